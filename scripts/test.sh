@@ -1,0 +1,15 @@
+#!/bin/sh
+# Builds zc and runs every test: unit, command line, conformance; then the unit tests under ASan and UBSan.
+set -eu
+cd "$(dirname "$0")/.."
+scripts/setup.sh
+
+[ -f build/build.ninja ] || meson setup build
+ninja -C build
+ZC_ONNX_TESTS=$(scripts/onnx-tests.sh)
+export ZC_ONNX_TESTS
+meson test -C build --no-rebuild --print-errorlogs
+
+[ -f build-asan/build.ninja ] || meson setup build-asan -Db_sanitize=address,undefined -Db_lundef=false
+ninja -C build-asan
+meson test -C build-asan --no-rebuild --print-errorlogs --no-suite bench --timeout-multiplier 4

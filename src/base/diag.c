@@ -1,0 +1,215 @@
+#include "base/diag.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* Room for these is taken at creation, so that the first errors are kept even when memory has run
+ * out. */
+#define RESERVED_ENTRIES 8
+
+typedef struct entry {
+    zc_status status;
+    char *text;        /* NULL: there was no memory for it */
+    size_t subject_at; /* where in text the subject is or would be */
+    bool has_subject;
+} entry;
+
+struct zc_diag {
+    ZC_VEC(entry) entries;
+    size_t dropped;
+    bool newest_dropped;
+    char *file; /* escaped, or NULL */
+};
+
+const char *zc_status_name(zc_status status)
+{
+    switch (status) {
+    case ZC_OK:
+        return "ok";
+    case ZC_ERR_ARG:
+        return "arg";
+    case ZC_ERR_NOMEM:
+        return "nomem";
+    case ZC_ERR_IO:
+        return "io";
+    case ZC_ERR_FORMAT:
+        return "format";
+    case ZC_ERR_LIMIT:
+        return "limit";
+    case ZC_ERR_UNSUPPORTED:
+        return "unsupported";
+    case ZC_ERR_MODEL:
+        return "model";
+    case ZC_ERR_INPUT:
+        return "input";
+    case ZC_ERR_ACCURACY:
+        return "accuracy";
+    case ZC_ERR_BUSY:
+        return "busy";
+    case ZC_ERR_FORKED:
+        return "forked";
+    case ZC_ERR_CANCELLED:
+        return "cancelled";
+    case ZC_ERR_DEVICE:
+        return "device";
+    case ZC_ERR_DEVICE_LOST:
+        return "device_lost";
+    case ZC_ERR_INTERNAL:
+        return "internal";
+    }
+    return "unknown";
+}
+
+zc_diag *zc_diag_create(void)
+{
+    zc_diag *diag = zc_calloc(1, sizeof *diag);
+    if (!diag) return NULL;
+    diag->entries.data = zc_calloc(RESERVED_ENTRIES, sizeof *diag->entries.data);
+    diag->entries.cap = RESERVED_ENTRIES;
+    if (!diag->entries.data) {
+        free(diag);
+        return NULL;
+    }
+    return diag;
+}
+
+void zc_diag_clear(zc_diag *diag)
+{
+    if (!diag) return;
+    for (size_t i = 0; i < diag->entries.len; i++) free(diag->entries.data[i].text);
+    diag->entries.len = 0;
+    diag->dropped = 0;
+    diag->newest_dropped = false;
+}
+
+void zc_diag_destroy(zc_diag **diag)
+{
+    if (!diag || !*diag) return;
+    zc_diag_clear(*diag);
+    ZC_VEC_FINI(&(*diag)->entries);
+    free((*diag)->file);
+    free(*diag);
+    *diag = NULL;
+}
+
+size_t zc_diag_count(const zc_diag *diag)
+{
+    return diag ? diag->entries.len : 0;
+}
+
+size_t zc_diag_dropped(const zc_diag *diag)
+{
+    return diag ? diag->dropped : 0;
+}
+
+zc_status zc_diag_status(const zc_diag *diag, size_t i)
+{
+    return i < zc_diag_count(diag) ? diag->entries.data[i].status : ZC_OK;
+}
+
+const char *zc_diag_text(const zc_diag *diag, size_t i)
+{
+    if (i >= zc_diag_count(diag)) return "";
+    const char *text = diag->entries.data[i].text;
+    return text ? text : "out of memory: the reason could not be kept";
+}
+
+/* Appends untrusted text, escaped, cut at max bytes of its own. */
+static void put_escaped(zc_buf *buf, const char *s, size_t max)
+{
+    const size_t n = strnlen(s, max + 1);
+    zc_buf_escape(buf, s, n > max ? max : n);
+    if (n > max) zc_buf_puts(buf, "...");
+}
+
+/* Cuts at the longest text, not inside a UTF-8 character, and gives the bytes to the caller; NULL
+ * when memory ran out. */
+static char *take_text(zc_buf *buf)
+{
+    if (buf->failed) {
+        zc_buf_fini(buf);
+        return NULL;
+    }
+    if (buf->len > ZC_DIAG_TEXT_MAX) {
+        size_t n = ZC_DIAG_TEXT_MAX - 3;
+        while (n && ((unsigned char)buf->data[n] & 0xC0) == 0x80) n--;
+        memcpy(buf->data + n, "...", 4);
+    }
+    return buf->data;
+}
+
+void zc_diag_set_file(zc_diag *diag, const char *file)
+{
+    if (!diag) return;
+    zc_buf buf = {0};
+    if (file) put_escaped(&buf, file, ZC_DIAG_TEXT_MAX / 4);
+    free(diag->file);
+    diag->file = file ? take_text(&buf) : NULL;
+}
+
+static void put_subject(zc_buf *buf, const char *subject)
+{
+    put_escaped(buf, subject, ZC_DIAG_TEXT_MAX / 4);
+    zc_buf_puts(buf, ": ");
+}
+
+/* Builds "<file>: <subject>: <reason>" into e. */
+static void compose(entry *e, const char *file, const char *subject, const char *reason)
+{
+    zc_buf buf = {0};
+    zc_buf_puts(&buf, ""); /* an empty text is a text too */
+    if (file) {
+        zc_buf_puts(&buf, file);
+        zc_buf_puts(&buf, ": ");
+    }
+    e->subject_at = buf.len;
+    e->has_subject = subject != NULL;
+    if (subject) put_subject(&buf, subject);
+    zc_buf_escape(&buf, reason, strlen(reason));
+    e->text = take_text(&buf);
+}
+
+zc_status zc_fail(zc_diag *diag, zc_status status, const char *subject, const char *fmt, ...)
+{
+    if (!diag) return status;
+    entry e = {.status = status};
+    /* Reserving comes first: without room the text would be made in vain. */
+    diag->newest_dropped =
+        diag->entries.len >= ZC_DIAG_ENTRIES_MAX || !ZC_VEC_PUSH(&diag->entries, e);
+    if (diag->newest_dropped) {
+        diag->dropped++;
+        return status;
+    }
+    char reason[ZC_DIAG_TEXT_MAX + 1];
+    va_list args;
+    va_start(args, fmt);
+    if (vsnprintf(reason, sizeof reason, fmt, args) < 0) reason[0] = '\0';
+    va_end(args);
+    compose(&diag->entries.data[diag->entries.len - 1], diag->file, subject, reason);
+    return status;
+}
+
+zc_status zc_fail_nomem(zc_diag *diag, const char *what, size_t bytes)
+{
+    return zc_fail(diag, ZC_ERR_NOMEM, NULL, "out of memory for %s (%zu bytes)", what, bytes);
+}
+
+void zc_diag_subject(zc_diag *diag, const char *subject)
+{
+    if (!diag || !subject || diag->newest_dropped || diag->entries.len == 0) return;
+    entry *e = &diag->entries.data[diag->entries.len - 1];
+    if (e->has_subject || !e->text) return;
+    zc_buf buf = {0};
+    zc_buf_append(&buf, e->text, e->subject_at);
+    put_subject(&buf, subject);
+    zc_buf_puts(&buf, e->text + e->subject_at);
+    char *text = take_text(&buf);
+    if (!text) return;
+    free(e->text);
+    e->text = text;
+    e->has_subject = true;
+}

@@ -1,0 +1,37 @@
+/* Recording of diagnostics inside the libraries. The public view is in zc/status.h. */
+#ifndef ZC_BASE_DIAG_H
+#define ZC_BASE_DIAG_H
+
+#include "zc/status.h"
+
+/* Longest text kept for one entry; names inside are cut earlier, see ZC_NAME_CUT. */
+#define ZC_DIAG_TEXT_MAX 2048
+/* Names from files are printed with "%.256s"-like precision: use ZC_NAME in formats. */
+#define ZC_NAME "%.256s"
+/* Entries kept; more are only counted. */
+#define ZC_DIAG_ENTRIES_MAX 4096
+
+/* The file that later entries name. Copied. NULL clears. */
+void zc_diag_set_file(zc_diag *diag, const char *file);
+
+/* Records "<file>: <subject>: <reason>" and returns status, so that callers can write
+ * `return zc_fail(...)`. subject (a node, tensor, option; may be NULL) is untrusted text. The
+ * reason reads "<what is wrong> (got X, need Y)". */
+zc_status zc_fail(zc_diag *diag, zc_status status, const char *subject, const char *fmt, ...)
+    ZC_PRINTF(4, 5);
+
+/* As zc_fail for exhausted memory: `what` says for what. */
+zc_status zc_fail_nomem(zc_diag *diag, const char *what, size_t bytes);
+
+/* Prefixes the newest entry's subject when it has none (used on the way up, where the node is
+ * known). */
+void zc_diag_subject(zc_diag *diag, const char *subject);
+
+/* Evaluates expr once and returns its status from the enclosing function unless it is ZC_OK. */
+#define ZC_TRY(expr)                                                                               \
+    do {                                                                                           \
+        zc_status zc_try_status = (expr);                                                          \
+        if (zc_try_status != ZC_OK) return zc_try_status;                                          \
+    } while (0)
+
+#endif

@@ -1,0 +1,46 @@
+/* Files: bounded reading, the one atomic writer, the one opener for paths named by a model. */
+#ifndef ZC_BASE_FILE_H
+#define ZC_BASE_FILE_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/diag.h"
+
+/* Reads a whole regular file of at most `limit` bytes into malloc'd memory (never a mapping: a
+ * mapped file that shrinks is a SIGBUS). One NUL byte follows the data. The caller frees *out. */
+zc_status zc_file_read(const char *path, uint64_t limit, uint8_t **out, size_t *out_len,
+                       zc_diag *diag);
+
+/* Opens a regular file for reading, refusing directories, FIFOs, sockets and devices without
+ * blocking on them. *out_size is its size by fstat. */
+zc_status zc_file_open(const char *path, int *out_fd, uint64_t *out_size, zc_diag *diag);
+
+/* Opens `location`, a relative path from a model, beneath directory `root`: never outside it, not
+ * through "..", an absolute path, a symbolic link that leaves root, or a magic link (on kernels
+ * without openat2: through no symbolic link at all). An empty root is ".". Regular files
+ * only. */
+zc_status zc_file_open_beneath(const char *root, const char *location, int *out_fd,
+                               uint64_t *out_size, zc_diag *diag);
+
+void zc_file_close(int fd);
+
+/* pread of exactly len bytes; a short file is an error that says how many bytes there were. */
+zc_status zc_file_pread(int fd, void *buf, uint64_t len, uint64_t off, const char *name,
+                        zc_diag *diag);
+
+/* Atomic writer: bytes go to a temporary in the target's directory; commit syncs and renames.
+ * Whatever fails up to the rename, the old file stays as it was and no temporary is left; only a
+ * directory that cannot be synced is reported after the new file is in place. A symbolic link at
+ * the end of path is followed; what is not a regular file is refused. */
+typedef struct zc_writer zc_writer;
+zc_status zc_writer_open(const char *path, zc_writer **out, zc_diag *diag);
+zc_status zc_writer_write(zc_writer *writer, const void *data, size_t len, zc_diag *diag);
+/* Overwrites bytes already written (headers filled in at the end). */
+zc_status zc_writer_pwrite(zc_writer *writer, const void *data, size_t len, uint64_t off,
+                           zc_diag *diag);
+/* Both end the writer and set it to NULL. */
+zc_status zc_writer_commit(zc_writer **writer, zc_diag *diag);
+void zc_writer_abort(zc_writer **writer);
+
+#endif

@@ -1,0 +1,69 @@
+/* Attention on concrete tensors: one description that every attention operation is brought to. */
+#ifndef ZC_CPU_ATTENTION_H
+#define ZC_CPU_ATTENTION_H
+
+#include "cpu/kernel.h"
+
+/* A [batch, head, position, element] view; the elements of a position are contiguous. */
+typedef struct zc_heads {
+    const zc_tensor *t;
+    int64_t at; /* element at which it begins */
+    int64_t batch, head, pos;
+} zc_heads;
+
+/* Added to the scores before the softmax; a bool one masks where it is false. Strides of [batch,
+ * head, query, key], 0 along broadcast axes. Keys from `cols` on are masked. */
+typedef struct zc_attn_bias {
+    const zc_tensor *t; /* NULL: none */
+    int64_t strides[4], cols;
+} zc_attn_bias;
+
+/* y = softmax(scale * q k^T, capped, + biases) v. A query whose keys are all masked gives zeros. */
+typedef struct zc_attn {
+    int64_t batch, heads, kv_heads; /* heads / kv_heads query heads share a key head */
+    int64_t nq, nk, d, dv;
+    zc_heads q, k, v;
+    zc_tensor *y;
+    zc_heads y_at;         /* y's layout; t unused */
+    double scale, softcap; /* softcap 0: none */
+    zc_attn_bias bias[2];
+    const int64_t *keys;     /* valid keys of each batch item; NULL: nk */
+    const int64_t *position; /* of query 0 of each batch item among the keys; NULL: 0 */
+    bool causal;             /* key j counts for query i when j <= position + i */
+    int64_t window;          /* > 0: and j > position + i - window */
+    const zc_tensor *sink;   /* a score a head that only counts in the softmax's sum; NULL: none */
+    bool zero_sink;          /* that score is 0 */
+    zc_tensor *scores;       /* [batch, heads, nq, nk]; NULL: not wanted */
+    int scores_mode;         /* ONNX's qk_matmul_output_mode */
+} zc_attn;
+
+/* fast: may use the vectorised kernel, where it fits. */
+zc_status zc_attn_run(zc_kctx *k, const zc_attn *a, bool fast);
+
+/* The keys [*lo, *hi) that query i of batch item b may see. */
+void zc_attn_range(const zc_attn *a, int64_t b, int64_t i, int64_t *lo, int64_t *hi);
+
+/* Vectorised for f32; false: does not fit. */
+bool zc_attn_fast_fits(const zc_attn *a);
+zc_status zc_attn_fast(zc_kctx *k, const zc_attn *a);
+
+/* Views of a tensor laid out [batch, heads, length, size], or [batch, length, heads, size]. */
+static inline zc_heads zc_heads_4d(const zc_tensor *t, int64_t heads, int64_t length, int64_t size)
+{
+    return (zc_heads){t, 0, heads * length * size, length * size, size};
+}
+static inline zc_heads zc_heads_3d(const zc_tensor *t, int64_t heads, int64_t length, int64_t size)
+{
+    return (zc_heads){t, 0, heads * length * size, size, heads * size};
+}
+
+/* Copies [batch, heads, length, size] elements into `to`, laid out [batch, heads, total, size],
+ * from position `at` on. */
+void zc_heads_store(zc_kctx *k, const zc_heads *from, int64_t batch, int64_t heads, int64_t length,
+                    int64_t size, zc_tensor *to, int64_t total, int64_t at);
+
+/* A contiguous tensor of those dims in scratch memory, not cleared. */
+zc_status zc_scratch_tensor(zc_kctx *k, zc_dtype dtype, int rank, const int64_t *dims,
+                            zc_tensor *out);
+
+#endif

@@ -1,0 +1,216 @@
+/* Reference kernels of convolutions, and the geometry they share. */
+#include "cpu/conv.h"
+
+#include "cpu/matmul.h"
+#include "cpu/quant_out.h"
+
+/* ---- geometry ---- */
+
+#define CONV_OPS(X) X(Conv) X(FusedConv) X(ConvInteger) X(QLinearConv)
+
+static zc_window_attrs window_attrs(const zc_kctx *k, int64_t *group)
+{
+    zc_window_attrs a = {0};
+    switch (k->op) {
+#define X(NAME)                                                                                    \
+    case ZC_OP_##NAME: {                                                                           \
+        const zc_attrs_##NAME *at = ZC_ATTRS(k, NAME);                                             \
+        a = ZC_WINDOW_ATTRS(at);                                                                   \
+        a.auto_pad = at->auto_pad;                                                                 \
+        *group = at->group;                                                                        \
+        break;                                                                                     \
+    }
+        CONV_OPS(X)
+#undef X
+    default: {
+        const zc_attrs_DeformConv *at = ZC_ATTRS(k, DeformConv);
+        a = ZC_WINDOW_ATTRS(at);
+        *group = at->group;
+    }
+    }
+    return a;
+}
+
+static bool fits(const zc_conv *c, const zc_tensor *x, const zc_tensor *w, const zc_tensor *y)
+{
+    return x->rank == w->rank && x->rank == y->rank && x->dims[0] == y->dims[0] &&
+           w->dims[0] == y->dims[1] && w->dims[0] == c->groups * c->oc &&
+           x->dims[1] == c->groups * c->ic;
+}
+
+/* Product of dims[2..), or 0 where it overflows, which only a tensor without elements can. */
+static int64_t plane_of(const zc_tensor *t)
+{
+    int64_t n = zc_dims_span(t->dims, 2, t->rank);
+    return n < 0 ? 0 : n;
+}
+
+zc_status zc_conv_of(zc_kctx *k, int xi, int wi, zc_conv *c)
+{
+    const zc_tensor *x = &k->in[xi], *w = &k->in[wi], *y = &k->out[0];
+    zc_window_attrs a = window_attrs(k, &c->groups);
+    c->batch = x->dims[0];
+    c->ic = w->dims[1];
+    c->oc = w->dims[0] / c->groups;
+    c->in_plane = plane_of(x);
+    c->out_plane = plane_of(y);
+    c->taps = plane_of(w);
+    if (!fits(c, x, w, y)) {
+        char t[128], u[128];
+        return zc_kernel_fail(k, "input and weights do not fit each other (got %s and %s)",
+                              zc_tensor_type_text(x, t, sizeof t),
+                              zc_tensor_type_text(w, u, sizeof u));
+    }
+    if (zc_tensor_numel(y) == 0) c->batch = 0;
+    zc_window_resolve(&a, x->rank - 2, x->dims + 2, y->dims + 2, w->dims + 2, &c->w);
+    return ZC_OK;
+}
+
+/* ---- reference ---- */
+
+typedef struct job {
+    const zc_conv *c;
+    const zc_tensor *x, *w, *bias, *residual;
+    zc_tensor *y;
+    /* quantised forms */
+    const zc_tensor *w_zero, *w_scale;
+    int64_t x_zero;
+    double scale, y_zero; /* x_scale / y_scale */
+} job;
+
+/* Where one output element reads: its window and the offsets of its group's channels. */
+typedef struct place {
+    int64_t n, m, at[ZC_WINDOW_AXES];
+    int64_t x, w;
+} place;
+
+static place place_of(const zc_conv *c, int64_t i)
+{
+    place p;
+    zc_coords(i % c->out_plane, c->w.axes, c->w.out, p.at);
+    i /= c->out_plane;
+    p.m = i % (c->groups * c->oc);
+    p.n = i / (c->groups * c->oc);
+    p.x = (p.n * c->groups + p.m / c->oc) * c->ic * c->in_plane;
+    p.w = p.m * c->ic * c->taps;
+    return p;
+}
+
+static void floats(void *arg, int64_t begin, int64_t end)
+{
+    const job *j = arg;
+    const zc_conv *c = j->c;
+    for (int64_t i = begin; i < end; i++) {
+        place p = place_of(c, i);
+        double sum = 0;
+        zc_taps t;
+        for (int64_t ic = 0; ic < c->ic; ic++) {
+            for (zc_taps_begin(&c->w, p.at, &t); t.any; zc_taps_next(&t))
+                sum += zc_get(j->x, p.x + ic * c->in_plane + t.x) *
+                       zc_get(j->w, p.w + ic * c->taps + t.tap);
+        }
+        if (j->bias) sum += zc_get(j->bias, p.m);
+        if (j->residual) sum += zc_get(j->residual, i);
+        zc_put(j->y, i, sum);
+    }
+}
+
+/* Element of a parameter that is one number or one a channel. */
+static int64_t channel_of(const zc_tensor *t, int64_t channel)
+{
+    return zc_tensor_numel(t) == 1 ? 0 : channel;
+}
+
+static void integers(void *arg, int64_t begin, int64_t end)
+{
+    const job *j = arg;
+    const zc_conv *c = j->c;
+    for (int64_t i = begin; i < end; i++) {
+        place p = place_of(c, i);
+        int64_t sum = 0, w_zero = j->w_zero ? zc_geti(j->w_zero, channel_of(j->w_zero, p.m)) : 0;
+        zc_taps t;
+        for (int64_t ic = 0; ic < c->ic; ic++) {
+            for (zc_taps_begin(&c->w, p.at, &t); t.any; zc_taps_next(&t))
+                sum += (zc_geti(j->x, p.x + ic * c->in_plane + t.x) - j->x_zero) *
+                       (zc_geti(j->w, p.w + ic * c->taps + t.tap) - w_zero);
+        }
+        if (j->bias) sum += zc_geti(j->bias, p.m);
+        if (!j->w_scale) {
+            zc_puti(j->y, i, sum);
+            continue;
+        }
+        double scale = j->scale * zc_get(j->w_scale, channel_of(j->w_scale, p.m));
+        zc_put_quantised(j->y, i, (double)sum * scale, j->y_zero);
+    }
+}
+
+static const zc_tensor *optional(const zc_kctx *k, int i)
+{
+    return i < k->nin && zc_present(&k->in[i]) ? &k->in[i] : NULL;
+}
+
+static int64_t outputs(const zc_conv *c)
+{
+    return c->batch ? c->batch * c->groups * c->oc * c->out_plane : 0;
+}
+
+/* A parameter has one element or one a channel. */
+static zc_status check_channels(zc_kctx *k, int i, int64_t channels)
+{
+    if (!optional(k, i)) return ZC_OK;
+    int64_t n = zc_tensor_numel(&k->in[i]);
+    if (n == 1 || n == channels) return ZC_OK;
+    return zc_kernel_fail(k, "input %d has a wrong length (got %lld, need %lld)", i, (long long)n,
+                          (long long)channels);
+}
+
+zc_status zc_k_Conv(zc_kctx *k)
+{
+    zc_conv c;
+    ZC_TRY(zc_conv_of(k, 0, 1, &c));
+    job j = {.c = &c, .x = &k->in[0], .w = &k->in[1], .y = &k->out[0]};
+    j.bias = optional(k, 2);
+    j.residual = optional(k, 3);
+    zc_parallel(k, outputs(&c), 64, floats, &j);
+    return ZC_OK;
+}
+
+zc_status zc_k_FusedConv(zc_kctx *k)
+{
+    const zc_attrs_FusedConv *at = ZC_ATTRS(k, FusedConv);
+    ZC_TRY(zc_k_Conv(k));
+    return zc_activate(k, at->activation, at->activation_params.v, at->activation_params.n,
+                       &k->out[0]);
+}
+
+zc_status zc_k_ConvInteger(zc_kctx *k)
+{
+    zc_conv c;
+    ZC_TRY(zc_conv_of(k, 0, 1, &c));
+    ZC_TRY(check_channels(k, 3, c.groups * c.oc));
+    job j = {.c = &c, .x = &k->in[0], .w = &k->in[1], .y = &k->out[0]};
+    if (optional(k, 2)) j.x_zero = zc_geti(&k->in[2], 0);
+    j.w_zero = optional(k, 3);
+    zc_parallel(k, outputs(&c), 64, integers, &j);
+    return ZC_OK;
+}
+
+zc_status zc_k_QLinearConv(zc_kctx *k)
+{
+    zc_conv c;
+    ZC_TRY(zc_conv_of(k, 0, 3, &c));
+    ZC_TRY(check_channels(k, 4, c.groups * c.oc));
+    ZC_TRY(check_channels(k, 5, c.groups * c.oc));
+    job j = {.c = &c,
+             .x = &k->in[0],
+             .w = &k->in[3],
+             .y = &k->out[0],
+             .x_zero = zc_geti(&k->in[2], 0),
+             .w_scale = &k->in[4],
+             .w_zero = &k->in[5],
+             .scale = zc_get(&k->in[1], 0) / zc_get(&k->in[6], 0),
+             .y_zero = (double)zc_geti(&k->in[7], 0),
+             .bias = optional(k, 8)};
+    zc_parallel(k, outputs(&c), 64, integers, &j);
+    return ZC_OK;
+}

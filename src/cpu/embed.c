@@ -1,0 +1,115 @@
+/* EmbedLayerNormalization: reference kernel. */
+#include "cpu/copy.h"
+
+/* Tables whose rows are added up: words, positions, segments. */
+typedef struct embedding {
+    const zc_tensor *ids, *table; /* ids NULL: the position in the sequence is the row */
+    int64_t count;                /* of ids; they are used again after that many */
+} embedding;
+
+typedef struct job {
+    embedding e[3];
+    int n; /* 2 without segments */
+    int64_t words, length, hidden;
+    zc_tensor *sum;
+} job;
+
+static int64_t row_of(const embedding *e, const job *j, int64_t word)
+{
+    return e->ids ? zc_geti(e->ids, word % e->count) : word % j->length;
+}
+
+static zc_status check_rows(zc_kctx *k, const job *j)
+{
+    static const char *const names[] = {"word id", "position id", "segment id"};
+    for (int t = 0; t < j->n; t++) {
+        const embedding *e = &j->e[t];
+        ZC_TRY(zc_check_length(k, e->table->dims[1], j->hidden, "embedding size"));
+        if (e->ids && (e->count == 0 || j->words % e->count))
+            return zc_kernel_fail(k, "wrong number of ids (got %lld, need a divisor of %lld)",
+                                  (long long)e->count, (long long)j->words);
+        for (int64_t w = 0; w < j->words; w++) {
+            int64_t row = row_of(e, j, w);
+            if (row < 0 || row >= e->table->dims[0])
+                return zc_kernel_fail(k, "%s out of range (got %lld, need [0, %lld])", names[t],
+                                      (long long)row, (long long)e->table->dims[0] - 1);
+        }
+    }
+    return ZC_OK;
+}
+
+static void add_rows(void *arg, int64_t begin, int64_t end)
+{
+    const job *j = arg;
+    for (int64_t w = begin; w < end; w++) {
+        int64_t at[3];
+        for (int t = 0; t < j->n; t++) at[t] = row_of(&j->e[t], j, w) * j->hidden;
+        for (int64_t h = 0; h < j->hidden; h++) {
+            double sum = 0;
+            for (int t = 0; t < j->n; t++) sum += zc_get(j->e[t].table, at[t] + h);
+            zc_put(j->sum, w * j->hidden + h, sum);
+        }
+    }
+}
+
+static bool has(const zc_kctx *k, int i)
+{
+    return i < k->nin && zc_present(&k->in[i]);
+}
+
+/* Words of each sequence whose mask is 1; zeros without a mask. */
+static void count_words(zc_kctx *k, const job *j)
+{
+    if (k->nout < 2 || !zc_present(&k->out[1])) return;
+    for (int64_t b = 0; b < k->in[0].dims[0]; b++) {
+        int64_t n = 0;
+        for (int64_t s = 0; has(k, 7) && s < j->length; s++)
+            n += zc_geti(&k->in[7], b * j->length + s) == 1;
+        zc_puti(&k->out[1], b, n);
+    }
+}
+
+static zc_status normalise(zc_kctx *k, const zc_tensor *sum)
+{
+    const zc_op_info *info = zc_op_get(ZC_OP_LayerNormalization);
+    zc_attrs_LayerNormalization attrs;
+    zc_attrs_default(info, &attrs);
+    attrs.epsilon = ZC_ATTRS(k, EmbedLayerNormalization)->epsilon;
+    zc_tensor in[] = {*sum, k->in[5], k->in[6]};
+    zc_kctx inner = *k;
+    inner.op = ZC_OP_LayerNormalization;
+    inner.info = info;
+    inner.attrs = &attrs;
+    inner.nin = 3;
+    inner.nout = 1;
+    inner.in = in;
+    inner.const_in = 0;
+    inner.state = NULL;
+    return zc_k_LayerNormalization(&inner);
+}
+
+zc_status zc_k_EmbedLayerNormalization(zc_kctx *k)
+{
+    /* The sum is kept in f32 at least, so that a narrower type is rounded once. */
+    zc_tensor sum = k->out[0];
+    if (sum.dtype != ZC_F64) sum.dtype = ZC_F32;
+    job j = {.length = k->in[0].dims[1], .hidden = k->in[2].dims[1], .sum = &sum};
+    j.words = zc_tensor_numel(&k->in[0]);
+    j.n = has(k, 1) ? 3 : 2;
+    j.e[0] = (embedding){&k->in[0], &k->in[2], j.words};
+    j.e[1] = (embedding){NULL, &k->in[3], 0};
+    if (has(k, 8)) j.e[1] = (embedding){&k->in[8], &k->in[3], zc_tensor_numel(&k->in[8])};
+    if (has(k, 1)) j.e[2] = (embedding){&k->in[1], &k->in[4], zc_tensor_numel(&k->in[1])};
+    if (has(k, 7)) ZC_TRY(zc_check_length(k, zc_tensor_numel(&k->in[7]), j.words, "mask length"));
+    count_words(k, &j);
+    if (zc_tensor_numel(&sum) == 0) return ZC_OK;
+    ZC_TRY(check_rows(k, &j));
+    size_t bytes;
+    sum.data = zc_tensor_bytes(&sum, &bytes) ? zc_scratch_get(k->scratch, bytes) : NULL;
+    if (!sum.data) return zc_fail_nomem(k->diag, "sum of embeddings", 0);
+    zc_parallel(k, j.words, 1, add_rows, &j);
+    zc_tensor *wanted = k->nout > 2 && zc_present(&k->out[2]) ? &k->out[2] : NULL;
+    for (int64_t i = 0; wanted && i < zc_tensor_numel(&sum); i++)
+        zc_put(wanted, i, zc_get(&sum, i));
+    return normalise(k, &sum);
+}

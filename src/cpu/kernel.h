@@ -1,0 +1,93 @@
+/* CPU kernels: the interface, and what kernels share.
+ *
+ * Every operation has a plain reference kernel zc_k_<Op>, correct for every dtype ONNX allows it:
+ * the oracle, the constant folder and the fallback. fast.def lists faster kernels, tried first. */
+#ifndef ZC_CPU_KERNEL_H
+#define ZC_CPU_KERNEL_H
+
+#include "base/pool.h"
+#include "op/infer.h"
+
+/* State that a kernel keeps between runs of one step of one session (a parsed expression, a packed
+ * weight, a library's primitive). The owner calls destroy(p) at the end. */
+typedef struct zc_kstate {
+    void *p;
+    void (*destroy)(void *p);
+} zc_kstate;
+
+/* Temporary memory of one step, reused by the next; grows only when a larger shape arrives. */
+typedef struct zc_scratch {
+    struct zc_scratch_block *blocks;
+} zc_scratch;
+void *zc_scratch_get(zc_scratch *s, size_t bytes); /* 64-byte aligned, not zeroed; NULL: no memory */
+void zc_scratch_reset(zc_scratch *s);
+void zc_scratch_fini(zc_scratch *s);
+
+typedef struct zc_kctx zc_kctx;
+struct zc_kctx {
+    zc_op op;
+    const zc_op_info *info;
+    const void *attrs;
+    int nin, nout;
+    const zc_tensor *in; /* dtype ZC_NONE: absent */
+    uint64_t const_in;   /* bit i: in[i] is a constant of the plan, the same bytes at every run */
+    zc_tensor *out;      /* dtype ZC_NONE: not wanted; shape set and data ready, but see resize */
+    zc_scratch *scratch;
+    zc_pool *pool; /* may be NULL: one thread */
+    zc_kstate *state; /* may be NULL: keep nothing */
+    /* DYNAMIC operations: gives out[i] its shape and data. dims may alias out[i].dims. */
+    zc_status (*resize)(zc_kctx *k, int i, int rank, const int64_t *dims);
+    void *user; /* of the owner of resize */
+    const char *subject;
+    zc_diag *diag;
+};
+
+typedef zc_status (*zc_kernel_fn)(zc_kctx *k);
+
+/* An error in run-time values (an index out of range, say). */
+#define zc_kernel_fail(k, ...) zc_fail((k)->diag, ZC_ERR_INPUT, (k)->subject, __VA_ARGS__)
+/* A dtype or mode that this kernel does not do. */
+#define zc_kernel_unsupported(k, ...) zc_fail((k)->diag, ZC_ERR_UNSUPPORTED, (k)->subject, __VA_ARGS__)
+
+/* Runs the operation: unpacks sub-byte operands where the kernel needs it, picks a fast kernel that
+ * fits (unless reference_only) or the reference kernel. Shapes of inputs and outputs have been
+ * inferred. */
+zc_status zc_kernel_run(zc_kctx *k, bool reference_only);
+
+#define OP(name, ...) zc_status zc_k_##name(zc_kctx *k);
+#define PW(name, ...)
+#include "op/ops.def"
+zc_status zc_k_pointwise(zc_kctx *k);
+/* The fast form of every operation with a scalar expression. */
+zc_status zc_fast_pointwise(zc_kctx *k);
+
+/* ---- small things that many kernels need ---- */
+
+/* zc_load_f64 and friends on tensors. */
+static inline double zc_get(const zc_tensor *t, int64_t i) { return zc_load_f64(t->dtype, t->data, i); }
+static inline int64_t zc_geti(const zc_tensor *t, int64_t i) { return zc_load_i64(t->dtype, t->data, i); }
+static inline void zc_put(zc_tensor *t, int64_t i, double v) { zc_store_f64(t->dtype, t->data, i, v); }
+static inline void zc_puti(zc_tensor *t, int64_t i, int64_t v) { zc_store_i64(t->dtype, t->data, i, v); }
+
+/* Row-major strides in elements. */
+void zc_strides(const zc_tensor *t, int64_t strides[ZC_MAX_RANK]);
+/* Strides of t seen as broadcast to out's shape: 0 on broadcast axes, right-aligned. */
+void zc_broadcast_strides(const zc_tensor *t, const zc_tensor *out, int64_t strides[ZC_MAX_RANK]);
+/* Advances idx over dims in row-major order and keeps off[j] += strides[j] in step for n offset
+ * streams; false after the last element. */
+bool zc_index_next(int rank, const int64_t *dims, int64_t *idx, int n,
+                   const int64_t (*strides)[ZC_MAX_RANK], int64_t *off);
+/* axis in [-rank, rank) brought to [0, rank); the shape function has checked it. */
+static inline int zc_axis(int64_t axis, int rank) { return (int)(axis < 0 ? axis + rank : axis); }
+
+/* Calls fn(arg, begin, end) over [0, n) split among threads, each part at least `grain` long. */
+void zc_parallel(zc_kctx *k, int64_t n, int64_t grain, void (*fn)(void *arg, int64_t begin, int64_t end),
+                 void *arg);
+
+/* Evaluates one operation on concrete tensors from shapes to values: infer, allocate, run. Output
+ * data is malloc'd and belongs to the caller; out[i].dtype ZC_NONE on entry: not wanted (any other
+ * value: wanted). Serves constant folding and tests. */
+zc_status zc_cpu_eval(zc_op op, const void *attrs, int nin, const zc_tensor *in, int nout,
+                      zc_tensor *out, bool reference_only, const char *subject, zc_diag *diag);
+
+#endif

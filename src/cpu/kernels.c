@@ -1,0 +1,198 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/kernel.h"
+
+static const zc_kernel_fn reference[ZC_OP_COUNT] = {
+#define OP(name, mini, maxi, mino, maxo, dt, infer, fl)                                            \
+    [ZC_OP_##name] = zc_k_##name,
+#define PW(name, n, dt, fl, text) [ZC_OP_##name] = zc_k_pointwise,
+#include "op/ops.def"
+};
+
+#define FAST(op, fits, kernel)                                                                     \
+    bool fits(const zc_kctx *k);                                                                   \
+    zc_status kernel(zc_kctx *k);
+#include "cpu/fast.def"
+#undef FAST
+
+/* Tried in order; the first that fits runs. */
+static const struct {
+    zc_op op;
+    bool (*fits)(const zc_kctx *k);
+    zc_kernel_fn kernel;
+} fast[] = {
+#define FAST(op, fits, kernel) {ZC_OP_##op, fits, kernel},
+#include "cpu/fast.def"
+#undef FAST
+    {ZC_OP_NONE, NULL, NULL},
+};
+
+/* Control flow has no kernel: the runtime and the folder walk its regions. */
+static zc_status regions_have_no_kernel(zc_kctx *k)
+{
+    return zc_fail(k->diag, ZC_ERR_INTERNAL, k->subject, "%s reached a kernel", k->info->name);
+}
+zc_status zc_k_If(zc_kctx *k) { return regions_have_no_kernel(k); }
+zc_status zc_k_Loop(zc_kctx *k) { return regions_have_no_kernel(k); }
+zc_status zc_k_Scan(zc_kctx *k) { return regions_have_no_kernel(k); }
+
+static zc_kernel_fn pick(const zc_kctx *k, bool reference_only)
+{
+    if (reference_only) return reference[k->op];
+    for (int i = 0; fast[i].fits; i++) {
+        if (fast[i].op == k->op && fast[i].fits(k)) return fast[i].kernel;
+    }
+    return k->info->flags & ZC_OPF_POINTWISE ? zc_fast_pointwise : reference[k->op];
+}
+
+/* ---- sub-byte carriers ---- */
+
+static bool is_subbyte(const zc_tensor *t) { return zc_present(t) && zc_dtype_bits(t->dtype) < 8; }
+
+/* The 8-bit type that carries unpacked elements: values for integers, raw codes for floats. */
+static zc_dtype carrier(zc_dtype dtype)
+{
+    return zc_dtype_class(dtype) == ZC_CLASS_INT ? ZC_I8 : ZC_U8;
+}
+
+/* A view of the packed bytes as an integer type of the same width, so that f4 codes move unread. */
+static zc_dtype code_type(zc_dtype dtype) { return dtype == ZC_F4E2M1 ? ZC_U4 : dtype; }
+
+static zc_status carry_in(zc_kctx *k, const zc_tensor *from, zc_tensor *to)
+{
+    int64_t n = zc_tensor_numel(from);
+    *to = *from;
+    to->dtype = carrier(from->dtype);
+    to->data = zc_scratch_get(k->scratch, (size_t)n);
+    if (!to->data) return zc_fail_nomem(k->diag, "unpacked operand", (size_t)n);
+    for (int64_t i = 0; i < n; i++)
+        zc_store_i64(to->dtype, to->data, i, zc_load_i64(code_type(from->dtype), from->data, i));
+    return ZC_OK;
+}
+
+static zc_status carry_out_room(zc_kctx *k, const zc_tensor *packed, zc_tensor *to)
+{
+    int64_t n = zc_tensor_numel(packed);
+    *to = *packed;
+    to->dtype = carrier(packed->dtype);
+    to->data = zc_scratch_get(k->scratch, (size_t)n);
+    return to->data ? ZC_OK : zc_fail_nomem(k->diag, "unpacked result", (size_t)n);
+}
+
+static void carry_out(const zc_tensor *from, zc_tensor *packed)
+{
+    int64_t n = zc_tensor_numel(packed);
+    size_t bytes = 0;
+    if (zc_tensor_bytes(packed, &bytes) && bytes) memset(packed->data, 0, bytes);
+    for (int64_t i = 0; i < n; i++)
+        zc_store_i64(code_type(packed->dtype), packed->data, i,
+                     zc_load_i64(from->dtype, from->data, i));
+}
+
+static bool needs_carriers(const zc_kctx *k)
+{
+    if (k->info->flags & ZC_OPF_SUBBYTE) return false;
+    for (int i = 0; i < k->nin; i++)
+        if (is_subbyte(&k->in[i])) return true;
+    for (int i = 0; i < k->nout; i++)
+        if (is_subbyte(&k->out[i])) return true;
+    return false;
+}
+
+/* Runs a kernel that knows no packed elements on unpacked copies. */
+static zc_status run_carried(zc_kctx *k, zc_kernel_fn kernel)
+{
+    if (k->info->flags & ZC_OPF_DYNAMIC)
+        return zc_kernel_unsupported(k, "%s on 4-bit or 2-bit elements", k->info->name);
+    zc_tensor *in = zc_scratch_get(k->scratch, (size_t)(k->nin + k->nout) * sizeof *in);
+    if (!in) return zc_fail_nomem(k->diag, "unpacked operands", 0);
+    zc_tensor *out = in + k->nin;
+    for (int i = 0; i < k->nin; i++) {
+        in[i] = k->in[i];
+        if (is_subbyte(&k->in[i])) ZC_TRY(carry_in(k, &k->in[i], &in[i]));
+    }
+    for (int i = 0; i < k->nout; i++) {
+        out[i] = k->out[i];
+        if (is_subbyte(&k->out[i])) ZC_TRY(carry_out_room(k, &k->out[i], &out[i]));
+    }
+    zc_kctx inner = *k;
+    inner.in = in;
+    inner.out = out;
+    ZC_TRY(kernel(&inner));
+    for (int i = 0; i < k->nout; i++) {
+        if (is_subbyte(&k->out[i])) carry_out(&out[i], &k->out[i]);
+    }
+    return ZC_OK;
+}
+
+zc_status zc_kernel_run(zc_kctx *k, bool reference_only)
+{
+    if (needs_carriers(k)) return run_carried(k, reference[k->op]);
+    return pick(k, reference_only)(k);
+}
+
+/* ---- helpers for kernels ---- */
+
+void zc_strides(const zc_tensor *t, int64_t strides[ZC_MAX_RANK])
+{
+    int64_t s = 1;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        strides[i] = s;
+        s *= t->dims[i];
+    }
+}
+
+void zc_broadcast_strides(const zc_tensor *t, const zc_tensor *out, int64_t strides[ZC_MAX_RANK])
+{
+    int64_t own[ZC_MAX_RANK];
+    zc_strides(t, own);
+    int shift = out->rank - t->rank;
+    for (int i = 0; i < out->rank; i++) {
+        bool along = i >= shift && t->dims[i - shift] != 1;
+        strides[i] = along ? own[i - shift] : 0;
+    }
+}
+
+bool zc_index_next(int rank, const int64_t *dims, int64_t *idx, int n,
+                   const int64_t (*strides)[ZC_MAX_RANK], int64_t *off)
+{
+    for (int d = rank - 1; d >= 0; d--) {
+        bool carry = ++idx[d] == dims[d];
+        int64_t step = carry ? 1 - dims[d] : 1;
+        for (int j = 0; j < n; j++) off[j] += step * strides[j][d];
+        if (!carry) return true;
+        idx[d] = 0;
+    }
+    return false;
+}
+
+typedef struct part_job {
+    void (*fn)(void *arg, int64_t begin, int64_t end);
+    void *arg;
+    int64_t n;
+    int parts;
+} part_job;
+
+static void run_part(void *arg, int i)
+{
+    const part_job *job = arg;
+    int64_t begin = job->n / job->parts * i + job->n % job->parts * i / job->parts;
+    int64_t end = job->n / job->parts * (i + 1) + job->n % job->parts * (i + 1) / job->parts;
+    job->fn(job->arg, begin, end);
+}
+
+void zc_parallel(zc_kctx *k, int64_t n, int64_t grain, void (*fn)(void *arg, int64_t begin, int64_t end),
+                 void *arg)
+{
+    int threads = zc_pool_threads(k->pool);
+    int64_t most = grain > 0 ? n / grain : n;
+    int64_t parts = most < threads ? most : threads;
+    if (n <= 0) return;
+    if (parts <= 1) {
+        fn(arg, 0, n);
+        return;
+    }
+    part_job job = {.fn = fn, .arg = arg, .n = n, .parts = (int)parts};
+    zc_pool_run(k->pool, job.parts, run_part, &job);
+}

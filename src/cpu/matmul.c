@@ -1,0 +1,297 @@
+/* Reference kernels of float and integer matrix products, and the geometry they share. */
+#include "cpu/matmul.h"
+
+#include <math.h>
+
+#include "op/activation.h"
+
+/* ---- geometry ---- */
+
+/* One operand as batch axes and a matrix. */
+typedef struct matrix {
+    int batch_rank;
+    int64_t batch_dims[ZC_MAX_RANK], batch_strides[ZC_MAX_RANK];
+    int64_t rows, cols, row, col;
+} matrix;
+
+static matrix matrix_of(const zc_tensor *t, bool left, bool trans, bool trans_batch)
+{
+    int64_t s[ZC_MAX_RANK];
+    matrix m = {.rows = 1, .cols = 1};
+    zc_strides(t, s);
+    if (t->rank == 1) {
+        *(left ? &m.cols : &m.rows) = t->dims[0];
+        *(left ? &m.col : &m.row) = 1;
+        return m;
+    }
+    int row = trans_batch ? 0 : t->rank - 2, col = t->rank - 1;
+    for (int d = 0; d < t->rank - 1; d++) {
+        if (d == row) continue;
+        m.batch_dims[m.batch_rank] = t->dims[d];
+        m.batch_strides[m.batch_rank++] = s[d];
+    }
+    int r = trans ? col : row, c = trans ? row : col;
+    m.rows = t->dims[r];
+    m.row = s[r];
+    m.cols = t->dims[c];
+    m.col = s[c];
+    return m;
+}
+
+/* Strides of an operand's batch axes along the output's, right-aligned; false: they do not fit. */
+static bool batch_strides(const matrix *m, int rank, const int64_t *dims, int64_t *strides)
+{
+    int shift = rank - m->batch_rank;
+    for (int d = 0; d < rank; d++) {
+        int64_t have = d < shift ? 1 : m->batch_dims[d - shift];
+        if (have != 1 && have != dims[d]) return false;
+        strides[d] = have == 1 ? 0 : m->batch_strides[d - shift];
+    }
+    return shift >= 0;
+}
+
+/* Fills shapes and strides; y's batch axes are those before its matrix axes. */
+static bool combine(const matrix *a, const matrix *b, const zc_tensor *y, int y_matrix_rank,
+                    zc_mm *mm)
+{
+    *mm = (zc_mm){.m = a->rows,
+                  .n = b->cols,
+                  .k = a->cols,
+                  .a_row = a->row,
+                  .a_col = a->col,
+                  .b_row = b->row,
+                  .b_col = b->col,
+                  .batch_rank = y->rank - y_matrix_rank,
+                  .batch = 1,
+                  .alpha = 1};
+    if (mm->batch_rank < 0 || a->cols != b->rows) return false;
+    int64_t left = zc_tensor_numel(y); /* 0: nothing to do, and the parts may overflow */
+    for (int d = 0; d < mm->batch_rank; d++) {
+        mm->batch_dims[d] = y->dims[d];
+        mm->batch = left > 0 ? mm->batch * y->dims[d] : 0;
+    }
+    if (left == 0) mm->batch = 0;
+    return batch_strides(a, mm->batch_rank, mm->batch_dims, mm->a_batch) &&
+           batch_strides(b, mm->batch_rank, mm->batch_dims, mm->b_batch) &&
+           left == mm->batch * mm->m * mm->n;
+}
+
+/* A rank 2 or smaller addend that broadcasts to the matrix. */
+static bool set_addend(zc_mm *mm, const zc_tensor *c, double beta)
+{
+    zc_tensor y = {.rank = 2, .dims = {mm->m, mm->n}};
+    int64_t s[ZC_MAX_RANK];
+    if (c->rank > 2) return false;
+    for (int d = 0; d < c->rank; d++)
+        if (c->dims[d] != 1 && c->dims[d] != y.dims[2 - c->rank + d]) return false;
+    zc_broadcast_strides(c, &y, s);
+    mm->c = c;
+    mm->beta = beta;
+    mm->c_row = s[0];
+    mm->c_col = s[1];
+    return true;
+}
+
+static const zc_tensor *third(const zc_kctx *k)
+{
+    return k->nin > 2 && zc_present(&k->in[2]) ? &k->in[2] : NULL;
+}
+
+static bool gemm_of(const zc_kctx *k, bool trans_a, bool trans_b, double alpha, double beta,
+                    zc_mm *mm)
+{
+    matrix a = matrix_of(&k->in[0], true, trans_a, false);
+    matrix b = matrix_of(&k->in[1], false, trans_b, false);
+    bool ok = combine(&a, &b, &k->out[0], 2, mm);
+    mm->alpha = alpha;
+    return ok && (!third(k) || set_addend(mm, third(k), beta));
+}
+
+/* x's leading axes are all rows: one matrix. */
+static bool linear_of(const zc_kctx *k, zc_mm *mm)
+{
+    const zc_attrs_Linear *at = ZC_ATTRS(k, Linear);
+    const zc_tensor *x = &k->in[0], *y = &k->out[0];
+    int64_t depth = x->dims[x->rank - 1], width = y->dims[y->rank - 1];
+    int64_t rows = zc_dims_span(x->dims, 0, x->rank - 1);
+    for (int d = 0; d < x->rank - 1; d++)
+        if (x->dims[d] != y->dims[d]) return false;
+    if (rows < 0) rows = 0; /* overflows only where another axis is 0 */
+    matrix a = {.rows = rows, .cols = depth, .row = depth, .col = 1};
+    matrix b = matrix_of(&k->in[1], false, at->transB, false);
+    zc_tensor flat = {.rank = 2, .dims = {rows, width}};
+    bool ok = combine(&a, &b, &flat, 2, mm);
+    mm->alpha = at->alpha;
+    return ok && (!third(k) || set_addend(mm, third(k), 1.0));
+}
+
+static bool product_of(const zc_kctx *k, int i, int j, zc_mm *mm)
+{
+    bool ta = false, tb = false, batch_a = false, batch_b = false;
+    double alpha = 1;
+    if (k->op == ZC_OP_FusedMatMul) {
+        const zc_attrs_FusedMatMul *at = ZC_ATTRS(k, FusedMatMul);
+        ta = at->transA;
+        tb = at->transB;
+        batch_a = at->transBatchA;
+        batch_b = at->transBatchB;
+        alpha = at->alpha;
+    }
+    matrix a = matrix_of(&k->in[i], true, ta, batch_a);
+    matrix b = matrix_of(&k->in[j], false, tb, batch_b);
+    int matrix_rank = (k->in[i].rank > 1) + (k->in[j].rank > 1);
+    bool ok = combine(&a, &b, &k->out[0], matrix_rank, mm);
+    mm->alpha = alpha;
+    return ok;
+}
+
+static bool mm_of(const zc_kctx *k, int i, int j, zc_mm *mm)
+{
+    if (k->op == ZC_OP_Linear) return linear_of(k, mm);
+    if (k->op == ZC_OP_Gemm) {
+        const zc_attrs_Gemm *at = ZC_ATTRS(k, Gemm);
+        return gemm_of(k, at->transA, at->transB, at->alpha, at->beta, mm);
+    }
+    if (k->op == ZC_OP_FusedGemm) {
+        const zc_attrs_FusedGemm *at = ZC_ATTRS(k, FusedGemm);
+        return gemm_of(k, at->transA, at->transB, at->alpha, at->beta, mm);
+    }
+    return product_of(k, i, j, mm);
+}
+
+zc_status zc_mm_of(zc_kctx *k, int i, int j, zc_mm *mm)
+{
+    char a[128], b[128];
+    if (mm_of(k, i, j, mm)) return ZC_OK;
+    return zc_kernel_fail(k, "operands do not fit each other (got %s and %s)",
+                          zc_tensor_type_text(&k->in[i], a, sizeof a),
+                          zc_tensor_type_text(&k->in[j], b, sizeof b));
+}
+
+void zc_mm_offsets(const zc_mm *mm, int64_t b, int64_t *a_off, int64_t *b_off)
+{
+    *a_off = *b_off = 0;
+    for (int d = mm->batch_rank - 1; d >= 0; d--) {
+        int64_t i = b % mm->batch_dims[d];
+        b /= mm->batch_dims[d];
+        *a_off += i * mm->a_batch[d];
+        *b_off += i * mm->b_batch[d];
+    }
+}
+
+/* ---- reference ---- */
+
+typedef struct job {
+    const zc_mm *mm;
+    const zc_tensor *a, *b;
+    zc_tensor *y;
+} job;
+
+static double dot_float(const job *j, int64_t a, int64_t b)
+{
+    double sum = 0;
+    for (int64_t p = 0; p < j->mm->k; p++)
+        sum += zc_get(j->a, a + p * j->mm->a_col) * zc_get(j->b, b + p * j->mm->b_row);
+    return sum;
+}
+
+static int64_t dot_int(const job *j, int64_t a, int64_t b)
+{
+    uint64_t sum = 0; /* wraps as two's complement does */
+    for (int64_t p = 0; p < j->mm->k; p++)
+        sum += (uint64_t)zc_geti(j->a, a + p * j->mm->a_col) *
+               (uint64_t)zc_geti(j->b, b + p * j->mm->b_row);
+    return (int64_t)sum;
+}
+
+static void element(const job *j, int64_t a, int64_t b, int64_t row, int64_t col, int64_t at)
+{
+    const zc_mm *mm = j->mm;
+    int64_t c_at = row * mm->c_row + col * mm->c_col;
+    bool exact = !zc_dtype_is_float(j->y->dtype);
+    if (exact && mm->alpha == 1 && (!mm->c || mm->beta == 1)) {
+        uint64_t c = mm->c ? (uint64_t)zc_geti(mm->c, c_at) : 0;
+        zc_puti(j->y, at, (int64_t)((uint64_t)dot_int(j, a, b) + c));
+        return;
+    }
+    double dot = exact ? (double)dot_int(j, a, b) : dot_float(j, a, b);
+    double c = mm->c && mm->beta != 0 ? mm->beta * zc_get(mm->c, c_at) : 0;
+    zc_put(j->y, at, mm->alpha * dot + c);
+}
+
+/* Rows [begin, end) of all batch items together. */
+static void rows(void *arg, int64_t begin, int64_t end)
+{
+    const job *j = arg;
+    const zc_mm *mm = j->mm;
+    for (int64_t r = begin; r < end; r++) {
+        int64_t a, b, i = r % mm->m;
+        zc_mm_offsets(mm, r / mm->m, &a, &b);
+        for (int64_t n = 0; n < mm->n; n++)
+            element(j, a + i * mm->a_row, b + n * mm->b_col, i, n, r * mm->n + n);
+    }
+}
+
+static zc_status reference(zc_kctx *k)
+{
+    zc_mm mm;
+    ZC_TRY(zc_mm_of(k, 0, 1, &mm));
+    job j = {.mm = &mm, .a = &k->in[0], .b = &k->in[1], .y = &k->out[0]};
+    zc_parallel(k, mm.batch * mm.m, 1, rows, &j);
+    return ZC_OK;
+}
+
+zc_status zc_k_MatMul(zc_kctx *k)
+{
+    return reference(k);
+}
+zc_status zc_k_FusedMatMul(zc_kctx *k)
+{
+    return reference(k);
+}
+zc_status zc_k_Gemm(zc_kctx *k)
+{
+    return reference(k);
+}
+zc_status zc_k_Linear(zc_kctx *k)
+{
+    return reference(k);
+}
+
+zc_status zc_activate(zc_kctx *k, const char *name, const float *params, int n, zc_tensor *t)
+{
+    zc_op op = zc_activation_find(name);
+    if (op == ZC_OP_NONE) return ZC_OK;
+    const zc_op_info *info = zc_op_get(op);
+    void *attrs = zc_scratch_get(k->scratch, info->attrs_size + 2 * sizeof(double));
+    if (!attrs) return zc_fail_nomem(k->diag, "activation", info->attrs_size);
+    zc_activation_attrs(op, params, n, attrs);
+    zc_tensor in[3] = {*t, {.dtype = t->dtype}, {.dtype = t->dtype}};
+    for (int i = 1; i < 3; i++) { /* the bounds of Clip */
+        in[i].data = (char *)attrs + info->attrs_size + (size_t)(i - 1) * sizeof(double);
+        zc_put(&in[i], 0, n >= i ? params[i - 1] : i == 1 ? -(double)INFINITY : (double)INFINITY);
+    }
+    zc_kctx inner = *k;
+    inner.op = op;
+    inner.info = info;
+    inner.attrs = attrs;
+    inner.nin = info->max_in;
+    inner.nout = 1;
+    inner.in = in;
+    inner.const_in = 0;
+    inner.out = t;
+    inner.state = NULL;
+    return zc_kernel_run(&inner, false);
+}
+
+zc_status zc_k_FusedGemm(zc_kctx *k)
+{
+    const zc_attrs_FusedGemm *at = ZC_ATTRS(k, FusedGemm);
+    const float params[] = {at->activation_alpha, at->activation_beta, at->activation_gamma};
+    ZC_TRY(reference(k));
+    int n = ZC_ATTR_GIVEN(FusedGemm, at, activation_gamma)   ? 3
+            : ZC_ATTR_GIVEN(FusedGemm, at, activation_beta)  ? 2
+            : ZC_ATTR_GIVEN(FusedGemm, at, activation_alpha) ? 1
+                                                             : 0;
+    return zc_activate(k, at->activation, params, n, &k->out[0]);
+}

@@ -1,0 +1,11 @@
+/* Expressions of pointwise operations, as their kernels need them. */
+#ifndef ZC_CPU_POINTWISE_H
+#define ZC_CPU_POINTWISE_H
+
+#include "cpu/kernel.h"
+#include "op/expr.h"
+
+/* Parses this step's expression with its operands' types and attributes into *out. */
+zc_status zc_pointwise_parse(const zc_kctx *k, zc_expr *out);
+
+#endif

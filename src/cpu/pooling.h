@@ -1,0 +1,16 @@
+/* Poolings: the geometry their kernels share. */
+#ifndef ZC_CPU_POOLING_H
+#define ZC_CPU_POOLING_H
+
+#include "cpu/window.h"
+
+/* Planes (batch times channels) of in_plane elements become planes of out_plane elements. */
+typedef struct zc_pooling {
+    zc_window w;
+    int64_t planes, in_plane, out_plane;
+} zc_pooling;
+
+/* Of AveragePool, MaxPool, LpPool or a global pooling, whose window is the whole plane. */
+void zc_pooling_of(const zc_kctx *k, zc_pooling *p);
+
+#endif

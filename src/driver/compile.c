@@ -1,0 +1,187 @@
+/* The compiler's one road: model bytes -> graph -> passes -> program -> plan bytes. The only file that names
+ * every stage, in order. */
+#include <nettle/sha2.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "driver/compile.h"
+#include "driver/version.h"
+#include "passes/passes.h"
+#include "plan/plan.h"
+
+enum { STAGE_IMPORT, STAGE_OPTIMISE, STAGE_WRITE, STAGE_COUNT };
+
+static zc_status progress(const zc_compile_params *p, const char *stage, size_t done, zc_diag *diag)
+{
+    if (!p->progress || p->progress(p->progress_user, stage, done, STAGE_COUNT)) return ZC_OK;
+    return zc_fail(diag, ZC_ERR_CANCELLED, NULL, "cancelled before %s", stage);
+}
+
+/* ---- parameters ---- */
+
+static zc_status copy_params(const zc_compile_params *given, zc_compile_params *out, zc_diag *diag)
+{
+    *out = (zc_compile_params){.size = sizeof *out};
+    if (!given) return ZC_OK;
+    if (given->size < sizeof *out)
+        return zc_fail(diag, ZC_ERR_ARG, "params", "size is wrong (got %zu, need %zu)", given->size,
+                       sizeof *out);
+    *out = *given;
+    return ZC_OK;
+}
+
+static zc_status import_params(const zc_compile_params *p, zc_arena *arena, zc_import_params *out,
+                               zc_diag *diag)
+{
+    zc_dim_override *dims = zc_arena_alloc(arena, p->dim_count, sizeof *dims);
+    zc_shape_override *shapes = zc_arena_alloc(arena, p->shape_count, sizeof *shapes);
+    if (!dims || !shapes) return zc_fail_nomem(diag, "parameters", 0);
+    for (size_t i = 0; i < p->dim_count; i++)
+        dims[i] = (zc_dim_override){.name = p->dims[i].name, .value = p->dims[i].value};
+    for (size_t i = 0; i < p->shape_count; i++) {
+        shapes[i] = (zc_shape_override){.input = p->shapes[i].input, .rank = p->shapes[i].rank};
+        if (shapes[i].rank < 0 || shapes[i].rank > ZC_MAX_RANK)
+            return zc_fail(diag, ZC_ERR_ARG, shapes[i].input, "rank out of range (got %d, need at most %d)",
+                           shapes[i].rank, ZC_MAX_RANK);
+        memcpy(shapes[i].dims, p->shapes[i].dims, sizeof shapes[i].dims);
+    }
+    *out = (zc_import_params){.data_root = p->data_root, .dims = dims, .ndims = (int)p->dim_count,
+                              .shapes = shapes, .nshapes = (int)p->shape_count,
+                              .max_memory = p->max_memory};
+    return ZC_OK;
+}
+
+/* ---- the road ---- */
+
+zc_status zc_compile_import(const zc_model_source *model, const zc_compile_params *p, zc_graph **out,
+                            zc_diag *diag)
+{
+    zc_arena arena;
+    zc_import_params params;
+    zc_arena_init(&arena, 0);
+    zc_status status = import_params(p, &arena, &params, diag);
+    if (status == ZC_OK)
+        status = model->path ? zc_import_file(model->path, &params, out, diag)
+                             : zc_import_bytes(model->bytes, model->len, &params, out, diag);
+    zc_arena_fini(&arena);
+    return status;
+}
+
+static zc_status hash_file(const char *path, uint8_t out[32], zc_diag *diag)
+{
+    enum { CHUNK = 1 << 20 };
+    int fd;
+    uint64_t size;
+    ZC_TRY(zc_file_open(path, &fd, &size, diag));
+    uint8_t *chunk = zc_calloc(CHUNK, 1);
+    zc_status status = chunk ? ZC_OK : zc_fail_nomem(diag, "hashing", CHUNK);
+    struct sha256_ctx ctx;
+    sha256_init(&ctx);
+    for (uint64_t at = 0; status == ZC_OK && at < size;) {
+        size_t n = size - at < CHUNK ? (size_t)(size - at) : CHUNK;
+        status = zc_file_pread(fd, chunk, n, at, path, diag);
+        if (status == ZC_OK) sha256_update(&ctx, n, chunk);
+        at += n;
+    }
+    sha256_digest(&ctx, 32, out);
+    free(chunk);
+    zc_file_close(fd);
+    return status;
+}
+
+static zc_status hash_model(const zc_model_source *model, uint8_t out[32], zc_diag *diag)
+{
+    if (model->path) return hash_file(model->path, out, diag);
+    struct sha256_ctx ctx;
+    sha256_init(&ctx);
+    sha256_update(&ctx, model->len, model->bytes);
+    sha256_digest(&ctx, 32, out);
+    return ZC_OK;
+}
+
+static zc_status write_plan(const zc_graph *g, const zc_model_source *model, zc_sink sink, void *user,
+                            zc_diag *diag)
+{
+    zc_arena arena;
+    zc_program program;
+    zc_arena_init(&arena, 0);
+    zc_status status = zc_plan_build(g, &arena, &program, diag);
+    if (status == ZC_OK) {
+        program.version = ZC_VERSION;
+        program.target = "cpu";
+        status = hash_model(model, program.model_sha256, diag);
+    }
+    if (status == ZC_OK) status = zc_program_write(&program, sink, user, diag);
+    zc_arena_fini(&arena);
+    return status;
+}
+
+static zc_status compile(const zc_model_source *model, const zc_compile_params *p, zc_sink sink, void *user,
+                         zc_diag *diag)
+{
+    zc_graph *g = NULL;
+    ZC_TRY(progress(p, "import", STAGE_IMPORT, diag));
+    ZC_TRY(zc_compile_import(model, p, &g, diag));
+    zc_pass_options options = {.skip = p->skip_passes, .skip_count = p->skip_pass_count};
+    zc_status status = progress(p, "optimise", STAGE_OPTIMISE, diag);
+    if (status == ZC_OK) status = zc_run_passes(g, &options, diag);
+    if (status == ZC_OK) status = progress(p, "write", STAGE_WRITE, diag);
+    if (status == ZC_OK) status = write_plan(g, model, sink, user, diag);
+    zc_graph_destroy(&g);
+    return status;
+}
+
+/* ---- sinks ---- */
+
+static zc_status to_file(void *user, const void *data, size_t len, zc_diag *diag)
+{
+    return zc_writer_write(user, data, len, diag);
+}
+
+static zc_status to_buffer(void *user, const void *data, size_t len, zc_diag *diag)
+{
+    zc_buf *b = user;
+    zc_buf_append(b, data, len);
+    return b->failed ? zc_fail_nomem(diag, "plan", b->len + len) : ZC_OK;
+}
+
+zc_status zc_compile_file(const char *model_path, const char *plan_path, const zc_compile_params *params,
+                          zc_diag *diag)
+{
+    if (!model_path || !plan_path)
+        return zc_fail(diag, ZC_ERR_ARG, model_path ? "plan_path" : "model_path", "is NULL");
+    zc_compile_params p;
+    ZC_TRY(copy_params(params, &p, diag));
+    zc_diag_set_file(diag, model_path);
+    zc_writer *writer;
+    ZC_TRY(zc_writer_open(plan_path, &writer, diag));
+    zc_model_source model = {.path = model_path};
+    zc_status status = compile(&model, &p, to_file, writer, diag);
+    if (status == ZC_OK) return zc_writer_commit(&writer, diag);
+    zc_writer_abort(&writer);
+    return status;
+}
+
+zc_status zc_compile_bytes(const void *model, size_t model_len, const zc_compile_params *params, void **out,
+                           size_t *out_len, zc_diag *diag)
+{
+    if (!model || !out || !out_len)
+        return zc_fail(diag, ZC_ERR_ARG, !model ? "model" : !out ? "out" : "out_len", "is NULL");
+    *out = NULL;
+    *out_len = 0;
+    zc_compile_params p;
+    ZC_TRY(copy_params(params, &p, diag));
+    zc_buf buf = {0};
+    zc_model_source source = {.bytes = model, .len = model_len};
+    zc_status status = compile(&source, &p, to_buffer, &buf, diag);
+    if (status != ZC_OK) {
+        zc_buf_fini(&buf);
+        return status;
+    }
+    *out = buf.data;
+    *out_len = buf.len;
+    return ZC_OK;
+}
+
+void zc_free(void *p) { free(p); }

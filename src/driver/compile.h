@@ -1,0 +1,19 @@
+/* Stages of compiling that tools use one by one. */
+#ifndef ZC_DRIVER_COMPILE_H
+#define ZC_DRIVER_COMPILE_H
+
+#include "import/import.h"
+#include "zc/zc.h"
+
+/* A model: a file, or bytes when path is NULL. */
+typedef struct zc_model_source {
+    const char *path;
+    const void *bytes;
+    size_t len;
+} zc_model_source;
+
+/* The first stage: the imported graph, before any pass. */
+zc_status zc_compile_import(const zc_model_source *model, const zc_compile_params *params, zc_graph **out,
+                            zc_diag *diag);
+
+#endif

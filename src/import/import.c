@@ -1,0 +1,225 @@
+/* ONNX to a graph: the model as a whole, and its main graph. */
+#include "import/import.h"
+
+#include <stdlib.h>
+
+#include "import/importer.h"
+
+#define BUDGET_DEFAULT ((uint64_t)64 << 30)
+/* Share of the budget for what is not tensor bytes: names, nodes, types. */
+#define META_SHARE 4
+
+static const zc_import_params default_params;
+
+/* ---- the model ---- */
+
+static zc_status check_model(zc_imp *im)
+{
+    const Onnx__ModelProto *m = im->model;
+    long long ir = m->has_ir_version ? (long long)m->ir_version : 0;
+    if (ir < 1)
+        return zc_fail(im->diag, ZC_ERR_MODEL, NULL, "IR version (got %lld, need 1 to %d)", ir,
+                       ZC_IR_VERSION_MAX);
+    if (ir > ZC_IR_VERSION_MAX)
+        return zc_fail(im->diag, ZC_ERR_UNSUPPORTED, NULL, "IR version (got %lld, need 1 to %d)",
+                       ir, ZC_IR_VERSION_MAX);
+    if (!m->graph) return zc_fail(im->diag, ZC_ERR_MODEL, NULL, "the model has no graph");
+    if (!m->n_opset_import)
+        return zc_fail(im->diag, ZC_ERR_MODEL, NULL,
+                       "the model imports no operator set (need %d to %d of ai.onnx)", ZC_OPSET_MIN,
+                       ZC_OPSET_MAX);
+    if (!m->graph->n_output)
+        return zc_fail(im->diag, ZC_ERR_MODEL, NULL, "the graph has no outputs");
+    return ZC_OK;
+}
+
+/* ---- inputs ---- */
+
+static zc_status add_input(zc_imp *im, const Onnx__ValueInfoProto *info)
+{
+    const char *text = zc_text(info->name);
+    zc_type type;
+    zc_name *name;
+    if (!*text) return zc_fail(im->diag, ZC_ERR_MODEL, NULL, "an input has no name");
+    ZC_TRY(zc_imp_input_type(im, info, &type));
+    ZC_TRY(zc_scope_define(im->scope, text, "input", ZC_NO_NODE, &name, im->diag));
+    name->vid = zc_graph_value(im->g, text, ZC_VALUE_PARAM, &type);
+    name->state = ZC_NAME_READY;
+    if (!name->vid || !ZC_VEC_PUSH(&im->g->top.params, name->vid))
+        return zc_imp_nomem(im, "inputs");
+    return ZC_OK;
+}
+
+/* An input that has an initialiser is that constant: what the model calls a default is no input
+ * that a caller must or may give. */
+static bool is_constant(const zc_imp *im, const Onnx__ValueInfoProto *info, size_t initialisers)
+{
+    const zc_smap_slot *s =
+        zc_smap_find(&im->scope->index, zc_text(info->name), strlen(zc_text(info->name)));
+    return s && s->value < initialisers;
+}
+
+static zc_status add_inputs(zc_imp *im)
+{
+    const Onnx__GraphProto *graph = im->model->graph;
+    const size_t initialisers = im->scope->names.len;
+    const char **names = zc_arena_alloc(&im->g->arena, graph->n_input, sizeof *names);
+    if (!names) return zc_imp_nomem(im, "inputs");
+    im->g->input_names = names;
+    for (size_t i = 0; i < graph->n_input; i++) {
+        if (is_constant(im, graph->input[i], initialisers)) continue;
+        ZC_TRY(add_input(im, graph->input[i]));
+        const char *own = zc_arena_strdup(&im->g->arena, graph->input[i]->name);
+        if (!own) return zc_imp_nomem(im, "inputs");
+        names[im->g->top.params.len - 1] = own;
+    }
+    return ZC_OK;
+}
+
+/* A constant that is declared as an input too must be what is declared. */
+static zc_status check_constants(zc_imp *im)
+{
+    const Onnx__GraphProto *graph = im->model->graph;
+    for (size_t i = 0; i < graph->n_input; i++) {
+        const zc_name *name = zc_scope_own(im->scope, zc_text(graph->input[i]->name));
+        if (!name || name->state != ZC_NAME_READY ||
+            zc_val(im->g, name->vid)->kind != ZC_VALUE_CONST)
+            continue;
+        ZC_TRY(zc_imp_check_type(im, name->vid, graph->input[i]));
+    }
+    return ZC_OK;
+}
+
+/* ---- outputs ---- */
+
+static zc_status add_output(zc_imp *im, const Onnx__ValueInfoProto *info, zc_smap *seen)
+{
+    const char *text = zc_text(info->name);
+    const zc_name *name = zc_scope_own(im->scope, text);
+    bool added, poisoned = false;
+    zc_vid v;
+    if (!zc_smap_add(seen, text, strlen(text), 0, &added)) return zc_imp_nomem(im, "outputs");
+    if (!added) return zc_fail(im->diag, ZC_ERR_MODEL, text, "the graph has this output twice");
+    if (!name || name->state == ZC_NAME_LATER)
+        return zc_fail(im->diag, ZC_ERR_MODEL, text, "the graph's output is never produced");
+    ZC_TRY(zc_imp_lookup(im, text, text, &v, &poisoned));
+    if (poisoned) return ZC_OK;
+    ZC_TRY(zc_imp_check_type(im, v, info));
+    const char *own = zc_arena_strdup(&im->g->arena, text);
+    if (!own || !ZC_VEC_PUSH(&im->g->top.outputs, v)) return zc_imp_nomem(im, "outputs");
+    im->g->output_names[im->g->top.outputs.len - 1] = own;
+    return ZC_OK;
+}
+
+static zc_status add_outputs(zc_imp *im)
+{
+    const Onnx__GraphProto *graph = im->model->graph;
+    zc_smap seen = {0};
+    zc_status status = ZC_OK;
+    im->g->output_names =
+        zc_arena_alloc(&im->g->arena, graph->n_output, sizeof *im->g->output_names);
+    if (!im->g->output_names) return zc_imp_nomem(im, "outputs");
+    for (size_t i = 0; i < graph->n_output && status == ZC_OK; i++)
+        status = add_output(im, graph->output[i], &seen);
+    zc_smap_fini(&seen);
+    return status;
+}
+
+/* ---- the main graph ---- */
+
+static zc_status import_graph(zc_imp *im)
+{
+    const Onnx__GraphProto *graph = im->model->graph;
+    ZC_TRY(zc_imp_initialisers(im, im->scope, graph));
+    ZC_TRY(zc_imp_overrides(im));
+    ZC_TRY(add_inputs(im));
+    ZC_TRY(zc_imp_overrides_used(im));
+    ZC_TRY(check_constants(im));
+    ZC_TRY(zc_imp_declare(im, im->scope, NULL, NULL));
+    ZC_TRY(zc_imp_infos(im, im->scope));
+    ZC_TRY(zc_imp_nodes(im));
+    ZC_TRY(add_outputs(im));
+    return im->unsupported ? ZC_ERR_UNSUPPORTED : ZC_OK;
+}
+
+static void *dead_attrs(zc_arena *arena)
+{
+    size_t most = 0;
+    for (int op = 0; op < ZC_OP_COUNT; op++) {
+        size_t size = zc_op_get((zc_op)op)->attrs_size;
+        if (size > most) most = size;
+    }
+    return zc_arena_alloc(arena, 1, most);
+}
+
+static zc_status import_model(zc_imp *im)
+{
+    const Onnx__GraphProto *graph = im->model->graph;
+    zc_scope scope = {.nodes = graph->node, .nnodes = graph->n_node, .graph = graph};
+    ZC_TRY(zc_imp_functions(im));
+    ZC_TRY(zc_imp_survey(im));
+    ZC_TRY(zc_graph_create(graph->name, &im->g, im->diag));
+    im->g->arena.budget = im->g->dims.arena.budget = im->arena.budget;
+    im->dead = dead_attrs(&im->arena);
+    if (!im->dead) return zc_fail_nomem(im->diag, "attributes", 0);
+    im->block = &im->g->top;
+    im->scope = &scope;
+    zc_status status = import_graph(im);
+    zc_scope_fini(&scope);
+    return status;
+}
+
+static void imp_fini(zc_imp *im)
+{
+    zc_smap_fini(&im->iops);
+    zc_smap_fini(&im->functions);
+    zc_smap_fini(&im->symbols);
+    zc_smap_fini(&im->bound);
+    zc_smap_fini(&im->shared);
+    ZC_VEC_FINI(&im->iop_rows);
+    ZC_VEC_FINI(&im->bound_rows);
+    ZC_VEC_FINI(&im->shared_rows);
+    zc_external_destroy(&im->ext);
+    zc_arena_fini(&im->arena);
+}
+
+/* Imports and frees the model. path: NULL when there is none. */
+static zc_status import(Onnx__ModelProto *model, const char *path, const zc_import_params *params,
+                        zc_graph **out, zc_diag *diag)
+{
+    if (!params) params = &default_params;
+    zc_imp im = {.diag = diag, .model = model, .params = params};
+    im.budget = params->max_memory ? params->max_memory : BUDGET_DEFAULT;
+    zc_arena_init(&im.arena, (size_t)(im.budget / META_SHARE));
+    zc_status status = check_model(&im);
+    if (status == ZC_OK && (path || params->data_root))
+        status = zc_external_create(path, params->data_root, im.budget, &im.ext, diag);
+    if (status == ZC_OK) status = import_model(&im);
+    imp_fini(&im);
+    zc_onnx_free(&model);
+    if (status == ZC_OK && im.g->dims.failed)
+        status = zc_fail_nomem(diag, "symbolic dimensions", 0);
+    if (status == ZC_OK)
+        *out = im.g;
+    else
+        zc_graph_destroy(&im.g);
+    return status;
+}
+
+zc_status zc_import_file(const char *path, const zc_import_params *params, zc_graph **out,
+                         zc_diag *diag)
+{
+    Onnx__ModelProto *model = NULL;
+    *out = NULL;
+    ZC_TRY(zc_onnx_load(path, &model, diag));
+    return import(model, path, params, out, diag);
+}
+
+zc_status zc_import_bytes(const void *data, size_t len, const zc_import_params *params,
+                          zc_graph **out, zc_diag *diag)
+{
+    Onnx__ModelProto *model = NULL;
+    *out = NULL;
+    ZC_TRY(zc_onnx_load_bytes(data, len, &model, diag));
+    return import(model, NULL, params, out, diag);
+}

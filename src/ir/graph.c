@@ -1,0 +1,368 @@
+#include "ir/graph.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- names: open addressing over value ids ---- */
+
+struct zc_graph_names {
+    zc_vid *slots;
+    size_t cap, count;
+};
+
+static uint64_t name_hash(const char *s)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (; *s; s++) h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+    return h;
+}
+
+/* The slot that holds name, or the free one where it belongs. */
+static zc_vid *name_slot(const zc_graph *g, zc_vid *slots, size_t cap, const char *name)
+{
+    size_t i = name_hash(name) & (cap - 1);
+    while (slots[i] && strcmp(zc_val(g, slots[i])->name, name) != 0) i = (i + 1) & (cap - 1);
+    return &slots[i];
+}
+
+static bool names_grow(zc_graph *g)
+{
+    struct zc_graph_names *names = g->names;
+    size_t cap = names->cap ? names->cap * 2 : 256;
+    zc_vid *slots = zc_calloc(cap, sizeof *slots);
+    if (!slots) return false;
+    for (size_t i = 0; i < names->cap; i++) {
+        if (names->slots[i]) *name_slot(g, slots, cap, zc_val(g, names->slots[i])->name) = names->slots[i];
+    }
+    free(names->slots);
+    names->slots = slots;
+    names->cap = cap;
+    return true;
+}
+
+zc_vid zc_graph_find(const zc_graph *g, const char *name)
+{
+    return g->names->cap ? *name_slot(g, g->names->slots, g->names->cap, name) : 0;
+}
+
+/* A name nobody has: `name`, or it with a suffix. NULL: no memory. */
+static const char *unique_name(zc_graph *g, const char *name)
+{
+    if (name && *name && !zc_graph_find(g, name)) return zc_arena_strdup(&g->arena, name);
+    zc_buf buf = {0};
+    do {
+        buf.len = 0;
+        if (name && *name)
+            zc_buf_printf(&buf, "%s.%u", name, g->next_name++);
+        else
+            zc_buf_printf(&buf, "v%u", g->next_name++);
+    } while (!buf.failed && zc_graph_find(g, buf.data));
+    const char *out = buf.failed ? NULL : zc_arena_strdup(&g->arena, buf.data);
+    zc_buf_fini(&buf);
+    return out;
+}
+
+/* ---- life ---- */
+
+zc_status zc_graph_create(const char *name, zc_graph **out, zc_diag *diag)
+{
+    *out = NULL;
+    zc_graph *g = zc_calloc(1, sizeof *g);
+    if (!g) return zc_fail_nomem(diag, "graph", sizeof *g);
+    zc_arena_init(&g->arena, 0);
+    zc_dims_init(&g->dims);
+    g->names = zc_calloc(1, sizeof *g->names);
+    g->name = zc_arena_strdup(&g->arena, name ? name : "");
+    bool ok = g->names && g->name && ZC_VEC_PUSH(&g->values, ((zc_value){.name = ""})) &&
+              ZC_VEC_PUSH(&g->nodes, ((zc_node){.op = ZC_OP_NONE}));
+    if (!ok) {
+        zc_graph_destroy(&g);
+        return zc_fail_nomem(diag, "graph", sizeof *g);
+    }
+    *out = g;
+    return ZC_OK;
+}
+
+static void block_fini(zc_block *b)
+{
+    ZC_VEC_FINI(&b->params);
+    ZC_VEC_FINI(&b->nodes);
+    ZC_VEC_FINI(&b->outputs);
+}
+
+void zc_graph_destroy(zc_graph **gp)
+{
+    if (!gp || !*gp) return;
+    zc_graph *g = *gp;
+    *gp = NULL;
+    for (size_t i = 0; i < g->blocks.len; i++) {
+        block_fini(g->blocks.data[i]);
+        free(g->blocks.data[i]);
+    }
+    block_fini(&g->top);
+    for (size_t i = 0; i < g->buffers.len; i++) free(g->buffers.data[i]);
+    ZC_VEC_FINI(&g->blocks);
+    ZC_VEC_FINI(&g->buffers);
+    ZC_VEC_FINI(&g->values);
+    ZC_VEC_FINI(&g->nodes);
+    if (g->names) free(g->names->slots);
+    free(g->names);
+    zc_dims_fini(&g->dims);
+    zc_arena_fini(&g->arena);
+    free(g);
+}
+
+/* ---- values ---- */
+
+zc_vid zc_graph_value(zc_graph *g, const char *name, zc_value_kind kind, const zc_type *type)
+{
+    if (g->values.len >= UINT32_MAX) return 0;
+    if (g->names->count * 2 >= g->names->cap && !names_grow(g)) return 0;
+    zc_value v = {.name = unique_name(g, name),
+                  .kind = kind,
+                  .type = {.dtype = ZC_NONE, .rank = -1},
+                  .vals = {.n = -1}};
+    if (type) v.type = *type;
+    if (!v.name || !ZC_VEC_PUSH(&g->values, v)) return 0;
+    zc_vid id = (zc_vid)(g->values.len - 1);
+    *name_slot(g, g->names->slots, g->names->cap, v.name) = id;
+    g->names->count++;
+    return id;
+}
+
+/* The bytes as the graph's own, or NULL. */
+static void *own_bytes(zc_graph *g, const zc_tensor *t, bool take)
+{
+    size_t bytes;
+    if (!zc_tensor_bytes(t, &bytes)) {
+        if (take) free(t->data);
+        return NULL;
+    }
+    void *data = t->data;
+    if (!take) {
+        data = zc_calloc(bytes, 1);
+        if (data && bytes) memcpy(data, t->data, bytes);
+    }
+    if (data && !ZC_VEC_PUSH(&g->buffers, data)) {
+        free(data);
+        return NULL;
+    }
+    return data;
+}
+
+zc_vid zc_graph_const(zc_graph *g, const char *name, const zc_tensor *t, bool take)
+{
+    zc_tensor *own = zc_arena_dup(&g->arena, t, 1, sizeof *t);
+    if (!own) {
+        if (take) free(t->data);
+        return 0;
+    }
+    if (t->data) own->data = own_bytes(g, t, take);
+    if (t->data && !own->data) return 0;
+    zc_operand operand;
+    if (!zc_operand_of(own, &g->arena, &operand)) return 0;
+    zc_vid v = zc_graph_value(g, name, ZC_VALUE_CONST, &operand.type);
+    if (!v) return 0;
+    zc_val(g, v)->data = own;
+    zc_val(g, v)->vals = operand.vals;
+    return v;
+}
+
+zc_vid zc_graph_const_i64(zc_graph *g, const char *name, const int64_t *v, int n, int rank)
+{
+    zc_tensor t = {.dtype = ZC_I64, .rank = rank, .dims = {n}, .data = (void *)(uintptr_t)v};
+    return zc_graph_const(g, name, &t, false);
+}
+
+/* ---- nodes ---- */
+
+zc_nid zc_graph_node(zc_graph *g, zc_block *block, zc_op op, const char *name, int nin, int nout)
+{
+    const zc_op_info *info = zc_op_get(op);
+    zc_node n = {.op = op, .nin = nin, .nout = nout};
+    n.attrs = zc_arena_alloc(&g->arena, 1, info->attrs_size);
+    n.in = zc_arena_alloc(&g->arena, (size_t)nin, sizeof *n.in);
+    n.out = zc_arena_alloc(&g->arena, (size_t)nout, sizeof *n.out);
+    n.name = zc_arena_strdup(&g->arena, name && *name ? name : info->name);
+    if (!n.attrs || !n.in || !n.out || !n.name || g->nodes.len >= UINT32_MAX) return 0;
+    zc_attrs_default(info, n.attrs);
+    if (!ZC_VEC_PUSH(&g->nodes, n)) return 0;
+    zc_nid id = (zc_nid)(g->nodes.len - 1);
+    if (block && !ZC_VEC_PUSH(&block->nodes, id)) {
+        g->nodes.len--;
+        return 0;
+    }
+    return id;
+}
+
+zc_vid zc_graph_out(zc_graph *g, zc_nid n, int i, const char *name)
+{
+    zc_vid v = zc_graph_value(g, name, ZC_VALUE_NODE, NULL);
+    if (!v) return 0;
+    zc_val(g, v)->producer = n;
+    zc_node_at(g, n)->out[i] = v;
+    return v;
+}
+
+zc_block *zc_graph_region(zc_graph *g, zc_nid n, int i)
+{
+    zc_node *node = zc_node_at(g, n);
+    if (i >= node->nregions) {
+        zc_block **regions = zc_arena_alloc(&g->arena, (size_t)i + 1, sizeof *regions);
+        if (!regions) return NULL;
+        for (int j = 0; j < node->nregions; j++) regions[j] = node->regions[j];
+        node->regions = regions;
+        node->nregions = i + 1;
+    }
+    if (node->regions[i]) return node->regions[i];
+    zc_block *b = zc_calloc(1, sizeof *b);
+    if (!b || !ZC_VEC_PUSH(&g->blocks, b)) {
+        free(b);
+        return NULL;
+    }
+    return node->regions[i] = b;
+}
+
+static bool has_prov(const zc_node *node, const char *name)
+{
+    for (int i = 0; i < node->nprov; i++)
+        if (strcmp(node->prov[i], name) == 0) return true;
+    return false;
+}
+
+bool zc_graph_inherit(zc_graph *g, zc_nid to, zc_nid from)
+{
+    zc_node *dst = zc_node_at(g, to);
+    const zc_node *src = zc_node_at(g, from);
+    const char **prov =
+        zc_arena_alloc(&g->arena, (size_t)dst->nprov + (size_t)src->nprov, sizeof *prov);
+    if (!prov) return false;
+    int n = 0;
+    for (int i = 0; i < dst->nprov; i++) prov[n++] = dst->prov[i];
+    for (int i = 0; i < src->nprov; i++)
+        if (!has_prov(dst, src->prov[i])) prov[n++] = src->prov[i];
+    dst->prov = prov;
+    dst->nprov = n;
+    return true;
+}
+
+static const zc_tensor *tensor_dup(zc_graph *g, const zc_tensor *t)
+{
+    size_t bytes;
+    zc_tensor *own = zc_arena_dup(&g->arena, t, 1, sizeof *t);
+    if (!own || !zc_tensor_bytes(t, &bytes)) return NULL;
+    own->data = zc_arena_dup(&g->arena, t->data, bytes, 1);
+    return own->data ? own : NULL;
+}
+
+/* Replaces what field `at` points to by a copy in the arena. */
+static bool field_dup(zc_graph *g, zc_attr_kind kind, void *at)
+{
+    zc_ints *ints = at;
+    zc_floats *floats = at;
+    switch (kind) {
+    case ZC_ATTR_INT:
+    case ZC_ATTR_FLOAT:
+    case ZC_ATTR_DTYPE: return true;
+    case ZC_ATTR_STR: {
+        const char **s = at;
+        return !*s || (*s = zc_arena_strdup(&g->arena, *s)) != NULL;
+    }
+    case ZC_ATTR_INTS:
+        return !ints->n ||
+               (ints->v = zc_arena_dup(&g->arena, ints->v, (size_t)ints->n, sizeof *ints->v)) != NULL;
+    case ZC_ATTR_FLOATS:
+        return !floats->n || (floats->v = zc_arena_dup(&g->arena, floats->v, (size_t)floats->n,
+                                                       sizeof *floats->v)) != NULL;
+    case ZC_ATTR_TENSOR: {
+        const zc_tensor **t = at;
+        return !*t || (*t = tensor_dup(g, *t)) != NULL;
+    }
+    }
+    return false;
+}
+
+void *zc_graph_attrs_dup(zc_graph *g, zc_op op, const void *attrs)
+{
+    const zc_op_info *info = zc_op_get(op);
+    void *copy = zc_arena_dup(&g->arena, attrs, 1, info->attrs_size);
+    for (int i = 0; copy && i < info->field_count; i++) {
+        if (!field_dup(g, info->fields[i].kind, zc_attr_at(info, copy, i))) return NULL;
+    }
+    return copy;
+}
+
+/* ---- rewriting ---- */
+
+void zc_graph_forward(zc_graph *g, zc_vid from, zc_vid to)
+{
+    to = zc_graph_resolved(g, to);
+    if (from != to) zc_val(g, from)->forward = to;
+}
+
+zc_vid zc_graph_resolved(const zc_graph *g, zc_vid v)
+{
+    while (v && zc_val(g, v)->forward) v = zc_val(g, v)->forward;
+    return v;
+}
+
+static void resolve_outputs(zc_graph *g, zc_block *b)
+{
+    for (size_t i = 0; i < b->outputs.len; i++)
+        b->outputs.data[i] = zc_graph_resolved(g, b->outputs.data[i]);
+}
+
+void zc_graph_resolve(zc_graph *g)
+{
+    for (size_t n = 1; n < g->nodes.len; n++) {
+        zc_node *node = &g->nodes.data[n];
+        for (int i = 0; i < node->nin; i++) node->in[i] = zc_graph_resolved(g, node->in[i]);
+    }
+    resolve_outputs(g, &g->top);
+    for (size_t i = 0; i < g->blocks.len; i++) resolve_outputs(g, g->blocks.data[i]);
+}
+
+void zc_graph_remove(zc_graph *g, zc_nid n)
+{
+    zc_node *node = zc_node_at(g, n);
+    for (int r = 0; r < node->nregions; r++) {
+        zc_block *b = node->regions[r];
+        for (size_t i = 0; i < b->nodes.len; i++) zc_graph_remove(g, b->nodes.data[i]);
+        b->nodes.len = b->outputs.len = b->params.len = 0;
+    }
+    node->op = ZC_OP_NONE;
+    node->nin = node->nout = node->nregions = 0;
+}
+
+static void compact_block(zc_graph *g, zc_block *b)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < b->nodes.len; i++) {
+        if (zc_node_at(g, b->nodes.data[i])->op != ZC_OP_NONE) b->nodes.data[kept++] = b->nodes.data[i];
+    }
+    b->nodes.len = kept;
+}
+
+void zc_graph_compact(zc_graph *g)
+{
+    compact_block(g, &g->top);
+    for (size_t i = 0; i < g->blocks.len; i++) compact_block(g, g->blocks.data[i]);
+}
+
+uint32_t *zc_graph_uses(const zc_graph *g)
+{
+    uint32_t *uses = zc_calloc(g->values.len, sizeof *uses);
+    if (!uses) return NULL;
+    for (size_t n = 1; n < g->nodes.len; n++) {
+        const zc_node *node = &g->nodes.data[n];
+        for (int i = 0; i < node->nin; i++) uses[node->in[i]]++;
+    }
+    for (size_t i = 0; i < g->top.outputs.len; i++) uses[g->top.outputs.data[i]]++;
+    for (size_t b = 0; b < g->blocks.len; b++) {
+        const zc_block *block = g->blocks.data[b];
+        for (size_t i = 0; i < block->outputs.len; i++) uses[block->outputs.data[i]]++;
+    }
+    return uses;
+}

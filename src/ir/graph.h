@@ -1,0 +1,132 @@
+/* The graph: SSA values and nodes in arrays by dense id, regions for control flow, one arena.
+ *
+ * Ids are stable: removing a node leaves a hole (op ZC_OP_NONE), zc_graph_compact closes the block
+ * lists. Value 0 and node 0 are never used, so that 0 means "absent". Nodes of a block stand in
+ * topological order; a region's nodes may use values of the enclosing blocks. */
+#ifndef ZC_IR_GRAPH_H
+#define ZC_IR_GRAPH_H
+
+#include "op/infer.h"
+
+typedef uint32_t zc_vid;
+typedef uint32_t zc_nid;
+
+typedef enum zc_value_kind {
+    ZC_VALUE_PARAM, /* an input of the graph or of a region */
+    ZC_VALUE_CONST,
+    ZC_VALUE_NODE
+} zc_value_kind;
+
+typedef struct zc_value {
+    const char *name; /* unique in the graph */
+    zc_value_kind kind;
+    zc_type type;
+    zc_vals vals;          /* symbolic elements when known; of constants too */
+    const zc_tensor *data; /* CONST: owned by the graph */
+    zc_nid producer;       /* NODE */
+    zc_vid forward;        /* not 0: replaced by that value, see zc_graph_forward */
+} zc_value;
+
+typedef struct zc_block zc_block;
+
+typedef struct zc_node {
+    zc_op op; /* ZC_OP_NONE: removed */
+    void *attrs;
+    int nin, nout, nregions;
+    zc_vid *in; /* 0: optional input left out */
+    zc_vid *out; /* 0: optional output not wanted */
+    zc_block **regions; /* If: then, else. Loop, Scan: body. */
+    const char *name;   /* for messages and reports */
+    const char **prov;  /* names of the ONNX nodes it stands for */
+    int nprov;
+} zc_node;
+
+/* A list of nodes with parameters and results: the whole graph, or a region.
+ * Loop body: params (iteration i64, condition bool, carried...), outputs (condition, carried...,
+ * scanned...). Scan body: params (states..., slices...), outputs (states..., slices...). If
+ * branches: no params. */
+struct zc_block {
+    ZC_VEC(zc_vid) params;
+    ZC_VEC(zc_nid) nodes;
+    ZC_VEC(zc_vid) outputs;
+};
+
+typedef struct zc_graph {
+    zc_arena arena;
+    zc_dims dims;
+    const char *name;
+    ZC_VEC(zc_value) values;
+    ZC_VEC(zc_node) nodes;
+    zc_block top;
+    ZC_VEC(zc_block *) blocks; /* all regions, for freeing */
+    const char **input_names; /* of top.params; values may be renamed or merged, these stay */
+    const char **output_names;
+    ZC_VEC(void *) buffers; /* malloc'd constant bytes, freed with the graph */
+    struct zc_graph_names *names; /* name -> value */
+    unsigned next_name;
+} zc_graph;
+
+zc_status zc_graph_create(const char *name, zc_graph **out, zc_diag *diag);
+void zc_graph_destroy(zc_graph **g);
+
+static inline zc_value *zc_val(const zc_graph *g, zc_vid v) { return &g->values.data[v]; }
+static inline zc_node *zc_node_at(const zc_graph *g, zc_nid n) { return &g->nodes.data[n]; }
+
+/* A value of that name (made unique by a suffix when taken; NULL: "v<N>"). 0 when memory is
+ * exhausted. */
+zc_vid zc_graph_value(zc_graph *g, const char *name, zc_value_kind kind, const zc_type *type);
+/* The value of exactly that name, or 0. */
+zc_vid zc_graph_find(const zc_graph *g, const char *name);
+/* A constant. take: t->data is malloc'd and becomes the graph's, also on failure; otherwise it is
+ * copied. Small integer constants get their vals. */
+zc_vid zc_graph_const(zc_graph *g, const char *name, const zc_tensor *t, bool take);
+zc_vid zc_graph_const_i64(zc_graph *g, const char *name, const int64_t *v, int n, int rank);
+
+/* A node at the end of block (NULL: in no block yet) with default attributes and room for nin and
+ * nout ids (all 0). Returns 0 when memory is exhausted. Pointers to nodes move: hold ids. */
+zc_nid zc_graph_node(zc_graph *g, zc_block *block, zc_op op, const char *name, int nin, int nout);
+/* A fresh output value for slot i of node n. */
+zc_vid zc_graph_out(zc_graph *g, zc_nid n, int i, const char *name);
+zc_block *zc_graph_region(zc_graph *g, zc_nid n, int i);
+/* Adds node `from`'s provenance to node `to`. */
+bool zc_graph_inherit(zc_graph *g, zc_nid to, zc_nid from);
+/* Copies an attribute struct deeply into the graph's arena; NULL: no memory. */
+void *zc_graph_attrs_dup(zc_graph *g, zc_op op, const void *attrs);
+
+/* Infers node n's outputs from its inputs and sets the types and vals of its output values. A node
+ * with regions infers them too, to a fixed point where values are carried around a loop. */
+zc_status zc_graph_infer(zc_graph *g, zc_nid n, zc_diag *diag);
+/* Infers everything again, in order, regions included. */
+zc_status zc_graph_infer_all(zc_graph *g, zc_diag *diag);
+/* Compares a type that the model declares with the inferred one: a contradiction is an error naming
+ * both. What is merely less known on one side is fine. The declared type is never adopted: memory is
+ * planned from inferred shapes, and a model may be wrong. */
+zc_status zc_type_check(zc_graph *g, zc_vid v, const zc_type *declared, zc_diag *diag);
+
+/* All later uses of `from` mean `to`. Takes effect in the whole graph at zc_graph_resolve, in one
+ * sweep. */
+void zc_graph_forward(zc_graph *g, zc_vid from, zc_vid to);
+zc_vid zc_graph_resolved(const zc_graph *g, zc_vid v);
+void zc_graph_resolve(zc_graph *g);
+/* Marks a node removed. */
+void zc_graph_remove(zc_graph *g, zc_nid n);
+/* Drops removed nodes from the block lists. */
+void zc_graph_compact(zc_graph *g);
+
+/* Number of uses of every value (operands, block outputs), by value id; the caller frees it. NULL:
+ * no memory. */
+uint32_t *zc_graph_uses(const zc_graph *g);
+
+/* Collects every fault into diag: ids, order, arity, unique definition, regions' arity, types.
+ * `after` names the stage in the messages. */
+zc_status zc_graph_validate(const zc_graph *g, const char *after, zc_diag *diag);
+
+/* The printed form; zc_graph_parse reads it back to an equal graph. Constants of at most 64 elements (or
+ * all, with `full`) are printed inline, others as a SHA-256 with no bytes, which does not parse. */
+void zc_graph_print(const zc_graph *g, bool full, zc_buf *out);
+zc_status zc_graph_parse(const char *text, size_t len, zc_graph **out, zc_diag *diag);
+
+/* "f32[batch,3,224]" */
+void zc_type_print(const zc_dims *dims, const zc_type *type, zc_buf *out);
+
+#endif

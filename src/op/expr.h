@@ -1,0 +1,76 @@
+/* Scalar expressions: the one meaning of every pointwise operation.
+ *
+ * The same text is parsed here for the CPU evaluator, the CUDA generator and the rule language.
+ *
+ *   program := { name '=' expr ';' } expr
+ *   expr    := cond: expr '?' expr ':' expr; binary: || && | ^ & == != < <= > >= << >> + - * / %;
+ *              unary: - ! ~; calls: f(a, b); names; numbers (2, 0.5, 1e-3, inf, nan, true, false);
+ *              precedence as in C
+ *   names   := x y z w (inputs 0 to 3), x0 x1 ... (inputs), attributes of the operation (constants),
+ *              names bound earlier in the program
+ *   calls   := abs acos acosh asin asinh atan atanh ceil cos cosh erf exp floor log log1p expm1 max min
+ *              mod fmod pow round rsqrt sign sin sinh sqrt tan tanh sigmoid isnan isinf select
+ *              and conversions named after dtypes: f32(x), i64(x), bool(x), u8(x), f16(x), ...
+ *
+ * Typing: each input has a dtype. Arithmetic happens in the operands' common domain: f64 for f64;
+ * f32 for every other float type; i64 with wrapping to the dtype for signed, u64 for unsigned
+ * integers; comparisons and logic give bool. A literal takes the type of the other operand. Two
+ * operands of different dtypes are an error unless one is a literal or an attribute. A conversion to a float type narrower than
+ * f32 rounds to it. max and min propagate NaN. Integer / truncates; x % y has the divisor's sign
+ * (mod) and fmod the dividend's; division of an integer by zero gives 0. */
+#ifndef ZC_OP_EXPR_H
+#define ZC_OP_EXPR_H
+
+#include "base/mem.h"
+#include "op/dtype.h"
+
+#define ZC_EXPR_MAX_INPUTS 32
+#define ZC_EXPR_MAX_NODES  512
+#define ZC_EXPR_MAX_DEPTH  64
+
+#define ZC_EXPR_OPS(X)                                                                             \
+    X(INPUT) X(CONST) X(CAST) X(NEG) X(NOT) X(BITNOT) X(ADD) X(SUB) X(MUL) X(DIV) X(MOD) X(FMOD)       \
+    X(POW) X(MAX) X(MIN) X(AND) X(OR) X(BITAND) X(BITOR) X(BITXOR) X(SHL) X(SHR) X(EQ) X(NE)           \
+    X(LT) X(LE) X(GT) X(GE) X(SELECT) X(ABS) X(ACOS) X(ACOSH) X(ASIN) X(ASINH) X(ATAN) X(ATANH)        \
+    X(CEIL) X(COS) X(COSH) X(ERF) X(EXP) X(FLOOR) X(LOG) X(LOG1P) X(EXPM1) X(ROUND) X(RSQRT) X(SIGN)   \
+    X(SIN) X(SINH) X(SQRT) X(TAN) X(TANH) X(SIGMOID) X(ISNAN) X(ISINF)
+
+typedef enum zc_expr_op {
+#define X(n) ZC_EX_##n,
+    ZC_EXPR_OPS(X)
+#undef X
+        ZC_EXPR_OP_COUNT
+} zc_expr_op;
+
+typedef struct zc_expr_node {
+    zc_expr_op op;
+    zc_dtype dtype;  /* of the result */
+    int16_t arg[3];  /* earlier nodes; unused ones -1 */
+    int16_t input;   /* INPUT: which */
+    double f;        /* CONST of a float type */
+    int64_t i;       /* CONST of an integer type or bool */
+} zc_expr_node;
+
+/* Nodes in evaluation order without duplicates; the last is the result. */
+typedef struct zc_expr {
+    int count;
+    int ninputs;
+    zc_expr_node nodes[ZC_EXPR_MAX_NODES];
+} zc_expr;
+
+/* A named constant (an attribute). */
+typedef struct zc_expr_const {
+    const char *name;
+    double value;
+    bool is_int;
+} zc_expr_const;
+
+/* Parses and types text. Errors name the column. The result's dtype is nodes[count-1].dtype; a
+ * bare literal result takes input 0's dtype. */
+zc_status zc_expr_parse(const char *text, const zc_dtype *in_dtypes, int ninputs,
+                        const zc_expr_const *consts, int nconsts, zc_expr *out, const char *subject,
+                        zc_diag *diag);
+
+const char *zc_expr_op_name(zc_expr_op op);
+
+#endif

@@ -1,0 +1,323 @@
+/* Types and shapes of ONNX's attention operations. */
+#include "op/infer_attention.h"
+
+#include <string.h>
+
+/* ---- shared checks ---- */
+
+zc_status zc_infer_heads(zc_infer *f, const char *name, int64_t heads)
+{
+    if (heads >= 1 && heads <= INT32_MAX) return ZC_OK;
+    return zc_infer_fail(f, "%s out of range (got %lld, need [1, %d])", name, (long long)heads,
+                         INT32_MAX);
+}
+
+zc_status zc_infer_head_size(zc_infer *f, zc_dim size, int64_t heads, const char *what, zc_dim *out)
+{
+    if (zc_dim_is_const(size) && size.k % heads != 0)
+        return zc_infer_fail(f, "%s is not a multiple of the heads (got %lld and %lld)", what,
+                             (long long)size.k, (long long)heads);
+    *out = zc_dim_div(f->dims, size, zc_dim_const(heads));
+    return ZC_OK;
+}
+
+zc_status zc_infer_head_groups(zc_infer *f, zc_dim heads, zc_dim kv_heads)
+{
+    if (!zc_dim_is_const(heads) || !zc_dim_is_const(kv_heads)) return ZC_OK;
+    if (kv_heads.k > 0 && heads.k % kv_heads.k == 0) return ZC_OK;
+    return zc_infer_fail(f, "query heads are not a multiple of key heads (got %lld and %lld)",
+                         (long long)heads.k, (long long)kv_heads.k);
+}
+
+/* ---- Attention ---- */
+
+enum { IN_Q, IN_K, IN_V, IN_MASK, IN_PAST_K, IN_PAST_V, IN_LENGTHS };
+
+zc_status zc_dt_attention(zc_infer *f)
+{
+    zc_dtype precision = ZC_ATTRS(f, Attention)->softmax_precision;
+    for (int i = IN_Q; i <= IN_V; i++) ZC_TRY(zc_infer_need_float(f, i));
+    ZC_TRY(zc_infer_need_alike(f, IN_Q, IN_K));
+    ZC_TRY(zc_infer_need_alike(f, IN_K, IN_PAST_K));
+    ZC_TRY(zc_infer_need_alike(f, IN_V, IN_PAST_V));
+    ZC_TRY(zc_infer_need_int(f, IN_LENGTHS, "nonpad_kv_seqlen"));
+    if (zc_in_present(f, IN_MASK) && zc_dtype_class(f->in[IN_MASK].type.dtype) == ZC_CLASS_COMPLEX)
+        return zc_infer_fail(f, "attn_mask must be bool or real");
+    if (precision != ZC_NONE && !zc_dtype_is_float(precision))
+        return zc_infer_fail(f, "softmax_precision must be a float type (got %s)",
+                             zc_dtype_name(precision));
+    ZC_TRY(zc_infer_set_dtype(f, f->in[IN_Q].type.dtype));
+    zc_infer_out_dtype(f, 2, f->in[IN_V].type.dtype);
+    return ZC_OK;
+}
+
+/* Sizes of an attention problem. */
+typedef struct sizes {
+    zc_dim batch, heads, kv_heads, nq, nk, past, total, d, dv;
+} sizes;
+
+static zc_status sizes_3d(zc_infer *f, sizes *s)
+{
+    const zc_attrs_Attention *a = ZC_ATTRS(f, Attention);
+    const zc_type *q = zc_in(f, IN_Q), *k = zc_in(f, IN_K), *v = zc_in(f, IN_V);
+    ZC_TRY(zc_infer_heads(f, "q_num_heads", a->q_num_heads));
+    ZC_TRY(zc_infer_heads(f, "kv_num_heads", a->kv_num_heads));
+    zc_dim k_size;
+    ZC_TRY(zc_infer_head_size(f, q->dims[2], a->q_num_heads, "query size", &s->d));
+    ZC_TRY(zc_infer_head_size(f, k->dims[2], a->kv_num_heads, "key size", &k_size));
+    ZC_TRY(zc_infer_head_size(f, v->dims[2], a->kv_num_heads, "value size", &s->dv));
+    ZC_TRY(zc_infer_same(f, s->d, k_size, "head sizes of query and key"));
+    s->heads = zc_dim_const(a->q_num_heads);
+    s->kv_heads = zc_dim_const(a->kv_num_heads);
+    s->nq = q->dims[1];
+    s->nk = k->dims[1];
+    return zc_infer_same(f, s->nk, v->dims[1], "lengths of key and value");
+}
+
+static zc_status sizes_4d(zc_infer *f, sizes *s)
+{
+    const zc_type *q = zc_in(f, IN_Q), *k = zc_in(f, IN_K), *v = zc_in(f, IN_V);
+    ZC_TRY(zc_infer_same(f, q->dims[3], k->dims[3], "head sizes of query and key"));
+    ZC_TRY(zc_infer_same(f, k->dims[1], v->dims[1], "heads of key and value"));
+    ZC_TRY(zc_infer_same(f, k->dims[2], v->dims[2], "lengths of key and value"));
+    s->heads = q->dims[1];
+    s->kv_heads = k->dims[1];
+    s->nq = q->dims[2];
+    s->nk = k->dims[2];
+    s->d = q->dims[3];
+    s->dv = v->dims[3];
+    return ZC_OK;
+}
+
+static zc_status check_past(zc_infer *f, sizes *s)
+{
+    bool past = zc_in_present(f, IN_PAST_K);
+    s->past = zc_dim_const(0);
+    s->total = s->nk;
+    if (past != zc_in_present(f, IN_PAST_V))
+        return zc_infer_fail(f, "past_key and past_value come together or not at all");
+    if (!past) return ZC_OK;
+    if (zc_in_present(f, IN_LENGTHS))
+        return zc_infer_fail(f, "nonpad_kv_seqlen excludes past_key and past_value");
+    ZC_TRY(zc_infer_need_rank(f, IN_PAST_K, 4, 4));
+    s->past = zc_in(f, IN_PAST_K)->dims[2];
+    s->total = zc_dim_add(f->dims, s->past, s->nk);
+    const zc_dim key[] = {s->batch, s->kv_heads, s->past, s->d};
+    const zc_dim value[] = {s->batch, s->kv_heads, s->past, s->dv};
+    ZC_TRY(zc_infer_need_shape(f, IN_PAST_K, 4, key, "past_key"));
+    return zc_infer_need_shape(f, IN_PAST_V, 4, value, "past_value");
+}
+
+/* Broadcasts to the scores, but for the last dimension, which may be shorter than the keys. */
+static zc_status check_mask(zc_infer *f, const sizes *s)
+{
+    const zc_dim need[] = {s->batch, s->heads, s->nq, s->total};
+    if (!zc_in_present(f, IN_MASK)) return ZC_OK;
+    ZC_TRY(zc_infer_need_rank(f, IN_MASK, 1, 4));
+    const zc_type *mask = zc_in(f, IN_MASK);
+    const zc_dim *tail = need + 4 - mask->rank;
+    bool fits = true;
+    for (int d = 0; fits && d < mask->rank; d++) {
+        zc_dim have = mask->dims[d];
+        if (!zc_dim_is_const(have) || !zc_dim_is_const(tail[d])) continue;
+        bool last = d == mask->rank - 1;
+        fits = have.k == tail[d].k || (last ? have.k < tail[d].k : have.k == 1);
+    }
+    if (fits) return ZC_OK;
+    return zc_infer_fail(f, "attn_mask does not broadcast to the scores (got %s and %s)",
+                         zc_infer_dims_text(f, mask->rank, mask->dims),
+                         zc_infer_dims_text(f, 4, need));
+}
+
+static zc_status set_attention(zc_infer *f, const sizes *s, int rank)
+{
+    const zc_dim y4[] = {s->batch, s->heads, s->nq, s->dv};
+    const zc_dim y3[] = {s->batch, s->nq, zc_dim_mul(f->dims, s->heads, s->dv)};
+    const zc_dim key[] = {s->batch, s->kv_heads, s->total, s->d};
+    const zc_dim value[] = {s->batch, s->kv_heads, s->total, s->dv};
+    const zc_dim scores[] = {s->batch, s->heads, s->nq, s->total};
+    ZC_TRY(zc_infer_set(f, 0, rank, rank == 4 ? y4 : y3));
+    ZC_TRY(zc_infer_set(f, 1, 4, key));
+    ZC_TRY(zc_infer_set(f, 2, 4, value));
+    return zc_infer_set(f, 3, 4, scores);
+}
+
+zc_status zc_infer_attention(zc_infer *f)
+{
+    int64_t mode = ZC_ATTRS(f, Attention)->qk_matmul_output_mode;
+    if (mode < 0 || mode > 3)
+        return zc_infer_fail(f, "qk_matmul_output_mode out of range (got %lld, need [0, 3])",
+                             (long long)mode);
+    ZC_TRY(zc_infer_need_rank(f, IN_Q, 3, 4));
+    int rank = zc_in(f, IN_Q)->rank;
+    ZC_TRY(zc_infer_need_rank(f, IN_K, rank, rank));
+    ZC_TRY(zc_infer_need_rank(f, IN_V, rank, rank));
+    sizes s = {.batch = zc_in(f, IN_Q)->dims[0]};
+    ZC_TRY(zc_infer_same(f, s.batch, zc_in(f, IN_K)->dims[0], "batches of query and key"));
+    ZC_TRY(zc_infer_same(f, s.batch, zc_in(f, IN_V)->dims[0], "batches of query and value"));
+    ZC_TRY(rank == 3 ? sizes_3d(f, &s) : sizes_4d(f, &s));
+    ZC_TRY(zc_infer_head_groups(f, s.heads, s.kv_heads));
+    ZC_TRY(check_past(f, &s));
+    ZC_TRY(check_mask(f, &s));
+    ZC_TRY(zc_infer_need_shape(f, IN_LENGTHS, 1, &s.batch, "nonpad_kv_seqlen"));
+    return set_attention(f, &s, rank);
+}
+
+/* ---- RotaryEmbedding ---- */
+
+zc_status zc_dt_rotary(zc_infer *f)
+{
+    ZC_TRY(zc_infer_need_float(f, 0));
+    ZC_TRY(zc_infer_need_alike(f, 0, 1));
+    ZC_TRY(zc_infer_need_alike(f, 0, 2));
+    ZC_TRY(zc_infer_need_int(f, 3, "position_ids"));
+    return zc_infer_set_dtype(f, f->in[0].type.dtype);
+}
+
+zc_status zc_infer_rotary_size(zc_infer *f, int64_t heads, int64_t dim, zc_dim *half)
+{
+    const zc_type *x = zc_in(f, 0);
+    zc_dim size;
+    ZC_TRY(zc_infer_need_rank(f, 0, 3, 4));
+    if (x->rank == 4) {
+        size = x->dims[3];
+    } else {
+        ZC_TRY(zc_infer_heads(f, "num_heads", heads));
+        ZC_TRY(zc_infer_head_size(f, x->dims[2], heads, "the last dimension", &size));
+    }
+    if (dim < 0 || dim % 2 || (zc_dim_is_const(size) && dim > size.k))
+        return zc_infer_fail(
+            f, "rotary_embedding_dim must be even and at most the head size (got %lld)",
+            (long long)dim);
+    if (!dim && zc_dim_is_const(size) && size.k % 2)
+        return zc_infer_fail(f, "head size must be even (got %lld)", (long long)size.k);
+    *half = dim ? zc_dim_const(dim / 2) : zc_dim_div(f->dims, size, zc_dim_const(2));
+    return ZC_OK;
+}
+
+/* Inputs x, cosines, sines, position ids. */
+zc_status zc_infer_rotary(zc_infer *f)
+{
+    const zc_attrs_RotaryEmbedding *a = ZC_ATTRS(f, RotaryEmbedding);
+    zc_dim half;
+    ZC_TRY(zc_infer_rotary_size(f, a->num_heads, a->rotary_embedding_dim, &half));
+    const zc_type *x = zc_in(f, 0);
+    zc_dim batch = x->dims[0], length = x->dims[x->rank == 4 ? 2 : 1];
+    bool ids = zc_in_present(f, 3);
+    ZC_TRY(zc_infer_need_rank(f, 1, ids ? 2 : 3, ids ? 2 : 3));
+    const zc_dim table[] = {zc_in(f, 1)->dims[0], half}, each[] = {batch, length, half};
+    const zc_dim positions[] = {batch, length};
+    ZC_TRY(zc_infer_need_shape(f, 1, ids ? 2 : 3, ids ? table : each, "cos_cache"));
+    ZC_TRY(zc_infer_need_shape(f, 2, ids ? 2 : 3, ids ? table : each, "sin_cache"));
+    ZC_TRY(zc_infer_need_shape(f, 3, 2, positions, "position_ids"));
+    return zc_infer_same0(f);
+}
+
+/* ---- LinearAttention ---- */
+
+enum { LIN_Q, LIN_K, LIN_V, LIN_STATE, LIN_DECAY, LIN_BETA };
+
+zc_status zc_dt_linear_attention(zc_infer *f)
+{
+    ZC_TRY(zc_infer_need_float(f, LIN_Q));
+    for (int i = LIN_K; i < f->nin; i++)
+        if (i != LIN_STATE) ZC_TRY(zc_infer_need_alike(f, LIN_Q, i));
+    bool state = zc_in_present(f, LIN_STATE);
+    if (state) ZC_TRY(zc_infer_need_float(f, LIN_STATE));
+    zc_infer_out_dtype(f, 0, f->in[LIN_Q].type.dtype);
+    zc_infer_out_dtype(f, 1, f->in[state ? LIN_STATE : LIN_Q].type.dtype);
+    return ZC_OK;
+}
+
+/* Which of decay and beta the rule needs; the other must be left out. */
+static zc_status check_rule(zc_infer *f, const char *rule)
+{
+    static const struct {
+        const char *name;
+        bool decay, beta;
+    } rules[] = {{"linear", false, false},
+                 {"gated", true, false},
+                 {"delta", false, true},
+                 {"gated_delta", true, true}};
+    for (size_t i = 0; rule && i < ZC_COUNTOF(rules); i++) {
+        if (strcmp(rule, rules[i].name) != 0) continue;
+        if (rules[i].decay != zc_in_present(f, LIN_DECAY))
+            return zc_infer_fail(f, "update_rule %s %s the input decay", rule,
+                                 rules[i].decay ? "needs" : "excludes");
+        if (rules[i].beta != zc_in_present(f, LIN_BETA))
+            return zc_infer_fail(f, "update_rule %s %s the input beta", rule,
+                                 rules[i].beta ? "needs" : "excludes");
+        return ZC_OK;
+    }
+    return zc_infer_fail(
+        f, "update_rule must be linear, gated, delta or gated_delta (got \"" ZC_NAME "\")",
+        rule ? rule : "");
+}
+
+/* Input i is [batch, length, n] with n one of two. */
+static zc_status check_gate(zc_infer *f, int i, zc_dim n, zc_dim other, const char *what)
+{
+    if (!zc_in_present(f, i)) return ZC_OK;
+    ZC_TRY(zc_infer_need_rank(f, i, 3, 3));
+    const zc_type *q = zc_in(f, LIN_Q), *t = zc_in(f, i);
+    zc_dim last = t->dims[2];
+    bool is_other = zc_dim_is_const(last) && zc_dim_eq(last, other);
+    const zc_dim need[] = {q->dims[0], q->dims[1], is_other ? other : n};
+    return zc_infer_need_shape(f, i, 3, need, what);
+}
+
+zc_status zc_infer_linear_attention(zc_infer *f)
+{
+    const zc_attrs_LinearAttention *a = ZC_ATTRS(f, LinearAttention);
+    ZC_TRY(check_rule(f, a->update_rule));
+    ZC_TRY(zc_infer_heads(f, "q_num_heads", a->q_num_heads));
+    ZC_TRY(zc_infer_heads(f, "kv_num_heads", a->kv_num_heads));
+    zc_dim heads = zc_dim_const(a->q_num_heads), kv_heads = zc_dim_const(a->kv_num_heads);
+    ZC_TRY(zc_infer_head_groups(f, heads, kv_heads));
+    for (int i = LIN_Q; i <= LIN_V; i++) ZC_TRY(zc_infer_need_rank(f, i, 3, 3));
+    const zc_type *q = zc_in(f, LIN_Q);
+    zc_dim batch = q->dims[0], length = q->dims[1], dk, dv;
+    ZC_TRY(zc_infer_head_size(f, q->dims[2], a->q_num_heads, "query size", &dk));
+    ZC_TRY(zc_infer_head_size(f, zc_in(f, LIN_V)->dims[2], a->kv_num_heads, "value size", &dv));
+    const zc_dim key[] = {batch, length, zc_dim_mul(f->dims, kv_heads, dk)};
+    const zc_dim value[] = {batch, length, zc_in(f, LIN_V)->dims[2]};
+    const zc_dim state[] = {batch, kv_heads, dk, dv};
+    ZC_TRY(zc_infer_need_shape(f, LIN_K, 3, key, "key"));
+    ZC_TRY(zc_infer_need_shape(f, LIN_V, 3, value, "value"));
+    ZC_TRY(zc_infer_need_shape(f, LIN_STATE, 4, state, "past_state"));
+    ZC_TRY(check_gate(f, LIN_DECAY, key[2], kv_heads, "decay"));
+    ZC_TRY(check_gate(f, LIN_BETA, kv_heads, zc_dim_const(1), "beta"));
+    const zc_dim y[] = {batch, length, zc_dim_mul(f->dims, heads, dv)};
+    ZC_TRY(zc_infer_set(f, 0, 3, y));
+    return zc_infer_set(f, 1, 4, state);
+}
+
+/* ---- CausalConvWithState ---- */
+
+zc_status zc_dt_causal_conv(zc_infer *f)
+{
+    ZC_TRY(zc_infer_need_float(f, 0));
+    for (int i = 1; i < f->nin; i++) ZC_TRY(zc_infer_need_alike(f, 0, i));
+    return zc_infer_set_dtype(f, f->in[0].type.dtype);
+}
+
+zc_status zc_infer_causal_conv(zc_infer *f)
+{
+    const char *activation = ZC_ATTRS(f, CausalConvWithState)->activation;
+    if (!activation ||
+        (strcmp(activation, "none") && strcmp(activation, "silu") && strcmp(activation, "swish")))
+        return zc_infer_fail(f, "activation must be none, silu or swish (got \"" ZC_NAME "\")",
+                             activation ? activation : "");
+    ZC_TRY(zc_infer_need_rank(f, 0, 3, 3));
+    ZC_TRY(zc_infer_need_rank(f, 1, 3, 3));
+    const zc_type *x = zc_in(f, 0), *w = zc_in(f, 1);
+    zc_dim taps = w->dims[2], channels = x->dims[1], one = zc_dim_const(1);
+    if (zc_dim_is(taps, 0)) return zc_infer_fail(f, "the kernel is empty (need at least 1 tap)");
+    const zc_dim weight[] = {channels, one, taps};
+    const zc_dim state[] = {x->dims[0], channels, zc_dim_sub(f->dims, taps, one)};
+    ZC_TRY(zc_infer_need_shape(f, 1, 3, weight, "weight"));
+    ZC_TRY(zc_infer_need_shape(f, 2, 1, &channels, "bias"));
+    ZC_TRY(zc_infer_need_shape(f, 3, 3, state, "past_state"));
+    zc_infer_copy(f, 0, 0);
+    return zc_infer_set(f, 1, 3, state);
+}

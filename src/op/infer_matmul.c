@@ -1,0 +1,299 @@
+/* Types and shapes of matrix products. */
+#include "op/activation.h"
+#include "op/einsum.h"
+#include "op/infer_common.h"
+
+/* ---- element types ---- */
+
+static bool is_number(zc_dtype t)
+{
+    return zc_dtype_is_float(t) || zc_dtype_is_int(t);
+}
+
+static zc_status need_number(zc_infer *f, int i)
+{
+    zc_dtype t = f->in[i].type.dtype;
+    if (is_number(t)) return ZC_OK;
+    return zc_infer_fail(f, "input %d must be numeric (got %s)", i, zc_dtype_name(t));
+}
+
+/* All inputs alike. */
+zc_status zc_dt_matmul(zc_infer *f)
+{
+    zc_dtype t = f->in[0].type.dtype;
+    ZC_TRY(need_number(f, 0));
+    for (int i = 1; i < f->nin; i++) {
+        if (zc_in_present(f, i) && f->in[i].type.dtype != t) {
+            return zc_infer_fail(f, "inputs differ in element type (got %s and %s)",
+                                 zc_dtype_name(t), zc_dtype_name(f->in[i].type.dtype));
+        }
+    }
+    return zc_infer_set_dtype(f, t);
+}
+
+zc_status zc_dt_det(zc_infer *f)
+{
+    ZC_TRY(zc_infer_need_float(f, 0));
+    return zc_infer_set_dtype(f, f->in[0].type.dtype);
+}
+
+/* 8-bit integers or floats. */
+static zc_status need_8bit_any(zc_infer *f, int i)
+{
+    zc_dtype t = f->in[i].type.dtype;
+    if (zc_dtype_is_float(t) && zc_dtype_bits(t) == 8) return ZC_OK;
+    return zc_infer_need_8bit(f, i);
+}
+
+zc_status zc_dt_matmul_integer(zc_infer *f)
+{
+    ZC_TRY(zc_infer_need_8bit(f, 0));
+    ZC_TRY(zc_infer_need_8bit(f, 1));
+    ZC_TRY(zc_infer_need_alike(f, 0, 2));
+    ZC_TRY(zc_infer_need_alike(f, 1, 3));
+    return zc_infer_set_dtype(f, ZC_I32);
+}
+
+zc_status zc_dt_qlinear_matmul(zc_infer *f)
+{
+    ZC_TRY(need_8bit_any(f, 0));
+    ZC_TRY(need_8bit_any(f, 3));
+    ZC_TRY(need_8bit_any(f, 7));
+    ZC_TRY(zc_infer_need_alike(f, 0, 2));
+    ZC_TRY(zc_infer_need_alike(f, 3, 5));
+    ZC_TRY(zc_infer_need_float(f, 1));
+    ZC_TRY(zc_infer_need_float(f, 4));
+    ZC_TRY(zc_infer_need_float(f, 6));
+    return zc_infer_set_dtype(f, f->in[7].type.dtype);
+}
+
+/* ---- products ---- */
+
+/* An operand as batch axes and a matrix. */
+typedef struct matrix {
+    zc_type batch; /* its dims only */
+    zc_dim rows, cols;
+} matrix;
+
+static zc_status matrix_of(zc_infer *f, int i, bool left, bool trans, bool trans_batch, matrix *m)
+{
+    const zc_type *t = zc_in(f, i);
+    m->batch.rank = 0;
+    if (t->rank == 0) return zc_infer_fail(f, "input %d must not be a scalar", i);
+    if (t->rank == 1) {
+        m->rows = left ? zc_dim_const(1) : t->dims[0];
+        m->cols = left ? t->dims[0] : zc_dim_const(1);
+        return ZC_OK;
+    }
+    int row = trans_batch ? 0 : t->rank - 2;
+    for (int d = 0; d < t->rank - 1; d++)
+        if (d != row) m->batch.dims[m->batch.rank++] = t->dims[d];
+    m->rows = t->dims[trans ? t->rank - 1 : row];
+    m->cols = t->dims[trans ? row : t->rank - 1];
+    return ZC_OK;
+}
+
+/* Output 0 of the product a b of inputs i and j, as numpy.matmul has it. */
+static zc_status product(zc_infer *f, int i, int j, const matrix *a, const matrix *b)
+{
+    zc_type out = {.rank = 0};
+    ZC_TRY(zc_infer_same(f, a->cols, b->rows, "inner dimensions of the product"));
+    ZC_TRY(zc_infer_broadcast(f, &a->batch, &b->batch, &out));
+    if (zc_in(f, i)->rank > 1) out.dims[out.rank++] = a->rows;
+    if (zc_in(f, j)->rank > 1) out.dims[out.rank++] = b->cols;
+    return zc_infer_set(f, 0, out.rank, out.dims);
+}
+
+static zc_status plain_product(zc_infer *f, int i, int j)
+{
+    matrix a, b;
+    ZC_TRY(matrix_of(f, i, true, false, false, &a));
+    ZC_TRY(matrix_of(f, j, false, false, false, &b));
+    return product(f, i, j, &a, &b);
+}
+
+zc_status zc_infer_matmul(zc_infer *f)
+{
+    return plain_product(f, 0, 1);
+}
+
+zc_status zc_infer_fused_matmul(zc_infer *f)
+{
+    const zc_attrs_FusedMatMul *at = ZC_ATTRS(f, FusedMatMul);
+    matrix a, b;
+    ZC_TRY(matrix_of(f, 0, true, at->transA, at->transBatchA, &a));
+    ZC_TRY(matrix_of(f, 1, false, at->transB, at->transBatchB, &b));
+    return product(f, 0, 1, &a, &b);
+}
+
+/* c must broadcast to out without widening it. */
+static zc_status need_broadcast(zc_infer *f, int i, int rank, const zc_dim *out)
+{
+    const zc_type *c = zc_in(f, i);
+    if (c->rank > rank) {
+        return zc_infer_fail(f, "input %d has too many axes (got %d, need at most %d)", i, c->rank,
+                             rank);
+    }
+    for (int d = 0; d < c->rank; d++) {
+        zc_dim have = c->dims[d];
+        if (!zc_dim_is(have, 1))
+            ZC_TRY(zc_infer_same(f, have, out[rank - c->rank + d], "bias and output dimensions"));
+    }
+    return ZC_OK;
+}
+
+static zc_status gemm(zc_infer *f, int64_t trans_a, int64_t trans_b)
+{
+    if ((trans_a | trans_b) & ~INT64_C(1)) {
+        return zc_infer_fail(f, "transA and transB must be 0 or 1 (got %lld and %lld)",
+                             (long long)trans_a, (long long)trans_b);
+    }
+    ZC_TRY(zc_infer_need_rank(f, 0, 2, 2));
+    ZC_TRY(zc_infer_need_rank(f, 1, 2, 2));
+    const zc_dim *a = zc_in(f, 0)->dims, *b = zc_in(f, 1)->dims;
+    ZC_TRY(zc_infer_same(f, a[trans_a ? 0 : 1], b[trans_b ? 1 : 0],
+                         "inner dimensions of the product"));
+    zc_dim out[2] = {a[trans_a ? 1 : 0], b[trans_b ? 0 : 1]};
+    if (zc_in_present(f, 2)) ZC_TRY(need_broadcast(f, 2, 2, out));
+    return zc_infer_set(f, 0, 2, out);
+}
+
+zc_status zc_infer_gemm(zc_infer *f)
+{
+    const zc_attrs_Gemm *a = ZC_ATTRS(f, Gemm);
+    return gemm(f, a->transA, a->transB);
+}
+
+zc_status zc_infer_fused_gemm(zc_infer *f)
+{
+    const zc_attrs_FusedGemm *a = ZC_ATTRS(f, FusedGemm);
+    ZC_TRY(zc_infer_activation(f, a->activation));
+    return gemm(f, a->transA, a->transB);
+}
+
+zc_status zc_infer_linear(zc_infer *f)
+{
+    const zc_attrs_Linear *a = ZC_ATTRS(f, Linear);
+    const zc_type *x = zc_in(f, 0), *w = zc_in(f, 1);
+    if (x->rank < 1) return zc_infer_fail(f, "input 0 must not be a scalar");
+    ZC_TRY(zc_infer_need_rank(f, 1, 2, 2));
+    ZC_TRY(zc_infer_same(f, x->dims[x->rank - 1], w->dims[a->transB ? 1 : 0],
+                         "inner dimensions of the product"));
+    zc_dim out[ZC_MAX_RANK], n = w->dims[a->transB ? 0 : 1];
+    for (int d = 0; d < x->rank - 1; d++) out[d] = x->dims[d];
+    out[x->rank - 1] = n;
+    if (zc_in_present(f, 2)) {
+        ZC_TRY(zc_infer_need_rank(f, 2, 1, 1));
+        ZC_TRY(zc_infer_same(f, zc_in(f, 2)->dims[0], n, "bias length and output width"));
+    }
+    return zc_infer_set(f, 0, x->rank, out);
+}
+
+/* ---- quantised products ---- */
+
+/* A scale or zero point of input i: one element, one a row (left) or column, or of input i's rank
+ * and broadcast to it with 1 along the axis that is summed. */
+static zc_status check_quant(zc_infer *f, int param, int i, bool left)
+{
+    if (!zc_in_present(f, param)) return ZC_OK;
+    const zc_type *p = zc_in(f, param), *t = zc_in(f, i);
+    if (zc_infer_vector_len(f, param) == 1) return ZC_OK;
+    zc_dim lines = t->rank < 2 ? zc_dim_const(1) : t->dims[left ? t->rank - 2 : t->rank - 1];
+    if (p->rank <= 1) {
+        zc_dim have = p->rank ? p->dims[0] : zc_dim_const(1);
+        return zc_infer_same(f, have, lines,
+                             left ? "scale or zero point length and rows"
+                                  : "scale or zero point length and columns");
+    }
+    if (p->rank != t->rank) {
+        return zc_infer_fail(f, "input %d has a wrong rank (got %d, need 0, 1 or %d)", param,
+                             p->rank, t->rank);
+    }
+    for (int d = 0; d < p->rank; d++) {
+        if (zc_dim_is(p->dims[d], 1)) continue;
+        bool summed = d == (left ? t->rank - 1 : t->rank - 2);
+        ZC_TRY(zc_infer_same(f, p->dims[d], summed ? zc_dim_const(1) : t->dims[d],
+                             "scale or zero point and operand dimensions"));
+    }
+    return ZC_OK;
+}
+
+static zc_status need_one(zc_infer *f, int i)
+{
+    const zc_type *t = zc_in(f, i);
+    for (int d = 0; d < t->rank; d++)
+        ZC_TRY(
+            zc_infer_same(f, t->dims[d], zc_dim_const(1), "size of a per-tensor parameter and 1"));
+    return ZC_OK;
+}
+
+zc_status zc_infer_matmul_integer(zc_infer *f)
+{
+    ZC_TRY(plain_product(f, 0, 1));
+    ZC_TRY(check_quant(f, 2, 0, true));
+    return check_quant(f, 3, 1, false);
+}
+
+zc_status zc_infer_qlinear_matmul(zc_infer *f)
+{
+    ZC_TRY(plain_product(f, 0, 3));
+    ZC_TRY(check_quant(f, 1, 0, true));
+    ZC_TRY(check_quant(f, 2, 0, true));
+    ZC_TRY(check_quant(f, 4, 3, false));
+    ZC_TRY(check_quant(f, 5, 3, false));
+    ZC_TRY(need_one(f, 6));
+    return need_one(f, 7);
+}
+
+/* ---- the rest ---- */
+
+/* The size of each label; a repeated label within one operand is a diagonal and must not broadcast.
+ */
+static zc_status label_dims(zc_infer *f, const zc_einsum *e, zc_dim *size, bool *known)
+{
+    for (int i = 0; i < e->nin; i++) {
+        bool mine[ZC_EINSUM_LABELS] = {false};
+        zc_dim own[ZC_EINSUM_LABELS];
+        for (int d = 0; d < e->in[i].n; d++) {
+            int l = e->in[i].label[d];
+            zc_dim dim = zc_in(f, i)->dims[d];
+            if (mine[l]) ZC_TRY(zc_infer_same(f, own[l], dim, "axes of a repeated label"));
+            mine[l] = true;
+            own[l] = dim;
+            if (!known[l] || zc_dim_is(size[l], 1)) {
+                size[l] = dim;
+            } else if (!zc_dim_is(dim, 1)) {
+                ZC_TRY(zc_infer_same(f, size[l], dim, "axes of one label"));
+                if (zc_dim_is_const(dim)) size[l] = dim;
+            }
+            known[l] = true;
+        }
+    }
+    return ZC_OK;
+}
+
+zc_status zc_infer_einsum(zc_infer *f)
+{
+    const zc_attrs_Einsum *a = ZC_ATTRS(f, Einsum);
+    int ranks[ZC_EINSUM_OPERANDS];
+    for (int i = 0; i < f->nin && i < ZC_EINSUM_OPERANDS; i++) {
+        if (!zc_in_present(f, i)) return zc_infer_fail(f, "Einsum needs input %d", i);
+        ranks[i] = zc_in(f, i)->rank;
+    }
+    zc_einsum e;
+    ZC_TRY(zc_einsum_parse(a->equation, f->nin, ranks, &e, f->subject, f->diag));
+    zc_dim size[ZC_EINSUM_LABELS], out[ZC_MAX_RANK];
+    bool known[ZC_EINSUM_LABELS] = {false};
+    ZC_TRY(label_dims(f, &e, size, known));
+    for (int d = 0; d < e.out.n; d++) out[d] = size[e.out.label[d]];
+    return zc_infer_set(f, 0, e.out.n, out);
+}
+
+zc_status zc_infer_det(zc_infer *f)
+{
+    const zc_type *x = zc_in(f, 0);
+    if (x->rank < 2) return zc_infer_fail(f, "Det needs a matrix (got rank %d)", x->rank);
+    ZC_TRY(zc_infer_same(f, x->dims[x->rank - 1], x->dims[x->rank - 2],
+                         "rows and columns of a square matrix"));
+    return zc_infer_set(f, 0, x->rank - 2, x->dims);
+}

@@ -1,0 +1,129 @@
+/* The op table: everything that is known of an operation without a graph.
+ *
+ * ops.def lists every operation once, by family files in defs/. Enum, names, attribute structs,
+ * field tables, shape functions (infer.c) and CPU kernels (cpu/kernels.c) expand from it, so a
+ * missing piece is a build error. An operation means what ONNX's newest opset says; the importer
+ * brings older forms to it. */
+#ifndef ZC_OP_OP_H
+#define ZC_OP_OP_H
+
+#include "op/dim.h"
+#include "op/tensor.h"
+
+typedef struct zc_ints {
+    int n;
+    const int64_t *v;
+} zc_ints;
+
+typedef struct zc_floats {
+    int n;
+    const float *v;
+} zc_floats;
+
+/* Attribute structs, one an operation: struct zc_attrs_Conv { uint64_t set; ... }. Bit i of `set`
+ * says that field i was given rather than defaulted. All are plain data in one arena. */
+#define OP(name, ...)                                                                              \
+    typedef struct zc_attrs_##name {                                                               \
+        uint64_t set;
+#define PW(name, ...)             OP(name, 0)
+#define A_INT(op, field, def)     int64_t field;
+#define A_FLOAT(op, field, def)   float field;
+#define A_STR(op, field, def)     const char *field;
+#define A_INTS(op, field)         zc_ints field;
+#define A_FLOATS(op, field)       zc_floats field;
+#define A_TENSOR(op, field)       const zc_tensor *field;
+#define A_DTYPE(op, field, def)   zc_dtype field;
+#define END(name)                                                                                  \
+    }                                                                                              \
+    zc_attrs_##name;
+#include "op/ops.def"
+
+typedef enum zc_op {
+    ZC_OP_NONE = 0,
+#define OP(name, ...) ZC_OP_##name,
+#define PW(name, ...) ZC_OP_##name,
+#include "op/ops.def"
+    ZC_OP_COUNT
+} zc_op;
+
+/* Index of each attribute in its operation's field table: ZC_AT_Conv_group. */
+#define OP(name, ...)           enum {
+#define PW(name, ...)           enum {
+#define A_INT(op, field, def)   ZC_AT_##op##_##field,
+#define A_FLOAT(op, field, def) ZC_AT_##op##_##field,
+#define A_STR(op, field, def)   ZC_AT_##op##_##field,
+#define A_INTS(op, field)       ZC_AT_##op##_##field,
+#define A_FLOATS(op, field)     ZC_AT_##op##_##field,
+#define A_TENSOR(op, field)     ZC_AT_##op##_##field,
+#define A_DTYPE(op, field, def) ZC_AT_##op##_##field,
+#define END(name)                                                                                  \
+    ZC_AT_##name##_COUNT                                                                           \
+    }                                                                                              \
+    ;
+#include "op/ops.def"
+
+/* Was attribute `field` of an operation given? (attrs: pointer to its struct) */
+#define ZC_ATTR_GIVEN(op, attrs, field) (((attrs)->set >> ZC_AT_##op##_##field) & 1)
+
+typedef enum zc_attr_kind {
+    ZC_ATTR_INT,
+    ZC_ATTR_FLOAT,
+    ZC_ATTR_STR,
+    ZC_ATTR_INTS,
+    ZC_ATTR_FLOATS,
+    ZC_ATTR_TENSOR,
+    ZC_ATTR_DTYPE
+} zc_attr_kind;
+
+typedef struct zc_attr_field {
+    const char *name;
+    zc_attr_kind kind;
+    size_t offset;
+    int64_t def_int;     /* INT, DTYPE */
+    float def_float;     /* FLOAT */
+    const char *def_str; /* STR; may be NULL */
+} zc_attr_field;
+
+enum {
+    ZC_OPF_COMMUTATIVE = 1 << 0, /* inputs 0 and 1 may be swapped */
+    ZC_OPF_DYNAMIC = 1 << 1,     /* the kernel itself finds output shapes from values (NonZero) */
+    ZC_OPF_RANDOM = 1 << 2,      /* never folded or merged */
+    ZC_OPF_REGIONS = 1 << 3,     /* If, Loop, Scan: executed by the runtime, not by a kernel */
+    ZC_OPF_VIEW = 1 << 4,        /* output 0 is input 0's bytes under another shape */
+    ZC_OPF_INPLACE = 1 << 5,     /* output 0 may overwrite input 0 when shape and dtype agree */
+    ZC_OPF_SHAPE_ONLY = 1 << 6,  /* reads its inputs' shapes, never their elements */
+    ZC_OPF_SUBBYTE = 1 << 7,     /* the kernel handles packed 4- and 2-bit operands itself; for the
+                                    others dispatch unpacks them to 8-bit carriers and back */
+    ZC_OPF_RANKLESS = 1 << 8,    /* the shape function accepts inputs of unknown rank */
+    ZC_OPF_POINTWISE = 1 << 9    /* has a scalar expression */
+};
+
+#define ZC_VARIADIC 1000000
+
+typedef struct zc_op_info {
+    const char *name;
+    int min_in, max_in, min_out, max_out;
+    unsigned flags;
+    const char *expr; /* POINTWISE: scalar expression over x, y, z and attribute names; see expr.h */
+    size_t attrs_size;
+    const zc_attr_field *fields;
+    int field_count;
+} zc_op_info;
+
+/* Never NULL; row 0 for values out of range. */
+const zc_op_info *zc_op_get(zc_op op);
+/* ZC_OP_NONE when unknown. */
+zc_op zc_op_find(const char *name, size_t len);
+/* Fills attrs (info->attrs_size bytes) with the defaults. */
+void zc_attrs_default(const zc_op_info *info, void *attrs);
+/* Index into info->fields, or -1. */
+int zc_attr_find(const zc_op_info *info, const char *name, size_t len);
+/* Address of field i inside attrs. */
+static inline void *zc_attr_at(const zc_op_info *info, void *attrs, int i)
+{
+    return (char *)attrs + info->fields[i].offset;
+}
+bool zc_attrs_equal(const zc_op_info *info, const void *a, const void *b);
+uint64_t zc_attrs_hash(const zc_op_info *info, const void *attrs);
+
+#endif

@@ -1,0 +1,72 @@
+/* Sliding windows: the geometry that convolutions and poolings share. */
+#ifndef ZC_OP_WINDOW_H
+#define ZC_OP_WINDOW_H
+
+#include <string.h>
+
+#include "op/infer.h"
+
+/* Most spatial axes: those after batch and channels. */
+#define ZC_WINDOW_AXES (ZC_MAX_RANK - 2)
+/* Largest stride, dilation, padding and kernel size, so that plain int64 arithmetic on positions
+ * cannot overflow. */
+#define ZC_WINDOW_LIMIT INT32_MAX
+
+/* The attributes as the model gave them; an empty list means ones (pads: zeros). */
+typedef struct zc_window_attrs {
+    zc_ints kernel, strides, pads, dilations;
+    const char *auto_pad; /* NULL: NOTSET */
+    bool ceil_mode;
+} zc_window_attrs;
+
+/* Collects them from an attribute struct that has kernel_shape, strides, pads and dilations. */
+#define ZC_WINDOW_ATTRS(a)                                                                         \
+    ((zc_window_attrs){.kernel = (a)->kernel_shape,                                                \
+                       .strides = (a)->strides,                                                    \
+                       .pads = (a)->pads,                                                          \
+                       .dilations = (a)->dilations})
+
+typedef enum zc_auto_pad {
+    ZC_PAD_EXPLICIT,
+    ZC_PAD_SAME_UPPER,
+    ZC_PAD_SAME_LOWER,
+    ZC_PAD_VALID
+} zc_auto_pad;
+
+/* False for an unknown name. */
+bool zc_auto_pad_parse(const char *name, zc_auto_pad *out);
+
+static inline int64_t zc_window_stride(const zc_window_attrs *a, int i)
+{
+    return a->strides.n ? a->strides.v[i] : 1;
+}
+static inline int64_t zc_window_dilation(const zc_window_attrs *a, int i)
+{
+    return a->dilations.n ? a->dilations.v[i] : 1;
+}
+/* Padding before (side 0) or after (side 1) axis i of `axes`, as given. */
+static inline int64_t zc_window_pad(const zc_window_attrs *a, int axes, int i, int side)
+{
+    return a->pads.n ? a->pads.v[side * axes + i] : 0;
+}
+
+/* Checks list lengths and ranges, and auto_pad's name. */
+zc_status zc_window_check(zc_infer *f, const zc_window_attrs *a, int axes);
+/* Output sizes of a convolution or pooling over x's axes from 2 on, with windows of kernel[axes].
+ * The attributes have been checked. */
+zc_status zc_window_out(zc_infer *f, const zc_window_attrs *a, const zc_type *x,
+                        const zc_dim *kernel, zc_dim *out);
+
+/* Everything concrete. Tap t of window o covers position o*stride - begin + t*dilation. */
+typedef struct zc_window {
+    int axes;
+    int64_t in[ZC_WINDOW_AXES], out[ZC_WINDOW_AXES], kernel[ZC_WINDOW_AXES];
+    int64_t stride[ZC_WINDOW_AXES], dilation[ZC_WINDOW_AXES];
+    int64_t begin[ZC_WINDOW_AXES], end[ZC_WINDOW_AXES]; /* padding, auto_pad resolved */
+} zc_window;
+
+/* in, out, kernel: `axes` sizes each, out as zc_window_out gives it. */
+void zc_window_resolve(const zc_window_attrs *a, int axes, const int64_t *in, const int64_t *out,
+                       const int64_t *kernel, zc_window *w);
+
+#endif

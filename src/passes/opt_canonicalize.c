@@ -1,0 +1,124 @@
+/* Nodes that do nothing go; what remains has fewer forms. Every rule keeps every bit of the result. */
+#include <string.h>
+
+#include "passes/passes.h"
+#include "passes/rewrite.h"
+
+static const zc_type *in_type(const zc_graph *g, const zc_node *n, int i) { return &zc_val(g, n->in[i])->type; }
+static const zc_type *out_type(const zc_graph *g, const zc_node *n) { return &zc_val(g, n->out[0])->type; }
+
+static bool keeps_type(const zc_graph *g, const zc_node *n)
+{
+    return n->out[0] && zc_same_type(in_type(g, n, 0), out_type(g, n));
+}
+
+static bool is_identity_perm(const zc_node *n, int rank)
+{
+    const zc_attrs_Transpose *a = n->attrs;
+    if (!ZC_ATTR_GIVEN(Transpose, a, perm)) return rank <= 1;
+    for (int i = 0; i < a->perm.n; i++)
+        if (a->perm.v[i] != i) return false;
+    return true;
+}
+
+static bool all_positive(const zc_graph *g, zc_vid steps)
+{
+    if (!steps) return true;
+    const zc_vals *v = &zc_val(g, steps)->vals;
+    for (int i = 0; i < v->n; i++)
+        if (!zc_dim_is_const(v->v[i]) || v->v[i].k <= 0) return false;
+    return v->n >= 0;
+}
+
+/* Dropout outside training; a mask that is used keeps the node. */
+static bool is_inference_dropout(const zc_graph *g, const zc_node *n)
+{
+    bool mask = n->nout > 1 && n->out[1];
+    return !mask && (n->nin < 3 || !n->in[2] || zc_is_splat(g, n->in[2], 0));
+}
+
+/* Is output 0 input 0, bit for bit? */
+static bool is_noop(const zc_graph *g, const zc_node *n)
+{
+    switch (n->op) {
+    case ZC_OP_Identity: return true;
+    case ZC_OP_Dropout: return is_inference_dropout(g, n);
+    case ZC_OP_Cast:
+    case ZC_OP_CastLike: return in_type(g, n, 0)->dtype == out_type(g, n)->dtype;
+    case ZC_OP_Reshape:
+    case ZC_OP_Flatten:
+    case ZC_OP_Squeeze:
+    case ZC_OP_Unsqueeze:
+    case ZC_OP_Expand: return keeps_type(g, n);
+    case ZC_OP_Concat: return n->nin == 1;
+    case ZC_OP_Transpose: return in_type(g, n, 0)->rank >= 0 && is_identity_perm(n, in_type(g, n, 0)->rank);
+    case ZC_OP_Slice: return keeps_type(g, n) && (n->nin < 5 || all_positive(g, n->in[4]));
+    case ZC_OP_Mul:
+    case ZC_OP_Div: return keeps_type(g, n) && zc_is_splat(g, n->in[1], 1);
+    case ZC_OP_Sub: return keeps_type(g, n) && zc_is_splat(g, n->in[1], 0);
+    default: return false;
+    }
+}
+
+static int64_t perm_at(const zc_node *n, int i, int rank)
+{
+    const zc_attrs_Transpose *a = n->attrs;
+    return ZC_ATTR_GIVEN(Transpose, a, perm) ? a->perm.v[i] : rank - 1 - i;
+}
+
+/* A transpose of a transpose becomes one. */
+static bool join_transposes(zc_graph *g, zc_nid n)
+{
+    zc_node *node = zc_node_at(g, n);
+    zc_nid p = zc_producer(g, node->in[0]);
+    int rank = in_type(g, node, 0)->rank;
+    if (!p || zc_node_at(g, p)->op != ZC_OP_Transpose || rank < 0) return true;
+    int64_t *perm = zc_arena_alloc(&g->arena, (size_t)rank, sizeof *perm);
+    if (!perm) return false;
+    const zc_node *first = zc_node_at(g, p);
+    for (int i = 0; i < rank; i++) perm[i] = perm_at(first, (int)perm_at(node, i, rank), rank);
+    zc_attrs_Transpose *a = node->attrs;
+    a->perm = (zc_ints){rank, perm};
+    a->set |= UINT64_C(1) << ZC_AT_Transpose_perm;
+    node->in[0] = first->in[0];
+    return zc_graph_inherit(g, n, p);
+}
+
+/* CastLike only needs its second input's type, so it need not wait for it. */
+static void cast_like_to_cast(zc_graph *g, zc_node *node)
+{
+    const zc_attrs_CastLike like = *(const zc_attrs_CastLike *)node->attrs;
+    zc_attrs_Cast *a = zc_arena_alloc(&g->arena, 1, sizeof *a);
+    if (!a) return;
+    zc_attrs_default(zc_op_get(ZC_OP_Cast), a);
+    a->to = out_type(g, node)->dtype;
+    a->saturate = like.saturate;
+    a->round_mode = like.round_mode;
+    a->set = UINT64_C(1) << ZC_AT_Cast_to | UINT64_C(1) << ZC_AT_Cast_saturate |
+             UINT64_C(1) << ZC_AT_Cast_round_mode;
+    node->op = ZC_OP_Cast;
+    node->attrs = a;
+    node->nin = 1;
+}
+
+static bool visit(zc_graph *g, zc_nid n, void *user)
+{
+    size_t *changes = user;
+    zc_node *node = zc_node_at(g, n);
+    if (node->op == ZC_OP_CastLike) {
+        cast_like_to_cast(g, node);
+        ++*changes;
+    }
+    if (node->op == ZC_OP_Transpose && !join_transposes(g, n)) return false;
+    node = zc_node_at(g, n);
+    if (node->nin < 1 || node->nout < 1 || !node->in[0] || !node->out[0] || !is_noop(g, node)) return true;
+    zc_graph_forward(g, node->out[0], node->in[0]);
+    zc_graph_remove(g, n);
+    ++*changes;
+    return true;
+}
+
+zc_status zc_pass_opt_canonicalize(zc_graph *g, size_t *changes, zc_diag *diag)
+{
+    return zc_each_node(g, &g->top, visit, changes, diag);
+}

@@ -1,0 +1,170 @@
+/* Common subexpressions, and equal small constants. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes/passes.h"
+
+/* Constants up to this size are compared by their bytes. */
+#define CONST_BYTES_MAX ((size_t)1 << 12)
+
+typedef struct table {
+    uint64_t *hashes;
+    uint32_t *ids; /* 0: free */
+    size_t cap;
+} table;
+
+static bool table_init(table *t, size_t entries)
+{
+    t->cap = 64;
+    while (t->cap < entries * 2) t->cap *= 2;
+    t->hashes = zc_calloc(t->cap, sizeof *t->hashes);
+    t->ids = zc_calloc(t->cap, sizeof *t->ids);
+    return t->hashes && t->ids;
+}
+
+static void table_fini(table *t)
+{
+    free(t->hashes);
+    free(t->ids);
+}
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+    h ^= v + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
+    return h * 0xff51afd7ed558ccdu;
+}
+
+/* ---- constants ---- */
+
+static size_t small_bytes(const zc_tensor *t)
+{
+    size_t bytes;
+    if (!t || !zc_tensor_bytes(t, &bytes) || bytes > CONST_BYTES_MAX || (bytes && !t->data)) return SIZE_MAX;
+    return bytes;
+}
+
+static uint64_t const_hash(const zc_tensor *t, size_t bytes)
+{
+    uint64_t h = mix((uint64_t)t->dtype, (uint64_t)t->rank);
+    for (int d = 0; d < t->rank; d++) h = mix(h, (uint64_t)t->dims[d]);
+    for (size_t i = 0; i < bytes; i++) h = mix(h, ((const unsigned char *)t->data)[i]);
+    return h;
+}
+
+static bool const_equal(const zc_tensor *a, const zc_tensor *b, size_t bytes)
+{
+    return a->dtype == b->dtype && a->rank == b->rank &&
+           memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0 &&
+           (bytes == 0 || memcmp(a->data, b->data, bytes) == 0);
+}
+
+static zc_status merge_constants(zc_graph *g, size_t *changes, zc_diag *diag)
+{
+    table t = {0};
+    bool ok = table_init(&t, g->values.len);
+    for (zc_vid v = 1; ok && v < g->values.len; v++) {
+        const zc_value *value = zc_val(g, v);
+        if (value->kind != ZC_VALUE_CONST || value->forward) continue;
+        size_t bytes = small_bytes(value->data);
+        if (bytes == SIZE_MAX) continue;
+        uint64_t h = const_hash(value->data, bytes);
+        size_t i = h & (t.cap - 1);
+        while (t.ids[i] && (t.hashes[i] != h || small_bytes(zc_val(g, t.ids[i])->data) != bytes ||
+                            !const_equal(zc_val(g, t.ids[i])->data, value->data, bytes)))
+            i = (i + 1) & (t.cap - 1);
+        if (t.ids[i]) {
+            zc_graph_forward(g, v, t.ids[i]);
+            ++*changes;
+        } else {
+            t.ids[i] = v;
+            t.hashes[i] = h;
+        }
+    }
+    table_fini(&t);
+    if (!ok) return zc_fail_nomem(diag, "constants", 0);
+    zc_graph_resolve(g);
+    return ZC_OK;
+}
+
+/* ---- nodes ---- */
+
+static uint64_t node_hash(const zc_node *n)
+{
+    const zc_op_info *info = zc_op_get(n->op);
+    uint64_t h = mix((uint64_t)n->op, (uint64_t)n->nout);
+    h = mix(h, zc_attrs_hash(info, n->attrs));
+    if (info->flags & ZC_OPF_COMMUTATIVE) return mix(h, (uint64_t)n->in[0] + n->in[1]);
+    for (int i = 0; i < n->nin; i++) h = mix(h, n->in[i]);
+    return h;
+}
+
+static bool same_inputs(const zc_node *a, const zc_node *b)
+{
+    if (a->nin != b->nin) return false;
+    if (memcmp(a->in, b->in, (size_t)a->nin * sizeof *a->in) == 0) return true;
+    return (zc_op_get(a->op)->flags & ZC_OPF_COMMUTATIVE) && a->in[0] == b->in[1] && a->in[1] == b->in[0];
+}
+
+static bool node_equal(const zc_node *a, const zc_node *b)
+{
+    return a->op == b->op && a->nout == b->nout && same_inputs(a, b) &&
+           zc_attrs_equal(zc_op_get(a->op), a->attrs, b->attrs);
+}
+
+static bool mergeable(const zc_node *n)
+{
+    return n->op != ZC_OP_NONE && n->nin > 0 &&
+           !(zc_op_get(n->op)->flags & (ZC_OPF_RANDOM | ZC_OPF_REGIONS));
+}
+
+/* `keep` takes over `gone`'s results; one that keep did not want becomes wanted. */
+static void merge_nodes(zc_graph *g, zc_nid keep, zc_nid gone)
+{
+    zc_node *k = zc_node_at(g, keep), *n = zc_node_at(g, gone);
+    for (int i = 0; i < n->nout; i++) {
+        if (!n->out[i]) continue;
+        if (k->out[i]) {
+            zc_graph_forward(g, n->out[i], k->out[i]);
+        } else {
+            k->out[i] = n->out[i];
+            zc_val(g, k->out[i])->producer = keep;
+        }
+    }
+    (void)zc_graph_inherit(g, keep, gone);
+    zc_graph_remove(g, gone);
+}
+
+/* Within one block: a node of an inner block may not serve an outer one. */
+static zc_status merge_block(zc_graph *g, zc_block *b, size_t *changes, zc_diag *diag)
+{
+    table t = {0};
+    bool ok = table_init(&t, b->nodes.len);
+    zc_status status = ZC_OK;
+    for (size_t at = 0; ok && status == ZC_OK && at < b->nodes.len; at++) {
+        zc_nid n = b->nodes.data[at];
+        zc_node *node = zc_node_at(g, n);
+        for (int i = 0; i < node->nin; i++) node->in[i] = zc_graph_resolved(g, node->in[i]);
+        for (int r = 0; status == ZC_OK && r < node->nregions; r++)
+            status = merge_block(g, node->regions[r], changes, diag);
+        if (!mergeable(node)) continue;
+        uint64_t h = node_hash(node);
+        size_t i = h & (t.cap - 1);
+        while (t.ids[i] && (t.hashes[i] != h || !node_equal(zc_node_at(g, t.ids[i]), node)))
+            i = (i + 1) & (t.cap - 1);
+        if (t.ids[i]) {
+            merge_nodes(g, t.ids[i], n);
+            ++*changes;
+        } else {
+            t.ids[i] = n;
+            t.hashes[i] = h;
+        }
+    }
+    table_fini(&t);
+    return ok ? status : zc_fail_nomem(diag, "common subexpressions", b->nodes.len);
+}
+
+zc_status zc_pass_opt_cse(zc_graph *g, size_t *changes, zc_diag *diag)
+{
+    ZC_TRY(merge_constants(g, changes, diag));
+    return merge_block(g, &g->top, changes, diag);
+}

@@ -1,0 +1,159 @@
+/* Constant folding: one semantics, the CPU kernels'. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/kernel.h"
+#include "passes/passes.h"
+
+/* Results larger than this stay unfolded unless the node's inputs are as large: a small model must not
+ * become a large plan (Expand, ConstantOfShape). */
+#define FOLD_GROWTH_MAX ((size_t)1 << 16)
+
+static size_t bytes_of(const zc_tensor *t)
+{
+    size_t bytes = 0;
+    return zc_tensor_bytes(t, &bytes) ? bytes : SIZE_MAX;
+}
+
+static bool has_bytes(const zc_tensor *t) { return t && (t->data || zc_tensor_numel(t) == 0); }
+
+static bool inputs_constant(const zc_graph *g, const zc_node *node)
+{
+    for (int i = 0; i < node->nin; i++)
+        if (node->in[i] && !has_bytes(zc_val(g, node->in[i])->data)) return false;
+    return true;
+}
+
+static size_t input_bytes(const zc_graph *g, const zc_node *node)
+{
+    size_t sum = 0;
+    for (int i = 0; i < node->nin; i++)
+        if (node->in[i]) sum += bytes_of(zc_val(g, node->in[i])->data);
+    return sum;
+}
+
+/* Bytes of the outputs by their inferred types; SIZE_MAX when not all known. */
+static size_t output_bytes(const zc_graph *g, const zc_node *node)
+{
+    size_t sum = 0;
+    for (int i = 0; i < node->nout; i++) {
+        if (!node->out[i]) continue;
+        const zc_type *type = &zc_val(g, node->out[i])->type;
+        zc_tensor t = {.dtype = type->dtype, .rank = type->rank};
+        for (int d = 0; d < t.rank; d++) {
+            if (!zc_dim_is_const(type->dims[d])) return SIZE_MAX;
+            t.dims[d] = type->dims[d].k;
+        }
+        size_t bytes = t.rank < 0 ? SIZE_MAX : bytes_of(&t);
+        if (bytes == SIZE_MAX || sum > SIZE_MAX - bytes) return SIZE_MAX;
+        sum += bytes;
+    }
+    return sum;
+}
+
+static bool worth_folding(const zc_graph *g, const zc_node *node)
+{
+    const zc_op_info *info = zc_op_get(node->op);
+    if (info->flags & (ZC_OPF_RANDOM | ZC_OPF_REGIONS) || node->nout == 0) return false;
+    if (!inputs_constant(g, node)) return false;
+    size_t in = input_bytes(g, node);
+    if (info->flags & ZC_OPF_DYNAMIC) return in <= FOLD_GROWTH_MAX;
+    size_t out = output_bytes(g, node);
+    return out <= FOLD_GROWTH_MAX || out <= in;
+}
+
+static zc_status replace_outputs(zc_graph *g, zc_nid n, zc_tensor *out, zc_diag *diag)
+{
+    for (int i = 0; i < zc_node_at(g, n)->nout; i++) {
+        zc_vid old = zc_node_at(g, n)->out[i];
+        if (!old) continue;
+        zc_vid v = zc_graph_const(g, zc_val(g, old)->name, &out[i], true);
+        out[i].data = NULL;
+        if (!v) return zc_fail_nomem(diag, "folded constant", 0);
+        zc_graph_forward(g, old, v);
+    }
+    zc_graph_remove(g, n);
+    return ZC_OK;
+}
+
+static zc_status fold_node(zc_graph *g, zc_nid n, zc_diag *diag)
+{
+    const zc_node *node = zc_node_at(g, n);
+    int nout = node->nout;
+    zc_tensor *t = zc_calloc((size_t)node->nin + (size_t)nout, sizeof *t);
+    if (!t) return zc_fail_nomem(diag, "operands", 0);
+    zc_tensor *out = t + node->nin;
+    for (int i = 0; i < node->nin; i++)
+        if (node->in[i]) t[i] = *zc_val(g, node->in[i])->data;
+    for (int i = 0; i < nout; i++)
+        out[i].dtype = node->out[i] ? zc_val(g, node->out[i])->type.dtype : ZC_NONE;
+    zc_status status =
+        zc_cpu_eval(node->op, node->attrs, node->nin, t, nout, out, false, node->name, diag);
+    if (status == ZC_OK) status = replace_outputs(g, n, out, diag);
+    for (int i = 0; i < nout; i++) free(out[i].data);
+    free(t);
+    return status;
+}
+
+/* A value whose elements inference knows (shape arithmetic) is a constant although nobody computed it. */
+static zc_status fold_vals(zc_graph *g, zc_vid v, size_t *changes, zc_diag *diag)
+{
+    const zc_value *value = zc_val(g, v);
+    if (value->kind != ZC_VALUE_NODE || value->vals.n < 0) return ZC_OK;
+    zc_tensor t = {.dtype = value->type.dtype, .rank = value->type.rank};
+    for (int d = 0; d < t.rank; d++) {
+        if (!zc_dim_is_const(value->type.dims[d])) return ZC_OK;
+        t.dims[d] = value->type.dims[d].k;
+    }
+    if (t.rank < 0 || zc_tensor_numel(&t) != value->vals.n) return ZC_OK;
+    for (int i = 0; i < value->vals.n; i++)
+        if (!zc_dim_is_const(value->vals.v[i])) return ZC_OK;
+    t.data = zc_calloc((size_t)value->vals.n, 16);
+    if (!t.data) return zc_fail_nomem(diag, "folded constant", 0);
+    for (int i = 0; i < value->vals.n; i++) zc_store_i64(t.dtype, t.data, i, value->vals.v[i].k);
+    zc_vid c = zc_graph_const(g, value->name, &t, true);
+    if (!c) return zc_fail_nomem(diag, "folded constant", 0);
+    zc_graph_forward(g, v, c);
+    ++*changes;
+    return ZC_OK;
+}
+
+static zc_status fold_block(zc_graph *g, zc_block *b, size_t *changes, zc_diag *diag);
+
+static void resolve_inputs(zc_graph *g, zc_nid n)
+{
+    zc_node *node = zc_node_at(g, n);
+    for (int i = 0; i < node->nin; i++) node->in[i] = zc_graph_resolved(g, node->in[i]);
+}
+
+static zc_status fold_one(zc_graph *g, zc_nid n, size_t *changes, zc_diag *diag)
+{
+    resolve_inputs(g, n);
+    if (worth_folding(g, zc_node_at(g, n))) {
+        /* A kernel that refuses (an index out of range, say) leaves the node to report it at run time. */
+        zc_status status = fold_node(g, n, NULL);
+        if (status == ZC_ERR_NOMEM) return zc_fail_nomem(diag, "folding", 0);
+        if (status == ZC_OK) ++*changes;
+        return ZC_OK;
+    }
+    for (int i = 0; i < zc_node_at(g, n)->nout; i++) {
+        zc_vid v = zc_node_at(g, n)->out[i];
+        if (v) ZC_TRY(fold_vals(g, v, changes, diag));
+    }
+    for (int r = 0; r < zc_node_at(g, n)->nregions; r++)
+        ZC_TRY(fold_block(g, zc_node_at(g, n)->regions[r], changes, diag));
+    return ZC_OK;
+}
+
+static zc_status fold_block(zc_graph *g, zc_block *b, size_t *changes, zc_diag *diag)
+{
+    for (size_t i = 0; i < b->nodes.len; i++)
+        if (zc_node_at(g, b->nodes.data[i])->op != ZC_OP_NONE)
+            ZC_TRY(fold_one(g, b->nodes.data[i], changes, diag));
+    return ZC_OK;
+}
+
+zc_status zc_pass_opt_fold(zc_graph *g, size_t *changes, zc_diag *diag)
+{
+    return fold_block(g, &g->top, changes, diag);
+}

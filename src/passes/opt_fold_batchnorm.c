@@ -1,0 +1,142 @@
+/* y = BatchNormalization(conv(x, w) + b) is conv(x, w*s) + (b - mean)*s + shift with s = scale/sqrt(var+eps), a
+ * constant vector by output channel. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes/passes.h"
+#include "passes/rewrite.h"
+
+typedef struct bn_pass {
+    uint32_t *uses;
+    size_t *changes;
+} bn_pass;
+
+static const zc_tensor *constant(const zc_graph *g, const zc_node *n, int i)
+{
+    const zc_tensor *t = i < n->nin && n->in[i] ? zc_val(g, n->in[i])->data : NULL;
+    return t && t->data ? t : NULL;
+}
+
+/* Inference form with constant parameters of `channels` elements. */
+static bool is_foldable(const zc_graph *g, const zc_node *bn, int64_t channels)
+{
+    const zc_attrs_BatchNormalization *a = bn->attrs;
+    for (int i = 1; i < bn->nout; i++)
+        if (bn->out[i]) return false;
+    for (int i = 1; i < 5; i++) {
+        const zc_tensor *t = constant(g, bn, i);
+        if (!t || zc_tensor_numel(t) != channels) return false;
+    }
+    return !a->training_mode;
+}
+
+/* Output channels stand on this axis of the weights; -1 when the producer is not one that folds. */
+static int channel_axis(const zc_node *p)
+{
+    switch (p->op) {
+    case ZC_OP_Conv: return 0;
+    case ZC_OP_ConvTranspose: return ((const zc_attrs_ConvTranspose *)p->attrs)->group == 1 ? 1 : -1;
+    case ZC_OP_Linear: return ((const zc_attrs_Linear *)p->attrs)->transB ? 0 : 1;
+    default: return -1;
+    }
+}
+
+typedef struct affine {
+    double *scale, *shift; /* by channel: y = x*scale + shift */
+} affine;
+
+static bool affine_of(const zc_graph *g, const zc_node *bn, int64_t channels, affine *out)
+{
+    const zc_attrs_BatchNormalization *a = bn->attrs;
+    const zc_tensor *p[4];
+    for (int i = 0; i < 4; i++) p[i] = constant(g, bn, i + 1);
+    out->scale = zc_calloc((size_t)channels * 2, sizeof *out->scale);
+    if (!out->scale) return false;
+    out->shift = out->scale + channels;
+    for (int64_t c = 0; c < channels; c++) {
+        double v[4];
+        for (int i = 0; i < 4; i++) v[i] = zc_load_f64(p[i]->dtype, p[i]->data, c);
+        out->scale[c] = v[0] / sqrt(v[3] + (double)a->epsilon);
+        out->shift[c] = v[1] - v[2] * out->scale[c];
+    }
+    return true;
+}
+
+static zc_vid scaled_weights(zc_graph *g, zc_vid w, int axis, const affine *f)
+{
+    zc_tensor t = *zc_val(g, w)->data;
+    const void *from = t.data;
+    size_t bytes;
+    if (!zc_tensor_bytes(&t, &bytes) || !(t.data = zc_calloc(bytes, 1))) return 0;
+    int64_t inner = zc_dims_span(t.dims, axis + 1, t.rank), n = zc_tensor_numel(&t);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t c = i / inner % t.dims[axis];
+        zc_store_f64(t.dtype, t.data, i, zc_load_f64(t.dtype, from, i) * f->scale[c]);
+    }
+    return zc_graph_const(g, zc_val(g, w)->name, &t, true);
+}
+
+static zc_vid shifted_bias(zc_graph *g, zc_vid old, zc_vid w, int64_t channels, const affine *f)
+{
+    zc_dtype dtype = zc_val(g, w)->type.dtype;
+    const zc_tensor *b = old ? zc_val(g, old)->data : NULL;
+    zc_tensor t = {.dtype = dtype, .rank = 1, .dims = {channels}};
+    if (!(t.data = zc_calloc((size_t)channels, 16))) return 0;
+    for (int64_t c = 0; c < channels; c++) {
+        double v = b ? zc_load_f64(b->dtype, b->data, c) : 0;
+        zc_store_f64(dtype, t.data, c, v * f->scale[c] + f->shift[c]);
+    }
+    return zc_graph_const(g, old ? zc_val(g, old)->name : "bias", &t, true);
+}
+
+/* The producer takes over the BatchNormalization's result. */
+static bool rewire(zc_graph *g, zc_nid n, zc_nid p, zc_vid w, zc_vid bias)
+{
+    zc_vid *in = zc_arena_alloc(&g->arena, 3, sizeof *in);
+    if (!in || !w || !bias) return false;
+    zc_node *prod = zc_node_at(g, p);
+    in[0] = prod->in[0];
+    in[1] = w;
+    in[2] = bias;
+    prod->in = in;
+    prod->nin = 3;
+    zc_graph_forward(g, zc_node_at(g, n)->out[0], prod->out[0]);
+    if (!zc_graph_inherit(g, p, n)) return false;
+    zc_graph_remove(g, n);
+    return true;
+}
+
+static bool visit(zc_graph *g, zc_nid n, void *user)
+{
+    bn_pass *pass = user;
+    const zc_node *bn = zc_node_at(g, n);
+    if (bn->op != ZC_OP_BatchNormalization) return true;
+    zc_nid p = zc_producer(g, bn->in[0]);
+    if (!p || pass->uses[bn->in[0]] != 1) return true;
+    const zc_node *prod = zc_node_at(g, p);
+    int axis = channel_axis(prod);
+    const zc_tensor *w = axis >= 0 ? constant(g, prod, 1) : NULL;
+    zc_vid bias = prod->nin > 2 ? prod->in[2] : 0;
+    if (!w || (bias && !constant(g, prod, 2)) || !is_foldable(g, bn, w->dims[axis])) return true;
+    /* On a matrix product the channel must be the last axis, which it is for rank 2 only. */
+    if (prod->op == ZC_OP_Linear && zc_val(g, bn->in[0])->type.rank != 2) return true;
+    int64_t channels = w->dims[axis];
+    affine f;
+    if (!affine_of(g, bn, channels, &f)) return false;
+    zc_vid old_w = prod->in[1];
+    zc_vid new_w = scaled_weights(g, old_w, axis, &f);
+    zc_vid new_b = shifted_bias(g, bias, old_w, channels, &f);
+    free(f.scale);
+    ++*pass->changes;
+    return rewire(g, n, p, new_w, new_b);
+}
+
+zc_status zc_pass_opt_fold_batchnorm(zc_graph *g, size_t *changes, zc_diag *diag)
+{
+    bn_pass p = {.uses = zc_graph_uses(g), .changes = changes};
+    if (!p.uses) return zc_fail_nomem(diag, "use counts", g->values.len);
+    zc_status status = zc_each_node(g, &g->top, visit, &p, diag);
+    free(p.uses);
+    return status;
+}

@@ -1,0 +1,106 @@
+/* MatMul with a constant matrix, Gemm without surprises, and a bias added after either become Linear: the
+ * one form that later fusions and kernels look for. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes/passes.h"
+#include "passes/rewrite.h"
+
+typedef struct linear_pass {
+    uint32_t *uses;
+    size_t *changes;
+} linear_pass;
+
+static bool is_const_of_rank(const zc_graph *g, zc_vid v, int rank)
+{
+    return v && zc_val(g, v)->data && zc_val(g, v)->type.rank == rank;
+}
+
+/* Makes node n a Linear in place, keeping its output. */
+static bool become_linear(zc_graph *g, zc_nid n, zc_vid x, zc_vid w, zc_vid bias, int64_t trans_b, float alpha)
+{
+    zc_node *node = zc_node_at(g, n);
+    zc_attrs_Linear *a = zc_arena_alloc(&g->arena, 1, sizeof *a);
+    zc_vid *in = zc_arena_alloc(&g->arena, 3, sizeof *in);
+    if (!a || !in) return false;
+    zc_attrs_default(zc_op_get(ZC_OP_Linear), a);
+    a->transB = trans_b;
+    a->alpha = alpha;
+    a->set = (UINT64_C(1) << ZC_AT_Linear_transB) | (UINT64_C(1) << ZC_AT_Linear_alpha);
+    in[0] = x;
+    in[1] = w;
+    in[2] = bias;
+    node->op = ZC_OP_Linear;
+    node->attrs = a;
+    node->in = in;
+    node->nin = bias ? 3 : 2;
+    return true;
+}
+
+/* A bias vector of w's N columns. */
+static bool is_bias(const zc_graph *g, zc_vid v, zc_vid w, int64_t trans_b)
+{
+    if (!is_const_of_rank(g, v, 1) || zc_val(g, v)->type.dtype != zc_val(g, w)->type.dtype) return false;
+    return zc_dim_eq(zc_val(g, v)->type.dims[0], zc_val(g, w)->type.dims[trans_b ? 0 : 1]);
+}
+
+static bool is_float(const zc_graph *g, zc_vid v) { return zc_dtype_is_float(zc_val(g, v)->type.dtype); }
+
+static bool from_matmul(zc_graph *g, zc_nid n, linear_pass *p)
+{
+    const zc_node *node = zc_node_at(g, n);
+    if (!is_const_of_rank(g, node->in[1], 2) || zc_val(g, node->in[0])->type.rank < 1) return true;
+    if (!is_float(g, node->in[0])) return true;
+    ++*p->changes;
+    return become_linear(g, n, node->in[0], node->in[1], 0, 0, 1.0f);
+}
+
+static bool from_gemm(zc_graph *g, zc_nid n, linear_pass *p)
+{
+    const zc_node *node = zc_node_at(g, n);
+    const zc_attrs_Gemm *a = node->attrs;
+    zc_vid bias = node->nin > 2 ? node->in[2] : 0;
+    if (a->transA || !is_const_of_rank(g, node->in[1], 2) || !is_float(g, node->in[0])) return true;
+    if (bias && (a->beta != 1.0f || !is_bias(g, bias, node->in[1], a->transB))) return true;
+    ++*p->changes;
+    return become_linear(g, n, node->in[0], node->in[1], bias, a->transB, a->alpha);
+}
+
+/* Add(Linear(x, w), bias), in either order. */
+static bool from_add(zc_graph *g, zc_nid n, linear_pass *p)
+{
+    const zc_node *node = zc_node_at(g, n);
+    for (int i = 0; i < 2; i++) {
+        zc_nid l = zc_producer(g, node->in[i]);
+        if (!l || zc_node_at(g, l)->op != ZC_OP_Linear || zc_node_at(g, l)->nin != 2) continue;
+        const zc_node *linear = zc_node_at(g, l);
+        const zc_attrs_Linear *a = linear->attrs;
+        if (p->uses[node->in[i]] != 1 || !is_bias(g, node->in[1 - i], linear->in[1], a->transB)) continue;
+        if (!zc_same_type(&zc_val(g, node->in[i])->type, &zc_val(g, node->out[0])->type)) continue;
+        zc_vid x = linear->in[0], w = linear->in[1], bias = node->in[1 - i];
+        if (!become_linear(g, n, x, w, bias, a->transB, a->alpha) || !zc_graph_inherit(g, n, l)) return false;
+        zc_graph_remove(g, l);
+        ++*p->changes;
+        return true;
+    }
+    return true;
+}
+
+static bool visit(zc_graph *g, zc_nid n, void *user)
+{
+    switch (zc_node_at(g, n)->op) {
+    case ZC_OP_MatMul: return from_matmul(g, n, user);
+    case ZC_OP_Gemm: return from_gemm(g, n, user);
+    case ZC_OP_Add: return from_add(g, n, user);
+    default: return true;
+    }
+}
+
+zc_status zc_pass_opt_linear(zc_graph *g, size_t *changes, zc_diag *diag)
+{
+    linear_pass p = {.uses = zc_graph_uses(g), .changes = changes};
+    if (!p.uses) return zc_fail_nomem(diag, "use counts", g->values.len);
+    zc_status status = zc_each_node(g, &g->top, visit, &p, diag);
+    free(p.uses);
+    return status;
+}

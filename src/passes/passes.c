@@ -1,0 +1,79 @@
+#include "passes/passes.h"
+
+#include <string.h>
+#include <time.h>
+
+static const struct pass {
+    const char *name;
+    bool required;
+    const char *summary;
+    zc_pass_fn run;
+} passes[] = {
+#define PASS(name, required, summary) {#name, required, summary, zc_pass_##name},
+#include "passes/passes.def"
+#undef PASS
+};
+
+const char *zc_pass_name(size_t i, bool *required, const char **summary)
+{
+    if (i >= ZC_COUNTOF(passes)) return NULL;
+    if (required) *required = passes[i].required;
+    if (summary) *summary = passes[i].summary;
+    return passes[i].name;
+}
+
+static zc_status check_skip(const char *name, zc_diag *diag)
+{
+    if (strcmp(name, "all") == 0) return ZC_OK;
+    for (size_t i = 0; i < ZC_COUNTOF(passes); i++) {
+        if (strcmp(passes[i].name, name) != 0) continue;
+        if (!passes[i].required) return ZC_OK;
+        return zc_fail(diag, ZC_ERR_ARG, name, "this pass is required and cannot be skipped");
+    }
+    return zc_fail(diag, ZC_ERR_ARG, name, "no such pass");
+}
+
+static bool skipped(const zc_pass_options *o, const struct pass *p)
+{
+    if (!o || p->required) return false;
+    for (size_t i = 0; i < o->skip_count; i++)
+        if (strcmp(o->skip[i], p->name) == 0 || strcmp(o->skip[i], "all") == 0) return true;
+    return false;
+}
+
+static size_t count_nodes(const zc_graph *g)
+{
+    size_t n = g->top.nodes.len;
+    for (size_t b = 0; b < g->blocks.len; b++) n += g->blocks.data[b]->nodes.len;
+    return n;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static zc_status run_one(zc_graph *g, const struct pass *p, const zc_pass_options *o, zc_diag *diag)
+{
+    zc_pass_report report = {.name = p->name, .nodes_before = count_nodes(g)};
+    double start = now();
+    ZC_TRY(p->run(g, &report.changes, diag));
+    zc_graph_resolve(g);
+    zc_graph_compact(g);
+    report.nodes_after = count_nodes(g);
+    report.seconds = now() - start;
+    ZC_TRY(zc_graph_validate(g, p->name, diag));
+    if (o && o->after) o->after(o->user, &report, g);
+    return ZC_OK;
+}
+
+zc_status zc_run_passes(zc_graph *g, const zc_pass_options *options, zc_diag *diag)
+{
+    for (size_t i = 0; options && i < options->skip_count; i++)
+        ZC_TRY(check_skip(options->skip[i], diag));
+    for (size_t i = 0; i < ZC_COUNTOF(passes); i++)
+        if (!skipped(options, &passes[i])) ZC_TRY(run_one(g, &passes[i], options, diag));
+    return ZC_OK;
+}

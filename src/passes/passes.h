@@ -1,0 +1,36 @@
+/* Passes: graph to graph. THE table is passes.def. */
+#ifndef ZC_PASSES_PASSES_H
+#define ZC_PASSES_PASSES_H
+
+#include "ir/graph.h"
+
+/* What one pass did, for reports. */
+typedef struct zc_pass_report {
+    const char *name;
+    size_t nodes_before, nodes_after;
+    size_t changes;
+    double seconds;
+} zc_pass_report;
+
+typedef struct zc_pass_options {
+    const char *const *skip; /* names of optional passes; "all" skips every optional one */
+    size_t skip_count;
+    /* Called after each pass that ran, when not NULL (dumps, timing). */
+    void (*after)(void *user, const zc_pass_report *report, const zc_graph *g);
+    void *user;
+} zc_pass_options;
+
+/* Runs the table's passes in order, validating the graph after each. options may be NULL. Unknown names in
+ * skip, and names of required passes, are errors. */
+zc_status zc_run_passes(zc_graph *g, const zc_pass_options *options, zc_diag *diag);
+
+/* The table's i-th row: NULL past the end. */
+const char *zc_pass_name(size_t i, bool *required, const char **summary);
+
+/* A pass adds the number of its changes to *changes. */
+typedef zc_status (*zc_pass_fn)(zc_graph *g, size_t *changes, zc_diag *diag);
+#define PASS(name, required, summary) zc_status zc_pass_##name(zc_graph *g, size_t *changes, zc_diag *diag);
+#include "passes/passes.def"
+#undef PASS
+
+#endif

@@ -1,0 +1,44 @@
+#include "passes/rewrite.h"
+
+bool zc_same_shape(const zc_type *a, const zc_type *b)
+{
+    if (a->rank < 0 || a->rank != b->rank) return false;
+    for (int i = 0; i < a->rank; i++)
+        if (!zc_dim_eq(a->dims[i], b->dims[i])) return false;
+    return true;
+}
+
+bool zc_same_type(const zc_type *a, const zc_type *b)
+{
+    return a->dtype == b->dtype && zc_same_shape(a, b);
+}
+
+bool zc_is_splat(const zc_graph *g, zc_vid v, double x)
+{
+    const zc_tensor *t = v ? zc_val(g, v)->data : NULL;
+    if (!t || !t->data || zc_dtype_class(t->dtype) == ZC_CLASS_COMPLEX) return false;
+    int64_t n = zc_tensor_numel(t);
+    for (int64_t i = 0; i < n; i++)
+        if (zc_load_f64(t->dtype, t->data, i) != x) return false;
+    return n > 0;
+}
+
+zc_nid zc_producer(const zc_graph *g, zc_vid v)
+{
+    return v && zc_val(g, v)->kind == ZC_VALUE_NODE ? zc_val(g, v)->producer : 0;
+}
+
+zc_status zc_each_node(zc_graph *g, zc_block *b, bool (*fn)(zc_graph *g, zc_nid n, void *user), void *user,
+                       zc_diag *diag)
+{
+    for (size_t i = 0; i < b->nodes.len; i++) {
+        zc_nid n = b->nodes.data[i];
+        zc_node *node = zc_node_at(g, n);
+        if (node->op == ZC_OP_NONE) continue;
+        for (int r = 0; r < node->nregions; r++)
+            ZC_TRY(zc_each_node(g, node->regions[r], fn, user, diag));
+        for (int j = 0; j < node->nin; j++) node->in[j] = zc_graph_resolved(g, node->in[j]);
+        if (!fn(g, n, user)) return zc_fail_nomem(diag, "rewriting", 0);
+    }
+    return ZC_OK;
+}

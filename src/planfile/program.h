@@ -1,0 +1,70 @@
+/* A program: what a plan file says, as the runtime uses it.
+ *
+ * Values, steps and blocks are arrays by index; index 0 of values means "absent". Block 0 is the whole
+ * program. Steps of a block stand in execution order. The plan builder (compiler) fills one from a
+ * graph, write.c turns it into bytes, read.c verifies bytes and turns them into one. */
+#ifndef ZC_PLANFILE_PROGRAM_H
+#define ZC_PLANFILE_PROGRAM_H
+
+#include "op/infer.h"
+
+typedef enum zc_pkind {
+    ZC_P_ABSENT = 0, /* index 0 only */
+    ZC_P_INPUT,      /* a program input */
+    ZC_P_PARAM,      /* a parameter of a block other than 0 */
+    ZC_P_CONST,
+    ZC_P_STEP /* made by a step */
+} zc_pkind;
+
+typedef struct zc_pvalue {
+    zc_pkind kind;
+    const char *name;
+    zc_dtype dtype;
+    int rank;           /* -1: known only when run */
+    const zc_dim *dims; /* refer to zc_program.dim_nodes */
+    const char *const *dim_texts; /* of inputs and outputs: the dimensions as text; else NULL */
+    bool planned;       /* of block 0, and its size follows from the input shapes */
+    const void *data;   /* CONST */
+    uint64_t bytes;     /* CONST */
+} zc_pvalue;
+
+typedef struct zc_pstep {
+    zc_op op;
+    const void *attrs; /* zc_attrs_<op>; its TENSOR fields point into the program */
+    uint32_t nin, nout, nblocks, nprov;
+    const uint32_t *in, *out, *blocks; /* value and block indices */
+    const char *name;
+    const char *const *prov; /* names of the ONNX nodes it stands for */
+} zc_pstep;
+
+typedef struct zc_pblock {
+    uint32_t nparams, nsteps, nouts;
+    const uint32_t *params, *steps, *outs;
+} zc_pblock;
+
+typedef struct zc_program {
+    const char *model_name, *version, *target;
+    uint8_t model_sha256[32];
+    uint32_t ndims, nvalues, nsteps, nblocks;
+    const zc_dim_node *dim_nodes;
+    const zc_pvalue *values;
+    const zc_pstep *steps;
+    const zc_pblock *blocks;
+    const char *const *input_names;  /* of blocks[0].params */
+    const char *const *output_names; /* of blocks[0].outs */
+} zc_program;
+
+/* Bytes of the plan file, section by section into `sink`: deterministic for equal programs. */
+typedef zc_status (*zc_sink)(void *user, const void *data, size_t len, zc_diag *diag);
+zc_status zc_program_write(const zc_program *p, zc_sink sink, void *user, zc_diag *diag);
+
+/* Verifies [data, data+len) completely (hashes, ranges, ids, order, types) before using any of it. The
+ * program lives in `arena`; strings and constants point into data, which must be aligned to 64 and
+ * outlive it. */
+zc_status zc_program_read(const uint8_t *data, size_t len, zc_arena *arena, zc_program *out,
+                          zc_diag *diag);
+
+/* Does the file begin as a plan of any version? */
+bool zc_program_magic(const uint8_t *data, size_t len);
+
+#endif

@@ -1,0 +1,268 @@
+#include <nettle/sha2.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "planfile/format.h"
+#include "planfile/program.h"
+
+typedef struct plan_writer {
+    const zc_program *p;
+    zc_buf sections[ZC_PLAN_SECTION_COUNT]; /* DATA stays empty: constants are streamed */
+    uint64_t data_bytes;
+} plan_writer;
+
+static uint32_t count_of(const plan_writer *w, int section, size_t record)
+{
+    return (uint32_t)(w->sections[section].len / record);
+}
+
+/* Offset of a string in STRS. Strings are few and short; equal neighbours are not merged. */
+static uint32_t put_string(plan_writer *w, const char *s)
+{
+    zc_buf *b = &w->sections[ZC_PLAN_STRS];
+    uint32_t at = (uint32_t)b->len;
+    zc_buf_append(b, s ? s : "", strlen(s ? s : "") + 1);
+    return at;
+}
+
+static zc_plan_list put_refs(plan_writer *w, const uint32_t *v, uint32_t n)
+{
+    zc_plan_list l = {.first = count_of(w, ZC_PLAN_REFS, sizeof *v), .count = n};
+    zc_buf_append(&w->sections[ZC_PLAN_REFS], v, n * sizeof *v);
+    return l;
+}
+
+static zc_plan_list put_strings(plan_writer *w, const char *const *s, uint32_t n)
+{
+    zc_plan_list l = {.first = count_of(w, ZC_PLAN_REFS, sizeof(uint32_t)), .count = n};
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = put_string(w, s[i]);
+        zc_buf_append(&w->sections[ZC_PLAN_REFS], &at, sizeof at);
+    }
+    return l;
+}
+
+static zc_plan_dref dref(zc_dim d) { return (zc_plan_dref){.k = d.k, .e = d.e}; }
+
+static void put_dims(plan_writer *w)
+{
+    for (uint32_t i = 0; i < w->p->ndims; i++) {
+        const zc_dim_node *n = &w->p->dim_nodes[i];
+        zc_plan_dim r = {.kind = (uint32_t)n->kind, .is_input = n->is_input, .a = dref(n->a),
+                         .b = dref(n->b), .name = put_string(w, n->name)};
+        zc_buf_append(&w->sections[ZC_PLAN_DIMS], &r, sizeof r);
+    }
+}
+
+static void put_values(plan_writer *w)
+{
+    for (uint32_t v = 0; v < w->p->nvalues; v++) {
+        const zc_pvalue *value = &w->p->values[v];
+        zc_plan_value r = {.kind = (uint32_t)value->kind, .name = put_string(w, value->name),
+                           .dtype = (uint32_t)value->dtype, .rank = value->rank,
+                           .dims = count_of(w, ZC_PLAN_DREF, sizeof(zc_plan_dref))};
+        for (int d = 0; d < value->rank; d++) {
+            zc_plan_dref one = dref(value->dims[d]);
+            zc_buf_append(&w->sections[ZC_PLAN_DREF], &one, sizeof one);
+        }
+        if (value->kind == ZC_P_CONST) {
+            r.offset = w->data_bytes;
+            r.length = value->bytes;
+            w->data_bytes += zc_align_up(value->bytes, ZC_PLAN_DATA_ALIGN);
+        }
+        zc_buf_append(&w->sections[ZC_PLAN_VALS], &r, sizeof r);
+    }
+}
+
+/* TENSOR attributes are constants of the program: which one holds these bytes? */
+static uint32_t tensor_value(const plan_writer *w, const zc_tensor *t)
+{
+    for (uint32_t v = 1; v < w->p->nvalues; v++)
+        if (w->p->values[v].kind == ZC_P_CONST && w->p->values[v].data == t->data) return v;
+    return 0;
+}
+
+static void put_attr(plan_writer *w, const zc_attr_field *f, const void *at)
+{
+    zc_plan_attr r = {.name = put_string(w, f->name), .kind = (uint32_t)f->kind};
+    switch (f->kind) {
+    case ZC_ATTR_INT: r.i = *(const int64_t *)at; break;
+    case ZC_ATTR_FLOAT: r.f = *(const float *)at; break;
+    case ZC_ATTR_DTYPE: r.i = (int64_t) * (const zc_dtype *)at; break;
+    case ZC_ATTR_STR: r.list.first = put_string(w, *(const char *const *)at); break;
+    case ZC_ATTR_TENSOR: r.list.first = tensor_value(w, *(const zc_tensor *const *)at); break;
+    case ZC_ATTR_INTS: {
+        const zc_ints *l = at;
+        r.list = (zc_plan_list){count_of(w, ZC_PLAN_INTS, sizeof *l->v), (uint32_t)l->n};
+        zc_buf_append(&w->sections[ZC_PLAN_INTS], l->v, (size_t)l->n * sizeof *l->v);
+        break;
+    }
+    case ZC_ATTR_FLOATS: {
+        const zc_floats *l = at;
+        r.list = (zc_plan_list){count_of(w, ZC_PLAN_FLTS, sizeof *l->v), (uint32_t)l->n};
+        zc_buf_append(&w->sections[ZC_PLAN_FLTS], l->v, (size_t)l->n * sizeof *l->v);
+        break;
+    }
+    }
+    zc_buf_append(&w->sections[ZC_PLAN_ATTR], &r, sizeof r);
+}
+
+static zc_plan_list put_attrs(plan_writer *w, const zc_pstep *step)
+{
+    const zc_op_info *info = zc_op_get(step->op);
+    zc_plan_list l = {.first = count_of(w, ZC_PLAN_ATTR, sizeof(zc_plan_attr))};
+    for (int i = 0; i < info->field_count; i++) {
+        if (!(*(const uint64_t *)step->attrs >> i & 1)) continue;
+        put_attr(w, &info->fields[i], (const char *)step->attrs + info->fields[i].offset);
+        l.count++;
+    }
+    return l;
+}
+
+static void put_steps(plan_writer *w)
+{
+    for (uint32_t i = 0; i < w->p->nsteps; i++) {
+        const zc_pstep *s = &w->p->steps[i];
+        zc_plan_step r = {.op = put_string(w, zc_op_get(s->op)->name),
+                          .name = put_string(w, s->name),
+                          .in = put_refs(w, s->in, s->nin),
+                          .out = put_refs(w, s->out, s->nout),
+                          .blocks = put_refs(w, s->blocks, s->nblocks),
+                          .prov = put_strings(w, s->prov, s->nprov),
+                          .attrs = put_attrs(w, s)};
+        zc_buf_append(&w->sections[ZC_PLAN_STEP], &r, sizeof r);
+    }
+}
+
+static void put_blocks(plan_writer *w)
+{
+    for (uint32_t i = 0; i < w->p->nblocks; i++) {
+        const zc_pblock *b = &w->p->blocks[i];
+        zc_plan_block r = {.params = put_refs(w, b->params, b->nparams),
+                           .steps = put_refs(w, b->steps, b->nsteps),
+                           .outs = put_refs(w, b->outs, b->nouts)};
+        zc_buf_append(&w->sections[ZC_PLAN_BLKS], &r, sizeof r);
+    }
+}
+
+static void put_meta(plan_writer *w)
+{
+    const zc_program *p = w->p;
+    zc_plan_meta r = {.model_name = put_string(w, p->model_name),
+                      .version = put_string(w, p->version),
+                      .target = put_string(w, p->target),
+                      .input_names = put_strings(w, p->input_names, p->blocks[0].nparams),
+                      .output_names = put_strings(w, p->output_names, p->blocks[0].nouts)};
+    memcpy(r.model_sha256, p->model_sha256, sizeof r.model_sha256);
+    zc_buf_append(&w->sections[ZC_PLAN_META], &r, sizeof r);
+}
+
+/* ---- the constants, walked twice: to hash and to write ---- */
+
+static const char zeros[ZC_PLAN_ALIGN];
+
+typedef zc_status (*byte_fn)(void *user, const void *data, size_t len, zc_diag *diag);
+
+static zc_status each_constant(const plan_writer *w, byte_fn fn, void *user, zc_diag *diag)
+{
+    for (uint32_t v = 1; v < w->p->nvalues; v++) {
+        const zc_pvalue *value = &w->p->values[v];
+        if (value->kind != ZC_P_CONST) continue;
+        if (value->bytes) ZC_TRY(fn(user, value->data, value->bytes, diag));
+        size_t pad = zc_align_up(value->bytes, ZC_PLAN_DATA_ALIGN) - value->bytes;
+        if (pad) ZC_TRY(fn(user, zeros, pad, diag));
+    }
+    return ZC_OK;
+}
+
+static zc_status hash_bytes(void *user, const void *data, size_t len, zc_diag *diag)
+{
+    (void)diag;
+    sha256_update(user, len, data);
+    return ZC_OK;
+}
+
+static void hash_section(const plan_writer *w, int i, uint8_t out[ZC_PLAN_SHA])
+{
+    struct sha256_ctx ctx;
+    sha256_init(&ctx);
+    if (i == ZC_PLAN_DATA)
+        (void)each_constant(w, hash_bytes, &ctx, NULL);
+    else
+        sha256_update(&ctx, w->sections[i].len, (const uint8_t *)w->sections[i].data);
+    sha256_digest(&ctx, ZC_PLAN_SHA, out);
+}
+
+static uint64_t section_bytes(const plan_writer *w, int i)
+{
+    return i == ZC_PLAN_DATA ? w->data_bytes : w->sections[i].len;
+}
+
+static void fill_header(const plan_writer *w, zc_plan_header *h, zc_plan_section *table)
+{
+    uint64_t at = zc_align_up(sizeof *h + ZC_PLAN_SECTION_COUNT * sizeof *table, ZC_PLAN_ALIGN);
+    for (int i = 0; i < ZC_PLAN_SECTION_COUNT; i++) {
+        table[i] = (zc_plan_section){.kind = (uint32_t)i, .offset = at, .length = section_bytes(w, i)};
+        hash_section(w, i, table[i].sha256);
+        at = zc_align_up(at + table[i].length, ZC_PLAN_ALIGN);
+    }
+    *h = (zc_plan_header){.major = ZC_PLAN_MAJOR, .minor = ZC_PLAN_MINOR,
+                          .section_count = ZC_PLAN_SECTION_COUNT, .file_size = at};
+    memcpy(h->magic, ZC_PLAN_MAGIC, sizeof h->magic);
+    strncpy(h->zc_version, w->p->version, sizeof h->zc_version - 1);
+    struct sha256_ctx ctx;
+    sha256_init(&ctx);
+    sha256_update(&ctx, sizeof *h, (const uint8_t *)h);
+    sha256_update(&ctx, ZC_PLAN_SECTION_COUNT * sizeof *table, (const uint8_t *)table);
+    sha256_digest(&ctx, ZC_PLAN_SHA, h->sha256);
+}
+
+static zc_status pad_to(uint64_t *at, uint64_t to, zc_sink sink, void *user, zc_diag *diag)
+{
+    while (*at < to) {
+        size_t n = to - *at < sizeof zeros ? (size_t)(to - *at) : sizeof zeros;
+        ZC_TRY(sink(user, zeros, n, diag));
+        *at += n;
+    }
+    return ZC_OK;
+}
+
+static zc_status write_all(const plan_writer *w, zc_sink sink, void *user, zc_diag *diag)
+{
+    zc_plan_header h;
+    zc_plan_section table[ZC_PLAN_SECTION_COUNT];
+    fill_header(w, &h, table);
+    ZC_TRY(sink(user, &h, sizeof h, diag));
+    ZC_TRY(sink(user, table, sizeof table, diag));
+    uint64_t at = sizeof h + sizeof table;
+    for (int i = 0; i < ZC_PLAN_SECTION_COUNT; i++) {
+        ZC_TRY(pad_to(&at, table[i].offset, sink, user, diag));
+        if (i == ZC_PLAN_DATA)
+            ZC_TRY(each_constant(w, sink, user, diag));
+        else if (table[i].length)
+            ZC_TRY(sink(user, w->sections[i].data, (size_t)table[i].length, diag));
+        at += table[i].length;
+    }
+    return pad_to(&at, h.file_size, sink, user, diag);
+}
+
+zc_status zc_program_write(const zc_program *p, zc_sink sink, void *user, zc_diag *diag)
+{
+    plan_writer w = {.p = p};
+    put_meta(&w);
+    put_dims(&w);
+    put_values(&w);
+    put_steps(&w);
+    put_blocks(&w);
+    bool failed = false;
+    bool too_large = false;
+    for (int i = 0; i < ZC_PLAN_SECTION_COUNT; i++) {
+        failed |= w.sections[i].failed;
+        too_large |= w.sections[i].len > UINT32_MAX;
+    }
+    zc_status status = failed      ? zc_fail_nomem(diag, "plan", 0)
+                       : too_large ? zc_fail(diag, ZC_ERR_LIMIT, NULL, "plan has too many records")
+                                   : write_all(&w, sink, user, diag);
+    for (int i = 0; i < ZC_PLAN_SECTION_COUNT; i++) zc_buf_fini(&w.sections[i]);
+    return status;
+}

@@ -1,0 +1,206 @@
+/* Running steps. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/session.h"
+
+zc_status zc_room_fit(zc_session *s, zc_room *room, size_t bytes, zc_diag *diag)
+{
+    if (room->p && bytes <= room->cap) return ZC_OK;
+    size_t cap;
+    if (!zc_add_size(bytes, bytes / 2 + 128, &cap)) return zc_fail_nomem(diag, "tensor", bytes);
+    cap = zc_align_up(room->p ? cap : bytes + 64, ZC_ARENA_ALIGN);
+    void *p = aligned_alloc(ZC_ARENA_ALIGN, cap);
+    if (!p) return zc_fail_nomem(diag, "tensor", bytes);
+    s->room_bytes += cap - room->cap;
+    free(room->p);
+    *room = (zc_room){.p = p, .cap = cap};
+    return ZC_OK;
+}
+
+zc_status zc_exec_shape(zc_session *s, uint32_t v, int rank, const int64_t *dims, const char *subject,
+                        zc_diag *diag)
+{
+    zc_tensor *t = &s->values[v];
+    if (rank < 0 || rank > ZC_MAX_RANK)
+        return zc_fail(diag, ZC_ERR_LIMIT, subject, "rank out of range (got %d, need at most %d)", rank,
+                       ZC_MAX_RANK);
+    if (dims != t->dims) memmove(t->dims, dims, (size_t)rank * sizeof *dims);
+    t->dtype = s->program->values[v].dtype;
+    t->rank = rank;
+    size_t bytes;
+    if (!zc_tensor_bytes(t, &bytes))
+        return zc_fail(diag, ZC_ERR_INPUT, subject, "result has a negative dimension or is too large");
+    ZC_TRY(zc_room_fit(s, &s->rooms[v], bytes, diag));
+    t->data = s->rooms[v].p;
+    return ZC_OK;
+}
+
+zc_status zc_exec_copy(zc_session *s, uint32_t v, const zc_tensor *t, const char *subject, zc_diag *diag)
+{
+    size_t bytes;
+    if (t->dtype != s->program->values[v].dtype)
+        return zc_fail(diag, ZC_ERR_INTERNAL, subject, "element type changed (got %s, need %s)",
+                       zc_dtype_name(t->dtype), zc_dtype_name(s->program->values[v].dtype));
+    ZC_TRY(zc_exec_shape(s, v, t->rank, t->dims, subject, diag));
+    if (zc_tensor_bytes(t, &bytes) && bytes) memmove(s->values[v].data, t->data, bytes);
+    return ZC_OK;
+}
+
+/* ---- shapes at run time ---- */
+
+static bool is_planned(const zc_session *s, uint32_t v)
+{
+    return v && s->program->values[v].kind == ZC_P_STEP && s->program->values[v].planned;
+}
+
+static bool is_concrete(const zc_type *t)
+{
+    for (int d = 0; d < t->rank; d++)
+        if (!zc_dim_is_const(t->dims[d])) return false;
+    return t->rank >= 0;
+}
+
+/* A shape planned from the input shapes must be the one that inference finds from the real values. */
+static zc_status confirm(const zc_session *s, const zc_pstep *step, uint32_t v, const zc_type *found,
+                         zc_diag *diag)
+{
+    const zc_tensor *t = &s->values[v];
+    bool same = found->dtype == t->dtype && found->rank == t->rank;
+    for (int d = 0; same && d < t->rank; d++) same = found->dims[d].k == t->dims[d];
+    if (same) return ZC_OK;
+    char planned[256];
+    zc_tensor actual = {.dtype = found->dtype, .rank = found->rank};
+    for (int d = 0; d < found->rank; d++) actual.dims[d] = found->dims[d].k;
+    char text[256];
+    return zc_fail(diag, ZC_ERR_INPUT, step->name, "these inputs break a shape of the model (got %s, need %s)",
+                   zc_tensor_type_text(&actual, text, sizeof text),
+                   zc_tensor_type_text(t, planned, sizeof planned));
+}
+
+static zc_status take_shapes(zc_session *s, const zc_pstep *step, const zc_infer *f, zc_diag *diag)
+{
+    for (uint32_t i = 0; i < step->nout; i++) {
+        uint32_t v = step->out[i];
+        if (!v) continue;
+        const zc_type *t = &f->out[i].type;
+        if (is_planned(s, v)) {
+            if (is_concrete(t)) ZC_TRY(confirm(s, step, v, t, diag));
+            continue;
+        }
+        if (t->dtype != s->program->values[v].dtype)
+            return zc_fail(diag, ZC_ERR_INTERNAL, step->name, "element type changed (got %s, need %s)",
+                           zc_dtype_name(t->dtype), zc_dtype_name(s->program->values[v].dtype));
+        s->values[v] = (zc_tensor){.dtype = t->dtype};
+        if (f->info->flags & ZC_OPF_DYNAMIC) continue;
+        if (!is_concrete(t))
+            return zc_fail(diag, ZC_ERR_INTERNAL, step->name, "the shape of output %u is not known", i);
+        int64_t dims[ZC_MAX_RANK];
+        for (int d = 0; d < t->rank; d++) dims[d] = t->dims[d].k;
+        ZC_TRY(zc_exec_shape(s, v, t->rank, dims, step->name, diag));
+    }
+    return ZC_OK;
+}
+
+static zc_status infer_step(zc_session *s, const zc_pstep *step, zc_diag *diag)
+{
+    zc_arena arena;
+    zc_dims dims;
+    zc_arena_init(&arena, 0);
+    zc_dims_init(&dims);
+    zc_infer f = {.op = step->op, .info = zc_op_get(step->op), .attrs = step->attrs, .dims = &dims,
+                  .arena = &arena, .nin = (int)step->nin, .nout = (int)step->nout,
+                  .subject = step->name, .diag = diag};
+    zc_operand *operands = zc_arena_alloc(&arena, step->nin + step->nout, sizeof *operands);
+    zc_status status = operands ? ZC_OK : zc_fail_nomem(diag, "operands", 0);
+    for (uint32_t i = 0; status == ZC_OK && i < step->nin; i++) {
+        if (!zc_operand_of(&s->values[step->in[i]], &arena, &operands[i]))
+            status = zc_fail_nomem(diag, "operands", 0);
+    }
+    f.in = operands;
+    f.out = operands + step->nin;
+    if (status == ZC_OK) status = zc_infer_run(&f);
+    if (status == ZC_OK) status = take_shapes(s, step, &f, diag);
+    zc_dims_fini(&dims);
+    zc_arena_fini(&arena);
+    return status;
+}
+
+/* ---- running ---- */
+
+typedef struct run_user {
+    zc_session *session;
+    const zc_pstep *step;
+} run_user;
+
+static zc_status resize(zc_kctx *k, int i, int rank, const int64_t *dims)
+{
+    run_user *u = k->user;
+    uint32_t v = u->step->out[i];
+    if (is_planned(u->session, v)) {
+        const zc_tensor *t = &u->session->values[v];
+        if (rank == t->rank && memcmp(dims, t->dims, (size_t)rank * sizeof *dims) == 0) return ZC_OK;
+        return zc_fail(k->diag, ZC_ERR_INTERNAL, k->subject, "result's shape differs from the planned one");
+    }
+    ZC_TRY(zc_exec_shape(u->session, v, rank, dims, k->subject, k->diag));
+    k->out[i] = u->session->values[v];
+    return ZC_OK;
+}
+
+/* Planned views share their input's memory; a dynamic one takes its pointer. */
+static bool is_done_view(const zc_session *s, const zc_pstep *step)
+{
+    if (!(zc_op_get(step->op)->flags & ZC_OPF_VIEW) || !step->out[0]) return false;
+    return s->values[step->in[0]].data == s->values[step->out[0]].data;
+}
+
+static bool needs_infer(const zc_session *s, const zc_pstep *step)
+{
+    if (!s->checked) return true;
+    for (uint32_t i = 0; i < step->nout; i++)
+        if (step->out[i] && !is_planned(s, step->out[i])) return true;
+    return false;
+}
+
+static zc_status run_kernel(zc_session *s, const zc_pstep *step, zc_diag *diag)
+{
+    run_user user = {.session = s, .step = step};
+    zc_tensor *in = s->operands, *out = in + step->nin;
+    for (uint32_t i = 0; i < step->nin; i++) in[i] = s->values[step->in[i]];
+    for (uint32_t i = 0; i < step->nout; i++) out[i] = s->values[step->out[i]];
+    zc_kctx k = {.op = step->op,
+                 .info = zc_op_get(step->op),
+                 .attrs = step->attrs,
+                 .nin = (int)step->nin,
+                 .nout = (int)step->nout,
+                 .in = in,
+                 .out = out,
+                 .scratch = &s->scratch,
+                 .pool = s->pool,
+                 .state = &s->states[step - s->program->steps],
+                 .resize = resize,
+                 .user = &user,
+                 .subject = step->name,
+                 .diag = diag};
+    for (uint32_t i = 0; i < step->nin && i < 64; i++)
+        if (s->program->values[step->in[i]].kind == ZC_P_CONST) k.const_in |= UINT64_C(1) << i;
+    zc_scratch_reset(&s->scratch);
+    return zc_kernel_run(&k, s->reference);
+}
+
+static zc_status run_step(zc_session *s, const zc_pstep *step, zc_diag *diag)
+{
+    if (zc_exec_cancelled(s)) return zc_fail(diag, ZC_ERR_CANCELLED, step->name, "cancelled");
+    if (zc_op_get(step->op)->flags & ZC_OPF_REGIONS) return zc_exec_control(s, step, diag);
+    if (needs_infer(s, step)) ZC_TRY(infer_step(s, step, diag));
+    if (is_done_view(s, step)) return ZC_OK;
+    return run_kernel(s, step, diag);
+}
+
+zc_status zc_exec_block(zc_session *s, uint32_t b, zc_diag *diag)
+{
+    const zc_pblock *block = &s->program->blocks[b];
+    for (uint32_t i = 0; i < block->nsteps; i++)
+        ZC_TRY(run_step(s, &s->program->steps[block->steps[i]], diag));
+    return ZC_OK;
+}

@@ -1,0 +1,202 @@
+#include "runtime/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+
+_Static_assert(ZC_RANK_MAX == ZC_MAX_RANK, "public and internal rank limits agree");
+
+const char *zc_elem_name(zc_elem elem)
+{
+    return zc_dtype_valid(elem) ? zc_dtype_name((zc_dtype)elem) : "none";
+}
+
+zc_elem zc_elem_parse(const char *name)
+{
+    return name ? (zc_elem)zc_dtype_parse(name) : 0;
+}
+
+/* ---- lifetimes ---- */
+
+static void use_in_block(zc_plan *plan, uint32_t block, int32_t at);
+
+static void use_value(zc_plan *plan, uint32_t v, int32_t at)
+{
+    if (v && plan->last[v] < at) plan->last[v] = at;
+}
+
+static void use_step(zc_plan *plan, const zc_pstep *step, int32_t at)
+{
+    for (uint32_t i = 0; i < step->nin; i++) use_value(plan, step->in[i], at);
+    for (uint32_t i = 0; i < step->nout; i++) use_value(plan, step->out[i], at);
+    for (uint32_t i = 0; i < step->nblocks; i++) use_in_block(plan, step->blocks[i], at);
+}
+
+/* Recursion is as deep as blocks nest, which the reader has bounded. */
+static void use_in_block(zc_plan *plan, uint32_t block, int32_t at)
+{
+    const zc_pblock *b = &plan->program.blocks[block];
+    for (uint32_t i = 0; i < b->nsteps; i++) use_step(plan, &plan->program.steps[b->steps[i]], at);
+    for (uint32_t i = 0; i < b->nouts; i++) use_value(plan, b->outs[i], at);
+}
+
+static zc_status find_lifetimes(zc_plan *plan, zc_diag *diag)
+{
+    const zc_program *p = &plan->program;
+    const zc_pblock *top = &p->blocks[0];
+    plan->first = zc_arena_alloc(&plan->arena, p->nvalues, sizeof *plan->first);
+    plan->last = zc_arena_alloc(&plan->arena, p->nvalues, sizeof *plan->last);
+    if (!plan->first || !plan->last) return zc_fail_nomem(diag, "lifetimes", p->nvalues);
+    for (uint32_t v = 0; v < p->nvalues; v++) plan->first[v] = plan->last[v] = -1;
+    for (uint32_t i = 0; i < top->nsteps; i++) {
+        const zc_pstep *step = &p->steps[top->steps[i]];
+        for (uint32_t o = 0; o < step->nout; o++)
+            if (step->out[o]) plan->first[step->out[o]] = (int32_t)i;
+        use_step(plan, step, (int32_t)i);
+    }
+    for (uint32_t i = 0; i < top->nouts; i++) use_value(plan, top->outs[i], (int32_t)top->nsteps);
+    return ZC_OK;
+}
+
+/* ---- loading ---- */
+
+static zc_status load(uint8_t *bytes, size_t len, zc_plan **out, zc_diag *diag)
+{
+    zc_plan *plan = zc_calloc(1, sizeof *plan);
+    if (!plan) {
+        free(bytes);
+        return zc_fail_nomem(diag, "plan", sizeof *plan);
+    }
+    atomic_init(&plan->refs, 1);
+    plan->bytes = bytes;
+    plan->len = len;
+    zc_arena_init(&plan->arena, 0);
+    zc_status status = zc_program_read(bytes, len, &plan->arena, &plan->program, diag);
+    if (status == ZC_OK) status = find_lifetimes(plan, diag);
+    if (status != ZC_OK) {
+        zc_plan_destroy(&plan);
+        return status;
+    }
+    for (uint32_t v = 0; v < plan->program.nvalues; v++)
+        plan->weight_bytes += plan->program.values[v].bytes;
+    *out = plan;
+    return ZC_OK;
+}
+
+static zc_status aligned_copy(const void *data, size_t len, uint8_t **out, zc_diag *diag)
+{
+    size_t room;
+    if (!zc_add_size(len, 64, &room)) return zc_fail_nomem(diag, "plan", len);
+    *out = aligned_alloc(64, zc_align_up(len ? len : 1, 64));
+    if (!*out) return zc_fail_nomem(diag, "plan", len);
+    if (data) memcpy(*out, data, len);
+    return ZC_OK;
+}
+
+zc_status zc_plan_load_bytes(const void *data, size_t len, zc_plan **out, zc_diag *diag)
+{
+    if (!out) return zc_fail(diag, ZC_ERR_ARG, "out", "is NULL");
+    *out = NULL;
+    if (!data) return zc_fail(diag, ZC_ERR_ARG, "data", "is NULL");
+    uint8_t *copy;
+    ZC_TRY(aligned_copy(data, len, &copy, diag));
+    return load(copy, len, out, diag);
+}
+
+static zc_status read_plan_file(const char *path, uint8_t **bytes, size_t *len, zc_diag *diag)
+{
+    int fd;
+    uint64_t size;
+    ZC_TRY(zc_file_open(path, &fd, &size, diag));
+    zc_status status = size > SIZE_MAX / 2
+                           ? zc_fail(diag, ZC_ERR_LIMIT, NULL, "file too large")
+                           : aligned_copy(NULL, (size_t)size, bytes, diag);
+    if (status == ZC_OK) {
+        status = zc_file_pread(fd, *bytes, size, 0, path, diag);
+        if (status != ZC_OK) free(*bytes);
+    }
+    zc_file_close(fd);
+    *len = (size_t)size;
+    return status;
+}
+
+zc_status zc_plan_load_file(const char *path, zc_plan **out, zc_diag *diag)
+{
+    if (!out) return zc_fail(diag, ZC_ERR_ARG, "out", "is NULL");
+    *out = NULL;
+    if (!path) return zc_fail(diag, ZC_ERR_ARG, "path", "is NULL");
+    zc_diag_set_file(diag, path);
+    uint8_t *bytes;
+    size_t len;
+    ZC_TRY(read_plan_file(path, &bytes, &len, diag));
+    return load(bytes, len, out, diag);
+}
+
+void zc_plan_retain(zc_plan *plan)
+{
+    atomic_fetch_add_explicit(&plan->refs, 1, memory_order_relaxed);
+}
+
+void zc_plan_destroy(zc_plan **planp)
+{
+    if (!planp || !*planp) return;
+    zc_plan *plan = *planp;
+    *planp = NULL;
+    if (atomic_fetch_sub_explicit(&plan->refs, 1, memory_order_acq_rel) != 1) return;
+    zc_arena_fini(&plan->arena);
+    free(plan->bytes);
+    free(plan);
+}
+
+/* ---- questions ---- */
+
+static void hex(const uint8_t *bytes, size_t n, char *out)
+{
+    for (size_t i = 0; i < n; i++) snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
+zc_status zc_plan_info_get(const zc_plan *plan, zc_plan_info *out)
+{
+    if (!plan || !out) return ZC_ERR_ARG;
+    const zc_program *p = &plan->program;
+    *out = (zc_plan_info){.zc_version = p->version,
+                          .target = p->target,
+                          .inputs = p->blocks[0].nparams,
+                          .outputs = p->blocks[0].nouts,
+                          .steps = p->blocks[0].nsteps,
+                          .weight_bytes = plan->weight_bytes};
+    hex(p->model_sha256, sizeof p->model_sha256, out->model_sha256);
+    return ZC_OK;
+}
+
+static void fill_io(const zc_program *p, uint32_t v, const char *name, zc_io_info *out)
+{
+    const zc_pvalue *value = &p->values[v];
+    *out = (zc_io_info){.name = name, .elem = (zc_elem)value->dtype, .rank = value->rank};
+    for (int d = 0; d < value->rank; d++) {
+        out->dims[d] = zc_dim_is_const(value->dims[d]) ? value->dims[d].k : -1;
+        out->dim_texts[d] = value->dim_texts[d];
+    }
+}
+
+zc_status zc_plan_input(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag)
+{
+    if (!plan || !out) return zc_fail(diag, ZC_ERR_ARG, plan ? "out" : "plan", "is NULL");
+    const zc_pblock *top = &plan->program.blocks[0];
+    if (i >= top->nparams)
+        return zc_fail(diag, ZC_ERR_ARG, "i", "no such input (got %zu, need < %u)", i, top->nparams);
+    fill_io(&plan->program, top->params[i], plan->program.input_names[i], out);
+    return ZC_OK;
+}
+
+zc_status zc_plan_output(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag)
+{
+    if (!plan || !out) return zc_fail(diag, ZC_ERR_ARG, plan ? "out" : "plan", "is NULL");
+    const zc_pblock *top = &plan->program.blocks[0];
+    if (i >= top->nouts)
+        return zc_fail(diag, ZC_ERR_ARG, "i", "no such output (got %zu, need < %u)", i, top->nouts);
+    fill_io(&plan->program, top->outs[i], plan->program.output_names[i], out);
+    return ZC_OK;
+}

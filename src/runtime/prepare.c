@@ -1,0 +1,208 @@
+/* For one set of input shapes: every dimension's value, who shares whose memory, where it lies. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/session.h"
+
+/* ---- dimensions ---- */
+
+#define UNBOUND INT64_MIN
+
+static zc_status bind_symbol(zc_session *s, const zc_pvalue *value, const char *name, int axis,
+                             int64_t got, zc_diag *diag)
+{
+    zc_dim d = value->dims[axis];
+    if (zc_dim_is_const(d)) {
+        if (got == d.k) return ZC_OK;
+        return zc_fail(diag, ZC_ERR_INPUT, name, "wrong size of dimension %d (got %lld, need %lld)",
+                       axis, (long long)got, (long long)d.k);
+    }
+    const zc_dim_node *node = &s->program->dim_nodes[d.e - 1];
+    if (node->kind != ZC_DIM_SYM) return ZC_OK;
+    int64_t *slot = &s->dim_values[d.e - 1];
+    if (*slot != UNBOUND && *slot != got)
+        return zc_fail(diag, ZC_ERR_INPUT, name,
+                       "dimension %d (%s) differs from another input's (got %lld, need %lld)", axis,
+                       node->name, (long long)got, (long long)*slot);
+    *slot = got;
+    return ZC_OK;
+}
+
+static zc_status bind_inputs(zc_session *s, zc_diag *diag)
+{
+    const zc_program *p = s->program;
+    const zc_pblock *top = &p->blocks[0];
+    for (uint32_t i = 0; i < p->ndims; i++) s->dim_values[i] = UNBOUND;
+    for (uint32_t i = 0; i < top->nparams; i++) {
+        const zc_pvalue *value = &p->values[top->params[i]];
+        for (int d = 0; d < value->rank; d++)
+            ZC_TRY(bind_symbol(s, value, p->input_names[i], d, s->inputs[i].value.dims[d], diag));
+    }
+    /* Unknowns that a step binds count as 1 here: nothing planned depends on them. */
+    for (uint32_t i = 0; i < p->ndims; i++)
+        if (p->dim_nodes[i].kind == ZC_DIM_SYM && s->dim_values[i] == UNBOUND) s->dim_values[i] = 1;
+    size_t bad;
+    if (!zc_dims_eval(p->dim_nodes, p->ndims, s->dim_values, &bad))
+        return zc_fail(diag, ZC_ERR_INPUT, NULL,
+                       "these input shapes make a dimension overflow or divide by zero (expression %zu)",
+                       bad);
+    return ZC_OK;
+}
+
+/* An input dimension that is an expression must agree with the symbols that other inputs bound. */
+static zc_status check_inputs(zc_session *s, zc_diag *diag)
+{
+    const zc_pblock *top = &s->program->blocks[0];
+    for (uint32_t i = 0; i < top->nparams; i++) {
+        const zc_pvalue *value = &s->program->values[top->params[i]];
+        for (int d = 0; d < value->rank; d++) {
+            int64_t need = zc_dim_value(value->dims[d], s->dim_values);
+            int64_t got = s->inputs[i].value.dims[d];
+            if (got != need)
+                return zc_fail(diag, ZC_ERR_INPUT, s->program->input_names[i],
+                               "wrong size of dimension %d (got %lld, need %lld)", d, (long long)got,
+                               (long long)need);
+        }
+    }
+    return ZC_OK;
+}
+
+static zc_status shape_values(zc_session *s, zc_diag *diag)
+{
+    const zc_program *p = s->program;
+    for (uint32_t v = 1; v < p->nvalues; v++) {
+        const zc_pvalue *value = &p->values[v];
+        if (value->kind == ZC_P_CONST) continue;
+        zc_tensor *t = &s->values[v];
+        *t = (zc_tensor){.dtype = ZC_NONE};
+        if (value->kind != ZC_P_STEP || !value->planned) continue;
+        t->dtype = value->dtype;
+        t->rank = value->rank;
+        for (int d = 0; d < t->rank; d++) t->dims[d] = zc_dim_value(value->dims[d], s->dim_values);
+        size_t bytes;
+        if (!zc_tensor_bytes(t, &bytes))
+            return zc_fail(diag, ZC_ERR_INPUT, value->name,
+                           "these input shapes make a tensor negative or too large");
+    }
+    return ZC_OK;
+}
+
+/* ---- sharing ---- */
+
+static size_t bytes_of(const zc_tensor *t)
+{
+    size_t bytes = 0;
+    return zc_tensor_bytes(t, &bytes) ? bytes : 0;
+}
+
+static bool is_planned_step_value(const zc_session *s, uint32_t v)
+{
+    return v && s->program->values[v].kind == ZC_P_STEP && s->program->values[v].planned;
+}
+
+static bool shares_root_with_other_input(const zc_session *s, const zc_pstep *step, uint32_t slot)
+{
+    uint32_t root = s->roots[step->in[slot]];
+    for (uint32_t i = 0; i < step->nin; i++)
+        if (i != slot && step->in[i] && s->roots[step->in[i]] == root) return true;
+    return false;
+}
+
+/* May output 0 of the step at position `at` overwrite input `slot`? */
+static bool can_overwrite(const zc_session *s, const zc_pstep *step, uint32_t slot, int32_t at)
+{
+    uint32_t in = step->in[slot], out = step->out[0];
+    if (!in || !is_planned_step_value(s, in)) return false;
+    const zc_op_info *info = zc_op_get(step->op);
+    if (zc_dtype_bits(s->values[in].dtype) != zc_dtype_bits(s->values[out].dtype)) return false;
+    if (zc_tensor_numel(&s->values[in]) != zc_tensor_numel(&s->values[out])) return false;
+    if (!(info->flags & ZC_OPF_POINTWISE) && shares_root_with_other_input(s, step, slot)) return false;
+    return s->root_last[s->roots[in]] <= at;
+}
+
+static void share(zc_session *s, const zc_pstep *step, uint32_t slot)
+{
+    uint32_t root = s->roots[step->in[slot]], out = step->out[0];
+    s->roots[out] = root;
+    if (s->root_last[root] < s->plan->last[out]) s->root_last[root] = s->plan->last[out];
+}
+
+static void share_step(zc_session *s, const zc_pstep *step, int32_t at)
+{
+    const zc_op_info *info = zc_op_get(step->op);
+    if (!step->nin || !step->nout || !is_planned_step_value(s, step->out[0])) return;
+    if ((info->flags & ZC_OPF_VIEW) && step->in[0]) {
+        const zc_pvalue *in = &s->program->values[step->in[0]];
+        if (in->kind == ZC_P_CONST || in->kind == ZC_P_INPUT || in->planned) share(s, step, 0);
+        return;
+    }
+    if (!(info->flags & ZC_OPF_INPLACE) || step->nout > 1) return;
+    uint32_t candidates = info->flags & ZC_OPF_POINTWISE ? step->nin : 1;
+    for (uint32_t slot = 0; slot < candidates; slot++) {
+        if (can_overwrite(s, step, slot, at)) {
+            share(s, step, slot);
+            return;
+        }
+    }
+}
+
+static void find_roots(zc_session *s)
+{
+    const zc_program *p = s->program;
+    const zc_pblock *top = &p->blocks[0];
+    for (uint32_t v = 0; v < p->nvalues; v++) {
+        s->roots[v] = v;
+        s->root_last[v] = s->plan->last[v];
+        s->external[v] = false;
+    }
+    for (uint32_t i = 0; i < top->nsteps; i++) share_step(s, &p->steps[top->steps[i]], (int32_t)i);
+    for (uint32_t i = 0; i < top->nouts; i++) {
+        uint32_t root = s->roots[top->outs[i]];
+        if (is_planned_step_value(s, root)) s->external[root] = true;
+    }
+}
+
+/* ---- placing ---- */
+
+static zc_status grow_arena(zc_session *s, size_t need, zc_diag *diag)
+{
+    if (need <= s->arena_bytes) return ZC_OK;
+    free(s->arena);
+    s->arena_bytes = 0;
+    s->arena = aligned_alloc(ZC_ARENA_ALIGN, need);
+    if (!s->arena) return zc_fail_nomem(diag, "working memory", need);
+    s->arena_bytes = need;
+    return ZC_OK;
+}
+
+static zc_status place(zc_session *s, zc_diag *diag)
+{
+    const zc_program *p = s->program;
+    size_t n = 0, need;
+    for (uint32_t v = 1; v < p->nvalues; v++) {
+        if (!is_planned_step_value(s, v) || s->roots[v] != v || s->external[v]) continue;
+        int32_t last = s->root_last[v] < s->plan->first[v] ? s->plan->first[v] : s->root_last[v];
+        s->items[n++] = (zc_placement){
+            .bytes = bytes_of(&s->values[v]), .first = s->plan->first[v], .last = last, .id = v};
+    }
+    if (!zc_place(s->items, n, &need))
+        return zc_fail(diag, ZC_ERR_INPUT, NULL, "these input shapes need too much working memory");
+    ZC_TRY(grow_arena(s, need, diag));
+    for (size_t i = 0; i < n; i++) {
+        /* An empty tensor gets a valid pointer too. */
+        s->values[s->items[i].id].data = need ? s->arena + s->items[i].offset : (void *)s->items;
+    }
+    return ZC_OK;
+}
+
+zc_status zc_session_prepare(zc_session *s, zc_diag *diag)
+{
+    s->prepared = s->checked = false;
+    ZC_TRY(bind_inputs(s, diag));
+    ZC_TRY(check_inputs(s, diag));
+    ZC_TRY(shape_values(s, diag));
+    find_roots(s);
+    ZC_TRY(place(s, diag));
+    s->prepared = true;
+    return ZC_OK;
+}

@@ -1,0 +1,352 @@
+/* The session's public calls. */
+#include "runtime/session.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- life ---- */
+
+static int usable_cpus(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+    int n = CPU_COUNT(&set);
+    return n > 0 ? n : 1;
+}
+
+static uint32_t widest_step(const zc_program *p)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < p->nsteps; i++) {
+        uint32_t n = p->steps[i].nin + p->steps[i].nout;
+        if (n > most) most = n;
+    }
+    return most;
+}
+
+static bool allocate(zc_session *s)
+{
+    const zc_program *p = s->program;
+    const zc_pblock *top = &p->blocks[0];
+    s->inputs = zc_calloc(top->nparams, sizeof *s->inputs);
+    s->outputs = zc_calloc(top->nouts, sizeof *s->outputs);
+    s->values = zc_calloc(p->nvalues, sizeof *s->values);
+    s->rooms = zc_calloc(p->nvalues, sizeof *s->rooms);
+    s->roots = zc_calloc(p->nvalues, sizeof *s->roots);
+    s->root_last = zc_calloc(p->nvalues, sizeof *s->root_last);
+    s->external = zc_calloc(p->nvalues, sizeof *s->external);
+    s->items = zc_calloc(p->nvalues, sizeof *s->items);
+    s->dim_values = zc_calloc(p->ndims, sizeof *s->dim_values);
+    s->states = zc_calloc(p->nsteps, sizeof *s->states);
+    s->operands = zc_calloc(widest_step(p), sizeof *s->operands);
+    return s->inputs && s->outputs && s->values && s->rooms && s->roots && s->root_last &&
+           s->external && s->items && s->dim_values && s->states && s->operands;
+}
+
+static void set_constants(zc_session *s)
+{
+    const zc_program *p = s->program;
+    for (uint32_t v = 1; v < p->nvalues; v++) {
+        const zc_pvalue *value = &p->values[v];
+        if (value->kind != ZC_P_CONST) continue;
+        zc_tensor *t = &s->values[v];
+        *t = (zc_tensor){.dtype = value->dtype, .rank = value->rank};
+        for (int d = 0; d < t->rank; d++) t->dims[d] = value->dims[d].k;
+        t->data = (void *)(uintptr_t)value->data; /* kernels never write their inputs */
+    }
+}
+
+static void session_free(zc_session *s)
+{
+    const zc_program *p = s->program;
+    zc_pool_destroy(&s->pool);
+    for (uint32_t i = 0; s->states && i < p->nsteps; i++)
+        if (s->states[i].p) s->states[i].destroy(s->states[i].p);
+    for (uint32_t i = 0; s->rooms && i < p->nvalues; i++) free(s->rooms[i].p);
+    for (uint32_t i = 0; s->inputs && i < p->blocks[0].nparams; i++) free(s->inputs[i].copy.p);
+    zc_scratch_fini(&s->scratch);
+    free(s->inputs);
+    free(s->outputs);
+    free(s->values);
+    free(s->rooms);
+    free(s->roots);
+    free(s->root_last);
+    free(s->external);
+    free(s->items);
+    free(s->dim_values);
+    free(s->states);
+    free(s->operands);
+    free(s->arena);
+    zc_plan_destroy(&s->plan);
+    free(s);
+}
+
+zc_status zc_session_create(zc_plan *plan, const zc_session_params *params, zc_session **out,
+                            zc_diag *diag)
+{
+    if (!out) return zc_fail(diag, ZC_ERR_ARG, "out", "is NULL");
+    *out = NULL;
+    if (!plan) return zc_fail(diag, ZC_ERR_ARG, "plan", "is NULL");
+    zc_session_params given = {.size = sizeof given};
+    if (params) {
+        if (params->size < sizeof given)
+            return zc_fail(diag, ZC_ERR_ARG, "params", "size is wrong (got %zu, need %zu)", params->size,
+                           sizeof given);
+        given = *params;
+    }
+    int threads = given.threads ? given.threads : usable_cpus();
+    if (threads < 1 || threads > 1024)
+        return zc_fail(diag, ZC_ERR_ARG, "threads", "out of range (got %d, need 1 to 1024)", threads);
+    zc_session *s = zc_calloc(1, sizeof *s);
+    if (!s) return zc_fail_nomem(diag, "session", sizeof *s);
+    zc_plan_retain(plan);
+    s->plan = plan;
+    s->program = &plan->program;
+    s->pid = getpid();
+    s->reference = given.reference;
+    atomic_init(&s->busy, false);
+    atomic_init(&s->cancel, false);
+    zc_status status = allocate(s) ? zc_pool_create(threads, &s->pool, diag)
+                                   : zc_fail_nomem(diag, "session", plan->program.nvalues);
+    if (status != ZC_OK) {
+        session_free(s);
+        return status;
+    }
+    set_constants(s);
+    *out = s;
+    return ZC_OK;
+}
+
+/* ---- one thread at a time ---- */
+
+static zc_status enter(zc_session *s, zc_diag *diag)
+{
+    if (!s) return zc_fail(diag, ZC_ERR_ARG, "session", "is NULL");
+    if (s->pid != getpid())
+        return zc_fail(diag, ZC_ERR_FORKED, "session", "was created before fork() in another process");
+    if (atomic_exchange_explicit(&s->busy, true, memory_order_acquire))
+        return zc_fail(diag, ZC_ERR_BUSY, "session", "is in use by another thread");
+    return ZC_OK;
+}
+
+static zc_status leave(zc_session *s, zc_status status)
+{
+    atomic_store_explicit(&s->busy, false, memory_order_release);
+    return status;
+}
+
+zc_status zc_session_destroy(zc_session **session)
+{
+    if (!session || !*session) return ZC_OK;
+    zc_session *s = *session;
+    if (atomic_exchange_explicit(&s->busy, true, memory_order_acquire)) return ZC_ERR_BUSY;
+    *session = NULL;
+    session_free(s);
+    return ZC_OK;
+}
+
+void zc_session_cancel(zc_session *session)
+{
+    if (session) atomic_store_explicit(&session->cancel, true, memory_order_relaxed);
+}
+
+uint64_t zc_session_memory(const zc_session *session)
+{
+    return session ? session->arena_bytes + session->room_bytes : 0;
+}
+
+/* ---- inputs ---- */
+
+static zc_status check_value(const zc_session *s, size_t i, const zc_view *view, zc_tensor *out,
+                             zc_diag *diag)
+{
+    const zc_pblock *top = &s->program->blocks[0];
+    if (i >= top->nparams)
+        return zc_fail(diag, ZC_ERR_ARG, "i", "no such input (got %zu, need < %u)", i, top->nparams);
+    const char *name = s->program->input_names[i];
+    const zc_pvalue *value = &s->program->values[top->params[i]];
+    if (!view) return zc_fail(diag, ZC_ERR_ARG, name, "value is NULL");
+    if (view->elem != (zc_elem)value->dtype)
+        return zc_fail(diag, ZC_ERR_INPUT, name, "wrong element type (got %s, need %s)",
+                       zc_elem_name(view->elem), zc_dtype_name(value->dtype));
+    if (view->rank != value->rank)
+        return zc_fail(diag, ZC_ERR_INPUT, name, "wrong number of dimensions (got %d, need %d)", view->rank,
+                       value->rank);
+    *out = (zc_tensor){.dtype = value->dtype, .rank = value->rank, .data = view->data};
+    for (int d = 0; d < view->rank; d++) {
+        if (view->dims[d] < 0)
+            return zc_fail(diag, ZC_ERR_INPUT, name, "dimension %d is negative (got %lld)", d,
+                           (long long)view->dims[d]);
+        if (zc_dim_is_const(value->dims[d]) && view->dims[d] != value->dims[d].k)
+            return zc_fail(diag, ZC_ERR_INPUT, name, "wrong size of dimension %d (got %lld, need %lld)", d,
+                           (long long)view->dims[d], (long long)value->dims[d].k);
+        out->dims[d] = view->dims[d];
+    }
+    size_t bytes;
+    if (!zc_tensor_bytes(out, &bytes)) return zc_fail(diag, ZC_ERR_INPUT, name, "too large");
+    if (bytes != view->bytes)
+        return zc_fail(diag, ZC_ERR_INPUT, name, "wrong number of bytes (got %zu, need %zu)", view->bytes,
+                       bytes);
+    if (bytes && !view->data) return zc_fail(diag, ZC_ERR_ARG, name, "data is NULL");
+    return ZC_OK;
+}
+
+static zc_status set_input(zc_session *s, size_t i, const zc_view *view, bool borrow, zc_diag *diag)
+{
+    zc_tensor t;
+    ZC_TRY(check_value(s, i, view, &t, diag));
+    zc_input_slot *in = &s->inputs[i];
+    if (!borrow) {
+        ZC_TRY(zc_room_fit(s, &in->copy, view->bytes, diag));
+        if (view->bytes) memcpy(in->copy.p, view->data, view->bytes);
+        t.data = in->copy.p;
+    } else if (((uintptr_t)t.data & (zc_dtype_bits(t.dtype) / 8 ? zc_dtype_bits(t.dtype) / 8 - 1 : 0)) != 0) {
+        return zc_fail(diag, ZC_ERR_ARG, s->program->input_names[i],
+                       "borrowed data is not aligned to its element size");
+    }
+    bool same = in->set && memcmp(in->value.dims, t.dims, sizeof t.dims) == 0;
+    if (!same) s->prepared = false;
+    in->value = t;
+    in->set = true;
+    return ZC_OK;
+}
+
+zc_status zc_session_set_input(zc_session *session, size_t i, const zc_view *value, bool borrow,
+                               zc_diag *diag)
+{
+    ZC_TRY(enter(session, diag));
+    return leave(session, set_input(session, i, value, borrow, diag));
+}
+
+/* ---- outputs ---- */
+
+static zc_status bind_output(zc_session *s, size_t i, void *data, size_t bytes, zc_diag *diag)
+{
+    const zc_pblock *top = &s->program->blocks[0];
+    if (i >= top->nouts)
+        return zc_fail(diag, ZC_ERR_ARG, "i", "no such output (got %zu, need < %u)", i, top->nouts);
+    if ((uintptr_t)data % ZC_ARENA_ALIGN)
+        return zc_fail(diag, ZC_ERR_ARG, s->program->output_names[i],
+                       "bound memory is not aligned to %zu bytes", ZC_ARENA_ALIGN);
+    s->outputs[i].bound = data;
+    s->outputs[i].bound_bytes = data ? bytes : 0;
+    return ZC_OK;
+}
+
+zc_status zc_session_bind_output(zc_session *session, size_t i, void *data, size_t bytes, zc_diag *diag)
+{
+    ZC_TRY(enter(session, diag));
+    return leave(session, bind_output(session, i, data, bytes, diag));
+}
+
+static zc_status fits(const zc_session *s, size_t i, const zc_tensor *t, zc_diag *diag)
+{
+    size_t bytes = 0;
+    (void)zc_tensor_bytes(t, &bytes);
+    const zc_output_slot *out = &s->outputs[i];
+    if (!out->bound || bytes <= out->bound_bytes) return ZC_OK;
+    return zc_fail(diag, ZC_ERR_ARG, s->program->output_names[i],
+                   "bound memory is too small (got %zu bytes, need %zu)", out->bound_bytes, bytes);
+}
+
+/* Memory of roots that outputs own: the first bound one's, or the session's. */
+static zc_status root_outputs(zc_session *s, zc_diag *diag)
+{
+    const zc_pblock *top = &s->program->blocks[0];
+    for (uint32_t i = 0; i < top->nouts; i++) {
+        uint32_t root = s->roots[top->outs[i]];
+        if (s->external[root]) s->values[root].data = NULL;
+    }
+    for (uint32_t i = 0; i < top->nouts; i++) {
+        uint32_t root = s->roots[top->outs[i]];
+        if (!s->external[root] || s->values[root].data) continue;
+        size_t bytes = 0;
+        (void)zc_tensor_bytes(&s->values[root], &bytes);
+        ZC_TRY(fits(s, i, &s->values[root], diag));
+        if (s->outputs[i].bound) {
+            s->values[root].data = s->outputs[i].bound;
+        } else {
+            ZC_TRY(zc_room_fit(s, &s->rooms[root], bytes, diag));
+            s->values[root].data = s->rooms[root].p;
+        }
+    }
+    return ZC_OK;
+}
+
+/* A result that is not where the caller wants it (an input or constant handed through, an unplanned
+ * value, a second name for one value) is copied there. */
+static zc_status deliver(zc_session *s, uint32_t i, zc_diag *diag)
+{
+    zc_output_slot *out = &s->outputs[i];
+    const zc_tensor *t = &s->values[s->program->blocks[0].outs[i]];
+    out->result = *t;
+    if (!out->bound || t->data == out->bound) return ZC_OK;
+    size_t bytes = 0;
+    (void)zc_tensor_bytes(t, &bytes);
+    ZC_TRY(fits(s, i, t, diag));
+    if (bytes) memcpy(out->bound, t->data, bytes);
+    out->result.data = out->bound;
+    return ZC_OK;
+}
+
+/* ---- running ---- */
+
+static zc_status ready_inputs(zc_session *s, zc_diag *diag)
+{
+    const zc_pblock *top = &s->program->blocks[0];
+    for (uint32_t i = 0; i < top->nparams; i++) {
+        if (!s->inputs[i].set)
+            return zc_fail(diag, ZC_ERR_INPUT, s->program->input_names[i], "has no value");
+    }
+    return s->prepared ? ZC_OK : zc_session_prepare(s, diag);
+}
+
+/* Points inputs, and what shares their or an output's memory, at this run's memory. */
+static void point_values(zc_session *s)
+{
+    const zc_program *p = s->program;
+    const zc_pblock *top = &p->blocks[0];
+    for (uint32_t i = 0; i < top->nparams; i++) s->values[top->params[i]] = s->inputs[i].value;
+    for (uint32_t v = 1; v < p->nvalues; v++)
+        if (s->roots[v] != v) s->values[v].data = s->values[s->roots[v]].data;
+}
+
+static zc_status run(zc_session *s, zc_diag *diag)
+{
+    const zc_pblock *top = &s->program->blocks[0];
+    ZC_TRY(ready_inputs(s, diag));
+    ZC_TRY(root_outputs(s, diag));
+    point_values(s);
+    for (uint32_t i = 0; i < top->nouts; i++) s->outputs[i].result = (zc_tensor){.dtype = ZC_NONE};
+    ZC_TRY(zc_exec_block(s, 0, diag));
+    s->checked = true;
+    for (uint32_t i = 0; i < top->nouts; i++) ZC_TRY(deliver(s, i, diag));
+    return ZC_OK;
+}
+
+zc_status zc_session_run(zc_session *session, zc_diag *diag)
+{
+    ZC_TRY(enter(session, diag));
+    zc_status status = run(session, diag);
+    atomic_store_explicit(&session->cancel, false, memory_order_relaxed);
+    return leave(session, status);
+}
+
+zc_status zc_session_output(const zc_session *session, size_t i, zc_view *out, zc_diag *diag)
+{
+    if (!session || !out) return zc_fail(diag, ZC_ERR_ARG, session ? "out" : "session", "is NULL");
+    const zc_pblock *top = &session->program->blocks[0];
+    if (i >= top->nouts)
+        return zc_fail(diag, ZC_ERR_ARG, "i", "no such output (got %zu, need < %u)", i, top->nouts);
+    const zc_tensor *t = &session->outputs[i].result;
+    if (t->dtype == ZC_NONE)
+        return zc_fail(diag, ZC_ERR_ARG, session->program->output_names[i], "no run has given a result");
+    *out = (zc_view){.elem = (zc_elem)t->dtype, .rank = t->rank, .data = t->data};
+    memcpy(out->dims, t->dims, sizeof t->dims);
+    size_t bytes = 0;
+    (void)zc_tensor_bytes(t, &bytes);
+    out->bytes = bytes;
+    return ZC_OK;
+}

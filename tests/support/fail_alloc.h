@@ -1,0 +1,11 @@
+/* Makes one allocation fail. The program is linked with fail_alloc.c and fail_alloc_args of
+ * meson.build, which reroute the calls of zc's own code; those inside shared libraries stay. */
+#ifndef ZC_TESTS_FAIL_ALLOC_H
+#define ZC_TESTS_FAIL_ALLOC_H
+
+/* The n-th allocation from now on fails, the first being 1; 0: none does. */
+void fail_alloc_at(long n);
+/* Whether it has happened since. */
+int fail_alloc_happened(void);
+
+#endif

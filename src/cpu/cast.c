@@ -21,10 +21,18 @@ static void store_float(zc_tensor *y, int64_t i, double v, const cast_options *o
         zc_put(y, i, v);
 }
 
+/* Out of range is undefined in ONNX; 4-bit and 2-bit integers keep their low bits, as its test data do. */
+static void store_nibble(zc_tensor *y, int64_t i, double v)
+{
+    zc_puti(y, i, v > -9e18 && v < 9e18 ? (int64_t)v : 0);
+}
+
 static void cast_element(const zc_tensor *x, zc_tensor *y, int64_t i, const cast_options *o)
 {
     bool to_float = zc_dtype_is_float(y->dtype);
-    if (zc_dtype_is_float(x->dtype) || (to_float && x->dtype != ZC_I64 && x->dtype != ZC_U64))
+    if (zc_dtype_is_float(x->dtype) && zc_dtype_is_int(y->dtype) && zc_dtype_bits(y->dtype) < 8)
+        store_nibble(y, i, zc_get(x, i));
+    else if (zc_dtype_is_float(x->dtype) || (to_float && x->dtype != ZC_I64 && x->dtype != ZC_U64))
         store_float(y, i, zc_get(x, i), o);
     else if (!to_float)
         zc_puti(y, i, zc_geti(x, i));

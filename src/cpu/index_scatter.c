@@ -82,17 +82,31 @@ static zc_status copy_data(zc_kctx *k)
     return ZC_OK;
 }
 
+/* Updates that lie where the output does, which is written while they are read, get a copy. */
+static zc_status separate(zc_kctx *k, zc_tensor *updates)
+{
+    size_t bytes = 0;
+    if (updates->data != k->out[0].data || !zc_tensor_bytes(updates, &bytes) || !bytes)
+        return ZC_OK;
+    void *copy = zc_scratch_get(k->scratch, bytes);
+    if (!copy) return zc_fail_nomem(k->diag, "updates", bytes);
+    memcpy(copy, updates->data, bytes);
+    updates->data = copy;
+    return ZC_OK;
+}
+
 /* ---- the operations ---- */
 
 zc_status zc_k_ScatterElements(zc_kctx *k)
 {
-    const zc_tensor *in = &k->in[0], *at = &k->in[1], *updates = &k->in[2];
+    const zc_tensor *in = &k->in[0], *at = &k->in[1];
+    zc_tensor updates = k->in[2];
     const zc_attrs_ScatterElements *a = ZC_ATTRS(k, ScatterElements);
     how h = how_of(a->reduction);
     int axis = zc_axis(a->axis, in->rank);
     int64_t strides[ZC_MAX_RANK], idx[ZC_MAX_RANK] = {0}, *map, n = zc_tensor_numel(at);
     ZC_TRY(check_how(k, h));
-    ZC_TRY(zc_check_shape(k, updates, at->rank, at->dims, "the updates"));
+    ZC_TRY(zc_check_shape(k, &updates, at->rank, at->dims, "the updates"));
     for (int i = 0; i < in->rank; i++) {
         if (i != axis && at->dims[i] > in->dims[i]) {
             return zc_kernel_fail(
@@ -101,12 +115,13 @@ zc_status zc_k_ScatterElements(zc_kctx *k)
         }
     }
     ZC_TRY(zc_index_read_all(k, at, in->dims[axis], &map));
+    ZC_TRY(separate(k, &updates));
     ZC_TRY(copy_data(k));
     zc_strides(in, strides);
     int64_t along = strides[axis], to = 0;
     strides[axis] = 0;
     for (int64_t i = 0; i < n; i++) {
-        apply(&k->out[0], to + map[i] * along, updates, i, 1, h);
+        apply(&k->out[0], to + map[i] * along, &updates, i, 1, h);
         zc_index_next(at->rank, at->dims, idx, 1, (const int64_t(*)[ZC_MAX_RANK]) & strides, &to);
     }
     return ZC_OK;
@@ -114,7 +129,8 @@ zc_status zc_k_ScatterElements(zc_kctx *k)
 
 zc_status zc_k_ScatterND(zc_kctx *k)
 {
-    const zc_tensor *in = &k->in[0], *at = &k->in[1], *updates = &k->in[2];
+    const zc_tensor *in = &k->in[0], *at = &k->in[1];
+    zc_tensor updates = k->in[2];
     how h = how_of(ZC_ATTRS(k, ScatterND)->reduction);
     int64_t n = at->dims[at->rank - 1], dims[2 * ZC_MAX_RANK], *map;
     int rank = at->rank - 1;
@@ -125,23 +141,23 @@ zc_status zc_k_ScatterND(zc_kctx *k)
     for (int i = (int)n; i < in->rank; i++) dims[rank++] = in->dims[i];
     if (rank > ZC_MAX_RANK)
         return zc_kernel_fail(k, "the updates' rank is too large (got %d)", rank);
-    ZC_TRY(zc_check_shape(k, updates, rank, dims, "the updates"));
-    if (zc_tensor_numel(updates) == 0) return copy_data(k);
+    ZC_TRY(zc_check_shape(k, &updates, rank, dims, "the updates"));
+    if (zc_tensor_numel(&updates) == 0) return copy_data(k);
     ZC_TRY(zc_index_tuples(k, at, in, 0, &map));
+    ZC_TRY(separate(k, &updates));
     ZC_TRY(copy_data(k));
     int64_t slice = zc_dims_span(in->dims, (int)n, in->rank);
     for (int64_t i = 0; i < zc_tensor_numel(at) / n; i++)
-        apply(&k->out[0], map[i] * slice, updates, i * slice, slice, h);
+        apply(&k->out[0], map[i] * slice, &updates, i * slice, slice, h);
     return ZC_OK;
 }
 
 /* ---- TensorScatter ---- */
 
 /* Copies positions [from, from+n) of one batch entry's update to position `to` of the cache. */
-static void write_positions(zc_kctx *k, int64_t entry, int axis, int64_t to, int64_t from,
-                            int64_t n)
+static void write_positions(zc_kctx *k, const zc_tensor *update, int64_t entry, int axis,
+                            int64_t to, int64_t from, int64_t n)
 {
-    const zc_tensor *update = &k->in[1];
     zc_tensor *out = &k->out[0];
     int64_t s[ZC_MAX_RANK], t[ZC_MAX_RANK];
     zc_copy c = {0};
@@ -157,20 +173,22 @@ static void write_positions(zc_kctx *k, int64_t entry, int axis, int64_t to, int
 zc_status zc_k_TensorScatter(zc_kctx *k)
 {
     const zc_attrs_TensorScatter *a = ZC_ATTRS(k, TensorScatter);
-    const zc_tensor *in = &k->in[0], *update = &k->in[1];
+    const zc_tensor *in = &k->in[0];
+    zc_tensor update = k->in[1];
     const zc_tensor *at = k->nin > 2 && zc_present(&k->in[2]) ? &k->in[2] : NULL;
     int axis = zc_axis(a->axis, in->rank);
-    int64_t room = in->dims[axis], n = update->dims[axis], dims[ZC_MAX_RANK];
+    int64_t room = in->dims[axis], n = update.dims[axis], dims[ZC_MAX_RANK];
     bool circular = a->mode[0] == 'c';
     memcpy(dims, in->dims, sizeof dims);
     dims[axis] = n;
-    ZC_TRY(zc_check_shape(k, update, in->rank, dims, "the update"));
+    ZC_TRY(zc_check_shape(k, &update, in->rank, dims, "the update"));
     if (n > room)
         return zc_kernel_fail(k, "update is longer than the cache (got %lld, need at most %lld)",
                               (long long)n, (long long)room);
     if (at) ZC_TRY(zc_check_length(k, zc_tensor_numel(at), in->dims[0], "number of write indices"));
+    ZC_TRY(separate(k, &update));
     ZC_TRY(copy_data(k));
-    if (zc_tensor_numel(update) == 0) return ZC_OK;
+    if (zc_tensor_numel(&update) == 0) return ZC_OK;
     for (int64_t i = 0; i < in->dims[0]; i++) {
         int64_t to = at ? zc_geti(at, i) : 0;
         if (circular) to = (to % room + room) % room;
@@ -179,8 +197,8 @@ zc_status zc_k_TensorScatter(zc_kctx *k)
                                   (long long)i, (long long)to, (long long)(room - n));
         }
         int64_t head = n < room - to ? n : room - to;
-        write_positions(k, i, axis, to, 0, head);
-        write_positions(k, i, axis, 0, head, n - head);
+        write_positions(k, &update, i, axis, to, 0, head);
+        write_positions(k, &update, i, axis, 0, head, n - head);
     }
     return ZC_OK;
 }

@@ -61,10 +61,11 @@ static bool is_one_element(const zc_type *t)
 static zc_status check_scales(zc_infer *f, int64_t axis_attr, int64_t block)
 {
     const zc_type *x = zc_in(f, 0), *s = zc_in(f, 1);
-    if (zc_in_present(f, 2) && zc_in(f, 2)->rank != s->rank)
+    bool one_zero = zc_in_present(f, 2) && is_one_element(s) && is_one_element(zc_in(f, 2));
+    if (zc_in_present(f, 2) && !one_zero && zc_in(f, 2)->rank != s->rank)
         return zc_infer_fail(f, "scale and zero point differ in rank (got %d and %d)", s->rank,
                              zc_in(f, 2)->rank);
-    for (int d = 0; zc_in_present(f, 2) && d < s->rank; d++)
+    for (int d = 0; zc_in_present(f, 2) && !one_zero && d < s->rank; d++)
         ZC_TRY(zc_infer_same(f, s->dims[d], zc_in(f, 2)->dims[d], "dimensions of scale and zero point"));
     if (block < 0) return zc_infer_fail(f, "block_size is negative (got %lld)", (long long)block);
     if (block == 0 && is_one_element(s)) return ZC_OK;

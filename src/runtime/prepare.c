@@ -112,7 +112,8 @@ static bool shares_root_with_other_input(const zc_session *s, const zc_pstep *st
 static bool can_overwrite(const zc_session *s, const zc_pstep *step, uint32_t slot, int32_t at)
 {
     uint32_t in = step->in[slot], out = step->out[0];
-    if (!in || !is_planned_step_value(s, in)) return false;
+    /* Its memory must be the arena's: not an input's or a constant's under another shape. */
+    if (!in || !is_planned_step_value(s, in) || !is_planned_step_value(s, s->roots[in])) return false;
     const zc_op_info *info = zc_op_get(step->op);
     if (zc_dtype_bits(s->values[in].dtype) != zc_dtype_bits(s->values[out].dtype)) return false;
     if (zc_tensor_numel(&s->values[in]) != zc_tensor_numel(&s->values[out])) return false;

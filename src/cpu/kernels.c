@@ -139,7 +139,7 @@ void zc_strides(const zc_tensor *t, int64_t strides[ZC_MAX_RANK])
     int64_t s = 1;
     for (int i = t->rank - 1; i >= 0; i--) {
         strides[i] = s;
-        s *= t->dims[i];
+        s = (int64_t)((uint64_t)s * (uint64_t)t->dims[i]); /* wraps only when t is empty */
     }
 }
 

@@ -52,7 +52,9 @@ zc_status zc_reduce_shape_of(zc_kctx *k, zc_reduce_shape *s)
     bool mask[ZC_MAX_RANK], first = true, before = false;
     int64_t stride = 1;
     ZC_TRY(reduced_axes(k, mask));
-    *s = (zc_reduce_shape){.outputs = 1, .count = 1};
+    *s = (zc_reduce_shape){.outputs = zc_tensor_numel(&k->out[0])};
+    if (zc_tensor_numel(in) == 0) return ZC_OK; /* each output, if any, is made of nothing */
+    s->outputs = s->count = 1;
     for (int i = in->rank - 1; i >= 0; i--) {
         int64_t dim = in->dims[i];
         *(mask[i] ? &s->count : &s->outputs) *= dim;

@@ -54,6 +54,7 @@ static zc_status permute(zc_kctx *k, int rank, const int64_t *dims, const int *p
     int64_t from[ZC_MAX_RANK], to[ZC_MAX_RANK], step = 1;
     zc_copy c = {0};
     ZC_TRY(zc_check_length(k, zc_tensor_numel(out), zc_tensor_numel(in), "number of elements"));
+    if (zc_tensor_numel(in) == 0) return ZC_OK;
     for (int i = rank - 1; i >= 0; i--) {
         from[i] = step;
         step *= dims[i];
@@ -255,6 +256,7 @@ zc_status zc_k_Expand(zc_kctx *k)
                               zc_tensor_type_text(in, a, sizeof a),
                               zc_tensor_type_text(out, b, sizeof b));
     }
+    if (zc_tensor_numel(out) == 0) return ZC_OK;
     int64_t from[ZC_MAX_RANK], to[ZC_MAX_RANK];
     zc_copy c = {0};
     zc_broadcast_strides(in, out, from);

@@ -1,5 +1,5 @@
-/* Elementary functions on float that compilers can vectorise: see vmath_tmpl.h, whose scalar instance
- * this is (zc_vm_exp), and simd.h for the vector ones. */
+/* Elementary functions on float that compilers can vectorise: see vmath_tmpl.h, whose scalar
+ * instance this is (zc_vm_exp), and simd.h for the vector ones. */
 #ifndef ZC_CPU_VMATH_H
 #define ZC_CPU_VMATH_H
 

@@ -27,7 +27,7 @@ VM_INLINE VM_F VM_FN(exp)(VM_F x)
     const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
     /* Beyond these bounds the result is 0 or infinity; the numbers are the bits of -104 and 89. */
     VM_I low = VM_MASK(x < -104.0f), high = VM_MASK(x > 89.0f);
-    x = VM_FN(unbits)((VM_FN(bits)(x) & ~(low | high)) | (low & -1026555904) | (high & 1119813632));
+    x = VM_FN(unbits)((VM_FN(bits)(x) & ~(low | high)) | (low & -1026555904) | (high & 1118961664));
     /* x = n ln 2 + r with |r| <= ln 2 / 2; ln 2 in two parts, the first exact when times n */
     VM_F shifted = x * 1.44269504f + magic, n = shifted - magic;
     VM_F r = (x - n * 0.693359375f) - n * -2.12194440e-4f;

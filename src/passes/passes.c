@@ -69,6 +69,13 @@ static zc_status run_one(zc_graph *g, const struct pass *p, const zc_pass_option
     return ZC_OK;
 }
 
+zc_status zc_run_pass(zc_graph *g, const char *name, zc_diag *diag)
+{
+    for (size_t i = 0; i < ZC_COUNTOF(passes); i++)
+        if (strcmp(passes[i].name, name) == 0) return run_one(g, &passes[i], NULL, diag);
+    return zc_fail(diag, ZC_ERR_ARG, name, "no such pass");
+}
+
 zc_status zc_run_passes(zc_graph *g, const zc_pass_options *options, zc_diag *diag)
 {
     for (size_t i = 0; options && i < options->skip_count; i++)

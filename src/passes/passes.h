@@ -24,6 +24,9 @@ typedef struct zc_pass_options {
  * skip, and names of required passes, are errors. */
 zc_status zc_run_passes(zc_graph *g, const zc_pass_options *options, zc_diag *diag);
 
+/* Runs one pass of the table and validates. */
+zc_status zc_run_pass(zc_graph *g, const char *name, zc_diag *diag);
+
 /* The table's i-th row: NULL past the end. */
 const char *zc_pass_name(size_t i, bool *required, const char **summary);
 

@@ -1,0 +1,44 @@
+/* Includes SIMD_SOURCE for every instruction set; see simd.h. */
+#include "cpu/simd.h"
+
+#define SIMD_INLINE static inline __attribute__((always_inline, unused)) SIMD_TARGET
+#define SIMD_FUNC   static __attribute__((unused)) SIMD_TARGET
+
+#define SIMD_FN(n) n##_base
+#define SIMD_TARGET
+#define SIMD_VL           4
+#define SIMD_ROWS         4
+#define SIMD_FMA(a, b, c) ((a) * (b) + (c))
+#define vf                simd_f4
+#define vi                simd_i4
+#include "cpu/simd_types.h"
+#include SIMD_SOURCE
+#include "cpu/simd_undef.h"
+
+#if SIMD_X86
+#define SIMD_FN(n)        n##_avx2
+#define SIMD_TARGET       __attribute__((target("avx2,fma")))
+#define SIMD_VL           8
+#define SIMD_ROWS         6
+#define SIMD_FMA(a, b, c) ((vf)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+#define vf                simd_f8
+#define vi                simd_i8
+#include "cpu/simd_types.h"
+#include SIMD_SOURCE
+#include "cpu/simd_undef.h"
+
+#define SIMD_FN(n)        n##_avx512
+#define SIMD_TARGET       __attribute__((target("avx512f,avx512vl,avx512dq,avx2,fma")))
+#define SIMD_VL           16
+#define SIMD_ROWS         8
+#define SIMD_FMA(a, b, c) ((vf)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#define vf                simd_f16
+#define vi                simd_i16
+#include "cpu/simd_types.h"
+#include SIMD_SOURCE
+#include "cpu/simd_undef.h"
+#endif
+
+#undef SIMD_INLINE
+#undef SIMD_FUNC
+#undef SIMD_SOURCE

@@ -1,0 +1,8 @@
+/* Ends one instruction set of simd_each.h. */
+#undef SIMD_FN
+#undef SIMD_TARGET
+#undef SIMD_VL
+#undef SIMD_ROWS
+#undef SIMD_FMA
+#undef vf
+#undef vi

@@ -1,0 +1,184 @@
+/* Plan files: what zc compile writes, and every way of damaging it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "planfile/format.h"
+#include "support/expect.h"
+#include "support/small_model.h"
+#include "zc/zc.h"
+
+typedef struct fixture {
+    uint8_t *plan;
+    size_t len;
+    zc_diag *diag;
+} fixture;
+
+static void compile_small(void **plan, size_t *len, zc_diag *diag)
+{
+    zc_buf model = {0};
+    small_model(&model);
+    expect_ok(diag, zc_compile_bytes(model.data, model.len, NULL, plan, len, diag));
+    zc_buf_fini(&model);
+}
+
+static int setup(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    void *plan;
+    f->diag = zc_diag_create();
+    compile_small(&plan, &f->len, f->diag);
+    f->plan = plan;
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+    zc_free(f->plan);
+    zc_diag_destroy(&f->diag);
+    free(f);
+    return 0;
+}
+
+static zc_status load(const void *data, size_t len, zc_diag *diag)
+{
+    zc_plan *plan = NULL;
+    zc_status status = zc_plan_load_bytes(data, len, &plan, diag);
+    assert_int_equal(status == ZC_OK, plan != NULL);
+    zc_plan_destroy(&plan);
+    return status;
+}
+
+static void test_describes_itself(void **state)
+{
+    fixture *f = *state;
+    zc_plan *plan;
+    zc_plan_info info;
+    zc_io_info io;
+    expect_ok(f->diag, zc_plan_load_bytes(f->plan, f->len, &plan, f->diag));
+    assert_int_equal(zc_plan_info_get(plan, &info), ZC_OK);
+    assert_int_equal(info.inputs, 1);
+    assert_int_equal(info.outputs, 2);
+    assert_string_equal(info.target, "cpu");
+    assert_int_equal(strlen(info.model_sha256), 64);
+    expect_ok(f->diag, zc_plan_input(plan, 0, &io, f->diag));
+    assert_string_equal(io.name, "x");
+    assert_string_equal(zc_elem_name(io.elem), "f32");
+    assert_int_equal(io.rank, 2);
+    assert_int_equal(io.dims[0], -1);
+    assert_string_equal(io.dim_texts[0], "n");
+    assert_int_equal(io.dims[1], 4);
+    expect_ok(f->diag, zc_plan_output(plan, 1, &io, f->diag));
+    assert_string_equal(io.name, "s");
+    expect_fail(f->diag, zc_plan_output(plan, 2, &io, f->diag), ZC_ERR_ARG, "no such output (got 2, need < 2)");
+    zc_plan_destroy(&plan);
+    assert_null(plan);
+}
+
+static void test_compiling_twice_gives_equal_bytes(void **state)
+{
+    fixture *f = *state;
+    void *again;
+    size_t len;
+    compile_small(&again, &len, f->diag);
+    assert_int_equal(len, f->len);
+    assert_memory_equal(again, f->plan, len);
+    zc_free(again);
+}
+
+static void test_every_bit_flip_is_refused(void **state)
+{
+    fixture *f = *state;
+    for (size_t bit = 0; bit < f->len * 8; bit++) {
+        f->plan[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        if (load(f->plan, f->len, f->diag) == ZC_OK) fail_msg("the flip of bit %zu is accepted", bit);
+        if (zc_diag_count(f->diag) != 1) fail_msg("the flip of bit %zu is refused without a word", bit);
+        zc_diag_clear(f->diag);
+        f->plan[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    expect_ok(f->diag, load(f->plan, f->len, f->diag));
+}
+
+static void test_every_truncation_is_refused(void **state)
+{
+    fixture *f = *state;
+    for (size_t n = 0; n < f->len; n++) {
+        const char *word = n >= 8 ? "truncated plan" : "not a zc plan";
+        expect_fail(f->diag, load(f->plan, n, f->diag), ZC_ERR_FORMAT, word);
+    }
+}
+
+static void test_trailing_bytes_are_refused(void **state)
+{
+    fixture *f = *state;
+    uint8_t *longer = calloc(f->len + 1, 1);
+    memcpy(longer, f->plan, f->len);
+    expect_fail(f->diag, load(longer, f->len + 1, f->diag), ZC_ERR_FORMAT, "1 bytes follow the end of the plan");
+    free(longer);
+}
+
+static void test_other_versions_are_refused(void **state)
+{
+    fixture *f = *state;
+    zc_plan_header *h = (zc_plan_header *)f->plan;
+    h->major = 77;
+    expect_fail(f->diag, load(f->plan, f->len, f->diag), ZC_ERR_UNSUPPORTED,
+                "plan format 77.0 was written by zc 0.1.0; this zc reads 1.x");
+    h->major = ZC_PLAN_MAJOR;
+}
+
+static void test_a_model_is_no_plan(void **state)
+{
+    fixture *f = *state;
+    zc_buf model = {0};
+    small_model(&model);
+    expect_fail(f->diag, load(model.data, model.len, f->diag), ZC_ERR_FORMAT, "not a zc plan");
+    zc_buf_fini(&model);
+}
+
+static void test_a_failed_compile_keeps_the_old_file(void **state)
+{
+    fixture *f = *state;
+    char dir[] = "/tmp/zc-test-XXXXXX", model[64], plan[64];
+    assert_non_null(mkdtemp(dir));
+    snprintf(model, sizeof model, "%s/bad.onnx", dir);
+    snprintf(plan, sizeof plan, "%s/out.plan", dir);
+    FILE *file = fopen(model, "wb");
+    fputs("this is not a model", file);
+    fclose(file);
+    file = fopen(plan, "wb");
+    fputs("precious", file);
+    fclose(file);
+    assert_int_not_equal(zc_compile_file(model, plan, NULL, f->diag), ZC_OK);
+    char kept[16] = {0};
+    file = fopen(plan, "rb");
+    assert_int_equal(fread(kept, 1, sizeof kept - 1, file), 8);
+    fclose(file);
+    assert_string_equal(kept, "precious");
+    assert_int_equal(remove(plan), 0);
+    assert_int_equal(remove(model), 0);
+    assert_int_equal(rmdir(dir), 0); /* no temporary is left */
+    zc_diag_clear(f->diag);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_describes_itself, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_compiling_twice_gives_equal_bytes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_every_bit_flip_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_every_truncation_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_trailing_bytes_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_other_versions_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_model_is_no_plan, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_failed_compile_keeps_the_old_file, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -90,6 +90,7 @@ static void softmax_row(const row *r)
 static void value_row(const row *r)
 {
     const zc_attn *a = r->a;
+    if (!zc_present(a->y)) return;
     int64_t kv = r->h / (a->heads / a->kv_heads);
     int64_t y = a->y_at.at + r->b * a->y_at.batch + r->h * a->y_at.head + r->i * a->y_at.pos;
     int64_t v = a->v.at + r->b * a->v.batch + kv * a->v.head;
@@ -123,7 +124,7 @@ static void heads(void *arg, int64_t begin, int64_t end)
 zc_status zc_attn_run(zc_kctx *k, const zc_attn *a, bool fast)
 {
     int64_t all[] = {a->batch, a->heads, a->nq};
-    if (zc_numel(3, all) <= 0) return ZC_OK;
+    if (zc_numel(3, all) <= 0 || (!zc_present(a->y) && !a->scores)) return ZC_OK;
     if (fast && zc_attn_fast_fits(a)) return zc_attn_fast(k, a);
     size_t bytes;
     int64_t dims[] = {a->batch, a->heads, a->nk};

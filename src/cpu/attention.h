@@ -23,7 +23,7 @@ typedef struct zc_attn {
     int64_t batch, heads, kv_heads; /* heads / kv_heads query heads share a key head */
     int64_t nq, nk, d, dv;
     zc_heads q, k, v;
-    zc_tensor *y;
+    zc_tensor *y;          /* absent: not wanted */
     zc_heads y_at;         /* y's layout; t unused */
     double scale, softcap; /* softcap 0: none */
     zc_attn_bias bias[2];

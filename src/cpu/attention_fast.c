@@ -129,10 +129,10 @@ static zc_status make_room(zc_kctx *k, job *j, bool pack)
     return ZC_OK;
 }
 
-static job job_of(const zc_kctx *k, const zc_attn *a)
+static job job_of(const zc_kctx *k, const zc_attn *a, zc_simd level)
 {
     static const int lanes[] = {4, 8, 16}, tile_rows[] = {4, 6, 8};
-    job j = {.a = a, .level = zc_simd_level()};
+    job j = {.a = a, .level = level};
     int64_t rows = a->heads / a->kv_heads * a->nq, vl = lanes[j.level];
     j.panel = 2 * vl;
     j.panels = (a->nk + j.panel - 1) / j.panel;
@@ -149,7 +149,12 @@ static job job_of(const zc_kctx *k, const zc_attn *a)
 
 zc_status zc_attn_fast(zc_kctx *k, const zc_attn *a)
 {
-    job j = job_of(k, a);
+    return zc_attn_fast_at(k, a, zc_simd_level());
+}
+
+zc_status zc_attn_fast_at(zc_kctx *k, const zc_attn *a, zc_simd level)
+{
+    job j = job_of(k, a, level);
     bool pack = a->heads / a->kv_heads * a->nq >= PACK_ROWS;
     ZC_TRY(make_room(k, &j, pack));
     int64_t heads = a->batch * a->kv_heads;

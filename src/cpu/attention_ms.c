@@ -36,12 +36,13 @@ zc_status zc_ms_use_bias(zc_kctx *k, zc_ms *m, const zc_tensor *t)
 /* ---- masks ---- */
 
 /* May key j of row r be seen, by a mask [batch] of numbers of valid keys, [2*batch] of their
- * exclusive ends and then their starts, or [rows, nk] of zeros for masked keys? */
+ * exclusive ends and then their starts, [3*batch+2] of their numbers and offsets that say no more,
+ * or [rows, nk] of zeros for masked keys? */
 static bool is_seen(const zc_attn *a, const zc_tensor *mask, int64_t r, int64_t j)
 {
     if (mask->rank > 1) return zc_geti(mask, r * a->nk + j) > 0;
     if (j >= zc_geti(mask, r)) return false;
-    return mask->dims[0] == a->batch || j >= zc_geti(mask, a->batch + r);
+    return mask->dims[0] != 2 * a->batch || j >= zc_geti(mask, a->batch + r);
 }
 
 /* bias[0] from a mask input; NULL: none. A masked key's score gets `filter` added. */
@@ -52,7 +53,8 @@ static zc_status use_mask(zc_kctx *k, zc_ms *m, const zc_tensor *mask, double fi
     if (mask->rank == 2 && mask->dims[1] == 1 && a->nk != 1) return ZC_OK; /* a dummy */
     int64_t rows = mask->rank == 3 ? a->nq : 1, got = zc_tensor_numel(mask);
     int64_t dims[] = {a->batch, rows, a->nk};
-    bool ends = mask->rank == 1 && (got == a->batch || got == 2 * a->batch);
+    bool ends =
+        mask->rank == 1 && (got == a->batch || got == 2 * a->batch || got == 3 * a->batch + 2);
     if (!ends && (mask->rank == 1 || got != zc_numel(3, dims))) {
         char text[128];
         return zc_kernel_unsupported(k, "mask of this form (got %s)",
@@ -298,6 +300,7 @@ static zc_status mha_bias(zc_kctx *k, zc_ms *m)
     ZC_TRY(zc_check_length(k, zc_tensor_numel(bias), 2 * hidden + a->heads * a->dv,
                            "size of the bias"));
     ZC_TRY(add_bias(k, m, bias, 0, a->nq, a->d, &a->q, &m->q));
+    if (zc_ms_in(k, MHA_K) && k->in[MHA_K].rank == 4) return ZC_OK; /* ready-made keys and values */
     ZC_TRY(add_bias(k, m, bias, hidden, a->nk, a->d, &a->k, &m->k));
     return add_bias(k, m, bias, 2 * hidden, a->nk, a->dv, &a->v, &m->v);
 }
@@ -329,7 +332,8 @@ static zc_status mha(zc_kctx *k, bool fast)
                     .nq = q->dims[1],
                     .y = &k->out[0],
                     .causal = at->unidirectional != 0,
-                    .scores = zc_ms_out(k, 3)};
+                    .scores = zc_ms_out(k, 3),
+                    .scores_mode = 2};
     if (key) {
         m.a.d = q->dims[2] / m.a.heads;
         m.a.q = zc_heads_3d(q, m.a.heads, m.a.nq, m.a.d);

@@ -54,14 +54,12 @@ static zc_status check(zc_kctx *k, const zc_attn *a)
     const zc_tensor *past = input(k, IN_PAST_K);
     int64_t key[] = {a->batch, a->kv_heads, a->nk, a->d};
     int64_t value[] = {a->batch, a->kv_heads, a->nk, a->dv};
-    int64_t y[] = {a->batch, a->heads, a->nq, a->dv};
     if (a->kv_heads < 1 || a->heads % a->kv_heads)
         return zc_kernel_fail(k, "query heads are not a multiple of key heads (got %lld and %lld)",
                               (long long)a->heads, (long long)a->kv_heads);
     ZC_TRY(zc_check_length(k, zc_tensor_numel(&k->in[IN_K]), zc_numel(4, key), "size of the key"));
     ZC_TRY(
         zc_check_length(k, zc_tensor_numel(&k->in[IN_V]), zc_numel(4, value), "size of the value"));
-    ZC_TRY(zc_check_length(k, zc_tensor_numel(a->y), zc_numel(4, y), "size of the result"));
     if (!past) return ZC_OK;
     key[2] = value[2] = past->dims[2];
     ZC_TRY(zc_check_shape(k, past, 4, key, "past_key"));

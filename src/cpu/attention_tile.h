@@ -3,6 +3,7 @@
 #define ZC_CPU_ATTENTION_TILE_H
 
 #include "cpu/attention.h"
+#include "cpu/simd.h"
 
 /* Keys of one block of scores. */
 #define ATTN_KEYS 256
@@ -18,5 +19,8 @@ typedef struct attn_rows {
     float *q, *s, *o;      /* scratch: [rows][d], [rows][ATTN_KEYS], [rows][v_size] */
     float *max, *sum;      /* of the softmax, a row each */
 } attn_rows;
+
+/* zc_attn_fast at a given level, which the machine must have. */
+zc_status zc_attn_fast_at(zc_kctx *k, const zc_attn *a, zc_simd level);
 
 #endif

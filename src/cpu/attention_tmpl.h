@@ -11,9 +11,16 @@
 /* Keys [0, n) of a panel, zeros behind them. */
 SIMD_FUNC void SIMD_FN(attn_pack)(const float *k, int64_t pos, int64_t n, int64_t d, float *to)
 {
-    for (int64_t p = 0; p < d; p++) {
-        for (int64_t j = 0; j < PANEL; j++) to[p * PANEL + j] = j < n ? k[j * pos + p] : 0;
+    int64_t j = 0;
+    for (; j + 4 <= n; j += 4) {
+        const float *a = k + j * pos, *b = a + pos, *c = b + pos, *e = c + pos;
+        for (int64_t p = 0; p < d; p++) {
+            simd_f4 four = {a[p], b[p], c[p], e[p]};
+            memcpy(to + p * PANEL + j, &four, sizeof four);
+        }
     }
+    for (; j < PANEL; j++)
+        for (int64_t p = 0; p < d; p++) to[p * PANEL + j] = j < n ? k[j * pos + p] : 0;
 }
 
 /* ---- scores ---- */
@@ -142,7 +149,7 @@ SIMD_INLINE bool SIMD_FN(finish_scores)(const attn_rows *t, int64_t r, int64_t j
 SIMD_INLINE float SIMD_FN(row_max)(const float *s, int64_t n)
 {
     vf top = SIMD_FN(load)(s);
-    for (int64_t j = SIMD_VL; j < n; j += SIMD_VL) top = SIMD_FN(max)(SIMD_FN(load)(s + j), top);
+    for (int64_t j = SIMD_VL; j < n; j += SIMD_VL) top = SIMD_MAX(SIMD_FN(load)(s + j), top);
     return SIMD_FN(top)(top);
 }
 
@@ -158,9 +165,12 @@ SIMD_INLINE float SIMD_FN(row_exp)(float *s, int64_t n, float max)
     return SIMD_FN(sum)(sum);
 }
 
-SIMD_INLINE void SIMD_FN(scale_row)(float *o, int64_t n, float by)
+/* y = x * by; they may be the same. */
+SIMD_INLINE void SIMD_FN(scaled_row)(const float *x, int64_t n, float by, float *y)
 {
-    for (int64_t e = 0; e < n; e += SIMD_VL) SIMD_FN(store)(o + e, SIMD_FN(load)(o + e) * by);
+    int64_t e = 0;
+    for (; e + SIMD_VL <= n; e += SIMD_VL) SIMD_FN(store)(y + e, SIMD_FN(load)(x + e) * by);
+    for (; e < n; e++) y[e] = x[e] * by;
 }
 
 /* Turns row r's scores into weights relative to the running maximum. */
@@ -174,10 +184,13 @@ SIMD_INLINE void SIMD_FN(soften)(const attn_rows *t, int64_t r, int64_t j0, int6
         memset(s, 0, (size_t)n * sizeof *s);
         return;
     }
-    if (max != was) {
+    if (max != was && was == -(float)INFINITY) {
+        t->max[r] = max; /* the sums are still 0 */
+    } else if (max != was) {
         float by = zc_vm_exp(was - max);
         t->sum[r] *= by;
-        SIMD_FN(scale_row)(t->o + r * t->v_size, t->v_size, by);
+        float *o = t->o + r * t->v_size;
+        SIMD_FN(scaled_row)(o, t->v_size, by, o);
         t->max[r] = max;
     }
     t->sum[r] += SIMD_FN(row_exp)(s, n, max);
@@ -235,7 +248,7 @@ SIMD_INLINE void SIMD_FN(add_values)(const attn_rows *t, int64_t j0, int64_t n)
 
 /* ---- a block of rows ---- */
 
-static void SIMD_FN(begin_rows)(const attn_rows *t)
+SIMD_INLINE void SIMD_FN(begin_rows)(const attn_rows *t)
 {
     const zc_attn *a = t->a;
     int64_t group = a->heads / a->kv_heads;
@@ -243,7 +256,7 @@ static void SIMD_FN(begin_rows)(const attn_rows *t)
         int64_t h = t->kv * group + (t->first + r) / a->nq, i = (t->first + r) % a->nq;
         const float *q = (const float *)a->q.t->data + a->q.at + t->b * a->q.batch + h * a->q.head +
                          i * a->q.pos;
-        for (int64_t e = 0; e < a->d; e++) t->q[r * a->d + e] = q[e] * (float)a->scale;
+        SIMD_FN(scaled_row)(q, a->d, (float)a->scale, t->q + r * a->d);
         bool sink = a->sink || a->zero_sink;
         t->max[r] = !sink ? -(float)INFINITY : a->sink ? (float)zc_get(a->sink, h) : 0;
         t->sum[r] = sink;
@@ -251,7 +264,7 @@ static void SIMD_FN(begin_rows)(const attn_rows *t)
     memset(t->o, 0, (size_t)(t->count * t->v_size) * sizeof *t->o);
 }
 
-static void SIMD_FN(end_rows)(const attn_rows *t)
+SIMD_INLINE void SIMD_FN(end_rows)(const attn_rows *t)
 {
     const zc_attn *a = t->a;
     int64_t group = a->heads / a->kv_heads;
@@ -259,13 +272,13 @@ static void SIMD_FN(end_rows)(const attn_rows *t)
         int64_t h = t->kv * group + (t->first + r) / a->nq, i = (t->first + r) % a->nq;
         float *y = (float *)a->y->data + a->y_at.at + t->b * a->y_at.batch + h * a->y_at.head +
                    i * a->y_at.pos;
-        const float *o = t->o + r * t->v_size;
-        for (int64_t e = 0; e < a->dv; e++) y[e] = t->sum[r] == 0 ? 0 : o[e] / t->sum[r];
+        float by = t->sum[r] == 0 ? 0 : 1 / t->sum[r];
+        SIMD_FN(scaled_row)(t->o + r * t->v_size, a->dv, by, y);
     }
 }
 
 /* Keys that any of the rows may see. */
-static void SIMD_FN(rows_range)(const attn_rows *t, int64_t *lo, int64_t *hi)
+SIMD_INLINE void SIMD_FN(rows_range)(const attn_rows *t, int64_t *lo, int64_t *hi)
 {
     *lo = t->a->nk;
     *hi = 0;

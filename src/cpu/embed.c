@@ -91,8 +91,8 @@ static zc_status normalise(zc_kctx *k, const zc_tensor *sum)
 zc_status zc_k_EmbedLayerNormalization(zc_kctx *k)
 {
     /* The sum is kept in f32 at least, so that a narrower type is rounded once. */
-    zc_tensor sum = k->out[0];
-    if (sum.dtype != ZC_F64) sum.dtype = ZC_F32;
+    zc_tensor sum = {.rank = 3, .dims = {k->in[0].dims[0], k->in[0].dims[1], k->in[2].dims[1]}};
+    sum.dtype = k->in[2].dtype == ZC_F64 ? ZC_F64 : ZC_F32;
     job j = {.length = k->in[0].dims[1], .hidden = k->in[2].dims[1], .sum = &sum};
     j.words = zc_tensor_numel(&k->in[0]);
     j.n = has(k, 1) ? 3 : 2;
@@ -111,5 +111,5 @@ zc_status zc_k_EmbedLayerNormalization(zc_kctx *k)
     zc_tensor *wanted = k->nout > 2 && zc_present(&k->out[2]) ? &k->out[2] : NULL;
     for (int64_t i = 0; wanted && i < zc_tensor_numel(&sum); i++)
         zc_put(wanted, i, zc_get(&sum, i));
-    return normalise(k, &sum);
+    return zc_present(&k->out[0]) ? normalise(k, &sum) : ZC_OK;
 }

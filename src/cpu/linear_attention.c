@@ -61,7 +61,7 @@ static void read_state(const head *t, int64_t at)
         for (int64_t m = 0; m < j->dv; m++) {
             double sum = 0;
             for (int64_t d = 0; d < j->dk; d++) sum += zc_get(j->q, q + d) * t->s[d * j->dv + m];
-            zc_put(j->y, y + m, sum * j->scale);
+            if (zc_present(j->y)) zc_put(j->y, y + m, sum * j->scale);
         }
     }
 }
@@ -87,7 +87,8 @@ static void heads(void *arg, int64_t begin, int64_t end)
         head t = {j, i / j->kv_heads, i % j->kv_heads, j->state + i * (n + j->dv), NULL};
         t.v = t.s + n;
         for (int64_t s = 0; s < j->length; s++) step(&t, s);
-        for (int64_t e = 0; e < n; e++) zc_put(j->state_out, i * n + e, t.s[e]);
+        for (int64_t e = 0; zc_present(j->state_out) && e < n; e++)
+            zc_put(j->state_out, i * n + e, t.s[e]);
     }
 }
 
@@ -174,14 +175,14 @@ zc_status zc_k_CausalConvWithState(zc_kctx *k)
     ZC_TRY(check_conv(k, kept));
     for (int64_t r = 0; r < rows; r++) {
         int64_t c = r % x->dims[1];
-        for (int64_t t = 0; t < length; t++) {
+        for (int64_t t = 0; zc_present(&k->out[0]) && t < length; t++) {
             double sum = bias ? zc_get(bias, c) : 0;
             for (int64_t i = 0; i <= kept; i++)
                 sum +=
                     zc_get(w, c * (kept + 1) + i) * padded(x, past, r, length, kept, t - kept + i);
             zc_put(&k->out[0], r * length + t, silu ? sum / (1 + exp(-sum)) : sum);
         }
-        for (int64_t i = 0; i < kept; i++)
+        for (int64_t i = 0; zc_present(&k->out[1]) && i < kept; i++)
             zc_put(&k->out[1], r * kept + i, padded(x, past, r, length, kept, length - kept + i));
     }
     return ZC_OK;

@@ -94,6 +94,7 @@ static zc_status loss(zc_kctx *k, job *j, const char *reduction)
     j->loss = zc_scratch_get(k->scratch, (size_t)n * sizeof *j->loss);
     if (!j->loss) return zc_fail_nomem(k->diag, "losses", (size_t)n * sizeof *j->loss);
     zc_parallel(k, n, 1 + 1024 / (j->classes + 1), positions, j);
+    if (!zc_present(&k->out[0])) return ZC_OK;
     if (strcmp(reduction, "none") != 0) {
         reduce(j, n, strcmp(reduction, "mean") == 0, &k->out[0]);
         return ZC_OK;

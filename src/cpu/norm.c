@@ -87,7 +87,7 @@ static void batch_train(void *arg, int64_t begin, int64_t end)
         if (zc_present(j->mean_out))
             zc_put(j->mean_out, c, zc_get(j->mean, c) * keep + m.mean * add);
         if (zc_present(j->var_out)) zc_put(j->var_out, c, zc_get(j->var, c) * keep + m.var * add);
-        for (int64_t n = 0; n < j->batch; n++) batch_plane(j, n, c, m);
+        for (int64_t n = 0; zc_present(j->y) && n < j->batch; n++) batch_plane(j, n, c, m);
     }
 }
 
@@ -124,7 +124,7 @@ zc_status zc_k_BatchNormalization(zc_kctx *k)
         return ZC_OK;
     }
     pass_statistics(k);
-    if (zc_tensor_numel(x) > 0)
+    if (zc_present(j.y) && zc_tensor_numel(x) > 0)
         zc_parallel(k, j.batch * j.channels, 1 + 4096 / j.plane, batch_infer, &j);
     return ZC_OK;
 }

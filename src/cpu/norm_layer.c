@@ -67,7 +67,7 @@ static void rows(void *arg, int64_t begin, int64_t end)
             double v = source(j, i);
             if (zc_present(j->sum)) zc_put(j->sum, i, v);
             double scaled = (v - mean) * inv * operand_at(j, &j->scale, i, 1);
-            zc_put(j->y, i, scaled + operand_at(j, &j->bias, i, 0));
+            if (zc_present(j->y)) zc_put(j->y, i, scaled + operand_at(j, &j->bias, i, 0));
         }
     }
 }

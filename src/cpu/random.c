@@ -186,7 +186,7 @@ static void drop(void *arg, int64_t begin, int64_t end)
     const dropout_job *j = arg;
     for (int64_t i = begin; i < end; i++) {
         bool keep = zc_random_uniform(j->key, (uint64_t)i) >= j->ratio;
-        zc_put(j->y, i, keep ? zc_get(j->x, i) / (1 - j->ratio) : 0);
+        if (zc_present(j->y)) zc_put(j->y, i, keep ? zc_get(j->x, i) / (1 - j->ratio) : 0);
         if (j->mask) zc_puti(j->mask, i, keep);
     }
 }
@@ -210,7 +210,7 @@ zc_status zc_k_Dropout(zc_kctx *k)
         return zc_kernel_fail(k, "ratio out of range (got %g, need [0, 1))", j.ratio);
     if (j.ratio == 0) {
         static const uint8_t kept = 1;
-        zc_copy_flat(k, n, zc_elem_size(x), j.y->data, x->data);
+        if (zc_present(j.y)) zc_copy_flat(k, n, zc_elem_size(x), j.y->data, x->data);
         if (j.mask) zc_copy_fill(k, n, 1, j.mask->data, &kept);
         return ZC_OK;
     }

@@ -21,8 +21,4 @@ zc_status zc_reduce_shape_of(zc_kctx *k, zc_reduce_shape *s);
  * elements; for ReduceLogSumExp r is the sum of exp(x - shift). */
 double zc_reduce_finish(zc_op op, double r, double shift, int64_t count);
 
-/* Any f32 reduction. */
-bool zc_fits_reduce_f32(const zc_kctx *k);
-zc_status zc_fast_reduce_f32(zc_kctx *k);
-
 #endif

@@ -2,6 +2,7 @@
  * that any number of threads gives the same bits. */
 #include <math.h>
 
+#include "cpu/fast.h"
 #include "cpu/reduce.h"
 
 /* Accumulators side by side, for the vector unit. */
@@ -24,13 +25,14 @@ typedef struct inner {
     double (*join)(double a, double b);
 } inner;
 
-/* STEP makes the new accumulator of a, the element v and the shift s; JOIN joins a and b. */
+/* STEP makes the new accumulator of a, the element v and the shift s; JOIN joins a and b. Lanes are
+ * the same for every instruction set, and so are the results. */
 #define INNER(name, FIRST, STEP, JOIN)                                                             \
-    static double name##_join(double a, double b)                                                  \
+    SIMD_FUNC double SIMD_FN(name##_join)(double a, double b)                                      \
     {                                                                                              \
         return JOIN;                                                                               \
     }                                                                                              \
-    static double name##_row(const float *restrict x, int64_t n, const double *shift)              \
+    SIMD_FUNC double SIMD_FN(name##_row)(const float *restrict x, int64_t n, const double *shift)  \
     {                                                                                              \
         double lane[LANES], s = *shift, a = FIRST, v;                                              \
         int64_t i = 0;                                                                             \
@@ -45,7 +47,7 @@ typedef struct inner {
                 }                                                                                  \
             }                                                                                      \
             a = lane[0];                                                                           \
-            for (int l = 1; l < LANES; l++) a = name##_join(a, lane[l]);                           \
+            for (int l = 1; l < LANES; l++) a = SIMD_FN(name##_join)(a, lane[l]);                  \
         }                                                                                          \
         for (; i < n; i++) {                                                                       \
             v = (double)x[i];                                                                      \
@@ -53,8 +55,8 @@ typedef struct inner {
         }                                                                                          \
         return a;                                                                                  \
     }                                                                                              \
-    static void name##_col(double *restrict acc, const float *restrict x, int64_t n,               \
-                           const double *restrict shift)                                           \
+    SIMD_FUNC void SIMD_FN(name##_col)(double *restrict acc, const float *restrict x, int64_t n,   \
+                                       const double *restrict shift)                               \
     {                                                                                              \
         int64_t i = 0;                                                                             \
         for (; i + LANES <= n; i += LANES) {                                                       \
@@ -70,34 +72,31 @@ typedef struct inner {
             acc[i] = STEP;                                                                         \
         }                                                                                          \
     }                                                                                              \
-    static const inner name = {FIRST, name##_row, name##_col, name##_join};
+    static const inner SIMD_FN(name) = {FIRST, SIMD_FN(name##_row), SIMD_FN(name##_col),           \
+                                        SIMD_FN(name##_join)};
 
-INNER(sum, 0.0, a + v, a + b)
-INNER(sum_abs, 0.0, a + fabs(v), a + b)
-INNER(sum_square, 0.0, a + v * v, a + b)
-INNER(sum_exp, 0.0, a + exp(v - s), a + b)
-INNER(product, 1.0, a *v, a *b)
-INNER(greatest, -INFINITY, a >= v || a != a ? a : v, a >= b || a != a ? a : b)
-INNER(least, INFINITY, a <= v || a != a ? a : v, a <= b || a != a ? a : b)
+#define SIMD_SOURCE "cpu/reduce_tmpl.h"
+#include "cpu/simd_each.h"
 
-static const inner *inner_of(zc_op op)
+static inner inner_of(zc_op op)
 {
+    zc_simd level = zc_simd_level();
     switch (op) {
     case ZC_OP_ReduceMax:
-        return &greatest;
+        return SIMD_PICK(level, greatest);
     case ZC_OP_ReduceMin:
-        return &least;
+        return SIMD_PICK(level, least);
     case ZC_OP_ReduceProd:
-        return &product;
+        return SIMD_PICK(level, product);
     case ZC_OP_ReduceL1:
-        return &sum_abs;
+        return SIMD_PICK(level, total_abs);
     case ZC_OP_ReduceL2:
     case ZC_OP_ReduceSumSquare:
-        return &sum_square;
+        return SIMD_PICK(level, total_square);
     case ZC_OP_ReduceLogSumExp:
-        return &sum_exp;
+        return SIMD_PICK(level, total_exp);
     default:
-        return &sum;
+        return SIMD_PICK(level, total);
     }
 }
 
@@ -105,7 +104,7 @@ static const inner *inner_of(zc_op op)
 
 typedef struct pass {
     zc_reduce_shape shape;
-    const inner *fn;
+    inner fn;
     const float *x;
     double *acc;         /* parts * outputs */
     const double *shift; /* one an output */
@@ -188,19 +187,19 @@ static void run_parts(void *arg, int64_t begin, int64_t end)
     const pass *p = arg;
     bool plain = p->shape.inner_reduced && p->shape.reduced == 1 && p->shape.kept == 1;
     for (int64_t i = begin; plain && p->pieces == 1 && i < end; i++)
-        p->acc[i] = p->fn->row(p->x + i * p->run, p->run, p->shift + i);
+        p->acc[i] = p->fn.row(p->x + i * p->run, p->run, p->shift + i);
     for (int64_t i = begin; !(plain && p->pieces == 1) && i < end; i++) {
         int64_t part = i % p->parts, first, n, length = 1;
         const float *x = p->x + locate_unit(p, i / p->parts, &first, &n);
         double *acc = p->acc + part * p->shape.outputs + first;
         int64_t from = p->pieces * part / p->parts, to = p->pieces * (part + 1) / p->parts;
-        for (int64_t j = 0; j < n; j++) acc[j] = p->fn->first;
+        for (int64_t j = 0; j < n; j++) acc[j] = p->fn.first;
         for (int64_t piece = from; piece < to; piece++) {
             const float *at = x + locate_piece(p, piece, &length);
             if (p->shape.inner_reduced)
-                *acc = p->fn->join(*acc, p->fn->row(at, length, p->shift + first));
+                *acc = p->fn.join(*acc, p->fn.row(at, length, p->shift + first));
             else
-                p->fn->col(acc, at, n, p->shift + first);
+                p->fn.col(acc, at, n, p->shift + first);
         }
     }
 }
@@ -211,12 +210,12 @@ static void join_parts(void *arg, int64_t begin, int64_t end)
     const pass *p = arg;
     for (int64_t part = 1; part < p->parts; part++) {
         const double *from = p->acc + part * p->shape.outputs;
-        for (int64_t o = begin; o < end; o++) p->acc[o] = p->fn->join(p->acc[o], from[o]);
+        for (int64_t o = begin; o < end; o++) p->acc[o] = p->fn.join(p->acc[o], from[o]);
     }
 }
 
 /* Leaves a new array with one number an output in *acc. */
-static zc_status run_pass(zc_kctx *k, pass *p, const double *shift, const inner *fn, double **acc)
+static zc_status run_pass(zc_kctx *k, pass *p, const double *shift, inner fn, double **acc)
 {
     const zc_reduce_shape *s = &p->shape;
     size_t bytes;
@@ -264,9 +263,9 @@ zc_status zc_fast_reduce_f32(zc_kctx *k)
     if (!shift) return zc_fail_nomem(k->diag, "partial results", (size_t)n * sizeof *shift);
     for (int64_t o = 0; o < n; o++) shift[o] = 0;
     if (k->op == ZC_OP_ReduceLogSumExp) {
-        ZC_TRY(run_pass(k, &p, shift, &greatest, &acc));
+        ZC_TRY(run_pass(k, &p, shift, inner_of(ZC_OP_ReduceMax), &acc));
         shift = acc;
-        ZC_TRY(run_pass(k, &p, shift, &sum_exp, &acc));
+        ZC_TRY(run_pass(k, &p, shift, inner_of(k->op), &acc));
     } else {
         ZC_TRY(run_pass(k, &p, shift, inner_of(k->op), &acc));
     }

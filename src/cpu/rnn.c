@@ -20,7 +20,8 @@ static int64_t work_doubles(const zc_rnn *n)
     return n->hidden * (4 + 2 * n->r.gates);
 }
 
-static double act(const seq *s, int which, double x)
+/* A gate: clipping bounds what goes into its activation. */
+static double gate(const seq *s, int which, double x)
 {
     const zc_recurrent *r = &s->n->r;
     if (r->clips) x = fmin(fmax(x, -r->clip), r->clip);
@@ -48,7 +49,7 @@ static void step_rnn(const seq *s)
 {
     int64_t hidden = s->n->hidden;
     recur(s, 0, hidden, s->h);
-    for (int64_t i = 0; i < hidden; i++) s->h[i] = act(s, 0, s->pre[i] + s->rec[i]);
+    for (int64_t i = 0; i < hidden; i++) s->h[i] = gate(s, 0, s->pre[i] + s->rec[i]);
 }
 
 static void step_gru(const seq *s)
@@ -57,12 +58,12 @@ static void step_gru(const seq *s)
     bool linear = s->n->r.linear_first;
     double *z = s->pre, *reset = s->pre + hidden, *h = s->pre + 2 * hidden;
     recur(s, 0, 2 * hidden, s->h);
-    for (int64_t i = 0; i < 2 * hidden; i++) z[i] = act(s, 0, z[i] + s->rec[i]);
+    for (int64_t i = 0; i < 2 * hidden; i++) z[i] = gate(s, 0, z[i] + s->rec[i]);
     for (int64_t i = 0; i < hidden; i++) s->v[i] = linear ? s->h[i] : reset[i] * s->h[i];
     recur(s, 2 * hidden, hidden, s->v);
     for (int64_t i = 0; i < hidden; i++) {
         double rec = s->rec[2 * hidden + i];
-        double fresh = act(s, 1, h[i] + (linear ? reset[i] * rec : rec));
+        double fresh = gate(s, 1, h[i] + (linear ? reset[i] * rec : rec));
         s->h[i] = (1 - z[i]) * fresh + z[i] * s->h[i];
     }
 }
@@ -81,11 +82,12 @@ static void step_lstm(const seq *s)
     for (int64_t i = 0; i < hidden; i++) {
         const double *g = s->pre + i; /* input, output, forget, cell */
         double was = s->c[i];
-        double in = act(s, 0, g[0] + peephole(s, 0, i, was));
+        double in = gate(s, 0, g[0] + peephole(s, 0, i, was));
         double forget =
-            s->n->r.input_forget ? 1 - in : act(s, 0, g[2 * hidden] + peephole(s, 2, i, was));
-        s->c[i] = forget * was + in * act(s, 1, g[3 * hidden]);
-        s->h[i] = act(s, 0, g[hidden] + peephole(s, 1, i, s->c[i])) * act(s, 2, s->c[i]);
+            s->n->r.input_forget ? 1 - in : gate(s, 0, g[2 * hidden] + peephole(s, 2, i, was));
+        s->c[i] = forget * was + in * gate(s, 1, g[3 * hidden]);
+        double out = gate(s, 0, g[hidden] + peephole(s, 1, i, s->c[i]));
+        s->h[i] = out * zc_rnn_act_apply(&s->act[2], s->c[i]); /* the cell is not clipped */
     }
 }
 

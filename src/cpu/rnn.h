@@ -19,9 +19,8 @@ struct zc_rnn {
      */
     void (*recur)(const zc_rnn *n, int64_t d, int64_t first, int64_t count, const double *v,
                   float *tmp, double *out);
-    const float *projected; /* of the fast kernel: all projections */
-    void (*matvec)(const float *m, const float *v, int64_t rows, int64_t cols, double *out);
-    double *work; /* scratch, zc_rnn_work(n) doubles a sequence */
+    const void *user; /* of project and recur */
+    double *work;     /* scratch, zc_rnn_work(n) doubles a sequence */
 };
 
 /* Fills n from the operation and runs it. The caller has set project and recur. */

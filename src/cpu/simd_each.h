@@ -9,6 +9,7 @@
 #define SIMD_VL           4
 #define SIMD_ROWS         4
 #define SIMD_FMA(a, b, c) ((a) * (b) + (c))
+#define SIMD_MAX(a, b)    SIMD_FN(choose)((a) > (b), a, b)
 #define vf                simd_f4
 #define vi                simd_i4
 #include "cpu/simd_types.h"
@@ -21,6 +22,7 @@
 #define SIMD_VL           8
 #define SIMD_ROWS         6
 #define SIMD_FMA(a, b, c) ((vf)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+#define SIMD_MAX(a, b)    ((vf)_mm256_max_ps((__m256)(a), (__m256)(b)))
 #define vf                simd_f8
 #define vi                simd_i8
 #include "cpu/simd_types.h"
@@ -32,6 +34,7 @@
 #define SIMD_VL           16
 #define SIMD_ROWS         8
 #define SIMD_FMA(a, b, c) ((vf)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#define SIMD_MAX(a, b)    ((vf)_mm512_max_ps((__m512)(a), (__m512)(b)))
 #define vf                simd_f16
 #define vi                simd_i16
 #include "cpu/simd_types.h"

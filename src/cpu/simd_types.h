@@ -38,30 +38,38 @@ SIMD_INLINE vf SIMD_FN(choose)(vi mask, vf a, vf b)
     return (vf)(((vi)a & mask) | ((vi)b & ~mask));
 }
 
-/* The greater; b where one is NaN. */
-SIMD_INLINE vf SIMD_FN(max)(vf a, vf b)
-{
-    return SIMD_FN(choose)(a > b, a, b);
-}
+/* The elements in pairs, folded to four, by `step` on vectors of any size. */
+#define SIMD_FOLD(v, step)                                                                         \
+    float t[SIMD_VL];                                                                              \
+    SIMD_FN(store)(t, v);                                                                          \
+    simd_f4 q;                                                                                     \
+    memcpy(&q, t, sizeof q);                                                                       \
+    SIMD_UNROLL                                                                                    \
+    for (int i = 4; i < SIMD_VL; i += 4) {                                                         \
+        simd_f4 other;                                                                             \
+        memcpy(&other, t + i, sizeof other);                                                       \
+        q = step(q, other);                                                                        \
+    }
 
 /* Sum of the elements, always in the same order. */
 SIMD_INLINE float SIMD_FN(sum)(vf v)
 {
-    float t[SIMD_VL];
-    SIMD_FN(store)(t, v);
-    SIMD_UNROLL
-    for (int w = SIMD_VL / 2; w; w /= 2)
-        for (int i = 0; i < w; i++) t[i] += t[i + w];
-    return t[0];
+#define SIMD_STEP(a, b) ((a) + (b))
+    SIMD_FOLD(v, SIMD_STEP)
+#undef SIMD_STEP
+    return (q[0] + q[1]) + (q[2] + q[3]);
 }
 
+/* The greatest element; NaN may get lost. */
 SIMD_INLINE float SIMD_FN(top)(vf v)
 {
-    float t[SIMD_VL];
-    SIMD_FN(store)(t, v);
-    for (int i = 1; i < SIMD_VL; i++) t[0] = t[i] > t[0] ? t[i] : t[0];
-    return t[0];
+#define SIMD_STEP(a, b) (simd_f4)(((simd_i4)(a) & ((a) > (b))) | ((simd_i4)(b) & ~((a) > (b))))
+    SIMD_FOLD(v, SIMD_STEP)
+#undef SIMD_STEP
+    float a = q[0] > q[1] ? q[0] : q[1], b = q[2] > q[3] ? q[2] : q[3];
+    return a > b ? a : b;
 }
+#undef SIMD_FOLD
 
 #define VM_F       vf
 #define VM_I       vi

@@ -4,5 +4,6 @@
 #undef SIMD_VL
 #undef SIMD_ROWS
 #undef SIMD_FMA
+#undef SIMD_MAX
 #undef vf
 #undef vi

@@ -54,18 +54,31 @@ static zc_status import_params(const zc_compile_params *p, zc_arena *arena, zc_i
 
 /* ---- the road ---- */
 
-zc_status zc_compile_import(const zc_model_source *model, const zc_compile_params *p, zc_graph **out,
-                            zc_diag *diag)
+static zc_status import(const zc_model_source *model, const zc_compile_params *p, bool weightless,
+                        zc_graph **out, zc_diag *diag)
 {
     zc_arena arena;
     zc_import_params params;
     zc_arena_init(&arena, 0);
     zc_status status = import_params(p, &arena, &params, diag);
+    params.weightless = weightless;
     if (status == ZC_OK)
         status = model->path ? zc_import_file(model->path, &params, out, diag)
                              : zc_import_bytes(model->bytes, model->len, &params, out, diag);
     zc_arena_fini(&arena);
     return status;
+}
+
+zc_status zc_compile_import(const zc_model_source *model, const zc_compile_params *p, zc_graph **out,
+                            zc_diag *diag)
+{
+    return import(model, p, false, out, diag);
+}
+
+zc_status zc_compile_import_weightless(const zc_model_source *model, const zc_compile_params *p,
+                                       zc_graph **out, zc_diag *diag)
+{
+    return import(model, p, true, out, diag);
 }
 
 static zc_status hash_file(const char *path, uint8_t out[32], zc_diag *diag)
@@ -163,18 +176,15 @@ zc_status zc_compile_file(const char *model_path, const char *plan_path, const z
     return status;
 }
 
-zc_status zc_compile_bytes(const void *model, size_t model_len, const zc_compile_params *params, void **out,
-                           size_t *out_len, zc_diag *diag)
+static zc_status compile_to_memory(const zc_model_source *model, const zc_compile_params *params, void **out,
+                                   size_t *out_len, zc_diag *diag)
 {
-    if (!model || !out || !out_len)
-        return zc_fail(diag, ZC_ERR_ARG, !model ? "model" : !out ? "out" : "out_len", "is NULL");
     *out = NULL;
     *out_len = 0;
     zc_compile_params p;
     ZC_TRY(copy_params(params, &p, diag));
     zc_buf buf = {0};
-    zc_model_source source = {.bytes = model, .len = model_len};
-    zc_status status = compile(&source, &p, to_buffer, &buf, diag);
+    zc_status status = compile(model, &p, to_buffer, &buf, diag);
     if (status != ZC_OK) {
         zc_buf_fini(&buf);
         return status;
@@ -182,6 +192,21 @@ zc_status zc_compile_bytes(const void *model, size_t model_len, const zc_compile
     *out = buf.data;
     *out_len = buf.len;
     return ZC_OK;
+}
+
+zc_status zc_compile_model_file(const char *path, const zc_compile_params *params, void **out, size_t *out_len,
+                                zc_diag *diag)
+{
+    zc_diag_set_file(diag, path);
+    return compile_to_memory(&(zc_model_source){.path = path}, params, out, out_len, diag);
+}
+
+zc_status zc_compile_bytes(const void *model, size_t model_len, const zc_compile_params *params, void **out,
+                           size_t *out_len, zc_diag *diag)
+{
+    if (!model || !out || !out_len)
+        return zc_fail(diag, ZC_ERR_ARG, !model ? "model" : !out ? "out" : "out_len", "is NULL");
+    return compile_to_memory(&(zc_model_source){.bytes = model, .len = model_len}, params, out, out_len, diag);
 }
 
 void zc_free(void *p) { free(p); }

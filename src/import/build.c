@@ -125,11 +125,6 @@ zc_vid zc_imp_op2(zc_imp *im, zc_inode *n, zc_op op, zc_vid a, zc_vid b)
     return op_of(im, n, op, 2, (zc_vid[]){a, b});
 }
 
-zc_vid zc_imp_op3(zc_imp *im, zc_inode *n, zc_op op, zc_vid a, zc_vid b, zc_vid c)
-{
-    return op_of(im, n, op, 3, (zc_vid[]){a, b, c});
-}
-
 zc_status zc_imp_finish_op(zc_imp *im, zc_inode *n, zc_op op, int nin, const zc_vid *in)
 {
     ZC_TRY(zc_imp_no_more_attrs(im, n));

@@ -11,6 +11,14 @@
 
 static const zc_import_params default_params;
 
+zc_status zc_imp_nomem(zc_imp *im, const char *what)
+{
+    im->status = zc_fail(im->diag, ZC_ERR_NOMEM, NULL,
+                         "out of memory for %s (at most %llu bytes may be used besides constants)",
+                         what, (unsigned long long)im->arena.budget);
+    return im->status;
+}
+
 /* ---- the model ---- */
 
 static zc_status check_model(zc_imp *im)

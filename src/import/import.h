@@ -27,7 +27,12 @@ typedef struct zc_import_params {
 } zc_import_params;
 
 /* Reads, checks and imports; everything supported is brought to the newest opset's meaning, every
- * type and shape inferred. All unsupported parts are reported together. params may be NULL. */
+ * type and shape inferred. All unsupported parts are reported together. params may be NULL.
+ *
+ * An input of the model that has an initialiser is that constant and no input of the graph. Types
+ * that the model declares for outputs and other values are held against the inferred ones, never
+ * taken over. Training information and quantisation annotations are ignored. From bytes, external
+ * data is read only beneath data_root. */
 zc_status zc_import_file(const char *path, const zc_import_params *params, zc_graph **out,
                          zc_diag *diag);
 zc_status zc_import_bytes(const void *data, size_t len, const zc_import_params *params,

@@ -61,7 +61,8 @@ struct zc_imp {
     zc_scope *scope;
     const zc_frame *frame; /* NULL: in the model's own graphs */
     int depth;
-    size_t nodes;       /* imported so far */
+    size_t visited;     /* nodes of the model so far, those of functions at each call */
+    size_t nodes;       /* made so far */
     size_t unsupported; /* reported */
     zc_smap iops, functions;
     ZC_VEC(zc_iop) iop_rows;
@@ -96,7 +97,8 @@ struct zc_inode {
 
 #define zc_imp_fail(im, n, st, ...)                                                                \
     ((im)->status = zc_fail((im)->diag, (st), (n)->name, __VA_ARGS__))
-#define zc_imp_nomem(im, what) ((im)->status = zc_fail_nomem((im)->diag, (what), 0))
+/* Records that memory, or the budget for it, is used up. */
+zc_status zc_imp_nomem(zc_imp *im, const char *what);
 
 /* ---- walk: node.c, iop.c, functions.c, survey.c ---- */
 
@@ -213,7 +215,6 @@ void *zc_imp_at(zc_imp *im, zc_op op, zc_nid id);
 /* Nodes without attributes to set. */
 zc_vid zc_imp_op1(zc_imp *im, zc_inode *n, zc_op op, zc_vid a);
 zc_vid zc_imp_op2(zc_imp *im, zc_inode *n, zc_op op, zc_vid a, zc_vid b);
-zc_vid zc_imp_op3(zc_imp *im, zc_inode *n, zc_op op, zc_vid a, zc_vid b, zc_vid c);
 /* The same as the whole of the model's node. */
 zc_status zc_imp_finish_op(zc_imp *im, zc_inode *n, zc_op op, int nin, const zc_vid *in);
 /* Output i, which has a name, is value v. */

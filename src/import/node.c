@@ -137,7 +137,7 @@ zc_status zc_imp_nodes(zc_imp *im)
     zc_scope *scope = im->scope;
     for (scope->at = 0; scope->at < scope->nnodes; scope->at++) {
         /* Before a node of the graph stands for it, so that calls of empty functions count too. */
-        if (++im->nodes > ZC_IMP_NODES_MAX)
+        if (++im->visited > ZC_IMP_NODES_MAX)
             return zc_fail(im->diag, ZC_ERR_LIMIT, NULL,
                            "too many nodes, inlined functions counted (need at most %zu)",
                            ZC_IMP_NODES_MAX);

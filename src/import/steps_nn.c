@@ -195,6 +195,28 @@ zc_status zc_step_resize(zc_imp *im, zc_inode *n)
     return im->status;
 }
 
+/* Opsets 11 and 12 had one more place to sample at: half a pixel further than half_pixel's.
+ * Rounding half a pixel up does the same for the one mode that exporters wrote with it. */
+zc_status zc_step_resize_half_pixel_for_nn(zc_imp *im, zc_inode *n)
+{
+    static const char name[] = "coordinate_transformation_mode";
+    const char *place = zc_imp_take_str(im, n, name, "half_pixel");
+    zc_imp_set_str(im, n, name, place);
+    if (strcmp(place, "tf_half_pixel_for_nn") != 0) return im->status;
+    const char *mode = zc_imp_take_str(im, n, "mode", "nearest");
+    const char *nearest = zc_imp_take_str(im, n, "nearest_mode", "round_prefer_floor");
+    ZC_TRY(im->status);
+    if (strcmp(mode, "nearest") != 0 || strcmp(nearest, "floor") != 0)
+        return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED,
+                           "%s is supported with modes nearest and floor only (got " ZC_NAME
+                           " and " ZC_NAME ")",
+                           place, mode, nearest);
+    zc_imp_set_str(im, n, name, "half_pixel");
+    zc_imp_set_str(im, n, "mode", mode);
+    zc_imp_set_str(im, n, "nearest_mode", "round_prefer_ceil");
+    return im->status;
+}
+
 static bool is_linear(const char *mode)
 {
     return strcmp(mode, "linear") == 0 || strcmp(mode, "bilinear") == 0 ||

@@ -68,14 +68,19 @@ static bool holds_strings(const Onnx__AttributeProto *a)
     return a->t && a->t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING;
 }
 
-static zc_status survey_node(survey *s, const Onnx__NodeProto *node, const char *name)
+static zc_status survey_node(survey *s, const zc_scope *scope, size_t i)
 {
+    const Onnx__NodeProto *node = scope->nodes[i];
     const zc_iop *iop = zc_iop_find(s->im, node->domain, zc_text(node->op_type), node->overload);
     if (!iop) return s->im->status;
-    if (!iop->known) return survey_unsupported_op(s, node, name);
-    if (iop->function) ZC_TRY(reach(s, iop->function));
-    for (size_t i = 0; i < node->n_attribute; i++) {
-        const Onnx__AttributeProto *a = node->attribute[i];
+    if (iop->known && iop->function) ZC_TRY(reach(s, iop->function));
+    if (iop->known && !node->n_attribute) return ZC_OK; /* without making its name */
+    const bool known = iop->known;
+    const char *name = zc_scope_node_name(scope, i, &s->im->arena);
+    if (!name) return zc_imp_nomem(s->im, "a report");
+    if (!known) return survey_unsupported_op(s, node, name);
+    for (size_t j = 0; j < node->n_attribute; j++) {
+        const Onnx__AttributeProto *a = node->attribute[j];
         if (holds_strings(a)) ZC_TRY(note(s, "tensors of strings", "nodes", name));
         if (a->g) ZC_TRY(survey_graph(s, a->g, name));
     }
@@ -84,12 +89,8 @@ static zc_status survey_node(survey *s, const Onnx__NodeProto *node, const char 
 
 static zc_status survey_nodes(survey *s, Onnx__NodeProto **nodes, size_t n, const char *prefix)
 {
-    zc_scope scope = {.nodes = nodes, .nnodes = n, .prefix = prefix};
-    for (size_t i = 0; i < n; i++) {
-        const char *name = zc_scope_node_name(&scope, i, &s->im->arena);
-        if (!name) return zc_imp_nomem(s->im, "a report");
-        ZC_TRY(survey_node(s, nodes[i], name));
-    }
+    const zc_scope scope = {.nodes = nodes, .nnodes = n, .prefix = prefix};
+    for (size_t i = 0; i < n; i++) ZC_TRY(survey_node(s, &scope, i));
     return ZC_OK;
 }
 

@@ -45,6 +45,7 @@ zc_status zc_imp_elem_type(zc_imp *im, const Onnx__ValueInfoProto *info, zc_dtyp
     const Onnx__TypeProto__Tensor *t = tensor_type(info);
     *out = ZC_NONE;
     if (!t || !t->has_elem_type || t->elem_type == 0) return ZC_OK;
+    if (t->elem_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING) return ZC_OK; /* the survey's */
     if (!zc_dtype_valid(t->elem_type))
         return zc_fail(im->diag, ZC_ERR_MODEL, zc_text(info->name),
                        "unknown data type (got %d, need a number of TensorProto.DataType)",

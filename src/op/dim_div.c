@@ -239,6 +239,9 @@ static zc_dim extreme(zc_dims *t, zc_dim_kind kind, zc_dim a, zc_dim b)
     if (zc_dims_settled(t, kind, a, b, &r)) return r;
     if (zc_dim_eq(a, b) || is_operand(t, kind, a, b)) return a;
     if (is_operand(t, kind, b, a)) return b;
+    const zc_dim_kind other = kind == ZC_DIM_MAX ? ZC_DIM_MIN : ZC_DIM_MAX;
+    if (is_operand(t, other, b, a)) return a; /* max(x, min(x, y)) is x */
+    if (is_operand(t, other, a, b)) return b;
     if (certainly_ge(t, a, b)) return kind == ZC_DIM_MAX ? a : b;
     if (certainly_ge(t, b, a)) return kind == ZC_DIM_MAX ? b : a;
     /* Commutative: the later expression last, a constant at the very end. */

@@ -15,6 +15,17 @@ zc_status zc_infer_need_vector(zc_infer *f, int i, const char *what)
     return zc_infer_fail(f, "%s must be a vector (got rank %d)", what, f->in[i].type.rank);
 }
 
+zc_status zc_infer_need_scalar(zc_infer *f, int i, const char *what)
+{
+    if (!zc_in_present(f, i)) return ZC_OK;
+    const zc_type *t = &f->in[i].type;
+    bool one =
+        t->rank == 0 || (t->rank == 1 && (!zc_dim_is_const(t->dims[0]) || t->dims[0].k == 1));
+    if (one || t->rank < 0) return ZC_OK;
+    return zc_infer_fail(f, "%s must be one number (got shape %s)", what,
+                         zc_infer_dims_text(f, t->rank, t->dims));
+}
+
 zc_status zc_infer_need_alike(zc_infer *f, int i, int j)
 {
     if (!zc_in_present(f, i) || !zc_in_present(f, j)) return ZC_OK;

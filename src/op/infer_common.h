@@ -8,6 +8,8 @@
 zc_status zc_infer_need_int(zc_infer *f, int i, const char *what);
 /* Input i has rank 0 or 1. An absent input passes. */
 zc_status zc_infer_need_vector(zc_infer *f, int i, const char *what);
+/* Input i has one element, in rank 0 or 1. An absent input passes. */
+zc_status zc_infer_need_scalar(zc_infer *f, int i, const char *what);
 /* Inputs i and j have one element type. An absent input passes. */
 zc_status zc_infer_need_alike(zc_infer *f, int i, int j);
 /* Input i has a float type; i8 or u8. */

@@ -131,6 +131,7 @@ static void range_vals(zc_infer *f, zc_dim start, zc_dim delta, zc_dim len)
 
 zc_status zc_infer_range(zc_infer *f)
 {
+    static const char *const names[] = {"start", "limit", "delta"};
     zc_dim start, limit, delta, len;
     int64_t stash = ZC_ATTRS(f, Range)->stash_type;
     if (stash != ZC_F32 && stash != ZC_F64) {
@@ -138,9 +139,7 @@ zc_status zc_infer_range(zc_infer *f)
                              (long long)stash, ZC_F32, ZC_F64);
     }
     for (int i = 0; i < 3; i++) {
-        int n = zc_infer_vector_len(f, i);
-        if (n >= 0 ? n != 1 : f->in[i].type.rank > 1)
-            return zc_infer_fail(f, "input %d must be a scalar", i);
+        ZC_TRY(zc_infer_need_scalar(f, i, names[i]));
     }
     if (zc_dtype_is_float(f->in[0].type.dtype)) {
         ZC_TRY(range_of_floats(f, &len));
@@ -174,9 +173,7 @@ zc_status zc_infer_trilu(zc_infer *f)
 {
     ZC_TRY(zc_infer_need_rank(f, 0, 2, ZC_MAX_RANK));
     ZC_TRY(zc_infer_need_int(f, 1, "k"));
-    ZC_TRY(zc_infer_need_vector(f, 1, "k"));
-    if (zc_in_present(f, 1) && zc_infer_vector_len(f, 1) != 1 && f->in[1].vals.n >= 0)
-        return zc_infer_fail(f, "k must be a scalar (got %d elements)", f->in[1].vals.n);
+    ZC_TRY(zc_infer_need_scalar(f, 1, "k"));
     zc_infer_copy(f, 0, 0);
     return ZC_OK;
 }

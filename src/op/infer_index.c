@@ -243,9 +243,8 @@ zc_status zc_infer_one_hot(zc_infer *f)
     const zc_type *in = &f->in[0].type;
     int axis, rank = in->rank + 1;
     ZC_TRY(zc_infer_axis(f, ZC_ATTRS(f, OneHot)->axis, rank, &axis));
-    int depths = zc_infer_vector_len(f, 1), values = zc_infer_vector_len(f, 2);
-    if (depths >= 0 && depths != 1)
-        return zc_infer_fail(f, "depth must be a scalar (got %d elements)", depths);
+    int values = zc_infer_vector_len(f, 2);
+    ZC_TRY(zc_infer_need_scalar(f, 1, "depth"));
     if (f->in[2].type.rank != 1 || (values >= 0 && values != 2))
         return zc_infer_fail(f, "values must be a vector of two elements, off and on");
     zc_dim depth = one_hot_depth(f), dims[ZC_MAX_RANK + 1];
@@ -311,8 +310,7 @@ zc_status zc_infer_topk(zc_infer *f)
     ZC_TRY(zc_infer_need_rank(f, 0, 1, ZC_MAX_RANK));
     ZC_TRY(zc_infer_axis(f, ZC_ATTRS(f, TopK)->axis, in->rank, &axis));
     ZC_TRY(zc_infer_need_int(f, 1, "K"));
-    int len = zc_infer_vector_len(f, 1);
-    if (len >= 0 && len != 1) return zc_infer_fail(f, "K must be one number (got %d)", len);
+    ZC_TRY(zc_infer_need_scalar(f, 1, "K"));
     zc_dim k, dims[ZC_MAX_RANK];
     memcpy(dims, in->dims, sizeof dims);
     if (!zc_infer_scalar(f, 1, &k)) k = zc_dim_fresh(f->dims);
@@ -351,10 +349,10 @@ zc_status zc_infer_argreduce(zc_infer *f)
 zc_status zc_infer_cumulate(zc_infer *f)
 {
     zc_dim axis;
-    int at, len = zc_infer_vector_len(f, 1);
+    int at;
     ZC_TRY(zc_infer_need_rank(f, 0, 1, ZC_MAX_RANK));
     ZC_TRY(zc_infer_need_int(f, 1, "axis"));
-    if (len >= 0 && len != 1) return zc_infer_fail(f, "axis must be one number (got %d)", len);
+    ZC_TRY(zc_infer_need_scalar(f, 1, "axis"));
     if (zc_infer_scalar(f, 1, &axis) && zc_dim_is_const(axis))
         ZC_TRY(zc_infer_axis(f, axis.k, f->in[0].type.rank, &at));
     zc_infer_copy(f, 0, 0);

@@ -38,7 +38,8 @@ static zc_status type_expression(zc_infer *f, zc_dtype *out)
     zc_dtype in[ZC_EXPR_MAX_INPUTS];
     zc_expr_const consts[8];
     if (f->nin > ZC_EXPR_MAX_INPUTS || f->info->field_count > (int)ZC_COUNTOF(consts))
-        return zc_infer_fail(f, "too many inputs (got %d, need at most %d)", f->nin, ZC_EXPR_MAX_INPUTS);
+        return zc_infer_fail(f, "too many inputs (got %d, need at most %d)", f->nin,
+                             ZC_EXPR_MAX_INPUTS);
     if (!expression(f)) return zc_infer_fail(f, "has no expression");
     for (int i = 0; i < f->nin; i++) {
         if (!zc_in_present(f, i)) return zc_infer_fail(f, "input %d is left out", i);
@@ -46,14 +47,17 @@ static zc_status type_expression(zc_infer *f, zc_dtype *out)
     }
     zc_expr *e = zc_calloc(1, sizeof *e);
     if (!e) return zc_fail_nomem(f->diag, "expression", sizeof *e);
-    zc_status status =
-        zc_expr_parse(expression(f), in, f->nin, consts, constants(f, consts), e, f->subject, f->diag);
+    zc_status status = zc_expr_parse(expression(f), in, f->nin, consts, constants(f, consts), e,
+                                     f->subject, f->diag);
     if (status == ZC_OK) *out = e->nodes[e->count - 1].dtype;
     free(e);
     return status;
 }
 
-zc_status zc_dt_pointwise(zc_infer *f) { return type_expression(f, &f->out[0].type.dtype); }
+zc_status zc_dt_pointwise(zc_infer *f)
+{
+    return type_expression(f, &f->out[0].type.dtype);
+}
 
 static zc_status given_dtype(zc_infer *f, zc_dtype to)
 {
@@ -62,8 +66,14 @@ static zc_status given_dtype(zc_infer *f, zc_dtype to)
     return ZC_OK;
 }
 
-zc_status zc_dt_cast(zc_infer *f) { return given_dtype(f, ZC_ATTRS(f, Cast)->to); }
-zc_status zc_dt_cast_bits(zc_infer *f) { return given_dtype(f, ZC_ATTRS(f, BitCast)->to); }
+zc_status zc_dt_cast(zc_infer *f)
+{
+    return given_dtype(f, ZC_ATTRS(f, Cast)->to);
+}
+zc_status zc_dt_cast_bits(zc_infer *f)
+{
+    return given_dtype(f, ZC_ATTRS(f, BitCast)->to);
+}
 
 /* ---- symbolic elements ---- */
 
@@ -75,7 +85,10 @@ static int64_t wrapped(zc_dtype dtype, int64_t v)
     return zc_load_i64(dtype, &slot, 0);
 }
 
-static bool is_integral(zc_dtype d) { return zc_dtype_is_int(d) || d == ZC_BOOL; }
+static bool is_integral(zc_dtype d)
+{
+    return zc_dtype_is_int(d) || d == ZC_BOOL;
+}
 
 static zc_dim divided(zc_infer *f, zc_dim a, zc_dim b)
 {
@@ -108,25 +121,54 @@ static zc_dim choice(zc_infer *f, zc_dim c, zc_dim a, zc_dim b)
     return zc_dim_eq(a, b) ? a : zc_dim_fresh(f->dims);
 }
 
-static bool both_const(zc_dim a, zc_dim b) { return zc_dim_is_const(a) && zc_dim_is_const(b); }
+static bool both_const(zc_dim a, zc_dim b)
+{
+    return zc_dim_is_const(a) && zc_dim_is_const(b);
+}
 
 /* One element of the result; false: this operation has no symbolic form. */
 static bool element(zc_infer *f, const zc_dim v[3], zc_dim *out)
 {
     switch (f->op) {
-    case ZC_OP_Add: *out = zc_dim_add(f->dims, v[0], v[1]); return true;
-    case ZC_OP_Sub: *out = zc_dim_sub(f->dims, v[0], v[1]); return true;
-    case ZC_OP_Mul: *out = zc_dim_mul(f->dims, v[0], v[1]); return true;
-    case ZC_OP_Div: *out = divided(f, v[0], v[1]); return true;
-    case ZC_OP_Max: *out = zc_dim_max(f->dims, v[0], v[1]); return true;
-    case ZC_OP_Min: *out = zc_dim_min(f->dims, v[0], v[1]); return true;
-    case ZC_OP_Neg: *out = zc_dim_sub(f->dims, zc_dim_const(0), v[0]); return true;
-    case ZC_OP_Equal: *out = truth(f, compare(f, v[0], v[1]), false, true, false); return true;
-    case ZC_OP_Less: *out = truth(f, compare(f, v[0], v[1]), true, false, false); return true;
-    case ZC_OP_LessOrEqual: *out = truth(f, compare(f, v[0], v[1]), true, true, false); return true;
-    case ZC_OP_Greater: *out = truth(f, compare(f, v[0], v[1]), false, false, true); return true;
-    case ZC_OP_GreaterOrEqual: *out = truth(f, compare(f, v[0], v[1]), false, true, true); return true;
-    case ZC_OP_Where: *out = choice(f, v[0], v[1], v[2]); return true;
+    case ZC_OP_Add:
+        *out = zc_dim_add(f->dims, v[0], v[1]);
+        return true;
+    case ZC_OP_Sub:
+        *out = zc_dim_sub(f->dims, v[0], v[1]);
+        return true;
+    case ZC_OP_Mul:
+        *out = zc_dim_mul(f->dims, v[0], v[1]);
+        return true;
+    case ZC_OP_Div:
+        *out = divided(f, v[0], v[1]);
+        return true;
+    case ZC_OP_Max:
+        *out = zc_dim_max(f->dims, v[0], v[1]);
+        return true;
+    case ZC_OP_Min:
+        *out = zc_dim_min(f->dims, v[0], v[1]);
+        return true;
+    case ZC_OP_Neg:
+        *out = zc_dim_sub(f->dims, zc_dim_const(0), v[0]);
+        return true;
+    case ZC_OP_Equal:
+        *out = truth(f, compare(f, v[0], v[1]), false, true, false);
+        return true;
+    case ZC_OP_Less:
+        *out = truth(f, compare(f, v[0], v[1]), true, false, false);
+        return true;
+    case ZC_OP_LessOrEqual:
+        *out = truth(f, compare(f, v[0], v[1]), true, true, false);
+        return true;
+    case ZC_OP_Greater:
+        *out = truth(f, compare(f, v[0], v[1]), false, false, true);
+        return true;
+    case ZC_OP_GreaterOrEqual:
+        *out = truth(f, compare(f, v[0], v[1]), false, true, true);
+        return true;
+    case ZC_OP_Where:
+        *out = choice(f, v[0], v[1], v[2]);
+        return true;
     case ZC_OP_Not:
         *out = zc_dim_is_const(v[0]) ? zc_dim_const(!v[0].k) : zc_dim_fresh(f->dims);
         return true;
@@ -140,7 +182,8 @@ static bool element(zc_infer *f, const zc_dim v[3], zc_dim *out)
         if (!both_const(v[0], v[1]) || v[0].k < 0 || v[1].k < 1) return false;
         *out = zc_dim_const(v[0].k % v[1].k);
         return true;
-    default: return false;
+    default:
+        return false;
     }
 }
 
@@ -193,8 +236,10 @@ zc_status zc_infer_cast(zc_infer *f)
     for (int i = 0; v && i < from->n; i++) {
         v[i] = from->v[i];
         if (zc_dim_is_const(v[i])) v[i].k = wrapped(to, v[i].k);
-        /* A dimension survives in any type that holds dimensions; a truth value of it is unknown. */
-        else if (zc_dtype_bits(to) < 32) v[i] = zc_dim_fresh(f->dims);
+        /* A dimension survives in any type that holds dimensions; a truth value of it is unknown.
+         */
+        else if (zc_dtype_bits(to) < 32)
+            v[i] = zc_dim_fresh(f->dims);
     }
     return ZC_OK;
 }
@@ -203,8 +248,7 @@ zc_status zc_infer_cast(zc_infer *f)
 zc_status zc_infer_bitcast(zc_infer *f)
 {
     unsigned from = zc_dtype_bits(zc_in(f, 0)->dtype), to = zc_dtype_bits(f->out[0].type.dtype);
-    if (from != to)
-        return zc_infer_fail(f, "element sizes differ (got %u and %u bits)", from, to);
+    if (from != to) return zc_infer_fail(f, "element sizes differ (got %u and %u bits)", from, to);
     zc_infer_copy(f, 0, 0);
     return ZC_OK;
 }

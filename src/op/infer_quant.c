@@ -66,21 +66,26 @@ static zc_status check_scales(zc_infer *f, int64_t axis_attr, int64_t block)
         return zc_infer_fail(f, "scale and zero point differ in rank (got %d and %d)", s->rank,
                              zc_in(f, 2)->rank);
     for (int d = 0; zc_in_present(f, 2) && !one_zero && d < s->rank; d++)
-        ZC_TRY(zc_infer_same(f, s->dims[d], zc_in(f, 2)->dims[d], "dimensions of scale and zero point"));
+        ZC_TRY(zc_infer_same(f, s->dims[d], zc_in(f, 2)->dims[d],
+                             "dimensions of scale and zero point"));
     if (block < 0) return zc_infer_fail(f, "block_size is negative (got %lld)", (long long)block);
     if (block == 0 && is_one_element(s)) return ZC_OK;
     int axis;
     ZC_TRY(zc_infer_axis(f, axis_attr, x->rank, &axis));
     if (block == 0) {
         if (s->rank != 1)
-            return zc_infer_fail(f, "scale has a wrong rank (got %d, need 0 or 1 without block_size)", s->rank);
+            return zc_infer_fail(
+                f, "scale has a wrong rank (got %d, need 0 or 1 without block_size)", s->rank);
         return zc_infer_same(f, x->dims[axis], s->dims[0], "sizes of the axis and of the scale");
     }
     if (s->rank != x->rank)
-        return zc_infer_fail(f, "scale has a wrong rank (got %d, need %d with block_size)", s->rank, x->rank);
+        return zc_infer_fail(f, "scale has a wrong rank (got %d, need %d with block_size)", s->rank,
+                             x->rank);
     for (int d = 0; d < x->rank; d++) {
-        zc_dim need = d == axis ? zc_dim_cdiv(f->dims, x->dims[d], zc_dim_const(block)) : x->dims[d];
-        ZC_TRY(zc_infer_same(f, need, s->dims[d], "dimensions of the input's blocks and of the scale"));
+        zc_dim need =
+            d == axis ? zc_dim_cdiv(f->dims, x->dims[d], zc_dim_const(block)) : x->dims[d];
+        ZC_TRY(zc_infer_same(f, need, s->dims[d],
+                             "dimensions of the input's blocks and of the scale"));
     }
     return ZC_OK;
 }

@@ -30,6 +30,15 @@ zc_status zc_dt_reduce(zc_infer *f)
     return zc_dt_in0(f);
 }
 
+/* A constant of a narrow type may have wrapped. */
+static bool fits(zc_dtype dtype, zc_dim d)
+{
+    int64_t stored[1] = {0};
+    if (!zc_dim_is_const(d)) return true;
+    zc_store_i64(dtype, stored, 0, d.k);
+    return zc_load_i64(dtype, stored, 0) == d.k;
+}
+
 /* The sum, product, maximum or minimum of a known vector. */
 static void reduce_vals(zc_infer *f)
 {
@@ -56,7 +65,8 @@ static void reduce_vals(zc_infer *f)
     }
     bool identity = in->n == 1 && (f->op == ZC_OP_ReduceSum || f->op == ZC_OP_ReduceProd ||
                                    f->op == ZC_OP_ReduceMax || f->op == ZC_OP_ReduceMin);
-    zc_dim *v = in->n > 1 || identity ? zc_infer_vals(f, 0, 1) : NULL;
+    if (in->n == 1 && !identity) return;
+    zc_dim *v = fits(f->in[0].type.dtype, r) ? zc_infer_vals(f, 0, 1) : NULL;
     if (v) *v = r;
 }
 

@@ -61,8 +61,7 @@ static zc_status reshape_element(zc_infer *f, reshape *r, int i, bool copied)
     if (copied) return reshape_copy(f, r, i);
     r->dims[i] = d;
     r->zero |= zc_dim_is(d, 0);
-    r->to = zc_dim_mul(f->dims, r->to, d);
-    return ZC_OK;
+    return zc_infer_mul(f, r->to, d, &r->to);
 }
 
 /* The -1: what the other dimensions leave over. */

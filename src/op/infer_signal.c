@@ -23,7 +23,10 @@ static zc_status numbered_dtype(zc_infer *f, int64_t number)
     return ZC_OK;
 }
 
-zc_status zc_dt_hann_window(zc_infer *f) { return numbered_dtype(f, ZC_ATTRS(f, HannWindow)->output_datatype); }
+zc_status zc_dt_hann_window(zc_infer *f)
+{
+    return numbered_dtype(f, ZC_ATTRS(f, HannWindow)->output_datatype);
+}
 
 zc_status zc_dt_hamming_window(zc_infer *f)
 {
@@ -40,15 +43,15 @@ zc_status zc_dt_mel_weight_matrix(zc_infer *f)
     return numbered_dtype(f, ZC_ATTRS(f, MelWeightMatrix)->output_datatype);
 }
 
-/* The one element of input i as a dimension: a fresh symbol when unknown. Constants below `least` are
- * refused. */
+/* The one element of input i as a dimension: a fresh symbol when unknown. Constants below `least`
+ * are refused. */
 static zc_status scalar_dim(zc_infer *f, int i, const char *what, int64_t least, zc_dim *out)
 {
     const zc_vals *v = &f->in[i].vals;
     *out = v->n == 1 ? v->v[0] : zc_dim_fresh(f->dims);
     if (zc_dim_is_const(*out) && out->k < least)
-        return zc_infer_fail(f, "%s is too small (got %lld, need at least %lld)", what, (long long)out->k,
-                             (long long)least);
+        return zc_infer_fail(f, "%s is too small (got %lld, need at least %lld)", what,
+                             (long long)out->k, (long long)least);
     return ZC_OK;
 }
 
@@ -68,7 +71,8 @@ static zc_status dft_axis(zc_infer *f, int rank, int *axis)
     }
     *axis = 0;
     ZC_TRY(zc_infer_axis(f, n > 0 ? v[0] : -2, rank, axis));
-    if (*axis == rank - 1) return zc_infer_fail(f, "the last axis holds the complex parts (got axis %d)", *axis);
+    if (*axis == rank - 1)
+        return zc_infer_fail(f, "the last axis holds the complex parts (got axis %d)", *axis);
     return ZC_OK;
 }
 
@@ -76,7 +80,8 @@ zc_status zc_infer_dft(zc_infer *f)
 {
     const zc_attrs_DFT *a = ZC_ATTRS(f, DFT);
     const zc_type *x = zc_in(f, 0);
-    if (x->rank < 2) return zc_infer_fail(f, "input has a wrong rank (got %d, need at least 2)", x->rank);
+    if (x->rank < 2)
+        return zc_infer_fail(f, "input has a wrong rank (got %d, need at least 2)", x->rank);
     zc_dim parts = x->dims[x->rank - 1];
     if (zc_dim_is_const(parts) && parts.k != 1 && parts.k != 2)
         return zc_infer_fail(f, "the last dimension is not 1 (real) or 2 (complex) (got %lld)",
@@ -110,7 +115,8 @@ zc_status zc_infer_stft(zc_infer *f)
     if (zc_in_present(f, 3)) {
         zc_dim window = length;
         ZC_TRY(scalar_dim(f, 3, "frame_length", 1, &length));
-        if (zc_in_present(f, 2)) ZC_TRY(zc_infer_same(f, window, length, "sizes of the window and of a frame"));
+        if (zc_in_present(f, 2))
+            ZC_TRY(zc_infer_same(f, window, length, "sizes of the window and of a frame"));
     }
     if (zc_dim_is_const(length) && zc_dim_is_const(x->dims[1]) && length.k > x->dims[1].k)
         return zc_infer_fail(f, "a frame is longer than the signal (got %lld, need at most %lld)",
@@ -152,13 +158,14 @@ static zc_status check_pools(zc_infer *f, const zc_attrs_TfIdfVectorizer *a)
         int64_t begin = a->ngram_counts.v[n];
         int64_t end = n + 1 < a->ngram_counts.n ? a->ngram_counts.v[n + 1] : a->pool_int64s.n;
         if (begin < 0 || end < begin || end > a->pool_int64s.n || (end - begin) % (n + 1))
-            return zc_infer_fail(f, "ngram_counts do not divide the pool (got %lld to %lld for length %d)",
-                                 (long long)begin, (long long)end, n + 1);
+            return zc_infer_fail(
+                f, "ngram_counts do not divide the pool (got %lld to %lld for length %d)",
+                (long long)begin, (long long)end, n + 1);
         entries += (end - begin) / (n + 1);
     }
     if (entries != a->ngram_indexes.n)
-        return zc_infer_fail(f, "ngram_indexes has a wrong length (got %d, need %lld)", a->ngram_indexes.n,
-                             (long long)entries);
+        return zc_infer_fail(f, "ngram_indexes has a wrong length (got %d, need %lld)",
+                             a->ngram_indexes.n, (long long)entries);
     if (a->weights.n && a->weights.n != a->ngram_indexes.n)
         return zc_infer_fail(f, "weights has a wrong length (got %d, need %d)", a->weights.n,
                              a->ngram_indexes.n);
@@ -172,12 +179,14 @@ zc_status zc_infer_tfidf(zc_infer *f)
     static const char *const modes[] = {"TF", "IDF", "TFIDF"};
     bool known = false;
     for (size_t i = 0; i < ZC_COUNTOF(modes); i++) known |= strcmp(a->mode, modes[i]) == 0;
-    if (!known) return zc_infer_fail(f, "no such mode (got " ZC_NAME ", need TF, IDF or TFIDF)", a->mode);
+    if (!known)
+        return zc_infer_fail(f, "no such mode (got " ZC_NAME ", need TF, IDF or TFIDF)", a->mode);
     if (a->min_gram_length < 1 || a->max_gram_length < a->min_gram_length ||
         a->max_gram_length > a->ngram_counts.n || a->max_skip_count < 0)
-        return zc_infer_fail(f, "n-gram lengths or skips are out of range (got %lld to %lld, %lld skips)",
-                             (long long)a->min_gram_length, (long long)a->max_gram_length,
-                             (long long)a->max_skip_count);
+        return zc_infer_fail(
+            f, "n-gram lengths or skips are out of range (got %lld to %lld, %lld skips)",
+            (long long)a->min_gram_length, (long long)a->max_gram_length,
+            (long long)a->max_skip_count);
     ZC_TRY(check_pools(f, a));
     if (x->rank != 1 && x->rank != 2)
         return zc_infer_fail(f, "input has a wrong rank (got %d, need 1 or 2)", x->rank);

@@ -204,8 +204,7 @@ static zc_status pad_check(zc_infer *f)
     ZC_TRY(zc_infer_need_vector(f, 1, "pads"));
     ZC_TRY(zc_infer_need_int(f, 3, "axes"));
     ZC_TRY(zc_infer_need_vector(f, 3, "axes"));
-    if (zc_in_present(f, 2) && zc_infer_vector_len(f, 2) > 1)
-        return zc_infer_fail(f, "the constant value is no scalar");
+    ZC_TRY(zc_infer_need_scalar(f, 2, "the constant value"));
     return zc_infer_need_alike(f, 0, 2);
 }
 

@@ -163,6 +163,20 @@ static const refused refused_models[] = {
     {"Constant with an unknown value", NODE("node Constant - c foo:i=1\nnode Add x,c y"),
      ZC_ERR_MODEL, "Constant has no attribute 'foo'"},
 
+    /* attributes that a node must have */
+    {"Cast without to", NODE("node Cast x y"), ZC_ERR_MODEL, "Cast_0: "},
+    {"Concat without axis", NODE("node Concat x,x y"), ZC_ERR_MODEL,
+     "Concat_0: attribute axis is missing"},
+    {"Einsum without equation", NODE("node Einsum x y"), ZC_ERR_MODEL, "Einsum_0: "},
+    {"MaxPool without kernel_shape", "opset 13\nin x 1 1,1,4,4\nout y 0\nnode MaxPool x y\n",
+     ZC_ERR_MODEL, "MaxPool_0: "},
+    {"DepthToSpace without blocksize", "opset 13\nin x 1 1,4,4,4\nout y 0\nnode DepthToSpace x y\n",
+     ZC_ERR_MODEL, "DepthToSpace_0: "},
+    {"LRN without size", "opset 13\nin x 1 1,4,4,4\nout y 0\nnode LRN x y\n", ZC_ERR_MODEL,
+     "LRN_0: "},
+    {"BitCast without to", "opset 26\nin x 1 2\nout y 0\nnode BitCast x y\n", ZC_ERR_MODEL,
+     "BitCast_0: "},
+
     /* attributes out of range reach the shape functions at every opset */
     {"axis, newest", NODE("node Softmax x y axis:i=2"), ZC_ERR_MODEL,
      "Softmax_0: axis out of range (got 2, need [-2, 1])"},

@@ -205,6 +205,11 @@ static const accepted accepted_models[] = {
     {"Resize, 11, sizes",
      "opset 11\nin x 1 1,1,4,4\nout y 1 *\ninit e 1 0\ninit s 7 4 1,1,8,8\nnode Resize x,e,e,s y\n",
      {"Resize(%x, _, _, %s)"}},
+    {"Resize, 11, half a pixel further",
+     "opset 11\nin x 1 1,1,4,4\nout y 1 *\ninit e 1 0\ninit s 1 4 1,1,2,2\nnode Resize x,e,s y "
+     "mode:s=nearest "
+     "coordinate_transformation_mode:s=tf_half_pixel_for_nn nearest_mode:s=floor\n",
+     {"\"half_pixel\"", "\"round_prefer_ceil\""}},
     {"RoiAlign, 10",
      "opset 10\nin x 1 1,1,4,4\nin r 1 2,4\nin b 7 2\nout y 1 *\nnode RoiAlign x,r,b y\n",
      {"\"output_half_pixel\""}},
@@ -250,6 +255,45 @@ static const accepted accepted_models[] = {
     {"FusedMatMul",
      NODE("node FusedMatMul x,x y domain=com.microsoft transB:i=1"),
      {"%y: f32[2,2] = FusedMatMul(%x, %x)"}},
+
+    {"QLinearAdd",
+     "opset 13\nin x 2 2,3\nout y 2 2,3\ninit s 1 1 0.5\ninit z 2 1 7\nnode QLinearAdd "
+     "x,s,z,x,s,z,s,z y domain=com.microsoft\n",
+     {"Reshape(%s", "DequantizeLinear(%x", "DequantizeLinear(%x", "Add(",
+      "%y: u8[2,3] = QuantizeLinear("}},
+    {"QLinearAveragePool",
+     "opset 13\nin x 2 1,1,4,4\nout y 2 1,1,2,2\ninit s 1 - 0.5\ninit z 2 - 7\n"
+     "node QLinearAveragePool x,s,z,s,z y domain=com.microsoft kernel_shape:is=2,2 strides:is=2,2 "
+     "channels_last:i=0\n",
+     {"f32[1,1,2,2] = AveragePool(", "%y: u8[1,1,2,2] = QuantizeLinear("}},
+    {"QLinearConcat",
+     "opset 13\nin x 2 2,3\nout y 2 2,6\ninit s 1 - 0.5\ninit z 2 - 7\nnode QLinearConcat "
+     "s,z,x,s,z,x,s,z y domain=com.microsoft axis:i=1\n",
+     {"f32[2,6] = Concat(", "QuantizeLinear("}},
+    {"DynamicQuantizeMatMul",
+     "opset 13\nin x 1 2,3\nout y 1 2,2\ninit w 2 3,2 1,2,3,4,5,6\ninit s 1 - 0.5\nnode "
+     "DynamicQuantizeMatMul x,w,s y domain=com.microsoft\n",
+     {"DynamicQuantizeLinear(%x)", "i32[2,2] = MatMulInteger(", "%y: f32[2,2] = Mul("}},
+    {"MatMulNBits", /* without zero points, 0 is -8 */
+     "opset 13\nin x 1 2,6\nout y 1 2,1\ninit w 2 1,1,4 128,1,2,3\ninit s 1 1 0.5\n"
+     "node MatMulNBits x,w,s y domain=com.microsoft K:i=6 N:i=1 bits:i=4 block_size:i=8\n",
+     {"i4[1,8] = [-8, 0, -7, -8, -6, -8, -5, -8]", "f32[1,8] = DequantizeLinear(",
+      "f32[1,6] = Slice(", "%y: f32[2,1] = Linear(%x, ", "{transB = 1}"}},
+    {"MatMulNBits with zero points",
+     "opset 13\nin x 1 2,16\nout y 1 2,1\ninit w 2 1,2,4 1,1,1,1,2,2,2,2\ninit s 1 2 0.5,1\ninit z "
+     "2 1 33\n"
+     "node MatMulNBits x,w,s,z y domain=com.microsoft K:i=16 N:i=1 bits:i=4 block_size:i=8\n",
+     {"u4[1,2] = [1, 2]"}},
+    {"FlexAttention",
+     "opset 26\nopset ai.onnx.preview 1\nin q 1 1,2,3,4\nout y 1 1,2,3,4\nnode FlexAttention q,q,q "
+     "y domain=ai.onnx.preview\n",
+     {"%y: f32[1,2,3,4] = Attention(%q, %q, %q)"}},
+    {"FlexAttention with a graph",
+     "opset 26\nopset ai.onnx.preview 1\nin q 1 1,4,3,4\nin k 1 1,2,5,4\nout y 1 1,4,3,4\ngraph "
+     "M\nin s 1 a,b,c,d\nout t 1 a,b,c,d\nnode Tanh s t\nend\n"
+     "node FlexAttention q,k,k y domain=ai.onnx.preview score_mod:g=M\n",
+     {"Expand(", "f32[1,4,3,5] = MatMul(", "Mul(", "Tanh(", "Softmax(",
+      "%y: f32[1,4,3,4] = MatMul("}},
 
     /* functions */
     {"function",

@@ -52,7 +52,7 @@ static void range(void **state)
                    "i64[] = -9223372036854775808; i64[] = 9223372036854775807; i64[] = 1", 1,
                    "too many elements");
     op_infer_fails("Range", "", "i64[2] = 0,1; i64[] = 3; i64[] = 1", 1,
-                   "input 0 must be a scalar");
+                   "start must be one number (got shape [2])");
 }
 
 static void patterns(void **state)

@@ -81,6 +81,7 @@ static void searches(void **state)
     op_infer("TopK", "axis=0", "f32[n,4]; i64[1] = k", "f32[k,4]; i64[k,4]");
     op_infer_fails("TopK", "", "f32[4]; i64[1] = 5", 2, "K out of range (got 5, axis 0 of [4])");
     op_infer_fails("TopK", "", "f32[4]; i64[1] = -1", 2, "K out of range (got -1");
+    op_infer_fails("TopK", "", "f32[4]; i64[1,1]", 2, "K must be one number (got shape [1,1])");
     op_infer("ArgMax", "axis=1", "f32[n,4]", "i64[n,1]");
     op_infer("ArgMin", "axis=-1 keepdims=0", "f32[n,4]", "i64[n]");
     op_infer_fails("ArgMax", "axis=2", "f32[n,4]", 1, "axis out of range (got 2, need [-2, 1])");

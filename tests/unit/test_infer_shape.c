@@ -136,6 +136,7 @@ static void expand_and_tile(void **state)
     (void)state;
     op_infer("Expand", "", "f32[1,3]; i64[3] = b,n,1", "f32[b,n,3]");
     op_infer("Expand", "", "i64[1] = n; i64[1] = 3", "i64[3] = n,n,n");
+    op_infer("Expand", "", "i64[1,min(seq,64)]; i64[2] = batch,seq", "i64[batch,seq]");
     op_infer("Expand", "", "f32[1,3]; i64[3]", "f32[?,?,?]");
     op_infer_fails("Expand", "", "f32[2,3]; i64[1] = 4", 1, "do not broadcast");
     op_infer_fails("Expand", "", "f32[2,3]; i64[1] = -1", 1, "is negative (got -1)");

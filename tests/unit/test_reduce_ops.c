@@ -5,10 +5,11 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/reduce.h"
+#include "cpu/fast.h"
 #include "support/expect.h"
 #include "support/op_text.h"
 

@@ -1,0 +1,100 @@
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int exit_code(zc_status status)
+{
+    switch (status) {
+    case ZC_OK: return EXIT_OK;
+    case ZC_ERR_ACCURACY: return EXIT_ACCURACY;
+    case ZC_ERR_DEVICE:
+    case ZC_ERR_DEVICE_LOST: return EXIT_DEVICE;
+    default: return EXIT_REFUSED;
+    }
+}
+
+int cli_report(const zc_diag *diag, zc_status status)
+{
+    for (size_t i = 0; i < zc_diag_count(diag); i++) fprintf(stderr, "zc: error: %s\n", zc_diag_text(diag, i));
+    if (zc_diag_dropped(diag)) fprintf(stderr, "zc: error: %zu more\n", zc_diag_dropped(diag));
+    if (zc_diag_count(diag) == 0 && status != ZC_OK) fprintf(stderr, "zc: error: %s\n", zc_status_name(status));
+    return exit_code(status);
+}
+
+int cli_usage(const char *command, const char *fmt, ...)
+{
+    va_list args;
+    zc_buf text = {0};
+    char line[1024];
+    va_start(args, fmt);
+    vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    zc_buf_escape(&text, line, strlen(line));
+    fprintf(stderr, "zc %s: %s\nTry 'zc %s --help'.\n", command, text.data ? text.data : "", command);
+    zc_buf_fini(&text);
+    return EXIT_USAGE;
+}
+
+int cli_bad_option(const char *command)
+{
+    fprintf(stderr, "Try 'zc %s --help'.\n", command);
+    return EXIT_USAGE;
+}
+
+bool cli_int(const char *text, int64_t least, int64_t most, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    if (errno || end == text || *end || v < least || v > most) return false;
+    *out = v;
+    return true;
+}
+
+bool cli_real(const char *text, double *out)
+{
+    char *end;
+    *out = strtod(text, &end);
+    return end != text && !*end && isfinite(*out);
+}
+
+char *cli_value(char *text)
+{
+    char *eq = strchr(text, '=');
+    if (!eq || eq == text) return NULL;
+    *eq = 0;
+    return eq + 1;
+}
+
+void cli_put(FILE *out, const char *text)
+{
+    zc_buf b = {0};
+    zc_buf_escape(&b, text, strlen(text));
+    fputs(b.data ? b.data : "", out);
+    zc_buf_fini(&b);
+}
+
+void cli_json(FILE *out, const char *text)
+{
+    zc_buf b = {0};
+    zc_buf_escape(&b, text, strlen(text));
+    fputc('"', out);
+    for (const char *c = b.data ? b.data : ""; *c; c++) {
+        if (*c == '"' || *c == '\\') fputc('\\', out);
+        fputc(*c, out);
+    }
+    fputc('"', out);
+    zc_buf_fini(&b);
+}
+
+double cli_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}

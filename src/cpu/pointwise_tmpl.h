@@ -1,0 +1,73 @@
+/* Pointwise operations on blocks of floats for one instruction set: see pointwise_fast.c and simd.h. n is a
+ * multiple of SIMD_VL; bools are 1 and 0. */
+
+#define PW1(name, text)                                                                            \
+    SIMD_FUNC void SIMD_FN(pw_##name)(float *d, const float *p, const float *q, const float *r, int64_t n)    \
+    {                                                                                              \
+        (void)q;                                                                                   \
+        (void)r;                                                                                   \
+        for (int64_t i = 0; i < n; i += SIMD_VL) {                                                 \
+            vf a = SIMD_FN(load)(p + i);                                                           \
+            SIMD_FN(store)(d + i, text);                                                           \
+        }                                                                                          \
+    }
+#define PW2(name, text)                                                                            \
+    SIMD_FUNC void SIMD_FN(pw_##name)(float *d, const float *p, const float *q, const float *r, int64_t n)    \
+    {                                                                                              \
+        (void)r;                                                                                   \
+        for (int64_t i = 0; i < n; i += SIMD_VL) {                                                 \
+            vf a = SIMD_FN(load)(p + i), b = SIMD_FN(load)(q + i);                                 \
+            SIMD_FN(store)(d + i, text);                                                           \
+        }                                                                                          \
+    }
+/* Functions of libm, element by element. */
+#define PWS(name, text)                                                                            \
+    SIMD_FUNC void SIMD_FN(pw_##name)(float *d, const float *p, const float *q, const float *r, int64_t n)    \
+    {                                                                                              \
+        (void)q;                                                                                   \
+        (void)r;                                                                                   \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            float a = p[i];                                                                        \
+            d[i] = text;                                                                           \
+        }                                                                                          \
+    }
+#define TRUTH(c) SIMD_FN(choose)((c), SIMD_FN(splat)(1), SIMD_FN(splat)(0))
+
+#include "cpu/pointwise_ops.h"
+
+SIMD_FUNC void SIMD_FN(pw_SELECT)(float *d, const float *p, const float *q, const float *r, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += SIMD_VL) {
+        vf c = SIMD_FN(load)(p + i), a = SIMD_FN(load)(q + i), b = SIMD_FN(load)(r + i);
+        SIMD_FN(store)(d + i, SIMD_FN(choose)(c != 0, a, b));
+    }
+}
+
+SIMD_FUNC void SIMD_FN(pw_POW)(float *d, const float *p, const float *q, const float *r, int64_t n)
+{
+    (void)r;
+    for (int64_t i = 0; i < n; i++) {
+        float x = p[i], y = q[i];
+        d[i] = y == 2 ? x * x : y == 3 ? x * x * x : y == 1 ? x : powf(x, y);
+    }
+}
+
+SIMD_FUNC void SIMD_FN(pw_FMOD)(float *d, const float *p, const float *q, const float *r, int64_t n)
+{
+    (void)r;
+    for (int64_t i = 0; i < n; i++) d[i] = fmodf(p[i], q[i]);
+}
+
+SIMD_FUNC void SIMD_FN(pw_MOD)(float *d, const float *p, const float *q, const float *r, int64_t n)
+{
+    (void)r;
+    for (int64_t i = 0; i < n; i++) {
+        float m = fmodf(p[i], q[i]);
+        d[i] = m != 0 && (m < 0) != (q[i] < 0) ? m + q[i] : m;
+    }
+}
+
+#undef PW1
+#undef PW2
+#undef PWS
+#undef TRUTH

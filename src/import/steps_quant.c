@@ -1,0 +1,282 @@
+/* Quantised operators of com.microsoft: what they mean between DequantizeLinear and QuantizeLinear.
+ */
+#include <stdlib.h>
+
+#include "import/steps.h"
+
+/* A scale or zero point of shape [1] as one of rank 0. */
+static zc_vid per_tensor(zc_imp *im, zc_inode *n, zc_vid v)
+{
+    if (zc_imp_rank(im, v) != 1 || !zc_dim_is(zc_val(im->g, v)->type.dims[0], 1)) return v;
+    return zc_imp_op2(im, n, ZC_OP_Reshape, v, zc_imp_ints(im, NULL, 0, 1));
+}
+
+static zc_nid linear_node(zc_imp *im, zc_inode *n, zc_op op, zc_vid x, zc_vid scale, zc_vid zero)
+{
+    const zc_vid in[] = {x, per_tensor(im, n, scale), per_tensor(im, n, zero)};
+    return zc_imp_node(im, n, op, zero ? 3 : 2, in, 1);
+}
+
+/* Inputs i, i + 1 and i + 2 of the node: a tensor, its scale, its zero point or nothing. */
+static zc_vid real_input(zc_imp *im, zc_inode *n, int i)
+{
+    zc_vid zero = zc_imp_in(n, i + 2);
+    return zc_imp_done(
+        im, n,
+        linear_node(im, n, ZC_OP_DequantizeLinear, zc_imp_in(n, i), zc_imp_in(n, i + 1), zero));
+}
+
+/* y, quantised by inputs i and i + 1, is the node's output. */
+static zc_status finish_quantised(zc_imp *im, zc_inode *n, zc_vid y, int i)
+{
+    ZC_TRY(zc_imp_no_more_attrs(im, n));
+    return zc_imp_finish(
+        im, n, linear_node(im, n, ZC_OP_QuantizeLinear, y, zc_imp_in(n, i), zc_imp_in(n, i + 1)));
+}
+
+static zc_status need_at(zc_imp *im, zc_inode *n, int i)
+{
+    if (zc_imp_in(n, i)) return ZC_OK;
+    return zc_imp_fail(im, n, ZC_ERR_MODEL, "%s needs input %d, which is left out", n->op_type, i);
+}
+
+static zc_status binary(zc_imp *im, zc_inode *n, zc_op op)
+{
+    ZC_TRY(zc_imp_need_inputs(im, n, 2, 8));
+    ZC_TRY(need_at(im, n, 3));
+    ZC_TRY(need_at(im, n, 4));
+    ZC_TRY(need_at(im, n, 6));
+    zc_vid a = real_input(im, n, 0), b = real_input(im, n, 3);
+    return finish_quantised(im, n, zc_imp_op2(im, n, op, a, b), 6);
+}
+
+zc_status zc_step_ms_qlinear_add(zc_imp *im, zc_inode *n)
+{
+    return binary(im, n, ZC_OP_Add);
+}
+
+zc_status zc_step_ms_qlinear_mul(zc_imp *im, zc_inode *n)
+{
+    return binary(im, n, ZC_OP_Mul);
+}
+
+/* An operation of one input and the node's attributes. */
+static zc_status unary(zc_imp *im, zc_inode *n, zc_op op)
+{
+    ZC_TRY(zc_imp_need_inputs(im, n, 2, 5));
+    ZC_TRY(need_at(im, n, 3));
+    zc_inode inner = *n;
+    zc_vid x = real_input(im, n, 0);
+    inner.op = op;
+    inner.in = &x;
+    inner.nin = inner.nout = 1;
+    zc_vid y = zc_imp_done(im, n, zc_imp_plain(im, &inner));
+    n->nattrs = 0;
+    return finish_quantised(im, n, y, 3);
+}
+
+static zc_status pool(zc_imp *im, zc_inode *n, zc_op op)
+{
+    if (zc_imp_take_int(im, n, "channels_last", 0) && im->status == ZC_OK)
+        return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED, "channels_last is not supported");
+    return unary(im, n, op);
+}
+
+zc_status zc_step_ms_qlinear_sigmoid(zc_imp *im, zc_inode *n)
+{
+    return unary(im, n, ZC_OP_Sigmoid);
+}
+
+zc_status zc_step_ms_qlinear_leaky_relu(zc_imp *im, zc_inode *n)
+{
+    return unary(im, n, ZC_OP_LeakyRelu);
+}
+
+zc_status zc_step_ms_qlinear_average_pool(zc_imp *im, zc_inode *n)
+{
+    return pool(im, n, ZC_OP_AveragePool);
+}
+
+zc_status zc_step_ms_qlinear_global_average_pool(zc_imp *im, zc_inode *n)
+{
+    return pool(im, n, ZC_OP_GlobalAveragePool);
+}
+
+/* Inputs: the output's scale and zero point, then three for each part. */
+zc_status zc_step_ms_qlinear_concat(zc_imp *im, zc_inode *n)
+{
+    int64_t axis = zc_imp_take_int(im, n, "axis", 0);
+    int parts = (n->nin - 2) / 3;
+    if (n->nin < 5 || n->nin != 2 + 3 * parts)
+        return zc_imp_fail(im, n, ZC_ERR_MODEL,
+                           "wrong number of inputs (got %d, need 2 and 3 for each part)", n->nin);
+    ZC_TRY(zc_imp_need_all(im, n, 0));
+    zc_vid *in = zc_arena_alloc(n->arena, (size_t)parts, sizeof *in);
+    if (!in) return zc_imp_nomem(im, "inputs");
+    for (int i = 0; i < parts; i++) in[i] = real_input(im, n, 2 + 3 * i);
+    zc_nid id = zc_imp_node(im, n, ZC_OP_Concat, parts, in, 1);
+    ZC_IMP_SET(im, Concat, id, axis, axis);
+    return finish_quantised(im, n, zc_imp_done(im, n, id), 0);
+}
+
+/* ---- matrix products ---- */
+
+/* a x b of integers as a float: times both scales, plus a bias that may be left out. */
+static zc_status product(zc_imp *im, zc_inode *n, const zc_vid in[4], zc_vid a_scale,
+                         zc_vid b_scale, zc_vid bias)
+{
+    zc_vid y = zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_MatMulInteger, 4, in, 1));
+    y = zc_imp_cast(im, n, y, zc_imp_dtype(im, a_scale));
+    zc_vid scale = zc_imp_op2(im, n, ZC_OP_Mul, a_scale, b_scale);
+    if (!bias) return zc_imp_finish_op(im, n, ZC_OP_Mul, 2, (zc_vid[]){y, scale});
+    zc_vid scaled = zc_imp_op2(im, n, ZC_OP_Mul, y, scale);
+    return zc_imp_finish_op(im, n, ZC_OP_Add, 2, (zc_vid[]){scaled, bias});
+}
+
+zc_status zc_step_ms_matmul_integer_to_float(zc_imp *im, zc_inode *n)
+{
+    ZC_TRY(zc_imp_need_inputs(im, n, 4, 7));
+    const zc_vid in[] = {n->in[0], n->in[1], zc_imp_in(n, 4), zc_imp_in(n, 5)};
+    return product(im, n, in, n->in[2], n->in[3], zc_imp_in(n, 6));
+}
+
+zc_status zc_step_ms_dynamic_quantize_matmul(zc_imp *im, zc_inode *n)
+{
+    ZC_TRY(zc_imp_need_inputs(im, n, 3, 5));
+    zc_nid id = zc_imp_node(im, n, ZC_OP_DynamicQuantizeLinear, 1, n->in, 3);
+    zc_vid a = zc_imp_done(im, n, id);
+    if (!a) return im->status;
+    const zc_vid *out = zc_node_at(im->g, id)->out;
+    const zc_vid scale = out[1], zero = out[2];
+    return product(im, n, (zc_vid[]){a, n->in[1], zero, zc_imp_in(n, 3)}, scale, n->in[2],
+                   zc_imp_in(n, 4));
+}
+
+/* ---- weights of 2, 4 or 8 bits ---- */
+
+typedef struct nbits {
+    int64_t k, n, bits, block, blocks;
+    int64_t bytes; /* of the weights */
+    zc_dtype type; /* of the weights: unsigned with zero points, else signed */
+} nbits;
+
+static zc_status read_nbits(zc_imp *im, zc_inode *n, nbits *out)
+{
+    out->k = zc_imp_take_int(im, n, "K", 0);
+    out->n = zc_imp_take_int(im, n, "N", 0);
+    out->bits = zc_imp_take_int(im, n, "bits", 4);
+    out->block = zc_imp_take_int(im, n, "block_size", 0);
+    zc_imp_take_int(im, n, "accuracy_level", 0);
+    ZC_TRY(zc_imp_no_more_attrs(im, n));
+    bool fits = out->k > 0 && out->n > 0 && out->block >= 8 && out->block % 8 == 0 &&
+                out->k <= INT32_MAX && out->n <= INT32_MAX && out->block <= INT32_MAX;
+    if (!fits)
+        return zc_imp_fail(im, n, ZC_ERR_MODEL,
+                           "K, N or block_size out of range (got %lld, %lld, %lld)",
+                           (long long)out->k, (long long)out->n, (long long)out->block);
+    if (out->bits != 2 && out->bits != 4 && out->bits != 8)
+        return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED,
+                           "weights of %lld bits are not supported (need 2, 4 or 8)",
+                           (long long)out->bits);
+    out->blocks = (out->k + out->block - 1) / out->block;
+    if (!zc_mul_i64(out->n, out->blocks * out->block, &out->bytes))
+        return zc_imp_fail(im, n, ZC_ERR_LIMIT, "the weights' size overflows");
+    out->bytes = out->bytes / 8 * out->bits;
+    bool zeros = zc_imp_in(n, 3) != 0;
+    if (out->bits == 2)
+        out->type = zeros ? ZC_U2 : ZC_I2;
+    else if (out->bits == 4)
+        out->type = zeros ? ZC_U4 : ZC_I4;
+    else
+        out->type = zeros ? ZC_U8 : ZC_I8;
+    return ZC_OK;
+}
+
+/* Input i's bytes, which must be a constant of that many; *out is NULL in a model without weights.
+ */
+static zc_status constant_bytes(zc_imp *im, zc_inode *n, int i, int64_t count, const uint8_t **out)
+{
+    const zc_value *v = zc_val(im->g, n->in[i]);
+    if (v->kind != ZC_VALUE_CONST)
+        return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED, "input %d must be a constant", i);
+    if (v->data->dtype != ZC_U8 || zc_tensor_numel(v->data) != count)
+        return zc_imp_fail(im, n, ZC_ERR_MODEL,
+                           "input %d has a wrong type or size (got %s and %lld, need u8 and %lld)",
+                           i, zc_dtype_name(v->data->dtype), (long long)zc_tensor_numel(v->data),
+                           (long long)count);
+    *out = v->data->data;
+    return ZC_OK;
+}
+
+/* The weights as [N, blocks * block]. Without zero points half of the range is taken off, which is
+ * to flip each element's highest bit. */
+static zc_vid weights(zc_imp *im, zc_inode *n, const nbits *q)
+{
+    const uint8_t *bytes = NULL;
+    const int64_t count = q->bytes;
+    if (constant_bytes(im, n, 1, count, &bytes) != ZC_OK) return 0;
+    zc_tensor t = {.dtype = q->type, .rank = 2, .dims = {q->n, q->blocks * q->block}};
+    if (!bytes) return zc_imp_const(im, NULL, &t);
+    uint8_t *copy = zc_calloc((size_t)count, 1);
+    if (!copy) return zc_imp_nomem(im, "weights"), 0;
+    const uint8_t flip = zc_imp_in(n, 3) ? 0 : q->bits == 2 ? 0xAA : q->bits == 4 ? 0x88 : 0x80;
+    for (int64_t i = 0; i < count; i++) copy[i] = bytes[i] ^ flip;
+    t.data = copy;
+    zc_vid v = zc_imp_const(im, NULL, &t);
+    free(copy);
+    return v;
+}
+
+/* The zero points as [N, blocks]; each row of theirs is filled up to whole bytes. */
+static zc_vid zero_points(zc_imp *im, zc_inode *n, const nbits *q)
+{
+    const uint8_t *bytes = NULL;
+    const int64_t row = (q->blocks * q->bits + 7) / 8;
+    if (constant_bytes(im, n, 3, q->n * row, &bytes) != ZC_OK) return 0;
+    zc_tensor t = {.dtype = q->type, .rank = 2, .dims = {q->n, q->blocks}};
+    size_t size;
+    if (!bytes) return zc_imp_const(im, NULL, &t);
+    void *copy = zc_tensor_bytes(&t, &size) ? zc_calloc(size, 1) : NULL;
+    if (!copy) return zc_imp_nomem(im, "zero points"), 0;
+    for (int64_t r = 0; r < q->n; r++)
+        for (int64_t b = 0; b < q->blocks; b++)
+            zc_store_i64(q->type, copy, r * q->blocks + b,
+                         zc_load_i64(q->type, bytes + r * row, b));
+    t.data = copy;
+    zc_vid v = zc_imp_const(im, NULL, &t);
+    free(copy);
+    return v;
+}
+
+/* The real weights [N, K]. */
+static zc_vid real_weights(zc_imp *im, zc_inode *n, const nbits *q)
+{
+    const int64_t shape[] = {q->n, q->blocks}, zero = 0, one = 1;
+    zc_vid w = weights(im, n, q);
+    zc_vid zeros = zc_imp_in(n, 3) && im->status == ZC_OK ? zero_points(im, n, q) : 0;
+    zc_vid scales = zc_imp_op2(im, n, ZC_OP_Reshape, n->in[2], zc_imp_ints(im, shape, 2, 1));
+    zc_nid id =
+        zc_imp_node(im, n, ZC_OP_DequantizeLinear, zeros ? 3 : 2, (zc_vid[]){w, scales, zeros}, 1);
+    ZC_IMP_SET(im, DequantizeLinear, id, axis, 1);
+    ZC_IMP_SET(im, DequantizeLinear, id, block_size, q->block);
+    zc_vid real = zc_imp_done(im, n, id);
+    if (q->blocks * q->block == q->k) return real;
+    const zc_vid in[] = {real, zc_imp_ints(im, &zero, 1, 1), zc_imp_ints(im, &q->k, 1, 1),
+                         zc_imp_ints(im, &one, 1, 1)};
+    return zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_Slice, 4, in, 1));
+}
+
+/* A x B^T for B of few bits in blocks along K with a scale each. */
+zc_status zc_step_ms_matmul_nbits(zc_imp *im, zc_inode *n)
+{
+    nbits q = {0};
+    ZC_TRY(zc_imp_need_inputs(im, n, 3, 6));
+    ZC_TRY(read_nbits(im, n, &q));
+    if (zc_imp_in(n, 4))
+        return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED, "reordered groups (g_idx) are not supported");
+    zc_vid bias = zc_imp_in(n, 5);
+    const zc_vid in[] = {n->in[0], real_weights(im, n, &q), bias};
+    zc_nid id = zc_imp_node(im, n, ZC_OP_Linear, bias ? 3 : 2, in, 1);
+    ZC_IMP_SET(im, Linear, id, transB, 1);
+    return zc_imp_finish(im, n, id);
+}

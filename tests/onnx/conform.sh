@@ -1,0 +1,12 @@
+#!/bin/sh
+# usage: conform.sh ZC SKIP_LIST; the data's folder comes in ZC_ONNX_TESTS (scripts/onnx-tests.sh). Without it the
+# test is skipped (77).
+set -eu
+zc=$1
+skip=$2
+[ -n "${ZC_ONNX_TESTS:-}" ] || { echo "ZC_ONNX_TESTS is not set"; exit 77; }
+[ -d "$ZC_ONNX_TESTS/node" ] || { echo "no folder $ZC_ONNX_TESTS/node"; exit 1; }
+for suite in node simple pytorch-converted pytorch-operator; do
+    echo "== $suite"
+    "$zc" conform "$ZC_ONNX_TESTS/$suite" --skip-list "$skip"
+done

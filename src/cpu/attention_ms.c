@@ -8,16 +8,6 @@
 
 /* ---- shared ---- */
 
-const zc_tensor *zc_ms_in(const zc_kctx *k, int i)
-{
-    return i < k->nin && zc_present(&k->in[i]) ? &k->in[i] : NULL;
-}
-
-zc_tensor *zc_ms_out(zc_kctx *k, int i)
-{
-    return i < k->nout && zc_present(&k->out[i]) ? &k->out[i] : NULL;
-}
-
 zc_status zc_ms_use_bias(zc_kctx *k, zc_ms *m, const zc_tensor *t)
 {
     const zc_attn *a = &m->a;
@@ -153,34 +143,24 @@ enum { ATT_X, ATT_W, ATT_BIAS, ATT_MASK, ATT_PAST, ATT_ADD };
 /* out[rows, columns] = x weights + bias, through the Gemm kernels. */
 static zc_status project(zc_kctx *k, zc_ms *m, bool fast, zc_tensor *out)
 {
-    const zc_tensor *x = &k->in[ATT_X], *w = &k->in[ATT_W], *bias = zc_ms_in(k, ATT_BIAS);
-    const zc_op_info *info = zc_op_get(ZC_OP_Gemm);
+    const zc_tensor *x = &k->in[ATT_X], *w = &k->in[ATT_W], *bias = zc_input(k, ATT_BIAS);
     zc_attrs_Gemm attrs;
-    zc_attrs_default(info, &attrs);
+    zc_attrs_default(zc_op_get(ZC_OP_Gemm), &attrs);
     int64_t rows = x->dims[0] * x->dims[1], dims[] = {rows, w->dims[1]};
     ZC_TRY(zc_check_length(k, x->dims[2], w->dims[0], "size of the input"));
     if (bias) ZC_TRY(zc_check_length(k, zc_tensor_numel(bias), dims[1], "size of the bias"));
     ZC_TRY(zc_scratch_tensor(k, m->work, 2, dims, out));
     zc_tensor in[] = {{x->dtype, 2, {rows, x->dims[2]}, x->data}, *w, {.dtype = ZC_NONE}};
     if (bias) in[2] = *bias;
-    zc_kctx inner = *k;
-    inner.op = ZC_OP_Gemm;
-    inner.info = info;
-    inner.attrs = &attrs;
-    inner.nin = 3;
-    inner.in = in;
-    inner.nout = 1;
-    inner.out = out;
-    inner.const_in = 0;
-    inner.state = NULL;
+    zc_kctx inner = zc_inner(k, ZC_OP_Gemm, &attrs, 3, in, out);
     return zc_kernel_run(&inner, !fast);
 }
 
 static zc_status attention_past(zc_kctx *k, zc_ms *m)
 {
     zc_attn *a = &m->a;
-    const zc_tensor *past = zc_ms_in(k, ATT_PAST);
-    zc_tensor *present = zc_ms_out(k, 1);
+    const zc_tensor *past = zc_input(k, ATT_PAST);
+    zc_tensor *present = zc_output(k, 1);
     int64_t old = past ? past->dims[3] : 0, n = a->nk, all = a->batch * a->kv_heads;
     int64_t need[] = {2, a->batch, a->kv_heads, old, a->d};
     if (past) ZC_TRY(zc_check_shape(k, past, 5, need, "past"));
@@ -221,8 +201,8 @@ static zc_status attention(zc_kctx *k, bool fast)
     m.a.v = (zc_heads){&qkv, 2 * hidden, length * cols, m.a.dv, cols};
     m.a.y_at = zc_heads_3d(m.a.y, heads, length, m.a.dv);
     ZC_TRY(attention_past(k, &m));
-    ZC_TRY(use_mask(k, &m, zc_ms_in(k, ATT_MASK), at->mask_filter_value));
-    ZC_TRY(zc_ms_use_bias(k, &m, zc_ms_in(k, ATT_ADD)));
+    ZC_TRY(use_mask(k, &m, zc_input(k, ATT_MASK), at->mask_filter_value));
+    ZC_TRY(zc_ms_use_bias(k, &m, zc_input(k, ATT_ADD)));
     return zc_attn_run(k, &m.a, fast);
 }
 
@@ -279,7 +259,7 @@ static void key_views(zc_attn *a, const zc_tensor *key, const zc_tensor *v)
 
 static zc_status check_mha(zc_kctx *k, const zc_attn *a)
 {
-    const zc_tensor *key = zc_ms_in(k, MHA_K), *v = zc_ms_in(k, MHA_V);
+    const zc_tensor *key = zc_input(k, MHA_K), *v = zc_input(k, MHA_V);
     int64_t q_dims[] = {a->batch, a->nq, a->heads, a->d, key ? 1 : 3};
     int64_t k_dims[] = {a->batch, a->nk, a->heads, a->d, v ? 1 : 2};
     int64_t v_dims[] = {a->batch, a->nk, a->heads, a->dv};
@@ -294,13 +274,13 @@ static zc_status check_mha(zc_kctx *k, const zc_attn *a)
 static zc_status mha_bias(zc_kctx *k, zc_ms *m)
 {
     zc_attn *a = &m->a;
-    const zc_tensor *bias = zc_ms_in(k, MHA_BIAS);
+    const zc_tensor *bias = zc_input(k, MHA_BIAS);
     int64_t hidden = a->heads * a->d;
     if (!bias) return ZC_OK;
     ZC_TRY(zc_check_length(k, zc_tensor_numel(bias), 2 * hidden + a->heads * a->dv,
                            "size of the bias"));
     ZC_TRY(add_bias(k, m, bias, 0, a->nq, a->d, &a->q, &m->q));
-    if (zc_ms_in(k, MHA_K) && k->in[MHA_K].rank == 4) return ZC_OK; /* ready-made keys and values */
+    if (zc_input(k, MHA_K) && k->in[MHA_K].rank == 4) return ZC_OK; /* ready-made keys and values */
     ZC_TRY(add_bias(k, m, bias, hidden, a->nk, a->d, &a->k, &m->k));
     return add_bias(k, m, bias, 2 * hidden, a->nk, a->dv, &a->v, &m->v);
 }
@@ -308,7 +288,7 @@ static zc_status mha_bias(zc_kctx *k, zc_ms *m)
 static zc_status mha_past(zc_kctx *k, zc_ms *m)
 {
     zc_attn *a = &m->a;
-    const zc_tensor *past_k = zc_ms_in(k, MHA_PAST_K), *past_v = zc_ms_in(k, MHA_PAST_V);
+    const zc_tensor *past_k = zc_input(k, MHA_PAST_K), *past_v = zc_input(k, MHA_PAST_V);
     int64_t old = past_k ? past_k->dims[2] : 0, n = a->nk;
     const int64_t key[] = {a->batch, a->heads, old, a->d},
                   value[] = {a->batch, a->heads, old, a->dv};
@@ -316,15 +296,15 @@ static zc_status mha_past(zc_kctx *k, zc_ms *m)
     if (past_v) ZC_TRY(zc_check_shape(k, past_v, 4, value, "past_value"));
     zc_heads keys = zc_heads_4d(past_k, a->heads, old, a->d);
     zc_heads values = zc_heads_4d(past_v, a->heads, old, a->dv);
-    ZC_TRY(append(k, m, &keys, old, zc_ms_out(k, 1), 0, n, a->d, &a->k, &m->k));
-    ZC_TRY(append(k, m, &values, old, zc_ms_out(k, 2), 0, n, a->dv, &a->v, &m->v));
+    ZC_TRY(append(k, m, &keys, old, zc_output(k, 1), 0, n, a->d, &a->k, &m->k));
+    ZC_TRY(append(k, m, &values, old, zc_output(k, 2), 0, n, a->dv, &a->v, &m->v));
     return behind_past(k, m, old);
 }
 
 static zc_status mha(zc_kctx *k, bool fast)
 {
     const zc_attrs_MsMultiHeadAttention *at = ZC_ATTRS(k, MsMultiHeadAttention);
-    const zc_tensor *q = &k->in[MHA_Q], *key = zc_ms_in(k, MHA_K), *v = zc_ms_in(k, MHA_V);
+    const zc_tensor *q = &k->in[MHA_Q], *key = zc_input(k, MHA_K), *v = zc_input(k, MHA_V);
     zc_ms m = {.work = fast ? ZC_F32 : ZC_F64};
     m.a = (zc_attn){.batch = q->dims[0],
                     .heads = at->num_heads,
@@ -332,7 +312,7 @@ static zc_status mha(zc_kctx *k, bool fast)
                     .nq = q->dims[1],
                     .y = &k->out[0],
                     .causal = at->unidirectional != 0,
-                    .scores = zc_ms_out(k, 3),
+                    .scores = zc_output(k, 3),
                     .scores_mode = 2};
     if (key) {
         m.a.d = q->dims[2] / m.a.heads;
@@ -347,8 +327,8 @@ static zc_status mha(zc_kctx *k, bool fast)
     m.a.y_at = zc_heads_3d(m.a.y, m.a.heads, m.a.nq, m.a.dv);
     ZC_TRY(mha_bias(k, &m));
     ZC_TRY(mha_past(k, &m));
-    ZC_TRY(use_mask(k, &m, zc_ms_in(k, MHA_MASK), at->mask_filter_value));
-    ZC_TRY(zc_ms_use_bias(k, &m, zc_ms_in(k, MHA_ADD)));
+    ZC_TRY(use_mask(k, &m, zc_input(k, MHA_MASK), at->mask_filter_value));
+    ZC_TRY(zc_ms_use_bias(k, &m, zc_input(k, MHA_ADD)));
     return zc_attn_run(k, &m.a, fast);
 }
 

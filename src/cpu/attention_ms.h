@@ -11,10 +11,6 @@ typedef struct zc_ms {
     zc_tensor mask, q, k, v;
 } zc_ms;
 
-/* The operand, or NULL when it is absent. */
-const zc_tensor *zc_ms_in(const zc_kctx *k, int i);
-zc_tensor *zc_ms_out(zc_kctx *k, int i);
-
 /* bias[1] from an input [batch or 1, heads or 1, nq, nk]; NULL: none. */
 zc_status zc_ms_use_bias(zc_kctx *k, zc_ms *m, const zc_tensor *t);
 

@@ -7,16 +7,6 @@
 
 enum { IN_Q, IN_K, IN_V, IN_MASK, IN_PAST_K, IN_PAST_V, IN_LENGTHS };
 
-static const zc_tensor *input(const zc_kctx *k, int i)
-{
-    return i < k->nin && zc_present(&k->in[i]) ? &k->in[i] : NULL;
-}
-
-static zc_tensor *output(zc_kctx *k, int i)
-{
-    return i < k->nout && zc_present(&k->out[i]) ? &k->out[i] : NULL;
-}
-
 /* Sizes and views of q, k, v as they come in; nk counts the new keys. */
 static void views(const zc_kctx *k, zc_attn *a)
 {
@@ -51,7 +41,7 @@ static void views(const zc_kctx *k, zc_attn *a)
 /* All that shape inference may have left open, so that no view leaves its tensor. */
 static zc_status check(zc_kctx *k, const zc_attn *a)
 {
-    const zc_tensor *past = input(k, IN_PAST_K);
+    const zc_tensor *past = zc_input(k, IN_PAST_K);
     int64_t key[] = {a->batch, a->kv_heads, a->nk, a->d};
     int64_t value[] = {a->batch, a->kv_heads, a->nk, a->dv};
     if (a->kv_heads < 1 || a->heads % a->kv_heads)
@@ -72,8 +62,8 @@ static zc_status append(zc_kctx *k, const zc_attn *a, int i, int64_t size, const
                         int64_t total, zc_heads *view, zc_tensor *whole)
 {
     int64_t dims[] = {a->batch, a->kv_heads, total, size}, old = total - a->nk;
-    if (output(k, i))
-        *whole = *output(k, i);
+    if (zc_output(k, i))
+        *whole = *zc_output(k, i);
     else if (past)
         ZC_TRY(zc_scratch_tensor(k, view->t->dtype, 4, dims, whole));
     else
@@ -87,7 +77,7 @@ static zc_status append(zc_kctx *k, const zc_attn *a, int i, int64_t size, const
 
 static zc_status use_mask(zc_kctx *k, zc_attn *a)
 {
-    const zc_tensor *mask = input(k, IN_MASK);
+    const zc_tensor *mask = zc_input(k, IN_MASK);
     if (!mask) return ZC_OK;
     zc_tensor scores = {.rank = 4, .dims = {a->batch, a->heads, a->nq, a->nk}};
     int64_t own[ZC_MAX_RANK];
@@ -113,7 +103,7 @@ static zc_status use_mask(zc_kctx *k, zc_attn *a)
 /* Where the queries stand among the keys: behind the past ones, or at the end of the valid ones. */
 static zc_status use_positions(zc_kctx *k, zc_attn *a, int64_t past)
 {
-    const zc_tensor *lengths = input(k, IN_LENGTHS);
+    const zc_tensor *lengths = zc_input(k, IN_LENGTHS);
     int64_t *v = zc_scratch_get(k->scratch, (size_t)a->batch * 2 * sizeof *v);
     if (!v) return zc_fail_nomem(k->diag, "key positions", 0);
     if (lengths)
@@ -135,12 +125,12 @@ static zc_status use_positions(zc_kctx *k, zc_attn *a, int64_t past)
 static zc_status run(zc_kctx *k, bool fast)
 {
     const zc_attrs_Attention *at = ZC_ATTRS(k, Attention);
-    const zc_tensor *past_k = input(k, IN_PAST_K), *past_v = input(k, IN_PAST_V);
+    const zc_tensor *past_k = zc_input(k, IN_PAST_K), *past_v = zc_input(k, IN_PAST_V);
     zc_tensor keys, values;
     zc_attn a = {.y = &k->out[0],
                  .softcap = at->softcap,
                  .causal = at->is_causal != 0,
-                 .scores = output(k, 3),
+                 .scores = zc_output(k, 3),
                  .scores_mode = (int)at->qk_matmul_output_mode};
     views(k, &a);
     ZC_TRY(check(k, &a));

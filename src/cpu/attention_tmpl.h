@@ -89,10 +89,8 @@ SIMD_INLINE void SIMD_FN(score_plain)(const attn_rows *t, int64_t j0, int64_t n)
 /* s = cap * tanh(s / cap) */
 SIMD_INLINE void SIMD_FN(cap_row)(float *s, int64_t n, float cap)
 {
-    for (int64_t j = 0; j < n; j += SIMD_VL) {
-        vf e = SIMD_FN(vm_exp)(SIMD_FN(load)(s + j) * (2 / cap));
-        SIMD_FN(store)(s + j, cap - 2 * cap / (e + 1));
-    }
+    for (int64_t j = 0; j < n; j += SIMD_VL)
+        SIMD_FN(store)(s + j, SIMD_FN(vm_tanh)(SIMD_FN(load)(s + j) * (1 / cap)) * cap);
 }
 
 /* Adds n elements of a bias; minus infinity masks whatever the score is. */

@@ -52,18 +52,13 @@ static void add_rows(void *arg, int64_t begin, int64_t end)
     }
 }
 
-static bool has(const zc_kctx *k, int i)
-{
-    return i < k->nin && zc_present(&k->in[i]);
-}
-
 /* Words of each sequence whose mask is 1; zeros without a mask. */
 static void count_words(zc_kctx *k, const job *j)
 {
-    if (k->nout < 2 || !zc_present(&k->out[1])) return;
+    if (!zc_output(k, 1)) return;
     for (int64_t b = 0; b < k->in[0].dims[0]; b++) {
         int64_t n = 0;
-        for (int64_t s = 0; has(k, 7) && s < j->length; s++)
+        for (int64_t s = 0; zc_input(k, 7) && s < j->length; s++)
             n += zc_geti(&k->in[7], b * j->length + s) == 1;
         zc_puti(&k->out[1], b, n);
     }
@@ -71,20 +66,11 @@ static void count_words(zc_kctx *k, const job *j)
 
 static zc_status normalise(zc_kctx *k, const zc_tensor *sum)
 {
-    const zc_op_info *info = zc_op_get(ZC_OP_LayerNormalization);
     zc_attrs_LayerNormalization attrs;
-    zc_attrs_default(info, &attrs);
+    zc_attrs_default(zc_op_get(ZC_OP_LayerNormalization), &attrs);
     attrs.epsilon = ZC_ATTRS(k, EmbedLayerNormalization)->epsilon;
-    zc_tensor in[] = {*sum, k->in[5], k->in[6]};
-    zc_kctx inner = *k;
-    inner.op = ZC_OP_LayerNormalization;
-    inner.info = info;
-    inner.attrs = &attrs;
-    inner.nin = 3;
-    inner.nout = 1;
-    inner.in = in;
-    inner.const_in = 0;
-    inner.state = NULL;
+    const zc_tensor in[] = {*sum, k->in[5], k->in[6]};
+    zc_kctx inner = zc_inner(k, ZC_OP_LayerNormalization, &attrs, 3, in, &k->out[0]);
     return zc_k_LayerNormalization(&inner);
 }
 
@@ -95,12 +81,13 @@ zc_status zc_k_EmbedLayerNormalization(zc_kctx *k)
     sum.dtype = k->in[2].dtype == ZC_F64 ? ZC_F64 : ZC_F32;
     job j = {.length = k->in[0].dims[1], .hidden = k->in[2].dims[1], .sum = &sum};
     j.words = zc_tensor_numel(&k->in[0]);
-    j.n = has(k, 1) ? 3 : 2;
+    j.n = zc_input(k, 1) ? 3 : 2;
     j.e[0] = (embedding){&k->in[0], &k->in[2], j.words};
     j.e[1] = (embedding){NULL, &k->in[3], 0};
-    if (has(k, 8)) j.e[1] = (embedding){&k->in[8], &k->in[3], zc_tensor_numel(&k->in[8])};
-    if (has(k, 1)) j.e[2] = (embedding){&k->in[1], &k->in[4], zc_tensor_numel(&k->in[1])};
-    if (has(k, 7)) ZC_TRY(zc_check_length(k, zc_tensor_numel(&k->in[7]), j.words, "mask length"));
+    if (zc_input(k, 8)) j.e[1] = (embedding){&k->in[8], &k->in[3], zc_tensor_numel(&k->in[8])};
+    if (zc_input(k, 1)) j.e[2] = (embedding){&k->in[1], &k->in[4], zc_tensor_numel(&k->in[1])};
+    if (zc_input(k, 7))
+        ZC_TRY(zc_check_length(k, zc_tensor_numel(&k->in[7]), j.words, "mask length"));
     count_words(k, &j);
     if (zc_tensor_numel(&sum) == 0) return ZC_OK;
     ZC_TRY(check_rows(k, &j));
@@ -108,7 +95,7 @@ zc_status zc_k_EmbedLayerNormalization(zc_kctx *k)
     sum.data = zc_tensor_bytes(&sum, &bytes) ? zc_scratch_get(k->scratch, bytes) : NULL;
     if (!sum.data) return zc_fail_nomem(k->diag, "sum of embeddings", 0);
     zc_parallel(k, j.words, 1, add_rows, &j);
-    zc_tensor *wanted = k->nout > 2 && zc_present(&k->out[2]) ? &k->out[2] : NULL;
+    zc_tensor *wanted = zc_output(k, 2);
     for (int64_t i = 0; wanted && i < zc_tensor_numel(&sum); i++)
         zc_put(wanted, i, zc_get(&sum, i));
     return zc_present(&k->out[0]) ? normalise(k, &sum) : ZC_OK;

@@ -69,6 +69,33 @@ static inline int64_t zc_geti(const zc_tensor *t, int64_t i) { return zc_load_i6
 static inline void zc_put(zc_tensor *t, int64_t i, double v) { zc_store_f64(t->dtype, t->data, i, v); }
 static inline void zc_puti(zc_tensor *t, int64_t i, int64_t v) { zc_store_i64(t->dtype, t->data, i, v); }
 
+/* The operand, or NULL when it is absent or not wanted. */
+static inline const zc_tensor *zc_input(const zc_kctx *k, int i)
+{
+    return i < k->nin && zc_present(&k->in[i]) ? &k->in[i] : NULL;
+}
+static inline zc_tensor *zc_output(const zc_kctx *k, int i)
+{
+    return i < k->nout && zc_present(&k->out[i]) ? &k->out[i] : NULL;
+}
+
+/* The context of another operation with one output, which k's kernel runs as a part of its work. */
+static inline zc_kctx zc_inner(const zc_kctx *k, zc_op op, const void *attrs, int nin,
+                               const zc_tensor *in, zc_tensor *out)
+{
+    zc_kctx inner = *k;
+    inner.op = op;
+    inner.info = zc_op_get(op);
+    inner.attrs = attrs;
+    inner.nin = nin;
+    inner.in = in;
+    inner.nout = 1;
+    inner.out = out;
+    inner.const_in = 0;
+    inner.state = NULL;
+    return inner;
+}
+
 /* Row-major strides in elements. */
 void zc_strides(const zc_tensor *t, int64_t strides[ZC_MAX_RANK]);
 /* Strides of t seen as broadcast to out's shape: 0 on broadcast axes, right-aligned. */

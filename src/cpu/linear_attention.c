@@ -4,11 +4,6 @@
 
 #include "cpu/copy.h"
 
-static const zc_tensor *input(const zc_kctx *k, int i)
-{
-    return i < k->nin && zc_present(&k->in[i]) ? &k->in[i] : NULL;
-}
-
 /* ---- LinearAttention ---- */
 
 typedef struct job {
@@ -122,12 +117,12 @@ static zc_status check_linear(zc_kctx *k, const job *j, const zc_tensor *past)
 zc_status zc_k_LinearAttention(zc_kctx *k)
 {
     const zc_attrs_LinearAttention *a = ZC_ATTRS(k, LinearAttention);
-    const zc_tensor *past = input(k, 3);
+    const zc_tensor *past = zc_input(k, 3);
     job j = {.q = &k->in[0],
              .key = &k->in[1],
              .v = &k->in[2],
-             .decay = input(k, 4),
-             .beta = input(k, 5),
+             .decay = zc_input(k, 4),
+             .beta = zc_input(k, 5),
              .y = &k->out[0],
              .state_out = &k->out[1],
              .length = k->in[0].dims[1],
@@ -162,14 +157,14 @@ static zc_status check_conv(zc_kctx *k, int64_t kept)
     int64_t channels = x->dims[1];
     const int64_t weight[] = {channels, 1, kept + 1}, state[] = {x->dims[0], channels, kept};
     ZC_TRY(zc_check_shape(k, &k->in[1], 3, weight, "weight"));
-    if (input(k, 2)) ZC_TRY(zc_check_shape(k, &k->in[2], 1, &channels, "bias"));
-    if (input(k, 3)) ZC_TRY(zc_check_shape(k, &k->in[3], 3, state, "past_state"));
+    if (zc_input(k, 2)) ZC_TRY(zc_check_shape(k, &k->in[2], 1, &channels, "bias"));
+    if (zc_input(k, 3)) ZC_TRY(zc_check_shape(k, &k->in[3], 3, state, "past_state"));
     return ZC_OK;
 }
 
 zc_status zc_k_CausalConvWithState(zc_kctx *k)
 {
-    const zc_tensor *x = &k->in[0], *w = &k->in[1], *bias = input(k, 2), *past = input(k, 3);
+    const zc_tensor *x = &k->in[0], *w = &k->in[1], *bias = zc_input(k, 2), *past = zc_input(k, 3);
     bool silu = strcmp(ZC_ATTRS(k, CausalConvWithState)->activation, "none") != 0;
     int64_t rows = x->dims[0] * x->dims[1], length = x->dims[2], kept = w->dims[2] - 1;
     ZC_TRY(check_conv(k, kept));

@@ -85,8 +85,8 @@ static zc_status loss(zc_kctx *k, job *j, const char *reduction)
 {
     j->x = &k->in[0];
     j->labels = &k->in[1];
-    if (k->nin > 2 && zc_present(&k->in[2])) j->weights = &k->in[2];
-    if (k->nout > 1 && zc_present(&k->out[1])) j->log_prob = &k->out[1];
+    j->weights = zc_input(k, 2);
+    j->log_prob = zc_output(k, 1);
     j->classes = j->x->dims[1];
     j->inner = zc_dims_span(j->x->dims, 2, j->x->rank);
     int64_t n = zc_tensor_numel(j->labels);
@@ -94,7 +94,7 @@ static zc_status loss(zc_kctx *k, job *j, const char *reduction)
     j->loss = zc_scratch_get(k->scratch, (size_t)n * sizeof *j->loss);
     if (!j->loss) return zc_fail_nomem(k->diag, "losses", (size_t)n * sizeof *j->loss);
     zc_parallel(k, n, 1 + 1024 / (j->classes + 1), positions, j);
-    if (!zc_present(&k->out[0])) return ZC_OK;
+    if (!zc_output(k, 0)) return ZC_OK;
     if (strcmp(reduction, "none") != 0) {
         reduce(j, n, strcmp(reduction, "mean") == 0, &k->out[0]);
         return ZC_OK;

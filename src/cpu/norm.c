@@ -49,7 +49,7 @@ static zc_status check_channel_vectors(zc_kctx *k, int last, int64_t channels)
 
 typedef struct batch_job {
     const zc_tensor *x, *scale, *bias, *mean, *var;
-    zc_tensor *y, *mean_out, *var_out; /* the latter may be absent */
+    zc_tensor *y, *mean_out, *var_out; /* NULL: not wanted */
     int64_t batch, channels, plane;
     double eps, momentum;
 } batch_job;
@@ -84,9 +84,8 @@ static void batch_train(void *arg, int64_t begin, int64_t end)
                    .inner_step = 1};
         moments m = moments_of(&b);
         double keep = j->momentum, add = 1 - j->momentum;
-        if (zc_present(j->mean_out))
-            zc_put(j->mean_out, c, zc_get(j->mean, c) * keep + m.mean * add);
-        if (zc_present(j->var_out)) zc_put(j->var_out, c, zc_get(j->var, c) * keep + m.var * add);
+        if (j->mean_out) zc_put(j->mean_out, c, zc_get(j->mean, c) * keep + m.mean * add);
+        if (j->var_out) zc_put(j->var_out, c, zc_get(j->var, c) * keep + m.var * add);
         for (int64_t n = 0; zc_present(j->y) && n < j->batch; n++) batch_plane(j, n, c, m);
     }
 }
@@ -95,7 +94,7 @@ static void batch_train(void *arg, int64_t begin, int64_t end)
 static void pass_statistics(zc_kctx *k)
 {
     for (int i = 1; i < k->nout; i++) {
-        if (!zc_present(&k->out[i])) continue;
+        if (!zc_output(k, i)) continue;
         const zc_tensor *from = &k->in[i + 2];
         zc_copy_flat(k, tail(from, 0), zc_elem_size(from), k->out[i].data, from->data);
     }
@@ -111,8 +110,8 @@ zc_status zc_k_BatchNormalization(zc_kctx *k)
                    .mean = &k->in[3],
                    .var = &k->in[4],
                    .y = &k->out[0],
-                   .mean_out = k->nout > 1 ? &k->out[1] : NULL,
-                   .var_out = k->nout > 2 ? &k->out[2] : NULL,
+                   .mean_out = zc_output(k, 1),
+                   .var_out = zc_output(k, 2),
                    .batch = x->dims[0],
                    .channels = x->rank > 1 ? x->dims[1] : 1,
                    .plane = tail(x, x->rank > 1 ? 2 : 1),

@@ -27,14 +27,15 @@ static bool all_f32(const zc_kctx *k)
     return zc_present(&k->out[0]) && zc_tensor_numel(&k->in[0]) > 0;
 }
 
-static const zc_tensor *input(const zc_kctx *k, int i)
+/* Data of an operand; NULL when it is absent. */
+static const float *operand(const zc_kctx *k, int i)
 {
-    return i < k->nin && zc_present(&k->in[i]) ? &k->in[i] : NULL;
+    return zc_input(k, i) ? zc_input(k, i)->data : NULL;
 }
 
-static float *output(zc_kctx *k, int i)
+static float *result(const zc_kctx *k, int i)
 {
-    return i < k->nout && zc_present(&k->out[i]) ? k->out[i].data : NULL;
+    return zc_output(k, i) ? zc_output(k, i)->data : NULL;
 }
 
 /* ---- softmax ---- */
@@ -127,7 +128,7 @@ static bool is_tail(const zc_tensor *t, const zc_tensor *x)
 /* Does operand i, where present, cover exactly the last `count` dimensions? */
 static bool covers(const zc_kctx *k, int i, int count)
 {
-    const zc_tensor *t = input(k, i), *x = &k->in[0];
+    const zc_tensor *t = zc_input(k, i), *x = &k->in[0];
     if (!t) return true;
     return is_tail(t, x) && zc_tensor_numel(t) == zc_dims_span(x->dims, x->rank - count, x->rank);
 }
@@ -156,19 +157,14 @@ static zc_status run_layer(zc_kctx *k, layer_job *j, int axis)
     return ZC_OK;
 }
 
-static const float *operand(const zc_kctx *k, int i)
-{
-    return input(k, i) ? floats(&k->in[i]) : NULL;
-}
-
 zc_status zc_fast_layer_norm(zc_kctx *k)
 {
     layer_job j = {.scale = operand(k, 1), .bias = operand(k, 2)};
     j.rms = k->op == ZC_OP_RMSNormalization;
     j.eps =
         j.rms ? ZC_ATTRS(k, RMSNormalization)->epsilon : ZC_ATTRS(k, LayerNormalization)->epsilon;
-    j.mean = j.rms ? NULL : output(k, 1);
-    j.inv = output(k, j.rms ? 1 : 2);
+    j.mean = j.rms ? NULL : result(k, 1);
+    j.inv = result(k, j.rms ? 1 : 2);
     return run_layer(k, &j, layer_axis(k));
 }
 
@@ -190,9 +186,9 @@ zc_status zc_fast_skip_norm(zc_kctx *k)
     j.skip_bias = operand(k, j.rms ? 3 : 4);
     j.eps = j.rms ? ZC_ATTRS(k, SkipSimplifiedLayerNormalization)->epsilon
                   : ZC_ATTRS(k, SkipLayerNormalization)->epsilon;
-    j.mean = output(k, 1);
-    j.inv = output(k, 2);
-    j.sum = output(k, 3);
+    j.mean = result(k, 1);
+    j.inv = result(k, 2);
+    j.sum = result(k, 3);
     int last = k->in[0].rank - 1;
     j.skip_rows = zc_tensor_numel(&k->in[1]) / k->in[0].dims[last];
     return run_layer(k, &j, last);

@@ -74,8 +74,8 @@ static void rows(void *arg, int64_t begin, int64_t end)
 
 static zc_status use(zc_kctx *k, int i, operand *out)
 {
-    if (i >= k->nin || !zc_present(&k->in[i])) return ZC_OK;
-    const zc_tensor *x = &k->in[0], *t = &k->in[i];
+    const zc_tensor *x = &k->in[0], *t = zc_input(k, i);
+    if (!t) return ZC_OK;
     bool fits = t->rank <= x->rank;
     for (int d = 1; fits && d <= t->rank; d++) {
         int64_t have = t->dims[t->rank - d];
@@ -92,11 +92,6 @@ static zc_status use(zc_kctx *k, int i, operand *out)
     return ZC_OK;
 }
 
-static zc_tensor *output(zc_kctx *k, int i)
-{
-    return i < k->nout && zc_present(&k->out[i]) ? &k->out[i] : NULL;
-}
-
 static zc_status run(zc_kctx *k, job *j, int axis)
 {
     int64_t rows_count = zc_dims_span(k->in[0].dims, 0, axis);
@@ -111,7 +106,7 @@ static zc_status run(zc_kctx *k, job *j, int axis)
 zc_status zc_k_LayerNormalization(zc_kctx *k)
 {
     const zc_attrs_LayerNormalization *a = ZC_ATTRS(k, LayerNormalization);
-    job j = {.mean = output(k, 1), .inv = output(k, 2), .eps = a->epsilon};
+    job j = {.mean = zc_output(k, 1), .inv = zc_output(k, 2), .eps = a->epsilon};
     ZC_TRY(use(k, 1, &j.scale));
     ZC_TRY(use(k, 2, &j.bias));
     return run(k, &j, zc_axis(a->axis, k->in[0].rank));
@@ -120,14 +115,14 @@ zc_status zc_k_LayerNormalization(zc_kctx *k)
 zc_status zc_k_RMSNormalization(zc_kctx *k)
 {
     const zc_attrs_RMSNormalization *a = ZC_ATTRS(k, RMSNormalization);
-    job j = {.inv = output(k, 1), .eps = a->epsilon, .rms = true};
+    job j = {.inv = zc_output(k, 1), .eps = a->epsilon, .rms = true};
     ZC_TRY(use(k, 1, &j.scale));
     return run(k, &j, zc_axis(a->axis, k->in[0].rank));
 }
 
 zc_status zc_k_SkipLayerNormalization(zc_kctx *k)
 {
-    job j = {.mean = output(k, 1), .inv = output(k, 2), .sum = output(k, 3)};
+    job j = {.mean = zc_output(k, 1), .inv = zc_output(k, 2), .sum = zc_output(k, 3)};
     j.eps = ZC_ATTRS(k, SkipLayerNormalization)->epsilon;
     ZC_TRY(use(k, 1, &j.skip));
     ZC_TRY(use(k, 2, &j.scale));
@@ -138,7 +133,7 @@ zc_status zc_k_SkipLayerNormalization(zc_kctx *k)
 
 zc_status zc_k_SkipSimplifiedLayerNormalization(zc_kctx *k)
 {
-    job j = {.mean = output(k, 1), .inv = output(k, 2), .sum = output(k, 3), .rms = true};
+    job j = {.mean = zc_output(k, 1), .inv = zc_output(k, 2), .sum = zc_output(k, 3), .rms = true};
     j.eps = ZC_ATTRS(k, SkipSimplifiedLayerNormalization)->epsilon;
     ZC_TRY(use(k, 1, &j.skip));
     ZC_TRY(use(k, 2, &j.scale));

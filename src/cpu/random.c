@@ -193,7 +193,7 @@ static void drop(void *arg, int64_t begin, int64_t end)
 
 static bool scalar_input(const zc_kctx *k, int i)
 {
-    return i < k->nin && zc_present(&k->in[i]) && zc_tensor_numel(&k->in[i]) == 1;
+    return zc_input(k, i) && zc_tensor_numel(&k->in[i]) == 1;
 }
 
 zc_status zc_k_Dropout(zc_kctx *k)
@@ -201,8 +201,7 @@ zc_status zc_k_Dropout(zc_kctx *k)
     const zc_attrs_Dropout *a = ZC_ATTRS(k, Dropout);
     const zc_tensor *x = &k->in[0];
     int64_t n = zc_tensor_numel(x);
-    dropout_job j = {.x = x, .y = &k->out[0]};
-    if (k->nout > 1 && zc_present(&k->out[1])) j.mask = &k->out[1];
+    dropout_job j = {.x = x, .y = &k->out[0], .mask = zc_output(k, 1)};
     bool training = scalar_input(k, 2) && zc_geti(&k->in[2], 0);
     j.ratio = scalar_input(k, 1) ? zc_get(&k->in[1], 0) : 0.5;
     if (!training) j.ratio = 0;

@@ -164,16 +164,6 @@ static void sequences(void *arg, int64_t begin, int64_t end)
 
 /* ---- set-up ---- */
 
-static const zc_tensor *input(const zc_kctx *k, int i)
-{
-    return i < k->nin && zc_present(&k->in[i]) ? &k->in[i] : NULL;
-}
-
-static zc_tensor *output(zc_kctx *k, int i)
-{
-    return i < k->nout && zc_present(&k->out[i]) ? &k->out[i] : NULL;
-}
-
 static zc_status check_lengths(zc_kctx *k, const zc_rnn *n)
 {
     for (int64_t b = 0; n->lengths && b < n->batch; b++) {
@@ -213,17 +203,17 @@ zc_status zc_rnn_of(zc_kctx *k, zc_rnn *n)
 {
     bool cell = k->op == ZC_OP_LSTM;
     ZC_TRY(zc_recurrent_of(k->op, k->attrs, k->subject, k->diag, &n->r));
-    const zc_tensor *x = n->x = input(k, 0);
-    n->w = input(k, 1);
-    n->rec = input(k, 2);
-    n->bias = input(k, 3);
-    n->lengths = input(k, 4);
-    n->h0 = input(k, 5);
-    n->c0 = cell ? input(k, 6) : NULL;
-    n->peepholes = cell ? input(k, 7) : NULL;
-    n->y = output(k, 0);
-    n->yh = output(k, 1);
-    n->yc = output(k, 2);
+    const zc_tensor *x = n->x = zc_input(k, 0);
+    n->w = zc_input(k, 1);
+    n->rec = zc_input(k, 2);
+    n->bias = zc_input(k, 3);
+    n->lengths = zc_input(k, 4);
+    n->h0 = zc_input(k, 5);
+    n->c0 = cell ? zc_input(k, 6) : NULL;
+    n->peepholes = cell ? zc_input(k, 7) : NULL;
+    n->y = zc_output(k, 0);
+    n->yh = zc_output(k, 1);
+    n->yc = zc_output(k, 2);
     n->length = x->dims[n->r.batch_first ? 1 : 0];
     n->batch = x->dims[n->r.batch_first ? 0 : 1];
     n->input = x->dims[2];

@@ -31,11 +31,10 @@ static void recur(const zc_rnn *n, int64_t d, int64_t first, int64_t count, cons
 /* out = x W^T of direction d, through the Gemm kernels. */
 static zc_status multiply(zc_kctx *k, const zc_rnn *n, int64_t d, zc_tensor *out)
 {
-    const zc_op_info *info = zc_op_get(ZC_OP_Gemm);
     zc_attrs_Gemm attrs;
     size_t bytes;
     int64_t rows = n->r.gates * n->hidden;
-    zc_attrs_default(info, &attrs);
+    zc_attrs_default(zc_op_get(ZC_OP_Gemm), &attrs);
     attrs.transB = 1;
     *out = (zc_tensor){ZC_F32, 2, {n->length * n->batch, rows}, NULL};
     if (zc_tensor_bytes(out, &bytes)) out->data = zc_scratch_get(k->scratch, bytes);
@@ -43,16 +42,7 @@ static zc_status multiply(zc_kctx *k, const zc_rnn *n, int64_t d, zc_tensor *out
     float *w = (float *)n->w->data + d * rows * n->input;
     zc_tensor in[] = {{ZC_F32, 2, {n->length * n->batch, n->input}, n->x->data},
                       {ZC_F32, 2, {rows, n->input}, w}};
-    zc_kctx inner = *k;
-    inner.op = ZC_OP_Gemm;
-    inner.info = info;
-    inner.attrs = &attrs;
-    inner.nin = 2;
-    inner.in = in;
-    inner.nout = 1;
-    inner.out = out;
-    inner.const_in = 0;
-    inner.state = NULL;
+    zc_kctx inner = zc_inner(k, ZC_OP_Gemm, &attrs, 2, in, out);
     return zc_kernel_run(&inner, false);
 }
 

@@ -98,7 +98,7 @@ zc_status zc_k_RotaryEmbedding(zc_kctx *k)
 {
     const zc_attrs_RotaryEmbedding *a = ZC_ATTRS(k, RotaryEmbedding);
     job j = {.r = {&k->in[1], &k->in[2], 0, a->interleaved != 0}};
-    if (k->nin > 3 && zc_present(&k->in[3])) j.ids = &k->in[3];
+    j.ids = zc_input(k, 3);
     j.ids_each = !j.ids;
     return rotary(k, &j, a->num_heads, a->rotary_embedding_dim);
 }

@@ -43,14 +43,6 @@ static zc_status infer_plain(zc_graph *g, zc_nid n, zc_diag *diag)
 
 /* ---- control flow ---- */
 
-static bool type_equal(const zc_type *a, const zc_type *b)
-{
-    if (a->dtype != b->dtype || a->rank != b->rank) return false;
-    for (int i = 0; i < a->rank; i++)
-        if (!zc_dim_eq(a->dims[i], b->dims[i])) return false;
-    return true;
-}
-
 /* What holds whichever of the two a value has. */
 static zc_type join(zc_graph *g, const zc_type *a, const zc_type *b)
 {
@@ -103,44 +95,81 @@ static zc_status infer_if(zc_graph *g, const zc_node *node, zc_diag *diag)
     return ZC_OK;
 }
 
-/* Gives params first..first+n of body the initial values' types, then widens them until the body maps
- * them to themselves. Widening only loses facts (a dimension, then the rank), so it ends. */
-static zc_status carry_fixpoint(zc_graph *g, const zc_node *node, zc_block *body, size_t first_param,
-                                size_t first_out, const zc_vid *init, size_t n, zc_diag *diag)
+/* Dimensions that a loop was found to change, by carried value: the symbols that stand for them. */
+typedef struct widened {
+    bool rank, dims[ZC_MAX_RANK];
+} widened;
+
+/* The type a carried value starts with: the initial one, less what an earlier inference of this loop (an outer
+ * loop infers it again) already found to change. */
+static void start_type(zc_graph *g, zc_value *param, const zc_type *init, widened *w)
 {
-    for (size_t i = 0; i < n; i++) {
-        zc_value *p = zc_val(g, body->params.data[first_param + i]);
-        p->type = zc_val(g, init[i])->type;
-        p->vals = (zc_vals){.n = -1};
+    zc_type start = *init;
+    const zc_type *old = &param->type;
+    bool known = old->dtype == init->dtype && old->dtype != ZC_NONE;
+    w->rank = known && old->rank < 0 && init->rank >= 0;
+    if (w->rank) start.rank = -1;
+    for (int d = 0; known && d < start.rank && old->rank == start.rank; d++) {
+        w->dims[d] = !zc_dim_eq(old->dims[d], start.dims[d]) && zc_dim_dynamic(&g->dims, old->dims[d]);
+        if (w->dims[d]) start.dims[d] = old->dims[d];
     }
-    bool again = true;
-    while (again) {
+    param->type = start;
+    param->vals = (zc_vals){.n = -1};
+}
+
+/* Forgets of *param what the body's result contradicts; true when something was. */
+static bool widen(zc_graph *g, zc_type *param, const zc_type *out, widened *w)
+{
+    bool changed = false;
+    if (param->rank >= 0 && param->rank != out->rank) {
+        param->rank = -1;
+        w->rank = changed = true;
+    }
+    for (int d = 0; d < param->rank; d++) {
+        if (w->dims[d] || zc_dim_eq(param->dims[d], out->dims[d])) continue;
+        param->dims[d] = zc_dim_fresh(&g->dims);
+        w->dims[d] = changed = true;
+    }
+    return changed;
+}
+
+static zc_status same_dtype(const zc_node *node, size_t i, const zc_type *param, const zc_type *out,
+                            zc_diag *diag)
+{
+    if (param->dtype == out->dtype) return ZC_OK;
+    return zc_fail(diag, ZC_ERR_MODEL, node->name, "%s: carried value %zu changes its type (got %s, need %s)",
+                   zc_op_get(node->op)->name, i, zc_dtype_name(out->dtype), zc_dtype_name(param->dtype));
+}
+
+/* Infers the body until its results fit its parameters. Widening only loses facts (a dimension, then the rank),
+ * each once, so it ends. */
+static zc_status iterate(zc_graph *g, const zc_node *node, zc_block *body, size_t first_param,
+                         size_t first_out, size_t n, widened *w, zc_diag *diag)
+{
+    for (bool again = true; again;) {
         again = false;
         ZC_TRY(infer_block(g, body, diag));
         for (size_t i = 0; i < n; i++) {
             zc_type *p = &zc_val(g, body->params.data[first_param + i])->type;
             const zc_type *out = region_out(g, body, first_out + i);
-            if (p->dtype != out->dtype)
-                return zc_fail(diag, ZC_ERR_MODEL, node->name,
-                               "%s: carried value %zu changes its type (got %s, need %s)",
-                               zc_op_get(node->op)->name, i, zc_dtype_name(out->dtype),
-                               zc_dtype_name(p->dtype));
-            if (type_equal(p, out)) continue;
-            zc_type wide = *p;
-            bool changed = p->rank != out->rank && p->rank >= 0;
-            if (changed) wide.rank = -1;
-            for (int d = 0; d < wide.rank; d++) {
-                const zc_dim_node *sym = p->dims[d].e ? &g->dims.nodes[p->dims[d].e - 1] : NULL;
-                bool is_fresh = sym && sym->kind == ZC_DIM_SYM && !sym->is_input;
-                if (is_fresh || zc_dim_eq(p->dims[d], out->dims[d])) continue;
-                wide.dims[d] = zc_dim_fresh(&g->dims);
-                changed = true;
-            }
-            *p = wide;
-            again |= changed;
+            ZC_TRY(same_dtype(node, i, p, out, diag));
+            again |= widen(g, p, out, &w[i]);
         }
     }
     return ZC_OK;
+}
+
+/* Types of the n carried values: parameters of the body from first_param on, its results from first_out on. */
+static zc_status carry_fixpoint(zc_graph *g, const zc_node *node, zc_block *body, size_t first_param,
+                                size_t first_out, const zc_vid *init, size_t n, zc_diag *diag)
+{
+    widened *w = zc_calloc(n, sizeof *w);
+    if (!w) return zc_fail_nomem(diag, "carried values", n * sizeof *w);
+    for (size_t i = 0; i < n; i++)
+        start_type(g, zc_val(g, body->params.data[first_param + i]), &zc_val(g, init[i])->type, &w[i]);
+    zc_status status = iterate(g, node, body, first_param, first_out, n, w, diag);
+    free(w);
+    return status;
 }
 
 /* A carried value after the loop: as before it when the loop keeps its shape, else what differs is

@@ -1,0 +1,148 @@
+/* f32 poolings of one or two axes without indices: row by row, so that the inner loops run along the width. */
+#include <math.h>
+#include <string.h>
+
+#include "cpu/fast.h"
+#include "cpu/pooling.h"
+
+typedef struct pool_job {
+    zc_pooling p;
+    const float *x;
+    float *y;
+    bool max, count_pad;
+    int64_t in_h, in_w, out_h, out_w, k_h, k_w, stride_h, stride_w, step_h, step_w, top, left;
+    int64_t end_h, end_w; /* padded sizes: taps beyond them are not counted even with count_include_pad */
+} pool_job;
+
+bool zc_fits_pool_f32(const zc_kctx *k)
+{
+    bool indices = k->nout > 1 && zc_present(&k->out[1]);
+    return k->in[0].dtype == ZC_F32 && !indices && (k->in[0].rank == 3 || k->in[0].rank == 4);
+}
+
+static void take_geometry(pool_job *j)
+{
+    const zc_window *w = &j->p.w;
+    int v = w->axes - 1;
+    j->in_w = w->in[v];
+    j->out_w = w->out[v];
+    j->k_w = w->kernel[v];
+    j->stride_w = w->stride[v];
+    j->step_w = w->dilation[v];
+    j->left = w->begin[v];
+    j->end_w = w->in[v] + w->end[v];
+    j->in_h = j->out_h = j->k_h = j->stride_h = j->step_h = j->end_h = 1;
+    if (w->axes == 1) return;
+    j->in_h = w->in[0];
+    j->out_h = w->out[0];
+    j->k_h = w->kernel[0];
+    j->stride_h = w->stride[0];
+    j->step_h = w->dilation[0];
+    j->top = w->begin[0];
+    j->end_h = w->in[0] + w->end[0];
+}
+
+/* Output columns [*from, *to) whose tap at offset `at` lies on the input row. */
+static void columns_inside(const pool_job *j, int64_t at, int64_t *from, int64_t *to)
+{
+    int64_t first = at >= 0 ? 0 : (-at + j->stride_w - 1) / j->stride_w;
+    int64_t last = j->in_w - 1 - at < 0 ? -1 : (j->in_w - 1 - at) / j->stride_w;
+    *from = first;
+    *to = last + 1 < j->out_w ? last + 1 : j->out_w;
+}
+
+static void add_row(const pool_job *j, const float *row, float *to)
+{
+    for (int64_t kw = 0; kw < j->k_w; kw++) {
+        int64_t at = kw * j->step_w - j->left, from, end;
+        columns_inside(j, at, &from, &end);
+        if (j->max)
+            for (int64_t o = from; o < end; o++) {
+                float v = row[at + o * j->stride_w];
+                to[o] = v > to[o] || v != v ? v : to[o];
+            }
+        else
+            for (int64_t o = from; o < end; o++) to[o] += row[at + o * j->stride_w];
+    }
+}
+
+/* Taps of one axis that count for the average. */
+static int64_t counted(int64_t begin, int64_t taps, int64_t step, int64_t low, int64_t high)
+{
+    int64_t n = 0;
+    for (int64_t t = 0; t < taps; t++) n += begin + t * step >= low && begin + t * step < high;
+    return n;
+}
+
+static void divide_row(const pool_job *j, int64_t oh, float *to)
+{
+    int64_t top = oh * j->stride_h - j->top;
+    int64_t rows = j->count_pad ? counted(top, j->k_h, j->step_h, -j->top, j->end_h)
+                                : counted(top, j->k_h, j->step_h, 0, j->in_h);
+    for (int64_t o = 0; o < j->out_w; o++) {
+        int64_t left = o * j->stride_w - j->left;
+        int64_t n = rows * (j->count_pad ? counted(left, j->k_w, j->step_w, -j->left, j->end_w)
+                                         : counted(left, j->k_w, j->step_w, 0, j->in_w));
+        to[o] /= (float)n;
+    }
+}
+
+static void pool_planes(void *arg, int64_t begin, int64_t end)
+{
+    const pool_job *j = arg;
+    for (int64_t i = begin * j->out_h; i < end * j->out_h; i++) { /* output rows */
+        int64_t plane = i / j->out_h, oh = i % j->out_h;
+        float *to = j->y + i * j->out_w;
+        for (int64_t o = 0; o < j->out_w; o++) to[o] = j->max ? -INFINITY : 0;
+        for (int64_t kh = 0; kh < j->k_h; kh++) {
+            int64_t ih = oh * j->stride_h - j->top + kh * j->step_h;
+            if (ih >= 0 && ih < j->in_h) add_row(j, j->x + plane * j->p.in_plane + ih * j->in_w, to);
+        }
+        if (!j->max) divide_row(j, oh, to);
+    }
+}
+
+static zc_status pool(zc_kctx *k, pool_job *j)
+{
+    zc_pooling_of(k, &j->p);
+    take_geometry(j);
+    j->x = k->in[0].data;
+    j->y = k->out[0].data;
+    if (j->p.out_plane > 0) zc_parallel(k, j->p.planes, 1 + 4096 / (j->p.in_plane + 1), pool_planes, j);
+    return ZC_OK;
+}
+
+zc_status zc_fast_max_pool_f32(zc_kctx *k) { return pool(k, &(pool_job){.max = true}); }
+
+zc_status zc_fast_average_pool_f32(zc_kctx *k)
+{
+    bool count = ZC_ATTRS(k, AveragePool)->count_include_pad != 0;
+    return pool(k, &(pool_job){.count_pad = count});
+}
+
+/* One mean a plane, in double as the reference. */
+static void average_planes(void *arg, int64_t begin, int64_t end)
+{
+    const pool_job *j = arg;
+    for (int64_t p = begin; p < end; p++) {
+        const float *x = j->x + p * j->p.in_plane;
+        double sum[8] = {0};
+        for (int64_t i = 0; i < j->p.in_plane; i++) sum[i % 8] += (double)x[i];
+        for (int s = 4; s > 0; s /= 2)
+            for (int i = 0; i < s; i++) sum[i] += sum[i + s];
+        j->y[p] = (float)(sum[0] / (double)j->p.in_plane);
+    }
+}
+
+bool zc_fits_global_pool_f32(const zc_kctx *k)
+{
+    return k->in[0].dtype == ZC_F32 && zc_tensor_numel(&k->in[0]) > 0;
+}
+
+zc_status zc_fast_global_average_pool_f32(zc_kctx *k)
+{
+    pool_job j = {.x = k->in[0].data, .y = k->out[0].data};
+    zc_pooling_of(k, &j.p);
+    zc_parallel(k, j.p.planes, 1 + 4096 / (j.p.in_plane + 1), average_planes, &j);
+    return ZC_OK;
+}

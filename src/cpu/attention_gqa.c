@@ -183,8 +183,10 @@ static zc_status lengths(zc_kctx *k, gqa *g)
     a->keys = v;
     a->position = g->past = v + a->batch;
     for (int64_t b = 0; b < a->batch; b++) {
-        int64_t end = zc_geti(ends, b), used = total == a->nq ? 0 : end + 1 - a->nq;
-        if (end < 0 || end >= total || used < 0 || used > old)
+        int64_t end = zc_geti(ends, b);
+        bool fits = end >= 0 && end < total;
+        int64_t used = !fits || total == a->nq ? 0 : end + 1 - a->nq;
+        if (!fits || used < 0 || used > old)
             return zc_kernel_fail(k,
                                   "seqlens_k[%lld] does not fit the other lengths (got %lld with "
                                   "%lld new, %lld past and %lld total tokens)",

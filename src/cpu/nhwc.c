@@ -1,0 +1,79 @@
+/* Reference kernels of the channels-last operations: the channels-first ones between two transposes. */
+#include "cpu/nhwc.h"
+
+#include <string.h>
+
+#include "op/nhwc.h"
+
+zc_tensor zc_nchw_shape(const zc_tensor *t)
+{
+    zc_tensor r = *t;
+    for (int i = 0; i < 4; i++) r.dims[i] = t->dims[zc_nhwc_axis(i)];
+    r.data = NULL;
+    return r;
+}
+
+/* from[N,A,B] to to[N,B,A], elements of any size that zc_get knows. */
+static void swap_axes(const zc_tensor *from, zc_tensor *to, int64_t n, int64_t a, int64_t b)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t p = 0; p < a; p++)
+            for (int64_t q = 0; q < b; q++) zc_put(to, (i * b + q) * a + p, zc_get(from, (i * a + p) * b + q));
+}
+
+static zc_status room(zc_kctx *k, zc_tensor *t)
+{
+    size_t bytes;
+    if (!zc_tensor_bytes(t, &bytes) || !(t->data = zc_scratch_get(k->scratch, bytes)))
+        return zc_fail_nomem(k->diag, "transposed operand", 0);
+    return ZC_OK;
+}
+
+/* Runs the channels-first kernel on transposed copies of input 0 and of the result. */
+static zc_status by_nchw(zc_kctx *k, zc_op op, const void *attrs, int nin, zc_kernel_fn kernel)
+{
+    const zc_tensor *x = &k->in[0];
+    zc_tensor *y = &k->out[0], in[3], out = zc_nchw_shape(y);
+    for (int i = 0; i < nin; i++) in[i] = k->in[i];
+    in[0] = zc_nchw_shape(x);
+    ZC_TRY(room(k, &in[0]));
+    ZC_TRY(room(k, &out));
+    if (zc_tensor_numel(y) == 0) return ZC_OK;
+    swap_axes(x, &in[0], x->dims[0], x->dims[1] * x->dims[2], x->dims[3]);
+    zc_kctx inner = *k;
+    inner.op = op;
+    inner.info = zc_op_get(op);
+    inner.attrs = attrs;
+    inner.nin = nin;
+    inner.nout = 1;
+    inner.in = in;
+    inner.out = &out;
+    inner.state = NULL;
+    ZC_TRY(kernel(&inner));
+    swap_axes(&out, y, y->dims[0], y->dims[3], y->dims[1] * y->dims[2]);
+    return ZC_OK;
+}
+
+zc_status zc_k_ConvNhwc(zc_kctx *k)
+{
+    const zc_attrs_ConvNhwc *a = ZC_ATTRS(k, ConvNhwc);
+    zc_attrs_Conv attrs = zc_nchw_conv(a);
+    zc_tensor *y = &k->out[0];
+    bool relu = strcmp(a->activation, "Relu") == 0;
+    if (!relu && *a->activation)
+        return zc_kernel_unsupported(k, "activation " ZC_NAME " of a convolution", a->activation);
+    ZC_TRY(by_nchw(k, ZC_OP_Conv, &attrs, k->nin < 3 ? k->nin : 3, zc_k_Conv));
+    const zc_tensor *residual = k->nin > 3 && zc_present(&k->in[3]) ? &k->in[3] : NULL;
+    int64_t n = zc_tensor_numel(y);
+    for (int64_t i = 0; i < n && (residual || relu); i++) {
+        double v = zc_get(y, i) + (residual ? zc_get(residual, i) : 0);
+        zc_put(y, i, relu && v < 0 ? 0 : v);
+    }
+    return ZC_OK;
+}
+
+zc_status zc_k_MaxPoolNhwc(zc_kctx *k)
+{
+    zc_attrs_MaxPool attrs = zc_nchw_max_pool(ZC_ATTRS(k, MaxPoolNhwc));
+    return by_nchw(k, ZC_OP_MaxPool, &attrs, 1, zc_k_MaxPool);
+}

@@ -1,0 +1,60 @@
+#include "op/infer.h"
+#include "op/nhwc.h"
+
+static zc_type nchw(const zc_type *t)
+{
+    zc_type r = *t;
+    for (int i = 0; i < 4; i++) r.dims[i] = t->dims[zc_nhwc_axis(i)];
+    return r;
+}
+
+static zc_status check_rank(zc_infer *f)
+{
+    int rank = zc_in(f, 0)->rank;
+    return rank == 4 ? ZC_OK : zc_infer_fail(f, "input has a wrong rank (got %d, need 4)", rank);
+}
+
+/* The channels-first operation on `in`, its result turned to channels last. */
+static zc_status by_nchw(zc_infer *f, zc_op op, const void *attrs, int nin, const zc_operand *in,
+                         zc_status (*infer)(zc_infer *))
+{
+    zc_operand out = {.type = {.dtype = f->out[0].type.dtype, .rank = -1}, .vals = {.n = -1}};
+    zc_infer inner = *f;
+    inner.op = op;
+    inner.info = zc_op_get(op);
+    inner.attrs = attrs;
+    inner.nin = nin;
+    inner.nout = 1;
+    inner.in = in;
+    inner.out = &out;
+    ZC_TRY(infer(&inner));
+    zc_dim dims[4];
+    for (int i = 0; i < 4; i++) dims[zc_nhwc_axis(i)] = out.type.dims[i];
+    return zc_infer_set(f, 0, 4, dims);
+}
+
+zc_status zc_infer_conv_nhwc(zc_infer *f)
+{
+    zc_attrs_Conv attrs = zc_nchw_conv(ZC_ATTRS(f, ConvNhwc));
+    zc_operand in[3] = {{.vals = {.n = -1}}, {.vals = {.n = -1}}, {.vals = {.n = -1}}};
+    ZC_TRY(check_rank(f));
+    for (int i = 0; i < 3 && i < f->nin; i++) in[i] = f->in[i];
+    in[0].type = nchw(zc_in(f, 0));
+    ZC_TRY(by_nchw(f, ZC_OP_Conv, &attrs, f->nin < 3 ? f->nin : 3, in, zc_infer_conv));
+    if (!zc_in_present(f, 3)) return ZC_OK;
+    const zc_type *residual = zc_in(f, 3), *out = &f->out[0].type;
+    if (residual->rank != 4)
+        return zc_infer_fail(f, "residual has a wrong rank (got %d, need 4)", residual->rank);
+    for (int d = 0; d < 4; d++)
+        ZC_TRY(zc_infer_same(f, residual->dims[d], out->dims[d], "dimensions of residual and result"));
+    return ZC_OK;
+}
+
+zc_status zc_infer_max_pool_nhwc(zc_infer *f)
+{
+    zc_attrs_MaxPool attrs = zc_nchw_max_pool(ZC_ATTRS(f, MaxPoolNhwc));
+    ZC_TRY(check_rank(f));
+    zc_operand in = f->in[0];
+    in.type = nchw(zc_in(f, 0));
+    return by_nchw(f, ZC_OP_MaxPool, &attrs, 1, &in, zc_infer_max_pool);
+}

@@ -1,0 +1,297 @@
+/* Channels last for f32 convolutions over planes: convolutions, the pointwise work and the poolings between them
+ * run on NHWC tensors; transposes stand only where other operations need the channels-first form. A ReLU and an
+ * addition right after a convolution become part of it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes/passes.h"
+#include "passes/rewrite.h"
+
+typedef struct layout {
+    zc_graph *g;
+    zc_vid *last;   /* by value: its channels-last twin, 0 when there is none */
+    uint32_t *uses;
+    size_t values;  /* entries of the two above */
+    ZC_VEC(zc_nid) out; /* the block's new node list */
+    size_t changes;
+    zc_diag *diag;
+} layout;
+
+static const int64_t to_last[] = {0, 2, 3, 1}, to_first[] = {0, 3, 1, 2};
+
+static bool is_plane(const zc_graph *g, zc_vid v)
+{
+    const zc_type *t = v ? &zc_val(g, v)->type : NULL;
+    return t && t->dtype == ZC_F32 && t->rank == 4;
+}
+
+static zc_type permuted(const zc_type *t, const int64_t *perm)
+{
+    zc_type r = *t;
+    for (int i = 0; i < 4; i++) r.dims[i] = t->dims[perm[i]];
+    return r;
+}
+
+/* Side tables grow with the graph. */
+static bool make_room(layout *l)
+{
+    size_t n = l->g->values.len;
+    if (n <= l->values) return true;
+    size_t cap = n * 2;
+    zc_vid *last = zc_realloc(l->last, cap, sizeof *last);
+    if (!last) return false;
+    l->last = last;
+    uint32_t *uses = zc_realloc(l->uses, cap, sizeof *uses);
+    if (!uses) return false;
+    l->uses = uses;
+    memset(last + l->values, 0, (cap - l->values) * sizeof *last);
+    memset(uses + l->values, 0, (cap - l->values) * sizeof *uses);
+    l->values = cap;
+    return true;
+}
+
+static bool keep(layout *l, zc_nid n) { return ZC_VEC_PUSH(&l->out, n); }
+
+/* A new node with one result of the given type, at the end of the new list. 0: no memory. */
+static zc_nid add(layout *l, zc_op op, const char *name, int nin, const zc_type *type)
+{
+    zc_nid n = zc_graph_node(l->g, NULL, op, name, nin, 1);
+    zc_vid v = n ? zc_graph_out(l->g, n, 0, NULL) : 0;
+    if (!v || !make_room(l) || !keep(l, n)) return 0;
+    zc_val(l->g, v)->type = *type;
+    return n;
+}
+
+static zc_vid result(const layout *l, zc_nid n) { return zc_node_at(l->g, n)->out[0]; }
+
+static zc_vid transposed(layout *l, zc_vid v, const int64_t *perm)
+{
+    zc_type type = permuted(&zc_val(l->g, v)->type, perm);
+    zc_nid n = add(l, ZC_OP_Transpose, "layout", 1, &type);
+    if (!n) return 0;
+    zc_attrs_Transpose *a = zc_node_at(l->g, n)->attrs;
+    a->perm = (zc_ints){4, perm};
+    a->set = UINT64_C(1) << ZC_AT_Transpose_perm;
+    zc_node_at(l->g, n)->in[0] = v;
+    return result(l, n);
+}
+
+/* The channels-last form of v, made when it is not there. 0: no memory. */
+static zc_vid last_of(layout *l, zc_vid v)
+{
+    if (!l->last[v]) {
+        zc_vid t = transposed(l, v, to_last);
+        l->last[v] = t;
+    }
+    return l->last[v];
+}
+
+/* Node n's result now comes from the channels-last node m: other users get it transposed back. */
+static bool replace(layout *l, zc_nid n, zc_nid m)
+{
+    zc_vid old = zc_node_at(l->g, n)->out[0], made = result(l, m);
+    if (!zc_graph_inherit(l->g, m, n)) return false;
+    zc_vid back = transposed(l, made, to_first);
+    if (!back) return false;
+    l->last[back] = made;
+    l->last[old] = made;
+    l->uses[made] = l->uses[old];
+    zc_graph_forward(l->g, old, back);
+    zc_graph_remove(l->g, n);
+    l->changes++;
+    return true;
+}
+
+/* ---- operations ---- */
+
+#define GIVEN(op, field) ((a->set >> ZC_AT_##op##_##field & 1) << ZC_AT_##op##Nhwc_##field)
+
+static bool is_conv(const zc_graph *g, const zc_node *n)
+{
+    const zc_attrs_Conv *a = n->attrs;
+    return n->op == ZC_OP_Conv && a->group == 1 && is_plane(g, n->in[0]) && is_plane(g, n->out[0]) &&
+           zc_val(g, n->in[1])->data && zc_val(g, n->in[1])->type.dtype == ZC_F32;
+}
+
+static bool conv(layout *l, zc_nid n)
+{
+    const zc_node *node = zc_node_at(l->g, n);
+    const zc_attrs_Conv *a = node->attrs;
+    zc_type type = permuted(&zc_val(l->g, node->out[0])->type, to_last);
+    zc_vid x = last_of(l, node->in[0]);
+    zc_nid m = x ? add(l, ZC_OP_ConvNhwc, node->name, 4, &type) : 0;
+    if (!m) return false;
+    node = zc_node_at(l->g, n);
+    zc_node *made = zc_node_at(l->g, m);
+    zc_attrs_ConvNhwc *b = made->attrs;
+    b->auto_pad = a->auto_pad;
+    b->dilations = a->dilations;
+    b->kernel_shape = a->kernel_shape;
+    b->pads = a->pads;
+    b->strides = a->strides;
+    b->set = GIVEN(Conv, auto_pad) | GIVEN(Conv, dilations) | GIVEN(Conv, kernel_shape) | GIVEN(Conv, pads) |
+             GIVEN(Conv, strides);
+    made->in[0] = x;
+    made->in[1] = node->in[1];
+    made->in[2] = node->nin > 2 ? node->in[2] : 0;
+    return replace(l, n, m);
+}
+
+static bool is_max_pool(const zc_graph *g, const layout *l, const zc_node *n)
+{
+    return n->op == ZC_OP_MaxPool && (n->nout < 2 || !n->out[1]) && is_plane(g, n->in[0]) && l->last[n->in[0]];
+}
+
+static bool max_pool(layout *l, zc_nid n)
+{
+    const zc_node *node = zc_node_at(l->g, n);
+    const zc_attrs_MaxPool *a = node->attrs;
+    zc_type type = permuted(&zc_val(l->g, node->out[0])->type, to_last);
+    zc_vid x = l->last[node->in[0]];
+    zc_nid m = add(l, ZC_OP_MaxPoolNhwc, node->name, 1, &type);
+    if (!m) return false;
+    zc_attrs_MaxPoolNhwc *b = zc_node_at(l->g, m)->attrs;
+    b->auto_pad = a->auto_pad;
+    b->ceil_mode = a->ceil_mode;
+    b->dilations = a->dilations;
+    b->kernel_shape = a->kernel_shape;
+    b->pads = a->pads;
+    b->strides = a->strides;
+    b->set = GIVEN(MaxPool, auto_pad) | GIVEN(MaxPool, ceil_mode) | GIVEN(MaxPool, dilations) |
+             GIVEN(MaxPool, kernel_shape) | GIVEN(MaxPool, pads) | GIVEN(MaxPool, strides);
+    zc_node_at(l->g, m)->in[0] = x;
+    return replace(l, n, m);
+}
+
+/* Every input is a plane of the result's shape with a channels-last form, or one element. */
+static bool is_pointwise(const zc_graph *g, const layout *l, const zc_node *n)
+{
+    if (!(zc_op_get(n->op)->flags & ZC_OPF_POINTWISE) || !is_plane(g, n->out[0])) return false;
+    int planes = 0;
+    for (int i = 0; i < n->nin; i++) {
+        const zc_type *t = &zc_val(g, n->in[i])->type;
+        bool scalar = t->rank == 0;
+        bool plane = is_plane(g, n->in[i]) && l->last[n->in[i]] &&
+                     zc_same_shape(t, &zc_val(g, n->out[0])->type);
+        if (!scalar && !plane) return false;
+        planes += plane;
+    }
+    return planes > 0;
+}
+
+/* The convolution that made v and whose result nobody else needs, with room for the fusion. */
+static zc_nid open_conv(const layout *l, zc_vid v)
+{
+    zc_nid p = zc_producer(l->g, v);
+    if (!p || zc_node_at(l->g, p)->op != ZC_OP_ConvNhwc || l->uses[v] != 1) return 0;
+    const zc_attrs_ConvNhwc *a = zc_node_at(l->g, p)->attrs;
+    return *a->activation ? 0 : p;
+}
+
+/* The last thing in the new list other than transposes back, so that what a fused operand needs is there. */
+static bool move_to_end(layout *l, zc_nid n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < l->out.len; i++)
+        if (l->out.data[i] != n) l->out.data[kept++] = l->out.data[i];
+    l->out.len = kept;
+    return keep(l, n);
+}
+
+/* Add or Relu becomes part of the convolution p, whose channels-first result is `first`: its result is then
+ * the convolution's, and nobody needs `first` any more. */
+static bool absorb(layout *l, zc_nid n, zc_nid p, zc_vid first, zc_vid residual)
+{
+    zc_graph_remove(l->g, zc_producer(l->g, first));
+    zc_node *made = zc_node_at(l->g, p);
+    zc_attrs_ConvNhwc *a = made->attrs;
+    if (residual) {
+        made->in[3] = residual;
+    } else {
+        a->activation = "Relu";
+        a->set |= UINT64_C(1) << ZC_AT_ConvNhwc_activation;
+    }
+    zc_vid old = zc_node_at(l->g, n)->out[0];
+    if (!move_to_end(l, p) || !zc_graph_inherit(l->g, p, n)) return false;
+    zc_vid back = transposed(l, result(l, p), to_first);
+    if (!back) return false;
+    l->last[back] = l->last[old] = result(l, p);
+    l->uses[result(l, p)] = l->uses[old];
+    zc_graph_forward(l->g, old, back);
+    zc_graph_remove(l->g, n);
+    l->changes++;
+    return true;
+}
+
+static bool try_absorb(layout *l, zc_nid n, bool *done)
+{
+    const zc_node *node = zc_node_at(l->g, n);
+    *done = false;
+    if (node->op == ZC_OP_Relu) {
+        zc_nid p = open_conv(l, l->last[node->in[0]]);
+        *done = p != 0;
+        return !p || absorb(l, n, p, node->in[0], 0);
+    }
+    if (node->op != ZC_OP_Add || !is_plane(l->g, node->in[0]) || !is_plane(l->g, node->in[1])) return true;
+    for (int i = 1; i >= 0; i--) {
+        zc_nid p = open_conv(l, l->last[node->in[i]]);
+        if (!p || zc_node_at(l->g, p)->in[3] || node->in[0] == node->in[1]) continue;
+        *done = true;
+        return absorb(l, n, p, node->in[i], l->last[node->in[1 - i]]);
+    }
+    return true;
+}
+
+static bool pointwise(layout *l, zc_nid n)
+{
+    bool done;
+    if (!try_absorb(l, n, &done)) return false;
+    if (done) return true;
+    const zc_node *node = zc_node_at(l->g, n);
+    zc_type type = permuted(&zc_val(l->g, node->out[0])->type, to_last);
+    zc_nid m = add(l, node->op, node->name, node->nin, &type);
+    if (!m) return false;
+    node = zc_node_at(l->g, n);
+    zc_node_at(l->g, m)->attrs = node->attrs;
+    for (int i = 0; i < node->nin; i++) {
+        zc_vid v = node->in[i];
+        zc_node_at(l->g, m)->in[i] = l->last[v] && is_plane(l->g, v) ? l->last[v] : v;
+    }
+    return replace(l, n, m);
+}
+
+static zc_status block(layout *l, zc_block *b)
+{
+    l->out.len = 0;
+    for (size_t i = 0; i < b->nodes.len; i++) {
+        zc_nid n = b->nodes.data[i];
+        zc_node *node = zc_node_at(l->g, n);
+        for (int j = 0; j < node->nin; j++) node->in[j] = zc_graph_resolved(l->g, node->in[j]);
+        bool ok;
+        if (is_conv(l->g, node))
+            ok = conv(l, n);
+        else if (is_max_pool(l->g, l, node))
+            ok = max_pool(l, n);
+        else if (is_pointwise(l->g, l, node))
+            ok = pointwise(l, n);
+        else
+            ok = keep(l, n);
+        if (!ok) return zc_fail_nomem(l->diag, "layout", 0);
+    }
+    b->nodes.len = 0;
+    for (size_t i = 0; i < l->out.len; i++)
+        if (!ZC_VEC_PUSH(&b->nodes, l->out.data[i])) return zc_fail_nomem(l->diag, "layout", 0);
+    return ZC_OK;
+}
+
+zc_status zc_pass_opt_layout(zc_graph *g, size_t *changes, zc_diag *diag)
+{
+    layout l = {.g = g, .diag = diag, .uses = zc_graph_uses(g), .values = g->values.len};
+    l.last = zc_calloc(l.values, sizeof *l.last);
+    zc_status status = l.uses && l.last ? block(&l, &g->top) : zc_fail_nomem(diag, "layout", 0);
+    *changes += l.changes;
+    free(l.uses);
+    free(l.last);
+    ZC_VEC_FINI(&l.out);
+    return status;
+}

@@ -154,9 +154,14 @@ static bool is_done_view(const zc_session *s, const zc_pstep *step)
     return s->values[step->in[0]].data == s->values[step->out[0]].data;
 }
 
+/* Shapes are found anew while they are unconfirmed and wherever values, not the input shapes, decide them. */
 static bool needs_infer(const zc_session *s, const zc_pstep *step)
 {
     if (!s->checked) return true;
+    for (uint32_t i = 0; i < step->nin; i++) {
+        const zc_pvalue *in = &s->program->values[step->in[i]];
+        if (step->in[i] && (in->kind == ZC_P_STEP || in->kind == ZC_P_PARAM) && !in->planned) return true;
+    }
     for (uint32_t i = 0; i < step->nout; i++)
         if (step->out[i] && !is_planned(s, step->out[i])) return true;
     return false;

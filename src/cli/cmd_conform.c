@@ -20,8 +20,9 @@
 const char cli_conform_help[] =
     "usage: zc conform DIR [OPTIONS]\n"
     "\n"
-    "Runs tests in ONNX's layout: folders with model.onnx and test_data_set_*/{input,output}_*.pb. DIR is one\n"
-    "test or a tree of them.\n"
+    "Runs tests in ONNX's layout: folders with model.onnx and test_data_set_*/{input,output}_*.pb, and ONNX's\n"
+    "light models, NAME.onnx with NAME_output_*.pb, whose inputs count up from 0 to 1. DIR is one test or a\n"
+    "tree of them.\n"
     "\n"
     "      --include REGEX      only tests whose name matches\n"
     "      --skip-list FILE     lines of REGEX<tab>REASON: tests that are not run, and why\n"
@@ -143,7 +144,8 @@ static int opset_of(const char *model)
     return opset;
 }
 
-static bool check_outputs(const conform *c, const zc_plan *plan, const zc_session *s, const char *dir, size_t n,
+/* Expected results are the files <prefix>output_<i>.pb. */
+static bool check_outputs(const conform *c, const zc_plan *plan, const zc_session *s, const char *prefix, size_t n,
                           result *r, zc_diag *diag)
 {
     for (size_t i = 0; i < n; i++) {
@@ -151,7 +153,7 @@ static bool check_outputs(const conform *c, const zc_plan *plan, const zc_sessio
         zc_tensor want;
         zc_view got;
         zc_io_info io;
-        if (snprintf(path, sizeof path, "%s/output_%zu.pb", dir, i) >= (int)sizeof path) {
+        if (snprintf(path, sizeof path, "%soutput_%zu.pb", prefix, i) >= (int)sizeof path) {
             say(r, FAIL, "path too long");
             return false;
         }
@@ -170,47 +172,83 @@ static bool check_outputs(const conform *c, const zc_plan *plan, const zc_sessio
     return true;
 }
 
-static bool run_set(const conform *c, const zc_plan *plan, const char *dir, result *r, zc_diag *diag)
+/* A light model's input: element i of n is i/n, symbolic dimensions are 1. */
+static zc_status set_counting(const zc_plan *plan, zc_session *s, size_t i, zc_diag *diag)
+{
+    zc_io_info io;
+    size_t bytes;
+    zc_status status = zc_plan_input(plan, i, &io, diag);
+    if (status != ZC_OK) return status;
+    zc_tensor t = {.dtype = (zc_dtype)io.elem, .rank = io.rank};
+    for (int d = 0; d < io.rank; d++) t.dims[d] = io.dims[d] < 0 ? 1 : io.dims[d];
+    if (!zc_tensor_bytes(&t, &bytes) || !(t.data = zc_calloc(bytes, 1))) return zc_fail_nomem(diag, io.name, 0);
+    int64_t n = zc_tensor_numel(&t);
+    for (int64_t e = 0; e < n; e++) zc_store_f64(t.dtype, t.data, e, (double)e / (double)n);
+    zc_view v = cli_view(&t);
+    status = zc_session_set_input(s, i, &v, false, diag);
+    free(t.data);
+    return status;
+}
+
+static zc_status set_inputs(const zc_plan *plan, zc_session *s, const char *dir, size_t n, zc_diag *diag)
+{
+    cli_inputs in = {.dir = dir};
+    if (dir) return cli_set_inputs(plan, s, &in, diag);
+    zc_status status = ZC_OK;
+    for (size_t i = 0; i < n && status == ZC_OK; i++) status = set_counting(plan, s, i, diag);
+    return status;
+}
+
+/* dir: of the input files, NULL for a light model. */
+static bool run_set(const conform *c, zc_plan *plan, const char *dir, const char *prefix, result *r, zc_diag *diag)
 {
     zc_session *s = NULL;
     zc_plan_info info;
-    cli_inputs in = {.dir = dir};
     (void)zc_plan_info_get(plan, &info);
     zc_status status = zc_session_create(
-        (zc_plan *)(uintptr_t)plan, ZC_SESSION_PARAMS(.threads = (int)c->threads, .reference = c->reference), &s, diag);
-    if (status == ZC_OK) status = cli_set_inputs(plan, s, &in, diag);
+        plan, ZC_SESSION_PARAMS(.threads = (int)c->threads, .reference = c->reference), &s, diag);
+    if (status == ZC_OK) status = set_inputs(plan, s, dir, info.inputs, diag);
     if (status == ZC_OK) status = zc_session_run(s, diag);
-    bool ok = status == ZC_OK && check_outputs(c, plan, s, dir, info.outputs, r, diag);
+    bool ok = status == ZC_OK && check_outputs(c, plan, s, prefix, info.outputs, r, diag);
     if (status != ZC_OK) say_diag(r, status, diag);
     (void)zc_session_destroy(&s);
     return ok;
 }
 
-static void run_test(const conform *c, const char *dir, result *r)
+static void run_sets(const conform *c, zc_plan *plan, const char *dir, result *r, zc_diag *diag)
 {
-    char path[8192];
+    char set[8192], prefix[8200];
+    struct stat st;
+    for (int sets = 0;; sets++) {
+        snprintf(set, sizeof set, "%s/test_data_set_%d", dir, sets);
+        snprintf(prefix, sizeof prefix, "%s/", set);
+        if (stat(set, &st) != 0) {
+            say(r, sets ? PASS : SKIP, sets ? "%d data sets" : "has no test_data_set_%d", sets);
+            return;
+        }
+        if (!run_set(c, plan, set, prefix, r, diag)) return;
+    }
+}
+
+/* path: a test's folder, or a light model's file. */
+static void run_test(const conform *c, const char *path, bool light, result *r)
+{
+    char model[8192];
     void *bytes = NULL;
     size_t len = 0;
     zc_plan *plan = NULL;
     zc_diag *diag = zc_diag_create();
-    snprintf(path, sizeof path, "%s/model.onnx", dir);
-    r->opset = opset_of(path);
-    zc_diag_clear(diag);
-    zc_status status = zc_compile_model_file(path, NULL, &bytes, &len, diag);
+    snprintf(model, sizeof model, light ? "%s" : "%s/model.onnx", path);
+    r->opset = opset_of(model);
+    zc_status status = zc_compile_model_file(model, NULL, &bytes, &len, diag);
     if (status == ZC_OK) status = zc_plan_load_bytes(bytes, len, &plan, diag);
     if (status != ZC_OK) {
         say_diag(r, status, diag);
+    } else if (light) {
+        snprintf(model + strlen(model) - strlen(".onnx"), 16, "_");
+        if (run_set(c, plan, NULL, model, r, diag)) say(r, PASS, "1 data set");
     } else {
-        int sets = 0;
-        bool ok = true;
-        for (; ok; sets++) {
-            struct stat st;
-            snprintf(path, sizeof path, "%s/test_data_set_%d", dir, sets);
-            if (stat(path, &st) != 0) break;
-            ok = run_set(c, plan, path, r, diag);
-        }
-        if (ok && sets) say(r, PASS, "%d data sets", sets);
-        if (ok && !sets) say(r, SKIP, "has no test_data_set_0");
+        run_sets(c, plan, path, r, diag);
     }
     zc_plan_destroy(&plan);
     zc_free(bytes);
@@ -232,7 +270,7 @@ static bool read_result(int fd, result *r)
     return r->outcome >= 0 && r->outcome < OUTCOMES && r->opset >= 0 && r->opset <= OPSET_MAX;
 }
 
-static void isolated(const conform *c, const char *dir, result *r)
+static void isolated(const conform *c, const char *path, bool light, result *r)
 {
     int fds[2], status = 0;
     fflush(stdout);
@@ -245,7 +283,7 @@ static void isolated(const conform *c, const char *dir, result *r)
         result own = {.outcome = FAIL};
         close(fds[0]);
         alarm((unsigned)c->timeout); /* SIGALRM ends the process */
-        run_test(c, dir, &own);
+        run_test(c, path, light, &own);
         ssize_t n = write(fds[1], &own, sizeof own);
         _exit(n == (ssize_t)sizeof own ? 0 : 1);
     }
@@ -290,17 +328,31 @@ static const char *skip_reason(const conform *c, const char *name)
     return NULL;
 }
 
-static void one_test(conform *c, const char *dir)
+static void one_test(conform *c, const char *path, bool light)
 {
-    const char *slash = strrchr(dir, '/'), *name = slash ? slash + 1 : dir;
+    char name[1024];
+    const char *slash = strrchr(path, '/');
     result r = {.outcome = FAIL};
+    snprintf(name, sizeof name, "%s", slash ? slash + 1 : path);
+    if (light) name[strlen(name) - strlen(".onnx")] = 0;
     if (c->include_text && regexec(&c->include, name, 0, NULL, 0) != 0) return;
     const char *reason = skip_reason(c, name);
     if (reason)
         say(&r, SKIP, "%s", reason);
     else
-        isolated(c, dir, &r);
+        isolated(c, path, light, &r);
     report(c, name, &r);
+}
+
+/* NAME.onnx beside NAME_output_0.pb. */
+static bool is_light(const char *path)
+{
+    char output[8192];
+    struct stat st;
+    size_t n = strlen(path), tail = strlen(".onnx");
+    if (n <= tail || n > 8000 || strcmp(path + n - tail, ".onnx") != 0) return false;
+    snprintf(output, sizeof output, "%.*s_output_0.pb", (int)(n - tail), path);
+    return stat(output, &st) == 0;
 }
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
@@ -312,7 +364,7 @@ static zc_status walk(conform *c, const char *dir, int depth, zc_diag *diag)
     struct stat st;
     snprintf(path, sizeof path, "%s/model.onnx", dir);
     if (stat(path, &st) == 0) {
-        one_test(c, dir);
+        one_test(c, dir, false);
         return ZC_OK;
     }
     DIR *d = opendir(dir);
@@ -320,7 +372,7 @@ static zc_status walk(conform *c, const char *dir, int depth, zc_diag *diag)
     ZC_VEC(char *) names = {0};
     for (struct dirent *e; (e = readdir(d));) {
         snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
-        if (e->d_name[0] != '.' && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        if (e->d_name[0] != '.' && stat(path, &st) == 0 && (S_ISDIR(st.st_mode) || is_light(path))) {
             char *copy = strdup(path);
             if (!copy || !ZC_VEC_PUSH(&names, copy)) free(copy);
         }
@@ -329,7 +381,10 @@ static zc_status walk(conform *c, const char *dir, int depth, zc_diag *diag)
     if (names.len) qsort(names.data, names.len, sizeof *names.data, by_name);
     zc_status status = ZC_OK;
     for (size_t i = 0; i < names.len; i++) {
-        if (status == ZC_OK && depth < 8) status = walk(c, names.data[i], depth + 1, diag);
+        if (status == ZC_OK && is_light(names.data[i]))
+            one_test(c, names.data[i], true);
+        else if (status == ZC_OK && depth < 8)
+            status = walk(c, names.data[i], depth + 1, diag);
         free(names.data[i]);
     }
     ZC_VEC_FINI(&names);

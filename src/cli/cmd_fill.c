@@ -714,8 +714,8 @@ int cli_fill(int argc, char **argv)
         code = cli_report(f.diag, status);
     } else if (!quiet) {
         cli_put(stdout, f.output);
-        printf(": %zu tensors filled, %.1f MB (%zu share another's bytes), %zu files copied, in "
-               "%.2f s\n",
+        printf(": tensors filled: %zu (%.1f MB, %zu share the bytes of others), files copied: %zu, "
+               "in %.2f s\n",
                f.tensors, (double)f.bytes / 1e6, f.shared, f.copied, cli_now() - start);
     }
     zc_diag_destroy(&f.diag);

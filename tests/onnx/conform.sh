@@ -6,7 +6,7 @@ zc=$1
 skip=$2
 [ -n "${ZC_ONNX_TESTS:-}" ] || { echo "ZC_ONNX_TESTS is not set"; exit 77; }
 [ -d "$ZC_ONNX_TESTS/node" ] || { echo "no folder $ZC_ONNX_TESTS/node"; exit 1; }
-for suite in node simple pytorch-converted pytorch-operator; do
+for suite in node simple pytorch-converted pytorch-operator light; do
     echo "== $suite"
-    "$zc" conform "$ZC_ONNX_TESTS/$suite" --skip-list "$skip"
+    "$zc" conform "$ZC_ONNX_TESTS/$suite" --skip-list "$skip" --timeout 120
 done

@@ -1,0 +1,84 @@
+/* The thread pool: every index exactly once, whatever the number of threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/pool.h"
+#include "support/expect.h"
+
+enum { ITEMS = 1000 };
+
+typedef struct counts {
+    atomic_int seen[ITEMS];
+} counts;
+
+static void count(void *arg, int i)
+{
+    counts *c = arg;
+    atomic_fetch_add(&c->seen[i], 1);
+}
+
+static void check_run(zc_pool *pool, int n)
+{
+    counts *c = calloc(1, sizeof *c);
+    zc_pool_run(pool, n, count, c);
+    for (int i = 0; i < ITEMS; i++) assert_int_equal(atomic_load(&c->seen[i]), i < n);
+    free(c);
+}
+
+static void test_every_index_once(void **state)
+{
+    (void)state;
+    static const int sizes[] = {0, 1, 2, 3, 7, 64, ITEMS};
+    zc_diag *diag = zc_diag_create();
+    check_run(NULL, 5);
+    for (int threads = 1; threads <= 5; threads++) {
+        zc_pool *pool;
+        expect_ok(diag, zc_pool_create(threads, &pool, diag));
+        assert_int_equal(zc_pool_threads(pool), threads);
+        for (int round = 0; round < 200; round++)
+            for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) check_run(pool, sizes[s]);
+        zc_pool_destroy(&pool);
+        assert_null(pool);
+    }
+    zc_diag_destroy(&diag);
+}
+
+/* Workers sleep between jobs; a late job must still wake them. */
+static void test_after_sleep(void **state)
+{
+    (void)state;
+    zc_pool *pool;
+    assert_int_equal(zc_pool_create(3, &pool, NULL), ZC_OK);
+    for (int i = 0; i < 5; i++) {
+        usleep(20000);
+        check_run(pool, 100);
+    }
+    zc_pool_destroy(&pool);
+    zc_pool_destroy(&pool);
+}
+
+static void test_bad_count(void **state)
+{
+    (void)state;
+    zc_pool *pool;
+    zc_diag *diag = zc_diag_create();
+    expect_fail(diag, zc_pool_create(0, &pool, diag), ZC_ERR_ARG, "threads: out of range (got 0, need >= 1)");
+    assert_null(pool);
+    zc_diag_destroy(&diag);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_index_once),
+        cmocka_unit_test(test_after_sleep),
+        cmocka_unit_test(test_bad_count),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

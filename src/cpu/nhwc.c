@@ -13,12 +13,24 @@ zc_tensor zc_nchw_shape(const zc_tensor *t)
     return r;
 }
 
-/* from[N,A,B] to to[N,B,A], elements of any size that zc_get knows. */
+/* to[N,B,A] = from[N,A,B] */
 static void swap_axes(const zc_tensor *from, zc_tensor *to, int64_t n, int64_t a, int64_t b)
 {
     for (int64_t i = 0; i < n; i++)
         for (int64_t p = 0; p < a; p++)
             for (int64_t q = 0; q < b; q++) zc_put(to, (i * b + q) * a + p, zc_get(from, (i * a + p) * b + q));
+}
+
+/* y[N,P,C] = act(from[N,C,P] + residual); y may be the residual's memory. */
+static void finish(const zc_tensor *from, const zc_tensor *residual, bool relu, zc_tensor *y)
+{
+    int64_t channels = y->dims[3], pixels = y->dims[1] * y->dims[2], n = zc_tensor_numel(y);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t c = i % channels, p = i / channels % pixels, image = i / channels / pixels;
+        double v = zc_get(from, (image * channels + c) * pixels + p);
+        if (residual) v += zc_get(residual, i);
+        zc_put(y, i, relu && v < 0 ? 0 : v);
+    }
 }
 
 static zc_status room(zc_kctx *k, zc_tensor *t)
@@ -30,7 +42,8 @@ static zc_status room(zc_kctx *k, zc_tensor *t)
 }
 
 /* Runs the channels-first kernel on transposed copies of input 0 and of the result. */
-static zc_status by_nchw(zc_kctx *k, zc_op op, const void *attrs, int nin, zc_kernel_fn kernel)
+static zc_status by_nchw(zc_kctx *k, zc_op op, const void *attrs, int nin, zc_kernel_fn kernel,
+                         const zc_tensor *residual, bool relu)
 {
     const zc_tensor *x = &k->in[0];
     zc_tensor *y = &k->out[0], in[3], out = zc_nchw_shape(y);
@@ -50,7 +63,7 @@ static zc_status by_nchw(zc_kctx *k, zc_op op, const void *attrs, int nin, zc_ke
     inner.out = &out;
     inner.state = NULL;
     ZC_TRY(kernel(&inner));
-    swap_axes(&out, y, y->dims[0], y->dims[3], y->dims[1] * y->dims[2]);
+    finish(&out, residual, relu, y);
     return ZC_OK;
 }
 
@@ -58,22 +71,15 @@ zc_status zc_k_ConvNhwc(zc_kctx *k)
 {
     const zc_attrs_ConvNhwc *a = ZC_ATTRS(k, ConvNhwc);
     zc_attrs_Conv attrs = zc_nchw_conv(a);
-    zc_tensor *y = &k->out[0];
     bool relu = strcmp(a->activation, "Relu") == 0;
     if (!relu && *a->activation)
         return zc_kernel_unsupported(k, "activation " ZC_NAME " of a convolution", a->activation);
-    ZC_TRY(by_nchw(k, ZC_OP_Conv, &attrs, k->nin < 3 ? k->nin : 3, zc_k_Conv));
     const zc_tensor *residual = k->nin > 3 && zc_present(&k->in[3]) ? &k->in[3] : NULL;
-    int64_t n = zc_tensor_numel(y);
-    for (int64_t i = 0; i < n && (residual || relu); i++) {
-        double v = zc_get(y, i) + (residual ? zc_get(residual, i) : 0);
-        zc_put(y, i, relu && v < 0 ? 0 : v);
-    }
-    return ZC_OK;
+    return by_nchw(k, ZC_OP_Conv, &attrs, k->nin < 3 ? k->nin : 3, zc_k_Conv, residual, relu);
 }
 
 zc_status zc_k_MaxPoolNhwc(zc_kctx *k)
 {
     zc_attrs_MaxPool attrs = zc_nchw_max_pool(ZC_ATTRS(k, MaxPoolNhwc));
-    return by_nchw(k, ZC_OP_MaxPool, &attrs, 1, zc_k_MaxPool);
+    return by_nchw(k, ZC_OP_MaxPool, &attrs, 1, zc_k_MaxPool, NULL, false);
 }

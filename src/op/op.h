@@ -95,7 +95,8 @@ enum {
     ZC_OPF_SUBBYTE = 1 << 7,     /* the kernel handles packed 4- and 2-bit operands itself; for the
                                     others dispatch unpacks them to 8-bit carriers and back */
     ZC_OPF_RANKLESS = 1 << 8,    /* the shape function accepts inputs of unknown rank */
-    ZC_OPF_POINTWISE = 1 << 9    /* has a scalar expression */
+    ZC_OPF_POINTWISE = 1 << 9,   /* has a scalar expression */
+    ZC_OPF_INPLACE_LAST = 1 << 10 /* as INPLACE, for the last input (a residual) */
 };
 
 #define ZC_VARIADIC 1000000

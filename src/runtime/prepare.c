@@ -137,9 +137,10 @@ static void share_step(zc_session *s, const zc_pstep *step, int32_t at)
         if (in->kind == ZC_P_CONST || in->kind == ZC_P_INPUT || in->planned) share(s, step, 0);
         return;
     }
-    if (!(info->flags & ZC_OPF_INPLACE) || step->nout > 1) return;
-    uint32_t candidates = info->flags & ZC_OPF_POINTWISE ? step->nin : 1;
-    for (uint32_t slot = 0; slot < candidates; slot++) {
+    if (!(info->flags & (ZC_OPF_INPLACE | ZC_OPF_INPLACE_LAST)) || step->nout > 1) return;
+    uint32_t first = info->flags & ZC_OPF_INPLACE_LAST ? step->nin - 1 : 0;
+    uint32_t end = info->flags & ZC_OPF_POINTWISE ? step->nin : first + 1;
+    for (uint32_t slot = first; slot < end; slot++) {
         if (can_overwrite(s, step, slot, at)) {
             share(s, step, slot);
             return;

@@ -1,0 +1,113 @@
+#!/bin/sh
+# usage: run.sh ZC SOURCE_DIR: the commands as a person uses them: results, messages, exit codes.
+set -u
+zc=$1
+src=$2
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+passed=0
+failed=0
+
+# expect NAME CODE TEXT COMMAND...: the exit code, and TEXT somewhere in what it printed.
+expect() {
+    name=$1
+    code=$2
+    text=$3
+    shift 3
+    "$@" >"$dir/out" 2>&1
+    got=$?
+    if [ "$got" -eq "$code" ] && { [ -z "$text" ] || grep -qF -- "$text" "$dir/out"; }; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAIL $name: got exit $got, need $code and '$text' in:"
+        sed 's/^/  /' "$dir/out" | head -5
+    fi
+}
+
+model=$src/models/digits/digits.onnx
+labels=$src/models/digits/labels.txt
+plan=$dir/digits.plan
+
+expect help 0 "usage: zc COMMAND" "$zc" help
+expect version 0 "zc 0.1.0" "$zc" --version
+expect no-command 1 "usage: zc COMMAND" "$zc"
+expect unknown-command 1 "no command 'frobnicate'" "$zc" frobnicate
+for command in compile run bench inspect conform fill; do
+    expect "help-$command" 0 "usage: zc $command" "$zc" "$command" --help
+    expect "bad-option-$command" 1 "Try 'zc $command --help'" "$zc" "$command" --no-such-option
+    expect "no-argument-$command" 1 "zc $command" "$zc" "$command"
+done
+
+expect compile 0 "steps" "$zc" compile "$model" -o "$plan"
+cp "$plan" "$dir/again.plan"
+expect compile-again 0 "" "$zc" compile "$model" -o "$plan" --quiet
+expect deterministic 0 "" cmp "$plan" "$dir/again.plan"
+expect compile-fixed 0 "steps" "$zc" compile "$model" -o "$dir/b1.plan" --dim batch=1
+expect compile-shape 0 "steps" "$zc" compile "$model" -o "$dir/b2.plan" --shape image=2x1x8x8
+expect fixed-dim 0 "input image: f32[1,1,8,8]" "$zc" inspect "$dir/b1.plan"
+expect fixed-shape 0 "input image: f32[2,1,8,8]" "$zc" inspect "$dir/b2.plan"
+expect bad-dim 1 "--dim needs NAME=VALUE" "$zc" compile "$model" -o "$dir/x.plan" --dim batch
+expect bad-shape 1 "--shape needs NAME=1x3x224x224" "$zc" compile "$model" -o "$dir/x.plan" --shape image=1xtwo
+expect bad-target 1 "no target 'tpu'" "$zc" compile "$model" -o "$dir/x.plan" --target tpu
+expect bad-pass 2 "no_such_pass: no such pass" "$zc" compile "$model" -o "$dir/x.plan" --skip-pass no_such_pass
+expect absent-model 2 "absent.onnx" "$zc" compile "$dir/absent.onnx" -o "$dir/x.plan"
+expect no-output 1 "needs --output PLAN" "$zc" compile "$model"
+cp "$model" "$dir/self.onnx"
+expect output-is-input 1 "the output is the model itself" "$zc" compile "$dir/self.onnx" -o "$dir/self.onnx"
+expect input-kept 0 "" cmp "$model" "$dir/self.onnx"
+echo precious >"$dir/kept"
+expect refused-model 2 "zc: error:" "$zc" compile "$labels" -o "$dir/kept"
+expect old-output-kept 0 "precious" cat "$dir/kept"
+expect plan-as-model 2 "zc run" "$zc" compile "$plan" -o "$dir/x.plan"
+expect nothing-left-over 2 "No such file" ls "$dir/x.plan"
+
+for digit in 2 5 7; do
+    expect "digit-$digit" 0 "%  $digit" "$zc" run "$plan" --input image="$src/models/digits/sample_$digit.npy" \
+        --labels "$labels" --top 1
+done
+expect run-random 0 "probabilities: f32[3,10]" "$zc" run "$plan" --random --dim batch=3
+expect run-reference 0 "probabilities: f32[1,10]" "$zc" run "$plan" --random --reference
+expect run-saves 0 "ran in" "$zc" run "$plan" --random --output-dir "$dir/results"
+expect saved-npy 0 "NUMPY" head -c 6 "$dir/results/output_0.npy"
+expect run-saves-pb 0 "ran in" "$zc" run "$plan" --random --output-dir "$dir/results" --format pb
+expect saved-pb 0 "probabilities" cat "$dir/results/output_0.pb"
+expect no-input 2 "image: has no value" "$zc" run "$plan"
+expect unknown-input 2 "picture: the plan has no input of this name" "$zc" run "$plan" --input picture=x.npy
+expect absent-input 2 "absent.npy" "$zc" run "$plan" --input image="$dir/absent.npy"
+expect wrong-file 2 "zc: error:" "$zc" run "$plan" --input image="$labels"
+expect wrong-shape 2 "image: wrong size of dimension 0 (got 1, need 2)" \
+    "$zc" run "$dir/b2.plan" --input image="$src/models/digits/sample_7.npy"
+expect model-as-plan 2 "not a zc plan" "$zc" run "$model" --random
+expect cuda 5 "no CUDA" "$zc" run "$plan" --random --device cuda:0
+expect bad-device 1 "no device 'abacus'" "$zc" run "$plan" --random --device abacus
+expect bad-threads 1 "--threads is 1 to 1024" "$zc" run "$plan" --random --threads 0
+head -c 3000 "$plan" >"$dir/short.plan"
+expect short-plan 2 "truncated plan: 3000 of" "$zc" run "$dir/short.plan" --random
+printf 'X' | dd of="$dir/again.plan" bs=1 seek=5000 conv=notrunc 2>/dev/null
+expect damaged-plan 2 "corrupt plan" "$zc" run "$dir/again.plan" --random
+expect control-characters 2 '\x1B[2J' "$zc" run "$plan" --input "$(printf 'a\033[2J')=x.npy"
+[ -e /dev/full ] && expect full-disk 2 "standard output" sh -c "'$zc' inspect '$plan' >/dev/full"
+
+expect inspect-model 0 'graph "' "$zc" inspect "$model"
+expect inspect-optimised 0 "ConvNhwc" "$zc" inspect "$model" --stage optimised
+expect inspect-skip 0 "= Conv(" "$zc" inspect "$model" --stage optimised --skip-pass all
+expect inspect-dot 0 "digraph model {" "$zc" inspect "$model" --dot
+expect inspect-json 0 '"target": "cpu"' "$zc" inspect "$plan" --json
+expect inspect-passes 0 "opt_fold" "$zc" inspect --passes
+expect bench 0 "runs: median" "$zc" bench "$plan" --seconds 0.1 --threads 1
+expect bench-json 0 '"median_ms"' "$zc" bench "$plan" --seconds 0.1 --json
+mkdir "$dir/case"
+cp "$model" "$dir/case/model.onnx"
+cp -r "$src/models/digits/test_data_set_0" "$dir/case"
+expect conform 0 "1 passed, 0 failed, 0 skipped" "$zc" conform "$dir/case" --rtol 1e-3 --atol 1e-5
+expect conform-json 0 '"passed": 1' "$zc" conform "$dir/case" --atol 1e-5 --json
+cp "$dir/case/test_data_set_0/input_0.pb" "$dir/case/test_data_set_0/output_0.pb"
+expect conform-fails 3 "0 passed, 1 failed" "$zc" conform "$dir/case"
+expect conform-empty 1 "no tests found" "$zc" conform "$dir/results"
+expect fill 0 "tensors filled" "$zc" fill "$src/models/bench/resnet50.dynamo.onnx" -o "$dir/filled" --seed 1
+expect filled-compiles 0 "steps" "$zc" compile "$dir/filled/model.onnx" -o "$dir/filled.plan"
+expect weightless 2 "zc: error:" "$zc" compile "$src/models/bench/resnet50.dynamo.onnx" -o "$dir/x.plan"
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -2,18 +2,21 @@
  *
  * usage: run_plan PLAN
  *
- * It loads a plan, gives every input random values (symbolic dimensions become 1), runs once and prints what came
- * out. A real client would fill the inputs with its own data. Link with libzc_rt. */
+ * It loads a plan, gives every input random values (symbolic dimensions become 1), runs once and
+ * prints what came out. A real client would fill the inputs with its own data. Link with libzc_rt.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "zc/rt.h"
 
-/* A diagnostic object collects why calls fail. It is the caller's: make one a thread, clear or destroy it. */
+/* A diagnostic object collects why calls fail. It is the caller's: make one a thread, clear or
+ * destroy it. */
 static int fail(const zc_diag *diag)
 {
-    for (size_t i = 0; i < zc_diag_count(diag); i++) fprintf(stderr, "run_plan: %s\n", zc_diag_text(diag, i));
+    for (size_t i = 0; i < zc_diag_count(diag); i++)
+        fprintf(stderr, "run_plan: %s\n", zc_diag_text(diag, i));
     return EXIT_FAILURE;
 }
 
@@ -65,17 +68,20 @@ int main(int argc, char **argv)
     zc_session *session = NULL;
     zc_plan_info about;
 
-    /* Loading verifies the whole file. The plan never changes afterwards and may be shared by threads. */
+    /* Loading verifies the whole file. The plan never changes afterwards and may be shared by
+     * threads. */
     zc_status status = zc_plan_load_file(argv[1], &plan, diag);
     /* A session holds the working memory of one thread's runs. */
-    if (status == ZC_OK) status = zc_session_create(plan, ZC_SESSION_PARAMS(.threads = 1), &session, diag);
+    if (status == ZC_OK)
+        status = zc_session_create(plan, ZC_SESSION_PARAMS(.threads = 1), &session, diag);
     if (status == ZC_OK) status = zc_plan_info_get(plan, &about);
     for (size_t i = 0; status == ZC_OK && i < about.inputs; i++) {
         zc_io_info info;
         status = zc_plan_input(plan, i, &info, diag);
         if (status == ZC_OK) status = give_random(session, i, &info, diag);
     }
-    /* The first run of new input shapes plans memory; later runs of the same shapes allocate nothing. */
+    /* The first run of new input shapes plans memory; later runs of the same shapes allocate
+     * nothing. */
     if (status == ZC_OK) status = zc_session_run(session, diag);
     for (size_t i = 0; status == ZC_OK && i < about.outputs; i++) {
         zc_io_info info;

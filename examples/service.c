@@ -2,9 +2,9 @@
  *
  * usage: service PLAN THREADS RUNS
  *
- * Every thread runs the plan RUNS times on the same input and folds the results into a checksum. The runtime
- * promises the same bits every time, so all checksums are equal; the exit code says whether they are. The plan
- * must have f32 inputs (as models/digits has). */
+ * Every thread runs the plan RUNS times on the same input and folds the results into a checksum.
+ * The runtime promises the same bits every time, so all checksums are equal; the exit code says
+ * whether they are. The plan must have f32 inputs (as models/digits has). */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -57,7 +57,8 @@ static uint64_t fold(uint64_t sum, zc_plan *plan, zc_session *session)
     for (size_t i = 0; i < about.outputs; i++) {
         zc_view view;
         if (zc_session_output(session, i, &view, NULL) != ZC_OK) return 0;
-        for (size_t b = 0; b < view.bytes; b++) sum = (sum ^ ((const uint8_t *)view.data)[b]) * 0x100000001b3u;
+        for (size_t b = 0; b < view.bytes; b++)
+            sum = (sum ^ ((const uint8_t *)view.data)[b]) * 0x100000001b3u;
     }
     return sum;
 }
@@ -79,7 +80,8 @@ static void *serve(void *arg)
 
 int main(int argc, char **argv)
 {
-    int threads = argc == 4 ? atoi(argv[2]) : 0, runs = argc == 4 ? atoi(argv[3]) : 0, code = EXIT_SUCCESS;
+    int threads = argc == 4 ? atoi(argv[2]) : 0, runs = argc == 4 ? atoi(argv[3]) : 0,
+        code = EXIT_SUCCESS;
     if (threads < 1 || threads > THREADS_MAX || runs < 1) {
         fprintf(stderr, "usage: service PLAN THREADS RUNS\n");
         return EXIT_FAILURE;
@@ -100,7 +102,8 @@ int main(int argc, char **argv)
         pthread_join(workers[i].thread, NULL);
         printf("thread %d: %s, checksum %016llx\n", i, zc_status_name(workers[i].status),
                (unsigned long long)workers[i].checksum);
-        if (workers[i].status != ZC_OK || workers[i].checksum != workers[0].checksum) code = EXIT_FAILURE;
+        if (workers[i].status != ZC_OK || workers[i].checksum != workers[0].checksum)
+            code = EXIT_FAILURE;
     }
     zc_plan_destroy(&plan);
     zc_diag_destroy(&diag);

@@ -2,8 +2,8 @@
  *
  * A zc_plan is immutable after loading and may be shared by any number of threads. A zc_session
  * runs one plan for one thread at a time; make one per thread. A call on a session that another
- * thread is using returns ZC_ERR_BUSY; a session used after fork() in the child returns ZC_ERR_FORKED.
- * A session keeps its plan alive: the plan may be destroyed first.
+ * thread is using returns ZC_ERR_BUSY; a session used after fork() in the child returns
+ * ZC_ERR_FORKED. A session keeps its plan alive: the plan may be destroyed first.
  *
  * All sizes are in bytes, tensors contiguous and row-major, 4-bit and 2-bit elements packed as in
  * ONNX (low bits first). The libraries never exit, abort or print, keep no global state, and leave
@@ -37,8 +37,8 @@ typedef struct zc_session zc_session;
 typedef struct zc_io_info {
     const char *name;
     zc_elem elem;
-    int rank;                          /* -1: known only when run */
-    int64_t dims[ZC_RANK_MAX];         /* -1: not the same for every run */
+    int rank;                           /* -1: known only when run */
+    int64_t dims[ZC_RANK_MAX];          /* -1: not the same for every run */
     const char *dim_texts[ZC_RANK_MAX]; /* the dimension as text: "3", "batch", "seq+1" */
 } zc_io_info;
 
@@ -57,8 +57,9 @@ typedef struct zc_plan_info {
     const char *target;     /* "cpu" */
     char model_sha256[65];  /* of the model file, as hexadecimal */
     size_t inputs, outputs, steps;
-    uint64_t weight_bytes;  /* constants, kept once however many sessions there are */
-    uint64_t arena_bytes;   /* a session's working memory; 0 when shapes decide, see zc_session_memory */
+    uint64_t weight_bytes; /* constants, kept once however many sessions there are */
+    uint64_t
+        arena_bytes; /* a session's working memory; 0 when shapes decide, see zc_session_memory */
 } zc_plan_info;
 
 /* Verifies everything, then loads. The plan is read into private memory. */
@@ -72,11 +73,12 @@ ZC_API zc_status zc_plan_input(const zc_plan *plan, size_t i, zc_io_info *out, z
 ZC_API zc_status zc_plan_output(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag);
 
 typedef struct zc_session_params {
-    size_t size;        /* sizeof(zc_session_params); set by the macro below */
-    int threads;        /* worker threads with the caller; 0: one a CPU that the process may use */
-    bool reference;     /* plain reference kernels only (slow; for comparison) */
+    size_t size;    /* sizeof(zc_session_params); set by the macro below */
+    int threads;    /* worker threads with the caller; 0: one a CPU that the process may use */
+    bool reference; /* plain reference kernels only (slow; for comparison) */
 } zc_session_params;
-#define ZC_SESSION_PARAMS(...) (&(zc_session_params){.size = sizeof(zc_session_params), __VA_ARGS__})
+#define ZC_SESSION_PARAMS(...)                                                                     \
+    (&(zc_session_params){.size = sizeof(zc_session_params), __VA_ARGS__})
 
 /* params may be NULL: defaults. */
 ZC_API zc_status zc_session_create(zc_plan *plan, const zc_session_params *params, zc_session **out,
@@ -85,23 +87,27 @@ ZC_API zc_status zc_session_create(zc_plan *plan, const zc_session_params *param
  * ZC_ERR_BUSY and frees nothing. */
 ZC_API zc_status zc_session_destroy(zc_session **session);
 
-/* Gives input i its value for the following runs. The bytes are copied, unless `borrow`: then data must
- * stay valid and unchanged until replaced or the session ends. bytes must be exactly the tensor's size. */
-ZC_API zc_status zc_session_set_input(zc_session *session, size_t i, const zc_view *value, bool borrow,
-                                      zc_diag *diag);
+/* Gives input i its value for the following runs. The bytes are copied, unless `borrow`: then data
+ * must stay valid and unchanged until replaced or the session ends. bytes must be exactly the
+ * tensor's size. */
+ZC_API zc_status zc_session_set_input(zc_session *session, size_t i, const zc_view *value,
+                                      bool borrow, zc_diag *diag);
 /* Results of output i are written to data (the caller's, of `bytes` bytes, aligned to 64) in the
  * following runs; NULL: back to the session's own memory. A run whose result does not fit fails and
  * says what it needs. */
 ZC_API zc_status zc_session_bind_output(zc_session *session, size_t i, void *data, size_t bytes,
                                         zc_diag *diag);
-/* Runs once. Every input must have been set. Nothing is allocated unless the inputs' shapes are new. */
+/* Runs once. Every input must have been set. Nothing is allocated unless the inputs' shapes are
+ * new. */
 ZC_API zc_status zc_session_run(zc_session *session, zc_diag *diag);
 /* The result of the last run; data belongs to the session (or is the bound buffer) and lives until
  * the next run. */
-ZC_API zc_status zc_session_output(const zc_session *session, size_t i, zc_view *out, zc_diag *diag);
+ZC_API zc_status zc_session_output(const zc_session *session, size_t i, zc_view *out,
+                                   zc_diag *diag);
 /* Working memory that the session holds now, without the plan's weights. */
 ZC_API uint64_t zc_session_memory(const zc_session *session);
-/* Asks a run in flight (from another thread) to stop between two steps: it returns ZC_ERR_CANCELLED. */
+/* Asks a run in flight (from another thread) to stop between two steps: it returns
+ * ZC_ERR_CANCELLED. */
 ZC_API void zc_session_cancel(zc_session *session);
 
 #ifdef __cplusplus

@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-#define ZC_API __attribute__((visibility("default")))
+#define ZC_API                           __attribute__((visibility("default")))
 #define ZC_PRINTF(fmt_index, args_index) __attribute__((format(printf, fmt_index, args_index)))
 #else
 #define ZC_API
@@ -23,11 +23,11 @@ extern "C" {
 
 typedef enum zc_status {
     ZC_OK = 0,
-    ZC_ERR_ARG,         /* a call broke this API's rules (NULL handle, wrong size, unknown name) */
-    ZC_ERR_NOMEM,       /* the allocator refused, or a memory budget was exceeded */
-    ZC_ERR_IO,          /* a file could not be opened, read or written; the reason has errno's text */
-    ZC_ERR_FORMAT,      /* bytes from outside are malformed or corrupt */
-    ZC_ERR_LIMIT,       /* well-formed but beyond a documented limit */
+    ZC_ERR_ARG,    /* a call broke this API's rules (NULL handle, wrong size, unknown name) */
+    ZC_ERR_NOMEM,  /* the allocator refused, or a memory budget was exceeded */
+    ZC_ERR_IO,     /* a file could not be opened, read or written; the reason has errno's text */
+    ZC_ERR_FORMAT, /* bytes from outside are malformed or corrupt */
+    ZC_ERR_LIMIT,  /* well-formed but beyond a documented limit */
     ZC_ERR_UNSUPPORTED, /* valid, but not something this build can do */
     ZC_ERR_MODEL,       /* the model is inconsistent: types, shapes, names, attributes */
     ZC_ERR_INPUT,       /* a run-time input does not fit the model (dtype, shape, index range) */

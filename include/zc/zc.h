@@ -1,6 +1,7 @@
 /* The compiler: ONNX model in, plan out. Library: libzc (which brings libzc_rt).
  *
- * Calls are independent: any number may run at once in different threads, each with its own zc_diag. */
+ * Calls are independent: any number may run at once in different threads, each with its own
+ * zc_diag. */
 #ifndef ZC_H
 #define ZC_H
 
@@ -26,28 +27,31 @@ typedef struct zc_fixed_shape {
 } zc_fixed_shape;
 
 typedef struct zc_compile_params {
-    size_t size;             /* sizeof(zc_compile_params); set by the macro below */
-    const char *data_root;   /* directory of external weights; NULL: the model file's */
+    size_t size;           /* sizeof(zc_compile_params); set by the macro below */
+    const char *data_root; /* directory of external weights; NULL: the model file's */
     const zc_fixed_dim *dims;
     size_t dim_count;
     const zc_fixed_shape *shapes;
     size_t shape_count;
-    const char *const *skip_passes; /* names of optional passes to leave out; "all" leaves out all */
+    const char *const
+        *skip_passes; /* names of optional passes to leave out; "all" leaves out all */
     size_t skip_pass_count;
-    uint64_t max_memory;     /* budget in bytes for importing; 0: 64 GiB */
+    uint64_t max_memory; /* budget in bytes for importing; 0: 64 GiB */
     /* Called between stages; done and total count stages. Return false to cancel. May be NULL. */
     bool (*progress)(void *user, const char *stage, size_t done, size_t total);
     void *progress_user;
 } zc_compile_params;
-#define ZC_COMPILE_PARAMS(...) (&(zc_compile_params){.size = sizeof(zc_compile_params), __VA_ARGS__})
+#define ZC_COMPILE_PARAMS(...)                                                                     \
+    (&(zc_compile_params){.size = sizeof(zc_compile_params), __VA_ARGS__})
 
-/* Compiles the model file to a plan file. The file appears complete or not at all; an existing one is
- * replaced only on success. params may be NULL. */
+/* Compiles the model file to a plan file. The file appears complete or not at all; an existing one
+ * is replaced only on success. params may be NULL. */
 ZC_API zc_status zc_compile_file(const char *model_path, const char *plan_path,
                                  const zc_compile_params *params, zc_diag *diag);
 /* Compiles to memory: *out is malloc'd and freed by zc_free. External weights need data_root. */
-ZC_API zc_status zc_compile_bytes(const void *model, size_t model_len, const zc_compile_params *params,
-                                  void **out, size_t *out_len, zc_diag *diag);
+ZC_API zc_status zc_compile_bytes(const void *model, size_t model_len,
+                                  const zc_compile_params *params, void **out, size_t *out_len,
+                                  zc_diag *diag);
 ZC_API void zc_free(void *p);
 
 #ifdef __cplusplus

@@ -91,7 +91,8 @@ static void wait_done(zc_pool *p)
         relax(spin);
     }
     pthread_mutex_lock(&p->lock);
-    while (atomic_load_explicit(&p->working, memory_order_acquire)) pthread_cond_wait(&p->done, &p->lock);
+    while (atomic_load_explicit(&p->working, memory_order_acquire))
+        pthread_cond_wait(&p->done, &p->lock);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -111,12 +112,16 @@ void zc_pool_run(zc_pool *pool, int n, void (*fn)(void *arg, int i), void *arg)
     wait_done(pool);
 }
 
-int zc_pool_threads(const zc_pool *pool) { return pool ? pool->threads : 1; }
+int zc_pool_threads(const zc_pool *pool)
+{
+    return pool ? pool->threads : 1;
+}
 
 zc_status zc_pool_create(int threads, zc_pool **out, zc_diag *diag)
 {
     *out = NULL;
-    if (threads < 1) return zc_fail(diag, ZC_ERR_ARG, "threads", "out of range (got %d, need >= 1)", threads);
+    if (threads < 1)
+        return zc_fail(diag, ZC_ERR_ARG, "threads", "out of range (got %d, need >= 1)", threads);
     zc_pool *p = zc_calloc(1, sizeof *p);
     pthread_t *workers = zc_calloc((size_t)threads, sizeof *workers);
     if (!p || !workers) {
@@ -132,8 +137,8 @@ zc_status zc_pool_create(int threads, zc_pool **out, zc_diag *diag)
     for (; p->started < threads - 1; p->started++) {
         if (pthread_create(&p->workers[p->started], NULL, worker, p) == 0) continue;
         zc_pool_destroy(&p);
-        return zc_fail(diag, ZC_ERR_LIMIT, "threads", "the system refused to start another thread (asked for %d)",
-                       threads);
+        return zc_fail(diag, ZC_ERR_LIMIT, "threads",
+                       "the system refused to start another thread (asked for %d)", threads);
     }
     *out = p;
     return ZC_OK;

@@ -10,19 +10,25 @@
 static int exit_code(zc_status status)
 {
     switch (status) {
-    case ZC_OK: return EXIT_OK;
-    case ZC_ERR_ACCURACY: return EXIT_ACCURACY;
+    case ZC_OK:
+        return EXIT_OK;
+    case ZC_ERR_ACCURACY:
+        return EXIT_ACCURACY;
     case ZC_ERR_DEVICE:
-    case ZC_ERR_DEVICE_LOST: return EXIT_DEVICE;
-    default: return EXIT_REFUSED;
+    case ZC_ERR_DEVICE_LOST:
+        return EXIT_DEVICE;
+    default:
+        return EXIT_REFUSED;
     }
 }
 
 int cli_report(const zc_diag *diag, zc_status status)
 {
-    for (size_t i = 0; i < zc_diag_count(diag); i++) fprintf(stderr, "zc: error: %s\n", zc_diag_text(diag, i));
+    for (size_t i = 0; i < zc_diag_count(diag); i++)
+        fprintf(stderr, "zc: error: %s\n", zc_diag_text(diag, i));
     if (zc_diag_dropped(diag)) fprintf(stderr, "zc: error: %zu more\n", zc_diag_dropped(diag));
-    if (zc_diag_count(diag) == 0 && status != ZC_OK) fprintf(stderr, "zc: error: %s\n", zc_status_name(status));
+    if (zc_diag_count(diag) == 0 && status != ZC_OK)
+        fprintf(stderr, "zc: error: %s\n", zc_status_name(status));
     return exit_code(status);
 }
 
@@ -35,7 +41,8 @@ int cli_usage(const char *command, const char *fmt, ...)
     vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
     zc_buf_escape(&text, line, strlen(line));
-    fprintf(stderr, "zc %s: %s\nTry 'zc %s --help'.\n", command, text.data ? text.data : "", command);
+    fprintf(stderr, "zc %s: %s\nTry 'zc %s --help'.\n", command, text.data ? text.data : "",
+            command);
     zc_buf_fini(&text);
     return EXIT_USAGE;
 }

@@ -7,10 +7,10 @@
 const char cli_bench_help[] =
     "usage: zc bench PLAN [OPTIONS]\n"
     "\n"
-    "Times runs of a plan: median with its 95 % confidence interval (by order statistics), and outliers beyond\n"
+    "Times runs of a plan: median with its 95 % confidence interval (by order statistics), and "
+    "outliers beyond\n"
     "Tukey's fences. Random inputs unless files are given.\n"
-    "\n" CLI_INPUT_HELP
-    "      --threads N          threads to use (default: one a CPU)\n"
+    "\n" CLI_INPUT_HELP "      --threads N          threads to use (default: one a CPU)\n"
     "      --seconds S          measure for at least S seconds (default 3)\n"
     "      --warmup N           runs before measuring (default 3)\n"
     "      --json               print one JSON document\n"
@@ -51,11 +51,20 @@ static int parse(int argc, char **argv, options *o)
             continue;
         }
         switch (c) {
-        case 't': ok = cli_int(optarg, 1, 1024, &o->threads); break;
-        case 'w': ok = cli_int(optarg, 0, 1000, &o->warmup); break;
-        case 's': ok = cli_real(optarg, &o->seconds) && o->seconds > 0; break;
-        case 'j': o->json = true; break;
-        default: return cli_bad_option("bench");
+        case 't':
+            ok = cli_int(optarg, 1, 1024, &o->threads);
+            break;
+        case 'w':
+            ok = cli_int(optarg, 0, 1000, &o->warmup);
+            break;
+        case 's':
+            ok = cli_real(optarg, &o->seconds) && o->seconds > 0;
+            break;
+        case 'j':
+            o->json = true;
+            break;
+        default:
+            return cli_bad_option("bench");
         }
         if (!ok) return cli_usage("bench", "bad value '%s'", optarg);
     }
@@ -100,14 +109,17 @@ static void print(const timing *t, const options *o, uint64_t memory)
     if (high >= t->n) high = t->n - 1;
     double q1 = quantile(t, 0.25), q3 = quantile(t, 0.75), fence = 1.5 * (q3 - q1);
     size_t outliers = 0;
-    for (size_t i = 0; i < t->n; i++) outliers += t->times[i] < q1 - fence || t->times[i] > q3 + fence;
+    for (size_t i = 0; i < t->n; i++)
+        outliers += t->times[i] < q1 - fence || t->times[i] > q3 + fence;
     const char *form =
-        o->json ? "{\"runs\": %zu, \"median_ms\": %.6f, \"ci95_low_ms\": %.6f, \"ci95_high_ms\": %.6f, "
-                  "\"min_ms\": %.6f, \"max_ms\": %.6f, \"outliers\": %zu, \"session_bytes\": %llu}\n"
-                : "%zu runs: median %.3f ms (95 %%: %.3f to %.3f), min %.3f, max %.3f, %zu outliers; session "
-                  "memory %llu bytes\n";
-    printf(form, t->n, quantile(t, 0.5) * 1e3, t->times[low] * 1e3, t->times[high] * 1e3, t->times[0] * 1e3,
-           t->times[t->n - 1] * 1e3, outliers, (unsigned long long)memory);
+        o->json
+            ? "{\"runs\": %zu, \"median_ms\": %.6f, \"ci95_low_ms\": %.6f, \"ci95_high_ms\": %.6f, "
+              "\"min_ms\": %.6f, \"max_ms\": %.6f, \"outliers\": %zu, \"session_bytes\": %llu}\n"
+            : "%zu runs: median %.3f ms (95 %%: %.3f to %.3f), min %.3f, max %.3f, %zu outliers; "
+              "session "
+              "memory %llu bytes\n";
+    printf(form, t->n, quantile(t, 0.5) * 1e3, t->times[low] * 1e3, t->times[high] * 1e3,
+           t->times[0] * 1e3, t->times[t->n - 1] * 1e3, outliers, (unsigned long long)memory);
 }
 
 static zc_status bench(const char *path, const options *o, zc_diag *diag)
@@ -117,7 +129,8 @@ static zc_status bench(const char *path, const options *o, zc_diag *diag)
     timing t = {.n = 0};
     zc_status status = zc_plan_load_file(path, &plan, diag);
     if (status == ZC_OK)
-        status = zc_session_create(plan, ZC_SESSION_PARAMS(.threads = (int)o->threads), &session, diag);
+        status =
+            zc_session_create(plan, ZC_SESSION_PARAMS(.threads = (int)o->threads), &session, diag);
     if (status == ZC_OK) status = cli_set_inputs(plan, session, &o->in, diag);
     if (status == ZC_OK) status = measure(session, o, &t, diag);
     if (status == ZC_OK) print(&t, o, zc_session_memory(session));

@@ -53,7 +53,8 @@ static int add_shape(options *o, char *text)
     if (o->params.shape_count == LIST_MAX) return cli_usage("compile", "too many --shape");
     *s = (zc_fixed_shape){.input = text};
     for (char *rest = value, *word; (word = strsep(&rest, "x"));) {
-        if (s->rank == ZC_RANK_MAX || !cli_int(word, 0, INT64_MAX, &s->dims[s->rank++])) s->input = NULL;
+        if (s->rank == ZC_RANK_MAX || !cli_int(word, 0, INT64_MAX, &s->dims[s->rank++]))
+            s->input = NULL;
         if (!s->input) break;
     }
     if (!value || !s->input) return cli_usage("compile", "--shape needs NAME=1x3x224x224");
@@ -73,19 +74,32 @@ static int parse(int argc, char **argv, options *o)
     while ((c = getopt_long(argc, argv, "o:q", longs, NULL)) != -1) {
         code = EXIT_OK;
         switch (c) {
-        case 'o': o->output = optarg; break;
-        case 'd': code = add_dim(o, optarg); break;
-        case 's': code = add_shape(o, optarg); break;
-        case 'r': o->params.data_root = optarg; break;
-        case 'q': o->quiet = true; break;
+        case 'o':
+            o->output = optarg;
+            break;
+        case 'd':
+            code = add_dim(o, optarg);
+            break;
+        case 's':
+            code = add_shape(o, optarg);
+            break;
+        case 'r':
+            o->params.data_root = optarg;
+            break;
+        case 'q':
+            o->quiet = true;
+            break;
         case 'p':
-            if (o->params.skip_pass_count == LIST_MAX) return cli_usage("compile", "too many --skip-pass");
+            if (o->params.skip_pass_count == LIST_MAX)
+                return cli_usage("compile", "too many --skip-pass");
             o->skips[o->params.skip_pass_count++] = optarg;
             break;
         case 't':
-            if (strcmp(optarg, "cpu") != 0) return cli_usage("compile", "no target '%s' (this zc has: cpu)", optarg);
+            if (strcmp(optarg, "cpu") != 0)
+                return cli_usage("compile", "no target '%s' (this zc has: cpu)", optarg);
             break;
-        default: return cli_bad_option("compile");
+        default:
+            return cli_bad_option("compile");
         }
         if (code) return code;
     }
@@ -96,7 +110,8 @@ static int parse(int argc, char **argv, options *o)
 static bool same_file(const char *a, const char *b)
 {
     struct stat sa, sb;
-    return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+    return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
+           sa.st_ino == sb.st_ino;
 }
 
 /* On a terminal, what takes more than a second shows its stage. */
@@ -113,17 +128,20 @@ static void summary(const char *path, double seconds)
     zc_plan *plan = NULL;
     zc_plan_info info;
     struct stat st;
-    if (zc_plan_load_file(path, &plan, NULL) != ZC_OK || zc_plan_info_get(plan, &info) != ZC_OK) return;
+    if (zc_plan_load_file(path, &plan, NULL) != ZC_OK || zc_plan_info_get(plan, &info) != ZC_OK)
+        return;
     cli_put(stdout, path);
     printf(": %zu steps, %.1f MB of weights, %.1f MB, compiled in %.2f s\n", info.steps,
-           (double)info.weight_bytes / 1e6, stat(path, &st) == 0 ? (double)st.st_size / 1e6 : 0, seconds);
+           (double)info.weight_bytes / 1e6, stat(path, &st) == 0 ? (double)st.st_size / 1e6 : 0,
+           seconds);
     zc_plan_destroy(&plan);
 }
 
 int cli_compile(int argc, char **argv)
 {
     double start = cli_now();
-    options o = {.params = {.size = sizeof o.params, .progress = show_stage, .progress_user = &start}};
+    options o = {
+        .params = {.size = sizeof o.params, .progress = show_stage, .progress_user = &start}};
     int code = parse(argc, argv, &o);
     if (code) return code;
     o.params.dims = o.dims;

@@ -1,10 +1,10 @@
 /* Every test runs in a process of its own, so that a crash or a hang is one failed test. */
 #include <dirent.h>
-#include <stdarg.h>
 #include <errno.h>
 #include <math.h>
 #include <regex.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,8 +20,10 @@
 const char cli_conform_help[] =
     "usage: zc conform DIR [OPTIONS]\n"
     "\n"
-    "Runs tests in ONNX's layout: folders with model.onnx and test_data_set_*/{input,output}_*.pb, and ONNX's\n"
-    "light models, NAME.onnx with NAME_output_*.pb, whose inputs count up from 0 to 1. DIR is one test or a\n"
+    "Runs tests in ONNX's layout: folders with model.onnx and test_data_set_*/{input,output}_*.pb, "
+    "and ONNX's\n"
+    "light models, NAME.onnx with NAME_output_*.pb, whose inputs count up from 0 to 1. DIR is one "
+    "test or a\n"
     "tree of them.\n"
     "\n"
     "      --include REGEX      only tests whose name matches\n"
@@ -99,7 +101,8 @@ static double element(const zc_tensor *t, int64_t i)
     return zc_load_f64(is_complex ? half : t->dtype, t->data, i);
 }
 
-static bool compare(const conform *c, const zc_view *got, const zc_tensor *want, const char *name, result *r)
+static bool compare(const conform *c, const zc_view *got, const zc_tensor *want, const char *name,
+                    result *r)
 {
     zc_tensor t = {.dtype = (zc_dtype)got->elem, .rank = got->rank, .data = got->data};
     char a[200], b[200];
@@ -110,7 +113,8 @@ static bool compare(const conform *c, const zc_view *got, const zc_tensor *want,
             zc_tensor_type_text(want, b, sizeof b));
         return false;
     }
-    int64_t n = zc_tensor_numel(want) * (zc_dtype_class(t.dtype) == ZC_CLASS_COMPLEX ? 2 : 1), wrong = 0, at = 0;
+    int64_t n = zc_tensor_numel(want) * (zc_dtype_class(t.dtype) == ZC_CLASS_COMPLEX ? 2 : 1),
+            wrong = 0, at = 0;
     double worst = -1;
     for (int64_t i = 0; i < n; i++) {
         double g = element(&t, i), w = element(want, i);
@@ -136,8 +140,8 @@ static int opset_of(const char *model)
     if (zc_onnx_load(model, &m, NULL) != ZC_OK) return 0;
     for (size_t i = 0; i < m->n_opset_import; i++) {
         const char *domain = m->opset_import[i]->domain;
-        if ((!domain || !*domain || strcmp(domain, "ai.onnx") == 0) && m->opset_import[i]->version > 0 &&
-            m->opset_import[i]->version < OPSET_MAX)
+        if ((!domain || !*domain || strcmp(domain, "ai.onnx") == 0) &&
+            m->opset_import[i]->version > 0 && m->opset_import[i]->version < OPSET_MAX)
             opset = (int)m->opset_import[i]->version;
     }
     zc_onnx_free(&m);
@@ -145,8 +149,8 @@ static int opset_of(const char *model)
 }
 
 /* Expected results are the files <prefix>output_<i>.pb. */
-static bool check_outputs(const conform *c, const zc_plan *plan, const zc_session *s, const char *prefix, size_t n,
-                          result *r, zc_diag *diag)
+static bool check_outputs(const conform *c, const zc_plan *plan, const zc_session *s,
+                          const char *prefix, size_t n, result *r, zc_diag *diag)
 {
     for (size_t i = 0; i < n; i++) {
         char path[8192];
@@ -181,7 +185,8 @@ static zc_status set_counting(const zc_plan *plan, zc_session *s, size_t i, zc_d
     if (status != ZC_OK) return status;
     zc_tensor t = {.dtype = (zc_dtype)io.elem, .rank = io.rank};
     for (int d = 0; d < io.rank; d++) t.dims[d] = io.dims[d] < 0 ? 1 : io.dims[d];
-    if (!zc_tensor_bytes(&t, &bytes) || !(t.data = zc_calloc(bytes, 1))) return zc_fail_nomem(diag, io.name, 0);
+    if (!zc_tensor_bytes(&t, &bytes) || !(t.data = zc_calloc(bytes, 1)))
+        return zc_fail_nomem(diag, io.name, 0);
     int64_t n = zc_tensor_numel(&t);
     for (int64_t e = 0; e < n; e++) zc_store_f64(t.dtype, t.data, e, (double)e / (double)n);
     zc_view v = cli_view(&t);
@@ -190,7 +195,8 @@ static zc_status set_counting(const zc_plan *plan, zc_session *s, size_t i, zc_d
     return status;
 }
 
-static zc_status set_inputs(const zc_plan *plan, zc_session *s, const char *dir, size_t n, zc_diag *diag)
+static zc_status set_inputs(const zc_plan *plan, zc_session *s, const char *dir, size_t n,
+                            zc_diag *diag)
 {
     cli_inputs in = {.dir = dir};
     if (dir) return cli_set_inputs(plan, s, &in, diag);
@@ -200,7 +206,8 @@ static zc_status set_inputs(const zc_plan *plan, zc_session *s, const char *dir,
 }
 
 /* dir: of the input files, NULL for a light model. */
-static bool run_set(const conform *c, zc_plan *plan, const char *dir, const char *prefix, result *r, zc_diag *diag)
+static bool run_set(const conform *c, zc_plan *plan, const char *dir, const char *prefix, result *r,
+                    zc_diag *diag)
 {
     zc_session *s = NULL;
     zc_plan_info info;
@@ -310,7 +317,8 @@ static void report(conform *c, const char *name, const result *r)
     if (c->json) {
         printf("%s\n  {\"name\": ", c->first ? "" : ",");
         cli_json(stdout, name);
-        printf(", \"opset\": %d, \"outcome\": \"%s\", \"text\": ", r->opset, outcome_names[r->outcome]);
+        printf(", \"opset\": %d, \"outcome\": \"%s\", \"text\": ", r->opset,
+               outcome_names[r->outcome]);
         cli_json(stdout, r->text);
         fputs("}", stdout);
         c->first = false;
@@ -355,7 +363,10 @@ static bool is_light(const char *path)
     return stat(output, &st) == 0;
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
 /* Folders in name order; one with a model.onnx is a test. */
 static zc_status walk(conform *c, const char *dir, int depth, zc_diag *diag)
@@ -372,7 +383,8 @@ static zc_status walk(conform *c, const char *dir, int depth, zc_diag *diag)
     ZC_VEC(char *) names = {0};
     for (struct dirent *e; (e = readdir(d));) {
         snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
-        if (e->d_name[0] != '.' && stat(path, &st) == 0 && (S_ISDIR(st.st_mode) || is_light(path))) {
+        if (e->d_name[0] != '.' && stat(path, &st) == 0 &&
+            (S_ISDIR(st.st_mode) || is_light(path))) {
             char *copy = strdup(path);
             if (!copy || !ZC_VEC_PUSH(&names, copy)) free(copy);
         }
@@ -394,8 +406,10 @@ static zc_status walk(conform *c, const char *dir, int depth, zc_diag *diag)
 static void summary(const conform *c)
 {
     if (c->json) {
-        printf("\n],\n\"passed\": %zu, \"failed\": %zu, \"skipped\": %zu, \"crashed\": %zu, \"hung\": %zu}\n",
-               c->totals[PASS], c->totals[FAIL], c->totals[SKIP], c->totals[CRASH], c->totals[HANG]);
+        printf("\n],\n\"passed\": %zu, \"failed\": %zu, \"skipped\": %zu, \"crashed\": %zu, "
+               "\"hung\": %zu}\n",
+               c->totals[PASS], c->totals[FAIL], c->totals[SKIP], c->totals[CRASH],
+               c->totals[HANG]);
         return;
     }
     printf("\nopset    pass   fail   skip  crash   hang\n");
@@ -425,7 +439,8 @@ static int read_skips(conform *c, const char *path, zc_diag *diag)
     for (char *line; (line = strsep(&rest, "\n"));) {
         if (!*line || *line == '#') continue;
         skip_rule rule = {.reason = strchr(line, '\t')};
-        if (!rule.reason || !rule.reason[1]) return cli_usage("conform", "%s: a line without a reason: %s", path, line);
+        if (!rule.reason || !rule.reason[1])
+            return cli_usage("conform", "%s: a line without a reason: %s", path, line);
         *rule.reason++ = 0;
         if (regcomp(&rule.name, line, REG_EXTENDED | REG_NOSUB) != 0)
             return cli_usage("conform", "%s: not a regular expression: %s", path, line);
@@ -437,28 +452,54 @@ static int read_skips(conform *c, const char *path, zc_diag *diag)
 static int parse(int argc, char **argv, conform *c)
 {
     static const struct option longs[] = {
-        {"include", required_argument, NULL, 'i'}, {"skip-list", required_argument, NULL, 's'},
-        {"rtol", required_argument, NULL, 'R'},    {"atol", required_argument, NULL, 'A'},
-        {"timeout", required_argument, NULL, 'T'}, {"threads", required_argument, NULL, 't'},
-        {"reference", no_argument, NULL, 'r'},     {"device", required_argument, NULL, 'd'},
-        {"json", no_argument, NULL, 'j'},          {"verbose", no_argument, NULL, 'v'},
+        {"include", required_argument, NULL, 'i'},
+        {"skip-list", required_argument, NULL, 's'},
+        {"rtol", required_argument, NULL, 'R'},
+        {"atol", required_argument, NULL, 'A'},
+        {"timeout", required_argument, NULL, 'T'},
+        {"threads", required_argument, NULL, 't'},
+        {"reference", no_argument, NULL, 'r'},
+        {"device", required_argument, NULL, 'd'},
+        {"json", no_argument, NULL, 'j'},
+        {"verbose", no_argument, NULL, 'v'},
         {NULL, 0, NULL, 0},
     };
     int o;
     while ((o = getopt_long(argc, argv, "v", longs, NULL)) != -1) {
         bool ok = true;
         switch (o) {
-        case 'i': c->include_text = optarg; break;
-        case 's': c->skip_file = optarg; break;
-        case 'R': ok = cli_real(optarg, &c->rtol) && c->rtol >= 0; break;
-        case 'A': ok = cli_real(optarg, &c->atol) && c->atol >= 0; break;
-        case 'T': ok = cli_int(optarg, 1, 86400, &c->timeout); break;
-        case 't': ok = cli_int(optarg, 1, 1024, &c->threads); break;
-        case 'r': c->reference = true; break;
-        case 'j': c->json = true; break;
-        case 'v': c->verbose = true; break;
-        case 'd': ok = strcmp(optarg, "cpu") == 0; break;
-        default: return cli_bad_option("conform");
+        case 'i':
+            c->include_text = optarg;
+            break;
+        case 's':
+            c->skip_file = optarg;
+            break;
+        case 'R':
+            ok = cli_real(optarg, &c->rtol) && c->rtol >= 0;
+            break;
+        case 'A':
+            ok = cli_real(optarg, &c->atol) && c->atol >= 0;
+            break;
+        case 'T':
+            ok = cli_int(optarg, 1, 86400, &c->timeout);
+            break;
+        case 't':
+            ok = cli_int(optarg, 1, 1024, &c->threads);
+            break;
+        case 'r':
+            c->reference = true;
+            break;
+        case 'j':
+            c->json = true;
+            break;
+        case 'v':
+            c->verbose = true;
+            break;
+        case 'd':
+            ok = strcmp(optarg, "cpu") == 0;
+            break;
+        default:
+            return cli_bad_option("conform");
         }
         if (!ok) return cli_usage("conform", "bad value '%s'", optarg);
     }

@@ -35,18 +35,29 @@ typedef struct options {
 static int parse(int argc, char **argv, options *o)
 {
     static const struct option longs[] = {
-        {"stage", required_argument, NULL, 's'}, {"skip-pass", required_argument, NULL, 'p'},
-        {"full", no_argument, NULL, 'f'},        {"dot", no_argument, NULL, 'd'},
-        {"json", no_argument, NULL, 'j'},        {"passes", no_argument, NULL, 'P'},
+        {"stage", required_argument, NULL, 's'},
+        {"skip-pass", required_argument, NULL, 'p'},
+        {"full", no_argument, NULL, 'f'},
+        {"dot", no_argument, NULL, 'd'},
+        {"json", no_argument, NULL, 'j'},
+        {"passes", no_argument, NULL, 'P'},
         {NULL, 0, NULL, 0},
     };
     int c;
     while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
         switch (c) {
-        case 'f': o->full = true; break;
-        case 'd': o->dot = true; break;
-        case 'j': o->json = true; break;
-        case 'P': o->passes = true; break;
+        case 'f':
+            o->full = true;
+            break;
+        case 'd':
+            o->dot = true;
+            break;
+        case 'j':
+            o->json = true;
+            break;
+        case 'P':
+            o->passes = true;
+            break;
         case 'p':
             if (o->nskips == SKIPS_MAX) return cli_usage("inspect", "too many --skip-pass");
             o->skips[o->nskips++] = optarg;
@@ -56,7 +67,8 @@ static int parse(int argc, char **argv, options *o)
             if (!o->optimised && strcmp(optarg, "import") != 0)
                 return cli_usage("inspect", "no stage '%s' (need import or optimised)", optarg);
             break;
-        default: return cli_bad_option("inspect");
+        default:
+            return cli_bad_option("inspect");
         }
     }
     return o->passes || optind + 1 == argc ? EXIT_OK : cli_usage("inspect", "needs one file");
@@ -158,10 +170,13 @@ static zc_status inspect_plan(const char *path, const options *o, zc_diag *diag)
     zc_status status = zc_plan_load_file(path, &plan, diag);
     if (status == ZC_OK) status = zc_plan_info_get(plan, &info);
     if (status == ZC_OK) {
-        printf(o->json ? "{\"zc\": \"%s\", \"target\": \"%s\", \"model_sha256\": \"%s\", \"steps\": %zu, "
-                         "\"weight_bytes\": %llu,\n  \"inputs\": [\n"
-                       : "plan by zc %s for %s\nmodel SHA-256 %s\n%zu steps, %llu bytes of weights\n",
-               info.zc_version, info.target, info.model_sha256, info.steps, (unsigned long long)info.weight_bytes);
+        printf(
+            o->json
+                ? "{\"zc\": \"%s\", \"target\": \"%s\", \"model_sha256\": \"%s\", \"steps\": %zu, "
+                  "\"weight_bytes\": %llu,\n  \"inputs\": [\n"
+                : "plan by zc %s for %s\nmodel SHA-256 %s\n%zu steps, %llu bytes of weights\n",
+            info.zc_version, info.target, info.model_sha256, info.steps,
+            (unsigned long long)info.weight_bytes);
         print_ios(plan, "input", info.inputs, o->json, zc_plan_input);
         if (o->json) puts("  ], \"outputs\": [");
         print_ios(plan, "output", info.outputs, o->json, zc_plan_output);

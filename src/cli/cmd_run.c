@@ -12,8 +12,7 @@ const char cli_run_help[] =
     "usage: zc run PLAN [OPTIONS]\n"
     "\n"
     "Runs a plan once and prints its results.\n"
-    "\n" CLI_INPUT_HELP
-    "      --output-dir DIR     save results as output_0.npy and so on\n"
+    "\n" CLI_INPUT_HELP "      --output-dir DIR     save results as output_0.npy and so on\n"
     "      --format npy|pb      of saved results (default npy; pb for types that .npy lacks)\n"
     "      --device cpu         where to run: cpu, or cuda[:N] in builds that have it\n"
     "      --threads N          threads to use (default: one a CPU)\n"
@@ -66,21 +65,32 @@ static int parse(int argc, char **argv, options *o)
             continue;
         }
         switch (c) {
-        case 'o': o->output_dir = optarg; break;
-        case 'l': o->labels = optarg; break;
-        case 'r': o->reference = true; break;
-        case 'd': code = check_device(optarg); break;
+        case 'o':
+            o->output_dir = optarg;
+            break;
+        case 'l':
+            o->labels = optarg;
+            break;
+        case 'r':
+            o->reference = true;
+            break;
+        case 'd':
+            code = check_device(optarg);
+            break;
         case 'f':
             o->pb = strcmp(optarg, "pb") == 0;
-            if (!o->pb && strcmp(optarg, "npy") != 0) return cli_usage("run", "--format is npy or pb");
+            if (!o->pb && strcmp(optarg, "npy") != 0)
+                return cli_usage("run", "--format is npy or pb");
             break;
         case 't':
-            if (!cli_int(optarg, 1, 1024, &o->threads)) return cli_usage("run", "--threads is 1 to 1024");
+            if (!cli_int(optarg, 1, 1024, &o->threads))
+                return cli_usage("run", "--threads is 1 to 1024");
             break;
         case 'k':
             if (!cli_int(optarg, 0, 1000, &o->top)) return cli_usage("run", "--top is 0 to 1000");
             break;
-        default: return cli_bad_option("run");
+        default:
+            return cli_bad_option("run");
         }
         if (code) return code;
     }
@@ -137,7 +147,8 @@ static bool looks_like_scores(const zc_tensor *t)
 {
     if (!zc_dtype_is_float(t->dtype) || t->rank < 1 || t->rank > 2) return false;
     int64_t classes = t->dims[t->rank - 1];
-    return classes >= 2 && classes <= 100000 && (t->rank == 1 || (t->dims[0] >= 1 && t->dims[0] <= 16));
+    return classes >= 2 && classes <= 100000 &&
+           (t->rank == 1 || (t->dims[0] >= 1 && t->dims[0] <= 16));
 }
 
 typedef struct label_list {
@@ -168,7 +179,8 @@ static void print_top(const zc_tensor *t, int64_t row, int64_t k, const label_li
     }
     probabilities &= fabs(sum - 1) < 1e-2;
     for (int64_t i = 0; i < n; i++) norm += exp(zc_load_f64(t->dtype, t->data, first + i) - high);
-    printf("  top %lld%s%s\n", (long long)(k < n ? k : n), t->dims[0] > 1 && t->rank == 2 ? " of row" : "",
+    printf("  top %lld%s%s\n", (long long)(k < n ? k : n),
+           t->dims[0] > 1 && t->rank == 2 ? " of row" : "",
            probabilities ? " (probabilities):" : " (softmax of the scores):");
     double limit = INFINITY;
     int64_t limit_at = -1;
@@ -193,7 +205,10 @@ static void print_top(const zc_tensor *t, int64_t row, int64_t k, const label_li
 
 /* ---- saving ---- */
 
-static bool npy_has(zc_dtype d) { return zc_dtype_bits(d) >= 8 && d != ZC_BF16 && (d < ZC_F8E4M3FN); }
+static bool npy_has(zc_dtype d)
+{
+    return zc_dtype_bits(d) >= 8 && d != ZC_BF16 && (d < ZC_F8E4M3FN);
+}
 
 static zc_status save_pb(const char *path, const char *name, const zc_tensor *t, zc_diag *diag)
 {
@@ -208,7 +223,8 @@ static zc_status save_pb(const char *path, const char *name, const zc_tensor *t,
     return status;
 }
 
-static zc_status save(const options *o, size_t i, const char *name, const zc_tensor *t, zc_diag *diag)
+static zc_status save(const options *o, size_t i, const char *name, const zc_tensor *t,
+                      zc_diag *diag)
 {
     char path[4096];
     bool pb = o->pb || !npy_has(t->dtype);
@@ -231,7 +247,8 @@ static zc_status show_results(const zc_plan *plan, const zc_session *session, co
         if (status != ZC_OK) break;
         zc_tensor t = tensor_of(&view);
         print_summary(io.name, &t);
-        for (int64_t r = 0; o->top && looks_like_scores(&t) && r < (t.rank == 2 ? t.dims[0] : 1); r++)
+        for (int64_t r = 0; o->top && looks_like_scores(&t) && r < (t.rank == 2 ? t.dims[0] : 1);
+             r++)
             print_top(&t, r, o->top, labels);
         if (o->output_dir) status = save(o, i, io.name, &t, diag);
     }
@@ -247,7 +264,8 @@ static zc_status run(const char *path, const options *o, zc_diag *diag)
     if (status == ZC_OK) status = zc_plan_load_file(path, &plan, diag);
     if (status == ZC_OK)
         status = zc_session_create(
-            plan, ZC_SESSION_PARAMS(.threads = (int)o->threads, .reference = o->reference), &session, diag);
+            plan, ZC_SESSION_PARAMS(.threads = (int)o->threads, .reference = o->reference),
+            &session, diag);
     if (status == ZC_OK) status = cli_set_inputs(plan, session, &o->in, diag);
     double start = cli_now();
     if (status == ZC_OK) status = zc_session_run(session, diag);

@@ -34,14 +34,24 @@ bool cli_input_option(const char *command, int c, char *value, cli_inputs *in, i
 {
     *code = EXIT_OK;
     switch (c) {
-    case 'i': *code = add_file(command, value, in); return true;
-    case 'I': in->dir = value; return true;
-    case 'R': in->random = true; return true;
-    case 'D': *code = add_dim(command, value, in); return true;
-    case 'S':
-        if (!cli_int(value, 0, INT64_MAX, &in->seed)) *code = cli_usage(command, "--seed needs a whole number");
+    case 'i':
+        *code = add_file(command, value, in);
         return true;
-    default: return false;
+    case 'I':
+        in->dir = value;
+        return true;
+    case 'R':
+        in->random = true;
+        return true;
+    case 'D':
+        *code = add_dim(command, value, in);
+        return true;
+    case 'S':
+        if (!cli_int(value, 0, INT64_MAX, &in->seed))
+            *code = cli_usage(command, "--seed needs a whole number");
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -55,7 +65,8 @@ static bool ends_with(const char *s, const char *end)
 
 zc_status cli_read_tensor(const char *path, zc_tensor *out, zc_diag *diag)
 {
-    return ends_with(path, ".npy") ? zc_npy_read(path, out, diag) : zc_tensor_pb_read(path, out, NULL, diag);
+    return ends_with(path, ".npy") ? zc_npy_read(path, out, diag)
+                                   : zc_tensor_pb_read(path, out, NULL, diag);
 }
 
 zc_view cli_view(const zc_tensor *t)
@@ -87,7 +98,10 @@ static uint64_t next(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-static double uniform(uint64_t *state) { return (double)(next(state) >> 11) * 0x1p-53; }
+static double uniform(uint64_t *state)
+{
+    return (double)(next(state) >> 11) * 0x1p-53;
+}
 
 static double normal(uint64_t *state)
 {
@@ -95,8 +109,8 @@ static double normal(uint64_t *state)
     return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
 }
 
-/* Floats are normal; integers small and not negative, so that they serve as token ids and indices; bools
- * mostly true, so that masks leave something. */
+/* Floats are normal; integers small and not negative, so that they serve as token ids and indices;
+ * bools mostly true, so that masks leave something. */
 static void randomize(zc_tensor *t, uint64_t *state)
 {
     int64_t n = zc_tensor_numel(t);
@@ -114,12 +128,13 @@ static int64_t random_dim(const cli_inputs *in, const zc_io_info *io, int d)
 {
     if (io->dims[d] >= 0) return io->dims[d];
     for (int i = 0; i < in->ndims; i++)
-        if (io->dim_texts[d] && strcmp(io->dim_texts[d], in->dim_names[i]) == 0) return in->dim_values[i];
+        if (io->dim_texts[d] && strcmp(io->dim_texts[d], in->dim_names[i]) == 0)
+            return in->dim_values[i];
     return 1;
 }
 
-static zc_status set_random(zc_session *session, size_t i, const zc_io_info *io, const cli_inputs *in,
-                            uint64_t *state, zc_diag *diag)
+static zc_status set_random(zc_session *session, size_t i, const zc_io_info *io,
+                            const cli_inputs *in, uint64_t *state, zc_diag *diag)
 {
     zc_tensor t = {.dtype = (zc_dtype)io->elem, .rank = io->rank};
     size_t bytes;
@@ -149,14 +164,17 @@ static zc_status check_names(const zc_plan *plan, size_t n, const cli_inputs *in
         bool known = false;
         for (size_t k = 0; k < n && !known; k++) {
             zc_io_info io;
-            known = zc_plan_input(plan, k, &io, diag) == ZC_OK && strcmp(io.name, in->names[i]) == 0;
+            known =
+                zc_plan_input(plan, k, &io, diag) == ZC_OK && strcmp(io.name, in->names[i]) == 0;
         }
-        if (!known) return zc_fail(diag, ZC_ERR_INPUT, in->names[i], "the plan has no input of this name");
+        if (!known)
+            return zc_fail(diag, ZC_ERR_INPUT, in->names[i], "the plan has no input of this name");
     }
     return ZC_OK;
 }
 
-zc_status cli_set_inputs(const zc_plan *plan, zc_session *session, const cli_inputs *in, zc_diag *diag)
+zc_status cli_set_inputs(const zc_plan *plan, zc_session *session, const cli_inputs *in,
+                         zc_diag *diag)
 {
     zc_plan_info info;
     uint64_t state = (uint64_t)in->seed * 2 + 1;

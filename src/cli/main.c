@@ -81,7 +81,8 @@ int main(int argc, char **argv)
     int code = dispatch(argc, argv);
     errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "zc: error: standard output: %s\n", errno ? strerror(errno) : "cannot be written");
+        fprintf(stderr, "zc: error: standard output: %s\n",
+                errno ? strerror(errno) : "cannot be written");
         return code ? code : EXIT_REFUSED;
     }
     return code;

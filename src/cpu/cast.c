@@ -4,7 +4,10 @@
 
 #include "cpu/kernel.h"
 
-static bool is_f8(zc_dtype d) { return d >= ZC_F8E4M3FN && d <= ZC_F8E5M2FNUZ; }
+static bool is_f8(zc_dtype d)
+{
+    return d >= ZC_F8E4M3FN && d <= ZC_F8E5M2FNUZ;
+}
 
 typedef struct cast_options {
     bool saturate;
@@ -21,7 +24,8 @@ static void store_float(zc_tensor *y, int64_t i, double v, const cast_options *o
         zc_put(y, i, v);
 }
 
-/* Out of range is undefined in ONNX; 4-bit and 2-bit integers keep their low bits, as its test data do. */
+/* Out of range is undefined in ONNX; 4-bit and 2-bit integers keep their low bits, as its test data
+ * do. */
 static void store_nibble(zc_tensor *y, int64_t i, double v)
 {
     zc_puti(y, i, v > -9e18 && v < 9e18 ? (int64_t)v : 0);
@@ -37,7 +41,8 @@ static void cast_element(const zc_tensor *x, zc_tensor *y, int64_t i, const cast
     else if (!to_float)
         zc_puti(y, i, zc_geti(x, i));
     else if (y->dtype == ZC_F32) /* in one rounding */
-        ((float *)y->data)[i] = x->dtype == ZC_U64 ? (float)((uint64_t *)x->data)[i] : (float)((int64_t *)x->data)[i];
+        ((float *)y->data)[i] =
+            x->dtype == ZC_U64 ? (float)((uint64_t *)x->data)[i] : (float)((int64_t *)x->data)[i];
     else
         store_float(y, i, zc_get(x, i), o);
 }
@@ -55,7 +60,8 @@ static zc_status cast(zc_kctx *k, int64_t saturate, const char *round_mode)
     cast_options o = {.saturate = saturate != 0, .round = round_of(round_mode)};
     int64_t n = zc_tensor_numel(x);
     size_t bytes = 0;
-    if (zc_dtype_class(x->dtype) == ZC_CLASS_COMPLEX || zc_dtype_class(y->dtype) == ZC_CLASS_COMPLEX) {
+    if (zc_dtype_class(x->dtype) == ZC_CLASS_COMPLEX ||
+        zc_dtype_class(y->dtype) == ZC_CLASS_COMPLEX) {
         if (x->dtype != y->dtype) return zc_kernel_unsupported(k, "Cast of complex numbers");
         if (zc_tensor_bytes(x, &bytes) && bytes) memmove(y->data, x->data, bytes);
         return ZC_OK;

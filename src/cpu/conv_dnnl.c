@@ -22,7 +22,10 @@ static bool md_tag(md_t *md, int n, const dnnl_dims_t dims, dnnl_format_tag_t ta
 {
     return dnnl_memory_desc_init_by_tag(md, n, dims, dnnl_f32, tag) == dnnl_success;
 }
-static void md_free(md_t *md) { (void)md; }
+static void md_free(md_t *md)
+{
+    (void)md;
+}
 #define MD(m) (&(m))
 #else
 typedef dnnl_memory_desc_t md_t;
@@ -57,10 +60,13 @@ static dnnl_status_t post_ops(const zc_dnnl_shape *s, dnnl_primitive_attr_t attr
     dnnl_status_t status = dnnl_post_ops_create(&ops);
 #if V2
     if (status == dnnl_success && s->residual) status = dnnl_post_ops_append_sum(ops, 1);
-    if (status == dnnl_success && s->relu) status = dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_relu, 0, 0);
+    if (status == dnnl_success && s->relu)
+        status = dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_relu, 0, 0);
 #else
-    if (status == dnnl_success && s->residual) status = dnnl_post_ops_append_sum(ops, 1, 0, dnnl_f32);
-    if (status == dnnl_success && s->relu) status = dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0);
+    if (status == dnnl_success && s->residual)
+        status = dnnl_post_ops_append_sum(ops, 1, 0, dnnl_f32);
+    if (status == dnnl_success && s->relu)
+        status = dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0);
 #endif
     if (status == dnnl_success) status = dnnl_primitive_attr_set_post_ops(attr, ops);
     if (ops) dnnl_post_ops_destroy(ops);
@@ -83,8 +89,8 @@ static dnnl_status_t make_desc(zc_dnnl_conv *c, const zc_dnnl_shape *s, const la
 #if V2
     dnnl_convolution_desc_t d;
     dnnl_status_t status = dnnl_dilated_convolution_forward_desc_init(
-        &d, dnnl_forward_inference, dnnl_convolution_direct, &l->x, &l->w_any, s->bias ? &l->bias : NULL, &l->y,
-        strides, dilates, before, after);
+        &d, dnnl_forward_inference, dnnl_convolution_direct, &l->x, &l->w_any,
+        s->bias ? &l->bias : NULL, &l->y, strides, dilates, before, after);
     if (status != dnnl_success) return status;
     return dnnl_primitive_desc_create(&c->desc, &d, attr, c->engine, NULL);
 #else
@@ -101,10 +107,11 @@ static bool pack_weights(zc_dnnl_conv *c, const layouts *l, const float *w)
     dnnl_primitive_desc_t desc = NULL;
     dnnl_primitive_t reorder = NULL;
     md_ref packed = dnnl_primitive_desc_query_md(c->desc, dnnl_query_weights_md, 0);
-    bool ok = dnnl_memory_create(&plain, MD(l->w_plain), c->engine, (void *)(uintptr_t)w) == dnnl_success &&
-              dnnl_memory_create(&c->w, packed, c->engine, DNNL_MEMORY_ALLOCATE) == dnnl_success &&
-              dnnl_reorder_primitive_desc_create(&desc, MD(l->w_plain), c->engine, packed, c->engine, NULL) ==
+    bool ok = dnnl_memory_create(&plain, MD(l->w_plain), c->engine, (void *)(uintptr_t)w) ==
                   dnnl_success &&
+              dnnl_memory_create(&c->w, packed, c->engine, DNNL_MEMORY_ALLOCATE) == dnnl_success &&
+              dnnl_reorder_primitive_desc_create(&desc, MD(l->w_plain), c->engine, packed,
+                                                 c->engine, NULL) == dnnl_success &&
               dnnl_primitive_create(&reorder, desc) == dnnl_success;
     c->owns_w = c->w != NULL;
     dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, plain}, {DNNL_ARG_TO, c->w}};
@@ -116,10 +123,12 @@ static bool pack_weights(zc_dnnl_conv *c, const layouts *l, const float *w)
     return ok;
 }
 
-static bool take_weights(zc_dnnl_conv *c, const layouts *l, const float *w, const zc_dnnl_conv *like)
+static bool take_weights(zc_dnnl_conv *c, const layouts *l, const float *w,
+                         const zc_dnnl_conv *like)
 {
-    if (like && dnnl_memory_desc_equal(dnnl_primitive_desc_query_md(c->desc, dnnl_query_weights_md, 0),
-                        dnnl_primitive_desc_query_md(like->desc, dnnl_query_weights_md, 0))) {
+    if (like && dnnl_memory_desc_equal(
+                    dnnl_primitive_desc_query_md(c->desc, dnnl_query_weights_md, 0),
+                    dnnl_primitive_desc_query_md(like->desc, dnnl_query_weights_md, 0))) {
         c->w = like->w;
         return true;
     }
@@ -131,14 +140,15 @@ static bool build(zc_dnnl_conv *c, const zc_dnnl_shape *s, const float *w, const
     layouts l = {0};
     dnnl_primitive_attr_t attr = NULL;
     c->has_bias = s->bias;
-    bool ok = dnnl_engine_create(&c->engine, dnnl_cpu, 0) == dnnl_success &&
-              dnnl_stream_create(&c->stream, c->engine, dnnl_stream_default_flags) == dnnl_success &&
-              describe(s, &l) && dnnl_primitive_attr_create(&attr) == dnnl_success &&
-              post_ops(s, attr) == dnnl_success && make_desc(c, s, &l, attr) == dnnl_success &&
-              dnnl_primitive_create(&c->conv, c->desc) == dnnl_success && take_weights(c, &l, w, like) &&
-              dnnl_memory_create(&c->x, MD(l.x), c->engine, DNNL_MEMORY_NONE) == dnnl_success &&
-              dnnl_memory_create(&c->y, MD(l.y), c->engine, DNNL_MEMORY_NONE) == dnnl_success &&
-              dnnl_memory_create(&c->bias, MD(l.bias), c->engine, DNNL_MEMORY_NONE) == dnnl_success;
+    bool ok =
+        dnnl_engine_create(&c->engine, dnnl_cpu, 0) == dnnl_success &&
+        dnnl_stream_create(&c->stream, c->engine, dnnl_stream_default_flags) == dnnl_success &&
+        describe(s, &l) && dnnl_primitive_attr_create(&attr) == dnnl_success &&
+        post_ops(s, attr) == dnnl_success && make_desc(c, s, &l, attr) == dnnl_success &&
+        dnnl_primitive_create(&c->conv, c->desc) == dnnl_success && take_weights(c, &l, w, like) &&
+        dnnl_memory_create(&c->x, MD(l.x), c->engine, DNNL_MEMORY_NONE) == dnnl_success &&
+        dnnl_memory_create(&c->y, MD(l.y), c->engine, DNNL_MEMORY_NONE) == dnnl_success &&
+        dnnl_memory_create(&c->bias, MD(l.bias), c->engine, DNNL_MEMORY_NONE) == dnnl_success;
     if (attr) dnnl_primitive_attr_destroy(attr);
     md_free(&l.x);
     md_free(&l.y);
@@ -156,7 +166,8 @@ static int one_thread(void)
     return before;
 }
 
-zc_dnnl_conv *zc_dnnl_conv_create(const zc_dnnl_shape *shape, const float *w, const zc_dnnl_conv *like)
+zc_dnnl_conv *zc_dnnl_conv_create(const zc_dnnl_shape *shape, const float *w,
+                                  const zc_dnnl_conv *like)
 {
     zc_dnnl_conv *c = calloc(1, sizeof *c);
     if (!c) return NULL;
@@ -189,9 +200,12 @@ bool zc_dnnl_conv_run(zc_dnnl_conv *c, const float *x, const float *bias, float 
     bool ok = dnnl_memory_set_data_handle(c->x, (void *)(uintptr_t)x) == dnnl_success &&
               dnnl_memory_set_data_handle(c->y, y) == dnnl_success &&
               dnnl_memory_set_data_handle(c->bias, (void *)(uintptr_t)bias) == dnnl_success;
-    dnnl_exec_arg_t args[] = {
-        {DNNL_ARG_SRC, c->x}, {DNNL_ARG_WEIGHTS, c->w}, {DNNL_ARG_DST, c->y}, {DNNL_ARG_BIAS, c->bias}};
-    ok = ok && dnnl_primitive_execute(c->conv, c->stream, c->has_bias ? 4 : 3, args) == dnnl_success &&
+    dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, c->x},
+                              {DNNL_ARG_WEIGHTS, c->w},
+                              {DNNL_ARG_DST, c->y},
+                              {DNNL_ARG_BIAS, c->bias}};
+    ok = ok &&
+         dnnl_primitive_execute(c->conv, c->stream, c->has_bias ? 4 : 3, args) == dnnl_success &&
          dnnl_stream_wait(c->stream) == dnnl_success;
     omp_set_num_threads(before);
     return ok;

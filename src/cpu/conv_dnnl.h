@@ -1,4 +1,5 @@
-/* f32 convolutions on channels-last planes through oneDNN, whose interfaces of versions 2 and 3 differ. */
+/* f32 convolutions on channels-last planes through oneDNN, whose interfaces of versions 2 and 3
+ * differ. */
 #ifndef ZC_CPU_CONV_DNNL_H
 #define ZC_CPU_CONV_DNNL_H
 
@@ -14,9 +15,10 @@ typedef struct zc_dnnl_shape {
 
 typedef struct zc_dnnl_conv zc_dnnl_conv;
 
-/* NULL when the library refuses. `like`, which may be NULL, lends its packed weights when they have the layout
- * that this one needs; it must outlive it. w[oc][ic][kh][kw]. */
-zc_dnnl_conv *zc_dnnl_conv_create(const zc_dnnl_shape *shape, const float *w, const zc_dnnl_conv *like);
+/* NULL when the library refuses. `like`, which may be NULL, lends its packed weights when they have
+ * the layout that this one needs; it must outlive it. w[oc][ic][kh][kw]. */
+zc_dnnl_conv *zc_dnnl_conv_create(const zc_dnnl_shape *shape, const float *w,
+                                  const zc_dnnl_conv *like);
 void zc_dnnl_conv_destroy(zc_dnnl_conv *c);
 /* y = act(conv(x) + bias [+ what y holds, with residual]). One thread at a time. */
 bool zc_dnnl_conv_run(zc_dnnl_conv *c, const float *x, const float *bias, float *y);

@@ -1,6 +1,6 @@
-/* f32 convolutions of one or two axes: a matrix product of the weights and the windows of the input. Windows
- * are gathered a band of output rows at a time, small enough to stay in cache; 1x1 windows are the input
- * itself. Convolutions with one channel a group are summed directly. */
+/* f32 convolutions of one or two axes: a matrix product of the weights and the windows of the
+ * input. Windows are gathered a band of output rows at a time, small enough to stay in cache; 1x1
+ * windows are the input itself. Convolutions with one channel a group are summed directly. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -29,9 +29,17 @@ typedef struct conv_job {
 static plane plane_of(const zc_window *w)
 {
     int h = w->axes == 2 ? 0 : -1, v = w->axes - 1;
-    plane p = {.in_h = 1, .out_h = 1, .k_h = 1, .stride_h = 1, .step_h = 1,
-               .in_w = w->in[v], .out_w = w->out[v], .k_w = w->kernel[v],
-               .stride_w = w->stride[v], .step_w = w->dilation[v], .left = w->begin[v]};
+    plane p = {.in_h = 1,
+               .out_h = 1,
+               .k_h = 1,
+               .stride_h = 1,
+               .step_h = 1,
+               .in_w = w->in[v],
+               .out_w = w->out[v],
+               .k_w = w->kernel[v],
+               .stride_w = w->stride[v],
+               .step_w = w->dilation[v],
+               .left = w->begin[v]};
     if (h < 0) return p;
     p.in_h = w->in[h];
     p.out_h = w->out[h];
@@ -42,7 +50,8 @@ static plane plane_of(const zc_window *w)
     return p;
 }
 
-/* Output columns [*from, *to) whose tap at offset `at` (tap position less padding) lies on the input. */
+/* Output columns [*from, *to) whose tap at offset `at` (tap position less padding) lies on the
+ * input. */
 static void inside(int64_t at, int64_t stride, int64_t in, int64_t out, int64_t *from, int64_t *to)
 {
     int64_t first = at >= 0 ? 0 : (-at + stride - 1) / stride;
@@ -75,7 +84,8 @@ static void gather(const conv_job *j, const float *x, int64_t row, int64_t rows,
             for (int64_t kw = 0; kw < p->k_w; kw++)
                 for (int64_t r = 0; r < rows; r++) {
                     int64_t ih = (row + r) * p->stride_h - p->top + kh * p->step_h;
-                    const float *in = ih >= 0 && ih < p->in_h ? x + c * j->c->in_plane + ih * p->in_w : NULL;
+                    const float *in =
+                        ih >= 0 && ih < p->in_h ? x + c * j->c->in_plane + ih * p->in_w : NULL;
                     gather_row(p, in, kw * p->step_w - p->left, windows);
                     windows += p->out_w;
                 }
@@ -94,8 +104,10 @@ static void band(void *arg, int i)
 {
     conv_job *j = arg;
     const zc_conv *c = j->c;
-    int64_t part = i % j->oc_parts, b = i / j->oc_parts % j->bands, item = i / j->oc_parts / j->bands;
-    int64_t row = b * j->band_rows, rows = j->p.out_h - row < j->band_rows ? j->p.out_h - row : j->band_rows;
+    int64_t part = i % j->oc_parts, b = i / j->oc_parts % j->bands,
+            item = i / j->oc_parts / j->bands;
+    int64_t row = b * j->band_rows,
+            rows = j->p.out_h - row < j->band_rows ? j->p.out_h - row : j->band_rows;
     int64_t first = c->oc * part / j->oc_parts, channels = c->oc * (part + 1) / j->oc_parts - first;
     int64_t n = rows * j->p.out_w, depth = c->ic * c->taps;
     const float *x = j->x + item * c->ic * c->in_plane;
@@ -110,16 +122,18 @@ static void band(void *arg, int i)
         ld = n;
     }
     start_from_bias(j, y, item % c->groups * c->oc + first, channels, n);
-    if (!zc_sgemm(false, false, channels, n, depth, 1, w, depth, windows, ld, j->bias ? 1.0f : 0.0f, y,
-                  c->out_plane))
+    if (!zc_sgemm(false, false, channels, n, depth, 1, w, depth, windows, ld, j->bias ? 1.0f : 0.0f,
+                  y, c->out_plane))
         atomic_store(&j->failed, true);
 }
 
 /* ---- one channel a group ---- */
 
-static void add_tap(const plane *p, const float *x, int64_t oh, int64_t kh, int64_t kw, float w, float *to)
+static void add_tap(const plane *p, const float *x, int64_t oh, int64_t kh, int64_t kw, float w,
+                    float *to)
 {
-    int64_t ih = oh * p->stride_h - p->top + kh * p->step_h, at = kw * p->step_w - p->left, from, end;
+    int64_t ih = oh * p->stride_h - p->top + kh * p->step_h, at = kw * p->step_w - p->left, from,
+            end;
     if (ih < 0 || ih >= p->in_h) return;
     const float *row = x + ih * p->in_w + at;
     inside(at, p->stride_w, p->in_w, p->out_w, &from, &end);
@@ -137,7 +151,8 @@ static void depthwise(void *arg, int64_t begin, int64_t end)
         int64_t channel = i % (j->c->groups * j->c->oc);
         const float *x = j->x + i / j->c->oc * j->c->in_plane, *w = j->w + channel * j->c->taps;
         for (int64_t oh = 0; oh < p->out_h; oh++) {
-            float *to = j->y + i * j->c->out_plane + oh * p->out_w, b = j->bias ? j->bias[channel] : 0;
+            float *to = j->y + i * j->c->out_plane + oh * p->out_w,
+                  b = j->bias ? j->bias[channel] : 0;
             for (int64_t o = 0; o < p->out_w; o++) to[o] = b;
             for (int64_t t = 0; t < j->c->taps; t++)
                 add_tap(p, x, oh, t / p->k_w, t % p->k_w, w[t], to);
@@ -156,15 +171,17 @@ bool zc_fits_conv_f32(const zc_kctx *k)
 
 static bool is_direct(const zc_conv *c, const plane *p)
 {
-    return c->taps == 1 && p->stride_h == 1 && p->stride_w == 1 && p->out_h == p->in_h && p->out_w == p->in_w &&
-           p->top == 0 && p->left == 0;
+    return c->taps == 1 && p->stride_h == 1 && p->stride_w == 1 && p->out_h == p->in_h &&
+           p->out_w == p->in_w && p->top == 0 && p->left == 0;
 }
 
-/* Bands so that windows fit the cache and every thread has work; channels are split when there are too few. */
+/* Bands so that windows fit the cache and every thread has work; channels are split when there are
+ * too few. */
 static bool divide(zc_kctx *k, conv_job *j, int *tasks)
 {
     const zc_conv *c = j->c;
-    int64_t depth = c->ic * c->taps, threads = zc_pool_threads(k->pool), items = c->batch * c->groups;
+    int64_t depth = c->ic * c->taps, threads = zc_pool_threads(k->pool),
+            items = c->batch * c->groups;
     int64_t rows = BAND_FLOATS / (depth * j->p.out_w > 0 ? depth * j->p.out_w : 1);
     int64_t share = (j->p.out_h * items + threads - 1) / threads;
     if (rows > share) rows = share;
@@ -174,10 +191,12 @@ static bool divide(zc_kctx *k, conv_job *j, int *tasks)
     j->bands = (j->p.out_h + rows - 1) / rows;
     j->oc_parts = items * j->bands < threads && c->oc >= 32 ? threads : 1;
     size_t n, floats;
-    if (!zc_mul_size((size_t)(items * j->bands), (size_t)j->oc_parts, &n) || n > INT32_MAX) return false;
+    if (!zc_mul_size((size_t)(items * j->bands), (size_t)j->oc_parts, &n) || n > INT32_MAX)
+        return false;
     *tasks = (int)n;
     if (j->direct) return true;
-    if (!zc_mul_size(n, (size_t)(depth * rows * j->p.out_w), &floats) || floats > SIZE_MAX / 4) return false;
+    if (!zc_mul_size(n, (size_t)(depth * rows * j->p.out_w), &floats) || floats > SIZE_MAX / 4)
+        return false;
     j->windows = zc_scratch_get(k->scratch, floats * sizeof *j->windows);
     return j->windows != NULL;
 }
@@ -188,7 +207,8 @@ zc_status zc_fast_conv_f32(zc_kctx *k)
     int tasks;
     ZC_TRY(zc_conv_of(k, 0, 1, &c));
     if (zc_tensor_numel(&k->out[0]) == 0) return ZC_OK;
-    conv_job j = {.c = &c, .p = plane_of(&c.w), .x = k->in[0].data, .w = k->in[1].data, .y = k->out[0].data};
+    conv_job j = {
+        .c = &c, .p = plane_of(&c.w), .x = k->in[0].data, .w = k->in[1].data, .y = k->out[0].data};
     if (k->nin > 2 && zc_present(&k->in[2])) j.bias = k->in[2].data;
     if (c.ic == 1 && c.groups > 1) {
         zc_parallel(k, c.batch * c.groups * c.oc, 1, depthwise, &j);
@@ -198,6 +218,7 @@ zc_status zc_fast_conv_f32(zc_kctx *k)
     j.direct = is_direct(&c, &j.p);
     if (!divide(k, &j, &tasks)) return zc_fail_nomem(k->diag, "convolution windows", 0);
     zc_pool_run(k->pool, tasks, band, &j);
-    return atomic_load(&j.failed) ? zc_fail(k->diag, ZC_ERR_INTERNAL, k->subject, "oneDNN refused a convolution")
-                                  : ZC_OK;
+    return atomic_load(&j.failed)
+               ? zc_fail(k->diag, ZC_ERR_INTERNAL, k->subject, "oneDNN refused a convolution")
+               : ZC_OK;
 }

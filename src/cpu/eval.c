@@ -63,7 +63,8 @@ static zc_status prepare_outputs(const zc_infer *f, zc_tensor *out)
         if (dynamic || !is_concrete(type)) {
             if (!dynamic)
                 return zc_fail(f->diag, ZC_ERR_INTERNAL, f->subject,
-                               "%s: output %d's shape is not known from its inputs", f->info->name, i);
+                               "%s: output %d's shape is not known from its inputs", f->info->name,
+                               i);
             out[i] = (zc_tensor){.dtype = type->dtype};
             continue;
         }
@@ -83,10 +84,26 @@ zc_status zc_cpu_eval(zc_op op, const void *attrs, int nin, const zc_tensor *in,
     zc_dims_init(&dims);
     for (int i = 0; i < nout; i++) out[i].data = NULL;
 
-    zc_infer f = {.op = op, .info = zc_op_get(op), .attrs = attrs, .dims = &dims, .arena = &arena,
-                  .nin = nin, .nout = nout, .subject = subject, .diag = diag};
-    zc_kctx k = {.op = op, .info = f.info, .attrs = attrs, .nin = nin, .nout = nout, .in = in,
-                 .out = out, .scratch = &scratch, .resize = resize, .subject = subject, .diag = diag};
+    zc_infer f = {.op = op,
+                  .info = zc_op_get(op),
+                  .attrs = attrs,
+                  .dims = &dims,
+                  .arena = &arena,
+                  .nin = nin,
+                  .nout = nout,
+                  .subject = subject,
+                  .diag = diag};
+    zc_kctx k = {.op = op,
+                 .info = f.info,
+                 .attrs = attrs,
+                 .nin = nin,
+                 .nout = nout,
+                 .in = in,
+                 .out = out,
+                 .scratch = &scratch,
+                 .resize = resize,
+                 .subject = subject,
+                 .diag = diag};
     zc_operand *operands = zc_arena_alloc(&arena, (size_t)(nin + nout), sizeof *operands);
     zc_status status = operands ? infer(&f, in, operands) : zc_fail_nomem(diag, "operands", 0);
     if (status == ZC_OK) status = prepare_outputs(&f, out);

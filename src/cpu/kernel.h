@@ -19,7 +19,8 @@ typedef struct zc_kstate {
 typedef struct zc_scratch {
     struct zc_scratch_block *blocks;
 } zc_scratch;
-void *zc_scratch_get(zc_scratch *s, size_t bytes); /* 64-byte aligned, not zeroed; NULL: no memory */
+void *zc_scratch_get(zc_scratch *s,
+                     size_t bytes); /* 64-byte aligned, not zeroed; NULL: no memory */
 void zc_scratch_reset(zc_scratch *s);
 void zc_scratch_fini(zc_scratch *s);
 
@@ -33,7 +34,7 @@ struct zc_kctx {
     uint64_t const_in;   /* bit i: in[i] is a constant of the plan, the same bytes at every run */
     zc_tensor *out;      /* dtype ZC_NONE: not wanted; shape set and data ready, but see resize */
     zc_scratch *scratch;
-    zc_pool *pool; /* may be NULL: one thread */
+    zc_pool *pool;    /* may be NULL: one thread */
     zc_kstate *state; /* may be NULL: keep nothing */
     /* DYNAMIC operations: gives out[i] its shape and data. dims may alias out[i].dims. */
     zc_status (*resize)(zc_kctx *k, int i, int rank, const int64_t *dims);
@@ -47,7 +48,8 @@ typedef zc_status (*zc_kernel_fn)(zc_kctx *k);
 /* An error in run-time values (an index out of range, say). */
 #define zc_kernel_fail(k, ...) zc_fail((k)->diag, ZC_ERR_INPUT, (k)->subject, __VA_ARGS__)
 /* A dtype or mode that this kernel does not do. */
-#define zc_kernel_unsupported(k, ...) zc_fail((k)->diag, ZC_ERR_UNSUPPORTED, (k)->subject, __VA_ARGS__)
+#define zc_kernel_unsupported(k, ...)                                                              \
+    zc_fail((k)->diag, ZC_ERR_UNSUPPORTED, (k)->subject, __VA_ARGS__)
 
 /* Runs the operation: unpacks sub-byte operands where the kernel needs it, picks a fast kernel that
  * fits (unless reference_only) or the reference kernel. Shapes of inputs and outputs have been
@@ -64,10 +66,22 @@ zc_status zc_fast_pointwise(zc_kctx *k);
 /* ---- small things that many kernels need ---- */
 
 /* zc_load_f64 and friends on tensors. */
-static inline double zc_get(const zc_tensor *t, int64_t i) { return zc_load_f64(t->dtype, t->data, i); }
-static inline int64_t zc_geti(const zc_tensor *t, int64_t i) { return zc_load_i64(t->dtype, t->data, i); }
-static inline void zc_put(zc_tensor *t, int64_t i, double v) { zc_store_f64(t->dtype, t->data, i, v); }
-static inline void zc_puti(zc_tensor *t, int64_t i, int64_t v) { zc_store_i64(t->dtype, t->data, i, v); }
+static inline double zc_get(const zc_tensor *t, int64_t i)
+{
+    return zc_load_f64(t->dtype, t->data, i);
+}
+static inline int64_t zc_geti(const zc_tensor *t, int64_t i)
+{
+    return zc_load_i64(t->dtype, t->data, i);
+}
+static inline void zc_put(zc_tensor *t, int64_t i, double v)
+{
+    zc_store_f64(t->dtype, t->data, i, v);
+}
+static inline void zc_puti(zc_tensor *t, int64_t i, int64_t v)
+{
+    zc_store_i64(t->dtype, t->data, i, v);
+}
 
 /* The operand, or NULL when it is absent or not wanted. */
 static inline const zc_tensor *zc_input(const zc_kctx *k, int i)
@@ -105,11 +119,14 @@ void zc_broadcast_strides(const zc_tensor *t, const zc_tensor *out, int64_t stri
 bool zc_index_next(int rank, const int64_t *dims, int64_t *idx, int n,
                    const int64_t (*strides)[ZC_MAX_RANK], int64_t *off);
 /* axis in [-rank, rank) brought to [0, rank); the shape function has checked it. */
-static inline int zc_axis(int64_t axis, int rank) { return (int)(axis < 0 ? axis + rank : axis); }
+static inline int zc_axis(int64_t axis, int rank)
+{
+    return (int)(axis < 0 ? axis + rank : axis);
+}
 
 /* Calls fn(arg, begin, end) over [0, n) split among threads, each part at least `grain` long. */
-void zc_parallel(zc_kctx *k, int64_t n, int64_t grain, void (*fn)(void *arg, int64_t begin, int64_t end),
-                 void *arg);
+void zc_parallel(zc_kctx *k, int64_t n, int64_t grain,
+                 void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
 
 /* Evaluates one operation on concrete tensors from shapes to values: infer, allocate, run. Output
  * data is malloc'd and belongs to the caller; out[i].dtype ZC_NONE on entry: not wanted (any other

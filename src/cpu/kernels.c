@@ -4,9 +4,8 @@
 #include "cpu/kernel.h"
 
 static const zc_kernel_fn reference[ZC_OP_COUNT] = {
-#define OP(name, mini, maxi, mino, maxo, dt, infer, fl)                                            \
-    [ZC_OP_##name] = zc_k_##name,
-#define PW(name, n, dt, fl, text) [ZC_OP_##name] = zc_k_pointwise,
+#define OP(name, mini, maxi, mino, maxo, dt, infer, fl) [ZC_OP_##name] = zc_k_##name,
+#define PW(name, n, dt, fl, text)                       [ZC_OP_##name] = zc_k_pointwise,
 #include "op/ops.def"
 };
 
@@ -33,9 +32,18 @@ static zc_status regions_have_no_kernel(zc_kctx *k)
 {
     return zc_fail(k->diag, ZC_ERR_INTERNAL, k->subject, "%s reached a kernel", k->info->name);
 }
-zc_status zc_k_If(zc_kctx *k) { return regions_have_no_kernel(k); }
-zc_status zc_k_Loop(zc_kctx *k) { return regions_have_no_kernel(k); }
-zc_status zc_k_Scan(zc_kctx *k) { return regions_have_no_kernel(k); }
+zc_status zc_k_If(zc_kctx *k)
+{
+    return regions_have_no_kernel(k);
+}
+zc_status zc_k_Loop(zc_kctx *k)
+{
+    return regions_have_no_kernel(k);
+}
+zc_status zc_k_Scan(zc_kctx *k)
+{
+    return regions_have_no_kernel(k);
+}
 
 static zc_kernel_fn pick(const zc_kctx *k, bool reference_only)
 {
@@ -48,7 +56,10 @@ static zc_kernel_fn pick(const zc_kctx *k, bool reference_only)
 
 /* ---- sub-byte carriers ---- */
 
-static bool is_subbyte(const zc_tensor *t) { return zc_present(t) && zc_dtype_bits(t->dtype) < 8; }
+static bool is_subbyte(const zc_tensor *t)
+{
+    return zc_present(t) && zc_dtype_bits(t->dtype) < 8;
+}
 
 /* The 8-bit type that carries unpacked elements: values for integers, raw codes for floats. */
 static zc_dtype carrier(zc_dtype dtype)
@@ -57,7 +68,10 @@ static zc_dtype carrier(zc_dtype dtype)
 }
 
 /* A view of the packed bytes as an integer type of the same width, so that f4 codes move unread. */
-static zc_dtype code_type(zc_dtype dtype) { return dtype == ZC_F4E2M1 ? ZC_U4 : dtype; }
+static zc_dtype code_type(zc_dtype dtype)
+{
+    return dtype == ZC_F4E2M1 ? ZC_U4 : dtype;
+}
 
 static zc_status carry_in(zc_kctx *k, const zc_tensor *from, zc_tensor *to)
 {
@@ -182,8 +196,8 @@ static void run_part(void *arg, int i)
     job->fn(job->arg, begin, end);
 }
 
-void zc_parallel(zc_kctx *k, int64_t n, int64_t grain, void (*fn)(void *arg, int64_t begin, int64_t end),
-                 void *arg)
+void zc_parallel(zc_kctx *k, int64_t n, int64_t grain,
+                 void (*fn)(void *arg, int64_t begin, int64_t end), void *arg)
 {
     int threads = zc_pool_threads(k->pool);
     int64_t most = grain > 0 ? n / grain : n;

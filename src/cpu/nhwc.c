@@ -1,4 +1,5 @@
-/* Reference kernels of the channels-last operations: the channels-first ones between two transposes. */
+/* Reference kernels of the channels-last operations: the channels-first ones between two
+ * transposes. */
 #include "cpu/nhwc.h"
 
 #include <string.h>
@@ -18,7 +19,8 @@ static void swap_axes(const zc_tensor *from, zc_tensor *to, int64_t n, int64_t a
 {
     for (int64_t i = 0; i < n; i++)
         for (int64_t p = 0; p < a; p++)
-            for (int64_t q = 0; q < b; q++) zc_put(to, (i * b + q) * a + p, zc_get(from, (i * a + p) * b + q));
+            for (int64_t q = 0; q < b; q++)
+                zc_put(to, (i * b + q) * a + p, zc_get(from, (i * a + p) * b + q));
 }
 
 /* y[N,P,C] = act(from[N,C,P] + residual); y may be the residual's memory. */

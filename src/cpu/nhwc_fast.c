@@ -14,13 +14,14 @@
 
 #define BANDS_MAX 64
 
-/* What a step keeps: the library's convolutions for one input shape, one for each band of output rows. */
+/* What a step keeps: the library's convolutions for one input shape, one for each band of output
+ * rows. */
 typedef struct conv_state {
     int64_t dims[4];
     int bands;
     zc_dnnl_conv *convs[BANDS_MAX];
     int64_t in_row[BANDS_MAX], out_row[BANDS_MAX + 1]; /* first rows */
-    int64_t in_width, out_width;                      /* floats a row */
+    int64_t in_width, out_width;                       /* floats a row */
 } conv_state;
 
 typedef struct conv_job {
@@ -34,7 +35,8 @@ typedef struct conv_job {
 static void state_free(void *p)
 {
     conv_state *s = p;
-    for (int i = s->bands - 1; i >= 0; i--) zc_dnnl_conv_destroy(s->convs[i]); /* the first owns the weights */
+    for (int i = s->bands - 1; i >= 0; i--)
+        zc_dnnl_conv_destroy(s->convs[i]); /* the first owns the weights */
     free(s);
 }
 
@@ -44,10 +46,14 @@ bool zc_fits_conv_nhwc_f32(const zc_kctx *k)
     bool plain = *a->activation == 0 || strcmp(a->activation, "Relu") == 0;
     bool constant = (k->const_in & 2) != 0; /* packed weights are kept */
     return k->state && constant && plain && a->group == 1 && k->in[0].dtype == ZC_F32 &&
-           k->in[1].dtype == ZC_F32 && zc_tensor_numel(&k->in[0]) > 0 && zc_tensor_numel(&k->out[0]) > 0;
+           k->in[1].dtype == ZC_F32 && zc_tensor_numel(&k->in[0]) > 0 &&
+           zc_tensor_numel(&k->out[0]) > 0;
 }
 
-static bool present(const zc_kctx *k, int i) { return k->nin > i && zc_present(&k->in[i]); }
+static bool present(const zc_kctx *k, int i)
+{
+    return k->nin > i && zc_present(&k->in[i]);
+}
 
 /* The geometry in channels-first terms. */
 static zc_status geometry(zc_kctx *k, zc_conv *c)
@@ -65,10 +71,14 @@ static zc_status geometry(zc_kctx *k, zc_conv *c)
 }
 
 /* Output rows [from, to) as a convolution of the input rows they need. */
-static zc_dnnl_shape band_shape(const zc_kctx *k, const zc_conv *c, int64_t from, int64_t to, int64_t *in_from)
+static zc_dnnl_shape band_shape(const zc_kctx *k, const zc_conv *c, int64_t from, int64_t to,
+                                int64_t *in_from)
 {
     const zc_window *w = &c->w;
-    zc_dnnl_shape s = {.ic = c->ic, .oc = c->oc, .bias = present(k, 2), .residual = present(k, 3),
+    zc_dnnl_shape s = {.ic = c->ic,
+                       .oc = c->oc,
+                       .bias = present(k, 2),
+                       .residual = present(k, 3),
                        .relu = *ZC_ATTRS(k, ConvNhwc)->activation != 0};
     for (int i = 0; i < 2; i++) {
         s.in[i] = w->in[i];
@@ -94,8 +104,8 @@ static zc_dnnl_shape band_shape(const zc_kctx *k, const zc_conv *c, int64_t from
 static void flatten(zc_conv *c)
 {
     zc_window *w = &c->w;
-    bool pixels = c->taps == 1 && w->stride[0] == 1 && w->stride[1] == 1 && !w->begin[0] && !w->begin[1] &&
-                  w->out[0] == w->in[0] && w->out[1] == w->in[1];
+    bool pixels = c->taps == 1 && w->stride[0] == 1 && w->stride[1] == 1 && !w->begin[0] &&
+                  !w->begin[1] && w->out[0] == w->in[0] && w->out[1] == w->in[1];
     if (!pixels) return;
     w->in[0] = w->out[0] = c->in_plane;
     w->in[1] = w->out[1] = 1;
@@ -113,7 +123,8 @@ static conv_state *make_state(zc_kctx *k, const zc_conv *c)
     s->out_width = c->w.out[1] * c->oc;
     for (int i = 0; i < bands; i++) {
         s->out_row[i] = rows * i / bands;
-        zc_dnnl_shape shape = band_shape(k, c, s->out_row[i], rows * (i + 1) / bands, &s->in_row[i]);
+        zc_dnnl_shape shape =
+            band_shape(k, c, s->out_row[i], rows * (i + 1) / bands, &s->in_row[i]);
         s->convs[i] = zc_dnnl_conv_create(&shape, k->in[1].data, i ? s->convs[0] : NULL);
         if (!s->convs[i]) {
             state_free(s);
@@ -152,13 +163,18 @@ zc_status zc_fast_conv_nhwc_f32(zc_kctx *k)
     flatten(&c);
     if (!s && !(s = make_state(k, &c))) return zc_k_ConvNhwc(k);
     *k->state = (zc_kstate){.p = s, .destroy = state_free};
-    conv_job j = {.s = s, .x = k->in[0].data, .y = k->out[0].data, .images = k->in[0].dims[0],
+    conv_job j = {.s = s,
+                  .x = k->in[0].data,
+                  .y = k->out[0].data,
+                  .images = k->in[0].dims[0],
                   .bias = present(k, 2) ? k->in[2].data : NULL,
                   .residual = present(k, 3) ? k->in[3].data : NULL,
-                  .in_plane = c.in_plane * c.ic, .out_plane = c.out_plane * c.oc};
+                  .in_plane = c.in_plane * c.ic,
+                  .out_plane = c.out_plane * c.oc};
     zc_pool_run(k->pool, s->bands, conv_band, &j);
-    return atomic_load(&j.failed) ? zc_fail(k->diag, ZC_ERR_INTERNAL, k->subject, "oneDNN refused a convolution")
-                                  : ZC_OK;
+    return atomic_load(&j.failed)
+               ? zc_fail(k->diag, ZC_ERR_INTERNAL, k->subject, "oneDNN refused a convolution")
+               : ZC_OK;
 }
 
 /* ---- maximum ---- */
@@ -188,13 +204,17 @@ static void max_rows(void *arg, int64_t begin, int64_t end)
                 int64_t ih = oh * w->stride[0] - w->begin[0] + t / w->kernel[1] * w->dilation[0];
                 int64_t iw = ow * w->stride[1] - w->begin[1] + t % w->kernel[1] * w->dilation[1];
                 if (ih < 0 || ih >= w->in[0] || iw < 0 || iw >= w->in[1]) continue;
-                take_max(y, j->x + ((n * w->in[0] + ih) * w->in[1] + iw) * j->channels, j->channels);
+                take_max(y, j->x + ((n * w->in[0] + ih) * w->in[1] + iw) * j->channels,
+                         j->channels);
             }
         }
     }
 }
 
-bool zc_fits_max_pool_nhwc_f32(const zc_kctx *k) { return k->in[0].dtype == ZC_F32; }
+bool zc_fits_max_pool_nhwc_f32(const zc_kctx *k)
+{
+    return k->in[0].dtype == ZC_F32;
+}
 
 zc_status zc_fast_max_pool_nhwc_f32(zc_kctx *k)
 {

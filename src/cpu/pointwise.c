@@ -1,4 +1,5 @@
-/* The reference kernel of every pointwise operation: one element at a time, floats in double with libm. */
+/* The reference kernel of every pointwise operation: one element at a time, floats in double with
+ * libm. */
 #include "cpu/pointwise.h"
 
 #include <math.h>
@@ -40,13 +41,18 @@ static int64_t wrap(zc_dtype dtype, int64_t v)
     if (dtype == ZC_BOOL) return v != 0;
     if (bits >= 64) return v;
     uint64_t u = (uint64_t)v << (64 - bits);
-    return zc_dtype_class(dtype) == ZC_CLASS_UINT ? (int64_t)(u >> (64 - bits)) : (int64_t)u >> (64 - bits);
+    return zc_dtype_class(dtype) == ZC_CLASS_UINT ? (int64_t)(u >> (64 - bits))
+                                                  : (int64_t)u >> (64 - bits);
 }
 
 static uint64_t int_power(uint64_t base, int64_t exponent)
 {
     uint64_t r = 1;
-    if (exponent < 0) return base == 1 ? 1 : base == UINT64_MAX && exponent % 2 == 0 ? 1 : base == UINT64_MAX ? base : 0;
+    if (exponent < 0)
+        return base == 1                                 ? 1
+               : base == UINT64_MAX && exponent % 2 == 0 ? 1
+               : base == UINT64_MAX                      ? base
+                                                         : 0;
     for (; exponent; exponent >>= 1, base *= base)
         if (exponent & 1) r *= base;
     return r;
@@ -78,24 +84,42 @@ static int64_t int_op(zc_expr_op op, zc_dtype dtype, int64_t a, int64_t b)
     uint64_t ua = (uint64_t)a, ub = (uint64_t)b;
     unsigned bits = zc_dtype_bits(dtype);
     switch (op) {
-    case ZC_EX_NEG: return (int64_t)(0 - ua);
-    case ZC_EX_BITNOT: return (int64_t)~ua;
-    case ZC_EX_ABS: return is_unsigned || a >= 0 ? a : (int64_t)(0 - ua);
-    case ZC_EX_SIGN: return is_unsigned ? a != 0 : (a > 0) - (a < 0);
-    case ZC_EX_ADD: return (int64_t)(ua + ub);
-    case ZC_EX_SUB: return (int64_t)(ua - ub);
-    case ZC_EX_MUL: return (int64_t)(ua * ub);
-    case ZC_EX_DIV: return is_unsigned ? (ub ? (int64_t)(ua / ub) : 0) : divide_signed(a, b);
-    case ZC_EX_MOD: return is_unsigned ? (ub ? (int64_t)(ua % ub) : 0) : remainder_signed(a, b, true);
-    case ZC_EX_FMOD: return is_unsigned ? (ub ? (int64_t)(ua % ub) : 0) : remainder_signed(a, b, false);
-    case ZC_EX_MAX: return is_unsigned ? (ua > ub ? a : b) : (a > b ? a : b);
-    case ZC_EX_MIN: return is_unsigned ? (ua < ub ? a : b) : (a < b ? a : b);
-    case ZC_EX_BITAND: return a & b;
-    case ZC_EX_BITOR: return a | b;
-    case ZC_EX_BITXOR: return a ^ b;
-    case ZC_EX_SHL: return (int64_t)shift(ua, b, true, bits);
-    case ZC_EX_SHR: return (int64_t)shift((uint64_t)wrap(dtype, a), b, false, bits);
-    default: return 0;
+    case ZC_EX_NEG:
+        return (int64_t)(0 - ua);
+    case ZC_EX_BITNOT:
+        return (int64_t)~ua;
+    case ZC_EX_ABS:
+        return is_unsigned || a >= 0 ? a : (int64_t)(0 - ua);
+    case ZC_EX_SIGN:
+        return is_unsigned ? a != 0 : (a > 0) - (a < 0);
+    case ZC_EX_ADD:
+        return (int64_t)(ua + ub);
+    case ZC_EX_SUB:
+        return (int64_t)(ua - ub);
+    case ZC_EX_MUL:
+        return (int64_t)(ua * ub);
+    case ZC_EX_DIV:
+        return is_unsigned ? (ub ? (int64_t)(ua / ub) : 0) : divide_signed(a, b);
+    case ZC_EX_MOD:
+        return is_unsigned ? (ub ? (int64_t)(ua % ub) : 0) : remainder_signed(a, b, true);
+    case ZC_EX_FMOD:
+        return is_unsigned ? (ub ? (int64_t)(ua % ub) : 0) : remainder_signed(a, b, false);
+    case ZC_EX_MAX:
+        return is_unsigned ? (ua > ub ? a : b) : (a > b ? a : b);
+    case ZC_EX_MIN:
+        return is_unsigned ? (ua < ub ? a : b) : (a < b ? a : b);
+    case ZC_EX_BITAND:
+        return a & b;
+    case ZC_EX_BITOR:
+        return a | b;
+    case ZC_EX_BITXOR:
+        return a ^ b;
+    case ZC_EX_SHL:
+        return (int64_t)shift(ua, b, true, bits);
+    case ZC_EX_SHR:
+        return (int64_t)shift((uint64_t)wrap(dtype, a), b, false, bits);
+    default:
+        return 0;
     }
 }
 
@@ -103,12 +127,18 @@ static bool int_compare(zc_expr_op op, bool is_unsigned, int64_t a, int64_t b)
 {
     bool less = is_unsigned ? (uint64_t)a < (uint64_t)b : a < b;
     switch (op) {
-    case ZC_EX_EQ: return a == b;
-    case ZC_EX_NE: return a != b;
-    case ZC_EX_LT: return less;
-    case ZC_EX_LE: return less || a == b;
-    case ZC_EX_GT: return !less && a != b;
-    default: return !less;
+    case ZC_EX_EQ:
+        return a == b;
+    case ZC_EX_NE:
+        return a != b;
+    case ZC_EX_LT:
+        return less;
+    case ZC_EX_LE:
+        return less || a == b;
+    case ZC_EX_GT:
+        return !less && a != b;
+    default:
+        return !less;
     }
 }
 
@@ -129,61 +159,104 @@ static double float_mod(double a, double b)
 static double float_binary(zc_expr_op op, double a, double b)
 {
     switch (op) {
-    case ZC_EX_ADD: return a + b;
-    case ZC_EX_SUB: return a - b;
-    case ZC_EX_MUL: return a * b;
-    case ZC_EX_DIV: return a / b;
-    case ZC_EX_MOD: return float_mod(a, b);
-    case ZC_EX_FMOD: return fmod(a, b);
-    case ZC_EX_POW: return pow(a, b);
-    case ZC_EX_MAX: return float_extreme(a, b, true);
-    case ZC_EX_MIN: return float_extreme(a, b, false);
-    default: return NAN;
+    case ZC_EX_ADD:
+        return a + b;
+    case ZC_EX_SUB:
+        return a - b;
+    case ZC_EX_MUL:
+        return a * b;
+    case ZC_EX_DIV:
+        return a / b;
+    case ZC_EX_MOD:
+        return float_mod(a, b);
+    case ZC_EX_FMOD:
+        return fmod(a, b);
+    case ZC_EX_POW:
+        return pow(a, b);
+    case ZC_EX_MAX:
+        return float_extreme(a, b, true);
+    case ZC_EX_MIN:
+        return float_extreme(a, b, false);
+    default:
+        return NAN;
     }
 }
 
 static double float_unary(zc_expr_op op, double a)
 {
     switch (op) {
-    case ZC_EX_NEG: return -a;
-    case ZC_EX_ABS: return fabs(a);
-    case ZC_EX_ACOS: return acos(a);
-    case ZC_EX_ACOSH: return acosh(a);
-    case ZC_EX_ASIN: return asin(a);
-    case ZC_EX_ASINH: return asinh(a);
-    case ZC_EX_ATAN: return atan(a);
-    case ZC_EX_ATANH: return atanh(a);
-    case ZC_EX_CEIL: return ceil(a);
-    case ZC_EX_COS: return cos(a);
-    case ZC_EX_COSH: return cosh(a);
-    case ZC_EX_ERF: return erf(a);
-    case ZC_EX_EXP: return exp(a);
-    case ZC_EX_EXPM1: return expm1(a);
-    case ZC_EX_FLOOR: return floor(a);
-    case ZC_EX_LOG: return log(a);
-    case ZC_EX_LOG1P: return log1p(a);
-    case ZC_EX_ROUND: return nearbyint(a);
-    case ZC_EX_RSQRT: return 1 / sqrt(a);
-    case ZC_EX_SIGN: return isnan(a) ? a : (a > 0) - (a < 0);
-    case ZC_EX_SIN: return sin(a);
-    case ZC_EX_SINH: return sinh(a);
-    case ZC_EX_SQRT: return sqrt(a);
-    case ZC_EX_TAN: return tan(a);
-    case ZC_EX_TANH: return tanh(a);
-    case ZC_EX_SIGMOID: return 1 / (1 + exp(-a));
-    default: return NAN;
+    case ZC_EX_NEG:
+        return -a;
+    case ZC_EX_ABS:
+        return fabs(a);
+    case ZC_EX_ACOS:
+        return acos(a);
+    case ZC_EX_ACOSH:
+        return acosh(a);
+    case ZC_EX_ASIN:
+        return asin(a);
+    case ZC_EX_ASINH:
+        return asinh(a);
+    case ZC_EX_ATAN:
+        return atan(a);
+    case ZC_EX_ATANH:
+        return atanh(a);
+    case ZC_EX_CEIL:
+        return ceil(a);
+    case ZC_EX_COS:
+        return cos(a);
+    case ZC_EX_COSH:
+        return cosh(a);
+    case ZC_EX_ERF:
+        return erf(a);
+    case ZC_EX_EXP:
+        return exp(a);
+    case ZC_EX_EXPM1:
+        return expm1(a);
+    case ZC_EX_FLOOR:
+        return floor(a);
+    case ZC_EX_LOG:
+        return log(a);
+    case ZC_EX_LOG1P:
+        return log1p(a);
+    case ZC_EX_ROUND:
+        return nearbyint(a);
+    case ZC_EX_RSQRT:
+        return 1 / sqrt(a);
+    case ZC_EX_SIGN:
+        return isnan(a) ? a : (a > 0) - (a < 0);
+    case ZC_EX_SIN:
+        return sin(a);
+    case ZC_EX_SINH:
+        return sinh(a);
+    case ZC_EX_SQRT:
+        return sqrt(a);
+    case ZC_EX_TAN:
+        return tan(a);
+    case ZC_EX_TANH:
+        return tanh(a);
+    case ZC_EX_SIGMOID:
+        return 1 / (1 + exp(-a));
+    default:
+        return NAN;
     }
 }
 
 static bool float_compare(zc_expr_op op, double a, double b)
 {
     switch (op) {
-    case ZC_EX_EQ: return a == b;
-    case ZC_EX_NE: return a != b;
-    case ZC_EX_LT: return a < b;
-    case ZC_EX_LE: return a <= b;
-    case ZC_EX_GT: return a > b;
-    default: return a >= b;
+    case ZC_EX_EQ:
+        return a == b;
+    case ZC_EX_NE:
+        return a != b;
+    case ZC_EX_LT:
+        return a < b;
+    case ZC_EX_LE:
+        return a <= b;
+    case ZC_EX_GT:
+        return a > b;
+    default:
+        return a >= b;
     }
 }
 
@@ -203,7 +276,8 @@ static scalar convert(zc_dtype from, zc_dtype to, scalar v)
         zc_store_f64(to, &slot, 0, (double)(uint64_t)v.i);
     else
         zc_store_i64(to, &slot, 0, v.i);
-    return to_float ? (scalar){.f = zc_load_f64(to, &slot, 0)} : (scalar){.i = zc_load_i64(to, &slot, 0)};
+    return to_float ? (scalar){.f = zc_load_f64(to, &slot, 0)}
+                    : (scalar){.i = zc_load_i64(to, &slot, 0)};
 }
 
 static scalar power(const zc_expr *e, const zc_expr_node *n, scalar a, scalar b)
@@ -222,20 +296,31 @@ static scalar eval_node(const zc_expr *e, const zc_expr_node *n, const scalar *v
     scalar b = n->arg[1] >= 0 ? v[n->arg[1]] : (scalar){.i = 0};
     bool is_float = zc_dtype_is_float(operand);
     switch (n->op) {
-    case ZC_EX_CONST: return is_float ? (scalar){.f = n->f} : (scalar){.i = n->i};
-    case ZC_EX_CAST: return convert(operand, n->dtype, a);
-    case ZC_EX_POW: return power(e, n, a, b);
-    case ZC_EX_SELECT: return a.i ? b : v[n->arg[2]];
-    case ZC_EX_NOT: return (scalar){.i = !a.i};
-    case ZC_EX_AND: return (scalar){.i = a.i && b.i};
-    case ZC_EX_OR: return (scalar){.i = a.i || b.i};
-    case ZC_EX_ISNAN: return (scalar){.i = isnan(a.f) != 0};
-    case ZC_EX_ISINF: return (scalar){.i = isinf(a.f) != 0};
-    default: break;
+    case ZC_EX_CONST:
+        return is_float ? (scalar){.f = n->f} : (scalar){.i = n->i};
+    case ZC_EX_CAST:
+        return convert(operand, n->dtype, a);
+    case ZC_EX_POW:
+        return power(e, n, a, b);
+    case ZC_EX_SELECT:
+        return a.i ? b : v[n->arg[2]];
+    case ZC_EX_NOT:
+        return (scalar){.i = !a.i};
+    case ZC_EX_AND:
+        return (scalar){.i = a.i && b.i};
+    case ZC_EX_OR:
+        return (scalar){.i = a.i || b.i};
+    case ZC_EX_ISNAN:
+        return (scalar){.i = isnan(a.f) != 0};
+    case ZC_EX_ISINF:
+        return (scalar){.i = isinf(a.f) != 0};
+    default:
+        break;
     }
     if (n->op >= ZC_EX_EQ && n->op <= ZC_EX_GE) {
         bool is_unsigned = zc_dtype_class(operand) == ZC_CLASS_UINT;
-        return (scalar){.i = is_float ? float_compare(n->op, a.f, b.f) : int_compare(n->op, is_unsigned, a.i, b.i)};
+        return (scalar){.i = is_float ? float_compare(n->op, a.f, b.f)
+                                      : int_compare(n->op, is_unsigned, a.i, b.i)};
     }
     if (!is_float) return (scalar){.i = wrap(n->dtype, int_op(n->op, n->dtype, a.i, b.i))};
     return (scalar){.f = n->arg[1] >= 0 ? float_binary(n->op, a.f, b.f) : float_unary(n->op, a.f)};
@@ -254,21 +339,27 @@ zc_status zc_k_pointwise(zc_kctx *k)
     scalar *v = zc_scratch_get(k->scratch, ZC_EXPR_MAX_NODES * sizeof *v);
     if (!e || !v) return zc_fail_nomem(k->diag, "expression", sizeof *e);
     ZC_TRY(zc_pointwise_parse(k, e));
-    int64_t strides[ZC_EXPR_MAX_INPUTS][ZC_MAX_RANK], off[ZC_EXPR_MAX_INPUTS] = {0}, idx[ZC_MAX_RANK] = {0};
+    int64_t strides[ZC_EXPR_MAX_INPUTS][ZC_MAX_RANK], off[ZC_EXPR_MAX_INPUTS] = {0},
+                                                      idx[ZC_MAX_RANK] = {0};
     for (int j = 0; j < k->nin; j++) zc_broadcast_strides(&k->in[j], out, strides[j]);
     for (int64_t i = 0; i < n; i++) {
         for (int j = 0; j < e->count; j++) {
             const zc_expr_node *node = &e->nodes[j];
-            v[j] = node->op == ZC_EX_INPUT ? load(&k->in[node->input], off[node->input]) : eval_node(e, node, v);
+            v[j] = node->op == ZC_EX_INPUT ? load(&k->in[node->input], off[node->input])
+                                           : eval_node(e, node, v);
         }
         scalar r = v[e->count - 1];
         if (zc_dtype_is_float(out->dtype))
             zc_put(out, i, r.f);
         else
             zc_puti(out, i, r.i);
-        zc_index_next(out->rank, out->dims, idx, k->nin, (const int64_t(*)[ZC_MAX_RANK])strides, off);
+        zc_index_next(out->rank, out->dims, idx, k->nin, (const int64_t(*)[ZC_MAX_RANK])strides,
+                      off);
     }
     return ZC_OK;
 }
 
-zc_status zc_k_Pointwise(zc_kctx *k) { return zc_k_pointwise(k); }
+zc_status zc_k_Pointwise(zc_kctx *k)
+{
+    return zc_k_pointwise(k);
+}

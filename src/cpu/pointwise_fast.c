@@ -1,5 +1,6 @@
-/* Pointwise expressions over f32, f16, bf16 and bool, a block of elements at a time: each node of the
- * expression is one loop over a block that stays in cache. Other element types take the reference kernel. */
+/* Pointwise expressions over f32, f16, bf16 and bool, a block of elements at a time: each node of
+ * the expression is one loop over a block that stays in cache. Other element types take the
+ * reference kernel. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,8 @@ static block_fn block_function(zc_expr_op op, zc_simd level)
 {
     switch (op) {
 #define PW1(name, text)                                                                            \
-    case ZC_EX_##name: return SIMD_PICK(level, pw_##name);
+    case ZC_EX_##name:                                                                             \
+        return SIMD_PICK(level, pw_##name);
 #define PW2(name, text) PW1(name, text)
 #define PWS(name, text) PW1(name, text)
 #include "cpu/pointwise_ops.h"
@@ -30,7 +32,8 @@ static block_fn block_function(zc_expr_op op, zc_simd level)
 #undef PW1
 #undef PW2
 #undef PWS
-    default: return NULL;
+    default:
+        return NULL;
     }
 }
 
@@ -50,7 +53,10 @@ typedef struct program {
     instruction code[ZC_EXPR_MAX_NODES];
 } program;
 
-static bool is_block_dtype(zc_dtype d) { return d == ZC_F32 || d == ZC_F16 || d == ZC_BF16 || d == ZC_BOOL; }
+static bool is_block_dtype(zc_dtype d)
+{
+    return d == ZC_F32 || d == ZC_F16 || d == ZC_BF16 || d == ZC_BOOL;
+}
 
 /* Slots are given to nodes in order and taken back after their last use. */
 static bool assign_slots(const zc_expr *e, program *p)
@@ -139,7 +145,9 @@ static stream stream_of(const zc_tensor *t, const zc_tensor *out)
 static void load_run(const zc_tensor *t, int64_t at, int64_t n, float *to)
 {
     switch (t->dtype) {
-    case ZC_F32: memcpy(to, (const float *)t->data + at, (size_t)n * sizeof *to); return;
+    case ZC_F32:
+        memcpy(to, (const float *)t->data + at, (size_t)n * sizeof *to);
+        return;
     case ZC_F16:
         for (int64_t i = 0; i < n; i++) to[i] = zc_f16_to_f32(((const uint16_t *)t->data)[at + i]);
         return;
@@ -180,7 +188,9 @@ static void load_strided(const stream *s, int64_t at, int64_t n, float *to)
 static void store_run(zc_tensor *t, int64_t at, int64_t n, const float *from)
 {
     switch (t->dtype) {
-    case ZC_F32: memcpy((float *)t->data + at, from, (size_t)n * sizeof *from); return;
+    case ZC_F32:
+        memcpy((float *)t->data + at, from, (size_t)n * sizeof *from);
+        return;
     case ZC_F16:
         for (int64_t i = 0; i < n; i++) ((uint16_t *)t->data)[at + i] = zc_f32_to_f16(from[i]);
         return;
@@ -233,7 +243,8 @@ static void run_part(void *arg, int64_t begin, int64_t end)
 {
     const job *j = arg;
     float slots[SLOTS_MAX][BLOCK] __attribute__((aligned(64)));
-    memset(slots, 0, (size_t)j->p->slots * sizeof *slots); /* what lies past a short block is defined */
+    memset(slots, 0,
+           (size_t)j->p->slots * sizeof *slots); /* what lies past a short block is defined */
     for (int64_t b = begin; b < end; b++) {
         int64_t at = b * BLOCK, all = zc_tensor_numel(j->out);
         run_block(j, at, all - at < BLOCK ? all - at : BLOCK, slots);

@@ -1,4 +1,5 @@
-/* The block form of the expression operations on f32 and bool: PW1, PW2 on vectors a, b; PWS by element. */
+/* The block form of the expression operations on f32 and bool: PW1, PW2 on vectors a, b; PWS by
+ * element. */
 PW1(NEG, -a)
 PW1(ABS, SIMD_FN(vm_abs)(a))
 PW1(EXP, SIMD_FN(vm_exp)(a))

@@ -1,8 +1,9 @@
-/* Pointwise operations on blocks of floats for one instruction set: see pointwise_fast.c and simd.h. n is a
- * multiple of SIMD_VL; bools are 1 and 0. */
+/* Pointwise operations on blocks of floats for one instruction set: see pointwise_fast.c and
+ * simd.h. n is a multiple of SIMD_VL; bools are 1 and 0. */
 
 #define PW1(name, text)                                                                            \
-    SIMD_FUNC void SIMD_FN(pw_##name)(float *d, const float *p, const float *q, const float *r, int64_t n)    \
+    SIMD_FUNC void SIMD_FN(pw_##name)(float *d, const float *p, const float *q, const float *r,    \
+                                      int64_t n)                                                   \
     {                                                                                              \
         (void)q;                                                                                   \
         (void)r;                                                                                   \
@@ -12,7 +13,8 @@
         }                                                                                          \
     }
 #define PW2(name, text)                                                                            \
-    SIMD_FUNC void SIMD_FN(pw_##name)(float *d, const float *p, const float *q, const float *r, int64_t n)    \
+    SIMD_FUNC void SIMD_FN(pw_##name)(float *d, const float *p, const float *q, const float *r,    \
+                                      int64_t n)                                                   \
     {                                                                                              \
         (void)r;                                                                                   \
         for (int64_t i = 0; i < n; i += SIMD_VL) {                                                 \
@@ -22,7 +24,8 @@
     }
 /* Functions of libm, element by element. */
 #define PWS(name, text)                                                                            \
-    SIMD_FUNC void SIMD_FN(pw_##name)(float *d, const float *p, const float *q, const float *r, int64_t n)    \
+    SIMD_FUNC void SIMD_FN(pw_##name)(float *d, const float *p, const float *q, const float *r,    \
+                                      int64_t n)                                                   \
     {                                                                                              \
         (void)q;                                                                                   \
         (void)r;                                                                                   \
@@ -35,7 +38,8 @@
 
 #include "cpu/pointwise_ops.h"
 
-SIMD_FUNC void SIMD_FN(pw_SELECT)(float *d, const float *p, const float *q, const float *r, int64_t n)
+SIMD_FUNC void SIMD_FN(pw_SELECT)(float *d, const float *p, const float *q, const float *r,
+                                  int64_t n)
 {
     for (int64_t i = 0; i < n; i += SIMD_VL) {
         vf c = SIMD_FN(load)(p + i), a = SIMD_FN(load)(q + i), b = SIMD_FN(load)(r + i);

@@ -1,4 +1,5 @@
-/* f32 poolings of one or two axes without indices: row by row, so that the inner loops run along the width. */
+/* f32 poolings of one or two axes without indices: row by row, so that the inner loops run along
+ * the width. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +12,8 @@ typedef struct pool_job {
     float *y;
     bool max, count_pad;
     int64_t in_h, in_w, out_h, out_w, k_h, k_w, stride_h, stride_w, step_h, step_w, top, left;
-    int64_t end_h, end_w; /* padded sizes: taps beyond them are not counted even with count_include_pad */
+    int64_t end_h,
+        end_w; /* padded sizes: taps beyond them are not counted even with count_include_pad */
 } pool_job;
 
 bool zc_fits_pool_f32(const zc_kctx *k)
@@ -96,7 +98,8 @@ static void pool_planes(void *arg, int64_t begin, int64_t end)
         for (int64_t o = 0; o < j->out_w; o++) to[o] = j->max ? -INFINITY : 0;
         for (int64_t kh = 0; kh < j->k_h; kh++) {
             int64_t ih = oh * j->stride_h - j->top + kh * j->step_h;
-            if (ih >= 0 && ih < j->in_h) add_row(j, j->x + plane * j->p.in_plane + ih * j->in_w, to);
+            if (ih >= 0 && ih < j->in_h)
+                add_row(j, j->x + plane * j->p.in_plane + ih * j->in_w, to);
         }
         if (!j->max) divide_row(j, oh, to);
     }
@@ -108,11 +111,15 @@ static zc_status pool(zc_kctx *k, pool_job *j)
     take_geometry(j);
     j->x = k->in[0].data;
     j->y = k->out[0].data;
-    if (j->p.out_plane > 0) zc_parallel(k, j->p.planes, 1 + 4096 / (j->p.in_plane + 1), pool_planes, j);
+    if (j->p.out_plane > 0)
+        zc_parallel(k, j->p.planes, 1 + 4096 / (j->p.in_plane + 1), pool_planes, j);
     return ZC_OK;
 }
 
-zc_status zc_fast_max_pool_f32(zc_kctx *k) { return pool(k, &(pool_job){.max = true}); }
+zc_status zc_fast_max_pool_f32(zc_kctx *k)
+{
+    return pool(k, &(pool_job){.max = true});
+}
 
 zc_status zc_fast_average_pool_f32(zc_kctx *k)
 {

@@ -6,12 +6,14 @@
 
 /* Where element i of x finds its scale: x is [outer, axis, inner]. */
 typedef struct scale_map {
-    int64_t axis, inner, block; /* block: elements of the axis that share a scale; 0: one scale for all */
-    int64_t blocks;             /* scales along the axis */
-    bool by_inner;              /* blocked: outer and inner have scales of their own */
+    int64_t axis, inner,
+        block;      /* block: elements of the axis that share a scale; 0: one scale for all */
+    int64_t blocks; /* scales along the axis */
+    bool by_inner;  /* blocked: outer and inner have scales of their own */
 } scale_map;
 
-static scale_map map_of(const zc_tensor *x, const zc_tensor *scale, int64_t axis_attr, int64_t block)
+static scale_map map_of(const zc_tensor *x, const zc_tensor *scale, int64_t axis_attr,
+                        int64_t block)
 {
     if (block == 0 && zc_tensor_numel(scale) == 1) return (scale_map){.block = 0};
     int axis = zc_axis(axis_attr, x->rank);
@@ -66,7 +68,7 @@ zc_status zc_k_QuantizeLinear(zc_kctx *k)
     const zc_attrs_QuantizeLinear *a = ZC_ATTRS(k, QuantizeLinear);
     const zc_tensor *x = &k->in[0], *scale = &k->in[1];
     const zc_tensor *zero = k->nin > 2 && zc_present(&k->in[2]) ? &k->in[2] : NULL;
-    zc_dtype precision = a->precision        ? (zc_dtype)a->precision
+    zc_dtype precision = a->precision         ? (zc_dtype)a->precision
                          : x->dtype == ZC_F64 ? ZC_F64
                                               : scale->dtype;
     if (!zc_dtype_is_float(precision)) precision = ZC_F32;

@@ -1,5 +1,5 @@
-/* Resize: interpolation is separable, so each axis is resized by itself, with taps and weights computed once
- * for every output position of the axis. */
+/* Resize: interpolation is separable, so each axis is resized by itself, with taps and weights
+ * computed once for every output position of the axis. */
 #include "op/resize.h"
 
 #include <math.h>
@@ -7,8 +7,8 @@
 
 #include "cpu/kernel.h"
 
-/* For each output position: `taps` weights for consecutive input positions from first[o] on (clamped to the
- * edges); outside: the whole position lies beyond the cropped input. */
+/* For each output position: `taps` weights for consecutive input positions from first[o] on
+ * (clamped to the edges); outside: the whole position lies beyond the cropped input. */
 typedef struct axis_plan {
     int64_t in, out;
     int taps;
@@ -26,18 +26,22 @@ static double source_of(const resize_job *job, const zc_resize_axis *ax, int64_t
 {
     double x = (double)o, width = ax->scale * (double)in;
     switch (job->words.coords) {
-    case ZC_COORD_ALIGN_CORNERS: return width == 1 ? 0 : x * (double)(in - 1) / (width - 1);
-    case ZC_COORD_ASYMMETRIC: return x / ax->scale;
+    case ZC_COORD_ALIGN_CORNERS:
+        return width == 1 ? 0 : x * (double)(in - 1) / (width - 1);
+    case ZC_COORD_ASYMMETRIC:
+        return x / ax->scale;
     case ZC_COORD_TF_CROP_AND_RESIZE: {
         double extent = (ax->roi[1] - ax->roi[0]) * (double)(in - 1);
         return ax->roi[0] * (double)(in - 1) + (width == 1 ? extent / 2 : x * extent / (width - 1));
     }
-    case ZC_COORD_PYTORCH_HALF_PIXEL: return width == 1 ? -0.5 : (x + 0.5) / ax->scale - 0.5;
+    case ZC_COORD_PYTORCH_HALF_PIXEL:
+        return width == 1 ? -0.5 : (x + 0.5) / ax->scale - 0.5;
     case ZC_COORD_HALF_PIXEL_SYMMETRIC: {
         double offset = (double)in / 2 * (1 - (double)ax->out / width);
         return offset + (x + 0.5) / ax->scale - 0.5;
     }
-    case ZC_COORD_HALF_PIXEL: return (x + 0.5) / ax->scale - 0.5;
+    case ZC_COORD_HALF_PIXEL:
+        return (x + 0.5) / ax->scale - 0.5;
     }
     return x;
 }
@@ -62,15 +66,20 @@ static double linear(double x)
     return fabs(x) < 1 ? 1 - fabs(x) : 0;
 }
 
-/* Does the nearest neighbour of a position `ratio` in (0, 1] right of the left tap lie on the right? */
+/* Does the nearest neighbour of a position `ratio` in (0, 1] right of the left tap lie on the
+ * right? */
 static bool nearest_is_right(zc_resize_round round, double ratio)
 {
     if (ratio == 1) return true;
     switch (round) {
-    case ZC_NEAREST_PREFER_FLOOR: return ratio > 0.5;
-    case ZC_NEAREST_PREFER_CEIL: return ratio >= 0.5;
-    case ZC_NEAREST_FLOOR: return false;
-    case ZC_NEAREST_CEIL: return true;
+    case ZC_NEAREST_PREFER_FLOOR:
+        return ratio > 0.5;
+    case ZC_NEAREST_PREFER_CEIL:
+        return ratio >= 0.5;
+    case ZC_NEAREST_FLOOR:
+        return false;
+    case ZC_NEAREST_CEIL:
+        return true;
     }
     return false;
 }
@@ -85,8 +94,9 @@ static void weigh(const resize_job *job, double scale, double ratio, int taps, d
         if (job->words.mode == ZC_RESIZE_NEAREST)
             w[i] = nearest_is_right(job->words.round, ratio) == (i == 1);
         else
-            w[i] = job->words.mode == ZC_RESIZE_LINEAR ? linear(distance)
-                                                       : cubic(distance, (double)job->a->cubic_coeff_a);
+            w[i] = job->words.mode == ZC_RESIZE_LINEAR
+                       ? linear(distance)
+                       : cubic(distance, (double)job->a->cubic_coeff_a);
         sum += w[i];
     }
     for (int i = 0; s < 1 && i < taps; i++) w[i] /= sum;
@@ -102,7 +112,8 @@ static void exclude_outside(const axis_plan *p, int64_t first, double *w)
     for (int i = 0; i < p->taps; i++) w[i] /= sum;
 }
 
-static zc_status plan_axis(zc_kctx *k, const resize_job *job, const zc_resize_axis *ax, int64_t in, axis_plan *p)
+static zc_status plan_axis(zc_kctx *k, const resize_job *job, const zc_resize_axis *ax, int64_t in,
+                           axis_plan *p)
 {
     size_t n = (size_t)ax->out;
     *p = (axis_plan){.in = in, .out = ax->out, .taps = tap_count(job, ax->scale)};
@@ -117,12 +128,16 @@ static zc_status plan_axis(zc_kctx *k, const resize_job *job, const zc_resize_ax
         p->first[o] = (int64_t)base - p->taps / 2 + 1;
         weigh(job, ax->scale, x - base, p->taps, p->weights + o * p->taps);
         if (job->a->exclude_outside) exclude_outside(p, p->first[o], p->weights + o * p->taps);
-        p->outside[o] = job->words.coords == ZC_COORD_TF_CROP_AND_RESIZE && (x < 0 || x > (double)(in - 1));
+        p->outside[o] =
+            job->words.coords == ZC_COORD_TF_CROP_AND_RESIZE && (x < 0 || x > (double)(in - 1));
     }
     return ZC_OK;
 }
 
-static int64_t clamp(int64_t i, int64_t n) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
+static int64_t clamp(int64_t i, int64_t n)
+{
+    return i < 0 ? 0 : i >= n ? n - 1 : i;
+}
 
 typedef struct axis_job {
     const axis_plan *p;
@@ -156,15 +171,19 @@ static const zc_tensor *given(const zc_kctx *k, int i)
     return k->nin > i && zc_present(&k->in[i]) && zc_tensor_numel(&k->in[i]) > 0 ? &k->in[i] : NULL;
 }
 
-static zc_status resize_axis(zc_kctx *k, const resize_job *job, const zc_resize_axis *ax, int64_t dims[],
-                             int rank, int axis, double **data)
+static zc_status resize_axis(zc_kctx *k, const resize_job *job, const zc_resize_axis *ax,
+                             int64_t dims[], int rank, int axis, double **data)
 {
     axis_plan p;
     ZC_TRY(plan_axis(k, job, ax, dims[axis], &p));
     int64_t outer = zc_dims_span(dims, 0, axis), inner = zc_dims_span(dims, axis + 1, rank);
     double *to = zc_scratch_get(k->scratch, (size_t)(outer * ax->out * inner) * sizeof *to);
-    if (!to) return zc_fail_nomem(k->diag, "resize", (size_t)(outer * ax->out * inner) * sizeof *to);
-    axis_job j = {.p = &p, .from = *data, .to = to, .inner = inner,
+    if (!to)
+        return zc_fail_nomem(k->diag, "resize", (size_t)(outer * ax->out * inner) * sizeof *to);
+    axis_job j = {.p = &p,
+                  .from = *data,
+                  .to = to,
+                  .inner = inner,
                   .extrapolated = (double)job->a->extrapolation_value};
     zc_parallel(k, outer * ax->out, inner > 0 ? 4096 / inner + 1 : 1, resize_rows, &j);
     dims[axis] = ax->out;
@@ -179,8 +198,8 @@ zc_status zc_k_Resize(zc_kctx *k)
     zc_resize_axis axes[ZC_MAX_RANK];
     int64_t dims[ZC_MAX_RANK], n = zc_tensor_numel(x);
     ZC_TRY(zc_resize_read_words(job.a, &job.words, k->subject, k->diag));
-    ZC_TRY(zc_resize_axes(job.a, x->rank, x->dims, given(k, 1), given(k, 2), given(k, 3), axes, k->subject,
-                          k->diag));
+    ZC_TRY(zc_resize_axes(job.a, x->rank, x->dims, given(k, 1), given(k, 2), given(k, 3), axes,
+                          k->subject, k->diag));
     if (zc_tensor_numel(&k->out[0]) == 0) return ZC_OK;
     if (n == 0) return zc_kernel_fail(k, "cannot resize an empty input to a non-empty output");
     double *data = zc_scratch_get(k->scratch, (size_t)n * sizeof *data);
@@ -190,7 +209,8 @@ zc_status zc_k_Resize(zc_kctx *k)
     for (int d = x->rank - 1; d >= 0; d--) {
         bool crop = job.words.coords == ZC_COORD_TF_CROP_AND_RESIZE;
         bool same = axes[d].out == dims[d] && axes[d].scale == 1 && !crop;
-        if (axes[d].resized && !same) ZC_TRY(resize_axis(k, &job, &axes[d], dims, x->rank, d, &data));
+        if (axes[d].resized && !same)
+            ZC_TRY(resize_axis(k, &job, &axes[d], dims, x->rank, d, &data));
     }
     n = zc_tensor_numel(&k->out[0]);
     for (int64_t i = 0; i < n; i++) zc_put(&k->out[0], i, data[i]);

@@ -21,10 +21,10 @@ static double *twiddles(zc_kctx *k, int64_t n)
     return t;
 }
 
-/* Element `bin` of the transform of the m complex numbers x, taken as n long (cut or padded with zeros); sign
- * -1: forward, 1: inverse without its factor. */
-static void transform_bin(const double *x, int64_t m, const double *t, int64_t n, int64_t bin, int sign,
-                          double out[2])
+/* Element `bin` of the transform of the m complex numbers x, taken as n long (cut or padded with
+ * zeros); sign -1: forward, 1: inverse without its factor. */
+static void transform_bin(const double *x, int64_t m, const double *t, int64_t n, int64_t bin,
+                          int sign, double out[2])
 {
     out[0] = out[1] = 0;
     int64_t angle = 0;
@@ -88,9 +88,15 @@ zc_status zc_k_DFT(zc_kctx *k)
     zc_tensor *y = &k->out[0];
     int64_t given = k->nin > 2 && zc_present(&k->in[2]) ? zc_geti(&k->in[2], 0) : -2;
     int axis = zc_axis(given, x->rank);
-    int64_t outer = zc_dims_span(x->dims, 0, axis), inner = zc_dims_span(x->dims, axis + 1, x->rank - 1);
-    dft_line l = {.x = x, .y = y, .in_stride = inner, .out_stride = inner, .in_len = x->dims[axis],
-                  .bins = y->dims[axis], .in_parts = (int)x->dims[x->rank - 1],
+    int64_t outer = zc_dims_span(x->dims, 0, axis),
+            inner = zc_dims_span(x->dims, axis + 1, x->rank - 1);
+    dft_line l = {.x = x,
+                  .y = y,
+                  .in_stride = inner,
+                  .out_stride = inner,
+                  .in_len = x->dims[axis],
+                  .bins = y->dims[axis],
+                  .in_parts = (int)x->dims[x->rank - 1],
                   .out_parts = (int)y->dims[y->rank - 1]};
     int64_t n = a->inverse && a->onesided ? l.bins : l.in_len;
     if (k->nin > 1 && zc_present(&k->in[1])) n = zc_geti(&k->in[1], 0);
@@ -119,7 +125,8 @@ zc_status zc_k_STFT(zc_kctx *k)
     if (zc_tensor_numel(y) == 0) return ZC_OK;
     double *t = twiddles(k, length);
     double *frame = zc_scratch_get(k->scratch, (size_t)length * 2 * sizeof *frame);
-    if (!t || !frame) return zc_fail_nomem(k->diag, "transform", (size_t)length * 2 * sizeof *frame);
+    if (!t || !frame)
+        return zc_fail_nomem(k->diag, "transform", (size_t)length * 2 * sizeof *frame);
     for (int64_t r = 0; r < x->dims[0] * frames; r++) {
         int64_t first = r / frames * x->dims[1] + r % frames * step;
         for (int64_t i = 0; i < length; i++) {
@@ -157,7 +164,8 @@ zc_status zc_k_HannWindow(zc_kctx *k)
 
 zc_status zc_k_HammingWindow(zc_kctx *k)
 {
-    return cosine_window(k, ZC_ATTRS(k, HammingWindow)->periodic, (double[]){25.0 / 46, 21.0 / 46, 0});
+    return cosine_window(k, ZC_ATTRS(k, HammingWindow)->periodic,
+                         (double[]){25.0 / 46, 21.0 / 46, 0});
 }
 
 zc_status zc_k_BlackmanWindow(zc_kctx *k)
@@ -167,8 +175,14 @@ zc_status zc_k_BlackmanWindow(zc_kctx *k)
 
 /* ---- mel filters ---- */
 
-static double to_mel(double hertz) { return 2595 * log10(1 + hertz / 700); }
-static double to_hertz(double mel) { return 700 * (pow(10, mel / 2595) - 1); }
+static double to_mel(double hertz)
+{
+    return 2595 * log10(1 + hertz / 700);
+}
+static double to_hertz(double mel)
+{
+    return 700 * (pow(10, mel / 2595) - 1);
+}
 
 static void put_in_range(zc_tensor *y, int64_t row, int64_t column, double v)
 {
@@ -180,15 +194,18 @@ zc_status zc_k_MelWeightMatrix(zc_kctx *k)
     zc_tensor *y = &k->out[0];
     int64_t bins = zc_geti(&k->in[0], 0), dft = zc_geti(&k->in[1], 0), rate = zc_geti(&k->in[2], 0);
     double low = to_mel(zc_get(&k->in[3], 0)), high = to_mel(zc_get(&k->in[4], 0));
-    if (rate <= 0) return zc_kernel_fail(k, "sample_rate out of range (got %lld, need > 0)", (long long)rate);
-    if (!isfinite(low) || !isfinite(high)) return zc_kernel_fail(k, "edge frequencies are out of range");
+    if (rate <= 0)
+        return zc_kernel_fail(k, "sample_rate out of range (got %lld, need > 0)", (long long)rate);
+    if (!isfinite(low) || !isfinite(high))
+        return zc_kernel_fail(k, "edge frequencies are out of range");
     double step = (high - low) / (double)(bins + 2);
     size_t bytes = 0;
     if (zc_tensor_bytes(y, &bytes) && bytes) memset(y->data, 0, bytes);
     for (int64_t i = 0; i < bins; i++) {
         int64_t at[3];
         for (int j = 0; j < 3; j++) {
-            double bin = floor((double)(dft + 1) * to_hertz((double)(i + j) * step + low) / (double)rate);
+            double bin =
+                floor((double)(dft + 1) * to_hertz((double)(i + j) * step + low) / (double)rate);
             if (!(fabs(bin) < 1e9)) return zc_kernel_fail(k, "edge frequencies are out of range");
             at[j] = (int64_t)bin;
         }
@@ -203,7 +220,8 @@ zc_status zc_k_MelWeightMatrix(zc_kctx *k)
 
 /* ---- n-gram counts ---- */
 
-static bool gram_matches(const zc_tensor *x, int64_t at, int64_t stride, const int64_t *gram, int64_t n)
+static bool gram_matches(const zc_tensor *x, int64_t at, int64_t stride, const int64_t *gram,
+                         int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         if (zc_geti(x, at + i * stride) != gram[i]) return false;
@@ -211,8 +229,8 @@ static bool gram_matches(const zc_tensor *x, int64_t at, int64_t stride, const i
 }
 
 /* Counts the n-grams of one row whose items stand `stride` apart. */
-static void count_grams(const zc_attrs_TfIdfVectorizer *a, const zc_tensor *x, int64_t row, int64_t width,
-                        int64_t n, int64_t stride, float *counts)
+static void count_grams(const zc_attrs_TfIdfVectorizer *a, const zc_tensor *x, int64_t row,
+                        int64_t width, int64_t n, int64_t stride, float *counts)
 {
     int64_t entry = 0;
     for (int64_t m = 1; m < n; m++) entry += (a->ngram_counts.v[m] - a->ngram_counts.v[m - 1]) / m;
@@ -240,12 +258,14 @@ zc_status zc_k_TfIdfVectorizer(zc_kctx *k)
     const zc_attrs_TfIdfVectorizer *a = ZC_ATTRS(k, TfIdfVectorizer);
     const zc_tensor *x = &k->in[0];
     zc_tensor *y = &k->out[0];
-    int64_t rows = x->rank == 2 ? x->dims[0] : 1, width = x->dims[x->rank - 1], out = y->dims[y->rank - 1];
+    int64_t rows = x->rank == 2 ? x->dims[0] : 1, width = x->dims[x->rank - 1],
+            out = y->dims[y->rank - 1];
     if (zc_tensor_numel(y)) memset(y->data, 0, (size_t)(rows * out) * sizeof(float));
     for (int64_t r = 0; r < rows; r++) {
         float *counts = (float *)y->data + r * out;
         for (int64_t n = a->min_gram_length; n <= a->max_gram_length; n++)
-            for (int64_t skip = 0; skip <= a->max_skip_count && (n > 1 || skip == 0) && skip < width; skip++)
+            for (int64_t skip = 0;
+                 skip <= a->max_skip_count && (n > 1 || skip == 0) && skip < width; skip++)
                 count_grams(a, x, r, width, n, skip + 1, counts);
         weigh(a, counts);
     }

@@ -124,11 +124,13 @@ zc_status zc_k_GridSample(zc_kctx *k)
     if (s.axes > 6) return zc_kernel_unsupported(k, "GridSample of %d spatial axes", s.axes);
     for (int64_t p = 0; p < x->dims[0] * out; p++) {
         taps t;
-        for (int d = 0; d < s.axes; d++) /* the grid's coordinates stand in reverse order of the axes */
+        for (int d = 0; d < s.axes;
+             d++) /* the grid's coordinates stand in reverse order of the axes */
             find_taps(&s, d, coordinate(&s, d, zc_get(grid, p * s.axes + s.axes - 1 - d)), &t);
         int64_t n = p / out;
         for (int64_t c = 0; c < channels; c++)
-            zc_put(y, (n * channels + c) * out + p % out, in ? sample(&s, &t, x, (n * channels + c) * in) : 0);
+            zc_put(y, (n * channels + c) * out + p % out,
+                   in ? sample(&s, &t, x, (n * channels + c) * in) : 0);
     }
     return ZC_OK;
 }
@@ -177,7 +179,8 @@ static box read_box(const zc_tensor *boxes, int64_t at, bool centred)
 {
     box b = {.index = 0};
     for (int d = 0; d < 2; d++) {
-        float first = (float)zc_get(boxes, at * 4 + d), second = (float)zc_get(boxes, at * 4 + 2 + d);
+        float first = (float)zc_get(boxes, at * 4 + d),
+              second = (float)zc_get(boxes, at * 4 + 2 + d);
         if (centred) {
             b.low[d] = first - second / 2;
             b.high[d] = first + second / 2;
@@ -239,15 +242,16 @@ typedef struct selection {
     int64_t count;
 } selection;
 
-static void select_class(zc_kctx *k, int64_t batch, int64_t class, box *work, double most, double iou,
-                         bool by_score, double least, selection *out)
+static void select_class(zc_kctx *k, int64_t batch, int64_t class, box *work, double most,
+                         double iou, bool by_score, double least, selection *out)
 {
     const zc_tensor *boxes = &k->in[0], *scores = &k->in[1];
     int64_t n = boxes->dims[1], classes = scores->dims[1], candidates = 0;
     for (int64_t i = 0; i < n; i++) {
         float score = (float)zc_get(scores, (batch * classes + class) * n + i);
         if (by_score && !(score > (float)least)) continue;
-        work[candidates] = read_box(boxes, batch * n + i, ZC_ATTRS(k, NonMaxSuppression)->center_point_box != 0);
+        work[candidates] =
+            read_box(boxes, batch * n + i, ZC_ATTRS(k, NonMaxSuppression)->center_point_box != 0);
         work[candidates].score = score;
         work[candidates++].index = i;
     }

@@ -79,7 +79,8 @@ VM_INLINE VM_F VM_FN(tanh)(VM_F x)
     return VM_FN(pick)(VM_MASK(a < 0.625f), x + x * z * p, VM_FN(with_sign)(far, x));
 }
 
-/* Below 1 the odd polynomial, above it 1 - t(1/(1 + c x)) exp(-x^2) (Abramowitz and Stegun 7.1.26). */
+/* Below 1 the odd polynomial, above it 1 - t(1/(1 + c x)) exp(-x^2) (Abramowitz and Stegun 7.1.26).
+ */
 VM_INLINE VM_F VM_FN(erf)(VM_F x)
 {
     VM_F a = VM_FN(abs)(x), z = x * x;

@@ -1,5 +1,5 @@
-/* The compiler's one road: model bytes -> graph -> passes -> program -> plan bytes. The only file that names
- * every stage, in order. */
+/* The compiler's one road: model bytes -> graph -> passes -> program -> plan bytes. The only file
+ * that names every stage, in order. */
 #include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,12 +42,16 @@ static zc_status import_params(const zc_compile_params *p, zc_arena *arena, zc_i
     for (size_t i = 0; i < p->shape_count; i++) {
         shapes[i] = (zc_shape_override){.input = p->shapes[i].input, .rank = p->shapes[i].rank};
         if (shapes[i].rank < 0 || shapes[i].rank > ZC_MAX_RANK)
-            return zc_fail(diag, ZC_ERR_ARG, shapes[i].input, "rank out of range (got %d, need at most %d)",
-                           shapes[i].rank, ZC_MAX_RANK);
+            return zc_fail(diag, ZC_ERR_ARG, shapes[i].input,
+                           "rank out of range (got %d, need at most %d)", shapes[i].rank,
+                           ZC_MAX_RANK);
         memcpy(shapes[i].dims, p->shapes[i].dims, sizeof shapes[i].dims);
     }
-    *out = (zc_import_params){.data_root = p->data_root, .dims = dims, .ndims = (int)p->dim_count,
-                              .shapes = shapes, .nshapes = (int)p->shape_count,
+    *out = (zc_import_params){.data_root = p->data_root,
+                              .dims = dims,
+                              .ndims = (int)p->dim_count,
+                              .shapes = shapes,
+                              .nshapes = (int)p->shape_count,
                               .max_memory = p->max_memory};
     return ZC_OK;
 }
@@ -69,8 +73,8 @@ static zc_status import(const zc_model_source *model, const zc_compile_params *p
     return status;
 }
 
-zc_status zc_compile_import(const zc_model_source *model, const zc_compile_params *p, zc_graph **out,
-                            zc_diag *diag)
+zc_status zc_compile_import(const zc_model_source *model, const zc_compile_params *p,
+                            zc_graph **out, zc_diag *diag)
 {
     return import(model, p, false, out, diag);
 }
@@ -113,8 +117,8 @@ static zc_status hash_model(const zc_model_source *model, uint8_t out[32], zc_di
     return ZC_OK;
 }
 
-static zc_status write_plan(const zc_graph *g, const zc_model_source *model, zc_sink sink, void *user,
-                            zc_diag *diag)
+static zc_status write_plan(const zc_graph *g, const zc_model_source *model, zc_sink sink,
+                            void *user, zc_diag *diag)
 {
     zc_arena arena;
     zc_program program;
@@ -130,8 +134,8 @@ static zc_status write_plan(const zc_graph *g, const zc_model_source *model, zc_
     return status;
 }
 
-static zc_status compile(const zc_model_source *model, const zc_compile_params *p, zc_sink sink, void *user,
-                         zc_diag *diag)
+static zc_status compile(const zc_model_source *model, const zc_compile_params *p, zc_sink sink,
+                         void *user, zc_diag *diag)
 {
     zc_graph *g = NULL;
     ZC_TRY(progress(p, "import", STAGE_IMPORT, diag));
@@ -159,8 +163,8 @@ static zc_status to_buffer(void *user, const void *data, size_t len, zc_diag *di
     return b->failed ? zc_fail_nomem(diag, "plan", b->len + len) : ZC_OK;
 }
 
-zc_status zc_compile_file(const char *model_path, const char *plan_path, const zc_compile_params *params,
-                          zc_diag *diag)
+zc_status zc_compile_file(const char *model_path, const char *plan_path,
+                          const zc_compile_params *params, zc_diag *diag)
 {
     if (!model_path || !plan_path)
         return zc_fail(diag, ZC_ERR_ARG, model_path ? "plan_path" : "model_path", "is NULL");
@@ -176,8 +180,8 @@ zc_status zc_compile_file(const char *model_path, const char *plan_path, const z
     return status;
 }
 
-static zc_status compile_to_memory(const zc_model_source *model, const zc_compile_params *params, void **out,
-                                   size_t *out_len, zc_diag *diag)
+static zc_status compile_to_memory(const zc_model_source *model, const zc_compile_params *params,
+                                   void **out, size_t *out_len, zc_diag *diag)
 {
     *out = NULL;
     *out_len = 0;
@@ -194,19 +198,23 @@ static zc_status compile_to_memory(const zc_model_source *model, const zc_compil
     return ZC_OK;
 }
 
-zc_status zc_compile_model_file(const char *path, const zc_compile_params *params, void **out, size_t *out_len,
-                                zc_diag *diag)
+zc_status zc_compile_model_file(const char *path, const zc_compile_params *params, void **out,
+                                size_t *out_len, zc_diag *diag)
 {
     zc_diag_set_file(diag, path);
     return compile_to_memory(&(zc_model_source){.path = path}, params, out, out_len, diag);
 }
 
-zc_status zc_compile_bytes(const void *model, size_t model_len, const zc_compile_params *params, void **out,
-                           size_t *out_len, zc_diag *diag)
+zc_status zc_compile_bytes(const void *model, size_t model_len, const zc_compile_params *params,
+                           void **out, size_t *out_len, zc_diag *diag)
 {
     if (!model || !out || !out_len)
         return zc_fail(diag, ZC_ERR_ARG, !model ? "model" : !out ? "out" : "out_len", "is NULL");
-    return compile_to_memory(&(zc_model_source){.bytes = model, .len = model_len}, params, out, out_len, diag);
+    return compile_to_memory(&(zc_model_source){.bytes = model, .len = model_len}, params, out,
+                             out_len, diag);
 }
 
-void zc_free(void *p) { free(p); }
+void zc_free(void *p)
+{
+    free(p);
+}

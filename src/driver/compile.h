@@ -13,15 +13,17 @@ typedef struct zc_model_source {
 } zc_model_source;
 
 /* The first stage: the imported graph, before any pass. */
-zc_status zc_compile_import(const zc_model_source *model, const zc_compile_params *params, zc_graph **out,
-                            zc_diag *diag);
+zc_status zc_compile_import(const zc_model_source *model, const zc_compile_params *params,
+                            zc_graph **out, zc_diag *diag);
 
-/* The same with constants without bytes where the model's external file is absent: for looking only. */
-zc_status zc_compile_import_weightless(const zc_model_source *model, const zc_compile_params *params,
-                                       zc_graph **out, zc_diag *diag);
+/* The same with constants without bytes where the model's external file is absent: for looking
+ * only. */
+zc_status zc_compile_import_weightless(const zc_model_source *model,
+                                       const zc_compile_params *params, zc_graph **out,
+                                       zc_diag *diag);
 
 /* Compiles a model file to bytes, which zc_free frees. params may be NULL. */
-zc_status zc_compile_model_file(const char *path, const zc_compile_params *params, void **out, size_t *out_len,
-                                zc_diag *diag);
+zc_status zc_compile_model_file(const char *path, const zc_compile_params *params, void **out,
+                                size_t *out_len, zc_diag *diag);
 
 #endif

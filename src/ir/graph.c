@@ -34,7 +34,8 @@ static bool names_grow(zc_graph *g)
     zc_vid *slots = zc_calloc(cap, sizeof *slots);
     if (!slots) return false;
     for (size_t i = 0; i < names->cap; i++) {
-        if (names->slots[i]) *name_slot(g, slots, cap, zc_val(g, names->slots[i])->name) = names->slots[i];
+        if (names->slots[i])
+            *name_slot(g, slots, cap, zc_val(g, names->slots[i])->name) = names->slots[i];
     }
     free(names->slots);
     names->slots = slots;
@@ -265,14 +266,15 @@ static bool field_dup(zc_graph *g, zc_attr_kind kind, void *at)
     switch (kind) {
     case ZC_ATTR_INT:
     case ZC_ATTR_FLOAT:
-    case ZC_ATTR_DTYPE: return true;
+    case ZC_ATTR_DTYPE:
+        return true;
     case ZC_ATTR_STR: {
         const char **s = at;
         return !*s || (*s = zc_arena_strdup(&g->arena, *s)) != NULL;
     }
     case ZC_ATTR_INTS:
-        return !ints->n ||
-               (ints->v = zc_arena_dup(&g->arena, ints->v, (size_t)ints->n, sizeof *ints->v)) != NULL;
+        return !ints->n || (ints->v = zc_arena_dup(&g->arena, ints->v, (size_t)ints->n,
+                                                   sizeof *ints->v)) != NULL;
     case ZC_ATTR_FLOATS:
         return !floats->n || (floats->v = zc_arena_dup(&g->arena, floats->v, (size_t)floats->n,
                                                        sizeof *floats->v)) != NULL;
@@ -340,7 +342,8 @@ static void compact_block(zc_graph *g, zc_block *b)
 {
     size_t kept = 0;
     for (size_t i = 0; i < b->nodes.len; i++) {
-        if (zc_node_at(g, b->nodes.data[i])->op != ZC_OP_NONE) b->nodes.data[kept++] = b->nodes.data[i];
+        if (zc_node_at(g, b->nodes.data[i])->op != ZC_OP_NONE)
+            b->nodes.data[kept++] = b->nodes.data[i];
     }
     b->nodes.len = kept;
 }

@@ -33,8 +33,8 @@ typedef struct zc_node {
     zc_op op; /* ZC_OP_NONE: removed */
     void *attrs;
     int nin, nout, nregions;
-    zc_vid *in; /* 0: optional input left out */
-    zc_vid *out; /* 0: optional output not wanted */
+    zc_vid *in;         /* 0: optional input left out */
+    zc_vid *out;        /* 0: optional output not wanted */
     zc_block **regions; /* If: then, else. Loop, Scan: body. */
     const char *name;   /* for messages and reports */
     const char **prov;  /* names of the ONNX nodes it stands for */
@@ -59,9 +59,9 @@ typedef struct zc_graph {
     ZC_VEC(zc_node) nodes;
     zc_block top;
     ZC_VEC(zc_block *) blocks; /* all regions, for freeing */
-    const char **input_names; /* of top.params; values may be renamed or merged, these stay */
+    const char **input_names;  /* of top.params; values may be renamed or merged, these stay */
     const char **output_names;
-    ZC_VEC(void *) buffers; /* malloc'd constant bytes, freed with the graph */
+    ZC_VEC(void *) buffers;       /* malloc'd constant bytes, freed with the graph */
     struct zc_graph_names *names; /* name -> value */
     unsigned next_name;
 } zc_graph;
@@ -69,8 +69,14 @@ typedef struct zc_graph {
 zc_status zc_graph_create(const char *name, zc_graph **out, zc_diag *diag);
 void zc_graph_destroy(zc_graph **g);
 
-static inline zc_value *zc_val(const zc_graph *g, zc_vid v) { return &g->values.data[v]; }
-static inline zc_node *zc_node_at(const zc_graph *g, zc_nid n) { return &g->nodes.data[n]; }
+static inline zc_value *zc_val(const zc_graph *g, zc_vid v)
+{
+    return &g->values.data[v];
+}
+static inline zc_node *zc_node_at(const zc_graph *g, zc_nid n)
+{
+    return &g->nodes.data[n];
+}
 
 /* A value of that name (made unique by a suffix when taken; NULL: "v<N>"). 0 when memory is
  * exhausted. */
@@ -99,8 +105,8 @@ zc_status zc_graph_infer(zc_graph *g, zc_nid n, zc_diag *diag);
 /* Infers everything again, in order, regions included. */
 zc_status zc_graph_infer_all(zc_graph *g, zc_diag *diag);
 /* Compares a type that the model declares with the inferred one: a contradiction is an error naming
- * both. What is merely less known on one side is fine. The declared type is never adopted: memory is
- * planned from inferred shapes, and a model may be wrong. */
+ * both. What is merely less known on one side is fine. The declared type is never adopted: memory
+ * is planned from inferred shapes, and a model may be wrong. */
 zc_status zc_type_check(zc_graph *g, zc_vid v, const zc_type *declared, zc_diag *diag);
 
 /* All later uses of `from` mean `to`. Takes effect in the whole graph at zc_graph_resolve, in one
@@ -121,8 +127,9 @@ uint32_t *zc_graph_uses(const zc_graph *g);
  * `after` names the stage in the messages. */
 zc_status zc_graph_validate(const zc_graph *g, const char *after, zc_diag *diag);
 
-/* The printed form; zc_graph_parse reads it back to an equal graph. Constants of at most 64 elements (or
- * all, with `full`) are printed inline, others as a SHA-256 with no bytes, which does not parse. */
+/* The printed form; zc_graph_parse reads it back to an equal graph. Constants of at most 64
+ * elements (or all, with `full`) are printed inline, others as a SHA-256 with no bytes, which does
+ * not parse. */
 void zc_graph_print(const zc_graph *g, bool full, zc_buf *out);
 zc_status zc_graph_parse(const char *text, size_t len, zc_graph **out, zc_diag *diag);
 

@@ -16,8 +16,7 @@ static zc_operand operand_of(const zc_graph *g, zc_vid v)
 static zc_status infer_plain(zc_graph *g, zc_nid n, zc_diag *diag)
 {
     zc_node *node = zc_node_at(g, n);
-    zc_operand *operands =
-        zc_calloc((size_t)node->nin + (size_t)node->nout, sizeof *operands);
+    zc_operand *operands = zc_calloc((size_t)node->nin + (size_t)node->nout, sizeof *operands);
     if (!operands) return zc_fail_nomem(diag, "operands", 0);
     for (int i = 0; i < node->nin; i++) operands[i] = operand_of(g, node->in[i]);
     zc_infer f = {.op = node->op,
@@ -100,8 +99,8 @@ typedef struct widened {
     bool rank, dims[ZC_MAX_RANK];
 } widened;
 
-/* The type a carried value starts with: the initial one, less what an earlier inference of this loop (an outer
- * loop infers it again) already found to change. */
+/* The type a carried value starts with: the initial one, less what an earlier inference of this
+ * loop (an outer loop infers it again) already found to change. */
 static void start_type(zc_graph *g, zc_value *param, const zc_type *init, widened *w)
 {
     zc_type start = *init;
@@ -110,7 +109,8 @@ static void start_type(zc_graph *g, zc_value *param, const zc_type *init, widene
     w->rank = known && old->rank < 0 && init->rank >= 0;
     if (w->rank) start.rank = -1;
     for (int d = 0; known && d < start.rank && old->rank == start.rank; d++) {
-        w->dims[d] = !zc_dim_eq(old->dims[d], start.dims[d]) && zc_dim_dynamic(&g->dims, old->dims[d]);
+        w->dims[d] =
+            !zc_dim_eq(old->dims[d], start.dims[d]) && zc_dim_dynamic(&g->dims, old->dims[d]);
         if (w->dims[d]) start.dims[d] = old->dims[d];
     }
     param->type = start;
@@ -137,12 +137,13 @@ static zc_status same_dtype(const zc_node *node, size_t i, const zc_type *param,
                             zc_diag *diag)
 {
     if (param->dtype == out->dtype) return ZC_OK;
-    return zc_fail(diag, ZC_ERR_MODEL, node->name, "%s: carried value %zu changes its type (got %s, need %s)",
-                   zc_op_get(node->op)->name, i, zc_dtype_name(out->dtype), zc_dtype_name(param->dtype));
+    return zc_fail(
+        diag, ZC_ERR_MODEL, node->name, "%s: carried value %zu changes its type (got %s, need %s)",
+        zc_op_get(node->op)->name, i, zc_dtype_name(out->dtype), zc_dtype_name(param->dtype));
 }
 
-/* Infers the body until its results fit its parameters. Widening only loses facts (a dimension, then the rank),
- * each once, so it ends. */
+/* Infers the body until its results fit its parameters. Widening only loses facts (a dimension,
+ * then the rank), each once, so it ends. */
 static zc_status iterate(zc_graph *g, const zc_node *node, zc_block *body, size_t first_param,
                          size_t first_out, size_t n, widened *w, zc_diag *diag)
 {
@@ -159,14 +160,17 @@ static zc_status iterate(zc_graph *g, const zc_node *node, zc_block *body, size_
     return ZC_OK;
 }
 
-/* Types of the n carried values: parameters of the body from first_param on, its results from first_out on. */
-static zc_status carry_fixpoint(zc_graph *g, const zc_node *node, zc_block *body, size_t first_param,
-                                size_t first_out, const zc_vid *init, size_t n, zc_diag *diag)
+/* Types of the n carried values: parameters of the body from first_param on, its results from
+ * first_out on. */
+static zc_status carry_fixpoint(zc_graph *g, const zc_node *node, zc_block *body,
+                                size_t first_param, size_t first_out, const zc_vid *init, size_t n,
+                                zc_diag *diag)
 {
     widened *w = zc_calloc(n, sizeof *w);
     if (!w) return zc_fail_nomem(diag, "carried values", n * sizeof *w);
     for (size_t i = 0; i < n; i++)
-        start_type(g, zc_val(g, body->params.data[first_param + i]), &zc_val(g, init[i])->type, &w[i]);
+        start_type(g, zc_val(g, body->params.data[first_param + i]), &zc_val(g, init[i])->type,
+                   &w[i]);
     zc_status status = iterate(g, node, body, first_param, first_out, n, w, diag);
     free(w);
     return status;
@@ -216,7 +220,8 @@ static zc_status infer_loop(zc_graph *g, const zc_node *node, zc_diag *diag)
     ZC_TRY(carry_fixpoint(g, node, body, 2, 1, node->in + 2, carried, diag));
     for (size_t i = 0; i < (size_t)node->nout; i++) {
         if (i < carried)
-            set_carried(g, node, (int)i, &zc_val(g, body->params.data[2 + i])->type, node->in[2 + i]);
+            set_carried(g, node, (int)i, &zc_val(g, body->params.data[2 + i])->type,
+                        node->in[2 + i]);
         else
             set_scanned(g, node, (int)i, region_out(g, body, i + 1), 0, zc_dim_fresh(&g->dims));
     }
@@ -237,8 +242,8 @@ static zc_status scan_slice(zc_graph *g, const zc_node *node, size_t i, zc_vid i
         int64_t axis = int_at(a->scan_input_axes, i);
         if (axis < -t.rank || axis >= t.rank)
             return zc_fail(diag, ZC_ERR_MODEL, node->name,
-                           "Scan: axis of scanned input %zu out of range (got %lld, need [%d, %d])", i,
-                           (long long)axis, -t.rank, t.rank - 1);
+                           "Scan: axis of scanned input %zu out of range (got %lld, need [%d, %d])",
+                           i, (long long)axis, -t.rank, t.rank - 1);
         int at = (int)(axis < 0 ? axis + t.rank : axis);
         *length = t.dims[at];
         t.rank--;
@@ -268,15 +273,17 @@ static zc_status infer_scan(zc_graph *g, const zc_node *node, zc_diag *diag)
         ZC_TRY(need(node->in[i] != 0, node, "input left out", (size_t)i, (size_t)i, diag));
     zc_dim length = zc_dim_fresh(&g->dims);
     for (size_t i = 0; i < scans; i++)
-        ZC_TRY(scan_slice(g, node, i, node->in[states + i], body->params.data[states + i], &length, diag));
+        ZC_TRY(scan_slice(g, node, i, node->in[states + i], body->params.data[states + i], &length,
+                          diag));
     ZC_TRY(carry_fixpoint(g, node, body, 0, 0, node->in, states, diag));
     for (size_t i = 0; i < (size_t)node->nout; i++) {
         const zc_type *out = region_out(g, body, i);
         int64_t axis = i < states ? 0 : int_at(a->scan_output_axes, i - states);
         if (i >= states && out->rank >= 0 && (axis < -(out->rank + 1) || axis > out->rank))
-            return zc_fail(diag, ZC_ERR_MODEL, node->name,
-                           "Scan: axis of scanned output %zu out of range (got %lld, need [%d, %d])",
-                           i - states, (long long)axis, -(out->rank + 1), out->rank);
+            return zc_fail(
+                diag, ZC_ERR_MODEL, node->name,
+                "Scan: axis of scanned output %zu out of range (got %lld, need [%d, %d])",
+                i - states, (long long)axis, -(out->rank + 1), out->rank);
         if (i < states)
             set_carried(g, node, (int)i, &zc_val(g, body->params.data[i])->type, node->in[i]);
         else
@@ -289,10 +296,14 @@ zc_status zc_graph_infer(zc_graph *g, zc_nid n, zc_diag *diag)
 {
     const zc_node *node = zc_node_at(g, n);
     switch (node->op) {
-    case ZC_OP_If: return infer_if(g, node, diag);
-    case ZC_OP_Loop: return infer_loop(g, node, diag);
-    case ZC_OP_Scan: return infer_scan(g, node, diag);
-    default: return infer_plain(g, n, diag);
+    case ZC_OP_If:
+        return infer_if(g, node, diag);
+    case ZC_OP_Loop:
+        return infer_loop(g, node, diag);
+    case ZC_OP_Scan:
+        return infer_scan(g, node, diag);
+    default:
+        return infer_plain(g, n, diag);
     }
 }
 
@@ -305,7 +316,10 @@ static zc_status infer_block(zc_graph *g, zc_block *b, zc_diag *diag)
     return ZC_OK;
 }
 
-zc_status zc_graph_infer_all(zc_graph *g, zc_diag *diag) { return infer_block(g, &g->top, diag); }
+zc_status zc_graph_infer_all(zc_graph *g, zc_diag *diag)
+{
+    return infer_block(g, &g->top, diag);
+}
 
 /* ---- what a model says against what inference found ---- */
 

@@ -1,5 +1,5 @@
-/* Text to a graph: what print.c writes, and what people write in tests. A hand-written descent, because the
- * form is small; nesting of regions is bounded. */
+/* Text to a graph: what print.c writes, and what people write in tests. A hand-written descent,
+ * because the form is small; nesting of regions is bounded. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,8 @@ static zc_status fail(parser *p, const char *what)
         column = *c == '\n' ? 1 : column + 1;
         line += *c == '\n';
     }
-    p->status = zc_fail(p->diag, ZC_ERR_FORMAT, NULL, "line %zu, column %zu: %s", line, column, what);
+    p->status =
+        zc_fail(p->diag, ZC_ERR_FORMAT, NULL, "line %zu, column %zu: %s", line, column, what);
     return p->status;
 }
 
@@ -98,7 +99,8 @@ static zc_status quoted(parser *p, char out[WORD_MAX])
 
 static zc_status word(parser *p, char out[WORD_MAX])
 {
-    static const char chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:-";
+    static const char chars[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:-";
     skip_space(p);
     size_t n = 0;
     while (p->at + n < p->end && p->at[n] && strchr(chars, p->at[n])) n++;
@@ -129,7 +131,8 @@ static zc_status number_text(parser *p, char out[64])
 {
     skip_space(p);
     size_t n = 0;
-    while (p->at + n < p->end && n < 63 && p->at[n] && strchr("0123456789+-.eEinfaINFAN", p->at[n])) n++;
+    while (p->at + n < p->end && n < 63 && p->at[n] && strchr("0123456789+-.eEinfaINFAN", p->at[n]))
+        n++;
     if (n == 0) return fail(p, "expected a number");
     memcpy(out, p->at, n);
     out[n] = 0;
@@ -177,7 +180,8 @@ static zc_status type(parser *p, zc_type *out)
         if (out->rank == ZC_MAX_RANK) return fail(p, "too many dimensions");
         if (out->rank) ZC_TRY(expect(p, ","));
         skip_space(p);
-        size_t n = zc_dim_parse(&p->g->dims, p->at, (size_t)(p->end - p->at), &out->dims[out->rank]);
+        size_t n =
+            zc_dim_parse(&p->g->dims, p->at, (size_t)(p->end - p->at), &out->dims[out->rank]);
         if (n == 0) return fail(p, "not a dimension");
         p->at += n;
         out->rank++;
@@ -205,8 +209,10 @@ static zc_status contents(parser *p, zc_tensor *t)
 {
     size_t bytes;
     int64_t n = zc_tensor_numel(t);
-    if (!zc_tensor_bytes(t, &bytes) || n > p->end - p->at) return fail(p, "constant too large for its text");
-    if (zc_dtype_class(t->dtype) == ZC_CLASS_COMPLEX) return fail(p, "complex constants have no text");
+    if (!zc_tensor_bytes(t, &bytes) || n > p->end - p->at)
+        return fail(p, "constant too large for its text");
+    if (zc_dtype_class(t->dtype) == ZC_CLASS_COMPLEX)
+        return fail(p, "complex constants have no text");
     t->data = zc_calloc(bytes, 1);
     if (!t->data) return zc_fail_nomem(p->diag, "constant", bytes);
     ZC_TRY(expect(p, "["));
@@ -300,7 +306,8 @@ static zc_status attr_value(parser *p, zc_attr_kind kind, void *at)
     char text[WORD_MAX];
     double real_value = 0;
     switch (kind) {
-    case ZC_ATTR_INT: return integer(p, at);
+    case ZC_ATTR_INT:
+        return integer(p, at);
     case ZC_ATTR_FLOAT:
         ZC_TRY(real(p, &real_value));
         *(float *)at = (float)real_value;
@@ -309,10 +316,14 @@ static zc_status attr_value(parser *p, zc_attr_kind kind, void *at)
         ZC_TRY(quoted(p, text));
         *(const char **)at = zc_arena_strdup(&p->g->arena, text);
         return *(const char **)at ? ZC_OK : zc_fail_nomem(p->diag, "graph", 0);
-    case ZC_ATTR_DTYPE: return dtype(p, at);
-    case ZC_ATTR_INTS: return int_list(p, at);
-    case ZC_ATTR_FLOATS: return float_list(p, at);
-    case ZC_ATTR_TENSOR: return tensor_attr(p, at);
+    case ZC_ATTR_DTYPE:
+        return dtype(p, at);
+    case ZC_ATTR_INTS:
+        return int_list(p, at);
+    case ZC_ATTR_FLOATS:
+        return float_list(p, at);
+    case ZC_ATTR_TENSOR:
+        return tensor_attr(p, at);
     }
     return fail(p, "no such attribute kind");
 }

@@ -33,7 +33,8 @@ static void put_quoted(printer *p, const char *s)
 
 static bool is_plain(const char *s)
 {
-    static const char chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:-";
+    static const char chars[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:-";
     return *s && s[strspn(s, chars)] == 0;
 }
 
@@ -76,7 +77,8 @@ static void put_tensor_type(printer *p, const zc_tensor *t)
 static void put_element(printer *p, const zc_tensor *t, int64_t i)
 {
     if (zc_dtype_is_float(t->dtype))
-        zc_buf_printf(p->out, t->dtype == ZC_F64 ? "%.17g" : "%.9g", zc_load_f64(t->dtype, t->data, i));
+        zc_buf_printf(p->out, t->dtype == ZC_F64 ? "%.17g" : "%.9g",
+                      zc_load_f64(t->dtype, t->data, i));
     else if (t->dtype == ZC_U64)
         zc_buf_printf(p->out, "%" PRIu64, (uint64_t)zc_load_i64(t->dtype, t->data, i));
     else
@@ -119,21 +121,31 @@ static void put_attr(printer *p, const zc_attr_field *f, const void *at)
 {
     zc_buf_printf(p->out, "%s = ", f->name);
     switch (f->kind) {
-    case ZC_ATTR_INT: zc_buf_printf(p->out, "%" PRId64, *(const int64_t *)at); break;
-    case ZC_ATTR_FLOAT: zc_buf_printf(p->out, "%.9g", (double)*(const float *)at); break;
-    case ZC_ATTR_STR: put_quoted(p, *(const char *const *)at ? *(const char *const *)at : ""); break;
-    case ZC_ATTR_DTYPE: zc_buf_puts(p->out, zc_dtype_name(*(const zc_dtype *)at)); break;
+    case ZC_ATTR_INT:
+        zc_buf_printf(p->out, "%" PRId64, *(const int64_t *)at);
+        break;
+    case ZC_ATTR_FLOAT:
+        zc_buf_printf(p->out, "%.9g", (double)*(const float *)at);
+        break;
+    case ZC_ATTR_STR:
+        put_quoted(p, *(const char *const *)at ? *(const char *const *)at : "");
+        break;
+    case ZC_ATTR_DTYPE:
+        zc_buf_puts(p->out, zc_dtype_name(*(const zc_dtype *)at));
+        break;
     case ZC_ATTR_INTS: {
         const zc_ints *l = at;
         zc_buf_puts(p->out, "[");
-        for (int i = 0; i < l->n; i++) zc_buf_printf(p->out, i ? ", %" PRId64 : "%" PRId64, l->v[i]);
+        for (int i = 0; i < l->n; i++)
+            zc_buf_printf(p->out, i ? ", %" PRId64 : "%" PRId64, l->v[i]);
         zc_buf_puts(p->out, "]");
         break;
     }
     case ZC_ATTR_FLOATS: {
         const zc_floats *l = at;
         zc_buf_puts(p->out, "[");
-        for (int i = 0; i < l->n; i++) zc_buf_printf(p->out, i ? ", %.9g" : "%.9g", (double)l->v[i]);
+        for (int i = 0; i < l->n; i++)
+            zc_buf_printf(p->out, i ? ", %.9g" : "%.9g", (double)l->v[i]);
         zc_buf_puts(p->out, "]");
         break;
     }

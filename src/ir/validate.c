@@ -21,7 +21,10 @@ static void fault(validator *v, const char *subject, const char *what, const cha
     zc_fail(v->diag, ZC_ERR_INTERNAL, subject, "after %s: %s" ZC_NAME, v->after, what, name);
 }
 
-static bool id_ok(const validator *v, zc_vid id) { return id < v->g->values.len; }
+static bool id_ok(const validator *v, zc_vid id)
+{
+    return id < v->g->values.len;
+}
 
 static void define(validator *v, const char *subject, zc_vid id, zc_value_kind kind)
 {
@@ -33,7 +36,8 @@ static void define(validator *v, const char *subject, zc_vid id, zc_value_kind k
     const zc_value *value = zc_val(v->g, id);
     if (value->kind != kind) fault(v, subject, "defines a value of another kind: ", value->name);
     if (v->defined[id]) fault(v, subject, "defines a value for the second time: ", value->name);
-    if (value->type.dtype == ZC_NONE) fault(v, subject, "has a result without a type: ", value->name);
+    if (value->type.dtype == ZC_NONE)
+        fault(v, subject, "has a result without a type: ", value->name);
     v->defined[id] = v->live[id] = true;
 }
 
@@ -75,7 +79,8 @@ static void walk_node(validator *v, zc_nid n, unsigned depth)
     for (int i = 0; i < node->nout; i++) {
         define(v, node->name, node->out[i], ZC_VALUE_NODE);
         if (node->out[i] && id_ok(v, node->out[i]) && zc_val(v->g, node->out[i])->producer != n)
-            fault(v, node->name, "is not its result's producer: ", zc_val(v->g, node->out[i])->name);
+            fault(v, node->name,
+                  "is not its result's producer: ", zc_val(v->g, node->out[i])->name);
     }
 }
 
@@ -90,7 +95,8 @@ static void walk_block(validator *v, const zc_block *b, const char *subject, uns
         fault(v, subject, "regions are nested too deep", "");
         return;
     }
-    for (size_t i = 0; i < b->params.len; i++) define(v, subject, b->params.data[i], ZC_VALUE_PARAM);
+    for (size_t i = 0; i < b->params.len; i++)
+        define(v, subject, b->params.data[i], ZC_VALUE_PARAM);
     for (size_t i = 0; i < b->nodes.len; i++) walk_node(v, b->nodes.data[i], depth);
     for (size_t i = 0; i < b->outputs.len; i++) {
         if (!b->outputs.data[i]) fault(v, subject, "an output is absent", "");

@@ -1,5 +1,5 @@
-/* Scalar expressions: reading and typing in one descent. Literals (and attributes) have no type until they meet
- * an operand that has one. */
+/* Scalar expressions: reading and typing in one descent. Literals (and attributes) have no type
+ * until they meet an operand that has one. */
 #include "op/expr.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@
 
 #include "base/diag.h"
 
-#define NAMES_MAX 256
+#define NAMES_MAX    256
 #define NAME_MAX_LEN 64
 
 typedef struct bound_name {
@@ -56,7 +56,10 @@ static int fail(parser *p, const char *what)
 
 /* ---- nodes ---- */
 
-static zc_expr_node *node(parser *p, int i) { return &p->e->nodes[i]; }
+static zc_expr_node *node(parser *p, int i)
+{
+    return &p->e->nodes[i];
+}
 
 static bool same_node(const zc_expr_node *a, const zc_expr_node *b)
 {
@@ -76,15 +79,21 @@ static int add_node(parser *p, zc_expr_node n)
 static int make(parser *p, zc_expr_op op, zc_dtype dtype, int a, int b, int c)
 {
     if (p->status != ZC_OK) return -1;
-    return add_node(p, (zc_expr_node){.op = op, .dtype = dtype, .arg = {(int16_t)a, (int16_t)b, (int16_t)c},
-                                      .input = -1});
+    return add_node(
+        p, (zc_expr_node){
+               .op = op, .dtype = dtype, .arg = {(int16_t)a, (int16_t)b, (int16_t)c}, .input = -1});
 }
 
-/* A literal without a type keeps its value in f and, when it is an integer, in i with input == 1. */
+/* A literal without a type keeps its value in f and, when it is an integer, in i with input == 1.
+ */
 static int literal(parser *p, double f, bool is_int, int64_t i)
 {
-    return add_node(p, (zc_expr_node){.op = ZC_EX_CONST, .dtype = ZC_NONE, .arg = {-1, -1, -1},
-                                      .input = is_int, .f = f, .i = i});
+    return add_node(p, (zc_expr_node){.op = ZC_EX_CONST,
+                                      .dtype = ZC_NONE,
+                                      .arg = {-1, -1, -1},
+                                      .input = is_int,
+                                      .f = f,
+                                      .i = i});
 }
 
 static bool is_literal(const parser *p, int n)
@@ -108,7 +117,10 @@ static int typed_literal(parser *p, int n, zc_dtype dtype)
     return add_node(p, c);
 }
 
-static zc_dtype dtype_of(const parser *p, int n) { return p->e->nodes[n].dtype; }
+static zc_dtype dtype_of(const parser *p, int n)
+{
+    return p->e->nodes[n].dtype;
+}
 
 /* Gives both operands one type; false (with an error) when they have different ones. */
 static bool unify(parser *p, int *a, int *b)
@@ -128,35 +140,57 @@ static bool unify(parser *p, int *a, int *b)
 static double fold(zc_expr_op op, double a, double b)
 {
     switch (op) {
-    case ZC_EX_ADD: return a + b;
-    case ZC_EX_SUB: return a - b;
-    case ZC_EX_MUL: return a * b;
-    case ZC_EX_DIV: return a / b;
-    case ZC_EX_MAX: return fmax(a, b);
-    case ZC_EX_MIN: return fmin(a, b);
-    case ZC_EX_POW: return pow(a, b);
-    case ZC_EX_NE: return a != b;
-    case ZC_EX_EQ: return a == b;
-    case ZC_EX_LT: return a < b;
-    case ZC_EX_LE: return a <= b;
-    case ZC_EX_GT: return a > b;
-    case ZC_EX_GE: return a >= b;
-    default: return NAN;
+    case ZC_EX_ADD:
+        return a + b;
+    case ZC_EX_SUB:
+        return a - b;
+    case ZC_EX_MUL:
+        return a * b;
+    case ZC_EX_DIV:
+        return a / b;
+    case ZC_EX_MAX:
+        return fmax(a, b);
+    case ZC_EX_MIN:
+        return fmin(a, b);
+    case ZC_EX_POW:
+        return pow(a, b);
+    case ZC_EX_NE:
+        return a != b;
+    case ZC_EX_EQ:
+        return a == b;
+    case ZC_EX_LT:
+        return a < b;
+    case ZC_EX_LE:
+        return a <= b;
+    case ZC_EX_GT:
+        return a > b;
+    case ZC_EX_GE:
+        return a >= b;
+    default:
+        return NAN;
     }
 }
 
-static bool is_comparison(zc_expr_op op) { return op >= ZC_EX_EQ && op <= ZC_EX_GE; }
+static bool is_comparison(zc_expr_op op)
+{
+    return op >= ZC_EX_EQ && op <= ZC_EX_GE;
+}
 
 /* Two literals: their value, or a bool constant for a comparison. */
 static int fold_literals(parser *p, zc_expr_op op, int a, int b)
 {
     double v = fold(op, node(p, a)->f, node(p, b)->f);
     if (is_comparison(op))
-        return add_node(p, (zc_expr_node){.op = ZC_EX_CONST, .dtype = ZC_BOOL, .arg = {-1, -1, -1}, .input = -1,
+        return add_node(p, (zc_expr_node){.op = ZC_EX_CONST,
+                                          .dtype = ZC_BOOL,
+                                          .arg = {-1, -1, -1},
+                                          .input = -1,
                                           .i = v != 0});
-    bool is_int = node(p, a)->input == 1 && node(p, b)->input == 1 && v == floor(v) && fabs(v) < 9e15;
+    bool is_int =
+        node(p, a)->input == 1 && node(p, b)->input == 1 && v == floor(v) && fabs(v) < 9e15;
     if (op == ZC_EX_DIV) is_int = false;
-    if (isnan(v) && !isnan(node(p, a)->f) && !isnan(node(p, b)->f)) return fail(p, "constants cannot be computed");
+    if (isnan(v) && !isnan(node(p, a)->f) && !isnan(node(p, b)->f))
+        return fail(p, "constants cannot be computed");
     return literal(p, v, is_int, is_int ? (int64_t)v : 0);
 }
 
@@ -166,11 +200,16 @@ static bool obeys(rule r, zc_dtype d)
 {
     bool number = zc_dtype_is_float(d) || zc_dtype_is_int(d);
     switch (r) {
-    case ANY: return number || d == ZC_BOOL;
-    case NUMBER: return number;
-    case FLOAT: return zc_dtype_is_float(d);
-    case INTEGER: return zc_dtype_is_int(d) || d == ZC_BOOL;
-    case LOGIC: return d == ZC_BOOL;
+    case ANY:
+        return number || d == ZC_BOOL;
+    case NUMBER:
+        return number;
+    case FLOAT:
+        return zc_dtype_is_float(d);
+    case INTEGER:
+        return zc_dtype_is_int(d) || d == ZC_BOOL;
+    case LOGIC:
+        return d == ZC_BOOL;
     }
     return false;
 }
@@ -179,15 +218,19 @@ static rule binary_rule(zc_expr_op op)
 {
     switch (op) {
     case ZC_EX_AND:
-    case ZC_EX_OR: return LOGIC;
+    case ZC_EX_OR:
+        return LOGIC;
     case ZC_EX_BITAND:
     case ZC_EX_BITOR:
     case ZC_EX_BITXOR:
     case ZC_EX_SHL:
-    case ZC_EX_SHR: return INTEGER;
+    case ZC_EX_SHR:
+        return INTEGER;
     case ZC_EX_EQ:
-    case ZC_EX_NE: return ANY;
-    default: return NUMBER;
+    case ZC_EX_NE:
+        return ANY;
+    default:
+        return NUMBER;
     }
 }
 
@@ -198,10 +241,12 @@ static int power(parser *p, int a, int b)
     if (is_literal(p, a)) a = typed_literal(p, a, dtype_of(p, b));
     if (a >= 0 && is_literal(p, b)) {
         bool whole = node(p, b)->input == 1;
-        b = typed_literal(p, b, whole || zc_dtype_is_float(dtype_of(p, a)) ? dtype_of(p, a) : ZC_F64);
+        b = typed_literal(p, b,
+                          whole || zc_dtype_is_float(dtype_of(p, a)) ? dtype_of(p, a) : ZC_F64);
     }
     if (a < 0 || b < 0) return -1;
-    if (!obeys(NUMBER, dtype_of(p, a)) || !obeys(NUMBER, dtype_of(p, b))) return fail(p, "pow needs numbers");
+    if (!obeys(NUMBER, dtype_of(p, a)) || !obeys(NUMBER, dtype_of(p, b)))
+        return fail(p, "pow needs numbers");
     return make(p, ZC_EX_POW, dtype_of(p, a), a, b, -1);
 }
 
@@ -212,7 +257,8 @@ static int binary(parser *p, zc_expr_op op, int a, int b)
     if (is_literal(p, a) && is_literal(p, b)) return fold_literals(p, op, a, b);
     if (!unify(p, &a, &b)) return -1;
     zc_dtype d = dtype_of(p, a);
-    if (!obeys(binary_rule(op), d)) return fail(p, "operands of a type that the operation does not take");
+    if (!obeys(binary_rule(op), d))
+        return fail(p, "operands of a type that the operation does not take");
     return make(p, op, is_comparison(op) ? ZC_BOOL : d, a, b, -1);
 }
 
@@ -240,7 +286,8 @@ static int choose(parser *p, int c, int a, int b)
 {
     if (p->status != ZC_OK || c < 0 || a < 0 || b < 0) return -1;
     if (dtype_of(p, c) != ZC_BOOL) return fail(p, "a condition that is not bool");
-    if (is_literal(p, a) && is_literal(p, b)) return fail(p, "a choice between two constants has no type");
+    if (is_literal(p, a) && is_literal(p, b))
+        return fail(p, "a choice between two constants has no type");
     if (!unify(p, &a, &b)) return -1;
     return make(p, ZC_EX_SELECT, dtype_of(p, a), c, a, b);
 }
@@ -276,7 +323,10 @@ static size_t name_length(const char *s)
     return n;
 }
 
-static bool is_word(const char *s, size_t n, const char *word) { return strlen(word) == n && memcmp(s, word, n) == 0; }
+static bool is_word(const char *s, size_t n, const char *word)
+{
+    return strlen(word) == n && memcmp(s, word, n) == 0;
+}
 
 static int number(parser *p)
 {
@@ -319,12 +369,17 @@ static int named(parser *p, const char *s, size_t n)
         }
     int in = input_index(s, n);
     if (in >= 0 && in < p->ninputs)
-        return add_node(p, (zc_expr_node){.op = ZC_EX_INPUT, .dtype = p->in_dtypes[in], .arg = {-1, -1, -1},
+        return add_node(p, (zc_expr_node){.op = ZC_EX_INPUT,
+                                          .dtype = p->in_dtypes[in],
+                                          .arg = {-1, -1, -1},
                                           .input = (int16_t)in});
     if (is_word(s, n, "inf")) return literal(p, INFINITY, false, 0);
     if (is_word(s, n, "nan")) return literal(p, NAN, false, 0);
     if (is_word(s, n, "true") || is_word(s, n, "false"))
-        return add_node(p, (zc_expr_node){.op = ZC_EX_CONST, .dtype = ZC_BOOL, .arg = {-1, -1, -1}, .input = -1,
+        return add_node(p, (zc_expr_node){.op = ZC_EX_CONST,
+                                          .dtype = ZC_BOOL,
+                                          .arg = {-1, -1, -1},
+                                          .input = -1,
                                           .i = s[0] == 't'});
     p->at = s;
     return fail(p, "no such name");
@@ -337,17 +392,17 @@ static const struct {
     zc_expr_op op;
     int arity;
 } calls[] = {
-    {"abs", ZC_EX_ABS, 1},     {"acos", ZC_EX_ACOS, 1},       {"acosh", ZC_EX_ACOSH, 1},
-    {"asin", ZC_EX_ASIN, 1},   {"asinh", ZC_EX_ASINH, 1},     {"atan", ZC_EX_ATAN, 1},
-    {"atanh", ZC_EX_ATANH, 1}, {"ceil", ZC_EX_CEIL, 1},       {"cos", ZC_EX_COS, 1},
-    {"cosh", ZC_EX_COSH, 1},   {"erf", ZC_EX_ERF, 1},         {"exp", ZC_EX_EXP, 1},
-    {"expm1", ZC_EX_EXPM1, 1}, {"floor", ZC_EX_FLOOR, 1},     {"log", ZC_EX_LOG, 1},
-    {"log1p", ZC_EX_LOG1P, 1}, {"round", ZC_EX_ROUND, 1},     {"rsqrt", ZC_EX_RSQRT, 1},
-    {"sign", ZC_EX_SIGN, 1},   {"sin", ZC_EX_SIN, 1},         {"sinh", ZC_EX_SINH, 1},
-    {"sqrt", ZC_EX_SQRT, 1},   {"tan", ZC_EX_TAN, 1},         {"tanh", ZC_EX_TANH, 1},
-    {"isnan", ZC_EX_ISNAN, 1}, {"isinf", ZC_EX_ISINF, 1},     {"sigmoid", ZC_EX_SIGMOID, 1},
-    {"max", ZC_EX_MAX, 2},     {"min", ZC_EX_MIN, 2},         {"mod", ZC_EX_MOD, 2},
-    {"fmod", ZC_EX_FMOD, 2},   {"pow", ZC_EX_POW, 2},         {"select", ZC_EX_SELECT, 3},
+    {"abs", ZC_EX_ABS, 1},     {"acos", ZC_EX_ACOS, 1},   {"acosh", ZC_EX_ACOSH, 1},
+    {"asin", ZC_EX_ASIN, 1},   {"asinh", ZC_EX_ASINH, 1}, {"atan", ZC_EX_ATAN, 1},
+    {"atanh", ZC_EX_ATANH, 1}, {"ceil", ZC_EX_CEIL, 1},   {"cos", ZC_EX_COS, 1},
+    {"cosh", ZC_EX_COSH, 1},   {"erf", ZC_EX_ERF, 1},     {"exp", ZC_EX_EXP, 1},
+    {"expm1", ZC_EX_EXPM1, 1}, {"floor", ZC_EX_FLOOR, 1}, {"log", ZC_EX_LOG, 1},
+    {"log1p", ZC_EX_LOG1P, 1}, {"round", ZC_EX_ROUND, 1}, {"rsqrt", ZC_EX_RSQRT, 1},
+    {"sign", ZC_EX_SIGN, 1},   {"sin", ZC_EX_SIN, 1},     {"sinh", ZC_EX_SINH, 1},
+    {"sqrt", ZC_EX_SQRT, 1},   {"tan", ZC_EX_TAN, 1},     {"tanh", ZC_EX_TANH, 1},
+    {"isnan", ZC_EX_ISNAN, 1}, {"isinf", ZC_EX_ISINF, 1}, {"sigmoid", ZC_EX_SIGMOID, 1},
+    {"max", ZC_EX_MAX, 2},     {"min", ZC_EX_MIN, 2},     {"mod", ZC_EX_MOD, 2},
+    {"fmod", ZC_EX_FMOD, 2},   {"pow", ZC_EX_POW, 2},     {"select", ZC_EX_SELECT, 3},
 };
 
 static int arguments(parser *p, int args[3])
@@ -420,11 +475,12 @@ static const struct {
     zc_expr_op op;
     int level;
 } signs[] = {
-    {"||", "", ZC_EX_OR, 1},  {"&&", "", ZC_EX_AND, 2},   {"|", "|", ZC_EX_BITOR, 3}, {"^", "", ZC_EX_BITXOR, 4},
-    {"&", "&", ZC_EX_BITAND, 5}, {"==", "", ZC_EX_EQ, 6}, {"!=", "", ZC_EX_NE, 6},    {"<=", "", ZC_EX_LE, 7},
-    {">=", "", ZC_EX_GE, 7},  {"<", "<=", ZC_EX_LT, 7},   {">", ">=", ZC_EX_GT, 7},   {"<<", "", ZC_EX_SHL, 8},
-    {">>", "", ZC_EX_SHR, 8}, {"+", "", ZC_EX_ADD, 9},    {"-", "", ZC_EX_SUB, 9},    {"*", "", ZC_EX_MUL, 10},
-    {"/", "", ZC_EX_DIV, 10}, {"%", "", ZC_EX_MOD, 10},
+    {"||", "", ZC_EX_OR, 1},    {"&&", "", ZC_EX_AND, 2},    {"|", "|", ZC_EX_BITOR, 3},
+    {"^", "", ZC_EX_BITXOR, 4}, {"&", "&", ZC_EX_BITAND, 5}, {"==", "", ZC_EX_EQ, 6},
+    {"!=", "", ZC_EX_NE, 6},    {"<=", "", ZC_EX_LE, 7},     {">=", "", ZC_EX_GE, 7},
+    {"<", "<=", ZC_EX_LT, 7},   {">", ">=", ZC_EX_GT, 7},    {"<<", "", ZC_EX_SHL, 8},
+    {">>", "", ZC_EX_SHR, 8},   {"+", "", ZC_EX_ADD, 9},     {"-", "", ZC_EX_SUB, 9},
+    {"*", "", ZC_EX_MUL, 10},   {"/", "", ZC_EX_DIV, 10},    {"%", "", ZC_EX_MOD, 10},
 };
 #define LEVEL_MAX 10
 
@@ -447,7 +503,8 @@ static int parse_level(parser *p, int level)
     if (level > LEVEL_MAX) return parse_unary(p);
     int a = parse_level(p, level + 1);
     zc_expr_op op;
-    while (p->status == ZC_OK && take_sign(p, level, &op)) a = binary(p, op, a, parse_level(p, level + 1));
+    while (p->status == ZC_OK && take_sign(p, level, &op))
+        a = binary(p, op, a, parse_level(p, level + 1));
     return a;
 }
 
@@ -513,11 +570,19 @@ static void finish(zc_expr *e, int result)
     e->count = count;
 }
 
-zc_status zc_expr_parse(const char *text, const zc_dtype *in_dtypes, int ninputs, const zc_expr_const *consts,
-                        int nconsts, zc_expr *out, const char *subject, zc_diag *diag)
+zc_status zc_expr_parse(const char *text, const zc_dtype *in_dtypes, int ninputs,
+                        const zc_expr_const *consts, int nconsts, zc_expr *out, const char *subject,
+                        zc_diag *diag)
 {
-    parser p = {.text = text, .at = text, .in_dtypes = in_dtypes, .ninputs = ninputs, .consts = consts,
-                .nconsts = nconsts, .e = out, .subject = subject, .diag = diag};
+    parser p = {.text = text,
+                .at = text,
+                .in_dtypes = in_dtypes,
+                .ninputs = ninputs,
+                .consts = consts,
+                .nconsts = nconsts,
+                .e = out,
+                .subject = subject,
+                .diag = diag};
     out->count = 0;
     out->ninputs = ninputs;
     int r = parse_program(&p);

@@ -6,18 +6,19 @@
  *   expr    := cond: expr '?' expr ':' expr; binary: || && | ^ & == != < <= > >= << >> + - * / %;
  *              unary: - ! ~; calls: f(a, b); names; numbers (2, 0.5, 1e-3, inf, nan, true, false);
  *              precedence as in C
- *   names   := x y z w (inputs 0 to 3), x0 x1 ... (inputs), attributes of the operation (constants),
- *              names bound earlier in the program
- *   calls   := abs acos acosh asin asinh atan atanh ceil cos cosh erf exp floor log log1p expm1 max min
- *              mod fmod pow round rsqrt sign sin sinh sqrt tan tanh sigmoid isnan isinf select
- *              and conversions named after dtypes: f32(x), i64(x), bool(x), u8(x), f16(x), ...
+ *   names   := x y z w (inputs 0 to 3), x0 x1 ... (inputs), attributes of the operation
+ * (constants), names bound earlier in the program calls   := abs acos acosh asin asinh atan atanh
+ * ceil cos cosh erf exp floor log log1p expm1 max min mod fmod pow round rsqrt sign sin sinh sqrt
+ * tan tanh sigmoid isnan isinf select and conversions named after dtypes: f32(x), i64(x), bool(x),
+ * u8(x), f16(x), ...
  *
  * Typing: each input has a dtype. Arithmetic happens in the operands' common domain: f64 for f64;
  * f32 for every other float type; i64 with wrapping to the dtype for signed, u64 for unsigned
  * integers; comparisons and logic give bool. A literal takes the type of the other operand. Two
- * operands of different dtypes are an error unless one is a literal or an attribute. A conversion to a float type narrower than
- * f32 rounds to it. max and min propagate NaN. Integer / truncates; x % y has the divisor's sign
- * (mod) and fmod the dividend's; division of an integer by zero gives 0. */
+ * operands of different dtypes are an error unless one is a literal or an attribute. A conversion
+ * to a float type narrower than f32 rounds to it. max and min propagate NaN. Integer / truncates; x
+ * % y has the divisor's sign (mod) and fmod the dividend's; division of an integer by zero gives 0.
+ */
 #ifndef ZC_OP_EXPR_H
 #define ZC_OP_EXPR_H
 
@@ -29,11 +30,13 @@
 #define ZC_EXPR_MAX_DEPTH  64
 
 #define ZC_EXPR_OPS(X)                                                                             \
-    X(INPUT) X(CONST) X(CAST) X(NEG) X(NOT) X(BITNOT) X(ADD) X(SUB) X(MUL) X(DIV) X(MOD) X(FMOD)       \
-    X(POW) X(MAX) X(MIN) X(AND) X(OR) X(BITAND) X(BITOR) X(BITXOR) X(SHL) X(SHR) X(EQ) X(NE)           \
-    X(LT) X(LE) X(GT) X(GE) X(SELECT) X(ABS) X(ACOS) X(ACOSH) X(ASIN) X(ASINH) X(ATAN) X(ATANH)        \
-    X(CEIL) X(COS) X(COSH) X(ERF) X(EXP) X(FLOOR) X(LOG) X(LOG1P) X(EXPM1) X(ROUND) X(RSQRT) X(SIGN)   \
-    X(SIN) X(SINH) X(SQRT) X(TAN) X(TANH) X(SIGMOID) X(ISNAN) X(ISINF)
+    X(INPUT)                                                                                       \
+    X(CONST) X(CAST) X(NEG) X(NOT) X(BITNOT) X(ADD) X(SUB) X(MUL) X(DIV) X(MOD) X(FMOD) X(POW)     \
+        X(MAX) X(MIN) X(AND) X(OR) X(BITAND) X(BITOR) X(BITXOR) X(SHL) X(SHR) X(EQ) X(NE) X(LT)    \
+            X(LE) X(GT) X(GE) X(SELECT) X(ABS) X(ACOS) X(ACOSH) X(ASIN) X(ASINH) X(ATAN) X(ATANH)  \
+                X(CEIL) X(COS) X(COSH) X(ERF) X(EXP) X(FLOOR) X(LOG) X(LOG1P) X(EXPM1) X(ROUND)    \
+                    X(RSQRT) X(SIGN) X(SIN) X(SINH) X(SQRT) X(TAN) X(TANH) X(SIGMOID) X(ISNAN)     \
+                        X(ISINF)
 
 typedef enum zc_expr_op {
 #define X(n) ZC_EX_##n,
@@ -44,11 +47,11 @@ typedef enum zc_expr_op {
 
 typedef struct zc_expr_node {
     zc_expr_op op;
-    zc_dtype dtype;  /* of the result */
-    int16_t arg[3];  /* earlier nodes; unused ones -1 */
-    int16_t input;   /* INPUT: which */
-    double f;        /* CONST of a float type */
-    int64_t i;       /* CONST of an integer type or bool */
+    zc_dtype dtype; /* of the result */
+    int16_t arg[3]; /* earlier nodes; unused ones -1 */
+    int16_t input;  /* INPUT: which */
+    double f;       /* CONST of a float type */
+    int64_t i;      /* CONST of an integer type or bool */
 } zc_expr_node;
 
 /* Nodes in evaluation order without duplicates; the last is the result. */

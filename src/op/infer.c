@@ -18,8 +18,8 @@ static zc_status check_arity(zc_infer *f)
 {
     const zc_op_info *info = f->info;
     if (f->nin < info->min_in || f->nin > info->max_in) {
-        return zc_infer_fail(f, "%s has a wrong number of inputs (got %d, need %d to %d)", info->name,
-                             f->nin, info->min_in, info->max_in);
+        return zc_infer_fail(f, "%s has a wrong number of inputs (got %d, need %d to %d)",
+                             info->name, f->nin, info->min_in, info->max_in);
     }
     if (f->nout < info->min_out || f->nout > info->max_out) {
         return zc_infer_fail(f, "%s has a wrong number of outputs (got %d, need %d to %d)",
@@ -85,8 +85,8 @@ bool zc_operand_of(const zc_tensor *t, zc_arena *arena, zc_operand *out)
 zc_status zc_infer_axis(zc_infer *f, int64_t axis, int rank, int *out)
 {
     if (axis < -(int64_t)rank || axis >= rank) {
-        return zc_infer_fail(f, "axis out of range (got %lld, need [%d, %d])", (long long)axis, -rank,
-                             rank - 1);
+        return zc_infer_fail(f, "axis out of range (got %lld, need [%d, %d])", (long long)axis,
+                             -rank, rank - 1);
     }
     *out = (int)(axis < 0 ? axis + rank : axis);
     return ZC_OK;
@@ -98,8 +98,7 @@ zc_status zc_infer_axes(zc_infer *f, const int64_t *axes, int n, int rank, bool 
     for (int i = 0; i < n; i++) {
         int axis = 0;
         ZC_TRY(zc_infer_axis(f, axes[i], rank, &axis));
-        if (mask[axis])
-            return zc_infer_fail(f, "axis %d is given twice", axis);
+        if (mask[axis]) return zc_infer_fail(f, "axis %d is given twice", axis);
         mask[axis] = true;
     }
     return ZC_OK;
@@ -137,13 +136,15 @@ zc_status zc_infer_set(zc_infer *f, int i, int rank, const zc_dim *dims)
 {
     if (i >= f->nout) return ZC_OK;
     if (rank > ZC_MAX_RANK)
-        return zc_infer_fail(f, "output rank too large (got %d, need at most %d)", rank, ZC_MAX_RANK);
+        return zc_infer_fail(f, "output rank too large (got %d, need at most %d)", rank,
+                             ZC_MAX_RANK);
     zc_type *t = &f->out[i].type;
     t->rank = rank;
     for (int d = 0; d < rank; d++) t->dims[d] = dims ? dims[d] : zc_dim_fresh(f->dims);
     for (int d = 0; d < rank; d++) {
         if (zc_dim_is_const(t->dims[d]) && t->dims[d].k < 0) {
-            return zc_infer_fail(f, "output %d has a negative or overflowing dimension %d (got %lld)",
+            return zc_infer_fail(f,
+                                 "output %d has a negative or overflowing dimension %d (got %lld)",
                                  i, d, (long long)t->dims[d].k);
         }
     }
@@ -229,11 +230,26 @@ static zc_status dtype_all(zc_infer *f, zc_dtype dtype)
     return ZC_OK;
 }
 
-zc_status zc_dt_in0(zc_infer *f) { return dtype_all(f, f->in[0].type.dtype); }
-zc_status zc_dt_in1(zc_infer *f) { return dtype_all(f, f->in[1].type.dtype); }
-zc_status zc_dt_in2(zc_infer *f) { return dtype_all(f, f->in[2].type.dtype); }
-zc_status zc_dt_bool(zc_infer *f) { return dtype_all(f, ZC_BOOL); }
-zc_status zc_dt_i64(zc_infer *f) { return dtype_all(f, ZC_I64); }
+zc_status zc_dt_in0(zc_infer *f)
+{
+    return dtype_all(f, f->in[0].type.dtype);
+}
+zc_status zc_dt_in1(zc_infer *f)
+{
+    return dtype_all(f, f->in[1].type.dtype);
+}
+zc_status zc_dt_in2(zc_infer *f)
+{
+    return dtype_all(f, f->in[2].type.dtype);
+}
+zc_status zc_dt_bool(zc_infer *f)
+{
+    return dtype_all(f, ZC_BOOL);
+}
+zc_status zc_dt_i64(zc_infer *f)
+{
+    return dtype_all(f, ZC_I64);
+}
 
 zc_status zc_infer_same0(zc_infer *f)
 {
@@ -247,4 +263,7 @@ zc_status zc_dt_regions(zc_infer *f)
     return zc_infer_fail(f, "%s is inferred from its regions", f->info->name);
 }
 
-zc_status zc_infer_regions(zc_infer *f) { return zc_dt_regions(f); }
+zc_status zc_infer_regions(zc_infer *f)
+{
+    return zc_dt_regions(f);
+}

@@ -63,7 +63,10 @@ static inline bool zc_in_present(const zc_infer *f, int i)
     return i < f->nin && f->in[i].type.dtype != ZC_NONE;
 }
 /* Input i's rank/dims; i must be present and, unless RANKLESS, its rank is known. */
-static inline const zc_type *zc_in(const zc_infer *f, int i) { return &f->in[i].type; }
+static inline const zc_type *zc_in(const zc_infer *f, int i)
+{
+    return &f->in[i].type;
+}
 
 /* An error about this node: f->subject is the subject. */
 #define zc_infer_fail(f, ...) zc_fail((f)->diag, ZC_ERR_MODEL, (f)->subject, __VA_ARGS__)
@@ -71,8 +74,7 @@ static inline const zc_type *zc_in(const zc_infer *f, int i) { return &f->in[i].
 /* axis in [-rank, rank) brought to [0, rank); the error gives the range. */
 zc_status zc_infer_axis(zc_infer *f, int64_t axis, int rank, int *out);
 /* As zc_infer_axis for a list without repeats; mask[i] says whether axis i is in it. */
-zc_status zc_infer_axes(zc_infer *f, const int64_t *axes, int n, int rank,
-                        bool mask[ZC_MAX_RANK]);
+zc_status zc_infer_axes(zc_infer *f, const int64_t *axes, int n, int rank, bool mask[ZC_MAX_RANK]);
 /* Integer list of input i: from its vals when every element is a constant. *n is -1 when input i is
  * absent or not (fully) known. The array lives in f->arena. */
 zc_status zc_infer_const_ints(zc_infer *f, int i, const int64_t **v, int *n);
@@ -96,9 +98,8 @@ zc_dim zc_infer_span(zc_infer *f, const zc_type *t, int from, int to);
 zc_dim *zc_infer_vals(zc_infer *f, int i, int n);
 
 /* Element types and shapes shared by many rows. */
-#define ZC_SHARED_DT(X)                                                                            \
-    X(in0) X(in1) X(in2) X(bool) X(i64)
-#define X(n) zc_status zc_dt_##n(zc_infer *f);
+#define ZC_SHARED_DT(X) X(in0) X(in1) X(in2) X(bool) X(i64)
+#define X(n)            zc_status zc_dt_##n(zc_infer *f);
 ZC_SHARED_DT(X)
 #undef X
 /* Output 0 has the shape of input 0. */

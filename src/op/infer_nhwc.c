@@ -46,7 +46,8 @@ zc_status zc_infer_conv_nhwc(zc_infer *f)
     if (residual->rank != 4)
         return zc_infer_fail(f, "residual has a wrong rank (got %d, need 4)", residual->rank);
     for (int d = 0; d < 4; d++)
-        ZC_TRY(zc_infer_same(f, residual->dims[d], out->dims[d], "dimensions of residual and result"));
+        ZC_TRY(
+            zc_infer_same(f, residual->dims[d], out->dims[d], "dimensions of residual and result"));
     return ZC_OK;
 }
 

@@ -7,14 +7,22 @@
 /* The attributes of ConvNhwc and MaxPoolNhwc as those of Conv and MaxPool. */
 static inline zc_attrs_Conv zc_nchw_conv(const zc_attrs_ConvNhwc *a)
 {
-    return (zc_attrs_Conv){.auto_pad = a->auto_pad, .dilations = a->dilations, .group = a->group,
-                           .kernel_shape = a->kernel_shape, .pads = a->pads, .strides = a->strides};
+    return (zc_attrs_Conv){.auto_pad = a->auto_pad,
+                           .dilations = a->dilations,
+                           .group = a->group,
+                           .kernel_shape = a->kernel_shape,
+                           .pads = a->pads,
+                           .strides = a->strides};
 }
 
 static inline zc_attrs_MaxPool zc_nchw_max_pool(const zc_attrs_MaxPoolNhwc *a)
 {
-    return (zc_attrs_MaxPool){.auto_pad = a->auto_pad, .ceil_mode = a->ceil_mode, .dilations = a->dilations,
-                              .kernel_shape = a->kernel_shape, .pads = a->pads, .strides = a->strides};
+    return (zc_attrs_MaxPool){.auto_pad = a->auto_pad,
+                              .ceil_mode = a->ceil_mode,
+                              .dilations = a->dilations,
+                              .kernel_shape = a->kernel_shape,
+                              .pads = a->pads,
+                              .strides = a->strides};
 }
 
 /* Axis i of the channels-first order stands here in the channels-last order. */

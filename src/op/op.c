@@ -4,19 +4,20 @@
 
 /* ---- tables expanded from ops.def ---- */
 
-#define OP(name, ...) static const zc_attr_field fields_##name[] = {
-#define PW(name, ...) static const zc_attr_field fields_##name[] = {
-#define FIELD(op, field, kind, i, f, s)                                                            \
-    {#field, kind, offsetof(zc_attrs_##op, field), i, f, s},
-#define A_INT(op, field, def)   FIELD(op, field, ZC_ATTR_INT, def, 0, NULL)
-#define A_FLOAT(op, field, def) FIELD(op, field, ZC_ATTR_FLOAT, 0, def, NULL)
-#define A_STR(op, field, def)   FIELD(op, field, ZC_ATTR_STR, 0, 0, def)
-#define A_INTS(op, field)       FIELD(op, field, ZC_ATTR_INTS, 0, 0, NULL)
-#define A_FLOATS(op, field)     FIELD(op, field, ZC_ATTR_FLOATS, 0, 0, NULL)
-#define A_TENSOR(op, field)     FIELD(op, field, ZC_ATTR_TENSOR, 0, 0, NULL)
-#define A_DTYPE(op, field, def) FIELD(op, field, ZC_ATTR_DTYPE, def, 0, NULL)
+#define OP(name, ...)                   static const zc_attr_field fields_##name[] = {
+#define PW(name, ...)                   static const zc_attr_field fields_##name[] = {
+#define FIELD(op, field, kind, i, f, s) {#field, kind, offsetof(zc_attrs_##op, field), i, f, s},
+#define A_INT(op, field, def)           FIELD(op, field, ZC_ATTR_INT, def, 0, NULL)
+#define A_FLOAT(op, field, def)         FIELD(op, field, ZC_ATTR_FLOAT, 0, def, NULL)
+#define A_STR(op, field, def)           FIELD(op, field, ZC_ATTR_STR, 0, 0, def)
+#define A_INTS(op, field)               FIELD(op, field, ZC_ATTR_INTS, 0, 0, NULL)
+#define A_FLOATS(op, field)             FIELD(op, field, ZC_ATTR_FLOATS, 0, 0, NULL)
+#define A_TENSOR(op, field)             FIELD(op, field, ZC_ATTR_TENSOR, 0, 0, NULL)
+#define A_DTYPE(op, field, def)         FIELD(op, field, ZC_ATTR_DTYPE, def, 0, NULL)
 #define END(name)                                                                                  \
-    { NULL, ZC_ATTR_INT, 0, 0, 0, NULL }                                                           \
+    {                                                                                              \
+        NULL, ZC_ATTR_INT, 0, 0, 0, NULL                                                           \
+    }                                                                                              \
     }                                                                                              \
     ;
 #include "op/ops.def"
@@ -71,13 +72,22 @@ void zc_attrs_default(const zc_op_info *info, void *attrs)
         const zc_attr_field *f = &info->fields[i];
         void *at = zc_attr_at(info, attrs, i);
         switch (f->kind) {
-        case ZC_ATTR_INT: *(int64_t *)at = f->def_int; break;
-        case ZC_ATTR_FLOAT: *(float *)at = f->def_float; break;
-        case ZC_ATTR_STR: *(const char **)at = f->def_str; break;
-        case ZC_ATTR_DTYPE: *(zc_dtype *)at = (zc_dtype)f->def_int; break;
+        case ZC_ATTR_INT:
+            *(int64_t *)at = f->def_int;
+            break;
+        case ZC_ATTR_FLOAT:
+            *(float *)at = f->def_float;
+            break;
+        case ZC_ATTR_STR:
+            *(const char **)at = f->def_str;
+            break;
+        case ZC_ATTR_DTYPE:
+            *(zc_dtype *)at = (zc_dtype)f->def_int;
+            break;
         case ZC_ATTR_INTS:
         case ZC_ATTR_FLOATS:
-        case ZC_ATTR_TENSOR: break;
+        case ZC_ATTR_TENSOR:
+            break;
         }
     }
 }
@@ -98,9 +108,15 @@ static void field_bytes(const zc_attr_field *f, const void *at, const void **p, 
     *p = at;
     *n = 0;
     switch (f->kind) {
-    case ZC_ATTR_INT: *n = sizeof(int64_t); break;
-    case ZC_ATTR_FLOAT: *n = sizeof(float); break;
-    case ZC_ATTR_DTYPE: *n = sizeof(zc_dtype); break;
+    case ZC_ATTR_INT:
+        *n = sizeof(int64_t);
+        break;
+    case ZC_ATTR_FLOAT:
+        *n = sizeof(float);
+        break;
+    case ZC_ATTR_DTYPE:
+        *n = sizeof(zc_dtype);
+        break;
     case ZC_ATTR_STR:
         *p = *(const char *const *)at ? *(const char *const *)at : &none;
         *n = strlen(*p);
@@ -135,8 +151,8 @@ bool zc_attrs_equal(const zc_op_info *info, const void *a, const void *b)
     for (int i = 0; i < info->field_count; i++) {
         const zc_attr_field *f = &info->fields[i];
         const void *at_a = (const char *)a + f->offset, *at_b = (const char *)b + f->offset;
-        if (f->kind == ZC_ATTR_TENSOR && !tensor_type_equal(*(const zc_tensor *const *)at_a,
-                                                            *(const zc_tensor *const *)at_b))
+        if (f->kind == ZC_ATTR_TENSOR &&
+            !tensor_type_equal(*(const zc_tensor *const *)at_a, *(const zc_tensor *const *)at_b))
             return false;
         const void *pa, *pb;
         size_t na, nb;

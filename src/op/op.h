@@ -25,14 +25,14 @@ typedef struct zc_floats {
 #define OP(name, ...)                                                                              \
     typedef struct zc_attrs_##name {                                                               \
         uint64_t set;
-#define PW(name, ...)             OP(name, 0)
-#define A_INT(op, field, def)     int64_t field;
-#define A_FLOAT(op, field, def)   float field;
-#define A_STR(op, field, def)     const char *field;
-#define A_INTS(op, field)         zc_ints field;
-#define A_FLOATS(op, field)       zc_floats field;
-#define A_TENSOR(op, field)       const zc_tensor *field;
-#define A_DTYPE(op, field, def)   zc_dtype field;
+#define PW(name, ...)           OP(name, 0)
+#define A_INT(op, field, def)   int64_t field;
+#define A_FLOAT(op, field, def) float field;
+#define A_STR(op, field, def)   const char *field;
+#define A_INTS(op, field)       zc_ints field;
+#define A_FLOATS(op, field)     zc_floats field;
+#define A_TENSOR(op, field)     const zc_tensor *field;
+#define A_DTYPE(op, field, def) zc_dtype field;
 #define END(name)                                                                                  \
     }                                                                                              \
     zc_attrs_##name;
@@ -85,17 +85,17 @@ typedef struct zc_attr_field {
 } zc_attr_field;
 
 enum {
-    ZC_OPF_COMMUTATIVE = 1 << 0, /* inputs 0 and 1 may be swapped */
-    ZC_OPF_DYNAMIC = 1 << 1,     /* the kernel itself finds output shapes from values (NonZero) */
-    ZC_OPF_RANDOM = 1 << 2,      /* never folded or merged */
-    ZC_OPF_REGIONS = 1 << 3,     /* If, Loop, Scan: executed by the runtime, not by a kernel */
-    ZC_OPF_VIEW = 1 << 4,        /* output 0 is input 0's bytes under another shape */
-    ZC_OPF_INPLACE = 1 << 5,     /* output 0 may overwrite input 0 when shape and dtype agree */
-    ZC_OPF_SHAPE_ONLY = 1 << 6,  /* reads its inputs' shapes, never their elements */
-    ZC_OPF_SUBBYTE = 1 << 7,     /* the kernel handles packed 4- and 2-bit operands itself; for the
-                                    others dispatch unpacks them to 8-bit carriers and back */
-    ZC_OPF_RANKLESS = 1 << 8,    /* the shape function accepts inputs of unknown rank */
-    ZC_OPF_POINTWISE = 1 << 9,   /* has a scalar expression */
+    ZC_OPF_COMMUTATIVE = 1 << 0,  /* inputs 0 and 1 may be swapped */
+    ZC_OPF_DYNAMIC = 1 << 1,      /* the kernel itself finds output shapes from values (NonZero) */
+    ZC_OPF_RANDOM = 1 << 2,       /* never folded or merged */
+    ZC_OPF_REGIONS = 1 << 3,      /* If, Loop, Scan: executed by the runtime, not by a kernel */
+    ZC_OPF_VIEW = 1 << 4,         /* output 0 is input 0's bytes under another shape */
+    ZC_OPF_INPLACE = 1 << 5,      /* output 0 may overwrite input 0 when shape and dtype agree */
+    ZC_OPF_SHAPE_ONLY = 1 << 6,   /* reads its inputs' shapes, never their elements */
+    ZC_OPF_SUBBYTE = 1 << 7,      /* the kernel handles packed 4- and 2-bit operands itself; for the
+                                     others dispatch unpacks them to 8-bit carriers and back */
+    ZC_OPF_RANKLESS = 1 << 8,     /* the shape function accepts inputs of unknown rank */
+    ZC_OPF_POINTWISE = 1 << 9,    /* has a scalar expression */
     ZC_OPF_INPLACE_LAST = 1 << 10 /* as INPLACE, for the last input (a residual) */
 };
 
@@ -105,7 +105,8 @@ typedef struct zc_op_info {
     const char *name;
     int min_in, max_in, min_out, max_out;
     unsigned flags;
-    const char *expr; /* POINTWISE: scalar expression over x, y, z and attribute names; see expr.h */
+    const char
+        *expr; /* POINTWISE: scalar expression over x, y, z and attribute names; see expr.h */
     size_t attrs_size;
     const zc_attr_field *fields;
     int field_count;

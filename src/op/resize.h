@@ -5,10 +5,10 @@
 #include "op/infer.h"
 
 typedef struct zc_resize_axis {
-    bool resized;    /* named by `axes`, or all */
-    double scale;    /* output per input coordinate */
-    int64_t out;     /* size of the output */
-    double roi[2];   /* tf_crop_and_resize: start and end; else 0 and 1 */
+    bool resized;  /* named by `axes`, or all */
+    double scale;  /* output per input coordinate */
+    int64_t out;   /* size of the output */
+    double roi[2]; /* tf_crop_and_resize: start and end; else 0 and 1 */
 } zc_resize_axis;
 
 typedef enum zc_resize_mode { ZC_RESIZE_NEAREST, ZC_RESIZE_LINEAR, ZC_RESIZE_CUBIC } zc_resize_mode;
@@ -37,9 +37,10 @@ typedef struct zc_resize_words {
 zc_status zc_resize_read_words(const zc_attrs_Resize *a, zc_resize_words *out, const char *subject,
                                zc_diag *diag);
 
-/* Sizes and scales by axis for an input of concrete dims. roi, scales and sizes may be NULL (absent). */
-zc_status zc_resize_axes(const zc_attrs_Resize *a, int rank, const int64_t *dims, const zc_tensor *roi,
-                         const zc_tensor *scales, const zc_tensor *sizes, zc_resize_axis out[ZC_MAX_RANK],
-                         const char *subject, zc_diag *diag);
+/* Sizes and scales by axis for an input of concrete dims. roi, scales and sizes may be NULL
+ * (absent). */
+zc_status zc_resize_axes(const zc_attrs_Resize *a, int rank, const int64_t *dims,
+                         const zc_tensor *roi, const zc_tensor *scales, const zc_tensor *sizes,
+                         zc_resize_axis out[ZC_MAX_RANK], const char *subject, zc_diag *diag);
 
 #endif

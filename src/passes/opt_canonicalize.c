@@ -1,11 +1,18 @@
-/* Nodes that do nothing go; what remains has fewer forms. Every rule keeps every bit of the result. */
+/* Nodes that do nothing go; what remains has fewer forms. Every rule keeps every bit of the result.
+ */
 #include <string.h>
 
 #include "passes/passes.h"
 #include "passes/rewrite.h"
 
-static const zc_type *in_type(const zc_graph *g, const zc_node *n, int i) { return &zc_val(g, n->in[i])->type; }
-static const zc_type *out_type(const zc_graph *g, const zc_node *n) { return &zc_val(g, n->out[0])->type; }
+static const zc_type *in_type(const zc_graph *g, const zc_node *n, int i)
+{
+    return &zc_val(g, n->in[i])->type;
+}
+static const zc_type *out_type(const zc_graph *g, const zc_node *n)
+{
+    return &zc_val(g, n->out[0])->type;
+}
 
 static bool keeps_type(const zc_graph *g, const zc_node *n)
 {
@@ -41,22 +48,32 @@ static bool is_inference_dropout(const zc_graph *g, const zc_node *n)
 static bool is_noop(const zc_graph *g, const zc_node *n)
 {
     switch (n->op) {
-    case ZC_OP_Identity: return true;
-    case ZC_OP_Dropout: return is_inference_dropout(g, n);
+    case ZC_OP_Identity:
+        return true;
+    case ZC_OP_Dropout:
+        return is_inference_dropout(g, n);
     case ZC_OP_Cast:
-    case ZC_OP_CastLike: return in_type(g, n, 0)->dtype == out_type(g, n)->dtype;
+    case ZC_OP_CastLike:
+        return in_type(g, n, 0)->dtype == out_type(g, n)->dtype;
     case ZC_OP_Reshape:
     case ZC_OP_Flatten:
     case ZC_OP_Squeeze:
     case ZC_OP_Unsqueeze:
-    case ZC_OP_Expand: return keeps_type(g, n);
-    case ZC_OP_Concat: return n->nin == 1;
-    case ZC_OP_Transpose: return in_type(g, n, 0)->rank >= 0 && is_identity_perm(n, in_type(g, n, 0)->rank);
-    case ZC_OP_Slice: return keeps_type(g, n) && (n->nin < 5 || all_positive(g, n->in[4]));
+    case ZC_OP_Expand:
+        return keeps_type(g, n);
+    case ZC_OP_Concat:
+        return n->nin == 1;
+    case ZC_OP_Transpose:
+        return in_type(g, n, 0)->rank >= 0 && is_identity_perm(n, in_type(g, n, 0)->rank);
+    case ZC_OP_Slice:
+        return keeps_type(g, n) && (n->nin < 5 || all_positive(g, n->in[4]));
     case ZC_OP_Mul:
-    case ZC_OP_Div: return keeps_type(g, n) && zc_is_splat(g, n->in[1], 1);
-    case ZC_OP_Sub: return keeps_type(g, n) && zc_is_splat(g, n->in[1], 0);
-    default: return false;
+    case ZC_OP_Div:
+        return keeps_type(g, n) && zc_is_splat(g, n->in[1], 1);
+    case ZC_OP_Sub:
+        return keeps_type(g, n) && zc_is_splat(g, n->in[1], 0);
+    default:
+        return false;
     }
 }
 
@@ -111,7 +128,8 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
     }
     if (node->op == ZC_OP_Transpose && !join_transposes(g, n)) return false;
     node = zc_node_at(g, n);
-    if (node->nin < 1 || node->nout < 1 || !node->in[0] || !node->out[0] || !is_noop(g, node)) return true;
+    if (node->nin < 1 || node->nout < 1 || !node->in[0] || !node->out[0] || !is_noop(g, node))
+        return true;
     zc_graph_forward(g, node->out[0], node->in[0]);
     zc_graph_remove(g, n);
     ++*changes;

@@ -39,7 +39,8 @@ static uint64_t mix(uint64_t h, uint64_t v)
 static size_t small_bytes(const zc_tensor *t)
 {
     size_t bytes;
-    if (!t || !zc_tensor_bytes(t, &bytes) || bytes > CONST_BYTES_MAX || (bytes && !t->data)) return SIZE_MAX;
+    if (!t || !zc_tensor_bytes(t, &bytes) || bytes > CONST_BYTES_MAX || (bytes && !t->data))
+        return SIZE_MAX;
     return bytes;
 }
 
@@ -102,7 +103,8 @@ static bool same_inputs(const zc_node *a, const zc_node *b)
 {
     if (a->nin != b->nin) return false;
     if (memcmp(a->in, b->in, (size_t)a->nin * sizeof *a->in) == 0) return true;
-    return (zc_op_get(a->op)->flags & ZC_OPF_COMMUTATIVE) && a->in[0] == b->in[1] && a->in[1] == b->in[0];
+    return (zc_op_get(a->op)->flags & ZC_OPF_COMMUTATIVE) && a->in[0] == b->in[1] &&
+           a->in[1] == b->in[0];
 }
 
 static bool node_equal(const zc_node *a, const zc_node *b)

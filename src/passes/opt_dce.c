@@ -22,8 +22,8 @@ static void drop_uses(const zc_node *node, uint32_t *uses)
     for (int i = 0; i < node->nin; i++) uses[node->in[i]]--;
 }
 
-/* Backwards, so that whole chains go in one sweep. Regions are swept before their node is judged: what
- * they no longer use counts. */
+/* Backwards, so that whole chains go in one sweep. Regions are swept before their node is judged:
+ * what they no longer use counts. */
 static void sweep(zc_graph *g, zc_block *b, uint32_t *uses, size_t *changes)
 {
     for (size_t i = b->nodes.len; i-- > 0;) {

@@ -1,12 +1,13 @@
-/* Constant folding with the reference kernels: one semantics, and the same plan whatever machine compiles. */
+/* Constant folding with the reference kernels: one semantics, and the same plan whatever machine
+ * compiles. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cpu/kernel.h"
 #include "passes/passes.h"
 
-/* Results larger than this stay unfolded unless the node's inputs are as large: a small model must not
- * become a large plan (Expand, ConstantOfShape). */
+/* Results larger than this stay unfolded unless the node's inputs are as large: a small model must
+ * not become a large plan (Expand, ConstantOfShape). */
 #define FOLD_GROWTH_MAX ((size_t)1 << 16)
 
 static size_t bytes_of(const zc_tensor *t)
@@ -15,7 +16,10 @@ static size_t bytes_of(const zc_tensor *t)
     return zc_tensor_bytes(t, &bytes) ? bytes : SIZE_MAX;
 }
 
-static bool has_bytes(const zc_tensor *t) { return t && (t->data || zc_tensor_numel(t) == 0); }
+static bool has_bytes(const zc_tensor *t)
+{
+    return t && (t->data || zc_tensor_numel(t) == 0);
+}
 
 static bool inputs_constant(const zc_graph *g, const zc_node *node)
 {
@@ -95,7 +99,8 @@ static zc_status fold_node(zc_graph *g, zc_nid n, zc_diag *diag)
     return status;
 }
 
-/* A value whose elements inference knows (shape arithmetic) is a constant although nobody computed it. */
+/* A value whose elements inference knows (shape arithmetic) is a constant although nobody computed
+ * it. */
 static zc_status fold_vals(zc_graph *g, zc_vid v, size_t *changes, zc_diag *diag)
 {
     const zc_value *value = zc_val(g, v);
@@ -130,7 +135,8 @@ static zc_status fold_one(zc_graph *g, zc_nid n, size_t *changes, zc_diag *diag)
 {
     resolve_inputs(g, n);
     if (worth_folding(g, zc_node_at(g, n))) {
-        /* A kernel that refuses (an index out of range, say) leaves the node to report it at run time. */
+        /* A kernel that refuses (an index out of range, say) leaves the node to report it at run
+         * time. */
         zc_status status = fold_node(g, n, NULL);
         if (status == ZC_ERR_NOMEM) return zc_fail_nomem(diag, "folding", 0);
         if (status == ZC_OK) ++*changes;

@@ -1,5 +1,5 @@
-/* y = BatchNormalization(conv(x, w) + b) is conv(x, w*s) + (b - mean)*s + shift with s = scale/sqrt(var+eps), a
- * constant vector by output channel. */
+/* y = BatchNormalization(conv(x, w) + b) is conv(x, w*s) + (b - mean)*s + shift with s =
+ * scale/sqrt(var+eps), a constant vector by output channel. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,10 +35,14 @@ static bool is_foldable(const zc_graph *g, const zc_node *bn, int64_t channels)
 static int channel_axis(const zc_node *p)
 {
     switch (p->op) {
-    case ZC_OP_Conv: return 0;
-    case ZC_OP_ConvTranspose: return ((const zc_attrs_ConvTranspose *)p->attrs)->group == 1 ? 1 : -1;
-    case ZC_OP_Linear: return ((const zc_attrs_Linear *)p->attrs)->transB ? 0 : 1;
-    default: return -1;
+    case ZC_OP_Conv:
+        return 0;
+    case ZC_OP_ConvTranspose:
+        return ((const zc_attrs_ConvTranspose *)p->attrs)->group == 1 ? 1 : -1;
+    case ZC_OP_Linear:
+        return ((const zc_attrs_Linear *)p->attrs)->transB ? 0 : 1;
+    default:
+        return -1;
     }
 }
 

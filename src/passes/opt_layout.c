@@ -1,6 +1,6 @@
-/* Channels last for f32 convolutions over planes: convolutions, the pointwise work and the poolings between them
- * run on NHWC tensors; transposes stand only where other operations need the channels-first form. A ReLU and an
- * addition right after a convolution become part of it. */
+/* Channels last for f32 convolutions over planes: convolutions, the pointwise work and the poolings
+ * between them run on NHWC tensors; transposes stand only where other operations need the
+ * channels-first form. A ReLU and an addition right after a convolution become part of it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,9 +9,9 @@
 
 typedef struct layout {
     zc_graph *g;
-    zc_vid *last;   /* by value: its channels-last twin, 0 when there is none */
+    zc_vid *last; /* by value: its channels-last twin, 0 when there is none */
     uint32_t *uses;
-    size_t values;  /* entries of the two above */
+    size_t values;      /* entries of the two above */
     ZC_VEC(zc_nid) out; /* the block's new node list */
     size_t changes;
     zc_diag *diag;
@@ -50,7 +50,10 @@ static bool make_room(layout *l)
     return true;
 }
 
-static bool keep(layout *l, zc_nid n) { return ZC_VEC_PUSH(&l->out, n); }
+static bool keep(layout *l, zc_nid n)
+{
+    return ZC_VEC_PUSH(&l->out, n);
+}
 
 /* A new node with one result of the given type, at the end of the new list. 0: no memory. */
 static zc_nid add(layout *l, zc_op op, const char *name, int nin, const zc_type *type)
@@ -62,7 +65,10 @@ static zc_nid add(layout *l, zc_op op, const char *name, int nin, const zc_type 
     return n;
 }
 
-static zc_vid result(const layout *l, zc_nid n) { return zc_node_at(l->g, n)->out[0]; }
+static zc_vid result(const layout *l, zc_nid n)
+{
+    return zc_node_at(l->g, n)->out[0];
+}
 
 static zc_vid transposed(layout *l, zc_vid v, const int64_t *perm)
 {
@@ -109,8 +115,9 @@ static bool replace(layout *l, zc_nid n, zc_nid m)
 static bool is_conv(const zc_graph *g, const zc_node *n)
 {
     const zc_attrs_Conv *a = n->attrs;
-    return n->op == ZC_OP_Conv && a->group == 1 && is_plane(g, n->in[0]) && is_plane(g, n->out[0]) &&
-           zc_val(g, n->in[1])->data && zc_val(g, n->in[1])->type.dtype == ZC_F32;
+    return n->op == ZC_OP_Conv && a->group == 1 && is_plane(g, n->in[0]) &&
+           is_plane(g, n->out[0]) && zc_val(g, n->in[1])->data &&
+           zc_val(g, n->in[1])->type.dtype == ZC_F32;
 }
 
 static bool conv(layout *l, zc_nid n)
@@ -129,8 +136,8 @@ static bool conv(layout *l, zc_nid n)
     b->kernel_shape = a->kernel_shape;
     b->pads = a->pads;
     b->strides = a->strides;
-    b->set = GIVEN(Conv, auto_pad) | GIVEN(Conv, dilations) | GIVEN(Conv, kernel_shape) | GIVEN(Conv, pads) |
-             GIVEN(Conv, strides);
+    b->set = GIVEN(Conv, auto_pad) | GIVEN(Conv, dilations) | GIVEN(Conv, kernel_shape) |
+             GIVEN(Conv, pads) | GIVEN(Conv, strides);
     made->in[0] = x;
     made->in[1] = node->in[1];
     made->in[2] = node->nin > 2 ? node->in[2] : 0;
@@ -139,7 +146,8 @@ static bool conv(layout *l, zc_nid n)
 
 static bool is_max_pool(const zc_graph *g, const layout *l, const zc_node *n)
 {
-    return n->op == ZC_OP_MaxPool && (n->nout < 2 || !n->out[1]) && is_plane(g, n->in[0]) && l->last[n->in[0]];
+    return n->op == ZC_OP_MaxPool && (n->nout < 2 || !n->out[1]) && is_plane(g, n->in[0]) &&
+           l->last[n->in[0]];
 }
 
 static bool max_pool(layout *l, zc_nid n)
@@ -188,7 +196,8 @@ static zc_nid open_conv(const layout *l, zc_vid v)
     return *a->activation ? 0 : p;
 }
 
-/* The last thing in the new list other than transposes back, so that what a fused operand needs is there. */
+/* The last thing in the new list other than transposes back, so that what a fused operand needs is
+ * there. */
 static bool move_to_end(layout *l, zc_nid n)
 {
     size_t kept = 0;
@@ -198,8 +207,8 @@ static bool move_to_end(layout *l, zc_nid n)
     return keep(l, n);
 }
 
-/* Add or Relu becomes part of the convolution p, whose channels-first result is `first`: its result is then
- * the convolution's, and nobody needs `first` any more. */
+/* Add or Relu becomes part of the convolution p, whose channels-first result is `first`: its result
+ * is then the convolution's, and nobody needs `first` any more. */
 static bool absorb(layout *l, zc_nid n, zc_nid p, zc_vid first, zc_vid residual)
 {
     zc_graph_remove(l->g, zc_producer(l->g, first));
@@ -232,7 +241,8 @@ static bool try_absorb(layout *l, zc_nid n, bool *done)
         *done = p != 0;
         return !p || absorb(l, n, p, node->in[0], 0);
     }
-    if (node->op != ZC_OP_Add || !is_plane(l->g, node->in[0]) || !is_plane(l->g, node->in[1])) return true;
+    if (node->op != ZC_OP_Add || !is_plane(l->g, node->in[0]) || !is_plane(l->g, node->in[1]))
+        return true;
     for (int i = 1; i >= 0; i--) {
         zc_nid p = open_conv(l, l->last[node->in[i]]);
         if (!p || zc_node_at(l->g, p)->in[3] || node->in[0] == node->in[1]) continue;

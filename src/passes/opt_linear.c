@@ -1,5 +1,5 @@
-/* MatMul with a constant matrix, Gemm without surprises, and a bias added after either become Linear: the
- * one form that later fusions and kernels look for. */
+/* MatMul with a constant matrix, Gemm without surprises, and a bias added after either become
+ * Linear: the one form that later fusions and kernels look for. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,8 @@ static bool is_const_of_rank(const zc_graph *g, zc_vid v, int rank)
 }
 
 /* Makes node n a Linear in place, keeping its output. */
-static bool become_linear(zc_graph *g, zc_nid n, zc_vid x, zc_vid w, zc_vid bias, int64_t trans_b, float alpha)
+static bool become_linear(zc_graph *g, zc_nid n, zc_vid x, zc_vid w, zc_vid bias, int64_t trans_b,
+                          float alpha)
 {
     zc_node *node = zc_node_at(g, n);
     zc_attrs_Linear *a = zc_arena_alloc(&g->arena, 1, sizeof *a);
@@ -40,11 +41,15 @@ static bool become_linear(zc_graph *g, zc_nid n, zc_vid x, zc_vid w, zc_vid bias
 /* A bias vector of w's N columns. */
 static bool is_bias(const zc_graph *g, zc_vid v, zc_vid w, int64_t trans_b)
 {
-    if (!is_const_of_rank(g, v, 1) || zc_val(g, v)->type.dtype != zc_val(g, w)->type.dtype) return false;
+    if (!is_const_of_rank(g, v, 1) || zc_val(g, v)->type.dtype != zc_val(g, w)->type.dtype)
+        return false;
     return zc_dim_eq(zc_val(g, v)->type.dims[0], zc_val(g, w)->type.dims[trans_b ? 0 : 1]);
 }
 
-static bool is_float(const zc_graph *g, zc_vid v) { return zc_dtype_is_float(zc_val(g, v)->type.dtype); }
+static bool is_float(const zc_graph *g, zc_vid v)
+{
+    return zc_dtype_is_float(zc_val(g, v)->type.dtype);
+}
 
 static bool from_matmul(zc_graph *g, zc_nid n, linear_pass *p)
 {
@@ -75,10 +80,12 @@ static bool from_add(zc_graph *g, zc_nid n, linear_pass *p)
         if (!l || zc_node_at(g, l)->op != ZC_OP_Linear || zc_node_at(g, l)->nin != 2) continue;
         const zc_node *linear = zc_node_at(g, l);
         const zc_attrs_Linear *a = linear->attrs;
-        if (p->uses[node->in[i]] != 1 || !is_bias(g, node->in[1 - i], linear->in[1], a->transB)) continue;
+        if (p->uses[node->in[i]] != 1 || !is_bias(g, node->in[1 - i], linear->in[1], a->transB))
+            continue;
         if (!zc_same_type(&zc_val(g, node->in[i])->type, &zc_val(g, node->out[0])->type)) continue;
         zc_vid x = linear->in[0], w = linear->in[1], bias = node->in[1 - i];
-        if (!become_linear(g, n, x, w, bias, a->transB, a->alpha) || !zc_graph_inherit(g, n, l)) return false;
+        if (!become_linear(g, n, x, w, bias, a->transB, a->alpha) || !zc_graph_inherit(g, n, l))
+            return false;
         zc_graph_remove(g, l);
         ++*p->changes;
         return true;
@@ -89,10 +96,14 @@ static bool from_add(zc_graph *g, zc_nid n, linear_pass *p)
 static bool visit(zc_graph *g, zc_nid n, void *user)
 {
     switch (zc_node_at(g, n)->op) {
-    case ZC_OP_MatMul: return from_matmul(g, n, user);
-    case ZC_OP_Gemm: return from_gemm(g, n, user);
-    case ZC_OP_Add: return from_add(g, n, user);
-    default: return true;
+    case ZC_OP_MatMul:
+        return from_matmul(g, n, user);
+    case ZC_OP_Gemm:
+        return from_gemm(g, n, user);
+    case ZC_OP_Add:
+        return from_add(g, n, user);
+    default:
+        return true;
     }
 }
 

@@ -1,5 +1,6 @@
-/* Pointwise grouping: chains and diamonds of pointwise operations of one shape become one Pointwise node,
- * whose expression is the composition of theirs. What is saved is the bytes of every intermediate. */
+/* Pointwise grouping: chains and diamonds of pointwise operations of one shape become one Pointwise
+ * node, whose expression is the composition of theirs. What is saved is the bytes of every
+ * intermediate. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +24,8 @@ typedef struct group {
 typedef struct fusion {
     zc_graph *g;
     uint32_t *uses;
-    uint32_t *inner; /* by value: uses by the current group's nodes; 0 outside of try_grow */
-    uint32_t *order; /* by node: position in its block */
+    uint32_t *inner;  /* by value: uses by the current group's nodes; 0 outside of try_grow */
+    uint32_t *order;  /* by node: position in its block */
     zc_block **block; /* by node */
     size_t changes;
     zc_diag *diag;
@@ -34,7 +35,8 @@ typedef struct fusion {
 
 static bool is_expr_dtype(zc_dtype d)
 {
-    return zc_dtype_bits(d) >= 8 && zc_dtype_class(d) != ZC_CLASS_COMPLEX && (d < ZC_F8E4M3FN || d == ZC_BF16);
+    return zc_dtype_bits(d) >= 8 && zc_dtype_class(d) != ZC_CLASS_COMPLEX &&
+           (d < ZC_F8E4M3FN || d == ZC_BF16);
 }
 
 static bool is_pointwise(const zc_graph *g, const zc_node *n)
@@ -183,8 +185,8 @@ static bool put_attr(const zc_node *n, const char *name, size_t len, zc_buf *out
 }
 
 /* Writes one identifier of node k's own text as the group's text needs it. */
-static void put_name(const fusion *f, const group *gr, int k, const char *name, size_t len, bool is_call,
-                     zc_buf *out)
+static void put_name(const fusion *f, const group *gr, int k, const char *name, size_t len,
+                     bool is_call, zc_buf *out)
 {
     const zc_node *n = zc_node_at(f->g, gr->nodes[k]);
     int input = input_index(name, len);
@@ -200,7 +202,10 @@ static void put_name(const fusion *f, const group *gr, int k, const char *name, 
         zc_buf_printf(out, "t%d_%.*s", k, (int)len, name); /* bound by the node's own text */
 }
 
-static bool is_name_char(char c) { return isalnum((unsigned char)c) || c == '_'; }
+static bool is_name_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
 
 /* Node k's text with its names replaced. Numbers such as 1e-3 are copied whole. */
 static void put_text(const fusion *f, const group *gr, int k, const char *text, zc_buf *out)
@@ -209,7 +214,8 @@ static void put_text(const fusion *f, const group *gr, int k, const char *text, 
         size_t len = 0;
         if (isdigit((unsigned char)*text) || *text == '.') {
             while (is_name_char(text[len]) || text[len] == '.' ||
-                   ((text[len] == '-' || text[len] == '+') && (text[len - 1] == 'e' || text[len - 1] == 'E')))
+                   ((text[len] == '-' || text[len] == '+') &&
+                    (text[len - 1] == 'e' || text[len - 1] == 'E')))
                 len++;
             zc_buf_append(out, text, len);
         } else if (is_name_char(*text)) {
@@ -268,7 +274,8 @@ static bool replace(fusion *f, group *gr, const char *text)
 {
     zc_graph *g = f->g;
     zc_nid root = gr->nodes[gr->count - 1];
-    zc_nid made = zc_graph_node(g, NULL, ZC_OP_Pointwise, zc_node_at(g, root)->name, gr->ninputs, 1);
+    zc_nid made =
+        zc_graph_node(g, NULL, ZC_OP_Pointwise, zc_node_at(g, root)->name, gr->ninputs, 1);
     const char *expr = zc_arena_strdup(&g->arena, text);
     if (!made || !expr) return false;
     zc_attrs_Pointwise *a = zc_node_at(g, made)->attrs;
@@ -279,7 +286,8 @@ static bool replace(fusion *f, group *gr, const char *text)
         if (!zc_graph_inherit(g, made, gr->nodes[i])) return false;
     zc_vid out = zc_node_at(g, root)->out[0];
     zc_node_at(g, made)->out[0] = out;
-    zc_val(g, out)->producer = root; /* the root's slot in the block now holds the new node's content */
+    zc_val(g, out)->producer =
+        root; /* the root's slot in the block now holds the new node's content */
     zc_node content = *zc_node_at(g, made);
     for (int i = 0; i < gr->count - 1; i++) zc_graph_remove(g, gr->nodes[i]);
     *zc_node_at(g, root) = content;
@@ -330,7 +338,7 @@ zc_status zc_pass_opt_pointwise(zc_graph *g, size_t *changes, zc_diag *diag)
     f.order = zc_calloc(g->nodes.len, sizeof *f.order);
     f.block = zc_calloc(g->nodes.len, sizeof *f.block);
     zc_status status = f.uses && f.inner && f.order && f.block ? fuse_block(&f, &g->top)
-                                                              : zc_fail_nomem(diag, "fusion", 0);
+                                                               : zc_fail_nomem(diag, "fusion", 0);
     *changes += f.changes;
     free(f.uses);
     free(f.inner);

@@ -20,8 +20,8 @@ typedef struct zc_pass_options {
     void *user;
 } zc_pass_options;
 
-/* Runs the table's passes in order, validating the graph after each. options may be NULL. Unknown names in
- * skip, and names of required passes, are errors. */
+/* Runs the table's passes in order, validating the graph after each. options may be NULL. Unknown
+ * names in skip, and names of required passes, are errors. */
 zc_status zc_run_passes(zc_graph *g, const zc_pass_options *options, zc_diag *diag);
 
 /* Runs one pass of the table and validates. */
@@ -32,7 +32,8 @@ const char *zc_pass_name(size_t i, bool *required, const char **summary);
 
 /* A pass adds the number of its changes to *changes. */
 typedef zc_status (*zc_pass_fn)(zc_graph *g, size_t *changes, zc_diag *diag);
-#define PASS(name, required, summary) zc_status zc_pass_##name(zc_graph *g, size_t *changes, zc_diag *diag);
+#define PASS(name, required, summary)                                                              \
+    zc_status zc_pass_##name(zc_graph *g, size_t *changes, zc_diag *diag);
 #include "passes/passes.def"
 #undef PASS
 

@@ -28,8 +28,8 @@ zc_nid zc_producer(const zc_graph *g, zc_vid v)
     return v && zc_val(g, v)->kind == ZC_VALUE_NODE ? zc_val(g, v)->producer : 0;
 }
 
-zc_status zc_each_node(zc_graph *g, zc_block *b, bool (*fn)(zc_graph *g, zc_nid n, void *user), void *user,
-                       zc_diag *diag)
+zc_status zc_each_node(zc_graph *g, zc_block *b, bool (*fn)(zc_graph *g, zc_nid n, void *user),
+                       void *user, zc_diag *diag)
 {
     for (size_t i = 0; i < b->nodes.len; i++) {
         zc_nid n = b->nodes.data[i];

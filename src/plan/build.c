@@ -13,7 +13,10 @@ typedef struct builder {
     uint32_t nvalues, nsteps, nblocks;
 } builder;
 
-static zc_status nomem(const builder *b) { return zc_fail_nomem(b->diag, "plan", 0); }
+static zc_status nomem(const builder *b)
+{
+    return zc_fail_nomem(b->diag, "plan", 0);
+}
 
 /* Programs index values with one more entry for constants that only attributes use. */
 static zc_status allocate(builder *b)
@@ -41,8 +44,13 @@ static zc_status add_constant(builder *b, const char *name, const zc_tensor *t, 
     if (bytes && !t->data)
         return zc_fail(b->diag, ZC_ERR_MODEL, name, "has no data (its external file is absent)");
     *out = b->nvalues;
-    b->values[b->nvalues++] = (zc_pvalue){.kind = ZC_P_CONST, .name = name, .dtype = t->dtype,
-                                          .rank = t->rank, .dims = dims, .data = t->data, .bytes = bytes};
+    b->values[b->nvalues++] = (zc_pvalue){.kind = ZC_P_CONST,
+                                          .name = name,
+                                          .dtype = t->dtype,
+                                          .rank = t->rank,
+                                          .dims = dims,
+                                          .data = t->data,
+                                          .bytes = bytes};
     return ZC_OK;
 }
 
@@ -51,7 +59,8 @@ static zc_status define(builder *b, zc_vid v, zc_pkind kind)
     if (!v) return ZC_OK;
     const zc_value *value = zc_val(b->g, v);
     int rank = value->type.rank;
-    zc_dim *dims = zc_arena_dup(b->arena, value->type.dims, rank > 0 ? (size_t)rank : 0, sizeof *dims);
+    zc_dim *dims =
+        zc_arena_dup(b->arena, value->type.dims, rank > 0 ? (size_t)rank : 0, sizeof *dims);
     if (!dims) return nomem(b);
     b->ids[v] = b->nvalues;
     b->values[b->nvalues++] = (zc_pvalue){
@@ -80,7 +89,8 @@ static zc_status use_all(builder *b, const zc_vid *v, size_t n, const uint32_t *
     return ZC_OK;
 }
 
-static zc_status define_all(builder *b, const zc_vid *v, size_t n, zc_pkind kind, const uint32_t **out)
+static zc_status define_all(builder *b, const zc_vid *v, size_t n, zc_pkind kind,
+                            const uint32_t **out)
 {
     for (size_t i = 0; i < n; i++) ZC_TRY(define(b, v[i], kind));
     return use_all(b, v, n, out);
@@ -103,9 +113,14 @@ static zc_status add_block(builder *b, const zc_block *block, uint32_t id);
 
 static zc_status add_step(builder *b, const zc_node *node, uint32_t *out)
 {
-    zc_pstep s = {.op = node->op, .attrs = node->attrs, .nin = (uint32_t)node->nin,
-                  .nout = (uint32_t)node->nout, .nblocks = (uint32_t)node->nregions,
-                  .nprov = (uint32_t)node->nprov, .name = node->name, .prov = node->prov};
+    zc_pstep s = {.op = node->op,
+                  .attrs = node->attrs,
+                  .nin = (uint32_t)node->nin,
+                  .nout = (uint32_t)node->nout,
+                  .nblocks = (uint32_t)node->nregions,
+                  .nprov = (uint32_t)node->nprov,
+                  .name = node->name,
+                  .prov = node->prov};
     ZC_TRY(use_all(b, node->in, s.nin, &s.in));
     ZC_TRY(add_attr_constants(b, node));
     uint32_t *blocks = zc_arena_alloc(b->arena, s.nblocks, sizeof *blocks);

@@ -5,9 +5,9 @@
 #include "ir/graph.h"
 #include "planfile/program.h"
 
-/* The program borrows names, attributes and constants from the graph, and its arrays live in `arena`: both
- * must outlive it. The graph is compacted and resolved. model_sha256, version and target are left for the
- * caller. */
+/* The program borrows names, attributes and constants from the graph, and its arrays live in
+ * `arena`: both must outlive it. The graph is compacted and resolved. model_sha256, version and
+ * target are left for the caller. */
 zc_status zc_plan_build(const zc_graph *g, zc_arena *arena, zc_program *out, zc_diag *diag);
 
 #endif

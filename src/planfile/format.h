@@ -3,21 +3,23 @@
  *
  *   header | section table | sections, each at a multiple of ZC_PLAN_ALIGN, zero bytes between
  *
- * The header's hash covers the header (with the hash itself zero) and the section table, which holds
- * every section's hash: together they cover every byte but the padding, which must be zero. */
+ * The header's hash covers the header (with the hash itself zero) and the section table, which
+ * holds every section's hash: together they cover every byte but the padding, which must be zero.
+ */
 #ifndef ZC_PLANFILE_FORMAT_H
 #define ZC_PLANFILE_FORMAT_H
 
 #include <stdint.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "plans are read in place: little-endian only");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "plans are read in place: little-endian only");
 
-#define ZC_PLAN_MAGIC "\x89ZCP\r\n\x1a\n"
-#define ZC_PLAN_MAJOR 1 /* a reader refuses another */
-#define ZC_PLAN_MINOR 0
-#define ZC_PLAN_ALIGN 256
+#define ZC_PLAN_MAGIC      "\x89ZCP\r\n\x1a\n"
+#define ZC_PLAN_MAJOR      1 /* a reader refuses another */
+#define ZC_PLAN_MINOR      0
+#define ZC_PLAN_ALIGN      256
 #define ZC_PLAN_DATA_ALIGN 64 /* of each constant */
-#define ZC_PLAN_SHA 32
+#define ZC_PLAN_SHA        32
 /* Most blocks inside one another. */
 #define ZC_PLAN_DEPTH_MAX 32
 
@@ -39,8 +41,8 @@ typedef struct zc_plan_section {
 } zc_plan_section;
 _Static_assert(sizeof(zc_plan_section) == 56, "section entry size");
 
-/* Sections in file order, all present: name, record type. References: STRS by byte offset, others by
- * record index. */
+/* Sections in file order, all present: name, record type. References: STRS by byte offset, others
+ * by record index. */
 #define ZC_PLAN_SECTIONS(X)                                                                        \
     X(META, zc_plan_meta)  /* one record */                                                        \
     X(STRS, char)          /* NUL-terminated UTF-8 */                                              \

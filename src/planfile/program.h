@@ -1,8 +1,8 @@
 /* A program: what a plan file says, as the runtime uses it.
  *
- * Values, steps and blocks are arrays by index; index 0 of values means "absent". Block 0 is the whole
- * program. Steps of a block stand in execution order. The plan builder (compiler) fills one from a
- * graph, write.c turns it into bytes, read.c verifies bytes and turns them into one. */
+ * Values, steps and blocks are arrays by index; index 0 of values means "absent". Block 0 is the
+ * whole program. Steps of a block stand in execution order. The plan builder (compiler) fills one
+ * from a graph, write.c turns it into bytes, read.c verifies bytes and turns them into one. */
 #ifndef ZC_PLANFILE_PROGRAM_H
 #define ZC_PLANFILE_PROGRAM_H
 
@@ -20,12 +20,12 @@ typedef struct zc_pvalue {
     zc_pkind kind;
     const char *name;
     zc_dtype dtype;
-    int rank;           /* -1: known only when run */
-    const zc_dim *dims; /* refer to zc_program.dim_nodes */
+    int rank;                     /* -1: known only when run */
+    const zc_dim *dims;           /* refer to zc_program.dim_nodes */
     const char *const *dim_texts; /* of inputs and outputs: the dimensions as text; else NULL */
-    bool planned;       /* of block 0, and its size follows from the input shapes */
-    const void *data;   /* CONST */
-    uint64_t bytes;     /* CONST */
+    bool planned;                 /* of block 0, and its size follows from the input shapes */
+    const void *data;             /* CONST */
+    uint64_t bytes;               /* CONST */
 } zc_pvalue;
 
 typedef struct zc_pstep {
@@ -58,9 +58,9 @@ typedef struct zc_program {
 typedef zc_status (*zc_sink)(void *user, const void *data, size_t len, zc_diag *diag);
 zc_status zc_program_write(const zc_program *p, zc_sink sink, void *user, zc_diag *diag);
 
-/* Verifies [data, data+len) completely (hashes, ranges, ids, order, types) before using any of it. The
- * program lives in `arena`; strings and constants point into data, which must be aligned to 64 and
- * outlive it. */
+/* Verifies [data, data+len) completely (hashes, ranges, ids, order, types) before using any of it.
+ * The program lives in `arena`; strings and constants point into data, which must be aligned to 64
+ * and outlive it. */
 zc_status zc_program_read(const uint8_t *data, size_t len, zc_arena *arena, zc_program *out,
                           zc_diag *diag);
 

@@ -1,5 +1,5 @@
-/* Bytes to a program. Nothing is used before it is verified: hashes, then ranges record by record; order
- * and definitions are checked by verify.c. */
+/* Bytes to a program. Nothing is used before it is verified: hashes, then ranges record by record;
+ * order and definitions are checked by verify.c. */
 #include <nettle/sha2.h>
 #include <string.h>
 
@@ -44,12 +44,14 @@ static zc_status check_header(plan_reader *r, zc_plan_header *h)
         return bad(r, "truncated plan: %zu bytes, the header alone has %zu", r->len, sizeof *h);
     memcpy(h, r->data, sizeof *h);
     if (h->major != ZC_PLAN_MAJOR)
-        return zc_fail(r->diag, ZC_ERR_UNSUPPORTED, NULL,
-                       "plan format %u.%u was written by zc %.31s; this zc reads %d.x (compile the model "
-                       "again with `zc compile`)",
-                       h->major, h->minor, h->zc_version, ZC_PLAN_MAJOR);
+        return zc_fail(
+            r->diag, ZC_ERR_UNSUPPORTED, NULL,
+            "plan format %u.%u was written by zc %.31s; this zc reads %d.x (compile the model "
+            "again with `zc compile`)",
+            h->major, h->minor, h->zc_version, ZC_PLAN_MAJOR);
     if (h->file_size > r->len)
-        return bad(r, "truncated plan: %zu of %llu bytes", r->len, (unsigned long long)h->file_size);
+        return bad(r, "truncated plan: %zu of %llu bytes", r->len,
+                   (unsigned long long)h->file_size);
     if (h->file_size < r->len)
         return bad(r, "%llu bytes follow the end of the plan",
                    (unsigned long long)(r->len - h->file_size));
@@ -72,13 +74,15 @@ static zc_status check_header_hash(plan_reader *r, zc_plan_header h)
     sha256_update(&ctx, sizeof h, (const uint8_t *)&h);
     sha256_update(&ctx, sizeof r->table, (const uint8_t *)r->table);
     sha256_digest(&ctx, sizeof got, got);
-    return memcmp(want, got, sizeof got) == 0 ? ZC_OK : bad(r, "corrupt plan: the header's hash is wrong");
+    return memcmp(want, got, sizeof got) == 0 ? ZC_OK
+                                              : bad(r, "corrupt plan: the header's hash is wrong");
 }
 
 static zc_status check_padding(plan_reader *r, uint64_t from, uint64_t to)
 {
     for (uint64_t i = from; i < to; i++)
-        if (r->data[i]) return bad(r, "corrupt plan: padding at byte %llu is not zero", (unsigned long long)i);
+        if (r->data[i])
+            return bad(r, "corrupt plan: padding at byte %llu is not zero", (unsigned long long)i);
     return ZC_OK;
 }
 
@@ -136,15 +140,16 @@ static const void *record(const plan_reader *r, int section, uint32_t i)
 static zc_status check_list(const plan_reader *r, int section, zc_plan_list l)
 {
     if (zc_range_ok(l.first, l.count, count(r, section))) return ZC_OK;
-    return bad(r, "a list lies outside section %s (got %u+%u, need at most %u)", section_names[section],
-               l.first, l.count, count(r, section));
+    return bad(r, "a list lies outside section %s (got %u+%u, need at most %u)",
+               section_names[section], l.first, l.count, count(r, section));
 }
 
 static zc_status get_string(const plan_reader *r, uint32_t at, const char **out)
 {
     *out = "";
     if (at >= count(r, ZC_PLAN_STRS))
-        return bad(r, "a string lies outside section STRS (got %u, need < %u)", at, count(r, ZC_PLAN_STRS));
+        return bad(r, "a string lies outside section STRS (got %u, need < %u)", at,
+                   count(r, ZC_PLAN_STRS));
     *out = record(r, ZC_PLAN_STRS, at);
     return ZC_OK;
 }
@@ -174,13 +179,17 @@ static zc_status get_refs(const plan_reader *r, zc_plan_list l, uint32_t limit, 
 static zc_status get_dim(const plan_reader *r, const zc_plan_dref *d, uint32_t limit, zc_dim *out)
 {
     if (d->e > limit || (d->e && d->k) || d->reserved)
-        return bad(r, "a dimension refers to an expression that does not exist (got %u, need at most %u)",
-                   d->e, limit);
+        return bad(
+            r, "a dimension refers to an expression that does not exist (got %u, need at most %u)",
+            d->e, limit);
     *out = (zc_dim){.k = d->k, .e = d->e};
     return ZC_OK;
 }
 
-static bool is_dynamic(const zc_dim_node *nodes, zc_dim d) { return d.e && nodes[d.e - 1].dynamic; }
+static bool is_dynamic(const zc_dim_node *nodes, zc_dim d)
+{
+    return d.e && nodes[d.e - 1].dynamic;
+}
 
 static zc_status read_dims(plan_reader *r)
 {
@@ -210,13 +219,15 @@ static zc_status read_constant(plan_reader *r, const zc_plan_value *v, zc_pvalue
     zc_tensor t = {.dtype = out->dtype, .rank = out->rank};
     size_t bytes;
     for (int d = 0; d < t.rank; d++) {
-        if (!zc_dim_is_const(out->dims[d])) return bad(r, "constant %s has a symbolic dimension", out->name);
+        if (!zc_dim_is_const(out->dims[d]))
+            return bad(r, "constant %s has a symbolic dimension", out->name);
         t.dims[d] = out->dims[d].k;
     }
     if (t.rank < 0 || !zc_tensor_bytes(&t, &bytes) || bytes != v->length)
         return bad(r, "constant %s has a wrong number of bytes (got %llu)", out->name,
                    (unsigned long long)v->length);
-    if (v->offset % ZC_PLAN_DATA_ALIGN || !zc_range_ok(v->offset, v->length, r->table[ZC_PLAN_DATA].length))
+    if (v->offset % ZC_PLAN_DATA_ALIGN ||
+        !zc_range_ok(v->offset, v->length, r->table[ZC_PLAN_DATA].length))
         return bad(r, "constant %s lies outside section DATA", out->name);
     out->data = r->data + r->table[ZC_PLAN_DATA].offset + v->offset;
     out->bytes = v->length;
@@ -235,7 +246,8 @@ static zc_status read_value(plan_reader *r, uint32_t i, zc_pvalue *out)
     if (v->dtype > INT32_MAX || !zc_dtype_valid((int)v->dtype))
         return bad(r, "value %s has no known element type (got %u)", out->name, v->dtype);
     if (v->rank < -1 || v->rank > ZC_MAX_RANK)
-        return bad(r, "value %s has a wrong rank (got %d, need at most %d)", out->name, v->rank, ZC_MAX_RANK);
+        return bad(r, "value %s has a wrong rank (got %d, need at most %d)", out->name, v->rank,
+                   ZC_MAX_RANK);
     out->dtype = (zc_dtype)v->dtype;
     out->rank = v->rank;
     uint32_t n = v->rank > 0 ? (uint32_t)v->rank : 0;
@@ -275,8 +287,8 @@ static zc_status read_tensor_attr(plan_reader *r, const zc_plan_attr *a, const z
     const zc_pvalue *value = &r->p->values[v];
     zc_tensor *t = zc_arena_alloc(r->arena, 1, sizeof *t);
     if (!t) return zc_fail_nomem(r->diag, "plan", sizeof *t);
-    *t = (zc_tensor){.dtype = value->dtype, .rank = value->rank,
-                     .data = (void *)(uintptr_t)value->data};
+    *t = (zc_tensor){
+        .dtype = value->dtype, .rank = value->rank, .data = (void *)(uintptr_t)value->data};
     for (int d = 0; d < t->rank; d++) t->dims[d] = value->dims[d].k;
     *out = t;
     return ZC_OK;
@@ -285,10 +297,16 @@ static zc_status read_tensor_attr(plan_reader *r, const zc_plan_attr *a, const z
 static zc_status read_attr(plan_reader *r, const zc_plan_attr *a, zc_attr_kind kind, void *at)
 {
     switch (kind) {
-    case ZC_ATTR_INT: *(int64_t *)at = a->i; return ZC_OK;
-    case ZC_ATTR_FLOAT: *(float *)at = a->f; return ZC_OK;
-    case ZC_ATTR_STR: return get_string(r, a->list.first, at);
-    case ZC_ATTR_TENSOR: return read_tensor_attr(r, a, at);
+    case ZC_ATTR_INT:
+        *(int64_t *)at = a->i;
+        return ZC_OK;
+    case ZC_ATTR_FLOAT:
+        *(float *)at = a->f;
+        return ZC_OK;
+    case ZC_ATTR_STR:
+        return get_string(r, a->list.first, at);
+    case ZC_ATTR_TENSOR:
+        return read_tensor_attr(r, a, at);
     case ZC_ATTR_DTYPE:
         if (a->i < 0 || a->i > INT32_MAX || (a->i && !zc_dtype_valid((int)a->i)))
             return bad(r, "an attribute names no known element type (got %lld)", (long long)a->i);
@@ -343,8 +361,8 @@ static zc_status read_step(plan_reader *r, uint32_t i, zc_pstep *out)
     const zc_op_info *info = zc_op_get(out->op);
     if (out->nin < (uint32_t)info->min_in || out->nin > (uint32_t)info->max_in ||
         out->nout < (uint32_t)info->min_out || out->nout > (uint32_t)info->max_out)
-        return bad(r, "%s has a wrong number of inputs or outputs (got %u and %u)", out->name, out->nin,
-                   out->nout);
+        return bad(r, "%s has a wrong number of inputs or outputs (got %u and %u)", out->name,
+                   out->nin, out->nout);
     ZC_TRY(get_refs(r, s->in, r->p->nvalues, "value", &out->in));
     ZC_TRY(get_refs(r, s->out, r->p->nvalues, "value", &out->out));
     ZC_TRY(get_refs(r, s->blocks, count(r, ZC_PLAN_BLKS), "block", &out->blocks));
@@ -371,7 +389,8 @@ static zc_status read_blocks(plan_reader *r)
     if (!blocks) return zc_fail_nomem(r->diag, "plan", n * sizeof *blocks);
     for (uint32_t i = 0; i < n; i++) {
         const zc_plan_block *b = record(r, ZC_PLAN_BLKS, i);
-        blocks[i] = (zc_pblock){.nparams = b->params.count, .nsteps = b->steps.count, .nouts = b->outs.count};
+        blocks[i] = (zc_pblock){
+            .nparams = b->params.count, .nsteps = b->steps.count, .nouts = b->outs.count};
         ZC_TRY(get_refs(r, b->params, r->p->nvalues, "value", &blocks[i].params));
         ZC_TRY(get_refs(r, b->steps, r->p->nsteps, "step", &blocks[i].steps));
         ZC_TRY(get_refs(r, b->outs, r->p->nvalues, "value", &blocks[i].outs));
@@ -404,7 +423,8 @@ static zc_status check_names(plan_reader *r)
     return bad(r, "inputs or outputs and their names differ in number");
 }
 
-zc_status zc_program_read(const uint8_t *data, size_t len, zc_arena *arena, zc_program *out, zc_diag *diag)
+zc_status zc_program_read(const uint8_t *data, size_t len, zc_arena *arena, zc_program *out,
+                          zc_diag *diag)
 {
     plan_reader r = {.data = data, .len = len, .arena = arena, .diag = diag, .p = out};
     *out = (zc_program){0};

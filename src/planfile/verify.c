@@ -21,7 +21,8 @@ static zc_status walk_block(verifier *v, uint32_t b, unsigned depth);
 static zc_status define(verifier *v, uint32_t id, zc_pkind kind)
 {
     const zc_pvalue *value = &v->values[id];
-    if (id == 0 || value->kind != kind) return bad(v, "value %s is not what defines it", value->name);
+    if (id == 0 || value->kind != kind)
+        return bad(v, "value %s is not what defines it", value->name);
     if (v->state[id] != UNSEEN) return bad(v, "value %s is defined twice", value->name);
     v->state[id] = LIVE;
     return ZC_OK;
@@ -44,14 +45,16 @@ static bool has_shape(const verifier *v, const zc_pstep *s)
         return s->nblocks == 2 && s->in[0] && !b->nparams && !e->nparams && b->nouts == s->nout &&
                e->nouts == s->nout;
     case ZC_OP_Loop:
-        return s->nblocks == 1 && b->nparams == s->nin && b->nouts == s->nout + 1 && s->nout + 2 >= s->nin;
+        return s->nblocks == 1 && b->nparams == s->nin && b->nouts == s->nout + 1 &&
+               s->nout + 2 >= s->nin;
     case ZC_OP_Scan: {
         const zc_attrs_Scan *a = s->attrs;
-        return s->nblocks == 1 && a->num_scan_inputs >= 1 && a->num_scan_inputs <= (int64_t)s->nin &&
-               b->nparams == s->nin && b->nouts == s->nout &&
-               s->nout >= s->nin - (uint32_t)a->num_scan_inputs;
+        return s->nblocks == 1 && a->num_scan_inputs >= 1 &&
+               a->num_scan_inputs <= (int64_t)s->nin && b->nparams == s->nin &&
+               b->nouts == s->nout && s->nout >= s->nin - (uint32_t)a->num_scan_inputs;
     }
-    default: return s->nblocks == 0;
+    default:
+        return s->nblocks == 0;
     }
 }
 
@@ -94,7 +97,8 @@ static void end_block(verifier *v, const zc_pblock *block)
 static zc_status walk_block(verifier *v, uint32_t b, unsigned depth)
 {
     const zc_pblock *block = &v->p->blocks[b];
-    if (depth > ZC_PLAN_DEPTH_MAX) return bad(v, "blocks are nested too deep (limit %d)", ZC_PLAN_DEPTH_MAX);
+    if (depth > ZC_PLAN_DEPTH_MAX)
+        return bad(v, "blocks are nested too deep (limit %d)", ZC_PLAN_DEPTH_MAX);
     if (v->block_seen[b]) return bad(v, "block %u belongs to two steps", b);
     v->block_seen[b] = true;
     for (uint32_t i = 0; i < block->nparams; i++) {
@@ -117,8 +121,9 @@ zc_status zc_program_verify(zc_program *p, zc_diag *diag)
     v.state = zc_calloc(p->nvalues, sizeof *v.state);
     v.step_seen = zc_calloc(p->nsteps, sizeof *v.step_seen);
     v.block_seen = zc_calloc(p->nblocks, sizeof *v.block_seen);
-    zc_status status = v.state && v.step_seen && v.block_seen ? walk_block(&v, 0, 0)
-                                                              : zc_fail_nomem(diag, "plan", p->nvalues);
+    zc_status status = v.state && v.step_seen && v.block_seen
+                           ? walk_block(&v, 0, 0)
+                           : zc_fail_nomem(diag, "plan", p->nvalues);
     free(v.state);
     free(v.step_seen);
     free(v.block_seen);

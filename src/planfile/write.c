@@ -42,14 +42,20 @@ static zc_plan_list put_strings(plan_writer *w, const char *const *s, uint32_t n
     return l;
 }
 
-static zc_plan_dref dref(zc_dim d) { return (zc_plan_dref){.k = d.k, .e = d.e}; }
+static zc_plan_dref dref(zc_dim d)
+{
+    return (zc_plan_dref){.k = d.k, .e = d.e};
+}
 
 static void put_dims(plan_writer *w)
 {
     for (uint32_t i = 0; i < w->p->ndims; i++) {
         const zc_dim_node *n = &w->p->dim_nodes[i];
-        zc_plan_dim r = {.kind = (uint32_t)n->kind, .is_input = n->is_input, .a = dref(n->a),
-                         .b = dref(n->b), .name = put_string(w, n->name)};
+        zc_plan_dim r = {.kind = (uint32_t)n->kind,
+                         .is_input = n->is_input,
+                         .a = dref(n->a),
+                         .b = dref(n->b),
+                         .name = put_string(w, n->name)};
         zc_buf_append(&w->sections[ZC_PLAN_DIMS], &r, sizeof r);
     }
 }
@@ -58,8 +64,10 @@ static void put_values(plan_writer *w)
 {
     for (uint32_t v = 0; v < w->p->nvalues; v++) {
         const zc_pvalue *value = &w->p->values[v];
-        zc_plan_value r = {.kind = (uint32_t)value->kind, .name = put_string(w, value->name),
-                           .dtype = (uint32_t)value->dtype, .rank = value->rank,
+        zc_plan_value r = {.kind = (uint32_t)value->kind,
+                           .name = put_string(w, value->name),
+                           .dtype = (uint32_t)value->dtype,
+                           .rank = value->rank,
                            .dims = count_of(w, ZC_PLAN_DREF, sizeof(zc_plan_dref))};
         for (int d = 0; d < value->rank; d++) {
             zc_plan_dref one = dref(value->dims[d]);
@@ -86,11 +94,21 @@ static void put_attr(plan_writer *w, const zc_attr_field *f, const void *at)
 {
     zc_plan_attr r = {.name = put_string(w, f->name), .kind = (uint32_t)f->kind};
     switch (f->kind) {
-    case ZC_ATTR_INT: r.i = *(const int64_t *)at; break;
-    case ZC_ATTR_FLOAT: r.f = *(const float *)at; break;
-    case ZC_ATTR_DTYPE: r.i = (int64_t) * (const zc_dtype *)at; break;
-    case ZC_ATTR_STR: r.list.first = put_string(w, *(const char *const *)at); break;
-    case ZC_ATTR_TENSOR: r.list.first = tensor_value(w, *(const zc_tensor *const *)at); break;
+    case ZC_ATTR_INT:
+        r.i = *(const int64_t *)at;
+        break;
+    case ZC_ATTR_FLOAT:
+        r.f = *(const float *)at;
+        break;
+    case ZC_ATTR_DTYPE:
+        r.i = (int64_t) * (const zc_dtype *)at;
+        break;
+    case ZC_ATTR_STR:
+        r.list.first = put_string(w, *(const char *const *)at);
+        break;
+    case ZC_ATTR_TENSOR:
+        r.list.first = tensor_value(w, *(const zc_tensor *const *)at);
+        break;
     case ZC_ATTR_INTS: {
         const zc_ints *l = at;
         r.list = (zc_plan_list){count_of(w, ZC_PLAN_INTS, sizeof *l->v), (uint32_t)l->n};
@@ -202,12 +220,15 @@ static void fill_header(const plan_writer *w, zc_plan_header *h, zc_plan_section
 {
     uint64_t at = zc_align_up(sizeof *h + ZC_PLAN_SECTION_COUNT * sizeof *table, ZC_PLAN_ALIGN);
     for (int i = 0; i < ZC_PLAN_SECTION_COUNT; i++) {
-        table[i] = (zc_plan_section){.kind = (uint32_t)i, .offset = at, .length = section_bytes(w, i)};
+        table[i] =
+            (zc_plan_section){.kind = (uint32_t)i, .offset = at, .length = section_bytes(w, i)};
         hash_section(w, i, table[i].sha256);
         at = zc_align_up(at + table[i].length, ZC_PLAN_ALIGN);
     }
-    *h = (zc_plan_header){.major = ZC_PLAN_MAJOR, .minor = ZC_PLAN_MINOR,
-                          .section_count = ZC_PLAN_SECTION_COUNT, .file_size = at};
+    *h = (zc_plan_header){.major = ZC_PLAN_MAJOR,
+                          .minor = ZC_PLAN_MINOR,
+                          .section_count = ZC_PLAN_SECTION_COUNT,
+                          .file_size = at};
     memcpy(h->magic, ZC_PLAN_MAGIC, sizeof h->magic);
     strncpy(h->zc_version, w->p->version, sizeof h->zc_version - 1);
     struct sha256_ctx ctx;

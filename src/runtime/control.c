@@ -1,5 +1,5 @@
-/* Control flow: steps with blocks of steps. Values of inner blocks are never planned; each has its own
- * room, kept for the next iteration. */
+/* Control flow: steps with blocks of steps. Values of inner blocks are never planned; each has its
+ * own room, kept for the next iteration. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,8 @@ static const zc_pblock *block_of(const zc_session *s, const zc_pstep *step, uint
     return &s->program->blocks[step->blocks[i]];
 }
 
-static zc_status need_scalar(const zc_pstep *step, const zc_tensor *t, const char *what, zc_diag *diag)
+static zc_status need_scalar(const zc_pstep *step, const zc_tensor *t, const char *what,
+                             zc_diag *diag)
 {
     if (zc_tensor_numel(t) == 1) return ZC_OK;
     return zc_fail(diag, ZC_ERR_INPUT, step->name, "%s: %s is not one element (got %lld)",
@@ -25,12 +26,13 @@ static zc_status run_if(zc_session *s, const zc_pstep *step, zc_diag *diag)
     ZC_TRY(zc_exec_block(s, step->blocks[branch], diag));
     const zc_pblock *b = block_of(s, step, branch);
     for (uint32_t i = 0; i < step->nout; i++)
-        if (step->out[i]) ZC_TRY(zc_exec_copy(s, step->out[i], &s->values[b->outs[i]], step->name, diag));
+        if (step->out[i])
+            ZC_TRY(zc_exec_copy(s, step->out[i], &s->values[b->outs[i]], step->name, diag));
     return ZC_OK;
 }
 
-/* Copies the block's outputs from `first` on to the params from `param` on. An output may be a param
- * itself (two values that swap), so all are copied aside before any param changes. */
+/* Copies the block's outputs from `first` on to the params from `param` on. An output may be a
+ * param itself (two values that swap), so all are copied aside before any param changes. */
 static zc_status carry(zc_session *s, const zc_pstep *step, const zc_pblock *b, uint32_t first,
                        uint32_t param, uint32_t n, zc_diag *diag)
 {
@@ -78,7 +80,8 @@ static void put_slice(zc_tensor *t, slices c, int64_t i, const void *from)
                (size_t)c.inner);
 }
 
-static zc_status byte_elements(const zc_pstep *step, const zc_tensor *t, size_t *elem, zc_diag *diag)
+static zc_status byte_elements(const zc_pstep *step, const zc_tensor *t, size_t *elem,
+                               zc_diag *diag)
 {
     *elem = zc_dtype_bits(t->dtype) / 8;
     if (*elem) return ZC_OK;
@@ -86,7 +89,8 @@ static zc_status byte_elements(const zc_pstep *step, const zc_tensor *t, size_t 
                    zc_op_get(step->op)->name, zc_dtype_name(t->dtype));
 }
 
-/* The shape of n stacked slices; a slice that was never computed counts 0 where its size is unknown. */
+/* The shape of n stacked slices; a slice that was never computed counts 0 where its size is
+ * unknown. */
 static void stacked(const zc_session *s, uint32_t slice, int64_t n, int64_t axis, zc_tensor *out)
 {
     const zc_pvalue *declared = &s->program->values[slice];
@@ -104,8 +108,8 @@ static void stacked(const zc_session *s, uint32_t slice, int64_t n, int64_t axis
 }
 
 /* Grows output `out` by the slice (along axis 0), keeping what it holds. */
-static zc_status append(zc_session *s, const zc_pstep *step, uint32_t out, uint32_t slice, int64_t n,
-                        zc_diag *diag)
+static zc_status append(zc_session *s, const zc_pstep *step, uint32_t out, uint32_t slice,
+                        int64_t n, zc_diag *diag)
 {
     const zc_tensor *t = &s->values[slice];
     zc_tensor now = {0};
@@ -137,8 +141,8 @@ static zc_status append(zc_session *s, const zc_pstep *step, uint32_t out, uint3
     return ZC_OK;
 }
 
-static zc_status empty_scans(zc_session *s, const zc_pstep *step, const zc_pblock *b, uint32_t carried,
-                             uint32_t first, zc_diag *diag)
+static zc_status empty_scans(zc_session *s, const zc_pstep *step, const zc_pblock *b,
+                             uint32_t carried, uint32_t first, zc_diag *diag)
 {
     for (uint32_t i = carried; i < step->nout; i++) {
         zc_tensor t;
@@ -151,15 +155,16 @@ static zc_status empty_scans(zc_session *s, const zc_pstep *step, const zc_pbloc
 
 /* ---- Loop ---- */
 
-static zc_status scalar_param(zc_session *s, const zc_pstep *step, uint32_t v, int64_t value, zc_diag *diag)
+static zc_status scalar_param(zc_session *s, const zc_pstep *step, uint32_t v, int64_t value,
+                              zc_diag *diag)
 {
     ZC_TRY(zc_exec_shape(s, v, 0, NULL, step->name, diag));
     zc_store_i64(s->values[v].dtype, s->values[v].data, 0, value);
     return ZC_OK;
 }
 
-static zc_status optional_scalar(const zc_session *s, const zc_pstep *step, uint32_t v, int64_t absent,
-                                 const char *what, int64_t *out, zc_diag *diag)
+static zc_status optional_scalar(const zc_session *s, const zc_pstep *step, uint32_t v,
+                                 int64_t absent, const char *what, int64_t *out, zc_diag *diag)
 {
     *out = absent;
     if (!v) return ZC_OK;
@@ -197,10 +202,13 @@ static zc_status run_loop(zc_session *s, const zc_pstep *step, zc_diag *diag)
 
 /* ---- Scan ---- */
 
-static int64_t int_at(zc_ints list, uint32_t i) { return i < (uint32_t)list.n ? list.v[i] : 0; }
+static int64_t int_at(zc_ints list, uint32_t i)
+{
+    return i < (uint32_t)list.n ? list.v[i] : 0;
+}
 
-static zc_status slice_param(zc_session *s, const zc_pstep *step, uint32_t param, const zc_tensor *t,
-                             int axis, int64_t i, zc_diag *diag)
+static zc_status slice_param(zc_session *s, const zc_pstep *step, uint32_t param,
+                             const zc_tensor *t, int axis, int64_t i, zc_diag *diag)
 {
     size_t elem;
     ZC_TRY(byte_elements(step, t, &elem, diag));
@@ -211,8 +219,8 @@ static zc_status slice_param(zc_session *s, const zc_pstep *step, uint32_t param
     return ZC_OK;
 }
 
-static zc_status store_slice(zc_session *s, const zc_pstep *step, uint32_t out, uint32_t slice, int64_t n,
-                             int64_t axis, int64_t at, bool first, zc_diag *diag)
+static zc_status store_slice(zc_session *s, const zc_pstep *step, uint32_t out, uint32_t slice,
+                             int64_t n, int64_t axis, int64_t at, bool first, zc_diag *diag)
 {
     zc_tensor whole;
     size_t elem;
@@ -223,14 +231,15 @@ static zc_status store_slice(zc_session *s, const zc_pstep *step, uint32_t out, 
     int pos = zc_axis(axis, whole.rank);
     if (first) ZC_TRY(zc_exec_shape(s, out, whole.rank, whole.dims, step->name, diag));
     zc_tensor *t = &s->values[out];
-    if (t->rank != whole.rank || memcmp(t->dims, whole.dims, (size_t)t->rank * sizeof *t->dims) != 0)
+    if (t->rank != whole.rank ||
+        memcmp(t->dims, whole.dims, (size_t)t->rank * sizeof *t->dims) != 0)
         return zc_fail(diag, ZC_ERR_INPUT, step->name, "Scan: a scanned output changes its shape");
     put_slice(t, cut(t, pos, elem), at, s->values[slice].data);
     return ZC_OK;
 }
 
-static zc_status scan_length(const zc_session *s, const zc_pstep *step, uint32_t states, int64_t *length,
-                             zc_diag *diag)
+static zc_status scan_length(const zc_session *s, const zc_pstep *step, uint32_t states,
+                             int64_t *length, zc_diag *diag)
 {
     const zc_attrs_Scan *a = step->attrs;
     *length = -1;
@@ -238,20 +247,20 @@ static zc_status scan_length(const zc_session *s, const zc_pstep *step, uint32_t
         const zc_tensor *t = &s->values[step->in[i]];
         int64_t axis = int_at(a->scan_input_axes, i - states);
         if (axis < -t->rank || axis >= t->rank)
-            return zc_fail(diag, ZC_ERR_INPUT, step->name, "Scan: axis out of range (got %lld, rank %d)",
-                           (long long)axis, t->rank);
+            return zc_fail(diag, ZC_ERR_INPUT, step->name,
+                           "Scan: axis out of range (got %lld, rank %d)", (long long)axis, t->rank);
         int64_t n = t->dims[zc_axis(axis, t->rank)];
         if (*length >= 0 && n != *length)
             return zc_fail(diag, ZC_ERR_INPUT, step->name,
-                           "Scan: scanned inputs differ in length (got %lld, need %lld)", (long long)n,
-                           (long long)*length);
+                           "Scan: scanned inputs differ in length (got %lld, need %lld)",
+                           (long long)n, (long long)*length);
         *length = n;
     }
     return ZC_OK;
 }
 
-static zc_status scan_iteration(zc_session *s, const zc_pstep *step, uint32_t states, int64_t i, int64_t n,
-                                zc_diag *diag)
+static zc_status scan_iteration(zc_session *s, const zc_pstep *step, uint32_t states, int64_t i,
+                                int64_t n, zc_diag *diag)
 {
     const zc_attrs_Scan *a = step->attrs;
     const zc_pblock *b = block_of(s, step, 0);
@@ -265,8 +274,9 @@ static zc_status scan_iteration(zc_session *s, const zc_pstep *step, uint32_t st
     for (uint32_t j = states; j < step->nout; j++) {
         if (!step->out[j]) continue;
         bool back = int_at(a->scan_output_directions, j - states) != 0;
-        ZC_TRY(store_slice(s, step, step->out[j], b->outs[j], n, int_at(a->scan_output_axes, j - states),
-                           back ? n - 1 - i : i, i == 0, diag));
+        ZC_TRY(store_slice(s, step, step->out[j], b->outs[j], n,
+                           int_at(a->scan_output_axes, j - states), back ? n - 1 - i : i, i == 0,
+                           diag));
     }
     return carry(s, step, b, 0, 0, states, diag);
 }
@@ -286,16 +296,21 @@ static zc_status run_scan(zc_session *s, const zc_pstep *step, zc_diag *diag)
         ZC_TRY(scan_iteration(s, step, states, i, n, diag));
     }
     for (uint32_t i = 0; i < states; i++)
-        if (step->out[i]) ZC_TRY(zc_exec_copy(s, step->out[i], &s->values[b->params[i]], step->name, diag));
+        if (step->out[i])
+            ZC_TRY(zc_exec_copy(s, step->out[i], &s->values[b->params[i]], step->name, diag));
     return ZC_OK;
 }
 
 zc_status zc_exec_control(zc_session *s, const zc_pstep *step, zc_diag *diag)
 {
     switch (step->op) {
-    case ZC_OP_If: return run_if(s, step, diag);
-    case ZC_OP_Loop: return run_loop(s, step, diag);
-    case ZC_OP_Scan: return run_scan(s, step, diag);
-    default: return zc_fail(diag, ZC_ERR_INTERNAL, step->name, "not control flow");
+    case ZC_OP_If:
+        return run_if(s, step, diag);
+    case ZC_OP_Loop:
+        return run_loop(s, step, diag);
+    case ZC_OP_Scan:
+        return run_scan(s, step, diag);
+    default:
+        return zc_fail(diag, ZC_ERR_INTERNAL, step->name, "not control flow");
     }
 }

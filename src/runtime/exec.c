@@ -18,25 +18,27 @@ zc_status zc_room_fit(zc_session *s, zc_room *room, size_t bytes, zc_diag *diag)
     return ZC_OK;
 }
 
-zc_status zc_exec_shape(zc_session *s, uint32_t v, int rank, const int64_t *dims, const char *subject,
-                        zc_diag *diag)
+zc_status zc_exec_shape(zc_session *s, uint32_t v, int rank, const int64_t *dims,
+                        const char *subject, zc_diag *diag)
 {
     zc_tensor *t = &s->values[v];
     if (rank < 0 || rank > ZC_MAX_RANK)
-        return zc_fail(diag, ZC_ERR_LIMIT, subject, "rank out of range (got %d, need at most %d)", rank,
-                       ZC_MAX_RANK);
+        return zc_fail(diag, ZC_ERR_LIMIT, subject, "rank out of range (got %d, need at most %d)",
+                       rank, ZC_MAX_RANK);
     if (dims != t->dims) memmove(t->dims, dims, (size_t)rank * sizeof *dims);
     t->dtype = s->program->values[v].dtype;
     t->rank = rank;
     size_t bytes;
     if (!zc_tensor_bytes(t, &bytes))
-        return zc_fail(diag, ZC_ERR_INPUT, subject, "result has a negative dimension or is too large");
+        return zc_fail(diag, ZC_ERR_INPUT, subject,
+                       "result has a negative dimension or is too large");
     ZC_TRY(zc_room_fit(s, &s->rooms[v], bytes, diag));
     t->data = s->rooms[v].p;
     return ZC_OK;
 }
 
-zc_status zc_exec_copy(zc_session *s, uint32_t v, const zc_tensor *t, const char *subject, zc_diag *diag)
+zc_status zc_exec_copy(zc_session *s, uint32_t v, const zc_tensor *t, const char *subject,
+                       zc_diag *diag)
 {
     size_t bytes;
     if (t->dtype != s->program->values[v].dtype)
@@ -61,9 +63,10 @@ static bool is_concrete(const zc_type *t)
     return t->rank >= 0;
 }
 
-/* A shape planned from the input shapes must be the one that inference finds from the real values. */
-static zc_status confirm(const zc_session *s, const zc_pstep *step, uint32_t v, const zc_type *found,
-                         zc_diag *diag)
+/* A shape planned from the input shapes must be the one that inference finds from the real values.
+ */
+static zc_status confirm(const zc_session *s, const zc_pstep *step, uint32_t v,
+                         const zc_type *found, zc_diag *diag)
 {
     const zc_tensor *t = &s->values[v];
     bool same = found->dtype == t->dtype && found->rank == t->rank;
@@ -73,7 +76,8 @@ static zc_status confirm(const zc_session *s, const zc_pstep *step, uint32_t v, 
     zc_tensor actual = {.dtype = found->dtype, .rank = found->rank};
     for (int d = 0; d < found->rank; d++) actual.dims[d] = found->dims[d].k;
     char text[256];
-    return zc_fail(diag, ZC_ERR_INPUT, step->name, "these inputs break a shape of the model (got %s, need %s)",
+    return zc_fail(diag, ZC_ERR_INPUT, step->name,
+                   "these inputs break a shape of the model (got %s, need %s)",
                    zc_tensor_type_text(&actual, text, sizeof text),
                    zc_tensor_type_text(t, planned, sizeof planned));
 }
@@ -89,12 +93,14 @@ static zc_status take_shapes(zc_session *s, const zc_pstep *step, const zc_infer
             continue;
         }
         if (t->dtype != s->program->values[v].dtype)
-            return zc_fail(diag, ZC_ERR_INTERNAL, step->name, "element type changed (got %s, need %s)",
-                           zc_dtype_name(t->dtype), zc_dtype_name(s->program->values[v].dtype));
+            return zc_fail(diag, ZC_ERR_INTERNAL, step->name,
+                           "element type changed (got %s, need %s)", zc_dtype_name(t->dtype),
+                           zc_dtype_name(s->program->values[v].dtype));
         s->values[v] = (zc_tensor){.dtype = t->dtype};
         if (f->info->flags & ZC_OPF_DYNAMIC) continue;
         if (!is_concrete(t))
-            return zc_fail(diag, ZC_ERR_INTERNAL, step->name, "the shape of output %u is not known", i);
+            return zc_fail(diag, ZC_ERR_INTERNAL, step->name, "the shape of output %u is not known",
+                           i);
         int64_t dims[ZC_MAX_RANK];
         for (int d = 0; d < t->rank; d++) dims[d] = t->dims[d].k;
         ZC_TRY(zc_exec_shape(s, v, t->rank, dims, step->name, diag));
@@ -108,9 +114,15 @@ static zc_status infer_step(zc_session *s, const zc_pstep *step, zc_diag *diag)
     zc_dims dims;
     zc_arena_init(&arena, 0);
     zc_dims_init(&dims);
-    zc_infer f = {.op = step->op, .info = zc_op_get(step->op), .attrs = step->attrs, .dims = &dims,
-                  .arena = &arena, .nin = (int)step->nin, .nout = (int)step->nout,
-                  .subject = step->name, .diag = diag};
+    zc_infer f = {.op = step->op,
+                  .info = zc_op_get(step->op),
+                  .attrs = step->attrs,
+                  .dims = &dims,
+                  .arena = &arena,
+                  .nin = (int)step->nin,
+                  .nout = (int)step->nout,
+                  .subject = step->name,
+                  .diag = diag};
     zc_operand *operands = zc_arena_alloc(&arena, step->nin + step->nout, sizeof *operands);
     zc_status status = operands ? ZC_OK : zc_fail_nomem(diag, "operands", 0);
     for (uint32_t i = 0; status == ZC_OK && i < step->nin; i++) {
@@ -139,8 +151,10 @@ static zc_status resize(zc_kctx *k, int i, int rank, const int64_t *dims)
     uint32_t v = u->step->out[i];
     if (is_planned(u->session, v)) {
         const zc_tensor *t = &u->session->values[v];
-        if (rank == t->rank && memcmp(dims, t->dims, (size_t)rank * sizeof *dims) == 0) return ZC_OK;
-        return zc_fail(k->diag, ZC_ERR_INTERNAL, k->subject, "result's shape differs from the planned one");
+        if (rank == t->rank && memcmp(dims, t->dims, (size_t)rank * sizeof *dims) == 0)
+            return ZC_OK;
+        return zc_fail(k->diag, ZC_ERR_INTERNAL, k->subject,
+                       "result's shape differs from the planned one");
     }
     ZC_TRY(zc_exec_shape(u->session, v, rank, dims, k->subject, k->diag));
     k->out[i] = u->session->values[v];
@@ -154,13 +168,15 @@ static bool is_done_view(const zc_session *s, const zc_pstep *step)
     return s->values[step->in[0]].data == s->values[step->out[0]].data;
 }
 
-/* Shapes are found anew while they are unconfirmed and wherever values, not the input shapes, decide them. */
+/* Shapes are found anew while they are unconfirmed and wherever values, not the input shapes,
+ * decide them. */
 static bool needs_infer(const zc_session *s, const zc_pstep *step)
 {
     if (!s->checked) return true;
     for (uint32_t i = 0; i < step->nin; i++) {
         const zc_pvalue *in = &s->program->values[step->in[i]];
-        if (step->in[i] && (in->kind == ZC_P_STEP || in->kind == ZC_P_PARAM) && !in->planned) return true;
+        if (step->in[i] && (in->kind == ZC_P_STEP || in->kind == ZC_P_PARAM) && !in->planned)
+            return true;
     }
     for (uint32_t i = 0; i < step->nout; i++)
         if (step->out[i] && !is_planned(s, step->out[i])) return true;

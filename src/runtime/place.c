@@ -15,8 +15,8 @@ static bool overlap(const zc_placement *a, const zc_placement *b)
     return a->first <= b->last && b->first <= a->last;
 }
 
-/* The lowest offset of at least `from` at which item i meets no earlier item that is live with it. Every
- * bump jumps past one obstacle, so it ends. */
+/* The lowest offset of at least `from` at which item i meets no earlier item that is live with it.
+ * Every bump jumps past one obstacle, so it ends. */
 static bool lowest_free(const zc_placement *items, size_t i, size_t *offset, size_t *end)
 {
     size_t at = 0;
@@ -42,7 +42,8 @@ bool zc_place(zc_placement *items, size_t n, size_t *arena_bytes)
     qsort(items, n, sizeof *items, larger_first);
     for (size_t i = 0; i < n; i++) {
         size_t end, room;
-        if (items[i].bytes > SIZE_MAX / 2 || !lowest_free(items, i, &items[i].offset, &end)) return false;
+        if (items[i].bytes > SIZE_MAX / 2 || !lowest_free(items, i, &items[i].offset, &end))
+            return false;
         if (!zc_add_size(end, ZC_ARENA_ALIGN, &room)) return false;
         end = zc_align_up(end, ZC_ARENA_ALIGN);
         if (end > *arena_bytes) *arena_bytes = end;

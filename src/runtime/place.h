@@ -13,8 +13,8 @@ typedef struct zc_placement {
     uint32_t id;         /* the caller's; kept */
 } zc_placement;
 
-/* Sorts items largest first and gives each the lowest offset that is free during its life. Returns the
- * arena's size; false on overflow. Deterministic. */
+/* Sorts items largest first and gives each the lowest offset that is free during its life. Returns
+ * the arena's size; false on overflow. Deterministic. */
 bool zc_place(zc_placement *items, size_t n, size_t *arena_bytes);
 
 #endif

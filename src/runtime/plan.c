@@ -110,9 +110,8 @@ static zc_status read_plan_file(const char *path, uint8_t **bytes, size_t *len, 
     int fd;
     uint64_t size;
     ZC_TRY(zc_file_open(path, &fd, &size, diag));
-    zc_status status = size > SIZE_MAX / 2
-                           ? zc_fail(diag, ZC_ERR_LIMIT, NULL, "file too large")
-                           : aligned_copy(NULL, (size_t)size, bytes, diag);
+    zc_status status = size > SIZE_MAX / 2 ? zc_fail(diag, ZC_ERR_LIMIT, NULL, "file too large")
+                                           : aligned_copy(NULL, (size_t)size, bytes, diag);
     if (status == ZC_OK) {
         status = zc_file_pread(fd, *bytes, size, 0, path, diag);
         if (status != ZC_OK) free(*bytes);
@@ -186,7 +185,8 @@ zc_status zc_plan_input(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag 
     if (!plan || !out) return zc_fail(diag, ZC_ERR_ARG, plan ? "out" : "plan", "is NULL");
     const zc_pblock *top = &plan->program.blocks[0];
     if (i >= top->nparams)
-        return zc_fail(diag, ZC_ERR_ARG, "i", "no such input (got %zu, need < %u)", i, top->nparams);
+        return zc_fail(diag, ZC_ERR_ARG, "i", "no such input (got %zu, need < %u)", i,
+                       top->nparams);
     fill_io(&plan->program, top->params[i], plan->program.input_names[i], out);
     return ZC_OK;
 }

@@ -14,8 +14,9 @@ struct zc_plan {
     zc_arena arena;
     zc_program program;
     uint64_t weight_bytes;
-    /* By value: the positions in blocks[0] of the step that makes it and of the last step that needs it
-     * (or what it is viewed as is followed separately); -1 and nsteps for inputs and outputs. */
+    /* By value: the positions in blocks[0] of the step that makes it and of the last step that
+     * needs it (or what it is viewed as is followed separately); -1 and nsteps for inputs and
+     * outputs. */
     int32_t *first, *last;
 };
 

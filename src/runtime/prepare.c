@@ -43,9 +43,9 @@ static zc_status bind_inputs(zc_session *s, zc_diag *diag)
         if (p->dim_nodes[i].kind == ZC_DIM_SYM && s->dim_values[i] == UNBOUND) s->dim_values[i] = 1;
     size_t bad;
     if (!zc_dims_eval(p->dim_nodes, p->ndims, s->dim_values, &bad))
-        return zc_fail(diag, ZC_ERR_INPUT, NULL,
-                       "these input shapes make a dimension overflow or divide by zero (expression %zu)",
-                       bad);
+        return zc_fail(
+            diag, ZC_ERR_INPUT, NULL,
+            "these input shapes make a dimension overflow or divide by zero (expression %zu)", bad);
     return ZC_OK;
 }
 
@@ -60,8 +60,8 @@ static zc_status check_inputs(zc_session *s, zc_diag *diag)
             int64_t got = s->inputs[i].value.dims[d];
             if (got != need)
                 return zc_fail(diag, ZC_ERR_INPUT, s->program->input_names[i],
-                               "wrong size of dimension %d (got %lld, need %lld)", d, (long long)got,
-                               (long long)need);
+                               "wrong size of dimension %d (got %lld, need %lld)", d,
+                               (long long)got, (long long)need);
         }
     }
     return ZC_OK;
@@ -113,11 +113,13 @@ static bool can_overwrite(const zc_session *s, const zc_pstep *step, uint32_t sl
 {
     uint32_t in = step->in[slot], out = step->out[0];
     /* Its memory must be the arena's: not an input's or a constant's under another shape. */
-    if (!in || !is_planned_step_value(s, in) || !is_planned_step_value(s, s->roots[in])) return false;
+    if (!in || !is_planned_step_value(s, in) || !is_planned_step_value(s, s->roots[in]))
+        return false;
     const zc_op_info *info = zc_op_get(step->op);
     if (zc_dtype_bits(s->values[in].dtype) != zc_dtype_bits(s->values[out].dtype)) return false;
     if (zc_tensor_numel(&s->values[in]) != zc_tensor_numel(&s->values[out])) return false;
-    if (!(info->flags & ZC_OPF_POINTWISE) && shares_root_with_other_input(s, step, slot)) return false;
+    if (!(info->flags & ZC_OPF_POINTWISE) && shares_root_with_other_input(s, step, slot))
+        return false;
     return s->root_last[s->roots[in]] <= at;
 }
 

@@ -92,13 +92,14 @@ zc_status zc_session_create(zc_plan *plan, const zc_session_params *params, zc_s
     zc_session_params given = {.size = sizeof given};
     if (params) {
         if (params->size < sizeof given)
-            return zc_fail(diag, ZC_ERR_ARG, "params", "size is wrong (got %zu, need %zu)", params->size,
-                           sizeof given);
+            return zc_fail(diag, ZC_ERR_ARG, "params", "size is wrong (got %zu, need %zu)",
+                           params->size, sizeof given);
         given = *params;
     }
     int threads = given.threads ? given.threads : usable_cpus();
     if (threads < 1 || threads > 1024)
-        return zc_fail(diag, ZC_ERR_ARG, "threads", "out of range (got %d, need 1 to 1024)", threads);
+        return zc_fail(diag, ZC_ERR_ARG, "threads", "out of range (got %d, need 1 to 1024)",
+                       threads);
     zc_session *s = zc_calloc(1, sizeof *s);
     if (!s) return zc_fail_nomem(diag, "session", sizeof *s);
     zc_plan_retain(plan);
@@ -125,7 +126,8 @@ static zc_status enter(zc_session *s, zc_diag *diag)
 {
     if (!s) return zc_fail(diag, ZC_ERR_ARG, "session", "is NULL");
     if (s->pid != getpid())
-        return zc_fail(diag, ZC_ERR_FORKED, "session", "was created before fork() in another process");
+        return zc_fail(diag, ZC_ERR_FORKED, "session",
+                       "was created before fork() in another process");
     if (atomic_exchange_explicit(&s->busy, true, memory_order_acquire))
         return zc_fail(diag, ZC_ERR_BUSY, "session", "is in use by another thread");
     return ZC_OK;
@@ -164,7 +166,8 @@ static zc_status check_value(const zc_session *s, size_t i, const zc_view *view,
 {
     const zc_pblock *top = &s->program->blocks[0];
     if (i >= top->nparams)
-        return zc_fail(diag, ZC_ERR_ARG, "i", "no such input (got %zu, need < %u)", i, top->nparams);
+        return zc_fail(diag, ZC_ERR_ARG, "i", "no such input (got %zu, need < %u)", i,
+                       top->nparams);
     const char *name = s->program->input_names[i];
     const zc_pvalue *value = &s->program->values[top->params[i]];
     if (!view) return zc_fail(diag, ZC_ERR_ARG, name, "value is NULL");
@@ -172,23 +175,24 @@ static zc_status check_value(const zc_session *s, size_t i, const zc_view *view,
         return zc_fail(diag, ZC_ERR_INPUT, name, "wrong element type (got %s, need %s)",
                        zc_elem_name(view->elem), zc_dtype_name(value->dtype));
     if (view->rank != value->rank)
-        return zc_fail(diag, ZC_ERR_INPUT, name, "wrong number of dimensions (got %d, need %d)", view->rank,
-                       value->rank);
+        return zc_fail(diag, ZC_ERR_INPUT, name, "wrong number of dimensions (got %d, need %d)",
+                       view->rank, value->rank);
     *out = (zc_tensor){.dtype = value->dtype, .rank = value->rank, .data = view->data};
     for (int d = 0; d < view->rank; d++) {
         if (view->dims[d] < 0)
             return zc_fail(diag, ZC_ERR_INPUT, name, "dimension %d is negative (got %lld)", d,
                            (long long)view->dims[d]);
         if (zc_dim_is_const(value->dims[d]) && view->dims[d] != value->dims[d].k)
-            return zc_fail(diag, ZC_ERR_INPUT, name, "wrong size of dimension %d (got %lld, need %lld)", d,
+            return zc_fail(diag, ZC_ERR_INPUT, name,
+                           "wrong size of dimension %d (got %lld, need %lld)", d,
                            (long long)view->dims[d], (long long)value->dims[d].k);
         out->dims[d] = view->dims[d];
     }
     size_t bytes;
     if (!zc_tensor_bytes(out, &bytes)) return zc_fail(diag, ZC_ERR_INPUT, name, "too large");
     if (bytes != view->bytes)
-        return zc_fail(diag, ZC_ERR_INPUT, name, "wrong number of bytes (got %zu, need %zu)", view->bytes,
-                       bytes);
+        return zc_fail(diag, ZC_ERR_INPUT, name, "wrong number of bytes (got %zu, need %zu)",
+                       view->bytes, bytes);
     if (bytes && !view->data) return zc_fail(diag, ZC_ERR_ARG, name, "data is NULL");
     return ZC_OK;
 }
@@ -202,7 +206,8 @@ static zc_status set_input(zc_session *s, size_t i, const zc_view *view, bool bo
         ZC_TRY(zc_room_fit(s, &in->copy, view->bytes, diag));
         if (view->bytes) memcpy(in->copy.p, view->data, view->bytes);
         t.data = in->copy.p;
-    } else if (((uintptr_t)t.data & (zc_dtype_bits(t.dtype) / 8 ? zc_dtype_bits(t.dtype) / 8 - 1 : 0)) != 0) {
+    } else if (((uintptr_t)t.data &
+                (zc_dtype_bits(t.dtype) / 8 ? zc_dtype_bits(t.dtype) / 8 - 1 : 0)) != 0) {
         return zc_fail(diag, ZC_ERR_ARG, s->program->input_names[i],
                        "borrowed data is not aligned to its element size");
     }
@@ -235,7 +240,8 @@ static zc_status bind_output(zc_session *s, size_t i, void *data, size_t bytes, 
     return ZC_OK;
 }
 
-zc_status zc_session_bind_output(zc_session *session, size_t i, void *data, size_t bytes, zc_diag *diag)
+zc_status zc_session_bind_output(zc_session *session, size_t i, void *data, size_t bytes,
+                                 zc_diag *diag)
 {
     ZC_TRY(enter(session, diag));
     return leave(session, bind_output(session, i, data, bytes, diag));
@@ -342,7 +348,8 @@ zc_status zc_session_output(const zc_session *session, size_t i, zc_view *out, z
         return zc_fail(diag, ZC_ERR_ARG, "i", "no such output (got %zu, need < %u)", i, top->nouts);
     const zc_tensor *t = &session->outputs[i].result;
     if (t->dtype == ZC_NONE)
-        return zc_fail(diag, ZC_ERR_ARG, session->program->output_names[i], "no run has given a result");
+        return zc_fail(diag, ZC_ERR_ARG, session->program->output_names[i],
+                       "no run has given a result");
     *out = (zc_view){.elem = (zc_elem)t->dtype, .rank = t->rank, .data = t->data};
     memcpy(out->dims, t->dims, sizeof t->dims);
     size_t bytes = 0;

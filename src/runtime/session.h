@@ -38,11 +38,11 @@ struct zc_session {
     zc_input_slot *inputs;
     zc_output_slot *outputs;
 
-    zc_tensor *values;  /* by value: shape and data as of now; dtype ZC_NONE: not computed */
-    zc_room *rooms;     /* by value: memory of values that are not in the arena */
-    uint32_t *roots;    /* by value: the value whose memory it shares (itself, mostly) */
-    int32_t *root_last; /* by root: last step that needs the memory */
-    bool *external;     /* by root: memory is an output's, not the arena's */
+    zc_tensor *values;   /* by value: shape and data as of now; dtype ZC_NONE: not computed */
+    zc_room *rooms;      /* by value: memory of values that are not in the arena */
+    uint32_t *roots;     /* by value: the value whose memory it shares (itself, mostly) */
+    int32_t *root_last;  /* by root: last step that needs the memory */
+    bool *external;      /* by root: memory is an output's, not the arena's */
     zc_placement *items; /* work space of planning */
     int64_t *dim_values; /* by dimension expression */
     uint8_t *arena;
@@ -50,7 +50,7 @@ struct zc_session {
     bool prepared; /* for the current input shapes */
     bool checked;  /* a run has confirmed every planned shape */
 
-    zc_kstate *states; /* by step */
+    zc_kstate *states;   /* by step */
     zc_tensor *operands; /* work space: a step's inputs and outputs */
     zc_scratch scratch;
     uint64_t room_bytes; /* held by rooms and copies */
@@ -65,10 +65,11 @@ zc_status zc_session_prepare(zc_session *s, zc_diag *diag);
 /* Runs block b's steps in order (exec.c). */
 zc_status zc_exec_block(zc_session *s, uint32_t b, zc_diag *diag);
 /* Gives value v, which is not planned, this shape and memory for it. */
-zc_status zc_exec_shape(zc_session *s, uint32_t v, int rank, const int64_t *dims, const char *subject,
-                        zc_diag *diag);
+zc_status zc_exec_shape(zc_session *s, uint32_t v, int rank, const int64_t *dims,
+                        const char *subject, zc_diag *diag);
 /* Gives value v a copy of t. */
-zc_status zc_exec_copy(zc_session *s, uint32_t v, const zc_tensor *t, const char *subject, zc_diag *diag);
+zc_status zc_exec_copy(zc_session *s, uint32_t v, const zc_tensor *t, const char *subject,
+                       zc_diag *diag);
 
 /* If, Loop, Scan (control.c). */
 zc_status zc_exec_control(zc_session *s, const zc_pstep *step, zc_diag *diag);

@@ -45,7 +45,8 @@ static bool load(const char *path, golden *out)
     dashes[1] = 0;
     out->expected = dashes + 5;
     char line[512];
-    snprintf(line, sizeof line, "%.*s", (int)strcspn(out->text + strlen(head), "\n"), out->text + strlen(head));
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(out->text + strlen(head), "\n"),
+             out->text + strlen(head));
     for (char *w = strtok(line, " "); w && out->npasses < PASSES_MAX; w = strtok(NULL, " "))
         snprintf(out->passes[out->npasses++], sizeof out->passes[0], "%s", w);
     return true;
@@ -57,7 +58,8 @@ static void transform(const golden *t, zc_buf *out)
     zc_diag *diag = zc_diag_create();
     zc_graph *g = NULL;
     zc_status status = zc_graph_parse(t->text, strlen(t->text), &g, diag);
-    for (int i = 0; status == ZC_OK && i < t->npasses; i++) status = zc_run_pass(g, t->passes[i], diag);
+    for (int i = 0; status == ZC_OK && i < t->npasses; i++)
+        status = zc_run_pass(g, t->passes[i], diag);
     if (status == ZC_OK)
         zc_graph_print(g, false, out);
     else
@@ -86,7 +88,8 @@ static bool check(const char *path)
             ok = bless(&t, &got);
             printf("%s: blessed\n", path);
         } else if (!ok) {
-            printf("%s: the result differs (ZC_BLESS=1 accepts it). Got:\n%s", path, got.data ? got.data : "");
+            printf("%s: the result differs (ZC_BLESS=1 accepts it). Got:\n%s", path,
+                   got.data ? got.data : "");
         }
     }
     zc_buf_fini(&got);

@@ -18,8 +18,8 @@ void op_eval(const char *op, const char *attrs, const char *in, const char *want
 /* The evaluation must fail with this status and text; it asks for nout outputs. */
 void op_eval_fails(const char *op, const char *attrs, const char *in, int nout, zc_status status,
                    const char *text);
-/* Infers types. Each output must have the type and, where given, the elements of `want`; a '?' there
- * stands for any unknown. */
+/* Infers types. Each output must have the type and, where given, the elements of `want`; a '?'
+ * there stands for any unknown. */
 void op_infer(const char *op, const char *attrs, const char *in, const char *want);
 void op_infer_fails(const char *op, const char *attrs, const char *in, int nout, const char *text);
 

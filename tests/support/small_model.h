@@ -4,7 +4,8 @@
 
 #include "support/pb.h"
 
-static inline void small_io(zc_buf *graph, uint32_t field, const char *name, int elem, int64_t columns)
+static inline void small_io(zc_buf *graph, uint32_t field, const char *name, int elem,
+                            int64_t columns)
 {
     zc_buf shape = {0}, tensor = {0}, type = {0}, value = {0}, rows = {0}, cols = {0};
     pb_str(&rows, DIM_PARAM, "n");
@@ -19,8 +20,8 @@ static inline void small_io(zc_buf *graph, uint32_t field, const char *name, int
     pb_msg(graph, field, &value);
 }
 
-static inline void small_weights(zc_buf *graph, const char *name, int rank, const int64_t *dims, const float *v,
-                                 size_t n)
+static inline void small_weights(zc_buf *graph, const char *name, int rank, const int64_t *dims,
+                                 const float *v, size_t n)
 {
     zc_buf t = {0};
     for (int i = 0; i < rank; i++) pb_int(&t, TENSOR_DIMS, dims[i]);

@@ -49,7 +49,8 @@ static void test_results(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         expect_ok(diag, parse(cases[i].text, cases[i].in, 3, e, diag));
         if (e->nodes[e->count - 1].dtype != cases[i].result || e->count != cases[i].nodes)
-            fail_msg("%s: got %s and %d nodes", cases[i].text, zc_dtype_name(e->nodes[e->count - 1].dtype), e->count);
+            fail_msg("%s: got %s and %d nodes", cases[i].text,
+                     zc_dtype_name(e->nodes[e->count - 1].dtype), e->count);
         for (int n = 0; n < e->count; n++)
             for (int a = 0; a < 3; a++) assert_true(e->nodes[n].arg[a] < n);
     }
@@ -107,10 +108,8 @@ static void test_limits(void **state)
     static const struct {
         const char *open, *close, *message;
     } cases[] = {
-        {"(", ")", "nested too deep"},
-        {"-", "", "nested too deep"},
-        {"exp(", ")", "nested too deep"},
-        {"true ? x : ", "", "nested too deep"},
+        {"(", ")", "nested too deep"},    {"-", "", "nested too deep"},
+        {"exp(", ")", "nested too deep"}, {"true ? x : ", "", "nested too deep"},
         {"", " + exp(x) * x", NULL}, /* long, but the parts are equal */
     };
     zc_expr *e = calloc(1, sizeof *e);

@@ -82,7 +82,8 @@ static void pad(void **state)
     op_infer_fails("Pad", "mode=mirror", "f32[2]; i64[2] = 1,1", 1, "unknown mode (got mirror");
     op_infer_fails("Pad", "", "f32[2]; i64[2] = 1,1; i32[]", 1,
                    "differ in element type (got f32 and i32)");
-    op_infer_fails("Pad", "", "f32[2]; i64[2] = 1,9223372036854775807", 1, "a dimension is too large (got ");
+    op_infer_fails("Pad", "", "f32[2]; i64[2] = 1,9223372036854775807", 1,
+                   "a dimension is too large (got ");
 }
 
 static void center_crop_pad(void **state)

@@ -77,7 +77,8 @@ static void test_describes_itself(void **state)
     assert_int_equal(io.dims[1], 4);
     expect_ok(f->diag, zc_plan_output(plan, 1, &io, f->diag));
     assert_string_equal(io.name, "s");
-    expect_fail(f->diag, zc_plan_output(plan, 2, &io, f->diag), ZC_ERR_ARG, "no such output (got 2, need < 2)");
+    expect_fail(f->diag, zc_plan_output(plan, 2, &io, f->diag), ZC_ERR_ARG,
+                "no such output (got 2, need < 2)");
     zc_plan_destroy(&plan);
     assert_null(plan);
 }
@@ -98,8 +99,10 @@ static void test_every_bit_flip_is_refused(void **state)
     fixture *f = *state;
     for (size_t bit = 0; bit < f->len * 8; bit++) {
         f->plan[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        if (load(f->plan, f->len, f->diag) == ZC_OK) fail_msg("the flip of bit %zu is accepted", bit);
-        if (zc_diag_count(f->diag) != 1) fail_msg("the flip of bit %zu is refused without a word", bit);
+        if (load(f->plan, f->len, f->diag) == ZC_OK)
+            fail_msg("the flip of bit %zu is accepted", bit);
+        if (zc_diag_count(f->diag) != 1)
+            fail_msg("the flip of bit %zu is refused without a word", bit);
         zc_diag_clear(f->diag);
         f->plan[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
@@ -120,7 +123,8 @@ static void test_trailing_bytes_are_refused(void **state)
     fixture *f = *state;
     uint8_t *longer = calloc(f->len + 1, 1);
     memcpy(longer, f->plan, f->len);
-    expect_fail(f->diag, load(longer, f->len + 1, f->diag), ZC_ERR_FORMAT, "1 bytes follow the end of the plan");
+    expect_fail(f->diag, load(longer, f->len + 1, f->diag), ZC_ERR_FORMAT,
+                "1 bytes follow the end of the plan");
     free(longer);
 }
 

@@ -1,5 +1,5 @@
-/* Pointwise operations: the block evaluator against the reference kernel, and the elementary functions against
- * libm. */
+/* Pointwise operations: the block evaluator against the reference kernel, and the elementary
+ * functions against libm. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,8 @@ static double uniform(void)
 /* Mostly ordinary, sometimes a number that formulas trip over. */
 static double sample(void)
 {
-    static const double edges[] = {0, -0.0, 1, -1, 0.5, INFINITY, -INFINITY, NAN, 88.8, -104, 1e-40, 1e30, -1e30};
+    static const double edges[] = {0,   -0.0, 1,    -1,    0.5,  INFINITY, -INFINITY,
+                                   NAN, 88.8, -104, 1e-40, 1e30, -1e30};
     double u = uniform();
     if (u < 0.05) return edges[(size_t)(u * 20 * (sizeof edges / sizeof *edges))];
     return (uniform() - 0.5) * 8;
@@ -42,7 +43,8 @@ static zc_tensor make(zc_dtype dtype, int rank, const int64_t *dims)
         if (zc_dtype_is_float(dtype))
             zc_store_f64(dtype, t.data, i, sample());
         else
-            zc_store_i64(dtype, t.data, i, dtype == ZC_BOOL ? uniform() < 0.5 : (int64_t)(uniform() * 200) - 100);
+            zc_store_i64(dtype, t.data, i,
+                         dtype == ZC_BOOL ? uniform() < 0.5 : (int64_t)(uniform() * 200) - 100);
     }
     return t;
 }
@@ -66,7 +68,8 @@ static void compare(const char *expr, int n, const zc_tensor *in, zc_dtype resul
     assert_int_equal(zc_tensor_numel(&fast), zc_tensor_numel(&plain));
     for (int64_t i = 0; i < zc_tensor_numel(&fast); i++) {
         double f = zc_load_f64(result, fast.data, i), p = zc_load_f64(result, plain.data, i);
-        if (!agree(result, f, p)) fail_msg("%s: element %lld: fast %.9g, reference %.9g", expr, (long long)i, f, p);
+        if (!agree(result, f, p))
+            fail_msg("%s: element %lld: fast %.9g, reference %.9g", expr, (long long)i, f, p);
     }
     free(fast.data);
     free(plain.data);
@@ -109,10 +112,14 @@ static void test_broadcasting(void **state)
         int ranks[2];
         int64_t dims[2][4];
     } cases[] = {
-        {{2, 1}, {{37, 65}, {65}}},           {{2, 2}, {{37, 65}, {37, 1}}},
-        {{2, 0}, {{37, 65}, {0}}},            {{0, 2}, {{0}, {37, 65}}},
-        {{4, 4}, {{2, 3, 4, 5}, {1, 3, 1, 5}}}, {{4, 4}, {{2, 1, 4, 1}, {1, 3, 1, 5}}},
-        {{3, 2}, {{3, 1, 257}, {300, 1}}},    {{1, 4}, {{1}, {1, 1, 1, 300}}},
+        {{2, 1}, {{37, 65}, {65}}},
+        {{2, 2}, {{37, 65}, {37, 1}}},
+        {{2, 0}, {{37, 65}, {0}}},
+        {{0, 2}, {{0}, {37, 65}}},
+        {{4, 4}, {{2, 3, 4, 5}, {1, 3, 1, 5}}},
+        {{4, 4}, {{2, 1, 4, 1}, {1, 3, 1, 5}}},
+        {{3, 2}, {{3, 1, 257}, {300, 1}}},
+        {{1, 4}, {{1}, {1, 1, 1, 300}}},
         {{2, 2}, {{0, 5}, {1, 5}}},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
@@ -151,7 +158,8 @@ static void test_other_types(void **state)
 static int64_t int_result(const char *expr, zc_dtype dtype, int64_t x, int64_t y)
 {
     int64_t a = x, b = y, r;
-    zc_tensor in[2] = {{.dtype = dtype, .data = &a}, {.dtype = dtype, .data = &b}}, out = {.dtype = dtype};
+    zc_tensor in[2] = {{.dtype = dtype, .data = &a}, {.dtype = dtype, .data = &b}},
+              out = {.dtype = dtype};
     zc_attrs_Pointwise attrs = {.expr = expr, .set = 1};
     zc_diag *diag = zc_diag_create();
     expect_ok(diag, zc_cpu_eval(ZC_OP_Pointwise, &attrs, 2, in, 1, &out, false, "int", diag));
@@ -190,10 +198,12 @@ static double ulps(float got, double want)
     return fabs((double)got - want) / unit;
 }
 
-static double worst_ulps(const char *name, float (*got)(float), double (*want)(double), double low, double high)
+static double worst_ulps(const char *name, float (*got)(float), double (*want)(double), double low,
+                         double high)
 {
     double worst = 0, at = 0;
-    static const float edges[] = {0, -0.0f, INFINITY, -INFINITY, NAN, 1, -1, 1e-30f, -1e-30f, 1e-40f, 89, -105, 0.5f};
+    static const float edges[] = {0,      -0.0f,   INFINITY, -INFINITY, NAN,  1,   -1,
+                                  1e-30f, -1e-30f, 1e-40f,   89,        -105, 0.5f};
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
         double u = ulps(got(edges[i]), want((double)edges[i]));
         if (u > worst) worst = u, at = (double)edges[i];
@@ -207,7 +217,10 @@ static double worst_ulps(const char *name, float (*got)(float), double (*want)(d
     return worst;
 }
 
-static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
 
 static void test_elementary_functions(void **state)
 {
@@ -224,8 +237,10 @@ static void test_elementary_functions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks_match_the_reference), cmocka_unit_test(test_broadcasting),
-        cmocka_unit_test(test_other_types),                cmocka_unit_test(test_integer_rules),
+        cmocka_unit_test(test_blocks_match_the_reference),
+        cmocka_unit_test(test_broadcasting),
+        cmocka_unit_test(test_other_types),
+        cmocka_unit_test(test_integer_rules),
         cmocka_unit_test(test_elementary_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,7 +68,8 @@ static void test_bad_count(void **state)
     (void)state;
     zc_pool *pool;
     zc_diag *diag = zc_diag_create();
-    expect_fail(diag, zc_pool_create(0, &pool, diag), ZC_ERR_ARG, "threads: out of range (got 0, need >= 1)");
+    expect_fail(diag, zc_pool_create(0, &pool, diag), ZC_ERR_ARG,
+                "threads: out of range (got 0, need >= 1)");
     assert_null(pool);
     zc_diag_destroy(&diag);
 }

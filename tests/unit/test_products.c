@@ -39,7 +39,8 @@ static void compare(zc_op op, const void *attrs, int n, zc_tensor *in, double de
     for (int64_t i = 0; i < count; i++) {
         double f = (double)((float *)fast.data)[i], p = (double)((float *)plain.data)[i];
         if (!(fabs(f - p) <= 1e-6 * sqrt(depth + 1) * 4))
-            fail_msg("%s: element %lld: fast %.9g, reference %.9g", zc_op_get(op)->name, (long long)i, f, p);
+            fail_msg("%s: element %lld: fast %.9g, reference %.9g", zc_op_get(op)->name,
+                     (long long)i, f, p);
     }
     free(fast.data);
     free(plain.data);
@@ -55,17 +56,25 @@ static void test_matmul(void **state)
         int64_t dims[2][4];
         int64_t depth;
     } cases[] = {
-        {{2, 2}, {{1, 1}, {1, 1}}, 1},         {{2, 2}, {{33, 65}, {65, 17}}, 65},
-        {{2, 2}, {{1, 300}, {300, 70}}, 300},  {{2, 2}, {{300, 1}, {1, 70}}, 1},
-        {{1, 2}, {{65}, {65, 17}}, 65},        {{2, 1}, {{33, 65}, {65}}, 65},
-        {{1, 1}, {{65}, {65}}, 65},            {{3, 2}, {{4, 33, 65}, {65, 17}}, 65},
-        {{4, 4}, {{2, 3, 31, 64}, {2, 3, 64, 33}}, 64}, {{4, 3}, {{2, 3, 5, 7}, {3, 7, 9}}, 7},
-        {{3, 3}, {{1, 5, 7}, {6, 7, 9}}, 7},   {{2, 2}, {{0, 5}, {5, 3}}, 5},
-        {{2, 2}, {{3, 0}, {0, 4}}, 0},         {{2, 2}, {{128, 256}, {256, 200}}, 256},
+        {{2, 2}, {{1, 1}, {1, 1}}, 1},
+        {{2, 2}, {{33, 65}, {65, 17}}, 65},
+        {{2, 2}, {{1, 300}, {300, 70}}, 300},
+        {{2, 2}, {{300, 1}, {1, 70}}, 1},
+        {{1, 2}, {{65}, {65, 17}}, 65},
+        {{2, 1}, {{33, 65}, {65}}, 65},
+        {{1, 1}, {{65}, {65}}, 65},
+        {{3, 2}, {{4, 33, 65}, {65, 17}}, 65},
+        {{4, 4}, {{2, 3, 31, 64}, {2, 3, 64, 33}}, 64},
+        {{4, 3}, {{2, 3, 5, 7}, {3, 7, 9}}, 7},
+        {{3, 3}, {{1, 5, 7}, {6, 7, 9}}, 7},
+        {{2, 2}, {{0, 5}, {5, 3}}, 5},
+        {{2, 2}, {{3, 0}, {0, 4}}, 0},
+        {{2, 2}, {{128, 256}, {256, 200}}, 256},
     };
     uint64_t attrs[1] = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        zc_tensor in[2] = {make(cases[i].ranks[0], cases[i].dims[0]), make(cases[i].ranks[1], cases[i].dims[1])};
+        zc_tensor in[2] = {make(cases[i].ranks[0], cases[i].dims[0]),
+                           make(cases[i].ranks[1], cases[i].dims[1])};
         compare(ZC_OP_MatMul, attrs, 2, in, (double)cases[i].depth);
     }
 }
@@ -76,9 +85,11 @@ static void test_gemm(void **state)
     static const int64_t biases[][2] = {{19, 23}, {1, 23}, {19, 1}, {1, 1}};
     for (int t = 0; t < 4; t++)
         for (size_t b = 0; b < 4; b++) {
-            zc_attrs_Gemm a = {.transA = t & 1, .transB = t >> 1, .alpha = 0.5f, .beta = 2, .set = 15};
+            zc_attrs_Gemm a = {
+                .transA = t & 1, .transB = t >> 1, .alpha = 0.5f, .beta = 2, .set = 15};
             zc_tensor in[3] = {make(2, t & 1 ? (int64_t[]){31, 19} : (int64_t[]){19, 31}),
-                               make(2, t >> 1 ? (int64_t[]){23, 31} : (int64_t[]){31, 23}), make(2, biases[b])};
+                               make(2, t >> 1 ? (int64_t[]){23, 31} : (int64_t[]){31, 23}),
+                               make(2, biases[b])};
             compare(ZC_OP_Gemm, &a, 3, in, 31);
         }
 }
@@ -89,7 +100,8 @@ static void test_linear(void **state)
     for (int trans = 0; trans < 2; trans++) {
         zc_attrs_Linear a = {.transB = trans, .alpha = 1, .set = 3};
         zc_tensor in[3] = {make(3, (int64_t[]){2, 17, 40}),
-                           make(2, trans ? (int64_t[]){70, 40} : (int64_t[]){40, 70}), make(1, (int64_t[]){70})};
+                           make(2, trans ? (int64_t[]){70, 40} : (int64_t[]){40, 70}),
+                           make(1, (int64_t[]){70})};
         compare(ZC_OP_Linear, &a, 3, in, 40);
     }
 }
@@ -100,21 +112,32 @@ static void test_conv(void **state)
     static const struct {
         int64_t n, c, h, w, oc, group, k, stride, dilation, pads[4];
     } cases[] = {
-        {1, 3, 17, 19, 8, 1, 3, 1, 1, {1, 1, 1, 1}},  {2, 4, 9, 9, 6, 2, 3, 2, 1, {0, 1, 2, 0}},
-        {1, 16, 14, 14, 33, 1, 1, 1, 1, {0, 0, 0, 0}}, {1, 16, 14, 14, 32, 1, 1, 2, 1, {0, 0, 0, 0}},
-        {1, 6, 20, 11, 6, 6, 3, 1, 1, {1, 1, 1, 1}},  {1, 6, 20, 11, 12, 6, 5, 2, 1, {2, 2, 2, 2}},
-        {1, 2, 15, 15, 3, 1, 3, 1, 3, {3, 3, 3, 3}},  {1, 1, 5, 5, 1, 1, 5, 1, 1, {4, 4, 4, 4}},
-        {3, 3, 7, 1, 4, 1, 1, 3, 1, {0, 0, 0, 0}},    {0, 3, 7, 7, 4, 1, 3, 1, 1, {1, 1, 1, 1}},
+        {1, 3, 17, 19, 8, 1, 3, 1, 1, {1, 1, 1, 1}},
+        {2, 4, 9, 9, 6, 2, 3, 2, 1, {0, 1, 2, 0}},
+        {1, 16, 14, 14, 33, 1, 1, 1, 1, {0, 0, 0, 0}},
+        {1, 16, 14, 14, 32, 1, 1, 2, 1, {0, 0, 0, 0}},
+        {1, 6, 20, 11, 6, 6, 3, 1, 1, {1, 1, 1, 1}},
+        {1, 6, 20, 11, 12, 6, 5, 2, 1, {2, 2, 2, 2}},
+        {1, 2, 15, 15, 3, 1, 3, 1, 3, {3, 3, 3, 3}},
+        {1, 1, 5, 5, 1, 1, 5, 1, 1, {4, 4, 4, 4}},
+        {3, 3, 7, 1, 4, 1, 1, 3, 1, {0, 0, 0, 0}},
+        {0, 3, 7, 7, 4, 1, 3, 1, 1, {1, 1, 1, 1}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        int64_t strides[2] = {cases[i].stride, cases[i].stride}, dilations[2] = {cases[i].dilation, cases[i].dilation};
-        zc_attrs_Conv a = {.auto_pad = "NOTSET", .group = cases[i].group, .strides = {2, strides},
-                           .dilations = {2, dilations}, .pads = {4, cases[i].pads}, .set = ~UINT64_C(0)};
+        int64_t strides[2] = {cases[i].stride, cases[i].stride},
+                dilations[2] = {cases[i].dilation, cases[i].dilation};
+        zc_attrs_Conv a = {.auto_pad = "NOTSET",
+                           .group = cases[i].group,
+                           .strides = {2, strides},
+                           .dilations = {2, dilations},
+                           .pads = {4, cases[i].pads},
+                           .set = ~UINT64_C(0)};
         int64_t k[2] = {cases[i].k, cases[i].k};
         a.kernel_shape = (zc_ints){2, k};
-        zc_tensor in[3] = {make(4, (int64_t[]){cases[i].n, cases[i].c, cases[i].h, cases[i].w}),
-                           make(4, (int64_t[]){cases[i].oc, cases[i].c / cases[i].group, k[0], k[1]}),
-                           make(1, (int64_t[]){cases[i].oc})};
+        zc_tensor in[3] = {
+            make(4, (int64_t[]){cases[i].n, cases[i].c, cases[i].h, cases[i].w}),
+            make(4, (int64_t[]){cases[i].oc, cases[i].c / cases[i].group, k[0], k[1]}),
+            make(1, (int64_t[]){cases[i].oc})};
         compare(ZC_OP_Conv, &a, 3, in, (double)(cases[i].c * k[0] * k[1]));
     }
 }
@@ -130,16 +153,27 @@ static void test_conv_of_one_axis(void **state)
 static void test_pools(void **state)
 {
     (void)state;
-    static const int64_t kernel[2] = {3, 2}, strides[2] = {2, 1}, pads[4] = {1, 0, 1, 1}, dilations[2] = {1, 2};
+    static const int64_t kernel[2] = {3, 2}, strides[2] = {2, 1}, pads[4] = {1, 0, 1, 1},
+                         dilations[2] = {1, 2};
     for (int ceil_mode = 0; ceil_mode < 2; ceil_mode++) {
-        zc_attrs_MaxPool m = {.auto_pad = "NOTSET", .kernel_shape = {2, kernel}, .strides = {2, strides},
-                              .pads = {4, pads}, .dilations = {2, dilations}, .ceil_mode = ceil_mode, .set = ~UINT64_C(0)};
+        zc_attrs_MaxPool m = {.auto_pad = "NOTSET",
+                              .kernel_shape = {2, kernel},
+                              .strides = {2, strides},
+                              .pads = {4, pads},
+                              .dilations = {2, dilations},
+                              .ceil_mode = ceil_mode,
+                              .set = ~UINT64_C(0)};
         zc_tensor x = make(4, (int64_t[]){2, 3, 12, 9});
         compare(ZC_OP_MaxPool, &m, 1, &x, 0);
         for (int count = 0; count < 2; count++) {
-            zc_attrs_AveragePool p = {.auto_pad = "NOTSET", .kernel_shape = {2, kernel}, .strides = {2, strides},
-                                      .pads = {4, pads}, .dilations = {2, dilations}, .ceil_mode = ceil_mode,
-                                      .count_include_pad = count, .set = ~UINT64_C(0)};
+            zc_attrs_AveragePool p = {.auto_pad = "NOTSET",
+                                      .kernel_shape = {2, kernel},
+                                      .strides = {2, strides},
+                                      .pads = {4, pads},
+                                      .dilations = {2, dilations},
+                                      .ceil_mode = ceil_mode,
+                                      .count_include_pad = count,
+                                      .set = ~UINT64_C(0)};
             x = make(4, (int64_t[]){2, 3, 12, 9});
             compare(ZC_OP_AveragePool, &p, 1, &x, 6);
         }
@@ -152,8 +186,8 @@ static void test_pools(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_matmul), cmocka_unit_test(test_gemm),
-        cmocka_unit_test(test_linear), cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_matmul),           cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_linear),           cmocka_unit_test(test_conv),
         cmocka_unit_test(test_conv_of_one_axis), cmocka_unit_test(test_pools),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,8 @@ static int setup(void **state)
     small_model(&model);
     expect_ok(f->diag, zc_compile_bytes(model.data, model.len, NULL, &plan, &len, f->diag));
     expect_ok(f->diag, zc_plan_load_bytes(plan, len, &f->plan, f->diag));
-    expect_ok(f->diag, zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = 2), &f->session, f->diag));
+    expect_ok(f->diag,
+              zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = 2), &f->session, f->diag));
     zc_buf_fini(&model);
     zc_free(plan);
     *state = f;
@@ -50,7 +51,10 @@ static int teardown(void **state)
 
 static zc_view matrix(float *data, int64_t rows)
 {
-    return (zc_view){.elem = zc_elem_parse("f32"), .rank = 2, .dims = {rows, 4}, .data = data,
+    return (zc_view){.elem = zc_elem_parse("f32"),
+                     .rank = 2,
+                     .dims = {rows, 4},
+                     .data = data,
                      .bytes = (size_t)rows * 4 * sizeof(float)};
 }
 
@@ -110,8 +114,8 @@ static void test_bound_output(void **state)
     expect_ok(f->diag, zc_session_bind_output(f->session, 0, y, 23, f->diag));
     expect_fail(f->diag, zc_session_run(f->session, f->diag), ZC_ERR_ARG,
                 "y: bound memory is too small (got 23 bytes, need 24)");
-    expect_fail(f->diag, zc_session_bind_output(f->session, 0, (char *)y + 4, 24, f->diag), ZC_ERR_ARG,
-                "y: bound memory is not aligned to 64 bytes");
+    expect_fail(f->diag, zc_session_bind_output(f->session, 0, (char *)y + 4, 24, f->diag),
+                ZC_ERR_ARG, "y: bound memory is not aligned to 64 bytes");
     expect_ok(f->diag, zc_session_bind_output(f->session, 0, NULL, 0, f->diag));
     expect_ok(f->diag, zc_session_run(f->session, f->diag));
     free(y);
@@ -127,19 +131,26 @@ static void test_wrong_inputs(void **state)
         const char *text;
     } cases[] = {
         {{.elem = zc_elem_parse("f64"), .rank = 2, .dims = {1, 4}, .data = x, .bytes = 32},
-         ZC_ERR_INPUT, "x: wrong element type (got f64, need f32)"},
+         ZC_ERR_INPUT,
+         "x: wrong element type (got f64, need f32)"},
         {{.elem = zc_elem_parse("f32"), .rank = 1, .dims = {4}, .data = x, .bytes = 16},
-         ZC_ERR_INPUT, "x: wrong number of dimensions (got 1, need 2)"},
+         ZC_ERR_INPUT,
+         "x: wrong number of dimensions (got 1, need 2)"},
         {{.elem = zc_elem_parse("f32"), .rank = 2, .dims = {1, 5}, .data = x, .bytes = 20},
-         ZC_ERR_INPUT, "x: wrong size of dimension 1 (got 5, need 4)"},
+         ZC_ERR_INPUT,
+         "x: wrong size of dimension 1 (got 5, need 4)"},
         {{.elem = zc_elem_parse("f32"), .rank = 2, .dims = {-1, 4}, .data = x, .bytes = 16},
-         ZC_ERR_INPUT, "x: dimension 0 is negative (got -1)"},
+         ZC_ERR_INPUT,
+         "x: dimension 0 is negative (got -1)"},
         {{.elem = zc_elem_parse("f32"), .rank = 2, .dims = {2, 4}, .data = x, .bytes = 16},
-         ZC_ERR_INPUT, "x: wrong number of bytes (got 16, need 32)"},
+         ZC_ERR_INPUT,
+         "x: wrong number of bytes (got 16, need 32)"},
         {{.elem = zc_elem_parse("f32"), .rank = 2, .dims = {1, 4}, .data = NULL, .bytes = 16},
-         ZC_ERR_ARG, "x: data is NULL"},
+         ZC_ERR_ARG,
+         "x: data is NULL"},
         {{.elem = zc_elem_parse("f32"), .rank = 2, .dims = {INT64_MAX, 4}, .data = x, .bytes = 16},
-         ZC_ERR_INPUT, "x: too large"},
+         ZC_ERR_INPUT,
+         "x: too large"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_fail(f->diag, zc_session_set_input(f->session, 0, &cases[i].view, false, f->diag),
@@ -160,15 +171,18 @@ static void test_null_arguments(void **state)
     fixture *f = *state;
     zc_session *session;
     zc_plan *plan;
-    expect_fail(f->diag, zc_session_create(NULL, NULL, &session, f->diag), ZC_ERR_ARG, "plan: is NULL");
-    expect_fail(f->diag, zc_session_create(f->plan, NULL, NULL, f->diag), ZC_ERR_ARG, "out: is NULL");
+    expect_fail(f->diag, zc_session_create(NULL, NULL, &session, f->diag), ZC_ERR_ARG,
+                "plan: is NULL");
+    expect_fail(f->diag, zc_session_create(f->plan, NULL, NULL, f->diag), ZC_ERR_ARG,
+                "out: is NULL");
     expect_fail(f->diag, zc_plan_load_bytes(NULL, 4, &plan, f->diag), ZC_ERR_ARG, "data: is NULL");
     expect_fail(f->diag, zc_plan_load_file(NULL, &plan, f->diag), ZC_ERR_ARG, "path: is NULL");
     expect_fail(f->diag, zc_session_run(NULL, f->diag), ZC_ERR_ARG, "session: is NULL");
     zc_session_params old = {.size = 4};
     expect_fail(f->diag, zc_session_create(f->plan, &old, &session, f->diag), ZC_ERR_ARG,
                 "params: size is wrong (got 4");
-    expect_fail(f->diag, zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = -3), &session, f->diag),
+    expect_fail(f->diag,
+                zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = -3), &session, f->diag),
                 ZC_ERR_ARG, "threads: out of range (got -3, need 1 to 1024)");
     zc_plan_destroy(NULL);
     assert_int_equal(zc_session_destroy(NULL), ZC_OK);
@@ -209,11 +223,13 @@ static void *many_runs(void *arg)
     zc_session *session = NULL;
     zc_view v = matrix(x, ROWS), y;
     fill(x, ROWS, 99);
-    w->failures += zc_session_create(w->f->plan, ZC_SESSION_PARAMS(.threads = 1 + (int)(w->seed % 3)), &session,
-                                     NULL) != ZC_OK;
+    w->failures +=
+        zc_session_create(w->f->plan, ZC_SESSION_PARAMS(.threads = 1 + (int)(w->seed % 3)),
+                          &session, NULL) != ZC_OK;
     w->failures += zc_session_set_input(session, 0, &v, false, NULL) != ZC_OK;
     for (int i = 0; i < RUNS && !w->failures; i++) {
-        w->failures += zc_session_run(session, NULL) != ZC_OK || zc_session_output(session, 0, &y, NULL) != ZC_OK;
+        w->failures += zc_session_run(session, NULL) != ZC_OK ||
+                       zc_session_output(session, 0, &y, NULL) != ZC_OK;
         if (w->failures) break;
         if (i == 0) memcpy(first, y.data, sizeof first);
         w->failures += memcmp(first, y.data, sizeof first) != 0;
@@ -222,7 +238,9 @@ static void *many_runs(void *arg)
     for (int r = 0; r < ROWS && !w->failures; r++) {
         float want[3];
         small_expect(x + 4 * r, want);
-        for (int c = 0; c < 3; c++) w->failures += !(first[3 * r + c] - want[c] < 1e-5f && want[c] - first[3 * r + c] < 1e-5f);
+        for (int c = 0; c < 3; c++)
+            w->failures +=
+                !(first[3 * r + c] - want[c] < 1e-5f && want[c] - first[3 * r + c] < 1e-5f);
     }
     zc_session_destroy(&session);
     return NULL;
@@ -248,7 +266,8 @@ static void test_thousand_loads_do_not_grow(void **state)
     fixture *f = *state;
     for (int i = 0; i < 1000; i++) {
         zc_session *s;
-        expect_ok(f->diag, zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = 1), &s, f->diag));
+        expect_ok(f->diag,
+                  zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = 1), &s, f->diag));
         assert_int_equal(zc_session_memory(s), 0);
         assert_int_equal(zc_session_destroy(&s), ZC_OK);
     }

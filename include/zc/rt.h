@@ -58,8 +58,6 @@ typedef struct zc_plan_info {
     char model_sha256[65];  /* of the model file, as hexadecimal */
     size_t inputs, outputs, steps;
     uint64_t weight_bytes; /* constants, kept once however many sessions there are */
-    uint64_t
-        arena_bytes; /* a session's working memory; 0 when shapes decide, see zc_session_memory */
 } zc_plan_info;
 
 /* Verifies everything, then loads. The plan is read into private memory. */

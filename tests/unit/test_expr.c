@@ -1,4 +1,6 @@
 /* Scalar expressions: what they compute is tested by test_pointwise; here their form and types. */
+#include <locale.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,25 +72,158 @@ static void test_mistakes(void **state)
         {"x + q", "column 5: no such name"},
         {"x + w", "column 5: no such name"},
         {"foo(x)", "column 1: no such function"},
-        {"exp(x, x)", "column 10: wrong number of arguments"},
+        {"exp(x, x)", "column 1: wrong number of arguments (got 2, need 1)"},
         {"(x", "column 3: expected ')'"},
         {"x x", "column 3: text follows the expression"},
-        {"x + y", "operands of different types"},
-        {"y + 0.5", "a fraction where an integer is needed"},
-        {"exp(y)", "an operand of a type that the operation does not take"},
+        {"x + y", "column 3: operands of different types (got f32 and i32)"},
+        {"x * x + max(x, y)", "column 9: operands of different types"},
+        {"y + 0.5", "column 3: a fraction where an integer is needed"},
+        {"y + 3000000000", "column 3: a constant out of range (got 3000000000 for i32)"},
+        {"1 + exp(y)", "column 5: an operand of a type that the operation does not take (got i32)"},
+        {"x + ~x", "column 5: an operand of a type that the operation does not take (got f32)"},
         {"!x", "an operand of a type that the operation does not take"},
-        {"x ? x : x", "a condition that is not bool"},
+        {"x ? x : x", "column 3: a condition that is not bool (got f32)"},
         {"z ? 1 : 2", "a choice between two constants has no type"},
         {"t = x", "column 6: expected ';'"},
         {"1.5.2", "column 4: text follows the expression"},
         {"2x", "not a number"},
-        {"x & x", "operands of a type that the operation does not take"},
+        {"x & x", "an operand of a type that the operation does not take"},
+        {"sqrt(-1) + x", "column 1: constants cannot be computed"},
+        {"x + inf - inf * 0", "column 15: constants cannot be computed"},
+        {"y / (1 / 0)", "a fraction where an integer is needed"},
+        {"0x10", "not a number"},
+        {"1e + x", "column 1: not a number"},
+        {"1e", "not a number"},
+        {".", "column 1: not a number"},
+        {"c64(x)", "column 1: no conversion to c64"},
+        {"select(z, x)", "wrong number of arguments (got 2, need 3)"},
+        {"max(x, x, x, x)", "column 13: too many arguments"},
+        {"z ? x", "column 6: expected ':'"},
+        {"x ++ x", "column 4: expected an operand"},
+        {"x = 1; x = 2; x +", "column 18: the expression ends too early"},
+        {"\xc3\xa4 + x", "column 1: expected an operand"},
     };
     zc_expr *e = calloc(1, sizeof *e);
     zc_diag *diag = zc_diag_create();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_fail(diag, parse(cases[i].text, mixed, 3, e, diag), ZC_ERR_MODEL, cases[i].message);
     zc_diag_destroy(&diag);
+    free(e);
+}
+
+/* What an expression without inputs comes to, in the type that it is converted to. */
+static void test_constants(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double f;
+        int64_t i;
+    } cases[] = {
+        {"f64(2 * 3 - 1)", 5, 0},
+        {"f64(7 / 2)", 3.5, 0},
+        {"i32(6 / 2)", 0, 3},
+        {"i32(2.7)", 0, 2},
+        {"i32(-2.7)", 0, -2},
+        {"u8(300)", 0, 44},
+        {"u8(-1)", 0, 255},
+        {"i64(9223372036854775807)", 0, INT64_MAX},
+        {"i64(9007199254740993 + 1)", 0, 9007199254740994},
+        {"i64(4611686018427387904 * 2)", 0, INT64_MAX}, /* a float from here on, saturated */
+        {"f64(0.1)", 0.1, 0},
+        {"f32(0.1)", (double)0.1f, 0},
+        {"f16(0.1)", 0.0999755859375, 0},
+        {"f64(.5e+2)", 50, 0},
+        {"f64(max(nan, 1))", NAN, 0},
+        {"f64(min(1, nan))", NAN, 0},
+        {"f64(max(2, -3) + min(2, -3))", -1, 0},
+        {"f64(-7 % 3)", 2, 0},
+        {"f64(fmod(-7, 3))", -1, 0},
+        {"f64(pow(2, -1))", 0.5, 0},
+        {"i32(pow(3, 4))", 0, 81},
+        {"i32(1 << 4 | 3)", 0, 19},
+        {"i32(255 >> 4 & 6 ^ 1)", 0, 7},
+        {"i32(~0)", 0, -1},
+        {"f64(sqrt(2) * sqrt(2))", 2.0000000000000004, 0},
+        {"f64(sign(-3) * abs(-2))", -2, 0},
+        {"f64(log(1) + exp(0) + floor(-0.5) + ceil(0.5) + round(2.5))", 3, 0},
+        {"bool(1 < 2 ? true : false)", 0, 1},
+        {"bool(1 == 1.0)", 0, 1},
+        {"bool(nan == nan)", 0, 0},
+        {"bool(nan != nan)", 0, 1},
+        {"bool(isnan(nan) && !isinf(-inf))", 0, 0},
+    };
+    zc_expr *e = calloc(1, sizeof *e);
+    zc_diag *diag = zc_diag_create();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        expect_ok(diag, parse(cases[i].text, NULL, 0, e, diag));
+        const zc_expr_node *n = &e->nodes[0];
+        bool same = isnan(cases[i].f) ? isnan(n->f) : n->f == cases[i].f && n->i == cases[i].i;
+        if (e->count != 1 || n->op != ZC_EX_CONST || !same)
+            fail_msg("%s: got %d nodes, %.17g, %lld", cases[i].text, e->count, n->f,
+                     (long long)n->i);
+    }
+    expect_fail(diag, parse("1 + 2", NULL, 0, e, diag), ZC_ERR_MODEL, "the result has no type");
+    zc_diag_destroy(&diag);
+    free(e);
+}
+
+/* Logic with a constant leaves no operation behind. */
+static void test_constant_conditions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int nodes;
+        zc_expr_op last;
+    } cases[] = {
+        {"x > y && alpha != 0", 3, ZC_EX_GT},  {"x > y && alpha == 0", 1, ZC_EX_CONST},
+        {"x > y || alpha == 0", 3, ZC_EX_GT},  {"true || x > y", 1, ZC_EX_CONST},
+        {"alpha < 1 ? x : y", 1, ZC_EX_INPUT}, {"!(alpha < 1) ? x : y", 1, ZC_EX_INPUT},
+    };
+    zc_expr *e = calloc(1, sizeof *e);
+    zc_diag *diag = zc_diag_create();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        expect_ok(diag, parse(cases[i].text, floats, 2, e, diag));
+        if (e->count != cases[i].nodes || e->nodes[e->count - 1].op != cases[i].last)
+            fail_msg("%s: got %d nodes, %s last", cases[i].text, e->count,
+                     zc_expr_op_name(e->nodes[e->count - 1].op));
+    }
+    zc_diag_destroy(&diag);
+    free(e);
+}
+
+/* A literal in the domain of its operand, whatever the operand's own width. */
+static void test_literals_round(void **state)
+{
+    (void)state;
+    static const zc_dtype doubles[] = {ZC_F64}, halves[] = {ZC_F16};
+    zc_expr *e = calloc(1, sizeof *e);
+    assert_int_equal(parse("x * 0.1", floats, 1, e, NULL), ZC_OK);
+    assert_true(e->nodes[1].f == (double)0.1f);
+    assert_int_equal(parse("x * 0.1", doubles, 1, e, NULL), ZC_OK);
+    assert_true(e->nodes[1].f == 0.1);
+    assert_int_equal(parse("x * 0.1", halves, 1, e, NULL), ZC_OK);
+    assert_true(e->nodes[1].f == (double)0.1f);
+    assert_int_equal(parse("7", halves, 1, e, NULL), ZC_OK);
+    assert_int_equal(e->nodes[0].dtype, ZC_F16);
+    free(e);
+}
+
+/* Where the locale writes 0,5 the expression still says 0.5. */
+static void test_locale(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "fr_FR"};
+    const char *found = NULL;
+    for (size_t i = 0; !found && i < sizeof names / sizeof *names; i++)
+        found = setlocale(LC_ALL, names[i]);
+    if (!found) skip();
+    zc_expr *e = calloc(1, sizeof *e);
+    zc_status status = parse("x * 0.5", floats, 1, e, NULL);
+    setlocale(LC_ALL, "C");
+    assert_int_equal(status, ZC_OK);
+    assert_true(e->nodes[1].f == 0.5);
     free(e);
 }
 
@@ -123,8 +258,17 @@ static void test_limits(void **state)
             expect_ok(diag, status);
         free(text);
     }
+    char *digits = nested("", "0", 10000);
+    digits[0] = '1';
+    expect_fail(diag, parse(digits, floats, 1, e, diag), ZC_ERR_MODEL,
+                "column 1: number too long (got 10001 characters, need at most 63)");
+    free(digits);
+    char *name = nested("", "x", 10000);
+    expect_fail(diag, parse(name, floats, 1, e, diag), ZC_ERR_MODEL, "column 1: no such name");
+    free(name);
     char *large = nested("", " + x * 0.5 - 1", 100000);
-    expect_fail(diag, parse(large, floats, 1, e, diag), ZC_ERR_MODEL, "expression too large");
+    expect_fail(diag, parse(large, floats, 1, e, diag), ZC_ERR_MODEL,
+                "expression too large (got more than 512 operations)");
     free(large);
     zc_diag_destroy(&diag);
     free(e);
@@ -133,8 +277,9 @@ static void test_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_results),
-        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_results),        cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_constants),      cmocka_unit_test(test_constant_conditions),
+        cmocka_unit_test(test_literals_round), cmocka_unit_test(test_locale),
         cmocka_unit_test(test_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

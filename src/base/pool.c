@@ -12,20 +12,28 @@
  * microseconds, and waking a sleeper costs tens of them. */
 #define SPINS 4000
 
+/* The job's state is one number: its serial number in the high half, then whether workers may still
+ * join, then how many are inside. The caller closes a job once all its indices are claimed, so it
+ * waits only for workers that joined, never for one that the system has not run yet. */
+#define OPEN      ((uint64_t)1 << 31)
+#define INSIDE    (OPEN - 1)
+#define SERIAL(s) ((s) >> 32)
+
 struct zc_pool {
     int threads; /* with the caller */
     pthread_t *workers;
     int started;
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
-    atomic_uint epoch; /* counts jobs; a worker that sees a new one joins */
+    _Atomic uint64_t state;
+    atomic_int sleepers;       /* workers that wait on `wake` or are about to */
+    atomic_bool caller_sleeps; /* likewise for `done` */
     atomic_bool stop;
-    /* The job: written before epoch is raised, read by workers after they see it. */
+    /* The job: written while nobody is inside, read by those inside. */
     void (*fn)(void *arg, int i);
     void *arg;
     int n;
-    atomic_int next;    /* index to claim */
-    atomic_int working; /* workers that have not finished this job */
+    atomic_uint next; /* index to claim */
 };
 
 static void relax(int spin)
@@ -39,60 +47,92 @@ static void relax(int spin)
 static void run_share(zc_pool *p)
 {
     for (;;) {
-        int i = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed);
-        if (i >= p->n) return;
-        p->fn(p->arg, i);
+        unsigned i = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed);
+        if (i >= (unsigned)p->n) return;
+        p->fn(p->arg, (int)i);
     }
 }
 
-/* Waits for a job after `seen`; returns its number. */
-static unsigned wait_job(zc_pool *p, unsigned seen)
+/* ---- workers ---- */
+
+/* Waits for a job after `seen`; returns the state that showed it. */
+static uint64_t wait_job(zc_pool *p, uint64_t seen)
 {
     for (int spin = 0; spin < SPINS; spin++) {
-        unsigned now = atomic_load_explicit(&p->epoch, memory_order_acquire);
-        if (now != seen) return now;
+        uint64_t s = atomic_load(&p->state);
+        if (SERIAL(s) != seen) return s;
         relax(spin);
     }
     pthread_mutex_lock(&p->lock);
-    while (atomic_load_explicit(&p->epoch, memory_order_acquire) == seen)
-        pthread_cond_wait(&p->wake, &p->lock);
+    atomic_fetch_add(&p->sleepers, 1);
+    uint64_t s;
+    while (SERIAL(s = atomic_load(&p->state)) == seen) pthread_cond_wait(&p->wake, &p->lock);
+    atomic_fetch_sub(&p->sleepers, 1);
     pthread_mutex_unlock(&p->lock);
-    return atomic_load_explicit(&p->epoch, memory_order_acquire);
+    return s;
+}
+
+/* Enters the job that state s showed, unless it has been closed since. */
+static bool enter(zc_pool *p, uint64_t s)
+{
+    uint64_t serial = SERIAL(s);
+    while (s & OPEN && SERIAL(s) == serial)
+        if (atomic_compare_exchange_weak(&p->state, &s, s + 1)) return true;
+    return false;
+}
+
+static void leave(zc_pool *p)
+{
+    uint64_t before = atomic_fetch_sub(&p->state, 1);
+    if (before & OPEN || (before & INSIDE) != 1 || !atomic_load(&p->caller_sleeps)) return;
+    pthread_mutex_lock(&p->lock);
+    pthread_cond_signal(&p->done);
+    pthread_mutex_unlock(&p->lock);
 }
 
 static void *worker(void *arg)
 {
     zc_pool *p = arg;
-    unsigned seen = 0;
+    uint64_t seen = 0;
     for (;;) {
-        seen = wait_job(p, seen);
-        if (atomic_load_explicit(&p->stop, memory_order_acquire)) return NULL;
+        uint64_t s = wait_job(p, seen);
+        seen = SERIAL(s);
+        if (atomic_load(&p->stop)) return NULL;
+        if (!enter(p, s)) continue;
         run_share(p);
-        if (atomic_fetch_sub_explicit(&p->working, 1, memory_order_acq_rel) == 1) {
-            pthread_mutex_lock(&p->lock);
-            pthread_cond_signal(&p->done);
-            pthread_mutex_unlock(&p->lock);
-        }
+        leave(p);
     }
 }
 
-static void publish(zc_pool *p)
+/* ---- the caller ---- */
+
+/* Starts the next job for up to `wanted` workers. Either this thread sees a sleeper here, or the
+ * sleeper sees the new state before it waits. */
+static void publish(zc_pool *p, int wanted)
 {
+    uint64_t serial = (SERIAL(atomic_load(&p->state)) + 1) & UINT32_MAX;
+    atomic_store(&p->state, serial << 32 | OPEN);
+    int sleepers = atomic_load(&p->sleepers);
+    if (sleepers == 0) return;
     pthread_mutex_lock(&p->lock);
-    atomic_fetch_add_explicit(&p->epoch, 1, memory_order_release);
-    pthread_cond_broadcast(&p->wake);
+    if (wanted >= sleepers) pthread_cond_broadcast(&p->wake);
+    for (int i = 0; wanted < sleepers && i < wanted; i++) pthread_cond_signal(&p->wake);
     pthread_mutex_unlock(&p->lock);
 }
 
-static void wait_done(zc_pool *p)
+/* Lets nobody else in and waits for those inside. */
+static void finish(zc_pool *p)
 {
-    for (int spin = 0; spin < SPINS; spin++) {
-        if (atomic_load_explicit(&p->working, memory_order_acquire) == 0) return;
+    uint64_t s = atomic_fetch_and(&p->state, ~OPEN);
+    for (int spin = 0; spin < SPINS && s & INSIDE; spin++) {
         relax(spin);
+        s = atomic_load(&p->state);
     }
+    if (!(s & INSIDE)) return;
     pthread_mutex_lock(&p->lock);
-    while (atomic_load_explicit(&p->working, memory_order_acquire))
-        pthread_cond_wait(&p->done, &p->lock);
+    atomic_store(&p->caller_sleeps, true);
+    while (atomic_load(&p->state) & INSIDE) pthread_cond_wait(&p->done, &p->lock);
+    atomic_store(&p->caller_sleeps, false);
     pthread_mutex_unlock(&p->lock);
 }
 
@@ -105,11 +145,10 @@ void zc_pool_run(zc_pool *pool, int n, void (*fn)(void *arg, int i), void *arg)
     pool->fn = fn;
     pool->arg = arg;
     pool->n = n;
-    atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
-    atomic_store_explicit(&pool->working, pool->started, memory_order_relaxed);
-    publish(pool);
+    atomic_store(&pool->next, 0);
+    publish(pool, n - 1);
     run_share(pool);
-    wait_done(pool);
+    finish(pool);
 }
 
 int zc_pool_threads(const zc_pool *pool)
@@ -149,8 +188,8 @@ void zc_pool_destroy(zc_pool **pool)
     if (!pool || !*pool) return;
     zc_pool *p = *pool;
     *pool = NULL;
-    atomic_store_explicit(&p->stop, true, memory_order_release);
-    publish(p);
+    atomic_store(&p->stop, true);
+    publish(p, p->started);
     for (int i = 0; i < p->started; i++) pthread_join(p->workers[i], NULL);
     pthread_cond_destroy(&p->done);
     pthread_cond_destroy(&p->wake);

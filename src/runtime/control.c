@@ -89,9 +89,15 @@ static zc_status byte_elements(const zc_pstep *step, const zc_tensor *t, size_t 
                    zc_op_get(step->op)->name, zc_dtype_name(t->dtype));
 }
 
-/* The shape of n stacked slices; a slice that was never computed counts 0 where its size is
- * unknown. */
-static void stacked(const zc_session *s, uint32_t slice, int64_t n, int64_t axis, zc_tensor *out)
+static int64_t int_at(zc_ints list, uint32_t i)
+{
+    return i < (uint32_t)list.n ? list.v[i] : 0;
+}
+
+/* The shape of n slices stacked along an axis; a slice that was never computed counts 0 where its
+ * size is unknown. */
+static zc_status stacked(const zc_session *s, const zc_pstep *step, uint32_t slice, int64_t n,
+                         int64_t axis, zc_tensor *out, zc_diag *diag)
 {
     const zc_pvalue *declared = &s->program->values[slice];
     zc_tensor t = s->values[slice];
@@ -100,11 +106,21 @@ static void stacked(const zc_session *s, uint32_t slice, int64_t n, int64_t axis
         for (int d = 0; d < t.rank; d++)
             t.dims[d] = zc_dim_is_const(declared->dims[d]) ? declared->dims[d].k : 0;
     }
+    int rank = t.rank + 1;
+    if (rank > ZC_MAX_RANK)
+        return zc_fail(diag, ZC_ERR_LIMIT, step->name,
+                       "scanned output's rank too large (got %d, need at most %d)", rank,
+                       ZC_MAX_RANK);
+    if (axis < -rank || axis >= rank)
+        return zc_fail(diag, ZC_ERR_INPUT, step->name,
+                       "scanned output's axis out of range (got %lld, need [%d, %d])",
+                       (long long)axis, -rank, rank - 1);
     *out = t;
-    out->rank = t.rank + 1;
-    int at = (int)(axis < 0 ? axis + out->rank : axis);
-    for (int d = out->rank - 1; d > at; d--) out->dims[d] = t.dims[d - 1];
+    out->rank = rank;
+    int at = zc_axis(axis, rank);
+    for (int d = rank - 1; d > at; d--) out->dims[d] = t.dims[d - 1];
     out->dims[at] = n;
+    return ZC_OK;
 }
 
 /* Grows output `out` by the slice (along axis 0), keeping what it holds. */
@@ -115,9 +131,7 @@ static zc_status append(zc_session *s, const zc_pstep *step, uint32_t out, uint3
     zc_tensor now = {0};
     size_t elem, bytes, need;
     ZC_TRY(byte_elements(step, t, &elem, diag));
-    if (t->rank >= ZC_MAX_RANK)
-        return zc_fail(diag, ZC_ERR_LIMIT, step->name, "scanned output's rank too large");
-    stacked(s, slice, n + 1, 0, &now);
+    ZC_TRY(stacked(s, step, slice, n + 1, 0, &now, diag));
     zc_tensor *whole = &s->values[out];
     if (n && (whole->rank != now.rank ||
               memcmp(whole->dims + 1, now.dims + 1, (size_t)t->rank * sizeof *t->dims) != 0))
@@ -142,12 +156,12 @@ static zc_status append(zc_session *s, const zc_pstep *step, uint32_t out, uint3
 }
 
 static zc_status empty_scans(zc_session *s, const zc_pstep *step, const zc_pblock *b,
-                             uint32_t carried, uint32_t first, zc_diag *diag)
+                             uint32_t carried, uint32_t first, zc_ints axes, zc_diag *diag)
 {
     for (uint32_t i = carried; i < step->nout; i++) {
         zc_tensor t;
         if (!step->out[i]) continue;
-        stacked(s, b->outs[first + i], 0, 0, &t);
+        ZC_TRY(stacked(s, step, b->outs[first + i], 0, int_at(axes, i - carried), &t, diag));
         ZC_TRY(zc_exec_shape(s, step->out[i], t.rank, t.dims, step->name, diag));
     }
     return ZC_OK;
@@ -183,7 +197,7 @@ static zc_status run_loop(zc_session *s, const zc_pstep *step, zc_diag *diag)
     ZC_TRY(optional_scalar(s, step, step->in[1], 1, "condition", &going, diag));
     for (uint32_t i = 0; i < carried; i++)
         ZC_TRY(zc_exec_copy(s, b->params[2 + i], &s->values[step->in[2 + i]], step->name, diag));
-    ZC_TRY(empty_scans(s, step, b, carried, 1, diag));
+    ZC_TRY(empty_scans(s, step, b, carried, 1, (zc_ints){0, NULL}, diag));
     for (int64_t n = 0; n < trips && going; n++) {
         if (zc_exec_cancelled(s)) return zc_fail(diag, ZC_ERR_CANCELLED, step->name, "cancelled");
         ZC_TRY(scalar_param(s, step, b->params[0], n, diag));
@@ -201,11 +215,6 @@ static zc_status run_loop(zc_session *s, const zc_pstep *step, zc_diag *diag)
 }
 
 /* ---- Scan ---- */
-
-static int64_t int_at(zc_ints list, uint32_t i)
-{
-    return i < (uint32_t)list.n ? list.v[i] : 0;
-}
 
 static zc_status slice_param(zc_session *s, const zc_pstep *step, uint32_t param,
                              const zc_tensor *t, int axis, int64_t i, zc_diag *diag)
@@ -225,9 +234,7 @@ static zc_status store_slice(zc_session *s, const zc_pstep *step, uint32_t out, 
     zc_tensor whole;
     size_t elem;
     ZC_TRY(byte_elements(step, &s->values[slice], &elem, diag));
-    if (s->values[slice].rank >= ZC_MAX_RANK)
-        return zc_fail(diag, ZC_ERR_LIMIT, step->name, "scanned output's rank too large");
-    stacked(s, slice, n, axis, &whole);
+    ZC_TRY(stacked(s, step, slice, n, axis, &whole, diag));
     int pos = zc_axis(axis, whole.rank);
     if (first) ZC_TRY(zc_exec_shape(s, out, whole.rank, whole.dims, step->name, diag));
     zc_tensor *t = &s->values[out];
@@ -290,7 +297,7 @@ static zc_status run_scan(zc_session *s, const zc_pstep *step, zc_diag *diag)
     ZC_TRY(scan_length(s, step, states, &n, diag));
     for (uint32_t i = 0; i < states; i++)
         ZC_TRY(zc_exec_copy(s, b->params[i], &s->values[step->in[i]], step->name, diag));
-    ZC_TRY(empty_scans(s, step, b, states, 0, diag));
+    ZC_TRY(empty_scans(s, step, b, states, 0, a->scan_output_axes, diag));
     for (int64_t i = 0; i < n; i++) {
         if (zc_exec_cancelled(s)) return zc_fail(diag, ZC_ERR_CANCELLED, step->name, "cancelled");
         ZC_TRY(scan_iteration(s, step, states, i, n, diag));

@@ -49,6 +49,61 @@ static void test_every_index_once(void **state)
     zc_diag_destroy(&diag);
 }
 
+/* Each item waits until all have begun, which takes as many threads at once. */
+static void meet(void *arg, int i)
+{
+    atomic_int *begun = arg;
+    (void)i;
+    atomic_fetch_add(begun, 1);
+    while (atomic_load(begun) < 3) usleep(100);
+}
+
+static void test_items_run_at_once(void **state)
+{
+    (void)state;
+    zc_pool *pool;
+    assert_int_equal(zc_pool_create(3, &pool, NULL), ZC_OK);
+    for (int round = 0; round < 20; round++) {
+        atomic_int begun = 0;
+        zc_pool_run(pool, 3, meet, &begun);
+        assert_int_equal(atomic_load(&begun), 3);
+        if (round % 5 == 4) usleep(20000); /* the workers fall asleep */
+    }
+    zc_pool_destroy(&pool);
+}
+
+/* A slow item on a worker: the caller, done with its own, sleeps until it is finished. */
+static void slow_on_workers(void *arg, int i)
+{
+    atomic_int *finished = arg;
+    usleep(i == 0 ? 1000 : 50000);
+    atomic_fetch_add(finished, 1);
+}
+
+static void test_caller_waits(void **state)
+{
+    (void)state;
+    zc_pool *pool;
+    assert_int_equal(zc_pool_create(2, &pool, NULL), ZC_OK);
+    for (int round = 0; round < 3; round++) {
+        atomic_int finished = 0;
+        zc_pool_run(pool, 2, slow_on_workers, &finished);
+        assert_int_equal(atomic_load(&finished), 2);
+    }
+    zc_pool_destroy(&pool);
+}
+
+static void test_destroy_at_once(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 100; round++) {
+        zc_pool *pool;
+        assert_int_equal(zc_pool_create(4, &pool, NULL), ZC_OK);
+        if (round % 2) check_run(pool, 3);
+        zc_pool_destroy(&pool);
+    }
+}
+
 /* Workers sleep between jobs; a late job must still wake them. */
 static void test_after_sleep(void **state)
 {
@@ -77,9 +132,9 @@ static void test_bad_count(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_index_once),
-        cmocka_unit_test(test_after_sleep),
-        cmocka_unit_test(test_bad_count),
+        cmocka_unit_test(test_every_index_once), cmocka_unit_test(test_items_run_at_once),
+        cmocka_unit_test(test_caller_waits),     cmocka_unit_test(test_destroy_at_once),
+        cmocka_unit_test(test_after_sleep),      cmocka_unit_test(test_bad_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

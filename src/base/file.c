@@ -246,8 +246,8 @@ static void writer_free(zc_writer **writer)
 {
     zc_writer *w = *writer;
     *writer = NULL;
-    if (w->fd >= 0) close(w->fd);
     if (w->temp[0]) unlinkat(w->dir, w->temp, 0);
+    if (w->fd >= 0) close(w->fd);
     if (w->dir >= 0) close(w->dir);
     free(w->path);
     free(w->target);
@@ -298,7 +298,8 @@ static uint64_t random_bits(void)
 static zc_status open_temp(zc_writer *w, zc_diag *diag)
 {
     for (int tries = 0; tries < TEMP_TRIES; tries++) {
-        snprintf(w->temp, sizeof w->temp, ".zc-%016llx.tmp", (unsigned long long)random_bits());
+        snprintf(w->temp, sizeof w->temp, ZC_TEMP_BEGIN "%016llx" ZC_TEMP_END,
+                 (unsigned long long)random_bits());
         w->fd = open_at(w->dir, w->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
         if (w->fd >= 0) return ZC_OK;
         if (errno != EEXIST) break;
@@ -374,15 +375,16 @@ static int sync_fd(int fd)
     return r;
 }
 
-/* fsync and close report what write could not (delayed allocation, network file systems). */
+/* fsync and close report what write could not (delayed allocation, network file systems). A
+ * duplicate is closed, as the file stays open until it has its name. */
 static zc_status finish_temp(zc_writer *w, zc_diag *diag)
 {
     if (w->failed)
         return zc_fail(diag, ZC_ERR_IO, w->path, "not replaced because an earlier write failed");
     if (sync_fd(w->fd) != 0) return io_fail(diag, w->path, "cannot write to the disk");
-    const int closed = close(w->fd);
-    w->fd = -1;
-    if (closed != 0 && errno != EINTR) return io_fail(diag, w->path, "cannot write to the disk");
+    const int copy = fcntl(w->fd, F_DUPFD_CLOEXEC, 0);
+    if (copy >= 0 && close(copy) != 0 && errno != EINTR)
+        return io_fail(diag, w->path, "cannot write to the disk");
     if (renameat(w->dir, w->temp, w->dir, w->name) != 0)
         return io_fail(diag, w->path, "cannot put the new file in place");
     w->temp[0] = '\0';

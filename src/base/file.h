@@ -34,6 +34,10 @@ zc_status zc_file_pread(int fd, void *buf, uint64_t len, uint64_t off, const cha
  * directory that cannot be synced is reported after the new file is in place. A symbolic link at
  * the end of path is followed; what is not a regular file is refused. */
 typedef struct zc_writer zc_writer;
+/* The temporary's name begins and ends so, and it is open for writing as long as it exists: a
+ * program that is told to stop can find and remove its own. */
+#define ZC_TEMP_BEGIN ".zc-"
+#define ZC_TEMP_END   ".tmp"
 zc_status zc_writer_open(const char *path, zc_writer **out, zc_diag *diag);
 zc_status zc_writer_write(zc_writer *writer, const void *data, size_t len, zc_diag *diag);
 /* Overwrites bytes already written (headers filled in at the end). */

@@ -7,6 +7,16 @@
 #include <string.h>
 #include <time.h>
 
+const cli_exit *cli_exit_at(size_t i)
+{
+    static const cli_exit exits[] = {
+#define X(name, code, meaning) {code, meaning},
+        CLI_EXITS(X)
+#undef X
+    };
+    return i < ZC_COUNTOF(exits) ? &exits[i] : NULL;
+}
+
 static int exit_code(zc_status status)
 {
     switch (status) {
@@ -47,12 +57,6 @@ int cli_usage(const char *command, const char *fmt, ...)
     return EXIT_USAGE;
 }
 
-int cli_bad_option(const char *command)
-{
-    fprintf(stderr, "Try 'zc %s --help'.\n", command);
-    return EXIT_USAGE;
-}
-
 bool cli_int(const char *text, int64_t least, int64_t most, int64_t *out)
 {
     char *end;
@@ -68,14 +72,6 @@ bool cli_real(const char *text, double *out)
     char *end;
     *out = strtod(text, &end);
     return end != text && !*end && isfinite(*out);
-}
-
-char *cli_value(char *text)
-{
-    char *eq = strchr(text, '=');
-    if (!eq || eq == text) return NULL;
-    *eq = 0;
-    return eq + 1;
 }
 
 void cli_put(FILE *out, const char *text)

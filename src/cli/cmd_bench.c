@@ -2,27 +2,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/device.h"
 #include "cli/inputs.h"
-
-const char cli_bench_help[] =
-    "usage: zc bench PLAN [OPTIONS]\n"
-    "\n"
-    "Times runs of a plan: median with its 95 % confidence interval (by order statistics), and "
-    "outliers beyond\n"
-    "Tukey's fences. Random inputs unless files are given.\n"
-    "\n" CLI_INPUT_HELP "      --threads N          threads to use (default: one a CPU)\n"
-    "      --seconds S          measure for at least S seconds (default 3)\n"
-    "      --warmup N           runs before measuring (default 3)\n"
-    "      --json               print one JSON document\n"
-    "\n"
-    "examples:\n"
-    "  zc bench resnet50.plan --threads 2\n"
-    "  zc bench bert.plan --random --dim batch=1 --dim sequence=128 --seconds 10\n";
+#include "cli/progress.h"
 
 #define RUNS_MAX 100000
 
 typedef struct options {
     cli_inputs in;
+    cli_device device;
     int64_t threads, warmup;
     double seconds;
     bool json;
@@ -33,44 +21,33 @@ typedef struct timing {
     size_t n;
 } timing;
 
-static int parse(int argc, char **argv, options *o)
-{
-    static const struct option longs[] = {
-        CLI_INPUT_OPTIONS,
-        {"threads", required_argument, NULL, 't'},
-        {"seconds", required_argument, NULL, 's'},
-        {"warmup", required_argument, NULL, 'w'},
-        {"json", no_argument, NULL, 'j'},
-        {NULL, 0, NULL, 0},
-    };
-    int c, code;
-    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-        bool ok = true;
-        if (cli_input_option("bench", c, optarg, &o->in, &code)) {
-            if (code) return code;
-            continue;
-        }
-        switch (c) {
-        case 't':
-            ok = cli_int(optarg, 1, 1024, &o->threads);
-            break;
-        case 'w':
-            ok = cli_int(optarg, 0, 1000, &o->warmup);
-            break;
-        case 's':
-            ok = cli_real(optarg, &o->seconds) && o->seconds > 0;
-            break;
-        case 'j':
-            o->json = true;
-            break;
-        default:
-            return cli_bad_option("bench");
-        }
-        if (!ok) return cli_usage("bench", "bad value '%s'", optarg);
-    }
-    if (!o->in.count && !o->in.dir) o->in.random = true;
-    return optind + 1 == argc ? EXIT_OK : cli_usage("bench", "needs one plan");
-}
+static const cli_option table[] = {
+    CLI_INPUT_OPTIONS(options, in),
+    CLI_DEVICE_OPTION(options, device),
+    {.name = "threads",
+     .arg = "N",
+     .help = "threads to use (default: one a CPU)",
+     .least = 1,
+     .most = 1024,
+     .set = cli_set_int,
+     .at = offsetof(options, threads)},
+    {.name = "seconds",
+     .arg = "S",
+     .help = "measure for at least S seconds (default 3)",
+     .most = 86400,
+     .set = cli_set_real,
+     .at = offsetof(options, seconds)},
+    {.name = "warmup",
+     .arg = "N",
+     .help = "runs before measuring (default 3)",
+     .most = 1000,
+     .set = cli_set_int,
+     .at = offsetof(options, warmup)},
+    {.name = "json",
+     .help = "print one JSON document",
+     .set = cli_set_flag,
+     .at = offsetof(options, json)},
+};
 
 static int ascending(const void *a, const void *b)
 {
@@ -128,26 +105,56 @@ static zc_status bench(const char *path, const options *o, zc_diag *diag)
     zc_session *session = NULL;
     timing t = {.n = 0};
     zc_status status = zc_plan_load_file(path, &plan, diag);
+    if (status == ZC_OK) status = cli_check_memory(plan, diag);
     if (status == ZC_OK)
-        status =
-            zc_session_create(plan, ZC_SESSION_PARAMS(.threads = (int)o->threads), &session, diag);
+        status = zc_session_create(plan,
+                                   ZC_SESSION_PARAMS(.threads = (int)o->threads,
+                                                     .device = o->device.kind,
+                                                     .ordinal = o->device.ordinal),
+                                   &session, diag);
     if (status == ZC_OK) status = cli_set_inputs(plan, session, &o->in, diag);
+    cli_progress progress;
+    cli_progress_begin(&progress);
+    cli_progress_set(&progress, "measuring");
     if (status == ZC_OK) status = measure(session, o, &t, diag);
+    cli_progress_end(&progress);
     if (status == ZC_OK) print(&t, o, zc_session_memory(session));
+    if (status == ZC_OK && !o->json) {
+        cli_print_device(session);
+        puts("");
+    }
     free(t.times);
     (void)zc_session_destroy(&session);
     zc_plan_destroy(&plan);
     return status;
 }
 
-int cli_bench(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-    options o = {.in = {.seed = 1}, .warmup = 3, .seconds = 3};
-    int code = parse(argc, argv, &o);
-    if (code) return code;
+    options o = {.device = {.kind = ZC_DEVICE_AUTO}, .in = {.seed = 1}, .warmup = 3, .seconds = 3};
+    const char *plan;
+    int code = cli_parse_one(&cli_bench_command, argc, argv, &o, "one plan", &plan);
+    if (code != CLI_GO) return code;
+    if (!o.in.files.n && !o.in.dir) o.in.random = true;
+    code = EXIT_OK;
     zc_diag *diag = zc_diag_create();
-    zc_status status = bench(argv[optind], &o, diag);
+    zc_status status = bench(plan, &o, diag);
     if (status != ZC_OK) code = cli_report(diag, status);
     zc_diag_destroy(&diag);
     return code;
 }
+
+const cli_command cli_bench_command = {
+    .name = "bench",
+    .summary = "time a plan",
+    .operands = "PLAN [OPTIONS]",
+    .about = "Times runs of a plan: median with its 95 % confidence interval (by order "
+             "statistics), and outliers beyond Tukey's fences. Random inputs unless files are "
+             "given.",
+    .examples = "zc bench resnet50.plan --threads 2\n"
+                "zc bench bert.plan --random --dim batch=1 --dim sequence=128 --seconds 10\n",
+    .options = table,
+    .option_count = ZC_COUNTOF(table),
+    .words = CLI_WORDS_FILE,
+    .run = run,
+};

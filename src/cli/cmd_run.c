@@ -4,98 +4,59 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "cli/device.h"
 #include "cli/inputs.h"
+#include "cli/progress.h"
 #include "import/tensor_proto.h"
 #include "io/npy.h"
 
-const char cli_run_help[] =
-    "usage: zc run PLAN [OPTIONS]\n"
-    "\n"
-    "Runs a plan once and prints its results.\n"
-    "\n" CLI_INPUT_HELP "      --output-dir DIR     save results as output_0.npy and so on\n"
-    "      --format npy|pb      of saved results (default npy; pb for types that .npy lacks)\n"
-    "      --device cpu         where to run: cpu, or cuda[:N] in builds that have it\n"
-    "      --threads N          threads to use (default: one a CPU)\n"
-    "      --top K              print the K best of results that look like scores (default 5)\n"
-    "      --labels FILE        names of classes, one a line\n"
-    "      --reference          use the plain reference kernels\n"
-    "\n"
-    "examples:\n"
-    "  zc run digits.plan --input image=seven.npy --top 3 --labels labels.txt\n"
-    "  zc run bert.plan --random --dim batch=2 --dim sequence=128\n"
-    "  zc run net.plan --inputs test_data_set_0 --output-dir results\n";
-
 typedef struct options {
     cli_inputs in;
-    const char *output_dir, *labels;
-    bool pb, reference;
+    const char *output_dir, *format, *labels;
+    cli_device device;
+    bool reference;
     int64_t threads, top;
 } options;
 
-/* ---- options ---- */
-
-static int check_device(const char *name)
-{
-    if (strcmp(name, "cpu") == 0) return EXIT_OK;
-    if (strncmp(name, "cuda", 4) == 0 && (name[4] == 0 || name[4] == ':')) {
-        fputs("zc: error: --device: this zc has no CUDA back end (need cpu)\n", stderr);
-        return EXIT_DEVICE;
-    }
-    return cli_usage("run", "no device '%s' (need cpu or cuda[:N])", name);
-}
-
-static int parse(int argc, char **argv, options *o)
-{
-    static const struct option longs[] = {
-        CLI_INPUT_OPTIONS,
-        {"output-dir", required_argument, NULL, 'o'},
-        {"format", required_argument, NULL, 'f'},
-        {"device", required_argument, NULL, 'd'},
-        {"threads", required_argument, NULL, 't'},
-        {"top", required_argument, NULL, 'k'},
-        {"labels", required_argument, NULL, 'l'},
-        {"reference", no_argument, NULL, 'r'},
-        {NULL, 0, NULL, 0},
-    };
-    int c, code;
-    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
-        code = EXIT_OK;
-        if (cli_input_option("run", c, optarg, &o->in, &code)) {
-            if (code) return code;
-            continue;
-        }
-        switch (c) {
-        case 'o':
-            o->output_dir = optarg;
-            break;
-        case 'l':
-            o->labels = optarg;
-            break;
-        case 'r':
-            o->reference = true;
-            break;
-        case 'd':
-            code = check_device(optarg);
-            break;
-        case 'f':
-            o->pb = strcmp(optarg, "pb") == 0;
-            if (!o->pb && strcmp(optarg, "npy") != 0)
-                return cli_usage("run", "--format is npy or pb");
-            break;
-        case 't':
-            if (!cli_int(optarg, 1, 1024, &o->threads))
-                return cli_usage("run", "--threads is 1 to 1024");
-            break;
-        case 'k':
-            if (!cli_int(optarg, 0, 1000, &o->top)) return cli_usage("run", "--top is 0 to 1000");
-            break;
-        default:
-            return cli_bad_option("run");
-        }
-        if (code) return code;
-    }
-    return optind + 1 == argc ? EXIT_OK : cli_usage("run", "needs one plan");
-}
+static const cli_option table[] = {
+    CLI_INPUT_OPTIONS(options, in),
+    {.name = "output-dir",
+     .arg = "DIR",
+     .help = "save results as output_0.npy and so on",
+     .words = CLI_WORDS_DIR,
+     .set = cli_set_text,
+     .at = offsetof(options, output_dir)},
+    {.name = "format",
+     .arg = "FORMAT",
+     .choices = "npy pb",
+     .help = "of saved results: npy (default) or pb; pb for types that .npy lacks",
+     .set = cli_set_text,
+     .at = offsetof(options, format)},
+    CLI_DEVICE_OPTION(options, device),
+    {.name = "threads",
+     .arg = "N",
+     .help = "threads to use (default: one a CPU)",
+     .least = 1,
+     .most = 1024,
+     .set = cli_set_int,
+     .at = offsetof(options, threads)},
+    {.name = "top",
+     .arg = "K",
+     .help = "print the K best of results that look like scores (default 5)",
+     .most = 1000,
+     .set = cli_set_int,
+     .at = offsetof(options, top)},
+    {.name = "labels",
+     .arg = "FILE",
+     .help = "names of classes, one a line",
+     .words = CLI_WORDS_FILE,
+     .set = cli_set_text,
+     .at = offsetof(options, labels)},
+    {.name = "reference",
+     .help = "use the plain reference kernels",
+     .set = cli_set_flag,
+     .at = offsetof(options, reference)},
+};
 
 /* ---- printing ---- */
 
@@ -227,7 +188,7 @@ static zc_status save(const options *o, size_t i, const char *name, const zc_ten
                       zc_diag *diag)
 {
     char path[4096];
-    bool pb = o->pb || !npy_has(t->dtype);
+    bool pb = (o->format && strcmp(o->format, "pb") == 0) || !npy_has(t->dtype);
     snprintf(path, sizeof path, "%s/output_%zu.%s", o->output_dir, i, pb ? "pb" : "npy");
     return pb ? save_pb(path, name, t, diag) : zc_npy_save(path, t, diag);
 }
@@ -255,24 +216,35 @@ static zc_status show_results(const zc_plan *plan, const zc_session *session, co
     return status;
 }
 
-static zc_status run(const char *path, const options *o, zc_diag *diag)
+static zc_status run_plan(const char *path, const options *o, zc_diag *diag)
 {
     zc_plan *plan = NULL;
     zc_session *session = NULL;
     label_list labels = {.text = NULL};
     zc_status status = o->labels ? read_labels(o->labels, &labels, diag) : ZC_OK;
     if (status == ZC_OK) status = zc_plan_load_file(path, &plan, diag);
+    if (status == ZC_OK && !o->reference) status = cli_check_memory(plan, diag);
     if (status == ZC_OK)
         status = zc_session_create(
-            plan, ZC_SESSION_PARAMS(.threads = (int)o->threads, .reference = o->reference),
+            plan,
+            ZC_SESSION_PARAMS(.threads = (int)o->threads, .reference = o->reference,
+                              .device = o->device.kind, .ordinal = o->device.ordinal),
             &session, diag);
     if (status == ZC_OK) status = cli_set_inputs(plan, session, &o->in, diag);
+    cli_progress progress;
+    cli_progress_begin(&progress);
+    cli_progress_set(&progress, "running");
     double start = cli_now();
     if (status == ZC_OK) status = zc_session_run(session, diag);
     double seconds = cli_now() - start;
+    cli_progress_end(&progress);
     if (status == ZC_OK && o->output_dir) (void)mkdir(o->output_dir, 0777);
     if (status == ZC_OK) status = show_results(plan, session, o, &labels, diag);
-    if (status == ZC_OK) printf("ran in %.2f ms on cpu\n", seconds * 1e3);
+    if (status == ZC_OK) {
+        printf("ran in %.2f ms ", seconds * 1e3);
+        cli_print_device(session);
+        puts("");
+    }
     (void)zc_session_destroy(&session);
     zc_plan_destroy(&plan);
     ZC_VEC_FINI(&labels.lines);
@@ -280,14 +252,30 @@ static zc_status run(const char *path, const options *o, zc_diag *diag)
     return status;
 }
 
-int cli_run(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-    options o = {.in = {.seed = 1}, .top = 5};
-    int code = parse(argc, argv, &o);
-    if (code) return code;
+    options o = {.in = {.seed = 1}, .top = 5, .device = {.kind = ZC_DEVICE_AUTO}};
+    const char *plan;
+    int code = cli_parse_one(&cli_run_command, argc, argv, &o, "one plan", &plan);
+    if (code != CLI_GO) return code;
+    code = EXIT_OK;
     zc_diag *diag = zc_diag_create();
-    zc_status status = run(argv[optind], &o, diag);
+    zc_status status = run_plan(plan, &o, diag);
     if (status != ZC_OK) code = cli_report(diag, status);
     zc_diag_destroy(&diag);
     return code;
 }
+
+const cli_command cli_run_command = {
+    .name = "run",
+    .summary = "run a plan on inputs and print or save the results",
+    .operands = "PLAN [OPTIONS]",
+    .about = "Runs a plan once and prints its results.",
+    .examples = "zc run digits.plan --input image=seven.npy --top 3 --labels labels.txt\n"
+                "zc run bert.plan --random --dim batch=2 --dim sequence=128\n"
+                "zc run net.plan --inputs test_data_set_0 --output-dir results\n",
+    .options = table,
+    .option_count = ZC_COUNTOF(table),
+    .words = CLI_WORDS_FILE,
+    .run = run,
+};

@@ -3,57 +3,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "import/tensor_proto.h"
 #include "io/npy.h"
-
-/* ---- options ---- */
-
-static int add_file(const char *command, char *value, cli_inputs *in)
-{
-    char *file = cli_value(value);
-    if (!file || !*file) return cli_usage(command, "--input needs NAME=FILE");
-    if (in->count == CLI_INPUTS_MAX) return cli_usage(command, "too many --input");
-    in->names[in->count] = value;
-    in->files[in->count++] = file;
-    return EXIT_OK;
-}
-
-static int add_dim(const char *command, char *value, cli_inputs *in)
-{
-    char *size = cli_value(value);
-    if (in->ndims == CLI_INPUTS_MAX) return cli_usage(command, "too many --dim");
-    if (!size || !cli_int(size, 0, INT64_MAX, &in->dim_values[in->ndims]))
-        return cli_usage(command, "--dim needs NAME=VALUE with a whole number");
-    in->dim_names[in->ndims++] = value;
-    return EXIT_OK;
-}
-
-bool cli_input_option(const char *command, int c, char *value, cli_inputs *in, int *code)
-{
-    *code = EXIT_OK;
-    switch (c) {
-    case 'i':
-        *code = add_file(command, value, in);
-        return true;
-    case 'I':
-        in->dir = value;
-        return true;
-    case 'R':
-        in->random = true;
-        return true;
-    case 'D':
-        *code = add_dim(command, value, in);
-        return true;
-    case 'S':
-        if (!cli_int(value, 0, INT64_MAX, &in->seed))
-            *code = cli_usage(command, "--seed needs a whole number");
-        return true;
-    default:
-        return false;
-    }
-}
 
 /* ---- files ---- */
 
@@ -127,9 +82,9 @@ static void randomize(zc_tensor *t, uint64_t *state)
 static int64_t random_dim(const cli_inputs *in, const zc_io_info *io, int d)
 {
     if (io->dims[d] >= 0) return io->dims[d];
-    for (int i = 0; i < in->ndims; i++)
-        if (io->dim_texts[d] && strcmp(io->dim_texts[d], in->dim_names[i]) == 0)
-            return in->dim_values[i];
+    for (size_t i = 0; i < in->dims.n; i++)
+        if (io->dim_texts[d] && strcmp(io->dim_texts[d], in->dims.v[i].name) == 0)
+            return in->dims.v[i].value;
     return 1;
 }
 
@@ -153,22 +108,21 @@ static zc_status set_random(zc_session *session, size_t i, const zc_io_info *io,
 
 static const char *given_file(const cli_inputs *in, const char *name)
 {
-    for (int i = 0; i < in->count; i++)
-        if (strcmp(in->names[i], name) == 0) return in->files[i];
+    for (size_t i = 0; i < in->files.n; i++)
+        if (strcmp(in->files.v[i].name, name) == 0) return in->files.v[i].value;
     return NULL;
 }
 
 static zc_status check_names(const zc_plan *plan, size_t n, const cli_inputs *in, zc_diag *diag)
 {
-    for (int i = 0; i < in->count; i++) {
+    for (size_t i = 0; i < in->files.n; i++) {
+        const char *name = in->files.v[i].name;
         bool known = false;
         for (size_t k = 0; k < n && !known; k++) {
             zc_io_info io;
-            known =
-                zc_plan_input(plan, k, &io, diag) == ZC_OK && strcmp(io.name, in->names[i]) == 0;
+            known = zc_plan_input(plan, k, &io, diag) == ZC_OK && strcmp(io.name, name) == 0;
         }
-        if (!known)
-            return zc_fail(diag, ZC_ERR_INPUT, in->names[i], "the plan has no input of this name");
+        if (!known) return zc_fail(diag, ZC_ERR_INPUT, name, "the plan has no input of this name");
     }
     return ZC_OK;
 }
@@ -200,4 +154,27 @@ zc_status cli_set_inputs(const zc_plan *plan, zc_session *session, const cli_inp
                              "has no value (give --input NAME=FILE, --inputs DIR or --random)");
     }
     return status;
+}
+
+/* ---- limits ---- */
+
+/* For the code that oneDNN generates, and stacks of threads. */
+#define CODE_BYTES ((uint64_t)96 << 20)
+
+zc_status cli_check_memory(const zc_plan *plan, zc_diag *diag)
+{
+    struct rlimit limit;
+    zc_plan_info info;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return ZC_OK;
+    ZC_TRY(zc_plan_info_get(plan, &info));
+    uint64_t need = info.weight_bytes + CODE_BYTES;
+    void *probe = mmap(NULL, need, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (probe != MAP_FAILED) {
+        munmap(probe, need);
+        return ZC_OK;
+    }
+    return zc_fail(diag, ZC_ERR_NOMEM, NULL,
+                   "not enough address space to run (got a limit of %llu MiB, need %llu MiB beside "
+                   "the loaded plan, or --reference)",
+                   (unsigned long long)limit.rlim_cur >> 20, (unsigned long long)need >> 20);
 }

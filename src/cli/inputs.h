@@ -5,37 +5,52 @@
 #include "cli/cli.h"
 #include "op/tensor.h"
 
-#define CLI_INPUTS_MAX 64
-
 typedef struct cli_inputs {
-    const char *names[CLI_INPUTS_MAX], *files[CLI_INPUTS_MAX]; /* --input NAME=FILE */
-    int count;
+    cli_pairs files; /* --input NAME=FILE */
     const char *dir; /* --inputs DIR: input_<k>.pb or .npy */
     bool random;
     int64_t seed;
-    const char *dim_names[CLI_INPUTS_MAX]; /* --dim NAME=VALUE, for random inputs */
-    int64_t dim_values[CLI_INPUTS_MAX];
-    int ndims;
+    cli_dims dims; /* --dim NAME=VALUE, for random inputs */
 } cli_inputs;
 
-/* Options that the commands with inputs share, for getopt's table, and what they do. */
-#define CLI_INPUT_OPTIONS                                                                          \
-    {"input", required_argument, NULL, 'i'}, {"inputs", required_argument, NULL, 'I'},             \
-        {"random", no_argument, NULL, 'R'}, {"seed", required_argument, NULL, 'S'},                \
+/* Rows that the tables of commands with inputs share; `in` is the cli_inputs in their options. */
+#define CLI_INPUT_OPTIONS(options, in)                                                             \
+    {.name = "input",                                                                              \
+     .repeated = true,                                                                             \
+     .arg = "NAME=FILE",                                                                           \
+     .help = "an input's value, .npy or ONNX .pb",                                                 \
+     .words = CLI_WORDS_FILE,                                                                      \
+     .set = cli_set_pair,                                                                          \
+     .at = offsetof(options, in.files)},                                                           \
+        {.name = "inputs",                                                                         \
+         .arg = "DIR",                                                                             \
+         .help = "input_0.pb or input_0.npy and so on, in the plan's order",                       \
+         .words = CLI_WORDS_DIR,                                                                   \
+         .set = cli_set_text,                                                                      \
+         .at = offsetof(options, in.dir)},                                                         \
+        {.name = "random",                                                                         \
+         .help = "random values for inputs that no file is given for",                             \
+         .set = cli_set_flag,                                                                      \
+         .at = offsetof(options, in.random)},                                                      \
+        {.name = "seed",                                                                           \
+         .arg = "N",                                                                               \
+         .help = "another seed gives other random values (default 1)",                             \
+         .most = INT64_MAX,                                                                        \
+         .set = cli_set_int,                                                                       \
+         .at = offsetof(options, in.seed)},                                                        \
     {                                                                                              \
-        "dim", required_argument, NULL, 'D'                                                        \
+        .name = "dim", .repeated = true, .arg = "NAME=VALUE",                                      \
+        .help = "size of a symbolic dimension of random inputs (default 1)", .set = cli_set_dim,   \
+        .at = offsetof(options, in.dims)                                                           \
     }
-#define CLI_INPUT_HELP                                                                             \
-    "      --input NAME=FILE    an input's value, .npy or ONNX .pb (repeatable)\n"                 \
-    "      --inputs DIR         input_0.pb or input_0.npy and so on, in the plan's order\n"        \
-    "      --random             random values; --seed N repeats them (default 1)\n"                \
-    "      --dim NAME=VALUE     size of a symbolic dimension of random inputs (default 1)\n"
 
-/* True when c was one of the options above; *code is then EXIT_OK or says what is wrong. */
-bool cli_input_option(const char *command, int c, char *value, cli_inputs *in, int *code);
 /* Gives every input of the session its value. */
 zc_status cli_set_inputs(const zc_plan *plan, zc_session *session, const cli_inputs *in,
                          zc_diag *diag);
+/* Where the address space of the process is limited (ulimit -v): an error unless there is room left
+ * to run the plan. The fast kernels come from a library that crashes when it gets no memory for
+ * packed weights and code. */
+zc_status cli_check_memory(const zc_plan *plan, zc_diag *diag);
 /* Reads a .npy or .pb file; the caller frees data. */
 zc_status cli_read_tensor(const char *path, zc_tensor *out, zc_diag *diag);
 /* The tensor as the runtime's view of it. */

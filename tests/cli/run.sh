@@ -1,32 +1,6 @@
 #!/bin/sh
 # usage: run.sh ZC SOURCE_DIR: the commands as a person uses them: results, messages, exit codes.
-set -u
-zc=$1
-src=$2
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-passed=0
-failed=0
-
-# expect NAME CODE TEXT COMMAND...: the exit code, and TEXT somewhere in what it printed.
-expect() {
-    name=$1
-    code=$2
-    text=$3
-    shift 3
-    "$@" >"$dir/out" 2>&1
-    got=$?
-    if [ "$got" -eq "$code" ] && { [ -z "$text" ] || grep -qF -- "$text" "$dir/out"; }; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAIL $name: got exit $got, need $code and '$text' in:"
-        sed 's/^/  /' "$dir/out" | head -5
-    fi
-}
-
-model=$src/models/digits/digits.onnx
-labels=$src/models/digits/labels.txt
+. "$(dirname "$0")/lib.sh"
 plan=$dir/digits.plan
 
 expect help 0 "usage: zc COMMAND" "$zc" help
@@ -47,9 +21,9 @@ expect compile-fixed 0 "steps" "$zc" compile "$model" -o "$dir/b1.plan" --dim ba
 expect compile-shape 0 "steps" "$zc" compile "$model" -o "$dir/b2.plan" --shape image=2x1x8x8
 expect fixed-dim 0 "input image: f32[1,1,8,8]" "$zc" inspect "$dir/b1.plan"
 expect fixed-shape 0 "input image: f32[2,1,8,8]" "$zc" inspect "$dir/b2.plan"
-expect bad-dim 1 "--dim needs NAME=VALUE" "$zc" compile "$model" -o "$dir/x.plan" --dim batch
-expect bad-shape 1 "--shape needs NAME=1x3x224x224" "$zc" compile "$model" -o "$dir/x.plan" --shape image=1xtwo
-expect bad-target 1 "no target 'tpu'" "$zc" compile "$model" -o "$dir/x.plan" --target tpu
+expect bad-dim 1 "--dim: got 'batch', need NAME=VALUE" "$zc" compile "$model" -o "$dir/x.plan" --dim batch
+expect bad-shape 1 "need NAME=1x3x224x224" "$zc" compile "$model" -o "$dir/x.plan" --shape image=1xtwo
+expect bad-target 2 "tpu: is no target" "$zc" compile "$model" -o "$dir/x.plan" --target tpu
 expect bad-pass 2 "no_such_pass: no such pass" "$zc" compile "$model" -o "$dir/x.plan" --skip-pass no_such_pass
 expect absent-model 2 "absent.onnx" "$zc" compile "$dir/absent.onnx" -o "$dir/x.plan"
 expect no-output 1 "needs --output PLAN" "$zc" compile "$model"
@@ -79,9 +53,9 @@ expect wrong-file 2 "zc: error:" "$zc" run "$plan" --input image="$labels"
 expect wrong-shape 2 "image: wrong size of dimension 0 (got 1, need 2)" \
     "$zc" run "$dir/b2.plan" --input image="$src/models/digits/sample_7.npy"
 expect model-as-plan 2 "not a zc plan" "$zc" run "$model" --random
-expect cuda 5 "no CUDA" "$zc" run "$plan" --random --device cuda:0
-expect bad-device 1 "no device 'abacus'" "$zc" run "$plan" --random --device abacus
-expect bad-threads 1 "--threads is 1 to 1024" "$zc" run "$plan" --random --threads 0
+expect cuda 5 "the plan was compiled for the CPU alone" "$zc" run "$plan" --random --device cuda:0
+expect bad-device 1 "--device: got 'abacus', need cpu" "$zc" run "$plan" --random --device abacus
+expect bad-threads 1 "--threads: got '0', need a whole number from 1 to 1024" "$zc" run "$plan" --random --threads 0
 head -c 3000 "$plan" >"$dir/short.plan"
 expect short-plan 2 "truncated plan: 3000 of" "$zc" run "$dir/short.plan" --random
 printf 'X' | dd of="$dir/again.plan" bs=1 seek=5000 conv=notrunc 2>/dev/null
@@ -109,5 +83,4 @@ expect fill 0 "tensors filled" "$zc" fill "$src/models/bench/resnet50.dynamo.onn
 expect filled-compiles 0 "steps" "$zc" compile "$dir/filled/model.onnx" -o "$dir/filled.plan"
 expect weightless 2 "zc: error:" "$zc" compile "$src/models/bench/resnet50.dynamo.onnx" -o "$dir/x.plan"
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+finish

@@ -1,0 +1,222 @@
+/* One conformance test: compile, run, compare. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/conform.h"
+#include "cli/inputs.h"
+#include "driver/compile.h"
+#include "import/load.h"
+
+void cli_conform_say(result *r, outcome o, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    r->outcome = o;
+    vsnprintf(r->text, sizeof r->text, fmt, args);
+    va_end(args);
+}
+
+/* The first diagnostic. What is not supported at all is a skip that says so. */
+static void say_diag(result *r, zc_status status, const zc_diag *diag)
+{
+    cli_conform_say(r, status == ZC_ERR_UNSUPPORTED ? SKIP : FAIL, "%s", zc_diag_text(diag, 0));
+}
+
+static bool close_enough(double got, double want, double rtol, double atol)
+{
+    if (isnan(got) || isnan(want)) return isnan(got) && isnan(want);
+    if (got == want) return true;
+    return isfinite(got) && isfinite(want) && fabs(got - want) <= atol + rtol * fabs(want);
+}
+
+static double element(const zc_tensor *t, int64_t i)
+{
+    zc_dtype half = t->dtype == ZC_C64 ? ZC_F32 : ZC_F64;
+    bool is_complex = zc_dtype_class(t->dtype) == ZC_CLASS_COMPLEX;
+    return zc_load_f64(is_complex ? half : t->dtype, t->data, i);
+}
+
+static bool compare(const conform *c, const zc_view *got, const zc_tensor *want, const char *name,
+                    result *r)
+{
+    zc_tensor t = {.dtype = (zc_dtype)got->elem, .rank = got->rank, .data = got->data};
+    char a[200], b[200];
+    memcpy(t.dims, got->dims, sizeof t.dims);
+    if (t.dtype != want->dtype || t.rank != want->rank ||
+        memcmp(t.dims, want->dims, (size_t)t.rank * sizeof *t.dims) != 0) {
+        cli_conform_say(r, FAIL, "%s: wrong type (got %s, need %s)", name,
+                        zc_tensor_type_text(&t, a, sizeof a),
+                        zc_tensor_type_text(want, b, sizeof b));
+        return false;
+    }
+    int64_t n = zc_tensor_numel(want) * (zc_dtype_class(t.dtype) == ZC_CLASS_COMPLEX ? 2 : 1),
+            wrong = 0, at = 0;
+    double worst = -1;
+    for (int64_t i = 0; i < n; i++) {
+        double g = element(&t, i), w = element(want, i);
+        if (close_enough(g, w, c->rtol, c->atol)) continue;
+        double off = isfinite(g) && isfinite(w) ? fabs(g - w) : INFINITY;
+        if (off > worst) {
+            worst = off;
+            at = i;
+        }
+        wrong++;
+    }
+    if (wrong)
+        cli_conform_say(
+            r, FAIL, "%s: %lld of %lld elements differ, worst at %lld (got %.9g, need %.9g)", name,
+            (long long)wrong, (long long)n, (long long)at, element(&t, at), element(want, at));
+    return wrong == 0;
+}
+
+/* The model's opset, 0 when unknown. */
+static int opset_of(const char *model)
+{
+    Onnx__ModelProto *m = NULL;
+    int opset = 0;
+    if (zc_onnx_load(model, &m, NULL) != ZC_OK) return 0;
+    for (size_t i = 0; i < m->n_opset_import; i++) {
+        const char *domain = m->opset_import[i]->domain;
+        if ((!domain || !*domain || strcmp(domain, "ai.onnx") == 0) &&
+            m->opset_import[i]->version > 0 && m->opset_import[i]->version < OPSET_MAX)
+            opset = (int)m->opset_import[i]->version;
+    }
+    zc_onnx_free(&m);
+    return opset;
+}
+
+/* Expected results are the files <prefix>output_<i>.pb. */
+static bool check_outputs(const conform *c, const zc_plan *plan, const zc_session *s,
+                          const char *prefix, size_t n, result *r, zc_diag *diag)
+{
+    for (size_t i = 0; i < n; i++) {
+        char path[8192];
+        zc_tensor want;
+        zc_view got;
+        zc_io_info io;
+        if (snprintf(path, sizeof path, "%soutput_%zu.pb", prefix, i) >= (int)sizeof path) {
+            cli_conform_say(r, FAIL, "path too long");
+            return false;
+        }
+        zc_status status = cli_read_tensor(path, &want, diag);
+        if (status != ZC_OK) {
+            say_diag(r, status, diag);
+            return false;
+        }
+        status = zc_plan_output(plan, i, &io, diag);
+        if (status == ZC_OK) status = zc_session_output(s, i, &got, diag);
+        bool ok = status == ZC_OK && compare(c, &got, &want, io.name, r);
+        free(want.data);
+        if (status != ZC_OK) say_diag(r, status, diag);
+        if (!ok) return false;
+    }
+    return true;
+}
+
+/* A light model's input: element i of n is i/n, symbolic dimensions are 1. */
+static zc_status set_counting(const zc_plan *plan, zc_session *s, size_t i, zc_diag *diag)
+{
+    zc_io_info io;
+    size_t bytes;
+    zc_status status = zc_plan_input(plan, i, &io, diag);
+    if (status != ZC_OK) return status;
+    zc_tensor t = {.dtype = (zc_dtype)io.elem, .rank = io.rank};
+    for (int d = 0; d < io.rank; d++) t.dims[d] = io.dims[d] < 0 ? 1 : io.dims[d];
+    if (!zc_tensor_bytes(&t, &bytes) || !(t.data = zc_calloc(bytes, 1)))
+        return zc_fail_nomem(diag, io.name, 0);
+    int64_t n = zc_tensor_numel(&t);
+    for (int64_t e = 0; e < n; e++) zc_store_f64(t.dtype, t.data, e, (double)e / (double)n);
+    zc_view v = cli_view(&t);
+    status = zc_session_set_input(s, i, &v, false, diag);
+    free(t.data);
+    return status;
+}
+
+static zc_status set_inputs(const zc_plan *plan, zc_session *s, const char *dir, size_t n,
+                            zc_diag *diag)
+{
+    cli_inputs in = {.dir = dir};
+    if (dir) return cli_set_inputs(plan, s, &in, diag);
+    zc_status status = ZC_OK;
+    for (size_t i = 0; i < n && status == ZC_OK; i++) status = set_counting(plan, s, i, diag);
+    return status;
+}
+
+/* On a GPU the first run issues every step by itself; the second one replays graphs, and is the one
+ * that counts. */
+static zc_status run_again(const conform *c, zc_session *s, zc_diag *diag)
+{
+    return c->device.kind == ZC_DEVICE_CPU ? ZC_OK : zc_session_run(s, diag);
+}
+
+/* dir: of the input files, NULL for a light model. */
+static bool run_set(const conform *c, zc_plan *plan, const char *dir, const char *prefix, result *r,
+                    zc_diag *diag)
+{
+    zc_session *s = NULL;
+    zc_plan_info info;
+    (void)zc_plan_info_get(plan, &info);
+    zc_status status =
+        zc_session_create(plan,
+                          ZC_SESSION_PARAMS(.threads = (int)c->threads, .reference = c->reference,
+                                            .device = c->device.kind, .ordinal = c->device.ordinal),
+                          &s, diag);
+    if (status == ZC_OK) status = set_inputs(plan, s, dir, info.inputs, diag);
+    if (status == ZC_OK) status = zc_session_run(s, diag);
+    if (status == ZC_OK) status = run_again(c, s, diag);
+    zc_device_info where;
+    if (status == ZC_OK && zc_session_device(s, &where) == ZC_OK)
+        r->cpu_steps = (int)where.cpu_steps;
+    bool ok = status == ZC_OK && check_outputs(c, plan, s, prefix, info.outputs, r, diag);
+    if (status != ZC_OK) say_diag(r, status, diag);
+    (void)zc_session_destroy(&s);
+    return ok;
+}
+
+static void run_sets(const conform *c, zc_plan *plan, const char *dir, result *r, zc_diag *diag)
+{
+    char set[8192], prefix[8200];
+    struct stat st;
+    for (int sets = 0;; sets++) {
+        snprintf(set, sizeof set, "%s/test_data_set_%d", dir, sets);
+        snprintf(prefix, sizeof prefix, "%s/", set);
+        if (stat(set, &st) != 0) {
+            cli_conform_say(r, sets ? PASS : SKIP,
+                            sets ? "%d data sets" : "has no test_data_set_%d", sets);
+            return;
+        }
+        if (!run_set(c, plan, set, prefix, r, diag)) return;
+    }
+}
+
+void cli_conform_run(const conform *c, const char *path, bool light, result *r)
+{
+    char model[8192];
+    void *bytes = NULL;
+    size_t len = 0;
+    zc_plan *plan = NULL;
+    zc_diag *diag = zc_diag_create();
+    snprintf(model, sizeof model, light ? "%s" : "%s/model.onnx", path);
+    r->opset = opset_of(model);
+    const char *target = "native";
+    zc_compile_params params = {.size = sizeof params,
+                                .targets = &target,
+                                .target_count = c->device.kind != ZC_DEVICE_CPU,
+                                .threads = 1};
+    zc_status status = zc_compile_model_file(model, &params, &bytes, &len, diag);
+    if (status == ZC_OK) status = zc_plan_load_bytes(bytes, len, &plan, diag);
+    if (status != ZC_OK) {
+        say_diag(r, status, diag);
+    } else if (light) {
+        snprintf(model + strlen(model) - strlen(".onnx"), 16, "_");
+        if (run_set(c, plan, NULL, model, r, diag)) cli_conform_say(r, PASS, "1 data set");
+    } else {
+        run_sets(c, plan, path, r, diag);
+    }
+    zc_plan_destroy(&plan);
+    zc_free(bytes);
+    zc_diag_destroy(&diag);
+}

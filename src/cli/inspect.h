@@ -1,0 +1,52 @@
+/* zc inspect: cmd_inspect.c is the command; inspect_model.c prints graphs, inspect_plan.c plans as
+ * text and Graphviz, inspect_json.c as JSON; inspect_memory.c finds a plan's working memory,
+ * inspect_operators.c lists what the importer reads. */
+#ifndef ZC_CLI_INSPECT_H
+#define ZC_CLI_INSPECT_H
+
+#include "cli/cli.h"
+#include "planfile/program.h"
+
+typedef struct inspect {
+    const char *stage, *pass;
+    bool full, dot, json, hashes, passes, operators;
+    cli_list skips;
+    cli_dims dims;
+} inspect;
+
+#define STAGE_IMPORT    "import"
+#define STAGE_OPTIMISED "optimised"
+#define STAGE_PROGRAM   "program"
+
+/* A model's graph after the stage or pass that was asked for. */
+zc_status cli_inspect_model(const char *path, const inspect *o, zc_diag *diag);
+
+/* What a plan holds; path NULL: the plan's bytes. */
+zc_status cli_inspect_plan(const char *path, const void *bytes, size_t len, const inspect *o,
+                           zc_diag *diag);
+
+/* What printing a plan needs. */
+typedef struct plan_view {
+    const zc_program *program;
+    unsigned major, minor; /* of the format */
+    uint64_t weight_bytes;
+    bool memory_known; /* every input dimension has a value */
+    uint64_t memory;   /* working memory, without weights, inputs and outputs */
+    bool hashes;
+} plan_view;
+
+void cli_plan_json(const plan_view *v);
+/* The SHA-256 of bytes as hexadecimal. */
+void cli_sha256_text(const void *data, size_t len, char out[65]);
+/* A dimension of the program as text; the caller frees it. */
+void cli_dim_text(const zc_program *p, zc_dim d, zc_buf *out);
+
+/* The working memory of runs with these dimensions; *known is false when a symbolic one is
+ * missing. A name that no input has is an error. */
+zc_status cli_plan_memory(zc_plan *plan, const cli_dims *dims, bool *known, uint64_t *bytes,
+                          zc_diag *diag);
+
+/* docs/operators.md. */
+int cli_print_operators(void);
+
+#endif

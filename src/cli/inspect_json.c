@@ -1,0 +1,170 @@
+/* What a plan holds, as one JSON document. */
+#include <inttypes.h>
+
+#include "cli/inspect.h"
+
+static void put_string(const char *key, const char *text)
+{
+    printf("\"%s\": ", key);
+    cli_json(stdout, text);
+}
+
+/* Numbers, and strings where a dimension is not the same for every run; null: an unknown rank. */
+static void put_dims(const zc_program *p, const zc_pvalue *v)
+{
+    if (v->rank < 0) {
+        fputs("null", stdout);
+        return;
+    }
+    putchar('[');
+    for (int d = 0; d < v->rank; d++) {
+        if (d) fputs(", ", stdout);
+        if (zc_dim_is_const(v->dims[d])) {
+            printf("%" PRId64, v->dims[d].k);
+            continue;
+        }
+        zc_buf text = {0};
+        cli_dim_text(p, v->dims[d], &text);
+        cli_json(stdout, text.failed || !text.data ? "?" : text.data);
+        zc_buf_fini(&text);
+    }
+    putchar(']');
+}
+
+static void put_value(const zc_program *p, uint32_t v, const char *name)
+{
+    if (!v) {
+        fputs("null", stdout);
+        return;
+    }
+    putchar('{');
+    put_string("name", name ? name : p->values[v].name);
+    printf(", \"type\": \"%s\", \"dims\": ", zc_dtype_name(p->values[v].dtype));
+    put_dims(p, &p->values[v]);
+    putchar('}');
+}
+
+static void put_values(const zc_program *p, const char *key, const uint32_t *values, uint32_t n,
+                       const char *const *names)
+{
+    printf("\"%s\": [", key);
+    for (uint32_t i = 0; i < n; i++) {
+        if (i) fputs(", ", stdout);
+        put_value(p, values[i], names ? names[i] : NULL);
+    }
+    putchar(']');
+}
+
+static void put_indices(const char *key, const uint32_t *v, uint32_t n)
+{
+    printf("\"%s\": [", key);
+    for (uint32_t i = 0; i < n; i++) printf("%s%" PRIu32, i ? ", " : "", v[i]);
+    putchar(']');
+}
+
+static void put_step(const zc_program *p, uint32_t at)
+{
+    const zc_pstep *s = &p->steps[at];
+    printf("{\"index\": %" PRIu32 ", ", at);
+    put_string("op", zc_op_get(s->op)->name);
+    fputs(", ", stdout);
+    put_string("name", s->name);
+    fputs(", \"from\": [", stdout);
+    for (uint32_t i = 0; i < s->nprov; i++) {
+        if (i) fputs(", ", stdout);
+        cli_json(stdout, s->prov[i]);
+    }
+    fputs("], ", stdout);
+    put_values(p, "inputs", s->in, s->nin, NULL);
+    fputs(", ", stdout);
+    put_values(p, "outputs", s->out, s->nout, NULL);
+    fputs(", ", stdout);
+    put_indices("blocks", s->blocks, s->nblocks);
+    if (p->nkernels) {
+        fputs(", ", stdout);
+        put_string(s->kernel ? "kernel" : "on_cpu", s->kernel ? p->kernels[s->kernel - 1].name
+                                                    : s->why  ? s->why
+                                                              : "");
+    }
+    putchar('}');
+}
+
+static void put_block(const zc_program *p, uint32_t at)
+{
+    const zc_pblock *b = &p->blocks[at];
+    putchar('{');
+    put_values(p, "params", b->params, b->nparams, NULL);
+    fputs(", ", stdout);
+    put_indices("steps", b->steps, b->nsteps);
+    fputs(", ", stdout);
+    put_values(p, "results", b->outs, b->nouts, NULL);
+    putchar('}');
+}
+
+static void put_constants(const plan_view *v)
+{
+    const zc_program *p = v->program;
+    const char *separator = "\n    ";
+    fputs("  \"constants\": [", stdout);
+    for (uint32_t i = 1; i < p->nvalues; i++) {
+        const zc_pvalue *value = &p->values[i];
+        if (value->kind != ZC_P_CONST) continue;
+        printf("%s{", separator);
+        put_string("name", value->name);
+        printf(", \"type\": \"%s\", \"dims\": ", zc_dtype_name(value->dtype));
+        put_dims(p, value);
+        printf(", \"bytes\": %" PRIu64, value->bytes);
+        if (v->hashes) {
+            char hash[65];
+            cli_sha256_text(value->data, (size_t)value->bytes, hash);
+            printf(", \"sha256\": \"%s\"", hash);
+        }
+        putchar('}');
+        separator = ",\n    ";
+    }
+    puts("],");
+}
+
+static void put_head(const plan_view *v)
+{
+    const zc_program *p = v->program;
+    char hash[2 * sizeof p->model_sha256 + 1];
+    for (size_t i = 0; i < sizeof p->model_sha256; i++)
+        snprintf(hash + 2 * i, 3, "%02x", p->model_sha256[i]);
+    printf("{\n  \"format\": [%u, %u], ", v->major, v->minor);
+    put_string("zc", p->version);
+    fputs(", ", stdout);
+    put_string("target", p->target);
+    fputs(",\n  ", stdout);
+    put_string("model", p->model_name);
+    fputs(", ", stdout);
+    put_string("model_sha256", hash);
+    printf(",\n  \"weight_bytes\": %" PRIu64 ", \"working_bytes\": ", v->weight_bytes);
+    if (v->memory_known)
+        printf("%" PRIu64 ",\n  ", v->memory);
+    else
+        fputs("null,\n  ", stdout);
+}
+
+void cli_plan_json(const plan_view *v)
+{
+    const zc_program *p = v->program;
+    const zc_pblock *top = &p->blocks[0];
+    put_head(v);
+    put_values(p, "inputs", top->params, top->nparams, p->input_names);
+    fputs(",\n  ", stdout);
+    put_values(p, "outputs", top->outs, top->nouts, p->output_names);
+    puts(",");
+    put_constants(v);
+    fputs("  \"steps\": [", stdout);
+    for (uint32_t s = 0; s < p->nsteps; s++) {
+        fputs(s ? ",\n    " : "\n    ", stdout);
+        put_step(p, s);
+    }
+    fputs("],\n  \"blocks\": [", stdout);
+    for (uint32_t b = 0; b < p->nblocks; b++) {
+        fputs(b ? ",\n    " : "\n    ", stdout);
+        put_block(p, b);
+    }
+    puts("]\n}");
+}

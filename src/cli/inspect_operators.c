@@ -1,0 +1,150 @@
+/* The ONNX operators that the importer reads, as docs/operators.md. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/inspect.h"
+#include "import/importer.h"
+
+#define ANY INT64_MAX
+
+/* A row of onnx_ops.def. */
+typedef struct row {
+    const char *domain, *op_type;
+    int64_t below;       /* of a STEP */
+    const char *becomes; /* of an ALIAS: the operation */
+    bool builds;
+} row;
+
+static const row rows[] = {
+#define STEP(domain, op_type, below, fn)  {domain, op_type, below, NULL, false},
+#define BUILD(domain, op_type, fn)        {domain, op_type, ANY, NULL, true},
+#define ALIAS(domain, op_type, operation) {domain, op_type, ANY, #operation, false},
+#include "import/onnx_ops.def"
+};
+
+static const char *const internal[] = {
+#define INTERNAL(op) #op,
+#include "import/onnx_ops.def"
+};
+
+static bool is_internal(const char *name)
+{
+    for (size_t i = 0; i < ZC_COUNTOF(internal); i++)
+        if (strcmp(internal[i], name) == 0) return true;
+    return false;
+}
+
+/* An operation that an operator of the default domain becomes by its name alone. */
+static bool is_operation(const char *domain, const char *name)
+{
+    return !*domain && zc_op_find(name, strlen(name)) != ZC_OP_NONE && !is_internal(name);
+}
+
+typedef struct names {
+    const char **v;
+    size_t n;
+} names;
+
+static void add(names *list, const char *name)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->v[i], name) == 0) return;
+    list->v[list->n++] = name;
+}
+
+static bool is_known(const char *domain, const char *name)
+{
+    if (is_operation(domain, name)) return true;
+    for (size_t i = 0; i < ZC_COUNTOF(rows); i++)
+        if (strcmp(rows[i].domain, domain) == 0 && strcmp(rows[i].op_type, name) == 0 &&
+            (rows[i].builds || rows[i].becomes))
+            return true;
+    return false;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Names of a domain's operators, sorted. The list has room for all. */
+static void collect(const char *domain, names *list)
+{
+    for (int op = 1; op < ZC_OP_COUNT && !*domain; op++) {
+        const char *name = zc_op_get((zc_op)op)->name;
+        if (!is_internal(name)) add(list, name);
+    }
+    for (size_t i = 0; i < ZC_COUNTOF(rows); i++)
+        if (strcmp(rows[i].domain, domain) == 0 && is_known(domain, rows[i].op_type))
+            add(list, rows[i].op_type);
+    if (list->n) qsort(list->v, list->n, sizeof *list->v, by_name);
+}
+
+/* "1-6, 7-8, 9 on": versions of the operator set, by the form that their nodes have. */
+static void put_versions(const char *domain, const char *name)
+{
+    int64_t first = ZC_OPSET_MIN, last = 0;
+    for (size_t i = 0; i < ZC_COUNTOF(rows); i++) {
+        const row *r = &rows[i];
+        if (strcmp(r->domain, domain) != 0 || strcmp(r->op_type, name) != 0) continue;
+        if (r->below == ANY || r->below == last) continue;
+        last = r->below;
+        if (r->below - 1 > first)
+            printf("%lld-%lld, ", (long long)first, (long long)r->below - 1);
+        else
+            printf("%lld, ", (long long)first);
+        first = r->below;
+    }
+    printf(*domain ? "%lld on" : "%lld-%d", (long long)first, ZC_OPSET_MAX);
+}
+
+static void put_operator(const char *domain, const char *name)
+{
+    bool builds = false;
+    const char *becomes = is_operation(domain, name) ? name : NULL;
+    for (size_t i = 0; i < ZC_COUNTOF(rows); i++) {
+        if (strcmp(rows[i].domain, domain) != 0 || strcmp(rows[i].op_type, name) != 0) continue;
+        builds |= rows[i].builds;
+        if (rows[i].becomes) becomes = rows[i].becomes;
+    }
+    printf("| %s | ", name);
+    put_versions(domain, name);
+    if (builds)
+        puts(" | expanded |");
+    else
+        printf(" | %s |\n", becomes && strcmp(becomes, name) != 0 ? becomes : "");
+}
+
+static void put_domain(const char *domain, names *list)
+{
+    list->n = 0;
+    collect(domain, list);
+    printf(
+        "\n## %s\n\n%zu operators.\n\n| operator | versions, by form | becomes |\n|---|---|---|\n",
+        *domain ? domain : "ai.onnx", list->n);
+    for (size_t i = 0; i < list->n; i++) put_operator(domain, list->v[i]);
+}
+
+int cli_print_operators(void)
+{
+    names list = {.v = zc_calloc(ZC_OP_COUNT + ZC_COUNTOF(rows), sizeof *list.v)},
+          domains = {.v = zc_calloc(1 + ZC_COUNTOF(rows), sizeof *domains.v)};
+    int code = list.v && domains.v ? EXIT_OK : cli_report(NULL, ZC_ERR_NOMEM);
+    if (!code) {
+        printf("# ONNX operators\n\n"
+               "Printed by `zc inspect --operators` from the tables that the importer works by; a "
+               "test compares.\n\n"
+               "zc reads models of opset %d to %d. Nodes of older forms are brought to the newest: "
+               "the second column lists the\nranges of versions whose forms the importer tells "
+               "apart. The third says what an operator becomes when that is\nnot the operation of "
+               "its name: another operation, or several (expanded).\n",
+               ZC_OPSET_MIN, ZC_OPSET_MAX);
+        add(&domains, "");
+        for (size_t i = 0; i < ZC_COUNTOF(rows); i++) add(&domains, rows[i].domain);
+        qsort(domains.v, domains.n, sizeof *domains.v, by_name);
+        for (size_t i = 0; i < domains.n; i++) put_domain(domains.v[i], &list);
+    }
+    free(list.v);
+    free(domains.v);
+    return code;
+}

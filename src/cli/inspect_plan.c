@@ -1,0 +1,249 @@
+/* What a plan holds, as text and for Graphviz. */
+#include <inttypes.h>
+#include <nettle/sha2.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/inspect.h"
+#include "planfile/format.h"
+#include "runtime/plan.h"
+
+void cli_sha256_text(const void *data, size_t len, char out[65])
+{
+    uint8_t digest[SHA256_DIGEST_SIZE];
+    struct sha256_ctx ctx;
+    sha256_init(&ctx);
+    sha256_update(&ctx, len, data);
+    sha256_digest(&ctx, sizeof digest, digest);
+    for (size_t i = 0; i < sizeof digest; i++) snprintf(out + 2 * i, 3, "%02x", digest[i]);
+}
+
+void cli_dim_text(const zc_program *p, zc_dim d, zc_buf *out)
+{
+    /* Printing only reads the table. */
+    zc_dims dims = {.nodes = (zc_dim_node *)(uintptr_t)p->dim_nodes, .count = p->ndims};
+    zc_dim_print(&dims, d, out);
+}
+
+/* ---- text ---- */
+
+static void put_quoted(const char *text)
+{
+    putchar('"');
+    cli_put(stdout, text);
+    putchar('"');
+}
+
+static void put_type(const zc_program *p, const zc_pvalue *v)
+{
+    zc_buf text = {0};
+    zc_buf_printf(&text, "%s[", zc_dtype_name(v->dtype));
+    if (v->rank < 0) zc_buf_puts(&text, "*");
+    for (int d = 0; d < v->rank; d++) {
+        if (d) zc_buf_puts(&text, ",");
+        cli_dim_text(p, v->dims[d], &text);
+    }
+    zc_buf_puts(&text, "]");
+    cli_put(stdout, text.failed ? "?" : text.data);
+    zc_buf_fini(&text);
+}
+
+static void put_value(const zc_program *p, uint32_t v, bool typed)
+{
+    if (!v) {
+        putchar('_');
+        return;
+    }
+    putchar('%');
+    cli_put(stdout, p->values[v].name);
+    if (!typed) return;
+    fputs(": ", stdout);
+    put_type(p, &p->values[v]);
+}
+
+static void put_list(const zc_program *p, const uint32_t *values, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (i) fputs(", ", stdout);
+        put_value(p, values[i], true);
+    }
+}
+
+/* Of a GPU program: the kernel that serves the step, or why none does. */
+static void put_place(const zc_program *p, const zc_pstep *s)
+{
+    if (s->kernel) {
+        fputs(" on GPU by ", stdout);
+        cli_put(stdout, p->kernels[s->kernel - 1].name);
+    } else if (s->why && *s->why) {
+        fputs(" on CPU: ", stdout);
+        cli_put(stdout, s->why);
+    }
+}
+
+static void put_block(const zc_program *p, uint32_t block, int indent);
+
+static void put_step(const zc_program *p, uint32_t at, int indent)
+{
+    const zc_pstep *s = &p->steps[at];
+    printf("%*s%" PRIu32 ": ", indent, "", at);
+    put_list(p, s->out, s->nout);
+    printf(" = %s(", zc_op_get(s->op)->name);
+    put_list(p, s->in, s->nin);
+    fputs(") @ ", stdout);
+    put_quoted(s->name);
+    for (uint32_t i = 0; i < s->nprov; i++) {
+        fputs(i ? ", " : " from ", stdout);
+        put_quoted(s->prov[i]);
+    }
+    put_place(p, s);
+    putchar('\n');
+    for (uint32_t i = 0; i < s->nblocks; i++) {
+        printf("%*sblock (", indent + 2, "");
+        put_list(p, p->blocks[s->blocks[i]].params, p->blocks[s->blocks[i]].nparams);
+        puts("):");
+        put_block(p, s->blocks[i], indent + 4);
+    }
+}
+
+/* Blocks nest at most as deep as the reader allows. */
+static void put_block(const zc_program *p, uint32_t block, int indent)
+{
+    const zc_pblock *b = &p->blocks[block];
+    for (uint32_t i = 0; i < b->nsteps; i++) put_step(p, b->steps[i], indent);
+    if (!block) return;
+    printf("%*syield ", indent, "");
+    put_list(p, b->outs, b->nouts);
+    putchar('\n');
+}
+
+static void put_constants(const plan_view *v)
+{
+    const zc_program *p = v->program;
+    puts("constants:");
+    for (uint32_t i = 1; i < p->nvalues; i++) {
+        const zc_pvalue *value = &p->values[i];
+        if (value->kind != ZC_P_CONST) continue;
+        fputs("  ", stdout);
+        put_value(p, i, true);
+        printf(", %" PRIu64 " bytes", value->bytes);
+        if (v->hashes) {
+            char hash[65];
+            cli_sha256_text(value->data, (size_t)value->bytes, hash);
+            printf(", sha256:%s", hash);
+        }
+        putchar('\n');
+    }
+}
+
+static void put_ios(const zc_program *p, const char *what, const uint32_t *values,
+                    const char *const *names, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        printf("%s ", what);
+        cli_put(stdout, names[i]);
+        fputs(": ", stdout);
+        put_type(p, &p->values[values[i]]);
+        putchar('\n');
+    }
+}
+
+static void put_text(const plan_view *v)
+{
+    const zc_program *p = v->program;
+    printf("plan by zc %s for %s, format %u.%u\nmodel ", p->version, p->target, v->major, v->minor);
+    put_quoted(p->model_name);
+    fputs(", SHA-256 ", stdout);
+    for (size_t i = 0; i < sizeof p->model_sha256; i++) printf("%02x", p->model_sha256[i]);
+    printf("\n%" PRIu32 " steps, %" PRIu64 " bytes of weights", p->blocks[0].nsteps,
+           v->weight_bytes);
+    if (p->nkernels)
+        printf(", %" PRIu32 " GPU kernels, %" PRIu32 " binaries, %" PRIu32 " sources", p->nkernels,
+               p->nbinaries, p->nsources);
+    putchar('\n');
+    if (v->memory_known)
+        printf("%" PRIu64 " bytes of working memory\n", v->memory);
+    else
+        puts("working memory depends on dimensions (give them by --dim NAME=VALUE)");
+    put_ios(p, "input", p->blocks[0].params, p->input_names, p->blocks[0].nparams);
+    put_ios(p, "output", p->blocks[0].outs, p->output_names, p->blocks[0].nouts);
+    put_constants(v);
+    puts("steps:");
+    put_block(p, 0, 2);
+}
+
+/* ---- Graphviz ---- */
+
+/* By value: the step that makes it, or UINT32_MAX. NULL: no memory. */
+static uint32_t *find_producers(const zc_program *p)
+{
+    uint32_t *by = zc_calloc(p->nvalues, sizeof *by);
+    if (!by) return NULL;
+    memset(by, 0xff, p->nvalues * sizeof *by);
+    for (uint32_t s = 0; s < p->nsteps; s++)
+        for (uint32_t i = 0; i < p->steps[s].nout; i++) by[p->steps[s].out[i]] = s;
+    return by;
+}
+
+static void put_edges(const zc_program *p, uint32_t s, const uint32_t *by)
+{
+    for (uint32_t i = 0; i < p->steps[s].nin; i++) {
+        uint32_t v = p->steps[s].in[i];
+        if (!v || p->values[v].kind == ZC_P_CONST) continue;
+        if (by[v] != UINT32_MAX)
+            printf("  s%" PRIu32 " -> s%" PRIu32 ";\n", by[v], s);
+        else
+            printf("  v%" PRIu32 " -> s%" PRIu32 ";\n", v, s);
+    }
+}
+
+static zc_status put_dot(const zc_program *p, zc_diag *diag)
+{
+    uint32_t *by = find_producers(p);
+    if (!by) return zc_fail_nomem(diag, "producers", p->nvalues);
+    puts("digraph plan {\n  node [shape=box];");
+    for (uint32_t v = 1; v < p->nvalues; v++) {
+        if (p->values[v].kind != ZC_P_INPUT && p->values[v].kind != ZC_P_PARAM) continue;
+        printf("  v%" PRIu32 " [shape=ellipse, label=", v);
+        cli_json(stdout, p->values[v].name);
+        puts("];");
+    }
+    for (uint32_t s = 0; s < p->nsteps; s++) {
+        printf("  s%" PRIu32 " [label=", s);
+        cli_json(stdout, zc_op_get(p->steps[s].op)->name);
+        fputs(", tooltip=", stdout);
+        cli_json(stdout, p->steps[s].name);
+        puts("];");
+        put_edges(p, s, by);
+    }
+    puts("}");
+    free(by);
+    return ZC_OK;
+}
+
+/* ---- the plan ---- */
+
+static zc_status show(zc_plan *plan, const inspect *o, zc_diag *diag)
+{
+    const zc_plan_header *header = (const void *)plan->bytes;
+    plan_view v = {.program = &plan->program,
+                   .major = header->major,
+                   .minor = header->minor,
+                   .weight_bytes = plan->weight_bytes,
+                   .hashes = o->hashes};
+    if (o->dot) return put_dot(v.program, diag);
+    ZC_TRY(cli_plan_memory(plan, &o->dims, &v.memory_known, &v.memory, diag));
+    (o->json ? cli_plan_json : put_text)(&v);
+    return ZC_OK;
+}
+
+zc_status cli_inspect_plan(const char *path, const void *bytes, size_t len, const inspect *o,
+                           zc_diag *diag)
+{
+    zc_plan *plan = NULL;
+    zc_status status =
+        path ? zc_plan_load_file(path, &plan, diag) : zc_plan_load_bytes(bytes, len, &plan, diag);
+    if (status == ZC_OK) status = show(plan, o, diag);
+    zc_plan_destroy(&plan);
+    return status;
+}

@@ -1,0 +1,43 @@
+# Shared by the command-line tests, which are called as TEST.sh ZC SOURCE_DIR and end with `finish`.
+set -u
+zc=$(realpath "$1")
+src=$(realpath "$2")
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+passed=0
+failed=0
+
+# expect NAME CODE TEXT COMMAND...: the exit code, and TEXT somewhere in what it printed. Sets name, code, text, got.
+expect() {
+    name=$1
+    code=$2
+    text=$3
+    shift 3
+    "$@" >"$dir/out" 2>&1
+    got=$?
+    if [ "$got" -eq "$code" ] && { [ -z "$text" ] || grep -qF -- "$text" "$dir/out"; }; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAIL $name: got exit $got, need $code and '$text' in:"
+        sed 's/^/  /' "$dir/out" | head -5
+    fi
+}
+
+# skip NAME REASON: a check that this machine cannot do.
+skip() {
+    echo "skipped $1: $2"
+}
+
+# no_temporaries NAME FOLDER: no writer left its temporary file there.
+no_temporaries() {
+    expect "$1" 0 "" sh -c '! ls -a "$1" | grep "^\.zc-.*\.tmp$"' sh "$2"
+}
+
+finish() {
+    echo "$passed passed, $failed failed"
+    [ "$failed" -eq 0 ]
+}
+
+model=$src/models/digits/digits.onnx
+labels=$src/models/digits/labels.txt

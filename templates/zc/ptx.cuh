@@ -1,0 +1,343 @@
+/* The device vocabulary of zc's kernels: everything beyond plain C++ that a template may use.
+ *
+ * This file is the CUDA version, compiled by NVRTC without any CUDA header. A host version of the
+ * same names (tests/hostcuda/ptx.cuh) gives them the same meaning on a CPU; the two must agree.
+ * Warp functions are executed by all threads of the warp together, zc_sync by all of the block.
+ */
+#ifndef ZC_PTX_CUH
+#define ZC_PTX_CUH
+
+typedef signed char i8;
+typedef unsigned char u8;
+typedef short i16;
+typedef unsigned short u16;
+typedef int i32;
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+typedef float f32;
+typedef double f64;
+
+#ifndef __align__
+#define __align__(n) __attribute__((aligned(n)))
+#endif
+#define ZC_INLINE static __device__ __forceinline__
+#define ZC_WARP   0xffffffffu
+
+/* unsigned char *name: the block's dynamic shared memory, 128-byte aligned. */
+#define ZC_DYNAMIC_SMEM(name)                                                                      \
+    extern __shared__ __align__(128) unsigned char zc_dynamic_smem[];                              \
+    unsigned char *name = zc_dynamic_smem
+
+/* ---- Barriers and fences ---- */
+
+ZC_INLINE void zc_sync()
+{
+    __syncthreads();
+}
+
+ZC_INLINE void zc_sync_warp()
+{
+    __syncwarp();
+}
+
+/* Orders this thread's memory accesses for the whole device. */
+ZC_INLINE void zc_fence()
+{
+    __threadfence();
+}
+
+/* ---- Exchange within a warp; a value from a lane that does not exist is undefined ---- */
+
+#define ZC_SHFL(T)                                                                                 \
+    ZC_INLINE T zc_shfl_xor(T v, int mask)                                                         \
+    {                                                                                              \
+        return __shfl_xor_sync(ZC_WARP, v, mask);                                                  \
+    }                                                                                              \
+    ZC_INLINE T zc_shfl_down(T v, u32 d)                                                           \
+    {                                                                                              \
+        return __shfl_down_sync(ZC_WARP, v, d);                                                    \
+    }                                                                                              \
+    ZC_INLINE T zc_shfl(T v, int lane)                                                             \
+    {                                                                                              \
+        return __shfl_sync(ZC_WARP, v, lane);                                                      \
+    }
+ZC_SHFL(u32)
+ZC_SHFL(i32)
+ZC_SHFL(f32)
+ZC_SHFL(u64)
+ZC_SHFL(i64)
+ZC_SHFL(f64)
+#undef ZC_SHFL
+
+ZC_INLINE u32 zc_ballot(bool v)
+{
+    return __ballot_sync(ZC_WARP, v);
+}
+
+ZC_INLINE bool zc_any(bool v)
+{
+    return __any_sync(ZC_WARP, v) != 0;
+}
+
+/* ---- Atomics: each returns the value before ---- */
+
+#define ZC_ATOMIC(name, builtin, T)                                                                \
+    ZC_INLINE T name(T *p, T v)                                                                    \
+    {                                                                                              \
+        return builtin(p, v);                                                                      \
+    }
+ZC_ATOMIC(zc_atomic_add, atomicAdd, f32)
+ZC_ATOMIC(zc_atomic_add, atomicAdd, f64)
+ZC_ATOMIC(zc_atomic_add, atomicAdd, i32)
+ZC_ATOMIC(zc_atomic_add, atomicAdd, u32)
+ZC_ATOMIC(zc_atomic_add, atomicAdd, u64)
+ZC_ATOMIC(zc_atomic_max, atomicMax, i32)
+ZC_ATOMIC(zc_atomic_max, atomicMax, u32)
+ZC_ATOMIC(zc_atomic_max, atomicMax, i64)
+ZC_ATOMIC(zc_atomic_max, atomicMax, u64)
+ZC_ATOMIC(zc_atomic_min, atomicMin, i32)
+ZC_ATOMIC(zc_atomic_min, atomicMin, u32)
+ZC_ATOMIC(zc_atomic_min, atomicMin, i64)
+ZC_ATOMIC(zc_atomic_min, atomicMin, u64)
+#undef ZC_ATOMIC
+
+ZC_INLINE i64 zc_atomic_add(i64 *p, i64 v)
+{
+    return (i64)atomicAdd((u64 *)p, (u64)v);
+}
+
+#define ZC_ATOMIC_CAS(T)                                                                           \
+    ZC_INLINE T zc_atomic_cas(T *p, T expected, T desired)                                         \
+    {                                                                                              \
+        return atomicCAS(p, expected, desired);                                                    \
+    }
+ZC_ATOMIC_CAS(u16)
+ZC_ATOMIC_CAS(u32)
+ZC_ATOMIC_CAS(u64)
+#undef ZC_ATOMIC_CAS
+
+/* ---- Bits ---- */
+
+ZC_INLINE u32 zc_bits(f32 v)
+{
+    return __float_as_uint(v);
+}
+
+ZC_INLINE f32 zc_float(u32 v)
+{
+    return __uint_as_float(v);
+}
+
+ZC_INLINE u64 zc_bits64(f64 v)
+{
+    return (u64)__double_as_longlong(v);
+}
+
+ZC_INLINE f64 zc_double(u64 v)
+{
+    return __longlong_as_double((i64)v);
+}
+
+ZC_INLINE int zc_popc(u32 v)
+{
+    return __popc(v);
+}
+
+ZC_INLINE int zc_popc64(u64 v)
+{
+    return __popcll(v);
+}
+
+/* Leading zeros; 32 (64) for 0. */
+ZC_INLINE int zc_clz(u32 v)
+{
+    return __clz((i32)v);
+}
+
+ZC_INLINE int zc_clz64(u64 v)
+{
+    return __clzll((i64)v);
+}
+
+ZC_INLINE u64 zc_mulhi64(u64 a, u64 b)
+{
+    return __umul64hi(a, b);
+}
+
+/* ---- f16 and bf16, held in u16: to nearest, ties to even; NaN becomes 0x7fff ---- */
+
+ZC_INLINE f32 zc_f16_to_f32(u16 v)
+{
+    f32 r;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(v));
+    return r;
+}
+
+ZC_INLINE u16 zc_f32_to_f16(f32 v)
+{
+    u16 r;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r) : "f"(v));
+    return r;
+}
+
+ZC_INLINE u16 zc_f64_to_f16(f64 v)
+{
+    u16 r;
+    asm("cvt.rn.f16.f64 %0, %1;" : "=h"(r) : "d"(v));
+    return r;
+}
+
+ZC_INLINE f32 zc_bf16_to_f32(u16 v)
+{
+    return zc_float((u32)v << 16);
+}
+
+ZC_INLINE u16 zc_f32_to_bf16(f32 v)
+{
+    u16 r;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(v));
+    return r;
+}
+
+/* Truncated to f32 with the lost bits kept as a sticky last bit: the second rounding is the only
+ * one that counts. */
+ZC_INLINE u16 zc_f64_to_bf16(f64 v)
+{
+    f32 f = __double2float_rz(v);
+    return zc_f32_to_bf16((f64)f == v || v != v ? f : zc_float(zc_bits(f) | 1u));
+}
+
+/* ---- Products of four bytes, summed: c + sum a[i] * b[i]; us: a unsigned, b signed ---- */
+
+#define ZC_DP4A(name, types, T, TA, TB)                                                            \
+    ZC_INLINE T name(TA a, TB b, T c)                                                              \
+    {                                                                                              \
+        T r;                                                                                       \
+        asm("dp4a." types " %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));                  \
+        return r;                                                                                  \
+    }
+ZC_DP4A(zc_dp4a, "s32.s32", i32, i32, i32)
+ZC_DP4A(zc_dp4a_us, "u32.s32", i32, u32, i32)
+ZC_DP4A(zc_dp4a_su, "s32.u32", i32, i32, u32)
+ZC_DP4A(zc_dp4a_uu, "u32.u32", u32, u32, u32)
+#undef ZC_DP4A
+
+/* ---- Matrix products of a warp: d += a * b, a row-major, b column-major ----
+ *
+ * With g = lane / 4 and t = lane % 4, register i of d (16 x 8) holds row g + 8 * (i / 2), column
+ * 2 * t + i % 2. Each register of a holds E = 1 (tf32), 2 (f16, bf16) or 4 (bytes) neighbours of a
+ * row from column E * t: register 0 in row g, 1 in row g + 8, 2 and 3 the same rows 4 * E columns
+ * on. Each register of b holds E neighbours of column g from row E * t; register 1 those 4 * E rows
+ * on. */
+
+#define ZC_MMA(name, op, D, c)                                                                     \
+    ZC_INLINE void name(D d[4], const u32 a[4], const u32 b[2])                                    \
+    {                                                                                              \
+        asm volatile("mma.sync.aligned." op                                                        \
+                     " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"            \
+                     : "+" c(d[0]), "+" c(d[1]), "+" c(d[2]), "+" c(d[3])                          \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));          \
+    }
+ZC_MMA(zc_mma_m16n8k16_f16, "m16n8k16.row.col.f32.f16.f16.f32", f32, "f")
+ZC_MMA(zc_mma_m16n8k16_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32", f32, "f")
+ZC_MMA(zc_mma_m16n8k8_tf32, "m16n8k8.row.col.f32.tf32.tf32.f32", f32, "f")
+ZC_MMA(zc_mma_m16n8k32_s8, "m16n8k32.row.col.s32.s8.s8.s32", i32, "r")
+ZC_MMA(zc_mma_m16n8k32_s8u8, "m16n8k32.row.col.s32.s8.u8.s32", i32, "r")
+ZC_MMA(zc_mma_m16n8k32_u8s8, "m16n8k32.row.col.s32.u8.s8.s32", i32, "r")
+ZC_MMA(zc_mma_m16n8k32_u8u8, "m16n8k32.row.col.s32.u8.u8.s32", i32, "r")
+#undef ZC_MMA
+
+/* ---- Matrices of 8 rows of 16 bytes from shared memory ----
+ *
+ * Lane l gives the address of row l % 8 of matrix l / 8 (16-byte aligned; x2 reads lanes 0 to 15);
+ * r[m] receives of matrix m row lane / 4, the b16 elements 2 * (lane % 4) and the next; with _trans
+ * column lane / 4, those rows. */
+
+ZC_INLINE u32 zc_smem_address(const void *smem)
+{
+    return (u32)__cvta_generic_to_shared(smem);
+}
+
+#define ZC_LDMATRIX_X4(name, op)                                                                   \
+    ZC_INLINE void name(u32 r[4], const void *smem_row)                                            \
+    {                                                                                              \
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4" op ".shared.b16 {%0, %1, %2, %3}, [%4];"      \
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])                              \
+                     : "r"(zc_smem_address(smem_row))                                              \
+                     : "memory");                                                                  \
+    }
+#define ZC_LDMATRIX_X2(name, op)                                                                   \
+    ZC_INLINE void name(u32 r[2], const void *smem_row)                                            \
+    {                                                                                              \
+        asm volatile("ldmatrix.sync.aligned.m8n8.x2" op ".shared.b16 {%0, %1}, [%2];"              \
+                     : "=r"(r[0]), "=r"(r[1])                                                      \
+                     : "r"(zc_smem_address(smem_row))                                              \
+                     : "memory");                                                                  \
+    }
+ZC_LDMATRIX_X4(zc_ldmatrix_x4, "")
+ZC_LDMATRIX_X4(zc_ldmatrix_x4_trans, ".trans")
+ZC_LDMATRIX_X2(zc_ldmatrix_x2, "")
+ZC_LDMATRIX_X2(zc_ldmatrix_x2_trans, ".trans")
+#undef ZC_LDMATRIX_X4
+#undef ZC_LDMATRIX_X2
+
+/* ---- Copies from global to shared memory that finish in the background ----
+ *
+ * The first valid_bytes come from global, the rest of the 16 (4) is zeroed; both addresses aligned
+ * to 16 (4). commit closes a group; wait(n) returns when all but this thread's newest n groups are
+ * done, and a barrier shows the data to other threads. */
+
+ZC_INLINE void zc_cp_async16(void *smem, const void *global, u32 valid_bytes)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(zc_smem_address(smem)),
+                 "l"(__cvta_generic_to_global(global)), "r"(valid_bytes)
+                 : "memory");
+}
+
+ZC_INLINE void zc_cp_async4(void *smem, const void *global, u32 valid_bytes)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(zc_smem_address(smem)),
+                 "l"(__cvta_generic_to_global(global)), "r"(valid_bytes)
+                 : "memory");
+}
+
+ZC_INLINE void zc_cp_async_commit()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+template <int N> ZC_INLINE void zc_cp_async_wait_groups()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+}
+#define ZC_CP_ASYNC_WAIT(n) zc_cp_async_wait_groups<(n)>()
+
+/* For n that the compiler can see; more than 3 waits for all. */
+ZC_INLINE void zc_cp_async_wait(int n)
+{
+    if (n == 1) ZC_CP_ASYNC_WAIT(1);
+    else if (n == 2) ZC_CP_ASYNC_WAIT(2);
+    else if (n == 3) ZC_CP_ASYNC_WAIT(3);
+    else ZC_CP_ASYNC_WAIT(0);
+}
+
+/* ---- Overlap with the kernels before and after in the stream (from sm_90 on) ---- */
+
+/* Returns when the kernels before have ended and their writes are seen. */
+ZC_INLINE void zc_grid_wait()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* Lets the next kernel start before this one ends. */
+ZC_INLINE void zc_grid_launch()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+#endif

@@ -1,0 +1,77 @@
+/* What a kernel module compiled for the host and the fake driver know of each other. Plain C that
+ * is also C++, without any other header: kernels include it through ptx.cuh. */
+#ifndef ZC_HOSTCUDA_ABI_H
+#define ZC_HOSTCUDA_ABI_H
+
+#define ZC_HOST_ABI_VERSION 1
+#define ZC_HOST_SLOT        32 /* bytes a lane can give to an exchange */
+
+typedef struct zc_host_dim {
+    unsigned x, y, z;
+} zc_host_dim;
+
+/* The thread that runs now: one copy in each module, kept up to date by the driver. */
+typedef struct zc_host_state {
+    zc_host_dim tid, bid, bdim, gdim;
+    unsigned lane;
+    unsigned char *smem; /* dynamic shared memory */
+} zc_host_state;
+
+/* What each lane gave to an exchange; 0xFF bytes for lanes that do not exist. */
+typedef struct zc_host_lanes {
+    unsigned present; /* bit l: lane l exists */
+    unsigned char slot[32][ZC_HOST_SLOT];
+} zc_host_lanes;
+
+/* Collectives: all lanes of a warp must meet in the same one, told apart by kind and source line.
+ */
+typedef enum zc_host_kind {
+    ZC_HOST_SYNC_WARP,
+    ZC_HOST_SHFL,
+    ZC_HOST_BALLOT,
+    ZC_HOST_MMA_F16,
+    ZC_HOST_MMA_BF16,
+    ZC_HOST_MMA_TF32,
+    ZC_HOST_MMA_S8,
+    ZC_HOST_MMA_S8U8,
+    ZC_HOST_MMA_U8S8,
+    ZC_HOST_MMA_U8U8,
+    ZC_HOST_LDMATRIX_X2,
+    ZC_HOST_LDMATRIX_X2_TRANS,
+    ZC_HOST_LDMATRIX_X4,
+    ZC_HOST_LDMATRIX_X4_TRANS
+} zc_host_kind;
+
+typedef struct zc_host_api {
+    void (*sync)(int line);
+    /* Valid until this thread's next exchange. */
+    const zc_host_lanes *(*exchange)(zc_host_kind kind, int line, const void *in, unsigned size);
+    void (*mma)(zc_host_kind kind, int line, void *d, const unsigned *a, const unsigned *b);
+    void (*ldmatrix)(zc_host_kind kind, int line, unsigned *r, const void *row);
+    void (*cp_async)(void *smem, const void *global, unsigned valid, unsigned size);
+    void (*cp_async_commit)(void);
+    void (*cp_async_wait)(int n);
+} zc_host_api;
+
+typedef struct zc_host_kernel {
+    const char *name;
+    void (*run)(void **params); /* one thread; params[i] points to parameter i */
+    const unsigned *sizes;      /* of the parameters */
+    unsigned count;
+    unsigned max_threads; /* of a block: __launch_bounds__, 1024 without */
+} zc_host_kernel;
+
+typedef struct zc_host_module {
+    unsigned abi;
+    unsigned arch; /* 90 for sm_90 and sm_90a */
+    zc_host_state *state;
+    const zc_host_kernel *kernels;
+    unsigned kernel_count;
+    unsigned char *shared_begin, *shared_end; /* all static shared memory */
+} zc_host_module;
+
+/* The one symbol a module exports: takes the driver's functions, describes the module. */
+#define ZC_HOST_BIND "zc_hostcuda_bind"
+typedef const zc_host_module *zc_host_bind_fn(const zc_host_api *api);
+
+#endif

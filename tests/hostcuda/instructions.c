@@ -1,0 +1,189 @@
+/* Warp matrix products, matrix loads and background copies, as PTX defines them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel_run.h"
+
+#define ALL_LANES 0xffffffffu
+
+static void need_full_warp(int line)
+{
+    if (hc_warp_now()->present != ALL_LANES)
+        hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, line, "a warp instruction in a warp of fewer than 32");
+}
+
+/* ---- Matrix products ---- */
+
+static float bits_to_f32(unsigned bits)
+{
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+static float f16_value(unsigned bits)
+{
+    unsigned sign = (bits & 0x8000u) << 16, magnitude = bits & 0x7fffu;
+    if (magnitude >= 0x7c00u) return bits_to_f32(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
+    float v = bits_to_f32(magnitude << 13) * 0x1p112f;
+    return sign ? -v : v;
+}
+
+static int byte(unsigned bits, bool is_signed)
+{
+    return is_signed && bits >= 128 ? (int)bits - 256 : (int)bits;
+}
+
+/* Element i of registers that hold matrix a (or b). */
+static double element(zc_host_kind kind, bool is_a, const unsigned *r, unsigned i)
+{
+    switch (kind) {
+    case ZC_HOST_MMA_F16:
+        return f16_value(r[i / 2] >> i % 2 * 16 & 0xffffu);
+    case ZC_HOST_MMA_BF16:
+        return bits_to_f32((r[i / 2] >> i % 2 * 16) << 16);
+    case ZC_HOST_MMA_TF32: /* the last 13 bits are not looked at */
+        return bits_to_f32(r[i] & 0xffffe000u);
+    default:
+        break;
+    }
+    bool is_signed = kind == ZC_HOST_MMA_S8 || kind == (is_a ? ZC_HOST_MMA_S8U8 : ZC_HOST_MMA_U8S8);
+    return byte(r[i / 4] >> i % 4 * 8 & 0xffu, is_signed);
+}
+
+static unsigned elements_per_register(zc_host_kind kind)
+{
+    if (kind == ZC_HOST_MMA_TF32) return 1;
+    return kind == ZC_HOST_MMA_F16 || kind == ZC_HOST_MMA_BF16 ? 2 : 4;
+}
+
+/* A lane gave the registers a0 to a3, b0, b1. With E elements in a register, g = lane / 4 and
+ * t = lane % 4, element i of a lies in row g + 8 * (i / E % 2), column E * t + i % E + 4 * E *
+ * (i / E / 2); element i of b in row E * t + i % E + 4 * E * (i / E), column g. */
+static void gather(const hc_warp *w, unsigned turn, double a[16][32], double b[32][8])
+{
+    unsigned e = elements_per_register(w->kind);
+    for (unsigned lane = 0; lane < 32; lane++) {
+        unsigned r[6], g = lane / 4, t = lane % 4;
+        memcpy(r, w->lanes[turn].slot[lane], sizeof r);
+        for (unsigned i = 0; i < 4 * e; i++)
+            a[g + 8 * (i / e % 2)][e * t + i % e + 4 * e * (i / e / 2)] =
+                element(w->kind, true, r, i);
+        for (unsigned i = 0; i < 2 * e; i++)
+            b[e * t + i % e + 4 * e * (i / e)][g] = element(w->kind, false, r + 4, i);
+    }
+}
+
+/* Sums in double: exact for bytes, rounded once to f32 with the accumulator for floats. */
+static void multiply(hc_warp *w, unsigned turn)
+{
+    double a[16][32], b[32][8];
+    unsigned depth = 8 * elements_per_register(w->kind);
+    gather(w, turn, a, b);
+    for (unsigned row = 0; row < 16; row++) {
+        double sum[8] = {0};
+        for (unsigned k = 0; k < depth; k++)
+            for (unsigned column = 0; column < 8; column++) sum[column] += a[row][k] * b[k][column];
+        memcpy(w->result[turn].f[row], sum, sizeof sum);
+    }
+}
+
+void hc_mma(zc_host_kind kind, int line, void *d, const unsigned *a, const unsigned *b)
+{
+    unsigned registers[6] = {a[0], a[1], a[2], a[3], b[0], b[1]};
+    need_full_warp(line);
+    hc_warp *w = hc_warp_now();
+    unsigned turn = hc_meet(kind, line, registers, sizeof registers, multiply);
+    unsigned lane = hc_state_now()->lane;
+    for (unsigned i = 0; i < 4; i++) {
+        double v = w->result[turn].f[lane / 4 + 8 * (i / 2)][lane % 4 * 2 + i % 2];
+        if (elements_per_register(kind) < 4)
+            ((float *)d)[i] = (float)(((float *)d)[i] + v);
+        else
+            ((int *)d)[i] = (int)(((unsigned *)d)[i] + (unsigned)(int)v);
+    }
+}
+
+/* ---- Matrix loads ---- */
+
+/* Row l % 8 of matrix l / 8 is where lane l points. */
+static void load(hc_warp *w, unsigned turn)
+{
+    bool trans = w->kind == ZC_HOST_LDMATRIX_X2_TRANS || w->kind == ZC_HOST_LDMATRIX_X4_TRANS;
+    unsigned matrices =
+        w->kind == ZC_HOST_LDMATRIX_X4 || w->kind == ZC_HOST_LDMATRIX_X4_TRANS ? 4 : 2;
+    for (unsigned m = 0; m < matrices; m++) {
+        unsigned short rows[8][8];
+        for (unsigned i = 0; i < 8; i++) {
+            const void *row;
+            memcpy(&row, w->lanes[turn].slot[m * 8 + i], sizeof row);
+            memcpy(rows[i], row, sizeof rows[i]);
+        }
+        for (unsigned lane = 0; lane < 32; lane++) {
+            unsigned g = lane / 4, t = lane % 4 * 2;
+            unsigned low = trans ? rows[t][g] : rows[g][t];
+            unsigned high = trans ? rows[t + 1][g] : rows[g][t + 1];
+            w->result[turn].r[lane][m] = low | high << 16;
+        }
+    }
+}
+
+static void check_shared(const void *p, unsigned size, int line)
+{
+    if (!hc_is_shared(p, size))
+        hc_fail(HC_CUDA_ERROR_INVALID_ADDRESS_SPACE, line, "%p is not shared memory", p);
+    if ((uintptr_t)p % size)
+        hc_fail(HC_CUDA_ERROR_MISALIGNED_ADDRESS, line, "%p is not %u-byte aligned", p, size);
+}
+
+void hc_ldmatrix(zc_host_kind kind, int line, unsigned *r, const void *row)
+{
+    unsigned lane = hc_state_now()->lane;
+    unsigned count = kind == ZC_HOST_LDMATRIX_X4 || kind == ZC_HOST_LDMATRIX_X4_TRANS ? 4 : 2;
+    need_full_warp(line);
+    if (lane < count * 8) check_shared(row, 16, line);
+    hc_warp *w = hc_warp_now();
+    unsigned turn = hc_meet(kind, line, &row, sizeof row, load);
+    memcpy(r, w->result[turn].r[lane], count * sizeof *r);
+}
+
+/* ---- Background copies ---- */
+
+void hc_cp_async(void *smem, const void *global, unsigned valid, unsigned size)
+{
+    hc_thread *t = hc_thread_now();
+    check_shared(smem, size, 0);
+    if (valid > size) hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, 0, "cp.async of %u bytes", valid);
+    if ((uintptr_t)global % size)
+        hc_fail(HC_CUDA_ERROR_MISALIGNED_ADDRESS, 0, "cp.async from %p", global);
+    if (t->pending_count == t->pending_capacity) {
+        unsigned capacity = t->pending_capacity ? t->pending_capacity * 2 : 16;
+        hc_pending *grown = realloc(t->pending, capacity * sizeof *grown);
+        if (!grown) hc_fail(HC_CUDA_ERROR_OUT_OF_MEMORY, 0, "no memory for a background copy");
+        t->pending = grown;
+        t->pending_capacity = capacity;
+    }
+    t->pending[t->pending_count++] = (hc_pending){smem, global, valid, size, t->groups};
+}
+
+void hc_cp_async_commit(void)
+{
+    hc_thread_now()->groups++;
+}
+
+/* Copies of committed groups but the newest n take effect. */
+void hc_cp_async_wait(int n)
+{
+    hc_thread *t = hc_thread_now();
+    unsigned kept = 0;
+    for (unsigned i = 0; i < t->pending_count; i++) {
+        hc_pending *p = &t->pending[i];
+        if (p->group + (unsigned)n >= t->groups) {
+            t->pending[kept++] = *p;
+            continue;
+        }
+        if (p->valid) memcpy(p->dst, p->src, p->valid);
+        memset((char *)p->dst + p->valid, 0, p->size - p->valid);
+    }
+    t->pending_count = kept;
+}

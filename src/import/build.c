@@ -43,7 +43,7 @@ static bool infer(zc_imp *im, zc_nid id)
 {
     if (im->status == ZC_OK) im->status = zc_graph_infer(im->g, id, im->diag);
     /* Whatever else was found then comes of it. */
-    if (im->g->dims.failed) zc_imp_nomem(im, "symbolic dimensions");
+    if (im->g->dims.failed && im->status != ZC_ERR_NOMEM) zc_imp_nomem(im, "symbolic dimensions");
     return im->status == ZC_OK;
 }
 

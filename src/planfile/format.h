@@ -55,7 +55,11 @@ _Static_assert(sizeof(zc_plan_section) == 56, "section entry size");
     X(ATTR, zc_plan_attr)                                                                          \
     X(INTS, int64_t)                                                                               \
     X(FLTS, float)                                                                                 \
-    X(DATA, char) /* constants */
+    X(KERN, zc_plan_kernel) /* GPU kernels */                                                      \
+    X(BINS, zc_plan_binary) /* their machine code */                                               \
+    X(SRCS, zc_plan_source) /* what they are compiled from */                                      \
+    X(CODE, char)           /* bytes of the machine code */                                        \
+    X(DATA, char)           /* constants */
 
 enum {
 #define X(name, type) ZC_PLAN_##name,
@@ -99,8 +103,26 @@ _Static_assert(sizeof(zc_plan_value) == 40, "value size");
 typedef struct zc_plan_step {
     uint32_t op, name; /* strings */
     zc_plan_list in, out, blocks, prov, attrs;
+    uint32_t kernel, why; /* 1 + index in KERN or 0; string */
 } zc_plan_step;
-_Static_assert(sizeof(zc_plan_step) == 48, "step size");
+_Static_assert(sizeof(zc_plan_step) == 56, "step size");
+
+typedef struct zc_plan_kernel {
+    uint32_t family, template_name, name, spec; /* strings */
+    uint32_t is_static, reserved;
+} zc_plan_kernel;
+_Static_assert(sizeof(zc_plan_kernel) == 24, "kernel size");
+
+typedef struct zc_plan_binary {
+    uint32_t kernel, arch;
+    uint64_t offset, length; /* in CODE */
+} zc_plan_binary;
+_Static_assert(sizeof(zc_plan_binary) == 24, "machine code size");
+
+typedef struct zc_plan_source {
+    uint32_t name, text; /* strings */
+} zc_plan_source;
+_Static_assert(sizeof(zc_plan_source) == 8, "source size");
 
 typedef struct zc_plan_block {
     zc_plan_list params, steps, outs;

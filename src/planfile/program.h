@@ -35,7 +35,34 @@ typedef struct zc_pstep {
     const uint32_t *in, *out, *blocks; /* value and block indices */
     const char *name;
     const char *const *prov; /* names of the ONNX nodes it stands for */
+    uint32_t kernel; /* 1 + index of the GPU kernel that serves it; 0: it runs on the CPU */
+    const char *why; /* of a GPU program's CPU step: the reason; else "" */
 } zc_pstep;
+
+/* Why a GPU program's step runs on the CPU by design: it computes what the host needs to launch others. */
+#define ZC_WHY_SHAPES "computes shapes"
+
+/* A specialised GPU kernel: a template with its specialisation header. */
+typedef struct zc_pkernel {
+    const char *family;        /* of the kernel table */
+    const char *template_name; /* the source that is compiled */
+    const char *name;          /* its entry points are <name>_0, <name>_1 ... */
+    const char *spec;          /* text of "spec.h" */
+    bool is_static;            /* shapes are constants in it */
+} zc_pkernel;
+
+/* Machine code of one kernel for one architecture. */
+typedef struct zc_pbinary {
+    uint32_t kernel; /* index */
+    uint32_t arch;   /* 90 for sm_90 */
+    const void *data;
+    uint64_t bytes;
+} zc_pbinary;
+
+/* A source file that kernels are compiled from. */
+typedef struct zc_psource {
+    const char *name, *text;
+} zc_psource;
 
 typedef struct zc_pblock {
     uint32_t nparams, nsteps, nouts;
@@ -45,11 +72,14 @@ typedef struct zc_pblock {
 typedef struct zc_program {
     const char *model_name, *version, *target;
     uint8_t model_sha256[32];
-    uint32_t ndims, nvalues, nsteps, nblocks;
+    uint32_t ndims, nvalues, nsteps, nblocks, nkernels, nbinaries, nsources;
     const zc_dim_node *dim_nodes;
     const zc_pvalue *values;
     const zc_pstep *steps;
     const zc_pblock *blocks;
+    const zc_pkernel *kernels;   /* of a GPU program */
+    const zc_pbinary *binaries;
+    const zc_psource *sources; /* may be stripped: none */
     const char *const *input_names;  /* of blocks[0].params */
     const char *const *output_names; /* of blocks[0].outs */
 } zc_program;

@@ -1,8 +1,10 @@
 /* Bytes to a program. Nothing is used before it is verified: hashes, then ranges record by record;
  * order and definitions are checked by verify.c. */
 #include <nettle/sha2.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/sniff.h"
 #include "planfile/format.h"
 #include "planfile/read.h"
 
@@ -36,10 +38,21 @@ bool zc_program_magic(const uint8_t *data, size_t len)
     return len >= 8 && memcmp(data, ZC_PLAN_MAGIC, 8) == 0;
 }
 
+static zc_status not_a_plan(const plan_reader *r)
+{
+    const bool begins = r->len >= 8 && memcmp(r->data, ZC_PLAN_MAGIC, 4) == 0;
+    const zc_file_kind *kind = r->len < 8 || begins ? NULL : zc_sniff(r->data, r->len);
+    if (kind) return zc_fail_kind(r->diag, kind, "a zc plan");
+    const bool onnx = r->len >= 8 && r->data[0] == 0x08; /* the first field of a ModelProto */
+    return bad(r, "not a zc plan%s",
+               !r->len ? " (the file is empty)"
+               : onnx  ? " (it may be an ONNX model: `zc compile` makes a plan of it)"
+                       : "");
+}
+
 static zc_status check_header(plan_reader *r, zc_plan_header *h)
 {
-    if (!zc_program_magic(r->data, r->len))
-        return bad(r, "not a zc plan%s", r->len ? "" : " (the file is empty)");
+    if (!zc_program_magic(r->data, r->len)) return not_a_plan(r);
     if (r->len < sizeof *h)
         return bad(r, "truncated plan: %zu bytes, the header alone has %zu", r->len, sizeof *h);
     memcpy(h, r->data, sizeof *h);
@@ -131,6 +144,16 @@ static uint32_t count(const plan_reader *r, int section)
     return (uint32_t)(r->table[section].length / record_sizes[section]);
 }
 
+/* A failure while reading record i names it: "STEP 3". */
+static zc_status in_record(const plan_reader *r, int section, uint32_t i, zc_status status)
+{
+    if (status == ZC_OK) return ZC_OK;
+    char name[32];
+    snprintf(name, sizeof name, "%s %u", section_names[section], i);
+    zc_diag_subject(r->diag, name);
+    return status;
+}
+
 /* Record i of a section; the caller has checked i. Sections are aligned. */
 static const void *record(const plan_reader *r, int section, uint32_t i)
 {
@@ -191,24 +214,29 @@ static bool is_dynamic(const zc_dim_node *nodes, zc_dim d)
     return d.e && nodes[d.e - 1].dynamic;
 }
 
+static zc_status read_dim(plan_reader *r, zc_dim_node *nodes, uint32_t i)
+{
+    const zc_plan_dim *d = record(r, ZC_PLAN_DIMS, i);
+    zc_dim_node *node = &nodes[i];
+    if (d->kind > ZC_DIM_MIN || d->is_input > 1)
+        return bad(r, "dimension expression is of no known kind (got %u)", d->kind);
+    node->kind = (zc_dim_kind)d->kind;
+    node->is_input = d->is_input;
+    ZC_TRY(get_dim(r, &d->a, i, &node->a));
+    ZC_TRY(get_dim(r, &d->b, i, &node->b));
+    ZC_TRY(get_string(r, d->name, &node->name));
+    node->dynamic = node->kind == ZC_DIM_SYM
+                        ? !node->is_input
+                        : is_dynamic(nodes, node->a) || is_dynamic(nodes, node->b);
+    return ZC_OK;
+}
+
 static zc_status read_dims(plan_reader *r)
 {
     uint32_t n = count(r, ZC_PLAN_DIMS);
     zc_dim_node *nodes = zc_arena_alloc(r->arena, n, sizeof *nodes);
     if (!nodes) return zc_fail_nomem(r->diag, "plan", n * sizeof *nodes);
-    for (uint32_t i = 0; i < n; i++) {
-        const zc_plan_dim *d = record(r, ZC_PLAN_DIMS, i);
-        if (d->kind > ZC_DIM_MIN || d->is_input > 1)
-            return bad(r, "dimension expression %u is of no known kind (got %u)", i, d->kind);
-        nodes[i].kind = (zc_dim_kind)d->kind;
-        nodes[i].is_input = d->is_input;
-        ZC_TRY(get_dim(r, &d->a, i, &nodes[i].a));
-        ZC_TRY(get_dim(r, &d->b, i, &nodes[i].b));
-        ZC_TRY(get_string(r, d->name, &nodes[i].name));
-        nodes[i].dynamic = nodes[i].kind == ZC_DIM_SYM
-                               ? !nodes[i].is_input
-                               : is_dynamic(nodes, nodes[i].a) || is_dynamic(nodes, nodes[i].b);
-    }
+    for (uint32_t i = 0; i < n; i++) ZC_TRY(in_record(r, ZC_PLAN_DIMS, i, read_dim(r, nodes, i)));
     r->p->dim_nodes = nodes;
     r->p->ndims = n;
     return ZC_OK;
@@ -239,7 +267,7 @@ static zc_status read_value(plan_reader *r, uint32_t i, zc_pvalue *out)
     const zc_plan_value *v = record(r, ZC_PLAN_VALS, i);
     ZC_TRY(get_string(r, v->name, &out->name));
     if (v->kind > ZC_P_STEP || (v->kind == ZC_P_ABSENT) != (i == 0))
-        return bad(r, "value %u is of no known kind (got %u)", i, v->kind);
+        return bad(r, "value is of no known kind (got %u)", v->kind);
     out->kind = (zc_pkind)v->kind;
     out->rank = -1;
     if (i == 0) return ZC_OK;
@@ -271,7 +299,8 @@ static zc_status read_values(plan_reader *r)
     if (n == 0) return bad(r, "the plan has no values");
     zc_pvalue *values = zc_arena_alloc(r->arena, n, sizeof *values);
     if (!values) return zc_fail_nomem(r->diag, "plan", n * sizeof *values);
-    for (uint32_t i = 0; i < n; i++) ZC_TRY(read_value(r, i, &values[i]));
+    for (uint32_t i = 0; i < n; i++)
+        ZC_TRY(in_record(r, ZC_PLAN_VALS, i, read_value(r, i, &values[i])));
     r->p->values = values;
     r->p->nvalues = n;
     return ZC_OK;
@@ -367,6 +396,11 @@ static zc_status read_step(plan_reader *r, uint32_t i, zc_pstep *out)
     ZC_TRY(get_refs(r, s->out, r->p->nvalues, "value", &out->out));
     ZC_TRY(get_refs(r, s->blocks, count(r, ZC_PLAN_BLKS), "block", &out->blocks));
     ZC_TRY(get_strings(r, s->prov, &out->prov));
+    ZC_TRY(get_string(r, s->why, &out->why));
+    out->kernel = s->kernel;
+    if (out->kernel > r->p->nkernels)
+        return bad(r, "%s has no such kernel (got %u, need at most %u)", out->name, out->kernel,
+                   r->p->nkernels);
     return read_attrs(r, s->attrs, out->op, &out->attrs);
 }
 
@@ -375,10 +409,79 @@ static zc_status read_steps(plan_reader *r)
     uint32_t n = count(r, ZC_PLAN_STEP);
     zc_pstep *steps = zc_arena_alloc(r->arena, n, sizeof *steps);
     if (!steps) return zc_fail_nomem(r->diag, "plan", n * sizeof *steps);
-    for (uint32_t i = 0; i < n; i++) ZC_TRY(read_step(r, i, &steps[i]));
+    for (uint32_t i = 0; i < n; i++)
+        ZC_TRY(in_record(r, ZC_PLAN_STEP, i, read_step(r, i, &steps[i])));
     r->p->steps = steps;
     r->p->nsteps = n;
     return ZC_OK;
+}
+
+/* ---- GPU kernels ---- */
+
+static zc_status read_kernel(plan_reader *r, uint32_t i, zc_pkernel *out)
+{
+    const zc_plan_kernel *k = record(r, ZC_PLAN_KERN, i);
+    if (k->is_static > 1 || k->reserved) return bad(r, "a kernel's flags are unknown");
+    out->is_static = k->is_static;
+    ZC_TRY(get_string(r, k->family, &out->family));
+    ZC_TRY(get_string(r, k->template_name, &out->template_name));
+    ZC_TRY(get_string(r, k->name, &out->name));
+    return get_string(r, k->spec, &out->spec);
+}
+
+static zc_status read_binary(plan_reader *r, uint32_t i, zc_pbinary *out)
+{
+    const zc_plan_binary *b = record(r, ZC_PLAN_BINS, i);
+    const zc_plan_section *code = &r->table[ZC_PLAN_CODE];
+    if (b->kernel >= r->p->nkernels)
+        return bad(r, "machine code of no kernel (got %u, need less than %u)", b->kernel,
+                   r->p->nkernels);
+    if (!zc_range_ok(b->offset, b->length, code->length) || b->offset % ZC_PLAN_DATA_ALIGN)
+        return bad(r, "machine code lies outside its section");
+    *out = (zc_pbinary){.kernel = b->kernel,
+                        .arch = b->arch,
+                        .data = r->data + code->offset + b->offset,
+                        .bytes = b->length};
+    return ZC_OK;
+}
+
+static zc_status read_source(plan_reader *r, uint32_t i, zc_psource *out)
+{
+    const zc_plan_source *s = record(r, ZC_PLAN_SRCS, i);
+    ZC_TRY(get_string(r, s->name, &out->name));
+    return get_string(r, s->text, &out->text);
+}
+
+static zc_status read_kernels(plan_reader *r)
+{
+    uint32_t nk = count(r, ZC_PLAN_KERN), nb = count(r, ZC_PLAN_BINS), ns = count(r, ZC_PLAN_SRCS);
+    zc_pkernel *kernels = zc_arena_alloc(r->arena, nk, sizeof *kernels);
+    zc_pbinary *binaries = zc_arena_alloc(r->arena, nb, sizeof *binaries);
+    zc_psource *sources = zc_arena_alloc(r->arena, ns, sizeof *sources);
+    if (!kernels || !binaries || !sources) return zc_fail_nomem(r->diag, "plan", nk + nb + ns);
+    r->p->kernels = kernels;
+    r->p->binaries = binaries;
+    r->p->sources = sources;
+    r->p->nkernels = nk;
+    for (uint32_t i = 0; i < nk; i++)
+        ZC_TRY(in_record(r, ZC_PLAN_KERN, i, read_kernel(r, i, &kernels[i])));
+    for (uint32_t i = 0; i < nb; i++)
+        ZC_TRY(in_record(r, ZC_PLAN_BINS, i, read_binary(r, i, &binaries[i])));
+    for (uint32_t i = 0; i < ns; i++)
+        ZC_TRY(in_record(r, ZC_PLAN_SRCS, i, read_source(r, i, &sources[i])));
+    r->p->nbinaries = nb;
+    r->p->nsources = ns;
+    return ZC_OK;
+}
+
+static zc_status read_block(plan_reader *r, uint32_t i, zc_pblock *out)
+{
+    const zc_plan_block *b = record(r, ZC_PLAN_BLKS, i);
+    *out =
+        (zc_pblock){.nparams = b->params.count, .nsteps = b->steps.count, .nouts = b->outs.count};
+    ZC_TRY(get_refs(r, b->params, r->p->nvalues, "value", &out->params));
+    ZC_TRY(get_refs(r, b->steps, r->p->nsteps, "step", &out->steps));
+    return get_refs(r, b->outs, r->p->nvalues, "value", &out->outs);
 }
 
 static zc_status read_blocks(plan_reader *r)
@@ -387,14 +490,8 @@ static zc_status read_blocks(plan_reader *r)
     if (n == 0) return bad(r, "the plan has no blocks");
     zc_pblock *blocks = zc_arena_alloc(r->arena, n, sizeof *blocks);
     if (!blocks) return zc_fail_nomem(r->diag, "plan", n * sizeof *blocks);
-    for (uint32_t i = 0; i < n; i++) {
-        const zc_plan_block *b = record(r, ZC_PLAN_BLKS, i);
-        blocks[i] = (zc_pblock){
-            .nparams = b->params.count, .nsteps = b->steps.count, .nouts = b->outs.count};
-        ZC_TRY(get_refs(r, b->params, r->p->nvalues, "value", &blocks[i].params));
-        ZC_TRY(get_refs(r, b->steps, r->p->nsteps, "step", &blocks[i].steps));
-        ZC_TRY(get_refs(r, b->outs, r->p->nvalues, "value", &blocks[i].outs));
-    }
+    for (uint32_t i = 0; i < n; i++)
+        ZC_TRY(in_record(r, ZC_PLAN_BLKS, i, read_block(r, i, &blocks[i])));
     r->p->blocks = blocks;
     r->p->nblocks = n;
     return ZC_OK;
@@ -429,9 +526,10 @@ zc_status zc_program_read(const uint8_t *data, size_t len, zc_arena *arena, zc_p
     plan_reader r = {.data = data, .len = len, .arena = arena, .diag = diag, .p = out};
     *out = (zc_program){0};
     ZC_TRY(check_container(&r));
-    ZC_TRY(read_meta(&r));
+    ZC_TRY(in_record(&r, ZC_PLAN_META, 0, read_meta(&r)));
     ZC_TRY(read_dims(&r));
     ZC_TRY(read_values(&r));
+    ZC_TRY(read_kernels(&r));
     ZC_TRY(read_steps(&r));
     ZC_TRY(read_blocks(&r));
     ZC_TRY(check_names(&r));

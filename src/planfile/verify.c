@@ -58,6 +58,37 @@ static bool has_shape(const verifier *v, const zc_pstep *s)
     }
 }
 
+/* Values that the runtime hands through control flow keep their element type. 0: absent. */
+static bool same_type(const verifier *v, const uint32_t *a, const uint32_t *b, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (a[i] && b[i] && v->values[a[i]].dtype != v->values[b[i]].dtype) return false;
+    return true;
+}
+
+/* Blocks have passed has_shape. */
+static bool has_types(const verifier *v, const zc_pstep *s)
+{
+    const zc_pblock *b = &v->p->blocks[s->nblocks ? s->blocks[0] : 0];
+    switch (s->op) {
+    case ZC_OP_If:
+        return same_type(v, v->p->blocks[s->blocks[0]].outs, s->out, s->nout) &&
+               same_type(v, v->p->blocks[s->blocks[1]].outs, s->out, s->nout);
+    case ZC_OP_Loop:
+        return v->values[b->params[0]].dtype == ZC_I64 &&
+               v->values[b->params[1]].dtype == ZC_BOOL &&
+               same_type(v, b->params + 2, s->in + 2, s->nin - 2) &&
+               same_type(v, b->params + 2, b->outs + 1, s->nin - 2) &&
+               same_type(v, b->outs + 1, s->out, s->nout);
+    case ZC_OP_Scan:
+        return same_type(v, b->params, s->in, s->nin) && same_type(v, b->outs, s->out, s->nout) &&
+               same_type(v, b->params, b->outs,
+                         s->nin - (uint32_t)((const zc_attrs_Scan *)s->attrs)->num_scan_inputs);
+    default:
+        return true;
+    }
+}
+
 static bool needs_input(const zc_pstep *s, uint32_t i)
 {
     if (s->op == ZC_OP_Loop) return i >= 2;
@@ -70,6 +101,7 @@ static zc_status walk_step(verifier *v, uint32_t i, unsigned depth)
     if (v->step_seen[i]) return bad(v, "step %s stands in the plan twice", s->name);
     v->step_seen[i] = true;
     if (!has_shape(v, s)) return bad(v, "step %s has wrong blocks", s->name);
+    if (!has_types(v, s)) return bad(v, "step %s and its blocks differ in element types", s->name);
     for (uint32_t j = 0; j < s->nin; j++) {
         if (!s->in[j] && needs_input(s, j)) return bad(v, "step %s lacks input %u", s->name, j);
         ZC_TRY(use(v, s->in[j]));

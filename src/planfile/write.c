@@ -147,8 +147,39 @@ static void put_steps(plan_writer *w)
                           .out = put_refs(w, s->out, s->nout),
                           .blocks = put_refs(w, s->blocks, s->nblocks),
                           .prov = put_strings(w, s->prov, s->nprov),
-                          .attrs = put_attrs(w, s)};
+                          .attrs = put_attrs(w, s),
+                          .kernel = s->kernel,
+                          .why = put_string(w, s->why)};
         zc_buf_append(&w->sections[ZC_PLAN_STEP], &r, sizeof r);
+    }
+}
+
+static void put_kernels(plan_writer *w)
+{
+    const zc_program *p = w->p;
+    for (uint32_t i = 0; i < p->nkernels; i++) {
+        const zc_pkernel *k = &p->kernels[i];
+        zc_plan_kernel r = {.family = put_string(w, k->family),
+                            .template_name = put_string(w, k->template_name),
+                            .name = put_string(w, k->name),
+                            .spec = put_string(w, k->spec),
+                            .is_static = k->is_static};
+        zc_buf_append(&w->sections[ZC_PLAN_KERN], &r, sizeof r);
+    }
+    for (uint32_t i = 0; i < p->nbinaries; i++) {
+        zc_buf *code = &w->sections[ZC_PLAN_CODE];
+        zc_buf_grow(code, zc_align_up(code->len, ZC_PLAN_DATA_ALIGN) - code->len);
+        zc_plan_binary r = {.kernel = p->binaries[i].kernel,
+                            .arch = p->binaries[i].arch,
+                            .offset = code->len,
+                            .length = p->binaries[i].bytes};
+        zc_buf_append(code, p->binaries[i].data, (size_t)p->binaries[i].bytes);
+        zc_buf_append(&w->sections[ZC_PLAN_BINS], &r, sizeof r);
+    }
+    for (uint32_t i = 0; i < p->nsources; i++) {
+        zc_plan_source r = {.name = put_string(w, p->sources[i].name),
+                            .text = put_string(w, p->sources[i].text)};
+        zc_buf_append(&w->sections[ZC_PLAN_SRCS], &r, sizeof r);
     }
 }
 
@@ -275,6 +306,7 @@ zc_status zc_program_write(const zc_program *p, zc_sink sink, void *user, zc_dia
     put_values(&w);
     put_steps(&w);
     put_blocks(&w);
+    put_kernels(&w);
     bool failed = false;
     bool too_large = false;
     for (int i = 0; i < ZC_PLAN_SECTION_COUNT; i++) {

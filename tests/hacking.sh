@@ -1,0 +1,95 @@
+#!/bin/sh
+# usage: hacking.sh SOURCE_DIR: does what HACKING.md says under "Add an operation" and "Add a pass"
+# in a copy of the tree, builds, and runs both. What HACKING.md leaves out does not build here.
+set -eu
+src=$1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$src"
+tar -cf - --exclude=.git --exclude=./bench --exclude=./models/bench --exclude=./docs . | tar -xf - -C "$dir"
+cd "$dir"
+for section in "## Add an operation" "## Add a pass"; do
+    grep -qx "$section" HACKING.md || { echo "HACKING.md has no '$section'"; exit 1; }
+done
+
+# ---- Add an operation ----
+# 1. A row.
+cat >>src/op/defs/loss.def <<'END'
+OP(Twice, 1, 1, 1, 1, in0, twice, 0)
+A_FLOAT(Twice, scale, 2.0f)
+END(Twice)
+END
+# 2. Its shape function.
+cat >>src/op/infer_loss.c <<'END'
+
+zc_status zc_infer_twice(zc_infer *f)
+{
+    zc_infer_copy(f, 0, 0);
+    return ZC_OK;
+}
+END
+# 3. Its reference kernel.
+cat >>src/cpu/loss.c <<'END'
+
+zc_status zc_k_Twice(zc_kctx *k)
+{
+    const zc_attrs_Twice *a = ZC_ATTRS(k, Twice);
+    int64_t n = zc_tensor_numel(&k->in[0]);
+    for (int64_t i = 0; i < n; i++) zc_put(&k->out[0], i, (double)a->scale * zc_get(&k->in[0], i));
+    return ZC_OK;
+}
+END
+# 4. ONNX's name for it.
+echo 'ALIAS("com.microsoft", "Double", Twice)' >"$dir/row"
+sed -i '/^SAME_DOMAIN("ai.onnx")/r row' src/import/onnx_ops.def
+# 5. A test.
+cat >>tests/meson.build <<'END'
+executable('hacking_run', 'hacking/run.c', 'support/onnx_text.c', link_with: libzc_static,
+  include_directories: [inc, include_directories('.')], dependencies: [cmocka_dep] + libzc_deps)
+END
+
+# ---- Add a pass ----
+# 1. The file.
+cat >src/passes/opt_once.c <<'END'
+#include "passes/passes.h"
+
+/* What multiplies by one does nothing. */
+zc_status zc_pass_opt_once(zc_graph *g, size_t *changes, zc_diag *diag)
+{
+    for (zc_nid n = 1; n < g->nodes.len; n++) {
+        const zc_node *node = zc_node_at(g, n);
+        if (node->op != ZC_OP_Twice || ((const zc_attrs_Twice *)node->attrs)->scale != 1) continue;
+        zc_graph_forward(g, node->out[0], node->in[0]);
+        zc_graph_remove(g, n);
+        ++*changes;
+    }
+    return ZC_OK;
+}
+END
+# 2. A row, and the file in meson.build.
+echo 'PASS(opt_once, false, "drop multiplications by one")' >>src/passes/passes.def
+sed -i "s/^passes_src = files(/&\n  'opt_once.c',/" src/passes/meson.build
+# 3. A golden test.
+cat >tests/ir/once.zir <<'END'
+# passes: opt_once
+graph "once" {
+  input %x: f32[n] as "x"
+  %t: f32[n] = Twice(%x) {scale = 1} @ "one"
+  %y: f32[n] = Twice(%t) {scale = 4} @ "four"
+  output %y as "y"
+}
+---
+graph "once" {
+  input %x: f32[n] as "x"
+  %y: f32[n] = Twice(%x) {scale = 4} @ "four"
+  output %y as "y"
+}
+END
+
+if ! { meson setup build -Doptimization=0 -Ddebug=false -Dwerror=false && ninja -C build tests/hacking_run \
+    tests/ir/run_ir; } >log 2>&1; then
+    tail -40 log
+    exit 1
+fi
+./build/tests/hacking_run
+./build/tests/ir/run_ir tests/ir/once.zir

@@ -11,13 +11,15 @@ allowed() {
     io) echo "base op" ;;
     cpu) echo "base op" ;;
     planfile) echo "base op" ;;
-    runtime) echo "base op cpu planfile" ;;
+    cuda) echo "base op planfile abi" ;;
+    runtime) echo "base op cpu cuda planfile" ;;
     ir) echo "base op" ;;
     import) echo "base op ir" ;;
     passes) echo "base op ir cpu" ;;
     plan) echo "base op ir planfile" ;;
-    driver) echo "base op cpu ir import passes plan planfile" ;;
-    cli) echo "base op io ir import passes planfile driver" ;;
+    codegen) echo "base op planfile cuda abi" ;;
+    driver) echo "base op cpu codegen cuda ir import passes plan planfile" ;;
+    cli) echo "base op io ir import passes planfile runtime driver" ;;
     *) return 1 ;;
     esac
 }

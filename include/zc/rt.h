@@ -49,6 +49,7 @@ typedef struct zc_view {
     int64_t dims[ZC_RANK_MAX];
     void *data;
     size_t bytes;
+    bool on_device; /* data is memory of the session's GPU, in its primary context */
 } zc_view;
 
 /* Facts about a plan. Texts belong to the plan. */
@@ -70,10 +71,21 @@ ZC_API zc_status zc_plan_info_get(const zc_plan *plan, zc_plan_info *out);
 ZC_API zc_status zc_plan_input(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag);
 ZC_API zc_status zc_plan_output(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag);
 
+/* Where a session runs. A plan compiled for a GPU runs on the CPU too; a CPU plan has no GPU kernels. */
+typedef enum zc_device_kind {
+    ZC_DEVICE_CPU = 0,
+    ZC_DEVICE_CUDA, /* no fallback: without a usable GPU, creating the session fails */
+    ZC_DEVICE_AUTO  /* the GPU when the plan has kernels and the machine has one; zc_session_device tells */
+} zc_device_kind;
+
 typedef struct zc_session_params {
     size_t size;    /* sizeof(zc_session_params); set by the macro below */
     int threads;    /* worker threads with the caller; 0: one a CPU that the process may use */
     bool reference; /* plain reference kernels only (slow; for comparison) */
+    zc_device_kind device;
+    int ordinal;   /* which GPU, as CUDA counts */
+    void *stream;  /* the caller's CUstream on that GPU's primary context; NULL: one of the session's own */
+    bool no_graphs; /* issue every kernel by itself: no CUDA graphs */
 } zc_session_params;
 #define ZC_SESSION_PARAMS(...)                                                                     \
     (&(zc_session_params){.size = sizeof(zc_session_params), __VA_ARGS__})
@@ -82,7 +94,8 @@ typedef struct zc_session_params {
 ZC_API zc_status zc_session_create(zc_plan *plan, const zc_session_params *params, zc_session **out,
                                    zc_diag *diag);
 /* Frees *session and sets it to NULL. While a run is in flight in another thread it returns
- * ZC_ERR_BUSY and frees nothing. */
+ * ZC_ERR_BUSY and frees nothing; so does ZC_ERR_FORKED in a forked child, which has no worker
+ * threads to end. */
 ZC_API zc_status zc_session_destroy(zc_session **session);
 
 /* Gives input i its value for the following runs. The bytes are copied, unless `borrow`: then data
@@ -95,15 +108,37 @@ ZC_API zc_status zc_session_set_input(zc_session *session, size_t i, const zc_vi
  * says what it needs. */
 ZC_API zc_status zc_session_bind_output(zc_session *session, size_t i, void *data, size_t bytes,
                                         zc_diag *diag);
+/* The same with device memory of the session's GPU; zc_session_output then gives that address. */
+ZC_API zc_status zc_session_bind_output_device(zc_session *session, size_t i, void *data,
+                                               size_t bytes, zc_diag *diag);
 /* Runs once. Every input must have been set. Nothing is allocated unless the inputs' shapes are
  * new. */
 ZC_API zc_status zc_session_run(zc_session *session, zc_diag *diag);
+/* As zc_session_run, but on a GPU it returns when the work is on the stream: results bound to device memory are valid
+ * in stream order, results in host memory after zc_session_wait, which also reports what the kernels found wrong.
+ * Steps that run on the CPU are waited for inside. */
+ZC_API zc_status zc_session_enqueue(zc_session *session, zc_diag *diag);
+ZC_API zc_status zc_session_wait(zc_session *session, zc_diag *diag);
 /* The result of the last run; data belongs to the session (or is the bound buffer) and lives until
  * the next run. */
 ZC_API zc_status zc_session_output(const zc_session *session, size_t i, zc_view *out,
                                    zc_diag *diag);
 /* Working memory that the session holds now, without the plan's weights. */
 ZC_API uint64_t zc_session_memory(const zc_session *session);
+/* Facts about where a session runs; texts belong to the session. */
+typedef struct zc_device_info {
+    zc_device_kind kind;   /* CPU or CUDA */
+    const char *name;      /* "cpu", or the GPU's name */
+    int arch;              /* GPU: 90 for compute capability 9.0 */
+    uint64_t memory;       /* GPU: bytes this session holds, without the plan's constants */
+    uint64_t weight_bytes; /* GPU: the plan's constants there, shared by its sessions */
+    size_t rebuilt;        /* GPU: kernels compiled at load because the plan had no code for this GPU */
+    size_t gpu_steps, cpu_steps, shape_steps; /* steps by place; shape_steps compute shapes on the CPU by design */
+    size_t launches;       /* GPU: kernels, fills and copies of the last run */
+    size_t graphs;         /* GPU: parts of a run that are replayed as CUDA graphs */
+    bool lost;             /* the GPU failed: every call on it fails from now on */
+} zc_device_info;
+ZC_API zc_status zc_session_device(const zc_session *session, zc_device_info *out);
 /* Asks a run in flight (from another thread) to stop between two steps: it returns
  * ZC_ERR_CANCELLED. */
 ZC_API void zc_session_cancel(zc_session *session);

@@ -36,6 +36,14 @@ typedef struct zc_compile_params {
     const char *const
         *skip_passes; /* names of optional passes to leave out; "all" leaves out all */
     size_t skip_pass_count;
+    /* What to compile for: "cpu", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", or "native" for this
+     * machine's first GPU. Any GPU target gives a plan that runs on GPUs of the targets named and on the CPU; it needs
+     * NVRTC but no GPU. None: "cpu". */
+    const char *const *targets;
+    size_t target_count;
+    bool strip_sources;   /* leave out the kernels' sources: the plan cannot be built for other GPUs when loaded */
+    const char *emit_cuda; /* a directory that gets the kernels' readable sources; may be NULL */
+    int threads;           /* for compiling kernels; 0: one a CPU */
     uint64_t max_memory; /* budget in bytes for importing; 0: 64 GiB */
     /* Called between stages; done and total count stages. Return false to cancel. May be NULL. */
     bool (*progress)(void *user, const char *stage, size_t done, size_t total);

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "codegen/codegen.h"
 #include "driver/compile.h"
+#include "driver/target.h"
 #include "driver/version.h"
 #include "passes/passes.h"
 #include "plan/plan.h"
 
-enum { STAGE_IMPORT, STAGE_OPTIMISE, STAGE_WRITE, STAGE_COUNT };
+enum { STAGE_IMPORT, STAGE_OPTIMISE, STAGE_KERNELS, STAGE_WRITE, STAGE_COUNT };
 
 static zc_status progress(const zc_compile_params *p, const char *stage, size_t done, zc_diag *diag)
 {
@@ -20,6 +22,32 @@ static zc_status progress(const zc_compile_params *p, const char *stage, size_t 
 
 /* ---- parameters ---- */
 
+static zc_status check_list(const char *name, const void *list, size_t n, zc_diag *diag)
+{
+    return list || n == 0 ? ZC_OK : zc_fail(diag, ZC_ERR_ARG, name, "is NULL");
+}
+
+static zc_status check_name(const char *list, const char *name, zc_diag *diag)
+{
+    return name ? ZC_OK : zc_fail(diag, ZC_ERR_ARG, list, "a name is NULL");
+}
+
+static zc_status check_lists(const zc_compile_params *p, zc_diag *diag)
+{
+    ZC_TRY(check_list("dims", p->dims, p->dim_count, diag));
+    ZC_TRY(check_list("shapes", p->shapes, p->shape_count, diag));
+    ZC_TRY(check_list("skip_passes", p->skip_passes, p->skip_pass_count, diag));
+    ZC_TRY(check_list("targets", p->targets, p->target_count, diag));
+    for (size_t i = 0; i < p->target_count; i++)
+        ZC_TRY(check_name("targets", p->targets[i], diag));
+    for (size_t i = 0; i < p->dim_count; i++) ZC_TRY(check_name("dims", p->dims[i].name, diag));
+    for (size_t i = 0; i < p->shape_count; i++)
+        ZC_TRY(check_name("shapes", p->shapes[i].input, diag));
+    for (size_t i = 0; i < p->skip_pass_count; i++)
+        ZC_TRY(check_name("skip_passes", p->skip_passes[i], diag));
+    return ZC_OK;
+}
+
 static zc_status copy_params(const zc_compile_params *given, zc_compile_params *out, zc_diag *diag)
 {
     *out = (zc_compile_params){.size = sizeof *out};
@@ -28,7 +56,7 @@ static zc_status copy_params(const zc_compile_params *given, zc_compile_params *
         return zc_fail(diag, ZC_ERR_ARG, "params", "size is wrong (got %zu, need %zu)", given->size,
                        sizeof *out);
     *out = *given;
-    return ZC_OK;
+    return check_lists(out, diag);
 }
 
 static zc_status import_params(const zc_compile_params *p, zc_arena *arena, zc_import_params *out,
@@ -117,8 +145,29 @@ static zc_status hash_model(const zc_model_source *model, uint8_t out[32], zc_di
     return ZC_OK;
 }
 
-static zc_status write_plan(const zc_graph *g, const zc_model_source *model, zc_sink sink,
-                            void *user, zc_diag *diag)
+/* Steps and machine code for the GPUs among the targets. */
+static zc_status build_kernels(zc_program *program, const zc_compile_params *p,
+                               const zc_targets *targets, zc_arena *arena, zc_diag *diag)
+{
+    if (!targets->narchs) return ZC_OK;
+    ZC_TRY(progress(p, "kernels", STAGE_KERNELS, diag));
+    ZC_TRY(zc_codegen_lower(program, arena, diag));
+    zc_codegen_build_params build = {.archs = targets->archs,
+                                     .narchs = targets->narchs,
+                                     .threads = p->threads,
+                                     .strip_sources = p->strip_sources,
+                                     .emit_dir = p->emit_cuda};
+    return zc_codegen_build(program, &build, arena, diag);
+}
+
+typedef struct plan_sink {
+    zc_sink fn;
+    void *user;
+} plan_sink;
+
+static zc_status write_plan(const zc_graph *g, const zc_model_source *model,
+                            const zc_compile_params *p, const zc_targets *targets, plan_sink sink,
+                            zc_diag *diag)
 {
     zc_arena arena;
     zc_program program;
@@ -129,7 +178,9 @@ static zc_status write_plan(const zc_graph *g, const zc_model_source *model, zc_
         program.target = "cpu";
         status = hash_model(model, program.model_sha256, diag);
     }
-    if (status == ZC_OK) status = zc_program_write(&program, sink, user, diag);
+    if (status == ZC_OK) status = build_kernels(&program, p, targets, &arena, diag);
+    if (status == ZC_OK) status = progress(p, "write", STAGE_WRITE, diag);
+    if (status == ZC_OK) status = zc_program_write(&program, sink.fn, sink.user, diag);
     zc_arena_fini(&arena);
     return status;
 }
@@ -138,13 +189,15 @@ static zc_status compile(const zc_model_source *model, const zc_compile_params *
                          void *user, zc_diag *diag)
 {
     zc_graph *g = NULL;
+    zc_targets targets;
+    ZC_TRY(zc_targets_parse(p->targets, p->target_count, &targets, diag));
     ZC_TRY(progress(p, "import", STAGE_IMPORT, diag));
     ZC_TRY(zc_compile_import(model, p, &g, diag));
     zc_pass_options options = {.skip = p->skip_passes, .skip_count = p->skip_pass_count};
     zc_status status = progress(p, "optimise", STAGE_OPTIMISE, diag);
     if (status == ZC_OK) status = zc_run_passes(g, &options, diag);
-    if (status == ZC_OK) status = progress(p, "write", STAGE_WRITE, diag);
-    if (status == ZC_OK) status = write_plan(g, model, sink, user, diag);
+    if (status == ZC_OK)
+        status = write_plan(g, model, p, &targets, (plan_sink){sink, user}, diag);
     zc_graph_destroy(&g);
     return status;
 }

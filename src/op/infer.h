@@ -37,6 +37,7 @@ typedef struct zc_infer {
     const zc_operand *in;
     zc_operand *out;     /* to fill: type and vals (data is left alone) */
     const char *subject; /* node name for messages */
+    zc_status fault;     /* of what is wrong with the node; ZC_OK: ZC_ERR_MODEL */
     zc_diag *diag;
 } zc_infer;
 
@@ -69,7 +70,11 @@ static inline const zc_type *zc_in(const zc_infer *f, int i)
 }
 
 /* An error about this node: f->subject is the subject. */
-#define zc_infer_fail(f, ...) zc_fail((f)->diag, ZC_ERR_MODEL, (f)->subject, __VA_ARGS__)
+/* Dimensions that memory ran out for are not the model's fault. */
+#define zc_infer_fail(f, ...)                                                                      \
+    ((f)->dims && (f)->dims->failed                                                                \
+         ? zc_fail_nomem((f)->diag, "symbolic dimensions", 0)                                      \
+         : zc_fail((f)->diag, (f)->fault ? (f)->fault : ZC_ERR_MODEL, (f)->subject, __VA_ARGS__))
 
 /* axis in [-rank, rank) brought to [0, rank); the error gives the range. */
 zc_status zc_infer_axis(zc_infer *f, int64_t axis, int rank, int *out);

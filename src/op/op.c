@@ -54,6 +54,17 @@ const zc_op_info *zc_op_get(zc_op op)
     return &infos[(unsigned)op < ZC_OP_COUNT ? op : ZC_OP_NONE];
 }
 
+static const uint64_t host_inputs[ZC_OP_COUNT] = {
+#define HOST(op, inputs) [ZC_OP_##op] = (inputs),
+#include "op/host_inputs.def"
+#undef HOST
+};
+
+uint64_t zc_op_host_inputs(zc_op op)
+{
+    return host_inputs[(unsigned)op < ZC_OP_COUNT ? op : ZC_OP_NONE];
+}
+
 zc_op zc_op_find(const char *name, size_t len)
 {
     for (int op = 1; op < ZC_OP_COUNT; op++) {

@@ -9,6 +9,17 @@
 /* Results larger than this stay unfolded unless the node's inputs are as large: a small model must
  * not become a large plan (Expand, ConstantOfShape). */
 #define FOLD_GROWTH_MAX ((size_t)1 << 16)
+/* All results together: so many bytes, and so many times the constants that were there. A chain of
+ * nodes that each double what they get, or add two, must end. */
+#define FOLD_TOTAL_BASE  ((size_t)64 << 20)
+#define FOLD_TOTAL_SCALE 8
+
+typedef struct folder {
+    zc_graph *g;
+    size_t room; /* bytes that results may still take */
+    size_t *changes;
+    zc_diag *diag;
+} folder;
 
 static size_t bytes_of(const zc_tensor *t)
 {
@@ -55,15 +66,16 @@ static size_t output_bytes(const zc_graph *g, const zc_node *node)
     return sum;
 }
 
-static bool worth_folding(const zc_graph *g, const zc_node *node)
+static bool worth_folding(const folder *f, const zc_node *node)
 {
+    const zc_graph *g = f->g;
     const zc_op_info *info = zc_op_get(node->op);
     if (info->flags & (ZC_OPF_RANDOM | ZC_OPF_REGIONS) || node->nout == 0) return false;
     if (!inputs_constant(g, node)) return false;
     size_t in = input_bytes(g, node);
     if (info->flags & ZC_OPF_DYNAMIC) return in <= FOLD_GROWTH_MAX;
     size_t out = output_bytes(g, node);
-    return out <= FOLD_GROWTH_MAX || out <= in;
+    return out <= f->room && (out <= FOLD_GROWTH_MAX || out <= in);
 }
 
 static zc_status replace_outputs(zc_graph *g, zc_nid n, zc_tensor *out, zc_diag *diag)
@@ -123,7 +135,7 @@ static zc_status fold_vals(zc_graph *g, zc_vid v, size_t *changes, zc_diag *diag
     return ZC_OK;
 }
 
-static zc_status fold_block(zc_graph *g, zc_block *b, size_t *changes, zc_diag *diag);
+static zc_status fold_block(folder *f, zc_block *b);
 
 static void resolve_inputs(zc_graph *g, zc_nid n)
 {
@@ -131,35 +143,52 @@ static void resolve_inputs(zc_graph *g, zc_nid n)
     for (int i = 0; i < node->nin; i++) node->in[i] = zc_graph_resolved(g, node->in[i]);
 }
 
-static zc_status fold_one(zc_graph *g, zc_nid n, size_t *changes, zc_diag *diag)
+static zc_status fold_one(folder *f, zc_nid n)
 {
+    zc_graph *g = f->g;
     resolve_inputs(g, n);
-    if (worth_folding(g, zc_node_at(g, n))) {
+    if (worth_folding(f, zc_node_at(g, n))) {
+        size_t bytes = output_bytes(g, zc_node_at(g, n));
         /* A kernel that refuses (an index out of range, say) leaves the node to report it at run
          * time. */
         zc_status status = fold_node(g, n, NULL);
-        if (status == ZC_ERR_NOMEM) return zc_fail_nomem(diag, "folding", 0);
-        if (status == ZC_OK) ++*changes;
+        if (status == ZC_ERR_NOMEM) return zc_fail_nomem(f->diag, "folding", 0);
+        if (status != ZC_OK) return ZC_OK;
+        f->room -= bytes <= f->room ? bytes : 0; /* dynamic results are small */
+        ++*f->changes;
         return ZC_OK;
     }
     for (int i = 0; i < zc_node_at(g, n)->nout; i++) {
         zc_vid v = zc_node_at(g, n)->out[i];
-        if (v) ZC_TRY(fold_vals(g, v, changes, diag));
+        if (v) ZC_TRY(fold_vals(g, v, f->changes, f->diag));
     }
     for (int r = 0; r < zc_node_at(g, n)->nregions; r++)
-        ZC_TRY(fold_block(g, zc_node_at(g, n)->regions[r], changes, diag));
+        ZC_TRY(fold_block(f, zc_node_at(g, n)->regions[r]));
     return ZC_OK;
 }
 
-static zc_status fold_block(zc_graph *g, zc_block *b, size_t *changes, zc_diag *diag)
+static zc_status fold_block(folder *f, zc_block *b)
 {
     for (size_t i = 0; i < b->nodes.len; i++)
-        if (zc_node_at(g, b->nodes.data[i])->op != ZC_OP_NONE)
-            ZC_TRY(fold_one(g, b->nodes.data[i], changes, diag));
+        if (zc_node_at(f->g, b->nodes.data[i])->op != ZC_OP_NONE)
+            ZC_TRY(fold_one(f, b->nodes.data[i]));
     return ZC_OK;
+}
+
+static size_t total_room(const zc_graph *g)
+{
+    size_t room = FOLD_TOTAL_BASE;
+    for (size_t v = 1; v < g->values.len; v++) {
+        const zc_value *value = &g->values.data[v];
+        size_t bytes = value->kind == ZC_VALUE_CONST && value->data ? bytes_of(value->data) : 0;
+        if (bytes > (SIZE_MAX - room) / FOLD_TOTAL_SCALE) return SIZE_MAX;
+        room += bytes * FOLD_TOTAL_SCALE;
+    }
+    return room;
 }
 
 zc_status zc_pass_opt_fold(zc_graph *g, size_t *changes, zc_diag *diag)
 {
-    return fold_block(g, &g->top, changes, diag);
+    folder f = {.g = g, .room = total_room(g), .changes = changes, .diag = diag};
+    return fold_block(&f, &g->top);
 }

@@ -120,6 +120,7 @@ static zc_status add_step(builder *b, const zc_node *node, uint32_t *out)
                   .nblocks = (uint32_t)node->nregions,
                   .nprov = (uint32_t)node->nprov,
                   .name = node->name,
+                  .why = "",
                   .prov = node->prov};
     ZC_TRY(use_all(b, node->in, s.nin, &s.in));
     ZC_TRY(add_attr_constants(b, node));

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/session.h"
+#include "runtime/gpu.h"
 
 zc_status zc_room_fit(zc_session *s, zc_room *room, size_t bytes, zc_diag *diag)
 {
@@ -25,7 +25,7 @@ zc_status zc_exec_shape(zc_session *s, uint32_t v, int rank, const int64_t *dims
     if (rank < 0 || rank > ZC_MAX_RANK)
         return zc_fail(diag, ZC_ERR_LIMIT, subject, "rank out of range (got %d, need at most %d)",
                        rank, ZC_MAX_RANK);
-    if (dims != t->dims) memmove(t->dims, dims, (size_t)rank * sizeof *dims);
+    if (rank && dims != t->dims) memmove(t->dims, dims, (size_t)rank * sizeof *dims);
     t->dtype = s->program->values[v].dtype;
     t->rank = rank;
     size_t bytes;
@@ -34,6 +34,7 @@ zc_status zc_exec_shape(zc_session *s, uint32_t v, int rank, const int64_t *dims
                        "result has a negative dimension or is too large");
     ZC_TRY(zc_room_fit(s, &s->rooms[v], bytes, diag));
     t->data = s->rooms[v].p;
+    if (s->gpu) zc_gpu_wrote_host(s, v);
     return ZC_OK;
 }
 
@@ -82,6 +83,12 @@ static zc_status confirm(const zc_session *s, const zc_pstep *step, uint32_t v,
                    zc_tensor_type_text(t, planned, sizeof planned));
 }
 
+/* Views follow their input on a GPU session. */
+static bool on_gpu(const zc_session *s, const zc_pstep *step)
+{
+    return s->gpu && (step->kernel || zc_op_get(step->op)->flags & ZC_OPF_VIEW);
+}
+
 static zc_status take_shapes(zc_session *s, const zc_pstep *step, const zc_infer *f, zc_diag *diag)
 {
     for (uint32_t i = 0; i < step->nout; i++) {
@@ -103,7 +110,8 @@ static zc_status take_shapes(zc_session *s, const zc_pstep *step, const zc_infer
                            i);
         int64_t dims[ZC_MAX_RANK];
         for (int d = 0; d < t->rank; d++) dims[d] = t->dims[d].k;
-        ZC_TRY(zc_exec_shape(s, v, t->rank, dims, step->name, diag));
+        ZC_TRY(on_gpu(s, step) ? zc_gpu_shape(s, v, t->rank, dims, step->name, diag)
+                               : zc_exec_shape(s, v, t->rank, dims, step->name, diag));
     }
     return ZC_OK;
 }
@@ -122,6 +130,7 @@ static zc_status infer_step(zc_session *s, const zc_pstep *step, zc_diag *diag)
                   .nin = (int)step->nin,
                   .nout = (int)step->nout,
                   .subject = step->name,
+                  .fault = ZC_ERR_INPUT, /* the compiler has inferred it: the values are wrong */
                   .diag = diag};
     zc_operand *operands = zc_arena_alloc(&arena, step->nin + step->nout, sizeof *operands);
     zc_status status = operands ? ZC_OK : zc_fail_nomem(diag, "operands", 0);
@@ -130,7 +139,7 @@ static zc_status infer_step(zc_session *s, const zc_pstep *step, zc_diag *diag)
             status = zc_fail_nomem(diag, "operands", 0);
     }
     f.in = operands;
-    f.out = operands + step->nin;
+    f.out = operands ? operands + step->nin : NULL;
     if (status == ZC_OK) status = zc_infer_run(&f);
     if (status == ZC_OK) status = take_shapes(s, step, &f, diag);
     zc_dims_fini(&dims);
@@ -209,10 +218,51 @@ static zc_status run_kernel(zc_session *s, const zc_pstep *step, zc_diag *diag)
     return zc_kernel_run(&k, s->reference);
 }
 
-static zc_status run_step(zc_session *s, const zc_pstep *step, zc_diag *diag)
+/* ---- CPU steps of a GPU session ---- */
+
+static zc_status host_inputs(zc_session *s, const zc_pstep *step, uint64_t mask, zc_diag *diag)
+{
+    for (uint32_t i = 0; i < step->nin; i++)
+        if (i >= 64 || mask >> i & 1) ZC_TRY(zc_gpu_to_host(s, step->in[i], diag));
+    return ZC_OK;
+}
+
+/* Results are written to host memory of their own: there is no sharing on this side. */
+static zc_status host_outputs(zc_session *s, const zc_pstep *step, zc_diag *diag)
+{
+    for (uint32_t i = 0; i < step->nout; i++) {
+        uint32_t v = step->out[i];
+        size_t bytes = 0;
+        if (!is_planned(s, v)) continue;
+        (void)zc_tensor_bytes(&s->values[v], &bytes);
+        ZC_TRY(zc_room_fit(s, &s->rooms[v], bytes, diag));
+        s->values[v].data = s->rooms[v].p;
+        zc_gpu_wrote_host(s, v);
+    }
+    return ZC_OK;
+}
+
+static zc_status run_beside_gpu(zc_session *s, const zc_pstep *step, zc_diag *diag)
+{
+    uint64_t shape_inputs = zc_op_host_inputs(step->op);
+    bool infer = needs_infer(s, step);
+    if (infer) ZC_TRY(host_inputs(s, step, step->kernel ? shape_inputs : UINT64_MAX, diag));
+    if (infer) ZC_TRY(infer_step(s, step, diag));
+    if (zc_op_get(step->op)->flags & ZC_OPF_VIEW) return zc_gpu_view(s, step, diag);
+    if (step->kernel) return zc_gpu_step(s, step, diag);
+    ZC_TRY(host_inputs(s, step, UINT64_MAX, diag));
+    ZC_TRY(host_outputs(s, step, diag));
+    return run_kernel(s, step, diag);
+}
+
+zc_status zc_exec_step(zc_session *s, const zc_pstep *step, zc_diag *diag)
 {
     if (zc_exec_cancelled(s)) return zc_fail(diag, ZC_ERR_CANCELLED, step->name, "cancelled");
-    if (zc_op_get(step->op)->flags & ZC_OPF_REGIONS) return zc_exec_control(s, step, diag);
+    if (zc_op_get(step->op)->flags & ZC_OPF_REGIONS) {
+        if (s->gpu) ZC_TRY(host_inputs(s, step, UINT64_MAX, diag));
+        return zc_exec_control(s, step, diag);
+    }
+    if (s->gpu) return run_beside_gpu(s, step, diag);
     if (needs_infer(s, step)) ZC_TRY(infer_step(s, step, diag));
     if (is_done_view(s, step)) return ZC_OK;
     return run_kernel(s, step, diag);
@@ -222,6 +272,9 @@ zc_status zc_exec_block(zc_session *s, uint32_t b, zc_diag *diag)
 {
     const zc_pblock *block = &s->program->blocks[b];
     for (uint32_t i = 0; i < block->nsteps; i++)
-        ZC_TRY(run_step(s, &s->program->steps[block->steps[i]], diag));
+        ZC_TRY(zc_exec_step(s, &s->program->steps[block->steps[i]], diag));
+    /* Control flow handles values in host memory. */
+    for (uint32_t i = 0; s->gpu && i < block->nouts; i++)
+        ZC_TRY(zc_gpu_to_host(s, block->outs[i], diag));
     return ZC_OK;
 }

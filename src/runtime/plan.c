@@ -70,6 +70,7 @@ static zc_status load(uint8_t *bytes, size_t len, zc_plan **out, zc_diag *diag)
         return zc_fail_nomem(diag, "plan", sizeof *plan);
     }
     atomic_init(&plan->refs, 1);
+    pthread_mutex_init(&plan->images_lock, NULL);
     plan->bytes = bytes;
     plan->len = len;
     zc_arena_init(&plan->arena, 0);
@@ -144,9 +145,32 @@ void zc_plan_destroy(zc_plan **planp)
     zc_plan *plan = *planp;
     *planp = NULL;
     if (atomic_fetch_sub_explicit(&plan->refs, 1, memory_order_acq_rel) != 1) return;
+    for (size_t i = 0; i < plan->images.len; i++) zc_image_destroy(&plan->images.data[i]);
+    ZC_VEC_FINI(&plan->images);
+    pthread_mutex_destroy(&plan->images_lock);
     zc_arena_fini(&plan->arena);
     free(plan->bytes);
     free(plan);
+}
+
+static zc_status find_image(zc_plan *plan, int ordinal, zc_image **out, zc_diag *diag)
+{
+    for (size_t i = 0; i < plan->images.len; i++) {
+        *out = plan->images.data[i];
+        if ((*out)->device.ordinal == ordinal) return zc_device_alive(&(*out)->device, diag);
+    }
+    ZC_TRY(zc_image_create(&plan->program, ordinal, out, diag));
+    if (ZC_VEC_PUSH(&plan->images, *out)) return ZC_OK;
+    zc_image_destroy(out);
+    return zc_fail_nomem(diag, "device image", sizeof **out);
+}
+
+zc_status zc_plan_image(zc_plan *plan, int ordinal, zc_image **out, zc_diag *diag)
+{
+    pthread_mutex_lock(&plan->images_lock);
+    zc_status status = find_image(plan, ordinal, out, diag);
+    pthread_mutex_unlock(&plan->images_lock);
+    return status;
 }
 
 /* ---- questions ---- */

@@ -2,8 +2,10 @@
 #ifndef ZC_RUNTIME_PLAN_H
 #define ZC_RUNTIME_PLAN_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
+#include "cuda/image.h"
 #include "planfile/program.h"
 #include "zc/rt.h"
 
@@ -18,7 +20,12 @@ struct zc_plan {
      * needs it (or what it is viewed as is followed separately); -1 and nsteps for inputs and
      * outputs. */
     int32_t *first, *last;
+    pthread_mutex_t images_lock;
+    ZC_VEC(zc_image *) images; /* by GPU that a session asked for */
 };
+
+/* The plan on GPU number `ordinal`, made on first use; it lives as long as the plan. */
+zc_status zc_plan_image(zc_plan *plan, int ordinal, zc_image **out, zc_diag *diag);
 
 void zc_plan_retain(zc_plan *plan);
 

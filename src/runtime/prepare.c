@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/session.h"
+#include "runtime/gpu.h"
 
 /* ---- dimensions ---- */
 
@@ -75,6 +75,7 @@ static zc_status shape_values(zc_session *s, zc_diag *diag)
         if (value->kind == ZC_P_CONST) continue;
         zc_tensor *t = &s->values[v];
         *t = (zc_tensor){.dtype = ZC_NONE};
+        if (s->gpu) s->gpu->on_device[v] = false;
         if (value->kind != ZC_P_STEP || !value->planned) continue;
         t->dtype = value->dtype;
         t->rank = value->rank;
@@ -191,6 +192,7 @@ static zc_status place(zc_session *s, zc_diag *diag)
     }
     if (!zc_place(s->items, n, &need))
         return zc_fail(diag, ZC_ERR_INPUT, NULL, "these input shapes need too much working memory");
+    if (s->gpu) return zc_gpu_place(s, s->items, n, need, diag);
     ZC_TRY(grow_arena(s, need, diag));
     for (size_t i = 0; i < n; i++) {
         /* An empty tensor gets a valid pointer too. */
@@ -207,6 +209,7 @@ zc_status zc_session_prepare(zc_session *s, zc_diag *diag)
     ZC_TRY(shape_values(s, diag));
     find_roots(s);
     ZC_TRY(place(s, diag));
+    if (s->gpu) ZC_TRY(zc_gpu_find_shapes(s, diag));
     s->prepared = true;
     return ZC_OK;
 }

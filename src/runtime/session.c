@@ -1,5 +1,6 @@
 /* The session's public calls. */
 #include "runtime/session.h"
+#include "runtime/gpu.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -61,6 +62,7 @@ static void set_constants(zc_session *s)
 static void session_free(zc_session *s)
 {
     const zc_program *p = s->program;
+    zc_gpu_destroy(s);
     zc_pool_destroy(&s->pool);
     for (uint32_t i = 0; s->states && i < p->nsteps; i++)
         if (s->states[i].p) s->states[i].destroy(s->states[i].p);
@@ -81,6 +83,25 @@ static void session_free(zc_session *s)
     free(s->arena);
     zc_plan_destroy(&s->plan);
     free(s);
+}
+
+static zc_status choose_device(zc_session *s, const zc_session_params *p, zc_diag *diag)
+{
+    bool has_kernels = s->program->nkernels > 0;
+    switch (p->device) {
+    case ZC_DEVICE_CPU:
+        return ZC_OK;
+    case ZC_DEVICE_CUDA:
+        if (!has_kernels && strcmp(s->program->target, "cuda") != 0)
+            return zc_fail(diag, ZC_ERR_DEVICE, "device",
+                           "the plan was compiled for the CPU alone (compile with --target sm_90 or the like)");
+        return zc_gpu_create(s, p, diag);
+    case ZC_DEVICE_AUTO:
+        if (!has_kernels) return ZC_OK;
+        if (zc_gpu_create(s, p, NULL) != ZC_OK) zc_gpu_destroy(s);
+        return ZC_OK;
+    }
+    return zc_fail(diag, ZC_ERR_ARG, "device", "is no zc_device_kind (got %d)", (int)p->device);
 }
 
 zc_status zc_session_create(zc_plan *plan, const zc_session_params *params, zc_session **out,
@@ -111,11 +132,12 @@ zc_status zc_session_create(zc_plan *plan, const zc_session_params *params, zc_s
     atomic_init(&s->cancel, false);
     zc_status status = allocate(s) ? zc_pool_create(threads, &s->pool, diag)
                                    : zc_fail_nomem(diag, "session", plan->program.nvalues);
+    if (status == ZC_OK) set_constants(s);
+    if (status == ZC_OK) status = choose_device(s, &given, diag);
     if (status != ZC_OK) {
         session_free(s);
         return status;
     }
-    set_constants(s);
     *out = s;
     return ZC_OK;
 }
@@ -143,6 +165,7 @@ zc_status zc_session_destroy(zc_session **session)
 {
     if (!session || !*session) return ZC_OK;
     zc_session *s = *session;
+    if (s->pid != getpid()) return ZC_ERR_FORKED;
     if (atomic_exchange_explicit(&s->busy, true, memory_order_acquire)) return ZC_ERR_BUSY;
     *session = NULL;
     session_free(s);
@@ -152,6 +175,29 @@ zc_status zc_session_destroy(zc_session **session)
 void zc_session_cancel(zc_session *session)
 {
     if (session) atomic_store_explicit(&session->cancel, true, memory_order_relaxed);
+}
+
+static void count_steps(const zc_program *p, zc_device_info *out)
+{
+    for (uint32_t i = 0; i < p->nsteps; i++) {
+        const zc_pstep *step = &p->steps[i];
+        if (zc_op_get(step->op)->flags & (ZC_OPF_VIEW | ZC_OPF_REGIONS)) continue;
+        if (step->kernel && out->kind == ZC_DEVICE_CUDA)
+            out->gpu_steps++;
+        else if (out->kind == ZC_DEVICE_CUDA && strcmp(step->why, ZC_WHY_SHAPES) == 0)
+            out->shape_steps++;
+        else
+            out->cpu_steps++;
+    }
+}
+
+zc_status zc_session_device(const zc_session *session, zc_device_info *out)
+{
+    if (!session || !out) return ZC_ERR_ARG;
+    *out = (zc_device_info){.kind = ZC_DEVICE_CPU, .name = "cpu"};
+    if (session->gpu) zc_gpu_info(session, out);
+    count_steps(session->program, out);
+    return ZC_OK;
 }
 
 uint64_t zc_session_memory(const zc_session *session)
@@ -197,12 +243,23 @@ static zc_status check_value(const zc_session *s, size_t i, const zc_view *view,
     return ZC_OK;
 }
 
+static zc_status check_device_pointer(zc_session *s, size_t i, const zc_view *view, bool borrow,
+                                      zc_diag *diag)
+{
+    const char *name = s->program->input_names[i];
+    if (!s->gpu) return zc_fail(diag, ZC_ERR_ARG, name, "device memory for a session on the CPU");
+    if (!borrow) return zc_fail(diag, ZC_ERR_ARG, name, "device memory is always borrowed");
+    return zc_gpu_check_pointer(s, view->data, view->bytes, name, diag);
+}
+
 static zc_status set_input(zc_session *s, size_t i, const zc_view *view, bool borrow, zc_diag *diag)
 {
     zc_tensor t;
     ZC_TRY(check_value(s, i, view, &t, diag));
     zc_input_slot *in = &s->inputs[i];
-    if (!borrow) {
+    if (view->on_device) {
+        ZC_TRY(check_device_pointer(s, i, view, borrow, diag));
+    } else if (!borrow) {
         ZC_TRY(zc_room_fit(s, &in->copy, view->bytes, diag));
         if (view->bytes) memcpy(in->copy.p, view->data, view->bytes);
         t.data = in->copy.p;
@@ -214,6 +271,7 @@ static zc_status set_input(zc_session *s, size_t i, const zc_view *view, bool bo
     bool same = in->set && memcmp(in->value.dims, t.dims, sizeof t.dims) == 0;
     if (!same) s->prepared = false;
     in->value = t;
+    in->on_device = view->on_device;
     in->set = true;
     return ZC_OK;
 }
@@ -227,7 +285,8 @@ zc_status zc_session_set_input(zc_session *session, size_t i, const zc_view *val
 
 /* ---- outputs ---- */
 
-static zc_status bind_output(zc_session *s, size_t i, void *data, size_t bytes, zc_diag *diag)
+static zc_status bind_output(zc_session *s, size_t i, void *data, size_t bytes, bool on_device,
+                             zc_diag *diag)
 {
     const zc_pblock *top = &s->program->blocks[0];
     if (i >= top->nouts)
@@ -235,6 +294,11 @@ static zc_status bind_output(zc_session *s, size_t i, void *data, size_t bytes, 
     if ((uintptr_t)data % ZC_ARENA_ALIGN)
         return zc_fail(diag, ZC_ERR_ARG, s->program->output_names[i],
                        "bound memory is not aligned to %zu bytes", ZC_ARENA_ALIGN);
+    if (on_device && !s->gpu)
+        return zc_fail(diag, ZC_ERR_ARG, s->program->output_names[i],
+                       "device memory for a session on the CPU");
+    if (on_device) ZC_TRY(zc_gpu_check_pointer(s, data, bytes, s->program->output_names[i], diag));
+    s->outputs[i].on_device = on_device && data;
     s->outputs[i].bound = data;
     s->outputs[i].bound_bytes = data ? bytes : 0;
     return ZC_OK;
@@ -244,7 +308,20 @@ zc_status zc_session_bind_output(zc_session *session, size_t i, void *data, size
                                  zc_diag *diag)
 {
     ZC_TRY(enter(session, diag));
-    return leave(session, bind_output(session, i, data, bytes, diag));
+    return leave(session, bind_output(session, i, data, bytes, false, diag));
+}
+
+zc_status zc_session_bind_output_device(zc_session *session, size_t i, void *data, size_t bytes,
+                                        zc_diag *diag)
+{
+    ZC_TRY(enter(session, diag));
+    return leave(session, bind_output(session, i, data, bytes, true, diag));
+}
+
+/* Does the root's memory lie where this output is bound? (device or host) */
+static bool binds_root(const zc_session *s, const zc_output_slot *out)
+{
+    return out->bound && (s->gpu != NULL) == out->on_device;
 }
 
 static zc_status fits(const zc_session *s, size_t i, const zc_tensor *t, zc_diag *diag)
@@ -264,13 +341,18 @@ static zc_status root_outputs(zc_session *s, zc_diag *diag)
     for (uint32_t i = 0; i < top->nouts; i++) {
         uint32_t root = s->roots[top->outs[i]];
         if (s->external[root]) s->values[root].data = NULL;
+        if (s->gpu) s->gpu->root_set[root] = false;
     }
     for (uint32_t i = 0; i < top->nouts; i++) {
         uint32_t root = s->roots[top->outs[i]];
-        if (!s->external[root] || s->values[root].data) continue;
+        if (!s->external[root] || s->values[root].data || (s->gpu && s->gpu->root_set[root])) continue;
         size_t bytes = 0;
         (void)zc_tensor_bytes(&s->values[root], &bytes);
         ZC_TRY(fits(s, i, &s->values[root], diag));
+        if (s->gpu) {
+            ZC_TRY(zc_gpu_root(s, root, binds_root(s, &s->outputs[i]) ? s->outputs[i].bound : NULL, diag));
+            continue;
+        }
         if (s->outputs[i].bound) {
             s->values[root].data = s->outputs[i].bound;
         } else {
@@ -286,6 +368,8 @@ static zc_status root_outputs(zc_session *s, zc_diag *diag)
 static zc_status deliver(zc_session *s, uint32_t i, zc_diag *diag)
 {
     zc_output_slot *out = &s->outputs[i];
+    if (out->on_device) return zc_gpu_deliver(s, i, diag);
+    if (s->gpu) ZC_TRY(zc_gpu_to_host(s, s->program->blocks[0].outs[i], diag));
     const zc_tensor *t = &s->values[s->program->blocks[0].outs[i]];
     out->result = *t;
     if (!out->bound || t->data == out->bound) return ZC_OK;
@@ -315,6 +399,10 @@ static void point_values(zc_session *s)
     const zc_program *p = s->program;
     const zc_pblock *top = &p->blocks[0];
     for (uint32_t i = 0; i < top->nparams; i++) s->values[top->params[i]] = s->inputs[i].value;
+    if (s->gpu) {
+        zc_gpu_point(s);
+        return;
+    }
     for (uint32_t v = 1; v < p->nvalues; v++)
         if (s->roots[v] != v) s->values[v].data = s->values[s->roots[v]].data;
 }
@@ -326,23 +414,58 @@ static zc_status run(zc_session *s, zc_diag *diag)
     ZC_TRY(root_outputs(s, diag));
     point_values(s);
     for (uint32_t i = 0; i < top->nouts; i++) s->outputs[i].result = (zc_tensor){.dtype = ZC_NONE};
-    ZC_TRY(zc_exec_block(s, 0, diag));
+    ZC_TRY(s->gpu ? zc_gpu_run(s, diag) : zc_exec_block(s, 0, diag));
     s->checked = true;
     for (uint32_t i = 0; i < top->nouts; i++) ZC_TRY(deliver(s, i, diag));
     return ZC_OK;
 }
 
-zc_status zc_session_run(zc_session *session, zc_diag *diag)
+static zc_status run_and_wait(zc_session *s, bool wait, zc_diag *diag)
+{
+    if (!s->gpu) return run(s, diag);
+    ZC_TRY(zc_gpu_enter(s, diag));
+    zc_status status = run(s, diag);
+    if (status == ZC_OK && wait) status = zc_gpu_wait(s, diag);
+    zc_gpu_leave(s);
+    return status;
+}
+
+static zc_status run_once(zc_session *session, bool wait, zc_diag *diag)
 {
     ZC_TRY(enter(session, diag));
-    zc_status status = run(session, diag);
+    zc_status status = run_and_wait(session, wait, diag);
     atomic_store_explicit(&session->cancel, false, memory_order_relaxed);
     return leave(session, status);
 }
 
-zc_status zc_session_output(const zc_session *session, size_t i, zc_view *out, zc_diag *diag)
+zc_status zc_session_run(zc_session *session, zc_diag *diag)
 {
-    if (!session || !out) return zc_fail(diag, ZC_ERR_ARG, session ? "out" : "session", "is NULL");
+    return run_once(session, true, diag);
+}
+
+zc_status zc_session_enqueue(zc_session *session, zc_diag *diag)
+{
+    return run_once(session, false, diag);
+}
+
+static zc_status wait_for_gpu(zc_session *s, zc_diag *diag)
+{
+    if (!s->gpu) return ZC_OK;
+    ZC_TRY(zc_gpu_enter(s, diag));
+    zc_status status = zc_gpu_wait(s, diag);
+    zc_gpu_leave(s);
+    return status;
+}
+
+zc_status zc_session_wait(zc_session *session, zc_diag *diag)
+{
+    ZC_TRY(enter(session, diag));
+    return leave(session, wait_for_gpu(session, diag));
+}
+
+static zc_status output(const zc_session *session, size_t i, zc_view *out, zc_diag *diag)
+{
+    if (!out) return zc_fail(diag, ZC_ERR_ARG, "out", "is NULL");
     const zc_pblock *top = &session->program->blocks[0];
     if (i >= top->nouts)
         return zc_fail(diag, ZC_ERR_ARG, "i", "no such output (got %zu, need < %u)", i, top->nouts);
@@ -350,10 +473,20 @@ zc_status zc_session_output(const zc_session *session, size_t i, zc_view *out, z
     if (t->dtype == ZC_NONE)
         return zc_fail(diag, ZC_ERR_ARG, session->program->output_names[i],
                        "no run has given a result");
-    *out = (zc_view){.elem = (zc_elem)t->dtype, .rank = t->rank, .data = t->data};
+    *out = (zc_view){.elem = (zc_elem)t->dtype,
+                     .rank = t->rank,
+                     .data = t->data,
+                     .on_device = session->outputs[i].on_device};
     memcpy(out->dims, t->dims, sizeof t->dims);
     size_t bytes = 0;
     (void)zc_tensor_bytes(t, &bytes);
     out->bytes = bytes;
     return ZC_OK;
+}
+
+zc_status zc_session_output(const zc_session *session, size_t i, zc_view *out, zc_diag *diag)
+{
+    zc_session *s = (zc_session *)(uintptr_t)session; /* for the flag that a thread is inside */
+    ZC_TRY(enter(s, diag));
+    return leave(s, output(s, i, out, diag));
 }

@@ -18,12 +18,13 @@ typedef struct zc_room {
 typedef struct zc_input_slot {
     zc_tensor value;
     zc_room copy;
-    bool set;
+    bool set, on_device;
 } zc_input_slot;
 
 typedef struct zc_output_slot {
     void *bound;
     size_t bound_bytes;
+    bool on_device; /* bound is device memory */
     zc_tensor result;
 } zc_output_slot;
 
@@ -54,6 +55,8 @@ struct zc_session {
     zc_tensor *operands; /* work space: a step's inputs and outputs */
     zc_scratch scratch;
     uint64_t room_bytes; /* held by rooms and copies */
+
+    struct zc_gpu *gpu; /* NULL: everything runs on the CPU (gpu.h) */
 };
 
 /* Makes room for `bytes` in a room of this session. */
@@ -62,9 +65,10 @@ zc_status zc_room_fit(zc_session *s, zc_room *room, size_t bytes, zc_diag *diag)
 /* Shapes and memory for the inputs' current shapes (prepare.c). */
 zc_status zc_session_prepare(zc_session *s, zc_diag *diag);
 
-/* Runs block b's steps in order (exec.c). */
+/* Runs one step of any kind; block b's steps in order (exec.c). */
+zc_status zc_exec_step(zc_session *s, const zc_pstep *step, zc_diag *diag);
 zc_status zc_exec_block(zc_session *s, uint32_t b, zc_diag *diag);
-/* Gives value v, which is not planned, this shape and memory for it. */
+/* Gives value v, which is not planned, this shape and host memory for it. */
 zc_status zc_exec_shape(zc_session *s, uint32_t v, int rank, const int64_t *dims,
                         const char *subject, zc_diag *diag);
 /* Gives value v a copy of t. */

@@ -1,0 +1,24 @@
+/* From a program to a GPU program: which steps run on the GPU, by which kernels, and their machine code. */
+#ifndef ZC_CODEGEN_CODEGEN_H
+#define ZC_CODEGEN_CODEGEN_H
+
+#include "planfile/program.h"
+
+/* Places every step and writes the specialisation header of each kernel. New arrays live in `arena`. */
+zc_status zc_codegen_lower(zc_program *p, zc_arena *arena, zc_diag *diag);
+
+typedef struct zc_codegen_build_params {
+    const int *archs; /* 90 for sm_90 */
+    int narchs;
+    int threads;         /* 0: one a CPU */
+    bool strip_sources;  /* leave the sources out of the program afterwards */
+    const char *emit_dir; /* also write each kernel's readable source there; may be NULL */
+} zc_codegen_build_params;
+
+/* Compiles every kernel for every architecture (NVRTC, disk cache). */
+zc_status zc_codegen_build(zc_program *p, const zc_codegen_build_params *params, zc_arena *arena, zc_diag *diag);
+
+/* The embedded sources. */
+const zc_psource *zc_template_find(const char *name);
+
+#endif

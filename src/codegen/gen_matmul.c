@@ -1,0 +1,83 @@
+#include "codegen/gen_matmul.h"
+
+#include <math.h>
+
+#include "op/activation.h"
+
+/* Summed axes of an Einsum must be alike in both operands: 1 would broadcast. */
+static bool depths_agree(const zc_matmul_form *form, const zc_pvalue *a, const zc_pvalue *b)
+{
+    for (int d = 0; d < form->side_a.depth_count; d++)
+        if (!zc_dim_eq(a->dims[form->side_a.depth_first + d],
+                       b->dims[form->side_b.depth_first + d]))
+            return false;
+    return true;
+}
+
+zc_status zc_gen_matmul_form(zc_gen *g, zc_matmul_form *form)
+{
+    int ranks[8], nin = (int)g->step->nin < (int)ZC_COUNTOF(ranks) ? (int)g->step->nin
+                                                                   : (int)ZC_COUNTOF(ranks);
+    for (int i = 0; i < nin; i++) {
+        const zc_pvalue *v = zc_gen_in(g, i);
+        ranks[i] = v ? v->rank : -1;
+        if (v && v->rank < 0) return zc_gen_decline(g, "rank known only when run");
+    }
+    if (!zc_matmul_form_of(g->info, g->attrs, nin, ranks, form) ||
+        (form->by_axes && !depths_agree(form, zc_gen_in(g, form->a), zc_gen_in(g, form->b))))
+        return zc_gen_decline(g, "not one matrix product");
+    return ZC_OK;
+}
+
+/* The activation over x, as an expression of the op table. */
+static zc_status put_activation(zc_gen *g, const zc_matmul_form *form, zc_dtype dtype)
+{
+    zc_op op = zc_activation_find(form->activation);
+    const zc_op_info *info = zc_op_get(op);
+    zc_expr_const consts[8];
+    int n = 0;
+    if (op == ZC_OP_NONE) return zc_gen_decline(g, "unknown activation");
+    void *attrs = zc_arena_alloc(g->arena, 1, info->attrs_size);
+    zc_expr *e = zc_arena_alloc(g->arena, 1, sizeof *e);
+    if (!attrs || !e) return zc_fail_nomem(g->diag, "activation", sizeof *e);
+    zc_activation_attrs(op, form->activation_params, form->activation_count, attrs);
+    const char *text = info->expr;
+    if (op == ZC_OP_Clip) { /* its bounds are inputs elsewhere */
+        text = "min(max(x, low), high)";
+        consts[n++] = (zc_expr_const){"low", -(double)INFINITY, false};
+        consts[n++] = (zc_expr_const){"high", (double)INFINITY, false};
+        for (int i = 0; i < form->activation_count && i < 2; i++)
+            consts[i].value = (double)form->activation_params[i];
+    }
+    for (int i = 0; i < info->field_count && n < (int)ZC_COUNTOF(consts); i++) {
+        const void *at = zc_attr_at(info, attrs, i);
+        if (info->fields[i].kind == ZC_ATTR_FLOAT)
+            consts[n++] = (zc_expr_const){info->fields[i].name, (double)*(const float *)at, false};
+        else if (info->fields[i].kind == ZC_ATTR_INT)
+            consts[n++] = (zc_expr_const){info->fields[i].name, (double)*(const int64_t *)at, true};
+    }
+    ZC_TRY(zc_expr_parse(text, &dtype, 1, consts, n, e, g->step->name, g->diag));
+    if (zc_dtype_is_float(e->nodes[e->count - 1].dtype) != zc_dtype_is_float(dtype))
+        return zc_gen_decline(g, "activation of another element type");
+    e->ninputs = 1;
+    zc_gen_define(g, "EPILOGUE", "1");
+    return zc_gen_expr(g, "zc_epilogue", e, &dtype);
+}
+
+zc_status zc_gen_matmul_spec(zc_gen *g, const zc_matmul_form *form)
+{
+    zc_dtype dtype = zc_gen_out_type(g, 0);
+    bool is_float = zc_dtype_is_float(dtype), wide = zc_dtype_bits(dtype) == 64;
+    bool scaled = zc_matmul_scales_ints(form, dtype);
+    zc_gen_type(g, "T", dtype);
+    zc_gen_define(g, "TA", "%d", !form->a_along_k);
+    zc_gen_define(g, "TB", "%d", form->b_along_k);
+    zc_gen_define(g, "ADDEND", "%d", form->c >= 0);
+    zc_gen_define(g, "ACC", "%s%d", is_float ? "f" : "u", wide || scaled ? 64 : 32);
+    if (is_float) zc_gen_define(g, "SCALE", "f%d", wide ? 64 : 32);
+    if (scaled) {
+        zc_gen_define(g, "SCALE", "f64");
+        zc_gen_define(g, "SIGNED_SUM", "1");
+    }
+    return form->activation ? put_activation(g, form, dtype) : ZC_OK;
+}

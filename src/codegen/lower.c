@@ -1,0 +1,164 @@
+#include <nettle/sha2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/codegen.h"
+#include "codegen/gen.h"
+#include "codegen/place.h"
+
+static const struct {
+    const char *name, *template_name;
+    zc_gen_fn gen;
+} families[] = {
+#define FAMILY(name, template) {#name, template, zc_gen_##name},
+#include "cuda/kernels.def"
+};
+
+enum {
+#define FAMILY(name, template) FAMILY_##name,
+#include "cuda/kernels.def"
+    FAMILY_COUNT
+};
+
+static const struct {
+    zc_op op;
+    int family;
+} rows[] = {
+#define KERNEL(op, family) {ZC_OP_##op, FAMILY_##family},
+#include "cuda/kernels.def"
+};
+
+typedef struct lowering {
+    zc_program *p;
+    zc_arena *arena;
+    zc_diag *diag;
+    zc_pstep *steps;
+    zc_pkernel *kernels;
+    uint32_t nkernels;
+} lowering;
+
+/* ---- kernels: equal headers share one ---- */
+
+static void kernel_name(const zc_gen *g, const char *family, char *out, size_t n)
+{
+    struct sha256_ctx ctx;
+    uint8_t hash[4];
+    sha256_init(&ctx);
+    sha256_update(&ctx, strlen(family) + 1, (const uint8_t *)family);
+    sha256_update(&ctx, g->spec.len, (const uint8_t *)g->spec.data);
+    sha256_digest(&ctx, sizeof hash, hash);
+    snprintf(out, n, "zc_%s_%02x%02x%02x%02x", g->label, hash[0], hash[1], hash[2], hash[3]);
+}
+
+static zc_status add_kernel(lowering *w, zc_gen *g, int family, uint32_t *out)
+{
+    char name[128];
+    kernel_name(g, families[family].name, name, sizeof name);
+    zc_buf whole = {0};
+    zc_buf_printf(&whole, "#define ZC_NAME %s\n", name);
+    zc_buf_append(&whole, g->spec.data, g->spec.len);
+    zc_status status = whole.failed || g->spec.failed ? zc_fail_nomem(w->diag, "kernel", whole.len) : ZC_OK;
+    for (uint32_t i = 0; status == ZC_OK && i < w->nkernels; i++) {
+        if (strcmp(w->kernels[i].family, families[family].name) != 0 ||
+            strlen(w->kernels[i].spec) != whole.len || memcmp(w->kernels[i].spec, whole.data, whole.len) != 0)
+            continue;
+        zc_buf_fini(&whole);
+        *out = i + 1;
+        return ZC_OK;
+    }
+    zc_pkernel k = {.family = families[family].name,
+                    .template_name = families[family].template_name,
+                    .name = zc_arena_strdup(w->arena, name),
+                    .spec = zc_arena_strndup(w->arena, whole.data, whole.len),
+                    .is_static = zc_gen_all_static(g)};
+    zc_buf_fini(&whole);
+    if (status == ZC_OK && (!k.name || !k.spec)) status = zc_fail_nomem(w->diag, "kernel", 0);
+    if (status == ZC_OK) {
+        w->kernels[w->nkernels++] = k;
+        *out = w->nkernels;
+    }
+    return status;
+}
+
+/* ---- steps ---- */
+
+static void lower_case(char *to, size_t n, const char *from)
+{
+    size_t i = 0;
+    for (; from[i] && i + 1 < n; i++) to[i] = (char)(from[i] >= 'A' && from[i] <= 'Z' ? from[i] + 32 : from[i]);
+    to[i] = '\0';
+}
+
+static bool ranks_known(const zc_gen *g)
+{
+    for (uint32_t i = 0; i < g->step->nin; i++) {
+        const zc_pvalue *v = zc_gen_in(g, (int)i);
+        if (v && v->rank < 0) return false;
+    }
+    for (uint32_t i = 0; i < g->step->nout; i++) {
+        const zc_pvalue *v = zc_gen_out(g, (int)i);
+        if (v && v->rank < 0) return false;
+    }
+    return true;
+}
+
+/* Tries one family: sets s->kernel, or s->why. */
+static zc_status try_family(lowering *w, zc_pstep *s, int family)
+{
+    zc_gen g = {.program = w->p,
+                .step = s,
+                .info = zc_op_get(s->op),
+                .attrs = s->attrs,
+                .arena = w->arena,
+                .diag = w->diag};
+    lower_case(g.label, sizeof g.label, g.info->name);
+    if (!ranks_known(&g)) {
+        s->why = "a rank is known only when run";
+        return ZC_OK;
+    }
+    zc_status status = families[family].gen(&g);
+    if (status == ZC_OK && g.declined[0]) {
+        s->why = zc_arena_strdup(w->arena, g.declined);
+        if (!s->why) status = zc_fail_nomem(w->diag, "reason", sizeof g.declined);
+    } else if (status == ZC_OK) {
+        status = add_kernel(w, &g, family, &s->kernel);
+        s->why = "";
+    }
+    zc_buf_fini(&g.spec);
+    return status;
+}
+
+static zc_status lower_step(lowering *w, zc_pstep *s, bool shapes)
+{
+    const zc_op_info *info = zc_op_get(s->op);
+    s->kernel = 0;
+    s->why = "";
+    if (info->flags & (ZC_OPF_REGIONS | ZC_OPF_VIEW)) return ZC_OK;
+    if (shapes) {
+        s->why = ZC_WHY_SHAPES;
+        return ZC_OK;
+    }
+    s->why = "no GPU kernel for this operation";
+    if (info->flags & ZC_OPF_POINTWISE && s->op != ZC_OP_Pointwise) return try_family(w, s, FAMILY_pointwise);
+    for (size_t r = 0; r < ZC_COUNTOF(rows) && !s->kernel; r++)
+        if (rows[r].op == s->op) ZC_TRY(try_family(w, s, rows[r].family));
+    return ZC_OK;
+}
+
+zc_status zc_codegen_lower(zc_program *p, zc_arena *arena, zc_diag *diag)
+{
+    lowering w = {.p = p,
+                  .arena = arena,
+                  .diag = diag,
+                  .steps = zc_arena_dup(arena, p->steps, p->nsteps, sizeof *p->steps),
+                  .kernels = zc_arena_alloc(arena, p->nsteps, sizeof *w.kernels)};
+    const bool *shapes = zc_place_shapes(p, arena);
+    if (!w.steps || !w.kernels || !shapes) return zc_fail_nomem(diag, "kernels", p->nsteps);
+    p->steps = w.steps;
+    for (uint32_t i = 0; i < p->nsteps; i++) ZC_TRY(lower_step(&w, &w.steps[i], shapes[i]));
+    p->kernels = w.kernels;
+    p->nkernels = w.nkernels;
+    p->target = "cuda";
+    return ZC_OK;
+}

@@ -1,0 +1,216 @@
+#include "cuda/cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <nettle/sha2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+#define SUFFIX ".cubin"
+
+enum { SHA = 32, HEADER = 8 + SHA, FILES_MAX = 1 << 20 };
+static const char magic[8] = "\x89ZCC\r\n\x1a\n";
+
+/* ---- keys ---- */
+
+static void hash_text(struct sha256_ctx *ctx, const char *s)
+{
+    sha256_update(ctx, strlen(s) + 1, (const uint8_t *)s);
+}
+
+static void to_hex(const uint8_t *bytes, size_t n, char *out)
+{
+    for (size_t i = 0; i < n; i++) snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
+void zc_cache_make_key(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_psource *sources, uint32_t nsources,
+                       int arch, zc_cache_key *out)
+{
+    struct sha256_ctx ctx;
+    uint8_t digest[SHA];
+    char version[64], arch_option[64];
+    const char *options[ZC_RTC_OPTIONS];
+    snprintf(version, sizeof version, "nvrtc %d.%d", rtc->major, rtc->minor);
+    zc_rtc_options(arch, arch_option, options);
+    sha256_init(&ctx);
+    hash_text(&ctx, version);
+    for (int i = 0; i < ZC_RTC_OPTIONS; i++) hash_text(&ctx, options[i]);
+    hash_text(&ctx, kernel->template_name);
+    hash_text(&ctx, kernel->spec);
+    for (uint32_t i = 0; i < nsources; i++) {
+        hash_text(&ctx, sources[i].name);
+        hash_text(&ctx, sources[i].text);
+    }
+    sha256_digest(&ctx, SHA, digest);
+    to_hex(digest, SHA, out->hex);
+}
+
+/* ---- the folder ---- */
+
+const char *zc_cache_folder(char *buf, size_t n)
+{
+    const char *own = getenv("ZC_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int len = -1;
+    if (own && *own)
+        len = snprintf(buf, n, "%s", own);
+    else if (xdg && *xdg == '/')
+        len = snprintf(buf, n, "%s/zc", xdg);
+    else if (home && *home == '/')
+        len = snprintf(buf, n, "%s/.cache/zc", home);
+    return len > 0 && (size_t)len < n ? buf : NULL;
+}
+
+static bool file_path(const char *name, char *buf, size_t n)
+{
+    char folder[3072];
+    if (!zc_cache_folder(folder, sizeof folder)) return false;
+    int len = snprintf(buf, n, "%s/%s", folder, name);
+    return len > 0 && (size_t)len < n;
+}
+
+static bool entry_path(const zc_cache_key *key, char *buf, size_t n)
+{
+    char name[80];
+    snprintf(name, sizeof name, "%s" SUFFIX, key->hex);
+    return file_path(name, buf, n);
+}
+
+/* The folder and its parents. */
+static void make_folder(void)
+{
+    char path[3072];
+    if (!zc_cache_folder(path, sizeof path)) return;
+    for (char *p = path + 1; *p; p++) {
+        if (*p != '/') continue;
+        *p = '\0';
+        (void)mkdir(path, 0700);
+        *p = '/';
+    }
+    (void)mkdir(path, 0700);
+}
+
+/* ---- entries ---- */
+
+static void digest_of(const void *data, size_t len, uint8_t out[SHA])
+{
+    struct sha256_ctx ctx;
+    sha256_init(&ctx);
+    sha256_update(&ctx, len, data);
+    sha256_digest(&ctx, SHA, out);
+}
+
+bool zc_cache_get(const zc_cache_key *key, zc_buf *out)
+{
+    char path[4096];
+    uint8_t *bytes, digest[SHA];
+    size_t len;
+    if (!entry_path(key, path, sizeof path) || zc_file_read(path, ZC_CACHE_BYTES_MAX, &bytes, &len, NULL) != ZC_OK)
+        return false;
+    bool good = len > HEADER && memcmp(bytes, magic, sizeof magic) == 0;
+    if (good) {
+        digest_of(bytes + HEADER, len - HEADER, digest);
+        good = memcmp(bytes + sizeof magic, digest, SHA) == 0;
+    }
+    if (good) {
+        zc_buf_append(out, bytes + HEADER, len - HEADER);
+        (void)utimensat(AT_FDCWD, path, NULL, 0); /* used now */
+    }
+    free(bytes);
+    return good && !out->failed;
+}
+
+void zc_cache_put(const zc_cache_key *key, const void *data, size_t len)
+{
+    char path[4096];
+    uint8_t header[HEADER];
+    zc_writer *w;
+    if (!entry_path(key, path, sizeof path)) return;
+    make_folder();
+    if (zc_writer_open(path, &w, NULL) != ZC_OK) return;
+    memcpy(header, magic, sizeof magic);
+    digest_of(data, len, header + sizeof magic);
+    bool good = zc_writer_write(w, header, HEADER, NULL) == ZC_OK && zc_writer_write(w, data, len, NULL) == ZC_OK;
+    if (good)
+        (void)zc_writer_commit(&w, NULL);
+    else
+        zc_writer_abort(&w);
+}
+
+/* ---- size ---- */
+
+typedef struct entry {
+    char name[80];
+    struct timespec used;
+    uint64_t bytes;
+} entry;
+typedef ZC_VEC(entry) entries;
+
+static bool is_entry(const char *name)
+{
+    size_t n = strlen(name);
+    return n == 64 + strlen(SUFFIX) && strcmp(name + 64, SUFFIX) == 0;
+}
+
+static zc_status list(entries *out, zc_diag *diag)
+{
+    char folder[3072], path[4096];
+    if (!zc_cache_folder(folder, sizeof folder)) return ZC_OK;
+    DIR *dir = opendir(folder);
+    if (!dir) return errno == ENOENT ? ZC_OK : zc_fail(diag, ZC_ERR_IO, folder, "cannot be read: %s", strerror(errno));
+    zc_status status = ZC_OK;
+    for (struct dirent *d; status == ZC_OK && out->len < FILES_MAX && (d = readdir(dir)) != NULL;) {
+        struct stat st;
+        entry e;
+        if (!is_entry(d->d_name) || !file_path(d->d_name, path, sizeof path) || lstat(path, &st) != 0) continue;
+        snprintf(e.name, sizeof e.name, "%s", d->d_name);
+        e.used = st.st_mtim;
+        e.bytes = (uint64_t)st.st_size;
+        if (!ZC_VEC_PUSH(out, e)) status = zc_fail_nomem(diag, "cache entries", out->len);
+    }
+    closedir(dir);
+    return status;
+}
+
+static int older_first(const void *pa, const void *pb)
+{
+    const entry *a = pa, *b = pb;
+    if (a->used.tv_sec != b->used.tv_sec) return a->used.tv_sec < b->used.tv_sec ? -1 : 1;
+    if (a->used.tv_nsec != b->used.tv_nsec) return a->used.tv_nsec < b->used.tv_nsec ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+zc_status zc_cache_look(zc_cache_stats *out, zc_diag *diag)
+{
+    entries all = {0};
+    *out = (zc_cache_stats){0};
+    zc_status status = list(&all, diag);
+    for (size_t i = 0; i < all.len; i++) out->bytes += all.data[i].bytes;
+    out->files = all.len;
+    ZC_VEC_FINI(&all);
+    return status;
+}
+
+zc_status zc_cache_trim(uint64_t keep, zc_cache_stats *removed, zc_diag *diag)
+{
+    entries all = {0};
+    uint64_t total = 0;
+    *removed = (zc_cache_stats){0};
+    zc_status status = list(&all, diag);
+    if (all.len) qsort(all.data, all.len, sizeof *all.data, older_first);
+    for (size_t i = 0; i < all.len; i++) total += all.data[i].bytes;
+    for (size_t i = 0; status == ZC_OK && i < all.len && total > keep; i++) {
+        char path[4096];
+        total -= all.data[i].bytes;
+        if (!file_path(all.data[i].name, path, sizeof path) || unlink(path) != 0) continue;
+        removed->files++;
+        removed->bytes += all.data[i].bytes;
+    }
+    ZC_VEC_FINI(&all);
+    return status;
+}

@@ -1,0 +1,36 @@
+/* One GPU: the driver's symbols and the device's primary context, retained while this is open. The caller's current
+ * context is left as it was: enter and leave bracket every group of driver calls. */
+#ifndef ZC_CUDA_DEVICE_H
+#define ZC_CUDA_DEVICE_H
+
+#include <stdatomic.h>
+
+#include "cuda/driver.h"
+
+typedef struct zc_device {
+    zc_cu cu;
+    zc_cu_context context;
+    int ordinal, device;
+    int arch; /* 90 for compute capability 9.0 */
+    int sm_count, smem_max;
+    char name[128];
+    atomic_bool lost; /* a sticky error was seen: nothing works in this process any more */
+} zc_device;
+
+/* Device number `ordinal` as CUDA counts. */
+zc_status zc_device_open(int ordinal, zc_device *out, zc_diag *diag);
+void zc_device_close(zc_device *d);
+
+zc_status zc_device_enter(zc_device *d, zc_diag *diag);
+void zc_device_leave(zc_device *d);
+
+/* ZC_OK for code 0; else the error, and `lost` is set by sticky ones. */
+zc_status zc_device_check(zc_device *d, int code, const char *what, zc_diag *diag);
+/* The error of a device that is lost; ZC_OK otherwise. */
+zc_status zc_device_alive(const zc_device *d, zc_diag *diag);
+
+/* Memory (inside enter and leave). bytes 0 gives a valid address too. The error says what was needed and free. */
+zc_status zc_device_alloc(zc_device *d, size_t bytes, const char *what, zc_cu_ptr *out, zc_diag *diag);
+void zc_device_free(zc_device *d, zc_cu_ptr *p);
+
+#endif

@@ -1,0 +1,31 @@
+#include "cuda/matmul_problem.h"
+
+/* Bytes of the four tiles of square<side> in gemm_simt.cu. */
+static uint32_t tile_bytes(int side, int number)
+{
+    int vector = number == 8 ? 2 : 4, lines = 16 * side, depth = ZC_GEMM_THREADS * vector / lines;
+    return (uint32_t)(4 * depth * (lines + 16 / number) * number);
+}
+
+zc_status zc_launch_gemm_simt(zc_launch *l)
+{
+    zc_matmul_form form;
+    zc_matmul mm;
+    struct zc_gemm_params p;
+    zc_dim3 grid;
+    zc_dtype dtype = l->out[0].dtype;
+    ZC_TRY(zc_matmul_form_launch(l, &form));
+    ZC_TRY(zc_matmul_of(l, &form, &mm));
+    zc_matmul_simplify(&form, &mm);
+    if (mm.batch == 0) return ZC_OK;
+    int bytes = (int)zc_dtype_bits(dtype) / 8, number = bytes == 8 ? 8 : 4;
+    int sum = zc_matmul_scales_ints(&form, dtype) ? 8 : number, side = sum == 8 ? 4 : 8;
+    if (mm.m <= ZC_GEMM_SMALL_M) return zc_matmul_launch_small(l, &form, &mm, 2, (size_t)sum);
+    ZC_TRY(zc_matmul_grid(l, &mm, 16 * side, 16 * side, &grid));
+    bool large = (int64_t)grid.x * grid.z >= l->sm_count;
+    if (!large) side /= 2;
+    zc_matmul_params(l, &form, &mm, (number == 8 ? 2 : 4) * bytes, &p);
+    ZC_TRY(zc_matmul_grid(l, &mm, 16 * side, 16 * side, &grid));
+    return zc_launch_kernel(l, large ? 0 : 1, grid, ZC_GEMM_THREADS, tile_bytes(side, number), &p,
+                            sizeof p);
+}

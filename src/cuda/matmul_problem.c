@@ -1,0 +1,393 @@
+#include "cuda/matmul_problem.h"
+
+#include <string.h>
+
+#include "cuda/collapse.h"
+
+/* ---- what operation, attributes and ranks decide ---- */
+
+static bool is(const zc_op_info *info, zc_op op)
+{
+    return info == zc_op_get(op);
+}
+
+static void gemm_form(const zc_attrs_Gemm *at, zc_matmul_form *f)
+{
+    f->trans_a = at->transA;
+    f->trans_b = at->transB;
+    f->alpha = at->alpha;
+    f->beta = at->beta;
+}
+
+static void fused_gemm_form(const zc_attrs_FusedGemm *at, zc_matmul_form *f)
+{
+    f->trans_a = at->transA;
+    f->trans_b = at->transB;
+    f->alpha = at->alpha;
+    f->beta = at->beta;
+    f->activation = at->activation && at->activation[0] ? at->activation : NULL;
+    f->activation_params[0] = at->activation_alpha;
+    f->activation_params[1] = at->activation_beta;
+    f->activation_params[2] = at->activation_gamma;
+    f->activation_count = ZC_ATTR_GIVEN(FusedGemm, at, activation_gamma)   ? 3
+                          : ZC_ATTR_GIVEN(FusedGemm, at, activation_beta)  ? 2
+                          : ZC_ATTR_GIVEN(FusedGemm, at, activation_alpha) ? 1
+                                                                           : 0;
+}
+
+static void linear_form(const zc_attrs_Linear *at, zc_matmul_form *f)
+{
+    f->flat = true;
+    f->trans_b = at->transB;
+    f->alpha = at->alpha;
+}
+
+static void fused_matmul_form(const zc_attrs_FusedMatMul *at, zc_matmul_form *f)
+{
+    f->trans_a = at->transA;
+    f->trans_b = at->transB;
+    f->trans_batch_a = at->transBatchA;
+    f->trans_batch_b = at->transBatchB;
+    f->alpha = at->alpha;
+}
+
+bool zc_matmul_form_of(const zc_op_info *info, const void *attrs, int nin, const int *ranks,
+                       zc_matmul_form *out)
+{
+    *out = (zc_matmul_form){.a = 0, .b = 1, .c = -1, .alpha = 1, .beta = 1};
+    if (is(info, ZC_OP_Einsum))
+        return nin == 2 &&
+               zc_matmul_form_einsum(((const zc_attrs_Einsum *)attrs)->equation, ranks, out);
+    if (is(info, ZC_OP_Gemm))
+        gemm_form(attrs, out);
+    else if (is(info, ZC_OP_FusedGemm))
+        fused_gemm_form(attrs, out);
+    else if (is(info, ZC_OP_Linear))
+        linear_form(attrs, out);
+    else if (is(info, ZC_OP_FusedMatMul))
+        fused_matmul_form(attrs, out);
+    else if (is(info, ZC_OP_QLinearMatMul))
+        out->b = 3;
+    bool addend = is(info, ZC_OP_Gemm) || is(info, ZC_OP_FusedGemm) || is(info, ZC_OP_Linear);
+    if (addend && nin > 2 && ranks[2] >= 0 && out->beta != 0) out->c = 2;
+    out->a_along_k = ranks[out->a] == 1 || !out->trans_a;
+    out->b_along_k = ranks[out->b] == 1 || out->trans_b;
+    return true;
+}
+
+zc_status zc_matmul_form_launch(zc_launch *l, zc_matmul_form *out)
+{
+    int ranks[8], nin = l->nin < (int)ZC_COUNTOF(ranks) ? l->nin : (int)ZC_COUNTOF(ranks);
+    for (int i = 0; i < nin; i++) ranks[i] = zc_launch_has(l, i) ? l->in[i].rank : -1;
+    if (zc_matmul_form_of(l->info, l->attrs, nin, ranks, out)) return ZC_OK;
+    return zc_fail(l->diag, ZC_ERR_INTERNAL, l->subject, "is no matrix product");
+}
+
+bool zc_matmul_scales_ints(const zc_matmul_form *form, zc_dtype dtype)
+{
+    return !zc_dtype_is_float(dtype) && (form->alpha != 1 || (form->c >= 0 && form->beta != 1));
+}
+
+/* ---- sizes and strides ---- */
+
+static void strides_of(const zc_tensor *t, int64_t *s)
+{
+    int64_t step = 1;
+    for (int d = t->rank - 1; d >= 0; d--) {
+        s[d] = step;
+        step = (int64_t)((uint64_t)step * (uint64_t)t->dims[d]); /* wraps only when t is empty */
+    }
+}
+
+/* One operand as batch axes and a matrix. */
+typedef struct matrix {
+    int batch_rank;
+    int64_t batch_dims[ZC_MAX_RANK], batch[ZC_MAX_RANK];
+    int64_t rows, cols, row, col;
+} matrix;
+
+static matrix matrix_of(const zc_tensor *t, bool left, bool trans, bool trans_batch)
+{
+    int64_t s[ZC_MAX_RANK];
+    matrix m = {.rows = 1, .cols = 1};
+    strides_of(t, s);
+    if (t->rank <= 1) {
+        *(left ? &m.cols : &m.rows) = t->rank ? t->dims[0] : 1;
+        *(left ? &m.col : &m.row) = 1;
+        return m;
+    }
+    int row = trans_batch ? 0 : t->rank - 2, col = t->rank - 1;
+    for (int d = 0; d < t->rank - 1; d++) {
+        if (d == row) continue;
+        m.batch_dims[m.batch_rank] = t->dims[d];
+        m.batch[m.batch_rank++] = s[d];
+    }
+    int r = trans ? col : row, c = trans ? row : col;
+    m.rows = t->dims[r];
+    m.row = s[r];
+    m.cols = t->dims[c];
+    m.col = s[c];
+    return m;
+}
+
+/* All leading axes are rows. */
+static matrix flat_of(const zc_tensor *t)
+{
+    int64_t depth = t->dims[t->rank - 1], rows = zc_dims_span(t->dims, 0, t->rank - 1);
+    return (matrix){.rows = rows < 0 ? 0 : rows, .cols = depth, .row = depth, .col = 1};
+}
+
+static matrix axes_of(const zc_tensor *t, const zc_matmul_form *form, bool left)
+{
+    const zc_matmul_side *side = left ? &form->side_a : &form->side_b;
+    int line_end = side->line_first + side->line_count,
+        depth_end = side->depth_first + side->depth_count;
+    int64_t s[ZC_MAX_RANK], lines = zc_dims_span(t->dims, side->line_first, line_end);
+    int64_t depth = zc_dims_span(t->dims, side->depth_first, depth_end);
+    matrix m = {.batch_rank = form->axes_batch};
+    strides_of(t, s);
+    if (lines < 0) lines = 0; /* overflows only where another axis is 0 */
+    if (depth < 0) depth = 0;
+    int64_t line = side->line_count ? s[line_end - 1] : 0,
+            step = side->depth_count ? s[depth_end - 1] : 0;
+    m.rows = left ? lines : depth;
+    m.cols = left ? depth : lines;
+    m.row = left ? line : step;
+    m.col = left ? step : line;
+    for (int d = 0; d < m.batch_rank; d++) {
+        m.batch_dims[d] = side->batch[d] >= 0 ? t->dims[side->batch[d]] : 1;
+        m.batch[d] = side->batch[d] >= 0 ? s[side->batch[d]] : 0;
+    }
+    return m;
+}
+
+/* Strides along the batch axes of y, right-aligned; false: they do not fit. */
+static bool set_batch(const matrix *m, const zc_matmul *mm, int64_t *strides)
+{
+    int shift = mm->batch_rank - m->batch_rank;
+    for (int d = 0; d < mm->batch_rank; d++) {
+        int64_t have = d < shift ? 1 : m->batch_dims[d - shift];
+        if (have != 1 && have != mm->batch_dims[d]) return false;
+        strides[d] = have == 1 ? 0 : m->batch[d - shift];
+    }
+    return shift >= 0;
+}
+
+static bool combine(const matrix *a, const matrix *b, const zc_tensor *y, int matrix_rank,
+                    zc_matmul *mm)
+{
+    *mm = (zc_matmul){
+        .m = a->rows, .n = b->cols, .k = a->cols, .batch = 1, .batch_rank = y->rank - matrix_rank};
+    if (mm->batch_rank < 0 || mm->batch_rank > ZC_GEMM_BATCH || a->cols != b->rows) return false;
+    int64_t left = zc_tensor_numel(y); /* 0: nothing to do, and the parts may overflow */
+    for (int d = 0; d < mm->batch_rank; d++) {
+        mm->batch_dims[d] = y->dims[d];
+        mm->batch = left > 0 ? mm->batch * y->dims[d] : 0;
+    }
+    if (left == 0) mm->batch = 0;
+    mm->view[ZC_MM_A].line = a->row;
+    mm->view[ZC_MM_A].depth = a->col;
+    mm->view[ZC_MM_B].line = b->col;
+    mm->view[ZC_MM_B].depth = b->row;
+    return set_batch(a, mm, mm->view[ZC_MM_A].batch) && set_batch(b, mm, mm->view[ZC_MM_B].batch) &&
+           left == mm->batch * mm->m * mm->n;
+}
+
+static bool set_addend(const zc_tensor *c, zc_matmul *mm)
+{
+    int64_t y[2] = {mm->m, mm->n}, s[2] = {0, 0}, step = 1;
+    if (c->rank > 2) return false;
+    for (int d = c->rank - 1; d >= 0; d--) {
+        int at = 2 - c->rank + d;
+        if (c->dims[d] != 1 && c->dims[d] != y[at]) return false;
+        s[at] = c->dims[d] == 1 ? 0 : step;
+        step *= c->dims[d];
+    }
+    mm->c_row = s[0];
+    mm->c_col = s[1];
+    return true;
+}
+
+zc_status zc_matmul_of(zc_launch *l, const zc_matmul_form *form, zc_matmul *out)
+{
+    const zc_tensor *ta = &l->in[form->a], *tb = &l->in[form->b], *y = &l->out[0];
+    zc_tensor flat = {.rank = 2};
+    char text_a[128], text_b[128];
+    bool ok = form->by_axes || (ta->rank > 0 && tb->rank > 0);
+    matrix a, b;
+    if (ok && form->by_axes) {
+        a = axes_of(ta, form, true);
+        b = axes_of(tb, form, false);
+        ok = combine(&a, &b, y, y->rank - form->axes_batch, out);
+    } else if (ok && form->flat) {
+        a = flat_of(ta);
+        b = matrix_of(tb, false, form->trans_b, false);
+        flat.dims[0] = a.rows;
+        flat.dims[1] = b.cols;
+        ok = combine(&a, &b, &flat, 2, out) && zc_tensor_numel(y) == zc_tensor_numel(&flat);
+    } else if (ok) {
+        a = matrix_of(ta, true, form->trans_a, form->trans_batch_a);
+        b = matrix_of(tb, false, form->trans_b, form->trans_batch_b);
+        ok = combine(&a, &b, y, (ta->rank > 1) + (tb->rank > 1), out);
+    }
+    if (ok && form->c >= 0) ok = set_addend(&l->in[form->c], out);
+    if (ok) return ZC_OK;
+    return zc_fail(l->diag, ZC_ERR_INPUT, l->subject,
+                   "operands do not fit each other (got %s and %s)",
+                   zc_tensor_type_text(ta, text_a, sizeof text_a),
+                   zc_tensor_type_text(tb, text_b, sizeof text_b));
+}
+
+static bool broadcasts(const zc_tensor *t, const zc_tensor *operand, int summed)
+{
+    if (t->rank != operand->rank) return false;
+    for (int d = 0; d < t->rank; d++)
+        if (t->dims[d] != 1 && (d == summed || t->dims[d] != operand->dims[d])) return false;
+    return true;
+}
+
+zc_status zc_matmul_param(zc_launch *l, const zc_matmul_form *form, int i, int view, zc_matmul *mm)
+{
+    if (!zc_launch_has(l, i) || zc_tensor_numel(&l->in[i]) == 1) return ZC_OK;
+    bool left = view < ZC_MM_B;
+    const zc_tensor *t = &l->in[i], *operand = &l->in[left ? form->a : form->b];
+    zc_matmul_view *v = &mm->view[view];
+    int rank = operand->rank, lines = left ? rank - 2 : rank - 1,
+        summed = left ? rank - 1 : rank - 2;
+    if (t->rank == 1 && t->dims[0] == (left ? mm->m : mm->n)) {
+        v->line = 1;
+        return ZC_OK;
+    }
+    if (rank < 2 || !broadcasts(t, operand, summed)) {
+        char text[128];
+        return zc_fail(l->diag, ZC_ERR_INPUT, l->subject,
+                       "input %d does not fit its operand (got %s)", i,
+                       zc_tensor_type_text(t, text, sizeof text));
+    }
+    int64_t s[ZC_MAX_RANK];
+    strides_of(t, s);
+    int shift = mm->batch_rank - (rank - 2);
+    for (int d = 0; d < rank - 2; d++) v->batch[d + shift] = t->dims[d] == 1 ? 0 : s[d];
+    v->line = t->dims[lines] == 1 ? 0 : s[lines];
+    return ZC_OK;
+}
+
+/* ---- fewer batch axes, more rows ---- */
+
+static bool joins_rows(const zc_matmul *mm, int d)
+{
+    for (int v = 0; v < ZC_MM_VIEWS; v++) {
+        const zc_matmul_view *view = &mm->view[v];
+        if (v >= ZC_MM_B ? view->batch[d] != 0 : mm->m != 1 && view->batch[d] != mm->m * view->line)
+            return false;
+    }
+    return true;
+}
+
+static void collapse_batch(zc_matmul *mm)
+{
+    int64_t strides[ZC_COLLAPSE_OPERANDS][ZC_MAX_RANK];
+    zc_collapsed c;
+    for (int v = 0; v < ZC_MM_VIEWS; v++)
+        for (int d = 0; d < mm->batch_rank; d++) strides[v][d] = mm->view[v].batch[d];
+    zc_collapse(mm->batch_rank, mm->batch_dims, ZC_MM_VIEWS, (const int64_t(*)[ZC_MAX_RANK])strides,
+                &c);
+    mm->batch_rank = c.rank;
+    for (int d = 0; d < c.rank; d++) {
+        mm->batch_dims[d] = c.dims[d];
+        for (int v = 0; v < ZC_MM_VIEWS; v++) mm->view[v].batch[d] = c.strides[v][d];
+    }
+}
+
+void zc_matmul_simplify(const zc_matmul_form *form, zc_matmul *mm)
+{
+    if (mm->batch == 0) return;
+    collapse_batch(mm);
+    while (form->a_along_k && form->c < 0 && mm->batch_rank && joins_rows(mm, mm->batch_rank - 1)) {
+        int d = --mm->batch_rank;
+        for (int v = ZC_MM_A; v < ZC_MM_B; v++)
+            if (mm->m == 1) mm->view[v].line = mm->view[v].batch[d];
+        mm->m *= mm->batch_dims[d];
+        mm->batch /= mm->batch_dims[d];
+    }
+}
+
+/* ---- parameters and grids ---- */
+
+bool zc_matmul_aligned(const zc_tensor *t, const zc_matmul_view *v, const zc_matmul *mm, int64_t ld,
+                       int bytes)
+{
+    int64_t per = bytes / (int64_t)(zc_dtype_bits(t->dtype) / 8);
+    if (per <= 0 || (uintptr_t)t->data % (uintptr_t)bytes || ld % per) return false;
+    for (int d = 0; d < mm->batch_rank; d++)
+        if (v->batch[d] % per) return false;
+    return true;
+}
+
+void zc_matmul_params(const zc_launch *l, const zc_matmul_form *form, const zc_matmul *mm,
+                      int vector_bytes, struct zc_gemm_params *p)
+{
+    const zc_matmul_view *a = &mm->view[ZC_MM_A], *b = &mm->view[ZC_MM_B];
+    memset(p, 0, sizeof *p);
+    p->a = l->in[form->a].data;
+    p->b = l->in[form->b].data;
+    p->c = form->c >= 0 ? l->in[form->c].data : NULL;
+    p->y = l->out[0].data;
+    p->m = mm->m;
+    p->n = mm->n;
+    p->k = mm->k;
+    p->batch = mm->batch;
+    p->a_ld = form->a_along_k ? a->line : a->depth;
+    p->b_ld = form->b_along_k ? b->line : b->depth;
+    p->c_row = mm->c_row;
+    p->c_col = mm->c_col;
+    p->alpha = form->alpha;
+    p->beta = form->beta;
+    p->batch_rank = mm->batch_rank;
+    for (int d = 0; d < mm->batch_rank; d++) {
+        p->batch_dims[d] = mm->batch_dims[d];
+        p->a_batch[d] = a->batch[d];
+        p->b_batch[d] = b->batch[d];
+    }
+    if (zc_matmul_aligned(&l->in[form->a], a, mm, p->a_ld, vector_bytes))
+        p->aligned |= ZC_GEMM_A_ALIGNED;
+    if (zc_matmul_aligned(&l->in[form->b], b, mm, p->b_ld, vector_bytes))
+        p->aligned |= ZC_GEMM_B_ALIGNED;
+    if ((uintptr_t)p->y % 4 == 0 && mm->n % 2 == 0) p->aligned |= ZC_GEMM_Y_ALIGNED;
+}
+
+static int64_t ceil_div(int64_t n, int64_t by)
+{
+    return n / by + (n % by != 0);
+}
+
+zc_status zc_matmul_grid(zc_launch *l, const zc_matmul *mm, int height, int width, zc_dim3 *grid)
+{
+    int64_t tiles;
+    if (!zc_mul_i64(ceil_div(mm->m, height), ceil_div(mm->n, width), &tiles) || tiles > INT32_MAX)
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld x %lld)",
+                       (long long)mm->m, (long long)mm->n);
+    *grid = (zc_dim3){(uint32_t)tiles, 1, (uint32_t)(mm->batch < 65535 ? mm->batch : 65535)};
+    return ZC_OK;
+}
+
+zc_status zc_matmul_launch_small(zc_launch *l, const zc_matmul_form *form, const zc_matmul *mm,
+                                 int first, size_t sum_bytes)
+{
+    struct zc_gemm_params p;
+    zc_dim3 grid;
+    int bytes = (int)zc_dtype_bits(l->in[form->a].dtype) / 8, rows = mm->m <= 1   ? 1
+                                                                     : mm->m <= 4 ? 4
+                                                                                  : 8;
+    int entry = first + (rows == 1 ? 0 : rows == 4 ? 1 : 2);
+    if (form->b_along_k) {
+        zc_matmul_params(l, form, mm, bytes == 1 ? 8 : 16, &p);
+        ZC_TRY(zc_matmul_grid(l, mm, ZC_GEMM_SMALL_M, ZC_GEMM_THREADS / 32, &grid));
+        return zc_launch_kernel(l, entry, grid, ZC_GEMM_THREADS, 0, &p, sizeof p);
+    }
+    int each = bytes <= 2 && sum_bytes == 4 ? 2 : 1; /* columns a lane */
+    zc_matmul_params(l, form, mm, each * bytes, &p);
+    ZC_TRY(zc_matmul_grid(l, mm, ZC_GEMM_SMALL_M, 32 * each, &grid));
+    uint32_t smem = (uint32_t)(ZC_GEMV_WARPS * rows * 32 * each) * (uint32_t)sum_bytes;
+    return zc_launch_kernel(l, entry, grid, ZC_GEMV_WARPS * 32, smem, &p, sizeof p);
+}

@@ -1,0 +1,130 @@
+#include "cuda/nvrtc.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const library_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so",
+                                            "/usr/local/cuda/lib64/libnvrtc.so"};
+
+static const struct {
+    size_t offset;
+    const char *symbol;
+} symbols[] = {
+#define RTC(result, field, symbol, params) {offsetof(zc_rtc, field), symbol},
+#include "cuda/nvrtc.def"
+#undef RTC
+};
+
+static zc_status bind(zc_rtc *rtc, const char *path, zc_diag *diag)
+{
+    for (size_t i = 0; i < ZC_COUNTOF(symbols); i++) {
+        void *at = dlsym(rtc->library, symbols[i].symbol);
+        if (!at) return zc_fail(diag, ZC_ERR_DEVICE, path, "NVRTC is too old: it has no %s", symbols[i].symbol);
+        memcpy((char *)rtc + symbols[i].offset, &at, sizeof at);
+    }
+    if (rtc->version(&rtc->major, &rtc->minor) != 0)
+        return zc_fail(diag, ZC_ERR_DEVICE, path, "NVRTC does not tell its version");
+    return ZC_OK;
+}
+
+zc_status zc_rtc_open(zc_rtc *rtc, zc_diag *diag)
+{
+    *rtc = (zc_rtc){0};
+    size_t i = 0;
+    for (; i < ZC_COUNTOF(library_names) && !rtc->library; i++)
+        rtc->library = dlopen(library_names[i], RTLD_NOW | RTLD_LOCAL);
+    if (!rtc->library)
+        return zc_fail(diag, ZC_ERR_DEVICE, "nvrtc",
+                       "NVRTC, CUDA's run-time compiler, is not installed (tried %s, %s, %s, %s)", library_names[0],
+                       library_names[1], library_names[2], library_names[3]);
+    zc_status status = bind(rtc, library_names[i - 1], diag);
+    if (status != ZC_OK) zc_rtc_close(rtc);
+    return status;
+}
+
+void zc_rtc_close(zc_rtc *rtc)
+{
+    if (rtc->library) dlclose(rtc->library);
+    *rtc = (zc_rtc){0};
+}
+
+const char *zc_rtc_arch(int arch, char *buf, size_t n)
+{
+    /* The instructions of one chip generation alone (wgmma) need the "a". */
+    snprintf(buf, n, "sm_%d%s", arch, arch == 90 || arch == 100 ? "a" : "");
+    return buf;
+}
+
+void zc_rtc_options(int arch, char arch_option[64], const char *options[ZC_RTC_OPTIONS])
+{
+    char name[32];
+    snprintf(arch_option, 64, "--gpu-architecture=%s", zc_rtc_arch(arch, name, sizeof name));
+    options[0] = "--std=c++17";
+    options[1] = "--disable-warnings";
+    options[2] = "--ptxas-options=-v";
+    options[3] = arch_option;
+}
+
+static void append_log(const zc_rtc *rtc, zc_rtc_program program, zc_buf *out)
+{
+    size_t size = 0;
+    if (rtc->log_size(program, &size) != 0 || size <= 1) return;
+    size_t at = zc_buf_grow(out, size);
+    if (!out->failed && rtc->log(program, out->data + at) == 0) out->len = at + strlen(out->data + at);
+}
+
+static zc_status take_cubin(const zc_rtc *rtc, zc_rtc_program program, const char *name, zc_buf *out, zc_diag *diag)
+{
+    size_t size = 0;
+    int code = rtc->cubin_size(program, &size);
+    if (code) return zc_fail(diag, ZC_ERR_DEVICE, name, "NVRTC gives no machine code: %s", rtc->error_string(code));
+    size_t at = zc_buf_grow(out, size);
+    if (out->failed) return zc_fail_nomem(diag, "machine code", size);
+    code = rtc->cubin(program, out->data + at);
+    return code ? zc_fail(diag, ZC_ERR_DEVICE, name, "NVRTC gives no machine code: %s", rtc->error_string(code))
+                : ZC_OK;
+}
+
+static zc_status compile(const zc_rtc *rtc, zc_rtc_program program, const char *name, int arch, zc_buf *out,
+                         zc_buf *log, zc_diag *diag)
+{
+    char arch_option[64];
+    const char *options[ZC_RTC_OPTIONS];
+    zc_rtc_options(arch, arch_option, options);
+    int code = rtc->compile(program, ZC_RTC_OPTIONS, options);
+    zc_buf text = {0};
+    append_log(rtc, program, &text);
+    zc_buf_append(&text, "", 1);
+    zc_status status = code ? zc_fail(diag, ZC_ERR_INTERNAL, name, "NVRTC: %s: %.1500s", rtc->error_string(code),
+                                      text.data ? text.data : "")
+                            : take_cubin(rtc, program, name, out, diag);
+    if (log && text.data) zc_buf_puts(log, text.data);
+    zc_buf_fini(&text);
+    return status;
+}
+
+/* "spec.h" and the sources are handed over as headers; the source proper includes the template. */
+zc_status zc_rtc_compile(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_psource *sources, uint32_t nsources,
+                         int arch, zc_buf *out, zc_buf *log, zc_diag *diag)
+{
+    enum { MOST = 128 };
+    const char *names[MOST], *texts[MOST], *source = NULL;
+    int n = 0;
+    names[n] = "spec.h";
+    texts[n++] = kernel->spec;
+    for (uint32_t i = 0; i < nsources && n < MOST; i++) {
+        if (strcmp(sources[i].name, kernel->template_name) == 0) source = sources[i].text;
+        names[n] = sources[i].name;
+        texts[n++] = sources[i].text;
+    }
+    if (!source)
+        return zc_fail(diag, ZC_ERR_INTERNAL, kernel->name, "the source of template " ZC_NAME " is missing",
+                       kernel->template_name);
+    zc_rtc_program program = NULL;
+    int code = rtc->create(&program, source, kernel->template_name, n, texts, names);
+    if (code) return zc_fail(diag, ZC_ERR_DEVICE, kernel->name, "NVRTC: %s", rtc->error_string(code));
+    zc_status status = compile(rtc, program, kernel->name, arch, out, log, diag);
+    rtc->destroy(&program);
+    return status;
+}

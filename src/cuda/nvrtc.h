@@ -1,0 +1,31 @@
+/* NVRTC, opened with dlopen: kernels to machine code. Compiles may run in several threads at once. */
+#ifndef ZC_CUDA_NVRTC_H
+#define ZC_CUDA_NVRTC_H
+
+#include "planfile/program.h"
+
+typedef struct zc_rtc_program_opaque *zc_rtc_program;
+
+typedef struct zc_rtc {
+    void *library;
+    int major, minor;
+#define RTC(result, field, symbol, params) result(*field) params;
+#include "cuda/nvrtc.def"
+#undef RTC
+} zc_rtc;
+
+/* Opens libnvrtc (13, 12, or the unversioned name); the error names the paths tried. */
+zc_status zc_rtc_open(zc_rtc *rtc, zc_diag *diag);
+void zc_rtc_close(zc_rtc *rtc);
+
+/* "sm_90a": how NVRTC is told the architecture 90. */
+const char *zc_rtc_arch(int arch, char *buf, size_t n);
+/* The options every kernel is compiled with; the last is the architecture's. */
+enum { ZC_RTC_OPTIONS = 4 };
+void zc_rtc_options(int arch, char arch_option[64], const char *options[ZC_RTC_OPTIONS]);
+
+/* One kernel's machine code, appended to `out`; its compiler log (registers, spills) to `log`, which may be NULL. */
+zc_status zc_rtc_compile(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_psource *sources, uint32_t nsources,
+                         int arch, zc_buf *out, zc_buf *log, zc_diag *diag);
+
+#endif

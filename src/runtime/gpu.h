@@ -1,0 +1,106 @@
+/* A session's part on a GPU.
+ *
+ * Every value has a shape in session.values, whose `data` is its host memory while the host's copy is valid, else
+ * NULL; and here a device address, valid while on_device. A step on the GPU brings its inputs to the device and
+ * leaves its outputs there; a step on the CPU does the reverse; nothing is copied that is already where it is needed.
+ * Host memory of values lives in session.rooms. */
+#ifndef ZC_RUNTIME_GPU_H
+#define ZC_RUNTIME_GPU_H
+
+#include "cuda/launcher.h"
+#include "runtime/session.h"
+
+typedef struct zc_gpu_room {
+    zc_cu_ptr p;
+    size_t cap;
+} zc_gpu_room;
+
+/* Consecutive steps of block 0 that replay as one CUDA graph. */
+typedef struct zc_gpu_part {
+    uint32_t first, end;  /* positions in block 0 */
+    uint32_t *needs;      /* values from outside that its kernels read */
+    uint32_t nneeds;
+    zc_cu_graph_exec exec; /* NULL: not captured */
+    zc_cu_ptr *pointers;  /* addresses that the graph holds: of needs, then of the outputs in its steps, then scratch */
+    uint32_t npointers;
+    uint64_t launches;
+    bool refused;          /* capture failed: issue the steps by themselves */
+} zc_gpu_part;
+
+/* The parts for one set of input shapes. */
+enum { ZC_GPU_SHAPES = 8 };
+typedef struct zc_gpu_shapes {
+    int64_t *dims; /* of all inputs, one after the other; NULL: free */
+    bool checked;
+    zc_gpu_part *parts;
+    uint32_t nparts;
+    uint64_t used;
+} zc_gpu_shapes;
+
+struct zc_gpu {
+    zc_image *image; /* the plan's */
+    zc_cu_stream stream;
+    bool own_stream, graphs;
+    zc_cu_ptr *at;
+    bool *on_device;
+    bool *root_set; /* by root that an output owns: it has its address for this run */
+    zc_gpu_room *rooms; /* by value */
+    zc_cu_ptr arena;
+    size_t arena_bytes;
+    zc_cu_ptr scratch;
+    size_t scratch_bytes;
+    zc_fault_word *fault; /* page-locked host memory that kernels write to */
+    ZC_VEC(zc_gpu_room) pieces; /* scratch memory of DYNAMIC steps, in the order of their requests */
+    zc_tensor *operands; /* work space: device and host views of one step's operands */
+    zc_launcher launcher;
+    zc_gpu_shapes shapes[ZC_GPU_SHAPES];
+    zc_gpu_shapes *now;
+    uint64_t clock, memory;
+    uint64_t launches; /* of the last run */
+};
+
+/* ---- life (gpu.c) ---- */
+zc_status zc_gpu_create(zc_session *s, const zc_session_params *params, zc_diag *diag);
+void zc_gpu_destroy(zc_session *s);
+/* Brackets driver calls. */
+zc_status zc_gpu_enter(zc_session *s, zc_diag *diag);
+void zc_gpu_leave(zc_session *s);
+
+/* ---- memory (gpu.c) ---- */
+/* Device memory for planned values: items[n] are placed in `need` bytes. */
+zc_status zc_gpu_place(zc_session *s, const zc_placement *items, size_t n, size_t need, zc_diag *diag);
+zc_status zc_gpu_room_fit(zc_session *s, zc_gpu_room *room, size_t bytes, zc_diag *diag);
+/* Makes the copy on that side valid. */
+zc_status zc_gpu_to_host(zc_session *s, uint32_t v, zc_diag *diag);
+zc_status zc_gpu_to_device(zc_session *s, uint32_t v, zc_diag *diag);
+/* The value was written there: the other copy is stale. */
+void zc_gpu_wrote_host(zc_session *s, uint32_t v);
+void zc_gpu_wrote_device(zc_session *s, uint32_t v);
+/* Shape of a value that is not planned, and device memory for it. */
+zc_status zc_gpu_shape(zc_session *s, uint32_t v, int rank, const int64_t *dims, const char *subject, zc_diag *diag);
+
+/* ---- inputs and outputs (gpu_io.c) ---- */
+zc_status zc_gpu_check_pointer(zc_session *s, const void *p, size_t bytes, const char *subject, zc_diag *diag);
+/* The address of a root that an output owns: bound memory, or a room when NULL. */
+zc_status zc_gpu_root(zc_session *s, uint32_t root, void *bound, zc_diag *diag);
+/* Addresses of inputs and of what shares an output's memory, for this run. */
+void zc_gpu_point(zc_session *s);
+/* Output i, which is bound to device memory. */
+zc_status zc_gpu_deliver(zc_session *s, uint32_t i, zc_diag *diag);
+void zc_gpu_info(const zc_session *s, zc_device_info *out);
+
+/* ---- steps (gpu_exec.c) ---- */
+/* Output 0, whose shape is known, becomes another name of input 0's bytes. */
+zc_status zc_gpu_view(zc_session *s, const zc_pstep *step, zc_diag *diag);
+zc_status zc_gpu_step(zc_session *s, const zc_pstep *step, zc_diag *diag);
+/* Waits for the stream; reports what kernels found wrong. */
+zc_status zc_gpu_wait(zc_session *s, zc_diag *diag);
+
+/* ---- graphs (gpu_graph.c) ---- */
+/* Finds or makes the entry for the current input shapes: session.gpu->now. */
+zc_status zc_gpu_find_shapes(zc_session *s, zc_diag *diag);
+/* Runs block 0. */
+zc_status zc_gpu_run(zc_session *s, zc_diag *diag);
+void zc_gpu_free_graphs(zc_session *s);
+
+#endif

@@ -1,0 +1,187 @@
+/* Issuing steps on the GPU. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/gpu.h"
+
+/* ---- views ---- */
+
+static bool may_alias(const zc_session *s, uint32_t in, uint32_t out)
+{
+    const zc_pvalue *from = &s->program->values[in];
+    if (s->roots[in] == s->roots[out]) return true;
+    /* A placed value's memory serves others after its last use; rooms, inputs and constants stay. */
+    return from->kind != ZC_P_STEP || !from->planned;
+}
+
+static zc_status copy_view(zc_session *s, uint32_t in, uint32_t out, zc_diag *diag)
+{
+    struct zc_gpu *g = s->gpu;
+    zc_device *d = &g->image->device;
+    zc_tensor *t = &s->values[out];
+    size_t bytes = 0;
+    ZC_TRY(zc_gpu_to_device(s, in, diag));
+    ZC_TRY(zc_gpu_shape(s, out, t->rank, t->dims, s->program->values[out].name, diag));
+    if (zc_tensor_bytes(t, &bytes) && bytes)
+        ZC_TRY(zc_device_check(d, d->cu.copy_within(g->at[out], g->at[in], bytes, g->stream),
+                               s->program->values[out].name, diag));
+    zc_gpu_wrote_device(s, out);
+    return ZC_OK;
+}
+
+zc_status zc_gpu_view(zc_session *s, const zc_pstep *step, zc_diag *diag)
+{
+    uint32_t in = step->in[0], out = step->out[0];
+    struct zc_gpu *g = s->gpu;
+    const zc_pvalue *value = &s->program->values[out];
+    bool placed = value->planned && s->roots[out] == out; /* an output with memory of its own */
+    if (placed || !may_alias(s, in, out)) {
+        if (!placed) return copy_view(s, in, out, diag);
+        size_t bytes = 0;
+        zc_device *d = &g->image->device;
+        ZC_TRY(zc_gpu_to_device(s, in, diag));
+        if (zc_tensor_bytes(&s->values[out], &bytes) && bytes)
+            ZC_TRY(zc_device_check(d, d->cu.copy_within(g->at[out], g->at[in], bytes, g->stream), value->name, diag));
+        zc_gpu_wrote_device(s, out);
+        return ZC_OK;
+    }
+    s->values[out].data = s->values[in].data;
+    g->at[out] = g->at[in];
+    g->on_device[out] = g->on_device[in];
+    return ZC_OK;
+}
+
+/* ---- kernels ---- */
+
+static bool host_only(const zc_pstep *step, uint32_t i)
+{
+    return i < 64 && (zc_op_host_inputs(step->op) >> i & 1);
+}
+
+static zc_status bring_inputs(zc_session *s, const zc_pstep *step, zc_diag *diag)
+{
+    for (uint32_t i = 0; i < step->nin; i++)
+        ZC_TRY(host_only(step, i) ? zc_gpu_to_host(s, step->in[i], diag) : zc_gpu_to_device(s, step->in[i], diag));
+    return ZC_OK;
+}
+
+typedef struct resizing {
+    zc_session *s;
+    const zc_pstep *step;
+    size_t pieces; /* of scratch memory asked for so far */
+} resizing;
+
+static zc_status more_scratch(void *user, size_t bytes, void **out, zc_diag *diag)
+{
+    resizing *r = user;
+    struct zc_gpu *g = r->s->gpu;
+    zc_gpu_room none = {0};
+    if (r->pieces == g->pieces.len && !ZC_VEC_PUSH(&g->pieces, none))
+        return zc_fail_nomem(diag, "device scratch memory", bytes);
+    zc_gpu_room *piece = &g->pieces.data[r->pieces++];
+    ZC_TRY(zc_gpu_room_fit(r->s, piece, bytes, diag));
+    *out = (void *)(uintptr_t)piece->p;
+    return ZC_OK;
+}
+
+static zc_status resize(void *user, int i, int rank, const int64_t *dims, zc_tensor *out, zc_diag *diag)
+{
+    const resizing *r = user;
+    uint32_t v = r->step->out[i];
+    if (!v) return ZC_OK;
+    ZC_TRY(zc_gpu_shape(r->s, v, rank, dims, r->step->name, diag));
+    *out = r->s->values[v];
+    out->data = (void *)(uintptr_t)r->s->gpu->at[v];
+    return ZC_OK;
+}
+
+static void fill_launch(zc_session *s, const zc_pstep *step, zc_launch *l, zc_diag *diag)
+{
+    struct zc_gpu *g = s->gpu;
+    zc_tensor *in = g->operands, *out = in + step->nin, *host = out + step->nout;
+    for (uint32_t i = 0; i < step->nin; i++) {
+        host[i] = s->values[step->in[i]];
+        in[i] = host[i];
+        in[i].data = (void *)(uintptr_t)(host_only(step, i) ? 0 : g->at[step->in[i]]);
+    }
+    for (uint32_t i = 0; i < step->nout; i++) {
+        out[i] = s->values[step->out[i]];
+        out[i].data = (void *)(uintptr_t)g->at[step->out[i]];
+    }
+    *l = (zc_launch){.info = zc_op_get(step->op),
+                     .attrs = step->attrs,
+                     .nin = (int)step->nin,
+                     .nout = (int)step->nout,
+                     .in = in,
+                     .out = out,
+                     .host = host,
+                     .fault = g->fault,
+                     .step_id = (uint32_t)(step - s->program->steps) + 1,
+                     .is_static = s->program->kernels[step->kernel - 1].is_static,
+                     .subject = step->name,
+                     .diag = diag};
+}
+
+static zc_status grow_scratch(zc_session *s, zc_diag *diag)
+{
+    struct zc_gpu *g = s->gpu;
+    zc_gpu_room room = {.p = g->scratch, .cap = g->scratch_bytes};
+    zc_status status = zc_gpu_room_fit(s, &room, g->launcher.scratch_need, diag);
+    g->scratch = room.p;
+    g->scratch_bytes = room.cap;
+    g->launcher.scratch = g->scratch;
+    g->launcher.scratch_bytes = g->scratch_bytes;
+    return status;
+}
+
+/* A step whose shapes are new is first issued dry, to learn how much scratch memory it takes. */
+static zc_status measure(zc_session *s, const zc_pstep *step, zc_diag *diag)
+{
+    struct zc_gpu *g = s->gpu;
+    zc_launch l;
+    if (zc_op_get(step->op)->flags & ZC_OPF_DYNAMIC) return ZC_OK; /* grows as it goes */
+    fill_launch(s, step, &l, diag);
+    g->launcher.dry = true;
+    zc_status status = zc_launcher_issue(&g->launcher, &g->image->kernels[step->kernel - 1], &l);
+    g->launcher.dry = false;
+    if (status == ZC_OK && g->launcher.scratch_need > g->scratch_bytes) status = grow_scratch(s, diag);
+    return status;
+}
+
+zc_status zc_gpu_step(zc_session *s, const zc_pstep *step, zc_diag *diag)
+{
+    struct zc_gpu *g = s->gpu;
+    resizing r = {.s = s, .step = step};
+    zc_launch l;
+    ZC_TRY(bring_inputs(s, step, diag));
+    if (!s->checked || !s->program->values[step->out[0]].planned) ZC_TRY(measure(s, step, diag));
+    fill_launch(s, step, &l, diag);
+    g->launcher.resize = zc_op_get(step->op)->flags & ZC_OPF_DYNAMIC ? resize : NULL;
+    g->launcher.more_scratch = more_scratch;
+    g->launcher.user = &r;
+    ZC_TRY(zc_launcher_issue(&g->launcher, &g->image->kernels[step->kernel - 1], &l));
+    for (uint32_t i = 0; i < step->nout; i++)
+        if (step->out[i]) zc_gpu_wrote_device(s, step->out[i]);
+    return ZC_OK;
+}
+
+/* ---- the end of a run ---- */
+
+static zc_status report(zc_session *s, zc_diag *diag)
+{
+    zc_fault_word f = *s->gpu->fault;
+    *s->gpu->fault = (zc_fault_word){0};
+    const char *name = f.step <= s->program->nsteps ? s->program->steps[f.step - 1].name : NULL;
+    if (f.code == ZC_FAULT_INDEX)
+        return zc_fail(diag, ZC_ERR_INPUT, name, "index out of range (got %lld, need [%lld, %lld])", f.got, f.low,
+                       f.high);
+    return zc_fail(diag, ZC_ERR_INPUT, name, "value out of range (got %lld, need [%lld, %lld])", f.got, f.low, f.high);
+}
+
+zc_status zc_gpu_wait(zc_session *s, zc_diag *diag)
+{
+    struct zc_gpu *g = s->gpu;
+    zc_device *d = &g->image->device;
+    ZC_TRY(zc_device_check(d, d->cu.stream_wait(g->stream), "waiting for the GPU", diag));
+    return g->fault->step ? report(s, diag) : ZC_OK;
+}

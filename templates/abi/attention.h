@@ -1,0 +1,62 @@
+/* Parameters of attention.cu, a struct for each kind of entry. Steps are in elements. */
+#ifndef ZC_ABI_ATTENTION_H
+#define ZC_ABI_ATTENTION_H
+
+/* A [batch, head, position, element] view; the elements of a position are contiguous. */
+struct zc_attention_view {
+    const void *data;
+    long long batch, head, pos;
+};
+
+/* What decides which keys count; see sight in zc/attention.cuh. */
+struct zc_attention_lengths {
+    const void *lengths;
+    long long nq, nk, past; /* new queries, all keys, past tokens (GroupQueryAttention: positions of the past) */
+    struct zc_fault_word *fault;
+    unsigned step;
+    int pad;
+};
+
+struct zc_attention_params {
+    struct zc_attention_lengths len;
+    struct zc_attention_view q, k, v, y;
+    const void *bias[2]; /* NULL: none */
+    long long bias_steps[2][4], bias_cols[2];
+    const void *sink; /* NULL: none */
+    void *scores;     /* [batch, heads, nq, nk]; NULL: not wanted */
+    void *parts;      /* of splits: [rows][splits][2 + dv] */
+    long long batch, heads, kv_heads, window;
+    int splits, causal, zero_sink;
+    int aligned_k, aligned_v, pad; /* 16-byte pieces of q and k, of v */
+    double scale, softcap;         /* softcap 0: none */
+};
+
+/* Moves rows: to[b][h][p] = the past's, or a new one (biased, normed, turned), or zeros. */
+struct zc_attention_rows_params {
+    struct zc_attention_lengths len;
+    struct zc_attention_view x, past;
+    void *to;
+    const void *bias, *norm, *cos, *sin, *ids; /* NULL: none */
+    long long batch, heads, fresh, room, half, table; /* fresh: new positions; room: positions of to; table: rows */
+    int behind;      /* new positions go behind the past ones, which are copied from `past` */
+    int interleaved;
+    double eps;
+};
+
+/* bias[b][r][j] = a filter value where the mask hides key j. */
+struct zc_attention_mask_params {
+    const void *mask;
+    float *bias;
+    long long batch, rows, nk, elements; /* elements: of the mask */
+    int flat, pad;                       /* one-dimensional: ends, or ends and starts */
+    double filter;
+};
+
+/* out[rows][cols] = x w + bias. */
+struct zc_attention_project_params {
+    const void *x, *w, *bias;
+    void *out;
+    long long rows, cols, depth;
+};
+
+#endif

@@ -1,0 +1,28 @@
+/* Parameters of the matrix product kernels (gemm_simt.cu, gemm_mma.cu): y[item][m][n], contiguous,
+ * is alpha * a b + beta * c. Strides are in elements; 0 along axes that broadcast. */
+#ifndef ZC_ABI_GEMM_H
+#define ZC_ABI_GEMM_H
+
+enum {
+    ZC_GEMM_BATCH = 14, /* batch axes at most */
+    ZC_GEMM_THREADS = 256,
+    ZC_GEMM_SMALL_M = 8, /* most rows of the kernels for few rows */
+    ZC_GEMV_WARPS = 16,  /* of a block that shares the summed axis among its warps */
+    ZC_GEMM_A_ALIGNED = 1,
+    ZC_GEMM_B_ALIGNED = 2, /* pieces along the contiguous axis can be read at once */
+    ZC_GEMM_Y_ALIGNED = 4
+};
+
+struct zc_gemm_params {
+    const void *a, *b, *c;
+    void *y;
+    long long m, n, k, batch;
+    long long a_ld, b_ld; /* along the axis that is not contiguous */
+    long long c_row, c_col,
+        c_item; /* c_col: 0 or 1; c_item: from one item of the batch to the next */
+    int batch_rank, aligned;
+    float alpha, beta;
+    long long batch_dims[ZC_GEMM_BATCH], a_batch[ZC_GEMM_BATCH], b_batch[ZC_GEMM_BATCH];
+};
+
+#endif

@@ -1,0 +1,20 @@
+/* Parameters of moments.cu. */
+#ifndef ZC_ABI_MOMENTS_H
+#define ZC_ABI_MOMENTS_H
+
+#include "abi/groups.h"
+
+/* Bytes of the largest state that a thread keeps. */
+enum { ZC_MOMENTS_STATE = 24 };
+
+struct zc_moments_params {
+    struct zc_groups g; /* outputs: what has a mean and a variance */
+    const void *x, *scale, *bias, *mean, *var; /* mean, var: batch normalisation's */
+    void *y, *mean_out, *var_out;              /* NULL: not wanted */
+    void *states;                              /* [outputs, splits] */
+    long long splits, total;                   /* total: elements of x */
+    long long CHANNELS, INNER;                 /* an element's channel is its offset / INNER % CHANNELS */
+    double eps, momentum;
+};
+
+#endif

@@ -1,0 +1,17 @@
+/* Parameters of pool.cu. */
+#ifndef ZC_ABI_POOL_H
+#define ZC_ABI_POOL_H
+
+#include "abi/window.h"
+
+struct zc_pool_params {
+    const void *in;
+    void *out;
+    long long *index; /* of MaxPool, or NULL */
+    long long total;  /* elements of the result */
+    long long inner;  /* neighbours that share a window: 1, or the channels where they are last */
+    long long plane;  /* elements of a whole plane, for global poolings */
+    struct zc_window_params window;
+};
+
+#endif

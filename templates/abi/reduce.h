@@ -1,0 +1,33 @@
+/* Parameters of reduce.cu. */
+#ifndef ZC_ABI_REDUCE_H
+#define ZC_ABI_REDUCE_H
+
+#include "abi/groups.h"
+
+enum {
+    ZC_REDUCE_SUM,
+    ZC_REDUCE_MEAN,
+    ZC_REDUCE_MAX,
+    ZC_REDUCE_MIN,
+    ZC_REDUCE_PROD,
+    ZC_REDUCE_L1,
+    ZC_REDUCE_L2,
+    ZC_REDUCE_LOG_SUM,
+    ZC_REDUCE_LOG_SUM_EXP,
+    ZC_REDUCE_SUM_SQUARE,
+    ZC_REDUCE_ARG_MAX,
+    ZC_REDUCE_ARG_MIN
+};
+
+/* Bytes of the largest state that a thread keeps. */
+enum { ZC_REDUCE_STATE = 16 };
+
+struct zc_reduce_params {
+    struct zc_groups g;
+    const void *in; /* pass 2: the states of pass 1, [outputs, splits] */
+    void *out;
+    void *states; /* pass 1 of two: where its states go; else NULL */
+    long long elements; /* of the input in each output */
+};
+
+#endif

@@ -1,0 +1,16 @@
+/* Parameters of softmax.cu. */
+#ifndef ZC_ABI_SOFTMAX_H
+#define ZC_ABI_SOFTMAX_H
+
+#include "abi/groups.h"
+
+enum { ZC_AXIS_SOFTMAX, ZC_AXIS_LOG_SOFTMAX, ZC_AXIS_HARDMAX, ZC_AXIS_L1, ZC_AXIS_L2 };
+
+struct zc_softmax_params {
+    struct zc_groups g; /* entry 0 */
+    const void *in;
+    void *out;
+    long long rows, N; /* entries 1 to 4: rows of N neighbours */
+};
+
+#endif

@@ -1,0 +1,105 @@
+// Matrix products of f16 and bf16 on the tensor cores, sums in f32: y = epilogue(alpha * a b + beta * c).
+//
+// spec.h: see zc/gemm.cuh; Z_BF16 is 1 for bf16. Entries: 0 tiles of 128 x 128, 8 warps; 1 tiles of 64 x 64, 4 warps;
+// 2, 3, 4 at most 1, 4, 8 rows.
+#include "zc/gemv.cuh"
+#include "zc/mma_tile.cuh"
+
+#if Z_BF16
+#define MMA zc_mma_m16n8k16_bf16
+#else
+#define MMA zc_mma_m16n8k16_f16
+#endif
+
+// SIDE x SIDE elements a block; a warp has ROWS x 32 of them.
+template <int SIDE> struct block {
+    static constexpr int WARPS = SIDE / 16, ROWS = SIDE / 2, DOWN = ROWS / 16, THREADS = WARPS * 32, DEPTH = 32;
+    static constexpr int TILE = SIDE * ZC_TILE_BYTES_DEPTH;
+
+    static ZC_MEMBER int warp_row() { return threadIdx.x / 32 % 2 * ROWS; }
+    static ZC_MEMBER int warp_col() { return threadIdx.x / 64 * 32; }
+
+    static ZC_MEMBER void stage(const zc_gemm_params &p, const zc_gemm_item &item, const zc_gemm_tile &at, i64 k,
+                                unsigned char *to) {
+        zc_tile_stage<Z_T, SIDE, !Z_TA, THREADS>(to, item.a, p.a_ld, at.row, p.m, k, p.k,
+                                                 p.aligned & ZC_GEMM_A_ALIGNED);
+        zc_tile_stage<Z_T, SIDE, Z_TB, THREADS>(to + TILE, item.b, p.b_ld, at.col, p.n, k, p.k,
+                                                p.aligned & ZC_GEMM_B_ALIGNED);
+    }
+    static ZC_MEMBER void multiply(const unsigned char *tile, f32 (&sum)[DOWN][4][4]) {
+#pragma unroll
+        for (int step = 0; step < 2; step++) {
+            u32 a[DOWN][4], b[2][4];
+#pragma unroll
+            for (int i = 0; i < DOWN; i++) zc_tile_a<SIDE, !Z_TA>(tile, warp_row() + i * 16, step, a[i]);
+#pragma unroll
+            for (int j = 0; j < 2; j++) zc_tile_b<SIDE, Z_TB>(tile + TILE, warp_col() + j * 16, step, b[j]);
+#pragma unroll
+            for (int i = 0; i < DOWN; i++)
+#pragma unroll
+                for (int j = 0; j < 4; j++) MMA(sum[i][j], a[i], b[j / 2] + j % 2 * 2);
+        }
+    }
+    // Two neighbours of a row.
+    static ZC_MEMBER void save(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col, const f32 *sum) {
+        if (row >= p.m || col >= p.n) return;
+        if (p.aligned & ZC_GEMM_Y_ALIGNED) {
+            zc_vec<Z_T, 2> pair;
+#pragma unroll
+            for (int v = 0; v < 2; v++) pair.v[v] = zc_gemm_finish(p, item, row, col + v, sum[v]);
+            *(zc_vec<Z_T, 2> *)(item.y + row * p.n + col) = pair;
+            return;
+        }
+#pragma unroll
+        for (int v = 0; v < 2; v++)
+            if (col + v < p.n) zc_gemm_save(p, item, row, col + v, sum[v]);
+    }
+    static ZC_MEMBER void save_all(const zc_gemm_params &p, const zc_gemm_item &item, const zc_gemm_tile &at,
+                                   f32 (&sum)[DOWN][4][4]) {
+        const int lane = threadIdx.x % 32;
+#pragma unroll
+        for (int i = 0; i < DOWN; i++)
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+#pragma unroll
+                for (int half = 0; half < 2; half++)
+                    save(p, item, at.row + warp_row() + i * 16 + half * 8 + lane / 4,
+                         at.col + warp_col() + j * 8 + lane % 4 * 2, sum[i][j] + half * 2);
+    }
+};
+
+template <int SIDE> ZC_DEV void product(const zc_gemm_params &p) {
+    typedef block<SIDE> bl;
+    ZC_DYNAMIC_SMEM(smem);
+    const zc_gemm_tile at = zc_gemm_place(p.m, p.n, SIDE, SIDE);
+    const i64 tiles = (p.k + bl::DEPTH - 1) / bl::DEPTH;
+    for (i64 i = blockIdx.z; i < p.batch; i += gridDim.z) {
+        const zc_gemm_item item = zc_gemm_batch(p, i);
+        f32 sum[bl::DOWN][4][4] = {};
+#pragma unroll
+        for (int s = 0; s < ZC_TILE_STAGES - 1; s++) {
+            if (s < tiles) bl::stage(p, item, at, s * bl::DEPTH, smem + s * 2 * bl::TILE);
+            zc_cp_async_commit();
+        }
+        int now = 0, next = ZC_TILE_STAGES - 1;
+        for (i64 t = 0; t < tiles; t++) {
+            ZC_CP_ASYNC_WAIT(ZC_TILE_STAGES - 2);
+            zc_sync();
+            if (t + ZC_TILE_STAGES - 1 < tiles)
+                bl::stage(p, item, at, (t + ZC_TILE_STAGES - 1) * bl::DEPTH, smem + next * 2 * bl::TILE);
+            zc_cp_async_commit();
+            bl::multiply(smem + now * 2 * bl::TILE, sum);
+            now = now + 1 < ZC_TILE_STAGES ? now + 1 : 0;
+            next = next + 1 < ZC_TILE_STAGES ? next + 1 : 0;
+        }
+        bl::save_all(p, item, at, sum);
+        ZC_CP_ASYNC_WAIT(0);
+        zc_sync();
+    }
+}
+
+ZC_KERNEL(0)(const __grid_constant__ zc_gemm_params p) { product<128>(p); }
+ZC_KERNEL(1)(const __grid_constant__ zc_gemm_params p) { product<64>(p); }
+ZC_KERNEL(2)(const __grid_constant__ zc_gemm_params p) { zc_gemv<1>(p); }
+ZC_KERNEL(3)(const __grid_constant__ zc_gemm_params p) { zc_gemv<4>(p); }
+ZC_KERNEL(4)(const __grid_constant__ zc_gemm_params p) { zc_gemv<8>(p); }

@@ -1,0 +1,51 @@
+// Copies between strided views: the unit at sum(index * to) becomes the one at sum(index * from).
+//
+// Entries: 0 to 4 a unit a thread, 5 to 9 square tiles through shared memory, where the axis that is contiguous in the
+// source is not the one in the result.
+#include "zc/index.cuh"
+#include "abi/move.h"
+#include "spec.h"
+
+template <int B> ZC_DEV void strided(const zc_move_params &p) {
+    for (i64 i = zc_thread(); i < p.total; i += zc_threads()) {
+        u64 rest = (u64)i;
+        i64 to = 0, from = 0;
+        for (int d = p.rank - 1; d > 0; d--) {
+            const i64 at = (i64)zc_split(&rest, p.dims[d]);
+            to += at * p.to[d];
+            from += at * p.from[d];
+        }
+        to += (i64)rest * p.to[0];
+        from += (i64)rest * p.from[0];
+        ((zc_unit<B> *)p.out)[to] = ((const zc_unit<B> *)p.in)[from];
+    }
+}
+ZC_UNIT_KERNELS(0, 1, 2, 3, 4, strided, zc_move_params)
+
+template <int B> ZC_DEV void transpose(const zc_move_params &p) {
+    const int side = B <= 2 ? 64 : 32;
+    __shared__ zc_unit<B> tile[side][side + 1];
+    for (i64 t = blockIdx.x; t < p.total; t += gridDim.x) {
+        u64 rest = (u64)t;
+        const i64 x0 = (i64)zc_split(&rest, p.tiles[0]) * side, y0 = (i64)zc_split(&rest, p.tiles[1]) * side;
+        i64 to = 0, from = 0;
+        for (int d = p.rank - 1; d >= 0; d--) {
+            const i64 at = (i64)zc_split(&rest, p.dims[d]);
+            to += at * p.to[d];
+            from += at * p.from[d];
+        }
+        const zc_unit<B> *in = (const zc_unit<B> *)p.in + from;
+        zc_unit<B> *out = (zc_unit<B> *)p.out + to;
+        for (int i = threadIdx.x; i < side * side; i += blockDim.x) {
+            const int x = i % side, y = i / side;
+            if (x0 + x < p.size[0] && y0 + y < p.size[1]) tile[y][x] = in[(y0 + y) * p.from_stride + x0 + x];
+        }
+        zc_sync();
+        for (int i = threadIdx.x; i < side * side; i += blockDim.x) {
+            const int y = i % side, x = i / side;
+            if (x0 + x < p.size[0] && y0 + y < p.size[1]) out[(x0 + x) * p.to_stride + y0 + y] = tile[y][x];
+        }
+        zc_sync();
+    }
+}
+ZC_UNIT_KERNELS(5, 6, 7, 8, 9, transpose, zc_move_params)

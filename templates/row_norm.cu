@@ -1,0 +1,199 @@
+// Normalisation of rows: y = (v - mean) / sqrt(variance + eps) * scale + bias, or with Z_RMS v / rms * scale + bias,
+// where v = x + skip + skip_bias, or with Z_TABLES a sum of embeddings. y may overwrite x.
+//
+// spec.h: Z_X (type of x, skip, skip_bias and sum), Z_S (of scale, bias and y), Z_STAT (of mean and inv), Z_ACC (of
+// sums), Z_N and Z_LANES (see zc/rows.cuh), Z_RMS, Z_STRIDED (operands may be strided); Z_TABLES with Z_ID0, Z_ID1,
+// Z_ID2 (types of ids), Z_MASK and Z_COUNT (of the mask and the counts).
+// Entries: 0 and 1 a row a warp, 2 and 3 a row a block; 0 and 2 take several elements at once. 4: counts.
+#include "zc/device.cuh"
+#include "abi/row_norm.h"
+#include "spec.h"
+
+#include "zc/rows.cuh"
+#include "zc/states.cuh"
+
+typedef Z_ACC acc;
+
+template <class T, int V> ZC_DEV void add(const void *data, i64 at, acc *v) {
+    const zc_vec<T, V> x = *(const zc_vec<T, V> *)((const T *)data + at);
+#pragma unroll
+    for (int k = 0; k < V; k++) v[k] += (acc)zc_get(x.v[k]);
+}
+
+#ifdef Z_STRIDED
+ZC_DEV i64 strided(const zc_row_norm_params &p, const zc_row_operand &o, i64 i) {
+    i64 at = 0;
+    for (int d = p.rank - 1; d >= 0; d--) {
+        const u64 size = (u64)p.dims[d], outer = (u64)i / size;
+        at += (i - (i64)(outer * size)) * o.strides[d];
+        i = (i64)outer;
+    }
+    return at;
+}
+#endif
+
+// Elements [i, i + V), columns [j, j + V), of an operand; `absent` when it is not there.
+template <class T, int V>
+ZC_DEV void fetch(const zc_row_norm_params &p, const zc_row_operand &o, i64 i, i64 j, acc absent, acc *v) {
+#pragma unroll
+    for (int k = 0; k < V; k++) v[k] = o.mode == ZC_ROW_ABSENT ? absent : (acc)0;
+    if (o.mode == ZC_ROW_ABSENT) return;
+#ifdef Z_STRIDED
+    if (V == 1 && o.mode == ZC_ROW_STRIDED)
+        add<T, 1>(o.data, strided(p, o, i), v);
+    else
+#endif
+        add<T, V>(o.data, o.mode == ZC_ROW_COLUMN ? j : i, v);
+}
+
+#ifdef Z_TABLES
+// Rows of the tables that a word needs, as offsets.
+struct origin {
+    i64 at[3];
+};
+template <class ID> ZC_DEV i64 table_row(const zc_row_norm_params &p, const zc_row_table &t, i64 word) {
+    if (!t.data) return 0;
+    const i64 id = t.ids ? (i64)zc_load<ID>(t.ids, word % t.count) : word % p.length;
+    if (id >= 0 && id < t.entries) return id * Z_N;
+    zc_report((zc_fault_word *)p.fault, p.step, ZC_FAULT_INDEX, id, 0, t.entries - 1);
+    return -1;
+}
+ZC_DEV origin origin_of(const zc_row_norm_params &p, i64 word) {
+    return {{table_row<Z_ID0>(p, p.table[0], word), table_row<Z_ID1>(p, p.table[1], word),
+             table_row<Z_ID2>(p, p.table[2], word)}};
+}
+template <int V> ZC_DEV void source(const zc_row_norm_params &p, const origin &from, i64, i64 j, acc *v) {
+#pragma unroll
+    for (int k = 0; k < V; k++) v[k] = (acc)0;
+#pragma unroll
+    for (int t = 0; t < 3; t++)
+        if (p.table[t].data && from.at[t] >= 0) add<Z_X, V>(p.table[t].data, from.at[t] + j, v);
+}
+#else
+struct origin {};
+ZC_DEV origin origin_of(const zc_row_norm_params &, i64) { return {}; }
+template <int V> ZC_DEV void source(const zc_row_norm_params &p, const origin &, i64 i, i64 j, acc *v) {
+    acc more[V];
+    const zc_vec<Z_X, V> x = *(const zc_vec<Z_X, V> *)((const Z_X *)p.x + i);
+#pragma unroll
+    for (int k = 0; k < V; k++) v[k] = zc_get(x.v[k]);
+    if (p.skip.mode != ZC_ROW_ABSENT) {
+        fetch<Z_X, V>(p, p.skip, i, j, (acc)0, more);
+#pragma unroll
+        for (int k = 0; k < V; k++) v[k] += more[k];
+    }
+    if (p.skip_bias.mode != ZC_ROW_ABSENT) {
+        fetch<Z_X, V>(p, p.skip_bias, i, j, (acc)0, more);
+#pragma unroll
+        for (int k = 0; k < V; k++) v[k] += more[k];
+    }
+}
+#endif
+
+template <class T, int V> ZC_DEV void put(void *to, i64 i, const acc *v) {
+    zc_vec<T, V> r;
+#pragma unroll
+    for (int k = 0; k < V; k++) r.v[k] = zc_put<T>(v[k]);
+    *(zc_vec<T, V> *)((T *)to + i) = r;
+}
+
+template <int V> ZC_DEV void finish(const zc_row_norm_params &p, i64 i, i64 j, acc mean, acc inv, acc *v) {
+    acc scale[V], bias[V];
+    if (p.sum) put<Z_X, V>(p.sum, i, v);
+    if (!p.y) return;
+    fetch<Z_S, V>(p, p.scale, i, j, (acc)1, scale);
+    fetch<Z_S, V>(p, p.bias, i, j, (acc)0, bias);
+#pragma unroll
+    for (int k = 0; k < V; k++) v[k] = (v[k] - mean) * inv * scale[k] + bias[k];
+    put<Z_S, V>(p.y, i, v);
+}
+
+template <int V, bool WARP> ZC_DEV void one_row(const zc_row_norm_params &p) {
+    typedef zc_team<WARP> team;
+    constexpr int KEEP = zc_keep<V, WARP>::value;
+    const i64 row = team::row(), step = (i64)team::lanes() * V, first = (i64)team::lane() * V;
+    if (row >= p.rows) return;
+    const origin from = origin_of(p, row);
+    acc kept[KEEP > 0 ? KEEP * V : 1], v[V];
+    zc_sum<acc> sum = zc_sum<acc>::none(), squares = zc_sum<acc>::none();
+
+    if constexpr (KEEP > 0) {
+#pragma unroll
+        for (int k = 0; k < KEEP; k++) {
+            const i64 j = first + k * step;
+            if (j >= Z_N) continue;
+            source<V>(p, from, row * Z_N + j, j, kept + k * V);
+#pragma unroll
+            for (int e = 0; e < V; e++) sum.v += kept[k * V + e];
+        }
+    } else {
+#ifndef Z_RMS
+        for (i64 j = first; j < Z_N; j += step) {
+            source<V>(p, from, row * Z_N + j, j, v);
+#pragma unroll
+            for (int e = 0; e < V; e++) sum.v += v[e];
+        }
+#endif
+    }
+#ifdef Z_RMS
+    const acc mean = (acc)0;
+#else
+    const acc mean = zc_join_team<WARP>(sum).v / (acc)Z_N;
+#endif
+    if constexpr (KEEP > 0) {
+#pragma unroll
+        for (int k = 0; k < KEEP; k++) {
+            if (first + k * step >= Z_N) continue;
+#pragma unroll
+            for (int e = 0; e < V; e++) squares.v += (kept[k * V + e] - mean) * (kept[k * V + e] - mean);
+        }
+    } else {
+        for (i64 j = first; j < Z_N; j += step) {
+            source<V>(p, from, row * Z_N + j, j, v);
+#pragma unroll
+            for (int e = 0; e < V; e++) squares.v += (v[e] - mean) * (v[e] - mean);
+        }
+    }
+    const acc inv = (acc)1 / zx_sqrt(zc_join_team<WARP>(squares).v / (acc)Z_N + (acc)p.eps);
+    if (p.mean && team::lane() == 0) zc_save<Z_STAT>(p.mean, row, mean);
+    if (p.inv && team::lane() == 0) zc_save<Z_STAT>(p.inv, row, inv);
+
+    if constexpr (KEEP > 0) {
+#pragma unroll
+        for (int k = 0; k < KEEP; k++) {
+            const i64 j = first + k * step;
+            if (j < Z_N) finish<V>(p, row * Z_N + j, j, mean, inv, kept + k * V);
+        }
+    } else {
+        for (i64 j = first; j < Z_N; j += step) {
+            source<V>(p, from, row * Z_N + j, j, v);
+            finish<V>(p, row * Z_N + j, j, mean, inv, v);
+        }
+    }
+}
+
+constexpr int wide = 16 / (sizeof(Z_X) > sizeof(Z_S) ? (int)sizeof(Z_X) : (int)sizeof(Z_S));
+ZC_WARP_KERNEL(0)(const __grid_constant__ zc_row_norm_params p) {
+    if constexpr (ZC_WARP_ROWS) one_row<wide, true>(p);
+}
+ZC_WARP_KERNEL(1)(const __grid_constant__ zc_row_norm_params p) {
+    if constexpr (ZC_WARP_ROWS) one_row<1, true>(p);
+}
+ZC_BLOCK_KERNEL(2)(const __grid_constant__ zc_row_norm_params p) {
+    if constexpr (ZC_BLOCK_ROWS) one_row<wide, false>(p);
+}
+ZC_BLOCK_KERNEL(3)(const __grid_constant__ zc_row_norm_params p) {
+    if constexpr (ZC_BLOCK_ROWS) one_row<1, false>(p);
+}
+
+#ifdef Z_TABLES
+// One block a sequence.
+ZC_KERNEL(4)(const __grid_constant__ zc_row_norm_params p) {
+    zc_sum<i32> n = zc_sum<i32>::none();
+    const i64 sequence = blockIdx.x;
+    for (i64 s = threadIdx.x; p.mask && s < p.length; s += blockDim.x)
+        n.v += zc_load<Z_MASK>(p.mask, sequence * p.length + s) == 1 ? 1 : 0;
+    n = zc_join_team<false>(n);
+    if (threadIdx.x == 0) zc_save<Z_COUNT>(p.counts, sequence, n.v);
+}
+#endif

@@ -1,0 +1,377 @@
+// What every kernel shares: element types, conversions, the functions of scalar expressions, fault reports.
+//
+// A storage type T has a compute type zc_compute<T>: f32 for floats up to 32 bits, f64, i32 and u32 for integers up
+// to 32 bits, i64, u64, bool. zc_get(x) brings an element to its compute type, zc_put<T>(v) brings a compute value
+// back: floats with one rounding, integers by their low bits.
+#pragma once
+#include "zc/ptx.cuh"
+
+#define ZC_DEV static __device__ __forceinline__
+
+struct f16 {
+    u16 v;
+};
+struct bf16 {
+    u16 v;
+};
+struct b8 {
+    u8 v;
+};
+struct f8e8m0 {
+    u8 v;
+};
+
+// A float of 8 bits: codes are without the sign; MAX is the largest finite one, INFINITE what overflow gives, NOT the
+// NaN. With UNSIGNED_ZERO the code of -0 is the only NaN, and overflow goes there.
+template <int EXP, int MAN, int BIAS, int MAX, int INFINITE, int NOT, int UNSIGNED_ZERO>
+struct zc_minifloat {
+    u8 v;
+};
+typedef zc_minifloat<4, 3, 7, 0x7E, 0x7F, 0x7F, 0> f8e4m3fn;
+typedef zc_minifloat<4, 3, 8, 0x7F, 0x80, 0x80, 1> f8e4m3fnuz;
+typedef zc_minifloat<5, 2, 15, 0x7B, 0x7C, 0x7E, 0> f8e5m2;
+typedef zc_minifloat<5, 2, 16, 0x7F, 0x80, 0x80, 1> f8e5m2fnuz;
+
+// ---- constants and classes ----
+
+ZC_DEV f32 zc_inf32() { return zc_float(0x7F800000u); }
+ZC_DEV f32 zc_nan32() { return zc_float(0x7FC00000u); }
+ZC_DEV f64 zc_inf64() { return zc_double(0x7FF0000000000000ull); }
+ZC_DEV f64 zc_nan64() { return zc_double(0x7FF8000000000000ull); }
+ZC_DEV bool zc_isnan(f32 x) { return x != x; }
+ZC_DEV bool zc_isnan(f64 x) { return x != x; }
+ZC_DEV bool zc_isinf(f32 x) { return (zc_bits(x) & 0x7FFFFFFFu) == 0x7F800000u; }
+ZC_DEV bool zc_isinf(f64 x) { return (zc_bits64(x) & 0x7FFFFFFFFFFFFFFFull) == 0x7FF0000000000000ull; }
+
+template <class T> struct zc_traits;
+#define ZC_TRAITS(T, C, FLOAT, SIGNED)                                                                                 \
+    template <> struct zc_traits<T> {                                                                                  \
+        typedef C compute;                                                                                             \
+        static constexpr bool is_float = FLOAT, is_signed = SIGNED;                                                    \
+    };
+ZC_TRAITS(f32, f32, true, true)
+ZC_TRAITS(f64, f64, true, true)
+ZC_TRAITS(f16, f32, true, true)
+ZC_TRAITS(bf16, f32, true, true)
+ZC_TRAITS(f8e4m3fn, f32, true, true)
+ZC_TRAITS(f8e4m3fnuz, f32, true, true)
+ZC_TRAITS(f8e5m2, f32, true, true)
+ZC_TRAITS(f8e5m2fnuz, f32, true, true)
+ZC_TRAITS(f8e8m0, f32, true, false)
+ZC_TRAITS(i8, i32, false, true)
+ZC_TRAITS(i16, i32, false, true)
+ZC_TRAITS(i32, i32, false, true)
+ZC_TRAITS(i64, i64, false, true)
+ZC_TRAITS(u8, u32, false, false)
+ZC_TRAITS(u16, u32, false, false)
+ZC_TRAITS(u32, u32, false, false)
+ZC_TRAITS(u64, u64, false, false)
+ZC_TRAITS(b8, bool, false, false)
+template <class T> using zc_compute = typename zc_traits<T>::compute;
+
+// ---- 8-bit floats ----
+
+template <int EXP, int MAN, int BIAS, int MAX, int INFINITE, int NOT, int UNSIGNED_ZERO>
+ZC_DEV f32 zc_get(zc_minifloat<EXP, MAN, BIAS, MAX, INFINITE, NOT, UNSIGNED_ZERO> x) {
+    const u32 code = x.v & 0x7Fu, sign = (u32)(x.v >> 7) << 31;
+    if (UNSIGNED_ZERO && sign && code == 0) return zc_nan32();
+    if (code > MAX) return zc_float(sign | (INFINITE != NOT && code == INFINITE ? 0x7F800000u : 0x7FC00000u));
+    const u32 man = code & ((1u << MAN) - 1u), exponent = code >> MAN;
+    if (exponent) return zc_float(sign | ((exponent + 127u - BIAS) << 23) | (man << (23 - MAN)));
+    const f32 unit = zc_float((u32)(128 - BIAS - MAN) << 23);
+    return zc_float(zc_bits((f32)man * unit) | sign);
+}
+
+// The magnitude rounded to nearest even, as a code that may lie above MAX; m is finite.
+template <int MAN, int BIAS> ZC_DEV u32 zc_round_code(u32 m) {
+    const int exponent = (int)(m >> 23) - 127 + BIAS;
+    const u32 sig = (m & 0x7FFFFFu) | 0x800000u;
+    const int shift = 23 - MAN + (exponent <= 0 ? 1 - exponent : 0);
+    if (shift > 24) return 0;
+    const u32 rest = sig & ((1u << shift) - 1u), half = 1u << (shift - 1);
+    u32 code = sig >> shift;
+    code += rest > half || (rest == half && (code & 1u));
+    return exponent <= 0 ? code : code + ((u32)(exponent - 1) << MAN);
+}
+
+template <int EXP, int MAN, int BIAS, int MAX, int INFINITE, int NOT, int UNSIGNED_ZERO>
+ZC_DEV void zc_encode(f32 v, bool saturate, zc_minifloat<EXP, MAN, BIAS, MAX, INFINITE, NOT, UNSIGNED_ZERO> *out) {
+    const u32 magnitude = zc_bits(v) & 0x7FFFFFFFu, sign = zc_bits(v) >> 31 << 7;
+    u32 code;
+    if (magnitude > 0x7F800000u) {
+        code = NOT;
+    } else {
+        const u32 rounded = magnitude == 0x7F800000u ? 0xFFFFFFFFu : zc_round_code<MAN, BIAS>(magnitude);
+        code = rounded <= (u32)MAX ? rounded : saturate ? (u32)MAX : (u32)INFINITE;
+    }
+    out->v = (u8)(UNSIGNED_ZERO && (code == 0 || code == NOT) ? code : code | sign);
+}
+
+// Powers of two: round 0 up, 1 down, 2 to the nearest (ties up).
+ZC_DEV void zc_encode(f32 v, bool saturate, f8e8m0 *out, int round = 0) {
+    const u32 m = zc_bits(v) & 0x7FFFFFFFu;
+    if (m > 0x7F800000u) {
+        out->v = 0xFF;
+        return;
+    }
+    const u32 exponent = m >> 23, man = m & 0x7FFFFFu;
+    u32 code = exponent;
+    if (m < 0x00400000u) { // below 2^-127
+        out->v = saturate ? 0 : 0xFF;
+        return;
+    }
+    if (exponent == 0) { // a subnormal in [2^-127, 2^-126)
+        const bool up = round == 0 ? man > 0x400000u : round == 2 && man >= 0x600000u;
+        code = up ? 1u : 0u;
+    } else if ((round == 0 && man) || (round == 2 && man >= 0x400000u)) {
+        code++;
+    }
+    out->v = (u8)(code > 0xFE ? (saturate ? 0xFE : 0xFF) : code);
+}
+ZC_DEV f32 zc_get(f8e8m0 x) {
+    return x.v == 0xFF ? zc_nan32() : x.v ? zc_float((u32)x.v << 23) : zc_float(0x00400000u);
+}
+
+// ---- elements ----
+
+ZC_DEV f32 zc_get(f32 x) { return x; }
+ZC_DEV f64 zc_get(f64 x) { return x; }
+ZC_DEV f32 zc_get(f16 x) { return zc_f16_to_f32(x.v); }
+ZC_DEV f32 zc_get(bf16 x) { return zc_bf16_to_f32(x.v); }
+ZC_DEV i32 zc_get(i8 x) { return x; }
+ZC_DEV i32 zc_get(i16 x) { return x; }
+ZC_DEV i32 zc_get(i32 x) { return x; }
+ZC_DEV i64 zc_get(i64 x) { return x; }
+ZC_DEV u32 zc_get(u8 x) { return x; }
+ZC_DEV u32 zc_get(u16 x) { return x; }
+ZC_DEV u32 zc_get(u32 x) { return x; }
+ZC_DEV u64 zc_get(u64 x) { return x; }
+ZC_DEV bool zc_get(b8 x) { return x.v != 0; }
+
+// From a float: integers truncate and saturate, NaN gives 0, 8-bit floats saturate as the CPU's stores do.
+template <class T> struct zc_store;
+#define ZC_STORE_INT(T, LOW, ABOVE)                                                                                    \
+    template <> struct zc_store<T> {                                                                                   \
+        static ZC_MEMBER T from(f64 v) {                                                                               \
+            if (!(v > (LOW))) return v != v ? (T)0 : (T)(LOW);                                                         \
+            return v >= (ABOVE) ? (T)~((T)1 << (sizeof(T) * 8 - 1)) : (T)v;                                            \
+        }                                                                                                              \
+        static ZC_MEMBER T from(f32 v) { return from((f64)v); }                                                        \
+        static ZC_MEMBER T from(i32 v) { return (T)v; }                                                                \
+        static ZC_MEMBER T from(u32 v) { return (T)v; }                                                                \
+        static ZC_MEMBER T from(i64 v) { return (T)v; }                                                                \
+        static ZC_MEMBER T from(u64 v) { return (T)v; }                                                                \
+        static ZC_MEMBER T from(bool v) { return (T)v; }                                                               \
+    };
+#define ZC_STORE_UINT(T, ABOVE)                                                                                        \
+    template <> struct zc_store<T> {                                                                                   \
+        static ZC_MEMBER T from(f64 v) { return !(v > 0) ? (T)0 : v >= (ABOVE) ? (T)~(T)0 : (T)v; }                    \
+        static ZC_MEMBER T from(f32 v) { return from((f64)v); }                                                        \
+        static ZC_MEMBER T from(i32 v) { return (T)v; }                                                                \
+        static ZC_MEMBER T from(u32 v) { return (T)v; }                                                                \
+        static ZC_MEMBER T from(i64 v) { return (T)v; }                                                                \
+        static ZC_MEMBER T from(u64 v) { return (T)v; }                                                                \
+        static ZC_MEMBER T from(bool v) { return (T)v; }                                                               \
+    };
+#define ZC_STORE_FLOAT(T, F32, F64)                                                                                    \
+    template <> struct zc_store<T> {                                                                                   \
+        static ZC_MEMBER T from(f32 v) { return F32; }                                                                 \
+        static ZC_MEMBER T from(f64 v) { return F64; }                                                                 \
+        static ZC_MEMBER T from(i32 i) { return from((f64)i); }                                                        \
+        static ZC_MEMBER T from(u32 i) { return from((f64)i); }                                                        \
+        static ZC_MEMBER T from(i64 i) { return from(zc_to_odd(i < 0, i < 0 ? 0 - (u64)i : (u64)i)); }                 \
+        static ZC_MEMBER T from(u64 i) { return from(zc_to_odd(false, i)); }                                           \
+        static ZC_MEMBER T from(bool i) { return from(i ? 1.0f : 0.0f); }                                              \
+    };
+#define ZC_MEMBER __device__ __forceinline__
+
+// A magnitude as a double whose last bit is set when it is not exact, so that rounding the double again to a
+// narrower type rounds the integer once.
+ZC_DEV f64 zc_to_odd(bool negative, u64 m) {
+    const u64 low = m & 0x7FF;
+    const f64 d = (m >> 53) == 0 || low == 0 ? (f64)m : (f64)((m & ~0x7FFull) | 0x800ull);
+    return negative ? -d : d;
+}
+// A float whose rounding to an 8-bit type equals that of the double: round to odd.
+ZC_DEV f32 zc_narrow_odd(f64 v) {
+    f32 f = (f32)v;
+    if (v != v || (f64)f == v || zc_isinf(f)) return f;
+    u32 b = zc_bits(f);
+    const bool away = (f64)(f < 0 ? -f : f) > (v < 0 ? -v : v);
+    if (away) b--;
+    return zc_float(b | 1u);
+}
+template <class T> ZC_DEV T zc_mini(f32 v, bool saturate) {
+    T r;
+    zc_encode(v, saturate, &r);
+    return r;
+}
+
+ZC_STORE_INT(i8, -128.0, 128.0)
+ZC_STORE_INT(i16, -32768.0, 32768.0)
+ZC_STORE_INT(i32, -2147483648.0, 2147483648.0)
+ZC_STORE_INT(i64, -9223372036854775808.0, 9223372036854775808.0)
+ZC_STORE_UINT(u8, 256.0)
+ZC_STORE_UINT(u16, 65536.0)
+ZC_STORE_UINT(u32, 4294967296.0)
+ZC_STORE_UINT(u64, 18446744073709551616.0)
+ZC_STORE_FLOAT(f16, f16{zc_f32_to_f16(v)}, f16{zc_f64_to_f16(v)})
+ZC_STORE_FLOAT(bf16, bf16{zc_f32_to_bf16(v)}, bf16{zc_f64_to_bf16(v)})
+ZC_STORE_FLOAT(f8e4m3fn, zc_mini<f8e4m3fn>(v, true), zc_mini<f8e4m3fn>(zc_narrow_odd(v), true))
+ZC_STORE_FLOAT(f8e4m3fnuz, zc_mini<f8e4m3fnuz>(v, true), zc_mini<f8e4m3fnuz>(zc_narrow_odd(v), true))
+ZC_STORE_FLOAT(f8e5m2, zc_mini<f8e5m2>(v, false), zc_mini<f8e5m2>(zc_narrow_odd(v), false))
+ZC_STORE_FLOAT(f8e5m2fnuz, zc_mini<f8e5m2fnuz>(v, true), zc_mini<f8e5m2fnuz>(zc_narrow_odd(v), true))
+ZC_STORE_FLOAT(f8e8m0, zc_mini<f8e8m0>(v, true), zc_mini<f8e8m0>((f32)v, true))
+template <> struct zc_store<f32> {
+    template <class V> static ZC_MEMBER f32 from(V v) { return (f32)v; }
+};
+template <> struct zc_store<f64> {
+    template <class V> static ZC_MEMBER f64 from(V v) { return (f64)v; }
+};
+template <> struct zc_store<b8> {
+    template <class V> static ZC_MEMBER b8 from(V v) { return b8{(u8)(v != (V)0)}; }
+};
+
+template <class T, class V> ZC_DEV T zc_put(V v) { return zc_store<T>::from(v); }
+// Elements of arrays.
+template <class T> ZC_DEV zc_compute<T> zc_load(const void *p, i64 i) { return zc_get(((const T *)p)[i]); }
+template <class T, class V> ZC_DEV void zc_save(void *p, i64 i, V v) { ((T *)p)[i] = zc_put<T>(v); }
+// A compute value after it stood in an element of type T.
+template <class T, class V> ZC_DEV zc_compute<T> zc_through(V v) { return zc_get(zc_put<T>(v)); }
+
+// N elements read or written at once; N * sizeof(T) is a power of two up to 16.
+template <class T, int N> struct alignas(sizeof(T) * N) zc_vec {
+    T v[N];
+};
+
+// ---- functions of scalar expressions (op/expr.h says what they mean) ----
+
+#define ZC_FLOAT_FN(F, S)                                                                                              \
+    ZC_DEV F zx_add(F a, F b) { return a + b; }                                                                        \
+    ZC_DEV F zx_sub(F a, F b) { return a - b; }                                                                        \
+    ZC_DEV F zx_mul(F a, F b) { return a * b; }                                                                        \
+    ZC_DEV F zx_div(F a, F b) { return a / b; }                                                                        \
+    ZC_DEV F zx_fmod(F a, F b) { return fmod##S(a, b); }                                                               \
+    ZC_DEV F zx_mod(F a, F b) {                                                                                        \
+        const F r = fmod##S(a, b);                                                                                     \
+        return r != 0 && (r < 0) != (b < 0) ? r + b : r;                                                               \
+    }                                                                                                                  \
+    ZC_DEV F zx_max(F a, F b) { return a != a ? a : b != b ? b : a > b ? a : b; }                                      \
+    ZC_DEV F zx_min(F a, F b) { return a != a ? a : b != b ? b : a < b ? a : b; }                                      \
+    ZC_DEV F zx_neg(F a) { return -a; }                                                                                \
+    ZC_DEV F zx_abs(F a) { return fabs##S(a); }                                                                        \
+    ZC_DEV F zx_acos(F a) { return acos##S(a); }                                                                       \
+    ZC_DEV F zx_acosh(F a) { return acosh##S(a); }                                                                     \
+    ZC_DEV F zx_asin(F a) { return asin##S(a); }                                                                       \
+    ZC_DEV F zx_asinh(F a) { return asinh##S(a); }                                                                     \
+    ZC_DEV F zx_atan(F a) { return atan##S(a); }                                                                       \
+    ZC_DEV F zx_atanh(F a) { return atanh##S(a); }                                                                     \
+    ZC_DEV F zx_ceil(F a) { return ceil##S(a); }                                                                       \
+    ZC_DEV F zx_cos(F a) { return cos##S(a); }                                                                         \
+    ZC_DEV F zx_cosh(F a) { return cosh##S(a); }                                                                       \
+    ZC_DEV F zx_erf(F a) { return erf##S(a); }                                                                         \
+    ZC_DEV F zx_exp(F a) { return exp##S(a); }                                                                         \
+    ZC_DEV F zx_expm1(F a) { return expm1##S(a); }                                                                     \
+    ZC_DEV F zx_floor(F a) { return floor##S(a); }                                                                     \
+    ZC_DEV F zx_log(F a) { return log##S(a); }                                                                         \
+    ZC_DEV F zx_log1p(F a) { return log1p##S(a); }                                                                     \
+    ZC_DEV F zx_round(F a) { return rint##S(a); }                                                                      \
+    ZC_DEV F zx_rsqrt(F a) { return (F)1 / sqrt##S(a); }                                                               \
+    ZC_DEV F zx_sign(F a) { return a != a ? a : (F)((a > 0) - (a < 0)); }                                              \
+    ZC_DEV F zx_sin(F a) { return sin##S(a); }                                                                         \
+    ZC_DEV F zx_sinh(F a) { return sinh##S(a); }                                                                       \
+    ZC_DEV F zx_sqrt(F a) { return sqrt##S(a); }                                                                       \
+    ZC_DEV F zx_tan(F a) { return tan##S(a); }                                                                         \
+    ZC_DEV F zx_tanh(F a) { return tanh##S(a); }                                                                       \
+    ZC_DEV F zx_sigmoid(F a) { return (F)1 / ((F)1 + exp##S(-a)); }
+ZC_FLOAT_FN(f32, f)
+ZC_FLOAT_FN(f64, )
+
+#define ZC_INT_FN(I, U, BITS)                                                                                          \
+    ZC_DEV I zx_add(I a, I b) { return (I)((U)a + (U)b); }                                                             \
+    ZC_DEV I zx_sub(I a, I b) { return (I)((U)a - (U)b); }                                                             \
+    ZC_DEV I zx_mul(I a, I b) { return (I)((U)a * (U)b); }                                                             \
+    ZC_DEV I zx_max(I a, I b) { return a > b ? a : b; }                                                                \
+    ZC_DEV I zx_min(I a, I b) { return a < b ? a : b; }                                                                \
+    ZC_DEV I zx_neg(I a) { return (I)((U)0 - (U)a); }                                                                  \
+    ZC_DEV I zx_bitnot(I a) { return ~a; }                                                                             \
+    ZC_DEV I zx_bitand(I a, I b) { return a & b; }                                                                     \
+    ZC_DEV I zx_bitor(I a, I b) { return a | b; }                                                                      \
+    ZC_DEV I zx_bitxor(I a, I b) { return a ^ b; }                                                                     \
+    template <class B> ZC_DEV I zx_pow(I a, B e) {                                                                     \
+        U r = 1, b = (U)a;                                                                                             \
+        if (e < (B)0) return (I)(b == 1 ? 1 : b == (U) ~(U)0 ? (e % 2 == 0 ? (U)1 : b) : (U)0);                       \
+        for (; e; e >>= 1, b *= b)                                                                                     \
+            if (e & 1) r *= b;                                                                                         \
+        return (I)r;                                                                                                   \
+    }
+#define ZC_SINT_FN(I, U)                                                                                               \
+    ZC_DEV I zx_div(I a, I b) { return b == 0 ? 0 : b == -1 ? zx_neg(a) : a / b; }                                     \
+    ZC_DEV I zx_fmod(I a, I b) { return b == 0 || b == -1 ? 0 : a % b; }                                               \
+    ZC_DEV I zx_mod(I a, I b) {                                                                                        \
+        const I r = zx_fmod(a, b);                                                                                     \
+        return r && (r < 0) != (b < 0) ? r + b : r;                                                                    \
+    }                                                                                                                  \
+    ZC_DEV I zx_abs(I a) { return a < 0 ? zx_neg(a) : a; }                                                             \
+    ZC_DEV I zx_sign(I a) { return (I)((a > 0) - (a < 0)); }
+#define ZC_UINT_FN(U)                                                                                                  \
+    ZC_DEV U zx_div(U a, U b) { return b == 0 ? 0 : a / b; }                                                           \
+    ZC_DEV U zx_fmod(U a, U b) { return b == 0 ? 0 : a % b; }                                                          \
+    ZC_DEV U zx_mod(U a, U b) { return b == 0 ? 0 : a % b; }                                                           \
+    ZC_DEV U zx_abs(U a) { return a; }                                                                                 \
+    ZC_DEV U zx_sign(U a) { return a != 0; }
+ZC_INT_FN(i32, u32, 32)
+ZC_INT_FN(i64, u64, 64)
+ZC_INT_FN(u32, u32, 32)
+ZC_INT_FN(u64, u64, 64)
+ZC_SINT_FN(i32, u32)
+ZC_SINT_FN(i64, u64)
+ZC_UINT_FN(u32)
+ZC_UINT_FN(u64)
+// Shifts of an element of BITS bits; by its width or more gives 0.
+template <int BITS, class I> ZC_DEV I zx_shl(I a, I by) {
+    return by < 0 || by >= (I)BITS ? (I)0 : (I)((u64)a << (u64)by);
+}
+template <int BITS, class I> ZC_DEV I zx_shr(I a, I by) {
+    const u64 mask = BITS == 64 ? ~0ull : (1ull << (BITS & 63)) - 1ull;
+    return by < 0 || by >= (I)BITS ? (I)0 : (I)(((u64)a & mask) >> (u64)by);
+}
+// Base and exponent of any two compute types; the base's type is the result's.
+ZC_DEV f32 zx_pow(f32 a, f32 b) { return powf(a, b); }
+ZC_DEV f64 zx_pow(f64 a, f64 b) { return pow(a, b); }
+template <class B> ZC_DEV f32 zx_pow(f32 a, B b) { return (f32)pow((f64)a, (f64)b); }
+template <class B> ZC_DEV f64 zx_pow(f64 a, B b) { return pow(a, (f64)b); }
+ZC_DEV i32 zx_pow(i32 a, f32 b) { return zc_put<i32>(pow((f64)a, (f64)b)); }
+ZC_DEV i32 zx_pow(i32 a, f64 b) { return zc_put<i32>(pow((f64)a, b)); }
+ZC_DEV i64 zx_pow(i64 a, f32 b) { return zc_put<i64>(pow((f64)a, (f64)b)); }
+ZC_DEV i64 zx_pow(i64 a, f64 b) { return zc_put<i64>(pow((f64)a, b)); }
+ZC_DEV u32 zx_pow(u32 a, f32 b) { return zc_put<u32>(pow((f64)a, (f64)b)); }
+ZC_DEV u32 zx_pow(u32 a, f64 b) { return zc_put<u32>(pow((f64)a, b)); }
+ZC_DEV u64 zx_pow(u64 a, f32 b) { return zc_put<u64>(pow((f64)a, (f64)b)); }
+ZC_DEV u64 zx_pow(u64 a, f64 b) { return zc_put<u64>(pow((f64)a, b)); }
+
+// ---- faults: what only the device sees; the first report of a run wins ----
+
+enum zc_fault_code { ZC_FAULT_NONE, ZC_FAULT_INDEX, ZC_FAULT_VALUE };
+struct zc_fault_word {
+    u32 step, code;
+    i64 got, low, high;
+};
+// got is not in [low, high].
+static __device__ __noinline__ void zc_report(zc_fault_word *f, u32 step, u32 code, i64 got, i64 low, i64 high) {
+    if (zc_atomic_cas(&f->step, 0u, step) != 0u) return;
+    f->code = code;
+    f->got = got;
+    f->low = low;
+    f->high = high;
+}
+
+// ---- threads ----
+
+ZC_DEV i64 zc_thread() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }
+ZC_DEV i64 zc_threads() { return (i64)gridDim.x * blockDim.x; }
+
+#define ZC_CAT2(a, b) a##b
+#define ZC_CAT(a, b) ZC_CAT2(a, b)
+// Entry point n of the template; spec.h defines ZC_NAME.
+#define ZC_KERNEL(n) extern "C" __global__ void ZC_CAT(ZC_NAME, _##n)

@@ -1,0 +1,71 @@
+// What the matrix product kernels share: batches, the order of tiles, and the epilogue, the one place where a sum
+// becomes an element of the result.
+//
+// spec.h: Z_T (element type), Z_TA and Z_TB (is A stored K x M, is B stored N x K), Z_ADDEND (is there a C), Z_ACC
+// (type of the sums; of integers unsigned, so that they wrap), Z_SCALE (type in which alpha and beta apply; not
+// defined: integers with both 1) and, with Z_EPILOGUE, a function zc_epilogue over the result's compute type.
+#pragma once
+#include "zc/device.cuh"
+#include "abi/gemm.h"
+#include "spec.h"
+
+#ifndef Z_EPILOGUE
+#define zc_epilogue(v) (v)
+#endif
+
+struct zc_gemm_item {
+    const Z_T *a, *b, *c;
+    Z_T *y;
+};
+ZC_DEV zc_gemm_item zc_gemm_batch(const zc_gemm_params &p, i64 item) {
+    i64 a = 0, b = 0, rest = item;
+    for (int d = p.batch_rank - 1; d >= 0; d--) {
+        const i64 outer = d ? rest / p.batch_dims[d] : 0, at = rest - outer * p.batch_dims[d];
+        a += at * p.a_batch[d];
+        b += at * p.b_batch[d];
+        rest = outer;
+    }
+    return {(const Z_T *)p.a + a, (const Z_T *)p.b + b, (const Z_T *)p.c + item * p.c_item,
+            (Z_T *)p.y + item * p.m * p.n};
+}
+
+// First row and column of this block's tile: eight tiles below each other before the next ones to the right, so that
+// neighbouring blocks share operands in the cache.
+struct zc_gemm_tile {
+    i64 row, col;
+};
+ZC_DEV zc_gemm_tile zc_gemm_place(i64 m, i64 n, int height, int width) {
+    const i64 down = (m + height - 1) / height, across = (n + width - 1) / width;
+    const i64 group = blockIdx.x / (8 * across), at = blockIdx.x - group * 8 * across;
+    const i64 rows = down - group * 8 < 8 ? down - group * 8 : 8;
+    return {(group * 8 + at % rows) * height, at / rows * width};
+}
+
+template <class ACC> ZC_DEV Z_T zc_gemm_finish(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col,
+                                               ACC sum) {
+#ifdef Z_SCALE
+    Z_SCALE v = (Z_SCALE)p.alpha * (Z_SCALE)sum;
+#else
+    ACC v = sum;
+#endif
+#if Z_ADDEND
+    const auto c = zc_get(item.c[row * p.c_row + (p.c_col ? col : 0)]);
+#ifdef Z_SCALE
+    v += (Z_SCALE)p.beta * (Z_SCALE)c;
+#else
+    v += (ACC)c;
+#endif
+#endif
+    return zc_put<Z_T>(zc_epilogue(v));
+}
+// 64-bit sums of scaled integers are signed numbers.
+ZC_DEV auto zc_gemm_sum(Z_ACC sum) {
+#if defined(Z_SCALE) && defined(Z_SIGNED_SUM)
+    return (i64)sum;
+#else
+    return sum;
+#endif
+}
+ZC_DEV void zc_gemm_save(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col, Z_ACC sum) {
+    item.y[row * p.n + col] = zc_gemm_finish(p, item, row, col, zc_gemm_sum(sum));
+}

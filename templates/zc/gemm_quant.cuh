@@ -1,0 +1,98 @@
+// What the quantised matrix products share: batches, the stores, and a kernel for all 8-bit types.
+//
+// spec.h: Z_A, Z_B, Z_Y (element types), Z_TB (is B stored N x K), Z_ZERO_A, Z_ZERO_B (are there zero points), Z_FLOAT
+// (is A or B of floats: sums in f64; else sums are exact), and for results that are quantised again Z_A_SCALE,
+// Z_B_SCALE, Z_Y_SCALE (types) and Z_Y_FLOAT (8-bit floats).
+#pragma once
+#include "zc/device.cuh"
+#include "abi/gemm_quant.h"
+#include "spec.h"
+
+// Element offsets of one item of the batch.
+struct zc_gq_item {
+    i64 at[ZC_GQ_OPERANDS];
+    i64 y;
+};
+ZC_DEV zc_gq_item zc_gq_batch(const zc_gemm_quant_params &p, i64 item) {
+    zc_gq_item r = {};
+    i64 rest = item;
+    for (int d = p.batch_rank - 1; d >= 0; d--) {
+        const i64 outer = d ? rest / p.batch_dims[d] : 0, at = rest - outer * p.batch_dims[d];
+#pragma unroll
+        for (int i = 0; i < ZC_GQ_OPERANDS; i++) r.at[i] += at * p.stride[i][d];
+        rest = outer;
+    }
+    r.y = item * p.m * p.n;
+    return r;
+}
+
+#if Z_FLOAT
+typedef f64 zc_gq_number;
+typedef f64 zc_gq_sum;
+#else
+typedef i32 zc_gq_number;
+typedef i64 zc_gq_sum;
+#endif
+
+ZC_DEV zc_gq_number zc_gq_zero_a(const zc_gemm_quant_params &p, const zc_gq_item &item, i64 row) {
+#if Z_ZERO_A
+    return (zc_gq_number)zc_load<Z_A>(p.in[ZC_GQ_A_ZERO], item.at[ZC_GQ_A_ZERO] + row * p.line[ZC_GQ_A_ZERO]);
+#else
+    return 0;
+#endif
+}
+ZC_DEV zc_gq_number zc_gq_zero_b(const zc_gemm_quant_params &p, const zc_gq_item &item, i64 col) {
+#if Z_ZERO_B
+    return (zc_gq_number)zc_load<Z_B>(p.in[ZC_GQ_B_ZERO], item.at[ZC_GQ_B_ZERO] + col * p.line[ZC_GQ_B_ZERO]);
+#else
+    return 0;
+#endif
+}
+
+ZC_DEV void zc_gq_save(const zc_gemm_quant_params &p, const zc_gq_item &item, i64 row, i64 col, zc_gq_sum sum) {
+    const i64 at = item.y + row * p.n + col;
+#ifdef Z_Y_SCALE
+    const f64 a = (f64)zc_load<Z_A_SCALE>(p.in[ZC_GQ_A_SCALE], item.at[ZC_GQ_A_SCALE] + row * p.line[ZC_GQ_A_SCALE]);
+    const f64 b = (f64)zc_load<Z_B_SCALE>(p.in[ZC_GQ_B_SCALE], item.at[ZC_GQ_B_SCALE] + col * p.line[ZC_GQ_B_SCALE]);
+    const f64 v = (f64)sum * (a * b / (f64)zc_load<Z_Y_SCALE>(p.y_scale, 0));
+    const f64 zero = (f64)zc_load<Z_Y>(p.y_zero, 0);
+#if Z_Y_FLOAT
+    ((Z_Y *)p.y)[at] = zc_mini<Z_Y>((f32)(v + zero), true);
+#else
+    ((Z_Y *)p.y)[at] = zc_put<Z_Y>(rint(v) + zero); // saturates
+#endif
+#else
+    ((Z_Y *)p.y)[at] = zc_put<Z_Y>(sum); // wraps
+#endif
+}
+
+// One element a thread, operands through tiles in shared memory.
+ZC_DEV void zc_gq_general(const zc_gemm_quant_params &p) {
+    constexpr int SIDE = ZC_GQ_SIDE, LD = SIDE + 1;
+    ZC_DYNAMIC_SMEM(smem);
+    zc_gq_number *const a = (zc_gq_number *)smem, *const b = a + SIDE * LD; // [line][depth]
+    const int x = threadIdx.x % SIDE, y = threadIdx.x / SIDE;
+    const i64 across = (p.n + SIDE - 1) / SIDE;
+    const i64 row0 = blockIdx.x / across * SIDE, col0 = blockIdx.x % across * SIDE;
+    const i64 row = row0 + y, col = col0 + x;
+    for (i64 i = blockIdx.z; i < p.batch; i += gridDim.z) {
+        const zc_gq_item item = zc_gq_batch(p, i);
+        const i64 b_line = col0 + (Z_TB ? y : x);
+        const zc_gq_number za = row < p.m ? zc_gq_zero_a(p, item, row) : 0;
+        const zc_gq_number zb = b_line < p.n ? zc_gq_zero_b(p, item, b_line) : 0;
+        zc_gq_sum sum = 0;
+        for (i64 k = 0; k < p.k; k += SIDE) {
+            const i64 b_depth = k + (Z_TB ? x : y);
+            const i64 from_a = item.at[ZC_GQ_A] + row * p.a_ld + k + x;
+            const i64 from_b = item.at[ZC_GQ_B] + (Z_TB ? b_line * p.b_ld + b_depth : b_depth * p.b_ld + b_line);
+            a[y * LD + x] = row < p.m && k + x < p.k ? (zc_gq_number)zc_load<Z_A>(p.in[ZC_GQ_A], from_a) - za : 0;
+            b[Z_TB ? y * LD + x : x * LD + y] =
+                b_line < p.n && b_depth < p.k ? (zc_gq_number)zc_load<Z_B>(p.in[ZC_GQ_B], from_b) - zb : 0;
+            zc_sync();
+#pragma unroll
+            for (int d = 0; d < SIDE; d++) sum += (zc_gq_sum)(a[y * LD + d] * b[x * LD + d]);
+            zc_sync();
+        }
+        if (row < p.m && col < p.n) zc_gq_save(p, item, row, col, sum);
+    }
+}

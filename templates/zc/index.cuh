@@ -1,0 +1,56 @@
+// What kernels that move elements share: units of memory, division by parameters, checked indices.
+#pragma once
+#include "zc/device.cuh"
+#include "abi/divisor.h"
+
+// n / by: a multiplication for n below 2^32, exact since the error of magic is below by / 2^64.
+ZC_DEV u64 zc_divide(u64 n, const zc_divisor &by) {
+    if (by.magic == 0) return n;
+    return n >> 32 ? n / by.d : zc_mulhi64(n, by.magic);
+}
+// Takes the innermost index off `rest`.
+ZC_DEV u64 zc_split(u64 *rest, const zc_divisor &by) {
+    const u64 outer = zc_divide(*rest, by), at = *rest - outer * by.d;
+    *rest = outer;
+    return at;
+}
+
+// Memory of B bytes, moved at once.
+struct alignas(16) zc_unit16 {
+    u64 a, b;
+};
+template <int B> struct zc_unit_of;
+template <> struct zc_unit_of<1> {
+    typedef u8 type;
+};
+template <> struct zc_unit_of<2> {
+    typedef u16 type;
+};
+template <> struct zc_unit_of<4> {
+    typedef u32 type;
+};
+template <> struct zc_unit_of<8> {
+    typedef u64 type;
+};
+template <> struct zc_unit_of<16> {
+    typedef zc_unit16 type;
+};
+template <int B> using zc_unit = typename zc_unit_of<B>::type;
+
+// Entry points for units of 1, 2, 4, 8 and 16 bytes: a to e are their numbers.
+#define ZC_UNIT_KERNELS(a, b, c, d, e, F, P)                                                                           \
+    ZC_KERNEL(a)(const __grid_constant__ P p) { F<1>(p); }                                                             \
+    ZC_KERNEL(b)(const __grid_constant__ P p) { F<2>(p); }                                                             \
+    ZC_KERNEL(c)(const __grid_constant__ P p) { F<4>(p); }                                                             \
+    ZC_KERNEL(d)(const __grid_constant__ P p) { F<8>(p); }                                                             \
+    ZC_KERNEL(e)(const __grid_constant__ P p) { F<16>(p); }
+
+// Brings an index in [-limit, limit) to [0, limit); reports any other and returns false.
+ZC_DEV bool zc_index_ok(i64 *v, i64 limit, zc_fault_word *fault, u32 step) {
+    if (*v < -limit || *v >= limit) {
+        zc_report(fault, step, ZC_FAULT_INDEX, *v, -limit, limit - 1);
+        return false;
+    }
+    if (*v < 0) *v += limit;
+    return true;
+}

@@ -11,6 +11,7 @@ ZC_DEV f64 position(i64 i, i64 n) {
 }
 
 ZC_KERNEL(0)(const __grid_constant__ zc_affine_grid_params p) {
+    zc_begin();
     const i64 point = zc_thread();
     if (point >= p.total) return;
     const i64 image = point / p.points;

@@ -13,8 +13,8 @@
 #endif
 #include "zc/tile.cuh"
 
-ZC_KERNEL(0)(const __grid_constant__ zc_attention_params p) { attend_row(p); }
-ZC_KERNEL(1)(const __grid_constant__ zc_attention_params p) { merge_row(p); }
+ZC_KERNEL(0)(const __grid_constant__ zc_attention_params p) { zc_begin(); attend_row(p); }
+ZC_KERNEL(1)(const __grid_constant__ zc_attention_params p) { zc_begin(); merge_row(p); }
 
 // ---- rows of heads: past ones copied, new ones biased or normed and turned ----
 
@@ -87,11 +87,13 @@ template <class T, int SIZE> ZC_DEV void move_rows(const zc_attention_rows_param
 #endif
 
 ZC_KERNEL(2)(const __grid_constant__ zc_attention_rows_params p) {
+    zc_begin();
 #if Z_ROWS
     move_rows<Z_T, Z_D>(p);
 #endif
 }
 ZC_KERNEL(3)(const __grid_constant__ zc_attention_rows_params p) {
+    zc_begin();
 #if Z_ROWS
     move_rows<Z_V, Z_DV>(p);
 #endif
@@ -100,6 +102,7 @@ ZC_KERNEL(3)(const __grid_constant__ zc_attention_rows_params p) {
 // ---- masks ----
 
 ZC_KERNEL(4)(const __grid_constant__ zc_attention_mask_params p) {
+    zc_begin();
 #ifdef Z_MASK
     for (i64 i = zc_thread(); i < p.batch * p.rows * p.nk; i += zc_threads()) {
         const i64 r = i / p.nk, j = i - r * p.nk;
@@ -117,6 +120,7 @@ ZC_KERNEL(4)(const __grid_constant__ zc_attention_mask_params p) {
 // ---- projection ----
 
 ZC_KERNEL(5)(const __grid_constant__ zc_attention_project_params p) {
+    zc_begin();
 #if Z_PROJECT
     const i64 tiles = (p.cols + 63) / 64;
     const i64 row0 = blockIdx.x / tiles * 64, col0 = blockIdx.x % tiles * 64;
@@ -128,6 +132,7 @@ ZC_KERNEL(5)(const __grid_constant__ zc_attention_project_params p) {
 }
 
 ZC_KERNEL(6)(const __grid_constant__ zc_attention_params p) {
+    zc_begin();
 #if Z_TILE == 1
     attend_tile(p);
 #elif Z_TILE == 2

@@ -69,6 +69,7 @@ template <class V> ZC_DEV u32 nibble(V v) {
 }
 
 ZC_KERNEL(0)(const __grid_constant__ zc_cast_params p) {
+    zc_begin();
     typedef source<Z_IN, Z_IN_PACK> from;
 #if Z_OUT_PACK
     const int per = 8 / Z_OUT_BITS;

@@ -16,6 +16,7 @@ ZC_DEV Z_T element(const zc_causal_conv_params &p, i64 row, i64 t) {
 }
 
 ZC_KERNEL(0)(const __grid_constant__ zc_causal_conv_params p) {
+    zc_begin();
     typedef zc_compute<Z_T> real;
     for (i64 i = zc_thread(); i < p.rows * Z_length; i += zc_threads()) {
         const i64 row = i / divisor(Z_length), t = i - row * Z_length, c = row % p.channels;
@@ -27,6 +28,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_causal_conv_params p) {
 }
 
 ZC_KERNEL(1)(const __grid_constant__ zc_causal_conv_params p) {
+    zc_begin();
     for (i64 i = zc_thread(); i < p.rows * Z_kept; i += zc_threads()) {
         const i64 row = i / divisor(Z_kept), e = i - row * Z_kept;
         ((Z_T *)p.state)[i] = element(p, row, Z_length - Z_kept + e);

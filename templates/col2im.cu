@@ -13,6 +13,7 @@ ZC_DEV int window_on(const zc_window_params &w, int d, int at, int t) {
 }
 
 ZC_KERNEL(0)(const __grid_constant__ zc_col2im_params p) {
+    zc_begin();
     const zc_window_params &w = p.window;
     const i64 image = (i64)w.in[0] * w.in[1] * w.in[2], windows = (i64)w.out[0] * w.out[1] * w.out[2];
     const i64 i = zc_thread();

@@ -369,12 +369,14 @@ template <int TM, int TN> struct tiles {
 
 #if ENTRY(0) && Z_BIG
 ZC_KERNEL(0)(const __grid_constant__ zc_conv_params p) {
+    zc_begin();
     __shared__ tiles<8, 8>::memory s;
     tiles<8, 8>::run(p, s);
 }
 #endif
 #if ENTRY(1)
 ZC_KERNEL(1)(const __grid_constant__ zc_conv_params p) {
+    zc_begin();
     __shared__ tiles<4, 4>::memory s;
     tiles<4, 4>::run(p, s);
 }
@@ -384,6 +386,7 @@ ZC_KERNEL(1)(const __grid_constant__ zc_conv_params p) {
 
 #if ENTRY(2)
 ZC_KERNEL(2)(const __grid_constant__ zc_conv_params p) {
+    zc_begin();
     const geometry g = geometry_of(p);
     const zeros z = zeros_of(p);
     const i64 i = zc_thread(), channels = (i64)g.groups * g.oc;
@@ -540,12 +543,14 @@ template <int BM, int BN> struct mma_tiles {
 
 #if ENTRY(3)
 ZC_KERNEL(3)(const __grid_constant__ zc_conv_params p) {
+    zc_begin();
     __shared__ mma_tiles<128, 128>::memory s;
     mma_tiles<128, 128>::run(p, s);
 }
 #endif
 #if ENTRY(4)
 ZC_KERNEL(4)(const __grid_constant__ zc_conv_params p) {
+    zc_begin();
     __shared__ mma_tiles<64, 64>::memory s;
     mma_tiles<64, 64>::run(p, s);
 }

@@ -61,6 +61,7 @@ ZC_DEV acc start_of(const zc_cumulate_params &p, const span &s) {
 }
 
 ZC_KERNEL(0)(const __grid_constant__ zc_cumulate_params p) {
+    zc_begin();
     const span s = span_of(p, blockIdx.x);
     acc sum = none(), all;
     for (i64 i = s.begin + threadIdx.x; i < s.end; i += BLOCK)
@@ -70,6 +71,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_cumulate_params p) {
 }
 
 ZC_KERNEL(1)(const __grid_constant__ zc_cumulate_params p) {
+    zc_begin();
     const span s = span_of(p, blockIdx.x);
     acc sum = start_of(p, s);
     for (i64 tile = s.begin; tile < s.end; tile += BLOCK * EACH) {
@@ -92,6 +94,7 @@ ZC_KERNEL(1)(const __grid_constant__ zc_cumulate_params p) {
 }
 
 ZC_KERNEL(2)(const __grid_constant__ zc_cumulate_params p) {
+    zc_begin();
     if (zc_thread() >= p.lines * p.chunks) return;
     const span s = span_of(p, zc_thread());
     acc sum = none();
@@ -100,6 +103,7 @@ ZC_KERNEL(2)(const __grid_constant__ zc_cumulate_params p) {
 }
 
 ZC_KERNEL(3)(const __grid_constant__ zc_cumulate_params p) {
+    zc_begin();
     if (zc_thread() >= p.lines * p.chunks) return;
     const span s = span_of(p, zc_thread());
     const i64 step = Z_REVERSE ? -p.inner : p.inner;

@@ -62,6 +62,7 @@ ZC_DEV f64 determinant(f64 *a, i64 n) {
 }
 
 ZC_KERNEL(0)(const __grid_constant__ zc_det_params p) {
+    zc_begin();
     f64 *a = (f64 *)p.work + (i64)blockIdx.x * p.n * p.n;
     for (i64 m = blockIdx.x; m < p.count; m += gridDim.x) {
         zc_sync();

@@ -35,6 +35,7 @@ ZC_DEV range block_range(range r) {
 }
 
 ZC_KERNEL(0)(const __grid_constant__ zc_dynamic_quantize_params p) {
+    zc_begin();
     range r = {0, 0};
     for (i64 i = zc_thread() * 4; i < p.total; i += zc_threads() * 4) {
         const int n = p.total - i < 4 ? (int)(p.total - i) : 4;
@@ -52,6 +53,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_dynamic_quantize_params p) {
 }
 
 ZC_KERNEL(1)(const __grid_constant__ zc_dynamic_quantize_params p) {
+    zc_begin();
     range r = {0, 0};
     for (int i = (int)threadIdx.x; i < 2 * p.part_count; i += (int)blockDim.x) widen(&r, p.parts[i]);
     r = block_range(r);
@@ -64,6 +66,7 @@ ZC_KERNEL(1)(const __grid_constant__ zc_dynamic_quantize_params p) {
 }
 
 ZC_KERNEL(2)(const __grid_constant__ zc_dynamic_quantize_params p) {
+    zc_begin();
     const f32 scale = *p.scale, zero = (f32)*p.zero;
     for (i64 i = zc_thread() * 4; i < p.total; i += zc_threads() * 4) {
         const int n = p.total - i < 4 ? (int)(p.total - i) : 4;

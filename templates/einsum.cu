@@ -49,6 +49,7 @@ ZC_DEV Z_ACC sum_terms(const zc_einsum_params &p, const offsets &start, i64 row,
 }
 
 ZC_KERNEL(0)(const __grid_constant__ zc_einsum_params p) {
+    zc_begin();
     for (i64 at = zc_thread(); at < p.total; at += zc_threads()) {
         offsets off = {};
         add_outer(p, at, off);
@@ -57,6 +58,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_einsum_params p) {
 }
 
 ZC_KERNEL(1)(const __grid_constant__ zc_einsum_params p) {
+    zc_begin();
     ZC_DYNAMIC_SMEM(smem);
     Z_ACC *const part = (Z_ACC *)smem; // one a warp
     const bool split_terms = p.inner[p.inner_rank - 1] >= blockDim.x;

@@ -47,7 +47,7 @@ template <int SIDE> struct block {
             zc_vec<Z_T, 2> pair;
 #pragma unroll
             for (int v = 0; v < 2; v++) pair.v[v] = zc_gemm_finish(p, item, row, col + v, sum[v]);
-            *(zc_vec<Z_T, 2> *)(item.y + row * p.n + col) = pair;
+            *(zc_vec<Z_T, 2> *)(item.y + row * p.y_ld + col) = pair;
             return;
         }
 #pragma unroll
@@ -98,8 +98,8 @@ template <int SIDE> ZC_DEV void product(const zc_gemm_params &p) {
     }
 }
 
-ZC_KERNEL(0)(const __grid_constant__ zc_gemm_params p) { product<128>(p); }
-ZC_KERNEL(1)(const __grid_constant__ zc_gemm_params p) { product<64>(p); }
-ZC_KERNEL(2)(const __grid_constant__ zc_gemm_params p) { zc_gemv<1>(p); }
-ZC_KERNEL(3)(const __grid_constant__ zc_gemm_params p) { zc_gemv<4>(p); }
-ZC_KERNEL(4)(const __grid_constant__ zc_gemm_params p) { zc_gemv<8>(p); }
+ZC_KERNEL(0)(const __grid_constant__ zc_gemm_params p) { zc_begin(); product<128>(p); }
+ZC_KERNEL(1)(const __grid_constant__ zc_gemm_params p) { zc_begin(); product<64>(p); }
+ZC_KERNEL(2)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<1>(p); }
+ZC_KERNEL(3)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<4>(p); }
+ZC_KERNEL(4)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<8>(p); }

@@ -170,6 +170,6 @@ template <int SIDE> ZC_DEV void product(const zc_gemm_quant_params &p) {
     }
 }
 
-ZC_KERNEL(0)(const __grid_constant__ zc_gemm_quant_params p) { product<128>(p); }
-ZC_KERNEL(1)(const __grid_constant__ zc_gemm_quant_params p) { product<64>(p); }
-ZC_KERNEL(2)(const __grid_constant__ zc_gemm_quant_params p) { zc_gq_general(p); }
+ZC_KERNEL(0)(const __grid_constant__ zc_gemm_quant_params p) { zc_begin(); product<128>(p); }
+ZC_KERNEL(1)(const __grid_constant__ zc_gemm_quant_params p) { zc_begin(); product<64>(p); }
+ZC_KERNEL(2)(const __grid_constant__ zc_gemm_quant_params p) { zc_begin(); zc_gq_general(p); }

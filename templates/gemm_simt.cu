@@ -112,8 +112,8 @@ template <int SIDE> ZC_DEV void simt(const zc_gemm_params &p) {
 }
 
 constexpr int LARGE = sizeof(Z_ACC) == 8 ? 4 : 8;
-ZC_KERNEL(0)(const __grid_constant__ zc_gemm_params p) { simt<LARGE>(p); }
-ZC_KERNEL(1)(const __grid_constant__ zc_gemm_params p) { simt<LARGE / 2>(p); }
-ZC_KERNEL(2)(const __grid_constant__ zc_gemm_params p) { zc_gemv<1>(p); }
-ZC_KERNEL(3)(const __grid_constant__ zc_gemm_params p) { zc_gemv<4>(p); }
-ZC_KERNEL(4)(const __grid_constant__ zc_gemm_params p) { zc_gemv<8>(p); }
+ZC_KERNEL(0)(const __grid_constant__ zc_gemm_params p) { zc_begin(); simt<LARGE>(p); }
+ZC_KERNEL(1)(const __grid_constant__ zc_gemm_params p) { zc_begin(); simt<LARGE / 2>(p); }
+ZC_KERNEL(2)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<1>(p); }
+ZC_KERNEL(3)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<4>(p); }
+ZC_KERNEL(4)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<8>(p); }

@@ -50,6 +50,7 @@ ZC_DEV f64 weight(f64 d) {
 }
 
 ZC_KERNEL(0)(const __grid_constant__ zc_grid_sample_params p) {
+    zc_begin();
     const i64 point = zc_thread();
     if (point >= p.batch * p.points) return;
     const i64 image = point / p.points, at = point - image * p.points;

@@ -41,6 +41,7 @@ ZC_DEV f64 weight(f64 distance) {
 }
 
 ZC_KERNEL(0)(const __grid_constant__ zc_resize_table p) {
+    zc_begin();
     const i64 o = zc_thread();
     if (o >= p.out) return;
     const f64 x = source_of(p, o), base = zx_ceil(x) - 1, ratio = x - base; // base: the tap left of x
@@ -131,9 +132,9 @@ template <class FROM, class TO> ZC_DEV void resize(const zc_resize_pass &p) {
 #endif
 }
 
-ZC_KERNEL(1)(const __grid_constant__ zc_resize_pass p) { resize<Z_X, Z_X>(p); }
+ZC_KERNEL(1)(const __grid_constant__ zc_resize_pass p) { zc_begin(); resize<Z_X, Z_X>(p); }
 #if Z_MODE != 0
-ZC_KERNEL(2)(const __grid_constant__ zc_resize_pass p) { resize<Z_X, Z_ACC>(p); }
-ZC_KERNEL(3)(const __grid_constant__ zc_resize_pass p) { resize<Z_ACC, Z_ACC>(p); }
-ZC_KERNEL(4)(const __grid_constant__ zc_resize_pass p) { resize<Z_ACC, Z_X>(p); }
+ZC_KERNEL(2)(const __grid_constant__ zc_resize_pass p) { zc_begin(); resize<Z_X, Z_ACC>(p); }
+ZC_KERNEL(3)(const __grid_constant__ zc_resize_pass p) { zc_begin(); resize<Z_ACC, Z_ACC>(p); }
+ZC_KERNEL(4)(const __grid_constant__ zc_resize_pass p) { zc_begin(); resize<Z_ACC, Z_X>(p); }
 #endif

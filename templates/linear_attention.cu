@@ -70,6 +70,7 @@ ZC_DEV void read_state(const zc_linear_attention_params &p, const column *c, i64
 }
 
 ZC_KERNEL(0)(const __grid_constant__ zc_linear_attention_params p) {
+    zc_begin();
     const i64 at_column = zc_thread() / 32;
     if (at_column >= p.columns) return;
     column c;

@@ -49,6 +49,7 @@ ZC_DEV pair block_sum(pair v) {
 }
 
 ZC_KERNEL(0)(const __grid_constant__ zc_loss_params p) {
+    zc_begin();
     const zc_place at = zc_place_of(p.g);
     exps s = {zc_exps<acc>::none()};
     pair mine = pair::none();
@@ -73,6 +74,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_loss_params p) {
 }
 
 ZC_KERNEL(1)(const __grid_constant__ zc_loss_params p) {
+    zc_begin();
     pair v = pair::none();
     for (i64 i = threadIdx.x; i < p.blocks; i += blockDim.x) v = v.join(((const pair *)p.sums)[i]);
     v = block_sum(v);

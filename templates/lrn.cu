@@ -8,6 +8,7 @@
 typedef Z_ACC acc;
 
 ZC_KERNEL(0)(const __grid_constant__ zc_lrn_params p) {
+    zc_begin();
     for (i64 i = zc_thread(); i < p.total; i += zc_threads()) {
         const i64 c = (i64)((u64)i / (u64)p.plane % (u64)p.channels), origin = i - c * p.plane;
         i64 low = c - (p.size - 1) / 2, high = c + p.size / 2;

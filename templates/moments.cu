@@ -65,17 +65,20 @@ ZC_DEV void apply(const zc_moments_params &p, const zc_place &at, moments m) {
 }
 
 ZC_KERNEL(0)(const __grid_constant__ zc_moments_params p) {
+    zc_begin();
     const zc_place at = zc_place_of(p.g);
     apply(p, at, moments_of(p, at));
 }
 
 ZC_KERNEL(1)(const __grid_constant__ zc_moments_params p) {
+    zc_begin();
     const zc_place at = zc_place_of(p.g);
     const moments m = moments_of(p, at);
     if (at.valid && at.lane == 0) ((moments *)p.states)[at.out * p.splits + blockIdx.y] = m;
 }
 
 ZC_KERNEL(2)(const __grid_constant__ zc_moments_params p) {
+    zc_begin();
     const zc_place at = zc_place_of(p.g);
     moments m = moments::none();
     for (i64 s = at.lane; at.valid && s < p.splits; s += p.g.lanes)
@@ -85,6 +88,7 @@ ZC_KERNEL(2)(const __grid_constant__ zc_moments_params p) {
 
 #ifdef Z_GIVEN
 ZC_KERNEL(3)(const __grid_constant__ zc_moments_params p) {
+    zc_begin();
     for (i64 i = zc_thread(); i < p.total; i += zc_threads()) {
         const i64 c = channel_of(p, i);
         const acc inv = (acc)1 / zx_sqrt((acc)zc_load<Z_STAT>(p.var, c) + (acc)p.eps);

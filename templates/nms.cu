@@ -29,6 +29,7 @@ struct in_segment {
 };
 
 ZC_KERNEL(0)(const __grid_constant__ zc_nms_params p) {
+    zc_begin();
     __shared__ u32 keys[ZC_NMS_CHUNK], a[ZC_NMS_CHUNK], b[ZC_NMS_CHUNK];
     for (i64 c = blockIdx.x; c < p.segments * p.chunks; c += gridDim.x) {
         const i64 segment = c / p.chunks, first = c % p.chunks * ZC_NMS_CHUNK;
@@ -44,6 +45,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_nms_params p) {
     }
 }
 ZC_KERNEL(1)(const __grid_constant__ zc_nms_params p) {
+    zc_begin();
     for (i64 i = zc_thread(); i < p.segments * p.list; i += zc_threads()) {
         const i64 segment = i / p.list, base = segment * p.list;
         zc_merge_item<i64>(p.from + base, p.to + base, i - base, p.list, p.run, in_segment{p, segment * p.n});
@@ -83,6 +85,7 @@ ZC_DEV bool overlaps(const box &a, const box &b, f32 threshold) {
 }
 
 ZC_KERNEL(2)(const __grid_constant__ zc_nms_params p) {
+    zc_begin();
     for (i64 segment = blockIdx.x; segment < p.segments; segment += gridDim.x) {
         const u32 *items = p.from + segment * p.list;
         u8 *gone = p.gone + segment * p.list;
@@ -102,8 +105,9 @@ ZC_KERNEL(2)(const __grid_constant__ zc_nms_params p) {
         if (threadIdx.x == 0) p.counts[segment] = kept;
     }
 }
-ZC_KERNEL(3)(const __grid_constant__ zc_nms_params p) { zc_scan_counts(p.counts, p.segments); }
+ZC_KERNEL(3)(const __grid_constant__ zc_nms_params p) { zc_begin(); zc_scan_counts(p.counts, p.segments); }
 ZC_KERNEL(4)(const __grid_constant__ zc_nms_params p) {
+    zc_begin();
     for (i64 i = zc_thread(); i < p.segments * p.most; i += zc_threads()) {
         const i64 segment = i / p.most, at = i % p.most, first = p.counts[segment];
         if (at >= p.counts[segment + 1] - first) continue;

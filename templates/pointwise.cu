@@ -67,9 +67,9 @@ typedef u64 zc_index;
 typedef u32 zc_index;
 #endif
 
-ZC_KERNEL(0)(const __grid_constant__ zc_pointwise_params p) { point<Z_VEC, zc_index>(p); }
-ZC_KERNEL(1)(const __grid_constant__ zc_pointwise_params p) { point<1, zc_index>(p); }
+ZC_KERNEL(0)(const __grid_constant__ zc_pointwise_params p) { zc_begin(); point<Z_VEC, zc_index>(p); }
+ZC_KERNEL(1)(const __grid_constant__ zc_pointwise_params p) { zc_begin(); point<1, zc_index>(p); }
 #ifndef Z_RANK
-ZC_KERNEL(2)(const __grid_constant__ zc_pointwise_params p) { point<Z_VEC, u64>(p); }
-ZC_KERNEL(3)(const __grid_constant__ zc_pointwise_params p) { point<1, u64>(p); }
+ZC_KERNEL(2)(const __grid_constant__ zc_pointwise_params p) { zc_begin(); point<Z_VEC, u64>(p); }
+ZC_KERNEL(3)(const __grid_constant__ zc_pointwise_params p) { zc_begin(); point<1, u64>(p); }
 #endif

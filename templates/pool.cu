@@ -93,6 +93,7 @@ ZC_DEV i64 index_of(const zc_window &w, i64 at) {
 }
 
 ZC_KERNEL(0)(const __grid_constant__ zc_pool_params p) {
+    zc_begin();
     const zc_window w = zc_window_of(p);
     const i64 i = zc_thread(), inner = Z_inner;
     if (i >= p.total) return;
@@ -143,6 +144,7 @@ ZC_DEV state part(const zc_pool_params &p, i64 plane, int first, int step) {
 }
 
 ZC_KERNEL(1)(const __grid_constant__ zc_pool_params p) {
+    zc_begin();
     const i64 plane = zc_thread() / 32;
     const int lane = (int)(threadIdx.x % 32);
     if (plane >= p.total) return;
@@ -151,6 +153,7 @@ ZC_KERNEL(1)(const __grid_constant__ zc_pool_params p) {
 }
 
 ZC_KERNEL(2)(const __grid_constant__ zc_pool_params p) {
+    zc_begin();
     __shared__ state warps[8];
     for (i64 plane = blockIdx.x; plane < p.total; plane += gridDim.x) {
         state s = sum_warp(part(p, plane, (int)threadIdx.x, 256));

@@ -62,6 +62,7 @@ ZC_DEV y_unit convert(const zc_quant_params &p, x_unit x, i64 s) {
 #endif
 
 ZC_KERNEL(0)(const __grid_constant__ zc_quant_params p) {
+    zc_begin();
     for (i64 i = zc_thread() * 4; i < p.total; i += zc_threads() * 4) {
         const int n = p.total - i < 4 ? (int)(p.total - i) : 4;
         const bool whole = p.aligned && n == 4;

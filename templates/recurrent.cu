@@ -68,6 +68,7 @@ ZC_DEV i64 valid_steps(const zc_recurrent_params &p, i64 b) {
 // ---- whole sequences ----
 
 ZC_KERNEL(0)(const __grid_constant__ zc_recurrent_params p) {
+    zc_begin();
     const int d = (int)blockIdx.y;
     const i64 rows = p.length * p.batch, cols = Z_GATES * p.hidden, tiles = (cols + 63) / 64;
     const i64 row0 = blockIdx.x / tiles * 64, col0 = blockIdx.x % tiles * 64;
@@ -82,6 +83,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_recurrent_params p) {
 }
 
 ZC_KERNEL(1)(const __grid_constant__ zc_recurrent_params p) {
+    zc_begin();
     for (i64 i = zc_thread(); i < Z_DIRECTIONS * p.batch * p.hidden; i += zc_threads()) {
         const i64 line = i / p.hidden, j = i - line * p.hidden, d = line / p.batch, b = line - d * p.batch;
         const i64 at = outside_at(p, (int)d, b) + j;
@@ -94,6 +96,7 @@ ZC_KERNEL(1)(const __grid_constant__ zc_recurrent_params p) {
 }
 
 ZC_KERNEL(3)(const __grid_constant__ zc_recurrent_params p) {
+    zc_begin();
     for (i64 i = zc_thread(); i < Z_DIRECTIONS * p.batch * p.hidden; i += zc_threads()) {
         const i64 line = i / p.hidden, j = i - line * p.hidden, d = line / p.batch, b = line - d * p.batch;
         const i64 at = outside_at(p, (int)d, b) + j;
@@ -194,6 +197,7 @@ ZC_DEV bool place(const zc_recurrent_params &p, i64 *j, i64 *b0) {
 #define SPLIT_GRU (Z_GATES == 3 && !Z_LINEAR_FIRST)
 
 ZC_KERNEL(2)(const __grid_constant__ zc_recurrent_params p) {
+    zc_begin();
     const int d = (int)blockIdx.y, lane = (int)(threadIdx.x % 32), G = SPLIT_GRU ? 2 : Z_GATES;
     i64 j, b0;
     if (!place(p, &j, &b0)) return;
@@ -219,6 +223,7 @@ ZC_KERNEL(2)(const __grid_constant__ zc_recurrent_params p) {
 
 #if SPLIT_GRU
 ZC_KERNEL(4)(const __grid_constant__ zc_recurrent_params p) {
+    zc_begin();
     const int d = (int)blockIdx.y, lane = (int)(threadIdx.x % 32);
     i64 j, b0;
     if (!place(p, &j, &b0)) return;

@@ -80,6 +80,7 @@ ZC_DEV void leave(const zc_reduce_params &p, const zc_place &at, state s) {
 }
 
 ZC_KERNEL(0)(const __grid_constant__ zc_reduce_params p) {
+    zc_begin();
     const zc_place at = zc_place_of(p.g);
     state s = state::none();
     zc_walk<Z_IN>(p.g, at, p.in, [&](Z_IN x, i64, i64 r) { s.add((acc)zc_get(x), r); });
@@ -87,6 +88,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_reduce_params p) {
 }
 
 ZC_KERNEL(1)(const __grid_constant__ zc_reduce_params p) {
+    zc_begin();
     const zc_place at = zc_place_of(p.g);
     state s = state::none();
     zc_walk<state>(p.g, at, p.in, [&](state x, i64, i64) { s = s.join(x); });

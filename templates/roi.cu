@@ -118,6 +118,7 @@ ZC_DEV T pooled(const zc_roi_params &p, i64 r, i64 plane, int bin_y, int bin_x) 
 #endif
 
 ZC_KERNEL(0)(const __grid_constant__ zc_roi_params p) {
+    zc_begin();
     const i64 i = zc_thread();
     if (i >= p.total) return;
     const i64 bins = (i64)p.out_h * p.out_w, row = i / bins, r = row / p.channels;

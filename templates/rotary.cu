@@ -16,6 +16,7 @@ ZC_DEV i64 table_row(const zc_rotary_params &p, i64 b, i64 s) {
 }
 
 ZC_KERNEL(0)(const __grid_constant__ zc_rotary_params p) {
+    zc_begin();
     typedef zc_compute<Z_T> real;
     const i64 slots = p.size - p.half;
     for (i64 i = zc_thread(); i < p.total; i += zc_threads()) {

@@ -174,21 +174,26 @@ template <int V, bool WARP> ZC_DEV void one_row(const zc_row_norm_params &p) {
 
 constexpr int wide = 16 / (sizeof(Z_X) > sizeof(Z_S) ? (int)sizeof(Z_X) : (int)sizeof(Z_S));
 ZC_WARP_KERNEL(0)(const __grid_constant__ zc_row_norm_params p) {
+    zc_begin();
     if constexpr (ZC_WARP_ROWS) one_row<wide, true>(p);
 }
 ZC_WARP_KERNEL(1)(const __grid_constant__ zc_row_norm_params p) {
+    zc_begin();
     if constexpr (ZC_WARP_ROWS) one_row<1, true>(p);
 }
 ZC_BLOCK_KERNEL(2)(const __grid_constant__ zc_row_norm_params p) {
+    zc_begin();
     if constexpr (ZC_BLOCK_ROWS) one_row<wide, false>(p);
 }
 ZC_BLOCK_KERNEL(3)(const __grid_constant__ zc_row_norm_params p) {
+    zc_begin();
     if constexpr (ZC_BLOCK_ROWS) one_row<1, false>(p);
 }
 
 #ifdef Z_TABLES
 // One block a sequence.
 ZC_KERNEL(4)(const __grid_constant__ zc_row_norm_params p) {
+    zc_begin();
     zc_sum<i32> n = zc_sum<i32>::none();
     const i64 sequence = blockIdx.x;
     for (i64 s = threadIdx.x; p.mask && s < p.length; s += blockDim.x)

@@ -12,6 +12,7 @@
 #include "spec.h"
 
 ZC_KERNEL(0)(const __grid_constant__ zc_scatter_params p) {
+    zc_begin();
     for (i64 i = zc_thread(); i < p.n; i += zc_threads()) {
         u64 rest = (u64)i;
         i64 v = (i64)((const Z_INDEX *)p.indices)[i], target = 0;
@@ -25,6 +26,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_scatter_params p) {
 }
 
 ZC_KERNEL(1)(const __grid_constant__ zc_scatter_params p) {
+    zc_begin();
     for (i64 i = zc_thread(); i < p.n; i += zc_threads()) {
         i64 target = 0;
         bool ok = true;
@@ -40,6 +42,7 @@ ZC_KERNEL(1)(const __grid_constant__ zc_scatter_params p) {
 #ifndef Z_HOW
 
 ZC_KERNEL(2)(const __grid_constant__ zc_scatter_params p) {
+    zc_begin();
     for (i64 i = zc_thread(); i < p.n; i += zc_threads()) {
         const i64 target = p.targets[i];
         if (target >= 0) zc_atomic_max(&p.last[target], (u32)i + 1u);
@@ -70,6 +73,7 @@ struct by_key {
 };
 
 ZC_KERNEL(2)(const __grid_constant__ zc_scatter_params p) {
+    zc_begin();
     __shared__ i64 keys[ZC_SCATTER_CHUNK];
     __shared__ u32 a[ZC_SCATTER_CHUNK], b[ZC_SCATTER_CHUNK];
     const i64 first = (i64)blockIdx.x * ZC_SCATTER_CHUNK;
@@ -83,6 +87,7 @@ ZC_KERNEL(2)(const __grid_constant__ zc_scatter_params p) {
 }
 
 ZC_KERNEL(3)(const __grid_constant__ zc_scatter_params p) {
+    zc_begin();
     for (i64 i = zc_thread(); i < p.n; i += zc_threads())
         zc_merge_item<i64>(p.from, p.to, i, p.n, p.run, by_target{p.targets});
 }
@@ -103,6 +108,7 @@ template <class T> ZC_DEV T join(T a, T b) {
 ZC_DEV bool join(bool a, bool b) { return Z_HOW == 1 || Z_HOW == 3 ? a || b : a && b; }
 
 ZC_KERNEL(4)(const __grid_constant__ zc_scatter_params p) {
+    zc_begin();
     const i64 slice = (i64)p.slice.d;
     for (i64 i = zc_thread(); i < p.n * slice; i += zc_threads()) {
         u64 place = (u64)i;

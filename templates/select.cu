@@ -17,8 +17,8 @@ struct is_set {
     }
 };
 
-ZC_KERNEL(0)(const __grid_constant__ zc_select_params p) { zc_count_tile(p.counts, p.n, is_set{p}); }
-ZC_KERNEL(1)(const __grid_constant__ zc_select_params p) { zc_scan_counts(p.counts, p.tiles); }
+ZC_KERNEL(0)(const __grid_constant__ zc_select_params p) { zc_begin(); zc_count_tile(p.counts, p.n, is_set{p}); }
+ZC_KERNEL(1)(const __grid_constant__ zc_select_params p) { zc_begin(); zc_scan_counts(p.counts, p.tiles); }
 
 struct put_coordinates {
     const zc_select_params &p;
@@ -28,6 +28,7 @@ struct put_coordinates {
     }
 };
 ZC_KERNEL(2)(const __grid_constant__ zc_select_params p) {
+    zc_begin();
     zc_place_tile(p.counts, p.n, is_set{p}, put_coordinates{p});
 }
 
@@ -36,6 +37,7 @@ struct put_position {
     ZC_MEMBER void operator()(i64 i, i64 at) const { map[at] = i; }
 };
 ZC_KERNEL(3)(const __grid_constant__ zc_select_params p) {
+    zc_begin();
     zc_place_tile(p.counts, p.n, is_set{p}, put_position{p.map});
 }
 

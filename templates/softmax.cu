@@ -63,6 +63,7 @@ struct state {
 #endif
 
 ZC_KERNEL(0)(const __grid_constant__ zc_softmax_params p) {
+    zc_begin();
     const zc_place at = zc_place_of(p.g);
     state s = state::none();
     zc_walk<Z_T>(p.g, at, p.in, [&](Z_T x, i64, i64 r) { s.add((acc)zc_get(x), r); });
@@ -169,15 +170,19 @@ template <int V, bool WARP> ZC_DEV void one_row(const zc_softmax_params &p) {
 
 constexpr int wide = 16 / (int)sizeof(Z_T);
 ZC_WARP_KERNEL(1)(const __grid_constant__ zc_softmax_params p) {
+    zc_begin();
     if constexpr (ZC_WARP_ROWS) one_row<wide, true>(p);
 }
 ZC_WARP_KERNEL(2)(const __grid_constant__ zc_softmax_params p) {
+    zc_begin();
     if constexpr (ZC_WARP_ROWS) one_row<1, true>(p);
 }
 ZC_BLOCK_KERNEL(3)(const __grid_constant__ zc_softmax_params p) {
+    zc_begin();
     if constexpr (ZC_BLOCK_ROWS) one_row<wide, false>(p);
 }
 ZC_BLOCK_KERNEL(4)(const __grid_constant__ zc_softmax_params p) {
+    zc_begin();
     if constexpr (ZC_BLOCK_ROWS) one_row<1, false>(p);
 }
 #endif

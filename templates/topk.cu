@@ -31,6 +31,7 @@ struct in_line {
 };
 
 ZC_KERNEL(0)(const __grid_constant__ zc_topk_params p) {
+    zc_begin();
     ZC_DYNAMIC_SMEM(smem);
     key *keys = (key *)smem;
     u32 *a = (u32 *)(keys + p.chunk), *b = a + p.chunk;
@@ -50,6 +51,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_topk_params p) {
 }
 
 ZC_KERNEL(1)(const __grid_constant__ zc_topk_params p) {
+    zc_begin();
     const i64 list = (i64)p.list.d;
     for (i64 i = zc_thread(); i < p.lines * list; i += zc_threads()) {
         u64 line = (u64)i;
@@ -60,6 +62,7 @@ ZC_KERNEL(1)(const __grid_constant__ zc_topk_params p) {
 }
 
 ZC_KERNEL(2)(const __grid_constant__ zc_topk_params p) {
+    zc_begin();
     for (i64 i = zc_thread(); i < p.lines * p.k; i += zc_threads()) {
         u64 rest = (u64)i; // as the result lies: (o, rank, j)
         const i64 j = (i64)zc_split(&rest, p.inner), rank = (i64)zc_split(&rest, p.kth);

@@ -26,6 +26,7 @@ struct by_row {
 };
 
 ZC_KERNEL(0)(const __grid_constant__ zc_unique_params p) {
+    zc_begin();
     __shared__ u32 a[ZC_UNIQUE_CHUNK], b[ZC_UNIQUE_CHUNK];
     const i64 first = (i64)blockIdx.x * ZC_UNIQUE_CHUNK;
     const u32 n = p.rows - first < ZC_UNIQUE_CHUNK ? (u32)(p.rows - first) : (u32)ZC_UNIQUE_CHUNK;
@@ -34,6 +35,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_unique_params p) {
     for (u32 i = threadIdx.x; i < n; i += blockDim.x) p.to[first + i] = sorted[i];
 }
 ZC_KERNEL(1)(const __grid_constant__ zc_unique_params p) {
+    zc_begin();
     for (i64 i = zc_thread(); i < p.rows; i += zc_threads())
         zc_merge_item<i64>(p.from, p.to, i, p.rows, p.run, by_row{p});
 }
@@ -42,10 +44,11 @@ struct starts_group {
     const zc_unique_params &p;
     ZC_MEMBER bool operator()(i64 i) const { return i == 0 || compare(p, p.from[i - 1], p.from[i]) != 0; }
 };
-ZC_KERNEL(2)(const __grid_constant__ zc_unique_params p) { zc_count_tile(p.tiles, p.rows, starts_group{p}); }
-ZC_KERNEL(3)(const __grid_constant__ zc_unique_params p) { zc_scan_counts(p.tiles, p.ntiles); }
+ZC_KERNEL(2)(const __grid_constant__ zc_unique_params p) { zc_begin(); zc_count_tile(p.tiles, p.rows, starts_group{p}); }
+ZC_KERNEL(3)(const __grid_constant__ zc_unique_params p) { zc_begin(); zc_scan_counts(p.tiles, p.ntiles); }
 
 ZC_KERNEL(4)(const __grid_constant__ zc_unique_params p) {
+    zc_begin();
     i64 base = p.tiles[blockIdx.x];
     const starts_group starts = {p};
     for (int r = 0; r < ZC_SCAN_TILE / ZC_SCAN_BLOCK; r++) {
@@ -71,12 +74,14 @@ struct put_number {
     const zc_unique_params &p;
     ZC_MEMBER void operator()(i64 row, i64 at) const { p.number[p.group[row]] = (u32)at; }
 };
-ZC_KERNEL(5)(const __grid_constant__ zc_unique_params p) { zc_count_tile(p.tiles, p.rows, is_first{p}); }
+ZC_KERNEL(5)(const __grid_constant__ zc_unique_params p) { zc_begin(); zc_count_tile(p.tiles, p.rows, is_first{p}); }
 ZC_KERNEL(6)(const __grid_constant__ zc_unique_params p) {
+    zc_begin();
     zc_place_tile(p.tiles, p.rows, is_first{p}, put_number{p});
 }
 
 ZC_KERNEL(7)(const __grid_constant__ zc_unique_params p) {
+    zc_begin();
     for (i64 g = zc_thread(); g < p.groups; g += zc_threads()) {
         const i64 to = p.number ? p.number[g] : g;
         p.picked[to] = p.first[g];
@@ -85,10 +90,12 @@ ZC_KERNEL(7)(const __grid_constant__ zc_unique_params p) {
     }
 }
 ZC_KERNEL(8)(const __grid_constant__ zc_unique_params p) {
+    zc_begin();
     for (i64 row = zc_thread(); row < p.rows; row += zc_threads())
         p.inverse[row] = p.number ? p.number[p.group[row]] : p.group[row];
 }
 ZC_KERNEL(9)(const __grid_constant__ zc_unique_params p) {
+    zc_begin();
     for (i64 i = zc_thread(); i < p.outer * p.groups * p.inner; i += zc_threads()) {
         u64 outer = (u64)i;
         const i64 j = (i64)zc_split(&outer, p.by_inner), row = p.picked[zc_split(&outer, p.by_groups)];

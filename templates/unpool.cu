@@ -8,6 +8,7 @@
 #include "spec.h"
 
 ZC_KERNEL(0)(const __grid_constant__ zc_unpool_params p) {
+    zc_begin();
     const i64 i = zc_thread();
     if (i >= p.count) return;
     const i64 index = p.index[i];
@@ -29,6 +30,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_unpool_params p) {
 }
 
 ZC_KERNEL(1)(const __grid_constant__ zc_unpool_params p) {
+    zc_begin();
     const i64 i = zc_thread();
     if (i >= p.total) return;
     const u32 owner = p.owner[i];

@@ -15,11 +15,12 @@ allowed() {
     runtime) echo "base op cpu cuda planfile" ;;
     ir) echo "base op" ;;
     import) echo "base op ir" ;;
-    passes) echo "base op ir cpu" ;;
+    rules) echo "base op ir cpu" ;;
+    passes) echo "base op ir cpu rules" ;;
     plan) echo "base op ir planfile" ;;
     codegen) echo "base op planfile cuda abi" ;;
     driver) echo "base op cpu codegen cuda ir import passes plan planfile" ;;
-    cli) echo "base op io ir import passes planfile runtime driver" ;;
+    cli) echo "base op io ir import passes rules planfile cuda runtime driver" ;;
     *) return 1 ;;
     esac
 }

@@ -1,4 +1,5 @@
-/* Writes C source that holds text files as strings: embed OUT ROOT FILE... (named relative to ROOT). */
+/* Writes C source that holds text files as strings, named relative to ROOT, in a table of {name, text}:
+ * embed OUT HEADER DECLARATION ROOT FILE... */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,14 +28,14 @@ static int put_file(FILE *out, const char *root, const char *path)
 
 int main(int argc, char **argv)
 {
-    FILE *out = argc > 2 ? fopen(argv[1], "wb") : NULL;
+    FILE *out = argc > 5 ? fopen(argv[1], "wb") : NULL;
     if (!out) {
-        fprintf(stderr, "usage: embed OUT ROOT FILE...\n");
+        fprintf(stderr, "usage: embed OUT HEADER DECLARATION ROOT FILE...\n");
         return 1;
     }
-    fprintf(out, "#include \"codegen/emit.h\"\n\nconst zc_psource zc_templates[] = {\n");
-    for (int i = 3; i < argc; i++)
-        if (put_file(out, argv[2], argv[i])) return 1;
+    fprintf(out, "#include \"%s\"\n\n%s = {\n", argv[2], argv[3]);
+    for (int i = 5; i < argc; i++)
+        if (put_file(out, argv[4], argv[i])) return 1;
     fprintf(out, "    {0, 0},\n};\n");
     return fclose(out) ? 1 : 0;
 }

@@ -59,6 +59,10 @@ typedef struct zc_plan_info {
     char model_sha256[65];  /* of the model file, as hexadecimal */
     size_t inputs, outputs, steps;
     uint64_t weight_bytes; /* constants, kept once however many sessions there are */
+    /* At this moment, after runs on the CPU: copies of constants in the layouts that its fast kernels read, shared by
+     * all sessions; and the originals of such copies whose pages have gone back to the system. Constants take
+     * weight_bytes + packed_bytes - released_bytes. */
+    uint64_t packed_bytes, released_bytes;
 } zc_plan_info;
 
 /* Verifies everything, then loads. The plan is read into private memory. */
@@ -70,6 +74,19 @@ ZC_API void zc_plan_destroy(zc_plan **plan);
 ZC_API zc_status zc_plan_info_get(const zc_plan *plan, zc_plan_info *out);
 ZC_API zc_status zc_plan_input(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag);
 ZC_API zc_status zc_plan_output(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag);
+
+/* What runs with certain input shapes take. */
+typedef struct zc_memory_info {
+    uint64_t weight_bytes;        /* the plan's constants, in host memory */
+    uint64_t device_weight_bytes; /* those of them that a GPU gets too; 0 for a plan without GPU kernels */
+    uint64_t arena_bytes;         /* intermediate results: on the GPU for a session there, else in host memory */
+    uint64_t result_bytes;        /* outputs that are not bound to the caller's memory, on the same side */
+} zc_memory_info;
+/* Finds it out without making a session: inputs[n] are as zc_plan_input gives them, for all inputs in order, with
+ * every dimension of -1 replaced by a size (rank and dims alone count). Temporary memory of single steps and results
+ * whose size depends on values come on top; zc_session_memory tells what a session then holds. */
+ZC_API zc_status zc_plan_memory(const zc_plan *plan, const zc_io_info *inputs, size_t n,
+                                zc_memory_info *out, zc_diag *diag);
 
 /* Where a session runs. A plan compiled for a GPU runs on the CPU too; a CPU plan has no GPU kernels. */
 typedef enum zc_device_kind {
@@ -86,6 +103,7 @@ typedef struct zc_session_params {
     int ordinal;   /* which GPU, as CUDA counts */
     void *stream;  /* the caller's CUstream on that GPU's primary context; NULL: one of the session's own */
     bool no_graphs; /* issue every kernel by itself: no CUDA graphs */
+    bool profile;   /* GPU: time every step of every run, for zc_session_step; runs are slower, without graphs */
 } zc_session_params;
 #define ZC_SESSION_PARAMS(...)                                                                     \
     (&(zc_session_params){.size = sizeof(zc_session_params), __VA_ARGS__})
@@ -123,7 +141,9 @@ ZC_API zc_status zc_session_wait(zc_session *session, zc_diag *diag);
  * the next run. */
 ZC_API zc_status zc_session_output(const zc_session *session, size_t i, zc_view *out,
                                    zc_diag *diag);
-/* Working memory that the session holds now, without the plan's weights. */
+/* Host memory that the session holds now, without the plan's constants: intermediate results, copies of inputs and
+ * results, temporary memory of steps, kernels' state and the session's own tables. What oneDNN keeps for itself
+ * (generated code) and threads' stacks are not counted. */
 ZC_API uint64_t zc_session_memory(const zc_session *session);
 /* Facts about where a session runs; texts belong to the session. */
 typedef struct zc_device_info {
@@ -139,6 +159,16 @@ typedef struct zc_device_info {
     bool lost;             /* the GPU failed: every call on it fails from now on */
 } zc_device_info;
 ZC_API zc_status zc_session_device(const zc_session *session, zc_device_info *out);
+/* One step of the main program; texts belong to the plan. */
+typedef struct zc_step_info {
+    const char *name;   /* of the node it came from */
+    const char *op;     /* "Conv" */
+    const char *kernel; /* the GPU kernel's name; NULL: it runs on the CPU */
+    const char *why;    /* why on the CPU; "" otherwise */
+    double us;          /* with `profile`: time on the device in the last run; else 0 */
+} zc_step_info;
+ZC_API zc_status zc_session_step(const zc_session *session, size_t i, zc_step_info *out,
+                                 zc_diag *diag);
 /* Asks a run in flight (from another thread) to stop between two steps: it returns
  * ZC_ERR_CANCELLED. */
 ZC_API void zc_session_cancel(zc_session *session);

@@ -43,6 +43,9 @@ typedef struct zc_compile_params {
     size_t target_count;
     bool strip_sources;   /* leave out the kernels' sources: the plan cannot be built for other GPUs when loaded */
     const char *emit_cuda; /* a directory that gets the kernels' readable sources; may be NULL */
+    /* "f16" or "bf16": weights and intermediate results have that type where it is safe, and sums are f32; inputs and
+     * outputs keep theirs. NULL or "f32": exactly as the model says. */
+    const char *precision;
     int threads;           /* for compiling kernels; 0: one a CPU */
     uint64_t max_memory; /* budget in bytes for importing; 0: 64 GiB */
     /* Called between stages; done and total count stages. Return false to cancel. May be NULL. */

@@ -72,25 +72,58 @@ void zc_arena_init(zc_arena *arena, size_t budget)
     *arena = (zc_arena){.budget = budget};
 }
 
+static void free_blocks(struct zc_arena_block *b)
+{
+    while (b) {
+        struct zc_arena_block *next = b->next;
+        free(b);
+        b = next;
+    }
+}
+
 void zc_arena_fini(zc_arena *arena)
 {
-    for (struct zc_arena_block *b = arena->blocks, *next; b; b = next) {
-        next = b->next;
-        free(b);
-    }
-    arena->blocks = NULL;
-    arena->used = 0;
+    free_blocks(arena->blocks);
+    free_blocks(arena->spare);
+    arena->blocks = arena->spare = NULL;
+    arena->used = arena->held = 0;
 }
 
 void zc_arena_reset(zc_arena *arena)
 {
-    struct zc_arena_block *keep = arena->blocks;
-    if (!keep) return;
-    zc_arena rest = {.blocks = keep->next};
-    zc_arena_fini(&rest);
-    memset(keep->data, 0, keep->used);
-    keep->next = NULL;
-    keep->used = arena->used = 0;
+    while (arena->blocks) {
+        struct zc_arena_block *b = arena->blocks;
+        arena->blocks = b->next;
+        memset(b->data, 0, b->used);
+        b->used = 0;
+        b->next = arena->spare;
+        arena->spare = b;
+    }
+    arena->used = 0;
+}
+
+/* The smallest spare block that is large enough: so the same requests find the same blocks. */
+static struct zc_arena_block *take_spare(zc_arena *arena, size_t cap)
+{
+    struct zc_arena_block **best = NULL;
+    for (struct zc_arena_block **at = &arena->spare; *at; at = &(*at)->next)
+        if ((*at)->cap >= cap && (!best || (*at)->cap < (*best)->cap)) best = at;
+    if (!best) return NULL;
+    struct zc_arena_block *b = *best;
+    *best = b->next;
+    b->next = NULL;
+    return b;
+}
+
+static struct zc_arena_block *new_block(zc_arena *arena, size_t cap)
+{
+    size_t total;
+    if (!zc_add_size(sizeof(struct zc_arena_block), cap, &total)) return NULL;
+    struct zc_arena_block *b = zc_calloc(1, total);
+    if (!b) return NULL;
+    b->cap = cap;
+    arena->held += total;
+    return b;
 }
 
 /* A block for one large object goes second in the list, so that the space left in the current
@@ -99,11 +132,9 @@ static struct zc_arena_block *arena_block(zc_arena *arena, size_t bytes)
 {
     const bool large = bytes > ARENA_BLOCK / 4;
     const size_t cap = large ? bytes : ARENA_BLOCK;
-    size_t total;
-    if (!zc_add_size(sizeof(struct zc_arena_block), cap, &total)) return NULL;
-    struct zc_arena_block *b = zc_calloc(1, total);
+    struct zc_arena_block *b = take_spare(arena, cap);
+    if (!b) b = new_block(arena, cap);
     if (!b) return NULL;
-    b->cap = cap;
     if (large && arena->blocks) {
         b->next = arena->blocks->next;
         arena->blocks->next = b;

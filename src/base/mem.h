@@ -36,14 +36,15 @@ void *zc_realloc(void *p, size_t n, size_t size);
 
 /* Arena: objects that live and die together. Not thread-safe. */
 typedef struct zc_arena {
-    struct zc_arena_block *blocks;
+    struct zc_arena_block *blocks, *spare;
     size_t used;   /* bytes handed out */
+    size_t held;   /* bytes of all blocks */
     size_t budget; /* most bytes it may hand out; 0 means no limit */
 } zc_arena;
 
 void zc_arena_init(zc_arena *arena, size_t budget);
 void zc_arena_fini(zc_arena *arena);
-/* Forgets all objects but keeps a block, so that a loop over small work allocates once. */
+/* Forgets all objects but keeps the blocks: the same requests again allocate nothing. */
 void zc_arena_reset(zc_arena *arena);
 /* n*size zeroed bytes aligned for any type, or NULL. */
 void *zc_arena_alloc(zc_arena *arena, size_t n, size_t size);

@@ -13,7 +13,7 @@ typedef struct options {
     cli_device device;
     int64_t threads, warmup;
     double seconds;
-    bool json;
+    bool json, steps;
 } options;
 
 typedef struct timing {
@@ -43,6 +43,10 @@ static const cli_option table[] = {
      .most = 1000,
      .set = cli_set_int,
      .at = offsetof(options, warmup)},
+    {.name = "steps",
+     .help = "on a GPU: print how long each step takes, issued one by one",
+     .set = cli_set_flag,
+     .at = offsetof(options, steps)},
     {.name = "json",
      .help = "print one JSON document",
      .set = cli_set_flag,
@@ -99,6 +103,61 @@ static void print(const timing *t, const options *o, uint64_t memory)
            t->times[0] * 1e3, t->times[t->n - 1] * 1e3, outliers, (unsigned long long)memory);
 }
 
+/* The last profiled run, longest steps first. */
+typedef struct step_row {
+    zc_step_info info;
+    size_t i;
+} step_row;
+
+static int longest_first(const void *a, const void *b)
+{
+    const step_row *x = a, *y = b;
+    if (x->info.us != y->info.us) return x->info.us < y->info.us ? 1 : -1;
+    return x->i < y->i ? -1 : 1;
+}
+
+static zc_status print_steps(const zc_session *s, size_t n)
+{
+    double sum = 0;
+    step_row *rows = zc_calloc(n, sizeof *rows);
+    if (!rows) return ZC_ERR_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        rows[i].i = i;
+        (void)zc_session_step(s, i, &rows[i].info, NULL);
+        sum += rows[i].info.us;
+    }
+    if (n) qsort(rows, n, sizeof *rows, longest_first);
+    printf("    us  share  step  operation\n");
+    for (size_t i = 0; i < n; i++) {
+        const zc_step_info *r = &rows[i].info;
+        printf("%8.2f %5.1f%% %5zu  %-20s ", r->us, sum > 0 ? 100 * r->us / sum : 0, rows[i].i, r->op);
+        cli_put(stdout, r->kernel ? r->kernel : r->why);
+        fputs("  ", stdout);
+        cli_put(stdout, r->name);
+        puts("");
+    }
+    printf("%8.2f us in all steps\n", sum);
+    free(rows);
+    return ZC_OK;
+}
+
+static zc_status profile(zc_plan *plan, const options *o, zc_diag *diag)
+{
+    zc_plan_info info;
+    zc_session *session = NULL;
+    zc_status status = zc_plan_info_get(plan, &info);
+    if (status == ZC_OK)
+        status = zc_session_create(plan,
+                                   ZC_SESSION_PARAMS(.threads = (int)o->threads, .device = o->device.kind,
+                                                     .ordinal = o->device.ordinal, .profile = true),
+                                   &session, diag);
+    if (status == ZC_OK) status = cli_set_inputs(plan, session, &o->in, diag);
+    for (int i = 0; status == ZC_OK && i < 5; i++) status = zc_session_run(session, diag);
+    if (status == ZC_OK) status = print_steps(session, info.steps);
+    (void)zc_session_destroy(&session);
+    return status;
+}
+
 static zc_status bench(const char *path, const options *o, zc_diag *diag)
 {
     zc_plan *plan = NULL;
@@ -125,6 +184,7 @@ static zc_status bench(const char *path, const options *o, zc_diag *diag)
     }
     free(t.times);
     (void)zc_session_destroy(&session);
+    if (status == ZC_OK && o->steps) status = profile(plan, o, diag);
     zc_plan_destroy(&plan);
     return status;
 }

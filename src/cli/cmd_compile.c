@@ -5,7 +5,7 @@
 #include "cli/progress.h"
 
 typedef struct options {
-    const char *output, *data_root, *emit_cuda;
+    const char *output, *data_root, *emit_cuda, *precision;
     bool quiet, strip;
     int64_t threads;
     cli_list targets;
@@ -47,6 +47,12 @@ static const cli_option table[] = {
      .help = "leave out an optional pass, or 'all'",
      .set = cli_set_list,
      .at = offsetof(options, skips)},
+    {.name = "precision",
+     .arg = "TYPE",
+     .choices = "f32 f16 bf16",
+     .help = "the type of weights and intermediate results (default: f32, exactly the model's); sums stay f32",
+     .set = cli_set_text,
+     .at = offsetof(options, precision)},
     {.name = "target",
      .repeated = true,
      .arg = "TARGET",
@@ -117,6 +123,7 @@ static int compile(const char *model, const options *o)
                                 .shape_count = o->shapes.n,
                                 .skip_passes = o->skips.v,
                                 .skip_pass_count = o->skips.n,
+                                .precision = o->precision,
                                 .targets = o->targets.v,
                                 .target_count = o->targets.n,
                                 .strip_sources = o->strip,
@@ -156,6 +163,7 @@ const cli_command cli_compile_command = {
     .examples = "zc compile model.onnx -o model.plan\n"
                 "zc compile bert.onnx -o bert.plan --dim batch=1\n"
                 "zc compile vit.onnx -o vit.plan --target sm_90 --target sm_80\n"
+                "zc compile vit.onnx -o vit.plan --target sm_90 --precision f16\n"
                 "zc compile net.onnx -o net.plan --shape image=1x3x224x224\n",
     .options = table,
     .option_count = ZC_COUNTOF(table),

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "cli/conform.h"
+#include "cuda/device.h"
 
 static const cli_option table[] = {
     {.name = "include",
@@ -51,6 +52,10 @@ static const cli_option table[] = {
      .set = cli_set_flag,
      .at = offsetof(conform, reference)},
     CLI_DEVICE_OPTION(conform, device),
+    {.name = "in-process",
+     .help = "no process for each test: much faster on a GPU, but a crash ends everything",
+     .set = cli_set_flag,
+     .at = offsetof(conform, in_process)},
     {.name = "json",
      .help = "print one JSON document",
      .set = cli_set_flag,
@@ -83,6 +88,8 @@ static void one_test(conform *c, const char *path, bool light)
     cli_progress_set(&c->progress, "%.80s", name);
     if (reason)
         cli_conform_say(&r, SKIP, "%s", reason);
+    else if (c->in_process)
+        cli_conform_run(c, path, light, &r);
     else
         cli_conform_isolated(c, path, light, &r);
     cli_conform_report(c, name, &r);
@@ -169,6 +176,12 @@ static int verdict(const conform *c)
     return c->totals[FAIL] ? EXIT_ACCURACY : EXIT_OK;
 }
 
+/* Between tests a GPU that nobody uses would be closed and started anew, at a third of a second each. */
+static bool hold_device(const conform *c, zc_device *d)
+{
+    return c->in_process && c->device.kind == ZC_DEVICE_CUDA && zc_device_open(c->device.ordinal, d, NULL) == ZC_OK;
+}
+
 static int conform_tree(conform *c, const char *root, zc_diag *diag)
 {
     char dir[4096];
@@ -176,7 +189,10 @@ static int conform_tree(conform *c, const char *root, zc_diag *diag)
     for (size_t n = strlen(dir); n > 1 && dir[n - 1] == '/'; n--) dir[n - 1] = 0;
     if (c->json) fputs("{\"tests\": [", stdout);
     cli_progress_begin(&c->progress);
+    zc_device device;
+    bool held = hold_device(c, &device);
     zc_status status = walk(c, dir, 0, diag);
+    if (held) zc_device_close(&device);
     cli_progress_end(&c->progress);
     if (status != ZC_OK) return cli_report(diag, status);
     cli_conform_summary(c);

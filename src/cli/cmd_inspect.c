@@ -22,6 +22,12 @@ static const cli_option table[] = {
      .help = "of a model: leave out an optional pass, or 'all'",
      .set = cli_set_list,
      .at = offsetof(inspect, skips)},
+    {.name = "precision",
+     .arg = "TYPE",
+     .choices = "f32 f16 bf16",
+     .help = "of a model: compile to this precision",
+     .set = cli_set_text,
+     .at = offsetof(inspect, precision)},
     {.name = "dim",
      .repeated = true,
      .arg = "NAME=VALUE",
@@ -81,6 +87,7 @@ static int check_plan_options(const inspect *o)
     const char *name = o->stage     ? "stage"
                        : o->pass    ? "pass"
                        : o->skips.n ? "skip-pass"
+                       : o->precision ? "precision"
                        : o->full    ? "full"
                                     : NULL;
     return name ? cli_usage("inspect", "--%s is of models (got a plan)", name) : EXIT_OK;

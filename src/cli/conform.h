@@ -35,7 +35,7 @@ typedef struct conform {
     uint8_t *skip_text;
     double rtol, atol;
     int64_t timeout, threads;
-    bool reference, json, verbose;
+    bool reference, json, verbose, in_process;
     size_t counts[OPSET_MAX + 1][OUTCOMES], totals[OUTCOMES];
     size_t all_gpu; /* passed without a CPU step */
     bool first;     /* of the JSON list */

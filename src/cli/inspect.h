@@ -8,7 +8,7 @@
 #include "planfile/program.h"
 
 typedef struct inspect {
-    const char *stage, *pass;
+    const char *stage, *pass, *precision;
     bool full, dot, json, hashes, passes, operators;
     cli_list skips;
     cli_dims dims;
@@ -31,7 +31,7 @@ typedef struct plan_view {
     unsigned major, minor; /* of the format */
     uint64_t weight_bytes;
     bool memory_known; /* every input dimension has a value */
-    uint64_t memory;   /* working memory, without weights, inputs and outputs */
+    zc_memory_info memory;
     bool hashes;
 } plan_view;
 
@@ -41,10 +41,10 @@ void cli_sha256_text(const void *data, size_t len, char out[65]);
 /* A dimension of the program as text; the caller frees it. */
 void cli_dim_text(const zc_program *p, zc_dim d, zc_buf *out);
 
-/* The working memory of runs with these dimensions; *known is false when a symbolic one is
+/* What runs with these dimensions take; *known is false, and *out empty, when a symbolic one is
  * missing. A name that no input has is an error. */
-zc_status cli_plan_memory(zc_plan *plan, const cli_dims *dims, bool *known, uint64_t *bytes,
-                          zc_diag *diag);
+zc_status cli_plan_memory(const zc_plan *plan, const cli_dims *dims, bool *known,
+                          zc_memory_info *out, zc_diag *diag);
 
 /* docs/operators.md. */
 int cli_print_operators(void);

@@ -141,7 +141,7 @@ static void put_head(const plan_view *v)
     put_string("model_sha256", hash);
     printf(",\n  \"weight_bytes\": %" PRIu64 ", \"working_bytes\": ", v->weight_bytes);
     if (v->memory_known)
-        printf("%" PRIu64 ",\n  ", v->memory);
+        printf("%" PRIu64 ",\n  ", v->memory.arena_bytes);
     else
         fputs("null,\n  ", stdout);
 }

@@ -62,8 +62,11 @@ static void after_pass(void *user, const zc_pass_report *report, const zc_graph 
 static zc_status run_passes(zc_graph *g, const inspect *o, zc_diag *diag)
 {
     watch w = {.o = o, .diag = diag};
+    zc_dtype precision;
+    ZC_TRY(zc_precision_parse(o->precision, &precision, diag));
     zc_pass_options passes = {.skip = o->skips.v,
                               .skip_count = o->skips.n,
+                              .precision = precision,
                               .after = o->pass ? after_pass : NULL,
                               .user = &w};
     ZC_TRY(zc_run_passes(g, &passes, diag));
@@ -104,6 +107,7 @@ zc_status cli_inspect_model(const char *path, const inspect *o, zc_diag *diag)
     zc_compile_params params = {.size = sizeof params,
                                 .dims = o->dims.v,
                                 .dim_count = o->dims.n,
+                                .precision = o->precision,
                                 .skip_passes = o->skips.v,
                                 .skip_pass_count = o->skips.n};
     bool is_program = !o->pass && o->stage && strcmp(o->stage, STAGE_PROGRAM) == 0;

@@ -162,7 +162,8 @@ static void put_text(const plan_view *v)
                p->nbinaries, p->nsources);
     putchar('\n');
     if (v->memory_known)
-        printf("%" PRIu64 " bytes of working memory\n", v->memory);
+        printf("%" PRIu64 " bytes of working memory\n%" PRIu64 " bytes of results\n",
+               v->memory.arena_bytes, v->memory.result_bytes);
     else
         puts("working memory depends on dimensions (give them by --dim NAME=VALUE)");
     put_ios(p, "input", p->blocks[0].params, p->input_names, p->blocks[0].nparams);

@@ -90,7 +90,8 @@ static void compile_one(void *arg, int i)
     j->cubins[i].len = 0;
     j->statuses[i] =
         zc_rtc_compile(j->rtc, k, j->p->sources, j->p->nsources, arch, &j->cubins[i], NULL, j->diags[i]);
-    if (j->statuses[i] == ZC_OK) zc_cache_put(&key, j->cubins[i].data, j->cubins[i].len);
+    if (j->statuses[i] == ZC_OK) 
+        zc_cache_put(&key, j->cubins[i].data, j->cubins[i].len, ZC_CACHE_BYTES_MAX);
 }
 
 static int cpu_count(void)
@@ -161,12 +162,10 @@ zc_status zc_codegen_build(zc_program *p, const zc_codegen_build_params *params,
     if (params->emit_dir) ZC_TRY(zc_codegen_emit(p, params->emit_dir, diag));
     if (p->nkernels) {
         zc_rtc rtc;
-        zc_cache_stats removed;
         ZC_TRY(zc_rtc_open(&rtc, diag));
         zc_status status = compile_all(p, &rtc, params, arena, diag);
         zc_rtc_close(&rtc);
         ZC_TRY(status);
-        (void)zc_cache_trim(ZC_CACHE_BYTES_MAX, &removed, NULL);
     }
     if (params->strip_sources) p->nsources = 0;
     return ZC_OK;

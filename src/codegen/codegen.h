@@ -6,6 +6,8 @@
 
 /* Places every step and writes the specialisation header of each kernel. New arrays live in `arena`. */
 zc_status zc_codegen_lower(zc_program *p, zc_arena *arena, zc_diag *diag);
+/* The same with the kernel table's rows of one family alone: for checks of rows that others precede. */
+zc_status zc_codegen_lower_by(zc_program *p, const char *family, zc_arena *arena, zc_diag *diag);
 
 typedef struct zc_codegen_build_params {
     const int *archs; /* 90 for sm_90 */

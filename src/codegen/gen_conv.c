@@ -5,7 +5,7 @@
 
 #include "codegen/gen.h"
 #include "cuda/conv.h"
-#include "cuda/window.h"
+#include "codegen/gen_window.h"
 #include "op/activation.h"
 
 static zc_dtype type_of(const zc_gen *g, int i)
@@ -15,7 +15,8 @@ static zc_dtype type_of(const zc_gen *g, int i)
 
 /* ---- activation ---- */
 
-static zc_status put_expr(zc_gen *g, const char *text, zc_dtype t, const zc_expr_const *consts, int n)
+static zc_status put_expr(zc_gen *g, const char *text, zc_dtype t, const zc_expr_const *consts,
+                          int n)
 {
     zc_expr *e = zc_arena_alloc(g->arena, 1, sizeof *e);
     if (!e) return zc_fail_nomem(g->diag, "expression", sizeof *e);
@@ -30,8 +31,9 @@ static zc_status put_activation(zc_gen *g, const char *name, zc_floats params, z
     zc_op op = zc_activation_find(name);
     if (op == ZC_OP_NONE) return put_expr(g, "x", t, NULL, 0);
     if (op == ZC_OP_Clip) {
-        zc_expr_const bounds[] = {{"lo", params.n > 0 ? (double)params.v[0] : -(double)INFINITY, false},
-                                  {"hi", params.n > 1 ? (double)params.v[1] : (double)INFINITY, false}};
+        zc_expr_const bounds[] = {
+            {"lo", params.n > 0 ? (double)params.v[0] : -(double)INFINITY, false},
+            {"hi", params.n > 1 ? (double)params.v[1] : (double)INFINITY, false}};
         return put_expr(g, "min(max(x, lo), hi)", t, bounds, 2);
     }
     const zc_op_info *info = zc_op_get(op);
@@ -57,7 +59,8 @@ static zc_status put_epilogue(zc_gen *g, zc_dtype t)
         const zc_attrs_FusedConv *at = ZC_ATTRS(g, FusedConv);
         return put_activation(g, at->activation, at->activation_params, t);
     }
-    return put_activation(g, g->step->op == ZC_OP_ConvNhwc ? ZC_ATTRS(g, ConvNhwc)->activation : "", none, t);
+    return put_activation(g, g->step->op == ZC_OP_ConvNhwc ? ZC_ATTRS(g, ConvNhwc)->activation : "",
+                          none, t);
 }
 
 /* ---- types ---- */
@@ -111,8 +114,10 @@ static void put_types(zc_gen *g, const zc_conv_roles *r)
 
 /* ---- shapes ---- */
 
-/* What a transposed convolution cuts at the beginning of each axis, -1 where that depends on sizes not known yet. */
-static void transposed_begin(const zc_gen *g, const zc_gen_window_dims *d, int64_t begin[ZC_WINDOW_DIMS])
+/* What a transposed convolution cuts at the beginning of each axis, -1 where that depends on sizes
+ * not known yet. */
+static void transposed_begin(const zc_gen *g, const zc_gen_window_dims *d,
+                             int64_t begin[ZC_WINDOW_DIMS])
 {
     const zc_attrs_ConvTranspose *at = ZC_ATTRS(g, ConvTranspose);
     zc_auto_pad mode;
@@ -120,8 +125,10 @@ static void transposed_begin(const zc_gen *g, const zc_gen_window_dims *d, int64
     bool explicit_pads = (mode == ZC_PAD_EXPLICIT || mode == ZC_PAD_VALID) && !at->output_shape.n;
     zc_window_attrs a = ZC_WINDOW_ATTRS(at);
     for (int i = 0; i < d->axes; i++) {
-        bool sizes = zc_dim_is_const(d->in[i]) && zc_dim_is_const(d->out[i]) && zc_dim_is_const(d->kernel[i]);
-        int64_t in[ZC_WINDOW_DIMS] = {1, 1, 1}, out[ZC_WINDOW_DIMS] = {1, 1, 1}, kernel[ZC_WINDOW_DIMS] = {1, 1, 1};
+        bool sizes = zc_dim_is_const(d->in[i]) && zc_dim_is_const(d->out[i]) &&
+                     zc_dim_is_const(d->kernel[i]);
+        int64_t in[ZC_WINDOW_DIMS] = {1, 1, 1}, out[ZC_WINDOW_DIMS] = {1, 1, 1},
+                kernel[ZC_WINDOW_DIMS] = {1, 1, 1};
         begin[i] = -1;
         if (!explicit_pads && !sizes) continue;
         if (sizes) {
@@ -208,7 +215,8 @@ zc_status zc_gen_conv(zc_gen *g)
     zc_op op = g->step->op;
     zc_conv_roles r = zc_conv_roles_of(op);
     const zc_pvalue *x = zc_gen_in(g, 0), *w = zc_gen_in(g, r.w), *y = zc_gen_out(g, 0);
-    if (x->rank < 0 || w->rank < 0 || y->rank < 0) return zc_gen_decline(g, "rank known only when run");
+    if (x->rank < 0 || w->rank < 0 || y->rank < 0)
+        return zc_gen_decline(g, "rank known only when run");
     if (!quant_of(op) && !zc_gen_sums_type(x->dtype))
         return zc_gen_decline(g, "element type %s", zc_dtype_name(x->dtype));
     if (op == ZC_OP_ConvNhwc) {

@@ -1,6 +1,6 @@
 #include "abi/pool.h"
 #include "codegen/gen.h"
-#include "cuda/window.h"
+#include "codegen/gen_window.h"
 
 static bool is_max(zc_op op)
 {
@@ -18,10 +18,10 @@ static void put_kind(zc_gen *g)
     zc_gen_define(g, "POOL", "%d", is_max(op) ? 0 : p ? 2 : 1);
     zc_gen_define(g, "P", "%lld", (long long)p);
     zc_gen_define(g, "LEAST", "%s",
-                  t == ZC_F64   ? "-zc_inf64()"
-                  : t == ZC_I8  ? "-128"
-                  : t == ZC_U8  ? "0"
-                                : "-zc_inf32()");
+                  t == ZC_F64  ? "-zc_inf64()"
+                  : t == ZC_I8 ? "-128"
+                  : t == ZC_U8 ? "0"
+                               : "-zc_inf32()");
     bool index = op == ZC_OP_MaxPool && zc_gen_out(g, 1);
     zc_gen_define(g, "INDEX", "%d", index);
     zc_gen_define(g, "COLUMN_MAJOR", "%d", index && ZC_ATTRS(g, MaxPool)->storage_order == 1);

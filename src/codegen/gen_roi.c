@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "codegen/gen.h"
-#include "cuda/window.h"
+#include "codegen/gen_window.h"
 
 zc_status zc_gen_roi(zc_gen *g)
 {

@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "cuda/window.h"
+#include "codegen/gen_window.h"
 
 bool zc_gen_window_fits(zc_gen *g, const zc_window_attrs *a, int axes)
 {
@@ -14,8 +14,7 @@ bool zc_gen_window_fits(zc_gen *g, const zc_window_attrs *a, int axes)
         fits &= zc_window_dilation(a, i) <= ZC_CUDA_WINDOW_MOST;
         fits &= zc_window_pad(a, axes, i, 0) <= ZC_CUDA_WINDOW_MOST;
         fits &= zc_window_pad(a, axes, i, 1) <= ZC_CUDA_WINDOW_MOST;
-        if (a->kernel.n)
-            fits &= a->kernel.v[i] * zc_window_dilation(a, i) <= ZC_CUDA_WINDOW_MOST;
+        if (a->kernel.n) fits &= a->kernel.v[i] * zc_window_dilation(a, i) <= ZC_CUDA_WINDOW_MOST;
     }
     if (!fits) zc_gen_decline(g, "stride, dilation, padding or kernel size beyond 2^28");
     return fits;
@@ -38,7 +37,8 @@ static void put_dim(zc_gen *g, const char *name, const char *field, int axis, zc
 }
 
 /* Padding of the window's axis i: known when explicit, or when all sizes are. */
-static void put_padding(zc_gen *g, const zc_window_attrs *a, const zc_gen_window_dims *d, int i, int axis)
+static void put_padding(zc_gen *g, const zc_window_attrs *a, const zc_gen_window_dims *d, int i,
+                        int axis)
 {
     zc_auto_pad mode;
     if (d->begin) {
@@ -47,7 +47,8 @@ static void put_padding(zc_gen *g, const zc_window_attrs *a, const zc_gen_window
         return;
     }
     zc_auto_pad_parse(a->auto_pad, &mode);
-    bool sizes = zc_dim_is_const(d->in[i]) && zc_dim_is_const(d->out[i]) && zc_dim_is_const(d->kernel[i]);
+    bool sizes =
+        zc_dim_is_const(d->in[i]) && zc_dim_is_const(d->out[i]) && zc_dim_is_const(d->kernel[i]);
     bool known = mode == ZC_PAD_EXPLICIT || mode == ZC_PAD_VALID || sizes;
     zc_window w = {0};
     if (known) {

@@ -33,6 +33,7 @@ typedef struct lowering {
     zc_program *p;
     zc_arena *arena;
     zc_diag *diag;
+    const char *only; /* the one family that may serve; NULL: any */
     zc_pstep *steps;
     zc_pkernel *kernels;
     uint32_t nkernels;
@@ -141,14 +142,23 @@ static zc_status lower_step(lowering *w, zc_pstep *s, bool shapes)
     }
     s->why = "no GPU kernel for this operation";
     if (info->flags & ZC_OPF_POINTWISE && s->op != ZC_OP_Pointwise) return try_family(w, s, FAMILY_pointwise);
-    for (size_t r = 0; r < ZC_COUNTOF(rows) && !s->kernel; r++)
-        if (rows[r].op == s->op) ZC_TRY(try_family(w, s, rows[r].family));
+    for (size_t r = 0; r < ZC_COUNTOF(rows) && !s->kernel; r++) {
+        if (rows[r].op != s->op) continue;
+        if (w->only && strcmp(families[rows[r].family].name, w->only) != 0) continue;
+        ZC_TRY(try_family(w, s, rows[r].family));
+    }
     return ZC_OK;
 }
 
 zc_status zc_codegen_lower(zc_program *p, zc_arena *arena, zc_diag *diag)
 {
+    return zc_codegen_lower_by(p, NULL, arena, diag);
+}
+
+zc_status zc_codegen_lower_by(zc_program *p, const char *family, zc_arena *arena, zc_diag *diag)
+{
     lowering w = {.p = p,
+                  .only = family,
                   .arena = arena,
                   .diag = diag,
                   .steps = zc_arena_dup(arena, p->steps, p->nsteps, sizeof *p->steps),

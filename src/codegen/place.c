@@ -15,6 +15,12 @@ static bool small_integers(const zc_pvalue *v)
 
 static void know_block(placer *q, uint32_t block);
 
+/* Other operations that read only shapes (EyeLike) make tensors. */
+static bool asks_shape(const zc_pstep *s)
+{
+    return s->op == ZC_OP_Shape || s->op == ZC_OP_Size;
+}
+
 static bool knows_inputs(const placer *q, const zc_pstep *s)
 {
     for (uint32_t i = 0; i < s->nin; i++)
@@ -44,7 +50,7 @@ static void know_block(placer *q, uint32_t b)
             know_params(q, s);
             continue;
         }
-        bool known = (flags & ZC_OPF_SHAPE_ONLY) || (!(flags & ZC_OPF_RANDOM) && knows_inputs(q, s));
+        bool known = asks_shape(s) || (!(flags & ZC_OPF_RANDOM) && knows_inputs(q, s));
         for (uint32_t o = 0; o < s->nout; o++)
             if (s->out[o]) q->known[s->out[o]] = known;
     }
@@ -82,8 +88,8 @@ static void want_block(placer *q, uint32_t b)
             continue;
         }
         uint64_t host = zc_op_host_inputs(s->op);
-        q->shapes[id] = (flags & ZC_OPF_SHAPE_ONLY) || outputs_wanted(q, s);
-        if (q->shapes[id] && !(flags & ZC_OPF_SHAPE_ONLY)) host = UINT64_MAX;
+        q->shapes[id] = asks_shape(s) || outputs_wanted(q, s);
+        if (q->shapes[id] && !asks_shape(s)) host = UINT64_MAX;
         for (uint32_t n = 0; n < s->nin && n < 64; n++)
             if (host >> n & 1) q->wanted[s->in[n]] = true;
     }

@@ -3,9 +3,9 @@
 #ifndef ZC_CPU_CONV_DNNL_H
 #define ZC_CPU_CONV_DNNL_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
+
+#include "cpu/packs.h"
 
 /* One image, one group, two axes. pad: before and after; padding after follows from the sizes. */
 typedef struct zc_dnnl_shape {
@@ -15,12 +15,17 @@ typedef struct zc_dnnl_shape {
 
 typedef struct zc_dnnl_conv zc_dnnl_conv;
 
-/* NULL when the library refuses. `like`, which may be NULL, lends its packed weights when they have
- * the layout that this one needs; it must outlive it. w[oc][ic][kh][kw]. */
-zc_dnnl_conv *zc_dnnl_conv_create(const zc_dnnl_shape *shape, const float *w,
-                                  const zc_dnnl_conv *like);
+/* *out is NULL when the library refuses. The weights w[oc][ic][kh][kw] are a constant of the plan; the
+ * convolution reads them as `packs` keeps them, which must outlive it. */
+zc_status zc_dnnl_conv_create(const zc_dnnl_shape *shape, zc_packs *packs, const float *w,
+                              zc_dnnl_conv **out, zc_diag *diag);
 void zc_dnnl_conv_destroy(zc_dnnl_conv *c);
-/* y = act(conv(x) + bias [+ what y holds, with residual]). One thread at a time. */
-bool zc_dnnl_conv_run(zc_dnnl_conv *c, const float *x, const float *bias, float *y);
+/* Bytes of temporary memory that a run needs. */
+size_t zc_dnnl_conv_scratch(const zc_dnnl_conv *c);
+/* Bytes that the convolution itself takes, without what the library hides (its generated code). */
+size_t zc_dnnl_conv_bytes(const zc_dnnl_conv *c);
+/* y = act(conv(x) + bias [+ what y holds, with residual]). scratch is aligned to 64. One thread at a
+ * time. */
+bool zc_dnnl_conv_run(zc_dnnl_conv *c, const float *x, const float *bias, float *y, void *scratch);
 
 #endif

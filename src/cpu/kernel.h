@@ -6,18 +6,21 @@
 #define ZC_CPU_KERNEL_H
 
 #include "base/pool.h"
+#include "cpu/packs.h"
 #include "op/infer.h"
 
-/* State that a kernel keeps between runs of one step of one session (a parsed expression, a packed
- * weight, a library's primitive). The owner calls destroy(p) at the end. */
+/* State that a kernel keeps between runs of one step of one session (a parsed expression, a
+ * library's primitive). The owner calls destroy(p) at the end. */
 typedef struct zc_kstate {
     void *p;
     void (*destroy)(void *p);
+    size_t bytes; /* that p takes */
 } zc_kstate;
 
 /* Temporary memory of one step, reused by the next; grows only when a larger shape arrives. */
 typedef struct zc_scratch {
     struct zc_scratch_block *blocks;
+    size_t held; /* bytes of all blocks */
 } zc_scratch;
 void *zc_scratch_get(zc_scratch *s,
                      size_t bytes); /* 64-byte aligned, not zeroed; NULL: no memory */
@@ -36,6 +39,7 @@ struct zc_kctx {
     zc_scratch *scratch;
     zc_pool *pool;    /* may be NULL: one thread */
     zc_kstate *state; /* may be NULL: keep nothing */
+    zc_packs *packs;  /* of the plan's constants; may be NULL: pack nothing */
     /* DYNAMIC operations: gives out[i] its shape and data. dims may alias out[i].dims. */
     zc_status (*resize)(zc_kctx *k, int i, int rank, const int64_t *dims);
     void *user; /* of the owner of resize */

@@ -12,42 +12,61 @@
 
 /* ---- convolution ---- */
 
-#define BANDS_MAX 64
+#define BANDS_MAX  64
+#define SHAPES_MAX 8
 
-/* What a step keeps: the library's convolutions for one input shape, one for each band of output
- * rows. */
-typedef struct conv_state {
+/* The library's convolutions for one input shape, one for each band of output rows. */
+typedef struct conv_shape {
     int64_t dims[4];
+    uint64_t used; /* when; 0: never made */
     int bands;
     zc_dnnl_conv *convs[BANDS_MAX];
     int64_t in_row[BANDS_MAX], out_row[BANDS_MAX + 1]; /* first rows */
     int64_t in_width, out_width;                       /* floats a row */
+    size_t scratch;                                    /* bytes of temporary memory a band */
+    size_t bytes;                                      /* that the convolutions take */
+} conv_shape;
+
+/* What a step keeps: its latest input shapes. */
+typedef struct conv_state {
+    conv_shape *shapes[SHAPES_MAX];
+    uint64_t clock;
 } conv_state;
 
 typedef struct conv_job {
-    const conv_state *s;
+    const conv_shape *s;
     const float *x, *bias, *residual;
     float *y;
+    unsigned char *scratch;
     int64_t images, in_plane, out_plane;
     atomic_bool failed;
 } conv_job;
 
+static void shape_free(conv_shape *s)
+{
+    for (int i = 0; s && i < s->bands; i++) zc_dnnl_conv_destroy(s->convs[i]);
+    free(s);
+}
+
 static void state_free(void *p)
 {
     conv_state *s = p;
-    for (int i = s->bands - 1; i >= 0; i--)
-        zc_dnnl_conv_destroy(s->convs[i]); /* the first owns the weights */
+    for (int i = 0; i < SHAPES_MAX; i++) shape_free(s->shapes[i]);
     free(s);
+}
+
+bool zc_conv_nhwc_packs(const zc_attrs_ConvNhwc *a, zc_dtype x, zc_dtype w)
+{
+    bool plain = *a->activation == 0 || strcmp(a->activation, "Relu") == 0;
+    return plain && a->group == 1 && x == ZC_F32 && w == ZC_F32;
 }
 
 bool zc_fits_conv_nhwc_f32(const zc_kctx *k)
 {
-    const zc_attrs_ConvNhwc *a = ZC_ATTRS(k, ConvNhwc);
-    bool plain = *a->activation == 0 || strcmp(a->activation, "Relu") == 0;
-    bool constant = (k->const_in & 2) != 0; /* packed weights are kept */
-    return k->state && constant && plain && a->group == 1 && k->in[0].dtype == ZC_F32 &&
-           k->in[1].dtype == ZC_F32 && zc_tensor_numel(&k->in[0]) > 0 &&
-           zc_tensor_numel(&k->out[0]) > 0;
+    bool constant = (k->const_in & 2) != 0;
+    return k->state && k->packs && constant &&
+           zc_conv_nhwc_packs(ZC_ATTRS(k, ConvNhwc), k->in[0].dtype, k->in[1].dtype) &&
+           zc_tensor_numel(&k->in[0]) > 0 && zc_tensor_numel(&k->out[0]) > 0;
 }
 
 static bool present(const zc_kctx *k, int i)
@@ -111,11 +130,9 @@ static void flatten(zc_conv *c)
     w->in[1] = w->out[1] = 1;
 }
 
-static conv_state *make_state(zc_kctx *k, const zc_conv *c)
+/* Convolutions for bands of output rows; *refused: the library has none. */
+static zc_status make_bands(zc_kctx *k, const zc_conv *c, conv_shape *s, bool *refused)
 {
-    conv_state *s = calloc(1, sizeof *s);
-    if (!s) return NULL;
-    memcpy(s->dims, k->in[0].dims, sizeof s->dims);
     int64_t rows = c->w.out[0], threads = zc_pool_threads(k->pool);
     int64_t bands = rows < threads ? rows : threads;
     if (bands > BANDS_MAX) bands = BANDS_MAX;
@@ -123,46 +140,97 @@ static conv_state *make_state(zc_kctx *k, const zc_conv *c)
     s->out_width = c->w.out[1] * c->oc;
     for (int i = 0; i < bands; i++) {
         s->out_row[i] = rows * i / bands;
-        zc_dnnl_shape shape =
-            band_shape(k, c, s->out_row[i], rows * (i + 1) / bands, &s->in_row[i]);
-        s->convs[i] = zc_dnnl_conv_create(&shape, k->in[1].data, i ? s->convs[0] : NULL);
+        s->out_row[i + 1] = rows * (i + 1) / bands;
+        zc_dnnl_shape shape = band_shape(k, c, s->out_row[i], s->out_row[i + 1], &s->in_row[i]);
+        ZC_TRY(zc_dnnl_conv_create(&shape, k->packs, k->in[1].data, &s->convs[i], k->diag));
         if (!s->convs[i]) {
-            state_free(s);
-            return NULL;
+            *refused = true;
+            return ZC_OK;
         }
         s->bands = i + 1;
-        s->out_row[i + 1] = rows * (i + 1) / bands;
+        s->bytes += zc_dnnl_conv_bytes(s->convs[i]);
+        size_t scratch = zc_align_up(zc_dnnl_conv_scratch(s->convs[i]), 64);
+        if (scratch > s->scratch) s->scratch = scratch;
     }
-    return s;
+    return ZC_OK;
+}
+
+static conv_shape **oldest(conv_state *s)
+{
+    conv_shape **at = &s->shapes[0];
+    for (int i = 0; i < SHAPES_MAX; i++) {
+        if (!s->shapes[i]) return &s->shapes[i];
+        if (s->shapes[i]->used < (*at)->used) at = &s->shapes[i];
+    }
+    return at;
+}
+
+static zc_status make_shape(zc_kctx *k, const zc_conv *c, conv_shape **out)
+{
+    bool refused = false;
+    *out = NULL;
+    conv_shape *s = zc_calloc(1, sizeof *s);
+    if (!s) return zc_fail_nomem(k->diag, "convolution", sizeof *s);
+    memcpy(s->dims, k->in[0].dims, sizeof s->dims);
+    s->bytes = sizeof *s;
+    zc_status status = make_bands(k, c, s, &refused);
+    if (status != ZC_OK || refused)
+        shape_free(s);
+    else
+        *out = s;
+    return status;
+}
+
+/* The convolutions for the input's shape; *out is NULL when the library refuses. */
+static zc_status find_shape(zc_kctx *k, const zc_conv *c, conv_shape **out)
+{
+    conv_state *s = k->state->p;
+    if (!s && !(s = zc_calloc(1, sizeof *s)))
+        return zc_fail_nomem(k->diag, "convolution", sizeof *s);
+    if (!k->state->p) *k->state = (zc_kstate){.p = s, .destroy = state_free, .bytes = sizeof *s};
+    *out = NULL;
+    for (int i = 0; i < SHAPES_MAX; i++)
+        if (s->shapes[i] && memcmp(s->shapes[i]->dims, k->in[0].dims, sizeof (*out)->dims) == 0)
+            *out = s->shapes[i];
+    if (!*out) {
+        conv_shape **at = oldest(s);
+        ZC_TRY(make_shape(k, c, out));
+        if (!*out) return ZC_OK;
+        k->state->bytes += (*out)->bytes - (*at ? (*at)->bytes : 0);
+        shape_free(*at);
+        *at = *out;
+    }
+    (*out)->used = ++s->clock;
+    return ZC_OK;
 }
 
 static void conv_band(void *arg, int i)
 {
     conv_job *j = arg;
-    const conv_state *s = j->s;
+    const conv_shape *s = j->s;
     for (int64_t n = 0; n < j->images; n++) { /* a band's convolution serves one thread at a time */
         int64_t at = n * j->out_plane + s->out_row[i] * s->out_width;
         int64_t floats = (s->out_row[i + 1] - s->out_row[i]) * s->out_width;
         if (j->residual && j->residual + at != j->y + at)
             memcpy(j->y + at, j->residual + at, (size_t)floats * sizeof *j->y);
         const float *x = j->x + n * j->in_plane + s->in_row[i] * s->in_width;
-        if (!zc_dnnl_conv_run(s->convs[i], x, j->bias, j->y + at)) atomic_store(&j->failed, true);
+        if (!zc_dnnl_conv_run(s->convs[i], x, j->bias, j->y + at,
+                              j->scratch + (size_t)i * s->scratch))
+            atomic_store(&j->failed, true);
     }
 }
 
 zc_status zc_fast_conv_nhwc_f32(zc_kctx *k)
 {
     zc_conv c;
-    conv_state *s = k->state->p;
-    if (s && memcmp(s->dims, k->in[0].dims, sizeof s->dims) != 0) {
-        state_free(s);
-        *k->state = (zc_kstate){.p = NULL};
-        s = NULL;
-    }
+    conv_shape *s;
     ZC_TRY(geometry(k, &c));
     flatten(&c);
-    if (!s && !(s = make_state(k, &c))) return zc_k_ConvNhwc(k);
-    *k->state = (zc_kstate){.p = s, .destroy = state_free};
+    ZC_TRY(find_shape(k, &c, &s));
+    if (!s) { /* the reference kernel reads the original */
+        ZC_TRY(zc_packs_keep(k->packs, k->diag));
+        return zc_k_ConvNhwc(k);
+    }
     conv_job j = {.s = s,
                   .x = k->in[0].data,
                   .y = k->out[0].data,
@@ -170,7 +238,9 @@ zc_status zc_fast_conv_nhwc_f32(zc_kctx *k)
                   .bias = present(k, 2) ? k->in[2].data : NULL,
                   .residual = present(k, 3) ? k->in[3].data : NULL,
                   .in_plane = c.in_plane * c.ic,
-                  .out_plane = c.out_plane * c.oc};
+                  .out_plane = c.out_plane * c.oc,
+                  .scratch = zc_scratch_get(k->scratch, s->scratch * (size_t)s->bands)};
+    if (!j.scratch) return zc_fail_nomem(k->diag, "convolution", s->scratch * (size_t)s->bands);
     zc_pool_run(k->pool, s->bands, conv_band, &j);
     return atomic_load(&j.failed)
                ? zc_fail(k->diag, ZC_ERR_INTERNAL, k->subject, "oneDNN refused a convolution")

@@ -260,7 +260,7 @@ static program *program_of(zc_kctx *k)
     if (!p || !e || zc_pointwise_parse(k, e) != ZC_OK || !translate(e, p)) {
         if (p) p->count = 0;
     }
-    if (p && k->state) *k->state = (zc_kstate){.p = p, .destroy = free};
+    if (p && k->state) *k->state = (zc_kstate){.p = p, .destroy = free, .bytes = sizeof *p};
     return p;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cpu/copy.h"
+#include "op/random.h"
 
 /* ---- the generator ---- */
 
@@ -26,19 +27,12 @@ static void philox(uint64_t key, uint64_t counter, uint32_t out[4])
 
 uint64_t zc_random_key(uint64_t seed)
 {
-    /* The finaliser of SplitMix64: near seeds give unrelated keys. */
-    uint64_t z = seed + UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return zc_seed_key(seed);
 }
 
 uint64_t zc_random_key_of(const zc_kctx *k)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (const char *s = k->subject ? k->subject : ""; *s; s++)
-        h = (h ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
-    return zc_random_key(h);
+    return zc_name_key(k->subject);
 }
 
 uint64_t zc_random_bits(uint64_t key, uint64_t i)

@@ -33,6 +33,7 @@ void *zc_scratch_get(zc_scratch *s, size_t bytes)
     if (!*at) {
         *at = block_new(need > BLOCK_MIN ? need : BLOCK_MIN);
         if (!*at) return NULL;
+        s->held += (*at)->cap;
     }
     void *p = (*at)->data + (*at)->used;
     (*at)->used += need;
@@ -52,4 +53,5 @@ void zc_scratch_fini(zc_scratch *s)
         free(b->data);
         free(b);
     }
+    s->held = 0;
 }

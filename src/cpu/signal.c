@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cpu/kernel.h"
+#include "op/mel.h"
 
 static const double pi = 3.14159265358979323846;
 
@@ -175,15 +176,6 @@ zc_status zc_k_BlackmanWindow(zc_kctx *k)
 
 /* ---- mel filters ---- */
 
-static double to_mel(double hertz)
-{
-    return 2595 * log10(1 + hertz / 700);
-}
-static double to_hertz(double mel)
-{
-    return 700 * (pow(10, mel / 2595) - 1);
-}
-
 static void put_in_range(zc_tensor *y, int64_t row, int64_t column, double v)
 {
     if (row >= 0 && row < y->dims[0]) zc_put(y, row * y->dims[1] + column, v);
@@ -193,22 +185,18 @@ zc_status zc_k_MelWeightMatrix(zc_kctx *k)
 {
     zc_tensor *y = &k->out[0];
     int64_t bins = zc_geti(&k->in[0], 0), dft = zc_geti(&k->in[1], 0), rate = zc_geti(&k->in[2], 0);
-    double low = to_mel(zc_get(&k->in[3], 0)), high = to_mel(zc_get(&k->in[4], 0));
+    zc_mel scale;
     if (rate <= 0)
         return zc_kernel_fail(k, "sample_rate out of range (got %lld, need > 0)", (long long)rate);
-    if (!isfinite(low) || !isfinite(high))
+    if (!zc_mel_init(&scale, bins, dft, rate, zc_get(&k->in[3], 0), zc_get(&k->in[4], 0)))
         return zc_kernel_fail(k, "edge frequencies are out of range");
-    double step = (high - low) / (double)(bins + 2);
     size_t bytes = 0;
     if (zc_tensor_bytes(y, &bytes) && bytes) memset(y->data, 0, bytes);
     for (int64_t i = 0; i < bins; i++) {
         int64_t at[3];
-        for (int j = 0; j < 3; j++) {
-            double bin =
-                floor((double)(dft + 1) * to_hertz((double)(i + j) * step + low) / (double)rate);
-            if (!(fabs(bin) < 1e9)) return zc_kernel_fail(k, "edge frequencies are out of range");
-            at[j] = (int64_t)bin;
-        }
+        for (int j = 0; j < 3; j++)
+            if (!zc_mel_edge(&scale, i + j, &at[j]))
+                return zc_kernel_fail(k, "edge frequencies are out of range");
         if (at[1] == at[0]) put_in_range(y, at[1], i, 1);
         for (int64_t j = at[0]; at[1] > at[0] && j <= at[1]; j++)
             put_in_range(y, j, i, (double)(j - at[0]) / (double)(at[1] - at[0]));

@@ -1,8 +1,10 @@
 #include "cuda/cache.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +31,62 @@ static void to_hex(const uint8_t *bytes, size_t n, char *out)
     for (size_t i = 0; i < n; i++) snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
+/* Two NVRTCs may report one version and differ: the GNU build id of the library that is loaded, or where the linker
+ * gave it none, its file. */
+typedef struct build {
+    uintptr_t inside; /* an address in the library */
+    struct sha256_ctx *ctx;
+    bool found;
+} build;
+
+/* A note is three 32-bit words (length of name and of value, type), the name, the value, each padded to 4. */
+static void hash_build_id(build *b, const char *at, size_t left)
+{
+    enum { WORDS = 12, GNU_BUILD_ID = 3 };
+    while (left >= WORDS) {
+        uint32_t words[3];
+        memcpy(words, at, WORDS);
+        size_t name = ((size_t)words[0] + 3) & ~(size_t)3, value = ((size_t)words[1] + 3) & ~(size_t)3;
+        if (name > left - WORDS || value > left - WORDS - name) return;
+        if (words[2] == GNU_BUILD_ID && words[0] == 4 && memcmp(at + WORDS, "GNU", 4) == 0 && words[1]) {
+            sha256_update(b->ctx, words[1], (const uint8_t *)at + WORDS + name);
+            b->found = true;
+            return;
+        }
+        at += WORDS + name + value;
+        left -= WORDS + name + value;
+    }
+}
+
+static int look_at_library(struct dl_phdr_info *info, size_t size, void *user)
+{
+    build *b = user;
+    bool here = false;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        here |= h->p_type == PT_LOAD && b->inside - info->dlpi_addr - h->p_vaddr < h->p_memsz;
+    }
+    for (int i = 0; here && i < info->dlpi_phnum && !b->found; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        if (h->p_type == PT_NOTE) hash_build_id(b, (const char *)(info->dlpi_addr + h->p_vaddr), h->p_memsz);
+    }
+    (void)size;
+    return here;
+}
+
+static void hash_library(struct sha256_ctx *ctx, const zc_rtc *rtc)
+{
+    build b = {.ctx = ctx};
+    Dl_info info;
+    struct stat st;
+    memcpy(&b.inside, &rtc->version, sizeof b.inside);
+    (void)dl_iterate_phdr(look_at_library, &b);
+    if (b.found || !dladdr((void *)b.inside, &info) || stat(info.dli_fname, &st) != 0) return;
+    uint64_t facts[] = {(uint64_t)st.st_size, (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec};
+    hash_text(ctx, info.dli_fname);
+    sha256_update(ctx, sizeof facts, (const uint8_t *)facts);
+}
+
 void zc_cache_make_key(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_psource *sources, uint32_t nsources,
                        int arch, zc_cache_key *out)
 {
@@ -40,6 +98,7 @@ void zc_cache_make_key(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_pso
     zc_rtc_options(arch, arch_option, options);
     sha256_init(&ctx);
     hash_text(&ctx, version);
+    hash_library(&ctx, rtc);
     for (int i = 0; i < ZC_RTC_OPTIONS; i++) hash_text(&ctx, options[i]);
     hash_text(&ctx, kernel->template_name);
     hash_text(&ctx, kernel->spec);
@@ -125,23 +184,6 @@ bool zc_cache_get(const zc_cache_key *key, zc_buf *out)
     return good && !out->failed;
 }
 
-void zc_cache_put(const zc_cache_key *key, const void *data, size_t len)
-{
-    char path[4096];
-    uint8_t header[HEADER];
-    zc_writer *w;
-    if (!entry_path(key, path, sizeof path)) return;
-    make_folder();
-    if (zc_writer_open(path, &w, NULL) != ZC_OK) return;
-    memcpy(header, magic, sizeof magic);
-    digest_of(data, len, header + sizeof magic);
-    bool good = zc_writer_write(w, header, HEADER, NULL) == ZC_OK && zc_writer_write(w, data, len, NULL) == ZC_OK;
-    if (good)
-        (void)zc_writer_commit(&w, NULL);
-    else
-        zc_writer_abort(&w);
-}
-
 /* ---- size ---- */
 
 typedef struct entry {
@@ -168,7 +210,7 @@ static zc_status list(entries *out, zc_diag *diag)
         struct stat st;
         entry e;
         if (!is_entry(d->d_name) || !file_path(d->d_name, path, sizeof path) || lstat(path, &st) != 0) continue;
-        snprintf(e.name, sizeof e.name, "%s", d->d_name);
+        snprintf(e.name, sizeof e.name, "%.79s", d->d_name);
         e.used = st.st_mtim;
         e.bytes = (uint64_t)st.st_size;
         if (!ZC_VEC_PUSH(out, e)) status = zc_fail_nomem(diag, "cache entries", out->len);
@@ -204,13 +246,34 @@ zc_status zc_cache_trim(uint64_t keep, zc_cache_stats *removed, zc_diag *diag)
     zc_status status = list(&all, diag);
     if (all.len) qsort(all.data, all.len, sizeof *all.data, older_first);
     for (size_t i = 0; i < all.len; i++) total += all.data[i].bytes;
-    for (size_t i = 0; status == ZC_OK && i < all.len && total > keep; i++) {
+    for (size_t i = 0; status == ZC_OK && i < all.len && (total > keep || keep == 0); i++) {
         char path[4096];
-        total -= all.data[i].bytes;
-        if (!file_path(all.data[i].name, path, sizeof path) || unlink(path) != 0) continue;
+        if (!file_path(all.data[i].name, path, sizeof path)) continue;
+        bool gone = unlink(path) == 0;
+        if (gone || errno == ENOENT) total -= all.data[i].bytes;
+        if (!gone) continue;
         removed->files++;
         removed->bytes += all.data[i].bytes;
     }
     ZC_VEC_FINI(&all);
     return status;
+}
+
+/* ---- keeping ---- */
+
+void zc_cache_put(const zc_cache_key *key, const void *data, size_t len, uint64_t most)
+{
+    char path[4096];
+    uint8_t header[HEADER];
+    zc_writer *w;
+    zc_cache_stats removed;
+    if (!entry_path(key, path, sizeof path)) return;
+    make_folder();
+    if (zc_writer_open(path, &w, NULL) != ZC_OK) return;
+    memcpy(header, magic, sizeof magic);
+    digest_of(data, len, header + sizeof magic);
+    bool good = zc_writer_write(w, header, HEADER, NULL) == ZC_OK && zc_writer_write(w, data, len, NULL) == ZC_OK &&
+                zc_writer_commit(&w, NULL) == ZC_OK;
+    zc_writer_abort(&w);
+    if (good) (void)zc_cache_trim(most, &removed, NULL);
 }

@@ -1,12 +1,12 @@
 /* The disk cache of compiled kernels: one file a kernel, named by a hash of everything that decides its bytes
- * (sources, options, architecture, NVRTC's version). Safe between processes: files appear complete and carry their
- * own hash. The folder is ZC_CACHE_DIR, else XDG_CACHE_HOME/zc, else HOME/.cache/zc; without any there is no cache. */
+ * (sources, options, architecture, NVRTC's version and build). Safe between processes: files appear complete and
+ * carry their own hash. The folder is ZC_CACHE_DIR, else XDG_CACHE_HOME/zc, else HOME/.cache/zc; without any there is no cache. */
 #ifndef ZC_CUDA_CACHE_H
 #define ZC_CUDA_CACHE_H
 
 #include "cuda/nvrtc.h"
 
-/* Most bytes of all files; the ones used longest ago go first. */
+/* Most bytes of all files, and of one. */
 #define ZC_CACHE_BYTES_MAX (UINT64_C(1) << 30)
 
 typedef struct zc_cache_key {
@@ -19,8 +19,9 @@ void zc_cache_make_key(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_pso
 const char *zc_cache_folder(char *buf, size_t n);
 /* Appends the cached bytes to out; false when absent or damaged. */
 bool zc_cache_get(const zc_cache_key *key, zc_buf *out);
-/* Keeps bytes; failures are not errors (a read-only folder only costs time). */
-void zc_cache_put(const zc_cache_key *key, const void *data, size_t len);
+/* Keeps bytes, and removes files as zc_cache_trim does until at most `most` bytes are left; failures are not errors
+ * (a read-only folder only costs time). */
+void zc_cache_put(const zc_cache_key *key, const void *data, size_t len, uint64_t most);
 
 typedef struct zc_cache_stats {
     uint64_t files, bytes;

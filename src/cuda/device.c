@@ -1,6 +1,7 @@
 #include "cuda/device.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 static zc_status attribute(zc_device *d, int which, int *out, zc_diag *diag)
 {
@@ -23,10 +24,21 @@ static zc_status describe(zc_device *d, zc_diag *diag)
     return attribute(d, ZC_CU_DEVICE_SMEM_OPTIN, &d->smem_max, diag);
 }
 
+zc_status zc_device_arch(int ordinal, int *arch, zc_diag *diag)
+{
+    zc_device d = {.ordinal = ordinal};
+    ZC_TRY(zc_cu_open(&d.cu, diag));
+    zc_status status = describe(&d, diag);
+    *arch = d.arch;
+    zc_cu_close(&d.cu);
+    return status;
+}
+
 zc_status zc_device_open(int ordinal, zc_device *d, zc_diag *diag)
 {
-    *d = (zc_device){.ordinal = ordinal};
+    *d = (zc_device){.ordinal = ordinal, .pid = getpid()};
     atomic_init(&d->lost, false);
+    atomic_init(&d->lost_code, 0);
     ZC_TRY(zc_cu_open(&d->cu, diag));
     zc_status status = describe(d, diag);
     if (status == ZC_OK)
@@ -38,24 +50,53 @@ zc_status zc_device_open(int ordinal, zc_device *d, zc_diag *diag)
     return status;
 }
 
-/* A lost device's context is not released: that can hang or abort in the driver. */
+/* A lost device's context is not released, nor a parent process's, and the driver stays loaded: its clean-up can hang
+ * or abort. */
 void zc_device_close(zc_device *d)
 {
-    if (!d->cu.library) return;
-    if (d->context && !d->lost) (void)d->cu.context_release(d->device);
+    if (!d->cu.library || d->lost || d->pid != getpid()) return;
+    if (d->context) (void)d->cu.context_release(d->device);
     zc_cu_close(&d->cu);
+}
+
+/* need 0: not known. */
+static zc_status out_of_memory(zc_device *d, size_t need, const char *what, zc_diag *diag)
+{
+    size_t free_bytes = 0, total = 0;
+    if (d->cu.mem_info(&free_bytes, &total) != 0 || !total) return zc_cu_fail(&d->cu, ZC_CU_ERROR_MEMORY, what, diag);
+    if (!need)
+        return zc_fail(diag, ZC_ERR_NOMEM, what, "not enough memory on %s (%zu MiB of %zu MiB are free)", d->name,
+                       free_bytes >> 20, total >> 20);
+    return zc_fail(diag, ZC_ERR_NOMEM, what, "not enough memory on %s (need %zu MiB, %zu MiB of %zu MiB are free)",
+                   d->name, (need >> 20) + 1, free_bytes >> 20, total >> 20);
 }
 
 zc_status zc_device_check(zc_device *d, int code, const char *what, zc_diag *diag)
 {
-    if (zc_cu_is_sticky(code)) atomic_store(&d->lost, true);
-    return code == 0 ? ZC_OK : zc_cu_fail(&d->cu, code, what, diag);
+    if (code == 0) return ZC_OK;
+    if (code == ZC_CU_ERROR_MEMORY) return out_of_memory(d, 0, what, diag);
+    if (zc_cu_is_sticky(code)) {
+        int none = 0;
+        (void)atomic_compare_exchange_strong(&d->lost_code, &none, code);
+        atomic_store(&d->lost, true);
+    }
+    return zc_cu_fail(&d->cu, code, what, diag);
 }
 
-zc_status zc_device_alive(const zc_device *d, zc_diag *diag)
+zc_status zc_device_check_memory(zc_device *d, int code, size_t bytes, const char *what, zc_diag *diag)
 {
+    return code == ZC_CU_ERROR_MEMORY ? out_of_memory(d, bytes, what, diag) : zc_device_check(d, code, what, diag);
+}
+
+zc_status zc_device_alive(zc_device *d, zc_diag *diag)
+{
+    if (d->pid != getpid())
+        return zc_fail(diag, ZC_ERR_FORKED, d->name, "was opened before fork() in another process");
     if (!d->lost) return ZC_OK;
-    return zc_fail(diag, ZC_ERR_DEVICE_LOST, d->name, "the device was lost by an earlier error; start a new process");
+    const char *name = NULL;
+    if (d->cu.error_name(d->lost_code, &name) != 0 || !name) name = "unknown error";
+    return zc_fail(diag, ZC_ERR_DEVICE_LOST, d->name, "the device was lost by an earlier error, %s (%d); start a new "
+                   "process", name, d->lost_code);
 }
 
 zc_status zc_device_enter(zc_device *d, zc_diag *diag)
@@ -73,12 +114,7 @@ void zc_device_leave(zc_device *d)
 zc_status zc_device_alloc(zc_device *d, size_t bytes, const char *what, zc_cu_ptr *out, zc_diag *diag)
 {
     *out = 0;
-    int code = d->cu.mem_alloc(out, bytes ? bytes : 1);
-    if (code != ZC_CU_ERROR_MEMORY) return zc_device_check(d, code, what, diag);
-    size_t free_bytes = 0, total = 0;
-    (void)d->cu.mem_info(&free_bytes, &total);
-    return zc_fail(diag, ZC_ERR_NOMEM, what, "not enough memory on %s (need %zu MiB, %zu MiB of %zu MiB are free)",
-                   d->name, (bytes >> 20) + 1, free_bytes >> 20, total >> 20);
+    return zc_device_check_memory(d, d->cu.mem_alloc(out, bytes ? bytes : 1), bytes ? bytes : 1, what, diag);
 }
 
 void zc_device_free(zc_device *d, zc_cu_ptr *p)

@@ -4,6 +4,7 @@
 #define ZC_CUDA_DEVICE_H
 
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "cuda/driver.h"
 
@@ -14,20 +15,26 @@ typedef struct zc_device {
     int arch; /* 90 for compute capability 9.0 */
     int sm_count, smem_max;
     char name[128];
-    atomic_bool lost; /* a sticky error was seen: nothing works in this process any more */
+    atomic_int lost_code; /* the first sticky error */
+    atomic_bool lost;     /* a sticky error was seen: nothing works in this process any more */
+    pid_t pid;            /* a context does not survive fork() */
 } zc_device;
 
 /* Device number `ordinal` as CUDA counts. */
 zc_status zc_device_open(int ordinal, zc_device *out, zc_diag *diag);
 void zc_device_close(zc_device *d);
+/* Its architecture alone, without starting anything on it. */
+zc_status zc_device_arch(int ordinal, int *arch, zc_diag *diag);
 
 zc_status zc_device_enter(zc_device *d, zc_diag *diag);
 void zc_device_leave(zc_device *d);
 
 /* ZC_OK for code 0; else the error, and `lost` is set by sticky ones. */
 zc_status zc_device_check(zc_device *d, int code, const char *what, zc_diag *diag);
-/* The error of a device that is lost; ZC_OK otherwise. */
-zc_status zc_device_alive(const zc_device *d, zc_diag *diag);
+/* The same for a call that takes `bytes` bytes of device memory. */
+zc_status zc_device_check_memory(zc_device *d, int code, size_t bytes, const char *what, zc_diag *diag);
+/* The error of a device that is lost, or that a parent process opened; ZC_OK otherwise. */
+zc_status zc_device_alive(zc_device *d, zc_diag *diag);
 
 /* Memory (inside enter and leave). bytes 0 gives a valid address too. The error says what was needed and free. */
 zc_status zc_device_alloc(zc_device *d, size_t bytes, const char *what, zc_cu_ptr *out, zc_diag *diag);

@@ -51,9 +51,9 @@ bool zc_cu_is_sticky(int code)
 {
     switch (code) {
     case 4:   /* deinitialised */
-    case 46:  /* devices unavailable */
     case 214: /* ECC uncorrectable */
     case 220: /* NVLink uncorrectable */
+    case 226: /* contained error */
     case 700: /* illegal address */
     case 702: /* launch timeout */
     case 709: /* context is destroyed */
@@ -64,6 +64,7 @@ bool zc_cu_is_sticky(int code)
     case 717: /* invalid address space */
     case 718: /* invalid program counter */
     case 719: /* launch failed */
+    case 721: /* tensor memory leak */
     case 999: /* unknown */
         return true;
     default:

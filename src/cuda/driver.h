@@ -44,6 +44,7 @@ typedef struct zc_cu_update_info {
 } zc_cu_update_info;
 
 enum {
+    ZC_CU_ERROR_VALUE = 1,
     ZC_CU_ERROR_MEMORY = 2,
     ZC_CU_ERROR_NO_DEVICE = 100,
     ZC_CU_ERROR_NO_BINARY = 209,
@@ -53,6 +54,7 @@ enum {
     ZC_CU_DEVICE_CC_MINOR = 76,
     ZC_CU_DEVICE_SMEM_OPTIN = 97,
 
+    ZC_CU_FUNCTION_SHARED_BYTES = 1,
     ZC_CU_FUNCTION_REGISTERS = 4,
     ZC_CU_FUNCTION_LOCAL_BYTES = 3,
     ZC_CU_FUNCTION_MAX_DYNAMIC_SMEM = 8,

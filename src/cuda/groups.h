@@ -15,10 +15,6 @@ zc_dim3 zc_groups_plan(const zc_launch *l, struct zc_groups *g, const void *data
                        bool may_split);
 /* The groups of [outputs, count] rows without a gap. */
 void zc_groups_rows(int64_t outputs, int64_t count, struct zc_groups *g);
-static inline zc_op zc_launch_op(const zc_launch *l)
-{
-    return zc_op_find(l->info->name, strlen(l->info->name));
-}
 /* An axis attribute in [-rank, rank) brought to [0, rank); the shape function has checked it. */
 static inline int zc_launch_axis(int64_t axis, int rank)
 {

@@ -6,7 +6,7 @@
 
 #include "cuda/cache.h"
 
-enum { WEIGHT_ALIGN = 256, NOT_FOUND = 500 };
+enum { WEIGHT_ALIGN = 256, NOT_FOUND = 500, DEFAULT_SMEM = 48 * 1024 };
 
 static const struct {
     const char *name;
@@ -44,6 +44,18 @@ static void list_archs(const zc_program *p, char *out, size_t n)
     if (!at) snprintf(out, n, "none");
 }
 
+static zc_status open_compiler(zc_rtc *rtc, const char *kernel, const char *built, int arch, zc_diag *diag)
+{
+    zc_diag *why = zc_diag_create();
+    zc_status status = zc_rtc_open(rtc, why);
+    if (status != ZC_OK)
+        status = zc_fail(diag, status, kernel,
+                         "the plan has no code for this GPU (built for %s, need sm_%d), and none can be made: %s",
+                         built, arch, zc_diag_text(why, 0));
+    zc_diag_destroy(&why);
+    return status;
+}
+
 static zc_status rebuild(const zc_program *p, uint32_t kernel, int arch, zc_buf *out, zc_diag *diag)
 {
     char built[128];
@@ -54,20 +66,26 @@ static zc_status rebuild(const zc_program *p, uint32_t kernel, int arch, zc_buf 
         return zc_fail(diag, ZC_ERR_DEVICE, p->kernels[kernel].name,
                        "the plan has no code for this GPU and no sources to build it (built for %s, need sm_%d)",
                        built, arch);
-    if (zc_rtc_open(&rtc, diag) != ZC_OK)
-        return zc_fail(diag, ZC_ERR_DEVICE, p->kernels[kernel].name,
-                       "the plan has no code for this GPU (built for %s, need sm_%d), and NVRTC, which could build "
-                       "it, is not installed",
-                       built, arch);
+    ZC_TRY(open_compiler(&rtc, p->kernels[kernel].name, built, arch, diag));
     zc_cache_make_key(&rtc, &p->kernels[kernel], p->sources, p->nsources, arch, &key);
     zc_status status = ZC_OK;
     if (!zc_cache_get(&key, out)) {
         out->len = 0;
         status = zc_rtc_compile(&rtc, &p->kernels[kernel], p->sources, p->nsources, arch, out, NULL, diag);
-        if (status == ZC_OK) zc_cache_put(&key, out->data, out->len);
+        if (status == ZC_OK) zc_cache_put(&key, out->data, out->len, ZC_CACHE_BYTES_MAX);
     }
     zc_rtc_close(&rtc);
     return status;
+}
+
+/* Lets launches use all the shared memory there is. Once, here: a function's attributes are shared by all sessions. */
+static zc_status open_shared_memory(zc_device *d, zc_cu_function function, const char *name, zc_diag *diag)
+{
+    int fixed = 0;
+    ZC_TRY(zc_device_check(d, d->cu.function_get(&fixed, ZC_CU_FUNCTION_SHARED_BYTES, function), name, diag));
+    if (d->smem_max - fixed <= DEFAULT_SMEM) return ZC_OK;
+    return zc_device_check(d, d->cu.function_set(function, ZC_CU_FUNCTION_MAX_DYNAMIC_SMEM, d->smem_max - fixed), name,
+                           diag);
 }
 
 static zc_status find_entries(zc_image *m, zc_image_kernel *k, const char *name, zc_diag *diag)
@@ -82,6 +100,7 @@ static zc_status find_entries(zc_image *m, zc_image_kernel *k, const char *name,
             continue;
         }
         ZC_TRY(zc_device_check(&m->device, code, name, diag));
+        ZC_TRY(open_shared_memory(&m->device, k->entries[i], name, diag));
         any = true;
     }
     return any ? ZC_OK : zc_fail(diag, ZC_ERR_FORMAT, name, "its machine code has no entry point");
@@ -104,8 +123,9 @@ static zc_status load_kernel(zc_image *m, uint32_t i, zc_diag *diag)
         m->rebuilt++;
     }
     if (status == ZC_OK)
-        status = zc_device_check(&m->device, m->device.cu.module_load(&k->module, b ? b->data : built.data),
-                                 source->name, diag);
+        status = zc_device_check_memory(&m->device,
+                                        m->device.cu.module_load(&k->module, b ? b->data : built.data),
+                                        b ? b->bytes : built.len, source->name, diag);
     zc_buf_fini(&built);
     return status == ZC_OK ? find_entries(m, k, source->name, diag) : status;
 }

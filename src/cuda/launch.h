@@ -24,6 +24,7 @@ typedef struct zc_dim3 {
 } zc_dim3;
 
 typedef struct zc_launch {
+    zc_op op;
     const zc_op_info *info;
     const void *attrs; /* zc_attrs_<op> */
     int nin, nout;

@@ -5,13 +5,14 @@
 #include "cuda/window.h"
 
 /* Window counts of each axis from the image's and the block's sizes. */
-static bool count_windows(const zc_window_attrs *a, int axes, const int64_t *image, const int64_t *block,
-                          int64_t *out)
+static bool count_windows(const zc_window_attrs *a, int axes, const int64_t *image,
+                          const int64_t *block, int64_t *out)
 {
     for (int i = 0; i < axes; i++) {
         if (block[i] < 1 || block[i] > ZC_WINDOW_LIMIT) return false;
         int64_t span = (block[i] - 1) * zc_window_dilation(a, i) + 1;
-        int64_t room = image[i] + zc_window_pad(a, axes, i, 0) + zc_window_pad(a, axes, i, 1) - span;
+        int64_t room =
+            image[i] + zc_window_pad(a, axes, i, 0) + zc_window_pad(a, axes, i, 1) - span;
         out[i] = room < 0 ? 0 : room / zc_window_stride(a, i) + 1;
     }
     return true;
@@ -21,11 +22,12 @@ static zc_status check(zc_launch *l, const int64_t *windows, const int64_t *bloc
 {
     const zc_tensor *x = &l->in[0], *y = &l->out[0];
     int64_t all = zc_dims_span(windows, 0, axes), taps = zc_dims_span(block, 0, axes), rows;
-    if (all == x->dims[2] && taps >= 1 && zc_mul_i64(y->dims[1], taps, &rows) && rows == x->dims[1] &&
-        x->dims[0] == y->dims[0])
+    if (all == x->dims[2] && taps >= 1 && zc_mul_i64(y->dims[1], taps, &rows) &&
+        rows == x->dims[1] && x->dims[0] == y->dims[0])
         return ZC_OK;
     char text[128];
-    return zc_fail(l->diag, ZC_ERR_MODEL, l->subject, "input does not fit image_shape and block_shape (got %s)",
+    return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
+                   "input does not fit image_shape and block_shape (got %s)",
                    zc_tensor_type_text(x, text, sizeof text));
 }
 
@@ -38,10 +40,11 @@ zc_status zc_launch_col2im(zc_launch *l)
     int64_t group, block[ZC_WINDOW_AXES], windows[ZC_WINDOW_AXES];
     int axes = y->rank - 2, n;
     memset(&p, 0, sizeof p);
-    zc_window_attrs_of(zc_launch_op(l), l->attrs, &a, &group);
+    zc_window_attrs_of(l->op, l->attrs, &a, &group);
     ZC_TRY(zc_launch_ints(l, 2, block, ZC_WINDOW_AXES, &n));
     if (n != axes || axes < 1)
-        return zc_fail(l->diag, ZC_ERR_MODEL, l->subject, "image_shape and block_shape differ in length");
+        return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
+                       "image_shape and block_shape differ in length");
     if (!count_windows(&a, axes, y->dims + 2, block, windows))
         return zc_fail(l->diag, ZC_ERR_MODEL, l->subject, "block_shape out of range (need [1, %d])",
                        ZC_WINDOW_LIMIT);

@@ -52,11 +52,13 @@ static zc_status step_of(zc_launch *l, int i, int64_t channels, int *step)
     int64_t n = zc_tensor_numel(&l->in[i]);
     *step = n != 1;
     if (n == 1 || n == channels) return ZC_OK;
-    return zc_fail(l->diag, ZC_ERR_MODEL, l->subject, "input %d has a wrong length (got %lld, need %lld)", i,
-                   (long long)n, (long long)channels);
+    return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
+                   "input %d has a wrong length (got %lld, need %lld)", i, (long long)n,
+                   (long long)channels);
 }
 
-static zc_status check(zc_launch *l, const zc_tensor *x, const zc_tensor *w, const zc_conv_size *s, int axis)
+static zc_status check(zc_launch *l, const zc_tensor *x, const zc_tensor *w, const zc_conv_size *s,
+                       int axis)
 {
     const zc_tensor *y = &l->out[0];
     bool fits = x->rank == w->rank && x->rank == y->rank && x->dims[0] == y->dims[0] &&
@@ -64,16 +66,18 @@ static zc_status check(zc_launch *l, const zc_tensor *x, const zc_tensor *w, con
     bool divides = w->dims[0] % s->groups == 0;
     if (fits && divides) return ZC_OK;
     char t[128], u[128];
-    return zc_fail(l->diag, ZC_ERR_MODEL, l->subject, "input and weights do not fit each other (got %s and %s)",
+    return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
+                   "input and weights do not fit each other (got %s and %s)",
                    zc_tensor_type_text(x, t, sizeof t), zc_tensor_type_text(w, u, sizeof u));
 }
 
 /* Offsets and mask of a deformable convolution. */
 static zc_status check_offsets(zc_launch *l, const zc_conv_size *s, int axes)
 {
-    if (zc_launch_op(l) != ZC_OP_DeformConv) return ZC_OK;
+    if (l->op != ZC_OP_DeformConv) return ZC_OK;
     int64_t taps = s->pixels * s->taps * ZC_ATTRS(l, DeformConv)->offset_group;
-    if (zc_tensor_numel(&l->in[2]) == taps * axes && (!zc_launch_has(l, 4) || zc_tensor_numel(&l->in[4]) == taps))
+    if (zc_tensor_numel(&l->in[2]) == taps * axes &&
+        (!zc_launch_has(l, 4) || zc_tensor_numel(&l->in[4]) == taps))
         return ZC_OK;
     return zc_fail(l->diag, ZC_ERR_MODEL, l->subject, "offset or mask does not fit the output");
 }
@@ -100,7 +104,7 @@ static zc_status fill(zc_launch *l, const zc_conv_roles *r, struct zc_conv_param
 
 static zc_status issue(zc_launch *l, const zc_conv_size *s, struct zc_conv_params *p)
 {
-    zc_conv_entry entry = zc_conv_choose(s, zc_launch_op(l), l->in[0].dtype);
+    zc_conv_entry entry = zc_conv_choose(s, l->op, l->in[0].dtype);
     size_t row = (size_t)(s->ic * s->taps) * zc_dtype_bits(l->in[0].dtype) / 8;
     p->w_aligned = row % 16 == 0 && (uintptr_t)p->w % 16 == 0;
     int64_t side = entry == ZC_CONV_BIG || entry == ZC_CONV_MMA_BIG ? 128 : 64;
@@ -114,10 +118,11 @@ static zc_status put_window(zc_launch *l, const zc_window_attrs *a, int first, c
                             struct zc_conv_params *p)
 {
     const zc_tensor *x = &l->in[0], *y = &l->out[0];
-    bool transposed = zc_launch_op(l) == ZC_OP_ConvTranspose;
+    bool transposed = l->op == ZC_OP_ConvTranspose;
     const int64_t *from = x->dims + first, *to = y->dims + first;
     zc_window window;
-    zc_window_resolve(a, x->rank - 2, transposed ? to : from, transposed ? from : to, w->dims + 2, &window);
+    zc_window_resolve(a, x->rank - 2, transposed ? to : from, transposed ? from : to, w->dims + 2,
+                      &window);
     if (transposed) {
         zc_transposed_begin(ZC_ATTRS(l, ConvTranspose), &window);
         for (int i = 0; i < window.axes; i++) {
@@ -131,7 +136,7 @@ static zc_status put_window(zc_launch *l, const zc_window_attrs *a, int first, c
 
 zc_status zc_launch_conv(zc_launch *l)
 {
-    zc_op op = zc_launch_op(l);
+    zc_op op = l->op;
     zc_conv_roles r = zc_conv_roles_of(op);
     const zc_tensor *x = &l->in[0], *w = &l->in[r.w], *y = &l->out[0];
     struct zc_conv_params p;
@@ -153,6 +158,7 @@ zc_status zc_launch_conv(zc_launch *l)
     ZC_TRY(check_offsets(l, &s, x->rank - 2));
     ZC_TRY(put_window(l, &a, first, w, &p));
     if (s.ic * s.taps > INT32_MAX - 64 || s.pixels * s.oc * s.groups > INT64_C(1) << 39)
-        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "convolution too large for the GPU kernel");
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject,
+                       "convolution too large for the GPU kernel");
     return issue(l, &s, &p);
 }

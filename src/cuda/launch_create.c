@@ -95,6 +95,6 @@ static zc_status trilu(zc_launch *l)
 
 zc_status zc_launch_create(zc_launch *l)
 {
-    if (zc_launch_op_is(l, ZC_OP_EyeLike)) return eye_like(l);
-    return zc_launch_op_is(l, ZC_OP_Trilu) ? trilu(l) : constant_of_shape(l);
+    if (l->op == ZC_OP_EyeLike) return eye_like(l);
+    return l->op == ZC_OP_Trilu ? trilu(l) : constant_of_shape(l);
 }

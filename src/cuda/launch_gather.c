@@ -96,6 +96,6 @@ static zc_status gather_elements(zc_launch *l)
 
 zc_status zc_launch_gather(zc_launch *l)
 {
-    if (zc_launch_op_is(l, ZC_OP_GatherND)) return gather_nd(l);
-    return zc_launch_op_is(l, ZC_OP_GatherElements) ? gather_elements(l) : gather(l);
+    if (l->op == ZC_OP_GatherND) return gather_nd(l);
+    return l->op == ZC_OP_GatherElements ? gather_elements(l) : gather(l);
 }

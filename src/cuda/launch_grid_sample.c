@@ -33,6 +33,7 @@ zc_status zc_launch_grid_sample(zc_launch *l)
     if (chunk > INT32_MAX)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "too many channels for the GPU kernel");
     p.chunk = (int)chunk;
-    zc_dim3 grid = {zc_launch_blocks(p.batch * p.points, BLOCK, 0), (uint32_t)((p.channels + chunk - 1) / chunk), 1};
+    zc_dim3 grid = {zc_launch_blocks(p.batch * p.points, BLOCK, 0),
+                    (uint32_t)((p.channels + chunk - 1) / chunk), 1};
     return zc_launch_kernel(l, 0, grid, BLOCK, 0, &p, sizeof p);
 }

@@ -19,7 +19,8 @@ typedef struct job {
 
 static const zc_tensor *given(const zc_launch *l, int i)
 {
-    return l->nin > i && zc_present(&l->in[i]) && zc_tensor_numel(&l->host[i]) > 0 ? &l->host[i] : NULL;
+    return l->nin > i && zc_present(&l->in[i]) && zc_tensor_numel(&l->host[i]) > 0 ? &l->host[i]
+                                                                                   : NULL;
 }
 
 static int64_t tap_count(const job *j, double scale)
@@ -55,11 +56,13 @@ static zc_status put_axis(job *j, int d, struct zc_resize_pass *p, int s)
     void *first, *weights = NULL;
     memset(&t, 0, sizeof t);
     if (!in_range(ax, j->dims[d]) || taps > MOST_AXIS_TAPS)
-        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "scale out of range of the GPU kernel (got %g)", ax->scale);
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject,
+                       "scale out of range of the GPU kernel (got %g)", ax->scale);
     if (!zc_mul_size((size_t)ax->out, (size_t)taps, &cells) || cells > SIZE_MAX / 16)
         return zc_fail_nomem(l->diag, "resize", cells);
     ZC_TRY(zc_launch_scratch(l, (size_t)ax->out * sizeof(int64_t), &first));
-    if (j->words.mode != ZC_RESIZE_NEAREST) ZC_TRY(zc_launch_scratch(l, cells * j->sum_bytes, &weights));
+    if (j->words.mode != ZC_RESIZE_NEAREST)
+        ZC_TRY(zc_launch_scratch(l, cells * j->sum_bytes, &weights));
     t.first = first;
     t.weights = weights;
     t.in = j->dims[d];
@@ -122,7 +125,8 @@ static zc_status run(job *j, const void *from)
         p.from = from;
         p.to = l->out[0].data;
         size_t each = moves ? zc_dtype_bits(l->in[0].dtype) / 8 : j->sum_bytes;
-        if (p.total > 0 && (size_t)p.total > SIZE_MAX / each) return zc_fail_nomem(l->diag, "resize", 0);
+        if (p.total > 0 && (size_t)p.total > SIZE_MAX / each)
+            return zc_fail_nomem(l->diag, "resize", 0);
         if (!last) ZC_TRY(zc_launch_scratch(l, (size_t)p.total * each, &p.to));
         int entry = moves ? 1 : from_sums ? (last ? 4 : 3) : (last ? 1 : 2);
         zc_dim3 grid = {zc_launch_blocks(p.total, BLOCK, 0), 1, 1};
@@ -140,10 +144,12 @@ zc_status zc_launch_interpolate(zc_launch *l)
     job j = {.l = l, .rank = x->rank};
     size_t bytes;
     ZC_TRY(zc_resize_read_words(a, &j.words, l->subject, l->diag));
-    ZC_TRY(zc_resize_axes(a, x->rank, x->dims, given(l, 1), given(l, 2), given(l, 3), j.axes, l->subject, l->diag));
+    ZC_TRY(zc_resize_axes(a, x->rank, x->dims, given(l, 1), given(l, 2), given(l, 3), j.axes,
+                          l->subject, l->diag));
     if (zc_tensor_numel(y) == 0) return ZC_OK;
     if (zc_tensor_numel(x) == 0)
-        return zc_fail(l->diag, ZC_ERR_MODEL, l->subject, "cannot resize an empty input to a non-empty output");
+        return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
+                       "cannot resize an empty input to a non-empty output");
     bool half = zc_dtype_is_float(x->dtype) && x->dtype != ZC_F64;
     j.sum_bytes = half ? sizeof(float) : sizeof(double);
     memcpy(j.dims, x->dims, sizeof j.dims);

@@ -21,7 +21,7 @@ zc_status zc_launch_loss(zc_launch *l)
 {
     struct zc_loss_params p;
     const zc_tensor *x = &l->in[0];
-    bool softmax = zc_launch_op(l) == ZC_OP_SoftmaxCrossEntropyLoss;
+    bool softmax = l->op == ZC_OP_SoftmaxCrossEntropyLoss;
     const bool mask[ZC_MAX_RANK] = {false, true};
     const char *reduction = softmax ? ZC_ATTRS(l, SoftmaxCrossEntropyLoss)->reduction
                                     : ZC_ATTRS(l, NegativeLogLikelihoodLoss)->reduction;

@@ -116,7 +116,7 @@ static zc_status over_axes(zc_launch *l, struct zc_moments_params *p)
 zc_status zc_launch_moments(zc_launch *l)
 {
     struct zc_moments_params p;
-    zc_op op = zc_launch_op(l);
+    zc_op op = l->op;
     memset(&p, 0, sizeof p);
     p.x = l->in[0].data;
     p.y = wanted(l, 0);

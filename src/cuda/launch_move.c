@@ -284,6 +284,6 @@ zc_status zc_launch_move(zc_launch *l)
                  {ZC_OP_Tile, tile},
                  {ZC_OP_Dropout, dropout}};
     for (size_t i = 0; i < ZC_COUNTOF(kinds); i++)
-        if (zc_launch_op_is(l, kinds[i].op)) return kinds[i].run(l);
+        if (l->op == kinds[i].op) return kinds[i].run(l);
     return copy_bytes(l);
 }

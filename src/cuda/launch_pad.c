@@ -77,7 +77,7 @@ static void put_constant(zc_launch *l, const border *b, struct zc_pad_params *p)
         p->axes[d].stride = d == last - 1 ? 1 : strides[d];
     }
     p->in = in->data;
-    p->value = zc_launch_op_is(l, ZC_OP_Pad) ? zc_launch_in(l, 2) : NULL;
+    p->value = l->op == ZC_OP_Pad ? zc_launch_in(l, 2) : NULL;
 }
 
 /* Negative pads crop, then the rest is extended. */
@@ -102,7 +102,7 @@ static zc_status put_extended(zc_launch *l, const border *b, struct zc_pad_param
 
 static int mode_of(const zc_launch *l)
 {
-    if (!zc_launch_op_is(l, ZC_OP_Pad)) return ZC_PAD_CONSTANT;
+    if (l->op != ZC_OP_Pad) return ZC_PAD_CONSTANT;
     switch (ZC_ATTRS(l, Pad)->mode[0]) {
     case 'e':
         return ZC_PAD_EDGE;
@@ -120,13 +120,13 @@ zc_status zc_launch_pad(zc_launch *l)
     struct zc_pad_params p;
     border b;
     memset(&p, 0, sizeof p);
-    ZC_TRY(zc_launch_op_is(l, ZC_OP_Pad) ? read_pads(l, &b) : read_center(l, &b));
+    ZC_TRY(l->op == ZC_OP_Pad ? read_pads(l, &b) : read_center(l, &b));
     p.out = l->out[0].data;
     p.total = zc_tensor_numel(&l->out[0]);
     p.mode = mode_of(l);
     if (p.total == 0) return ZC_OK;
     if (p.mode == ZC_PAD_CONSTANT) {
-        if (zc_launch_op_is(l, ZC_OP_Pad) && zc_launch_has(l, 2))
+        if (l->op == ZC_OP_Pad && zc_launch_has(l, 2))
             ZC_TRY(zc_move_check_length(l, zc_tensor_numel(&l->in[2]), 1,
                                         "number of constant values"));
         put_constant(l, &b, &p);

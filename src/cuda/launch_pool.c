@@ -31,9 +31,9 @@ zc_status zc_launch_pool(zc_launch *l)
     p.total = zc_tensor_numel(y);
     p.inner = 1;
     if (p.total == 0) return ZC_OK;
-    if (!zc_window_attrs_of(zc_launch_op(l), l->attrs, &a, &group)) return launch_global(l, &p);
+    if (!zc_window_attrs_of(l->op, l->attrs, &a, &group)) return launch_global(l, &p);
     int first = 2;
-    if (zc_launch_op(l) == ZC_OP_MaxPoolNhwc) {
+    if (l->op == ZC_OP_MaxPoolNhwc) {
         p.inner = x->dims[3];
         first = 1;
     }

@@ -10,7 +10,7 @@ static zc_status chosen_axes(zc_launch *l, bool mask[ZC_MAX_RANK])
     int64_t axes[ZC_MAX_RANK];
     int n, rank = l->in[0].rank;
     ZC_TRY(zc_launch_ints(l, 1, axes, ZC_MAX_RANK, &n));
-    bool all = n <= 0 && !zc_reduce_attrs_of(zc_launch_op(l), l->attrs).noop_with_empty_axes;
+    bool all = n <= 0 && !zc_reduce_attrs_of(l->op, l->attrs).noop_with_empty_axes;
     for (int d = 0; d < ZC_MAX_RANK; d++) mask[d] = all;
     for (int i = 0; i < n; i++) {
         if (axes[i] < -rank || axes[i] >= rank)
@@ -38,7 +38,7 @@ zc_status zc_launch_reduce(zc_launch *l)
 {
     struct zc_reduce_params p;
     bool mask[ZC_MAX_RANK] = {false};
-    zc_op op = zc_launch_op(l);
+    zc_op op = l->op;
     const zc_tensor *x = &l->in[0];
     bool arg = op == ZC_OP_ArgMax || op == ZC_OP_ArgMin;
     memset(&p, 0, sizeof p);

@@ -10,15 +10,17 @@ static zc_status check(zc_launch *l, const struct zc_roi_params *p)
     for (int d = 2; d < 4; d++)
         if (x->dims[d] > ZC_CUDA_PLANE_MOST || y->dims[d] > ZC_CUDA_PLANE_MOST)
             return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "image too large for the GPU kernel");
-    if (p->batches && (zc_tensor_numel(&l->in[2]) != y->dims[0] || zc_tensor_numel(&l->in[1]) != 4 * y->dims[0]))
-        return zc_fail(l->diag, ZC_ERR_MODEL, l->subject, "rois and batch_indices differ in length");
+    if (p->batches &&
+        (zc_tensor_numel(&l->in[2]) != y->dims[0] || zc_tensor_numel(&l->in[1]) != 4 * y->dims[0]))
+        return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
+                       "rois and batch_indices differ in length");
     return ZC_OK;
 }
 
 zc_status zc_launch_roi(zc_launch *l)
 {
     const zc_tensor *x = &l->in[0], *y = &l->out[0];
-    bool align = zc_launch_op(l) == ZC_OP_RoiAlign;
+    bool align = l->op == ZC_OP_RoiAlign;
     struct zc_roi_params p;
     memset(&p, 0, sizeof p);
     p.in = x->data;

@@ -131,5 +131,5 @@ static zc_status scatter_nd(zc_launch *l)
 
 zc_status zc_launch_scatter(zc_launch *l)
 {
-    return zc_launch_op_is(l, ZC_OP_ScatterND) ? scatter_nd(l) : scatter_elements(l);
+    return l->op == ZC_OP_ScatterND ? scatter_nd(l) : scatter_elements(l);
 }

@@ -88,5 +88,5 @@ static zc_status compress(zc_launch *l)
 
 zc_status zc_launch_select(zc_launch *l)
 {
-    return zc_launch_op_is(l, ZC_OP_Compress) ? compress(l) : nonzero(l);
+    return l->op == ZC_OP_Compress ? compress(l) : nonzero(l);
 }

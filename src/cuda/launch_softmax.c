@@ -28,7 +28,7 @@ static zc_status rows(zc_launch *l, struct zc_softmax_params *p)
 zc_status zc_launch_softmax(zc_launch *l)
 {
     const zc_tensor *x = &l->in[0];
-    zc_op op = zc_launch_op(l);
+    zc_op op = l->op;
     struct zc_softmax_params p;
     bool mask[ZC_MAX_RANK] = {false};
     int64_t all = zc_tensor_numel(x);

@@ -6,7 +6,8 @@
 
 enum { BLOCK = 256 };
 
-/* Indices count in the image that the pooling's attributes imply; the result may be larger or smaller. */
+/* Indices count in the image that the pooling's attributes imply; the result may be larger or
+ * smaller. */
 static void implied_dims(const zc_launch *l, struct zc_unpool_params *p)
 {
     const zc_attrs_MaxUnpool *at = ZC_ATTRS(l, MaxUnpool);
@@ -39,14 +40,15 @@ zc_status zc_launch_unpool(zc_launch *l)
     p.count = zc_tensor_numel(x);
     p.total = zc_tensor_numel(y);
     if (p.count > UINT32_MAX - 1)
-        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "too many elements for the GPU kernel (got %lld)",
-                       (long long)p.count);
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject,
+                       "too many elements for the GPU kernel (got %lld)", (long long)p.count);
     implied_dims(l, &p);
     for (int d = 0; d < y->rank; d++) p.dims[d] = y->dims[d];
     ZC_TRY(zc_launch_scratch(l, (size_t)p.total * sizeof *p.owner, &owner));
     p.owner = owner;
     if (p.total) ZC_TRY(zc_launch_fill(l, owner, 0, (size_t)p.total * sizeof *p.owner));
-    zc_dim3 each = {zc_launch_blocks(p.count, BLOCK, 0), 1, 1}, all = {zc_launch_blocks(p.total, BLOCK, 0), 1, 1};
+    zc_dim3 each = {zc_launch_blocks(p.count, BLOCK, 0), 1, 1},
+            all = {zc_launch_blocks(p.total, BLOCK, 0), 1, 1};
     ZC_TRY(zc_launch_kernel(l, 0, each, BLOCK, 0, &p, sizeof p));
     return zc_launch_kernel(l, 1, all, BLOCK, 0, &p, sizeof p);
 }

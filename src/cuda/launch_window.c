@@ -1,7 +1,8 @@
 #include "cuda/window.h"
 
-#define WINDOW_OPS(X) X(Conv) X(FusedConv) X(ConvInteger) X(QLinearConv) X(ConvNhwc) X(ConvTranspose)
-#define POOL_OPS(X)   X(AveragePool) X(MaxPool) X(LpPool) X(MaxPoolNhwc)
+#define WINDOW_OPS(X)                                                                              \
+    X(Conv) X(FusedConv) X(ConvInteger) X(QLinearConv) X(ConvNhwc) X(ConvTranspose)
+#define POOL_OPS(X) X(AveragePool) X(MaxPool) X(LpPool) X(MaxPoolNhwc)
 
 bool zc_window_attrs_of(zc_op op, const void *attrs, zc_window_attrs *a, int64_t *group)
 {
@@ -35,7 +36,8 @@ bool zc_window_attrs_of(zc_op op, const void *attrs, zc_window_attrs *a, int64_t
     }
     case ZC_OP_Col2Im: {
         const zc_attrs_Col2Im *at = attrs;
-        *a = (zc_window_attrs){.strides = at->strides, .pads = at->pads, .dilations = at->dilations};
+        *a =
+            (zc_window_attrs){.strides = at->strides, .pads = at->pads, .dilations = at->dilations};
         return true;
     }
     default:
@@ -76,8 +78,8 @@ zc_status zc_launch_window(zc_launch *l, const zc_window *w, struct zc_window_pa
     if (zc_dims_span(w->in, 0, w->axes) > INT32_MAX || zc_dims_span(w->out, 0, w->axes) > INT32_MAX)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "image too large for the GPU kernel");
     if (lead < 0)
-        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "too many spatial axes (got %d, need at most %d)",
-                       w->axes, ZC_WINDOW_DIMS);
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject,
+                       "too many spatial axes (got %d, need at most %d)", w->axes, ZC_WINDOW_DIMS);
     for (int d = 0; d < ZC_WINDOW_DIMS; d++) {
         int i = d - lead;
         if (i < 0) {
@@ -85,10 +87,11 @@ zc_status zc_launch_window(zc_launch *l, const zc_window *w, struct zc_window_pa
             p->begin[d] = p->end[d] = 0;
             continue;
         }
-        int64_t small[] = {w->stride[i], w->dilation[i], w->kernel[i], w->begin[i], w->end[i],
-                           (w->kernel[i] - 1) * w->dilation[i]};
+        int64_t small[] = {w->stride[i], w->dilation[i], w->kernel[i],
+                           w->begin[i],  w->end[i],      (w->kernel[i] - 1) * w->dilation[i]};
         bool fits = within(w->in[i], ZC_CUDA_PLANE_MOST) && within(w->out[i], ZC_CUDA_PLANE_MOST);
-        for (size_t s = 0; s < ZC_COUNTOF(small); s++) fits &= within(small[s], ZC_CUDA_WINDOW_MOST);
+        for (size_t s = 0; s < ZC_COUNTOF(small); s++)
+            fits &= within(small[s], ZC_CUDA_WINDOW_MOST);
         if (!fits)
             return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject,
                            "window or image too large for the GPU kernel on axis %d", i);

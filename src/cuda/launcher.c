@@ -1,6 +1,6 @@
 #include "cuda/launcher.h"
 
-enum { SCRATCH_ALIGN = 256, DEFAULT_SMEM = 48 * 1024 };
+enum { SCRATCH_ALIGN = 256 };
 
 zc_status zc_launcher_issue(zc_launcher *r, const zc_image_kernel *kernel, zc_launch *l)
 {
@@ -28,13 +28,12 @@ zc_status zc_launch_kernel(zc_launch *l, int entry, zc_dim3 grid, uint32_t block
                        "parameters)", entry, grid.x, grid.y, grid.z, params_bytes);
     zc_device *d = &r->image->device;
     zc_cu_function function = r->kernel->entries[entry];
-    if (smem > DEFAULT_SMEM) {
-        if (smem > (uint32_t)d->smem_max)
-            return zc_fail(l->diag, ZC_ERR_DEVICE, l->subject, "too much shared memory (need %u bytes, %s has %d)", smem,
-                           d->name, d->smem_max);
-        ZC_TRY(check(l, d->cu.function_set(function, ZC_CU_FUNCTION_MAX_DYNAMIC_SMEM, (int)smem)));
-    }
+    if (smem > (uint32_t)d->smem_max)
+        return zc_fail(l->diag, ZC_ERR_DEVICE, l->subject, "too much shared memory (need %u bytes, %s has %d)", smem,
+                       d->name, d->smem_max);
     void *arguments[] = {(void *)(uintptr_t)params};
+    /* Every kernel waits for the one in front of it before it touches memory (nvrtc.c checks it). */
+    zc_cu_launch_attribute overlap = {.id = ZC_CU_LAUNCH_PROGRAMMATIC, .value.integer = 1};
     zc_cu_launch_config config = {.grid_x = grid.x,
                                   .grid_y = grid.y,
                                   .grid_z = grid.z,
@@ -42,7 +41,9 @@ zc_status zc_launch_kernel(zc_launch *l, int entry, zc_dim3 grid, uint32_t block
                                   .block_y = 1,
                                   .block_z = 1,
                                   .shared_bytes = smem,
-                                  .stream = r->stream};
+                                  .stream = r->stream,
+                                  .attributes = &overlap,
+                                  .attribute_count = d->arch >= 90};
     r->launches++;
     return check(l, d->cu.launch(&config, function, arguments, NULL));
 }

@@ -36,12 +36,10 @@ static void add_label(kinds *k, int kind, uint8_t label)
     k->label[kind][k->count[kind]++] = label;
 }
 
-/* The result must be batch, A's lines, B's lines; no label twice in a term, none in one operand
- * alone but there. */
+/* No label may stand twice in a term, none in one operand alone unless the result has it. */
 static bool sort_labels(const zc_einsum *e, const zc_einsum_term *a, const zc_einsum_term *b,
                         kinds *k)
 {
-    int last = BATCH;
     memset(k, 0, sizeof *k);
     for (int d = 0; d < e->out.n; d++) {
         uint8_t label = e->out.label[d];
@@ -49,8 +47,7 @@ static bool sort_labels(const zc_einsum *e, const zc_einsum_term *a, const zc_ei
             kind = in_b == -1   ? LINES_A
                    : in_a == -1 ? LINES_B
                                 : BATCH;
-        if (in_a == -2 || in_b == -2 || kind < last) return false;
-        last = kind;
+        if (in_a == -2 || in_b == -2) return false;
         add_label(k, kind, label);
     }
     for (int d = 0; d < a->n; d++) {
@@ -77,6 +74,17 @@ static bool set_side(const zc_einsum_term *t, const kinds *k, int lines, zc_matm
     return s->line_first >= 0 && s->depth_first >= 0 && (*along_k || along_lines);
 }
 
+/* The result's columns must be neighbours at its end. */
+static bool set_result(const zc_einsum_term *t, const kinds *k, zc_matmul_side *s)
+{
+    int columns = run_of(t, k->label[LINES_B], k->count[LINES_B]);
+    s->line_count = k->count[LINES_A];
+    s->line_first = run_of(t, k->label[LINES_A], s->line_count);
+    for (int d = 0; d < k->count[BATCH]; d++) s->batch[d] = place(t, k->label[BATCH][d]);
+    bool at_end = k->count[LINES_B] == 0 || columns + k->count[LINES_B] == t->n;
+    return s->line_first >= 0 && columns >= 0 && at_end;
+}
+
 static bool try_order(const zc_einsum *e, int first, zc_matmul_form *form)
 {
     const zc_einsum_term *a = &e->in[first], *b = &e->in[1 - first];
@@ -86,7 +94,8 @@ static bool try_order(const zc_einsum *e, int first, zc_matmul_form *form)
     form->b = 1 - first;
     form->axes_batch = k.count[BATCH];
     return set_side(a, &k, LINES_A, &form->side_a, &form->a_along_k) &&
-           set_side(b, &k, LINES_B, &form->side_b, &form->b_along_k);
+           set_side(b, &k, LINES_B, &form->side_b, &form->b_along_k) &&
+           set_result(&e->out, &k, &form->side_y);
 }
 
 bool zc_matmul_form_einsum(const char *equation, const int *ranks, zc_matmul_form *form)

@@ -173,6 +173,17 @@ static bool set_batch(const matrix *m, const zc_matmul *mm, int64_t *strides)
     return shift >= 0;
 }
 
+/* y as [batch][m][n]. */
+static void set_contiguous(zc_matmul *mm)
+{
+    int64_t step = mm->batch ? mm->m * mm->n : 0;
+    mm->view[ZC_MM_Y].line = mm->n;
+    for (int d = mm->batch_rank - 1; mm->batch && d >= 0; d--) {
+        mm->view[ZC_MM_Y].batch[d] = step;
+        step *= mm->batch_dims[d];
+    }
+}
+
 static bool combine(const matrix *a, const matrix *b, const zc_tensor *y, int matrix_rank,
                     zc_matmul *mm)
 {
@@ -189,6 +200,7 @@ static bool combine(const matrix *a, const matrix *b, const zc_tensor *y, int ma
     mm->view[ZC_MM_A].depth = a->col;
     mm->view[ZC_MM_B].line = b->col;
     mm->view[ZC_MM_B].depth = b->row;
+    set_contiguous(mm);
     return set_batch(a, mm, mm->view[ZC_MM_A].batch) && set_batch(b, mm, mm->view[ZC_MM_B].batch) &&
            left == mm->batch * mm->m * mm->n;
 }
@@ -208,6 +220,24 @@ static bool set_addend(const zc_tensor *c, zc_matmul *mm)
     return true;
 }
 
+static bool by_axes(const zc_launch *l, const zc_matmul_form *form, zc_matmul *mm)
+{
+    const zc_tensor *y = &l->out[0];
+    const zc_matmul_side *side = &form->side_y;
+    matrix a = axes_of(&l->in[form->a], form, true), b = axes_of(&l->in[form->b], form, false);
+    zc_tensor shape = {.rank = form->axes_batch + 2};
+    int64_t s[ZC_MAX_RANK];
+    for (int d = 0; d < form->axes_batch; d++) shape.dims[d] = y->dims[side->batch[d]];
+    shape.dims[form->axes_batch] = a.rows;
+    shape.dims[form->axes_batch + 1] = b.cols;
+    if (!combine(&a, &b, &shape, 2, mm) || zc_tensor_numel(y) != zc_tensor_numel(&shape))
+        return false;
+    strides_of(y, s);
+    for (int d = 0; d < form->axes_batch; d++) mm->view[ZC_MM_Y].batch[d] = s[side->batch[d]];
+    mm->view[ZC_MM_Y].line = side->line_count ? s[side->line_first + side->line_count - 1] : 0;
+    return true;
+}
+
 zc_status zc_matmul_of(zc_launch *l, const zc_matmul_form *form, zc_matmul *out)
 {
     const zc_tensor *ta = &l->in[form->a], *tb = &l->in[form->b], *y = &l->out[0];
@@ -216,9 +246,7 @@ zc_status zc_matmul_of(zc_launch *l, const zc_matmul_form *form, zc_matmul *out)
     bool ok = form->by_axes || (ta->rank > 0 && tb->rank > 0);
     matrix a, b;
     if (ok && form->by_axes) {
-        a = axes_of(ta, form, true);
-        b = axes_of(tb, form, false);
-        ok = combine(&a, &b, y, y->rank - form->axes_batch, out);
+        ok = by_axes(l, form, out);
     } else if (ok && form->flat) {
         a = flat_of(ta);
         b = matrix_of(tb, false, form->trans_b, false);
@@ -274,11 +302,17 @@ zc_status zc_matmul_param(zc_launch *l, const zc_matmul_form *form, int i, int v
 
 /* ---- fewer batch axes, more rows ---- */
 
+static bool follows_rows(int view)
+{
+    return view < ZC_MM_B || view == ZC_MM_Y;
+}
+
 static bool joins_rows(const zc_matmul *mm, int d)
 {
     for (int v = 0; v < ZC_MM_VIEWS; v++) {
         const zc_matmul_view *view = &mm->view[v];
-        if (v >= ZC_MM_B ? view->batch[d] != 0 : mm->m != 1 && view->batch[d] != mm->m * view->line)
+        if (!follows_rows(v) ? view->batch[d] != 0
+                             : mm->m != 1 && view->batch[d] != mm->m * view->line)
             return false;
     }
     return true;
@@ -305,8 +339,8 @@ void zc_matmul_simplify(const zc_matmul_form *form, zc_matmul *mm)
     collapse_batch(mm);
     while (form->a_along_k && form->c < 0 && mm->batch_rank && joins_rows(mm, mm->batch_rank - 1)) {
         int d = --mm->batch_rank;
-        for (int v = ZC_MM_A; v < ZC_MM_B; v++)
-            if (mm->m == 1) mm->view[v].line = mm->view[v].batch[d];
+        for (int v = 0; v < ZC_MM_VIEWS; v++)
+            if (follows_rows(v) && mm->m == 1) mm->view[v].line = mm->view[v].batch[d];
         mm->m *= mm->batch_dims[d];
         mm->batch /= mm->batch_dims[d];
     }
@@ -327,7 +361,7 @@ bool zc_matmul_aligned(const zc_tensor *t, const zc_matmul_view *v, const zc_mat
 void zc_matmul_params(const zc_launch *l, const zc_matmul_form *form, const zc_matmul *mm,
                       int vector_bytes, struct zc_gemm_params *p)
 {
-    const zc_matmul_view *a = &mm->view[ZC_MM_A], *b = &mm->view[ZC_MM_B];
+    const zc_matmul_view *a = &mm->view[ZC_MM_A], *b = &mm->view[ZC_MM_B], *y = &mm->view[ZC_MM_Y];
     memset(p, 0, sizeof *p);
     p->a = l->in[form->a].data;
     p->b = l->in[form->b].data;
@@ -339,6 +373,7 @@ void zc_matmul_params(const zc_launch *l, const zc_matmul_form *form, const zc_m
     p->batch = mm->batch;
     p->a_ld = form->a_along_k ? a->line : a->depth;
     p->b_ld = form->b_along_k ? b->line : b->depth;
+    p->y_ld = y->line;
     p->c_row = mm->c_row;
     p->c_col = mm->c_col;
     p->alpha = form->alpha;
@@ -348,12 +383,15 @@ void zc_matmul_params(const zc_launch *l, const zc_matmul_form *form, const zc_m
         p->batch_dims[d] = mm->batch_dims[d];
         p->a_batch[d] = a->batch[d];
         p->b_batch[d] = b->batch[d];
+        p->y_batch[d] = y->batch[d];
     }
     if (zc_matmul_aligned(&l->in[form->a], a, mm, p->a_ld, vector_bytes))
         p->aligned |= ZC_GEMM_A_ALIGNED;
     if (zc_matmul_aligned(&l->in[form->b], b, mm, p->b_ld, vector_bytes))
         p->aligned |= ZC_GEMM_B_ALIGNED;
-    if ((uintptr_t)p->y % 4 == 0 && mm->n % 2 == 0) p->aligned |= ZC_GEMM_Y_ALIGNED;
+    if (mm->n % 2 == 0 &&
+        zc_matmul_aligned(&l->out[0], y, mm, p->y_ld, 2 * (int)zc_dtype_bits(l->out[0].dtype) / 8))
+        p->aligned |= ZC_GEMM_Y_ALIGNED;
 }
 
 static int64_t ceil_div(int64_t n, int64_t by)

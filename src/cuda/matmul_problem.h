@@ -25,7 +25,7 @@ typedef struct zc_matmul_form {
     int activation_count;
     bool by_axes; /* Einsum: the next three say what is what */
     int axes_batch;
-    zc_matmul_side side_a, side_b;
+    zc_matmul_side side_a, side_b, side_y; /* of y: lines are rows */
 } zc_matmul_form;
 
 /* ranks[nin]: of the inputs, -1 for an absent one. False: the step is no matrix product (an
@@ -40,8 +40,18 @@ bool zc_matmul_form_einsum(const char *equation, const int *ranks, zc_matmul_for
 /* Are integers scaled, so that sums need 64 bits and alpha and beta apply as doubles? */
 bool zc_matmul_scales_ints(const zc_matmul_form *form, zc_dtype dtype);
 
-/* Operands that follow A's rows (ZC_MM_A and its parameters) or B's columns. */
-enum { ZC_MM_A, ZC_MM_A_SCALE, ZC_MM_A_ZERO, ZC_MM_B, ZC_MM_B_SCALE, ZC_MM_B_ZERO, ZC_MM_VIEWS };
+/* Operands that follow A's rows (ZC_MM_A and its parameters, ZC_MM_Y) or B's columns; in the order
+ * of abi/gemm_quant.h. */
+enum {
+    ZC_MM_A,
+    ZC_MM_A_SCALE,
+    ZC_MM_A_ZERO,
+    ZC_MM_B,
+    ZC_MM_B_SCALE,
+    ZC_MM_B_ZERO,
+    ZC_MM_Y,
+    ZC_MM_VIEWS
+};
 
 /* Strides in elements, 0 where it broadcasts. */
 typedef struct zc_matmul_view {
@@ -49,7 +59,7 @@ typedef struct zc_matmul_view {
     int64_t batch[ZC_GEMM_BATCH];
 } zc_matmul_view;
 
-/* y is contiguous [batch][m][n]; batch is 0 when y has no elements. */
+/* batch is 0 when y has no elements; y's columns are neighbours. */
 typedef struct zc_matmul {
     int64_t m, n, k, batch;
     int batch_rank;

@@ -21,7 +21,7 @@ zc_status zc_matmul_quant(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
     memset(p, 0, sizeof *p);
     ZC_TRY(zc_matmul_form_launch(l, form));
     ZC_TRY(zc_matmul_of(l, form, mm));
-    for (int v = 0; v < ZC_MM_VIEWS; v++) {
+    for (int v = 0; v < ZC_GQ_OPERANDS; v++) {
         int i = input_of(l, v);
         if (i < 0) continue;
         if (v != ZC_MM_A && v != ZC_MM_B) ZC_TRY(zc_matmul_param(l, form, i, v, mm));
@@ -40,7 +40,7 @@ zc_status zc_matmul_quant(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
     p->a_ld = mm->view[ZC_MM_A].line;
     p->b_ld = form->b_along_k ? mm->view[ZC_MM_B].line : mm->view[ZC_MM_B].depth;
     p->batch_rank = mm->batch_rank;
-    for (int v = 0; v < ZC_MM_VIEWS; v++) {
+    for (int v = 0; v < ZC_GQ_OPERANDS; v++) {
         p->line[v] = mm->view[v].line;
         for (int d = 0; d < mm->batch_rank; d++) p->stride[v][d] = mm->view[v].batch[d];
     }

@@ -41,11 +41,6 @@ zc_status zc_move_check_length(zc_launch *l, int64_t got, int64_t need, const ch
 /* A grid for kernels that take `total` items in a grid-stride loop of 256 threads a block. */
 zc_dim3 zc_move_grid(const zc_launch *l, int64_t total);
 
-static inline bool zc_launch_op_is(const zc_launch *l, zc_op op)
-{
-    return l->info == zc_op_get(op);
-}
-
 /* An error in run-time values. */
 #define zc_launch_fail(l, ...) zc_fail((l)->diag, ZC_ERR_INPUT, (l)->subject, __VA_ARGS__)
 

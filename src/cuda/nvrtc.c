@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cuda/ptx_check.h"
+
 static const char *const library_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so",
                                             "/usr/local/cuda/lib64/libnvrtc.so"};
 
@@ -86,6 +88,37 @@ static zc_status take_cubin(const zc_rtc *rtc, zc_rtc_program program, const cha
                 : ZC_OK;
 }
 
+/* Chips before 90 start a kernel after the one in front of it: nothing to wait for. */
+static zc_status check_waits(const zc_rtc *rtc, zc_rtc_program program, const char *name, int arch, zc_diag *diag)
+{
+    size_t size = 0;
+    char entry[160];
+    zc_buf text = {0};
+    if (arch < 90) return ZC_OK;
+    int code = rtc->ptx_size(program, &size);
+    if (code) return zc_fail(diag, ZC_ERR_DEVICE, name, "NVRTC gives no PTX: %s", rtc->error_string(code));
+    zc_buf_grow(&text, size + 1);
+    if (text.failed) return zc_fail_nomem(diag, "PTX", size);
+    code = rtc->ptx(program, text.data);
+    zc_status status = ZC_OK;
+    if (code)
+        status = zc_fail(diag, ZC_ERR_DEVICE, name, "NVRTC gives no PTX: %s", rtc->error_string(code));
+    else if (!zc_ptx_waits(text.data, entry, sizeof entry))
+        status = zc_fail(diag, ZC_ERR_INTERNAL, name,
+                         "entry %s touches memory before it waits for the kernel in front of it: begin it with zc_begin()",
+                         entry);
+    zc_buf_fini(&text);
+    return status;
+}
+
+/* A template that does not compile is zc's own mistake; the rest is the installation's. */
+static zc_status failure(int code)
+{
+    enum { OUT_OF_MEMORY = 1, COMPILATION = 6 };
+    if (code == OUT_OF_MEMORY) return ZC_ERR_NOMEM;
+    return code == COMPILATION ? ZC_ERR_INTERNAL : ZC_ERR_DEVICE;
+}
+
 static zc_status compile(const zc_rtc *rtc, zc_rtc_program program, const char *name, int arch, zc_buf *out,
                          zc_buf *log, zc_diag *diag)
 {
@@ -96,9 +129,10 @@ static zc_status compile(const zc_rtc *rtc, zc_rtc_program program, const char *
     zc_buf text = {0};
     append_log(rtc, program, &text);
     zc_buf_append(&text, "", 1);
-    zc_status status = code ? zc_fail(diag, ZC_ERR_INTERNAL, name, "NVRTC: %s: %.1500s", rtc->error_string(code),
+    zc_status status = code ? zc_fail(diag, failure(code), name, "NVRTC: %s: %.1500s", rtc->error_string(code),
                                       text.data ? text.data : "")
                             : take_cubin(rtc, program, name, out, diag);
+    if (status == ZC_OK) status = check_waits(rtc, program, name, arch, diag);
     if (log && text.data) zc_buf_puts(log, text.data);
     zc_buf_fini(&text);
     return status;
@@ -123,7 +157,7 @@ zc_status zc_rtc_compile(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_p
                        kernel->template_name);
     zc_rtc_program program = NULL;
     int code = rtc->create(&program, source, kernel->template_name, n, texts, names);
-    if (code) return zc_fail(diag, ZC_ERR_DEVICE, kernel->name, "NVRTC: %s", rtc->error_string(code));
+    if (code) return zc_fail(diag, failure(code), kernel->name, "NVRTC: %s", rtc->error_string(code));
     zc_status status = compile(rtc, program, kernel->name, arch, out, log, diag);
     rtc->destroy(&program);
     return status;

@@ -59,6 +59,17 @@ static zc_status copy_params(const zc_compile_params *given, zc_compile_params *
     return check_lists(out, diag);
 }
 
+zc_status zc_precision_parse(const char *name, zc_dtype *out, zc_diag *diag)
+{
+    *out = ZC_NONE;
+    if (!name || strcmp(name, "f32") == 0) return ZC_OK;
+    zc_dtype d = zc_dtype_parse(name);
+    if (d != ZC_F16 && d != ZC_BF16)
+        return zc_fail(diag, ZC_ERR_ARG, name, "is no precision (need f32, f16 or bf16)");
+    *out = d;
+    return ZC_OK;
+}
+
 static zc_status import_params(const zc_compile_params *p, zc_arena *arena, zc_import_params *out,
                                zc_diag *diag)
 {
@@ -190,10 +201,13 @@ static zc_status compile(const zc_model_source *model, const zc_compile_params *
 {
     zc_graph *g = NULL;
     zc_targets targets;
+    zc_dtype precision;
+    ZC_TRY(zc_precision_parse(p->precision, &precision, diag));
     ZC_TRY(zc_targets_parse(p->targets, p->target_count, &targets, diag));
     ZC_TRY(progress(p, "import", STAGE_IMPORT, diag));
     ZC_TRY(zc_compile_import(model, p, &g, diag));
-    zc_pass_options options = {.skip = p->skip_passes, .skip_count = p->skip_pass_count};
+    zc_pass_options options = {
+        .skip = p->skip_passes, .skip_count = p->skip_pass_count, .precision = precision};
     zc_status status = progress(p, "optimise", STAGE_OPTIMISE, diag);
     if (status == ZC_OK) status = zc_run_passes(g, &options, diag);
     if (status == ZC_OK)

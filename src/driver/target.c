@@ -27,10 +27,8 @@ static zc_status add(zc_targets *t, int arch, zc_diag *diag)
 
 static zc_status native(zc_targets *t, zc_diag *diag)
 {
-    zc_device d;
-    ZC_TRY(zc_device_open(0, &d, diag));
-    int arch = d.arch;
-    zc_device_close(&d);
+    int arch;
+    ZC_TRY(zc_device_arch(0, &arch, diag));
     return add(t, arch, diag);
 }
 

@@ -25,6 +25,15 @@ void zc_dims_fini(zc_dims *t)
     *t = (zc_dims){0};
 }
 
+void zc_dims_reset(zc_dims *t)
+{
+    zc_arena_reset(&t->arena);
+    if (t->count) memset(t->table, 0, t->table_cap * sizeof *t->table);
+    t->count = 0;
+    t->next_fresh = 0;
+    t->failed = false;
+}
+
 static uint64_t hash_bytes(uint64_t h, const void *p, size_t n)
 {
     const unsigned char *bytes = p;

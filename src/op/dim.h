@@ -50,6 +50,8 @@ typedef struct zc_dims {
 
 void zc_dims_init(zc_dims *t);
 void zc_dims_fini(zc_dims *t);
+/* Forgets all expressions but keeps the memory: the same ones again allocate nothing. */
+void zc_dims_reset(zc_dims *t);
 
 static inline zc_dim zc_dim_const(int64_t k)
 {

@@ -80,6 +80,7 @@ zc_status zc_run_passes(zc_graph *g, const zc_pass_options *options, zc_diag *di
 {
     for (size_t i = 0; options && i < options->skip_count; i++)
         ZC_TRY(check_skip(options->skip[i], diag));
+    g->precision = options ? options->precision : ZC_NONE;
     for (size_t i = 0; i < ZC_COUNTOF(passes); i++)
         if (!skipped(options, &passes[i])) ZC_TRY(run_one(g, &passes[i], options, diag));
     return ZC_OK;

@@ -118,33 +118,28 @@ static zc_status take_shapes(zc_session *s, const zc_pstep *step, const zc_infer
 
 static zc_status infer_step(zc_session *s, const zc_pstep *step, zc_diag *diag)
 {
-    zc_arena arena;
-    zc_dims dims;
-    zc_arena_init(&arena, 0);
-    zc_dims_init(&dims);
+    zc_arena *arena = &s->infer_arena;
+    zc_arena_reset(arena);
+    zc_dims_reset(&s->infer_dims);
     zc_infer f = {.op = step->op,
                   .info = zc_op_get(step->op),
                   .attrs = step->attrs,
-                  .dims = &dims,
-                  .arena = &arena,
+                  .dims = &s->infer_dims,
+                  .arena = arena,
                   .nin = (int)step->nin,
                   .nout = (int)step->nout,
                   .subject = step->name,
                   .fault = ZC_ERR_INPUT, /* the compiler has inferred it: the values are wrong */
                   .diag = diag};
-    zc_operand *operands = zc_arena_alloc(&arena, step->nin + step->nout, sizeof *operands);
-    zc_status status = operands ? ZC_OK : zc_fail_nomem(diag, "operands", 0);
-    for (uint32_t i = 0; status == ZC_OK && i < step->nin; i++) {
-        if (!zc_operand_of(&s->values[step->in[i]], &arena, &operands[i]))
-            status = zc_fail_nomem(diag, "operands", 0);
-    }
+    zc_operand *operands = zc_arena_alloc(arena, step->nin + step->nout, sizeof *operands);
+    if (!operands) return zc_fail_nomem(diag, "operands", 0);
+    for (uint32_t i = 0; i < step->nin; i++)
+        if (!zc_operand_of(&s->values[step->in[i]], arena, &operands[i]))
+            return zc_fail_nomem(diag, "operands", 0);
     f.in = operands;
-    f.out = operands ? operands + step->nin : NULL;
-    if (status == ZC_OK) status = zc_infer_run(&f);
-    if (status == ZC_OK) status = take_shapes(s, step, &f, diag);
-    zc_dims_fini(&dims);
-    zc_arena_fini(&arena);
-    return status;
+    f.out = operands + step->nin;
+    ZC_TRY(zc_infer_run(&f));
+    return take_shapes(s, step, &f, diag);
 }
 
 /* ---- running ---- */
@@ -208,6 +203,7 @@ static zc_status run_kernel(zc_session *s, const zc_pstep *step, zc_diag *diag)
                  .scratch = &s->scratch,
                  .pool = s->pool,
                  .state = &s->states[step - s->program->steps],
+                 .packs = &s->plan->packs,
                  .resize = resize,
                  .user = &user,
                  .subject = step->name,

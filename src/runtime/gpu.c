@@ -50,11 +50,12 @@ zc_status zc_gpu_create(zc_session *s, const zc_session_params *params, zc_diag 
     if (!g) return zc_fail_nomem(diag, "session", sizeof *g);
     s->gpu = g;
     g->image = image;
-    g->graphs = !params->no_graphs;
+    g->graphs = !params->no_graphs && !params->profile;
     if (!allocate(s)) return zc_fail_nomem(diag, "session", s->program->nvalues);
     memcpy(g->at, image->constants, s->program->nvalues * sizeof *g->at);
     for (uint32_t v = 0; v < s->program->nvalues; v++) g->on_device[v] = g->at[v] != 0;
     ZC_TRY(open_stream(s, params->stream, diag));
+    if (params->profile) ZC_TRY(zc_gpu_profile_create(s, diag));
     g->launcher = (zc_launcher){.image = image, .stream = g->stream};
     return ZC_OK;
 }
@@ -63,9 +64,11 @@ static void free_memory(zc_session *s)
 {
     struct zc_gpu *g = s->gpu;
     zc_device *d = &g->image->device;
-    if (d->lost || zc_device_enter(d, NULL) != ZC_OK) return;
-    (void)d->cu.stream_wait(g->stream);
+    bool entered = zc_device_enter(d, NULL) == ZC_OK;
+    if (entered) (void)d->cu.stream_wait(g->stream);
     zc_gpu_free_graphs(s);
+    zc_gpu_profile_destroy(s);
+    if (!entered) return;
     zc_device_free(d, &g->arena);
     zc_device_free(d, &g->scratch);
     for (size_t i = 0; i < g->pieces.len; i++) zc_device_free(d, &g->pieces.data[i].p);
@@ -88,6 +91,11 @@ void zc_gpu_destroy(zc_session *s)
     free(g->operands);
     free(g);
     s->gpu = NULL;
+}
+
+zc_status zc_gpu_alive(zc_session *s, zc_diag *diag)
+{
+    return zc_device_alive(&s->gpu->image->device, diag);
 }
 
 zc_status zc_gpu_enter(zc_session *s, zc_diag *diag)

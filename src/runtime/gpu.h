@@ -55,6 +55,8 @@ struct zc_gpu {
     zc_launcher launcher;
     zc_gpu_shapes shapes[ZC_GPU_SHAPES];
     zc_gpu_shapes *now;
+    zc_cu_event *events; /* of a profiled session: before each step of block 0, and after the last */
+    float *step_ms;
     uint64_t clock, memory;
     uint64_t launches; /* of the last run */
 };
@@ -62,6 +64,8 @@ struct zc_gpu {
 /* ---- life (gpu.c) ---- */
 zc_status zc_gpu_create(zc_session *s, const zc_session_params *params, zc_diag *diag);
 void zc_gpu_destroy(zc_session *s);
+/* ZC_OK, or the error of a device that is lost. */
+zc_status zc_gpu_alive(zc_session *s, zc_diag *diag);
 /* Brackets driver calls. */
 zc_status zc_gpu_enter(zc_session *s, zc_diag *diag);
 void zc_gpu_leave(zc_session *s);
@@ -95,6 +99,8 @@ zc_status zc_gpu_view(zc_session *s, const zc_pstep *step, zc_diag *diag);
 zc_status zc_gpu_step(zc_session *s, const zc_pstep *step, zc_diag *diag);
 /* Waits for the stream; reports what kernels found wrong. */
 zc_status zc_gpu_wait(zc_session *s, zc_diag *diag);
+/* After a failed run: waits for what it has issued, and forgets what its kernels reported. */
+void zc_gpu_settle(zc_session *s);
 
 /* ---- graphs (gpu_graph.c) ---- */
 /* Finds or makes the entry for the current input shapes: session.gpu->now. */
@@ -102,5 +108,11 @@ zc_status zc_gpu_find_shapes(zc_session *s, zc_diag *diag);
 /* Runs block 0. */
 zc_status zc_gpu_run(zc_session *s, zc_diag *diag);
 void zc_gpu_free_graphs(zc_session *s);
+
+/* ---- profiles (gpu_profile.c) ---- */
+zc_status zc_gpu_profile_create(zc_session *s, zc_diag *diag);
+void zc_gpu_profile_destroy(zc_session *s);
+/* Runs block 0 with an event before each step, waits, and keeps the times. */
+zc_status zc_gpu_profile_run(zc_session *s, zc_diag *diag);
 
 #endif

@@ -108,7 +108,8 @@ static void fill_launch(zc_session *s, const zc_pstep *step, zc_launch *l, zc_di
         out[i] = s->values[step->out[i]];
         out[i].data = (void *)(uintptr_t)g->at[step->out[i]];
     }
-    *l = (zc_launch){.info = zc_op_get(step->op),
+    *l = (zc_launch){.op = step->op,
+                     .info = zc_op_get(step->op),
                      .attrs = step->attrs,
                      .nin = (int)step->nin,
                      .nout = (int)step->nout,
@@ -122,6 +123,15 @@ static void fill_launch(zc_session *s, const zc_pstep *step, zc_launch *l, zc_di
                      .diag = diag};
 }
 
+/* The old scratch memory is gone and there is no new: smaller shapes, which may fit, are measured again. */
+static void forget_scratch(zc_session *s)
+{
+    s->gpu->launcher.scratch_need = 0;
+    s->checked = false;
+    for (int i = 0; i < ZC_SHAPES_MAX; i++) s->shapes[i].checked = false;
+    for (int i = 0; i < ZC_GPU_SHAPES; i++) s->gpu->shapes[i].checked = false;
+}
+
 static zc_status grow_scratch(zc_session *s, zc_diag *diag)
 {
     struct zc_gpu *g = s->gpu;
@@ -131,6 +141,7 @@ static zc_status grow_scratch(zc_session *s, zc_diag *diag)
     g->scratch_bytes = room.cap;
     g->launcher.scratch = g->scratch;
     g->launcher.scratch_bytes = g->scratch_bytes;
+    if (status != ZC_OK) forget_scratch(s);
     return status;
 }
 
@@ -184,4 +195,12 @@ zc_status zc_gpu_wait(zc_session *s, zc_diag *diag)
     zc_device *d = &g->image->device;
     ZC_TRY(zc_device_check(d, d->cu.stream_wait(g->stream), "waiting for the GPU", diag));
     return g->fault->step ? report(s, diag) : ZC_OK;
+}
+
+void zc_gpu_settle(zc_session *s)
+{
+    struct zc_gpu *g = s->gpu;
+    zc_device *d = &g->image->device;
+    if (d->lost || zc_device_check(d, d->cu.stream_wait(g->stream), "waiting for the GPU", NULL) != ZC_OK) return;
+    *g->fault = (zc_fault_word){0};
 }

@@ -21,9 +21,15 @@ static void current_dims(const zc_session *s, int64_t *out)
         memcpy(out + (size_t)i * ZC_MAX_RANK, s->inputs[i].value.dims, sizeof s->inputs[i].value.dims);
 }
 
-static void free_part(zc_device *d, zc_gpu_part *part)
+static void drop_exec(zc_device *d, zc_gpu_part *part)
 {
     if (part->exec && !d->lost) (void)d->cu.graph_exec_destroy(part->exec);
+    part->exec = NULL;
+}
+
+static void free_part(zc_device *d, zc_gpu_part *part)
+{
+    drop_exec(d, part);
     free(part->needs);
     free(part->pointers);
     *part = (zc_gpu_part){0};
@@ -240,8 +246,7 @@ static zc_status instantiate(zc_session *s, zc_gpu_part *part, zc_cu_graph graph
     zc_device *d = &s->gpu->image->device;
     zc_cu_update_info info = {0};
     if (part->exec && d->cu.graph_update(part->exec, graph, &info) == 0) return ZC_OK;
-    if (part->exec) (void)d->cu.graph_exec_destroy(part->exec);
-    part->exec = NULL;
+    drop_exec(d, part);
     return zc_device_check(d, d->cu.graph_instantiate(&part->exec, graph, 0), "cuGraphInstantiate", diag);
 }
 
@@ -254,6 +259,8 @@ static zc_status record(zc_session *s, zc_gpu_part *part, zc_diag *diag)
     ZC_TRY(zc_device_check(d, d->cu.capture_begin(g->stream, ZC_CU_CAPTURE_THREAD_LOCAL), "cuStreamBeginCapture", diag));
     zc_status status = record_steps(s, part, diag);
     zc_status ended = zc_device_check(d, d->cu.capture_end(g->stream, &graph), "cuStreamEndCapture", diag);
+    /* A stream that is left recording would run nothing any more. */
+    if (ended != ZC_OK && !d->lost) (void)d->cu.capture_end(g->stream, &graph);
     if (status == ZC_OK) status = ended;
     part->launches = g->launcher.launches - before;
     g->launcher.launches = before;
@@ -312,6 +319,7 @@ static zc_status run_part(zc_session *s, zc_gpu_part *part, zc_diag *diag)
         ZC_TRY(follow(s, part, diag));
         if (record(s, part, NULL) != ZC_OK) {
             ZC_TRY(zc_device_alive(d, diag));
+            drop_exec(d, part);
             part->refused = true;
             return run_steps(s, part->first, part->end, diag);
         }
@@ -326,6 +334,10 @@ zc_status zc_gpu_run(zc_session *s, zc_diag *diag)
     struct zc_gpu *g = s->gpu;
     uint32_t n = s->program->blocks[0].nsteps, part = 0;
     g->launcher.launches = 0;
+    if (g->events) {
+        ZC_TRY(zc_gpu_profile_run(s, diag));
+        n = 0;
+    }
     bool replay = g->now->checked;
     for (uint32_t i = 0; i < n;) {
         if (replay && part < g->now->nparts && g->now->parts[part].first == i) {

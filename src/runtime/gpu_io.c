@@ -17,6 +17,7 @@ zc_status zc_gpu_check_pointer(zc_session *s, const void *p, size_t bytes, const
     int code = d->cu.pointer_attribute(&type, ZC_CU_POINTER_MEMORY_TYPE, (zc_cu_ptr)(uintptr_t)p);
     if (code == 0) code = d->cu.pointer_attribute(&ordinal, ZC_CU_POINTER_ORDINAL, (zc_cu_ptr)(uintptr_t)p);
     zc_gpu_leave(s);
+    if (code && code != ZC_CU_ERROR_VALUE) return zc_device_check(d, code, subject, diag);
     if (code || type != ZC_CU_MEMORY_DEVICE)
         return zc_fail(diag, ZC_ERR_ARG, subject, "the address is not device memory");
     if (ordinal != d->device)

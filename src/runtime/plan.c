@@ -71,11 +71,13 @@ static zc_status load(uint8_t *bytes, size_t len, zc_plan **out, zc_diag *diag)
     }
     atomic_init(&plan->refs, 1);
     pthread_mutex_init(&plan->images_lock, NULL);
+    zc_packs_init(&plan->packs);
     plan->bytes = bytes;
     plan->len = len;
     zc_arena_init(&plan->arena, 0);
     zc_status status = zc_program_read(bytes, len, &plan->arena, &plan->program, diag);
     if (status == ZC_OK) status = find_lifetimes(plan, diag);
+    if (status == ZC_OK) status = zc_plan_find_packable(plan, diag);
     if (status != ZC_OK) {
         zc_plan_destroy(&plan);
         return status;
@@ -148,6 +150,7 @@ void zc_plan_destroy(zc_plan **planp)
     for (size_t i = 0; i < plan->images.len; i++) zc_image_destroy(&plan->images.data[i]);
     ZC_VEC_FINI(&plan->images);
     pthread_mutex_destroy(&plan->images_lock);
+    zc_packs_fini(&plan->packs);
     zc_arena_fini(&plan->arena);
     free(plan->bytes);
     free(plan);
@@ -159,6 +162,7 @@ static zc_status find_image(zc_plan *plan, int ordinal, zc_image **out, zc_diag 
         *out = plan->images.data[i];
         if ((*out)->device.ordinal == ordinal) return zc_device_alive(&(*out)->device, diag);
     }
+    ZC_TRY(zc_packs_keep(&plan->packs, diag)); /* the upload reads the originals */
     ZC_TRY(zc_image_create(&plan->program, ordinal, out, diag));
     if (ZC_VEC_PUSH(&plan->images, *out)) return ZC_OK;
     zc_image_destroy(out);
@@ -184,12 +188,14 @@ zc_status zc_plan_info_get(const zc_plan *plan, zc_plan_info *out)
 {
     if (!plan || !out) return ZC_ERR_ARG;
     const zc_program *p = &plan->program;
+    zc_packs *packs = (zc_packs *)(uintptr_t)&plan->packs; /* has a lock of its own */
     *out = (zc_plan_info){.zc_version = p->version,
                           .target = p->target,
                           .inputs = p->blocks[0].nparams,
                           .outputs = p->blocks[0].nouts,
                           .steps = p->blocks[0].nsteps,
                           .weight_bytes = plan->weight_bytes};
+    zc_packs_count(packs, &out->packed_bytes, &out->released_bytes);
     hex(p->model_sha256, sizeof p->model_sha256, out->model_sha256);
     return ZC_OK;
 }

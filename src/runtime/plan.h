@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "cpu/packs.h"
 #include "cuda/image.h"
 #include "planfile/program.h"
 #include "zc/rt.h"
@@ -20,6 +21,7 @@ struct zc_plan {
      * needs it (or what it is viewed as is followed separately); -1 and nsteps for inputs and
      * outputs. */
     int32_t *first, *last;
+    zc_packs packs; /* constants as CPU kernels read them */
     pthread_mutex_t images_lock;
     ZC_VEC(zc_image *) images; /* by GPU that a session asked for */
 };
@@ -28,5 +30,8 @@ struct zc_plan {
 zc_status zc_plan_image(zc_plan *plan, int ordinal, zc_image **out, zc_diag *diag);
 
 void zc_plan_retain(zc_plan *plan);
+
+/* Tells plan->packs which originals can be given back (packable.c). */
+zc_status zc_plan_find_packable(zc_plan *plan, zc_diag *diag);
 
 #endif

@@ -127,7 +127,7 @@ static bool can_overwrite(const zc_session *s, const zc_pstep *step, uint32_t sl
 static void share(zc_session *s, const zc_pstep *step, uint32_t slot)
 {
     uint32_t root = s->roots[step->in[slot]], out = step->out[0];
-    s->roots[out] = root;
+    s->now->roots[out] = root;
     if (s->root_last[root] < s->plan->last[out]) s->root_last[root] = s->plan->last[out];
 }
 
@@ -156,14 +156,14 @@ static void find_roots(zc_session *s)
     const zc_program *p = s->program;
     const zc_pblock *top = &p->blocks[0];
     for (uint32_t v = 0; v < p->nvalues; v++) {
-        s->roots[v] = v;
+        s->now->roots[v] = v;
         s->root_last[v] = s->plan->last[v];
-        s->external[v] = false;
+        s->now->external[v] = false;
     }
     for (uint32_t i = 0; i < top->nsteps; i++) share_step(s, &p->steps[top->steps[i]], (int32_t)i);
     for (uint32_t i = 0; i < top->nouts; i++) {
         uint32_t root = s->roots[top->outs[i]];
-        if (is_planned_step_value(s, root)) s->external[root] = true;
+        if (is_planned_step_value(s, root)) s->now->external[root] = true;
     }
 }
 
@@ -183,32 +183,54 @@ static zc_status grow_arena(zc_session *s, size_t need, zc_diag *diag)
 static zc_status place(zc_session *s, zc_diag *diag)
 {
     const zc_program *p = s->program;
-    size_t n = 0, need;
+    zc_shapes *e = s->now;
+    e->nitems = 0;
     for (uint32_t v = 1; v < p->nvalues; v++) {
         if (!is_planned_step_value(s, v) || s->roots[v] != v || s->external[v]) continue;
         int32_t last = s->root_last[v] < s->plan->first[v] ? s->plan->first[v] : s->root_last[v];
-        s->items[n++] = (zc_placement){
+        e->items[e->nitems++] = (zc_placement){
             .bytes = bytes_of(&s->values[v]), .first = s->plan->first[v], .last = last, .id = v};
     }
-    if (!zc_place(s->items, n, &need))
-        return zc_fail(diag, ZC_ERR_INPUT, NULL, "these input shapes need too much working memory");
-    if (s->gpu) return zc_gpu_place(s, s->items, n, need, diag);
-    ZC_TRY(grow_arena(s, need, diag));
-    for (size_t i = 0; i < n; i++) {
+    if (zc_place(e->items, e->nitems, &e->arena_bytes)) return ZC_OK;
+    return zc_fail(diag, ZC_ERR_INPUT, NULL, "these input shapes need too much working memory");
+}
+
+zc_status zc_session_plan(zc_session *s, zc_diag *diag)
+{
+    s->now = NULL;
+    s->prepared = s->checked = false;
+    ZC_TRY(bind_inputs(s, diag));
+    ZC_TRY(check_inputs(s, diag));
+    ZC_TRY(shape_values(s, diag));
+    ZC_TRY(zc_shapes_find(s, &s->now, diag));
+    s->roots = s->now->roots;
+    s->external = s->now->external;
+    if (!s->now->used) {
+        find_roots(s);
+        ZC_TRY(place(s, diag));
+    }
+    s->now->used = ++s->clock;
+    return ZC_OK;
+}
+
+static zc_status make_room(zc_session *s, zc_diag *diag)
+{
+    const zc_shapes *e = s->now;
+    if (s->gpu) return zc_gpu_place(s, e->items, e->nitems, e->arena_bytes, diag);
+    ZC_TRY(grow_arena(s, e->arena_bytes, diag));
+    for (size_t i = 0; i < e->nitems; i++) {
         /* An empty tensor gets a valid pointer too. */
-        s->values[s->items[i].id].data = need ? s->arena + s->items[i].offset : (void *)s->items;
+        s->values[e->items[i].id].data =
+            e->arena_bytes ? s->arena + e->items[i].offset : (void *)e->items;
     }
     return ZC_OK;
 }
 
 zc_status zc_session_prepare(zc_session *s, zc_diag *diag)
 {
-    s->prepared = s->checked = false;
-    ZC_TRY(bind_inputs(s, diag));
-    ZC_TRY(check_inputs(s, diag));
-    ZC_TRY(shape_values(s, diag));
-    find_roots(s);
-    ZC_TRY(place(s, diag));
+    ZC_TRY(zc_session_plan(s, diag));
+    ZC_TRY(make_room(s, diag));
+    s->checked = s->now->checked;
     if (s->gpu) ZC_TRY(zc_gpu_find_shapes(s, diag));
     s->prepared = true;
     return ZC_OK;

@@ -27,23 +27,28 @@ static uint32_t widest_step(const zc_program *p)
     return most;
 }
 
+static void *array(zc_session *s, size_t n, size_t size)
+{
+    void *p = zc_calloc(n, size);
+    if (p) s->base_bytes += n * size;
+    return p;
+}
+
 static bool allocate(zc_session *s)
 {
     const zc_program *p = s->program;
     const zc_pblock *top = &p->blocks[0];
-    s->inputs = zc_calloc(top->nparams, sizeof *s->inputs);
-    s->outputs = zc_calloc(top->nouts, sizeof *s->outputs);
-    s->values = zc_calloc(p->nvalues, sizeof *s->values);
-    s->rooms = zc_calloc(p->nvalues, sizeof *s->rooms);
-    s->roots = zc_calloc(p->nvalues, sizeof *s->roots);
-    s->root_last = zc_calloc(p->nvalues, sizeof *s->root_last);
-    s->external = zc_calloc(p->nvalues, sizeof *s->external);
-    s->items = zc_calloc(p->nvalues, sizeof *s->items);
-    s->dim_values = zc_calloc(p->ndims, sizeof *s->dim_values);
-    s->states = zc_calloc(p->nsteps, sizeof *s->states);
-    s->operands = zc_calloc(widest_step(p), sizeof *s->operands);
-    return s->inputs && s->outputs && s->values && s->rooms && s->roots && s->root_last &&
-           s->external && s->items && s->dim_values && s->states && s->operands;
+    s->base_bytes = sizeof *s;
+    s->inputs = array(s, top->nparams, sizeof *s->inputs);
+    s->outputs = array(s, top->nouts, sizeof *s->outputs);
+    s->values = array(s, p->nvalues, sizeof *s->values);
+    s->rooms = array(s, p->nvalues, sizeof *s->rooms);
+    s->root_last = array(s, p->nvalues, sizeof *s->root_last);
+    s->dim_values = array(s, p->ndims, sizeof *s->dim_values);
+    s->states = array(s, p->nsteps, sizeof *s->states);
+    s->operands = array(s, widest_step(p), sizeof *s->operands);
+    return s->inputs && s->outputs && s->values && s->rooms && s->root_last && s->dim_values &&
+           s->states && s->operands;
 }
 
 static void set_constants(zc_session *s)
@@ -59,7 +64,7 @@ static void set_constants(zc_session *s)
     }
 }
 
-static void session_free(zc_session *s)
+void zc_session_free(zc_session *s)
 {
     const zc_program *p = s->program;
     zc_gpu_destroy(s);
@@ -73,16 +78,38 @@ static void session_free(zc_session *s)
     free(s->outputs);
     free(s->values);
     free(s->rooms);
-    free(s->roots);
+    for (int i = 0; i < ZC_SHAPES_MAX; i++) zc_shapes_fini(&s->shapes[i]);
+    zc_arena_fini(&s->infer_arena);
+    zc_dims_fini(&s->infer_dims);
     free(s->root_last);
-    free(s->external);
-    free(s->items);
     free(s->dim_values);
     free(s->states);
     free(s->operands);
     free(s->arena);
     zc_plan_destroy(&s->plan);
     free(s);
+}
+
+zc_status zc_session_new(zc_plan *plan, zc_session **out, zc_diag *diag)
+{
+    *out = NULL;
+    zc_session *s = zc_calloc(1, sizeof *s);
+    if (!s) return zc_fail_nomem(diag, "session", sizeof *s);
+    zc_plan_retain(plan);
+    s->plan = plan;
+    s->program = &plan->program;
+    s->pid = getpid();
+    atomic_init(&s->busy, false);
+    atomic_init(&s->cancel, false);
+    zc_arena_init(&s->infer_arena, 0);
+    zc_dims_init(&s->infer_dims);
+    if (!allocate(s)) {
+        zc_session_free(s);
+        return zc_fail_nomem(diag, "session", plan->program.nvalues);
+    }
+    set_constants(s);
+    *out = s;
+    return ZC_OK;
 }
 
 static zc_status choose_device(zc_session *s, const zc_session_params *p, zc_diag *diag)
@@ -121,21 +148,14 @@ zc_status zc_session_create(zc_plan *plan, const zc_session_params *params, zc_s
     if (threads < 1 || threads > 1024)
         return zc_fail(diag, ZC_ERR_ARG, "threads", "out of range (got %d, need 1 to 1024)",
                        threads);
-    zc_session *s = zc_calloc(1, sizeof *s);
-    if (!s) return zc_fail_nomem(diag, "session", sizeof *s);
-    zc_plan_retain(plan);
-    s->plan = plan;
-    s->program = &plan->program;
-    s->pid = getpid();
+    zc_session *s;
+    ZC_TRY(zc_session_new(plan, &s, diag));
     s->reference = given.reference;
-    atomic_init(&s->busy, false);
-    atomic_init(&s->cancel, false);
-    zc_status status = allocate(s) ? zc_pool_create(threads, &s->pool, diag)
-                                   : zc_fail_nomem(diag, "session", plan->program.nvalues);
-    if (status == ZC_OK) set_constants(s);
+    zc_status status = zc_pool_create(threads, &s->pool, diag);
+    if (status == ZC_OK && given.reference) status = zc_packs_keep(&plan->packs, diag);
     if (status == ZC_OK) status = choose_device(s, &given, diag);
     if (status != ZC_OK) {
-        session_free(s);
+        zc_session_free(s);
         return status;
     }
     *out = s;
@@ -143,6 +163,12 @@ zc_status zc_session_create(zc_plan *plan, const zc_session_params *params, zc_s
 }
 
 /* ---- one thread at a time ---- */
+
+static zc_status leave(zc_session *s, zc_status status)
+{
+    atomic_store_explicit(&s->busy, false, memory_order_release);
+    return status;
+}
 
 static zc_status enter(zc_session *s, zc_diag *diag)
 {
@@ -152,13 +178,8 @@ static zc_status enter(zc_session *s, zc_diag *diag)
                        "was created before fork() in another process");
     if (atomic_exchange_explicit(&s->busy, true, memory_order_acquire))
         return zc_fail(diag, ZC_ERR_BUSY, "session", "is in use by another thread");
-    return ZC_OK;
-}
-
-static zc_status leave(zc_session *s, zc_status status)
-{
-    atomic_store_explicit(&s->busy, false, memory_order_release);
-    return status;
+    zc_status status = s->gpu ? zc_gpu_alive(s, diag) : ZC_OK;
+    return status == ZC_OK ? ZC_OK : leave(s, status);
 }
 
 zc_status zc_session_destroy(zc_session **session)
@@ -168,13 +189,30 @@ zc_status zc_session_destroy(zc_session **session)
     if (s->pid != getpid()) return ZC_ERR_FORKED;
     if (atomic_exchange_explicit(&s->busy, true, memory_order_acquire)) return ZC_ERR_BUSY;
     *session = NULL;
-    session_free(s);
+    zc_session_free(s);
     return ZC_OK;
 }
 
 void zc_session_cancel(zc_session *session)
 {
     if (session) atomic_store_explicit(&session->cancel, true, memory_order_relaxed);
+}
+
+zc_status zc_session_step(const zc_session *session, size_t i, zc_step_info *out, zc_diag *diag)
+{
+    if (!session || !out) return zc_fail(diag, ZC_ERR_ARG, session ? "out" : "session", "is NULL");
+    const zc_pblock *top = &session->program->blocks[0];
+    if (i >= top->nsteps)
+        return zc_fail(diag, ZC_ERR_ARG, "i", "no such step (got %zu, need < %u)", i, top->nsteps);
+    const zc_pstep *step = &session->program->steps[top->steps[i]];
+    bool on_gpu = session->gpu && step->kernel;
+    *out = (zc_step_info){
+        .name = step->name,
+        .op = zc_op_get(step->op)->name,
+        .kernel = on_gpu ? session->program->kernels[step->kernel - 1].name : NULL,
+        .why = session->gpu ? step->why : "",
+        .us = session->gpu && session->gpu->step_ms ? session->gpu->step_ms[i] * 1e3 : 0};
+    return ZC_OK;
 }
 
 static void count_steps(const zc_program *p, zc_device_info *out)
@@ -202,7 +240,15 @@ zc_status zc_session_device(const zc_session *session, zc_device_info *out)
 
 uint64_t zc_session_memory(const zc_session *session)
 {
-    return session ? session->arena_bytes + session->room_bytes : 0;
+    if (!session) return 0;
+    const zc_session *s = session;
+    uint64_t bytes = s->base_bytes + s->arena_bytes + s->room_bytes + s->scratch.held;
+    bytes += s->infer_arena.held + s->infer_dims.arena.held;
+    bytes += s->infer_dims.cap * sizeof *s->infer_dims.nodes;
+    bytes += s->infer_dims.table_cap * sizeof *s->infer_dims.table;
+    for (int i = 0; i < ZC_SHAPES_MAX; i++) bytes += s->shapes[i].bytes;
+    for (uint32_t i = 0; i < s->program->nsteps; i++) bytes += s->states[i].bytes;
+    return bytes;
 }
 
 /* ---- inputs ---- */
@@ -407,6 +453,14 @@ static void point_values(zc_session *s)
         if (s->roots[v] != v) s->values[v].data = s->values[s->roots[v]].data;
 }
 
+static zc_status run_steps(zc_session *s, zc_diag *diag)
+{
+    ZC_TRY(s->gpu ? zc_gpu_run(s, diag) : zc_exec_block(s, 0, diag));
+    s->checked = s->now->checked = true;
+    for (uint32_t i = 0; i < s->program->blocks[0].nouts; i++) ZC_TRY(deliver(s, i, diag));
+    return ZC_OK;
+}
+
 static zc_status run(zc_session *s, zc_diag *diag)
 {
     const zc_pblock *top = &s->program->blocks[0];
@@ -414,10 +468,9 @@ static zc_status run(zc_session *s, zc_diag *diag)
     ZC_TRY(root_outputs(s, diag));
     point_values(s);
     for (uint32_t i = 0; i < top->nouts; i++) s->outputs[i].result = (zc_tensor){.dtype = ZC_NONE};
-    ZC_TRY(s->gpu ? zc_gpu_run(s, diag) : zc_exec_block(s, 0, diag));
-    s->checked = true;
-    for (uint32_t i = 0; i < top->nouts; i++) ZC_TRY(deliver(s, i, diag));
-    return ZC_OK;
+    zc_status status = run_steps(s, diag);
+    if (status != ZC_OK && s->gpu) zc_gpu_settle(s);
+    return status;
 }
 
 static zc_status run_and_wait(zc_session *s, bool wait, zc_diag *diag)

@@ -28,6 +28,19 @@ typedef struct zc_output_slot {
     zc_tensor result;
 } zc_output_slot;
 
+/* What planning finds for one set of input shapes (shapes.c). */
+enum { ZC_SHAPES_MAX = 8 };
+typedef struct zc_shapes {
+    int64_t *dims; /* of all inputs, one after the other */
+    uint64_t used; /* when; 0: empty */
+    bool checked;  /* a run has confirmed every planned shape */
+    uint32_t *roots; /* by value: the value whose memory it shares (itself, mostly) */
+    bool *external;  /* by root: memory is an output's, not the arena's */
+    zc_placement *items; /* what lies in the arena */
+    size_t nitems, arena_bytes;
+    size_t bytes; /* that these arrays take */
+} zc_shapes;
+
 struct zc_session {
     zc_plan *plan;
     const zc_program *program;
@@ -41,20 +54,25 @@ struct zc_session {
 
     zc_tensor *values;   /* by value: shape and data as of now; dtype ZC_NONE: not computed */
     zc_room *rooms;      /* by value: memory of values that are not in the arena */
-    uint32_t *roots;     /* by value: the value whose memory it shares (itself, mostly) */
-    int32_t *root_last;  /* by root: last step that needs the memory */
-    bool *external;      /* by root: memory is an output's, not the arena's */
-    zc_placement *items; /* work space of planning */
-    int64_t *dim_values; /* by dimension expression */
+    const uint32_t *roots; /* of the current shapes, as in zc_shapes */
+    const bool *external;
+    int32_t *root_last;    /* work space of planning, by root: last step that needs the memory */
+    int64_t *dim_values;   /* by dimension expression */
     uint8_t *arena;
     size_t arena_bytes;
+    zc_shapes shapes[ZC_SHAPES_MAX];
+    zc_shapes *now; /* of the current input shapes */
+    uint64_t clock;
     bool prepared; /* for the current input shapes */
     bool checked;  /* a run has confirmed every planned shape */
 
     zc_kstate *states;   /* by step */
     zc_tensor *operands; /* work space: a step's inputs and outputs */
     zc_scratch scratch;
+    zc_arena infer_arena; /* work space of shapes that are found at run time */
+    zc_dims infer_dims;
     uint64_t room_bytes; /* held by rooms and copies */
+    uint64_t base_bytes; /* of the arrays above */
 
     struct zc_gpu *gpu; /* NULL: everything runs on the CPU (gpu.h) */
 };
@@ -62,8 +80,19 @@ struct zc_session {
 /* Makes room for `bytes` in a room of this session. */
 zc_status zc_room_fit(zc_session *s, zc_room *room, size_t bytes, zc_diag *diag);
 
-/* Shapes and memory for the inputs' current shapes (prepare.c). */
+/* A session without threads, device and memory to run in (session.c); it can plan. */
+zc_status zc_session_new(zc_plan *plan, zc_session **out, zc_diag *diag);
+void zc_session_free(zc_session *s);
+
+/* Finds what the inputs' current shapes need: session.now (prepare.c). */
+zc_status zc_session_plan(zc_session *s, zc_diag *diag);
+/* The same, and makes the memory ready. */
 zc_status zc_session_prepare(zc_session *s, zc_diag *diag);
+
+/* The entry for the inputs' current shapes; when there is none, an empty one (used: 0) takes the
+ * place of the one that was used longest ago (shapes.c). */
+zc_status zc_shapes_find(zc_session *s, zc_shapes **out, zc_diag *diag);
+void zc_shapes_fini(zc_shapes *e);
 
 /* Runs one step of any kind; block b's steps in order (exec.c). */
 zc_status zc_exec_step(zc_session *s, const zc_pstep *step, zc_diag *diag);

@@ -4,7 +4,8 @@
 
 #include "abi/window.h"
 
-/* in[planes][taps][windows] to out[planes][image]. The window's `in` is the image and its `out` the windows. */
+/* in[planes][taps][windows] to out[planes][image]. The window's `in` is the image and its `out` the
+ * windows. */
 struct zc_col2im_params {
     const void *in;
     void *out;

@@ -4,11 +4,11 @@
 
 #include "abi/window.h"
 
-/* x[batch][groups * ic][in...], w[groups * oc][ic][taps...], y[batch][groups * oc][out...]; with channels last
- * x[batch][in...][groups * ic] and y likewise. */
+/* x[batch][groups * ic][in...], w[groups * oc][ic][taps...], y[batch][groups * oc][out...]; with
+ * channels last x[batch][in...][groups * ic] and y likewise. */
 struct zc_conv_params {
     const void *x, *w, *bias, *residual;
-    const void *offset, *mask; /* of deformable ones */
+    const void *offset, *mask;                                          /* of deformable ones */
     const void *x_zero, *w_zero, *x_scale, *w_scale, *y_scale, *y_zero; /* quantised forms */
     void *y;
     long long batch, groups, ic, oc; /* channels of one group */

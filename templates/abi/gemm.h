@@ -1,5 +1,5 @@
-/* Parameters of the matrix product kernels (gemm_simt.cu, gemm_mma.cu): y[item][m][n], contiguous,
- * is alpha * a b + beta * c. Strides are in elements; 0 along axes that broadcast. */
+/* Parameters of the matrix product kernels (gemm_simt.cu, gemm_mma.cu): y[item][m][n], of
+ * neighbouring columns, is alpha * a b + beta * c. Strides are in elements; 0 along axes that broadcast. */
 #ifndef ZC_ABI_GEMM_H
 #define ZC_ABI_GEMM_H
 
@@ -18,11 +18,13 @@ struct zc_gemm_params {
     void *y;
     long long m, n, k, batch;
     long long a_ld, b_ld; /* along the axis that is not contiguous */
-    long long c_row, c_col,
-        c_item; /* c_col: 0 or 1; c_item: from one item of the batch to the next */
+    long long y_ld;
+    long long c_row, c_col; /* c_col: 0 or 1 */
+    long long c_item;       /* from one item of the batch to the next */
     int batch_rank, aligned;
     float alpha, beta;
-    long long batch_dims[ZC_GEMM_BATCH], a_batch[ZC_GEMM_BATCH], b_batch[ZC_GEMM_BATCH];
+    long long batch_dims[ZC_GEMM_BATCH], a_batch[ZC_GEMM_BATCH], b_batch[ZC_GEMM_BATCH],
+        y_batch[ZC_GEMM_BATCH];
 };
 
 #endif

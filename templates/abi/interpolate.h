@@ -13,8 +13,8 @@ struct zc_resize_table {
     double scale, roi[2];
 };
 
-/* Other entries: in[outer][in0][keep0][in1][keep1][in2][inner] to the same with out; axes that are not there have
- * size 1 and no table. */
+/* Other entries: in[outer][in0][keep0][in1][keep1][in2][inner] to the same with out; axes that are
+ * not there have size 1 and no table. */
 struct zc_resize_pass {
     const void *from;
     void *to;

@@ -1,5 +1,5 @@
-/* Sliding windows as kernels see them: always three spatial axes, the leading ones of size 1 where the operation has
- * fewer. */
+/* Sliding windows as kernels see them: always three spatial axes, the leading ones of size 1 where
+ * the operation has fewer. */
 #ifndef ZC_ABI_WINDOW_H
 #define ZC_ABI_WINDOW_H
 

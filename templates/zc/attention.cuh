@@ -90,8 +90,8 @@ ZC_DEV real sink_of(const zc_attention_params &p, i64 h) { return p.sink ? (real
 
 // ---- one query, by a block or, with splits, by a few ----
 
-constexpr int power_below(int n, int most) { return most > 1 && n % most ? power_below(n, most / 2) : most; }
-constexpr int power_above(int n, int at) { return at < n && at < 32 ? power_above(n, at * 2) : at; }
+ZC_DEV constexpr int power_below(int n, int most) { return most > 1 && n % most ? power_below(n, most / 2) : most; }
+ZC_DEV constexpr int power_above(int n, int at) { return at < n && at < 32 ? power_above(n, at * 2) : at; }
 
 // A vector of N elements spread over the lanes of a part of a warp, in pieces of VEC neighbours.
 template <class T, int N> struct spread {

@@ -371,6 +371,13 @@ static __device__ __noinline__ void zc_report(zc_fault_word *f, u32 step, u32 co
 ZC_DEV i64 zc_thread() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }
 ZC_DEV i64 zc_threads() { return (i64)gridDim.x * blockDim.x; }
 
+// Every kernel begins with this: it may have been launched before the kernel in front of it was done, and reads or
+// writes nothing until then; and the one behind it may be launched now.
+ZC_DEV void zc_begin() {
+    zc_grid_launch();
+    zc_grid_wait();
+}
+
 #define ZC_CAT2(a, b) a##b
 #define ZC_CAT(a, b) ZC_CAT2(a, b)
 // Entry point n of the template; spec.h defines ZC_NAME.

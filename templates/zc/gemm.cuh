@@ -18,15 +18,16 @@ struct zc_gemm_item {
     Z_T *y;
 };
 ZC_DEV zc_gemm_item zc_gemm_batch(const zc_gemm_params &p, i64 item) {
-    i64 a = 0, b = 0, rest = item;
+    i64 a = 0, b = 0, y = 0, rest = item;
     for (int d = p.batch_rank - 1; d >= 0; d--) {
         const i64 outer = d ? rest / p.batch_dims[d] : 0, at = rest - outer * p.batch_dims[d];
         a += at * p.a_batch[d];
         b += at * p.b_batch[d];
+        y += at * p.y_batch[d];
         rest = outer;
     }
     return {(const Z_T *)p.a + a, (const Z_T *)p.b + b, (const Z_T *)p.c + item * p.c_item,
-            (Z_T *)p.y + item * p.m * p.n};
+            (Z_T *)p.y + y};
 }
 
 // First row and column of this block's tile: eight tiles below each other before the next ones to the right, so that
@@ -67,5 +68,5 @@ ZC_DEV auto zc_gemm_sum(Z_ACC sum) {
 #endif
 }
 ZC_DEV void zc_gemm_save(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col, Z_ACC sum) {
-    item.y[row * p.n + col] = zc_gemm_finish(p, item, row, col, zc_gemm_sum(sum));
+    item.y[row * p.y_ld + col] = zc_gemm_finish(p, item, row, col, zc_gemm_sum(sum));
 }

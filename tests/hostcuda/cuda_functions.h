@@ -103,6 +103,14 @@ HC_API hc_result nvrtcGetPTX(hc_program_t program, char *ptx);
 #ifndef HC_CUDA_OWN_TYPES
 /* For tests in one process: forgets everything and reads the environment again. */
 HC_API void zc_hostcuda_reset(void);
+/* Since then. */
+typedef struct hc_counts {
+    unsigned long calls; /* that a fault named "*" counts */
+    char failed[48];     /* the call that failed last because of ZC_HOSTCUDA_FAIL; "": none */
+    size_t live;         /* objects and allocations */
+    size_t device_bytes;
+} hc_counts;
+HC_API void zc_hostcuda_counts(hc_counts *out);
 #endif
 
 #endif

@@ -138,6 +138,8 @@ static struct {
     bool read;
     hc_fault faults[MAX_FAULTS];
     unsigned fault_count;
+    unsigned long calls;
+    char failed[48];
     FILE *trace;
 } settings;
 
@@ -184,20 +186,25 @@ hc_result hc_break(hc_result code)
     return code;
 }
 
+static bool counts_for_all(const char *name)
+{
+    return strncmp(name, "cu", 2) == 0 && strncmp(name, "cuGetError", 10) != 0;
+}
+
 static bool counts_for(const hc_fault *f, const char *name)
 {
-    if (strcmp(f->name, "*") == 0)
-        return strncmp(name, "cu", 2) == 0 && strncmp(name, "cuGetError", 10) != 0;
-    return strcmp(f->name, name) == 0;
+    return strcmp(f->name, "*") == 0 ? counts_for_all(name) : strcmp(f->name, name) == 0;
 }
 
 static hc_result injected(const char *name)
 {
     hc_result code = HC_CUDA_SUCCESS;
+    settings.calls += counts_for_all(name);
     for (unsigned i = 0; i < settings.fault_count; i++) {
         hc_fault *f = &settings.faults[i];
         if (!counts_for(f, name) || ++f->seen != f->at) continue;
         code = f->code;
+        snprintf(settings.failed, sizeof settings.failed, "%s", name);
         if (code == HC_CUDA_ERROR_ILLEGAL_ADDRESS || code == HC_CUDA_ERROR_LAUNCH_FAILED ||
             code == HC_CUDA_ERROR_UNKNOWN)
             hc_break(code);
@@ -247,6 +254,14 @@ static void free_memory(void *p, size_t size)
     (void)size;
     hc_unregister(p);
     free(p);
+}
+
+void zc_hostcuda_counts(hc_counts *out)
+{
+    pthread_mutex_lock(&lock);
+    *out = (hc_counts){.calls = settings.calls, .live = live.count, .device_bytes = hc_gpu.used};
+    memcpy(out->failed, settings.failed, sizeof out->failed);
+    pthread_mutex_unlock(&lock);
 }
 
 void zc_hostcuda_reset(void)

@@ -1,7 +1,7 @@
 /* Golden tests of passes on the printed graph. A .zir file:
  *
- *   # passes: NAME NAME ...       (none: the text must come back unchanged)
- *   graph "..." { ... }
+ *   # passes: NAME NAME ...       (none: the text must come back unchanged; lower_precision=f16
+ * names its type) graph "..." { ... }
  *   ---
  *   graph "..." { ... }           the expected text, or "error: text" that the parser must say
  *
@@ -21,6 +21,7 @@ typedef struct golden {
     char *expected; /* after the line of dashes */
     char passes[PASSES_MAX][64];
     int npasses;
+    zc_dtype precision;
 } golden;
 
 static bool load(const char *path, golden *out)
@@ -47,8 +48,12 @@ static bool load(const char *path, golden *out)
     char line[512];
     snprintf(line, sizeof line, "%.*s", (int)strcspn(out->text + strlen(head), "\n"),
              out->text + strlen(head));
-    for (char *w = strtok(line, " "); w && out->npasses < PASSES_MAX; w = strtok(NULL, " "))
-        snprintf(out->passes[out->npasses++], sizeof out->passes[0], "%s", w);
+    for (char *w = strtok(line, " "); w && out->npasses < PASSES_MAX; w = strtok(NULL, " ")) {
+        char *type = strchr(w, '=');
+        if (type) out->precision = zc_dtype_parse(type + 1);
+        snprintf(out->passes[out->npasses++], sizeof out->passes[0], "%.*s", (int)strcspn(w, "="),
+                 w);
+    }
     return true;
 }
 
@@ -58,6 +63,7 @@ static void transform(const golden *t, zc_buf *out)
     zc_diag *diag = zc_diag_create();
     zc_graph *g = NULL;
     zc_status status = zc_graph_parse(t->text, strlen(t->text), &g, diag);
+    if (g) g->precision = t->precision;
     for (int i = 0; status == ZC_OK && i < t->npasses; i++)
         status = zc_run_pass(g, t->passes[i], diag);
     if (status == ZC_OK)

@@ -1,0 +1,52 @@
+/* lower_precision's values: each f32 value of the graph, and its form in the narrow type. */
+#ifndef ZC_PASSES_PRECISION_H
+#define ZC_PASSES_PRECISION_H
+
+#include "passes/passes.h"
+
+/* A conversion that stands right before one node. */
+typedef struct zc_before {
+    zc_nid user, cast;
+} zc_before;
+
+typedef struct zc_precision {
+    zc_graph *g;
+    zc_dtype narrow;
+    struct zc_precision_value *values; /* by value id */
+    size_t count;                      /* entries of values */
+    ZC_VEC(zc_before) before;          /* in the order of their users */
+    zc_diag *diag;
+} zc_precision;
+
+zc_status zc_precision_init(zc_precision *p, zc_graph *g, zc_dtype narrow, zc_diag *diag);
+void zc_precision_fini(zc_precision *p);
+
+/* Is v an f32 value of the model, whatever its type is by now? */
+bool zc_precision_ours(const zc_precision *p, zc_vid v);
+bool zc_precision_is_const(const zc_precision *p, zc_vid v);
+/* Should operations that follow their operands take v in the narrow type? */
+bool zc_precision_is_narrow(const zc_precision *p, zc_vid v);
+/* v, until now f32, has the narrow type. */
+void zc_precision_lower(zc_precision *p, zc_vid v);
+/* v stays f32, and users are to take it in the narrow type. */
+void zc_precision_prefer_narrow(zc_precision *p, zc_vid v);
+
+/* May the constant v have the narrow type? Not when a finite element is beyond its range, and not
+ * when v is one element other than 0 (an epsilon) that would become 0. */
+bool zc_precision_in_range(zc_precision *p, zc_vid v);
+bool zc_precision_vanishes(const zc_precision *p, zc_vid v);
+
+/* v in the narrow type, the same for all its users. What is finite stays finite: beyond the type's
+ * range it gets the largest value, so that a row of scores under a mask of -3.4e38 does not become
+ * NaN; infinities stay. 0: no memory. */
+zc_vid zc_precision_narrow(zc_precision *p, zc_vid v);
+/* v in f32, the same for all its users. 0: no memory. */
+zc_vid zc_precision_wide(zc_precision *p, zc_vid v);
+/* v in f32 for the pointwise node `user`: a conversion of its own, which grouping makes part of it.
+ * 0: no memory. */
+zc_vid zc_precision_wide_for(zc_precision *p, zc_vid v, zc_nid user);
+
+/* Puts the conversions into the blocks. */
+zc_status zc_precision_place(zc_precision *p);
+
+#endif

@@ -1,0 +1,120 @@
+#!/bin/sh
+# usage: run.sh ZC SOURCE_DIR FAKE_DRIVER_DIR GPU_SERVICE: the command line and the example on the fake driver, and
+# without it.
+. "$(dirname "$0")/../cli/lib.sh"
+fake=$3
+service=$4
+export ZC_CACHE_DIR="$dir/cache"
+unset XDG_CACHE_HOME
+for variable in FAIL DEVICES MEMORY CC TRACE SHUFFLE; do unset "ZC_HOSTCUDA_$variable"; done
+plan=$dir/digits.plan
+stripped=$dir/stripped.plan
+
+# on NAME=VALUE... COMMAND...: with the fake driver. A folder with the driver alone has no NVRTC.
+on() {
+    env LD_LIBRARY_PATH="$fake" "$@"
+}
+mkdir "$dir/driver"
+ln -s "$fake/libcuda.so.1" "$dir/driver/libcuda.so.1"
+no_nvrtc() {
+    env LD_LIBRARY_PATH="$dir/driver" "$@"
+}
+is_here() {
+    ldconfig -p 2>/dev/null | grep -q "$1" || [ -e "/usr/local/cuda/lib64/$1" ]
+}
+
+# ---- compiling ----
+expect compile 0 "" on "$zc" compile "$model" -o "$plan" --target sm_90 --quiet
+expect compile-strip 0 "" on "$zc" compile "$model" -o "$stripped" --target sm_90 --strip-sources --quiet
+expect compile-fails 2 "NVRTC: NVRTC_ERROR_COMPILATION" on ZC_CACHE_DIR="$dir/none" \
+    ZC_HOSTCUDA_FAIL=nvrtcCompileProgram:1:6 "$zc" compile "$model" -o "$dir/failed.plan" --target sm_90
+expect compile-fails-no-plan 1 "" test -e "$dir/failed.plan"
+
+# ---- D1: no driver, no GPU ----
+if is_here libcuda.so.1; then
+    skip no-driver "this machine has a CUDA driver"
+else
+    expect no-driver 5 "no CUDA driver is installed (libcuda.so.1" "$zc" run "$plan" --random --device cuda
+    expect no-driver-auto 0 "on cpu" "$zc" run "$plan" --random --device auto
+fi
+expect no-gpu 5 "the CUDA driver sees no GPU" on ZC_HOSTCUDA_DEVICES=0 "$zc" run "$plan" --random --device cuda
+expect no-gpu-auto 0 "on cpu" on ZC_HOSTCUDA_DEVICES=0 "$zc" run "$plan" --random
+expect gpu-99 5 "no such GPU (got number 99, there is 1)" on "$zc" run "$plan" --random --device cuda:99
+expect gpu-none 1 "--device: got 'cuda:x', need a GPU's number" on "$zc" run "$plan" --random --device cuda:x
+expect gpu 0 "on hostcuda sm_90 (sm_90): " on "$zc" run "$plan" --random --device cuda
+expect gpu-auto 0 "on hostcuda sm_90 (sm_90): " on "$zc" run "$plan" --random
+expect cpu-plan 2 "" "$zc" run "$dir/absent.plan" --device cuda
+on "$zc" compile "$model" -o "$dir/cpu.plan" --quiet
+expect cpu-plan-cuda 5 "the plan was compiled for the CPU alone" on "$zc" run "$dir/cpu.plan" --random --device cuda
+
+# ---- D3, D4: another GPU; the compiler is needed for that only ----
+expect other-gpu 0 "kernels were compiled now because the plan has none for this GPU" \
+    on ZC_HOSTCUDA_CC=80 "$zc" run "$plan" --random --device cuda
+expect other-gpu-stripped 5 "(built for sm_90, need sm_80)" \
+    on ZC_HOSTCUDA_CC=80 "$zc" run "$stripped" --random --device cuda
+expect run-traced 0 "on hostcuda" on ZC_HOSTCUDA_TRACE="$dir/trace" "$zc" run "$plan" --random --device cuda
+expect run-without-nvrtc 1 "" grep nvrtc "$dir/trace"
+expect run-driver-alone 0 "on hostcuda" no_nvrtc "$zc" run "$stripped" --random --device cuda
+if is_here libnvrtc.so; then
+    skip no-nvrtc "this machine has NVRTC"
+else
+    expect no-nvrtc 5 "none can be made: nvrtc: NVRTC, CUDA's run-time compiler, is not installed (tried libnvrtc.so.13, libnvrtc.so.12, libnvrtc.so, /usr/local/cuda/lib64/libnvrtc.so)" \
+        no_nvrtc ZC_HOSTCUDA_CC=80 "$zc" run "$plan" --random --device cuda
+    expect no-nvrtc-built-for 5 "(built for sm_90, need sm_80)" \
+        no_nvrtc ZC_HOSTCUDA_CC=80 "$zc" run "$plan" --random --device cuda
+    expect no-nvrtc-compile 5 "is not installed (tried libnvrtc.so.13" \
+        "$zc" compile "$model" -o "$dir/failed.plan" --target sm_90
+fi
+
+# ---- D6, D7, D10: faults on the way ----
+expect no-memory 2 "MiB of 0 MiB are free)" on ZC_HOSTCUDA_MEMORY=1000 "$zc" run "$plan" --random --device cuda
+expect lost 5 "CUDA_ERROR_ILLEGAL_ADDRESS (700): " \
+    on ZC_HOSTCUDA_FAIL=cuStreamSynchronize:2:700 "$zc" run "$plan" --random --device cuda
+expect lost-launch 5 "CUDA_ERROR_LAUNCH_FAILED (719): " \
+    on ZC_HOSTCUDA_FAIL=cuLaunchKernelEx:2:719 "$zc" run "$plan" --random --device cuda
+expect no-capture 0 "" on ZC_HOSTCUDA_FAIL=cuStreamBeginCapture_v2:1:900 "$zc" bench "$plan" --device cuda
+
+# ---- the cache ----
+expect cache-look 0 "$dir/cache: kernels: " on "$zc" cache
+files=$(ls "$dir/cache" | wc -l)
+expect cache-json 0 "\"folder\": \"$dir/cache\", \"files\": $files, " "$zc" cache --json
+expect cache-both 1 "--clear and --keep exclude each other" "$zc" cache --clear --keep 1
+expect cache-operand 1 "takes no operand (got 'x')" "$zc" cache x
+expect cache-keep-bad 1 "--keep: got '-1'" "$zc" cache --keep -1
+expect cache-keep-much 0 "\"files\": $files, " "$zc" cache --keep 1000 --json
+expect cache-keep-none 0 "\"files\": 0, \"bytes\": 0, \"removed_files\": $files, " "$zc" cache --keep 0 --json
+expect compile-again 0 "" on "$zc" compile "$model" -o "$dir/again.plan" --target sm_90 --quiet
+expect same-plan 0 "" cmp "$plan" "$dir/again.plan"
+expect cache-clear 0 "kernels: 0 (0.0 MB), removed: " "$zc" cache --clear
+expect cache-empty 0 "kernels: 0 (0.0 MB)" "$zc" cache
+expect cache-absent 0 "kernels: 0 (0.0 MB)" env ZC_CACHE_DIR="$dir/absent" "$zc" cache --clear
+expect cache-none 0 "no cache: none of ZC_CACHE_DIR, XDG_CACHE_HOME and HOME" \
+    env -u ZC_CACHE_DIR -u HOME -u XDG_CACHE_HOME "$zc" cache
+expect cache-none-json 0 "\"folder\": null, \"files\": 0, " env -u ZC_CACHE_DIR -u HOME "$zc" cache --json
+expect cache-no-folder 2 "cannot be read" env ZC_CACHE_DIR="$plan" "$zc" cache
+expect compile-uncached 0 "" on ZC_CACHE_DIR=/dev/null "$zc" compile "$model" -o "$dir/again.plan" --target sm_90 --quiet
+expect same-plan-uncached 0 "" cmp "$plan" "$dir/again.plan"
+
+# Two processes that compile the same at once.
+on "$zc" compile "$model" -o "$dir/one.plan" --target sm_90 --quiet &
+one=$!
+expect compile-two 0 "" on "$zc" compile "$model" -o "$dir/two.plan" --target sm_90 --quiet
+expect compile-one 0 "" wait $one
+expect same-one 0 "" cmp "$plan" "$dir/one.plan"
+expect same-two 0 "" cmp "$plan" "$dir/two.plan"
+no_temporaries cache-temporaries "$dir/cache"
+
+# ---- the example ----
+expect service-usage 1 "usage: gpu_service" "$service" "$plan" cpu device 2 10
+expect service-cpu 0 "answered 100, refused 0" "$service" "$plan" cpu host 4 100
+expect service-host 0 "answered 60, refused 0" on "$service" "$plan" cuda host 4 60
+expect service-device 0 "answered 60, refused 0" on "$service" "$plan" cuda device 4 60
+expect service-no-gpu 3 "no session: device: cuda: the CUDA driver sees no GPU" \
+    on ZC_HOSTCUDA_DEVICES=0 "$service" "$plan" cuda host 2 10
+expect service-passing 1 "answered 39, refused 1" on ZC_HOSTCUDA_FAIL=cuLaunchKernelEx:9:701 \
+    "$service" "$plan" cuda host 3 40
+expect service-lost 3 "the device is lost" on ZC_HOSTCUDA_FAIL=cuLaunchKernelEx:40:700 \
+    "$service" "$plan" cuda device 3 100000
+expect service-stopped 0 "refused 0" on timeout --preserve-status -s TERM 3 "$service" "$plan" cuda device 3 100000000
+
+finish

@@ -1,0 +1,398 @@
+/* No GPU, the wrong GPU, no compiler, captures that are refused, faults that kernels find, a broken device. Rows D1 to
+ * D12 of docs/reliability.md that one process can show; run.sh shows the others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "cuda/gpu.h"
+#include "cuda/nvrtc.h"
+
+typedef struct fixture {
+    void *bytes;
+    size_t len;
+    zc_plan *plan;
+    zc_diag *diag;
+    gpu_rows in;
+} fixture;
+
+static int setup(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    gpu_fake(NULL, NULL);
+    f->diag = zc_diag_create();
+    gpu_compile(gpu_rows_text, "sm_90", false, &f->bytes, &f->len);
+    f->plan = gpu_load(f->bytes, f->len);
+    gpu_rows_make(&f->in, 5, 4, 1);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+    zc_plan_destroy(&f->plan);
+    zc_diag_destroy(&f->diag);
+    zc_free(f->bytes);
+    free(f);
+    gpu_fake(NULL, NULL);
+    return 0;
+}
+
+static zc_status try_create(fixture *f, zc_device_kind kind, int ordinal, zc_session **s)
+{
+    *s = NULL;
+    return zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = 1, .device = kind, .ordinal = ordinal), s, f->diag);
+}
+
+/* ---- D1: no device ---- */
+
+static void test_no_device(void **state)
+{
+    fixture *f = *state;
+    zc_session *s;
+    zc_device_info info;
+    gpu_fake("DEVICES", "0");
+    expect_fail(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s), ZC_ERR_DEVICE, "the CUDA driver sees no GPU");
+    assert_null(s);
+    expect_ok(f->diag, try_create(f, ZC_DEVICE_AUTO, 0, &s));
+    gpu_rows_run(s, &f->in);
+    assert_int_equal(zc_session_device(s, &info), ZC_OK);
+    assert_int_equal(info.kind, ZC_DEVICE_CPU);
+    assert_string_equal(info.name, "cpu");
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+}
+
+static void test_no_such_device(void **state)
+{
+    fixture *f = *state;
+    zc_session *s;
+    expect_fail(f->diag, try_create(f, ZC_DEVICE_CUDA, 99, &s), ZC_ERR_DEVICE,
+                "no such GPU (got number 99, there is 1)");
+    expect_fail(f->diag, try_create(f, ZC_DEVICE_CUDA, -1, &s), ZC_ERR_DEVICE, "no such GPU (got number -1");
+    expect_fail(f->diag, try_create(f, (zc_device_kind)7, 0, &s), ZC_ERR_ARG, "is no zc_device_kind (got 7)");
+}
+
+/* cuInit's own failures, a driver that is too old for a plan's code among them. */
+static void test_driver_does_not_start(void **state)
+{
+    static const struct {
+        const char *call;
+        int code;
+        zc_status status;
+        const char *text;
+    } cases[] = {{"cuInit", 3, ZC_ERR_DEVICE, "cuInit: CUDA_ERROR_NOT_INITIALIZED (3)"},
+                 {"cuInit", 999, ZC_ERR_DEVICE_LOST, "cuInit: CUDA_ERROR_UNKNOWN (999)"},
+                 {"cuDeviceGetCount", 100, ZC_ERR_DEVICE, "(100)"},
+                 {"cuDevicePrimaryCtxRetain", 46, ZC_ERR_DEVICE, "(46)"},
+                 {"cuModuleLoadData", 209, ZC_ERR_DEVICE, "(209)"},
+                 {"cuModuleLoadData", 222, ZC_ERR_DEVICE, "(222)"},
+                 {"cuModuleLoadData", 218, ZC_ERR_DEVICE, "(218)"}};
+    fixture *f = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        zc_session *s;
+        gpu_fault(cases[i].call, 1, cases[i].code);
+        expect_fail(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s), cases[i].status, cases[i].text);
+        assert_null(s);
+        gpu_fake(NULL, NULL);
+        expect_ok(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s));
+        gpu_rows_run(s, &f->in);
+        assert_int_equal(zc_session_destroy(&s), ZC_OK);
+        zc_plan_destroy(&f->plan);
+        f->plan = gpu_load(f->bytes, f->len);
+    }
+}
+
+/* ---- D3, D4, D5: another GPU ---- */
+
+static void test_wrong_gpu_with_sources(void **state)
+{
+    fixture *f = *state;
+    zc_session *s;
+    zc_device_info info;
+    gpu_fake("CC", "80");
+    expect_ok(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s));
+    assert_int_equal(zc_session_device(s, &info), ZC_OK);
+    assert_int_equal(info.arch, 80);
+    assert_int_equal(info.rebuilt, 3);
+    for (int i = 0; i < 3; i++) gpu_rows_run(s, &f->in);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+}
+
+static void test_wrong_gpu_without_sources(void **state)
+{
+    fixture *f = *state;
+    zc_session *s;
+    zc_free(f->bytes);
+    zc_plan_destroy(&f->plan);
+    gpu_compile(gpu_rows_text, "sm_90", true, &f->bytes, &f->len);
+    f->plan = gpu_load(f->bytes, f->len);
+    gpu_fake("CC", "80");
+    expect_fail(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s), ZC_ERR_DEVICE,
+                "the plan has no code for this GPU and no sources to build it (built for sm_90, need sm_80)");
+    expect_ok(f->diag, try_create(f, ZC_DEVICE_AUTO, 0, &s));
+    gpu_rows_run(s, &f->in);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+}
+
+static void test_compiler_fails(void **state)
+{
+    static const struct {
+        const char *call;
+        int code;
+        zc_status status;
+        const char *text;
+    } cases[] = {{"nvrtcCreateProgram", 1, ZC_ERR_NOMEM, "NVRTC: NVRTC_ERROR_OUT_OF_MEMORY"},
+                 {"nvrtcCompileProgram", 1, ZC_ERR_NOMEM, "NVRTC: NVRTC_ERROR_OUT_OF_MEMORY"},
+                 {"nvrtcCompileProgram", 6, ZC_ERR_INTERNAL, "NVRTC: NVRTC_ERROR_COMPILATION"},
+                 {"nvrtcCompileProgram", 7, ZC_ERR_DEVICE, "NVRTC: NVRTC_ERROR_BUILTIN_OPERATION_FAILURE"},
+                 {"nvrtcGetCUBINSize", 4, ZC_ERR_DEVICE, "NVRTC gives no machine code"},
+                 {"nvrtcGetCUBIN", 4, ZC_ERR_DEVICE, "NVRTC gives no machine code"}};
+    fixture *f = *state;
+    const char *cache = getenv("ZC_CACHE_DIR");
+    char *kept = strdup(cache);
+    setenv("ZC_CACHE_DIR", "/nowhere/at/all", 1); /* or it would not compile */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char fault[64];
+        zc_session *s;
+        hc_counts counts;
+        snprintf(fault, sizeof fault, "%s:1:%d", cases[i].call, cases[i].code);
+        setenv("ZC_HOSTCUDA_CC", "80", 1);
+        setenv("ZC_HOSTCUDA_FAIL", fault, 1);
+        zc_hostcuda_reset();
+        expect_fail(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s), cases[i].status, cases[i].text);
+        zc_hostcuda_counts(&counts);
+        assert_int_equal(counts.live, 0); /* no program of NVRTC stays */
+    }
+    setenv("ZC_CACHE_DIR", kept, 1);
+    free(kept);
+}
+
+/* The kernel's name, and the first line of the compiler's log. */
+static void test_source_does_not_compile(void **state)
+{
+    fixture *f = *state;
+    zc_rtc rtc;
+    zc_buf out = {0}, log = {0};
+    hc_counts counts;
+    zc_psource sources[] = {{.name = "t.cu", .text = "#include \"spec.h\"\nextern \"C\" __global__ void k() {}\n"}};
+    zc_pkernel kernel = {.name = "Add_7", .template_name = "t.cu", .spec = "#error this and that is wrong\n"};
+    gpu_fake(NULL, NULL);
+    expect_ok(f->diag, zc_rtc_open(&rtc, f->diag));
+    zc_status status = zc_rtc_compile(&rtc, &kernel, sources, 1, 90, &out, &log, f->diag);
+    assert_int_equal(zc_diag_count(f->diag), 1);
+    const char *text = zc_diag_text(f->diag, 0);
+    if (!strstr(text, "Add_7") || !strstr(text, "NVRTC_ERROR_COMPILATION") || !strstr(text, "this and that is wrong"))
+        fail_msg("%s", text);
+    assert_int_equal(status, ZC_ERR_INTERNAL);
+    zc_diag_clear(f->diag);
+    kernel.template_name = "another.cu";
+    expect_fail(f->diag, zc_rtc_compile(&rtc, &kernel, sources, 1, 90, &out, NULL, f->diag), ZC_ERR_INTERNAL,
+                "the source of template another.cu is missing");
+    zc_hostcuda_counts(&counts);
+    assert_int_equal(counts.live, 0);
+    zc_buf_fini(&out);
+    zc_buf_fini(&log);
+    zc_rtc_close(&rtc);
+}
+
+/* ---- D10: captures that are refused ---- */
+
+static void test_capture_refused(void **state)
+{
+    static const struct {
+        const char *call;
+        int code;
+    } cases[] = {{"cuStreamBeginCapture_v2", 900}, {"cuStreamBeginCapture_v2", 801}, {"cuStreamEndCapture", 901},
+                 {"cuStreamEndCapture", 900},      {"cuLaunchKernelEx", 900},        {"cuGraphInstantiateWithFlags", 801}};
+    fixture *f = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        zc_session *s;
+        zc_device_info info;
+        /* The first run has no graph: its three kernels come before. */
+        gpu_fault(cases[i].call, strcmp(cases[i].call, "cuLaunchKernelEx") == 0 ? 4 : 1, cases[i].code);
+        expect_ok(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s));
+        for (int n = 0; n < 4; n++) gpu_rows_run(s, &f->in);
+        assert_int_equal(zc_session_device(s, &info), ZC_OK);
+        assert_int_equal(info.graphs, 0);
+        assert_int_equal(info.launches, 3);
+        assert_false(info.lost);
+        assert_int_equal(zc_session_destroy(&s), ZC_OK);
+        /* Another session of the plan has its graph. */
+        expect_ok(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s));
+        for (int n = 0; n < 4; n++) gpu_rows_run(s, &f->in);
+        assert_int_equal(zc_session_device(s, &info), ZC_OK);
+        assert_int_equal(info.graphs, 1);
+        assert_int_equal(info.launches, 3);
+        assert_int_equal(zc_session_destroy(&s), ZC_OK);
+        zc_plan_destroy(&f->plan);
+        f->plan = gpu_load(f->bytes, f->len);
+    }
+}
+
+static void test_no_graphs(void **state)
+{
+    fixture *f = *state;
+    zc_session *s = NULL;
+    zc_device_info info;
+    expect_ok(f->diag, zc_session_create(f->plan,
+                                         ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA, .no_graphs = true),
+                                         &s, f->diag));
+    for (int n = 0; n < 3; n++) gpu_rows_run(s, &f->in);
+    assert_int_equal(zc_session_device(s, &info), ZC_OK);
+    assert_int_equal(info.graphs, 0);
+    assert_int_equal(info.gpu_steps, 3);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+}
+
+/* ---- what kernels find ---- */
+
+static void test_index_out_of_range(void **state)
+{
+    static const int64_t bad[] = {5, -6, INT64_MAX, INT64_MIN, 1000000};
+    fixture *f = *state;
+    zc_session *s;
+    char text[96];
+    expect_ok(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s));
+    /* In the first run, in one that records a graph, in those that replay it. */
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        int64_t good = f->in.idx[2];
+        f->in.idx[2] = bad[i];
+        expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));
+        snprintf(text, sizeof text, "pick: index out of range (got %lld, need [-5, 4])", (long long)bad[i]);
+        expect_fail(f->diag, zc_session_run(s, f->diag), ZC_ERR_INPUT, text);
+        f->in.idx[2] = good;
+        gpu_rows_run(s, &f->in);
+    }
+    f->in.idx[0] = -5; /* counts from the end */
+    expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));
+    expect_ok(f->diag, zc_session_run(s, f->diag));
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+}
+
+/* D12: a fault of work that was enqueued is told once, by the call that waits. */
+static void test_fault_of_enqueued_work(void **state)
+{
+    fixture *f = *state;
+    zc_session *s;
+    hc_context_t context;
+    hc_ptr y;
+    expect_ok(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s));
+    gpu_rows_run(s, &f->in);
+    assert_int_equal(cuDevicePrimaryCtxRetain(&context, 0), 0);
+    assert_int_equal(cuCtxPushCurrent_v2(context), 0);
+    assert_int_equal(cuMemAlloc_v2(&y, 4 * GPU_COLUMNS * sizeof(float)), 0);
+    expect_ok(f->diag, zc_session_bind_output_device(s, 0, (void *)(uintptr_t)y, 4 * GPU_COLUMNS * sizeof(float),
+                                                     f->diag));
+    int64_t good = f->in.idx[0];
+    f->in.idx[0] = 77;
+    expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));
+    expect_ok(f->diag, zc_session_enqueue(s, f->diag));
+    expect_fail(f->diag, zc_session_wait(s, f->diag), ZC_ERR_INPUT, "pick: index out of range (got 77, need [-5, 4])");
+    expect_ok(f->diag, zc_session_wait(s, f->diag));
+    f->in.idx[0] = good;
+    expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));
+    expect_ok(f->diag, zc_session_enqueue(s, f->diag));
+    expect_ok(f->diag, zc_session_wait(s, f->diag));
+    assert_true(gpu_rows_right(&f->in, (const float *)(uintptr_t)y));
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    assert_int_equal(cuMemFree_v2(y), 0);
+    assert_int_equal(cuCtxPopCurrent_v2(&context), 0);
+    assert_int_equal(cuDevicePrimaryCtxRelease_v2(0), 0);
+}
+
+/* A run that fails on the way forgets what its kernels reported: the next run is not to blame. */
+static void test_failed_run_leaves_no_report(void **state)
+{
+    fixture *f = *state;
+    zc_session *s;
+    int64_t good = f->in.idx[1];
+    gpu_fault("cuLaunchKernelEx", 2, 701);
+    expect_ok(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s));
+    f->in.idx[1] = 99;
+    expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));
+    expect_fail(f->diag, zc_session_run(s, f->diag), ZC_ERR_DEVICE, "(701)");
+    f->in.idx[1] = good;
+    gpu_rows_run(s, &f->in);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+}
+
+/* ---- D7: two sessions, one device, and it breaks ---- */
+
+static void test_the_other_session_learns(void **state)
+{
+    fixture *f = *state;
+    zc_session *a, *b;
+    zc_device_info info;
+    gpu_fault("cuLaunchKernelEx", 5, 700);
+    expect_ok(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &a));
+    expect_ok(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &b));
+    gpu_rows_run(a, &f->in);
+    expect_ok(f->diag, gpu_rows_set(b, &f->in, f->diag));
+    expect_fail(f->diag, zc_session_run(b, f->diag), ZC_ERR_DEVICE_LOST,
+                "norm: CUDA_ERROR_ILLEGAL_ADDRESS (700): ");
+    expect_fail(f->diag, zc_session_run(a, f->diag), ZC_ERR_DEVICE_LOST,
+                "the device was lost by an earlier error, CUDA_ERROR_ILLEGAL_ADDRESS (700); start a new process");
+    assert_int_equal(zc_session_device(a, &info), ZC_OK);
+    assert_true(info.lost);
+    assert_int_equal(zc_session_destroy(&a), ZC_OK);
+    assert_int_equal(zc_session_destroy(&b), ZC_OK);
+    /* The CPU still works. */
+    expect_ok(f->diag, try_create(f, ZC_DEVICE_CPU, 0, &a));
+    gpu_rows_run(a, &f->in);
+    assert_int_equal(zc_session_destroy(&a), ZC_OK);
+    expect_ok(f->diag, try_create(f, ZC_DEVICE_AUTO, 0, &a));
+    assert_int_equal(zc_session_device(a, &info), ZC_OK);
+    assert_int_equal(info.kind, ZC_DEVICE_CPU);
+    assert_int_equal(zc_session_destroy(&a), ZC_OK);
+}
+
+/* D8: codes after which nothing works in the process. */
+static void test_codes_that_break_the_device(void **state)
+{
+    static const int codes[] = {4, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 999};
+    fixture *f = *state;
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        zc_session *s;
+        zc_device_info info;
+        gpu_fault("cuStreamSynchronize", 2, codes[i]); /* the first is the upload's */
+        expect_ok(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s));
+        expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));
+        assert_int_equal(zc_session_run(s, f->diag), ZC_ERR_DEVICE_LOST);
+        assert_int_equal(zc_diag_count(f->diag), 1);
+        zc_diag_clear(f->diag);
+        assert_int_equal(zc_session_run(s, NULL), ZC_ERR_DEVICE_LOST);
+        assert_int_equal(zc_session_device(s, &info), ZC_OK);
+        assert_true(info.lost);
+        assert_int_equal(zc_session_destroy(&s), ZC_OK);
+        zc_plan_destroy(&f->plan);
+        f->plan = gpu_load(f->bytes, f->len);
+    }
+}
+
+#define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(test_no_device),
+        T(test_no_such_device),
+        T(test_driver_does_not_start),
+        T(test_wrong_gpu_with_sources),
+        T(test_wrong_gpu_without_sources),
+        T(test_compiler_fails),
+        T(test_source_does_not_compile),
+        T(test_capture_refused),
+        T(test_no_graphs),
+        T(test_index_out_of_range),
+        T(test_fault_of_enqueued_work),
+        T(test_failed_run_leaves_no_report),
+        T(test_the_other_session_learns),
+        T(test_codes_that_break_the_device),
+    };
+    return cmocka_run_group_tests(tests, gpu_group_setup, gpu_group_teardown);
+}

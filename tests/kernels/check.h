@@ -1,0 +1,165 @@
+/* The kernel check: every row of the CUDA kernel table against the CPU's reference kernels.
+ *
+ * A case (cases_*.h) is data: an operation, its attributes and operands as text, the element types and sizes it is
+ * run with, and what its results are held to. Each case becomes a program of the same step twice, so that a second
+ * run replays a CUDA graph; its outputs lie in guarded, poisoned device memory. */
+#ifndef ZC_TESTS_KERNELS_CHECK_H
+#define ZC_TESTS_KERNELS_CHECK_H
+
+#include "codegen/codegen.h"
+#include "cpu/kernel.h"
+#include "cuda/device.h"
+#include "ir/graph.h"
+#include "zc/rt.h"
+
+enum {
+    KC_OPERANDS = 24,
+    KC_OUTPUTS = 8,
+    KC_SYMBOLS = 26 /* dimensions named a to z */
+};
+
+/* What the numbers of operands without a kind of their own are. */
+typedef enum kc_kind {
+    KC_NORMAL,  /* normal, variance 1; integers in [-100, 100] */
+    KC_BIG,     /* magnitudes of 1e4 to 6e4; the whole range of integers */
+    KC_CANCEL,  /* pairs of +v and -v, and small rests */
+    KC_EQUAL,   /* all the same */
+    KC_TINY,    /* subnormal numbers of the type */
+    KC_MASKED,  /* -inf here and there, and in whole rows */
+    KC_SPECIAL, /* NaN, infinities and negative zero among others */
+    KC_KINDS
+} kc_kind;
+
+enum {
+    KC_EXACT = 1 << 0, /* results are the same bits (NaN is NaN) as the reference kernel's in the same type */
+    KC_FUSED = 1 << 1, /* rounds values in between to the type where it is evaluated step by step */
+    KC_VIEW = 1 << 2,  /* no kernel: the runtime copies */
+    KC_STATIC = 1 << 3, /* needs its dimensions when it is compiled */
+    KC_WIDE = 1 << 4, /* f32 sums in a fixed order over long rows: the slack counts 16 times */
+    KC_BENCH_ONLY = 1 << 5,
+    /* Kinds beside KC_NORMAL. */
+    KC_WITH_BIG = 1 << 8,
+    KC_WITH_CANCEL = 1 << 9,
+    KC_WITH_EQUAL = 1 << 10,
+    KC_WITH_TINY = 1 << 11,
+    KC_WITH_MASKED = 1 << 12,
+    KC_WITH_SPECIAL = 1 << 13,
+    KC_MOVES = KC_EXACT | KC_WITH_SPECIAL | KC_WITH_BIG,
+    KC_NUMBERS = KC_WITH_BIG | KC_WITH_CANCEL | KC_WITH_EQUAL | KC_WITH_TINY | KC_WITH_SPECIAL
+};
+
+/* Operands, with ';' between them:
+ *   T[n,4]              an input of the case's type, U for the second of a pair "f32:i8"
+ *   i64[m]~int(0,9)     ... of integers in [0, 9]; ~pos in [0.5, 2); ~unit in [0, 1); ~small: a tenth;
+ *                       ~angle in [-pi, pi)
+ *   i64[2]~val(n,4)     ... of just these numbers, in host memory
+ *   i64[2]=[0,1]        a constant
+ *   _                   left out
+ * sizes: "n=1; n=33,m=7" are two shapes. In attributes, $T and $U are the types' names. */
+typedef struct kc_case {
+    const char *op, *family, *in;
+    const char *attrs; /* "{axis = 1}"; may be NULL */
+    const char *types; /* "f32 f16 f32:i8" */
+    const char *sizes; /* NULL: all dimensions are numbers */
+    const char *outs;  /* one letter an output, '_' where it is left out; NULL: one */
+    unsigned flags;
+    const char *large; /* sizes for a real GPU only; may be NULL */
+    const char *bench; /* sizes to measure; NULL: not measured */
+    const char *flops; /* operations of one run, an expression of the dimensions; NULL: 0 */
+} kc_case;
+
+extern const kc_case kc_cases[];
+extern const size_t kc_case_count;
+
+typedef struct kc_sizes {
+    int64_t v[KC_SYMBOLS]; /* -1: not given */
+} kc_sizes;
+
+typedef struct kc_options {
+    const char *filter;
+    int ordinal, jobs;
+    uint64_t seed;
+    bool bench, json, list, verbose, real; /* real: not the driver of the tests */
+} kc_options;
+
+/* A case for one pair of element types. */
+typedef struct kc_variant {
+    const kc_case *c;
+    char t[16], u[16];
+    bool first; /* of its case: it is the one that is also built with fixed sizes */
+} kc_variant;
+
+typedef struct kc_operand {
+    zc_tensor t; /* data: host memory; NULL until filled */
+    bool absent, constant, listed;
+    bool of_t; /* has the case's type T */
+    int input; /* index among the program's inputs; -1 */
+    char kind[96];
+} kc_operand;
+
+/* A compiled variant. */
+typedef struct kc_program {
+    zc_arena arena;
+    zc_graph *graph;
+    zc_program program;
+    zc_plan *plan;
+    int nin, nout, copies;
+    int ninputs; /* of one copy */
+    bool wanted[KC_OUTPUTS];
+    char why[256];
+    const char *family; /* of the step's kernel; NULL: none */
+} kc_program;
+
+typedef struct kc_result {
+    int runs, failed;
+    int without_f64; /* comparisons that had no f64 reference */
+    double worst;    /* error in units in the last place */
+    double tightest; /* error by what is allowed */
+} kc_result;
+
+/* ---- text.c ---- */
+/* Calls fn for each item of a list separated by `by`; stops when it returns false. */
+bool kc_each(const char *list, char by, bool (*fn)(void *arg, const char *item), void *arg);
+bool kc_sizes_parse(const char *text, kc_sizes *out);
+/* Writes text with the dimensions in [...] and (...) that `sizes` has replaced by numbers. */
+void kc_substitute(const char *text, const kc_sizes *sizes, zc_buf *out);
+/* The operands of a variant for concrete sizes; false: the case is wrong (says why). */
+bool kc_operands(const kc_variant *v, const kc_sizes *sizes, kc_operand *out, int *n);
+double kc_evaluate(const char *expression, const kc_sizes *sizes);
+bool kc_variant_of(const kc_case *c, const char *pair, kc_variant *out);
+
+/* ---- program.c ---- */
+/* fixed: sizes that become constants; NULL: symbolic. shared: the copies read the same inputs. */
+zc_status kc_build(const kc_variant *v, const kc_sizes *fixed, int copies, bool shared, int arch, kc_program *out,
+                   zc_diag *diag);
+void kc_program_free(kc_program *p);
+
+/* ---- values.c ---- */
+typedef struct kc_random {
+    uint64_t key, count;
+} kc_random;
+double kc_unit(kc_random *r);
+bool kc_fill(kc_operand *o, kc_kind kind, kc_random *r);
+
+/* ---- reference.c ---- */
+typedef struct kc_reference {
+    const kc_variant *v;
+    const kc_program *p;
+    const kc_operand *in;
+    zc_tensor same[KC_OUTPUTS], exact[KC_OUTPUTS]; /* in the same type; in f64 where that is possible */
+    bool has_exact;
+    double *slack[KC_OUTPUTS]; /* by element; NULL until needed */
+} kc_reference;
+zc_status kc_reference_make(const kc_variant *v, const kc_program *p, const kc_operand *in, kc_reference *out,
+                            zc_diag *diag);
+void kc_reference_free(kc_reference *r);
+/* Holds output i against the references; false: `text` says what is wrong. */
+bool kc_compare(kc_reference *r, int i, const void *got, kc_result *result, char *text, size_t n);
+
+/* ---- gpu.c ---- */
+bool kc_check_variant(const kc_options *o, zc_device *d, const kc_variant *v, kc_result *result);
+
+/* ---- bench.c ---- */
+bool kc_bench_variant(const kc_options *o, zc_device *d, const kc_variant *v);
+
+#endif

@@ -1,0 +1,265 @@
+/* usage: kernel_check [--filter REGEX] [--device N] [--seed N] [--jobs N] [--list] [--verbose] [--bench [--json]]
+ *
+ * Checks every row of the CUDA kernel table against the CPU's reference kernels, or measures it. Needs a CUDA driver
+ * and NVRTC: real ones, or the tests' own, which execute kernels on the CPU. */
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { FAMILIES_MAX = 96 };
+
+static const struct {
+    const char *op, *family;
+} rows[] = {
+#define KERNEL(op, family) {#op, #family},
+#include "cuda/kernels.def"
+};
+
+static const char *const families[] = {
+#define FAMILY(name, template) #name,
+#include "cuda/kernels.def"
+};
+
+typedef struct totals {
+    kc_result family[FAMILIES_MAX];
+    int variants;
+} totals;
+
+typedef struct job {
+    const kc_options *o;
+    const regex_t *filter;
+    int number, index;
+    zc_device *d;
+    const kc_case *c;
+    totals sum;
+    bool ok;
+} job;
+
+/* ---- coverage ---- */
+
+static bool has_case(const char *op, const char *family)
+{
+    for (size_t i = 0; i < kc_case_count; i++)
+        if (strcmp(kc_cases[i].op, op) == 0 && strcmp(kc_cases[i].family, family) == 0) return true;
+    return false;
+}
+
+static int check_coverage(void)
+{
+    int missing = 0;
+    for (size_t i = 0; i < ZC_COUNTOF(rows); i++) {
+        if (has_case(rows[i].op, rows[i].family)) continue;
+        printf("FAIL no case for the row KERNEL(%s, %s)\n", rows[i].op, rows[i].family);
+        missing++;
+    }
+    for (int op = 1; op < ZC_OP_COUNT; op++) {
+        const zc_op_info *info = zc_op_get((zc_op)op);
+        if (!(info->flags & ZC_OPF_POINTWISE) || has_case(info->name, "pointwise")) continue;
+        printf("FAIL no case for the pointwise operation %s\n", info->name);
+        missing++;
+    }
+    return missing;
+}
+
+/* ---- work ---- */
+
+static int family_index(const char *name)
+{
+    for (size_t i = 0; i < ZC_COUNTOF(families); i++)
+        if (strcmp(families[i], name) == 0) return (int)i;
+    return FAMILIES_MAX - 1;
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static bool one_variant(void *arg, const char *pair)
+{
+    job *j = arg;
+    kc_variant v;
+    char name[160];
+    if (!kc_variant_of(j->c, pair, &v)) {
+        printf("FAIL %s: no element types: %s\n", j->c->op, pair);
+        j->ok = false;
+        return true;
+    }
+    v.first = strncmp(j->c->types, pair, strlen(pair)) == 0;
+    snprintf(name, sizeof name, "%s/%s/%s", j->c->op, j->c->family, pair);
+    if (j->filter && regexec(j->filter, name, 0, NULL, 0) != 0) return true;
+    if (j->index++ % j->o->jobs != j->number) return true;
+    if (j->o->list) {
+        printf("%s %s\n", name, j->c->in);
+        return true;
+    }
+    if (j->o->bench) {
+        j->ok &= kc_bench_variant(j->o, j->d, &v);
+        return true;
+    }
+    if (j->c->flags & KC_BENCH_ONLY) return true;
+    kc_result *r = &j->sum.family[family_index(j->c->family)], one = {0};
+    double start = seconds();
+    j->sum.variants++;
+    j->ok &= kc_check_variant(j->o, j->d, &v, &one);
+    if (j->o->verbose)
+        printf("%s %s: %d runs, worst %.2f units, %.0f%% of what is allowed, %.2f s\n", one.failed ? "fail" : "pass", name,
+               one.runs, one.worst, 100 * one.tightest, seconds() - start);
+    r->runs += one.runs;
+    r->failed += one.failed;
+    r->without_f64 += one.without_f64;
+    if (one.worst > r->worst) r->worst = one.worst;
+    if (one.tightest > r->tightest) r->tightest = one.tightest;
+    return true;
+}
+
+static void work(job *j)
+{
+    zc_device d;
+    zc_diag *diag = zc_diag_create();
+    kc_options o = *j->o;
+    j->ok = true;
+    if (!o.list && zc_device_open(o.ordinal, &d, diag) != ZC_OK) {
+        printf("FAIL %s\n", zc_diag_text(diag, 0));
+        j->ok = false;
+    } else {
+        o.real = !o.list && strncmp(d.name, "hostcuda", 8) != 0;
+        j->o = &o;
+        j->d = &d;
+        for (size_t i = 0; i < kc_case_count; i++) {
+            j->c = &kc_cases[i];
+            (void)kc_each(j->c->types, ' ', one_variant, j);
+        }
+        if (!o.list) zc_device_close(&d);
+    }
+    zc_diag_destroy(&diag);
+    fflush(stdout);
+}
+
+/* ---- workers ---- */
+
+static void add(totals *to, const totals *from)
+{
+    to->variants += from->variants;
+    for (int f = 0; f < FAMILIES_MAX; f++) {
+        kc_result *a = &to->family[f];
+        const kc_result *b = &from->family[f];
+        a->runs += b->runs;
+        a->failed += b->failed;
+        a->without_f64 += b->without_f64;
+        if (b->worst > a->worst) a->worst = b->worst;
+        if (b->tightest > a->tightest) a->tightest = b->tightest;
+    }
+}
+
+static bool collect(int fd, pid_t child, totals *sum)
+{
+    totals t;
+    size_t got = 0;
+    for (ssize_t n; got < sizeof t && (n = read(fd, (char *)&t + got, sizeof t - got)) > 0;) got += (size_t)n;
+    close(fd);
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (got == sizeof t) add(sum, &t);
+    if (WIFSIGNALED(status)) printf("FAIL a worker ended by signal %d\n", WTERMSIG(status));
+    return got == sizeof t && status == 0;
+}
+
+static bool spread(const kc_options *o, const regex_t *filter, totals *sum)
+{
+    int fds[64][2];
+    pid_t children[64];
+    bool ok = true;
+    for (int w = 0; w < o->jobs; w++) {
+        fflush(stdout);
+        if (pipe(fds[w]) != 0 || (children[w] = fork()) < 0) return false;
+        if (children[w] == 0) {
+            job j = {.o = o, .filter = filter, .number = w};
+            close(fds[w][0]);
+            work(&j);
+            ssize_t n = write(fds[w][1], &j.sum, sizeof j.sum);
+            _exit(j.ok && n == (ssize_t)sizeof j.sum ? 0 : 1);
+        }
+        close(fds[w][1]);
+    }
+    for (int w = 0; w < o->jobs; w++) ok &= collect(fds[w][0], children[w], sum);
+    return ok;
+}
+
+static void report(const totals *sum)
+{
+    kc_result all = {0};
+    printf("\n%-18s %6s %6s %12s %10s\n", "family", "runs", "failed", "worst (ulp)", "of allowed");
+    for (size_t f = 0; f < ZC_COUNTOF(families); f++) {
+        const kc_result *r = &sum->family[f];
+        all.runs += r->runs;
+        all.failed += r->failed;
+        all.without_f64 += r->without_f64;
+        if (r->runs) printf("%-18s %6d %6d %12.2f %9.0f%%\n", families[f], r->runs, r->failed, r->worst, 100 * r->tightest);
+    }
+    printf("%zu rows, %d variants, %d runs, %d failed; %d runs were held to the reference in the same type alone\n",
+           ZC_COUNTOF(rows), sum->variants, all.runs, all.failed, all.without_f64);
+}
+
+/* ---- options ---- */
+
+static int usage(void)
+{
+    fputs("usage: kernel_check [--filter REGEX] [--device N] [--seed N] [--jobs N] [--list] [--verbose]\n"
+          "                    [--bench [--json]]\n",
+          stderr);
+    return 2;
+}
+
+static bool parse(int argc, char **argv, kc_options *o)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *a = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(a, "--bench") == 0)
+            o->bench = true;
+        else if (strcmp(a, "--json") == 0)
+            o->json = true;
+        else if (strcmp(a, "--list") == 0)
+            o->list = true;
+        else if (strcmp(a, "--verbose") == 0)
+            o->verbose = true;
+        else if (!value)
+            return false;
+        else if (i++, strcmp(a, "--filter") == 0)
+            o->filter = value;
+        else if (strcmp(a, "--device") == 0)
+            o->ordinal = atoi(value);
+        else if (strcmp(a, "--seed") == 0)
+            o->seed = strtoull(value, NULL, 10);
+        else if (strcmp(a, "--jobs") == 0)
+            o->jobs = atoi(value);
+        else
+            return false;
+    }
+    if (o->bench || o->list) o->jobs = 1;
+    return o->jobs >= 1 && o->jobs <= 64;
+}
+
+int main(int argc, char **argv)
+{
+    kc_options o = {.jobs = 1, .seed = (uint64_t)time(NULL) % 100000};
+    regex_t filter;
+    totals sum = {.variants = 0};
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (!parse(argc, argv, &o)) return usage();
+    if (o.filter && regcomp(&filter, o.filter, REG_EXTENDED | REG_NOSUB) != 0) return usage();
+    int missing = check_coverage();
+    if (!o.bench && !o.list) printf("seed %llu\n", (unsigned long long)o.seed);
+    bool ok = spread(&o, o.filter ? &filter : NULL, &sum);
+    if (!o.bench && !o.list) report(&sum);
+    if (o.filter) regfree(&filter);
+    return ok && !missing ? 0 : 1;
+}

@@ -1,0 +1,224 @@
+/* What results are held to.
+ *
+ * A float result may be off by twice the error of the reference kernel in the same type plus two units in the last
+ * place; and, where that is not enough, by what inputs would do to it that are wrong by a few units of the type in
+ * which it is summed (f32 for the small types): such errors no order of summation avoids. A fused operation that rounds
+ * values in between gets the units of its own type there. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+enum { PERTURBED = 3 };
+
+static bool complex_type(zc_dtype t)
+{
+    return zc_dtype_class(t) == ZC_CLASS_COMPLEX;
+}
+
+static zc_status eval(const kc_reference *r, const zc_tensor *in, zc_tensor *out, zc_diag *diag)
+{
+    const zc_pstep *step = &r->p->program.steps[0];
+    for (int o = 0; o < r->p->nout; o++) out[o] = (zc_tensor){.dtype = r->p->wanted[o] ? ZC_F32 : ZC_NONE};
+    return zc_cpu_eval(step->op, step->attrs, r->p->nin, in, r->p->nout, out, true, "node", diag);
+}
+
+/* The operand in f64, each element times 1 + eps * u, u in [-1, 1]. */
+static bool upcast(const kc_operand *o, double eps, kc_random *random, zc_tensor *out)
+{
+    size_t bytes;
+    int64_t n = zc_tensor_numel(&o->t);
+    *out = o->t;
+    out->dtype = ZC_F64;
+    if (!zc_tensor_bytes(out, &bytes) || !(out->data = zc_calloc(bytes + 8, 1))) return false;
+    for (int64_t i = 0; i < n; i++) {
+        double v = zc_load_f64(o->t.dtype, o->t.data, i);
+        if (eps > 0) v *= 1 + eps * (2 * kc_unit(random) - 1);
+        ((double *)out->data)[i] = v;
+    }
+    return true;
+}
+
+static bool widens(const kc_operand *o)
+{
+    return o->of_t && zc_dtype_is_float(o->t.dtype) && zc_dtype_bits(o->t.dtype) >= 16;
+}
+
+static void release(zc_tensor *t, int n)
+{
+    for (int i = 0; i < n; i++) {
+        free(t[i].data);
+        t[i] = (zc_tensor){0};
+    }
+}
+
+static zc_status eval_wide(const kc_reference *r, double eps, kc_random *random, zc_tensor *out, zc_diag *diag)
+{
+    zc_tensor in[KC_OPERANDS];
+    bool own[KC_OPERANDS] = {false}, room = true;
+    for (int i = 0; i < r->p->nin; i++) {
+        in[i] = r->in[i].absent ? (zc_tensor){0} : r->in[i].t;
+        if (r->in[i].absent || !widens(&r->in[i])) continue;
+        room = room && upcast(&r->in[i], eps, random, &in[i]);
+        own[i] = room;
+    }
+    zc_status status = room ? eval(r, in, out, diag) : ZC_ERR_NOMEM;
+    for (int i = 0; i < r->p->nin; i++)
+        if (own[i]) free(in[i].data);
+    return status;
+}
+
+static bool same_shapes(const kc_reference *r)
+{
+    for (int o = 0; o < r->p->nout; o++)
+        if (r->p->wanted[o] && zc_tensor_numel(&r->same[o]) != zc_tensor_numel(&r->exact[o])) return false;
+    return true;
+}
+
+zc_status kc_reference_make(const kc_variant *v, const kc_program *p, const kc_operand *in, kc_reference *r,
+                            zc_diag *diag)
+{
+    zc_tensor plain[KC_OPERANDS];
+    *r = (kc_reference){.v = v, .p = p, .in = in};
+    for (int i = 0; i < p->nin; i++) plain[i] = in[i].absent ? (zc_tensor){0} : in[i].t;
+    ZC_TRY(eval(r, plain, r->same, diag));
+    if (v->c->flags & KC_EXACT) return ZC_OK;
+    zc_status status = eval_wide(r, 0, NULL, r->exact, NULL);
+    r->has_exact = status == ZC_OK && same_shapes(r);
+    return ZC_OK;
+}
+
+void kc_reference_free(kc_reference *r)
+{
+    release(r->same, KC_OUTPUTS);
+    release(r->exact, KC_OUTPUTS);
+    for (int o = 0; o < KC_OUTPUTS; o++) free(r->slack[o]);
+}
+
+/* ---- slack ---- */
+
+static double epsilon(zc_dtype t)
+{
+    return t == ZC_F64 ? 0x1p-52 : t == ZC_F16 ? 0x1p-10 : t == ZC_BF16 ? 0x1p-7 : 0x1p-23;
+}
+
+static double perturbation(const kc_reference *r)
+{
+    zc_dtype t = zc_dtype_parse(r->v->t);
+    bool fused = r->v->c->flags & KC_FUSED;
+    double eps = fused || t == ZC_F64 ? epsilon(t) : 0x1p-23;
+    return eps * (r->v->c->flags & KC_WIDE ? 128 : fused && eps > 0x1p-20 ? 2 : 8);
+}
+
+/* By element: the most that perturbed inputs changed. */
+static void find_slack(kc_reference *r)
+{
+    kc_random random = {.key = 77};
+    for (int o = 0; o < r->p->nout; o++)
+        r->slack[o] = zc_calloc((size_t)(r->p->wanted[o] ? zc_tensor_numel(&r->same[o]) : 0) + 1, sizeof(double));
+    for (int round = 0; round < PERTURBED && r->has_exact; round++) {
+        zc_tensor out[KC_OUTPUTS];
+        if (eval_wide(r, perturbation(r), &random, out, NULL) != ZC_OK) return;
+        for (int o = 0; o < r->p->nout; o++) {
+            bool floats = r->p->wanted[o] && zc_dtype_is_float(out[o].dtype) &&
+                          zc_tensor_numel(&out[o]) == zc_tensor_numel(&r->same[o]);
+            for (int64_t i = 0; floats && i < zc_tensor_numel(&out[o]); i++) {
+                double d = fabs(zc_get(&out[o], i) - zc_get(&r->exact[o], i));
+                if (d > r->slack[o][i]) r->slack[o][i] = d;
+            }
+        }
+        release(out, r->p->nout);
+    }
+}
+
+/* ---- comparing ---- */
+
+static double ulp(zc_dtype t, double v)
+{
+    int exponent, digits = t == ZC_F64 ? 53 : t == ZC_F32 ? 24 : t == ZC_F16 ? 11 : t == ZC_BF16 ? 8 : t == ZC_F8E4M3FN ? 4 : 3;
+    int lowest = t == ZC_F64 ? -1074 : t == ZC_F32 ? -149 : t == ZC_F16 ? -24 : t == ZC_BF16 ? -133 : -16;
+    (void)frexp(v, &exponent);
+    exponent -= digits;
+    return v == 0 || exponent < lowest ? ldexp(1, lowest) : ldexp(1, exponent);
+}
+
+static double rounded(zc_dtype t, double v)
+{
+    union {
+        double f;
+        char bytes[8];
+    } slot = {0};
+    zc_store_f64(t, &slot, 0, v);
+    return zc_load_f64(t, &slot, 0);
+}
+
+static double at(const zc_tensor *t, int64_t i)
+{
+    zc_dtype half = t->dtype == ZC_C64 ? ZC_F32 : ZC_F64;
+    return zc_load_f64(complex_type(t->dtype) ? half : t->dtype, t->data, i);
+}
+
+/* Is element e of output o close enough? `off`: its error in units in the last place. */
+static bool close_enough(kc_reference *r, int o, int64_t e, double g, double *off, double *share)
+{
+    zc_dtype t = r->same[o].dtype;
+    double s = at(&r->same[o], e), x = r->has_exact ? zc_get(&r->exact[o], e) : s;
+    *off = *share = 0;
+    if (g == s || (isnan(g) && isnan(s))) return true;
+    if (r->v->c->flags & KC_EXACT) return false;
+    double whole = rounded(t, x);
+    if (g == whole || (isnan(g) && isnan(x))) return true;
+    if (!isfinite(x) || !isfinite(g)) {
+        /* At the edge of the range: the neighbour of the largest number is infinity. */
+        return isinf(g) && isfinite(x) && fabs(x) >= rounded(t, fabs(x)) && isinf(rounded(t, x * (1 + 4 * epsilon(t)))) &&
+               (g > 0) == (x > 0);
+    }
+    double u = ulp(t, x), err = fabs(g - x), same = isfinite(s) ? fabs(s - x) : 0, allowed = 2 * same + 2 * u;
+    if (err > allowed) {
+        if (!r->slack[0]) find_slack(r);
+        allowed += r->slack[o][e];
+    }
+    *off = err / u;
+    *share = err / allowed;
+    return err <= allowed;
+}
+
+static bool compare_bytes(const zc_tensor *want, const void *got, char *text, size_t n)
+{
+    size_t bytes;
+    const uint8_t *a = got, *b = want->data;
+    if (!zc_tensor_bytes(want, &bytes)) return false;
+    for (size_t i = 0; i < bytes; i++) {
+        if (a[i] == b[i]) continue;
+        int64_t e = (int64_t)(i * 8 / zc_dtype_bits(want->dtype));
+        zc_tensor g = *want;
+        g.data = (void *)(uintptr_t)got;
+        snprintf(text, n, "element %lld of %lld is %lld, need %lld", (long long)e, (long long)zc_tensor_numel(want),
+                 (long long)zc_geti(&g, e), (long long)zc_geti(want, e));
+        return false;
+    }
+    return true;
+}
+
+bool kc_compare(kc_reference *r, int o, const void *got, kc_result *result, char *text, size_t n)
+{
+    const zc_tensor *want = &r->same[o];
+    zc_tensor g = *want;
+    if (!zc_dtype_is_float(want->dtype) && !complex_type(want->dtype)) return compare_bytes(want, got, text, n);
+    g.data = (void *)(uintptr_t)got;
+    int64_t count = zc_tensor_numel(want) * (complex_type(want->dtype) ? 2 : 1), wrong = 0, first = 0;
+    for (int64_t e = 0; e < count; e++) {
+        double off, share;
+        if (!close_enough(r, o, e, at(&g, e), &off, &share) && wrong++ == 0) first = e;
+        if (off > result->worst) result->worst = off;
+        if (share > result->tightest) result->tightest = share;
+    }
+    if (wrong)
+        snprintf(text, n, "%lld of %lld elements differ, first %lld: got %.9g, need %.9g, same type %.9g%s", (long long)wrong,
+                 (long long)count, (long long)first, at(&g, first),
+                 r->has_exact ? zc_get(&r->exact[o], first) : at(want, first), at(want, first),
+                 r->slack[o] ? "" : " (exactly)");
+    return wrong == 0;
+}

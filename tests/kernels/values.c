@@ -1,0 +1,119 @@
+/* Numbers for operands. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "cpu/random.h"
+
+double kc_unit(kc_random *r)
+{
+    return zc_random_uniform(r->key, r->count++);
+}
+
+static double normal(kc_random *r)
+{
+    double u = 1 - kc_unit(r), v = kc_unit(r);
+    return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
+}
+
+static double smallest(zc_dtype t)
+{
+    return t == ZC_F16 ? 0x1p-24 : t == ZC_BF16 ? 0x1p-133 : t == ZC_F64 ? 0x1p-1074 : t == ZC_F32 ? 0x1p-149 : 0x1p-9;
+}
+
+/* Element i of an operand whose last dimension is `row`. */
+static double draw(kc_kind kind, zc_dtype t, int64_t i, int64_t row, kc_random *r)
+{
+    double n = normal(r), u = kc_unit(r);
+    switch (kind) {
+    case KC_BIG:
+        return (n < 0 ? -1 : 1) * (1e4 + 5e4 * u);
+    case KC_CANCEL:
+        return i % 3 == 2 ? n * 0.01 : (i % 3 ? -1 : 1) * (500 + (double)(i / 3 % 7));
+    case KC_EQUAL:
+        return 1.5;
+    case KC_TINY:
+        return floor(n * 40) * smallest(t);
+    case KC_MASKED:
+        return u < 0.3 || (row > 0 && i / row % 3 == 1) ? -INFINITY : n;
+    case KC_SPECIAL:
+        return u < 0.02 ? NAN : u < 0.04 ? INFINITY : u < 0.06 ? -INFINITY : u < 0.1 ? -0.0 : n;
+    default:
+        return n;
+    }
+}
+
+static int64_t draw_integer(kc_kind kind, kc_random *r)
+{
+    double u = kc_unit(r);
+    if (kind == KC_BIG) return (int64_t)zc_random_bits(r->key, r->count++);
+    if (kind == KC_EQUAL) return 3;
+    return (int64_t)floor(u * 201) - 100;
+}
+
+static void fill_float(kc_operand *o, kc_kind kind, kc_random *r)
+{
+    const zc_tensor *t = &o->t;
+    const char *k = o->kind;
+    int64_t n = zc_tensor_numel(t), row = t->rank ? t->dims[t->rank - 1] : 1;
+    double low, high;
+    for (int64_t i = 0; i < n; i++) {
+        double v;
+        if (!*k)
+            v = draw(kind, t->dtype, i, row, r);
+        else if (strcmp(k, "pos") == 0)
+            v = 0.5 + 1.5 * kc_unit(r);
+        else if (strcmp(k, "unit") == 0)
+            v = kc_unit(r);
+        else if (strcmp(k, "small") == 0)
+            v = 0.1 * normal(r);
+        else if (strcmp(k, "angle") == 0)
+            v = (2 * kc_unit(r) - 1) * 3.14159;
+        else if (sscanf(k, "in(%lf,%lf)", &low, &high) == 2)
+            v = low + (high - low) * kc_unit(r);
+        else if (sscanf(k, "int(%lf,%lf)", &low, &high) == 2)
+            v = floor(low + (high - low + 1) * kc_unit(r));
+        else
+            v = normal(r);
+        zc_store_f64(t->dtype, t->data, i, v);
+    }
+}
+
+static void fill_integer(kc_operand *o, kc_kind kind, kc_random *r)
+{
+    const zc_tensor *t = &o->t;
+    int64_t n = zc_tensor_numel(t), row = t->rank ? t->dims[t->rank - 1] : 1;
+    long long low = 0, high = 0;
+    bool range = sscanf(o->kind, "int(%lld,%lld)", &low, &high) == 2, perm = strcmp(o->kind, "perm") == 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t v = draw_integer(kind, r);
+        if (range) v = low + (int64_t)floor((double)(high - low + 1) * kc_unit(r));
+        if (perm) v = (i % row * 7 + 3) % row; /* each once a row, when 7 does not divide its length */
+        if (t->dtype == ZC_BOOL) v = range ? v != 0 : kc_unit(r) < 0.5;
+        zc_store_i64(t->dtype, t->data, i, v);
+    }
+}
+
+bool kc_fill(kc_operand *o, kc_kind kind, kc_random *r)
+{
+    size_t bytes;
+    if (o->absent || o->constant || o->listed) return true;
+    if (!zc_tensor_bytes(&o->t, &bytes)) return false;
+    free(o->t.data);
+    o->t.data = zc_calloc(bytes + 64, 1);
+    if (!o->t.data) return false;
+    if (zc_dtype_class(o->t.dtype) == ZC_CLASS_COMPLEX) {
+        zc_tensor whole = o->t;
+        o->t.dtype = whole.dtype == ZC_C64 ? ZC_F32 : ZC_F64;
+        o->t.dims[o->t.rank++] = 2;
+        fill_float(o, kind, r);
+        o->t = whole;
+    } else if (zc_dtype_is_float(o->t.dtype)) {
+        fill_float(o, kind, r);
+    } else {
+        fill_integer(o, kind, r);
+    }
+    return true;
+}

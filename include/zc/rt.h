@@ -156,6 +156,7 @@ typedef struct zc_device_info {
     size_t gpu_steps, cpu_steps, shape_steps; /* steps by place; shape_steps compute shapes on the CPU by design */
     size_t launches;       /* GPU: kernels, fills and copies of the last run */
     size_t graphs;         /* GPU: parts of a run that are replayed as CUDA graphs */
+    const char *graph_refusal; /* GPU: why a part is issued step by step instead; NULL: none is */
     bool lost;             /* the GPU failed: every call on it fails from now on */
 } zc_device_info;
 ZC_API zc_status zc_session_device(const zc_session *session, zc_device_info *out);

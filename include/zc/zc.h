@@ -26,6 +26,13 @@ typedef struct zc_fixed_shape {
     int64_t dims[ZC_RANK_MAX];
 } zc_fixed_shape;
 
+/* Sizes of a symbolic input dimension that get GPU kernels of their own, beside those for any size. */
+typedef struct zc_profile {
+    const char *name;
+    const int64_t *values;
+    size_t count;
+} zc_profile;
+
 typedef struct zc_compile_params {
     size_t size;           /* sizeof(zc_compile_params); set by the macro below */
     const char *data_root; /* directory of external weights; NULL: the model file's */
@@ -41,6 +48,8 @@ typedef struct zc_compile_params {
      * NVRTC but no GPU. None: "cpu". */
     const char *const *targets;
     size_t target_count;
+    const zc_profile *profiles; /* every combination of their sizes becomes a variant, at most 64 */
+    size_t profile_count;
     bool strip_sources;   /* leave out the kernels' sources: the plan cannot be built for other GPUs when loaded */
     const char *emit_cuda; /* a directory that gets the kernels' readable sources; may be NULL */
     /* "f16" or "bf16": weights and intermediate results have that type where it is safe, and sums are f32; inputs and

@@ -9,6 +9,7 @@ typedef struct options {
     bool quiet, strip;
     int64_t threads;
     cli_list targets;
+    cli_profiles profiles;
     cli_dims dims;
     cli_shapes shapes;
     cli_list skips;
@@ -60,6 +61,12 @@ static const cli_option table[] = {
      .help = "a GPU to compile for; native: this machine's (default: cpu alone)",
      .set = cli_set_list,
      .at = offsetof(options, targets)},
+    {.name = "profile",
+     .repeated = true,
+     .arg = "NAME=1,8,32",
+     .help = "GPU kernels of their own for these sizes of a symbolic dimension",
+     .set = cli_set_profile,
+     .at = offsetof(options, profiles)},
     {.name = "emit-cuda",
      .arg = "DIR",
      .help = "also write the kernels' readable sources there",
@@ -126,6 +133,8 @@ static int compile(const char *model, const options *o)
                                 .precision = o->precision,
                                 .targets = o->targets.v,
                                 .target_count = o->targets.n,
+                                .profiles = o->profiles.v,
+                                .profile_count = o->profiles.n,
                                 .strip_sources = o->strip,
                                 .emit_cuda = o->emit_cuda,
                                 .threads = (int)o->threads,

@@ -34,6 +34,10 @@ void cli_print_device(const zc_session *session)
     printf(" (sm_%d): %zu steps there, %zu on the CPU, %zu computing shapes; %zu launches in %zu "
            "graphs",
            i.arch, i.gpu_steps, i.cpu_steps, i.shape_steps, i.launches, i.graphs);
+    if (i.graph_refusal) {
+        fputs("; issued without a graph: ", stdout);
+        cli_put(stdout, i.graph_refusal);
+    }
     if (i.rebuilt)
         printf("; %zu kernels were compiled now because the plan has none for this GPU", i.rebuilt);
 }

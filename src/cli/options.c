@@ -250,6 +250,30 @@ int cli_set_shape(const cli_call *call, void *at, char *value)
     return EXIT_OK;
 }
 
+/* "1,8,32" into sizes. */
+static bool parse_sizes(char *text, int64_t *sizes, size_t *n)
+{
+    for (char *word; (word = strsep(&text, ","));)
+        if (*n == CLI_SIZES_MAX || !cli_int(word, 0, INT64_MAX, &sizes[(*n)++])) return false;
+    return *n > 0;
+}
+
+int cli_set_profile(const cli_call *call, void *at, char *value)
+{
+    cli_profiles *p = at;
+    if (p->n == CLI_PROFILES_MAX)
+        return cli_usage(call->command->name, "too many --%s (need at most %d)", call->option->name,
+                         CLI_PROFILES_MAX);
+    char *eq = strrchr(value, '=');
+    zc_profile *one = &p->v[p->n];
+    *one = (zc_profile){.name = value, .values = p->sizes[p->n]};
+    if (!eq || eq == value || !parse_sizes(eq + 1, p->sizes[p->n], &one->count))
+        return cli_bad_value(call, value, "NAME=1,8,32");
+    *eq = 0;
+    p->n++;
+    return EXIT_OK;
+}
+
 int cli_set_pair(const cli_call *call, void *at, char *value)
 {
     cli_pairs *pairs = at;

@@ -82,6 +82,7 @@ cli_setter cli_set_real;  /* double from least to most */
 cli_setter cli_set_list;  /* cli_list */
 cli_setter cli_set_dim;   /* cli_dims: NAME=VALUE */
 cli_setter cli_set_shape; /* cli_shapes: NAME=1x3x8 */
+cli_setter cli_set_profile; /* cli_profiles: NAME=1,8,32 */
 cli_setter cli_set_pair;  /* cli_pairs: NAME=TEXT */
 
 typedef struct cli_list {
@@ -98,6 +99,15 @@ typedef struct cli_shapes {
     zc_fixed_shape v[CLI_LIST_MAX];
     size_t n;
 } cli_shapes;
+
+/* Most profiles, and most sizes of one. */
+enum { CLI_PROFILES_MAX = 8, CLI_SIZES_MAX = 64 };
+
+typedef struct cli_profiles {
+    zc_profile v[CLI_PROFILES_MAX];
+    int64_t sizes[CLI_PROFILES_MAX][CLI_SIZES_MAX];
+    size_t n;
+} cli_profiles;
 
 typedef struct cli_pairs {
     struct {

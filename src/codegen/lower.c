@@ -6,6 +6,7 @@
 #include "codegen/codegen.h"
 #include "codegen/gen.h"
 #include "codegen/place.h"
+#include "op/dim_poly.h"
 
 static const struct {
     const char *name, *template_name;
@@ -170,5 +171,119 @@ zc_status zc_codegen_lower_by(zc_program *p, const char *family, zc_arena *arena
     p->kernels = w.kernels;
     p->nkernels = w.nkernels;
     p->target = "cuda";
+    return ZC_OK;
+}
+
+/* ---- variants: the same steps with some symbols known ---- */
+
+static zc_status find_symbol(const zc_program *p, const char *name, uint32_t *out, zc_diag *diag)
+{
+    for (uint32_t i = 0; i < p->ndims; i++) {
+        const zc_dim_node *n = &p->dim_nodes[i];
+        *out = i;
+        if (n->kind == ZC_DIM_SYM && n->is_input && strcmp(n->name, name) == 0) return ZC_OK;
+    }
+    return zc_fail(diag, ZC_ERR_ARG, name, "no input has a dimension of this name");
+}
+
+/* Constants for the expressions that the variant's symbols decide. */
+static zc_status known_dims(const zc_program *p, const zc_pvariant *v, zc_arena *arena, zc_dim **out, zc_diag *diag)
+{
+    zc_dim *known = zc_arena_alloc(arena, p->ndims, sizeof *known);
+    if (!known) return zc_fail_nomem(diag, "variant", p->ndims);
+    for (uint32_t i = 0; i < p->ndims; i++) {
+        const zc_dim_node *n = &p->dim_nodes[i];
+        known[i] = (zc_dim){.e = i + 1};
+        for (uint32_t s = 0; s < v->nsymbols; s++)
+            if (v->symbols[s] == i) known[i] = zc_dim_const(v->values[s]);
+        if (n->kind == ZC_DIM_SYM) continue;
+        zc_dim a = n->a.e ? known[n->a.e - 1] : n->a, b = n->b.e ? known[n->b.e - 1] : n->b;
+        int64_t k;
+        if (!zc_dim_is_const(a) || !zc_dim_is_const(b)) continue;
+        if (!zc_dim_apply(n->kind, a.k, b.k, &k))
+            return zc_fail(diag, ZC_ERR_ARG, "profile", "these sizes make a dimension overflow or divide by zero");
+        known[i] = zc_dim_const(k);
+    }
+    *out = known;
+    return ZC_OK;
+}
+
+static zc_status specialise(const zc_program *p, const zc_pvariant *v, zc_arena *arena, zc_program *out, zc_diag *diag)
+{
+    zc_dim *known;
+    zc_pvalue *values = zc_arena_dup(arena, p->values, p->nvalues, sizeof *values);
+    ZC_TRY(known_dims(p, v, arena, &known, diag));
+    if (!values) return zc_fail_nomem(diag, "variant", p->nvalues);
+    for (uint32_t i = 0; i < p->nvalues; i++) {
+        if (values[i].rank <= 0 || values[i].kind == ZC_P_CONST) continue;
+        zc_dim *dims = zc_arena_dup(arena, values[i].dims, (size_t)values[i].rank, sizeof *dims);
+        if (!dims) return zc_fail_nomem(diag, "variant", (size_t)values[i].rank);
+        for (int d = 0; d < values[i].rank; d++)
+            if (dims[d].e) dims[d] = known[dims[d].e - 1];
+        values[i].dims = dims;
+    }
+    *out = *p;
+    out->values = values;
+    return ZC_OK;
+}
+
+static zc_status add_variant(lowering *w, const zc_program *base, zc_pvariant *v)
+{
+    zc_program p;
+    uint32_t *kernels = zc_arena_alloc(w->arena, base->nsteps, sizeof *kernels);
+    if (!kernels) return zc_fail_nomem(w->diag, "variant", base->nsteps);
+    ZC_TRY(specialise(base, v, w->arena, &p, w->diag));
+    lowering own = *w;
+    own.p = &p;
+    for (uint32_t i = 0; i < base->nsteps; i++) {
+        zc_pstep s = base->steps[i];
+        if (!s.kernel) continue;
+        ZC_TRY(lower_step(&own, &s, false));
+        kernels[i] = s.kernel;
+    }
+    w->nkernels = own.nkernels;
+    v->kernels = kernels;
+    return ZC_OK;
+}
+
+/* The combination number `c` of the profiles' values. */
+static zc_status combine(const zc_program *p, const zc_codegen_profile *profiles, size_t n, size_t c, zc_arena *arena,
+                         zc_pvariant *out, zc_diag *diag)
+{
+    uint32_t *symbols = zc_arena_alloc(arena, n, sizeof *symbols);
+    int64_t *values = zc_arena_alloc(arena, n, sizeof *values);
+    if (!symbols || !values) return zc_fail_nomem(diag, "variant", n);
+    for (size_t i = 0; i < n; i++) {
+        ZC_TRY(find_symbol(p, profiles[i].name, &symbols[i], diag));
+        values[i] = profiles[i].values[c % profiles[i].count];
+        c /= profiles[i].count;
+    }
+    *out = (zc_pvariant){.nsymbols = (uint32_t)n, .symbols = symbols, .values = values};
+    return ZC_OK;
+}
+
+zc_status zc_codegen_variants(zc_program *p, const zc_codegen_profile *profiles, size_t n, zc_arena *arena,
+                              zc_diag *diag)
+{
+    size_t total = n ? 1 : 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!profiles[i].count || profiles[i].count > ZC_VARIANTS_MAX || total * profiles[i].count > ZC_VARIANTS_MAX)
+            return zc_fail(diag, ZC_ERR_ARG, profiles[i].name, "profiles need 1 to %d combinations of sizes",
+                           ZC_VARIANTS_MAX);
+        total *= profiles[i].count;
+    }
+    zc_pvariant *variants = zc_arena_alloc(arena, total, sizeof *variants);
+    zc_pkernel *kernels = zc_arena_alloc(arena, (total + 1) * p->nsteps, sizeof *kernels);
+    if (!variants || !kernels) return zc_fail_nomem(diag, "variants", total);
+    if (p->nkernels) memcpy(kernels, p->kernels, p->nkernels * sizeof *kernels);
+    lowering w = {.arena = arena, .diag = diag, .kernels = kernels, .nkernels = p->nkernels};
+    for (size_t c = 0; c < total; c++) {
+        ZC_TRY(combine(p, profiles, n, c, arena, &variants[c], diag));
+        ZC_TRY(add_variant(&w, p, &variants[c]));
+    }
+    p->kernels = kernels;
+    p->nkernels = w.nkernels;
+    p->variants = variants;
+    p->nvariants = (uint32_t)total;
     return ZC_OK;
 }

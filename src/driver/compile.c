@@ -37,6 +37,11 @@ static zc_status check_lists(const zc_compile_params *p, zc_diag *diag)
     ZC_TRY(check_list("dims", p->dims, p->dim_count, diag));
     ZC_TRY(check_list("shapes", p->shapes, p->shape_count, diag));
     ZC_TRY(check_list("skip_passes", p->skip_passes, p->skip_pass_count, diag));
+    ZC_TRY(check_list("profiles", p->profiles, p->profile_count, diag));
+    for (size_t i = 0; i < p->profile_count; i++) {
+        ZC_TRY(check_name("profiles", p->profiles[i].name, diag));
+        ZC_TRY(check_list("profiles", p->profiles[i].values, p->profiles[i].count, diag));
+    }
     ZC_TRY(check_list("targets", p->targets, p->target_count, diag));
     for (size_t i = 0; i < p->target_count; i++)
         ZC_TRY(check_name("targets", p->targets[i], diag));
@@ -163,6 +168,13 @@ static zc_status build_kernels(zc_program *program, const zc_compile_params *p,
     if (!targets->narchs) return ZC_OK;
     ZC_TRY(progress(p, "kernels", STAGE_KERNELS, diag));
     ZC_TRY(zc_codegen_lower(program, arena, diag));
+    zc_codegen_profile *profiles = zc_arena_alloc(arena, p->profile_count, sizeof *profiles);
+    if (!profiles) return zc_fail_nomem(diag, "profiles", p->profile_count);
+    for (size_t i = 0; i < p->profile_count; i++)
+        profiles[i] = (zc_codegen_profile){.name = p->profiles[i].name,
+                                           .values = p->profiles[i].values,
+                                           .count = p->profiles[i].count};
+    ZC_TRY(zc_codegen_variants(program, profiles, p->profile_count, arena, diag));
     zc_codegen_build_params build = {.archs = targets->archs,
                                      .narchs = targets->narchs,
                                      .threads = p->threads,

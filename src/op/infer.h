@@ -33,6 +33,7 @@ typedef struct zc_infer {
     const void *attrs;
     zc_dims *dims;   /* for symbolic arithmetic */
     zc_arena *arena; /* for vals arrays */
+    zc_arena *temp;  /* for what the call alone needs; NULL: the heap */
     int nin, nout;
     const zc_operand *in;
     zc_operand *out;     /* to fill: type and vals (data is left alone) */

@@ -45,12 +45,12 @@ static zc_status type_expression(zc_infer *f, zc_dtype *out)
         if (!zc_in_present(f, i)) return zc_infer_fail(f, "input %d is left out", i);
         in[i] = zc_in(f, i)->dtype;
     }
-    zc_expr *e = zc_calloc(1, sizeof *e);
+    zc_expr *e = f->temp ? zc_arena_alloc(f->temp, 1, sizeof *e) : zc_calloc(1, sizeof *e);
     if (!e) return zc_fail_nomem(f->diag, "expression", sizeof *e);
     zc_status status = zc_expr_parse(expression(f), in, f->nin, consts, constants(f, consts), e,
                                      f->subject, f->diag);
     if (status == ZC_OK) *out = e->nodes[e->count - 1].dtype;
-    free(e);
+    if (!f->temp) free(e);
     return status;
 }
 

@@ -59,7 +59,10 @@ static zc_status run_one(zc_graph *g, const struct pass *p, const zc_pass_option
 {
     zc_pass_report report = {.name = p->name, .nodes_before = count_nodes(g)};
     double start = now();
-    ZC_TRY(p->run(g, &report.changes, diag));
+    if (p->run == zc_pass_opt_rules && o && o->rules)
+        ZC_TRY(zc_rules_apply(o->rules, g, o->target, o->rules_report, &report.changes, diag));
+    else
+        ZC_TRY(p->run(g, &report.changes, diag));
     zc_graph_resolve(g);
     zc_graph_compact(g);
     report.nodes_after = count_nodes(g);

@@ -58,6 +58,7 @@ _Static_assert(sizeof(zc_plan_section) == 56, "section entry size");
     X(KERN, zc_plan_kernel) /* GPU kernels */                                                      \
     X(BINS, zc_plan_binary) /* their machine code */                                               \
     X(SRCS, zc_plan_source) /* what they are compiled from */                                      \
+    X(VARI, zc_plan_variant) /* kernels for named input sizes */                                   \
     X(CODE, char)           /* bytes of the machine code */                                        \
     X(DATA, char)           /* constants */
 
@@ -118,6 +119,11 @@ typedef struct zc_plan_binary {
     uint64_t offset, length; /* in CODE */
 } zc_plan_binary;
 _Static_assert(sizeof(zc_plan_binary) == 24, "machine code size");
+
+typedef struct zc_plan_variant {
+    zc_plan_list symbols, values, kernels; /* in REFS, INTS, REFS */
+} zc_plan_variant;
+_Static_assert(sizeof(zc_plan_variant) == 24, "variant size");
 
 typedef struct zc_plan_source {
     uint32_t name, text; /* strings */

@@ -64,6 +64,14 @@ typedef struct zc_psource {
     const char *name, *text;
 } zc_psource;
 
+/* Kernels of a GPU program for input sizes that were named when compiling. */
+typedef struct zc_pvariant {
+    uint32_t nsymbols;
+    const uint32_t *symbols; /* dimension expressions: input symbols */
+    const int64_t *values;   /* of the symbols */
+    const uint32_t *kernels; /* by step, as zc_pstep.kernel; 0: the step's own; NULL: all */
+} zc_pvariant;
+
 typedef struct zc_pblock {
     uint32_t nparams, nsteps, nouts;
     const uint32_t *params, *steps, *outs;
@@ -72,14 +80,15 @@ typedef struct zc_pblock {
 typedef struct zc_program {
     const char *model_name, *version, *target;
     uint8_t model_sha256[32];
-    uint32_t ndims, nvalues, nsteps, nblocks, nkernels, nbinaries, nsources;
+    uint32_t ndims, nvalues, nsteps, nblocks, nkernels, nbinaries, nsources, nvariants;
     const zc_dim_node *dim_nodes;
     const zc_pvalue *values;
     const zc_pstep *steps;
     const zc_pblock *blocks;
     const zc_pkernel *kernels;   /* of a GPU program */
     const zc_pbinary *binaries;
-    const zc_psource *sources; /* may be stripped: none */
+    const zc_psource *sources;   /* may be stripped: none */
+    const zc_pvariant *variants;
     const char *const *input_names;  /* of blocks[0].params */
     const char *const *output_names; /* of blocks[0].outs */
 } zc_program;

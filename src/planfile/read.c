@@ -474,6 +474,39 @@ static zc_status read_kernels(plan_reader *r)
     return ZC_OK;
 }
 
+/* After the steps, which it lists. */
+static zc_status read_variant(plan_reader *r, uint32_t i, zc_pvariant *out)
+{
+    const zc_plan_variant *v = record(r, ZC_PLAN_VARI, i);
+    out->nsymbols = v->symbols.count;
+    if (v->values.count != out->nsymbols || (v->kernels.count && v->kernels.count != r->p->nsteps))
+        return bad(r, "a variant's lists have wrong lengths");
+    ZC_TRY(get_refs(r, v->symbols, r->p->ndims, "dimension", &out->symbols));
+    for (uint32_t n = 0; n < out->nsymbols; n++)
+        if (r->p->dim_nodes[out->symbols[n]].kind != ZC_DIM_SYM)
+            return bad(r, "a variant names a dimension that is no symbol");
+    ZC_TRY(check_list(r, ZC_PLAN_INTS, v->values));
+    out->values = out->nsymbols ? record(r, ZC_PLAN_INTS, v->values.first) : NULL;
+    ZC_TRY(get_refs(r, v->kernels, r->p->nkernels + 1, "kernel", &out->kernels));
+    if (!v->kernels.count) out->kernels = NULL;
+    for (uint32_t n = 0; n < v->kernels.count; n++)
+        if (out->kernels[n] && !r->p->steps[n].kernel)
+            return bad(r, "a variant has a kernel for a step that runs on the CPU");
+    return ZC_OK;
+}
+
+static zc_status read_variants(plan_reader *r)
+{
+    uint32_t n = count(r, ZC_PLAN_VARI);
+    zc_pvariant *variants = zc_arena_alloc(r->arena, n, sizeof *variants);
+    if (!variants) return zc_fail_nomem(r->diag, "plan", n * sizeof *variants);
+    for (uint32_t i = 0; i < n; i++)
+        ZC_TRY(in_record(r, ZC_PLAN_VARI, i, read_variant(r, i, &variants[i])));
+    r->p->variants = variants;
+    r->p->nvariants = n;
+    return ZC_OK;
+}
+
 static zc_status read_block(plan_reader *r, uint32_t i, zc_pblock *out)
 {
     const zc_plan_block *b = record(r, ZC_PLAN_BLKS, i);
@@ -531,6 +564,7 @@ zc_status zc_program_read(const uint8_t *data, size_t len, zc_arena *arena, zc_p
     ZC_TRY(read_values(&r));
     ZC_TRY(read_kernels(&r));
     ZC_TRY(read_steps(&r));
+    ZC_TRY(read_variants(&r));
     ZC_TRY(read_blocks(&r));
     ZC_TRY(check_names(&r));
     ZC_TRY(zc_program_verify(out, diag));

@@ -32,6 +32,13 @@ static zc_plan_list put_refs(plan_writer *w, const uint32_t *v, uint32_t n)
     return l;
 }
 
+static zc_plan_list put_ints(plan_writer *w, const int64_t *v, uint32_t n)
+{
+    zc_plan_list l = {.first = count_of(w, ZC_PLAN_INTS, sizeof *v), .count = n};
+    zc_buf_append(&w->sections[ZC_PLAN_INTS], v, n * sizeof *v);
+    return l;
+}
+
 static zc_plan_list put_strings(plan_writer *w, const char *const *s, uint32_t n)
 {
     zc_plan_list l = {.first = count_of(w, ZC_PLAN_REFS, sizeof(uint32_t)), .count = n};
@@ -111,8 +118,7 @@ static void put_attr(plan_writer *w, const zc_attr_field *f, const void *at)
         break;
     case ZC_ATTR_INTS: {
         const zc_ints *l = at;
-        r.list = (zc_plan_list){count_of(w, ZC_PLAN_INTS, sizeof *l->v), (uint32_t)l->n};
-        zc_buf_append(&w->sections[ZC_PLAN_INTS], l->v, (size_t)l->n * sizeof *l->v);
+        r.list = put_ints(w, l->v, (uint32_t)l->n);
         break;
     }
     case ZC_ATTR_FLOATS: {
@@ -175,6 +181,13 @@ static void put_kernels(plan_writer *w)
                             .length = p->binaries[i].bytes};
         zc_buf_append(code, p->binaries[i].data, (size_t)p->binaries[i].bytes);
         zc_buf_append(&w->sections[ZC_PLAN_BINS], &r, sizeof r);
+    }
+    for (uint32_t i = 0; i < p->nvariants; i++) {
+        const zc_pvariant *v = &p->variants[i];
+        zc_plan_variant r = {.symbols = put_refs(w, v->symbols, v->nsymbols),
+                             .values = put_ints(w, v->values, v->nsymbols),
+                             .kernels = put_refs(w, v->kernels, v->kernels ? p->nsteps : 0)};
+        zc_buf_append(&w->sections[ZC_PLAN_VARI], &r, sizeof r);
     }
     for (uint32_t i = 0; i < p->nsources; i++) {
         zc_plan_source r = {.name = put_string(w, p->sources[i].name),

@@ -126,6 +126,7 @@ static zc_status infer_step(zc_session *s, const zc_pstep *step, zc_diag *diag)
                   .attrs = step->attrs,
                   .dims = &s->infer_dims,
                   .arena = arena,
+                  .temp = arena,
                   .nin = (int)step->nin,
                   .nout = (int)step->nout,
                   .subject = step->name,

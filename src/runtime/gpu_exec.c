@@ -65,6 +65,27 @@ static zc_status bring_inputs(zc_session *s, const zc_pstep *step, zc_diag *diag
     return ZC_OK;
 }
 
+static bool fits_variant(const zc_session *s, const zc_pvariant *v)
+{
+    for (uint32_t i = 0; i < v->nsymbols; i++)
+        if (s->dim_values[v->symbols[i]] != v->values[i]) return false;
+    return true;
+}
+
+void zc_gpu_find_variant(zc_session *s)
+{
+    s->gpu->variant = NULL;
+    for (uint32_t i = 0; i < s->program->nvariants && !s->gpu->variant; i++)
+        if (fits_variant(s, &s->program->variants[i])) s->gpu->variant = &s->program->variants[i];
+}
+
+uint32_t zc_gpu_kernel(const zc_session *s, const zc_pstep *step)
+{
+    const zc_pvariant *v = s->gpu->variant;
+    uint32_t own = v && v->kernels ? v->kernels[step - s->program->steps] : 0;
+    return (own ? own : step->kernel) - 1;
+}
+
 typedef struct resizing {
     zc_session *s;
     const zc_pstep *step;
@@ -118,7 +139,7 @@ static void fill_launch(zc_session *s, const zc_pstep *step, zc_launch *l, zc_di
                      .host = host,
                      .fault = g->fault,
                      .step_id = (uint32_t)(step - s->program->steps) + 1,
-                     .is_static = s->program->kernels[step->kernel - 1].is_static,
+                     .is_static = s->program->kernels[zc_gpu_kernel(s, step)].is_static,
                      .subject = step->name,
                      .diag = diag};
 }
@@ -153,7 +174,7 @@ static zc_status measure(zc_session *s, const zc_pstep *step, zc_diag *diag)
     if (zc_op_get(step->op)->flags & ZC_OPF_DYNAMIC) return ZC_OK; /* grows as it goes */
     fill_launch(s, step, &l, diag);
     g->launcher.dry = true;
-    zc_status status = zc_launcher_issue(&g->launcher, &g->image->kernels[step->kernel - 1], &l);
+    zc_status status = zc_launcher_issue(&g->launcher, &g->image->kernels[zc_gpu_kernel(s, step)], &l);
     g->launcher.dry = false;
     if (status == ZC_OK && g->launcher.scratch_need > g->scratch_bytes) status = grow_scratch(s, diag);
     return status;
@@ -170,7 +191,7 @@ zc_status zc_gpu_step(zc_session *s, const zc_pstep *step, zc_diag *diag)
     g->launcher.resize = zc_op_get(step->op)->flags & ZC_OPF_DYNAMIC ? resize : NULL;
     g->launcher.more_scratch = more_scratch;
     g->launcher.user = &r;
-    ZC_TRY(zc_launcher_issue(&g->launcher, &g->image->kernels[step->kernel - 1], &l));
+    ZC_TRY(zc_launcher_issue(&g->launcher, &g->image->kernels[zc_gpu_kernel(s, step)], &l));
     for (uint32_t i = 0; i < step->nout; i++)
         if (step->out[i]) zc_gpu_wrote_device(s, step->out[i]);
     return ZC_OK;

@@ -1,4 +1,5 @@
 /* Runs of steps as CUDA graphs: issued once by the same functions while the stream records, then replayed. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -198,6 +199,7 @@ zc_status zc_gpu_find_shapes(zc_session *s, zc_diag *diag)
         ZC_TRY(make_entry(s, oldest, diag));
         g->now = oldest;
     }
+    zc_gpu_find_variant(s);
     g->now->used = ++g->clock;
     s->checked = g->now->checked;
     return ZC_OK;
@@ -308,6 +310,19 @@ static zc_status follow(zc_session *s, const zc_gpu_part *part, zc_diag *diag)
     return ZC_OK;
 }
 
+/* Records the part; when that is refused, keeps the reason and leaves the part to be issued step by step. */
+static zc_status try_record(zc_session *s, zc_gpu_part *part, zc_diag *diag)
+{
+    zc_diag *why = zc_diag_create();
+    if (record(s, part, why) != ZC_OK) {
+        part->refused = true;
+        drop_exec(&s->gpu->image->device, part);
+        snprintf(s->gpu->refusal, sizeof s->gpu->refusal, "%s", zc_diag_count(why) ? zc_diag_text(why, 0) : "no memory");
+    }
+    zc_diag_destroy(&why);
+    return zc_device_alive(&s->gpu->image->device, diag);
+}
+
 static zc_status run_part(zc_session *s, zc_gpu_part *part, zc_diag *diag)
 {
     struct zc_gpu *g = s->gpu;
@@ -317,12 +332,8 @@ static zc_status run_part(zc_session *s, zc_gpu_part *part, zc_diag *diag)
     for (uint32_t i = 0; i < part->nneeds; i++) ZC_TRY(zc_gpu_to_device(s, part->needs[i], diag));
     if (!same_pointers(s, part) || !part->exec) {
         ZC_TRY(follow(s, part, diag));
-        if (record(s, part, NULL) != ZC_OK) {
-            ZC_TRY(zc_device_alive(d, diag));
-            drop_exec(d, part);
-            part->refused = true;
-            return run_steps(s, part->first, part->end, diag);
-        }
+        ZC_TRY(try_record(s, part, diag));
+        if (part->refused) return run_steps(s, part->first, part->end, diag);
     }
     g->launcher.launches += part->launches;
     ZC_TRY(zc_device_check(d, d->cu.graph_launch(part->exec, g->stream), "cuGraphLaunch", diag));

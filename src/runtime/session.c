@@ -209,7 +209,7 @@ zc_status zc_session_step(const zc_session *session, size_t i, zc_step_info *out
     *out = (zc_step_info){
         .name = step->name,
         .op = zc_op_get(step->op)->name,
-        .kernel = on_gpu ? session->program->kernels[step->kernel - 1].name : NULL,
+        .kernel = on_gpu ? session->program->kernels[zc_gpu_kernel(session, step)].name : NULL,
         .why = session->gpu ? step->why : "",
         .us = session->gpu && session->gpu->step_ms ? session->gpu->step_ms[i] * 1e3 : 0};
     return ZC_OK;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -29,7 +30,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    char command[128];
+    char command[256];
     (void)state;
     snprintf(command, sizeof command, "chmod -R u+w %s; rm -rf %s", folder, folder);
     return system(command);

@@ -1,7 +1,7 @@
 /* Golden tests of passes on the printed graph. A .zir file:
  *
- *   # passes: NAME NAME ...       (none: the text must come back unchanged; lower_precision=f16
- * names its type) graph "..." { ... }
+ *   # passes: NAME NAME=f16 ...   (none: the text must come back unchanged; f16: the precision)
+ *   graph "..." { ... }
  *   ---
  *   graph "..." { ... }           the expected text, or "error: text" that the parser must say
  *

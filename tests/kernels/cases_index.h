@@ -1,6 +1,6 @@
 /* Cases of rows/index.def; see check.h. */
 C(Gather, gather, "T[n,5]; i64[m]~int(-5,4)", MOVED, .attrs = "{axis = 1}", .sizes = NM, .flags = KC_MOVES, .bench = "n=65536,m=64")
-C(Gather, gather, "T[7,n]; i32[m,2]~int(0,6)", MOVED " i4", .sizes = "n=33,m=5; n=1,m=1; n=64,m=33; n=6,m=0; n=1025,m=2", .flags = KC_MOVES, .bench = "n=4096,m=4096")
+C(Gather, gather, "T[7,n]; i32[m,2]~int(0,6)", MOVED, .sizes = "n=33,m=5; n=1,m=1; n=64,m=33; n=6,m=0; n=1025,m=2", .flags = KC_MOVES, .bench = "n=4096,m=4096")
 C(GatherND, gather, "T[7,5,n]; i64[m,2]~int(-5,4)", "f32 f16 u8 f64", .sizes = "n=33,m=5; n=1,m=1; n=3,m=1025; n=3,m=0", .flags = KC_MOVES, .bench = "n=4096,m=4096")
 C(GatherND, gather, "T[m,5,n]; i64[m,1]~int(0,4)", "f32", .attrs = "{batch_dims = 1}", .sizes = "n=33,m=5; n=1,m=1", .flags = KC_MOVES)
 C(GatherElements, gather, "T[n,5]; i64[n,m]~int(-5,4)", "f32 f16 u8 f64", .attrs = "{axis = 1}", .sizes = NM, .flags = KC_MOVES, .bench = "n=65536,m=64")
@@ -21,7 +21,7 @@ C(TopK, topk, "T[n,m,3]; i64[1]=[5]", "f32 f16", .attrs = "{axis = 1, largest = 
 C(NonZero, select, "T[n,m]~int(0,1)", "f32 f16 i64 bool u8", .sizes = NM, .flags = KC_EXACT, .bench = WIDE)
 C(NonZero, select, "T[n]", "f32 f16", .sizes = N, .flags = KC_MOVES)
 C(Compress, select, "T[n,m]; bool[m]", "f32 f16 u8 f64", .attrs = "{axis = 1}", .sizes = NM, .flags = KC_MOVES, .bench = WIDE)
-C(Compress, select, "T[n,m]; bool[n]", "f32", .sizes = NM, .flags = KC_MOVES)
+C(Compress, select, "T[n,m]; bool[n]", "f32", .sizes = "n=7,m=33; n=1,m=1; n=3,m=1025; n=0,m=5", .flags = KC_MOVES)
 C(Unique, unique, "T[n]~int(0,9)", "f32 f16 i64 i32 u8", .outs = "yyyy", .sizes = N, .flags = KC_EXACT, .bench = "n=65536")
 C(Unique, unique, "T[n]~int(0,9)", "f32 i64", .attrs = "{sorted = 0}", .outs = "yyyy", .sizes = N, .flags = KC_EXACT)
 C(Unique, unique, "T[n,3]~int(0,1)", "f32 i64", .attrs = "{axis = 0}", .outs = "yyyy", .sizes = "n=33; n=1; n=2; n=31; n=129", .flags = KC_EXACT)

@@ -37,6 +37,8 @@ enum {
     KC_STATIC = 1 << 3, /* needs its dimensions when it is compiled */
     KC_WIDE = 1 << 4, /* f32 sums in a fixed order over long rows: the slack counts 16 times */
     KC_BENCH_ONLY = 1 << 5,
+    KC_OFF_BY_ONE = 1 << 7, /* integers may be: they are truncated where sums lie near one */
+    KC_CANCELS = 1 << 6, /* its formula leaves small rests of numbers of the operand's size */
     /* Kinds beside KC_NORMAL. */
     KC_WITH_BIG = 1 << 8,
     KC_WITH_CANCEL = 1 << 9,

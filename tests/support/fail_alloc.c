@@ -5,7 +5,7 @@
 
 /* Threads of a pool may allocate at once. */
 static atomic_long countdown; /* 0: off */
-static atomic_long live;
+static atomic_long live, calls;
 static atomic_int happened;
 
 void fail_alloc_at(long n)
@@ -24,8 +24,14 @@ long fail_alloc_live(void)
     return live;
 }
 
+long fail_alloc_count(void)
+{
+    return calls;
+}
+
 static int fails(void)
 {
+    atomic_fetch_add(&calls, 1);
     long n = atomic_load(&countdown);
     while (n > 0)
         if (atomic_compare_exchange_weak(&countdown, &n, n - 1)) break;

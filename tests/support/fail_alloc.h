@@ -7,6 +7,8 @@
 void fail_alloc_at(long n);
 /* Whether it has happened since. */
 int fail_alloc_happened(void);
+/* Rerouted calls so far that allocate. */
+long fail_alloc_count(void);
 /* Allocations that rerouted calls made and have not freed. What a shared library allocates for zc
  * to free, or the other way round, makes it wrong. */
 long fail_alloc_live(void);

@@ -58,6 +58,7 @@ static int setup(void **state)
     add_records(f, ZC_PLAN_KERN, 2 * sizeof(zc_plan_kernel));
     add_records(f, ZC_PLAN_BINS, sizeof(zc_plan_binary));
     add_records(f, ZC_PLAN_SRCS, sizeof(zc_plan_source));
+    add_records(f, ZC_PLAN_VARI, sizeof(zc_plan_variant));
     add_records(f, ZC_PLAN_CODE, ZC_PLAN_DATA_ALIGN);
     *state = f;
     return 0;
@@ -251,6 +252,9 @@ static const field fields[] = {
     F(BINS, zc_plan_binary, length, ZC_PLAN_CODE),
     F(SRCS, zc_plan_source, name, ZC_PLAN_STRS),
     F(SRCS, zc_plan_source, text, ZC_PLAN_STRS),
+    LIST(VARI, zc_plan_variant, symbols, REFS),
+    LIST(VARI, zc_plan_variant, values, INTS),
+    LIST(VARI, zc_plan_variant, kernels, REFS),
     LIST(BLKS, zc_plan_block, params, REFS),
     LIST(BLKS, zc_plan_block, steps, REFS),
     LIST(BLKS, zc_plan_block, outs, REFS),

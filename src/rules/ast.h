@@ -1,0 +1,250 @@
+/* Rules as they stand in the text, with what the checker found out about them. Everything lives in
+ * the arena of its zc_rules, which is why a syntax error leaks nothing. */
+#ifndef ZC_RULES_AST_H
+#define ZC_RULES_AST_H
+
+#include "op/op.h"
+#include "rules/rules.h"
+
+/* Bounds on one rule; the matcher's recursion is bounded by them. */
+#define ZC_RL_NODES_MAX 64
+#define ZC_RL_VARS_MAX  128
+#define ZC_RL_STMTS_MAX 64
+#define ZC_RL_LIST_MAX  64
+#define ZC_RL_DEPTH_MAX 256
+#define ZC_RL_NAME_MAX  128
+/* Rules, and scalar definitions, in one set. */
+#define ZC_RL_RULES_MAX 4096
+
+/* Where a word stands: line and column from 1, in bytes. */
+typedef struct zc_rl_loc {
+    int line, col, len;
+} zc_rl_loc;
+
+typedef struct zc_rl_list {
+    int n, cap;
+    void **v;
+} zc_rl_list;
+
+typedef struct zc_rl_name {
+    const char *text;
+    zc_rl_loc loc;
+} zc_rl_name;
+
+/* ---- conditions and attribute values ---- */
+
+typedef enum zc_rl_expr_kind {
+    ZC_RE_INT,
+    ZC_RE_REAL,
+    ZC_RE_STR,
+    ZC_RE_NAME,
+    ZC_RE_CALL,
+    ZC_RE_LIST,
+    ZC_RE_NOT,
+    ZC_RE_NEG,
+    ZC_RE_OR,
+    ZC_RE_AND,
+    ZC_RE_EQ,
+    ZC_RE_NE,
+    ZC_RE_LT,
+    ZC_RE_LE,
+    ZC_RE_GT,
+    ZC_RE_GE,
+    ZC_RE_NEAR, /* ~=: equal within the tolerance of constants */
+    ZC_RE_IN,
+    ZC_RE_ADD,
+    ZC_RE_SUB,
+    ZC_RE_MUL,
+    ZC_RE_DIV,
+    ZC_RE_MOD
+} zc_rl_expr_kind;
+
+/* What a name in an expression is. */
+typedef enum zc_rl_word { ZC_RW_NONE, ZC_RW_VAR, ZC_RW_DTYPE, ZC_RW_BOOL, ZC_RW_TARGET } zc_rl_word;
+
+typedef struct zc_rl_expr zc_rl_expr;
+struct zc_rl_expr {
+    zc_rl_expr_kind kind;
+    zc_rl_loc loc;
+    int depth;
+    const char *text; /* STR, NAME, CALL */
+    double real;
+    int64_t i;
+    zc_rl_list args;
+    zc_rl_word word; /* NAME, when checked */
+    int index;       /* NAME: variable, dtype, bool, target word; CALL: function */
+};
+
+/* ---- patterns ---- */
+
+typedef enum zc_rl_pat_kind {
+    ZC_RP_NAME,
+    ZC_RP_NUM,
+    ZC_RP_ABSENT, /* _: an operand left out */
+    ZC_RP_NODE,
+    ZC_RP_ALT,
+    ZC_RP_LIST /* emit only: a constant vector of integers */
+} zc_rl_pat_kind;
+
+enum {
+    ZC_RC_CONST = 1 << 0,
+    ZC_RC_SCALAR = 1 << 1, /* one element */
+    ZC_RC_SHARED = 1 << 2  /* may be used outside of the match too */
+};
+
+typedef struct zc_rl_attr {
+    zc_rl_name name;
+    zc_rl_expr_kind op; /* EQ (also for =), NE, LT, ..., IN */
+    bool assign;        /* written with = */
+    zc_rl_expr *value;
+    bool is_capture; /* match: `field = name` binds the variable */
+    int var;
+    int field;
+} zc_rl_attr;
+
+typedef struct zc_rl_pat zc_rl_pat;
+struct zc_rl_pat {
+    zc_rl_pat_kind kind;
+    zc_rl_loc loc;
+    int depth;
+    const char *text; /* NAME; NODE: the operation */
+    unsigned flags;   /* ZC_RC_*, of a NAME */
+    zc_dtype dtype;   /* of a NAME; ZC_NONE: any */
+    double num, tol;  /* NUM; tol 0: the default */
+    bool is_int;
+    zc_rl_list args;  /* NODE, ALT: patterns; LIST: expressions */
+    zc_rl_list attrs; /* NODE */
+    bool rest;        /* NODE: more operands may follow */
+    bool any_attrs;   /* NODE: attributes not named may have any value */
+    bool optional;    /* NODE */
+    /* Found by the checker: */
+    int var; /* NAME */
+    zc_op op;
+    const struct zc_rl_pointwise *pointwise; /* NODE in emit */
+    int node;                                /* NODE: index among the rule's nodes */
+    int through;        /* optional NODE: operand that stands for it when absent */
+    int outs[8], nouts; /* NODE: variables of its results; -1: `_` */
+};
+
+typedef struct zc_rl_stmt {
+    zc_rl_loc loc;
+    zc_rl_list outs; /* NAME or ABSENT patterns */
+    zc_rl_pat *pat;
+} zc_rl_stmt;
+
+/* ---- definitions ---- */
+
+typedef enum zc_rl_var_kind { ZC_RV_VALUE, ZC_RV_ATTR } zc_rl_var_kind;
+
+typedef struct zc_rl_var {
+    const char *name;
+    zc_rl_loc loc;
+    zc_rl_var_kind kind;
+    int type; /* ATTR: a zc_rl_type */
+    unsigned flags;
+    zc_dtype dtype;
+    int stmt;       /* match statement that defines it, or -1: a leaf */
+    int emit;       /* emit statement that defines it, or -1 */
+    bool in_match;  /* named on the match side */
+    bool maybe;     /* absent when an optional node is */
+    bool is_output; /* defined on both sides */
+    int uses;       /* mentions beside the one that binds */
+} zc_rl_var;
+
+typedef struct zc_rl_pointwise {
+    zc_rl_name name;
+    zc_rl_list params; /* zc_rl_name */
+    const char *text;  /* as written */
+    zc_rl_loc text_loc;
+    const char *expr; /* over x0, x1, ...: what a Pointwise node carries */
+    int file;
+} zc_rl_pointwise;
+
+typedef struct zc_rl_rule {
+    zc_rl_name name;
+    int64_t priority;
+    int file;
+    zc_rl_list match, where, emit; /* stmts, exprs, stmts */
+    bool broken;                   /* has errors */
+    bool disabled;
+    /* Found by the checker: */
+    zc_rl_var *vars;
+    int nvars;
+    zc_rl_pat **nodes; /* the match side's, in order of appearance */
+    int nnodes;
+    int root; /* match statement that matching starts from */
+    /* Further statements, each found among the users of a value bound before it. */
+    struct {
+        int stmt, pivot;
+    } extra[ZC_RL_STMTS_MAX];
+    int nextra;
+} zc_rl_rule;
+
+typedef struct zc_rl_file {
+    const char *name;
+    const char *text;
+    size_t len;
+    bool is_builtin;
+} zc_rl_file;
+
+typedef struct zc_rl_message {
+    bool is_error;
+    int file;
+    zc_rl_loc loc;
+    const char *text;
+} zc_rl_message;
+
+struct zc_rules {
+    zc_arena arena;
+    ZC_VEC(zc_rl_file) files;
+    ZC_VEC(zc_rl_rule *) rules;
+    ZC_VEC(zc_rl_pointwise *) pointwise;
+    ZC_VEC(zc_rl_message) messages;
+    size_t errors;
+    bool nomem;
+};
+
+/* Records a message about `file`; errors beyond a bound are only counted. */
+void zc_rl_error(zc_rules *r, int file, zc_rl_loc loc, const char *fmt, ...) ZC_PRINTF(4, 5);
+void zc_rl_warn(zc_rules *r, int file, zc_rl_loc loc, const char *fmt, ...) ZC_PRINTF(4, 5);
+
+/* From the arena; NULL sets r->nomem. */
+void *zc_rl_new(zc_rules *r, size_t size);
+bool zc_rl_push(zc_rules *r, zc_rl_list *list, void *item);
+
+static inline zc_rl_stmt *zc_rl_stmt_at(const zc_rl_list *l, int i)
+{
+    return l->v[i];
+}
+static inline zc_rl_pat *zc_rl_pat_at(const zc_rl_list *l, int i)
+{
+    return l->v[i];
+}
+static inline zc_rl_expr *zc_rl_expr_at(const zc_rl_list *l, int i)
+{
+    return l->v[i];
+}
+static inline zc_rl_attr *zc_rl_attr_at(const zc_rl_list *l, int i)
+{
+    return l->v[i];
+}
+
+/* Reads a file's definitions into r, from rule `first` and definition `first_pw` on to be checked.
+ */
+void zc_rl_parse(zc_rules *r, int file);
+/* Names, arity, attributes and dtypes of what was parsed since. */
+void zc_rl_check(zc_rules *r, size_t first_rule, size_t first_pw);
+/* Rules against each other and themselves: shadowed, looping. */
+void zc_rl_check_set(zc_rules *r, size_t first_rule);
+
+/* Negative: rule a (by number) is tried before rule b. */
+int zc_rl_precedence(const zc_rules *r, uint32_t a, uint32_t b);
+
+/* The definition of that name, or NULL. */
+const zc_rl_pointwise *zc_rl_find_pointwise(const zc_rules *r, const char *name);
+
+/* Appends ", did you mean 'x'?" for the nearest of the names that next(i) gives until NULL. */
+void zc_rl_suggest(zc_buf *out, const char *word, const char *(*next)(const void *ctx, int i),
+                   const void *ctx);
+
+#endif

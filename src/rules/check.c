@@ -1,0 +1,454 @@
+/* Rules by themselves: names, connection, both sides. */
+#include "rules/check.h"
+
+#include <string.h>
+
+/* ---- variables ---- */
+
+int zc_rl_var_find(const zc_rl_rule *rule, const char *name)
+{
+    for (int i = 0; i < rule->nvars; i++)
+        if (strcmp(rule->vars[i].name, name) == 0) return i;
+    return -1;
+}
+
+int zc_rl_var_add(zc_rl_checker *c, const char *name, zc_rl_loc loc, zc_rl_var_kind kind)
+{
+    zc_rl_rule *rule = c->rule;
+    if (rule->nvars == ZC_RL_VARS_MAX) {
+        zc_rl_fault(c, loc, "too many names in one rule (need at most %d)", ZC_RL_VARS_MAX);
+        return -1;
+    }
+    rule->vars[rule->nvars] = (zc_rl_var){
+        .name = name, .loc = loc, .kind = kind, .stmt = -1, .emit = -1, .in_match = !c->in_emit};
+    return rule->nvars++;
+}
+
+static const char *var_name(const void *ctx, int i)
+{
+    const zc_rl_rule *rule = ctx;
+    return i < rule->nvars ? rule->vars[i].name : NULL;
+}
+
+void zc_rl_unbound(zc_rl_checker *c, const char *name, zc_rl_loc loc)
+{
+    zc_buf hint = {0};
+    zc_rl_suggest(&hint, name, var_name, c->rule);
+    zc_rl_fault(c, loc, "'%s' is not bound by match%s", name, hint.data ? hint.data : "");
+    zc_buf_fini(&hint);
+}
+
+/* ---- the match side ---- */
+
+static void match_pat(zc_rl_checker *c, zc_rl_pat *p);
+
+static void merge_kinds(zc_rl_checker *c, zc_rl_var *v, const zc_rl_pat *p)
+{
+    if (p->dtype != ZC_NONE && v->dtype != ZC_NONE && p->dtype != v->dtype)
+        zc_rl_fault(c, p->loc, "'%s' has another element type elsewhere (got %s and %s)", v->name,
+                    zc_dtype_name(p->dtype), zc_dtype_name(v->dtype));
+    if (p->dtype != ZC_NONE) v->dtype = p->dtype;
+    v->flags |= p->flags;
+}
+
+static void match_name(zc_rl_checker *c, zc_rl_pat *p)
+{
+    int var = zc_rl_var_find(c->rule, p->text);
+    if (var >= 0) {
+        if (c->rule->vars[var].kind == ZC_RV_ATTR)
+            zc_rl_fault(c, p->loc, "'%s' is an attribute", p->text);
+        c->rule->vars[var].uses++;
+    } else {
+        var = zc_rl_var_add(c, p->text, p->loc, ZC_RV_VALUE);
+        if (var < 0) return;
+        c->rule->vars[var].maybe = c->optional > 0;
+    }
+    if (c->optional == 0) c->rule->vars[var].maybe = false;
+    p->var = var;
+    merge_kinds(c, &c->rule->vars[var], p);
+    if (c->rule->vars[var].stmt >= 0 && (c->rule->vars[var].flags & ZC_RC_CONST))
+        zc_rl_fault(c, p->loc, "'%s' is computed, so it is no constant", p->text);
+}
+
+/* The operand that an optional operation passes on when it is not there. */
+static int through(const zc_rl_pat *p)
+{
+    for (int i = 0; i < p->args.n; i++) {
+        const zc_rl_pat *a = zc_rl_pat_at(&p->args, i);
+        if (a->kind == ZC_RP_NODE || a->kind == ZC_RP_ALT ||
+            (a->kind == ZC_RP_NAME && !(a->flags & ZC_RC_CONST)))
+            return i;
+    }
+    return -1;
+}
+
+static void match_node(zc_rl_checker *c, zc_rl_pat *p)
+{
+    zc_rl_rule *rule = c->rule;
+    if (rule->nnodes == ZC_RL_NODES_MAX) {
+        zc_rl_fault(c, p->loc, "too many operations in match (need at most %d)", ZC_RL_NODES_MAX);
+        return;
+    }
+    p->node = rule->nnodes;
+    rule->nodes[rule->nnodes++] = p;
+    p->through = p->optional ? through(p) : -1;
+    if (p->optional && p->through < 0)
+        zc_rl_fault(c, p->loc, "an optional operation needs an operand that is no constant");
+    c->optional += p->optional;
+    zc_rl_check_op(c, p);
+    for (int i = 0; i < p->args.n; i++) {
+        bool passes = p->optional && i == p->through;
+        c->optional -= passes;
+        match_pat(c, zc_rl_pat_at(&p->args, i));
+        c->optional += passes;
+    }
+    c->optional -= p->optional;
+}
+
+static void match_pat(zc_rl_checker *c, zc_rl_pat *p)
+{
+    switch (p->kind) {
+    case ZC_RP_NAME:
+        match_name(c, p);
+        break;
+    case ZC_RP_NODE:
+        match_node(c, p);
+        break;
+    case ZC_RP_ALT:
+        c->optional++;
+        for (int i = 0; i < p->args.n; i++) match_pat(c, zc_rl_pat_at(&p->args, i));
+        c->optional--;
+        break;
+    case ZC_RP_LIST:
+        zc_rl_fault(c, p->loc, "a list stands in emit only; match a name and compare element()");
+        break;
+    case ZC_RP_NUM:
+    case ZC_RP_ABSENT:
+        break;
+    }
+}
+
+static void bind_out(zc_rl_checker *c, zc_rl_stmt *st, int i)
+{
+    const zc_rl_pat *out = zc_rl_pat_at(&st->outs, i);
+    int var = -1;
+    if (out->kind == ZC_RP_NAME) {
+        int old = zc_rl_var_find(c->rule, out->text);
+        if (old >= 0)
+            zc_rl_fault(c, out->loc, "'%s' is named before the statement that defines it (line %d)",
+                        out->text, c->rule->vars[old].loc.line);
+        else
+            var = zc_rl_var_add(c, out->text, out->loc, ZC_RV_VALUE);
+    }
+    if (var >= 0) {
+        c->rule->vars[var].stmt = c->stmt;
+        merge_kinds(c, &c->rule->vars[var], out);
+        if (out->flags & ZC_RC_CONST)
+            zc_rl_fault(c, out->loc, "'%s' is computed, so it is no constant", out->text);
+    }
+    st->pat->outs[i] = var;
+}
+
+static void match_stmt(zc_rl_checker *c, zc_rl_stmt *st)
+{
+    zc_rl_pat *p = st->pat;
+    match_pat(c, p);
+    if (p->kind != ZC_RP_NODE && p->kind != ZC_RP_ALT) {
+        zc_rl_fault(c, p->loc, "a statement of match needs an operation");
+        return;
+    }
+    int most = p->kind == ZC_RP_NODE && p->op ? zc_op_get(p->op)->max_out : 1;
+    if (p->kind == ZC_RP_ALT || p->optional) most = 1;
+    if (most > (int)ZC_COUNTOF(p->outs)) most = (int)ZC_COUNTOF(p->outs);
+    if (st->outs.n > most) {
+        zc_rl_fault(c, st->loc, "too many results (got %d, need at most %d)", st->outs.n, most);
+        return;
+    }
+    p->nouts = st->outs.n;
+    for (int i = 0; i < st->outs.n; i++) bind_out(c, st, i);
+}
+
+/* ---- the emit side ---- */
+
+static void emit_pat(zc_rl_checker *c, zc_rl_pat *p);
+
+static void emit_name(zc_rl_checker *c, zc_rl_pat *p)
+{
+    int var = zc_rl_var_find(c->rule, p->text);
+    if (p->flags || p->dtype != ZC_NONE) zc_rl_fault(c, p->loc, "kinds of values stand in match");
+    if (var < 0) {
+        zc_rl_unbound(c, p->text, p->loc);
+        return;
+    }
+    zc_rl_var *v = &c->rule->vars[var];
+    p->var = var;
+    v->uses++;
+    if (v->kind == ZC_RV_ATTR) zc_rl_fault(c, p->loc, "'%s' is an attribute", p->text);
+    if (v->is_output && v->emit < 0)
+        zc_rl_fault(c, p->loc, "'%s' is used before emit defines it", p->text);
+    if (v->stmt >= 0 && v->emit < 0) v->flags |= ZC_RC_SHARED; /* it stays */
+}
+
+static void emit_pat(zc_rl_checker *c, zc_rl_pat *p)
+{
+    switch (p->kind) {
+    case ZC_RP_NAME:
+        emit_name(c, p);
+        break;
+    case ZC_RP_NODE:
+        zc_rl_check_op(c, p);
+        for (int i = 0; i < p->args.n; i++) emit_pat(c, zc_rl_pat_at(&p->args, i));
+        break;
+    case ZC_RP_ALT:
+        zc_rl_fault(c, p->loc, "alternatives stand in match only");
+        break;
+    case ZC_RP_LIST:
+        for (int i = 0; i < p->args.n; i++)
+            zc_rl_check_expr_is(c, zc_rl_expr_at(&p->args, i), ZC_RT_INT);
+        break;
+    case ZC_RP_NUM:
+        if (p->tol != 0) zc_rl_fault(c, p->loc, "tolerances stand in match");
+        break;
+    case ZC_RP_ABSENT:
+        break;
+    }
+}
+
+static void emit_out(zc_rl_checker *c, zc_rl_stmt *st, int i)
+{
+    const zc_rl_pat *out = zc_rl_pat_at(&st->outs, i);
+    st->pat->outs[i] = -1;
+    if (out->kind != ZC_RP_NAME) return;
+    int var = zc_rl_var_find(c->rule, out->text);
+    if (var < 0) var = zc_rl_var_add(c, out->text, out->loc, ZC_RV_VALUE);
+    if (var < 0) return;
+    zc_rl_var *v = &c->rule->vars[var];
+    if (v->emit >= 0)
+        zc_rl_fault(c, out->loc, "emit defines '%s' twice", out->text);
+    else if (v->in_match && v->stmt < 0)
+        zc_rl_fault(c, out->loc, "'%s' is an operand of match, which emit cannot define",
+                    out->text);
+    v->emit = c->stmt;
+    st->pat->outs[i] = var;
+}
+
+static void emit_stmt(zc_rl_checker *c, zc_rl_stmt *st)
+{
+    zc_rl_pat *p = st->pat;
+    emit_pat(c, p);
+    int most = p->kind == ZC_RP_NODE && p->op ? zc_op_get(p->op)->max_out : 1;
+    if (most > (int)ZC_COUNTOF(p->outs)) most = (int)ZC_COUNTOF(p->outs);
+    if (p->kind == ZC_RP_ABSENT) zc_rl_fault(c, p->loc, "a statement of emit needs a value");
+    if (st->outs.n > most) {
+        zc_rl_fault(c, st->loc, "too many results (got %d, need at most %d)", st->outs.n, most);
+        return;
+    }
+    p->nouts = st->outs.n;
+    for (int i = 0; i < st->outs.n; i++) emit_out(c, st, i);
+}
+
+/* What match defines and emit defines again is an output; known before emit is read. */
+static void find_outputs(zc_rl_checker *c)
+{
+    bool any = false;
+    for (int i = 0; i < c->rule->emit.n; i++) {
+        const zc_rl_stmt *st = zc_rl_stmt_at(&c->rule->emit, i);
+        for (int j = 0; j < st->outs.n; j++) {
+            const zc_rl_pat *out = zc_rl_pat_at(&st->outs, j);
+            int var = out->kind == ZC_RP_NAME ? zc_rl_var_find(c->rule, out->text) : -1;
+            if (var < 0 || c->rule->vars[var].stmt < 0) continue;
+            c->rule->vars[var].is_output = any = true;
+        }
+    }
+    if (!any)
+        zc_rl_fault(c, c->rule->name.loc, "emit defines no result of match (need at least one)");
+}
+
+/* ---- connection ---- */
+
+typedef struct reach {
+    zc_rl_checker *c;
+    bool stmt[ZC_RL_STMTS_MAX];
+    bool var[ZC_RL_VARS_MAX];
+} reach;
+
+static void reach_pat(reach *r, const zc_rl_pat *p);
+
+static void reach_stmt(reach *r, int i)
+{
+    if (r->stmt[i]) return;
+    const zc_rl_stmt *st = zc_rl_stmt_at(&r->c->rule->match, i);
+    r->stmt[i] = true;
+    for (int k = 0; k < st->pat->nouts; k++)
+        if (st->pat->outs[k] >= 0) r->var[st->pat->outs[k]] = true;
+    reach_pat(r, st->pat);
+}
+
+static void reach_pat(reach *r, const zc_rl_pat *p)
+{
+    if (p->kind == ZC_RP_NAME && p->var >= 0) {
+        r->var[p->var] = true;
+        if (r->c->rule->vars[p->var].stmt >= 0) reach_stmt(r, r->c->rule->vars[p->var].stmt);
+    }
+    if (p->kind == ZC_RP_NODE || p->kind == ZC_RP_ALT)
+        for (int i = 0; i < p->args.n; i++) reach_pat(r, zc_rl_pat_at(&p->args, i));
+}
+
+/* A variable among the operands of statement i that is bound already, or -1. */
+static int pivot_of(const reach *r, int i)
+{
+    const zc_rl_pat *p = zc_rl_stmt_at(&r->c->rule->match, i)->pat;
+    for (int k = 0; p->kind == ZC_RP_NODE && k < p->args.n; k++) {
+        const zc_rl_pat *a = zc_rl_pat_at(&p->args, k);
+        if (a->kind == ZC_RP_NAME && a->var >= 0 && r->var[a->var]) return a->var;
+    }
+    return -1;
+}
+
+static bool reach_more(reach *r)
+{
+    zc_rl_rule *rule = r->c->rule;
+    for (int i = rule->match.n - 1; i >= 0; i--) {
+        int pivot = r->stmt[i] ? -1 : pivot_of(r, i);
+        if (pivot < 0) continue;
+        rule->extra[rule->nextra].stmt = i;
+        rule->extra[rule->nextra++].pivot = pivot;
+        reach_stmt(r, i);
+        return true;
+    }
+    return false;
+}
+
+/* Every statement is reached from the last one, or through the users of a value it shares. */
+static void check_connection(zc_rl_checker *c)
+{
+    reach r = {.c = c};
+    zc_rl_rule *rule = c->rule;
+    rule->root = rule->match.n - 1;
+    reach_stmt(&r, rule->root);
+    while (reach_more(&r)) {
+    }
+    for (int i = 0; i < rule->match.n; i++)
+        if (!r.stmt[i])
+            zc_rl_fault(c, zc_rl_stmt_at(&rule->match, i)->loc,
+                        "this statement shares no value with the others");
+}
+
+/* Can the root be any value at all? Then nothing says where to look. */
+static bool is_open(const zc_rl_rule *rule, const zc_rl_pat *p, int depth)
+{
+    if (depth > ZC_RL_STMTS_MAX) return true;
+    switch (p->kind) {
+    case ZC_RP_NAME: {
+        int stmt = p->var >= 0 ? rule->vars[p->var].stmt : -1;
+        return stmt < 0 || is_open(rule, zc_rl_stmt_at(&rule->match, stmt)->pat, depth + 1);
+    }
+    case ZC_RP_NODE:
+        return p->optional && p->through >= 0 &&
+               is_open(rule, zc_rl_pat_at(&p->args, p->through), depth + 1);
+    case ZC_RP_ALT:
+        for (int i = 0; i < p->args.n; i++)
+            if (is_open(rule, zc_rl_pat_at(&p->args, i), depth + 1)) return true;
+        return false;
+    case ZC_RP_NUM:
+    case ZC_RP_ABSENT:
+    case ZC_RP_LIST:
+        return true;
+    }
+    return true;
+}
+
+/* ---- names that nobody uses ---- */
+
+static void check_unused(zc_rl_checker *c)
+{
+    for (int i = 0; i < c->rule->nvars; i++) {
+        const zc_rl_var *v = &c->rule->vars[i];
+        if (v->uses || v->is_output || v->name[0] == '_') continue;
+        zc_rl_warn(c->r, c->file, v->loc, "'%s' is never used (a name that begins with _ may be)",
+                   v->name);
+    }
+}
+
+static bool alloc_rule(zc_rules *r, zc_rl_rule *rule)
+{
+    rule->vars = zc_arena_alloc(&r->arena, ZC_RL_VARS_MAX, sizeof *rule->vars);
+    rule->nodes = zc_arena_alloc(&r->arena, ZC_RL_NODES_MAX, sizeof *rule->nodes);
+    if (rule->vars && rule->nodes) return true;
+    r->nomem = true;
+    return false;
+}
+
+static bool is_sized(zc_rl_checker *c)
+{
+    int most = c->rule->match.n > c->rule->emit.n ? c->rule->match.n : c->rule->emit.n;
+    if (most <= ZC_RL_STMTS_MAX && c->rule->where.n <= ZC_RL_LIST_MAX) return true;
+    zc_rl_fault(c, c->rule->name.loc, "rule too long (need at most %d statements on a side)",
+                ZC_RL_STMTS_MAX);
+    return false;
+}
+
+static void check_rule(zc_rules *r, zc_rl_rule *rule)
+{
+    zc_rl_checker c = {.r = r, .rule = rule, .file = rule->file};
+    if (!is_sized(&c) || !alloc_rule(r, rule)) return;
+    for (c.stmt = 0; c.stmt < rule->match.n; c.stmt++)
+        match_stmt(&c, zc_rl_stmt_at(&rule->match, c.stmt));
+    for (int i = 0; i < rule->where.n; i++)
+        zc_rl_check_expr_is(&c, zc_rl_expr_at(&rule->where, i), ZC_RT_BOOL);
+    find_outputs(&c);
+    c.in_emit = true;
+    for (c.stmt = 0; c.stmt < rule->emit.n; c.stmt++)
+        emit_stmt(&c, zc_rl_stmt_at(&rule->emit, c.stmt));
+    if (rule->broken) return;
+    check_connection(&c);
+    if (!rule->broken && is_open(rule, zc_rl_stmt_at(&rule->match, rule->root)->pat, 0))
+        zc_rl_fault(&c, zc_rl_stmt_at(&rule->match, rule->root)->loc,
+                    "the last statement of match must be an operation in every case");
+    if (!rule->broken) check_unused(&c);
+}
+
+/* ---- names of definitions ---- */
+
+const zc_rl_pointwise *zc_rl_find_pointwise(const zc_rules *r, const char *name)
+{
+    for (size_t i = 0; i < r->pointwise.len; i++)
+        if (strcmp(r->pointwise.data[i]->name.text, name) == 0) return r->pointwise.data[i];
+    return NULL;
+}
+
+static void check_pointwise_name(zc_rules *r, size_t i)
+{
+    const zc_rl_pointwise *p = r->pointwise.data[i];
+    const zc_rl_pointwise *first = zc_rl_find_pointwise(r, p->name.text);
+    if (first != p)
+        zc_rl_error(r, p->file, p->name.loc, "a second definition '%s' (the first: %s:%d)",
+                    p->name.text, r->files.data[first->file].name, first->name.loc.line);
+    if (zc_op_find(p->name.text, strlen(p->name.text)) != ZC_OP_NONE)
+        zc_rl_error(r, p->file, p->name.loc, "'%s' is an operation already", p->name.text);
+}
+
+static void check_rule_name(zc_rules *r, size_t i)
+{
+    zc_rl_rule *rule = r->rules.data[i];
+    for (size_t j = 0; j < i; j++) {
+        const zc_rl_rule *first = r->rules.data[j];
+        if (strcmp(first->name.text, rule->name.text) != 0) continue;
+        rule->broken = true;
+        zc_rl_error(r, rule->file, rule->name.loc, "a second rule '%s' (the first: %s:%d)",
+                    rule->name.text, r->files.data[first->file].name, first->name.loc.line);
+        return;
+    }
+}
+
+void zc_rl_check(zc_rules *r, size_t first_rule, size_t first_pw)
+{
+    for (size_t i = first_pw; !r->nomem && i < r->pointwise.len; i++) {
+        check_pointwise_name(r, i);
+        zc_rl_check_pointwise(r, r->pointwise.data[i]);
+    }
+    for (size_t i = first_rule; !r->nomem && i < r->rules.len; i++) {
+        check_rule_name(r, i);
+        check_rule(r, r->rules.data[i]);
+    }
+}

@@ -1,0 +1,42 @@
+/* What the parts of the checker share. */
+#ifndef ZC_RULES_CHECK_H
+#define ZC_RULES_CHECK_H
+
+#include "rules/ast.h"
+#include "rules/eval.h"
+
+typedef struct zc_rl_checker {
+    zc_rules *r;
+    zc_rl_rule *rule;
+    int file;
+    bool in_emit;
+    int stmt;     /* the statement in work */
+    int optional; /* levels of optional operations and alternatives around */
+} zc_rl_checker;
+
+/* An error of the rule in work. */
+#define zc_rl_fault(c, loc, ...)                                                                   \
+    ((c)->rule ? (void)((c)->rule->broken = true) : (void)0,                                       \
+     zc_rl_error((c)->r, (c)->file, (loc), __VA_ARGS__))
+
+/* Index of the variable, or -1. */
+int zc_rl_var_find(const zc_rl_rule *rule, const char *name);
+/* Adds one; -1 after an error. */
+int zc_rl_var_add(zc_rl_checker *c, const char *name, zc_rl_loc loc, zc_rl_var_kind kind);
+/* "no such <what> 'name' (did you mean ...)" among the rule's variables. */
+void zc_rl_unbound(zc_rl_checker *c, const char *name, zc_rl_loc loc);
+
+/* Names, functions and types of an expression. */
+zc_rl_type zc_rl_check_expr(zc_rl_checker *c, zc_rl_expr *e);
+/* The same, and what it must be. */
+void zc_rl_check_expr_is(zc_rl_checker *c, zc_rl_expr *e, zc_rl_type need);
+bool zc_rl_type_fits(zc_rl_type got, zc_rl_type need);
+zc_rl_type zc_rl_attr_type(zc_attr_kind kind);
+
+/* An operation with its attributes, on either side. false: the operation is unknown. */
+bool zc_rl_check_op(zc_rl_checker *c, zc_rl_pat *p);
+
+/* A scalar definition: its parameters and expression. */
+void zc_rl_check_pointwise(zc_rules *r, zc_rl_pointwise *p);
+
+#endif

@@ -1,0 +1,475 @@
+/* The matcher: a list of goals (this pattern stands for that value), solved depth first with a
+ * trail of bindings to undo. Its recursion is bounded by the size of the rule. */
+#include "rules/match.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct goal goal;
+struct goal {
+    const zc_rl_pat *pat;
+    zc_vid v;
+    int out; /* which result of the pattern's operation v is */
+    const goal *next;
+};
+
+static bool solve(zc_rl_matcher *m, const goal *g);
+static bool solve_extra(zc_rl_matcher *m, int k);
+
+/* ---- why not ---- */
+
+/* Keeps the reason of the attempt with most operations matched. Returns false. */
+static bool miss(zc_rl_matcher *m, zc_nid at, const char *fmt, ...) ZC_PRINTF(3, 4);
+static bool miss(zc_rl_matcher *m, zc_nid at, const char *fmt, ...)
+{
+    if (!m->explain || m->count <= m->best) return false;
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(m->why, sizeof m->why, fmt, args);
+    va_end(args);
+    m->best = m->count;
+    m->place = at;
+    return false;
+}
+
+static zc_nid producer_of(const zc_rl_matcher *m, zc_vid v)
+{
+    const zc_value *value = zc_val(m->x->g, v);
+    return v && value->kind == ZC_VALUE_NODE ? value->producer : 0;
+}
+
+/* ---- bindings ---- */
+
+static bool fits_var(zc_rl_matcher *m, const zc_rl_var *var, zc_vid v)
+{
+    const zc_value *value = zc_val(m->x->g, v);
+    zc_nid at = producer_of(m, v);
+    if (var->dtype != ZC_NONE && value->type.dtype != var->dtype)
+        return miss(m, at, "'%s' has another element type (got %s, need %s)", var->name,
+                    zc_dtype_name(value->type.dtype), zc_dtype_name(var->dtype));
+    if ((var->flags & ZC_RC_CONST) && !value->data)
+        return miss(m, at, "'%s' is not constant", var->name);
+    if (!(var->flags & ZC_RC_SCALAR)) return true;
+    for (int i = 0; i < value->type.rank; i++)
+        if (!zc_dim_is(value->type.dims[i], 1)) return miss(m, at, "'%s' is no scalar", var->name);
+    return value->type.rank >= 0 || miss(m, at, "'%s' has an unknown rank", var->name);
+}
+
+static bool bind(zc_rl_matcher *m, int var, zc_vid v)
+{
+    if (var < 0) return true;
+    if (m->bound[var])
+        return m->value[var] == v ||
+               miss(m, producer_of(m, v), "'%s' stands for two values", m->rule->vars[var].name);
+    if (!fits_var(m, &m->rule->vars[var], v)) return false;
+    m->bound[var] = true;
+    m->value[var] = v;
+    m->trail[m->ntrail++] = var;
+    return true;
+}
+
+static void unwind(zc_rl_matcher *m, int trail)
+{
+    while (m->ntrail > trail) {
+        int var = m->trail[--m->ntrail];
+        m->bound[var] = false;
+        m->value[var] = 0;
+    }
+}
+
+zc_rl_env zc_rl_match_env(const zc_rl_matcher *m, zc_arena *arena)
+{
+    return (zc_rl_env){.rule = m->rule,
+                       .g = m->x->g,
+                       .value = m->value,
+                       .attr = m->attr,
+                       .uses = m->x->uses.data,
+                       .target = m->target,
+                       .arena = arena};
+}
+
+/* ---- attributes ---- */
+
+static bool match_value(zc_rl_matcher *m, const zc_rl_attr *a, const zc_rl_val *got)
+{
+    zc_rl_env env = zc_rl_match_env(m, &m->scratch);
+    zc_dims *dims = &m->x->g->dims;
+    if (a->op != ZC_RE_IN) {
+        zc_rl_val need = zc_rl_eval(&env, a->value);
+        bool is_real = got->type == ZC_RT_REAL && a->op == ZC_RE_EQ;
+        return zc_rl_compare(dims, is_real ? ZC_RE_NEAR : a->op, got, &need);
+    }
+    for (int i = 0; i < a->value->args.n; i++) {
+        zc_rl_val need = zc_rl_eval(&env, zc_rl_expr_at(&a->value->args, i));
+        if (zc_rl_compare(dims, ZC_RE_EQ, got, &need)) return true;
+    }
+    return false;
+}
+
+static bool capture(zc_rl_matcher *m, const zc_rl_attr *a, const zc_rl_val *got)
+{
+    if (m->bound[a->var]) return zc_rl_compare(&m->x->g->dims, ZC_RE_EQ, &m->attr[a->var], got);
+    m->bound[a->var] = true;
+    m->attr[a->var] = *got;
+    m->trail[m->ntrail++] = a->var;
+    return true;
+}
+
+static bool match_attr(zc_rl_matcher *m, const zc_rl_attr *a, zc_nid n)
+{
+    const zc_node *node = zc_node_at(m->x->g, n);
+    zc_rl_val got = zc_rl_attr_value(zc_op_get(node->op), node->attrs, a->field);
+    if (a->is_capture ? capture(m, a, &got) : match_value(m, a, &got)) return true;
+    return miss(m, n, "attribute '%s' has another value", a->name.text);
+}
+
+static bool is_named(const zc_rl_pat *p, int field)
+{
+    for (int i = 0; i < p->attrs.n; i++)
+        if (zc_rl_attr_at(&p->attrs, i)->field == field) return true;
+    return false;
+}
+
+/* Attributes that the pattern does not name have their defaults. */
+static bool match_attrs(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n)
+{
+    const zc_node *node = zc_node_at(m->x->g, n);
+    const zc_op_info *info = zc_op_get(node->op);
+    for (int i = 0; i < p->attrs.n; i++)
+        if (!match_attr(m, zc_rl_attr_at(&p->attrs, i), n)) return false;
+    if (p->any_attrs || !info->field_count) return true;
+    void *defaults = zc_arena_alloc(&m->scratch, 1, info->attrs_size);
+    if (!defaults) return false;
+    zc_attrs_default(info, defaults);
+    for (int i = 0; i < info->field_count; i++) {
+        if (is_named(p, i) || info->fields[i].kind == ZC_ATTR_TENSOR) continue;
+        zc_rl_val got = zc_rl_attr_value(info, node->attrs, i);
+        zc_rl_val need = zc_rl_attr_value(info, defaults, i);
+        if (!zc_rl_compare(&m->x->g->dims, ZC_RE_EQ, &got, &need))
+            return miss(m, n, "attribute '%s' is not the default, and the rule does not name it",
+                        info->fields[i].name);
+    }
+    return true;
+}
+
+/* ---- operations ---- */
+
+static int operand_count(const zc_node *n)
+{
+    int nin = n->nin;
+    while (nin > 0 && !n->in[nin - 1]) nin--;
+    return nin;
+}
+
+static bool match_args(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n, bool swapped,
+                       const goal *next)
+{
+    goal goals[ZC_RL_LIST_MAX];
+    const zc_node *node = zc_node_at(m->x->g, n);
+    for (int i = p->args.n - 1; i >= 0; i--) {
+        int at = swapped ? 1 - i : i;
+        goals[i] = (goal){
+            .pat = zc_rl_pat_at(&p->args, i), .v = at < node->nin ? node->in[at] : 0, .next = next};
+        next = &goals[i];
+    }
+    return solve(m, next);
+}
+
+static bool match_operands(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n, const goal *next)
+{
+    const zc_node *node = zc_node_at(m->x->g, n);
+    int nin = operand_count(node), trail = m->ntrail;
+    if (nin > p->args.n && !p->rest)
+        return miss(m, n, "has more operands (got %d, need %d)", nin, p->args.n);
+    if (match_args(m, p, n, false, next)) return true;
+    unwind(m, trail);
+    bool may_swap = (zc_op_get(node->op)->flags & ZC_OPF_COMMUTATIVE) && p->args.n == 2 &&
+                    nin == 2 && node->in[0] != node->in[1];
+    return may_swap && match_args(m, p, n, true, next);
+}
+
+/* Results that the pattern does not list are not used. */
+static bool match_results(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n)
+{
+    const zc_node *node = zc_node_at(m->x->g, n);
+    for (int i = 0; i < node->nout; i++) {
+        zc_vid v = node->out[i];
+        int var = i < p->nouts ? p->outs[i] : -1;
+        bool is_listed = i < p->nouts ? var >= 0 : p->nouts == 0 && i == 0;
+        if (is_listed ? v && !bind(m, var, v) : v && m->x->uses.data[v] > 0)
+            return miss(m, n, "result %d is used", i);
+    }
+    return true;
+}
+
+static bool is_result(const zc_node *n, int out, zc_vid v)
+{
+    return out < n->nout && n->out[out] == v;
+}
+
+static bool is_taken(const zc_rl_matcher *m, zc_nid n)
+{
+    for (int i = 0; i < m->rule->nnodes; i++)
+        if (m->node[i] == n) return true;
+    return false;
+}
+
+static bool match_present(zc_rl_matcher *m, const zc_rl_pat *p, zc_vid v, int out, const goal *next)
+{
+    zc_nid n = producer_of(m, v);
+    if (!n || zc_node_at(m->x->g, n)->op != p->op)
+        return miss(m, n, "need %s, got %s", p->text,
+                    n ? zc_op_get(zc_node_at(m->x->g, n)->op)->name : "no operation");
+    if (zc_rl_place_of(m->x, n)->block != m->block)
+        return miss(m, n, "%s stands in another graph", p->text);
+    if (!is_result(zc_node_at(m->x->g, n), out, v) || is_taken(m, n))
+        return miss(m, n, "%s stands for something else already", p->text);
+    int trail = m->ntrail;
+    m->node[p->node] = n;
+    m->count++;
+    bool ok = match_results(m, p, n) && match_attrs(m, p, n) && match_operands(m, p, n, next);
+    if (ok) return true;
+    unwind(m, trail);
+    m->node[p->node] = 0;
+    m->count--;
+    return false;
+}
+
+/* The optional operation is not there: its operand takes its place. */
+static bool match_absent(zc_rl_matcher *m, const zc_rl_pat *p, zc_vid v, const goal *next)
+{
+    goal pass = {.pat = zc_rl_pat_at(&p->args, p->through), .v = v, .next = next};
+    int trail = m->ntrail;
+    m->absent[p->node] = true;
+    if (bind(m, p->nouts ? p->outs[0] : -1, v) && solve(m, &pass)) return true;
+    m->absent[p->node] = false;
+    unwind(m, trail);
+    return false;
+}
+
+static bool match_node(zc_rl_matcher *m, const goal *g)
+{
+    if (match_present(m, g->pat, g->v, g->out, g->next)) return true;
+    return g->pat->optional && match_absent(m, g->pat, g->v, g->next);
+}
+
+/* ---- the other goals ---- */
+
+static double tolerance_of(const zc_rl_pat *p, zc_dtype dtype)
+{
+    double least = dtype == ZC_F16 ? 1e-3 : dtype == ZC_BF16 ? 8e-3 : ZC_RL_TOLERANCE;
+    return p->tol > least ? p->tol : least;
+}
+
+static bool match_number(zc_rl_matcher *m, const goal *g)
+{
+    double x;
+    zc_nid at = producer_of(m, g->v);
+    if (!zc_rl_splat(m->x->g, g->v, &x)) return miss(m, at, "need the constant %g", g->pat->num);
+    zc_dtype dtype = zc_val(m->x->g, g->v)->type.dtype;
+    double tolerance = zc_dtype_is_float(dtype) ? tolerance_of(g->pat, dtype) : 0;
+    if (!zc_rl_near(x, g->pat->num, tolerance))
+        return miss(m, at, "need the constant %g (got %g)", g->pat->num, x);
+    return solve(m, g->next);
+}
+
+static bool match_name(zc_rl_matcher *m, const goal *g)
+{
+    int var = g->pat->var, stmt = m->rule->vars[var].stmt;
+    if (!g->v) return miss(m, 0, "the operand '%s' is left out", g->pat->text);
+    if (stmt < 0 || m->bound[var]) {
+        int trail = m->ntrail;
+        if (bind(m, var, g->v) && solve(m, g->next)) return true;
+        unwind(m, trail);
+        return false;
+    }
+    const zc_rl_pat *body = zc_rl_stmt_at(&m->rule->match, stmt)->pat;
+    goal inner = {.pat = body, .v = g->v, .next = g->next};
+    while (inner.out < body->nouts && body->outs[inner.out] != var) inner.out++;
+    return solve(m, &inner);
+}
+
+static bool match_alternatives(zc_rl_matcher *m, const goal *g)
+{
+    int trail = m->ntrail;
+    if (!bind(m, g->pat->nouts ? g->pat->outs[0] : -1, g->v)) return false;
+    for (int i = 0; i < g->pat->args.n; i++) {
+        int inner = m->ntrail;
+        goal one = {.pat = zc_rl_pat_at(&g->pat->args, i), .v = g->v, .next = g->next};
+        if (solve(m, &one)) return true;
+        unwind(m, inner);
+    }
+    unwind(m, trail);
+    return false;
+}
+
+static bool solve(zc_rl_matcher *m, const goal *g)
+{
+    if (!g) return solve_extra(m, 0);
+    if (m->gave_up || ++m->steps > ZC_RL_STEPS_MAX) {
+        m->gave_up = true;
+        return false;
+    }
+    switch (g->pat->kind) {
+    case ZC_RP_NAME:
+        return match_name(m, g);
+    case ZC_RP_NUM:
+        return match_number(m, g);
+    case ZC_RP_NODE:
+        return g->v ? match_node(m, g) : miss(m, 0, "the operand %s is left out", g->pat->text);
+    case ZC_RP_ALT:
+        return match_alternatives(m, g);
+    case ZC_RP_ABSENT:
+        return g->v ? miss(m, producer_of(m, g->v), "an operand is there") : solve(m, g->next);
+    case ZC_RP_LIST:
+        break;
+    }
+    return false;
+}
+
+/* ---- all patterns matched: conditions, and values used elsewhere ---- */
+
+static bool is_kept(const zc_rl_matcher *m, zc_vid v)
+{
+    for (int i = 0; i < m->rule->nvars; i++) {
+        const zc_rl_var *var = &m->rule->vars[i];
+        bool keeps = var->is_output || (var->stmt >= 0 && (var->flags & ZC_RC_SHARED));
+        if (keeps && m->bound[i] && m->value[i] == v) return true;
+    }
+    return false;
+}
+
+static uint32_t inner_uses(const zc_rl_matcher *m, zc_vid v)
+{
+    uint32_t n = 0;
+    for (int i = 0; i < m->rule->nnodes; i++) {
+        const zc_node *node = m->node[i] ? zc_node_at(m->x->g, m->node[i]) : NULL;
+        for (int k = 0; node && k < node->nin; k++) n += node->in[k] == v;
+    }
+    return n;
+}
+
+static bool check_uses(zc_rl_matcher *m)
+{
+    for (int i = 0; i < m->rule->nnodes; i++) {
+        const zc_node *node = m->node[i] ? zc_node_at(m->x->g, m->node[i]) : NULL;
+        for (int k = 0; node && k < node->nout; k++) {
+            zc_vid v = node->out[k];
+            if (!v || is_kept(m, v) || inner_uses(m, v) == m->x->uses.data[v]) continue;
+            return miss(m, m->node[i], "its result is used outside of the match too");
+        }
+    }
+    return true;
+}
+
+/* What emit defines again has been computed by what was matched. */
+static bool check_outputs(zc_rl_matcher *m)
+{
+    for (int i = 0; i < m->rule->nvars; i++) {
+        const zc_rl_var *var = &m->rule->vars[i];
+        if (var->is_output && m->bound[i] && !is_taken(m, producer_of(m, m->value[i])))
+            return miss(m, 0, "'%s' is not computed here", var->name);
+    }
+    return true;
+}
+
+static bool complete(zc_rl_matcher *m)
+{
+    zc_rl_env env = zc_rl_match_env(m, &m->scratch);
+    if (!check_outputs(m) || !check_uses(m)) return false;
+    for (int i = 0; i < m->rule->where.n; i++) {
+        const zc_rl_expr *e = zc_rl_expr_at(&m->rule->where, i);
+        if (zc_rl_holds(&env, e)) continue;
+        return miss(m, m->root, "the condition in line %d, column %d does not hold", e->loc.line,
+                    e->loc.col);
+    }
+    return true;
+}
+
+/* ---- further statements, found among the users of a bound value ---- */
+
+static bool is_done(const zc_rl_matcher *m, const zc_rl_pat *p)
+{
+    return m->node[p->node] || m->absent[p->node];
+}
+
+static bool try_users(zc_rl_matcher *m, const zc_rl_pat *p, zc_vid pivot)
+{
+    int out = 0;
+    while (out < p->nouts - 1 && p->outs[out] < 0) out++;
+    for (uint32_t e = m->x->users.data[pivot]; e && !m->gave_up; e = m->x->edges.data[e].next) {
+        zc_nid n = m->x->edges.data[e].node;
+        const zc_node *node = zc_node_at(m->x->g, n);
+        if (++m->steps > ZC_RL_STEPS_MAX) m->gave_up = true;
+        if (node->op != p->op || !zc_rl_edge_live(m->x, e, pivot) || out >= node->nout) continue;
+        if (node->out[out] && match_present(m, p, node->out[out], out, NULL)) return true;
+    }
+    return false;
+}
+
+static bool solve_extra(zc_rl_matcher *m, int k)
+{
+    while (k < m->rule->nextra &&
+           is_done(m, zc_rl_stmt_at(&m->rule->match, m->rule->extra[k].stmt)->pat))
+        k++;
+    if (k == m->rule->nextra) return complete(m);
+    const zc_rl_pat *p = zc_rl_stmt_at(&m->rule->match, m->rule->extra[k].stmt)->pat;
+    zc_vid pivot = m->value[m->rule->extra[k].pivot];
+    if (!pivot) return false;
+    if (try_users(m, p, pivot)) return true;
+    if (!p->optional) return miss(m, 0, "no %s uses the shared value", p->text);
+    const zc_rl_pat *through = zc_rl_pat_at(&p->args, p->through);
+    return through->kind == ZC_RP_NAME && m->value[through->var] &&
+           match_absent(m, p, m->value[through->var], NULL);
+}
+
+/* ---- roots ---- */
+
+static bool root_goal(zc_rl_matcher *m, zc_nid n)
+{
+    const zc_rl_pat *p = zc_rl_stmt_at(&m->rule->match, m->rule->root)->pat;
+    goal g = {.pat = p};
+    while (g.out < p->nouts - 1 && p->outs[g.out] < 0) g.out++;
+    if (p->kind == ZC_RP_ALT) g.out = 0;
+    const zc_node *node = zc_node_at(m->x->g, n);
+    if (g.out >= node->nout || !node->out[g.out]) return false;
+    g.v = node->out[g.out];
+    return solve(m, &g);
+}
+
+bool zc_rl_match_at(zc_rl_matcher *m, const zc_rl_rule *rule, zc_nid n)
+{
+    m->rule = rule;
+    m->root = n;
+    m->block = zc_rl_place_of(m->x, n)->block;
+    memset(m->bound, 0, sizeof m->bound);
+    memset(m->value, 0, sizeof m->value);
+    memset(m->node, 0, sizeof m->node);
+    memset(m->absent, 0, sizeof m->absent);
+    m->ntrail = m->count = 0;
+    m->steps = 0;
+    m->gave_up = false;
+    zc_arena_reset(&m->scratch);
+    return root_goal(m, n);
+}
+
+static void root_ops(const zc_rl_rule *rule, const zc_rl_pat *p, void (*fn)(void *user, zc_op op),
+                     void *user, int depth)
+{
+    if (depth > ZC_RL_STMTS_MAX) return;
+    if (p->kind == ZC_RP_NODE) {
+        fn(user, p->op);
+        if (p->optional) root_ops(rule, zc_rl_pat_at(&p->args, p->through), fn, user, depth + 1);
+    }
+    if (p->kind == ZC_RP_NAME && rule->vars[p->var].stmt >= 0)
+        root_ops(rule, zc_rl_stmt_at(&rule->match, rule->vars[p->var].stmt)->pat, fn, user,
+                 depth + 1);
+    for (int i = 0; p->kind == ZC_RP_ALT && i < p->args.n; i++)
+        root_ops(rule, zc_rl_pat_at(&p->args, i), fn, user, depth + 1);
+}
+
+void zc_rl_root_ops(const zc_rl_rule *rule, void (*fn)(void *user, zc_op op), void *user)
+{
+    root_ops(rule, zc_rl_stmt_at(&rule->match, rule->root)->pat, fn, user, 0);
+}

@@ -1,0 +1,508 @@
+#include "rules/rewrite.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu/kernel.h"
+
+/* Emitted operations on constants are computed at once up to this size, or that of their inputs. */
+#define FOLD_MAX ((size_t)1 << 16)
+
+static bool refuse(zc_rl_patch *p, const char *fmt, ...) ZC_PRINTF(2, 3);
+static bool refuse(zc_rl_patch *p, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(p->why, sizeof p->why, fmt, args);
+    va_end(args);
+    return false;
+}
+
+static bool no_memory(zc_rl_patch *p)
+{
+    p->nomem = true;
+    return refuse(p, "out of memory");
+}
+
+/* ---- values ---- */
+
+static zc_vid value_of(const zc_rl_patch *p, int var)
+{
+    return p->value[var] ? p->value[var] : p->m->value[var];
+}
+
+/* A constant of one number. */
+static bool make_number(zc_rl_patch *p, const zc_rl_pat *pat, zc_dtype dtype, zc_vid *out)
+{
+    uint64_t bytes[2] = {0};
+    zc_tensor t = {.dtype = dtype, .rank = 0, .data = bytes};
+    if (zc_dtype_class(dtype) == ZC_CLASS_COMPLEX)
+        return refuse(p, "the number in line %d would be complex", pat->loc.line);
+    zc_store_f64(dtype, bytes, 0, pat->num);
+    *out = zc_graph_const(p->x->g, pat->text, &t, false);
+    return *out || no_memory(p);
+}
+
+static bool make_list(zc_rl_patch *p, const zc_rl_pat *pat, zc_vid *out)
+{
+    int64_t v[ZC_RL_LIST_MAX];
+    zc_arena arena;
+    bool ok = true;
+    zc_arena_init(&arena, 0);
+    zc_rl_env env = zc_rl_match_env(p->m, &arena);
+    for (int i = 0; ok && i < pat->args.n; i++) {
+        zc_rl_val e = zc_rl_eval(&env, zc_rl_expr_at(&pat->args, i));
+        ok = e.type == ZC_RT_INT && zc_dim_is_const(e.dim);
+        if (ok) v[i] = e.dim.k;
+    }
+    zc_arena_fini(&arena);
+    if (!ok) return refuse(p, "the list in line %d is not known yet", pat->loc.line);
+    *out = zc_graph_const_i64(p->x->g, NULL, v, pat->args.n, 1);
+    return *out || no_memory(p);
+}
+
+/* ---- attributes ---- */
+
+static bool set_ints(zc_rl_patch *p, const zc_rl_val *v, zc_ints *out)
+{
+    *out = (zc_ints){
+        v->ints.n, zc_arena_dup(&p->x->g->arena, v->ints.v, (size_t)v->ints.n, sizeof *v->ints.v)};
+    return out->v || no_memory(p);
+}
+
+static bool set_floats(zc_rl_patch *p, const zc_rl_val *v, zc_floats *out)
+{
+    int n = v->type == ZC_RT_INTS ? v->ints.n : v->floats.n;
+    float *f = zc_arena_alloc(&p->x->g->arena, (size_t)n, sizeof *f);
+    for (int i = 0; f && i < n; i++)
+        f[i] = v->type == ZC_RT_INTS ? (float)v->ints.v[i] : v->floats.v[i];
+    *out = (zc_floats){n, f};
+    return f || no_memory(p);
+}
+
+static bool set_field(zc_rl_patch *p, const zc_attr_field *field, const zc_rl_val *v, void *at)
+{
+    bool is_int = v->type == ZC_RT_INT && zc_dim_is_const(v->dim);
+    switch (field->kind) {
+    case ZC_ATTR_INT:
+        if (is_int) *(int64_t *)at = v->dim.k;
+        return is_int;
+    case ZC_ATTR_FLOAT:
+        if (!is_int && v->type != ZC_RT_REAL) return false;
+        *(float *)at = (float)(is_int ? (double)v->dim.k : v->real);
+        return true;
+    case ZC_ATTR_STR:
+        if (v->type != ZC_RT_STR) return false;
+        *(const char **)at = zc_arena_strdup(&p->x->g->arena, v->str);
+        return *(const char **)at || no_memory(p);
+    case ZC_ATTR_INTS:
+        return v->type == ZC_RT_INTS && set_ints(p, v, at);
+    case ZC_ATTR_FLOATS:
+        return (v->type == ZC_RT_INTS || v->type == ZC_RT_FLOATS) && set_floats(p, v, at);
+    case ZC_ATTR_DTYPE:
+        if (v->type != ZC_RT_DTYPE) return false;
+        *(zc_dtype *)at = v->dtype;
+        return true;
+    case ZC_ATTR_TENSOR:
+        break;
+    }
+    return false;
+}
+
+/* The set bit of field i, which every attribute struct begins with. */
+static void mark_given(void *attrs, int i)
+{
+    *(uint64_t *)attrs |= UINT64_C(1) << i;
+}
+
+static bool set_attrs(zc_rl_patch *p, const zc_rl_pat *pat, zc_nid n)
+{
+    const zc_op_info *info = zc_op_get(pat->op);
+    void *attrs = zc_node_at(p->x->g, n)->attrs;
+    zc_arena arena;
+    bool ok = true;
+    zc_arena_init(&arena, 0);
+    zc_rl_env env = zc_rl_match_env(p->m, &arena);
+    for (int i = 0; ok && i < pat->attrs.n; i++) {
+        const zc_rl_attr *a = zc_rl_attr_at(&pat->attrs, i);
+        zc_rl_val v = zc_rl_eval(&env, a->value);
+        if (v.type == ZC_RT_ANY && v.absent) continue; /* of an absent operand: the default */
+        ok = set_field(p, &info->fields[a->field], &v, zc_attr_at(info, attrs, a->field));
+        mark_given(attrs, a->field);
+        if (!ok)
+            refuse(p, "attribute '%s' in line %d is not known yet", a->name.text, a->name.loc.line);
+    }
+    zc_arena_fini(&arena);
+    if (ok && pat->pointwise) {
+        ((zc_attrs_Pointwise *)attrs)->expr =
+            zc_arena_strdup(&p->x->g->arena, pat->pointwise->expr);
+        mark_given(attrs, ZC_AT_Pointwise_expr);
+        ok = ((zc_attrs_Pointwise *)attrs)->expr || no_memory(p);
+    }
+    return ok;
+}
+
+/* ---- operations ---- */
+
+static bool emit(zc_rl_patch *p, const zc_rl_pat *pat, zc_dtype hint, zc_vid *out);
+
+/* The element type that numbers among the operands take. */
+static zc_dtype number_type(const zc_rl_patch *p, const zc_vid *in, int n)
+{
+    zc_dtype d = ZC_NONE;
+    for (int i = 0; i < n; i++) {
+        zc_dtype own = in[i] ? zc_val(p->x->g, in[i])->type.dtype : ZC_NONE;
+        if (d == ZC_NONE || d == ZC_BOOL) d = own ? own : d;
+    }
+    return d ? d : ZC_F32;
+}
+
+static bool emit_operands(zc_rl_patch *p, const zc_rl_pat *pat, zc_vid *in)
+{
+    for (int i = 0; i < pat->args.n; i++) {
+        const zc_rl_pat *a = zc_rl_pat_at(&pat->args, i);
+        if (a->kind != ZC_RP_NUM && !emit(p, a, ZC_NONE, &in[i])) return false;
+    }
+    zc_dtype hint = number_type(p, in, pat->args.n);
+    for (int i = 0; i < pat->args.n; i++) {
+        const zc_rl_pat *a = zc_rl_pat_at(&pat->args, i);
+        if (a->kind == ZC_RP_NUM && !emit(p, a, hint, &in[i])) return false;
+    }
+    return true;
+}
+
+static bool is_foldable(const zc_graph *g, const zc_node *n)
+{
+    size_t in = 0;
+    if (n->nout != 1 || n->nin == 0) return false;
+    if (zc_op_get(n->op)->flags & (ZC_OPF_RANDOM | ZC_OPF_REGIONS | ZC_OPF_DYNAMIC)) return false;
+    for (int i = 0; i < n->nin; i++) {
+        size_t bytes = 0;
+        const zc_tensor *t = n->in[i] ? zc_val(g, n->in[i])->data : NULL;
+        if (n->in[i] && (!t || !t->data || !zc_tensor_bytes(t, &bytes))) return false;
+        in += bytes;
+    }
+    zc_tensor out = {.dtype = zc_val(g, n->out[0])->type.dtype,
+                     .rank = zc_val(g, n->out[0])->type.rank};
+    size_t bytes = 0;
+    for (int d = 0; d < out.rank; d++) {
+        zc_dim dim = zc_val(g, n->out[0])->type.dims[d];
+        if (!zc_dim_is_const(dim)) return false;
+        out.dims[d] = dim.k;
+    }
+    return out.rank >= 0 && zc_tensor_bytes(&out, &bytes) && (bytes <= FOLD_MAX || bytes <= in);
+}
+
+/* The result of a node on constants as a constant; *out stays when it cannot be computed. */
+static bool fold(zc_rl_patch *p, zc_nid n, zc_vid *out)
+{
+    zc_graph *g = p->x->g;
+    const zc_node *node = zc_node_at(g, n);
+    zc_tensor in[ZC_RL_LIST_MAX] = {{0}}, result = {.dtype = ZC_F32};
+    if (!is_foldable(g, node)) return true;
+    for (int i = 0; i < node->nin; i++)
+        if (node->in[i]) in[i] = *zc_val(g, node->in[i])->data;
+    zc_status status =
+        zc_cpu_eval(node->op, node->attrs, node->nin, in, 1, &result, true, node->name, NULL);
+    if (status == ZC_ERR_NOMEM) return no_memory(p);
+    if (status != ZC_OK) return true;
+    zc_vid v = zc_graph_const(g, NULL, &result, true);
+    if (!v) return no_memory(p);
+    *out = v;
+    zc_graph_remove(g, n);
+    p->nmade--;
+    return true;
+}
+
+/* Types the node; what is wrong with it refuses the patch. */
+static bool infer(zc_rl_patch *p, zc_nid n)
+{
+    zc_diag *diag = zc_diag_create();
+    zc_status status = zc_graph_infer(p->x->g, n, diag);
+    if (status != ZC_OK) refuse(p, "%.200s", zc_diag_text(diag, 0));
+    if (status == ZC_ERR_NOMEM) p->nomem = true;
+    zc_diag_destroy(&diag);
+    return status == ZC_OK;
+}
+
+static bool make_node(zc_rl_patch *p, const zc_rl_pat *pat, const zc_vid *in, zc_nid *out)
+{
+    zc_graph *g = p->x->g;
+    int nin = pat->args.n, nout = pat->nouts ? pat->nouts : 1;
+    while (nin > 0 && !in[nin - 1]) nin--;
+    if (p->nmade == ZC_RL_MADE_MAX) return refuse(p, "too many operations");
+    if (nin < zc_op_get(pat->op)->min_in) return refuse(p, "%s lacks an operand", pat->text);
+    const char *name = zc_node_at(g, p->m->root)->name;
+    zc_nid n = zc_graph_node(g, NULL, pat->op, name, nin, nout);
+    if (!n) return no_memory(p);
+    p->made[p->nmade++] = n;
+    for (int i = 0; i < nin; i++) zc_node_at(g, n)->in[i] = in[i];
+    for (int i = 0; i < nout; i++) {
+        bool is_wanted = pat->nouts == 0 || pat->outs[i] >= 0 || i < zc_op_get(pat->op)->min_out;
+        if (is_wanted && !zc_graph_out(g, n, i, NULL)) return no_memory(p);
+    }
+    *out = n;
+    return set_attrs(p, pat, n) && infer(p, n);
+}
+
+/* The pattern's node; out[i]: its results. */
+static bool emit_node(zc_rl_patch *p, const zc_rl_pat *pat, zc_vid *out)
+{
+    zc_vid in[ZC_RL_LIST_MAX] = {0};
+    zc_nid n;
+    if (!emit_operands(p, pat, in) || !make_node(p, pat, in, &n)) return false;
+    const zc_node *node = zc_node_at(p->x->g, n);
+    for (int i = 0; i < node->nout; i++) out[i] = node->out[i];
+    return fold(p, n, &out[0]);
+}
+
+static bool emit(zc_rl_patch *p, const zc_rl_pat *pat, zc_dtype hint, zc_vid *out)
+{
+    zc_vid results[8] = {0};
+    *out = 0;
+    switch (pat->kind) {
+    case ZC_RP_NAME:
+        *out = value_of(p, pat->var);
+        return true;
+    case ZC_RP_NUM:
+        return make_number(p, pat, hint ? hint : ZC_F32, out);
+    case ZC_RP_LIST:
+        return make_list(p, pat, out);
+    case ZC_RP_NODE:
+        if (!emit_node(p, pat, results)) return false;
+        *out = results[0];
+        return true;
+    case ZC_RP_ABSENT:
+    case ZC_RP_ALT:
+        return true;
+    }
+    return true;
+}
+
+static bool emit_stmt(zc_rl_patch *p, const zc_rl_stmt *st)
+{
+    zc_vid results[8] = {0};
+    bool ok = st->pat->kind == ZC_RP_NODE ? emit_node(p, st->pat, results)
+                                          : emit(p, st->pat, ZC_NONE, &results[0]);
+    for (int i = 0; ok && i < st->pat->nouts; i++)
+        if (st->pat->outs[i] >= 0) p->value[st->pat->outs[i]] = results[i];
+    return ok;
+}
+
+/* ---- checking ---- */
+
+static bool same_type(const zc_type *a, const zc_type *b)
+{
+    if (a->dtype != b->dtype || a->rank != b->rank || a->rank < 0) return false;
+    for (int i = 0; i < a->rank; i++)
+        if (!zc_dim_eq(a->dims[i], b->dims[i])) return false;
+    return true;
+}
+
+static bool is_result(const zc_rl_patch *p, int var)
+{
+    return p->m->rule->vars[var].is_output && p->m->bound[var];
+}
+
+static bool check_types(zc_rl_patch *p)
+{
+    const zc_graph *g = p->x->g;
+    for (int i = 0; i < p->m->rule->nvars; i++) {
+        if (!is_result(p, i)) continue;
+        const char *name = p->m->rule->vars[i].name;
+        if (!p->value[i]) return refuse(p, "'%s' would be missing", name);
+        const zc_type *new = &zc_val(g, p->value[i])->type, *old = &zc_val(g, p->m->value[i])->type;
+        if (same_type(new, old)) continue;
+        zc_buf text = {0};
+        zc_type_print(&g->dims, new, &text);
+        zc_buf_puts(&text, ", need ");
+        zc_type_print(&g->dims, old, &text);
+        refuse(p, "'%s' would have another type (got %.180s)", name, text.data ? text.data : "");
+        zc_buf_fini(&text);
+        return false;
+    }
+    return true;
+}
+
+/* ---- placing ---- */
+
+static uint64_t order_of(const zc_rl_patch *p, zc_nid n)
+{
+    return zc_rl_place_of(p->x, n)->order;
+}
+
+/* The last of the matched nodes' block that computes something the patch reads; 0: none. */
+static zc_nid last_operand(const zc_rl_patch *p)
+{
+    const zc_graph *g = p->x->g;
+    zc_nid last = 0;
+    for (int i = 0; i < p->nmade; i++) {
+        const zc_node *n = zc_node_at(g, p->made[i]);
+        for (int k = 0; k < n->nin; k++) {
+            const zc_value *v = zc_val(g, n->in[k]);
+            zc_nid at = n->in[k] && v->kind == ZC_VALUE_NODE ? v->producer : 0;
+            if (at && at < p->x->places.len) at = zc_rl_index_within(p->x, at, p->m->block);
+            if (!at || at >= p->x->places.len || !order_of(p, at)) continue;
+            if (!last || order_of(p, at) > order_of(p, last)) last = at;
+        }
+    }
+    return last;
+}
+
+static bool is_matched(const zc_rl_patch *p, zc_nid n)
+{
+    for (int i = 0; i < p->m->rule->nnodes; i++)
+        if (p->m->node[i] == n) return true;
+    return false;
+}
+
+/* The first node outside of the match that reads a result of it; 0: none. */
+static zc_nid first_user(const zc_rl_patch *p)
+{
+    zc_nid first = 0;
+    for (int i = 0; i < p->m->rule->nvars; i++) {
+        if (!is_result(p, i)) continue;
+        zc_vid v = p->m->value[i];
+        for (uint32_t e = p->x->users.data[v]; e; e = p->x->edges.data[e].next) {
+            zc_nid n = p->x->edges.data[e].node;
+            if (!zc_rl_edge_live(p->x, e, v) || is_matched(p, n)) continue;
+            n = zc_rl_index_within(p->x, n, p->m->block);
+            if (n && (!first || order_of(p, n) < order_of(p, first))) first = n;
+        }
+    }
+    return first;
+}
+
+static bool has_one_result(const zc_rl_patch *p)
+{
+    int n = 0;
+    bool is_root = false;
+    for (int i = 0; i < p->m->rule->nvars; i++) {
+        if (!is_result(p, i)) continue;
+        is_root = zc_val(p->x->g, p->m->value[i])->producer == p->m->root;
+        n++;
+    }
+    return n == 1 && p->m->rule->nextra == 0 && is_root;
+}
+
+/* The node that the new ones go before (0: the end of the block): after what they read, before
+ * what reads them. */
+static bool find_place(zc_rl_patch *p, zc_nid *before)
+{
+    *before = p->m->root;
+    if (has_one_result(p)) return true;
+    zc_nid last = last_operand(p);
+    *before = first_user(p);
+    return !last || !*before || order_of(p, last) < order_of(p, *before) ||
+           refuse(p, "a result is used before all operands are there");
+}
+
+/* ---- putting it in ---- */
+
+static bool add_label(zc_graph *g, zc_nid n, const char *label)
+{
+    zc_node *node = zc_node_at(g, n);
+    const char **prov = zc_arena_alloc(&g->arena, (size_t)node->nprov + 1, sizeof *prov);
+    if (!prov) return false;
+    for (int i = 0; i < node->nprov; i++) {
+        if (strcmp(node->prov[i], label) == 0) return true;
+        prov[i] = node->prov[i];
+    }
+    prov[node->nprov++] = label;
+    node->prov = prov;
+    return true;
+}
+
+static bool link_nodes(zc_rl_patch *p, zc_nid before)
+{
+    zc_graph *g = p->x->g;
+    if (!zc_rl_index_grow(p->x)) return no_memory(p);
+    for (int i = 0; i < p->nmade; i++) {
+        for (int k = 0; k < p->m->rule->nnodes; k++)
+            if (p->m->node[k] && !zc_graph_inherit(g, p->made[i], p->m->node[k]))
+                return no_memory(p);
+        if (!add_label(g, p->made[i], p->label)) return no_memory(p);
+        zc_rl_index_link(p->x, p->made[i], p->m->block, before);
+        if (!zc_rl_index_add(p->x, p->made[i])) return no_memory(p);
+    }
+    return true;
+}
+
+/* The result `old` has a new meaning; its former node gets a value of its own to write to. */
+static bool take_over(zc_rl_patch *p, zc_vid old, zc_vid new)
+{
+    zc_graph *g = p->x->g;
+    zc_nid from = zc_val(g, old)->producer, to = zc_val(g, new)->producer;
+    bool is_made = false;
+    for (int i = 0; i < p->nmade; i++) is_made |= p->made[i] == to;
+    if (zc_val(g, new)->kind != ZC_VALUE_NODE || !is_made || p->x->uses.data[new]) {
+        zc_graph_forward(g, old, new);
+        return zc_rl_index_replace(p->x, old, new) || no_memory(p);
+    }
+    zc_node *a = zc_node_at(g, from), *b = zc_node_at(g, to);
+    for (int i = 0; i < a->nout; i++)
+        if (a->out[i] == old) a->out[i] = new;
+    for (int i = 0; i < b->nout; i++)
+        if (b->out[i] == new) b->out[i] = old;
+    zc_val(g, old)->producer = to;
+    zc_val(g, new)->producer = from;
+    return true;
+}
+
+static bool is_unused(const zc_rl_patch *p, zc_nid n)
+{
+    const zc_node *node = zc_node_at(p->x->g, n);
+    for (int i = 0; i < node->nout; i++)
+        if (node->out[i] && p->x->uses.data[node->out[i]]) return false;
+    return true;
+}
+
+/* Users before what they use, so that whole chains go. */
+static void remove_matched(zc_rl_patch *p)
+{
+    for (;;) {
+        zc_nid last = 0;
+        for (int i = 0; i < p->m->rule->nnodes; i++) {
+            zc_nid n = p->m->node[i];
+            if (!n || zc_node_at(p->x->g, n)->op == ZC_OP_NONE || !is_unused(p, n)) continue;
+            if (!last || order_of(p, n) > order_of(p, last)) last = n;
+        }
+        if (!last) return;
+        zc_rl_index_remove(p->x, last);
+    }
+}
+
+static void discard(zc_rl_patch *p)
+{
+    for (int i = 0; i < p->nmade; i++) zc_graph_remove(p->x->g, p->made[i]);
+    p->nmade = 0;
+}
+
+static bool is_removed(const zc_rl_patch *p, zc_nid n)
+{
+    return zc_node_at(p->x->g, n)->op == ZC_OP_NONE;
+}
+
+bool zc_rl_rewrite(zc_rl_patch *p)
+{
+    const zc_rl_rule *rule = p->m->rule;
+    zc_nid before;
+    p->nmade = 0;
+    p->nomem = false;
+    memset(p->value, 0, sizeof p->value);
+    bool ok = true;
+    for (int i = 0; ok && i < rule->emit.n; i++) ok = emit_stmt(p, zc_rl_stmt_at(&rule->emit, i));
+    if (!ok || !check_types(p) || !find_place(p, &before)) {
+        discard(p);
+        return false;
+    }
+    if (!link_nodes(p, before)) return false;
+    for (int i = 0; i < rule->nvars; i++)
+        if (is_result(p, i) && !take_over(p, p->m->value[i], p->value[i])) return false;
+    remove_matched(p);
+    p->resume = p->nmade ? p->made[p->nmade - 1] : p->m->root;
+    while (p->resume && is_removed(p, p->resume)) p->resume = zc_rl_place_of(p->x, p->resume)->prev;
+    return true;
+}

@@ -1,0 +1,62 @@
+/* Compiled where cuda.h is found: zc's own declarations of the driver must be CUDA's. */
+#include <cuda.h>
+#include <stddef.h>
+
+#include "cuda/driver.h"
+
+#define SAME(ours, theirs) _Static_assert((long long)(ours) == (long long)(theirs), #theirs)
+SAME(ZC_CU_ERROR_VALUE, CUDA_ERROR_INVALID_VALUE);
+SAME(ZC_CU_ERROR_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
+SAME(ZC_CU_ERROR_NO_DEVICE, CUDA_ERROR_NO_DEVICE);
+SAME(ZC_CU_ERROR_NO_BINARY, CUDA_ERROR_NO_BINARY_FOR_GPU);
+SAME(ZC_CU_DEVICE_SM_COUNT, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+SAME(ZC_CU_DEVICE_CC_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+SAME(ZC_CU_DEVICE_CC_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+SAME(ZC_CU_DEVICE_SMEM_OPTIN, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+SAME(ZC_CU_FUNCTION_SHARED_BYTES, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+SAME(ZC_CU_FUNCTION_REGISTERS, CU_FUNC_ATTRIBUTE_NUM_REGS);
+SAME(ZC_CU_FUNCTION_LOCAL_BYTES, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+SAME(ZC_CU_FUNCTION_MAX_DYNAMIC_SMEM, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+SAME(ZC_CU_POINTER_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
+SAME(ZC_CU_POINTER_ORDINAL, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+SAME(ZC_CU_MEMORY_DEVICE, CU_MEMORYTYPE_DEVICE);
+SAME(ZC_CU_HOST_MAPPED, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+SAME(ZC_CU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
+SAME(ZC_CU_CAPTURE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+SAME(ZC_CU_LAUNCH_PROGRAMMATIC, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+
+#define SAME_FIELD(ours, of, theirs, tf) SAME(offsetof(ours, of), offsetof(theirs, tf))
+SAME(sizeof(zc_cu_ptr), sizeof(CUdeviceptr));
+SAME(sizeof(zc_cu_launch_attribute), sizeof(CUlaunchAttribute));
+SAME_FIELD(zc_cu_launch_attribute, value, CUlaunchAttribute, value);
+SAME_FIELD(zc_cu_launch_attribute, value.integer, CUlaunchAttribute, value.programmaticStreamSerializationAllowed);
+SAME(sizeof(zc_cu_launch_config), sizeof(CUlaunchConfig));
+SAME_FIELD(zc_cu_launch_config, grid_z, CUlaunchConfig, gridDimZ);
+SAME_FIELD(zc_cu_launch_config, block_z, CUlaunchConfig, blockDimZ);
+SAME_FIELD(zc_cu_launch_config, shared_bytes, CUlaunchConfig, sharedMemBytes);
+SAME_FIELD(zc_cu_launch_config, stream, CUlaunchConfig, hStream);
+SAME_FIELD(zc_cu_launch_config, attributes, CUlaunchConfig, attrs);
+SAME_FIELD(zc_cu_launch_config, attribute_count, CUlaunchConfig, numAttrs);
+SAME(sizeof(zc_cu_update_info), sizeof(CUgraphExecUpdateResultInfo));
+SAME_FIELD(zc_cu_update_info, error_node, CUgraphExecUpdateResultInfo, errorNode);
+SAME_FIELD(zc_cu_update_info, error_from_node, CUgraphExecUpdateResultInfo, errorFromNode);
+
+/* The codes that zc_cu_is_sticky names in comments. */
+SAME(4, CUDA_ERROR_DEINITIALIZED);
+SAME(214, CUDA_ERROR_ECC_UNCORRECTABLE);
+SAME(220, CUDA_ERROR_NVLINK_UNCORRECTABLE);
+SAME(700, CUDA_ERROR_ILLEGAL_ADDRESS);
+SAME(702, CUDA_ERROR_LAUNCH_TIMEOUT);
+SAME(709, CUDA_ERROR_CONTEXT_IS_DESTROYED);
+SAME(710, CUDA_ERROR_ASSERT);
+SAME(714, CUDA_ERROR_HARDWARE_STACK_ERROR);
+SAME(715, CUDA_ERROR_ILLEGAL_INSTRUCTION);
+SAME(716, CUDA_ERROR_MISALIGNED_ADDRESS);
+SAME(717, CUDA_ERROR_INVALID_ADDRESS_SPACE);
+SAME(718, CUDA_ERROR_INVALID_PC);
+SAME(719, CUDA_ERROR_LAUNCH_FAILED);
+SAME(999, CUDA_ERROR_UNKNOWN);
+#if CUDA_VERSION >= 13000
+SAME(226, CUDA_ERROR_CONTAINED);
+SAME(721, CUDA_ERROR_TENSOR_MEMORY_LEAK);
+#endif

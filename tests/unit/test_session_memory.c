@@ -1,0 +1,363 @@
+/* What sessions and plans hold in memory: runs allocate only for shapes that are new, the library's
+ * accounts are true, and convolution weights are there once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/expect.h"
+#include "support/fail_alloc.h"
+#include "support/onnx_text.h"
+#include "support/plan_inputs.h"
+#include "zc/zc.h"
+
+static zc_plan *plan_of(const char *text)
+{
+    zc_buf model = {0};
+    void *bytes;
+    size_t len;
+    zc_plan *plan;
+    zc_diag *diag = zc_diag_create();
+    onnx_text(text, &model);
+    expect_ok(diag, zc_compile_bytes(model.data, model.len, NULL, &bytes, &len, diag));
+    expect_ok(diag, zc_plan_load_bytes(bytes, len, &plan, diag));
+    zc_free(bytes);
+    zc_buf_fini(&model);
+    zc_diag_destroy(&diag);
+    return plan;
+}
+
+static zc_session *session_of(zc_plan *plan, int threads, bool reference)
+{
+    zc_session *s;
+    assert_int_equal(zc_session_create(plan,
+                                       ZC_SESSION_PARAMS(.threads = threads,
+                                                         .reference = reference),
+                                       &s, NULL),
+                     ZC_OK);
+    return s;
+}
+
+/* Inputs of the dimension `n` from `seed`, and a run. */
+static void run(zc_plan *plan, zc_session *s, int64_t n, unsigned seed)
+{
+    zc_diag *diag = zc_diag_create();
+    expect_ok(diag, plan_inputs(plan, s, n, seed, diag));
+    expect_ok(diag, zc_session_run(s, diag));
+    zc_diag_destroy(&diag);
+}
+
+/* ---- allocations ---- */
+
+static const char static_text[] =
+    "ir 8\nopset 17\nin x 1 2,4\nout y 1 *\nout m 1 *\n"
+    "init w 1 4,3 0.5,-1,2,1,0.25,-0.5,-2,1.5,1,0.125,3,-1\n"
+    "node MatMul x,w h\nnode Softmax h y axis:i=1\nnode ReduceMean h m axes:is=1\n";
+
+static const char alternating_text[] =
+    "ir 8\nopset 17\nin x 1 n,4\nout y 1 *\nout s 7 *\n"
+    "init w 1 4,3 0.5,-1,2,1,0.25,-0.5,-2,1.5,1,0.125,3,-1\n"
+    "node MatMul x,w h\nnode Transpose h t perm:is=1,0\nnode Softmax t y axis:i=1\nnode Shape y s\n";
+
+/* How many positives there are only a run tells; so is the size of what follows. */
+static const char dynamic_text[] =
+    "ir 8\nopset 17\nin x 1 n,4\nout y 1 *\nout z 7 *\n"
+    "node Relu x p\nnode NonZero p z\nnode Transpose z t perm:is=1,0\nnode GatherND x,t g\n"
+    "node Shape g c\nnode Expand g,c e\nnode Neg e y\n";
+
+/* Allocations of `runs` runs over the dimensions dims[ndims], after `warm` rounds of the same. */
+static long allocations(const char *text, const int64_t *dims, int ndims, int warm)
+{
+    zc_plan *plan = plan_of(text);
+    zc_session *s = session_of(plan, 2, false);
+    long counted = 0;
+    for (int round = 0; round < warm + 20; round++) {
+        for (int i = 0; i < ndims; i++) {
+            zc_diag *diag = zc_diag_create();
+            expect_ok(diag, plan_inputs(plan, s, dims[i], (unsigned)i + 1, diag));
+            long before = fail_alloc_count();
+            if (round >= warm) fail_alloc_at(1); /* so that its message says where */
+            expect_ok(diag, zc_session_run(s, diag));
+            fail_alloc_at(0);
+            counted += round >= warm ? fail_alloc_count() - before : 0;
+            zc_diag_destroy(&diag);
+        }
+    }
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_plan_destroy(&plan);
+    return counted;
+}
+
+static void test_static_runs_allocate_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(allocations(static_text, (int64_t[]){2}, 1, 1), 0);
+}
+
+static void test_alternating_runs_allocate_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(allocations(alternating_text, (int64_t[]){3, 1, 7, 2, 64, 5, 33, 4}, 8, 1), 0);
+}
+
+static void test_dynamic_runs_allocate_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(allocations(dynamic_text, (int64_t[]){3, 9, 30, 1}, 4, 1), 0);
+}
+
+/* One shape more than are kept: all is planned anew, in the memory of what it replaces. */
+static void test_nine_shapes(void **state)
+{
+    (void)state;
+    zc_plan *plan = plan_of(alternating_text);
+    zc_session *s = session_of(plan, 1, false), *fresh;
+    uint64_t held = 0;
+    for (int round = 0; round < 4; round++) {
+        for (int64_t n = 9; n > 0; n--) {
+            zc_view got, want;
+            fresh = session_of(plan, 1, false);
+            run(plan, s, n, 5);
+            run(plan, fresh, n, 5);
+            assert_int_equal(zc_session_output(s, 0, &got, NULL), ZC_OK);
+            assert_int_equal(zc_session_output(fresh, 0, &want, NULL), ZC_OK);
+            assert_int_equal(got.dims[1], n);
+            assert_int_equal(got.bytes, want.bytes);
+            assert_memory_equal(got.data, want.data, got.bytes);
+            assert_int_equal(zc_session_destroy(&fresh), ZC_OK);
+        }
+        if (round == 1) held = zc_session_memory(s);
+        if (round > 1) assert_int_equal(zc_session_memory(s), held);
+    }
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_plan_destroy(&plan);
+}
+
+/* ---- convolutions ---- */
+
+enum { CHANNELS = 64, WEIGHTS = CHANNELS * CHANNELS * 9 };
+
+/* Relu(Conv(Relu(Conv(x)))), 64 channels, 3x3; `extra` adds lines. */
+static zc_plan *conv_plan(const char *extra)
+{
+    zc_buf text = {0};
+    zc_buf_puts(&text, "ir 8\nopset 17\nin x 1 1,64,h,8\nout y 1 *\n");
+    for (int i = 0; i < 2; i++) {
+        zc_buf_printf(&text, "init w%d 1 64,64,3,3 ", i);
+        for (int k = 0; k < WEIGHTS; k++)
+            zc_buf_printf(&text, "%s%d", k ? "," : "", (k * 37 + i * 11 + k / 64) % 23 - 11);
+        zc_buf_puts(&text, "\n");
+    }
+    zc_buf_puts(&text, "node Conv x,w0 a kernel_shape:is=3,3 pads:is=1,1,1,1\nnode Relu a b\n"
+                       "node Conv b,w1 c kernel_shape:is=3,3 pads:is=1,1,1,1\nnode Relu c y\n");
+    zc_buf_puts(&text, extra);
+    assert_false(text.failed);
+    zc_plan *plan = plan_of(text.data);
+    zc_buf_fini(&text);
+    return plan;
+}
+
+static zc_plan_info info_of(const zc_plan *plan)
+{
+    zc_plan_info info;
+    assert_int_equal(zc_plan_info_get(plan, &info), ZC_OK);
+    return info;
+}
+
+/* The first output; the caller frees it. */
+static float *result_of(zc_plan *plan, zc_session *s, int64_t n, size_t *count)
+{
+    zc_view v;
+    run(plan, s, n, 3);
+    assert_int_equal(zc_session_output(s, 0, &v, NULL), ZC_OK);
+    float *copy = malloc(v.bytes);
+    assert_non_null(copy);
+    memcpy(copy, v.data, v.bytes);
+    *count = v.bytes / sizeof *copy;
+    return copy;
+}
+
+static void expect_near(const float *got, const float *want, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        float off = got[i] - want[i], scale = want[i] < 0 ? -want[i] : want[i];
+        if (off < 0) off = -off;
+        if (!(off <= 1e-3f * (scale + 1))) fail_msg("element %zu: %g, need %g", i, got[i], want[i]);
+    }
+}
+
+static void test_weights_are_packed_once(void **state)
+{
+    (void)state;
+    zc_plan *plan = conv_plan("");
+    zc_session *a = session_of(plan, 1, false), *b = session_of(plan, 1, false);
+    assert_int_equal(info_of(plan).packed_bytes, 0);
+    run(plan, a, 8, 1);
+    zc_plan_info one = info_of(plan);
+    assert_in_range(one.packed_bytes, 2 * WEIGHTS * sizeof(float), 3 * WEIGHTS * sizeof(float));
+    uint64_t held = zc_session_memory(a);
+    run(plan, b, 8, 2);
+    assert_int_equal(info_of(plan).packed_bytes, one.packed_bytes);
+    assert_int_equal(zc_session_memory(b), held);
+    assert_true(held < 2 * WEIGHTS * sizeof(float)); /* none of them in the session */
+    assert_int_equal(zc_session_destroy(&a), ZC_OK);
+    run(plan, b, 8, 2);
+    assert_int_equal(zc_session_destroy(&b), ZC_OK);
+    zc_plan_destroy(&plan);
+}
+
+/* The originals go, and come back for a session that computes from them. */
+static void test_originals_come_back(void **state)
+{
+    (void)state;
+    size_t n, same_n;
+    zc_plan *plan = conv_plan("");
+    zc_session *untouched = session_of(plan, 1, true);
+    float *want = result_of(plan, untouched, 8, &n);
+    assert_int_equal(zc_session_destroy(&untouched), ZC_OK);
+    zc_plan_destroy(&plan);
+
+    plan = conv_plan("");
+    zc_session *fast = session_of(plan, 2, false);
+    float *got = result_of(plan, fast, 8, &same_n);
+    assert_int_equal(same_n, n);
+    expect_near(got, want, n);
+    zc_plan_info info = info_of(plan);
+    assert_in_range(info.released_bytes, WEIGHTS * sizeof(float), 2 * WEIGHTS * sizeof(float));
+
+    zc_session *reference = session_of(plan, 1, true);
+    assert_int_equal(info_of(plan).released_bytes, 0);
+    float *again = result_of(plan, reference, 8, &same_n);
+    assert_memory_equal(again, want, n * sizeof *want);
+    float *later = result_of(plan, fast, 8, &same_n);
+    assert_memory_equal(later, got, n * sizeof *got);
+    free(want);
+    free(got);
+    free(again);
+    free(later);
+    assert_int_equal(zc_session_destroy(&fast), ZC_OK);
+    assert_int_equal(zc_session_destroy(&reference), ZC_OK);
+    zc_plan_destroy(&plan);
+}
+
+/* A constant that something else reads too stays. */
+static void test_shared_originals_stay(void **state)
+{
+    (void)state;
+    zc_plan *plan = conv_plan("out w0 1 *\n");
+    zc_session *s = session_of(plan, 1, false);
+    run(plan, s, 8, 1);
+    zc_view w;
+    assert_int_equal(zc_session_output(s, 1, &w, NULL), ZC_OK);
+    assert_int_equal(w.bytes, WEIGHTS * sizeof(float));
+    for (int k = 0; k < WEIGHTS; k++)
+        if (((const float *)w.data)[k] != (float)((k * 37 + k / 64) % 23 - 11))
+            fail_msg("weight %d: %g", k, ((const float *)w.data)[k]);
+    assert_in_range(info_of(plan).released_bytes, 1, WEIGHTS * sizeof(float));
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_plan_destroy(&plan);
+}
+
+static void test_alternating_convolutions(void **state)
+{
+    (void)state;
+    static const int64_t rows[] = {8, 3, 16, 1};
+    zc_plan *plan = conv_plan("");
+    zc_session *s = session_of(plan, 2, false);
+    long counted = 0;
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < 4; i++) {
+            assert_int_equal(plan_inputs(plan, s, rows[i], 1, NULL), ZC_OK);
+            long before = fail_alloc_count();
+            assert_int_equal(zc_session_run(s, NULL), ZC_OK);
+            if (round) counted += fail_alloc_count() - before;
+        }
+    }
+    assert_int_equal(counted, 0);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_plan_destroy(&plan);
+}
+
+/* Every allocation of zc's own in a first run fails once. */
+static void test_convolution_without_memory(void **state)
+{
+    (void)state;
+    long n = 1;
+    for (bool more = true; more; n++) {
+        zc_plan *plan = conv_plan("");
+        zc_session *s = session_of(plan, 1, false);
+        assert_int_equal(plan_inputs(plan, s, 4, 1, NULL), ZC_OK);
+        fail_alloc_at(n);
+        zc_status status = zc_session_run(s, NULL);
+        more = fail_alloc_happened();
+        fail_alloc_at(0);
+        assert_true(status == ZC_OK || (more && status == ZC_ERR_NOMEM));
+        assert_int_equal(zc_session_run(s, NULL), ZC_OK);
+        assert_int_equal(zc_session_destroy(&s), ZC_OK);
+        zc_plan_destroy(&plan);
+    }
+    assert_true(n > 10);
+}
+
+/* ---- before anything is made ---- */
+
+static void test_plan_memory(void **state)
+{
+    (void)state;
+    zc_plan *plan = conv_plan("");
+    zc_io_info in;
+    zc_memory_info small, large;
+    zc_diag *diag = zc_diag_create();
+    assert_int_equal(zc_plan_input(plan, 0, &in, NULL), ZC_OK);
+    assert_int_equal(in.dims[2], -1);
+    assert_int_equal(zc_plan_memory(plan, &in, 1, &small, diag), ZC_ERR_INPUT);
+    assert_string_equal(zc_diag_text(diag, 0), "x: dimension 2 has no size (got -1)");
+    assert_int_equal(zc_plan_memory(plan, &in, 0, &small, NULL), ZC_ERR_ARG);
+    assert_int_equal(zc_plan_memory(plan, NULL, 1, &small, NULL), ZC_ERR_ARG);
+    assert_int_equal(zc_plan_memory(NULL, &in, 1, &small, NULL), ZC_ERR_ARG);
+    zc_diag_clear(diag);
+    in.dims[2] = INT64_MAX / 2;
+    assert_int_equal(zc_plan_memory(plan, &in, 1, &small, NULL), ZC_ERR_INPUT);
+    in.dims[2] = 8;
+    expect_ok(diag, zc_plan_memory(plan, &in, 1, &small, diag));
+    in.dims[2] = 16;
+    expect_ok(diag, zc_plan_memory(plan, &in, 1, &large, diag));
+    /* Two planes live at once: a convolution's input and result. */
+    const uint64_t plane = 64 * 8 * 8 * sizeof(float);
+    assert_int_equal(small.result_bytes, plane);
+    assert_int_equal(large.result_bytes, 2 * plane);
+    assert_int_equal(large.arena_bytes, 2 * small.arena_bytes);
+    assert_in_range(small.arena_bytes, plane, 3 * plane);
+    assert_int_equal(small.weight_bytes, info_of(plan).weight_bytes);
+    assert_int_equal(small.device_weight_bytes, 0);
+
+    /* It is what a session then takes. */
+    zc_session *s = session_of(plan, 1, false);
+    uint64_t before = zc_session_memory(s);
+    run(plan, s, 8, 1);
+    assert_in_range(zc_session_memory(s) - before, small.arena_bytes + small.result_bytes,
+                    small.arena_bytes + small.result_bytes + 2 * plane + 262144);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_diag_destroy(&diag);
+    zc_plan_destroy(&plan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_static_runs_allocate_nothing),
+        cmocka_unit_test(test_alternating_runs_allocate_nothing),
+        cmocka_unit_test(test_dynamic_runs_allocate_nothing),
+        cmocka_unit_test(test_nine_shapes),
+        cmocka_unit_test(test_weights_are_packed_once),
+        cmocka_unit_test(test_originals_come_back),
+        cmocka_unit_test(test_shared_originals_stay),
+        cmocka_unit_test(test_alternating_convolutions),
+        cmocka_unit_test(test_convolution_without_memory),
+        cmocka_unit_test(test_plan_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

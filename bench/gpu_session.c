@@ -1,10 +1,11 @@
-/* Host cost of a replayed run with device-bound buffers, and wall time a run when runs follow each other.
+/* Host cost of a replayed run with device-bound buffers, and wall time a run when runs follow each
+ * other.
  *
  *   gpu_session PLAN [RUNS [same]]
  *
- * Static shapes only; symbolic dimensions count as 1. Inputs are random, in device memory; outputs are bound to
- * device memory. Prints one line of JSON. With "same" it also fetches the results of every run and counts the runs
- * whose bytes differ from the first one's. */
+ * Static shapes only; symbolic dimensions count as 1. Inputs are random, in device memory; outputs
+ * are bound to device memory. Prints one line of JSON. With "same" it also fetches the results of
+ * every run and counts the runs whose bytes differ from the first one's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,8 @@ static zc_status bind_input(zc_plan *plan, zc_session *s, zc_device *d, size_t i
     if (!host) return ZC_ERR_NOMEM;
     fill_random(&io, host, v.bytes, &state);
     zc_status status = zc_device_alloc(d, v.bytes, "input", &at, diag);
-    if (status == ZC_OK) status = zc_device_check(d, d->cu.copy_in(at, host, v.bytes, NULL), "input", diag);
+    if (status == ZC_OK)
+        status = zc_device_check(d, d->cu.copy_in(at, host, v.bytes, NULL), "input", diag);
     if (status == ZC_OK) status = zc_device_check(d, d->cu.stream_wait(NULL), "input", diag);
     v.data = (void *)(uintptr_t)at;
     if (status == ZC_OK) status = zc_session_set_input(s, i, &v, true, diag);
@@ -99,10 +101,11 @@ static zc_status measure(zc_session *s, int runs, zc_diag *diag)
     qsort(host, (size_t)runs, sizeof *host, by_value);
     if (status == ZC_OK) status = zc_session_device(s, &info);
     if (status == ZC_OK)
-        printf("{\"host_us_median\": %.2f, \"host_us_p95\": %.2f, \"wall_us\": %.2f, \"launches\": %zu, \"graphs\": %zu, "
+        printf("{\"host_us_median\": %.2f, \"host_us_p95\": %.2f, \"wall_us\": %.2f, \"launches\": "
+               "%zu, \"graphs\": %zu, "
                "\"session_bytes\": %llu}\n",
-               host[runs / 2] * 1e6, host[runs * 95 / 100] * 1e6, wall * 1e6, info.launches, info.graphs,
-               (unsigned long long)info.memory);
+               host[runs / 2] * 1e6, host[runs * 95 / 100] * 1e6, wall * 1e6, info.launches,
+               info.graphs, (unsigned long long)info.memory);
     free(host);
     return status;
 }
@@ -112,7 +115,8 @@ static zc_status fetch(zc_session *s, zc_device *d, size_t i, zc_view *v, void *
     ZC_TRY(zc_session_output(s, i, v, diag));
     *out = calloc(v->bytes + 1, 1);
     if (!*out) return ZC_ERR_NOMEM;
-    ZC_TRY(zc_device_check(d, d->cu.copy_out(*out, (zc_cu_ptr)(uintptr_t)v->data, v->bytes, NULL), "output", diag));
+    ZC_TRY(zc_device_check(d, d->cu.copy_out(*out, (zc_cu_ptr)(uintptr_t)v->data, v->bytes, NULL),
+                           "output", diag));
     return zc_device_check(d, d->cu.stream_wait(NULL), "output", diag);
 }
 
@@ -152,10 +156,13 @@ static zc_status run(const char *path, int runs, bool same, zc_diag *diag)
     ZC_TRY(zc_device_enter(&d, diag));
     zc_status status = zc_plan_load_file(path, &plan, diag);
     double start = now();
-    if (status == ZC_OK) status = zc_session_create(plan, ZC_SESSION_PARAMS(.device = ZC_DEVICE_CUDA), &s, diag);
+    if (status == ZC_OK)
+        status = zc_session_create(plan, ZC_SESSION_PARAMS(.device = ZC_DEVICE_CUDA), &s, diag);
     if (status == ZC_OK) status = zc_plan_info_get(plan, &info);
-    for (size_t i = 0; status == ZC_OK && i < info.inputs; i++) status = bind_input(plan, s, &d, i, diag);
-    for (size_t i = 0; status == ZC_OK && i < info.outputs; i++) status = bind_output(plan, s, &d, i, diag);
+    for (size_t i = 0; status == ZC_OK && i < info.inputs; i++)
+        status = bind_input(plan, s, &d, i, diag);
+    for (size_t i = 0; status == ZC_OK && i < info.outputs; i++)
+        status = bind_output(plan, s, &d, i, diag);
     if (status == ZC_OK) status = zc_session_run(s, diag);
     if (status == ZC_OK) fprintf(stderr, "session to first result: %.3f s\n", now() - start);
     if (status == ZC_OK) status = measure(s, runs, diag);

@@ -2,31 +2,35 @@
  *
  * usage: gpu_service PLAN cpu|cuda[:N] host|device THREADS REQUESTS
  *
- * The main thread puts REQUESTS requests into a queue; THREADS workers answer them; a signal (INT, TERM) stops the
- * service after the requests that are queued. The plan must have f32 inputs, as models/digits has. Requests repeat
- * with a period, and equal requests must have equal answers, whichever thread gave them: the exit code says whether
- * they had.
+ * The main thread puts REQUESTS requests into a queue; THREADS workers answer them; a signal (INT,
+ * TERM) stops the service after the requests that are queued. The plan must have f32 inputs, as
+ * models/digits has. Requests repeat with a period, and equal requests must have equal answers,
+ * whichever thread gave them: the exit code says whether they had.
  *
  * Rules for threads, which this program follows:
  *
- * - A plan may be used by all threads at once. It is loaded once, and its constants are on the GPU once.
- * - A session is used by one thread at a time. Each worker has its own; a call on a session that another thread is
- *   inside returns ZC_ERR_BUSY.
- * - Each session has a stream of its own. With `host` the session makes one; with `device` the worker makes one and
- *   hands it over, because its own copies must be in order with the session's kernels. Two sessions must not be given
- *   one stream: while one records a CUDA graph on it, the work of the other would be recorded too.
+ * - A plan may be used by all threads at once. It is loaded once, and its constants are on the GPU
+ * once.
+ * - A session is used by one thread at a time. Each worker has its own; a call on a session that
+ * another thread is inside returns ZC_ERR_BUSY.
+ * - Each session has a stream of its own. With `host` the session makes one; with `device` the
+ * worker makes one and hands it over, because its own copies must be in order with the session's
+ * kernels. Two sessions must not be given one stream: while one records a CUDA graph on it, the
+ * work of the other would be recorded too.
  * - A zc_diag belongs to one thread.
- * - The session leaves the thread's current CUDA context as it found it. The driver's own functions need one, so a
- *   worker that calls them makes the GPU's primary context current for its thread.
+ * - The session leaves the thread's current CUDA context as it found it. The driver's own functions
+ * need one, so a worker that calls them makes the GPU's primary context current for its thread.
  *
  * What errors mean to a service:
  *
- * - ZC_ERR_INPUT, ZC_ERR_NOMEM, ZC_ERR_CANCELLED and others: this request is refused, the session serves the next.
- * - ZC_ERR_DEVICE_LOST: nothing works on this GPU in this process any more. Stop, exit with an error, and let the
- *   supervisor start a new process. Destroying sessions and plan is still allowed, and does not hang.
+ * - ZC_ERR_INPUT, ZC_ERR_NOMEM, ZC_ERR_CANCELLED and others: this request is refused, the session
+ * serves the next.
+ * - ZC_ERR_DEVICE_LOST: nothing works on this GPU in this process any more. Stop, exit with an
+ * error, and let the supervisor start a new process. Destroying sessions and plan is still allowed,
+ * and does not hang.
  *
- * Order of shutdown: no more requests, workers finish and destroy their sessions, then the plan. (The plan could be
- * destroyed earlier: sessions keep it alive.) */
+ * Order of shutdown: no more requests, workers finish and destroy their sessions, then the plan.
+ * (The plan could be destroyed earlier: sessions keep it alive.) */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -40,7 +44,8 @@
 
 enum { THREADS_MAX = 64, QUEUE_MAX = 32, PERIOD = 8, TENSORS_MAX = 8, LOST = 3 };
 
-/* ---- the few functions of the CUDA driver that `device` needs; a program with <cuda.h> would just call them ---- */
+/* ---- the few functions of the CUDA driver that `device` needs; a program with <cuda.h> would just
+ * call them ---- */
 
 typedef unsigned long long device_ptr;
 
@@ -72,18 +77,21 @@ static bool find(void *library, const char *name, void *to)
 static bool driver_open(driver *d, int ordinal)
 {
     d->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    return d->library && find(d->library, "cuInit", &d->init) && find(d->library, "cuDeviceGet", &d->device_get) &&
+    return d->library && find(d->library, "cuInit", &d->init) &&
+           find(d->library, "cuDeviceGet", &d->device_get) &&
            find(d->library, "cuDevicePrimaryCtxRetain", &d->context_retain) &&
            find(d->library, "cuDevicePrimaryCtxRelease_v2", &d->context_release) &&
            find(d->library, "cuCtxPushCurrent_v2", &d->context_push) &&
            find(d->library, "cuCtxPopCurrent_v2", &d->context_pop) &&
-           find(d->library, "cuMemAlloc_v2", &d->mem_alloc) && find(d->library, "cuMemFree_v2", &d->mem_free) &&
+           find(d->library, "cuMemAlloc_v2", &d->mem_alloc) &&
+           find(d->library, "cuMemFree_v2", &d->mem_free) &&
            find(d->library, "cuMemcpyHtoDAsync_v2", &d->copy_in) &&
            find(d->library, "cuMemcpyDtoHAsync_v2", &d->copy_out) &&
            find(d->library, "cuStreamCreate", &d->stream_create) &&
            find(d->library, "cuStreamSynchronize", &d->stream_wait) &&
            find(d->library, "cuStreamDestroy_v2", &d->stream_destroy) && d->init(0) == 0 &&
-           d->device_get(&d->device, ordinal) == 0 && d->context_retain(&d->context, d->device) == 0;
+           d->device_get(&d->device, ordinal) == 0 &&
+           d->context_retain(&d->context, d->device) == 0;
 }
 
 static void driver_close(driver *d)
@@ -191,7 +199,8 @@ static zc_status no_memory(void)
     return ZC_ERR_NOMEM;
 }
 
-/* Makes the buffer at least so large. Device memory may still be in use by the stream: it is waited for. */
+/* Makes the buffer at least so large. Device memory may still be in use by the stream: it is waited
+ * for. */
 static zc_status fit(worker *w, buffer *b, size_t bytes)
 {
     driver *d = &w->service->driver;
@@ -228,25 +237,29 @@ static zc_status set_input(worker *w, size_t i, unsigned request)
     status = fit(w, &w->in[i], view.bytes + 1);
     if (status != ZC_OK) return status;
     float *values = w->in[i].host;
-    for (size_t e = 0; e < count; e++) values[e] = (float)((e * 37 + request % PERIOD * 11) % 101) / 101;
+    for (size_t e = 0; e < count; e++)
+        values[e] = (float)((e * 37 + request % PERIOD * 11) % 101) / 101;
     view.data = values;
     if (w->service->on_device) {
         /* Device memory is always borrowed: it must stay as it is until the run is over. */
-        if (w->service->driver.copy_in(w->in[i].device, values, view.bytes, w->stream) != 0) return ZC_ERR_DEVICE;
+        if (w->service->driver.copy_in(w->in[i].device, values, view.bytes, w->stream) != 0)
+            return ZC_ERR_DEVICE;
         view.data = (void *)(uintptr_t)w->in[i].device;
         view.on_device = true;
     }
     return zc_session_set_input(w->session, i, &view, view.on_device, w->diag);
 }
 
-/* Results go to this worker's device memory. Its size is known once a run with these shapes has failed to fit or has
- * succeeded, so it is simply made large: 64 KiB for each of up to four rows. */
+/* Results go to this worker's device memory. Its size is known once a run with these shapes has
+ * failed to fit or has succeeded, so it is simply made large: 64 KiB for each of up to four rows.
+ */
 static zc_status bind_output(worker *w, size_t i)
 {
     enum { ROOM = 4 << 16 };
     zc_status status = fit(w, &w->out[i], ROOM);
     if (status != ZC_OK) return status;
-    return zc_session_bind_output_device(w->session, i, (void *)(uintptr_t)w->out[i].device, ROOM, w->diag);
+    return zc_session_bind_output_device(w->session, i, (void *)(uintptr_t)w->out[i].device, ROOM,
+                                         w->diag);
 }
 
 /* The bytes of all results, folded (FNV-1a). */
@@ -273,11 +286,13 @@ static zc_status fold(worker *w, uint64_t *sum)
 static zc_status serve(worker *w, unsigned request, uint64_t *sum)
 {
     zc_status status = ZC_OK;
-    for (size_t i = 0; status == ZC_OK && i < w->service->info.inputs; i++) status = set_input(w, i, request);
-    for (size_t i = 0; status == ZC_OK && w->service->on_device && i < w->service->info.outputs; i++)
+    for (size_t i = 0; status == ZC_OK && i < w->service->info.inputs; i++)
+        status = set_input(w, i, request);
+    for (size_t i = 0; status == ZC_OK && w->service->on_device && i < w->service->info.outputs;
+         i++)
         status = bind_output(w, i);
-    /* enqueue returns when the work is on the stream; wait also reports what the kernels found wrong with the input.
-     * zc_session_run is the two together. */
+    /* enqueue returns when the work is on the stream; wait also reports what the kernels found
+     * wrong with the input. zc_session_run is the two together. */
     if (status == ZC_OK) status = zc_session_enqueue(w->session, w->diag);
     if (status == ZC_OK) status = zc_session_wait(w->session, w->diag);
     return status == ZC_OK ? fold(w, sum) : status;
@@ -288,12 +303,13 @@ static zc_status open_worker(worker *w)
     service *s = w->service;
     w->diag = zc_diag_create();
     if (!w->diag) return no_memory();
-    if (s->on_device &&
-        (s->driver.context_push(s->driver.context) != 0 || s->driver.stream_create(&w->stream, 1) != 0))
+    if (s->on_device && (s->driver.context_push(s->driver.context) != 0 ||
+                         s->driver.stream_create(&w->stream, 1) != 0))
         return ZC_ERR_DEVICE;
-    return zc_session_create(
-        s->plan, ZC_SESSION_PARAMS(.threads = 1, .device = s->kind, .ordinal = s->ordinal, .stream = w->stream),
-        &w->session, w->diag);
+    return zc_session_create(s->plan,
+                             ZC_SESSION_PARAMS(.threads = 1, .device = s->kind,
+                                               .ordinal = s->ordinal, .stream = w->stream),
+                             &w->session, w->diag);
 }
 
 /* The session first: it uses the stream and the buffers. */
@@ -320,7 +336,8 @@ static void *work(void *arg)
     uint64_t sum;
     zc_status status = open_worker(w);
     if (status != ZC_OK) {
-        fprintf(stderr, "gpu_service: no session: %s: %s\n", zc_status_name(status), zc_diag_text(w->diag, 0));
+        fprintf(stderr, "gpu_service: no session: %s: %s\n", zc_status_name(status),
+                zc_diag_text(w->diag, 0));
         close_queue(w->service, true);
     }
     while (status != ZC_ERR_DEVICE_LOST && w->session && take(w->service, &request)) {
@@ -368,20 +385,25 @@ static int run(service *s, int threads, unsigned long requests)
         if (!submit(s, (unsigned)i)) break;
     close_queue(s, false);
     for (int i = 0; i < started; i++) pthread_join(workers[i].thread, NULL);
-    printf("answered %lu, refused %lu%s%s\n", s->answered, s->refused, s->differ ? ", answers differ" : "",
+    printf("answered %lu, refused %lu%s%s\n", s->answered, s->refused,
+           s->differ ? ", answers differ" : "",
            s->lost ? ", the device is lost or was never there" : "");
     if (s->lost) return LOST;
-    return s->differ || s->refused || (s->answered != requests && !stop) ? EXIT_FAILURE : EXIT_SUCCESS;
+    return s->differ || s->refused || (s->answered != requests && !stop) ? EXIT_FAILURE
+                                                                         : EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)
 {
-    service s = {.kind = ZC_DEVICE_CPU, .lock = PTHREAD_MUTEX_INITIALIZER, .not_empty = PTHREAD_COND_INITIALIZER,
+    service s = {.kind = ZC_DEVICE_CPU,
+                 .lock = PTHREAD_MUTEX_INITIALIZER,
+                 .not_empty = PTHREAD_COND_INITIALIZER,
                  .not_full = PTHREAD_COND_INITIALIZER};
     int threads = argc == 6 ? atoi(argv[4]) : 0, code = EXIT_FAILURE;
     bool good = argc == 6 && parse_device(argv[2], &s) && threads > 0 && threads <= THREADS_MAX;
     s.on_device = good && strcmp(argv[3], "device") == 0;
-    if (!good || (!s.on_device && strcmp(argv[3], "host") != 0) || (s.on_device && s.kind != ZC_DEVICE_CUDA)) {
+    if (!good || (!s.on_device && strcmp(argv[3], "host") != 0) ||
+        (s.on_device && s.kind != ZC_DEVICE_CUDA)) {
         fprintf(stderr, "usage: gpu_service PLAN cpu|cuda[:N] host|device THREADS REQUESTS\n");
         return EXIT_FAILURE;
     }
@@ -391,7 +413,8 @@ int main(int argc, char **argv)
     zc_diag *diag = zc_diag_create();
     if (zc_plan_load_file(argv[1], &s.plan, diag) != ZC_OK)
         fprintf(stderr, "gpu_service: %s\n", zc_diag_text(diag, 0));
-    else if (zc_plan_info_get(s.plan, &s.info) != ZC_OK || s.info.inputs > TENSORS_MAX || s.info.outputs > TENSORS_MAX)
+    else if (zc_plan_info_get(s.plan, &s.info) != ZC_OK || s.info.inputs > TENSORS_MAX ||
+             s.info.outputs > TENSORS_MAX)
         fprintf(stderr, "gpu_service: too many inputs or outputs\n");
     else if (s.on_device && !driver_open(&s.driver, s.ordinal))
         fprintf(stderr, "gpu_service: no CUDA driver or GPU\n");

@@ -1,11 +1,13 @@
 #!/bin/sh
-# Builds zc and runs every test: unit, command line, conformance; then the unit tests under ASan and UBSan.
+# Builds zc, looks at its sources (lint.sh) and runs every test: unit, command line, conformance; then all again under
+# ASan and UBSan.
 set -eu
 cd "$(dirname "$0")/.."
 scripts/setup.sh
 
 [ -f build/build.ninja ] || meson setup build
 ninja -C build
+scripts/lint.sh build
 ZC_ONNX_TESTS=$(scripts/onnx-tests.sh)
 export ZC_ONNX_TESTS
 meson test -C build --no-rebuild --print-errorlogs

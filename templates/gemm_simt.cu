@@ -1,6 +1,7 @@
 // Matrix products of any element type on the ordinary cores: y = epilogue(alpha * a b + beta * c).
 //
-// spec.h: see zc/gemm.cuh. Entries: 0 large and 1 small square tiles, 16 x 16 threads; 2, 3, 4 at most 1, 4, 8 rows.
+// spec.h: see zc/gemm.cuh. Entries: 0 large and 1 small square tiles, 16 x 16 threads; 2, 3, 4 at most 1, 4, 8 rows;
+// 5 small tiles of one part of the summed axis each (blockIdx.y), 6 the sum of the parts, in their order.
 #include "zc/gemv.cuh"
 
 typedef zc_gemm_number number;
@@ -68,31 +69,33 @@ template <int SIDE> struct square {
     }
 };
 
-template <int SIDE> ZC_DEV void simt(const zc_gemm_params &p) {
+template <int SIDE, bool SPLIT> ZC_DEV void simt(const zc_gemm_params &p) {
     typedef square<SIDE> sq;
     ZC_DYNAMIC_SMEM(smem);
     number *const tiles = (number *)smem; // A, B, A, B
     const zc_gemm_tile at = zc_gemm_place(p.m, p.n, sq::LINES, sq::LINES);
     const bool a_aligned = p.aligned & ZC_GEMM_A_ALIGNED, b_aligned = p.aligned & ZC_GEMM_B_ALIGNED;
+    const i64 begin = SPLIT ? blockIdx.y * p.split_k : 0;
+    const i64 end = SPLIT && begin + p.split_k < p.k ? begin + p.split_k : p.k;
     for (i64 i = blockIdx.z; i < p.batch; i += gridDim.z) {
         const zc_gemm_item item = zc_gemm_batch(p, i);
         Z_ACC sum[SIDE][SIDE] = {};
         typename sq::piece_a a;
         typename sq::piece_b b;
-        a.fetch(item.a, p.a_ld, at.row, p.m, 0, p.k, a_aligned);
-        b.fetch(item.b, p.b_ld, at.col, p.n, 0, p.k, b_aligned);
+        a.fetch(item.a, p.a_ld, at.row, p.m, begin, end, a_aligned);
+        b.fetch(item.b, p.b_ld, at.col, p.n, begin, end, b_aligned);
         a.store(tiles);
         b.store(tiles + sq::TILE);
         zc_sync();
         int now = 0;
-        for (i64 k = sq::DEPTH; k < p.k + sq::DEPTH; k += sq::DEPTH) {
+        for (i64 k = begin + sq::DEPTH; k < end + sq::DEPTH; k += sq::DEPTH) {
             number *const next = tiles + (2 - now) * sq::TILE;
-            if (k < p.k) {
-                a.fetch(item.a, p.a_ld, at.row, p.m, k, p.k, a_aligned);
-                b.fetch(item.b, p.b_ld, at.col, p.n, k, p.k, b_aligned);
+            if (k < end) {
+                a.fetch(item.a, p.a_ld, at.row, p.m, k, end, a_aligned);
+                b.fetch(item.b, p.b_ld, at.col, p.n, k, end, b_aligned);
             }
             sq::multiply(tiles + now * sq::TILE, tiles + (now + 1) * sq::TILE, sum);
-            if (k < p.k) {
+            if (k < end) {
                 a.store(next);
                 b.store(next + sq::TILE);
             }
@@ -105,15 +108,31 @@ template <int SIDE> ZC_DEV void simt(const zc_gemm_params &p) {
 #pragma unroll
             for (int c = 0; c < SIDE; c++) {
                 const i64 col = at.col + sq::place(threadIdx.x % 16, c);
-                if (row < p.m && col < p.n) zc_gemm_save(p, item, row, col, sum[r][c]);
+                if (row >= p.m || col >= p.n) continue;
+                if (SPLIT)
+                    ((Z_ACC *)p.partial)[(blockIdx.y * p.m + row) * p.n + col] = sum[r][c];
+                else
+                    zc_gemm_save(p, item, row, col, sum[r][c]);
             }
         }
     }
 }
 
+ZC_DEV void combine(const zc_gemm_params &p) {
+    const zc_gemm_item item = zc_gemm_batch(p, 0);
+    const i64 size = p.m * p.n;
+    for (i64 i = zc_thread(); i < size; i += zc_threads()) {
+        Z_ACC sum = ((const Z_ACC *)p.partial)[i];
+        for (i64 s = 1; s < p.splits; s++) sum += ((const Z_ACC *)p.partial)[s * size + i];
+        zc_gemm_save(p, item, i / p.n, i % p.n, sum);
+    }
+}
+
 constexpr int LARGE = sizeof(Z_ACC) == 8 ? 4 : 8;
-ZC_KERNEL(0)(const __grid_constant__ zc_gemm_params p) { zc_begin(); simt<LARGE>(p); }
-ZC_KERNEL(1)(const __grid_constant__ zc_gemm_params p) { zc_begin(); simt<LARGE / 2>(p); }
+ZC_KERNEL(0)(const __grid_constant__ zc_gemm_params p) { zc_begin(); simt<LARGE, false>(p); }
+ZC_KERNEL(1)(const __grid_constant__ zc_gemm_params p) { zc_begin(); simt<LARGE / 2, false>(p); }
 ZC_KERNEL(2)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<1>(p); }
 ZC_KERNEL(3)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<4>(p); }
 ZC_KERNEL(4)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<8>(p); }
+ZC_KERNEL(5)(const __grid_constant__ zc_gemm_params p) { zc_begin(); simt<LARGE / 2, true>(p); }
+ZC_KERNEL(6)(const __grid_constant__ zc_gemm_params p) { zc_begin(); combine(p); }

@@ -19,7 +19,7 @@ allowed() {
     passes) echo "base op ir cpu rules" ;;
     plan) echo "base op ir planfile" ;;
     codegen) echo "base op planfile cuda abi" ;;
-    driver) echo "base op cpu codegen cuda ir import passes plan planfile" ;;
+    driver) echo "base op cpu codegen cuda ir import passes plan planfile rules" ;;
     cli) echo "base op io ir import passes rules planfile cuda runtime driver" ;;
     *) return 1 ;;
     esac

@@ -1,5 +1,5 @@
-/* Writes C source that holds text files as strings, named relative to ROOT, in a table of {name, text}:
- * embed OUT HEADER DECLARATION ROOT FILE... */
+/* Writes C source that holds text files as strings, named relative to ROOT, in a table of {name,
+ * text}: embed OUT HEADER DECLARATION ROOT FILE... */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,8 @@ static int put_file(FILE *out, const char *root, const char *path)
     size_t n = top ? strlen(top) : 0;
     FILE *in = file ? fopen(file, "rb") : NULL;
     int bad = 1;
-    if (top && in && strncmp(file, top, n) == 0 && file[n] == '/') bad = put_text(out, file + n + 1, in);
+    if (top && in && strncmp(file, top, n) == 0 && file[n] == '/')
+        bad = put_text(out, file + n + 1, in);
     if (bad) fprintf(stderr, "embed: %s is no readable file in %s\n", path, root);
     if (in) fclose(in);
     free(top);

@@ -9,6 +9,10 @@
  * ONNX (low bits first). The libraries never exit, abort or print, keep no global state, and leave
  * the caller's locale and signal handlers alone.
  *
+ * Memory that runs out is ZC_ERR_NOMEM. oneDNN, which some CPU kernels call, would crash: so the
+ * first run of a shape fails unless 32 MiB of address space are free at every step. Where the
+ * system promises memory that it does not have (overcommit), no library can tell.
+ *
  * A plan is native work to be done for its author: the checksums detect damage, not malice. */
 #ifndef ZC_RT_H
 #define ZC_RT_H
@@ -59,9 +63,9 @@ typedef struct zc_plan_info {
     char model_sha256[65];  /* of the model file, as hexadecimal */
     size_t inputs, outputs, steps;
     uint64_t weight_bytes; /* constants, kept once however many sessions there are */
-    /* At this moment, after runs on the CPU: copies of constants in the layouts that its fast kernels read, shared by
-     * all sessions; and the originals of such copies whose pages have gone back to the system. Constants take
-     * weight_bytes + packed_bytes - released_bytes. */
+    /* At this moment, after runs on the CPU: copies of constants in the layouts that its fast
+     * kernels read, shared by all sessions; and the originals of such copies whose pages have gone
+     * back to the system. Constants take weight_bytes + packed_bytes - released_bytes. */
     uint64_t packed_bytes, released_bytes;
 } zc_plan_info;
 
@@ -78,21 +82,26 @@ ZC_API zc_status zc_plan_output(const zc_plan *plan, size_t i, zc_io_info *out, 
 /* What runs with certain input shapes take. */
 typedef struct zc_memory_info {
     uint64_t weight_bytes;        /* the plan's constants, in host memory */
-    uint64_t device_weight_bytes; /* those of them that a GPU gets too; 0 for a plan without GPU kernels */
-    uint64_t arena_bytes;         /* intermediate results: on the GPU for a session there, else in host memory */
-    uint64_t result_bytes;        /* outputs that are not bound to the caller's memory, on the same side */
+    uint64_t device_weight_bytes; /* those of them that a GPU gets too; 0 for a plan without GPU
+                                     kernels */
+    uint64_t
+        arena_bytes; /* intermediate results: on the GPU for a session there, else in host memory */
+    uint64_t result_bytes; /* outputs that are not bound to the caller's memory, on the same side */
 } zc_memory_info;
-/* Finds it out without making a session: inputs[n] are as zc_plan_input gives them, for all inputs in order, with
- * every dimension of -1 replaced by a size (rank and dims alone count). Temporary memory of single steps and results
- * whose size depends on values come on top; zc_session_memory tells what a session then holds. */
+/* Finds it out without making a session: inputs[n] are as zc_plan_input gives them, for all inputs
+ * in order, with every dimension of -1 replaced by a size (rank and dims alone count). Temporary
+ * memory of single steps and results whose size depends on values come on top; zc_session_memory
+ * tells what a session then holds. */
 ZC_API zc_status zc_plan_memory(const zc_plan *plan, const zc_io_info *inputs, size_t n,
                                 zc_memory_info *out, zc_diag *diag);
 
-/* Where a session runs. A plan compiled for a GPU runs on the CPU too; a CPU plan has no GPU kernels. */
+/* Where a session runs. A plan compiled for a GPU runs on the CPU too; a CPU plan has no GPU
+ * kernels. */
 typedef enum zc_device_kind {
     ZC_DEVICE_CPU = 0,
     ZC_DEVICE_CUDA, /* no fallback: without a usable GPU, creating the session fails */
-    ZC_DEVICE_AUTO  /* the GPU when the plan has kernels and the machine has one; zc_session_device tells */
+    ZC_DEVICE_AUTO  /* the GPU when the plan has kernels and the machine has one; zc_session_device
+                       tells */
 } zc_device_kind;
 
 typedef struct zc_session_params {
@@ -100,10 +109,12 @@ typedef struct zc_session_params {
     int threads;    /* worker threads with the caller; 0: one a CPU that the process may use */
     bool reference; /* plain reference kernels only (slow; for comparison) */
     zc_device_kind device;
-    int ordinal;   /* which GPU, as CUDA counts */
-    void *stream;  /* the caller's CUstream on that GPU's primary context; NULL: one of the session's own */
+    int ordinal;  /* which GPU, as CUDA counts */
+    void *stream; /* the caller's CUstream on that GPU's primary context; NULL: one of the session's
+                     own */
     bool no_graphs; /* issue every kernel by itself: no CUDA graphs */
-    bool profile;   /* GPU: time every step of every run, for zc_session_step; runs are slower, without graphs */
+    bool profile;   /* GPU: time every step of every run, for zc_session_step; runs are slower,
+                       without graphs */
 } zc_session_params;
 #define ZC_SESSION_PARAMS(...)                                                                     \
     (&(zc_session_params){.size = sizeof(zc_session_params), __VA_ARGS__})
@@ -132,18 +143,18 @@ ZC_API zc_status zc_session_bind_output_device(zc_session *session, size_t i, vo
 /* Runs once. Every input must have been set. Nothing is allocated unless the inputs' shapes are
  * new. */
 ZC_API zc_status zc_session_run(zc_session *session, zc_diag *diag);
-/* As zc_session_run, but on a GPU it returns when the work is on the stream: results bound to device memory are valid
- * in stream order, results in host memory after zc_session_wait, which also reports what the kernels found wrong.
- * Steps that run on the CPU are waited for inside. */
+/* As zc_session_run, but on a GPU it returns when the work is on the stream: results bound to
+ * device memory are valid in stream order, results in host memory after zc_session_wait, which also
+ * reports what the kernels found wrong. Steps that run on the CPU are waited for inside. */
 ZC_API zc_status zc_session_enqueue(zc_session *session, zc_diag *diag);
 ZC_API zc_status zc_session_wait(zc_session *session, zc_diag *diag);
 /* The result of the last run; data belongs to the session (or is the bound buffer) and lives until
  * the next run. */
 ZC_API zc_status zc_session_output(const zc_session *session, size_t i, zc_view *out,
                                    zc_diag *diag);
-/* Host memory that the session holds now, without the plan's constants: intermediate results, copies of inputs and
- * results, temporary memory of steps, kernels' state and the session's own tables. What oneDNN keeps for itself
- * (generated code) and threads' stacks are not counted. */
+/* Host memory that the session holds now, without the plan's constants: intermediate results,
+ * copies of inputs and results, temporary memory of steps, kernels' state and the session's own
+ * tables. What oneDNN keeps for itself (generated code) and threads' stacks are not counted. */
 ZC_API uint64_t zc_session_memory(const zc_session *session);
 /* Facts about where a session runs; texts belong to the session. */
 typedef struct zc_device_info {
@@ -152,12 +163,13 @@ typedef struct zc_device_info {
     int arch;              /* GPU: 90 for compute capability 9.0 */
     uint64_t memory;       /* GPU: bytes this session holds, without the plan's constants */
     uint64_t weight_bytes; /* GPU: the plan's constants there, shared by its sessions */
-    size_t rebuilt;        /* GPU: kernels compiled at load because the plan had no code for this GPU */
-    size_t gpu_steps, cpu_steps, shape_steps; /* steps by place; shape_steps compute shapes on the CPU by design */
-    size_t launches;       /* GPU: kernels, fills and copies of the last run */
-    size_t graphs;         /* GPU: parts of a run that are replayed as CUDA graphs */
+    size_t rebuilt; /* GPU: kernels compiled at load because the plan had no code for this GPU */
+    size_t gpu_steps, cpu_steps,
+        shape_steps;           /* steps by place; shape_steps compute shapes on the CPU by design */
+    size_t launches;           /* GPU: kernels, fills and copies of the last run */
+    size_t graphs;             /* GPU: parts of a run that are replayed as CUDA graphs */
     const char *graph_refusal; /* GPU: why a part is issued step by step instead; NULL: none is */
-    bool lost;             /* the GPU failed: every call on it fails from now on */
+    bool lost;                 /* the GPU failed: every call on it fails from now on */
 } zc_device_info;
 ZC_API zc_status zc_session_device(const zc_session *session, zc_device_info *out);
 /* One step of the main program; texts belong to the plan. */

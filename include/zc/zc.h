@@ -26,7 +26,8 @@ typedef struct zc_fixed_shape {
     int64_t dims[ZC_RANK_MAX];
 } zc_fixed_shape;
 
-/* Sizes of a symbolic input dimension that get GPU kernels of their own, beside those for any size. */
+/* Sizes of a symbolic input dimension that get GPU kernels of their own, beside those for any size.
+ */
 typedef struct zc_profile {
     const char *name;
     const int64_t *values;
@@ -43,19 +44,25 @@ typedef struct zc_compile_params {
     const char *const
         *skip_passes; /* names of optional passes to leave out; "all" leaves out all */
     size_t skip_pass_count;
-    /* What to compile for: "cpu", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", or "native" for this
-     * machine's first GPU. Any GPU target gives a plan that runs on GPUs of the targets named and on the CPU; it needs
-     * NVRTC but no GPU. None: "cpu". */
+    /* What to compile for: "cpu", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", or
+     * "native" for this machine's first GPU. Any GPU target gives a plan that runs on GPUs of the
+     * targets named and on the CPU; it needs NVRTC but no GPU. None: "cpu". */
     const char *const *targets;
     size_t target_count;
     const zc_profile *profiles; /* every combination of their sizes becomes a variant, at most 64 */
     size_t profile_count;
-    bool strip_sources;   /* leave out the kernels' sources: the plan cannot be built for other GPUs when loaded */
+    bool strip_sources; /* leave out the kernels' sources: the plan cannot be built for other GPUs
+                           when loaded */
     const char *emit_cuda; /* a directory that gets the kernels' readable sources; may be NULL */
-    /* "f16" or "bf16": weights and intermediate results have that type where it is safe, and sums are f32; inputs and
-     * outputs keep theirs. NULL or "f32": exactly as the model says. */
+    /* "f16" or "bf16": weights and intermediate results have that type where it is safe, and sums
+     * are f32; inputs and outputs keep theirs. NULL or "f32": exactly as the model says. */
     const char *precision;
-    int threads;           /* for compiling kernels; 0: one a CPU */
+    int threads;              /* for compiling kernels; 0: one a CPU */
+    const char *const *rules; /* files of fusion rules (docs/rules.md), beside the built-in ones */
+    size_t rule_count;
+    const char *const *skip_rules; /* names of rules to leave out */
+    size_t skip_rule_count;
+    bool force_rules; /* take rules whose two sides differ by numbers, or could not be compared */
     uint64_t max_memory; /* budget in bytes for importing; 0: 64 GiB */
     /* Called between stages; done and total count stages. Return false to cancel. May be NULL. */
     bool (*progress)(void *user, const char *stage, size_t done, size_t total);

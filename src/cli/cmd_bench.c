@@ -130,7 +130,8 @@ static zc_status print_steps(const zc_session *s, size_t n)
     printf("    us  share  step  operation\n");
     for (size_t i = 0; i < n; i++) {
         const zc_step_info *r = &rows[i].info;
-        printf("%8.2f %5.1f%% %5zu  %-20s ", r->us, sum > 0 ? 100 * r->us / sum : 0, rows[i].i, r->op);
+        printf("%8.2f %5.1f%% %5zu  %-20s ", r->us, sum > 0 ? 100 * r->us / sum : 0, rows[i].i,
+               r->op);
         cli_put(stdout, r->kernel ? r->kernel : r->why);
         fputs("  ", stdout);
         cli_put(stdout, r->name);
@@ -148,7 +149,8 @@ static zc_status profile(zc_plan *plan, const options *o, zc_diag *diag)
     zc_status status = zc_plan_info_get(plan, &info);
     if (status == ZC_OK)
         status = zc_session_create(plan,
-                                   ZC_SESSION_PARAMS(.threads = (int)o->threads, .device = o->device.kind,
+                                   ZC_SESSION_PARAMS(.threads = (int)o->threads,
+                                                     .device = o->device.kind,
                                                      .ordinal = o->device.ordinal, .profile = true),
                                    &session, diag);
     if (status == ZC_OK) status = cli_set_inputs(plan, session, &o->in, diag);
@@ -164,7 +166,6 @@ static zc_status bench(const char *path, const options *o, zc_diag *diag)
     zc_session *session = NULL;
     timing t = {.n = 0};
     zc_status status = zc_plan_load_file(path, &plan, diag);
-    if (status == ZC_OK) status = cli_check_memory(plan, diag);
     if (status == ZC_OK)
         status = zc_session_create(plan,
                                    ZC_SESSION_PARAMS(.threads = (int)o->threads,

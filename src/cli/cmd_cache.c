@@ -92,10 +92,11 @@ const cli_command cli_cache_command = {
     .name = "cache",
     .summary = "look at or clear the cache of compiled GPU kernels",
     .operands = "[OPTIONS]",
-    .about = "Says where compiled GPU kernels are kept, how many there are and how large they are. The "
-             "cache only saves time: everything in it can be made again, and it never holds more "
-             "than 1 GiB. The folder is ZC_CACHE_DIR; without it, zc in XDG_CACHE_HOME or .cache/zc "
-             "in HOME.",
+    .about =
+        "Says where compiled GPU kernels are kept, how many there are and how large they are. The "
+        "cache only saves time: everything in it can be made again, and it never holds more "
+        "than 1 GiB. The folder is ZC_CACHE_DIR; without it, zc in XDG_CACHE_HOME or .cache/zc "
+        "in HOME.",
     .examples = "zc cache\n"
                 "zc cache --keep 100\n"
                 "zc cache --clear --json\n",

@@ -6,13 +6,13 @@
 
 typedef struct options {
     const char *output, *data_root, *emit_cuda, *precision;
-    bool quiet, strip;
+    bool quiet, strip, force_rules;
     int64_t threads;
     cli_list targets;
     cli_profiles profiles;
     cli_dims dims;
     cli_shapes shapes;
-    cli_list skips;
+    cli_list skips, rules, no_rules;
 } options;
 
 static const cli_option table[] = {
@@ -51,9 +51,27 @@ static const cli_option table[] = {
     {.name = "precision",
      .arg = "TYPE",
      .choices = "f32 f16 bf16",
-     .help = "the type of weights and intermediate results (default: f32, exactly the model's); sums stay f32",
+     .help = "the type of weights and intermediate results (default: f32, exactly the model's); "
+             "sums stay f32",
      .set = cli_set_text,
      .at = offsetof(options, precision)},
+    {.name = "rules",
+     .repeated = true,
+     .arg = "FILE",
+     .help = "a file of fusion rules, beside the built-in ones (docs/rules.md)",
+     .words = CLI_WORDS_FILE,
+     .set = cli_set_list,
+     .at = offsetof(options, rules)},
+    {.name = "no-rule",
+     .repeated = true,
+     .arg = "NAME",
+     .help = "leave out a fusion rule ('zc rules list' names them)",
+     .set = cli_set_list,
+     .at = offsetof(options, no_rules)},
+    {.name = "force-rules",
+     .help = "take rules that fail the check by numbers",
+     .set = cli_set_flag,
+     .at = offsetof(options, force_rules)},
     {.name = "target",
      .repeated = true,
      .arg = "TARGET",
@@ -131,6 +149,11 @@ static int compile(const char *model, const options *o)
                                 .skip_passes = o->skips.v,
                                 .skip_pass_count = o->skips.n,
                                 .precision = o->precision,
+                                .rules = o->rules.v,
+                                .rule_count = o->rules.n,
+                                .skip_rules = o->no_rules.v,
+                                .skip_rule_count = o->no_rules.n,
+                                .force_rules = o->force_rules,
                                 .targets = o->targets.v,
                                 .target_count = o->targets.n,
                                 .profiles = o->profiles.v,

@@ -176,10 +176,12 @@ static int verdict(const conform *c)
     return c->totals[FAIL] ? EXIT_ACCURACY : EXIT_OK;
 }
 
-/* Between tests a GPU that nobody uses would be closed and started anew, at a third of a second each. */
+/* Between tests a GPU that nobody uses would be closed and started anew, at a third of a second
+ * each. */
 static bool hold_device(const conform *c, zc_device *d)
 {
-    return c->in_process && c->device.kind == ZC_DEVICE_CUDA && zc_device_open(c->device.ordinal, d, NULL) == ZC_OK;
+    return c->in_process && c->device.kind == ZC_DEVICE_CUDA &&
+           zc_device_open(c->device.ordinal, d, NULL) == ZC_OK;
 }
 
 static int conform_tree(conform *c, const char *root, zc_diag *diag)

@@ -84,12 +84,12 @@ static bool is_plan(const char *path)
 /* What is only said of models is a mistake with a plan. */
 static int check_plan_options(const inspect *o)
 {
-    const char *name = o->stage     ? "stage"
-                       : o->pass    ? "pass"
-                       : o->skips.n ? "skip-pass"
+    const char *name = o->stage       ? "stage"
+                       : o->pass      ? "pass"
+                       : o->skips.n   ? "skip-pass"
                        : o->precision ? "precision"
-                       : o->full    ? "full"
-                                    : NULL;
+                       : o->full      ? "full"
+                                      : NULL;
     return name ? cli_usage("inspect", "--%s is of models (got a plan)", name) : EXIT_OK;
 }
 

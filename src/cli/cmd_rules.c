@@ -1,14 +1,27 @@
-/* Rule files: check, list. */
+/* Rule files: check, list, test, explain. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
-#include "rules/rules.h"
+#include "driver/compile.h"
+#include "passes/passes.h"
 
 typedef struct options {
-    bool quiet;
+    bool quiet, all;
+    int64_t seed;
 } options;
 
 static const cli_option table[] = {
+    {.name = "all",
+     .help = "test, explain: the built-in rules too",
+     .set = cli_set_flag,
+     .at = offsetof(options, all)},
+    {.name = "seed",
+     .arg = "N",
+     .help = "test: the numbers that operands are drawn from (default: 1)",
+     .most = INT64_MAX,
+     .set = cli_set_int,
+     .at = offsetof(options, seed)},
     {.name = "quiet",
      .letter = 'q',
      .help = "print nothing on success",
@@ -75,14 +88,98 @@ static int list(int argc, char **argv, const options *o)
     return code;
 }
 
+/* ---- test ---- */
+
+static int test_rule(const zc_rules *r, size_t i, const options *o)
+{
+    zc_rule_check check;
+    zc_diag *diag = zc_diag_create();
+    zc_status status = zc_rules_check_numbers(r, i, (uint64_t)o->seed, &check, diag);
+    int code = status == ZC_OK ? EXIT_OK : cli_report(diag, status);
+    zc_diag_destroy(&diag);
+    if (code) return code;
+    if (!check.failed && o->quiet) return EXIT_OK;
+    printf("%-32s %s  %zu places, %zu values, worst error %.3g\n", zc_rules_at(r, i).name,
+           check.failed ? "FAIL" : "ok  ", check.places, check.values, check.worst);
+    if (check.failed) printf("    %s\n", check.why);
+    if (*check.input) printf("    for %s\n", check.input);
+    return check.failed ? EXIT_ACCURACY : EXIT_OK;
+}
+
+static int test(int argc, char **argv, const options *o)
+{
+    zc_rules *r = NULL;
+    if (argc == 0 && !o->all) return cli_usage("rules", "test needs a rule file, or --all");
+    int code = load(argv, argc, &r);
+    for (size_t i = 0; (code == EXIT_OK || code == EXIT_ACCURACY) && i < zc_rules_count(r); i++) {
+        if (zc_rules_at(r, i).is_builtin && !o->all) continue;
+        int one = test_rule(r, i, o);
+        if (one) code = one;
+    }
+    zc_rules_destroy(&r);
+    return code;
+}
+
+/* ---- explain ---- */
+
+static void print_rule(const zc_rule_info *info, const zc_rule_stats *s)
+{
+    printf("%s: %zu places tried, %zu rewritten, %zu refused\n", info->name, s->tried, s->applied,
+           s->refused);
+    if (s->gave_up) printf("    gave up after too many steps at %zu places\n", s->gave_up);
+    if (s->tried == 0) printf("    the model has no operation that it may end with\n");
+    if (s->why[0] == 0) return;
+    printf("    closest: %zu of %d operations matched, at node ", s->best, info->nodes);
+    cli_put(stdout, s->place);
+    printf(": ");
+    cli_put(stdout, s->why);
+    printf("\n");
+}
+
+static zc_status explain_model(const zc_rules *r, const char *path, const options *o, zc_diag *diag)
+{
+    zc_graph *g = NULL;
+    zc_compile_params params = {.size = sizeof params};
+    zc_model_source model = {.path = path};
+    zc_rule_stats *stats = calloc(zc_rules_count(r) + 1, sizeof *stats);
+    zc_rules_report report = {.stats = stats};
+    zc_pass_options passes = {.rules = r, .rules_report = &report};
+    if (!stats) return zc_fail_nomem(diag, "report", 0);
+    zc_status status = zc_compile_import_weightless(&model, &params, &g, diag);
+    if (status == ZC_OK) status = zc_run_passes(g, &passes, diag);
+    for (size_t i = 0; status == ZC_OK && i < zc_rules_count(r); i++) {
+        zc_rule_info info = zc_rules_at(r, i);
+        if (!info.is_builtin || o->all) print_rule(&info, &stats[i]);
+    }
+    zc_graph_destroy(&g);
+    free(stats);
+    return status;
+}
+
+static int explain(int argc, char **argv, const options *o)
+{
+    zc_rules *r = NULL;
+    if (argc < 1 || (argc < 2 && !o->all))
+        return cli_usage("rules", "explain needs rule files (or --all) and a model");
+    int code = load(argv, argc - 1, &r);
+    if (code == EXIT_OK) {
+        zc_diag *diag = zc_diag_create();
+        zc_status status = explain_model(r, argv[argc - 1], o, diag);
+        if (status != ZC_OK) code = cli_report(diag, status);
+        zc_diag_destroy(&diag);
+    }
+    zc_rules_destroy(&r);
+    return code;
+}
+
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv, const options *o);
-} actions[] = {{"check", check}, {"list", list}};
+} actions[] = {{"check", check}, {"list", list}, {"test", test}, {"explain", explain}};
 
 static int run(int argc, char **argv)
 {
-    options o = {.quiet = false};
+    options o = {.seed = 1};
     int code = cli_parse(&cli_rules_command, argc, argv, &o);
     if (code != CLI_GO) return code;
     if (optind == argc) return cli_usage("rules", "needs an action");
@@ -94,13 +191,19 @@ static int run(int argc, char **argv)
 
 const cli_command cli_rules_command = {
     .name = "rules",
-    .summary = "check and list fusion rules",
-    .operands = "check FILE... | list [FILE...]",
+    .summary = "check, test and explain fusion rules",
+    .operands = "check FILE... | list [FILE...] | test FILE... | explain FILE... MODEL",
     .about = "Works with files of fusion rules (docs/rules.md).\n"
              "check reads rule files and reports everything that is wrong with them.\n"
-             "list names the rules built in, and those of the files.",
+             "list names the rules built in, and those of the files.\n"
+             "test computes both sides of each rule on operands of many shapes and values, and "
+             "prints the worst error and the operands that gave it.\n"
+             "explain says for each rule how often it applies to a model, and how far the best "
+             "match went that failed, and why.",
     .examples = "zc rules check my.zcr\n"
-                "zc rules list\n",
+                "zc rules list\n"
+                "zc rules test my.zcr\n"
+                "zc rules explain my.zcr model.onnx\n",
     .options = table,
     .option_count = ZC_COUNTOF(table),
     .words = CLI_WORDS_FILE,

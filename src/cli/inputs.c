@@ -3,8 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "import/tensor_proto.h"
@@ -154,27 +152,4 @@ zc_status cli_set_inputs(const zc_plan *plan, zc_session *session, const cli_inp
                              "has no value (give --input NAME=FILE, --inputs DIR or --random)");
     }
     return status;
-}
-
-/* ---- limits ---- */
-
-/* For the code that oneDNN generates, and stacks of threads. */
-#define CODE_BYTES ((uint64_t)96 << 20)
-
-zc_status cli_check_memory(const zc_plan *plan, zc_diag *diag)
-{
-    struct rlimit limit;
-    zc_plan_info info;
-    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return ZC_OK;
-    ZC_TRY(zc_plan_info_get(plan, &info));
-    uint64_t need = info.weight_bytes + CODE_BYTES;
-    void *probe = mmap(NULL, need, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (probe != MAP_FAILED) {
-        munmap(probe, need);
-        return ZC_OK;
-    }
-    return zc_fail(diag, ZC_ERR_NOMEM, NULL,
-                   "not enough address space to run (got a limit of %llu MiB, need %llu MiB beside "
-                   "the loaded plan, or --reference)",
-                   (unsigned long long)limit.rlim_cur >> 20, (unsigned long long)need >> 20);
 }

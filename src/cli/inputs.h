@@ -47,10 +47,6 @@ typedef struct cli_inputs {
 /* Gives every input of the session its value. */
 zc_status cli_set_inputs(const zc_plan *plan, zc_session *session, const cli_inputs *in,
                          zc_diag *diag);
-/* Where the address space of the process is limited (ulimit -v): an error unless there is room left
- * to run the plan. The fast kernels come from a library that crashes when it gets no memory for
- * packed weights and code. */
-zc_status cli_check_memory(const zc_plan *plan, zc_diag *diag);
 /* Reads a .npy or .pb file; the caller frees data. */
 zc_status cli_read_tensor(const char *path, zc_tensor *out, zc_diag *diag);
 /* The tensor as the runtime's view of it. */

@@ -75,15 +75,15 @@ int cli_parse_one(const cli_command *command, int argc, char **argv, void *state
 int cli_bad_value(const cli_call *call, const char *value, const char *need);
 
 /* Setters, by what stands at `at`. */
-cli_setter cli_set_flag;  /* bool: becomes true */
-cli_setter cli_set_text;  /* const char *; one of `choices` when there are any */
-cli_setter cli_set_int;   /* int64_t from least to most */
-cli_setter cli_set_real;  /* double from least to most */
-cli_setter cli_set_list;  /* cli_list */
-cli_setter cli_set_dim;   /* cli_dims: NAME=VALUE */
-cli_setter cli_set_shape; /* cli_shapes: NAME=1x3x8 */
+cli_setter cli_set_flag;    /* bool: becomes true */
+cli_setter cli_set_text;    /* const char *; one of `choices` when there are any */
+cli_setter cli_set_int;     /* int64_t from least to most */
+cli_setter cli_set_real;    /* double from least to most */
+cli_setter cli_set_list;    /* cli_list */
+cli_setter cli_set_dim;     /* cli_dims: NAME=VALUE */
+cli_setter cli_set_shape;   /* cli_shapes: NAME=1x3x8 */
 cli_setter cli_set_profile; /* cli_profiles: NAME=1,8,32 */
-cli_setter cli_set_pair;  /* cli_pairs: NAME=TEXT */
+cli_setter cli_set_pair;    /* cli_pairs: NAME=TEXT */
 
 typedef struct cli_list {
     const char *v[CLI_LIST_MAX];

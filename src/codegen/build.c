@@ -28,7 +28,8 @@ static zc_status add_source(source_set *set, const char *name, zc_diag *diag)
     for (uint32_t i = 0; i < set->n; i++)
         if (strcmp(set->v[i].name, name) == 0) return ZC_OK;
     const zc_psource *s = zc_template_find(name);
-    if (!s || set->n == set->cap) return zc_fail(diag, ZC_ERR_INTERNAL, name, "is not an embedded source");
+    if (!s || set->n == set->cap)
+        return zc_fail(diag, ZC_ERR_INTERNAL, name, "is not an embedded source");
     set->v[set->n++] = *s;
     return ZC_OK;
 }
@@ -40,7 +41,8 @@ static zc_status add_includes(source_set *set, const char *text, zc_diag *diag)
         char name[128];
         at += sizeof directive - 1;
         size_t n = strcspn(at, "\"\n");
-        if (n >= sizeof name) return zc_fail(diag, ZC_ERR_INTERNAL, NULL, "an include's name is too long");
+        if (n >= sizeof name)
+            return zc_fail(diag, ZC_ERR_INTERNAL, NULL, "an include's name is too long");
         memcpy(name, at, n);
         name[n] = '\0';
         if (strcmp(name, "spec.h") != 0) ZC_TRY(add_source(set, name, diag));
@@ -59,7 +61,8 @@ static zc_status collect_sources(zc_program *p, zc_arena *arena, zc_diag *diag)
     for (const zc_psource *s = zc_templates; s->name; s++) set.cap++;
     set.v = zc_arena_alloc(arena, set.cap, sizeof *set.v);
     if (!set.v) return zc_fail_nomem(diag, "sources", set.cap);
-    for (uint32_t k = 0; k < p->nkernels; k++) ZC_TRY(add_source(&set, p->kernels[k].template_name, diag));
+    for (uint32_t k = 0; k < p->nkernels; k++)
+        ZC_TRY(add_source(&set, p->kernels[k].template_name, diag));
     for (uint32_t i = 0; i < set.n; i++) ZC_TRY(add_includes(&set, set.v[i].text, diag));
     if (set.n) qsort(set.v, set.n, sizeof *set.v, by_name);
     p->sources = set.v;
@@ -88,9 +91,9 @@ static void compile_one(void *arg, int i)
     zc_cache_make_key(j->rtc, k, j->p->sources, j->p->nsources, arch, &key);
     if (zc_cache_get(&key, &j->cubins[i])) return;
     j->cubins[i].len = 0;
-    j->statuses[i] =
-        zc_rtc_compile(j->rtc, k, j->p->sources, j->p->nsources, arch, &j->cubins[i], NULL, j->diags[i]);
-    if (j->statuses[i] == ZC_OK) 
+    j->statuses[i] = zc_rtc_compile(j->rtc, k, j->p->sources, j->p->nsources, arch, &j->cubins[i],
+                                    NULL, j->diags[i]);
+    if (j->statuses[i] == ZC_OK)
         zc_cache_put(&key, j->cubins[i].data, j->cubins[i].len, ZC_CACHE_BYTES_MAX);
 }
 
@@ -115,7 +118,8 @@ static zc_status run_pool(job *j, int n, int threads, zc_diag *diag)
     return ZC_OK;
 }
 
-static zc_status take_binaries(zc_program *p, const job *j, uint32_t n, zc_arena *arena, zc_diag *diag)
+static zc_status take_binaries(zc_program *p, const job *j, uint32_t n, zc_arena *arena,
+                               zc_diag *diag)
 {
     zc_pbinary *out = zc_arena_alloc(arena, n, sizeof *out);
     if (!out) return zc_fail_nomem(diag, "machine code", n);
@@ -131,8 +135,8 @@ static zc_status take_binaries(zc_program *p, const job *j, uint32_t n, zc_arena
     return ZC_OK;
 }
 
-static zc_status compile_all(zc_program *p, const zc_rtc *rtc, const zc_codegen_build_params *params, zc_arena *arena,
-                             zc_diag *diag)
+static zc_status compile_all(zc_program *p, const zc_rtc *rtc,
+                             const zc_codegen_build_params *params, zc_arena *arena, zc_diag *diag)
 {
     uint32_t n = p->nkernels * (uint32_t)params->narchs;
     job j = {.rtc = rtc,
@@ -144,7 +148,8 @@ static zc_status compile_all(zc_program *p, const zc_rtc *rtc, const zc_codegen_
              .statuses = zc_calloc(n, sizeof(zc_status))};
     bool room = j.cubins && j.diags && j.statuses;
     for (uint32_t i = 0; room && i < n; i++) room = (j.diags[i] = zc_diag_create()) != NULL;
-    zc_status status = room ? run_pool(&j, (int)n, params->threads, diag) : zc_fail_nomem(diag, "kernels", n);
+    zc_status status =
+        room ? run_pool(&j, (int)n, params->threads, diag) : zc_fail_nomem(diag, "kernels", n);
     if (status == ZC_OK) status = take_binaries(p, &j, n, arena, diag);
     for (uint32_t i = 0; i < n; i++) {
         if (j.cubins) zc_buf_fini(&j.cubins[i]);
@@ -156,7 +161,8 @@ static zc_status compile_all(zc_program *p, const zc_rtc *rtc, const zc_codegen_
     return status;
 }
 
-zc_status zc_codegen_build(zc_program *p, const zc_codegen_build_params *params, zc_arena *arena, zc_diag *diag)
+zc_status zc_codegen_build(zc_program *p, const zc_codegen_build_params *params, zc_arena *arena,
+                           zc_diag *diag)
 {
     ZC_TRY(collect_sources(p, arena, diag));
     if (params->emit_dir) ZC_TRY(zc_codegen_emit(p, params->emit_dir, diag));

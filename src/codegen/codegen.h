@@ -1,10 +1,12 @@
-/* From a program to a GPU program: which steps run on the GPU, by which kernels, and their machine code. */
+/* From a program to a GPU program: which steps run on the GPU, by which kernels, and their machine
+ * code. */
 #ifndef ZC_CODEGEN_CODEGEN_H
 #define ZC_CODEGEN_CODEGEN_H
 
 #include "planfile/program.h"
 
-/* Places every step and writes the specialisation header of each kernel. New arrays live in `arena`. */
+/* Places every step and writes the specialisation header of each kernel. New arrays live in
+ * `arena`. */
 zc_status zc_codegen_lower(zc_program *p, zc_arena *arena, zc_diag *diag);
 
 /* Sizes of one input dimension to have kernels of their own. */
@@ -16,21 +18,23 @@ typedef struct zc_codegen_profile {
 enum { ZC_VARIANTS_MAX = 64 };
 
 /* After zc_codegen_lower: adds a variant for every combination of the profiles' values. */
-zc_status zc_codegen_variants(zc_program *p, const zc_codegen_profile *profiles, size_t n, zc_arena *arena,
-                              zc_diag *diag);
-/* The same with the kernel table's rows of one family alone: for checks of rows that others precede. */
+zc_status zc_codegen_variants(zc_program *p, const zc_codegen_profile *profiles, size_t n,
+                              zc_arena *arena, zc_diag *diag);
+/* The same with the kernel table's rows of one family alone: for checks of rows that others
+ * precede. */
 zc_status zc_codegen_lower_by(zc_program *p, const char *family, zc_arena *arena, zc_diag *diag);
 
 typedef struct zc_codegen_build_params {
     const int *archs; /* 90 for sm_90 */
     int narchs;
-    int threads;         /* 0: one a CPU */
-    bool strip_sources;  /* leave the sources out of the program afterwards */
+    int threads;          /* 0: one a CPU */
+    bool strip_sources;   /* leave the sources out of the program afterwards */
     const char *emit_dir; /* also write each kernel's readable source there; may be NULL */
 } zc_codegen_build_params;
 
 /* Compiles every kernel for every architecture (NVRTC, disk cache). */
-zc_status zc_codegen_build(zc_program *p, const zc_codegen_build_params *params, zc_arena *arena, zc_diag *diag);
+zc_status zc_codegen_build(zc_program *p, const zc_codegen_build_params *params, zc_arena *arena,
+                           zc_diag *diag);
 
 /* The embedded sources. */
 const zc_psource *zc_template_find(const char *name);

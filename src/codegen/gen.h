@@ -1,9 +1,10 @@
 /* Writing the specialisation header of one step: what a family's generator sees.
  *
- * A generator looks at the step's operation, attributes, element types and dimensions, and writes #defines and
- * straight-line inline functions into the header that its template includes as "spec.h"; or it declines, and the
- * step runs on the CPU with that reason. Equal headers share one kernel, so write nothing that is not needed. No
- * text of the model (names, strings) ever enters the header. */
+ * A generator looks at the step's operation, attributes, element types and dimensions, and writes
+ * #defines and straight-line inline functions into the header that its template includes as
+ * "spec.h"; or it declines, and the step runs on the CPU with that reason. Equal headers share one
+ * kernel, so write nothing that is not needed. No text of the model (names, strings) ever enters
+ * the header. */
 #ifndef ZC_CODEGEN_GEN_H
 #define ZC_CODEGEN_GEN_H
 
@@ -44,10 +45,11 @@ void zc_gen_tensor(const zc_pvalue *v, zc_tensor *out);
 void zc_gen_define(zc_gen *g, const char *name, const char *fmt, ...) ZC_PRINTF(3, 4);
 /* #define Z_<name> <the device type of dtype>: f32, f16, bf16, f8e4m3fn, i32, b8 (bool), ... */
 void zc_gen_type(zc_gen *g, const char *name, zc_dtype dtype);
-/* #define Z_<name> 768LL when the value is certain, else (p.<name>): the parameter struct has that field. */
+/* #define Z_<name> 768LL when the value is certain, else (p.<name>): the parameter struct has that
+ * field. */
 void zc_gen_dim(zc_gen *g, const char *name, zc_dim d);
-/* Device function `name` from a scalar expression over inputs of these types: parameters and result are in compute
- * types (see device.cuh). */
+/* Device function `name` from a scalar expression over inputs of these types: parameters and result
+ * are in compute types (see device.cuh). */
 zc_status zc_gen_expr(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in);
 const char *zc_gen_type_name(zc_dtype dtype);
 const char *zc_gen_compute_type(zc_dtype dtype);

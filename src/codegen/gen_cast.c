@@ -30,6 +30,9 @@ zc_status zc_gen_cast(zc_gen *g)
     put_side(g, "IN", in);
     put_side(g, "OUT", out);
     zc_gen_define(g, "SATURATE", "%s", saturate ? "true" : "false");
-    zc_gen_define(g, "ROUND", "%d", strcmp(round, "down") == 0 ? 1 : strcmp(round, "nearest") == 0 ? 2 : 0);
+    zc_gen_define(g, "ROUND", "%d",
+                  strcmp(round, "down") == 0      ? 1
+                  : strcmp(round, "nearest") == 0 ? 2
+                                                  : 0);
     return ZC_OK;
 }

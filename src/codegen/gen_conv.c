@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "codegen/gen.h"
-#include "cuda/conv.h"
 #include "codegen/gen_window.h"
+#include "cuda/conv.h"
 #include "op/activation.h"
 
 static zc_dtype type_of(const zc_gen *g, int i)

@@ -4,16 +4,19 @@
 #include "codegen/gen.h"
 
 static const char *const functions[ZC_EXPR_OP_COUNT] = {
-    [ZC_EX_NEG] = "neg",       [ZC_EX_BITNOT] = "bitnot", [ZC_EX_ADD] = "add",     [ZC_EX_SUB] = "sub",
-    [ZC_EX_MUL] = "mul",       [ZC_EX_DIV] = "div",       [ZC_EX_MOD] = "mod",     [ZC_EX_FMOD] = "fmod",
-    [ZC_EX_POW] = "pow",       [ZC_EX_MAX] = "max",       [ZC_EX_MIN] = "min",     [ZC_EX_BITAND] = "bitand",
-    [ZC_EX_BITOR] = "bitor",   [ZC_EX_BITXOR] = "bitxor", [ZC_EX_ABS] = "abs",     [ZC_EX_ACOS] = "acos",
-    [ZC_EX_ACOSH] = "acosh",   [ZC_EX_ASIN] = "asin",     [ZC_EX_ASINH] = "asinh", [ZC_EX_ATAN] = "atan",
-    [ZC_EX_ATANH] = "atanh",   [ZC_EX_CEIL] = "ceil",     [ZC_EX_COS] = "cos",     [ZC_EX_COSH] = "cosh",
-    [ZC_EX_ERF] = "erf",       [ZC_EX_EXP] = "exp",       [ZC_EX_FLOOR] = "floor", [ZC_EX_LOG] = "log",
-    [ZC_EX_LOG1P] = "log1p",   [ZC_EX_EXPM1] = "expm1",   [ZC_EX_ROUND] = "round", [ZC_EX_RSQRT] = "rsqrt",
-    [ZC_EX_SIGN] = "sign",     [ZC_EX_SIN] = "sin",       [ZC_EX_SINH] = "sinh",   [ZC_EX_SQRT] = "sqrt",
-    [ZC_EX_TAN] = "tan",       [ZC_EX_TANH] = "tanh",     [ZC_EX_SIGMOID] = "sigmoid",
+    [ZC_EX_NEG] = "neg",     [ZC_EX_BITNOT] = "bitnot", [ZC_EX_ADD] = "add",
+    [ZC_EX_SUB] = "sub",     [ZC_EX_MUL] = "mul",       [ZC_EX_DIV] = "div",
+    [ZC_EX_MOD] = "mod",     [ZC_EX_FMOD] = "fmod",     [ZC_EX_POW] = "pow",
+    [ZC_EX_MAX] = "max",     [ZC_EX_MIN] = "min",       [ZC_EX_BITAND] = "bitand",
+    [ZC_EX_BITOR] = "bitor", [ZC_EX_BITXOR] = "bitxor", [ZC_EX_ABS] = "abs",
+    [ZC_EX_ACOS] = "acos",   [ZC_EX_ACOSH] = "acosh",   [ZC_EX_ASIN] = "asin",
+    [ZC_EX_ASINH] = "asinh", [ZC_EX_ATAN] = "atan",     [ZC_EX_ATANH] = "atanh",
+    [ZC_EX_CEIL] = "ceil",   [ZC_EX_COS] = "cos",       [ZC_EX_COSH] = "cosh",
+    [ZC_EX_ERF] = "erf",     [ZC_EX_EXP] = "exp",       [ZC_EX_FLOOR] = "floor",
+    [ZC_EX_LOG] = "log",     [ZC_EX_LOG1P] = "log1p",   [ZC_EX_EXPM1] = "expm1",
+    [ZC_EX_ROUND] = "round", [ZC_EX_RSQRT] = "rsqrt",   [ZC_EX_SIGN] = "sign",
+    [ZC_EX_SIN] = "sin",     [ZC_EX_SINH] = "sinh",     [ZC_EX_SQRT] = "sqrt",
+    [ZC_EX_TAN] = "tan",     [ZC_EX_TANH] = "tanh",     [ZC_EX_SIGMOID] = "sigmoid",
 };
 
 static const char *const comparisons[ZC_EXPR_OP_COUNT] = {
@@ -88,7 +91,8 @@ static void put_node(zc_buf *b, const zc_expr *e, const zc_expr_node *n)
     } else {
         if (must_wrap(n)) zc_buf_printf(b, "zc_through<%s>(", type);
         if (n->op == ZC_EX_SHL || n->op == ZC_EX_SHR)
-            zc_buf_printf(b, "zx_%s<%u>", n->op == ZC_EX_SHL ? "shl" : "shr", zc_dtype_bits(n->dtype));
+            zc_buf_printf(b, "zx_%s<%u>", n->op == ZC_EX_SHL ? "shl" : "shr",
+                          zc_dtype_bits(n->dtype));
         else
             zc_buf_printf(b, "zx_%s", functions[n->op]);
         zc_buf_printf(b, "(v%d", x);

@@ -63,7 +63,8 @@ static void put_inputs(zc_gen *g, const zc_dtype *in)
     for (uint32_t i = 0; i < g->step->nin; i++)
         zc_buf_printf(&g->spec, " X(%u, %s)", i, zc_gen_type_name(in[i]));
     zc_buf_puts(&g->spec, "\n#define Z_ARGS(A)");
-    for (uint32_t i = 0; i < g->step->nin; i++) zc_buf_printf(&g->spec, "%s A(%u)", i ? "," : "", i);
+    for (uint32_t i = 0; i < g->step->nin; i++)
+        zc_buf_printf(&g->spec, "%s A(%u)", i ? "," : "", i);
     zc_buf_puts(&g->spec, "\n");
 }
 
@@ -84,7 +85,8 @@ zc_status zc_gen_pointwise(zc_gen *g)
     zc_gen_type(g, "OUT", out);
     zc_gen_define(g, "VEC", "%d", zc_pointwise_vec(out, (int)g->step->nin, in));
     put_inputs(g, in);
-    if (!put_shapes(g)) return zc_gen_decline(g, "broadcast pattern of more than %d axes", ZC_POINT_RANK);
+    if (!put_shapes(g))
+        return zc_gen_decline(g, "broadcast pattern of more than %d axes", ZC_POINT_RANK);
     e->ninputs = (int)g->step->nin;
     return zc_gen_expr(g, "zc_point", e, in);
 }

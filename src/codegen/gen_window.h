@@ -1,4 +1,5 @@
-/* Sliding windows in specialisation headers: what the generators of convolutions and poolings share. */
+/* Sliding windows in specialisation headers: what the generators of convolutions and poolings
+ * share. */
 #ifndef ZC_CODEGEN_GEN_WINDOW_H
 #define ZC_CODEGEN_GEN_WINDOW_H
 

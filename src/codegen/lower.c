@@ -60,10 +60,12 @@ static zc_status add_kernel(lowering *w, zc_gen *g, int family, uint32_t *out)
     zc_buf whole = {0};
     zc_buf_printf(&whole, "#define ZC_NAME %s\n", name);
     zc_buf_append(&whole, g->spec.data, g->spec.len);
-    zc_status status = whole.failed || g->spec.failed ? zc_fail_nomem(w->diag, "kernel", whole.len) : ZC_OK;
+    zc_status status =
+        whole.failed || g->spec.failed ? zc_fail_nomem(w->diag, "kernel", whole.len) : ZC_OK;
     for (uint32_t i = 0; status == ZC_OK && i < w->nkernels; i++) {
         if (strcmp(w->kernels[i].family, families[family].name) != 0 ||
-            strlen(w->kernels[i].spec) != whole.len || memcmp(w->kernels[i].spec, whole.data, whole.len) != 0)
+            strlen(w->kernels[i].spec) != whole.len ||
+            memcmp(w->kernels[i].spec, whole.data, whole.len) != 0)
             continue;
         zc_buf_fini(&whole);
         *out = i + 1;
@@ -88,7 +90,8 @@ static zc_status add_kernel(lowering *w, zc_gen *g, int family, uint32_t *out)
 static void lower_case(char *to, size_t n, const char *from)
 {
     size_t i = 0;
-    for (; from[i] && i + 1 < n; i++) to[i] = (char)(from[i] >= 'A' && from[i] <= 'Z' ? from[i] + 32 : from[i]);
+    for (; from[i] && i + 1 < n; i++)
+        to[i] = (char)(from[i] >= 'A' && from[i] <= 'Z' ? from[i] + 32 : from[i]);
     to[i] = '\0';
 }
 
@@ -142,7 +145,8 @@ static zc_status lower_step(lowering *w, zc_pstep *s, bool shapes)
         return ZC_OK;
     }
     s->why = "no GPU kernel for this operation";
-    if (info->flags & ZC_OPF_POINTWISE && s->op != ZC_OP_Pointwise) return try_family(w, s, FAMILY_pointwise);
+    if (info->flags & ZC_OPF_POINTWISE && s->op != ZC_OP_Pointwise)
+        return try_family(w, s, FAMILY_pointwise);
     for (size_t r = 0; r < ZC_COUNTOF(rows) && !s->kernel; r++) {
         if (rows[r].op != s->op) continue;
         if (w->only && strcmp(families[rows[r].family].name, w->only) != 0) continue;
@@ -187,7 +191,8 @@ static zc_status find_symbol(const zc_program *p, const char *name, uint32_t *ou
 }
 
 /* Constants for the expressions that the variant's symbols decide. */
-static zc_status known_dims(const zc_program *p, const zc_pvariant *v, zc_arena *arena, zc_dim **out, zc_diag *diag)
+static zc_status known_dims(const zc_program *p, const zc_pvariant *v, zc_arena *arena,
+                            zc_dim **out, zc_diag *diag)
 {
     zc_dim *known = zc_arena_alloc(arena, p->ndims, sizeof *known);
     if (!known) return zc_fail_nomem(diag, "variant", p->ndims);
@@ -201,14 +206,16 @@ static zc_status known_dims(const zc_program *p, const zc_pvariant *v, zc_arena 
         int64_t k;
         if (!zc_dim_is_const(a) || !zc_dim_is_const(b)) continue;
         if (!zc_dim_apply(n->kind, a.k, b.k, &k))
-            return zc_fail(diag, ZC_ERR_ARG, "profile", "these sizes make a dimension overflow or divide by zero");
+            return zc_fail(diag, ZC_ERR_ARG, "profile",
+                           "these sizes make a dimension overflow or divide by zero");
         known[i] = zc_dim_const(k);
     }
     *out = known;
     return ZC_OK;
 }
 
-static zc_status specialise(const zc_program *p, const zc_pvariant *v, zc_arena *arena, zc_program *out, zc_diag *diag)
+static zc_status specialise(const zc_program *p, const zc_pvariant *v, zc_arena *arena,
+                            zc_program *out, zc_diag *diag)
 {
     zc_dim *known;
     zc_pvalue *values = zc_arena_dup(arena, p->values, p->nvalues, sizeof *values);
@@ -247,8 +254,8 @@ static zc_status add_variant(lowering *w, const zc_program *base, zc_pvariant *v
 }
 
 /* The combination number `c` of the profiles' values. */
-static zc_status combine(const zc_program *p, const zc_codegen_profile *profiles, size_t n, size_t c, zc_arena *arena,
-                         zc_pvariant *out, zc_diag *diag)
+static zc_status combine(const zc_program *p, const zc_codegen_profile *profiles, size_t n,
+                         size_t c, zc_arena *arena, zc_pvariant *out, zc_diag *diag)
 {
     uint32_t *symbols = zc_arena_alloc(arena, n, sizeof *symbols);
     int64_t *values = zc_arena_alloc(arena, n, sizeof *values);
@@ -262,14 +269,15 @@ static zc_status combine(const zc_program *p, const zc_codegen_profile *profiles
     return ZC_OK;
 }
 
-zc_status zc_codegen_variants(zc_program *p, const zc_codegen_profile *profiles, size_t n, zc_arena *arena,
-                              zc_diag *diag)
+zc_status zc_codegen_variants(zc_program *p, const zc_codegen_profile *profiles, size_t n,
+                              zc_arena *arena, zc_diag *diag)
 {
     size_t total = n ? 1 : 0;
     for (size_t i = 0; i < n; i++) {
-        if (!profiles[i].count || profiles[i].count > ZC_VARIANTS_MAX || total * profiles[i].count > ZC_VARIANTS_MAX)
-            return zc_fail(diag, ZC_ERR_ARG, profiles[i].name, "profiles need 1 to %d combinations of sizes",
-                           ZC_VARIANTS_MAX);
+        if (!profiles[i].count || profiles[i].count > ZC_VARIANTS_MAX ||
+            total * profiles[i].count > ZC_VARIANTS_MAX)
+            return zc_fail(diag, ZC_ERR_ARG, profiles[i].name,
+                           "profiles need 1 to %d combinations of sizes", ZC_VARIANTS_MAX);
         total *= profiles[i].count;
     }
     zc_pvariant *variants = zc_arena_alloc(arena, total, sizeof *variants);

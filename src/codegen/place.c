@@ -60,7 +60,8 @@ static void want_block(placer *q, uint32_t b);
 
 static void want_control(placer *q, const zc_pstep *s)
 {
-    for (uint32_t i = 0; s->op != ZC_OP_Scan && i < s->nin && i < (s->op == ZC_OP_Loop ? 2 : 1); i++)
+    for (uint32_t i = 0; s->op != ZC_OP_Scan && i < s->nin && i < (s->op == ZC_OP_Loop ? 2 : 1);
+         i++)
         q->wanted[s->in[i]] = true;
     for (uint32_t b = 0; b < s->nblocks; b++) {
         const zc_pblock *block = &q->p->blocks[s->blocks[b]];
@@ -104,7 +105,8 @@ bool *zc_place_shapes(const zc_program *p, zc_arena *arena)
     if (!q.known || !q.wanted || !q.shapes) return NULL;
     for (uint32_t v = 0; v < p->nvalues; v++) {
         const zc_pvalue *value = &p->values[v];
-        q.known[v] = value->kind == ZC_P_CONST || (value->kind == ZC_P_INPUT && small_integers(value));
+        q.known[v] =
+            value->kind == ZC_P_CONST || (value->kind == ZC_P_INPUT && small_integers(value));
     }
     know_block(&q, 0);
     want_block(&q, 0);

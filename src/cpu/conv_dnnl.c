@@ -4,7 +4,8 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+
+#include "cpu/gemm.h"
 
 #define V2 (DNNL_VERSION_MAJOR < 3)
 
@@ -67,18 +68,6 @@ static int one_thread(void)
     int before = omp_get_max_threads();
     if (before != 1) omp_set_num_threads(1);
     return before;
-}
-
-/* When memory runs out under it, the library jumps to code that it could not make or throws through
- * C. What it takes for one primitive is less than this, so that much must be there beforehand. */
-#define CODE_ROOM ((size_t)32 << 20)
-
-static bool has_room(void)
-{
-    void *p = mmap(NULL, CODE_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) return false;
-    munmap(p, CODE_ROOM);
-    return true;
 }
 
 typedef struct layouts {
@@ -190,7 +179,8 @@ static bool reorder(md_ref from_md, const void *from, md_ref to_md, void *to)
 {
     reordering r = {0};
     int before = one_thread();
-    bool ok = has_room() && reorder_with(&r, from_md, (void *)(uintptr_t)from, to_md, to);
+    bool ok = zc_check_code_room(NULL) == ZC_OK &&
+              reorder_with(&r, from_md, (void *)(uintptr_t)from, to_md, to);
     omp_set_num_threads(before);
     if (r.reorder) dnnl_primitive_destroy(r.reorder);
     if (r.desc) dnnl_primitive_desc_destroy(r.desc);
@@ -222,10 +212,10 @@ static bool part_equals(const weights_format *f, int64_t first, int64_t n, const
     const dnnl_dims_t dims = {n, f->ic, f->kernel[0], f->kernel[1]}, at = {first, 0, 0, 0};
     const size_t filter = (size_t)(f->ic * f->kernel[0] * f->kernel[1]);
     md_t from = {0}, to = {0};
-    bool same = md_part(&from, MD(f->packed), dims, at) && md_tag(&to, 4, dims, dnnl_oihw) &&
-                reorder(MD(from), packed, MD(to), again) &&
-                memcmp(again, plain + (size_t)first * filter,
-                       (size_t)n * filter * sizeof *again) == 0;
+    bool same =
+        md_part(&from, MD(f->packed), dims, at) && md_tag(&to, 4, dims, dnnl_oihw) &&
+        reorder(MD(from), packed, MD(to), again) &&
+        memcmp(again, plain + (size_t)first * filter, (size_t)n * filter * sizeof *again) == 0;
     md_free(&from);
     md_free(&to);
     return same;
@@ -320,7 +310,7 @@ static dnnl_status_t make_operands(zc_dnnl_conv *c, const layouts *l)
 static zc_status create(zc_dnnl_conv *c, const zc_dnnl_shape *shape, layouts *l, zc_packs *packs,
                         const float *w, bool *refused, zc_diag *diag)
 {
-    if (!has_room()) return zc_fail_nomem(diag, "oneDNN's generated code", CODE_ROOM);
+    ZC_TRY(zc_check_code_room(diag));
     dnnl_status_t status = build(c, shape, l);
     if (status == dnnl_success) status = make_operands(c, l);
     if (status == dnnl_out_of_memory) return zc_fail_nomem(diag, "convolution", 0);

@@ -15,8 +15,8 @@ typedef struct zc_dnnl_shape {
 
 typedef struct zc_dnnl_conv zc_dnnl_conv;
 
-/* *out is NULL when the library refuses. The weights w[oc][ic][kh][kw] are a constant of the plan; the
- * convolution reads them as `packs` keeps them, which must outlive it. */
+/* *out is NULL when the library refuses. The weights w[oc][ic][kh][kw] are a constant of the plan;
+ * the convolution reads them as `packs` keeps them, which must outlive it. */
 zc_status zc_dnnl_conv_create(const zc_dnnl_shape *shape, zc_packs *packs, const float *w,
                               zc_dnnl_conv **out, zc_diag *diag);
 void zc_dnnl_conv_destroy(zc_dnnl_conv *c);
@@ -24,8 +24,8 @@ void zc_dnnl_conv_destroy(zc_dnnl_conv *c);
 size_t zc_dnnl_conv_scratch(const zc_dnnl_conv *c);
 /* Bytes that the convolution itself takes, without what the library hides (its generated code). */
 size_t zc_dnnl_conv_bytes(const zc_dnnl_conv *c);
-/* y = act(conv(x) + bias [+ what y holds, with residual]). scratch is aligned to 64. One thread at a
- * time. */
+/* y = act(conv(x) + bias [+ what y holds, with residual]). scratch is aligned to 64. One thread at
+ * a time. */
 bool zc_dnnl_conv_run(zc_dnnl_conv *c, const float *x, const float *bias, float *y, void *scratch);
 
 #endif

@@ -2,6 +2,15 @@
 
 #include <dnnl.h>
 #include <omp.h>
+#include <sys/mman.h>
+
+zc_status zc_check_code_room(zc_diag *diag)
+{
+    void *p = mmap(NULL, ZC_CODE_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return zc_fail_nomem(diag, "oneDNN's generated code", ZC_CODE_ROOM);
+    munmap(p, ZC_CODE_ROOM);
+    return ZC_OK;
+}
 
 /* oneDNN takes its threads from OpenMP, as many as the calling thread's setting says. Here that is
  * one: the session's own threads each compute a part. The caller's setting is put back. */

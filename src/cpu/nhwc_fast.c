@@ -190,7 +190,7 @@ static zc_status find_shape(zc_kctx *k, const zc_conv *c, conv_shape **out)
     if (!k->state->p) *k->state = (zc_kstate){.p = s, .destroy = state_free, .bytes = sizeof *s};
     *out = NULL;
     for (int i = 0; i < SHAPES_MAX; i++)
-        if (s->shapes[i] && memcmp(s->shapes[i]->dims, k->in[0].dims, sizeof (*out)->dims) == 0)
+        if (s->shapes[i] && memcmp(s->shapes[i]->dims, k->in[0].dims, sizeof(*out)->dims) == 0)
             *out = s->shapes[i];
     if (!*out) {
         conv_shape **at = oldest(s);

@@ -121,7 +121,8 @@ static const zc_packed *find(const zc_packs *p, const void *constant, const zc_p
 static zc_status add(zc_packs *p, const void *constant, zc_pack_format *format, zc_diag *diag)
 {
     zc_packed *c = zc_calloc(1, sizeof *c);
-    void *data = c ? aligned_alloc(ALIGN, zc_align_up(format->bytes ? format->bytes : 1, ALIGN)) : NULL;
+    void *data =
+        c ? aligned_alloc(ALIGN, zc_align_up(format->bytes ? format->bytes : 1, ALIGN)) : NULL;
     if (!data || !format->pack(format, constant, data)) {
         free(data);
         free(c);

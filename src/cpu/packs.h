@@ -43,8 +43,8 @@ typedef struct zc_packs {
 void zc_packs_init(zc_packs *p);
 void zc_packs_fini(zc_packs *p);
 
-/* The constant in this format, which the call takes over. *out is aligned to 64 and lives as long as
- * the packs. */
+/* The constant in this format, which the call takes over. *out is aligned to 64 and lives as long
+ * as the packs. */
 zc_status zc_packs_get(zc_packs *p, const void *constant, zc_pack_format *format, const void **out,
                        zc_diag *diag);
 

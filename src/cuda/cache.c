@@ -31,24 +31,27 @@ static void to_hex(const uint8_t *bytes, size_t n, char *out)
     for (size_t i = 0; i < n; i++) snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
-/* Two NVRTCs may report one version and differ: the GNU build id of the library that is loaded, or where the linker
- * gave it none, its file. */
+/* Two NVRTCs may report one version and differ: the GNU build id of the library that is loaded, or
+ * where the linker gave it none, its file. */
 typedef struct build {
     uintptr_t inside; /* an address in the library */
     struct sha256_ctx *ctx;
     bool found;
 } build;
 
-/* A note is three 32-bit words (length of name and of value, type), the name, the value, each padded to 4. */
+/* A note is three 32-bit words (length of name and of value, type), the name, the value, each
+ * padded to 4. */
 static void hash_build_id(build *b, const char *at, size_t left)
 {
     enum { WORDS = 12, GNU_BUILD_ID = 3 };
     while (left >= WORDS) {
         uint32_t words[3];
         memcpy(words, at, WORDS);
-        size_t name = ((size_t)words[0] + 3) & ~(size_t)3, value = ((size_t)words[1] + 3) & ~(size_t)3;
+        size_t name = ((size_t)words[0] + 3) & ~(size_t)3,
+               value = ((size_t)words[1] + 3) & ~(size_t)3;
         if (name > left - WORDS || value > left - WORDS - name) return;
-        if (words[2] == GNU_BUILD_ID && words[0] == 4 && memcmp(at + WORDS, "GNU", 4) == 0 && words[1]) {
+        if (words[2] == GNU_BUILD_ID && words[0] == 4 && memcmp(at + WORDS, "GNU", 4) == 0 &&
+            words[1]) {
             sha256_update(b->ctx, words[1], (const uint8_t *)at + WORDS + name);
             b->found = true;
             return;
@@ -68,7 +71,8 @@ static int look_at_library(struct dl_phdr_info *info, size_t size, void *user)
     }
     for (int i = 0; here && i < info->dlpi_phnum && !b->found; i++) {
         const ElfW(Phdr) *h = &info->dlpi_phdr[i];
-        if (h->p_type == PT_NOTE) hash_build_id(b, (const char *)(info->dlpi_addr + h->p_vaddr), h->p_memsz);
+        if (h->p_type == PT_NOTE)
+            hash_build_id(b, (const char *)(info->dlpi_addr + h->p_vaddr), h->p_memsz);
     }
     (void)size;
     return here;
@@ -82,13 +86,14 @@ static void hash_library(struct sha256_ctx *ctx, const zc_rtc *rtc)
     memcpy(&b.inside, &rtc->version, sizeof b.inside);
     (void)dl_iterate_phdr(look_at_library, &b);
     if (b.found || !dladdr((void *)b.inside, &info) || stat(info.dli_fname, &st) != 0) return;
-    uint64_t facts[] = {(uint64_t)st.st_size, (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec};
+    uint64_t facts[] = {(uint64_t)st.st_size, (uint64_t)st.st_mtim.tv_sec,
+                        (uint64_t)st.st_mtim.tv_nsec};
     hash_text(ctx, info.dli_fname);
     sha256_update(ctx, sizeof facts, (const uint8_t *)facts);
 }
 
-void zc_cache_make_key(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_psource *sources, uint32_t nsources,
-                       int arch, zc_cache_key *out)
+void zc_cache_make_key(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_psource *sources,
+                       uint32_t nsources, int arch, zc_cache_key *out)
 {
     struct sha256_ctx ctx;
     uint8_t digest[SHA];
@@ -114,7 +119,8 @@ void zc_cache_make_key(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_pso
 
 const char *zc_cache_folder(char *buf, size_t n)
 {
-    const char *own = getenv("ZC_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *own = getenv("ZC_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"),
+               *home = getenv("HOME");
     int len = -1;
     if (own && *own)
         len = snprintf(buf, n, "%s", own);
@@ -169,7 +175,8 @@ bool zc_cache_get(const zc_cache_key *key, zc_buf *out)
     char path[4096];
     uint8_t *bytes, digest[SHA];
     size_t len;
-    if (!entry_path(key, path, sizeof path) || zc_file_read(path, ZC_CACHE_BYTES_MAX, &bytes, &len, NULL) != ZC_OK)
+    if (!entry_path(key, path, sizeof path) ||
+        zc_file_read(path, ZC_CACHE_BYTES_MAX, &bytes, &len, NULL) != ZC_OK)
         return false;
     bool good = len > HEADER && memcmp(bytes, magic, sizeof magic) == 0;
     if (good) {
@@ -204,12 +211,17 @@ static zc_status list(entries *out, zc_diag *diag)
     char folder[3072], path[4096];
     if (!zc_cache_folder(folder, sizeof folder)) return ZC_OK;
     DIR *dir = opendir(folder);
-    if (!dir) return errno == ENOENT ? ZC_OK : zc_fail(diag, ZC_ERR_IO, folder, "cannot be read: %s", strerror(errno));
+    if (!dir)
+        return errno == ENOENT
+                   ? ZC_OK
+                   : zc_fail(diag, ZC_ERR_IO, folder, "cannot be read: %s", strerror(errno));
     zc_status status = ZC_OK;
     for (struct dirent *d; status == ZC_OK && out->len < FILES_MAX && (d = readdir(dir)) != NULL;) {
         struct stat st;
         entry e;
-        if (!is_entry(d->d_name) || !file_path(d->d_name, path, sizeof path) || lstat(path, &st) != 0) continue;
+        if (!is_entry(d->d_name) || !file_path(d->d_name, path, sizeof path) ||
+            lstat(path, &st) != 0)
+            continue;
         snprintf(e.name, sizeof e.name, "%.79s", d->d_name);
         e.used = st.st_mtim;
         e.bytes = (uint64_t)st.st_size;
@@ -272,8 +284,8 @@ void zc_cache_put(const zc_cache_key *key, const void *data, size_t len, uint64_
     if (zc_writer_open(path, &w, NULL) != ZC_OK) return;
     memcpy(header, magic, sizeof magic);
     digest_of(data, len, header + sizeof magic);
-    bool good = zc_writer_write(w, header, HEADER, NULL) == ZC_OK && zc_writer_write(w, data, len, NULL) == ZC_OK &&
-                zc_writer_commit(&w, NULL) == ZC_OK;
+    bool good = zc_writer_write(w, header, HEADER, NULL) == ZC_OK &&
+                zc_writer_write(w, data, len, NULL) == ZC_OK && zc_writer_commit(&w, NULL) == ZC_OK;
     zc_writer_abort(&w);
     if (good) (void)zc_cache_trim(most, &removed, NULL);
 }

@@ -14,8 +14,10 @@ typedef struct zc_collapsed {
 } zc_collapsed;
 
 /* The shape dims[rank] with n operands that have these strides along it. */
-void zc_collapse(int rank, const int64_t *dims, int n, const int64_t (*strides)[ZC_MAX_RANK], zc_collapsed *out);
+void zc_collapse(int rank, const int64_t *dims, int n, const int64_t (*strides)[ZC_MAX_RANK],
+                 zc_collapsed *out);
 /* n operands broadcast to the shape of `out`. */
-void zc_collapse_broadcast(const zc_tensor *out, int n, const zc_tensor *operands, zc_collapsed *collapsed);
+void zc_collapse_broadcast(const zc_tensor *out, int n, const zc_tensor *operands,
+                           zc_collapsed *collapsed);
 
 #endif

@@ -5,7 +5,8 @@
 
 static zc_status attribute(zc_device *d, int which, int *out, zc_diag *diag)
 {
-    return zc_device_check(d, d->cu.device_attribute(out, which, d->device), "cuDeviceGetAttribute", diag);
+    return zc_device_check(d, d->cu.device_attribute(out, which, d->device), "cuDeviceGetAttribute",
+                           diag);
 }
 
 static zc_status describe(zc_device *d, zc_diag *diag)
@@ -13,10 +14,11 @@ static zc_status describe(zc_device *d, zc_diag *diag)
     int major, minor, count;
     ZC_TRY(zc_device_check(d, d->cu.device_count(&count), "cuDeviceGetCount", diag));
     if (d->ordinal < 0 || d->ordinal >= count)
-        return zc_fail(diag, ZC_ERR_DEVICE, "cuda", "no such GPU (got number %d, there %s %d)", d->ordinal,
-                       count == 1 ? "is" : "are", count);
+        return zc_fail(diag, ZC_ERR_DEVICE, "cuda", "no such GPU (got number %d, there %s %d)",
+                       d->ordinal, count == 1 ? "is" : "are", count);
     ZC_TRY(zc_device_check(d, d->cu.device_get(&d->device, d->ordinal), "cuDeviceGet", diag));
-    ZC_TRY(zc_device_check(d, d->cu.device_name(d->name, sizeof d->name, d->device), "cuDeviceGetName", diag));
+    ZC_TRY(zc_device_check(d, d->cu.device_name(d->name, sizeof d->name, d->device),
+                           "cuDeviceGetName", diag));
     ZC_TRY(attribute(d, ZC_CU_DEVICE_CC_MAJOR, &major, diag));
     ZC_TRY(attribute(d, ZC_CU_DEVICE_CC_MINOR, &minor, diag));
     ZC_TRY(attribute(d, ZC_CU_DEVICE_SM_COUNT, &d->sm_count, diag));
@@ -42,7 +44,8 @@ zc_status zc_device_open(int ordinal, zc_device *d, zc_diag *diag)
     ZC_TRY(zc_cu_open(&d->cu, diag));
     zc_status status = describe(d, diag);
     if (status == ZC_OK)
-        status = zc_device_check(d, d->cu.context_retain(&d->context, d->device), "cuDevicePrimaryCtxRetain", diag);
+        status = zc_device_check(d, d->cu.context_retain(&d->context, d->device),
+                                 "cuDevicePrimaryCtxRetain", diag);
     if (status != ZC_OK) {
         d->context = NULL;
         zc_device_close(d);
@@ -50,8 +53,8 @@ zc_status zc_device_open(int ordinal, zc_device *d, zc_diag *diag)
     return status;
 }
 
-/* A lost device's context is not released, nor a parent process's, and the driver stays loaded: its clean-up can hang
- * or abort. */
+/* A lost device's context is not released, nor a parent process's, and the driver stays loaded: its
+ * clean-up can hang or abort. */
 void zc_device_close(zc_device *d)
 {
     if (!d->cu.library || d->lost || d->pid != getpid()) return;
@@ -63,12 +66,15 @@ void zc_device_close(zc_device *d)
 static zc_status out_of_memory(zc_device *d, size_t need, const char *what, zc_diag *diag)
 {
     size_t free_bytes = 0, total = 0;
-    if (d->cu.mem_info(&free_bytes, &total) != 0 || !total) return zc_cu_fail(&d->cu, ZC_CU_ERROR_MEMORY, what, diag);
+    if (!d->context || d->cu.mem_info(&free_bytes, &total) != 0)
+        return zc_cu_fail(&d->cu, ZC_CU_ERROR_MEMORY, what, diag);
     if (!need)
-        return zc_fail(diag, ZC_ERR_NOMEM, what, "not enough memory on %s (%zu MiB of %zu MiB are free)", d->name,
+        return zc_fail(diag, ZC_ERR_NOMEM, what,
+                       "not enough memory on %s (%zu MiB of %zu MiB are free)", d->name,
                        free_bytes >> 20, total >> 20);
-    return zc_fail(diag, ZC_ERR_NOMEM, what, "not enough memory on %s (need %zu MiB, %zu MiB of %zu MiB are free)",
-                   d->name, (need >> 20) + 1, free_bytes >> 20, total >> 20);
+    return zc_fail(diag, ZC_ERR_NOMEM, what,
+                   "not enough memory on %s (need %zu MiB, %zu MiB of %zu MiB are free)", d->name,
+                   (need >> 20) + 1, free_bytes >> 20, total >> 20);
 }
 
 zc_status zc_device_check(zc_device *d, int code, const char *what, zc_diag *diag)
@@ -83,9 +89,11 @@ zc_status zc_device_check(zc_device *d, int code, const char *what, zc_diag *dia
     return zc_cu_fail(&d->cu, code, what, diag);
 }
 
-zc_status zc_device_check_memory(zc_device *d, int code, size_t bytes, const char *what, zc_diag *diag)
+zc_status zc_device_check_memory(zc_device *d, int code, size_t bytes, const char *what,
+                                 zc_diag *diag)
 {
-    return code == ZC_CU_ERROR_MEMORY ? out_of_memory(d, bytes, what, diag) : zc_device_check(d, code, what, diag);
+    return code == ZC_CU_ERROR_MEMORY ? out_of_memory(d, bytes, what, diag)
+                                      : zc_device_check(d, code, what, diag);
 }
 
 zc_status zc_device_alive(zc_device *d, zc_diag *diag)
@@ -95,8 +103,10 @@ zc_status zc_device_alive(zc_device *d, zc_diag *diag)
     if (!d->lost) return ZC_OK;
     const char *name = NULL;
     if (d->cu.error_name(d->lost_code, &name) != 0 || !name) name = "unknown error";
-    return zc_fail(diag, ZC_ERR_DEVICE_LOST, d->name, "the device was lost by an earlier error, %s (%d); start a new "
-                   "process", name, d->lost_code);
+    return zc_fail(diag, ZC_ERR_DEVICE_LOST, d->name,
+                   "the device was lost by an earlier error, %s (%d); start a new "
+                   "process",
+                   name, d->lost_code);
 }
 
 zc_status zc_device_enter(zc_device *d, zc_diag *diag)
@@ -111,10 +121,12 @@ void zc_device_leave(zc_device *d)
     (void)d->cu.context_pop(&popped);
 }
 
-zc_status zc_device_alloc(zc_device *d, size_t bytes, const char *what, zc_cu_ptr *out, zc_diag *diag)
+zc_status zc_device_alloc(zc_device *d, size_t bytes, const char *what, zc_cu_ptr *out,
+                          zc_diag *diag)
 {
     *out = 0;
-    return zc_device_check_memory(d, d->cu.mem_alloc(out, bytes ? bytes : 1), bytes ? bytes : 1, what, diag);
+    return zc_device_check_memory(d, d->cu.mem_alloc(out, bytes ? bytes : 1), bytes ? bytes : 1,
+                                  what, diag);
 }
 
 void zc_device_free(zc_device *d, zc_cu_ptr *p)

@@ -1,5 +1,6 @@
-/* One GPU: the driver's symbols and the device's primary context, retained while this is open. The caller's current
- * context is left as it was: enter and leave bracket every group of driver calls. */
+/* One GPU: the driver's symbols and the device's primary context, retained while this is open. The
+ * caller's current context is left as it was: enter and leave bracket every group of driver calls.
+ */
 #ifndef ZC_CUDA_DEVICE_H
 #define ZC_CUDA_DEVICE_H
 
@@ -32,12 +33,15 @@ void zc_device_leave(zc_device *d);
 /* ZC_OK for code 0; else the error, and `lost` is set by sticky ones. */
 zc_status zc_device_check(zc_device *d, int code, const char *what, zc_diag *diag);
 /* The same for a call that takes `bytes` bytes of device memory. */
-zc_status zc_device_check_memory(zc_device *d, int code, size_t bytes, const char *what, zc_diag *diag);
+zc_status zc_device_check_memory(zc_device *d, int code, size_t bytes, const char *what,
+                                 zc_diag *diag);
 /* The error of a device that is lost, or that a parent process opened; ZC_OK otherwise. */
 zc_status zc_device_alive(zc_device *d, zc_diag *diag);
 
-/* Memory (inside enter and leave). bytes 0 gives a valid address too. The error says what was needed and free. */
-zc_status zc_device_alloc(zc_device *d, size_t bytes, const char *what, zc_cu_ptr *out, zc_diag *diag);
+/* Memory (inside enter and leave). bytes 0 gives a valid address too. The error says what was
+ * needed and free. */
+zc_status zc_device_alloc(zc_device *d, size_t bytes, const char *what, zc_cu_ptr *out,
+                          zc_diag *diag);
 void zc_device_free(zc_device *d, zc_cu_ptr *p);
 
 #endif

@@ -17,9 +17,10 @@ static zc_status bind(zc_cu *cu, zc_diag *diag)
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         void *at = dlsym(cu->library, symbols[i].symbol);
         if (!at)
-            return zc_fail(diag, ZC_ERR_DEVICE, "libcuda.so.1",
-                           "the CUDA driver is too old: it has no %s (zc needs a driver for CUDA 12 or later)",
-                           symbols[i].symbol);
+            return zc_fail(
+                diag, ZC_ERR_DEVICE, "libcuda.so.1",
+                "the CUDA driver is too old: it has no %s (zc needs a driver for CUDA 12 or later)",
+                symbols[i].symbol);
         memcpy((char *)cu + symbols[i].offset, &at, sizeof at);
     }
     return ZC_OK;
@@ -30,7 +31,8 @@ zc_status zc_cu_open(zc_cu *cu, zc_diag *diag)
     *cu = (zc_cu){0};
     cu->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!cu->library)
-        return zc_fail(diag, ZC_ERR_DEVICE, "libcuda.so.1", "no CUDA driver is installed (%s)", dlerror());
+        return zc_fail(diag, ZC_ERR_DEVICE, "libcuda.so.1", "no CUDA driver is installed (%s)",
+                       dlerror());
     zc_status status = bind(cu, diag);
     int code = status == ZC_OK ? cu->init(0) : 0;
     if (code == ZC_CU_ERROR_NO_DEVICE)
@@ -79,7 +81,8 @@ zc_status zc_cu_fail(const zc_cu *cu, int code, const char *what, zc_diag *diag)
     if (cu->error_string(code, &text) != 0 || !text) text = "no description";
     if (zc_cu_is_sticky(code))
         return zc_fail(diag, ZC_ERR_DEVICE_LOST, what,
-                       "%s (%d): %s; this process cannot use the device any more", name, code, text);
-    return zc_fail(diag, code == ZC_CU_ERROR_MEMORY ? ZC_ERR_NOMEM : ZC_ERR_DEVICE, what, "%s (%d): %s", name,
-                   code, text);
+                       "%s (%d): %s; this process cannot use the device any more", name, code,
+                       text);
+    return zc_fail(diag, code == ZC_CU_ERROR_MEMORY ? ZC_ERR_NOMEM : ZC_ERR_DEVICE, what,
+                   "%s (%d): %s", name, code, text);
 }

@@ -1,7 +1,7 @@
 /* The CUDA driver: its symbols once, opened with dlopen; no CUDA header is needed.
  *
- * Types and numbers are those of the driver's C interface since CUDA 12; tests/cuda/abi.c compares them with
- * cuda.h where that is installed. */
+ * Types and numbers are those of the driver's C interface since CUDA 12; tests/cuda/abi.c compares
+ * them with cuda.h where that is installed. */
 #ifndef ZC_CUDA_DRIVER_H
 #define ZC_CUDA_DRIVER_H
 

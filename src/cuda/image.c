@@ -18,7 +18,8 @@ static const struct {
 
 /* ---- machine code ---- */
 
-/* Code for one chip runs on later ones of the same generation; the generation's own extensions do not. */
+/* Code for one chip runs on later ones of the same generation; the generation's own extensions do
+ * not. */
 static bool runs_on(uint32_t code, int device)
 {
     if (code == (uint32_t)device) return true;
@@ -30,7 +31,8 @@ static const zc_pbinary *find_binary(const zc_program *p, uint32_t kernel, int a
     const zc_pbinary *best = NULL;
     for (uint32_t i = 0; i < p->nbinaries; i++) {
         const zc_pbinary *b = &p->binaries[i];
-        if (b->kernel == kernel && runs_on(b->arch, arch) && (!best || b->arch > best->arch)) best = b;
+        if (b->kernel == kernel && runs_on(b->arch, arch) && (!best || b->arch > best->arch))
+            best = b;
     }
     return best;
 }
@@ -44,13 +46,15 @@ static void list_archs(const zc_program *p, char *out, size_t n)
     if (!at) snprintf(out, n, "none");
 }
 
-static zc_status open_compiler(zc_rtc *rtc, const char *kernel, const char *built, int arch, zc_diag *diag)
+static zc_status open_compiler(zc_rtc *rtc, const char *kernel, const char *built, int arch,
+                               zc_diag *diag)
 {
     zc_diag *why = zc_diag_create();
     zc_status status = zc_rtc_open(rtc, why);
     if (status != ZC_OK)
         status = zc_fail(diag, status, kernel,
-                         "the plan has no code for this GPU (built for %s, need sm_%d), and none can be made: %s",
+                         "the plan has no code for this GPU (built for %s, need sm_%d), and none "
+                         "can be made: %s",
                          built, arch, zc_diag_text(why, 0));
     zc_diag_destroy(&why);
     return status;
@@ -64,28 +68,34 @@ static zc_status rebuild(const zc_program *p, uint32_t kernel, int arch, zc_buf 
     list_archs(p, built, sizeof built);
     if (!p->nsources)
         return zc_fail(diag, ZC_ERR_DEVICE, p->kernels[kernel].name,
-                       "the plan has no code for this GPU and no sources to build it (built for %s, need sm_%d)",
+                       "the plan has no code for this GPU and no sources to build it (built for "
+                       "%s, need sm_%d)",
                        built, arch);
     ZC_TRY(open_compiler(&rtc, p->kernels[kernel].name, built, arch, diag));
     zc_cache_make_key(&rtc, &p->kernels[kernel], p->sources, p->nsources, arch, &key);
     zc_status status = ZC_OK;
     if (!zc_cache_get(&key, out)) {
         out->len = 0;
-        status = zc_rtc_compile(&rtc, &p->kernels[kernel], p->sources, p->nsources, arch, out, NULL, diag);
+        status = zc_rtc_compile(&rtc, &p->kernels[kernel], p->sources, p->nsources, arch, out, NULL,
+                                diag);
         if (status == ZC_OK) zc_cache_put(&key, out->data, out->len, ZC_CACHE_BYTES_MAX);
     }
     zc_rtc_close(&rtc);
     return status;
 }
 
-/* Lets launches use all the shared memory there is. Once, here: a function's attributes are shared by all sessions. */
-static zc_status open_shared_memory(zc_device *d, zc_cu_function function, const char *name, zc_diag *diag)
+/* Lets launches use all the shared memory there is. Once, here: a function's attributes are shared
+ * by all sessions. */
+static zc_status open_shared_memory(zc_device *d, zc_cu_function function, const char *name,
+                                    zc_diag *diag)
 {
     int fixed = 0;
-    ZC_TRY(zc_device_check(d, d->cu.function_get(&fixed, ZC_CU_FUNCTION_SHARED_BYTES, function), name, diag));
+    ZC_TRY(zc_device_check(d, d->cu.function_get(&fixed, ZC_CU_FUNCTION_SHARED_BYTES, function),
+                           name, diag));
     if (d->smem_max - fixed <= DEFAULT_SMEM) return ZC_OK;
-    return zc_device_check(d, d->cu.function_set(function, ZC_CU_FUNCTION_MAX_DYNAMIC_SMEM, d->smem_max - fixed), name,
-                           diag);
+    return zc_device_check(
+        d, d->cu.function_set(function, ZC_CU_FUNCTION_MAX_DYNAMIC_SMEM, d->smem_max - fixed), name,
+        diag);
 }
 
 static zc_status find_entries(zc_image *m, zc_image_kernel *k, const char *name, zc_diag *diag)
@@ -113,8 +123,8 @@ static zc_status load_kernel(zc_image *m, uint32_t i, zc_diag *diag)
     for (size_t f = 0; f < ZC_COUNTOF(families); f++)
         if (strcmp(families[f].name, source->family) == 0) k->launch = families[f].launch;
     if (!k->launch)
-        return zc_fail(diag, ZC_ERR_UNSUPPORTED, source->name, "this zc has no kernel family " ZC_NAME,
-                       source->family);
+        return zc_fail(diag, ZC_ERR_UNSUPPORTED, source->name,
+                       "this zc has no kernel family " ZC_NAME, source->family);
     const zc_pbinary *b = find_binary(m->program, i, m->device.arch);
     zc_buf built = {0};
     zc_status status = ZC_OK;
@@ -123,9 +133,9 @@ static zc_status load_kernel(zc_image *m, uint32_t i, zc_diag *diag)
         m->rebuilt++;
     }
     if (status == ZC_OK)
-        status = zc_device_check_memory(&m->device,
-                                        m->device.cu.module_load(&k->module, b ? b->data : built.data),
-                                        b ? b->bytes : built.len, source->name, diag);
+        status = zc_device_check_memory(
+            &m->device, m->device.cu.module_load(&k->module, b ? b->data : built.data),
+            b ? b->bytes : built.len, source->name, diag);
     zc_buf_fini(&built);
     return status == ZC_OK ? find_entries(m, k, source->name, diag) : status;
 }
@@ -146,7 +156,8 @@ static void mark_reads(const zc_program *p, bool *read)
 }
 
 /* Gives each its offset plus one into the block; 0 stays for the others. */
-static zc_status place_constants(const zc_program *p, zc_cu_ptr *offsets, size_t *total, zc_diag *diag)
+static zc_status place_constants(const zc_program *p, zc_cu_ptr *offsets, size_t *total,
+                                 zc_diag *diag)
 {
     bool *read = zc_calloc(p->nvalues, sizeof *read);
     if (!read) return zc_fail_nomem(diag, "constants", p->nvalues);
@@ -193,7 +204,8 @@ static zc_status fill(zc_image *m, zc_diag *diag)
 {
     ZC_TRY(zc_device_enter(&m->device, diag));
     zc_status status = ZC_OK;
-    for (uint32_t i = 0; status == ZC_OK && i < m->program->nkernels; i++) status = load_kernel(m, i, diag);
+    for (uint32_t i = 0; status == ZC_OK && i < m->program->nkernels; i++)
+        status = load_kernel(m, i, diag);
     if (status == ZC_OK) status = upload(m, diag);
     zc_device_leave(&m->device);
     return status;
@@ -212,7 +224,8 @@ zc_status zc_image_create(const zc_program *program, int ordinal, zc_image **out
     m->program = program;
     m->kernels = zc_calloc(program->nkernels, sizeof *m->kernels);
     m->constants = zc_calloc(program->nvalues, sizeof *m->constants);
-    status = m->kernels && m->constants ? fill(m, diag) : zc_fail_nomem(diag, "device image", program->nvalues);
+    status = m->kernels && m->constants ? fill(m, diag)
+                                        : zc_fail_nomem(diag, "device image", program->nvalues);
     if (status == ZC_OK)
         *out = m;
     else

@@ -1,5 +1,5 @@
-/* A plan on one GPU: its kernels loaded, its constants in device memory. Shared by the sessions of a plan; immutable
- * once made, but for the device's `lost`. */
+/* A plan on one GPU: its kernels loaded, its constants in device memory. Shared by the sessions of
+ * a plan; immutable once made, but for the device's `lost`. */
 #ifndef ZC_CUDA_IMAGE_H
 #define ZC_CUDA_IMAGE_H
 
@@ -21,8 +21,8 @@ typedef struct zc_image {
     zc_image_kernel *kernels; /* by kernel */
     zc_cu_ptr weights;        /* one block */
     size_t weight_bytes;
-    zc_cu_ptr *constants;     /* by value: address; 0: not on the device */
-    uint32_t rebuilt;         /* kernels compiled at load because the plan has no code for this GPU */
+    zc_cu_ptr *constants; /* by value: address; 0: not on the device */
+    uint32_t rebuilt;     /* kernels compiled at load because the plan has no code for this GPU */
 } zc_image;
 
 zc_status zc_image_create(const zc_program *program, int ordinal, zc_image **out, zc_diag *diag);

@@ -1,16 +1,17 @@
 /* Issuing one step on the device: what a family's launch function sees.
  *
- * A launch function computes grid, block and parameters from concrete shapes and issues one kernel or more, in
- * order, on the session's stream. It runs once when memory is planned (dry: nothing is issued, scratch is
- * measured), and again whenever a run or a capture issues the step; it must do the same each time. It never
- * allocates and never waits, except in operations whose result's shape depends on values (ZC_OPF_DYNAMIC). */
+ * A launch function computes grid, block and parameters from concrete shapes and issues one kernel
+ * or more, in order, on the session's stream. It runs once when memory is planned (dry: nothing is
+ * issued, scratch is measured), and again whenever a run or a capture issues the step; it must do
+ * the same each time. It never allocates and never waits, except in operations whose result's shape
+ * depends on values (ZC_OPF_DYNAMIC). */
 #ifndef ZC_CUDA_LAUNCH_H
 #define ZC_CUDA_LAUNCH_H
 
 #include "op/infer.h"
 
-/* Where kernels report what only the device sees (an index out of range): the first report of a run wins.
- * templates/zc/device.cuh has the same struct. */
+/* Where kernels report what only the device sees (an index out of range): the first report of a run
+ * wins. templates/zc/device.cuh has the same struct. */
 enum { ZC_FAULT_NONE, ZC_FAULT_INDEX, ZC_FAULT_VALUE };
 
 typedef struct zc_fault_word {
@@ -28,8 +29,8 @@ typedef struct zc_launch {
     const zc_op_info *info;
     const void *attrs; /* zc_attrs_<op> */
     int nin, nout;
-    /* Concrete types; data is DEVICE memory (any non-NULL address when dry). in[i] of an operand that the host
-     * alone needs may have data NULL. Absent operands have dtype ZC_NONE. */
+    /* Concrete types; data is DEVICE memory (any non-NULL address when dry). in[i] of an operand
+     * that the host alone needs may have data NULL. Absent operands have dtype ZC_NONE. */
     const zc_tensor *in;
     zc_tensor *out;
     /* The same inputs in host memory where the host knows the values (constants; the operands that
@@ -37,7 +38,7 @@ typedef struct zc_launch {
     const zc_tensor *host;
     zc_fault_word *fault; /* device memory, for kernels that report */
     uint32_t step_id;     /* 1 + index of the step, for fault reports */
-    bool is_static; /* every operand's shape was certain when the kernel was specialised */
+    bool is_static;       /* every operand's shape was certain when the kernel was specialised */
     int sm_count;
     const char *subject; /* step's name for messages */
     zc_diag *diag;
@@ -46,8 +47,9 @@ typedef struct zc_launch {
 
 typedef zc_status (*zc_launch_fn)(zc_launch *l);
 
-/* Issues entry point `entry` (ZC_KERNEL(entry) in the template). `params` is copied: the kernel's one by-value
- * parameter, at most 4096 bytes. A grid with a 0 issues nothing. grid.y and z are at most 65535. */
+/* Issues entry point `entry` (ZC_KERNEL(entry) in the template). `params` is copied: the kernel's
+ * one by-value parameter, at most 4096 bytes. A grid with a 0 issues nothing. grid.y and z are at
+ * most 65535. */
 zc_status zc_launch_kernel(zc_launch *l, int entry, zc_dim3 grid, uint32_t block, uint32_t smem,
                            const void *params, size_t params_bytes);
 /* Device memory for this step alone, aligned to 256; earlier pieces of the same step stay valid. */
@@ -72,7 +74,8 @@ static inline bool zc_launch_has(const zc_launch *l, int i)
     return i < l->nin && l->in[i].dtype != ZC_NONE;
 }
 
-/* Integer list of host input i (i32 or i64 values); n is -1 when the operand is absent. `v` must hold `most`. */
+/* Integer list of host input i (i32 or i64 values); n is -1 when the operand is absent. `v` must
+ * hold `most`. */
 zc_status zc_launch_ints(zc_launch *l, int i, int64_t *v, int most, int *n);
 
 #define FAMILY(name, template) zc_status zc_launch_##name(zc_launch *l);

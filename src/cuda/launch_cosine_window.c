@@ -12,8 +12,7 @@ static zc_status window(zc_launch *l, int64_t periodic, double a0, double a1, do
 
 zc_status zc_launch_cosine_window(zc_launch *l)
 {
-    if (l->op == ZC_OP_HannWindow)
-        return window(l, ZC_ATTRS(l, HannWindow)->periodic, 0.5, 0.5, 0);
+    if (l->op == ZC_OP_HannWindow) return window(l, ZC_ATTRS(l, HannWindow)->periodic, 0.5, 0.5, 0);
     if (l->op == ZC_OP_HammingWindow)
         return window(l, ZC_ATTRS(l, HammingWindow)->periodic, 25.0 / 46, 21.0 / 46, 0);
     return window(l, ZC_ATTRS(l, BlackmanWindow)->periodic, 0.42, 0.5, 0.08);

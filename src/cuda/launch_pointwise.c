@@ -41,9 +41,10 @@ zc_status zc_launch_pointwise(zc_launch *l)
     memset(&p, 0, sizeof p);
     zc_collapse_broadcast(&l->out[0], l->nin, l->in, &c);
     if (c.rank > ZC_POINT_RANK)
-        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject,
-                       "broadcast pattern too irregular for the GPU kernel (got %d axes, need at most %d)",
-                       c.rank, ZC_POINT_RANK);
+        return zc_fail(
+            l->diag, ZC_ERR_LIMIT, l->subject,
+            "broadcast pattern too irregular for the GPU kernel (got %d axes, need at most %d)",
+            c.rank, ZC_POINT_RANK);
     p.out = l->out[0].data;
     p.total = zc_tensor_numel(&l->out[0]);
     p.rank = c.rank;

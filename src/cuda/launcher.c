@@ -17,22 +17,26 @@ static zc_status check(const zc_launch *l, int code)
     return zc_device_check(&l->launcher->image->device, code, l->subject, l->diag);
 }
 
-zc_status zc_launch_kernel(zc_launch *l, int entry, zc_dim3 grid, uint32_t block, uint32_t smem, const void *params,
-                           size_t params_bytes)
+zc_status zc_launch_kernel(zc_launch *l, int entry, zc_dim3 grid, uint32_t block, uint32_t smem,
+                           const void *params, size_t params_bytes)
 {
     zc_launcher *r = l->launcher;
     if (grid.x == 0 || grid.y == 0 || grid.z == 0 || r->dry) return ZC_OK;
     if (entry < 0 || entry >= ZC_ENTRIES_MAX || !r->kernel->entries[entry] || params_bytes > 4096 ||
         grid.y > 65535 || grid.z > 65535)
-        return zc_fail(l->diag, ZC_ERR_INTERNAL, l->subject, "bad launch (entry %d, grid %u x %u x %u, %zu bytes of "
-                       "parameters)", entry, grid.x, grid.y, grid.z, params_bytes);
+        return zc_fail(l->diag, ZC_ERR_INTERNAL, l->subject,
+                       "bad launch (entry %d, grid %u x %u x %u, %zu bytes of "
+                       "parameters)",
+                       entry, grid.x, grid.y, grid.z, params_bytes);
     zc_device *d = &r->image->device;
     zc_cu_function function = r->kernel->entries[entry];
     if (smem > (uint32_t)d->smem_max)
-        return zc_fail(l->diag, ZC_ERR_DEVICE, l->subject, "too much shared memory (need %u bytes, %s has %d)", smem,
-                       d->name, d->smem_max);
+        return zc_fail(l->diag, ZC_ERR_DEVICE, l->subject,
+                       "too much shared memory (need %u bytes, %s has %d)", smem, d->name,
+                       d->smem_max);
     void *arguments[] = {(void *)(uintptr_t)params};
-    /* Every kernel waits for the one in front of it before it touches memory (nvrtc.c checks it). */
+    /* Every kernel waits for the one in front of it before it touches memory (nvrtc.c checks it).
+     */
     zc_cu_launch_attribute overlap = {.id = ZC_CU_LAUNCH_PROGRAMMATIC, .value.integer = 1};
     zc_cu_launch_config config = {.grid_x = grid.x,
                                   .grid_y = grid.y,
@@ -53,10 +57,12 @@ zc_status zc_launch_scratch(zc_launch *l, size_t bytes, void **out)
     zc_launcher *r = l->launcher;
     size_t end;
     if (r->resize && !r->dry) return r->more_scratch(r->user, bytes, out, l->diag);
-    if (!zc_add_size(r->scratch_used, zc_align_up(bytes ? bytes : 1, SCRATCH_ALIGN), &end) || end > SIZE_MAX / 2)
+    if (!zc_add_size(r->scratch_used, zc_align_up(bytes ? bytes : 1, SCRATCH_ALIGN), &end) ||
+        end > SIZE_MAX / 2)
         return zc_fail_nomem(l->diag, "device scratch memory", bytes);
     if (!r->dry && end > r->scratch_bytes)
-        return zc_fail(l->diag, ZC_ERR_INTERNAL, l->subject, "scratch memory was not planned (need %zu, have %zu)", end,
+        return zc_fail(l->diag, ZC_ERR_INTERNAL, l->subject,
+                       "scratch memory was not planned (need %zu, have %zu)", end,
                        r->scratch_bytes);
     *out = (void *)(uintptr_t)(r->dry ? SCRATCH_ALIGN : r->scratch + r->scratch_used);
     r->scratch_used = end;
@@ -69,7 +75,8 @@ zc_status zc_launch_fill(zc_launch *l, void *to, int byte, size_t bytes)
     zc_launcher *r = l->launcher;
     if (r->dry || bytes == 0) return ZC_OK;
     r->launches++;
-    return check(l, r->image->device.cu.fill((zc_cu_ptr)(uintptr_t)to, (unsigned char)byte, bytes, r->stream));
+    return check(l, r->image->device.cu.fill((zc_cu_ptr)(uintptr_t)to, (unsigned char)byte, bytes,
+                                             r->stream));
 }
 
 zc_status zc_launch_copy(zc_launch *l, void *to, const void *from, size_t bytes)
@@ -77,8 +84,8 @@ zc_status zc_launch_copy(zc_launch *l, void *to, const void *from, size_t bytes)
     zc_launcher *r = l->launcher;
     if (r->dry || bytes == 0 || to == from) return ZC_OK;
     r->launches++;
-    return check(l, r->image->device.cu.copy_within((zc_cu_ptr)(uintptr_t)to, (zc_cu_ptr)(uintptr_t)from, bytes,
-                                                    r->stream));
+    return check(l, r->image->device.cu.copy_within((zc_cu_ptr)(uintptr_t)to,
+                                                    (zc_cu_ptr)(uintptr_t)from, bytes, r->stream));
 }
 
 zc_status zc_launch_fetch(zc_launch *l, void *to, const void *from, size_t bytes)
@@ -88,14 +95,16 @@ zc_status zc_launch_fetch(zc_launch *l, void *to, const void *from, size_t bytes
         for (size_t i = 0; i < bytes; i++) ((char *)to)[i] = 0;
         return ZC_OK;
     }
-    ZC_TRY(check(l, r->image->device.cu.copy_out(to, (zc_cu_ptr)(uintptr_t)from, bytes, r->stream)));
+    ZC_TRY(
+        check(l, r->image->device.cu.copy_out(to, (zc_cu_ptr)(uintptr_t)from, bytes, r->stream)));
     return check(l, r->image->device.cu.stream_wait(r->stream));
 }
 
 zc_status zc_launch_resize(zc_launch *l, int i, int rank, const int64_t *dims)
 {
     zc_launcher *r = l->launcher;
-    if (!r->resize) return zc_fail(l->diag, ZC_ERR_INTERNAL, l->subject, "its result's shape is planned");
+    if (!r->resize)
+        return zc_fail(l->diag, ZC_ERR_INTERNAL, l->subject, "its result's shape is planned");
     return r->resize(r->user, i, rank, dims, &l->out[i], l->diag);
 }
 
@@ -115,8 +124,9 @@ zc_status zc_launch_ints(zc_launch *l, int i, int64_t *v, int most, int *n)
     if (count && !t->data)
         return zc_fail(l->diag, ZC_ERR_INTERNAL, l->subject, "input %d is not in host memory", i);
     if (count > most)
-        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "input %d is too long (got %lld, need at most %d)", i,
-                       (long long)count, most);
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject,
+                       "input %d is too long (got %lld, need at most %d)", i, (long long)count,
+                       most);
     for (int64_t e = 0; e < count; e++) v[e] = zc_load_i64(t->dtype, t->data, e);
     *n = (int)count;
     return ZC_OK;

@@ -11,10 +11,11 @@ typedef struct zc_launcher {
     bool dry;
     zc_cu_ptr scratch;
     size_t scratch_bytes, scratch_used;
-    size_t scratch_need;  /* the most that any step used */
-    uint64_t launches;    /* kernels, fills and copies issued */
+    size_t scratch_need; /* the most that any step used */
+    uint64_t launches;   /* kernels, fills and copies issued */
     /* Of DYNAMIC steps, else NULL: they learn their sizes as they go. */
-    zc_status (*resize)(void *user, int i, int rank, const int64_t *dims, zc_tensor *out, zc_diag *diag);
+    zc_status (*resize)(void *user, int i, int rank, const int64_t *dims, zc_tensor *out,
+                        zc_diag *diag);
     zc_status (*more_scratch)(void *user, size_t bytes, void **out, zc_diag *diag);
     void *user;
 } zc_launcher;

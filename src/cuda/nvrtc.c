@@ -22,7 +22,9 @@ static zc_status bind(zc_rtc *rtc, const char *path, zc_diag *diag)
 {
     for (size_t i = 0; i < ZC_COUNTOF(symbols); i++) {
         void *at = dlsym(rtc->library, symbols[i].symbol);
-        if (!at) return zc_fail(diag, ZC_ERR_DEVICE, path, "NVRTC is too old: it has no %s", symbols[i].symbol);
+        if (!at)
+            return zc_fail(diag, ZC_ERR_DEVICE, path, "NVRTC is too old: it has no %s",
+                           symbols[i].symbol);
         memcpy((char *)rtc + symbols[i].offset, &at, sizeof at);
     }
     if (rtc->version(&rtc->major, &rtc->minor) != 0)
@@ -38,8 +40,8 @@ zc_status zc_rtc_open(zc_rtc *rtc, zc_diag *diag)
         rtc->library = dlopen(library_names[i], RTLD_NOW | RTLD_LOCAL);
     if (!rtc->library)
         return zc_fail(diag, ZC_ERR_DEVICE, "nvrtc",
-                       "NVRTC, CUDA's run-time compiler, is not installed (tried %s, %s, %s, %s)", library_names[0],
-                       library_names[1], library_names[2], library_names[3]);
+                       "NVRTC, CUDA's run-time compiler, is not installed (tried %s, %s, %s, %s)",
+                       library_names[0], library_names[1], library_names[2], library_names[3]);
     zc_status status = bind(rtc, library_names[i - 1], diag);
     if (status != ZC_OK) zc_rtc_close(rtc);
     return status;
@@ -73,39 +75,49 @@ static void append_log(const zc_rtc *rtc, zc_rtc_program program, zc_buf *out)
     size_t size = 0;
     if (rtc->log_size(program, &size) != 0 || size <= 1) return;
     size_t at = zc_buf_grow(out, size);
-    if (!out->failed && rtc->log(program, out->data + at) == 0) out->len = at + strlen(out->data + at);
+    if (!out->failed && rtc->log(program, out->data + at) == 0)
+        out->len = at + strlen(out->data + at);
 }
 
-static zc_status take_cubin(const zc_rtc *rtc, zc_rtc_program program, const char *name, zc_buf *out, zc_diag *diag)
+static zc_status take_cubin(const zc_rtc *rtc, zc_rtc_program program, const char *name,
+                            zc_buf *out, zc_diag *diag)
 {
     size_t size = 0;
     int code = rtc->cubin_size(program, &size);
-    if (code) return zc_fail(diag, ZC_ERR_DEVICE, name, "NVRTC gives no machine code: %s", rtc->error_string(code));
+    if (code)
+        return zc_fail(diag, ZC_ERR_DEVICE, name, "NVRTC gives no machine code: %s",
+                       rtc->error_string(code));
     size_t at = zc_buf_grow(out, size);
     if (out->failed) return zc_fail_nomem(diag, "machine code", size);
     code = rtc->cubin(program, out->data + at);
-    return code ? zc_fail(diag, ZC_ERR_DEVICE, name, "NVRTC gives no machine code: %s", rtc->error_string(code))
+    return code ? zc_fail(diag, ZC_ERR_DEVICE, name, "NVRTC gives no machine code: %s",
+                          rtc->error_string(code))
                 : ZC_OK;
 }
 
 /* Chips before 90 start a kernel after the one in front of it: nothing to wait for. */
-static zc_status check_waits(const zc_rtc *rtc, zc_rtc_program program, const char *name, int arch, zc_diag *diag)
+static zc_status check_waits(const zc_rtc *rtc, zc_rtc_program program, const char *name, int arch,
+                             zc_diag *diag)
 {
     size_t size = 0;
     char entry[160];
     zc_buf text = {0};
     if (arch < 90) return ZC_OK;
     int code = rtc->ptx_size(program, &size);
-    if (code) return zc_fail(diag, ZC_ERR_DEVICE, name, "NVRTC gives no PTX: %s", rtc->error_string(code));
+    if (code)
+        return zc_fail(diag, ZC_ERR_DEVICE, name, "NVRTC gives no PTX: %s",
+                       rtc->error_string(code));
     zc_buf_grow(&text, size + 1);
     if (text.failed) return zc_fail_nomem(diag, "PTX", size);
     code = rtc->ptx(program, text.data);
     zc_status status = ZC_OK;
     if (code)
-        status = zc_fail(diag, ZC_ERR_DEVICE, name, "NVRTC gives no PTX: %s", rtc->error_string(code));
+        status =
+            zc_fail(diag, ZC_ERR_DEVICE, name, "NVRTC gives no PTX: %s", rtc->error_string(code));
     else if (!zc_ptx_waits(text.data, entry, sizeof entry))
         status = zc_fail(diag, ZC_ERR_INTERNAL, name,
-                         "entry %s touches memory before it waits for the kernel in front of it: begin it with zc_begin()",
+                         "entry %s touches memory before it waits for the kernel in front of it: "
+                         "begin it with zc_begin()",
                          entry);
     zc_buf_fini(&text);
     return status;
@@ -119,8 +131,8 @@ static zc_status failure(int code)
     return code == COMPILATION ? ZC_ERR_INTERNAL : ZC_ERR_DEVICE;
 }
 
-static zc_status compile(const zc_rtc *rtc, zc_rtc_program program, const char *name, int arch, zc_buf *out,
-                         zc_buf *log, zc_diag *diag)
+static zc_status compile(const zc_rtc *rtc, zc_rtc_program program, const char *name, int arch,
+                         zc_buf *out, zc_buf *log, zc_diag *diag)
 {
     char arch_option[64];
     const char *options[ZC_RTC_OPTIONS];
@@ -129,8 +141,8 @@ static zc_status compile(const zc_rtc *rtc, zc_rtc_program program, const char *
     zc_buf text = {0};
     append_log(rtc, program, &text);
     zc_buf_append(&text, "", 1);
-    zc_status status = code ? zc_fail(diag, failure(code), name, "NVRTC: %s: %.1500s", rtc->error_string(code),
-                                      text.data ? text.data : "")
+    zc_status status = code ? zc_fail(diag, failure(code), name, "NVRTC: %s: %.1500s",
+                                      rtc->error_string(code), text.data ? text.data : "")
                             : take_cubin(rtc, program, name, out, diag);
     if (status == ZC_OK) status = check_waits(rtc, program, name, arch, diag);
     if (log && text.data) zc_buf_puts(log, text.data);
@@ -139,8 +151,8 @@ static zc_status compile(const zc_rtc *rtc, zc_rtc_program program, const char *
 }
 
 /* "spec.h" and the sources are handed over as headers; the source proper includes the template. */
-zc_status zc_rtc_compile(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_psource *sources, uint32_t nsources,
-                         int arch, zc_buf *out, zc_buf *log, zc_diag *diag)
+zc_status zc_rtc_compile(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_psource *sources,
+                         uint32_t nsources, int arch, zc_buf *out, zc_buf *log, zc_diag *diag)
 {
     enum { MOST = 128 };
     const char *names[MOST], *texts[MOST], *source = NULL;
@@ -153,11 +165,12 @@ zc_status zc_rtc_compile(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_p
         texts[n++] = sources[i].text;
     }
     if (!source)
-        return zc_fail(diag, ZC_ERR_INTERNAL, kernel->name, "the source of template " ZC_NAME " is missing",
-                       kernel->template_name);
+        return zc_fail(diag, ZC_ERR_INTERNAL, kernel->name,
+                       "the source of template " ZC_NAME " is missing", kernel->template_name);
     zc_rtc_program program = NULL;
     int code = rtc->create(&program, source, kernel->template_name, n, texts, names);
-    if (code) return zc_fail(diag, failure(code), kernel->name, "NVRTC: %s", rtc->error_string(code));
+    if (code)
+        return zc_fail(diag, failure(code), kernel->name, "NVRTC: %s", rtc->error_string(code));
     zc_status status = compile(rtc, program, kernel->name, arch, out, log, diag);
     rtc->destroy(&program);
     return status;

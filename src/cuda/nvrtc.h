@@ -1,4 +1,5 @@
-/* NVRTC, opened with dlopen: kernels to machine code. Compiles may run in several threads at once. */
+/* NVRTC, opened with dlopen: kernels to machine code. Compiles may run in several threads at once.
+ */
 #ifndef ZC_CUDA_NVRTC_H
 #define ZC_CUDA_NVRTC_H
 
@@ -24,8 +25,9 @@ const char *zc_rtc_arch(int arch, char *buf, size_t n);
 enum { ZC_RTC_OPTIONS = 4 };
 void zc_rtc_options(int arch, char arch_option[64], const char *options[ZC_RTC_OPTIONS]);
 
-/* One kernel's machine code, appended to `out`; its compiler log (registers, spills) to `log`, which may be NULL. */
-zc_status zc_rtc_compile(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_psource *sources, uint32_t nsources,
-                         int arch, zc_buf *out, zc_buf *log, zc_diag *diag);
+/* One kernel's machine code, appended to `out`; its compiler log (registers, spills) to `log`,
+ * which may be NULL. */
+zc_status zc_rtc_compile(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_psource *sources,
+                         uint32_t nsources, int arch, zc_buf *out, zc_buf *log, zc_diag *diag);
 
 #endif

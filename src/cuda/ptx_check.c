@@ -8,16 +8,18 @@ static bool starts(const char *at, const char *word)
     return strncmp(at, word, strlen(word)) == 0;
 }
 
-/* Does the instruction reach memory that other blocks or kernels see? Parameters, shared, local and constant memory
- * are the kernel's own. */
+/* Does the instruction reach memory that other blocks or kernels see? Parameters, shared, local and
+ * constant memory are the kernel's own. */
 static bool touches_memory(const char *at)
 {
-    static const char *const accesses[] = {"ld.", "st.", "atom.", "red.", "cp.async", "prefetch", "call"};
-    static const char *const own[] = {"ld.param", "ld.shared", "ld.local", "ld.const",  "st.shared",
-                                      "st.local", "st.param",  "atom.shared", "red.shared", "cp.async.commit",
-                                      "cp.async.wait"};
+    static const char *const accesses[] = {"ld.",      "st.",      "atom.", "red.",
+                                           "cp.async", "prefetch", "call"};
+    static const char *const own[] = {
+        "ld.param", "ld.shared",   "ld.local",   "ld.const",        "st.shared",    "st.local",
+        "st.param", "atom.shared", "red.shared", "cp.async.commit", "cp.async.wait"};
     bool touches = false;
-    for (size_t i = 0; i < sizeof accesses / sizeof *accesses; i++) touches |= starts(at, accesses[i]);
+    for (size_t i = 0; i < sizeof accesses / sizeof *accesses; i++)
+        touches |= starts(at, accesses[i]);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) touches &= !starts(at, own[i]);
     return touches;
 }

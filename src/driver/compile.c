@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "codegen/codegen.h"
 #include "driver/compile.h"
+#include "driver/rules.h"
 #include "driver/target.h"
 #include "driver/version.h"
 #include "passes/passes.h"
@@ -43,8 +44,12 @@ static zc_status check_lists(const zc_compile_params *p, zc_diag *diag)
         ZC_TRY(check_list("profiles", p->profiles[i].values, p->profiles[i].count, diag));
     }
     ZC_TRY(check_list("targets", p->targets, p->target_count, diag));
-    for (size_t i = 0; i < p->target_count; i++)
-        ZC_TRY(check_name("targets", p->targets[i], diag));
+    ZC_TRY(check_list("rules", p->rules, p->rule_count, diag));
+    ZC_TRY(check_list("skip_rules", p->skip_rules, p->skip_rule_count, diag));
+    for (size_t i = 0; i < p->rule_count; i++) ZC_TRY(check_name("rules", p->rules[i], diag));
+    for (size_t i = 0; i < p->skip_rule_count; i++)
+        ZC_TRY(check_name("skip_rules", p->skip_rules[i], diag));
+    for (size_t i = 0; i < p->target_count; i++) ZC_TRY(check_name("targets", p->targets[i], diag));
     for (size_t i = 0; i < p->dim_count; i++) ZC_TRY(check_name("dims", p->dims[i].name, diag));
     for (size_t i = 0; i < p->shape_count; i++)
         ZC_TRY(check_name("shapes", p->shapes[i].input, diag));
@@ -208,8 +213,8 @@ static zc_status write_plan(const zc_graph *g, const zc_model_source *model,
     return status;
 }
 
-static zc_status compile(const zc_model_source *model, const zc_compile_params *p, zc_sink sink,
-                         void *user, zc_diag *diag)
+static zc_status compile_with(const zc_model_source *model, const zc_compile_params *p,
+                              const zc_rules *rules, plan_sink sink, zc_diag *diag)
 {
     zc_graph *g = NULL;
     zc_targets targets;
@@ -218,13 +223,28 @@ static zc_status compile(const zc_model_source *model, const zc_compile_params *
     ZC_TRY(zc_targets_parse(p->targets, p->target_count, &targets, diag));
     ZC_TRY(progress(p, "import", STAGE_IMPORT, diag));
     ZC_TRY(zc_compile_import(model, p, &g, diag));
-    zc_pass_options options = {
-        .skip = p->skip_passes, .skip_count = p->skip_pass_count, .precision = precision};
+    zc_rule_target target = zc_compile_rule_target(&targets);
+    zc_pass_options options = {.skip = p->skip_passes,
+                               .skip_count = p->skip_pass_count,
+                               .precision = precision,
+                               .rules = rules,
+                               .target = &target};
     zc_status status = progress(p, "optimise", STAGE_OPTIMISE, diag);
     if (status == ZC_OK) status = zc_run_passes(g, &options, diag);
-    if (status == ZC_OK)
-        status = write_plan(g, model, p, &targets, (plan_sink){sink, user}, diag);
+    if (status == ZC_OK) status = write_plan(g, model, p, &targets, sink, diag);
     zc_graph_destroy(&g);
+    return status;
+}
+
+static zc_status compile(const zc_model_source *model, const zc_compile_params *p, zc_sink sink,
+                         void *user, zc_diag *diag)
+{
+    zc_rules *rules = NULL;
+    zc_diag_set_file(diag, NULL); /* rules name their own */
+    ZC_TRY(zc_compile_rules(p, &rules, diag));
+    zc_diag_set_file(diag, model->path);
+    zc_status status = compile_with(model, p, rules, (plan_sink){sink, user}, diag);
+    zc_rules_destroy(&rules);
     return status;
 }
 

@@ -48,8 +48,9 @@ zc_status zc_targets_parse(const char *const *names, size_t n, zc_targets *out, 
         else if (arch)
             ZC_TRY(add(out, arch, diag));
         else
-            return zc_fail(diag, ZC_ERR_ARG, names[i],
-                           "is no target (need cpu, native, sm_80, sm_86, sm_89, sm_90, sm_100 or sm_120)");
+            return zc_fail(
+                diag, ZC_ERR_ARG, names[i],
+                "is no target (need cpu, native, sm_80, sm_86, sm_89, sm_90, sm_100 or sm_120)");
     }
     return ZC_OK;
 }

@@ -21,10 +21,18 @@ int zc_ex_fail_at(zc_ex_parser *p, const char *where, const char *fmt, ...)
 
 /* ---- nodes ---- */
 
+/* 0.0 and -0.0 differ, a NaN is itself. */
+static uint64_t bits(double f)
+{
+    uint64_t u;
+    memcpy(&u, &f, sizeof u);
+    return u;
+}
+
 static bool same_node(const zc_expr_node *a, const zc_expr_node *b)
 {
     return a->op == b->op && a->dtype == b->dtype && a->input == b->input && a->i == b->i &&
-           memcmp(&a->f, &b->f, sizeof a->f) == 0 && memcmp(a->arg, b->arg, sizeof a->arg) == 0;
+           bits(a->f) == bits(b->f) && memcmp(a->arg, b->arg, sizeof a->arg) == 0;
 }
 
 static int add_node(zc_ex_parser *p, zc_expr_node n)

@@ -304,9 +304,8 @@ zc_status zc_dt_causal_conv(zc_infer *f)
 zc_status zc_infer_causal_conv(zc_infer *f)
 {
     const char *activation = ZC_ATTRS(f, CausalConvWithState)->activation;
-    if (!activation ||
-        (strcmp(activation, "none") != 0 && strcmp(activation, "silu") != 0 &&
-         strcmp(activation, "swish") != 0))
+    if (!activation || (strcmp(activation, "none") != 0 && strcmp(activation, "silu") != 0 &&
+                        strcmp(activation, "swish") != 0))
         return zc_infer_fail(f, "activation must be none, silu or swish (got \"" ZC_NAME "\")",
                              activation ? activation : "");
     ZC_TRY(zc_infer_need_rank(f, 0, 3, 3));

@@ -114,7 +114,8 @@ typedef struct zc_op_info {
 
 /* Never NULL; row 0 for values out of range. */
 const zc_op_info *zc_op_get(zc_op op);
-/* Bit i: the host needs input i's values to run the operation (a shape, axes, a count); see host_inputs.def. */
+/* Bit i: the host needs input i's values to run the operation (a shape, axes, a count); see
+ * host_inputs.def. */
 uint64_t zc_op_host_inputs(zc_op op);
 /* ZC_OP_NONE when unknown. */
 zc_op zc_op_find(const char *name, size_t len);

@@ -8,8 +8,8 @@
     X(ReduceSum)                                                                                   \
     X(ReduceMean)                                                                                  \
     X(ReduceMax)                                                                                   \
-    X(ReduceMin) X(ReduceProd) X(ReduceL1) X(ReduceL2) X(ReduceLogSum) X(ReduceLogSumExp)          \
-        X(ReduceSumSquare)
+    X(ReduceMin)                                                                                   \
+    X(ReduceProd) X(ReduceL1) X(ReduceL2) X(ReduceLogSum) X(ReduceLogSumExp) X(ReduceSumSquare)
 
 typedef struct zc_reduce_attrs {
     bool keepdims, noop_with_empty_axes;

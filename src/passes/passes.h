@@ -16,9 +16,10 @@ typedef struct zc_pass_report {
 typedef struct zc_pass_options {
     const char *const *skip; /* names of optional passes; "all" skips every optional one */
     size_t skip_count;
-    zc_dtype precision; /* ZC_F16 or ZC_BF16: what lower_precision turns f32 into; ZC_NONE: nothing */
-    const zc_rules *rules;        /* of opt_rules; NULL: the built-in ones */
-    const zc_rule_target *target; /* NULL: the CPU */
+    zc_dtype
+        precision; /* ZC_F16 or ZC_BF16: what lower_precision turns f32 into; ZC_NONE: nothing */
+    const zc_rules *rules;         /* of opt_rules; NULL: the built-in ones */
+    const zc_rule_target *target;  /* NULL: the CPU */
     zc_rules_report *rules_report; /* with rules; may be NULL */
     /* Called after each pass that ran, when not NULL (dumps, timing). */
     void (*after)(void *user, const zc_pass_report *report, const zc_graph *g);

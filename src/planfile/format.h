@@ -55,12 +55,12 @@ _Static_assert(sizeof(zc_plan_section) == 56, "section entry size");
     X(ATTR, zc_plan_attr)                                                                          \
     X(INTS, int64_t)                                                                               \
     X(FLTS, float)                                                                                 \
-    X(KERN, zc_plan_kernel) /* GPU kernels */                                                      \
-    X(BINS, zc_plan_binary) /* their machine code */                                               \
-    X(SRCS, zc_plan_source) /* what they are compiled from */                                      \
+    X(KERN, zc_plan_kernel)  /* GPU kernels */                                                     \
+    X(BINS, zc_plan_binary)  /* their machine code */                                              \
+    X(SRCS, zc_plan_source)  /* what they are compiled from */                                     \
     X(VARI, zc_plan_variant) /* kernels for named input sizes */                                   \
-    X(CODE, char)           /* bytes of the machine code */                                        \
-    X(DATA, char)           /* constants */
+    X(CODE, char)            /* bytes of the machine code */                                       \
+    X(DATA, char)            /* constants */
 
 enum {
 #define X(name, type) ZC_PLAN_##name,

@@ -35,11 +35,12 @@ typedef struct zc_pstep {
     const uint32_t *in, *out, *blocks; /* value and block indices */
     const char *name;
     const char *const *prov; /* names of the ONNX nodes it stands for */
-    uint32_t kernel; /* 1 + index of the GPU kernel that serves it; 0: it runs on the CPU */
-    const char *why; /* of a GPU program's CPU step: the reason; else "" */
+    uint32_t kernel;         /* 1 + index of the GPU kernel that serves it; 0: it runs on the CPU */
+    const char *why;         /* of a GPU program's CPU step: the reason; else "" */
 } zc_pstep;
 
-/* Why a GPU program's step runs on the CPU by design: it computes what the host needs to launch others. */
+/* Why a GPU program's step runs on the CPU by design: it computes what the host needs to launch
+ * others. */
 #define ZC_WHY_SHAPES "computes shapes"
 
 /* A specialised GPU kernel: a template with its specialisation header. */
@@ -85,9 +86,9 @@ typedef struct zc_program {
     const zc_pvalue *values;
     const zc_pstep *steps;
     const zc_pblock *blocks;
-    const zc_pkernel *kernels;   /* of a GPU program */
+    const zc_pkernel *kernels; /* of a GPU program */
     const zc_pbinary *binaries;
-    const zc_psource *sources;   /* may be stripped: none */
+    const zc_psource *sources; /* may be stripped: none */
     const zc_pvariant *variants;
     const char *const *input_names;  /* of blocks[0].params */
     const char *const *output_names; /* of blocks[0].outs */

@@ -15,6 +15,7 @@
 
 typedef struct engine {
     const zc_rules *r;
+    size_t only; /* SIZE_MAX: all rules */
     zc_rl_index x;
     zc_rl_matcher *m;
     zc_rl_patch *patch;
@@ -66,7 +67,8 @@ static void add_root(void *user, zc_op op)
 
 static bool make_labels(engine *e)
 {
-    for (size_t i = 0; i < e->r->rules.len; i++) {
+    for (size_t k = 0; k < e->norder; k++) {
+        uint32_t i = e->order[k];
         const zc_rl_rule *rule = e->r->rules.data[i];
         char label[512];
         snprintf(label, sizeof label, "rule %s (%.300s:%d)", rule->name.text,
@@ -87,12 +89,14 @@ static bool init(engine *e, zc_graph *g, const zc_rule_target *target)
     e->applied = zc_calloc(n, sizeof *e->applied);
     e->steps = zc_calloc(n, sizeof *e->steps);
     if (!e->m || !e->patch || !e->order || !e->labels || !e->applied || !e->steps) return false;
-    if (!zc_rl_index_init(&e->x, g) || !make_labels(e)) return false;
+    if (!zc_rl_index_init(&e->x, g)) return false;
     for (size_t i = 0; i < n; i++) {
         const zc_rl_rule *rule = e->r->rules.data[i];
-        if (!rule->disabled && !rule->broken) e->order[e->norder++] = (uint32_t)i;
+        if (e->only != SIZE_MAX ? i == e->only : !rule->disabled && !rule->broken)
+            e->order[e->norder++] = (uint32_t)i;
     }
     sort_rules(e);
+    if (!make_labels(e)) return false;
     for (size_t i = 0; i < e->norder; i++) {
         e->adding = e->order[i];
         zc_rl_root_ops(e->r->rules.data[e->adding], add_root, e);
@@ -139,12 +143,16 @@ static void note_miss(engine *e, zc_rule_stats *s)
 
 static zc_status out_of_rewrites(engine *e)
 {
-    size_t first = 0, second = 0;
-    for (size_t i = 1; i < e->r->rules.len; i++)
-        if (e->applied[i] > e->applied[first]) first = i;
-    second = first ? 0 : e->r->rules.len > 1;
-    for (size_t i = 0; i < e->r->rules.len; i++)
-        if (i != first && e->applied[i] > e->applied[second]) second = i;
+    uint32_t first = e->order[0], second = e->order[e->norder > 1];
+    for (size_t k = 1; k < e->norder; k++) {
+        uint32_t i = e->order[k];
+        if (e->applied[i] > e->applied[first]) {
+            second = first;
+            first = i;
+        } else if (i != first && (second == first || e->applied[i] > e->applied[second])) {
+            second = i;
+        }
+    }
     return zc_fail(e->diag, ZC_ERR_LIMIT, e->r->rules.data[first]->name.text,
                    "rules rewrite without end (%zu rewrites; '%s' %zu times, '%s' %zu times)",
                    e->rewrites, e->labels[first], e->applied[first], e->labels[second],
@@ -251,8 +259,8 @@ static zc_status run(engine *e)
     return ZC_OK;
 }
 
-zc_status zc_rules_apply(const zc_rules *r, zc_graph *g, const zc_rule_target *target,
-                         zc_rules_report *report, size_t *changes, zc_diag *diag)
+zc_status zc_rl_apply(const zc_rules *r, size_t only, zc_graph *g, const zc_rule_target *target,
+                      zc_rules_report *report, size_t *changes, zc_diag *diag)
 {
     static const zc_rule_target cpu = {.cuda = false};
     if (r->errors) return zc_fail(diag, ZC_ERR_ARG, "rules", "the set has errors");
@@ -260,6 +268,7 @@ zc_status zc_rules_apply(const zc_rules *r, zc_graph *g, const zc_rule_target *t
     engine *e = zc_calloc(1, sizeof *e);
     if (!e) return zc_fail_nomem(diag, "rules", sizeof *e);
     e->r = r;
+    e->only = only;
     e->report = report;
     e->diag = diag;
     zc_status status =
@@ -270,4 +279,10 @@ zc_status zc_rules_apply(const zc_rules *r, zc_graph *g, const zc_rule_target *t
     fini(e);
     free(e);
     return status;
+}
+
+zc_status zc_rules_apply(const zc_rules *r, zc_graph *g, const zc_rule_target *target,
+                         zc_rules_report *report, size_t *changes, zc_diag *diag)
+{
+    return zc_rl_apply(r, SIZE_MAX, g, target, report, changes, diag);
 }

@@ -237,6 +237,10 @@ void zc_rl_check(zc_rules *r, size_t first_rule, size_t first_pw);
 /* Rules against each other and themselves: shadowed, looping. */
 void zc_rl_check_set(zc_rules *r, size_t first_rule);
 
+/* As zc_rules_apply, with one rule alone (SIZE_MAX: all). */
+zc_status zc_rl_apply(const zc_rules *r, size_t only, zc_graph *g, const zc_rule_target *target,
+                      zc_rules_report *report, size_t *changes, zc_diag *diag);
+
 /* Negative: rule a (by number) is tried before rule b. */
 int zc_rl_precedence(const zc_rules *r, uint32_t a, uint32_t b);
 

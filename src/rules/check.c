@@ -428,12 +428,18 @@ static void check_pointwise_name(zc_rules *r, size_t i)
         zc_rl_error(r, p->file, p->name.loc, "'%s' is an operation already", p->name.text);
 }
 
+/* A user's rule replaces a built-in one of its name. */
 static void check_rule_name(zc_rules *r, size_t i)
 {
     zc_rl_rule *rule = r->rules.data[i];
+    bool is_builtin = r->files.data[rule->file].is_builtin;
     for (size_t j = 0; j < i; j++) {
-        const zc_rl_rule *first = r->rules.data[j];
+        zc_rl_rule *first = r->rules.data[j];
         if (strcmp(first->name.text, rule->name.text) != 0) continue;
+        if (r->files.data[first->file].is_builtin && !is_builtin) {
+            first->disabled = true;
+            continue;
+        }
         rule->broken = true;
         zc_rl_error(r, rule->file, rule->name.loc, "a second rule '%s' (the first: %s:%d)",
                     rule->name.text, r->files.data[first->file].name, first->name.loc.line);

@@ -152,8 +152,13 @@ bool zc_rl_check_op(zc_rl_checker *c, zc_rl_pat *p)
         zc_rl_fault(c, p->loc, "'%s' has no attributes", p->text);
         return true;
     }
-    for (int i = 0; i < p->attrs.n; i++)
-        check_attr(c, zc_op_get(p->op), zc_rl_attr_at(&p->attrs, i));
+    for (int i = 0; i < p->attrs.n; i++) {
+        zc_rl_attr *a = zc_rl_attr_at(&p->attrs, i);
+        check_attr(c, zc_op_get(p->op), a);
+        for (int j = 0; c->in_emit && a->field >= 0 && j < i; j++)
+            if (zc_rl_attr_at(&p->attrs, j)->field == a->field)
+                zc_rl_fault(c, a->name.loc, "attribute '%s' is given twice", a->name.text);
+    }
     return true;
 }
 

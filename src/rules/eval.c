@@ -501,3 +501,40 @@ zc_rl_val zc_rl_attr_value(const zc_op_info *info, const void *attrs, int field)
     }
     return unknown;
 }
+
+static bool set_floats(zc_arena *arena, const zc_rl_val *v, zc_floats *out)
+{
+    float *f = v->type == ZC_RT_INTS ? zc_arena_alloc(arena, (size_t)v->ints.n, sizeof *f) : NULL;
+    *out = v->floats;
+    if (v->type != ZC_RT_INTS) return v->type == ZC_RT_FLOATS;
+    for (int i = 0; f && i < v->ints.n; i++) f[i] = (float)v->ints.v[i];
+    *out = (zc_floats){v->ints.n, f};
+    return f != NULL;
+}
+
+bool zc_rl_attr_set(zc_arena *arena, const zc_attr_field *field, const zc_rl_val *v, void *at)
+{
+    bool is_int = v->type == ZC_RT_INT && zc_dim_is_const(v->dim);
+    switch (field->kind) {
+    case ZC_ATTR_INT:
+        if (is_int) *(int64_t *)at = v->dim.k;
+        return is_int;
+    case ZC_ATTR_FLOAT:
+        *(float *)at = (float)(is_int ? (double)v->dim.k : v->real);
+        return is_int || v->type == ZC_RT_REAL;
+    case ZC_ATTR_STR:
+        *(const char **)at = v->str;
+        return v->type == ZC_RT_STR;
+    case ZC_ATTR_INTS:
+        *(zc_ints *)at = v->ints;
+        return v->type == ZC_RT_INTS;
+    case ZC_ATTR_FLOATS:
+        return set_floats(arena, v, at);
+    case ZC_ATTR_DTYPE:
+        *(zc_dtype *)at = v->dtype;
+        return v->type == ZC_RT_DTYPE;
+    case ZC_ATTR_TENSOR:
+        break;
+    }
+    return false;
+}

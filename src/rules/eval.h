@@ -70,6 +70,9 @@ zc_rl_val zc_rl_eval(const zc_rl_env *env, const zc_rl_expr *e);
 bool zc_rl_holds(const zc_rl_env *env, const zc_rl_expr *e);
 /* The attribute field of a node, its default when not given. */
 zc_rl_val zc_rl_attr_value(const zc_op_info *info, const void *attrs, int field);
+/* Stores v in an attribute field; lists stay the value's or are the arena's. false: another type,
+ * or not known. */
+bool zc_rl_attr_set(zc_arena *arena, const zc_attr_field *field, const zc_rl_val *v, void *at);
 /* Does `a op b` hold for certain? */
 bool zc_rl_compare(zc_dims *dims, zc_rl_expr_kind op, const zc_rl_val *a, const zc_rl_val *b);
 bool zc_rl_near(double a, double b, double tolerance);

@@ -65,52 +65,6 @@ static bool make_list(zc_rl_patch *p, const zc_rl_pat *pat, zc_vid *out)
 
 /* ---- attributes ---- */
 
-static bool set_ints(zc_rl_patch *p, const zc_rl_val *v, zc_ints *out)
-{
-    *out = (zc_ints){
-        v->ints.n, zc_arena_dup(&p->x->g->arena, v->ints.v, (size_t)v->ints.n, sizeof *v->ints.v)};
-    return out->v || no_memory(p);
-}
-
-static bool set_floats(zc_rl_patch *p, const zc_rl_val *v, zc_floats *out)
-{
-    int n = v->type == ZC_RT_INTS ? v->ints.n : v->floats.n;
-    float *f = zc_arena_alloc(&p->x->g->arena, (size_t)n, sizeof *f);
-    for (int i = 0; f && i < n; i++)
-        f[i] = v->type == ZC_RT_INTS ? (float)v->ints.v[i] : v->floats.v[i];
-    *out = (zc_floats){n, f};
-    return f || no_memory(p);
-}
-
-static bool set_field(zc_rl_patch *p, const zc_attr_field *field, const zc_rl_val *v, void *at)
-{
-    bool is_int = v->type == ZC_RT_INT && zc_dim_is_const(v->dim);
-    switch (field->kind) {
-    case ZC_ATTR_INT:
-        if (is_int) *(int64_t *)at = v->dim.k;
-        return is_int;
-    case ZC_ATTR_FLOAT:
-        if (!is_int && v->type != ZC_RT_REAL) return false;
-        *(float *)at = (float)(is_int ? (double)v->dim.k : v->real);
-        return true;
-    case ZC_ATTR_STR:
-        if (v->type != ZC_RT_STR) return false;
-        *(const char **)at = zc_arena_strdup(&p->x->g->arena, v->str);
-        return *(const char **)at || no_memory(p);
-    case ZC_ATTR_INTS:
-        return v->type == ZC_RT_INTS && set_ints(p, v, at);
-    case ZC_ATTR_FLOATS:
-        return (v->type == ZC_RT_INTS || v->type == ZC_RT_FLOATS) && set_floats(p, v, at);
-    case ZC_ATTR_DTYPE:
-        if (v->type != ZC_RT_DTYPE) return false;
-        *(zc_dtype *)at = v->dtype;
-        return true;
-    case ZC_ATTR_TENSOR:
-        break;
-    }
-    return false;
-}
-
 /* The set bit of field i, which every attribute struct begins with. */
 static void mark_given(void *attrs, int i)
 {
@@ -129,19 +83,19 @@ static bool set_attrs(zc_rl_patch *p, const zc_rl_pat *pat, zc_nid n)
         const zc_rl_attr *a = zc_rl_attr_at(&pat->attrs, i);
         zc_rl_val v = zc_rl_eval(&env, a->value);
         if (v.type == ZC_RT_ANY && v.absent) continue; /* of an absent operand: the default */
-        ok = set_field(p, &info->fields[a->field], &v, zc_attr_at(info, attrs, a->field));
+        ok = zc_rl_attr_set(&arena, &info->fields[a->field], &v, zc_attr_at(info, attrs, a->field));
         mark_given(attrs, a->field);
         if (!ok)
             refuse(p, "attribute '%s' in line %d is not known yet", a->name.text, a->name.loc.line);
     }
-    zc_arena_fini(&arena);
     if (ok && pat->pointwise) {
-        ((zc_attrs_Pointwise *)attrs)->expr =
-            zc_arena_strdup(&p->x->g->arena, pat->pointwise->expr);
+        ((zc_attrs_Pointwise *)attrs)->expr = pat->pointwise->expr;
         mark_given(attrs, ZC_AT_Pointwise_expr);
-        ok = ((zc_attrs_Pointwise *)attrs)->expr || no_memory(p);
     }
-    return ok;
+    void *own = ok ? zc_graph_attrs_dup(p->x->g, pat->op, attrs) : attrs;
+    zc_arena_fini(&arena);
+    zc_node_at(p->x->g, n)->attrs = own ? own : attrs;
+    return own ? ok : no_memory(p);
 }
 
 /* ---- operations ---- */

@@ -72,4 +72,21 @@ typedef struct zc_rules_report {
 zc_status zc_rules_apply(const zc_rules *r, zc_graph *g, const zc_rule_target *target,
                          zc_rules_report *report, size_t *changes, zc_diag *diag);
 
+/* ---- checking by numbers ---- */
+
+typedef struct zc_rule_check {
+    size_t places;   /* graphs that were made for the rule, and on which it applied */
+    size_t values;   /* elements compared */
+    double worst;    /* greatest error, relative to the size of the result */
+    char input[512]; /* what gave it */
+    bool failed;
+    char why[256];
+} zc_rule_check;
+
+/* Makes graphs that rule i matches, with operands of many shapes and values, and compares what the
+ * match side and the emit side compute on the CPU's reference kernels. The match side in f64 tells
+ * how far off either is: the emit side may be no worse. The same seed makes the same graphs. */
+zc_status zc_rules_check_numbers(const zc_rules *r, size_t i, uint64_t seed, zc_rule_check *out,
+                                 zc_diag *diag);
+
 #endif

@@ -11,7 +11,8 @@ static bool allocate(zc_session *s)
     struct zc_gpu *g = s->gpu;
     uint32_t widest = 1;
     for (uint32_t i = 0; i < p->nsteps; i++)
-        if (p->steps[i].nin + p->steps[i].nout > widest) widest = p->steps[i].nin + p->steps[i].nout;
+        if (p->steps[i].nin + p->steps[i].nout > widest)
+            widest = p->steps[i].nin + p->steps[i].nout;
     g->at = zc_calloc(p->nvalues, sizeof *g->at);
     g->on_device = zc_calloc(p->nvalues, sizeof *g->on_device);
     g->root_set = zc_calloc(p->nvalues, sizeof *g->root_set);
@@ -28,12 +29,14 @@ static zc_status open_stream(zc_session *s, void *stream, zc_diag *diag)
     zc_status status = ZC_OK;
     g->stream = stream;
     if (!stream) {
-        status = zc_device_check(d, d->cu.stream_create(&g->stream, ZC_CU_STREAM_NON_BLOCKING), "cuStreamCreate", diag);
+        status = zc_device_check(d, d->cu.stream_create(&g->stream, ZC_CU_STREAM_NON_BLOCKING),
+                                 "cuStreamCreate", diag);
         g->own_stream = status == ZC_OK;
     }
     void *fault = NULL;
     if (status == ZC_OK)
-        status = zc_device_check(d, d->cu.host_alloc(&fault, sizeof *g->fault, ZC_CU_HOST_MAPPED), "fault word", diag);
+        status = zc_device_check(d, d->cu.host_alloc(&fault, sizeof *g->fault, ZC_CU_HOST_MAPPED),
+                                 "fault word", diag);
     if (status == ZC_OK) {
         g->fault = fault;
         *g->fault = (zc_fault_word){0};
@@ -73,7 +76,8 @@ static void free_memory(zc_session *s)
     zc_device_free(d, &g->scratch);
     for (size_t i = 0; i < g->pieces.len; i++) zc_device_free(d, &g->pieces.data[i].p);
     if (g->fault) (void)d->cu.host_free(g->fault);
-    for (uint32_t v = 0; g->rooms && v < s->program->nvalues; v++) zc_device_free(d, &g->rooms[v].p);
+    for (uint32_t v = 0; g->rooms && v < s->program->nvalues; v++)
+        zc_device_free(d, &g->rooms[v].p);
     if (g->own_stream) (void)d->cu.stream_destroy(g->stream);
     zc_device_leave(d);
 }
@@ -110,7 +114,8 @@ void zc_gpu_leave(zc_session *s)
 
 /* ---- memory ---- */
 
-static zc_status grow(zc_session *s, zc_cu_ptr *p, size_t *cap, size_t need, const char *what, zc_diag *diag)
+static zc_status grow(zc_session *s, zc_cu_ptr *p, size_t *cap, size_t need, const char *what,
+                      zc_diag *diag)
 {
     struct zc_gpu *g = s->gpu;
     zc_device *d = &g->image->device;
@@ -128,7 +133,8 @@ static zc_status grow(zc_session *s, zc_cu_ptr *p, size_t *cap, size_t need, con
     return ZC_OK;
 }
 
-zc_status zc_gpu_place(zc_session *s, const zc_placement *items, size_t n, size_t need, zc_diag *diag)
+zc_status zc_gpu_place(zc_session *s, const zc_placement *items, size_t n, size_t need,
+                       zc_diag *diag)
 {
     struct zc_gpu *g = s->gpu;
     ZC_TRY(grow(s, &g->arena, &g->arena_bytes, need, "working memory", diag));
@@ -158,7 +164,8 @@ zc_status zc_gpu_to_host(zc_session *s, uint32_t v, zc_diag *diag)
     struct zc_gpu *g = s->gpu;
     zc_device *d = &g->image->device;
     zc_tensor *t = &s->values[v];
-    if (!v || t->dtype == ZC_NONE || t->data || s->program->values[v].kind == ZC_P_CONST) return ZC_OK;
+    if (!v || t->dtype == ZC_NONE || t->data || s->program->values[v].kind == ZC_P_CONST)
+        return ZC_OK;
     size_t bytes = bytes_of(t);
     ZC_TRY(zc_room_fit(s, &s->rooms[v], bytes, diag));
     if (bytes && g->on_device[v]) {
@@ -170,7 +177,8 @@ zc_status zc_gpu_to_host(zc_session *s, uint32_t v, zc_diag *diag)
     return ZC_OK;
 }
 
-/* Values that no plan has placed (inputs in host memory, results of CPU steps in inner blocks) get rooms. */
+/* Values that no plan has placed (inputs in host memory, results of CPU steps in inner blocks) get
+ * rooms. */
 static zc_status device_home(zc_session *s, uint32_t v, size_t bytes, zc_diag *diag)
 {
     struct zc_gpu *g = s->gpu;
@@ -207,18 +215,21 @@ void zc_gpu_wrote_device(zc_session *s, uint32_t v)
     s->values[v].data = NULL;
 }
 
-zc_status zc_gpu_shape(zc_session *s, uint32_t v, int rank, const int64_t *dims, const char *subject, zc_diag *diag)
+zc_status zc_gpu_shape(zc_session *s, uint32_t v, int rank, const int64_t *dims,
+                       const char *subject, zc_diag *diag)
 {
     zc_tensor *t = &s->values[v];
     size_t bytes;
     if (rank < 0 || rank > ZC_MAX_RANK)
-        return zc_fail(diag, ZC_ERR_LIMIT, subject, "rank out of range (got %d, need at most %d)", rank, ZC_MAX_RANK);
+        return zc_fail(diag, ZC_ERR_LIMIT, subject, "rank out of range (got %d, need at most %d)",
+                       rank, ZC_MAX_RANK);
     if (rank && dims != t->dims) memmove(t->dims, dims, (size_t)rank * sizeof *dims);
     t->dtype = s->program->values[v].dtype;
     t->rank = rank;
     t->data = NULL;
     if (!zc_tensor_bytes(t, &bytes))
-        return zc_fail(diag, ZC_ERR_INPUT, subject, "result has a negative dimension or is too large");
+        return zc_fail(diag, ZC_ERR_INPUT, subject,
+                       "result has a negative dimension or is too large");
     ZC_TRY(zc_gpu_room_fit(s, &s->gpu->rooms[v], bytes, diag));
     s->gpu->at[v] = s->gpu->rooms[v].p;
     s->gpu->on_device[v] = false;

@@ -1,9 +1,10 @@
 /* A session's part on a GPU.
  *
- * Every value has a shape in session.values, whose `data` is its host memory while the host's copy is valid, else
- * NULL; and here a device address, valid while on_device. A step on the GPU brings its inputs to the device and
- * leaves its outputs there; a step on the CPU does the reverse; nothing is copied that is already where it is needed.
- * Host memory of values lives in session.rooms. */
+ * Every value has a shape in session.values, whose `data` is its host memory while the host's copy
+ * is valid, else NULL; and here a device address, valid while on_device. A step on the GPU brings
+ * its inputs to the device and leaves its outputs there; a step on the CPU does the reverse;
+ * nothing is copied that is already where it is needed. Host memory of values lives in
+ * session.rooms. */
 #ifndef ZC_RUNTIME_GPU_H
 #define ZC_RUNTIME_GPU_H
 
@@ -17,14 +18,15 @@ typedef struct zc_gpu_room {
 
 /* Consecutive steps of block 0 that replay as one CUDA graph. */
 typedef struct zc_gpu_part {
-    uint32_t first, end;  /* positions in block 0 */
-    uint32_t *needs;      /* values from outside that its kernels read */
+    uint32_t first, end; /* positions in block 0 */
+    uint32_t *needs;     /* values from outside that its kernels read */
     uint32_t nneeds;
     zc_cu_graph_exec exec; /* NULL: not captured */
-    zc_cu_ptr *pointers;  /* addresses that the graph holds: of needs, then of the outputs in its steps, then scratch */
+    zc_cu_ptr *pointers;   /* addresses that the graph holds: of needs, then of the outputs in its
+                              steps, then scratch */
     uint32_t npointers;
     uint64_t launches;
-    bool refused;          /* capture failed: issue the steps by themselves */
+    bool refused; /* capture failed: issue the steps by themselves */
 } zc_gpu_part;
 
 /* The parts for one set of input shapes. */
@@ -43,20 +45,22 @@ struct zc_gpu {
     bool own_stream, graphs;
     zc_cu_ptr *at;
     bool *on_device;
-    bool *root_set; /* by root that an output owns: it has its address for this run */
+    bool *root_set;     /* by root that an output owns: it has its address for this run */
     zc_gpu_room *rooms; /* by value */
     zc_cu_ptr arena;
     size_t arena_bytes;
     zc_cu_ptr scratch;
     size_t scratch_bytes;
     zc_fault_word *fault; /* page-locked host memory that kernels write to */
-    ZC_VEC(zc_gpu_room) pieces; /* scratch memory of DYNAMIC steps, in the order of their requests */
+    ZC_VEC(zc_gpu_room)
+    pieces;              /* scratch memory of DYNAMIC steps, in the order of their requests */
     zc_tensor *operands; /* work space: device and host views of one step's operands */
     zc_launcher launcher;
     zc_gpu_shapes shapes[ZC_GPU_SHAPES];
     zc_gpu_shapes *now;
     const zc_pvariant *variant; /* for the current input shapes; NULL: the steps' own kernels */
-    zc_cu_event *events; /* of a profiled session: before each step of block 0, and after the last */
+    zc_cu_event
+        *events; /* of a profiled session: before each step of block 0, and after the last */
     float *step_ms;
     uint64_t clock, memory;
     uint64_t launches; /* of the last run */
@@ -74,7 +78,8 @@ void zc_gpu_leave(zc_session *s);
 
 /* ---- memory (gpu.c) ---- */
 /* Device memory for planned values: items[n] are placed in `need` bytes. */
-zc_status zc_gpu_place(zc_session *s, const zc_placement *items, size_t n, size_t need, zc_diag *diag);
+zc_status zc_gpu_place(zc_session *s, const zc_placement *items, size_t n, size_t need,
+                       zc_diag *diag);
 zc_status zc_gpu_room_fit(zc_session *s, zc_gpu_room *room, size_t bytes, zc_diag *diag);
 /* Makes the copy on that side valid. */
 zc_status zc_gpu_to_host(zc_session *s, uint32_t v, zc_diag *diag);
@@ -83,10 +88,12 @@ zc_status zc_gpu_to_device(zc_session *s, uint32_t v, zc_diag *diag);
 void zc_gpu_wrote_host(zc_session *s, uint32_t v);
 void zc_gpu_wrote_device(zc_session *s, uint32_t v);
 /* Shape of a value that is not planned, and device memory for it. */
-zc_status zc_gpu_shape(zc_session *s, uint32_t v, int rank, const int64_t *dims, const char *subject, zc_diag *diag);
+zc_status zc_gpu_shape(zc_session *s, uint32_t v, int rank, const int64_t *dims,
+                       const char *subject, zc_diag *diag);
 
 /* ---- inputs and outputs (gpu_io.c) ---- */
-zc_status zc_gpu_check_pointer(zc_session *s, const void *p, size_t bytes, const char *subject, zc_diag *diag);
+zc_status zc_gpu_check_pointer(zc_session *s, const void *p, size_t bytes, const char *subject,
+                               zc_diag *diag);
 /* The address of a root that an output owns: bound memory, or a room when NULL. */
 zc_status zc_gpu_root(zc_session *s, uint32_t root, void *bound, zc_diag *diag);
 /* Addresses of inputs and of what shares an output's memory, for this run. */

@@ -10,7 +10,8 @@ static bool may_alias(const zc_session *s, uint32_t in, uint32_t out)
 {
     const zc_pvalue *from = &s->program->values[in];
     if (s->roots[in] == s->roots[out]) return true;
-    /* A placed value's memory serves others after its last use; rooms, inputs and constants stay. */
+    /* A placed value's memory serves others after its last use; rooms, inputs and constants stay.
+     */
     return from->kind != ZC_P_STEP || !from->planned;
 }
 
@@ -41,7 +42,8 @@ zc_status zc_gpu_view(zc_session *s, const zc_pstep *step, zc_diag *diag)
         zc_device *d = &g->image->device;
         ZC_TRY(zc_gpu_to_device(s, in, diag));
         if (zc_tensor_bytes(&s->values[out], &bytes) && bytes)
-            ZC_TRY(zc_device_check(d, d->cu.copy_within(g->at[out], g->at[in], bytes, g->stream), value->name, diag));
+            ZC_TRY(zc_device_check(d, d->cu.copy_within(g->at[out], g->at[in], bytes, g->stream),
+                                   value->name, diag));
         zc_gpu_wrote_device(s, out);
         return ZC_OK;
     }
@@ -61,7 +63,8 @@ static bool host_only(const zc_pstep *step, uint32_t i)
 static zc_status bring_inputs(zc_session *s, const zc_pstep *step, zc_diag *diag)
 {
     for (uint32_t i = 0; i < step->nin; i++)
-        ZC_TRY(host_only(step, i) ? zc_gpu_to_host(s, step->in[i], diag) : zc_gpu_to_device(s, step->in[i], diag));
+        ZC_TRY(host_only(step, i) ? zc_gpu_to_host(s, step->in[i], diag)
+                                  : zc_gpu_to_device(s, step->in[i], diag));
     return ZC_OK;
 }
 
@@ -105,7 +108,8 @@ static zc_status more_scratch(void *user, size_t bytes, void **out, zc_diag *dia
     return ZC_OK;
 }
 
-static zc_status resize(void *user, int i, int rank, const int64_t *dims, zc_tensor *out, zc_diag *diag)
+static zc_status resize(void *user, int i, int rank, const int64_t *dims, zc_tensor *out,
+                        zc_diag *diag)
 {
     const resizing *r = user;
     uint32_t v = r->step->out[i];
@@ -144,7 +148,8 @@ static void fill_launch(zc_session *s, const zc_pstep *step, zc_launch *l, zc_di
                      .diag = diag};
 }
 
-/* The old scratch memory is gone and there is no new: smaller shapes, which may fit, are measured again. */
+/* The old scratch memory is gone and there is no new: smaller shapes, which may fit, are measured
+ * again. */
 static void forget_scratch(zc_session *s)
 {
     s->gpu->launcher.scratch_need = 0;
@@ -174,9 +179,11 @@ static zc_status measure(zc_session *s, const zc_pstep *step, zc_diag *diag)
     if (zc_op_get(step->op)->flags & ZC_OPF_DYNAMIC) return ZC_OK; /* grows as it goes */
     fill_launch(s, step, &l, diag);
     g->launcher.dry = true;
-    zc_status status = zc_launcher_issue(&g->launcher, &g->image->kernels[zc_gpu_kernel(s, step)], &l);
+    zc_status status =
+        zc_launcher_issue(&g->launcher, &g->image->kernels[zc_gpu_kernel(s, step)], &l);
     g->launcher.dry = false;
-    if (status == ZC_OK && g->launcher.scratch_need > g->scratch_bytes) status = grow_scratch(s, diag);
+    if (status == ZC_OK && g->launcher.scratch_need > g->scratch_bytes)
+        status = grow_scratch(s, diag);
     return status;
 }
 
@@ -205,9 +212,10 @@ static zc_status report(zc_session *s, zc_diag *diag)
     *s->gpu->fault = (zc_fault_word){0};
     const char *name = f.step <= s->program->nsteps ? s->program->steps[f.step - 1].name : NULL;
     if (f.code == ZC_FAULT_INDEX)
-        return zc_fail(diag, ZC_ERR_INPUT, name, "index out of range (got %lld, need [%lld, %lld])", f.got, f.low,
-                       f.high);
-    return zc_fail(diag, ZC_ERR_INPUT, name, "value out of range (got %lld, need [%lld, %lld])", f.got, f.low, f.high);
+        return zc_fail(diag, ZC_ERR_INPUT, name, "index out of range (got %lld, need [%lld, %lld])",
+                       f.got, f.low, f.high);
+    return zc_fail(diag, ZC_ERR_INPUT, name, "value out of range (got %lld, need [%lld, %lld])",
+                   f.got, f.low, f.high);
 }
 
 zc_status zc_gpu_wait(zc_session *s, zc_diag *diag)
@@ -222,6 +230,8 @@ void zc_gpu_settle(zc_session *s)
 {
     struct zc_gpu *g = s->gpu;
     zc_device *d = &g->image->device;
-    if (d->lost || zc_device_check(d, d->cu.stream_wait(g->stream), "waiting for the GPU", NULL) != ZC_OK) return;
+    if (d->lost ||
+        zc_device_check(d, d->cu.stream_wait(g->stream), "waiting for the GPU", NULL) != ZC_OK)
+        return;
     *g->fault = (zc_fault_word){0};
 }

@@ -1,4 +1,5 @@
-/* Runs of steps as CUDA graphs: issued once by the same functions while the stream records, then replayed. */
+/* Runs of steps as CUDA graphs: issued once by the same functions while the stream records, then
+ * replayed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,8 @@ static void current_dims(const zc_session *s, int64_t *out)
 {
     const zc_pblock *top = &s->program->blocks[0];
     for (uint32_t i = 0; i < top->nparams; i++)
-        memcpy(out + (size_t)i * ZC_MAX_RANK, s->inputs[i].value.dims, sizeof s->inputs[i].value.dims);
+        memcpy(out + (size_t)i * ZC_MAX_RANK, s->inputs[i].value.dims,
+               sizeof s->inputs[i].value.dims);
 }
 
 static void drop_exec(zc_device *d, zc_gpu_part *part)
@@ -62,7 +64,8 @@ static void find_fixed(const zc_session *s, bool *fixed)
         const zc_pstep *step = &p->steps[top->steps[i]];
         unsigned flags = zc_op_get(step->op)->flags;
         bool all = !(flags & (ZC_OPF_RANDOM | ZC_OPF_REGIONS));
-        for (uint32_t n = 0; n < step->nin && !(flags & ZC_OPF_SHAPE_ONLY); n++) all &= fixed[step->in[n]];
+        for (uint32_t n = 0; n < step->nin && !(flags & ZC_OPF_SHAPE_ONLY); n++)
+            all &= fixed[step->in[n]];
         for (uint32_t o = 0; o < step->nout; o++) fixed[step->out[o]] = all;
     }
     fixed[0] = true;
@@ -82,8 +85,8 @@ static bool outputs_fixed(const zc_pstep *step, const bool *fixed)
     return true;
 }
 
-/* May the step stand in a graph? Kernels whose parameters the shapes decide, views, and CPU steps that need not run
- * again because the shapes decide their results. */
+/* May the step stand in a graph? Kernels whose parameters the shapes decide, views, and CPU steps
+ * that need not run again because the shapes decide their results. */
 static bool can_record(const zc_session *s, const zc_pstep *step, const bool *fixed)
 {
     unsigned flags = zc_op_get(step->op)->flags;
@@ -107,7 +110,8 @@ static bool reads_on_device(const zc_pstep *step, uint32_t n)
     return step->kernel && !(n < 64 && (zc_op_host_inputs(step->op) >> n & 1));
 }
 
-/* The values from outside that the part's kernels read, each once. `mark` is by value, 0 at first and afterwards. */
+/* The values from outside that the part's kernels read, each once. `mark` is by value, 0 at first
+ * and afterwards. */
 static zc_status find_needs(zc_session *s, zc_gpu_part *part, uint8_t *mark, zc_diag *diag)
 {
     enum { MADE = 1, NEEDED = 2 };
@@ -120,7 +124,9 @@ static zc_status find_needs(zc_session *s, zc_gpu_part *part, uint8_t *mark, zc_
         const zc_pstep *step = step_at(s, i);
         for (uint32_t n = 0; n < step->nin; n++) {
             uint32_t v = step->in[n];
-            if (!v || mark[v] || !reads_on_device(step, n) || s->program->values[v].kind == ZC_P_CONST) continue;
+            if (!v || mark[v] || !reads_on_device(step, n) ||
+                s->program->values[v].kind == ZC_P_CONST)
+                continue;
             mark[v] = NEEDED;
             part->needs[part->nneeds++] = v;
         }
@@ -144,7 +150,8 @@ static uint32_t kernels_in(const zc_session *s, uint32_t first, uint32_t end)
     return n;
 }
 
-static zc_status find_parts(zc_session *s, zc_gpu_shapes *e, bool *fixed, uint8_t *mark, zc_diag *diag)
+static zc_status find_parts(zc_session *s, zc_gpu_shapes *e, bool *fixed, uint8_t *mark,
+                            zc_diag *diag)
 {
     uint32_t n = s->program->blocks[0].nsteps;
     find_fixed(s, fixed);
@@ -168,7 +175,8 @@ static zc_status make_entry(zc_session *s, zc_gpu_shapes *e, zc_diag *diag)
     uint8_t *mark = zc_calloc(s->program->nvalues, sizeof *mark);
     e->dims = zc_calloc(dims_count(s), sizeof *e->dims);
     e->parts = zc_calloc(s->program->blocks[0].nsteps, sizeof *e->parts);
-    zc_status status = fixed && mark && e->dims && e->parts ? ZC_OK : zc_fail_nomem(diag, "graphs", 0);
+    zc_status status =
+        fixed && mark && e->dims && e->parts ? ZC_OK : zc_fail_nomem(diag, "graphs", 0);
     if (status == ZC_OK && s->gpu->graphs) status = find_parts(s, e, fixed, mark, diag);
     if (status == ZC_OK)
         current_dims(s, e->dims);
@@ -249,7 +257,8 @@ static zc_status instantiate(zc_session *s, zc_gpu_part *part, zc_cu_graph graph
     zc_cu_update_info info = {0};
     if (part->exec && d->cu.graph_update(part->exec, graph, &info) == 0) return ZC_OK;
     drop_exec(d, part);
-    return zc_device_check(d, d->cu.graph_instantiate(&part->exec, graph, 0), "cuGraphInstantiate", diag);
+    return zc_device_check(d, d->cu.graph_instantiate(&part->exec, graph, 0), "cuGraphInstantiate",
+                           diag);
 }
 
 static zc_status record(zc_session *s, zc_gpu_part *part, zc_diag *diag)
@@ -258,9 +267,11 @@ static zc_status record(zc_session *s, zc_gpu_part *part, zc_diag *diag)
     zc_device *d = &g->image->device;
     zc_cu_graph graph = NULL;
     uint64_t before = g->launcher.launches;
-    ZC_TRY(zc_device_check(d, d->cu.capture_begin(g->stream, ZC_CU_CAPTURE_THREAD_LOCAL), "cuStreamBeginCapture", diag));
+    ZC_TRY(zc_device_check(d, d->cu.capture_begin(g->stream, ZC_CU_CAPTURE_THREAD_LOCAL),
+                           "cuStreamBeginCapture", diag));
     zc_status status = record_steps(s, part, diag);
-    zc_status ended = zc_device_check(d, d->cu.capture_end(g->stream, &graph), "cuStreamEndCapture", diag);
+    zc_status ended =
+        zc_device_check(d, d->cu.capture_end(g->stream, &graph), "cuStreamEndCapture", diag);
     /* A stream that is left recording would run nothing any more. */
     if (ended != ZC_OK && !d->lost) (void)d->cu.capture_end(g->stream, &graph);
     if (status == ZC_OK) status = ended;
@@ -279,8 +290,8 @@ static zc_status run_steps(zc_session *s, uint32_t first, uint32_t end, zc_diag 
     return ZC_OK;
 }
 
-/* CPU steps whose results the shapes decide run only when these are gone. Their place on the device may have served
- * others since. */
+/* CPU steps whose results the shapes decide run only when these are gone. Their place on the device
+ * may have served others since. */
 static zc_status refresh(zc_session *s, const zc_gpu_part *part, zc_diag *diag)
 {
     for (uint32_t i = part->first; i < part->end; i++) {
@@ -310,14 +321,16 @@ static zc_status follow(zc_session *s, const zc_gpu_part *part, zc_diag *diag)
     return ZC_OK;
 }
 
-/* Records the part; when that is refused, keeps the reason and leaves the part to be issued step by step. */
+/* Records the part; when that is refused, keeps the reason and leaves the part to be issued step by
+ * step. */
 static zc_status try_record(zc_session *s, zc_gpu_part *part, zc_diag *diag)
 {
     zc_diag *why = zc_diag_create();
     if (record(s, part, why) != ZC_OK) {
         part->refused = true;
         drop_exec(&s->gpu->image->device, part);
-        snprintf(s->gpu->refusal, sizeof s->gpu->refusal, "%s", zc_diag_count(why) ? zc_diag_text(why, 0) : "no memory");
+        snprintf(s->gpu->refusal, sizeof s->gpu->refusal, "%s",
+                 zc_diag_count(why) ? zc_diag_text(why, 0) : "no memory");
     }
     zc_diag_destroy(&why);
     return zc_device_alive(&s->gpu->image->device, diag);

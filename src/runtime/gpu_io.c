@@ -7,7 +7,8 @@ static size_t bytes_of(const zc_tensor *t)
     return zc_tensor_bytes(t, &bytes) ? bytes : 0;
 }
 
-zc_status zc_gpu_check_pointer(zc_session *s, const void *p, size_t bytes, const char *subject, zc_diag *diag)
+zc_status zc_gpu_check_pointer(zc_session *s, const void *p, size_t bytes, const char *subject,
+                               zc_diag *diag)
 {
     zc_device *d = &s->gpu->image->device;
     unsigned type = 0;
@@ -15,14 +16,15 @@ zc_status zc_gpu_check_pointer(zc_session *s, const void *p, size_t bytes, const
     if (!bytes || !p) return ZC_OK;
     ZC_TRY(zc_gpu_enter(s, diag));
     int code = d->cu.pointer_attribute(&type, ZC_CU_POINTER_MEMORY_TYPE, (zc_cu_ptr)(uintptr_t)p);
-    if (code == 0) code = d->cu.pointer_attribute(&ordinal, ZC_CU_POINTER_ORDINAL, (zc_cu_ptr)(uintptr_t)p);
+    if (code == 0)
+        code = d->cu.pointer_attribute(&ordinal, ZC_CU_POINTER_ORDINAL, (zc_cu_ptr)(uintptr_t)p);
     zc_gpu_leave(s);
     if (code && code != ZC_CU_ERROR_VALUE) return zc_device_check(d, code, subject, diag);
     if (code || type != ZC_CU_MEMORY_DEVICE)
         return zc_fail(diag, ZC_ERR_ARG, subject, "the address is not device memory");
     if (ordinal != d->device)
-        return zc_fail(diag, ZC_ERR_ARG, subject, "the address is another GPU's (got number %d, need %d)", ordinal,
-                       d->device);
+        return zc_fail(diag, ZC_ERR_ARG, subject,
+                       "the address is another GPU's (got number %d, need %d)", ordinal, d->device);
     if ((uintptr_t)p % 16)
         return zc_fail(diag, ZC_ERR_ARG, subject, "device memory is not aligned to 16 bytes");
     return ZC_OK;
@@ -49,7 +51,8 @@ void zc_gpu_point(zc_session *s)
     for (uint32_t i = 0; i < top->nparams; i++) {
         uint32_t v = top->params[i];
         g->on_device[v] = s->inputs[i].on_device;
-        g->at[v] = s->inputs[i].on_device ? (zc_cu_ptr)(uintptr_t)s->inputs[i].value.data : g->rooms[v].p;
+        g->at[v] =
+            s->inputs[i].on_device ? (zc_cu_ptr)(uintptr_t)s->inputs[i].value.data : g->rooms[v].p;
         if (s->inputs[i].on_device) s->values[v].data = NULL;
     }
     for (uint32_t v = 1; v < p->nvalues; v++) {
@@ -69,11 +72,13 @@ zc_status zc_gpu_deliver(zc_session *s, uint32_t i, zc_diag *diag)
     out->result.data = out->bound;
     if (bytes > out->bound_bytes)
         return zc_fail(diag, ZC_ERR_ARG, s->program->output_names[i],
-                       "bound memory is too small (got %zu bytes, need %zu)", out->bound_bytes, bytes);
+                       "bound memory is too small (got %zu bytes, need %zu)", out->bound_bytes,
+                       bytes);
     ZC_TRY(zc_gpu_to_device(s, v, diag));
     zc_cu_ptr to = (zc_cu_ptr)(uintptr_t)out->bound;
     if (to == g->at[v] || !bytes) return ZC_OK;
-    return zc_device_check(d, d->cu.copy_within(to, g->at[v], bytes, g->stream), s->program->output_names[i], diag);
+    return zc_device_check(d, d->cu.copy_within(to, g->at[v], bytes, g->stream),
+                           s->program->output_names[i], diag);
 }
 
 void zc_gpu_info(const zc_session *s, zc_device_info *out)
@@ -88,5 +93,6 @@ void zc_gpu_info(const zc_session *s, zc_device_info *out)
     out->launches = (size_t)g->launches;
     out->lost = g->image->device.lost;
     out->graph_refusal = g->refusal[0] ? g->refusal : NULL;
-    for (uint32_t i = 0; g->now && i < g->now->nparts; i++) out->graphs += g->now->parts[i].exec != NULL;
+    for (uint32_t i = 0; g->now && i < g->now->nparts; i++)
+        out->graphs += g->now->parts[i].exec != NULL;
 }

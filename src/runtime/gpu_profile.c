@@ -38,7 +38,8 @@ void zc_gpu_profile_destroy(zc_session *s)
 static zc_status mark(zc_session *s, uint32_t i, zc_diag *diag)
 {
     zc_device *d = &s->gpu->image->device;
-    return zc_device_check(d, d->cu.event_record(s->gpu->events[i], s->gpu->stream), "cuEventRecord", diag);
+    return zc_device_check(d, d->cu.event_record(s->gpu->events[i], s->gpu->stream),
+                           "cuEventRecord", diag);
 }
 
 zc_status zc_gpu_profile_run(zc_session *s, zc_diag *diag)

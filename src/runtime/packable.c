@@ -113,7 +113,8 @@ zc_status zc_plan_find_packable(zc_plan *plan, zc_diag *diag)
         for (uint32_t i = 0; i < p->nsteps; i++) read_step(p, &p->steps[i], &f);
         for (uint32_t b = 0; b < p->nblocks; b++)
             for (uint32_t i = 0; i < p->blocks[b].nouts; i++)
-                if (f.by_value[p->blocks[b].outs[i]]) f.by_value[p->blocks[b].outs[i]]->other = true;
+                if (f.by_value[p->blocks[b].outs[i]])
+                    f.by_value[p->blocks[b].outs[i]]->other = true;
         status = keep_origins(plan, &f, diag);
     } else {
         status = zc_fail_nomem(diag, "constants", p->nvalues);

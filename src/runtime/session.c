@@ -121,7 +121,8 @@ static zc_status choose_device(zc_session *s, const zc_session_params *p, zc_dia
     case ZC_DEVICE_CUDA:
         if (!has_kernels && strcmp(s->program->target, "cuda") != 0)
             return zc_fail(diag, ZC_ERR_DEVICE, "device",
-                           "the plan was compiled for the CPU alone (compile with --target sm_90 or the like)");
+                           "the plan was compiled for the CPU alone (compile with --target sm_90 "
+                           "or the like)");
         return zc_gpu_create(s, p, diag);
     case ZC_DEVICE_AUTO:
         if (!has_kernels) return ZC_OK;
@@ -391,12 +392,14 @@ static zc_status root_outputs(zc_session *s, zc_diag *diag)
     }
     for (uint32_t i = 0; i < top->nouts; i++) {
         uint32_t root = s->roots[top->outs[i]];
-        if (!s->external[root] || s->values[root].data || (s->gpu && s->gpu->root_set[root])) continue;
+        if (!s->external[root] || s->values[root].data || (s->gpu && s->gpu->root_set[root]))
+            continue;
         size_t bytes = 0;
         (void)zc_tensor_bytes(&s->values[root], &bytes);
         ZC_TRY(fits(s, i, &s->values[root], diag));
         if (s->gpu) {
-            ZC_TRY(zc_gpu_root(s, root, binds_root(s, &s->outputs[i]) ? s->outputs[i].bound : NULL, diag));
+            ZC_TRY(zc_gpu_root(s, root, binds_root(s, &s->outputs[i]) ? s->outputs[i].bound : NULL,
+                               diag));
             continue;
         }
         if (s->outputs[i].bound) {

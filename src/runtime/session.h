@@ -31,11 +31,11 @@ typedef struct zc_output_slot {
 /* What planning finds for one set of input shapes (shapes.c). */
 enum { ZC_SHAPES_MAX = 8 };
 typedef struct zc_shapes {
-    int64_t *dims; /* of all inputs, one after the other */
-    uint64_t used; /* when; 0: empty */
-    bool checked;  /* a run has confirmed every planned shape */
-    uint32_t *roots; /* by value: the value whose memory it shares (itself, mostly) */
-    bool *external;  /* by root: memory is an output's, not the arena's */
+    int64_t *dims;       /* of all inputs, one after the other */
+    uint64_t used;       /* when; 0: empty */
+    bool checked;        /* a run has confirmed every planned shape */
+    uint32_t *roots;     /* by value: the value whose memory it shares (itself, mostly) */
+    bool *external;      /* by root: memory is an output's, not the arena's */
     zc_placement *items; /* what lies in the arena */
     size_t nitems, arena_bytes;
     size_t bytes; /* that these arrays take */
@@ -52,12 +52,12 @@ struct zc_session {
     zc_input_slot *inputs;
     zc_output_slot *outputs;
 
-    zc_tensor *values;   /* by value: shape and data as of now; dtype ZC_NONE: not computed */
-    zc_room *rooms;      /* by value: memory of values that are not in the arena */
+    zc_tensor *values;     /* by value: shape and data as of now; dtype ZC_NONE: not computed */
+    zc_room *rooms;        /* by value: memory of values that are not in the arena */
     const uint32_t *roots; /* of the current shapes, as in zc_shapes */
     const bool *external;
-    int32_t *root_last;    /* work space of planning, by root: last step that needs the memory */
-    int64_t *dim_values;   /* by dimension expression */
+    int32_t *root_last;  /* work space of planning, by root: last step that needs the memory */
+    int64_t *dim_values; /* by dimension expression */
     uint8_t *arena;
     size_t arena_bytes;
     zc_shapes shapes[ZC_SHAPES_MAX];

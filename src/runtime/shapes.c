@@ -1,4 +1,5 @@
-/* The latest sets of input shapes, so that a session that alternates between them plans each once. */
+/* The latest sets of input shapes, so that a session that alternates between them plans each once.
+ */
 #include <stdlib.h>
 #include <string.h>
 

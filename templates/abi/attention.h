@@ -11,7 +11,8 @@ struct zc_attention_view {
 /* What decides which keys count; see sight in zc/attention.cuh. */
 struct zc_attention_lengths {
     const void *lengths;
-    long long nq, nk, past; /* new queries, all keys, past tokens (GroupQueryAttention: positions of the past) */
+    long long nq, nk,
+        past; /* new queries, all keys, past tokens (GroupQueryAttention: positions of the past) */
     struct zc_fault_word *fault;
     unsigned step;
     int pad;
@@ -37,8 +38,9 @@ struct zc_attention_rows_params {
     struct zc_attention_view x, past;
     void *to;
     const void *bias, *norm, *cos, *sin, *ids; /* NULL: none */
-    long long batch, heads, fresh, room, half, table; /* fresh: new positions; room: positions of to; table: rows */
-    int behind;      /* new positions go behind the past ones, which are copied from `past` */
+    long long batch, heads, fresh, room, half,
+        table;  /* fresh: new positions; room: positions of to; table: rows */
+    int behind; /* new positions go behind the past ones, which are copied from `past` */
     int interleaved;
     double eps;
 };

@@ -7,11 +7,11 @@
 struct zc_create_params {
     const void *in; /* Trilu */
     void *out;
-    long long total;               /* units or elements of the result */
-    struct zc_divisor rows, cols;  /* of the matrices */
-    long long k;                   /* diagonal: column - row */
-    int upper, pad;                /* Trilu */
-    unsigned long long value[2];   /* fill: 16 bytes of the pattern; EyeLike: a one */
+    long long total;              /* units or elements of the result */
+    struct zc_divisor rows, cols; /* of the matrices */
+    long long k;                  /* diagonal: column - row */
+    int upper, pad;               /* Trilu */
+    unsigned long long value[2];  /* fill: 16 bytes of the pattern; EyeLike: a one */
 };
 
 #endif

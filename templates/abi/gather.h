@@ -14,7 +14,8 @@ struct zc_gather_params {
     struct zc_divisor n;   /* Gather: indices; GatherND: tuples of one batch entry */
     long long limit;       /* Gather, GatherElements: length of the axis */
     int rank, axis;        /* GatherElements; GatherND: length of a tuple in rank */
-    /* GatherElements: the result's axes and the source's strides, in elements; GatherND: the indexed axes. */
+    /* GatherElements: the result's axes and the source's strides, in elements; GatherND: the
+     * indexed axes. */
     struct zc_divisor dims[ZC_GATHER_RANK];
     long long strides[ZC_GATHER_RANK];
     unsigned int step, pad;

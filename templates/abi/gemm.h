@@ -1,5 +1,6 @@
 /* Parameters of the matrix product kernels (gemm_simt.cu, gemm_mma.cu): y[item][m][n], of
- * neighbouring columns, is alpha * a b + beta * c. Strides are in elements; 0 along axes that broadcast. */
+ * neighbouring columns, is alpha * a b + beta * c. Strides are in elements; 0 along axes that
+ * broadcast. */
 #ifndef ZC_ABI_GEMM_H
 #define ZC_ABI_GEMM_H
 
@@ -7,6 +8,7 @@ enum {
     ZC_GEMM_BATCH = 14, /* batch axes at most */
     ZC_GEMM_THREADS = 256,
     ZC_GEMM_SMALL_M = 8, /* most rows of the kernels for few rows */
+    ZC_GEMM_SPLITS = 32, /* most parts of the summed axis */
     ZC_GEMV_WARPS = 16,  /* of a block that shares the summed axis among its warps */
     ZC_GEMM_A_ALIGNED = 1,
     ZC_GEMM_B_ALIGNED = 2, /* pieces along the contiguous axis can be read at once */
@@ -23,6 +25,8 @@ struct zc_gemm_params {
     long long c_item;       /* from one item of the batch to the next */
     int batch_rank, aligned;
     float alpha, beta;
+    void *partial;             /* sums of each part of the summed axis: [splits][m][n] */
+    long long splits, split_k; /* parts, and the length of one */
     long long batch_dims[ZC_GEMM_BATCH], a_batch[ZC_GEMM_BATCH], b_batch[ZC_GEMM_BATCH],
         y_batch[ZC_GEMM_BATCH];
 };

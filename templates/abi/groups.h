@@ -4,8 +4,9 @@
 
 enum { ZC_GROUPS = 8, ZC_GROUP_BLOCK = 256 };
 
-/* Neighbouring axes that are all kept or all reduced are one group; of 16 axes there are at most 8 of each. Element r
- * of output o is at kept index o plus reduced index r, each along its groups in row-major order. */
+/* Neighbouring axes that are all kept or all reduced are one group; of 16 axes there are at most 8
+ * of each. Element r of output o is at kept index o plus reduced index r, each along its groups in
+ * row-major order. */
 struct zc_groups {
     long long outputs, count; /* count: elements of one output */
     long long chunk;          /* of them that one block sees; blockIdx.y says which */

@@ -8,12 +8,12 @@
 enum { ZC_MOMENTS_STATE = 24 };
 
 struct zc_moments_params {
-    struct zc_groups g; /* outputs: what has a mean and a variance */
+    struct zc_groups g;                        /* outputs: what has a mean and a variance */
     const void *x, *scale, *bias, *mean, *var; /* mean, var: batch normalisation's */
     void *y, *mean_out, *var_out;              /* NULL: not wanted */
     void *states;                              /* [outputs, splits] */
     long long splits, total;                   /* total: elements of x */
-    long long CHANNELS, INNER;                 /* an element's channel is its offset / INNER % CHANNELS */
+    long long CHANNELS, INNER; /* an element's channel is its offset / INNER % CHANNELS */
     double eps, momentum;
 };
 

@@ -1,4 +1,5 @@
-/* Parameters of move.cu. Strides and offsets count units of 1, 2, 4, 8 or 16 bytes, which the entry point decides. */
+/* Parameters of move.cu. Strides and offsets count units of 1, 2, 4, 8 or 16 bytes, which the entry
+ * point decides. */
 #ifndef ZC_ABI_MOVE_H
 #define ZC_ABI_MOVE_H
 

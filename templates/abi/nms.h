@@ -1,4 +1,5 @@
-/* Parameters of nms.cu. A segment is one class of one batch entry: its n boxes, and a list of `list` of their numbers.
+/* Parameters of nms.cu. A segment is one class of one batch entry: its n boxes, and a list of
+ * `list` of their numbers.
  */
 #ifndef ZC_ABI_NMS_H
 #define ZC_ABI_NMS_H
@@ -16,7 +17,7 @@ struct zc_nms_params {
     long long *counts;       /* of each segment, and one more; scanned */
     long long most;
     long long *out;
-    float iou, least;        /* a box needs a score above `least` when by_score */
+    float iou, least; /* a box needs a score above `least` when by_score */
     int by_score, pad;
 };
 

@@ -9,9 +9,10 @@ enum zc_pad_mode { ZC_PAD_CONSTANT, ZC_PAD_EDGE, ZC_PAD_WRAP, ZC_PAD_REFLECT };
 
 struct zc_pad_axis {
     struct zc_divisor dim; /* of the result */
-    long long lead;        /* the result's index of the first element of the part that is kept; may be negative */
-    long long n;           /* length of that part */
-    long long stride;      /* of the source, in elements */
+    long long lead;   /* the result's index of the first element of the part that is kept; may be
+                         negative */
+    long long n;      /* length of that part */
+    long long stride; /* of the source, in elements */
 };
 
 struct zc_pad_params {

@@ -1,4 +1,5 @@
-/* Parameters of pointwise.cu: axes collapsed where all operands run on together, outermost first. */
+/* Parameters of pointwise.cu: axes collapsed where all operands run on together, outermost first.
+ */
 #ifndef ZC_ABI_POINTWISE_H
 #define ZC_ABI_POINTWISE_H
 

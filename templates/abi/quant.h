@@ -5,10 +5,10 @@
 struct zc_quant_params {
     const void *x, *scale, *zero; /* zero may be NULL */
     void *y;
-    long long total; /* elements */
+    long long total;                      /* elements */
     long long axis, inner, block, blocks; /* block 0: one scale for all */
-    int by_inner; /* outer and inner have scales of their own */
-    int aligned;  /* four neighbours may be read and written at once */
+    int by_inner;                         /* outer and inner have scales of their own */
+    int aligned;                          /* four neighbours may be read and written at once */
 };
 
 #endif

@@ -5,7 +5,7 @@
 struct zc_range_params {
     void *out;
     long long total;
-    double start, delta;               /* float types */
+    double start, delta;                /* float types */
     long long whole_start, whole_delta; /* integer types */
 };
 

@@ -26,7 +26,7 @@ struct zc_reduce_params {
     struct zc_groups g;
     const void *in; /* pass 2: the states of pass 1, [outputs, splits] */
     void *out;
-    void *states; /* pass 1 of two: where its states go; else NULL */
+    void *states;       /* pass 1 of two: where its states go; else NULL */
     long long elements; /* of the input in each output */
 };
 

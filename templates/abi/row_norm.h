@@ -2,8 +2,8 @@
 #ifndef ZC_ABI_ROW_NORM_H
 #define ZC_ABI_ROW_NORM_H
 
-/* How an operand's element belongs to element i, column j of the row: not there, element j, element i, or along
- * strides. */
+/* How an operand's element belongs to element i, column j of the row: not there, element j, element
+ * i, or along strides. */
 enum { ZC_ROW_ABSENT, ZC_ROW_COLUMN, ZC_ROW_SAME, ZC_ROW_STRIDED };
 
 enum { ZC_ROW_RANK = 16 };
@@ -14,8 +14,8 @@ struct zc_row_operand {
     long long strides[ZC_ROW_RANK];
 };
 
-struct zc_row_table { /* of embeddings */
-    const void *data, *ids; /* ids NULL: the row is the position in the sequence */
+struct zc_row_table {         /* of embeddings */
+    const void *data, *ids;   /* ids NULL: the row is the position in the sequence */
     long long entries, count; /* count: of ids, which are used again after that many */
 };
 

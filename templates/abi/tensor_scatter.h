@@ -9,8 +9,9 @@ struct zc_tensor_scatter_params {
     void *out;
     const long long *at; /* write position of each batch entry; NULL: 0 */
     long long total;     /* units of the update */
-    struct zc_divisor inner, n, middle; /* units inside the axis; the update's length; between batch and axis */
-    long long room;                     /* the cache's length */
+    struct zc_divisor inner, n,
+        middle;     /* units inside the axis; the update's length; between batch and axis */
+    long long room; /* the cache's length */
     int circular;
     unsigned int step;
     struct zc_fault_word *fault;

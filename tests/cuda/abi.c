@@ -29,7 +29,8 @@ SAME(ZC_CU_LAUNCH_PROGRAMMATIC, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZ
 SAME(sizeof(zc_cu_ptr), sizeof(CUdeviceptr));
 SAME(sizeof(zc_cu_launch_attribute), sizeof(CUlaunchAttribute));
 SAME_FIELD(zc_cu_launch_attribute, value, CUlaunchAttribute, value);
-SAME_FIELD(zc_cu_launch_attribute, value.integer, CUlaunchAttribute, value.programmaticStreamSerializationAllowed);
+SAME_FIELD(zc_cu_launch_attribute, value.integer, CUlaunchAttribute,
+           value.programmaticStreamSerializationAllowed);
 SAME(sizeof(zc_cu_launch_config), sizeof(CUlaunchConfig));
 SAME_FIELD(zc_cu_launch_config, grid_z, CUlaunchConfig, gridDimZ);
 SAME_FIELD(zc_cu_launch_config, block_z, CUlaunchConfig, blockDimZ);

@@ -83,22 +83,25 @@ zc_session *gpu_session(zc_plan *plan)
 {
     zc_session *s = NULL;
     zc_diag *diag = zc_diag_create();
-    expect_ok(diag, zc_session_create(plan, ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA), &s, diag));
+    expect_ok(diag, zc_session_create(
+                        plan, ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA), &s, diag));
     zc_diag_destroy(&diag);
     return s;
 }
 
 /* ---- the model ---- */
 
-const char gpu_rows_text[] = "opset 17\nin x 1 N,8\nin idx 7 M\nout y 1 *\ninit w 1 8 1,2,3,4,5,6,7,8\n"
-                             "node Gather x,idx g axis:i=0 name=pick\nnode Softmax g p axis:i=1 name=norm\n"
-                             "node Mul p,w y name=scale\n";
+const char gpu_rows_text[] =
+    "opset 17\nin x 1 N,8\nin idx 7 M\nout y 1 *\ninit w 1 8 1,2,3,4,5,6,7,8\n"
+    "node Gather x,idx g axis:i=0 name=pick\nnode Softmax g p axis:i=1 name=norm\n"
+    "node Mul p,w y name=scale\n";
 
 void gpu_rows_make(gpu_rows *in, int64_t n, int64_t m, unsigned seed)
 {
     in->n = n;
     in->m = m;
-    for (int64_t i = 0; i < n * GPU_COLUMNS; i++) in->x[i] = (float)((seed * 7 + (unsigned)i * 5) % 11) / 4 - 1;
+    for (int64_t i = 0; i < n * GPU_COLUMNS; i++)
+        in->x[i] = (float)((seed * 7 + (unsigned)i * 5) % 11) / 4 - 1;
     for (int64_t i = 0; i < m; i++) in->idx[i] = (i * 3 + seed) % n;
 }
 
@@ -109,7 +112,11 @@ zc_status gpu_rows_set(zc_session *s, gpu_rows *in, zc_diag *diag)
                  .dims = {in->n, GPU_COLUMNS},
                  .data = in->x,
                  .bytes = (size_t)in->n * GPU_COLUMNS * sizeof *in->x};
-    zc_view idx = {.elem = 7, .rank = 1, .dims = {in->m}, .data = in->idx, .bytes = (size_t)in->m * sizeof *in->idx};
+    zc_view idx = {.elem = 7,
+                   .rank = 1,
+                   .dims = {in->m},
+                   .data = in->idx,
+                   .bytes = (size_t)in->m * sizeof *in->idx};
     ZC_TRY(zc_session_set_input(s, 0, &x, false, diag));
     return zc_session_set_input(s, 1, &idx, false, diag);
 }

@@ -1,5 +1,6 @@
-/* What the tests of the GPU runtime share: the fake driver of tests/hostcuda in this process, small models compiled
- * for it, and what their results must be. Include cmocka.h and what it needs before. */
+/* What the tests of the GPU runtime share: the fake driver of tests/hostcuda in this process, small
+ * models compiled for it, and what their results must be. Include cmocka.h and what it needs
+ * before. */
 #ifndef ZC_TESTS_GPU_H
 #define ZC_TESTS_GPU_H
 
@@ -19,7 +20,8 @@ void gpu_fault(const char *call, long n, int code);
 /* The plan of a model in the words of support/onnx_text.h; the caller frees it with zc_free. */
 void gpu_compile(const char *text, const char *target, bool strip, void **bytes, size_t *len);
 
-/* ---- a model: y[M, 8] = softmax(x[N, 8] at the rows idx[M]) * w, in three kernels and one graph ---- */
+/* ---- a model: y[M, 8] = softmax(x[N, 8] at the rows idx[M]) * w, in three kernels and one graph
+ * ---- */
 extern const char gpu_rows_text[];
 enum { GPU_COLUMNS = 8, GPU_ROWS_MAX = 64 };
 

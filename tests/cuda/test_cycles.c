@@ -22,7 +22,7 @@
 #define UNDER_SANITIZER 1
 #endif
 
-enum { WARM = 1000, SECONDS = 15, GROWTH_KIB = 1024, ALL = 1000000000 };
+enum { WARM = 1000, SECONDS = 5, GROWTH_KIB = 1024, ALL = 1000000000 };
 
 static long resident_kib(void)
 {
@@ -168,6 +168,7 @@ static void test_fail_and_run(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {T(test_load_and_run), T(test_create_and_run), T(test_run), T(test_fail_and_run)};
+    const struct CMUnitTest tests[] = {T(test_load_and_run), T(test_create_and_run), T(test_run),
+                                       T(test_fail_and_run)};
     return cmocka_run_group_tests(tests, gpu_group_setup, gpu_group_teardown);
 }

@@ -1,5 +1,6 @@
-/* No GPU, the wrong GPU, no compiler, captures that are refused, faults that kernels find, a broken device. Rows D1 to
- * D12 of docs/reliability.md that one process can show; run.sh shows the others. */
+/* No GPU, the wrong GPU, no compiler, captures that are refused, faults that kernels find, a broken
+ * device. Rows D1 to D12 of docs/reliability.md that one process can show; run.sh shows the others.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -46,7 +47,57 @@ static int teardown(void **state)
 static zc_status try_create(fixture *f, zc_device_kind kind, int ordinal, zc_session **s)
 {
     *s = NULL;
-    return zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = 1, .device = kind, .ordinal = ordinal), s, f->diag);
+    return zc_session_create(
+        f->plan, ZC_SESSION_PARAMS(.threads = 1, .device = kind, .ordinal = ordinal), s, f->diag);
+}
+
+/* ---- D1, D4: no driver, no compiler ---- */
+
+/* The program is linked so that zc's calls of dlopen come here. */
+void *__real_dlopen(const char *path, int flags);
+void *__wrap_dlopen(const char *path, int flags);
+static const char *hidden; /* libraries with this in their names are not there */
+
+void *__wrap_dlopen(const char *path, int flags)
+{
+    bool hide = hidden && path && strstr(path, hidden);
+    return __real_dlopen(hide ? "/nowhere/at/all.so" : path, flags);
+}
+
+static void test_no_driver_library(void **state)
+{
+    fixture *f = *state;
+    zc_session *s;
+    zc_device_info info;
+    hidden = "libcuda";
+    expect_fail(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s), ZC_ERR_DEVICE,
+                "libcuda.so.1: no CUDA driver is installed (/nowhere/at/all.so: cannot open");
+    expect_ok(f->diag, try_create(f, ZC_DEVICE_AUTO, 0, &s));
+    hidden = NULL;
+    gpu_rows_run(s, &f->in);
+    assert_int_equal(zc_session_device(s, &info), ZC_OK);
+    assert_int_equal(info.kind, ZC_DEVICE_CPU);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+}
+
+static void test_no_compiler(void **state)
+{
+    fixture *f = *state;
+    zc_session *s;
+    hidden = "nvrtc";
+    expect_ok(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s)); /* nothing to compile */
+    for (int i = 0; i < 3; i++) gpu_rows_run(s, &f->in);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_plan_destroy(&f->plan);
+    f->plan = gpu_load(f->bytes, f->len);
+    gpu_fake("CC", "80");
+    expect_fail(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s), ZC_ERR_DEVICE,
+                "the plan has no code for this GPU (built for sm_90, need sm_80), and none can be "
+                "made: nvrtc: NVRTC, "
+                "CUDA's run-time compiler, is not installed (tried libnvrtc.so.13, libnvrtc.so.12, "
+                "libnvrtc.so, "
+                "/usr/local/cuda/lib64/libnvrtc.so)");
+    hidden = NULL;
 }
 
 /* ---- D1: no device ---- */
@@ -57,7 +108,8 @@ static void test_no_device(void **state)
     zc_session *s;
     zc_device_info info;
     gpu_fake("DEVICES", "0");
-    expect_fail(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s), ZC_ERR_DEVICE, "the CUDA driver sees no GPU");
+    expect_fail(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s), ZC_ERR_DEVICE,
+                "the CUDA driver sees no GPU");
     assert_null(s);
     expect_ok(f->diag, try_create(f, ZC_DEVICE_AUTO, 0, &s));
     gpu_rows_run(s, &f->in);
@@ -73,8 +125,10 @@ static void test_no_such_device(void **state)
     zc_session *s;
     expect_fail(f->diag, try_create(f, ZC_DEVICE_CUDA, 99, &s), ZC_ERR_DEVICE,
                 "no such GPU (got number 99, there is 1)");
-    expect_fail(f->diag, try_create(f, ZC_DEVICE_CUDA, -1, &s), ZC_ERR_DEVICE, "no such GPU (got number -1");
-    expect_fail(f->diag, try_create(f, (zc_device_kind)7, 0, &s), ZC_ERR_ARG, "is no zc_device_kind (got 7)");
+    expect_fail(f->diag, try_create(f, ZC_DEVICE_CUDA, -1, &s), ZC_ERR_DEVICE,
+                "no such GPU (got number -1");
+    expect_fail(f->diag, try_create(f, (zc_device_kind)7, 0, &s), ZC_ERR_ARG,
+                "is no zc_device_kind (got 7)");
 }
 
 /* cuInit's own failures, a driver that is too old for a plan's code among them. */
@@ -133,7 +187,8 @@ static void test_wrong_gpu_without_sources(void **state)
     f->plan = gpu_load(f->bytes, f->len);
     gpu_fake("CC", "80");
     expect_fail(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s), ZC_ERR_DEVICE,
-                "the plan has no code for this GPU and no sources to build it (built for sm_90, need sm_80)");
+                "the plan has no code for this GPU and no sources to build it (built for sm_90, "
+                "need sm_80)");
     expect_ok(f->diag, try_create(f, ZC_DEVICE_AUTO, 0, &s));
     gpu_rows_run(s, &f->in);
     assert_int_equal(zc_session_destroy(&s), ZC_OK);
@@ -146,12 +201,13 @@ static void test_compiler_fails(void **state)
         int code;
         zc_status status;
         const char *text;
-    } cases[] = {{"nvrtcCreateProgram", 1, ZC_ERR_NOMEM, "NVRTC: NVRTC_ERROR_OUT_OF_MEMORY"},
-                 {"nvrtcCompileProgram", 1, ZC_ERR_NOMEM, "NVRTC: NVRTC_ERROR_OUT_OF_MEMORY"},
-                 {"nvrtcCompileProgram", 6, ZC_ERR_INTERNAL, "NVRTC: NVRTC_ERROR_COMPILATION"},
-                 {"nvrtcCompileProgram", 7, ZC_ERR_DEVICE, "NVRTC: NVRTC_ERROR_BUILTIN_OPERATION_FAILURE"},
-                 {"nvrtcGetCUBINSize", 4, ZC_ERR_DEVICE, "NVRTC gives no machine code"},
-                 {"nvrtcGetCUBIN", 4, ZC_ERR_DEVICE, "NVRTC gives no machine code"}};
+    } cases[] = {
+        {"nvrtcCreateProgram", 1, ZC_ERR_NOMEM, "NVRTC: NVRTC_ERROR_OUT_OF_MEMORY"},
+        {"nvrtcCompileProgram", 1, ZC_ERR_NOMEM, "NVRTC: NVRTC_ERROR_OUT_OF_MEMORY"},
+        {"nvrtcCompileProgram", 6, ZC_ERR_INTERNAL, "NVRTC: NVRTC_ERROR_COMPILATION"},
+        {"nvrtcCompileProgram", 7, ZC_ERR_DEVICE, "NVRTC: NVRTC_ERROR_BUILTIN_OPERATION_FAILURE"},
+        {"nvrtcGetCUBINSize", 4, ZC_ERR_DEVICE, "NVRTC gives no machine code"},
+        {"nvrtcGetCUBIN", 4, ZC_ERR_DEVICE, "NVRTC gives no machine code"}};
     fixture *f = *state;
     const char *cache = getenv("ZC_CACHE_DIR");
     char *kept = strdup(cache);
@@ -179,20 +235,23 @@ static void test_source_does_not_compile(void **state)
     zc_rtc rtc;
     zc_buf out = {0}, log = {0};
     hc_counts counts;
-    zc_psource sources[] = {{.name = "t.cu", .text = "#include \"spec.h\"\nextern \"C\" __global__ void k() {}\n"}};
-    zc_pkernel kernel = {.name = "Add_7", .template_name = "t.cu", .spec = "#error this and that is wrong\n"};
+    zc_psource sources[] = {
+        {.name = "t.cu", .text = "#include \"spec.h\"\nextern \"C\" __global__ void k() {}\n"}};
+    zc_pkernel kernel = {
+        .name = "Add_7", .template_name = "t.cu", .spec = "#error this and that is wrong\n"};
     gpu_fake(NULL, NULL);
     expect_ok(f->diag, zc_rtc_open(&rtc, f->diag));
     zc_status status = zc_rtc_compile(&rtc, &kernel, sources, 1, 90, &out, &log, f->diag);
     assert_int_equal(zc_diag_count(f->diag), 1);
     const char *text = zc_diag_text(f->diag, 0);
-    if (!strstr(text, "Add_7") || !strstr(text, "NVRTC_ERROR_COMPILATION") || !strstr(text, "this and that is wrong"))
+    if (!strstr(text, "Add_7") || !strstr(text, "NVRTC_ERROR_COMPILATION") ||
+        !strstr(text, "this and that is wrong"))
         fail_msg("%s", text);
     assert_int_equal(status, ZC_ERR_INTERNAL);
     zc_diag_clear(f->diag);
     kernel.template_name = "another.cu";
-    expect_fail(f->diag, zc_rtc_compile(&rtc, &kernel, sources, 1, 90, &out, NULL, f->diag), ZC_ERR_INTERNAL,
-                "the source of template another.cu is missing");
+    expect_fail(f->diag, zc_rtc_compile(&rtc, &kernel, sources, 1, 90, &out, NULL, f->diag),
+                ZC_ERR_INTERNAL, "the source of template another.cu is missing");
     zc_hostcuda_counts(&counts);
     assert_int_equal(counts.live, 0);
     zc_buf_fini(&out);
@@ -207,14 +266,16 @@ static void test_capture_refused(void **state)
     static const struct {
         const char *call;
         int code;
-    } cases[] = {{"cuStreamBeginCapture_v2", 900}, {"cuStreamBeginCapture_v2", 801}, {"cuStreamEndCapture", 901},
-                 {"cuStreamEndCapture", 900},      {"cuLaunchKernelEx", 900},        {"cuGraphInstantiateWithFlags", 801}};
+    } cases[] = {{"cuStreamBeginCapture_v2", 900}, {"cuStreamBeginCapture_v2", 801},
+                 {"cuStreamEndCapture", 901},      {"cuStreamEndCapture", 900},
+                 {"cuLaunchKernelEx", 900},        {"cuGraphInstantiateWithFlags", 801}};
     fixture *f = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         zc_session *s;
         zc_device_info info;
         /* The first run has no graph: its three kernels come before. */
-        gpu_fault(cases[i].call, strcmp(cases[i].call, "cuLaunchKernelEx") == 0 ? 4 : 1, cases[i].code);
+        gpu_fault(cases[i].call, strcmp(cases[i].call, "cuLaunchKernelEx") == 0 ? 4 : 1,
+                  cases[i].code);
         expect_ok(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s));
         for (int n = 0; n < 4; n++) gpu_rows_run(s, &f->in);
         assert_int_equal(zc_session_device(s, &info), ZC_OK);
@@ -240,7 +301,8 @@ static void test_no_graphs(void **state)
     zc_session *s = NULL;
     zc_device_info info;
     expect_ok(f->diag, zc_session_create(f->plan,
-                                         ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA, .no_graphs = true),
+                                         ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA,
+                                                           .no_graphs = true),
                                          &s, f->diag));
     for (int n = 0; n < 3; n++) gpu_rows_run(s, &f->in);
     assert_int_equal(zc_session_device(s, &info), ZC_OK);
@@ -263,7 +325,8 @@ static void test_index_out_of_range(void **state)
         int64_t good = f->in.idx[2];
         f->in.idx[2] = bad[i];
         expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));
-        snprintf(text, sizeof text, "pick: index out of range (got %lld, need [-5, 4])", (long long)bad[i]);
+        snprintf(text, sizeof text, "pick: index out of range (got %lld, need [-5, 4])",
+                 (long long)bad[i]);
         expect_fail(f->diag, zc_session_run(s, f->diag), ZC_ERR_INPUT, text);
         f->in.idx[2] = good;
         gpu_rows_run(s, &f->in);
@@ -286,13 +349,14 @@ static void test_fault_of_enqueued_work(void **state)
     assert_int_equal(cuDevicePrimaryCtxRetain(&context, 0), 0);
     assert_int_equal(cuCtxPushCurrent_v2(context), 0);
     assert_int_equal(cuMemAlloc_v2(&y, 4 * GPU_COLUMNS * sizeof(float)), 0);
-    expect_ok(f->diag, zc_session_bind_output_device(s, 0, (void *)(uintptr_t)y, 4 * GPU_COLUMNS * sizeof(float),
-                                                     f->diag));
+    expect_ok(f->diag, zc_session_bind_output_device(s, 0, (void *)(uintptr_t)y,
+                                                     4 * GPU_COLUMNS * sizeof(float), f->diag));
     int64_t good = f->in.idx[0];
     f->in.idx[0] = 77;
     expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));
     expect_ok(f->diag, zc_session_enqueue(s, f->diag));
-    expect_fail(f->diag, zc_session_wait(s, f->diag), ZC_ERR_INPUT, "pick: index out of range (got 77, need [-5, 4])");
+    expect_fail(f->diag, zc_session_wait(s, f->diag), ZC_ERR_INPUT,
+                "pick: index out of range (got 77, need [-5, 4])");
     expect_ok(f->diag, zc_session_wait(s, f->diag));
     f->in.idx[0] = good;
     expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));
@@ -309,10 +373,14 @@ static void test_fault_of_enqueued_work(void **state)
 static void test_failed_run_leaves_no_report(void **state)
 {
     fixture *f = *state;
-    zc_session *s;
+    zc_session *s = NULL;
     int64_t good = f->in.idx[1];
-    gpu_fault("cuLaunchKernelEx", 2, 701);
-    expect_ok(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s));
+    gpu_fault("cuLaunchKernelEx", 5, 701); /* behind the second run's Gather */
+    expect_ok(f->diag, zc_session_create(f->plan,
+                                         ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA,
+                                                           .no_graphs = true),
+                                         &s, f->diag));
+    gpu_rows_run(s, &f->in);
     f->in.idx[1] = 99;
     expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));
     expect_fail(f->diag, zc_session_run(s, f->diag), ZC_ERR_DEVICE, "(701)");
@@ -336,7 +404,8 @@ static void test_the_other_session_learns(void **state)
     expect_fail(f->diag, zc_session_run(b, f->diag), ZC_ERR_DEVICE_LOST,
                 "norm: CUDA_ERROR_ILLEGAL_ADDRESS (700): ");
     expect_fail(f->diag, zc_session_run(a, f->diag), ZC_ERR_DEVICE_LOST,
-                "the device was lost by an earlier error, CUDA_ERROR_ILLEGAL_ADDRESS (700); start a new process");
+                "the device was lost by an earlier error, CUDA_ERROR_ILLEGAL_ADDRESS (700); start "
+                "a new process");
     assert_int_equal(zc_session_device(a, &info), ZC_OK);
     assert_true(info.lost);
     assert_int_equal(zc_session_destroy(&a), ZC_OK);
@@ -354,7 +423,8 @@ static void test_the_other_session_learns(void **state)
 /* D8: codes after which nothing works in the process. */
 static void test_codes_that_break_the_device(void **state)
 {
-    static const int codes[] = {4, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 999};
+    static const int codes[] = {4,   214, 220, 226, 700, 702, 709, 710,
+                                714, 715, 716, 717, 718, 719, 721, 999};
     fixture *f = *state;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         zc_session *s;
@@ -379,6 +449,8 @@ static void test_codes_that_break_the_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        T(test_no_driver_library),
+        T(test_no_compiler),
         T(test_no_device),
         T(test_no_such_device),
         T(test_driver_does_not_start),

@@ -1,5 +1,5 @@
-/* The kernel cache: what a key tells apart, damaged entries, folders that cannot be written, processes at once, the
- * bound on its size. */
+/* The kernel cache: what a key tells apart, damaged entries, folders that cannot be written,
+ * processes at once, the bound on its size. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,14 +79,15 @@ static void test_what_a_key_tells_apart(void **state)
     zc_diag_destroy(&diag);
 }
 
-/* A compiler of the same version that was built otherwise: a library of two lines, linked with and without a build
- * id. NULL where there is no C compiler. */
+/* A compiler of the same version that was built otherwise: a library of two lines, linked with and
+ * without a build id. NULL where there is no C compiler. */
 static void *build_compiler(int number, const char *link_option)
 {
     char path[128], command[512];
     snprintf(path, sizeof path, "%s/nvrtc%d.so", folder, number);
     snprintf(command, sizeof command,
-             "echo 'int nvrtcVersion(int *a, int *b) { *a = 13; *b = 0; return 0; } int zc_build = %d;' | "
+             "echo 'int nvrtcVersion(int *a, int *b) { *a = 13; *b = 0; return 0; } int zc_build = "
+             "%d;' | "
              "cc -shared -fPIC -x c -o %s %s - 2>/dev/null",
              number, path, link_option);
     return system(command) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
@@ -95,8 +96,8 @@ static void *build_compiler(int number, const char *link_option)
 static void test_builds_of_one_version(void **state)
 {
     (void)state;
-    static const char *const options[] = {"-Wl,--build-id=sha1", "-Wl,--build-id=sha1", "-Wl,--build-id=none",
-                                          "-Wl,--build-id=none"};
+    static const char *const options[] = {"-Wl,--build-id=sha1", "-Wl,--build-id=sha1",
+                                          "-Wl,--build-id=none", "-Wl,--build-id=none"};
     zc_cache_key keys[ZC_COUNTOF(options)];
     void *libraries[ZC_COUNTOF(options)];
     for (size_t i = 0; i < ZC_COUNTOF(options); i++) {
@@ -321,8 +322,8 @@ static void test_bound_on_size(void **state)
 
 /* ---- processes at once ---- */
 
-/* Every process writes and reads the same few entries, whose bytes follow from the key, under a bound that removes
- * some all the time: what is read is whole or absent. */
+/* Every process writes and reads the same few entries, whose bytes follow from the key, under a
+ * bound that removes some all the time: what is read is whole or absent. */
 static int writer(unsigned seed)
 {
     enum { ROUNDS = 150, KEYS = 6, LEN = 30000 };
@@ -332,7 +333,8 @@ static int writer(unsigned seed)
         zc_cache_key key = made_up_key(n);
         zc_buf got = {0};
         memset(code, (int)n + 1, sizeof code);
-        if (zc_cache_get(&key, &got) && (got.len != LEN || memcmp(got.data, code, LEN) != 0)) return 1;
+        if (zc_cache_get(&key, &got) && (got.len != LEN || memcmp(got.data, code, LEN) != 0))
+            return 1;
         zc_buf_fini(&got);
         zc_cache_put(&key, code, LEN, round % 3 ? ZC_CACHE_BYTES_MAX : 3 * LEN);
     }

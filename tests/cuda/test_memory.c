@@ -1,5 +1,5 @@
-/* Device memory that runs out: the message has the MiB that were needed and free, and the session works when memory
- * is there again. */
+/* Device memory that runs out: the message has the MiB that were needed and free, and the session
+ * works when memory is there again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -67,7 +67,8 @@ static void give_back(fixture *f, hc_ptr p)
 
 static zc_status try_create(fixture *f, zc_session **s)
 {
-    return zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA), s, f->diag);
+    return zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA), s,
+                             f->diag);
 }
 
 static void test_constants_do_not_fit(void **state)
@@ -76,7 +77,8 @@ static void test_constants_do_not_fit(void **state)
     zc_session *s = NULL;
     hc_ptr hog = take_all_but(f, 16);
     expect_fail(f->diag, try_create(f, &s), ZC_ERR_NOMEM,
-                "the model's constants: not enough memory on hostcuda sm_90 (need 1 MiB, 0 MiB of 64 MiB are free)");
+                "the model's constants: not enough memory on hostcuda sm_90 (need 1 MiB, 0 MiB of "
+                "64 MiB are free)");
     assert_null(s);
     give_back(f, hog);
     s = gpu_session(f->plan);
@@ -89,11 +91,14 @@ static void test_loading_and_creating(void **state)
 {
     static const struct {
         const char *call, *text;
-    } cases[] = {{"cuModuleLoadData", "not enough memory on hostcuda sm_90 (need 1 MiB, "},
-                 {"cuMemAlloc_v2", "not enough memory on hostcuda sm_90 (need 1 MiB, "},
-                 {"cuStreamCreate", "cuStreamCreate: not enough memory on hostcuda sm_90 (16383 MiB of 16384 MiB are free)"},
-                 {"cuMemHostAlloc", "fault word: not enough memory on hostcuda sm_90 (16383 MiB of 16384 MiB are free)"},
-                 {"cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEMORY (2)"}};
+    } cases[] = {
+        {"cuModuleLoadData", "not enough memory on hostcuda sm_90 (need 1 MiB, "},
+        {"cuMemAlloc_v2", "not enough memory on hostcuda sm_90 (need 1 MiB, "},
+        {"cuStreamCreate",
+         "cuStreamCreate: not enough memory on hostcuda sm_90 (16383 MiB of 16384 MiB are free)"},
+        {"cuMemHostAlloc",
+         "fault word: not enough memory on hostcuda sm_90 (16383 MiB of 16384 MiB are free)"},
+        {"cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEMORY (2)"}};
     fixture *f = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         zc_session *s = NULL;
@@ -146,9 +151,10 @@ static void test_graph(void **state)
 /* ---- shapes that fit after one that did not ---- */
 
 /* Sums of rows, of columns, of all: the last needs scratch memory. */
-static const char sums_text[] = "opset 18\nin x 1 N,K\nout all 1 *\nout top 1 *\ninit k 7 1 1\n"
-                                "node Relu x r name=relu\nnode ReduceSum r all keepdims:i=0 name=sum\n"
-                                "node TopK r,k top,_ axis:i=1 name=best\n";
+static const char sums_text[] =
+    "opset 18\nin x 1 N,K\nout all 1 *\nout top 1 *\ninit k 7 1 1\n"
+    "node Relu x r name=relu\nnode ReduceSum r all keepdims:i=0 name=sum\n"
+    "node TopK r,k top,_ axis:i=1 name=best\n";
 
 static zc_status sums_run(zc_session *s, int64_t n, int64_t k, zc_diag *diag)
 {
@@ -200,8 +206,11 @@ static void test_smaller_shapes_work_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(test_constants_do_not_fit), T(test_loading_and_creating),      T(test_first_run),
-        T(test_graph),                T(test_smaller_shapes_work_again),
+        T(test_constants_do_not_fit),
+        T(test_loading_and_creating),
+        T(test_first_run),
+        T(test_graph),
+        T(test_smaller_shapes_work_again),
     };
     return cmocka_run_group_tests(tests, gpu_group_setup, gpu_group_teardown);
 }

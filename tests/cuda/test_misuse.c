@@ -92,15 +92,18 @@ static void test_wrong_pointers(void **state)
                  {(void *)(uintptr_t)(p + 4), "aligned to"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         zc_view v = x_view(f, cases[i].data);
-        expect_fail(f->diag, zc_session_set_input(f->session, 0, &v, true, f->diag), ZC_ERR_ARG, cases[i].text);
-        expect_fail(f->diag, zc_session_bind_output_device(f->session, 0, cases[i].data, BYTES, f->diag), ZC_ERR_ARG,
+        expect_fail(f->diag, zc_session_set_input(f->session, 0, &v, true, f->diag), ZC_ERR_ARG,
                     cases[i].text);
+        expect_fail(f->diag,
+                    zc_session_bind_output_device(f->session, 0, cases[i].data, BYTES, f->diag),
+                    ZC_ERR_ARG, cases[i].text);
     }
     zc_view v = x_view(f, (void *)(uintptr_t)p);
     expect_fail(f->diag, zc_session_set_input(f->session, 0, &v, false, f->diag), ZC_ERR_ARG,
                 "device memory is always borrowed");
     v.data = NULL;
-    expect_fail(f->diag, zc_session_set_input(f->session, 0, &v, true, f->diag), ZC_ERR_ARG, "data is NULL");
+    expect_fail(f->diag, zc_session_set_input(f->session, 0, &v, true, f->diag), ZC_ERR_ARG,
+                "data is NULL");
     gpu_rows_run(f->session, &f->in);
     assert_int_equal(cuMemFree_v2(p), 0);
     assert_int_equal(cuMemFreeHost(pinned), 0);
@@ -115,8 +118,8 @@ static void test_device_memory_on_the_cpu(void **state)
     zc_view v = x_view(f, (void *)(uintptr_t)p);
     expect_fail(f->diag, zc_session_set_input(s, 0, &v, true, f->diag), ZC_ERR_ARG,
                 "device memory for a session on the CPU");
-    expect_fail(f->diag, zc_session_bind_output_device(s, 0, (void *)(uintptr_t)p, 4096, f->diag), ZC_ERR_ARG,
-                "device memory for a session on the CPU");
+    expect_fail(f->diag, zc_session_bind_output_device(s, 0, (void *)(uintptr_t)p, 4096, f->diag),
+                ZC_ERR_ARG, "device memory for a session on the CPU");
     assert_int_equal(zc_session_destroy(&s), ZC_OK);
     assert_int_equal(cuMemFree_v2(p), 0);
 }
@@ -127,14 +130,16 @@ static void test_bound_memory_too_small(void **state)
     hc_ptr p = device_memory(BYTES);
     _Alignas(64) char host[BYTES];
     expect_ok(f->diag, gpu_rows_set(f->session, &f->in, f->diag));
-    expect_ok(f->diag, zc_session_bind_output_device(f->session, 0, (void *)(uintptr_t)p, BYTES - 1, f->diag));
+    expect_ok(f->diag, zc_session_bind_output_device(f->session, 0, (void *)(uintptr_t)p, BYTES - 1,
+                                                     f->diag));
     for (int i = 0; i < 3; i++)
         expect_fail(f->diag, zc_session_run(f->session, f->diag), ZC_ERR_ARG,
                     "bound memory is too small (got 127 bytes, need 128)");
     expect_ok(f->diag, zc_session_bind_output(f->session, 0, host, BYTES - 4, f->diag));
     expect_fail(f->diag, zc_session_run(f->session, f->diag), ZC_ERR_ARG,
                 "bound memory is too small (got 124 bytes, need 128)");
-    expect_ok(f->diag, zc_session_bind_output_device(f->session, 0, (void *)(uintptr_t)p, BYTES, f->diag));
+    expect_ok(f->diag,
+              zc_session_bind_output_device(f->session, 0, (void *)(uintptr_t)p, BYTES, f->diag));
     expect_ok(f->diag, zc_session_run(f->session, f->diag));
     assert_true(gpu_rows_right(&f->in, (const float *)(uintptr_t)p));
     expect_ok(f->diag, zc_session_bind_output(f->session, 0, NULL, 0, f->diag));
@@ -160,7 +165,8 @@ static void test_bound_memory_moves(void **state)
         int a = run & 1, b = run >> 1 & 1;
         zc_view v = x_view(f, (void *)(uintptr_t)x[a]);
         expect_ok(f->diag, zc_session_set_input(f->session, 0, &v, true, f->diag));
-        expect_ok(f->diag, zc_session_bind_output_device(f->session, 0, (void *)(uintptr_t)y[b], BYTES, f->diag));
+        expect_ok(f->diag, zc_session_bind_output_device(f->session, 0, (void *)(uintptr_t)y[b],
+                                                         BYTES, f->diag));
         memset((void *)(uintptr_t)y[b], 0, BYTES);
         expect_ok(f->diag, zc_session_run(f->session, f->diag));
         assert_true(gpu_rows_right(&in[a], (const float *)(uintptr_t)y[b]));
@@ -210,8 +216,9 @@ static void test_the_callers_stream(void **state)
     zc_device_info info;
     assert_int_equal(cuStreamCreate(&stream, 1), 0);
     expect_ok(f->diag, zc_session_create(f->plan,
-                                         ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA, .stream = stream), &s,
-                                         f->diag));
+                                         ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA,
+                                                           .stream = stream),
+                                         &s, f->diag));
     for (int i = 0; i < 3; i++) gpu_rows_run(s, &f->in);
     assert_int_equal(zc_session_device(s, &info), ZC_OK);
     assert_int_equal(info.graphs, 1);
@@ -246,8 +253,10 @@ static void *many_runs(void *user)
     hc_stream_t stream = NULL;
     hc_context_t context;
     w->wrong = cuCtxGetCurrent(&context) != 0 || context != NULL;
-    w->wrong += zc_session_create(w->plan, ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA, .stream = stream),
-                                  &s, NULL) != ZC_OK;
+    w->wrong +=
+        zc_session_create(
+            w->plan, ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA, .stream = stream),
+            &s, NULL) != ZC_OK;
     for (int i = 0; !w->wrong && i < 60; i++) w->wrong += one_run(s, &in, i + (int)w->seed);
     w->wrong += zc_session_destroy(&s) != ZC_OK;
     w->wrong += cuCtxGetCurrent(&context) != 0 || context != NULL;
@@ -290,7 +299,8 @@ static void test_plan_destroyed_first(void **state)
 
 /* ---- A9: fork ---- */
 
-/* In the child: the parent's sessions and its place on the GPU are refused without a call to the driver. */
+/* In the child: the parent's sessions and its place on the GPU are refused without a call to the
+ * driver. */
 static int child(fixture *f)
 {
     hc_counts before, after;
@@ -299,8 +309,8 @@ static int child(fixture *f)
     if (zc_session_run(f->session, NULL) != ZC_ERR_FORKED) return 1;
     if (gpu_rows_set(f->session, &f->in, NULL) != ZC_ERR_FORKED) return 2;
     if (zc_session_destroy(&mine) != ZC_ERR_FORKED) return 3;
-    if (zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA), &s, NULL) !=
-        ZC_ERR_FORKED)
+    if (zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA), &s,
+                          NULL) != ZC_ERR_FORKED)
         return 4;
     zc_hostcuda_counts(&after);
     if (after.calls != before.calls) return 5;

@@ -40,7 +40,7 @@ static inline void fuzz_check_words(const zc_diag *diag, zc_status status)
 
 #ifdef FUZZ_ASAN
 /* Too much memory is an error value, not an abort. */
-__attribute__((weak)) const char *__asan_default_options(void);
+__attribute__((weak, visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
     return "allocator_may_return_null=1:max_allocation_size_mb=512";

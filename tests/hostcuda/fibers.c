@@ -102,6 +102,15 @@ static void first(void)
 
 static void prepare(hc_fiber *f, void (*entry)(void))
 {
+#ifdef HC_SANITIZED
+    /* The frames it was in when it was given back never ended. */
+#ifdef HC_SWITCH_ASM
+    unsigned char *low = f->sp ? f->sp : f->stack;
+#else
+    unsigned char *low = f->stack;
+#endif
+    __asan_unpoison_memory_region(low, (size_t)(f->stack + f->size - low));
+#endif
     current_entry = entry;
     f->fake = NULL;
 #ifdef HC_SWITCH_ASM
@@ -194,6 +203,10 @@ void hc_fibers_clear(void)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     for (unsigned i = 0; i < pool_count; i++) {
+#ifdef HC_SANITIZED
+        __asan_unpoison_memory_region(pool[i]->stack,
+                                      pool[i]->size); /* others will be mapped there */
+#endif
         munmap(pool[i]->stack - page, pool[i]->size + page);
         free(pool[i]);
     }

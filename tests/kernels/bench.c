@@ -1,4 +1,5 @@
-/* Measuring one variant: a graph of copies of the step, whose operands together exceed the L2 cache twice. */
+/* Measuring one variant: a graph of copies of the step, whose operands together exceed the L2 cache
+ * twice. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,11 @@ enum { COPIES_MAX = 32, REPLAYS = 10 };
 static const struct {
     const char *name;
     double f32, f16;
-} peaks[] = {{"H200", 67, 989}, {"H100", 67, 989}, {"A100", 19.5, 312}, {"L40", 90.5, 181}, {"B200", 80, 2250}};
+} peaks[] = {{"H200", 67, 989},
+             {"H100", 67, 989},
+             {"A100", 19.5, 312},
+             {"L40", 90.5, 181},
+             {"B200", 80, 2250}};
 
 typedef struct timing {
     const kc_options *o;
@@ -79,21 +84,22 @@ static bool add_bytes(timing *t, const zc_tensor *x)
     return true;
 }
 
-/* Shapes of the outputs, for their bytes. */
-static bool count_bytes(timing *t)
+static bool count_inputs(timing *t)
 {
     t->bytes = 0;
     for (int i = 0; i < t->n; i++)
         if (!t->operands[i].absent && !add_bytes(t, &t->operands[i].t)) return false;
-    for (uint32_t v = 1; v < t->p.program.nvalues; v++) {
-        const zc_pvalue *value = &t->p.program.values[v];
-        zc_tensor x = {.dtype = value->dtype, .rank = value->rank};
-        bool first = value->kind == ZC_P_STEP && value->name && strstr(value->name, "_0");
-        for (int i = 0; first && i < value->rank; i++) {
-            first = zc_dim_is_const(value->dims[i]);
-            x.dims[i] = value->dims[i].k;
-        }
-        if (first && value->rank >= 0 && !add_bytes(t, &x)) return false;
+    return true;
+}
+
+/* Those of the first copy, which a run has made. */
+static bool count_outputs(timing *t)
+{
+    for (int o = 0, slot = 0; o < t->p.nout; o++) {
+        zc_view v;
+        if (!t->p.wanted[o]) continue;
+        if (zc_session_output(t->s, (size_t)slot++, &v, t->diag) != ZC_OK) return false;
+        t->bytes += v.bytes;
     }
     return true;
 }
@@ -114,7 +120,8 @@ static bool give_input(timing *t, int i, int copy)
         v.on_device = true;
     }
     /* Inputs stand operand by operand, each with its copies. */
-    return zc_session_set_input(t->s, (size_t)(o->input * t->p.copies + copy), &v, true, t->diag) == ZC_OK;
+    return zc_session_set_input(t->s, (size_t)(o->input * t->p.copies + copy), &v, true, t->diag) ==
+           ZC_OK;
 }
 
 static bool set_inputs(timing *t)
@@ -133,7 +140,8 @@ static bool replay(timing *t, int n, float *ms)
     const zc_cu *cu = &t->d->cu;
     bool ok = cu->event_record(t->start, t->stream) == 0;
     for (int i = 0; ok && i < n; i++) ok = zc_session_enqueue(t->s, t->diag) == ZC_OK;
-    return ok && cu->event_record(t->end, t->stream) == 0 && zc_session_wait(t->s, t->diag) == ZC_OK && elapsed(t, ms);
+    return ok && cu->event_record(t->end, t->stream) == 0 &&
+           zc_session_wait(t->s, t->diag) == ZC_OK && elapsed(t, ms);
 }
 
 static double peak_of(const timing *t)
@@ -151,16 +159,20 @@ static void print_result(const timing *t, const kc_sizes *sizes, double us)
     size_t n = 0;
     for (int i = 0; i < KC_SYMBOLS; i++)
         if (sizes->v[i] >= 0)
-            n += (size_t)snprintf(shape + n, sizeof shape - n, "%s%c=%lld", n ? "," : "", 'a' + i, (long long)sizes->v[i]);
-    double flops = c->flops ? kc_evaluate(c->flops, sizes) : 0, gbs = (double)t->bytes / us / 1e3, tf = flops / us / 1e6;
-    double peak = peak_of(t), of_memory = bandwidth > 0 ? 100 * gbs / bandwidth : 0, of_math = peak > 0 ? 100 * tf / peak : 0;
+            n += (size_t)snprintf(shape + n, sizeof shape - n, "%s%c=%lld", n ? "," : "", 'a' + i,
+                                  (long long)sizes->v[i]);
+    double flops = c->flops ? kc_evaluate(c->flops, sizes) : 0, gbs = (double)t->bytes / us / 1e3,
+           tf = flops / us / 1e6;
+    double peak = peak_of(t), of_memory = bandwidth > 0 ? 100 * gbs / bandwidth : 0,
+           of_math = peak > 0 ? 100 * tf / peak : 0;
     if (t->o->json)
-        printf("{\"op\": \"%s\", \"family\": \"%s\", \"types\": \"%s:%s\", \"shape\": \"%s\", \"us\": %.3f, \"gb_s\": %.1f, "
+        printf("{\"op\": \"%s\", \"family\": \"%s\", \"types\": \"%s:%s\", \"shape\": \"%s\", "
+               "\"us\": %.3f, \"gb_s\": %.1f, "
                "\"tflop_s\": %.3f, \"memory_percent\": %.1f, \"math_percent\": %.1f}\n",
                c->op, c->family, t->v->t, t->v->u, shape, us, gbs, tf, of_memory, of_math);
     else
-        printf("%-28s %-16s %-5s %-28s %10.2f us %8.1f GB/s %5.1f%% %9.3f TFLOP/s %5.1f%%\n", c->op, c->family, t->v->t,
-               shape, us, gbs, of_memory, tf, of_math);
+        printf("%-28s %-16s %-5s %-28s %10.2f us %8.1f GB/s %5.1f%% %9.3f TFLOP/s %5.1f%%\n", c->op,
+               c->family, t->v->t, shape, us, gbs, of_memory, tf, of_math);
 }
 
 static int copies_for(const timing *t)
@@ -169,12 +181,6 @@ static int copies_for(const timing *t)
     if (!t->o->real) return 2;
     if (n * t->bytes > MOST) n = MOST / t->bytes;
     return n < 2 ? 2 : n > COPIES_MAX ? COPIES_MAX : (int)n;
-}
-
-static bool build(timing *t, const kc_sizes *sizes, int copies)
-{
-    t->nin_device = 0;
-    return kc_build(t->v, sizes, copies, false, t->d->arch, &t->p, t->diag) == ZC_OK && count_bytes(t);
 }
 
 static void clear(timing *t)
@@ -190,13 +196,17 @@ static bool measure(timing *t, const kc_sizes *sizes)
 {
     float ms = 0;
     int replays = t->o->real ? REPLAYS : 1;
-    zc_session_params params = {.size = sizeof params, .device = ZC_DEVICE_CUDA, .ordinal = t->o->ordinal, .stream = t->stream};
-    if (!build(t, sizes, 1)) return false;
+    zc_session_params params = {.size = sizeof params,
+                                .device = ZC_DEVICE_CUDA,
+                                .ordinal = t->o->ordinal,
+                                .stream = t->stream};
+    if (!count_inputs(t)) return false;
     int copies = copies_for(t);
-    clear(t);
-    if (!build(t, sizes, copies) || zc_session_create(t->p.plan, &params, &t->s, t->diag) != ZC_OK || !set_inputs(t))
+    t->nin_device = 0;
+    if (kc_build(t->v, sizes, copies, false, t->d->arch, &t->p, t->diag) != ZC_OK ||
+        zc_session_create(t->p.plan, &params, &t->s, t->diag) != ZC_OK || !set_inputs(t))
         return false;
-    if (!replay(t, 3, &ms) || !replay(t, replays, &ms)) return false;
+    if (!replay(t, 3, &ms) || !count_outputs(t) || !replay(t, replays, &ms)) return false;
     print_result(t, sizes, 1e3 * (double)ms / replays / copies);
     return true;
 }
@@ -205,7 +215,8 @@ static bool one_size(void *arg, const char *item)
 {
     timing *t = arg;
     kc_sizes sizes;
-    if (!kc_sizes_parse(item, &sizes) || !kc_operands(t->v, &sizes, t->operands, &t->n)) return fail(t, "the case is wrong");
+    if (!kc_sizes_parse(item, &sizes) || !kc_operands(t->v, &sizes, t->operands, &t->n))
+        return fail(t, "the case is wrong");
     bool ok = measure(t, &sizes);
     if (!ok) (void)fail_diag(t);
     clear(t);
@@ -222,7 +233,8 @@ static bool open_events(timing *t)
     int code = cu->stream_create(&t->stream, ZC_CU_STREAM_NON_BLOCKING);
     if (!code) code = cu->event_create(&t->start, 0);
     if (!code) code = cu->event_create(&t->end, 0);
-    return zc_device_check(t->d, code, "events", t->diag) == ZC_OK && (bandwidth > 0 || measure_bandwidth(t));
+    return zc_device_check(t->d, code, "events", t->diag) == ZC_OK &&
+           (bandwidth > 0 || measure_bandwidth(t));
 }
 
 bool kc_bench_variant(const kc_options *o, zc_device *d, const kc_variant *v)

@@ -23,7 +23,7 @@ C(Attention, attention, "T[n,4,q,16]; T[n,4,k,16]; T[n,4,k,16]; bool[q,k]", "f32
 C(Attention, attention, "T[n,q,32]; T[n,k,32]; T[n,k,32]; T[n,1,q,k]", "f32 f16", .attrs = "{q_num_heads = 4, kv_num_heads = 4, softcap = 3, qk_matmul_output_mode = 3}", .outs = "y__y", .sizes = SEQ, .flags = KC_FUSED | KC_WIDE)
 C(Attention, attention, "T[n,4,q,8]; T[n,4,k,8]; T[n,4,k,8]; _; T[n,4,3,8]; T[n,4,3,8]", "f32 f16", .attrs = "{is_causal = 1}", .outs = "yyy", .sizes = SEQ, .flags = KC_FUSED | KC_WIDE)
 C(MsAttention, attention, "T[n,m,32]; T[32,96]~small; T[96]", "f32 f16", .attrs = "{num_heads = 4}", .sizes = "n=2,m=5; n=1,m=1; n=2,m=33", .flags = KC_FUSED | KC_WIDE, .bench = "n=32,m=512", .flops = "n*m*(2*32*96+4*32*m)")
-C(MsAttention, attention, "T[n,m,32]; T[32,96]~small; T[96]; i32[n,m]~int(0,1)", "f32", .attrs = "{num_heads = 4, unidirectional = 1}", .sizes = "n=2,m=5; n=2,m=33", .flags = KC_FUSED | KC_WIDE)
+C(MsAttention, attention, "T[n,m,32]; T[32,96]~small; T[96]; i32[n]~int(1,5)", "f32", .attrs = "{num_heads = 4, unidirectional = 1}", .sizes = "n=2,m=5; n=2,m=33", .flags = KC_FUSED | KC_WIDE)
 C(MsMultiHeadAttention, attention, "T[n,q,32]; T[n,k,32]; T[n,k,32]", "f32 f16", .attrs = "{num_heads = 4}", .sizes = SEQ, .flags = KC_FUSED | KC_WIDE, .bench = ATT, .flops = "4*32*n*q*k")
 C(MsMultiHeadAttention, attention, "T[n,q,32]; T[n,k,32]; T[n,k,32]; T[96]; i32[n,k]~int(0,1); T[n,4,q,k]", "f32 f16", .attrs = "{num_heads = 4}", .sizes = SEQ, .flags = KC_FUSED | KC_WIDE)
 C(MsGroupQueryAttention, attention, "T[2,5,32]; T[2,5,16]; T[2,5,16]; T[2,2,8,8]; T[2,2,8,8]; i32[2]=[8,12]; i32[]=[13]", "f32 f16", .attrs = "{num_heads = 4, kv_num_heads = 2}", .outs = "yyy", .flags = KC_FUSED | KC_WIDE)

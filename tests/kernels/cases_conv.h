@@ -43,7 +43,7 @@ C(RoiAlign, roi, "T[2,m,9,9]; T[3,4]=[0,0,7.5,7, 2,3,5,8.25, 4,4,4.5,6]; i64[3]=
 #define RESIZED "n=2,h=5,w=7; n=1,h=1,w=1; n=3,h=17,w=31"
 C(Resize, interpolate, "T[n,3,h,w]; _; f32[4]=[1,1,2,1.5]", F " u8", .sizes = RESIZED, .flags = KC_EXACT | KC_WITH_BIG, .bench = IMAGES)
 C(Resize, interpolate, "T[n,3,h,w]; _; f32[4]=[1,1,2,1.5]", F " u8", .attrs = "{mode = \"linear\"}", .sizes = RESIZED, .flags = KC_FUSED | KC_WITH_BIG | KC_OFF_BY_ONE, .bench = IMAGES)
-C(Resize, interpolate, "T[n,3,h,w]; _; f32[4]=[1,1,0.6,1.7]", "f32 f16", .attrs = "{mode = \"cubic\", coordinate_transformation_mode = \"align_corners\"}", .sizes = "n=2,h=5,w=7; n=3,h=17,w=31", .flags = KC_FUSED | KC_STATIC, .bench = IMAGES)
+C(Resize, interpolate, "T[n,3,h,w]; _; f32[4]=[1,1,0.6,1.7]", "f32 f16", .attrs = "{mode = \"cubic\", coordinate_transformation_mode = \"align_corners\"}", .sizes = "n=2,h=5,w=7; n=3,h=17,w=31", .flags = KC_FUSED | KC_STATIC | KC_WIDE, .bench = IMAGES)
 C(Resize, interpolate, "T[n,3,h,w]; _; _; i64[4]=[2,3,4,5]", "f32", .attrs = "{mode = \"linear\", antialias = 1}", .sizes = "n=2,h=9,w=17", .flags = KC_FUSED)
 C(GridSample, grid_sample, "T[n,3,h,w]; T[n,5,m,2]~in(-1.2,1.2)", "f32 f16 f64", .sizes = "n=2,h=5,w=7,m=3; n=1,h=1,w=1,m=1; n=3,h=17,w=31,m=33", .flags = KC_FUSED | KC_WITH_BIG, .bench = "n=32,h=56,w=56,m=512")
 C(GridSample, grid_sample, "T[n,3,h,w]; T[n,5,m,2]~in(-1.2,1.2)", "f32", .attrs = "{mode = \"cubic\", padding_mode = \"reflection\", align_corners = 1}", .sizes = "n=2,h=5,w=7,m=3; n=3,h=17,w=31,m=33", .flags = KC_FUSED)

@@ -1,8 +1,9 @@
 /* The kernel check: every row of the CUDA kernel table against the CPU's reference kernels.
  *
- * A case (cases_*.h) is data: an operation, its attributes and operands as text, the element types and sizes it is
- * run with, and what its results are held to. Each case becomes a program of the same step twice, so that a second
- * run replays a CUDA graph; its outputs lie in guarded, poisoned device memory. */
+ * A case (cases_*.h) is data: an operation, its attributes and operands as text, the element types
+ * and sizes it is run with, and what its results are held to. Each case becomes a program of the
+ * same step twice, so that a second run replays a CUDA graph; its outputs lie in guarded, poisoned
+ * device memory. */
 #ifndef ZC_TESTS_KERNELS_CHECK_H
 #define ZC_TESTS_KERNELS_CHECK_H
 
@@ -31,14 +32,15 @@ typedef enum kc_kind {
 } kc_kind;
 
 enum {
-    KC_EXACT = 1 << 0, /* results are the same bits (NaN is NaN) as the reference kernel's in the same type */
+    KC_EXACT = 1 << 0, /* results are the same bits (NaN is NaN) as the reference kernel's in the
+                          same type */
     KC_FUSED = 1 << 1, /* rounds values in between to the type where it is evaluated step by step */
     KC_VIEW = 1 << 2,  /* no kernel: the runtime copies */
     KC_STATIC = 1 << 3, /* needs its dimensions when it is compiled */
-    KC_WIDE = 1 << 4, /* f32 sums in a fixed order over long rows: the slack counts 16 times */
+    KC_WIDE = 1 << 4,   /* f32 sums in a fixed order over long rows: the slack counts 8 times */
     KC_BENCH_ONLY = 1 << 5,
     KC_OFF_BY_ONE = 1 << 7, /* integers may be: they are truncated where sums lie near one */
-    KC_CANCELS = 1 << 6, /* its formula leaves small rests of numbers of the operand's size */
+    KC_CANCELS = 1 << 6,    /* its formula leaves small rests of numbers of the operand's size */
     /* Kinds beside KC_NORMAL. */
     KC_WITH_BIG = 1 << 8,
     KC_WITH_CANCEL = 1 << 9,
@@ -52,9 +54,8 @@ enum {
 
 /* Operands, with ';' between them:
  *   T[n,4]              an input of the case's type, U for the second of a pair "f32:i8"
- *   i64[m]~int(0,9)     ... of integers in [0, 9]; ~pos in [0.5, 2); ~unit in [0, 1); ~small: a tenth;
- *                       ~angle in [-pi, pi)
- *   i64[2]~val(n,4)     ... of just these numbers, in host memory
+ *   i64[m]~int(0,9)     ... of integers in [0, 9]; ~pos in [0.5, 2); ~unit in [0, 1); ~small: a
+ * tenth; ~angle in [-pi, pi) i64[2]~val(n,4)     ... of just these numbers, in host memory
  *   i64[2]=[0,1]        a constant
  *   _                   left out
  * sizes: "n=1; n=33,m=7" are two shapes. In attributes, $T and $U are the types' names. */
@@ -132,8 +133,8 @@ bool kc_variant_of(const kc_case *c, const char *pair, kc_variant *out);
 
 /* ---- program.c ---- */
 /* fixed: sizes that become constants; NULL: symbolic. shared: the copies read the same inputs. */
-zc_status kc_build(const kc_variant *v, const kc_sizes *fixed, int copies, bool shared, int arch, kc_program *out,
-                   zc_diag *diag);
+zc_status kc_build(const kc_variant *v, const kc_sizes *fixed, int copies, bool shared, int arch,
+                   kc_program *out, zc_diag *diag);
 void kc_program_free(kc_program *p);
 
 /* ---- values.c ---- */
@@ -148,12 +149,13 @@ typedef struct kc_reference {
     const kc_variant *v;
     const kc_program *p;
     const kc_operand *in;
-    zc_tensor same[KC_OUTPUTS], exact[KC_OUTPUTS]; /* in the same type; in f64 where that is possible */
+    zc_tensor same[KC_OUTPUTS],
+        exact[KC_OUTPUTS]; /* in the same type; in f64 where that is possible */
     bool has_exact;
     double *slack[KC_OUTPUTS]; /* by element; NULL until needed */
 } kc_reference;
-zc_status kc_reference_make(const kc_variant *v, const kc_program *p, const kc_operand *in, kc_reference *out,
-                            zc_diag *diag);
+zc_status kc_reference_make(const kc_variant *v, const kc_program *p, const kc_operand *in,
+                            kc_reference *out, zc_diag *diag);
 void kc_reference_free(kc_reference *r);
 /* Holds output i against the references; false: `text` says what is wrong. */
 bool kc_compare(kc_reference *r, int i, const void *got, kc_result *result, char *text, size_t n);

@@ -1,4 +1,5 @@
-/* One variant of a case on the GPU: guarded and poisoned outputs, every size and kind, eager and replayed. */
+/* One variant of a case on the GPU: guarded and poisoned outputs, every size and kind, eager and
+ * replayed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,8 @@ typedef struct runner {
     uint8_t *got[2][2][KC_OUTPUTS]; /* by run, copy and output */
 } runner;
 
-static const char *const kind_names[KC_KINDS] = {"normal", "big", "cancel", "equal", "tiny", "masked", "special"};
+static const char *const kind_names[KC_KINDS] = {"normal", "big",    "cancel", "equal",
+                                                 "tiny",   "masked", "special"};
 
 static bool fail(runner *r, const char *what)
 {
@@ -38,7 +40,8 @@ static bool fail(runner *r, const char *what)
         n += (size_t)snprintf(shapes + n, sizeof shapes - n, "%s%s", i ? " " : "", one);
     }
     printf("FAIL %s/%s %s:%s %s (%s) %s%s: %s\n", r->v->c->op, r->v->c->family, r->v->t, r->v->u,
-           r->v->c->attrs ? r->v->c->attrs : "", shapes, kind_names[r->kind], r->fixed ? " static" : "", what);
+           r->v->c->attrs ? r->v->c->attrs : "", shapes, kind_names[r->kind],
+           r->fixed ? " static" : "", what);
     fflush(stdout);
     r->result->failed++;
     return false;
@@ -61,13 +64,15 @@ static bool driver(runner *r, int code, const char *what)
 /* data between two guards, poisoned. */
 static bool make_output(runner *r, zc_cu_ptr *p, size_t bytes)
 {
-    return zc_device_alloc(r->d, bytes + 2 * GUARD, "output", p, r->diag) == ZC_OK || fail_diag(r, "output");
+    return zc_device_alloc(r->d, bytes + 2 * GUARD, "output", p, r->diag) == ZC_OK ||
+           fail_diag(r, "output");
 }
 
 static bool poison(runner *r, zc_cu_ptr p, size_t bytes, int byte)
 {
     return driver(r, r->d->cu.fill(p, CANARY, bytes + 2 * GUARD, NULL), "guard") &&
-           (!bytes || driver(r, r->d->cu.fill(p + GUARD, (unsigned char)byte, bytes, NULL), "poison"));
+           (!bytes ||
+            driver(r, r->d->cu.fill(p + GUARD, (unsigned char)byte, bytes, NULL), "poison"));
 }
 
 static bool fetch(runner *r, zc_cu_ptr p, size_t bytes, uint8_t **out)
@@ -76,14 +81,15 @@ static bool fetch(runner *r, zc_cu_ptr p, size_t bytes, uint8_t **out)
     uint8_t *b = zc_calloc(all, 1);
     if (!b) return fail(r, "no memory");
     *out = b;
-    if (!driver(r, r->d->cu.copy_out(b, p, all, NULL), "copy") || !driver(r, r->d->cu.stream_wait(NULL), "wait"))
+    if (!driver(r, r->d->cu.copy_out(b, p, all, NULL), "copy") ||
+        !driver(r, r->d->cu.stream_wait(NULL), "wait"))
         return false;
     for (size_t i = 0; i < GUARD; i++) {
         char text[96];
         bool after = b[GUARD + bytes + i] != CANARY;
         if (b[i] == CANARY && !after) continue;
-        snprintf(text, sizeof text, "wrote %zu bytes %s an output of %zu bytes", after ? i : GUARD - i,
-                 after ? "after" : "before", bytes);
+        snprintf(text, sizeof text, "wrote byte %zu %s an output of %zu bytes",
+                 after ? i + 1 : GUARD - i, after ? "after" : "before", bytes);
         return fail(r, text);
     }
     return true;
@@ -113,12 +119,16 @@ static bool set_inputs(runner *r)
         (void)zc_tensor_bytes(&o->t, &bytes);
         zc_view v = view_of(&o->t, o->t.data, false);
         if (!host_operand(r, i)) {
-            if (zc_device_alloc(r->d, bytes + OFFSET, "input", &r->dev_in[i], r->diag) != ZC_OK) return fail_diag(r, "input");
-            if (bytes && !driver(r, r->d->cu.copy_in(r->dev_in[i] + OFFSET, o->t.data, bytes, NULL), "copy")) return false;
+            if (zc_device_alloc(r->d, bytes + OFFSET, "input", &r->dev_in[i], r->diag) != ZC_OK)
+                return fail_diag(r, "input");
+            if (bytes &&
+                !driver(r, r->d->cu.copy_in(r->dev_in[i] + OFFSET, o->t.data, bytes, NULL), "copy"))
+                return false;
             v = view_of(&o->t, (void *)(uintptr_t)(r->dev_in[i] + OFFSET), true);
         }
         if (!driver(r, r->d->cu.stream_wait(NULL), "wait")) return false;
-        if (zc_session_set_input(r->s, (size_t)o->input, &v, true, r->diag) != ZC_OK) return fail_diag(r, "input");
+        if (zc_session_set_input(r->s, (size_t)o->input, &v, true, r->diag) != ZC_OK)
+            return fail_diag(r, "input");
     }
     return true;
 }
@@ -130,8 +140,9 @@ static bool bind_outputs(runner *r, const kc_reference *ref)
             if (!r->p.wanted[o]) continue;
             (void)zc_tensor_bytes(&ref->same[o], &r->bytes[o]);
             if (!make_output(r, &r->out[c][o], r->bytes[o])) return false;
-            if (zc_session_bind_output_device(r->s, (size_t)slot++, (void *)(uintptr_t)(r->out[c][o] + GUARD), r->bytes[o],
-                                              r->diag) != ZC_OK)
+            if (zc_session_bind_output_device(r->s, (size_t)slot++,
+                                              (void *)(uintptr_t)(r->out[c][o] + GUARD),
+                                              r->bytes[o], r->diag) != ZC_OK)
                 return fail_diag(r, "bind");
         }
     }
@@ -142,11 +153,13 @@ static bool same_type(runner *r, int slot, const zc_tensor *want)
 {
     zc_view got;
     char text[256], a[128];
-    if (zc_session_output(r->s, (size_t)slot, &got, r->diag) != ZC_OK) return fail_diag(r, "output");
+    if (zc_session_output(r->s, (size_t)slot, &got, r->diag) != ZC_OK)
+        return fail_diag(r, "output");
     if (got.elem == (zc_elem)want->dtype && got.rank == want->rank &&
         (!got.rank || memcmp(got.dims, want->dims, (size_t)got.rank * sizeof *got.dims) == 0))
         return true;
-    snprintf(text, sizeof text, "output %d is not %s", slot, zc_tensor_type_text(want, a, sizeof a));
+    snprintf(text, sizeof text, "output %d is not %s", slot,
+             zc_tensor_type_text(want, a, sizeof a));
     return fail(r, text);
 }
 
@@ -154,12 +167,14 @@ static bool run_once(runner *r, kc_reference *ref, int run)
 {
     for (int c = 0; c < r->p.copies; c++)
         for (int o = 0; o < r->p.nout; o++)
-            if (r->p.wanted[o] && !poison(r, r->out[c][o], r->bytes[o], run ? 0x5A : 0xFF)) return false;
+            if (r->p.wanted[o] && !poison(r, r->out[c][o], r->bytes[o], run ? 0x5A : 0xFF))
+                return false;
     if (!driver(r, r->d->cu.stream_wait(NULL), "wait")) return false;
     if (zc_session_run(r->s, r->diag) != ZC_OK) return fail_diag(r, run ? "replay" : "run");
     for (int c = 0, slot = 0; c < r->p.copies; c++)
         for (int o = 0; o < r->p.nout; o++)
-            if (r->p.wanted[o] && (!same_type(r, slot++, &ref->same[o]) || !fetch(r, r->out[c][o], r->bytes[o], &r->got[run][c][o])))
+            if (r->p.wanted[o] && (!same_type(r, slot++, &ref->same[o]) ||
+                                   !fetch(r, r->out[c][o], r->bytes[o], &r->got[run][c][o])))
                 return false;
     return true;
 }
@@ -169,9 +184,11 @@ static bool agree(runner *r)
     for (int o = 0; o < r->p.nout; o++) {
         if (!r->p.wanted[o]) continue;
         const uint8_t *first = r->got[0][0][o] + GUARD;
-        if (memcmp(first, r->got[0][1][o] + GUARD, r->bytes[o]) != 0) return fail(r, "the same step gave other bits");
+        if (memcmp(first, r->got[0][1][o] + GUARD, r->bytes[o]) != 0)
+            return fail(r, "the same step gave other bits");
         for (int c = 0; c < 2; c++)
-            if (memcmp(first, r->got[1][c][o] + GUARD, r->bytes[o]) != 0) return fail(r, "the second run gave other bits");
+            if (memcmp(first, r->got[1][c][o] + GUARD, r->bytes[o]) != 0)
+                return fail(r, "the second run gave other bits");
     }
     return true;
 }
@@ -180,11 +197,12 @@ static bool on_gpu(runner *r)
 {
     zc_device_info info;
     char text[160];
-    bool replays = !(zc_op_get(r->p.program.steps[0].op)->flags & ZC_OPF_DYNAMIC) && !(r->v->c->flags & KC_VIEW);
+    bool replays = !(zc_op_get(r->p.program.steps[0].op)->flags & ZC_OPF_DYNAMIC) &&
+                   !(r->v->c->flags & KC_VIEW);
     for (int i = 0; i < r->nin; i++) replays = replays && !r->in[i].listed;
     if (zc_session_device(r->s, &info) != ZC_OK) return fail(r, "no device");
-    snprintf(text, sizeof text, "%zu steps on the GPU, %zu on the CPU, %zu for shapes, %zu graphs", info.gpu_steps,
-             info.cpu_steps, info.shape_steps, info.graphs);
+    snprintf(text, sizeof text, "%zu steps on the GPU, %zu on the CPU, %zu for shapes, %zu graphs",
+             info.gpu_steps, info.cpu_steps, info.shape_steps, info.graphs);
     bool right = info.cpu_steps == 0 && info.shape_steps == 0 && (!replays || info.graphs == 1);
     return right || fail(r, text);
 }
@@ -205,10 +223,13 @@ static void free_memory(runner *r)
 
 static bool run_and_compare(runner *r, kc_reference *ref)
 {
-    bool ok = set_inputs(r) && bind_outputs(r, ref) && run_once(r, ref, 0) && run_once(r, ref, 1) && on_gpu(r) && agree(r);
+    bool ok = set_inputs(r) && bind_outputs(r, ref) && run_once(r, ref, 0) && run_once(r, ref, 1) &&
+              on_gpu(r) && agree(r);
     for (int o = 0; ok && o < r->p.nout; o++) {
         char text[400], whole[440];
-        if (!r->p.wanted[o] || kc_compare(ref, o, r->got[0][0][o] + GUARD, r->result, text, sizeof text)) continue;
+        if (!r->p.wanted[o] ||
+            kc_compare(ref, o, r->got[0][0][o] + GUARD, r->result, text, sizeof text))
+            continue;
         snprintf(whole, sizeof whole, "output %d: %s", o, text);
         ok = fail(r, whole);
     }
@@ -222,7 +243,8 @@ static bool run_kind(runner *r, kc_kind kind, kc_random *random)
     for (int i = 0; i < r->nin; i++)
         if (!kc_fill(&r->in[i], kind, random)) return fail(r, "no memory");
     r->result->runs++;
-    if (kc_reference_make(r->v, &r->p, r->in, &ref, r->diag) != ZC_OK) return fail_diag(r, "reference");
+    if (kc_reference_make(r->v, &r->p, r->in, &ref, r->diag) != ZC_OK)
+        return fail_diag(r, "reference");
     if (!ref.has_exact && !(r->v->c->flags & KC_EXACT)) r->result->without_f64++;
     bool ok = run_and_compare(r, &ref);
     free_memory(r);
@@ -239,7 +261,8 @@ static bool run_sizes(runner *r, const kc_sizes *sizes, bool edges)
     kc_random random = {.key = key};
     if (!kc_operands(r->v, sizes, r->in, &r->nin)) return fail(r, "the case's operands are wrong");
     for (int k = 0; ok && k < KC_KINDS; k++) {
-        bool wanted = k == KC_NORMAL || (edges && r->v->c->flags & (unsigned)(KC_WITH_BIG << (k - 1)));
+        bool wanted =
+            k == KC_NORMAL || (edges && r->v->c->flags & (unsigned)(KC_WITH_BIG << (k - 1)));
         if (wanted) ok = run_kind(r, (kc_kind)k, &random);
     }
     for (int i = 0; i < r->nin; i++) free(r->in[i].t.data);
@@ -251,14 +274,17 @@ static bool run_sizes(runner *r, const kc_sizes *sizes, bool edges)
 static bool open_program(runner *r, const kc_sizes *fixed)
 {
     bool view = r->v->c->flags & KC_VIEW;
-    if (kc_build(r->v, fixed, 2, true, r->d->arch, &r->p, r->diag) != ZC_OK) return fail_diag(r, "build");
+    if (kc_build(r->v, fixed, 2, true, r->d->arch, &r->p, r->diag) != ZC_OK)
+        return fail_diag(r, "build");
     if (!view && (!r->p.family || strcmp(r->p.family, r->v->c->family) != 0)) {
         char text[300];
         snprintf(text, sizeof text, "the family does not serve it: %s", r->p.why);
         return fail(r, text);
     }
-    if (zc_session_create(r->p.plan, ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA, .ordinal = r->o->ordinal),
-                          &r->s, r->diag) != ZC_OK)
+    if (zc_session_create(
+            r->p.plan,
+            ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA, .ordinal = r->o->ordinal),
+            &r->s, r->diag) != ZC_OK)
         return fail_diag(r, "session");
     return true;
 }

@@ -1,7 +1,8 @@
-/* usage: kernel_check [--filter REGEX] [--device N] [--seed N] [--jobs N] [--list] [--verbose] [--bench [--json]]
+/* usage: kernel_check [--filter REGEX] [--device N] [--seed N] [--jobs N] [--list] [--verbose]
+ * [--bench [--json]]
  *
- * Checks every row of the CUDA kernel table against the CPU's reference kernels, or measures it. Needs a CUDA driver
- * and NVRTC: real ones, or the tests' own, which execute kernels on the CPU. */
+ * Checks every row of the CUDA kernel table against the CPU's reference kernels, or measures it.
+ * Needs a CUDA driver and NVRTC: real ones, or the tests' own, which execute kernels on the CPU. */
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,8 +112,9 @@ static bool one_variant(void *arg, const char *pair)
     j->sum.variants++;
     j->ok &= kc_check_variant(j->o, j->d, &v, &one);
     if (j->o->verbose)
-        printf("%s %s: %d runs, worst %.2f units, %.0f%% of what is allowed, %.2f s\n", one.failed ? "fail" : "pass", name,
-               one.runs, one.worst, 100 * one.tightest, seconds() - start);
+        printf("%s %s: %d runs, worst %.4g units, %.0f%% of what is allowed, %.2f s\n",
+               one.failed ? "fail" : "pass", name, one.runs, one.worst, 100 * one.tightest,
+               seconds() - start);
     r->runs += one.runs;
     r->failed += one.failed;
     r->without_f64 += one.without_f64;
@@ -164,7 +166,8 @@ static bool collect(int fd, pid_t child, totals *sum)
 {
     totals t;
     size_t got = 0;
-    for (ssize_t n; got < sizeof t && (n = read(fd, (char *)&t + got, sizeof t - got)) > 0;) got += (size_t)n;
+    for (ssize_t n; got < sizeof t && (n = read(fd, (char *)&t + got, sizeof t - got)) > 0;)
+        got += (size_t)n;
     close(fd);
     int status = 0;
     waitpid(child, &status, 0);
@@ -203,9 +206,12 @@ static void report(const totals *sum)
         all.runs += r->runs;
         all.failed += r->failed;
         all.without_f64 += r->without_f64;
-        if (r->runs) printf("%-18s %6d %6d %12.2f %9.0f%%\n", families[f], r->runs, r->failed, r->worst, 100 * r->tightest);
+        if (r->runs)
+            printf("%-18s %6d %6d %12.4g %9.0f%%\n", families[f], r->runs, r->failed, r->worst,
+                   100 * r->tightest);
     }
-    printf("%zu rows, %d variants, %d runs, %d failed; %d runs were held to the reference in the same type alone\n",
+    printf("%zu rows, %d variants, %d runs, %d failed; %d runs were held to the reference in the "
+           "same type alone\n",
            ZC_COUNTOF(rows), sum->variants, all.runs, all.failed, all.without_f64);
 }
 
@@ -213,7 +219,8 @@ static void report(const totals *sum)
 
 static int usage(void)
 {
-    fputs("usage: kernel_check [--filter REGEX] [--device N] [--seed N] [--jobs N] [--list] [--verbose]\n"
+    fputs("usage: kernel_check [--filter REGEX] [--device N] [--seed N] [--jobs N] [--list] "
+          "[--verbose]\n"
           "                    [--bench [--json]]\n",
           stderr);
     return 2;

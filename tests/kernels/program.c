@@ -93,12 +93,14 @@ static void put_node(const writer *w, int copy, zc_buf *out, zc_buf *outputs)
     zc_buf_puts(out, " @ \"node\"\n");
 }
 
-static bool write_text(const kc_variant *v, const kc_sizes *fixed, kc_program *p, bool shared, zc_buf *out)
+static bool write_text(const kc_variant *v, const kc_sizes *fixed, kc_program *p, bool shared,
+                       zc_buf *out)
 {
     writer w = {.v = v, .copies = p->copies, .shared = shared};
     zc_buf in = {0}, outputs = {0};
     kc_substitute(v->c->in, fixed, &in);
-    bool ok = p->copies <= (int)ZC_COUNTOF(w.args) && (!in.data || kc_each(in.data, ';', put_operand, &w));
+    bool ok = p->copies <= (int)ZC_COUNTOF(w.args) &&
+              (!in.data || kc_each(in.data, ';', put_operand, &w));
     zc_buf_puts(out, "graph \"case\" {\n");
     if (w.inputs.data) zc_buf_puts(out, w.inputs.data);
     if (w.consts.data) zc_buf_puts(out, w.consts.data);
@@ -141,16 +143,18 @@ static zc_status make_plan(const kc_variant *v, int arch, kc_program *p, zc_diag
     return status;
 }
 
-zc_status kc_build(const kc_variant *v, const kc_sizes *fixed, int copies, bool shared, int arch, kc_program *p,
-                   zc_diag *diag)
+zc_status kc_build(const kc_variant *v, const kc_sizes *fixed, int copies, bool shared, int arch,
+                   kc_program *p, zc_diag *diag)
 {
     zc_buf text = {0};
     const char *outs = outs_of(v->c);
     *p = (kc_program){.copies = copies};
     zc_arena_init(&p->arena, 0);
-    for (; outs[p->nout] && p->nout < KC_OUTPUTS; p->nout++) p->wanted[p->nout] = outs[p->nout] != '_';
+    for (; outs[p->nout] && p->nout < KC_OUTPUTS; p->nout++)
+        p->wanted[p->nout] = outs[p->nout] != '_';
     zc_status status = ZC_OK;
-    if (!write_text(v, fixed, p, shared, &text)) status = zc_fail(diag, ZC_ERR_ARG, v->c->op, "bad case: %s", v->c->in);
+    if (!write_text(v, fixed, p, shared, &text))
+        status = zc_fail(diag, ZC_ERR_ARG, v->c->op, "bad case: %s", v->c->in);
     if (status == ZC_OK) status = zc_graph_parse(text.data, text.len, &p->graph, diag);
     if (status != ZC_OK && text.data) zc_diag_subject(diag, v->c->op);
     zc_buf_fini(&text);

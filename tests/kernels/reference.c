@@ -1,9 +1,10 @@
 /* What results are held to.
  *
- * A float result may be off by twice the error of the reference kernel in the same type plus two units in the last
- * place; and, where that is not enough, by what inputs would do to it that are wrong by a few units of the type in
- * which it is summed (f32 for the small types): such errors no order of summation avoids. A fused operation that rounds
- * values in between gets the units of its own type there. */
+ * A float result may be off by twice the error of the reference kernel in the same type plus two
+ * units in the last place; and, where that is not enough, by what inputs would do to it that are
+ * wrong by a few units of the type in which it is summed (f32 for the small types): such errors no
+ * order of summation avoids. A fused operation that rounds values in between gets the units of its
+ * own type there. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,11 +22,13 @@ static bool complex_type(zc_dtype t)
 static zc_status eval(const kc_reference *r, const zc_tensor *in, zc_tensor *out, zc_diag *diag)
 {
     const zc_pstep *step = &r->p->program.steps[0];
-    for (int o = 0; o < r->p->nout; o++) out[o] = (zc_tensor){.dtype = r->p->wanted[o] ? ZC_F32 : ZC_NONE};
+    for (int o = 0; o < r->p->nout; o++)
+        out[o] = (zc_tensor){.dtype = r->p->wanted[o] ? ZC_F32 : ZC_NONE};
     return zc_cpu_eval(step->op, step->attrs, r->p->nin, in, r->p->nout, out, true, "node", diag);
 }
 
-/* The operand in f64, each element times 1 + eps * u, u in [-1, 1], plus some of the smallest subnormal numbers. */
+/* The operand in f64, each element times 1 + eps * u, u in [-1, 1], plus some of the smallest
+ * subnormal numbers. */
 static bool upcast(const kc_operand *o, double eps, kc_random *random, zc_tensor *out)
 {
     double quantum = o->t.dtype == ZC_F64 ? 0x1p-1072 : 0x1p-147;
@@ -36,7 +39,8 @@ static bool upcast(const kc_operand *o, double eps, kc_random *random, zc_tensor
     if (!zc_tensor_bytes(out, &bytes) || !(out->data = zc_calloc(bytes + 8, 1))) return false;
     for (int64_t i = 0; i < n; i++) {
         double v = zc_load_f64(o->t.dtype, o->t.data, i);
-        if (eps > 0) v = v * (1 + eps * (2 * kc_unit(random) - 1)) + quantum * (2 * kc_unit(random) - 1);
+        if (eps > 0)
+            v = v * (1 + eps * (2 * kc_unit(random) - 1)) + quantum * (2 * kc_unit(random) - 1);
         ((double *)out->data)[i] = v;
     }
     return true;
@@ -55,7 +59,8 @@ static void release(zc_tensor *t, int n)
     }
 }
 
-static zc_status eval_wide(const kc_reference *r, double eps, kc_random *random, zc_tensor *out, zc_diag *diag)
+static zc_status eval_wide(const kc_reference *r, double eps, kc_random *random, zc_tensor *out,
+                           zc_diag *diag)
 {
     zc_tensor in[KC_OPERANDS];
     bool own[KC_OPERANDS] = {false}, room = true;
@@ -74,18 +79,22 @@ static zc_status eval_wide(const kc_reference *r, double eps, kc_random *random,
 static bool same_shapes(const kc_reference *r)
 {
     for (int o = 0; o < r->p->nout; o++)
-        if (r->p->wanted[o] && zc_tensor_numel(&r->same[o]) != zc_tensor_numel(&r->exact[o])) return false;
+        if (r->p->wanted[o] && zc_tensor_numel(&r->same[o]) != zc_tensor_numel(&r->exact[o]))
+            return false;
     return true;
 }
 
-zc_status kc_reference_make(const kc_variant *v, const kc_program *p, const kc_operand *in, kc_reference *r,
-                            zc_diag *diag)
+zc_status kc_reference_make(const kc_variant *v, const kc_program *p, const kc_operand *in,
+                            kc_reference *r, zc_diag *diag)
 {
     zc_tensor plain[KC_OPERANDS];
     *r = (kc_reference){.v = v, .p = p, .in = in};
     for (int i = 0; i < p->nin; i++) plain[i] = in[i].absent ? (zc_tensor){0} : in[i].t;
     ZC_TRY(eval(r, plain, r->same, diag));
     if (v->c->flags & KC_EXACT) return ZC_OK;
+    bool wider = false;
+    for (int i = 0; i < p->nin; i++) wider = wider || (!in[i].absent && widens(&in[i]));
+    if (!wider) return ZC_OK;
     zc_status status = eval_wide(r, 0, NULL, r->exact, NULL);
     r->has_exact = status == ZC_OK && same_shapes(r);
     return ZC_OK;
@@ -116,7 +125,7 @@ static double perturbation(const kc_reference *r)
     zc_dtype t = zc_dtype_parse(r->v->t);
     bool fused = r->v->c->flags & KC_FUSED;
     double eps = fused || t == ZC_F64 ? epsilon(t) : 0x1p-23;
-    return eps * (r->v->c->flags & KC_WIDE || t == ZC_F64 ? 128 : fused && eps > 0x1p-20 ? 2 : 16);
+    return eps * (r->v->c->flags & KC_WIDE || t == ZC_F64 ? 32 : fused && eps > 0x1p-20 ? 2 : 4);
 }
 
 static int by_value(const void *a, const void *b)
@@ -125,8 +134,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The perturbed inputs may by chance have left an element alone: every element gets the usual relative change, and what
- * f64 itself cannot tell beside the largest element. */
+/* The perturbed inputs may by chance have left an element alone: every element gets the usual
+ * relative change, and what f64 itself cannot tell beside the largest element. */
 static void level_slack(const kc_reference *r, int o)
 {
     const zc_tensor *x = r->has_exact ? &r->exact[o] : &r->same[o];
@@ -176,7 +185,8 @@ static void find_slack(kc_reference *r)
 {
     kc_random random = {.key = 77};
     for (int o = 0; o < r->p->nout; o++)
-        r->slack[o] = zc_calloc((size_t)(r->p->wanted[o] ? zc_tensor_numel(&r->same[o]) : 0) * 2 + 1, sizeof(double));
+        r->slack[o] = zc_calloc(
+            (size_t)(r->p->wanted[o] ? zc_tensor_numel(&r->same[o]) : 0) * 2 + 1, sizeof(double));
     for (int round = 0; round < PERTURBED && r->has_exact; round++) {
         zc_tensor out[KC_OUTPUTS];
         if (eval_wide(r, perturbation(r), &random, out, NULL) != ZC_OK) break;
@@ -194,8 +204,17 @@ static void find_slack(kc_reference *r)
 
 static double ulp(zc_dtype t, double v)
 {
-    int exponent, digits = t == ZC_F64 ? 53 : t == ZC_F32 ? 24 : t == ZC_F16 ? 11 : t == ZC_BF16 ? 8 : t == ZC_F8E4M3FN ? 4 : 3;
-    int lowest = t == ZC_F64 ? -1074 : t == ZC_F32 ? -149 : t == ZC_F16 ? -24 : t == ZC_BF16 ? -133 : -16;
+    int exponent, digits = t == ZC_F64        ? 53
+                           : t == ZC_F32      ? 24
+                           : t == ZC_F16      ? 11
+                           : t == ZC_BF16     ? 8
+                           : t == ZC_F8E4M3FN ? 4
+                                              : 3;
+    int lowest = t == ZC_F64    ? -1074
+                 : t == ZC_F32  ? -149
+                 : t == ZC_F16  ? -24
+                 : t == ZC_BF16 ? -133
+                                : -16;
     (void)frexp(v, &exponent);
     exponent -= digits;
     return v == 0 || exponent < lowest ? ldexp(1, lowest) : ldexp(1, exponent);
@@ -223,10 +242,11 @@ static bool close_enough(kc_reference *r, int o, int64_t e, double g, double *of
     if (g == whole || (isnan(g) && isnan(x))) return true;
     if (!isfinite(x) || !isfinite(g)) {
         /* At the edge of the range: the neighbour of the largest number is infinity. */
-        return isinf(g) && isfinite(x) && fabs(x) >= rounded(t, fabs(x)) && isinf(rounded(t, x * (1 + 4 * epsilon(t)))) &&
-               (g > 0) == (x > 0);
+        return isinf(g) && isfinite(x) && fabs(x) >= rounded(t, fabs(x)) &&
+               isinf(rounded(t, x * (1 + 4 * epsilon(t)))) && (g > 0) == (x > 0);
     }
-    double u = ulp(t, x), err = fabs(g - x), same = isfinite(s) ? fabs(s - x) : 0, allowed = 2 * same + 2 * u;
+    double u = ulp(t, x), err = fabs(g - x), same = isfinite(s) ? fabs(s - x) : 0,
+           allowed = 2 * same + 2 * u;
     if (err > allowed) {
         if (!r->slack[0]) find_slack(r);
         allowed += r->slack[o][e];
@@ -236,7 +256,8 @@ static bool close_enough(kc_reference *r, int o, int64_t e, double g, double *of
     return err <= allowed;
 }
 
-static bool compare_bytes(const kc_reference *r, const zc_tensor *want, const void *got, char *text, size_t n)
+static bool compare_bytes(const kc_reference *r, const zc_tensor *want, const void *got, char *text,
+                          size_t n)
 {
     size_t bytes;
     const uint8_t *a = got, *b = want->data;
@@ -246,9 +267,11 @@ static bool compare_bytes(const kc_reference *r, const zc_tensor *want, const vo
         int64_t e = (int64_t)(i * 8 / zc_dtype_bits(want->dtype));
         zc_tensor g = *want;
         g.data = (void *)(uintptr_t)got;
-        if (r->v->c->flags & KC_OFF_BY_ONE && llabs(zc_geti(&g, e) - zc_geti(want, e)) <= 1) continue;
-        snprintf(text, n, "element %lld of %lld is %lld, need %lld", (long long)e, (long long)zc_tensor_numel(want),
-                 (long long)zc_geti(&g, e), (long long)zc_geti(want, e));
+        if (r->v->c->flags & KC_OFF_BY_ONE && llabs(zc_geti(&g, e) - zc_geti(want, e)) <= 1)
+            continue;
+        snprintf(text, n, "element %lld of %lld is %lld, need %lld", (long long)e,
+                 (long long)zc_tensor_numel(want), (long long)zc_geti(&g, e),
+                 (long long)zc_geti(want, e));
         return false;
     }
     return true;
@@ -258,9 +281,11 @@ bool kc_compare(kc_reference *r, int o, const void *got, kc_result *result, char
 {
     const zc_tensor *want = &r->same[o];
     zc_tensor g = *want;
-    if (!zc_dtype_is_float(want->dtype) && !complex_type(want->dtype)) return compare_bytes(r, want, got, text, n);
+    if (!zc_dtype_is_float(want->dtype) && !complex_type(want->dtype))
+        return compare_bytes(r, want, got, text, n);
     g.data = (void *)(uintptr_t)got;
-    int64_t count = zc_tensor_numel(want) * (complex_type(want->dtype) ? 2 : 1), wrong = 0, first = 0;
+    int64_t count = zc_tensor_numel(want) * (complex_type(want->dtype) ? 2 : 1), wrong = 0,
+            first = 0;
     for (int64_t e = 0; e < count; e++) {
         double off, share;
         if (!close_enough(r, o, e, at(&g, e), &off, &share) && wrong++ == 0) first = e;
@@ -268,8 +293,9 @@ bool kc_compare(kc_reference *r, int o, const void *got, kc_result *result, char
         if (share > result->tightest) result->tightest = share;
     }
     if (wrong)
-        snprintf(text, n, "%lld of %lld elements differ, first %lld: got %.9g, need %.9g, same type %.9g%s", (long long)wrong,
-                 (long long)count, (long long)first, at(&g, first),
+        snprintf(text, n,
+                 "%lld of %lld elements differ, first %lld: got %.9g, need %.9g, same type %.9g%s",
+                 (long long)wrong, (long long)count, (long long)first, at(&g, first),
                  r->has_exact ? zc_get(&r->exact[o], first) : at(want, first), at(want, first),
                  r->slack[o] ? "" : " (exactly)");
     return wrong == 0;

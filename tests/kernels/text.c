@@ -13,7 +13,8 @@ bool kc_each(const char *list, char by, bool (*fn)(void *arg, const char *item),
         while (*p == ' ') p++;
         const char *end = p;
         int depth = 0;
-        for (; *end && (depth || *end != by); end++) depth += (*end == '(' || *end == '[') - (*end == ')' || *end == ']');
+        for (; *end && (depth || *end != by); end++)
+            depth += (*end == '(' || *end == '[') - (*end == ')' || *end == ']');
         size_t n = (size_t)(end - p);
         while (n && p[n - 1] == ' ') n--;
         if (n >= sizeof item) return false;
@@ -50,7 +51,8 @@ void kc_substitute(const char *text, const kc_sizes *sizes, zc_buf *out)
     int depth = 0;
     for (const char *p = text; *p; p++) {
         depth += (*p == '[' || *p == '(') - (*p == ']' || *p == ')');
-        bool alone = depth && *p >= 'a' && *p <= 'z' && !(p > text && is_word(p[-1])) && !is_word(p[1]);
+        bool alone =
+            depth && *p >= 'a' && *p <= 'z' && !(p > text && is_word(p[-1])) && !is_word(p[1]);
         if (alone && sizes && sizes->v[*p - 'a'] >= 0)
             zc_buf_printf(out, "%lld", (long long)sizes->v[*p - 'a']);
         else

@@ -20,7 +20,11 @@ static double normal(kc_random *r)
 
 static double smallest(zc_dtype t)
 {
-    return t == ZC_F16 ? 0x1p-24 : t == ZC_BF16 ? 0x1p-133 : t == ZC_F64 ? 0x1p-1074 : t == ZC_F32 ? 0x1p-149 : 0x1p-9;
+    return t == ZC_F16    ? 0x1p-24
+           : t == ZC_BF16 ? 0x1p-133
+           : t == ZC_F64  ? 0x1p-1074
+           : t == ZC_F32  ? 0x1p-149
+                          : 0x1p-9;
 }
 
 /* Element i of an operand whose last dimension is `row`. */
@@ -86,11 +90,13 @@ static void fill_integer(kc_operand *o, kc_kind kind, kc_random *r)
     const zc_tensor *t = &o->t;
     int64_t n = zc_tensor_numel(t), row = t->rank ? t->dims[t->rank - 1] : 1;
     long long low = 0, high = 0;
-    bool range = sscanf(o->kind, "int(%lld,%lld)", &low, &high) == 2, perm = strcmp(o->kind, "perm") == 0;
+    bool range = sscanf(o->kind, "int(%lld,%lld)", &low, &high) == 2,
+         perm = strcmp(o->kind, "perm") == 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t v = draw_integer(kind, r);
         if (range) v = low + (int64_t)floor((double)(high - low + 1) * kc_unit(r));
-        if (perm) v = (i % row * 7 + 3) % row; /* each once a row, when 7 does not divide its length */
+        if (perm)
+            v = (i % row * 7 + 3) % row; /* each once a row, when 7 does not divide its length */
         if (t->dtype == ZC_BOOL) v = range ? v != 0 : kc_unit(r) < 0.5;
         zc_store_i64(t->dtype, t->data, i, v);
     }

@@ -1,6 +1,6 @@
 /* Golden tests of rules. A .zrt file has two or three parts between lines of dashes:
  *
- *   rules                         the text of a rule file
+ *   rules                         the text of a rule file; "# builtin" first: with zc's own
  *   ---
  *   messages                      what loading says, or
  *   graph "..." { ... }           a graph, and then
@@ -67,7 +67,10 @@ static void run(const golden *t, zc_buf *out)
 {
     zc_rules *r = NULL;
     if (zc_rules_create(&r, NULL) != ZC_OK) return;
-    zc_status status = zc_rules_add_text(r, "test.zcr", t->rules, strlen(t->rules), NULL);
+    zc_status status = ZC_OK;
+    if (strncmp(t->rules, "# builtin", 9) == 0) status = zc_rules_add_builtin(r, NULL);
+    if (status == ZC_OK)
+        status = zc_rules_add_text(r, "test.zcr", t->rules, strlen(t->rules), NULL);
     zc_buf_puts(out, "");
     if (!t->graph || status != ZC_OK)
         for (size_t i = 0; i < zc_rules_message_count(r); i++) zc_rules_message_print(r, i, out);

@@ -29,7 +29,7 @@
 #endif
 
 #ifdef UNDER_ASAN
-const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
     return "allocator_may_return_null=1:max_allocation_size_mb=1024";

@@ -81,6 +81,40 @@ static void test_arena(void **state)
     assert_null(a.blocks);
 }
 
+/* Small and large requests; every byte is zero on arrival and written on departure. */
+static void fill_arena(zc_arena *arena)
+{
+    static const size_t sizes[] = {40, 5000, 9000, 100, 16000, 16384, 7, 40000, 4000, 4000, 16384};
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < ZC_COUNTOF(sizes); i++) {
+            unsigned char *p = zc_arena_alloc(arena, sizes[i], 1);
+            assert_non_null(p);
+            for (size_t b = 0; b < sizes[i]; b++) assert_int_equal(p[b], 0);
+            memset(p, 0xA5, sizes[i]);
+        }
+    }
+}
+
+static void test_arena_reset(void **state)
+{
+    (void)state;
+    zc_arena arena;
+    zc_arena_init(&arena, 0);
+    zc_arena_reset(&arena);
+    fill_arena(&arena);
+    const size_t held = arena.held, used = arena.used;
+    assert_true(held > used);
+    for (int i = 0; i < 10; i++) {
+        zc_arena_reset(&arena);
+        assert_int_equal(arena.used, 0);
+        fill_arena(&arena);
+        assert_int_equal(arena.used, used);
+        assert_int_equal(arena.held, held);
+    }
+    zc_arena_fini(&arena);
+    assert_int_equal(arena.held, 0);
+}
+
 static void test_arena_budget(void **state)
 {
     (void)state;
@@ -159,10 +193,11 @@ static void test_vec(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_checked),      cmocka_unit_test(test_range),
-        cmocka_unit_test(test_alloc),        cmocka_unit_test(test_arena),
-        cmocka_unit_test(test_arena_budget), cmocka_unit_test(test_buf),
-        cmocka_unit_test(test_escape),       cmocka_unit_test(test_vec),
+        cmocka_unit_test(test_checked),     cmocka_unit_test(test_range),
+        cmocka_unit_test(test_alloc),       cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_arena_reset), cmocka_unit_test(test_arena_budget),
+        cmocka_unit_test(test_buf),         cmocka_unit_test(test_escape),
+        cmocka_unit_test(test_vec),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@
 
 #ifdef UNDER_ASAN
 /* A forged shape may ask for more memory than there is: that is an error value, not an abort. */
-const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
     return "allocator_may_return_null=1:max_allocation_size_mb=1024";

@@ -33,11 +33,10 @@ static zc_plan *plan_of(const char *text)
 static zc_session *session_of(zc_plan *plan, int threads, bool reference)
 {
     zc_session *s;
-    assert_int_equal(zc_session_create(plan,
-                                       ZC_SESSION_PARAMS(.threads = threads,
-                                                         .reference = reference),
-                                       &s, NULL),
-                     ZC_OK);
+    assert_int_equal(
+        zc_session_create(plan, ZC_SESSION_PARAMS(.threads = threads, .reference = reference), &s,
+                          NULL),
+        ZC_OK);
     return s;
 }
 
@@ -57,10 +56,10 @@ static const char static_text[] =
     "init w 1 4,3 0.5,-1,2,1,0.25,-0.5,-2,1.5,1,0.125,3,-1\n"
     "node MatMul x,w h\nnode Softmax h y axis:i=1\nnode ReduceMean h m axes:is=1\n";
 
-static const char alternating_text[] =
-    "ir 8\nopset 17\nin x 1 n,4\nout y 1 *\nout s 7 *\n"
-    "init w 1 4,3 0.5,-1,2,1,0.25,-0.5,-2,1.5,1,0.125,3,-1\n"
-    "node MatMul x,w h\nnode Transpose h t perm:is=1,0\nnode Softmax t y axis:i=1\nnode Shape y s\n";
+static const char alternating_text[] = "ir 8\nopset 17\nin x 1 n,4\nout y 1 *\nout s 7 *\n"
+                                       "init w 1 4,3 0.5,-1,2,1,0.25,-0.5,-2,1.5,1,0.125,3,-1\n"
+                                       "node MatMul x,w h\nnode Transpose h t perm:is=1,0\nnode "
+                                       "Softmax t y axis:i=1\nnode Shape y s\n";
 
 /* How many positives there are only a run tells; so is the size of what follows. */
 static const char dynamic_text[] =

@@ -13,8 +13,13 @@ if git rev-parse --git-dir >/dev/null 2>&1; then
 else
     files=$(find bench examples include src templates tests tools -name '*.[ch]')
 fi
-# shellcheck disable=SC2086
-clang-format --dry-run -Werror $files
+# Versions of the formatter differ in small things; the sources are formatted by 14.
+if clang-format --version | grep -q 'version 14\.'; then
+    # shellcheck disable=SC2086
+    clang-format --dry-run -Werror $files
+else
+    echo "lint: formatting not checked: needs clang-format 14, got $(clang-format --version)"
+fi
 
 newest=$(find .clang-tidy include src templates meson.build \( -name '*.h' -o -name '*.def' -o -name '.clang-tidy' \
     -o -name meson.build \) -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2-)

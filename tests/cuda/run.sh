@@ -5,7 +5,7 @@
 fake=$3
 service=$4
 export ZC_CACHE_DIR="$dir/cache"
-unset XDG_CACHE_HOME
+unset XDG_CACHE_HOME LD_LIBRARY_PATH
 for variable in FAIL DEVICES MEMORY CC TRACE SHUFFLE; do unset "ZC_HOSTCUDA_$variable"; done
 plan=$dir/digits.plan
 stripped=$dir/stripped.plan

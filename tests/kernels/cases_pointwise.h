@@ -9,21 +9,19 @@
     C(name, pointwise, a "[n,1]; T[n,6]; T[6]", types, .sizes = N, .large = LARGE,                 \
       .bench = "n=4194304", .flags = KC_NUMBERS)
 P1(Abs, F " i32 i8")
-P1(Acos, F) P1(Acosh, F) P1(Asin, F) P1(Asinh, F) P1(Atan, F) P1(Atanh, F) P1(Ceil, F) P1(Celu, F)
-    P1(Cos, F) P1(Cosh, F) P1(Elu, F) P1(Erf, F) P1(Exp, F) P1(Floor, F) P1(HardSigmoid, F) P1(
-        HardSwish, F) P1(IsInf, F) P1(IsNaN, F) P1(LeakyRelu, F) P1(Log, F) P1(Mish, F)
-        P1(Neg, F " i32 i64") P1(Reciprocal, F) P1(Relu, F " i32") P1(Round, F) P1(Selu, F) P1(
-            Shrink,
-            F) P1(Sigmoid,
-                  F) P1(Sign, F " i8 u8 i64")
-            P1(Sin, F) P1(Sinh, F) P1(Softplus, F) P1(Softsign, F) P1(Sqrt, F) P1(Swish, F)
+P1(Acos, F)
+P1(Acosh, F) P1(Asin, F) P1(Asinh, F) P1(Atan, F) P1(Atanh, F) P1(Ceil, F) P1(Celu, F) P1(Cos, F)
+    P1(Cosh, F) P1(Elu, F) P1(Erf, F) P1(Exp, F) P1(Floor, F) P1(HardSigmoid, F) P1(HardSwish, F)
+        P1(IsInf, F) P1(IsNaN, F) P1(LeakyRelu, F) P1(Log, F) P1(Mish, F) P1(Neg, F " i32 i64") P1(
+            Reciprocal, F) P1(Relu, F " i32") P1(Round, F) P1(Selu, F) P1(Shrink, F) P1(Sigmoid, F)
+            P1(Sign, F " i8 u8 i64") P1(Sin, F) P1(Sinh, F) P1(Softplus, F) P1(Softsign, F) P1(
+                Sqrt, F) P1(Swish, F)
                 P1(Tan, F) P1(Tanh, F) P1(ThresholdedRelu, F) P1(BitwiseNot, "i32 u8 i64") P1(
                     Not, "bool") C(Gelu, pointwise, "T[n]", F, .sizes = N, .large = LARGE,
                                    .bench = FLAT,
                                    .flags = KC_NUMBERS | KC_CANCELS)
                     C(GeluTanh, pointwise, "T[n]", F, .sizes = N, .large = LARGE, .bench = FLAT,
-                      .flags = KC_NUMBERS |
-                               KC_CANCELS) P2(Add, F " i32 u8 i64")
+                      .flags = KC_NUMBERS | KC_CANCELS) P2(Add, F " i32 u8 i64")
                         P2(Sub, F " i32 u8 u64") P2(Mul, F " i32 u16 i64") P2(Div, F " i32 u8 i64")
                             P2(Max, F " i32 u32") P2(Min, F " i32 i8") P2(
                                 Mod, "i32 u8 i64 f32 f16") P2(FMod, "f32 f16 i32 i64 f64")

@@ -29,16 +29,14 @@
 #define ZC_EXPR_MAX_NODES  512
 #define ZC_EXPR_MAX_DEPTH  64
 
+// clang-format off
 #define ZC_EXPR_OPS(X)                                                                             \
-    X(INPUT)                                                                                       \
-    X(CONST)                                                                                       \
-    X(CAST)                                                                                        \
-    X(NEG)                                                                                         \
-    X(NOT) X(BITNOT) X(ADD) X(SUB) X(MUL) X(DIV) X(MOD) X(FMOD) X(POW) X(MAX) X(MIN) X(AND) X(OR)  \
-        X(BITAND) X(BITOR) X(BITXOR) X(SHL) X(SHR) X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(SELECT)   \
-            X(ABS) X(ACOS) X(ACOSH) X(ASIN) X(ASINH) X(ATAN) X(ATANH) X(CEIL) X(COS) X(COSH)       \
-                X(ERF) X(EXP) X(FLOOR) X(LOG) X(LOG1P) X(EXPM1) X(ROUND) X(RSQRT) X(SIGN) X(SIN)   \
-                    X(SINH) X(SQRT) X(TAN) X(TANH) X(SIGMOID) X(ISNAN) X(ISINF)
+    X(INPUT) X(CONST) X(CAST) X(NEG) X(NOT) X(BITNOT) X(ADD) X(SUB) X(MUL) X(DIV) X(MOD) X(FMOD)   \
+    X(POW) X(MAX) X(MIN) X(AND) X(OR) X(BITAND) X(BITOR) X(BITXOR) X(SHL) X(SHR) X(EQ) X(NE)       \
+    X(LT) X(LE) X(GT) X(GE) X(SELECT) X(ABS) X(ACOS) X(ACOSH) X(ASIN) X(ASINH) X(ATAN) X(ATANH)    \
+    X(CEIL) X(COS) X(COSH) X(ERF) X(EXP) X(FLOOR) X(LOG) X(LOG1P) X(EXPM1) X(ROUND) X(RSQRT)       \
+    X(SIGN) X(SIN) X(SINH) X(SQRT) X(TAN) X(TANH) X(SIGMOID) X(ISNAN) X(ISINF)
+// clang-format on
 
 typedef enum zc_expr_op {
 #define X(n) ZC_EX_##n,

@@ -16,13 +16,13 @@
 #define MOVED   "f32 f16 u8 f64 i64 bool"
 
 const kc_case kc_cases[] = {
-#include "cases_attention.h"
-#include "cases_conv.h"
-#include "cases_index.h"
-#include "cases_matmul.h"
-#include "cases_misc.h"
-#include "cases_move.h"
-#include "cases_pointwise.h"
-#include "cases_reduce.h"
+#include "cases_attention.def"
+#include "cases_conv.def"
+#include "cases_index.def"
+#include "cases_matmul.def"
+#include "cases_misc.def"
+#include "cases_move.def"
+#include "cases_pointwise.def"
+#include "cases_reduce.def"
 };
 const size_t kc_case_count = ZC_COUNTOF(kc_cases);

@@ -1,9 +1,9 @@
 /* The kernel check: every row of the CUDA kernel table against the CPU's reference kernels.
  *
- * A case (cases_*.h) is data: an operation, its attributes and operands as text, the element types
- * and sizes it is run with, and what its results are held to. Each case becomes a program of the
- * same step twice, so that a second run replays a CUDA graph; its outputs lie in guarded, poisoned
- * device memory. */
+ * A case (cases_*.def) is data: an operation, its attributes and operands as text, the element
+ * types and sizes it is run with, and what its results are held to. Each case becomes a program of
+ * the same step twice, so that a second run replays a CUDA graph; its outputs lie in guarded,
+ * poisoned device memory. */
 #ifndef ZC_TESTS_KERNELS_CHECK_H
 #define ZC_TESTS_KERNELS_CHECK_H
 

@@ -6,7 +6,7 @@ src=$1
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$src"
-tar -cf - --exclude=.git --exclude=./bench/results --exclude=./models/bench --exclude=./docs . | tar -xf - -C "$dir"
+tar -cf - --exclude=.git --exclude='./build*' --exclude=./bench/results --exclude=./models/bench --exclude=./docs . | tar -xf - -C "$dir"
 cd "$dir"
 for section in "## Add an operation" "## Add a pass"; do
     grep -qx "$section" HACKING.md || { echo "HACKING.md has no '$section'"; exit 1; }

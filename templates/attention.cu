@@ -41,7 +41,7 @@ template <class T, int SIZE> ZC_DEV zc_compute<T> inverse_rms(const T *x, int la
 
 // The row of the rotary tables, -1 and a report when there is none.
 ZC_DEV i64 table_row(const zc_attention_rows_params &p, i64 b, i64 s, i64 position) {
-    const i64 row = p.ids ? (i64)zc_load<Z_ID_TYPE>(p.ids, b * p.fresh + s) : position + s;
+    const i64 row = p.ids ? (i64)zc_load<Z_ID_TYPE>(p.ids, b * p.fresh + s) : b * p.table_step + position + s;
     if (row >= 0 && row < p.table) return row;
     zc_report(p.len.fault, p.len.step, ZC_FAULT_INDEX, row, 0, p.table - 1);
     return -1;

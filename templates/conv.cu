@@ -11,6 +11,7 @@
 #include "zc/device.cuh"
 #include "abi/conv.h"
 #include "spec.h"
+#include "zc/epilogue.cuh"
 #include "zc/window.cuh"
 
 typedef Z_ACC acc_t;
@@ -74,7 +75,7 @@ ZC_DEV void finish(const zc_conv_params &p, i64 at, i64 channel, acc_t sum) {
 #if Z_HAS_RESIDUAL
     sum += zc_load<Z_Y>(p.residual, at);
 #endif
-    zc_save<Z_Y>(p.y, at, zc_act(sum));
+    zc_save<Z_Y>(p.y, at, zc_fused(p.fused, zc_act(sum), at));
 #elif Z_QUANT == 1
     ((i32 *)p.y)[at] = (i32)sum;
 #else

@@ -10,6 +10,7 @@
 #include "zc/states.cuh"
 #include "abi/moments.h"
 #include "spec.h"
+#include "zc/epilogue.cuh"
 
 typedef Z_ACC acc;
 typedef zc_moments<acc> moments;
@@ -44,6 +45,11 @@ ZC_DEV acc scaled(const zc_moments_params &p, acc d, acc inv, i64 channel) {
 #endif
 }
 
+// Element `at` of the result, d from the mean.
+ZC_DEV void put(const zc_moments_params &p, i64 at, acc d, acc inv, i64 channel) {
+    zc_save<Z_X>(p.y, at, zc_fused(p.fused, scaled(p, d, inv, channel), at));
+}
+
 ZC_DEV void apply(const zc_moments_params &p, const zc_place &at, moments m) {
     const acc var = m.m2 / m.n;
 #ifdef Z_PLAIN
@@ -60,7 +66,7 @@ ZC_DEV void apply(const zc_moments_params &p, const zc_place &at, moments m) {
     if (!p.y) return;
 #endif
     zc_walk<Z_X>(p.g, at, p.x, [&](Z_X x, i64 off, i64) {
-        zc_save<Z_X>(p.y, off, scaled(p, (acc)zc_get(x) - m.mean, inv, channel_of(p, off)));
+        put(p, off, (acc)zc_get(x) - m.mean, inv, channel_of(p, off));
     });
 }
 
@@ -92,7 +98,7 @@ ZC_KERNEL(3)(const __grid_constant__ zc_moments_params p) {
     for (i64 i = zc_thread(); i < p.total; i += zc_threads()) {
         const i64 c = channel_of(p, i);
         const acc inv = (acc)1 / zx_sqrt((acc)zc_load<Z_STAT>(p.var, c) + (acc)p.eps);
-        zc_save<Z_X>(p.y, i, scaled(p, (acc)zc_load<Z_X>(p.x, i) - (acc)zc_load<Z_STAT>(p.mean, c), inv, c));
+        put(p, i, (acc)zc_load<Z_X>(p.x, i) - (acc)zc_load<Z_STAT>(p.mean, c), inv, c);
     }
 }
 #endif

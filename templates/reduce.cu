@@ -7,6 +7,7 @@
 #include "zc/states.cuh"
 #include "abi/reduce.h"
 #include "spec.h"
+#include "zc/epilogue.cuh"
 
 typedef Z_ACC acc;
 
@@ -76,7 +77,7 @@ ZC_DEV void leave(const zc_reduce_params &p, const zc_place &at, state s) {
     if (p.states)
         ((state *)p.states)[at.out * gridDim.y + blockIdx.y] = s;
     else
-        zc_save<Z_OUT>(p.out, at.out, s.finish(p.elements));
+        zc_save<Z_OUT>(p.out, at.out, zc_fused(p.fused, s.finish(p.elements), at.out));
 }
 
 ZC_KERNEL(0)(const __grid_constant__ zc_reduce_params p) {

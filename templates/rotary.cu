@@ -8,6 +8,7 @@
 // The row of the tables for position s of sequence b; -1 and a report when there is none.
 ZC_DEV i64 table_row(const zc_rotary_params &p, i64 b, i64 s) {
     i64 row = b * p.length + s;
+    if (p.id_mode == 3) row = s;
     if (p.id_mode == 1) row = (i64)zc_load<Z_ID>(p.ids, row);
     if (p.id_mode == 2) row = (i64)((u64)(i64)zc_load<Z_ID>(p.ids, 0) + (u64)s);
     if (row >= 0 && row < p.rows) return row;

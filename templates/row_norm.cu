@@ -9,6 +9,7 @@
 #include "abi/row_norm.h"
 #include "spec.h"
 
+#include "zc/epilogue.cuh"
 #include "zc/rows.cuh"
 #include "zc/states.cuh"
 
@@ -104,7 +105,7 @@ template <int V> ZC_DEV void finish(const zc_row_norm_params &p, i64 i, i64 j, a
     fetch<Z_S, V>(p, p.scale, i, j, (acc)1, scale);
     fetch<Z_S, V>(p, p.bias, i, j, (acc)0, bias);
 #pragma unroll
-    for (int k = 0; k < V; k++) v[k] = (v[k] - mean) * inv * scale[k] + bias[k];
+    for (int k = 0; k < V; k++) v[k] = zc_fused(p.fused, (v[k] - mean) * inv * scale[k] + bias[k], i + k);
     put<Z_S, V>(p.y, i, v);
 }
 

@@ -8,6 +8,7 @@
 #include "abi/softmax.h"
 #include "spec.h"
 
+#include "zc/epilogue.cuh"
 #include "zc/rows.cuh"
 
 typedef Z_ACC acc;
@@ -69,14 +70,16 @@ ZC_KERNEL(0)(const __grid_constant__ zc_softmax_params p) {
     zc_walk<Z_T>(p.g, at, p.in, [&](Z_T x, i64, i64 r) { s.add((acc)zc_get(x), r); });
     s = zc_join_lanes(p.g, at, s);
     s = SETTLED(s);
-    zc_walk<Z_T>(p.g, at, p.in, [&](Z_T x, i64 off, i64 r) { zc_save<Z_T>(p.out, off, s.result((acc)zc_get(x), r)); });
+    zc_walk<Z_T>(p.g, at, p.in, [&](Z_T x, i64 off, i64 r) {
+        zc_save<Z_T>(p.out, off, zc_fused(p.fused, s.result((acc)zc_get(x), r), off));
+    });
 }
 
 #ifndef Z_HARD
 template <int V> ZC_DEV void put(const zc_softmax_params &p, i64 i, const acc *v) {
     zc_vec<Z_T, V> r;
 #pragma unroll
-    for (int k = 0; k < V; k++) r.v[k] = zc_put<Z_T>(v[k]);
+    for (int k = 0; k < V; k++) r.v[k] = zc_put<Z_T>(zc_fused(p.fused, v[k], i + k));
     *(zc_vec<Z_T, V> *)((Z_T *)p.out + i) = r;
 }
 template <int V> ZC_DEV void get(const zc_softmax_params &p, i64 i, acc *v) {

@@ -86,6 +86,8 @@ typedef struct zc_memory_info {
                                      kernels */
     uint64_t
         arena_bytes; /* intermediate results: on the GPU for a session there, else in host memory */
+    uint64_t live_bytes;   /* the largest sum of intermediate results that one step needs: what
+                              arena_bytes would be at best */
     uint64_t result_bytes; /* outputs that are not bound to the caller's memory, on the same side */
 } zc_memory_info;
 /* Finds it out without making a session: inputs[n] are as zc_plan_input gives them, for all inputs
@@ -182,8 +184,8 @@ typedef struct zc_step_info {
 } zc_step_info;
 ZC_API zc_status zc_session_step(const zc_session *session, size_t i, zc_step_info *out,
                                  zc_diag *diag);
-/* Asks a run in flight (from another thread) to stop between two steps: it returns
- * ZC_ERR_CANCELLED. */
+/* Asks a run in flight (from another thread, or a signal's handler) to stop between two steps: it
+ * returns ZC_ERR_CANCELLED. Without one nothing happens: later runs are not touched. */
 ZC_API void zc_session_cancel(zc_session *session);
 
 #ifdef __cplusplus

@@ -2,11 +2,13 @@
 #include <sys/stat.h>
 
 #include "cli/cli.h"
+#include "cli/explain.h"
 #include "cli/progress.h"
+#include "driver/compile.h"
 
 typedef struct options {
     const char *output, *data_root, *emit_cuda, *precision;
-    bool quiet, strip, force_rules;
+    bool quiet, strip, force_rules, explain, json;
     int64_t threads;
     cli_list targets;
     cli_profiles profiles;
@@ -72,6 +74,14 @@ static const cli_option table[] = {
      .help = "take rules that fail the check by numbers",
      .set = cli_set_flag,
      .at = offsetof(options, force_rules)},
+    {.name = "explain",
+     .help = "tell what was fused, what was not and why, and the steps; --output may be left out",
+     .set = cli_set_flag,
+     .at = offsetof(options, explain)},
+    {.name = "json",
+     .help = "with --explain: print one JSON document",
+     .set = cli_set_flag,
+     .at = offsetof(options, json)},
     {.name = "target",
      .repeated = true,
      .arg = "TARGET",
@@ -136,6 +146,14 @@ static void summary(const char *path, double seconds)
     zc_plan_destroy(&plan);
 }
 
+static void print_explanation(const zc_explain *e, const char *model, const options *o)
+{
+    if (o->json)
+        cli_explain_json(e, model);
+    else
+        cli_explain_text(e);
+}
+
 static int compile(const char *model, const options *o)
 {
     double start = cli_now();
@@ -166,12 +184,18 @@ static int compile(const char *model, const options *o)
     int code = EXIT_OK;
     zc_diag *diag = zc_diag_create();
     cli_progress_begin(&progress);
-    zc_status status = zc_compile_file(model, o->output, &params, diag);
+    zc_explain e = {.limit = 0};
+    zc_status status = o->output ? zc_compile_file_explained(model, o->output, &params,
+                                                             o->explain ? &e : NULL, diag)
+                                 : zc_compile_explained(model, &params, NULL, NULL, &e, diag);
     cli_progress_end(&progress);
     if (status != ZC_OK)
         code = cli_report(diag, status);
+    else if (o->explain)
+        print_explanation(&e, model, o);
     else if (!o->quiet)
         summary(o->output, cli_now() - start);
+    zc_explain_fini(&e);
     zc_diag_destroy(&diag);
     return code;
 }
@@ -182,8 +206,10 @@ static int run(int argc, char **argv)
     const char *model;
     int code = cli_parse_one(&cli_compile_command, argc, argv, &o, "one model", &model);
     if (code != CLI_GO) return code;
-    if (!o.output) return cli_usage("compile", "needs --output PLAN");
-    if (same_file(model, o.output)) return cli_usage("compile", "the output is the model itself");
+    if (o.json && !o.explain) return cli_usage("compile", "--json needs --explain");
+    if (!o.output && !o.explain) return cli_usage("compile", "needs --output PLAN or --explain");
+    if (o.output && same_file(model, o.output))
+        return cli_usage("compile", "the output is the model itself");
     return compile(model, &o);
 }
 
@@ -191,12 +217,16 @@ const cli_command cli_compile_command = {
     .name = "compile",
     .summary = "compile an ONNX model to a plan",
     .operands = "MODEL -o PLAN [OPTIONS]",
-    .about = "Compiles an ONNX model to a plan that 'zc run' and the runtime library execute.",
+    .about = "Compiles an ONNX model to a plan that 'zc run' and the runtime library execute.\n"
+             "--explain tells, for each rule and place, how far the match went and which condition "
+             "failed; for each kind of fusion how many were found and how many there are; and the "
+             "steps (docs/rules.md). Without --output the weights need not be there.",
     .examples = "zc compile model.onnx -o model.plan\n"
                 "zc compile bert.onnx -o bert.plan --dim batch=1\n"
                 "zc compile vit.onnx -o vit.plan --target sm_90 --target sm_80\n"
                 "zc compile vit.onnx -o vit.plan --target sm_90 --precision f16\n"
-                "zc compile net.onnx -o net.plan --shape image=1x3x224x224\n",
+                "zc compile net.onnx -o net.plan --shape image=1x3x224x224\n"
+                "zc compile net.onnx --explain --json\n",
     .options = table,
     .option_count = ZC_COUNTOF(table),
     .words = CLI_WORDS_FILE,

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/explain.h"
 #include "driver/compile.h"
-#include "passes/passes.h"
 
 typedef struct options {
     bool quiet, all;
@@ -122,37 +122,14 @@ static int test(int argc, char **argv, const options *o)
 
 /* ---- explain ---- */
 
-static void print_rule(const zc_rule_info *info, const zc_rule_stats *s)
+static zc_status explain_model(const zc_compile_params *params, const char *path, const options *o,
+                               zc_diag *diag)
 {
-    printf("%s: %zu places tried, %zu rewritten, %zu refused\n", info->name, s->tried, s->applied,
-           s->refused);
-    if (s->gave_up) printf("    gave up after too many steps at %zu places\n", s->gave_up);
-    if (s->tried == 0) printf("    the model has no operation that it may end with\n");
-    if (s->why[0] == 0) return;
-    printf("    closest: %zu of %d operations matched, at node ", s->best, info->nodes);
-    cli_put(stdout, s->place);
-    printf(": ");
-    cli_put(stdout, s->why);
-    printf("\n");
-}
-
-static zc_status explain_model(const zc_rules *r, const char *path, const options *o, zc_diag *diag)
-{
-    zc_graph *g = NULL;
-    zc_compile_params params = {.size = sizeof params};
-    zc_model_source model = {.path = path};
-    zc_rule_stats *stats = calloc(zc_rules_count(r) + 1, sizeof *stats);
-    zc_rules_report report = {.stats = stats};
-    zc_pass_options passes = {.rules = r, .rules_report = &report};
-    if (!stats) return zc_fail_nomem(diag, "report", 0);
-    zc_status status = zc_compile_import_weightless(&model, &params, &g, diag);
-    if (status == ZC_OK) status = zc_run_passes(g, &passes, diag);
-    for (size_t i = 0; status == ZC_OK && i < zc_rules_count(r); i++) {
-        zc_rule_info info = zc_rules_at(r, i);
-        if (!info.is_builtin || o->all) print_rule(&info, &stats[i]);
-    }
-    zc_graph_destroy(&g);
-    free(stats);
+    zc_explain e = {.limit = 0};
+    zc_status status = zc_compile_explained(path, params, NULL, NULL, &e, diag);
+    for (size_t i = 0; status == ZC_OK && i < zc_rules_count(e.rules); i++)
+        if (!zc_rules_at(e.rules, i).is_builtin || o->all) cli_explain_rule(&e, i);
+    zc_explain_fini(&e);
     return status;
 }
 
@@ -162,13 +139,16 @@ static int explain(int argc, char **argv, const options *o)
     if (argc < 1 || (argc < 2 && !o->all))
         return cli_usage("rules", "explain needs rule files (or --all) and a model");
     int code = load(argv, argc - 1, &r);
-    if (code == EXIT_OK) {
-        zc_diag *diag = zc_diag_create();
-        zc_status status = explain_model(r, argv[argc - 1], o, diag);
-        if (status != ZC_OK) code = cli_report(diag, status);
-        zc_diag_destroy(&diag);
-    }
     zc_rules_destroy(&r);
+    if (code != EXIT_OK) return code;
+    zc_compile_params params = {.size = sizeof params,
+                                .rules = (const char *const *)argv,
+                                .rule_count = (size_t)argc - 1,
+                                .force_rules = true};
+    zc_diag *diag = zc_diag_create();
+    zc_status status = explain_model(&params, argv[argc - 1], o, diag);
+    if (status != ZC_OK) code = cli_report(diag, status);
+    zc_diag_destroy(&diag);
     return code;
 }
 

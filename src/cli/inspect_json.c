@@ -125,6 +125,22 @@ static void put_constants(const plan_view *v)
     puts("],");
 }
 
+static void put_variants(const zc_program *p)
+{
+    fputs("  \"variants\": [", stdout);
+    for (uint32_t i = 0; i < p->nvariants; i++) {
+        const zc_pvariant *v = &p->variants[i];
+        printf("%s{\"sizes\": {", i ? ",\n    " : "\n    ");
+        for (uint32_t s = 0; s < v->nsymbols; s++) {
+            if (s) fputs(", ", stdout);
+            cli_json(stdout, p->dim_nodes[v->symbols[s]].name);
+            printf(": %" PRId64, v->values[s]);
+        }
+        printf("}, \"own_kernels\": %" PRIu32 "}", cli_variant_kernels(p, v));
+    }
+    puts("],");
+}
+
 static void put_head(const plan_view *v)
 {
     const zc_program *p = v->program;
@@ -141,9 +157,10 @@ static void put_head(const plan_view *v)
     put_string("model_sha256", hash);
     printf(",\n  \"weight_bytes\": %" PRIu64 ", \"working_bytes\": ", v->weight_bytes);
     if (v->memory_known)
-        printf("%" PRIu64 ",\n  ", v->memory.arena_bytes);
+        printf("%" PRIu64 ", \"live_bytes\": %" PRIu64 ",\n  ", v->memory.arena_bytes,
+               v->memory.live_bytes);
     else
-        fputs("null,\n  ", stdout);
+        fputs("null, \"live_bytes\": null,\n  ", stdout);
 }
 
 void cli_plan_json(const plan_view *v)
@@ -155,6 +172,7 @@ void cli_plan_json(const plan_view *v)
     fputs(",\n  ", stdout);
     put_values(p, "outputs", top->outs, top->nouts, p->output_names);
     puts(",");
+    put_variants(p);
     put_constants(v);
     fputs("  \"steps\": [", stdout);
     for (uint32_t s = 0; s < p->nsteps; s++) {

@@ -25,6 +25,14 @@ void cli_dim_text(const zc_program *p, zc_dim d, zc_buf *out)
     zc_dim_print(&dims, d, out);
 }
 
+uint32_t cli_variant_kernels(const zc_program *p, const zc_pvariant *v)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; v->kernels && i < p->nsteps; i++)
+        n += v->kernels[i] && v->kernels[i] != p->steps[i].kernel;
+    return n;
+}
+
 /* ---- text ---- */
 
 static void put_quoted(const char *text)
@@ -117,6 +125,20 @@ static void put_block(const zc_program *p, uint32_t block, int indent)
     putchar('\n');
 }
 
+static void put_variants(const zc_program *p)
+{
+    for (uint32_t i = 0; i < p->nvariants; i++) {
+        const zc_pvariant *v = &p->variants[i];
+        fputs("variant ", stdout);
+        for (uint32_t s = 0; s < v->nsymbols; s++) {
+            if (s) fputs(", ", stdout);
+            cli_put(stdout, p->dim_nodes[v->symbols[s]].name);
+            printf("=%" PRId64, v->values[s]);
+        }
+        printf(": %" PRIu32 " steps by kernels of its own\n", cli_variant_kernels(p, v));
+    }
+}
+
 static void put_constants(const plan_view *v)
 {
     const zc_program *p = v->program;
@@ -162,12 +184,14 @@ static void put_text(const plan_view *v)
                p->nbinaries, p->nsources);
     putchar('\n');
     if (v->memory_known)
-        printf("%" PRIu64 " bytes of working memory\n%" PRIu64 " bytes of results\n",
-               v->memory.arena_bytes, v->memory.result_bytes);
+        printf("%" PRIu64 " bytes of working memory\n%" PRIu64
+               " bytes of it needed at once\n%" PRIu64 " bytes of results\n",
+               v->memory.arena_bytes, v->memory.live_bytes, v->memory.result_bytes);
     else
         puts("working memory depends on dimensions (give them by --dim NAME=VALUE)");
     put_ios(p, "input", p->blocks[0].params, p->input_names, p->blocks[0].nparams);
     put_ios(p, "output", p->blocks[0].outs, p->output_names, p->blocks[0].nouts);
+    put_variants(p);
     put_constants(v);
     puts("steps:");
     put_block(p, 0, 2);

@@ -34,8 +34,11 @@ static zc_status add_source(source_set *set, const char *name, zc_diag *diag)
     return ZC_OK;
 }
 
-static zc_status add_includes(source_set *set, const char *text, zc_diag *diag)
+/* A user's file may include zc's headers; what else it includes, NVRTC reports. */
+static zc_status add_includes(source_set *set, const zc_psource *of, zc_diag *diag)
 {
+    const char *text = of->text;
+    bool is_user = strncmp(of->name, ZC_USER_SOURCE, strlen(ZC_USER_SOURCE)) == 0;
     static const char directive[] = "#include \"";
     for (const char *at = text; (at = strstr(at, directive)) != NULL;) {
         char name[128];
@@ -45,7 +48,8 @@ static zc_status add_includes(source_set *set, const char *text, zc_diag *diag)
             return zc_fail(diag, ZC_ERR_INTERNAL, NULL, "an include's name is too long");
         memcpy(name, at, n);
         name[n] = '\0';
-        if (strcmp(name, "spec.h") != 0) ZC_TRY(add_source(set, name, diag));
+        if (strcmp(name, "spec.h") == 0 || (is_user && !zc_template_find(name))) continue;
+        ZC_TRY(add_source(set, name, diag));
     }
     return ZC_OK;
 }
@@ -55,15 +59,16 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const zc_psource *)a)->name, ((const zc_psource *)b)->name);
 }
 
-static zc_status collect_sources(zc_program *p, zc_arena *arena, zc_diag *diag)
+zc_status zc_codegen_sources(zc_program *p, zc_arena *arena, zc_diag *diag)
 {
-    source_set set = {0};
+    source_set set = {.cap = p->nsources};
     for (const zc_psource *s = zc_templates; s->name; s++) set.cap++;
     set.v = zc_arena_alloc(arena, set.cap, sizeof *set.v);
     if (!set.v) return zc_fail_nomem(diag, "sources", set.cap);
+    for (uint32_t i = 0; i < p->nsources; i++) set.v[set.n++] = p->sources[i];
     for (uint32_t k = 0; k < p->nkernels; k++)
         ZC_TRY(add_source(&set, p->kernels[k].template_name, diag));
-    for (uint32_t i = 0; i < set.n; i++) ZC_TRY(add_includes(&set, set.v[i].text, diag));
+    for (uint32_t i = 0; i < set.n; i++) ZC_TRY(add_includes(&set, &set.v[i], diag));
     if (set.n) qsort(set.v, set.n, sizeof *set.v, by_name);
     p->sources = set.v;
     p->nsources = set.n;
@@ -104,6 +109,15 @@ static int cpu_count(void)
     return n > 0 ? n : 1;
 }
 
+/* Where a user's kernel comes from; NULL for zc's own. */
+static const char *origin_of(const zc_program *p, uint32_t kernel)
+{
+    for (uint32_t i = 0; i < p->nsteps; i++)
+        if (p->steps[i].kernel == kernel + 1 && p->steps[i].op == ZC_OP_UserKernel)
+            return ((const zc_attrs_UserKernel *)p->steps[i].attrs)->origin;
+    return NULL;
+}
+
 static zc_status run_pool(job *j, int n, int threads, zc_diag *diag)
 {
     zc_pool *pool;
@@ -113,7 +127,8 @@ static zc_status run_pool(job *j, int n, int threads, zc_diag *diag)
     zc_pool_destroy(&pool);
     for (int i = 0; i < n; i++) {
         if (j->statuses[i] == ZC_OK) continue;
-        return zc_fail(diag, j->statuses[i], NULL, "%s", zc_diag_text(j->diags[i], 0));
+        return zc_fail(diag, j->statuses[i], origin_of(j->p, (uint32_t)i / j->narchs), "%s",
+                       zc_diag_text(j->diags[i], 0));
     }
     return ZC_OK;
 }
@@ -164,7 +179,7 @@ static zc_status compile_all(zc_program *p, const zc_rtc *rtc,
 zc_status zc_codegen_build(zc_program *p, const zc_codegen_build_params *params, zc_arena *arena,
                            zc_diag *diag)
 {
-    ZC_TRY(collect_sources(p, arena, diag));
+    ZC_TRY(zc_codegen_sources(p, arena, diag));
     if (params->emit_dir) ZC_TRY(zc_codegen_emit(p, params->emit_dir, diag));
     if (p->nkernels) {
         zc_rtc rtc;

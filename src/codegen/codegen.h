@@ -32,6 +32,9 @@ typedef struct zc_codegen_build_params {
     const char *emit_dir; /* also write each kernel's readable source there; may be NULL */
 } zc_codegen_build_params;
 
+/* After zc_codegen_lower: the sources that the kernels are compiled from. */
+zc_status zc_codegen_sources(zc_program *p, zc_arena *arena, zc_diag *diag);
+
 /* Compiles every kernel for every architecture (NVRTC, disk cache). */
 zc_status zc_codegen_build(zc_program *p, const zc_codegen_build_params *params, zc_arena *arena,
                            zc_diag *diag);

@@ -1,4 +1,5 @@
 #include "codegen/gen.h"
+#include "cuda/collapse.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -84,6 +85,37 @@ void zc_gen_dim(zc_gen *g, const char *name, zc_dim d)
         zc_gen_define(g, name, "%lldLL", (long long)d.k);
     else
         zc_gen_define(g, name, "(p.%s)", name);
+}
+
+static void put_table(zc_gen *g, const int64_t *v, int n)
+{
+    zc_buf_puts(&g->spec, "{");
+    for (int d = 0; d < n; d++) zc_buf_printf(&g->spec, "%s%lld", d ? ", " : "", (long long)v[d]);
+    zc_buf_puts(&g->spec, "}");
+}
+
+bool zc_gen_broadcast(zc_gen *g, const char *prefix, int first, int n, int most)
+{
+    zc_tensor out, in[ZC_COLLAPSE_OPERANDS];
+    zc_collapsed c;
+    zc_gen_tensor(zc_gen_out(g, 0), &out);
+    for (int i = 0; i < n; i++) zc_gen_tensor(zc_gen_in(g, first + i), &in[i]);
+    zc_collapse_broadcast(&out, n, in, &c);
+    if (c.rank > most) return false;
+    if (c.rank == 0) { /* one element, or none */
+        c.rank = 1;
+        c.dims[0] = 1;
+        for (int i = 0; i < n; i++) c.strides[i][0] = 0;
+    }
+    zc_buf_printf(&g->spec, "#define Z_%sRANK %d\n#define Z_%sDIMS ", prefix, c.rank, prefix);
+    put_table(g, c.dims, c.rank);
+    zc_buf_printf(&g->spec, "\n#define Z_%sSTRIDES {", prefix);
+    for (int i = 0; i < n; i++) {
+        if (i) zc_buf_puts(&g->spec, ", ");
+        put_table(g, c.strides[i], c.rank);
+    }
+    zc_buf_puts(&g->spec, "}\n");
+    return true;
 }
 
 zc_status zc_gen_decline(zc_gen *g, const char *fmt, ...)

@@ -4,7 +4,7 @@
  * #defines and straight-line inline functions into the header that its template includes as
  * "spec.h"; or it declines, and the step runs on the CPU with that reason. Equal headers share one
  * kernel, so write nothing that is not needed. No text of the model (names, strings) ever enters
- * the header. */
+ * the header. A rule file's own names do: its kernels are the user's code. */
 #ifndef ZC_CODEGEN_GEN_H
 #define ZC_CODEGEN_GEN_H
 
@@ -19,7 +19,9 @@ typedef struct zc_gen {
     int arch;          /* 80, 89, 90, 120 */
     zc_buf spec;       /* the header so far */
     char label[64];    /* the kernel's readable name part: set by default to the operation's name */
-    char declined[160]; /* why not; empty: accepted */
+    char declined[160];  /* why not; empty: accepted */
+    bool takes_epilogue; /* set by zc_gen_epilogue */
+    zc_psource source;   /* of a user, that the header names; name NULL: none */
     zc_arena *arena;
     zc_diag *diag;
 } zc_gen;
@@ -48,11 +50,18 @@ void zc_gen_type(zc_gen *g, const char *name, zc_dtype dtype);
 /* #define Z_<name> 768LL when the value is certain, else (p.<name>): the parameter struct has that
  * field. */
 void zc_gen_dim(zc_gen *g, const char *name, zc_dim d);
+/* How inputs first to first + n - 1 broadcast to output 0, all shapes being certain: constants
+ * Z_<prefix>RANK, DIMS and STRIDES[n] over collapsed axes, one at least. false: more than `most`.
+ */
+bool zc_gen_broadcast(zc_gen *g, const char *prefix, int first, int n, int most);
 /* Device function `name` from a scalar expression over inputs of these types: parameters and result
  * are in compute types (see device.cuh). */
 zc_status zc_gen_expr(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in);
 const char *zc_gen_type_name(zc_dtype dtype);
 const char *zc_gen_compute_type(zc_dtype dtype);
+/* Writes what zc/epilogue.cuh needs of the step's epilogue, if it has one. The family's kernels
+ * send output 0 through zc_fused, and its launch function calls zc_launch_epilogue. */
+zc_status zc_gen_epilogue(zc_gen *g);
 /* Declines: returns ZC_OK. */
 zc_status zc_gen_decline(zc_gen *g, const char *fmt, ...) ZC_PRINTF(2, 3);
 /* Can the template's loads and stores handle it? (all but complex and packed 4- and 2-bit types) */

@@ -90,6 +90,21 @@ static shape gqa_shape(const zc_gen *g)
     return s;
 }
 
+static shape packed_shape(const zc_gen *g)
+{
+    const zc_attrs_PackedAttention *a = ZC_ATTRS(g, PackedAttention);
+    shape s = {.d = head_size(last_dim(g, 0), a->num_heads + 2 * a->kv_num_heads),
+               .lengths = -1,
+               .ids = -1,
+               .bias = {1, -1},
+               .mask = -1,
+               .rows = zc_gen_in(g, 2),
+               .softcap = a->softcap > 0,
+               .scores = -1};
+    s.dv = s.d;
+    return s;
+}
+
 static shape shape_of(const zc_gen *g)
 {
     switch ((int)g->step->op) {
@@ -99,6 +114,8 @@ static shape shape_of(const zc_gen *g)
         return mha_shape(g);
     case ZC_OP_MsGroupQueryAttention:
         return gqa_shape(g);
+    case ZC_OP_PackedAttention:
+        return packed_shape(g);
     default:
         return onnx_shape(g);
     }

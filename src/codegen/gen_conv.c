@@ -52,7 +52,7 @@ static zc_status put_activation(zc_gen *g, const char *name, zc_floats params, z
     return put_expr(g, info->expr, t, consts, n);
 }
 
-static zc_status put_epilogue(zc_gen *g, zc_dtype t)
+static zc_status put_own_activation(zc_gen *g, zc_dtype t)
 {
     zc_floats none = {0};
     if (g->step->op == ZC_OP_FusedConv) {
@@ -226,5 +226,7 @@ zc_status zc_gen_conv(zc_gen *g)
     if (!put_shapes(g, &r)) return ZC_OK;
     put_types(g, &r);
     put_choice(g, &r);
-    return quant_of(op) ? ZC_OK : put_epilogue(g, x->dtype);
+    if (quant_of(op)) return ZC_OK;
+    ZC_TRY(put_own_activation(g, x->dtype));
+    return zc_gen_epilogue(g);
 }

@@ -79,5 +79,6 @@ zc_status zc_gen_matmul_spec(zc_gen *g, const zc_matmul_form *form)
         zc_gen_define(g, "SCALE", "f64");
         zc_gen_define(g, "SIGNED_SUM", "1");
     }
-    return form->activation ? put_activation(g, form, dtype) : ZC_OK;
+    if (form->activation) ZC_TRY(put_activation(g, form, dtype));
+    return zc_gen_epilogue(g);
 }

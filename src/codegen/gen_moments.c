@@ -28,7 +28,7 @@ static void put_channels(zc_gen *g, const zc_pvalue *x)
 
 static bool any_double(const zc_gen *g)
 {
-    for (int i = 0; i < (int)g->step->nin; i++)
+    for (int i = 0; i < zc_op_own_inputs(g->info, (int)g->step->nin); i++)
         if (zc_gen_in_type(g, i) == ZC_F64) return true;
     return false;
 }
@@ -52,5 +52,5 @@ zc_status zc_gen_moments(zc_gen *g)
         zc_gen_define(g, ZC_ATTRS(g, BatchNormalization)->training_mode ? "RUNNING" : "GIVEN", "1");
     if (op == ZC_OP_MsGroupNorm && ZC_ATTRS(g, MsGroupNorm)->activation)
         zc_gen_define(g, "SILU", "1");
-    return ZC_OK;
+    return zc_gen_epilogue(g);
 }

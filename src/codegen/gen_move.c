@@ -12,10 +12,8 @@ static bool is_false(const zc_pvalue *v)
 zc_status zc_gen_move(zc_gen *g)
 {
     const zc_pvalue *in = zc_gen_in(g, 0);
-    bool view = (g->info->flags & ZC_OPF_VIEW) || g->step->op == ZC_OP_BitCast;
-    if (!view && zc_dtype_bits(in->dtype) < 8)
+    if (g->step->op != ZC_OP_BitCast && zc_dtype_bits(in->dtype) < 8)
         return zc_gen_decline(g, "element type %s", zc_dtype_name(in->dtype));
-    if (!view && in->rank < 0) return zc_gen_decline(g, "rank known only when run");
     if (g->step->op == ZC_OP_Dropout && !is_false(zc_gen_in(g, 2)))
         return zc_gen_decline(g, "dropout in training");
     snprintf(g->label, sizeof g->label, "move");

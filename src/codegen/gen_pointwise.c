@@ -1,6 +1,5 @@
 #include "abi/pointwise.h"
 #include "codegen/gen.h"
-#include "cuda/collapse.h"
 #include "cuda/pointwise.h"
 
 static zc_status parse(zc_gen *g, const zc_dtype *in, zc_expr *e)
@@ -20,41 +19,16 @@ static zc_status parse(zc_gen *g, const zc_dtype *in, zc_expr *e)
     return zc_expr_parse(text, in, (int)g->step->nin, consts, n, e, g->step->name, g->diag);
 }
 
-static void put_table(zc_gen *g, const int64_t *v, int n)
-{
-    zc_buf_puts(&g->spec, "{");
-    for (int d = 0; d < n; d++) zc_buf_printf(&g->spec, "%s%lld", d ? ", " : "", (long long)v[d]);
-    zc_buf_puts(&g->spec, "}");
-}
-
 /* Shapes that are certain become constants. */
 static bool put_shapes(zc_gen *g)
 {
-    zc_tensor out, in[ZC_POINT_INPUTS];
-    zc_collapsed c;
+    zc_tensor out;
     if (!zc_gen_all_static(g)) return true;
     zc_gen_tensor(zc_gen_out(g, 0), &out);
-    for (uint32_t i = 0; i < g->step->nin; i++) zc_gen_tensor(zc_gen_in(g, (int)i), &in[i]);
-    zc_collapse_broadcast(&out, (int)g->step->nin, in, &c);
-    if (c.rank > ZC_POINT_RANK) return false;
     int64_t total = zc_tensor_numel(&out);
-    if (c.rank == 0) { /* one element, or none */
-        c.rank = 1;
-        c.dims[0] = 1;
-        for (uint32_t i = 0; i < g->step->nin; i++) c.strides[i][0] = 0;
-    }
-    zc_gen_define(g, "RANK", "%d", c.rank);
     zc_gen_define(g, "TOTAL", "%lldLL", (long long)total);
     zc_gen_define(g, "WIDE", "%d", total > INT32_MAX);
-    zc_buf_puts(&g->spec, "#define Z_DIMS ");
-    put_table(g, c.dims, c.rank);
-    zc_buf_puts(&g->spec, "\n#define Z_STRIDES {");
-    for (uint32_t i = 0; i < g->step->nin; i++) {
-        if (i) zc_buf_puts(&g->spec, ", ");
-        put_table(g, c.strides[i], c.rank);
-    }
-    zc_buf_puts(&g->spec, "}\n");
-    return true;
+    return zc_gen_broadcast(g, "", 0, (int)g->step->nin, ZC_POINT_RANK);
 }
 
 static void put_inputs(zc_gen *g, const zc_dtype *in)

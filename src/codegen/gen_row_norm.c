@@ -62,7 +62,7 @@ static zc_status embeddings(zc_gen *g)
     put_ids(g, "MASK", 7);
     zc_dtype count = zc_gen_out_type(g, 1);
     zc_gen_type(g, "COUNT", count == ZC_NONE ? ZC_I32 : count);
-    return ZC_OK;
+    return zc_gen_epilogue(g);
 }
 
 /* The first normalised axis; which input is the scale. */
@@ -95,15 +95,15 @@ zc_status zc_gen_row_norm(zc_gen *g)
         if (v->rank < 0) return zc_gen_decline(g, "rank known only when run");
     }
     if (op == ZC_OP_EmbedLayerNormalization) return embeddings(g);
-    int scale;
+    int scale, own = zc_op_own_inputs(g->info, (int)g->step->nin);
     int64_t given = axis_of(g, &scale);
     int axis = (int)(given < 0 ? given + x->rank : given);
     bool simple = true;
     put_types(g, x->dtype, zc_gen_in_type(g, scale), stat_type(g));
     put_row(g, x, axis);
-    for (int i = 1; i < (int)g->step->nin; i++) simple = simple && simple_operand(g, i, axis);
+    for (int i = 1; i < own; i++) simple = simple && simple_operand(g, i, axis);
     if (!simple) zc_gen_define(g, "STRIDED", "1");
     if (op == ZC_OP_RMSNormalization || op == ZC_OP_SkipSimplifiedLayerNormalization)
         zc_gen_define(g, "RMS", "1");
-    return ZC_OK;
+    return zc_gen_epilogue(g);
 }

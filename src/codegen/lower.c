@@ -38,7 +38,16 @@ typedef struct lowering {
     zc_pstep *steps;
     zc_pkernel *kernels;
     uint32_t nkernels;
+    zc_psource *sources; /* users' own, at most one a step */
+    uint32_t nsources;
 } lowering;
+
+static void add_source(lowering *w, const zc_psource *s)
+{
+    for (uint32_t i = 0; i < w->nsources; i++)
+        if (strcmp(w->sources[i].name, s->name) == 0) return;
+    w->sources[w->nsources++] = *s;
+}
 
 /* ---- kernels: equal headers share one ---- */
 
@@ -58,7 +67,7 @@ static zc_status add_kernel(lowering *w, zc_gen *g, int family, uint32_t *out)
     char name[128];
     kernel_name(g, families[family].name, name, sizeof name);
     zc_buf whole = {0};
-    zc_buf_printf(&whole, "#define ZC_NAME %s\n", name);
+    zc_buf_printf(&whole, "#pragma once\n#define ZC_NAME %s\n", name);
     zc_buf_append(&whole, g->spec.data, g->spec.len);
     zc_status status =
         whole.failed || g->spec.failed ? zc_fail_nomem(w->diag, "kernel", whole.len) : ZC_OK;
@@ -123,12 +132,15 @@ static zc_status try_family(lowering *w, zc_pstep *s, int family)
         return ZC_OK;
     }
     zc_status status = families[family].gen(&g);
+    if (status == ZC_OK && !g.takes_epilogue && zc_op_epilogue(g.info, g.attrs))
+        status = zc_gen_decline(&g, "pointwise work at the end of the operation");
     if (status == ZC_OK && g.declined[0]) {
         s->why = zc_arena_strdup(w->arena, g.declined);
         if (!s->why) status = zc_fail_nomem(w->diag, "reason", sizeof g.declined);
     } else if (status == ZC_OK) {
         status = add_kernel(w, &g, family, &s->kernel);
         s->why = "";
+        if (g.source.name) add_source(w, &g.source);
     }
     zc_buf_fini(&g.spec);
     return status;
@@ -167,13 +179,17 @@ zc_status zc_codegen_lower_by(zc_program *p, const char *family, zc_arena *arena
                   .arena = arena,
                   .diag = diag,
                   .steps = zc_arena_dup(arena, p->steps, p->nsteps, sizeof *p->steps),
-                  .kernels = zc_arena_alloc(arena, p->nsteps, sizeof *w.kernels)};
+                  .kernels = zc_arena_alloc(arena, p->nsteps, sizeof *w.kernels),
+                  .sources = zc_arena_alloc(arena, p->nsteps, sizeof *w.sources)};
     const bool *shapes = zc_place_shapes(p, arena);
-    if (!w.steps || !w.kernels || !shapes) return zc_fail_nomem(diag, "kernels", p->nsteps);
+    if (!w.steps || !w.kernels || !w.sources || !shapes)
+        return zc_fail_nomem(diag, "kernels", p->nsteps);
     p->steps = w.steps;
     for (uint32_t i = 0; i < p->nsteps; i++) ZC_TRY(lower_step(&w, &w.steps[i], shapes[i]));
     p->kernels = w.kernels;
     p->nkernels = w.nkernels;
+    p->sources = w.sources;
+    p->nsources = w.nsources;
     p->target = "cuda";
     return ZC_OK;
 }
@@ -269,6 +285,19 @@ static zc_status combine(const zc_program *p, const zc_codegen_profile *profiles
     return ZC_OK;
 }
 
+static zc_status check_profile(const zc_codegen_profile *all, size_t i, zc_diag *diag)
+{
+    for (size_t earlier = 0; earlier < i; earlier++)
+        if (strcmp(all[earlier].name, all[i].name) == 0)
+            return zc_fail(diag, ZC_ERR_ARG, all[i].name, "has two profiles");
+    for (size_t v = 0; v < all[i].count; v++)
+        if (all[i].values[v] < 0)
+            return zc_fail(diag, ZC_ERR_ARG, all[i].name,
+                           "a profile's size cannot be negative (got %lld)",
+                           (long long)all[i].values[v]);
+    return ZC_OK;
+}
+
 zc_status zc_codegen_variants(zc_program *p, const zc_codegen_profile *profiles, size_t n,
                               zc_arena *arena, zc_diag *diag)
 {
@@ -278,13 +307,22 @@ zc_status zc_codegen_variants(zc_program *p, const zc_codegen_profile *profiles,
             total * profiles[i].count > ZC_VARIANTS_MAX)
             return zc_fail(diag, ZC_ERR_ARG, profiles[i].name,
                            "profiles need 1 to %d combinations of sizes", ZC_VARIANTS_MAX);
+        ZC_TRY(check_profile(profiles, i, diag));
         total *= profiles[i].count;
     }
     zc_pvariant *variants = zc_arena_alloc(arena, total, sizeof *variants);
     zc_pkernel *kernels = zc_arena_alloc(arena, (total + 1) * p->nsteps, sizeof *kernels);
     if (!variants || !kernels) return zc_fail_nomem(diag, "variants", total);
     if (p->nkernels) memcpy(kernels, p->kernels, p->nkernels * sizeof *kernels);
-    lowering w = {.arena = arena, .diag = diag, .kernels = kernels, .nkernels = p->nkernels};
+    /* The steps are the same, so no source is new. */
+    zc_psource *sources = zc_arena_dup(arena, p->sources, p->nsources, sizeof *sources);
+    if (!sources) return zc_fail_nomem(diag, "variants", total);
+    lowering w = {.arena = arena,
+                  .diag = diag,
+                  .kernels = kernels,
+                  .nkernels = p->nkernels,
+                  .sources = sources,
+                  .nsources = p->nsources};
     for (size_t c = 0; c < total; c++) {
         ZC_TRY(combine(p, profiles, n, c, arena, &variants[c], diag));
         ZC_TRY(add_variant(&w, p, &variants[c]));

@@ -57,6 +57,10 @@ static inline zc_heads zc_heads_3d(const zc_tensor *t, int64_t heads, int64_t le
     return (zc_heads){t, 0, heads * length * size, size, heads * size};
 }
 
+/* bias[0] from a mask that broadcasts to the scores; its last dimension may be shorter than the
+ * keys. NULL: none. */
+zc_status zc_attn_use_mask(zc_kctx *k, zc_attn *a, const zc_tensor *mask);
+
 /* Copies [batch, heads, length, size] elements into `to`, laid out [batch, heads, total, size],
  * from position `at` on. */
 void zc_heads_store(zc_kctx *k, const zc_heads *from, int64_t batch, int64_t heads, int64_t length,

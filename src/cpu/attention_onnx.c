@@ -75,9 +75,8 @@ static zc_status append(zc_kctx *k, const zc_attn *a, int i, int64_t size, const
     return ZC_OK;
 }
 
-static zc_status use_mask(zc_kctx *k, zc_attn *a)
+zc_status zc_attn_use_mask(zc_kctx *k, zc_attn *a, const zc_tensor *mask)
 {
-    const zc_tensor *mask = zc_input(k, IN_MASK);
     if (!mask) return ZC_OK;
     zc_tensor scores = {.rank = 4, .dims = {a->batch, a->heads, a->nq, a->nk}};
     int64_t own[ZC_MAX_RANK];
@@ -140,7 +139,7 @@ static zc_status run(zc_kctx *k, bool fast)
     ZC_TRY(append(k, &a, 1, a.d, past_k, total, &a.k, &keys));
     ZC_TRY(append(k, &a, 2, a.dv, past_v, total, &a.v, &values));
     a.nk = total;
-    ZC_TRY(use_mask(k, &a));
+    ZC_TRY(zc_attn_use_mask(k, &a, zc_input(k, IN_MASK)));
     ZC_TRY(use_positions(k, &a, past));
     return zc_attn_run(k, &a, fast);
 }

@@ -39,6 +39,7 @@ struct zc_kctx {
     zc_scratch *scratch;
     zc_pool *pool;    /* may be NULL: one thread */
     zc_kstate *state; /* may be NULL: keep nothing */
+    zc_kstate *epilogue_state;
     zc_packs *packs;  /* of the plan's constants; may be NULL: pack nothing */
     /* DYNAMIC operations: gives out[i] its shape and data. dims may alias out[i].dims. */
     zc_status (*resize)(zc_kctx *k, int i, int rank, const int64_t *dims);
@@ -55,7 +56,7 @@ typedef zc_status (*zc_kernel_fn)(zc_kctx *k);
 #define zc_kernel_unsupported(k, ...)                                                              \
     zc_fail((k)->diag, ZC_ERR_UNSUPPORTED, (k)->subject, __VA_ARGS__)
 
-/* Runs the operation: unpacks sub-byte operands where the kernel needs it, picks a fast kernel that
+/* Runs the operation and its epilogue: unpacks sub-byte operands where the kernel needs it, picks a fast kernel that
  * fits (unless reference_only) or the reference kernel. Shapes of inputs and outputs have been
  * inferred. */
 zc_status zc_kernel_run(zc_kctx *k, bool reference_only);
@@ -110,7 +111,7 @@ static inline zc_kctx zc_inner(const zc_kctx *k, zc_op op, const void *attrs, in
     inner.nout = 1;
     inner.out = out;
     inner.const_in = 0;
-    inner.state = NULL;
+    inner.state = inner.epilogue_state = NULL;
     return inner;
 }
 

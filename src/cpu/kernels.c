@@ -140,10 +140,29 @@ static zc_status run_carried(zc_kctx *k, zc_kernel_fn kernel)
     return ZC_OK;
 }
 
+/* ---- epilogues ---- */
+
+/* In place, over the plain result. */
+static zc_status run_epilogue(zc_kctx *k, const char *text, bool reference_only)
+{
+    zc_tensor in[1 + ZC_EPILOGUE_INPUTS];
+    zc_attrs_Pointwise attrs = {.expr = text};
+    int n = 0;
+    in[n++] = k->out[0];
+    for (int i = k->info->max_in; i < k->nin; i++) in[n++] = k->in[i];
+    zc_kctx inner = zc_inner(k, ZC_OP_Pointwise, &attrs, n, in, &k->out[0]);
+    inner.state = k->epilogue_state;
+    return pick(&inner, reference_only)(&inner);
+}
+
 zc_status zc_kernel_run(zc_kctx *k, bool reference_only)
 {
-    if (needs_carriers(k)) return run_carried(k, reference[k->op]);
-    return pick(k, reference_only)(k);
+    const char *epilogue = zc_op_epilogue(k->info, k->attrs);
+    zc_kctx own = *k;
+    own.nin = zc_op_own_inputs(k->info, k->nin);
+    ZC_TRY(needs_carriers(&own) ? run_carried(&own, reference[k->op])
+                                : pick(&own, reference_only)(&own));
+    return epilogue ? run_epilogue(k, epilogue, reference_only) : ZC_OK;
 }
 
 /* ---- helpers for kernels ---- */

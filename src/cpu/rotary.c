@@ -3,9 +3,32 @@
 #include "cpu/attention.h"
 #include "cpu/copy.h"
 
+static bool all_f32(const zc_rotary *r, const zc_tensor *x, const zc_tensor *y)
+{
+    return x->dtype == ZC_F32 && y->dtype == ZC_F32 && r->cos->dtype == ZC_F32 &&
+           r->sin->dtype == ZC_F32;
+}
+
+static void rotate_f32(const zc_rotary *r, int64_t row, const float *x, float *y, int64_t size)
+{
+    const float *cos = (const float *)r->cos->data + row * r->half;
+    const float *sin = (const float *)r->sin->data + row * r->half;
+    int64_t step = r->interleaved ? 2 : 1, apart = r->interleaved ? 1 : r->half;
+    for (int64_t i = 0; i < r->half; i++) {
+        float a = x[i * step], b = x[i * step + apart];
+        y[i * step] = a * cos[i] - b * sin[i];
+        y[i * step + apart] = a * sin[i] + b * cos[i];
+    }
+    for (int64_t i = 2 * r->half; i < size; i++) y[i] = x[i];
+}
+
 void zc_rotate(const zc_rotary *r, int64_t row, const zc_tensor *x, int64_t x_at, zc_tensor *y,
                int64_t y_at, int64_t size)
 {
+    if (all_f32(r, x, y)) {
+        rotate_f32(r, row, (const float *)x->data + x_at, (float *)y->data + y_at, size);
+        return;
+    }
     for (int64_t i = 0; i < r->half; i++) {
         int64_t re = r->interleaved ? 2 * i : i, im = r->interleaved ? 2 * i + 1 : i + r->half;
         double c = zc_get(r->cos, row * r->half + i), s = zc_get(r->sin, row * r->half + i);
@@ -99,7 +122,7 @@ zc_status zc_k_RotaryEmbedding(zc_kctx *k)
     const zc_attrs_RotaryEmbedding *a = ZC_ATTRS(k, RotaryEmbedding);
     job j = {.r = {&k->in[1], &k->in[2], 0, a->interleaved != 0}};
     j.ids = zc_input(k, 3);
-    j.ids_each = !j.ids;
+    j.ids_each = !j.ids && k->in[1].dims[0] != 1;
     return rotary(k, &j, a->num_heads, a->rotary_embedding_dim);
 }
 

@@ -48,5 +48,6 @@ void *zc_attention_wanted(const zc_launch *l, int i);
 zc_status zc_attention_ms(zc_launch *l);
 zc_status zc_attention_mha(zc_launch *l);
 zc_status zc_attention_gqa(zc_launch *l);
+zc_status zc_attention_packed(zc_launch *l);
 
 #endif

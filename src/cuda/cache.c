@@ -108,6 +108,7 @@ void zc_cache_make_key(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_pso
     hash_text(&ctx, kernel->template_name);
     hash_text(&ctx, kernel->spec);
     for (uint32_t i = 0; i < nsources; i++) {
+        if (!zc_rtc_serves(&sources[i], kernel)) continue;
         hash_text(&ctx, sources[i].name);
         hash_text(&ctx, sources[i].text);
     }

@@ -257,5 +257,6 @@ zc_status zc_launch_attention(zc_launch *l)
     if (l->info == zc_op_get(ZC_OP_MsAttention)) return zc_attention_ms(l);
     if (l->info == zc_op_get(ZC_OP_MsMultiHeadAttention)) return zc_attention_mha(l);
     if (l->info == zc_op_get(ZC_OP_MsGroupQueryAttention)) return zc_attention_gqa(l);
+    if (l->info == zc_op_get(ZC_OP_PackedAttention)) return zc_attention_packed(l);
     return onnx_attention(l);
 }

@@ -157,6 +157,7 @@ zc_status zc_launch_conv(zc_launch *l)
     ZC_TRY(fill(l, &r, &p));
     ZC_TRY(check_offsets(l, &s, x->rank - 2));
     ZC_TRY(put_window(l, &a, first, w, &p));
+    ZC_TRY(zc_launch_epilogue(l, &p.fused));
     if (s.ic * s.taps > INT32_MAX - 64 || s.pixels * s.oc * s.groups > INT64_C(1) << 39)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject,
                        "convolution too large for the GPU kernel");

@@ -14,7 +14,7 @@ zc_status zc_launch_gemm_mma(zc_launch *l)
     ZC_TRY(zc_matmul_grid(l, &mm, 128, 128, &grid));
     bool large = mm.m > 64 && mm.n > 64 && (int64_t)grid.x * grid.z >= l->sm_count;
     int side = large ? 128 : 64;
-    zc_matmul_params(l, &form, &mm, 16, &p);
+    ZC_TRY(zc_matmul_params(l, &form, &mm, 16, &p));
     ZC_TRY(zc_matmul_grid(l, &mm, side, side, &grid));
     /* Three stages of two tiles of 64 bytes a line; two threads a line. */
     return zc_launch_kernel(l, large ? 0 : 1, grid, (uint32_t)side * 2,

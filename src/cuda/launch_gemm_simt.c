@@ -53,7 +53,7 @@ zc_status zc_launch_gemm_simt(zc_launch *l)
     ZC_TRY(zc_matmul_grid(l, &mm, 16 * side, 16 * side, &grid));
     bool large = (int64_t)grid.x * grid.z >= l->sm_count;
     if (!large) side /= 2;
-    zc_matmul_params(l, &form, &mm, (number == 8 ? 2 : 4) * bytes, &p);
+    ZC_TRY(zc_matmul_params(l, &form, &mm, (number == 8 ? 2 : 4) * bytes, &p));
     ZC_TRY(zc_matmul_grid(l, &mm, 16 * side, 16 * side, &grid));
     int64_t splits = large ? 1 : splits_for(l, &mm, grid);
     if (splits > 1)

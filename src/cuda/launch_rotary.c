@@ -69,6 +69,7 @@ zc_status zc_launch_rotary(zc_launch *l)
     if (zc_tensor_numel(x) == 0) return ZC_OK;
     heads_of(x, &op, cos->dims[cos->rank - 1], &p);
     if (zc_launch_has(l, op.ids)) p.id_mode = ms && zc_tensor_numel(&l->in[op.ids]) == 1 ? 2 : 1;
+    if (!ms && p.id_mode == 0 && cos->dims[0] == 1) p.id_mode = 3;
     ZC_TRY(check(l, &op, &p));
     p.rows = p.half ? zc_tensor_numel(cos) / p.half : INT64_MAX;
     p.total = x->dims[0] * p.length * p.heads * (p.size - p.half);

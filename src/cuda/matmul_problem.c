@@ -358,8 +358,8 @@ bool zc_matmul_aligned(const zc_tensor *t, const zc_matmul_view *v, const zc_mat
     return true;
 }
 
-void zc_matmul_params(const zc_launch *l, const zc_matmul_form *form, const zc_matmul *mm,
-                      int vector_bytes, struct zc_gemm_params *p)
+zc_status zc_matmul_params(const zc_launch *l, const zc_matmul_form *form, const zc_matmul *mm,
+                           int vector_bytes, struct zc_gemm_params *p)
 {
     const zc_matmul_view *a = &mm->view[ZC_MM_A], *b = &mm->view[ZC_MM_B], *y = &mm->view[ZC_MM_Y];
     memset(p, 0, sizeof *p);
@@ -392,6 +392,7 @@ void zc_matmul_params(const zc_launch *l, const zc_matmul_form *form, const zc_m
     if (mm->n % 2 == 0 &&
         zc_matmul_aligned(&l->out[0], y, mm, p->y_ld, 2 * (int)zc_dtype_bits(l->out[0].dtype) / 8))
         p->aligned |= ZC_GEMM_Y_ALIGNED;
+    return zc_launch_epilogue(l, &p->fused);
 }
 
 static int64_t ceil_div(int64_t n, int64_t by)
@@ -419,12 +420,12 @@ zc_status zc_matmul_launch_small(zc_launch *l, const zc_matmul_form *form, const
                                                                                   : 8;
     int entry = first + (rows == 1 ? 0 : rows == 4 ? 1 : 2);
     if (form->b_along_k) {
-        zc_matmul_params(l, form, mm, bytes == 1 ? 8 : 16, &p);
+        ZC_TRY(zc_matmul_params(l, form, mm, bytes == 1 ? 8 : 16, &p));
         ZC_TRY(zc_matmul_grid(l, mm, ZC_GEMM_SMALL_M, ZC_GEMM_THREADS / 32, &grid));
         return zc_launch_kernel(l, entry, grid, ZC_GEMM_THREADS, 0, &p, sizeof p);
     }
     int each = bytes <= 2 && sum_bytes == 4 ? 2 : 1; /* columns a lane */
-    zc_matmul_params(l, form, mm, each * bytes, &p);
+    ZC_TRY(zc_matmul_params(l, form, mm, each * bytes, &p));
     ZC_TRY(zc_matmul_grid(l, mm, ZC_GEMM_SMALL_M, 32 * each, &grid));
     uint32_t smem = (uint32_t)(ZC_GEMV_WARPS * rows * 32 * each) * (uint32_t)sum_bytes;
     return zc_launch_kernel(l, entry, grid, ZC_GEMV_WARPS * 32, smem, &p, sizeof p);

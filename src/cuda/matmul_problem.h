@@ -81,8 +81,8 @@ void zc_matmul_simplify(const zc_matmul_form *form, zc_matmul *mm);
 bool zc_matmul_aligned(const zc_tensor *t, const zc_matmul_view *v, const zc_matmul *mm, int64_t ld,
                        int bytes);
 /* Parameters of the gemm kernels; vector_bytes: of an aligned piece. */
-void zc_matmul_params(const zc_launch *l, const zc_matmul_form *form, const zc_matmul *mm,
-                      int vector_bytes, struct zc_gemm_params *p);
+zc_status zc_matmul_params(const zc_launch *l, const zc_matmul_form *form, const zc_matmul *mm,
+                           int vector_bytes, struct zc_gemm_params *p);
 /* Blocks for tiles of this size: tiles in x, batch in z. */
 zc_status zc_matmul_grid(zc_launch *l, const zc_matmul *mm, int height, int width, zc_dim3 *grid);
 /* The kernel for m <= ZC_GEMM_SMALL_M rows: zc_gemv<1>, <4>, <8> are entries first to first + 2. */

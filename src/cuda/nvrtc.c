@@ -123,17 +123,26 @@ static zc_status check_waits(const zc_rtc *rtc, zc_rtc_program program, const ch
     return status;
 }
 
-/* A template that does not compile is zc's own mistake; the rest is the installation's. */
-static zc_status failure(int code)
+bool zc_rtc_serves(const zc_psource *source, const zc_pkernel *kernel)
+{
+    bool is_user = strncmp(source->name, ZC_USER_SOURCE, strlen(ZC_USER_SOURCE)) == 0;
+    return !is_user || strstr(kernel->spec, source->name);
+}
+
+/* A template that does not compile is zc's own mistake, and a user's kernel theirs; the rest is the
+ * installation's. */
+static zc_status failure(const zc_pkernel *kernel, int code)
 {
     enum { OUT_OF_MEMORY = 1, COMPILATION = 6 };
     if (code == OUT_OF_MEMORY) return ZC_ERR_NOMEM;
-    return code == COMPILATION ? ZC_ERR_INTERNAL : ZC_ERR_DEVICE;
+    if (code != COMPILATION) return ZC_ERR_DEVICE;
+    return strcmp(kernel->family, "user") == 0 ? ZC_ERR_FORMAT : ZC_ERR_INTERNAL;
 }
 
-static zc_status compile(const zc_rtc *rtc, zc_rtc_program program, const char *name, int arch,
-                         zc_buf *out, zc_buf *log, zc_diag *diag)
+static zc_status compile(const zc_rtc *rtc, zc_rtc_program program, const zc_pkernel *kernel,
+                         int arch, zc_buf *out, zc_buf *log, zc_diag *diag)
 {
+    const char *name = kernel->name;
     char arch_option[64];
     const char *options[ZC_RTC_OPTIONS];
     zc_rtc_options(arch, arch_option, options);
@@ -141,7 +150,7 @@ static zc_status compile(const zc_rtc *rtc, zc_rtc_program program, const char *
     zc_buf text = {0};
     append_log(rtc, program, &text);
     zc_buf_append(&text, "", 1);
-    zc_status status = code ? zc_fail(diag, failure(code), name, "NVRTC: %s: %.1500s",
+    zc_status status = code ? zc_fail(diag, failure(kernel, code), name, "NVRTC: %s: %.1500s",
                                       rtc->error_string(code), text.data ? text.data : "")
                             : take_cubin(rtc, program, name, out, diag);
     if (status == ZC_OK) status = check_waits(rtc, program, name, arch, diag);
@@ -154,12 +163,16 @@ static zc_status compile(const zc_rtc *rtc, zc_rtc_program program, const char *
 zc_status zc_rtc_compile(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_psource *sources,
                          uint32_t nsources, int arch, zc_buf *out, zc_buf *log, zc_diag *diag)
 {
-    enum { MOST = 128 };
+    enum { MOST = 256 };
     const char *names[MOST], *texts[MOST], *source = NULL;
     int n = 0;
+    if (nsources >= MOST)
+        return zc_fail(diag, ZC_ERR_LIMIT, kernel->name,
+                       "too many sources (got %u, need at most %d)", nsources, MOST - 1);
     names[n] = "spec.h";
     texts[n++] = kernel->spec;
-    for (uint32_t i = 0; i < nsources && n < MOST; i++) {
+    for (uint32_t i = 0; i < nsources; i++) {
+        if (!zc_rtc_serves(&sources[i], kernel)) continue;
         if (strcmp(sources[i].name, kernel->template_name) == 0) source = sources[i].text;
         names[n] = sources[i].name;
         texts[n++] = sources[i].text;
@@ -170,8 +183,9 @@ zc_status zc_rtc_compile(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_p
     zc_rtc_program program = NULL;
     int code = rtc->create(&program, source, kernel->template_name, n, texts, names);
     if (code)
-        return zc_fail(diag, failure(code), kernel->name, "NVRTC: %s", rtc->error_string(code));
-    zc_status status = compile(rtc, program, kernel->name, arch, out, log, diag);
+        return zc_fail(diag, failure(kernel, code), kernel->name, "NVRTC: %s",
+                       rtc->error_string(code));
+    zc_status status = compile(rtc, program, kernel, arch, out, log, diag);
     rtc->destroy(&program);
     return status;
 }

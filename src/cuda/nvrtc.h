@@ -25,6 +25,11 @@ const char *zc_rtc_arch(int arch, char *buf, size_t n);
 enum { ZC_RTC_OPTIONS = 4 };
 void zc_rtc_options(int arch, char arch_option[64], const char *options[ZC_RTC_OPTIONS]);
 
+/* Sources of users have names that begin so, and serve the kernels whose specialisation names them;
+ * all others may serve any. */
+#define ZC_USER_SOURCE "user/"
+bool zc_rtc_serves(const zc_psource *source, const zc_pkernel *kernel);
+
 /* One kernel's machine code, appended to `out`; its compiler log (registers, spills) to `log`,
  * which may be NULL. */
 zc_status zc_rtc_compile(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_psource *sources,

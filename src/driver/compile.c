@@ -166,13 +166,27 @@ static zc_status hash_model(const zc_model_source *model, uint8_t out[32], zc_di
     return ZC_OK;
 }
 
-/* Steps and machine code for the GPUs among the targets. */
-static zc_status build_kernels(zc_program *program, const zc_compile_params *p,
-                               const zc_targets *targets, zc_arena *arena, zc_diag *diag)
+typedef struct plan_sink {
+    zc_sink fn; /* NULL: no plan is made */
+    void *user;
+} plan_sink;
+
+/* One compilation. */
+typedef struct job {
+    const zc_model_source *model;
+    const zc_compile_params *p;
+    zc_targets targets;
+    zc_dtype precision;
+    zc_rules *rules;
+    zc_explain *explain; /* may be NULL */
+    plan_sink sink;
+} job;
+
+/* Machine code for the GPUs among the targets. */
+static zc_status build_kernels(zc_program *program, const job *j, zc_arena *arena, zc_diag *diag)
 {
-    if (!targets->narchs) return ZC_OK;
+    const zc_compile_params *p = j->p;
     ZC_TRY(progress(p, "kernels", STAGE_KERNELS, diag));
-    ZC_TRY(zc_codegen_lower(program, arena, diag));
     zc_codegen_profile *profiles = zc_arena_alloc(arena, p->profile_count, sizeof *profiles);
     if (!profiles) return zc_fail_nomem(diag, "profiles", p->profile_count);
     for (size_t i = 0; i < p->profile_count; i++)
@@ -180,71 +194,88 @@ static zc_status build_kernels(zc_program *program, const zc_compile_params *p,
                                            .values = p->profiles[i].values,
                                            .count = p->profiles[i].count};
     ZC_TRY(zc_codegen_variants(program, profiles, p->profile_count, arena, diag));
-    zc_codegen_build_params build = {.archs = targets->archs,
-                                     .narchs = targets->narchs,
+    zc_codegen_build_params build = {.archs = j->targets.archs,
+                                     .narchs = j->targets.narchs,
                                      .threads = p->threads,
                                      .strip_sources = p->strip_sources,
                                      .emit_dir = p->emit_cuda};
     return zc_codegen_build(program, &build, arena, diag);
 }
 
-typedef struct plan_sink {
-    zc_sink fn;
-    void *user;
-} plan_sink;
+static zc_status write_plan(zc_program *program, const job *j, zc_arena *arena, zc_diag *diag)
+{
+    program->version = ZC_VERSION;
+    if (!j->targets.narchs) program->target = "cpu";
+    ZC_TRY(hash_model(j->model, program->model_sha256, diag));
+    if (j->targets.narchs) ZC_TRY(build_kernels(program, j, arena, diag));
+    ZC_TRY(progress(j->p, "write", STAGE_WRITE, diag));
+    return zc_program_write(program, j->sink.fn, j->sink.user, diag);
+}
 
-static zc_status write_plan(const zc_graph *g, const zc_model_source *model,
-                            const zc_compile_params *p, const zc_targets *targets, plan_sink sink,
-                            zc_diag *diag)
+static zc_status finish(const zc_graph *g, const job *j, zc_diag *diag)
 {
     zc_arena arena;
     zc_program program;
     zc_arena_init(&arena, 0);
     zc_status status = zc_plan_build(g, &arena, &program, diag);
-    if (status == ZC_OK) {
-        program.version = ZC_VERSION;
-        program.target = "cpu";
-        status = hash_model(model, program.model_sha256, diag);
-    }
-    if (status == ZC_OK) status = build_kernels(&program, p, targets, &arena, diag);
-    if (status == ZC_OK) status = progress(p, "write", STAGE_WRITE, diag);
-    if (status == ZC_OK) status = zc_program_write(&program, sink.fn, sink.user, diag);
+    if (status == ZC_OK && j->targets.narchs) status = zc_codegen_lower(&program, &arena, diag);
+    if (status == ZC_OK && j->targets.narchs && j->explain)
+        zc_explain_program(j->explain, &program);
+    if (status == ZC_OK && j->sink.fn) status = write_plan(&program, j, &arena, diag);
     zc_arena_fini(&arena);
     return status;
 }
 
-static zc_status compile_with(const zc_model_source *model, const zc_compile_params *p,
-                              const zc_rules *rules, plan_sink sink, zc_diag *diag)
+static bool has_hollow_weights(const zc_graph *g)
+{
+    for (zc_vid v = 1; v < g->values.len; v++)
+        if (zc_graph_is_hollow(g, v)) return true;
+    return false;
+}
+
+static zc_status optimise(zc_graph *g, job *j, zc_diag *diag)
+{
+    zc_rule_target target = zc_compile_rule_target(&j->targets);
+    zc_pass_options options = {.skip = j->p->skip_passes,
+                               .skip_count = j->p->skip_pass_count,
+                               .precision = j->precision,
+                               .rules = j->rules,
+                               .target = &target,
+                               .rules_report = j->explain ? &j->explain->report : NULL};
+    ZC_TRY(progress(j->p, "optimise", STAGE_OPTIMISE, diag));
+    ZC_TRY(zc_run_passes(g, &options, diag));
+    if (j->explain) zc_explain_graph(j->explain, g);
+    return ZC_OK;
+}
+
+static zc_status compile_with(job *j, zc_diag *diag)
 {
     zc_graph *g = NULL;
-    zc_targets targets;
-    zc_dtype precision;
-    ZC_TRY(zc_precision_parse(p->precision, &precision, diag));
-    ZC_TRY(zc_targets_parse(p->targets, p->target_count, &targets, diag));
-    ZC_TRY(progress(p, "import", STAGE_IMPORT, diag));
-    ZC_TRY(zc_compile_import(model, p, &g, diag));
-    zc_rule_target target = zc_compile_rule_target(&targets);
-    zc_pass_options options = {.skip = p->skip_passes,
-                               .skip_count = p->skip_pass_count,
-                               .precision = precision,
-                               .rules = rules,
-                               .target = &target};
-    zc_status status = progress(p, "optimise", STAGE_OPTIMISE, diag);
-    if (status == ZC_OK) status = zc_run_passes(g, &options, diag);
-    if (status == ZC_OK) status = write_plan(g, model, p, &targets, sink, diag);
+    ZC_TRY(zc_precision_parse(j->p->precision, &j->precision, diag));
+    ZC_TRY(zc_targets_parse(j->p->targets, j->p->target_count, &j->targets, diag));
+    if (j->p->profile_count && !j->targets.narchs)
+        return zc_fail(diag, ZC_ERR_ARG, j->p->profiles[0].name,
+                       "a profile needs a GPU among the targets");
+    ZC_TRY(progress(j->p, "import", STAGE_IMPORT, diag));
+    ZC_TRY(import(j->model, j->p, !j->sink.fn, &g, diag));
+    zc_status status = optimise(g, j, diag);
+    /* Without a plan, only to count them. */
+    bool wants_kernels = j->explain && j->targets.narchs && !has_hollow_weights(g);
+    if (status == ZC_OK && (j->sink.fn || wants_kernels)) status = finish(g, j, diag);
     zc_graph_destroy(&g);
     return status;
 }
 
-static zc_status compile(const zc_model_source *model, const zc_compile_params *p, zc_sink sink,
-                         void *user, zc_diag *diag)
+static zc_status compile(const zc_model_source *model, const zc_compile_params *p,
+                         zc_explain *explain, plan_sink sink, zc_diag *diag)
 {
-    zc_rules *rules = NULL;
+    job j = {.model = model, .p = p, .explain = explain, .sink = sink};
     zc_diag_set_file(diag, NULL); /* rules name their own */
-    ZC_TRY(zc_compile_rules(p, &rules, diag));
+    ZC_TRY(zc_compile_rules(p, &j.rules, diag));
     zc_diag_set_file(diag, model->path);
-    zc_status status = compile_with(model, p, rules, (plan_sink){sink, user}, diag);
-    zc_rules_destroy(&rules);
+    zc_status status = explain ? zc_explain_begin(explain, j.rules, diag) : ZC_OK;
+    if (status == ZC_OK) status = compile_with(&j, diag);
+    if (!explain) zc_rules_destroy(&j.rules);
     return status;
 }
 
@@ -262,8 +293,9 @@ static zc_status to_buffer(void *user, const void *data, size_t len, zc_diag *di
     return b->failed ? zc_fail_nomem(diag, "plan", b->len + len) : ZC_OK;
 }
 
-zc_status zc_compile_file(const char *model_path, const char *plan_path,
-                          const zc_compile_params *params, zc_diag *diag)
+zc_status zc_compile_file_explained(const char *model_path, const char *plan_path,
+                                    const zc_compile_params *params, zc_explain *explain,
+                                    zc_diag *diag)
 {
     if (!model_path || !plan_path)
         return zc_fail(diag, ZC_ERR_ARG, model_path ? "plan_path" : "model_path", "is NULL");
@@ -273,21 +305,27 @@ zc_status zc_compile_file(const char *model_path, const char *plan_path,
     zc_writer *writer;
     ZC_TRY(zc_writer_open(plan_path, &writer, diag));
     zc_model_source model = {.path = model_path};
-    zc_status status = compile(&model, &p, to_file, writer, diag);
+    zc_status status = compile(&model, &p, explain, (plan_sink){to_file, writer}, diag);
     if (status == ZC_OK) return zc_writer_commit(&writer, diag);
     zc_writer_abort(&writer);
     return status;
 }
 
+zc_status zc_compile_file(const char *model_path, const char *plan_path,
+                          const zc_compile_params *params, zc_diag *diag)
+{
+    return zc_compile_file_explained(model_path, plan_path, params, NULL, diag);
+}
+
 static zc_status compile_to_memory(const zc_model_source *model, const zc_compile_params *params,
-                                   void **out, size_t *out_len, zc_diag *diag)
+                                   zc_explain *explain, void **out, size_t *out_len, zc_diag *diag)
 {
     *out = NULL;
     *out_len = 0;
     zc_compile_params p;
     ZC_TRY(copy_params(params, &p, diag));
     zc_buf buf = {0};
-    zc_status status = compile(model, &p, to_buffer, &buf, diag);
+    zc_status status = compile(model, &p, explain, (plan_sink){to_buffer, &buf}, diag);
     if (status != ZC_OK) {
         zc_buf_fini(&buf);
         return status;
@@ -301,7 +339,18 @@ zc_status zc_compile_model_file(const char *path, const zc_compile_params *param
                                 size_t *out_len, zc_diag *diag)
 {
     zc_diag_set_file(diag, path);
-    return compile_to_memory(&(zc_model_source){.path = path}, params, out, out_len, diag);
+    return compile_to_memory(&(zc_model_source){.path = path}, params, NULL, out, out_len, diag);
+}
+
+zc_status zc_compile_explained(const char *path, const zc_compile_params *params, void **out,
+                               size_t *out_len, zc_explain *explain, zc_diag *diag)
+{
+    zc_compile_params p;
+    zc_model_source model = {.path = path};
+    zc_diag_set_file(diag, path);
+    if (out) return compile_to_memory(&model, params, explain, out, out_len, diag);
+    ZC_TRY(copy_params(params, &p, diag));
+    return compile(&model, &p, explain, (plan_sink){NULL, NULL}, diag);
 }
 
 zc_status zc_compile_bytes(const void *model, size_t model_len, const zc_compile_params *params,
@@ -309,8 +358,8 @@ zc_status zc_compile_bytes(const void *model, size_t model_len, const zc_compile
 {
     if (!model || !out || !out_len)
         return zc_fail(diag, ZC_ERR_ARG, !model ? "model" : !out ? "out" : "out_len", "is NULL");
-    return compile_to_memory(&(zc_model_source){.bytes = model, .len = model_len}, params, out,
-                             out_len, diag);
+    return compile_to_memory(&(zc_model_source){.bytes = model, .len = model_len}, params, NULL,
+                             out, out_len, diag);
 }
 
 void zc_free(void *p)

@@ -2,6 +2,7 @@
 #ifndef ZC_DRIVER_COMPILE_H
 #define ZC_DRIVER_COMPILE_H
 
+#include "driver/explain.h"
 #include "import/import.h"
 #include "zc/zc.h"
 
@@ -28,5 +29,14 @@ zc_status zc_precision_parse(const char *name, zc_dtype *out, zc_diag *diag);
 /* Compiles a model file to bytes, which zc_free frees. params may be NULL. */
 zc_status zc_compile_model_file(const char *path, const zc_compile_params *params, void **out,
                                 size_t *out_len, zc_diag *diag);
+
+/* The same, telling what was done. Without a place for the plan (out NULL) none is made, and
+ * weights whose files are absent are no error. The caller frees *explain, also after a failure. */
+zc_status zc_compile_explained(const char *path, const zc_compile_params *params, void **out,
+                               size_t *out_len, zc_explain *explain, zc_diag *diag);
+/* zc_compile_file, telling what was done. */
+zc_status zc_compile_file_explained(const char *model_path, const char *plan_path,
+                                    const zc_compile_params *params, zc_explain *explain,
+                                    zc_diag *diag);
 
 #endif

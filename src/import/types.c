@@ -126,6 +126,28 @@ static const char *next_name(const char *s, size_t *len)
     return s;
 }
 
+static zc_bound_dim *bound(zc_imp *im, const char *name)
+{
+    const zc_smap_slot *s = zc_smap_find(&im->bound, name, strlen(name));
+    return s ? &im->bound_rows.data[s->value] : NULL;
+}
+
+/* The text with numbers in place of the symbols that have them. */
+static void substitute(const zc_imp *im, const char *text, zc_buf *out)
+{
+    size_t len;
+    for (const char *s = next_name(text, &len); s; s = next_name(text, &len)) {
+        const zc_smap_slot *slot = zc_smap_find(&im->bound, s, len);
+        zc_buf_append(out, text, (size_t)(s - text));
+        if (slot)
+            zc_buf_printf(out, "%lld", (long long)im->bound_rows.data[slot->value].value);
+        else
+            zc_buf_append(out, s, len);
+        text = s + len;
+    }
+    zc_buf_puts(out, text);
+}
+
 /* A name such as "past + seq" is an expression when all its parts are symbols of inputs. */
 static bool parse_expression(zc_imp *im, const char *text, zc_dim *out)
 {
@@ -133,19 +155,18 @@ static bool parse_expression(zc_imp *im, const char *text, zc_dim *out)
     if (strchr(text, '"') || strchr(text, '?')) return false;
     for (const char *s = next_name(text, &len); s; s = next_name(s + len, &len), names++)
         if (!zc_smap_find(&im->symbols, s, len)) return false;
-    return names && zc_dim_parse(&im->g->dims, text, strlen(text), out) == strlen(text);
+    zc_buf known = {0};
+    substitute(im, text, &known);
+    bool ok = names && !known.failed &&
+              zc_dim_parse(&im->g->dims, known.data, known.len, out) == known.len;
+    zc_buf_fini(&known);
+    return ok;
 }
 
 static bool is_identifier(const char *s)
 {
     size_t len;
     return next_name(s, &len) == s && s[len] == '\0';
-}
-
-static zc_bound_dim *bound(zc_imp *im, const char *name)
-{
-    const zc_smap_slot *s = zc_smap_find(&im->bound, name, strlen(name));
-    return s ? &im->bound_rows.data[s->value] : NULL;
 }
 
 /* A dimension of an input by its symbol. */
@@ -165,7 +186,10 @@ static zc_status input_dim(zc_imp *im, const proto_dim *d, const char *input, in
     } else if (is_identifier(name) || !parse_expression(im, name, out)) {
         *out = zc_dim_input(&im->g->dims, name);
     }
-    return ZC_OK;
+    if (!zc_dim_is_const(*out) || out->k >= 0) return ZC_OK;
+    return zc_fail(im->diag, ZC_ERR_ARG, input,
+                   "dimension %d (" ZC_NAME ") cannot be negative (got %lld)", i, name,
+                   (long long)out->k);
 }
 
 /* ---- overrides ---- */

@@ -171,6 +171,22 @@ zc_vid zc_graph_const(zc_graph *g, const char *name, const zc_tensor *t, bool ta
     return v;
 }
 
+zc_vid zc_graph_hollow(zc_graph *g, const char *name, const zc_type *type)
+{
+    zc_tensor t = {.dtype = type->dtype, .rank = type->rank};
+    for (int d = 0; d < t.rank; d++) {
+        if (!zc_dim_is_const(type->dims[d])) return 0;
+        t.dims[d] = type->dims[d].k;
+    }
+    return t.rank < 0 ? 0 : zc_graph_const(g, name, &t, false);
+}
+
+bool zc_graph_is_hollow(const zc_graph *g, zc_vid v)
+{
+    const zc_tensor *t = zc_val(g, v)->data;
+    return t && !t->data && zc_tensor_numel(t) != 0;
+}
+
 zc_vid zc_graph_const_i64(zc_graph *g, const char *name, const int64_t *v, int n, int rank)
 {
     zc_tensor t = {.dtype = ZC_I64, .rank = rank, .dims = {n}, .data = (void *)(uintptr_t)v};

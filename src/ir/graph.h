@@ -87,6 +87,10 @@ zc_vid zc_graph_find(const zc_graph *g, const char *name);
 /* A constant. take: t->data is malloc'd and becomes the graph's, also on failure; otherwise it is
  * copied. Small integer constants get their vals. */
 zc_vid zc_graph_const(zc_graph *g, const char *name, const zc_tensor *t, bool take);
+/* A constant without bytes, as a weightless import makes; 0: no memory, or the type is not static.
+ */
+zc_vid zc_graph_hollow(zc_graph *g, const char *name, const zc_type *type);
+bool zc_graph_is_hollow(const zc_graph *g, zc_vid v);
 zc_vid zc_graph_const_i64(zc_graph *g, const char *name, const int64_t *v, int n, int rank);
 
 /* A node at the end of block (NULL: in no block yet) with default attributes and room for nin and
@@ -125,7 +129,8 @@ void zc_graph_compact(zc_graph *g);
 uint32_t *zc_graph_uses(const zc_graph *g);
 
 /* Collects every fault into diag: ids, order, arity, unique definition, regions' arity, types.
- * `after` names the stage in the messages. */
+ * `after` names the stage in the messages: its fault (ZC_ERR_INTERNAL). NULL: the graph is
+ * somebody's text (ZC_ERR_MODEL). */
 zc_status zc_graph_validate(const zc_graph *g, const char *after, zc_diag *diag);
 
 /* The printed form; zc_graph_parse reads it back to an equal graph. Constants of at most 64

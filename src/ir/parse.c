@@ -520,7 +520,7 @@ zc_status zc_graph_parse(const char *text, size_t len, zc_graph **out, zc_diag *
     *out = NULL;
     ZC_TRY(zc_graph_create("", &p.g, diag));
     zc_status status = parse_graph(&p);
-    if (status == ZC_OK) status = zc_graph_validate(p.g, "parsing", diag);
+    if (status == ZC_OK) status = zc_graph_validate(p.g, NULL, diag);
     if (status == ZC_OK) status = zc_graph_infer_all(p.g, diag);
     if (status != ZC_OK) {
         zc_graph_destroy(&p.g);

@@ -1,4 +1,5 @@
 /* The graph's own rules, all faults collected. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "ir/graph.h"
@@ -7,7 +8,7 @@
 
 typedef struct validator {
     const zc_graph *g;
-    const char *after;
+    const char *after; /* the pass that made the graph; NULL: somebody wrote it */
     zc_diag *diag;
     bool *live;      /* by value: defined, and its block has not ended */
     bool *defined;   /* by value: defined once already */
@@ -15,10 +16,27 @@ typedef struct validator {
     size_t faults;
 } validator;
 
+static zc_status verdict(const validator *v)
+{
+    return v->after ? ZC_ERR_INTERNAL : ZC_ERR_MODEL;
+}
+
 static void fault(validator *v, const char *subject, const char *what, const char *name)
 {
     v->faults++;
-    zc_fail(v->diag, ZC_ERR_INTERNAL, subject, "after %s: %s" ZC_NAME, v->after, what, name);
+    zc_fail(v->diag, verdict(v), subject, "%s%s%s%s" ZC_NAME, v->after ? "after " : "",
+            v->after ? v->after : "", v->after ? ": " : "", what, name);
+}
+
+static void check_count(validator *v, const zc_node *node, const char *what, int got, int least,
+                        int most)
+{
+    char text[128], range[32] = "";
+    if (got >= least && got <= most) return;
+    if (least < most) snprintf(range, sizeof range, " to %d", most);
+    snprintf(text, sizeof text, "wrong number of %s (got %d, need %d%s) of ", what, got, least,
+             range);
+    fault(v, node->name, text, zc_op_get(node->op)->name);
 }
 
 static bool id_ok(const validator *v, zc_vid id)
@@ -71,9 +89,8 @@ static void walk_node(validator *v, zc_nid n, unsigned depth)
         fault(v, node->name, "a removed node is still listed", "");
         return;
     }
-    if (node->nin < info->min_in || node->nin > info->max_in || node->nout < info->min_out ||
-        node->nout > info->max_out)
-        fault(v, node->name, "wrong number of inputs or outputs of ", info->name);
+    check_count(v, node, "inputs", node->nin, info->min_in, zc_op_max_in(info, node->attrs));
+    check_count(v, node, "outputs", node->nout, info->min_out, info->max_out);
     for (int i = 0; i < node->nin; i++) use(v, node->name, node->in[i]);
     for (int r = 0; r < node->nregions; r++) walk_block(v, node->regions[r], node->name, depth + 1);
     for (int i = 0; i < node->nout; i++) {
@@ -122,5 +139,5 @@ zc_status zc_graph_validate(const zc_graph *g, const char *after, zc_diag *diag)
     free(v.defined);
     free(v.node_seen);
     if (!ok) return zc_fail_nomem(diag, "validation", g->values.len);
-    return v.faults ? ZC_ERR_INTERNAL : ZC_OK;
+    return v.faults ? verdict(&v) : ZC_OK;
 }

@@ -1,4 +1,5 @@
 #include "op/infer.h"
+#include "op/expr.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,10 @@ static const struct {
 static zc_status check_arity(zc_infer *f)
 {
     const zc_op_info *info = f->info;
-    if (f->nin < info->min_in || f->nin > info->max_in) {
+    int most = zc_op_max_in(info, f->attrs);
+    if (f->nin < info->min_in || f->nin > most) {
         return zc_infer_fail(f, "%s has a wrong number of inputs (got %d, need %d to %d)",
-                             info->name, f->nin, info->min_in, info->max_in);
+                             info->name, f->nin, info->min_in, most);
     }
     if (f->nout < info->min_out || f->nout > info->max_out) {
         return zc_infer_fail(f, "%s has a wrong number of outputs (got %d, need %d to %d)",
@@ -41,6 +43,42 @@ static bool any_rank_unknown(const zc_infer *f)
     return false;
 }
 
+static zc_status check_epilogue_type(zc_infer *f, const char *text)
+{
+    zc_dtype in[1 + ZC_EPILOGUE_INPUTS];
+    int n = 0;
+    in[n++] = f->out[0].type.dtype;
+    for (int i = f->info->max_in; i < f->nin; i++) in[n++] = f->in[i].type.dtype;
+    zc_expr *e = f->temp ? zc_arena_alloc(f->temp, 1, sizeof *e) : zc_calloc(1, sizeof *e);
+    if (!e) return zc_fail_nomem(f->diag, "epilogue", sizeof *e);
+    zc_status status = zc_expr_parse(text, in, n, NULL, 0, e, f->subject, f->diag);
+    zc_dtype made = status == ZC_OK ? e->nodes[e->count - 1].dtype : in[0];
+    if (made != in[0])
+        status = zc_infer_fail(f, "the epilogue changes the element type (got %s, need %s)",
+                               zc_dtype_name(made), zc_dtype_name(in[0]));
+    if (!f->temp) free(e);
+    return status;
+}
+
+static zc_status check_epilogue(zc_infer *f)
+{
+    const char *text = zc_op_epilogue(f->info, f->attrs);
+    const zc_type *out = &f->out[0].type;
+    if (!text) return ZC_OK;
+    for (int i = 1; i < f->nout; i++)
+        if (f->out[i].type.dtype != ZC_NONE)
+            return zc_infer_fail(f, "an epilogue needs a node of one result");
+    for (int i = f->info->max_in; i < f->nin; i++) {
+        zc_type both = *out;
+        if (!zc_in_present(f, i)) return zc_infer_fail(f, "epilogue input %d is left out", i);
+        ZC_TRY(zc_infer_broadcast(f, out, zc_in(f, i), &both));
+        bool same = both.rank == out->rank;
+        for (int d = 0; same && d < out->rank; d++) same = zc_dim_eq(both.dims[d], out->dims[d]);
+        if (!same) return zc_infer_fail(f, "input %d is larger than the result", i);
+    }
+    return check_epilogue_type(f, text);
+}
+
 zc_status zc_infer_run(zc_infer *f)
 {
     if (f->op <= ZC_OP_NONE || f->op >= ZC_OP_COUNT || !rows[f->op].shape)
@@ -50,9 +88,12 @@ zc_status zc_infer_run(zc_infer *f)
         f->out[i].type = (zc_type){.dtype = ZC_NONE, .rank = -1};
         f->out[i].vals = (zc_vals){.n = -1};
     }
-    ZC_TRY(rows[f->op].dtype(f));
+    zc_infer own = *f;
+    own.nin = zc_op_own_inputs(f->info, f->nin);
+    ZC_TRY(rows[f->op].dtype(&own));
     if (any_rank_unknown(f) && !(f->info->flags & ZC_OPF_RANKLESS)) return ZC_OK;
-    ZC_TRY(rows[f->op].shape(f));
+    ZC_TRY(rows[f->op].shape(&own));
+    ZC_TRY(check_epilogue(f));
     if (f->dims && f->dims->failed) return zc_fail_nomem(f->diag, "symbolic dimensions", 0);
     return ZC_OK;
 }

@@ -33,6 +33,13 @@ zc_status zc_infer_head_groups(zc_infer *f, zc_dim heads, zc_dim kv_heads)
 
 enum { IN_Q, IN_K, IN_V, IN_MASK, IN_PAST_K, IN_PAST_V, IN_LENGTHS };
 
+static zc_status check_mask_type(zc_infer *f, int i)
+{
+    if (zc_in_present(f, i) && zc_dtype_class(f->in[i].type.dtype) == ZC_CLASS_COMPLEX)
+        return zc_infer_fail(f, "attn_mask must be bool or real");
+    return ZC_OK;
+}
+
 zc_status zc_dt_attention(zc_infer *f)
 {
     zc_dtype precision = ZC_ATTRS(f, Attention)->softmax_precision;
@@ -41,8 +48,7 @@ zc_status zc_dt_attention(zc_infer *f)
     ZC_TRY(zc_infer_need_alike(f, IN_K, IN_PAST_K));
     ZC_TRY(zc_infer_need_alike(f, IN_V, IN_PAST_V));
     ZC_TRY(zc_infer_need_int(f, IN_LENGTHS, "nonpad_kv_seqlen"));
-    if (zc_in_present(f, IN_MASK) && zc_dtype_class(f->in[IN_MASK].type.dtype) == ZC_CLASS_COMPLEX)
-        return zc_infer_fail(f, "attn_mask must be bool or real");
+    ZC_TRY(check_mask_type(f, IN_MASK));
     if (precision != ZC_NONE && !zc_dtype_is_float(precision))
         return zc_infer_fail(f, "softmax_precision must be a float type (got %s)",
                              zc_dtype_name(precision));
@@ -108,13 +114,14 @@ static zc_status check_past(zc_infer *f, sizes *s)
     return zc_infer_need_shape(f, IN_PAST_V, 4, value, "past_value");
 }
 
-/* Broadcasts to the scores, but for the last dimension, which may be shorter than the keys. */
-static zc_status check_mask(zc_infer *f, const sizes *s)
+/* Input i broadcasts to the scores, but for the last dimension, which may be shorter than the keys.
+ */
+static zc_status check_mask(zc_infer *f, int i, const sizes *s)
 {
     const zc_dim need[] = {s->batch, s->heads, s->nq, s->total};
-    if (!zc_in_present(f, IN_MASK)) return ZC_OK;
-    ZC_TRY(zc_infer_need_rank(f, IN_MASK, 1, 4));
-    const zc_type *mask = zc_in(f, IN_MASK);
+    if (!zc_in_present(f, i)) return ZC_OK;
+    ZC_TRY(zc_infer_need_rank(f, i, 1, 4));
+    const zc_type *mask = zc_in(f, i);
     const zc_dim *tail = need + 4 - mask->rank;
     bool fits = true;
     for (int d = 0; fits && d < mask->rank; d++) {
@@ -158,9 +165,57 @@ zc_status zc_infer_attention(zc_infer *f)
     ZC_TRY(rank == 3 ? sizes_3d(f, &s) : sizes_4d(f, &s));
     ZC_TRY(zc_infer_head_groups(f, s.heads, s.kv_heads));
     ZC_TRY(check_past(f, &s));
-    ZC_TRY(check_mask(f, &s));
+    ZC_TRY(check_mask(f, IN_MASK, &s));
     ZC_TRY(zc_infer_need_shape(f, IN_LENGTHS, 1, &s.batch, "nonpad_kv_seqlen"));
     return set_attention(f, &s, rank);
+}
+
+/* ---- PackedAttention ---- */
+
+enum { PACKED_X, PACKED_MASK, PACKED_COS, PACKED_SIN };
+
+zc_status zc_dt_packed_attention(zc_infer *f)
+{
+    ZC_TRY(zc_infer_need_float(f, PACKED_X));
+    ZC_TRY(zc_infer_need_alike(f, PACKED_X, PACKED_COS));
+    ZC_TRY(zc_infer_need_alike(f, PACKED_X, PACKED_SIN));
+    ZC_TRY(check_mask_type(f, PACKED_MASK));
+    return zc_infer_set_dtype(f, f->in[PACKED_X].type.dtype);
+}
+
+/* The tables of cosines and sines. */
+static zc_status check_turns(zc_infer *f, const sizes *s)
+{
+    if (zc_in_present(f, PACKED_COS) != zc_in_present(f, PACKED_SIN))
+        return zc_infer_fail(f, "cosines and sines come together or not at all");
+    if (!zc_in_present(f, PACKED_COS)) return ZC_OK;
+    ZC_TRY(zc_infer_need_rank(f, PACKED_COS, 3, 3));
+    const zc_dim *cos = zc_in(f, PACKED_COS)->dims;
+    const zc_dim need[] = {zc_dim_is(cos[0], 1) ? cos[0] : s->batch, s->nq, cos[2]};
+    ZC_TRY(zc_infer_need_shape(f, PACKED_COS, 3, need, "cosines"));
+    ZC_TRY(zc_infer_need_shape(f, PACKED_SIN, 3, cos, "sines"));
+    if (zc_dim_is_const(cos[2]) && zc_dim_is_const(s->d) && cos[2].k > s->d.k / 2)
+        return zc_infer_fail(f, "cosines have too many columns (got %lld, need at most %lld)",
+                             (long long)cos[2].k, (long long)s->d.k / 2);
+    return ZC_OK;
+}
+
+zc_status zc_infer_packed_attention(zc_infer *f)
+{
+    const zc_attrs_PackedAttention *a = ZC_ATTRS(f, PackedAttention);
+    ZC_TRY(zc_infer_heads(f, "num_heads", a->num_heads));
+    ZC_TRY(zc_infer_heads(f, "kv_num_heads", a->kv_num_heads));
+    sizes s = {.heads = zc_dim_const(a->num_heads), .kv_heads = zc_dim_const(a->kv_num_heads)};
+    ZC_TRY(zc_infer_head_groups(f, s.heads, s.kv_heads));
+    ZC_TRY(zc_infer_need_rank(f, PACKED_X, 3, 3));
+    const zc_dim *x = zc_in(f, PACKED_X)->dims;
+    ZC_TRY(zc_infer_head_size(f, x[2], a->num_heads + 2 * a->kv_num_heads, "packed size", &s.d));
+    s.batch = x[0];
+    s.nq = s.nk = s.total = x[1];
+    ZC_TRY(check_mask(f, PACKED_MASK, &s));
+    ZC_TRY(check_turns(f, &s));
+    const zc_dim y[] = {s.batch, s.nq, zc_dim_mul(f->dims, s.heads, s.d)};
+    return zc_infer_set(f, 0, 3, y);
 }
 
 /* ---- RotaryEmbedding ---- */
@@ -195,7 +250,7 @@ zc_status zc_infer_rotary_size(zc_infer *f, int64_t heads, int64_t dim, zc_dim *
     return ZC_OK;
 }
 
-/* Inputs x, cosines, sines, position ids. */
+/* Inputs x, cosines, sines, position ids. Without ids, tables for one sequence serve all. */
 zc_status zc_infer_rotary(zc_infer *f)
 {
     const zc_attrs_RotaryEmbedding *a = ZC_ATTRS(f, RotaryEmbedding);
@@ -205,7 +260,9 @@ zc_status zc_infer_rotary(zc_infer *f)
     zc_dim batch = x->dims[0], length = x->dims[x->rank == 4 ? 2 : 1];
     bool ids = zc_in_present(f, 3);
     ZC_TRY(zc_infer_need_rank(f, 1, ids ? 2 : 3, ids ? 2 : 3));
-    const zc_dim table[] = {zc_in(f, 1)->dims[0], half}, each[] = {batch, length, half};
+    zc_dim first = zc_in(f, 1)->dims[0];
+    const zc_dim table[] = {first, half};
+    const zc_dim each[] = {zc_dim_is(first, 1) ? first : batch, length, half};
     const zc_dim positions[] = {batch, length};
     ZC_TRY(zc_infer_need_shape(f, 1, ids ? 2 : 3, ids ? table : each, "cos_cache"));
     ZC_TRY(zc_infer_need_shape(f, 2, ids ? 2 : 3, ids ? table : each, "sin_cache"));

@@ -74,6 +74,18 @@ zc_op zc_op_find(const char *name, size_t len)
     return ZC_OP_NONE;
 }
 
+const char *zc_op_epilogue(const zc_op_info *info, const void *attrs)
+{
+    if (!(info->flags & ZC_OPF_EPILOGUE)) return NULL;
+    const zc_attr_field *last = &info->fields[info->field_count - 1];
+    return *(const char *const *)((const char *)attrs + last->offset);
+}
+
+int zc_op_max_in(const zc_op_info *info, const void *attrs)
+{
+    return info->max_in + (zc_op_epilogue(info, attrs) ? ZC_EPILOGUE_INPUTS : 0);
+}
+
 /* ---- attributes ---- */
 
 void zc_attrs_default(const zc_op_info *info, void *attrs)

@@ -85,18 +85,19 @@ typedef struct zc_attr_field {
 } zc_attr_field;
 
 enum {
-    ZC_OPF_COMMUTATIVE = 1 << 0,  /* inputs 0 and 1 may be swapped */
-    ZC_OPF_DYNAMIC = 1 << 1,      /* the kernel itself finds output shapes from values (NonZero) */
-    ZC_OPF_RANDOM = 1 << 2,       /* never folded or merged */
-    ZC_OPF_REGIONS = 1 << 3,      /* If, Loop, Scan: executed by the runtime, not by a kernel */
-    ZC_OPF_VIEW = 1 << 4,         /* output 0 is input 0's bytes under another shape */
-    ZC_OPF_INPLACE = 1 << 5,      /* output 0 may overwrite input 0 when shape and dtype agree */
-    ZC_OPF_SHAPE_ONLY = 1 << 6,   /* reads its inputs' shapes, never their elements */
-    ZC_OPF_SUBBYTE = 1 << 7,      /* the kernel handles packed 4- and 2-bit operands itself; for the
-                                     others dispatch unpacks them to 8-bit carriers and back */
-    ZC_OPF_RANKLESS = 1 << 8,     /* the shape function accepts inputs of unknown rank */
-    ZC_OPF_POINTWISE = 1 << 9,    /* has a scalar expression */
-    ZC_OPF_INPLACE_LAST = 1 << 10 /* as INPLACE, for the last input (a residual) */
+    ZC_OPF_COMMUTATIVE = 1 << 0, /* inputs 0 and 1 may be swapped */
+    ZC_OPF_DYNAMIC = 1 << 1,     /* the kernel itself finds output shapes from values (NonZero) */
+    ZC_OPF_RANDOM = 1 << 2,      /* never folded or merged */
+    ZC_OPF_REGIONS = 1 << 3,     /* If, Loop, Scan: executed by the runtime, not by a kernel */
+    ZC_OPF_VIEW = 1 << 4,        /* output 0 is input 0's bytes under another shape */
+    ZC_OPF_INPLACE = 1 << 5,     /* output 0 may overwrite input 0 when shape and dtype agree */
+    ZC_OPF_SHAPE_ONLY = 1 << 6,  /* reads its inputs' shapes, never their elements */
+    ZC_OPF_SUBBYTE = 1 << 7,     /* the kernel handles packed 4- and 2-bit operands itself; for the
+                                    others dispatch unpacks them to 8-bit carriers and back */
+    ZC_OPF_RANKLESS = 1 << 8,    /* the shape function accepts inputs of unknown rank */
+    ZC_OPF_POINTWISE = 1 << 9,   /* has a scalar expression */
+    ZC_OPF_INPLACE_LAST = 1 << 10, /* as INPLACE, for the last input (a residual) */
+    ZC_OPF_EPILOGUE = 1 << 11      /* has attribute `epilogue`: see zc_op_epilogue */
 };
 
 #define ZC_VARIADIC 1000000
@@ -117,6 +118,18 @@ const zc_op_info *zc_op_get(zc_op op);
 /* Bit i: the host needs input i's values to run the operation (a shape, axes, a count); see
  * host_inputs.def. */
 uint64_t zc_op_host_inputs(zc_op op);
+/* The pointwise work that is done on output 0 before it is written, the only output then: an
+ * expression over x0, the plain result, and x1, x2 ..., the inputs from max_in on, which broadcast
+ * to it. It keeps shape and element type. NULL: none. */
+const char *zc_op_epilogue(const zc_op_info *info, const void *attrs);
+enum { ZC_EPILOGUE_INPUTS = 8 };
+/* Most inputs of a node with these attributes. */
+int zc_op_max_in(const zc_op_info *info, const void *attrs);
+/* Of nin inputs, those that are not its epilogue's. */
+static inline int zc_op_own_inputs(const zc_op_info *info, int nin)
+{
+    return nin < info->max_in ? nin : info->max_in;
+}
 /* ZC_OP_NONE when unknown. */
 zc_op zc_op_find(const char *name, size_t len);
 /* Fills attrs (info->attrs_size bytes) with the defaults. */

@@ -27,16 +27,18 @@ static size_t bytes_of(const zc_tensor *t)
     return zc_tensor_bytes(t, &bytes) ? bytes : SIZE_MAX;
 }
 
-static bool has_bytes(const zc_tensor *t)
-{
-    return t && (t->data || zc_tensor_numel(t) == 0);
-}
-
 static bool inputs_constant(const zc_graph *g, const zc_node *node)
 {
     for (int i = 0; i < node->nin; i++)
-        if (node->in[i] && !has_bytes(zc_val(g, node->in[i])->data)) return false;
+        if (node->in[i] && !zc_val(g, node->in[i])->data) return false;
     return true;
+}
+
+static bool has_hollow_input(const zc_graph *g, const zc_node *node)
+{
+    for (int i = 0; i < node->nin; i++)
+        if (node->in[i] && zc_graph_is_hollow(g, node->in[i])) return true;
+    return false;
 }
 
 static size_t input_bytes(const zc_graph *g, const zc_node *node)
@@ -73,7 +75,7 @@ static bool worth_folding(const folder *f, const zc_node *node)
     if (info->flags & (ZC_OPF_RANDOM | ZC_OPF_REGIONS) || node->nout == 0) return false;
     if (!inputs_constant(g, node)) return false;
     size_t in = input_bytes(g, node);
-    if (info->flags & ZC_OPF_DYNAMIC) return in <= FOLD_GROWTH_MAX;
+    if (info->flags & ZC_OPF_DYNAMIC) return in <= FOLD_GROWTH_MAX && !has_hollow_input(g, node);
     size_t out = output_bytes(g, node);
     return out <= f->room && (out <= FOLD_GROWTH_MAX || out <= in);
 }
@@ -92,8 +94,24 @@ static zc_status replace_outputs(zc_graph *g, zc_nid n, zc_tensor *out, zc_diag 
     return ZC_OK;
 }
 
+/* What constants without bytes give has none. */
+static zc_status fold_hollow(zc_graph *g, zc_nid n, zc_diag *diag)
+{
+    for (int i = 0; i < zc_node_at(g, n)->nout; i++) {
+        zc_vid old = zc_node_at(g, n)->out[i];
+        if (!old) continue;
+        const char *name = zc_val(g, old)->name;
+        zc_vid v = zc_graph_hollow(g, name, &zc_val(g, old)->type);
+        if (!v) return zc_fail_nomem(diag, "folded constant", 0);
+        zc_graph_forward(g, old, v);
+    }
+    zc_graph_remove(g, n);
+    return ZC_OK;
+}
+
 static zc_status fold_node(zc_graph *g, zc_nid n, zc_diag *diag)
 {
+    if (has_hollow_input(g, zc_node_at(g, n))) return fold_hollow(g, n, diag);
     const zc_node *node = zc_node_at(g, n);
     int nout = node->nout;
     zc_tensor *t = zc_calloc((size_t)node->nin + (size_t)nout, sizeof *t);

@@ -14,8 +14,7 @@ typedef struct bn_pass {
 
 static const zc_tensor *constant(const zc_graph *g, const zc_node *n, int i)
 {
-    const zc_tensor *t = i < n->nin && n->in[i] ? zc_val(g, n->in[i])->data : NULL;
-    return t && t->data ? t : NULL;
+    return i < n->nin && n->in[i] ? zc_val(g, n->in[i])->data : NULL;
 }
 
 /* Inference form with constant parameters of `channels` elements. */
@@ -94,6 +93,37 @@ static zc_vid shifted_bias(zc_graph *g, zc_vid old, zc_vid w, int64_t channels, 
     return zc_graph_const(g, old ? zc_val(g, old)->name : "bias", &t, true);
 }
 
+static bool is_hollow(const zc_graph *g, zc_nid bn, zc_nid p)
+{
+    const zc_node *a = zc_node_at(g, bn), *b = zc_node_at(g, p);
+    bool hollow = zc_graph_is_hollow(g, b->in[1]);
+    if (b->nin > 2 && b->in[2]) hollow |= zc_graph_is_hollow(g, b->in[2]);
+    for (int i = 1; i < 5; i++) hollow |= zc_graph_is_hollow(g, a->in[i]);
+    return hollow;
+}
+
+/* What constants without bytes give has none. */
+static void hollow_parameters(zc_graph *g, zc_nid p, int64_t channels, zc_vid *w, zc_vid *bias)
+{
+    zc_type type = zc_val(g, zc_node_at(g, p)->in[1])->type;
+    *w = zc_graph_hollow(g, "weights", &type);
+    *bias = zc_graph_hollow(
+        g, "bias", &(zc_type){.dtype = type.dtype, .rank = 1, .dims = {zc_dim_const(channels)}});
+}
+
+static bool folded_parameters(zc_graph *g, zc_nid n, zc_nid p, int axis, int64_t channels,
+                              zc_vid *w, zc_vid *bias)
+{
+    const zc_node *prod = zc_node_at(g, p);
+    zc_vid old_w = prod->in[1], old_b = prod->nin > 2 ? prod->in[2] : 0;
+    affine f;
+    if (!affine_of(g, zc_node_at(g, n), channels, &f)) return false;
+    *w = scaled_weights(g, old_w, axis, &f);
+    *bias = shifted_bias(g, old_b, old_w, channels, &f);
+    free(f.scale);
+    return true;
+}
+
 /* The producer takes over the BatchNormalization's result. */
 static bool rewire(zc_graph *g, zc_nid n, zc_nid p, zc_vid w, zc_vid bias)
 {
@@ -126,12 +156,11 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
     /* On a matrix product the channel must be the last axis, which it is for rank 2 only. */
     if (prod->op == ZC_OP_Linear && zc_val(g, bn->in[0])->type.rank != 2) return true;
     int64_t channels = w->dims[axis];
-    affine f;
-    if (!affine_of(g, bn, channels, &f)) return false;
-    zc_vid old_w = prod->in[1];
-    zc_vid new_w = scaled_weights(g, old_w, axis, &f);
-    zc_vid new_b = shifted_bias(g, bias, old_w, channels, &f);
-    free(f.scale);
+    zc_vid new_w, new_b;
+    if (is_hollow(g, n, p))
+        hollow_parameters(g, p, channels, &new_w, &new_b);
+    else if (!folded_parameters(g, n, p, axis, channels, &new_w, &new_b))
+        return false;
     ++*pass->changes;
     return rewire(g, n, p, new_w, new_b);
 }

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "rules/census.h"
+
 static const struct pass {
     const char *name;
     bool required;
@@ -84,7 +86,10 @@ zc_status zc_run_passes(zc_graph *g, const zc_pass_options *options, zc_diag *di
     for (size_t i = 0; options && i < options->skip_count; i++)
         ZC_TRY(check_skip(options->skip[i], diag));
     g->precision = options ? options->precision : ZC_NONE;
-    for (size_t i = 0; i < ZC_COUNTOF(passes); i++)
+    zc_census *census = options && options->rules_report ? options->rules_report->census : NULL;
+    for (size_t i = 0; i < ZC_COUNTOF(passes); i++) {
+        if (census) zc_census_take(census, g, passes[i].name);
         if (!skipped(options, &passes[i])) ZC_TRY(run_one(g, &passes[i], options, diag));
-    return ZC_OK;
+    }
+    return census ? zc_census_finish(census, options->rules, g, diag) : ZC_OK;
 }

@@ -154,10 +154,54 @@ static zc_status add_block(builder *b, const zc_block *block, uint32_t id)
     return ZC_OK;
 }
 
+static zc_status unknown_dim(const builder *b, size_t i, int d)
+{
+    zc_buf text = {0};
+    zc_dim_print(&b->g->dims, zc_val(b->g, b->g->top.params.data[i])->type.dims[d], &text);
+    zc_status status =
+        text.failed
+            ? nomem(b)
+            : zc_fail(b->diag, ZC_ERR_MODEL, b->g->input_names[i],
+                      "dimension %d is " ZC_NAME
+                      ", but no input has a dimension that is one of its symbols alone: fix it "
+                      "(--dim, --shape)",
+                      d, text.data);
+    zc_buf_fini(&text);
+    return status;
+}
+
+/* A run learns its symbols from the dimensions of inputs that are one symbol alone: expressions of
+ * others would have no value. */
+static zc_status check_symbols(const builder *b)
+{
+    const zc_dims *dims = &b->g->dims;
+    const zc_block *top = &b->g->top;
+    bool *known = zc_arena_alloc(b->arena, dims->count, sizeof *known);
+    if (!known) return nomem(b);
+    for (size_t i = 0; i < top->params.len; i++) {
+        const zc_type *t = &zc_val(b->g, top->params.data[i])->type;
+        for (int d = 0; d < t->rank; d++)
+            if (t->dims[d].e && dims->nodes[t->dims[d].e - 1].kind == ZC_DIM_SYM)
+                known[t->dims[d].e - 1] = true;
+    }
+    for (size_t i = 0; i < dims->count; i++) {
+        const zc_dim_node *n = &dims->nodes[i];
+        if (n->kind != ZC_DIM_SYM)
+            known[i] = (!n->a.e || known[n->a.e - 1]) && (!n->b.e || known[n->b.e - 1]);
+    }
+    for (size_t i = 0; i < top->params.len; i++) {
+        const zc_type *t = &zc_val(b->g, top->params.data[i])->type;
+        for (int d = 0; d < t->rank; d++)
+            if (t->dims[d].e && !known[t->dims[d].e - 1]) return unknown_dim(b, i, d);
+    }
+    return ZC_OK;
+}
+
 zc_status zc_plan_build(const zc_graph *g, zc_arena *arena, zc_program *out, zc_diag *diag)
 {
     builder b = {.g = g, .arena = arena, .diag = diag};
     *out = (zc_program){0};
+    ZC_TRY(check_symbols(&b));
     ZC_TRY(allocate(&b));
     b.nblocks = 1;
     ZC_TRY(add_block(&b, &g->top, 0));

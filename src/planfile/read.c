@@ -388,7 +388,8 @@ static zc_status read_step(plan_reader *r, uint32_t i, zc_pstep *out)
     out->nblocks = s->blocks.count;
     out->nprov = s->prov.count;
     const zc_op_info *info = zc_op_get(out->op);
-    if (out->nin < (uint32_t)info->min_in || out->nin > (uint32_t)info->max_in ||
+    ZC_TRY(read_attrs(r, s->attrs, out->op, &out->attrs));
+    if (out->nin < (uint32_t)info->min_in || out->nin > (uint32_t)zc_op_max_in(info, out->attrs) ||
         out->nout < (uint32_t)info->min_out || out->nout > (uint32_t)info->max_out)
         return bad(r, "%s has a wrong number of inputs or outputs (got %u and %u)", out->name,
                    out->nin, out->nout);
@@ -401,7 +402,7 @@ static zc_status read_step(plan_reader *r, uint32_t i, zc_pstep *out)
     if (out->kernel > r->p->nkernels)
         return bad(r, "%s has no such kernel (got %u, need at most %u)", out->name, out->kernel,
                    r->p->nkernels);
-    return read_attrs(r, s->attrs, out->op, &out->attrs);
+    return ZC_OK;
 }
 
 static zc_status read_steps(plan_reader *r)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rules/census.h"
 #include "rules/rewrite.h"
 
 /* Rewrites of one run: what is more does not end by itself. */
@@ -132,11 +133,62 @@ static void note_place(engine *e, zc_rule_stats *s, zc_nid at, size_t count, con
     snprintf(s->why, sizeof s->why, "%s", why);
 }
 
-static void note_miss(engine *e, zc_rule_stats *s)
+/* What matched no more than the operation that every match begins with says nothing. */
+static void note_census(engine *e, uint32_t rule, const zc_nid *nodes, size_t count, zc_nid place,
+                        const char *why)
+{
+    int nnodes = e->r->rules.data[rule]->nnodes;
+    if (!e->report->census || !count || (count < 2 && nnodes > 1)) return;
+    zc_rule_miss miss = {.rule = rule,
+                         .root = e->m->root,
+                         .root_name = zc_node_at(e->x.g, e->m->root)->name,
+                         .node = place ? zc_node_at(e->x.g, place)->name : "",
+                         .why = why,
+                         .matched = count,
+                         .nodes = (zc_nid *)(uintptr_t)nodes,
+                         .nnodes = nnodes,
+                         .place = place};
+    zc_census_miss(e->report->census, &miss);
+}
+
+static void note_miss(engine *e, uint32_t rule, zc_rule_stats *s)
 {
     s->gave_up += e->m->gave_up;
+    note_census(e, rule, e->m->best_node, (size_t)e->m->best, e->m->place, e->m->why);
     if (e->m->best > (int)s->best)
         note_place(e, s, e->m->place ? e->m->place : e->m->root, (size_t)e->m->best, e->m->why);
+}
+
+/* Names of the matched nodes, as many as there is room for. */
+static void name_nodes(const engine *e, const zc_rl_rule *rule, char *out, size_t size)
+{
+    size_t len = 0;
+    *out = 0;
+    for (int i = 0; i < rule->nnodes; i++) {
+        if (!e->m->node[i]) continue;
+        const char *name = zc_node_at(e->x.g, e->m->node[i])->name;
+        if (len + strlen(name) + 3 > size) return;
+        len += (size_t)snprintf(out + len, size - len, "%s%s", len ? ", " : "", name);
+    }
+}
+
+static void note_rewrite(engine *e, uint32_t rule)
+{
+    const zc_rl_rule *which = e->r->rules.data[rule];
+    e->report->stats[rule].applied++;
+    e->report->rewrites++;
+    e->report->last = rule;
+    if (e->report->rewrites == e->report->limit)
+        name_nodes(e, which, e->report->last_nodes, sizeof e->report->last_nodes);
+    if (e->report->census)
+        zc_census_rewrite(e->report->census, rule, which->kind, e->m->node, which->nnodes,
+                          e->patch->made, e->patch->nmade);
+}
+
+/* Has the caller had enough? */
+static bool is_limit_reached(const engine *e)
+{
+    return e->report && e->report->limit && e->report->rewrites >= e->report->limit;
 }
 
 /* ---- budgets ---- */
@@ -182,12 +234,14 @@ static zc_status rewrite(engine *e, uint32_t rule, zc_nid *next, bool *done)
         if (!zc_rl_index_grow(&e->x)) return zc_fail_nomem(e->diag, "rewriting", 0);
         if (s) s->refused++;
         if (s) note_place(e, s, e->m->root, (size_t)e->m->count, p->why);
+        if (s) note_census(e, rule, e->m->node, (size_t)e->m->count, e->m->root, p->why);
         return ZC_OK;
     }
-    if (s) s->applied++;
     e->applied[rule]++;
     *next = p->resume;
-    return ++e->rewrites > e->rewrites_max ? out_of_rewrites(e) : ZC_OK;
+    e->rewrites++;
+    if (s) note_rewrite(e, rule);
+    return e->rewrites > e->rewrites_max ? out_of_rewrites(e) : ZC_OK;
 }
 
 static zc_status try_rule(engine *e, uint32_t rule, zc_nid n, zc_nid *next, bool *done)
@@ -198,7 +252,7 @@ static zc_status try_rule(engine *e, uint32_t rule, zc_nid n, zc_nid *next, bool
     bool matched = zc_rl_match_at(e->m, e->r->rules.data[rule], n);
     e->steps[rule] += e->m->steps;
     if (matched) return rewrite(e, rule, next, done);
-    if (s) note_miss(e, s);
+    if (s) note_miss(e, rule, s);
     return e->steps[rule] > e->steps_max ? out_of_steps(e, rule) : ZC_OK;
 }
 
@@ -217,7 +271,7 @@ static zc_status visit(engine *e, zc_nid n, int64_t priority, zc_nid *next, bool
  */
 static zc_status sweep_block(engine *e, size_t block, int64_t priority, bool *changed)
 {
-    for (zc_nid n = e->x.blocks.data[block].tail; n;) {
+    for (zc_nid n = e->x.blocks.data[block].tail; n && !is_limit_reached(e);) {
         zc_nid next = zc_rl_place_of(&e->x, n)->prev;
         bool done = false;
         ZC_TRY(visit(e, n, priority, &next, &done));
@@ -275,6 +329,7 @@ zc_status zc_rl_apply(const zc_rules *r, size_t only, zc_graph *g, const zc_rule
         init(e, g, target ? target : &cpu) ? run(e) : zc_fail_nomem(diag, "rules", g->nodes.len);
     if (e->x.g && !zc_rl_index_finish(&e->x)) status = zc_fail_nomem(diag, "rules", g->nodes.len);
     zc_graph_resolve(g);
+    if (report && report->census) zc_census_settle(report->census, g);
     if (changes) *changes += e->rewrites;
     fini(e);
     free(e);

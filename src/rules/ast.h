@@ -15,6 +15,9 @@
 #define ZC_RL_NAME_MAX  128
 /* Rules, and scalar definitions, in one set. */
 #define ZC_RL_RULES_MAX 4096
+/* Tuning parameters of a kernel, and the longest file of CUDA source. */
+#define ZC_RL_TUNED_MAX  8
+#define ZC_RL_SOURCE_MAX ((size_t)1 << 20)
 
 /* Where a word stands: line and column from 1, in bytes. */
 typedef struct zc_rl_loc {
@@ -121,6 +124,7 @@ struct zc_rl_pat {
     int var; /* NAME */
     zc_op op;
     const struct zc_rl_pointwise *pointwise; /* NODE in emit */
+    const struct zc_rl_kernel *kernel;       /* NODE in emit */
     int node;                                /* NODE: index among the rule's nodes */
     int through;        /* optional NODE: operand that stands for it when absent */
     int outs[8], nouts; /* NODE: variables of its results; -1: `_` */
@@ -151,17 +155,33 @@ typedef struct zc_rl_var {
     int uses;       /* mentions beside the one that binds */
 } zc_rl_var;
 
+/* A parameter that emit gives as an attribute. */
+typedef struct zc_rl_default {
+    zc_rl_name name;
+    double value; /* when emit does not */
+} zc_rl_default;
+
 typedef struct zc_rl_pointwise {
     zc_rl_name name;
-    zc_rl_list params; /* zc_rl_name */
-    const char *text;  /* as written */
+    zc_rl_list params;   /* zc_rl_name */
+    zc_rl_list defaults; /* zc_rl_default */
+    const char *text;    /* as written */
     zc_rl_loc text_loc;
     const char *expr; /* over x0, x1, ...: what a Pointwise node carries */
     int file;
 } zc_rl_pointwise;
 
+/* What a definition of a kernel says: word values; or word result = value; */
+typedef struct zc_rl_clause {
+    zc_rl_loc loc;
+    const char *word;
+    const zc_rl_name *result; /* or NULL */
+    zc_rl_list values;        /* exprs */
+} zc_rl_clause;
+
 typedef struct zc_rl_rule {
     zc_rl_name name;
+    zc_rule_kind kind;
     int64_t priority;
     int file;
     zc_rl_list match, where, emit; /* stmts, exprs, stmts */
@@ -185,6 +205,7 @@ typedef struct zc_rl_file {
     const char *text;
     size_t len;
     bool is_builtin;
+    bool is_on_disk; /* name is its path */
 } zc_rl_file;
 
 typedef struct zc_rl_message {
@@ -194,11 +215,27 @@ typedef struct zc_rl_message {
     const char *text;
 } zc_rl_message;
 
+/* A user's kernel. Its meaning is a body like the emit side of a rule whose values are the
+ * operands, the results and, as attributes, the tuning parameters, in this order. */
+typedef struct zc_rl_kernel {
+    zc_rl_name name;
+    zc_rl_list params;  /* zc_rl_name */
+    zc_rl_list clauses; /* zc_rl_clause */
+    zc_rl_rule body;
+    zc_rl_pointwise *scalar; /* or the meaning as one expression */
+    int file;
+    /* Found by the checker: */
+    int nresults, ntuned;
+    int64_t types[8], tuned[ZC_RL_TUNED_MAX]; /* see op/defs/user.def */
+    zc_attrs_UserKernel attrs;                /* all but the meaning */
+} zc_rl_kernel;
+
 struct zc_rules {
     zc_arena arena;
     ZC_VEC(zc_rl_file) files;
     ZC_VEC(zc_rl_rule *) rules;
     ZC_VEC(zc_rl_pointwise *) pointwise;
+    ZC_VEC(zc_rl_kernel *) kernels;
     ZC_VEC(zc_rl_message) messages;
     size_t errors;
     bool nomem;
@@ -233,7 +270,7 @@ static inline zc_rl_attr *zc_rl_attr_at(const zc_rl_list *l, int i)
  */
 void zc_rl_parse(zc_rules *r, int file);
 /* Names, arity, attributes and dtypes of what was parsed since. */
-void zc_rl_check(zc_rules *r, size_t first_rule, size_t first_pw);
+void zc_rl_check(zc_rules *r, size_t first_rule, size_t first_pw, size_t first_kernel);
 /* Rules against each other and themselves: shadowed, looping. */
 void zc_rl_check_set(zc_rules *r, size_t first_rule);
 
@@ -246,6 +283,7 @@ int zc_rl_precedence(const zc_rules *r, uint32_t a, uint32_t b);
 
 /* The definition of that name, or NULL. */
 const zc_rl_pointwise *zc_rl_find_pointwise(const zc_rules *r, const char *name);
+const zc_rl_kernel *zc_rl_find_kernel(const zc_rules *r, const char *name);
 
 /* Appends ", did you mean 'x'?" for the nearest of the names that next(i) gives until NULL. */
 void zc_rl_suggest(zc_buf *out, const char *word, const char *(*next)(const void *ctx, int i),

@@ -236,7 +236,9 @@ static void emit_stmt(zc_rl_checker *c, zc_rl_stmt *st)
 {
     zc_rl_pat *p = st->pat;
     emit_pat(c, p);
-    int most = p->kind == ZC_RP_NODE && p->op ? zc_op_get(p->op)->max_out : 1;
+    int most = p->kernel                        ? p->kernel->nresults
+               : p->kind == ZC_RP_NODE && p->op ? zc_op_get(p->op)->max_out
+                                                : 1;
     if (most > (int)ZC_COUNTOF(p->outs)) most = (int)ZC_COUNTOF(p->outs);
     if (p->kind == ZC_RP_ABSENT) zc_rl_fault(c, p->loc, "a statement of emit needs a value");
     if (st->outs.n > most) {
@@ -245,6 +247,13 @@ static void emit_stmt(zc_rl_checker *c, zc_rl_stmt *st)
     }
     p->nouts = st->outs.n;
     for (int i = 0; i < st->outs.n; i++) emit_out(c, st, i);
+}
+
+void zc_rl_check_emit(zc_rl_checker *c)
+{
+    c->in_emit = true;
+    for (c->stmt = 0; c->stmt < c->rule->emit.n; c->stmt++)
+        emit_stmt(c, zc_rl_stmt_at(&c->rule->emit, c->stmt));
 }
 
 /* What match defines and emit defines again is an output; known before emit is read. */
@@ -370,7 +379,7 @@ static void check_unused(zc_rl_checker *c)
     }
 }
 
-static bool alloc_rule(zc_rules *r, zc_rl_rule *rule)
+bool zc_rl_alloc_rule(zc_rules *r, zc_rl_rule *rule)
 {
     rule->vars = zc_arena_alloc(&r->arena, ZC_RL_VARS_MAX, sizeof *rule->vars);
     rule->nodes = zc_arena_alloc(&r->arena, ZC_RL_NODES_MAX, sizeof *rule->nodes);
@@ -391,15 +400,13 @@ static bool is_sized(zc_rl_checker *c)
 static void check_rule(zc_rules *r, zc_rl_rule *rule)
 {
     zc_rl_checker c = {.r = r, .rule = rule, .file = rule->file};
-    if (!is_sized(&c) || !alloc_rule(r, rule)) return;
+    if (!is_sized(&c) || !zc_rl_alloc_rule(r, rule)) return;
     for (c.stmt = 0; c.stmt < rule->match.n; c.stmt++)
         match_stmt(&c, zc_rl_stmt_at(&rule->match, c.stmt));
     for (int i = 0; i < rule->where.n; i++)
         zc_rl_check_expr_is(&c, zc_rl_expr_at(&rule->where, i), ZC_RT_BOOL);
     find_outputs(&c);
-    c.in_emit = true;
-    for (c.stmt = 0; c.stmt < rule->emit.n; c.stmt++)
-        emit_stmt(&c, zc_rl_stmt_at(&rule->emit, c.stmt));
+    zc_rl_check_emit(&c);
     if (rule->broken) return;
     check_connection(&c);
     if (!rule->broken && is_open(rule, zc_rl_stmt_at(&rule->match, rule->root)->pat, 0))
@@ -417,15 +424,23 @@ const zc_rl_pointwise *zc_rl_find_pointwise(const zc_rules *r, const char *name)
     return NULL;
 }
 
-static void check_pointwise_name(zc_rules *r, size_t i)
+const zc_rl_kernel *zc_rl_find_kernel(const zc_rules *r, const char *name)
 {
-    const zc_rl_pointwise *p = r->pointwise.data[i];
-    const zc_rl_pointwise *first = zc_rl_find_pointwise(r, p->name.text);
-    if (first != p)
-        zc_rl_error(r, p->file, p->name.loc, "a second definition '%s' (the first: %s:%d)",
-                    p->name.text, r->files.data[first->file].name, first->name.loc.line);
-    if (zc_op_find(p->name.text, strlen(p->name.text)) != ZC_OP_NONE)
-        zc_rl_error(r, p->file, p->name.loc, "'%s' is an operation already", p->name.text);
+    for (size_t i = 0; i < r->kernels.len; i++)
+        if (strcmp(r->kernels.data[i]->name.text, name) == 0) return r->kernels.data[i];
+    return NULL;
+}
+
+static void check_name(zc_rules *r, const zc_rl_name *name, int file)
+{
+    const zc_rl_pointwise *p = zc_rl_find_pointwise(r, name->text);
+    const zc_rl_kernel *k = zc_rl_find_kernel(r, name->text);
+    const zc_rl_name *first = p ? &p->name : &k->name;
+    if (first != name)
+        zc_rl_error(r, file, name->loc, "a second definition '%s' (the first: %s:%d)", name->text,
+                    r->files.data[p ? p->file : k->file].name, first->loc.line);
+    if (zc_op_find(name->text, strlen(name->text)) != ZC_OP_NONE)
+        zc_rl_error(r, file, name->loc, "'%s' is an operation already", name->text);
 }
 
 /* A user's rule replaces a built-in one of its name. */
@@ -447,11 +462,15 @@ static void check_rule_name(zc_rules *r, size_t i)
     }
 }
 
-void zc_rl_check(zc_rules *r, size_t first_rule, size_t first_pw)
+void zc_rl_check(zc_rules *r, size_t first_rule, size_t first_pw, size_t first_kernel)
 {
     for (size_t i = first_pw; !r->nomem && i < r->pointwise.len; i++) {
-        check_pointwise_name(r, i);
+        check_name(r, &r->pointwise.data[i]->name, r->pointwise.data[i]->file);
         zc_rl_check_pointwise(r, r->pointwise.data[i]);
+    }
+    for (size_t i = first_kernel; !r->nomem && i < r->kernels.len; i++) {
+        check_name(r, &r->kernels.data[i]->name, r->kernels.data[i]->file);
+        zc_rl_check_kernel(r, r->kernels.data[i]);
     }
     for (size_t i = first_rule; !r->nomem && i < r->rules.len; i++) {
         check_rule_name(r, i);

@@ -10,8 +10,9 @@ typedef struct zc_rl_checker {
     zc_rl_rule *rule;
     int file;
     bool in_emit;
-    int stmt;     /* the statement in work */
-    int optional; /* levels of optional operations and alternatives around */
+    int stmt;       /* the statement in work */
+    int optional;   /* levels of optional operations and alternatives around */
+    bool in_kernel; /* the meaning of one */
 } zc_rl_checker;
 
 /* An error of the rule in work. */
@@ -38,5 +39,15 @@ bool zc_rl_check_op(zc_rl_checker *c, zc_rl_pat *p);
 
 /* A scalar definition: its parameters and expression. */
 void zc_rl_check_pointwise(zc_rules *r, zc_rl_pointwise *p);
+/* A kernel: clauses, source, meaning. */
+void zc_rl_check_kernel(zc_rules *r, zc_rl_kernel *k);
+/* Room for the variables and operations of a rule. false: no memory. */
+bool zc_rl_alloc_rule(zc_rules *r, zc_rl_rule *rule);
+/* The statements of emit. */
+void zc_rl_check_emit(zc_rl_checker *c);
+
+/* The expression of a Pointwise node: with what emit says of the definition's attributes. NULL: no
+ * memory, or (set) one is not known. */
+const char *zc_rl_pointwise_expr(const zc_rl_env *env, const zc_rl_pat *pat);
 
 #endif

@@ -1,9 +1,6 @@
-/* Operations in rules against the op table; scalar definitions. */
-#include <stdio.h>
-#include <stdlib.h>
+/* Operations in rules against the op table. */
 #include <string.h>
 
-#include "op/expr.h"
 #include "rules/check.h"
 
 /* ---- names ---- */
@@ -13,7 +10,9 @@ static const char *op_name(const void *ctx, int i)
     const zc_rules *r = ctx;
     if (i < ZC_OP_COUNT - 1) return zc_op_get((zc_op)(i + 1))->name;
     i -= ZC_OP_COUNT - 1;
-    return (size_t)i < r->pointwise.len ? r->pointwise.data[i]->name.text : NULL;
+    if ((size_t)i < r->pointwise.len) return r->pointwise.data[i]->name.text;
+    i -= (int)r->pointwise.len;
+    return (size_t)i < r->kernels.len ? r->kernels.data[i]->name.text : NULL;
 }
 
 static const char *field_name(const void *ctx, int i)
@@ -28,11 +27,12 @@ static bool find_op(zc_rl_checker *c, zc_rl_pat *p)
     p->op = zc_op_find(p->text, strlen(p->text));
     if (p->op != ZC_OP_NONE) return true;
     p->pointwise = zc_rl_find_pointwise(c->r, p->text);
-    if (p->pointwise && c->in_emit) {
-        p->op = ZC_OP_Pointwise;
+    p->kernel = p->pointwise ? NULL : zc_rl_find_kernel(c->r, p->text);
+    if ((p->pointwise || p->kernel) && c->in_emit) {
+        p->op = p->kernel ? ZC_OP_UserKernel : ZC_OP_Pointwise;
         return true;
     }
-    if (p->pointwise) {
+    if (p->pointwise || p->kernel) {
         zc_rl_fault(c, p->loc, "'%s' is a definition, which can be emitted but not matched",
                     p->text);
         return false;
@@ -48,8 +48,8 @@ static bool find_op(zc_rl_checker *c, zc_rl_pat *p)
 static void check_arity(zc_rl_checker *c, const zc_rl_pat *p)
 {
     const zc_op_info *info = zc_op_get(p->op);
-    int least = p->pointwise ? p->pointwise->params.n : info->min_in;
-    int most = p->pointwise ? p->pointwise->params.n : info->max_in;
+    int own = p->pointwise ? p->pointwise->params.n : p->kernel ? p->kernel->params.n : -1;
+    int least = own >= 0 ? own : info->min_in, most = own >= 0 ? own : info->max_in;
     if (p->rest && c->in_emit) {
         zc_rl_fault(c, p->loc, "'...' stands in match only");
         return;
@@ -72,6 +72,10 @@ static void check_regions(zc_rl_checker *c, const zc_rl_pat *p)
         zc_rl_fault(c, p->loc, "%s holds graphs, which rules cannot say", p->text);
     if (!c->in_emit && p->op == ZC_OP_Pointwise)
         zc_rl_fault(c, p->loc, "Pointwise nodes are made after the rules ran");
+    if (p->op == ZC_OP_UserKernel && !p->kernel)
+        zc_rl_fault(c, p->loc, "a kernel is emitted by the name of its definition");
+    if (p->kernel && c->in_kernel)
+        zc_rl_fault(c, p->loc, "a meaning is made of operations, not of kernels");
     if (c->in_emit && (zc_op_get(p->op)->flags & ZC_OPF_RANDOM))
         zc_rl_fault(c, p->loc, "%s is random, which no check can compare", p->text);
 }
@@ -141,6 +145,37 @@ static void check_attr(zc_rl_checker *c, const zc_op_info *info, zc_rl_attr *a)
         check_attr_value(c, a, type);
 }
 
+static const char *preset_name(const void *ctx, int i)
+{
+    const zc_rl_list *defaults = ctx;
+    return i < defaults->n ? ((const zc_rl_default *)defaults->v[i])->name.text : NULL;
+}
+
+/* Attributes of a definition: numbers that its head names. */
+static void check_presets(zc_rl_checker *c, const zc_rl_pat *p)
+{
+    static const zc_rl_list none = {0};
+    const zc_rl_list *defaults = p->pointwise ? &p->pointwise->defaults : &none;
+    for (int i = 0; i < p->attrs.n; i++) {
+        zc_rl_attr *a = zc_rl_attr_at(&p->attrs, i);
+        a->field = 0;
+        while (a->field < defaults->n && strcmp(preset_name(defaults, a->field), a->name.text) != 0)
+            a->field++;
+        if (a->field == defaults->n) {
+            zc_buf hint = {0};
+            zc_rl_suggest(&hint, a->name.text, preset_name, defaults);
+            zc_rl_fault(c, a->name.loc, "%s has no attribute '%s'%s", p->text, a->name.text,
+                        hint.data ? hint.data : "");
+            zc_buf_fini(&hint);
+        }
+        for (int j = 0; j < i; j++)
+            if (zc_rl_attr_at(&p->attrs, j)->field == a->field)
+                zc_rl_fault(c, a->name.loc, "attribute '%s' is given twice", a->name.text);
+        if (!a->assign) zc_rl_fault(c, a->name.loc, "an attribute is given with '=' in emit");
+        zc_rl_check_expr_is(c, a->value, ZC_RT_REAL);
+    }
+}
+
 bool zc_rl_check_op(zc_rl_checker *c, zc_rl_pat *p)
 {
     if (!find_op(c, p)) return false;
@@ -148,8 +183,8 @@ bool zc_rl_check_op(zc_rl_checker *c, zc_rl_pat *p)
     check_regions(c, p);
     if (p->any_attrs && c->in_emit) zc_rl_fault(c, p->loc, "'...' stands in match only");
     if (p->optional && c->in_emit) zc_rl_fault(c, p->loc, "'?' stands in match only");
-    if (p->pointwise && p->attrs.n) {
-        zc_rl_fault(c, p->loc, "'%s' has no attributes", p->text);
+    if (p->pointwise || p->kernel) {
+        check_presets(c, p);
         return true;
     }
     for (int i = 0; i < p->attrs.n; i++) {
@@ -160,141 +195,4 @@ bool zc_rl_check_op(zc_rl_checker *c, zc_rl_pat *p)
                 zc_rl_fault(c, a->name.loc, "attribute '%s' is given twice", a->name.text);
     }
     return true;
-}
-
-/* ---- scalar definitions ---- */
-
-/* Names that zc gives to inputs by itself: x y z w, and x0, x1, ... */
-static bool is_input_name(const char *s, size_t n)
-{
-    if (n == 1) return strchr("xyzw", *s) != NULL;
-    if (*s != 'x') return false;
-    for (size_t i = 1; i < n; i++)
-        if (s[i] < '0' || s[i] > '9') return false;
-    return true;
-}
-
-static void check_params(zc_rules *r, const zc_rl_pointwise *p)
-{
-    if (p->params.n > ZC_EXPR_MAX_INPUTS)
-        zc_rl_error(r, p->file, p->name.loc, "too many parameters (got %d, need at most %d)",
-                    p->params.n, ZC_EXPR_MAX_INPUTS);
-    for (int i = 0; i < p->params.n && i < ZC_EXPR_MAX_INPUTS; i++)
-        for (int j = 0; j < i; j++) {
-            const zc_rl_name *n = p->params.v[i];
-            if (strcmp(n->text, ((const zc_rl_name *)p->params.v[j])->text) == 0)
-                zc_rl_error(r, p->file, n->loc, "a second parameter '%s'", n->text);
-        }
-}
-
-static bool is_word_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-/* Length of the number, name, comment, or single character at s. */
-static size_t piece_length(const char *s)
-{
-    size_t n = 1;
-    if (s[0] == '/' && s[1] == '/') return strcspn(s, "\n");
-    if (!is_word_char(s[0]) && !(s[0] == '.' && s[1] >= '0' && s[1] <= '9')) return 1;
-    bool is_number = s[0] <= '9';
-    while (is_word_char(s[n]) || (is_number && s[n] == '.') ||
-           (is_number && (s[n] == '-' || s[n] == '+') && (s[n - 1] == 'e' || s[n - 1] == 'E')))
-        n++;
-    return n;
-}
-
-static int param_of(const zc_rl_pointwise *p, const char *s, size_t n)
-{
-    if (s[n] == '(') return -1;
-    for (int i = 0; i < p->params.n && i < ZC_EXPR_MAX_INPUTS; i++) {
-        const char *name = ((const zc_rl_name *)p->params.v[i])->text;
-        if (strlen(name) == n && memcmp(name, s, n) == 0) return i;
-    }
-    return -1;
-}
-
-/* Where offset `at` of the text stands in the file. */
-static zc_rl_loc place(const zc_rl_pointwise *p, size_t at)
-{
-    zc_rl_loc loc = p->text_loc;
-    loc.len = 1;
-    for (size_t i = 0; i < at && p->text[i]; i++) {
-        loc.col = p->text[i] == '\n' ? 1 : loc.col + 1;
-        loc.line += p->text[i] == '\n';
-    }
-    return loc;
-}
-
-/* Writes the text with parameters as x0, x1, ... and without comments. `column`: stops there and
- * returns the offset in p->text that it comes from; SIZE_MAX: writes all. */
-static size_t compose(const zc_rl_pointwise *p, zc_buf *out, size_t column)
-{
-    size_t i = strspn(p->text, " \t\r\n");
-    while (p->text[i]) {
-        size_t n = piece_length(p->text + i);
-        int param = param_of(p, p->text + i, n);
-        if (out->len >= column) return i;
-        if (param >= 0)
-            zc_buf_printf(out, "x%d", param);
-        else if (strchr(" \t\r\n", p->text[i]) || (n > 1 && p->text[i] == '/'))
-            zc_buf_puts(out, " ");
-        else
-            zc_buf_append(out, p->text + i, n);
-        i += n;
-    }
-    while (!out->failed && out->len && out->data[out->len - 1] == ' ') out->data[--out->len] = 0;
-    return i;
-}
-
-/* A name of the text that would be taken for another input. */
-static void check_words(zc_rules *r, const zc_rl_pointwise *p)
-{
-    for (size_t i = 0, n; p->text[i]; i += n) {
-        n = piece_length(p->text + i);
-        bool is_name = is_word_char(p->text[i]) && p->text[i] > '9';
-        if (is_name && is_input_name(p->text + i, n) && param_of(p, p->text + i, n) < 0)
-            zc_rl_error(r, p->file, place(p, i), "'%.*s' is no parameter", (int)n, p->text + i);
-    }
-}
-
-/* The expression's own complaint begins with its column. */
-static void report(zc_rules *r, const zc_rl_pointwise *p, const char *text)
-{
-    size_t column = 0;
-    int at = 0;
-    zc_buf head = {0};
-    if (sscanf(text, "expression, column %zu: %n", &column, &at) != 1 || at == 0) column = 1;
-    zc_rl_error(r, p->file, place(p, compose(p, &head, column - 1)), "%s", text + at);
-    zc_buf_fini(&head);
-}
-
-static void parse(zc_rules *r, zc_rl_pointwise *p, const char *text, zc_expr *e, zc_diag *diag)
-{
-    zc_dtype dtypes[ZC_EXPR_MAX_INPUTS];
-    for (int i = 0; i < ZC_EXPR_MAX_INPUTS; i++) dtypes[i] = ZC_F32;
-    if (zc_expr_parse(text, dtypes, p->params.n, NULL, 0, e, NULL, diag) != ZC_OK)
-        report(r, p, zc_diag_text(diag, 0));
-    p->expr = zc_arena_strdup(&r->arena, text);
-    if (!p->expr) r->nomem = true;
-}
-
-void zc_rl_check_pointwise(zc_rules *r, zc_rl_pointwise *p)
-{
-    zc_buf text = {0};
-    size_t errors = r->errors;
-    check_params(r, p);
-    check_words(r, p);
-    zc_buf_puts(&text, "");
-    compose(p, &text, SIZE_MAX);
-    zc_expr *e = zc_calloc(1, sizeof *e);
-    zc_diag *diag = zc_diag_create();
-    if (text.failed || !e || !diag)
-        r->nomem = true;
-    else if (r->errors == errors)
-        parse(r, p, text.data, e, diag);
-    zc_diag_destroy(&diag);
-    free(e);
-    zc_buf_fini(&text);
 }

@@ -250,6 +250,18 @@ static zc_rl_val shapes(const zc_rl_env *env, const zc_rl_expr *e, bool one_fits
     return r < 0 ? unknown : of_bool(r);
 }
 
+/* Are both halves of every row equal? */
+static zc_rl_val has_halves(const zc_tensor *t)
+{
+    if (!t || !t->data || t->rank < 1 || t->dims[t->rank - 1] % 2) return of_bool(false);
+    int64_t n = zc_tensor_numel(t), half = t->dims[t->rank - 1] / 2;
+    for (int64_t i = 0; i < n; i++)
+        if (i / half % 2 == 0 &&
+            zc_load_f64(t->dtype, t->data, i) != zc_load_f64(t->dtype, t->data, i + half))
+            return of_bool(false);
+    return of_bool(true);
+}
+
 static zc_rl_val of_value(const zc_rl_env *env, const zc_rl_expr *e)
 {
     zc_vid v = value_of(env, zc_rl_expr_at(&e->args, 0));
@@ -273,6 +285,8 @@ static zc_rl_val of_value(const zc_rl_env *env, const zc_rl_expr *e)
         return of_int(env->uses[v]);
     case ZC_RF_is_const:
         return of_bool(zc_val(env->g, v)->data != NULL);
+    case ZC_RF_halves:
+        return has_halves(zc_val(env->g, v)->data);
     case ZC_RF_same_shape:
         return shapes(env, e, false);
     case ZC_RF_fits:
@@ -302,8 +316,13 @@ static zc_rl_val of_numbers(const zc_rl_env *env, const zc_rl_expr *e)
     zc_rl_val a = zc_rl_eval(env, zc_rl_expr_at(&e->args, 0));
     zc_rl_val b = e->args.n > 1 ? zc_rl_eval(env, zc_rl_expr_at(&e->args, 1)) : unknown;
     double x, y = 0;
+    if (e->index == ZC_RF_default) return a.type == ZC_RT_ANY && a.absent ? b : a;
     if (e->index == ZC_RF_wrap) return wrapped(env, &a, &b);
     if (e->index == ZC_RF_at) return entry(&a, &b);
+    if (e->index == ZC_RF_ceil_div)
+        return a.type == ZC_RT_INT && b.type == ZC_RT_INT
+                   ? of_dim(zc_dim_cdiv(&env->g->dims, a.dim, b.dim))
+                   : no_value(&a, &b);
     if (e->index == ZC_RF_len) return a.type == ZC_RT_INTS ? of_int(a.ints.n) : no_value(&a, NULL);
     if (!as_real(&a, &x) || (e->args.n > 1 && !as_real(&b, &y))) return no_value(&a, &b);
     switch ((zc_rl_function)e->index) {

@@ -378,13 +378,30 @@ zc_rl_stmt *zc_rl_make_stmt(zc_rl_scan *s, zc_rl_loc loc, const zc_rl_list *outs
     return st;
 }
 
-zc_rl_rule *zc_rl_make_rule(zc_rl_scan *s, const zc_rl_name *name, zc_rl_number priority,
+static const char *kind_word(const void *ctx, int i)
+{
+    return i + 1 < ZC_RULE_KIND_COUNT ? zc_rule_kind_name((zc_rule_kind)(i + 1)) : NULL;
+}
+
+int zc_rl_rule_kind(zc_rl_scan *s, const char *text, zc_rl_loc loc)
+{
+    for (int i = 0; kind_word(NULL, i); i++)
+        if (strcmp(text, kind_word(NULL, i)) == 0) return i + 1;
+    zc_buf hint = {0};
+    zc_rl_suggest(&hint, text, kind_word, NULL);
+    zc_rl_error(s->r, s->file, loc, "'%s' is no kind of rule%s", text, hint.data ? hint.data : "");
+    zc_buf_fini(&hint);
+    return ZC_RULE_KIND_NONE;
+}
+
+zc_rl_rule *zc_rl_make_rule(zc_rl_scan *s, const zc_rl_name *name, int kind, zc_rl_number priority,
                             const zc_rl_list *match, const zc_rl_list *where,
                             const zc_rl_list *emit)
 {
     zc_rl_rule *rule = zc_rl_new(s->r, sizeof *rule);
     if (!rule || !name) return NULL;
     *rule = (zc_rl_rule){.name = *name,
+                         .kind = (zc_rule_kind)kind,
                          .priority = priority.i,
                          .file = s->file,
                          .match = copy_list(match),
@@ -403,16 +420,80 @@ void zc_rl_add_rule(zc_rl_scan *s, zc_rl_rule *rule)
                     ZC_RL_RULES_MAX);
 }
 
+zc_rl_default *zc_rl_make_default(zc_rl_scan *s, const zc_rl_name *name, zc_rl_number value)
+{
+    zc_rl_default *d = zc_rl_new(s->r, sizeof *d);
+    if (!d || !name) return NULL;
+    *d = (zc_rl_default){.name = *name, .value = value.real};
+    return d;
+}
+
 void zc_rl_add_pointwise(zc_rl_scan *s, const zc_rl_name *name, const zc_rl_list *params,
-                         const char *text, zc_rl_loc loc)
+                         const zc_rl_list *defaults, const char *text, zc_rl_loc loc)
 {
     zc_rl_pointwise *p = zc_rl_new(s->r, sizeof *p);
     if (!p || !name) return;
-    *p = (zc_rl_pointwise){
-        .name = *name, .params = copy_list(params), .text = text, .text_loc = loc, .file = s->file};
+    *p = (zc_rl_pointwise){.name = *name,
+                           .params = copy_list(params),
+                           .defaults = copy_list(defaults),
+                           .text = text,
+                           .text_loc = loc,
+                           .file = s->file};
     if (s->r->pointwise.len >= ZC_RL_RULES_MAX)
         zc_rl_error(s->r, s->file, name->loc, "too many definitions (need at most %d)",
                     ZC_RL_RULES_MAX);
     else
         s->r->nomem |= !ZC_VEC_PUSH(&s->r->pointwise, p);
+}
+
+/* ---- kernels ---- */
+
+zc_rl_clause *zc_rl_make_clause(zc_rl_scan *s, zc_rl_loc loc, const char *word,
+                                const zc_rl_name *result, const zc_rl_list *values)
+{
+    zc_rl_clause *c = zc_rl_new(s->r, sizeof *c);
+    if (c)
+        *c =
+            (zc_rl_clause){.loc = loc, .word = word, .result = result, .values = copy_list(values)};
+    return c;
+}
+
+zc_rl_kernel *zc_rl_make_kernel(zc_rl_scan *s, const zc_rl_name *name, const zc_rl_list *params)
+{
+    zc_rl_kernel *k = zc_rl_new(s->r, sizeof *k);
+    if (!k || !name) return NULL;
+    memset(k, 0, sizeof *k);
+    k->name = *name;
+    k->params = copy_list(params);
+    k->file = k->body.file = s->file;
+    k->body.name = *name;
+    return k;
+}
+
+void zc_rl_set_meaning(zc_rl_scan *s, zc_rl_kernel *k, zc_rl_loc loc, const char *text,
+                       const zc_rl_list *statements)
+{
+    if (!k) return;
+    if (k->scalar || k->body.emit.n) zc_rl_error(s->r, s->file, loc, "a second meaning");
+    k->body.emit = copy_list(statements);
+    if (!text) return;
+    k->scalar = zc_rl_new(s->r, sizeof *k->scalar);
+    if (k->scalar)
+        *k->scalar = (zc_rl_pointwise){
+            .name = k->name, .params = k->params, .text = text, .text_loc = loc, .file = s->file};
+}
+
+void zc_rl_add_clause(zc_rl_scan *s, zc_rl_kernel *k, zc_rl_clause *clause)
+{
+    if (k && clause) zc_rl_push(s->r, &k->clauses, clause);
+}
+
+void zc_rl_add_kernel(zc_rl_scan *s, zc_rl_kernel *k)
+{
+    if (!k || s->r->nomem) return;
+    if (s->r->kernels.len >= ZC_RL_RULES_MAX)
+        zc_rl_error(s->r, s->file, k->name.loc, "too many definitions (need at most %d)",
+                    ZC_RL_RULES_MAX);
+    else
+        s->r->nomem |= !ZC_VEC_PUSH(&s->r->kernels, k);
 }

@@ -25,14 +25,23 @@ typedef struct zc_rl_braces {
     bool any;
 } zc_rl_braces;
 
+/* Where a scalar expression may begin, which is read as it stands. */
+typedef enum zc_rl_mode {
+    ZC_RL_WORDS,
+    ZC_RL_HEAD,   /* of a pointwise definition, before the ) */
+    ZC_RL_BODY,   /* behind it: the next = or { begins one */
+    ZC_RL_MEANING /* of a kernel: the next = does */
+} zc_rl_mode;
+
 /* One file being read. */
 typedef struct zc_rl_scan {
     zc_rules *r;
     int file;
-    int line, col;   /* of the next character */
-    bool definition; /* the next = or { begins a scalar expression */
-    zc_rl_loc bad;   /* of the newest lexical error */
-    jmp_buf out;     /* where the scanner goes when memory runs out */
+    int line, col; /* of the next character */
+    zc_rl_mode mode;
+    bool in_kernel;
+    zc_rl_loc bad; /* of the newest lexical error */
+    jmp_buf out;   /* where the scanner goes when memory runs out */
 } zc_rl_scan;
 
 /* ---- for the scanner ---- */
@@ -84,11 +93,22 @@ zc_rl_attr *zc_rl_make_attr(zc_rl_scan *s, const zc_rl_name *name, int op, zc_rl
 zc_rl_braces *zc_rl_add_attr(zc_rl_scan *s, zc_rl_braces *b, zc_rl_attr *attr);
 
 zc_rl_stmt *zc_rl_make_stmt(zc_rl_scan *s, zc_rl_loc loc, const zc_rl_list *outs, zc_rl_pat *pat);
-zc_rl_rule *zc_rl_make_rule(zc_rl_scan *s, const zc_rl_name *name, zc_rl_number priority,
+int zc_rl_rule_kind(zc_rl_scan *s, const char *text, zc_rl_loc loc);
+zc_rl_rule *zc_rl_make_rule(zc_rl_scan *s, const zc_rl_name *name, int kind, zc_rl_number priority,
                             const zc_rl_list *match, const zc_rl_list *where,
                             const zc_rl_list *emit);
 void zc_rl_add_rule(zc_rl_scan *s, zc_rl_rule *rule);
+zc_rl_default *zc_rl_make_default(zc_rl_scan *s, const zc_rl_name *name, zc_rl_number value);
 void zc_rl_add_pointwise(zc_rl_scan *s, const zc_rl_name *name, const zc_rl_list *params,
-                         const char *text, zc_rl_loc loc);
+                         const zc_rl_list *defaults, const char *text, zc_rl_loc loc);
+
+zc_rl_clause *zc_rl_make_clause(zc_rl_scan *s, zc_rl_loc loc, const char *word,
+                                const zc_rl_name *result, const zc_rl_list *values);
+/* The meaning: text, or statements. A kernel that is being read: the parser starts it. */
+zc_rl_kernel *zc_rl_make_kernel(zc_rl_scan *s, const zc_rl_name *name, const zc_rl_list *params);
+void zc_rl_set_meaning(zc_rl_scan *s, zc_rl_kernel *k, zc_rl_loc loc, const char *text,
+                       const zc_rl_list *statements);
+void zc_rl_add_clause(zc_rl_scan *s, zc_rl_kernel *k, zc_rl_clause *clause);
+void zc_rl_add_kernel(zc_rl_scan *s, zc_rl_kernel *k);
 
 #endif

@@ -29,6 +29,7 @@ void zc_rules_destroy(zc_rules **rp)
     ZC_VEC_FINI(&r->files);
     ZC_VEC_FINI(&r->rules);
     ZC_VEC_FINI(&r->pointwise);
+    ZC_VEC_FINI(&r->kernels);
     ZC_VEC_FINI(&r->messages);
     zc_arena_fini(&r->arena);
     free(r);
@@ -223,13 +224,13 @@ static int by_place(const void *a, const void *b)
     return x->loc.col < y->loc.col ? -1 : x->loc.col > y->loc.col;
 }
 
-static zc_status add(zc_rules *r, const char *name, const char *text, size_t len, bool is_builtin,
+/* f: what the file is. */
+static zc_status add(zc_rules *r, const char *name, const char *text, size_t len, zc_rl_file f,
                      zc_diag *diag)
 {
     size_t rules = r->rules.len, pointwise = r->pointwise.len, messages = r->messages.len;
-    size_t errors = r->errors;
+    size_t kernels = r->kernels.len, errors = r->errors;
     static const char bom[] = "\xEF\xBB\xBF";
-    zc_rl_file f = {.is_builtin = is_builtin};
     if (len > ZC_RULES_FILE_MAX)
         return zc_fail(diag, ZC_ERR_LIMIT, name,
                        "rule file too large (got %zu bytes, need at most %zu)", len,
@@ -243,7 +244,7 @@ static zc_status add(zc_rules *r, const char *name, const char *text, size_t len
     f.len = len;
     if (!f.name || !f.text || !ZC_VEC_PUSH(&r->files, f)) return zc_fail_nomem(diag, "rules", len);
     zc_rl_parse(r, (int)r->files.len - 1);
-    zc_rl_check(r, rules, pointwise);
+    zc_rl_check(r, rules, pointwise, kernels);
     if (!r->nomem) zc_rl_check_set(r, rules);
     if (r->nomem) return zc_fail_nomem(diag, "rules", len);
     if (r->messages.len > messages)
@@ -256,7 +257,7 @@ static zc_status add(zc_rules *r, const char *name, const char *text, size_t len
 zc_status zc_rules_add_text(zc_rules *r, const char *name, const char *text, size_t len,
                             zc_diag *diag)
 {
-    return add(r, name, text, len, false, diag);
+    return add(r, name, text, len, (zc_rl_file){.is_builtin = false}, diag);
 }
 
 zc_status zc_rules_add_file(zc_rules *r, const char *path, zc_diag *diag)
@@ -264,7 +265,8 @@ zc_status zc_rules_add_file(zc_rules *r, const char *path, zc_diag *diag)
     uint8_t *data;
     size_t len;
     ZC_TRY(zc_file_read(path, ZC_RULES_FILE_MAX, &data, &len, diag));
-    zc_status status = add(r, path, (const char *)data, len, false, diag);
+    zc_status status =
+        add(r, path, (const char *)data, len, (zc_rl_file){.is_on_disk = true}, diag);
     free(data);
     return status;
 }
@@ -272,11 +274,22 @@ zc_status zc_rules_add_file(zc_rules *r, const char *path, zc_diag *diag)
 zc_status zc_rules_add_builtin(zc_rules *r, zc_diag *diag)
 {
     for (const zc_builtin_file *f = zc_builtin_rules; f->name; f++)
-        ZC_TRY(add(r, f->name, f->text, strlen(f->text), true, diag));
+        ZC_TRY(add(r, f->name, f->text, strlen(f->text), (zc_rl_file){.is_builtin = true}, diag));
     return ZC_OK;
 }
 
 /* ---- looking ---- */
+
+const char *zc_rule_kind_name(zc_rule_kind kind)
+{
+    static const char *const names[] = {
+        "",
+#define KIND(name, how, before, what) #name,
+#include "rules/kinds.def"
+#undef KIND
+    };
+    return names[kind];
+}
 
 size_t zc_rules_count(const zc_rules *r)
 {
@@ -290,6 +303,7 @@ zc_rule_info zc_rules_at(const zc_rules *r, size_t i)
     return (zc_rule_info){.name = rule->name.text,
                           .file = f->name,
                           .line = rule->name.loc.line,
+                          .kind = rule->kind,
                           .priority = rule->priority,
                           .is_builtin = f->is_builtin,
                           .is_disabled = rule->disabled,

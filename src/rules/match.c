@@ -30,6 +30,7 @@ static bool miss(zc_rl_matcher *m, zc_nid at, const char *fmt, ...)
     va_end(args);
     m->best = m->count;
     m->place = at;
+    memcpy(m->best_node, m->node, sizeof m->node);
     return false;
 }
 

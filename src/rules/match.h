@@ -31,6 +31,7 @@ typedef struct zc_rl_matcher {
     bool explain;
     int best;
     zc_nid place;
+    zc_nid best_node[ZC_RL_NODES_MAX];
     char why[256];
 } zc_rl_matcher;
 

@@ -93,7 +93,8 @@ static bool run_all(run *r, const zc_rl_rule *rule, const zc_rl_choice *c)
 
 static bool has_real_attr(const zc_rl_pat *p)
 {
-    for (int i = 0; i < p->attrs.n; i++)
+    if (p->pointwise && p->pointwise->defaults.n) return true;
+    for (int i = 0; !p->pointwise && i < p->attrs.n; i++)
         if (zc_op_get(p->op)->fields[zc_rl_attr_at(&p->attrs, i)->field].kind == ZC_ATTR_FLOAT)
             return true;
     for (int i = 0; p->kind == ZC_RP_NODE && i < p->args.n; i++)
@@ -146,6 +147,8 @@ static verdict judge(zc_dtype dtype, double step, double truth, double match, do
     zc_store_f64(dtype, slot, 0, truth);
     double rounded = zc_load_f64(dtype, slot, 0);
     if (same_place(emit, match) || same_place(emit, rounded)) return (verdict){0, false};
+    /* Where the match side has no number, not in f64 either, none is wrong. */
+    if (isnan(truth) && isnan(match)) return (verdict){0, false};
     if (!isfinite(emit) || !isfinite(truth)) {
         /* NaN or infinite on one side alone: right only where the match side fails by overflow. */
         bool excused = !isfinite(emit) && !isfinite(match) && isfinite(truth);

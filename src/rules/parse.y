@@ -38,6 +38,9 @@ static void zc_rl_yyerror(zc_rl_loc *loc, void *scanner, zc_rl_scan *s, const ch
     zc_rl_name *name;
     zc_rl_rule *rule;
     zc_rl_braces *braces;
+    zc_rl_default *preset;
+    zc_rl_clause *clause;
+    zc_rl_kernel *kernel;
     unsigned flags;
     zc_rl_kinds kinds;
     int op;
@@ -46,8 +49,8 @@ static void zc_rl_yyerror(zc_rl_loc *loc, void *scanner, zc_rl_scan *s, const ch
 /* Owned by the arena. */
 %destructor { (void)$$; } <*>
 
-%token T_RULE "'rule'" T_POINTWISE "'pointwise'" T_PRIORITY "'priority'" T_MATCH "'match'"
-%token T_WHERE "'where'" T_EMIT "'emit'" T_IN "'in'" T_UNDERSCORE "'_'" T_BAD "an unreadable word"
+%token T_RULE "'rule'" T_POINTWISE "'pointwise'" T_KERNEL "'kernel'" T_MEANING "'meaning'" T_KIND "'kind'" T_PRIORITY "'priority'"
+%token T_MATCH "'match'" T_WHERE "'where'" T_EMIT "'emit'" T_IN "'in'" T_UNDERSCORE "'_'" T_BAD "an unreadable word"
 %token T_EQ "'=='" T_NE "'!='" T_LE "'<='" T_GE "'>='" T_NEAR "'~='" T_AND "'&&'" T_OR "'||'"
 %token T_DOTS "'...'"
 %token YYEOF 0 "the end of the file"
@@ -55,6 +58,10 @@ static void zc_rl_yyerror(zc_rl_loc *loc, void *scanner, zc_rl_scan *s, const ch
 %token <number> T_NUMBER "a number"
 
 %type <list> names statements outs operands alternatives conditions exprs exprs_or_none
+%type <list> presets preset_list
+%type <preset> preset
+%type <clause> clause
+%type <kernel> kernel
 %type <name> word
 %type <rule> rule
 %type <number> priority sign_number tolerance
@@ -64,7 +71,7 @@ static void zc_rl_yyerror(zc_rl_loc *loc, void *scanner, zc_rl_scan *s, const ch
 %type <kinds> kinds kind_list kind
 %type <braces> braces attr_list
 %type <attr> attr
-%type <op> relation
+%type <op> relation rule_kind
 %type <flag> rest optional
 %type <expr> expr
 
@@ -82,17 +89,36 @@ file: %empty | file definition | file error;
 /* After an error, what comes before one of these words is skipped. */
 rule_word: T_RULE { yyerrok; };
 pointwise_word: T_POINTWISE { yyerrok; };
+kernel_word: T_KERNEL { yyerrok; };
 
 definition: rule { zc_rl_add_rule(s, $rule); }
-    | pointwise_word word '(' names ')' '=' T_TEXT ';' { zc_rl_add_pointwise(s, $word, $names, $T_TEXT, @T_TEXT); }
-    | pointwise_word word '(' names ')' '{' T_TEXT '}' { zc_rl_add_pointwise(s, $word, $names, $T_TEXT, @T_TEXT); };
+    | pointwise_word word '(' names presets ')' '=' T_TEXT ';'
+        { zc_rl_add_pointwise(s, $word, $names, $presets, $T_TEXT, @T_TEXT); }
+    | pointwise_word word '(' names presets ')' '{' T_TEXT '}'
+        { zc_rl_add_pointwise(s, $word, $names, $presets, $T_TEXT, @T_TEXT); }
+    | kernel '}' { zc_rl_add_kernel(s, $kernel); };
+
+presets: %empty { $$ = NULL; } | ';' preset_list { $$ = $preset_list; };
+preset_list: preset { $$ = zc_rl_append(s, NULL, $preset); }
+    | preset_list[list] ',' preset { $$ = zc_rl_append(s, $list, $preset); };
+preset: word '=' sign_number { $$ = zc_rl_make_default(s, $word, $sign_number); };
+
+kernel: kernel_word word '(' names ')' '{' { $$ = zc_rl_make_kernel(s, $word, $names); }
+    | kernel[k] clause { $$ = $k; zc_rl_add_clause(s, $k, $clause); }
+    | kernel[k] T_MEANING '=' T_TEXT ';' { $$ = $k; zc_rl_set_meaning(s, $k, @T_TEXT, $T_TEXT, NULL); }
+    | kernel[k] T_MEANING '{' statements '}' { $$ = $k; zc_rl_set_meaning(s, $k, @T_MEANING, NULL, $statements); };
+clause: T_NAME exprs ';' { $$ = zc_rl_make_clause(s, @T_NAME, $T_NAME, NULL, $exprs); }
+    | T_NAME word '=' expr ';'
+        { $$ = zc_rl_make_clause(s, @T_NAME, $T_NAME, $word, zc_rl_append(s, NULL, $expr)); };
 
 word: T_NAME { $$ = zc_rl_make_name(s, $T_NAME, @T_NAME); };
 names: word { $$ = zc_rl_append(s, NULL, $word); }
     | names[list] ',' word { $$ = zc_rl_append(s, $list, $word); };
 
-rule: rule_word word priority '{' T_MATCH statements[m] where T_EMIT statements[e] '}'
-        { $$ = zc_rl_make_rule(s, $word, $priority, $m, $where, $e); };
+rule: rule_word word rule_kind priority '{' T_MATCH statements[m] where T_EMIT statements[e] '}'
+        { $$ = zc_rl_make_rule(s, $word, $rule_kind, $priority, $m, $where, $e); };
+rule_kind: %empty { $$ = ZC_RULE_KIND_NONE; }
+    | T_KIND T_NAME { $$ = zc_rl_rule_kind(s, $T_NAME, @T_NAME); };
 priority: %empty { $$ = (zc_rl_number){.is_int = true}; }
     | T_PRIORITY sign_number { $$ = zc_rl_priority(s, $sign_number, @sign_number); };
 where: %empty { $$ = NULL; } | T_WHERE conditions ';' { $$ = $conditions; };

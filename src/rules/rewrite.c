@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "cpu/kernel.h"
+#include "rules/check.h"
+#include "rules/kernel.h"
 
 /* Emitted operations on constants are computed at once up to this size, or that of their inputs. */
 #define FOLD_MAX ((size_t)1 << 16)
@@ -71,6 +73,20 @@ static void mark_given(void *attrs, int i)
     *(uint64_t *)attrs |= UINT64_C(1) << i;
 }
 
+static bool set_kernel(zc_rl_patch *p, const zc_rl_pat *pat, const zc_rl_env *env, zc_nid n)
+{
+    const zc_node *node = zc_node_at(p->x->g, n);
+    switch (zc_rl_set_kernel(env, pat->kernel, node->in, node->attrs)) {
+    case ZC_RL_SET_NOMEM:
+        return no_memory(p);
+    case ZC_RL_SET_UNKNOWN:
+        return refuse(p, "an attribute in the meaning of %s is not known yet", pat->text);
+    case ZC_RL_SET_OK:
+        break;
+    }
+    return true;
+}
+
 static bool set_attrs(zc_rl_patch *p, const zc_rl_pat *pat, zc_nid n)
 {
     const zc_op_info *info = zc_op_get(pat->op);
@@ -79,7 +95,7 @@ static bool set_attrs(zc_rl_patch *p, const zc_rl_pat *pat, zc_nid n)
     bool ok = true;
     zc_arena_init(&arena, 0);
     zc_rl_env env = zc_rl_match_env(p->m, &arena);
-    for (int i = 0; ok && i < pat->attrs.n; i++) {
+    for (int i = 0; ok && !pat->pointwise && i < pat->attrs.n; i++) {
         const zc_rl_attr *a = zc_rl_attr_at(&pat->attrs, i);
         zc_rl_val v = zc_rl_eval(&env, a->value);
         if (v.type == ZC_RT_ANY && v.absent) continue; /* of an absent operand: the default */
@@ -89,9 +105,12 @@ static bool set_attrs(zc_rl_patch *p, const zc_rl_pat *pat, zc_nid n)
             refuse(p, "attribute '%s' in line %d is not known yet", a->name.text, a->name.loc.line);
     }
     if (ok && pat->pointwise) {
-        ((zc_attrs_Pointwise *)attrs)->expr = pat->pointwise->expr;
+        const char *expr = zc_rl_pointwise_expr(&env, pat);
+        ok = expr || refuse(p, "an attribute of %s is not known yet", pat->text);
+        ((zc_attrs_Pointwise *)attrs)->expr = expr;
         mark_given(attrs, ZC_AT_Pointwise_expr);
     }
+    if (ok && pat->kernel) ok = set_kernel(p, pat, &env, n);
     void *own = ok ? zc_graph_attrs_dup(p->x->g, pat->op, attrs) : attrs;
     zc_arena_fini(&arena);
     zc_node_at(p->x->g, n)->attrs = own ? own : attrs;
@@ -135,7 +154,7 @@ static bool is_foldable(const zc_graph *g, const zc_node *n)
     for (int i = 0; i < n->nin; i++) {
         size_t bytes = 0;
         const zc_tensor *t = n->in[i] ? zc_val(g, n->in[i])->data : NULL;
-        if (n->in[i] && (!t || !t->data || !zc_tensor_bytes(t, &bytes))) return false;
+        if (n->in[i] && (!t || !zc_tensor_bytes(t, &bytes))) return false;
         in += bytes;
     }
     zc_tensor out = {.dtype = zc_val(g, n->out[0])->type.dtype,
@@ -149,21 +168,39 @@ static bool is_foldable(const zc_graph *g, const zc_node *n)
     return out.rank >= 0 && zc_tensor_bytes(&out, &bytes) && (bytes <= FOLD_MAX || bytes <= in);
 }
 
-/* The result of a node on constants as a constant; *out stays when it cannot be computed. */
+static bool has_hollow_operand(const zc_graph *g, const zc_node *n)
+{
+    for (int i = 0; i < n->nin; i++)
+        if (n->in[i] && zc_graph_is_hollow(g, n->in[i])) return true;
+    return false;
+}
+
+/* The result of a node on constants as a constant, 0 when it cannot be computed. false: no memory.
+ */
+static bool compute(zc_graph *g, const zc_node *n, zc_vid *out)
+{
+    zc_tensor in[ZC_RL_LIST_MAX] = {{0}}, result = {.dtype = ZC_F32};
+    *out = 0;
+    if (has_hollow_operand(g, n)) {
+        *out = zc_graph_hollow(g, NULL, &zc_val(g, n->out[0])->type);
+        return *out != 0;
+    }
+    for (int i = 0; i < n->nin; i++)
+        if (n->in[i]) in[i] = *zc_val(g, n->in[i])->data;
+    zc_status status = zc_cpu_eval(n->op, n->attrs, n->nin, in, 1, &result, true, n->name, NULL);
+    if (status == ZC_OK) *out = zc_graph_const(g, NULL, &result, true);
+    return status != ZC_ERR_NOMEM && (*out || status != ZC_OK);
+}
+
+/* A node on constants becomes its result; *out stays when that cannot be computed. */
 static bool fold(zc_rl_patch *p, zc_nid n, zc_vid *out)
 {
     zc_graph *g = p->x->g;
     const zc_node *node = zc_node_at(g, n);
-    zc_tensor in[ZC_RL_LIST_MAX] = {{0}}, result = {.dtype = ZC_F32};
+    zc_vid v;
     if (!is_foldable(g, node)) return true;
-    for (int i = 0; i < node->nin; i++)
-        if (node->in[i]) in[i] = *zc_val(g, node->in[i])->data;
-    zc_status status =
-        zc_cpu_eval(node->op, node->attrs, node->nin, in, 1, &result, true, node->name, NULL);
-    if (status == ZC_ERR_NOMEM) return no_memory(p);
-    if (status != ZC_OK) return true;
-    zc_vid v = zc_graph_const(g, NULL, &result, true);
-    if (!v) return no_memory(p);
+    if (!compute(g, node, &v)) return no_memory(p);
+    if (!v) return true;
     *out = v;
     zc_graph_remove(g, n);
     p->nmade--;
@@ -185,16 +222,19 @@ static bool make_node(zc_rl_patch *p, const zc_rl_pat *pat, const zc_vid *in, zc
 {
     zc_graph *g = p->x->g;
     int nin = pat->args.n, nout = pat->nouts ? pat->nouts : 1;
+    int least = pat->kernel ? pat->kernel->params.n : zc_op_get(pat->op)->min_in;
+    if (pat->kernel) nout = pat->kernel->nresults;
     while (nin > 0 && !in[nin - 1]) nin--;
     if (p->nmade == ZC_RL_MADE_MAX) return refuse(p, "too many operations");
-    if (nin < zc_op_get(pat->op)->min_in) return refuse(p, "%s lacks an operand", pat->text);
+    if (nin < least) return refuse(p, "%s lacks an operand", pat->text);
     const char *name = zc_node_at(g, p->m->root)->name;
     zc_nid n = zc_graph_node(g, NULL, pat->op, name, nin, nout);
     if (!n) return no_memory(p);
     p->made[p->nmade++] = n;
     for (int i = 0; i < nin; i++) zc_node_at(g, n)->in[i] = in[i];
     for (int i = 0; i < nout; i++) {
-        bool is_wanted = pat->nouts == 0 || pat->outs[i] >= 0 || i < zc_op_get(pat->op)->min_out;
+        bool is_wanted =
+            pat->kernel || pat->nouts == 0 || pat->outs[i] >= 0 || i < zc_op_get(pat->op)->min_out;
         if (is_wanted && !zc_graph_out(g, n, i, NULL)) return no_memory(p);
     }
     *out = n;
@@ -305,23 +345,62 @@ static zc_nid last_operand(const zc_rl_patch *p)
     return last;
 }
 
-static bool is_matched(const zc_rl_patch *p, zc_nid n)
+static bool is_result_value(const zc_rl_patch *p, zc_vid v)
 {
-    for (int i = 0; i < p->m->rule->nnodes; i++)
-        if (p->m->node[i] == n) return true;
+    for (int i = 0; i < p->m->rule->nvars; i++)
+        if (is_result(p, i) && p->m->value[i] == v) return true;
     return false;
 }
 
-/* The first node outside of the match that reads a result of it; 0: none. */
+/* Is a result of matched node i that is not defined anew used by a node that stays? */
+static bool is_needed(const zc_rl_patch *p, const bool *stays, int i)
+{
+    const zc_node *node = zc_node_at(p->x->g, p->m->node[i]);
+    for (int k = 0; k < node->nout; k++) {
+        zc_vid v = node->out[k];
+        if (!v || is_result_value(p, v)) continue;
+        uint32_t goes = 0;
+        for (int j = 0; j < p->m->rule->nnodes; j++) {
+            if (!p->m->node[j] || stays[j]) continue;
+            const zc_node *user = zc_node_at(p->x->g, p->m->node[j]);
+            for (int a = 0; a < user->nin; a++) goes += user->in[a] == v;
+        }
+        if (p->x->uses.data[v] > goes) return true;
+    }
+    return false;
+}
+
+/* Which matched nodes the rewrite leaves. */
+static void find_staying(const zc_rl_patch *p, bool *stays)
+{
+    for (bool again = true; again;) {
+        again = false;
+        for (int i = 0; i < p->m->rule->nnodes; i++) {
+            if (!p->m->node[i] || stays[i] || !is_needed(p, stays, i)) continue;
+            stays[i] = again = true;
+        }
+    }
+}
+
+static bool goes_away(const zc_rl_patch *p, const bool *stays, zc_nid n)
+{
+    for (int i = 0; i < p->m->rule->nnodes; i++)
+        if (p->m->node[i] == n) return !stays[i];
+    return false;
+}
+
+/* The first node that stays and reads a result of the match; 0: none. */
 static zc_nid first_user(const zc_rl_patch *p)
 {
+    bool stays[ZC_RL_NODES_MAX] = {0};
     zc_nid first = 0;
+    find_staying(p, stays);
     for (int i = 0; i < p->m->rule->nvars; i++) {
         if (!is_result(p, i)) continue;
         zc_vid v = p->m->value[i];
         for (uint32_t e = p->x->users.data[v]; e; e = p->x->edges.data[e].next) {
             zc_nid n = p->x->edges.data[e].node;
-            if (!zc_rl_edge_live(p->x, e, v) || is_matched(p, n)) continue;
+            if (!zc_rl_edge_live(p->x, e, v) || goes_away(p, stays, n)) continue;
             n = zc_rl_index_within(p->x, n, p->m->block);
             if (n && (!first || order_of(p, n) < order_of(p, first))) first = n;
         }

@@ -11,6 +11,15 @@
 /* Longest rule file. */
 #define ZC_RULES_FILE_MAX ((size_t)4 << 20)
 
+/* What a rule fuses. */
+typedef enum zc_rule_kind {
+    ZC_RULE_KIND_NONE,
+#define KIND(name, how, before, what) ZC_RULE_##name,
+#include "rules/kinds.def"
+#undef KIND
+    ZC_RULE_KIND_COUNT
+} zc_rule_kind;
+
 typedef struct zc_rules zc_rules;
 
 zc_status zc_rules_create(zc_rules **out, zc_diag *diag);
@@ -36,11 +45,14 @@ bool zc_rules_message_print(const zc_rules *r, size_t i, zc_buf *out);
 typedef struct zc_rule_info {
     const char *name, *file;
     int line;
+    zc_rule_kind kind;
     int64_t priority;
     bool is_builtin, is_disabled;
     int nodes; /* of the match side */
 } zc_rule_info;
 
+/* The word for it in rule files; "" of NONE. */
+const char *zc_rule_kind_name(zc_rule_kind kind);
 size_t zc_rules_count(const zc_rules *r);
 zc_rule_info zc_rules_at(const zc_rules *r, size_t i);
 
@@ -64,7 +76,12 @@ typedef struct zc_rule_stats {
 } zc_rule_stats;
 
 typedef struct zc_rules_report {
-    zc_rule_stats *stats; /* one a rule, by its number; zeroed by the caller */
+    zc_rule_stats *stats;     /* one a rule, by its number; zeroed by the caller */
+    struct zc_census *census; /* rules/census.h; may be NULL */
+    size_t limit;             /* rewrites after which the rules are done; 0: no limit */
+    size_t rewrites;          /* that were done */
+    size_t last;              /* the rule of the newest one, by its number */
+    char last_nodes[512];     /* and the nodes that it stands for */
 } zc_rules_report;
 
 /* Rewrites g until no rule applies. target and report may be NULL. Rules that undo each other end

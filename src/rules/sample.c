@@ -36,6 +36,7 @@ typedef struct maker {
     zc_rl_val attr[ZC_RL_VARS_MAX];
     bool has_attr[ZC_RL_VARS_MAX];
     int64_t perm[4];
+    zc_vid last_target; /* what Reshape was given last; 0: nothing yet */
     zc_arena arena;
 } maker;
 
@@ -92,16 +93,20 @@ void zc_rl_choose_forms(const zc_rl_rule *rule, uint64_t *random, zc_rl_choice *
                                         FORM_LAST, FORM_K_N,  FORM_SUFFIX, FORM_BATCH, FORM_N};
     static const uint8_t of_matrices[] = {FORM_K_N, FORM_K_N,   FORM_K_N,
                                           FORM_N_K, FORM_BATCH, FORM_BASE};
+    bool alike = zc_rl_random(random) % 3 == 0;
     for (int i = 0; i < rule->nvars; i++) {
         role what;
         if (!is_operand(&rule->vars[i])) continue;
         find_role(rule, i, &what);
         uint64_t z = zc_rl_random(random);
+        bool is_const = rule->vars[i].flags & ZC_RC_CONST;
         if (rule->vars[i].flags & ZC_RC_SCALAR)
             c->form[i] = z % 2 ? FORM_SCALAR : FORM_ONE;
         else if (what.is_matrix)
             c->form[i] = of_matrices[z % ZC_COUNTOF(of_matrices)];
-        else if (rule->vars[i].flags & ZC_RC_CONST)
+        else if (alike && !is_const)
+            c->form[i] = FORM_BASE;
+        else if (is_const)
             c->form[i] = of_consts[z % ZC_COUNTOF(of_consts)];
         else
             c->form[i] = of_values[z % ZC_COUNTOF(of_values)];
@@ -211,7 +216,8 @@ double zc_rl_sample_value(const zc_rl_choice *c, zc_dtype dtype, int var, int64_
 /* Numbers that constants are in models. */
 static double constant(maker *m, int var, zc_dtype dtype, int64_t i, int64_t n)
 {
-    static const double numbers[] = {1e-5, 1e-6, 1e-12, 0.5, 1, 2, -1, 0, 0.125, 3};
+    static const double numbers[] = {1e-5, 1e-6, 1e-12, 0.5, 1,         2,
+                                     -1,   0,    0.125, 3,   -INFINITY, -3.4028234663852886e38};
     zc_rl_choice plain_values = *m->c;
     plain_values.values = m->c->values == ZC_VALUES_EQUAL ? ZC_VALUES_EQUAL : ZC_VALUES_PLAIN;
     uint64_t state = m->c->value_seed ^ (uint64_t)var;
@@ -286,6 +292,74 @@ static zc_vid make_operand(maker *m, int var)
     t.dtype = wide_type(m, own);
     bool is_const = what.is_host || (v->flags & ZC_RC_CONST) || zc_dtype_is_int(own);
     return is_const ? make_const(m, var, &t, own, what.is_host) : make_input(m, var, &t);
+}
+
+/* ---- targets of Reshape: what models do to dimensions ---- */
+
+typedef struct target {
+    int n;
+    int64_t v[ZC_MAX_RANK];
+} target;
+
+static target dims_of(const maker *m, zc_vid v)
+{
+    const zc_type *type = &zc_val(m->g, v)->type;
+    target t = {.n = type->rank};
+    for (int i = 0; i < t.n; i++) t.v[i] = type->dims[i].k;
+    return t;
+}
+
+/* The last dimension in two. */
+static void split_last(maker *m, target *t)
+{
+    if (t->n < 1 || t->n == ZC_MAX_RANK) return;
+    int64_t k = t->v[t->n - 1], f = k > 0 ? below(m, k) + 1 : 1;
+    while (k % f) f--;
+    t->v[t->n - 1] = f;
+    t->v[t->n++] = k / f;
+}
+
+/* Two neighbours in one, often the last ones. */
+static void join_two(maker *m, target *t)
+{
+    if (t->n < 2) return;
+    int at = below(m, 2) ? t->n - 2 : (int)below(m, t->n - 1);
+    t->v[at] *= t->v[at + 1];
+    for (int i = at + 1; i + 1 < t->n; i++) t->v[i] = t->v[i + 1];
+    t->n--;
+}
+
+static void insert_one(maker *m, target *t)
+{
+    if (t->n == ZC_MAX_RANK) return;
+    int at = (int)below(m, t->n + 1);
+    for (int i = t->n; i > at; i--) t->v[i] = t->v[i - 1];
+    t->v[at] = 1;
+    t->n++;
+}
+
+/* The first dimensions of another value, the last of its own. */
+static void like_other(maker *m, target *t)
+{
+    zc_vid v = (zc_vid)below(m, (int64_t)m->g->values.len - 1) + 1;
+    target other = dims_of(m, v);
+    int first = (int)below(m, other.n + 1), last = (int)below(m, t->n + 1);
+    if (first + last > ZC_MAX_RANK) return;
+    for (int i = 0; i < last; i++) other.v[first + i] = t->v[t->n - last + i];
+    other.n = first + last;
+    *t = other;
+}
+
+static zc_vid make_target(maker *m, int var, zc_vid of)
+{
+    target t = dims_of(m, of);
+    int way = (int)below(m, 10);
+    if (way < 4 && m->last_target && below(m, 4)) return m->last_target;
+    if (way < 5) split_last(m, &t);
+    if (way >= 5 && way < 7) join_two(m, &t);
+    if (way == 7) insert_one(m, &t);
+    if (way > 7) like_other(m, &t);
+    return m->last_target = zc_graph_const_i64(m->g, m->rule->vars[var].name, t.v, t.n, 1);
 }
 
 /* ---- operations ---- */
@@ -375,6 +449,8 @@ static bool make_operands(maker *m, const zc_rl_pat *p, zc_vid *in)
     for (int i = 0; i < p->args.n; i++) {
         const zc_rl_pat *a = zc_rl_pat_at(&p->args, i);
         if (a->kind == ZC_RP_NUM || a->kind == ZC_RP_ABSENT) continue;
+        bool is_target = p->op == ZC_OP_Reshape && i == 1 && a->kind == ZC_RP_NAME;
+        if (is_target && !m->value[a->var]) m->value[a->var] = make_target(m, a->var, in[0]);
         in[i] = make(m, a);
         if (!in[i]) return false;
         if (like == ZC_NONE || like == ZC_BOOL) like = type_of(m, in[i]);

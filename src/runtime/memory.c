@@ -40,6 +40,7 @@ static zc_status measure(zc_session *s, const zc_io_info *inputs, size_t n, zc_m
     for (size_t i = 0; i < n; i++) ZC_TRY(take_shape(s, i, &inputs[i], diag));
     ZC_TRY(zc_session_plan(s, diag));
     out->arena_bytes = s->now->arena_bytes;
+    out->live_bytes = zc_place_least(s->now->items, s->now->nitems);
     out->result_bytes = result_bytes(s);
     return ZC_OK;
 }

@@ -50,3 +50,17 @@ bool zc_place(zc_placement *items, size_t n, size_t *arena_bytes)
     }
     return true;
 }
+
+size_t zc_place_least(const zc_placement *items, size_t n)
+{
+    size_t most = 0;
+    /* The sum grows only where an item begins. */
+    for (size_t i = 0; i < n; i++) {
+        size_t sum = 0;
+        for (size_t j = 0; j < n; j++)
+            if (items[j].first <= items[i].first && items[i].first <= items[j].last)
+                sum += zc_align_up(items[j].bytes, ZC_ARENA_ALIGN);
+        if (sum > most) most = sum;
+    }
+    return most;
+}

@@ -17,4 +17,8 @@ typedef struct zc_placement {
  * the arena's size; false on overflow. Deterministic. */
 bool zc_place(zc_placement *items, size_t n, size_t *arena_bytes);
 
+/* The largest sum of bytes, each rounded up to ZC_ARENA_ALIGN, that are live during one step: no
+ * arena can be smaller. Sizes must not overflow: after zc_place. */
+size_t zc_place_least(const zc_placement *items, size_t n);
+
 #endif

@@ -45,7 +45,7 @@ static bool allocate(zc_session *s)
     s->rooms = array(s, p->nvalues, sizeof *s->rooms);
     s->root_last = array(s, p->nvalues, sizeof *s->root_last);
     s->dim_values = array(s, p->ndims, sizeof *s->dim_values);
-    s->states = array(s, p->nsteps, sizeof *s->states);
+    s->states = array(s, 2 * (size_t)p->nsteps, sizeof *s->states);
     s->operands = array(s, widest_step(p), sizeof *s->operands);
     return s->inputs && s->outputs && s->values && s->rooms && s->root_last && s->dim_values &&
            s->states && s->operands;
@@ -69,7 +69,7 @@ void zc_session_free(zc_session *s)
     const zc_program *p = s->program;
     zc_gpu_destroy(s);
     zc_pool_destroy(&s->pool);
-    for (uint32_t i = 0; s->states && i < p->nsteps; i++)
+    for (size_t i = 0; s->states && i < 2 * (size_t)p->nsteps; i++)
         if (s->states[i].p) s->states[i].destroy(s->states[i].p);
     for (uint32_t i = 0; s->rooms && i < p->nvalues; i++) free(s->rooms[i].p);
     for (uint32_t i = 0; s->inputs && i < p->blocks[0].nparams; i++) free(s->inputs[i].copy.p);
@@ -99,8 +99,7 @@ zc_status zc_session_new(zc_plan *plan, zc_session **out, zc_diag *diag)
     s->plan = plan;
     s->program = &plan->program;
     s->pid = getpid();
-    atomic_init(&s->busy, false);
-    atomic_init(&s->cancel, false);
+    atomic_init(&s->use, ZC_SESSION_FREE);
     zc_arena_init(&s->infer_arena, 0);
     zc_dims_init(&s->infer_dims);
     if (!allocate(s)) {
@@ -167,20 +166,31 @@ zc_status zc_session_create(zc_plan *plan, const zc_session_params *params, zc_s
 
 static zc_status leave(zc_session *s, zc_status status)
 {
-    atomic_store_explicit(&s->busy, false, memory_order_release);
+    atomic_store_explicit(&s->use, ZC_SESSION_FREE, memory_order_release);
     return status;
 }
 
-static zc_status enter(zc_session *s, zc_diag *diag)
+static bool take(zc_session *s, zc_session_use use)
+{
+    int expected = ZC_SESSION_FREE;
+    return atomic_compare_exchange_strong_explicit(&s->use, &expected, use, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+static zc_status enter_for(zc_session *s, zc_session_use use, zc_diag *diag)
 {
     if (!s) return zc_fail(diag, ZC_ERR_ARG, "session", "is NULL");
     if (s->pid != getpid())
         return zc_fail(diag, ZC_ERR_FORKED, "session",
                        "was created before fork() in another process");
-    if (atomic_exchange_explicit(&s->busy, true, memory_order_acquire))
-        return zc_fail(diag, ZC_ERR_BUSY, "session", "is in use by another thread");
+    if (!take(s, use)) return zc_fail(diag, ZC_ERR_BUSY, "session", "is in use by another thread");
     zc_status status = s->gpu ? zc_gpu_alive(s, diag) : ZC_OK;
     return status == ZC_OK ? ZC_OK : leave(s, status);
+}
+
+static zc_status enter(zc_session *s, zc_diag *diag)
+{
+    return enter_for(s, ZC_SESSION_BUSY, diag);
 }
 
 zc_status zc_session_destroy(zc_session **session)
@@ -188,7 +198,7 @@ zc_status zc_session_destroy(zc_session **session)
     if (!session || !*session) return ZC_OK;
     zc_session *s = *session;
     if (s->pid != getpid()) return ZC_ERR_FORKED;
-    if (atomic_exchange_explicit(&s->busy, true, memory_order_acquire)) return ZC_ERR_BUSY;
+    if (!take(s, ZC_SESSION_BUSY)) return ZC_ERR_BUSY;
     *session = NULL;
     zc_session_free(s);
     return ZC_OK;
@@ -196,7 +206,11 @@ zc_status zc_session_destroy(zc_session **session)
 
 void zc_session_cancel(zc_session *session)
 {
-    if (session) atomic_store_explicit(&session->cancel, true, memory_order_relaxed);
+    int expected = ZC_SESSION_RUNNING;
+    if (session)
+        (void)atomic_compare_exchange_strong_explicit(&session->use, &expected,
+                                                      ZC_SESSION_CANCELLED, memory_order_relaxed,
+                                                      memory_order_relaxed);
 }
 
 zc_status zc_session_step(const zc_session *session, size_t i, zc_step_info *out, zc_diag *diag)
@@ -248,7 +262,7 @@ uint64_t zc_session_memory(const zc_session *session)
     bytes += s->infer_dims.cap * sizeof *s->infer_dims.nodes;
     bytes += s->infer_dims.table_cap * sizeof *s->infer_dims.table;
     for (int i = 0; i < ZC_SHAPES_MAX; i++) bytes += s->shapes[i].bytes;
-    for (uint32_t i = 0; i < s->program->nsteps; i++) bytes += s->states[i].bytes;
+    for (size_t i = 0; i < 2 * (size_t)s->program->nsteps; i++) bytes += s->states[i].bytes;
     return bytes;
 }
 
@@ -488,10 +502,8 @@ static zc_status run_and_wait(zc_session *s, bool wait, zc_diag *diag)
 
 static zc_status run_once(zc_session *session, bool wait, zc_diag *diag)
 {
-    ZC_TRY(enter(session, diag));
-    zc_status status = run_and_wait(session, wait, diag);
-    atomic_store_explicit(&session->cancel, false, memory_order_relaxed);
-    return leave(session, status);
+    ZC_TRY(enter_for(session, ZC_SESSION_RUNNING, diag));
+    return leave(session, run_and_wait(session, wait, diag));
 }
 
 zc_status zc_session_run(zc_session *session, zc_diag *diag)

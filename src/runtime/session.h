@@ -41,10 +41,18 @@ typedef struct zc_shapes {
     size_t bytes; /* that these arrays take */
 } zc_shapes;
 
+/* One thread at a time is inside; a run can be asked to stop. */
+typedef enum zc_session_use {
+    ZC_SESSION_FREE,
+    ZC_SESSION_BUSY,
+    ZC_SESSION_RUNNING,
+    ZC_SESSION_CANCELLED
+} zc_session_use;
+
 struct zc_session {
     zc_plan *plan;
     const zc_program *program;
-    atomic_bool busy, cancel;
+    atomic_int use; /* a zc_session_use */
     pid_t pid;
     bool reference;
     zc_pool *pool;
@@ -109,7 +117,7 @@ zc_status zc_exec_control(zc_session *s, const zc_pstep *step, zc_diag *diag);
 
 static inline bool zc_exec_cancelled(zc_session *s)
 {
-    return atomic_load_explicit(&s->cancel, memory_order_relaxed);
+    return atomic_load_explicit(&s->use, memory_order_relaxed) == ZC_SESSION_CANCELLED;
 }
 
 #endif

@@ -38,8 +38,8 @@ struct zc_attention_rows_params {
     struct zc_attention_view x, past;
     void *to;
     const void *bias, *norm, *cos, *sin, *ids; /* NULL: none */
-    long long batch, heads, fresh, room, half,
-        table;  /* fresh: new positions; room: positions of to; table: rows */
+    long long batch, heads, fresh, room, half, table,
+        table_step; /* fresh: new positions; room: positions of to; table: rows; table_step: rows a batch item */
     int behind; /* new positions go behind the past ones, which are copied from `past` */
     int interleaved;
     double eps;

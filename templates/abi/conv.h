@@ -2,6 +2,7 @@
 #ifndef ZC_ABI_CONV_H
 #define ZC_ABI_CONV_H
 
+#include "abi/epilogue.h"
 #include "abi/window.h"
 
 /* x[batch][groups * ic][in...], w[groups * oc][ic][taps...], y[batch][groups * oc][out...]; with
@@ -15,6 +16,7 @@ struct zc_conv_params {
     int w_zero_step, w_scale_step;   /* 0: one for all channels, 1: one each */
     int w_aligned, pad;              /* rows of weights may be read 16 bytes at once */
     struct zc_window_params window;
+    struct zc_fused_params fused;
 };
 
 #endif

@@ -4,6 +4,8 @@
 #ifndef ZC_ABI_GEMM_H
 #define ZC_ABI_GEMM_H
 
+#include "abi/epilogue.h"
+
 enum {
     ZC_GEMM_BATCH = 14, /* batch axes at most */
     ZC_GEMM_THREADS = 256,
@@ -29,6 +31,7 @@ struct zc_gemm_params {
     long long splits, split_k; /* parts, and the length of one */
     long long batch_dims[ZC_GEMM_BATCH], a_batch[ZC_GEMM_BATCH], b_batch[ZC_GEMM_BATCH],
         y_batch[ZC_GEMM_BATCH];
+    struct zc_fused_params fused;
 };
 
 #endif

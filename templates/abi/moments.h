@@ -2,6 +2,7 @@
 #ifndef ZC_ABI_MOMENTS_H
 #define ZC_ABI_MOMENTS_H
 
+#include "abi/epilogue.h"
 #include "abi/groups.h"
 
 /* Bytes of the largest state that a thread keeps. */
@@ -15,6 +16,7 @@ struct zc_moments_params {
     long long splits, total;                   /* total: elements of x */
     long long CHANNELS, INNER; /* an element's channel is its offset / INNER % CHANNELS */
     double eps, momentum;
+    struct zc_fused_params fused;
 };
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef ZC_ABI_REDUCE_H
 #define ZC_ABI_REDUCE_H
 
+#include "abi/epilogue.h"
 #include "abi/groups.h"
 
 enum {
@@ -28,6 +29,7 @@ struct zc_reduce_params {
     void *out;
     void *states;       /* pass 1 of two: where its states go; else NULL */
     long long elements; /* of the input in each output */
+    struct zc_fused_params fused;
 };
 
 #endif

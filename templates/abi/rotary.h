@@ -10,7 +10,7 @@ struct zc_rotary_params {
     long long heads, length, size;             /* size: elements a head */
     long long half, rows;                      /* pairs that are turned; rows of the tables */
     long long batch_step, head_step, pos_step; /* in elements, of x and y */
-    int id_mode; /* 0: table row s, of each sequence its own; 1: ids[b][s]; 2: ids[0] + s */
+    int id_mode; /* 0: table row s, of each sequence its own; 1: ids[b][s]; 2: ids[0] + s; 3: s */
     unsigned step;
 };
 

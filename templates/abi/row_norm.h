@@ -2,6 +2,8 @@
 #ifndef ZC_ABI_ROW_NORM_H
 #define ZC_ABI_ROW_NORM_H
 
+#include "abi/epilogue.h"
+
 /* How an operand's element belongs to element i, column j of the row: not there, element j, element
  * i, or along strides. */
 enum { ZC_ROW_ABSENT, ZC_ROW_COLUMN, ZC_ROW_SAME, ZC_ROW_STRIDED };
@@ -33,6 +35,7 @@ struct zc_row_norm_params {
     long long length;             /* words of a sequence */
     struct zc_fault_word *fault;
     unsigned step, pad2;
+    struct zc_fused_params fused;
 };
 
 #endif

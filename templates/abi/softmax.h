@@ -2,6 +2,7 @@
 #ifndef ZC_ABI_SOFTMAX_H
 #define ZC_ABI_SOFTMAX_H
 
+#include "abi/epilogue.h"
 #include "abi/groups.h"
 
 enum { ZC_AXIS_SOFTMAX, ZC_AXIS_LOG_SOFTMAX, ZC_AXIS_HARDMAX, ZC_AXIS_L1, ZC_AXIS_L2 };
@@ -11,6 +12,7 @@ struct zc_softmax_params {
     const void *in;
     void *out;
     long long rows, N; /* entries 1 to 4: rows of N neighbours */
+    struct zc_fused_params fused;
 };
 
 #endif

@@ -17,7 +17,7 @@ template <int N, int LD, class ROW> ZC_DEV void fetch_rows(Z_T *to, bool aligned
         Z_T *at = to + r * LD + c;
         if (aligned && N % 8 == 0) {
             const bool some = from && c < N;
-            zc_cp_async16(at, some ? from + c : row(0), some ? 16u : 0u);
+            zc_cp_async16(at, some ? from + c : row(0), some);
         } else {
             zc_vec<Z_T, 8> v;
 #pragma unroll

@@ -7,6 +7,7 @@
 #pragma once
 #include "zc/device.cuh"
 #include "abi/gemm.h"
+#include "zc/epilogue.cuh"
 #include "spec.h"
 
 #ifndef Z_EPILOGUE
@@ -57,7 +58,7 @@ template <class ACC> ZC_DEV Z_T zc_gemm_finish(const zc_gemm_params &p, const zc
     v += (ACC)c;
 #endif
 #endif
-    return zc_put<Z_T>(zc_epilogue(v));
+    return zc_put<Z_T>(zc_fused(p.fused, zc_epilogue(v), item.y - (Z_T *)p.y + row * p.y_ld + col));
 }
 // 64-bit sums of scaled integers are signed numbers.
 ZC_DEV auto zc_gemm_sum(Z_ACC sum) {

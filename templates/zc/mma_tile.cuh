@@ -13,8 +13,9 @@ template <int LINES> ZC_DEV int zc_piece_across(int step, int piece) {
     return (step * (LINES / 8) + (piece ^ (step & 7))) * 16;
 }
 
-// Copies the tile at (line0, k0) of a matrix of `lines` by `depth`, zeros beyond it. aligned: in the background, the
-// caller commits and waits.
+// Copies the tile at (line0, k0) of a matrix of `lines` by `depth`, zeros beyond it. aligned: whole pieces in the
+// background, the caller commits and waits. A piece that the matrix ends in is read by elements: a copy of part of it
+// reads all 16 bytes.
 template <class T, int LINES, bool ALONG_K, int THREADS>
 ZC_DEV void zc_tile_stage(unsigned char *tile, const T *from, i64 ld, i64 line0, i64 lines, i64 k0, i64 depth,
                           bool aligned) {
@@ -28,8 +29,8 @@ ZC_DEV void zc_tile_stage(unsigned char *tile, const T *from, i64 ld, i64 line0,
         const int valid = left < 0 ? 0 : left < PER ? (int)left : PER;
         const T *source = valid ? from + m * ld + c : from;
         unsigned char *to = tile + (ALONG_K ? zc_piece_along(major, piece) : zc_piece_across<LINES>(major, piece));
-        if (aligned) {
-            zc_cp_async16(to, source, valid * sizeof(T));
+        if (aligned && (valid == PER || valid == 0)) {
+            zc_cp_async16(to, source, valid != 0);
         } else {
             zc_vec<T, PER> x;
 #pragma unroll

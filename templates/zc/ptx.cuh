@@ -284,21 +284,14 @@ ZC_LDMATRIX_X2(zc_ldmatrix_x2_trans, ".trans")
 
 /* ---- Copies from global to shared memory that finish in the background ----
  *
- * The first valid_bytes come from global, the rest of the 16 (4) is zeroed; both addresses aligned
- * to 16 (4). commit closes a group; wait(n) returns when all but this thread's newest n groups are
- * done, and a barrier shows the data to other threads. */
+ * 16 bytes, from global or (not some) zeros; both addresses aligned to 16. commit closes a group;
+ * wait(n) returns when all but this thread's newest n groups are done, and a barrier shows the data
+ * to other threads. */
 
-ZC_INLINE void zc_cp_async16(void *smem, const void *global, u32 valid_bytes)
+ZC_INLINE void zc_cp_async16(void *smem, const void *global, bool some)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(zc_smem_address(smem)),
-                 "l"(__cvta_generic_to_global(global)), "r"(valid_bytes)
-                 : "memory");
-}
-
-ZC_INLINE void zc_cp_async4(void *smem, const void *global, u32 valid_bytes)
-{
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(zc_smem_address(smem)),
-                 "l"(__cvta_generic_to_global(global)), "r"(valid_bytes)
+                 "l"(__cvta_generic_to_global(global)), "r"(some ? 16u : 0u)
                  : "memory");
 }
 

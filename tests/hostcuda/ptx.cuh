@@ -323,14 +323,9 @@ ZC_LDMATRIX(zc_ldmatrix_x2_trans, ZC_HOST_LDMATRIX_X2_TRANS)
 
 /* ---- Background copies: done only when waited for, so that a missing wait is seen ---- */
 
-ZC_INLINE void zc_cp_async16(void *smem, const void *global, u32 valid_bytes)
+ZC_INLINE void zc_cp_async16(void *smem, const void *global, bool some)
 {
-    zc_host_call->cp_async(smem, global, valid_bytes, 16);
-}
-
-ZC_INLINE void zc_cp_async4(void *smem, const void *global, u32 valid_bytes)
-{
-    zc_host_call->cp_async(smem, global, valid_bytes, 4);
+    zc_host_call->cp_async(smem, global, some ? 16 : 0, 16);
 }
 
 ZC_INLINE void zc_cp_async_commit()

@@ -248,7 +248,7 @@ static void warp_votes_and_wide_shuffles(void **state)
     }
 }
 
-/* Copies with 16, 5 and 0 valid bytes; without the wait the poison is still there. */
+/* Copies of bytes and of zeros; without the wait the poison is still there. */
 static void background_copies(void **state)
 {
     (void)state;
@@ -256,31 +256,29 @@ static void background_copies(void **state)
         load_source("extern \"C\" __global__ void copy(const u8 *x, u8 *early, u8 *late)\n"
                     "{\n"
                     "    __shared__ __align__(16) u8 s[64];\n"
-                    "    zc_cp_async16(s, x, 16);\n"
-                    "    zc_cp_async16(s + 16, x + 16, 5);\n"
+                    "    zc_cp_async16(s, x, true);\n"
+                    "    zc_cp_async16(s + 16, x + 16, true);\n"
                     "    zc_cp_async_commit();\n"
-                    "    zc_cp_async16(s + 32, x, 0);\n"
-                    "    zc_cp_async4(s + 48, x + 4, 3);\n"
+                    "    zc_cp_async16(s + 32, x, false);\n"
                     "    zc_cp_async_commit();\n"
                     "    ZC_CP_ASYNC_WAIT(1);\n"
-                    "    for (int i = 0; i < 52; i++) early[i] = s[i];\n"
+                    "    for (int i = 0; i < 48; i++) early[i] = s[i];\n"
                     "    zc_cp_async_wait(0);\n"
-                    "    for (int i = 0; i < 52; i++) late[i] = s[i];\n"
+                    "    for (int i = 0; i < 48; i++) late[i] = s[i];\n"
                     "}\n");
-    unsigned char x[32], early[52], late[52];
+    unsigned char x[32], early[48], late[48];
     for (int i = 0; i < 32; i++) x[i] = (unsigned char)(i + 1);
-    hc_ptr dx = device_bytes(x, sizeof x), d1 = device_bytes(NULL, 52);
-    hc_ptr d2 = device_bytes(NULL, 52);
+    hc_ptr dx = device_bytes(x, sizeof x), d1 = device_bytes(NULL, 48);
+    hc_ptr d2 = device_bytes(NULL, 48);
     void *params[] = {&dx, &d1, &d2};
     assert_ok(launch(function_of(m, "copy"), 1, 1, 0, params));
-    assert_ok(cuMemcpyDtoH_v2(early, d1, 52));
-    assert_ok(cuMemcpyDtoH_v2(late, d2, 52));
-    unsigned char want[52] = {0};
-    memcpy(want, x, 21);
-    memcpy(want + 48, x + 4, 3);
-    assert_memory_equal(late, want, 52);
+    assert_ok(cuMemcpyDtoH_v2(early, d1, 48));
+    assert_ok(cuMemcpyDtoH_v2(late, d2, 48));
+    unsigned char want[48] = {0};
+    memcpy(want, x, 32);
+    assert_memory_equal(late, want, 48);
     assert_memory_equal(early, want, 32);
-    for (int i = 32; i < 52; i++) assert_int_equal(early[i], 0xFF);
+    for (int i = 32; i < 48; i++) assert_int_equal(early[i], 0xFF);
 }
 
 /* ---- Kernels that are wrong: the launch fails, the context is broken ---- */
@@ -326,10 +324,10 @@ static void wrong_shared_addresses(void **state)
 {
     (void)state;
     fails_with(
-        "extern \"C\" __global__ void wrong(u32 *out) { zc_cp_async16(out, out + 4, 16u); }\n", 1,
+        "extern \"C\" __global__ void wrong(u32 *out) { zc_cp_async16(out, out + 4, true); }\n", 1,
         HC_CUDA_ERROR_INVALID_ADDRESS_SPACE);
     fails_with("extern \"C\" __global__ void wrong(u32 *out)\n{\n"
-               "    __shared__ __align__(16) u32 s[8];\n    zc_cp_async16(s + 1, out, 16u);\n}\n",
+               "    __shared__ __align__(16) u32 s[8];\n    zc_cp_async16(s + 1, out, true);\n}\n",
                1, HC_CUDA_ERROR_MISALIGNED_ADDRESS);
 }
 

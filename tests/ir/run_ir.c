@@ -69,7 +69,8 @@ static void transform(const golden *t, zc_buf *out)
     if (status == ZC_OK)
         zc_graph_print(g, false, out);
     else
-        zc_buf_printf(out, "error: %s\n", zc_diag_text(diag, 0));
+        zc_buf_printf(out, "%s: %s\n", status == ZC_ERR_INTERNAL ? "internal error" : "error",
+                      zc_diag_text(diag, 0));
     zc_graph_destroy(&g);
     zc_diag_destroy(&diag);
 }

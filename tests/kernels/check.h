@@ -10,6 +10,7 @@
 #include "codegen/codegen.h"
 #include "cpu/kernel.h"
 #include "cuda/device.h"
+#include "driver/target.h"
 #include "ir/graph.h"
 #include "zc/rt.h"
 
@@ -35,7 +36,6 @@ enum {
     KC_EXACT = 1 << 0, /* results are the same bits (NaN is NaN) as the reference kernel's in the
                           same type */
     KC_FUSED = 1 << 1, /* rounds values in between to the type where it is evaluated step by step */
-    KC_VIEW = 1 << 2,  /* no kernel: the runtime copies */
     KC_STATIC = 1 << 3, /* needs its dimensions when it is compiled */
     KC_WIDE = 1 << 4,   /* f32 sums in a fixed order over long rows: the slack counts 8 times */
     KC_BENCH_ONLY = 1 << 5,
@@ -69,6 +69,7 @@ typedef struct kc_case {
     const char *large; /* sizes for a real GPU only; may be NULL */
     const char *bench; /* sizes to measure; NULL: not measured */
     const char *flops; /* operations of one run, an expression of the dimensions; NULL: 0 */
+    const char *local; /* why its kernels may keep something in local memory; NULL: they may not */
 } kc_case;
 
 extern const kc_case kc_cases[];
@@ -82,7 +83,8 @@ typedef struct kc_options {
     const char *filter;
     int ordinal, jobs;
     uint64_t seed;
-    bool bench, json, list, verbose, real; /* real: not the driver of the tests */
+    zc_targets targets;                                 /* to compile for; none: kernels are run */
+    bool bench, json, list, verbose, brief, rows, real; /* real: not the driver of the tests */
 } kc_options;
 
 /* A case for one pair of element types. */
@@ -132,7 +134,11 @@ double kc_evaluate(const char *expression, const kc_sizes *sizes);
 bool kc_variant_of(const kc_case *c, const char *pair, kc_variant *out);
 
 /* ---- program.c ---- */
-/* fixed: sizes that become constants; NULL: symbolic. shared: the copies read the same inputs. */
+/* The program and its kernels' sources. fixed: sizes that become constants; NULL: symbolic. shared:
+ * the copies read the same inputs. */
+zc_status kc_lower(const kc_variant *v, const kc_sizes *fixed, int copies, bool shared,
+                   kc_program *out, zc_diag *diag);
+/* And the plan, compiled for one architecture. */
 zc_status kc_build(const kc_variant *v, const kc_sizes *fixed, int copies, bool shared, int arch,
                    kc_program *out, zc_diag *diag);
 void kc_program_free(kc_program *p);
@@ -162,6 +168,15 @@ bool kc_compare(kc_reference *r, int i, const void *got, kc_result *result, char
 
 /* ---- gpu.c ---- */
 bool kc_check_variant(const kc_options *o, zc_device *d, const kc_variant *v, kc_result *result);
+
+/* ---- compile.c ---- */
+typedef struct kc_compiler kc_compiler;
+kc_compiler *kc_compile_create(const kc_options *o);
+void kc_compile_destroy(kc_compiler *k);
+/* Adds the variant's kernels, each once. */
+bool kc_compile_add(kc_compiler *k, const kc_variant *v);
+/* Compiles all for every target and says what they use. */
+bool kc_compile_all(kc_compiler *k);
 
 /* ---- bench.c ---- */
 bool kc_bench_variant(const kc_options *o, zc_device *d, const kc_variant *v);

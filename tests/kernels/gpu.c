@@ -197,8 +197,7 @@ static bool on_gpu(runner *r)
 {
     zc_device_info info;
     char text[160];
-    bool replays = !(zc_op_get(r->p.program.steps[0].op)->flags & ZC_OPF_DYNAMIC) &&
-                   !(r->v->c->flags & KC_VIEW);
+    bool replays = !(zc_op_get(r->p.program.steps[0].op)->flags & ZC_OPF_DYNAMIC);
     for (int i = 0; i < r->nin; i++) replays = replays && !r->in[i].listed;
     if (zc_session_device(r->s, &info) != ZC_OK) return fail(r, "no device");
     snprintf(text, sizeof text, "%zu steps on the GPU, %zu on the CPU, %zu for shapes, %zu graphs",
@@ -273,10 +272,9 @@ static bool run_sizes(runner *r, const kc_sizes *sizes, bool edges)
 
 static bool open_program(runner *r, const kc_sizes *fixed)
 {
-    bool view = r->v->c->flags & KC_VIEW;
     if (kc_build(r->v, fixed, 2, true, r->d->arch, &r->p, r->diag) != ZC_OK)
         return fail_diag(r, "build");
-    if (!view && (!r->p.family || strcmp(r->p.family, r->v->c->family) != 0)) {
+    if (!r->p.family || strcmp(r->p.family, r->v->c->family) != 0) {
         char text[300];
         snprintf(text, sizeof text, "the family does not serve it: %s", r->p.why);
         return fail(r, text);

@@ -1,8 +1,11 @@
-/* usage: kernel_check [--filter REGEX] [--device N] [--seed N] [--jobs N] [--list] [--verbose]
- * [--bench [--json]]
+/* usage: kernel_check [--filter REGEX] [--device N] [--seed N] [--jobs N] [--brief | --rows]
+ * [--list]
+ * [--verbose] [--bench [--json] | --compile ARCH[,ARCH]...]
  *
- * Checks every row of the CUDA kernel table against the CPU's reference kernels, or measures it.
- * Needs a CUDA driver and NVRTC: real ones, or the tests' own, which execute kernels on the CPU. */
+ * Checks every row of the CUDA kernel table against the CPU's reference kernels, or measures it, or
+ * compiles it. Needs a CUDA driver and NVRTC: real ones, or the tests' own, which execute kernels
+ * on the CPU. --compile needs a real NVRTC alone. --brief: one pair of element types of each case;
+ * --rows: of each row's first case. */
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +16,7 @@
 
 #include "check.h"
 
-enum { FAMILIES_MAX = 96 };
+enum { FAMILIES_MAX = 96, ROWS_MAX = 256 };
 
 static const struct {
     const char *op, *family;
@@ -29,6 +32,7 @@ static const char *const families[] = {
 
 typedef struct totals {
     kc_result family[FAMILIES_MAX];
+    int row[ROWS_MAX]; /* variants whose kernel was run, or compiled */
     int variants;
 } totals;
 
@@ -37,6 +41,7 @@ typedef struct job {
     const regex_t *filter;
     int number, index;
     zc_device *d;
+    kc_compiler *compiler;
     const kc_case *c;
     totals sum;
     bool ok;
@@ -51,11 +56,17 @@ static bool has_case(const char *op, const char *family)
     return false;
 }
 
+/* Users' kernels bring their own sources: tests/rules runs some. */
+static bool is_users(const char *family)
+{
+    return strcmp(family, "user") == 0;
+}
+
 static int check_coverage(void)
 {
     int missing = 0;
     for (size_t i = 0; i < ZC_COUNTOF(rows); i++) {
-        if (has_case(rows[i].op, rows[i].family)) continue;
+        if (is_users(rows[i].family) || has_case(rows[i].op, rows[i].family)) continue;
         printf("FAIL no case for the row KERNEL(%s, %s)\n", rows[i].op, rows[i].family);
         missing++;
     }
@@ -63,6 +74,19 @@ static int check_coverage(void)
         const zc_op_info *info = zc_op_get((zc_op)op);
         if (!(info->flags & ZC_OPF_POINTWISE) || has_case(info->name, "pointwise")) continue;
         printf("FAIL no case for the pointwise operation %s\n", info->name);
+        missing++;
+    }
+    return missing;
+}
+
+/* Without a filter every row must have been executed where this runs, or compiled. */
+static int check_rows(const kc_options *o, const totals *sum)
+{
+    int missing = 0;
+    for (size_t i = 0; !o->filter && i < ZC_COUNTOF(rows); i++) {
+        if (sum->row[i] || is_users(rows[i].family)) continue;
+        printf("FAIL the row KERNEL(%s, %s) was not %s\n", rows[i].op, rows[i].family,
+               o->targets.narchs ? "compiled" : "executed");
         missing++;
     }
     return missing;
@@ -84,6 +108,42 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+static void count_row(totals *sum, const kc_case *c)
+{
+    for (size_t i = 0; i < ZC_COUNTOF(rows); i++)
+        if (strcmp(rows[i].op, c->op) == 0 && strcmp(rows[i].family, c->family) == 0) sum->row[i]++;
+}
+
+static bool check_variant(job *j, const kc_variant *v, const char *name)
+{
+    kc_result *r = &j->sum.family[family_index(j->c->family)], one = {0};
+    double start = seconds();
+    bool ok = kc_check_variant(j->o, j->d, v, &one);
+    if (j->o->verbose)
+        printf("%s %s: %d runs, worst %.4g units, %.0f%% of what is allowed, %.2f s\n",
+               one.failed ? "fail" : "pass", name, one.runs, one.worst, 100 * one.tightest,
+               seconds() - start);
+    r->runs += one.runs;
+    r->failed += one.failed;
+    r->without_f64 += one.without_f64;
+    if (one.worst > r->worst) r->worst = one.worst;
+    if (one.tightest > r->tightest) r->tightest = one.tightest;
+    return ok;
+}
+
+/* Measuring and compiling are one process's work. */
+static int workers(const kc_options *o)
+{
+    return o->bench || o->list || o->targets.narchs ? 1 : o->jobs;
+}
+
+static bool is_rows_first(const kc_case *c)
+{
+    const kc_case *first = kc_cases;
+    while (strcmp(first->op, c->op) != 0 || strcmp(first->family, c->family) != 0) first++;
+    return first == c;
+}
+
 static bool one_variant(void *arg, const char *pair)
 {
     job *j = arg;
@@ -97,7 +157,9 @@ static bool one_variant(void *arg, const char *pair)
     v.first = strncmp(j->c->types, pair, strlen(pair)) == 0;
     snprintf(name, sizeof name, "%s/%s/%s", j->c->op, j->c->family, pair);
     if (j->filter && regexec(j->filter, name, 0, NULL, 0) != 0) return true;
-    if (j->index++ % j->o->jobs != j->number) return true;
+    if (j->o->brief && !v.first) return true;
+    if (j->o->rows && !is_rows_first(j->c)) return true;
+    if (j->index++ % workers(j->o) != j->number) return true;
     if (j->o->list) {
         printf("%s %s\n", name, j->c->in);
         return true;
@@ -107,42 +169,55 @@ static bool one_variant(void *arg, const char *pair)
         return true;
     }
     if (j->c->flags & KC_BENCH_ONLY) return true;
-    kc_result *r = &j->sum.family[family_index(j->c->family)], one = {0};
-    double start = seconds();
     j->sum.variants++;
-    j->ok &= kc_check_variant(j->o, j->d, &v, &one);
-    if (j->o->verbose)
-        printf("%s %s: %d runs, worst %.4g units, %.0f%% of what is allowed, %.2f s\n",
-               one.failed ? "fail" : "pass", name, one.runs, one.worst, 100 * one.tightest,
-               seconds() - start);
-    r->runs += one.runs;
-    r->failed += one.failed;
-    r->without_f64 += one.without_f64;
-    if (one.worst > r->worst) r->worst = one.worst;
-    if (one.tightest > r->tightest) r->tightest = one.tightest;
+    count_row(&j->sum, j->c);
+    j->ok &= j->compiler ? kc_compile_add(j->compiler, &v) : check_variant(j, &v, name);
     return true;
 }
 
-static void work(job *j)
+static void all_cases(job *j)
+{
+    for (size_t i = 0; i < kc_case_count; i++) {
+        j->c = &kc_cases[i];
+        (void)kc_each(j->c->types, ' ', one_variant, j);
+    }
+}
+
+static void on_device(job *j)
 {
     zc_device d;
     zc_diag *diag = zc_diag_create();
     kc_options o = *j->o;
-    j->ok = true;
-    if (!o.list && zc_device_open(o.ordinal, &d, diag) != ZC_OK) {
+    if (zc_device_open(o.ordinal, &d, diag) != ZC_OK) {
         printf("FAIL %s\n", zc_diag_text(diag, 0));
         j->ok = false;
     } else {
-        o.real = !o.list && strncmp(d.name, "hostcuda", 8) != 0;
+        o.real = strncmp(d.name, "hostcuda", 8) != 0;
         j->o = &o;
         j->d = &d;
-        for (size_t i = 0; i < kc_case_count; i++) {
-            j->c = &kc_cases[i];
-            (void)kc_each(j->c->types, ' ', one_variant, j);
-        }
-        if (!o.list) zc_device_close(&d);
+        all_cases(j);
+        zc_device_close(&d);
     }
     zc_diag_destroy(&diag);
+}
+
+static void compile(job *j)
+{
+    j->compiler = kc_compile_create(j->o);
+    if (j->compiler) all_cases(j);
+    j->ok = j->compiler && kc_compile_all(j->compiler) && j->ok;
+    kc_compile_destroy(j->compiler);
+}
+
+static void work(job *j)
+{
+    j->ok = true;
+    if (j->o->list)
+        all_cases(j);
+    else if (j->o->targets.narchs)
+        compile(j);
+    else
+        on_device(j);
     fflush(stdout);
 }
 
@@ -151,6 +226,7 @@ static void work(job *j)
 static void add(totals *to, const totals *from)
 {
     to->variants += from->variants;
+    for (int i = 0; i < ROWS_MAX; i++) to->row[i] += from->row[i];
     for (int f = 0; f < FAMILIES_MAX; f++) {
         kc_result *a = &to->family[f];
         const kc_result *b = &from->family[f];
@@ -181,7 +257,7 @@ static bool spread(const kc_options *o, const regex_t *filter, totals *sum)
     int fds[64][2];
     pid_t children[64];
     bool ok = true;
-    for (int w = 0; w < o->jobs; w++) {
+    for (int w = 0; w < workers(o); w++) {
         fflush(stdout);
         if (pipe(fds[w]) != 0 || (children[w] = fork()) < 0) return false;
         if (children[w] == 0) {
@@ -193,7 +269,7 @@ static bool spread(const kc_options *o, const regex_t *filter, totals *sum)
         }
         close(fds[w][1]);
     }
-    for (int w = 0; w < o->jobs; w++) ok &= collect(fds[w][0], children[w], sum);
+    for (int w = 0; w < workers(o); w++) ok &= collect(fds[w][0], children[w], sum);
     return ok;
 }
 
@@ -219,11 +295,24 @@ static void report(const totals *sum)
 
 static int usage(void)
 {
-    fputs("usage: kernel_check [--filter REGEX] [--device N] [--seed N] [--jobs N] [--list] "
-          "[--verbose]\n"
-          "                    [--bench [--json]]\n",
+    fputs("usage: kernel_check [--filter REGEX] [--device N] [--seed N] [--jobs N] [--brief | "
+          "--rows] [--list]\n"
+          "                    [--verbose] [--bench [--json] | --compile ARCH[,ARCH]...]\n",
           stderr);
     return 2;
+}
+
+static bool parse_targets(const char *list, kc_options *o)
+{
+    char text[128];
+    const char *names[ZC_TARGETS_MAX];
+    size_t n = 0;
+    snprintf(text, sizeof text, "%s", list);
+    for (char *name = strtok(text, ","); name; name = strtok(NULL, ",")) {
+        if (n == ZC_COUNTOF(names)) return false;
+        names[n++] = name;
+    }
+    return zc_targets_parse(names, n, &o->targets, NULL) == ZC_OK && o->targets.narchs > 0;
 }
 
 static bool parse(int argc, char **argv, kc_options *o)
@@ -236,6 +325,10 @@ static bool parse(int argc, char **argv, kc_options *o)
             o->json = true;
         else if (strcmp(a, "--list") == 0)
             o->list = true;
+        else if (strcmp(a, "--brief") == 0)
+            o->brief = true;
+        else if (strcmp(a, "--rows") == 0)
+            o->brief = o->rows = true;
         else if (strcmp(a, "--verbose") == 0)
             o->verbose = true;
         else if (!value)
@@ -248,10 +341,11 @@ static bool parse(int argc, char **argv, kc_options *o)
             o->seed = strtoull(value, NULL, 10);
         else if (strcmp(a, "--jobs") == 0)
             o->jobs = atoi(value);
+        else if (strcmp(a, "--compile") == 0 && parse_targets(value, o))
+            continue;
         else
             return false;
     }
-    if (o->bench || o->list) o->jobs = 1;
     return o->jobs >= 1 && o->jobs <= 64;
 }
 
@@ -266,7 +360,8 @@ int main(int argc, char **argv)
     int missing = check_coverage();
     if (!o.bench && !o.list) printf("seed %llu\n", (unsigned long long)o.seed);
     bool ok = spread(&o, o.filter ? &filter : NULL, &sum);
-    if (!o.bench && !o.list) report(&sum);
+    if (!o.bench && !o.list) missing += check_rows(&o, &sum);
+    if (!o.bench && !o.list && !o.targets.narchs) report(&sum);
     if (o.filter) regfree(&filter);
     return ok && !missing ? 0 : 1;
 }

@@ -124,11 +124,9 @@ static zc_status to_buffer(void *user, const void *data, size_t len, zc_diag *di
     return b->failed ? zc_fail_nomem(diag, "plan", b->len + len) : ZC_OK;
 }
 
-static zc_status make_plan(const kc_variant *v, int arch, kc_program *p, zc_diag *diag)
+static zc_status lower_graph(const kc_variant *v, kc_program *p, zc_diag *diag)
 {
     zc_program *program = &p->program;
-    zc_buf bytes = {0};
-    zc_codegen_build_params build = {.archs = &arch, .narchs = 1, .threads = 1};
     ZC_TRY(zc_plan_build(p->graph, &p->arena, program, diag));
     program->version = ZC_VERSION;
     program->target = "cpu";
@@ -136,14 +134,10 @@ static zc_status make_plan(const kc_variant *v, int arch, kc_program *p, zc_diag
     const zc_pstep *step = &program->steps[0];
     snprintf(p->why, sizeof p->why, "%s", step->why ? step->why : "");
     p->family = step->kernel ? program->kernels[step->kernel - 1].family : NULL;
-    ZC_TRY(zc_codegen_build(program, &build, &p->arena, diag));
-    zc_status status = zc_program_write(program, to_buffer, &bytes, diag);
-    if (status == ZC_OK) status = zc_plan_load_bytes(bytes.data, bytes.len, &p->plan, diag);
-    zc_buf_fini(&bytes);
-    return status;
+    return ZC_OK;
 }
 
-zc_status kc_build(const kc_variant *v, const kc_sizes *fixed, int copies, bool shared, int arch,
+zc_status kc_lower(const kc_variant *v, const kc_sizes *fixed, int copies, bool shared,
                    kc_program *p, zc_diag *diag)
 {
     zc_buf text = {0};
@@ -158,7 +152,20 @@ zc_status kc_build(const kc_variant *v, const kc_sizes *fixed, int copies, bool 
     if (status == ZC_OK) status = zc_graph_parse(text.data, text.len, &p->graph, diag);
     if (status != ZC_OK && text.data) zc_diag_subject(diag, v->c->op);
     zc_buf_fini(&text);
-    if (status == ZC_OK) status = make_plan(v, arch, p, diag);
+    if (status == ZC_OK) status = lower_graph(v, p, diag);
+    return status;
+}
+
+zc_status kc_build(const kc_variant *v, const kc_sizes *fixed, int copies, bool shared, int arch,
+                   kc_program *p, zc_diag *diag)
+{
+    zc_buf bytes = {0};
+    zc_codegen_build_params build = {.archs = &arch, .narchs = 1, .threads = 1};
+    ZC_TRY(kc_lower(v, fixed, copies, shared, p, diag));
+    ZC_TRY(zc_codegen_build(&p->program, &build, &p->arena, diag));
+    zc_status status = zc_program_write(&p->program, to_buffer, &bytes, diag);
+    if (status == ZC_OK) status = zc_plan_load_bytes(bytes.data, bytes.len, &p->plan, diag);
+    zc_buf_fini(&bytes);
     return status;
 }
 

@@ -143,28 +143,38 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static double median(double *v, int64_t n)
+{
+    if (n) qsort(v, (size_t)n, sizeof *v, by_value);
+    return n ? v[n / 2] : 0;
+}
+
 /* The perturbed inputs may by chance have left an element alone: every element gets the usual
- * relative change, and what f64 itself cannot tell beside the largest element. */
+ * relative change, a quarter of the usual change of a long sum, and what f64 itself cannot tell
+ * beside the largest element. */
 static void level_slack(const kc_reference *r, int o)
 {
     const zc_tensor *x = r->has_exact ? &r->exact[o] : &r->same[o];
     int64_t n = zc_tensor_numel(x), used = 0;
-    double *relative = zc_calloc((size_t)n + 1, sizeof *relative), largest = 0;
-    for (int64_t i = 0; relative && i < n; i++) {
+    double *change = zc_calloc((size_t)n + 1, sizeof *change), largest = 0;
+    for (int64_t i = 0; change && i < n; i++) {
         double v = fabs(at(x, i));
         if (!isfinite(v) || v == 0) continue;
         if (v > largest) largest = v;
-        relative[used++] = r->slack[o][i] / v;
+        change[used++] = r->slack[o][i] / v;
     }
-    if (used) qsort(relative, (size_t)used, sizeof *relative, by_value);
-    double usual = used ? relative[used / 2] : 0;
+    double relative = median(change, used), absolute = 0;
+    if (change && is_long(r)) {
+        memcpy(change, r->slack[o], (size_t)n * sizeof *change);
+        absolute = median(change, n) / 4;
+    }
     for (int64_t i = 0; i < n; i++) {
-        double least = 2 * usual * fabs(at(x, i));
+        double least = fmax(2 * relative * fabs(at(x, i)), absolute);
         double f64 = (is_long(r) ? 1024 : 64) * 0x1p-52 * largest + 16 * DBL_TRUE_MIN;
         if (isfinite(least) && r->slack[o][i] < least) r->slack[o][i] = least;
         r->slack[o][i] += f64;
     }
-    free(relative);
+    free(change);
 }
 
 /* What rounding to the type does to a small rest of numbers of the first operand's size. */

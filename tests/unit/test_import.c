@@ -500,6 +500,30 @@ static void test_overrides(void **state)
     zc_diag_destroy(&diag);
 }
 
+/* Numbers given for symbols reach the dimensions that are expressions of them. */
+static void test_overrides_in_expressions(void **state)
+{
+    static const char model[] =
+        "opset 13\nin x 1 N,M\nin z 1 2*N,N-3+M\nout y 1 *\nnode Relu z y\nnode Relu x w\n";
+    const zc_dim_override one[] = {{"N", 4}};
+    const zc_import_params params_one = {.dims = one, .ndims = 1};
+    (void)state;
+    zc_diag *diag = zc_diag_create();
+    zc_graph *g = NULL;
+    zc_buf text = {0};
+    assert_int_equal(import_text(model, &params_one, &g, diag), ZC_OK);
+    zc_type_print(&g->dims, &zc_val(g, g->top.outputs.data[0])->type, &text);
+    assert_string_equal(text.data, "f32[8,M+1]");
+    zc_buf_fini(&text);
+    zc_graph_destroy(&g);
+    const zc_dim_override both[] = {{"N", 1}, {"M", 1}};
+    const zc_import_params params_both = {.dims = both, .ndims = 2};
+    assert_int_equal(import_text(model, &params_both, &g, diag), ZC_ERR_ARG);
+    assert_non_null(
+        strstr(zc_diag_text(diag, 0), "z: dimension 1 (N-3+M) cannot be negative (got -1)"));
+    zc_diag_destroy(&diag);
+}
+
 /* An input without a shape takes a whole one. */
 static void test_shape_for_unknown_rank(void **state)
 {
@@ -692,6 +716,7 @@ int main(void)
         cmocka_unit_test(test_all_unsupported),
         cmocka_unit_test(test_unsupported_goes_on),
         cmocka_unit_test(test_overrides),
+        cmocka_unit_test(test_overrides_in_expressions),
         cmocka_unit_test(test_shape_for_unknown_rank),
         cmocka_unit_test(test_depth_of_functions),
         cmocka_unit_test(test_doubling_functions),

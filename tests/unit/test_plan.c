@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "plan/plan.h"
 #include "planfile/format.h"
 #include "support/expect.h"
 #include "support/small_model.h"
@@ -172,6 +173,27 @@ static void test_a_failed_compile_keeps_the_old_file(void **state)
     zc_diag_clear(f->diag);
 }
 
+/* Nothing tells a run what m is: neither input has a dimension that is m alone. */
+static void test_dimension_without_value(void **state)
+{
+    static const char text[] = "graph \"g\" {\n"
+                               "  input %x: f32[n,n+1] as \"x\"\n"
+                               "  input %y: f32[3,2*m] as \"why\"\n"
+                               "  %z: f32[3,2*m] = Relu(%y) @ \"Relu_0\"\n"
+                               "  output %z as \"z\"\n}\n";
+    fixture *f = *state;
+    zc_graph *g = NULL;
+    zc_arena arena;
+    zc_program program;
+    zc_arena_init(&arena, 0);
+    expect_ok(f->diag, zc_graph_parse(text, sizeof text - 1, &g, f->diag));
+    expect_fail(f->diag, zc_plan_build(g, &arena, &program, f->diag), ZC_ERR_MODEL,
+                "why: dimension 1 is 2*m, but no input has a dimension that is one of its symbols "
+                "alone");
+    zc_graph_destroy(&g);
+    zc_arena_fini(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +205,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_other_versions_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_model_is_no_plan, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_failed_compile_keeps_the_old_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_dimension_without_value, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -435,6 +435,16 @@ static void test_cancel_from_another_thread(void **state)
     }
 }
 
+/* Nobody runs: there is nothing to cancel, now or later. */
+static void test_cancel_without_a_run(void **state)
+{
+    fixture *f = *state;
+    zc_session_cancel(f->session);
+    run_and_check(f);
+    zc_session_cancel(f->session);
+    run_and_check(f);
+}
+
 typedef struct racer {
     zc_session *session;
     long ok, busy, other;
@@ -701,6 +711,7 @@ int main(void)
         T(test_calls_while_running_are_busy),
         T(test_plan_destroyed_while_running),
         T(test_cancel_from_another_thread),
+        T(test_cancel_without_a_run),
         T(test_two_threads_race),
         T(test_after_fork),
         T(test_new_session_in_a_forked_child),

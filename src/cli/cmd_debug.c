@@ -1,0 +1,324 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/debug.h"
+#include "cli/progress.h"
+#include "driver/rules.h"
+#include "passes/passes.h"
+
+/* Steps that are named of what a pass changed. */
+#define STEPS_SHOWN 8
+
+static const cli_option table[] = {
+    CLI_INPUT_OPTIONS(debug, in),
+    CLI_DEVICE_OPTION(debug, device),
+    {.name = "bound",
+     .arg = "X",
+     .help = "the error that is allowed, relative to an output's greatest element (default 1e-3; "
+             "2e-2 with --precision f16, 1e-1 with bf16)",
+     .most = 1000000000,
+     .set = cli_set_real,
+     .at = offsetof(debug, bound)},
+    {.name = "rules",
+     .repeated = true,
+     .arg = "FILE",
+     .help = "a file of fusion rules, beside the built-in ones",
+     .words = CLI_WORDS_FILE,
+     .set = cli_set_list,
+     .at = offsetof(debug, rules)},
+    {.name = "no-rule",
+     .repeated = true,
+     .arg = "NAME",
+     .help = "leave out a fusion rule",
+     .set = cli_set_list,
+     .at = offsetof(debug, no_rules)},
+    {.name = "force-rules",
+     .help = "take rules that fail the check by numbers",
+     .set = cli_set_flag,
+     .at = offsetof(debug, force_rules)},
+    {.name = "skip-pass",
+     .repeated = true,
+     .arg = "NAME",
+     .choices = cli_skip_names,
+     .help = "leave out an optional pass",
+     .set = cli_set_list,
+     .at = offsetof(debug, skips)},
+    {.name = "precision",
+     .arg = "TYPE",
+     .choices = "f32 f16 bf16",
+     .help = "compile to this precision",
+     .set = cli_set_text,
+     .at = offsetof(debug, precision)},
+    {.name = "data-root",
+     .arg = "DIR",
+     .help = "where external weights lie (default: the model's directory)",
+     .words = CLI_WORDS_DIR,
+     .set = cli_set_text,
+     .at = offsetof(debug, data_root)},
+    {.name = "threads",
+     .arg = "N",
+     .help = "threads to use (default: one a CPU)",
+     .least = 1,
+     .most = 1024,
+     .set = cli_set_int,
+     .at = offsetof(debug, threads)},
+};
+
+/* ---- one trial ---- */
+
+typedef struct trial {
+    debug_results results;
+    debug_difference difference;
+    zc_status status; /* a variant that cannot be compiled or run differs from the reference */
+    zc_explain explain;
+} trial;
+
+static void end_trial(trial *t)
+{
+    cli_debug_free(&t->results);
+    zc_explain_fini(&t->explain);
+}
+
+static void begin_trial(const debug *d, const debug_variant *v, trial *t)
+{
+    zc_diag *diag = zc_diag_create();
+    *t = (trial){.status = ZC_OK};
+    t->status = cli_debug_run(d, v, &t->results, &t->explain, diag);
+    if (t->status == ZC_OK) {
+        t->difference = cli_debug_compare(&t->results, &d->reference);
+    } else {
+        t->difference.error = INFINITY;
+        snprintf(t->difference.text, sizeof t->difference.text, "%s", zc_diag_text(diag, 0));
+    }
+    zc_diag_destroy(&diag);
+}
+
+static bool is_wrong(const debug *d, const debug_variant *v)
+{
+    trial t;
+    begin_trial(d, v, &t);
+    bool wrong = t.difference.error > d->bound;
+    end_trial(&t);
+    return wrong;
+}
+
+/* ---- bisecting ---- */
+
+typedef void set_variant(debug_variant *v, size_t n);
+
+static void set_passes(debug_variant *v, size_t n)
+{
+    v->passes = n;
+}
+
+static void set_limit(debug_variant *v, size_t n)
+{
+    v->limit = n;
+}
+
+/* Where it turns wrong in (good, bad]: with `good` it is not, with `bad` it is. */
+static size_t bisect(const debug *d, debug_variant v, set_variant *set, size_t good, size_t bad)
+{
+    while (bad - good > 1) {
+        size_t middle = good + (bad - good) / 2;
+        set(&v, middle);
+        *(is_wrong(d, &v) ? &bad : &good) = middle;
+    }
+    return bad;
+}
+
+/* The n-th optional pass of the table, from 1; 0: how many there are. */
+static const char *optional_pass(size_t n, size_t *count, const char **summary)
+{
+    bool required;
+    const char *name;
+    *count = 0;
+    for (size_t i = 0; (name = zc_pass_name(i, &required, summary)); i++)
+        if (!required && ++*count == n) return name;
+    return NULL;
+}
+
+/* ---- findings ---- */
+
+static void print_difference(const debug *d, const trial *t)
+{
+    const debug_difference *w = &t->difference;
+    if (t->status != ZC_OK) {
+        fputs("  it cannot be run: ", stdout);
+        cli_put(stdout, w->text);
+        putchar('\n');
+        return;
+    }
+    fputs("  output ", stdout);
+    cli_put(stdout, d->reference.names.data[w->output]);
+    if (*w->text)
+        printf(": %s\n", w->text);
+    else
+        printf(", element %lld: got %.9g, need %.9g; worst error %.3g (bound %.3g)\n",
+               (long long)w->at, w->got, w->need, w->error, d->bound);
+}
+
+static bool has_step(const debug_results *r, const char *step)
+{
+    for (size_t i = 0; i < r->steps.len; i++)
+        if (strcmp(r->steps.data[i], step) == 0) return true;
+    return false;
+}
+
+/* Steps that there are only with the pass. */
+static void print_steps(const debug *d, const debug_variant *without, const trial *t)
+{
+    trial before;
+    size_t shown = 0;
+    begin_trial(d, without, &before);
+    for (size_t i = 0; i < t->results.steps.len && shown < STEPS_SHOWN; i++) {
+        if (has_step(&before.results, t->results.steps.data[i])) continue;
+        fputs(shown++ ? ", " : "  steps that it made: ", stdout);
+        cli_put(stdout, t->results.steps.data[i]);
+    }
+    if (shown) puts(shown == STEPS_SHOWN ? ", ..." : "");
+    end_trial(&before);
+}
+
+static void print_rewrite(const zc_explain *e, size_t total)
+{
+    zc_rule_info rule = zc_rules_at(e->rules, e->report.last);
+    printf("rule %s (", rule.name);
+    cli_put(stdout, rule.file);
+    printf(":%d) is the first to change the answer, by rewrite %zu of %zu, of these nodes:\n  ",
+           rule.line, e->limit, total);
+    cli_put(stdout, e->report.last_nodes);
+    putchar('\n');
+}
+
+/* Of the rules as the last pass: which rewrite it is. false: it is none of them. */
+static bool find_rewrite(const debug *d, debug_variant v)
+{
+    trial t;
+    begin_trial(d, &v, &t);
+    size_t total = t.explain.report.rewrites;
+    end_trial(&t);
+    if (!total) return false;
+    v.limit = bisect(d, v, set_limit, 0, total);
+    begin_trial(d, &v, &t);
+    if (t.explain.rules) print_rewrite(&t.explain, total);
+    print_difference(d, &t);
+    end_trial(&t);
+    return true;
+}
+
+static void find_in_passes(const debug *d, size_t passes)
+{
+    size_t count;
+    const char *summary;
+    debug_variant v = {.passes = bisect(d, (debug_variant){.passes = 0}, set_passes, 0, passes)};
+    const char *name = optional_pass(v.passes, &count, &summary);
+    if (strcmp(name, "opt_rules") == 0 && find_rewrite(d, v)) return;
+    debug_variant without = {.passes = v.passes - 1};
+    trial t;
+    begin_trial(d, &v, &t);
+    printf("pass %s (src/passes/%s.c: %s) is the first to change the answer\n", name, name,
+           summary);
+    print_difference(d, &t);
+    print_steps(d, &without, &t);
+    end_trial(&t);
+}
+
+/* With all optional passes off it is wrong already. */
+static void find_elsewhere(const debug *d, const trial *none)
+{
+    debug_variant plain = {.is_plain = true};
+    if (d->precision && !is_wrong(d, &plain))
+        printf("pass lower_precision (src/passes/lower_precision.c) is the first to change the "
+               "answer, to %s\n",
+               d->precision);
+    else
+        puts("the answer differs with all optional passes off: it is the kernels");
+    print_difference(d, none);
+}
+
+static int find(const debug *d)
+{
+    size_t passes;
+    trial all, none;
+    (void)optional_pass(0, &passes, &(const char *){NULL});
+    begin_trial(d, &(debug_variant){.passes = passes}, &all);
+    bool is_right = all.difference.error <= d->bound;
+    if (is_right)
+        printf("no difference: worst error %.3g (bound %.3g)\n", all.difference.error, d->bound);
+    end_trial(&all);
+    if (is_right) return EXIT_OK;
+    begin_trial(d, &(debug_variant){.passes = 0}, &none);
+    if (none.difference.error > d->bound)
+        find_elsewhere(d, &none);
+    else
+        find_in_passes(d, passes);
+    end_trial(&none);
+    return EXIT_ACCURACY;
+}
+
+/* ---- the command ---- */
+
+static double usual_bound(const char *precision)
+{
+    if (!precision || strcmp(precision, "f32") == 0) return 1e-3;
+    return strcmp(precision, "f16") == 0 ? 2e-2 : 1e-1;
+}
+
+/* Errors in what the user gave come out here, before anything is blamed on a pass. */
+static zc_status check_options(const debug *d, zc_diag *diag)
+{
+    zc_compile_params p = {.size = sizeof p,
+                           .rules = d->rules.v,
+                           .rule_count = d->rules.n,
+                           .skip_rules = d->no_rules.v,
+                           .skip_rule_count = d->no_rules.n,
+                           .force_rules = d->force_rules};
+    zc_rules *rules = NULL;
+    zc_status status = zc_compile_rules(&p, &rules, diag);
+    zc_rules_destroy(&rules);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    debug d = {.in = {.seed = 1}, .bound = -1};
+    int code = cli_parse_one(&cli_debug_command, argc, argv, &d, "one model", &d.model);
+    if (code != CLI_GO) return code;
+    if (d.bound < 0) d.bound = usual_bound(d.precision);
+    if (!d.in.dir && !d.in.files.n) d.in.random = true;
+    zc_diag *diag = zc_diag_create();
+    cli_progress progress;
+    cli_progress_begin(&progress);
+    cli_progress_set(&progress, "bisecting");
+    zc_status status = check_options(&d, diag);
+    if (status == ZC_OK)
+        status =
+            cli_debug_run(&d, &(debug_variant){.is_reference = true}, &d.reference, NULL, diag);
+    code = status == ZC_OK ? find(&d) : EXIT_OK;
+    cli_progress_end(&progress);
+    if (status != ZC_OK) code = cli_report(diag, status);
+    cli_debug_free(&d.reference);
+    zc_diag_destroy(&diag);
+    return code;
+}
+
+const cli_command cli_debug_command = {
+    .name = "debug",
+    .summary = "find the rule or pass that changes a model's answer",
+    .operands = "MODEL [OPTIONS]",
+    .about = "Runs a model without any optimisation, by the plain kernels, and again as 'zc "
+             "compile' makes it. Where the answers differ by more than a bound, it bisects the "
+             "passes, and the rewrites of the fusion rules, and prints the first that does it: "
+             "its name, file and line, the nodes, the worst error and its output.\n"
+             "The exit code is 3 when something was found. Inputs that no file is given for are "
+             "random.",
+    .examples = "zc debug model.onnx\n"
+                "zc debug model.onnx --inputs test_data_set_0 --bound 1e-4\n"
+                "zc debug model.onnx --rules my.zcr --force-rules --device cuda\n",
+    .options = table,
+    .option_count = ZC_COUNTOF(table),
+    .words = CLI_WORDS_FILE,
+    .run = run,
+};

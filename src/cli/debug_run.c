@@ -1,0 +1,197 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/debug.h"
+#include "passes/passes.h"
+
+void cli_debug_free(debug_results *r)
+{
+    for (size_t i = 0; i < r->outputs.len; i++) free(r->outputs.data[i].data);
+    for (size_t i = 0; i < r->names.len; i++) free(r->names.data[i]);
+    for (size_t i = 0; i < r->steps.len; i++) free(r->steps.data[i]);
+    ZC_VEC_FINI(&r->outputs);
+    ZC_VEC_FINI(&r->names);
+    ZC_VEC_FINI(&r->steps);
+}
+
+/* ---- compiling ---- */
+
+/* The passes beyond the variant's, and those that the user leaves out. */
+static void choose_passes(const debug *d, const debug_variant *v, cli_list *skips)
+{
+    bool required;
+    const char *name;
+    *skips = d->skips;
+    for (size_t i = 0, optional = 0; (name = zc_pass_name(i, &required, NULL)); i++)
+        if (!required && optional++ >= v->passes && skips->n < CLI_LIST_MAX)
+            skips->v[skips->n++] = name;
+}
+
+static zc_status compile(const debug *d, const debug_variant *v, zc_explain *explain, void **bytes,
+                         size_t *len, zc_diag *diag)
+{
+    static const char *const native = "native";
+    cli_list skips;
+    choose_passes(d, v, &skips);
+    zc_compile_params p = {.size = sizeof p,
+                           .data_root = d->data_root,
+                           .skip_passes = skips.v,
+                           .skip_pass_count = skips.n,
+                           .threads = (int)d->threads};
+    if (!v->is_reference) {
+        p.targets = &native;
+        p.target_count = d->device.kind != ZC_DEVICE_CPU;
+        p.rules = d->rules.v;
+        p.rule_count = d->rules.n;
+        p.skip_rules = d->no_rules.v;
+        p.skip_rule_count = d->no_rules.n;
+        p.force_rules = d->force_rules;
+        p.precision = v->is_plain ? NULL : d->precision;
+    }
+    zc_explain own = {.limit = v->limit};
+    zc_explain *e = explain ? explain : &own;
+    e->limit = v->limit;
+    zc_status status = zc_compile_explained(d->model, &p, bytes, len, e, diag);
+    zc_explain_fini(&own);
+    return status;
+}
+
+/* ---- results ---- */
+
+static zc_status keep_text(const char *text, void *list, zc_diag *diag)
+{
+    ZC_VEC(char *) *texts = list;
+    char *copy = strdup(text);
+    if (copy && ZC_VEC_PUSH(texts, copy)) return ZC_OK;
+    free(copy);
+    return zc_fail_nomem(diag, "results", strlen(text));
+}
+
+static zc_status keep_output(const zc_plan *plan, const zc_session *s, size_t i, debug_results *out,
+                             zc_diag *diag)
+{
+    zc_io_info io;
+    zc_view v;
+    size_t bytes;
+    ZC_TRY(zc_plan_output(plan, i, &io, diag));
+    ZC_TRY(zc_session_output(s, i, &v, diag));
+    ZC_TRY(keep_text(io.name, &out->names, diag));
+    zc_tensor t = {.dtype = (zc_dtype)v.elem, .rank = v.rank};
+    memcpy(t.dims, v.dims, sizeof t.dims);
+    if (!zc_tensor_bytes(&t, &bytes) || !(t.data = zc_calloc(bytes, 1)))
+        return zc_fail_nomem(diag, io.name, 0);
+    if (bytes) memcpy(t.data, v.data, bytes);
+    if (ZC_VEC_PUSH(&out->outputs, t)) return ZC_OK;
+    free(t.data);
+    return zc_fail_nomem(diag, io.name, bytes);
+}
+
+static zc_status keep_steps(const zc_session *s, size_t n, debug_results *out, zc_diag *diag)
+{
+    for (size_t i = 0; i < n; i++) {
+        zc_step_info step;
+        char text[400];
+        ZC_TRY(zc_session_step(s, i, &step, diag));
+        snprintf(text, sizeof text, "%s %.300s", step.op, step.name);
+        ZC_TRY(keep_text(text, &out->steps, diag));
+    }
+    return ZC_OK;
+}
+
+static zc_status run_plan(const debug *d, const debug_variant *v, zc_plan *plan, debug_results *out,
+                          zc_diag *diag)
+{
+    zc_session *s = NULL;
+    zc_plan_info info;
+    ZC_TRY(zc_plan_info_get(plan, &info));
+    ZC_TRY(zc_session_create(
+        plan,
+        ZC_SESSION_PARAMS(.threads = (int)d->threads, .reference = v->is_reference,
+                          .device = v->is_reference ? ZC_DEVICE_CPU : d->device.kind,
+                          .ordinal = v->is_reference ? 0 : d->device.ordinal),
+        &s, diag));
+    zc_status status = cli_set_inputs(plan, s, &d->in, diag);
+    if (status == ZC_OK) status = zc_session_run(s, diag);
+    for (size_t i = 0; status == ZC_OK && i < info.outputs; i++)
+        status = keep_output(plan, s, i, out, diag);
+    if (status == ZC_OK) status = keep_steps(s, info.steps, out, diag);
+    (void)zc_session_destroy(&s);
+    return status;
+}
+
+zc_status cli_debug_run(const debug *d, const debug_variant *v, debug_results *out,
+                        zc_explain *explain, zc_diag *diag)
+{
+    void *bytes = NULL;
+    size_t len = 0;
+    zc_plan *plan = NULL;
+    zc_status status = compile(d, v, explain, &bytes, &len, diag);
+    if (status == ZC_OK) status = zc_plan_load_bytes(bytes, len, &plan, diag);
+    zc_free(bytes);
+    if (status == ZC_OK) status = run_plan(d, v, plan, out, diag);
+    zc_plan_destroy(&plan);
+    return status;
+}
+
+/* ---- comparing ---- */
+
+static bool same_type(const zc_tensor *a, const zc_tensor *b)
+{
+    return a->dtype == b->dtype && a->rank == b->rank &&
+           memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
+}
+
+/* Of complex tensors the parts count one by one. */
+static int64_t count_of(const zc_tensor *t, zc_dtype *part)
+{
+    bool is_complex = zc_dtype_class(t->dtype) == ZC_CLASS_COMPLEX;
+    *part = !is_complex ? t->dtype : t->dtype == ZC_C64 ? ZC_F32 : ZC_F64;
+    return zc_tensor_numel(t) * (is_complex ? 2 : 1);
+}
+
+static double greatest(const zc_tensor *t)
+{
+    zc_dtype part;
+    double most = 0;
+    int64_t n = count_of(t, &part);
+    for (int64_t i = 0; i < n; i++) {
+        double v = fabs(zc_load_f64(part, t->data, i));
+        if (isfinite(v) && v > most) most = v;
+    }
+    return most > 0 ? most : 1;
+}
+
+/* Whole numbers and truth values are equal or not. */
+static double error_of(double got, double need, double scale, bool is_float)
+{
+    if (got == need || (isnan(got) && isnan(need))) return 0;
+    if (!is_float || !isfinite(got) || !isfinite(need)) return INFINITY;
+    return fabs(got - need) / scale;
+}
+
+static void compare_output(const zc_tensor *got, const zc_tensor *need, size_t output,
+                           debug_difference *worst)
+{
+    zc_dtype part;
+    int64_t n = count_of(need, &part);
+    double scale = greatest(need);
+    if (!same_type(got, need)) {
+        *worst = (debug_difference){.error = INFINITY, .output = output, .text = "another type"};
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        double g = zc_load_f64(part, got->data, i), w = zc_load_f64(part, need->data, i);
+        double error = error_of(g, w, scale, zc_dtype_is_float(part));
+        if (error <= worst->error) continue;
+        *worst = (debug_difference){.error = error, .output = output, .at = i, .got = g, .need = w};
+    }
+}
+
+debug_difference cli_debug_compare(const debug_results *got, const debug_results *need)
+{
+    debug_difference worst = {.error = 0};
+    for (size_t i = 0; i < need->outputs.len; i++)
+        compare_output(&got->outputs.data[i], &need->outputs.data[i], i, &worst);
+    return worst;
+}

@@ -1,0 +1,276 @@
+#include "cli/explain.h"
+
+#include <string.h>
+
+#include "cli/cli.h"
+
+/* Different reasons that are told of one rule or kind; JSON tells all. */
+#define REASONS_MAX 12
+
+static const zc_rule_miss *miss_at(const zc_explain *e, uint32_t i)
+{
+    return i == ZC_CENSUS_NONE ? NULL : &e->census.misses.data[i];
+}
+
+/* ---- text ---- */
+
+static bool same_reason(const zc_rule_miss *a, const zc_rule_miss *b)
+{
+    if (!a || !b) return a == b;
+    return a->rule == b->rule && a->matched == b->matched && strcmp(a->why, b->why) == 0;
+}
+
+static void put_reason(const zc_rule_miss *m)
+{
+    printf("%zu of %d operations matched", m->matched, m->nnodes);
+    if (*m->node) {
+        fputs(", at node ", stdout);
+        cli_put(stdout, m->node);
+    }
+    fputs(": ", stdout);
+    cli_put(stdout, m->why);
+    putchar('\n');
+}
+
+static void put_places(size_t n, const char *first)
+{
+    fputs("    at ", stdout);
+    cli_put(stdout, first);
+    if (n > 1) printf(" and %zu more", n - 1);
+    fputs(": ", stdout);
+}
+
+static bool is_of_rule(const zc_rule_miss *m, size_t rule)
+{
+    return m->rule == rule && !m->is_over;
+}
+
+/* How many places share miss i's reason; 0 when an earlier one does. */
+static size_t count_like(const zc_explain *e, size_t i)
+{
+    size_t n = 0;
+    const zc_rule_miss *m = e->census.misses.data;
+    for (size_t k = 0; k < e->census.misses.len; k++) {
+        if (!is_of_rule(&m[k], m[i].rule) || !same_reason(&m[k], &m[i])) continue;
+        if (k < i) return 0;
+        n++;
+    }
+    return n;
+}
+
+static void put_rule_places(const zc_explain *e, size_t rule)
+{
+    size_t told = 0, untold = 0;
+    for (size_t i = 0; i < e->census.misses.len; i++) {
+        const zc_rule_miss *m = &e->census.misses.data[i];
+        if (!is_of_rule(m, rule)) continue;
+        size_t n = told < REASONS_MAX ? count_like(e, i) : 0;
+        untold += told >= REASONS_MAX;
+        if (!n) continue;
+        put_places(n, m->root_name);
+        put_reason(m);
+        told++;
+    }
+    if (untold) printf("    and others (--json tells all)\n");
+}
+
+void cli_explain_rule(const zc_explain *e, size_t rule)
+{
+    zc_rule_info info = zc_rules_at(e->rules, rule);
+    const zc_rule_stats *s = &e->stats[rule];
+    printf("%s: %zu places tried, %zu rewritten, %zu refused\n", info.name, s->tried, s->applied,
+           s->refused);
+    if (s->gave_up) printf("    gave up after too many steps at %zu places\n", s->gave_up);
+    if (s->tried == 0) printf("    the model has no operation that it may end with\n");
+    put_rule_places(e, rule);
+}
+
+static const char *lone_reason(const zc_explain *e, const zc_candidate *c)
+{
+    return zc_rule_kind_by_rule(c->kind) ? "no rule of this kind matched more than one operation"
+                                         : "it still stands by itself";
+}
+
+static size_t count_candidates_like(const zc_explain *e, size_t i)
+{
+    size_t n = 0;
+    const zc_candidate *c = e->census.candidates.data;
+    for (size_t k = 0; k < e->census.candidates.len; k++) {
+        if (c[k].kind != c[i].kind || c[k].found) continue;
+        if (!same_reason(miss_at(e, c[k].miss), miss_at(e, c[i].miss))) continue;
+        if (k < i) return 0;
+        n++;
+    }
+    return n;
+}
+
+static void put_missed(const zc_explain *e, zc_rule_kind kind)
+{
+    for (size_t i = 0; i < e->census.candidates.len; i++) {
+        const zc_candidate *c = &e->census.candidates.data[i];
+        if (c->kind != kind || c->found) continue;
+        size_t n = count_candidates_like(e, i);
+        if (!n) continue;
+        put_places(n, c->node);
+        const zc_rule_miss *m = miss_at(e, c->miss);
+        if (!m) {
+            puts(lone_reason(e, c));
+            continue;
+        }
+        printf("%s: ", zc_rules_at(e->rules, m->rule).name);
+        put_reason(m);
+    }
+}
+
+static void put_kinds(const zc_explain *e)
+{
+    puts("fusions          found  there are");
+    for (int k = 1; k < ZC_RULE_KIND_COUNT; k++) {
+        size_t found, n = zc_census_count(&e->census, (zc_rule_kind)k, &found);
+        if (!n) continue;
+        printf("%-16s %5zu  %9zu  %s\n", zc_rule_kind_name((zc_rule_kind)k), found, n,
+               zc_rule_kind_about((zc_rule_kind)k));
+        put_missed(e, (zc_rule_kind)k);
+    }
+}
+
+static void put_steps(const zc_explain *e)
+{
+    printf("%zu steps, and %zu views and %zu of shape arithmetic\n", e->steps, e->views, e->shapes);
+    for (int op = 1; op < ZC_OP_COUNT; op++)
+        if (e->by_op[op]) printf("%6zu %s\n", e->by_op[op], zc_op_get((zc_op)op)->name);
+    if (e->has_gpu)
+        printf("%zu steps on the GPU by %zu kernels, %zu on the CPU\n", e->gpu_steps, e->kernels,
+               e->cpu_steps);
+}
+
+static bool has_places(const zc_explain *e, size_t rule)
+{
+    for (size_t i = 0; i < e->census.misses.len; i++)
+        if (is_of_rule(&e->census.misses.data[i], rule)) return true;
+    return false;
+}
+
+void cli_explain_text(const zc_explain *e)
+{
+    for (size_t i = 0; i < zc_rules_count(e->rules); i++)
+        if (e->stats[i].applied || has_places(e, i)) cli_explain_rule(e, i);
+    put_kinds(e);
+    put_steps(e);
+}
+
+/* ---- JSON ---- */
+
+static void put_string(const char *key, const char *text)
+{
+    printf("\"%s\": ", key);
+    cli_json(stdout, text);
+}
+
+static void put_json_miss(const zc_rule_miss *m)
+{
+    printf(", \"matched\": %zu, \"of\": %d, ", m->matched, m->nnodes);
+    put_string("at", m->node);
+    fputs(", ", stdout);
+    put_string("why", m->why);
+}
+
+static void put_json_candidate(const zc_explain *e, const zc_candidate *c)
+{
+    const zc_rule_miss *m = miss_at(e, c->miss);
+    putchar('{');
+    put_string("node", c->node);
+    fputs(", ", stdout);
+    if (m) {
+        put_string("rule", zc_rules_at(e->rules, m->rule).name);
+        put_json_miss(m);
+    } else {
+        put_string("why", lone_reason(e, c));
+    }
+    putchar('}');
+}
+
+static void put_json_kind(const zc_explain *e, zc_rule_kind kind)
+{
+    size_t found, n = zc_census_count(&e->census, kind, &found);
+    const char *separator = "";
+    printf("{\"kind\": \"%s\", \"found\": %zu, \"there_are\": %zu, \"missed\": [",
+           zc_rule_kind_name(kind), found, n);
+    for (size_t i = 0; i < e->census.candidates.len; i++) {
+        const zc_candidate *c = &e->census.candidates.data[i];
+        if (c->kind != kind || c->found) continue;
+        fputs(separator, stdout);
+        put_json_candidate(e, c);
+        separator = ", ";
+    }
+    fputs("]}", stdout);
+}
+
+static void put_json_places(const zc_explain *e, size_t rule)
+{
+    const char *separator = "";
+    for (size_t i = 0; i < e->census.misses.len; i++) {
+        const zc_rule_miss *m = &e->census.misses.data[i];
+        if (!is_of_rule(m, rule)) continue;
+        printf("%s{", separator);
+        put_string("node", m->root_name);
+        put_json_miss(m);
+        putchar('}');
+        separator = ", ";
+    }
+}
+
+static void put_json_rule(const zc_explain *e, size_t rule)
+{
+    zc_rule_info info = zc_rules_at(e->rules, rule);
+    const zc_rule_stats *s = &e->stats[rule];
+    putchar('{');
+    put_string("rule", info.name);
+    fputs(", ", stdout);
+    put_string("kind", zc_rule_kind_name(info.kind));
+    fputs(", ", stdout);
+    put_string("file", info.file);
+    printf(", \"line\": %d, \"builtin\": %s, \"tried\": %zu, \"rewritten\": %zu, \"refused\": %zu, "
+           "\"gave_up\": %zu, \"places\": [",
+           info.line, info.is_builtin ? "true" : "false", s->tried, s->applied, s->refused,
+           s->gave_up);
+    put_json_places(e, rule);
+    fputs("]}", stdout);
+}
+
+static void put_json_steps(const zc_explain *e)
+{
+    const char *separator = "";
+    printf("  \"steps\": {\"total\": %zu, \"views\": %zu, \"shapes\": %zu, \"operations\": {",
+           e->steps, e->views, e->shapes);
+    for (int op = 1; op < ZC_OP_COUNT; op++) {
+        if (!e->by_op[op]) continue;
+        printf("%s\"%s\": %zu", separator, zc_op_get((zc_op)op)->name, e->by_op[op]);
+        separator = ", ";
+    }
+    fputs("}},\n  \"gpu\": ", stdout);
+    if (e->has_gpu)
+        printf("{\"steps\": %zu, \"cpu_steps\": %zu, \"kernels\": %zu}", e->gpu_steps, e->cpu_steps,
+               e->kernels);
+    else
+        fputs("null", stdout);
+    puts("\n}");
+}
+
+void cli_explain_json(const zc_explain *e, const char *model)
+{
+    fputs("{\n  ", stdout);
+    put_string("model", model);
+    fputs(",\n  \"kinds\": [", stdout);
+    for (int k = 1; k < ZC_RULE_KIND_COUNT; k++) {
+        fputs(k > 1 ? ",\n    " : "\n    ", stdout);
+        put_json_kind(e, (zc_rule_kind)k);
+    }
+    fputs("],\n  \"rules\": [", stdout);
+    for (size_t i = 0; i < zc_rules_count(e->rules); i++) {
+        fputs(i ? ",\n    " : "\n    ", stdout);
+        put_json_rule(e, i);
+    }
+    puts("],");
+    put_json_steps(e);
+}

@@ -1,0 +1,32 @@
+/* What a compilation did, for tools: fusions found and missed, steps, kernels. */
+#ifndef ZC_DRIVER_EXPLAIN_H
+#define ZC_DRIVER_EXPLAIN_H
+
+#include "planfile/program.h"
+#include "rules/census.h"
+
+/* Zeroed and given `limit` by the caller, filled in by compiling, also when that fails. */
+typedef struct zc_explain {
+    size_t limit; /* rewrites after which the rules are done; 0: no limit */
+    zc_rules *rules;
+    zc_rule_stats *stats; /* by rule */
+    zc_rules_report report;
+    zc_census census;
+    bool is_begun;
+    /* Of the final graph, regions included. Constants are no steps. */
+    size_t steps;              /* views and shape arithmetic not counted */
+    size_t views, shapes;      /* these: steps without a kernel, and steps on shapes alone */
+    size_t by_op[ZC_OP_COUNT]; /* of `steps` */
+    /* Of a GPU program. */
+    bool has_gpu;
+    size_t gpu_steps, cpu_steps; /* of `steps` */
+    size_t kernels;              /* different ones */
+} zc_explain;
+
+/* Takes the rules over. */
+zc_status zc_explain_begin(zc_explain *e, zc_rules *rules, zc_diag *diag);
+void zc_explain_graph(zc_explain *e, const zc_graph *g);
+void zc_explain_program(zc_explain *e, const zc_program *p);
+void zc_explain_fini(zc_explain *e);
+
+#endif

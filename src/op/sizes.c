@@ -1,0 +1,147 @@
+#include "op/sizes.h"
+
+#include <string.h>
+
+typedef struct machine {
+    const zc_sizes_env *env;
+    zc_dim stack[ZC_SIZES_MAX];
+    int n;
+    bool ok;
+} machine;
+
+/* A fold without a table that overflows gives INT64_MIN. */
+static void push(machine *m, zc_dim d)
+{
+    m->ok = m->ok && m->n < ZC_SIZES_MAX && !zc_dim_is(d, INT64_MIN);
+    if (m->ok) m->stack[m->n++] = d;
+}
+
+static zc_dim pop(machine *m)
+{
+    m->ok = m->ok && m->n > 0;
+    return m->ok ? m->stack[--m->n] : zc_dim_const(0);
+}
+
+/* An integer in [0, most). */
+static int pop_index(machine *m, int most)
+{
+    zc_dim d = pop(m);
+    m->ok = m->ok && zc_dim_is_const(d) && d.k >= 0 && d.k < most;
+    return m->ok ? (int)d.k : -1;
+}
+
+/* ---- words ---- */
+
+static const zc_type *operand(machine *m)
+{
+    int i = pop_index(m, m->env->ntypes);
+    const zc_type *t = i < 0 ? NULL : &m->env->types[i];
+    m->ok = m->ok && t->rank >= 0;
+    return m->ok ? t : NULL;
+}
+
+static void word_dim(machine *m)
+{
+    zc_dim d = pop(m);
+    const zc_type *t = operand(m);
+    if (!t) return;
+    int64_t at = d.k < 0 ? d.k + t->rank : d.k;
+    m->ok = zc_dim_is_const(d) && at >= 0 && at < t->rank;
+    if (m->ok) push(m, t->dims[at]);
+}
+
+static void word_rank(machine *m)
+{
+    const zc_type *t = operand(m);
+    if (t) push(m, zc_dim_const(t->rank));
+}
+
+static void word_size(machine *m)
+{
+    const zc_type *t = operand(m);
+    zc_dim n = zc_dim_const(1);
+    for (int i = 0; t && i < t->rank; i++) n = zc_dim_mul(m->env->dims, n, t->dims[i]);
+    if (t) push(m, n);
+}
+
+static void word_shape(machine *m)
+{
+    const zc_type *t = operand(m);
+    for (int i = 0; t && i < t->rank; i++) push(m, t->dims[i]);
+}
+
+static void word_tune(machine *m)
+{
+    int i = pop_index(m, m->env->tuned.n);
+    if (i >= 0) push(m, zc_dim_const(m->env->tuned.v[i]));
+}
+
+static const struct {
+    const char *word;
+    void (*run)(machine *m);
+} words[] = {{"dim", word_dim},
+             {"rank", word_rank},
+             {"size", word_size},
+             {"shape", word_shape},
+             {"tune", word_tune}};
+
+static const struct {
+    const char *word;
+    zc_dim (*fn)(zc_dims *t, zc_dim a, zc_dim b);
+} operators[] = {{"+", zc_dim_add},   {"-", zc_dim_sub},  {"*", zc_dim_mul},
+                 {"/", zc_dim_div},   {"%", zc_dim_mod},  {"cdiv", zc_dim_cdiv},
+                 {"max", zc_dim_max}, {"min", zc_dim_min}};
+
+static bool is_word(const char *text, size_t n, const char *word)
+{
+    return strlen(word) == n && memcmp(text, word, n) == 0;
+}
+
+static bool integer(const char *text, size_t n, int64_t *out)
+{
+    bool is_negative = *text == '-';
+    *out = 0;
+    if (n == (size_t)is_negative) return false;
+    for (size_t i = is_negative; i < n; i++)
+        if (text[i] < '0' || text[i] > '9' || !zc_mul_i64(*out, 10, out) ||
+            !zc_add_i64(*out, text[i] - '0', out))
+            return false;
+    if (is_negative) *out = -*out;
+    return true;
+}
+
+static void run_word(machine *m, const char *text, size_t n)
+{
+    int64_t k;
+    for (size_t i = 0; i < ZC_COUNTOF(words); i++)
+        if (is_word(text, n, words[i].word)) {
+            words[i].run(m);
+            return;
+        }
+    for (size_t i = 0; i < ZC_COUNTOF(operators); i++)
+        if (is_word(text, n, operators[i].word)) {
+            zc_dim b = pop(m), a = pop(m);
+            if (m->ok) push(m, operators[i].fn(m->env->dims, a, b));
+            return;
+        }
+    m->ok = m->ok && integer(text, n, &k);
+    if (m->ok) push(m, zc_dim_const(k));
+}
+
+const char *zc_sizes_eval(const char *text, const zc_sizes_env *env, int most, zc_dim *out, int *n)
+{
+    machine m = {.env = env, .ok = text != NULL};
+    *n = 0;
+    while (m.ok && *text) {
+        text += strspn(text, " ");
+        size_t len = strcspn(text, " ");
+        const char *word = text;
+        text += len;
+        if (is_word(word, len, ";")) break;
+        if (len) run_word(&m, word, len);
+    }
+    if (!m.ok || m.n > most) return NULL;
+    memcpy(out, m.stack, (size_t)m.n * sizeof *out);
+    *n = m.n;
+    return text + strspn(text, " ");
+}

@@ -1,0 +1,208 @@
+#include "passes/compose.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "op/expr.h"
+
+static bool is_expr_dtype(zc_dtype d)
+{
+    return zc_dtype_bits(d) >= 8 && zc_dtype_class(d) != ZC_CLASS_COMPLEX &&
+           (d < ZC_F8E4M3FN || d == ZC_BF16);
+}
+
+bool zc_pw_is(const zc_graph *g, const zc_node *n)
+{
+    bool has_text = n->op == ZC_OP_Cast || (zc_op_get(n->op)->flags & ZC_OPF_POINTWISE);
+    if (!has_text || n->nout != 1 || !n->out[0]) return false;
+    const zc_type *out = &zc_val(g, n->out[0])->type;
+    if (out->rank < 0 || !is_expr_dtype(out->dtype)) return false;
+    for (int i = 0; i < n->nin; i++)
+        if (!n->in[i] || !is_expr_dtype(zc_val(g, n->in[i])->type.dtype)) return false;
+    return true;
+}
+
+bool zc_pw_add_input(zc_pw_group *gr, zc_vid v)
+{
+    for (int i = 0; i < gr->ninputs; i++)
+        if (gr->inputs[i] == v) return true;
+    if (gr->ninputs == ZC_PW_INPUTS) return false;
+    gr->inputs[gr->ninputs++] = v;
+    return true;
+}
+
+static bool is_number(const zc_graph *g, zc_vid v)
+{
+    const zc_value *value = zc_val(g, v);
+    return value->kind == ZC_VALUE_CONST && value->data && value->data->data &&
+           zc_tensor_numel(value->data) == 1;
+}
+
+void zc_pw_inline(const zc_graph *g, zc_pw_group *gr, int first)
+{
+    int rank = 0, kept = first;
+    for (int i = 0; i < gr->ninputs; i++)
+        if ((i < first || !is_number(g, gr->inputs[i])) &&
+            zc_val(g, gr->inputs[i])->type.rank > rank)
+            rank = zc_val(g, gr->inputs[i])->type.rank;
+    for (int i = first; i < gr->ninputs; i++) {
+        zc_vid v = gr->inputs[i];
+        if (is_number(g, v) && zc_val(g, v)->type.rank <= rank && (kept || i + 1 < gr->ninputs))
+            gr->literals[gr->nliterals++] = v;
+        else
+            gr->inputs[kept++] = v;
+    }
+    gr->ninputs = kept;
+}
+
+static void put_literal(const zc_tensor *t, zc_buf *out)
+{
+    if (zc_dtype_is_float(t->dtype)) {
+        double v = zc_load_f64(t->dtype, t->data, 0);
+        if (isnan(v))
+            zc_buf_puts(out, "nan");
+        else
+            zc_buf_printf(out, "(%.*g)", t->dtype == ZC_F64 ? 17 : 9, v);
+    } else {
+        zc_buf_printf(out, "(%lld)", (long long)zc_load_i64(t->dtype, t->data, 0));
+    }
+}
+
+/* The name that value v has in the group's expression. */
+static void put_value(const zc_graph *g, const zc_pw_group *gr, zc_vid v, zc_buf *out)
+{
+    for (int i = 0; i < gr->ninputs; i++) {
+        if (gr->inputs[i] != v) continue;
+        zc_buf_printf(out, "x%d", i);
+        return;
+    }
+    for (int i = 0; i < gr->nliterals; i++) {
+        if (gr->literals[i] != v) continue;
+        put_literal(zc_val(g, v)->data, out);
+        return;
+    }
+    for (int i = 0; i < gr->count; i++)
+        if (zc_node_at(g, gr->nodes[i])->out[0] == v) zc_buf_printf(out, "t%d", i);
+}
+
+/* Which input a name means: x y z w, x0 x1 ...; -1: none. */
+static int input_index(const char *name, size_t len)
+{
+    static const char letters[] = "xyzw";
+    if (len == 1 && strchr(letters, name[0])) return (int)(strchr(letters, name[0]) - letters);
+    if (len < 2 || len > 3 || name[0] != 'x') return -1;
+    int i = 0;
+    for (size_t k = 1; k < len; k++) {
+        if (!isdigit((unsigned char)name[k])) return -1;
+        i = i * 10 + (name[k] - '0');
+    }
+    return i;
+}
+
+static bool put_attr(const zc_node *n, const char *name, size_t len, zc_buf *out)
+{
+    const zc_op_info *info = zc_op_get(n->op);
+    int i = zc_attr_find(info, name, len);
+    if (i < 0) return false;
+    const void *at = zc_attr_at(info, n->attrs, i);
+    if (info->fields[i].kind == ZC_ATTR_INT)
+        zc_buf_printf(out, "(%lld)", (long long)*(const int64_t *)at);
+    else if (info->fields[i].kind == ZC_ATTR_FLOAT)
+        zc_buf_printf(out, "(%.9g)", (double)*(const float *)at);
+    else
+        return false;
+    return true;
+}
+
+/* Writes one identifier of node k's own text as the group's text needs it. */
+static void put_name(const zc_graph *g, const zc_pw_group *gr, int k, const char *name, size_t len,
+                     bool is_call, zc_buf *out)
+{
+    const zc_node *n = zc_node_at(g, gr->nodes[k]);
+    int input = input_index(name, len);
+    static const char *const words[] = {"inf", "nan", "true", "false"};
+    bool word = is_call;
+    for (size_t i = 0; i < ZC_COUNTOF(words); i++)
+        word |= strlen(words[i]) == len && memcmp(words[i], name, len) == 0;
+    if (word)
+        zc_buf_append(out, name, len);
+    else if (input >= 0 && input < n->nin)
+        put_value(g, gr, n->in[input], out);
+    else if (!put_attr(n, name, len, out))
+        zc_buf_printf(out, "t%d_%.*s", k, (int)len, name); /* bound by the node's own text */
+}
+
+static bool is_name_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Node k's text with its names replaced. Numbers such as 1e-3 are copied whole. */
+static void put_text(const zc_graph *g, const zc_pw_group *gr, int k, const char *text, zc_buf *out)
+{
+    while (*text) {
+        size_t len = 0;
+        if (isdigit((unsigned char)*text) || *text == '.') {
+            while (is_name_char(text[len]) || text[len] == '.' ||
+                   ((text[len] == '-' || text[len] == '+') &&
+                    (text[len - 1] == 'e' || text[len - 1] == 'E')))
+                len++;
+            zc_buf_append(out, text, len);
+        } else if (is_name_char(*text)) {
+            while (is_name_char(text[len])) len++;
+            put_name(g, gr, k, text, len, text[len] == '(', out);
+        } else {
+            len = 1;
+            zc_buf_append(out, text, 1);
+        }
+        text += len;
+    }
+}
+
+/* What node k computes, bound to the name tk unless it is the last. */
+static void put_node(const zc_graph *g, const zc_pw_group *gr, int k, zc_buf *out)
+{
+    const zc_node *n = zc_node_at(g, gr->nodes[k]);
+    bool is_root = k == gr->count - 1;
+    char cast[32];
+    const char *text = zc_op_get(n->op)->expr;
+    if (n->op == ZC_OP_Pointwise) text = ((const zc_attrs_Pointwise *)n->attrs)->expr;
+    if (n->op == ZC_OP_Cast) {
+        snprintf(cast, sizeof cast, "%s(x)", zc_dtype_name(zc_val(g, n->out[0])->type.dtype));
+        text = cast;
+    }
+    const char *last = strrchr(text, ';');
+    if (last) {
+        zc_buf own = {0};
+        zc_buf_append(&own, text, (size_t)(last + 1 - text));
+        if (!own.failed) put_text(g, gr, k, own.data, out);
+        out->failed |= own.failed;
+        zc_buf_fini(&own);
+        zc_buf_puts(out, " ");
+        text = last + 1;
+    }
+    while (*text == ' ') text++;
+    if (!is_root) zc_buf_printf(out, "t%d = ", k);
+    put_text(g, gr, k, text, out);
+    if (!is_root) zc_buf_puts(out, "; ");
+}
+
+static bool parses(const zc_graph *g, const zc_pw_group *gr, const char *text, zc_dtype out)
+{
+    zc_dtype dtypes[ZC_PW_INPUTS];
+    for (int i = 0; i < gr->ninputs; i++) dtypes[i] = zc_val(g, gr->inputs[i])->type.dtype;
+    zc_expr *e = zc_calloc(1, sizeof *e);
+    bool ok = e && zc_expr_parse(text, dtypes, gr->ninputs, NULL, 0, e, NULL, NULL) == ZC_OK &&
+              e->nodes[e->count - 1].dtype == out;
+    free(e);
+    return ok;
+}
+
+bool zc_pw_compose(const zc_graph *g, const zc_pw_group *gr, zc_dtype out, zc_buf *text)
+{
+    for (int k = 0; k < gr->count; k++) put_node(g, gr, k, text);
+    return !text->failed && text->len <= ZC_PW_TEXT && parses(g, gr, text->data, out);
+}

@@ -1,0 +1,31 @@
+/* Pointwise nodes as one scalar expression (op/expr.h). */
+#ifndef ZC_PASSES_COMPOSE_H
+#define ZC_PASSES_COMPOSE_H
+
+#include "passes/passes.h"
+
+enum { ZC_PW_NODES = 32, ZC_PW_INPUTS = 16, ZC_PW_TEXT = 4096 };
+
+/* Nodes whose composition is one expression over `inputs`. They stand in the order of their
+ * definitions. */
+typedef struct zc_pw_group {
+    zc_nid nodes[ZC_PW_NODES];
+    int count;
+    zc_vid inputs[ZC_PW_INPUTS];
+    int ninputs;
+    zc_vid literals[ZC_PW_INPUTS]; /* constants that the text has as numbers */
+    int nliterals;
+} zc_pw_group;
+
+/* Has it an expression, over element types that expressions know? */
+bool zc_pw_is(const zc_graph *g, const zc_node *n);
+/* false: too many. */
+bool zc_pw_add_input(zc_pw_group *gr, zc_vid v);
+/* Inputs from `first` on that are constants of one element become literals, where the other inputs
+ * still make up the shape of the result. */
+void zc_pw_inline(const zc_graph *g, zc_pw_group *gr, int first);
+/* The group's expression: input i is named xi. false: beyond the limits of expressions, or its
+ * result has not this element type, or no memory (text->failed). */
+bool zc_pw_compose(const zc_graph *g, const zc_pw_group *gr, zc_dtype out, zc_buf *text);
+
+#endif

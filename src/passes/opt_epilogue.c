@@ -1,0 +1,151 @@
+/* Pointwise work on the result of a matrix product, convolution, normalisation or the like becomes
+ * part of that operation: its attribute `epilogue`. What is saved is a launch, and the bytes of one
+ * result, written and read. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes/compose.h"
+#include "passes/rewrite.h"
+
+typedef struct absorption {
+    zc_graph *g;
+    uint32_t *uses;
+    zc_block **block; /* by node */
+    uint32_t *order;  /* by node: position in its block */
+    size_t changes;
+    zc_diag *diag;
+} absorption;
+
+static bool is_float(zc_dtype d)
+{
+    return d == ZC_F64 || d == ZC_F32 || d == ZC_F16 || d == ZC_BF16;
+}
+
+static bool one_result(const zc_node *n)
+{
+    for (int i = 1; i < n->nout; i++)
+        if (n->out[i]) return false;
+    return n->nout > 0 && n->out[0];
+}
+
+static uint32_t uses_by(const zc_node *n, zc_vid v)
+{
+    uint32_t count = 0;
+    for (int i = 0; i < n->nin; i++) count += n->in[i] == v;
+    return count;
+}
+
+/* May node p, which reads v, become the epilogue of v's producer? */
+static bool can_absorb(const absorption *a, zc_nid p, zc_vid v)
+{
+    const zc_graph *g = a->g;
+    zc_nid id = zc_producer(g, v);
+    if (!id || a->block[id] != a->block[p]) return false;
+    const zc_node *anchor = zc_node_at(g, id), *node = zc_node_at(g, p);
+    const zc_op_info *info = zc_op_get(anchor->op);
+    const zc_type *from = &zc_val(g, v)->type, *to = &zc_val(g, node->out[0])->type;
+    return (info->flags & ZC_OPF_EPILOGUE) && !zc_op_epilogue(info, anchor->attrs) &&
+           one_result(anchor) && uses_by(node, v) == a->uses[v] && is_float(from->dtype) &&
+           zc_same_type(from, to);
+}
+
+/* The operand whose producer comes last, so that no other operand has to wait. */
+static zc_vid find_anchor(const absorption *a, zc_nid p)
+{
+    const zc_node *node = zc_node_at(a->g, p);
+    zc_vid found = 0;
+    for (int i = 0; i < node->nin; i++)
+        if (can_absorb(a, p, node->in[i]) && (!found || a->order[zc_producer(a->g, node->in[i])] >
+                                                            a->order[zc_producer(a->g, found)]))
+            found = node->in[i];
+    return found;
+}
+
+static bool collect(const absorption *a, zc_pw_group *gr, zc_vid anchor)
+{
+    const zc_node *node = zc_node_at(a->g, gr->nodes[0]);
+    zc_pw_add_input(gr, anchor);
+    for (int i = 0; i < node->nin; i++)
+        if (!zc_pw_add_input(gr, node->in[i])) return false;
+    zc_pw_inline(a->g, gr, 1);
+    return gr->ninputs - 1 <= ZC_EPILOGUE_INPUTS;
+}
+
+static void set_epilogue(zc_node *n, const char *text)
+{
+    const zc_op_info *info = zc_op_get(n->op);
+    int field = info->field_count - 1;
+    *(const char **)zc_attr_at(info, n->attrs, field) = text;
+    *(uint64_t *)n->attrs |= UINT64_C(1) << field; /* `set`, the first field of every struct */
+}
+
+/* The node takes the place of the pointwise one; inputs that it leaves out stay left out. */
+static bool absorb(absorption *a, const zc_pw_group *gr, const char *text)
+{
+    zc_graph *g = a->g;
+    zc_nid p = gr->nodes[0], old = zc_producer(g, gr->inputs[0]);
+    zc_op op = zc_node_at(g, old)->op;
+    const zc_op_info *info = zc_op_get(op);
+    int extras = gr->ninputs - 1, nin = extras ? info->max_in + extras : zc_node_at(g, old)->nin;
+    zc_nid made = zc_graph_node(g, NULL, op, zc_node_at(g, old)->name, nin, 1);
+    const char *epilogue = zc_arena_strdup(&g->arena, text);
+    if (!made || !epilogue) return false;
+    zc_node *n = zc_node_at(g, made);
+    memcpy(n->attrs, zc_node_at(g, old)->attrs, info->attrs_size);
+    set_epilogue(n, epilogue);
+    memcpy(n->in, zc_node_at(g, old)->in, (size_t)zc_node_at(g, old)->nin * sizeof *n->in);
+    for (int i = 0; i < extras; i++) n->in[info->max_in + i] = gr->inputs[1 + i];
+    if (!zc_graph_inherit(g, made, old) || !zc_graph_inherit(g, made, p)) return false;
+    n = zc_node_at(g, made);
+    n->out[0] = zc_node_at(g, p)->out[0];
+    zc_val(g, n->out[0])->producer = p; /* its slot in the block gets the new node's content */
+    zc_node content = *n;
+    zc_graph_remove(g, old);
+    *zc_node_at(g, p) = content;
+    zc_graph_remove(g, made);
+    a->changes++;
+    return true;
+}
+
+static zc_status absorb_at(absorption *a, zc_nid p)
+{
+    zc_pw_group gr = {.nodes = {p}, .count = 1};
+    zc_vid anchor = find_anchor(a, p);
+    if (!anchor || !collect(a, &gr, anchor)) return ZC_OK;
+    zc_buf text = {0};
+    bool fits = zc_pw_compose(a->g, &gr, zc_val(a->g, anchor)->type.dtype, &text);
+    bool ok = !text.failed;
+    if (ok && fits) ok = absorb(a, &gr, text.data);
+    zc_buf_fini(&text);
+    return ok ? ZC_OK : zc_fail_nomem(a->diag, "epilogue", 0);
+}
+
+static zc_status absorb_block(absorption *a, zc_block *b)
+{
+    for (size_t i = 0; i < b->nodes.len; i++) {
+        a->block[b->nodes.data[i]] = b;
+        a->order[b->nodes.data[i]] = (uint32_t)i;
+    }
+    for (size_t i = 0; i < b->nodes.len; i++) {
+        zc_nid n = b->nodes.data[i];
+        if (zc_node_at(a->g, n)->op == ZC_OP_NONE) continue;
+        if (zc_pw_is(a->g, zc_node_at(a->g, n))) ZC_TRY(absorb_at(a, n));
+        for (int r = 0; r < zc_node_at(a->g, n)->nregions; r++)
+            ZC_TRY(absorb_block(a, zc_node_at(a->g, n)->regions[r]));
+    }
+    return ZC_OK;
+}
+
+zc_status zc_pass_opt_epilogue(zc_graph *g, size_t *changes, zc_diag *diag)
+{
+    absorption a = {.g = g, .diag = diag, .uses = zc_graph_uses(g)};
+    a.block = zc_calloc(g->nodes.len, sizeof *a.block);
+    a.order = zc_calloc(g->nodes.len, sizeof *a.order);
+    zc_status status = a.uses && a.block && a.order ? absorb_block(&a, &g->top)
+                                                    : zc_fail_nomem(diag, "epilogue", 0);
+    *changes += a.changes;
+    free(a.uses);
+    free(a.block);
+    free(a.order);
+    return status;
+}

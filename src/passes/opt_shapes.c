@@ -1,0 +1,195 @@
+/* Shape arithmetic out of the way: views say their shape by constants, joined where they follow one
+ * another, and what asks for the shape of a value in between asks the graph's inputs instead. What
+ * stays uses values for their elements, so that rules need not look for anything else. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes/passes.h"
+#include "passes/rewrite.h"
+
+typedef struct shapes_pass {
+    size_t *changes;
+    zc_diag *diag;
+    ZC_VEC(zc_nid) parts; /* single dimensions of inputs, for the beginning of the graph */
+} shapes_pass;
+
+static bool is_view(zc_op op)
+{
+    return op == ZC_OP_Reshape || op == ZC_OP_Squeeze || op == ZC_OP_Unsqueeze ||
+           op == ZC_OP_Flatten;
+}
+
+static const zc_type *type_of(const zc_graph *g, zc_vid v)
+{
+    return &zc_val(g, v)->type;
+}
+
+/* ---- views ---- */
+
+/* What Reshape needs to make `to` of `from`: numbers, 0 for a dimension that stays in its place,
+ * and -1 for one other, if all the rest is certainly not 0. */
+static bool target_of(const zc_graph *g, const zc_type *from, const zc_type *to, int64_t *target)
+{
+    bool has_rest = false, may_be_empty = false;
+    if (from->rank < 0 || to->rank < 0) return false;
+    for (int i = 0; i < to->rank; i++) {
+        zc_dim d = to->dims[i];
+        bool is_const = zc_dim_is_const(d);
+        bool stays = !is_const && i < from->rank && zc_dim_eq(d, from->dims[i]);
+        if ((is_const && d.k < 1) || (!is_const && !stays && has_rest)) return false;
+        has_rest |= !is_const && !stays;
+        may_be_empty |= stays && !zc_dim_known_ge(&g->dims, d, 1);
+        target[i] = is_const ? d.k : stays ? 0 : -1;
+    }
+    return !has_rest || !may_be_empty;
+}
+
+static bool has_target(const zc_graph *g, const zc_node *n, const int64_t *target, int rank)
+{
+    const zc_tensor *t = n->op == ZC_OP_Reshape ? zc_val(g, n->in[1])->data : NULL;
+    if (!t || !t->data || ((const zc_attrs_Reshape *)n->attrs)->allowzero) return false;
+    for (int i = 0; i < rank; i++)
+        if (zc_load_i64(t->dtype, t->data, i) != target[i]) return false;
+    return true;
+}
+
+/* The value that a chain of views begins with, as far as one Reshape does the same. */
+static zc_vid source_of(const zc_graph *g, zc_vid v, const zc_type *to, int64_t *target)
+{
+    int64_t longer[ZC_MAX_RANK];
+    for (;;) {
+        zc_nid p = zc_producer(g, v);
+        if (!p || !is_view(zc_node_at(g, p)->op)) return v;
+        zc_vid from = zc_node_at(g, p)->in[0];
+        if (!target_of(g, type_of(g, from), to, longer)) return v;
+        memcpy(target, longer, sizeof longer);
+        v = from;
+    }
+}
+
+static bool simplify_view(zc_graph *g, zc_nid n, shapes_pass *p)
+{
+    zc_node *node = zc_node_at(g, n);
+    int64_t target[ZC_MAX_RANK];
+    zc_type to = *type_of(g, node->out[0]);
+    if (zc_val(g, node->out[0])->vals.n >= 0) return true;
+    if (!target_of(g, type_of(g, node->in[0]), &to, target)) return true;
+    zc_vid from = source_of(g, node->in[0], &to, target);
+    if (from == node->in[0] && has_target(g, node, target, to.rank)) return true;
+    zc_attrs_Reshape *a = zc_arena_alloc(&g->arena, 1, sizeof *a);
+    zc_vid *in = zc_arena_alloc(&g->arena, 2, sizeof *in);
+    zc_vid shape = zc_graph_const_i64(g, NULL, target, to.rank, 1);
+    if (!a || !in || !shape) return false;
+    zc_attrs_default(zc_op_get(ZC_OP_Reshape), a);
+    in[0] = from;
+    in[1] = shape;
+    node = zc_node_at(g, n);
+    node->op = ZC_OP_Reshape;
+    node->attrs = a;
+    node->in = in;
+    node->nin = 2;
+    ++*p->changes;
+    return true;
+}
+
+/* ---- shapes ---- */
+
+/* The input whose axis *axis has that length; 0: none. */
+static zc_vid input_with(const zc_graph *g, zc_dim d, int *axis)
+{
+    for (size_t i = 0; i < g->top.params.len; i++) {
+        const zc_type *t = type_of(g, g->top.params.data[i]);
+        for (*axis = 0; *axis < t->rank; ++*axis)
+            if (zc_dim_eq(t->dims[*axis], d)) return g->top.params.data[i];
+    }
+    return 0;
+}
+
+static bool is_part_of(const zc_graph *g, zc_nid n, zc_vid input, int axis)
+{
+    const zc_node *node = zc_node_at(g, n);
+    return node->in[0] == input && ((const zc_attrs_Shape *)node->attrs)->start == axis;
+}
+
+/* The dimension as a value [1]. 0: no memory. */
+static zc_vid part_of(zc_graph *g, shapes_pass *p, zc_dim d)
+{
+    int axis;
+    if (zc_dim_is_const(d)) return zc_graph_const_i64(g, NULL, &d.k, 1, 1);
+    zc_vid input = input_with(g, d, &axis);
+    for (size_t i = 0; i < p->parts.len; i++)
+        if (is_part_of(g, p->parts.data[i], input, axis))
+            return zc_node_at(g, p->parts.data[i])->out[0];
+    zc_nid n = zc_graph_node(g, NULL, ZC_OP_Shape, "shape", 1, 1);
+    zc_vid out = n ? zc_graph_out(g, n, 0, NULL) : 0;
+    if (!out || !ZC_VEC_PUSH(&p->parts, n)) return 0;
+    zc_node *node = zc_node_at(g, n);
+    zc_attrs_Shape *a = node->attrs;
+    a->start = axis;
+    a->end = axis + 1;
+    a->set = UINT64_C(1) << ZC_AT_Shape_start | UINT64_C(1) << ZC_AT_Shape_end;
+    node->in[0] = input;
+    return zc_graph_infer(g, n, p->diag) == ZC_OK ? out : 0;
+}
+
+static bool is_input(const zc_graph *g, zc_vid v)
+{
+    for (size_t i = 0; i < g->top.params.len; i++)
+        if (g->top.params.data[i] == v) return true;
+    return false;
+}
+
+/* Shape of a value in between: its dimensions one after the other, if inputs have them all. */
+static bool simplify_shape(zc_graph *g, zc_nid n, shapes_pass *p)
+{
+    zc_node *node = zc_node_at(g, n);
+    zc_vals dims = zc_val(g, node->out[0])->vals;
+    int axis;
+    if (dims.n < 1 || is_input(g, node->in[0])) return true;
+    for (int i = 0; i < dims.n; i++)
+        if (!zc_dim_is_const(dims.v[i]) && !input_with(g, dims.v[i], &axis)) return true;
+    zc_attrs_Concat *a = zc_arena_alloc(&g->arena, 1, sizeof *a);
+    zc_vid *in = zc_arena_alloc(&g->arena, (size_t)dims.n, sizeof *in);
+    if (!a || !in) return false;
+    zc_attrs_default(zc_op_get(ZC_OP_Concat), a);
+    a->axis = 0;
+    a->set = UINT64_C(1) << ZC_AT_Concat_axis;
+    for (int i = 0; i < dims.n; i++)
+        if (!(in[i] = part_of(g, p, dims.v[i]))) return false;
+    node = zc_node_at(g, n);
+    node->op = ZC_OP_Concat;
+    node->attrs = a;
+    node->in = in;
+    node->nin = dims.n;
+    ++*p->changes;
+    return true;
+}
+
+static bool visit(zc_graph *g, zc_nid n, void *user)
+{
+    const zc_node *node = zc_node_at(g, n);
+    if (node->nin < 1 || !node->in[0] || !node->out[0]) return true;
+    if (node->op == ZC_OP_Shape) return simplify_shape(g, n, user);
+    return !is_view(node->op) || simplify_view(g, n, user);
+}
+
+/* The parts read inputs alone: they come first. */
+static bool put_first(zc_graph *g, const shapes_pass *p)
+{
+    size_t old = g->top.nodes.len;
+    for (size_t i = 0; i < p->parts.len; i++)
+        if (!ZC_VEC_PUSH(&g->top.nodes, p->parts.data[i])) return false;
+    memmove(g->top.nodes.data + p->parts.len, g->top.nodes.data, old * sizeof *g->top.nodes.data);
+    if (p->parts.len)
+        memcpy(g->top.nodes.data, p->parts.data, p->parts.len * sizeof *p->parts.data);
+    return true;
+}
+
+zc_status zc_pass_opt_shapes(zc_graph *g, size_t *changes, zc_diag *diag)
+{
+    shapes_pass p = {.changes = changes, .diag = diag};
+    zc_status status = zc_each_node(g, &g->top, visit, &p, diag);
+    if (status == ZC_OK && !put_first(g, &p)) status = zc_fail_nomem(diag, "shapes", p.parts.len);
+    ZC_VEC_FINI(&p.parts);
+    return status == ZC_OK ? zc_pass_opt_dce(g, changes, diag) : status;
+}

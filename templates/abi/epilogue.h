@@ -1,0 +1,15 @@
+/* Operands of the pointwise work at the end of a kernel (zc/epilogue.cuh), over the axes of the
+ * result, collapsed where all run on together, outermost first. */
+#ifndef ZC_ABI_EPILOGUE_H
+#define ZC_ABI_EPILOGUE_H
+
+enum { ZC_FUSED_INPUTS = 8, ZC_FUSED_RANK = 6 };
+
+struct zc_fused_params {
+    const void *in[ZC_FUSED_INPUTS];
+    long long dims[ZC_FUSED_RANK];
+    long long strides[ZC_FUSED_INPUTS][ZC_FUSED_RANK]; /* in elements; 0 along a broadcast axis */
+    int rank, pad;
+};
+
+#endif

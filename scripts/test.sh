@@ -10,6 +10,12 @@ ninja -C build
 scripts/lint.sh build
 ZC_ONNX_TESTS=$(scripts/onnx-tests.sh)
 export ZC_ONNX_TESTS
+if ZC_NVRTC=$(scripts/nvrtc.sh); then
+    export ZC_NVRTC
+else
+    echo "test: there is no NVRTC: kernels are compiled by the tests' own alone"
+    unset ZC_NVRTC
+fi
 meson test -C build --no-rebuild --print-errorlogs
 
 [ -f build-asan/build.ninja ] || meson setup build-asan -Db_sanitize=address,undefined -Db_lundef=false

@@ -1,7 +1,9 @@
 // Matrix products of f16 and bf16 on the tensor cores, sums in f32: y = epilogue(alpha * a b + beta * c).
 //
 // spec.h: see zc/gemm.cuh; Z_BF16 is 1 for bf16. Entries: 0 tiles of 128 x 128, 8 warps; 1 tiles of 64 x 64, 4 warps;
-// 2, 3, 4 at most 1, 4, 8 rows.
+// 2, 3, 4 at most 1, 4, 8 rows; 5 tiles of 64 x 64 of one part of the summed axis each (blockIdx.y), 6 the sum of the
+// parts, in their order; 7 rows of that sum, normalised.
+#include "zc/gemm_norm.cuh"
 #include "zc/gemv.cuh"
 #include "zc/mma_tile.cuh"
 
@@ -11,8 +13,13 @@
 #define MMA zc_mma_m16n8k16_f16
 #endif
 
-// SIDE x SIDE elements a block; a warp has ROWS x 32 of them.
-template <int SIDE> struct block {
+// SIDE x SIDE elements a block; a warp has ROWS x 32 of them. SPLIT: of one part of the summed axis.
+template <int SIDE, bool SPLIT> struct block {
+#ifdef Z_NORM
+    static constexpr bool PART = true;
+#else
+    static constexpr bool PART = SPLIT;
+#endif
     static constexpr int WARPS = SIDE / 16, ROWS = SIDE / 2, DOWN = ROWS / 16, THREADS = WARPS * 32, DEPTH = 32;
     static constexpr int TILE = SIDE * ZC_TILE_BYTES_DEPTH;
 
@@ -43,6 +50,12 @@ template <int SIDE> struct block {
     // Two neighbours of a row.
     static ZC_MEMBER void save(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col, const f32 *sum) {
         if (row >= p.m || col >= p.n) return;
+        if (PART) {
+#pragma unroll
+            for (int v = 0; v < 2; v++)
+                if (col + v < p.n) zc_gemm_save_part(p, row, col + v, sum[v]);
+            return;
+        }
         if (p.aligned & ZC_GEMM_Y_ALIGNED) {
             zc_vec<Z_T, 2> pair;
 #pragma unroll
@@ -68,17 +81,20 @@ template <int SIDE> struct block {
     }
 };
 
-template <int SIDE> ZC_DEV void product(const zc_gemm_params &p) {
-    typedef block<SIDE> bl;
+// Parts are multiples of DEPTH long, but the last.
+template <int SIDE, bool SPLIT> ZC_DEV void product(const zc_gemm_params &p) {
+    typedef block<SIDE, SPLIT> bl;
     ZC_DYNAMIC_SMEM(smem);
     const zc_gemm_tile at = zc_gemm_place(p.m, p.n, SIDE, SIDE);
-    const i64 tiles = (p.k + bl::DEPTH - 1) / bl::DEPTH;
+    const i64 begin = SPLIT ? blockIdx.y * p.split_k : 0;
+    const i64 end = SPLIT && begin + p.split_k < p.k ? begin + p.split_k : p.k;
+    const i64 tiles = (end - begin + bl::DEPTH - 1) / bl::DEPTH;
     for (i64 i = blockIdx.z; i < p.batch; i += gridDim.z) {
         const zc_gemm_item item = zc_gemm_batch(p, i);
         f32 sum[bl::DOWN][4][4] = {};
 #pragma unroll
         for (int s = 0; s < ZC_TILE_STAGES - 1; s++) {
-            if (s < tiles) bl::stage(p, item, at, s * bl::DEPTH, smem + s * 2 * bl::TILE);
+            if (s < tiles) bl::stage(p, item, at, begin + s * bl::DEPTH, smem + s * 2 * bl::TILE);
             zc_cp_async_commit();
         }
         int now = 0, next = ZC_TILE_STAGES - 1;
@@ -86,7 +102,7 @@ template <int SIDE> ZC_DEV void product(const zc_gemm_params &p) {
             ZC_CP_ASYNC_WAIT(ZC_TILE_STAGES - 2);
             zc_sync();
             if (t + ZC_TILE_STAGES - 1 < tiles)
-                bl::stage(p, item, at, (t + ZC_TILE_STAGES - 1) * bl::DEPTH, smem + next * 2 * bl::TILE);
+                bl::stage(p, item, at, begin + (t + ZC_TILE_STAGES - 1) * bl::DEPTH, smem + next * 2 * bl::TILE);
             zc_cp_async_commit();
             bl::multiply(smem + now * 2 * bl::TILE, sum);
             now = now + 1 < ZC_TILE_STAGES ? now + 1 : 0;
@@ -98,8 +114,13 @@ template <int SIDE> ZC_DEV void product(const zc_gemm_params &p) {
     }
 }
 
-ZC_KERNEL(0)(const __grid_constant__ zc_gemm_params p) { zc_begin(); product<128>(p); }
-ZC_KERNEL(1)(const __grid_constant__ zc_gemm_params p) { zc_begin(); product<64>(p); }
+ZC_KERNEL(0)(const __grid_constant__ zc_gemm_params p) { zc_begin(); product<128, false>(p); }
+ZC_KERNEL(1)(const __grid_constant__ zc_gemm_params p) { zc_begin(); product<64, false>(p); }
 ZC_KERNEL(2)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<1>(p); }
 ZC_KERNEL(3)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<4>(p); }
 ZC_KERNEL(4)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<8>(p); }
+ZC_KERNEL(5)(const __grid_constant__ zc_gemm_params p) { zc_begin(); product<64, true>(p); }
+ZC_KERNEL(6)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemm_combine(p); }
+#ifdef Z_NORM
+ZC_KERNEL(7)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemm_norm_row(p); }
+#endif

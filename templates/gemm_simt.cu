@@ -1,7 +1,9 @@
 // Matrix products of any element type on the ordinary cores: y = epilogue(alpha * a b + beta * c).
 //
 // spec.h: see zc/gemm.cuh. Entries: 0 large and 1 small square tiles, 16 x 16 threads; 2, 3, 4 at most 1, 4, 8 rows;
-// 5 small tiles of one part of the summed axis each (blockIdx.y), 6 the sum of the parts, in their order.
+// 5 small tiles of one part of the summed axis each (blockIdx.y), 6 the sum of the parts, in their order; 7 rows of that
+// sum, normalised.
+#include "zc/gemm_norm.cuh"
 #include "zc/gemv.cuh"
 
 typedef zc_gemm_number number;
@@ -110,21 +112,11 @@ template <int SIDE, bool SPLIT> ZC_DEV void simt(const zc_gemm_params &p) {
                 const i64 col = at.col + sq::place(threadIdx.x % 16, c);
                 if (row >= p.m || col >= p.n) continue;
                 if (SPLIT)
-                    ((Z_ACC *)p.partial)[(blockIdx.y * p.m + row) * p.n + col] = sum[r][c];
+                    zc_gemm_save_part(p, row, col, sum[r][c]);
                 else
                     zc_gemm_save(p, item, row, col, sum[r][c]);
             }
         }
-    }
-}
-
-ZC_DEV void combine(const zc_gemm_params &p) {
-    const zc_gemm_item item = zc_gemm_batch(p, 0);
-    const i64 size = p.m * p.n;
-    for (i64 i = zc_thread(); i < size; i += zc_threads()) {
-        Z_ACC sum = ((const Z_ACC *)p.partial)[i];
-        for (i64 s = 1; s < p.splits; s++) sum += ((const Z_ACC *)p.partial)[s * size + i];
-        zc_gemm_save(p, item, i / p.n, i % p.n, sum);
     }
 }
 
@@ -135,4 +127,7 @@ ZC_KERNEL(2)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<1>(
 ZC_KERNEL(3)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<4>(p); }
 ZC_KERNEL(4)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<8>(p); }
 ZC_KERNEL(5)(const __grid_constant__ zc_gemm_params p) { zc_begin(); simt<LARGE / 2, true>(p); }
-ZC_KERNEL(6)(const __grid_constant__ zc_gemm_params p) { zc_begin(); combine(p); }
+ZC_KERNEL(6)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemm_combine(p); }
+#ifdef Z_NORM
+ZC_KERNEL(7)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemm_norm_row(p); }
+#endif

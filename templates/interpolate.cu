@@ -3,10 +3,12 @@
 //
 // spec.h: Z_X (type), Z_ACC (sums), Z_MODE (0 nearest, 1 linear, 2 cubic), Z_COORDS and Z_ROUND (as in op/resize.h),
 // Z_ANTIALIAS, Z_CUBIC (coefficient), Z_EXCLUDE (taps outside count nothing), Z_EXTRAPOLATED (value outside).
-// Entries: 0 tables; passes: 1 from Z_X to Z_X, 2 Z_X to Z_ACC, 3 Z_ACC to Z_ACC, 4 Z_ACC to Z_X.
+// Entries: 0 tables; passes: 1 the only one, 2 the first (nearest neighbours: any but the last), 3 one between, 4 the
+// last.
 #include "zc/device.cuh"
 #include "abi/interpolate.h"
 #include "spec.h"
+#include "zc/epilogue.cuh"
 
 #define OUTSIDE (-0x4000000000000000ll)
 
@@ -88,7 +90,11 @@ template <class INDEX> ZC_DEV place place_of(const zc_resize_pass &p, INDEX i) {
 
 ZC_DEV i64 clamp(i64 i, i64 n) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
 
-template <class FROM, class TO> ZC_DEV void resize(const zc_resize_pass &p) {
+template <class TO, bool LAST> ZC_DEV void put(const zc_resize_pass &p, i64 at, Z_ACC v) {
+    zc_save<TO>(p.to, at, LAST ? (Z_ACC)zc_fused(p.fused, v, at) : v);
+}
+
+template <class FROM, class TO, bool LAST> ZC_DEV void resize(const zc_resize_pass &p) {
     const i64 i = zc_thread();
     if (i >= p.total) return;
     const place r = p.total <= 0x7FFFFFFF ? place_of(p, (u32)i) : place_of(p, (u64)i);
@@ -100,13 +106,16 @@ template <class FROM, class TO> ZC_DEV void resize(const zc_resize_pass &p) {
         outside = outside || first[d] == OUTSIDE;
     }
     if (outside) {
-        zc_save<TO>(p.to, i, (Z_ACC)Z_EXTRAPOLATED);
+        put<TO, LAST>(p, i, (Z_ACC)Z_EXTRAPOLATED);
         return;
     }
 #if Z_MODE == 0
     i64 at = r.outer;
 #pragma unroll
     for (int d = 0; d < 3; d++) at = (at * p.in[d] + clamp(first[d], p.in[d])) * p.keep[d] + r.keep[d];
+#ifdef Z_FUSED
+    if (LAST) return put<TO, LAST>(p, i, (Z_ACC)zc_load<FROM>(p.from, at));
+#endif
     ((TO *)p.to)[i] = ((const TO *)p.from)[at];
 #else
     Z_ACC sum = 0;
@@ -128,13 +137,15 @@ template <class FROM, class TO> ZC_DEV void resize(const zc_resize_pass &p) {
             }
         }
     }
-    zc_save<TO>(p.to, i, sum);
+    put<TO, LAST>(p, i, sum);
 #endif
 }
 
-ZC_KERNEL(1)(const __grid_constant__ zc_resize_pass p) { zc_begin(); resize<Z_X, Z_X>(p); }
-#if Z_MODE != 0
-ZC_KERNEL(2)(const __grid_constant__ zc_resize_pass p) { zc_begin(); resize<Z_X, Z_ACC>(p); }
-ZC_KERNEL(3)(const __grid_constant__ zc_resize_pass p) { zc_begin(); resize<Z_ACC, Z_ACC>(p); }
-ZC_KERNEL(4)(const __grid_constant__ zc_resize_pass p) { zc_begin(); resize<Z_ACC, Z_X>(p); }
+ZC_KERNEL(1)(const __grid_constant__ zc_resize_pass p) { zc_begin(); resize<Z_X, Z_X, true>(p); }
+#if Z_MODE == 0
+ZC_KERNEL(2)(const __grid_constant__ zc_resize_pass p) { zc_begin(); resize<Z_X, Z_X, false>(p); }
+#else
+ZC_KERNEL(2)(const __grid_constant__ zc_resize_pass p) { zc_begin(); resize<Z_X, Z_ACC, false>(p); }
+ZC_KERNEL(3)(const __grid_constant__ zc_resize_pass p) { zc_begin(); resize<Z_ACC, Z_ACC, false>(p); }
+ZC_KERNEL(4)(const __grid_constant__ zc_resize_pass p) { zc_begin(); resize<Z_ACC, Z_X, true>(p); }
 #endif

@@ -8,6 +8,7 @@
 #include "zc/device.cuh"
 #include "abi/pool.h"
 #include "spec.h"
+#include "zc/epilogue.cuh"
 
 typedef zc_compute<Z_X> T;
 
@@ -60,6 +61,10 @@ ZC_DEV T result(const state &s, T count) {
 #endif
 }
 #endif
+
+ZC_DEV void put(const zc_pool_params &p, i64 at, const state &s, T count) {
+    zc_save<Z_X>(p.out, at, zc_fused(p.fused, result(s, count), at));
+}
 
 #if !Z_GLOBAL
 #include "zc/window.cuh"
@@ -116,7 +121,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_pool_params p) {
 #if Z_COUNT_PAD
     count = padded_taps(w, at);
 #endif
-    zc_save<Z_X>(p.out, i, result(r, count));
+    put(p, i, r, count);
 #if Z_INDEX
     p.index[i] = r.at < 0 ? -1 : plane + index_of(w, r.at);
 #endif
@@ -149,7 +154,7 @@ ZC_KERNEL(1)(const __grid_constant__ zc_pool_params p) {
     const int lane = (int)(threadIdx.x % 32);
     if (plane >= p.total) return;
     const state s = sum_warp(part(p, plane, lane, 32));
-    if (lane == 0) zc_save<Z_X>(p.out, plane, result(s, (T)p.plane));
+    if (lane == 0) put(p, plane, s, (T)p.plane);
 }
 
 ZC_KERNEL(2)(const __grid_constant__ zc_pool_params p) {
@@ -161,7 +166,7 @@ ZC_KERNEL(2)(const __grid_constant__ zc_pool_params p) {
         zc_sync();
         if (threadIdx.x == 0) {
             for (int i = 1; i < 8; i++) merge(s, warps[i]);
-            zc_save<Z_X>(p.out, plane, result(s, (T)p.plane));
+            put(p, plane, s, (T)p.plane);
         }
         zc_sync();
     }

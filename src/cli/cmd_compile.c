@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/explain.h"
 #include "cli/progress.h"
+#include "cli/rule_device.h"
 #include "driver/compile.h"
 
 typedef struct options {
@@ -185,9 +186,11 @@ static int compile(const char *model, const options *o)
     zc_diag *diag = zc_diag_create();
     cli_progress_begin(&progress);
     zc_explain e = {.limit = 0};
-    zc_status status = o->output ? zc_compile_file_explained(model, o->output, &params,
-                                                             o->explain ? &e : NULL, diag)
-                                 : zc_compile_explained(model, &params, NULL, NULL, &e, diag);
+    zc_status status = o->force_rules || !o->targets.n ? ZC_OK : cli_check_kernels(&o->rules, diag);
+    if (status == ZC_OK)
+        status = o->output ? zc_compile_file_explained(model, o->output, &params,
+                                                       o->explain ? &e : NULL, diag)
+                           : zc_compile_explained(model, &params, NULL, NULL, &e, diag);
     cli_progress_end(&progress);
     if (status != ZC_OK)
         code = cli_report(diag, status);

@@ -4,6 +4,7 @@
 
 #include "cli/debug.h"
 #include "cli/progress.h"
+#include "cuda/device.h"
 #include "driver/rules.h"
 #include "passes/passes.h"
 
@@ -71,6 +72,7 @@ typedef struct trial {
     debug_results results;
     debug_difference difference;
     zc_status status; /* a variant that cannot be compiled or run differs from the reference */
+    zc_diag *diag;
     zc_explain explain;
 } trial;
 
@@ -78,20 +80,17 @@ static void end_trial(trial *t)
 {
     cli_debug_free(&t->results);
     zc_explain_fini(&t->explain);
+    zc_diag_destroy(&t->diag);
 }
 
 static void begin_trial(const debug *d, const debug_variant *v, trial *t)
 {
-    zc_diag *diag = zc_diag_create();
-    *t = (trial){.status = ZC_OK};
-    t->status = cli_debug_run(d, v, &t->results, &t->explain, diag);
-    if (t->status == ZC_OK) {
+    *t = (trial){.diag = zc_diag_create()};
+    t->status = cli_debug_run(d, v, &t->results, &t->explain, t->diag);
+    if (t->status == ZC_OK)
         t->difference = cli_debug_compare(&t->results, &d->reference);
-    } else {
+    else
         t->difference.error = INFINITY;
-        snprintf(t->difference.text, sizeof t->difference.text, "%s", zc_diag_text(diag, 0));
-    }
-    zc_diag_destroy(&diag);
 }
 
 static bool is_wrong(const debug *d, const debug_variant *v)
@@ -146,14 +145,14 @@ static void print_difference(const debug *d, const trial *t)
     const debug_difference *w = &t->difference;
     if (t->status != ZC_OK) {
         fputs("  it cannot be run: ", stdout);
-        cli_put(stdout, w->text);
+        cli_put(stdout, zc_diag_text(t->diag, 0));
         putchar('\n');
         return;
     }
     fputs("  output ", stdout);
     cli_put(stdout, d->reference.names.data[w->output]);
-    if (*w->text)
-        printf(": %s\n", w->text);
+    if (w->is_other_type)
+        puts(": another type");
     else
         printf(", element %lld: got %.9g, need %.9g; worst error %.3g (bound %.3g)\n",
                (long long)w->at, w->got, w->need, w->error, d->bound);
@@ -249,13 +248,16 @@ static int find(const debug *d)
         printf("no difference: worst error %.3g (bound %.3g)\n", all.difference.error, d->bound);
     end_trial(&all);
     if (is_right) return EXIT_OK;
+    int code = EXIT_ACCURACY;
     begin_trial(d, &(debug_variant){.passes = 0}, &none);
-    if (none.difference.error > d->bound)
+    if (none.status != ZC_OK)
+        code = cli_report(none.diag, none.status);
+    else if (none.difference.error > d->bound)
         find_elsewhere(d, &none);
     else
         find_in_passes(d, passes);
     end_trial(&none);
-    return EXIT_ACCURACY;
+    return code;
 }
 
 /* ---- the command ---- */
@@ -281,12 +283,21 @@ static zc_status check_options(const debug *d, zc_diag *diag)
     return status;
 }
 
+/* What is compiled for has to be known. */
+static void choose_device(cli_device *device)
+{
+    int arch;
+    if (device->kind != ZC_DEVICE_AUTO) return;
+    device->kind = zc_device_arch(0, &arch, NULL) == ZC_OK ? ZC_DEVICE_CUDA : ZC_DEVICE_CPU;
+}
+
 static int run(int argc, char **argv)
 {
     debug d = {.in = {.seed = 1}, .bound = -1};
     int code = cli_parse_one(&cli_debug_command, argc, argv, &d, "one model", &d.model);
     if (code != CLI_GO) return code;
     if (d.bound < 0) d.bound = usual_bound(d.precision);
+    choose_device(&d.device);
     if (!d.in.dir && !d.in.files.n) d.in.random = true;
     zc_diag *diag = zc_diag_create();
     cli_progress progress;

@@ -4,11 +4,13 @@
 
 #include "cli/cli.h"
 #include "cli/explain.h"
+#include "cli/rule_device.h"
 #include "driver/compile.h"
 
 typedef struct options {
     bool quiet, all;
     int64_t seed;
+    cli_device device;
 } options;
 
 static const cli_option table[] = {
@@ -22,6 +24,11 @@ static const cli_option table[] = {
      .most = INT64_MAX,
      .set = cli_set_int,
      .at = offsetof(options, seed)},
+    {.name = "device",
+     .arg = "DEVICE",
+     .help = "test: cuda[:N] also runs the kernels that rules bring along, against their meaning",
+     .set = cli_set_device,
+     .at = offsetof(options, device)},
     {.name = "quiet",
      .letter = 'q',
      .help = "print nothing on success",
@@ -94,7 +101,10 @@ static int test_rule(const zc_rules *r, size_t i, const options *o)
 {
     zc_rule_check check;
     zc_diag *diag = zc_diag_create();
-    zc_status status = zc_rules_check_numbers(r, i, (uint64_t)o->seed, &check, diag);
+    zc_rule_device device = {.run = cli_run_graph, .user = (void *)(uintptr_t)&o->device.ordinal};
+    bool on_device = o->device.kind == ZC_DEVICE_CUDA && zc_rules_has_kernels(r, i);
+    zc_status status =
+        zc_rules_check_kernels(r, i, (uint64_t)o->seed, on_device ? &device : NULL, &check, diag);
     int code = status == ZC_OK ? EXIT_OK : cli_report(diag, status);
     zc_diag_destroy(&diag);
     if (code) return code;

@@ -38,7 +38,7 @@ typedef struct debug_difference {
     size_t output; /* its number */
     int64_t at;    /* the element */
     double got, need;
-    char text[400]; /* of a variant that could not be run: why */
+    bool is_other_type; /* or another shape */
 } debug_difference;
 
 /* The caller frees results, and explain (may be NULL), also after a failure. */

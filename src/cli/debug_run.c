@@ -177,7 +177,7 @@ static void compare_output(const zc_tensor *got, const zc_tensor *need, size_t o
     int64_t n = count_of(need, &part);
     double scale = greatest(need);
     if (!same_type(got, need)) {
-        *worst = (debug_difference){.error = INFINITY, .output = output, .text = "another type"};
+        *worst = (debug_difference){.error = INFINITY, .output = output, .is_other_type = true};
         return;
     }
     for (int64_t i = 0; i < n; i++) {

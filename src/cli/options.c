@@ -251,11 +251,18 @@ int cli_set_shape(const cli_call *call, void *at, char *value)
 }
 
 /* "1,8,32" into sizes. */
-static bool parse_sizes(char *text, int64_t *sizes, size_t *n)
+static bool parse_sizes(const char *text, int64_t *sizes, size_t *n)
 {
-    for (char *word; (word = strsep(&text, ","));)
-        if (*n == CLI_SIZES_MAX || !cli_int(word, 0, INT64_MAX, &sizes[(*n)++])) return false;
-    return *n > 0;
+    char word[24];
+    for (;; text++) {
+        size_t len = strcspn(text, ",");
+        if (len >= sizeof word || *n == CLI_SIZES_MAX) return false;
+        memcpy(word, text, len);
+        word[len] = 0;
+        if (!cli_int(word, 0, INT64_MAX, &sizes[(*n)++])) return false;
+        text += len;
+        if (!*text) return true;
+    }
 }
 
 int cli_set_profile(const cli_call *call, void *at, char *value)

@@ -181,5 +181,5 @@ zc_status zc_gen_attention(zc_gen *g)
     zc_gen_define(g, "ROWS", "%d", s.rows);
     zc_gen_define(g, "PROJECT", "%d", s.project);
     zc_gen_define(g, "TILE", "%d", zc_attention_tile(t, v, s.d, s.dv, s.scores >= 0));
-    return ZC_OK;
+    return zc_gen_epilogue(g);
 }

@@ -64,6 +64,15 @@ static zc_status put_activation(zc_gen *g, const zc_matmul_form *form, zc_dtype 
     return zc_gen_expr(g, "zc_epilogue", e, &dtype);
 }
 
+static void put_norm(zc_gen *g)
+{
+    const zc_pvalue *y = zc_gen_out(g, 0);
+    int64_t n = zc_gen_const_dim(y, y->rank - 1);
+    zc_gen_define(g, "NORM", "1");
+    if (n > 0) zc_gen_define(g, "N", "%lldLL", (long long)n);
+    if (ZC_ATTRS(g, LinearNorm)->rms) zc_gen_define(g, "RMS", "1");
+}
+
 zc_status zc_gen_matmul_spec(zc_gen *g, const zc_matmul_form *form)
 {
     zc_dtype dtype = zc_gen_out_type(g, 0);
@@ -79,6 +88,7 @@ zc_status zc_gen_matmul_spec(zc_gen *g, const zc_matmul_form *form)
         zc_gen_define(g, "SCALE", "f64");
         zc_gen_define(g, "SIGNED_SUM", "1");
     }
+    if (form->norm) put_norm(g);
     if (form->activation) ZC_TRY(put_activation(g, form, dtype));
     return zc_gen_epilogue(g);
 }

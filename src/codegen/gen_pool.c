@@ -52,7 +52,7 @@ zc_status zc_gen_pool(zc_gen *g)
     if (windows && !zc_gen_window_fits(g, &a, x->rank - 2)) return ZC_OK;
     put_kind(g);
     zc_gen_define(g, "GLOBAL", "%d", !windows);
-    if (!windows) return ZC_OK;
+    if (!windows) return zc_gen_epilogue(g);
     bool last = g->step->op == ZC_OP_MaxPoolNhwc;
     int first = last ? 1 : 2;
     zc_gen_window_dims d = {.axes = x->rank - 2};
@@ -64,5 +64,5 @@ zc_status zc_gen_pool(zc_gen *g)
     zc_gen_window(g, &a, &d);
     zc_gen_dim(g, "inner", last ? x->dims[3] : zc_dim_const(1));
     zc_gen_define(g, "WIDE", "%d", wide(g));
-    return ZC_OK;
+    return zc_gen_epilogue(g);
 }

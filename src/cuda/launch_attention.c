@@ -171,6 +171,7 @@ zc_status zc_attention_run(zc_attention *a)
     int kind = zc_attention_tile(a->type, a->v_type, a->d, a->dv, a->p.scores != NULL);
     if (queries == 0 || (!a->p.y.data && !a->p.scores)) return ZC_OK;
     if (queries < 0 || queries > INT32_MAX / SPLITS_MAX) return too_large(a);
+    ZC_TRY(zc_launch_epilogue(a->l, &a->p.fused));
     a->p.aligned_k = in_pieces(&a->p.q, a->type, a->d) && in_pieces(&a->p.k, a->type, a->d);
     a->p.aligned_v = in_pieces(&a->p.v, a->v_type, a->dv);
     if (kind && rows >= TILE_ROWS && a->p.y.data) return run_tiles(a, rows, kind);

@@ -17,6 +17,11 @@ zc_status zc_launch_gemm_mma(zc_launch *l)
     ZC_TRY(zc_matmul_params(l, &form, &mm, 16, &p));
     ZC_TRY(zc_matmul_grid(l, &mm, side, side, &grid));
     /* Three stages of two tiles of 64 bytes a line; two threads a line. */
-    return zc_launch_kernel(l, large ? 0 : 1, grid, (uint32_t)side * 2,
-                            (uint32_t)(3 * 2 * 64 * side), &p, sizeof p);
+    const zc_matmul_tiles tiles = {.entry = large ? 0 : 1,
+                                   .split_entry = large ? -1 : 5,
+                                   .grid = grid,
+                                   .threads = (uint32_t)side * 2,
+                                   .smem = (uint32_t)(3 * 2 * 64 * side),
+                                   .sum_bytes = sizeof(float)};
+    return zc_matmul_launch_tiles(l, &form, &mm, &tiles, &p);
 }

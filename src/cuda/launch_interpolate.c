@@ -117,22 +117,23 @@ static zc_status run(job *j, const void *from)
 {
     zc_launch *l = j->l;
     bool moves = j->words.mode == ZC_RESIZE_NEAREST;
-    bool from_sums = false;
-    for (int next = j->rank - 1; any_left(j, next);) {
+    bool from_sums = false, last = false;
+    for (int next = j->rank - 1; !last;) {
         struct zc_resize_pass p;
         ZC_TRY(fill_pass(j, &next, &p));
-        bool last = !any_left(j, next);
+        last = !any_left(j, next);
+        ZC_TRY(zc_launch_epilogue(l, &p.fused));
         p.from = from;
         p.to = l->out[0].data;
         size_t each = moves ? zc_dtype_bits(l->in[0].dtype) / 8 : j->sum_bytes;
         if (p.total > 0 && (size_t)p.total > SIZE_MAX / each)
             return zc_fail_nomem(l->diag, "resize", 0);
         if (!last) ZC_TRY(zc_launch_scratch(l, (size_t)p.total * each, &p.to));
-        int entry = moves ? 1 : from_sums ? (last ? 4 : 3) : (last ? 1 : 2);
+        int entry = from_sums ? (last ? 4 : 3) : (last ? 1 : 2);
         zc_dim3 grid = {zc_launch_blocks(p.total, BLOCK, 0), 1, 1};
         ZC_TRY(zc_launch_kernel(l, entry, grid, BLOCK, 0, &p, sizeof p));
         from = p.to;
-        from_sums = true;
+        from_sums = !moves;
     }
     return ZC_OK;
 }
@@ -153,6 +154,6 @@ zc_status zc_launch_interpolate(zc_launch *l)
     bool half = zc_dtype_is_float(x->dtype) && x->dtype != ZC_F64;
     j.sum_bytes = half ? sizeof(float) : sizeof(double);
     memcpy(j.dims, x->dims, sizeof j.dims);
-    if (any_left(&j, j.rank - 1)) return run(&j, x->data);
+    if (any_left(&j, j.rank - 1) || zc_op_epilogue(l->info, a)) return run(&j, x->data);
     return zc_tensor_bytes(y, &bytes) ? zc_launch_copy(l, y->data, x->data, bytes) : ZC_OK;
 }

@@ -31,6 +31,7 @@ zc_status zc_launch_pool(zc_launch *l)
     p.total = zc_tensor_numel(y);
     p.inner = 1;
     if (p.total == 0) return ZC_OK;
+    ZC_TRY(zc_launch_epilogue(l, &p.fused));
     if (!zc_window_attrs_of(l->op, l->attrs, &a, &group)) return launch_global(l, &p);
     int first = 2;
     if (l->op == ZC_OP_MaxPoolNhwc) {

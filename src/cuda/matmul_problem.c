@@ -42,6 +42,14 @@ static void linear_form(const zc_attrs_Linear *at, zc_matmul_form *f)
     f->alpha = at->alpha;
 }
 
+static void linear_norm_form(const zc_attrs_LinearNorm *at, zc_matmul_form *f)
+{
+    f->flat = true;
+    f->trans_b = at->transB;
+    f->alpha = at->alpha;
+    f->norm = true;
+}
+
 static void fused_matmul_form(const zc_attrs_FusedMatMul *at, zc_matmul_form *f)
 {
     f->trans_a = at->transA;
@@ -64,11 +72,14 @@ bool zc_matmul_form_of(const zc_op_info *info, const void *attrs, int nin, const
         fused_gemm_form(attrs, out);
     else if (is(info, ZC_OP_Linear))
         linear_form(attrs, out);
+    else if (is(info, ZC_OP_LinearNorm))
+        linear_norm_form(attrs, out);
     else if (is(info, ZC_OP_FusedMatMul))
         fused_matmul_form(attrs, out);
     else if (is(info, ZC_OP_QLinearMatMul))
         out->b = 3;
-    bool addend = is(info, ZC_OP_Gemm) || is(info, ZC_OP_FusedGemm) || is(info, ZC_OP_Linear);
+    bool addend = is(info, ZC_OP_Gemm) || is(info, ZC_OP_FusedGemm) || is(info, ZC_OP_Linear) ||
+                  is(info, ZC_OP_LinearNorm);
     if (addend && nin > 2 && ranks[2] >= 0 && out->beta != 0) out->c = 2;
     out->a_along_k = ranks[out->a] == 1 || !out->trans_a;
     out->b_along_k = ranks[out->b] == 1 || out->trans_b;
@@ -358,6 +369,15 @@ bool zc_matmul_aligned(const zc_tensor *t, const zc_matmul_view *v, const zc_mat
     return true;
 }
 
+static void norm_params(const zc_launch *l, struct zc_gemm_norm *p)
+{
+    p->skip = zc_launch_in(l, 3);
+    p->gamma = zc_launch_in(l, 4);
+    p->beta = zc_launch_in(l, 5);
+    p->sum = l->nout > 1 && l->out[1].dtype != ZC_NONE ? l->out[1].data : NULL;
+    p->epsilon = ZC_ATTRS(l, LinearNorm)->epsilon;
+}
+
 zc_status zc_matmul_params(const zc_launch *l, const zc_matmul_form *form, const zc_matmul *mm,
                            int vector_bytes, struct zc_gemm_params *p)
 {
@@ -392,6 +412,7 @@ zc_status zc_matmul_params(const zc_launch *l, const zc_matmul_form *form, const
     if (mm->n % 2 == 0 &&
         zc_matmul_aligned(&l->out[0], y, mm, p->y_ld, 2 * (int)zc_dtype_bits(l->out[0].dtype) / 8))
         p->aligned |= ZC_GEMM_Y_ALIGNED;
+    if (form->norm) norm_params(l, &p->norm);
     return zc_launch_epilogue(l, &p->fused);
 }
 
@@ -410,6 +431,54 @@ zc_status zc_matmul_grid(zc_launch *l, const zc_matmul *mm, int height, int widt
     return ZC_OK;
 }
 
+enum { PART_MIN = 128 }; /* shorter parts of the summed axis cost more than they bring */
+
+/* Into how many parts the summed axis goes, so that every multiprocessor has about two blocks. */
+static int64_t splits_for(const zc_launch *l, const zc_matmul *mm, const zc_matmul_tiles *t)
+{
+    int64_t wanted = 2 * (int64_t)l->sm_count / t->grid.x, most = mm->k / PART_MIN;
+    if (t->split_entry < 0 || mm->batch != 1 || wanted < 2 || most < 2) return 1;
+    if (wanted > most) wanted = most;
+    return wanted < ZC_GEMM_SPLITS ? wanted : ZC_GEMM_SPLITS;
+}
+
+/* Room for the sums of so many parts. */
+static zc_status partial_sums(zc_launch *l, const zc_matmul *mm, int64_t splits, size_t sum_bytes,
+                              struct zc_gemm_params *p)
+{
+    size_t bytes;
+    int64_t elements;
+    if (!zc_mul_i64(mm->m, mm->n, &elements) ||
+        !zc_mul_size((size_t)elements, (size_t)splits * sum_bytes, &bytes))
+        return zc_fail_nomem(l->diag, "partial sums", 0);
+    p->split_k = splits > 1 ? ((mm->k - 1) / splits / PART_MIN + 1) * PART_MIN : mm->k;
+    p->splits = splits > 1 ? (mm->k - 1) / p->split_k + 1 : 1;
+    return zc_launch_scratch(l, bytes, &p->partial);
+}
+
+static zc_status launch_norm(zc_launch *l, const struct zc_gemm_params *p)
+{
+    if (p->m > INT32_MAX)
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "too many rows (got %lld)", p->m);
+    zc_dim3 rows = {(uint32_t)p->m, 1, 1};
+    return zc_launch_kernel(l, 7, rows, ZC_GEMM_NORM, 32 * sizeof(double), p, sizeof *p);
+}
+
+zc_status zc_matmul_launch_tiles(zc_launch *l, const zc_matmul_form *form, const zc_matmul *mm,
+                                 const zc_matmul_tiles *tiles, struct zc_gemm_params *p)
+{
+    int64_t splits = splits_for(l, mm, tiles);
+    zc_dim3 grid = tiles->grid;
+    if (splits > 1 || form->norm) ZC_TRY(partial_sums(l, mm, splits, tiles->sum_bytes, p));
+    if (splits > 1) grid.y = (uint32_t)p->splits;
+    ZC_TRY(zc_launch_kernel(l, splits > 1 ? tiles->split_entry : tiles->entry, grid, tiles->threads,
+                            tiles->smem, p, sizeof *p));
+    if (form->norm) return launch_norm(l, p);
+    if (splits <= 1) return ZC_OK;
+    zc_dim3 flat = {zc_launch_blocks(mm->m * mm->n, ZC_GEMM_THREADS, 8 * l->sm_count), 1, 1};
+    return zc_launch_kernel(l, 6, flat, ZC_GEMM_THREADS, 0, p, sizeof *p);
+}
+
 zc_status zc_matmul_launch_small(zc_launch *l, const zc_matmul_form *form, const zc_matmul *mm,
                                  int first, size_t sum_bytes)
 {
@@ -422,11 +491,15 @@ zc_status zc_matmul_launch_small(zc_launch *l, const zc_matmul_form *form, const
     if (form->b_along_k) {
         ZC_TRY(zc_matmul_params(l, form, mm, bytes == 1 ? 8 : 16, &p));
         ZC_TRY(zc_matmul_grid(l, mm, ZC_GEMM_SMALL_M, ZC_GEMM_THREADS / 32, &grid));
-        return zc_launch_kernel(l, entry, grid, ZC_GEMM_THREADS, 0, &p, sizeof p);
+        if (form->norm) ZC_TRY(partial_sums(l, mm, 1, sum_bytes, &p));
+        ZC_TRY(zc_launch_kernel(l, entry, grid, ZC_GEMM_THREADS, 0, &p, sizeof p));
+        return form->norm ? launch_norm(l, &p) : ZC_OK;
     }
     int each = bytes <= 2 && sum_bytes == 4 ? 2 : 1; /* columns a lane */
     ZC_TRY(zc_matmul_params(l, form, mm, each * bytes, &p));
     ZC_TRY(zc_matmul_grid(l, mm, ZC_GEMM_SMALL_M, 32 * each, &grid));
     uint32_t smem = (uint32_t)(ZC_GEMV_WARPS * rows * 32 * each) * (uint32_t)sum_bytes;
-    return zc_launch_kernel(l, entry, grid, ZC_GEMV_WARPS * 32, smem, &p, sizeof p);
+    if (form->norm) ZC_TRY(partial_sums(l, mm, 1, sum_bytes, &p));
+    ZC_TRY(zc_launch_kernel(l, entry, grid, ZC_GEMV_WARPS * 32, smem, &p, sizeof p));
+    return form->norm ? launch_norm(l, &p) : ZC_OK;
 }

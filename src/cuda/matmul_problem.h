@@ -17,6 +17,7 @@ typedef struct zc_matmul_side {
 typedef struct zc_matmul_form {
     int a, b, c; /* inputs; c is -1 without one, or when beta is 0 */
     bool flat;   /* A's leading axes are all rows (Linear) */
+    bool norm;   /* its rows are normalised afterwards (LinearNorm) */
     bool trans_a, trans_b, trans_batch_a, trans_batch_b;
     bool a_along_k, b_along_k; /* is the summed axis the contiguous one? */
     float alpha, beta;
@@ -85,6 +86,17 @@ zc_status zc_matmul_params(const zc_launch *l, const zc_matmul_form *form, const
                            int vector_bytes, struct zc_gemm_params *p);
 /* Blocks for tiles of this size: tiles in x, batch in z. */
 zc_status zc_matmul_grid(zc_launch *l, const zc_matmul *mm, int height, int width, zc_dim3 *grid);
+/* How tiles of a product are issued: kernel `entry`, or where there are few tiles and the sums are
+ * long, kernel `split_entry` (-1: none) for parts of the summed axis, then entry 6, their sum. */
+typedef struct zc_matmul_tiles {
+    int entry, split_entry;
+    zc_dim3 grid;
+    uint32_t threads, smem;
+    size_t sum_bytes; /* of one sum */
+} zc_matmul_tiles;
+/* form->norm: then entry 7, which normalises the rows. */
+zc_status zc_matmul_launch_tiles(zc_launch *l, const zc_matmul_form *form, const zc_matmul *mm,
+                                 const zc_matmul_tiles *tiles, struct zc_gemm_params *p);
 /* The kernel for m <= ZC_GEMM_SMALL_M rows: zc_gemv<1>, <4>, <8> are entries first to first + 2. */
 zc_status zc_matmul_launch_small(zc_launch *l, const zc_matmul_form *form, const zc_matmul *mm,
                                  int first, size_t sum_bytes);

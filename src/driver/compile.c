@@ -335,6 +335,27 @@ static zc_status compile_to_memory(const zc_model_source *model, const zc_compil
     return ZC_OK;
 }
 
+zc_status zc_compile_graph(const zc_graph *g, const zc_compile_params *params, void **out,
+                           size_t *out_len, zc_diag *diag)
+{
+    zc_compile_params p;
+    zc_buf buf = {0};
+    zc_model_source none = {.bytes = ""};
+    job j = {.model = &none, .p = &p, .sink = {to_buffer, &buf}};
+    *out = NULL;
+    *out_len = 0;
+    ZC_TRY(copy_params(params, &p, diag));
+    ZC_TRY(zc_targets_parse(p.targets, p.target_count, &j.targets, diag));
+    zc_status status = finish(g, &j, diag);
+    if (status != ZC_OK) {
+        zc_buf_fini(&buf);
+        return status;
+    }
+    *out = buf.data;
+    *out_len = buf.len;
+    return ZC_OK;
+}
+
 zc_status zc_compile_model_file(const char *path, const zc_compile_params *params, void **out,
                                 size_t *out_len, zc_diag *diag)
 {

@@ -186,7 +186,7 @@ static zc_status input_dim(zc_imp *im, const proto_dim *d, const char *input, in
     } else if (is_identifier(name) || !parse_expression(im, name, out)) {
         *out = zc_dim_input(&im->g->dims, name);
     }
-    if (!zc_dim_is_const(*out) || out->k >= 0) return ZC_OK;
+    if (!zc_dim_is_const(*out) || out->k >= 0 || im->g->dims.failed) return ZC_OK;
     return zc_fail(im->diag, ZC_ERR_ARG, input,
                    "dimension %d (" ZC_NAME ") cannot be negative (got %lld)", i, name,
                    (long long)out->k);

@@ -171,15 +171,14 @@ zc_status zc_infer_fused_gemm(zc_infer *f)
     return gemm(f, a->transA, a->transB);
 }
 
-zc_status zc_infer_linear(zc_infer *f)
+static zc_status infer_linear(zc_infer *f, bool trans_b)
 {
-    const zc_attrs_Linear *a = ZC_ATTRS(f, Linear);
     const zc_type *x = zc_in(f, 0), *w = zc_in(f, 1);
     if (x->rank < 1) return zc_infer_fail(f, "input 0 must not be a scalar");
     ZC_TRY(zc_infer_need_rank(f, 1, 2, 2));
-    ZC_TRY(zc_infer_same(f, x->dims[x->rank - 1], w->dims[a->transB ? 1 : 0],
+    ZC_TRY(zc_infer_same(f, x->dims[x->rank - 1], w->dims[trans_b ? 1 : 0],
                          "inner dimensions of the product"));
-    zc_dim out[ZC_MAX_RANK], n = w->dims[a->transB ? 0 : 1];
+    zc_dim out[ZC_MAX_RANK], n = w->dims[trans_b ? 0 : 1];
     for (int d = 0; d < x->rank - 1; d++) out[d] = x->dims[d];
     out[x->rank - 1] = n;
     if (zc_in_present(f, 2)) {
@@ -187,6 +186,31 @@ zc_status zc_infer_linear(zc_infer *f)
         ZC_TRY(zc_infer_same(f, zc_in(f, 2)->dims[0], n, "bias length and output width"));
     }
     return zc_infer_set(f, 0, x->rank, out);
+}
+
+zc_status zc_infer_linear(zc_infer *f)
+{
+    return infer_linear(f, ZC_ATTRS(f, Linear)->transB != 0);
+}
+
+zc_status zc_infer_linear_norm(zc_infer *f)
+{
+    ZC_TRY(zc_infer_need_float(f, 0));
+    ZC_TRY(infer_linear(f, ZC_ATTRS(f, LinearNorm)->transB != 0));
+    const zc_type *y = &f->out[0].type;
+    if (!zc_in_present(f, 4)) return zc_infer_fail(f, "input 4, the scale, is left out");
+    for (int i = 4; i < 6; i++) {
+        if (!zc_in_present(f, i)) continue;
+        ZC_TRY(zc_infer_need_rank(f, i, 1, 1));
+        ZC_TRY(zc_infer_same(f, zc_in(f, i)->dims[0], y->dims[y->rank - 1],
+                             "lengths of scale or bias and of a row"));
+    }
+    if (zc_in_present(f, 3)) {
+        ZC_TRY(zc_infer_need_rank(f, 3, y->rank, y->rank));
+        for (int d = 0; d < y->rank; d++)
+            ZC_TRY(zc_infer_same(f, zc_in(f, 3)->dims[d], y->dims[d], "dimensions of the sum"));
+    }
+    return f->nout > 1 ? zc_infer_set(f, 1, y->rank, y->dims) : ZC_OK;
 }
 
 /* ---- quantised products ---- */

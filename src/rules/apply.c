@@ -251,6 +251,7 @@ static zc_status try_rule(engine *e, uint32_t rule, zc_nid n, zc_nid *next, bool
     if (s) s->tried++;
     bool matched = zc_rl_match_at(e->m, e->r->rules.data[rule], n);
     e->steps[rule] += e->m->steps;
+    if (s) s->steps += e->m->steps;
     if (matched) return rewrite(e, rule, next, done);
     if (s) note_miss(e, rule, s);
     return e->steps[rule] > e->steps_max ? out_of_steps(e, rule) : ZC_OK;

@@ -9,8 +9,8 @@
 #include "rules/check.h"
 #include "rules/sample.h"
 
-#define TRIES_MAX  60000 /* graphs made in search of some that match */
-#define PLACES_MAX 12    /* of these */
+#define TRIES_MAX  200000 /* graphs made in search of some that match */
+#define PLACES_MAX 12     /* of these */
 /* Errors up to so many units of the type's precision count as rounding. */
 #define ROUNDING 128
 
@@ -138,17 +138,27 @@ typedef struct verdict {
     bool bad;
 } verdict;
 
-/* truth: the match side in f64; match, emit: both sides in their own type. */
+/* Attention gives zeros for a query without any key, where a softmax written out has no number. */
+static bool emits_attention(const zc_rl_rule *rule)
+{
+    for (int i = 0; i < rule->emit.n; i++) {
+        const zc_rl_pat *p = zc_rl_stmt_at(&rule->emit, i)->pat;
+        if (p->kind == ZC_RP_NODE && (p->op == ZC_OP_Attention || p->op == ZC_OP_PackedAttention))
+            return true;
+    }
+    return false;
+}
+
+/* truth: the match side in f64; match, emit: both sides in their own type; masks: of attention. */
 static verdict judge(zc_dtype dtype, double step, double truth, double match, double emit,
-                     double scale)
+                     double scale, bool masks)
 {
     if (!zc_dtype_is_float(dtype)) return (verdict){fabs(match - emit), match != emit};
     uint64_t slot[2] = {0};
     zc_store_f64(dtype, slot, 0, truth);
     double rounded = zc_load_f64(dtype, slot, 0);
     if (same_place(emit, match) || same_place(emit, rounded)) return (verdict){0, false};
-    /* Where the match side has no number, not in f64 either, none is wrong. */
-    if (isnan(truth) && isnan(match)) return (verdict){0, false};
+    if (masks && isnan(truth) && isnan(match)) return (verdict){0, false};
     if (!isfinite(emit) || !isfinite(truth)) {
         /* NaN or infinite on one side alone: right only where the match side fails by overflow. */
         bool excused = !isfinite(emit) && !isfinite(match) && isfinite(truth);
@@ -197,8 +207,13 @@ static void describe(const zc_rl_rule *rule, const zc_rl_choice *c, const run *r
     zc_buf_fini(&text);
 }
 
+/* What is compared, in the words of messages. */
+typedef struct pair {
+    const char *a, *b;
+} pair;
+
 static void note(const zc_rl_rule *rule, const zc_rl_choice *c, const trio *t, const verdict *v,
-                 const double n[3], int64_t at, zc_rule_check *out)
+                 const double n[3], int64_t at, pair names, zc_rule_check *out)
 {
     if (out->failed || (!v->bad && !(v->error > out->worst))) return;
     if (v->error > out->worst || v->bad) out->worst = v->error;
@@ -206,8 +221,8 @@ static void note(const zc_rl_rule *rule, const zc_rl_choice *c, const trio *t, c
     out->failed = v->bad;
     if (v->bad)
         snprintf(out->why, sizeof out->why,
-                 "element %" PRId64 ": match gives %.9g, emit gives %.9g (in f64: %.9g)", at, n[1],
-                 n[2], n[0]);
+                 "element %" PRId64 ": %s gives %.9g, %s gives %.9g (in f64: %.9g)", at, names.a,
+                 n[1], names.b, n[2], n[0]);
 }
 
 static bool same_shape(const zc_tensor *a, const zc_tensor *b)
@@ -216,15 +231,14 @@ static bool same_shape(const zc_tensor *a, const zc_tensor *b)
            memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
 }
 
-static void compare(const zc_rl_rule *rule, const zc_rl_choice *c, const trio *t, size_t i,
+/* w: a in f64, or a. */
+static void compare(const zc_rl_rule *rule, const zc_rl_choice *c, const trio *t,
+                    const zc_tensor *w, const zc_tensor *a, const zc_tensor *b, pair names,
                     zc_rule_check *out)
 {
-    const zc_tensor *a = &t->match.value[t->match.g->top.outputs.data[i]];
-    const zc_tensor *b = &t->emit.value[t->emit.g->top.outputs.data[i]];
-    const zc_tensor *w = t->has_wide ? &t->wide.value[t->wide.g->top.outputs.data[i]] : a;
     if (!same_shape(a, b)) {
         out->failed = true;
-        snprintf(out->why, sizeof out->why, "the sides have different shapes");
+        snprintf(out->why, sizeof out->why, "%s and %s have different shapes", names.a, names.b);
         describe(rule, c, &t->match, out->input, sizeof out->input);
         return;
     }
@@ -233,17 +247,51 @@ static void compare(const zc_rl_rule *rule, const zc_rl_choice *c, const trio *t
     for (int64_t k = 0; k < n; k++) {
         double v[3] = {zc_load_f64(w->dtype, w->data, k), zc_load_f64(a->dtype, a->data, k),
                        zc_load_f64(b->dtype, b->data, k)};
-        verdict one = judge(a->dtype, step, v[0], v[1], v[2], scale);
-        note(rule, c, t, &one, v, k, out);
+        verdict one = judge(a->dtype, step, v[0], v[1], v[2], scale, emits_attention(rule));
+        note(rule, c, t, &one, v, k, names, out);
         out->values++;
     }
+}
+
+static const zc_tensor *output_of(const run *r, size_t i)
+{
+    return &r->value[r->g->top.outputs.data[i]];
+}
+
+static void compare_sides(const zc_rl_rule *rule, const zc_rl_choice *c, const trio *t,
+                          zc_rule_check *out)
+{
+    for (size_t i = 0; !out->failed && i < t->match.g->top.outputs.len; i++)
+        compare(rule, c, t, output_of(t->has_wide ? &t->wide : &t->match, i),
+                output_of(&t->match, i), output_of(&t->emit, i), (pair){"match", "emit"}, out);
+}
+
+/* The emit side as the device computes it against the emit side here. */
+static zc_status compare_device(const zc_rl_rule *rule, const zc_rl_choice *c, const trio *t,
+                                const zc_rule_device *device, zc_rule_check *out, zc_diag *diag)
+{
+    const zc_graph *g = t->emit.g;
+    size_t nin = g->top.params.len, nout = g->top.outputs.len;
+    zc_tensor *in = zc_calloc(nin + 1, sizeof *in), *got = zc_calloc(nout + 1, sizeof *got);
+    zc_status status = in && got ? ZC_OK : zc_fail_nomem(diag, "check", 0);
+    for (size_t i = 0; status == ZC_OK && i < nin; i++)
+        in[i] = t->emit.value[g->top.params.data[i]];
+    if (status == ZC_OK) status = device->run(device->user, g, in, got, diag);
+    for (size_t i = 0; status == ZC_OK && !out->failed && i < nout; i++)
+        compare(rule, c, t, output_of(t->has_wide ? &t->wide : &t->emit, i), output_of(&t->emit, i),
+                &got[i], (pair){"its meaning", "the kernel"}, out);
+    for (size_t i = 0; got && i < nout; i++) free(got[i].data);
+    free(in);
+    free(got);
+    return status;
 }
 
 /* ---- one sample ---- */
 
 /* false: the choice gives no graph, or one that the rule does not match. */
-static bool check_choice(const zc_rules *r, size_t index, const zc_rl_choice *c, zc_rule_check *out,
-                         zc_status *status, zc_diag *diag)
+static bool check_choice(const zc_rules *r, size_t index, const zc_rl_choice *c,
+                         const zc_rule_device *device, zc_rule_check *out, zc_status *status,
+                         zc_diag *diag)
 {
     const zc_rl_rule *rule = r->rules.data[index];
     const zc_rule_target gpu = {.cuda = true, .sm = 90};
@@ -263,8 +311,8 @@ static bool check_choice(const zc_rules *r, size_t index, const zc_rl_choice *c,
         snprintf(out->why, sizeof out->why, "the emit side cannot be computed");
     }
     if (ok) t.has_wide = zc_rl_sample(rule, c, true, &t.wide.g) && run_all(&t.wide, rule, c);
-    for (size_t i = 0; ok && !out->failed && i < t.match.g->top.outputs.len; i++)
-        compare(rule, c, &t, i, out);
+    if (ok && !out->failed) compare_sides(rule, c, &t, out);
+    if (ok && !out->failed && device) *status = compare_device(rule, c, &t, device, out, diag);
     run_fini(&t.match);
     run_fini(&t.emit);
     run_fini(&t.wide);
@@ -272,14 +320,15 @@ static bool check_choice(const zc_rules *r, size_t index, const zc_rl_choice *c,
 }
 
 /* Every kind of values on one graph. */
-static bool check_values(const zc_rules *r, size_t index, zc_rl_choice *c, zc_rule_check *out,
-                         zc_status *status, zc_diag *diag)
+static bool check_values(const zc_rules *r, size_t index, zc_rl_choice *c,
+                         const zc_rule_device *device, zc_rule_check *out, zc_status *status,
+                         zc_diag *diag)
 {
     bool any = false;
     uint64_t seed = c->value_seed;
     for (int v = 0; v < ZC_VALUES_COUNT && !out->failed && *status == ZC_OK; v++) {
         c->values = (zc_rl_values)v;
-        if (check_choice(r, index, c, out, status, diag)) any = true;
+        if (check_choice(r, index, c, device, out, status, diag)) any = true;
         if (!any) break; /* no graph for plain values: none for others */
     }
     c->value_seed = seed;
@@ -297,8 +346,29 @@ static void draw(const zc_rl_rule *rule, uint64_t *random, bool keep_forms, zc_r
     if (!keep_forms) zc_rl_choose_forms(rule, random, c);
 }
 
+static bool has_kernel(const zc_rl_pat *p)
+{
+    for (int i = 0; p->kind == ZC_RP_NODE && i < p->args.n; i++)
+        if (has_kernel(zc_rl_pat_at(&p->args, i))) return true;
+    return p->kernel != NULL;
+}
+
+bool zc_rules_has_kernels(const zc_rules *r, size_t i)
+{
+    const zc_rl_list *emit = &r->rules.data[i]->emit;
+    for (int k = 0; k < emit->n; k++)
+        if (has_kernel(zc_rl_stmt_at(emit, k)->pat)) return true;
+    return false;
+}
+
 zc_status zc_rules_check_numbers(const zc_rules *r, size_t i, uint64_t seed, zc_rule_check *out,
                                  zc_diag *diag)
+{
+    return zc_rules_check_kernels(r, i, seed, NULL, out, diag);
+}
+
+zc_status zc_rules_check_kernels(const zc_rules *r, size_t i, uint64_t seed,
+                                 const zc_rule_device *device, zc_rule_check *out, zc_diag *diag)
 {
     *out = (zc_rule_check){.places = 0};
     if (i >= r->rules.len || r->errors)
@@ -311,11 +381,11 @@ zc_status zc_rules_check_numbers(const zc_rules *r, size_t i, uint64_t seed, zc_
     for (int tries = 0; status == ZC_OK && tries < TRIES_MAX && !out->failed; tries++) {
         if (out->places == PLACES_MAX) break;
         draw(rule, &random, keep, c);
-        bool any = check_values(r, i, c, out, &status, diag);
+        bool any = check_values(r, i, c, device, out, &status, diag);
         out->places += any;
         /* Forms that matched are likely to match again, but other forms count too. */
         keep = any || (keep && zc_rl_random(&random) % 64);
-        if (out->places && tries > TRIES_MAX / 8) break;
+        if (out->places && tries > TRIES_MAX / 4) break;
     }
     free(c);
     if (status == ZC_OK && out->places == 0 && !out->failed) {

@@ -70,6 +70,7 @@ typedef struct zc_rule_stats {
     size_t applied;  /* rewrites */
     size_t refused;  /* matched, but the rewrite would have broken the graph */
     size_t gave_up;  /* places where matching ran out of steps */
+    size_t steps;    /* of matching, all places together */
     size_t best;     /* most nodes matched at a place that failed */
     char place[128]; /* the node there */
     char why[256];   /* and the condition that failed */
@@ -105,5 +106,19 @@ typedef struct zc_rule_check {
  * how far off either is: the emit side may be no worse. The same seed makes the same graphs. */
 zc_status zc_rules_check_numbers(const zc_rules *r, size_t i, uint64_t seed, zc_rule_check *out,
                                  zc_diag *diag);
+
+/* A device to run graphs on. run: the results of g (allocated for the caller; their types are the
+ * graph's) for its inputs. */
+typedef struct zc_rule_device {
+    zc_status (*run)(void *user, const zc_graph *g, const zc_tensor *in, zc_tensor *out,
+                     zc_diag *diag);
+    void *user;
+} zc_rule_device;
+
+/* Does rule i emit kernels of the user? */
+bool zc_rules_has_kernels(const zc_rules *r, size_t i);
+/* zc_rules_check_numbers, and then the emit side's kernels on the device against their meaning. */
+zc_status zc_rules_check_kernels(const zc_rules *r, size_t i, uint64_t seed,
+                                 const zc_rule_device *device, zc_rule_check *out, zc_diag *diag);
 
 #endif

@@ -20,7 +20,11 @@ enum {
     FORM_K_N,    /* [k, n] */
     FORM_N_K,    /* [n, k] */
     FORM_N,      /* [n] */
+    FORM_MORE,   /* base with dimension 1 doubled */
     FORM_BATCH,  /* base with k, n last */
+    FORM_HALF,   /* base with half its last dimension, and some 1 */
+    FORM_TWICE,  /* the same with all of it */
+    FORM_TABLE,  /* of angles: a row for each position of a sequence, or of each sequence */
     FORM_COUNT
 };
 
@@ -36,7 +40,13 @@ typedef struct maker {
     zc_rl_val attr[ZC_RL_VARS_MAX];
     bool has_attr[ZC_RL_VARS_MAX];
     int64_t perm[4];
-    zc_vid last_target; /* what Reshape was given last; 0: nothing yet */
+    struct given {
+        zc_op op;
+        zc_vid of, shape;
+    } targets[16]; /* of Reshape and Expand, so far */
+    int ntargets;
+    int64_t ones;           /* bit i: dimension i of FORM_HALF is 1 */
+    int64_t tables, pieces; /* of FORM_TABLE: how many, and what part of k a row has */
     zc_arena arena;
 } maker;
 
@@ -60,7 +70,18 @@ typedef struct role {
     bool is_index; /* i64 elements */
     bool is_bool;
     bool is_matrix;
+    bool is_bias;  /* of a product */
+    bool is_table; /* of angles */
+    bool is_half;  /* joined with itself */
+    bool halves;   /* a constant whose halves are equal */
 } role;
+
+/* Is operand i integers, whatever the others are? */
+static bool is_list(zc_op op, int i)
+{
+    bool is_index = i == 1 && (op == ZC_OP_Gather || op == ZC_OP_GatherElements);
+    return is_index || (i < 64 && (zc_op_host_inputs(op) >> i & 1));
+}
 
 static void find_role(const zc_rl_rule *rule, int var, role *out)
 {
@@ -71,12 +92,22 @@ static void find_role(const zc_rl_rule *rule, int var, role *out)
             const zc_rl_pat *a = zc_rl_pat_at(&p->args, k);
             if (a->kind != ZC_RP_NAME || a->var != var) continue;
             out->is_host |= k < 64 && ((zc_op_host_inputs(p->op) >> k) & 1);
-            out->is_index |= k == 1 && (p->op == ZC_OP_Gather || p->op == ZC_OP_GatherElements);
+            out->is_index |= is_list(p->op, k);
             out->is_bool |= k == 0 && p->op == ZC_OP_Where;
             out->is_bool |= p->op == ZC_OP_Not || p->op == ZC_OP_And || p->op == ZC_OP_Or;
+            out->is_half |= k > 0 && p->op == ZC_OP_Concat &&
+                            zc_rl_pat_at(&p->args, 0)->kind == ZC_RP_NAME &&
+                            zc_rl_pat_at(&p->args, 0)->var == var;
+            out->is_table |= (k == 1 || k == 2) && p->op == ZC_OP_RotaryEmbedding;
+            out->is_bias |= k == 2 && (p->op == ZC_OP_Gemm || p->op == ZC_OP_Linear);
             out->is_matrix |=
                 k == 1 && (p->op == ZC_OP_MatMul || p->op == ZC_OP_Gemm || p->op == ZC_OP_Linear);
         }
+    }
+    for (int i = 0; i < rule->where.n; i++) {
+        const zc_rl_expr *e = zc_rl_expr_at(&rule->where, i);
+        if (e->kind == ZC_RE_CALL && e->index == ZC_RF_halves)
+            out->halves |= zc_rl_expr_at(&e->args, 0)->index == var;
     }
 }
 
@@ -94,6 +125,7 @@ void zc_rl_choose_forms(const zc_rl_rule *rule, uint64_t *random, zc_rl_choice *
     static const uint8_t of_matrices[] = {FORM_K_N, FORM_K_N,   FORM_K_N,
                                           FORM_N_K, FORM_BATCH, FORM_BASE};
     bool alike = zc_rl_random(random) % 3 == 0;
+    uint8_t matrix = zc_rl_random(random) % 2 ? FORM_K_N : FORM_N_K;
     for (int i = 0; i < rule->nvars; i++) {
         role what;
         if (!is_operand(&rule->vars[i])) continue;
@@ -102,10 +134,16 @@ void zc_rl_choose_forms(const zc_rl_rule *rule, uint64_t *random, zc_rl_choice *
         bool is_const = rule->vars[i].flags & ZC_RC_CONST;
         if (rule->vars[i].flags & ZC_RC_SCALAR)
             c->form[i] = z % 2 ? FORM_SCALAR : FORM_ONE;
+        else if (what.is_half || what.halves)
+            c->form[i] = what.halves ? FORM_TWICE : FORM_HALF;
+        else if (what.is_table)
+            c->form[i] = FORM_TABLE;
+        else if (alike && (what.is_matrix || what.is_bias))
+            c->form[i] = what.is_bias ? FORM_N : matrix;
         else if (what.is_matrix)
             c->form[i] = of_matrices[z % ZC_COUNTOF(of_matrices)];
         else if (alike && !is_const)
-            c->form[i] = FORM_BASE;
+            c->form[i] = z % 8 ? FORM_BASE : FORM_MORE;
         else if (is_const)
             c->form[i] = of_consts[z % ZC_COUNTOF(of_consts)];
         else
@@ -117,7 +155,7 @@ void zc_rl_choose_forms(const zc_rl_rule *rule, uint64_t *random, zc_rl_choice *
 
 static int64_t draw_dim(maker *m)
 {
-    static const int64_t dims[] = {1, 2, 3, 5, 7, 2, 3, 4, 1, 8, 16, 0};
+    static const int64_t dims[] = {1, 2, 3, 5, 7, 2, 3, 4, 1, 8, 16, 6, 12, 0};
     return dims[below(m, (int64_t)ZC_COUNTOF(dims))];
 }
 
@@ -126,6 +164,9 @@ static void draw_base(maker *m)
     m->rank = (int)below(m, 4) + 1;
     for (int i = 0; i < m->rank; i++) m->base[i] = draw_dim(m);
     m->n = draw_dim(m);
+    m->ones = below(m, 16);
+    m->tables = below(m, 2) ? 1 : m->base[0];
+    m->pieces = 2 * (below(m, 6) + 1);
     for (int i = 0; i < m->rank; i++) m->perm[i] = i;
     for (int i = m->rank - 1; i > 0; i--) {
         int64_t j = below(m, i + 1), t = m->perm[i];
@@ -170,6 +211,19 @@ static void draw_shape(maker *m, int form, zc_tensor *t)
         break;
     case FORM_N:
         set_shape(t, 1, &m->n);
+        break;
+    case FORM_HALF:
+    case FORM_TWICE:
+        for (int i = 0; i < t->rank; i++)
+            if (m->ones >> i & 1) t->dims[i] = 1;
+        t->dims[t->rank - 1] = form == FORM_HALF ? k / 2 : k;
+        break;
+    case FORM_TABLE:
+        set_shape(t, 3,
+                  (int64_t[]){m->tables, m->base[m->rank > 3 ? 2 : m->rank / 2], k / m->pieces});
+        break;
+    case FORM_MORE:
+        if (t->rank > 1) t->dims[1] *= 2;
         break;
     case FORM_BATCH:
         if (t->rank >= 2) t->dims[t->rank - 2] = k;
@@ -250,17 +304,19 @@ static void store(zc_dtype own, zc_dtype as, void *data, int64_t i, double v)
         zc_store_f64(as, data, i, zc_load_f64(own, slot, 0));
 }
 
-static zc_vid make_const(maker *m, int var, zc_tensor *t, zc_dtype own, bool is_host)
+static zc_vid make_const(maker *m, int var, zc_tensor *t, zc_dtype own, const role *what)
 {
     size_t bytes;
+    int64_t half = what->halves && t->rank ? t->dims[t->rank - 1] / 2 : 0;
     if (!zc_tensor_bytes(t, &bytes)) return 0;
     t->data = zc_calloc(bytes, 1);
     int64_t n = zc_tensor_numel(t);
     for (int64_t i = 0; t->data && i < n; i++) {
+        int64_t like = half && i / half % 2 ? i - half : i;
         if (zc_dtype_is_int(own))
-            zc_store_i64(own, t->data, i, is_host ? small_integer(m) : below(m, 3));
+            zc_store_i64(own, t->data, i, what->is_host ? small_integer(m) : below(m, 3));
         else
-            store(own, t->dtype, t->data, i, constant(m, var, own, i, n));
+            store(own, t->dtype, t->data, i, constant(m, var, own, like, n));
     }
     return t->data ? zc_graph_const(m->g, m->rule->vars[var].name, t, true) : 0;
 }
@@ -291,10 +347,10 @@ static zc_vid make_operand(maker *m, int var)
     }
     t.dtype = wide_type(m, own);
     bool is_const = what.is_host || (v->flags & ZC_RC_CONST) || zc_dtype_is_int(own);
-    return is_const ? make_const(m, var, &t, own, what.is_host) : make_input(m, var, &t);
+    return is_const ? make_const(m, var, &t, own, &what) : make_input(m, var, &t);
 }
 
-/* ---- targets of Reshape: what models do to dimensions ---- */
+/* ---- targets of Reshape and Expand: what models do to dimensions ---- */
 
 typedef struct target {
     int n;
@@ -309,33 +365,77 @@ static target dims_of(const maker *m, zc_vid v)
     return t;
 }
 
-/* The last dimension in two. */
-static void split_last(maker *m, target *t)
+static int64_t divisor(maker *m, int64_t k)
 {
-    if (t->n < 1 || t->n == ZC_MAX_RANK) return;
-    int64_t k = t->v[t->n - 1], f = k > 0 ? below(m, k) + 1 : 1;
+    int64_t f = k > 0 ? below(m, k) + 1 : 1;
     while (k % f) f--;
-    t->v[t->n - 1] = f;
-    t->v[t->n++] = k / f;
+    return f;
 }
 
-/* Two neighbours in one, often the last ones. */
-static void join_two(maker *m, target *t)
+static void insert(target *t, int at, int64_t v)
 {
-    if (t->n < 2) return;
-    int at = below(m, 2) ? t->n - 2 : (int)below(m, t->n - 1);
+    if (t->n == ZC_MAX_RANK) return;
+    for (int i = t->n; i > at; i--) t->v[i] = t->v[i - 1];
+    t->v[at] = v;
+    t->n++;
+}
+
+/* One dimension in two. */
+static void split_at(maker *m, target *t, int at)
+{
+    int64_t f = divisor(m, t->v[at]);
+    t->v[at] /= f;
+    insert(t, at, f);
+}
+
+static void split_last(maker *m, target *t)
+{
+    if (t->n > 0) split_at(m, t, t->n - 1);
+}
+
+static void split_first(maker *m, target *t)
+{
+    if (t->n > 0) split_at(m, t, 0);
+}
+
+/* Queries, keys and values, of heads or under a leading 1. */
+static void split_in_three(maker *m, target *t)
+{
+    int last = t->n - 1;
+    if (t->n < 1 || t->v[last] % 3) return;
+    t->v[last] /= 3;
+    insert(t, last, 3);
+    if (below(m, 2))
+        split_last(m, t);
+    else
+        insert(t, 0, 1);
+}
+
+static void join_at(target *t, int at)
+{
     t->v[at] *= t->v[at + 1];
     for (int i = at + 1; i + 1 < t->n; i++) t->v[i] = t->v[i + 1];
     t->n--;
 }
 
+/* Two neighbours in one, often the last ones. */
+static void join_two(maker *m, target *t)
+{
+    if (t->n > 1) join_at(t, below(m, 2) ? t->n - 2 : (int)below(m, t->n - 1));
+}
+
+/* Heads from the last dimension into the one before it. */
+static void regroup(maker *m, target *t)
+{
+    if (t->n < 2) return;
+    int64_t f = divisor(m, t->v[t->n - 1]);
+    t->v[t->n - 2] *= f;
+    t->v[t->n - 1] /= f;
+}
+
 static void insert_one(maker *m, target *t)
 {
-    if (t->n == ZC_MAX_RANK) return;
-    int at = (int)below(m, t->n + 1);
-    for (int i = t->n; i > at; i--) t->v[i] = t->v[i - 1];
-    t->v[at] = 1;
-    t->n++;
+    insert(t, (int)below(m, t->n + 1), 1);
 }
 
 /* The first dimensions of another value, the last of its own. */
@@ -350,16 +450,44 @@ static void like_other(maker *m, target *t)
     *t = other;
 }
 
-static zc_vid make_target(maker *m, int var, zc_vid of)
+/* Dimensions of 1 become longer. */
+static void widen(maker *m, target *t)
 {
+    for (int i = 0; i < t->n; i++)
+        if (t->v[i] == 1) t->v[i] = below(m, 3) + 1;
+}
+
+/* Values of the same shape mostly get the same target, as queries, keys and values do. */
+static zc_vid target_before(maker *m, zc_op op, const target *of)
+{
+    for (int i = 0; i < m->ntargets; i++) {
+        target t = dims_of(m, m->targets[i].of);
+        if (m->targets[i].op == op && t.n == of->n &&
+            memcmp(t.v, of->v, (size_t)t.n * sizeof *t.v) == 0)
+            return m->targets[i].shape;
+    }
+    return 0;
+}
+
+static zc_vid make_target(maker *m, zc_op op, int var, zc_vid of)
+{
+    static void (*const ways[])(maker * m, target * t) = {
+        split_last, split_first, split_in_three, join_two, regroup, insert_one, like_other};
     target t = dims_of(m, of);
-    int way = (int)below(m, 10);
-    if (way < 4 && m->last_target && below(m, 4)) return m->last_target;
-    if (way < 5) split_last(m, &t);
-    if (way >= 5 && way < 7) join_two(m, &t);
-    if (way == 7) insert_one(m, &t);
-    if (way > 7) like_other(m, &t);
-    return m->last_target = zc_graph_const_i64(m->g, m->rule->vars[var].name, t.v, t.n, 1);
+    zc_vid before = target_before(m, op, &t);
+    if (before && below(m, 8)) return before;
+    bool is_wide = zc_val(m->g, of)->kind == ZC_VALUE_NODE &&
+                   zc_node_at(m->g, zc_val(m->g, of)->producer)->op == ZC_OP_Expand;
+    if (op == ZC_OP_Expand)
+        widen(m, &t);
+    else if (is_wide && t.n > 2)
+        join_at(&t, 1);
+    else
+        ways[below(m, (int64_t)ZC_COUNTOF(ways))](m, &t);
+    zc_vid v = zc_graph_const_i64(m->g, m->rule->vars[var].name, t.v, t.n, 1);
+    if (m->ntargets < (int)ZC_COUNTOF(m->targets))
+        m->targets[m->ntargets++] = (struct given){op, of, v};
+    return v;
 }
 
 /* ---- operations ---- */
@@ -449,15 +577,18 @@ static bool make_operands(maker *m, const zc_rl_pat *p, zc_vid *in)
     for (int i = 0; i < p->args.n; i++) {
         const zc_rl_pat *a = zc_rl_pat_at(&p->args, i);
         if (a->kind == ZC_RP_NUM || a->kind == ZC_RP_ABSENT) continue;
-        bool is_target = p->op == ZC_OP_Reshape && i == 1 && a->kind == ZC_RP_NAME;
-        if (is_target && !m->value[a->var]) m->value[a->var] = make_target(m, a->var, in[0]);
+        bool is_target = (p->op == ZC_OP_Reshape || p->op == ZC_OP_Expand) && i == 1 &&
+                         a->kind == ZC_RP_NAME && m->rule->vars[a->var].stmt < 0;
+        if (is_target && !m->value[a->var]) m->value[a->var] = make_target(m, p->op, a->var, in[0]);
         in[i] = make(m, a);
         if (!in[i]) return false;
         if (like == ZC_NONE || like == ZC_BOOL) like = type_of(m, in[i]);
     }
     for (int i = 0; i < p->args.n; i++) {
         const zc_rl_pat *a = zc_rl_pat_at(&p->args, i);
-        if (a->kind == ZC_RP_NUM && !(in[i] = make_number(m, a, like))) return false;
+        if (a->kind != ZC_RP_NUM) continue;
+        in[i] = make_number(m, a, is_list(p->op, i) ? ZC_I64 : like);
+        if (!in[i]) return false;
     }
     return true;
 }

@@ -2,6 +2,8 @@
 #ifndef ZC_ABI_ATTENTION_H
 #define ZC_ABI_ATTENTION_H
 
+#include "abi/epilogue.h"
+
 /* A [batch, head, position, element] view; the elements of a position are contiguous. */
 struct zc_attention_view {
     const void *data;
@@ -30,6 +32,7 @@ struct zc_attention_params {
     int splits, causal, zero_sink;
     int aligned_k, aligned_v, pad; /* 16-byte pieces of q and k, of v */
     double scale, softcap;         /* softcap 0: none */
+    struct zc_fused_params fused;
 };
 
 /* Moves rows: to[b][h][p] = the past's, or a new one (biased, normed, turned), or zeros. */
@@ -39,8 +42,9 @@ struct zc_attention_rows_params {
     void *to;
     const void *bias, *norm, *cos, *sin, *ids; /* NULL: none */
     long long batch, heads, fresh, room, half, table,
-        table_step; /* fresh: new positions; room: positions of to; table: rows; table_step: rows a batch item */
-    int behind; /* new positions go behind the past ones, which are copied from `past` */
+        table_step; /* fresh: new positions; room: positions of to; table: rows; table_step: rows a
+                       batch item */
+    int behind;     /* new positions go behind the past ones, which are copied from `past` */
     int interleaved;
     double eps;
 };

@@ -11,10 +11,18 @@ enum {
     ZC_GEMM_THREADS = 256,
     ZC_GEMM_SMALL_M = 8, /* most rows of the kernels for few rows */
     ZC_GEMM_SPLITS = 32, /* most parts of the summed axis */
+    ZC_GEMM_NORM = 256,  /* threads of a block that normalises a row */
     ZC_GEMV_WARPS = 16,  /* of a block that shares the summed axis among its warps */
     ZC_GEMM_A_ALIGNED = 1,
     ZC_GEMM_B_ALIGNED = 2, /* pieces along the contiguous axis can be read at once */
     ZC_GEMM_Y_ALIGNED = 4
+};
+
+/* Rows of a product, normalised. */
+struct zc_gemm_norm {
+    const void *skip, *gamma, *beta; /* skip[m][n]; NULL: absent, but gamma */
+    void *sum;                       /* what was normalised; NULL: not wanted */
+    float epsilon, pad;
 };
 
 struct zc_gemm_params {
@@ -32,6 +40,7 @@ struct zc_gemm_params {
     long long batch_dims[ZC_GEMM_BATCH], a_batch[ZC_GEMM_BATCH], b_batch[ZC_GEMM_BATCH],
         y_batch[ZC_GEMM_BATCH];
     struct zc_fused_params fused;
+    struct zc_gemm_norm norm;
 };
 
 #endif

@@ -2,6 +2,8 @@
 #ifndef ZC_ABI_INTERPOLATE_H
 #define ZC_ABI_INTERPOLATE_H
 
+#include "abi/epilogue.h"
+
 enum { ZC_RESIZE_AXES = 3 };
 
 /* Entry 0: taps and weights of every position of one axis. */
@@ -24,6 +26,7 @@ struct zc_resize_pass {
     const long long *first[ZC_RESIZE_AXES];
     const void *weights[ZC_RESIZE_AXES];
     int taps[ZC_RESIZE_AXES], pad;
+    struct zc_fused_params fused;
 };
 
 #endif

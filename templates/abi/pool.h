@@ -2,6 +2,7 @@
 #ifndef ZC_ABI_POOL_H
 #define ZC_ABI_POOL_H
 
+#include "abi/epilogue.h"
 #include "abi/window.h"
 
 struct zc_pool_params {
@@ -12,6 +13,7 @@ struct zc_pool_params {
     long long inner;  /* neighbours that share a window: 1, or the channels where they are last */
     long long plane;  /* elements of a whole plane, for global poolings */
     struct zc_window_params window;
+    struct zc_fused_params fused;
 };
 
 #endif

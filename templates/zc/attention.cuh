@@ -3,6 +3,7 @@
 #include "zc/device.cuh"
 #include "abi/attention.h"
 #include "spec.h"
+#include "zc/epilogue.cuh"
 
 typedef Z_REAL real;
 
@@ -236,15 +237,20 @@ ZC_DEV real merged_sum(const partial *parts, int n, real max) {
     return sum;
 }
 
+// Element `at` of the result.
+ZC_DEV void put_y(const zc_attention_params &p, i64 at, real v) {
+    zc_save<Z_T>((void *)p.y.data, at, zc_fused(p.fused, v, at));
+}
+
 // y of one query from partial sums, by a block.
 ZC_DEV void finish_row(const zc_attention_params &p, const query &q, const partial *parts, int n, real *max,
                        real *sum) {
     *max = merged_max(parts, n, has_sink(p) ? sink_of(p, q.h) : least());
     *sum = merged_sum(parts, n, *max) + (has_sink(p) ? weight_of(sink_of(p, q.h), *max) : (real)0);
     if (!p.y.data) return;
-    Z_T *y = (Z_T *)p.y.data + q.b * p.y.batch + q.h * p.y.head + q.i * p.y.pos;
+    const i64 y = q.b * p.y.batch + q.h * p.y.head + q.i * p.y.pos;
     for (int e = (int)threadIdx.x; e < Z_DV; e += (int)blockDim.x)
-        zc_save<Z_T>(y, e, *sum == 0 ? (real)0 : merged(parts, n, *max, e) / *sum);
+        put_y(p, y + e, *sum == 0 ? (real)0 : merged(parts, n, *max, e) / *sum);
 }
 
 ZC_DEV void attend_row(const zc_attention_params &p) {

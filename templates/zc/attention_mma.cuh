@@ -142,14 +142,14 @@ ZC_DEV void attend_mma(const zc_attention_params &p) {
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         if (t.first + first + lane / 4 + i * 8 >= t.rows) continue;
-        Z_T *y = line_y(p, lines[i]);
+        const i64 y = line_y(p, lines[i]);
         const f32 by = st[i].sum == 0 ? 0.0f : 1 / st[i].sum;
 #pragma unroll
         for (int n = 0; n < VP / 8; n++)
 #pragma unroll
             for (int e = 0; e < 2; e++) {
                 const int at = n * 8 + lane % 4 * 2 + e;
-                if (at < Z_DV) zc_save<Z_T>(y, at, o[n][i * 2 + e] * by);
+                if (at < Z_DV) put_y(p, y + at, o[n][i * 2 + e] * by);
             }
     }
 }

@@ -40,8 +40,8 @@ ZC_DEV const Z_T *line_q(const zc_attention_params &p, const tile &t, i64 r) {
     if (at >= t.rows) return nullptr;
     return (const Z_T *)p.q.data + t.b * p.q.batch + h * p.q.head + at % p.len.nq * p.q.pos;
 }
-ZC_DEV Z_T *line_y(const zc_attention_params &p, const line &l) {
-    return (Z_T *)p.y.data + l.q.b * p.y.batch + l.q.h * p.y.head + l.q.i * p.y.pos;
+ZC_DEV i64 line_y(const zc_attention_params &p, const line &l) {
+    return l.q.b * p.y.batch + l.q.h * p.y.head + l.q.i * p.y.pos;
 }
 ZC_DEV f32 line_score(const zc_attention_params &p, const line &l, i64 j, f32 dot) {
     if (j < l.seen.lo || j >= l.seen.hi) return least();
@@ -170,13 +170,13 @@ ZC_DEV void attend_tile(const zc_attention_params &p) {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         if (t.first + ty * 4 + i >= t.rows) continue;
-        Z_T *y = line_y(p, lines[i]);
+        const i64 y = line_y(p, lines[i]);
         const f32 by = st[i].sum == 0 ? 0.0f : 1 / st[i].sum;
 #pragma unroll
         for (int n = 0; n < VALUES; n++)
 #pragma unroll
             for (int e = 0; e < 4; e++)
-                if (n * 64 + tx * 4 + e < Z_DV) zc_save<Z_T>(y, n * 64 + tx * 4 + e, sum[n][i][e] * by);
+                if (n * 64 + tx * 4 + e < Z_DV) put_y(p, y + n * 64 + tx * 4 + e, sum[n][i][e] * by);
     }
 }
 #endif

@@ -43,7 +43,8 @@ ZC_DEV zc_gemm_tile zc_gemm_place(i64 m, i64 n, int height, int width) {
     return {(group * 8 + at % rows) * height, at / rows * width};
 }
 
-template <class ACC> ZC_DEV Z_T zc_gemm_finish(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col,
+// alpha * sum + beta * c.
+template <class ACC> ZC_DEV auto zc_gemm_value(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col,
                                                ACC sum) {
 #ifdef Z_SCALE
     Z_SCALE v = (Z_SCALE)p.alpha * (Z_SCALE)sum;
@@ -58,7 +59,12 @@ template <class ACC> ZC_DEV Z_T zc_gemm_finish(const zc_gemm_params &p, const zc
     v += (ACC)c;
 #endif
 #endif
-    return zc_put<Z_T>(zc_fused(p.fused, zc_epilogue(v), item.y - (Z_T *)p.y + row * p.y_ld + col));
+    return v;
+}
+template <class ACC> ZC_DEV Z_T zc_gemm_finish(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col,
+                                               ACC sum) {
+    const auto v = zc_epilogue(zc_gemm_value(p, item, row, col, sum));
+    return zc_put<Z_T>(zc_fused(p.fused, v, item.y - (Z_T *)p.y + row * p.y_ld + col));
 }
 // 64-bit sums of scaled integers are signed numbers.
 ZC_DEV auto zc_gemm_sum(Z_ACC sum) {
@@ -68,6 +74,27 @@ ZC_DEV auto zc_gemm_sum(Z_ACC sum) {
     return sum;
 #endif
 }
+// The sum of part blockIdx.y of the summed axis.
+ZC_DEV void zc_gemm_save_part(const zc_gemm_params &p, i64 row, i64 col, Z_ACC sum) {
+    ((Z_ACC *)p.partial)[(blockIdx.y * p.m + row) * p.n + col] = sum;
+}
+// The parts' sum, added in their order.
+ZC_DEV Z_ACC zc_gemm_parts(const zc_gemm_params &p, i64 i) {
+    const Z_ACC *const part = (const Z_ACC *)p.partial + i;
+    Z_ACC sum = part[0];
+    for (i64 s = 1; s < p.splits; s++) sum += part[s * p.m * p.n];
+    return sum;
+}
+// Products whose rows are normalised leave their sums to the kernel that does it (zc/gemm_norm.cuh).
 ZC_DEV void zc_gemm_save(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col, Z_ACC sum) {
+#ifdef Z_NORM
+    zc_gemm_save_part(p, row, col, sum);
+#else
     item.y[row * p.y_ld + col] = zc_gemm_finish(p, item, row, col, zc_gemm_sum(sum));
+#endif
+}
+ZC_DEV void zc_gemm_combine(const zc_gemm_params &p) {
+    const zc_gemm_item item = zc_gemm_batch(p, 0);
+    const i64 size = p.m * p.n;
+    for (i64 i = zc_thread(); i < size; i += zc_threads()) zc_gemm_save(p, item, i / p.n, i % p.n, zc_gemm_parts(p, i));
 }

@@ -4,16 +4,17 @@
 cd "$dir"
 
 # ---- the manual ----
-awk '/^```zcr/ { n++; on = 1; next } /^```/ { on = 0 } on { print > ("tutorial" n ".zcr") }' "$src/docs/rules.md"
+awk '/^```zcr/ { file = "tutorial" ++n ".zcr"; next } /^```cuda / { file = $2; next } /^```/ { file = "" }
+    file { print > file }' "$src/docs/rules.md"
 count=$(ls tutorial*.zcr | wc -l)
-expect tutorial-count 0 "" test "$count" -eq 3
+expect tutorial-count 0 "" test "$count" -eq 4
 for file in tutorial*.zcr; do
     expect "check-$file" 0 "1 rules" "$zc" rules check "$file"
     expect "silent-$file" 0 "" sh -c '! "$1" rules check -q "$2" 2>&1 | grep .' sh "$zc" "$file"
     expect "test-$file" 0 "ok    12 places" "$zc" rules test "$file"
     expect "compile-$file" 0 "steps" "$zc" compile "$model" -o out.plan --rules "$file"
 done
-expect three-files 0 "linear_relu" "$zc" rules list tutorial1.zcr tutorial2.zcr tutorial3.zcr
+expect three-files 0 "linear_relu" "$zc" rules list tutorial1.zcr tutorial2.zcr tutorial3.zcr tutorial4.zcr
 # Every function and every limit that the code has is in the manual.
 for name in $(sed -n 's/^FN(\([a-z_]*\),.*/\1/p' "$src/src/rules/functions.def"); do
     expect "manual-$name" 0 "$name" grep -w "\`$name" "$src/docs/rules.md"
@@ -36,6 +37,8 @@ expect test-input 3 "zero values" "$zc" rules test wrong.zcr
 expect test-builtin 0 "layer_norm" "$zc" rules test --all
 echo 'rule never { match o = Relu(x); where rank(x) == 77; emit o = Max(x, 0.0); }' >never.zcr
 expect test-never 3 "no operands were found" "$zc" rules test never.zcr
+
+expect test-no-gpu 5 "CUDA" env -u LD_LIBRARY_PATH ZC_CACHE_DIR="$dir/cache" "$zc" rules test tutorial4.zcr --device cuda:77
 
 # ---- compile ----
 echo 'rule bad { match o = Relu(x); emit o = LeakyRelu(x); }' >leaky.zcr

@@ -27,6 +27,23 @@ expect compile-fails 2 "NVRTC: NVRTC_ERROR_COMPILATION" on ZC_CACHE_DIR="$dir/no
     ZC_HOSTCUDA_FAIL=nvrtcCompileProgram:1:6 "$zc" compile "$model" -o "$dir/failed.plan" --target sm_90
 expect compile-fails-no-plan 1 "" test -e "$dir/failed.plan"
 
+# ---- kernels for sizes that are named ----
+expect profile 0 "" on "$zc" compile "$model" -o "$dir/profile.plan" --target sm_90 --profile batch=1,8 --quiet
+expect profile-listed 0 "variant batch=8: " "$zc" inspect "$dir/profile.plan"
+expect profile-own-kernels 1 "" sh -c '"$1" inspect "$2" | grep "^variant .*: 0 steps"' sh "$zc" "$dir/profile.plan"
+expect profile-json 0 '{"sizes": {"batch": 1}, "own_kernels": ' "$zc" inspect "$dir/profile.plan" --json
+expect no-profile-json 0 '"variants": [],' "$zc" inspect "$plan" --json
+expect profile-run 0 "on hostcuda" on "$zc" run "$dir/profile.plan" --random --dim batch=8 --device cuda
+expect profile-run-cpu 0 "on cpu" "$zc" run "$dir/profile.plan" --random --dim batch=8 --device cpu
+expect profile-no-size 1 "--profile: got 'batch='" "$zc" compile "$model" -o "$dir/none.plan" --target sm_90 --profile batch=
+expect profile-negative 1 "--profile: got 'batch=1,-8'" \
+    "$zc" compile "$model" -o "$dir/none.plan" --target sm_90 --profile batch=1,-8
+expect profile-unknown 2 "rows: no input has a dimension of this name" \
+    on "$zc" compile "$model" -o "$dir/none.plan" --target sm_90 --profile rows=1
+expect profile-no-gpu 2 "batch: a profile needs a GPU among the targets" \
+    "$zc" compile "$model" -o "$dir/none.plan" --profile batch=1
+expect profile-no-plan 1 "" test -e "$dir/none.plan"
+
 # ---- D1: no driver, no GPU ----
 if ldconfig -p 2>/dev/null | grep -q libcuda.so.1; then
     skip no-driver "this machine has a CUDA driver"
@@ -92,6 +109,14 @@ expect compile-one 0 "" wait $one
 expect run-one 0 "on hostcuda" on "$zc" run "$dir/one.plan" --random --device cuda
 expect run-two 0 "on hostcuda" on "$zc" run "$dir/two.plan" --random --device cuda
 no_temporaries cache-temporaries "$dir/cache"
+
+# ---- zc debug ----
+echo 'rule bad { match o = Relu(x); emit o = LeakyRelu(x); }' >"$dir/leaky.zcr"
+expect debug-clean 0 "no difference" on "$zc" debug "$model" --device cuda
+expect debug-rule 3 "rule bad ($dir/leaky.zcr:1) is the first to change the answer" \
+    on "$zc" debug "$model" --device cuda --rules "$dir/leaky.zcr" --force-rules
+expect debug-no-gpu 5 "the CUDA driver sees no GPU" on ZC_HOSTCUDA_DEVICES=0 "$zc" debug "$model" --device cuda
+expect debug-auto 0 "no difference" on ZC_HOSTCUDA_DEVICES=0 "$zc" debug "$model" --device auto
 
 # ---- the example ----
 expect service-usage 1 "usage: gpu_service" "$service" "$plan" cpu device 2 10

@@ -63,16 +63,32 @@ static bool is_known(const kc_compiler *k, const zc_pkernel *kernel)
     return false;
 }
 
+/* zc's own sources are constants; a user's lives as long as the program. */
+static bool keep_sources(kc_compiler *k, const zc_program *p, unit *u)
+{
+    zc_psource *own = zc_arena_dup(&k->arena, p->sources, p->nsources, sizeof *own);
+    bool ok = own;
+    for (uint32_t i = 0; ok && i < p->nsources; i++) {
+        if (zc_template_find(own[i].name)) continue;
+        own[i].name = zc_arena_strdup(&k->arena, own[i].name);
+        own[i].text = zc_arena_strdup(&k->arena, own[i].text);
+        ok = own[i].name && own[i].text;
+    }
+    u->sources = own;
+    u->nsources = p->nsources;
+    return ok;
+}
+
 static bool add_kernel(kc_compiler *k, const kc_variant *v, const kc_program *p,
                        const zc_pkernel *kernel)
 {
-    unit u = {.kernel = *kernel, .nsources = p->program.nsources, .c = v->c};
+    unit u = {.kernel = *kernel, .c = v->c};
     if (is_known(k, kernel)) return true;
     snprintf(u.name, sizeof u.name, "%s/%s/%s:%s", v->c->op, v->c->family, v->t, v->u);
     u.kernel.name = zc_arena_strdup(&k->arena, kernel->name);
     u.kernel.spec = zc_arena_strdup(&k->arena, kernel->spec);
-    u.sources = zc_arena_dup(&k->arena, p->program.sources, u.nsources, sizeof *u.sources);
-    return (u.kernel.name && u.kernel.spec && u.sources && ZC_VEC_PUSH(&k->units, u)) ||
+    return (keep_sources(k, &p->program, &u) && u.kernel.name && u.kernel.spec &&
+            ZC_VEC_PUSH(&k->units, u)) ||
            fail(v, "no memory");
 }
 

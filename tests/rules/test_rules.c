@@ -320,7 +320,7 @@ static zc_graph *long_chain(size_t n)
 
 static void test_large_graph(void **state)
 {
-    enum { PAIRS = 50000 };
+    enum { PAIRS = 50000, STEPS = 4 /* an operation and rule */ };
     zc_rules *r = NULL;
     assert_int_equal(zc_rules_create(&r, NULL), ZC_OK);
     assert_int_equal(zc_rules_add_builtin(r, NULL), ZC_OK);
@@ -328,9 +328,17 @@ static void test_large_graph(void **state)
     size_t changes = 0;
     g->output_names = (const char *[]){"o"};
     g->input_names = (const char *[]){"x"};
-    assert_int_equal(apply(r, g, NULL, &changes, NULL), ZC_OK);
+    zc_rule_stats *stats = calloc(zc_rules_count(r), sizeof *stats);
+    assert_non_null(stats);
+    assert_int_equal(apply(r, g, stats, &changes, NULL), ZC_OK);
     assert_int_equal(changes, PAIRS);
     assert_int_equal(g->top.nodes.len, PAIRS);
+    size_t steps = 0;
+    for (size_t i = 0; i < zc_rules_count(r); i++) steps += stats[i].steps;
+    print_message("%zu steps for %d operations, %zu rules\n", steps, 2 * PAIRS, zc_rules_count(r));
+    assert_true(steps >= PAIRS);
+    assert_true(steps <= STEPS * zc_rules_count(r) * 2 * PAIRS);
+    free(stats);
     zc_graph_destroy(&g);
     zc_rules_destroy(&r);
 }

@@ -504,7 +504,7 @@ static void test_overrides(void **state)
 static void test_overrides_in_expressions(void **state)
 {
     static const char model[] =
-        "opset 13\nin x 1 N,M\nin z 1 2*N,N-3+M\nout y 1 *\nnode Relu z y\nnode Relu x w\n";
+        "opset 13\nin x 1 N,M\nin z 1 N*2,N-3+M\nout y 1 *\nnode Relu z y\nnode Relu x w\n";
     const zc_dim_override one[] = {{"N", 4}};
     const zc_import_params params_one = {.dims = one, .ndims = 1};
     (void)state;

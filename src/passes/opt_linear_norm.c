@@ -1,0 +1,151 @@
+/* A normalisation of rows joins the Linear that makes them, with the residual between: LinearNorm.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes/passes.h"
+#include "passes/rewrite.h"
+
+/* What is normalised is a + skip + bias; 0 where there is none. */
+typedef struct norm {
+    zc_vid a, skip, gamma, beta, bias, sum;
+    float epsilon;
+    bool rms;
+} norm;
+
+typedef struct joining {
+    const uint32_t *uses;
+    size_t *changes;
+} joining;
+
+static zc_vid in(const zc_node *n, int i)
+{
+    return i < n->nin ? n->in[i] : 0;
+}
+
+static bool has_out(const zc_node *n, int i)
+{
+    return i < n->nout && n->out[i];
+}
+
+static bool last_axis(const zc_graph *g, const zc_node *n, int64_t axis)
+{
+    int rank = zc_val(g, n->in[0])->type.rank;
+    return rank > 0 && (axis == -1 || axis == rank - 1);
+}
+
+/* false: no such node, or its statistics are wanted. */
+static bool read_norm(const zc_graph *g, const zc_node *n, norm *out)
+{
+    bool skips =
+        n->op == ZC_OP_SkipLayerNormalization || n->op == ZC_OP_SkipSimplifiedLayerNormalization;
+    *out = (norm){.a = in(n, 0)};
+    if (has_out(n, 1) || has_out(n, 2) || !has_out(n, 0)) return false;
+    if (skips) {
+        out->rms = n->op == ZC_OP_SkipSimplifiedLayerNormalization;
+        out->skip = in(n, 1);
+        out->gamma = in(n, 2);
+        out->beta = out->rms ? 0 : in(n, 3);
+        out->bias = in(n, out->rms ? 3 : 4);
+        out->sum = has_out(n, 3) ? n->out[3] : 0;
+        out->epsilon = out->rms
+                           ? ((const zc_attrs_SkipSimplifiedLayerNormalization *)n->attrs)->epsilon
+                           : ((const zc_attrs_SkipLayerNormalization *)n->attrs)->epsilon;
+        return true;
+    }
+    out->gamma = in(n, 1);
+    if (n->op == ZC_OP_LayerNormalization) {
+        const zc_attrs_LayerNormalization *a = n->attrs;
+        out->beta = in(n, 2);
+        out->epsilon = a->epsilon;
+        return last_axis(g, n, a->axis);
+    }
+    if (n->op != ZC_OP_RMSNormalization) return false;
+    const zc_attrs_RMSNormalization *a = n->attrs;
+    out->rms = true;
+    out->epsilon = a->epsilon;
+    return last_axis(g, n, a->axis);
+}
+
+static const zc_node *linear_of(const zc_graph *g, const joining *j, zc_vid v)
+{
+    zc_nid p = zc_producer(g, v);
+    if (!p || j->uses[v] != 1) return NULL;
+    const zc_node *n = zc_node_at(g, p);
+    return n->op == ZC_OP_Linear && !zc_op_epilogue(zc_op_get(n->op), n->attrs) ? n : NULL;
+}
+
+static bool is_row(const zc_graph *g, zc_vid v, const zc_type *y)
+{
+    const zc_type *t = &zc_val(g, v)->type;
+    return t->dtype == y->dtype && t->rank == 1 && zc_dim_eq(t->dims[0], y->dims[y->rank - 1]);
+}
+
+/* Do all operands have the forms that LinearNorm takes? */
+static bool fits(const zc_graph *g, const norm *m, const zc_node *linear)
+{
+    const zc_type *y = &zc_val(g, linear->out[0])->type;
+    bool is_float =
+        y->dtype == ZC_F64 || y->dtype == ZC_F32 || y->dtype == ZC_F16 || y->dtype == ZC_BF16;
+    return is_float && y->rank > 0 && m->gamma && is_row(g, m->gamma, y) &&
+           (!m->beta || is_row(g, m->beta, y)) && (!m->bias || is_row(g, m->bias, y)) &&
+           !(m->bias && in(linear, 2)) && (!m->skip || zc_same_type(&zc_val(g, m->skip)->type, y));
+}
+
+static bool join(zc_graph *g, zc_nid at, const norm *m, zc_nid linear)
+{
+    const zc_attrs_Linear *from = zc_node_at(g, linear)->attrs;
+    zc_nid made = zc_graph_node(g, NULL, ZC_OP_LinearNorm, zc_node_at(g, at)->name, 6, 2);
+    if (!made || !zc_graph_inherit(g, made, linear) || !zc_graph_inherit(g, made, at)) return false;
+    const zc_node *l = zc_node_at(g, linear);
+    zc_node *n = zc_node_at(g, made), *old = zc_node_at(g, at);
+    zc_attrs_LinearNorm *a = n->attrs;
+    a->transB = from->transB;
+    a->alpha = from->alpha;
+    a->epsilon = m->epsilon;
+    a->rms = m->rms;
+    a->set = UINT64_C(1) << ZC_AT_LinearNorm_epsilon;
+    if (a->transB) a->set |= UINT64_C(1) << ZC_AT_LinearNorm_transB;
+    if (a->alpha != 1) a->set |= UINT64_C(1) << ZC_AT_LinearNorm_alpha;
+    if (a->rms) a->set |= UINT64_C(1) << ZC_AT_LinearNorm_rms;
+    const zc_vid inputs[] = {l->in[0], l->in[1], m->bias ? m->bias : in(l, 2),
+                             m->skip,  m->gamma, m->beta};
+    memcpy(n->in, inputs, sizeof inputs);
+    n->nin = m->beta ? 6 : 5;
+    n->out[0] = old->out[0];
+    n->out[1] = m->sum;
+    n->nout = m->sum ? 2 : 1;
+    for (int i = 0; i < n->nout; i++) zc_val(g, n->out[i])->producer = at;
+    zc_node content = *n;
+    zc_graph_remove(g, linear);
+    *zc_node_at(g, at) = content; /* its slot in the block */
+    zc_graph_remove(g, made);
+    return true;
+}
+
+static bool visit(zc_graph *g, zc_nid id, void *user)
+{
+    joining *j = user;
+    norm m;
+    if (!read_norm(g, zc_node_at(g, id), &m)) return true;
+    const zc_node *linear = linear_of(g, j, m.a);
+    if (!linear && m.skip) { /* the sum commutes */
+        zc_vid skip = m.skip;
+        m.skip = m.a;
+        m.a = skip;
+        linear = linear_of(g, j, m.a);
+    }
+    if (!linear || !fits(g, &m, linear)) return true;
+    ++*j->changes;
+    return join(g, id, &m, zc_producer(g, m.a));
+}
+
+zc_status zc_pass_opt_linear_norm(zc_graph *g, size_t *changes, zc_diag *diag)
+{
+    uint32_t *uses = zc_graph_uses(g);
+    if (!uses) return zc_fail_nomem(diag, "uses", 0);
+    joining j = {.uses = uses, .changes = changes};
+    zc_status status = zc_each_node(g, &g->top, visit, &j, diag);
+    free(uses);
+    return status;
+}

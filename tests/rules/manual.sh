@@ -1,0 +1,86 @@
+#!/bin/sh
+# usage: manual.sh ZC SOURCE_DIR MANUAL FAKE_DRIVER_DIR: the tutorial of docs/rules.md, every file of it compiled into a
+# model that has what it matches, and run on the CPU and on the fake GPU; the results are those without the rule.
+. "$(dirname "$0")/../cli/lib.sh"
+manual=$(realpath "$3")
+fake=$4
+cd "$dir"
+export ZC_CACHE_DIR="$dir/cache" ZC_HOSTCUDA_CACHE="$dir/hostcuda"
+unset XDG_CACHE_HOME LD_LIBRARY_PATH
+on() {
+    env LD_LIBRARY_PATH="$fake" "$@"
+}
+awk '/^```zcr/ { file = "tutorial" ++n ".zcr"; next } /^```cuda / { file = $2; next } /^```/ { file = "" }
+    file { print > file }' "$src/docs/rules.md"
+expect model 0 "" "$manual" write model.onnx
+expect plain 0 "" "$zc" compile model.onnx -o plain.plan --quiet --skip-pass all
+expect plain-run 0 "on cpu" "$zc" run plain.plan --random --dim n=7 --device cpu --output-dir plain
+
+same() { # NAME DIR: all results
+    for file in plain/*; do
+        expect "$1-${file##*/}" 0 "" "$manual" near "$file" "$2/${file##*/}"
+    done
+}
+for rule in 1:quick_gelu 2:linear_relu 3:qkv 4:scale_shift; do
+    file=tutorial${rule%%:*}.zcr
+    name=${rule##*:}
+    expect "$name-test" 0 "ok    12 places" "$zc" rules test "$file"
+    expect "$name-cpu" 0 "" "$zc" compile model.onnx -o cpu.plan --rules "$file" --quiet
+    expect "$name-applies" 0 "rule $name ($file:" "$zc" inspect cpu.plan --json
+    expect "$name-cpu-run" 0 "on cpu" "$zc" run cpu.plan --random --dim n=7 --output-dir "cpu-$name"
+    same "$name-cpu" "cpu-$name"
+    expect "$name-gpu" 0 "" on "$zc" compile model.onnx -o gpu.plan --rules "$file" --target sm_90 --quiet
+    expect "$name-gpu-run" 0 "on hostcuda" on "$zc" run gpu.plan --random --dim n=7 --device cuda --output-dir "gpu-$name"
+    same "$name-gpu" "gpu-$name"
+    expect "$name-gpu-plan-on-cpu" 0 "on cpu" "$zc" run gpu.plan --random --dim n=7 --device cpu --output-dir "both-$name"
+    same "$name-both" "both-$name"
+done
+
+# ---- the kernel ----
+expect kernel-step 0 "by zc_ScaleShift_" "$zc" inspect gpu.plan
+expect kernel-device 0 "ok    12 places" on "$zc" rules test tutorial4.zcr --device cuda
+expect kernel-no-gpu 5 "no CUDA driver" "$zc" rules test tutorial4.zcr --device cuda
+expect kernel-empty 0 "on hostcuda" on "$zc" run gpu.plan --random --dim n=0 --device cuda
+expect kernel-other-gpu 0 "were compiled now" on ZC_HOSTCUDA_CC=80 "$zc" run gpu.plan --random --dim n=7 --device cuda
+
+variant() { # NAME SED: tutorial4.zcr changed
+    sed "$2" tutorial4.zcr >"$1.zcr"
+}
+refused() { # NAME CODE TEXT SED: the check on the device says TEXT
+    variant "$1" "$4"
+    expect "$1" "$2" "$3" on "$zc" rules test "$1.zcr" --device cuda
+}
+sed 's/ + zc_get(b\[i % row\])//' scale_shift.cu >wrong.cu
+refused wrong-kernel 3 "the kernel gives" 's/scale_shift.cu/wrong.cu/'
+expect wrong-kernel-cpu 0 "ok    12 places" "$zc" rules test wrong-kernel.zcr
+expect wrong-kernel-compile 3 "is refused: element" \
+    on "$zc" compile model.onnx -o wrong.plan --rules wrong-kernel.zcr --target sm_90
+expect wrong-kernel-no-plan 1 "" test -e wrong.plan
+expect wrong-kernel-forced 0 "" \
+    on "$zc" compile model.onnx -o forced.plan --rules wrong-kernel.zcr --target sm_90 --quiet --force-rules
+refused wrong-meaning 3 "match gives" 's/x \* g + b;/x * g - b;/'
+refused entry-absent 2 "entry-absent.zcr:1: zc_ScaleShift" 's/"scale_shift"/"scale_shaft"/'
+refused entry-absent-log 2 "scale_shaft" 's/"scale_shift"/"scale_shaft"/'
+refused grid-zero 2 "kernel ScaleShift (grid-zero.zcr:1): bad grid (got 0, need 1 to 2147483647)" 's/  grid .*/  grid 0 * size(x);/'
+refused grid-large 2 "bad grid (got 1 and 65536 in y and z, need at most 65535)" 's/  grid .*/  grid 1, 1, 65536;/'
+refused grid-overflow 2 "grid cannot be computed for these shapes" 's/  grid .*/  grid (size(x) + 1) * 9223372036854775807;/'
+refused grid-no-dimension 2 "grid cannot be computed for these shapes" 's/  grid .*/  grid dim(x, 5);/'
+refused block-large 2 "bad block (got 2048 threads, need 1 to 1024)" 's/  block .*/  block 2048;/'
+refused shared-large 2 "bad amount of shared memory (got 999999, need 0 to" 's/  block .*/  block BLOCK; shared 999999;/'
+refused file-absent 2 "file-absent.zcr:2:3: error: none.cu: cannot open (No such file or directory)" 's/scale_shift.cu/none.cu/'
+refused file-above 2 "must lie in the rule file's folder or below it" 's/scale_shift.cu/..\/scale_shift.cu/'
+refused file-absolute 2 "must lie in the rule file's folder or below it" "s,scale_shift.cu,$dir/scale_shift.cu,"
+printf 'a\000b' >nul.cu
+refused file-nul 2 "nul.cu: a NUL byte" 's/scale_shift.cu/nul.cu/'
+head -c 1048577 /dev/zero | tr '\000' ' ' >large.cu
+refused file-large 2 "large.cu" 's/scale_shift.cu/large.cu/'
+variant body 's/  meaning .*/  meaning { t = Mul(x, g); y = Add(t, b); }/'
+expect body 0 "ok    12 places" on "$zc" rules test body.zcr --device cuda
+expect body-cpu 0 "" "$zc" compile model.onnx -o body.plan --rules body.zcr --quiet
+expect body-run 0 "on cpu" "$zc" run body.plan --random --dim n=7 --output-dir body
+same body body
+mkdir -p below
+cp scale_shift.cu below/
+cp tutorial4.zcr below/rule.zcr
+expect beside 0 "ok    12 places" "$zc" rules test below/rule.zcr
+finish

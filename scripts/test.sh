@@ -1,8 +1,16 @@
 #!/bin/sh
-# Builds zc, looks at its sources (lint.sh) and runs every test: unit, command line, conformance; then all again under
-# ASan and UBSan.
+# usage: test.sh [--all]: builds zc, looks at its sources (lint.sh) and runs the tests: unit, command line, conformance.
+# --all adds the long ones, and runs all again under ASan and UBSan.
 set -eu
 cd "$(dirname "$0")/.."
+case $* in
+"") long=--no-suite=long ;;
+--all) long= ;;
+*)
+    echo "usage: test.sh [--all]" >&2
+    exit 1
+    ;;
+esac
 scripts/setup.sh
 
 [ -f build/build.ninja ] || meson setup build
@@ -10,13 +18,9 @@ ninja -C build
 scripts/lint.sh build
 ZC_ONNX_TESTS=$(scripts/onnx-tests.sh)
 export ZC_ONNX_TESTS
-if ZC_NVRTC=$(scripts/nvrtc.sh); then
-    export ZC_NVRTC
-else
-    echo "test: there is no NVRTC: kernels are compiled by the tests' own alone"
-    unset ZC_NVRTC
-fi
-meson test -C build --no-rebuild --print-errorlogs
+# shellcheck disable=SC2086
+meson test -C build --no-rebuild --print-errorlogs $long
+[ -z "$long" ] || exit 0
 
 [ -f build-asan/build.ninja ] || meson setup build-asan -Db_sanitize=address,undefined -Db_lundef=false
 ninja -C build-asan

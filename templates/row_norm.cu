@@ -54,7 +54,8 @@ struct origin {
 };
 template <class ID> ZC_DEV i64 table_row(const zc_row_norm_params &p, const zc_row_table &t, i64 word) {
     if (!t.data) return 0;
-    const i64 id = t.ids ? (i64)zc_load<ID>(t.ids, word % t.count) : word % p.length;
+    const i64 given = t.ids ? (i64)zc_load<ID>(t.ids, word % t.count) : word % p.length;
+    const i64 id = given < 0 ? given + t.entries : given; // as Gather counts
     if (id >= 0 && id < t.entries) return id * Z_N;
     zc_report((zc_fault_word *)p.fault, p.step, ZC_FAULT_INDEX, id, 0, t.entries - 1);
     return -1;

@@ -114,9 +114,12 @@ typedef struct zc_session_params {
     int ordinal;  /* which GPU, as CUDA counts */
     void *stream; /* the caller's CUstream on that GPU's primary context; NULL: one of the session's
                      own */
-    bool no_graphs; /* issue every kernel by itself: no CUDA graphs */
-    bool profile;   /* GPU: time every step of every run, for zc_session_step; runs are slower,
-                       without graphs */
+    bool no_graphs;      /* issue every kernel by itself: no CUDA graphs */
+    bool profile;        /* GPU: time every step of every run, for zc_session_step; runs are slower,
+                            without graphs */
+    uint32_t timeout_ms; /* GPU: the longest wait for its work; 0: none. Then the call fails and the
+                            device is lost for every session of the plan: CUDA cannot end a kernel.
+                            Only waits are bounded, not the driver's own calls. */
 } zc_session_params;
 #define ZC_SESSION_PARAMS(...)                                                                     \
     (&(zc_session_params){.size = sizeof(zc_session_params), __VA_ARGS__})

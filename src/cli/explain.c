@@ -42,7 +42,7 @@ static void put_places(size_t n, const char *first)
 
 static bool is_of_rule(const zc_rule_miss *m, size_t rule)
 {
-    return m->rule == rule && !m->is_over;
+    return m->rule == rule && !m->is_over && !zc_rule_miss_is_slight(m);
 }
 
 /* How many places share miss i's reason; 0 when an earlier one does. */
@@ -87,8 +87,10 @@ void cli_explain_rule(const zc_explain *e, size_t rule)
 
 static const char *lone_reason(const zc_explain *e, const zc_candidate *c)
 {
-    return zc_rule_kind_by_rule(c->kind) ? "no rule of this kind matched more than one operation"
-                                         : "it still stands by itself";
+    if (!zc_rule_kind_by_rule(c->kind)) return "it still stands by itself";
+    for (size_t i = 0; i < zc_rules_count(e->rules); i++)
+        if (zc_rules_at(e->rules, i).kind == c->kind) return "no rule of this kind begins near it";
+    return "there is no rule of this kind";
 }
 
 static size_t count_candidates_like(const zc_explain *e, size_t i)
@@ -139,6 +141,7 @@ static void put_steps(const zc_explain *e)
     printf("%zu steps, and %zu views and %zu of shape arithmetic\n", e->steps, e->views, e->shapes);
     for (int op = 1; op < ZC_OP_COUNT; op++)
         if (e->by_op[op]) printf("%6zu %s\n", e->by_op[op], zc_op_get((zc_op)op)->name);
+    if (e->lacks_weights) puts("kernels for the GPU cannot be counted: weights are absent");
     if (e->has_gpu)
         printf("%zu steps on the GPU by %zu kernels, %zu on the CPU\n", e->gpu_steps, e->kernels,
                e->cpu_steps);

@@ -16,7 +16,9 @@ typedef struct job {
 
 static int64_t row_of(const embedding *e, const job *j, int64_t word)
 {
-    return e->ids ? zc_geti(e->ids, word % e->count) : word % j->length;
+    if (!e->ids) return word % j->length;
+    int64_t id = zc_geti(e->ids, word % e->count);
+    return id < 0 ? id + e->table->dims[0] : id; /* as Gather counts */
 }
 
 static zc_status check_rows(zc_kctx *k, const job *j)
@@ -25,9 +27,9 @@ static zc_status check_rows(zc_kctx *k, const job *j)
     for (int t = 0; t < j->n; t++) {
         const embedding *e = &j->e[t];
         ZC_TRY(zc_check_length(k, e->table->dims[1], j->hidden, "embedding size"));
-        if (e->ids && (e->count == 0 || j->words % e->count))
-            return zc_kernel_fail(k, "wrong number of ids (got %lld, need a divisor of %lld)",
-                                  (long long)e->count, (long long)j->words);
+        if (e->ids && e->count != j->words && e->count != j->length && e->count != 1)
+            return zc_kernel_fail(k, "wrong number of ids (got %lld, need %lld or %lld)",
+                                  (long long)e->count, (long long)j->words, (long long)j->length);
         for (int64_t w = 0; w < j->words; w++) {
             int64_t row = row_of(e, j, w);
             if (row < 0 || row >= e->table->dims[0])
@@ -38,11 +40,32 @@ static zc_status check_rows(zc_kctx *k, const job *j)
     return ZC_OK;
 }
 
+static bool all_f32(const job *j)
+{
+    bool plain = j->sum->dtype == ZC_F32;
+    for (int t = 0; t < j->n; t++) plain &= j->e[t].table->dtype == ZC_F32;
+    return plain;
+}
+
+static void add_f32(const job *j, int64_t word)
+{
+    float *sum = (float *)j->sum->data + word * j->hidden;
+    for (int t = 0; t < j->n; t++) {
+        const float *row =
+            (const float *)j->e[t].table->data + row_of(&j->e[t], j, word) * j->hidden;
+        for (int64_t h = 0; h < j->hidden; h++) sum[h] = t ? sum[h] + row[h] : row[h];
+    }
+}
+
 static void add_rows(void *arg, int64_t begin, int64_t end)
 {
     const job *j = arg;
     for (int64_t w = begin; w < end; w++) {
         int64_t at[3];
+        if (all_f32(j)) {
+            add_f32(j, w);
+            continue;
+        }
         for (int t = 0; t < j->n; t++) at[t] = row_of(&j->e[t], j, w) * j->hidden;
         for (int64_t h = 0; h < j->hidden; h++) {
             double sum = 0;

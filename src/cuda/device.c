@@ -1,6 +1,7 @@
 #include "cuda/device.h"
 
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 static zc_status attribute(zc_device *d, int which, int *out, zc_diag *diag)
@@ -77,16 +78,52 @@ static zc_status out_of_memory(zc_device *d, size_t need, const char *what, zc_d
                    (need >> 20) + 1, free_bytes >> 20, total >> 20);
 }
 
+static void lose(zc_device *d, int code)
+{
+    int none = 0;
+    (void)atomic_compare_exchange_strong(&d->lost_code, &none, code);
+    atomic_store(&d->lost, true);
+}
+
 zc_status zc_device_check(zc_device *d, int code, const char *what, zc_diag *diag)
 {
     if (code == 0) return ZC_OK;
     if (code == ZC_CU_ERROR_MEMORY) return out_of_memory(d, 0, what, diag);
-    if (zc_cu_is_sticky(code)) {
-        int none = 0;
-        (void)atomic_compare_exchange_strong(&d->lost_code, &none, code);
-        atomic_store(&d->lost, true);
-    }
+    if (zc_cu_is_sticky(code)) lose(d, code);
     return zc_cu_fail(&d->cu, code, what, diag);
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* The driver has no wait with a limit: asks, with naps of an eighth of the time that has passed. */
+static int poll_stream(zc_device *d, zc_cu_stream stream, uint32_t limit_ms)
+{
+    const int64_t start = now_ns(), limit = (int64_t)limit_ms * 1000000;
+    for (;;) {
+        int64_t passed = now_ns() - start;
+        int code = d->cu.stream_query(stream);
+        if (code != ZC_CU_ERROR_NOT_READY || passed >= limit) return code;
+        int64_t nap = passed / 8 < 1000000 ? passed / 8 : 1000000;
+        nanosleep(&(struct timespec){.tv_nsec = (long)nap}, NULL);
+    }
+}
+
+zc_status zc_device_wait(zc_device *d, zc_cu_stream stream, uint32_t limit_ms, const char *what,
+                         zc_diag *diag)
+{
+    if (!limit_ms) return zc_device_check(d, d->cu.stream_wait(stream), what, diag);
+    int code = poll_stream(d, stream, limit_ms);
+    if (code != ZC_CU_ERROR_NOT_READY) return zc_device_check(d, code, what, diag);
+    lose(d, ZC_CU_ERROR_LAUNCH_TIMEOUT);
+    return zc_fail(diag, ZC_ERR_DEVICE_LOST, what,
+                   "the GPU did not finish within %u ms; a kernel cannot be killed: start a new "
+                   "process",
+                   limit_ms);
 }
 
 zc_status zc_device_check_memory(zc_device *d, int code, size_t bytes, const char *what,

@@ -35,6 +35,10 @@ zc_status zc_device_check(zc_device *d, int code, const char *what, zc_diag *dia
 /* The same for a call that takes `bytes` bytes of device memory. */
 zc_status zc_device_check_memory(zc_device *d, int code, size_t bytes, const char *what,
                                  zc_diag *diag);
+/* Waits for the stream, but for at most limit_ms milliseconds (0: for ever). A kernel that is still
+ * at work then cannot be killed, so the device counts as lost. */
+zc_status zc_device_wait(zc_device *d, zc_cu_stream stream, uint32_t limit_ms, const char *what,
+                         zc_diag *diag);
 /* The error of a device that is lost, or that a parent process opened; ZC_OK otherwise. */
 zc_status zc_device_alive(zc_device *d, zc_diag *diag);
 

@@ -22,9 +22,14 @@ static void add_type(job *j, const zc_tensor *t)
     for (int d = 0; d < t->rank; d++) type->dims[d] = zc_dim_const(t->dims[d]);
 }
 
+static const char *text_of(const char *s)
+{
+    return s ? s : "";
+}
+
 #define fail(j, what, ...)                                                                         \
-    zc_fail((j)->l->diag, ZC_ERR_INPUT, (j)->l->subject, "kernel %s (%s): " what, (j)->a->name,    \
-            (j)->a->origin, __VA_ARGS__)
+    zc_fail((j)->l->diag, ZC_ERR_INPUT, (j)->l->subject, "kernel %s (%s): " what,                  \
+            text_of((j)->a->name), text_of((j)->a->origin), __VA_ARGS__)
 
 /* The list of a text, each in [low, high]. */
 static zc_status evaluate(job *j, const char *what, const char **text, int most, int64_t low,

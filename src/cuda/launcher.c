@@ -95,9 +95,11 @@ zc_status zc_launch_fetch(zc_launch *l, void *to, const void *from, size_t bytes
         for (size_t i = 0; i < bytes; i++) ((char *)to)[i] = 0;
         return ZC_OK;
     }
-    ZC_TRY(
-        check(l, r->image->device.cu.copy_out(to, (zc_cu_ptr)(uintptr_t)from, bytes, r->stream)));
-    return check(l, r->image->device.cu.stream_wait(r->stream));
+    zc_device *d = &r->image->device;
+    /* A copy to memory that is not page-locked waits inside the driver, without a limit. */
+    if (r->limit_ms) ZC_TRY(zc_device_wait(d, r->stream, r->limit_ms, l->subject, l->diag));
+    ZC_TRY(check(l, d->cu.copy_out(to, (zc_cu_ptr)(uintptr_t)from, bytes, r->stream)));
+    return zc_device_wait(d, r->stream, r->limit_ms, l->subject, l->diag);
 }
 
 zc_status zc_launch_resize(zc_launch *l, int i, int rank, const int64_t *dims)

@@ -8,6 +8,7 @@ typedef struct zc_launcher {
     zc_image *image;
     const zc_image_kernel *kernel; /* of the step that is being issued */
     zc_cu_stream stream;
+    uint32_t limit_ms; /* of a wait; 0: none */
     bool dry;
     zc_cu_ptr scratch;
     size_t scratch_bytes, scratch_used;

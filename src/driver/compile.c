@@ -259,9 +259,11 @@ static zc_status compile_with(job *j, zc_diag *diag)
     ZC_TRY(progress(j->p, "import", STAGE_IMPORT, diag));
     ZC_TRY(import(j->model, j->p, !j->sink.fn, &g, diag));
     zc_status status = optimise(g, j, diag);
-    /* Without a plan, only to count them. */
-    bool wants_kernels = j->explain && j->targets.narchs && !has_hollow_weights(g);
-    if (status == ZC_OK && (j->sink.fn || wants_kernels)) status = finish(g, j, diag);
+    /* Without a plan, kernels are only counted. */
+    bool is_hollow = !j->sink.fn && has_hollow_weights(g);
+    bool counts = !j->sink.fn && j->explain && j->targets.narchs;
+    if (counts) j->explain->lacks_weights = is_hollow;
+    if (status == ZC_OK && (j->sink.fn || (counts && !is_hollow))) status = finish(g, j, diag);
     zc_graph_destroy(&g);
     return status;
 }

@@ -34,8 +34,9 @@ zc_status zc_compile_model_file(const char *path, const zc_compile_params *param
 zc_status zc_compile_graph(const zc_graph *g, const zc_compile_params *params, void **out,
                            size_t *out_len, zc_diag *diag);
 
-/* zc_compile_model_file, telling what was done. Without a place for the plan (out NULL) none is made, and
- * weights whose files are absent are no error. The caller frees *explain, also after a failure. */
+/* zc_compile_model_file, telling what was done. Without a place for the plan (out NULL) none is
+ * made, and weights whose files are absent are no error. The caller frees *explain, also after a
+ * failure. */
 zc_status zc_compile_explained(const char *path, const zc_compile_params *params, void **out,
                                size_t *out_len, zc_explain *explain, zc_diag *diag);
 /* zc_compile_file, telling what was done. */

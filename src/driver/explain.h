@@ -19,6 +19,7 @@ typedef struct zc_explain {
     size_t by_op[ZC_OP_COUNT]; /* of `steps` */
     /* Of a GPU program. */
     bool has_gpu;
+    bool lacks_weights;          /* there would be one if the weights were there */
     size_t gpu_steps, cpu_steps; /* of `steps` */
     size_t kernels;              /* different ones */
 } zc_explain;

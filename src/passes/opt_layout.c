@@ -171,6 +171,54 @@ static bool max_pool(layout *l, zc_nid n)
     return replace(l, n, m);
 }
 
+/* Is it the mean over the plane, of something with a channels-last form? */
+static bool is_plane_mean(const zc_graph *g, const layout *l, const zc_node *n)
+{
+    bool pool = n->op == ZC_OP_GlobalAveragePool, reduce = n->op == ZC_OP_ReduceMean;
+    if ((!pool && !reduce) || !is_plane(g, n->in[0]) || !l->last[n->in[0]]) return false;
+    if (pool) return true;
+    const zc_tensor *axes = n->nin > 1 && n->in[1] ? zc_val(g, n->in[1])->data : NULL;
+    if (!axes || !axes->data || axes->dtype != ZC_I64 || zc_tensor_numel(axes) != 2) return false;
+    int64_t a = ((const int64_t *)axes->data)[0], b = ((const int64_t *)axes->data)[1];
+    a += a < 0 ? 4 : 0;
+    b += b < 0 ? 4 : 0;
+    return (a == 2 && b == 3) || (a == 3 && b == 2);
+}
+
+/* The mean over axes 1 and 2 has the same elements in the same order: a reshape brings the form. */
+static bool plane_mean(layout *l, zc_nid n)
+{
+    static const int64_t axes[] = {1, 2}, shape[] = {0, 0, 1, 1};
+    const zc_node *node = zc_node_at(l->g, n);
+    bool keeps =
+        node->op == ZC_OP_GlobalAveragePool || ((const zc_attrs_ReduceMean *)node->attrs)->keepdims;
+    zc_vid old = node->out[0], x = l->last[node->in[0]];
+    const zc_type plane = zc_val(l->g, node->in[0])->type;
+    zc_type type = {.dtype = ZC_F32, .rank = 2, .dims = {plane.dims[0], plane.dims[1]}};
+    zc_vid over = zc_graph_const_i64(l->g, NULL, axes, 2, 1);
+    zc_vid form = zc_graph_const_i64(l->g, NULL, shape, 4, 1);
+    zc_nid m = over && form ? add(l, ZC_OP_ReduceMean, zc_node_at(l->g, n)->name, 2, &type) : 0;
+    if (!m || !zc_graph_inherit(l->g, m, n)) return false;
+    zc_attrs_ReduceMean *a = zc_node_at(l->g, m)->attrs;
+    a->keepdims = 0;
+    a->set = UINT64_C(1) << ZC_AT_ReduceMean_keepdims;
+    zc_node_at(l->g, m)->in[0] = x;
+    zc_node_at(l->g, m)->in[1] = over;
+    zc_vid mean = result(l, m);
+    if (keeps) {
+        type = zc_val(l->g, old)->type;
+        zc_nid r = add(l, ZC_OP_Reshape, "layout", 2, &type);
+        if (!r) return false;
+        zc_node_at(l->g, r)->in[0] = mean;
+        zc_node_at(l->g, r)->in[1] = form;
+        mean = result(l, r);
+    }
+    zc_graph_forward(l->g, old, mean);
+    zc_graph_remove(l->g, n);
+    l->changes++;
+    return true;
+}
+
 /* Every input is a plane of the result's shape with a channels-last form, or one element. */
 static bool is_pointwise(const zc_graph *g, const layout *l, const zc_node *n)
 {
@@ -282,6 +330,8 @@ static zc_status block(layout *l, zc_block *b)
             ok = conv(l, n);
         else if (is_max_pool(l->g, l, node))
             ok = max_pool(l, n);
+        else if (is_plane_mean(l->g, l, node))
+            ok = plane_mean(l, n);
         else if (is_pointwise(l->g, l, node))
             ok = pointwise(l, n);
         else

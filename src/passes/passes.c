@@ -91,5 +91,5 @@ zc_status zc_run_passes(zc_graph *g, const zc_pass_options *options, zc_diag *di
         if (census) zc_census_take(census, g, passes[i].name);
         if (!skipped(options, &passes[i])) ZC_TRY(run_one(g, &passes[i], options, diag));
     }
-    return census ? zc_census_finish(census, options->rules, g, diag) : ZC_OK;
+    return census ? zc_census_finish(census, g, diag) : ZC_OK;
 }

@@ -133,22 +133,25 @@ static void note_place(engine *e, zc_rule_stats *s, zc_nid at, size_t count, con
     snprintf(s->why, sizeof s->why, "%s", why);
 }
 
-/* What matched no more than the operation that every match begins with says nothing. */
+/* What matched no more than the operation that every match begins with says little: it is kept
+ * where it may be all that is known about a kind. */
 static void note_census(engine *e, uint32_t rule, const zc_nid *nodes, size_t count, zc_nid place,
                         const char *why)
 {
-    int nnodes = e->r->rules.data[rule]->nnodes;
-    if (!e->report->census || !count || (count < 2 && nnodes > 1)) return;
+    const zc_rl_rule *which = e->r->rules.data[rule];
     zc_rule_miss miss = {.rule = rule,
+                         .kind = which->kind,
                          .root = e->m->root,
                          .root_name = zc_node_at(e->x.g, e->m->root)->name,
                          .node = place ? zc_node_at(e->x.g, place)->name : "",
                          .why = why,
                          .matched = count,
                          .nodes = (zc_nid *)(uintptr_t)nodes,
-                         .nnodes = nnodes,
+                         .nnodes = which->nnodes,
                          .place = place};
-    zc_census_miss(e->report->census, &miss);
+    if (!e->report->census || !count) return;
+    if (which->kind != ZC_RULE_KIND_NONE || !zc_rule_miss_is_slight(&miss))
+        zc_census_miss(e->report->census, &miss);
 }
 
 static void note_miss(engine *e, uint32_t rule, zc_rule_stats *s)
@@ -330,7 +333,7 @@ zc_status zc_rl_apply(const zc_rules *r, size_t only, zc_graph *g, const zc_rule
         init(e, g, target ? target : &cpu) ? run(e) : zc_fail_nomem(diag, "rules", g->nodes.len);
     if (e->x.g && !zc_rl_index_finish(&e->x)) status = zc_fail_nomem(diag, "rules", g->nodes.len);
     zc_graph_resolve(g);
-    if (report && report->census) zc_census_settle(report->census, g);
+    if (status == ZC_OK && report && report->census) zc_census_settle(report->census, &e->x);
     if (changes) *changes += e->rewrites;
     fini(e);
     free(e);

@@ -239,6 +239,8 @@ struct zc_rules {
     ZC_VEC(zc_rl_message) messages;
     size_t errors;
     bool nomem;
+    zc_rules_read_fn read; /* may be NULL */
+    void *read_user;
 };
 
 /* Records a message about `file`; errors beyond a bound are only counted. */

@@ -5,6 +5,7 @@
 #ifndef ZC_RULES_CENSUS_H
 #define ZC_RULES_CENSUS_H
 
+#include "rules/index.h"
 #include "rules/rules.h"
 
 #define ZC_CENSUS_NONE UINT32_MAX
@@ -15,13 +16,15 @@ typedef struct zc_candidate {
     zc_op op;         /* that the anchor was */
     const char *node; /* the anchor's name */
     bool found;
-    uint32_t rule; /* that rewrote it, or NONE */
-    uint32_t miss; /* not found: the place where a rule of the kind came nearest, or NONE */
+    uint32_t rule;  /* that rewrote it, or NONE */
+    uint32_t miss;  /* not found: the place where a rule of the kind came nearest, or NONE */
+    uint32_t below; /* the same among the places that use its result */
 } zc_candidate;
 
 /* A place where a rule did not apply, as it was tried last. */
 typedef struct zc_rule_miss {
     uint32_t rule;
+    zc_rule_kind kind; /* of the rule */
     zc_nid root;
     const char *root_name; /* where the match began */
     const char *node;      /* where it failed; may be "" */
@@ -49,13 +52,19 @@ typedef struct zc_census {
     bool nomem;
 } zc_census;
 
+/* Did no more match than the operation that every match of a longer pattern begins with? */
+static inline bool zc_rule_miss_is_slight(const zc_rule_miss *m)
+{
+    return m->matched < 2 && m->nnodes > 1;
+}
+
 void zc_census_init(zc_census *c);
 void zc_census_fini(zc_census *c);
 
 /* Finds the candidates that are counted before that pass. */
 void zc_census_take(zc_census *c, zc_graph *g, const char *pass);
 /* After all passes: what was found, and why the rest was not. */
-zc_status zc_census_finish(zc_census *c, const zc_rules *r, const zc_graph *g, zc_diag *diag);
+zc_status zc_census_finish(zc_census *c, const zc_graph *g, zc_diag *diag);
 
 /* Candidates of a kind, and how many of them were found. */
 size_t zc_census_count(const zc_census *c, zc_rule_kind kind, size_t *found);
@@ -74,6 +83,6 @@ void zc_census_miss(zc_census *c, const zc_rule_miss *miss);
 void zc_census_rewrite(zc_census *c, uint32_t rule, zc_rule_kind kind, const zc_nid *matched,
                        int nmatched, const zc_nid *made, int nmade);
 /* The rules are done: what was missed at nodes that are gone does not matter. */
-void zc_census_settle(zc_census *c, const zc_graph *g);
+void zc_census_settle(zc_census *c, const zc_rl_index *x);
 
 #endif

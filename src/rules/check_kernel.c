@@ -10,7 +10,7 @@ enum { RESULTS_MAX = 8, PARAMS_MAX = 32, ARGS_MAX = 16 };
 typedef struct reader {
     zc_rl_checker c;
     zc_rl_kernel *k;
-    unsigned seen; /* clauses by their row */
+    bool in_result; /* where results have no shape yet */
 } reader;
 
 static const char *keep(reader *d, zc_buf *text)
@@ -20,6 +20,14 @@ static const char *keep(reader *d, zc_buf *text)
     if (!out) d->c.r->nomem = true;
     zc_buf_fini(text);
     return out;
+}
+
+/* Is the expression right, and of that type? */
+static bool is_a(reader *d, zc_rl_expr *e, zc_rl_type need)
+{
+    size_t errors = d->c.r->errors;
+    zc_rl_check_expr_is(&d->c, e, need);
+    return d->c.r->errors == errors;
 }
 
 /* ---- sizes: expressions as the words of op/sizes.h ---- */
@@ -57,6 +65,8 @@ static void put_size(reader *d, zc_buf *out, const zc_rl_expr *e)
         return;
     case ZC_RE_NAME:
         if (e->word != ZC_RW_VAR) break;
+        if (d->in_result && e->index >= d->k->params.n && e->index < np)
+            zc_rl_fault(&d->c, e->loc, "a result's shape comes from operands");
         zc_buf_printf(out, e->index < np ? "%d " : "%d tune ",
                       e->index < np ? e->index : e->index - np);
         return;
@@ -91,8 +101,7 @@ static const char *sizes(reader *d, const zc_rl_clause *c, int most, const char 
                     c->values.n, most);
     for (int i = 0; i < c->values.n; i++) {
         zc_rl_expr *e = zc_rl_expr_at(&c->values, i);
-        zc_rl_check_expr_is(&d->c, e, ZC_RT_INT);
-        if (!d->c.rule->broken) put_size(d, &out, e);
+        if (is_a(d, e, ZC_RT_INT)) put_size(d, &out, e);
         zc_buf_puts(&out, end);
     }
     return keep(d, &out);
@@ -105,7 +114,7 @@ static const char *string(reader *d, const zc_rl_clause *c)
     const zc_rl_expr *e = zc_rl_expr_at(&c->values, 0);
     if (c->values.n == 1 && e->kind == ZC_RE_STR) return e->text;
     zc_rl_fault(&d->c, c->loc, "%s needs one string", c->word);
-    return "";
+    return NULL;
 }
 
 static bool is_name(const char *s)
@@ -120,7 +129,7 @@ static bool is_name(const char *s)
 static void clause_entry(reader *d, const zc_rl_clause *c)
 {
     d->k->attrs.entry = string(d, c);
-    if (!d->c.rule->broken && !is_name(d->k->attrs.entry))
+    if (d->k->attrs.entry && !is_name(d->k->attrs.entry))
         zc_rl_fault(&d->c, c->loc, "the entry is no C name");
 }
 
@@ -134,44 +143,57 @@ static bool is_below(const char *path)
     return *path && *path != '/';
 }
 
-static void read_source(reader *d, const zc_rl_clause *c, const char *path)
+/* The bytes of a file beside the rule file, or of the caller's. */
+static zc_status read_file(reader *d, const char *name, uint8_t **data, size_t *len, zc_diag *diag)
 {
-    uint8_t *data = NULL;
-    size_t len = 0;
-    zc_diag *diag = zc_diag_create();
-    zc_status status = zc_file_read(path, ZC_RL_SOURCE_MAX, &data, &len, diag);
+    zc_rules *r = d->c.r;
+    const zc_rl_file *f = &r->files.data[d->k->file];
+    const char *slash = strrchr(f->name, '/');
+    zc_buf path = {0};
+    if (!f->is_on_disk && r->read) return r->read(r->read_user, name, data, len, diag);
+    if (!f->is_on_disk)
+        return zc_fail(diag, ZC_ERR_ARG, name, "rules that are no file have no files beside them");
+    if (slash) zc_buf_append(&path, f->name, (size_t)(slash - f->name) + 1);
+    zc_buf_puts(&path, name);
+    zc_status status = path.failed ? zc_fail_nomem(diag, name, 0)
+                                   : zc_file_read(path.data, ZC_RL_SOURCE_MAX, data, len, diag);
+    zc_buf_fini(&path);
+    return status;
+}
+
+/* The source under its own name for the compiler's messages. */
+static const char *source_text(reader *d, const char *name, const uint8_t *data, size_t len)
+{
     zc_buf text = {0};
-    if (status == ZC_ERR_NOMEM || !diag)
-        d->c.r->nomem = true;
-    else if (status != ZC_OK)
-        zc_rl_fault(&d->c, c->loc, "%s", zc_diag_text(diag, 0));
-    else if (memchr(data, 0, len))
-        zc_rl_fault(&d->c, c->loc, "%s: a NUL byte", path);
     zc_buf_puts(&text, "#line 1 \"");
-    zc_buf_escape(&text, string(d, c), strlen(string(d, c)));
+    zc_buf_escape(&text, name, strlen(name));
     zc_buf_puts(&text, "\"\n");
     if (len) zc_buf_append(&text, data, len);
-    d->k->attrs.source = keep(d, &text);
-    free(data);
-    zc_diag_destroy(&diag);
+    return keep(d, &text);
 }
 
 static void clause_file(reader *d, const zc_rl_clause *c)
 {
-    const zc_rl_file *f = &d->c.r->files.data[d->k->file];
-    const char *name = string(d, c), *slash = strrchr(f->name, '/');
-    zc_buf path = {0};
-    if (d->c.rule->broken) return;
+    const char *name = string(d, c);
+    uint8_t *data = NULL;
+    size_t len = 0;
+    if (!name) return;
     if (!is_below(name) || strpbrk(name, "\"\\\n")) {
         zc_rl_fault(&d->c, c->loc, "the file must lie in the rule file's folder or below it");
-    } else if (!f->is_on_disk) {
-        zc_rl_fault(&d->c, c->loc, "rules that are not in a file have no files beside them");
-    } else {
-        if (slash) zc_buf_append(&path, f->name, (size_t)(slash - f->name) + 1);
-        zc_buf_puts(&path, name);
-        const char *full = keep(d, &path);
-        if (full) read_source(d, c, full);
+        return;
     }
+    zc_diag *diag = zc_diag_create();
+    zc_status status = read_file(d, name, &data, &len, diag);
+    if (status == ZC_ERR_NOMEM || !diag)
+        d->c.r->nomem = true;
+    else if (status != ZC_OK)
+        zc_rl_fault(&d->c, c->loc, "%s", zc_diag_text(diag, 0));
+    else if (len && memchr(data, 0, len))
+        zc_rl_fault(&d->c, c->loc, "%s: a NUL byte", name);
+    else
+        d->k->attrs.source = source_text(d, name, data, len);
+    free(data);
+    zc_diag_destroy(&diag);
 }
 
 static void clause_grid(reader *d, const zc_rl_clause *c)
@@ -195,8 +217,7 @@ static void clause_args(reader *d, const zc_rl_clause *c)
 
 static int64_t result_type(reader *d, zc_rl_expr *e)
 {
-    zc_rl_check_expr_is(&d->c, e, ZC_RT_DTYPE);
-    if (d->c.rule->broken) return ZC_F32;
+    if (!is_a(d, e, ZC_RT_DTYPE)) return ZC_F32;
     if (e->kind == ZC_RE_NAME && e->word == ZC_RW_DTYPE) return e->index;
     const zc_rl_expr *of = e->kind == ZC_RE_CALL ? zc_rl_expr_at(&e->args, 0) : NULL;
     if (of && of->index < d->k->params.n) return -1 - of->index;
@@ -207,9 +228,9 @@ static int64_t result_type(reader *d, zc_rl_expr *e)
 /* The operand whose shape is meant, or -1. */
 static int operand_of(reader *d, zc_rl_expr *e)
 {
-    zc_rl_check_expr_is(&d->c, e, ZC_RT_VALUE);
-    if (!d->c.rule->broken && e->index < d->k->params.n) return e->index;
-    if (!d->c.rule->broken) zc_rl_fault(&d->c, e->loc, "a result's shape comes from operands");
+    if (!is_a(d, e, ZC_RT_VALUE)) return -1;
+    if (e->index < d->k->params.n) return e->index;
+    zc_rl_fault(&d->c, e->loc, "a result's shape comes from operands");
     return -1;
 }
 
@@ -225,8 +246,7 @@ static void put_dimension(reader *d, zc_buf *out, zc_rl_expr *e)
         zc_buf_printf(out, "%d shape ", operand_of(d, zc_rl_expr_at(&e->args, 0)));
         return;
     }
-    zc_rl_check_expr_is(&d->c, e, ZC_RT_INT);
-    if (!d->c.rule->broken) put_size(d, out, e);
+    if (is_a(d, e, ZC_RT_INT)) put_size(d, out, e);
 }
 
 /* result y = like(x); or result y = tensor(dtype, dimensions); */
@@ -255,10 +275,12 @@ static void read_results(reader *d)
 {
     zc_buf shapes = {0};
     int n = 0;
+    d->in_result = true;
     for (int i = 0; i < d->k->clauses.n; i++) {
         const zc_rl_clause *c = d->k->clauses.v[i];
         if (is_result(c) && n < d->k->nresults) put_result(d, &shapes, c, n++);
     }
+    d->in_result = false;
     d->k->attrs.shapes = keep(d, &shapes);
     d->k->attrs.types = (zc_ints){d->k->nresults, d->k->types};
 }
@@ -363,10 +385,12 @@ static void check_words(reader *d)
 static void add_operands(reader *d)
 {
     zc_buf names = {0};
-    if (d->k->params.n > PARAMS_MAX)
+    if (d->k->params.n > PARAMS_MAX) {
         zc_rl_fault(&d->c, d->k->name.loc, "too many operands (got %d, need at most %d)",
                     d->k->params.n, PARAMS_MAX);
-    for (int i = 0; i < d->k->params.n && i < PARAMS_MAX; i++) {
+        d->k->params.n = PARAMS_MAX;
+    }
+    for (int i = 0; i < d->k->params.n; i++) {
         const zc_rl_name *n = d->k->params.v[i];
         add_variable(d, n->text, n->loc, ZC_RV_VALUE);
         zc_buf_printf(&names, "%s%s", i ? " " : "", n->text);

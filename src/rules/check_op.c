@@ -168,9 +168,10 @@ static void check_presets(zc_rl_checker *c, const zc_rl_pat *p)
                         hint.data ? hint.data : "");
             zc_buf_fini(&hint);
         }
-        for (int j = 0; j < i; j++)
-            if (zc_rl_attr_at(&p->attrs, j)->field == a->field)
-                zc_rl_fault(c, a->name.loc, "attribute '%s' is given twice", a->name.text);
+        int same = 0;
+        while (same < i && zc_rl_attr_at(&p->attrs, same)->field != a->field) same++;
+        if (same < i && a->field < defaults->n)
+            zc_rl_fault(c, a->name.loc, "attribute '%s' is given twice", a->name.text);
         if (!a->assign) zc_rl_fault(c, a->name.loc, "an attribute is given with '=' in emit");
         zc_rl_check_expr_is(c, a->value, ZC_RT_REAL);
     }

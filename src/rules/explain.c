@@ -79,7 +79,8 @@ void zc_census_add(zc_census *c, zc_rule_kind kind, const zc_graph *g, zc_nid an
                         .op = zc_node_at(g, anchor)->op,
                         .node = zc_arena_strdup(&c->arena, zc_node_at(g, anchor)->name),
                         .rule = ZC_CENSUS_NONE,
-                        .miss = ZC_CENSUS_NONE};
+                        .miss = ZC_CENSUS_NONE,
+                        .below = ZC_CENSUS_NONE};
     if (one.node && ZC_VEC_PUSH(&c->candidates, one))
         carry(c, anchor, (uint32_t)(c->candidates.len - 1));
     else
@@ -139,19 +140,58 @@ void zc_census_miss(zc_census *c, const zc_rule_miss *miss)
         c->nomem = true;
 }
 
-void zc_census_settle(zc_census *c, const zc_graph *g)
-{
-    for (size_t i = 0; i < c->misses.len; i++)
-        c->misses.data[i].is_over |= zc_node_at(g, c->misses.data[i].root)->op == ZC_OP_NONE;
-}
-
-/* ---- the end ---- */
-
 /* Further by the share of the pattern that matched. */
 static bool is_nearer(const zc_rule_miss *a, const zc_rule_miss *b)
 {
     return a->matched * (size_t)b->nnodes > b->matched * (size_t)a->nnodes;
 }
+
+static void keep_nearest(const zc_census *c, uint32_t *best, uint32_t miss)
+{
+    if (*best == ZC_CENSUS_NONE || is_nearer(&c->misses.data[miss], &c->misses.data[*best]))
+        *best = miss;
+}
+
+/* Misses of the candidate's kind that began at node n. */
+static void look_at(const zc_census *c, zc_candidate *one, zc_nid n)
+{
+    uint32_t i = n < c->by_root.len ? c->by_root.data[n] : ZC_CENSUS_NONE;
+    for (; i != ZC_CENSUS_NONE; i = c->misses.data[i].next)
+        if (c->misses.data[i].kind == one->kind) keep_nearest(c, &one->below, i);
+}
+
+/* Matching begins at the end of a pattern: the nodes that use what node n computes, some steps far.
+ */
+static void look_below(const zc_census *c, const zc_rl_index *x, zc_candidate *one, zc_nid n)
+{
+    enum { NEAR_MAX = 24 };
+    zc_nid near[NEAR_MAX] = {n};
+    int count = 1;
+    for (int i = 0; i < count; i++) {
+        const zc_node *node = zc_node_at(x->g, near[i]);
+        look_at(c, one, near[i]);
+        for (int k = 0; k < node->nout; k++)
+            for (uint32_t e = node->out[k] ? x->users.data[node->out[k]] : 0; e && count < NEAR_MAX;
+                 e = x->edges.data[e].next)
+                if (zc_node_at(x->g, x->edges.data[e].node)->op != ZC_OP_NONE)
+                    near[count++] = x->edges.data[e].node;
+    }
+}
+
+void zc_census_settle(zc_census *c, const zc_rl_index *x)
+{
+    for (size_t i = 0; i < c->misses.len; i++)
+        c->misses.data[i].is_over |= zc_node_at(x->g, c->misses.data[i].root)->op == ZC_OP_NONE;
+    for (zc_nid n = 1; n < c->carried.len; n++) {
+        if (zc_node_at(x->g, n)->op == ZC_OP_NONE) continue;
+        for (uint32_t l = c->carried.data[n]; l != ZC_CENSUS_NONE; l = c->links.data[l].next) {
+            zc_candidate *one = &c->candidates.data[c->links.data[l].candidate];
+            if (!one->found && kinds[one->kind].by_rule) look_below(c, x, one, n);
+        }
+    }
+}
+
+/* ---- the end ---- */
 
 /* Miss i was about the candidates that node n carries. */
 static void explain_node(zc_census *c, zc_rule_kind kind, uint32_t i, zc_nid n)
@@ -159,32 +199,31 @@ static void explain_node(zc_census *c, zc_rule_kind kind, uint32_t i, zc_nid n)
     if (!n || n >= c->carried.len) return;
     for (uint32_t l = c->carried.data[n]; l != ZC_CENSUS_NONE; l = c->links.data[l].next) {
         zc_candidate *one = &c->candidates.data[c->links.data[l].candidate];
-        if (one->kind != kind || one->found) continue;
-        if (one->miss == ZC_CENSUS_NONE ||
-            is_nearer(&c->misses.data[i], &c->misses.data[one->miss]))
-            one->miss = i;
+        if (one->kind == kind && !one->found) keep_nearest(c, &one->miss, i);
     }
 }
 
-static void explain_misses(zc_census *c, const zc_rules *r)
+static void explain_misses(zc_census *c)
 {
     for (uint32_t i = 0; i < c->misses.len; i++) {
         const zc_rule_miss *m = &c->misses.data[i];
-        zc_rule_kind kind = zc_rules_at(r, m->rule).kind;
-        if (m->is_over || kind == ZC_RULE_KIND_NONE) continue;
-        for (int k = 0; k < m->nnodes; k++) explain_node(c, kind, i, m->nodes[k]);
-        explain_node(c, kind, i, m->place);
+        if (m->is_over || m->kind == ZC_RULE_KIND_NONE) continue;
+        for (int k = 0; k < m->nnodes; k++) explain_node(c, m->kind, i, m->nodes[k]);
+        explain_node(c, m->kind, i, m->place);
     }
 }
 
-zc_status zc_census_finish(zc_census *c, const zc_rules *r, const zc_graph *g, zc_diag *diag)
+zc_status zc_census_finish(zc_census *c, const zc_graph *g, zc_diag *diag)
 {
     if (c->nomem) return zc_fail_nomem(diag, "census", 0);
     for (size_t i = 0; i < c->candidates.len; i++) {
         zc_candidate *one = &c->candidates.data[i];
         if (!kinds[one->kind].by_rule) one->found = zc_node_at(g, one->anchor)->op != one->op;
     }
-    explain_misses(c, r);
+    explain_misses(c);
+    for (size_t i = 0; i < c->candidates.len; i++)
+        if (c->candidates.data[i].miss == ZC_CENSUS_NONE)
+            c->candidates.data[i].miss = c->candidates.data[i].below;
     return ZC_OK;
 }
 

@@ -254,6 +254,12 @@ static zc_status add(zc_rules *r, const char *name, const char *text, size_t len
     return r->errors == errors ? ZC_OK : ZC_ERR_FORMAT;
 }
 
+void zc_rules_set_reader(zc_rules *r, zc_rules_read_fn read, void *user)
+{
+    r->read = read;
+    r->read_user = user;
+}
+
 zc_status zc_rules_add_text(zc_rules *r, const char *name, const char *text, size_t len,
                             zc_diag *diag)
 {

@@ -138,27 +138,31 @@ typedef struct verdict {
     bool bad;
 } verdict;
 
-/* Attention gives zeros for a query without any key, where a softmax written out has no number. */
-static bool emits_attention(const zc_rl_rule *rule)
+/* Attention gives zeros for a query without any key, where a softmax written out has no number; of
+ * operands without a number it makes none, where a model may have replaced it. */
+enum slack { NO_SLACK, SLACK_OF_MASKS, SLACK_OF_ODD };
+
+static enum slack slack_of(const zc_rl_rule *rule, const zc_rl_choice *c)
 {
     for (int i = 0; i < rule->emit.n; i++) {
         const zc_rl_pat *p = zc_rl_stmt_at(&rule->emit, i)->pat;
         if (p->kind == ZC_RP_NODE && (p->op == ZC_OP_Attention || p->op == ZC_OP_PackedAttention))
-            return true;
+            return c->values == ZC_VALUES_ODD ? SLACK_OF_ODD : SLACK_OF_MASKS;
     }
-    return false;
+    return NO_SLACK;
 }
 
-/* truth: the match side in f64; match, emit: both sides in their own type; masks: of attention. */
+/* truth: the match side in f64; match, emit: both sides in their own type. */
 static verdict judge(zc_dtype dtype, double step, double truth, double match, double emit,
-                     double scale, bool masks)
+                     double scale, enum slack slack)
 {
     if (!zc_dtype_is_float(dtype)) return (verdict){fabs(match - emit), match != emit};
     uint64_t slot[2] = {0};
     zc_store_f64(dtype, slot, 0, truth);
     double rounded = zc_load_f64(dtype, slot, 0);
     if (same_place(emit, match) || same_place(emit, rounded)) return (verdict){0, false};
-    if (masks && isnan(truth) && isnan(match)) return (verdict){0, false};
+    if (slack != NO_SLACK && isnan(truth) && isnan(match)) return (verdict){0, false};
+    if (slack == SLACK_OF_ODD && isnan(emit)) return (verdict){0, false};
     if (!isfinite(emit) || !isfinite(truth)) {
         /* NaN or infinite on one side alone: right only where the match side fails by overflow. */
         bool excused = !isfinite(emit) && !isfinite(match) && isfinite(truth);
@@ -247,7 +251,7 @@ static void compare(const zc_rl_rule *rule, const zc_rl_choice *c, const trio *t
     for (int64_t k = 0; k < n; k++) {
         double v[3] = {zc_load_f64(w->dtype, w->data, k), zc_load_f64(a->dtype, a->data, k),
                        zc_load_f64(b->dtype, b->data, k)};
-        verdict one = judge(a->dtype, step, v[0], v[1], v[2], scale, emits_attention(rule));
+        verdict one = judge(a->dtype, step, v[0], v[1], v[2], scale, slack_of(rule, c));
         note(rule, c, t, &one, v, k, names, out);
         out->values++;
     }

@@ -10,7 +10,7 @@
 #include "rules/kernel.h"
 
 /* Emitted operations on constants are computed at once up to this size, or that of their inputs. */
-#define FOLD_MAX ((size_t)1 << 16)
+#define FOLD_MAX ((size_t)1 << 22)
 
 static bool refuse(zc_rl_patch *p, const char *fmt, ...) ZC_PRINTF(2, 3);
 static bool refuse(zc_rl_patch *p, const char *fmt, ...)

@@ -30,6 +30,11 @@ void zc_rules_destroy(zc_rules **r);
 zc_status zc_rules_add_file(zc_rules *r, const char *path, zc_diag *diag);
 zc_status zc_rules_add_text(zc_rules *r, const char *name, const char *text, size_t len,
                             zc_diag *diag);
+/* Where rules that are text find the sources of their kernels; without, they have none. read gives
+ * the bytes of a name, from malloc. */
+typedef zc_status (*zc_rules_read_fn)(void *user, const char *name, uint8_t **data, size_t *len,
+                                      zc_diag *diag);
+void zc_rules_set_reader(zc_rules *r, zc_rules_read_fn read, void *user);
 /* The rules that zc brings along. */
 zc_status zc_rules_add_builtin(zc_rules *r, zc_diag *diag);
 

@@ -74,6 +74,7 @@ typedef struct role {
     bool is_table; /* of angles */
     bool is_half;  /* joined with itself */
     bool halves;   /* a constant whose halves are equal */
+    bool is_fill;  /* what Where puts where a mask is */
 } role;
 
 /* Is operand i integers, whatever the others are? */
@@ -94,6 +95,7 @@ static void find_role(const zc_rl_rule *rule, int var, role *out)
             out->is_host |= k < 64 && ((zc_op_host_inputs(p->op) >> k) & 1);
             out->is_index |= is_list(p->op, k);
             out->is_bool |= k == 0 && p->op == ZC_OP_Where;
+            out->is_fill |= k > 0 && p->op == ZC_OP_Where;
             out->is_bool |= p->op == ZC_OP_Not || p->op == ZC_OP_And || p->op == ZC_OP_Or;
             out->is_half |= k > 0 && p->op == ZC_OP_Concat &&
                             zc_rl_pat_at(&p->args, 0)->kind == ZC_RP_NAME &&
@@ -268,13 +270,14 @@ double zc_rl_sample_value(const zc_rl_choice *c, zc_dtype dtype, int var, int64_
 }
 
 /* Numbers that constants are in models. */
-static double constant(maker *m, int var, zc_dtype dtype, int64_t i, int64_t n)
+static double constant(maker *m, int var, zc_dtype dtype, int64_t i, int64_t n, bool fills_masks)
 {
-    static const double numbers[] = {1e-5, 1e-6, 1e-12, 0.5, 1,         2,
-                                     -1,   0,    0.125, 3,   -INFINITY, -3.4028234663852886e38};
+    static const double numbers[] = {1e-5, 1e-6, 1e-12, 0.5, 1, 2, -1, 0, 0.125, 3};
+    static const double fills[] = {-INFINITY, -3.4028234663852886e38, -1e9, 0};
     zc_rl_choice plain_values = *m->c;
     plain_values.values = m->c->values == ZC_VALUES_EQUAL ? ZC_VALUES_EQUAL : ZC_VALUES_PLAIN;
     uint64_t state = m->c->value_seed ^ (uint64_t)var;
+    if (n == 1 && fills_masks) return fills[zc_rl_random(&state) % ZC_COUNTOF(fills)];
     if (n == 1) return numbers[zc_rl_random(&state) % ZC_COUNTOF(numbers)];
     return zc_rl_sample_value(&plain_values, dtype, var, i);
 }
@@ -316,7 +319,7 @@ static zc_vid make_const(maker *m, int var, zc_tensor *t, zc_dtype own, const ro
         if (zc_dtype_is_int(own))
             zc_store_i64(own, t->data, i, what->is_host ? small_integer(m) : below(m, 3));
         else
-            store(own, t->dtype, t->data, i, constant(m, var, own, like, n));
+            store(own, t->dtype, t->data, i, constant(m, var, own, like, n, what->is_fill));
     }
     return t->data ? zc_graph_const(m->g, m->rule->vars[var].name, t, true) : 0;
 }

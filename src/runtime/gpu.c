@@ -59,19 +59,15 @@ zc_status zc_gpu_create(zc_session *s, const zc_session_params *params, zc_diag 
     for (uint32_t v = 0; v < s->program->nvalues; v++) g->on_device[v] = g->at[v] != 0;
     ZC_TRY(open_stream(s, params->stream, diag));
     if (params->profile) ZC_TRY(zc_gpu_profile_create(s, diag));
-    g->launcher = (zc_launcher){.image = image, .stream = g->stream};
+    g->launcher =
+        (zc_launcher){.image = image, .stream = g->stream, .limit_ms = params->timeout_ms};
     return ZC_OK;
 }
 
-static void free_memory(zc_session *s)
+static void free_device(zc_session *s)
 {
     struct zc_gpu *g = s->gpu;
     zc_device *d = &g->image->device;
-    bool entered = zc_device_enter(d, NULL) == ZC_OK;
-    if (entered) (void)d->cu.stream_wait(g->stream);
-    zc_gpu_free_graphs(s);
-    zc_gpu_profile_destroy(s);
-    if (!entered) return;
     zc_device_free(d, &g->arena);
     zc_device_free(d, &g->scratch);
     for (size_t i = 0; i < g->pieces.len; i++) zc_device_free(d, &g->pieces.data[i].p);
@@ -79,7 +75,18 @@ static void free_memory(zc_session *s)
     for (uint32_t v = 0; g->rooms && v < s->program->nvalues; v++)
         zc_device_free(d, &g->rooms[v].p);
     if (g->own_stream) (void)d->cu.stream_destroy(g->stream);
-    zc_device_leave(d);
+}
+
+/* Nothing is freed on a lost device: the driver could wait for it. */
+static void free_memory(zc_session *s)
+{
+    zc_device *d = &s->gpu->image->device;
+    bool entered = zc_device_enter(d, NULL) == ZC_OK;
+    if (entered) (void)zc_gpu_sync(s, "waiting for the GPU", NULL);
+    zc_gpu_free_graphs(s);
+    zc_gpu_profile_destroy(s);
+    if (entered && !d->lost) free_device(s);
+    if (entered) zc_device_leave(d);
 }
 
 void zc_gpu_destroy(zc_session *s)
@@ -102,6 +109,12 @@ zc_status zc_gpu_alive(zc_session *s, zc_diag *diag)
     return zc_device_alive(&s->gpu->image->device, diag);
 }
 
+zc_status zc_gpu_sync(zc_session *s, const char *what, zc_diag *diag)
+{
+    struct zc_gpu *g = s->gpu;
+    return zc_device_wait(&g->image->device, g->stream, g->launcher.limit_ms, what, diag);
+}
+
 zc_status zc_gpu_enter(zc_session *s, zc_diag *diag)
 {
     return zc_device_enter(&s->gpu->image->device, diag);
@@ -122,7 +135,7 @@ static zc_status grow(zc_session *s, zc_cu_ptr *p, size_t *cap, size_t need, con
     if (*p && need <= *cap) return ZC_OK;
     if (*p) {
         /* Earlier runs may still read it. */
-        ZC_TRY(zc_device_check(d, d->cu.stream_wait(g->stream), what, diag));
+        ZC_TRY(zc_gpu_sync(s, what, diag));
         zc_device_free(d, p);
         g->memory -= *cap;
         *cap = 0;
@@ -169,9 +182,11 @@ zc_status zc_gpu_to_host(zc_session *s, uint32_t v, zc_diag *diag)
     size_t bytes = bytes_of(t);
     ZC_TRY(zc_room_fit(s, &s->rooms[v], bytes, diag));
     if (bytes && g->on_device[v]) {
+        /* A copy to memory that is not page-locked waits inside the driver, without a limit. */
+        if (g->launcher.limit_ms) ZC_TRY(zc_gpu_sync(s, s->program->values[v].name, diag));
         ZC_TRY(zc_device_check(d, d->cu.copy_out(s->rooms[v].p, g->at[v], bytes, g->stream),
                                s->program->values[v].name, diag));
-        ZC_TRY(zc_device_check(d, d->cu.stream_wait(g->stream), s->program->values[v].name, diag));
+        ZC_TRY(zc_gpu_sync(s, s->program->values[v].name, diag));
     }
     t->data = s->rooms[v].p;
     return ZC_OK;

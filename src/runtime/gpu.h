@@ -72,6 +72,8 @@ zc_status zc_gpu_create(zc_session *s, const zc_session_params *params, zc_diag 
 void zc_gpu_destroy(zc_session *s);
 /* ZC_OK, or the error of a device that is lost. */
 zc_status zc_gpu_alive(zc_session *s, zc_diag *diag);
+/* Waits for the session's stream, as long as its parameters allow. */
+zc_status zc_gpu_sync(zc_session *s, const char *what, zc_diag *diag);
 /* Brackets driver calls. */
 zc_status zc_gpu_enter(zc_session *s, zc_diag *diag);
 void zc_gpu_leave(zc_session *s);

@@ -220,18 +220,14 @@ static zc_status report(zc_session *s, zc_diag *diag)
 
 zc_status zc_gpu_wait(zc_session *s, zc_diag *diag)
 {
-    struct zc_gpu *g = s->gpu;
-    zc_device *d = &g->image->device;
-    ZC_TRY(zc_device_check(d, d->cu.stream_wait(g->stream), "waiting for the GPU", diag));
-    return g->fault->step ? report(s, diag) : ZC_OK;
+    ZC_TRY(zc_gpu_sync(s, "waiting for the GPU", diag));
+    return s->gpu->fault->step ? report(s, diag) : ZC_OK;
 }
 
 void zc_gpu_settle(zc_session *s)
 {
     struct zc_gpu *g = s->gpu;
     zc_device *d = &g->image->device;
-    if (d->lost ||
-        zc_device_check(d, d->cu.stream_wait(g->stream), "waiting for the GPU", NULL) != ZC_OK)
-        return;
+    if (d->lost || zc_gpu_sync(s, "waiting for the GPU", NULL) != ZC_OK) return;
     *g->fault = (zc_fault_word){0};
 }

@@ -59,7 +59,11 @@ void gpu_compile(const char *text, const char *target, bool strip, void **bytes,
 {
     zc_buf model = {0};
     zc_diag *diag = zc_diag_create();
+    /* Three kernels: the product stays beside the softmax. */
+    static const char *const skip[] = {"opt_epilogue"};
     zc_compile_params params = {.size = sizeof params,
+                                .skip_passes = skip,
+                                .skip_pass_count = 1,
                                 .targets = &target,
                                 .target_count = 1,
                                 .strip_sources = strip,

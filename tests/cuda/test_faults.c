@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -446,6 +447,63 @@ static void test_codes_that_break_the_device(void **state)
 
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+/* ---- D9: a kernel that never ends ---- */
+
+static zc_status create_with_limit(fixture *f, zc_session **s)
+{
+    return zc_session_create(
+        f->plan, ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA, .timeout_ms = 30), s,
+        f->diag);
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void test_kernel_that_never_ends(void **state)
+{
+    fixture *f = *state;
+    zc_session *s, *other;
+    zc_device_info info;
+    hc_counts before, after;
+    gpu_fault("cuStreamQuery", 0, 600); /* the stream is never ready */
+    expect_ok(f->diag, create_with_limit(f, &s));
+    expect_ok(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &other));
+    gpu_rows_run(other, &f->in); /* it waits without a limit, by another call */
+    expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));
+    double start = seconds();
+    expect_fail(f->diag, zc_session_run(s, f->diag), ZC_ERR_DEVICE_LOST,
+                "the GPU did not finish within 30 ms; a kernel cannot be killed: start a new "
+                "process");
+    assert_true(seconds() - start >= 0.03);
+    assert_true(seconds() - start < 5);
+    assert_int_equal(zc_session_device(s, &info), ZC_OK);
+    assert_true(info.lost);
+    expect_fail(f->diag, zc_session_run(s, f->diag), ZC_ERR_DEVICE_LOST, "(702)");
+    expect_fail(f->diag, zc_session_run(other, f->diag), ZC_ERR_DEVICE_LOST, "(702)");
+    /* Destroying asks nothing of a driver that would wait. */
+    zc_hostcuda_counts(&before);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    assert_int_equal(zc_session_destroy(&other), ZC_OK);
+    zc_plan_destroy(&f->plan);
+    zc_hostcuda_counts(&after);
+    assert_int_equal(after.calls, before.calls);
+}
+
+/* Work that ends in time. */
+static void test_limit_kept(void **state)
+{
+    fixture *f = *state;
+    zc_session *s;
+    gpu_fault("cuStreamQuery", 2, 600);
+    expect_ok(f->diag, create_with_limit(f, &s));
+    for (int i = 0; i < 5; i++) gpu_rows_run(s, &f->in);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -459,6 +517,8 @@ int main(void)
         T(test_compiler_fails),
         T(test_source_does_not_compile),
         T(test_capture_refused),
+        T(test_kernel_that_never_ends),
+        T(test_limit_kept),
         T(test_no_graphs),
         T(test_index_out_of_range),
         T(test_fault_of_enqueued_work),

@@ -1,5 +1,6 @@
 /* Rule files: scanner, parser, checker; what passes is applied to a graph, which stays valid. A
  * golden test's file serves as a seed: only what comes before its first dashes is read. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "fuzz.h"
@@ -21,6 +22,14 @@ static const char model[] =
     "  output %t as \"t\"\n"
     "  output %r as \"r\"\n"
     "}\n";
+
+static zc_status read_source(void *user, const char *name, uint8_t **data, size_t *len,
+                             zc_diag *diag)
+{
+    *len = strlen(name);
+    *data = (uint8_t *)strdup(name);
+    return *data ? ZC_OK : zc_fail_nomem(diag, name, *len);
+}
 
 static void apply(const zc_rules *r, zc_diag *diag)
 {
@@ -44,6 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         zc_diag_destroy(&diag);
         return 0;
     }
+    zc_rules_set_reader(r, read_source, NULL);
     zc_status status = zc_rules_add_text(r, "fuzz.zcr", (const char *)data, size, diag);
     fuzz_check_words(diag, status);
     for (size_t i = 0; i < zc_rules_message_count(r); i++) {

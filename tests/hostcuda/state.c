@@ -127,7 +127,8 @@ void hc_registry_clear(void)
 
 #define MAX_FAULTS 16
 
-/* ZC_HOSTCUDA_FAIL: name:call:code, comma between; name "*" counts every driver call. */
+/* ZC_HOSTCUDA_FAIL: name:call:code, comma between; name "*" counts every driver call, and call 0 is
+ * every one. */
 typedef struct hc_fault {
     char name[48];
     unsigned long at, seen;
@@ -202,7 +203,7 @@ static hc_result injected(const char *name)
     settings.calls += counts_for_all(name);
     for (unsigned i = 0; i < settings.fault_count; i++) {
         hc_fault *f = &settings.faults[i];
-        if (!counts_for(f, name) || ++f->seen != f->at) continue;
+        if (!counts_for(f, name) || (f->at && ++f->seen != f->at)) continue;
         code = f->code;
         snprintf(settings.failed, sizeof settings.failed, "%s", name);
         if (code == HC_CUDA_ERROR_ILLEGAL_ADDRESS || code == HC_CUDA_ERROR_LAUNCH_FAILED ||

@@ -17,23 +17,24 @@ expect plain 0 "" "$zc" compile model.onnx -o plain.plan --quiet --skip-pass all
 expect plain-run 0 "on cpu" "$zc" run plain.plan --random --dim n=7 --device cpu --output-dir plain
 
 same() { # NAME DIR: all results
-    for file in plain/*; do
-        expect "$1-${file##*/}" 0 "" "$manual" near "$file" "$2/${file##*/}"
+    label=$1
+    for result in plain/*; do
+        expect "$label-${result##*/}" 0 "" "$manual" near "$result" "$2/${result##*/}"
     done
 }
-for rule in 1:quick_gelu 2:linear_relu 3:qkv 4:scale_shift; do
-    file=tutorial${rule%%:*}.zcr
-    name=${rule##*:}
-    expect "$name-test" 0 "ok    12 places" "$zc" rules test "$file"
-    expect "$name-cpu" 0 "" "$zc" compile model.onnx -o cpu.plan --rules "$file" --quiet
-    expect "$name-applies" 0 "rule $name ($file:" "$zc" inspect cpu.plan --json
-    expect "$name-cpu-run" 0 "on cpu" "$zc" run cpu.plan --random --dim n=7 --output-dir "cpu-$name"
-    same "$name-cpu" "cpu-$name"
-    expect "$name-gpu" 0 "" on "$zc" compile model.onnx -o gpu.plan --rules "$file" --target sm_90 --quiet
-    expect "$name-gpu-run" 0 "on hostcuda" on "$zc" run gpu.plan --random --dim n=7 --device cuda --output-dir "gpu-$name"
-    same "$name-gpu" "gpu-$name"
-    expect "$name-gpu-plan-on-cpu" 0 "on cpu" "$zc" run gpu.plan --random --dim n=7 --device cpu --output-dir "both-$name"
-    same "$name-both" "both-$name"
+for pair in 1:quick_gelu 2:linear_relu 3:qkv 4:scale_shift; do
+    zcr=tutorial${pair%%:*}.zcr
+    rule=${pair##*:}
+    expect "$rule-test" 0 "ok    12 places" "$zc" rules test "$zcr"
+    expect "$rule-cpu" 0 "" "$zc" compile model.onnx -o cpu.plan --rules "$zcr" --quiet
+    expect "$rule-applies" 0 "rule $rule ($zcr:" "$zc" inspect cpu.plan --json
+    expect "$rule-cpu-run" 0 "on cpu" "$zc" run cpu.plan --random --dim n=7 --output-dir "cpu-$rule"
+    same "$rule-cpu" "cpu-$rule"
+    expect "$rule-gpu" 0 "" on "$zc" compile model.onnx -o gpu.plan --rules "$zcr" --target sm_90 --quiet
+    expect "$rule-gpu-run" 0 "on hostcuda" on "$zc" run gpu.plan --random --dim n=7 --device cuda --output-dir "gpu-$rule"
+    same "$rule-gpu" "gpu-$rule"
+    expect "$rule-gpu-plan-on-cpu" 0 "on cpu" "$zc" run gpu.plan --random --dim n=7 --device cpu --output-dir "both-$rule"
+    same "$rule-both" "both-$rule"
 done
 
 # ---- the kernel ----

@@ -18,6 +18,11 @@ ninja -C build
 scripts/lint.sh build
 ZC_ONNX_TESTS=$(scripts/onnx-tests.sh)
 export ZC_ONNX_TESTS
+if [ -z "$long" ] && ZC_NVRTC=$(scripts/nvrtc.sh); then
+    export ZC_NVRTC # the long tests compile with it
+else
+    unset ZC_NVRTC # they are skipped
+fi
 # shellcheck disable=SC2086
 meson test -C build --no-rebuild --print-errorlogs $long
 [ -z "$long" ] || exit 0

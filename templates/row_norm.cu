@@ -57,7 +57,7 @@ template <class ID> ZC_DEV i64 table_row(const zc_row_norm_params &p, const zc_r
     const i64 given = t.ids ? (i64)zc_load<ID>(t.ids, word % t.count) : word % p.length;
     const i64 id = given < 0 ? given + t.entries : given; // as Gather counts
     if (id >= 0 && id < t.entries) return id * Z_N;
-    zc_report((zc_fault_word *)p.fault, p.step, ZC_FAULT_INDEX, id, 0, t.entries - 1);
+    zc_report((zc_fault_word *)p.fault, p.step, ZC_FAULT_INDEX, given, -t.entries, t.entries - 1);
     return -1;
 }
 ZC_DEV origin origin_of(const zc_row_norm_params &p, i64 word) {
@@ -106,7 +106,9 @@ template <int V> ZC_DEV void finish(const zc_row_norm_params &p, i64 i, i64 j, a
     fetch<Z_S, V>(p, p.scale, i, j, (acc)1, scale);
     fetch<Z_S, V>(p, p.bias, i, j, (acc)0, bias);
 #pragma unroll
-    for (int k = 0; k < V; k++) v[k] = zc_fused(p.fused, (v[k] - mean) * inv * scale[k] + bias[k], i + k);
+    for (int k = 0; k < V; k++) v[k] = (v[k] - mean) * inv * scale[k] + bias[k];
+#pragma unroll
+    for (int k = 0; k < V; k++) v[k] = zc_fused(p.fused, v[k], i + k);
     put<Z_S, V>(p.y, i, v);
 }
 

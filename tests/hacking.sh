@@ -1,6 +1,6 @@
 #!/bin/sh
-# usage: hacking.sh SOURCE_DIR: does what HACKING.md says under "Add an operation" and "Add a pass"
-# in a copy of the tree, builds, and runs both. What HACKING.md leaves out does not build here.
+# usage: hacking.sh SOURCE_DIR: does what HACKING.md says under "Add an operation", "Add a pass" and "Add a rule"
+# in a copy of the tree, builds, and runs all three. What HACKING.md leaves out does not build here.
 set -eu
 src=$1
 dir=$(mktemp -d)
@@ -8,7 +8,7 @@ trap 'rm -rf "$dir"' EXIT
 cd "$src"
 tar -cf - --exclude=.git --exclude='./build*' --exclude=./bench/results --exclude=./models/bench --exclude=./docs . | tar -xf - -C "$dir"
 cd "$dir"
-for section in "## Add an operation" "## Add a pass"; do
+for section in "## Add an operation" "## Add a pass" "## Add a rule"; do
     grep -qx "$section" HACKING.md || { echo "HACKING.md has no '$section'"; exit 1; }
 done
 
@@ -86,10 +86,34 @@ graph "once" {
 }
 END
 
+# ---- Add a rule ----
+# 1. The rule.
+echo 'rule floor_floor { match o = Floor(Floor(x)); emit o = Floor(x); }' >>rules/activation.zcr
+# 2. A golden test.
+cat >tests/rules/floor.zrt <<'END'
+# builtin
+---
+graph "floor" {
+  input %x: f32[n] as "x"
+  %t: f32[n] = Floor(%x) @ "one"
+  %y: f32[n] = Floor(%t) @ "two"
+  output %y as "y"
+}
+---
+END
+cat >>tests/rules/floor.zrt <<END
+graph "floor" {
+  input %x: f32[n] as "x"
+  %y: f32[n] = Floor(%x) @ "two" from "rule floor_floor (activation.zcr:$(wc -l <rules/activation.zcr))"
+  output %y as "y"
+}
+END
+
 if ! { meson setup build -Doptimization=0 -Ddebug=false -Dwerror=false && ninja -C build tests/hacking_run \
-    tests/ir/run_ir; } >log 2>&1; then
+    tests/ir/run_ir tests/rules/run_rules; } >log 2>&1; then
     tail -40 log
     exit 1
 fi
 ./build/tests/hacking_run
 ./build/tests/ir/run_ir tests/ir/once.zir
+./build/tests/rules/run_rules tests/rules/floor.zrt

@@ -31,10 +31,11 @@ static zc_status check_rows(zc_kctx *k, const job *j)
             return zc_kernel_fail(k, "wrong number of ids (got %lld, need %lld or %lld)",
                                   (long long)e->count, (long long)j->words, (long long)j->length);
         for (int64_t w = 0; w < j->words; w++) {
-            int64_t row = row_of(e, j, w);
-            if (row < 0 || row >= e->table->dims[0])
-                return zc_kernel_fail(k, "%s out of range (got %lld, need [0, %lld])", names[t],
-                                      (long long)row, (long long)e->table->dims[0] - 1);
+            int64_t row = row_of(e, j, w), rows = e->table->dims[0];
+            if (row < 0 || row >= rows)
+                return zc_kernel_fail(k, "%s out of range (got %lld, need [%lld, %lld])", names[t],
+                                      (long long)(row < 0 ? row - rows : row), (long long)-rows,
+                                      (long long)rows - 1);
         }
     }
     return ZC_OK;

@@ -101,7 +101,9 @@ static bool next_text(program *p, const char **out)
     }
     text[len] = '\0';
     *out = text;
-    return *p->at++ == '"';
+    if (*p->at != '"') return false;
+    p->at++;
+    return true;
 }
 
 static bool next_ints(program *p, zc_ints *out)

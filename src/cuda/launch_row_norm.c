@@ -71,10 +71,10 @@ static zc_status check_ids(zc_launch *l, const struct zc_row_norm_params *p)
 {
     for (int t = 0; t < 3; t++) {
         int64_t n = p->table[t].count;
-        if (!p->table[t].ids || p->rows == 0 || (n && p->rows % n == 0)) continue;
+        if (!p->table[t].ids || p->rows == 0 || n == p->rows || n == p->length || n == 1) continue;
         return zc_fail(l->diag, ZC_ERR_INPUT, l->subject,
-                       "wrong number of ids (got %lld, need a divisor of %lld)", (long long)n,
-                       (long long)p->rows);
+                       "wrong number of ids (got %lld, need %lld or %lld)", (long long)n,
+                       (long long)p->rows, (long long)p->length);
     }
     if (p->mask && zc_tensor_numel(&l->in[7]) != p->rows)
         return zc_fail(l->diag, ZC_ERR_INPUT, l->subject, "mask length (got %lld, need %lld)",

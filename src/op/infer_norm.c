@@ -256,13 +256,14 @@ zc_status zc_infer_skip_norm(zc_infer *f)
     return set_statistic(f, 2, x->rank - 1);
 }
 
-/* Input i, where present, is a matrix with the ids' sizes; a first size of 1 passes if broadcast.
- */
+/* Input i, where present, is a matrix with the ids' sizes; if broadcast, also one row or one
+ * element for all. */
 static zc_status like_ids(zc_infer *f, int i, bool broadcast, const char *what)
 {
     if (!zc_in_present(f, i)) return ZC_OK;
     ZC_TRY(zc_infer_need_rank(f, i, 2, 2));
     const zc_type *ids = zc_in(f, 0), *t = zc_in(f, i);
+    if (broadcast && zc_dim_is(t->dims[0], 1) && zc_dim_is(t->dims[1], 1)) return ZC_OK;
     if (!broadcast || !zc_dim_is(t->dims[0], 1))
         ZC_TRY(zc_infer_same(f, t->dims[0], ids->dims[0], what));
     return zc_infer_same(f, t->dims[1], ids->dims[1], what);
@@ -271,7 +272,7 @@ static zc_status like_ids(zc_infer *f, int i, bool broadcast, const char *what)
 zc_status zc_infer_embed_norm(zc_infer *f)
 {
     ZC_TRY(zc_infer_need_rank(f, 0, 2, 2));
-    ZC_TRY(like_ids(f, 1, false, "sizes of word ids and segment ids"));
+    ZC_TRY(like_ids(f, 1, true, "sizes of word ids and segment ids"));
     ZC_TRY(like_ids(f, 7, false, "sizes of word ids and mask"));
     ZC_TRY(like_ids(f, 8, true, "sizes of word ids and position ids"));
     if (zc_in_present(f, 1) && !zc_in_present(f, 4))

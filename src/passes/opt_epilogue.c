@@ -10,8 +10,7 @@
 typedef struct absorption {
     zc_graph *g;
     uint32_t *uses;
-    zc_block **block; /* by node */
-    uint32_t *order;  /* by node: position in its block */
+    zc_places places;
     size_t changes;
     zc_diag *diag;
 } absorption;
@@ -40,7 +39,7 @@ static bool can_absorb(const absorption *a, zc_nid p, zc_vid v)
 {
     const zc_graph *g = a->g;
     zc_nid id = zc_producer(g, v);
-    if (!id || a->block[id] != a->block[p]) return false;
+    if (!id || a->places.block[id] != a->places.block[p]) return false;
     const zc_node *anchor = zc_node_at(g, id), *node = zc_node_at(g, p);
     const zc_op_info *info = zc_op_get(anchor->op);
     const zc_type *from = &zc_val(g, v)->type, *to = &zc_val(g, node->out[0])->type;
@@ -55,8 +54,9 @@ static zc_vid find_anchor(const absorption *a, zc_nid p)
     const zc_node *node = zc_node_at(a->g, p);
     zc_vid found = 0;
     for (int i = 0; i < node->nin; i++)
-        if (can_absorb(a, p, node->in[i]) && (!found || a->order[zc_producer(a->g, node->in[i])] >
-                                                            a->order[zc_producer(a->g, found)]))
+        if (can_absorb(a, p, node->in[i]) &&
+            (!found || a->places.order[zc_producer(a->g, node->in[i])] >
+                           a->places.order[zc_producer(a->g, found)]))
             found = node->in[i];
     return found;
 }
@@ -120,12 +120,8 @@ static zc_status absorb_at(absorption *a, zc_nid p)
     return ok ? ZC_OK : zc_fail_nomem(a->diag, "epilogue", 0);
 }
 
-static zc_status absorb_block(absorption *a, zc_block *b)
+static zc_status absorb_block(absorption *a, const zc_block *b)
 {
-    for (size_t i = 0; i < b->nodes.len; i++) {
-        a->block[b->nodes.data[i]] = b;
-        a->order[b->nodes.data[i]] = (uint32_t)i;
-    }
     for (size_t i = 0; i < b->nodes.len; i++) {
         zc_nid n = b->nodes.data[i];
         if (zc_node_at(a->g, n)->op == ZC_OP_NONE) continue;
@@ -139,13 +135,10 @@ static zc_status absorb_block(absorption *a, zc_block *b)
 zc_status zc_pass_opt_epilogue(zc_graph *g, size_t *changes, zc_diag *diag)
 {
     absorption a = {.g = g, .diag = diag, .uses = zc_graph_uses(g)};
-    a.block = zc_calloc(g->nodes.len, sizeof *a.block);
-    a.order = zc_calloc(g->nodes.len, sizeof *a.order);
-    zc_status status = a.uses && a.block && a.order ? absorb_block(&a, &g->top)
-                                                    : zc_fail_nomem(diag, "epilogue", 0);
+    zc_status status = a.uses && zc_places_of(g, &a.places) ? absorb_block(&a, &g->top)
+                                                            : zc_fail_nomem(diag, "epilogue", 0);
     *changes += a.changes;
     free(a.uses);
-    free(a.block);
-    free(a.order);
+    zc_places_fini(&a.places);
     return status;
 }

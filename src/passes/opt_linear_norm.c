@@ -15,6 +15,7 @@ typedef struct norm {
 
 typedef struct joining {
     const uint32_t *uses;
+    zc_places places;
     size_t *changes;
 } joining;
 
@@ -67,10 +68,10 @@ static bool read_norm(const zc_graph *g, const zc_node *n, norm *out)
     return last_axis(g, n, a->axis);
 }
 
-static const zc_node *linear_of(const zc_graph *g, const joining *j, zc_vid v)
+static const zc_node *linear_of(const zc_graph *g, const joining *j, zc_nid norm_id, zc_vid v)
 {
     zc_nid p = zc_producer(g, v);
-    if (!p || j->uses[v] != 1) return NULL;
+    if (!p || j->uses[v] != 1 || j->places.block[p] != j->places.block[norm_id]) return NULL;
     const zc_node *n = zc_node_at(g, p);
     return n->op == ZC_OP_Linear && !zc_op_epilogue(zc_op_get(n->op), n->attrs) ? n : NULL;
 }
@@ -128,12 +129,12 @@ static bool visit(zc_graph *g, zc_nid id, void *user)
     joining *j = user;
     norm m;
     if (!read_norm(g, zc_node_at(g, id), &m)) return true;
-    const zc_node *linear = linear_of(g, j, m.a);
+    const zc_node *linear = linear_of(g, j, id, m.a);
     if (!linear && m.skip) { /* the sum commutes */
         zc_vid skip = m.skip;
         m.skip = m.a;
         m.a = skip;
-        linear = linear_of(g, j, m.a);
+        linear = linear_of(g, j, id, m.a);
     }
     if (!linear || !fits(g, &m, linear)) return true;
     ++*j->changes;
@@ -145,7 +146,9 @@ zc_status zc_pass_opt_linear_norm(zc_graph *g, size_t *changes, zc_diag *diag)
     uint32_t *uses = zc_graph_uses(g);
     if (!uses) return zc_fail_nomem(diag, "uses", 0);
     joining j = {.uses = uses, .changes = changes};
-    zc_status status = zc_each_node(g, &g->top, visit, &j, diag);
+    zc_status status = zc_places_of(g, &j.places) ? zc_each_node(g, &g->top, visit, &j, diag)
+                                                  : zc_fail_nomem(diag, "places", 0);
+    zc_places_fini(&j.places);
     free(uses);
     return status;
 }

@@ -10,9 +10,8 @@
 typedef struct fusion {
     zc_graph *g;
     uint32_t *uses;
-    uint32_t *inner;  /* by value: uses by the current group's nodes; 0 outside of try_grow */
-    uint32_t *order;  /* by node: position in its block */
-    zc_block **block; /* by node */
+    uint32_t *inner; /* by value: uses by the current group's nodes; 0 outside of try_grow */
+    zc_places places;
     size_t changes;
     zc_diag *diag;
 } fusion;
@@ -52,7 +51,7 @@ static bool can_join(const fusion *f, const zc_pw_group *gr, zc_nid p)
     const zc_node *node = zc_node_at(f->g, p);
     const zc_node *root = zc_node_at(f->g, gr->nodes[0]);
     if (gr->count == ZC_PW_NODES || in_group(gr, p) || !zc_pw_is(f->g, node)) return false;
-    if (f->block[p] != f->block[gr->nodes[0]]) return false;
+    if (f->places.block[p] != f->places.block[gr->nodes[0]]) return false;
     zc_vid v = node->out[0];
     return f->inner[v] == f->uses[v] &&
            zc_same_shape(&zc_val(f->g, v)->type, &zc_val(f->g, root->out[0])->type);
@@ -90,7 +89,7 @@ static void grow(fusion *f, zc_pw_group *gr)
 
 static int by_order(const fusion *f, zc_nid a, zc_nid b)
 {
-    return f->order[a] < f->order[b] ? -1 : f->order[a] > f->order[b];
+    return f->places.order[a] < f->places.order[b] ? -1 : f->places.order[a] > f->places.order[b];
 }
 
 static void sort_nodes(const fusion *f, zc_pw_group *gr)
@@ -148,12 +147,8 @@ static zc_status fuse_at(fusion *f, zc_nid root)
 }
 
 /* From the last node backwards, so that a group is grown from its final result. */
-static zc_status fuse_block(fusion *f, zc_block *b)
+static zc_status fuse_block(fusion *f, const zc_block *b)
 {
-    for (size_t i = 0; i < b->nodes.len; i++) {
-        f->order[b->nodes.data[i]] = (uint32_t)i;
-        f->block[b->nodes.data[i]] = b;
-    }
     for (size_t i = b->nodes.len; i-- > 0;) {
         zc_nid n = b->nodes.data[i];
         const zc_node *node = zc_node_at(f->g, n);
@@ -168,14 +163,12 @@ zc_status zc_pass_opt_pointwise(zc_graph *g, size_t *changes, zc_diag *diag)
 {
     fusion f = {.g = g, .diag = diag, .uses = zc_graph_uses(g)};
     f.inner = zc_calloc(g->values.len, sizeof *f.inner);
-    f.order = zc_calloc(g->nodes.len, sizeof *f.order);
-    f.block = zc_calloc(g->nodes.len, sizeof *f.block);
-    zc_status status = f.uses && f.inner && f.order && f.block ? fuse_block(&f, &g->top)
-                                                               : zc_fail_nomem(diag, "fusion", 0);
+    zc_status status = f.uses && f.inner && zc_places_of(g, &f.places)
+                           ? fuse_block(&f, &g->top)
+                           : zc_fail_nomem(diag, "fusion", 0);
     *changes += f.changes;
     free(f.uses);
     free(f.inner);
-    free(f.order);
-    free(f.block);
+    zc_places_fini(&f.places);
     return status;
 }

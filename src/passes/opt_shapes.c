@@ -165,10 +165,34 @@ static bool simplify_shape(zc_graph *g, zc_nid n, shapes_pass *p)
     return true;
 }
 
+/* ConstantOfShape is one number, expanded. */
+static bool simplify_constant(zc_graph *g, zc_nid n, shapes_pass *p)
+{
+    zc_node *node = zc_node_at(g, n);
+    const zc_attrs_ConstantOfShape *a = node->attrs;
+    uint64_t zero[2] = {0};
+    zc_tensor t = {.dtype = ZC_F32, .data = zero};
+    if (a->value && a->value->data) t = *a->value;
+    if (zc_tensor_numel(&t) != 1) return true;
+    t.rank = 0;
+    zc_vid number = zc_graph_const(g, NULL, &t, false);
+    zc_vid *in = zc_arena_alloc(&g->arena, 2, sizeof *in);
+    if (!number || !in) return false;
+    node = zc_node_at(g, n);
+    in[0] = number;
+    in[1] = node->in[0];
+    node->op = ZC_OP_Expand;
+    node->in = in;
+    node->nin = 2;
+    ++*p->changes;
+    return true;
+}
+
 static bool visit(zc_graph *g, zc_nid n, void *user)
 {
     const zc_node *node = zc_node_at(g, n);
     if (node->nin < 1 || !node->in[0] || !node->out[0]) return true;
+    if (node->op == ZC_OP_ConstantOfShape) return simplify_constant(g, n, user);
     if (node->op == ZC_OP_Shape) return simplify_shape(g, n, user);
     return !is_view(node->op) || simplify_view(g, n, user);
 }

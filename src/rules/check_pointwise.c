@@ -140,7 +140,8 @@ typedef struct expander {
 
 static void complain(expander *x, const char *what, const char *name, size_t n)
 {
-    if (!x->bad) zc_rl_error(x->r, x->p->file, x->p->text_loc, what, (int)n, name);
+    zc_rl_loc loc = place(x->p, strspn(x->p->text, " \t\r\n"));
+    if (!x->bad) zc_rl_error(x->r, x->p->file, loc, what, (int)n, name);
     x->bad = true;
 }
 
@@ -197,6 +198,7 @@ static const char *expand_call(expander *x, const zc_rl_pointwise *d, const char
         s = expand(x, s, &argument, depth + 1);
         more = *s == ',';
         zc_buf_printf(&bindings, "zc_%d_x%d = %s; ", call, n, argument.data ? argument.data : "");
+        x->r->nomem |= argument.failed;
         zc_buf_fini(&argument);
         if (*s) s++;
     }
@@ -207,6 +209,7 @@ static const char *expand_call(expander *x, const zc_rl_pointwise *d, const char
         put_body(&x->before, d, call);
     }
     zc_buf_printf(out, "zc_%d", call);
+    x->r->nomem |= bindings.failed;
     zc_buf_fini(&bindings);
     return s;
 }
@@ -237,12 +240,12 @@ static int expand_all(zc_rules *r, const zc_rl_pointwise *p, const char *s, zc_b
 {
     expander x = {.r = r, .p = p};
     zc_buf_puts(out, "");
-    while (*s && !x.bad) {
+    while (*s && !x.bad && !r->nomem) {
         zc_buf statement = {0};
         s = expand(&x, s, &statement, 0);
         if (x.before.len) zc_buf_append(out, x.before.data, x.before.len);
         if (statement.len) zc_buf_append(out, statement.data, statement.len);
-        out->failed |= statement.failed || x.before.failed;
+        r->nomem |= statement.failed || x.before.failed || out->failed;
         if (*s) zc_buf_append(out, s++, 1);
         zc_buf_fini(&statement);
         zc_buf_fini(&x.before);
@@ -293,7 +296,7 @@ void zc_rl_check_pointwise(zc_rules *r, zc_rl_pointwise *p)
     zc_diag *diag = zc_diag_create();
     if (text.failed || whole.failed || !e || !diag)
         r->nomem = true;
-    else if (calls >= 0)
+    else if (calls >= 0 && !r->nomem)
         parse(r, p, whole.data, calls > 0, e, diag);
     zc_diag_destroy(&diag);
     free(e);

@@ -162,7 +162,8 @@ static verdict judge(zc_dtype dtype, double step, double truth, double match, do
     double rounded = zc_load_f64(dtype, slot, 0);
     if (same_place(emit, match) || same_place(emit, rounded)) return (verdict){0, false};
     if (slack != NO_SLACK && isnan(truth) && isnan(match)) return (verdict){0, false};
-    if (slack == SLACK_OF_ODD && isnan(emit)) return (verdict){0, false};
+    if (slack == SLACK_OF_ODD && (isnan(emit) || (truth == 0 && match == 0)))
+        return (verdict){0, false};
     if (!isfinite(emit) || !isfinite(truth)) {
         /* NaN or infinite on one side alone: right only where the match side fails by overflow. */
         bool excused = !isfinite(emit) && !isfinite(match) && isfinite(truth);

@@ -75,13 +75,18 @@ typedef struct role {
     bool is_half;  /* joined with itself */
     bool halves;   /* a constant whose halves are equal */
     bool is_fill;  /* what Where puts where a mask is */
+    bool is_rows;  /* what Gather takes from */
+    bool is_scale; /* of a normalisation */
+    bool is_count; /* where Range ends */
 } role;
 
 /* Is operand i integers, whatever the others are? */
 static bool is_list(zc_op op, int i)
 {
-    bool is_index = i == 1 && (op == ZC_OP_Gather || op == ZC_OP_GatherElements);
-    return is_index || (i < 64 && (zc_op_host_inputs(op) >> i & 1));
+    bool is_index =
+        i == 1 && (op == ZC_OP_Gather || op == ZC_OP_GatherElements || op == ZC_OP_Trilu);
+    bool is_word = op == ZC_OP_EmbedLayerNormalization && (i < 2 || i == 8);
+    return is_index || is_word || (i < 64 && (zc_op_host_inputs(op) >> i & 1));
 }
 
 static void find_role(const zc_rl_rule *rule, int var, role *out)
@@ -95,6 +100,12 @@ static void find_role(const zc_rl_rule *rule, int var, role *out)
             out->is_host |= k < 64 && ((zc_op_host_inputs(p->op) >> k) & 1);
             out->is_index |= is_list(p->op, k);
             out->is_bool |= k == 0 && p->op == ZC_OP_Where;
+            bool is_embed = p->op == ZC_OP_EmbedLayerNormalization;
+            out->is_rows |= k == 0 && p->op == ZC_OP_Gather;
+            out->is_rows |= is_embed && k > 1 && k < 5;
+            out->is_scale |= k > 0 && p->op == ZC_OP_LayerNormalization;
+            out->is_scale |= is_embed && (k == 5 || k == 6);
+            out->is_count |= k == 1 && p->op == ZC_OP_Range;
             out->is_fill |= k > 0 && p->op == ZC_OP_Where;
             out->is_bool |= p->op == ZC_OP_Not || p->op == ZC_OP_And || p->op == ZC_OP_Or;
             out->is_half |= k > 0 && p->op == ZC_OP_Concat &&
@@ -140,6 +151,8 @@ void zc_rl_choose_forms(const zc_rl_rule *rule, uint64_t *random, zc_rl_choice *
             c->form[i] = what.halves ? FORM_TWICE : FORM_HALF;
         else if (what.is_table)
             c->form[i] = FORM_TABLE;
+        else if (alike && is_const && (what.is_rows || what.is_scale))
+            c->form[i] = what.is_rows ? FORM_N_K : FORM_LAST;
         else if (alike && (what.is_matrix || what.is_bias))
             c->form[i] = what.is_bias ? FORM_N : matrix;
         else if (what.is_matrix)
@@ -348,6 +361,11 @@ static zc_vid make_operand(maker *m, int var)
         t.rank = below(m, 8) ? 1 : 0;
         t.dims[0] = below(m, 4) ? 1 : below(m, 4);
     }
+    if (what.is_count) {
+        int64_t end = m->base[below(m, m->rank)];
+        t = (zc_tensor){.dtype = ZC_I64, .data = &end};
+        return zc_graph_const(m->g, v->name, &t, false);
+    }
     t.dtype = wide_type(m, own);
     bool is_const = what.is_host || (v->flags & ZC_RC_CONST) || zc_dtype_is_int(own);
     return is_const ? make_const(m, var, &t, own, &what) : make_input(m, var, &t);
@@ -472,6 +490,13 @@ static zc_vid target_before(maker *m, zc_op op, const target *of)
     return 0;
 }
 
+static target of_base(const maker *m)
+{
+    target t = {.n = m->rank};
+    memcpy(t.v, m->base, (size_t)t.n * sizeof *t.v);
+    return t;
+}
+
 static zc_vid make_target(maker *m, zc_op op, int var, zc_vid of)
 {
     static void (*const ways[])(maker * m, target * t) = {
@@ -481,7 +506,9 @@ static zc_vid make_target(maker *m, zc_op op, int var, zc_vid of)
     if (before && below(m, 8)) return before;
     bool is_wide = zc_val(m->g, of)->kind == ZC_VALUE_NODE &&
                    zc_node_at(m->g, zc_val(m->g, of)->producer)->op == ZC_OP_Expand;
-    if (op == ZC_OP_Expand)
+    if (op == ZC_OP_Expand && (t.n == 0 || below(m, 2)))
+        t = of_base(m);
+    else if (op == ZC_OP_Expand)
         widen(m, &t);
     else if (is_wide && t.n > 2)
         join_at(&t, 1);

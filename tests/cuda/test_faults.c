@@ -238,8 +238,10 @@ static void test_source_does_not_compile(void **state)
     hc_counts counts;
     zc_psource sources[] = {
         {.name = "t.cu", .text = "#include \"spec.h\"\nextern \"C\" __global__ void k() {}\n"}};
-    zc_pkernel kernel = {
-        .name = "Add_7", .template_name = "t.cu", .spec = "#error this and that is wrong\n"};
+    zc_pkernel kernel = {.family = "move",
+                         .name = "Add_7",
+                         .template_name = "t.cu",
+                         .spec = "#error this and that is wrong\n"};
     gpu_fake(NULL, NULL);
     expect_ok(f->diag, zc_rtc_open(&rtc, f->diag));
     zc_status status = zc_rtc_compile(&rtc, &kernel, sources, 1, 90, &out, &log, f->diag);

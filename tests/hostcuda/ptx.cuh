@@ -35,6 +35,9 @@ static const zc_host_api *zc_host_call;
  * keeps the compiler from believing that nobody else writes a function's own variable. */
 #define __shared__ static __attribute__((section("zc_shared"), used))
 
+/* CUDA's own name for it, in kernels of users. */
+#define __syncthreads() zc_sync()
+
 #define threadIdx (zc_host.tid)
 #define blockIdx  (zc_host.bid)
 #define blockDim  (zc_host.bdim)

@@ -5,7 +5,7 @@
  * Checks every row of the CUDA kernel table against the CPU's reference kernels, or measures it, or
  * compiles it. Needs a CUDA driver and NVRTC: real ones, or the tests' own, which execute kernels
  * on the CPU. --compile needs a real NVRTC alone. --brief: one pair of element types of each case;
- * --rows: of each row's first case. */
+ * --rows: of each row's first case, not compiled for fixed sizes where that is not needed. */
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,13 +76,15 @@ static int check_coverage(void)
 /* Without a filter every row must have been executed where this runs, or compiled. */
 static int check_rows(const kc_options *o, const totals *sum)
 {
+    const char *done = o->targets.narchs ? "compiled" : "executed";
     int missing = 0;
-    for (size_t i = 0; !o->filter && i < ZC_COUNTOF(rows); i++) {
+    if (o->filter) return 0;
+    for (size_t i = 0; i < ZC_COUNTOF(rows); i++) {
         if (sum->row[i]) continue;
-        printf("FAIL the row KERNEL(%s, %s) was not %s\n", rows[i].op, rows[i].family,
-               o->targets.narchs ? "compiled" : "executed");
+        printf("FAIL the row KERNEL(%s, %s) was not %s\n", rows[i].op, rows[i].family, done);
         missing++;
     }
+    printf("%d of %zu rows were not %s\n", missing, ZC_COUNTOF(rows), done);
     return missing;
 }
 

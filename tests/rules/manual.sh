@@ -80,6 +80,15 @@ expect body 0 "ok    12 places" on "$zc" rules test body.zcr --device cuda
 expect body-cpu 0 "" "$zc" compile model.onnx -o body.plan --rules body.zcr --quiet
 expect body-run 0 "on cpu" "$zc" run body.plan --random --dim n=7 --output-dir body
 same body body
+
+# ---- shared memory, several results ----
+cp "$src/tests/rules/rows.cu" "$src/tests/rules/rows.zcr" .
+expect rows 0 "ok    12 places" on "$zc" rules test rows.zcr --device cuda
+sed 's/a != a/false/' rows.cu >nan.cu
+sed 's/rows.cu/nan.cu/' rows.zcr >nan.zcr
+expect rows-nan 3 "NaN and infinite values" on "$zc" rules test nan.zcr --device cuda
+sed 's/m = ReduceMax/s = ReduceMax/' rows.zcr >twice.zcr
+expect rows-meaning 2 "the meaning does not define 'm'" "$zc" rules check twice.zcr
 mkdir -p below
 cp scale_shift.cu below/
 cp tutorial4.zcr below/rule.zcr

@@ -7,7 +7,10 @@
  *   ---
  *   graph "..." { ... }           what it becomes, or "error: text"
  *
- * usage: run_rules FILE...; with ZC_BLESS=1 in the environment the last part is rewritten. */
+ * usage: run_rules FILE-OR-FOLDER...; with ZC_BLESS=1 in the environment the last part is
+ * rewritten.
+ */
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,10 +123,27 @@ static bool check(const char *path)
     return ok;
 }
 
+/* A file, or all .zrt files of a folder. */
+static bool expand(const char *path, glob_t *out, bool first)
+{
+    char pattern[4096];
+    size_t n = strlen(path);
+    bool is_file = n > 4 && strcmp(path + n - 4, ".zrt") == 0;
+    snprintf(pattern, sizeof pattern, is_file ? "%s" : "%s/*.zrt", path);
+    return glob(pattern, first ? 0 : GLOB_APPEND, NULL, out) == 0;
+}
+
 int main(int argc, char **argv)
 {
+    glob_t files = {0};
     int failed = 0;
-    for (int i = 1; i < argc; i++) failed += !check(argv[i]);
-    printf("%d passed, %d failed\n", argc - 1 - failed, failed);
+    for (int i = 1; i < argc; i++)
+        if (!expand(argv[i], &files, i == 1)) {
+            printf("%s: no golden tests\n", argv[i]);
+            return 2;
+        }
+    for (size_t i = 0; i < files.gl_pathc; i++) failed += !check(files.gl_pathv[i]);
+    printf("%zu passed, %d failed\n", files.gl_pathc - (size_t)failed, failed);
+    globfree(&files);
     return failed || argc < 2;
 }

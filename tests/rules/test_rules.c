@@ -166,6 +166,49 @@ static void test_nesting(void **state)
     }
 }
 
+/* ---- R8, R10: definitions that use definitions ---- */
+
+static void test_definitions(void **state)
+{
+    char text[4096] = "pointwise P0(x) = x + 1;";
+    for (int i = 1; i <= 40; i++)
+        sprintf(text + strlen(text), "pointwise P%d(x) = P%d(P%d(x) * 2);", i, i - 1, i - 1);
+    refuse(text, "t.zcr:1:");
+    refuse("pointwise P(x) = P(x);", "t.zcr:1:18: error: 'P' is used before it is defined");
+    refuse("pointwise P(x) = Q(x);\npointwise Q(x) = P(x);",
+           "t.zcr:1:18: error: 'Q' is used before it is defined");
+    refuse("pointwise P(x) = x;\npointwise Q(x) = P(x, x);",
+           "t.zcr:2:18: error: wrong number of operands of 'P'");
+    refuse("pointwise P(x) = x;\npointwise Q(x) = P(x;", "t.zcr:2:18: error: ");
+    char *deep = repeat("pointwise P(x) = x;\npointwise Q(x) = ", "P(", 100000, "x;");
+    refuse(deep, "t.zcr:2:18: error: nested too deep");
+    free(deep);
+    char *many = repeat("pointwise P(x; a0 = 1", ", b = 1", 100, ") = x;");
+    refuse(many, "t.zcr:1:11: error: too many attributes (got 101, need at most 16)");
+    free(many);
+}
+
+static void test_kernel_limits(void **state)
+{
+    char *text = repeat("kernel K(x0", ", x", 40, ") { }");
+    refuse(text, "t.zcr:1:8: error: too many operands (got 41, need at most 32)");
+    free(text);
+    text = repeat("kernel K(x) {", "result y = like(x);", 9, "}");
+    refuse(text, "t.zcr:1:8: error: kernel 'K' has no file");
+    free(text);
+    text = repeat("kernel K(x) { tune ", "A in {1}, ", 1,
+                  "B in {2}, C in {1}, D in {1}, E in {1}, F in {1}, "
+                  "G in {1}, H in {1}, I in {1}; }");
+    refuse(text, "t.zcr:1:8: error: kernel 'K' has no result");
+    free(text);
+    text = repeat("kernel K(x) { grid ", "(", 100000, "1; }");
+    refuse(text, "t.zcr:1:");
+    free(text);
+    text = repeat("kernel K(x) {", "block 1;", 100000, "}");
+    refuse(text, "t.zcr:1:8: error: kernel 'K' has no result");
+    free(text);
+}
+
 /* ---- R5: all errors of a file in one run ---- */
 
 static void test_many_errors(void **state)
@@ -445,7 +488,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_barely_a_file), cmocka_unit_test(test_words),
-        cmocka_unit_test(test_nesting),       cmocka_unit_test(test_many_errors),
+        cmocka_unit_test(test_nesting),       cmocka_unit_test(test_definitions),
+        cmocka_unit_test(test_kernel_limits), cmocka_unit_test(test_many_errors),
         cmocka_unit_test(test_no_end),        cmocka_unit_test(test_refused),
         cmocka_unit_test(test_unsound),       cmocka_unit_test(test_builtin),
         cmocka_unit_test(test_large_graph),   cmocka_unit_test(test_exponential),

@@ -235,13 +235,13 @@ static void embed_norm_ids(void **state)
     char in[256];
     snprintf(in, sizeof in, "i32[1,2] 0 3; i32[1,2] 0 0; %s", rest);
     op_eval_fails("EmbedLayerNormalization", "", in, 1, ZC_ERR_INPUT,
-                  "word id out of range (got 3, need [0, 2])");
-    snprintf(in, sizeof in, "i32[1,2] 0 1; i32[1,2] 0 -1; %s", rest);
+                  "word id out of range (got 3, need [-3, 2])");
+    snprintf(in, sizeof in, "i32[1,2] 0 1; i32[1,2] 0 -2; %s", rest);
     op_eval_fails("EmbedLayerNormalization", "", in, 1, ZC_ERR_INPUT,
-                  "segment id out of range (got -1, need [0, 0])");
+                  "segment id out of range (got -2, need [-1, 0])");
     snprintf(in, sizeof in, "i32[1,3] 0 1 2; i32[1,3] 0 0 0; %s", rest);
     op_eval_fails("EmbedLayerNormalization", "", in, 1, ZC_ERR_INPUT,
-                  "position id out of range (got 2, need [0, 1])");
+                  "position id out of range (got 2, need [-2, 1])");
 }
 
 static void symbolic_shapes(void **state)

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "driver/compile.h"
+#include "ir/graph.h"
 #include "plan/plan.h"
 #include "planfile/format.h"
 #include "support/expect.h"
@@ -194,6 +196,55 @@ static void test_dimension_without_value(void **state)
     zc_arena_fini(&arena);
 }
 
+/* Pointwise work at the end of a step comes back from the plan: its text, and its operands behind
+ * those of the operation, some of which are left out. */
+static void test_epilogues_come_back(void **state)
+{
+    static const char text[] =
+        "graph \"g\" {\n"
+        "  input %x: f32[n,1,1,2] as \"x\"\n"
+        "  input %r: f32[n,1,1,1] as \"r\"\n"
+        "  const %w: f32[1,1,1,2] = [1, 10]\n"
+        "  const %axes: i64[1] = [1]\n"
+        "  %c: f32[n,1,1,1] = Conv(%x, %w, _, %r) {epilogue = \"x0 * x1\"} @ \"Conv_0\"\n"
+        "  %s: f32[n,1,1,1] = ReduceSum(%c, %axes, %r) {epilogue = \"max(x0, x1) + 0.5\"} @ "
+        "\"Sum_1\"\n"
+        "  output %s as \"s\"\n}\n";
+    fixture *f = *state;
+    float x[] = {1, 2, 3, 4}, r[] = {2, -1};
+    zc_view in[] = {{.elem = zc_elem_parse("f32"),
+                     .rank = 4,
+                     .dims = {2, 1, 1, 2},
+                     .data = x,
+                     .bytes = sizeof x},
+                    {.elem = zc_elem_parse("f32"),
+                     .rank = 4,
+                     .dims = {2, 1, 1, 1},
+                     .data = r,
+                     .bytes = sizeof r}};
+    zc_graph *g = NULL;
+    zc_plan *plan = NULL;
+    zc_session *session = NULL;
+    zc_view out;
+    void *bytes;
+    size_t len;
+    expect_ok(f->diag, zc_graph_parse(text, sizeof text - 1, &g, f->diag));
+    expect_ok(f->diag, zc_compile_graph(g, NULL, &bytes, &len, f->diag));
+    zc_graph_destroy(&g);
+    expect_ok(f->diag, zc_plan_load_bytes(bytes, len, &plan, f->diag));
+    expect_ok(f->diag, zc_session_create(plan, NULL, &session, f->diag));
+    for (size_t i = 0; i < 2; i++)
+        expect_ok(f->diag, zc_session_set_input(session, i, &in[i], false, f->diag));
+    expect_ok(f->diag, zc_session_run(session, f->diag));
+    expect_ok(f->diag, zc_session_output(session, 0, &out, f->diag));
+    assert_int_equal(out.bytes, 2 * sizeof(float));
+    assert_true(((const float *)out.data)[0] == 42.5f);
+    assert_true(((const float *)out.data)[1] == -0.5f);
+    zc_session_destroy(&session);
+    zc_plan_destroy(&plan);
+    zc_free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +257,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_model_is_no_plan, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_failed_compile_keeps_the_old_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dimension_without_value, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_epilogues_come_back, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -197,6 +197,8 @@ static const char *expand_call(expander *x, const zc_rl_pointwise *d, const char
         zc_buf argument = {0};
         s = expand(x, s, &argument, depth + 1);
         more = *s == ',';
+        if (*s != ',' && *s != ')')
+            complain(x, "the operands of '%.*s' do not end", d->name.text, strlen(d->name.text));
         zc_buf_printf(&bindings, "zc_%d_x%d = %s; ", call, n, argument.data ? argument.data : "");
         x->r->nomem |= argument.failed;
         zc_buf_fini(&argument);

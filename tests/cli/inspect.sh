@@ -16,9 +16,9 @@ expect step 0 ': %probabilities: f32[batch,10] = Softmax(%linear: f32[batch,10])
     "$zc" inspect "$plan"
 expect provenance 0 'from "node_Conv_45", "node_relu"' "$zc" inspect "$plan"
 
-# The SHA-256 of a constant of known elements: the one i64 256.
-hash=$(printf '\000\001\000\000\000\000\000\000' | sha256sum | cut -d' ' -f1)
-expect constant-hash 0 "i64[1], 8 bytes, sha256:$hash" "$zc" inspect "$plan" --hashes
+# The SHA-256 of a constant of known elements: the i64 0 and 256.
+hash=$(printf '\000\000\000\000\000\000\000\000\000\001\000\000\000\000\000\000' | sha256sum | cut -d' ' -f1)
+expect constant-hash 0 "i64[2], 16 bytes, sha256:$hash" "$zc" inspect "$plan" --hashes
 
 # Working memory, against what a session holds after a run: its inputs, outputs of 40 bytes a row, and tables beside.
 expect memory-unknown 0 "working memory depends on dimensions" "$zc" inspect "$plan"

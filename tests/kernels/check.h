@@ -75,6 +75,9 @@ typedef struct kc_case {
 extern const kc_case kc_cases[];
 extern const size_t kc_case_count;
 
+/* Of the cases for its operation and family. */
+bool kc_is_rows_first(const kc_case *c);
+
 typedef struct kc_sizes {
     int64_t v[KC_SYMBOLS]; /* -1: not given */
 } kc_sizes;

@@ -127,7 +127,8 @@ bool kc_compile_add(kc_compiler *k, const kc_variant *v)
     bool is_static = c->flags & KC_STATIC || !c->sizes;
     fixing f = {.k = k, .v = v, .ok = true};
     if (!is_static && !add_program(k, v, NULL)) return false;
-    if (is_static || (v->first && !k->o->rows))
+    /* Constants in place of sizes: once a row will do. */
+    if (is_static || (v->first && !k->o->rows && kc_is_rows_first(c)))
         (void)kc_each(c->sizes ? c->sizes : c->bench ? c->bench : "x=1", ';', with_sizes, &f);
     return f.ok;
 }

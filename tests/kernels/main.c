@@ -133,7 +133,7 @@ static int workers(const kc_options *o)
     return o->bench || o->list || o->targets.narchs ? 1 : o->jobs;
 }
 
-static bool is_rows_first(const kc_case *c)
+bool kc_is_rows_first(const kc_case *c)
 {
     const kc_case *first = kc_cases;
     while (strcmp(first->op, c->op) != 0 || strcmp(first->family, c->family) != 0) first++;
@@ -154,7 +154,7 @@ static bool one_variant(void *arg, const char *pair)
     snprintf(name, sizeof name, "%s/%s/%s", j->c->op, j->c->family, pair);
     if (j->filter && regexec(j->filter, name, 0, NULL, 0) != 0) return true;
     if (j->o->brief && !v.first) return true;
-    if (j->o->rows && !is_rows_first(j->c)) return true;
+    if (j->o->rows && !kc_is_rows_first(j->c)) return true;
     if (j->index++ % workers(j->o) != j->number) return true;
     if (j->o->list) {
         printf("%s %s\n", name, j->c->in);

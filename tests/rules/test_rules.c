@@ -179,7 +179,8 @@ static void test_definitions(void **state)
            "t.zcr:1:18: error: 'Q' is used before it is defined");
     refuse("pointwise P(x) = x;\npointwise Q(x) = P(x, x);",
            "t.zcr:2:18: error: wrong number of operands of 'P'");
-    refuse("pointwise P(x) = x;\npointwise Q(x) = P(x;", "t.zcr:2:18: error: ");
+    refuse("pointwise P(x) = x;\npointwise Q(x) = P(x;",
+           "t.zcr:2:18: error: the operands of 'P' do not end");
     char *deep = repeat("pointwise P(x) = x;\npointwise Q(x) = ", "P(", 100000, "x;");
     refuse(deep, "t.zcr:2:18: error: nested too deep");
     free(deep);

@@ -190,19 +190,25 @@ static void put_node(const zc_graph *g, const zc_pw_group *gr, int k, zc_buf *ou
     if (!is_root) zc_buf_puts(out, "; ");
 }
 
-static bool parses(const zc_graph *g, const zc_pw_group *gr, const char *text, zc_dtype out)
+static bool parses(const zc_graph *g, const zc_pw_group *gr, const char *text, zc_dtype out,
+                   zc_expr *e)
 {
     zc_dtype dtypes[ZC_PW_INPUTS];
     for (int i = 0; i < gr->ninputs; i++) dtypes[i] = zc_val(g, gr->inputs[i])->type.dtype;
-    zc_expr *e = zc_calloc(1, sizeof *e);
-    bool ok = e && zc_expr_parse(text, dtypes, gr->ninputs, NULL, 0, e, NULL, NULL) == ZC_OK &&
-              e->nodes[e->count - 1].dtype == out;
-    free(e);
-    return ok;
+    return zc_expr_parse(text, dtypes, gr->ninputs, NULL, 0, e, NULL, NULL) == ZC_OK &&
+           e->nodes[e->count - 1].dtype == out;
 }
 
-bool zc_pw_compose(const zc_graph *g, const zc_pw_group *gr, zc_dtype out, zc_buf *text)
+zc_status zc_pw_compose(const zc_graph *g, const zc_pw_group *gr, zc_dtype out, zc_buf *text,
+                        bool *fits, zc_diag *diag)
 {
     for (int k = 0; k < gr->count; k++) put_node(g, gr, k, text);
-    return !text->failed && text->len <= ZC_PW_TEXT && parses(g, gr, text->data, out);
+    zc_expr *e = zc_calloc(1, sizeof *e);
+    if (text->failed || !e) {
+        free(e);
+        return zc_fail_nomem(diag, "expression", text->len);
+    }
+    *fits = text->len <= ZC_PW_TEXT && parses(g, gr, text->data, out, e);
+    free(e);
+    return ZC_OK;
 }

@@ -24,8 +24,9 @@ bool zc_pw_add_input(zc_pw_group *gr, zc_vid v);
 /* Inputs from `first` on that are constants of one element become literals, where the other inputs
  * still make up the shape of the result. */
 void zc_pw_inline(const zc_graph *g, zc_pw_group *gr, int first);
-/* The group's expression: input i is named xi. false: beyond the limits of expressions, or its
- * result has not this element type, or no memory (text->failed). */
-bool zc_pw_compose(const zc_graph *g, const zc_pw_group *gr, zc_dtype out, zc_buf *text);
+/* The group's expression: input i is named xi. fits: it is within the limits of expressions, and
+ * its result has this element type. */
+zc_status zc_pw_compose(const zc_graph *g, const zc_pw_group *gr, zc_dtype out, zc_buf *text,
+                        bool *fits, zc_diag *diag);
 
 #endif

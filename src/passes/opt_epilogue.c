@@ -113,11 +113,13 @@ static zc_status absorb_at(absorption *a, zc_nid p)
     zc_vid anchor = find_anchor(a, p);
     if (!anchor || !collect(a, &gr, anchor)) return ZC_OK;
     zc_buf text = {0};
-    bool fits = zc_pw_compose(a->g, &gr, zc_val(a->g, anchor)->type.dtype, &text);
-    bool ok = !text.failed;
-    if (ok && fits) ok = absorb(a, &gr, text.data);
+    bool fits = false;
+    zc_status status =
+        zc_pw_compose(a->g, &gr, zc_val(a->g, anchor)->type.dtype, &text, &fits, a->diag);
+    if (status == ZC_OK && fits && !absorb(a, &gr, text.data))
+        status = zc_fail_nomem(a->diag, "epilogue", 0);
     zc_buf_fini(&text);
-    return ok ? ZC_OK : zc_fail_nomem(a->diag, "epilogue", 0);
+    return status;
 }
 
 static zc_status absorb_block(absorption *a, const zc_block *b)

@@ -137,13 +137,14 @@ static zc_status fuse_at(fusion *f, zc_nid root)
     sort_nodes(f, &gr);
     zc_pw_inline(f->g, &gr, 0);
     zc_buf text = {0};
-    bool fits = zc_pw_compose(f->g, &gr, out, &text), ok = !text.failed;
-    if (ok && fits) {
-        ok = replace(f, &gr, text.data);
+    bool fits = false;
+    zc_status status = zc_pw_compose(f->g, &gr, out, &text, &fits, f->diag);
+    if (status == ZC_OK && fits) {
+        if (!replace(f, &gr, text.data)) status = zc_fail_nomem(f->diag, "fusion", 0);
         f->changes += (size_t)gr.count - 1;
     }
     zc_buf_fini(&text);
-    return ok ? ZC_OK : zc_fail_nomem(f->diag, "fusion", 0);
+    return status;
 }
 
 /* From the last node backwards, so that a group is grown from its final result. */

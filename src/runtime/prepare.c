@@ -142,7 +142,9 @@ static void share_step(zc_session *s, const zc_pstep *step, int32_t at)
     }
     if (!(info->flags & (ZC_OPF_INPLACE | ZC_OPF_INPLACE_LAST)) || step->nout > 1) return;
     uint32_t own = (uint32_t)zc_op_own_inputs(info, (int)step->nin);
-    uint32_t first = info->flags & ZC_OPF_INPLACE_LAST ? own - 1 : 0;
+    bool last = info->flags & ZC_OPF_INPLACE_LAST;
+    if (last && own < (uint32_t)info->max_in) return;
+    uint32_t first = last ? own - 1 : 0;
     uint32_t end = info->flags & ZC_OPF_POINTWISE ? step->nin : first + 1;
     for (uint32_t slot = first; slot < end; slot++) {
         if (can_overwrite(s, step, slot, at)) {

@@ -36,8 +36,11 @@ static bool target_of(const zc_graph *g, const zc_type *from, const zc_type *to,
         zc_dim d = to->dims[i];
         bool is_const = zc_dim_is_const(d);
         bool stays = !is_const && i < from->rank && zc_dim_eq(d, from->dims[i]);
-        if ((is_const && d.k < 1) || (!is_const && !stays && has_rest)) return false;
-        has_rest |= !is_const && !stays;
+        bool is_rest = !is_const && !stays;
+        /* What values decide is checked against the element count where it is used. */
+        if ((is_const && d.k < 1) || (is_rest && (has_rest || zc_dim_dynamic(&g->dims, d))))
+            return false;
+        has_rest |= is_rest;
         may_be_empty |= stays && !zc_dim_known_ge(&g->dims, d, 1);
         target[i] = is_const ? d.k : stays ? 0 : -1;
     }

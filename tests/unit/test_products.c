@@ -71,11 +71,11 @@ static void test_matmul(void **state)
         {{2, 2}, {{3, 0}, {0, 4}}, 0},
         {{2, 2}, {{128, 256}, {256, 200}}, 256},
     };
-    uint64_t attrs[1] = {0};
+    zc_attrs_MatMul attrs = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         zc_tensor in[2] = {make(cases[i].ranks[0], cases[i].dims[0]),
                            make(cases[i].ranks[1], cases[i].dims[1])};
-        compare(ZC_OP_MatMul, attrs, 2, in, (double)cases[i].depth);
+        compare(ZC_OP_MatMul, &attrs, 2, in, (double)cases[i].depth);
     }
 }
 
@@ -178,9 +178,9 @@ static void test_pools(void **state)
             compare(ZC_OP_AveragePool, &p, 1, &x, 6);
         }
     }
-    uint64_t none[1] = {0};
+    zc_attrs_GlobalAveragePool none = {0};
     zc_tensor x = make(4, (int64_t[]){2, 3, 7, 7});
-    compare(ZC_OP_GlobalAveragePool, none, 1, &x, 1);
+    compare(ZC_OP_GlobalAveragePool, &none, 1, &x, 1);
 }
 
 int main(void)

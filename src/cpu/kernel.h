@@ -40,7 +40,7 @@ struct zc_kctx {
     zc_pool *pool;    /* may be NULL: one thread */
     zc_kstate *state; /* may be NULL: keep nothing */
     zc_kstate *epilogue_state;
-    zc_packs *packs;  /* of the plan's constants; may be NULL: pack nothing */
+    zc_packs *packs; /* of the plan's constants; may be NULL: pack nothing */
     /* DYNAMIC operations: gives out[i] its shape and data. dims may alias out[i].dims. */
     zc_status (*resize)(zc_kctx *k, int i, int rank, const int64_t *dims);
     void *user; /* of the owner of resize */
@@ -56,9 +56,9 @@ typedef zc_status (*zc_kernel_fn)(zc_kctx *k);
 #define zc_kernel_unsupported(k, ...)                                                              \
     zc_fail((k)->diag, ZC_ERR_UNSUPPORTED, (k)->subject, __VA_ARGS__)
 
-/* Runs the operation and its epilogue: unpacks sub-byte operands where the kernel needs it, picks a fast kernel that
- * fits (unless reference_only) or the reference kernel. Shapes of inputs and outputs have been
- * inferred. */
+/* Runs the operation and its epilogue: unpacks sub-byte operands where the kernel needs it, picks a
+ * fast kernel that fits (unless reference_only) or the reference kernel. Shapes of inputs and
+ * outputs have been inferred. */
 zc_status zc_kernel_run(zc_kctx *k, bool reference_only);
 
 #define OP(name, ...) zc_status zc_k_##name(zc_kctx *k);

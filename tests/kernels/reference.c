@@ -150,7 +150,7 @@ static double median(double *v, int64_t n)
 }
 
 /* The perturbed inputs may by chance have left an element alone: every element gets the usual
- * relative change, a quarter of the usual change of a long sum, and what f64 itself cannot tell
+ * relative change, twice the usual change of a long sum, and what f64 itself cannot tell
  * beside the largest element. */
 static void level_slack(const kc_reference *r, int o)
 {
@@ -166,7 +166,7 @@ static void level_slack(const kc_reference *r, int o)
     double relative = median(change, used), absolute = 0;
     if (change && is_long(r)) {
         memcpy(change, r->slack[o], (size_t)n * sizeof *change);
-        absolute = median(change, n) / 4;
+        absolute = median(change, n) * 2;
     }
     for (int64_t i = 0; i < n; i++) {
         double least = fmax(2 * relative * fabs(at(x, i)), absolute);

@@ -43,8 +43,9 @@ static void put_tuned(zc_gen *g, const zc_attrs_UserKernel *a)
 {
     const char *at = a->tuning ? a->tuning : "";
     for (int i = 0; i < a->tuned.n && *at; i++) {
-        zc_buf_printf(&g->spec, "#define %.*s %lld\n", (int)strcspn(at, "="), at,
-                      (long long)a->tuned.v[i]);
+        zc_buf_puts(&g->spec, "#define ");
+        zc_buf_append(&g->spec, at, strcspn(at, "="));
+        zc_buf_printf(&g->spec, " %lld\n", (long long)a->tuned.v[i]);
         at += strcspn(at, " ");
         at += *at == ' ';
     }

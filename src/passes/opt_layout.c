@@ -126,7 +126,7 @@ static bool conv(layout *l, zc_nid n)
     const zc_attrs_Conv *a = node->attrs;
     zc_type type = permuted(&zc_val(l->g, node->out[0])->type, to_last);
     zc_vid x = last_of(l, node->in[0]);
-    zc_nid m = x ? add(l, ZC_OP_ConvNhwc, node->name, 4, &type) : 0;
+    zc_nid m = x ? add(l, ZC_OP_ConvNhwc, zc_node_at(l->g, n)->name, 4, &type) : 0;
     if (!m) return false;
     node = zc_node_at(l->g, n);
     zc_node *made = zc_node_at(l->g, m);

@@ -54,9 +54,9 @@ static zc_status try_create(fixture *f, zc_device_kind kind, int ordinal, zc_ses
 
 /* ---- D1, D4: no driver, no compiler ---- */
 
-/* The program is linked so that zc's calls of dlopen come here. */
+/* The program is linked so that dlopen comes here: zc's calls, and a sanitized driver's. */
 void *__real_dlopen(const char *path, int flags);
-void *__wrap_dlopen(const char *path, int flags);
+__attribute__((visibility("default"))) void *__wrap_dlopen(const char *path, int flags);
 static const char *hidden; /* libraries with this in their names are not there */
 
 void *__wrap_dlopen(const char *path, int flags)

@@ -164,9 +164,9 @@ static bool is_shared(const plain *p, zc_vid v)
 static bool closed(const plain *p)
 {
     for (int i = 0; i < p->rule->match.n - 1; i++) {
-        zc_vid v = zc_node_at(p->g, p->node[i])->out[0];
+        zc_vid v = p->node[i] ? zc_node_at(p->g, p->node[i])->out[0] : 0;
         uint32_t inner = 0;
-        if (!p->node[i] || is_shared(p, v)) continue;
+        if (!v || is_shared(p, v)) continue;
         for (int k = 0; k < p->rule->match.n; k++) {
             const zc_node *n = zc_node_at(p->g, p->node[k]);
             for (int j = 0; p->node[k] && j < n->nin; j++) inner += n->in[j] == v;

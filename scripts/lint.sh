@@ -29,5 +29,5 @@ for source in src/*/*.c; do
 done >"$marks/todo"
 echo "lint: $(wc -l <"$marks/todo") sources for clang-tidy"
 # shellcheck disable=SC2016
-xargs -P "$(nproc)" -L 1 sh -c 'clang-tidy -p "$0" --quiet "$1" 2>"$2.log" || { cat "$2.log" >&2; exit 1; }; touch "$2"' \
+xargs -r -P "$(nproc)" -L 1 sh -c 'clang-tidy -p "$0" --quiet "$1" 2>"$2.log" || { cat "$2.log" >&2; exit 1; }; touch "$2"' \
     "$build" <"$marks/todo"

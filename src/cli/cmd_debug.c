@@ -57,13 +57,7 @@ static const cli_option table[] = {
      .words = CLI_WORDS_DIR,
      .set = cli_set_text,
      .at = offsetof(debug, data_root)},
-    {.name = "threads",
-     .arg = "N",
-     .help = "threads to use (default: one a CPU)",
-     .least = 1,
-     .most = 1024,
-     .set = cli_set_int,
-     .at = offsetof(debug, threads)},
+    CLI_THREADS_OPTION(debug, threads, "threads to use (default: one a CPU)"),
 };
 
 /* ---- one trial ---- */

@@ -116,4 +116,11 @@ typedef struct cli_pairs {
     size_t n;
 } cli_pairs;
 
+/* --threads of a command whose state has it as an int64_t. */
+#define CLI_THREADS_OPTION(state, field, text)                                                     \
+    {                                                                                              \
+        .name = "threads", .arg = "N", .help = text, .least = 1, .most = 1024, .set = cli_set_int, \
+        .at = offsetof(state, field)                                                               \
+    }
+
 #endif

@@ -96,13 +96,9 @@ static bool absorb(absorption *a, const zc_pw_group *gr, const char *text)
     memcpy(n->in, zc_node_at(g, old)->in, (size_t)zc_node_at(g, old)->nin * sizeof *n->in);
     for (int i = 0; i < extras; i++) n->in[info->max_in + i] = gr->inputs[1 + i];
     if (!zc_graph_inherit(g, made, old) || !zc_graph_inherit(g, made, p)) return false;
-    n = zc_node_at(g, made);
-    n->out[0] = zc_node_at(g, p)->out[0];
-    zc_val(g, n->out[0])->producer = p; /* its slot in the block gets the new node's content */
-    zc_node content = *n;
+    zc_node_at(g, made)->out[0] = zc_node_at(g, p)->out[0];
     zc_graph_remove(g, old);
-    *zc_node_at(g, p) = content;
-    zc_graph_remove(g, made);
+    zc_take_place(g, made, p);
     a->changes++;
     return true;
 }

@@ -116,11 +116,8 @@ static bool join(zc_graph *g, zc_nid at, const norm *m, zc_nid linear)
     n->out[0] = old->out[0];
     n->out[1] = m->sum;
     n->nout = m->sum ? 2 : 1;
-    for (int i = 0; i < n->nout; i++) zc_val(g, n->out[i])->producer = at;
-    zc_node content = *n;
     zc_graph_remove(g, linear);
-    *zc_node_at(g, at) = content; /* its slot in the block */
-    zc_graph_remove(g, made);
+    zc_take_place(g, made, at);
     return true;
 }
 

@@ -116,14 +116,9 @@ static bool replace(fusion *f, zc_pw_group *gr, const char *text)
     for (int i = 0; i < gr->ninputs; i++) zc_node_at(g, made)->in[i] = gr->inputs[i];
     for (int i = 0; i < gr->count; i++)
         if (!zc_graph_inherit(g, made, gr->nodes[i])) return false;
-    zc_vid out = zc_node_at(g, root)->out[0];
-    zc_node_at(g, made)->out[0] = out;
-    zc_val(g, out)->producer =
-        root; /* the root's slot in the block now holds the new node's content */
-    zc_node content = *zc_node_at(g, made);
+    zc_node_at(g, made)->out[0] = zc_node_at(g, root)->out[0];
     for (int i = 0; i < gr->count - 1; i++) zc_graph_remove(g, gr->nodes[i]);
-    *zc_node_at(g, root) = content;
-    zc_graph_remove(g, made);
+    zc_take_place(g, made, root);
     return true;
 }
 

@@ -56,6 +56,15 @@ void zc_places_fini(zc_places *p)
     free(p->order);
 }
 
+void zc_take_place(zc_graph *g, zc_nid made, zc_nid at)
+{
+    zc_node content = *zc_node_at(g, made);
+    for (int i = 0; i < content.nout; i++)
+        if (content.out[i]) zc_val(g, content.out[i])->producer = at;
+    *zc_node_at(g, at) = content;
+    zc_graph_remove(g, made);
+}
+
 zc_status zc_each_node(zc_graph *g, zc_block *b, bool (*fn)(zc_graph *g, zc_nid n, void *user),
                        void *user, zc_diag *diag)
 {

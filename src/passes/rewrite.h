@@ -19,6 +19,9 @@ typedef struct zc_places {
 /* false: no memory. Either way zc_places_fini ends it. */
 bool zc_places_of(const zc_graph *g, zc_places *out);
 void zc_places_fini(zc_places *p);
+/* Node `made`, in no block, becomes what stands at `at`: the producer of its results, in that
+ * place. The old content of `at` is gone, and `made` is removed. */
+void zc_take_place(zc_graph *g, zc_nid made, zc_nid at);
 /* Calls fn for every live node of the block and of its regions, inner ones first, with the node's
  * inputs resolved. fn may remove the node, forward values and append nodes elsewhere; it returns
  * false when memory is exhausted. */

@@ -6,12 +6,11 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "cuda/gpu.h"
+#include "support/process.h"
 
 /* A sanitizer's own memory grows. */
 #if defined(__has_feature)
@@ -23,23 +22,6 @@
 #endif
 
 enum { WARM = 1000, SECONDS = 5, GROWTH_KIB = 1024, ALL = 1000000000 };
-
-static long resident_kib(void)
-{
-    long pages = 0, resident = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    assert_non_null(f);
-    assert_int_equal(fscanf(f, "%ld %ld", &pages, &resident), 2);
-    fclose(f);
-    return resident * (sysconf(_SC_PAGESIZE) / 1024);
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 typedef struct fixture {
     void *bytes;

@@ -5,13 +5,12 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "support/expect.h"
 #include "support/fail_alloc.h"
+#include "support/process.h"
 #include "support/small_model.h"
 #include "support/wide_model.h"
 
@@ -289,23 +288,6 @@ static void test_a_later_run_allocates_nothing(void **state)
 }
 
 /* ---- A14: loading and running for ever ---- */
-
-static long resident_kib(void)
-{
-    long pages = 0, resident = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    assert_non_null(f);
-    assert_int_equal(fscanf(f, "%ld %ld", &pages, &resident), 2);
-    fclose(f);
-    return resident * (sysconf(_SC_PAGESIZE) / 1024);
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static void cycle(const void *bytes, size_t len)
 {

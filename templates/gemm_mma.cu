@@ -1,17 +1,20 @@
-// Matrix products of f16 and bf16 on the tensor cores, sums in f32: y = epilogue(alpha * a b + beta * c).
+// Matrix products on the tensor cores, sums in f32: y = epilogue(alpha * a b + beta * c). Factors are f16, bf16, or f32
+// that is rounded to tf32.
 //
-// spec.h: see zc/gemm.cuh; Z_BF16 is 1 for bf16. Entries: 0 tiles of 128 x 128, 8 warps; 1 tiles of 64 x 64, 4 warps;
+// spec.h: see zc/gemm.cuh; Z_MMA is the product of a warp (zc/ptx.cuh). Entries: 0 tiles of 128 x 128, 8 warps; 1 tiles of 64 x 64, 4 warps;
 // 2, 3, 4 at most 1, 4, 8 rows; 5 tiles of 64 x 64 of one part of the summed axis each (blockIdx.y), 6 the sum of the
 // parts, in their order; 7 rows of that sum, normalised.
 #include "zc/gemm_norm.cuh"
 #include "zc/gemv.cuh"
 #include "zc/mma_tile.cuh"
 
-#if Z_BF16
-#define MMA zc_mma_m16n8k16_bf16
-#else
-#define MMA zc_mma_m16n8k16_f16
-#endif
+// What the product takes: rounded, where elements have more digits.
+template <int N> ZC_DEV void to_factors(u32 (&r)[N]) {
+    if constexpr (sizeof(Z_T) == 4) {
+#pragma unroll
+        for (int i = 0; i < N; i++) r[i] = zc_f32_to_tf32(zc_float(r[i]));
+    }
+}
 
 // SIDE x SIDE elements a block; a warp has ROWS x 32 of them. SPLIT: of one part of the summed axis.
 template <int SIDE, bool SPLIT> struct block {
@@ -20,7 +23,8 @@ template <int SIDE, bool SPLIT> struct block {
 #else
     static constexpr bool PART = SPLIT;
 #endif
-    static constexpr int WARPS = SIDE / 16, ROWS = SIDE / 2, DOWN = ROWS / 16, THREADS = WARPS * 32, DEPTH = 32;
+    static constexpr int WARPS = SIDE / 16, ROWS = SIDE / 2, DOWN = ROWS / 16, THREADS = WARPS * 32;
+    static constexpr int DEPTH = ZC_TILE_BYTES_DEPTH / (int)sizeof(Z_T);
     static constexpr int TILE = SIDE * ZC_TILE_BYTES_DEPTH;
 
     static ZC_MEMBER int warp_row() { return threadIdx.x / 32 % 2 * ROWS; }
@@ -38,13 +42,19 @@ template <int SIDE, bool SPLIT> struct block {
         for (int step = 0; step < 2; step++) {
             u32 a[DOWN][4], b[2][4];
 #pragma unroll
-            for (int i = 0; i < DOWN; i++) zc_tile_a<SIDE, !Z_TA>(tile, warp_row() + i * 16, step, a[i]);
+            for (int i = 0; i < DOWN; i++) {
+                zc_tile_a<Z_T, SIDE, !Z_TA>(tile, warp_row() + i * 16, step, a[i]);
+                to_factors(a[i]);
+            }
 #pragma unroll
-            for (int j = 0; j < 2; j++) zc_tile_b<SIDE, Z_TB>(tile + TILE, warp_col() + j * 16, step, b[j]);
+            for (int j = 0; j < 2; j++) {
+                zc_tile_b<Z_T, SIDE, Z_TB>(tile + TILE, warp_col() + j * 16, step, b[j]);
+                to_factors(b[j]);
+            }
 #pragma unroll
             for (int i = 0; i < DOWN; i++)
 #pragma unroll
-                for (int j = 0; j < 4; j++) MMA(sum[i][j], a[i], b[j / 2] + j % 2 * 2);
+                for (int j = 0; j < 4; j++) Z_MMA(sum[i][j], a[i], b[j / 2] + j % 2 * 2);
         }
     }
     // Two neighbours of a row.

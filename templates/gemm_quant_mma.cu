@@ -68,9 +68,9 @@ template <int SIDE> struct block {
         for (int step = 0; step < 2; step++) {
             u32 a[DOWN][4], b[2][4];
 #pragma unroll
-            for (int i = 0; i < DOWN; i++) zc_tile_a<SIDE, true>(tile, warp_row() + i * 16, step, a[i]);
+            for (int i = 0; i < DOWN; i++) zc_tile_a<u8, SIDE, true>(tile, warp_row() + i * 16, step, a[i]);
 #pragma unroll
-            for (int j = 0; j < 2; j++) zc_tile_b<SIDE, true>(tile + TILE, warp_col() + j * 16, step, b[j]);
+            for (int j = 0; j < 2; j++) zc_tile_b<u8, SIDE, true>(tile + TILE, warp_col() + j * 16, step, b[j]);
 #pragma unroll
             for (int i = 0; i < DOWN; i++)
 #pragma unroll

@@ -55,7 +55,9 @@ typedef struct zc_compile_params {
                            when loaded */
     const char *emit_cuda; /* a directory that gets the kernels' readable sources; may be NULL */
     /* "f16" or "bf16": weights and intermediate results have that type where it is safe, and sums
-     * are f32; inputs and outputs keep theirs. NULL or "f32": exactly as the model says. */
+     * are f32; inputs and outputs keep theirs. "tf32": all types stay, and matrix products of f32
+     * on a GPU round their factors to 11 significant digits. NULL or "f32": exactly as the model
+     * says. */
     const char *precision;
     int threads;              /* for compiling kernels; 0: one a CPU */
     const char *const *rules; /* files of fusion rules (docs/rules.md), beside the built-in ones */

@@ -53,9 +53,9 @@ static const cli_option table[] = {
      .at = offsetof(options, skips)},
     {.name = "precision",
      .arg = "TYPE",
-     .choices = "f32 f16 bf16",
+     .choices = "f32 tf32 f16 bf16",
      .help = "the type of weights and intermediate results (default: f32, exactly the model's); "
-             "sums stay f32",
+             "sums stay f32. tf32: f32, but matrix products on a GPU round their factors",
      .set = cli_set_text,
      .at = offsetof(options, precision)},
     {.name = "rules",

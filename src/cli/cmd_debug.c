@@ -17,7 +17,7 @@ static const cli_option table[] = {
     {.name = "bound",
      .arg = "X",
      .help = "the error that is allowed, relative to an output's greatest element (default 1e-3; "
-             "2e-2 with --precision f16, 1e-1 with bf16)",
+             "2e-2 with --precision f16 or tf32, 1e-1 with bf16)",
      .most = 1000000000,
      .set = cli_set_real,
      .at = offsetof(debug, bound)},
@@ -47,7 +47,7 @@ static const cli_option table[] = {
      .at = offsetof(debug, skips)},
     {.name = "precision",
      .arg = "TYPE",
-     .choices = "f32 f16 bf16",
+     .choices = "f32 tf32 f16 bf16",
      .help = "compile to this precision",
      .set = cli_set_text,
      .at = offsetof(debug, precision)},
@@ -259,7 +259,7 @@ static int find(const debug *d)
 static double usual_bound(const char *precision)
 {
     if (!precision || strcmp(precision, "f32") == 0) return 1e-3;
-    return strcmp(precision, "f16") == 0 ? 2e-2 : 1e-1;
+    return strcmp(precision, "bf16") == 0 ? 1e-1 : 2e-2;
 }
 
 /* Errors in what the user gave come out here, before anything is blamed on a pass. */

@@ -62,11 +62,11 @@ static void after_pass(void *user, const zc_pass_report *report, const zc_graph 
 static zc_status run_passes(zc_graph *g, const inspect *o, zc_diag *diag)
 {
     watch w = {.o = o, .diag = diag};
-    zc_dtype precision;
+    zc_precision_choice precision;
     ZC_TRY(zc_precision_parse(o->precision, &precision, diag));
     zc_pass_options passes = {.skip = o->skips.v,
                               .skip_count = o->skips.n,
-                              .precision = precision,
+                              .precision = precision.narrow,
                               .after = o->pass ? after_pass : NULL,
                               .user = &w};
     ZC_TRY(zc_run_passes(g, &passes, diag));

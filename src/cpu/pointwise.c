@@ -15,21 +15,8 @@ typedef union scalar {
 zc_status zc_pointwise_parse(const zc_kctx *k, zc_expr *out)
 {
     zc_dtype in[ZC_EXPR_MAX_INPUTS];
-    zc_expr_const consts[8];
-    int n = 0;
-    if (k->nin > ZC_EXPR_MAX_INPUTS || k->info->field_count > (int)ZC_COUNTOF(consts))
-        return zc_kernel_unsupported(k, "more than %d inputs", ZC_EXPR_MAX_INPUTS);
-    for (int i = 0; i < k->nin; i++) in[i] = k->in[i].dtype;
-    for (int i = 0; i < k->info->field_count; i++) {
-        const zc_attr_field *field = &k->info->fields[i];
-        const void *at = (const char *)k->attrs + field->offset;
-        if (field->kind == ZC_ATTR_INT)
-            consts[n++] = (zc_expr_const){field->name, (double)*(const int64_t *)at, true};
-        else if (field->kind == ZC_ATTR_FLOAT)
-            consts[n++] = (zc_expr_const){field->name, (double)*(const float *)at, false};
-    }
-    const char *text = k->op == ZC_OP_Pointwise ? ZC_ATTRS(k, Pointwise)->expr : k->info->expr;
-    return zc_expr_parse(text, in, k->nin, consts, n, out, k->subject, k->diag);
+    for (int i = 0; i < k->nin && i < ZC_EXPR_MAX_INPUTS; i++) in[i] = k->in[i].dtype;
+    return zc_pointwise_expr(k->info, k->attrs, k->nin, in, out, k->subject, k->diag);
 }
 
 /* ---- integers ---- */
@@ -331,9 +318,17 @@ static scalar load(const zc_tensor *t, int64_t i)
     return zc_dtype_is_float(t->dtype) ? (scalar){.f = zc_get(t, i)} : (scalar){.i = zc_geti(t, i)};
 }
 
+static void store(zc_tensor *t, int64_t i, scalar v)
+{
+    if (zc_dtype_is_float(t->dtype))
+        zc_put(t, i, v.f);
+    else
+        zc_puti(t, i, v.i);
+}
+
 zc_status zc_k_pointwise(zc_kctx *k)
 {
-    zc_tensor *out = &k->out[0];
+    const zc_tensor *out = &k->out[0];
     int64_t n = zc_tensor_numel(out);
     zc_expr *e = zc_scratch_get(k->scratch, sizeof *e);
     scalar *v = zc_scratch_get(k->scratch, ZC_EXPR_MAX_NODES * sizeof *v);
@@ -348,11 +343,8 @@ zc_status zc_k_pointwise(zc_kctx *k)
             v[j] = node->op == ZC_EX_INPUT ? load(&k->in[node->input], off[node->input])
                                            : eval_node(e, node, v);
         }
-        scalar r = v[e->count - 1];
-        if (zc_dtype_is_float(out->dtype))
-            zc_put(out, i, r.f);
-        else
-            zc_puti(out, i, r.i);
+        for (int r = 0; r < e->nresults && r < k->nout; r++)
+            if (zc_output(k, r)) store(&k->out[r], i, v[e->result[r]]);
         zc_index_next(out->rank, out->dims, idx, k->nin, (const int64_t(*)[ZC_MAX_RANK])strides,
                       off);
     }

@@ -3,7 +3,7 @@
 #define ZC_CPU_POINTWISE_H
 
 #include "cpu/kernel.h"
-#include "op/expr.h"
+#include "op/pointwise.h"
 
 /* Parses this step's expression with its operands' types and attributes into *out. */
 zc_status zc_pointwise_parse(const zc_kctx *k, zc_expr *out);

@@ -50,6 +50,8 @@ typedef struct instruction {
 
 typedef struct program {
     int count, slots;
+    int nresults;
+    int16_t result[ZC_EXPR_MAX_RESULTS]; /* slots */
     instruction code[ZC_EXPR_MAX_NODES];
 } program;
 
@@ -66,6 +68,7 @@ static bool assign_slots(const zc_expr *e, program *p)
     for (int i = 0; i < e->count; i++)
         for (int a = 0; a < 3; a++)
             if (e->nodes[i].arg[a] >= 0) last[e->nodes[i].arg[a]] = i;
+    for (int r = 0; r < e->nresults; r++) last[e->result[r]] = e->count;
     for (int i = 0; i < e->count; i++) {
         int s = 0;
         while (s < SLOTS_MAX && taken[s]) s++;
@@ -79,6 +82,8 @@ static bool assign_slots(const zc_expr *e, program *p)
             if (n >= 0 && last[n] == i) taken[p->code[n].slot] = false;
         }
     }
+    p->nresults = e->nresults;
+    for (int r = 0; r < e->nresults; r++) p->result[r] = p->code[e->result[r]].slot;
     return true;
 }
 
@@ -118,6 +123,7 @@ typedef struct job {
     const program *p;
     stream in[ZC_EXPR_MAX_INPUTS];
     zc_tensor *out;
+    int nout;
 } job;
 
 static stream stream_of(const zc_tensor *t, const zc_tensor *out)
@@ -236,7 +242,8 @@ static void run_block(const job *j, int64_t at, int64_t n, float (*slots)[BLOCK]
             for (int64_t k = 0; k < whole; k++) d[k] = v;
         }
     }
-    store_run(j->out, at, n, slots[j->p->code[j->p->count - 1].slot]);
+    for (int r = 0; r < j->p->nresults && r < j->nout; r++)
+        if (zc_present(&j->out[r])) store_run(&j->out[r], at, n, slots[j->p->result[r]]);
 }
 
 static void run_part(void *arg, int64_t begin, int64_t end)
@@ -266,14 +273,16 @@ static program *program_of(zc_kctx *k)
 
 zc_status zc_fast_pointwise(zc_kctx *k)
 {
-    bool fits = is_block_dtype(k->out[0].dtype) && k->nin <= ZC_EXPR_MAX_INPUTS;
+    bool fits = k->nin <= ZC_EXPR_MAX_INPUTS;
+    for (int i = 0; fits && i < k->nout; i++)
+        fits = !zc_present(&k->out[i]) || is_block_dtype(k->out[i].dtype);
     for (int i = 0; fits && i < k->nin; i++) fits = is_block_dtype(k->in[i].dtype);
     program *p = fits ? program_of(k) : NULL;
     zc_status status = ZC_OK;
     if (!p || !p->count) {
         status = zc_k_pointwise(k);
     } else if (zc_tensor_numel(&k->out[0]) > 0) {
-        job j = {.p = p, .out = &k->out[0]};
+        job j = {.p = p, .out = k->out, .nout = k->nout};
         for (int i = 0; i < k->nin; i++) j.in[i] = stream_of(&k->in[i], &k->out[0]);
         int64_t blocks = (zc_tensor_numel(&k->out[0]) + BLOCK - 1) / BLOCK;
         zc_parallel(k, blocks, 16, run_part, &j);

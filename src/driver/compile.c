@@ -69,14 +69,16 @@ static zc_status copy_params(const zc_compile_params *given, zc_compile_params *
     return check_lists(out, diag);
 }
 
-zc_status zc_precision_parse(const char *name, zc_dtype *out, zc_diag *diag)
+zc_status zc_precision_parse(const char *name, zc_precision_choice *out, zc_diag *diag)
 {
-    *out = ZC_NONE;
+    *out = (zc_precision_choice){.narrow = ZC_NONE};
     if (!name || strcmp(name, "f32") == 0) return ZC_OK;
+    out->tf32 = strcmp(name, "tf32") == 0;
+    if (out->tf32) return ZC_OK;
     zc_dtype d = zc_dtype_parse(name);
     if (d != ZC_F16 && d != ZC_BF16)
-        return zc_fail(diag, ZC_ERR_ARG, name, "is no precision (need f32, f16 or bf16)");
-    *out = d;
+        return zc_fail(diag, ZC_ERR_ARG, name, "is no precision (need f32, tf32, f16 or bf16)");
+    out->narrow = d;
     return ZC_OK;
 }
 
@@ -176,7 +178,7 @@ typedef struct job {
     const zc_model_source *model;
     const zc_compile_params *p;
     zc_targets targets;
-    zc_dtype precision;
+    zc_precision_choice precision;
     zc_rules *rules;
     zc_explain *explain; /* may be NULL */
     plan_sink sink;
@@ -218,6 +220,7 @@ static zc_status finish(const zc_graph *g, const job *j, zc_diag *diag)
     zc_program program;
     zc_arena_init(&arena, 0);
     zc_status status = zc_plan_build(g, &arena, &program, diag);
+    program.tf32 = j->precision.tf32;
     if (status == ZC_OK && j->targets.narchs) status = zc_codegen_lower(&program, &arena, diag);
     if (status == ZC_OK && j->targets.narchs && j->explain)
         zc_explain_program(j->explain, &program);
@@ -238,7 +241,7 @@ static zc_status optimise(zc_graph *g, job *j, zc_diag *diag)
     zc_rule_target target = zc_compile_rule_target(&j->targets);
     zc_pass_options options = {.skip = j->p->skip_passes,
                                .skip_count = j->p->skip_pass_count,
-                               .precision = j->precision,
+                               .precision = j->precision.narrow,
                                .rules = j->rules,
                                .target = &target,
                                .rules_report = j->explain ? &j->explain->report : NULL};

@@ -23,8 +23,12 @@ zc_status zc_compile_import_weightless(const zc_model_source *model,
                                        const zc_compile_params *params, zc_graph **out,
                                        zc_diag *diag);
 
-/* zc_compile_params.precision as the passes take it: ZC_NONE for f32. */
-zc_status zc_precision_parse(const char *name, zc_dtype *out, zc_diag *diag);
+/* zc_compile_params.precision. */
+typedef struct zc_precision_choice {
+    zc_dtype narrow; /* what f32 becomes, as the passes take it; ZC_NONE: it stays */
+    bool tf32;       /* f32 stays, products on a GPU round their factors */
+} zc_precision_choice;
+zc_status zc_precision_parse(const char *name, zc_precision_choice *out, zc_diag *diag);
 
 /* Compiles a model file to bytes, which zc_free frees. params may be NULL. */
 zc_status zc_compile_model_file(const char *path, const zc_compile_params *params, void **out,

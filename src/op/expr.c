@@ -245,34 +245,52 @@ static bool at_binding(parser *p, const char **name, size_t *len)
     return true;
 }
 
-static int parse_program(parser *p)
+/* A result without a type takes that of input 0. */
+static int parse_result(parser *p)
+{
+    int r = parse_ternary(p);
+    if (p->status != ZC_OK || !zc_ex_is_literal(p, r)) return r;
+    if (p->ninputs == 0) return zc_ex_fail_at(p, p->text, "the result has no type");
+    return zc_ex_settle(p, r, p->in_dtypes[0]);
+}
+
+static void parse_program(parser *p, int most)
 {
     const char *name;
     size_t len;
     while (p->status == ZC_OK && at_binding(p, &name, &len)) {
         int n = parse_ternary(p);
-        if (!zc_ex_take(p, ";")) return fail(p, "expected ';'");
-        if (p->nnames == ZC_EX_MAX_NAMES) return fail(p, "too many names");
+        if (!zc_ex_take(p, ";")) {
+            fail(p, "expected ';'");
+            return;
+        }
+        if (p->nnames == ZC_EX_MAX_NAMES) {
+            fail(p, "too many names");
+            return;
+        }
         p->names[p->nnames++] = (zc_ex_name){name, len, n};
     }
-    int r = parse_ternary(p);
+    do p->e->result[p->e->nresults++] = (int16_t)parse_result(p);
+    while (p->e->nresults < most && zc_ex_take(p, ","));
     zc_ex_skip_space(p);
-    if (p->status == ZC_OK && *p->at) return fail(p, "text follows the expression");
-    p->blame = p->text;
-    return r;
+    if (p->status == ZC_OK && *p->at)
+        fail(p, *p->at == ',' && most > 1 ? "too many results" : "text follows the expression");
 }
 
-/* Drops nodes that the result does not need and makes it the last. */
-static void finish(zc_expr *e, int result)
+/* Drops nodes that no result needs: one result is the last then. */
+static void finish(zc_expr *e)
 {
     bool used[ZC_EXPR_MAX_NODES] = {false};
     int16_t moved[ZC_EXPR_MAX_NODES];
-    int count = 0;
-    used[result] = true;
-    for (int i = result; i >= 0; i--)
+    int count = 0, last = 0;
+    for (int r = 0; r < e->nresults; r++) {
+        used[e->result[r]] = true;
+        if (e->result[r] > last) last = e->result[r];
+    }
+    for (int i = last; i >= 0; i--)
         for (int a = 0; used[i] && a < 3; a++)
             if (e->nodes[i].arg[a] >= 0) used[e->nodes[i].arg[a]] = true;
-    for (int i = 0; i <= result; i++) {
+    for (int i = 0; i <= last; i++) {
         if (!used[i]) continue;
         zc_expr_node n = e->nodes[i];
         for (int a = 0; a < 3; a++)
@@ -281,11 +299,12 @@ static void finish(zc_expr *e, int result)
         e->nodes[count++] = n;
     }
     e->count = count;
+    for (int r = 0; r < e->nresults; r++) e->result[r] = moved[e->result[r]];
 }
 
-zc_status zc_expr_parse(const char *text, const zc_dtype *in_dtypes, int ninputs,
-                        const zc_expr_const *consts, int nconsts, zc_expr *out, const char *subject,
-                        zc_diag *diag)
+static zc_status parse(const char *text, const zc_dtype *in_dtypes, int ninputs,
+                       const zc_expr_const *consts, int nconsts, int most, zc_expr *out,
+                       const char *subject, zc_diag *diag)
 {
     parser p = {.text = text,
                 .at = text,
@@ -297,14 +316,24 @@ zc_status zc_expr_parse(const char *text, const zc_dtype *in_dtypes, int ninputs
                 .e = out,
                 .subject = subject,
                 .diag = diag};
-    out->count = 0;
+    out->count = out->nresults = 0;
     out->ninputs = ninputs;
-    int r = parse_program(&p);
-    if (p.status == ZC_OK && zc_ex_is_literal(&p, r)) {
-        if (ninputs == 0) zc_ex_fail_at(&p, text, "the result has no type");
-        r = ninputs ? zc_ex_settle(&p, r, in_dtypes[0]) : -1;
-    }
+    parse_program(&p, most);
     if (p.status != ZC_OK) return p.status;
-    finish(out, r);
+    finish(out);
     return ZC_OK;
+}
+
+zc_status zc_expr_parse(const char *text, const zc_dtype *in_dtypes, int ninputs,
+                        const zc_expr_const *consts, int nconsts, zc_expr *out, const char *subject,
+                        zc_diag *diag)
+{
+    return parse(text, in_dtypes, ninputs, consts, nconsts, 1, out, subject, diag);
+}
+
+zc_status zc_expr_parse_results(const char *text, const zc_dtype *in_dtypes, int ninputs,
+                                const zc_expr_const *consts, int nconsts, zc_expr *out,
+                                const char *subject, zc_diag *diag)
+{
+    return parse(text, in_dtypes, ninputs, consts, nconsts, ZC_EXPR_MAX_RESULTS, out, subject, diag);
 }

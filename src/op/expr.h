@@ -2,7 +2,7 @@
  *
  * The same text is parsed here for the CPU evaluator, the CUDA generator and the rule language.
  *
- *   program := { name '=' expr ';' } expr
+ *   program := { name '=' expr ';' } expr { ',' expr }
  *   expr    := cond: expr '?' expr ':' expr; binary: || && | ^ & == != < <= > >= << >> + - * / %;
  *              unary: - ! ~; calls: f(a, b); names; numbers (2, 0.5, 1e-3, inf, nan, true, false);
  *              precedence as in C
@@ -25,9 +25,10 @@
 #include "base/mem.h"
 #include "op/dtype.h"
 
-#define ZC_EXPR_MAX_INPUTS 32
-#define ZC_EXPR_MAX_NODES  512
-#define ZC_EXPR_MAX_DEPTH  64
+#define ZC_EXPR_MAX_INPUTS  32
+#define ZC_EXPR_MAX_NODES   512
+#define ZC_EXPR_MAX_DEPTH   64
+#define ZC_EXPR_MAX_RESULTS 4
 
 // clang-format off
 #define ZC_EXPR_OPS(X)                                                                             \
@@ -54,10 +55,12 @@ typedef struct zc_expr_node {
     int64_t i;      /* CONST of an integer type or bool */
 } zc_expr_node;
 
-/* Nodes in evaluation order without duplicates; the last is the result. */
+/* Nodes in evaluation order without duplicates; with one result it is the last. */
 typedef struct zc_expr {
     int count;
     int ninputs;
+    int nresults;
+    int16_t result[ZC_EXPR_MAX_RESULTS]; /* nodes */
     zc_expr_node nodes[ZC_EXPR_MAX_NODES];
 } zc_expr;
 
@@ -68,11 +71,20 @@ typedef struct zc_expr_const {
     bool is_int;
 } zc_expr_const;
 
-/* Parses and types text. Errors name the column. The result's dtype is nodes[count-1].dtype; a
- * bare literal result takes input 0's dtype. */
+/* Parses and types text, which has one result. Errors name the column. The result's dtype is
+ * nodes[count-1].dtype; a bare literal result takes input 0's dtype. */
 zc_status zc_expr_parse(const char *text, const zc_dtype *in_dtypes, int ninputs,
                         const zc_expr_const *consts, int nconsts, zc_expr *out, const char *subject,
                         zc_diag *diag);
+/* As zc_expr_parse, with as many results as the text has. */
+zc_status zc_expr_parse_results(const char *text, const zc_dtype *in_dtypes, int ninputs,
+                                const zc_expr_const *consts, int nconsts, zc_expr *out,
+                                const char *subject, zc_diag *diag);
+/* The element type of result i. */
+static inline zc_dtype zc_expr_dtype(const zc_expr *e, int i)
+{
+    return e->nodes[e->result[i]].dtype;
+}
 
 const char *zc_expr_op_name(zc_expr_op op);
 

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "op/expr.h"
 #include "op/infer.h"
+#include "op/pointwise.h"
 
 zc_status zc_dt_pointwise(zc_infer *f);
 zc_status zc_dt_cast(zc_infer *f);
@@ -13,50 +13,31 @@ zc_status zc_infer_bitcast(zc_infer *f);
 
 /* ---- element types ---- */
 
-static const char *expression(const zc_infer *f)
-{
-    return f->op == ZC_OP_Pointwise ? ZC_ATTRS(f, Pointwise)->expr : f->info->expr;
-}
-
-static int constants(const zc_infer *f, zc_expr_const *out)
-{
-    int n = 0;
-    for (int i = 0; i < f->info->field_count; i++) {
-        const zc_attr_field *field = &f->info->fields[i];
-        const void *at = (const char *)f->attrs + field->offset;
-        if (field->kind == ZC_ATTR_INT)
-            out[n++] = (zc_expr_const){field->name, (double)*(const int64_t *)at, true};
-        else if (field->kind == ZC_ATTR_FLOAT)
-            out[n++] = (zc_expr_const){field->name, (double)*(const float *)at, false};
-    }
-    return n;
-}
-
-/* Types the expression with the inputs' types, which also checks them. */
-static zc_status type_expression(zc_infer *f, zc_dtype *out)
+/* Types the expression's results with the inputs' types, which also checks it. */
+static zc_status type_expression(zc_infer *f, zc_dtype out[ZC_EXPR_MAX_RESULTS])
 {
     zc_dtype in[ZC_EXPR_MAX_INPUTS];
-    zc_expr_const consts[8];
-    if (f->nin > ZC_EXPR_MAX_INPUTS || f->info->field_count > (int)ZC_COUNTOF(consts))
-        return zc_infer_fail(f, "too many inputs (got %d, need at most %d)", f->nin,
-                             ZC_EXPR_MAX_INPUTS);
-    if (!expression(f)) return zc_infer_fail(f, "has no expression");
-    for (int i = 0; i < f->nin; i++) {
+    for (int i = 0; i < f->nin && i < ZC_EXPR_MAX_INPUTS; i++) {
         if (!zc_in_present(f, i)) return zc_infer_fail(f, "input %d is left out", i);
         in[i] = zc_in(f, i)->dtype;
     }
     zc_expr *e = f->temp ? zc_arena_alloc(f->temp, 1, sizeof *e) : zc_calloc(1, sizeof *e);
     if (!e) return zc_fail_nomem(f->diag, "expression", sizeof *e);
-    zc_status status = zc_expr_parse(expression(f), in, f->nin, consts, constants(f, consts), e,
-                                     f->subject, f->diag);
-    if (status == ZC_OK) *out = e->nodes[e->count - 1].dtype;
+    zc_status status = zc_pointwise_expr(f->info, f->attrs, f->nin, in, e, f->subject, f->diag);
+    if (status == ZC_OK && e->nresults != f->nout)
+        status = zc_infer_fail(f, "the expression has a wrong number of results (got %d, need %d)",
+                               e->nresults, f->nout);
+    for (int i = 0; status == ZC_OK && i < e->nresults; i++) out[i] = zc_expr_dtype(e, i);
     if (!f->temp) free(e);
     return status;
 }
 
 zc_status zc_dt_pointwise(zc_infer *f)
 {
-    return type_expression(f, &f->out[0].type.dtype);
+    zc_dtype out[ZC_EXPR_MAX_RESULTS];
+    ZC_TRY(type_expression(f, out));
+    for (int i = 0; i < f->nout; i++) f->out[i].type.dtype = out[i];
+    return ZC_OK;
 }
 
 static zc_status given_dtype(zc_infer *f, zc_dtype to)
@@ -215,14 +196,15 @@ static zc_status propagate(zc_infer *f)
 
 zc_status zc_infer_pointwise(zc_infer *f)
 {
-    zc_dtype computed;
+    zc_dtype computed[ZC_EXPR_MAX_RESULTS];
     zc_type t = {.rank = 0};
-    ZC_TRY(type_expression(f, &computed));
-    if (computed != f->out[0].type.dtype)
-        return zc_infer_fail(f, "%s on these element types gives %s, not %s", f->info->name,
-                             zc_dtype_name(computed), zc_dtype_name(f->out[0].type.dtype));
+    ZC_TRY(type_expression(f, computed));
+    for (int i = 0; i < f->nout; i++)
+        if (computed[i] != f->out[i].type.dtype)
+            return zc_infer_fail(f, "%s on these element types gives %s, not %s", f->info->name,
+                                 zc_dtype_name(computed[i]), zc_dtype_name(f->out[i].type.dtype));
     for (int i = 0; i < f->nin; i++) ZC_TRY(zc_infer_broadcast(f, &t, zc_in(f, i), &t));
-    ZC_TRY(zc_infer_set(f, 0, t.rank, t.dims));
+    for (int i = 0; i < f->nout; i++) ZC_TRY(zc_infer_set(f, i, t.rank, t.dims));
     return propagate(f);
 }
 

@@ -81,6 +81,8 @@ typedef struct zc_pblock {
 typedef struct zc_program {
     const char *model_name, *version, *target;
     uint8_t model_sha256[32];
+    bool tf32; /* of a GPU program: may products round f32 factors to tf32? Not in the file: the
+                  kernels' specs say it */
     uint32_t ndims, nvalues, nsteps, nblocks, nkernels, nbinaries, nsources, nvariants;
     const zc_dim_node *dim_nodes;
     const zc_pvalue *values;

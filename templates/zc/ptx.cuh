@@ -208,6 +208,15 @@ ZC_INLINE u16 zc_f64_to_bf16(f64 v)
     return zc_f32_to_bf16((f64)f == v || v != v ? f : zc_float(zc_bits(f) | 1u));
 }
 
+/* ---- tf32: an f32 with 10 binary digits behind the point, to nearest, ties away from zero ---- */
+
+ZC_INLINE u32 zc_f32_to_tf32(f32 v)
+{
+    u32 r;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(v));
+    return r;
+}
+
 /* ---- Products of four bytes, summed: c + sum a[i] * b[i]; us: a unsigned, b signed ---- */
 
 #define ZC_DP4A(name, types, T, TA, TB)                                                            \

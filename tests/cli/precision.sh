@@ -20,6 +20,8 @@ close() {
 expect compile-f32 0 "steps" "$zc" compile "$model" -o "$dir/f32.plan" --precision f32
 expect compile-default 0 "steps" "$zc" compile "$model" -o "$dir/default.plan"
 expect default-is-f32 0 "" cmp "$dir/default.plan" "$dir/f32.plan"
+expect compile-tf32 0 "steps" "$zc" compile "$model" -o "$dir/tf32.plan" --precision tf32
+expect tf32-is-f32-on-the-cpu 0 "" cmp "$dir/tf32.plan" "$dir/f32.plan"
 for precision in f16 bf16; do
     plan=$dir/$precision.plan
     expect "compile-$precision" 0 "steps" "$zc" compile "$model" -o "$plan" --precision $precision
@@ -33,7 +35,7 @@ for precision in f16 bf16; do
             --input image="$src/models/digits/sample_$digit.npy"
     done
 done
-expect bad-precision 1 "--precision: got 'f8', need one of: f32 f16 bf16" \
+expect bad-precision 1 "--precision: got 'f8', need one of: f32 tf32 f16 bf16" \
     "$zc" compile "$model" -o "$dir/x.plan" --precision f8
 expect precision-of-plan 1 "--precision is of models" "$zc" inspect "$dir/f16.plan" --precision f16
 finish

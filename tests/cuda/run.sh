@@ -27,6 +27,15 @@ expect compile-fails 2 "NVRTC: NVRTC_ERROR_COMPILATION" on ZC_CACHE_DIR="$dir/no
     ZC_HOSTCUDA_FAIL=nvrtcCompileProgram:1:6 "$zc" compile "$model" -o "$dir/failed.plan" --target sm_90
 expect compile-fails-no-plan 1 "" test -e "$dir/failed.plan"
 
+# ---- products on the tensor cores only where they are asked for ----
+uses_tf32() {
+    on "$zc" compile "$model" -o "$dir/$1.plan" --target sm_90 --precision "$1" --quiet --emit-cuda "$dir/$1" &&
+        grep -rl 'Z_MMA zc_mma_m16n8k8_tf32' "$dir/$1"
+}
+expect tf32 0 "linear" uses_tf32 tf32
+expect tf32-run 0 "on hostcuda" on "$zc" run "$dir/tf32.plan" --random --dim batch=9 --device cuda
+expect tf32-not-by-default 1 "" uses_tf32 f32
+
 # ---- kernels for sizes that are named ----
 expect profile 0 "" on "$zc" compile "$model" -o "$dir/profile.plan" --target sm_90 --profile batch=1,8 --quiet
 expect profile-listed 0 "variant batch=8: " "$zc" inspect "$dir/profile.plan"

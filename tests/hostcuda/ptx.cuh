@@ -269,6 +269,13 @@ ZC_INLINE u16 zc_f64_to_bf16(f64 v)
     return zc_f32_to_bf16(zc_host_round_to_odd(v));
 }
 
+ZC_INLINE u32 zc_f32_to_tf32(f32 v)
+{
+    u32 bits = zc_bits(v);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fffffffu;
+    return (bits + 0x1000u) & ~0x1fffu;
+}
+
 /* ---- Products of four bytes ---- */
 
 template <typename A, typename B> ZC_INLINE u32 zc_host_dp4a(u32 a, u32 b, u32 c)

@@ -130,6 +130,7 @@ static zc_status lower_graph(const kc_variant *v, kc_program *p, zc_diag *diag)
     ZC_TRY(zc_plan_build(p->graph, &p->arena, program, diag));
     program->version = ZC_VERSION;
     program->target = "cpu";
+    program->tf32 = true; /* a case names its family, and others do not look at it */
     ZC_TRY(zc_codegen_lower_by(program, v->c->family, &p->arena, diag));
     const zc_pstep *step = &program->steps[0];
     snprintf(p->why, sizeof p->why, "%s", step->why ? step->why : "");

@@ -85,13 +85,41 @@ static bool same_shapes(const kc_reference *r)
     return true;
 }
 
+/* f32 on the tensor cores: factors are rounded to tf32. */
+static bool rounds_factors(const kc_variant *v)
+{
+    return strcmp(v->c->family, "gemm_mma") == 0 && strcmp(v->t, "f32") == 0;
+}
+
+/* The numbers with 10 binary digits behind the point, to nearest, ties away from zero; NULL: no
+ * memory. */
+static uint32_t *to_tf32(const zc_tensor *t)
+{
+    int64_t n = zc_tensor_numel(t);
+    uint32_t *out = zc_calloc((size_t)n + 1, sizeof *out);
+    for (int64_t i = 0; out && i < n; i++)
+        out[i] = (((const uint32_t *)t->data)[i] + 0x1000) & ~0x1fffu;
+    return out;
+}
+
+static zc_status eval_same(kc_reference *r, zc_diag *diag)
+{
+    zc_tensor in[KC_OPERANDS];
+    for (int i = 0; i < r->p->nin; i++) in[i] = r->in[i].absent ? (zc_tensor){0} : r->in[i].t;
+    if (!rounds_factors(r->v)) return eval(r, in, r->same, diag);
+    in[0].data = to_tf32(&in[0]);
+    in[1].data = to_tf32(&in[1]);
+    zc_status status = in[0].data && in[1].data ? eval(r, in, r->same, diag)
+                                                : zc_fail_nomem(diag, "factors", 0);
+    release(in, 2);
+    return status;
+}
+
 zc_status kc_reference_make(const kc_variant *v, const kc_program *p, const kc_operand *in,
                             kc_reference *r, zc_diag *diag)
 {
-    zc_tensor plain[KC_OPERANDS];
     *r = (kc_reference){.v = v, .p = p, .in = in};
-    for (int i = 0; i < p->nin; i++) plain[i] = in[i].absent ? (zc_tensor){0} : in[i].t;
-    ZC_TRY(eval(r, plain, r->same, diag));
+    ZC_TRY(eval_same(r, diag));
     if (v->c->flags & KC_EXACT) return ZC_OK;
     bool wider = false;
     for (int i = 0; i < p->nin; i++) wider = wider || (!in[i].absent && widens(&in[i]));

@@ -87,7 +87,9 @@ typedef struct kc_options {
     int ordinal, jobs;
     uint64_t seed;
     zc_targets targets;                                 /* to compile for; none: kernels are run */
-    bool bench, json, list, verbose, brief, rows, real; /* real: not the driver of the tests */
+    bool bench, json, list, verbose, brief, rows;
+    bool small; /* leave out sizes for a real GPU */
+    bool real;  /* not the driver of the tests */
 } kc_options;
 
 /* A case for one pair of element types. */

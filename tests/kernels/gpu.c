@@ -321,7 +321,7 @@ static void run_program(runner *r)
     bool is_static = c->flags & KC_STATIC || !c->sizes;
     if (!is_static) {
         bool ok = open_program(r, NULL) && kc_each(c->sizes, ';', one_size, &walk);
-        if (ok && c->large && r->o->real) ok = kc_each(c->large, ';', one_size, &walk);
+        if (ok && c->large && r->o->real && !r->o->small) ok = kc_each(c->large, ';', one_size, &walk);
         (void)zc_session_destroy(&r->s);
         kc_program_free(&r->p);
         r->p = (kc_program){0};

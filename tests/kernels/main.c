@@ -292,8 +292,8 @@ static void report(const totals *sum)
 static int usage(void)
 {
     fputs("usage: kernel_check [--filter REGEX] [--device N] [--seed N] [--jobs N] [--brief | "
-          "--rows] [--list]\n"
-          "                    [--verbose] [--bench [--json] | --compile ARCH[,ARCH]...]\n",
+          "--rows] [--small]\n"
+          "                    [--list] [--verbose] [--bench [--json] | --compile ARCH[,ARCH]...]\n",
           stderr);
     return 2;
 }
@@ -325,6 +325,8 @@ static bool parse(int argc, char **argv, kc_options *o)
             o->brief = true;
         else if (strcmp(a, "--rows") == 0)
             o->brief = o->rows = true;
+        else if (strcmp(a, "--small") == 0)
+            o->small = true;
         else if (strcmp(a, "--verbose") == 0)
             o->verbose = true;
         else if (!value)

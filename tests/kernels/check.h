@@ -85,6 +85,7 @@ typedef struct kc_sizes {
 typedef struct kc_options {
     const char *filter;
     int ordinal, jobs;
+    int part, parts; /* every parts-th variant, from number `part` (0 is the first) on */
     uint64_t seed;
     zc_targets targets;                                 /* to compile for; none: kernels are run */
     bool bench, json, list, verbose, brief, rows;

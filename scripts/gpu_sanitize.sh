@@ -1,8 +1,8 @@
 #!/bin/bash
 # usage: gpu_sanitize.sh KERNEL_CHECK [PROCESSES [TOOL...]]: the whole kernel check on this machine's GPU under
 # compute-sanitizer, each tool in turn (default: all four), in so many processes at a time (default: one a CPU).
-# ZC_SANITIZE_SECONDS limits one tool's time. Logs go to gpu_sanitize/ in the current folder. The kernels are compiled
-# once before, into zc's cache.
+# ZC_SANITIZE_SECONDS limits one tool's time. Logs go to gpu_sanitize/ in the current folder. Kernels are issued one by
+# one: compute-sanitizer 2025.3.1 crashes where a CUDA graph with a copy in it is launched.
 set -u
 check=$1
 processes=${2:-$(nproc)}
@@ -15,7 +15,7 @@ mkdir -p gpu_sanitize
 
 part() { # TOOL K
     timeout "$limit" "$sanitizer" --tool "$1" --report-api-errors no --error-exitcode 9 \
-        "$check" --small --verbose --seed 7 --part "$2/$processes" >"gpu_sanitize/$1.$2.txt" 2>&1
+        "$check" --small --no-graphs --verbose --seed 7 --part "$2/$processes" >"gpu_sanitize/$1.$2.txt" 2>&1
     echo "exit $?" >>"gpu_sanitize/$1.$2.txt"
 }
 

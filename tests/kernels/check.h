@@ -87,10 +87,11 @@ typedef struct kc_options {
     int ordinal, jobs;
     int part, parts; /* every parts-th variant, from number `part` (0 is the first) on */
     uint64_t seed;
-    zc_targets targets;                                 /* to compile for; none: kernels are run */
+    zc_targets targets; /* to compile for; none: kernels are run */
     bool bench, json, list, verbose, brief, rows;
-    bool small; /* leave out sizes for a real GPU */
-    bool real;  /* not the driver of the tests */
+    bool no_graphs; /* issue every kernel by itself */
+    bool small;     /* leave out sizes for a real GPU */
+    bool real;      /* not the driver of the tests */
 } kc_options;
 
 /* A case for one pair of element types. */

@@ -197,7 +197,8 @@ static bool on_gpu(runner *r)
 {
     zc_device_info info;
     char text[160];
-    bool replays = !(zc_op_get(r->p.program.steps[0].op)->flags & ZC_OPF_DYNAMIC);
+    bool replays =
+        !r->o->no_graphs && !(zc_op_get(r->p.program.steps[0].op)->flags & ZC_OPF_DYNAMIC);
     for (int i = 0; i < r->nin; i++) replays = replays && !r->in[i].listed;
     if (zc_session_device(r->s, &info) != ZC_OK) return fail(r, "no device");
     snprintf(text, sizeof text, "%zu steps on the GPU, %zu on the CPU, %zu for shapes, %zu graphs",
@@ -279,10 +280,10 @@ static bool open_program(runner *r, const kc_sizes *fixed)
         snprintf(text, sizeof text, "the family does not serve it: %s", r->p.why);
         return fail(r, text);
     }
-    if (zc_session_create(
-            r->p.plan,
-            ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA, .ordinal = r->o->ordinal),
-            &r->s, r->diag) != ZC_OK)
+    if (zc_session_create(r->p.plan,
+                          ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA,
+                                            .ordinal = r->o->ordinal, .no_graphs = r->o->no_graphs),
+                          &r->s, r->diag) != ZC_OK)
         return fail_diag(r, "session");
     return true;
 }
@@ -321,7 +322,8 @@ static void run_program(runner *r)
     bool is_static = c->flags & KC_STATIC || !c->sizes;
     if (!is_static) {
         bool ok = open_program(r, NULL) && kc_each(c->sizes, ';', one_size, &walk);
-        if (ok && c->large && r->o->real && !r->o->small) ok = kc_each(c->large, ';', one_size, &walk);
+        if (ok && c->large && r->o->real && !r->o->small)
+            ok = kc_each(c->large, ';', one_size, &walk);
         (void)zc_session_destroy(&r->s);
         kc_program_free(&r->p);
         r->p = (kc_program){0};

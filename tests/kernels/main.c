@@ -1,11 +1,8 @@
-/* usage: kernel_check [--filter REGEX] [--device N] [--seed N] [--jobs N] [--brief | --rows]
- * [--list]
- * [--verbose] [--bench [--json] | --compile ARCH[,ARCH]...]
- *
- * Checks every row of the CUDA kernel table against the CPU's reference kernels, or measures it, or
- * compiles it. Needs a CUDA driver and NVRTC: real ones, or the tests' own, which execute kernels
- * on the CPU. --compile needs a real NVRTC alone. --brief: one pair of element types of each case;
- * --rows: of each row's first case, not compiled for fixed sizes where that is not needed. */
+/* Checks every row of the CUDA kernel table against the CPU's reference kernels, or measures it, or
+ * compiles it; usage() names the options. Needs a CUDA driver and NVRTC: real ones, or the tests'
+ * own, which execute kernels on the CPU. --compile needs a real NVRTC alone. --brief: one pair of
+ * element types of each case; --rows: of each row's first case, not compiled for fixed sizes where
+ * that is not needed. --small: not the sizes for a real GPU; --part: every N-th variant. */
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -300,7 +297,8 @@ static int usage(void)
 {
     fputs("usage: kernel_check [--filter REGEX] [--device N] [--seed N] [--jobs N] [--brief | "
           "--rows] [--small]\n"
-          "                    [--part K/N] [--list] [--verbose] [--bench [--json] | --compile "
+          "                    [--part K/N] [--no-graphs] [--list] [--verbose] [--bench [--json] | "
+          "--compile "
           "ARCH[,ARCH]...]\n",
           stderr);
     return 2;
@@ -341,6 +339,8 @@ static bool parse(int argc, char **argv, kc_options *o)
             o->brief = true;
         else if (strcmp(a, "--rows") == 0)
             o->brief = o->rows = true;
+        else if (strcmp(a, "--no-graphs") == 0)
+            o->no_graphs = true;
         else if (strcmp(a, "--small") == 0)
             o->small = true;
         else if (strcmp(a, "--verbose") == 0)

@@ -3,7 +3,7 @@
 // 5 projection; 6 tiles of queries.
 //
 // spec.h: Z_T (queries and keys), Z_V (values), Z_REAL (f32 or f64), Z_D, Z_DV (head sizes), Z_LENGTHS (0 none, 1
-// lengths, 2 last positions), Z_LENGTH_TYPE, Z_ID_TYPE, Z_BIAS0 and Z_BIAS1 (types, undefined: none), Z_MASK (type of
+// lengths, 2 last positions, 3 lengths of keys alone), Z_LENGTH_TYPE, Z_ID_TYPE, Z_BIAS0 and Z_BIAS1 (types, undefined: none), Z_MASK (type of
 // a mask to make a bias of, undefined: none), Z_SOFTCAP, Z_SCORES (mode, -1: not wanted), Z_ROWS, Z_PROJECT, Z_TILE
 // (0 none, 1 on the ordinary cores, 2 on the tensor cores).
 #include "zc/attention.cuh"

@@ -11,6 +11,7 @@
 #include "abi/moments.h"
 #include "spec.h"
 #include "zc/epilogue.cuh"
+#include "zc/prologue.cuh"
 
 typedef Z_ACC acc;
 typedef zc_moments<acc> moments;
@@ -23,10 +24,10 @@ ZC_DEV i64 channel_of(const zc_moments_params &p, i64 off) {
 ZC_DEV moments moments_of(const zc_moments_params &p, const zc_place &at) {
     zc_sum<acc> sum = zc_sum<acc>::none(), squares = zc_sum<acc>::none();
     const acc n = (acc)(at.end > at.begin ? at.end - at.begin : 0);
-    zc_walk<Z_X>(p.g, at, p.x, [&](Z_X x, i64, i64) { sum.v += (acc)zc_get(x); });
+    zc_walk<Z_X>(p.g, at, p.x, [&](Z_X x, i64 off, i64) { sum.v += (acc)zc_pre(p.pre, x, off); });
     const acc mean = zc_join_lanes(p.g, at, sum).v / n;
-    zc_walk<Z_X>(p.g, at, p.x, [&](Z_X x, i64, i64) {
-        const acc d = (acc)zc_get(x) - mean;
+    zc_walk<Z_X>(p.g, at, p.x, [&](Z_X x, i64 off, i64) {
+        const acc d = (acc)zc_pre(p.pre, x, off) - mean;
         squares.v += d * d;
     });
     return {n, mean, zc_join_lanes(p.g, at, squares).v};
@@ -66,7 +67,7 @@ ZC_DEV void apply(const zc_moments_params &p, const zc_place &at, moments m) {
     if (!p.y) return;
 #endif
     zc_walk<Z_X>(p.g, at, p.x, [&](Z_X x, i64 off, i64) {
-        put(p, off, (acc)zc_get(x) - m.mean, inv, channel_of(p, off));
+        put(p, off, (acc)zc_pre(p.pre, x, off) - m.mean, inv, channel_of(p, off));
     });
 }
 
@@ -98,7 +99,7 @@ ZC_KERNEL(3)(const __grid_constant__ zc_moments_params p) {
     for (i64 i = zc_thread(); i < p.total; i += zc_threads()) {
         const i64 c = channel_of(p, i);
         const acc inv = (acc)1 / zx_sqrt((acc)zc_load<Z_STAT>(p.var, c) + (acc)p.eps);
-        put(p, i, (acc)zc_load<Z_X>(p.x, i) - (acc)zc_load<Z_STAT>(p.mean, c), inv, c);
+        put(p, i, (acc)zc_pre(p.pre, ((const Z_X *)p.x)[i], i) - (acc)zc_load<Z_STAT>(p.mean, c), inv, c);
     }
 }
 #endif

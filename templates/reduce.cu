@@ -8,6 +8,7 @@
 #include "abi/reduce.h"
 #include "spec.h"
 #include "zc/epilogue.cuh"
+#include "zc/prologue.cuh"
 
 typedef Z_ACC acc;
 
@@ -84,7 +85,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_reduce_params p) {
     zc_begin();
     const zc_place at = zc_place_of(p.g);
     state s = state::none();
-    zc_walk<Z_IN>(p.g, at, p.in, [&](Z_IN x, i64, i64 r) { s.add((acc)zc_get(x), r); });
+    zc_walk<Z_IN>(p.g, at, p.in, [&](Z_IN x, i64 off, i64 r) { s.add((acc)zc_pre(p.pre, x, off), r); });
     leave(p, at, zc_join_lanes(p.g, at, s));
 }
 

@@ -10,6 +10,7 @@
 #include "spec.h"
 
 #include "zc/epilogue.cuh"
+#include "zc/prologue.cuh"
 #include "zc/rows.cuh"
 #include "zc/states.cuh"
 
@@ -78,7 +79,7 @@ template <int V> ZC_DEV void source(const zc_row_norm_params &p, const origin &,
     acc more[V];
     const zc_vec<Z_X, V> x = *(const zc_vec<Z_X, V> *)((const Z_X *)p.x + i);
 #pragma unroll
-    for (int k = 0; k < V; k++) v[k] = zc_get(x.v[k]);
+    for (int k = 0; k < V; k++) v[k] = zc_pre(p.pre, x.v[k], i + k);
     if (p.skip.mode != ZC_ROW_ABSENT) {
         fetch<Z_X, V>(p, p.skip, i, j, (acc)0, more);
 #pragma unroll

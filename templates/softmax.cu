@@ -9,6 +9,7 @@
 #include "spec.h"
 
 #include "zc/epilogue.cuh"
+#include "zc/prologue.cuh"
 #include "zc/rows.cuh"
 
 typedef Z_ACC acc;
@@ -67,11 +68,11 @@ ZC_KERNEL(0)(const __grid_constant__ zc_softmax_params p) {
     zc_begin();
     const zc_place at = zc_place_of(p.g);
     state s = state::none();
-    zc_walk<Z_T>(p.g, at, p.in, [&](Z_T x, i64, i64 r) { s.add((acc)zc_get(x), r); });
+    zc_walk<Z_T>(p.g, at, p.in, [&](Z_T x, i64 off, i64 r) { s.add((acc)zc_pre(p.pre, x, off), r); });
     s = zc_join_lanes(p.g, at, s);
     s = SETTLED(s);
     zc_walk<Z_T>(p.g, at, p.in, [&](Z_T x, i64 off, i64 r) {
-        zc_save<Z_T>(p.out, off, zc_fused(p.fused, s.result((acc)zc_get(x), r), off));
+        zc_save<Z_T>(p.out, off, zc_fused(p.fused, s.result((acc)zc_pre(p.pre, x, off), r), off));
     });
 }
 
@@ -85,7 +86,7 @@ template <int V> ZC_DEV void put(const zc_softmax_params &p, i64 i, const acc *v
 template <int V> ZC_DEV void get(const zc_softmax_params &p, i64 i, acc *v) {
     const zc_vec<Z_T, V> x = *(const zc_vec<Z_T, V> *)((const Z_T *)p.in + i);
 #pragma unroll
-    for (int k = 0; k < V; k++) v[k] = zc_get(x.v[k]);
+    for (int k = 0; k < V; k++) v[k] = zc_pre(p.pre, x.v[k], i + k);
 }
 
 // The state of elements in registers; softmax's become their exponentials.

@@ -4,12 +4,11 @@
 #include "cli/cli.h"
 #include "cli/explain.h"
 #include "cli/progress.h"
-#include "cli/rule_device.h"
 #include "driver/compile.h"
 
 typedef struct options {
     const char *output, *data_root, *emit_cuda, *precision;
-    bool quiet, strip, force_rules, explain, json;
+    bool quiet, strip, force_rules, explain, json, tune;
     int64_t threads;
     cli_list targets;
     cli_profiles profiles;
@@ -75,6 +74,11 @@ static const cli_option table[] = {
      .help = "take rules that fail the check by numbers",
      .set = cli_set_flag,
      .at = offsetof(options, force_rules)},
+    {.name = "tune",
+     .help = "measure the tuning parameters of kernels that --rules bring along on this machine's "
+             "first GPU, and take the fastest",
+     .set = cli_set_flag,
+     .at = offsetof(options, tune)},
     {.name = "explain",
      .help = "tell what was fused, what was not and why, and the steps; --output may be left out",
      .set = cli_set_flag,
@@ -167,6 +171,7 @@ static int compile(const char *model, const options *o)
                                 .skip_rules = o->no_rules.v,
                                 .skip_rule_count = o->no_rules.n,
                                 .force_rules = o->force_rules,
+                                .tune = o->tune,
                                 .targets = o->targets.v,
                                 .target_count = o->targets.n,
                                 .profiles = o->profiles.v,
@@ -180,12 +185,12 @@ static int compile(const char *model, const options *o)
     zc_diag *diag = zc_diag_create();
     cli_progress_begin(&progress);
     zc_explain e = {.limit = 0};
-    zc_status status = o->force_rules || !o->targets.n ? ZC_OK : cli_check_kernels(&o->rules, diag);
-    if (status == ZC_OK)
-        status = o->output ? zc_compile_file_explained(model, o->output, &params,
-                                                       o->explain ? &e : NULL, diag)
+    zc_status status = o->output
+                           ? zc_compile_file_explained(model, o->output, &params,
+                                                       o->explain || o->tune ? &e : NULL, diag)
                            : zc_compile_explained(model, &params, NULL, NULL, &e, diag);
     cli_progress_end(&progress);
+    if (!o->quiet && !o->json && e.tuning.told.len) fputs(e.tuning.told.data, stdout);
     if (status != ZC_OK)
         code = cli_report(diag, status);
     else if (o->explain)

@@ -272,7 +272,8 @@ static zc_status check_options(const debug *d, zc_diag *diag)
                            .skip_rule_count = d->no_rules.n,
                            .force_rules = d->force_rules};
     zc_rules *rules = NULL;
-    zc_status status = zc_compile_rules(&p, &rules, diag);
+    const zc_targets cpu = {.narchs = 0};
+    zc_status status = zc_compile_rules(&p, &cpu, NULL, &rules, diag);
     zc_rules_destroy(&rules);
     return status;
 }

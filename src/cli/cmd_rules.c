@@ -3,9 +3,10 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/device.h"
 #include "cli/explain.h"
-#include "cli/rule_device.h"
 #include "driver/compile.h"
+#include "driver/trial.h"
 
 typedef struct options {
     bool quiet, all;
@@ -101,7 +102,8 @@ static int test_rule(const zc_rules *r, size_t i, const options *o)
 {
     zc_rule_check check;
     zc_diag *diag = zc_diag_create();
-    zc_rule_device device = {.run = cli_run_graph, .user = (void *)(uintptr_t)&o->device.ordinal};
+    zc_rule_device device = {.run = zc_trial_run_once,
+                             .user = (void *)(uintptr_t)&o->device.ordinal};
     bool on_device = o->device.kind == ZC_DEVICE_CUDA && zc_rules_has_kernels(r, i);
     zc_status status =
         zc_rules_check_kernels(r, i, (uint64_t)o->seed, on_device ? &device : NULL, &check, diag);

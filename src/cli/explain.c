@@ -22,7 +22,7 @@ static bool same_reason(const zc_rule_miss *a, const zc_rule_miss *b)
 
 static void put_reason(const zc_rule_miss *m)
 {
-    printf("%zu of %d operations matched", m->matched, m->nnodes);
+    printf("%zu of %d operations matched", m->matched, m->of);
     if (*m->node) {
         fputs(", at node ", stdout);
         cli_put(stdout, m->node);
@@ -172,7 +172,7 @@ static void put_string(const char *key, const char *text)
 
 static void put_json_miss(const zc_rule_miss *m)
 {
-    printf(", \"matched\": %zu, \"of\": %d, ", m->matched, m->nnodes);
+    printf(", \"matched\": %zu, \"of\": %d, ", m->matched, m->of);
     put_string("at", m->node);
     fputs(", ", stdout);
     put_string("why", m->why);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/inspect.h"
+#include "op/sizes.h"
 #include "planfile/format.h"
 #include "runtime/plan.h"
 
@@ -78,11 +79,26 @@ static void put_list(const zc_program *p, const uint32_t *values, uint32_t n)
 }
 
 /* Of a GPU program: the kernel that serves the step, or why none does. */
+/* The tuning parameters of a user's kernel. */
+static void put_tuned(const zc_pstep *s)
+{
+    zc_buf text = {0};
+    if (s->op != ZC_OP_UserKernel) return;
+    const zc_attrs_UserKernel *a = s->attrs;
+    zc_tuning_print(a->tuning, a->tuned, &text);
+    if (text.len) {
+        fputs(" with ", stdout);
+        cli_put(stdout, text.data);
+    }
+    zc_buf_fini(&text);
+}
+
 static void put_place(const zc_program *p, const zc_pstep *s)
 {
     if (s->kernel) {
         fputs(" on GPU by ", stdout);
         cli_put(stdout, p->kernels[s->kernel - 1].name);
+        put_tuned(s);
     } else if (s->why && *s->why) {
         fputs(" on CPU: ", stdout);
         cli_put(stdout, s->why);

@@ -94,11 +94,12 @@ static void put_table(zc_gen *g, const int64_t *v, int n)
     zc_buf_puts(&g->spec, "}");
 }
 
-bool zc_gen_broadcast(zc_gen *g, const char *prefix, int first, int n, int most)
+bool zc_gen_broadcast(zc_gen *g, const char *prefix, const zc_pvalue *to, int first, int n,
+                      int most)
 {
     zc_tensor out, in[ZC_COLLAPSE_OPERANDS];
     zc_collapsed c;
-    zc_gen_tensor(zc_gen_out(g, 0), &out);
+    zc_gen_tensor(to, &out);
     for (int i = 0; i < n; i++) zc_gen_tensor(zc_gen_in(g, first + i), &in[i]);
     zc_collapse_broadcast(&out, n, in, &c);
     if (c.rank > most) return false;

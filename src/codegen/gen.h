@@ -21,6 +21,7 @@ typedef struct zc_gen {
     char label[64];    /* the kernel's readable name part: set by default to the operation's name */
     char declined[160];  /* why not; empty: accepted */
     bool takes_epilogue; /* set by zc_gen_epilogue */
+    bool takes_prologue; /* set by zc_gen_prologue */
     zc_psource source;   /* of a user, that the header names; name NULL: none */
     zc_arena *arena;
     zc_diag *diag;
@@ -50,18 +51,29 @@ void zc_gen_type(zc_gen *g, const char *name, zc_dtype dtype);
 /* #define Z_<name> 768LL when the value is certain, else (p.<name>): the parameter struct has that
  * field. */
 void zc_gen_dim(zc_gen *g, const char *name, zc_dim d);
-/* How inputs first to first + n - 1 broadcast to output 0, all shapes being certain: constants
+/* How inputs first to first + n - 1 broadcast to a value, all shapes being certain: constants
  * Z_<prefix>RANK, DIMS and STRIDES[n] over collapsed axes, one at least. false: more than `most`.
  */
-bool zc_gen_broadcast(zc_gen *g, const char *prefix, int first, int n, int most);
+bool zc_gen_broadcast(zc_gen *g, const char *prefix, const zc_pvalue *to, int first, int n,
+                      int most);
 /* Device function `name` from a scalar expression over inputs of these types: parameters and result
  * are in compute types (see device.cuh). */
 zc_status zc_gen_expr(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in);
+/* As zc_gen_expr for an expression of one or several results: returns struct zc_<name>, whose
+ * fields y0, y1 ... they are. */
+zc_status zc_gen_results(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in);
+/* Device function `name`: an activation (op/activation.h) of elements of this type, with the
+ * parameters that are given; x itself when there is no such activation. */
+zc_status zc_gen_activation(zc_gen *g, const char *name, const char *activation, int nparams,
+                            const float *params, zc_dtype dtype);
 const char *zc_gen_type_name(zc_dtype dtype);
 const char *zc_gen_compute_type(zc_dtype dtype);
 /* Writes what zc/epilogue.cuh needs of the step's epilogue, if it has one. The family's kernels
  * send output 0 through zc_fused, and its launch function calls zc_launch_epilogue. */
 zc_status zc_gen_epilogue(zc_gen *g);
+/* The same of zc/prologue.cuh and the step's prologue: the kernels send input 0 through zc_pre
+ * whenever they read it, and the launch function calls zc_launch_prologue. */
+zc_status zc_gen_prologue(zc_gen *g);
 /* Declines: returns ZC_OK. */
 zc_status zc_gen_decline(zc_gen *g, const char *fmt, ...) ZC_PRINTF(2, 3);
 /* Can the template's loads and stores handle it? (all but complex and packed 4- and 2-bit types) */

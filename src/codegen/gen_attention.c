@@ -94,7 +94,8 @@ static shape packed_shape(const zc_gen *g)
 {
     const zc_attrs_PackedAttention *a = ZC_ATTRS(g, PackedAttention);
     shape s = {.d = head_size(last_dim(g, 0), a->num_heads + 2 * a->kv_num_heads),
-               .lengths = -1,
+               .lengths = 4,
+               .length_kind = 3,
                .ids = -1,
                .bias = {1, -1},
                .mask = -1,

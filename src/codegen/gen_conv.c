@@ -15,41 +15,10 @@ static zc_dtype type_of(const zc_gen *g, int i)
 
 /* ---- activation ---- */
 
-static zc_status put_expr(zc_gen *g, const char *text, zc_dtype t, const zc_expr_const *consts,
-                          int n)
-{
-    zc_expr *e = zc_arena_alloc(g->arena, 1, sizeof *e);
-    if (!e) return zc_fail_nomem(g->diag, "expression", sizeof *e);
-    ZC_TRY(zc_expr_parse(text, &t, 1, consts, n, e, g->step->name, g->diag));
-    e->ninputs = 1;
-    return zc_gen_expr(g, "zc_act", e, &t);
-}
-
-/* zc_act: the activation `name` with its parameters; bounds of Clip are the first two. */
+/* zc_act: the activation `name` with its parameters. */
 static zc_status put_activation(zc_gen *g, const char *name, zc_floats params, zc_dtype t)
 {
-    zc_op op = zc_activation_find(name);
-    if (op == ZC_OP_NONE) return put_expr(g, "x", t, NULL, 0);
-    if (op == ZC_OP_Clip) {
-        zc_expr_const bounds[] = {
-            {"lo", params.n > 0 ? (double)params.v[0] : -(double)INFINITY, false},
-            {"hi", params.n > 1 ? (double)params.v[1] : (double)INFINITY, false}};
-        return put_expr(g, "min(max(x, lo), hi)", t, bounds, 2);
-    }
-    const zc_op_info *info = zc_op_get(op);
-    void *attrs = zc_arena_alloc(g->arena, 1, info->attrs_size);
-    if (!attrs) return zc_fail_nomem(g->diag, "activation", info->attrs_size);
-    zc_activation_attrs(op, params.v, params.n, attrs);
-    zc_expr_const consts[8];
-    int n = 0;
-    for (int i = 0; i < info->field_count && n < (int)ZC_COUNTOF(consts); i++) {
-        const void *at = zc_attr_at(info, attrs, i);
-        if (info->fields[i].kind == ZC_ATTR_INT)
-            consts[n++] = (zc_expr_const){info->fields[i].name, (double)*(const int64_t *)at, true};
-        else if (info->fields[i].kind == ZC_ATTR_FLOAT)
-            consts[n++] = (zc_expr_const){info->fields[i].name, (double)*(const float *)at, false};
-    }
-    return put_expr(g, info->expr, t, consts, n);
+    return zc_gen_activation(g, "zc_act", name, params.n, params.v, t);
 }
 
 static zc_status put_own_activation(zc_gen *g, zc_dtype t)

@@ -1,7 +1,11 @@
 /* Scalar expressions as straight-line device functions. */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "codegen/gen.h"
+#include "op/activation.h"
+#include "op/pointwise.h"
 
 static const char *const functions[ZC_EXPR_OP_COUNT] = {
     [ZC_EX_NEG] = "neg",     [ZC_EX_BITNOT] = "bitnot", [ZC_EX_ADD] = "add",
@@ -102,11 +106,10 @@ static void put_node(zc_buf *b, const zc_expr *e, const zc_expr_node *n)
     (void)e;
 }
 
-zc_status zc_gen_expr(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in)
+static void put_body(zc_buf *b, const zc_expr *e, const char *type, const char *name,
+                     const zc_dtype *in)
 {
-    zc_buf *b = &g->spec;
-    const zc_expr_node *result = &e->nodes[e->count - 1];
-    zc_buf_printf(b, "ZC_DEV %s %s(", zc_gen_compute_type(result->dtype), name);
+    zc_buf_printf(b, "ZC_DEV %s %s(", type, name);
     for (int i = 0; i < e->ninputs; i++)
         zc_buf_printf(b, "%s%s x%d", i ? ", " : "", zc_gen_compute_type(in[i]), i);
     zc_buf_puts(b, ")\n{\n");
@@ -115,6 +118,60 @@ zc_status zc_gen_expr(zc_gen *g, const char *name, const zc_expr *e, const zc_dt
         put_node(b, e, &e->nodes[i]);
         zc_buf_puts(b, ";\n");
     }
-    zc_buf_printf(b, "    return v%d;\n}\n", e->count - 1);
-    return b->failed ? zc_fail_nomem(g->diag, "kernel source", b->len) : ZC_OK;
+}
+
+static zc_status written(zc_gen *g)
+{
+    return g->spec.failed ? zc_fail_nomem(g->diag, "kernel source", g->spec.len) : ZC_OK;
+}
+
+zc_status zc_gen_expr(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in)
+{
+    put_body(&g->spec, e, zc_gen_compute_type(zc_expr_dtype(e, 0)), name, in);
+    zc_buf_printf(&g->spec, "    return v%d;\n}\n", e->result[0]);
+    return written(g);
+}
+
+zc_status zc_gen_results(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in)
+{
+    zc_buf *b = &g->spec;
+    char type[64];
+    snprintf(type, sizeof type, "struct %s_results", name);
+    zc_buf_printf(b, "%s {", type);
+    for (int r = 0; r < e->nresults; r++)
+        zc_buf_printf(b, " %s y%d;", zc_gen_compute_type(zc_expr_dtype(e, r)), r);
+    zc_buf_puts(b, " };\n");
+    put_body(b, e, type + strlen("struct "), name, in);
+    zc_buf_puts(b, "    return {");
+    for (int r = 0; r < e->nresults; r++) zc_buf_printf(b, "%sv%d", r ? ", " : "", e->result[r]);
+    zc_buf_puts(b, "};\n}\n");
+    return written(g);
+}
+
+zc_status zc_gen_activation(zc_gen *g, const char *name, const char *activation, int nparams,
+                            const float *params, zc_dtype dtype)
+{
+    zc_op op = zc_activation_find(activation);
+    const zc_op_info *info = zc_op_get(op);
+    const char *text = op == ZC_OP_NONE ? "x" : info->expr;
+    zc_expr_const consts[ZC_POINTWISE_CONSTS];
+    int n = 0;
+    if (op == ZC_OP_Clip) { /* its bounds are inputs elsewhere */
+        text = "min(max(x, low), high)";
+        consts[n++] =
+            (zc_expr_const){"low", nparams > 0 ? (double)params[0] : -(double)INFINITY, false};
+        consts[n++] =
+            (zc_expr_const){"high", nparams > 1 ? (double)params[1] : (double)INFINITY, false};
+    } else if (op != ZC_OP_NONE) {
+        void *attrs = zc_arena_alloc(g->arena, 1, info->attrs_size);
+        if (!attrs) return zc_fail_nomem(g->diag, "activation", info->attrs_size);
+        zc_activation_attrs(op, params, nparams, attrs);
+        n = zc_pointwise_consts(info, attrs, consts, n);
+    }
+    zc_expr *e = zc_arena_alloc(g->arena, 1, sizeof *e);
+    if (!e) return zc_fail_nomem(g->diag, "activation", sizeof *e);
+    ZC_TRY(zc_expr_parse(text, &dtype, 1, consts, n, e, g->step->name, g->diag));
+    if (zc_dtype_is_float(zc_expr_dtype(e, 0)) != zc_dtype_is_float(dtype))
+        return zc_gen_decline(g, "activation of another element type");
+    return zc_gen_expr(g, name, e, &dtype);
 }

@@ -29,41 +29,6 @@ zc_status zc_gen_matmul_form(zc_gen *g, zc_matmul_form *form)
     return ZC_OK;
 }
 
-/* The activation over x, as an expression of the op table. */
-static zc_status put_activation(zc_gen *g, const zc_matmul_form *form, zc_dtype dtype)
-{
-    zc_op op = zc_activation_find(form->activation);
-    const zc_op_info *info = zc_op_get(op);
-    zc_expr_const consts[8];
-    int n = 0;
-    if (op == ZC_OP_NONE) return zc_gen_decline(g, "unknown activation");
-    void *attrs = zc_arena_alloc(g->arena, 1, info->attrs_size);
-    zc_expr *e = zc_arena_alloc(g->arena, 1, sizeof *e);
-    if (!attrs || !e) return zc_fail_nomem(g->diag, "activation", sizeof *e);
-    zc_activation_attrs(op, form->activation_params, form->activation_count, attrs);
-    const char *text = info->expr;
-    if (op == ZC_OP_Clip) { /* its bounds are inputs elsewhere */
-        text = "min(max(x, low), high)";
-        consts[n++] = (zc_expr_const){"low", -(double)INFINITY, false};
-        consts[n++] = (zc_expr_const){"high", (double)INFINITY, false};
-        for (int i = 0; i < form->activation_count && i < 2; i++)
-            consts[i].value = (double)form->activation_params[i];
-    }
-    for (int i = 0; i < info->field_count && n < (int)ZC_COUNTOF(consts); i++) {
-        const void *at = zc_attr_at(info, attrs, i);
-        if (info->fields[i].kind == ZC_ATTR_FLOAT)
-            consts[n++] = (zc_expr_const){info->fields[i].name, (double)*(const float *)at, false};
-        else if (info->fields[i].kind == ZC_ATTR_INT)
-            consts[n++] = (zc_expr_const){info->fields[i].name, (double)*(const int64_t *)at, true};
-    }
-    ZC_TRY(zc_expr_parse(text, &dtype, 1, consts, n, e, g->step->name, g->diag));
-    if (zc_dtype_is_float(e->nodes[e->count - 1].dtype) != zc_dtype_is_float(dtype))
-        return zc_gen_decline(g, "activation of another element type");
-    e->ninputs = 1;
-    zc_gen_define(g, "EPILOGUE", "1");
-    return zc_gen_expr(g, "zc_epilogue", e, &dtype);
-}
-
 static void put_norm(zc_gen *g)
 {
     const zc_pvalue *y = zc_gen_out(g, 0);
@@ -89,6 +54,10 @@ zc_status zc_gen_matmul_spec(zc_gen *g, const zc_matmul_form *form)
         zc_gen_define(g, "SIGNED_SUM", "1");
     }
     if (form->norm) put_norm(g);
-    if (form->activation) ZC_TRY(put_activation(g, form, dtype));
+    if (form->activation) {
+        zc_gen_define(g, "EPILOGUE", "1");
+        ZC_TRY(zc_gen_activation(g, "zc_epilogue", form->activation, form->activation_count,
+                                 form->activation_params, dtype));
+    }
     return zc_gen_epilogue(g);
 }

@@ -52,5 +52,6 @@ zc_status zc_gen_moments(zc_gen *g)
         zc_gen_define(g, ZC_ATTRS(g, BatchNormalization)->training_mode ? "RUNNING" : "GIVEN", "1");
     if (op == ZC_OP_MsGroupNorm && ZC_ATTRS(g, MsGroupNorm)->activation)
         zc_gen_define(g, "SILU", "1");
+    ZC_TRY(zc_gen_prologue(g));
     return zc_gen_epilogue(g);
 }

@@ -1,23 +1,7 @@
 #include "abi/pointwise.h"
 #include "codegen/gen.h"
 #include "cuda/pointwise.h"
-
-static zc_status parse(zc_gen *g, const zc_dtype *in, zc_expr *e)
-{
-    zc_expr_const consts[8];
-    int n = 0;
-    for (int i = 0; i < g->info->field_count && i < (int)ZC_COUNTOF(consts); i++) {
-        const zc_attr_field *field = &g->info->fields[i];
-        const void *at = (const char *)g->attrs + field->offset;
-        if (field->kind == ZC_ATTR_INT)
-            consts[n++] = (zc_expr_const){field->name, (double)*(const int64_t *)at, true};
-        else if (field->kind == ZC_ATTR_FLOAT)
-            consts[n++] = (zc_expr_const){field->name, (double)*(const float *)at, false};
-    }
-    const char *text =
-        g->step->op == ZC_OP_Pointwise ? ZC_ATTRS(g, Pointwise)->expr : g->info->expr;
-    return zc_expr_parse(text, in, (int)g->step->nin, consts, n, e, g->step->name, g->diag);
-}
+#include "op/pointwise.h"
 
 /* Shapes that are certain become constants. */
 static bool put_shapes(zc_gen *g)
@@ -28,26 +12,38 @@ static bool put_shapes(zc_gen *g)
     int64_t total = zc_tensor_numel(&out);
     zc_gen_define(g, "TOTAL", "%lldLL", (long long)total);
     zc_gen_define(g, "WIDE", "%d", total > INT32_MAX);
-    return zc_gen_broadcast(g, "", 0, (int)g->step->nin, ZC_POINT_RANK);
+    return zc_gen_broadcast(g, "", zc_gen_out(g, 0), 0, (int)g->step->nin, ZC_POINT_RANK);
 }
 
-static void put_inputs(zc_gen *g, const zc_dtype *in)
+static void put_operands(zc_gen *g, const zc_dtype *in, const zc_dtype *out)
 {
+    zc_gen_define(g, "COUNT", "%u", g->step->nin);
     zc_buf_puts(&g->spec, "#define Z_INPUTS(X)");
     for (uint32_t i = 0; i < g->step->nin; i++)
         zc_buf_printf(&g->spec, " X(%u, %s)", i, zc_gen_type_name(in[i]));
     zc_buf_puts(&g->spec, "\n#define Z_ARGS(A)");
     for (uint32_t i = 0; i < g->step->nin; i++)
         zc_buf_printf(&g->spec, "%s A(%u)", i ? "," : "", i);
+    zc_buf_puts(&g->spec, "\n#define Z_OUTPUTS(X)");
+    for (uint32_t i = 0; i < g->step->nout; i++)
+        if (out[i] != ZC_NONE) zc_buf_printf(&g->spec, " X(%u, %s)", i, zc_gen_type_name(out[i]));
     zc_buf_puts(&g->spec, "\n");
 }
 
+_Static_assert((int)ZC_POINT_OUTPUTS >= ZC_EXPR_MAX_RESULTS, "room for all results");
+
 zc_status zc_gen_pointwise(zc_gen *g)
 {
-    zc_dtype in[ZC_POINT_INPUTS], out = zc_gen_out_type(g, 0);
+    zc_dtype in[ZC_POINT_INPUTS], out[ZC_POINT_OUTPUTS];
     if (g->step->nin > ZC_POINT_INPUTS)
         return zc_gen_decline(g, "more than %d inputs", ZC_POINT_INPUTS);
-    if (!zc_gen_plain_type(out)) return zc_gen_decline(g, "element type %s", zc_dtype_name(out));
+    if (g->step->nout > ZC_POINT_OUTPUTS)
+        return zc_gen_decline(g, "more than %d outputs", ZC_POINT_OUTPUTS);
+    for (uint32_t i = 0; i < g->step->nout; i++) {
+        out[i] = zc_gen_out_type(g, (int)i);
+        if (out[i] != ZC_NONE && !zc_gen_plain_type(out[i]))
+            return zc_gen_decline(g, "element type %s", zc_dtype_name(out[i]));
+    }
     for (uint32_t i = 0; i < g->step->nin; i++) {
         in[i] = zc_gen_in_type(g, (int)i);
         if (!zc_gen_plain_type(in[i]))
@@ -55,12 +51,11 @@ zc_status zc_gen_pointwise(zc_gen *g)
     }
     zc_expr *e = zc_arena_alloc(g->arena, 1, sizeof *e);
     if (!e) return zc_fail_nomem(g->diag, "expression", sizeof *e);
-    ZC_TRY(parse(g, in, e));
-    zc_gen_type(g, "OUT", out);
-    zc_gen_define(g, "VEC", "%d", zc_pointwise_vec(out, (int)g->step->nin, in));
-    put_inputs(g, in);
+    ZC_TRY(zc_pointwise_expr(g->info, g->attrs, (int)g->step->nin, in, e, g->step->name, g->diag));
+    zc_gen_define(g, "VEC", "%d", zc_pointwise_vec((int)g->step->nout, out, (int)g->step->nin, in));
+    put_operands(g, in, out);
     if (!put_shapes(g))
         return zc_gen_decline(g, "broadcast pattern of more than %d axes", ZC_POINT_RANK);
     e->ninputs = (int)g->step->nin;
-    return zc_gen_expr(g, "zc_point", e, in);
+    return zc_gen_results(g, "zc_point", e, in);
 }

@@ -46,12 +46,13 @@ static void put_extreme(zc_gen *g, zc_dtype t, bool least)
         zc_gen_define(g, "FIRST", "~0ull >> %u", 64 - bits);
 }
 
-/* Sums of integers are kept in types that the epilogue does not take. */
-static zc_status put_epilogue(zc_gen *g)
+/* Sums of integers are kept in types that fused work does not take. */
+static zc_status put_fused(zc_gen *g)
 {
     zc_dtype t = zc_gen_out_type(g, 0);
     if (zc_op_epilogue(g->info, g->attrs) && !zc_dtype_is_float(t))
         return zc_gen_decline(g, "epilogue of element type %s", zc_dtype_name(t));
+    ZC_TRY(zc_gen_prologue(g));
     return zc_gen_epilogue(g);
 }
 
@@ -73,7 +74,7 @@ zc_status zc_gen_reduce(zc_gen *g)
         zc_gen_define(g, "FIRST", "%d", op == ZC_OP_ReduceProd);
     if (has_roots(op)) zc_gen_define(g, "ROOTS", "1");
     if (op == ZC_OP_ReduceLogSumExp) zc_gen_define(g, "EXPS", "1");
-    if (op != ZC_OP_ArgMax && op != ZC_OP_ArgMin) return put_epilogue(g);
+    if (op != ZC_OP_ArgMax && op != ZC_OP_ArgMin) return put_fused(g);
     bool last = op == ZC_OP_ArgMax ? ZC_ATTRS(g, ArgMax)->select_last_index != 0
                                    : ZC_ATTRS(g, ArgMin)->select_last_index != 0;
     zc_gen_define(g, "ARG", "1");

@@ -105,5 +105,6 @@ zc_status zc_gen_row_norm(zc_gen *g)
     if (!simple) zc_gen_define(g, "STRIDED", "1");
     if (op == ZC_OP_RMSNormalization || op == ZC_OP_SkipSimplifiedLayerNormalization)
         zc_gen_define(g, "RMS", "1");
+    ZC_TRY(zc_gen_prologue(g));
     return zc_gen_epilogue(g);
 }

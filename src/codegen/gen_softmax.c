@@ -47,5 +47,6 @@ zc_status zc_gen_softmax(zc_gen *g)
     else
         zc_gen_define(g, g->step->op == ZC_OP_LpNormalization ? "NORM" : "EXPS", "1");
     if (!hard) put_row(g, x->dims[axis < 0 ? axis + x->rank : axis]);
+    ZC_TRY(zc_gen_prologue(g));
     return zc_gen_epilogue(g);
 }

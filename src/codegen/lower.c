@@ -132,6 +132,9 @@ static zc_status try_family(lowering *w, zc_pstep *s, int family)
         return ZC_OK;
     }
     zc_status status = families[family].gen(&g);
+    int extras;
+    if (status == ZC_OK && !g.takes_prologue && zc_op_prologue(g.info, g.attrs, &extras))
+        status = zc_gen_decline(&g, "pointwise work at the beginning of the operation");
     if (status == ZC_OK && !g.takes_epilogue && zc_op_epilogue(g.info, g.attrs))
         status = zc_gen_decline(&g, "pointwise work at the end of the operation");
     if (status == ZC_OK && g.declined[0]) {

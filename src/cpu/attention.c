@@ -11,6 +11,7 @@ void zc_attn_range(const zc_attn *a, int64_t b, int64_t i, int64_t *lo, int64_t 
     int64_t at = (a->position ? a->position[b] : 0) + i;
     *lo = 0;
     *hi = a->keys && a->keys[b] < a->nk ? a->keys[b] : a->nk;
+    if (zc_attn_even(a, b)) *hi = a->nk;
     if (a->causal && *hi > at + 1) *hi = at + 1;
     if (a->window > 0 && at + 1 > a->window) *lo = at + 1 - a->window;
     if (*hi < *lo) *hi = *lo;
@@ -42,7 +43,7 @@ static double dot(const row *r, int64_t j)
     int64_t k = a->k.at + r->b * a->k.batch + kv * a->k.head + j * a->k.pos;
     double sum = 0;
     for (int64_t e = 0; e < a->d; e++) sum += zc_get(a->q.t, q + e) * zc_get(a->k.t, k + e);
-    return sum * a->scale;
+    return zc_attn_even(a, r->b) ? 0 : sum * a->scale;
 }
 
 static void put_score(const row *r, int mode, int64_t j, double v)
@@ -57,6 +58,7 @@ static void score_row(const row *r)
 {
     const zc_attn *a = r->a;
     int64_t lo, hi;
+    int64_t end = a->bias[0].t ? a->bias[0].cols : a->nk;
     zc_attn_range(a, r->b, r->i, &lo, &hi);
     for (int64_t j = 0; j < a->nk; j++) {
         bool seen = j >= lo && j < hi;
@@ -65,7 +67,8 @@ static void score_row(const row *r)
         if (a->softcap > 0) s = tanh(s / a->softcap) * a->softcap;
         put_score(r, 1, j, s);
         double bias = bias_at(r, &a->bias[0], j) + bias_at(r, &a->bias[1], j);
-        r->p[j] = !seen || bias == -(double)INFINITY ? -(double)INFINITY : s + bias;
+        bool hidden = bias == -(double)INFINITY, in_range = seen && j < end;
+        r->p[j] = !in_range ? -(double)INFINITY : hidden ? zc_attn_hidden(a) : s + bias;
         put_score(r, 2, j, r->p[j]);
     }
 }

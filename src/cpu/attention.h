@@ -2,6 +2,8 @@
 #ifndef ZC_CPU_ATTENTION_H
 #define ZC_CPU_ATTENTION_H
 
+#include <math.h>
+
 #include "cpu/kernel.h"
 
 /* A [batch, head, position, element] view; the elements of a position are contiguous. */
@@ -30,6 +32,7 @@ typedef struct zc_attn {
     const int64_t *keys;     /* valid keys of each batch item; NULL: nk */
     const int64_t *position; /* of query 0 of each batch item among the keys; NULL: 0 */
     bool causal;             /* key j counts for query i when j <= position + i */
+    double mask_value;       /* score of a key that a bool bias hides; 0: minus infinity */
     int64_t window;          /* > 0: and j > position + i - window */
     const zc_tensor *sink;   /* a score a head that only counts in the softmax's sum; NULL: none */
     bool zero_sink;          /* that score is 0 */
@@ -60,6 +63,21 @@ static inline zc_heads zc_heads_3d(const zc_tensor *t, int64_t heads, int64_t le
 /* bias[0] from a mask that broadcasts to the scores; its last dimension may be shorter than the
  * keys. NULL: none. */
 zc_status zc_attn_use_mask(zc_kctx *k, zc_attn *a, const zc_tensor *mask);
+
+/* keys from one length a batch item, named so in errors; NULL: none. */
+zc_status zc_attn_use_lengths(zc_kctx *k, zc_attn *a, const zc_tensor *lengths, const char *name);
+
+/* Are all scores of a batch item the same, because it has no keys but scores for hidden ones? */
+static inline bool zc_attn_even(const zc_attn *a, int64_t b)
+{
+    return a->keys && a->keys[b] == 0 && a->mask_value != 0 && isfinite(a->mask_value);
+}
+
+/* The score of a key that a bool bias hides. */
+static inline double zc_attn_hidden(const zc_attn *a)
+{
+    return a->mask_value != 0 ? a->mask_value : -(double)INFINITY;
+}
 
 /* Copies [batch, heads, length, size] elements into `to`, laid out [batch, heads, total, size],
  * from position `at` on. */

@@ -6,23 +6,7 @@
 #include "cpu/copy.h"
 #include "cpu/fast.h"
 #include "cpu/rotary.h"
-
-enum {
-    GQA_Q,
-    GQA_K,
-    GQA_V,
-    GQA_PAST_K,
-    GQA_PAST_V,
-    GQA_LENGTHS,
-    GQA_TOTAL,
-    GQA_COS,
-    GQA_SIN,
-    GQA_POSITIONS,
-    GQA_ADD,
-    GQA_SINK,
-    GQA_Q_NORM = 14,
-    GQA_K_NORM
-};
+#include "op/gqa.h"
 
 typedef struct gqa {
     zc_ms m;

@@ -99,25 +99,30 @@ zc_status zc_attn_use_mask(zc_kctx *k, zc_attn *a, const zc_tensor *mask)
     return ZC_OK;
 }
 
+zc_status zc_attn_use_lengths(zc_kctx *k, zc_attn *a, const zc_tensor *lengths, const char *name)
+{
+    if (!lengths) return ZC_OK;
+    int64_t *v = zc_scratch_get(k->scratch, (size_t)a->batch * sizeof *v);
+    if (!v) return zc_fail_nomem(k->diag, name, 0);
+    ZC_TRY(zc_check_length(k, zc_tensor_numel(lengths), a->batch, name));
+    for (int64_t b = 0; b < a->batch; b++) {
+        v[b] = zc_geti(lengths, b);
+        if (v[b] < 0 || v[b] > a->nk)
+            return zc_kernel_fail(k, "%s[%lld] out of range (got %lld, need [0, %lld])", name,
+                                  (long long)b, (long long)v[b], (long long)a->nk);
+    }
+    a->keys = v;
+    return ZC_OK;
+}
+
 /* Where the queries stand among the keys: behind the past ones, or at the end of the valid ones. */
 static zc_status use_positions(zc_kctx *k, zc_attn *a, int64_t past)
 {
-    const zc_tensor *lengths = zc_input(k, IN_LENGTHS);
-    int64_t *v = zc_scratch_get(k->scratch, (size_t)a->batch * 2 * sizeof *v);
+    ZC_TRY(zc_attn_use_lengths(k, a, zc_input(k, IN_LENGTHS), "nonpad_kv_seqlen"));
+    int64_t *v = zc_scratch_get(k->scratch, (size_t)a->batch * sizeof *v);
     if (!v) return zc_fail_nomem(k->diag, "key positions", 0);
-    if (lengths)
-        ZC_TRY(zc_check_length(k, zc_tensor_numel(lengths), a->batch, "nonpad_kv_seqlen length"));
-    for (int64_t b = 0; b < a->batch; b++) {
-        int64_t keys = lengths ? zc_geti(lengths, b) : a->nk;
-        if (keys < 0 || keys > a->nk)
-            return zc_kernel_fail(k,
-                                  "nonpad_kv_seqlen[%lld] out of range (got %lld, need [0, %lld])",
-                                  (long long)b, (long long)keys, (long long)a->nk);
-        v[b] = keys;
-        v[a->batch + b] = lengths ? keys - a->nq : past;
-    }
-    a->keys = v;
-    a->position = v + a->batch;
+    for (int64_t b = 0; b < a->batch; b++) v[b] = a->keys ? a->keys[b] - a->nq : past;
+    a->position = v;
     return ZC_OK;
 }
 
@@ -128,6 +133,7 @@ static zc_status run(zc_kctx *k, bool fast)
     zc_tensor keys, values;
     zc_attn a = {.y = &k->out[0],
                  .softcap = at->softcap,
+                 .mask_value = at->mask_value,
                  .causal = at->is_causal != 0,
                  .scores = zc_output(k, 3),
                  .scores_mode = (int)at->qk_matmul_output_mode};

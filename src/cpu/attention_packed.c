@@ -6,7 +6,7 @@
 #include "cpu/fast.h"
 #include "cpu/rotary.h"
 
-enum { IN_X, IN_MASK, IN_COS, IN_SIN };
+enum { IN_X, IN_MASK, IN_COS, IN_SIN, IN_LENGTHS };
 
 typedef struct turn_job {
     const zc_tensor *x;
@@ -75,11 +75,13 @@ static zc_status run(zc_kctx *k, bool fast)
                  .y = &k->out[0],
                  .scale = at->scale != 0 ? at->scale : 1 / sqrt((double)size),
                  .softcap = at->softcap,
+                 .mask_value = at->mask_value,
                  .causal = at->is_causal != 0};
     ZC_TRY(zc_check_length(k, cols, size * (heads + 2 * kv), "packed size"));
     a.y_at = zc_heads_3d(a.y, heads, n, size);
     ZC_TRY(turn(k, &a, at->interleaved != 0, fast ? ZC_F32 : ZC_F64, &j));
     ZC_TRY(zc_attn_use_mask(k, &a, zc_input(k, IN_MASK)));
+    ZC_TRY(zc_attn_use_lengths(k, &a, zc_input(k, IN_LENGTHS), "lengths"));
     return zc_attn_run(k, &a, fast);
 }
 

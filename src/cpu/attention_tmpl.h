@@ -105,19 +105,19 @@ SIMD_INLINE void SIMD_FN(add_row)(float *s, const float *bias, int64_t n)
     }
 }
 
-SIMD_INLINE void SIMD_FN(mask_row)(float *s, const uint8_t *keep, int64_t n)
+SIMD_INLINE void SIMD_FN(mask_row)(float *s, const uint8_t *keep, int64_t n, float hidden)
 {
-    for (int64_t j = 0; j < n; j++) s[j] = keep[j] ? s[j] : -(float)INFINITY;
+    for (int64_t j = 0; j < n; j++) s[j] = keep[j] ? s[j] : hidden;
 }
 
-SIMD_INLINE void SIMD_FN(bias_row)(const zc_attn_bias *bias, int64_t b, int64_t h, int64_t i,
-                                   int64_t j0, int64_t n, float *s)
+SIMD_INLINE void SIMD_FN(bias_row)(const zc_attn *a, const zc_attn_bias *bias, int64_t b, int64_t h,
+                                   int64_t i, int64_t j0, int64_t n, float *s)
 {
     if (!bias->t) return;
     const int64_t *st = bias->strides;
     int64_t at = b * st[0] + h * st[1] + i * st[2] + j0;
     if (bias->t->dtype == ZC_BOOL)
-        SIMD_FN(mask_row)(s, (const uint8_t *)bias->t->data + at, n);
+        SIMD_FN(mask_row)(s, (const uint8_t *)bias->t->data + at, n, (float)zc_attn_hidden(a));
     else
         SIMD_FN(add_row)(s, (const float *)bias->t->data + at, n);
 }
@@ -138,7 +138,7 @@ SIMD_INLINE bool SIMD_FN(finish_scores)(const attn_rows *t, int64_t r, int64_t j
     if (hi <= lo) return false;
     for (int64_t j = hi; j < n || j % SIMD_VL; j++) s[j] = 0;
     if (a->softcap > 0) SIMD_FN(cap_row)(s, n, (float)a->softcap);
-    for (int x = 0; x < 2; x++) SIMD_FN(bias_row)(&a->bias[x], t->b, h, i, j0, hi, s);
+    for (int x = 0; x < 2; x++) SIMD_FN(bias_row)(a, &a->bias[x], t->b, h, i, j0, hi, s);
     for (int64_t j = 0; j < lo; j++) s[j] = -(float)INFINITY;
     for (int64_t j = hi; j < n || j % SIMD_VL; j++) s[j] = -(float)INFINITY;
     return true;
@@ -250,11 +250,12 @@ SIMD_INLINE void SIMD_FN(begin_rows)(const attn_rows *t)
 {
     const zc_attn *a = t->a;
     int64_t group = a->heads / a->kv_heads;
+    float scale = zc_attn_even(a, t->b) ? 0 : (float)a->scale;
     for (int64_t r = 0; r < t->count; r++) {
         int64_t h = t->kv * group + (t->first + r) / a->nq, i = (t->first + r) % a->nq;
         const float *q = (const float *)a->q.t->data + a->q.at + t->b * a->q.batch + h * a->q.head +
                          i * a->q.pos;
-        SIMD_FN(scaled_row)(q, a->d, (float)a->scale, t->q + r * a->d);
+        SIMD_FN(scaled_row)(q, a->d, scale, t->q + r * a->d);
         bool sink = a->sink || a->zero_sink;
         t->max[r] = !sink ? -(float)INFINITY : a->sink ? (float)zc_get(a->sink, h) : 0;
         t->sum[r] = sink;

@@ -72,27 +72,6 @@ static void transposed(void *arg, int64_t begin, int64_t end)
     }
 }
 
-/* Padding cut at the beginning of each axis. */
-static void transposed_begin(const zc_attrs_ConvTranspose *at, zc_window_attrs *a, zc_window *w)
-{
-    zc_auto_pad mode;
-    zc_auto_pad_parse(at->auto_pad, &mode);
-    bool same = mode == ZC_PAD_SAME_UPPER || mode == ZC_PAD_SAME_LOWER;
-    for (int i = 0; i < w->axes; i++) {
-        int64_t extra = at->output_padding.n ? at->output_padding.v[i] : 0;
-        int64_t full = w->stride[i] * (w->out[i] - 1) + (w->kernel[i] - 1) * w->dilation[i] + 1;
-        int64_t total = full + extra - w->in[i];
-        if (mode == ZC_PAD_VALID && !at->output_shape.n)
-            w->begin[i] = 0;
-        else if (!same && !at->output_shape.n)
-            w->begin[i] = zc_window_pad(a, w->axes, i, 0);
-        else if (total <= 0)
-            w->begin[i] = 0;
-        else
-            w->begin[i] = mode == ZC_PAD_SAME_UPPER ? total / 2 : total - total / 2;
-    }
-}
-
 zc_status zc_k_ConvTranspose(zc_kctx *k)
 {
     const zc_attrs_ConvTranspose *at = ZC_ATTRS(k, ConvTranspose);
@@ -108,7 +87,7 @@ zc_status zc_k_ConvTranspose(zc_kctx *k)
     int64_t outputs = zc_tensor_numel(y);
     if (outputs == 0) return ZC_OK;
     zc_window_resolve(&a, axes, y->dims + 2, x->dims + 2, w->dims + 2, &j.w);
-    transposed_begin(at, &a, &j.w);
+    zc_transposed_begin(at, &j.w);
     j.image = zc_dims_span(y->dims, 2, y->rank);
     j.windows = zc_dims_span(x->dims, 2, x->rank);
     j.taps = zc_dims_span(w->dims, 2, w->rank);

@@ -39,7 +39,7 @@ struct zc_kctx {
     zc_scratch *scratch;
     zc_pool *pool;    /* may be NULL: one thread */
     zc_kstate *state; /* may be NULL: keep nothing */
-    zc_kstate *epilogue_state;
+    zc_kstate *prologue_state, *epilogue_state;
     zc_packs *packs; /* of the plan's constants; may be NULL: pack nothing */
     /* DYNAMIC operations: gives out[i] its shape and data. dims may alias out[i].dims. */
     zc_status (*resize)(zc_kctx *k, int i, int rank, const int64_t *dims);
@@ -111,12 +111,10 @@ static inline zc_kctx zc_inner(const zc_kctx *k, zc_op op, const void *attrs, in
     inner.nout = 1;
     inner.out = out;
     inner.const_in = 0;
-    inner.state = inner.epilogue_state = NULL;
+    inner.state = inner.prologue_state = inner.epilogue_state = NULL;
     return inner;
 }
 
-/* Row-major strides in elements. */
-void zc_strides(const zc_tensor *t, int64_t strides[ZC_MAX_RANK]);
 /* Strides of t seen as broadcast to out's shape: 0 on broadcast axes, right-aligned. */
 void zc_broadcast_strides(const zc_tensor *t, const zc_tensor *out, int64_t strides[ZC_MAX_RANK]);
 /* Advances idx over dims in row-major order and keeps off[j] += strides[j] in step for n offset

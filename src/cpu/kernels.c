@@ -140,41 +140,54 @@ static zc_status run_carried(zc_kctx *k, zc_kernel_fn kernel)
     return ZC_OK;
 }
 
-/* ---- epilogues ---- */
+/* ---- prologues and epilogues ---- */
 
-/* In place, over the plain result. */
-static zc_status run_epilogue(zc_kctx *k, const char *text, bool reference_only)
+/* Pointwise work from x0 and inputs [first, end) to `to`, which may be x0. */
+static zc_status run_fused(zc_kctx *k, const char *text, const zc_tensor *x0, int first, int end,
+                           zc_tensor *to, zc_kstate *state, bool reference_only)
 {
     zc_tensor in[1 + ZC_EPILOGUE_INPUTS];
     zc_attrs_Pointwise attrs = {.expr = text};
     int n = 0;
-    in[n++] = k->out[0];
-    for (int i = k->info->max_in; i < k->nin; i++) in[n++] = k->in[i];
-    zc_kctx inner = zc_inner(k, ZC_OP_Pointwise, &attrs, n, in, &k->out[0]);
-    inner.state = k->epilogue_state;
+    in[n++] = *x0;
+    for (int i = first; i < end && i < k->nin; i++) in[n++] = k->in[i];
+    zc_kctx inner = zc_inner(k, ZC_OP_Pointwise, &attrs, n, in, to);
+    inner.state = state;
     return pick(&inner, reference_only)(&inner);
+}
+
+/* k's own inputs, the first as the prologue makes it. */
+static zc_status run_prologue(zc_kctx *k, const char *text, zc_kctx *own, bool reference_only)
+{
+    size_t bytes;
+    zc_tensor *in = zc_scratch_get(k->scratch, (size_t)own->nin * sizeof *in);
+    if (!in || !zc_tensor_bytes(&k->in[0], &bytes))
+        return zc_fail_nomem(k->diag, "prologue", (size_t)own->nin * sizeof *in);
+    memcpy(in, k->in, (size_t)own->nin * sizeof *in);
+    in[0].data = zc_scratch_get(k->scratch, bytes);
+    if (!in[0].data) return zc_fail_nomem(k->diag, "prologue", bytes);
+    own->in = in;
+    own->const_in &= ~UINT64_C(1);
+    return run_fused(k, text, &k->in[0], k->info->max_in, zc_op_epilogue_first(k->info, k->attrs),
+                     &in[0], k->prologue_state, reference_only);
 }
 
 zc_status zc_kernel_run(zc_kctx *k, bool reference_only)
 {
+    int extras;
+    const char *prologue = zc_op_prologue(k->info, k->attrs, &extras);
     const char *epilogue = zc_op_epilogue(k->info, k->attrs);
     zc_kctx own = *k;
     own.nin = zc_op_own_inputs(k->info, k->nin);
+    if (prologue) ZC_TRY(run_prologue(k, prologue, &own, reference_only));
     ZC_TRY(needs_carriers(&own) ? run_carried(&own, reference[k->op])
                                 : pick(&own, reference_only)(&own));
-    return epilogue ? run_epilogue(k, epilogue, reference_only) : ZC_OK;
+    if (!epilogue) return ZC_OK;
+    return run_fused(k, epilogue, &k->out[0], zc_op_epilogue_first(k->info, k->attrs), k->nin,
+                     &k->out[0], k->epilogue_state, reference_only);
 }
 
 /* ---- helpers for kernels ---- */
-
-void zc_strides(const zc_tensor *t, int64_t strides[ZC_MAX_RANK])
-{
-    int64_t s = 1;
-    for (int i = t->rank - 1; i >= 0; i--) {
-        strides[i] = s;
-        s = (int64_t)((uint64_t)s * (uint64_t)t->dims[i]); /* wraps only when t is empty */
-    }
-}
 
 void zc_broadcast_strides(const zc_tensor *t, const zc_tensor *out, int64_t strides[ZC_MAX_RANK])
 {

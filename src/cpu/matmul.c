@@ -4,54 +4,12 @@
 #include <math.h>
 
 #include "op/activation.h"
+#include "op/matrix.h"
 
 /* ---- geometry ---- */
 
-/* One operand as batch axes and a matrix. */
-typedef struct matrix {
-    int batch_rank;
-    int64_t batch_dims[ZC_MAX_RANK], batch_strides[ZC_MAX_RANK];
-    int64_t rows, cols, row, col;
-} matrix;
-
-static matrix matrix_of(const zc_tensor *t, bool left, bool trans, bool trans_batch)
-{
-    int64_t s[ZC_MAX_RANK];
-    matrix m = {.rows = 1, .cols = 1};
-    zc_strides(t, s);
-    if (t->rank == 1) {
-        *(left ? &m.cols : &m.rows) = t->dims[0];
-        *(left ? &m.col : &m.row) = 1;
-        return m;
-    }
-    int row = trans_batch ? 0 : t->rank - 2, col = t->rank - 1;
-    for (int d = 0; d < t->rank - 1; d++) {
-        if (d == row) continue;
-        m.batch_dims[m.batch_rank] = t->dims[d];
-        m.batch_strides[m.batch_rank++] = s[d];
-    }
-    int r = trans ? col : row, c = trans ? row : col;
-    m.rows = t->dims[r];
-    m.row = s[r];
-    m.cols = t->dims[c];
-    m.col = s[c];
-    return m;
-}
-
-/* Strides of an operand's batch axes along the output's, right-aligned; false: they do not fit. */
-static bool batch_strides(const matrix *m, int rank, const int64_t *dims, int64_t *strides)
-{
-    int shift = rank - m->batch_rank;
-    for (int d = 0; d < rank; d++) {
-        int64_t have = d < shift ? 1 : m->batch_dims[d - shift];
-        if (have != 1 && have != dims[d]) return false;
-        strides[d] = have == 1 ? 0 : m->batch_strides[d - shift];
-    }
-    return shift >= 0;
-}
-
 /* Fills shapes and strides; y's batch axes are those before its matrix axes. */
-static bool combine(const matrix *a, const matrix *b, const zc_tensor *y, int y_matrix_rank,
+static bool combine(const zc_matrix *a, const zc_matrix *b, const zc_tensor *y, int y_matrix_rank,
                     zc_mm *mm)
 {
     *mm = (zc_mm){.m = a->rows,
@@ -71,8 +29,8 @@ static bool combine(const matrix *a, const matrix *b, const zc_tensor *y, int y_
         mm->batch = left > 0 ? mm->batch * y->dims[d] : 0;
     }
     if (left == 0) mm->batch = 0;
-    return batch_strides(a, mm->batch_rank, mm->batch_dims, mm->a_batch) &&
-           batch_strides(b, mm->batch_rank, mm->batch_dims, mm->b_batch) &&
+    return zc_matrix_batch(a, mm->batch_rank, mm->batch_dims, mm->a_batch) &&
+           zc_matrix_batch(b, mm->batch_rank, mm->batch_dims, mm->b_batch) &&
            left == mm->batch * mm->m * mm->n;
 }
 
@@ -100,8 +58,8 @@ static const zc_tensor *third(const zc_kctx *k)
 static bool gemm_of(const zc_kctx *k, bool trans_a, bool trans_b, double alpha, double beta,
                     zc_mm *mm)
 {
-    matrix a = matrix_of(&k->in[0], true, trans_a, false);
-    matrix b = matrix_of(&k->in[1], false, trans_b, false);
+    zc_matrix a = zc_matrix_of(&k->in[0], true, trans_a, false);
+    zc_matrix b = zc_matrix_of(&k->in[1], false, trans_b, false);
     bool ok = combine(&a, &b, &k->out[0], 2, mm);
     mm->alpha = alpha;
     return ok && (!third(k) || set_addend(mm, third(k), beta));
@@ -112,14 +70,12 @@ static bool linear_of(const zc_kctx *k, zc_mm *mm)
 {
     const zc_attrs_Linear *at = ZC_ATTRS(k, Linear);
     const zc_tensor *x = &k->in[0], *y = &k->out[0];
-    int64_t depth = x->dims[x->rank - 1], width = y->dims[y->rank - 1];
-    int64_t rows = zc_dims_span(x->dims, 0, x->rank - 1);
+    int64_t width = y->dims[y->rank - 1];
     for (int d = 0; d < x->rank - 1; d++)
         if (x->dims[d] != y->dims[d]) return false;
-    if (rows < 0) rows = 0; /* overflows only where another axis is 0 */
-    matrix a = {.rows = rows, .cols = depth, .row = depth, .col = 1};
-    matrix b = matrix_of(&k->in[1], false, at->transB, false);
-    zc_tensor flat = {.rank = 2, .dims = {rows, width}};
+    zc_matrix a = zc_matrix_flat(x);
+    zc_matrix b = zc_matrix_of(&k->in[1], false, at->transB, false);
+    zc_tensor flat = {.rank = 2, .dims = {a.rows, width}};
     bool ok = combine(&a, &b, &flat, 2, mm);
     mm->alpha = at->alpha;
     return ok && (!third(k) || set_addend(mm, third(k), 1.0));
@@ -137,8 +93,8 @@ static bool product_of(const zc_kctx *k, int i, int j, zc_mm *mm)
         batch_b = at->transBatchB;
         alpha = at->alpha;
     }
-    matrix a = matrix_of(&k->in[i], true, ta, batch_a);
-    matrix b = matrix_of(&k->in[j], false, tb, batch_b);
+    zc_matrix a = zc_matrix_of(&k->in[i], true, ta, batch_a);
+    zc_matrix b = zc_matrix_of(&k->in[j], false, tb, batch_b);
     int matrix_rank = (k->in[i].rank > 1) + (k->in[j].rank > 1);
     bool ok = combine(&a, &b, &k->out[0], matrix_rank, mm);
     mm->alpha = alpha;

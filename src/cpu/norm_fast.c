@@ -307,3 +307,80 @@ zc_status zc_fast_batch_norm(zc_kctx *k)
         zc_parallel(k, x->dims[0] * j.channels, 1 + GRAIN / j.plane, batch_planes, &j);
     return ZC_OK;
 }
+
+/* ---- groups of channels that lie side by side ---- */
+
+enum { STRIP = 64 }; /* channels whose sums are kept at once */
+
+/* sum[c] of x - mean, or of its square, over the rows of a strip of n channels. */
+static void strip_sums(const channel_job *j, const float *x, int64_t n, const double *mean,
+                       double sum[STRIP])
+{
+    for (int64_t c = 0; c < n; c++) sum[c] = 0;
+    for (int64_t p = 0; p < j->plane; p++, x += j->channels)
+        for (int64_t c = 0; c < n; c++) {
+            double v = mean ? (double)x[c] - *mean : (double)x[c];
+            sum[c] += mean ? v * v : v;
+        }
+}
+
+/* The sum over a group of any width. */
+static double group_sum(const channel_job *j, const float *x, int64_t width, const double *mean)
+{
+    double sum[STRIP], all = 0;
+    for (int64_t at = 0; at < width; at += STRIP) {
+        int64_t n = width - at < STRIP ? width - at : STRIP;
+        strip_sums(j, x + at, n, mean, sum);
+        for (int64_t c = 0; c < n; c++) all += sum[c];
+    }
+    return all;
+}
+
+static void group_strips(void *arg, int64_t begin, int64_t end)
+{
+    const channel_job *j = arg;
+    int64_t width = j->channels / j->groups;
+    float mean[STRIP], gain[STRIP];
+    for (int64_t g = begin; g < end; g++) {
+        int64_t first = g % j->groups * width, at = g / j->groups * j->plane * j->channels + first;
+        double n = (double)(width * j->plane), m = group_sum(j, j->x + at, width, NULL) / n;
+        double inv = 1 / sqrt(group_sum(j, j->x + at, width, &m) / n + j->eps);
+        for (int64_t s = 0; s < width; s += STRIP) {
+            int64_t count = width - s < STRIP ? width - s : STRIP;
+            for (int64_t c = 0; c < count; c++) {
+                mean[c] = (float)m;
+                gain[c] = (float)(inv * (double)j->scale[first + s + c]);
+            }
+            for (int64_t p = 0; p < j->plane; p++)
+                j->rows->affines(j->x + at + s + p * j->channels, count, mean, gain,
+                                 j->bias + first + s, j->y + at + s + p * j->channels);
+        }
+    }
+}
+
+bool zc_fits_group_norm_last(const zc_kctx *k)
+{
+    const zc_attrs_MsGroupNorm *a = ZC_ATTRS(k, MsGroupNorm);
+    int64_t channels = k->in[0].dims[k->in[0].rank - 1];
+    return all_f32(k) && a->channels_last && !a->activation && a->groups > 0 &&
+           channels % a->groups == 0 && zc_tensor_numel(&k->in[1]) == channels &&
+           zc_tensor_numel(&k->in[2]) == channels;
+}
+
+zc_status zc_fast_group_norm_last(zc_kctx *k)
+{
+    const zc_attrs_MsGroupNorm *a = ZC_ATTRS(k, MsGroupNorm);
+    const zc_tensor *x = &k->in[0];
+    channel_job j = {.rows = zc_rows_get(),
+                     .x = floats(x),
+                     .scale = floats(&k->in[1]),
+                     .bias = floats(&k->in[2]),
+                     .y = k->out[0].data,
+                     .channels = x->dims[x->rank - 1],
+                     .plane = zc_dims_span(x->dims, 1, x->rank - 1),
+                     .groups = a->groups,
+                     .eps = a->epsilon};
+    int64_t n = j.channels / j.groups * j.plane;
+    zc_parallel(k, x->dims[0] * j.groups, 1 + GRAIN / n, group_strips, &j);
+    return ZC_OK;
+}

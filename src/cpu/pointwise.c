@@ -131,104 +131,6 @@ static bool int_compare(zc_expr_op op, bool is_unsigned, int64_t a, int64_t b)
 
 /* ---- floats ---- */
 
-static double float_extreme(double a, double b, bool max)
-{
-    if (isnan(a) || isnan(b)) return NAN;
-    return max ? (a > b ? a : b) : (a < b ? a : b);
-}
-
-static double float_mod(double a, double b)
-{
-    double r = fmod(a, b);
-    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-
-static double float_binary(zc_expr_op op, double a, double b)
-{
-    switch (op) {
-    case ZC_EX_ADD:
-        return a + b;
-    case ZC_EX_SUB:
-        return a - b;
-    case ZC_EX_MUL:
-        return a * b;
-    case ZC_EX_DIV:
-        return a / b;
-    case ZC_EX_MOD:
-        return float_mod(a, b);
-    case ZC_EX_FMOD:
-        return fmod(a, b);
-    case ZC_EX_POW:
-        return pow(a, b);
-    case ZC_EX_MAX:
-        return float_extreme(a, b, true);
-    case ZC_EX_MIN:
-        return float_extreme(a, b, false);
-    default:
-        return NAN;
-    }
-}
-
-static double float_unary(zc_expr_op op, double a)
-{
-    switch (op) {
-    case ZC_EX_NEG:
-        return -a;
-    case ZC_EX_ABS:
-        return fabs(a);
-    case ZC_EX_ACOS:
-        return acos(a);
-    case ZC_EX_ACOSH:
-        return acosh(a);
-    case ZC_EX_ASIN:
-        return asin(a);
-    case ZC_EX_ASINH:
-        return asinh(a);
-    case ZC_EX_ATAN:
-        return atan(a);
-    case ZC_EX_ATANH:
-        return atanh(a);
-    case ZC_EX_CEIL:
-        return ceil(a);
-    case ZC_EX_COS:
-        return cos(a);
-    case ZC_EX_COSH:
-        return cosh(a);
-    case ZC_EX_ERF:
-        return erf(a);
-    case ZC_EX_EXP:
-        return exp(a);
-    case ZC_EX_EXPM1:
-        return expm1(a);
-    case ZC_EX_FLOOR:
-        return floor(a);
-    case ZC_EX_LOG:
-        return log(a);
-    case ZC_EX_LOG1P:
-        return log1p(a);
-    case ZC_EX_ROUND:
-        return nearbyint(a);
-    case ZC_EX_RSQRT:
-        return 1 / sqrt(a);
-    case ZC_EX_SIGN:
-        return isnan(a) ? a : (a > 0) - (a < 0);
-    case ZC_EX_SIN:
-        return sin(a);
-    case ZC_EX_SINH:
-        return sinh(a);
-    case ZC_EX_SQRT:
-        return sqrt(a);
-    case ZC_EX_TAN:
-        return tan(a);
-    case ZC_EX_TANH:
-        return tanh(a);
-    case ZC_EX_SIGMOID:
-        return 1 / (1 + exp(-a));
-    default:
-        return NAN;
-    }
-}
-
 static bool float_compare(zc_expr_op op, double a, double b)
 {
     switch (op) {
@@ -310,7 +212,8 @@ static scalar eval_node(const zc_expr *e, const zc_expr_node *n, const scalar *v
                                       : int_compare(n->op, is_unsigned, a.i, b.i)};
     }
     if (!is_float) return (scalar){.i = wrap(n->dtype, int_op(n->op, n->dtype, a.i, b.i))};
-    return (scalar){.f = n->arg[1] >= 0 ? float_binary(n->op, a.f, b.f) : float_unary(n->op, a.f)};
+    return (scalar){.f = n->arg[1] >= 0 ? zc_expr_float_binary(n->op, a.f, b.f)
+                                        : zc_expr_float_unary(n->op, a.f)};
 }
 
 static scalar load(const zc_tensor *t, int64_t i)

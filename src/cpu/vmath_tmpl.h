@@ -104,7 +104,7 @@ VM_INLINE VM_F VM_FN(log)(VM_F x)
 {
     VM_I small = VM_MASK(x < 1.17549435e-38f);
     VM_F s = VM_FN(pick)(small, x * 8388608.0f, x);
-    VM_I b = VM_FN(bits)(s) - 0x3f3504f3; /* from sqrt(1/2) on */
+    VM_I b = VM_FN(bits)(VM_FN(abs)(s)) - 0x3f3504f3; /* from sqrt(1/2) on */
     VM_I e = (b >> 23) - (small & 23);
     VM_F m = VM_FN(unbits)((b & 0x7fffff) + 0x3f3504f3) - 1.0f, z = m * m;
     VM_F magic = VM_FN(unbits)(e + 0x4b400000) - 12582912.0f; /* e as a float */

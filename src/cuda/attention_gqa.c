@@ -2,23 +2,7 @@
 #include <math.h>
 
 #include "cuda/attention.h"
-
-enum {
-    GQA_Q,
-    GQA_K,
-    GQA_V,
-    GQA_PAST_K,
-    GQA_PAST_V,
-    GQA_LENGTHS,
-    GQA_TOTAL,
-    GQA_COS,
-    GQA_SIN,
-    GQA_POSITIONS,
-    GQA_ADD,
-    GQA_SINK,
-    GQA_Q_NORM = 14,
-    GQA_K_NORM
-};
+#include "op/gqa.h"
 
 /* Views of query, key and value, separate or side by side in the query. */
 static zc_status views(zc_attention *a)

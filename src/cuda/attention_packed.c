@@ -3,7 +3,7 @@
 
 #include "cuda/attention.h"
 
-enum { IN_X, IN_MASK, IN_COS, IN_SIN };
+enum { IN_X, IN_MASK, IN_COS, IN_SIN, IN_LENGTHS };
 
 /* Queries and keys turned, in scratch memory: they stand next to each other. */
 static zc_status turn(zc_attention *a, bool interleaved)
@@ -51,16 +51,20 @@ zc_status zc_attention_packed(zc_launch *l)
     a.p.heads = heads;
     a.p.kv_heads = kv;
     a.p.len.nq = a.p.len.nk = n;
+    a.p.len.lengths = zc_launch_in(l, IN_LENGTHS);
     a.p.len.fault = l->fault;
     a.p.len.step = l->step_id;
     a.p.causal = at->is_causal != 0;
     a.p.softcap = at->softcap;
+    a.p.mask_value = at->mask_value;
     a.p.scale = at->scale != 0 ? at->scale : 1 / sqrt((double)a.d);
     a.p.q = (struct zc_attention_view){x->data, n * cols, a.d, cols};
     a.p.k = a.p.v = a.p.q;
     a.p.k.data = zc_attention_at(x->data, a.type, heads * a.d);
     a.p.v.data = zc_attention_at(x->data, a.type, (heads + kv) * a.d);
     a.p.y = zc_attention_3d(zc_attention_wanted(l, 0), heads, n, a.d);
+    if (zc_launch_has(l, IN_LENGTHS))
+        ZC_TRY(zc_attention_same(&a, zc_tensor_numel(&l->in[IN_LENGTHS]), a.p.batch, "lengths"));
     ZC_TRY(turn(&a, at->interleaved != 0));
     if (zc_launch_has(l, IN_MASK)) ZC_TRY(zc_attention_bias(&a, 0, &l->in[IN_MASK]));
     return zc_attention_run(&a);

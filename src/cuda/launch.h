@@ -9,6 +9,7 @@
 #define ZC_CUDA_LAUNCH_H
 
 #include "abi/epilogue.h"
+#include "cuda/collapse.h"
 #include "op/infer.h"
 
 /* Where kernels report what only the device sees (an index out of range): the first report of a run
@@ -53,7 +54,11 @@ typedef zc_status (*zc_launch_fn)(zc_launch *l);
  * most 65535. */
 zc_status zc_launch_kernel(zc_launch *l, int entry, zc_dim3 grid, uint32_t block, uint32_t smem,
                            const void *params, size_t params_bytes);
-/* The operands of the step's epilogue: none without one. */
+/* n operands broadcast to the shape of `to`, over at most `most` axes. */
+zc_status zc_launch_broadcast(const zc_launch *l, const zc_tensor *to, int n,
+                              const zc_tensor *operands, int most, zc_collapsed *out);
+/* The operands of the step's prologue, of its epilogue: none without one. */
+zc_status zc_launch_prologue(const zc_launch *l, struct zc_fused_params *p);
 zc_status zc_launch_epilogue(const zc_launch *l, struct zc_fused_params *p);
 /* Device memory for this step alone, aligned to 256; earlier pieces of the same step stay valid. */
 zc_status zc_launch_scratch(zc_launch *l, size_t bytes, void **out);

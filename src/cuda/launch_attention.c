@@ -172,6 +172,7 @@ zc_status zc_attention_run(zc_attention *a)
     if (queries == 0 || (!a->p.y.data && !a->p.scores)) return ZC_OK;
     if (queries < 0 || queries > INT32_MAX / SPLITS_MAX) return too_large(a);
     ZC_TRY(zc_launch_epilogue(a->l, &a->p.fused));
+    if (a->p.mask_value == 0) a->p.mask_value = -(double)INFINITY;
     a->p.aligned_k = in_pieces(&a->p.q, a->type, a->d) && in_pieces(&a->p.k, a->type, a->d);
     a->p.aligned_v = in_pieces(&a->p.v, a->v_type, a->dv);
     if (kind && rows >= TILE_ROWS && a->p.y.data) return run_tiles(a, rows, kind);
@@ -238,6 +239,7 @@ static zc_status onnx_attention(zc_launch *l)
     ZC_TRY(onnx_check(&a, fresh, old));
     a.p.causal = at->is_causal != 0;
     a.p.softcap = at->softcap;
+    a.p.mask_value = at->mask_value;
     a.p.scale = ZC_ATTR_GIVEN(Attention, at, scale) ? at->scale : 1 / sqrt((double)a.d);
     a.p.scores = zc_attention_wanted(l, 3);
     a.p.len.fault = l->fault;

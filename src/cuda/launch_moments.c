@@ -120,6 +120,7 @@ zc_status zc_launch_moments(zc_launch *l)
     memset(&p, 0, sizeof p);
     p.x = l->in[0].data;
     p.y = wanted(l, 0);
+    ZC_TRY(zc_launch_prologue(l, &p.pre));
     ZC_TRY(zc_launch_epilogue(l, &p.fused));
     if (op == ZC_OP_MeanVarianceNormalization) return over_axes(l, &p);
     p.scale = l->in[1].data;

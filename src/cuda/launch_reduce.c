@@ -59,6 +59,7 @@ zc_status zc_launch_reduce(zc_launch *l)
     p.in = x->data;
     p.out = l->out[0].data;
     p.elements = p.g.count;
+    ZC_TRY(zc_launch_prologue(l, &p.pre));
     ZC_TRY(zc_launch_epilogue(l, &p.fused));
     if (grid.y > 1) {
         size_t bytes = (size_t)p.g.outputs * grid.y * ZC_REDUCE_STATE;

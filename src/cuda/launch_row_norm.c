@@ -160,6 +160,7 @@ zc_status zc_launch_row_norm(zc_launch *l)
     p.fault = l->fault;
     p.step = l->step_id;
     p.y = l->out[0].dtype == ZC_NONE ? NULL : l->out[0].data;
+    ZC_TRY(zc_launch_prologue(l, &p.pre));
     ZC_TRY(zc_launch_epilogue(l, &p.fused));
     if (op == ZC_OP_EmbedLayerNormalization) return embeddings(l, &p);
     layout at = layout_of(l, op);

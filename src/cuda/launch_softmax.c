@@ -34,6 +34,7 @@ zc_status zc_launch_softmax(zc_launch *l)
     int64_t all = zc_tensor_numel(x);
     if (all == 0) return ZC_OK;
     memset(&p, 0, sizeof p);
+    ZC_TRY(zc_launch_prologue(l, &p.pre));
     ZC_TRY(zc_launch_epilogue(l, &p.fused));
     mask[axis_of(l, op)] = true;
     p.in = x->data;

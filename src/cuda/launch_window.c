@@ -46,27 +46,6 @@ bool zc_window_attrs_of(zc_op op, const void *attrs, zc_window_attrs *a, int64_t
     }
 }
 
-void zc_transposed_begin(const zc_attrs_ConvTranspose *at, zc_window *w)
-{
-    zc_auto_pad mode;
-    zc_window_attrs a = ZC_WINDOW_ATTRS(at);
-    zc_auto_pad_parse(at->auto_pad, &mode);
-    bool same = mode == ZC_PAD_SAME_UPPER || mode == ZC_PAD_SAME_LOWER;
-    for (int i = 0; i < w->axes; i++) {
-        int64_t extra = at->output_padding.n ? at->output_padding.v[i] : 0;
-        int64_t full = w->stride[i] * (w->out[i] - 1) + (w->kernel[i] - 1) * w->dilation[i] + 1;
-        int64_t total = full + extra - w->in[i];
-        if (mode == ZC_PAD_VALID && !at->output_shape.n)
-            w->begin[i] = 0;
-        else if (!same && !at->output_shape.n)
-            w->begin[i] = zc_window_pad(&a, w->axes, i, 0);
-        else if (total <= 0)
-            w->begin[i] = 0;
-        else
-            w->begin[i] = mode == ZC_PAD_SAME_UPPER ? total / 2 : total - total / 2;
-    }
-}
-
 static bool within(int64_t v, int64_t most)
 {
     return v >= -most && v <= most;

@@ -1,6 +1,7 @@
 #include "cuda/matmul_problem.h"
 
 #include "cuda/collapse.h"
+#include "op/matrix.h"
 
 /* ---- what operation, attributes and ranks decide ---- */
 
@@ -99,62 +100,15 @@ bool zc_matmul_scales_ints(const zc_matmul_form *form, zc_dtype dtype)
 
 /* ---- sizes and strides ---- */
 
-static void strides_of(const zc_tensor *t, int64_t *s)
-{
-    int64_t step = 1;
-    for (int d = t->rank - 1; d >= 0; d--) {
-        s[d] = step;
-        step = (int64_t)((uint64_t)step * (uint64_t)t->dims[d]); /* wraps only when t is empty */
-    }
-}
-
-/* One operand as batch axes and a matrix. */
-typedef struct matrix {
-    int batch_rank;
-    int64_t batch_dims[ZC_MAX_RANK], batch[ZC_MAX_RANK];
-    int64_t rows, cols, row, col;
-} matrix;
-
-static matrix matrix_of(const zc_tensor *t, bool left, bool trans, bool trans_batch)
-{
-    int64_t s[ZC_MAX_RANK];
-    matrix m = {.rows = 1, .cols = 1};
-    strides_of(t, s);
-    if (t->rank <= 1) {
-        *(left ? &m.cols : &m.rows) = t->rank ? t->dims[0] : 1;
-        *(left ? &m.col : &m.row) = 1;
-        return m;
-    }
-    int row = trans_batch ? 0 : t->rank - 2, col = t->rank - 1;
-    for (int d = 0; d < t->rank - 1; d++) {
-        if (d == row) continue;
-        m.batch_dims[m.batch_rank] = t->dims[d];
-        m.batch[m.batch_rank++] = s[d];
-    }
-    int r = trans ? col : row, c = trans ? row : col;
-    m.rows = t->dims[r];
-    m.row = s[r];
-    m.cols = t->dims[c];
-    m.col = s[c];
-    return m;
-}
-
-/* All leading axes are rows. */
-static matrix flat_of(const zc_tensor *t)
-{
-    int64_t depth = t->dims[t->rank - 1], rows = zc_dims_span(t->dims, 0, t->rank - 1);
-    return (matrix){.rows = rows < 0 ? 0 : rows, .cols = depth, .row = depth, .col = 1};
-}
-
-static matrix axes_of(const zc_tensor *t, const zc_matmul_form *form, bool left)
+static zc_matrix axes_of(const zc_tensor *t, const zc_matmul_form *form, bool left)
 {
     const zc_matmul_side *side = left ? &form->side_a : &form->side_b;
     int line_end = side->line_first + side->line_count,
         depth_end = side->depth_first + side->depth_count;
     int64_t s[ZC_MAX_RANK], lines = zc_dims_span(t->dims, side->line_first, line_end);
     int64_t depth = zc_dims_span(t->dims, side->depth_first, depth_end);
-    matrix m = {.batch_rank = form->axes_batch};
-    strides_of(t, s);
+    zc_matrix m = {.batch_rank = form->axes_batch};
+    zc_strides(t, s);
     if (lines < 0) lines = 0; /* overflows only where another axis is 0 */
     if (depth < 0) depth = 0;
     int64_t line = side->line_count ? s[line_end - 1] : 0,
@@ -165,21 +119,9 @@ static matrix axes_of(const zc_tensor *t, const zc_matmul_form *form, bool left)
     m.col = left ? step : line;
     for (int d = 0; d < m.batch_rank; d++) {
         m.batch_dims[d] = side->batch[d] >= 0 ? t->dims[side->batch[d]] : 1;
-        m.batch[d] = side->batch[d] >= 0 ? s[side->batch[d]] : 0;
+        m.batch_strides[d] = side->batch[d] >= 0 ? s[side->batch[d]] : 0;
     }
     return m;
-}
-
-/* Strides along the batch axes of y, right-aligned; false: they do not fit. */
-static bool set_batch(const matrix *m, const zc_matmul *mm, int64_t *strides)
-{
-    int shift = mm->batch_rank - m->batch_rank;
-    for (int d = 0; d < mm->batch_rank; d++) {
-        int64_t have = d < shift ? 1 : m->batch_dims[d - shift];
-        if (have != 1 && have != mm->batch_dims[d]) return false;
-        strides[d] = have == 1 ? 0 : m->batch[d - shift];
-    }
-    return shift >= 0;
 }
 
 /* y as [batch][m][n]. */
@@ -193,7 +135,7 @@ static void set_contiguous(zc_matmul *mm)
     }
 }
 
-static bool combine(const matrix *a, const matrix *b, const zc_tensor *y, int matrix_rank,
+static bool combine(const zc_matrix *a, const zc_matrix *b, const zc_tensor *y, int matrix_rank,
                     zc_matmul *mm)
 {
     *mm = (zc_matmul){
@@ -210,7 +152,8 @@ static bool combine(const matrix *a, const matrix *b, const zc_tensor *y, int ma
     mm->view[ZC_MM_B].line = b->col;
     mm->view[ZC_MM_B].depth = b->row;
     set_contiguous(mm);
-    return set_batch(a, mm, mm->view[ZC_MM_A].batch) && set_batch(b, mm, mm->view[ZC_MM_B].batch) &&
+    return zc_matrix_batch(a, mm->batch_rank, mm->batch_dims, mm->view[ZC_MM_A].batch) &&
+           zc_matrix_batch(b, mm->batch_rank, mm->batch_dims, mm->view[ZC_MM_B].batch) &&
            left == mm->batch * mm->m * mm->n;
 }
 
@@ -233,7 +176,7 @@ static bool by_axes(const zc_launch *l, const zc_matmul_form *form, zc_matmul *m
 {
     const zc_tensor *y = &l->out[0];
     const zc_matmul_side *side = &form->side_y;
-    matrix a = axes_of(&l->in[form->a], form, true), b = axes_of(&l->in[form->b], form, false);
+    zc_matrix a = axes_of(&l->in[form->a], form, true), b = axes_of(&l->in[form->b], form, false);
     zc_tensor shape = {.rank = form->axes_batch + 2};
     int64_t s[ZC_MAX_RANK];
     for (int d = 0; d < form->axes_batch; d++) shape.dims[d] = y->dims[side->batch[d]];
@@ -241,7 +184,7 @@ static bool by_axes(const zc_launch *l, const zc_matmul_form *form, zc_matmul *m
     shape.dims[form->axes_batch + 1] = b.cols;
     if (!combine(&a, &b, &shape, 2, mm) || zc_tensor_numel(y) != zc_tensor_numel(&shape))
         return false;
-    strides_of(y, s);
+    zc_strides(y, s);
     for (int d = 0; d < form->axes_batch; d++) mm->view[ZC_MM_Y].batch[d] = s[side->batch[d]];
     mm->view[ZC_MM_Y].line = side->line_count ? s[side->line_first + side->line_count - 1] : 0;
     return true;
@@ -253,18 +196,18 @@ zc_status zc_matmul_of(zc_launch *l, const zc_matmul_form *form, zc_matmul *out)
     zc_tensor flat = {.rank = 2};
     char text_a[128], text_b[128];
     bool ok = form->by_axes || (ta->rank > 0 && tb->rank > 0);
-    matrix a, b;
+    zc_matrix a, b;
     if (ok && form->by_axes) {
         ok = by_axes(l, form, out);
     } else if (ok && form->flat) {
-        a = flat_of(ta);
-        b = matrix_of(tb, false, form->trans_b, false);
+        a = zc_matrix_flat(ta);
+        b = zc_matrix_of(tb, false, form->trans_b, false);
         flat.dims[0] = a.rows;
         flat.dims[1] = b.cols;
         ok = combine(&a, &b, &flat, 2, out) && zc_tensor_numel(y) == zc_tensor_numel(&flat);
     } else if (ok) {
-        a = matrix_of(ta, true, form->trans_a, form->trans_batch_a);
-        b = matrix_of(tb, false, form->trans_b, form->trans_batch_b);
+        a = zc_matrix_of(ta, true, form->trans_a, form->trans_batch_a);
+        b = zc_matrix_of(tb, false, form->trans_b, form->trans_batch_b);
         ok = combine(&a, &b, y, (ta->rank > 1) + (tb->rank > 1), out);
     }
     if (ok && form->c >= 0) ok = set_addend(&l->in[form->c], out);
@@ -302,7 +245,7 @@ zc_status zc_matmul_param(zc_launch *l, const zc_matmul_form *form, int i, int v
                        zc_tensor_type_text(t, text, sizeof text));
     }
     int64_t s[ZC_MAX_RANK];
-    strides_of(t, s);
+    zc_strides(t, s);
     int shift = mm->batch_rank - (rank - 2);
     for (int d = 0; d < rank - 2; d++) v->batch[d + shift] = t->dims[d] == 1 ? 0 : s[d];
     v->line = t->dims[lines] == 1 ? 0 : s[lines];

@@ -5,6 +5,6 @@
 #include "op/dtype.h"
 
 /* Elements that one thread computes at once: 16 bytes of the widest operand, at most 8. */
-int zc_pointwise_vec(zc_dtype out, int nin, const zc_dtype *in);
+int zc_pointwise_vec(int nout, const zc_dtype *out, int nin, const zc_dtype *in);
 
 #endif

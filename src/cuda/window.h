@@ -16,10 +16,6 @@
  * for others. */
 bool zc_window_attrs_of(zc_op op, const void *attrs, zc_window_attrs *a, int64_t *group);
 
-/* What ConvTranspose cuts at the beginning of each axis; w is resolved with the image that is
- * written as `in` and the windows as `out`. */
-void zc_transposed_begin(const zc_attrs_ConvTranspose *at, zc_window *w);
-
 /* Fills the parameters; fails where a number is too large for the kernels. */
 zc_status zc_launch_window(zc_launch *l, const zc_window *w, struct zc_window_params *p);
 

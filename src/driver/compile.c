@@ -9,6 +9,7 @@
 #include "driver/compile.h"
 #include "driver/rules.h"
 #include "driver/target.h"
+#include "driver/tune.h"
 #include "driver/version.h"
 #include "passes/passes.h"
 #include "plan/plan.h"
@@ -181,6 +182,7 @@ typedef struct job {
     zc_precision_choice precision;
     zc_rules *rules;
     zc_explain *explain; /* may be NULL */
+    zc_tuning *tuning;
     plan_sink sink;
 } job;
 
@@ -255,13 +257,13 @@ static zc_status compile_with(job *j, zc_diag *diag)
 {
     zc_graph *g = NULL;
     ZC_TRY(zc_precision_parse(j->p->precision, &j->precision, diag));
-    ZC_TRY(zc_targets_parse(j->p->targets, j->p->target_count, &j->targets, diag));
     if (j->p->profile_count && !j->targets.narchs)
         return zc_fail(diag, ZC_ERR_ARG, j->p->profiles[0].name,
                        "a profile needs a GPU among the targets");
     ZC_TRY(progress(j->p, "import", STAGE_IMPORT, diag));
     ZC_TRY(import(j->model, j->p, !j->sink.fn, &g, diag));
     zc_status status = optimise(g, j, diag);
+    if (status == ZC_OK && j->p->tune) status = zc_tune_graph(g, j->p, j->tuning, diag);
     /* Without a plan, kernels are only counted. */
     bool is_hollow = !j->sink.fn && has_hollow_weights(g);
     bool counts = !j->sink.fn && j->explain && j->targets.narchs;
@@ -271,16 +273,33 @@ static zc_status compile_with(job *j, zc_diag *diag)
     return status;
 }
 
+static zc_status load_rules(job *j, zc_diag *diag)
+{
+    const zc_compile_params *p = j->p;
+    zc_diag_set_file(diag, NULL); /* rules name their own */
+    ZC_TRY(zc_targets_parse(p->targets, p->target_count, &j->targets, diag));
+    if (p->tune && !j->targets.narchs)
+        return zc_fail(diag, ZC_ERR_ARG, "tune", "tuning needs a GPU among the targets");
+    if (p->tune) ZC_TRY(zc_tune_ready(diag));
+    ZC_TRY(zc_compile_rules(p, &j->targets, p->tune ? j->tuning : NULL, &j->rules, diag));
+    zc_diag_set_file(diag, j->model->path);
+    return ZC_OK;
+}
+
 static zc_status compile(const zc_model_source *model, const zc_compile_params *p,
                          zc_explain *explain, plan_sink sink, zc_diag *diag)
 {
-    job j = {.model = model, .p = p, .explain = explain, .sink = sink};
-    zc_diag_set_file(diag, NULL); /* rules name their own */
-    ZC_TRY(zc_compile_rules(p, &j.rules, diag));
-    zc_diag_set_file(diag, model->path);
-    zc_status status = explain ? zc_explain_begin(explain, j.rules, diag) : ZC_OK;
+    zc_tuning own = {.told = {0}};
+    job j = {.model = model,
+             .p = p,
+             .explain = explain,
+             .tuning = explain ? &explain->tuning : &own,
+             .sink = sink};
+    zc_status status = load_rules(&j, diag);
+    if (status == ZC_OK && explain) status = zc_explain_begin(explain, j.rules, diag);
     if (status == ZC_OK) status = compile_with(&j, diag);
-    if (!explain) zc_rules_destroy(&j.rules);
+    if (!explain || !explain->is_begun) zc_rules_destroy(&j.rules);
+    zc_tuning_fini(&own);
     return status;
 }
 

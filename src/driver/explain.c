@@ -15,6 +15,7 @@ zc_status zc_explain_begin(zc_explain *e, zc_rules *rules, zc_diag *diag)
 void zc_explain_fini(zc_explain *e)
 {
     if (e->is_begun) zc_census_fini(&e->census);
+    zc_tuning_fini(&e->tuning);
     zc_rules_destroy(&e->rules);
     free(e->stats);
 }

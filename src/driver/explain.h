@@ -2,6 +2,7 @@
 #ifndef ZC_DRIVER_EXPLAIN_H
 #define ZC_DRIVER_EXPLAIN_H
 
+#include "driver/tune.h"
 #include "planfile/program.h"
 #include "rules/census.h"
 
@@ -13,6 +14,7 @@ typedef struct zc_explain {
     zc_rules_report report;
     zc_census census;
     bool is_begun;
+    zc_tuning tuning; /* what was measured */
     /* Of the final graph, regions included. Constants are no steps. */
     size_t steps;              /* views and shape arithmetic not counted */
     size_t views, shapes;      /* these: steps without a kernel, and steps on shapes alone */

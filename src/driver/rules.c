@@ -1,35 +1,63 @@
 #include "driver/rules.h"
 
+#include "cuda/device.h"
+#include "driver/trial.h"
+
 /* Of the check's samples; any number serves. */
 #define SEED 1
 
-static zc_status check_numbers(const zc_rules *r, size_t i, zc_diag *diag)
+static bool has_gpu(void)
+{
+    int arch;
+    zc_diag *diag = zc_diag_create();
+    bool has = zc_device_arch(0, &arch, diag) == ZC_OK;
+    zc_diag_destroy(&diag);
+    return has;
+}
+
+/* device may be NULL. */
+static zc_status check_rule(const zc_rules *r, size_t i, const zc_rule_device *device,
+                            zc_diag *diag)
 {
     zc_rule_check check;
     zc_rule_info info = zc_rules_at(r, i);
-    ZC_TRY(zc_rules_check_numbers(r, i, SEED, &check, diag));
+    ZC_TRY(zc_rules_check_kernels(r, i, SEED, device, &check, diag));
     if (!check.failed) return ZC_OK;
     return zc_fail(diag, ZC_ERR_ACCURACY, info.file, "rule '%s' (line %d) is refused: %s%s%s",
                    info.name, info.line, check.why, *check.input ? " for " : "", check.input);
 }
 
-static zc_status load(const zc_compile_params *p, zc_rules *r, zc_diag *diag)
+static zc_status check_all(const zc_rules *r, const zc_targets *targets, zc_diag *diag)
+{
+    int ordinal = 0, gpu = targets->narchs ? -1 : 0; /* -1: not asked yet */
+    zc_rule_device device = {.run = zc_trial_run_once, .user = &ordinal};
+    for (size_t i = 0; i < zc_rules_count(r); i++) {
+        zc_rule_info info = zc_rules_at(r, i);
+        bool has_kernels = zc_rules_has_kernels(r, i);
+        if (info.is_builtin || info.is_disabled) continue;
+        if (has_kernels && gpu < 0) gpu = has_gpu();
+        ZC_TRY(check_rule(r, i, has_kernels && gpu > 0 ? &device : NULL, diag));
+    }
+    return ZC_OK;
+}
+
+static zc_status load(const zc_compile_params *p, const zc_targets *targets, zc_rules *r,
+                      zc_tuning *tuning, zc_diag *diag)
 {
     ZC_TRY(zc_rules_add_builtin(r, diag));
     for (size_t i = 0; i < p->rule_count; i++) ZC_TRY(zc_rules_add_file(r, p->rules[i], diag));
     for (size_t i = 0; i < p->skip_rule_count; i++)
         ZC_TRY(zc_rules_disable(r, p->skip_rules[i], diag));
-    for (size_t i = 0; !p->force_rules && i < zc_rules_count(r); i++) {
-        zc_rule_info info = zc_rules_at(r, i);
-        if (!info.is_builtin && !info.is_disabled) ZC_TRY(check_numbers(r, i, diag));
-    }
-    return ZC_OK;
+    if (p->force_rules) return ZC_OK;
+    ZC_TRY(check_all(r, targets, diag));
+    return tuning ? zc_tune_check(r, SEED, tuning, diag) : ZC_OK;
 }
 
-zc_status zc_compile_rules(const zc_compile_params *p, zc_rules **out, zc_diag *diag)
+zc_status zc_compile_rules(const zc_compile_params *p, const zc_targets *targets, zc_tuning *tuning,
+                           zc_rules **out, zc_diag *diag)
 {
     ZC_TRY(zc_rules_create(out, diag));
-    zc_status status = load(p, *out, diag);
+    zc_status status = load(p, targets, *out, tuning, diag);
     if (status != ZC_OK) zc_rules_destroy(out);
     return status;
 }

@@ -393,8 +393,9 @@ zc_status zc_imp_attrs_copy(zc_imp *im, zc_inode *n, zc_nid id)
     while (n->nattrs) {
         const char *name = n->attr_names[n->nattrs - 1];
         int i = zc_attr_find(info, name, strlen(name));
-        bool own = (info->flags & ZC_OPF_EPILOGUE) && i == info->field_count - 1;
-        if (i < 0 || own) return zc_imp_no_more_attrs(im, n);
+        /* ONNX's Attention has no such attribute. */
+        bool ours = info == zc_op_get(ZC_OP_Attention) && i == ZC_AT_Attention_mask_value;
+        if (i < 0 || ours || i >= zc_op_own_fields(info)) return zc_imp_no_more_attrs(im, n);
         /* Making a constant may move the nodes but not their attributes. */
         void *attrs = zc_node_at(im->g, id)->attrs;
         ZC_TRY(copy(im, n, n->attrs[n->nattrs - 1], &info->fields[i], zc_attr_at(info, attrs, i)));

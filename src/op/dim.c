@@ -212,6 +212,15 @@ bool zc_dim_known_ge(const zc_dims *t, zc_dim a, int64_t k)
     return zc_dim_is_const(a) ? a.k >= k : zc_range_of(t, a).lo >= k;
 }
 
+bool zc_dim_covers(const zc_dims *t, zc_dim a, zc_dim b)
+{
+    if (zc_dim_eq(a, b) || zc_dim_known_ge(t, a, 2)) return true;
+    if (!a.e || t->nodes[a.e - 1].kind != ZC_DIM_MIN) return false;
+    const zc_dim_node *n = &t->nodes[a.e - 1];
+    return (zc_dim_eq(n->a, b) && zc_dim_known_ge(t, n->b, 2)) ||
+           (zc_dim_eq(n->b, b) && zc_dim_known_ge(t, n->a, 2));
+}
+
 bool zc_dim_dynamic(const zc_dims *t, zc_dim d)
 {
     return d.e && t->nodes[d.e - 1].dynamic;

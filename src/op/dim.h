@@ -91,6 +91,9 @@ zc_dim zc_dim_min(zc_dims *t, zc_dim a, zc_dim b);
 /* What is certain when all symbols, input or not, are >= 0 (false: not provable). */
 bool zc_dim_known_ge(const zc_dims *t, zc_dim a, int64_t k);
 
+/* Is a equal to b wherever it broadcasts to b, that is never 1 beside a larger b? */
+bool zc_dim_covers(const zc_dims *t, zc_dim a, zc_dim b);
+
 /* True when a symbol that is not an input's occurs in d. */
 bool zc_dim_dynamic(const zc_dims *t, zc_dim d);
 

@@ -335,5 +335,6 @@ zc_status zc_expr_parse_results(const char *text, const zc_dtype *in_dtypes, int
                                 const zc_expr_const *consts, int nconsts, zc_expr *out,
                                 const char *subject, zc_diag *diag)
 {
-    return parse(text, in_dtypes, ninputs, consts, nconsts, ZC_EXPR_MAX_RESULTS, out, subject, diag);
+    return parse(text, in_dtypes, ninputs, consts, nconsts, ZC_EXPR_MAX_RESULTS, out, subject,
+                 diag);
 }

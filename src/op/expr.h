@@ -88,4 +88,8 @@ static inline zc_dtype zc_expr_dtype(const zc_expr *e, int i)
 
 const char *zc_expr_op_name(zc_expr_op op);
 
+/* An operation on floats, computed in double; NaN for one that is none. */
+double zc_expr_float_unary(zc_expr_op op, double a);
+double zc_expr_float_binary(zc_expr_op op, double a, double b);
+
 #endif

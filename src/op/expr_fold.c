@@ -14,18 +14,6 @@ static bool is_int(const zc_ex_parser *p, int n)
     return p->e->nodes[n].input == 1;
 }
 
-static double extreme(double a, double b, bool max)
-{
-    if (isnan(a) || isnan(b)) return NAN;
-    return (a > b) == max ? a : b;
-}
-
-static double modulo(double a, double b)
-{
-    double r = fmod(a, b);
-    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-
 static int refuse(zc_ex_parser *p)
 {
     return zc_ex_fail_at(p, p->blame, "constants cannot be computed");
@@ -91,32 +79,6 @@ static bool fold_ints(zc_expr_op op, int64_t a, int64_t b, int64_t *out)
     }
 }
 
-static double fold_floats(zc_expr_op op, double a, double b)
-{
-    switch (op) {
-    case ZC_EX_ADD:
-        return a + b;
-    case ZC_EX_SUB:
-        return a - b;
-    case ZC_EX_MUL:
-        return a * b;
-    case ZC_EX_DIV:
-        return a / b;
-    case ZC_EX_MOD:
-        return modulo(a, b);
-    case ZC_EX_FMOD:
-        return fmod(a, b);
-    case ZC_EX_POW:
-        return pow(a, b);
-    case ZC_EX_MAX:
-        return extreme(a, b, true);
-    case ZC_EX_MIN:
-        return extreme(a, b, false);
-    default:
-        return NAN;
-    }
-}
-
 /* & | ^ << >> of whole numbers that are not negative. */
 static bool fold_bits(zc_expr_op op, int64_t a, int64_t b, int64_t *out)
 {
@@ -149,7 +111,7 @@ int zc_ex_fold_binary(zc_ex_parser *p, zc_expr_op op, int a, int b)
     if (zc_ex_is_comparison(op)) return fold_compare(p, op, a, b);
     if (ints && (fold_ints(op, x, y, &i) || fold_bits(op, x, y, &i)))
         return zc_ex_literal_int(p, i);
-    double v = fold_floats(op, value(p, a), value(p, b));
+    double v = zc_expr_float_binary(op, value(p, a), value(p, b));
     if (isnan(v) && !isnan(value(p, a)) && !isnan(value(p, b))) return refuse(p);
     if (ints && op == ZC_EX_POW && fabs(v) < 0x1p53 && v == floor(v))
         return zc_ex_literal_int(p, (int64_t)v);
@@ -157,49 +119,6 @@ int zc_ex_fold_binary(zc_ex_parser *p, zc_expr_op op, int a, int b)
 }
 
 /* ---- one literal ---- */
-
-static double fold_function(zc_expr_op op, double a)
-{
-    switch (op) {
-    case ZC_EX_ABS:
-        return fabs(a);
-    case ZC_EX_NEG:
-        return -a;
-    case ZC_EX_SIGN:
-        return isnan(a) ? a : (a > 0) - (a < 0);
-#define X(op, function)                                                                            \
-    case ZC_EX_##op:                                                                               \
-        return function(a);
-        X(ACOS, acos)
-        X(ACOSH, acosh)
-        X(ASIN, asin)
-        X(ASINH, asinh)
-        X(ATAN, atan)
-        X(ATANH, atanh)
-        X(CEIL, ceil)
-        X(COS, cos)
-        X(COSH, cosh)
-        X(ERF, erf)
-        X(EXP, exp)
-        X(EXPM1, expm1)
-        X(FLOOR, floor)
-        X(LOG, log)
-        X(LOG1P, log1p)
-        X(ROUND, nearbyint)
-        X(SIN, sin)
-        X(SINH, sinh)
-        X(SQRT, sqrt)
-        X(TAN, tan)
-        X(TANH, tanh)
-#undef X
-    case ZC_EX_RSQRT:
-        return 1 / sqrt(a);
-    case ZC_EX_SIGMOID:
-        return 1 / (1 + exp(-a));
-    default:
-        return NAN;
-    }
-}
 
 int zc_ex_fold_unary(zc_ex_parser *p, zc_expr_op op, int a)
 {
@@ -213,7 +132,7 @@ int zc_ex_fold_unary(zc_ex_parser *p, zc_expr_op op, int a)
         if (op == ZC_EX_SIGN) return zc_ex_literal_int(p, (i > 0) - (i < 0));
         if (op == ZC_EX_BITNOT) return zc_ex_literal_int(p, ~i);
     }
-    double v = fold_function(op, x);
+    double v = zc_expr_float_unary(op, x);
     if (isnan(v) && !isnan(x)) return refuse(p);
     return zc_ex_literal(p, v);
 }

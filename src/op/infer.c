@@ -43,40 +43,70 @@ static bool any_rank_unknown(const zc_infer *f)
     return false;
 }
 
-static zc_status check_epilogue_type(zc_infer *f, const char *text)
+/* Pointwise work within an operation: its inputs [first, end) broadcast to x0, whose element type
+ * it keeps. */
+typedef struct fused_work {
+    const char *name, *text;
+    const char *what; /* x0 is */
+    const zc_type *x0;
+    int first, end;
+} fused_work;
+
+static zc_status check_fused_type(zc_infer *f, const fused_work *w)
 {
     zc_dtype in[1 + ZC_EPILOGUE_INPUTS];
     int n = 0;
-    in[n++] = f->out[0].type.dtype;
-    for (int i = f->info->max_in; i < f->nin; i++) in[n++] = f->in[i].type.dtype;
+    in[n++] = w->x0->dtype;
+    for (int i = w->first; i < w->end; i++) in[n++] = f->in[i].type.dtype;
     zc_expr *e = f->temp ? zc_arena_alloc(f->temp, 1, sizeof *e) : zc_calloc(1, sizeof *e);
-    if (!e) return zc_fail_nomem(f->diag, "epilogue", sizeof *e);
-    zc_status status = zc_expr_parse(text, in, n, NULL, 0, e, f->subject, f->diag);
-    zc_dtype made = status == ZC_OK ? e->nodes[e->count - 1].dtype : in[0];
+    if (!e) return zc_fail_nomem(f->diag, w->name, sizeof *e);
+    zc_status status = zc_expr_parse(w->text, in, n, NULL, 0, e, f->subject, f->diag);
+    zc_dtype made = status == ZC_OK ? zc_expr_dtype(e, 0) : in[0];
     if (made != in[0])
-        status = zc_infer_fail(f, "the epilogue changes the element type (got %s, need %s)",
+        status = zc_infer_fail(f, "the %s changes the element type (got %s, need %s)", w->name,
                                zc_dtype_name(made), zc_dtype_name(in[0]));
     if (!f->temp) free(e);
     return status;
 }
 
+static zc_status check_fused(zc_infer *f, const fused_work *w)
+{
+    const zc_type *x0 = w->x0;
+    for (int i = w->first; i < w->end; i++) {
+        zc_type both = *x0;
+        if (!zc_in_present(f, i)) return zc_infer_fail(f, "%s input %d is left out", w->name, i);
+        ZC_TRY(zc_infer_broadcast(f, x0, zc_in(f, i), &both));
+        bool same = both.rank == x0->rank;
+        for (int d = 0; same && d < x0->rank; d++) same = zc_dim_eq(both.dims[d], x0->dims[d]);
+        if (!same) return zc_infer_fail(f, "input %d is larger than the %s", i, w->what);
+    }
+    return check_fused_type(f, w);
+}
+
+static zc_status check_prologue(zc_infer *f)
+{
+    int extras, end = zc_op_epilogue_first(f->info, f->attrs);
+    const char *text = zc_op_prologue(f->info, f->attrs, &extras);
+    if (!text) return ZC_OK;
+    if (f->nin < end && extras)
+        return zc_infer_fail(f, "the prologue has a wrong number of inputs (got %d, need %d)",
+                             f->nin - f->info->max_in, extras);
+    const fused_work w = {
+        "prologue", text, "operand", zc_in(f, 0), f->info->max_in, f->nin < end ? f->nin : end};
+    return check_fused(f, &w);
+}
+
 static zc_status check_epilogue(zc_infer *f)
 {
     const char *text = zc_op_epilogue(f->info, f->attrs);
-    const zc_type *out = &f->out[0].type;
     if (!text) return ZC_OK;
     for (int i = 1; i < f->nout; i++)
         if (f->out[i].type.dtype != ZC_NONE)
             return zc_infer_fail(f, "an epilogue needs a node of one result");
-    for (int i = f->info->max_in; i < f->nin; i++) {
-        zc_type both = *out;
-        if (!zc_in_present(f, i)) return zc_infer_fail(f, "epilogue input %d is left out", i);
-        ZC_TRY(zc_infer_broadcast(f, out, zc_in(f, i), &both));
-        bool same = both.rank == out->rank;
-        for (int d = 0; same && d < out->rank; d++) same = zc_dim_eq(both.dims[d], out->dims[d]);
-        if (!same) return zc_infer_fail(f, "input %d is larger than the result", i);
-    }
-    return check_epilogue_type(f, text);
+    const fused_work w = {
+        "epilogue", text, "result", &f->out[0].type, zc_op_epilogue_first(f->info, f->attrs),
+        f->nin};
+    return check_fused(f, &w);
 }
 
 zc_status zc_infer_run(zc_infer *f)
@@ -93,6 +123,7 @@ zc_status zc_infer_run(zc_infer *f)
     ZC_TRY(rows[f->op].dtype(&own));
     if (any_rank_unknown(f) && !(f->info->flags & ZC_OPF_RANKLESS)) return ZC_OK;
     ZC_TRY(rows[f->op].shape(&own));
+    ZC_TRY(check_prologue(f));
     ZC_TRY(check_epilogue(f));
     if (f->dims && f->dims->failed) return zc_fail_nomem(f->diag, "symbolic dimensions", 0);
     return ZC_OK;

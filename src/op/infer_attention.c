@@ -40,6 +40,13 @@ static zc_status check_mask_type(zc_infer *f, int i)
     return ZC_OK;
 }
 
+static zc_status check_mask_value(zc_infer *f, int mask, int lengths, float value)
+{
+    bool hides = zc_in_present(f, mask) && f->in[mask].type.dtype == ZC_BOOL;
+    if (value == 0 || hides || zc_in_present(f, lengths)) return ZC_OK;
+    return zc_infer_fail(f, "mask_value needs a mask of type bool, or lengths");
+}
+
 zc_status zc_dt_attention(zc_infer *f)
 {
     zc_dtype precision = ZC_ATTRS(f, Attention)->softmax_precision;
@@ -49,6 +56,7 @@ zc_status zc_dt_attention(zc_infer *f)
     ZC_TRY(zc_infer_need_alike(f, IN_V, IN_PAST_V));
     ZC_TRY(zc_infer_need_int(f, IN_LENGTHS, "nonpad_kv_seqlen"));
     ZC_TRY(check_mask_type(f, IN_MASK));
+    ZC_TRY(check_mask_value(f, IN_MASK, IN_LENGTHS, ZC_ATTRS(f, Attention)->mask_value));
     if (precision != ZC_NONE && !zc_dtype_is_float(precision))
         return zc_infer_fail(f, "softmax_precision must be a float type (got %s)",
                              zc_dtype_name(precision));
@@ -172,7 +180,7 @@ zc_status zc_infer_attention(zc_infer *f)
 
 /* ---- PackedAttention ---- */
 
-enum { PACKED_X, PACKED_MASK, PACKED_COS, PACKED_SIN };
+enum { PACKED_X, PACKED_MASK, PACKED_COS, PACKED_SIN, PACKED_LENGTHS };
 
 zc_status zc_dt_packed_attention(zc_infer *f)
 {
@@ -180,6 +188,9 @@ zc_status zc_dt_packed_attention(zc_infer *f)
     ZC_TRY(zc_infer_need_alike(f, PACKED_X, PACKED_COS));
     ZC_TRY(zc_infer_need_alike(f, PACKED_X, PACKED_SIN));
     ZC_TRY(check_mask_type(f, PACKED_MASK));
+    ZC_TRY(
+        check_mask_value(f, PACKED_MASK, PACKED_LENGTHS, ZC_ATTRS(f, PackedAttention)->mask_value));
+    ZC_TRY(zc_infer_need_int(f, PACKED_LENGTHS, "lengths"));
     return zc_infer_set_dtype(f, f->in[PACKED_X].type.dtype);
 }
 
@@ -214,6 +225,7 @@ zc_status zc_infer_packed_attention(zc_infer *f)
     s.nq = s.nk = s.total = x[1];
     ZC_TRY(check_mask(f, PACKED_MASK, &s));
     ZC_TRY(check_turns(f, &s));
+    ZC_TRY(zc_infer_need_shape(f, PACKED_LENGTHS, 1, &s.batch, "lengths"));
     const zc_dim y[] = {s.batch, s.nq, zc_dim_mul(f->dims, s.heads, s.d)};
     return zc_infer_set(f, 0, 3, y);
 }

@@ -1,4 +1,5 @@
 /* Types and shapes of com.microsoft's attention operations. */
+#include "op/gqa.h"
 #include "op/infer_attention.h"
 
 #include <string.h>
@@ -224,25 +225,6 @@ zc_status zc_infer_ms_mha(zc_infer *f)
 }
 
 /* ---- GroupQueryAttention ---- */
-
-enum {
-    GQA_Q,
-    GQA_K,
-    GQA_V,
-    GQA_PAST_K,
-    GQA_PAST_V,
-    GQA_LENGTHS,
-    GQA_TOTAL,
-    GQA_COS,
-    GQA_SIN,
-    GQA_POSITIONS,
-    GQA_ADD,
-    GQA_SINK,
-    GQA_K_SCALE,
-    GQA_V_SCALE,
-    GQA_Q_NORM,
-    GQA_K_NORM
-};
 
 static zc_status gqa_refuse(zc_infer *f)
 {

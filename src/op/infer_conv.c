@@ -147,21 +147,6 @@ zc_status zc_infer_qlinear_conv(zc_infer *f)
 
 /* ---- transposed convolution ---- */
 
-static zc_status check_axis_list(zc_infer *f, const char *name, zc_ints list, int axes,
-                                 int64_t least)
-{
-    if (list.n != 0 && list.n != axes)
-        return zc_infer_fail(f, "%s has a wrong length (got %d, need %d)", name, list.n, axes);
-    for (int i = 0; i < list.n; i++) {
-        if (list.v[i] < least || list.v[i] > ZC_WINDOW_LIMIT) {
-            return zc_infer_fail(f, "%s[%d] out of range (got %lld, need [%lld, %lld])", name, i,
-                                 (long long)list.v[i], (long long)least,
-                                 (long long)ZC_WINDOW_LIMIT);
-        }
-    }
-    return ZC_OK;
-}
-
 /* stride * (in - 1) + output_padding + span: the size before padding is cut off. */
 static zc_dim transposed_full(zc_infer *f, const zc_window_attrs *a, zc_ints extra, int i,
                               zc_dim in, zc_dim kernel)
@@ -195,8 +180,8 @@ static zc_status check_transposed(zc_infer *f, const zc_attrs_ConvTranspose *at,
     int axes = x->rank - 2;
     ZC_TRY(zc_infer_need_rank(f, 1, x->rank, x->rank));
     ZC_TRY(zc_window_check(f, a, axes));
-    ZC_TRY(check_axis_list(f, "output_padding", at->output_padding, axes, 0));
-    ZC_TRY(check_axis_list(f, "output_shape", at->output_shape, axes, 0));
+    ZC_TRY(zc_window_check_list(f, "output_padding", at->output_padding, axes, 0));
+    ZC_TRY(zc_window_check_list(f, "output_shape", at->output_shape, axes, 0));
     for (int i = 0; i < a->kernel.n; i++)
         ZC_TRY(zc_infer_same(f, zc_dim_const(a->kernel.v[i]), w->dims[i + 2],
                              "kernel_shape and weight dimensions"));

@@ -74,16 +74,45 @@ zc_op zc_op_find(const char *name, size_t len)
     return ZC_OP_NONE;
 }
 
+int zc_op_own_fields(const zc_op_info *info)
+{
+    int fused = info->flags & ZC_OPF_PROLOGUE ? 3 : info->flags & ZC_OPF_EPILOGUE ? 1 : 0;
+    return info->field_count - fused;
+}
+
+static const void *field(const zc_op_info *info, const void *attrs, int i)
+{
+    return (const char *)attrs + info->fields[i].offset;
+}
+
+const char *zc_op_prologue(const zc_op_info *info, const void *attrs, int *extras)
+{
+    int first = zc_op_own_fields(info);
+    *extras = 0;
+    if (!(info->flags & ZC_OPF_PROLOGUE)) return NULL;
+    const char *text = *(const char *const *)field(info, attrs, first);
+    int64_t n = *(const int64_t *)field(info, attrs, first + 1);
+    if (text && n > 0) *extras = n < ZC_PROLOGUE_INPUTS ? (int)n : ZC_PROLOGUE_INPUTS;
+    return text;
+}
+
+int zc_op_epilogue_first(const zc_op_info *info, const void *attrs)
+{
+    int extras;
+    zc_op_prologue(info, attrs, &extras);
+    return info->max_in + extras;
+}
+
 const char *zc_op_epilogue(const zc_op_info *info, const void *attrs)
 {
     if (!(info->flags & ZC_OPF_EPILOGUE)) return NULL;
-    const zc_attr_field *last = &info->fields[info->field_count - 1];
-    return *(const char *const *)((const char *)attrs + last->offset);
+    return *(const char *const *)field(info, attrs, info->field_count - 1);
 }
 
 int zc_op_max_in(const zc_op_info *info, const void *attrs)
 {
-    return info->max_in + (zc_op_epilogue(info, attrs) ? ZC_EPILOGUE_INPUTS : 0);
+    return zc_op_epilogue_first(info, attrs) +
+           (zc_op_epilogue(info, attrs) ? ZC_EPILOGUE_INPUTS : 0);
 }
 
 /* ---- attributes ---- */

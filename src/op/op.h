@@ -97,7 +97,8 @@ enum {
     ZC_OPF_RANKLESS = 1 << 8,    /* the shape function accepts inputs of unknown rank */
     ZC_OPF_POINTWISE = 1 << 9,   /* has a scalar expression */
     ZC_OPF_INPLACE_LAST = 1 << 10, /* as INPLACE, for the last input (a residual) */
-    ZC_OPF_EPILOGUE = 1 << 11      /* has attribute `epilogue`: see zc_op_epilogue */
+    ZC_OPF_EPILOGUE = 1 << 11,     /* has attribute `epilogue`: see zc_op_epilogue */
+    ZC_OPF_PROLOGUE = 1 << 12      /* has attribute `prologue`, too: see zc_op_prologue */
 };
 
 #define ZC_VARIADIC 1000000
@@ -118,14 +119,21 @@ const zc_op_info *zc_op_get(zc_op op);
 /* Bit i: the host needs input i's values to run the operation (a shape, axes, a count); see
  * host_inputs.def. */
 uint64_t zc_op_host_inputs(zc_op op);
+enum { ZC_EPILOGUE_INPUTS = 8, ZC_PROLOGUE_INPUTS = 8 }; /* at most, beside x0 */
+/* The pointwise work that is done on input 0 when it is read: an expression over x0, the plain
+ * operand, and x1, x2 ..., the *extras inputs from max_in on, which broadcast to it. It keeps shape
+ * and element type. NULL: none. */
+const char *zc_op_prologue(const zc_op_info *info, const void *attrs, int *extras);
 /* The pointwise work that is done on output 0 before it is written, the only output then: an
- * expression over x0, the plain result, and x1, x2 ..., the inputs from max_in on, which broadcast
- * to it. It keeps shape and element type. NULL: none. */
+ * expression over x0, the plain result, and x1, x2 ..., the inputs from zc_op_epilogue_first on,
+ * behind the prologue's, which broadcast to it. It keeps shape and element type. NULL: none. */
 const char *zc_op_epilogue(const zc_op_info *info, const void *attrs);
-enum { ZC_EPILOGUE_INPUTS = 8 };
+int zc_op_epilogue_first(const zc_op_info *info, const void *attrs);
+/* How many of the attributes are an operation's own: the others are for what is fused into it. */
+int zc_op_own_fields(const zc_op_info *info);
 /* Most inputs of a node with these attributes. */
 int zc_op_max_in(const zc_op_info *info, const void *attrs);
-/* Of nin inputs, those that are not its epilogue's. */
+/* Of nin inputs, those that are not its prologue's and epilogue's. */
 static inline int zc_op_own_inputs(const zc_op_info *info, int nin)
 {
     return nin < info->max_in ? nin : info->max_in;

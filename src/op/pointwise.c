@@ -25,8 +25,8 @@ zc_status zc_pointwise_expr(const zc_op_info *info, const void *attrs, int nin, 
     int n = zc_pointwise_consts(info, attrs, consts, 0);
     if (!text) return zc_fail(diag, ZC_ERR_MODEL, subject, "has no expression");
     if (nin > ZC_EXPR_MAX_INPUTS)
-        return zc_fail(diag, ZC_ERR_MODEL, subject, "too many inputs (got %d, need at most %d)", nin,
-                       ZC_EXPR_MAX_INPUTS);
+        return zc_fail(diag, ZC_ERR_MODEL, subject, "too many inputs (got %d, need at most %d)",
+                       nin, ZC_EXPR_MAX_INPUTS);
     return own ? zc_expr_parse_results(text, in, nin, consts, n, out, subject, diag)
                : zc_expr_parse(text, in, nin, consts, n, out, subject, diag);
 }

@@ -1,5 +1,6 @@
 #include "op/sizes.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct machine {
@@ -144,4 +145,62 @@ const char *zc_sizes_eval(const char *text, const zc_sizes_env *env, int most, z
     memcpy(out, m.stack, (size_t)m.n * sizeof *out);
     *n = m.n;
     return text + strspn(text, " ");
+}
+
+/* ---- tuning parameters ---- */
+
+/* Values of the parameter at s, which ends with a space or the text. */
+static size_t count_values(const char *s)
+{
+    size_t n = 1;
+    for (; *s && *s != ' '; s++) n += *s == ',';
+    return n;
+}
+
+static const char *next_parameter(const char *s)
+{
+    s += strcspn(s, " ");
+    return s + (*s == ' ');
+}
+
+size_t zc_tuning_count(const char *text)
+{
+    size_t n = 1;
+    for (const char *s = text; *s; s = next_parameter(s))
+        if (!zc_mul_size(n, count_values(s), &n)) return 0;
+    return n;
+}
+
+/* Value i of the parameter at s. */
+static int64_t value_at(const char *s, size_t i)
+{
+    s += strcspn(s, "=");
+    for (s += *s == '='; i > 0 && *s; i--) {
+        s += strcspn(s, ",");
+        s += *s == ',';
+    }
+    return strtoll(s, NULL, 10);
+}
+
+bool zc_tuning_values(const char *text, size_t combination, int64_t *out, int most)
+{
+    size_t rest = zc_tuning_count(text);
+    if (combination >= rest) return false;
+    for (const char *s = text; *s; s = next_parameter(s)) {
+        if (most-- <= 0) return false;
+        rest /= count_values(s);
+        *out++ = value_at(s, combination / rest);
+        combination %= rest;
+    }
+    return true;
+}
+
+void zc_tuning_print(const char *text, zc_ints tuned, zc_buf *out)
+{
+    const char *s = text ? text : "";
+    for (int i = 0; i < tuned.n && *s; i++, s = next_parameter(s)) {
+        if (i) zc_buf_puts(out, " ");
+        zc_buf_append(out, s, strcspn(s, "="));
+        zc_buf_printf(out, "=%lld", (long long)tuned.v[i]);
+    }
 }

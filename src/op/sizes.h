@@ -26,4 +26,12 @@ typedef struct zc_sizes_env {
  * text, too many, or (concrete shapes) an overflow or a division by zero. */
 const char *zc_sizes_eval(const char *text, const zc_sizes_env *env, int most, zc_dim *out, int *n);
 
+/* Tuning parameters, as "BLOCK=128,256 V=1,4": how many combinations of their values there are, 1
+ * without parameters; and the values of one, by number, the last parameter's changing first. 0: the
+ * number overflows; false: no such combination, or more than `most` parameters. */
+size_t zc_tuning_count(const char *text);
+bool zc_tuning_values(const char *text, size_t combination, int64_t *out, int most);
+/* Appends "BLOCK=128 V=4" of chosen values. */
+void zc_tuning_print(const char *text, zc_ints tuned, zc_buf *out);
+
 #endif

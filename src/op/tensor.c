@@ -23,6 +23,15 @@ bool zc_tensor_bytes(const zc_tensor *t, size_t *out)
     return zc_dtype_bytes(t->dtype, zc_tensor_numel(t), out);
 }
 
+void zc_strides(const zc_tensor *t, int64_t strides[ZC_MAX_RANK])
+{
+    int64_t s = 1;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        strides[i] = s;
+        s = (int64_t)((uint64_t)s * (uint64_t)t->dims[i]); /* wraps only when t is empty */
+    }
+}
+
 int64_t zc_dims_span(const int64_t *dims, int from, int to)
 {
     return zc_numel(to - from, dims + from);

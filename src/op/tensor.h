@@ -29,6 +29,8 @@ static inline bool zc_present(const zc_tensor *t)
 }
 /* Product of dims[from..to), or -1 as zc_numel (a tensor without elements may have such a part). */
 int64_t zc_dims_span(const int64_t *dims, int from, int to);
+/* Row-major strides in elements. */
+void zc_strides(const zc_tensor *t, int64_t strides[ZC_MAX_RANK]);
 /* "f32[2,3]" into buf, cut at n; returns buf. */
 const char *zc_tensor_type_text(const zc_tensor *t, char *buf, size_t n);
 

@@ -16,7 +16,7 @@ bool zc_auto_pad_parse(const char *name, zc_auto_pad *out)
     return false;
 }
 
-static zc_status check_list(zc_infer *f, const char *name, zc_ints list, int need, int64_t least)
+zc_status zc_window_check_list(zc_infer *f, const char *name, zc_ints list, int need, int64_t least)
 {
     if (list.n != 0 && list.n != need)
         return zc_infer_fail(f, "%s has a wrong length (got %d, need %d)", name, list.n, need);
@@ -39,10 +39,10 @@ zc_status zc_window_check(zc_infer *f, const zc_window_attrs *a, int axes)
                              "\", need NOTSET, SAME_UPPER, SAME_LOWER or VALID)",
                              a->auto_pad);
     }
-    ZC_TRY(check_list(f, "kernel_shape", a->kernel, axes, 1));
-    ZC_TRY(check_list(f, "strides", a->strides, axes, 1));
-    ZC_TRY(check_list(f, "dilations", a->dilations, axes, 1));
-    return check_list(f, "pads", a->pads, 2 * axes, 0);
+    ZC_TRY(zc_window_check_list(f, "kernel_shape", a->kernel, axes, 1));
+    ZC_TRY(zc_window_check_list(f, "strides", a->strides, axes, 1));
+    ZC_TRY(zc_window_check_list(f, "dilations", a->dilations, axes, 1));
+    return zc_window_check_list(f, "pads", a->pads, 2 * axes, 0);
 }
 
 /* Positions that a window of the axis spans: (kernel - 1) * dilation + 1. */
@@ -116,5 +116,26 @@ void zc_window_resolve(const zc_window_attrs *a, int axes, const int64_t *in, co
         int64_t total = same_total(w, i), half = total / 2;
         w->begin[i] = mode == ZC_PAD_SAME_UPPER ? half : total - half;
         w->end[i] = total - w->begin[i];
+    }
+}
+
+void zc_transposed_begin(const zc_attrs_ConvTranspose *at, zc_window *w)
+{
+    zc_auto_pad mode;
+    zc_window_attrs a = ZC_WINDOW_ATTRS(at);
+    zc_auto_pad_parse(at->auto_pad, &mode);
+    bool same = mode == ZC_PAD_SAME_UPPER || mode == ZC_PAD_SAME_LOWER;
+    for (int i = 0; i < w->axes; i++) {
+        int64_t extra = at->output_padding.n ? at->output_padding.v[i] : 0;
+        int64_t full = w->stride[i] * (w->out[i] - 1) + (w->kernel[i] - 1) * w->dilation[i] + 1;
+        int64_t total = full + extra - w->in[i];
+        if (mode == ZC_PAD_VALID && !at->output_shape.n)
+            w->begin[i] = 0;
+        else if (!same && !at->output_shape.n)
+            w->begin[i] = zc_window_pad(&a, w->axes, i, 0);
+        else if (total <= 0)
+            w->begin[i] = 0;
+        else
+            w->begin[i] = mode == ZC_PAD_SAME_UPPER ? total / 2 : total - total / 2;
     }
 }

@@ -50,6 +50,9 @@ static inline int64_t zc_window_pad(const zc_window_attrs *a, int axes, int i, i
     return a->pads.n ? a->pads.v[side * axes + i] : 0;
 }
 
+/* The list is empty or has `need` numbers from `least` to ZC_WINDOW_LIMIT. */
+zc_status zc_window_check_list(zc_infer *f, const char *name, zc_ints list, int need,
+                               int64_t least);
 /* Checks list lengths and ranges, and auto_pad's name. */
 zc_status zc_window_check(zc_infer *f, const zc_window_attrs *a, int axes);
 /* Output sizes of a convolution or pooling over x's axes from 2 on, with windows of kernel[axes].
@@ -68,5 +71,9 @@ typedef struct zc_window {
 /* in, out, kernel: `axes` sizes each, out as zc_window_out gives it. */
 void zc_window_resolve(const zc_window_attrs *a, int axes, const int64_t *in, const int64_t *out,
                        const int64_t *kernel, zc_window *w);
+
+/* What ConvTranspose cuts at the beginning of each axis; w is resolved with the image that is
+ * written as `in` and the windows as `out`. */
+void zc_transposed_begin(const zc_attrs_ConvTranspose *at, zc_window *w);
 
 #endif

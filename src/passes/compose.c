@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "op/expr.h"
+#include "passes/rewrite.h"
 
 static bool is_expr_dtype(zc_dtype d)
 {
@@ -58,11 +59,24 @@ void zc_pw_inline(const zc_graph *g, zc_pw_group *gr, int first)
     gr->ninputs = kept;
 }
 
-static void put_literal(const zc_tensor *t, zc_buf *out)
+/* A group, and how its text is written. */
+typedef struct writing {
+    const zc_graph *g;
+    const zc_pw_group *gr;
+    bool typed; /* literals name their type, for expressions where nothing else tells it */
+    bool bound; /* every node's result has a name */
+} writing;
+
+static void put_literal(const writing *w, const zc_tensor *t, zc_buf *out)
 {
-    if (zc_dtype_is_float(t->dtype)) {
+    if (w->typed) zc_buf_puts(out, zc_dtype_name(t->dtype));
+    if (t->dtype == ZC_BOOL && w->typed) {
+        zc_buf_puts(out, zc_load_i64(t->dtype, t->data, 0) ? "(true)" : "(false)");
+    } else if (zc_dtype_is_float(t->dtype)) {
         double v = zc_load_f64(t->dtype, t->data, 0);
-        if (isnan(v))
+        if (isnan(v) && w->typed)
+            zc_buf_puts(out, "(nan)");
+        else if (isnan(v))
             zc_buf_puts(out, "nan");
         else
             zc_buf_printf(out, "(%.*g)", t->dtype == ZC_F64 ? 17 : 9, v);
@@ -72,8 +86,9 @@ static void put_literal(const zc_tensor *t, zc_buf *out)
 }
 
 /* The name that value v has in the group's expression. */
-static void put_value(const zc_graph *g, const zc_pw_group *gr, zc_vid v, zc_buf *out)
+static void put_value(const writing *w, zc_vid v, zc_buf *out)
 {
+    const zc_pw_group *gr = w->gr;
     for (int i = 0; i < gr->ninputs; i++) {
         if (gr->inputs[i] != v) continue;
         zc_buf_printf(out, "x%d", i);
@@ -81,11 +96,11 @@ static void put_value(const zc_graph *g, const zc_pw_group *gr, zc_vid v, zc_buf
     }
     for (int i = 0; i < gr->nliterals; i++) {
         if (gr->literals[i] != v) continue;
-        put_literal(zc_val(g, v)->data, out);
+        put_literal(w, zc_val(w->g, v)->data, out);
         return;
     }
     for (int i = 0; i < gr->count; i++)
-        if (zc_node_at(g, gr->nodes[i])->out[0] == v) zc_buf_printf(out, "t%d", i);
+        if (zc_node_at(w->g, gr->nodes[i])->out[0] == v) zc_buf_printf(out, "t%d", i);
 }
 
 /* Which input a name means: x y z w, x0 x1 ...; -1: none. */
@@ -118,10 +133,10 @@ static bool put_attr(const zc_node *n, const char *name, size_t len, zc_buf *out
 }
 
 /* Writes one identifier of node k's own text as the group's text needs it. */
-static void put_name(const zc_graph *g, const zc_pw_group *gr, int k, const char *name, size_t len,
-                     bool is_call, zc_buf *out)
+static void put_name(const writing *w, int k, const char *name, size_t len, bool is_call,
+                     zc_buf *out)
 {
-    const zc_node *n = zc_node_at(g, gr->nodes[k]);
+    const zc_node *n = zc_node_at(w->g, w->gr->nodes[k]);
     int input = input_index(name, len);
     static const char *const words[] = {"inf", "nan", "true", "false"};
     bool word = is_call;
@@ -130,7 +145,7 @@ static void put_name(const zc_graph *g, const zc_pw_group *gr, int k, const char
     if (word)
         zc_buf_append(out, name, len);
     else if (input >= 0 && input < n->nin)
-        put_value(g, gr, n->in[input], out);
+        put_value(w, n->in[input], out);
     else if (!put_attr(n, name, len, out))
         zc_buf_printf(out, "t%d_%.*s", k, (int)len, name); /* bound by the node's own text */
 }
@@ -141,7 +156,7 @@ static bool is_name_char(char c)
 }
 
 /* Node k's text with its names replaced. Numbers such as 1e-3 are copied whole. */
-static void put_text(const zc_graph *g, const zc_pw_group *gr, int k, const char *text, zc_buf *out)
+static void put_text(const writing *w, int k, const char *text, zc_buf *out)
 {
     while (*text) {
         size_t len = 0;
@@ -153,7 +168,7 @@ static void put_text(const zc_graph *g, const zc_pw_group *gr, int k, const char
             zc_buf_append(out, text, len);
         } else if (is_name_char(*text)) {
             while (is_name_char(text[len])) len++;
-            put_name(g, gr, k, text, len, text[len] == '(', out);
+            put_name(w, k, text, len, text[len] == '(', out);
         } else {
             len = 1;
             zc_buf_append(out, text, 1);
@@ -163,22 +178,22 @@ static void put_text(const zc_graph *g, const zc_pw_group *gr, int k, const char
 }
 
 /* What node k computes, bound to the name tk unless it is the last. */
-static void put_node(const zc_graph *g, const zc_pw_group *gr, int k, zc_buf *out)
+static void put_node(const writing *w, int k, zc_buf *out)
 {
-    const zc_node *n = zc_node_at(g, gr->nodes[k]);
-    bool is_root = k == gr->count - 1;
+    const zc_node *n = zc_node_at(w->g, w->gr->nodes[k]);
+    bool is_root = !w->bound && k == w->gr->count - 1;
     char cast[32];
     const char *text = zc_op_get(n->op)->expr;
     if (n->op == ZC_OP_Pointwise) text = ((const zc_attrs_Pointwise *)n->attrs)->expr;
     if (n->op == ZC_OP_Cast) {
-        snprintf(cast, sizeof cast, "%s(x)", zc_dtype_name(zc_val(g, n->out[0])->type.dtype));
+        snprintf(cast, sizeof cast, "%s(x)", zc_dtype_name(zc_val(w->g, n->out[0])->type.dtype));
         text = cast;
     }
     const char *last = strrchr(text, ';');
     if (last) {
         zc_buf own = {0};
         zc_buf_append(&own, text, (size_t)(last + 1 - text));
-        if (!own.failed) put_text(g, gr, k, own.data, out);
+        if (!own.failed) put_text(w, k, own.data, out);
         out->failed |= own.failed;
         zc_buf_fini(&own);
         zc_buf_puts(out, " ");
@@ -186,29 +201,68 @@ static void put_node(const zc_graph *g, const zc_pw_group *gr, int k, zc_buf *ou
     }
     while (*text == ' ') text++;
     if (!is_root) zc_buf_printf(out, "t%d = ", k);
-    put_text(g, gr, k, text, out);
+    put_text(w, k, text, out);
     if (!is_root) zc_buf_puts(out, "; ");
 }
 
-static bool parses(const zc_graph *g, const zc_pw_group *gr, const char *text, zc_dtype out,
-                   zc_expr *e)
+static bool parses(const zc_graph *g, const zc_pw_group *gr, const char *text, zc_expr *e)
 {
     zc_dtype dtypes[ZC_PW_INPUTS];
     for (int i = 0; i < gr->ninputs; i++) dtypes[i] = zc_val(g, gr->inputs[i])->type.dtype;
-    return zc_expr_parse(text, dtypes, gr->ninputs, NULL, 0, e, NULL, NULL) == ZC_OK &&
-           e->nodes[e->count - 1].dtype == out;
+    if (zc_expr_parse_results(text, dtypes, gr->ninputs, NULL, 0, e, NULL, NULL) != ZC_OK)
+        return false;
+    for (int r = 0; r < gr->nresults; r++)
+        if (zc_expr_dtype(e, r) != zc_val(g, gr->results[r])->type.dtype) return false;
+    return e->nresults == gr->nresults;
 }
 
-zc_status zc_pw_compose(const zc_graph *g, const zc_pw_group *gr, zc_dtype out, zc_buf *text,
-                        bool *fits, zc_diag *diag)
+static void put_group(const writing *w, zc_buf *out)
 {
-    for (int k = 0; k < gr->count; k++) put_node(g, gr, k, text);
-    zc_expr *e = zc_calloc(1, sizeof *e);
-    if (text->failed || !e) {
-        free(e);
-        return zc_fail_nomem(diag, "expression", text->len);
+    for (int k = 0; k < w->gr->count; k++) put_node(w, k, out);
+    for (int r = 0; w->bound && r < w->gr->nresults; r++) {
+        if (r) zc_buf_puts(out, ", ");
+        put_value(w, w->gr->results[r], out);
     }
-    *fits = text->len <= ZC_PW_TEXT && parses(g, gr, text->data, out, e);
+}
+
+zc_status zc_pw_compose(const zc_graph *g, const zc_pw_group *given, zc_buf *text, bool *fits,
+                        zc_diag *diag)
+{
+    zc_pw_group gr = *given;
+    zc_vid last = zc_node_at(g, gr.nodes[gr.count - 1])->out[0];
+    if (gr.nresults == 0) gr.results[gr.nresults++] = last;
+    writing w = {.g = g, .gr = &gr, .bound = gr.nresults > 1 || gr.results[0] != last};
+    zc_expr *e = zc_calloc(1, sizeof *e);
+    *fits = false;
+    for (int typed = 0; e && !text->failed && !*fits && typed < 2; typed++) {
+        w.typed = typed;
+        text->len = 0;
+        put_group(&w, text);
+        *fits = !text->failed && text->len <= ZC_PW_TEXT && parses(g, &gr, text->data, e);
+    }
+    zc_status status = text->failed || !e ? zc_fail_nomem(diag, "expression", text->len) : ZC_OK;
     free(e);
-    return ZC_OK;
+    return status;
+}
+
+bool zc_pw_replace(zc_graph *g, const zc_pw_group *gr, zc_nid at, const char *text)
+{
+    int nout = gr->nresults ? gr->nresults : 1;
+    const char *expr = zc_arena_strdup(&g->arena, text);
+    zc_nid made =
+        zc_graph_node(g, NULL, ZC_OP_Pointwise, zc_node_at(g, at)->name, gr->ninputs, nout);
+    if (!made || !expr) return false;
+    zc_attrs_Pointwise *a = zc_node_at(g, made)->attrs;
+    a->expr = expr;
+    a->set = UINT64_C(1) << ZC_AT_Pointwise_expr;
+    for (int i = 0; i < gr->ninputs; i++) zc_node_at(g, made)->in[i] = gr->inputs[i];
+    for (int i = 0; i < gr->count; i++)
+        if (!zc_graph_inherit(g, made, gr->nodes[i])) return false;
+    for (int i = 0; i < gr->nresults; i++) zc_node_at(g, made)->out[i] = gr->results[i];
+    if (!gr->nresults)
+        zc_node_at(g, made)->out[0] = zc_node_at(g, gr->nodes[gr->count - 1])->out[0];
+    for (int i = 0; i < gr->count; i++)
+        if (gr->nodes[i] != at) zc_graph_remove(g, gr->nodes[i]);
+    zc_take_place(g, made, at);
+    return true;
 }

@@ -2,12 +2,13 @@
 #ifndef ZC_PASSES_COMPOSE_H
 #define ZC_PASSES_COMPOSE_H
 
+#include "op/expr.h"
 #include "passes/passes.h"
 
 enum { ZC_PW_NODES = 32, ZC_PW_INPUTS = 16, ZC_PW_TEXT = 4096 };
 
-/* Nodes whose composition is one expression over `inputs`. They stand in the order of their
- * definitions. */
+/* Nodes whose composition is one expression over `inputs`, with `results`. They stand in the order
+ * of their definitions. */
 typedef struct zc_pw_group {
     zc_nid nodes[ZC_PW_NODES];
     int count;
@@ -15,6 +16,8 @@ typedef struct zc_pw_group {
     int ninputs;
     zc_vid literals[ZC_PW_INPUTS]; /* constants that the text has as numbers */
     int nliterals;
+    zc_vid results[ZC_EXPR_MAX_RESULTS]; /* of its nodes; none given: that of the last */
+    int nresults;
 } zc_pw_group;
 
 /* Has it an expression, over element types that expressions know? */
@@ -25,8 +28,11 @@ bool zc_pw_add_input(zc_pw_group *gr, zc_vid v);
  * still make up the shape of the result. */
 void zc_pw_inline(const zc_graph *g, zc_pw_group *gr, int first);
 /* The group's expression: input i is named xi. fits: it is within the limits of expressions, and
- * its result has this element type. */
-zc_status zc_pw_compose(const zc_graph *g, const zc_pw_group *gr, zc_dtype out, zc_buf *text,
-                        bool *fits, zc_diag *diag);
+ * its results have their values' element types. */
+zc_status zc_pw_compose(const zc_graph *g, const zc_pw_group *gr, zc_buf *text, bool *fits,
+                        zc_diag *diag);
+/* A Pointwise node with this text in the place of node `at` of the group, which the others leave.
+ * false: no memory. */
+bool zc_pw_replace(zc_graph *g, const zc_pw_group *gr, zc_nid at, const char *text);
 
 #endif

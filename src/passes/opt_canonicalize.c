@@ -2,6 +2,8 @@
  */
 #include <string.h>
 
+#include "base/mem.h"
+#include "op/einsum.h"
 #include "passes/passes.h"
 #include "passes/rewrite.h"
 
@@ -118,6 +120,56 @@ static void cast_like_to_cast(zc_graph *g, zc_node *node)
     node->nin = 1;
 }
 
+/* Letters in the order in which they first come: a, b, c, ... */
+typedef struct renaming {
+    char name[ZC_EINSUM_LABELS]; /* by label; 0: not come yet */
+    int count;
+    zc_buf text;
+} renaming;
+
+static void put_term(renaming *r, const zc_einsum_term *t)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    for (int i = 0; i < t->n; i++) {
+        char *name = &r->name[t->label[i]];
+        if (!*name) *name = letters[r->count++];
+        zc_buf_append(&r->text, name, 1);
+    }
+}
+
+static bool has_ellipsis(const zc_einsum_term *t)
+{
+    for (int i = 0; i < t->n; i++)
+        if (t->label[i] >= ZC_EINSUM_LETTERS) return true;
+    return false;
+}
+
+/* Equal sums have equal equations, so that one rule finds them. -1: no memory; 1: renamed. */
+static int rename_labels(zc_graph *g, zc_node *node)
+{
+    zc_attrs_Einsum *a = node->attrs;
+    int ranks[ZC_EINSUM_OPERANDS];
+    zc_einsum e;
+    if (node->nin > ZC_EINSUM_OPERANDS) return 0;
+    for (int i = 0; i < node->nin; i++)
+        if ((ranks[i] = in_type(g, node, i)->rank) < 0) return 0;
+    if (zc_einsum_parse(a->equation, node->nin, ranks, &e, "equation", NULL) != ZC_OK) return 0;
+    for (int i = 0; i < e.nin; i++)
+        if (has_ellipsis(&e.in[i])) return 0;
+    renaming r = {.count = 0};
+    for (int i = 0; i < e.nin; i++) {
+        if (i) zc_buf_puts(&r.text, ",");
+        put_term(&r, &e.in[i]);
+    }
+    zc_buf_puts(&r.text, "->");
+    put_term(&r, &e.out);
+    bool same = !r.text.failed && strcmp(r.text.data, a->equation) == 0;
+    const char *text = r.text.failed ? NULL : zc_arena_strdup(&g->arena, r.text.data);
+    zc_buf_fini(&r.text);
+    if (text) a->equation = text;
+    return !text ? -1 : !same;
+}
+
 static bool visit(zc_graph *g, zc_nid n, void *user)
 {
     size_t *changes = user;
@@ -127,6 +179,11 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
         ++*changes;
     }
     if (node->op == ZC_OP_Transpose && !join_transposes(g, n)) return false;
+    if (node->op == ZC_OP_Einsum) {
+        int renamed = rename_labels(g, node);
+        if (renamed < 0) return false;
+        *changes += (size_t)renamed;
+    }
     node = zc_node_at(g, n);
     if (node->nin < 1 || node->nout < 1 || !node->in[0] || !node->out[0] || !is_noop(g, node))
         return true;

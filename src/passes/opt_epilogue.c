@@ -86,7 +86,8 @@ static bool absorb(absorption *a, const zc_pw_group *gr, const char *text)
     zc_nid p = gr->nodes[0], old = zc_producer(g, gr->inputs[0]);
     zc_op op = zc_node_at(g, old)->op;
     const zc_op_info *info = zc_op_get(op);
-    int extras = gr->ninputs - 1, nin = extras ? info->max_in + extras : zc_node_at(g, old)->nin;
+    int first = zc_op_epilogue_first(info, zc_node_at(g, old)->attrs), extras = gr->ninputs - 1;
+    int nin = extras ? first + extras : zc_node_at(g, old)->nin;
     zc_nid made = zc_graph_node(g, NULL, op, zc_node_at(g, old)->name, nin, 1);
     const char *epilogue = zc_arena_strdup(&g->arena, text);
     if (!made || !epilogue) return false;
@@ -94,7 +95,7 @@ static bool absorb(absorption *a, const zc_pw_group *gr, const char *text)
     memcpy(n->attrs, zc_node_at(g, old)->attrs, info->attrs_size);
     set_epilogue(n, epilogue);
     memcpy(n->in, zc_node_at(g, old)->in, (size_t)zc_node_at(g, old)->nin * sizeof *n->in);
-    for (int i = 0; i < extras; i++) n->in[info->max_in + i] = gr->inputs[1 + i];
+    for (int i = 0; i < extras; i++) n->in[first + i] = gr->inputs[1 + i];
     if (!zc_graph_inherit(g, made, old) || !zc_graph_inherit(g, made, p)) return false;
     zc_node_at(g, made)->out[0] = zc_node_at(g, p)->out[0];
     zc_graph_remove(g, old);
@@ -103,15 +104,90 @@ static bool absorb(absorption *a, const zc_pw_group *gr, const char *text)
     return true;
 }
 
+/* ---- through operations that only move elements ---- */
+
+static bool only_moves(zc_op op)
+{
+    return (zc_op_get(op)->flags & ZC_OPF_VIEW) || op == ZC_OP_Transpose ||
+           op == ZC_OP_DepthToSpace || op == ZC_OP_SpaceToDepth;
+}
+
+/* The one operand of p, beside numbers; 0: it has several. */
+static zc_vid only_operand(const zc_graph *g, const zc_pw_group *of)
+{
+    const zc_node *node = zc_node_at(g, of->nodes[0]);
+    for (int i = 0; i < node->nin; i++) {
+        zc_pw_group gr = *of;
+        zc_pw_add_input(&gr, node->in[i]);
+        for (int j = 0; j < node->nin; j++) zc_pw_add_input(&gr, node->in[j]);
+        zc_pw_inline(g, &gr, 1);
+        if (gr.ninputs == 1 && zc_producer(g, node->in[i])) return node->in[i];
+    }
+    return 0;
+}
+
+/* The node whose elements v has, moved, and that nobody else wants; 0: there is none. */
+static zc_nid moved_anchor(const absorption *a, zc_nid at, zc_vid v)
+{
+    const zc_graph *g = a->g;
+    zc_nid n = zc_producer(g, v);
+    for (; n && a->uses[v] == 1 && only_moves(zc_node_at(g, n)->op); n = zc_producer(g, v))
+        v = zc_node_at(g, n)->in[0];
+    if (!n || a->uses[v] != 1 || a->places.block[n] != a->places.block[at]) return 0;
+    const zc_node *anchor = zc_node_at(g, n);
+    const zc_op_info *info = zc_op_get(anchor->op);
+    bool takes = (info->flags & ZC_OPF_EPILOGUE) && !zc_op_epilogue(info, anchor->attrs);
+    return takes && one_result(anchor) && is_float(zc_val(g, v)->type.dtype) ? n : 0;
+}
+
+/* The anchor does p's work on the elements before they are moved; what p made is what it read. */
+static bool absorb_moved(absorption *a, const zc_pw_group *gr, zc_nid anchor, const char *text)
+{
+    zc_graph *g = a->g;
+    zc_nid p = gr->nodes[0];
+    zc_vid v = gr->inputs[0], out = zc_node_at(g, p)->out[0];
+    zc_node *n = zc_node_at(g, anchor);
+    const zc_op_info *info = zc_op_get(n->op);
+    char *attrs = zc_arena_alloc(&g->arena, 1, info->attrs_size);
+    const char *epilogue = zc_arena_strdup(&g->arena, text);
+    if (!attrs || !epilogue || !zc_graph_inherit(g, anchor, p)) return false;
+    memcpy(attrs, n->attrs, info->attrs_size);
+    n->attrs = attrs;
+    set_epilogue(n, epilogue);
+    zc_graph_remove(g, p);
+    zc_graph_forward(g, out, v);
+    a->uses[v] = a->uses[out];
+    a->changes++;
+    return true;
+}
+
+static zc_status absorb_through(absorption *a, zc_nid p)
+{
+    zc_pw_group gr = {.nodes = {p}, .count = 1};
+    zc_vid v = only_operand(a->g, &gr);
+    zc_nid anchor = v ? moved_anchor(a, p, v) : 0;
+    zc_vid out = zc_node_at(a->g, p)->out[0];
+    if (!anchor || !zc_same_type(&zc_val(a->g, v)->type, &zc_val(a->g, out)->type) ||
+        !collect(a, &gr, v))
+        return ZC_OK;
+    zc_buf text = {0};
+    bool fits = false;
+    zc_status status = zc_pw_compose(a->g, &gr, &text, &fits, a->diag);
+    if (status == ZC_OK && fits && !absorb_moved(a, &gr, anchor, text.data))
+        status = zc_fail_nomem(a->diag, "epilogue", 0);
+    zc_buf_fini(&text);
+    return status;
+}
+
 static zc_status absorb_at(absorption *a, zc_nid p)
 {
     zc_pw_group gr = {.nodes = {p}, .count = 1};
     zc_vid anchor = find_anchor(a, p);
-    if (!anchor || !collect(a, &gr, anchor)) return ZC_OK;
+    if (!anchor) return absorb_through(a, p);
+    if (!collect(a, &gr, anchor)) return ZC_OK;
     zc_buf text = {0};
     bool fits = false;
-    zc_status status =
-        zc_pw_compose(a->g, &gr, zc_val(a->g, anchor)->type.dtype, &text, &fits, a->diag);
+    zc_status status = zc_pw_compose(a->g, &gr, &text, &fits, a->diag);
     if (status == ZC_OK && fits && !absorb(a, &gr, text.data))
         status = zc_fail_nomem(a->diag, "epilogue", 0);
     zc_buf_fini(&text);
@@ -122,7 +198,9 @@ static zc_status absorb_block(absorption *a, const zc_block *b)
 {
     for (size_t i = 0; i < b->nodes.len; i++) {
         zc_nid n = b->nodes.data[i];
-        if (zc_node_at(a->g, n)->op == ZC_OP_NONE) continue;
+        zc_node *node = zc_node_at(a->g, n);
+        if (node->op == ZC_OP_NONE) continue;
+        for (int j = 0; j < node->nin; j++) node->in[j] = zc_graph_resolved(a->g, node->in[j]);
         if (zc_pw_is(a->g, zc_node_at(a->g, n))) ZC_TRY(absorb_at(a, n));
         for (int r = 0; r < zc_node_at(a->g, n)->nregions; r++)
             ZC_TRY(absorb_block(a, zc_node_at(a->g, n)->regions[r]));

@@ -1,6 +1,7 @@
-/* Channels last for f32 convolutions over planes: convolutions, the pointwise work and the poolings
- * between them run on NHWC tensors; transposes stand only where other operations need the
- * channels-first form. A ReLU and an addition right after a convolution become part of it. */
+/* Channels last for f32 convolutions over planes: convolutions and the pointwise work, poolings,
+ * normalisations of groups and concatenations between them run on NHWC tensors; transposes stand
+ * only where other operations need the channels-first form. A ReLU and an addition right after a
+ * convolution become part of it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -219,17 +220,121 @@ static bool plane_mean(layout *l, zc_nid n)
     return true;
 }
 
-/* Every input is a plane of the result's shape with a channels-last form, or one element. */
+/* Is v a plane that was made channels-last, so that its own form costs a transpose? */
+static bool is_native(const layout *l, zc_vid v)
+{
+    zc_nid p = is_plane(l->g, v) && l->last[v] ? zc_producer(l->g, v) : 0;
+    const zc_node *n = p ? zc_node_at(l->g, p) : NULL;
+    return n && n->op == ZC_OP_Transpose && n->in[0] == l->last[v];
+}
+
+/* Groups of the channels, when it normalises groups of something made channels-last; else 0.
+ */
+static int64_t norm_groups(const zc_graph *g, const layout *l, const zc_node *n)
+{
+    bool one = n->op == ZC_OP_InstanceNormalization, some = n->op == ZC_OP_GroupNormalization;
+    if ((!one && !some) || zc_op_epilogue(zc_op_get(n->op), n->attrs)) return 0;
+    if (!is_native(l, n->in[0])) return 0;
+    for (int i = 1; i < 3; i++)
+        if (zc_val(g, n->in[i])->type.dtype != ZC_F32) return 0;
+    zc_dim channels = zc_val(g, n->in[0])->type.dims[1];
+    if (some) return ((const zc_attrs_GroupNormalization *)n->attrs)->num_groups;
+    return zc_dim_is_const(channels) ? channels.k : 0;
+}
+
+static bool group_norm(layout *l, zc_nid n)
+{
+    const zc_node *node = zc_node_at(l->g, n);
+    int64_t groups = norm_groups(l->g, l, node);
+    float epsilon = node->op == ZC_OP_GroupNormalization
+                        ? ((const zc_attrs_GroupNormalization *)node->attrs)->epsilon
+                        : ((const zc_attrs_InstanceNormalization *)node->attrs)->epsilon;
+    zc_type type = permuted(&zc_val(l->g, node->out[0])->type, to_last);
+    zc_vid x = l->last[node->in[0]];
+    zc_nid m = add(l, ZC_OP_MsGroupNorm, node->name, 3, &type);
+    if (!m) return false;
+    node = zc_node_at(l->g, n);
+    zc_node *made = zc_node_at(l->g, m);
+    zc_attrs_MsGroupNorm *a = made->attrs;
+    a->groups = groups;
+    a->epsilon = epsilon;
+    a->channels_last = 1;
+    a->set = UINT64_C(1) << ZC_AT_MsGroupNorm_groups | UINT64_C(1) << ZC_AT_MsGroupNorm_epsilon |
+             UINT64_C(1) << ZC_AT_MsGroupNorm_channels_last;
+    made->in[0] = x;
+    made->in[1] = node->in[1];
+    made->in[2] = node->in[2];
+    return replace(l, n, m);
+}
+
+/* Are channels of planes joined, half of which or more were made channels-last? */
+static bool is_concat(const zc_graph *g, const layout *l, const zc_node *n)
+{
+    if (n->op != ZC_OP_Concat || !is_plane(g, n->out[0])) return false;
+    int64_t axis = ((const zc_attrs_Concat *)n->attrs)->axis;
+    int with = 0;
+    for (int i = 0; i < n->nin; i++) {
+        if (!is_plane(g, n->in[i])) return false;
+        with += is_native(l, n->in[i]);
+    }
+    return (axis == 1 || axis == -3) && with > 0 && 2 * with >= n->nin;
+}
+
+static bool concat(layout *l, zc_nid n)
+{
+    int nin = zc_node_at(l->g, n)->nin;
+    for (int i = 0; i < nin; i++)
+        if (!last_of(l, zc_node_at(l->g, n)->in[i])) return false;
+    zc_type type = permuted(&zc_val(l->g, zc_node_at(l->g, n)->out[0])->type, to_last);
+    zc_nid m = add(l, ZC_OP_Concat, zc_node_at(l->g, n)->name, nin, &type);
+    if (!m) return false;
+    zc_attrs_Concat *a = zc_node_at(l->g, m)->attrs;
+    a->axis = 3;
+    a->set = UINT64_C(1) << ZC_AT_Concat_axis;
+    for (int i = 0; i < nin; i++) zc_node_at(l->g, m)->in[i] = l->last[zc_node_at(l->g, n)->in[i]];
+    return replace(l, n, m);
+}
+
+/* A plane of the result's shape with a channels-last form. */
+static bool is_twin(const layout *l, zc_vid v, const zc_type *out)
+{
+    return is_plane(l->g, v) && l->last[v] && zc_same_shape(&zc_val(l->g, v)->type, out);
+}
+
+/* One number a channel, [n, c, 1, 1] or [c, 1, 1]: a reshape brings the channels to the end. */
+static bool is_channels(const zc_graph *g, zc_vid v)
+{
+    const zc_type *t = &zc_val(g, v)->type;
+    int first = t->rank - 3;
+    return t->dtype == ZC_F32 && (first == 0 || first == 1) && zc_dim_is_const(t->dims[first]) &&
+           zc_dim_is(t->dims[first + 1], 1) && zc_dim_is(t->dims[first + 2], 1);
+}
+
+static zc_vid channels_last(layout *l, zc_vid v)
+{
+    const zc_type t = zc_val(l->g, v)->type;
+    int first = t.rank - 3, n = first ? 4 : 1;
+    int64_t channels = t.dims[first].k, shape[] = {0, 1, 1, channels};
+    zc_type type = {.dtype = ZC_F32, .rank = n};
+    for (int d = 0; d < n; d++) type.dims[d] = zc_dim_const(d == n - 1 ? channels : 1);
+    if (first) type.dims[0] = t.dims[0];
+    zc_vid form = zc_graph_const_i64(l->g, NULL, first ? shape : &channels, n, 1);
+    zc_nid r = form ? add(l, ZC_OP_Reshape, "layout", 2, &type) : 0;
+    if (!r) return 0;
+    zc_node_at(l->g, r)->in[0] = v;
+    zc_node_at(l->g, r)->in[1] = form;
+    return result(l, r);
+}
+
+/* Every input is a plane of the result's shape with a channels-last form, one number a channel, or
+ * one element. */
 static bool is_pointwise(const zc_graph *g, const layout *l, const zc_node *n)
 {
     if (!(zc_op_get(n->op)->flags & ZC_OPF_POINTWISE) || !is_plane(g, n->out[0])) return false;
     int planes = 0;
     for (int i = 0; i < n->nin; i++) {
-        const zc_type *t = &zc_val(g, n->in[i])->type;
-        bool scalar = t->rank == 0;
-        bool plane = is_plane(g, n->in[i]) && l->last[n->in[i]] &&
-                     zc_same_shape(t, &zc_val(g, n->out[0])->type);
-        if (!scalar && !plane) return false;
+        bool plane = is_twin(l, n->in[i], &zc_val(g, n->out[0])->type);
+        if (zc_val(g, n->in[i])->type.rank && !plane && !is_channels(g, n->in[i])) return false;
         planes += plane;
     }
     return planes > 0;
@@ -289,7 +394,8 @@ static bool try_absorb(layout *l, zc_nid n, bool *done)
         *done = p != 0;
         return !p || absorb(l, n, p, node->in[0], 0);
     }
-    if (node->op != ZC_OP_Add || !is_plane(l->g, node->in[0]) || !is_plane(l->g, node->in[1]))
+    const zc_type *out = &zc_val(l->g, node->out[0])->type;
+    if (node->op != ZC_OP_Add || !is_twin(l, node->in[0], out) || !is_twin(l, node->in[1], out))
         return true;
     for (int i = 1; i >= 0; i--) {
         zc_nid p = open_conv(l, l->last[node->in[i]]);
@@ -306,16 +412,56 @@ static bool pointwise(layout *l, zc_nid n)
     if (!try_absorb(l, n, &done)) return false;
     if (done) return true;
     const zc_node *node = zc_node_at(l->g, n);
+    zc_vid in[8];
+    if (node->nin > (int)ZC_COUNTOF(in)) return keep(l, n);
+    for (int i = 0; i < node->nin; i++) {
+        zc_vid v = zc_node_at(l->g, n)->in[i];
+        bool twin = is_twin(l, v, &zc_val(l->g, zc_node_at(l->g, n)->out[0])->type);
+        in[i] = twin ? l->last[v] : zc_val(l->g, v)->type.rank ? channels_last(l, v) : v;
+        if (!in[i]) return false;
+        node = zc_node_at(l->g, n);
+    }
     zc_type type = permuted(&zc_val(l->g, node->out[0])->type, to_last);
     zc_nid m = add(l, node->op, node->name, node->nin, &type);
     if (!m) return false;
     node = zc_node_at(l->g, n);
     zc_node_at(l->g, m)->attrs = node->attrs;
-    for (int i = 0; i < node->nin; i++) {
-        zc_vid v = node->in[i];
-        zc_node_at(l->g, m)->in[i] = l->last[v] && is_plane(l->g, v) ? l->last[v] : v;
-    }
+    memcpy(zc_node_at(l->g, m)->in, in, (size_t)node->nin * sizeof *in);
     return replace(l, n, m);
+}
+
+/* ---- transposes that the model has ---- */
+
+static bool turns(const zc_graph *g, const zc_node *n, const int64_t *perm)
+{
+    const zc_attrs_Transpose *a = n->attrs;
+    return n->op == ZC_OP_Transpose && is_plane(g, n->in[0]) && a->perm.n == 4 &&
+           memcmp(a->perm.v, perm, 4 * sizeof *perm) == 0;
+}
+
+/* To channels last, of what has that form already. */
+static bool is_turned(const zc_graph *g, const layout *l, const zc_node *n)
+{
+    return turns(g, n, to_last) && l->last[n->in[0]];
+}
+
+static bool take_turned(layout *l, zc_nid n)
+{
+    zc_vid old = zc_node_at(l->g, n)->out[0], twin = l->last[zc_node_at(l->g, n)->in[0]];
+    zc_nid p = zc_producer(l->g, twin);
+    if (p && !zc_graph_inherit(l->g, p, n)) return false;
+    l->uses[twin] += l->uses[old];
+    zc_graph_forward(l->g, old, twin);
+    zc_graph_remove(l->g, n);
+    l->changes++;
+    return true;
+}
+
+/* From channels last: what it was is the twin. */
+static bool keep_twin(layout *l, zc_nid n)
+{
+    l->last[zc_node_at(l->g, n)->out[0]] = zc_node_at(l->g, n)->in[0];
+    return keep(l, n);
 }
 
 static zc_status block(layout *l, zc_block *b)
@@ -332,8 +478,16 @@ static zc_status block(layout *l, zc_block *b)
             ok = max_pool(l, n);
         else if (is_plane_mean(l->g, l, node))
             ok = plane_mean(l, n);
+        else if (norm_groups(l->g, l, node))
+            ok = group_norm(l, n);
+        else if (is_concat(l->g, l, node))
+            ok = concat(l, n);
         else if (is_pointwise(l->g, l, node))
             ok = pointwise(l, n);
+        else if (is_turned(l->g, l, node))
+            ok = take_turned(l, n);
+        else if (turns(l->g, node, to_first))
+            ok = keep_twin(l, n);
         else
             ok = keep(l, n);
         if (!ok) return zc_fail_nomem(l->diag, "layout", 0);

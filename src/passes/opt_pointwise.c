@@ -102,40 +102,20 @@ static void sort_nodes(const fusion *f, zc_pw_group *gr)
         }
 }
 
-static bool replace(fusion *f, zc_pw_group *gr, const char *text)
-{
-    zc_graph *g = f->g;
-    zc_nid root = gr->nodes[gr->count - 1];
-    zc_nid made =
-        zc_graph_node(g, NULL, ZC_OP_Pointwise, zc_node_at(g, root)->name, gr->ninputs, 1);
-    const char *expr = zc_arena_strdup(&g->arena, text);
-    if (!made || !expr) return false;
-    zc_attrs_Pointwise *a = zc_node_at(g, made)->attrs;
-    a->expr = expr;
-    a->set = UINT64_C(1) << ZC_AT_Pointwise_expr;
-    for (int i = 0; i < gr->ninputs; i++) zc_node_at(g, made)->in[i] = gr->inputs[i];
-    for (int i = 0; i < gr->count; i++)
-        if (!zc_graph_inherit(g, made, gr->nodes[i])) return false;
-    zc_node_at(g, made)->out[0] = zc_node_at(g, root)->out[0];
-    for (int i = 0; i < gr->count - 1; i++) zc_graph_remove(g, gr->nodes[i]);
-    zc_take_place(g, made, root);
-    return true;
-}
-
 static zc_status fuse_at(fusion *f, zc_nid root)
 {
     zc_pw_group gr = {.nodes = {root}, .count = 1};
     if (!collect_inputs(f, &gr)) return ZC_OK;
     grow(f, &gr);
     if (gr.count == 1 || !collect_inputs(f, &gr)) return ZC_OK;
-    zc_dtype out = zc_val(f->g, zc_node_at(f->g, root)->out[0])->type.dtype;
     sort_nodes(f, &gr);
     zc_pw_inline(f->g, &gr, 0);
     zc_buf text = {0};
     bool fits = false;
-    zc_status status = zc_pw_compose(f->g, &gr, out, &text, &fits, f->diag);
+    zc_status status = zc_pw_compose(f->g, &gr, &text, &fits, f->diag);
     if (status == ZC_OK && fits) {
-        if (!replace(f, &gr, text.data)) status = zc_fail_nomem(f->diag, "fusion", 0);
+        if (!zc_pw_replace(f->g, &gr, root, text.data))
+            status = zc_fail_nomem(f->diag, "fusion", 0);
         f->changes += (size_t)gr.count - 1;
     }
     zc_buf_fini(&text);
@@ -155,8 +135,53 @@ static zc_status fuse_block(fusion *f, const zc_block *b)
     return ZC_OK;
 }
 
+/* ---- what is only expanded ---- */
+
+/* Dimension d of `out`, seen from its last, in t; 1 where t has no such dimension. */
+static zc_dim dim_from_last(const zc_type *t, int d)
+{
+    return d < t->rank ? t->dims[t->rank - 1 - d] : zc_dim_const(1);
+}
+
+/* Does node n's result keep its shape when it reads u instead of input `slot`? */
+static bool keeps_shape(const zc_graph *g, const zc_node *n, int slot, zc_vid u)
+{
+    const zc_type *out = &zc_val(g, n->out[0])->type, *t = &zc_val(g, u)->type;
+    int rank = t->rank;
+    for (int d = 0; d < out->rank; d++) {
+        zc_dim need = dim_from_last(out, d), own = dim_from_last(t, d);
+        if (!zc_dim_is(own, 1) && !zc_dim_eq(own, need)) return false;
+        bool there = zc_dim_eq(own, need);
+        for (int j = 0; j < n->nin; j++)
+            there |= j != slot && zc_dim_eq(dim_from_last(&zc_val(g, n->in[j])->type, d), need);
+        if (!there) return false;
+    }
+    for (int j = 0; j < n->nin; j++)
+        if (j != slot && zc_val(g, n->in[j])->type.rank > rank)
+            rank = zc_val(g, n->in[j])->type.rank;
+    return t->rank >= 0 && rank == out->rank;
+}
+
+/* Operands broadcast: an Expand before is nothing but bytes. */
+static bool read_unexpanded(zc_graph *g, zc_nid id, void *changes)
+{
+    zc_node *n = zc_node_at(g, id);
+    if (!zc_pw_is(g, n)) return true;
+    for (int j = 0; j < n->nin; j++) {
+        zc_nid p = zc_producer(g, n->in[j]);
+        if (!p || zc_node_at(g, p)->op != ZC_OP_Expand) continue;
+        zc_vid u = zc_node_at(g, p)->in[0];
+        if (!keeps_shape(g, n, j, u)) continue;
+        n->in[j] = u;
+        ++*(size_t *)changes;
+    }
+    return true;
+}
+
 zc_status zc_pass_opt_pointwise(zc_graph *g, size_t *changes, zc_diag *diag)
 {
+    ZC_TRY(zc_each_node(g, &g->top, read_unexpanded, changes, diag));
+    ZC_TRY(zc_pass_opt_dce(g, changes, diag)); /* what earlier passes left is no use of a value */
     fusion f = {.g = g, .diag = diag, .uses = zc_graph_uses(g)};
     f.inner = zc_calloc(g->values.len, sizeof *f.inner);
     zc_status status = f.uses && f.inner && zc_places_of(g, &f.places)

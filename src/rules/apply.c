@@ -43,7 +43,7 @@ int zc_rl_precedence(const zc_rules *r, uint32_t a, uint32_t b)
     bool bx = r->files.data[x->file].is_builtin, by = r->files.data[y->file].is_builtin;
     if (x->priority != y->priority) return x->priority > y->priority ? -1 : 1;
     if (bx != by) return bx ? 1 : -1;
-    if (x->nnodes != y->nnodes) return x->nnodes > y->nnodes ? -1 : 1;
+    if (x->nsure != y->nsure) return x->nsure > y->nsure ? -1 : 1;
     return a < b ? -1 : a > b;
 }
 
@@ -146,6 +146,7 @@ static void note_census(engine *e, uint32_t rule, const zc_nid *nodes, size_t co
                          .node = place ? zc_node_at(e->x.g, place)->name : "",
                          .why = why,
                          .matched = count,
+                         .of = which->nsure > (int)count ? which->nsure : (int)count,
                          .nodes = (zc_nid *)(uintptr_t)nodes,
                          .nnodes = which->nnodes,
                          .place = place};

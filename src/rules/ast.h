@@ -13,6 +13,8 @@
 #define ZC_RL_LIST_MAX  64
 #define ZC_RL_DEPTH_MAX 256
 #define ZC_RL_NAME_MAX  128
+/* Repetitions of one operation, and operands that one name collects. */
+#define ZC_RL_REPEAT_MAX 16
 /* Rules, and scalar definitions, in one set. */
 #define ZC_RL_RULES_MAX 4096
 /* Tuning parameters of a kernel, and the longest file of CUDA source. */
@@ -76,6 +78,7 @@ struct zc_rl_expr {
     zc_rl_list args;
     zc_rl_word word; /* NAME, when checked */
     int index;       /* NAME: variable, dtype, bool, target word; CALL: function */
+    int list;        /* of a condition: the collected operands it is to hold for, or -1 */
 };
 
 /* ---- patterns ---- */
@@ -120,13 +123,18 @@ struct zc_rl_pat {
     bool rest;        /* NODE: more operands may follow */
     bool any_attrs;   /* NODE: attributes not named may have any value */
     bool optional;    /* NODE */
+    int least, most;  /* NODE: how often it is repeated; 1, 1 of an ordinary one */
+    bool spread;      /* NAME...: all that it collects */
     /* Found by the checker: */
     int var; /* NAME */
     zc_op op;
     const struct zc_rl_pointwise *pointwise; /* NODE in emit */
     const struct zc_rl_kernel *kernel;       /* NODE in emit */
     int node;                                /* NODE: index among the rule's nodes */
-    int through;        /* optional NODE: operand that stands for it when absent */
+    int through;        /* optional or repeated NODE: operand that stands for it when absent */
+    zc_rl_pat *base;    /* repeated NODE: what the innermost repetition is applied to */
+    bool is_inner;      /* repeated NODE: a repetition behind the first */
+    int loose;          /* NODE: operands from here on may be missing; -1: none */
     int outs[8], nouts; /* NODE: variables of its results; -1: `_` */
 };
 
@@ -138,7 +146,9 @@ typedef struct zc_rl_stmt {
 
 /* ---- definitions ---- */
 
-typedef enum zc_rl_var_kind { ZC_RV_VALUE, ZC_RV_ATTR } zc_rl_var_kind;
+/* LIST: the values that `name...` collects. They are variables of their own that no text can name.
+ */
+typedef enum zc_rl_var_kind { ZC_RV_VALUE, ZC_RV_ATTR, ZC_RV_LIST } zc_rl_var_kind;
 
 typedef struct zc_rl_var {
     const char *name;
@@ -153,6 +163,10 @@ typedef struct zc_rl_var {
     bool maybe;     /* absent when an optional node is */
     bool is_output; /* defined on both sides */
     int uses;       /* mentions beside the one that binds */
+    /* LIST: its values, in the order in which the graph computes with them; lists of one repetition
+     * have the same group. */
+    int first, count, group;
+    bool is_listed; /* one of them */
 } zc_rl_var;
 
 /* A parameter that emit gives as an attribute. */
@@ -192,7 +206,8 @@ typedef struct zc_rl_rule {
     int nvars;
     zc_rl_pat **nodes; /* the match side's, in order of appearance */
     int nnodes;
-    int root; /* match statement that matching starts from */
+    int nsure; /* of these: without repetitions beyond the least */
+    int root;  /* match statement that matching starts from */
     /* Further statements, each found among the users of a value bound before it. */
     struct {
         int stmt, pivot;

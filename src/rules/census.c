@@ -106,6 +106,18 @@ static const zc_node *find_source(const counter *c, zc_vid v, test *wanted)
     return NULL;
 }
 
+/* Is v computed from `from`, through cheap ones? */
+static bool is_from(const counter *c, zc_vid v, zc_vid from)
+{
+    search s = {.queue = {v}, .n = 1};
+    for (int i = 0; i < s.n && i < VISITS_MAX; i++) {
+        if (s.queue[i] == from) return true;
+        const zc_node *n = maker(c, s.queue[i]);
+        if (n && is_cheap(c, n)) add_values(&s, n->in, n->nin);
+    }
+    return false;
+}
+
 /* Does a wanted node compute something from v, through cheap ones? */
 static bool reaches(const counter *c, zc_vid v, test *wanted)
 {
@@ -229,9 +241,30 @@ static bool squares_to_mean(const counter *c, const zc_node *n)
     return is_square(c, n) && find_user(c, n->out[0], is_mean);
 }
 
-static bool count_layer_norm(const counter *c, const zc_node *n)
+static bool is_reshape(const counter *c, const zc_node *n)
+{
+    return is(n, ZC_OP_Reshape);
+}
+
+/* Is n's operand another value whose last dimensions were joined, as groups of channels are? */
+static bool is_of_groups(const counter *c, const zc_node *n)
+{
+    const zc_node *r = maker_at(c, n, 0);
+    if (!is(r, ZC_OP_Reshape)) return false;
+    const zc_type *from = &zc_val(c->g, r->in[0])->type, *to = &zc_val(c->g, r->out[0])->type;
+    return to->rank == 3 && from->rank > 2 &&
+           !zc_dim_eq(from->dims[from->rank - 1], to->dims[to->rank - 1]);
+}
+
+/* A difference whose squares become a variance. */
+static bool is_normalised(const counter *c, const zc_node *n)
 {
     return is_centred(c, n) && find_user(c, n->out[0], squares_to_mean);
+}
+
+static bool count_layer_norm(const counter *c, const zc_node *n)
+{
+    return is_normalised(c, n) && !is_of_groups(c, n);
 }
 
 static bool count_rms_norm(const counter *c, const zc_node *n)
@@ -241,15 +274,11 @@ static bool count_rms_norm(const counter *c, const zc_node *n)
     return square && !(from && is_centred(c, from));
 }
 
-static bool is_reshape(const counter *c, const zc_node *n)
-{
-    return is(n, ZC_OP_Reshape);
-}
-
 static bool count_group_norm(const counter *c, const zc_node *n)
 {
-    return is(n, ZC_OP_InstanceNormalization) && is(maker_at(c, n, 0), ZC_OP_Reshape) &&
-           find_user(c, n->out[0], is_reshape);
+    bool is_instance = is(n, ZC_OP_InstanceNormalization) && is(maker_at(c, n, 0), ZC_OP_Reshape);
+    if (is_instance) return find_user(c, n->out[0], is_reshape);
+    return is_normalised(c, n) && is_of_groups(c, n);
 }
 
 static bool begins_norm(const counter *c, const zc_node *n)
@@ -285,9 +314,20 @@ static bool is_embedded(const counter *c, zc_vid v)
     return false;
 }
 
+/* A row for each position, known already. */
+static bool is_positions(const counter *c, zc_vid v)
+{
+    const zc_type *t = &zc_val(c->g, v)->type;
+    return is_const(c, v) && t->rank >= 2 && !zc_dim_is(t->dims[t->rank - 2], 1);
+}
+
 static bool is_embedding_sum(const counter *c, const zc_node *n)
 {
-    return is_sum(c, n) && is_embedded(c, n->in[0]) && is_embedded(c, n->in[1]);
+    if (!is(n, ZC_OP_Add)) return false;
+    for (int i = 0; i < 2; i++)
+        if (is_embedded(c, n->in[i]))
+            return is_embedded(c, n->in[1 - i]) || is_positions(c, n->in[1 - i]);
+    return false;
 }
 
 static bool count_embedding(const counter *c, const zc_node *n)
@@ -332,24 +372,63 @@ static bool is_gate_of_itself(const counter *c, const zc_node *n)
     case ZC_OP_HardSigmoid:
     case ZC_OP_Clip:
         return multiplies(c, find_user(c, n->out[0], is_multiplied), n->in[0]);
+    case ZC_OP_Min: /* min(relu(x), 6) */
+        return is(maker_at(c, n, 0), ZC_OP_Relu) &&
+               multiplies(c, find_user(c, n->out[0], is_multiplied), maker_at(c, n, 0)->in[0]);
     default:
         return false;
     }
 }
 
+static bool is_negative_exp(const counter *c, const zc_node *n)
+{
+    return is(n, ZC_OP_Exp) && is(maker_at(c, n, 0), ZC_OP_Neg);
+}
+
+/* 1 / (1 + exp(-x)), log(1 + exp(x)) */
+static bool is_of_exp(const counter *c, const zc_node *n)
+{
+    int of = is(n, ZC_OP_Div) ? 1 : 0;
+    const zc_node *sum = maker_at(c, n, of);
+    if (!is(sum, ZC_OP_Add) || sum->nin != 2) return false;
+    bool is_inverse = is(n, ZC_OP_Div) || is(n, ZC_OP_Reciprocal);
+    for (int i = 0; i < 2; i++) {
+        const zc_node *e = is_const(c, sum->in[1 - i]) ? maker_at(c, sum, i) : NULL;
+        if (is_inverse && e && is_negative_exp(c, e)) return true;
+        if (is(n, ZC_OP_Log) && is(e, ZC_OP_Exp)) return true;
+    }
+    return false;
+}
+
 static bool count_activation(const counter *c, const zc_node *n)
 {
-    if (is(n, ZC_OP_Erf)) return true;
+    if (is(n, ZC_OP_Erf) || is_of_exp(c, n)) return true;
     if (is(n, ZC_OP_Tanh))
         return is(maker_at(c, n, 0), ZC_OP_Softplus) ||
                (is(maker_at(c, n, 0), ZC_OP_Mul) && find_user(c, n->out[0], is_add));
     return is_gate_of_itself(c, n);
 }
 
+/* The product of one half of a projection, and the other one activated. */
+static bool is_gate_of_halves(const counter *c, const zc_node *n)
+{
+    for (int i = 0; i < 2; i++) {
+        const zc_node *half = maker_at(c, n, i);
+        const zc_node *other =
+            half && is_part(c, half) ? find_source(c, n->in[1 - i], is_part) : NULL;
+        if (!other || operand(other, 0) != operand(half, 0) || is_from(c, n->in[1 - i], n->in[i]))
+            continue;
+        const zc_node *p = find_source(c, half->in[0], is_product);
+        if (p && is_projection(c, p)) return true;
+    }
+    return false;
+}
+
 /* The product of an activation of one projection of x, and another one. */
 static bool count_gated_mlp(const counter *c, const zc_node *n)
 {
     if (!is(n, ZC_OP_Mul)) return false;
+    if (is_gate_of_halves(c, n)) return true;
     const zc_node *a = find_source(c, n->in[0], is_product);
     const zc_node *b = find_source(c, n->in[1], is_product);
     return a && b && a != b && is_projection(c, a) && is_projection(c, b) && a->in[0] == b->in[0];
@@ -360,14 +439,19 @@ static bool is_squeeze(const counter *c, const zc_node *n)
     return is(n, ZC_OP_GlobalAveragePool) || (is_mean(c, n) && !is_mean_square(c, n));
 }
 
-/* x * s(conv(... conv(mean(x)))) */
+static bool is_conv(const counter *c, const zc_node *n)
+{
+    return is(n, ZC_OP_Conv);
+}
+
+/* x * s(conv(... conv(mean(x)))); by matrix products it is as short as it can be */
 static bool count_squeeze_excite(const counter *c, const zc_node *n)
 {
     if (!is(n, ZC_OP_Mul)) return false;
     for (int side = 0; side < 2; side++) {
         zc_vid v = n->in[side];
         const zc_node *heavy = NULL;
-        for (int i = 0; i < CHAIN_MAX && (heavy = find_source(c, v, is_heavy)); i++) {
+        for (int i = 0; i < CHAIN_MAX && (heavy = find_source(c, v, is_conv)); i++) {
             const zc_node *mean = find_source(c, heavy->in[0], is_squeeze);
             if (mean && mean->in[0] == n->in[1 - side]) return true;
             v = heavy->in[0];
@@ -376,11 +460,23 @@ static bool count_squeeze_excite(const counter *c, const zc_node *n)
     return false;
 }
 
-/* exp(x) / sum(exp(x)) */
+/* sum(e), of the value e that something made with `op` */
+static bool is_sum_of(const counter *c, const zc_node *sum, zc_vid e, zc_op op)
+{
+    return is(sum, ZC_OP_ReduceSum) && (!e || sum->in[0] == e) && is(maker_at(c, sum, 0), op);
+}
+
+/* exp(x) / sum(exp(x)), or x - log(sum(exp(x))) */
 static bool count_softmax(const counter *c, const zc_node *n)
 {
-    const zc_node *sum = is(n, ZC_OP_Div) ? maker_at(c, n, 1) : NULL;
-    return is(sum, ZC_OP_ReduceSum) && sum->in[0] == n->in[0] && is(maker_at(c, n, 0), ZC_OP_Exp);
+    const zc_node *by = n->nin > 1 ? maker_at(c, n, 1) : NULL;
+    if (is(n, ZC_OP_Div)) return is_sum_of(c, by, n->in[0], ZC_OP_Exp);
+    if (is(n, ZC_OP_Mul) && is(by, ZC_OP_Reciprocal))
+        return is_sum_of(c, maker_at(c, by, 0), n->in[0], ZC_OP_Exp);
+    if (!is(n, ZC_OP_Sub)) return false;
+    if (is(by, ZC_OP_ReduceLogSumExp)) return by->in[0] == n->in[0];
+    const zc_node *sum = is(by, ZC_OP_Log) ? maker_at(c, by, 0) : NULL;
+    return is_sum_of(c, sum, 0, ZC_OP_Exp) && operand(maker_at(c, sum, 0), 0) == n->in[0];
 }
 
 static bool count_layout(const counter *c, const zc_node *n)

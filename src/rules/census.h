@@ -30,6 +30,7 @@ typedef struct zc_rule_miss {
     const char *node;      /* where it failed; may be "" */
     const char *why;
     size_t matched; /* operations */
+    int of;         /* so many: a repetition counts as often as it matched, or must */
     zc_nid *nodes;  /* these, by number of the pattern's operation; 0: not matched */
     int nnodes;
     zc_nid place;  /* the node that failed, or 0 */

@@ -54,16 +54,22 @@ static void merge_kinds(zc_rl_checker *c, zc_rl_var *v, const zc_rl_pat *p)
 static void match_name(zc_rl_checker *c, zc_rl_pat *p)
 {
     int var = zc_rl_var_find(c->rule, p->text);
+    if (p->spread) {
+        zc_rl_fault(c, p->loc, "'%s...' stands among the operands of an operation", p->text);
+        return;
+    }
     if (var >= 0) {
         if (c->rule->vars[var].kind == ZC_RV_ATTR)
             zc_rl_fault(c, p->loc, "'%s' is an attribute", p->text);
+        if (c->rule->vars[var].kind == ZC_RV_LIST)
+            zc_rl_fault(c, p->loc, "'%s' stands for several values", p->text);
         c->rule->vars[var].uses++;
     } else {
         var = zc_rl_var_add(c, p->text, p->loc, ZC_RV_VALUE);
         if (var < 0) return;
         c->rule->vars[var].maybe = c->optional > 0;
     }
-    if (c->optional == 0) c->rule->vars[var].maybe = false;
+    if (c->optional == 0 && !c->rule->vars[var].is_listed) c->rule->vars[var].maybe = false;
     p->var = var;
     merge_kinds(c, &c->rule->vars[var], p);
     if (c->rule->vars[var].stmt >= 0 && (c->rule->vars[var].flags & ZC_RC_CONST))
@@ -91,11 +97,12 @@ static void match_node(zc_rl_checker *c, zc_rl_pat *p)
     }
     p->node = rule->nnodes;
     rule->nodes[rule->nnodes++] = p;
-    p->through = p->optional ? through(p) : -1;
+    rule->nsure += !p->is_inner || !p->optional;
+    if (!p->is_inner) p->through = p->optional ? through(p) : -1;
     if (p->optional && p->through < 0)
         zc_rl_fault(c, p->loc, "an optional operation needs an operand that is no constant");
     c->optional += p->optional;
-    zc_rl_check_op(c, p);
+    if (!p->is_inner && zc_rl_check_op(c, p)) zc_rl_write_out(c, p);
     for (int i = 0; i < p->args.n; i++) {
         bool passes = p->optional && i == p->through;
         c->optional -= passes;
@@ -184,6 +191,10 @@ static void emit_name(zc_rl_checker *c, zc_rl_pat *p)
     p->var = var;
     v->uses++;
     if (v->kind == ZC_RV_ATTR) zc_rl_fault(c, p->loc, "'%s' is an attribute", p->text);
+    if (v->kind == ZC_RV_LIST && !p->spread)
+        zc_rl_fault(c, p->loc, "'%s' stands for several values (need %s...)", p->text, p->text);
+    if (v->kind != ZC_RV_LIST && p->spread)
+        zc_rl_fault(c, p->loc, "'%s' stands for one value, without the dots", p->text);
     if (v->is_output && v->emit < 0)
         zc_rl_fault(c, p->loc, "'%s' is used before emit defines it", p->text);
     if (v->stmt >= 0 && v->emit < 0) v->flags |= ZC_RC_SHARED; /* it stays */
@@ -241,6 +252,8 @@ static void emit_stmt(zc_rl_checker *c, zc_rl_stmt *st)
                                                 : 1;
     if (most > (int)ZC_COUNTOF(p->outs)) most = (int)ZC_COUNTOF(p->outs);
     if (p->kind == ZC_RP_ABSENT) zc_rl_fault(c, p->loc, "a statement of emit needs a value");
+    if (p->spread)
+        zc_rl_fault(c, p->loc, "'%s...' stands among the operands of an operation", p->text);
     if (st->outs.n > most) {
         zc_rl_fault(c, st->loc, "too many results (got %d, need at most %d)", st->outs.n, most);
         return;
@@ -373,7 +386,7 @@ static void check_unused(zc_rl_checker *c)
 {
     for (int i = 0; i < c->rule->nvars; i++) {
         const zc_rl_var *v = &c->rule->vars[i];
-        if (v->uses || v->is_output || v->name[0] == '_') continue;
+        if (v->uses || v->is_output || v->is_listed || v->name[0] == '_') continue;
         zc_rl_warn(c->r, c->file, v->loc, "'%s' is never used (a name that begins with _ may be)",
                    v->name);
     }
@@ -397,14 +410,25 @@ static bool is_sized(zc_rl_checker *c)
     return false;
 }
 
+static void check_conditions(zc_rl_checker *c)
+{
+    c->each = true;
+    for (int i = 0; i < c->rule->where.n; i++) {
+        zc_rl_expr *e = zc_rl_expr_at(&c->rule->where, i);
+        c->list = -1;
+        zc_rl_check_expr_is(c, e, ZC_RT_BOOL);
+        e->list = c->list;
+    }
+    c->each = false;
+}
+
 static void check_rule(zc_rules *r, zc_rl_rule *rule)
 {
     zc_rl_checker c = {.r = r, .rule = rule, .file = rule->file};
     if (!is_sized(&c) || !zc_rl_alloc_rule(r, rule)) return;
     for (c.stmt = 0; c.stmt < rule->match.n; c.stmt++)
         match_stmt(&c, zc_rl_stmt_at(&rule->match, c.stmt));
-    for (int i = 0; i < rule->where.n; i++)
-        zc_rl_check_expr_is(&c, zc_rl_expr_at(&rule->where, i), ZC_RT_BOOL);
+    check_conditions(&c);
     find_outputs(&c);
     zc_rl_check_emit(&c);
     if (rule->broken) return;

@@ -13,6 +13,9 @@ typedef struct zc_rl_checker {
     int stmt;       /* the statement in work */
     int optional;   /* levels of optional operations and alternatives around */
     bool in_kernel; /* the meaning of one */
+    bool in_count;  /* an argument of count() */
+    bool each;      /* a condition, which may speak of each of several values */
+    int list;       /* the list that it speaks of, or -1 */
 } zc_rl_checker;
 
 /* An error of the rule in work. */
@@ -36,6 +39,8 @@ zc_rl_type zc_rl_attr_type(zc_attr_kind kind);
 
 /* An operation with its attributes, on either side. false: the operation is unknown. */
 bool zc_rl_check_op(zc_rl_checker *c, zc_rl_pat *p);
+/* Of match, after that: repetitions and collected operands become ordinary patterns. */
+void zc_rl_write_out(zc_rl_checker *c, zc_rl_pat *p);
 
 /* A scalar definition: its parameters and expression. */
 void zc_rl_check_pointwise(zc_rules *r, zc_rl_pointwise *p);

@@ -67,13 +67,28 @@ static int target_word(const char *text)
     return -1;
 }
 
+/* What several values stand for: count() takes it, a condition is to hold for each. */
+static void resolve_list(zc_rl_checker *c, const zc_rl_expr *e, int index)
+{
+    const zc_rl_var *v = &c->rule->vars[index];
+    if (c->in_count) return;
+    if (!c->each)
+        zc_rl_fault(c, e->loc, "'%s' stands for several values (need count(%s))", v->name, v->name);
+    else if (c->list < 0)
+        c->list = index;
+    else if (c->rule->vars[c->list].group != v->group)
+        zc_rl_fault(c, e->loc, "'%s' and '%s' are not collected together", v->name,
+                    c->rule->vars[c->list].name);
+}
+
 static zc_rl_type resolve_var(zc_rl_checker *c, zc_rl_expr *e, int index)
 {
     zc_rl_var *v = &c->rule->vars[index];
     e->word = ZC_RW_VAR;
     e->index = index;
     v->uses++;
-    return v->kind == ZC_RV_VALUE ? ZC_RT_VALUE : (zc_rl_type)v->type;
+    if (v->kind == ZC_RV_LIST) resolve_list(c, e, index);
+    return v->kind == ZC_RV_ATTR ? (zc_rl_type)v->type : ZC_RT_VALUE;
 }
 
 static zc_rl_type check_name(zc_rl_checker *c, zc_rl_expr *e)
@@ -132,8 +147,10 @@ static zc_rl_type check_call(zc_rl_checker *c, zc_rl_expr *e)
                     e->args.n, need);
         return ZC_RT_ANY;
     }
+    c->in_count = f == ZC_RF_count;
     for (int i = 0; i < need; i++)
         check_argument(c, zc_rl_expr_at(&e->args, i), functions[f].args[i]);
+    c->in_count = false;
     return functions[f].result;
 }
 

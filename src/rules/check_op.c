@@ -45,15 +45,29 @@ static bool find_op(zc_rl_checker *c, zc_rl_pat *p)
 
 /* ---- arity ---- */
 
+/* Operands that stand for any number of them; in a repeated operation each stands for one. */
+static int count_spread(const zc_rl_pat *p)
+{
+    int n = 0;
+    for (int i = 0; p->most == 1 && i < p->args.n; i++) n += zc_rl_pat_at(&p->args, i)->spread;
+    return n;
+}
+
 static void check_arity(zc_rl_checker *c, const zc_rl_pat *p)
 {
     const zc_op_info *info = zc_op_get(p->op);
     int own = p->pointwise ? p->pointwise->params.n : p->kernel ? p->kernel->params.n : -1;
     int least = own >= 0 ? own : info->min_in, most = own >= 0 ? own : info->max_in;
+    int spread = count_spread(p);
     if (p->rest && c->in_emit) {
         zc_rl_fault(c, p->loc, "'...' stands in match only");
         return;
     }
+    if (spread && own >= 0) {
+        zc_rl_fault(c, p->loc, "operands of a definition are named one by one");
+        return;
+    }
+    if (spread && p->args.n - spread <= most) return; /* counted when a rule is applied */
     if (p->args.n <= most && (p->args.n >= least || p->rest)) return;
     if (least == most)
         zc_rl_fault(c, p->loc, "wrong number of operands of %s (got %d, need %d)", p->text,
@@ -184,6 +198,7 @@ bool zc_rl_check_op(zc_rl_checker *c, zc_rl_pat *p)
     check_regions(c, p);
     if (p->any_attrs && c->in_emit) zc_rl_fault(c, p->loc, "'...' stands in match only");
     if (p->optional && c->in_emit) zc_rl_fault(c, p->loc, "'?' stands in match only");
+    if (p->most > 1 && c->in_emit) zc_rl_fault(c, p->loc, "repetitions stand in match only");
     if (p->pointwise || p->kernel) {
         check_presets(c, p);
         return true;

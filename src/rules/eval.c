@@ -262,9 +262,70 @@ static zc_rl_val has_halves(const zc_tensor *t)
     return of_bool(true);
 }
 
+static zc_rl_val count_of(const zc_rl_env *env, const zc_rl_expr *e)
+{
+    int n = 0;
+    if (e->kind != ZC_RE_NAME || e->word != ZC_RW_VAR) return unknown;
+    const zc_rl_var *v = &env->rule->vars[e->index];
+    if (v->kind != ZC_RV_LIST) return of_int(env->value[e->index] != 0);
+    for (int i = 0; i < v->count; i++) n += env->value[v->first + i] != 0;
+    return of_int(n);
+}
+
+static bool equal_constants(const zc_tensor *a, const zc_tensor *b)
+{
+    size_t bytes, other;
+    if (!a || !b || !a->data || !b->data || a->dtype != b->dtype || a->rank != b->rank)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->dims[i] != b->dims[i]) return false;
+    return zc_tensor_bytes(a, &bytes) && zc_tensor_bytes(b, &other) && bytes == other &&
+           memcmp(a->data, b->data, bytes) == 0;
+}
+
+/* Views of the same value, with the same axes, are the same. */
+static bool is_same(const zc_graph *g, zc_vid a, zc_vid b)
+{
+    while (a && b && a != b) {
+        const zc_value *x = zc_val(g, a), *y = zc_val(g, b);
+        if (equal_constants(x->data, y->data)) return true;
+        if (x->kind != ZC_VALUE_NODE || y->kind != ZC_VALUE_NODE) return false;
+        const zc_node *m = zc_node_at(g, x->producer), *n = zc_node_at(g, y->producer);
+        bool view = m->op == ZC_OP_Unsqueeze || m->op == ZC_OP_Squeeze;
+        if (!view || m->op != n->op || m->nin != 2 || n->nin != 2) return false;
+        bool axes = m->in[1] == n->in[1] ||
+                    equal_constants(zc_val(g, m->in[1])->data, zc_val(g, n->in[1])->data);
+        if (!axes) return false;
+        a = m->in[0];
+        b = n->in[0];
+    }
+    return a == b;
+}
+
+static zc_rl_val covers(const zc_rl_env *env, const zc_type *a, zc_vid v)
+{
+    if (!v) return (zc_rl_val){.type = ZC_RT_ANY, .absent = true};
+    const zc_type *b = &zc_val(env->g, v)->type;
+    if (a->rank < 1 || b->rank < 1) return unknown;
+    return of_bool(zc_dim_covers(&env->g->dims, a->dims[a->rank - 1], b->dims[b->rank - 1]));
+}
+
+/* n, where the constant is 0, 0, ... 1, 1, ... with each number n times; else 0. */
+static int64_t repeats(const zc_tensor *t)
+{
+    int64_t n = 0, size = t && t->data ? zc_tensor_numel(t) : 0;
+    if (size < 1 || !zc_dtype_is_int(t->dtype)) return 0;
+    while (n < size && zc_load_i64(t->dtype, t->data, n) == 0) n++;
+    if (n == 0 || size % n) return 0;
+    for (int64_t i = 0; i < size; i++)
+        if (zc_load_i64(t->dtype, t->data, i) != i / n) return 0;
+    return n;
+}
+
 static zc_rl_val of_value(const zc_rl_env *env, const zc_rl_expr *e)
 {
     zc_vid v = value_of(env, zc_rl_expr_at(&e->args, 0));
+    if (e->index == ZC_RF_count) return count_of(env, zc_rl_expr_at(&e->args, 0));
     if (e->index == ZC_RF_present) return of_bool(v != 0);
     if (!v) return (zc_rl_val){.type = ZC_RT_ANY, .absent = true};
     const zc_type *t = &zc_val(env->g, v)->type;
@@ -289,6 +350,12 @@ static zc_rl_val of_value(const zc_rl_env *env, const zc_rl_expr *e)
         return has_halves(zc_val(env->g, v)->data);
     case ZC_RF_same_shape:
         return shapes(env, e, false);
+    case ZC_RF_same:
+        return of_bool(is_same(env->g, v, value_of(env, zc_rl_expr_at(&e->args, 1))));
+    case ZC_RF_covers:
+        return covers(env, t, value_of(env, zc_rl_expr_at(&e->args, 1)));
+    case ZC_RF_repeats:
+        return of_int(repeats(zc_val(env->g, v)->data));
     case ZC_RF_fits:
         return shapes(env, e, true);
     default:

@@ -181,7 +181,7 @@ zc_rl_number zc_rl_priority(zc_rl_scan *s, zc_rl_number n, zc_rl_loc loc)
 static zc_rl_expr *make_expr(zc_rl_scan *s, zc_rl_loc loc, zc_rl_expr_kind kind)
 {
     zc_rl_expr *e = zc_rl_new(s->r, sizeof *e);
-    if (e) *e = (zc_rl_expr){.kind = kind, .loc = loc, .depth = 1, .index = -1};
+    if (e) *e = (zc_rl_expr){.kind = kind, .loc = loc, .depth = 1, .index = -1, .list = -1};
     return e;
 }
 
@@ -271,7 +271,15 @@ zc_rl_kinds zc_rl_join_kinds(zc_rl_scan *s, zc_rl_loc loc, zc_rl_kinds a, zc_rl_
 zc_rl_pat *zc_rl_make_pat(zc_rl_scan *s, zc_rl_loc loc, zc_rl_pat_kind kind)
 {
     zc_rl_pat *p = zc_rl_new(s->r, sizeof *p);
-    if (p) *p = (zc_rl_pat){.kind = kind, .loc = loc, .depth = 1, .var = -1, .node = -1};
+    if (p)
+        *p = (zc_rl_pat){.kind = kind,
+                         .loc = loc,
+                         .depth = 1,
+                         .least = 1,
+                         .most = 1,
+                         .var = -1,
+                         .node = -1,
+                         .loose = -1};
     return p;
 }
 
@@ -283,6 +291,23 @@ zc_rl_pat *zc_rl_make_value(zc_rl_scan *s, zc_rl_loc loc, const char *text, zc_r
     p->flags = kinds.flags;
     p->dtype = kinds.dtype;
     return p;
+}
+
+zc_rl_pat *zc_rl_make_spread(zc_rl_scan *s, zc_rl_loc loc, const char *text, zc_rl_kinds kinds)
+{
+    zc_rl_pat *p = zc_rl_make_value(s, loc, text, kinds);
+    if (p) p->spread = true;
+    return p;
+}
+
+zc_rl_times zc_rl_make_times(zc_rl_scan *s, zc_rl_loc loc, zc_rl_number least, zc_rl_number most)
+{
+    if (least.is_int && most.is_int && least.i >= 1 && least.i <= most.i && most.i > 1 &&
+        most.i <= ZC_RL_REPEAT_MAX)
+        return (zc_rl_times){(int)least.i, (int)most.i};
+    zc_rl_error(s->r, s->file, loc, "no number of repetitions (need *least..most, from 1 to %d)",
+                ZC_RL_REPEAT_MAX);
+    return (zc_rl_times){1, 2};
 }
 
 zc_rl_pat *zc_rl_make_number(zc_rl_scan *s, zc_rl_loc loc, zc_rl_number n, zc_rl_number tolerance)
@@ -329,14 +354,16 @@ zc_rl_pat *zc_rl_make_alt(zc_rl_scan *s, zc_rl_loc loc, const zc_rl_list *items)
 }
 
 zc_rl_pat *zc_rl_make_call(zc_rl_scan *s, zc_rl_loc loc, const char *text, const zc_rl_list *args,
-                           bool rest, const zc_rl_braces *braces, bool optional)
+                           bool rest, const zc_rl_braces *braces, zc_rl_times times)
 {
     zc_rl_pat *p = zc_rl_make_pat(s, loc, ZC_RP_NODE);
     if (!p) return NULL;
     p->text = text;
     p->args = copy_list(args);
     p->rest = rest;
-    p->optional = optional;
+    p->optional = times.least == 0;
+    p->least = times.least;
+    p->most = times.most;
     if (braces) {
         p->attrs = braces->attrs;
         p->any_attrs = braces->any;

@@ -19,6 +19,11 @@ typedef struct zc_rl_kinds {
     zc_dtype dtype;
 } zc_rl_kinds;
 
+/* How often an operation stands there. */
+typedef struct zc_rl_times {
+    int least, most;
+} zc_rl_times;
+
 /* An attribute list being read. */
 typedef struct zc_rl_braces {
     zc_rl_list attrs;
@@ -86,7 +91,11 @@ zc_rl_pat *zc_rl_make_number(zc_rl_scan *s, zc_rl_loc loc, zc_rl_number n, zc_rl
 zc_rl_pat *zc_rl_make_vector(zc_rl_scan *s, zc_rl_loc loc, const zc_rl_list *items);
 zc_rl_pat *zc_rl_make_alt(zc_rl_scan *s, zc_rl_loc loc, const zc_rl_list *items);
 zc_rl_pat *zc_rl_make_call(zc_rl_scan *s, zc_rl_loc loc, const char *text, const zc_rl_list *args,
-                           bool rest, const zc_rl_braces *braces, bool optional);
+                           bool rest, const zc_rl_braces *braces, zc_rl_times times);
+/* `name: kinds...` */
+zc_rl_pat *zc_rl_make_spread(zc_rl_scan *s, zc_rl_loc loc, const char *text, zc_rl_kinds kinds);
+/* `*least..most` */
+zc_rl_times zc_rl_make_times(zc_rl_scan *s, zc_rl_loc loc, zc_rl_number least, zc_rl_number most);
 /* op -1: written with a single =. */
 zc_rl_attr *zc_rl_make_attr(zc_rl_scan *s, const zc_rl_name *name, int op, zc_rl_expr *value);
 /* attr NULL: the dots. */

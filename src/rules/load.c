@@ -313,7 +313,7 @@ zc_rule_info zc_rules_at(const zc_rules *r, size_t i)
                           .priority = rule->priority,
                           .is_builtin = f->is_builtin,
                           .is_disabled = rule->disabled,
-                          .nodes = rule->nnodes};
+                          .nodes = rule->nsure};
 }
 
 static const char *rule_name(const void *ctx, int i)

@@ -163,18 +163,35 @@ static int operand_count(const zc_node *n)
     return nin;
 }
 
+/* A repetition's own operands come before the one that goes on: then the ways to go on share them.
+ */
 static bool match_args(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n, bool swapped,
                        const goal *next)
 {
     goal goals[ZC_RL_LIST_MAX];
     const zc_node *node = zc_node_at(m->x->g, n);
-    for (int i = p->args.n - 1; i >= 0; i--) {
-        int at = swapped ? 1 - i : i;
+    for (int k = p->args.n - 1 + (p->base != NULL); k >= 0; k--) {
+        bool goes_on = k == p->args.n;
+        int i = goes_on ? p->through : k, at = swapped ? 1 - i : i;
+        if (p->base && !goes_on && i == p->through) continue;
+        if (p->loose >= 0 && i >= p->loose && i >= node->nin) continue;
         goals[i] = (goal){
             .pat = zc_rl_pat_at(&p->args, i), .v = at < node->nin ? node->in[at] : 0, .next = next};
         next = &goals[i];
     }
     return solve(m, next);
+}
+
+/* Does a repetition go on in the second operand alone? Then that way is tried first, for the most
+ * of them. */
+static bool goes_on_second(const zc_rl_matcher *m, const zc_rl_pat *p, const zc_node *node)
+{
+    bool goes_on[2];
+    for (int i = 0; i < 2; i++) {
+        zc_nid n = producer_of(m, node->in[i]);
+        goes_on[i] = n && zc_node_at(m->x->g, n)->op == p->op;
+    }
+    return p->base && !goes_on[p->through] && goes_on[1 - p->through];
 }
 
 static bool match_operands(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n, const goal *next)
@@ -183,11 +200,12 @@ static bool match_operands(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n, const
     int nin = operand_count(node), trail = m->ntrail;
     if (nin > p->args.n && !p->rest)
         return miss(m, n, "has more operands (got %d, need %d)", nin, p->args.n);
-    if (match_args(m, p, n, false, next)) return true;
-    unwind(m, trail);
     bool may_swap = (zc_op_get(node->op)->flags & ZC_OPF_COMMUTATIVE) && p->args.n == 2 &&
                     nin == 2 && node->in[0] != node->in[1];
-    return may_swap && match_args(m, p, n, true, next);
+    bool swap = may_swap && goes_on_second(m, p, node);
+    if (match_args(m, p, n, swap, next)) return true;
+    unwind(m, trail);
+    return may_swap && match_args(m, p, n, !swap, next);
 }
 
 /* Results that the pattern does not list are not used. */
@@ -216,9 +234,21 @@ static bool is_taken(const zc_rl_matcher *m, zc_nid n)
     return false;
 }
 
-static bool match_present(zc_rl_matcher *m, const zc_rl_pat *p, zc_vid v, int out, const goal *next)
+/* Does one node alone use v? What is between repetitions is theirs, which also keeps the ways to
+ * walk them as few as the nodes. */
+static bool has_one_user(const zc_rl_matcher *m, zc_vid v)
 {
-    zc_nid n = producer_of(m, v);
+    uint32_t e = m->x->users.data[v];
+    while (e && !zc_rl_edge_live(m->x, e, v)) e = m->x->edges.data[e].next;
+    const zc_node *n = e ? zc_node_at(m->x->g, m->x->edges.data[e].node) : NULL;
+    uint32_t uses = 0;
+    for (int i = 0; n && i < n->nin; i++) uses += n->in[i] == v;
+    return uses == m->x->uses.data[v];
+}
+
+/* Can the pattern's operation be node n, for what is seen of it alone? */
+static bool may_be(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n, zc_vid v, int out)
+{
     if (!n || zc_node_at(m->x->g, n)->op != p->op)
         return miss(m, n, "need %s, got %s", p->text,
                     n ? zc_op_get(zc_node_at(m->x->g, n)->op)->name : "no operation");
@@ -226,6 +256,20 @@ static bool match_present(zc_rl_matcher *m, const zc_rl_pat *p, zc_vid v, int ou
         return miss(m, n, "%s stands in another graph", p->text);
     if (!is_result(zc_node_at(m->x->g, n), out, v) || is_taken(m, n))
         return miss(m, n, "%s stands for something else already", p->text);
+    if (p->is_inner && !has_one_user(m, v))
+        return miss(m, n, "its result is used outside of the repetition too");
+    return true;
+}
+
+static bool match_present(zc_rl_matcher *m, const zc_rl_pat *p, zc_vid v, int out, const goal *next)
+{
+    zc_nid n = producer_of(m, v);
+    bool explain = m->explain;
+    /* That a repetition ends is no reason. */
+    m->explain &= !(p->is_inner && p->optional);
+    bool may = may_be(m, p, n, v, out);
+    m->explain = explain;
+    if (!may) return false;
     int trail = m->ntrail;
     m->node[p->node] = n;
     m->count++;
@@ -240,7 +284,8 @@ static bool match_present(zc_rl_matcher *m, const zc_rl_pat *p, zc_vid v, int ou
 /* The optional operation is not there: its operand takes its place. */
 static bool match_absent(zc_rl_matcher *m, const zc_rl_pat *p, zc_vid v, const goal *next)
 {
-    goal pass = {.pat = zc_rl_pat_at(&p->args, p->through), .v = v, .next = next};
+    const zc_rl_pat *inner = p->base ? p->base : zc_rl_pat_at(&p->args, p->through);
+    goal pass = {.pat = inner, .v = v, .next = next};
     int trail = m->ntrail;
     m->absent[p->node] = true;
     if (bind(m, p->nouts ? p->outs[0] : -1, v) && solve(m, &pass)) return true;
@@ -375,13 +420,38 @@ static bool check_outputs(zc_rl_matcher *m)
     return true;
 }
 
+/* The lists of a group stand for their i-th values; false: there are none. */
+static bool set_lists(zc_rl_matcher *m, int group, int i)
+{
+    bool any = false;
+    for (int k = 0; k < m->rule->nvars; k++) {
+        const zc_rl_var *v = &m->rule->vars[k];
+        if (v->kind != ZC_RV_LIST || v->group != group) continue;
+        m->value[k] = i < v->count ? m->value[v->first + i] : 0;
+        any |= m->value[k] != 0;
+    }
+    return any;
+}
+
+/* A condition about collected values holds for each of them. */
+static bool holds(zc_rl_matcher *m, const zc_rl_env *env, const zc_rl_expr *e)
+{
+    bool ok = true;
+    if (e->list < 0) return zc_rl_holds(env, e);
+    const zc_rl_var *list = &m->rule->vars[e->list];
+    for (int i = 0; ok && i < list->count; i++)
+        if (set_lists(m, list->group, i)) ok = zc_rl_holds(env, e);
+    set_lists(m, list->group, list->count);
+    return ok;
+}
+
 static bool complete(zc_rl_matcher *m)
 {
     zc_rl_env env = zc_rl_match_env(m, &m->scratch);
     if (!check_outputs(m) || !check_uses(m)) return false;
     for (int i = 0; i < m->rule->where.n; i++) {
         const zc_rl_expr *e = zc_rl_expr_at(&m->rule->where, i);
-        if (zc_rl_holds(&env, e)) continue;
+        if (holds(m, &env, e)) continue;
         return miss(m, m->root, "the condition in line %d, column %d does not hold", e->loc.line,
                     e->loc.col);
     }

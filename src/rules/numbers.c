@@ -128,6 +128,21 @@ static double precision(const zc_rl_rule *rule, zc_dtype d)
     }
 }
 
+/* Neighbours near zero are so far apart. */
+static double grain(zc_dtype d)
+{
+    switch (d) {
+    case ZC_F64:
+        return 0x1p-1074;
+    case ZC_F16:
+        return 0x1p-24;
+    case ZC_BF16:
+        return 0x1p-133;
+    default:
+        return 0x1p-149;
+    }
+}
+
 static bool same_place(double a, double b)
 {
     return a == b || (isnan(a) && isnan(b));
@@ -138,32 +153,60 @@ typedef struct verdict {
     bool bad;
 } verdict;
 
-/* Attention gives zeros for a query without any key, where a softmax written out has no number; of
- * operands without a number it makes none, where a model may have replaced it. */
-enum slack { NO_SLACK, SLACK_OF_MASKS, SLACK_OF_ODD };
+/* Where the emit side may be right and the match side not. Attention gives zeros for a query
+ * without any key, where a softmax written out has no number; of operands without a number it makes
+ * none, where a model may have replaced it. Softmax and the like have numbers where an Exp written
+ * out overflows. */
+enum slack { NO_SLACK, SLACK_OF_MASKS, SLACK_OF_OVERFLOW };
 
-static enum slack slack_of(const zc_rl_rule *rule, const zc_rl_choice *c)
+static enum slack slack_of(const zc_rl_rule *rule)
 {
     for (int i = 0; i < rule->emit.n; i++) {
         const zc_rl_pat *p = zc_rl_stmt_at(&rule->emit, i)->pat;
-        if (p->kind == ZC_RP_NODE && (p->op == ZC_OP_Attention || p->op == ZC_OP_PackedAttention))
-            return c->values == ZC_VALUES_ODD ? SLACK_OF_ODD : SLACK_OF_MASKS;
+        if (p->kind != ZC_RP_NODE) continue;
+        if (p->op == ZC_OP_Attention || p->op == ZC_OP_PackedAttention) return SLACK_OF_MASKS;
+        if (p->op == ZC_OP_Softmax || p->op == ZC_OP_LogSoftmax || p->op == ZC_OP_Softplus)
+            return SLACK_OF_OVERFLOW;
     }
     return NO_SLACK;
 }
 
-/* truth: the match side in f64; match, emit: both sides in their own type. */
-static verdict judge(zc_dtype dtype, double step, double truth, double match, double emit,
-                     double scale, enum slack slack)
+/* What results are measured by. */
+typedef struct measure {
+    double step;  /* of their type's precision */
+    double scale; /* the greatest one */
+    double blur;  /* how far from the truth the match side in f64 may be */
+    enum slack slack;
+    bool is_odd;    /* some operands are no numbers */
+    bool overflows; /* some results of the match side in f64 are none */
+} measure;
+
+/* Does what the emit side may do better explain the difference? */
+static bool is_excused(const measure *by, double truth, double match, double emit)
 {
+    bool both_fail = isnan(truth) && isnan(match), zero = truth == 0 && match == 0;
+    switch (by->slack) {
+    case SLACK_OF_MASKS:
+        return both_fail || (by->is_odd && (isnan(emit) || zero));
+    case SLACK_OF_OVERFLOW:
+        return !isfinite(truth) || !isfinite(match) || (by->overflows && truth == 0) ||
+               (by->is_odd && isnan(emit));
+    case NO_SLACK:
+        break;
+    }
+    return false;
+}
+
+/* truth: the match side in f64; match, emit: both sides in their own type. */
+static verdict judge(zc_dtype dtype, const measure *by, double truth, double match, double emit)
+{
+    double scale = by->scale;
     if (!zc_dtype_is_float(dtype)) return (verdict){fabs(match - emit), match != emit};
     uint64_t slot[2] = {0};
     zc_store_f64(dtype, slot, 0, truth);
     double rounded = zc_load_f64(dtype, slot, 0);
     if (same_place(emit, match) || same_place(emit, rounded)) return (verdict){0, false};
-    if (slack != NO_SLACK && isnan(truth) && isnan(match)) return (verdict){0, false};
-    if (slack == SLACK_OF_ODD && (isnan(emit) || (truth == 0 && match == 0)))
-        return (verdict){0, false};
+    if (is_excused(by, truth, match, emit)) return (verdict){0, false};
     if (!isfinite(emit) || !isfinite(truth)) {
         /* NaN or infinite on one side alone: right only where the match side fails by overflow. */
         bool excused = !isfinite(emit) && !isfinite(match) && isfinite(truth);
@@ -171,7 +214,7 @@ static verdict judge(zc_dtype dtype, double step, double truth, double match, do
     }
     double error = fabs(emit - truth);
     double own = isfinite(match) ? fabs(match - truth) : 0;
-    double limit = ROUNDING * step * scale + 4 * own;
+    double limit = ROUNDING * by->step * scale + 4 * own + by->blur + 2 * grain(dtype);
     return (verdict){scale > 0 ? error / scale : error, error > limit};
 }
 
@@ -184,6 +227,27 @@ static double greatest(const zc_tensor *t)
         if (isfinite(v) && v > m) m = v;
     }
     return m;
+}
+
+static bool all_finite(const zc_tensor *t)
+{
+    int64_t n = zc_tensor_numel(t);
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(zc_load_f64(t->dtype, t->data, i))) return false;
+    return true;
+}
+
+/* How far a result of the match side in f64 may be off: a sum is no more exact than its terms,
+ * which may cancel. */
+static double blur_of(const run *r, zc_vid v, enum slack slack)
+{
+    bool is_made = zc_val(r->g, v)->kind == ZC_VALUE_NODE;
+    const zc_node *n = is_made ? zc_node_at(r->g, zc_val(r->g, v)->producer) : NULL;
+    double terms = 0;
+    if (slack == SLACK_OF_OVERFLOW) terms = 1; /* 1 + exp(x) */
+    for (int i = 0; n && (n->op == ZC_OP_Add || n->op == ZC_OP_Sub) && i < 2; i++)
+        terms = fmax(terms, greatest(&r->value[n->in[i]]));
+    return 0x1p-40 * terms; /* functions in f64 are no more exact */
 }
 
 typedef struct trio {
@@ -236,23 +300,33 @@ static bool same_shape(const zc_tensor *a, const zc_tensor *b)
            memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
 }
 
-/* w: a in f64, or a. */
+/* Values to compare: b is to be what a is; w is a in f64, or a. */
+typedef struct compared {
+    const zc_tensor *w, *a, *b;
+    double blur; /* of w */
+} compared;
+
 static void compare(const zc_rl_rule *rule, const zc_rl_choice *c, const trio *t,
-                    const zc_tensor *w, const zc_tensor *a, const zc_tensor *b, pair names,
-                    zc_rule_check *out)
+                    const compared *values, pair names, zc_rule_check *out)
 {
+    const zc_tensor *w = values->w, *a = values->a, *b = values->b;
     if (!same_shape(a, b)) {
         out->failed = true;
         snprintf(out->why, sizeof out->why, "%s and %s have different shapes", names.a, names.b);
         describe(rule, c, &t->match, out->input, sizeof out->input);
         return;
     }
-    double scale = greatest(w), step = precision(rule, a->dtype);
+    measure by = {.step = precision(rule, a->dtype),
+                  .scale = greatest(w),
+                  .blur = values->blur,
+                  .slack = slack_of(rule),
+                  .is_odd = c->values == ZC_VALUES_ODD,
+                  .overflows = !all_finite(w)};
     int64_t n = zc_tensor_numel(a);
     for (int64_t k = 0; k < n; k++) {
         double v[3] = {zc_load_f64(w->dtype, w->data, k), zc_load_f64(a->dtype, a->data, k),
                        zc_load_f64(b->dtype, b->data, k)};
-        verdict one = judge(a->dtype, step, v[0], v[1], v[2], scale, slack_of(rule, c));
+        verdict one = judge(a->dtype, &by, v[0], v[1], v[2]);
         note(rule, c, t, &one, v, k, names, out);
         out->values++;
     }
@@ -266,9 +340,12 @@ static const zc_tensor *output_of(const run *r, size_t i)
 static void compare_sides(const zc_rl_rule *rule, const zc_rl_choice *c, const trio *t,
                           zc_rule_check *out)
 {
-    for (size_t i = 0; !out->failed && i < t->match.g->top.outputs.len; i++)
-        compare(rule, c, t, output_of(t->has_wide ? &t->wide : &t->match, i),
-                output_of(&t->match, i), output_of(&t->emit, i), (pair){"match", "emit"}, out);
+    const run *wide = t->has_wide ? &t->wide : &t->match;
+    for (size_t i = 0; !out->failed && i < t->match.g->top.outputs.len; i++) {
+        compared values = {output_of(wide, i), output_of(&t->match, i), output_of(&t->emit, i),
+                           blur_of(wide, wide->g->top.outputs.data[i], slack_of(rule))};
+        compare(rule, c, t, &values, (pair){"match", "emit"}, out);
+    }
 }
 
 /* The emit side as the device computes it against the emit side here. */
@@ -282,9 +359,11 @@ static zc_status compare_device(const zc_rl_rule *rule, const zc_rl_choice *c, c
     for (size_t i = 0; status == ZC_OK && i < nin; i++)
         in[i] = t->emit.value[g->top.params.data[i]];
     if (status == ZC_OK) status = device->run(device->user, g, in, got, diag);
-    for (size_t i = 0; status == ZC_OK && !out->failed && i < nout; i++)
-        compare(rule, c, t, output_of(t->has_wide ? &t->wide : &t->emit, i), output_of(&t->emit, i),
-                &got[i], (pair){"its meaning", "the kernel"}, out);
+    for (size_t i = 0; status == ZC_OK && !out->failed && i < nout; i++) {
+        compared values = {output_of(t->has_wide ? &t->wide : &t->emit, i), output_of(&t->emit, i),
+                           &got[i], 0};
+        compare(rule, c, t, &values, (pair){"its meaning", "the kernel"}, out);
+    }
     for (size_t i = 0; got && i < nout; i++) free(got[i].data);
     free(in);
     free(got);

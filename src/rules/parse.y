@@ -43,6 +43,7 @@ static void zc_rl_yyerror(zc_rl_loc *loc, void *scanner, zc_rl_scan *s, const ch
     zc_rl_kernel *kernel;
     unsigned flags;
     zc_rl_kinds kinds;
+    zc_rl_times times;
     int op;
     bool flag;
 }
@@ -52,7 +53,7 @@ static void zc_rl_yyerror(zc_rl_loc *loc, void *scanner, zc_rl_scan *s, const ch
 %token T_RULE "'rule'" T_POINTWISE "'pointwise'" T_KERNEL "'kernel'" T_MEANING "'meaning'" T_KIND "'kind'" T_PRIORITY "'priority'"
 %token T_MATCH "'match'" T_WHERE "'where'" T_EMIT "'emit'" T_IN "'in'" T_UNDERSCORE "'_'" T_BAD "an unreadable word"
 %token T_EQ "'=='" T_NE "'!='" T_LE "'<='" T_GE "'>='" T_NEAR "'~='" T_AND "'&&'" T_OR "'||'"
-%token T_DOTS "'...'"
+%token T_DOTS "'...'" T_RANGE "'..'"
 %token YYEOF 0 "the end of the file"
 %token <text> T_NAME "a name" T_STRING "a string" T_TEXT "an expression"
 %token <number> T_NUMBER "a number"
@@ -72,7 +73,8 @@ static void zc_rl_yyerror(zc_rl_loc *loc, void *scanner, zc_rl_scan *s, const ch
 %type <braces> braces attr_list
 %type <attr> attr
 %type <op> relation rule_kind
-%type <flag> rest optional
+%type <flag> rest
+%type <times> times
 %type <expr> expr
 
 %left T_OR
@@ -134,17 +136,19 @@ out: T_NAME kinds { $$ = zc_rl_make_value(s, @T_NAME, $T_NAME, $kinds); }
     | T_UNDERSCORE { $$ = zc_rl_make_pat(s, @$, ZC_RP_ABSENT); };
 
 operand: T_NAME kinds { $$ = zc_rl_make_value(s, @T_NAME, $T_NAME, $kinds); }
+    | T_NAME kinds T_DOTS { $$ = zc_rl_make_spread(s, @T_NAME, $T_NAME, $kinds); }
     | T_UNDERSCORE { $$ = zc_rl_make_pat(s, @$, ZC_RP_ABSENT); }
     | sign_number tolerance { $$ = zc_rl_make_number(s, @sign_number, $sign_number, $tolerance); }
     | '[' exprs_or_none ']' { $$ = zc_rl_make_vector(s, @$, $2); }
     | '(' alternatives ')' { $$ = zc_rl_make_alt(s, @$, $alternatives); }
     | call;
-call: T_NAME '(' operands rest ')' braces optional
-        { $$ = zc_rl_make_call(s, @T_NAME, $T_NAME, $operands, $rest, $braces, $optional); };
+call: T_NAME '(' operands rest ')' braces times
+        { $$ = zc_rl_make_call(s, @T_NAME, $T_NAME, $operands, $rest, $braces, $times); };
 operands: operand { $$ = zc_rl_append(s, NULL, $operand); }
     | operands[list] ',' operand { $$ = zc_rl_append(s, $list, $operand); };
 rest: %empty { $$ = false; } | ',' T_DOTS { $$ = true; };
-optional: %empty { $$ = false; } | '?' { $$ = true; };
+times: %empty { $$ = (zc_rl_times){1, 1}; } | '?' { $$ = (zc_rl_times){0, 1}; }
+    | '*' T_NUMBER[least] T_RANGE T_NUMBER[most] { $$ = zc_rl_make_times(s, @$, $least, $most); };
 alternatives: operand { $$ = zc_rl_append(s, NULL, $operand); }
     | alternatives[list] '|' operand { $$ = zc_rl_append(s, $list, $operand); };
 tolerance: %empty { $$ = (zc_rl_number){.is_int = true}; } | '~' T_NUMBER { $$ = $T_NUMBER; };

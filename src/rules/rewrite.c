@@ -132,17 +132,49 @@ static zc_dtype number_type(const zc_rl_patch *p, const zc_vid *in, int n)
     return d ? d : ZC_F32;
 }
 
-static bool emit_operands(zc_rl_patch *p, const zc_rl_pat *pat, zc_vid *in)
+/* Operands by number, with those that a name collected one by one. */
+typedef struct operands {
+    zc_vid v[ZC_RL_LIST_MAX];
+    const zc_rl_pat *number[ZC_RL_LIST_MAX]; /* a number, or NULL */
+    int n;
+} operands;
+
+static bool add_operand(zc_rl_patch *p, const zc_rl_pat *pat, operands *in, zc_vid v)
+{
+    int most = zc_op_get(pat->op)->max_in;
+    if (in->n >= ZC_RL_LIST_MAX || in->n >= most)
+        return refuse(p, "%s would have too many operands (need at most %d)", pat->text,
+                      most < ZC_RL_LIST_MAX ? most : ZC_RL_LIST_MAX);
+    in->v[in->n++] = v;
+    return true;
+}
+
+static bool emit_spread(zc_rl_patch *p, const zc_rl_pat *pat, const zc_rl_pat *a, operands *in)
+{
+    const zc_rl_var *list = &p->m->rule->vars[a->var];
+    for (int i = 0; i < list->count; i++) {
+        zc_vid v = p->m->value[list->first + i];
+        if (v && !add_operand(p, pat, in, v)) return false;
+    }
+    return true;
+}
+
+static bool emit_operands(zc_rl_patch *p, const zc_rl_pat *pat, operands *in)
 {
     for (int i = 0; i < pat->args.n; i++) {
         const zc_rl_pat *a = zc_rl_pat_at(&pat->args, i);
-        if (a->kind != ZC_RP_NUM && !emit(p, a, ZC_NONE, &in[i])) return false;
+        zc_vid v = 0;
+        if (a->spread) {
+            if (!emit_spread(p, pat, a, in)) return false;
+            continue;
+        }
+        if (a->kind != ZC_RP_NUM && !emit(p, a, ZC_NONE, &v)) return false;
+        if (!add_operand(p, pat, in, v)) return false;
+        if (a->kind == ZC_RP_NUM) in->number[in->n - 1] = a;
     }
-    zc_dtype hint = number_type(p, in, pat->args.n);
-    for (int i = 0; i < pat->args.n; i++) {
-        const zc_rl_pat *a = zc_rl_pat_at(&pat->args, i);
-        if (a->kind == ZC_RP_NUM && !emit(p, a, hint, &in[i])) return false;
-    }
+    zc_dtype hint = number_type(p, in->v, in->n);
+    for (int i = 0; i < in->n; i++)
+        if (in->number[i] && !emit(p, in->number[i], hint, &in->v[i])) return false;
     return true;
 }
 
@@ -218,10 +250,11 @@ static bool infer(zc_rl_patch *p, zc_nid n)
     return status == ZC_OK;
 }
 
-static bool make_node(zc_rl_patch *p, const zc_rl_pat *pat, const zc_vid *in, zc_nid *out)
+static bool make_node(zc_rl_patch *p, const zc_rl_pat *pat, const operands *own, zc_nid *out)
 {
     zc_graph *g = p->x->g;
-    int nin = pat->args.n, nout = pat->nouts ? pat->nouts : 1;
+    const zc_vid *in = own->v;
+    int nin = own->n, nout = pat->nouts ? pat->nouts : 1;
     int least = pat->kernel ? pat->kernel->params.n : zc_op_get(pat->op)->min_in;
     if (pat->kernel) nout = pat->kernel->nresults;
     while (nin > 0 && !in[nin - 1]) nin--;
@@ -244,9 +277,9 @@ static bool make_node(zc_rl_patch *p, const zc_rl_pat *pat, const zc_vid *in, zc
 /* The pattern's node; out[i]: its results. */
 static bool emit_node(zc_rl_patch *p, const zc_rl_pat *pat, zc_vid *out)
 {
-    zc_vid in[ZC_RL_LIST_MAX] = {0};
+    operands in = {.n = 0};
     zc_nid n;
-    if (!emit_operands(p, pat, in) || !make_node(p, pat, in, &n)) return false;
+    if (!emit_operands(p, pat, &in) || !make_node(p, pat, &in, &n)) return false;
     const zc_node *node = zc_node_at(p->x->g, n);
     for (int i = 0; i < node->nout; i++) out[i] = node->out[i];
     return fold(p, n, &out[0]);

@@ -122,6 +122,18 @@ typedef struct zc_rule_device {
 
 /* Does rule i emit kernels of the user? */
 bool zc_rules_has_kernels(const zc_rules *r, size_t i);
+
+/* The kernels that rules bring along, by number. tuning: their parameters (op/sizes.h). */
+typedef struct zc_rule_kernel {
+    const char *name, *origin, *tuning;
+} zc_rule_kernel;
+size_t zc_rules_kernel_count(const zc_rules *r);
+zc_rule_kernel zc_rules_kernel_at(const zc_rules *r, size_t k);
+/* From now on kernel k is emitted with that combination; each begins with combination 0. */
+void zc_rules_kernel_choose(zc_rules *r, size_t k, size_t combination);
+/* Does rule i emit kernel k? */
+bool zc_rules_emits(const zc_rules *r, size_t i, size_t k);
+
 /* zc_rules_check_numbers, and then the emit side's kernels on the device against their meaning. */
 zc_status zc_rules_check_kernels(const zc_rules *r, size_t i, uint64_t seed,
                                  const zc_rule_device *device, zc_rule_check *out, zc_diag *diag);

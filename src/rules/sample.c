@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rules/eval.h"
+#include "rules/hints.h"
 
 const char *const zc_rl_values_names[] = {"plain", "large",           "huge", "tiny", "equal",
                                           "zero",  "NaN and infinite"};
@@ -12,19 +12,20 @@ const char *const zc_rl_values_names[] = {"plain", "large",           "huge", "t
 /* Shapes of operands in terms of one base shape (..., k) and another length n. */
 enum {
     FORM_BASE,
-    FORM_LAST,   /* [k] */
-    FORM_ONES,   /* base with some dimensions 1 */
-    FORM_SUFFIX, /* the last dimensions of base */
-    FORM_SCALAR, /* [] */
-    FORM_ONE,    /* [1] */
-    FORM_K_N,    /* [k, n] */
-    FORM_N_K,    /* [n, k] */
-    FORM_N,      /* [n] */
-    FORM_MORE,   /* base with dimension 1 doubled */
-    FORM_BATCH,  /* base with k, n last */
-    FORM_HALF,   /* base with half its last dimension, and some 1 */
-    FORM_TWICE,  /* the same with all of it */
-    FORM_TABLE,  /* of angles: a row for each position of a sequence, or of each sequence */
+    FORM_LAST,     /* [k] */
+    FORM_ONES,     /* base with some dimensions 1 */
+    FORM_SUFFIX,   /* the last dimensions of base */
+    FORM_SCALAR,   /* [] */
+    FORM_ONE,      /* [1] */
+    FORM_K_N,      /* [k, n] */
+    FORM_N_K,      /* [n, k] */
+    FORM_N,        /* [n] */
+    FORM_MORE,     /* base with dimension 1 doubled */
+    FORM_BATCH,    /* base with k, n last */
+    FORM_HALF,     /* base with half its last dimension, and some 1 */
+    FORM_TWICE,    /* the same with all of it */
+    FORM_TABLE,    /* of angles: a row for each position of a sequence, or of each sequence */
+    FORM_CHANNELS, /* [c, 1, ...] with base's second dimension, and maybe a 1 before it */
     FORM_COUNT
 };
 
@@ -45,6 +46,9 @@ typedef struct maker {
         zc_vid of, shape;
     } targets[16]; /* of Reshape and Expand, so far */
     int ntargets;
+    const zc_rl_pat *user; /* what the operand being made is for, as operand `place` */
+    const zc_vid *others;  /* that operation's operands before it */
+    int place;
     int64_t ones;           /* bit i: dimension i of FORM_HALF is 1 */
     int64_t tables, pieces; /* of FORM_TABLE: how many, and what part of k a row has */
     zc_arena arena;
@@ -131,8 +135,9 @@ static bool is_operand(const zc_rl_var *v)
 
 void zc_rl_choose_forms(const zc_rl_rule *rule, uint64_t *random, zc_rl_choice *c)
 {
-    static const uint8_t of_consts[] = {FORM_LAST,   FORM_LAST, FORM_SCALAR, FORM_ONE,  FORM_K_N,
-                                        FORM_SUFFIX, FORM_N,    FORM_ONES,   FORM_BASE, FORM_N_K};
+    static const uint8_t of_consts[] = {FORM_LAST, FORM_LAST,   FORM_SCALAR,  FORM_ONE,
+                                        FORM_K_N,  FORM_SUFFIX, FORM_N,       FORM_ONES,
+                                        FORM_BASE, FORM_N_K,    FORM_CHANNELS};
     static const uint8_t of_values[] = {FORM_BASE, FORM_BASE, FORM_BASE,   FORM_BASE,  FORM_ONES,
                                         FORM_LAST, FORM_K_N,  FORM_SUFFIX, FORM_BATCH, FORM_N};
     static const uint8_t of_matrices[] = {FORM_K_N, FORM_K_N,   FORM_K_N,
@@ -176,7 +181,9 @@ static int64_t draw_dim(maker *m)
 
 static void draw_base(maker *m)
 {
+    int asked = zc_rl_hint_rank(m->rule, (int)below(m, 4));
     m->rank = (int)below(m, 4) + 1;
+    if (asked && asked <= (int)ZC_COUNTOF(m->base)) m->rank = asked;
     for (int i = 0; i < m->rank; i++) m->base[i] = draw_dim(m);
     m->n = draw_dim(m);
     m->ones = below(m, 16);
@@ -239,6 +246,11 @@ static void draw_shape(maker *m, int form, zc_tensor *t)
         break;
     case FORM_MORE:
         if (t->rank > 1) t->dims[1] *= 2;
+        break;
+    case FORM_CHANNELS:
+        for (int i = 0; i < t->rank; i++)
+            if (i != 1) t->dims[i] = 1;
+        if (t->rank > 1 && below(m, 2)) set_shape(t, t->rank - 1, (int64_t[]){t->dims[1], 1, 1});
         break;
     case FORM_BATCH:
         if (t->rank >= 2) t->dims[t->rank - 2] = k;
@@ -320,7 +332,8 @@ static void store(zc_dtype own, zc_dtype as, void *data, int64_t i, double v)
         zc_store_f64(as, data, i, zc_load_f64(own, slot, 0));
 }
 
-static zc_vid make_const(maker *m, int var, zc_tensor *t, zc_dtype own, const role *what)
+static zc_vid make_const(maker *m, int var, zc_tensor *t, zc_dtype own, const role *what,
+                         const zc_rl_hint *hint)
 {
     size_t bytes;
     int64_t half = what->halves && t->rank ? t->dims[t->rank - 1] / 2 : 0;
@@ -329,7 +342,9 @@ static zc_vid make_const(maker *m, int var, zc_tensor *t, zc_dtype own, const ro
     int64_t n = zc_tensor_numel(t);
     for (int64_t i = 0; t->data && i < n; i++) {
         int64_t like = half && i / half % 2 ? i - half : i;
-        if (zc_dtype_is_int(own))
+        if (hint->has_value)
+            store(own, t->dtype, t->data, i, hint->value);
+        else if (zc_dtype_is_int(own))
             zc_store_i64(own, t->data, i, what->is_host ? small_integer(m) : below(m, 3));
         else
             store(own, t->dtype, t->data, i, constant(m, var, own, like, n, what->is_fill));
@@ -344,6 +359,43 @@ static zc_vid make_input(maker *m, int var, const zc_tensor *t)
     zc_vid v = zc_graph_value(m->g, m->rule->vars[var].name, ZC_VALUE_PARAM, &type);
     if (!v || !ZC_VEC_PUSH(&m->g->top.params, v)) return 0;
     return v;
+}
+
+/* Weights whose shape the operands before them decide. */
+static void draw_weight(maker *m, zc_tensor *t)
+{
+    const zc_type *x = m->place ? &zc_val(m->g, m->others[0])->type : NULL;
+    if (!x || x->rank < 2 || !below(m, 8)) return;
+    switch (m->user->op) {
+    case ZC_OP_InstanceNormalization:
+    case ZC_OP_GroupNormalization:
+    case ZC_OP_BatchNormalization:
+        set_shape(t, 1, &(int64_t){x->dims[1].k});
+        break;
+    case ZC_OP_Conv:
+        if (m->place == 2) {
+            set_shape(t, 1, &(int64_t){zc_val(m->g, m->others[1])->type.dims[0].k});
+            break;
+        }
+        t->rank = x->rank;
+        for (int i = 2; i < t->rank; i++) t->dims[i] = below(m, 4) ? 1 : 3;
+        t->dims[0] = m->n;
+        t->dims[1] = x->dims[1].k;
+        break;
+    default:
+        break;
+    }
+}
+
+static zc_rl_env env_of(maker *m)
+{
+    static const zc_rule_target none = {.cuda = false};
+    return (zc_rl_env){.rule = m->rule,
+                       .g = m->g,
+                       .value = m->value,
+                       .attr = m->attr,
+                       .target = &none,
+                       .arena = &m->arena};
 }
 
 static zc_vid make_operand(maker *m, int var)
@@ -366,9 +418,14 @@ static zc_vid make_operand(maker *m, int var)
         t = (zc_tensor){.dtype = ZC_I64, .data = &end};
         return zc_graph_const(m->g, v->name, &t, false);
     }
+    zc_rl_hint hint;
+    zc_rl_env env = env_of(m);
+    zc_rl_hint_find(&env, var, &hint);
+    if (m->user) draw_weight(m, &t);
+    zc_rl_hint_apply(&hint, &t);
     t.dtype = wide_type(m, own);
     bool is_const = what.is_host || (v->flags & ZC_RC_CONST) || zc_dtype_is_int(own);
-    return is_const ? make_const(m, var, &t, own, &what) : make_input(m, var, &t);
+    return is_const ? make_const(m, var, &t, own, &what, &hint) : make_input(m, var, &t);
 }
 
 /* ---- targets of Reshape and Expand: what models do to dimensions ---- */
@@ -454,6 +511,34 @@ static void regroup(maker *m, target *t)
     t->v[t->n - 1] /= f;
 }
 
+/* Channels in groups, each with its plane in one dimension. */
+static void to_groups(maker *m, target *t)
+{
+    if (t->n < 3) return;
+    int64_t f = divisor(m, t->v[1]);
+    while (t->n > 2) join_at(t, 1);
+    if (t->v[1] % f) return;
+    t->v[1] /= f;
+    insert(t, 1, f);
+}
+
+/* The dimensions that another value of as many elements has. */
+static void as_other(maker *m, target *t)
+{
+    int64_t n = 1, start = below(m, (int64_t)m->g->values.len - 1);
+    for (int i = 0; i < t->n; i++) n *= t->v[i];
+    for (int64_t i = 1; i < (int64_t)m->g->values.len; i++) {
+        zc_vid v = (zc_vid)((start + i) % ((int64_t)m->g->values.len - 1)) + 1;
+        target other = dims_of(m, v);
+        int64_t elements = 1;
+        for (int k = 0; k < other.n; k++) elements *= other.v[k];
+        bool is_same = other.n == t->n && memcmp(other.v, t->v, (size_t)t->n * sizeof *t->v) == 0;
+        if (elements != n || is_same) continue;
+        *t = other;
+        return;
+    }
+}
+
 static void insert_one(maker *m, target *t)
 {
     insert(t, (int)below(m, t->n + 1), 1);
@@ -499,8 +584,9 @@ static target of_base(const maker *m)
 
 static zc_vid make_target(maker *m, zc_op op, int var, zc_vid of)
 {
-    static void (*const ways[])(maker * m, target * t) = {
-        split_last, split_first, split_in_three, join_two, regroup, insert_one, like_other};
+    static void (*const ways[])(maker * m, target * t) = {split_last, split_first, split_in_three,
+                                                          join_two,   regroup,     insert_one,
+                                                          like_other, to_groups,   as_other};
     target t = dims_of(m, of);
     zc_vid before = target_before(m, op, &t);
     if (before && below(m, 8)) return before;
@@ -538,24 +624,14 @@ static zc_vid make_number(maker *m, const zc_rl_pat *p, zc_dtype like)
     return zc_graph_const(m->g, NULL, &t, false);
 }
 
-static zc_rl_env env_of(maker *m)
-{
-    static const zc_rule_target none = {.cuda = false};
-    return (zc_rl_env){.rule = m->rule,
-                       .g = m->g,
-                       .value = m->value,
-                       .attr = m->attr,
-                       .target = &none,
-                       .arena = &m->arena};
-}
-
 static zc_rl_val draw_attr(maker *m, const zc_op_info *info, const void *attrs, int field)
 {
     zc_rl_val v = zc_rl_attr_value(info, attrs, field);
     if (v.type == ZC_RT_INT && below(m, 2)) v.dim = zc_dim_const(small_integer(m));
     if (v.type == ZC_RT_REAL && below(m, 2))
         v.real = (double)(float)(0.25 + (double)below(m, 8) / 4);
-    if (v.type == ZC_RT_INTS) v.ints = (zc_ints){m->rank, m->perm};
+    bool is_perm = field == ZC_AT_Transpose_perm && info == zc_op_get(ZC_OP_Transpose);
+    if (v.type == ZC_RT_INTS && (is_perm || below(m, 2))) v.ints = (zc_ints){m->rank, m->perm};
     if (v.type == ZC_RT_DTYPE) v.dtype = m->c->dtype;
     return v;
 }
@@ -604,17 +680,21 @@ static zc_dtype type_of(const maker *m, zc_vid v)
 static bool make_operands(maker *m, const zc_rl_pat *p, zc_vid *in)
 {
     zc_dtype like = ZC_NONE;
-    for (int i = 0; i < p->args.n; i++) {
+    int n = p->loose < 0 ? p->args.n : p->loose + (int)below(m, 4);
+    for (int i = 0; i < n; i++) {
         const zc_rl_pat *a = zc_rl_pat_at(&p->args, i);
         if (a->kind == ZC_RP_NUM || a->kind == ZC_RP_ABSENT) continue;
         bool is_target = (p->op == ZC_OP_Reshape || p->op == ZC_OP_Expand) && i == 1 &&
                          a->kind == ZC_RP_NAME && m->rule->vars[a->var].stmt < 0;
         if (is_target && !m->value[a->var]) m->value[a->var] = make_target(m, p->op, a->var, in[0]);
+        m->user = p;
+        m->others = in;
+        m->place = i;
         in[i] = make(m, a);
         if (!in[i]) return false;
         if (like == ZC_NONE || like == ZC_BOOL) like = type_of(m, in[i]);
     }
-    for (int i = 0; i < p->args.n; i++) {
+    for (int i = 0; i < n; i++) {
         const zc_rl_pat *a = zc_rl_pat_at(&p->args, i);
         if (a->kind != ZC_RP_NUM) continue;
         in[i] = make_number(m, a, is_list(p->op, i) ? ZC_I64 : like);
@@ -656,10 +736,24 @@ static zc_vid make_op(maker *m, const zc_rl_pat *p)
     return zc_node_at(m->g, n)->out[0];
 }
 
+/* The value that is already there and that a condition says var to be, too. */
+static zc_vid same_operand(const maker *m, int var)
+{
+    for (int i = 0; i < m->rule->where.n; i++) {
+        const zc_rl_expr *e = zc_rl_expr_at(&m->rule->where, i);
+        if (e->kind != ZC_RE_CALL || e->index != ZC_RF_same) continue;
+        int a = zc_rl_expr_at(&e->args, 0)->index, b = zc_rl_expr_at(&e->args, 1)->index;
+        if (a == var || b == var) return m->value[a == var ? b : a];
+    }
+    return 0;
+}
+
 static zc_vid make(maker *m, const zc_rl_pat *p)
 {
     switch (p->kind) {
     case ZC_RP_NAME:
+        if (!m->value[p->var] && m->rule->vars[p->var].stmt < 0)
+            m->value[p->var] = same_operand(m, p->var);
         if (!m->value[p->var] && m->rule->vars[p->var].stmt < 0)
             m->value[p->var] = make_operand(m, p->var);
         return m->value[p->var];

@@ -45,7 +45,7 @@ static bool allocate(zc_session *s)
     s->rooms = array(s, p->nvalues, sizeof *s->rooms);
     s->root_last = array(s, p->nvalues, sizeof *s->root_last);
     s->dim_values = array(s, p->ndims, sizeof *s->dim_values);
-    s->states = array(s, 2 * (size_t)p->nsteps, sizeof *s->states);
+    s->states = array(s, 3 * (size_t)p->nsteps, sizeof *s->states);
     s->operands = array(s, widest_step(p), sizeof *s->operands);
     return s->inputs && s->outputs && s->values && s->rooms && s->root_last && s->dim_values &&
            s->states && s->operands;
@@ -69,7 +69,7 @@ void zc_session_free(zc_session *s)
     const zc_program *p = s->program;
     zc_gpu_destroy(s);
     zc_pool_destroy(&s->pool);
-    for (size_t i = 0; s->states && i < 2 * (size_t)p->nsteps; i++)
+    for (size_t i = 0; s->states && i < 3 * (size_t)p->nsteps; i++)
         if (s->states[i].p) s->states[i].destroy(s->states[i].p);
     for (uint32_t i = 0; s->rooms && i < p->nvalues; i++) free(s->rooms[i].p);
     for (uint32_t i = 0; s->inputs && i < p->blocks[0].nparams; i++) free(s->inputs[i].copy.p);
@@ -262,7 +262,7 @@ uint64_t zc_session_memory(const zc_session *session)
     bytes += s->infer_dims.cap * sizeof *s->infer_dims.nodes;
     bytes += s->infer_dims.table_cap * sizeof *s->infer_dims.table;
     for (int i = 0; i < ZC_SHAPES_MAX; i++) bytes += s->shapes[i].bytes;
-    for (size_t i = 0; i < 2 * (size_t)s->program->nsteps; i++) bytes += s->states[i].bytes;
+    for (size_t i = 0; i < 3 * (size_t)s->program->nsteps; i++) bytes += s->states[i].bytes;
     return bytes;
 }
 

@@ -74,7 +74,7 @@ struct zc_session {
     bool prepared; /* for the current input shapes */
     bool checked;  /* a run has confirmed every planned shape */
 
-    zc_kstate *states;   /* by step */
+    zc_kstate *states;   /* three a step: its own, its prologue's, its epilogue's */
     zc_tensor *operands; /* work space: a step's inputs and outputs */
     zc_scratch scratch;
     zc_arena infer_arena; /* work space of shapes that are found at run time */

@@ -32,6 +32,7 @@ struct zc_attention_params {
     int splits, causal, zero_sink;
     int aligned_k, aligned_v, pad; /* 16-byte pieces of q and k, of v */
     double scale, softcap;         /* softcap 0: none */
+    double mask_value;             /* score of a key that a bool bias hides */
     struct zc_fused_params fused;
 };
 

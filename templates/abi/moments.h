@@ -16,7 +16,7 @@ struct zc_moments_params {
     long long splits, total;                   /* total: elements of x */
     long long CHANNELS, INNER; /* an element's channel is its offset / INNER % CHANNELS */
     double eps, momentum;
-    struct zc_fused_params fused;
+    struct zc_fused_params pre, fused;
 };
 
 #endif

@@ -29,7 +29,7 @@ struct zc_reduce_params {
     void *out;
     void *states;       /* pass 1 of two: where its states go; else NULL */
     long long elements; /* of the input in each output */
-    struct zc_fused_params fused;
+    struct zc_fused_params pre, fused;
 };
 
 #endif

@@ -35,7 +35,7 @@ struct zc_row_norm_params {
     long long length;             /* words of a sequence */
     struct zc_fault_word *fault;
     unsigned step, pad2;
-    struct zc_fused_params fused;
+    struct zc_fused_params pre, fused;
 };
 
 #endif

@@ -12,7 +12,7 @@ struct zc_softmax_params {
     const void *in;
     void *out;
     long long rows, N; /* entries 1 to 4: rows of N neighbours */
-    struct zc_fused_params fused;
+    struct zc_fused_params pre, fused;
 };
 
 #endif

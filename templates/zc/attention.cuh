@@ -13,6 +13,7 @@ ZC_DEV real least() { return (real)-zc_inf32(); }
 
 struct sight {
     i64 keys, position; // valid keys; where query 0 stands among them
+    bool even;          // there are none, but hidden keys have a score: all have the same
 };
 
 // Lengths that do not fit are reported and brought within bounds.
@@ -24,14 +25,20 @@ ZC_DEV i64 bounded(const zc_attention_lengths &l, i64 got, i64 low, i64 high) {
 ZC_DEV sight sight_of(const zc_attention_lengths &l, i64 b) {
 #if Z_LENGTHS == 1 // numbers of valid keys
     const i64 n = bounded(l, (i64)zc_load<Z_LENGTH_TYPE>(l.lengths, b), 0, l.nk);
-    return {n, n - l.nq};
+    return {n, n - l.nq, n == 0};
 #elif Z_LENGTHS == 2 // numbers of valid keys less one; with as many new tokens as there are in all, no past counts
     const i64 last = bounded(l, (i64)zc_load<Z_LENGTH_TYPE>(l.lengths, b), 0, l.nk - 1);
-    return {last + 1, l.nk == l.nq ? 0 : bounded(l, last + 1 - l.nq, 0, l.past)};
+    return {last + 1, l.nk == l.nq ? 0 : bounded(l, last + 1 - l.nq, 0, l.past), false};
+#elif Z_LENGTHS == 3 // numbers of valid keys; the queries begin with the first key
+    const i64 n = bounded(l, (i64)zc_load<Z_LENGTH_TYPE>(l.lengths, b), 0, l.nk);
+    return {n, l.past, n == 0};
 #else
-    return {l.nk, l.past};
+    return {l.nk, l.past, false};
 #endif
 }
+
+ZC_DEV bool is_even(const zc_attention_params &p, const sight &s) { return s.even && p.mask_value != (f64)least(); }
+ZC_DEV real scale_of(const zc_attention_params &p, const sight &s) { return is_even(p, s) ? (real)0 : (real)p.scale; }
 
 struct span {
     i64 lo, hi; // keys
@@ -39,6 +46,7 @@ struct span {
 ZC_DEV span span_of(const zc_attention_params &p, const sight &s, i64 i) {
     const i64 at = s.position + i;
     span r = {0, s.keys < p.len.nk ? s.keys : p.len.nk};
+    if (is_even(p, s)) r.hi = p.len.nk;
     if (p.causal && r.hi > at + 1) r.hi = at + 1;
     if (p.window > 0 && at + 1 > p.window) r.lo = at + 1 - p.window;
 #ifdef Z_BIAS0
@@ -70,7 +78,7 @@ ZC_DEV query query_of(const zc_attention_params &p, i64 b, i64 h, i64 i) {
 ZC_DEV real capped(const zc_attention_params &p, real s) {
     return Z_SOFTCAP ? zx_tanh(s / (real)p.softcap) * (real)p.softcap : s;
 }
-// The score with its biases; minus infinity masks whatever the score is.
+// The score with its biases; minus infinity masks whatever the score is, and becomes mask_value.
 ZC_DEV real biased(const zc_attention_params &p, const query &q, i64 j, real s) {
     real bias = 0;
 #ifdef Z_BIAS0
@@ -79,7 +87,7 @@ ZC_DEV real biased(const zc_attention_params &p, const query &q, i64 j, real s) 
 #ifdef Z_BIAS1
     if (p.bias[1]) bias += as_bias(((const Z_BIAS1 *)p.bias[1])[q.bias1 + j * p.bias_steps[1][3]]);
 #endif
-    return bias == least() ? bias : s + bias;
+    return bias == least() ? (real)p.mask_value : s + bias;
 }
 
 // What values summed under the maximum `was` weigh under the maximum `now`; nothing was summed under minus infinity.
@@ -130,7 +138,7 @@ struct row {
     const Z_T *k;
     const Z_V *v;
     int lane;
-    real x[KEY_REGS];
+    real scale, x[KEY_REGS];
 };
 
 // The scaled product with key j0 + lane; 0 from `end` on.
@@ -150,7 +158,7 @@ ZC_DEV real row_dot(const zc_attention_params &p, const row &r, i64 j0) {
         const real got = zc_shfl(sum, r.lane % key_spread::PARTS * key_spread::LANES);
         if (r.lane / key_spread::PARTS == pass) mine = got;
     }
-    return mine * (real)p.scale;
+    return mine * r.scale;
 }
 
 ZC_DEV void put_score(const zc_attention_params &p, const row &r, int mode, i64 j, real s) {
@@ -207,7 +215,9 @@ ZC_DEV row row_of(const zc_attention_params &p, i64 at) {
     const i64 i = at % p.len.nq, h = at / p.len.nq % p.heads, b = at / p.len.nq / p.heads;
     const i64 kv = h / (p.heads / p.kv_heads);
     r.q = query_of(p, b, h, i);
-    r.seen = span_of(p, sight_of(p.len, b), i);
+    const sight s = sight_of(p.len, b);
+    r.seen = span_of(p, s, i);
+    r.scale = scale_of(p, s);
     r.end = Z_SCORES >= 0 ? p.len.nk : r.seen.hi;
     r.k = (const Z_T *)p.k.data + b * p.k.batch + kv * p.k.head;
     r.v = (const Z_V *)p.v.data + b * p.v.batch + kv * p.v.head;

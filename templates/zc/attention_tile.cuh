@@ -27,11 +27,12 @@ ZC_DEV tile tile_of(const zc_attention_params &p) {
 struct line {
     query q;
     span seen; // empty for a row that does not exist
+    f32 scale;
 };
 ZC_DEV line line_of(const zc_attention_params &p, const tile &t, i64 r) {
     const i64 at = t.first + r < t.rows ? t.first + r : t.rows - 1;
     const i64 h = t.kv * (p.heads / p.kv_heads) + at / p.len.nq, i = at % p.len.nq;
-    line l = {query_of(p, t.b, h, i), span_of(p, t.s, i)};
+    line l = {query_of(p, t.b, h, i), span_of(p, t.s, i), scale_of(p, t.s)};
     if (at != t.first + r) l.seen = {0, 0};
     return l;
 }
@@ -45,7 +46,7 @@ ZC_DEV i64 line_y(const zc_attention_params &p, const line &l) {
 }
 ZC_DEV f32 line_score(const zc_attention_params &p, const line &l, i64 j, f32 dot) {
     if (j < l.seen.lo || j >= l.seen.hi) return least();
-    return biased(p, l.q, j, capped(p, dot * (f32)p.scale));
+    return biased(p, l.q, j, capped(p, dot * l.scale));
 }
 
 // The softmax's state of one row, the same in all threads that share the row.

@@ -151,3 +151,31 @@ void gpu_rows_run(zc_session *s, gpu_rows *in)
     assert_true(gpu_rows_right(in, y.data));
     zc_diag_destroy(&diag);
 }
+
+/* ---- fixture ---- */
+
+gpu_fixture *gpu_fixture_create(bool strip)
+{
+    gpu_fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    gpu_fake(NULL, NULL);
+    f->diag = zc_diag_create();
+    gpu_compile(gpu_rows_text, "sm_90", strip, &f->bytes, &f->len);
+    f->plan = gpu_load(f->bytes, f->len);
+    gpu_rows_make(&f->in, 5, 4, 1);
+    return f;
+}
+
+void gpu_fixture_destroy(gpu_fixture *f, bool idle)
+{
+    hc_counts counts;
+    assert_int_equal(zc_session_destroy(&f->session), ZC_OK);
+    zc_plan_destroy(&f->plan);
+    zc_hostcuda_counts(&counts);
+    if (idle) assert_int_equal(counts.live, 0);
+    if (idle) assert_int_equal(counts.device_bytes, 0);
+    zc_diag_destroy(&f->diag);
+    zc_free(f->bytes);
+    free(f);
+    gpu_fake(NULL, NULL);
+}

@@ -42,4 +42,21 @@ void gpu_rows_run(zc_session *s, gpu_rows *in);
 zc_session *gpu_session(zc_plan *plan);
 zc_plan *gpu_load(const void *bytes, size_t len);
 
+/* What most tests start from: that model as a plan for the fake driver, and inputs of 5 rows and 4
+ * indices. */
+typedef struct gpu_fixture {
+    void *bytes;
+    size_t len;
+    zc_plan *plan;
+    zc_session *session;  /* NULL: the test makes its own */
+    hc_context_t context; /* the test's own hold on the device */
+    zc_diag *diag;
+    gpu_rows in;
+} gpu_fixture;
+
+/* strip: a plan without sources. */
+gpu_fixture *gpu_fixture_create(bool strip);
+/* Its session and plan too, behind which nothing may be left on the device when it is idle. */
+void gpu_fixture_destroy(gpu_fixture *f, bool idle);
+
 #endif

@@ -23,15 +23,8 @@
 
 enum { WARM = 1000, SECONDS = 5, GROWTH_KIB = 1024, ALL = 1000000000 };
 
-typedef struct fixture {
-    void *bytes;
-    size_t len;
-    zc_plan *plan;
-    zc_session *session;
-} fixture;
-
 /* Load, create, three runs of two sizes, destroy. */
-static void load_and_run(fixture *f, int i)
+static void load_and_run(gpu_fixture *f, int i)
 {
     gpu_rows in;
     zc_plan *plan = gpu_load(f->bytes, f->len);
@@ -46,7 +39,7 @@ static void load_and_run(fixture *f, int i)
 }
 
 /* One session for ever, with more sizes than it keeps graphs for. */
-static void run_only(fixture *f, int i)
+static void run_only(gpu_fixture *f, int i)
 {
     gpu_rows in;
     gpu_rows_make(&in, 3 + i % 4, 1 + i % 5, (unsigned)i);
@@ -54,7 +47,7 @@ static void run_only(fixture *f, int i)
 }
 
 /* A session for ever on a plan. */
-static void create_and_run(fixture *f, int i)
+static void create_and_run(gpu_fixture *f, int i)
 {
     gpu_rows in;
     zc_session *s = gpu_session(f->plan);
@@ -65,7 +58,7 @@ static void create_and_run(fixture *f, int i)
 }
 
 /* Runs that fail leave nothing either. */
-static void fail_and_run(fixture *f, int i)
+static void fail_and_run(gpu_fixture *f, int i)
 {
     gpu_rows in;
     gpu_rows_make(&in, 3, 2, (unsigned)i);
@@ -76,7 +69,7 @@ static void fail_and_run(fixture *f, int i)
     gpu_rows_run(f->session, &in);
 }
 
-static void many(fixture *f, const char *what, void (*cycle)(fixture *f, int i))
+static void many(gpu_fixture *f, const char *what, void (*cycle)(gpu_fixture *f, int i))
 {
     hc_counts before, after;
     const char *wanted = getenv("ZC_TEST_CYCLES");
@@ -102,10 +95,7 @@ static void many(fixture *f, const char *what, void (*cycle)(fixture *f, int i))
 
 static int setup(void **state)
 {
-    fixture *f = calloc(1, sizeof *f);
-    gpu_fake(NULL, NULL);
-    gpu_compile(gpu_rows_text, "sm_90", true, &f->bytes, &f->len);
-    f->plan = gpu_load(f->bytes, f->len);
+    gpu_fixture *f = gpu_fixture_create(true);
     f->session = gpu_session(f->plan);
     *state = f;
     return 0;
@@ -113,16 +103,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    fixture *f = *state;
-    hc_counts counts;
-    assert_int_equal(zc_session_destroy(&f->session), ZC_OK);
-    zc_plan_destroy(&f->plan);
-    zc_hostcuda_counts(&counts);
-    assert_int_equal(counts.live, 0);
-    assert_int_equal(counts.device_bytes, 0);
-    zc_free(f->bytes);
-    free(f);
-    gpu_fake(NULL, NULL);
+    gpu_fixture_destroy(*state, true);
     return 0;
 }
 

@@ -14,38 +14,19 @@
 #include "cuda/gpu.h"
 #include "cuda/nvrtc.h"
 
-typedef struct fixture {
-    void *bytes;
-    size_t len;
-    zc_plan *plan;
-    zc_diag *diag;
-    gpu_rows in;
-} fixture;
-
 static int setup(void **state)
 {
-    fixture *f = calloc(1, sizeof *f);
-    gpu_fake(NULL, NULL);
-    f->diag = zc_diag_create();
-    gpu_compile(gpu_rows_text, "sm_90", false, &f->bytes, &f->len);
-    f->plan = gpu_load(f->bytes, f->len);
-    gpu_rows_make(&f->in, 5, 4, 1);
-    *state = f;
+    *state = gpu_fixture_create(false);
     return 0;
 }
 
 static int teardown(void **state)
 {
-    fixture *f = *state;
-    zc_plan_destroy(&f->plan);
-    zc_diag_destroy(&f->diag);
-    zc_free(f->bytes);
-    free(f);
-    gpu_fake(NULL, NULL);
+    gpu_fixture_destroy(*state, false);
     return 0;
 }
 
-static zc_status try_create(fixture *f, zc_device_kind kind, int ordinal, zc_session **s)
+static zc_status try_create(gpu_fixture *f, zc_device_kind kind, int ordinal, zc_session **s)
 {
     *s = NULL;
     return zc_session_create(
@@ -67,7 +48,7 @@ void *__wrap_dlopen(const char *path, int flags)
 
 static void test_no_driver_library(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     zc_session *s;
     zc_device_info info;
     hidden = "libcuda";
@@ -83,7 +64,7 @@ static void test_no_driver_library(void **state)
 
 static void test_no_compiler(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     zc_session *s;
     hidden = "nvrtc";
     expect_ok(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s)); /* nothing to compile */
@@ -105,7 +86,7 @@ static void test_no_compiler(void **state)
 
 static void test_no_device(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     zc_session *s;
     zc_device_info info;
     gpu_fake("DEVICES", "0");
@@ -122,7 +103,7 @@ static void test_no_device(void **state)
 
 static void test_no_such_device(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     zc_session *s;
     expect_fail(f->diag, try_create(f, ZC_DEVICE_CUDA, 99, &s), ZC_ERR_DEVICE,
                 "no such GPU (got number 99, there is 1)");
@@ -147,7 +128,7 @@ static void test_driver_does_not_start(void **state)
                  {"cuModuleLoadData", 209, ZC_ERR_DEVICE, "(209)"},
                  {"cuModuleLoadData", 222, ZC_ERR_DEVICE, "(222)"},
                  {"cuModuleLoadData", 218, ZC_ERR_DEVICE, "(218)"}};
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         zc_session *s;
         gpu_fault(cases[i].call, 1, cases[i].code);
@@ -166,7 +147,7 @@ static void test_driver_does_not_start(void **state)
 
 static void test_wrong_gpu_with_sources(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     zc_session *s;
     zc_device_info info;
     gpu_fake("CC", "80");
@@ -180,7 +161,7 @@ static void test_wrong_gpu_with_sources(void **state)
 
 static void test_wrong_gpu_without_sources(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     zc_session *s;
     zc_free(f->bytes);
     zc_plan_destroy(&f->plan);
@@ -209,7 +190,7 @@ static void test_compiler_fails(void **state)
         {"nvrtcCompileProgram", 7, ZC_ERR_DEVICE, "NVRTC: NVRTC_ERROR_BUILTIN_OPERATION_FAILURE"},
         {"nvrtcGetCUBINSize", 4, ZC_ERR_DEVICE, "NVRTC gives no machine code"},
         {"nvrtcGetCUBIN", 4, ZC_ERR_DEVICE, "NVRTC gives no machine code"}};
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     const char *cache = getenv("ZC_CACHE_DIR");
     char *kept = strdup(cache);
     setenv("ZC_CACHE_DIR", "/nowhere/at/all", 1); /* or it would not compile */
@@ -232,7 +213,7 @@ static void test_compiler_fails(void **state)
 /* The kernel's name, and the first line of the compiler's log. */
 static void test_source_does_not_compile(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     zc_rtc rtc;
     zc_buf out = {0}, log = {0};
     hc_counts counts;
@@ -272,7 +253,7 @@ static void test_capture_refused(void **state)
     } cases[] = {{"cuStreamBeginCapture_v2", 900}, {"cuStreamBeginCapture_v2", 801},
                  {"cuStreamEndCapture", 901},      {"cuStreamEndCapture", 900},
                  {"cuLaunchKernelEx", 900},        {"cuGraphInstantiateWithFlags", 801}};
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         zc_session *s;
         zc_device_info info;
@@ -300,7 +281,7 @@ static void test_capture_refused(void **state)
 
 static void test_no_graphs(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     zc_session *s = NULL;
     zc_device_info info;
     expect_ok(f->diag, zc_session_create(f->plan,
@@ -319,7 +300,7 @@ static void test_no_graphs(void **state)
 static void test_index_out_of_range(void **state)
 {
     static const int64_t bad[] = {5, -6, INT64_MAX, INT64_MIN, 1000000};
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     zc_session *s;
     char text[96];
     expect_ok(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s));
@@ -343,7 +324,7 @@ static void test_index_out_of_range(void **state)
 /* D12: a fault of work that was enqueued is told once, by the call that waits. */
 static void test_fault_of_enqueued_work(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     zc_session *s;
     hc_context_t context;
     hc_ptr y;
@@ -375,7 +356,7 @@ static void test_fault_of_enqueued_work(void **state)
 /* A run that fails on the way forgets what its kernels reported: the next run is not to blame. */
 static void test_failed_run_leaves_no_report(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     zc_session *s = NULL;
     int64_t good = f->in.idx[1];
     gpu_fault("cuLaunchKernelEx", 5, 701); /* behind the second run's Gather */
@@ -396,7 +377,7 @@ static void test_failed_run_leaves_no_report(void **state)
 
 static void test_the_other_session_learns(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     zc_session *a, *b;
     zc_device_info info;
     gpu_fault("cuLaunchKernelEx", 5, 700);
@@ -428,7 +409,7 @@ static void test_codes_that_break_the_device(void **state)
 {
     static const int codes[] = {4,   214, 220, 226, 700, 702, 709, 710,
                                 714, 715, 716, 717, 718, 719, 721, 999};
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         zc_session *s;
         zc_device_info info;
@@ -451,7 +432,7 @@ static void test_codes_that_break_the_device(void **state)
 
 /* ---- D9: a kernel that never ends ---- */
 
-static zc_status create_with_limit(fixture *f, zc_session **s)
+static zc_status create_with_limit(gpu_fixture *f, zc_session **s)
 {
     return zc_session_create(
         f->plan, ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA, .timeout_ms = 30), s,
@@ -467,7 +448,7 @@ static double seconds(void)
 
 static void test_kernel_that_never_ends(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     zc_session *s, *other;
     zc_device_info info;
     hc_counts before, after;
@@ -498,7 +479,7 @@ static void test_kernel_that_never_ends(void **state)
 /* Work that ends in time. */
 static void test_limit_kept(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     zc_session *s;
     gpu_fault("cuStreamQuery", 2, 600);
     expect_ok(f->diag, create_with_limit(f, &s));

@@ -13,40 +13,21 @@
 
 #define MIB ((size_t)1 << 20)
 
-typedef struct fixture {
-    void *bytes;
-    size_t len;
-    zc_plan *plan;
-    zc_diag *diag;
-    hc_context_t context; /* the test's hold on the device */
-    gpu_rows in;
-} fixture;
-
 static int setup(void **state)
 {
-    fixture *f = calloc(1, sizeof *f);
+    *state = gpu_fixture_create(true);
     gpu_fake("MEMORY", "67108864");
-    f->diag = zc_diag_create();
-    gpu_compile(gpu_rows_text, "sm_90", true, &f->bytes, &f->len);
-    f->plan = gpu_load(f->bytes, f->len);
-    gpu_rows_make(&f->in, 5, 4, 1);
-    *state = f;
     return 0;
 }
 
 static int teardown(void **state)
 {
-    fixture *f = *state;
-    zc_plan_destroy(&f->plan);
-    zc_diag_destroy(&f->diag);
-    zc_free(f->bytes);
-    free(f);
-    gpu_fake(NULL, NULL);
+    gpu_fixture_destroy(*state, false);
     return 0;
 }
 
 /* Another program's memory: all but `leave` bytes. */
-static hc_ptr take_all_but(fixture *f, size_t leave)
+static hc_ptr take_all_but(gpu_fixture *f, size_t leave)
 {
     size_t available, total;
     hc_ptr p;
@@ -58,14 +39,14 @@ static hc_ptr take_all_but(fixture *f, size_t leave)
     return p;
 }
 
-static void give_back(fixture *f, hc_ptr p)
+static void give_back(gpu_fixture *f, hc_ptr p)
 {
     assert_int_equal(cuMemFree_v2(p), 0);
     assert_int_equal(cuCtxPopCurrent_v2(&f->context), 0);
     assert_int_equal(cuDevicePrimaryCtxRelease_v2(0), 0);
 }
 
-static zc_status try_create(fixture *f, zc_session **s)
+static zc_status try_create(gpu_fixture *f, zc_session **s)
 {
     return zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA), s,
                              f->diag);
@@ -73,7 +54,7 @@ static zc_status try_create(fixture *f, zc_session **s)
 
 static void test_constants_do_not_fit(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     zc_session *s = NULL;
     hc_ptr hog = take_all_but(f, 16);
     expect_fail(f->diag, try_create(f, &s), ZC_ERR_NOMEM,
@@ -99,7 +80,7 @@ static void test_loading_and_creating(void **state)
         {"cuMemHostAlloc",
          "fault word: not enough memory on hostcuda sm_90 (16383 MiB of 16384 MiB are free)"},
         {"cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEMORY (2)"}};
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         zc_session *s = NULL;
         zc_plan_destroy(&f->plan);
@@ -115,7 +96,7 @@ static void test_loading_and_creating(void **state)
 
 static void test_first_run(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     zc_session *s = gpu_session(f->plan);
     hc_ptr hog = take_all_but(f, 64);
     expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));
@@ -130,7 +111,7 @@ static void test_first_run(void **state)
 /* Without the memory for a graph, the kernels are issued one by one, and the session tells. */
 static void test_graph(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     zc_device_info info;
     zc_plan_destroy(&f->plan);
     gpu_fault("cuGraphInstantiateWithFlags", 1, 2);
@@ -175,7 +156,7 @@ static zc_status sums_run(zc_session *s, int64_t n, int64_t k, zc_diag *diag)
 
 static void test_smaller_shapes_work_again(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     zc_free(f->bytes);
     zc_plan_destroy(&f->plan);
     gpu_compile(sums_text, "sm_90", true, &f->bytes, &f->len);

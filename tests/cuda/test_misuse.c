@@ -15,25 +15,11 @@
 
 enum { ROWS = 4, BYTES = ROWS * GPU_COLUMNS * sizeof(float) };
 
-typedef struct fixture {
-    void *bytes;
-    size_t len;
-    zc_plan *plan;
-    zc_session *session;
-    zc_diag *diag;
-    gpu_rows in;
-    hc_context_t context; /* the caller's: current in the test */
-} fixture;
-
+/* The caller's context is current in the test. */
 static int setup(void **state)
 {
-    fixture *f = calloc(1, sizeof *f);
-    gpu_fake(NULL, NULL);
-    f->diag = zc_diag_create();
-    gpu_compile(gpu_rows_text, "sm_90", true, &f->bytes, &f->len);
-    f->plan = gpu_load(f->bytes, f->len);
+    gpu_fixture *f = gpu_fixture_create(true);
     f->session = gpu_session(f->plan);
-    gpu_rows_make(&f->in, 5, ROWS, 1);
     assert_int_equal(cuDevicePrimaryCtxRetain(&f->context, 0), 0);
     assert_int_equal(cuCtxPushCurrent_v2(f->context), 0);
     *state = f;
@@ -42,17 +28,9 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    fixture *f = *state;
-    hc_counts counts;
-    assert_int_equal(zc_session_destroy(&f->session), ZC_OK);
-    zc_plan_destroy(&f->plan);
-    zc_hostcuda_counts(&counts);
-    assert_int_equal(counts.live, 0);
-    assert_int_equal(cuCtxPopCurrent_v2(&f->context), 0);
-    zc_diag_destroy(&f->diag);
-    zc_free(f->bytes);
-    free(f);
-    gpu_fake(NULL, NULL);
+    hc_context_t context;
+    assert_int_equal(cuCtxPopCurrent_v2(&context), 0);
+    gpu_fixture_destroy(*state, true);
     return 0;
 }
 
@@ -65,7 +43,7 @@ static hc_ptr device_memory(size_t bytes)
 
 /* ---- A8: pointers ---- */
 
-static zc_view x_view(fixture *f, void *data)
+static zc_view x_view(gpu_fixture *f, void *data)
 {
     return (zc_view){.elem = 1,
                      .rank = 2,
@@ -77,7 +55,7 @@ static zc_view x_view(fixture *f, void *data)
 
 static void test_wrong_pointers(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     hc_ptr p = device_memory(4096);
     void *pinned;
     assert_int_equal(cuMemHostAlloc(&pinned, 4096, 0), 0);
@@ -111,7 +89,7 @@ static void test_wrong_pointers(void **state)
 
 static void test_device_memory_on_the_cpu(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     zc_session *s = NULL;
     hc_ptr p = device_memory(4096);
     expect_ok(f->diag, zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = 1), &s, f->diag));
@@ -126,7 +104,7 @@ static void test_device_memory_on_the_cpu(void **state)
 
 static void test_bound_memory_too_small(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     hc_ptr p = device_memory(BYTES);
     _Alignas(64) char host[BYTES];
     expect_ok(f->diag, gpu_rows_set(f->session, &f->in, f->diag));
@@ -151,7 +129,7 @@ static void test_bound_memory_too_small(void **state)
 
 static void test_bound_memory_moves(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     hc_ptr x[2] = {device_memory(sizeof f->in.x), device_memory(sizeof f->in.x)};
     hc_ptr y[2] = {device_memory(BYTES), device_memory(BYTES)};
     gpu_rows in[2];
@@ -187,7 +165,7 @@ static hc_context_t current(void)
 
 static void test_the_callers_context_stays(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     hc_context_t none;
     for (int with = 1; with >= 0; with--) {
         hc_context_t want = with ? f->context : NULL;
@@ -210,7 +188,7 @@ static void test_the_callers_context_stays(void **state)
 
 static void test_the_callers_stream(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     hc_stream_t stream;
     zc_session *s = NULL;
     zc_device_info info;
@@ -266,7 +244,7 @@ static void *many_runs(void *user)
 static void test_sessions_in_threads(void **state)
 {
     enum { THREADS = 4 };
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     worker workers[THREADS];
     for (unsigned i = 0; i < THREADS; i++) {
         workers[i] = (worker){.plan = f->plan, .seed = i};
@@ -282,7 +260,7 @@ static void test_sessions_in_threads(void **state)
 
 static void test_plan_destroyed_first(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     hc_counts counts;
     zc_plan *plan = gpu_load(f->bytes, f->len);
     zc_session *a = gpu_session(plan), *b = gpu_session(plan);
@@ -301,7 +279,7 @@ static void test_plan_destroyed_first(void **state)
 
 /* In the child: the parent's sessions and its place on the GPU are refused without a call to the
  * driver. */
-static int child(fixture *f)
+static int child(gpu_fixture *f)
 {
     hc_counts before, after;
     zc_session *s = NULL, *mine = f->session;
@@ -324,7 +302,7 @@ static int child(fixture *f)
 
 static void test_after_fork(void **state)
 {
-    fixture *f = *state;
+    gpu_fixture *f = *state;
     int status;
     gpu_rows_run(f->session, &f->in);
     fflush(NULL);

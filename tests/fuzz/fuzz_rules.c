@@ -19,7 +19,12 @@ static const char model[] =
     "  %r: f32[n,4] = Relu(%z) @ \"r\"\n"
     "  %h: f32[n,4] = Mul(%r, %c) @ \"h\"\n"
     "  %t: f32[4,n] = Transpose(%h) {perm = [1, 0]} @ \"t\"\n"
+    "  %a: f32[n,4] = Add(%h, %r) @ \"a\"\n"
+    "  %d: f32[n,4] = Add(%x, %a) @ \"d\"\n"
+    "  %e: f32[n,4] = Add(%d, %b) @ \"e\"\n"
+    "  %f: f32[n,12] = Concat(%e, %x, %r) {axis = 1} @ \"f\"\n"
     "  output %t as \"t\"\n"
+    "  output %f as \"f\"\n"
     "  output %r as \"r\"\n"
     "}\n";
 

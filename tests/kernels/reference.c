@@ -109,8 +109,8 @@ static zc_status eval_same(kc_reference *r, zc_diag *diag)
     if (!rounds_factors(r->v)) return eval(r, in, r->same, diag);
     in[0].data = to_tf32(&in[0]);
     in[1].data = to_tf32(&in[1]);
-    zc_status status = in[0].data && in[1].data ? eval(r, in, r->same, diag)
-                                                : zc_fail_nomem(diag, "factors", 0);
+    zc_status status =
+        in[0].data && in[1].data ? eval(r, in, r->same, diag) : zc_fail_nomem(diag, "factors", 0);
     release(in, 2);
     return status;
 }

@@ -22,7 +22,7 @@ same() { # NAME DIR: all results
         expect "$label-${result##*/}" 0 "" "$manual" near "$result" "$2/${result##*/}"
     done
 }
-for pair in 1:quick_gelu 2:linear_relu 3:qkv 4:scale_shift; do
+for pair in 1:quick_gelu 2:linear_relu 3:qkv 4:scale_shift 5:biases; do
     zcr=tutorial${pair%%:*}.zcr
     rule=${pair##*:}
     expect "$rule-test" 0 "ok    12 places" "$zc" rules test "$zcr"
@@ -37,8 +37,15 @@ for pair in 1:quick_gelu 2:linear_relu 3:qkv 4:scale_shift; do
     same "$rule-both" "both-$rule"
 done
 
+# ---- the chain ----
+sed 's/rank(b) == 1/rank(b) == 9/' tutorial5.zcr >nine.zcr
+expect chain-explain 0 "at Add_14: 3 of 3 operations matched, at node Add_14: the condition in line 3" \
+    "$zc" rules explain nine.zcr model.onnx
+
 # ---- the kernel ----
+expect kernel-plan 0 "" on "$zc" compile model.onnx -o gpu.plan --rules tutorial4.zcr --target sm_90 --quiet
 expect kernel-step 0 "by zc_ScaleShift_" "$zc" inspect gpu.plan
+expect kernel-first 0 "with BLOCK=128 V=4" "$zc" inspect gpu.plan
 expect kernel-device 0 "ok    12 places" on "$zc" rules test tutorial4.zcr --device cuda
 expect kernel-no-gpu 5 "no CUDA driver" "$zc" rules test tutorial4.zcr --device cuda
 expect kernel-empty 0 "on hostcuda" on "$zc" run gpu.plan --random --dim n=0 --device cuda
@@ -80,6 +87,31 @@ expect body 0 "ok    12 places" on "$zc" rules test body.zcr --device cuda
 expect body-cpu 0 "" "$zc" compile model.onnx -o body.plan --rules body.zcr --quiet
 expect body-run 0 "on cpu" "$zc" run body.plan --random --dim n=7 --output-dir body
 same body body
+
+# ---- tuning ----
+tune() { # NAME CODE TEXT SED: scale_shift.cu changed, and tuned
+    sed "$4" scale_shift.cu >"$1.cu"
+    variant "$1" "s/scale_shift.cu/$1.cu/"
+    expect "$1" "$2" "$3" on "$zc" compile model.onnx -o tuned.plan --rules "$1.zcr" --target sm_90 --tune
+}
+tune tune 0 "of 4 that were measured" ''
+expect tune-run 0 "on hostcuda" on "$zc" run tuned.plan --random --dim n=7 --device cuda --output-dir tuned
+same tuned tuned
+tune tune-wrong 0 "BLOCK=256 V=1 is refused: element" 's/v < V/v < V - (V == 1 \&\& BLOCK == 256)/'
+expect tune-wrong-left 0 "of 3 that were measured" on "$zc" compile model.onnx -o tuned.plan --rules tune-wrong.zcr \
+    --target sm_90 --tune
+tune tune-one 0 "BLOCK=128 V=4 at Add_7" 's/v < V/v < V * (V == 4 \&\& BLOCK == 128)/'
+expect tune-written 0 "with BLOCK=128 V=4" "$zc" inspect tuned.plan
+tune tune-first-wrong 3 "is refused: element" 's/v < V/v < V - (V == 4)/'
+tune tune-broken 0 "BLOCK=128 V=1 is refused: " 's/^{$/{\n#if V == 1\n#error no\n#endif/'
+expect tune-dim 0 "of 4 that were measured" on "$zc" compile model.onnx -o tuned.plan --rules tutorial4.zcr --target sm_90 \
+    --tune --profile n=8,32
+expect tune-no-gpu 5 "no CUDA driver" "$zc" compile model.onnx -o tuned.plan --rules tutorial4.zcr --target sm_90 --tune
+expect tune-cpu 2 "tuning needs a GPU among the targets" "$zc" compile model.onnx -o tuned.plan --rules tutorial4.zcr --tune
+sed 's/BLOCK in {128, 256}/BLOCK in {32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448, 480, 512, 544}/
+    s/V in {4, 1}/V in {4, 1, 2, 3}/' tutorial4.zcr >many.zcr
+expect tune-many 2 "too many combinations to measure (got 68, need at most 64)" \
+    on "$zc" compile model.onnx -o tuned.plan --rules many.zcr --target sm_90 --tune
 
 # ---- shared memory, several results ----
 cp "$src/tests/rules/rows.cu" "$src/tests/rules/rows.zcr" .

@@ -166,6 +166,17 @@ static void test_nesting(void **state)
     }
 }
 
+/* ---- R8: there is no way to read another file ---- */
+
+static void test_no_include(void **state)
+{
+    refuse("include \"t.zcr\";", "t.zcr:1:1: error: unexpected a name");
+    refuse("#include \"t.zcr\"\nrule", "t.zcr:2:1: error: unexpected the end of the file");
+    refuse("kernel K(x) { file \"../k.cu\"; entry \"k\"; result y = like(x); grid 1; block 1;\n"
+           "meaning = x; }",
+           "t.zcr:1:15: error: the file must lie in the rule file's folder or below it");
+}
+
 /* ---- R8, R10: definitions that use definitions ---- */
 
 static void test_definitions(void **state)
@@ -279,6 +290,8 @@ static void test_refused(void **state)
                    "axis out of range (got 7");
     expect_refused("rule a { match o = Neg(x); emit o = Softmax(x) { axis = dim(x, 0) }; }", line,
                    "attribute 'axis' in line 1 is not known yet");
+    expect_refused("rule a { match z = Add(x, b)?; o = Neg(z); emit o = b; }", line,
+                   "'o' would be missing");
     /* b reads what a gives through an operation outside of the match: a cycle. */
     expect_refused("rule a { match a = Sin(x); b = Cos(y); c = Add(b, x);\n"
                    "         emit s = Add(x, y); a = Sin(s); c = Cos(s); }",
@@ -301,6 +314,11 @@ static void test_unsound(void **state)
         {"rule a { match o = Gelu(x); emit o = GeluTanh(x); }", "match gives"},
         {"rule a { match o = Max(x, 0.0); emit o = Relu(Abs(x)); }", "match gives"},
         {"rule a { match o = Relu(x); where rank(x) == 99; emit o = Max(x, 0.0); }", "no operands"},
+        {"rule a { match e = Exp(x); o = Div(e, ReduceSum(e, c: const)); where size(c) == 1, "
+         "rank(x) == 2; "
+         "emit o = Softmax(x) { axis = 0 }; }",
+         "match gives"},
+        {"rule a { match o = Log(Add(Exp(x), 1.0)); emit o = Softplus(Abs(x)); }", "match gives"},
     };
     for (size_t i = 0; i < ZC_COUNTOF(wrong); i++) {
         zc_rules *r = load(wrong[i].rule);
@@ -310,13 +328,27 @@ static void test_unsound(void **state)
         if (!strstr(check.why, wrong[i].why)) fail_msg("%zu: %s", i, check.why);
         zc_rules_destroy(&r);
     }
-    zc_rules *r = load("rule a { match o = Max(x, 0.0); emit o = Relu(x); }");
-    zc_rule_check check;
-    assert_int_equal(zc_rules_check_numbers(r, 0, 1, &check, NULL), ZC_OK);
-    assert_false(check.failed);
-    assert_int_equal(check.places, 12);
-    assert_true(check.values > 100);
-    zc_rules_destroy(&r);
+    /* Among them constants whose shape and numbers the conditions decide; and what overflows. */
+    static const char *const right[] = {
+        "rule a { match o = Max(x, 0.0); emit o = Relu(x); }",
+        "rule a { match o = Mul(x, c: const); where rank(x) == 3, rank(c) == 1, dim(c, 0) == "
+        "dim(x, 2), "
+        "value(c) == 7.25; emit o = Mul(x, 7.25); }",
+        "rule a { match o = Mul(InstanceNormalization(x, g: const, h: const), w: const); where "
+        "rank(x) == 4, "
+        "rank(w) == 3, dim(w, 0) == dim(x, 1), size(w) == dim(x, 1); "
+        "emit v = Reshape(w, [-1]); o = InstanceNormalization(x, Mul(g, v), Mul(h, v)); }",
+        "rule a { match o = Log(Add(Exp(x), 1.0)); emit o = Softplus(x); }",
+    };
+    for (size_t i = 0; i < ZC_COUNTOF(right); i++) {
+        zc_rules *r = load(right[i]);
+        zc_rule_check check;
+        assert_int_equal(zc_rules_check_numbers(r, 0, 1, &check, NULL), ZC_OK);
+        if (check.failed) fail_msg("%zu: %s for %s", i, check.why, check.input);
+        assert_int_equal(check.places, 12);
+        assert_true(check.values > 100);
+        zc_rules_destroy(&r);
+    }
 }
 
 /* Every rule that zc brings along holds for several seeds. */
@@ -416,6 +448,74 @@ static void test_exponential(void **state)
     zc_rules_destroy(&r);
 }
 
+/* One rule's steps over the whole graph: the error names it. */
+static void test_step_budget(void **state)
+{
+    enum { LEVELS = 20, PLACES = 400 };
+    char text[2048] = "rule fine { match o = Neg(Neg(x)); emit o = x; }\nrule slow { match ";
+    for (int i = 0; i < LEVELS; i++)
+        sprintf(text + strlen(text), "a%d = Add(%s%d, _y%d); ", i + 1, i ? "a" : "_z", i, i);
+    strcat(text, "o = Relu(a20); where false; emit o = Abs(a20); }");
+    zc_rules *r = load(text);
+    zc_buf model = {0};
+    zc_buf_puts(&model,
+                "graph \"g\" {\n  input %a0: f32[n] as \"a\"\n  input %b0: f32[n] as \"b\"\n");
+    for (int i = 0; i < LEVELS; i++)
+        zc_buf_printf(&model,
+                      "  %%a%d: f32[n] = Add(%%a%d, %%b%d) @ \"a\"\n"
+                      "  %%b%d: f32[n] = Add(%%b%d, %%a%d) @ \"b\"\n",
+                      i + 1, i, i, i + 1, i, i);
+    for (int i = 0; i < PLACES; i++)
+        zc_buf_printf(&model, "  %%o%d: f32[n] = Relu(%%a20) @ \"o\"\n", i);
+    for (int i = 0; i < PLACES; i++) zc_buf_printf(&model, "  output %%o%d as \"o%d\"\n", i, i);
+    zc_buf_puts(&model, "}\n");
+    zc_graph *g = graph(model.data);
+    zc_diag *diag = zc_diag_create();
+    assert_int_equal(apply(r, g, NULL, NULL, diag), ZC_ERR_LIMIT);
+    const char *said = zc_diag_text(diag, 0);
+    if (!strstr(said, "rule slow (t.zcr:2) takes too many steps to match")) fail_msg("%s", said);
+    zc_diag_destroy(&diag);
+    zc_buf_fini(&model);
+    zc_graph_destroy(&g);
+    zc_rules_destroy(&r);
+}
+
+/* Repetitions walk a tree of operations once: no more steps than it has nodes allow. */
+static void test_repetition_is_linear(void **state)
+{
+    enum { DEPTH = 10, STEPS = 16 };
+    zc_rules *r = load("rule a { match o = Add(x, y...)*2..16; where false; emit o = Relu(x); }");
+    zc_graph *g = NULL;
+    zc_type type = {.dtype = ZC_F32, .rank = 1, .dims = {{.k = 4}}};
+    zc_vid row[1 << DEPTH];
+    size_t n = 1 << DEPTH, nodes = n - 1;
+    assert_int_equal(zc_graph_create("tree", &g, NULL), ZC_OK);
+    for (size_t i = 0; i < n; i++) {
+        row[i] = zc_graph_value(g, NULL, ZC_VALUE_PARAM, &type);
+        assert_true(row[i] && ZC_VEC_PUSH(&g->top.params, row[i]));
+    }
+    for (; n > 1; n /= 2)
+        for (size_t i = 0; i < n / 2; i++) {
+            zc_nid a = zc_graph_node(g, &g->top, ZC_OP_Add, "a", 2, 1);
+            zc_node_at(g, a)->in[0] = row[2 * i];
+            zc_node_at(g, a)->in[1] = row[2 * i + 1];
+            row[i] = zc_graph_out(g, a, 0, NULL);
+        }
+    assert_true(ZC_VEC_PUSH(&g->top.outputs, row[0]));
+    assert_int_equal(zc_graph_infer_all(g, NULL), ZC_OK);
+    zc_rule_stats stats[1] = {{0}};
+    zc_rules_report report = {.stats = stats};
+    size_t changes = 0;
+    assert_int_equal(zc_rules_apply(r, g, NULL, &report, &changes, NULL), ZC_OK);
+    assert_int_equal(changes, 0);
+    assert_int_equal(stats[0].gave_up, 0);
+    print_message("%zu steps, tree of %zu\n", stats[0].steps, nodes);
+    /* From each node its whole subtree: DEPTH times the tree. */
+    assert_true(stats[0].steps <= STEPS * DEPTH * nodes);
+    zc_graph_destroy(&g);
+    zc_rules_destroy(&r);
+}
+
 /* ---- conditions ---- */
 
 /* Does the rule apply to the model? */
@@ -437,6 +537,32 @@ static void expect_applies(const char *condition, bool want)
     if ((changes > 0) != want) fail_msg("%s: %zu changes", condition, changes);
     zc_graph_destroy(&g);
     zc_rules_destroy(&r);
+}
+
+/* What is said of the target, where it is a GPU. */
+static void test_targets(void **state)
+{
+    static const struct {
+        const char *condition;
+        bool cpu, gpu;
+    } cases[] = {{"cuda", false, true},      {"cpu", true, false},
+                 {"sm >= 90", false, true},  {"sm >= 100", false, false},
+                 {"sm < 80", true, false},   {"cuda && sm in {80, 90}", false, true},
+                 {"cpu || cuda", true, true}};
+    const zc_rule_target gpu = {.cuda = true, .sm = 90};
+    for (size_t i = 0; i < 2 * ZC_COUNTOF(cases); i++) {
+        char text[256];
+        size_t changes = 0;
+        snprintf(text, sizeof text, "rule a { match o = Neg(x); where %s; emit o = Abs(x); }",
+                 cases[i / 2].condition);
+        zc_rules *r = load(text);
+        zc_graph *g = graph(line);
+        assert_int_equal(zc_rules_apply(r, g, i % 2 ? &gpu : NULL, NULL, &changes, NULL), ZC_OK);
+        if ((changes > 0) != (i % 2 ? cases[i / 2].gpu : cases[i / 2].cpu))
+            fail_msg("%s: %zu changes, target %zu", cases[i / 2].condition, changes, i % 2);
+        zc_graph_destroy(&g);
+        zc_rules_destroy(&r);
+    }
 }
 
 static void test_conditions(void **state)
@@ -494,7 +620,9 @@ int main(void)
         cmocka_unit_test(test_no_end),        cmocka_unit_test(test_refused),
         cmocka_unit_test(test_unsound),       cmocka_unit_test(test_builtin),
         cmocka_unit_test(test_large_graph),   cmocka_unit_test(test_exponential),
-        cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_conditions),    cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_step_budget),   cmocka_unit_test(test_repetition_is_linear),
+        cmocka_unit_test(test_no_include),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,8 @@ static const char rules[] =
     "kernel Twice(x) { file \"t.cu\"; entry \"f\"; result y = like(x); tune N in {32};\n"
     "  grid ceil_div(size(x), N); block N; meaning { y = Add(x, Both(x) { k = 2 }); } }\n"
     "rule d { match o = Exp(x); emit o = Twice(x); }\n"
+    "rule e { match o = Neg(Neg(Exp(Add(x, y...)*1..3))); where rank(y) == 3, count(y) > 0;\n"
+    "  emit o = Concat(x, y...) { axis = 0 }; }\n"
     "rule c { match o = ( Neg(Neg(x)) | Abs(Abs(x)) ); emit o = Cast(x) { to = f16 }; }\n";
 
 static const char model[] = "graph \"g\" {\n  input %x: f32[n,2] as \"x\"\n"
@@ -48,7 +50,7 @@ static zc_status read_source(void *user, const char *name, uint8_t **data, size_
 
 static zc_status apply(const zc_rules *r, zc_graph *g, zc_diag *diag)
 {
-    zc_rule_stats stats[4] = {{0}};
+    zc_rule_stats stats[5] = {{0}};
     zc_census census;
     size_t changes = 0, found;
     zc_census_init(&census);

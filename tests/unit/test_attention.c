@@ -409,6 +409,52 @@ static void present_without_past(void **state)
             "f16[1,1,1,1] 7", 2e-3);
 }
 
+/* Weights of a third and two thirds; what hides a key has a score of its own. */
+static void hidden_keys(void **state)
+{
+    (void)state;
+    const char *qkv = "f32[1,1,1,1] 1; f32[1,1,2,1] 0 0.6931472; f32[1,1,2,1] 4 8; ";
+    static const struct {
+        const char *attrs, *rest, *want;
+    } cases[] = {
+        {"", "-", "6.6666667"},
+        {"", "-; -; -; i64[1] 1", "4"},
+        {"", "-; -; -; i64[1] 0", "0"},
+        {"mask_value=-5", "-; -; -; i64[1] 0", "6"},
+        {"mask_value=-5", "-; -; -; i64[1] 1", "4"},
+        {"", "bool[1,2] 1 0", "4"},
+        {"", "bool[1,2] 0 0", "0"},
+        {"mask_value=-5", "bool[1,2] 0 0", "6"},
+        {"mask_value=0.6931472", "bool[1,2] 1 0", "6.6666667"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char in[256], want[64];
+        snprintf(in, sizeof in, "%s%s", qkv, cases[i].rest);
+        snprintf(want, sizeof want, "f32[1,1,1,1] %s", cases[i].want);
+        op_eval("Attention", cases[i].attrs, in, want, 1e-5);
+    }
+    op_infer_fails("Attention", "mask_value=-5", "f32[1,1,1,1]; f32[1,1,2,1]; f32[1,1,2,1]", 1,
+                   "mask_value needs a mask of type bool, or lengths");
+}
+
+static void packed_lengths(void **state)
+{
+    (void)state;
+    const char *x = "f32[2,2,3] 1 0 4 1 0.6931472 8 1 0 4 1 0.6931472 8; -; -; -; ";
+    char in[256];
+    snprintf(in, sizeof in, "%si64[2] 1 2", x);
+    op_eval("PackedAttention", "num_heads=1 kv_num_heads=1", in,
+            "f32[2,2,1] 4 4 6.6666667 6.6666667", 1e-5);
+    op_eval("PackedAttention", "num_heads=1 kv_num_heads=1 is_causal=1", in,
+            "f32[2,2,1] 4 4 4 6.6666667", 1e-5);
+    snprintf(in, sizeof in, "%si32[2] 0 2", x);
+    op_eval("PackedAttention", "num_heads=1 kv_num_heads=1 mask_value=-5", in,
+            "f32[2,2,1] 6 6 6.6666667 6.6666667", 1e-5);
+    snprintf(in, sizeof in, "%si64[2] 1 3", x);
+    op_eval_fails("PackedAttention", "num_heads=1 kv_num_heads=1", in, 1, ZC_ERR_INPUT,
+                  "lengths[1] out of range (got 3, need [0, 2])");
+}
+
 static void bad_lengths(void **state)
 {
     (void)state;
@@ -708,6 +754,8 @@ int main(void)
         cmocka_unit_test(masks),
         cmocka_unit_test(score_outputs),
         cmocka_unit_test(present_without_past),
+        cmocka_unit_test(hidden_keys),
+        cmocka_unit_test(packed_lengths),
         cmocka_unit_test(bad_lengths),
         cmocka_unit_test(symbolic_shapes),
         cmocka_unit_test(bad_models),

@@ -1,5 +1,5 @@
-/* Pointwise work at the end of a step, on the CPU: the same bits as the step and the work after it,
- * whichever kernels run the two. */
+/* Pointwise work at the end of a step, and at its beginning, on the CPU: the same bits as in steps
+ * of their own, whichever kernels run them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,8 +13,8 @@
 #include "support/expect.h"
 #include "zc/zc.h"
 
-/* One operation over %a (the ReLU of x), made constants %w, %v and %k, and the work on its result:
- * over x0 and, when there is one, %e. */
+/* One operation over %a (the ReLU of x), made constants %w, %v and %k, and the work on its result
+ * or its operand: over x0 and, when there is one, the extra operand. */
 typedef struct example {
     const char *op, *operands, *left_out,
         *attrs;               /* left_out: of the optional operands that follow */
@@ -62,9 +62,26 @@ static const example examples[] = {
      "x0 * x1"},
 };
 
-static void put_graph(const example *e, bool fused, zc_buf *out)
+static const example prologues[] = {
+    {"ReduceSum", "%a, %k", "", "", "[3,4,4]", "[16]", "[3,1,4]", "%v", "x0 / x1"},
+    {"ReduceLogSumExp", "%a", ", _", "keepdims = 0", "[3,4,4]", "[16]", "[]", "%v", "x0 * x1"},
+    {"ReduceMax", "%a, %k", "", "", "[3,4,4]", "[16]", "[3,1,4]", "", "abs(x0 - 2)"},
+    {"Softmax", "%a", "", "", "[3,4,4]", "[16]", "[3,4,4]", "%v", "x0 * 0.5 + x1"},
+    {"LogSoftmax", "%a", "", "axis = 1", "[3,4,4]", "[16]", "[3,4,4]", "%x", "x0 * x1"},
+    {"LpNormalization", "%a", "", "p = 1", "[3,4,4]", "[16]", "[3,4,4]", "", "x0 + 1"},
+    {"LayerNormalization", "%a, %v", ", _", "", "[3,4,4]", "[16]", "[3,4,4]", "%x", "x0 * x1"},
+    {"RMSNormalization", "%a, %v", "", "", "[3,4,4]", "[16]", "[3,4,4]", "", "x0 * sigmoid(x0)"},
+    {"SkipLayerNormalization", "%a, %x, %v", ", _, _", "", "[3,4,4]", "[16]", "[3,4,4]", "%v",
+     "x0 - x1"},
+    {"BatchNormalization", "%a, %v, %v, %v, %v", "", "", "[3,4,4]", "[16]", "[3,4,4]", "%x",
+     "x0 * x1"},
+    {"GroupNormalization", "%a, %v, %v", "", "num_groups = 2", "[3,4,4]", "[16]", "[3,4,4]", "%v",
+     "x0 + x1"},
+};
+
+/* What comes before the operation and its work. */
+static void put_operands(const example *e, zc_buf *out)
 {
-    const char *comma = *e->extra ? ", " : "", *more = *e->attrs ? ", " : "";
     zc_buf_printf(out, "graph \"g\" {\n  input %%x: f32%s as \"x\"\n  const %%w: f32%s = [", e->x,
                   e->w);
     for (int i = 0; i < 16; i++)
@@ -74,6 +91,31 @@ static void put_graph(const example *e, bool fused, zc_buf *out)
                   "  const %%s: f32[3] = [1, 1, 1]\n"
                   "  %%a: f32%s = Relu(%%x) @ \"Relu_0\"\n",
                   e->x);
+}
+
+static void put_prologue(const example *e, bool fused, zc_buf *out)
+{
+    const char *comma = *e->extra ? ", " : "", *more = *e->attrs ? ", " : "";
+    put_operands(e, out);
+    if (fused)
+        zc_buf_printf(out,
+                      "  %%y: f32%s = %s(%s%s%s%s) {%s%sprologue = \"%s\", prologue_inputs = %d} "
+                      "@ \"Op_2\"\n",
+                      e->out, e->op, e->operands, *e->extra ? e->left_out : "", comma, e->extra,
+                      e->attrs, more, e->work, *e->extra != 0);
+    else
+        zc_buf_printf(out,
+                      "  %%t: f32%s = Pointwise(%%a%s%s) {expr = \"%s\"} @ \"Work_1\"\n"
+                      "  %%y: f32%s = %s(%%t%s)%s%s%s @ \"Op_2\"\n",
+                      e->x, comma, e->extra, e->work, e->out, e->op, e->operands + 2,
+                      *e->attrs ? " {" : "", e->attrs, *e->attrs ? "}" : "");
+    zc_buf_puts(out, "  output %y as \"y\"\n}\n");
+}
+
+static void put_graph(const example *e, bool fused, zc_buf *out)
+{
+    const char *comma = *e->extra ? ", " : "", *more = *e->attrs ? ", " : "";
+    put_operands(e, out);
     if (fused)
         zc_buf_printf(out, "  %%y: f32%s = %s(%s%s%s%s) {%s%sepilogue = \"%s\"} @ \"Op_1\"\n",
                       e->out, e->op, e->operands, *e->extra ? e->left_out : "", comma, e->extra,
@@ -87,7 +129,9 @@ static void put_graph(const example *e, bool fused, zc_buf *out)
     zc_buf_puts(out, "  output %y as \"y\"\n}\n");
 }
 
-static void run(const example *e, bool fused, float y[48], size_t *n)
+typedef void (*putter)(const example *e, bool fused, zc_buf *out);
+
+static void run(const example *e, putter put, bool fused, float y[48], size_t *n)
 {
     zc_diag *diag = zc_diag_create();
     zc_buf text = {0};
@@ -99,7 +143,7 @@ static void run(const example *e, bool fused, float y[48], size_t *n)
     float x[48];
     void *bytes;
     size_t len;
-    put_graph(e, fused, &text);
+    put(e, fused, &text);
     expect_ok(diag, zc_graph_parse(text.data, text.len, &g, diag));
     expect_ok(diag, zc_compile_graph(g, NULL, &bytes, &len, diag));
     expect_ok(diag, zc_plan_load_bytes(bytes, len, &plan, diag));
@@ -124,24 +168,74 @@ static void run(const example *e, bool fused, float y[48], size_t *n)
     zc_diag_destroy(&diag);
 }
 
-static void test_same_bits_as_two_steps(void **state)
+static void expect_same_bits(const example *list, size_t count, putter put)
 {
-    (void)state;
-    for (size_t i = 0; i < ZC_COUNTOF(examples); i++) {
+    for (size_t i = 0; i < count; i++) {
         float one[48], two[48];
         size_t n, m;
-        run(&examples[i], true, one, &n);
-        run(&examples[i], false, two, &m);
+        run(&list[i], put, true, one, &n);
+        run(&list[i], put, false, two, &m);
         if (n != m || memcmp(one, two, n) != 0)
-            fail_msg("%s(%s): another result than that of two steps", examples[i].op,
-                     examples[i].operands);
+            fail_msg("%s(%s): another result than that of two steps", list[i].op, list[i].operands);
     }
+}
+
+static void test_epilogues(void **state)
+{
+    (void)state;
+    expect_same_bits(examples, ZC_COUNTOF(examples), put_graph);
+}
+
+static void test_prologues(void **state)
+{
+    (void)state;
+    expect_same_bits(prologues, ZC_COUNTOF(prologues), put_prologue);
+}
+
+static void expect_refused(const char *node, const char *message)
+{
+    zc_diag *diag = zc_diag_create();
+    zc_buf text = {0};
+    zc_graph *g = NULL;
+    zc_buf_printf(&text,
+                  "graph \"g\" {\n  input %%x: f32[3,4] as \"x\"\n  input %%b: bool[3,4] as \"b\"\n"
+                  "  input %%l: f32[2,3,4] as \"l\"\n  %%y: f32[3,4] = %s @ \"Op_0\"\n"
+                  "  output %%y as \"y\"\n}\n",
+                  node);
+    expect_fail(diag, zc_graph_parse(text.data, text.len, &g, diag), ZC_ERR_MODEL, message);
+    zc_graph_destroy(&g);
+    zc_buf_fini(&text);
+    zc_diag_destroy(&diag);
+}
+
+/* What no pass makes, but a file may say. */
+static void test_mistakes(void **state)
+{
+    (void)state;
+    expect_refused("Softmax(%x) {prologue = \"x0 +\"}", "column 5: the expression ends too early");
+    expect_refused("Softmax(%x) {prologue = \"x0 > 0\"}",
+                   "the prologue changes the element type (got bool, need f32)");
+    expect_refused("Softmax(%x) {prologue = \"x0, x0\"}", "text follows the expression");
+    expect_refused("Softmax(%x) {prologue = \"x0 + x1\"}", "no such name");
+    expect_refused("Softmax(%x) {prologue = \"x0 + x1\", prologue_inputs = 1}",
+                   "the prologue has a wrong number of inputs (got 0, need 1)");
+    expect_refused("Softmax(%x, %x) {prologue = \"x0\"}", "wrong number of inputs");
+    expect_refused("Softmax(%x, _) {prologue = \"x0 + x1\", prologue_inputs = 1}",
+                   "prologue input 1 is left out");
+    expect_refused("Softmax(%x, %l) {prologue = \"x0 + x1\", prologue_inputs = 1}",
+                   "input 1 is larger than the operand");
+    expect_refused("Softmax(%x, %x) {prologue = \"x0\", prologue_inputs = -9}",
+                   "wrong number of inputs");
+    expect_refused("Softmax(%x, %b) {epilogue = \"x1\"}",
+                   "the epilogue changes the element type (got bool, need f32)");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits_as_two_steps),
+        cmocka_unit_test(test_epilogues),
+        cmocka_unit_test(test_prologues),
+        cmocka_unit_test(test_mistakes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,6 +102,7 @@ static void test_mistakes(void **state)
         {"x ++ x", "column 4: expected an operand"},
         {"x = 1; x = 2; x +", "column 18: the expression ends too early"},
         {"\xc3\xa4 + x", "column 1: expected an operand"},
+        {"x, y", "column 2: text follows the expression"},
     };
     zc_expr *e = calloc(1, sizeof *e);
     zc_diag *diag = zc_diag_create();
@@ -274,13 +275,34 @@ static void test_limits(void **state)
     free(e);
 }
 
+static void test_several(void **state)
+{
+    (void)state;
+    static const zc_dtype in[] = {ZC_F32, ZC_I32};
+    zc_expr *e = calloc(1, sizeof *e);
+    zc_diag *diag = zc_diag_create();
+    const char *text = "t = x * x; t + 1, y, t, t > 2";
+    expect_ok(diag, zc_expr_parse_results(text, in, 2, NULL, 0, e, "node", diag));
+    assert_int_equal(e->nresults, 4);
+    assert_int_equal(zc_expr_dtype(e, 0), ZC_F32);
+    assert_int_equal(zc_expr_dtype(e, 1), ZC_I32);
+    assert_int_equal(e->nodes[e->result[2]].op, ZC_EX_MUL);
+    assert_int_equal(zc_expr_dtype(e, 3), ZC_BOOL);
+    expect_fail(diag, zc_expr_parse_results("x, x, x, x, x", in, 2, NULL, 0, e, "node", diag),
+                ZC_ERR_MODEL, "column 11: too many results");
+    expect_fail(diag, zc_expr_parse_results("x, ", in, 2, NULL, 0, e, "node", diag), ZC_ERR_MODEL,
+                "column 4: the expression ends too early");
+    zc_diag_destroy(&diag);
+    free(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_results),        cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_constants),      cmocka_unit_test(test_constant_conditions),
         cmocka_unit_test(test_literals_round), cmocka_unit_test(test_locale),
-        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_limits),         cmocka_unit_test(test_several),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -191,6 +191,8 @@ static const refused refused_models[] = {
      "ReduceMean_0: axis out of range"},
     {"reduction axes as attribute, new", UNARY("18", "node ReduceMean x y axes:is=0"), ZC_ERR_MODEL,
      "ReduceMean has no attribute 'axes' at opset 18"},
+    {"attribute of zc's own", UNARY("23", "node Attention x,x,x y mask_value:f=-1"), ZC_ERR_MODEL,
+     "Attention has no attribute 'mask_value' at opset 23"},
     {"reduction axes as input, old", UNARY("11", "init a 7 1 0\nnode ReduceMean x,a y"),
      ZC_ERR_MODEL, "ReduceMean has a wrong number of inputs (got 2, need 1 to 1)"},
     {"Slice step 0", NODE("init a 7 1 0\ninit b 7 1 1\nnode Slice x,a,b,a,a y"), ZC_ERR_MODEL,

@@ -331,6 +331,10 @@ static void fast_kernels(void **state)
         fast_agrees(ZC_OP_BatchNormalization, &batch, 5, image, 1, 0, 1e-5);
         fast_agrees(ZC_OP_GroupNormalization, &group, 3, image, 1, 0, 1e-4);
         fast_agrees(ZC_OP_InstanceNormalization, &instance, 3, image, 1, 0, 1e-4);
+        zc_attrs_MsGroupNorm last = {.epsilon = 1e-5f, .groups = 3, .channels_last = 1};
+        zc_tensor side[] = {RANDOM(11, 1, 2, 5, 3 * n), RANDOM(12, 1, 3 * n), RANDOM(13, 1, 3 * n)};
+        fast_agrees(ZC_OP_MsGroupNorm, &last, 3, side, 1, 0, 1e-4);
+        free_tensors(side, 3);
         free_tensors(in, 3);
         free(five[1].data);
         free(five[4].data);

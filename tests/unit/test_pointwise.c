@@ -132,6 +132,43 @@ static void test_broadcasting(void **state)
     }
 }
 
+/* Several results are those of as many expressions, whichever kernel computes them. */
+static void test_several_results(void **state)
+{
+    (void)state;
+    static const int64_t dims[] = {37, 65};
+    static const char *const alone[] = {"(x0 + x1) * 2", "x0 > x1", "f16(max(x0, x1))", "x0"};
+    static const zc_dtype types[] = {ZC_F32, ZC_BOOL, ZC_F16, ZC_F32};
+    zc_attrs_Pointwise all = {.expr = "t = x0 + x1; t * 2, x0 > x1, f16(max(x0, x1)), x0"};
+    zc_tensor in[2] = {make(ZC_F32, 2, dims), make(ZC_F32, 1, dims + 1)};
+    zc_diag *diag = zc_diag_create();
+    for (int reference = 0; reference < 2; reference++) {
+        zc_tensor out[4], one = {.dtype = ZC_F32};
+        for (int i = 0; i < 4; i++) out[i] = (zc_tensor){.dtype = i == 3 ? ZC_NONE : ZC_F32};
+        expect_ok(diag, zc_cpu_eval(ZC_OP_Pointwise, &all, 2, in, 4, out, reference, "all", diag));
+        for (int i = 0; i < 3; i++) {
+            zc_attrs_Pointwise single = {.expr = alone[i]};
+            size_t bytes;
+            one = (zc_tensor){.dtype = ZC_F32};
+            expect_ok(diag, zc_cpu_eval(ZC_OP_Pointwise, &single, 2, in, 1, &one, reference, "one",
+                                        diag));
+            assert_int_equal(out[i].dtype, types[i]);
+            assert_true(zc_tensor_bytes(&one, &bytes));
+            assert_memory_equal(out[i].data, one.data, bytes);
+            free(one.data);
+            free(out[i].data);
+        }
+        assert_null(out[3].data);
+    }
+    zc_tensor two[2] = {{.dtype = ZC_F32}, {.dtype = ZC_F32}};
+    zc_status status = zc_cpu_eval(ZC_OP_Pointwise, &all, 2, in, 2, two, false, "node", diag);
+    expect_fail(diag, status, ZC_ERR_MODEL,
+                "node: the expression has a wrong number of results (got 4, need 2)");
+    free(in[0].data);
+    free(in[1].data);
+    zc_diag_destroy(&diag);
+}
+
 static void test_other_types(void **state)
 {
     (void)state;
@@ -239,6 +276,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_blocks_match_the_reference),
         cmocka_unit_test(test_broadcasting),
+        cmocka_unit_test(test_several_results),
         cmocka_unit_test(test_other_types),
         cmocka_unit_test(test_integer_rules),
         cmocka_unit_test(test_elementary_functions),

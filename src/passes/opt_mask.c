@@ -1,0 +1,347 @@
+/* Attention whose mask is proved to be causal, a padding by lengths, or nothing at all, is told so
+ * instead of being given the mask. */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes/mask.h"
+#include "passes/passes.h"
+#include "passes/rewrite.h"
+
+/* A key whose score is so low has no weight beside one that is seen. */
+#define HIDDEN (-1e4)
+
+/* An Attention or PackedAttention. */
+typedef struct attention {
+    zc_nid n;
+    zc_vid mask;
+    bool packed, causal;
+    float mask_value;
+    zc_dim scores[4];
+} attention;
+
+/* Made for one attention, of use to others behind it. */
+typedef struct kept {
+    const zc_block *block;
+    zc_vid mask, made;
+    zc_dim batch, keys;
+} kept;
+
+typedef struct masking {
+    zc_graph *g;
+    zc_block *block;
+    size_t at; /* place in the block of the node that is looked at */
+    ZC_VEC(kept) lengths;
+    bool nomem;
+} masking;
+
+/* ---- making nodes ---- */
+
+/* A node before the one that is looked at; 0: no memory, or it cannot be. */
+static zc_vid make(masking *m, zc_op op, int nin, const zc_vid *in, void *attrs)
+{
+    zc_block *b = m->block;
+    for (int i = 0; i < nin; i++)
+        if (!in[i]) return 0;
+    zc_nid n = zc_graph_node(m->g, NULL, op, "mask", nin, 1);
+    if (!n || !zc_graph_out(m->g, n, 0, NULL) || !ZC_VEC_PUSH(&b->nodes, n)) {
+        m->nomem = true;
+        return 0;
+    }
+    memcpy(zc_node_at(m->g, n)->in, in, (size_t)nin * sizeof *in);
+    if (attrs) {
+        void *own = zc_graph_attrs_dup(m->g, op, attrs);
+        zc_node_at(m->g, n)->attrs = own;
+        m->nomem |= !own;
+    }
+    memmove(b->nodes.data + m->at + 1, b->nodes.data + m->at,
+            (b->nodes.len - 1 - m->at) * sizeof *b->nodes.data);
+    b->nodes.data[m->at++] = n;
+    if (m->nomem || zc_graph_infer(m->g, n, NULL) != ZC_OK) return 0;
+    return zc_node_at(m->g, n)->out[0];
+}
+
+static zc_vid number(masking *m, int64_t x, int rank)
+{
+    zc_vid v = zc_graph_const_i64(m->g, NULL, &x, 1, rank);
+    m->nomem |= !v;
+    return v;
+}
+
+/* One dimension, as a list. */
+static zc_vid dim_of(masking *m, zc_vid v, int axis)
+{
+    zc_attrs_Shape a;
+    zc_attrs_default(zc_op_get(ZC_OP_Shape), &a);
+    a.start = axis;
+    a.end = axis + 1;
+    a.set = UINT64_C(1) << ZC_AT_Shape_start | UINT64_C(1) << ZC_AT_Shape_end;
+    return make(m, ZC_OP_Shape, 1, &v, &a);
+}
+
+static zc_vid as_list(masking *m, zc_vid v)
+{
+    const zc_type *t = &zc_val(m->g, v)->type;
+    zc_attrs_Cast a;
+    zc_attrs_default(zc_op_get(ZC_OP_Cast), &a);
+    a.to = ZC_I64;
+    a.set = UINT64_C(1) << ZC_AT_Cast_to;
+    if (t->dtype != ZC_I64) v = make(m, ZC_OP_Cast, 1, &v, &a);
+    if (v && zc_val(m->g, v)->type.rank != 1)
+        v = make(m, ZC_OP_Reshape, 2, (zc_vid[]){v, number(m, -1, 1)}, NULL);
+    return v;
+}
+
+/* ---- lengths ---- */
+
+static zc_vid keys_of(masking *m, const attention *a)
+{
+    const zc_node *n = zc_node_at(m->g, a->n);
+    zc_vid v = n->in[a->packed ? 0 : 1];
+    if (zc_dim_is_const(a->scores[3])) return number(m, a->scores[3].k, 1);
+    return dim_of(m, v, zc_val(m->g, v)->type.rank - 2);
+}
+
+static zc_vid each_batch(masking *m, const attention *a, zc_vid one)
+{
+    zc_vid q = zc_node_at(m->g, a->n)->in[0];
+    zc_vid batch = zc_dim_is_const(a->scores[0]) ? number(m, a->scores[0].k, 1) : dim_of(m, q, 0);
+    return make(m, ZC_OP_Expand, 2, (zc_vid[]){one, batch}, NULL);
+}
+
+/* Is a score lost in the sum of it and the number that hides a key? */
+static bool absorbs(const masking *m, const attention *a, const zc_mask *mask)
+{
+    switch (zc_val(m->g, a->mask)->type.dtype) {
+    case ZC_F64:
+        return mask->no < -0x1p53;
+    case ZC_F16:
+    case ZC_BF16:
+    case ZC_BOOL:
+        return true;
+    default:
+        return mask->no < -0x1p24;
+    }
+}
+
+/* Lengths within what attention takes. Where nothing is seen and hiding is but a number added to
+ * every score, everything is seen. */
+static zc_vid make_lengths(masking *m, const attention *a, const zc_mask *mask)
+{
+    const zc_seen *s = &mask->seen;
+    zc_vid v = as_list(m, s->lengths), keys = keys_of(m, a), low = number(m, 0, 0), some;
+    if (v && !zc_dim_is(s->more, 0))
+        v = make(m, ZC_OP_Add, 2, (zc_vid[]){v, number(m, s->more.k, 0)}, NULL);
+    v = make(m, ZC_OP_Min, 2, (zc_vid[]){v, keys}, NULL);
+    if (isinf(mask->no) || absorbs(m, a, mask)) {
+        v = make(m, ZC_OP_Max, 2, (zc_vid[]){v, low}, NULL);
+    } else {
+        some = make(m, ZC_OP_Greater, 2, (zc_vid[]){v, low}, NULL);
+        v = make(m, ZC_OP_Where, 3, (zc_vid[]){some, v, keys}, NULL);
+    }
+    return v && !s->each ? each_batch(m, a, v) : v;
+}
+
+/* The same mask gives the same lengths. */
+static zc_vid lengths_of(masking *m, const attention *a, const zc_mask *mask)
+{
+    for (size_t i = 0; i < m->lengths.len; i++) {
+        const kept *k = &m->lengths.data[i];
+        if (k->block == m->block && k->mask == a->mask && zc_dim_eq(k->batch, a->scores[0]) &&
+            zc_dim_eq(k->keys, a->scores[3]))
+            return k->made;
+    }
+    zc_vid v = mask ? make_lengths(m, a, mask) : each_batch(m, a, keys_of(m, a));
+    kept k = {m->block, a->mask, v, a->scores[0], a->scores[3]};
+    if (v && !ZC_VEC_PUSH(&m->lengths, k)) m->nomem = true;
+    return v;
+}
+
+/* ---- reading ---- */
+
+static bool read_scores(const zc_graph *g, const zc_node *n, attention *a)
+{
+    const zc_type *q = &zc_val(g, n->in[0])->type, *k = &zc_val(g, n->in[1])->type;
+    if (a->packed) {
+        const zc_dim dims[] = {
+            q->dims[0], zc_dim_const(((const zc_attrs_PackedAttention *)n->attrs)->num_heads),
+            q->dims[1], q->dims[1]};
+        memcpy(a->scores, dims, sizeof dims);
+        return q->rank == 3;
+    }
+    bool wide = q->rank == 4;
+    if ((q->rank != 3 && !wide) || k->rank != q->rank) return false;
+    int64_t heads = ((const zc_attrs_Attention *)n->attrs)->q_num_heads;
+    const zc_dim dims[] = {q->dims[0], wide ? q->dims[1] : zc_dim_const(heads),
+                           q->dims[wide ? 2 : 1], k->dims[wide ? 2 : 1]};
+    memcpy(a->scores, dims, sizeof dims);
+    return true;
+}
+
+/* An attention with a mask, no past, no lengths and no scores that are wanted. */
+static bool read_attention(const zc_graph *g, zc_nid id, attention *a)
+{
+    const zc_node *n = zc_node_at(g, id);
+    *a = (attention){.n = id, .packed = n->op == ZC_OP_PackedAttention};
+    int mask = a->packed ? 1 : 3;
+    if ((n->op != ZC_OP_Attention && !a->packed) || n->nin <= mask || !n->in[mask]) return false;
+    for (int i = 4; i < n->nin; i++)
+        if (n->in[i]) return false;
+    for (int i = 1; i < n->nout; i++)
+        if (n->out[i]) return false;
+    a->mask = n->in[mask];
+    a->causal = a->packed ? ((const zc_attrs_PackedAttention *)n->attrs)->is_causal != 0
+                          : ((const zc_attrs_Attention *)n->attrs)->is_causal != 0;
+    a->mask_value = a->packed ? ((const zc_attrs_PackedAttention *)n->attrs)->mask_value
+                              : ((const zc_attrs_Attention *)n->attrs)->mask_value;
+    return read_scores(g, n, a);
+}
+
+/* A mask of zeros, or true, where a key is seen, and what hides it elsewhere: `no` becomes the
+ * number that a hidden key's score becomes, or that is added to it. */
+static bool hides(const zc_graph *g, const attention *a, zc_mask *m)
+{
+    bool is_bool = zc_val(g, a->mask)->type.dtype == ZC_BOOL;
+    if (is_bool && m->yes == 1 && m->no == 0) {
+        m->no = a->mask_value != 0 ? (double)a->mask_value : -(double)INFINITY;
+        return m->no <= HIDDEN;
+    }
+    return !is_bool && m->yes == 0 && m->no <= HIDDEN;
+}
+
+static bool always_seen(const zc_graph *g, const attention *a, const zc_mask *m)
+{
+    bool none = !m->seen.causal && !m->seen.lengths && !m->seen.rest;
+    return none && m->yes == (zc_val(g, a->mask)->type.dtype == ZC_BOOL ? 1 : 0);
+}
+
+/* ---- rewriting ---- */
+
+/* What an attention is told instead of its mask. */
+typedef struct told {
+    zc_vid mask, lengths; /* 0: none */
+    bool causal;
+    float mask_value;
+} told;
+
+/* Sets the attributes that both operations have. */
+#define TELL(NAME, attrs, what)                                                                    \
+    do {                                                                                           \
+        zc_attrs_##NAME *t = (attrs);                                                              \
+        t->is_causal = (what)->causal;                                                             \
+        t->mask_value = (what)->mask_value;                                                        \
+        t->set |= UINT64_C(1) << ZC_AT_##NAME##_is_causal;                                         \
+        t->set &= ~(UINT64_C(1) << ZC_AT_##NAME##_mask_value);                                     \
+        if (t->mask_value != 0) t->set |= UINT64_C(1) << ZC_AT_##NAME##_mask_value;                \
+    } while (0)
+
+static bool give(masking *m, const attention *a, const told *what)
+{
+    enum { INPUTS = 7 };
+    zc_node *n = zc_node_at(m->g, a->n);
+    int lengths = a->packed ? 4 : 6;
+    zc_vid *in = zc_arena_alloc(&m->g->arena, INPUTS, sizeof *in);
+    if (!in) return false;
+    for (int i = 0; i < INPUTS; i++) in[i] = i < n->nin ? n->in[i] : 0;
+    in[a->packed ? 1 : 3] = what->mask;
+    in[lengths] = what->lengths;
+    n->in = in;
+    n->nin = lengths + 1;
+    while (n->nin > 1 && !in[n->nin - 1]) n->nin--;
+    if (a->packed)
+        TELL(PackedAttention, n->attrs, what);
+    else
+        TELL(Attention, n->attrs, what);
+    return true;
+}
+
+/* The mask that is left beside a causal one. */
+static zc_vid rest_of(masking *m, const zc_seen *s)
+{
+    bool is_bool = zc_val(m->g, s->rest)->type.dtype == ZC_BOOL;
+    if (s->not_rest && !is_bool) return 0;
+    return s->not_rest ? make(m, ZC_OP_Not, 1, &s->rest, NULL) : s->rest;
+}
+
+/* Is this the diagonal that ends at the last key: as many keys stand before the first query as
+ * there are more of them? */
+static bool ends_at_last(masking *m, const attention *a, const zc_seen *s)
+{
+    zc_dim before = zc_dim_sub(&m->g->dims, a->scores[3], a->scores[2]);
+    return !a->packed && zc_dim_eq(before, s->offset) && zc_dim_known_ge(&m->g->dims, before, 0);
+}
+
+/* false: it stays as it is, or there is no memory. */
+static bool tell_causal(masking *m, const attention *a, const zc_mask *mask, told *out)
+{
+    const zc_seen *s = &mask->seen;
+    bool last = !zc_dim_is(s->offset, 0);
+    if (last && (a->causal || s->rest || !ends_at_last(m, a, s))) return false;
+    if (s->rest && !isinf(mask->no)) return false;
+    out->causal = true;
+    if (last) out->lengths = lengths_of(m, a, NULL);
+    if (s->rest) out->mask = rest_of(m, s);
+    return (!last || out->lengths) && (!s->rest || out->mask);
+}
+
+static bool tell_lengths(masking *m, const attention *a, const zc_mask *mask, told *out)
+{
+    if (a->causal || !zc_dim_is_const(mask->seen.more)) return false;
+    out->lengths = lengths_of(m, a, mask);
+    if (isfinite(mask->no) && absorbs(m, a, mask))
+        out->mask_value = (float)fmax(mask->no, -FLT_MAX);
+    return out->lengths != 0;
+}
+
+/* A mask of truths instead of one of numbers that are added. */
+static bool tell_rest(masking *m, const attention *a, const zc_mask *mask, told *out)
+{
+    const zc_type *t = &zc_val(m->g, mask->seen.rest)->type;
+    if (zc_val(m->g, a->mask)->type.dtype == ZC_BOOL || t->dtype != ZC_BOOL) return false;
+    if (isfinite(mask->no) && !absorbs(m, a, mask)) return false;
+    out->mask = rest_of(m, &mask->seen);
+    if (isfinite(mask->no)) out->mask_value = (float)fmax(mask->no, -FLT_MAX);
+    return out->mask != 0;
+}
+
+/* 1: rewritten; 0: left as it is; -1: no memory. */
+static int visit(masking *m, zc_nid id)
+{
+    attention a;
+    zc_mask mask;
+    if (!read_attention(m->g, id, &a) || !zc_mask_read(m->g, a.mask, a.scores, &mask)) return 0;
+    const zc_seen *s = &mask.seen;
+    told what = {.causal = a.causal};
+    bool done = always_seen(m->g, &a, &mask);
+    if (!done && !hides(m->g, &a, &mask)) return 0;
+    if (!done && s->causal && !s->lengths) done = tell_causal(m, &a, &mask, &what);
+    if (!done && s->lengths && !s->causal && !s->rest) done = tell_lengths(m, &a, &mask, &what);
+    if (!done && s->rest && !s->causal && !s->lengths) done = tell_rest(m, &a, &mask, &what);
+    if (m->nomem || (done && !give(m, &a, &what))) return -1;
+    return done;
+}
+
+static bool visit_block(masking *m, zc_block *b, size_t *changes)
+{
+    m->block = b;
+    for (m->at = 0; m->at < b->nodes.len; m->at++) {
+        zc_nid n = b->nodes.data[m->at];
+        if (zc_node_at(m->g, n)->op == ZC_OP_NONE) continue;
+        int changed = visit(m, n);
+        if (changed < 0 || m->nomem) return false;
+        *changes += (size_t)changed;
+    }
+    return true;
+}
+
+zc_status zc_pass_opt_mask(zc_graph *g, size_t *changes, zc_diag *diag)
+{
+    masking m = {.g = g};
+    bool ok = visit_block(&m, &g->top, changes);
+    for (size_t i = 0; ok && i < g->blocks.len; i++)
+        ok = visit_block(&m, g->blocks.data[i], changes);
+    ZC_VEC_FINI(&m.lengths);
+    ok = ok && !g->dims.failed;
+    return ok ? ZC_OK : zc_fail_nomem(diag, "masks", 0);
+}

@@ -166,6 +166,7 @@ typedef struct kc_reference {
         exact[KC_OUTPUTS]; /* in the same type; in f64 where that is possible */
     bool has_exact;
     double *slack[KC_OUTPUTS]; /* by element; NULL until needed */
+    int rounds;                /* of perturbation that it is from */
 } kc_reference;
 zc_status kc_reference_make(const kc_variant *v, const kc_program *p, const kc_operand *in,
                             kc_reference *out, zc_diag *diag);

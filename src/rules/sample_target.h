@@ -1,0 +1,26 @@
+/* Targets of Reshape and Expand for samples: what models do to dimensions. */
+#ifndef ZC_RULES_SAMPLE_TARGET_H
+#define ZC_RULES_SAMPLE_TARGET_H
+
+#include "ir/graph.h"
+
+typedef struct zc_rl_dims {
+    int n;
+    int64_t v[ZC_MAX_RANK];
+} zc_rl_dims;
+
+/* Those of one sample, so far. */
+typedef struct zc_rl_targets {
+    struct {
+        zc_op op;
+        zc_vid of, target;
+    } made[16];
+    int count;
+} zc_rl_targets;
+
+/* A target for an operation `op` on value `of`, as a constant of that name; base: the sample's
+ * dimensions. 0: no memory. */
+zc_vid zc_rl_target(zc_rl_targets *so_far, zc_graph *g, uint64_t *random, const zc_rl_dims *base,
+                    zc_op op, zc_vid of, const char *name);
+
+#endif

@@ -154,6 +154,15 @@ static zc_status profile(zc_plan *plan, const options *o, zc_diag *diag)
     return status;
 }
 
+/* Steps are timed by the GPU's clock. */
+static zc_status check_steps(const zc_session *s, const options *o, zc_diag *diag)
+{
+    zc_device_info info;
+    if (!o->steps || zc_session_device(s, &info) != ZC_OK || info.kind == ZC_DEVICE_CUDA)
+        return ZC_OK;
+    return zc_fail(diag, ZC_ERR_ARG, "--steps", "times steps on a GPU only (this runs on the CPU)");
+}
+
 static zc_status bench(const char *path, const options *o, zc_diag *diag)
 {
     zc_plan *plan = NULL;
@@ -166,6 +175,7 @@ static zc_status bench(const char *path, const options *o, zc_diag *diag)
                                                      .device = o->device.kind,
                                                      .ordinal = o->device.ordinal),
                                    &session, diag);
+    if (status == ZC_OK) status = check_steps(session, o, diag);
     if (status == ZC_OK) status = cli_set_inputs(plan, session, &o->in, diag);
     cli_progress progress;
     cli_progress_begin(&progress);

@@ -1,5 +1,6 @@
-/* EmbedLayerNormalization: reference kernel. */
+/* EmbedLayerNormalization: reference and fast kernel, which differ in how rows are normalised. */
 #include "cpu/copy.h"
+#include "cpu/fast.h"
 
 /* Tables whose rows are added up: words, positions, segments. */
 typedef struct embedding {
@@ -88,17 +89,31 @@ static void count_words(zc_kctx *k, const job *j)
     }
 }
 
-static zc_status normalise(zc_kctx *k, const zc_tensor *sum)
+typedef zc_status (*normalise_fn)(zc_kctx *k);
+
+static zc_status normalise(zc_kctx *k, const zc_tensor *sum, normalise_fn layer_norm)
 {
     zc_attrs_LayerNormalization attrs;
     zc_attrs_default(zc_op_get(ZC_OP_LayerNormalization), &attrs);
     attrs.epsilon = ZC_ATTRS(k, EmbedLayerNormalization)->epsilon;
     const zc_tensor in[] = {*sum, k->in[5], k->in[6]};
     zc_kctx inner = zc_inner(k, ZC_OP_LayerNormalization, &attrs, 3, in, &k->out[0]);
-    return zc_k_LayerNormalization(&inner);
+    return layer_norm(&inner);
 }
 
-zc_status zc_k_EmbedLayerNormalization(zc_kctx *k)
+/* Memory for the sum: that of output 2, if it is wanted in the sum's type. */
+static zc_status sum_room(zc_kctx *k, zc_tensor *sum)
+{
+    const zc_tensor *wanted = zc_output(k, 2);
+    size_t bytes;
+    if (wanted && wanted->dtype == sum->dtype)
+        sum->data = wanted->data;
+    else
+        sum->data = zc_tensor_bytes(sum, &bytes) ? zc_scratch_get(k->scratch, bytes) : NULL;
+    return sum->data ? ZC_OK : zc_fail_nomem(k->diag, "sum of embeddings", 0);
+}
+
+static zc_status embed(zc_kctx *k, normalise_fn layer_norm)
 {
     /* The sum is kept in f32 at least, so that a narrower type is rounded once. */
     zc_tensor sum = {.rank = 3, .dims = {k->in[0].dims[0], k->in[0].dims[1], k->in[2].dims[1]}};
@@ -115,12 +130,29 @@ zc_status zc_k_EmbedLayerNormalization(zc_kctx *k)
     count_words(k, &j);
     if (zc_tensor_numel(&sum) == 0) return ZC_OK;
     ZC_TRY(check_rows(k, &j));
-    size_t bytes;
-    sum.data = zc_tensor_bytes(&sum, &bytes) ? zc_scratch_get(k->scratch, bytes) : NULL;
-    if (!sum.data) return zc_fail_nomem(k->diag, "sum of embeddings", 0);
+    ZC_TRY(sum_room(k, &sum));
     zc_parallel(k, j.words, 1, add_rows, &j);
     zc_tensor *wanted = zc_output(k, 2);
-    for (int64_t i = 0; wanted && i < zc_tensor_numel(&sum); i++)
+    for (int64_t i = 0; wanted && wanted->data != sum.data && i < zc_tensor_numel(&sum); i++)
         zc_put(wanted, i, zc_get(&sum, i));
-    return zc_present(&k->out[0]) ? normalise(k, &sum) : ZC_OK;
+    return zc_present(&k->out[0]) ? normalise(k, &sum, layer_norm) : ZC_OK;
+}
+
+zc_status zc_k_EmbedLayerNormalization(zc_kctx *k)
+{
+    return embed(k, zc_k_LayerNormalization);
+}
+
+bool zc_fits_embed_norm(const zc_kctx *k)
+{
+    int64_t hidden = k->in[2].dims[1];
+    for (int i = 2; i < 7; i++)
+        if (zc_input(k, i) && k->in[i].dtype != ZC_F32) return false;
+    return zc_present(&k->out[0]) && k->out[0].dtype == ZC_F32 &&
+           zc_tensor_numel(&k->in[5]) == hidden && zc_tensor_numel(&k->in[6]) == hidden;
+}
+
+zc_status zc_fast_embed_norm(zc_kctx *k)
+{
+    return embed(k, zc_fast_layer_norm);
 }

@@ -8,6 +8,7 @@
 #include "cuda/device.h"
 #include "driver/trial.h"
 #include "op/sizes.h"
+#include "passes/rewrite.h"
 
 /* Of symbolic dimensions without a profile. */
 #define USUAL_SIZE 64
@@ -310,21 +311,13 @@ typedef struct chooser {
     zc_diag *diag;
 } chooser;
 
-static bool same_type(const zc_type *a, const zc_type *b)
-{
-    if (a->dtype != b->dtype || a->rank != b->rank) return false;
-    for (int i = 0; i < a->rank; i++)
-        if (!zc_dim_eq(a->dims[i], b->dims[i])) return false;
-    return true;
-}
-
 static const choice *find_choice(const chooser *c, const bench *b)
 {
     for (size_t i = 0; i < c->made.len; i++) {
         const choice *one = &c->made.data[i];
         bool is_same = strcmp(one->origin, b->attrs.origin) == 0 && one->nin == b->node->nin;
         for (int k = 0; is_same && k < one->nin; k++)
-            is_same = same_type(&one->types[k], &b->types[k]);
+            is_same = zc_same_type(&one->types[k], &b->types[k]);
         if (is_same) return one;
     }
     return NULL;

@@ -419,15 +419,20 @@ static void test_large_graph(void **state)
     zc_rules_destroy(&r);
 }
 
-/* Every operand of every addition is an addition of both kinds: 2 to the power of LEVELS ways. */
-static void test_exponential(void **state)
+/* A rule that matches in 2 to the power of LEVELS ways where every operand of every addition is an
+ * addition of both kinds, and a graph of those with `places` for it. */
+enum { LEVELS = 20 };
+
+static void put_slow_rule(char *text)
 {
-    enum { LEVELS = 20 };
-    char text[2048] = "rule slow { match ";
+    strcat(text, "rule slow { match ");
     for (int i = 0; i < LEVELS; i++)
         sprintf(text + strlen(text), "a%d = Add(%s%d, _y%d); ", i + 1, i ? "a" : "_z", i, i);
     strcat(text, "o = Relu(a20); where false; emit o = Abs(a20); }");
-    zc_rules *r = load(text);
+}
+
+static zc_graph *slow_graph(int places)
+{
     zc_buf model = {0};
     zc_buf_puts(&model,
                 "graph \"g\" {\n  input %a0: f32[n] as \"a\"\n  input %b0: f32[n] as \"b\"\n");
@@ -436,14 +441,27 @@ static void test_exponential(void **state)
                       "  %%a%d: f32[n] = Add(%%a%d, %%b%d) @ \"a\"\n"
                       "  %%b%d: f32[n] = Add(%%b%d, %%a%d) @ \"b\"\n",
                       i + 1, i, i, i + 1, i, i);
-    zc_buf_puts(&model, "  %o: f32[n] = Relu(%a20) @ \"o\"\n  output %o as \"o\"\n}\n");
+    for (int i = 0; i < places; i++)
+        zc_buf_printf(&model, "  %%o%d: f32[n] = Relu(%%a20) @ \"o\"\n", i);
+    for (int i = 0; i < places; i++) zc_buf_printf(&model, "  output %%o%d as \"o%d\"\n", i, i);
+    zc_buf_puts(&model, "}\n");
     zc_graph *g = graph(model.data);
+    zc_buf_fini(&model);
+    return g;
+}
+
+/* At one place matching gives up. */
+static void test_exponential(void **state)
+{
+    char text[2048] = "";
+    put_slow_rule(text);
+    zc_rules *r = load(text);
+    zc_graph *g = slow_graph(1);
     zc_rule_stats stats[1] = {{0}};
     size_t changes = 0;
     assert_int_equal(apply(r, g, stats, &changes, NULL), ZC_OK);
     assert_int_equal(stats[0].gave_up, 1);
     assert_int_equal(changes, 0);
-    zc_buf_fini(&model);
     zc_graph_destroy(&g);
     zc_rules_destroy(&r);
 }
@@ -451,31 +469,15 @@ static void test_exponential(void **state)
 /* One rule's steps over the whole graph: the error names it. */
 static void test_step_budget(void **state)
 {
-    enum { LEVELS = 20, PLACES = 400 };
-    char text[2048] = "rule fine { match o = Neg(Neg(x)); emit o = x; }\nrule slow { match ";
-    for (int i = 0; i < LEVELS; i++)
-        sprintf(text + strlen(text), "a%d = Add(%s%d, _y%d); ", i + 1, i ? "a" : "_z", i, i);
-    strcat(text, "o = Relu(a20); where false; emit o = Abs(a20); }");
+    char text[2048] = "rule fine { match o = Neg(Neg(x)); emit o = x; }\n";
+    put_slow_rule(text);
     zc_rules *r = load(text);
-    zc_buf model = {0};
-    zc_buf_puts(&model,
-                "graph \"g\" {\n  input %a0: f32[n] as \"a\"\n  input %b0: f32[n] as \"b\"\n");
-    for (int i = 0; i < LEVELS; i++)
-        zc_buf_printf(&model,
-                      "  %%a%d: f32[n] = Add(%%a%d, %%b%d) @ \"a\"\n"
-                      "  %%b%d: f32[n] = Add(%%b%d, %%a%d) @ \"b\"\n",
-                      i + 1, i, i, i + 1, i, i);
-    for (int i = 0; i < PLACES; i++)
-        zc_buf_printf(&model, "  %%o%d: f32[n] = Relu(%%a20) @ \"o\"\n", i);
-    for (int i = 0; i < PLACES; i++) zc_buf_printf(&model, "  output %%o%d as \"o%d\"\n", i, i);
-    zc_buf_puts(&model, "}\n");
-    zc_graph *g = graph(model.data);
+    zc_graph *g = slow_graph(400);
     zc_diag *diag = zc_diag_create();
     assert_int_equal(apply(r, g, NULL, NULL, diag), ZC_ERR_LIMIT);
     const char *said = zc_diag_text(diag, 0);
     if (!strstr(said, "rule slow (t.zcr:2) takes too many steps to match")) fail_msg("%s", said);
     zc_diag_destroy(&diag);
-    zc_buf_fini(&model);
     zc_graph_destroy(&g);
     zc_rules_destroy(&r);
 }

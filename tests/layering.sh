@@ -11,16 +11,17 @@ allowed() {
     io) echo "base op" ;;
     cpu) echo "base op" ;;
     planfile) echo "base op" ;;
-    cuda) echo "base op planfile abi" ;;
-    runtime) echo "base op cpu cuda planfile" ;;
+    cuda) echo "base op planfile" ;;
+    kernels) echo "base op cuda planfile abi" ;;
+    runtime) echo "base op cpu cuda kernels planfile" ;;
     ir) echo "base op" ;;
     import) echo "base op ir" ;;
     rules) echo "base op ir cpu" ;;
     passes) echo "base op ir cpu rules" ;;
     plan) echo "base op ir planfile" ;;
-    codegen) echo "base op planfile cuda abi" ;;
-    driver) echo "base op cpu codegen cuda ir import passes plan planfile rules" ;;
-    cli) echo "base op io ir import passes rules planfile cuda runtime driver" ;;
+    codegen) echo "base op planfile cuda kernels" ;;
+    driver) echo "base op cpu codegen cuda kernels ir import passes plan planfile rules" ;;
+    cli) echo "base op io ir import passes rules planfile cuda kernels runtime driver" ;;
     *) return 1 ;;
     esac
 }

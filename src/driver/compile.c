@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "codegen/codegen.h"
+#include "kernels/choose.h"
 #include "driver/compile.h"
 #include "driver/rules.h"
 #include "driver/target.h"

@@ -8,7 +8,7 @@
 #ifndef ZC_RUNTIME_GPU_H
 #define ZC_RUNTIME_GPU_H
 
-#include "cuda/launcher.h"
+#include "kernels/launcher.h"
 #include "runtime/session.h"
 
 typedef struct zc_gpu_room {

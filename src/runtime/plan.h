@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "cpu/packs.h"
-#include "cuda/image.h"
+#include "kernels/image.h"
 #include "planfile/program.h"
 #include "zc/rt.h"
 

@@ -1,4 +1,4 @@
-/* A divisor with what makes dividing by it cheap; src/cuda/divisor.h fills it. */
+/* A divisor with what makes dividing by it cheap; src/kernels/divisor.h fills it. */
 #ifndef ZC_ABI_DIVISOR_H
 #define ZC_ABI_DIVISOR_H
 

@@ -8,6 +8,7 @@
 #define ZC_TESTS_KERNELS_CHECK_H
 
 #include "codegen/codegen.h"
+#include "kernels/choose.h"
 #include "cpu/kernel.h"
 #include "cuda/device.h"
 #include "driver/target.h"

@@ -19,12 +19,12 @@ static const struct {
     const char *op, *family;
 } rows[] = {
 #define KERNEL(op, family) {#op, #family},
-#include "cuda/kernels.def"
+#include "kernels/kernels.def"
 };
 
 static const char *const families[] = {
 #define FAMILY(name, template) #name,
-#include "cuda/kernels.def"
+#include "kernels/kernels.def"
 };
 
 typedef struct totals {

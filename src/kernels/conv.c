@@ -1,0 +1,388 @@
+#include <math.h>
+#include <string.h>
+
+#include "abi/conv.h"
+#include "kernels/gen.h"
+#include "kernels/window.h"
+#include "op/activation.h"
+
+/* ---- what both halves need ---- */
+
+/* Sums of so many products of 8-bit numbers less their zero points fit in 32 bits. */
+enum { SHORT_SUM = 32768 };
+
+/* Entry points of conv.cu. */
+typedef enum conv_entry {
+    TILES_128,
+    TILES_64,
+    DIRECT,  /* a thread for each element */
+    MMA_128, /* tensor cores */
+    MMA_64
+} conv_entry;
+
+typedef struct conv_size {
+    int64_t groups, ic, oc; /* channels of one group */
+    int64_t taps, pixels;   /* of all images */
+} conv_size;
+
+/* Which inputs of the operation are what; -1: it has none. */
+typedef struct conv_roles {
+    int w, bias, residual;
+    int offset, mask;
+    int x_zero, w_zero, x_scale, w_scale, y_scale, y_zero;
+} conv_roles;
+
+static conv_size size_of(zc_op op, const zc_tensor *w, int64_t groups)
+{
+    bool transposed = op == ZC_OP_ConvTranspose;
+    return (conv_size){.groups = groups,
+                       .ic = transposed ? w->dims[0] / groups : w->dims[1],
+                       .oc = transposed ? w->dims[1] : w->dims[0] / groups,
+                       .taps = zc_dims_span(w->dims, 2, w->rank)};
+}
+
+static conv_entry choose_entry(const conv_size *s, zc_op op, zc_dtype x)
+{
+    int64_t k = s->ic * s->taps;
+    if (s->oc < 16 || k < 8) return DIRECT;
+    bool half = (x == ZC_F16 || x == ZC_BF16) && op != ZC_OP_ConvNhwc && op != ZC_OP_DeformConv;
+    int64_t big = (s->pixels + 127) / 128 * ((s->oc + 127) / 128) * s->groups;
+    bool fills = big >= 128 && s->oc >= 96 && x != ZC_F64 && op != ZC_OP_DeformConv;
+    /* Quantised results may need sums of 64 bits, for which the big tiles have no room. */
+    if (op == ZC_OP_QLinearConv && k > SHORT_SUM) fills = false;
+    if (half) return fills ? MMA_128 : MMA_64;
+    return fills ? TILES_128 : TILES_64;
+}
+
+static conv_roles roles_of(zc_op op)
+{
+    conv_roles r = {1, 2, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+    if (op == ZC_OP_FusedConv || op == ZC_OP_ConvNhwc) r.residual = 3;
+    if (op == ZC_OP_ConvInteger) r = (conv_roles){1, -1, -1, -1, -1, 2, 3, -1, -1, -1, -1};
+    if (op == ZC_OP_QLinearConv) r = (conv_roles){3, 8, -1, -1, -1, 2, 5, 1, 4, 6, 7};
+    if (op == ZC_OP_DeformConv) r = (conv_roles){1, 3, -1, 2, 4, -1, -1, -1, -1, -1, -1};
+    return r;
+}
+
+/* ---- the specialisation ---- */
+
+static zc_dtype type_of(const zc_gen *g, int i)
+{
+    return i < 0 ? ZC_NONE : zc_gen_in_type(g, i);
+}
+
+/* ---- activation ---- */
+
+/* zc_act: the activation `name` with its parameters. */
+static zc_status put_activation(zc_gen *g, const char *name, zc_floats params, zc_dtype t)
+{
+    return zc_gen_activation(g, "zc_act", name, params.n, params.v, t);
+}
+
+static zc_status put_own_activation(zc_gen *g, zc_dtype t)
+{
+    zc_floats none = {0};
+    if (g->step->op == ZC_OP_FusedConv) {
+        const zc_attrs_FusedConv *at = ZC_ATTRS(g, FusedConv);
+        return put_activation(g, at->activation, at->activation_params, t);
+    }
+    return put_activation(g, g->step->op == ZC_OP_ConvNhwc ? ZC_ATTRS(g, ConvNhwc)->activation : "",
+                          none, t);
+}
+
+/* ---- types ---- */
+
+static int quant_of(zc_op op)
+{
+    return op == ZC_OP_ConvInteger ? 1 : op == ZC_OP_QLinearConv ? 2 : 0;
+}
+
+/* Are all sums of integers certain to fit in 32 bits? */
+static bool short_sums(const zc_gen *g, const conv_roles *r)
+{
+    const zc_pvalue *w = zc_gen_in(g, r->w);
+    int64_t k = 1;
+    for (int d = 1; d < w->rank; d++) {
+        int64_t n = zc_gen_const_dim(w, d);
+        if (n < 0 || n > SHORT_SUM) return false;
+        k *= n;
+        if (k > SHORT_SUM) return false;
+    }
+    return true;
+}
+
+static void put_types(zc_gen *g, const conv_roles *r)
+{
+    int quant = quant_of(g->step->op);
+    zc_dtype x = zc_gen_in_type(g, 0), y = zc_gen_out_type(g, 0);
+    bool bias = type_of(g, r->bias) != ZC_NONE;
+    zc_gen_type(g, "X", x);
+    zc_gen_type(g, "W", zc_gen_in_type(g, r->w));
+    zc_gen_type(g, "Y", y);
+    zc_gen_define(g, "QUANT", "%d", quant);
+    zc_gen_define(g, "HAS_BIAS", "%d", bias);
+    if (bias) zc_gen_type(g, "BIAS", type_of(g, r->bias));
+    zc_gen_define(g, "HAS_RESIDUAL", "%d", type_of(g, r->residual) != ZC_NONE);
+    zc_gen_define(g, "HAS_X_ZERO", "%d", type_of(g, r->x_zero) != ZC_NONE);
+    zc_gen_define(g, "HAS_W_ZERO", "%d", type_of(g, r->w_zero) != ZC_NONE);
+    bool wide = quant == 2 && !short_sums(g, r);
+    zc_gen_define(g, "OPERAND", "%s", quant ? "i32" : zc_gen_compute_type(x));
+    zc_gen_define(g, "ACC", "%s", wide ? "i64" : quant ? "i32" : zc_gen_compute_type(x));
+    zc_gen_define(g, "BIG", "%d", x != ZC_F64 && g->step->op != ZC_OP_DeformConv);
+    bool mma = g->step->op != ZC_OP_ConvNhwc && g->step->op != ZC_OP_DeformConv;
+    zc_gen_define(g, "MMA", "%d", mma && (x == ZC_F16 || x == ZC_BF16));
+    if (quant != 2) return;
+    zc_gen_type(g, "XS", type_of(g, r->x_scale));
+    zc_gen_type(g, "WS", type_of(g, r->w_scale));
+    zc_gen_type(g, "YS", type_of(g, r->y_scale));
+    zc_gen_define(g, "LOW", "%d", y == ZC_I8 ? -128 : 0);
+    zc_gen_define(g, "HIGH", "%d", y == ZC_I8 ? 127 : 255);
+}
+
+/* ---- shapes ---- */
+
+/* What a transposed convolution cuts at the beginning of each axis, -1 where that depends on sizes
+ * not known yet. */
+static void transposed_begin(const zc_gen *g, const zc_gen_window_dims *d,
+                             int64_t begin[ZC_WINDOW_DIMS])
+{
+    const zc_attrs_ConvTranspose *at = ZC_ATTRS(g, ConvTranspose);
+    zc_auto_pad mode;
+    zc_auto_pad_parse(at->auto_pad, &mode);
+    bool explicit_pads = (mode == ZC_PAD_EXPLICIT || mode == ZC_PAD_VALID) && !at->output_shape.n;
+    zc_window_attrs a = ZC_WINDOW_ATTRS(at);
+    for (int i = 0; i < d->axes; i++) {
+        bool sizes = zc_dim_is_const(d->in[i]) && zc_dim_is_const(d->out[i]) &&
+                     zc_dim_is_const(d->kernel[i]);
+        int64_t in[ZC_WINDOW_DIMS] = {1, 1, 1}, out[ZC_WINDOW_DIMS] = {1, 1, 1},
+                kernel[ZC_WINDOW_DIMS] = {1, 1, 1};
+        begin[i] = -1;
+        if (!explicit_pads && !sizes) continue;
+        if (sizes) {
+            in[i] = d->out[i].k; /* seen as the pooling that it reverses */
+            out[i] = d->in[i].k;
+            kernel[i] = d->kernel[i].k;
+        }
+        zc_window w;
+        zc_window_resolve(&a, d->axes, in, out, kernel, &w);
+        zc_transposed_begin(at, &w);
+        begin[i] = w.begin[i] <= ZC_CUDA_WINDOW_MOST ? w.begin[i] : -1;
+    }
+}
+
+/* A number of channels of all groups, as that of one. */
+static void put_part(zc_gen *g, const char *name, zc_dim all, int64_t groups)
+{
+    if (zc_dim_is_const(all))
+        zc_gen_define(g, name, "%lldLL", (long long)(all.k / groups));
+    else
+        zc_gen_define(g, name, "(p.%s)", name);
+}
+
+static void put_deform(zc_gen *g, const zc_gen_window_dims *d)
+{
+    bool deform = g->step->op == ZC_OP_DeformConv;
+    zc_gen_define(g, "DEFORM", "%d", deform);
+    if (!deform) return;
+    zc_gen_define(g, "AXES", "%d", d->axes);
+    zc_gen_define(g, "OFFSET_GROUPS", "%lld", (long long)ZC_ATTRS(g, DeformConv)->offset_group);
+    zc_gen_define(g, "HAS_MASK", "%d", zc_gen_in(g, 4) != NULL);
+}
+
+static bool put_shapes(zc_gen *g, const conv_roles *r)
+{
+    const zc_pvalue *x = zc_gen_in(g, 0), *w = zc_gen_in(g, r->w), *y = zc_gen_out(g, 0);
+    zc_window_attrs a;
+    int64_t groups;
+    zc_window_attrs_of(g->step->op, g->attrs, &a, &groups);
+    if (!zc_gen_window_fits(g, &a, x->rank - 2)) return false;
+    bool last = g->step->op == ZC_OP_ConvNhwc;
+    int first = last ? 1 : 2;
+    zc_gen_window_dims d = {.axes = x->rank - 2};
+    for (int i = 0; i < d.axes; i++) {
+        d.in[i] = x->dims[first + i];
+        d.out[i] = y->dims[first + i];
+        d.kernel[i] = w->dims[2 + i];
+    }
+    int64_t begin[ZC_WINDOW_DIMS];
+    bool transposed = g->step->op == ZC_OP_ConvTranspose;
+    if (transposed) {
+        transposed_begin(g, &d, begin);
+        d.begin = begin;
+    }
+    zc_gen_window(g, &a, &d);
+    zc_gen_define(g, "LAST", "%d", last);
+    zc_gen_define(g, "groups", "%lldLL", (long long)groups);
+    zc_gen_dim(g, "batch", x->dims[0]);
+    zc_gen_define(g, "TRANSPOSED", "%d", transposed);
+    zc_gen_dim(g, transposed ? "oc" : "ic", w->dims[1]);
+    put_part(g, transposed ? "ic" : "oc", w->dims[0], groups);
+    put_deform(g, &d);
+    return true;
+}
+
+/* With all shapes certain the launch can only choose one entry. */
+static void put_choice(zc_gen *g, const conv_roles *r)
+{
+    zc_tensor w, y;
+    zc_window_attrs a;
+    int64_t groups;
+    zc_window_attrs_of(g->step->op, g->attrs, &a, &groups);
+    if (!zc_gen_all_static(g)) return;
+    zc_gen_tensor(zc_gen_in(g, r->w), &w);
+    zc_gen_tensor(zc_gen_out(g, 0), &y);
+    if (zc_tensor_numel(&y) <= 0 || zc_tensor_numel(&w) <= 0) return;
+    conv_size s = size_of(g->step->op, &w, groups);
+    s.pixels = zc_tensor_numel(&y) / (s.oc * groups);
+    zc_gen_define(g, "ONLY", "%d", (int)choose_entry(&s, g->step->op, zc_gen_in_type(g, 0)));
+}
+
+zc_status zc_gen_conv(zc_gen *g)
+{
+    zc_op op = g->step->op;
+    conv_roles r = roles_of(op);
+    const zc_pvalue *x = zc_gen_in(g, 0), *w = zc_gen_in(g, r.w), *y = zc_gen_out(g, 0);
+    if (x->rank < 0 || w->rank < 0 || y->rank < 0)
+        return zc_gen_decline(g, "rank known only when run");
+    if (!quant_of(op) && !zc_gen_sums_type(x->dtype))
+        return zc_gen_decline(g, "element type %s", zc_dtype_name(x->dtype));
+    if (op == ZC_OP_ConvNhwc) {
+        const char *act = ZC_ATTRS(g, ConvNhwc)->activation;
+        if (*act && strcmp(act, "Relu") != 0) return zc_gen_decline(g, "activation %.40s", act);
+    }
+    if (!put_shapes(g, &r)) return ZC_OK;
+    put_types(g, &r);
+    put_choice(g, &r);
+    if (quant_of(op)) return ZC_OK;
+    ZC_TRY(put_own_activation(g, x->dtype));
+    return zc_gen_epilogue(g);
+}
+
+/* ---- the launch ---- */
+
+enum { BLOCK = 256 };
+
+static const void *role(const zc_launch *l, int i)
+{
+    return i < 0 ? NULL : zc_launch_in(l, i);
+}
+
+/* A parameter has one element (step 0) or one a channel. */
+static zc_status step_of(zc_launch *l, int i, int64_t channels, int *step)
+{
+    *step = 0;
+    if (i < 0 || !zc_launch_has(l, i)) return ZC_OK;
+    int64_t n = zc_tensor_numel(&l->in[i]);
+    *step = n != 1;
+    if (n == 1 || n == channels) return ZC_OK;
+    return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
+                   "input %d has a wrong length (got %lld, need %lld)", i, (long long)n,
+                   (long long)channels);
+}
+
+static zc_status check(zc_launch *l, const zc_tensor *x, const zc_tensor *w, const conv_size *s,
+                       int axis)
+{
+    const zc_tensor *y = &l->out[0];
+    bool fits = x->rank == w->rank && x->rank == y->rank && x->dims[0] == y->dims[0] &&
+                y->dims[axis] == s->groups * s->oc && x->dims[axis] == s->groups * s->ic;
+    bool divides = w->dims[0] % s->groups == 0;
+    if (fits && divides) return ZC_OK;
+    char t[128], u[128];
+    return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
+                   "input and weights do not fit each other (got %s and %s)",
+                   zc_tensor_type_text(x, t, sizeof t), zc_tensor_type_text(w, u, sizeof u));
+}
+
+/* Offsets and mask of a deformable convolution. */
+static zc_status check_offsets(zc_launch *l, const conv_size *s, int axes)
+{
+    if (l->op != ZC_OP_DeformConv) return ZC_OK;
+    int64_t taps = s->pixels * s->taps * ZC_ATTRS(l, DeformConv)->offset_group;
+    if (zc_tensor_numel(&l->in[2]) == taps * axes &&
+        (!zc_launch_has(l, 4) || zc_tensor_numel(&l->in[4]) == taps))
+        return ZC_OK;
+    return zc_fail(l->diag, ZC_ERR_MODEL, l->subject, "offset or mask does not fit the output");
+}
+
+static zc_status fill(zc_launch *l, const conv_roles *r, struct zc_conv_params *p)
+{
+    int64_t channels = p->groups * p->oc;
+    p->x = l->in[0].data;
+    p->w = l->in[r->w].data;
+    p->y = l->out[0].data;
+    p->bias = role(l, r->bias);
+    p->residual = role(l, r->residual);
+    p->offset = role(l, r->offset);
+    p->mask = role(l, r->mask);
+    p->x_zero = role(l, r->x_zero);
+    p->w_zero = role(l, r->w_zero);
+    p->x_scale = role(l, r->x_scale);
+    p->w_scale = role(l, r->w_scale);
+    p->y_scale = role(l, r->y_scale);
+    p->y_zero = role(l, r->y_zero);
+    ZC_TRY(step_of(l, r->w_zero, channels, &p->w_zero_step));
+    return step_of(l, r->w_scale, channels, &p->w_scale_step);
+}
+
+static zc_status issue(zc_launch *l, const conv_size *s, struct zc_conv_params *p)
+{
+    conv_entry entry = choose_entry(s, l->op, l->in[0].dtype);
+    size_t row = (size_t)(s->ic * s->taps) * zc_dtype_bits(l->in[0].dtype) / 8;
+    p->w_aligned = row % 16 == 0 && (uintptr_t)p->w % 16 == 0;
+    int64_t side = entry == TILES_128 || entry == MMA_128 ? 128 : 64;
+    int64_t blocks = (s->pixels + side - 1) / side * ((s->oc + side - 1) / side) * s->groups;
+    if (entry == DIRECT) blocks = (s->pixels * s->oc * s->groups + BLOCK - 1) / BLOCK;
+    zc_dim3 grid = {zc_launch_blocks(blocks, 1, 0), 1, 1};
+    return zc_launch_kernel(l, (int)entry, grid, BLOCK, 0, p, sizeof *p);
+}
+
+static zc_status put_window(zc_launch *l, const zc_window_attrs *a, int first, const zc_tensor *w,
+                            struct zc_conv_params *p)
+{
+    const zc_tensor *x = &l->in[0], *y = &l->out[0];
+    bool transposed = l->op == ZC_OP_ConvTranspose;
+    const int64_t *from = x->dims + first, *to = y->dims + first;
+    zc_window window;
+    zc_window_resolve(a, x->rank - 2, transposed ? to : from, transposed ? from : to, w->dims + 2,
+                      &window);
+    if (transposed) {
+        zc_transposed_begin(ZC_ATTRS(l, ConvTranspose), &window);
+        for (int i = 0; i < window.axes; i++) {
+            window.in[i] = from[i];
+            window.out[i] = to[i];
+            window.end[i] = 0;
+        }
+    }
+    return zc_launch_window(l, &window, &p->window);
+}
+
+zc_status zc_launch_conv(zc_launch *l)
+{
+    zc_op op = l->op;
+    conv_roles r = roles_of(op);
+    const zc_tensor *x = &l->in[0], *w = &l->in[r.w], *y = &l->out[0];
+    struct zc_conv_params p;
+    zc_window_attrs a;
+    bool last = op == ZC_OP_ConvNhwc;
+    int first = last ? 1 : 2;
+    int64_t groups;
+    memset(&p, 0, sizeof p);
+    zc_window_attrs_of(op, l->attrs, &a, &groups);
+    conv_size s = size_of(op, w, groups);
+    ZC_TRY(check(l, x, w, &s, last ? x->rank - 1 : 1));
+    if (zc_tensor_numel(y) == 0) return ZC_OK;
+    p.batch = x->dims[0];
+    p.groups = groups;
+    p.ic = s.ic;
+    p.oc = s.oc;
+    s.pixels = p.batch * zc_dims_span(y->dims, first, first + y->rank - 2);
+    ZC_TRY(fill(l, &r, &p));
+    ZC_TRY(check_offsets(l, &s, x->rank - 2));
+    ZC_TRY(put_window(l, &a, first, w, &p));
+    ZC_TRY(zc_launch_epilogue(l, &p.fused));
+    if (s.ic * s.taps > INT32_MAX - 64 || s.pixels * s.oc * s.groups > INT64_C(1) << 39)
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject,
+                       "convolution too large for the GPU kernel");
+    return issue(l, &s, &p);
+}

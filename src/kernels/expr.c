@@ -1,0 +1,177 @@
+/* Scalar expressions as straight-line device functions. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/gen.h"
+#include "op/activation.h"
+#include "op/pointwise.h"
+
+static const char *const functions[ZC_EXPR_OP_COUNT] = {
+    [ZC_EX_NEG] = "neg",     [ZC_EX_BITNOT] = "bitnot", [ZC_EX_ADD] = "add",
+    [ZC_EX_SUB] = "sub",     [ZC_EX_MUL] = "mul",       [ZC_EX_DIV] = "div",
+    [ZC_EX_MOD] = "mod",     [ZC_EX_FMOD] = "fmod",     [ZC_EX_POW] = "pow",
+    [ZC_EX_MAX] = "max",     [ZC_EX_MIN] = "min",       [ZC_EX_BITAND] = "bitand",
+    [ZC_EX_BITOR] = "bitor", [ZC_EX_BITXOR] = "bitxor", [ZC_EX_ABS] = "abs",
+    [ZC_EX_ACOS] = "acos",   [ZC_EX_ACOSH] = "acosh",   [ZC_EX_ASIN] = "asin",
+    [ZC_EX_ASINH] = "asinh", [ZC_EX_ATAN] = "atan",     [ZC_EX_ATANH] = "atanh",
+    [ZC_EX_CEIL] = "ceil",   [ZC_EX_COS] = "cos",       [ZC_EX_COSH] = "cosh",
+    [ZC_EX_ERF] = "erf",     [ZC_EX_EXP] = "exp",       [ZC_EX_FLOOR] = "floor",
+    [ZC_EX_LOG] = "log",     [ZC_EX_LOG1P] = "log1p",   [ZC_EX_EXPM1] = "expm1",
+    [ZC_EX_ROUND] = "round", [ZC_EX_RSQRT] = "rsqrt",   [ZC_EX_SIGN] = "sign",
+    [ZC_EX_SIN] = "sin",     [ZC_EX_SINH] = "sinh",     [ZC_EX_SQRT] = "sqrt",
+    [ZC_EX_TAN] = "tan",     [ZC_EX_TANH] = "tanh",     [ZC_EX_SIGMOID] = "sigmoid",
+};
+
+static const char *const comparisons[ZC_EXPR_OP_COUNT] = {
+    [ZC_EX_EQ] = "==", [ZC_EX_NE] = "!=", [ZC_EX_LT] = "<",   [ZC_EX_LE] = "<=",
+    [ZC_EX_GT] = ">",  [ZC_EX_GE] = ">=", [ZC_EX_AND] = "&&", [ZC_EX_OR] = "||",
+};
+
+const char *zc_gen_compute_type(zc_dtype dtype)
+{
+    switch (zc_dtype_class(dtype)) {
+    case ZC_CLASS_FLOAT:
+        return dtype == ZC_F64 ? "f64" : "f32";
+    case ZC_CLASS_INT:
+        return dtype == ZC_I64 ? "i64" : "i32";
+    case ZC_CLASS_UINT:
+        return dtype == ZC_U64 ? "u64" : "u32";
+    default:
+        return "bool";
+    }
+}
+
+static void put_constant(zc_buf *b, const zc_expr_node *n)
+{
+    bool wide = n->dtype == ZC_F64;
+    switch (zc_dtype_class(n->dtype)) {
+    case ZC_CLASS_FLOAT:
+        if (isnan(n->f))
+            zc_buf_printf(b, "zc_nan%d()", wide ? 64 : 32);
+        else if (isinf(n->f))
+            zc_buf_printf(b, "%szc_inf%d()", n->f < 0 ? "-" : "", wide ? 64 : 32);
+        else if (wide)
+            zc_buf_printf(b, "%a", n->f);
+        else
+            zc_buf_printf(b, "%af", (double)(float)n->f);
+        break;
+    case ZC_CLASS_UINT:
+        zc_buf_printf(b, "(%s)%lluull", zc_gen_compute_type(n->dtype), (unsigned long long)n->i);
+        break;
+    case ZC_CLASS_INT:
+        /* The most negative number has no literal. */
+        zc_buf_printf(b, "(%s)0x%llxull", zc_gen_compute_type(n->dtype), (unsigned long long)n->i);
+        break;
+    default:
+        zc_buf_puts(b, n->i ? "true" : "false");
+    }
+}
+
+/* Integers narrower than the compute type stand in their own type after each operation. */
+static bool must_wrap(const zc_expr_node *n)
+{
+    return zc_dtype_is_int(n->dtype) && zc_dtype_bits(n->dtype) < 32;
+}
+
+static void put_node(zc_buf *b, const zc_expr *e, const zc_expr_node *n)
+{
+    int x = n->arg[0], y = n->arg[1], z = n->arg[2];
+    const char *type = zc_gen_type_name(n->dtype);
+    if (n->op == ZC_EX_INPUT) {
+        zc_buf_printf(b, "x%d", n->input);
+    } else if (n->op == ZC_EX_CONST) {
+        put_constant(b, n);
+    } else if (n->op == ZC_EX_CAST) {
+        zc_buf_printf(b, "zc_through<%s>(v%d)", type, x);
+    } else if (n->op == ZC_EX_SELECT) {
+        zc_buf_printf(b, "v%d ? v%d : v%d", x, y, z);
+    } else if (n->op == ZC_EX_NOT) {
+        zc_buf_printf(b, "!v%d", x);
+    } else if (n->op == ZC_EX_ISNAN || n->op == ZC_EX_ISINF) {
+        zc_buf_printf(b, "%s(v%d)", n->op == ZC_EX_ISNAN ? "zc_isnan" : "zc_isinf", x);
+    } else if (comparisons[n->op]) {
+        zc_buf_printf(b, "v%d %s v%d", x, comparisons[n->op], y);
+    } else {
+        if (must_wrap(n)) zc_buf_printf(b, "zc_through<%s>(", type);
+        if (n->op == ZC_EX_SHL || n->op == ZC_EX_SHR)
+            zc_buf_printf(b, "zx_%s<%u>", n->op == ZC_EX_SHL ? "shl" : "shr",
+                          zc_dtype_bits(n->dtype));
+        else
+            zc_buf_printf(b, "zx_%s", functions[n->op]);
+        zc_buf_printf(b, "(v%d", x);
+        if (y >= 0) zc_buf_printf(b, ", v%d", y);
+        zc_buf_puts(b, must_wrap(n) ? "))" : ")");
+    }
+    (void)e;
+}
+
+static void put_body(zc_buf *b, const zc_expr *e, const char *type, const char *name,
+                     const zc_dtype *in)
+{
+    zc_buf_printf(b, "ZC_DEV %s %s(", type, name);
+    for (int i = 0; i < e->ninputs; i++)
+        zc_buf_printf(b, "%s%s x%d", i ? ", " : "", zc_gen_compute_type(in[i]), i);
+    zc_buf_puts(b, ")\n{\n");
+    for (int i = 0; i < e->count; i++) {
+        zc_buf_printf(b, "    const %s v%d = ", zc_gen_compute_type(e->nodes[i].dtype), i);
+        put_node(b, e, &e->nodes[i]);
+        zc_buf_puts(b, ";\n");
+    }
+}
+
+static zc_status written(zc_gen *g)
+{
+    return g->spec.failed ? zc_fail_nomem(g->diag, "kernel source", g->spec.len) : ZC_OK;
+}
+
+zc_status zc_gen_expr(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in)
+{
+    put_body(&g->spec, e, zc_gen_compute_type(zc_expr_dtype(e, 0)), name, in);
+    zc_buf_printf(&g->spec, "    return v%d;\n}\n", e->result[0]);
+    return written(g);
+}
+
+zc_status zc_gen_results(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in)
+{
+    zc_buf *b = &g->spec;
+    char type[64];
+    snprintf(type, sizeof type, "struct %s_results", name);
+    zc_buf_printf(b, "%s {", type);
+    for (int r = 0; r < e->nresults; r++)
+        zc_buf_printf(b, " %s y%d;", zc_gen_compute_type(zc_expr_dtype(e, r)), r);
+    zc_buf_puts(b, " };\n");
+    put_body(b, e, type + strlen("struct "), name, in);
+    zc_buf_puts(b, "    return {");
+    for (int r = 0; r < e->nresults; r++) zc_buf_printf(b, "%sv%d", r ? ", " : "", e->result[r]);
+    zc_buf_puts(b, "};\n}\n");
+    return written(g);
+}
+
+zc_status zc_gen_activation(zc_gen *g, const char *name, const char *activation, int nparams,
+                            const float *params, zc_dtype dtype)
+{
+    zc_op op = zc_activation_find(activation);
+    const zc_op_info *info = zc_op_get(op);
+    const char *text = op == ZC_OP_NONE ? "x" : info->expr;
+    zc_expr_const consts[ZC_POINTWISE_CONSTS];
+    int n = 0;
+    if (op == ZC_OP_Clip) { /* its bounds are inputs elsewhere */
+        text = "min(max(x, low), high)";
+        consts[n++] =
+            (zc_expr_const){"low", nparams > 0 ? (double)params[0] : -(double)INFINITY, false};
+        consts[n++] =
+            (zc_expr_const){"high", nparams > 1 ? (double)params[1] : (double)INFINITY, false};
+    } else if (op != ZC_OP_NONE) {
+        void *attrs = zc_arena_alloc(g->arena, 1, info->attrs_size);
+        if (!attrs) return zc_fail_nomem(g->diag, "activation", info->attrs_size);
+        zc_activation_attrs(op, params, nparams, attrs);
+        n = zc_pointwise_consts(info, attrs, consts, n);
+    }
+    zc_expr *e = zc_arena_alloc(g->arena, 1, sizeof *e);
+    if (!e) return zc_fail_nomem(g->diag, "activation", sizeof *e);
+    ZC_TRY(zc_expr_parse(text, &dtype, 1, consts, n, e, g->step->name, g->diag));
+    if (zc_dtype_is_float(zc_expr_dtype(e, 0)) != zc_dtype_is_float(dtype))
+        return zc_gen_decline(g, "activation of another element type");
+    return zc_gen_expr(g, name, e, &dtype);
+}

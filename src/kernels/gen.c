@@ -1,0 +1,134 @@
+#include "kernels/gen.h"
+#include "kernels/collapse.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const zc_pvalue *zc_gen_in(const zc_gen *g, int i)
+{
+    if (i >= (int)g->step->nin || g->step->in[i] == 0) return NULL;
+    return &g->program->values[g->step->in[i]];
+}
+
+const zc_pvalue *zc_gen_out(const zc_gen *g, int i)
+{
+    if (i >= (int)g->step->nout || g->step->out[i] == 0) return NULL;
+    return &g->program->values[g->step->out[i]];
+}
+
+zc_dtype zc_gen_in_type(const zc_gen *g, int i)
+{
+    const zc_pvalue *v = zc_gen_in(g, i);
+    return v ? v->dtype : ZC_NONE;
+}
+
+zc_dtype zc_gen_out_type(const zc_gen *g, int i)
+{
+    const zc_pvalue *v = zc_gen_out(g, i);
+    return v ? v->dtype : ZC_NONE;
+}
+
+int64_t zc_gen_const_dim(const zc_pvalue *v, int d)
+{
+    return zc_dim_is_const(v->dims[d]) ? v->dims[d].k : -1;
+}
+
+bool zc_gen_static(const zc_pvalue *v)
+{
+    for (int d = 0; d < v->rank; d++)
+        if (!zc_dim_is_const(v->dims[d])) return false;
+    return v->rank >= 0;
+}
+
+bool zc_gen_all_static(const zc_gen *g)
+{
+    for (uint32_t i = 0; i < g->step->nin; i++) {
+        const zc_pvalue *v = zc_gen_in(g, (int)i);
+        if (v && !zc_gen_static(v)) return false;
+    }
+    for (uint32_t i = 0; i < g->step->nout; i++) {
+        const zc_pvalue *v = zc_gen_out(g, (int)i);
+        if (v && !zc_gen_static(v)) return false;
+    }
+    return true;
+}
+
+void zc_gen_tensor(const zc_pvalue *v, zc_tensor *out)
+{
+    *out = (zc_tensor){.dtype = v->dtype, .rank = v->rank};
+    for (int d = 0; d < v->rank; d++) out->dims[d] = v->dims[d].k;
+}
+
+void zc_gen_define(zc_gen *g, const char *name, const char *fmt, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    zc_buf_printf(&g->spec, "#define Z_%s %s\n", name, text);
+}
+
+const char *zc_gen_type_name(zc_dtype dtype)
+{
+    return dtype == ZC_BOOL ? "b8" : zc_dtype_name(dtype);
+}
+
+void zc_gen_type(zc_gen *g, const char *name, zc_dtype dtype)
+{
+    zc_gen_define(g, name, "%s", zc_gen_type_name(dtype));
+}
+
+void zc_gen_dim(zc_gen *g, const char *name, zc_dim d)
+{
+    if (zc_dim_is_const(d))
+        zc_gen_define(g, name, "%lldLL", (long long)d.k);
+    else
+        zc_gen_define(g, name, "(p.%s)", name);
+}
+
+static void put_table(zc_gen *g, const int64_t *v, int n)
+{
+    zc_buf_puts(&g->spec, "{");
+    for (int d = 0; d < n; d++) zc_buf_printf(&g->spec, "%s%lld", d ? ", " : "", (long long)v[d]);
+    zc_buf_puts(&g->spec, "}");
+}
+
+bool zc_gen_broadcast(zc_gen *g, const char *prefix, const zc_pvalue *to, int first, int n,
+                      int most)
+{
+    zc_tensor out, in[ZC_COLLAPSE_OPERANDS];
+    zc_collapsed c;
+    zc_gen_tensor(to, &out);
+    for (int i = 0; i < n; i++) zc_gen_tensor(zc_gen_in(g, first + i), &in[i]);
+    zc_collapse_broadcast(&out, n, in, &c);
+    if (c.rank > most) return false;
+    if (c.rank == 0) { /* one element, or none */
+        c.rank = 1;
+        c.dims[0] = 1;
+        for (int i = 0; i < n; i++) c.strides[i][0] = 0;
+    }
+    zc_buf_printf(&g->spec, "#define Z_%sRANK %d\n#define Z_%sDIMS ", prefix, c.rank, prefix);
+    put_table(g, c.dims, c.rank);
+    zc_buf_printf(&g->spec, "\n#define Z_%sSTRIDES {", prefix);
+    for (int i = 0; i < n; i++) {
+        if (i) zc_buf_puts(&g->spec, ", ");
+        put_table(g, c.strides[i], c.rank);
+    }
+    zc_buf_puts(&g->spec, "}\n");
+    return true;
+}
+
+zc_status zc_gen_decline(zc_gen *g, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(g->declined, sizeof g->declined, fmt, args);
+    va_end(args);
+    return ZC_OK;
+}
+
+bool zc_gen_plain_type(zc_dtype dtype)
+{
+    return zc_dtype_bits(dtype) >= 8 && zc_dtype_class(dtype) != ZC_CLASS_COMPLEX;
+}

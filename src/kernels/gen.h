@@ -1,0 +1,85 @@
+/* Writing the specialisation header of one step: what a family's generator sees.
+ *
+ * A generator looks at the step's operation, attributes, element types and dimensions, and writes
+ * #defines and straight-line inline functions into the header that its template includes as
+ * "spec.h"; or it declines, and the step runs on the CPU with that reason. Equal headers share one
+ * kernel, so write nothing that is not needed. No text of the model (names, strings) ever enters
+ * the header. A rule file's own names do: its kernels are the user's code. */
+#ifndef ZC_KERNELS_GEN_H
+#define ZC_KERNELS_GEN_H
+
+#include "op/expr.h"
+#include "planfile/program.h"
+
+typedef struct zc_gen {
+    const zc_program *program;
+    const zc_pstep *step;
+    const zc_op_info *info;
+    const void *attrs; /* zc_attrs_<op>: ZC_ATTRS(g, Conv) works */
+    int arch;          /* 80, 89, 90, 120 */
+    zc_buf spec;       /* the header so far */
+    char label[64];    /* the kernel's readable name part: set by default to the operation's name */
+    char declined[160];  /* why not; empty: accepted */
+    bool takes_epilogue; /* set by zc_gen_epilogue */
+    bool takes_prologue; /* set by zc_gen_prologue */
+    zc_psource source;   /* of a user, that the header names; name NULL: none */
+    zc_arena *arena;
+    zc_diag *diag;
+} zc_gen;
+
+typedef zc_status (*zc_gen_fn)(zc_gen *g);
+
+/* Operand i, or NULL when absent. rank may be -1. */
+const zc_pvalue *zc_gen_in(const zc_gen *g, int i);
+const zc_pvalue *zc_gen_out(const zc_gen *g, int i);
+/* ZC_NONE when absent. */
+zc_dtype zc_gen_in_type(const zc_gen *g, int i);
+zc_dtype zc_gen_out_type(const zc_gen *g, int i);
+/* Dimension d of a value of known rank, as a constant; -1 when symbolic. */
+int64_t zc_gen_const_dim(const zc_pvalue *v, int d);
+
+/* Are all dimensions certain, of one value, of all operands? */
+bool zc_gen_static(const zc_pvalue *v);
+bool zc_gen_all_static(const zc_gen *g);
+/* The shape of a value whose dimensions are certain. */
+void zc_gen_tensor(const zc_pvalue *v, zc_tensor *out);
+
+/* #define Z_<name> <text> */
+void zc_gen_define(zc_gen *g, const char *name, const char *fmt, ...) ZC_PRINTF(3, 4);
+/* #define Z_<name> <the device type of dtype>: f32, f16, bf16, f8e4m3fn, i32, b8 (bool), ... */
+void zc_gen_type(zc_gen *g, const char *name, zc_dtype dtype);
+/* #define Z_<name> 768LL when the value is certain, else (p.<name>): the parameter struct has that
+ * field. */
+void zc_gen_dim(zc_gen *g, const char *name, zc_dim d);
+/* How inputs first to first + n - 1 broadcast to a value, all shapes being certain: constants
+ * Z_<prefix>RANK, DIMS and STRIDES[n] over collapsed axes, one at least. false: more than `most`.
+ */
+bool zc_gen_broadcast(zc_gen *g, const char *prefix, const zc_pvalue *to, int first, int n,
+                      int most);
+/* Device function `name` from a scalar expression over inputs of these types: parameters and result
+ * are in compute types (see device.cuh). */
+zc_status zc_gen_expr(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in);
+/* As zc_gen_expr for an expression of one or several results: returns struct zc_<name>, whose
+ * fields y0, y1 ... they are. */
+zc_status zc_gen_results(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in);
+/* Device function `name`: an activation (op/activation.h) of elements of this type, with the
+ * parameters that are given; x itself when there is no such activation. */
+zc_status zc_gen_activation(zc_gen *g, const char *name, const char *activation, int nparams,
+                            const float *params, zc_dtype dtype);
+const char *zc_gen_type_name(zc_dtype dtype);
+const char *zc_gen_compute_type(zc_dtype dtype);
+/* Writes what zc/epilogue.cuh needs of the step's epilogue, if it has one. The family's kernels
+ * send output 0 through zc_fused, and its launch function calls zc_launch_epilogue. */
+zc_status zc_gen_epilogue(zc_gen *g);
+/* The same of zc/prologue.cuh and the step's prologue: the kernels send input 0 through zc_pre
+ * whenever they read it, and the launch function calls zc_launch_prologue. */
+zc_status zc_gen_prologue(zc_gen *g);
+/* Declines: returns ZC_OK. */
+zc_status zc_gen_decline(zc_gen *g, const char *fmt, ...) ZC_PRINTF(2, 3);
+/* Can the template's loads and stores handle it? (all but complex and packed 4- and 2-bit types) */
+bool zc_gen_plain_type(zc_dtype dtype);
+
+#define FAMILY(name, template) zc_status zc_gen_##name(zc_gen *g);
+#include "kernels/kernels.def"
+
+#endif

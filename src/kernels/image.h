@@ -1,0 +1,34 @@
+/* A plan on one GPU: its kernels loaded, its constants in device memory. Shared by the sessions of
+ * a plan; immutable once made, but for the device's `lost`. */
+#ifndef ZC_KERNELS_IMAGE_H
+#define ZC_KERNELS_IMAGE_H
+
+#include "cuda/device.h"
+#include "kernels/launch.h"
+#include "planfile/program.h"
+
+enum { ZC_ENTRIES_MAX = 24 };
+
+typedef struct zc_image_kernel {
+    zc_cu_module module;
+    zc_cu_function entries[ZC_ENTRIES_MAX]; /* NULL: this specialisation has no such entry */
+    zc_launch_fn launch;
+} zc_image_kernel;
+
+typedef struct zc_image {
+    zc_device device;
+    const zc_program *program;
+    zc_image_kernel *kernels; /* by kernel */
+    zc_cu_ptr weights;        /* one block */
+    size_t weight_bytes;
+    zc_cu_ptr *constants; /* by value: address; 0: not on the device */
+    uint32_t rebuilt;     /* kernels compiled at load because the plan has no code for this GPU */
+} zc_image;
+
+zc_status zc_image_create(const zc_program *program, int ordinal, zc_image **out, zc_diag *diag);
+void zc_image_destroy(zc_image **image);
+
+/* Bytes of device memory that the plan's constants take. */
+size_t zc_image_weight_bytes(const zc_program *program);
+
+#endif

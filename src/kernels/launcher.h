@@ -1,0 +1,27 @@
+/* Behind zc_launch_*: one session's stream and scratch memory, or a dry run that only measures. */
+#ifndef ZC_KERNELS_LAUNCHER_H
+#define ZC_KERNELS_LAUNCHER_H
+
+#include "kernels/image.h"
+
+typedef struct zc_launcher {
+    zc_image *image;
+    const zc_image_kernel *kernel; /* of the step that is being issued */
+    zc_cu_stream stream;
+    uint32_t limit_ms; /* of a wait; 0: none */
+    bool dry;
+    zc_cu_ptr scratch;
+    size_t scratch_bytes, scratch_used;
+    size_t scratch_need; /* the most that any step used */
+    uint64_t launches;   /* kernels, fills and copies issued */
+    /* Of DYNAMIC steps, else NULL: they learn their sizes as they go. */
+    zc_status (*resize)(void *user, int i, int rank, const int64_t *dims, zc_tensor *out,
+                        zc_diag *diag);
+    zc_status (*more_scratch)(void *user, size_t bytes, void **out, zc_diag *diag);
+    void *user;
+} zc_launcher;
+
+/* Issues one step. */
+zc_status zc_launcher_issue(zc_launcher *r, const zc_image_kernel *kernel, zc_launch *l);
+
+#endif

@@ -1,0 +1,87 @@
+#include <math.h>
+
+#include "abi/linear_attention.h"
+#include "kernels/gen.h"
+#include "kernels/launch.h"
+
+/* ---- the specialisation ---- */
+
+enum { IN_Q, IN_K, IN_V, IN_STATE, IN_DECAY, IN_BETA, MOST_ROWS = 512, BLOCK = 128 };
+
+/* The last dimension of input i: 0 when absent, -1 when not certain. */
+static int64_t last_dim(const zc_gen *g, int i)
+{
+    const zc_pvalue *v = zc_gen_in(g, i);
+    return v ? zc_gen_const_dim(v, 2) : 0;
+}
+
+zc_status zc_gen_linear_attention(zc_gen *g)
+{
+    const zc_attrs_LinearAttention *a = ZC_ATTRS(g, LinearAttention);
+    zc_dtype t = zc_gen_in_type(g, IN_Q), state = zc_gen_in_type(g, IN_STATE);
+    for (int i = IN_Q; i <= IN_BETA; i++)
+        if (zc_gen_in(g, i) && zc_gen_in(g, i)->rank < 0)
+            return zc_gen_decline(g, "rank known only when run");
+    if (!zc_gen_plain_type(t) || zc_dtype_bits(t) < 16)
+        return zc_gen_decline(g, "element type %s", zc_dtype_name(t));
+    if (state && !zc_gen_plain_type(state))
+        return zc_gen_decline(g, "states of type %s", zc_dtype_name(state));
+    int64_t q = last_dim(g, IN_Q), decay = last_dim(g, IN_DECAY), beta = last_dim(g, IN_BETA);
+    if (q < 0 || decay < 0 || beta < 0) return zc_gen_decline(g, "head size known only when run");
+    int64_t dk = q / a->q_num_heads;
+    if (dk < 1 || dk > MOST_ROWS)
+        return zc_gen_decline(g, "head size %lld is not in [1, %d]", (long long)dk, MOST_ROWS);
+    zc_gen_type(g, "T", t);
+    zc_gen_type(g, "STATE", state ? state : t);
+    zc_gen_define(g, "DK", "%lld", (long long)dk);
+    zc_gen_define(g, "HEADS", "%lld", (long long)a->q_num_heads);
+    zc_gen_define(g, "KV_HEADS", "%lld", (long long)a->kv_num_heads);
+    zc_gen_define(g, "DECAY", "%lld",
+                  (long long)(decay == a->kv_num_heads * dk ? dk
+                              : decay                       ? 1
+                                                            : 0));
+    zc_gen_define(g, "BETA", "%lld", (long long)(beta == 1 ? 1 : beta ? a->kv_num_heads : 0));
+    return ZC_OK;
+}
+
+/* ---- the launch ---- */
+
+/* What shape inference may have left open: input i has `need` elements. */
+static zc_status check(zc_launch *l, int i, int64_t need, const char *what)
+{
+    if (!zc_launch_has(l, i) || zc_tensor_numel(&l->in[i]) == need) return ZC_OK;
+    return zc_fail(l->diag, ZC_ERR_INPUT, l->subject,
+                   "%s has a wrong size (got %lld elements, need %lld)", what,
+                   (long long)zc_tensor_numel(&l->in[i]), (long long)need);
+}
+
+zc_status zc_launch_linear_attention(zc_launch *l)
+{
+    const zc_attrs_LinearAttention *a = ZC_ATTRS(l, LinearAttention);
+    const zc_tensor *q = &l->in[IN_Q];
+    int64_t batch = q->dims[0], length = q->dims[1], steps = batch * length, kv = a->kv_num_heads;
+    int64_t dk = q->dims[2] / a->q_num_heads, dv = l->in[IN_V].dims[2] / kv;
+    struct zc_linear_attention_params p = {.q = q->data,
+                                           .k = l->in[IN_K].data,
+                                           .v = l->in[IN_V].data,
+                                           .past = zc_launch_in(l, IN_STATE),
+                                           .decay = zc_launch_in(l, IN_DECAY),
+                                           .beta = zc_launch_in(l, IN_BETA),
+                                           .length = length,
+                                           .columns = batch * kv * dv,
+                                           .dv = dv,
+                                           .scale =
+                                               a->scale != 0 ? a->scale : 1 / sqrt((double)dk)};
+    ZC_TRY(check(l, IN_K, steps * kv * dk, "key"));
+    ZC_TRY(check(l, IN_V, steps * kv * dv, "value"));
+    ZC_TRY(check(l, IN_STATE, batch * kv * dk * dv, "past_state"));
+    if (zc_launch_has(l, IN_DECAY))
+        ZC_TRY(check(l, IN_DECAY, steps * kv * (l->in[IN_DECAY].dims[2] == kv * dk ? dk : 1),
+                     "decay"));
+    if (zc_launch_has(l, IN_BETA))
+        ZC_TRY(check(l, IN_BETA, steps * (l->in[IN_BETA].dims[2] == 1 ? 1 : kv), "beta"));
+    if (l->nout > 0 && zc_present(&l->out[0])) p.y = l->out[0].data;
+    if (l->nout > 1 && zc_present(&l->out[1])) p.state = l->out[1].data;
+    zc_dim3 grid = {zc_launch_blocks(p.columns, BLOCK / 32, 0), 1, 1};
+    return zc_launch_kernel(l, 0, grid, BLOCK, 0, &p, sizeof p);
+}

@@ -1,0 +1,173 @@
+#include "kernels/move_form.h"
+
+#include <string.h>
+
+#include "kernels/divisor.h"
+
+enum { BLOCK = 256, TRANSPOSE = 5, LEAST_SIDE = 8 };
+
+void zc_move_axis(zc_move *m, int64_t dim, int64_t to, int64_t from)
+{
+    int last = m->rank - 1;
+    if (dim == 0) m->empty = true;
+    if (dim <= 1) return;
+    if (last >= 0 && m->to[last] == to * dim && m->from[last] == from * dim) {
+        m->dims[last] *= dim;
+        m->to[last] = to;
+        m->from[last] = from;
+        return;
+    }
+    m->dims[m->rank] = dim;
+    m->to[m->rank] = to;
+    m->from[m->rank] = from;
+    m->rank++;
+}
+
+int zc_move_unit(int n, const uint64_t *bytes)
+{
+    uint64_t all = 16;
+    int unit = 0;
+    for (int i = 0; i < n; i++) all |= bytes[i];
+    while (!(all >> unit & 1)) unit++;
+    return unit;
+}
+
+static int log2_of(int64_t size)
+{
+    return zc_move_unit(1, (uint64_t[]){(uint64_t)size});
+}
+
+int zc_move_element(const zc_tensor *t)
+{
+    return log2_of(zc_move_size(t));
+}
+
+void zc_move_strides(const zc_tensor *t, int64_t strides[ZC_MAX_RANK])
+{
+    int64_t step = 1;
+    for (int d = t->rank - 1; d >= 0; d--) {
+        strides[d] = step;
+        step *= t->dims[d] ? t->dims[d] : 1;
+    }
+}
+
+zc_status zc_move_check(zc_launch *l, const zc_tensor *t, int rank, const int64_t *dims,
+                        const char *what)
+{
+    bool same = t->rank == rank;
+    for (int d = 0; same && d < rank; d++) same = t->dims[d] == dims[d];
+    if (same) return ZC_OK;
+    char got[256], need[256];
+    zc_tensor other = {.dtype = t->dtype, .rank = rank < ZC_MAX_RANK ? rank : ZC_MAX_RANK};
+    memcpy(other.dims, dims, (size_t)other.rank * sizeof *dims);
+    return zc_launch_fail(l, "wrong shape of %s (got %s, need %s)", what,
+                          zc_tensor_type_text(t, got, sizeof got),
+                          zc_tensor_type_text(&other, need, sizeof need));
+}
+
+zc_status zc_move_check_length(zc_launch *l, int64_t got, int64_t need, const char *what)
+{
+    if (got == need) return ZC_OK;
+    return zc_launch_fail(l, "wrong %s (got %lld, need %lld)", what, (long long)got,
+                          (long long)need);
+}
+
+zc_dim3 zc_move_grid(const zc_launch *l, int64_t total)
+{
+    (void)l;
+    return (zc_dim3){zc_launch_blocks(total, BLOCK, 0), 1, 1};
+}
+
+/* ---- the two kinds of kernels ---- */
+
+/* In units of 1 << unit bytes. The innermost axis is contiguous in both unless the unit is an
+ * element. */
+static zc_status run_strided(zc_launch *l, const zc_move *m, int64_t size, int unit, void *to,
+                             const void *from)
+{
+    struct zc_move_params p;
+    memset(&p, 0, sizeof p);
+    int last = m->rank - 1;
+    bool wide = (int64_t)1 << unit != size;
+    p.in = from;
+    p.out = to;
+    p.rank = m->rank;
+    p.total = 1;
+    for (int d = 0; d < m->rank; d++) {
+        bool inner = wide && d == last;
+        int64_t dim = inner ? m->dims[d] * size >> unit : m->dims[d];
+        p.dims[d] = zc_divisor_of(dim);
+        p.total *= dim;
+        /* exact: the unit divides them, negative ones too */
+        p.to[d] = inner ? 1 : m->to[d] * size / ((int64_t)1 << unit);
+        p.from[d] = inner ? 1 : m->from[d] * size / ((int64_t)1 << unit);
+    }
+    return zc_launch_kernel(l, unit, zc_move_grid(l, p.total), BLOCK, 0, &p, sizeof p);
+}
+
+static zc_status run_transpose(zc_launch *l, const zc_move *m, int across, int64_t size, void *to,
+                               const void *from)
+{
+    struct zc_move_params p;
+    memset(&p, 0, sizeof p);
+    int last = m->rank - 1, unit = log2_of(size);
+    int64_t side = size <= 2 ? 64 : 32, tiles[2];
+    p.in = from;
+    p.out = to;
+    p.size[0] = m->dims[across];
+    p.size[1] = m->dims[last];
+    p.to_stride = m->to[across];
+    p.from_stride = m->from[last];
+    for (int i = 0; i < 2; i++) {
+        tiles[i] = (p.size[i] - 1) / side + 1;
+        p.tiles[i] = zc_divisor_of(tiles[i]);
+    }
+    p.total = tiles[0] * tiles[1];
+    for (int d = 0; d < last; d++) {
+        if (d == across) continue;
+        p.dims[p.rank] = zc_divisor_of(m->dims[d]);
+        p.to[p.rank] = m->to[d];
+        p.from[p.rank++] = m->from[d];
+        p.total *= m->dims[d];
+    }
+    zc_dim3 grid = {zc_launch_blocks(p.total, 1, 0), 1, 1};
+    return zc_launch_kernel(l, TRANSPOSE + unit, grid, BLOCK, 0, &p, sizeof p);
+}
+
+/* The axis that is contiguous in the source, when tiles pay; else -1. */
+static int transposed_axis(const zc_move *m)
+{
+    int last = m->rank - 1;
+    if (last < 1 || m->to[last] != 1 || m->from[last] == 0 || m->from[last] == 1 ||
+        m->dims[last] < LEAST_SIDE)
+        return -1;
+    for (int d = 0; d < last; d++)
+        if (m->from[d] == 1 && m->dims[d] >= LEAST_SIDE) return d;
+    return -1;
+}
+
+zc_status zc_move_run(zc_launch *l, const zc_move *m, int64_t size, void *to, const void *from)
+{
+    int last = m->rank - 1;
+    if (m->empty) return ZC_OK;
+    bool contiguous = m->rank == 0 || (m->to[last] == 1 && m->from[last] == 1);
+    if (contiguous && m->rank <= 1)
+        return to == from
+                   ? ZC_OK
+                   : zc_launch_copy(l, to, from, (size_t)(size * (m->rank ? m->dims[0] : 1)));
+    if (!contiguous) {
+        int across = transposed_axis(m);
+        return across >= 0 ? run_transpose(l, m, across, size, to, from)
+                           : run_strided(l, m, size, log2_of(size), to, from);
+    }
+    uint64_t bytes[2 * ZC_MOVE_AXES + 3];
+    int n = 0;
+    bytes[n++] = (uint64_t)(uintptr_t)to;
+    bytes[n++] = (uint64_t)(uintptr_t)from;
+    bytes[n++] = (uint64_t)(m->dims[last] * size);
+    for (int d = 0; d < last; d++) {
+        bytes[n++] = (uint64_t)(m->to[d] * size);
+        bytes[n++] = (uint64_t)(m->from[d] * size);
+    }
+    return run_strided(l, m, size, zc_move_unit(n, bytes), to, from);
+}

@@ -1,0 +1,133 @@
+#include <string.h>
+
+#include "abi/pointwise.h"
+#include "kernels/gen.h"
+#include "kernels/launch.h"
+#include "op/pointwise.h"
+
+/* ---- what both halves need ---- */
+
+static unsigned widest(int n, const zc_dtype *types)
+{
+    unsigned bits = 0;
+    for (int i = 0; i < n; i++)
+        if (types[i] != ZC_NONE && zc_dtype_bits(types[i]) > bits) bits = zc_dtype_bits(types[i]);
+    return bits;
+}
+
+static int vector_of(int nout, const zc_dtype *out, int nin, const zc_dtype *in)
+{
+    unsigned a = widest(nout, out), b = widest(nin, in), bits = a > b ? a : b;
+    return bits <= 16 ? 8 : bits == 32 ? 4 : 2;
+}
+
+/* ---- the specialisation ---- */
+
+/* Shapes that are certain become constants. */
+static bool put_shapes(zc_gen *g)
+{
+    zc_tensor out;
+    if (!zc_gen_all_static(g)) return true;
+    zc_gen_tensor(zc_gen_out(g, 0), &out);
+    int64_t total = zc_tensor_numel(&out);
+    zc_gen_define(g, "TOTAL", "%lldLL", (long long)total);
+    zc_gen_define(g, "WIDE", "%d", total > INT32_MAX);
+    return zc_gen_broadcast(g, "", zc_gen_out(g, 0), 0, (int)g->step->nin, ZC_POINT_RANK);
+}
+
+static void put_operands(zc_gen *g, const zc_dtype *in, const zc_dtype *out)
+{
+    zc_gen_define(g, "COUNT", "%u", g->step->nin);
+    zc_buf_puts(&g->spec, "#define Z_INPUTS(X)");
+    for (uint32_t i = 0; i < g->step->nin; i++)
+        zc_buf_printf(&g->spec, " X(%u, %s)", i, zc_gen_type_name(in[i]));
+    zc_buf_puts(&g->spec, "\n#define Z_ARGS(A)");
+    for (uint32_t i = 0; i < g->step->nin; i++)
+        zc_buf_printf(&g->spec, "%s A(%u)", i ? "," : "", i);
+    zc_buf_puts(&g->spec, "\n#define Z_OUTPUTS(X)");
+    for (uint32_t i = 0; i < g->step->nout; i++)
+        if (out[i] != ZC_NONE) zc_buf_printf(&g->spec, " X(%u, %s)", i, zc_gen_type_name(out[i]));
+    zc_buf_puts(&g->spec, "\n");
+}
+
+_Static_assert((int)ZC_POINT_OUTPUTS >= ZC_EXPR_MAX_RESULTS, "room for all results");
+
+zc_status zc_gen_pointwise(zc_gen *g)
+{
+    zc_dtype in[ZC_POINT_INPUTS], out[ZC_POINT_OUTPUTS];
+    if (g->step->nin > ZC_POINT_INPUTS)
+        return zc_gen_decline(g, "more than %d inputs", ZC_POINT_INPUTS);
+    if (g->step->nout > ZC_POINT_OUTPUTS)
+        return zc_gen_decline(g, "more than %d outputs", ZC_POINT_OUTPUTS);
+    for (uint32_t i = 0; i < g->step->nout; i++) {
+        out[i] = zc_gen_out_type(g, (int)i);
+        if (out[i] != ZC_NONE && !zc_gen_plain_type(out[i]))
+            return zc_gen_decline(g, "element type %s", zc_dtype_name(out[i]));
+    }
+    for (uint32_t i = 0; i < g->step->nin; i++) {
+        in[i] = zc_gen_in_type(g, (int)i);
+        if (!zc_gen_plain_type(in[i]))
+            return zc_gen_decline(g, "element type %s", zc_dtype_name(in[i]));
+    }
+    zc_expr *e = zc_arena_alloc(g->arena, 1, sizeof *e);
+    if (!e) return zc_fail_nomem(g->diag, "expression", sizeof *e);
+    ZC_TRY(zc_pointwise_expr(g->info, g->attrs, (int)g->step->nin, in, e, g->step->name, g->diag));
+    zc_gen_define(g, "VEC", "%d", vector_of((int)g->step->nout, out, (int)g->step->nin, in));
+    put_operands(g, in, out);
+    if (!put_shapes(g))
+        return zc_gen_decline(g, "broadcast pattern of more than %d axes", ZC_POINT_RANK);
+    e->ninputs = (int)g->step->nin;
+    return zc_gen_results(g, "zc_point", e, in);
+}
+
+/* ---- the launch ---- */
+
+enum { BLOCK = 256 };
+
+static bool is_aligned(const zc_tensor *t, int vec)
+{
+    return (uintptr_t)t->data % (zc_dtype_bits(t->dtype) / 8 * (size_t)vec) == 0;
+}
+
+/* May a thread take `vec` neighbours at once? Each run of them must lie in one row, aligned. */
+static bool can_vectorise(const zc_launch *l, const zc_collapsed *c, int vec)
+{
+    int last = c->rank - 1;
+    if (c->rank == 0 || c->dims[last] % vec) return false;
+    for (int i = 0; i < l->nout; i++)
+        if (zc_present(&l->out[i]) && !is_aligned(&l->out[i], vec)) return false;
+    for (int i = 0; i < l->nin; i++) {
+        if (c->strides[i][last] == 0) continue;
+        if (c->strides[i][last] != 1 || !is_aligned(&l->in[i], vec)) return false;
+        for (int d = 0; d < last; d++)
+            if (c->strides[i][d] % vec) return false;
+    }
+    return true;
+}
+
+zc_status zc_launch_pointwise(zc_launch *l)
+{
+    struct zc_pointwise_params p;
+    zc_collapsed c;
+    zc_dtype in[ZC_POINT_INPUTS], out[ZC_POINT_OUTPUTS];
+    memset(&p, 0, sizeof p);
+    ZC_TRY(zc_launch_broadcast(l, &l->out[0], l->nin, l->in, ZC_POINT_RANK, &c));
+    for (int i = 0; i < l->nout; i++) {
+        out[i] = l->out[i].dtype;
+        p.out[i] = l->out[i].data;
+    }
+    p.total = zc_tensor_numel(&l->out[0]);
+    p.rank = c.rank;
+    for (int d = 0; d < c.rank; d++) p.dims[d] = c.dims[d];
+    for (int i = 0; i < l->nin; i++) {
+        p.in[i] = l->in[i].data;
+        in[i] = l->in[i].dtype;
+        for (int d = 0; d < c.rank; d++) p.strides[i][d] = c.strides[i][d];
+    }
+    int vec = vector_of(l->nout, out, l->nin, in);
+    bool vectorised = can_vectorise(l, &c, vec);
+    int64_t threads = vectorised ? p.total / vec : p.total;
+    bool wide = !l->is_static && p.total > INT32_MAX;
+    zc_dim3 grid = {zc_launch_blocks(threads, BLOCK, 0), 1, 1};
+    return zc_launch_kernel(l, (vectorised ? 0 : 1) + (wide ? 2 : 0), grid, BLOCK, 0, &p, sizeof p);
+}

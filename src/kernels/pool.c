@@ -1,0 +1,115 @@
+#include <string.h>
+
+#include "abi/pool.h"
+#include "kernels/gen.h"
+#include "kernels/window.h"
+
+/* ---- the specialisation ---- */
+
+static bool is_max(zc_op op)
+{
+    return op == ZC_OP_MaxPool || op == ZC_OP_MaxPoolNhwc || op == ZC_OP_GlobalMaxPool;
+}
+
+static void put_kind(zc_gen *g)
+{
+    zc_op op = g->step->op;
+    zc_dtype t = zc_gen_in_type(g, 0);
+    int64_t p = op == ZC_OP_LpPool         ? ZC_ATTRS(g, LpPool)->p
+                : op == ZC_OP_GlobalLpPool ? ZC_ATTRS(g, GlobalLpPool)->p
+                                           : 0;
+    zc_gen_type(g, "X", t);
+    zc_gen_define(g, "POOL", "%d", is_max(op) ? 0 : p ? 2 : 1);
+    zc_gen_define(g, "P", "%lld", (long long)p);
+    zc_gen_define(g, "LEAST", "%s",
+                  t == ZC_F64  ? "-zc_inf64()"
+                  : t == ZC_I8 ? "-128"
+                  : t == ZC_U8 ? "0"
+                               : "-zc_inf32()");
+    bool index = op == ZC_OP_MaxPool && zc_gen_out(g, 1);
+    zc_gen_define(g, "INDEX", "%d", index);
+    zc_gen_define(g, "COLUMN_MAJOR", "%d", index && ZC_ATTRS(g, MaxPool)->storage_order == 1);
+    zc_gen_define(g, "COUNT_PAD", "%d",
+                  op == ZC_OP_AveragePool && ZC_ATTRS(g, AveragePool)->count_include_pad != 0);
+}
+
+/* Need positions 64 bits? Of the result's and the input's elements, those in planes. */
+static bool wide(const zc_gen *g)
+{
+    zc_tensor t;
+    const zc_pvalue *y = zc_gen_out(g, 0);
+    if (!zc_gen_static(y)) return true;
+    zc_gen_tensor(y, &t);
+    return zc_tensor_numel(&t) > INT32_MAX;
+}
+
+zc_status zc_gen_pool(zc_gen *g)
+{
+    const zc_pvalue *x = zc_gen_in(g, 0), *y = zc_gen_out(g, 0);
+    zc_window_attrs a;
+    int64_t group;
+    bool windows = zc_window_attrs_of(g->step->op, g->attrs, &a, &group);
+    if (x->rank < 0) return zc_gen_decline(g, "rank known only when run");
+    bool eight = is_max(g->step->op) && (x->dtype == ZC_I8 || x->dtype == ZC_U8);
+    if (!zc_gen_sums_type(x->dtype) && !eight)
+        return zc_gen_decline(g, "element type %s", zc_dtype_name(x->dtype));
+    if (windows && !zc_gen_window_fits(g, &a, x->rank - 2)) return ZC_OK;
+    put_kind(g);
+    zc_gen_define(g, "GLOBAL", "%d", !windows);
+    if (!windows) return zc_gen_epilogue(g);
+    bool last = g->step->op == ZC_OP_MaxPoolNhwc;
+    int first = last ? 1 : 2;
+    zc_gen_window_dims d = {.axes = x->rank - 2};
+    for (int i = 0; i < d.axes; i++) {
+        d.in[i] = x->dims[first + i];
+        d.out[i] = y->dims[first + i];
+        d.kernel[i] = zc_dim_const(a.kernel.v[i]);
+    }
+    zc_gen_window(g, &a, &d);
+    zc_gen_dim(g, "inner", last ? x->dims[3] : zc_dim_const(1));
+    zc_gen_define(g, "WIDE", "%d", wide(g));
+    return zc_gen_epilogue(g);
+}
+
+/* ---- the launch ---- */
+
+enum { BLOCK = 256, WARP_PLANE = 2048 };
+
+static zc_status launch_global(zc_launch *l, struct zc_pool_params *p)
+{
+    const zc_tensor *x = &l->in[0];
+    p->plane = zc_dims_span(x->dims, 2, x->rank);
+    if (p->plane <= WARP_PLANE) {
+        zc_dim3 grid = {zc_launch_blocks(p->total, BLOCK / 32, 0), 1, 1};
+        return zc_launch_kernel(l, 1, grid, BLOCK, 0, p, sizeof *p);
+    }
+    zc_dim3 grid = {zc_launch_blocks(p->total, 1, 0), 1, 1};
+    return zc_launch_kernel(l, 2, grid, BLOCK, 0, p, sizeof *p);
+}
+
+zc_status zc_launch_pool(zc_launch *l)
+{
+    const zc_tensor *x = &l->in[0], *y = &l->out[0];
+    struct zc_pool_params p;
+    zc_window_attrs a;
+    zc_window w;
+    int64_t group;
+    memset(&p, 0, sizeof p);
+    p.in = x->data;
+    p.out = y->data;
+    p.total = zc_tensor_numel(y);
+    p.inner = 1;
+    if (p.total == 0) return ZC_OK;
+    ZC_TRY(zc_launch_epilogue(l, &p.fused));
+    if (!zc_window_attrs_of(l->op, l->attrs, &a, &group)) return launch_global(l, &p);
+    int first = 2;
+    if (l->op == ZC_OP_MaxPoolNhwc) {
+        p.inner = x->dims[3];
+        first = 1;
+    }
+    if (l->nout > 1 && zc_present(&l->out[1])) p.index = l->out[1].data;
+    zc_window_resolve(&a, x->rank - 2, x->dims + first, y->dims + first, a.kernel.v, &w);
+    ZC_TRY(zc_launch_window(l, &w, &p.window));
+    zc_dim3 grid = {zc_launch_blocks(p.total, BLOCK, 0), 1, 1};
+    return zc_launch_kernel(l, 0, grid, BLOCK, 0, &p, sizeof p);
+}

@@ -1,0 +1,156 @@
+#include <string.h>
+
+#include "abi/reduce.h"
+#include "kernels/gen.h"
+#include "kernels/groups.h"
+#include "op/reduce.h"
+
+/* ---- the specialisation ---- */
+
+static const struct {
+    zc_op op;
+    const char *kind;
+} kinds[] = {
+    {ZC_OP_ReduceSum, "ZC_REDUCE_SUM"},
+    {ZC_OP_ReduceMean, "ZC_REDUCE_MEAN"},
+    {ZC_OP_ReduceMax, "ZC_REDUCE_MAX"},
+    {ZC_OP_ReduceMin, "ZC_REDUCE_MIN"},
+    {ZC_OP_ReduceProd, "ZC_REDUCE_PROD"},
+    {ZC_OP_ReduceL1, "ZC_REDUCE_L1"},
+    {ZC_OP_ReduceL2, "ZC_REDUCE_L2"},
+    {ZC_OP_ReduceLogSum, "ZC_REDUCE_LOG_SUM"},
+    {ZC_OP_ReduceLogSumExp, "ZC_REDUCE_LOG_SUM_EXP"},
+    {ZC_OP_ReduceSumSquare, "ZC_REDUCE_SUM_SQUARE"},
+    {ZC_OP_ArgMax, "ZC_REDUCE_ARG_MAX"},
+    {ZC_OP_ArgMin, "ZC_REDUCE_ARG_MIN"},
+};
+
+static bool has_roots(zc_op op)
+{
+    return op == ZC_OP_ReduceL2 || op == ZC_OP_ReduceLogSum || op == ZC_OP_ReduceLogSumExp;
+}
+
+/* What sums are kept in. */
+static const char *accumulator(zc_op op, zc_dtype in)
+{
+    zc_dclass c = zc_dtype_class(in);
+    if (c == ZC_CLASS_FLOAT) return in == ZC_F64 ? "f64" : "f32";
+    return has_roots(op) ? "f64" : c == ZC_CLASS_INT ? "i64" : "u64";
+}
+
+/* The least or the greatest value of a type. */
+static void put_extreme(zc_gen *g, zc_dtype t, bool least)
+{
+    unsigned bits = t == ZC_BOOL ? 1 : zc_dtype_bits(t);
+    if (zc_dtype_is_float(t))
+        zc_gen_define(g, "FIRST", "%szc_inf%d()", least ? "-" : "", t == ZC_F64 ? 64 : 32);
+    else if (zc_dtype_class(t) == ZC_CLASS_INT)
+        zc_gen_define(g, "FIRST", "%s(i64)(~0ull >> %u)", least ? "~" : "", 65 - bits);
+    else if (least)
+        zc_gen_define(g, "FIRST", "0");
+    else
+        zc_gen_define(g, "FIRST", "~0ull >> %u", 64 - bits);
+}
+
+/* Sums of integers are kept in types that fused work does not take. */
+static zc_status put_fused(zc_gen *g)
+{
+    zc_dtype t = zc_gen_out_type(g, 0);
+    if (zc_op_epilogue(g->info, g->attrs) && !zc_dtype_is_float(t))
+        return zc_gen_decline(g, "epilogue of element type %s", zc_dtype_name(t));
+    ZC_TRY(zc_gen_prologue(g));
+    return zc_gen_epilogue(g);
+}
+
+zc_status zc_gen_reduce(zc_gen *g)
+{
+    const zc_pvalue *x = zc_gen_in(g, 0);
+    zc_op op = g->step->op;
+    if (!zc_gen_plain_type(x->dtype))
+        return zc_gen_decline(g, "element type %s", zc_dtype_name(x->dtype));
+    if (x->rank < 0) return zc_gen_decline(g, "rank known only when run");
+    zc_gen_type(g, "IN", x->dtype);
+    zc_gen_type(g, "OUT", zc_gen_out_type(g, 0));
+    zc_gen_define(g, "ACC", "%s", accumulator(op, x->dtype));
+    for (size_t i = 0; i < ZC_COUNTOF(kinds); i++)
+        if (kinds[i].op == op) zc_gen_define(g, "KIND", "%s", kinds[i].kind);
+    if (op == ZC_OP_ReduceMax || op == ZC_OP_ReduceMin)
+        put_extreme(g, x->dtype, op == ZC_OP_ReduceMax);
+    else
+        zc_gen_define(g, "FIRST", "%d", op == ZC_OP_ReduceProd);
+    if (has_roots(op)) zc_gen_define(g, "ROOTS", "1");
+    if (op == ZC_OP_ReduceLogSumExp) zc_gen_define(g, "EXPS", "1");
+    if (op != ZC_OP_ArgMax && op != ZC_OP_ArgMin) return put_fused(g);
+    bool last = op == ZC_OP_ArgMax ? ZC_ATTRS(g, ArgMax)->select_last_index != 0
+                                   : ZC_ATTRS(g, ArgMin)->select_last_index != 0;
+    zc_gen_define(g, "ARG", "1");
+    zc_gen_define(g, "LAST", "%s", last ? "true" : "false");
+    return ZC_OK;
+}
+
+/* ---- the launch ---- */
+
+static zc_status chosen_axes(zc_launch *l, bool mask[ZC_MAX_RANK])
+{
+    int64_t axes[ZC_MAX_RANK];
+    int n, rank = l->in[0].rank;
+    ZC_TRY(zc_launch_ints(l, 1, axes, ZC_MAX_RANK, &n));
+    bool all = n <= 0 && !zc_reduce_attrs_of(l->op, l->attrs).noop_with_empty_axes;
+    for (int d = 0; d < ZC_MAX_RANK; d++) mask[d] = all;
+    for (int i = 0; i < n; i++) {
+        if (axes[i] < -rank || axes[i] >= rank)
+            return zc_fail(l->diag, ZC_ERR_INPUT, l->subject,
+                           "axis out of range (got %lld, need [%d, %d])", (long long)axes[i], -rank,
+                           rank - 1);
+        mask[zc_launch_axis(axes[i], rank)] = true;
+    }
+    return ZC_OK;
+}
+
+/* Pass 2: the states of each output's splits. */
+static zc_status join_splits(zc_launch *l, struct zc_reduce_params *p, uint32_t splits)
+{
+    int64_t outputs = p->g.outputs;
+    zc_groups_rows(outputs, splits, &p->g);
+    zc_dim3 grid = zc_groups_plan(l, &p->g, p->states, ZC_REDUCE_STATE, false);
+    p->in = p->states;
+    p->states = NULL;
+    return zc_launch_kernel(l, 1, grid, ZC_GROUP_BLOCK, ZC_GROUP_BLOCK * ZC_REDUCE_STATE, p,
+                            sizeof *p);
+}
+
+zc_status zc_launch_reduce(zc_launch *l)
+{
+    struct zc_reduce_params p;
+    bool mask[ZC_MAX_RANK] = {false};
+    zc_op op = l->op;
+    const zc_tensor *x = &l->in[0];
+    bool arg = op == ZC_OP_ArgMax || op == ZC_OP_ArgMin;
+    memset(&p, 0, sizeof p);
+    if (op == ZC_OP_ArgMax)
+        mask[zc_launch_axis(ZC_ATTRS(l, ArgMax)->axis, x->rank)] = true;
+    else if (op == ZC_OP_ArgMin)
+        mask[zc_launch_axis(ZC_ATTRS(l, ArgMin)->axis, x->rank)] = true;
+    else
+        ZC_TRY(chosen_axes(l, mask));
+    zc_groups_of(x, mask, &p.g);
+    if (p.g.outputs != zc_tensor_numel(&l->out[0]))
+        return zc_fail(l->diag, ZC_ERR_INPUT, l->subject,
+                       "wrong number of results (got room for %lld, need %lld)",
+                       (long long)zc_tensor_numel(&l->out[0]), (long long)p.g.outputs);
+    if (p.g.outputs && p.g.count == 0 && arg)
+        return zc_fail(l->diag, ZC_ERR_INPUT, l->subject, "an axis of length 0 has no extreme");
+    zc_dim3 grid = zc_groups_plan(l, &p.g, x->data, zc_dtype_bits(x->dtype) / 8, true);
+    p.in = x->data;
+    p.out = l->out[0].data;
+    p.elements = p.g.count;
+    ZC_TRY(zc_launch_prologue(l, &p.pre));
+    ZC_TRY(zc_launch_epilogue(l, &p.fused));
+    if (grid.y > 1) {
+        size_t bytes = (size_t)p.g.outputs * grid.y * ZC_REDUCE_STATE;
+        ZC_TRY(zc_launch_scratch(l, bytes, &p.states));
+    }
+    ZC_TRY(zc_launch_kernel(l, 0, grid, ZC_GROUP_BLOCK, ZC_GROUP_BLOCK * ZC_REDUCE_STATE, &p,
+                            sizeof p));
+    return grid.y > 1 ? join_splits(l, &p, grid.y) : ZC_OK;
+}

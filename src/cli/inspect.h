@@ -38,8 +38,6 @@ typedef struct plan_view {
 void cli_plan_json(const plan_view *v);
 /* The SHA-256 of bytes as hexadecimal. */
 void cli_sha256_text(const void *data, size_t len, char out[65]);
-/* How many kernels of its own a variant has. */
-uint32_t cli_variant_kernels(const zc_program *p, const zc_pvariant *v);
 /* A dimension of the program as text; the caller frees it. */
 void cli_dim_text(const zc_program *p, zc_dim d, zc_buf *out);
 

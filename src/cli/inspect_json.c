@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "cli/inspect.h"
+#include "kernels/table.h"
 
 static void put_string(const char *key, const char *text)
 {
@@ -62,6 +63,54 @@ static void put_indices(const char *key, const uint32_t *v, uint32_t n)
     putchar(']');
 }
 
+static void put_config(const zc_pkernel *k)
+{
+    int n, family = zc_family_find(k->family);
+    const char *const *names = family < 0 ? NULL : zc_family_config(family, &n);
+    printf(", \"config\": {");
+    for (uint32_t i = 0; names && i < k->nconfig && (int)i < n; i++)
+        printf("\"%s\": %" PRId64 ", ", names[i], k->config[i]);
+    printf("\"threads\": %" PRIu32 ", \"smem\": %" PRIu32 ", \"cluster\": %" PRIu32 "}", k->threads,
+           k->smem, k->cluster);
+}
+
+static void put_ranges(const zc_program *p, const zc_pchoice *c)
+{
+    fputs(", \"where\": [", stdout);
+    for (uint32_t i = 0; i < c->nranges; i++) {
+        const zc_prange *r = &c->ranges[i];
+        zc_buf text = {0};
+        for (uint32_t f = 0; f < r->nfactors; f++) {
+            if (f) zc_buf_puts(&text, " * ");
+            cli_dim_text(p, r->factors[f], &text);
+        }
+        fputs(i ? ", {" : "{", stdout);
+        put_string("size", text.failed ? "" : text.data);
+        printf(", \"low\": %" PRId64 ", \"high\": %" PRId64 "}", r->low, r->high);
+        zc_buf_fini(&text);
+    }
+    putchar(']');
+}
+
+static void put_choices(const zc_program *p, const zc_pstep *s)
+{
+    fputs("\"kernels\": [", stdout);
+    for (uint32_t i = 0; i < s->nchoices; i++) {
+        const zc_pchoice *c = &s->choices[i];
+        const zc_pkernel *k = &p->kernels[c->kernel];
+        printf("%s{\"arch\": %" PRIu32 ", ", i ? ", " : "", c->arch);
+        put_string("kernel", k->name);
+        if (k->nconfig) put_config(k);
+        if (c->nranges) put_ranges(p, c);
+        if (*c->why) {
+            fputs(", ", stdout);
+            put_string("why", c->why);
+        }
+        putchar('}');
+    }
+    putchar(']');
+}
+
 static void put_step(const zc_program *p, uint32_t at)
 {
     const zc_pstep *s = &p->steps[at];
@@ -82,9 +131,10 @@ static void put_step(const zc_program *p, uint32_t at)
     put_indices("blocks", s->blocks, s->nblocks);
     if (p->nkernels) {
         fputs(", ", stdout);
-        put_string(s->kernel ? "kernel" : "on_cpu", s->kernel ? p->kernels[s->kernel - 1].name
-                                                    : s->why  ? s->why
-                                                              : "");
+        if (s->nchoices)
+            put_choices(p, s);
+        else
+            put_string("on_cpu", s->why ? s->why : "");
     }
     putchar('}');
 }
@@ -125,22 +175,6 @@ static void put_constants(const plan_view *v)
     puts("],");
 }
 
-static void put_variants(const zc_program *p)
-{
-    fputs("  \"variants\": [", stdout);
-    for (uint32_t i = 0; i < p->nvariants; i++) {
-        const zc_pvariant *v = &p->variants[i];
-        printf("%s{\"sizes\": {", i ? ",\n    " : "\n    ");
-        for (uint32_t s = 0; s < v->nsymbols; s++) {
-            if (s) fputs(", ", stdout);
-            cli_json(stdout, p->dim_nodes[v->symbols[s]].name);
-            printf(": %" PRId64, v->values[s]);
-        }
-        printf("}, \"own_kernels\": %" PRIu32 "}", cli_variant_kernels(p, v));
-    }
-    puts("],");
-}
-
 static void put_head(const plan_view *v)
 {
     const zc_program *p = v->program;
@@ -172,7 +206,6 @@ void cli_plan_json(const plan_view *v)
     fputs(",\n  ", stdout);
     put_values(p, "outputs", top->outs, top->nouts, p->output_names);
     puts(",");
-    put_variants(p);
     put_constants(v);
     fputs("  \"steps\": [", stdout);
     for (uint32_t s = 0; s < p->nsteps; s++) {

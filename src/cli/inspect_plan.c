@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/inspect.h"
+#include "kernels/table.h"
 #include "op/sizes.h"
 #include "planfile/format.h"
 #include "runtime/plan.h"
@@ -24,14 +25,6 @@ void cli_dim_text(const zc_program *p, zc_dim d, zc_buf *out)
     /* Printing only reads the table. */
     zc_dims dims = {.nodes = (zc_dim_node *)(uintptr_t)p->dim_nodes, .count = p->ndims};
     zc_dim_print(&dims, d, out);
-}
-
-uint32_t cli_variant_kernels(const zc_program *p, const zc_pvariant *v)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; v->kernels && i < p->nsteps; i++)
-        n += v->kernels[i] && v->kernels[i] != p->steps[i].kernel;
-    return n;
 }
 
 /* ---- text ---- */
@@ -78,7 +71,6 @@ static void put_list(const zc_program *p, const uint32_t *values, uint32_t n)
     }
 }
 
-/* Of a GPU program: the kernel that serves the step, or why none does. */
 /* The tuning parameters of a user's kernel. */
 static void put_tuned(const zc_pstep *s)
 {
@@ -93,13 +85,62 @@ static void put_tuned(const zc_pstep *s)
     zc_buf_fini(&text);
 }
 
-static void put_place(const zc_program *p, const zc_pstep *s)
+static void put_config(const zc_pkernel *k)
 {
-    if (s->kernel) {
-        fputs(" on GPU by ", stdout);
-        cli_put(stdout, p->kernels[s->kernel - 1].name);
+    int n, family = zc_family_find(k->family);
+    if (family < 0 || !k->nconfig) return;
+    const char *const *names = zc_family_config(family, &n);
+    const char *separator = " {";
+    for (uint32_t i = 0; i < k->nconfig && (int)i < n; i++) {
+        printf("%s%s=%" PRId64, separator, names[i], k->config[i]);
+        separator = ", ";
+    }
+    printf("%sthreads=%" PRIu32 ", smem=%" PRIu32 ", cluster=%" PRIu32 "}", separator, k->threads,
+           k->smem, k->cluster);
+}
+
+static void put_ranges(const zc_program *p, const zc_pchoice *c)
+{
+    for (uint32_t i = 0; i < c->nranges; i++) {
+        const zc_prange *r = &c->ranges[i];
+        zc_buf text = {0};
+        for (uint32_t f = 0; f < r->nfactors; f++) {
+            if (f) zc_buf_puts(&text, " * ");
+            cli_dim_text(p, r->factors[f], &text);
+        }
+        fputs(i ? " and " : " where ", stdout);
+        cli_put(stdout, text.failed ? "?" : text.data);
+        if (r->low == r->high)
+            printf(" = %" PRId64, r->low);
+        else
+            printf(" <= %" PRId64, r->high);
+        zc_buf_fini(&text);
+    }
+}
+
+static void put_choice(const zc_program *p, const zc_pchoice *c)
+{
+    printf(" on sm_%" PRIu32, c->arch);
+    put_ranges(p, c);
+    fputs(" by ", stdout);
+    cli_put(stdout, p->kernels[c->kernel].name);
+    put_config(&p->kernels[c->kernel]);
+    if (*c->why) {
+        fputs(" (", stdout);
+        cli_put(stdout, c->why);
+        putchar(')');
+    }
+}
+
+static void put_place(const zc_program *p, const zc_pstep *s, int indent)
+{
+    for (uint32_t i = 0; i < s->nchoices; i++) {
+        if (s->nchoices > 1) printf("\n%*s", indent + 2, "");
+        put_choice(p, &s->choices[i]);
+    }
+    if (s->nchoices)
         put_tuned(s);
-    } else if (s->why && *s->why) {
+    else if (s->why && *s->why) {
         fputs(" on CPU: ", stdout);
         cli_put(stdout, s->why);
     }
@@ -120,7 +161,7 @@ static void put_step(const zc_program *p, uint32_t at, int indent)
         fputs(i ? ", " : " from ", stdout);
         put_quoted(s->prov[i]);
     }
-    put_place(p, s);
+    put_place(p, s, indent);
     putchar('\n');
     for (uint32_t i = 0; i < s->nblocks; i++) {
         printf("%*sblock (", indent + 2, "");
@@ -139,20 +180,6 @@ static void put_block(const zc_program *p, uint32_t block, int indent)
     printf("%*syield ", indent, "");
     put_list(p, b->outs, b->nouts);
     putchar('\n');
-}
-
-static void put_variants(const zc_program *p)
-{
-    for (uint32_t i = 0; i < p->nvariants; i++) {
-        const zc_pvariant *v = &p->variants[i];
-        fputs("variant ", stdout);
-        for (uint32_t s = 0; s < v->nsymbols; s++) {
-            if (s) fputs(", ", stdout);
-            cli_put(stdout, p->dim_nodes[v->symbols[s]].name);
-            printf("=%" PRId64, v->values[s]);
-        }
-        printf(": %" PRIu32 " steps by kernels of its own\n", cli_variant_kernels(p, v));
-    }
 }
 
 static void put_constants(const plan_view *v)
@@ -207,7 +234,6 @@ static void put_text(const plan_view *v)
         puts("working memory depends on dimensions (give them by --dim NAME=VALUE)");
     put_ios(p, "input", p->blocks[0].params, p->input_names, p->blocks[0].nparams);
     put_ios(p, "output", p->blocks[0].outs, p->output_names, p->blocks[0].nouts);
-    put_variants(p);
     put_constants(v);
     puts("steps:");
     put_block(p, 0, 2);

@@ -8,6 +8,7 @@
 #include "codegen/codegen.h"
 #include "codegen/emit.h"
 #include "cuda/cache.h"
+#include "kernels/table.h"
 
 /* ---- sources: the templates that kernels use and what these include ---- */
 
@@ -54,6 +55,14 @@ static zc_status add_includes(source_set *set, const zc_psource *of, zc_diag *di
     return ZC_OK;
 }
 
+/* Every template that may serve the step: another GPU may take another. */
+static zc_status add_templates(source_set *set, const zc_pstep *s, zc_diag *diag)
+{
+    for (int i = 0, family; s->nchoices && (family = zc_family_of(s->op, i)) >= 0; i++)
+        ZC_TRY(add_source(set, zc_families[family].template_name, diag));
+    return ZC_OK;
+}
+
 static int by_name(const void *a, const void *b)
 {
     return strcmp(((const zc_psource *)a)->name, ((const zc_psource *)b)->name);
@@ -66,8 +75,7 @@ zc_status zc_codegen_sources(zc_program *p, zc_arena *arena, zc_diag *diag)
     set.v = zc_arena_alloc(arena, set.cap, sizeof *set.v);
     if (!set.v) return zc_fail_nomem(diag, "sources", set.cap);
     for (uint32_t i = 0; i < p->nsources; i++) set.v[set.n++] = p->sources[i];
-    for (uint32_t k = 0; k < p->nkernels; k++)
-        ZC_TRY(add_source(&set, p->kernels[k].template_name, diag));
+    for (uint32_t i = 0; i < p->nsteps; i++) ZC_TRY(add_templates(&set, &p->steps[i], diag));
     for (uint32_t i = 0; i < set.n; i++) ZC_TRY(add_includes(&set, &set.v[i], diag));
     if (set.n) qsort(set.v, set.n, sizeof *set.v, by_name);
     p->sources = set.v;
@@ -77,29 +85,34 @@ zc_status zc_codegen_sources(zc_program *p, zc_arena *arena, zc_diag *diag)
 
 /* ---- the pool ---- */
 
+/* One kernel for one architecture. */
+typedef struct unit {
+    uint32_t kernel;
+    int arch;
+    zc_buf cubin;
+    zc_diag *diag;
+    zc_status status;
+} unit;
+
 typedef struct job {
     const zc_rtc *rtc;
     const zc_program *p;
-    const int *archs;
-    uint32_t narchs;
-    zc_buf *cubins; /* by kernel and architecture */
-    zc_diag **diags;
-    zc_status *statuses;
+    unit *units;
+    uint32_t n;
 } job;
 
 static void compile_one(void *arg, int i)
 {
     const job *j = arg;
-    const zc_pkernel *k = &j->p->kernels[(uint32_t)i / j->narchs];
-    int arch = j->archs[(uint32_t)i % j->narchs];
+    unit *u = &j->units[i];
+    const zc_pkernel *k = &j->p->kernels[u->kernel];
     zc_cache_key key;
-    zc_cache_make_key(j->rtc, k, j->p->sources, j->p->nsources, arch, &key);
-    if (zc_cache_get(&key, &j->cubins[i])) return;
-    j->cubins[i].len = 0;
-    j->statuses[i] = zc_rtc_compile(j->rtc, k, j->p->sources, j->p->nsources, arch, &j->cubins[i],
-                                    NULL, j->diags[i]);
-    if (j->statuses[i] == ZC_OK)
-        zc_cache_put(&key, j->cubins[i].data, j->cubins[i].len, ZC_CACHE_BYTES_MAX);
+    zc_cache_make_key(j->rtc, k, j->p->sources, j->p->nsources, u->arch, &key);
+    if (zc_cache_get(&key, &u->cubin)) return;
+    u->cubin.len = 0;
+    u->status =
+        zc_rtc_compile(j->rtc, k, j->p->sources, j->p->nsources, u->arch, &u->cubin, NULL, u->diag);
+    if (u->status == ZC_OK) zc_cache_put(&key, u->cubin.data, u->cubin.len, ZC_CACHE_BYTES_MAX);
 }
 
 static int cpu_count(void)
@@ -112,67 +125,77 @@ static int cpu_count(void)
 /* Where a user's kernel comes from; NULL for zc's own. */
 static const char *origin_of(const zc_program *p, uint32_t kernel)
 {
-    for (uint32_t i = 0; i < p->nsteps; i++)
-        if (p->steps[i].kernel == kernel + 1 && p->steps[i].op == ZC_OP_UserKernel)
-            return ((const zc_attrs_UserKernel *)p->steps[i].attrs)->origin;
+    for (uint32_t i = 0; i < p->nsteps; i++) {
+        const zc_pstep *s = &p->steps[i];
+        for (uint32_t c = 0; s->op == ZC_OP_UserKernel && c < s->nchoices; c++)
+            if (s->choices[c].kernel == kernel)
+                return ((const zc_attrs_UserKernel *)s->attrs)->origin;
+    }
     return NULL;
 }
 
-static zc_status run_pool(job *j, int n, int threads, zc_diag *diag)
+static zc_status run_pool(job *j, int threads, zc_diag *diag)
 {
     zc_pool *pool;
+    int n = (int)j->n;
     if (threads < 1) threads = cpu_count();
     ZC_TRY(zc_pool_create(threads < n ? threads : n, &pool, diag));
     zc_pool_run(pool, n, compile_one, j);
     zc_pool_destroy(&pool);
-    for (int i = 0; i < n; i++) {
-        if (j->statuses[i] == ZC_OK) continue;
-        return zc_fail(diag, j->statuses[i], origin_of(j->p, (uint32_t)i / j->narchs), "%s",
-                       zc_diag_text(j->diags[i], 0));
+    for (uint32_t i = 0; i < j->n; i++) {
+        const unit *u = &j->units[i];
+        if (u->status == ZC_OK) continue;
+        return zc_fail(diag, u->status, origin_of(j->p, u->kernel), "%s", zc_diag_text(u->diag, 0));
     }
     return ZC_OK;
 }
 
-static zc_status take_binaries(zc_program *p, const job *j, uint32_t n, zc_arena *arena,
-                               zc_diag *diag)
+static zc_status take_binaries(zc_program *p, const job *j, zc_arena *arena, zc_diag *diag)
 {
-    zc_pbinary *out = zc_arena_alloc(arena, n, sizeof *out);
-    if (!out) return zc_fail_nomem(diag, "machine code", n);
-    for (uint32_t i = 0; i < n; i++) {
-        out[i] = (zc_pbinary){.kernel = i / j->narchs,
-                              .arch = (uint32_t)j->archs[i % j->narchs],
-                              .data = zc_arena_dup(arena, j->cubins[i].data, j->cubins[i].len, 1),
-                              .bytes = j->cubins[i].len};
-        if (!out[i].data) return zc_fail_nomem(diag, "machine code", j->cubins[i].len);
+    zc_pbinary *out = zc_arena_alloc(arena, j->n, sizeof *out);
+    if (!out) return zc_fail_nomem(diag, "machine code", j->n);
+    for (uint32_t i = 0; i < j->n; i++) {
+        const unit *u = &j->units[i];
+        out[i] = (zc_pbinary){.kernel = u->kernel,
+                              .arch = (uint32_t)u->arch,
+                              .data = zc_arena_dup(arena, u->cubin.data, u->cubin.len, 1),
+                              .bytes = u->cubin.len};
+        if (!out[i].data) return zc_fail_nomem(diag, "machine code", u->cubin.len);
     }
     p->binaries = out;
-    p->nbinaries = n;
+    p->nbinaries = j->n;
+    return ZC_OK;
+}
+
+/* Each kernel for the architectures that chose it. */
+static zc_status list_units(job *j, const zc_codegen_build_params *params, zc_diag *diag)
+{
+    size_t most;
+    if (!zc_mul_size(j->p->nkernels, (size_t)params->narchs, &most) ||
+        !(j->units = zc_calloc(most, sizeof *j->units)))
+        return zc_fail_nomem(diag, "kernels", j->p->nkernels);
+    for (uint32_t k = 0; k < j->p->nkernels; k++)
+        for (int a = 0; a < params->narchs; a++) {
+            if (!zc_program_uses(j->p, k, (uint32_t)params->archs[a])) continue;
+            unit *u = &j->units[j->n++];
+            *u = (unit){.kernel = k, .arch = params->archs[a], .diag = zc_diag_create()};
+            if (!u->diag) return zc_fail_nomem(diag, "kernels", j->n);
+        }
     return ZC_OK;
 }
 
 static zc_status compile_all(zc_program *p, const zc_rtc *rtc,
                              const zc_codegen_build_params *params, zc_arena *arena, zc_diag *diag)
 {
-    uint32_t n = p->nkernels * (uint32_t)params->narchs;
-    job j = {.rtc = rtc,
-             .p = p,
-             .archs = params->archs,
-             .narchs = (uint32_t)params->narchs,
-             .cubins = zc_calloc(n, sizeof(zc_buf)),
-             .diags = zc_calloc(n, sizeof(zc_diag *)),
-             .statuses = zc_calloc(n, sizeof(zc_status))};
-    bool room = j.cubins && j.diags && j.statuses;
-    for (uint32_t i = 0; room && i < n; i++) room = (j.diags[i] = zc_diag_create()) != NULL;
-    zc_status status =
-        room ? run_pool(&j, (int)n, params->threads, diag) : zc_fail_nomem(diag, "kernels", n);
-    if (status == ZC_OK) status = take_binaries(p, &j, n, arena, diag);
-    for (uint32_t i = 0; i < n; i++) {
-        if (j.cubins) zc_buf_fini(&j.cubins[i]);
-        if (j.diags) zc_diag_destroy(&j.diags[i]);
+    job j = {.rtc = rtc, .p = p};
+    zc_status status = list_units(&j, params, diag);
+    if (status == ZC_OK) status = run_pool(&j, params->threads, diag);
+    if (status == ZC_OK) status = take_binaries(p, &j, arena, diag);
+    for (uint32_t i = 0; i < j.n; i++) {
+        zc_buf_fini(&j.units[i].cubin);
+        zc_diag_destroy(&j.units[i].diag);
     }
-    free(j.cubins);
-    free(j.diags);
-    free(j.statuses);
+    free(j.units);
     return status;
 }
 

@@ -51,12 +51,19 @@ static zc_status emit_sources(const zc_program *p, const char *dir, zc_diag *dia
     return ZC_OK;
 }
 
+static bool chooses(const zc_pstep *s, uint32_t kernel)
+{
+    for (uint32_t i = 0; i < s->nchoices; i++)
+        if (s->choices[i].kernel == kernel) return true;
+    return false;
+}
+
 /* Names from the model go into line comments only, escaped: none can end the comment. */
 static void put_provenance(zc_buf *b, const zc_program *p, uint32_t kernel)
 {
     for (uint32_t i = 0; i < p->nsteps; i++) {
         const zc_pstep *s = &p->steps[i];
-        if (s->kernel != kernel + 1) continue;
+        if (!chooses(s, kernel)) continue;
         zc_buf_printf(b, "// step %u (%s):", i, zc_op_get(s->op)->name);
         for (uint32_t n = 0; n < s->nprov; n++) {
             zc_buf_puts(b, " ");

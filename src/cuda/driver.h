@@ -26,6 +26,7 @@ typedef struct zc_cu_launch_attribute {
     char pad[4];
     union {
         int integer;
+        unsigned cluster[3];
         char bytes[64];
         unsigned long long align;
     } value;
@@ -68,6 +69,7 @@ enum {
     ZC_CU_HOST_MAPPED = 3, /* portable, and at the same address on the device */
     ZC_CU_STREAM_NON_BLOCKING = 1,
     ZC_CU_CAPTURE_THREAD_LOCAL = 1,
+    ZC_CU_LAUNCH_CLUSTER = 4,
     ZC_CU_LAUNCH_PROGRAMMATIC = 6
 };
 

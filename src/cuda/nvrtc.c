@@ -53,10 +53,14 @@ void zc_rtc_close(zc_rtc *rtc)
     *rtc = (zc_rtc){0};
 }
 
+bool zc_rtc_arch_alone(int arch)
+{
+    return arch == 90 || arch == 100;
+}
+
 const char *zc_rtc_arch(int arch, char *buf, size_t n)
 {
-    /* The instructions of one chip generation alone (wgmma) need the "a". */
-    snprintf(buf, n, "sm_%d%s", arch, arch == 90 || arch == 100 ? "a" : "");
+    snprintf(buf, n, "sm_%d%s", arch, zc_rtc_arch_alone(arch) ? "a" : "");
     return buf;
 }
 

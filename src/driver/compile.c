@@ -6,12 +6,12 @@
 
 #include "base/file.h"
 #include "codegen/codegen.h"
-#include "kernels/choose.h"
 #include "driver/compile.h"
 #include "driver/rules.h"
 #include "driver/target.h"
 #include "driver/tune.h"
 #include "driver/version.h"
+#include "kernels/choose.h"
 #include "passes/passes.h"
 #include "plan/plan.h"
 
@@ -187,23 +187,32 @@ typedef struct job {
     plan_sink sink;
 } job;
 
+static zc_status choose_kernels(zc_program *program, const job *j, zc_arena *arena, zc_diag *diag)
+{
+    const zc_compile_params *p = j->p;
+    zc_choose_profile *profiles = zc_arena_alloc(arena, p->profile_count, sizeof *profiles);
+    if (!profiles) return zc_fail_nomem(diag, "profiles", p->profile_count);
+    for (size_t i = 0; i < p->profile_count; i++)
+        profiles[i] = (zc_choose_profile){.name = p->profiles[i].name,
+                                          .values = p->profiles[i].values,
+                                          .count = p->profiles[i].count};
+    const zc_choose_params choose = {.archs = j->targets.archs,
+                                     .narchs = j->targets.narchs,
+                                     .profiles = profiles,
+                                     .nprofiles = p->profile_count};
+    return zc_choose(program, &choose, arena, diag);
+}
+
 /* Machine code for the GPUs among the targets. */
 static zc_status build_kernels(zc_program *program, const job *j, zc_arena *arena, zc_diag *diag)
 {
     const zc_compile_params *p = j->p;
     ZC_TRY(progress(p, "kernels", STAGE_KERNELS, diag));
-    zc_codegen_profile *profiles = zc_arena_alloc(arena, p->profile_count, sizeof *profiles);
-    if (!profiles) return zc_fail_nomem(diag, "profiles", p->profile_count);
-    for (size_t i = 0; i < p->profile_count; i++)
-        profiles[i] = (zc_codegen_profile){.name = p->profiles[i].name,
-                                           .values = p->profiles[i].values,
-                                           .count = p->profiles[i].count};
-    ZC_TRY(zc_codegen_variants(program, profiles, p->profile_count, arena, diag));
-    zc_codegen_build_params build = {.archs = j->targets.archs,
-                                     .narchs = j->targets.narchs,
-                                     .threads = p->threads,
-                                     .strip_sources = p->strip_sources,
-                                     .emit_dir = p->emit_cuda};
+    const zc_codegen_build_params build = {.archs = j->targets.archs,
+                                           .narchs = j->targets.narchs,
+                                           .threads = p->threads,
+                                           .strip_sources = p->strip_sources,
+                                           .emit_dir = p->emit_cuda};
     return zc_codegen_build(program, &build, arena, diag);
 }
 
@@ -224,7 +233,7 @@ static zc_status finish(const zc_graph *g, const job *j, zc_diag *diag)
     zc_arena_init(&arena, 0);
     zc_status status = zc_plan_build(g, &arena, &program, diag);
     program.tf32 = j->precision.tf32;
-    if (status == ZC_OK && j->targets.narchs) status = zc_codegen_lower(&program, &arena, diag);
+    if (status == ZC_OK && j->targets.narchs) status = choose_kernels(&program, j, &arena, diag);
     if (status == ZC_OK && j->targets.narchs && j->explain)
         zc_explain_program(j->explain, &program);
     if (status == ZC_OK && j->sink.fn) status = write_plan(&program, j, &arena, diag);

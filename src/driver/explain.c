@@ -46,7 +46,7 @@ void zc_explain_program(zc_explain *e, const zc_program *p)
     e->kernels = p->nkernels;
     for (uint32_t i = 0; i < p->nsteps; i++) {
         const zc_pstep *s = &p->steps[i];
-        e->gpu_steps += s->kernel != 0;
-        e->cpu_steps += !s->kernel && !(zc_op_get(s->op)->flags & ZC_OPF_VIEW);
+        e->gpu_steps += s->nchoices != 0;
+        e->cpu_steps += !s->nchoices && !(zc_op_get(s->op)->flags & ZC_OPF_VIEW);
     }
 }

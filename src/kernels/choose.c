@@ -4,52 +4,42 @@
 #include <string.h>
 
 #include "kernels/choose.h"
-#include "kernels/gen.h"
 #include "kernels/place.h"
+#include "kernels/table.h"
 #include "op/dim_poly.h"
 
-static const struct {
-    const char *name, *template_name;
-    zc_gen_fn gen;
-} families[] = {
-#define FAMILY(name, template) {#name, template, zc_gen_##name},
-#include "kernels/kernels.def"
-};
+/* Some symbols of the program with sizes, and the program with these sizes. */
+typedef struct variant {
+    zc_prange *ranges;
+    uint32_t nranges; /* 0: the program as it is */
+    zc_program program;
+} variant;
 
-enum {
-#define FAMILY(name, template) FAMILY_##name,
-#include "kernels/kernels.def"
-    FAMILY_COUNT
-};
-
-static const struct {
-    zc_op op;
-    int family;
-} rows[] = {
-#define KERNEL(op, family) {ZC_OP_##op, FAMILY_##family},
-#include "kernels/kernels.def"
-};
-
-typedef struct lowering {
+typedef struct chooser {
     zc_program *p;
+    const zc_choose_params *params;
     zc_arena *arena;
     zc_diag *diag;
-    const char *only; /* the one family that may serve; NULL: any */
-    zc_pstep *steps;
-    zc_pkernel *kernels;
-    uint32_t nkernels;
-    zc_psource *sources; /* users' own, at most one a step */
-    uint32_t nsources;
-} lowering;
+    variant *variants; /* the last is the program as it is */
+    size_t nvariants;
+    ZC_VEC(zc_pkernel) kernels;
+    ZC_VEC(zc_psource) sources; /* users' own */
+    ZC_VEC(zc_pchoice) choices; /* of the step in hand */
+} chooser;
 
-static void add_source(lowering *w, const zc_psource *s)
+static zc_status nomem(const chooser *w, const char *what)
 {
-    for (uint32_t i = 0; i < w->nsources; i++)
-        if (strcmp(w->sources[i].name, s->name) == 0) return;
-    w->sources[w->nsources++] = *s;
+    return zc_fail_nomem(w->diag, what, 0);
 }
 
 /* ---- kernels: equal headers share one ---- */
+
+static zc_status add_source(chooser *w, const zc_psource *s)
+{
+    for (size_t i = 0; i < w->sources.len; i++)
+        if (strcmp(w->sources.data[i].name, s->name) == 0) return ZC_OK;
+    return ZC_VEC_PUSH(&w->sources, *s) ? ZC_OK : nomem(w, "sources");
+}
 
 static void kernel_name(const zc_gen *g, const char *family, char *out, size_t n)
 {
@@ -62,39 +52,97 @@ static void kernel_name(const zc_gen *g, const char *family, char *out, size_t n
     snprintf(out, n, "zc_%s_%02x%02x%02x%02x", g->label, hash[0], hash[1], hash[2], hash[3]);
 }
 
-static zc_status add_kernel(lowering *w, zc_gen *g, int family, uint32_t *out)
+static bool same_kernel(const zc_pkernel *a, const zc_pkernel *b)
 {
-    char name[128];
-    kernel_name(g, families[family].name, name, sizeof name);
-    zc_buf whole = {0};
-    zc_buf_printf(&whole, "#pragma once\n#define ZC_NAME %s\n", name);
-    zc_buf_append(&whole, g->spec.data, g->spec.len);
-    zc_status status =
-        whole.failed || g->spec.failed ? zc_fail_nomem(w->diag, "kernel", whole.len) : ZC_OK;
-    for (uint32_t i = 0; status == ZC_OK && i < w->nkernels; i++) {
-        if (strcmp(w->kernels[i].family, families[family].name) != 0 ||
-            strlen(w->kernels[i].spec) != whole.len ||
-            memcmp(w->kernels[i].spec, whole.data, whole.len) != 0)
-            continue;
-        zc_buf_fini(&whole);
-        *out = i + 1;
-        return ZC_OK;
-    }
-    zc_pkernel k = {.family = families[family].name,
-                    .template_name = families[family].template_name,
-                    .name = zc_arena_strdup(w->arena, name),
-                    .spec = zc_arena_strndup(w->arena, whole.data, whole.len),
-                    .is_static = zc_gen_all_static(g)};
-    zc_buf_fini(&whole);
-    if (status == ZC_OK && (!k.name || !k.spec)) status = zc_fail_nomem(w->diag, "kernel", 0);
-    if (status == ZC_OK) {
-        w->kernels[w->nkernels++] = k;
-        *out = w->nkernels;
-    }
-    return status;
+    return strcmp(a->family, b->family) == 0 && strcmp(a->spec, b->spec) == 0 &&
+           a->threads == b->threads && a->smem == b->smem && a->cluster == b->cluster;
 }
 
-/* ---- steps ---- */
+/* The generator's numbers as constants of the header. */
+static void put_config(zc_gen *g, int family)
+{
+    int n;
+    const char *const *names = zc_family_config(family, &n);
+    for (int i = 0; i < n; i++) {
+        char upper[32];
+        size_t c = 0;
+        for (; names[i][c] && c + 1 < sizeof upper; c++)
+            upper[c] =
+                (char)(names[i][c] >= 'a' && names[i][c] <= 'z' ? names[i][c] - 32 : names[i][c]);
+        upper[c] = '\0';
+        zc_gen_define(g, upper, "%lld", (long long)g->config[i]);
+    }
+}
+
+static zc_status make_kernel(chooser *w, zc_gen *g, int family, zc_pkernel *out)
+{
+    char name[128];
+    int nconfig;
+    zc_buf whole = {0};
+    (void)zc_family_config(family, &nconfig);
+    kernel_name(g, zc_families[family].name, name, sizeof name);
+    zc_buf_printf(&whole, "#pragma once\n#define ZC_NAME %s\n", name);
+    zc_buf_append(&whole, g->spec.data, g->spec.len);
+    bool ok = !whole.failed && !g->spec.failed;
+    *out = (zc_pkernel){.family = zc_families[family].name,
+                        .template_name = zc_families[family].template_name,
+                        .name = zc_arena_strdup(w->arena, name),
+                        .spec = ok ? zc_arena_strndup(w->arena, whole.data, whole.len) : NULL,
+                        .is_static = zc_gen_all_static(g),
+                        .abi = zc_family_abi(family),
+                        .threads = g->threads,
+                        .smem = g->smem,
+                        .cluster = g->cluster,
+                        .nconfig = (uint32_t)nconfig,
+                        .config =
+                            zc_arena_dup(w->arena, g->config, (size_t)nconfig, sizeof *g->config)};
+    zc_buf_fini(&whole);
+    return out->name && out->spec && out->config ? ZC_OK : nomem(w, "kernel");
+}
+
+static zc_status add_kernel(chooser *w, zc_gen *g, int family, uint32_t *out)
+{
+    zc_pkernel k;
+    put_config(g, family);
+    ZC_TRY(make_kernel(w, g, family, &k));
+    for (size_t i = 0; i < w->kernels.len; i++)
+        if (same_kernel(&w->kernels.data[i], &k)) {
+            *out = (uint32_t)i;
+            return ZC_OK;
+        }
+    *out = (uint32_t)w->kernels.len;
+    return ZC_VEC_PUSH(&w->kernels, k) ? ZC_OK : nomem(w, "kernels");
+}
+
+/* ---- choices ---- */
+
+/* The variant's ranges, and that of the sizes the generator asked for. */
+static zc_status put_ranges(chooser *w, const variant *v, const zc_gen_sizes *s, zc_pchoice *out)
+{
+    bool own = s->nfactors && s->now < s->nbounds;
+    zc_prange *ranges = zc_arena_alloc(w->arena, v->nranges + own, sizeof *ranges);
+    if (!ranges) return nomem(w, "ranges");
+    if (v->nranges) memcpy(ranges, v->ranges, v->nranges * sizeof *ranges);
+    if (own) {
+        zc_prange *r = &ranges[v->nranges];
+        *r = (zc_prange){.nfactors = (uint32_t)s->nfactors, .high = s->bounds[s->now]};
+        r->factors = zc_arena_dup(w->arena, s->factors, (size_t)s->nfactors, sizeof *s->factors);
+        if (!r->factors) return nomem(w, "ranges");
+    }
+    out->nranges = v->nranges + own;
+    out->ranges = ranges;
+    return ZC_OK;
+}
+
+static zc_status add_choice(chooser *w, const variant *v, int family, zc_gen *g)
+{
+    zc_pchoice c = {.arch = (uint32_t)g->arch, .why = zc_arena_strdup(w->arena, g->why)};
+    if (!c.why) return nomem(w, "choice");
+    ZC_TRY(add_kernel(w, g, family, &c.kernel));
+    ZC_TRY(put_ranges(w, v, &g->sizes, &c));
+    if (g->source.name) ZC_TRY(add_source(w, &g->source));
+    return ZC_VEC_PUSH(&w->choices, c) ? ZC_OK : nomem(w, "choices");
+}
 
 static void lower_case(char *to, size_t n, const char *from)
 {
@@ -117,84 +165,109 @@ static bool ranks_known(const zc_gen *g)
     return true;
 }
 
-/* Tries one family: sets s->kernel, or s->why. */
-static zc_status try_family(lowering *w, zc_pstep *s, int family)
+/* Multiprocessors of the usual chip: what choices count with, the same on every machine. */
+static int sm_count_of(int arch)
 {
-    zc_gen g = {.program = w->p,
-                .step = s,
-                .info = zc_op_get(s->op),
-                .attrs = s->attrs,
-                .arena = w->arena,
-                .diag = w->diag};
-    lower_case(g.label, sizeof g.label, g.info->name);
-    if (!ranks_known(&g)) {
-        s->why = "a rank is known only when run";
-        return ZC_OK;
-    }
-    zc_status status = families[family].gen(&g);
+    static const struct {
+        int arch, count;
+    } chips[] = {{80, 108}, {86, 84}, {89, 128}, {90, 132}, {100, 148}, {120, 170}};
+    for (size_t i = 0; i < ZC_COUNTOF(chips); i++)
+        if (chips[i].arch == arch) return chips[i].count;
+    return 108;
+}
+
+static zc_status generate(chooser *w, const variant *v, uint32_t step, int family, int arch,
+                          int range, zc_gen *g)
+{
+    *g = (zc_gen){.program = &v->program,
+                  .step = &w->p->steps[step],
+                  .info = zc_op_get(w->p->steps[step].op),
+                  .attrs = w->p->steps[step].attrs,
+                  .arch = arch,
+                  .sm_count = sm_count_of(arch),
+                  .sizes.now = range,
+                  .arena = w->arena,
+                  .diag = w->diag};
     int extras;
-    if (status == ZC_OK && !g.takes_prologue && zc_op_prologue(g.info, g.attrs, &extras))
-        status = zc_gen_decline(&g, "pointwise work at the beginning of the operation");
-    if (status == ZC_OK && !g.takes_epilogue && zc_op_epilogue(g.info, g.attrs))
-        status = zc_gen_decline(&g, "pointwise work at the end of the operation");
-    if (status == ZC_OK && g.declined[0]) {
-        s->why = zc_arena_strdup(w->arena, g.declined);
-        if (!s->why) status = zc_fail_nomem(w->diag, "reason", sizeof g.declined);
-    } else if (status == ZC_OK) {
-        status = add_kernel(w, &g, family, &s->kernel);
-        s->why = "";
-        if (g.source.name) add_source(w, &g.source);
-    }
-    zc_buf_fini(&g.spec);
-    return status;
+    lower_case(g->label, sizeof g->label, g->info->name);
+    if (!ranks_known(g)) return zc_gen_decline(g, "a rank is known only when run");
+    ZC_TRY(zc_families[family].gen(g));
+    if (!g->takes_prologue && zc_op_prologue(g->info, g->attrs, &extras))
+        return zc_gen_decline(g, "pointwise work at the beginning of the operation");
+    if (!g->takes_epilogue && zc_op_epilogue(g->info, g->attrs))
+        return zc_gen_decline(g, "pointwise work at the end of the operation");
+    return ZC_OK;
 }
 
-static zc_status lower_step(lowering *w, zc_pstep *s, bool shapes)
+/* Tries one family for all ranges of sizes. What it declines leaves no choices, but `why`. */
+static zc_status try_family(chooser *w, const variant *v, uint32_t step, int family, int arch,
+                            const char **why)
 {
-    const zc_op_info *info = zc_op_get(s->op);
-    s->kernel = 0;
+    size_t before = w->choices.len;
+    bool more = true;
+    for (int range = 0; more; range++) {
+        zc_gen g;
+        zc_status status = generate(w, v, step, family, arch, range, &g);
+        if (status == ZC_OK && !g.declined[0]) status = add_choice(w, v, family, &g);
+        more = status == ZC_OK && !g.declined[0] && g.sizes.nfactors && range < g.sizes.nbounds;
+        zc_buf_fini(&g.spec);
+        ZC_TRY(status);
+        if (!g.declined[0]) continue;
+        w->choices.len = before;
+        *why = zc_arena_strdup(w->arena, g.declined);
+        return *why ? ZC_OK : nomem(w, "reason");
+    }
+    return ZC_OK;
+}
+
+static zc_status choose_for(chooser *w, const variant *v, uint32_t step, int arch, const char **why)
+{
+    size_t before = w->choices.len;
+    zc_op op = w->p->steps[step].op;
+    for (int i = 0, family; (family = zc_family_of(op, i)) >= 0; i++) {
+        if (!zc_family_serves(family, arch)) continue;
+        if (w->params->family && strcmp(zc_families[family].name, w->params->family) != 0) continue;
+        ZC_TRY(try_family(w, v, step, family, arch, why));
+        if (w->choices.len > before) break;
+    }
+    return ZC_OK;
+}
+
+/* Of a variant whose one kernel is the program's own: nothing to choose. */
+static void drop_repeated(chooser *w, size_t first)
+{
+    const zc_pchoice *last = &w->choices.data[w->choices.len - 1];
+    size_t kept = first;
+    for (size_t i = first; i < w->choices.len; i++)
+        if (i + 1 == w->choices.len || w->choices.data[i].kernel != last->kernel)
+            w->choices.data[kept++] = w->choices.data[i];
+    w->choices.len = kept;
+}
+
+/* All architectures, or none. */
+static zc_status choose_step(chooser *w, zc_pstep *s, bool shapes)
+{
+    unsigned flags = zc_op_get(s->op)->flags;
+    s->nchoices = 0;
     s->why = "";
-    if (info->flags & (ZC_OPF_REGIONS | ZC_OPF_VIEW)) return ZC_OK;
-    if (shapes) {
-        s->why = ZC_WHY_SHAPES;
-        return ZC_OK;
+    if (flags & (ZC_OPF_REGIONS | ZC_OPF_VIEW)) return ZC_OK;
+    s->why = shapes ? ZC_WHY_SHAPES : "no GPU kernel for this operation";
+    w->choices.len = 0;
+    for (int a = 0; a < w->params->narchs && !shapes; a++) {
+        size_t first = w->choices.len;
+        for (size_t v = 0; v < w->nvariants; v++) {
+            size_t before = w->choices.len;
+            ZC_TRY(choose_for(w, &w->variants[v], (uint32_t)(s - w->p->steps), w->params->archs[a],
+                              &s->why));
+            if (v + 1 == w->nvariants && w->choices.len == before) return ZC_OK;
+        }
+        drop_repeated(w, first);
     }
-    s->why = "no GPU kernel for this operation";
-    if (info->flags & ZC_OPF_POINTWISE && s->op != ZC_OP_Pointwise)
-        return try_family(w, s, FAMILY_pointwise);
-    for (size_t r = 0; r < ZC_COUNTOF(rows) && !s->kernel; r++) {
-        if (rows[r].op != s->op) continue;
-        if (w->only && strcmp(families[rows[r].family].name, w->only) != 0) continue;
-        ZC_TRY(try_family(w, s, rows[r].family));
-    }
-    return ZC_OK;
-}
-
-zc_status zc_codegen_lower(zc_program *p, zc_arena *arena, zc_diag *diag)
-{
-    return zc_codegen_lower_by(p, NULL, arena, diag);
-}
-
-zc_status zc_codegen_lower_by(zc_program *p, const char *family, zc_arena *arena, zc_diag *diag)
-{
-    lowering w = {.p = p,
-                  .only = family,
-                  .arena = arena,
-                  .diag = diag,
-                  .steps = zc_arena_dup(arena, p->steps, p->nsteps, sizeof *p->steps),
-                  .kernels = zc_arena_alloc(arena, p->nsteps, sizeof *w.kernels),
-                  .sources = zc_arena_alloc(arena, p->nsteps, sizeof *w.sources)};
-    const bool *shapes = zc_place_shapes(p, arena);
-    if (!w.steps || !w.kernels || !w.sources || !shapes)
-        return zc_fail_nomem(diag, "kernels", p->nsteps);
-    p->steps = w.steps;
-    for (uint32_t i = 0; i < p->nsteps; i++) ZC_TRY(lower_step(&w, &w.steps[i], shapes[i]));
-    p->kernels = w.kernels;
-    p->nkernels = w.nkernels;
-    p->sources = w.sources;
-    p->nsources = w.nsources;
-    p->target = "cuda";
-    return ZC_OK;
+    if (shapes) return ZC_OK;
+    s->why = "";
+    s->nchoices = (uint32_t)w->choices.len;
+    s->choices = zc_arena_dup(w->arena, w->choices.data, w->choices.len, sizeof *w->choices.data);
+    return s->choices ? ZC_OK : nomem(w, "choices");
 }
 
 /* ---- variants: the same steps with some symbols known ---- */
@@ -210,16 +283,16 @@ static zc_status find_symbol(const zc_program *p, const char *name, uint32_t *ou
 }
 
 /* Constants for the expressions that the variant's symbols decide. */
-static zc_status known_dims(const zc_program *p, const zc_pvariant *v, zc_arena *arena,
-                            zc_dim **out, zc_diag *diag)
+static zc_status known_dims(const zc_program *p, const variant *v, zc_arena *arena, zc_dim **out,
+                            zc_diag *diag)
 {
     zc_dim *known = zc_arena_alloc(arena, p->ndims, sizeof *known);
     if (!known) return zc_fail_nomem(diag, "variant", p->ndims);
     for (uint32_t i = 0; i < p->ndims; i++) {
         const zc_dim_node *n = &p->dim_nodes[i];
         known[i] = (zc_dim){.e = i + 1};
-        for (uint32_t s = 0; s < v->nsymbols; s++)
-            if (v->symbols[s] == i) known[i] = zc_dim_const(v->values[s]);
+        for (uint32_t s = 0; s < v->nranges; s++)
+            if (v->ranges[s].factors[0].e == i + 1) known[i] = zc_dim_const(v->ranges[s].low);
         if (n->kind == ZC_DIM_SYM) continue;
         zc_dim a = n->a.e ? known[n->a.e - 1] : n->a, b = n->b.e ? known[n->b.e - 1] : n->b;
         int64_t k;
@@ -233,8 +306,7 @@ static zc_status known_dims(const zc_program *p, const zc_pvariant *v, zc_arena 
     return ZC_OK;
 }
 
-static zc_status specialise(const zc_program *p, const zc_pvariant *v, zc_arena *arena,
-                            zc_program *out, zc_diag *diag)
+static zc_status specialise(const zc_program *p, variant *v, zc_arena *arena, zc_diag *diag)
 {
     zc_dim *known;
     zc_pvalue *values = zc_arena_dup(arena, p->values, p->nvalues, sizeof *values);
@@ -248,47 +320,33 @@ static zc_status specialise(const zc_program *p, const zc_pvariant *v, zc_arena 
             if (dims[d].e) dims[d] = known[dims[d].e - 1];
         values[i].dims = dims;
     }
-    *out = *p;
-    out->values = values;
-    return ZC_OK;
-}
-
-static zc_status add_variant(lowering *w, const zc_program *base, zc_pvariant *v)
-{
-    zc_program p;
-    uint32_t *kernels = zc_arena_alloc(w->arena, base->nsteps, sizeof *kernels);
-    if (!kernels) return zc_fail_nomem(w->diag, "variant", base->nsteps);
-    ZC_TRY(specialise(base, v, w->arena, &p, w->diag));
-    lowering own = *w;
-    own.p = &p;
-    for (uint32_t i = 0; i < base->nsteps; i++) {
-        zc_pstep s = base->steps[i];
-        if (!s.kernel) continue;
-        ZC_TRY(lower_step(&own, &s, false));
-        kernels[i] = s.kernel;
-    }
-    w->nkernels = own.nkernels;
-    v->kernels = kernels;
+    v->program = *p;
+    v->program.values = values;
     return ZC_OK;
 }
 
 /* The combination number `c` of the profiles' values. */
-static zc_status combine(const zc_program *p, const zc_codegen_profile *profiles, size_t n,
-                         size_t c, zc_arena *arena, zc_pvariant *out, zc_diag *diag)
+static zc_status combine(chooser *w, size_t c, variant *out)
 {
-    uint32_t *symbols = zc_arena_alloc(arena, n, sizeof *symbols);
-    int64_t *values = zc_arena_alloc(arena, n, sizeof *values);
-    if (!symbols || !values) return zc_fail_nomem(diag, "variant", n);
+    size_t n = w->params->nprofiles;
+    out->ranges = zc_arena_alloc(w->arena, n, sizeof *out->ranges);
+    zc_dim *symbols = zc_arena_alloc(w->arena, n, sizeof *symbols);
+    if (!out->ranges || !symbols) return nomem(w, "variant");
     for (size_t i = 0; i < n; i++) {
-        ZC_TRY(find_symbol(p, profiles[i].name, &symbols[i], diag));
-        values[i] = profiles[i].values[c % profiles[i].count];
-        c /= profiles[i].count;
+        const zc_choose_profile *profile = &w->params->profiles[i];
+        uint32_t symbol;
+        ZC_TRY(find_symbol(w->p, profile->name, &symbol, w->diag));
+        symbols[i] = (zc_dim){.e = symbol + 1};
+        int64_t size = profile->values[c % profile->count];
+        out->ranges[i] =
+            (zc_prange){.nfactors = 1, .factors = &symbols[i], .low = size, .high = size};
+        c /= profile->count;
     }
-    *out = (zc_pvariant){.nsymbols = (uint32_t)n, .symbols = symbols, .values = values};
-    return ZC_OK;
+    out->nranges = (uint32_t)n;
+    return specialise(w->p, out, w->arena, w->diag);
 }
 
-static zc_status check_profile(const zc_codegen_profile *all, size_t i, zc_diag *diag)
+static zc_status check_profile(const zc_choose_profile *all, size_t i, zc_diag *diag)
 {
     for (size_t earlier = 0; earlier < i; earlier++)
         if (strcmp(all[earlier].name, all[i].name) == 0)
@@ -301,38 +359,52 @@ static zc_status check_profile(const zc_codegen_profile *all, size_t i, zc_diag 
     return ZC_OK;
 }
 
-zc_status zc_codegen_variants(zc_program *p, const zc_codegen_profile *profiles, size_t n,
-                              zc_arena *arena, zc_diag *diag)
+static zc_status make_variants(chooser *w)
 {
-    size_t total = n ? 1 : 0;
-    for (size_t i = 0; i < n; i++) {
+    const zc_choose_profile *profiles = w->params->profiles;
+    size_t total = w->params->nprofiles ? 1 : 0;
+    for (size_t i = 0; i < w->params->nprofiles; i++) {
         if (!profiles[i].count || profiles[i].count > ZC_VARIANTS_MAX ||
             total * profiles[i].count > ZC_VARIANTS_MAX)
-            return zc_fail(diag, ZC_ERR_ARG, profiles[i].name,
+            return zc_fail(w->diag, ZC_ERR_ARG, profiles[i].name,
                            "profiles need 1 to %d combinations of sizes", ZC_VARIANTS_MAX);
-        ZC_TRY(check_profile(profiles, i, diag));
+        ZC_TRY(check_profile(profiles, i, w->diag));
         total *= profiles[i].count;
     }
-    zc_pvariant *variants = zc_arena_alloc(arena, total, sizeof *variants);
-    zc_pkernel *kernels = zc_arena_alloc(arena, (total + 1) * p->nsteps, sizeof *kernels);
-    if (!variants || !kernels) return zc_fail_nomem(diag, "variants", total);
-    if (p->nkernels) memcpy(kernels, p->kernels, p->nkernels * sizeof *kernels);
-    /* The steps are the same, so no source is new. */
-    zc_psource *sources = zc_arena_dup(arena, p->sources, p->nsources, sizeof *sources);
-    if (!sources) return zc_fail_nomem(diag, "variants", total);
-    lowering w = {.arena = arena,
-                  .diag = diag,
-                  .kernels = kernels,
-                  .nkernels = p->nkernels,
-                  .sources = sources,
-                  .nsources = p->nsources};
-    for (size_t c = 0; c < total; c++) {
-        ZC_TRY(combine(p, profiles, n, c, arena, &variants[c], diag));
-        ZC_TRY(add_variant(&w, p, &variants[c]));
-    }
-    p->kernels = kernels;
-    p->nkernels = w.nkernels;
-    p->variants = variants;
-    p->nvariants = (uint32_t)total;
+    w->nvariants = total + 1;
+    w->variants = zc_arena_alloc(w->arena, w->nvariants, sizeof *w->variants);
+    if (!w->variants) return nomem(w, "variants");
+    for (size_t c = 0; c < total; c++) ZC_TRY(combine(w, c, &w->variants[c]));
+    w->variants[total] = (variant){.program = *w->p};
     return ZC_OK;
+}
+
+/* ---- the program ---- */
+
+static zc_status choose_all(chooser *w)
+{
+    zc_program *p = w->p;
+    const bool *shapes = zc_place_shapes(p, w->arena);
+    zc_pstep *steps = zc_arena_dup(w->arena, p->steps, p->nsteps, sizeof *steps);
+    if (!shapes || !steps) return nomem(w, "steps");
+    p->steps = steps;
+    ZC_TRY(make_variants(w));
+    for (uint32_t i = 0; i < p->nsteps; i++) ZC_TRY(choose_step(w, &steps[i], shapes[i]));
+    p->kernels = zc_arena_dup(w->arena, w->kernels.data, w->kernels.len, sizeof *p->kernels);
+    p->sources = zc_arena_dup(w->arena, w->sources.data, w->sources.len, sizeof *p->sources);
+    if (!p->kernels || !p->sources) return nomem(w, "kernels");
+    p->nkernels = (uint32_t)w->kernels.len;
+    p->nsources = (uint32_t)w->sources.len;
+    p->target = "cuda";
+    return ZC_OK;
+}
+
+zc_status zc_choose(zc_program *p, const zc_choose_params *params, zc_arena *arena, zc_diag *diag)
+{
+    chooser w = {.p = p, .params = params, .arena = arena, .diag = diag};
+    zc_status status = choose_all(&w);
+    ZC_VEC_FINI(&w.kernels);
+    ZC_VEC_FINI(&w.sources);
+    ZC_VEC_FINI(&w.choices);
+    return status;
 }

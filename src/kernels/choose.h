@@ -1,26 +1,29 @@
-/* From a program to a GPU program: which steps run on the GPU, and by which kernels. */
+/* From a program to a GPU program: which steps run on the GPU, by which kernels of which
+ * configuration, for each architecture. The choice is made here, once: it travels in the plan. */
 #ifndef ZC_KERNELS_CHOOSE_H
 #define ZC_KERNELS_CHOOSE_H
 
 #include "planfile/program.h"
 
-/* Places every step and writes the specialisation header of each kernel. New arrays live in
- * `arena`. */
-zc_status zc_codegen_lower(zc_program *p, zc_arena *arena, zc_diag *diag);
-
 /* Sizes of one input dimension to have kernels of their own. */
-typedef struct zc_codegen_profile {
+typedef struct zc_choose_profile {
     const char *name; /* of the symbol */
     const int64_t *values;
     size_t count;
-} zc_codegen_profile;
+} zc_choose_profile;
 enum { ZC_VARIANTS_MAX = 64 };
 
-/* After zc_codegen_lower: adds a variant for every combination of the profiles' values. */
-zc_status zc_codegen_variants(zc_program *p, const zc_codegen_profile *profiles, size_t n,
-                              zc_arena *arena, zc_diag *diag);
-/* The same with the kernel table's rows of one family alone: for checks of rows that others
- * precede. */
-zc_status zc_codegen_lower_by(zc_program *p, const char *family, zc_arena *arena, zc_diag *diag);
+typedef struct zc_choose_params {
+    const int *archs;                  /* 90 for sm_90, ascending */
+    int narchs;                        /* at least 1 */
+    const zc_choose_profile *profiles; /* every combination of their values has kernels */
+    size_t nprofiles;
+    const char *family; /* the one family that may serve, for checks of rows that others precede;
+                           NULL: any */
+} zc_choose_params;
+
+/* Places every step, and chooses and specialises its kernels. New arrays live in `arena`. A step is
+ * on the GPU when it has a kernel for every architecture. */
+zc_status zc_choose(zc_program *p, const zc_choose_params *params, zc_arena *arena, zc_diag *diag);
 
 #endif

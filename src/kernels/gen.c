@@ -59,6 +59,48 @@ void zc_gen_tensor(const zc_pvalue *v, zc_tensor *out)
     for (int d = 0; d < v->rank; d++) out->dims[d] = v->dims[d].k;
 }
 
+/* Constants multiplied, the other factors as they are; false: what is known only when run, or too
+ * many factors. */
+static bool split_product(const zc_gen *g, const zc_dim *factors, int n, int64_t *known,
+                          zc_gen_sizes *out)
+{
+    *known = 1;
+    out->nfactors = 0;
+    for (int i = 0; i < n; i++) {
+        zc_dim f = factors[i];
+        if (zc_dim_is_const(f)) {
+            if (!zc_mul_i64(*known, f.k, known)) *known = INT64_MAX;
+            continue;
+        }
+        if (g->program->dim_nodes[f.e - 1].dynamic || out->nfactors + 1 == ZC_RANGE_FACTORS)
+            return false;
+        out->factors[out->nfactors++] = f;
+    }
+    if (out->nfactors && *known != 1) out->factors[out->nfactors++] = zc_dim_const(*known);
+    return true;
+}
+
+void zc_gen_size(zc_gen *g, const zc_dim *factors, int nfactors, const int64_t *bounds, int nbounds,
+                 int64_t *low, int64_t *high)
+{
+    zc_gen_sizes *s = &g->sizes;
+    int64_t known;
+    *low = 0;
+    *high = INT64_MAX;
+    if (!split_product(g, factors, nfactors, &known, s)) {
+        s->nfactors = 0;
+        return;
+    }
+    if (!s->nfactors) {
+        *low = *high = known;
+        return;
+    }
+    s->nbounds = nbounds < ZC_GEN_BOUNDS ? nbounds : ZC_GEN_BOUNDS;
+    for (int i = 0; i < s->nbounds; i++) s->bounds[i] = bounds[i];
+    if (s->now) *low = bounds[s->now - 1] + 1;
+    if (s->now < s->nbounds) *high = bounds[s->now];
+}
+
 void zc_gen_define(zc_gen *g, const char *name, const char *fmt, ...)
 {
     char text[256];

@@ -11,14 +11,31 @@
 #include "op/expr.h"
 #include "planfile/program.h"
 
+enum { ZC_CONFIG_MAX = 16, ZC_GEN_BOUNDS = 7 };
+
+/* Sizes that are not certain and decide a configuration: see zc_gen_size. */
+typedef struct zc_gen_sizes {
+    zc_dim factors[ZC_RANGE_FACTORS];
+    int nfactors, nbounds; /* nfactors 0: no such sizes */
+    int64_t bounds[ZC_GEN_BOUNDS];
+    int now; /* number of the range that is asked for */
+} zc_gen_sizes;
+
 typedef struct zc_gen {
     const zc_program *program;
     const zc_pstep *step;
     const zc_op_info *info;
     const void *attrs; /* zc_attrs_<op>: ZC_ATTRS(g, Conv) works */
     int arch;          /* 80, 89, 90, 120 */
-    zc_buf spec;       /* the header so far */
-    char label[64];    /* the kernel's readable name part: set by default to the operation's name */
+    int sm_count;      /* of the architecture's usual chip */
+    zc_gen_sizes sizes;
+    /* Of a family with CONFIG: its numbers, which the header gets as Z_<NAME>, and how a block of
+     * entry 0 is launched. */
+    int64_t config[ZC_CONFIG_MAX];
+    uint32_t threads, smem, cluster;
+    char why[192];  /* the choice: what else there was */
+    zc_buf spec;    /* the header so far */
+    char label[64]; /* the kernel's readable name part: set by default to the operation's name */
     char declined[160];  /* why not; empty: accepted */
     bool takes_epilogue; /* set by zc_gen_epilogue */
     bool takes_prologue; /* set by zc_gen_prologue */
@@ -43,6 +60,12 @@ bool zc_gen_static(const zc_pvalue *v);
 bool zc_gen_all_static(const zc_gen *g);
 /* The shape of a value whose dimensions are certain. */
 void zc_gen_tensor(const zc_pvalue *v, zc_tensor *out);
+
+/* The product of dimensions that decides the configuration. Where it is certain, low and high are
+ * it. Else the generator is called for each range of it, up to bounds[0], bounds[1] ... and beyond
+ * the last: low and high are those of the range that is asked for now. Once a step. */
+void zc_gen_size(zc_gen *g, const zc_dim *factors, int nfactors, const int64_t *bounds, int nbounds,
+                 int64_t *low, int64_t *high);
 
 /* #define Z_<name> <text> */
 void zc_gen_define(zc_gen *g, const char *name, const char *fmt, ...) ZC_PRINTF(3, 4);
@@ -80,6 +103,7 @@ zc_status zc_gen_decline(zc_gen *g, const char *fmt, ...) ZC_PRINTF(2, 3);
 bool zc_gen_plain_type(zc_dtype dtype);
 
 #define FAMILY(name, template) zc_status zc_gen_##name(zc_gen *g);
+#define CONFIG(name)           extern const char *const zc_config_##name[]; /* ended by NULL */
 #include "kernels/kernels.def"
 
 #endif

@@ -5,25 +5,20 @@
 #include <string.h>
 
 #include "cuda/cache.h"
+#include "kernels/choose.h"
+#include "kernels/table.h"
 
 enum { WEIGHT_ALIGN = 256, NOT_FOUND = 500, DEFAULT_SMEM = 48 * 1024 };
 
-static const struct {
-    const char *name;
-    zc_launch_fn launch;
-} families[] = {
-#define FAMILY(name, template) {#name, zc_launch_##name},
-#include "kernels/kernels.def"
-};
-
 /* ---- machine code ---- */
 
-/* Code for one chip runs on later ones of the same generation; the generation's own extensions do
- * not. */
+/* Code for one chip runs on later ones of the same generation, unless it may use what that chip
+ * alone has. */
 static bool runs_on(uint32_t code, int device)
 {
     if (code == (uint32_t)device) return true;
-    return code != 90 && code / 10 == (uint32_t)device / 10 && code <= (uint32_t)device;
+    return !zc_rtc_arch_alone((int)code) && code / 10 == (uint32_t)device / 10 &&
+           code <= (uint32_t)device;
 }
 
 static const zc_pbinary *find_binary(const zc_program *p, uint32_t kernel, int arch)
@@ -40,9 +35,14 @@ static const zc_pbinary *find_binary(const zc_program *p, uint32_t kernel, int a
 static void list_archs(const zc_program *p, char *out, size_t n)
 {
     size_t at = 0;
+    uint32_t last = 0, s = 0;
     out[0] = '\0';
-    for (uint32_t i = 0; i < p->nbinaries && p->binaries[i].kernel == 0 && at + 8 < n; i++)
-        at += (size_t)snprintf(out + at, n - at, "%ssm_%u", at ? ", " : "", p->binaries[i].arch);
+    while (s < p->nsteps && !p->steps[s].nchoices) s++;
+    for (uint32_t i = 0; s < p->nsteps && i < p->steps[s].nchoices && at + 8 < n; i++) {
+        uint32_t arch = p->steps[s].choices[i].arch;
+        if (arch != last) at += (size_t)snprintf(out + at, n - at, "%ssm_%u", at ? ", " : "", arch);
+        last = arch;
+    }
     if (!at) snprintf(out, n, "none");
 }
 
@@ -116,15 +116,29 @@ static zc_status find_entries(zc_image *m, zc_image_kernel *k, const char *name,
     return any ? ZC_OK : zc_fail(diag, ZC_ERR_FORMAT, name, "its machine code has no entry point");
 }
 
+/* Kernels whose parameters this zc lays out otherwise would read them wrongly. */
+static zc_status find_family(const zc_program *p, const zc_pkernel *kernel, zc_launch_fn *out,
+                             zc_diag *diag)
+{
+    int f = zc_family_find(kernel->family), nconfig = 0;
+    if (f < 0)
+        return zc_fail(diag, ZC_ERR_UNSUPPORTED, kernel->name,
+                       "this zc has no kernel family " ZC_NAME, kernel->family);
+    (void)zc_family_config(f, &nconfig);
+    if (kernel->abi != zc_family_abi(f) || kernel->nconfig != (uint32_t)nconfig)
+        return zc_fail(diag, ZC_ERR_UNSUPPORTED, kernel->name,
+                       "was compiled by zc " ZC_NAME " for parameters that this zc lays out "
+                       "otherwise (family %s): compile the model again",
+                       p->version, kernel->family);
+    *out = zc_families[f].launch;
+    return ZC_OK;
+}
+
 static zc_status load_kernel(zc_image *m, uint32_t i, zc_diag *diag)
 {
     const zc_pkernel *source = &m->program->kernels[i];
     zc_image_kernel *k = &m->kernels[i];
-    for (size_t f = 0; f < ZC_COUNTOF(families); f++)
-        if (strcmp(families[f].name, source->family) == 0) k->launch = families[f].launch;
-    if (!k->launch)
-        return zc_fail(diag, ZC_ERR_UNSUPPORTED, source->name,
-                       "this zc has no kernel family " ZC_NAME, source->family);
+    ZC_TRY(find_family(m->program, source, &k->launch, diag));
     const zc_pbinary *b = find_binary(m->program, i, m->device.arch);
     zc_buf built = {0};
     zc_status status = ZC_OK;
@@ -148,7 +162,7 @@ static void mark_reads(const zc_program *p, bool *read)
         const zc_pstep *s = &p->steps[i];
         uint64_t host = zc_op_host_inputs(s->op);
         bool view = zc_op_get(s->op)->flags & ZC_OPF_VIEW;
-        for (uint32_t n = 0; (s->kernel || view) && n < s->nin; n++) {
+        for (uint32_t n = 0; (s->nchoices || view) && n < s->nin; n++) {
             if (p->values[s->in[n]].kind != ZC_P_CONST || (view && n)) continue;
             if (n >= 64 || !(host >> n & 1)) read[s->in[n]] = true;
         }
@@ -198,14 +212,80 @@ static zc_status upload(zc_image *m, zc_diag *diag)
     return zc_device_check(d, d->cu.stream_wait(NULL), "copying the constants", diag);
 }
 
+/* ---- the architecture ---- */
+
+/* The plan's choices that serve this device; 0: none do. */
+static uint32_t plan_arch(const zc_program *p, int device)
+{
+    uint32_t best = 0;
+    for (uint32_t s = 0; s < p->nsteps; s++)
+        for (uint32_t i = 0; i < p->steps[s].nchoices; i++) {
+            uint32_t arch = p->steps[s].choices[i].arch;
+            if (runs_on(arch, device) && arch > best) best = arch;
+        }
+    return best;
+}
+
+static bool has_gpu_steps(const zc_program *p)
+{
+    for (uint32_t s = 0; s < p->nsteps; s++)
+        if (p->steps[s].nchoices) return true;
+    return false;
+}
+
+/* Kernels are chosen anew for a device that the plan was not compiled for. Their sources have to be
+ * this zc's, as the generators are. */
+static zc_status choose_anew(zc_image *m, zc_diag *diag)
+{
+    zc_program *own = zc_arena_alloc(&m->arena, 1, sizeof *own);
+    const zc_choose_params params = {.archs = &m->device.arch, .narchs = 1};
+    const zc_program *p = m->program;
+    char built[128];
+    if (!own) return zc_fail_nomem(diag, "kernels", sizeof *own);
+    list_archs(p, built, sizeof built);
+    if (!p->nsources)
+        return zc_fail(diag, ZC_ERR_DEVICE, p->kernels[0].name,
+                       "the plan has no code for this GPU and no sources to build it (built for "
+                       "%s, need sm_%d)",
+                       built, m->device.arch);
+    for (uint32_t i = 0; i < p->nsources; i++)
+        if (!zc_source_is_own(&p->sources[i]))
+            return zc_fail(diag, ZC_ERR_DEVICE, p->sources[i].name,
+                           "the plan has no code for this GPU (built for %s, need sm_%d), and its "
+                           "sources are of zc " ZC_NAME ": compile the model again",
+                           built, m->device.arch, p->version);
+    *own = *p;
+    ZC_TRY(zc_choose(own, &params, &m->arena, diag));
+    own->sources = p->sources;
+    own->nsources = p->nsources;
+    own->binaries = NULL;
+    own->nbinaries = 0;
+    for (uint32_t s = 0; s < p->nsteps; s++)
+        if (!own->steps[s].nchoices != !p->steps[s].nchoices)
+            return zc_fail(diag, ZC_ERR_DEVICE, p->steps[s].name,
+                           "has no kernel for sm_%d (the plan is built for %s)", m->device.arch,
+                           built);
+    m->program = own;
+    return ZC_OK;
+}
+
 /* ---- life ---- */
 
 static zc_status fill(zc_image *m, zc_diag *diag)
 {
+    m->arch = plan_arch(m->program, m->device.arch);
+    if (!m->arch && has_gpu_steps(m->program)) {
+        ZC_TRY(choose_anew(m, diag));
+        m->arch = (uint32_t)m->device.arch;
+    }
+    m->kernels = zc_calloc(m->program->nkernels, sizeof *m->kernels);
+    m->constants = zc_calloc(m->program->nvalues, sizeof *m->constants);
+    if (!m->kernels || !m->constants)
+        return zc_fail_nomem(diag, "device image", m->program->nvalues);
     ZC_TRY(zc_device_enter(&m->device, diag));
     zc_status status = ZC_OK;
     for (uint32_t i = 0; status == ZC_OK && i < m->program->nkernels; i++)
-        status = load_kernel(m, i, diag);
+        if (zc_program_uses(m->program, i, m->arch)) status = load_kernel(m, i, diag);
     if (status == ZC_OK) status = upload(m, diag);
     zc_device_leave(&m->device);
     return status;
@@ -222,10 +302,8 @@ zc_status zc_image_create(const zc_program *program, int ordinal, zc_image **out
         return status;
     }
     m->program = program;
-    m->kernels = zc_calloc(program->nkernels, sizeof *m->kernels);
-    m->constants = zc_calloc(program->nvalues, sizeof *m->constants);
-    status = m->kernels && m->constants ? fill(m, diag)
-                                        : zc_fail_nomem(diag, "device image", program->nvalues);
+    zc_arena_init(&m->arena, 0);
+    status = fill(m, diag);
     if (status == ZC_OK)
         *out = m;
     else
@@ -247,5 +325,6 @@ void zc_image_destroy(zc_image **image)
     zc_device_close(&m->device);
     free(m->kernels);
     free(m->constants);
+    zc_arena_fini(&m->arena);
     free(m);
 }

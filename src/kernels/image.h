@@ -17,9 +17,11 @@ typedef struct zc_image_kernel {
 
 typedef struct zc_image {
     zc_device device;
-    const zc_program *program;
-    zc_image_kernel *kernels; /* by kernel */
-    zc_cu_ptr weights;        /* one block */
+    const zc_program *program; /* the plan's, or with kernels chosen for this device */
+    uint32_t arch;             /* of the choices that hold here */
+    zc_arena arena;            /* of a program of its own */
+    zc_image_kernel *kernels;  /* by kernel */
+    zc_cu_ptr weights;         /* one block */
     size_t weight_bytes;
     zc_cu_ptr *constants; /* by value: address; 0: not on the device */
     uint32_t rebuilt;     /* kernels compiled at load because the plan has no code for this GPU */

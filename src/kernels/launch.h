@@ -9,6 +9,7 @@
 #define ZC_KERNELS_LAUNCH_H
 
 #include "abi/epilogue.h"
+#include "abi/tensor_map.h"
 #include "kernels/collapse.h"
 #include "op/infer.h"
 
@@ -38,9 +39,10 @@ typedef struct zc_launch {
     /* The same inputs in host memory where the host knows the values (constants; the operands that
      * zc_op_host_inputs names, always); else data is NULL. */
     const zc_tensor *host;
-    zc_fault_word *fault; /* device memory, for kernels that report */
-    uint32_t step_id;     /* 1 + index of the step, for fault reports */
-    bool is_static;       /* every operand's shape was certain when the kernel was specialised */
+    zc_fault_word *fault;            /* device memory, for kernels that report */
+    uint32_t step_id;                /* 1 + index of the step, for fault reports */
+    const struct zc_pkernel *kernel; /* with its configuration, by zc_config_<family> */
+    bool is_static; /* every operand's shape was certain when the kernel was specialised */
     int sm_count;
     const char *subject; /* step's name for messages */
     zc_diag *diag;
@@ -54,6 +56,23 @@ typedef zc_status (*zc_launch_fn)(zc_launch *l);
  * most 65535. */
 zc_status zc_launch_kernel(zc_launch *l, int entry, zc_dim3 grid, uint32_t block, uint32_t smem,
                            const void *params, size_t params_bytes);
+/* Entry 0 of a family with a configuration: threads, shared memory and cluster are the plan's. */
+zc_status zc_launch_configured(zc_launch *l, zc_dim3 grid, const void *params, size_t params_bytes);
+
+/* A matrix in device memory, or several of them, and the box of it that the copy engine moves at
+ * once. Elements of 1, 2 or 4 bytes. */
+typedef struct zc_tensor_box {
+    const void *data; /* aligned to 16 */
+    zc_dtype dtype;
+    int rank;           /* 2 to 5 */
+    int64_t dims[5];    /* innermost first */
+    int64_t strides[5]; /* bytes from one to the next, multiples of 16; of axis 0 ignored */
+    uint32_t box[5];    /* at most 256 each */
+    bool swizzled;      /* lines of 128 bytes in shared memory, swizzled */
+} zc_tensor_box;
+/* Can the copy engine address it? */
+bool zc_tensor_box_ok(const zc_tensor_box *b);
+zc_status zc_launch_tensor_map(zc_launch *l, const zc_tensor_box *b, zc_tensor_map *out);
 /* n operands broadcast to the shape of `to`, over at most `most` axes. */
 zc_status zc_launch_broadcast(const zc_launch *l, const zc_tensor *to, int n,
                               const zc_tensor *operands, int most, zc_collapsed *out);

@@ -17,8 +17,25 @@ static zc_status check(const zc_launch *l, int code)
     return zc_device_check(&l->launcher->image->device, code, l->subject, l->diag);
 }
 
-zc_status zc_launch_kernel(zc_launch *l, int entry, zc_dim3 grid, uint32_t block, uint32_t smem,
-                           const void *params, size_t params_bytes)
+typedef struct block_shape {
+    uint32_t threads, smem, cluster;
+} block_shape;
+
+/* Every kernel waits for the one in front of it before it touches what that may write (nvrtc.c
+ * checks it), so it may start before that one ends. */
+static uint32_t put_attributes(const zc_device *d, uint32_t cluster, zc_cu_launch_attribute *out)
+{
+    uint32_t n = 0;
+    if (d->arch < 90) return 0;
+    out[n++] = (zc_cu_launch_attribute){.id = ZC_CU_LAUNCH_PROGRAMMATIC, .value.integer = 1};
+    if (cluster > 1)
+        out[n++] =
+            (zc_cu_launch_attribute){.id = ZC_CU_LAUNCH_CLUSTER, .value.cluster = {cluster, 1, 1}};
+    return n;
+}
+
+static zc_status issue(zc_launch *l, int entry, zc_dim3 grid, block_shape block, const void *params,
+                       size_t params_bytes)
 {
     zc_launcher *r = l->launcher;
     if (grid.x == 0 || grid.y == 0 || grid.z == 0 || r->dry) return ZC_OK;
@@ -29,27 +46,76 @@ zc_status zc_launch_kernel(zc_launch *l, int entry, zc_dim3 grid, uint32_t block
                        "parameters)",
                        entry, grid.x, grid.y, grid.z, params_bytes);
     zc_device *d = &r->image->device;
-    zc_cu_function function = r->kernel->entries[entry];
-    if (smem > (uint32_t)d->smem_max)
+    if (block.smem > (uint32_t)d->smem_max)
         return zc_fail(l->diag, ZC_ERR_DEVICE, l->subject,
-                       "too much shared memory (need %u bytes, %s has %d)", smem, d->name,
+                       "too much shared memory (need %u bytes, %s has %d)", block.smem, d->name,
                        d->smem_max);
     void *arguments[] = {(void *)(uintptr_t)params};
-    /* Every kernel waits for the one in front of it before it touches memory (nvrtc.c checks it).
-     */
-    zc_cu_launch_attribute overlap = {.id = ZC_CU_LAUNCH_PROGRAMMATIC, .value.integer = 1};
+    zc_cu_launch_attribute attributes[2];
     zc_cu_launch_config config = {.grid_x = grid.x,
                                   .grid_y = grid.y,
                                   .grid_z = grid.z,
-                                  .block_x = block,
+                                  .block_x = block.threads,
                                   .block_y = 1,
                                   .block_z = 1,
-                                  .shared_bytes = smem,
+                                  .shared_bytes = block.smem,
                                   .stream = r->stream,
-                                  .attributes = &overlap,
-                                  .attribute_count = d->arch >= 90};
+                                  .attributes = attributes,
+                                  .attribute_count = put_attributes(d, block.cluster, attributes)};
     r->launches++;
-    return check(l, d->cu.launch(&config, function, arguments, NULL));
+    return check(l, d->cu.launch(&config, r->kernel->entries[entry], arguments, NULL));
+}
+
+zc_status zc_launch_kernel(zc_launch *l, int entry, zc_dim3 grid, uint32_t block, uint32_t smem,
+                           const void *params, size_t params_bytes)
+{
+    return issue(l, entry, grid, (block_shape){block, smem, 1}, params, params_bytes);
+}
+
+zc_status zc_launch_configured(zc_launch *l, zc_dim3 grid, const void *params, size_t params_bytes)
+{
+    const zc_pkernel *k = l->kernel;
+    return issue(l, 0, grid, (block_shape){k->threads, k->smem, k->cluster}, params, params_bytes);
+}
+
+bool zc_tensor_box_ok(const zc_tensor_box *b)
+{
+    const int64_t longest = INT64_C(1) << 32, farthest = INT64_C(1) << 40;
+    bool ok = b->rank >= 1 && b->rank <= 5 && (uintptr_t)b->data % 16 == 0;
+    for (int d = 0; ok && d < b->rank; d++)
+        ok =
+            b->dims[d] > 0 && b->dims[d] <= longest && b->box[d] > 0 && b->box[d] <= 256 &&
+            (d == 0 || (b->strides[d] % 16 == 0 && b->strides[d] >= 0 && b->strides[d] < farthest));
+    return ok;
+}
+
+/* The driver's numbers of element types and of swizzled lines. */
+static int element_type_of(zc_dtype dtype)
+{
+    enum { UINT8 = 0, UINT16 = 1, FLOAT16 = 6, FLOAT32 = 7, BFLOAT16 = 9 };
+    if (dtype == ZC_F16) return FLOAT16;
+    if (dtype == ZC_BF16) return BFLOAT16;
+    if (dtype == ZC_F32) return FLOAT32;
+    return zc_dtype_bits(dtype) == 16 ? UINT16 : UINT8;
+}
+
+zc_status zc_launch_tensor_map(zc_launch *l, const zc_tensor_box *b, zc_tensor_map *out)
+{
+    enum { NO_INTERLEAVE = 0, UNSWIZZLED = 0, SWIZZLED_128 = 3, L2_256 = 3, ZEROS_OUTSIDE = 0 };
+    const uint32_t ones[5] = {1, 1, 1, 1, 1};
+    uint64_t dims[5], strides[5];
+    if (l->launcher->dry) return ZC_OK;
+    if (!zc_tensor_box_ok(b))
+        return zc_fail(l->diag, ZC_ERR_INTERNAL, l->subject,
+                       "the copy engine cannot address an operand");
+    for (int d = 0; d < b->rank; d++) {
+        dims[d] = (uint64_t)b->dims[d];
+        if (d) strides[d - 1] = (uint64_t)b->strides[d];
+    }
+    return check(l, l->launcher->image->device.cu.tensor_map(
+                        out, element_type_of(b->dtype), (uint32_t)b->rank,
+                        (void *)(uintptr_t)b->data, dims, strides, b->box, ones, NO_INTERLEAVE,
+                        b->swizzled ? SWIZZLED_128 : UNSWIZZLED, L2_256, ZEROS_OUTSIDE));
 }
 
 zc_status zc_launch_scratch(zc_launch *l, size_t bytes, void **out)

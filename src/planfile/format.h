@@ -15,7 +15,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "plans are read in place: little-endian only");
 
 #define ZC_PLAN_MAGIC      "\x89ZCP\r\n\x1a\n"
-#define ZC_PLAN_MAJOR      1 /* a reader refuses another */
+#define ZC_PLAN_MAJOR      2 /* a reader refuses another */
 #define ZC_PLAN_MINOR      0
 #define ZC_PLAN_ALIGN      256
 #define ZC_PLAN_DATA_ALIGN 64 /* of each constant */
@@ -55,12 +55,13 @@ _Static_assert(sizeof(zc_plan_section) == 56, "section entry size");
     X(ATTR, zc_plan_attr)                                                                          \
     X(INTS, int64_t)                                                                               \
     X(FLTS, float)                                                                                 \
-    X(KERN, zc_plan_kernel)  /* GPU kernels */                                                     \
-    X(BINS, zc_plan_binary)  /* their machine code */                                              \
-    X(SRCS, zc_plan_source)  /* what they are compiled from */                                     \
-    X(VARI, zc_plan_variant) /* kernels for named input sizes */                                   \
-    X(CODE, char)            /* bytes of the machine code */                                       \
-    X(DATA, char)            /* constants */
+    X(KERN, zc_plan_kernel) /* GPU kernels */                                                      \
+    X(BINS, zc_plan_binary) /* their machine code */                                               \
+    X(SRCS, zc_plan_source) /* what they are compiled from */                                      \
+    X(CHOI, zc_plan_choice) /* which kernel serves a step where */                                 \
+    X(RANG, zc_plan_range)  /* sizes for which a choice holds */                                   \
+    X(CODE, char)           /* bytes of the machine code */                                        \
+    X(DATA, char)           /* constants */
 
 enum {
 #define X(name, type) ZC_PLAN_##name,
@@ -73,8 +74,11 @@ typedef struct zc_plan_list {
     uint32_t first, count;
 } zc_plan_list;
 
+enum { ZC_PLAN_TF32 = 1 };
+
 typedef struct zc_plan_meta {
-    uint32_t model_name, version, target, reserved; /* strings */
+    uint32_t model_name, version, target; /* strings */
+    uint32_t flags;                       /* ZC_PLAN_TF32 */
     uint8_t model_sha256[ZC_PLAN_SHA];
     zc_plan_list input_names, output_names; /* strings in REFS */
 } zc_plan_meta;
@@ -104,26 +108,37 @@ _Static_assert(sizeof(zc_plan_value) == 40, "value size");
 typedef struct zc_plan_step {
     uint32_t op, name; /* strings */
     zc_plan_list in, out, blocks, prov, attrs;
-    uint32_t kernel, why; /* 1 + index in KERN or 0; string */
+    zc_plan_list choices;
+    uint32_t why, reserved; /* string */
 } zc_plan_step;
-_Static_assert(sizeof(zc_plan_step) == 56, "step size");
+_Static_assert(sizeof(zc_plan_step) == 64, "step size");
+
+typedef struct zc_plan_choice {
+    uint32_t arch, kernel;
+    zc_plan_list ranges;
+    uint32_t why, reserved; /* string */
+} zc_plan_choice;
+_Static_assert(sizeof(zc_plan_choice) == 24, "choice size");
+
+typedef struct zc_plan_range {
+    zc_plan_list factors; /* in DREF */
+    int64_t low, high;
+} zc_plan_range;
+_Static_assert(sizeof(zc_plan_range) == 24, "range size");
 
 typedef struct zc_plan_kernel {
     uint32_t family, template_name, name, spec; /* strings */
-    uint32_t is_static, reserved;
+    uint32_t is_static, threads, smem, cluster;
+    zc_plan_list config; /* in INTS */
+    uint64_t abi;
 } zc_plan_kernel;
-_Static_assert(sizeof(zc_plan_kernel) == 24, "kernel size");
+_Static_assert(sizeof(zc_plan_kernel) == 48, "kernel size");
 
 typedef struct zc_plan_binary {
     uint32_t kernel, arch;
     uint64_t offset, length; /* in CODE */
 } zc_plan_binary;
 _Static_assert(sizeof(zc_plan_binary) == 24, "machine code size");
-
-typedef struct zc_plan_variant {
-    zc_plan_list symbols, values, kernels; /* in REFS, INTS, REFS */
-} zc_plan_variant;
-_Static_assert(sizeof(zc_plan_variant) == 24, "variant size");
 
 typedef struct zc_plan_source {
     uint32_t name, text; /* strings */

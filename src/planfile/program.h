@@ -35,13 +35,32 @@ typedef struct zc_pstep {
     const uint32_t *in, *out, *blocks; /* value and block indices */
     const char *name;
     const char *const *prov; /* names of the ONNX nodes it stands for */
-    uint32_t kernel;         /* 1 + index of the GPU kernel that serves it; 0: it runs on the CPU */
-    const char *why;         /* of a GPU program's CPU step: the reason; else "" */
+    /* The kernels that serve it on a GPU: of each architecture the first whose ranges hold, and the
+     * last has none. Without any it runs on the CPU. */
+    uint32_t nchoices;
+    const struct zc_pchoice *choices;
+    const char *why; /* of a GPU program's CPU step: the reason; else "" */
 } zc_pstep;
 
 /* Why a GPU program's step runs on the CPU by design: it computes what the host needs to launch
  * others. */
 #define ZC_WHY_SHAPES "computes shapes"
+
+/* low <= product of the factors <= high. */
+enum { ZC_RANGE_FACTORS = 8 };
+typedef struct zc_prange {
+    uint32_t nfactors;
+    const zc_dim *factors;
+    int64_t low, high;
+} zc_prange;
+
+typedef struct zc_pchoice {
+    uint32_t arch;   /* 90 for sm_90 */
+    uint32_t kernel; /* index */
+    uint32_t nranges;
+    const zc_prange *ranges; /* all have to hold */
+    const char *why; /* what else there was, and its cost; "" where there was nothing else */
+} zc_pchoice;
 
 /* A specialised GPU kernel: a template with its specialisation header. */
 typedef struct zc_pkernel {
@@ -50,6 +69,12 @@ typedef struct zc_pkernel {
     const char *name;          /* its entry points are <name>_0, <name>_1 ... */
     const char *spec;          /* text of "spec.h" */
     bool is_static;            /* shapes are constants in it */
+    uint64_t abi;              /* of its parameters: kernels/table.h */
+    /* Of a family that is configured: a block's threads and bytes of dynamic shared memory, the
+     * blocks of a cluster, and the numbers that the family's list names. Else 0 and none: the
+     * launch decides. */
+    uint32_t threads, smem, cluster, nconfig;
+    const int64_t *config;
 } zc_pkernel;
 
 /* Machine code of one kernel for one architecture. */
@@ -65,14 +90,6 @@ typedef struct zc_psource {
     const char *name, *text;
 } zc_psource;
 
-/* Kernels of a GPU program for input sizes that were named when compiling. */
-typedef struct zc_pvariant {
-    uint32_t nsymbols;
-    const uint32_t *symbols; /* dimension expressions: input symbols */
-    const int64_t *values;   /* of the symbols */
-    const uint32_t *kernels; /* by step, as zc_pstep.kernel; 0: the step's own; NULL: all */
-} zc_pvariant;
-
 typedef struct zc_pblock {
     uint32_t nparams, nsteps, nouts;
     const uint32_t *params, *steps, *outs;
@@ -81,17 +98,15 @@ typedef struct zc_pblock {
 typedef struct zc_program {
     const char *model_name, *version, *target;
     uint8_t model_sha256[32];
-    bool tf32; /* of a GPU program: may products round f32 factors to tf32? Not in the file: the
-                  kernels' specs say it */
-    uint32_t ndims, nvalues, nsteps, nblocks, nkernels, nbinaries, nsources, nvariants;
+    bool tf32; /* of a GPU program: may products round f32 factors to tf32? */
+    uint32_t ndims, nvalues, nsteps, nblocks, nkernels, nbinaries, nsources;
     const zc_dim_node *dim_nodes;
     const zc_pvalue *values;
     const zc_pstep *steps;
     const zc_pblock *blocks;
     const zc_pkernel *kernels; /* of a GPU program */
     const zc_pbinary *binaries;
-    const zc_psource *sources; /* may be stripped: none */
-    const zc_pvariant *variants;
+    const zc_psource *sources;       /* may be stripped: none */
     const char *const *input_names;  /* of blocks[0].params */
     const char *const *output_names; /* of blocks[0].outs */
 } zc_program;
@@ -105,6 +120,12 @@ zc_status zc_program_write(const zc_program *p, zc_sink sink, void *user, zc_dia
  * and outlive it. */
 zc_status zc_program_read(const uint8_t *data, size_t len, zc_arena *arena, zc_program *out,
                           zc_diag *diag);
+
+/* Which of the step's choices holds for these values of the dimension expressions; NULL: none of
+ * this architecture. */
+const zc_pchoice *zc_program_choice(const zc_pstep *step, uint32_t arch, const int64_t *dim_values);
+/* Does any step of the program choose the kernel on this architecture? */
+bool zc_program_uses(const zc_program *p, uint32_t kernel, uint32_t arch);
 
 /* Does the file begin as a plan of any version? */
 bool zc_program_magic(const uint8_t *data, size_t len);

@@ -209,6 +209,18 @@ static zc_status get_dim(const plan_reader *r, const zc_plan_dref *d, uint32_t l
     return ZC_OK;
 }
 
+/* After the expressions that they refer to. */
+static zc_status get_dims(plan_reader *r, zc_plan_list l, const zc_dim **out)
+{
+    ZC_TRY(check_list(r, ZC_PLAN_DREF, l));
+    zc_dim *dims = zc_arena_alloc(r->arena, l.count, sizeof *dims);
+    if (!dims) return zc_fail_nomem(r->diag, "plan", l.count * sizeof *dims);
+    for (uint32_t d = 0; d < l.count; d++)
+        ZC_TRY(get_dim(r, record(r, ZC_PLAN_DREF, l.first + d), r->p->ndims, &dims[d]));
+    *out = dims;
+    return ZC_OK;
+}
+
 static bool is_dynamic(const zc_dim_node *nodes, zc_dim d)
 {
     return d.e && nodes[d.e - 1].dynamic;
@@ -279,17 +291,13 @@ static zc_status read_value(plan_reader *r, uint32_t i, zc_pvalue *out)
     out->dtype = (zc_dtype)v->dtype;
     out->rank = v->rank;
     uint32_t n = v->rank > 0 ? (uint32_t)v->rank : 0;
-    ZC_TRY(check_list(r, ZC_PLAN_DREF, (zc_plan_list){v->dims, n}));
-    zc_dim *dims = zc_arena_alloc(r->arena, n, sizeof *dims);
-    if (!dims) return zc_fail_nomem(r->diag, "plan", n * sizeof *dims);
+    ZC_TRY(get_dims(r, (zc_plan_list){v->dims, n}, &out->dims));
     out->planned = v->rank >= 0;
     for (uint32_t d = 0; d < n; d++) {
-        ZC_TRY(get_dim(r, record(r, ZC_PLAN_DREF, v->dims + d), r->p->ndims, &dims[d]));
-        if (zc_dim_is_const(dims[d]) && dims[d].k < 0)
+        if (zc_dim_is_const(out->dims[d]) && out->dims[d].k < 0)
             return bad(r, "value %s has a negative dimension", out->name);
-        if (is_dynamic(r->p->dim_nodes, dims[d])) out->planned = false;
+        if (is_dynamic(r->p->dim_nodes, out->dims[d])) out->planned = false;
     }
-    out->dims = dims;
     return out->kind == ZC_P_CONST ? read_constant(r, v, out) : ZC_OK;
 }
 
@@ -374,6 +382,56 @@ static zc_status read_attrs(plan_reader *r, zc_plan_list l, zc_op op, const void
     return ZC_OK;
 }
 
+static zc_status read_range(plan_reader *r, uint32_t i, zc_prange *out)
+{
+    const zc_plan_range *range = record(r, ZC_PLAN_RANG, i);
+    *out = (zc_prange){.nfactors = range->factors.count, .low = range->low, .high = range->high};
+    if (out->nfactors == 0 || out->nfactors > ZC_RANGE_FACTORS || out->low > out->high)
+        return bad(r, "a range is empty");
+    ZC_TRY(get_dims(r, range->factors, &out->factors));
+    for (uint32_t d = 0; d < out->nfactors; d++)
+        if (is_dynamic(r->p->dim_nodes, out->factors[d]))
+            return bad(r, "a range depends on what is known only when run");
+    return ZC_OK;
+}
+
+static zc_status read_choice(plan_reader *r, uint32_t i, zc_pchoice *out)
+{
+    const zc_plan_choice *c = record(r, ZC_PLAN_CHOI, i);
+    *out = (zc_pchoice){.arch = c->arch, .kernel = c->kernel, .nranges = c->ranges.count};
+    if (out->kernel >= r->p->nkernels)
+        return bad(r, "a choice has no such kernel (got %u, need less than %u)", out->kernel,
+                   r->p->nkernels);
+    if (c->reserved) return bad(r, "a choice's flags are unknown");
+    ZC_TRY(get_string(r, c->why, &out->why));
+    ZC_TRY(check_list(r, ZC_PLAN_RANG, c->ranges));
+    zc_prange *ranges = zc_arena_alloc(r->arena, out->nranges, sizeof *ranges);
+    if (!ranges) return zc_fail_nomem(r->diag, "plan", out->nranges * sizeof *ranges);
+    for (uint32_t n = 0; n < out->nranges; n++)
+        ZC_TRY(in_record(r, ZC_PLAN_RANG, c->ranges.first + n,
+                         read_range(r, c->ranges.first + n, &ranges[n])));
+    out->ranges = ranges;
+    return ZC_OK;
+}
+
+/* Architectures ascend, and each ends with a choice that always holds. */
+static zc_status read_choices(plan_reader *r, zc_plan_list l, zc_pstep *out)
+{
+    ZC_TRY(check_list(r, ZC_PLAN_CHOI, l));
+    zc_pchoice *choices = zc_arena_alloc(r->arena, l.count, sizeof *choices);
+    if (!choices) return zc_fail_nomem(r->diag, "plan", l.count * sizeof *choices);
+    for (uint32_t i = 0; i < l.count; i++)
+        ZC_TRY(in_record(r, ZC_PLAN_CHOI, l.first + i, read_choice(r, l.first + i, &choices[i])));
+    for (uint32_t i = 0; i < l.count; i++) {
+        bool last = i + 1 == l.count || choices[i + 1].arch != choices[i].arch;
+        if ((i && choices[i].arch < choices[i - 1].arch) || last != (choices[i].nranges == 0))
+            return bad(r, "%s has choices of kernels out of order", out->name);
+    }
+    out->choices = choices;
+    out->nchoices = l.count;
+    return ZC_OK;
+}
+
 static zc_status read_step(plan_reader *r, uint32_t i, zc_pstep *out)
 {
     const zc_plan_step *s = record(r, ZC_PLAN_STEP, i);
@@ -398,11 +456,8 @@ static zc_status read_step(plan_reader *r, uint32_t i, zc_pstep *out)
     ZC_TRY(get_refs(r, s->blocks, count(r, ZC_PLAN_BLKS), "block", &out->blocks));
     ZC_TRY(get_strings(r, s->prov, &out->prov));
     ZC_TRY(get_string(r, s->why, &out->why));
-    out->kernel = s->kernel;
-    if (out->kernel > r->p->nkernels)
-        return bad(r, "%s has no such kernel (got %u, need at most %u)", out->name, out->kernel,
-                   r->p->nkernels);
-    return ZC_OK;
+    if (s->reserved) return bad(r, "a step's flags are unknown");
+    return read_choices(r, s->choices, out);
 }
 
 static zc_status read_steps(plan_reader *r)
@@ -422,8 +477,16 @@ static zc_status read_steps(plan_reader *r)
 static zc_status read_kernel(plan_reader *r, uint32_t i, zc_pkernel *out)
 {
     const zc_plan_kernel *k = record(r, ZC_PLAN_KERN, i);
-    if (k->is_static > 1 || k->reserved) return bad(r, "a kernel's flags are unknown");
-    out->is_static = k->is_static;
+    if (k->is_static > 1) return bad(r, "a kernel's flags are unknown");
+    ZC_TRY(check_list(r, ZC_PLAN_INTS, k->config));
+    *out =
+        (zc_pkernel){.is_static = k->is_static,
+                     .abi = k->abi,
+                     .threads = k->threads,
+                     .smem = k->smem,
+                     .cluster = k->cluster,
+                     .nconfig = k->config.count,
+                     .config = k->config.count ? record(r, ZC_PLAN_INTS, k->config.first) : NULL};
     ZC_TRY(get_string(r, k->family, &out->family));
     ZC_TRY(get_string(r, k->template_name, &out->template_name));
     ZC_TRY(get_string(r, k->name, &out->name));
@@ -475,39 +538,6 @@ static zc_status read_kernels(plan_reader *r)
     return ZC_OK;
 }
 
-/* After the steps, which it lists. */
-static zc_status read_variant(plan_reader *r, uint32_t i, zc_pvariant *out)
-{
-    const zc_plan_variant *v = record(r, ZC_PLAN_VARI, i);
-    out->nsymbols = v->symbols.count;
-    if (v->values.count != out->nsymbols || (v->kernels.count && v->kernels.count != r->p->nsteps))
-        return bad(r, "a variant's lists have wrong lengths");
-    ZC_TRY(get_refs(r, v->symbols, r->p->ndims, "dimension", &out->symbols));
-    for (uint32_t n = 0; n < out->nsymbols; n++)
-        if (r->p->dim_nodes[out->symbols[n]].kind != ZC_DIM_SYM)
-            return bad(r, "a variant names a dimension that is no symbol");
-    ZC_TRY(check_list(r, ZC_PLAN_INTS, v->values));
-    out->values = out->nsymbols ? record(r, ZC_PLAN_INTS, v->values.first) : NULL;
-    ZC_TRY(get_refs(r, v->kernels, r->p->nkernels + 1, "kernel", &out->kernels));
-    if (!v->kernels.count) out->kernels = NULL;
-    for (uint32_t n = 0; n < v->kernels.count; n++)
-        if (out->kernels[n] && !r->p->steps[n].kernel)
-            return bad(r, "a variant has a kernel for a step that runs on the CPU");
-    return ZC_OK;
-}
-
-static zc_status read_variants(plan_reader *r)
-{
-    uint32_t n = count(r, ZC_PLAN_VARI);
-    zc_pvariant *variants = zc_arena_alloc(r->arena, n, sizeof *variants);
-    if (!variants) return zc_fail_nomem(r->diag, "plan", n * sizeof *variants);
-    for (uint32_t i = 0; i < n; i++)
-        ZC_TRY(in_record(r, ZC_PLAN_VARI, i, read_variant(r, i, &variants[i])));
-    r->p->variants = variants;
-    r->p->nvariants = n;
-    return ZC_OK;
-}
-
 static zc_status read_block(plan_reader *r, uint32_t i, zc_pblock *out)
 {
     const zc_plan_block *b = record(r, ZC_PLAN_BLKS, i);
@@ -541,6 +571,8 @@ static zc_status read_meta(plan_reader *r)
     ZC_TRY(get_string(r, m->model_name, &r->p->model_name));
     ZC_TRY(get_string(r, m->version, &r->p->version));
     ZC_TRY(get_string(r, m->target, &r->p->target));
+    if (m->flags > ZC_PLAN_TF32) return bad(r, "the plan's flags are unknown");
+    r->p->tf32 = m->flags & ZC_PLAN_TF32;
     memcpy(r->p->model_sha256, m->model_sha256, sizeof m->model_sha256);
     ZC_TRY(get_strings(r, m->input_names, &r->p->input_names));
     return get_strings(r, m->output_names, &r->p->output_names);
@@ -565,7 +597,6 @@ zc_status zc_program_read(const uint8_t *data, size_t len, zc_arena *arena, zc_p
     ZC_TRY(read_values(&r));
     ZC_TRY(read_kernels(&r));
     ZC_TRY(read_steps(&r));
-    ZC_TRY(read_variants(&r));
     ZC_TRY(read_blocks(&r));
     ZC_TRY(check_names(&r));
     ZC_TRY(zc_program_verify(out, diag));

@@ -54,6 +54,16 @@ static zc_plan_dref dref(zc_dim d)
     return (zc_plan_dref){.k = d.k, .e = d.e};
 }
 
+static zc_plan_list put_drefs(plan_writer *w, const zc_dim *dims, uint32_t n)
+{
+    zc_plan_list l = {count_of(w, ZC_PLAN_DREF, sizeof(zc_plan_dref)), n};
+    for (uint32_t d = 0; d < n; d++) {
+        zc_plan_dref one = dref(dims[d]);
+        zc_buf_append(&w->sections[ZC_PLAN_DREF], &one, sizeof one);
+    }
+    return l;
+}
+
 static void put_dims(plan_writer *w)
 {
     for (uint32_t i = 0; i < w->p->ndims; i++) {
@@ -71,15 +81,12 @@ static void put_values(plan_writer *w)
 {
     for (uint32_t v = 0; v < w->p->nvalues; v++) {
         const zc_pvalue *value = &w->p->values[v];
-        zc_plan_value r = {.kind = (uint32_t)value->kind,
-                           .name = put_string(w, value->name),
-                           .dtype = (uint32_t)value->dtype,
-                           .rank = value->rank,
-                           .dims = count_of(w, ZC_PLAN_DREF, sizeof(zc_plan_dref))};
-        for (int d = 0; d < value->rank; d++) {
-            zc_plan_dref one = dref(value->dims[d]);
-            zc_buf_append(&w->sections[ZC_PLAN_DREF], &one, sizeof one);
-        }
+        zc_plan_value r = {
+            .kind = (uint32_t)value->kind,
+            .name = put_string(w, value->name),
+            .dtype = (uint32_t)value->dtype,
+            .rank = value->rank,
+            .dims = put_drefs(w, value->dims, value->rank > 0 ? (uint32_t)value->rank : 0).first};
         if (value->kind == ZC_P_CONST) {
             r.offset = w->data_bytes;
             r.length = value->bytes;
@@ -131,6 +138,33 @@ static void put_attr(plan_writer *w, const zc_attr_field *f, const void *at)
     zc_buf_append(&w->sections[ZC_PLAN_ATTR], &r, sizeof r);
 }
 
+static zc_plan_list put_ranges(plan_writer *w, const zc_pchoice *c)
+{
+    zc_plan_list l = {count_of(w, ZC_PLAN_RANG, sizeof(zc_plan_range)), c->nranges};
+    for (uint32_t i = 0; i < c->nranges; i++) {
+        const zc_prange *range = &c->ranges[i];
+        zc_plan_range r = {.factors = put_drefs(w, range->factors, range->nfactors),
+                           .low = range->low,
+                           .high = range->high};
+        zc_buf_append(&w->sections[ZC_PLAN_RANG], &r, sizeof r);
+    }
+    return l;
+}
+
+static zc_plan_list put_choices(plan_writer *w, const zc_pstep *step)
+{
+    zc_plan_list l = {count_of(w, ZC_PLAN_CHOI, sizeof(zc_plan_choice)), step->nchoices};
+    for (uint32_t i = 0; i < step->nchoices; i++) {
+        const zc_pchoice *c = &step->choices[i];
+        zc_plan_choice r = {.arch = c->arch,
+                            .kernel = c->kernel,
+                            .ranges = put_ranges(w, c),
+                            .why = put_string(w, c->why)};
+        zc_buf_append(&w->sections[ZC_PLAN_CHOI], &r, sizeof r);
+    }
+    return l;
+}
+
 static zc_plan_list put_attrs(plan_writer *w, const zc_pstep *step)
 {
     const zc_op_info *info = zc_op_get(step->op);
@@ -154,7 +188,7 @@ static void put_steps(plan_writer *w)
                           .blocks = put_refs(w, s->blocks, s->nblocks),
                           .prov = put_strings(w, s->prov, s->nprov),
                           .attrs = put_attrs(w, s),
-                          .kernel = s->kernel,
+                          .choices = put_choices(w, s),
                           .why = put_string(w, s->why)};
         zc_buf_append(&w->sections[ZC_PLAN_STEP], &r, sizeof r);
     }
@@ -169,7 +203,12 @@ static void put_kernels(plan_writer *w)
                             .template_name = put_string(w, k->template_name),
                             .name = put_string(w, k->name),
                             .spec = put_string(w, k->spec),
-                            .is_static = k->is_static};
+                            .is_static = k->is_static,
+                            .threads = k->threads,
+                            .smem = k->smem,
+                            .cluster = k->cluster,
+                            .config = put_ints(w, k->config, k->nconfig),
+                            .abi = k->abi};
         zc_buf_append(&w->sections[ZC_PLAN_KERN], &r, sizeof r);
     }
     for (uint32_t i = 0; i < p->nbinaries; i++) {
@@ -181,13 +220,6 @@ static void put_kernels(plan_writer *w)
                             .length = p->binaries[i].bytes};
         zc_buf_append(code, p->binaries[i].data, (size_t)p->binaries[i].bytes);
         zc_buf_append(&w->sections[ZC_PLAN_BINS], &r, sizeof r);
-    }
-    for (uint32_t i = 0; i < p->nvariants; i++) {
-        const zc_pvariant *v = &p->variants[i];
-        zc_plan_variant r = {.symbols = put_refs(w, v->symbols, v->nsymbols),
-                             .values = put_ints(w, v->values, v->nsymbols),
-                             .kernels = put_refs(w, v->kernels, v->kernels ? p->nsteps : 0)};
-        zc_buf_append(&w->sections[ZC_PLAN_VARI], &r, sizeof r);
     }
     for (uint32_t i = 0; i < p->nsources; i++) {
         zc_plan_source r = {.name = put_string(w, p->sources[i].name),
@@ -213,6 +245,7 @@ static void put_meta(plan_writer *w)
     zc_plan_meta r = {.model_name = put_string(w, p->model_name),
                       .version = put_string(w, p->version),
                       .target = put_string(w, p->target),
+                      .flags = p->tf32 ? ZC_PLAN_TF32 : 0,
                       .input_names = put_strings(w, p->input_names, p->blocks[0].nparams),
                       .output_names = put_strings(w, p->output_names, p->blocks[0].nouts)};
     memcpy(r.model_sha256, p->model_sha256, sizeof r.model_sha256);

@@ -87,7 +87,7 @@ static zc_status confirm(const zc_session *s, const zc_pstep *step, uint32_t v,
 /* Views follow their input on a GPU session. */
 static bool on_gpu(const zc_session *s, const zc_pstep *step)
 {
-    return s->gpu && (step->kernel || zc_op_get(step->op)->flags & ZC_OPF_VIEW);
+    return s->gpu && (step->nchoices || zc_op_get(step->op)->flags & ZC_OPF_VIEW);
 }
 
 static zc_status take_shapes(zc_session *s, const zc_pstep *step, const zc_infer *f, zc_diag *diag)
@@ -248,10 +248,10 @@ static zc_status run_beside_gpu(zc_session *s, const zc_pstep *step, zc_diag *di
 {
     uint64_t shape_inputs = zc_op_host_inputs(step->op);
     bool infer = needs_infer(s, step);
-    if (infer) ZC_TRY(host_inputs(s, step, step->kernel ? shape_inputs : UINT64_MAX, diag));
+    if (infer) ZC_TRY(host_inputs(s, step, step->nchoices ? shape_inputs : UINT64_MAX, diag));
     if (infer) ZC_TRY(infer_step(s, step, diag));
     if (zc_op_get(step->op)->flags & ZC_OPF_VIEW) return zc_gpu_view(s, step, diag);
-    if (step->kernel) return zc_gpu_step(s, step, diag);
+    if (step->nchoices) return zc_gpu_step(s, step, diag);
     ZC_TRY(host_inputs(s, step, UINT64_MAX, diag));
     ZC_TRY(host_outputs(s, step, diag));
     return run_kernel(s, step, diag);

@@ -58,7 +58,6 @@ struct zc_gpu {
     zc_launcher launcher;
     zc_gpu_shapes shapes[ZC_GPU_SHAPES];
     zc_gpu_shapes *now;
-    const zc_pvariant *variant; /* for the current input shapes; NULL: the steps' own kernels */
     zc_cu_event
         *events; /* of a profiled session: before each step of block 0, and after the last */
     float *step_ms;
@@ -107,10 +106,8 @@ void zc_gpu_info(const zc_session *s, zc_device_info *out);
 /* ---- steps (gpu_exec.c) ---- */
 /* Output 0, whose shape is known, becomes another name of input 0's bytes. */
 zc_status zc_gpu_view(zc_session *s, const zc_pstep *step, zc_diag *diag);
-/* Index of the kernel that serves the step now. */
+/* Index, in the image's program, of the kernel that serves the step now. */
 uint32_t zc_gpu_kernel(const zc_session *s, const zc_pstep *step);
-/* Finds the variant for the current dimensions. */
-void zc_gpu_find_variant(zc_session *s);
 zc_status zc_gpu_step(zc_session *s, const zc_pstep *step, zc_diag *diag);
 /* Waits for the stream; reports what kernels found wrong. */
 zc_status zc_gpu_wait(zc_session *s, zc_diag *diag);

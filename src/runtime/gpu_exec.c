@@ -68,25 +68,11 @@ static zc_status bring_inputs(zc_session *s, const zc_pstep *step, zc_diag *diag
     return ZC_OK;
 }
 
-static bool fits_variant(const zc_session *s, const zc_pvariant *v)
-{
-    for (uint32_t i = 0; i < v->nsymbols; i++)
-        if (s->dim_values[v->symbols[i]] != v->values[i]) return false;
-    return true;
-}
-
-void zc_gpu_find_variant(zc_session *s)
-{
-    s->gpu->variant = NULL;
-    for (uint32_t i = 0; i < s->program->nvariants && !s->gpu->variant; i++)
-        if (fits_variant(s, &s->program->variants[i])) s->gpu->variant = &s->program->variants[i];
-}
-
 uint32_t zc_gpu_kernel(const zc_session *s, const zc_pstep *step)
 {
-    const zc_pvariant *v = s->gpu->variant;
-    uint32_t own = v && v->kernels ? v->kernels[step - s->program->steps] : 0;
-    return (own ? own : step->kernel) - 1;
+    const zc_image *m = s->gpu->image;
+    const zc_pstep *own = &m->program->steps[step - s->program->steps];
+    return zc_program_choice(own, m->arch, s->dim_values)->kernel;
 }
 
 typedef struct resizing {
@@ -123,6 +109,7 @@ static zc_status resize(void *user, int i, int rank, const int64_t *dims, zc_ten
 static void fill_launch(zc_session *s, const zc_pstep *step, zc_launch *l, zc_diag *diag)
 {
     struct zc_gpu *g = s->gpu;
+    const zc_pkernel *kernel = &g->image->program->kernels[zc_gpu_kernel(s, step)];
     zc_tensor *in = g->operands, *out = in + step->nin, *host = out + step->nout;
     for (uint32_t i = 0; i < step->nin; i++) {
         host[i] = s->values[step->in[i]];
@@ -143,7 +130,8 @@ static void fill_launch(zc_session *s, const zc_pstep *step, zc_launch *l, zc_di
                      .host = host,
                      .fault = g->fault,
                      .step_id = (uint32_t)(step - s->program->steps) + 1,
-                     .is_static = s->program->kernels[zc_gpu_kernel(s, step)].is_static,
+                     .kernel = kernel,
+                     .is_static = kernel->is_static,
                      .subject = step->name,
                      .diag = diag};
 }

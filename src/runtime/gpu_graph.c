@@ -92,7 +92,7 @@ static bool can_record(const zc_session *s, const zc_pstep *step, const bool *fi
     unsigned flags = zc_op_get(step->op)->flags;
     if (flags & (ZC_OPF_REGIONS | ZC_OPF_DYNAMIC) || !outputs_planned(s, step)) return false;
     if (flags & ZC_OPF_VIEW) return true;
-    if (!step->kernel) return outputs_fixed(step, fixed);
+    if (!step->nchoices) return outputs_fixed(step, fixed);
     uint64_t host = zc_op_host_inputs(step->op);
     for (uint32_t n = 0; n < step->nin && n < 64; n++)
         if ((host >> n & 1) && !fixed[step->in[n]]) return false;
@@ -107,7 +107,7 @@ static const zc_pstep *step_at(const zc_session *s, uint32_t i)
 static bool reads_on_device(const zc_pstep *step, uint32_t n)
 {
     if (zc_op_get(step->op)->flags & ZC_OPF_VIEW) return n == 0;
-    return step->kernel && !(n < 64 && (zc_op_host_inputs(step->op) >> n & 1));
+    return step->nchoices && !(n < 64 && (zc_op_host_inputs(step->op) >> n & 1));
 }
 
 /* The values from outside that the part's kernels read, each once. `mark` is by value, 0 at first
@@ -131,7 +131,7 @@ static zc_status find_needs(zc_session *s, zc_gpu_part *part, uint8_t *mark, zc_
             part->needs[part->nneeds++] = v;
         }
         /* What a CPU step makes comes from outside the graph. */
-        bool inside = step->kernel || zc_op_get(step->op)->flags & ZC_OPF_VIEW;
+        bool inside = step->nchoices || zc_op_get(step->op)->flags & ZC_OPF_VIEW;
         outs += step->nout;
         for (uint32_t o = 0; inside && o < step->nout; o++) mark[step->out[o]] = MADE;
     }
@@ -146,7 +146,7 @@ static zc_status find_needs(zc_session *s, zc_gpu_part *part, uint8_t *mark, zc_
 static uint32_t kernels_in(const zc_session *s, uint32_t first, uint32_t end)
 {
     uint32_t n = 0;
-    for (uint32_t i = first; i < end; i++) n += step_at(s, i)->kernel != 0;
+    for (uint32_t i = first; i < end; i++) n += step_at(s, i)->nchoices != 0;
     return n;
 }
 
@@ -207,7 +207,6 @@ zc_status zc_gpu_find_shapes(zc_session *s, zc_diag *diag)
         ZC_TRY(make_entry(s, oldest, diag));
         g->now = oldest;
     }
-    zc_gpu_find_variant(s);
     g->now->used = ++g->clock;
     s->checked = g->now->checked;
     return ZC_OK;
@@ -229,7 +228,7 @@ static bool same_pointers(zc_session *s, zc_gpu_part *part)
         const zc_pstep *step = step_at(s, i);
         bool view = zc_op_get(step->op)->flags & ZC_OPF_VIEW;
         for (uint32_t o = 0; o < step->nout; o++, n++) {
-            zc_cu_ptr at = view || !step->kernel ? 0 : g->at[step->out[o]];
+            zc_cu_ptr at = view || !step->nchoices ? 0 : g->at[step->out[o]];
             same &= part->pointers[n] == at;
             part->pointers[n] = at;
         }
@@ -245,7 +244,7 @@ static zc_status record_steps(zc_session *s, zc_gpu_part *part, zc_diag *diag)
         const zc_pstep *step = step_at(s, i);
         if (zc_op_get(step->op)->flags & ZC_OPF_VIEW)
             ZC_TRY(zc_gpu_view(s, step, diag));
-        else if (step->kernel)
+        else if (step->nchoices)
             ZC_TRY(zc_gpu_step(s, step, diag));
     }
     return ZC_OK;
@@ -296,7 +295,7 @@ static zc_status refresh(zc_session *s, const zc_gpu_part *part, zc_diag *diag)
 {
     for (uint32_t i = part->first; i < part->end; i++) {
         const zc_pstep *step = step_at(s, i);
-        if (step->kernel || zc_op_get(step->op)->flags & ZC_OPF_VIEW) continue;
+        if (step->nchoices || zc_op_get(step->op)->flags & ZC_OPF_VIEW) continue;
         if (step->out[0] && !s->values[step->out[0]].data) ZC_TRY(zc_exec_step(s, step, diag));
         for (uint32_t o = 0; o < step->nout; o++) zc_gpu_wrote_host(s, step->out[o]);
     }
@@ -313,7 +312,7 @@ static zc_status follow(zc_session *s, const zc_gpu_part *part, zc_diag *diag)
                 zc_gpu_wrote_device(s, step->out[0]);
             else
                 ZC_TRY(zc_gpu_view(s, step, diag));
-        } else if (step->kernel) {
+        } else if (step->nchoices) {
             for (uint32_t o = 0; o < step->nout; o++)
                 if (step->out[o]) zc_gpu_wrote_device(s, step->out[o]);
         }

@@ -220,11 +220,12 @@ zc_status zc_session_step(const zc_session *session, size_t i, zc_step_info *out
     if (i >= top->nsteps)
         return zc_fail(diag, ZC_ERR_ARG, "i", "no such step (got %zu, need < %u)", i, top->nsteps);
     const zc_pstep *step = &session->program->steps[top->steps[i]];
-    bool on_gpu = session->gpu && step->kernel;
+    bool on_gpu = session->gpu && step->nchoices;
     *out = (zc_step_info){
         .name = step->name,
         .op = zc_op_get(step->op)->name,
-        .kernel = on_gpu ? session->program->kernels[zc_gpu_kernel(session, step)].name : NULL,
+        .kernel = on_gpu ? session->gpu->image->program->kernels[zc_gpu_kernel(session, step)].name
+                         : NULL,
         .why = session->gpu ? step->why : "",
         .us = session->gpu && session->gpu->step_ms ? session->gpu->step_ms[i] * 1e3 : 0};
     return ZC_OK;
@@ -235,7 +236,7 @@ static void count_steps(const zc_program *p, zc_device_info *out)
     for (uint32_t i = 0; i < p->nsteps; i++) {
         const zc_pstep *step = &p->steps[i];
         if (zc_op_get(step->op)->flags & (ZC_OPF_VIEW | ZC_OPF_REGIONS)) continue;
-        if (step->kernel && out->kind == ZC_DEVICE_CUDA)
+        if (step->nchoices && out->kind == ZC_DEVICE_CUDA)
             out->gpu_steps++;
         else if (out->kind == ZC_DEVICE_CUDA && strcmp(step->why, ZC_WHY_SHAPES) == 0)
             out->shape_steps++;

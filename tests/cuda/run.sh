@@ -38,10 +38,9 @@ expect tf32-not-by-default 1 "" uses_tf32 f32
 
 # ---- kernels for sizes that are named ----
 expect profile 0 "" on "$zc" compile "$model" -o "$dir/profile.plan" --target sm_90 --profile batch=1,8 --quiet
-expect profile-listed 0 "variant batch=8: " "$zc" inspect "$dir/profile.plan"
-expect profile-own-kernels 1 "" sh -c '"$1" inspect "$2" | grep "^variant .*: 0 steps"' sh "$zc" "$dir/profile.plan"
-expect profile-json 0 '{"sizes": {"batch": 1}, "own_kernels": ' "$zc" inspect "$dir/profile.plan" --json
-expect no-profile-json 0 '"variants": [],' "$zc" inspect "$plan" --json
+expect profile-listed 0 "on sm_90 where batch = 8 by " "$zc" inspect "$dir/profile.plan"
+expect profile-json 0 '"where": [{"size": "batch", "low": 1, "high": 1}]' "$zc" inspect "$dir/profile.plan" --json
+expect no-profile 1 "" sh -c '"$1" inspect "$2" | grep "where batch ="' sh "$zc" "$plan"
 expect profile-run 0 "on hostcuda" on "$zc" run "$dir/profile.plan" --random --dim batch=8 --device cuda
 expect profile-run-cpu 0 "on cpu" "$zc" run "$dir/profile.plan" --random --dim batch=8 --device cpu
 expect profile-no-size 1 "--profile: got 'batch='" "$zc" compile "$model" -o "$dir/none.plan" --target sm_90 --profile batch=

@@ -8,11 +8,11 @@
 #define ZC_TESTS_KERNELS_CHECK_H
 
 #include "codegen/codegen.h"
-#include "kernels/choose.h"
 #include "cpu/kernel.h"
 #include "cuda/device.h"
 #include "driver/target.h"
 #include "ir/graph.h"
+#include "kernels/choose.h"
 #include "zc/rt.h"
 
 enum {
@@ -142,10 +142,10 @@ double kc_evaluate(const char *expression, const kc_sizes *sizes);
 bool kc_variant_of(const kc_case *c, const char *pair, kc_variant *out);
 
 /* ---- program.c ---- */
-/* The program and its kernels' sources. fixed: sizes that become constants; NULL: symbolic. shared:
- * the copies read the same inputs. */
+/* The program and its kernels, for each architecture. fixed: sizes that become constants; NULL:
+ * symbolic. shared: the copies read the same inputs. */
 zc_status kc_lower(const kc_variant *v, const kc_sizes *fixed, int copies, bool shared,
-                   kc_program *out, zc_diag *diag);
+                   const int *archs, int narchs, kc_program *out, zc_diag *diag);
 /* And the plan, compiled for one architecture. */
 zc_status kc_build(const kc_variant *v, const kc_sizes *fixed, int copies, bool shared, int arch,
                    kc_program *out, zc_diag *diag);

@@ -29,6 +29,7 @@ typedef struct unit {
     uint32_t nsources;
     const kc_case *c;
     char name[96];
+    bool wanted[ZC_TARGETS_MAX]; /* by target: is it chosen there? */
     usage by_arch[ZC_TARGETS_MAX];
 } unit;
 
@@ -54,13 +55,19 @@ static const char *meaning(const zc_pkernel *kernel)
     return name ? name + strcspn(name, "\n") : kernel->spec;
 }
 
-static bool is_known(const kc_compiler *k, const zc_pkernel *kernel)
+static unit *find_known(kc_compiler *k, const zc_pkernel *kernel)
 {
     for (size_t i = 0; i < k->units.len; i++)
         if (strcmp(k->units.data[i].kernel.family, kernel->family) == 0 &&
             strcmp(meaning(&k->units.data[i].kernel), meaning(kernel)) == 0)
-            return true;
-    return false;
+            return &k->units.data[i];
+    return NULL;
+}
+
+static void want(const kc_compiler *k, const zc_program *p, uint32_t kernel, unit *u)
+{
+    for (int a = 0; a < k->o->targets.narchs; a++)
+        u->wanted[a] |= zc_program_uses(p, kernel, (uint32_t)k->o->targets.archs[a]);
 }
 
 /* zc's own sources are constants; a user's lives as long as the program. */
@@ -79,11 +86,12 @@ static bool keep_sources(kc_compiler *k, const zc_program *p, unit *u)
     return ok;
 }
 
-static bool add_kernel(kc_compiler *k, const kc_variant *v, const kc_program *p,
-                       const zc_pkernel *kernel)
+static bool add_kernel(kc_compiler *k, const kc_variant *v, const kc_program *p, uint32_t at)
 {
-    unit u = {.kernel = *kernel, .c = v->c};
-    if (is_known(k, kernel)) return true;
+    const zc_pkernel *kernel = &p->program.kernels[at];
+    unit u = {.kernel = *kernel, .c = v->c}, *known = find_known(k, kernel);
+    want(k, &p->program, at, known ? known : &u);
+    if (known) return true;
     snprintf(u.name, sizeof u.name, "%s/%s/%s:%s", v->c->op, v->c->family, v->t, v->u);
     u.kernel.name = zc_arena_strdup(&k->arena, kernel->name);
     u.kernel.spec = zc_arena_strdup(&k->arena, kernel->spec);
@@ -96,11 +104,11 @@ static bool add_program(kc_compiler *k, const kc_variant *v, const kc_sizes *fix
 {
     kc_program p;
     zc_diag *diag = zc_diag_create();
-    zc_status status = kc_lower(v, fixed, 1, true, &p, diag);
+    zc_status status =
+        kc_lower(v, fixed, 1, true, k->o->targets.archs, k->o->targets.narchs, &p, diag);
     if (status == ZC_OK) status = zc_codegen_sources(&p.program, &p.arena, diag);
     bool ok = status == ZC_OK || fail(v, zc_diag_text(diag, 0));
-    for (uint32_t i = 0; ok && i < p.program.nkernels; i++)
-        ok = add_kernel(k, v, &p, &p.program.kernels[i]);
+    for (uint32_t i = 0; ok && i < p.program.nkernels; i++) ok = add_kernel(k, v, &p, i);
     kc_program_free(&p);
     zc_diag_destroy(&diag);
     return ok;
@@ -170,6 +178,7 @@ static void compile_one(void *arg, int i)
     unit *u = &k->units.data[i / n];
     usage *r = &u->by_arch[i % n];
     zc_buf code = {0}, log = {0};
+    if (!u->wanted[i % n]) return;
     zc_diag *diag = zc_diag_create();
     r->status = zc_rtc_compile(&k->rtc, &u->kernel, u->sources, u->nsources,
                                k->o->targets.archs[i % n], &code, &log, diag);
@@ -188,6 +197,7 @@ static bool judge(const kc_compiler *k, const unit *u, int a)
     const usage *r = &u->by_arch[a];
     bool allowed = u->c->local != NULL;
     bool ok = r->status == ZC_OK && (!r->frame || allowed);
+    if (!u->wanted[a]) return true;
     zc_rtc_arch(k->o->targets.archs[a], arch, sizeof arch);
     if (r->status != ZC_OK)
         printf("FAIL %s %s: %s\n", u->name, arch, r->why ? r->why : "");
@@ -202,19 +212,20 @@ static bool report(const kc_compiler *k)
 {
     int n = k->o->targets.narchs, failed = 0;
     for (int a = 0; a < n; a++) {
-        int most = 0, entries = 0, local = 0, spilled = 0;
+        int most = 0, entries = 0, local = 0, spilled = 0, kernels = 0;
         char arch[32];
         for (size_t i = 0; i < k->units.len; i++) {
             const usage *r = &k->units.data[i].by_arch[a];
             failed += !judge(k, &k->units.data[i], a);
+            kernels += k->units.data[i].wanted[a];
             entries += r->entries;
             local += r->frame > 0;
             spilled += r->spilled > 0;
             if (r->registers > most) most = r->registers;
         }
-        printf("%s: %zu kernels, %d entry points, at most %d registers, %d with local memory, %d "
+        printf("%s: %d kernels, %d entry points, at most %d registers, %d with local memory, %d "
                "with spills\n",
-               zc_rtc_arch(k->o->targets.archs[a], arch, sizeof arch), k->units.len, entries, most,
+               zc_rtc_arch(k->o->targets.archs[a], arch, sizeof arch), kernels, entries, most,
                local, spilled);
     }
     return failed == 0;

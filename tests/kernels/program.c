@@ -124,22 +124,24 @@ static zc_status to_buffer(void *user, const void *data, size_t len, zc_diag *di
     return b->failed ? zc_fail_nomem(diag, "plan", b->len + len) : ZC_OK;
 }
 
-static zc_status lower_graph(const kc_variant *v, kc_program *p, zc_diag *diag)
+static zc_status lower_graph(const kc_variant *v, const int *archs, int narchs, kc_program *p,
+                             zc_diag *diag)
 {
     zc_program *program = &p->program;
     ZC_TRY(zc_plan_build(p->graph, &p->arena, program, diag));
     program->version = ZC_VERSION;
     program->target = "cpu";
     program->tf32 = true; /* a case names its family, and others do not look at it */
-    ZC_TRY(zc_codegen_lower_by(program, v->c->family, &p->arena, diag));
+    const zc_choose_params choose = {.archs = archs, .narchs = narchs, .family = v->c->family};
+    ZC_TRY(zc_choose(program, &choose, &p->arena, diag));
     const zc_pstep *step = &program->steps[0];
     snprintf(p->why, sizeof p->why, "%s", step->why ? step->why : "");
-    p->family = step->kernel ? program->kernels[step->kernel - 1].family : NULL;
+    p->family = step->nchoices ? program->kernels[step->choices[0].kernel].family : NULL;
     return ZC_OK;
 }
 
 zc_status kc_lower(const kc_variant *v, const kc_sizes *fixed, int copies, bool shared,
-                   kc_program *p, zc_diag *diag)
+                   const int *archs, int narchs, kc_program *p, zc_diag *diag)
 {
     zc_buf text = {0};
     const char *outs = outs_of(v->c);
@@ -153,7 +155,7 @@ zc_status kc_lower(const kc_variant *v, const kc_sizes *fixed, int copies, bool 
     if (status == ZC_OK) status = zc_graph_parse(text.data, text.len, &p->graph, diag);
     if (status != ZC_OK && text.data) zc_diag_subject(diag, v->c->op);
     zc_buf_fini(&text);
-    if (status == ZC_OK) status = lower_graph(v, p, diag);
+    if (status == ZC_OK) status = lower_graph(v, archs, narchs, p, diag);
     return status;
 }
 
@@ -162,7 +164,7 @@ zc_status kc_build(const kc_variant *v, const kc_sizes *fixed, int copies, bool 
 {
     zc_buf bytes = {0};
     zc_codegen_build_params build = {.archs = &arch, .narchs = 1, .threads = 1};
-    ZC_TRY(kc_lower(v, fixed, copies, shared, p, diag));
+    ZC_TRY(kc_lower(v, fixed, copies, shared, &arch, 1, p, diag));
     ZC_TRY(zc_codegen_build(&p->program, &build, &p->arena, diag));
     zc_status status = zc_program_write(&p->program, to_buffer, &bytes, diag);
     if (status == ZC_OK) status = zc_plan_load_bytes(bytes.data, bytes.len, &p->plan, diag);

@@ -58,7 +58,8 @@ static int setup(void **state)
     add_records(f, ZC_PLAN_KERN, 2 * sizeof(zc_plan_kernel));
     add_records(f, ZC_PLAN_BINS, sizeof(zc_plan_binary));
     add_records(f, ZC_PLAN_SRCS, sizeof(zc_plan_source));
-    add_records(f, ZC_PLAN_VARI, sizeof(zc_plan_variant));
+    add_records(f, ZC_PLAN_CHOI, sizeof(zc_plan_choice));
+    add_records(f, ZC_PLAN_RANG, sizeof(zc_plan_range));
     add_records(f, ZC_PLAN_CODE, ZC_PLAN_DATA_ALIGN);
     *state = f;
     return 0;
@@ -207,7 +208,7 @@ static const field fields[] = {
     F(META, zc_plan_meta, model_name, ZC_PLAN_STRS),
     F(META, zc_plan_meta, version, ZC_PLAN_STRS),
     F(META, zc_plan_meta, target, ZC_PLAN_STRS),
-    F(META, zc_plan_meta, reserved, -1),
+    F(META, zc_plan_meta, flags, -1),
     LIST(META, zc_plan_meta, input_names, REFS),
     LIST(META, zc_plan_meta, output_names, REFS),
     F(DIMS, zc_plan_dim, kind, -1),
@@ -238,23 +239,33 @@ static const field fields[] = {
     LIST(STEP, zc_plan_step, blocks, REFS),
     LIST(STEP, zc_plan_step, prov, REFS),
     LIST(STEP, zc_plan_step, attrs, ATTR),
-    F(STEP, zc_plan_step, kernel, ZC_PLAN_KERN),
+    LIST(STEP, zc_plan_step, choices, CHOI),
     F(STEP, zc_plan_step, why, ZC_PLAN_STRS),
+    F(STEP, zc_plan_step, reserved, -1),
     F(KERN, zc_plan_kernel, family, ZC_PLAN_STRS),
     F(KERN, zc_plan_kernel, template_name, ZC_PLAN_STRS),
     F(KERN, zc_plan_kernel, name, ZC_PLAN_STRS),
     F(KERN, zc_plan_kernel, spec, ZC_PLAN_STRS),
     F(KERN, zc_plan_kernel, is_static, -1),
-    F(KERN, zc_plan_kernel, reserved, -1),
+    F(KERN, zc_plan_kernel, threads, -1),
+    F(KERN, zc_plan_kernel, smem, -1),
+    F(KERN, zc_plan_kernel, cluster, -1),
+    LIST(KERN, zc_plan_kernel, config, INTS),
+    F(KERN, zc_plan_kernel, abi, -1),
     F(BINS, zc_plan_binary, kernel, ZC_PLAN_KERN),
     F(BINS, zc_plan_binary, arch, -1),
     F(BINS, zc_plan_binary, offset, ZC_PLAN_CODE),
     F(BINS, zc_plan_binary, length, ZC_PLAN_CODE),
     F(SRCS, zc_plan_source, name, ZC_PLAN_STRS),
     F(SRCS, zc_plan_source, text, ZC_PLAN_STRS),
-    LIST(VARI, zc_plan_variant, symbols, REFS),
-    LIST(VARI, zc_plan_variant, values, INTS),
-    LIST(VARI, zc_plan_variant, kernels, REFS),
+    F(CHOI, zc_plan_choice, arch, -1),
+    F(CHOI, zc_plan_choice, kernel, ZC_PLAN_KERN),
+    LIST(CHOI, zc_plan_choice, ranges, RANG),
+    F(CHOI, zc_plan_choice, why, ZC_PLAN_STRS),
+    F(CHOI, zc_plan_choice, reserved, -1),
+    LIST(RANG, zc_plan_range, factors, DREF),
+    F(RANG, zc_plan_range, low, -1),
+    F(RANG, zc_plan_range, high, -1),
     LIST(BLKS, zc_plan_block, params, REFS),
     LIST(BLKS, zc_plan_block, steps, REFS),
     LIST(BLKS, zc_plan_block, outs, REFS),

@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What zc_constant_load leaves in the text. */
+#define CONSTANT "// zc: constant"
+
 static bool starts(const char *at, const char *word)
 {
     return strncmp(at, word, strlen(word)) == 0;
@@ -14,9 +17,10 @@ static bool touches_memory(const char *at)
 {
     static const char *const accesses[] = {"ld.",      "st.",      "atom.", "red.",
                                            "cp.async", "prefetch", "call"};
-    static const char *const own[] = {
-        "ld.param", "ld.shared",   "ld.local",   "ld.const",        "st.shared",    "st.local",
-        "st.param", "atom.shared", "red.shared", "cp.async.commit", "cp.async.wait"};
+    static const char *const own[] = {"ld.param",        "ld.shared",     "ld.local",
+                                      "ld.const",        "st.shared",     "st.local",
+                                      "st.param",        "atom.shared",   "red.shared",
+                                      "cp.async.commit", "cp.async.wait", "prefetch.tensormap"};
     bool touches = false;
     for (size_t i = 0; i < sizeof accesses / sizeof *accesses; i++)
         touches |= starts(at, accesses[i]);
@@ -27,6 +31,7 @@ static bool touches_memory(const char *at)
 /* From the first line of a body to its end. */
 static bool body_waits(const char *at, const char *end)
 {
+    bool constant = false; /* does the next access read a constant of the plan? */
     while (at < end) {
         at += strspn(at, " \t");
         if (*at == '@') { /* a predicate */
@@ -34,7 +39,12 @@ static bool body_waits(const char *at, const char *end)
             at += strspn(at, " \t");
         }
         if (starts(at, "griddepcontrol.wait")) return true;
-        if (touches_memory(at)) return false;
+        if (starts(at, CONSTANT))
+            constant = true;
+        else if (touches_memory(at)) {
+            if (!constant) return false;
+            constant = false;
+        }
         at += strcspn(at, "\n");
         at += *at == '\n';
     }

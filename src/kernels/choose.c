@@ -177,7 +177,7 @@ static int sm_count_of(int arch)
 }
 
 static zc_status generate(chooser *w, const variant *v, uint32_t step, int family, int arch,
-                          int range, zc_gen *g)
+                          const zc_gen_sizes *sizes, zc_gen *g)
 {
     *g = (zc_gen){.program = &v->program,
                   .step = &w->p->steps[step],
@@ -185,13 +185,15 @@ static zc_status generate(chooser *w, const variant *v, uint32_t step, int famil
                   .attrs = w->p->steps[step].attrs,
                   .arch = arch,
                   .sm_count = sm_count_of(arch),
-                  .sizes.now = range,
+                  .candidate = w->params->candidate,
+                  .sizes = *sizes,
                   .arena = w->arena,
                   .diag = w->diag};
     int extras;
     lower_case(g->label, sizeof g->label, g->info->name);
     if (!ranks_known(g)) return zc_gen_decline(g, "a rank is known only when run");
     ZC_TRY(zc_families[family].gen(g));
+    if (g->declined[0]) return ZC_OK;
     if (!g->takes_prologue && zc_op_prologue(g->info, g->attrs, &extras))
         return zc_gen_decline(g, "pointwise work at the beginning of the operation");
     if (!g->takes_epilogue && zc_op_epilogue(g->info, g->attrs))
@@ -199,37 +201,37 @@ static zc_status generate(chooser *w, const variant *v, uint32_t step, int famil
     return ZC_OK;
 }
 
-/* Tries one family for all ranges of sizes. What it declines leaves no choices, but `why`. */
-static zc_status try_family(chooser *w, const variant *v, uint32_t step, int family, int arch,
-                            const char **why)
+/* The first family that takes the step with sizes in this range; none leaves `why`. A family that
+ * asks for sizes makes ranges for those behind it, too. */
+static zc_status choose_range(chooser *w, const variant *v, uint32_t step, int arch,
+                              zc_gen_sizes *sizes, bool *found, const char **why)
 {
-    size_t before = w->choices.len;
-    bool more = true;
-    for (int range = 0; more; range++) {
+    zc_op op = w->p->steps[step].op;
+    *found = false;
+    for (int i = 0, family; !*found && (family = zc_family_of(op, i)) >= 0; i++) {
         zc_gen g;
-        zc_status status = generate(w, v, step, family, arch, range, &g);
-        if (status == ZC_OK && !g.declined[0]) status = add_choice(w, v, family, &g);
-        more = status == ZC_OK && !g.declined[0] && g.sizes.nfactors && range < g.sizes.nbounds;
+        if (!zc_family_serves(family, arch)) continue;
+        if (w->params->family && strcmp(zc_families[family].name, w->params->family) != 0) continue;
+        zc_status status = generate(w, v, step, family, arch, sizes, &g);
+        *found = status == ZC_OK && !g.declined[0];
+        *sizes = g.sizes;
+        if (*found) status = add_choice(w, v, family, &g);
         zc_buf_fini(&g.spec);
         ZC_TRY(status);
-        if (!g.declined[0]) continue;
-        w->choices.len = before;
-        *why = zc_arena_strdup(w->arena, g.declined);
-        return *why ? ZC_OK : nomem(w, "reason");
+        if (!*found && !(*why = zc_arena_strdup(w->arena, g.declined))) return nomem(w, "reason");
     }
     return ZC_OK;
 }
 
+/* Choices for all ranges of sizes, or none. */
 static zc_status choose_for(chooser *w, const variant *v, uint32_t step, int arch, const char **why)
 {
     size_t before = w->choices.len;
-    zc_op op = w->p->steps[step].op;
-    for (int i = 0, family; (family = zc_family_of(op, i)) >= 0; i++) {
-        if (!zc_family_serves(family, arch)) continue;
-        if (w->params->family && strcmp(zc_families[family].name, w->params->family) != 0) continue;
-        ZC_TRY(try_family(w, v, step, family, arch, why));
-        if (w->choices.len > before) break;
-    }
+    zc_gen_sizes sizes = {0};
+    bool found = true;
+    for (; found && sizes.now <= sizes.nbounds; sizes.now++)
+        ZC_TRY(choose_range(w, v, step, arch, &sizes, &found, why));
+    if (!found) w->choices.len = before;
     return ZC_OK;
 }
 

@@ -20,6 +20,8 @@ typedef struct zc_choose_params {
     size_t nprofiles;
     const char *family; /* the one family that may serve, for checks of rows that others precede;
                            NULL: any */
+    int candidate;      /* of each family's configurations, from 1; 0: by cost. Families that have
+                           fewer decline */
 } zc_choose_params;
 
 /* Places every step, and chooses and specialises its kernels. New arrays live in `arena`. A step is

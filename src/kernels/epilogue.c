@@ -69,6 +69,40 @@ zc_status zc_gen_epilogue(zc_gen *g)
     return w.text ? put_work(g, &w) : ZC_OK;
 }
 
+/* How an operand of the result's rows of n elements differs: from row to row, from column to
+ * column. false: in another way, as when it belongs to one of the leading axes alone. */
+static bool cell_of(const zc_pvalue *y, const zc_pvalue *operand, bool *rows, bool *cols)
+{
+    int skip = y->rank - operand->rank;
+    bool ones = true, all = skip == 0;
+    zc_dim last = operand->rank ? operand->dims[operand->rank - 1] : zc_dim_const(1);
+    if (y->rank < 1 || skip < 0) return false;
+    for (int d = 0; d + 1 < operand->rank; d++) {
+        ones = ones && zc_dim_is_const(operand->dims[d]) && operand->dims[d].k == 1;
+        all = all && zc_dim_eq(operand->dims[d], y->dims[d + skip]);
+    }
+    *cols = !(zc_dim_is_const(last) && last.k == 1);
+    *rows = all && !ones;
+    return (ones || all) && (!*cols || zc_dim_eq(last, y->dims[y->rank - 1]));
+}
+
+bool zc_gen_epilogue_cells(zc_gen *g)
+{
+    const zc_pvalue *y = zc_gen_out(g, 0);
+    int first = zc_op_epilogue_first(g->info, g->attrs), n = (int)g->step->nin - first;
+    bool rows[ZC_FUSED_INPUTS], cols[ZC_FUSED_INPUTS];
+    if (!zc_op_epilogue(g->info, g->attrs)) return true;
+    for (int i = 0; i < n; i++)
+        if (i == ZC_FUSED_INPUTS || !cell_of(y, zc_gen_in(g, first + i), &rows[i], &cols[i]))
+            return false;
+    zc_buf_puts(&g->spec, "#define Z_FUSED_CELLS(X)");
+    for (int i = 0; i < n; i++)
+        zc_buf_printf(&g->spec, " X(%d, %s, %d, %d)", i,
+                      zc_gen_type_name(zc_gen_in_type(g, first + i)), rows[i], cols[i]);
+    zc_buf_puts(&g->spec, "\n");
+    return true;
+}
+
 zc_status zc_gen_prologue(zc_gen *g)
 {
     fused_work w = {.prefix = "PRE",

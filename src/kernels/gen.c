@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 const zc_pvalue *zc_gen_in(const zc_gen *g, int i)
 {
@@ -96,7 +97,7 @@ void zc_gen_size(zc_gen *g, const zc_dim *factors, int nfactors, const int64_t *
         return;
     }
     s->nbounds = nbounds < ZC_GEN_BOUNDS ? nbounds : ZC_GEN_BOUNDS;
-    for (int i = 0; i < s->nbounds; i++) s->bounds[i] = bounds[i];
+    memcpy(s->bounds, bounds, (size_t)s->nbounds * sizeof *bounds);
     if (s->now) *low = bounds[s->now - 1] + 1;
     if (s->now < s->nbounds) *high = bounds[s->now];
 }

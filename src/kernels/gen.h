@@ -28,6 +28,7 @@ typedef struct zc_gen {
     const void *attrs; /* zc_attrs_<op>: ZC_ATTRS(g, Conv) works */
     int arch;          /* 80, 89, 90, 120 */
     int sm_count;      /* of the architecture's usual chip */
+    int candidate;     /* number, from 1, of the configuration to take; 0: the best by cost */
     zc_gen_sizes sizes;
     /* Of a family with CONFIG: its numbers, which the header gets as Z_<NAME>, and how a block of
      * entry 0 is launched. */
@@ -63,7 +64,8 @@ void zc_gen_tensor(const zc_pvalue *v, zc_tensor *out);
 
 /* The product of dimensions that decides the configuration. Where it is certain, low and high are
  * it. Else the generator is called for each range of it, up to bounds[0], bounds[1] ... and beyond
- * the last: low and high are those of the range that is asked for now. Once a step. */
+ * the last: low and high are those of the range that is asked for now. Once a step, and
+ * the families of one operation name the same bounds. */
 void zc_gen_size(zc_gen *g, const zc_dim *factors, int nfactors, const int64_t *bounds, int nbounds,
                  int64_t *low, int64_t *high);
 
@@ -94,6 +96,9 @@ const char *zc_gen_compute_type(zc_dtype dtype);
 /* Writes what zc/epilogue.cuh needs of the step's epilogue, if it has one. The family's kernels
  * send output 0 through zc_fused, and its launch function calls zc_launch_epilogue. */
 zc_status zc_gen_epilogue(zc_gen *g);
+/* With it, for kernels that have rows and columns of the result in hand and use zc_fused_pair: are
+ * all operands scalars, rows, columns or of the result's shape? */
+bool zc_gen_epilogue_cells(zc_gen *g);
 /* The same of zc/prologue.cuh and the step's prologue: the kernels send input 0 through zc_pre
  * whenever they read it, and the launch function calls zc_launch_prologue. */
 zc_status zc_gen_prologue(zc_gen *g);

@@ -32,6 +32,15 @@ zc_status zc_gen_matmul_form(zc_gen *g, zc_matmul_form *form)
     return ZC_OK;
 }
 
+/* One row for all, as long as the result's? */
+static bool is_row(const zc_pvalue *c, const zc_pvalue *y)
+{
+    for (int d = 0; d + 1 < c->rank; d++)
+        if (!zc_dim_is_const(c->dims[d]) || c->dims[d].k != 1) return false;
+    zc_dim last = c->rank > 0 ? c->dims[c->rank - 1] : zc_dim_const(1);
+    return !(zc_dim_is_const(last) && last.k == 1) && zc_dim_eq(last, y->dims[y->rank - 1]);
+}
+
 static void put_norm(zc_gen *g)
 {
     const zc_pvalue *y = zc_gen_out(g, 0);
@@ -50,6 +59,8 @@ zc_status zc_gen_matmul_spec(zc_gen *g, const zc_matmul_form *form)
     zc_gen_define(g, "TA", "%d", !form->a_along_k);
     zc_gen_define(g, "TB", "%d", form->b_along_k);
     zc_gen_define(g, "ADDEND", "%d", form->c >= 0);
+    if (form->c >= 0 && is_row(zc_gen_in(g, form->c), zc_gen_out(g, 0)))
+        zc_gen_define(g, "ADDEND_ROW", "1");
     zc_gen_define(g, "ACC", "%s%d", is_float ? "f" : "u", wide || scaled ? 64 : 32);
     if (is_float) zc_gen_define(g, "SCALE", "f%d", wide ? 64 : 32);
     if (scaled) {
@@ -150,9 +161,8 @@ static int64_t splits_for(const zc_launch *l, const zc_matmul *mm, const zc_matm
     return wanted < ZC_GEMM_SPLITS ? wanted : ZC_GEMM_SPLITS;
 }
 
-/* Room for the sums of so many parts. */
-static zc_status partial_sums(zc_launch *l, const zc_matmul *mm, int64_t splits, size_t sum_bytes,
-                              struct zc_gemm_params *p)
+zc_status zc_matmul_partial_sums(zc_launch *l, const zc_matmul *mm, int64_t splits,
+                                 size_t sum_bytes, struct zc_gemm_params *p)
 {
     size_t bytes;
     int64_t elements;
@@ -164,7 +174,7 @@ static zc_status partial_sums(zc_launch *l, const zc_matmul *mm, int64_t splits,
     return zc_launch_scratch(l, bytes, &p->partial);
 }
 
-static zc_status launch_norm(zc_launch *l, const struct zc_gemm_params *p)
+zc_status zc_matmul_launch_norm(zc_launch *l, const struct zc_gemm_params *p)
 {
     if (p->m > INT32_MAX)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "too many rows (got %lld)", p->m);
@@ -177,11 +187,12 @@ zc_status zc_matmul_launch_tiles(zc_launch *l, const zc_matmul_form *form, const
 {
     int64_t splits = splits_for(l, mm, tiles);
     zc_dim3 grid = tiles->grid;
-    if (splits > 1 || form->norm) ZC_TRY(partial_sums(l, mm, splits, tiles->sum_bytes, p));
+    if (splits > 1 || form->norm)
+        ZC_TRY(zc_matmul_partial_sums(l, mm, splits, tiles->sum_bytes, p));
     if (splits > 1) grid.y = (uint32_t)p->splits;
     ZC_TRY(zc_launch_kernel(l, splits > 1 ? tiles->split_entry : tiles->entry, grid, tiles->threads,
                             tiles->smem, p, sizeof *p));
-    if (form->norm) return launch_norm(l, p);
+    if (form->norm) return zc_matmul_launch_norm(l, p);
     if (splits <= 1) return ZC_OK;
     zc_dim3 flat = {zc_launch_blocks(mm->m * mm->n, ZC_GEMM_THREADS, 8 * l->sm_count), 1, 1};
     return zc_launch_kernel(l, 6, flat, ZC_GEMM_THREADS, 0, p, sizeof *p);
@@ -199,15 +210,15 @@ zc_status zc_matmul_launch_small(zc_launch *l, const zc_matmul_form *form, const
     if (form->b_along_k) {
         ZC_TRY(zc_matmul_params(l, form, mm, bytes == 1 ? 8 : 16, &p));
         ZC_TRY(zc_matmul_grid(l, mm, ZC_GEMM_SMALL_M, ZC_GEMM_THREADS / 32, &grid));
-        if (form->norm) ZC_TRY(partial_sums(l, mm, 1, sum_bytes, &p));
+        if (form->norm) ZC_TRY(zc_matmul_partial_sums(l, mm, 1, sum_bytes, &p));
         ZC_TRY(zc_launch_kernel(l, entry, grid, ZC_GEMM_THREADS, 0, &p, sizeof p));
-        return form->norm ? launch_norm(l, &p) : ZC_OK;
+        return form->norm ? zc_matmul_launch_norm(l, &p) : ZC_OK;
     }
     int each = bytes <= 2 && sum_bytes == 4 ? 2 : 1; /* columns a lane */
     ZC_TRY(zc_matmul_params(l, form, mm, each * bytes, &p));
     ZC_TRY(zc_matmul_grid(l, mm, ZC_GEMM_SMALL_M, 32 * each, &grid));
     uint32_t smem = (uint32_t)(ZC_GEMV_WARPS * rows * 32 * each) * (uint32_t)sum_bytes;
-    if (form->norm) ZC_TRY(partial_sums(l, mm, 1, sum_bytes, &p));
+    if (form->norm) ZC_TRY(zc_matmul_partial_sums(l, mm, 1, sum_bytes, &p));
     ZC_TRY(zc_launch_kernel(l, entry, grid, ZC_GEMV_WARPS * 32, smem, &p, sizeof p));
-    return form->norm ? launch_norm(l, &p) : ZC_OK;
+    return form->norm ? zc_matmul_launch_norm(l, &p) : ZC_OK;
 }

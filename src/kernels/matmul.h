@@ -98,6 +98,11 @@ typedef struct zc_matmul_tiles {
 /* form->norm: then entry 7, which normalises the rows. */
 zc_status zc_matmul_launch_tiles(zc_launch *l, const zc_matmul_form *form, const zc_matmul *mm,
                                  const zc_matmul_tiles *tiles, struct zc_gemm_params *p);
+/* Entry 7 of form->norm: normalises the rows of p->partial. */
+zc_status zc_matmul_launch_norm(zc_launch *l, const struct zc_gemm_params *p);
+/* Room for the sums of so many parts. */
+zc_status zc_matmul_partial_sums(zc_launch *l, const zc_matmul *mm, int64_t splits,
+                                 size_t sum_bytes, struct zc_gemm_params *p);
 /* The kernel for m <= ZC_GEMM_SMALL_M rows: zc_gemv<1>, <4>, <8> are entries first to first + 2. */
 zc_status zc_matmul_launch_small(zc_launch *l, const zc_matmul_form *form, const zc_matmul *mm,
                                  int first, size_t sum_bytes);

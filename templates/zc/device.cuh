@@ -382,3 +382,5 @@ ZC_DEV void zc_begin() {
 #define ZC_CAT(a, b) ZC_CAT2(a, b)
 // Entry point n of the template; spec.h defines ZC_NAME.
 #define ZC_KERNEL(n) extern "C" __global__ void ZC_CAT(ZC_NAME, _##n)
+// Of blocks of so many threads, one at a time on a multiprocessor.
+#define ZC_KERNEL_OF(n, threads) extern "C" __global__ void __launch_bounds__(threads, 1) ZC_CAT(ZC_NAME, _##n)

@@ -1,5 +1,7 @@
 // Pointwise work on a result before it is written: y = zc_fused_point(y, in0[..], in1[..], ...), operands broadcast.
 //
+// zc_fused_pair does it for two neighbours of a row of a matrix.
+//
 // spec.h: Z_FUSED, when there is any, with Z_FUSED_COUNT (of operands), Z_FUSED_INPUTS(X) = X(i, type) ...,
 // Z_FUSED_ARGS(A) = , A(0), A(1) ... and zc_fused_point; with static shapes also Z_FUSED_RANK, Z_FUSED_DIMS and
 // Z_FUSED_STRIDES.
@@ -10,6 +12,7 @@
 
 #ifndef Z_FUSED
 template <class V> ZC_DEV V zc_fused(const zc_fused_params &, V y, i64) { return y; }
+template <class V> ZC_DEV void zc_fused_pair(const zc_fused_params &, V *, i64, i64, i64) {}
 #else
 #ifdef Z_FUSED_RANK
 ZC_STATIC_SHAPE(zc_fused_shape, Z_FUSED_RANK, Z_FUSED_DIMS, Z_FUSED_STRIDES)
@@ -26,5 +29,29 @@ template <class V> ZC_DEV V zc_fused(const zc_fused_params &p, V y, i64 at) {
     return zc_fused_point(y Z_FUSED_ARGS(ZC_ARG));
 }
 #undef ZC_FETCH
+
+// Z_FUSED_CELLS(X): X(i, type, rows, columns) for each operand, whether it differs from row to row and from column to
+// column. Then rows and columns say where its elements are, and two neighbours are one access.
+#ifdef Z_FUSED_CELLS
+template <class T, bool COLS> struct zc_fused_two {
+    zc_vec<T, COLS ? 2 : 1> x;
+    ZC_MEMBER auto get(int i) const { return zc_get(x.v[COLS ? i : 0]); }
+};
+// v: elements (row, col) and (row, col + 1), col even, of the result as rows of n elements, n even.
+template <class V> ZC_DEV void zc_fused_pair(const zc_fused_params &p, V *v, i64 row, i64 col, i64 n) {
+#define ZC_FETCH(i, T, ROWS, COLS)                                                                                     \
+    const auto two##i =                                                                                                \
+        *(const zc_fused_two<T, COLS> *)((const T *)p.in[i] + (ROWS ? row * (COLS ? n : 1) : 0) + (COLS ? col : 0));
+    Z_FUSED_CELLS(ZC_FETCH)
+#undef ZC_FETCH
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+#define ZC_PICK(i, T, ROWS, COLS) const auto in##i = two##i.get(e);
+        Z_FUSED_CELLS(ZC_PICK)
+        v[e] = zc_fused_point(v[e] Z_FUSED_ARGS(ZC_ARG));
+#undef ZC_PICK
+    }
+}
+#endif
 #undef ZC_ARG
 #endif

@@ -1,7 +1,7 @@
 // What the matrix product kernels share: batches, the order of tiles, and the epilogue, the one place where a sum
 // becomes an element of the result.
 //
-// spec.h: Z_T (element type), Z_TA and Z_TB (is A stored K x M, is B stored N x K), Z_ADDEND (is there a C), Z_ACC
+// spec.h: Z_T (element type), Z_TA and Z_TB (is A stored K x M, is B stored N x K), Z_ADDEND (is there a C; Z_ADDEND_ROW: all rows have the same one), Z_ACC
 // (type of the sums; of integers unsigned, so that they wrap), Z_SCALE (type in which alpha and beta apply; not
 // defined: integers with both 1) and, with Z_EPILOGUE, a function zc_epilogue over the result's compute type.
 #pragma once
@@ -52,7 +52,11 @@ template <class ACC> ZC_DEV auto zc_gemm_value(const zc_gemm_params &p, const zc
     ACC v = sum;
 #endif
 #if Z_ADDEND
+#ifdef Z_ADDEND_ROW
+    const auto c = zc_get(item.c[col]);
+#else
     const auto c = zc_get(item.c[row * p.c_row + (p.c_col ? col : 0)]);
+#endif
 #ifdef Z_SCALE
     v += (Z_SCALE)p.beta * (Z_SCALE)c;
 #else

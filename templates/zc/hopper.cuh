@@ -8,6 +8,11 @@
 #include "zc/wgmma.cuh"
 #include "abi/tensor_map.h"
 
+/* unsigned char *name: the block's dynamic shared memory, 1024-byte aligned as swizzled tiles need it. */
+#define ZC_SWIZZLED_SMEM(name)                                                                                         \
+    extern __shared__ __align__(1024) unsigned char zc_swizzled_smem[];                                                \
+    unsigned char *name = zc_swizzled_smem
+
 /* ---- Roles: registers of a warpgroup's threads, in an entry whose launch bounds are known ---- */
 
 template <int N> ZC_INLINE void zc_registers_drop() {
@@ -125,6 +130,8 @@ ZC_INLINE void zc_tensor_store(const zc_tensor_map *map, u32 from, int c0, int c
                  "r"(from), "r"(c0), "r"(c1), "r"(c2)
                  : "memory");
 }
+/* Before zc_grid_wait: the next copy reads a constant of the plan, which no kernel writes. */
+ZC_INLINE void zc_constant_load() { asm volatile("// zc: constant" ::: "memory"); }
 /* `bytes` (of 16) from global memory, counted at a barrier; from shared memory to another block's, counted there. */
 ZC_INLINE void zc_bulk_load(u32 to, const void *from, u32 bytes, u32 barrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),

@@ -70,6 +70,7 @@ typedef struct kc_case {
     const char *large; /* sizes for a real GPU only; may be NULL */
     const char *bench; /* sizes to measure; NULL: not measured */
     const char *flops; /* operations of one run, an expression of the dimensions; NULL: 0 */
+    int candidate;     /* the configuration, from 1; 0: by cost */
     const char *local; /* why its kernels may keep something in local memory; NULL: they may not */
 } kc_case;
 

@@ -132,7 +132,8 @@ static zc_status lower_graph(const kc_variant *v, const int *archs, int narchs, 
     program->version = ZC_VERSION;
     program->target = "cpu";
     program->tf32 = true; /* a case names its family, and others do not look at it */
-    const zc_choose_params choose = {.archs = archs, .narchs = narchs, .family = v->c->family};
+    const zc_choose_params choose = {
+        .archs = archs, .narchs = narchs, .family = v->c->family, .candidate = v->c->candidate};
     ZC_TRY(zc_choose(program, &choose, &p->arena, diag));
     const zc_pstep *step = &program->steps[0];
     snprintf(p->why, sizeof p->why, "%s", step->why ? step->why : "");

@@ -1,0 +1,249 @@
+/* Products of f16 and bf16 on Hopper (gemm_sm90.cu): which of its configurations, by a model of
+ * their cost. */
+#include <stdio.h>
+#include <string.h>
+
+#include "abi/gemm_sm90.h"
+#include "kernels/matmul.h"
+
+enum { TILE_M, TILE_N, STAGES, CLUSTER, PINGPONG, RASTER, CONFIG_COUNT };
+const char *const zc_config_gemm_sm90[] = {"tile_m",   "tile_n", "stages", "cluster",
+                                           "pingpong", "raster", NULL};
+
+enum {
+    THREADS = 384,
+    DEPTH = 64,         /* of a stage: a line of 128 bytes */
+    LINE = 128,         /* bytes */
+    PANEL = 64 * LINE,  /* 64 lines */
+    SMEM_MOST = 232448, /* of a block on sm_90 */
+    STAGES_MOST = 8,
+    ROWS_LEAST = 65, /* fewer rows leave most of a tile empty */
+    FAR = 4096       /* rows that stand for a range without an end */
+};
+
+/* ---- the choice ---- */
+
+typedef struct shape {
+    int tile_m, tile_n, cluster, pingpong;
+} shape;
+
+static const shape shapes[] = {
+    {128, 256, 1, 0}, {128, 256, 2, 0}, {256, 128, 1, 0}, {256, 128, 2, 0}, {128, 192, 1, 0},
+    {128, 192, 2, 0}, {128, 128, 1, 1}, {128, 128, 2, 1}, {128, 128, 1, 0}, {128, 64, 1, 0},
+};
+
+typedef struct problem {
+    int64_t m, n, k, items;
+    bool norm, b_along;
+    int sm_count;
+} problem;
+
+typedef struct candidate {
+    shape s;
+    int stages;
+    double us;
+} candidate;
+
+static uint32_t smem_of(const problem *p, const shape *s, int stages)
+{
+    int staging = p->norm ? 0 : 2 * 2 * PANEL;
+    return (uint32_t)(stages * (s->tile_m + s->tile_n) * LINE + staging + stages * 16);
+}
+
+static int64_t ceil_div(int64_t n, int64_t by)
+{
+    return n / by + (n % by != 0);
+}
+
+/* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16-bit factors, of
+ * which four fifths are reached, and 48 bytes from the L2 cache. A tile's first stages arrive after
+ * some 1000 cycles, and its results take a cycle for each 24 elements unless other products run
+ * meanwhile. */
+static double cost(const problem *p, const shape *s)
+{
+    const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, fill = 1000, finish = 24;
+    int64_t tiles = ceil_div(p->m, s->tile_m * s->cluster) * ceil_div(p->n, s->tile_n) * p->items;
+    int64_t waves = ceil_div(tiles, p->sm_count / s->cluster);
+    double area = (double)s->tile_m * s->tile_n;
+    double products = area * DEPTH / per_cycle;
+    double loads = (s->tile_m + (double)s->tile_n / s->cluster) * LINE / l2;
+    double results = area / finish * (s->pingpong && waves > 1 ? 0.25 : 1);
+    double step = products > loads ? products : loads;
+    return ((double)waves * ((double)ceil_div(p->k, DEPTH) * step + results) + fill) / clock;
+}
+
+static candidate candidate_of(const problem *p, const shape *s)
+{
+    candidate c = {.s = *s, .stages = STAGES_MOST, .us = cost(p, s)};
+    while (smem_of(p, s, c.stages) > SMEM_MOST) c.stages--;
+    return c;
+}
+
+/* The best, and in `why` what the best three are held to take. */
+static candidate choose(const problem *p, char *why, size_t n)
+{
+    candidate best[3] = {{.us = 1e30}, {.us = 1e30}, {.us = 1e30}};
+    size_t at = 0;
+    for (size_t i = 0; i < ZC_COUNTOF(shapes); i++) {
+        candidate c = candidate_of(p, &shapes[i]);
+        for (int b = 0; b < 3; b++)
+            if (c.us < best[b].us) {
+                candidate worse = best[b];
+                best[b] = c;
+                c = worse;
+            }
+    }
+    for (int b = 0; b < 3 && at < n; b++)
+        at += (size_t)snprintf(why + at, n - at, "%s%dx%d%s%s %.1f us",
+                               b ? ", " : "wgmma: ", best[b].s.tile_m, best[b].s.tile_n,
+                               best[b].s.cluster > 1 ? " in pairs" : "",
+                               best[b].s.pingpong ? " in turn" : "", best[b].us);
+    return best[0];
+}
+
+/* ---- the specialisation ---- */
+
+/* Lines of 16 bytes: what the copy engine can address. */
+static bool in_pieces(zc_dim d)
+{
+    return zc_dim_is_const(d) && d.k > 0 && d.k % 8 == 0;
+}
+
+/* The batch is one axis, which both operands have, or none. */
+static bool same_batch(const zc_pvalue *a, const zc_pvalue *b)
+{
+    if (a->rank != b->rank) return false;
+    for (int d = 0; d + 2 < a->rank; d++)
+        if (!zc_dim_eq(a->dims[d], b->dims[d])) return false;
+    return true;
+}
+
+static bool plain_form(zc_gen *g, const zc_matmul_form *f)
+{
+    const zc_pvalue *a = zc_gen_in(g, f->a), *b = zc_gen_in(g, f->b);
+    if (f->by_axes || f->trans_a || f->trans_batch_a || f->trans_batch_b) return false;
+    if (a->rank < 2 || b->rank < 2) return false;
+    return f->flat || b->rank == 2 || (f->c < 0 && same_batch(a, b));
+}
+
+/* Rows of A that one item of the batch has: all but the last axis where B has no batch. */
+static zc_status rows_of(zc_gen *g, const zc_matmul_form *f, problem *p)
+{
+    static const int64_t bounds[] = {ROWS_LEAST - 1, 256, 1024};
+    const zc_pvalue *a = zc_gen_in(g, f->a), *b = zc_gen_in(g, f->b);
+    bool flat = f->flat || b->rank == 2;
+    int first = flat ? 0 : a->rank - 2;
+    int64_t low, high;
+    zc_gen_size(g, a->dims + first, a->rank - 1 - first, bounds, ZC_COUNTOF(bounds), &low, &high);
+    if (low < ROWS_LEAST)
+        return zc_gen_decline(g, "too few rows for tiles of Hopper's warpgroup products");
+    p->m = high == INT64_MAX ? FAR : high;
+    for (int d = 0; d < first; d++)
+        if (zc_dim_is_const(a->dims[d])) p->items *= a->dims[d].k;
+    return ZC_OK;
+}
+
+zc_status zc_gen_gemm_sm90(zc_gen *g)
+{
+    zc_matmul_form form;
+    zc_dtype dtype = zc_gen_out_type(g, 0);
+    if (dtype != ZC_F16 && dtype != ZC_BF16)
+        return zc_gen_decline(g, "no product of warpgroups of %s", zc_dtype_name(dtype));
+    ZC_TRY(zc_gen_matmul_form(g, &form));
+    if (g->declined[0]) return ZC_OK;
+    if (!plain_form(g, &form)) return zc_gen_decline(g, "batches or transposed rows");
+    const zc_pvalue *a = zc_gen_in(g, form.a), *b = zc_gen_in(g, form.b), *y = zc_gen_out(g, 0);
+    zc_dim k = a->dims[a->rank - 1], n = y->dims[y->rank - 1];
+    if (!in_pieces(k) || !in_pieces(n))
+        return zc_gen_decline(g, "rows that are not certain to be multiples of 16 bytes");
+    problem p = {.n = n.k,
+                 .k = k.k,
+                 .items = 1,
+                 .norm = form.norm,
+                 .b_along = form.b_along_k,
+                 .sm_count = g->sm_count};
+    ZC_TRY(rows_of(g, &form, &p));
+    if (g->declined[0]) return ZC_OK;
+    if (g->candidate > (int)ZC_COUNTOF(shapes)) return zc_gen_decline(g, "no such candidate");
+    candidate c = g->candidate ? candidate_of(&p, &shapes[g->candidate - 1])
+                               : choose(&p, g->why, sizeof g->why);
+    g->config[TILE_M] = c.s.tile_m;
+    g->config[TILE_N] = c.s.tile_n;
+    g->config[STAGES] = c.stages;
+    g->config[CLUSTER] = c.s.cluster;
+    g->config[PINGPONG] = c.s.pingpong;
+    g->config[RASTER] = 8;
+    g->threads = THREADS;
+    g->smem = smem_of(&p, &c.s, c.stages);
+    g->cluster = (uint32_t)c.s.cluster;
+    zc_gen_define(g, "WGMMA", "%s", dtype == ZC_F16 ? "F16" : "BF16");
+    if (b->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
+    ZC_TRY(zc_gen_matmul_spec(g, &form));
+    if (!zc_gen_epilogue_cells(g))
+        return zc_gen_decline(g, "pointwise work whose operands are no rows or columns");
+    return ZC_OK;
+}
+
+/* ---- the launch ---- */
+
+/* A matrix of `lines` of n elements for each item of the batch. */
+static zc_tensor_box box_of(const void *data, zc_dtype dtype, int64_t n, int64_t lines,
+                            int64_t items, int64_t pitch, int64_t item)
+{
+    return (zc_tensor_box){.data = data,
+                           .dtype = dtype,
+                           .rank = 3,
+                           .dims = {n, lines, items},
+                           .strides = {0, pitch * 2, (items > 1 ? item : lines * pitch) * 2},
+                           .box = {DEPTH, DEPTH, 1},
+                           .swizzled = true};
+}
+
+static zc_status put_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm,
+                          struct zc_gemm_sm90_params *p)
+{
+    const int64_t *config = l->kernel->config;
+    const struct zc_gemm_params *g = &p->g;
+    zc_dtype dtype = l->out[0].dtype;
+    uint32_t cluster = (uint32_t)config[CLUSTER];
+    p->items = (int)mm->batch;
+    p->b_items = mm->batch > 1 && g->b_batch[0] ? p->items : 1;
+    zc_tensor_box a = box_of(g->a, dtype, g->k, g->m, p->items, g->a_ld, g->a_batch[0]);
+    zc_tensor_box b = f->b_along_k
+                          ? box_of(g->b, dtype, g->k, g->n, p->b_items, g->b_ld, g->b_batch[0])
+                          : box_of(g->b, dtype, g->n, g->k, p->b_items, g->b_ld, g->b_batch[0]);
+    a.box[1] = (uint32_t)config[TILE_M];
+    b.box[1] = (f->b_along_k ? (uint32_t)config[TILE_N] : DEPTH) / cluster;
+    ZC_TRY(zc_launch_tensor_map(l, &a, &p->a));
+    ZC_TRY(zc_launch_tensor_map(l, &b, &p->b));
+    if (f->norm) return ZC_OK;
+    zc_tensor_box y = box_of(g->y, dtype, g->n, g->m, p->items, g->y_ld, g->y_batch[0]);
+    return zc_launch_tensor_map(l, &y, &p->y);
+}
+
+zc_status zc_launch_gemm_sm90(zc_launch *l)
+{
+    zc_matmul_form form;
+    zc_matmul mm;
+    struct zc_gemm_sm90_params p;
+    memset(&p, 0, sizeof p);
+    ZC_TRY(zc_matmul_form_launch(l, &form));
+    ZC_TRY(zc_matmul_of(l, &form, &mm));
+    zc_matmul_simplify(&form, &mm);
+    if (mm.batch == 0) return ZC_OK;
+    ZC_TRY(zc_matmul_params(l, &form, &mm, 16, &p.g));
+    const int64_t *config = l->kernel->config;
+    int64_t cluster = config[CLUSTER], tiles;
+    if (mm.batch_rank > 1 || mm.m > INT32_MAX || mm.batch > INT32_MAX ||
+        !zc_mul_i64(ceil_div(mm.m, config[TILE_M] * cluster), ceil_div(mm.n, config[TILE_N]),
+                    &tiles) ||
+        !zc_mul_i64(tiles, mm.batch, &tiles) || tiles > INT32_MAX)
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld x %lld)",
+                       (long long)mm.m, (long long)mm.n);
+    if (form.norm) ZC_TRY(zc_matmul_partial_sums(l, &mm, 1, sizeof(float), &p.g));
+    ZC_TRY(put_maps(l, &form, &mm, &p));
+    int64_t most = l->sm_count / cluster, clusters = tiles < most ? tiles : most;
+    zc_dim3 grid = {(uint32_t)((clusters ? clusters : 1) * cluster), 1, 1};
+    ZC_TRY(zc_launch_configured(l, grid, &p, sizeof p));
+    return form.norm ? zc_matmul_launch_norm(l, &p.g) : ZC_OK;
+}

@@ -1,0 +1,15 @@
+/* Parameters of gemm_sm90.cu: a product whose operands the copy engine brings. */
+#ifndef ZC_ABI_GEMM_SM90_H
+#define ZC_ABI_GEMM_SM90_H
+
+#include "abi/gemm.h"
+#include "abi/tensor_map.h"
+
+struct zc_gemm_sm90_params {
+    zc_tensor_map a, b, y; /* innermost first: [k, m, batch], [k, n, batch] or [n, k, batch],
+                              [n, m, batch] */
+    struct zc_gemm_params g;
+    int items, b_items; /* of the batch; b_items 1: all items share B */
+};
+
+#endif

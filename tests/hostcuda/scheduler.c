@@ -10,8 +10,9 @@
 
 #include "kernel_run.h"
 
-#define PATIENCE   1024  /* looks at memory in vain before others go on */
-#define MAX_ROUNDS 10000 /* of nothing but that */
+#define PATIENCE       1024  /* looks at memory in vain before others go on */
+#define PATIENCE_LATER 64    /* when it has looked before */
+#define MAX_ROUNDS     10000 /* of nothing but that */
 
 typedef struct hc_queue {
     hc_thread *first, *last;
@@ -417,6 +418,7 @@ static void look_later(void)
     append(&run.looking, run.current);
     wait_here();
     run.current->wait = HC_RUNS;
+    run.state->patience = PATIENCE_LATER;
 }
 
 static void end_thread(hc_thread *t)

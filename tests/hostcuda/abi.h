@@ -3,7 +3,7 @@
 #ifndef ZC_HOSTCUDA_ABI_H
 #define ZC_HOSTCUDA_ABI_H
 
-#define ZC_HOST_ABI_VERSION 1
+#define ZC_HOST_ABI_VERSION 2
 #define ZC_HOST_SLOT        32 /* bytes a lane can give to an exchange */
 
 typedef struct zc_host_dim {
@@ -14,8 +14,13 @@ typedef struct zc_host_dim {
 typedef struct zc_host_state {
     zc_host_dim tid, bid, bdim, gdim;
     unsigned lane;
+    unsigned cluster_rank;
+    unsigned patience;   /* vain looks at memory until others may go on */
     unsigned char *smem; /* dynamic shared memory */
 } zc_host_state;
+
+#define ZC_HOST_RANK_SHIFT                                                                         \
+    24 /* addresses of shared memory: the block's rank, the place in its memory */
 
 /* What each lane gave to an exchange; 0xFF bytes for lanes that do not exist. */
 typedef struct zc_host_lanes {
@@ -39,8 +44,36 @@ typedef enum zc_host_kind {
     ZC_HOST_LDMATRIX_X2,
     ZC_HOST_LDMATRIX_X2_TRANS,
     ZC_HOST_LDMATRIX_X4,
-    ZC_HOST_LDMATRIX_X4_TRANS
+    ZC_HOST_LDMATRIX_X4_TRANS,
+    ZC_HOST_STMATRIX_X4,
+    ZC_HOST_NAMED_SYNC,
+    ZC_HOST_NAMED_ARRIVE,
+    ZC_HOST_REGISTERS,
+    ZC_HOST_WGMMA_WAIT,
+    ZC_HOST_WGMMA_F16,
+    ZC_HOST_WGMMA_BF16
 } zc_host_kind;
+
+/* A product of a warpgroup, as one thread asks for it. */
+typedef struct zc_host_product {
+    zc_host_kind kind;
+    int line;
+    unsigned columns;
+    int across, add;
+    unsigned long long a, b;
+} zc_host_product;
+
+/* What the copy engine is asked to do; addresses of shared memory are numbers. */
+typedef struct zc_host_copy {
+    int line;
+    unsigned smem, barrier;
+    const void *map;    /* or NULL: `bytes` of `global` or of `source` */
+    unsigned rank;      /* coordinates */
+    int at[3];          /* innermost first */
+    unsigned multicast; /* the cluster's blocks that receive it; 0: the one of `smem` */
+    const void *global;
+    unsigned source, bytes;
+} zc_host_copy;
 
 typedef struct zc_host_api {
     void (*sync)(int line);
@@ -51,6 +84,29 @@ typedef struct zc_host_api {
     void (*cp_async)(void *smem, const void *global, unsigned valid, unsigned size);
     void (*cp_async_commit)(void);
     void (*cp_async_wait)(int n);
+
+    void (*yield)(void);
+    unsigned (*smem_address)(const void *smem, int line);
+    void (*stmatrix)(int line, unsigned row, const unsigned *r);
+    void (*named)(zc_host_kind kind, int line, int barrier, int threads);
+    void (*registers)(int line, int n, int take);
+    void (*cluster_arrive)(int line);
+    void (*cluster_wait)(int line);
+    void (*barrier_init)(int line, unsigned barrier, unsigned count);
+    void (*barrier_fence)(void);
+    /* remote: a barrier of any block of the cluster */
+    void (*barrier_arrive)(int line, unsigned barrier, unsigned bytes, int remote);
+    void (*barrier_wait)(int line, unsigned barrier, unsigned parity);
+    void (*tensor_prefetch)(int line, const void *map);
+    void (*load)(const zc_host_copy *c);
+    void (*store)(const zc_host_copy *c);
+    void (*store_commit)(void);
+    void (*store_wait)(unsigned n, int read);
+    void (*async_fence)(void);
+    void (*wgmma)(const zc_host_product *p, float *d);
+    void (*wgmma_fence)(void);
+    void (*wgmma_commit)(void);
+    void (*wgmma_wait)(int line, unsigned n);
 } zc_host_api;
 
 typedef struct zc_host_kernel {

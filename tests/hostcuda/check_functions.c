@@ -12,6 +12,7 @@ typedef CUgraph hc_graph_t;
 typedef CUgraphNode hc_node_t;
 typedef CUgraphExec hc_exec_t;
 typedef nvrtcProgram hc_program_t;
+typedef CUtensorMap hc_tensor_map_t;
 typedef CUlaunchConfig hc_launch_config;
 typedef CUDA_KERNEL_NODE_PARAMS hc_kernel_params;
 typedef CUgraphExecUpdateResultInfo hc_update_info;

@@ -101,9 +101,18 @@ static void mix_file(hc_key *k, const char *name)
     free(text);
 }
 
-static bool is_own_header(const char *name)
+/* The headers that have a host version, and that. */
+static const struct {
+    const char *name, *own;
+} own_headers[] = {
+    {"zc/ptx.cuh", "ptx.cuh"}, {"zc/hopper.cuh", "hopper.cuh"}, {"zc/wgmma.cuh", "hopper.cuh"}};
+
+/* NULL for the others. */
+static const char *own_version(const char *name)
 {
-    return strcmp(name, "zc/ptx.cuh") == 0;
+    for (size_t i = 0; i < sizeof own_headers / sizeof *own_headers; i++)
+        if (strcmp(name, own_headers[i].name) == 0) return own_headers[i].own;
+    return NULL;
 }
 
 static hc_key key_of(const hc_source *s)
@@ -112,12 +121,13 @@ static hc_key key_of(const hc_source *s)
     hc_key k = {0xcbf29ce484222325u, 1};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) mix_text(&k, flags[i]);
     mix_file(&k, "ptx.cuh");
+    mix_file(&k, "hopper.cuh");
     mix_file(&k, "abi.h");
     mix_text(&k, s->name);
     mix_text(&k, s->text);
     for (int i = 0; i < s->header_count; i++) {
-        if (is_own_header(s->headers[i].name)) continue;
         mix_text(&k, s->headers[i].name);
+        if (own_version(s->headers[i].name)) continue;
         mix_text(&k, s->headers[i].text);
     }
     for (int i = 0; i < s->define_count; i++) {
@@ -274,10 +284,12 @@ static bool write_main(const char *dir, const hc_source *s)
 
 static bool write_sources(const char *dir, const hc_source *s)
 {
-    static const char own[] = "#include \"" HC_SOURCE_DIR "/ptx.cuh\"\n";
     for (int i = 0; i < s->header_count; i++) {
         const hc_header *h = &s->headers[i];
-        const char *text = is_own_header(h->name) ? own : h->text;
+        const char *own = own_version(h->name);
+        char include[sizeof HC_SOURCE_DIR + 32];
+        if (own) snprintf(include, sizeof include, "#include \"%s/%s\"\n", HC_SOURCE_DIR, own);
+        const char *text = own ? include : h->text;
         if (!is_plain_name(h->name) || !write_text(dir, h->name, text, strlen(text))) return false;
     }
     return write_main(dir, s);

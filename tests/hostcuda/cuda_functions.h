@@ -70,6 +70,18 @@ HC_API hc_result cuLaunchKernel(hc_function_t f, unsigned grid_x, unsigned grid_
                                 unsigned block_x, unsigned block_y, unsigned block_z, unsigned smem,
                                 hc_stream_t stream, void **params, void **extra);
 
+HC_API hc_result cuTensorMapEncodeTiled(hc_tensor_map_t *map, unsigned type, uint32_t rank,
+                                        void *address, const uint64_t *dims,
+                                        const uint64_t *strides, const uint32_t *box,
+                                        const uint32_t *steps, unsigned interleave,
+                                        unsigned swizzle, unsigned promotion, unsigned fill);
+HC_API hc_result cuTensorMapEncodeIm2col(hc_tensor_map_t *map, unsigned type, uint32_t rank,
+                                         void *address, const uint64_t *dims,
+                                         const uint64_t *strides, const int *lower,
+                                         const int *upper, uint32_t channels, uint32_t pixels,
+                                         const uint32_t *steps, unsigned interleave,
+                                         unsigned swizzle, unsigned promotion, unsigned fill);
+
 HC_API hc_result cuGraphInstantiateWithFlags(hc_exec_t *exec, hc_graph_t graph,
                                              unsigned long long flags);
 HC_API hc_result cuGraphLaunch(hc_exec_t exec, hc_stream_t stream);

@@ -50,6 +50,8 @@
     X(NVRTC_ERROR_BUILTIN_OPERATION_FAILURE, 7)                                                    \
     X(NVRTC_ERROR_INTERNAL_ERROR, 11)
 
+#define HC_MULTIPROCESSORS 4
+
 /* Name, value, and what the fake device answers; entries with 0 depend on its compute capability
  * or memory. */
 #define HC_DEVICE_ATTRIBUTES(X)                                                                    \
@@ -66,7 +68,7 @@
     X(MAX_REGISTERS_PER_BLOCK, 12, 65536)                                                          \
     X(CLOCK_RATE, 13, 1980000)                                                                     \
     X(TEXTURE_ALIGNMENT, 14, 512)                                                                  \
-    X(MULTIPROCESSOR_COUNT, 16, 4)                                                                 \
+    X(MULTIPROCESSOR_COUNT, 16, HC_MULTIPROCESSORS)                                                \
     X(KERNEL_EXEC_TIMEOUT, 17, 0)                                                                  \
     X(INTEGRATED, 18, 0)                                                                           \
     X(CAN_MAP_HOST_MEMORY, 19, 1)                                                                  \
@@ -131,7 +133,19 @@
     X(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 2)                                                          \
     X(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 4)                                                    \
     X(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6)                                    \
-    X(CU_LAUNCH_ATTRIBUTE_PRIORITY, 8)
+    X(CU_LAUNCH_ATTRIBUTE_PRIORITY, 8)                                                             \
+    X(CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6)                                                          \
+    X(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 7)                                                          \
+    X(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 9)                                                         \
+    X(CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B, 13)                                                    \
+    X(CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B, 15)                                                   \
+    X(CU_TENSOR_MAP_INTERLEAVE_NONE, 0)                                                            \
+    X(CU_TENSOR_MAP_SWIZZLE_NONE, 0)                                                               \
+    X(CU_TENSOR_MAP_SWIZZLE_32B, 1)                                                                \
+    X(CU_TENSOR_MAP_SWIZZLE_64B, 2)                                                                \
+    X(CU_TENSOR_MAP_SWIZZLE_128B, 3)                                                               \
+    X(CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 3)                                                       \
+    X(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0)
 
 enum {
 #define X(name, value) HC_##name = value,
@@ -173,6 +187,7 @@ typedef struct hc_graph *hc_graph_t;
 typedef struct hc_node *hc_node_t;
 typedef struct hc_exec *hc_exec_t;
 typedef struct hc_program *hc_program_t;
+typedef struct hc_tensor_map hc_tensor_map_t;
 
 typedef struct hc_launch_config {
     unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z;

@@ -209,6 +209,34 @@ hc_result cuFuncGetAttribute(int *value, unsigned attribute, hc_function_t funct
 
 /* ---- Launch ---- */
 
+static unsigned smaller(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+unsigned hc_max_resident(const hc_launch *l)
+{
+    unsigned threads = (l->block.x * l->block.y * l->block.z + 31) / 32 * 32;
+    const zc_host_module *m = l->function->module->info;
+    unsigned memory = (unsigned)(m->shared_end - m->shared_begin) + l->smem + 1024;
+    unsigned blocks = smaller(smaller(2048 / threads, (hc_smem_optin() + 1024) / memory), 32);
+    return HC_MULTIPROCESSORS * (blocks ? blocks : 1);
+}
+
+/* Blocks of a cluster, up to the 8 that need no consent
+ * (cudaFuncAttributeNonPortableClusterSizeAllowed). */
+static hc_result check_cluster(const hc_launch *l)
+{
+    zc_host_dim c = l->cluster, g = l->grid;
+    if (!c.x && !c.y && !c.z) return HC_CUDA_SUCCESS;
+    if (!c.x || !c.y || !c.z) return HC_CUDA_ERROR_INVALID_VALUE;
+    if (hc_gpu.cc < 90) return HC_CUDA_ERROR_NOT_SUPPORTED;
+    if (c.x > HC_MAX_CLUSTER || c.y > HC_MAX_CLUSTER || c.z > HC_MAX_CLUSTER ||
+        c.x * c.y * c.z > HC_MAX_CLUSTER || g.x % c.x || g.y % c.y || g.z % c.z)
+        return HC_CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    return HC_CUDA_SUCCESS;
+}
+
 hc_result hc_check_launch(const hc_launch *l)
 {
     if (!hc_is(HC_FUNCTION, l->function)) return HC_CUDA_ERROR_INVALID_HANDLE;
@@ -223,7 +251,7 @@ hc_result hc_check_launch(const hc_launch *l)
     if (k->count && !l->params) return HC_CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < k->count; i++)
         if (!l->params[i]) return HC_CUDA_ERROR_INVALID_VALUE;
-    return HC_CUDA_SUCCESS;
+    return check_cluster(l);
 }
 
 static hc_result launch(hc_launch l, hc_stream_t stream, void **extra)
@@ -233,7 +261,7 @@ static hc_result launch(hc_launch l, hc_stream_t stream, void **extra)
     return hc_submit(stream, &w);
 }
 
-static hc_result check_attributes(const hc_launch_config *c)
+static hc_result take_attributes(const hc_launch_config *c, hc_launch *l)
 {
     if (c->attr_count && !c->attrs) return HC_CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < c->attr_count; i++) {
@@ -244,9 +272,7 @@ static hc_result check_attributes(const hc_launch_config *c)
         case HC_CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
             break;
         case HC_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-            if (hc_gpu.cc < 90) return HC_CUDA_ERROR_NOT_SUPPORTED;
-            if (a->value.cluster.x != 1 || a->value.cluster.y != 1 || a->value.cluster.z != 1)
-                return HC_CUDA_ERROR_INVALID_CLUSTER_SIZE;
+            l->cluster = (zc_host_dim){a->value.cluster.x, a->value.cluster.y, a->value.cluster.z};
             break;
         case HC_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
             if (hc_gpu.cc < 90) return HC_CUDA_ERROR_NOT_SUPPORTED;
@@ -261,13 +287,13 @@ static hc_result check_attributes(const hc_launch_config *c)
 static hc_result launch_ex(const hc_launch_config *c, hc_function_t f, void **params, void **extra)
 {
     if (!c) return HC_CUDA_ERROR_INVALID_VALUE;
-    hc_result r = check_attributes(c);
-    if (r != HC_CUDA_SUCCESS) return r;
     hc_launch l = {.function = f,
                    .grid = {c->grid_x, c->grid_y, c->grid_z},
                    .block = {c->block_x, c->block_y, c->block_z},
                    .smem = c->smem,
                    .params = params};
+    hc_result r = take_attributes(c, &l);
+    if (r != HC_CUDA_SUCCESS) return r;
     return launch(l, c->stream, extra);
 }
 

@@ -35,10 +35,8 @@ struct hc_fiber {
     hc_fiber *next_free;
 };
 
-#define MAX_FIBERS 1024 /* threads of a block */
-
-static hc_fiber *pool[MAX_FIBERS];
-static unsigned pool_count;
+static hc_fiber **pool;
+static unsigned pool_count, pool_capacity;
 static hc_fiber *free_list;
 static hc_fiber host;
 
@@ -130,10 +128,21 @@ static void prepare(hc_fiber *f, void (*entry)(void))
 #endif
 }
 
+static bool pool_room(void)
+{
+    if (pool_count < pool_capacity) return true;
+    unsigned capacity = pool_capacity ? pool_capacity * 2 : 1024;
+    hc_fiber **grown = realloc(pool, capacity * sizeof(hc_fiber *));
+    if (!grown) return false;
+    pool = grown;
+    pool_capacity = capacity;
+    return true;
+}
+
 static hc_fiber *fiber_new(void)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    hc_fiber *f = pool_count < MAX_FIBERS ? calloc(1, sizeof *f) : NULL;
+    hc_fiber *f = pool_room() ? calloc(1, sizeof *f) : NULL;
     if (!f) return NULL;
     void *memory = mmap(NULL, STACK_BYTES + page, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -210,7 +219,9 @@ void hc_fibers_clear(void)
         munmap(pool[i]->stack - page, pool[i]->size + page);
         free(pool[i]);
     }
-    pool_count = 0;
+    free(pool);
+    pool = NULL;
+    pool_count = pool_capacity = 0;
     free_list = NULL;
     host.stack = NULL;
 }

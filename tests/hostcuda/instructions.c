@@ -21,12 +21,17 @@ static float bits_to_f32(unsigned bits)
     return v;
 }
 
-static float f16_value(unsigned bits)
+float hc_f16_value(unsigned bits)
 {
     unsigned sign = (bits & 0x8000u) << 16, magnitude = bits & 0x7fffu;
     if (magnitude >= 0x7c00u) return bits_to_f32(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
     float v = bits_to_f32(magnitude << 13) * 0x1p112f;
     return sign ? -v : v;
+}
+
+float hc_bf16_value(unsigned bits)
+{
+    return bits_to_f32(bits << 16);
 }
 
 static int byte(unsigned bits, bool is_signed)
@@ -39,9 +44,9 @@ static double element(zc_host_kind kind, bool is_a, const unsigned *r, unsigned 
 {
     switch (kind) {
     case ZC_HOST_MMA_F16:
-        return f16_value(r[i / 2] >> i % 2 * 16 & 0xffffu);
+        return hc_f16_value(r[i / 2] >> i % 2 * 16 & 0xffffu);
     case ZC_HOST_MMA_BF16:
-        return bits_to_f32((r[i / 2] >> i % 2 * 16) << 16);
+        return hc_bf16_value(r[i / 2] >> i % 2 * 16 & 0xffffu);
     case ZC_HOST_MMA_TF32: /* the last 13 bits are not looked at */
         return bits_to_f32(r[i] & 0xffffe000u);
     default:
@@ -145,6 +150,34 @@ void hc_ldmatrix(zc_host_kind kind, int line, unsigned *r, const void *row)
     hc_warp *w = hc_warp_now();
     unsigned turn = hc_meet(kind, line, &row, sizeof row, load);
     memcpy(r, w->result[turn].r[lane], count * sizeof *r);
+}
+
+/* Lane l points to row l % 8 of matrix l / 8, and has of matrix m elements 2 * (l % 4) and the next
+ * of row l / 4. */
+static void store(hc_warp *w, unsigned turn)
+{
+    for (unsigned i = 0; i < 32; i++) {
+        unsigned char *row;
+        memcpy(&row, w->lanes[turn].slot[i], sizeof row);
+        for (unsigned t = 0; t < 4; t++)
+            memcpy(row + t * 4, w->lanes[turn].slot[i % 8 * 4 + t] + sizeof row + i / 8 * 4, 4);
+    }
+}
+
+void hc_stmatrix(int line, unsigned row, const unsigned *r)
+{
+    hc_thread *t = hc_thread_now();
+    struct {
+        void *row;
+        unsigned r[4];
+    } in;
+    need_full_warp(line);
+    hc_block *b = hc_block_at(t, row, line);
+    if (b != t->block)
+        hc_fail(HC_CUDA_ERROR_INVALID_ADDRESS_SPACE, line, "0x%x is memory of another block", row);
+    in.row = hc_memory_at(t, b, row, 16, 16, line);
+    memcpy(in.r, r, sizeof in.r);
+    hc_meet(ZC_HOST_STMATRIX_X4, line, &in, sizeof in, store);
 }
 
 /* ---- Background copies ---- */

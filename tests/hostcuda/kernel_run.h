@@ -1,9 +1,13 @@
-/* The threads of the block that runs now: shared by the scheduler and the instructions. */
+/* The blocks and threads that run now: shared by the scheduler and the instructions. */
 #ifndef ZC_HOSTCUDA_KERNEL_RUN_H
 #define ZC_HOSTCUDA_KERNEL_RUN_H
 
 #include "fibers.h"
 #include "state.h"
+
+#define HC_MAX_THREADS    1024 /* of a block */
+#define HC_GROUP          128  /* threads of a warpgroup */
+#define HC_NAMED_BARRIERS 16
 
 /* What modules call. */
 extern const zc_host_api hc_kernel_api;
@@ -15,14 +19,45 @@ typedef struct hc_pending {
     unsigned valid, size, group;
 } hc_pending;
 
-typedef enum hc_wait { HC_RUNS, HC_AT_BARRIER, HC_AT_WARP, HC_ENDED } hc_wait;
+/* What a thread waits for, with the words for a message. */
+#define HC_WAITS(X)                                                                                \
+    X(RUNS, "nothing")                                                                             \
+    X(AT_BARRIER, "the barrier")                                                                   \
+    X(AT_WARP, "the warp's collective")                                                            \
+    X(AT_NAMED, "a named barrier")                                                                 \
+    X(AT_PHASE, "a barrier in shared memory")                                                      \
+    X(AT_CLUSTER, "the cluster's barrier")                                                         \
+    X(AT_GROUP, "the warpgroup's collective")                                                      \
+    X(FOR_PRODUCTS, "the warpgroup's products")                                                    \
+    X(FOR_REGISTERS, "registers")                                                                  \
+    X(FOR_CHANGE, "a change of memory")                                                            \
+    X(ENDED, "nothing, it has ended")
+
+typedef enum hc_wait {
+#define X(name, text) HC_##name,
+    HC_WAITS(X)
+#undef X
+} hc_wait;
+
+typedef struct hc_block hc_block;
 
 typedef struct hc_thread {
+    hc_block *block;
+    unsigned index;
     hc_fiber *fiber;
     hc_wait wait;
-    int line; /* of the barrier or collective it waits in */
+    int line;               /* where it waits */
+    unsigned tag;           /* which of the things of the kind it waits for */
+    struct hc_thread *next; /* of those that can go on */
     hc_pending *pending;
     unsigned pending_count, pending_capacity, groups;
+    bool cluster_open;    /* has arrived at the cluster's barrier and not waited yet */
+    bool at_cluster;      /* and the others have not */
+    unsigned store_group; /* the open group of the copy engine's stores */
+    /* The warpgroup's products: groups it closed, products it asked for, a fence since its last
+     * wait. */
+    unsigned product_group, products;
+    bool product_fence;
 } hc_thread;
 
 /* Two buffers: a lane may enter the next collective while others still read the last. */
@@ -38,27 +73,167 @@ typedef struct hc_warp {
     } result[2];
 } hc_warp;
 
+typedef struct hc_named {
+    unsigned threads, arrived, phase;
+    int line;
+} hc_named;
+
+/* A product that all threads of a warpgroup have to ask for. */
+typedef struct hc_product {
+    zc_host_product p;
+    unsigned group, seen;
+    float *d[HC_GROUP];
+} hc_product;
+
+typedef struct hc_group {
+    unsigned arrived;
+    zc_host_kind kind;
+    int line;
+    unsigned value;     /* what all have to agree on */
+    unsigned registers; /* of each thread */
+    hc_product *products;
+    unsigned count, capacity;
+    unsigned done;   /* products before the first in the list */
+    unsigned wanted; /* products of groups before this one are waited for */
+    hc_block *block;
+    struct hc_group *next; /* of those that wait for products */
+} hc_group;
+
+typedef struct hc_cluster {
+    unsigned size;
+    hc_block *blocks[HC_MAX_CLUSTER];
+    unsigned started; /* blocks all of whose threads have begun */
+    unsigned ended;   /* blocks */
+    unsigned threads; /* that have not ended */
+    unsigned arrived; /* of them, at the barrier */
+    unsigned phase;
+} hc_cluster;
+
+struct hc_block {
+    hc_cluster *cluster, own_cluster;
+    unsigned rank;
+    zc_host_dim bid;
+    hc_block *next;               /* in a list of those not in use */
+    unsigned started, ended;      /* threads */
+    unsigned char *memory, *smem; /* as allocated, dynamic shared memory in it */
+    unsigned char *fixed;         /* static shared memory, while another block runs */
+    unsigned char *shown; /* what the copy engine and products see, from the first address on */
+    bool barriers_hidden; /* initialised since the last zc_barrier_fence */
+    unsigned registers;   /* that no warpgroup holds, for one of its threads */
+    unsigned at_barrier;
+    int barrier_line;
+    unsigned short order[HC_MAX_THREADS]; /* in which threads start and leave a barrier */
+    hc_thread threads[HC_MAX_THREADS];
+    hc_warp warps[HC_MAX_THREADS / 32];
+    hc_named named[HC_NAMED_BARRIERS];
+    hc_group warpgroups[HC_MAX_THREADS / HC_GROUP];
+};
+
+/* ---- The scheduler ---- */
+
 /* The running thread and its warp. */
 hc_thread *hc_thread_now(void);
 hc_warp *hc_warp_now(void);
 const zc_host_state *hc_state_now(void);
-
-/* Whether [p, p + n) is shared memory of the block. */
-bool hc_is_shared(const void *p, size_t n);
+const hc_launch *hc_launch_now(void);
+/* Threads of a block. */
+unsigned hc_thread_count(void);
+/* A number below; for orders that a seed decides. */
+unsigned hc_draw(unsigned below);
 
 /* Ends the launch with the code; prints where and why. Does not return. */
 __attribute__((noreturn, format(printf, 3, 4))) void hc_fail(hc_result code, int line,
                                                              const char *format, ...);
+/* The same for something that another thread began. */
+__attribute__((noreturn, format(printf, 4, 5))) void hc_fail_of(const hc_thread *t, hc_result code,
+                                                                int line, const char *format, ...);
+
+/* The running thread goes on when it is woken. */
+void hc_wait_for(hc_wait wait, unsigned tag, int line);
+void hc_wake(hc_thread *t);
+/* All of the block that wait for this. */
+void hc_wake_all(hc_block *b, hc_wait wait, unsigned tag);
+/* With a seed, others sometimes go on here. */
+void hc_maybe_yield(void);
 
 /* All lanes meet; returns the buffer of this meeting. The last to arrive calls finish. */
 unsigned hc_meet(zc_host_kind kind, int line, const void *in, unsigned size,
                  void (*finish)(hc_warp *w, unsigned turn));
 
-/* The instructions, in instructions.c. */
+/* ---- Shared memory, in shared_memory.c ---- */
+
+/* Memory for a block; 0xFF bytes; false without. */
+bool hc_memory_prepare(hc_block *b);
+void hc_memory_free(hc_block *b);
+/* The block's static shared memory comes into the module's section; NULL: nobody's. */
+void hc_memory_enter(hc_block *b);
+/* Whether [p, p + n) is shared memory of the running block. */
+bool hc_is_shared(const void *p, size_t n);
+unsigned hc_smem_address(const void *p, int line);
+/* The block of an address: of the cluster of `of`, and still running. Fails otherwise. */
+hc_block *hc_block_at(const hc_thread *of, unsigned address, int line);
+/* n bytes of the block's shared memory, aligned to `align`; fails when they are not that. */
+void *hc_memory_at(const hc_thread *of, hc_block *b, unsigned address, unsigned n, unsigned align,
+                   int line);
+/* The same bytes as the copy engine sees them. */
+void *hc_shown_at(hc_block *b, unsigned address);
+void hc_async_fence(void);
+/* Fails when ordinary writes to these bytes have not been shown. */
+void hc_check_shown(const hc_thread *of, hc_block *b, unsigned address, unsigned n, int line);
+
+/* ---- Barriers and clusters, in barriers.c ---- */
+
+void hc_sync(int line);
+void hc_named_barrier(zc_host_kind kind, int line, int barrier, int threads);
+void hc_cluster_arrive(int line);
+void hc_cluster_wait(int line);
+void hc_cluster_thread_ends(hc_thread *t);
+void hc_barrier_init(int line, unsigned barrier, unsigned count);
+void hc_barrier_fence(void);
+void hc_barrier_arrive(int line, unsigned barrier, unsigned bytes, int remote);
+void hc_barrier_wait(int line, unsigned barrier, unsigned parity);
+/* For the copy engine: whether there is one that it can see, and the end of a copy. */
+void hc_barrier_check(const hc_thread *of, hc_block *b, unsigned barrier, int line);
+void hc_barrier_complete(const hc_thread *of, hc_block *b, unsigned barrier, unsigned bytes,
+                         int line);
+
+/* ---- The copy engine, in copy_engine.c ---- */
+
+void hc_tensor_prefetch(int line, const void *map);
+void hc_load(const zc_host_copy *c);
+void hc_store(const zc_host_copy *c);
+void hc_store_commit(void);
+void hc_store_wait(unsigned n, int read);
+/* One copy to shared memory that is under way, if there is one. */
+bool hc_copies_advance(void);
+/* No copy may still read or write the block's memory. */
+void hc_copies_block_ends(hc_block *b);
+/* What is under way ends with the grid, or not at all. */
+void hc_copies_finish(bool ok);
+
+/* ---- Warpgroups, in warpgroup.c ---- */
+
+void hc_registers(int line, int n, int take);
+void hc_wgmma(const zc_host_product *p, float *d);
+void hc_wgmma_fence(void);
+void hc_wgmma_commit(void);
+void hc_wgmma_wait(int line, unsigned n);
+/* The products of one warpgroup that waits for them, if there is one. */
+bool hc_products_advance(void);
+void hc_products_clear(void);
+void hc_groups_prepare(hc_block *b);
+void hc_groups_thread_ends(hc_thread *t);
+void hc_groups_free(hc_block *b);
+
+/* ---- Instructions of a warp, in instructions.c ---- */
+
 void hc_mma(zc_host_kind kind, int line, void *d, const unsigned *a, const unsigned *b);
 void hc_ldmatrix(zc_host_kind kind, int line, unsigned *r, const void *row);
+void hc_stmatrix(int line, unsigned row, const unsigned *r);
 void hc_cp_async(void *smem, const void *global, unsigned valid, unsigned size);
 void hc_cp_async_commit(void);
 void hc_cp_async_wait(int n);
+float hc_f16_value(unsigned bits);
+float hc_bf16_value(unsigned bits);
 
 #endif

@@ -1,7 +1,7 @@
 /* The host version of templates/zc/ptx.cuh: the same names, run on a CPU by the fake driver.
  *
- * Threads of a block are fibers of one host thread, so plain memory accesses are atomic and an
- * opaque call is the only place where another thread can run. Kept free of other headers: every
+ * All threads are fibers of one host thread, so plain memory accesses are atomic and an opaque
+ * call is the only place where another thread can run. Kept free of other headers: every
  * test kernel compiles it. */
 #ifndef ZC_PTX_CUH
 #define ZC_PTX_CUH
@@ -31,8 +31,9 @@ static const zc_host_api *zc_host_call;
 #define __forceinline__ inline
 #define __noinline__    __attribute__((noinline))
 #define __align__(n) __attribute__((aligned(n)))
-/* Blocks run one at a time; one section, so that the driver can fill it before each block. "used"
- * keeps the compiler from believing that nobody else writes a function's own variable. */
+/* One section, which the driver fills anew for each block and exchanges between those that run at
+ * the same time. "used" keeps the compiler from believing that nobody else writes a function's own
+ * variable. */
 #define __shared__ static __attribute__((section("zc_shared"), used))
 
 /* CUDA's own name for it, in kernels of users. */
@@ -58,9 +59,16 @@ ZC_INLINE void zc_sync_warp(int line = __builtin_LINE())
     zc_host_call->exchange(ZC_HOST_SYNC_WARP, line, &line, 0);
 }
 
+/* A look at memory that changed nothing: after many of them others go on. */
+ZC_INLINE void zc_host_in_vain()
+{
+    if (zc_host.patience-- == 0) zc_host_call->yield();
+}
+
 ZC_INLINE void zc_fence()
 {
     asm volatile("" ::: "memory");
+    zc_host_in_vain();
 }
 
 /* ---- Exchange within a warp ---- */
@@ -118,6 +126,7 @@ ZC_INLINE bool zc_any(bool v, int line = __builtin_LINE())
     {                                                                                              \
         T old = *p;                                                                                \
         *p = (T)((U)old + (U)v);                                                                   \
+        if (v == 0) zc_host_in_vain();                                                             \
         return old;                                                                                \
     }
 ZC_ATOMIC_ADD(f32, f32)
@@ -132,13 +141,19 @@ ZC_ATOMIC_ADD(u64, u64)
     ZC_INLINE T zc_atomic_max(T *p, T v)                                                           \
     {                                                                                              \
         T old = *p;                                                                                \
-        if (v > old) *p = v;                                                                       \
+        if (v > old)                                                                               \
+            *p = v;                                                                                \
+        else                                                                                       \
+            zc_host_in_vain();                                                                     \
         return old;                                                                                \
     }                                                                                              \
     ZC_INLINE T zc_atomic_min(T *p, T v)                                                           \
     {                                                                                              \
         T old = *p;                                                                                \
-        if (v < old) *p = v;                                                                       \
+        if (v < old)                                                                               \
+            *p = v;                                                                                \
+        else                                                                                       \
+            zc_host_in_vain();                                                                     \
         return old;                                                                                \
     }
 ZC_ATOMIC_MINMAX(i32)
@@ -151,7 +166,10 @@ ZC_ATOMIC_MINMAX(u64)
     ZC_INLINE T zc_atomic_cas(T *p, T expected, T desired)                                         \
     {                                                                                              \
         T old = *p;                                                                                \
-        if (old == expected) *p = desired;                                                         \
+        if (old == expected)                                                                       \
+            *p = desired;                                                                          \
+        else                                                                                       \
+            zc_host_in_vain();                                                                     \
         return old;                                                                                \
     }
 ZC_ATOMIC_CAS(u16)
@@ -305,6 +323,11 @@ ZC_INLINE u32 zc_dp4a_uu(u32 a, u32 b, u32 c)
 }
 
 /* ---- Matrix products of a warp, matrices from shared memory ---- */
+
+ZC_INLINE u32 zc_smem_address(const void *smem, int line = __builtin_LINE())
+{
+    return zc_host_call->smem_address(smem, line);
+}
 
 #define ZC_MMA(name, kind, D)                                                                      \
     ZC_INLINE void name(D d[4], const u32 a[4], const u32 b[2], int line = __builtin_LINE())       \

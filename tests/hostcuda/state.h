@@ -94,9 +94,12 @@ hc_context_t hc_current_context(void);
 
 /* ---- Work: what a stream executes, and what a graph's nodes hold ---- */
 
+#define HC_MAX_CLUSTER 8
+
 typedef struct hc_launch {
     hc_function_t function;
     zc_host_dim grid, block;
+    zc_host_dim cluster; /* 0 in x: no cluster */
     unsigned smem;
     void **params; /* owned, with the bytes they point to behind them */
 } hc_launch;
@@ -135,6 +138,8 @@ struct hc_module {
 
 unsigned hc_static_smem(const struct hc_module *m);
 hc_result hc_check_launch(const hc_launch *l);
+/* Blocks of the launch that the device's multiprocessors hold at a time. */
+unsigned hc_max_resident(const hc_launch *l);
 /* Runs every block. */
 hc_result hc_run_grid(const hc_launch *l);
 /* Frees what the kernels' threads used; for tests that reset. */

@@ -29,18 +29,25 @@ hc_result hc_work_run(const hc_work *w)
     return HC_CUDA_SUCCESS;
 }
 
-/* The parameters' pointers, then their bytes, each 16-byte aligned. */
+#define PARAM_ALIGN 64 /* of a tensor map */
+
+static size_t aligned(size_t n)
+{
+    return (n + PARAM_ALIGN - 1) / PARAM_ALIGN * PARAM_ALIGN;
+}
+
+/* The parameters' pointers, then their bytes. */
 static void **copy_params(const zc_host_kernel *k, void **params)
 {
-    size_t bytes = (k->count * sizeof(void *) + 15) / 16 * 16;
-    for (unsigned i = 0; i < k->count; i++) bytes += (k->sizes[i] + 15u) / 16 * 16;
+    size_t bytes = aligned(k->count * sizeof(void *));
+    for (unsigned i = 0; i < k->count; i++) bytes += aligned(k->sizes[i]);
     void **copy = NULL;
-    if (posix_memalign((void **)&copy, 64, bytes + 16) != 0) return NULL;
-    char *at = (char *)copy + (k->count * sizeof(void *) + 15) / 16 * 16;
+    if (posix_memalign((void **)&copy, PARAM_ALIGN, bytes + PARAM_ALIGN) != 0) return NULL;
+    char *at = (char *)copy + aligned(k->count * sizeof(void *));
     for (unsigned i = 0; i < k->count; i++) {
         copy[i] = at;
         memcpy(at, params[i], k->sizes[i]);
-        at += (k->sizes[i] + 15u) / 16 * 16;
+        at += aligned(k->sizes[i]);
     }
     return copy;
 }

@@ -1,0 +1,227 @@
+/* The host version of templates/zc/hopper.cuh and zc/wgmma.cuh: the same names, given their meaning
+ * by the fake driver. What runs in the background there runs as late as possible here. */
+#ifndef ZC_HOPPER_CUH
+#define ZC_HOPPER_CUH
+#define ZC_WGMMA_CUH
+#include "abi/tensor_map.h"
+
+/* The line of the call, as a type of its own: coordinates are not taken for it. */
+struct zc_host_line {
+    int number;
+    explicit zc_host_line(int line = __builtin_LINE()) : number(line) {}
+};
+#define ZC_HOST_LINE zc_host_line line = zc_host_line(__builtin_LINE())
+
+/* ---- Roles and named barriers ---- */
+
+template <int N> ZC_INLINE void zc_registers_drop(ZC_HOST_LINE)
+{
+    zc_host_call->registers(line.number, N, false);
+}
+
+template <int N> ZC_INLINE void zc_registers_take(ZC_HOST_LINE)
+{
+    zc_host_call->registers(line.number, N, true);
+}
+
+ZC_INLINE void zc_named_sync(int barrier, int threads, ZC_HOST_LINE)
+{
+    zc_host_call->named(ZC_HOST_NAMED_SYNC, line.number, barrier, threads);
+}
+
+ZC_INLINE void zc_named_arrive(int barrier, int threads, ZC_HOST_LINE)
+{
+    zc_host_call->named(ZC_HOST_NAMED_ARRIVE, line.number, barrier, threads);
+}
+
+/* ---- Clusters ---- */
+
+ZC_INLINE u32 zc_cluster_rank()
+{
+    return zc_host.cluster_rank;
+}
+
+ZC_INLINE u32 zc_cluster_address(u32 smem, u32 rank)
+{
+    return (smem & ((1u << ZC_HOST_RANK_SHIFT) - 1)) | rank << ZC_HOST_RANK_SHIFT;
+}
+
+ZC_INLINE void zc_cluster_arrive(ZC_HOST_LINE)
+{
+    zc_host_call->cluster_arrive(line.number);
+}
+
+ZC_INLINE void zc_cluster_arrive_relaxed(ZC_HOST_LINE)
+{
+    zc_host_call->cluster_arrive(line.number);
+}
+
+ZC_INLINE void zc_cluster_wait(ZC_HOST_LINE)
+{
+    zc_host_call->cluster_wait(line.number);
+}
+
+/* ---- Barriers in shared memory ---- */
+
+ZC_INLINE void zc_barrier_init(u32 barrier, u32 count, ZC_HOST_LINE)
+{
+    zc_host_call->barrier_init(line.number, barrier, count);
+}
+
+ZC_INLINE void zc_barrier_fence()
+{
+    zc_host_call->barrier_fence();
+}
+
+ZC_INLINE void zc_barrier_arrive(u32 barrier, ZC_HOST_LINE)
+{
+    zc_host_call->barrier_arrive(line.number, barrier, 0, false);
+}
+
+ZC_INLINE void zc_barrier_arrive_remote(u32 barrier, ZC_HOST_LINE)
+{
+    zc_host_call->barrier_arrive(line.number, barrier, 0, true);
+}
+
+ZC_INLINE void zc_barrier_expect(u32 barrier, u32 bytes, ZC_HOST_LINE)
+{
+    zc_host_call->barrier_arrive(line.number, barrier, bytes, false);
+}
+
+ZC_INLINE void zc_barrier_wait(u32 barrier, u32 parity, ZC_HOST_LINE)
+{
+    zc_host_call->barrier_wait(line.number, barrier, parity);
+}
+
+ZC_INLINE void zc_barrier_wait_cluster(u32 barrier, u32 parity, ZC_HOST_LINE)
+{
+    zc_host_call->barrier_wait(line.number, barrier, parity);
+}
+
+/* ---- The copy engine ---- */
+
+ZC_INLINE void zc_tensor_prefetch(const zc_tensor_map *map, ZC_HOST_LINE)
+{
+    zc_host_call->tensor_prefetch(line.number, map);
+}
+
+ZC_INLINE void zc_tensor_load(u32 to, const zc_tensor_map *map, u32 barrier, int c0, int c1,
+                              ZC_HOST_LINE)
+{
+    zc_host_copy c = {line.number, to, barrier, map, 2, {c0, c1}};
+    zc_host_call->load(&c);
+}
+
+ZC_INLINE void zc_tensor_load(u32 to, const zc_tensor_map *map, u32 barrier, int c0, int c1, int c2,
+                              ZC_HOST_LINE)
+{
+    zc_host_copy c = {line.number, to, barrier, map, 3, {c0, c1, c2}};
+    zc_host_call->load(&c);
+}
+
+ZC_INLINE void zc_tensor_multicast(u32 to, const zc_tensor_map *map, u32 barrier, u16 mask, int c0,
+                                   int c1, ZC_HOST_LINE)
+{
+    zc_host_copy c = {line.number, to, barrier, map, 2, {c0, c1}, mask};
+    zc_host_call->load(&c);
+}
+
+ZC_INLINE void zc_tensor_multicast(u32 to, const zc_tensor_map *map, u32 barrier, u16 mask, int c0,
+                                   int c1, int c2, ZC_HOST_LINE)
+{
+    zc_host_copy c = {line.number, to, barrier, map, 3, {c0, c1, c2}, mask};
+    zc_host_call->load(&c);
+}
+
+ZC_INLINE void zc_tensor_store(const zc_tensor_map *map, u32 from, int c0, int c1, ZC_HOST_LINE)
+{
+    zc_host_copy c = {line.number, from, 0, map, 2, {c0, c1}};
+    zc_host_call->store(&c);
+}
+
+ZC_INLINE void zc_tensor_store(const zc_tensor_map *map, u32 from, int c0, int c1, int c2,
+                               ZC_HOST_LINE)
+{
+    zc_host_copy c = {line.number, from, 0, map, 3, {c0, c1, c2}};
+    zc_host_call->store(&c);
+}
+
+ZC_INLINE void zc_bulk_load(u32 to, const void *from, u32 bytes, u32 barrier, ZC_HOST_LINE)
+{
+    zc_host_copy c = {line.number, to, barrier};
+    c.global = from;
+    c.bytes = bytes;
+    zc_host_call->load(&c);
+}
+
+ZC_INLINE void zc_bulk_send(u32 to, u32 from, u32 bytes, u32 barrier, ZC_HOST_LINE)
+{
+    zc_host_copy c = {line.number, to, barrier};
+    c.source = from;
+    c.bytes = bytes;
+    zc_host_call->load(&c);
+}
+
+ZC_INLINE void zc_bulk_commit()
+{
+    zc_host_call->store_commit();
+}
+
+template <int N> ZC_INLINE void zc_bulk_wait_read()
+{
+    zc_host_call->store_wait(N, true);
+}
+
+template <int N> ZC_INLINE void zc_bulk_wait()
+{
+    zc_host_call->store_wait(N, false);
+}
+
+ZC_INLINE void zc_async_fence()
+{
+    zc_host_call->async_fence();
+}
+
+/* ---- Products of a warpgroup ---- */
+
+ZC_INLINE u64 zc_wgmma_along(u32 smem)
+{
+    return (u64)((smem & 0x3ffff) >> 4) | 1ull << 16 | (u64)(1024 >> 4) << 32 | 1ull << 62;
+}
+
+ZC_INLINE u64 zc_wgmma_across(u32 smem, u32 pitch)
+{
+    return (u64)((smem & 0x3ffff) >> 4) | (u64)(pitch >> 4) << 16 | (u64)(1024 >> 4) << 32 |
+           1ull << 62;
+}
+
+ZC_INLINE void zc_wgmma_fence()
+{
+    zc_host_call->wgmma_fence();
+}
+
+ZC_INLINE void zc_wgmma_commit()
+{
+    zc_host_call->wgmma_commit();
+}
+
+template <int N> ZC_INLINE void zc_wgmma_wait(ZC_HOST_LINE)
+{
+    zc_host_call->wgmma_wait(line.number, N);
+}
+
+#define ZC_WGMMA(name, n, TYPE, across) ZC_HOST_WGMMA(name, n, TYPE, across)
+#define ZC_HOST_WGMMA(name, n, TYPE, across)                                                       \
+    ZC_INLINE void name(f32(&d)[(n) / 2], u64 a, u64 b, bool add, ZC_HOST_LINE)                    \
+    {                                                                                              \
+        static_assert((n) % 8 == 0 && (n) >= 8 && (n) <= 256, "8, 16 ... 256 columns");            \
+        zc_host_product p = {ZC_HOST_WGMMA_##TYPE, line.number, n, across, add, a, b};             \
+        zc_host_call->wgmma(&p, d);                                                                \
+    }
+
+ZC_INLINE void zc_stmatrix_x4(u32 row, const u32 r[4], ZC_HOST_LINE)
+{
+    zc_host_call->stmatrix(line.number, row, r);
+}
+
+#endif

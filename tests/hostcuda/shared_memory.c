@@ -1,0 +1,166 @@
+/* Shared memory of the blocks that run: its addresses, its static part, and what the copy engine
+ * has been shown of it.
+ *
+ * A block's memory begins behind 1024 bytes that the system keeps, static first, as on the device;
+ * an address is the block's rank and the place in there. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel_run.h"
+
+#define FIRST 1024u
+#define PLACE ((1u << ZC_HOST_RANK_SHIFT) - 1)
+
+static hc_block *entered; /* whose static shared memory lies in the module's section */
+
+static unsigned char *section(void)
+{
+    return hc_launch_now()->function->module->info->shared_begin;
+}
+
+static unsigned fixed_size(void)
+{
+    const zc_host_module *m = hc_launch_now()->function->module->info;
+    return (unsigned)(m->shared_end - m->shared_begin);
+}
+
+static unsigned dynamic_begin(void)
+{
+    return (FIRST + fixed_size() + 127) / 128 * 128;
+}
+
+static unsigned memory_end(void)
+{
+    return dynamic_begin() + hc_launch_now()->smem;
+}
+
+/* Aligned in the host's memory as its addresses are. */
+static bool allocate(hc_block *b)
+{
+    void *memory = NULL;
+    unsigned before = dynamic_begin() % 1024, fixed = fixed_size(), n = hc_launch_now()->smem;
+    if (posix_memalign(&memory, 1024, before + (n ? n : 1)) != 0) return false;
+    b->memory = memory;
+    b->smem = b->memory + before;
+    if (fixed) b->fixed = malloc(fixed);
+    return !fixed || b->fixed;
+}
+
+bool hc_memory_prepare(hc_block *b)
+{
+    if (!b->memory && !allocate(b)) return false;
+    if (hc_launch_now()->smem) memset(b->smem, 0xFF, hc_launch_now()->smem);
+    if (b->fixed) memset(b->fixed, 0xFF, fixed_size());
+    if (b->shown) memset(b->shown, 0xFF, memory_end() - FIRST);
+    return true;
+}
+
+void hc_memory_free(hc_block *b)
+{
+    free(b->memory);
+    free(b->fixed);
+    free(b->shown);
+    b->memory = b->smem = b->fixed = b->shown = NULL;
+}
+
+void hc_memory_enter(hc_block *b)
+{
+    if (b && entered && entered->fixed) memcpy(entered->fixed, section(), fixed_size());
+    if (b && b->fixed) memcpy(section(), b->fixed, fixed_size());
+    entered = b;
+}
+
+/* ---- Addresses ---- */
+
+bool hc_is_shared(const void *p, size_t n)
+{
+    uintptr_t at = (uintptr_t)p, dynamic = (uintptr_t)hc_thread_now()->block->smem;
+    uintptr_t begin = (uintptr_t)section();
+    size_t fixed = fixed_size(), moving = hc_launch_now()->smem;
+    if (at >= dynamic && n <= moving && at - dynamic <= moving - n) return true;
+    return at >= begin && n <= fixed && at - begin <= fixed - n;
+}
+
+unsigned hc_smem_address(const void *p, int line)
+{
+    const hc_block *b = hc_thread_now()->block;
+    if (!hc_is_shared(p, 0))
+        hc_fail(HC_CUDA_ERROR_INVALID_ADDRESS_SPACE, line, "%p is not shared memory", p);
+    uintptr_t at = (uintptr_t)p, dynamic = (uintptr_t)b->smem;
+    unsigned place = at >= dynamic && at - dynamic <= hc_launch_now()->smem
+                         ? dynamic_begin() + (unsigned)(at - dynamic)
+                         : FIRST + (unsigned)(at - (uintptr_t)section());
+    return b->rank << ZC_HOST_RANK_SHIFT | place;
+}
+
+hc_block *hc_block_at(const hc_thread *of, unsigned address, int line)
+{
+    const hc_cluster *c = of->block->cluster;
+    unsigned rank = address >> ZC_HOST_RANK_SHIFT;
+    if (rank >= c->size)
+        hc_fail_of(of, HC_CUDA_ERROR_ILLEGAL_ADDRESS, line,
+                   "0x%x is memory of block %u of a cluster of %u", address, rank, c->size);
+    if (c->blocks[rank]->ended == hc_thread_count())
+        hc_fail_of(of, HC_CUDA_ERROR_ILLEGAL_ADDRESS, line,
+                   "0x%x is memory of block %u of the cluster, which has ended", address, rank);
+    return c->blocks[rank];
+}
+
+static unsigned char *memory_of(hc_block *b, unsigned place, unsigned n)
+{
+    unsigned dynamic = dynamic_begin(), fixed = fixed_size(), moving = hc_launch_now()->smem;
+    if (place >= dynamic && n <= moving && place - dynamic <= moving - n)
+        return b->smem + (place - dynamic);
+    if (place >= FIRST && n <= fixed && place - FIRST <= fixed - n)
+        return (b == entered ? section() : b->fixed) + (place - FIRST);
+    return NULL;
+}
+
+void *hc_memory_at(const hc_thread *of, hc_block *b, unsigned address, unsigned n, unsigned align,
+                   int line)
+{
+    unsigned char *p = memory_of(b, address & PLACE, n);
+    if (!p)
+        hc_fail_of(of, HC_CUDA_ERROR_ILLEGAL_ADDRESS, line,
+                   "%u bytes from 0x%x are not shared memory", n, address);
+    if (address % align)
+        hc_fail_of(of, HC_CUDA_ERROR_MISALIGNED_ADDRESS, line, "0x%x is not %u-byte aligned",
+                   address, align);
+    return p;
+}
+
+/* ---- What the copy engine has been shown ----
+ *
+ * A second copy, brought up to date by a fence: which thread wrote what is not known, so the fence
+ * of one shows what all have written. */
+
+/* False without memory. */
+static bool need_shown(hc_block *b)
+{
+    if (b->shown) return true;
+    b->shown = malloc(memory_end() - FIRST);
+    if (!b->shown) return false;
+    memset(b->shown, 0xFF, memory_end() - FIRST);
+    return true;
+}
+
+void *hc_shown_at(hc_block *b, unsigned address)
+{
+    if (!need_shown(b)) hc_fail(HC_CUDA_ERROR_OUT_OF_MEMORY, 0, "no memory for shared memory");
+    return b->shown + ((address & PLACE) - FIRST);
+}
+
+void hc_async_fence(void)
+{
+    hc_block *b = hc_thread_now()->block;
+    unsigned char *shown = hc_shown_at(b, FIRST);
+    if (fixed_size()) memcpy(shown, section(), fixed_size());
+    memcpy(shown + (dynamic_begin() - FIRST), b->smem, hc_launch_now()->smem);
+}
+
+void hc_check_shown(const hc_thread *of, hc_block *b, unsigned address, unsigned n, int line)
+{
+    if (memcmp(hc_memory_at(of, b, address, n, 1, line), hc_shown_at(b, address), n) == 0) return;
+    hc_fail_of(of, HC_CUDA_ERROR_LAUNCH_FAILED, line,
+               "shared memory from 0x%x on was written without a zc_async_fence", address);
+}

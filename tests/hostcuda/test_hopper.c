@@ -1,0 +1,912 @@
+/* Clusters, barriers, the copy engine and products of a warpgroup, one by one, and what a kernel
+ * can do wrong with each. */
+#include "fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What the kernels here share: a tile for the copy engine, two barriers, operands of a product. */
+static const char head[] =
+    "#include \"zc/hopper.cuh\"\n"
+    "ZC_WGMMA(multiply, 8, F16, 0)\n"
+    "ZC_WGMMA(multiply_across, 64, F16, 1)\n"
+    "__shared__ __align__(1024) u16 tile[16][64], a[64 * 64], bb[64 * 64];\n"
+    "__shared__ __align__(8) u64 barriers[2];\n"
+    "#define KERNEL(name) extern \"C\" __global__ void __launch_bounds__(256) \\\n"
+    "    name(u32 *out, const u16 *data, const __grid_constant__ zc_tensor_map map)\n";
+
+/* What each begins with. */
+static const char begin[] =
+    "{\n"
+    "    const u32 t = threadIdx.x, to = zc_smem_address(tile), b = zc_smem_address(barriers);\n"
+    "    const u32 rank = zc_cluster_rank(), sa = zc_smem_address(a), sb = zc_smem_address(bb);\n"
+    "    const u64 da = zc_wgmma_along(sa), db = zc_wgmma_along(sb);\n"
+    "    f32 d[4];\n"
+    "    (void)t, (void)to, (void)b, (void)rank, (void)da, (void)db, (void)d;\n";
+
+enum { COLUMNS = 64, ROWS = 32, PLANES = 3, OUT = 1024 };
+
+/* Device memory of a kernel: data[i] is i. */
+typedef struct memory {
+    hc_ptr out, data;
+    uint32_t result[OUT];
+} memory;
+
+typedef struct tensor_map {
+    _Alignas(64) unsigned char bytes[128];
+} tensor_map;
+
+static hc_function_t kernel_of(const char *body)
+{
+    static char text[8192];
+    int n = snprintf(text, sizeof text, "%sKERNEL(kernel)\n%s%s}\n", head, begin, body);
+    assert_true(n > 0 && (size_t)n < sizeof text);
+    return function_of(load_source(text), "kernel");
+}
+
+static void prepare(memory *m)
+{
+    uint16_t data[PLANES * ROWS * COLUMNS];
+    memset(m->result, 0, sizeof m->result);
+    for (int i = 0; i < PLANES * ROWS * COLUMNS; i++) data[i] = (uint16_t)i;
+    m->data = device_bytes(data, sizeof data);
+    m->out = device_bytes(m->result, sizeof m->result);
+}
+
+/* Of the data: a plane or all planes, boxes of 8 rows. */
+static tensor_map map_of(const memory *m, unsigned rank, unsigned swizzle)
+{
+    static const uint32_t widths[] = {64, 16, 32, 64};
+    tensor_map map;
+    uint64_t dims[] = {COLUMNS, ROWS, PLANES}, pitch[] = {COLUMNS * 2, ROWS * COLUMNS * 2};
+    uint32_t box[] = {widths[swizzle], 8, 1}, steps[] = {1, 1, 1};
+    assert_ok(cuTensorMapEncodeTiled(
+        (hc_tensor_map_t *)&map, HC_CU_TENSOR_MAP_DATA_TYPE_FLOAT16, rank,
+        (void *)(uintptr_t)m->data, dims, pitch, box, steps, HC_CU_TENSOR_MAP_INTERLEAVE_NONE,
+        swizzle, HC_CU_TENSOR_MAP_L2_PROMOTION_L2_256B, HC_CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+    return map;
+}
+
+static hc_result launch_cluster(hc_function_t f, unsigned grid, unsigned cluster, unsigned threads,
+                                void **params)
+{
+    hc_launch_attribute attribute = {.id = HC_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+    attribute.value.cluster.x = cluster;
+    attribute.value.cluster.y = attribute.value.cluster.z = 1;
+    hc_launch_config config = {.grid_x = grid,
+                               .grid_y = 1,
+                               .grid_z = 1,
+                               .block_x = threads,
+                               .block_y = 1,
+                               .block_z = 1,
+                               .attrs = &attribute,
+                               .attr_count = 1};
+    return cuLaunchKernelEx(&config, f, params, NULL);
+}
+
+static hc_result run_map(memory *m, const char *body, unsigned grid, unsigned cluster,
+                         unsigned threads, tensor_map map)
+{
+    void *params[] = {&m->out, &m->data, &map};
+    hc_result r = launch_cluster(kernel_of(body), grid, cluster, threads, params);
+    if (r == HC_CUDA_SUCCESS) assert_ok(cuMemcpyDtoH_v2(m->result, m->out, sizeof m->result));
+    return r;
+}
+
+static hc_result run(memory *m, const char *body, unsigned grid, unsigned cluster, unsigned threads)
+{
+    prepare(m);
+    return run_map(m, body, grid, cluster, threads, map_of(m, 2, HC_CU_TENSOR_MAP_SWIZZLE_128B));
+}
+
+/* With any seed, too. */
+static void run_in_any_order(memory *m, const char *body, unsigned grid, unsigned cluster,
+                             unsigned threads, void (*check)(const memory *m))
+{
+    for (int seed = 0; seed < 4; seed++) {
+        char text[16];
+        snprintf(text, sizeof text, "%d", seed);
+        setenv("ZC_HOSTCUDA_SHUFFLE", text, 1);
+        device_again();
+        assert_ok(run(m, body, grid, cluster, threads));
+        check(m);
+    }
+}
+
+/* ---- Barriers ---- */
+
+static void check_ring(const memory *m)
+{
+    for (unsigned i = 0; i < 10; i++) assert_int_equal(m->result[i], 5 * 32 * (i + 1));
+}
+
+/* One warp fills a place ten times, another empties it; parities change. */
+static void phases(void **state)
+{
+    (void)state;
+    memory m;
+    run_in_any_order(&m,
+                     "    __shared__ u32 sum;\n"
+                     "    if (t == 0) {\n"
+                     "        zc_barrier_init(b, 32);\n"
+                     "        zc_barrier_init(b + 8, 32);\n"
+                     "        sum = 0;\n"
+                     "    }\n"
+                     "    zc_sync();\n"
+                     "    for (u32 i = 0; i < 10; i++) {\n"
+                     "        if (t < 32) {\n"
+                     "            zc_barrier_wait(b + 8, i % 2 ^ 1);\n"
+                     "            zc_atomic_add(&sum, 5u);\n"
+                     "            zc_barrier_arrive(b);\n"
+                     "        } else {\n"
+                     "            zc_barrier_wait(b, i % 2);\n"
+                     "            if (t == 32) out[i] = sum;\n"
+                     "            zc_barrier_arrive(b + 8);\n"
+                     "        }\n"
+                     "    }\n",
+                     1, 1, 64, check_ring);
+}
+
+/* A wait knows no more than the parity: what ended two phases ago does not count. */
+static void a_parity_is_not_a_phase(void **state)
+{
+    (void)state;
+    memory m;
+    assert_ok(run(&m,
+                  "    zc_barrier_init(b, 1);\n"
+                  "    zc_barrier_wait(b, 1);\n" /* as if the phase before the first had ended */
+                  "    zc_barrier_arrive(b);\n"
+                  "    zc_barrier_wait(b, 0);\n"
+                  "    zc_barrier_expect(b, 16);\n"
+                  "    zc_barrier_wait(b, 0);\n" /* the second phase is open: the first has ended */
+                  "    zc_barrier_fence();\n"
+                  "    zc_bulk_load(to, data, 16, b);\n"
+                  "    zc_barrier_wait(b, 1);\n"
+                  "    out[0] = 7;\n",
+                  1, 1, 1));
+    assert_int_equal(m.result[0], 7);
+    assert_int_equal(run(&m,
+                         "    zc_barrier_init(b, 1);\n"
+                         "    zc_barrier_arrive(b);\n"
+                         "    zc_barrier_arrive(b);\n"
+                         "    zc_barrier_wait(b, 0);\n", /* has ended, but so has the next */
+                         1, 1, 1),
+                     HC_CUDA_ERROR_LAUNCH_FAILED);
+}
+
+static void check_named(const memory *m)
+{
+    for (unsigned i = 0; i < 32; i++) assert_int_equal(m->result[i], 10 * i);
+}
+
+/* Warps 0 and 1 hand over to warps 2 and 3 and go on. */
+static void named_barriers(void **state)
+{
+    (void)state;
+    memory m;
+    run_in_any_order(&m,
+                     "    __shared__ u32 values[32];\n"
+                     "    if (t < 64) {\n"
+                     "        if (t < 32) values[t] = 10 * t;\n"
+                     "        zc_named_arrive(3, 128);\n"
+                     "    } else {\n"
+                     "        zc_named_sync(3, 128);\n"
+                     "        if (t < 96) out[t - 64] = values[t - 64];\n"
+                     "        zc_named_sync(15, 64);\n"
+                     "    }\n",
+                     1, 1, 128, check_named);
+}
+
+/* ---- Clusters ---- */
+
+static void check_neighbours(const memory *m)
+{
+    for (unsigned block = 0; block < 8; block++)
+        for (unsigned i = 0; i < 8; i++) {
+            uint32_t low = block / 4 * 4 + (block + 3) % 4;
+            assert_int_equal(m->result[block * 8 + i], low * 1000 + i);
+        }
+}
+
+/* Each block sends its row to the next of its cluster; static shared memory is each block's own. */
+static void blocks_of_a_cluster(void **state)
+{
+    (void)state;
+    memory m;
+    run_in_any_order(
+        &m,
+        "    __shared__ __align__(16) u32 mine[8], theirs[8];\n"
+        "    if (t == 0) {\n"
+        "        zc_barrier_init(b, 1);\n"
+        "        zc_barrier_fence();\n"
+        "        zc_barrier_expect(b, 32);\n"
+        "    }\n"
+        "    if (t < 8) mine[t] = blockIdx.x * 1000 + t;\n"
+        "    zc_async_fence();\n"
+        "    zc_cluster_arrive();\n"
+        "    zc_cluster_wait();\n"
+        "    const u32 next = (rank + 1) % 4;\n"
+        "    if (t == 0)\n"
+        "        zc_bulk_send(zc_cluster_address(zc_smem_address(theirs), next),\n"
+        "                     zc_smem_address(mine), 32, zc_cluster_address(b, next));\n"
+        "    zc_barrier_wait_cluster(b, 0);\n"
+        "    if (t < 8) out[blockIdx.x * 8 + t] = theirs[t];\n"
+        "    zc_cluster_arrive_relaxed();\n"
+        "    zc_cluster_wait();\n",
+        8, 4, 32, check_neighbours);
+}
+
+static void check_arrivals(const memory *m)
+{
+    assert_int_equal(m->result[0], 1);
+    assert_int_equal(m->result[1], 1);
+}
+
+/* The last place of a barrier is filled from the other block. */
+static void remote_arrivals(void **state)
+{
+    (void)state;
+    memory m;
+    run_in_any_order(&m,
+                     "    if (t == 0) {\n"
+                     "        zc_barrier_init(b, 2);\n"
+                     "        zc_barrier_fence();\n"
+                     "    }\n"
+                     "    zc_cluster_arrive_relaxed();\n"
+                     "    zc_cluster_wait();\n"
+                     "    if (t < 2) zc_barrier_arrive_remote(zc_cluster_address(b, t));\n"
+                     "    zc_barrier_wait_cluster(b, 0);\n"
+                     "    if (t == 0) out[rank] = 1;\n"
+                     "    zc_cluster_arrive_relaxed();\n"
+                     "    zc_cluster_wait();\n",
+                     2, 2, 32, check_arrivals);
+}
+
+static void cluster_sizes(void **state)
+{
+    (void)state;
+    memory m;
+    prepare(&m);
+    tensor_map map = map_of(&m, 2, HC_CU_TENSOR_MAP_SWIZZLE_128B);
+    void *params[] = {&m.out, &m.data, &map};
+    hc_function_t f = kernel_of("    if (t == 0) out[blockIdx.x] = rank + 1;\n");
+    assert_int_equal(launch_cluster(f, 9, 2, 32, params), HC_CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    assert_int_equal(launch_cluster(f, 16, 16, 32, params), HC_CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    assert_int_equal(launch_cluster(f, 16, 0, 32, params), HC_CUDA_ERROR_INVALID_VALUE);
+    assert_ok(launch_cluster(f, 16, 8, 32, params));
+    assert_ok(cuMemcpyDtoH_v2(m.result, m.out, sizeof m.result));
+    for (unsigned i = 0; i < 16; i++) assert_int_equal(m.result[i], i % 8 + 1);
+}
+
+/* A recorded launch keeps its cluster; an update takes the other graph's. */
+static void clusters_in_graphs(void **state)
+{
+    (void)state;
+    memory m;
+    prepare(&m);
+    tensor_map map = map_of(&m, 2, HC_CU_TENSOR_MAP_SWIZZLE_128B);
+    void *params[] = {&m.out, &m.data, &map};
+    hc_function_t f = kernel_of("    if (t == 0) out[blockIdx.x] = rank + 1;\n");
+    hc_stream_t stream;
+    hc_exec_t exec;
+    hc_update_info info;
+    assert_ok(cuStreamCreate(&stream, HC_CU_STREAM_NON_BLOCKING));
+    for (unsigned size = 2; size <= 4; size += 2) {
+        hc_graph_t graph;
+        hc_launch_attribute a = {.id = HC_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+        a.value.cluster.x = size, a.value.cluster.y = a.value.cluster.z = 1;
+        hc_launch_config config = {.grid_x = 8,
+                                   .grid_y = 1,
+                                   .grid_z = 1,
+                                   .block_x = 32,
+                                   .block_y = 1,
+                                   .block_z = 1,
+                                   .stream = stream,
+                                   .attrs = &a,
+                                   .attr_count = 1};
+        assert_ok(cuStreamBeginCapture_v2(stream, HC_CU_STREAM_CAPTURE_MODE_RELAXED));
+        assert_ok(cuLaunchKernelEx(&config, f, params, NULL));
+        assert_ok(cuStreamEndCapture(stream, &graph));
+        if (size == 2)
+            assert_ok(cuGraphInstantiateWithFlags(&exec, graph, 0));
+        else
+            assert_ok(cuGraphExecUpdate_v2(exec, graph, &info));
+        assert_ok(cuGraphLaunch(exec, stream));
+        assert_ok(cuMemcpyDtoH_v2(m.result, m.out, sizeof m.result));
+        for (unsigned i = 0; i < 8; i++) assert_int_equal(m.result[i], i % size + 1);
+        assert_ok(cuGraphDestroy(graph));
+    }
+    assert_ok(cuGraphExecDestroy(exec));
+    assert_ok(cuStreamDestroy_v2(stream));
+}
+
+/* ---- Blocks side by side ---- */
+
+static void check_rounds(const memory *m)
+{
+    for (unsigned i = 0; i < 4; i++) assert_int_equal(m->result[2 + i], 4 * 32 * 3);
+}
+
+/* All blocks wait for all others, three times, by a counter in device memory. */
+static void blocks_wait_for_each_other(void **state)
+{
+    (void)state;
+    memory m;
+    run_in_any_order(&m,
+                     "    __shared__ u32 mine;\n"
+                     "    if (t == 0) mine = blockIdx.x;\n"
+                     "    for (u32 round = 1; round <= 3; round++) {\n"
+                     "        zc_atomic_add(out + 1, 1u);\n"
+                     "        zc_sync();\n"
+                     "        if (t == 0) {\n"
+                     "            zc_atomic_add(out, 1u);\n"
+                     "            while (zc_atomic_add(out, 0u) < 4 * round) {\n            }\n"
+                     "        }\n"
+                     "        zc_sync();\n"
+                     "    }\n"
+                     "    if (t == 0) out[2 + mine] = out[1];\n",
+                     4, 1, 32, check_rounds);
+}
+
+/* The device holds no more than its multiprocessors do: with one more, all wait for ever. */
+static void blocks_that_have_no_room(void **state)
+{
+    (void)state;
+    memory m;
+    static const char wait[] = "    if (t) return;\n    zc_atomic_add(out, 1u);\n"
+                               "    while (zc_atomic_add(out, 0u) < gridDim.x) {\n    }\n";
+    assert_ok(run(&m, wait, 4 * 8, 1, 256));
+    assert_int_equal(run(&m, wait, 4 * 8 + 1, 1, 256), HC_CUDA_ERROR_LAUNCH_FAILED);
+}
+
+static void check_last(const memory *m)
+{
+    assert_int_equal(m->result[1], 100 * 99 / 2);
+}
+
+static void the_last_block_sums(void **state)
+{
+    (void)state;
+    memory m;
+    run_in_any_order(&m,
+                     "    if (t) return;\n"
+                     "    out[10 + blockIdx.x] = blockIdx.x;\n"
+                     "    zc_fence();\n"
+                     "    if (zc_atomic_add(out, 1u) + 1 < gridDim.x) return;\n"
+                     "    for (u32 i = 0; i < gridDim.x; i++) out[1] += out[10 + i];\n",
+                     100, 1, 32, check_last);
+}
+
+/* ---- The copy engine ---- */
+
+/* As the tile lies in shared memory, 16 bytes at a time. */
+static const char load_tile[] =
+    "    if (t == 0) {\n"
+    "        zc_barrier_init(b, 1);\n"
+    "        zc_barrier_fence();\n"
+    "        zc_barrier_expect(b, BYTES);\n"
+    "        LOAD;\n"
+    "    }\n"
+    "    zc_sync();\n"
+    "    zc_barrier_wait(b, 0);\n"
+    "    for (u32 i = t; i < BYTES / 4; i += 32) out[i] = ((u32 *)tile)[i];\n";
+
+static void load_by(memory *m, unsigned rank, unsigned swizzle, unsigned bytes, const char *load)
+{
+    char body[1024];
+    snprintf(body, sizeof body, "\n#define BYTES %u\n#define LOAD %s\n%s", bytes, load, load_tile);
+    prepare(m);
+    assert_ok(run_map(m, body, 1, 1, 32, map_of(m, rank, swizzle)));
+}
+
+static uint16_t half_at(const memory *m, unsigned byte)
+{
+    return (uint16_t)(m->result[byte / 4] >> byte % 4 * 8);
+}
+
+/* Bits 4 to 6 (or fewer) of an address are exchanged by bits 7 to 9; the tile is aligned to 1024.
+ */
+static void swizzles(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned swizzle, width, bits;
+    } cases[] = {{HC_CU_TENSOR_MAP_SWIZZLE_NONE, 128, 0},
+                 {HC_CU_TENSOR_MAP_SWIZZLE_32B, 32, 1},
+                 {HC_CU_TENSOR_MAP_SWIZZLE_64B, 64, 3},
+                 {HC_CU_TENSOR_MAP_SWIZZLE_128B, 128, 7}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        memory m;
+        unsigned width = cases[i].width;
+        load_by(&m, 2, cases[i].swizzle, 8 * width, "zc_tensor_load(to, &map, b, 0, 3)");
+        for (unsigned byte = 0; byte < 8 * width; byte += 2) {
+            unsigned at = byte ^ (byte / 128 & cases[i].bits) * 16;
+            assert_int_equal(half_at(&m, at), (3 + byte / width) * COLUMNS + byte % width / 2);
+        }
+    }
+}
+
+/* Zero where there is no tensor: before and behind it, along each dimension. */
+static void boxes_at_the_border(void **state)
+{
+    (void)state;
+    static const struct {
+        int c[3];
+        const char *load;
+    } cases[] = {{{-3, 0, 1}, "zc_tensor_load(to, &map, b, -3, 0, 1)"},
+                 {{8, 28, 2}, "zc_tensor_load(to, &map, b, 8, 28, 2)"},
+                 {{0, -5, 0}, "zc_tensor_load(to, &map, b, 0, -5, 0)"},
+                 {{0, 0, 3}, "zc_tensor_load(to, &map, b, 0, 0, 3)"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        memory m;
+        load_by(&m, 3, HC_CU_TENSOR_MAP_SWIZZLE_NONE, 1024, cases[i].load);
+        for (int at = 0; at < 512; at++) {
+            int x = cases[i].c[0] + at % 64, y = cases[i].c[1] + at / 64, z = cases[i].c[2];
+            bool inside = x >= 0 && x < COLUMNS && y >= 0 && y < ROWS && z < PLANES;
+            assert_int_equal(half_at(&m, (unsigned)at * 2),
+                             inside ? (z * ROWS + y) * COLUMNS + x : 0);
+        }
+    }
+}
+
+static void bulk_loads(void **state)
+{
+    (void)state;
+    memory m;
+    load_by(&m, 2, HC_CU_TENSOR_MAP_SWIZZLE_NONE, 48, "zc_bulk_load(to, data + 8, 48, b)");
+    for (unsigned i = 0; i < 24; i++) assert_int_equal(half_at(&m, i * 2), 8 + i);
+}
+
+static void check_multicast(const memory *m)
+{
+    for (unsigned block = 0; block < 2; block++)
+        for (unsigned half = 0; half < 2; half++)
+            assert_int_equal(m->result[block * 2 + half], half ? 9 * COLUMNS + 1 : 1 * COLUMNS + 1);
+}
+
+/* Each block loads half of the tile, for both. */
+static void multicast(void **state)
+{
+    (void)state;
+    memory m;
+    run_in_any_order(
+        &m,
+        "    if (t == 0) {\n"
+        "        zc_barrier_init(b, 1);\n"
+        "        zc_barrier_fence();\n"
+        "        zc_barrier_expect(b, 2048);\n"
+        "    }\n"
+        "    zc_cluster_arrive_relaxed();\n"
+        "    zc_cluster_wait();\n"
+        "    if (t == 0)\n"
+        "        zc_tensor_multicast(to + 1024 * rank, &map, b, 3, 0, 8 * (int)rank);\n"
+        "    zc_barrier_wait_cluster(b, 0);\n"
+        "    if (t < 2) out[rank * 2 + t] = tile[t * 8 + 1][8 + 1];\n" /* row 1: chunk 0 */
+        "    zc_cluster_arrive_relaxed();\n"
+        "    zc_cluster_wait();\n",
+        2, 2, 32, check_multicast);
+}
+
+/* What lies outside the tensor is not written: the box ends four rows behind the last. */
+static void stores(void **state)
+{
+    (void)state;
+    memory m;
+    prepare(&m);
+    uint16_t data[PLANES * ROWS * COLUMNS];
+    assert_ok(run_map(&m,
+                      "    for (u32 i = t; i < 8 * 64; i += 32) tile[i / 64][i % 64] = 50000 + i;\n"
+                      "    zc_async_fence();\n"
+                      "    zc_sync();\n"
+                      "    if (t == 0) {\n"
+                      "        zc_tensor_store(&map, to, 8, 28);\n"
+                      "        zc_bulk_commit();\n"
+                      "        zc_bulk_wait<0>();\n"
+                      "    }\n",
+                      1, 1, 32, map_of(&m, 2, HC_CU_TENSOR_MAP_SWIZZLE_NONE)));
+    assert_ok(cuMemcpyDtoH_v2(data, m.data, sizeof data));
+    for (int i = 0; i < PLANES * ROWS * COLUMNS; i++) {
+        int x = i % COLUMNS - 8, y = i / COLUMNS - 28;
+        assert_int_equal(data[i], x >= 0 && y >= 0 && y < 4 ? 50000 + y * 64 + x : i);
+    }
+}
+
+/* A wait that is missing shows: a load has not come, a store takes what is there later. */
+static void copies_come_late(void **state)
+{
+    (void)state;
+    memory m;
+    uint16_t first;
+    static const char load[] = "    zc_barrier_init(b, 1);\n"
+                               "    zc_barrier_fence();\n"
+                               "    zc_barrier_expect(b, 1024);\n"
+                               "    zc_tensor_load(to, &map, b, 1, 0);\n"
+                               "    out[0] = tile[0][0];\n"
+                               "    zc_barrier_wait(b, 0);\n"
+                               "    out[1] = tile[0][0];\n";
+    assert_ok(run(&m, load, 1, 1, 1));
+    assert_int_equal(m.result[0], 0xFFFF);
+    assert_int_equal(m.result[1], 1);
+    static const char store[] = "    tile[0][0] = 7;\n"
+                                "    zc_async_fence();\n"
+                                "    zc_tensor_store(&map, to, 0, 0);\n"
+                                "    zc_bulk_commit();\n"
+                                "    %s\n"
+                                "    tile[0][0] = 8;\n"
+                                "    zc_bulk_wait<0>();\n";
+    for (int waits = 0; waits < 2; waits++) {
+        char body[512];
+        snprintf(body, sizeof body, store, waits ? "zc_bulk_wait_read<0>();" : "");
+        assert_ok(run(&m, body, 1, 1, 1));
+        assert_ok(cuMemcpyDtoH_v2(&first, m.data, 2));
+        assert_int_equal(first, waits ? 7 : 8);
+    }
+}
+
+static hc_result encode(unsigned type, unsigned rank, uintptr_t address, const uint64_t *dims,
+                        const uint64_t *pitch, const uint32_t *box, const uint32_t *steps,
+                        unsigned swizzle)
+{
+    tensor_map map;
+    return cuTensorMapEncodeTiled((hc_tensor_map_t *)&map, type, rank, (void *)address, dims, pitch,
+                                  box, steps, HC_CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                                  HC_CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                                  HC_CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+
+static void what_a_tensor_map_needs(void **state)
+{
+    (void)state;
+    enum { F16 = HC_CU_TENSOR_MAP_DATA_TYPE_FLOAT16, S128 = HC_CU_TENSOR_MAP_SWIZZLE_128B };
+    const uint64_t dims[] = {100, 100, 1, 1, 1, 1}, none[] = {0, 100}, wide[] = {5ull << 32, 100};
+    const uint64_t pitch[] = {208, 20800, 20800, 20800, 20800}, odd[] = {200},
+                   far[] = {(uint64_t)1 << 40};
+    const uint32_t box[] = {64, 64, 1, 1, 1, 1}, long_box[] = {128, 64}, high[] = {64, 257},
+                   thin[] = {4, 8}, one[] = {1, 1, 1, 1, 1, 1}, nine[] = {1, 9};
+    assert_ok(encode(F16, 2, 0x1000, dims, pitch, box, one, S128));
+    assert_ok(encode(F16, 5, 0x1000, dims, pitch, box, one, S128));
+    assert_ok(encode(F16, 2, 0x1000, dims, pitch, long_box, one, HC_CU_TENSOR_MAP_SWIZZLE_NONE));
+    const hc_result bad = HC_CUDA_ERROR_INVALID_VALUE;
+    assert_int_equal(encode(F16, 0, 0x1000, dims, pitch, box, one, S128), bad);
+    assert_int_equal(encode(F16, 6, 0x1000, dims, pitch, box, one, S128), bad);
+    assert_int_equal(encode(99, 2, 0x1000, dims, pitch, box, one, S128), bad);
+    assert_int_equal(encode(F16, 2, 0x1008, dims, pitch, box, one, S128), bad);
+    assert_int_equal(encode(F16, 2, 0x1000, none, pitch, box, one, S128), bad);
+    assert_int_equal(encode(F16, 2, 0x1000, wide, pitch, box, one, S128), bad);
+    assert_int_equal(encode(F16, 2, 0x1000, dims, odd, box, one, S128), bad);
+    assert_int_equal(encode(F16, 2, 0x1000, dims, far, box, one, S128), bad);
+    assert_int_equal(encode(F16, 2, 0x1000, dims, pitch, long_box, one, S128), bad);
+    assert_int_equal(encode(F16, 2, 0x1000, dims, pitch, high, one, S128), bad);
+    assert_int_equal(encode(F16, 2, 0x1000, dims, pitch, thin, one, S128), bad);
+    assert_int_equal(encode(F16, 2, 0x1000, dims, pitch, box, nine, S128), bad);
+    assert_int_equal(encode(F16, 2, 0x1000, dims, pitch, NULL, one, S128), bad);
+    setenv("ZC_HOSTCUDA_CC", "86", 1);
+    device_again();
+    assert_int_equal(encode(F16, 2, 0x1000, dims, pitch, box, one, S128),
+                     HC_CUDA_ERROR_NOT_SUPPORTED);
+}
+
+static hc_result encode_im2col(unsigned rank, const int *lower, const int *upper, unsigned channels,
+                               unsigned pixels)
+{
+    tensor_map map;
+    const uint64_t dims[] = {64, 20, 20, 2}, pitch[] = {128, 2560, 51200};
+    const uint32_t one[] = {1, 1, 1, 1};
+    return cuTensorMapEncodeIm2col(
+        (hc_tensor_map_t *)&map, HC_CU_TENSOR_MAP_DATA_TYPE_FLOAT16, rank,
+        (void *)(uintptr_t)0x1000, dims, pitch, lower, upper, channels, pixels, one,
+        HC_CU_TENSOR_MAP_INTERLEAVE_NONE, HC_CU_TENSOR_MAP_SWIZZLE_128B,
+        HC_CU_TENSOR_MAP_L2_PROMOTION_L2_256B, HC_CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+
+static void what_an_im2col_map_needs(void **state)
+{
+    (void)state;
+    const int lower[] = {-1, -1}, upper[] = {-1, -1}, far[] = {-129, 0}, low[] = {-100, 0};
+    assert_ok(encode_im2col(4, lower, upper, 64, 128));
+    const hc_result bad = HC_CUDA_ERROR_INVALID_VALUE;
+    assert_int_equal(encode_im2col(2, lower, upper, 64, 128), bad);
+    assert_int_equal(encode_im2col(4, far, upper, 64, 128), bad);
+    assert_int_equal(encode_im2col(4, lower, low, 64, 128), bad);
+    assert_int_equal(encode_im2col(4, lower, upper, 128, 128), bad);
+    assert_int_equal(encode_im2col(4, lower, upper, 64, 1025), bad);
+    assert_int_equal(encode_im2col(4, lower, upper, 64, 0), bad);
+}
+
+/* ---- Products ---- */
+
+/* The sums are there after the wait, not before; a second product adds. A is 64 x 16 in lines of
+ * 128 bytes, B 64 columns by 16: element (i, k) of A is i, of B 2 in column 5, so that d(i, 5) = 32
+ * i. */
+static void products_come_late(void **state)
+{
+    (void)state;
+    memory m;
+    assert_ok(
+        run(&m,
+            "    for (u32 i = t; i < 64 * 64; i += 128) a[i] = zc_f32_to_f16((f32)(i / 64));\n"
+            "    for (u32 i = t; i < 16 * 64; i += 128)\n"
+            "        bb[i / 64 * 64 + ((i % 64 / 8) ^ (i / 64 % 8)) * 8 + i % 8] =\n"
+            "            i % 64 == 5 ? 0x4000 : 0;\n"
+            "    zc_async_fence();\n"
+            "    zc_sync();\n"
+            "    f32 e[32];\n"
+            "    for (int i = 0; i < 32; i++) e[i] = -1;\n"
+            "    const u64 dc = zc_wgmma_across(sb, 1024);\n"
+            "    zc_wgmma_fence();\n"
+            "    multiply_across(e, da, dc, false);\n"
+            "    zc_wgmma_commit();\n"
+            "    multiply_across(e, da, dc, true);\n"
+            "    zc_wgmma_commit();\n"
+            "    f32 early = e[1];\n"
+            "    zc_wgmma_wait<1>();\n"
+            "    f32 one = e[1];\n"
+            "    zc_wgmma_wait<0>();\n"
+            "    if (t % 4 == 2) {\n" /* columns 4 and 5 */
+            "        const u32 row = t / 32 * 16 + t % 32 / 4;\n"
+            "        out[row] = early == -1 && one == 32 * row && e[1] == 64 * row && e[0] == 0;\n"
+            "        out[row + 8] = e[3] == 64 * (row + 8) && e[2] == 0;\n"
+            "    }\n",
+            1, 1, 128));
+    for (int i = 0; i < 64; i++) assert_int_equal(m.result[i], 1);
+}
+
+/* The matrices of zc_stmatrix_x4 are what zc_ldmatrix_x4 reads. */
+static void matrix_stores(void **state)
+{
+    (void)state;
+    memory m;
+    assert_ok(run(&m,
+                  "    __shared__ __align__(16) u16 s[32][8];\n"
+                  "    u32 r[4], back[4];\n"
+                  "    for (u32 i = 0; i < 4; i++) r[i] = 100 * t + i;\n"
+                  "    zc_stmatrix_x4(zc_smem_address(s[31 - t]), r);\n"
+                  "    zc_ldmatrix_x4(back, s[31 - t]);\n"
+                  "    out[t] = s[31 - 9][4] == 601;\n"
+                  "    for (u32 i = 0; i < 4; i++) out[32 + 4 * t + i] = back[i];\n",
+                  1, 1, 32));
+    for (unsigned t = 0; t < 32; t++)
+        for (unsigned i = 0; i < 4; i++) assert_int_equal(m.result[32 + 4 * t + i], 100 * t + i);
+    assert_int_equal(m.result[0], 1); /* row 1 of matrix 1: elements 4, 5 are lane 1 * 4 + 2's */
+}
+
+/* A take waits until others have dropped. */
+static void registers_move(void **state)
+{
+    (void)state;
+    memory m;
+    assert_ok(run(&m,
+                  "    if (t >= 128) zc_registers_take<256>();\n"
+                  "    else zc_registers_drop<240>();\n"
+                  "    out[t / 128] = 1;\n",
+                  1, 1, 256));
+    assert_int_equal(m.result[0] + m.result[1], 2);
+}
+
+/* ---- What is wrong: the launch fails, and the message says why ---- */
+
+typedef struct wrong {
+    const char *body, *words;
+    unsigned threads, cluster;
+    hc_result code;
+} wrong;
+
+/* All in one module, and one kernel that is right. */
+static char *image_of(const wrong *cases, size_t count)
+{
+    char *text, *log, *image;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    assert_non_null(f);
+    fprintf(f, "%sKERNEL(right)\n%s    out[t] = 1;\n}\n", head, begin);
+    for (size_t i = 0; i < count; i++)
+        fprintf(f, "KERNEL(wrong_%zu)\n%s%s}\n", i, begin, cases[i].body);
+    fclose(f);
+    hc_result r = compile_source(text, "-arch=sm_90", &image, &log);
+    if (r != 0) print_error("%s\n", log);
+    assert_int_equal(r, 0);
+    free(text), free(log);
+    return image;
+}
+
+/* What the driver says on stderr during the launch. */
+static hc_result launch_and_listen(hc_function_t f, const wrong *w, void **params, char said[4096])
+{
+    FILE *file = tmpfile();
+    int before = dup(STDERR_FILENO);
+    assert_true(file && before >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    hc_result r = launch_cluster(f, 2, w->cluster, w->threads, params);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    rewind(file);
+    said[fread(said, 1, 4095, file)] = '\0';
+    fclose(file);
+    return r;
+}
+
+static void fail_all(const wrong *cases, size_t count)
+{
+    char *image = image_of(cases, count);
+    for (size_t i = 0; i < count; i++) {
+        const wrong *w = &cases[i];
+        char said[4096], name[32];
+        memory m;
+        hc_module_t module;
+        device_again();
+        prepare(&m);
+        tensor_map map = map_of(&m, 2, HC_CU_TENSOR_MAP_SWIZZLE_128B);
+        void *params[] = {&m.out, &m.data, &map};
+        assert_ok(cuModuleLoadData(&module, image));
+        snprintf(name, sizeof name, "wrong_%zu", i);
+        hc_result r = launch_and_listen(function_of(module, name), w, params, said);
+        if (r != w->code || !strstr(said, w->words) || !strstr(said, name))
+            fail_msg("%s: %u, need %u and \"%s\": %s", w->body, r, w->code, w->words, said);
+        /* The next launch finds everything in order. */
+        device_again();
+        prepare(&m);
+        assert_ok(cuModuleLoadData(&module, image));
+        assert_ok(launch_cluster(function_of(module, "right"), 2, 1, 32, params));
+    }
+    free(image);
+}
+
+#define READY                                                                                      \
+    "    if (t == 0) {\n        zc_barrier_init(b, 1);\n        zc_barrier_fence();\n    }\n"      \
+    "    zc_cluster_arrive();\n    zc_cluster_wait();\n"
+
+static void wrong_barriers(void **state)
+{
+    (void)state;
+    static const wrong cases[] = {
+        {"    zc_barrier_arrive(b);\n", "has not been initialised", 32, 1, 719},
+        {"    zc_barrier_wait(b, 0);\n", "has not been initialised", 32, 1, 719},
+        {"    zc_barrier_init(b, 0);\n", "a barrier for 0 arrivals", 1, 1, 719},
+        {"    zc_barrier_init(b + 4, 1);\n", "is not 8-byte aligned", 1, 1, 716},
+        {"    zc_barrier_init(zc_smem_address(out), 1);\n", "is not shared memory", 1, 1, 717},
+        {READY "    zc_barrier_expect(b, 16);\n    zc_barrier_arrive(b);\n",
+         "more arrivals than the 1", 1, 1, 719},
+        {READY "    zc_barrier_wait(b, 2);\n", "parity 2", 1, 1, 719},
+        {READY "    zc_barrier_wait(b, 0);\n",
+         "block (0, 0, 0), thread (0, 0, 0) and 31 more wait for a barrier in shared memory in "
+         "line",
+         32, 1, 719},
+        {"    zc_barrier_init(b, 1);\n    zc_bulk_load(to, data, 16, b);\n",
+         "without a zc_barrier_fence", 1, 1, 719},
+        {READY "    zc_barrier_arrive(zc_cluster_address(b, 1 - rank));\n",
+         "is a barrier of another block", 1, 2, 717},
+        {READY "    zc_barrier_arrive_remote(zc_cluster_address(b, 2));\n", "of a cluster of 2", 1,
+         2, 700},
+        {READY "    if (rank == 0) {\n        zc_atomic_add(out, 1u);\n        return;\n    }\n"
+               "    while (zc_atomic_add(out, 0u) == 0) {\n    }\n"
+               "    zc_barrier_arrive_remote(zc_cluster_address(b, 0));\n",
+         "which has ended", 1, 2, 700},
+        {"    zc_named_sync(16, 32);\n", "named barrier 16", 32, 1, 719},
+        {"    zc_named_sync(1, 40);\n", "need whole warps", 64, 1, 719},
+        {"    zc_named_sync(1, t < 32 ? 64 : 96);\n", "for 96 threads", 96, 1, 719},
+        {"    if (t < 32) zc_named_sync(1, 64);\n", "for a named barrier in line", 64, 2, 719},
+        {"    if (t < 32) zc_named_sync(1, 64);\n    else zc_sync();\n", "32 more wait for", 65, 1,
+         719},
+        {"    zc_cluster_wait();\n", "without zc_cluster_arrive", 1, 2, 719},
+        {"    zc_cluster_arrive();\n    zc_cluster_arrive();\n", "zc_cluster_arrive twice", 1, 2,
+         719},
+        {READY "    if (rank == 0) {\n        zc_cluster_arrive();\n        zc_cluster_wait();\n"
+               "    } else {\n        zc_barrier_wait(b, 0);\n    }\n",
+         "for the cluster's barrier in line", 32, 2, 719},
+    };
+    fail_all(cases, sizeof cases / sizeof *cases);
+}
+
+static void wrong_copies(void **state)
+{
+    (void)state;
+    static const wrong cases[] = {
+        {READY "    zc_bulk_load(to, data, 24, b);\n", "a copy of 24 bytes", 1, 1, 719},
+        {READY "    zc_bulk_load(to + 8, data, 16, b);\n", "is not 16-byte aligned", 1, 1, 716},
+        {READY "    zc_bulk_load(to, data + 4, 16, b);\n", "is not 16-byte aligned", 1, 1, 716},
+        {READY "    zc_bulk_load(to, data + 32 * 64 * 3, 16, b);\n", "is not device memory", 1, 1,
+         700},
+        {READY "    zc_bulk_load(to + 4096, data, 16, b);\n", "are not shared memory", 1, 1, 700},
+        {READY "    zc_tensor_load(to + 64, &map, b, 0, 0);\n", "is not 128-byte aligned", 1, 1,
+         716},
+        {READY "    zc_tensor_load(to, &map, b, 0, 0, 0);\n",
+         "3 coordinates for a tensor map of rank 2", 1, 1, 719},
+        {READY "    zc_tensor_load(to, (const zc_tensor_map *)data, b, 0, 0);\n",
+         "is no tensor map", 1, 1, 719},
+        {READY "    zc_tensor_multicast(to, &map, b, 6, 0, 0);\n", "a copy to blocks 0x6", 1, 2,
+         700},
+        {READY "    zc_bulk_load(zc_cluster_address(to, 1 - rank), data, 16, b);\n",
+         "with a barrier of another block", 1, 2, 719},
+        {READY "    zc_barrier_expect(b, 1024);\n    zc_tensor_load(to, &map, b, 0, 0);\n",
+         "is under way when that ends", 1, 1, 719},
+        {"    tile[2][0] = 1;\n    zc_tensor_store(&map, to, 0, 0);\n", "without a zc_async_fence",
+         1, 1, 719},
+        {"    zc_async_fence();\n    tile[2][0] = 1;\n    zc_tensor_store(&map, to, 0, 0);\n",
+         "without a zc_async_fence", 1, 1, 719},
+        {READY "    tile[0][0] = 1;\n    zc_bulk_send(zc_cluster_address(to, 1), to, 16,"
+               " zc_cluster_address(b, 1));\n",
+         "without a zc_async_fence", 1, 2, 719},
+        {"    zc_tensor_store(&map, to, 0, 0);\n    zc_bulk_commit();\n", "before a store has read",
+         1, 1, 719},
+    };
+    fail_all(cases, sizeof cases / sizeof *cases);
+}
+
+#define FENCE  "    zc_wgmma_fence();\n"
+#define FINISH "    zc_wgmma_commit();\n    zc_wgmma_wait<0>();\n    out[t] = (u32)d[0];\n"
+
+static void wrong_products(void **state)
+{
+    (void)state;
+    static const wrong cases[] = {
+        {"    multiply(d, da, db, false);\n" FINISH, "without a zc_wgmma_fence", 128, 1, 719},
+        {FENCE "    multiply(d, da, db, false);\n" FINISH "    multiply(d, da, db, false);\n",
+         "since the last zc_wgmma_wait", 128, 1, 719},
+        {FENCE "    multiply(d, da, db, false);\n" FINISH, "a warpgroup of fewer than 128", 96, 1,
+         719},
+        {FENCE "    if (t < 64) {\n    multiply(d, da, db, false);\n" FINISH
+               "    } else {\n        zc_named_sync(1, 128);\n    }\n",
+         "63 more wait for the warpgroup's products", 128, 1, 719},
+        {FENCE "    if (t < 64) multiply(d, da, db, false);\n" FINISH, "64 of 128 threads asked",
+         128, 1, 719},
+        {FENCE "    multiply(d, da, t < 32 ? da : db, false);\n" FINISH,
+         "ask for different products", 128, 1, 719},
+        {FENCE "    multiply(d, zc_wgmma_along(sa + 128), db, false);\n" FINISH,
+         "whose first line is not 1024-byte aligned", 128, 1, 716},
+        {FENCE "    multiply(d, zc_wgmma_along(sa + 16), db, false);\n" FINISH,
+         "whose first line is not 1024-byte aligned", 128, 1, 716},
+        {FENCE "    multiply(d, da & ~(3ull << 62), db, false);\n" FINISH, "a descriptor", 128, 1,
+         719},
+        {FENCE "    multiply(d, zc_wgmma_along(0), db, false);\n" FINISH, "are not shared memory",
+         128, 1, 700},
+        {FENCE "    a[t] = 1;\n    multiply(d, da, db, false);\n" FINISH,
+         "without a zc_async_fence", 128, 1, 719},
+        {FENCE "    multiply(d, da, db, false);\n    zc_wgmma_commit();\n"
+               "    out[t] = (u32)d[0];\n",
+         "ends before the product is waited for", 128, 1, 719},
+        {"    zc_registers_take<250>();\n", "250 registers", 128, 1, 719},
+        {"    zc_registers_drop<16>();\n", "16 registers", 128, 1, 719},
+        {"    zc_registers_drop<32>();\n    zc_registers_drop<40>();\n",
+         "down to 40 registers of 32", 128, 1, 719},
+        {"    if (t < 32) zc_registers_drop<32>();\n", "for the warpgroup's collective in line",
+         128, 1, 719},
+        {"    zc_registers_take<256>();\n", "wait for registers in line", 256, 1, 719},
+        {"    u32 r[4];\n    zc_stmatrix_x4(to + 4 * t, r);\n", "is not 16-byte aligned", 32, 1,
+         716},
+        {"    u32 r[4];\n    zc_stmatrix_x4(to, r);\n", "in a warp of fewer than 32", 16, 1, 719},
+    };
+    fail_all(cases, sizeof cases / sizeof *cases);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, device_up, device_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(phases),
+        TEST(a_parity_is_not_a_phase),
+        TEST(named_barriers),
+        TEST(blocks_of_a_cluster),
+        TEST(remote_arrivals),
+        TEST(cluster_sizes),
+        TEST(clusters_in_graphs),
+        TEST(blocks_wait_for_each_other),
+        TEST(blocks_that_have_no_room),
+        TEST(the_last_block_sums),
+        TEST(swizzles),
+        TEST(boxes_at_the_border),
+        TEST(bulk_loads),
+        TEST(multicast),
+        TEST(stores),
+        TEST(copies_come_late),
+        TEST(what_a_tensor_map_needs),
+        TEST(what_an_im2col_map_needs),
+        TEST(products_come_late),
+        TEST(matrix_stores),
+        TEST(registers_move),
+        TEST(wrong_barriers),
+        TEST(wrong_copies),
+        TEST(wrong_products),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,330 @@
+/* Warpgroups: the registers of their threads, and their products (wgmma).
+ *
+ * A product is done when its warpgroup waits for it and no thread can go on otherwise: after every
+ * copy that is under way. Products are exact and summed in double, rounded to f32 once an
+ * instruction, as the warp's products are. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel_run.h"
+
+#define ROWS  64 /* of a product */
+#define DEPTH 16
+#define LINE  128u /* bytes: eight of them are a swizzle's pattern */
+
+static hc_group *waiting; /* for products, in the order they began to */
+
+static hc_group *group_now(void)
+{
+    const hc_thread *t = hc_thread_now();
+    return &t->block->warpgroups[t->index / HC_GROUP];
+}
+
+static void need_warpgroup(int line)
+{
+    if (hc_thread_now()->index / HC_GROUP >= hc_thread_count() / HC_GROUP)
+        hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, line,
+                "an instruction of a warpgroup of fewer than 128");
+}
+
+/* True for the last to arrive. */
+static bool arrive(hc_group *g, zc_host_kind kind, int line, unsigned value)
+{
+    if (g->arrived && (g->kind != kind || g->line != line || g->value != value))
+        hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, line,
+                "divergent warpgroup: other threads wait in the collective of line %d", g->line);
+    g->kind = kind;
+    g->line = line;
+    g->value = value;
+    if (++g->arrived < HC_GROUP) return false;
+    g->arrived = 0;
+    return true;
+}
+
+static void wake_group(hc_block *b, const hc_group *g, hc_wait wait)
+{
+    for (unsigned i = 0; i < HC_GROUP; i++) {
+        hc_thread *t = &b->threads[(unsigned)(g - b->warpgroups) * HC_GROUP + i];
+        if (t->wait == wait) hc_wake(t);
+    }
+}
+
+/* ---- Registers ---- */
+
+#define REGISTERS 65536
+
+/* What a thread has at its start, by the launch bounds. */
+static unsigned registers_at_start(void)
+{
+    unsigned n = REGISTERS / hc_launch_now()->function->kernel->max_threads / 8 * 8;
+    return n < 248 ? n : 248;
+}
+
+void hc_groups_prepare(hc_block *b)
+{
+    b->registers = 0;
+    for (unsigned i = 0; i < (hc_thread_count() + HC_GROUP - 1) / HC_GROUP; i++) {
+        hc_group *g = &b->warpgroups[i];
+        hc_product *products = g->products;
+        unsigned capacity = g->capacity;
+        *g = (hc_group){.products = products,
+                        .capacity = capacity,
+                        .block = b,
+                        .registers = registers_at_start()};
+    }
+}
+
+static void set_registers(hc_group *g, unsigned n)
+{
+    hc_block *b = g->block;
+    b->registers += g->registers - n;
+    g->registers = n;
+    hc_wake_all(b, HC_FOR_REGISTERS, 0);
+}
+
+/* More registers come from those that other warpgroups have dropped. */
+void hc_registers(int line, int n, int take)
+{
+    hc_block *b = hc_thread_now()->block;
+    need_warpgroup(line);
+    hc_group *g = group_now();
+    if (n < 24 || n > 256 || n % 8)
+        hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, line, "%d registers (need 24, 32 ... 256)", n);
+    bool last = arrive(g, ZC_HOST_REGISTERS, line, (unsigned)n);
+    if (!last) {
+        hc_wait_for(HC_AT_GROUP, 0, line);
+        return;
+    }
+    if (take ? (unsigned)n < g->registers : (unsigned)n > g->registers)
+        hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, line, "%s %d registers of %u",
+                take ? "zc_registers_take: up to" : "zc_registers_drop: down to", n, g->registers);
+    while (b->registers + g->registers < (unsigned)n) hc_wait_for(HC_FOR_REGISTERS, 0, line);
+    set_registers(g, (unsigned)n);
+    wake_group(b, g, HC_AT_GROUP);
+}
+
+/* ---- What is asked for ---- */
+
+static unsigned field(uint64_t descriptor, unsigned from)
+{
+    return (unsigned)(descriptor >> from & 0x3fff) << 4;
+}
+
+/* An operand in lines of 128 bytes, eight of them 1024 bytes from the next eight: rows along the
+ * summed axis, or steps of that axis with 64 columns each, `pitch` bytes from one 64 to the next.
+ */
+typedef struct hc_operand {
+    unsigned start, pitch, rows;
+    bool across;
+} hc_operand;
+
+static hc_operand operand_of(uint64_t d, unsigned rows, bool across)
+{
+    return (hc_operand){field(d, 0), field(d, 16), rows, across};
+}
+
+/* Stretches of eight lines, whose begin is given. */
+static unsigned stretches(const hc_operand *o)
+{
+    return o->across ? (o->rows + 63) / 64 * (DEPTH / 8) : o->rows / 8;
+}
+
+static unsigned stretch_at(const hc_operand *o, unsigned i)
+{
+    unsigned first = o->start / 1024 * 1024;
+    return o->across ? first + i / 2 * o->pitch + i % 2 * 1024 : first + i * 1024;
+}
+
+static void check_operand(const hc_thread *t, uint64_t d, unsigned rows, bool across, int line)
+{
+    hc_operand o = operand_of(d, rows, across);
+    if (d >> 62 != 1 || (d >> 49 & 7) || field(d, 32) != 1024 || (!across && field(d, 16) != 16))
+        hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, line,
+                "a descriptor 0x%llx that zc_wgmma_%s does not make", (unsigned long long)d,
+                across ? "across" : "along");
+    if (across ? o.start % 1024 || o.pitch % 1024 : o.start % 1024 >= LINE || o.start % 32)
+        hc_fail(HC_CUDA_ERROR_MISALIGNED_ADDRESS, line,
+                "an operand at 0x%x whose first line is not 1024-byte aligned", o.start);
+    for (unsigned i = 0; i < stretches(&o); i++) {
+        hc_memory_at(t, t->block, stretch_at(&o, i), 8 * LINE, 1024, line);
+        hc_check_shown(t, t->block, stretch_at(&o, i), 8 * LINE, line);
+    }
+}
+
+static hc_product *add_product(hc_group *g, const hc_thread *t, const zc_host_product *p)
+{
+    if (g->count == g->capacity) {
+        unsigned capacity = g->capacity ? g->capacity * 2 : 8;
+        hc_product *grown = realloc(g->products, capacity * sizeof *grown);
+        if (!grown) hc_fail(HC_CUDA_ERROR_OUT_OF_MEMORY, p->line, "no memory for a product");
+        g->products = grown;
+        g->capacity = capacity;
+    }
+    check_operand(t, p->a, ROWS, false, p->line);
+    check_operand(t, p->b, p->columns, p->across, p->line);
+    hc_product *product = &g->products[g->count++];
+    product->p = *p;
+    product->group = t->product_group;
+    product->seen = 0;
+    return product;
+}
+
+static bool is_same(const zc_host_product *a, const zc_host_product *b)
+{
+    return a->kind == b->kind && a->line == b->line && a->columns == b->columns &&
+           a->across == b->across && a->add == b->add && a->a == b->a && a->b == b->b;
+}
+
+void hc_wgmma(const zc_host_product *p, float *d)
+{
+    hc_thread *t = hc_thread_now();
+    need_warpgroup(p->line);
+    hc_group *g = group_now();
+    if (!t->product_fence)
+        hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, p->line,
+                "a product without a zc_wgmma_fence, first or since the last zc_wgmma_wait");
+    unsigned at = t->products++ - g->done;
+    hc_product *product = at == g->count ? add_product(g, t, p) : &g->products[at];
+    if (!is_same(&product->p, p) || product->group != t->product_group)
+        hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, p->line,
+                "the threads of a warpgroup ask for different products (others in line %d)",
+                product->p.line);
+    product->d[t->index % HC_GROUP] = d;
+    product->seen++;
+}
+
+void hc_wgmma_fence(void)
+{
+    hc_thread_now()->product_fence = true;
+}
+
+void hc_wgmma_commit(void)
+{
+    hc_thread_now()->product_group++;
+}
+
+static void queue_group(hc_group *g)
+{
+    hc_group **end = &waiting;
+    while (*end) end = &(*end)->next;
+    g->next = NULL;
+    *end = g;
+}
+
+void hc_wgmma_wait(int line, unsigned n)
+{
+    hc_thread *t = hc_thread_now();
+    need_warpgroup(line);
+    hc_group *g = group_now();
+    t->product_fence = false;
+    unsigned wanted = t->product_group > n ? t->product_group - n : 0;
+    if (arrive(g, ZC_HOST_WGMMA_WAIT, line, wanted)) {
+        g->wanted = wanted;
+        queue_group(g);
+    }
+    hc_wait_for(HC_FOR_PRODUCTS, 0, line);
+}
+
+void hc_groups_thread_ends(hc_thread *t)
+{
+    const hc_group *g = &t->block->warpgroups[t->index / HC_GROUP];
+    if (g->count)
+        hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, g->products[0].p.line,
+                "a thread ends before the product is waited for");
+}
+
+/* ---- What is done ---- */
+
+/* Element (row, k), or across (k, row): the address's bits 4 to 6 are exchanged by bits 7 to 9. */
+static void read_operand(const hc_thread *t, const zc_host_product *p, const hc_operand *o,
+                         float *to, unsigned row_step, unsigned k_step)
+{
+    for (unsigned s = 0; s < stretches(o); s++) {
+        const unsigned char *from =
+            hc_memory_at(t, t->block, stretch_at(o, s), 8 * LINE, 1024, p->line);
+        unsigned skip = o->start % 1024, first = o->across ? s / 2 * 64 : s * 8;
+        unsigned elements = o->across ? (o->rows - first < 64 ? o->rows - first : 64) : DEPTH;
+        for (unsigned l = 0; l < 8; l++)
+            for (unsigned e = 0; e < elements; e++) {
+                unsigned short bits;
+                unsigned at = skip + l * LINE + e * 2;
+                memcpy(&bits, from + (at ^ (at >> 7 & 7) << 4), sizeof bits);
+                unsigned row = o->across ? first + e : first + l, k = o->across ? s % 2 * 8 + l : e;
+                to[row * row_step + k * k_step] =
+                    p->kind == ZC_HOST_WGMMA_F16 ? hc_f16_value(bits) : hc_bf16_value(bits);
+            }
+    }
+}
+
+/* The place of a thread's register i in the product. */
+static unsigned row_of(unsigned thread, unsigned i)
+{
+    return 16 * (thread / 32) + thread % 32 / 4 + 8 * (i / 2 % 2);
+}
+
+static unsigned column_of(unsigned thread, unsigned i)
+{
+    return 8 * (i / 4) + 2 * (thread % 4) + i % 2;
+}
+
+/* Local memory only: sanitizers would find nothing here, at a tenth of the speed. */
+__attribute__((no_sanitize("address", "undefined"))) static void
+multiply(unsigned columns, float a[restrict ROWS][DEPTH], float b[restrict DEPTH][256],
+         double sum[restrict ROWS][256])
+{
+    for (unsigned row = 0; row < ROWS; row++)
+        for (unsigned k = 0; k < DEPTH; k++) {
+            double factor = a[row][k];
+            for (unsigned column = 0; column < columns; column++)
+                sum[row][column] += factor * b[k][column];
+        }
+}
+
+static void do_product(const hc_thread *t, const hc_product *product)
+{
+    static float a[ROWS][DEPTH], b[DEPTH][256];
+    static double sum[ROWS][256];
+    const zc_host_product *p = &product->p;
+    hc_operand oa = operand_of(p->a, ROWS, false), ob = operand_of(p->b, p->columns, p->across);
+    read_operand(t, p, &oa, a[0], DEPTH, 1);
+    read_operand(t, p, &ob, b[0], 1, 256);
+    for (unsigned row = 0; row < ROWS; row++) memset(sum[row], 0, p->columns * sizeof **sum);
+    if (p->add)
+        for (unsigned thread = 0; thread < HC_GROUP; thread++)
+            for (unsigned i = 0; i < p->columns / 2; i++)
+                sum[row_of(thread, i)][column_of(thread, i)] = product->d[thread][i];
+    multiply(p->columns, a, b, sum);
+    for (unsigned thread = 0; thread < HC_GROUP; thread++)
+        for (unsigned i = 0; i < p->columns / 2; i++)
+            product->d[thread][i] = (float)sum[row_of(thread, i)][column_of(thread, i)];
+}
+
+bool hc_products_advance(void)
+{
+    hc_group *g = waiting;
+    if (!g) return false;
+    waiting = g->next;
+    const hc_thread *t = &g->block->threads[(unsigned)(g - g->block->warpgroups) * HC_GROUP];
+    unsigned n = 0;
+    for (; n < g->count && g->products[n].group < g->wanted; n++) {
+        if (g->products[n].seen < HC_GROUP)
+            hc_fail_of(t, HC_CUDA_ERROR_LAUNCH_FAILED, g->products[n].p.line,
+                       "%u of 128 threads asked for the product", g->products[n].seen);
+        do_product(t, &g->products[n]);
+    }
+    g->count -= n;
+    g->done += n;
+    memmove(g->products, g->products + n, g->count * sizeof *g->products);
+    wake_group(g->block, g, HC_FOR_PRODUCTS);
+    return true;
+}
+
+void hc_products_clear(void)
+{
+    waiting = NULL;
+}
+
+void hc_groups_free(hc_block *b)
+{
+    for (unsigned i = 0; i < HC_MAX_THREADS / HC_GROUP; i++) free(b->warpgroups[i].products);
+}

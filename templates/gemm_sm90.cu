@@ -97,23 +97,25 @@ template <int TILE_M, int TILE_N, int STAGES, int CLUSTER, bool PINGPONG> struct
 
     // ---- the producer ----
 
-    ZC_MEMBER void load_b_part(u32 to, u32 barrier, int c0, int c1, int item) const {
+    // EARLY: before the kernel in front has ended.
+    template <bool EARLY> ZC_MEMBER void load_b_part(u32 to, u32 barrier, int c0, int c1, int item) const {
+        if (EARLY) zc_constant_load();
         if (CLUSTER > 1)
             zc_tensor_multicast(to, &p.b, barrier, ALL, c0, c1, item);
         else
             zc_tensor_load(to, &p.b, barrier, c0, c1, item);
     }
-    ZC_MEMBER void load_b(const slot &at, const place &t, int step) const {
+    template <bool EARLY> ZC_MEMBER void load_b(const slot &at, const place &t, int step) const {
         const u32 to = b_of(at.stage), barrier = full(at.stage);
         const int item = p.b_items > 1 ? t.item : 0;
         if constexpr (Z_TB) {
             constexpr int LINES = TILE_N / CLUSTER;
-            load_b_part(to + rank * LINES * LINE, barrier, step * DEPTH, t.col + rank * LINES, item);
+            load_b_part<EARLY>(to + rank * LINES * LINE, barrier, step * DEPTH, t.col + rank * LINES, item);
         } else {
             constexpr int LINES = DEPTH / CLUSTER;
 #pragma unroll
             for (int panel = 0; panel < TILE_N / 64; panel++)
-                load_b_part(to + panel * PANEL + rank * LINES * LINE, barrier, t.col + panel * 64,
+                load_b_part<EARLY>(to + panel * PANEL + rank * LINES * LINE, barrier, t.col + panel * 64,
                             step * DEPTH + rank * LINES, item);
         }
     }
@@ -126,8 +128,7 @@ template <int TILE_M, int TILE_N, int STAGES, int CLUSTER, bool PINGPONG> struct
             early = steps < STAGES ? steps : STAGES;
             for (int k = 0; k < early; k++) {
                 zc_barrier_expect(full(k), STAGE);
-                zc_constant_load();
-                load_b({k, 0}, t, k);
+                load_b<true>({k, 0}, t, k);
             }
         }
 #endif
@@ -141,7 +142,7 @@ template <int TILE_M, int TILE_N, int STAGES, int CLUSTER, bool PINGPONG> struct
                 } else {
                     zc_barrier_wait(empty(at.stage), at.parity);
                     zc_barrier_expect(full(at.stage), STAGE);
-                    load_b(at, t, k);
+                    load_b<false>(at, t, k);
                 }
                 zc_tensor_load(a_of(at.stage), &p.a, full(at.stage), k * DEPTH, t.row, t.item);
             }
@@ -193,25 +194,28 @@ template <int TILE_M, int TILE_N, int STAGES, int CLUSTER, bool PINGPONG> struct
         zc_fused_pair(p.g.fused, v, at * p.g.m + row, col, (int)p.g.n);
         return zc_put<Z_T>(v[0]).v | (u32)zc_put<Z_T>(v[1]).v << 16;
     }
-    // 64 rows by 64 columns, through shared memory. The result has whole groups of 8 columns.
-    ZC_MEMBER void store_panel(const zc_gemm_item &item, const place &t, int row, int panel, u32 to, int thread,
-                               const f32 *sum) const {
-        const int lane = thread % 32, line = thread / 32 * 16 + lane % 16, last = (int)p.g.m - 1;
+    // 64 rows by 64 columns as results: by groups of 8 columns, of which the result has whole ones, two rows a thread.
+    // Nothing stands between them that would keep the compiler from asking for all operands first.
+    ZC_MEMBER void finish_panel(const zc_gemm_item &item, const place &t, int row, int panel, int thread,
+                                const f32 *sum, u32 (&out)[16]) const {
+        const int lane = thread % 32, last = (int)p.g.m - 1;
         const int top = row + thread / 32 * 16 + lane / 4, col = t.col + panel * 64;
         const int r0 = top < last ? top : last, r1 = top + 8 < last ? top + 8 : last;
 #pragma unroll
-        for (int j = 0; j < 64; j += 16) {
-            u32 out[4] = {0, 0, 0, 0};
-#pragma unroll
-            for (int half = 0; half < 2; half++) {
-                const f32 *const s = sum + (panel * 64 + j + half * 8) / 2;
-                const int group = col + j + half * 8;
-                if (group >= (int)p.g.n) continue;
-                out[half * 2] = finish(item, t.item, r0, group + lane % 4 * 2, s);
-                out[half * 2 + 1] = finish(item, t.item, r1, group + lane % 4 * 2, s + 2);
-            }
-            zc_stmatrix_x4(to + line * LINE + ((j / 8 + lane / 16) ^ line % 8) * 16, out);
+        for (int j = 0; j < 8; j++) {
+            const int c = col + j * 8 + lane % 4 * 2;
+            const f32 *const s = sum + (panel * 64 + j * 8) / 2;
+            out[j * 2] = out[j * 2 + 1] = 0;
+            if (col + j * 8 >= (int)p.g.n) continue;
+            out[j * 2] = finish(item, t.item, r0, c, s);
+            out[j * 2 + 1] = finish(item, t.item, r1, c, s + 2);
         }
+    }
+    ZC_MEMBER void write_panel(u32 to, int thread, const u32 (&out)[16]) const {
+        const int lane = thread % 32, line = thread / 32 * 16 + lane % 16;
+#pragma unroll
+        for (int j = 0; j < 8; j += 2)
+            zc_stmatrix_x4(to + line * LINE + ((j + lane / 16) ^ line % 8) * 16, out + j * 2);
     }
     ZC_MEMBER void store(const place &t, int warpgroup, int thread, const f32 (&sum)[BLOCKS][TILE_N / 2]) const {
         const zc_gemm_item item = zc_gemm_batch(p.g, t.item);
@@ -222,9 +226,11 @@ template <int TILE_M, int TILE_N, int STAGES, int CLUSTER, bool PINGPONG> struct
 #pragma unroll
             for (int panel = 0; panel < TILE_N / 64; panel++, buffer ^= 1) {
                 const u32 to = panel_of(warpgroup, buffer);
+                u32 out[16];
+                finish_panel(item, t, row + i * 64, panel, thread, sum[i], out);
                 if (thread == 0) zc_bulk_wait_read<STAGING - 1>();
                 zc_named_sync(1 + warpgroup, 128);
-                store_panel(item, t, row + i * 64, panel, to, thread, sum[i]);
+                write_panel(to, thread, out);
                 zc_async_fence();
                 zc_named_sync(1 + warpgroup, 128);
                 if (thread == 0) {

@@ -12,6 +12,8 @@ struct zc_host_line {
 };
 #define ZC_HOST_LINE zc_host_line line = zc_host_line(__builtin_LINE())
 
+#define ZC_SWIZZLED_SMEM(name) unsigned char *name = zc_host.smem
+
 /* ---- Roles and named barriers ---- */
 
 template <int N> ZC_INLINE void zc_registers_drop(ZC_HOST_LINE)
@@ -222,6 +224,10 @@ template <int N> ZC_INLINE void zc_wgmma_wait(ZC_HOST_LINE)
 ZC_INLINE void zc_stmatrix_x4(u32 row, const u32 r[4], ZC_HOST_LINE)
 {
     zc_host_call->stmatrix(line.number, row, r);
+}
+
+ZC_INLINE void zc_constant_load()
+{
 }
 
 #endif

@@ -82,6 +82,7 @@ typedef struct hc_named {
 typedef struct hc_product {
     zc_host_product p;
     unsigned group, seen;
+    uint64_t operands; /* what they were when the first thread asked */
     float *d[HC_GROUP];
 } hc_product;
 
@@ -180,6 +181,9 @@ void *hc_shown_at(hc_block *b, unsigned address);
 void hc_async_fence(void);
 /* Fails when ordinary writes to these bytes have not been shown. */
 void hc_check_shown(const hc_thread *of, hc_block *b, unsigned address, unsigned n, int line);
+
+/* A number that tells bytes from others; n is a multiple of 8. */
+uint64_t hc_memory_sum(const void *p, size_t n);
 
 /* ---- Barriers and clusters, in barriers.c ---- */
 

@@ -393,7 +393,12 @@ void hc_wait_for(hc_wait wait, unsigned tag, int line)
 void hc_wake(hc_thread *t)
 {
     t->wait = HC_RUNS;
-    append(&run.ready, t);
+    if (hc_gpu.shuffle && run.ready.first && hc_draw(2)) {
+        t->next = run.ready.first;
+        run.ready.first = t;
+    } else {
+        append(&run.ready, t);
+    }
 }
 
 void hc_wake_all(hc_block *b, hc_wait wait, unsigned tag)

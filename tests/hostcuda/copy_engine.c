@@ -281,6 +281,7 @@ static hc_copy copy_of(const zc_host_copy *z)
     hc_thread *t = hc_thread_now();
     hc_copy c = {.thread = t, .cluster = t->block->cluster, .c = *z};
     if (z->map) c.map = map_at(z->line, z->map);
+    if (z->map || z->global) hc_check_grid_wait(z->line);
     return c;
 }
 

@@ -231,7 +231,7 @@ static bool prepare_block(hc_block *b, hc_cluster *c, unsigned rank)
     b->cluster = c;
     b->rank = rank;
     b->started = b->ended = b->at_barrier = 0;
-    b->barriers_hidden = false;
+    b->barriers_hidden = b->grid_waited = false;
     for (unsigned i = 0; i < run.count; i++) {
         b->order[i] = (unsigned short)i;
         b->threads[i].block = b;
@@ -426,6 +426,17 @@ static void look_later(void)
     run.state->patience = PATIENCE_LATER;
 }
 
+static void grid_wait(void)
+{
+    run.current->block->grid_waited = true;
+}
+
+void hc_check_grid_wait(int line)
+{
+    if (run.launch->overlaps && !run.current->block->grid_waited)
+        hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, line, "a copy of device memory before zc_grid_wait");
+}
+
 static void end_thread(hc_thread *t)
 {
     run.rounds = 0;
@@ -516,6 +527,7 @@ const zc_host_api hc_kernel_api = {
     .cp_async_commit = hc_cp_async_commit,
     .cp_async_wait = hc_cp_async_wait,
     .yield = look_later,
+    .grid_wait = grid_wait,
     .smem_address = hc_smem_address,
     .stmatrix = hc_stmatrix,
     .named = hc_named_barrier,

@@ -681,6 +681,37 @@ static void registers_move(void **state)
     assert_int_equal(m.result[0] + m.result[1], 2);
 }
 
+/* With programmatic dependent launch, what comes before may still be running. */
+static void copies_wait_for_the_grid_before(void **state)
+{
+    (void)state;
+    static const char *const bodies[] = {
+        "    zc_cp_async16(tile, data, true);\n    zc_grid_wait();\n",
+        "    zc_barrier_init(b, 1);\n    zc_barrier_fence();\n    zc_barrier_expect(b, 16);\n"
+        "    zc_bulk_load(to, data, 16, b);\n    zc_barrier_wait(b, 0);\n    zc_grid_wait();\n",
+        "    zc_grid_wait();\n    zc_cp_async16(tile, data, true);\n"};
+    for (int i = 0; i < 3; i++)
+        for (int overlaps = 0; overlaps < 2; overlaps++) {
+            memory m;
+            device_again();
+            prepare(&m);
+            tensor_map map = map_of(&m, 2, HC_CU_TENSOR_MAP_SWIZZLE_128B);
+            void *params[] = {&m.out, &m.data, &map};
+            hc_launch_attribute a = {.id = HC_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                     .value.programmatic = overlaps};
+            hc_launch_config config = {.grid_x = 1,
+                                       .grid_y = 1,
+                                       .grid_z = 1,
+                                       .block_x = 1,
+                                       .block_y = 1,
+                                       .block_z = 1,
+                                       .attrs = &a,
+                                       .attr_count = 1};
+            assert_int_equal(cuLaunchKernelEx(&config, kernel_of(bodies[i]), params, NULL),
+                             overlaps && i < 2 ? HC_CUDA_ERROR_LAUNCH_FAILED : HC_CUDA_SUCCESS);
+        }
+}
+
 /* ---- What is wrong: the launch fails, and the message says why ---- */
 
 typedef struct wrong {
@@ -906,6 +937,7 @@ int main(void)
         TEST(products_come_late),
         TEST(matrix_stores),
         TEST(registers_move),
+        TEST(copies_wait_for_the_grid_before),
         TEST(wrong_barriers),
         TEST(wrong_copies),
         TEST(wrong_products),

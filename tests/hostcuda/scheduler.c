@@ -236,6 +236,7 @@ static bool prepare_block(hc_block *b, hc_cluster *c, unsigned rank)
         b->order[i] = (unsigned short)i;
         b->threads[i].block = b;
         b->threads[i].index = i;
+        b->threads[i].wait = HC_RUNS; /* what ended in an error may have left it waiting */
     }
     memset(b->named, 0, sizeof b->named);
     prepare_warps(b);

@@ -81,11 +81,12 @@ typedef struct zc_host_api {
     const zc_host_lanes *(*exchange)(zc_host_kind kind, int line, const void *in, unsigned size);
     void (*mma)(zc_host_kind kind, int line, void *d, const unsigned *a, const unsigned *b);
     void (*ldmatrix)(zc_host_kind kind, int line, unsigned *r, const void *row);
-    void (*cp_async)(void *smem, const void *global, unsigned valid, unsigned size);
+    void (*cp_async)(int line, void *smem, const void *global, unsigned valid, unsigned size);
     void (*cp_async_commit)(void);
     void (*cp_async_wait)(int n);
 
     void (*yield)(void);
+    void (*grid_wait)(void);
     unsigned (*smem_address)(const void *smem, int line);
     void (*stmatrix)(int line, unsigned row, const unsigned *r);
     void (*named)(zc_host_kind kind, int line, int barrier, int threads);

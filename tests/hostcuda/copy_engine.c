@@ -1,6 +1,7 @@
 /* The copy engine (TMA): copies are done as late as possible, one at a time when no thread can go
- * on. A store reads its source when a thread waits for that, and writes when one waits for the end
- * or the grid ends. With a seed, loads come in any order, and some at once. */
+ * on. A store reads its source when a thread waits for that (it must be as it was when the store
+ * was asked for), and writes when one waits for the end or the grid ends. With a seed, loads come
+ * in any order, and some at once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,8 @@ typedef struct hc_copy {
     hc_tensor_map map;
     unsigned targets; /* the cluster's blocks that it writes to */
     unsigned group;
-    unsigned char *read; /* a store's source, once read */
+    uint64_t source;     /* of a store: what it was when it was asked for */
+    unsigned char *read; /* and its bytes, once read */
 } hc_copy;
 
 typedef struct hc_copies {
@@ -155,10 +157,19 @@ static void do_load(const hc_copy *c)
                                 c->c.line);
 }
 
+static uint64_t source_of(const hc_copy *c)
+{
+    unsigned n = bytes_of(c);
+    return hc_memory_sum(hc_memory_at(c->thread, c->thread->block, c->c.smem, n, 16, c->c.line), n);
+}
+
 static void read_source(hc_copy *c)
 {
     unsigned width = width_of(&c->map), rows = rows_of(&c->map);
     if (c->read) return;
+    if (source_of(c) != c->source)
+        hc_fail_of(c->thread, HC_CUDA_ERROR_LAUNCH_FAILED, c->c.line,
+                   "shared memory has changed since the store was asked for");
     c->read = malloc((size_t)rows * width);
     if (!c->read) hc_fail(HC_CUDA_ERROR_OUT_OF_MEMORY, c->c.line, "no memory for a copy");
     for (unsigned at = 0; at < rows * width; at += 16)
@@ -270,6 +281,7 @@ static hc_copy copy_of(const zc_host_copy *z)
     hc_thread *t = hc_thread_now();
     hc_copy c = {.thread = t, .cluster = t->block->cluster, .c = *z};
     if (z->map) c.map = map_at(z->line, z->map);
+    if (z->map || z->global) hc_check_grid_wait(z->line);
     return c;
 }
 
@@ -296,6 +308,7 @@ void hc_store(const zc_host_copy *z)
         hc_fail(HC_CUDA_ERROR_INVALID_ADDRESS_SPACE, z->line,
                 "0x%x is not memory of the block that stores", z->smem);
     hc_check_shown(c.thread, c.thread->block, z->smem, bytes_of(&c), z->line);
+    c.source = source_of(&c);
     add(&stores, &c);
     if (stores.count <= MAX_UNENDED || !stores.first->read) return;
     write_rows(stores.first);

@@ -215,14 +215,14 @@ static hc_result set_params(hc_exec_t e, hc_node_t node, const hc_kernel_params 
 {
     if (!hc_is(HC_EXEC, e) || !is_kernel_node(node)) return HC_CUDA_ERROR_INVALID_HANDLE;
     if (!p || p->extra || node->graph->id != e->source) return HC_CUDA_ERROR_INVALID_VALUE;
-    hc_work w = {
-        .type = HC_CU_GRAPH_NODE_TYPE_KERNEL,
-        .launch = {.function = p->func,
-                   .grid = {p->grid_x, p->grid_y, p->grid_z},
-                   .block = {p->block_x, p->block_y, p->block_z},
-                   .cluster = node->work.launch.cluster, /* an attribute, not a parameter */
-                   .smem = p->smem,
-                   .params = p->params}};
+    hc_work w = {.type = HC_CU_GRAPH_NODE_TYPE_KERNEL,
+                 .launch = {.function = p->func,
+                            .grid = {p->grid_x, p->grid_y, p->grid_z},
+                            .block = {p->block_x, p->block_y, p->block_z},
+                            /* attributes, not parameters */ .cluster = node->work.launch.cluster,
+                            .overlaps = node->work.launch.overlaps,
+                            .smem = p->smem,
+                            .params = p->params}};
     hc_result r = hc_check_launch(&w.launch);
     if (r != HC_CUDA_SUCCESS) return r;
     return replace(&e->work[node->index], &w) ? HC_CUDA_SUCCESS : HC_CUDA_ERROR_OUT_OF_MEMORY;

@@ -276,6 +276,7 @@ static hc_result take_attributes(const hc_launch_config *c, hc_launch *l)
             break;
         case HC_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
             if (hc_gpu.cc < 90) return HC_CUDA_ERROR_NOT_SUPPORTED;
+            l->overlaps = a->value.programmatic != 0;
             break;
         default:
             return HC_CUDA_ERROR_NOT_SUPPORTED;

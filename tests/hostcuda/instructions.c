@@ -182,17 +182,18 @@ void hc_stmatrix(int line, unsigned row, const unsigned *r)
 
 /* ---- Background copies ---- */
 
-void hc_cp_async(void *smem, const void *global, unsigned valid, unsigned size)
+void hc_cp_async(int line, void *smem, const void *global, unsigned valid, unsigned size)
 {
     hc_thread *t = hc_thread_now();
-    check_shared(smem, size, 0);
-    if (valid > size) hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, 0, "cp.async of %u bytes", valid);
+    check_shared(smem, size, line);
+    if (valid) hc_check_grid_wait(line);
+    if (valid > size) hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, line, "cp.async of %u bytes", valid);
     if ((uintptr_t)global % size)
-        hc_fail(HC_CUDA_ERROR_MISALIGNED_ADDRESS, 0, "cp.async from %p", global);
+        hc_fail(HC_CUDA_ERROR_MISALIGNED_ADDRESS, line, "cp.async from %p", global);
     if (t->pending_count == t->pending_capacity) {
         unsigned capacity = t->pending_capacity ? t->pending_capacity * 2 : 16;
         hc_pending *grown = realloc(t->pending, capacity * sizeof *grown);
-        if (!grown) hc_fail(HC_CUDA_ERROR_OUT_OF_MEMORY, 0, "no memory for a background copy");
+        if (!grown) hc_fail(HC_CUDA_ERROR_OUT_OF_MEMORY, line, "no memory for a background copy");
         t->pending = grown;
         t->pending_capacity = capacity;
     }

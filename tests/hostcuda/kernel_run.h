@@ -82,6 +82,7 @@ typedef struct hc_named {
 typedef struct hc_product {
     zc_host_product p;
     unsigned group, seen;
+    uint64_t operands; /* what they were when the first thread asked */
     float *d[HC_GROUP];
 } hc_product;
 
@@ -118,6 +119,7 @@ struct hc_block {
     unsigned char *memory, *smem; /* as allocated, dynamic shared memory in it */
     unsigned char *fixed;         /* static shared memory, while another block runs */
     unsigned char *shown; /* what the copy engine and products see, from the first address on */
+    bool grid_waited;     /* a thread has called zc_grid_wait */
     bool barriers_hidden; /* initialised since the last zc_barrier_fence */
     unsigned registers;   /* that no warpgroup holds, for one of its threads */
     unsigned at_barrier;
@@ -153,6 +155,9 @@ void hc_wait_for(hc_wait wait, unsigned tag, int line);
 void hc_wake(hc_thread *t);
 /* All of the block that wait for this. */
 void hc_wake_all(hc_block *b, hc_wait wait, unsigned tag);
+/* Copies from and to device memory come after zc_grid_wait where the launch may overlap with the
+ * work ahead of it: fails when no thread of the block has called that. */
+void hc_check_grid_wait(int line);
 /* With a seed, others sometimes go on here. */
 void hc_maybe_yield(void);
 
@@ -180,6 +185,9 @@ void *hc_shown_at(hc_block *b, unsigned address);
 void hc_async_fence(void);
 /* Fails when ordinary writes to these bytes have not been shown. */
 void hc_check_shown(const hc_thread *of, hc_block *b, unsigned address, unsigned n, int line);
+
+/* A number that tells bytes from others; n is a multiple of 8. */
+uint64_t hc_memory_sum(const void *p, size_t n);
 
 /* ---- Barriers and clusters, in barriers.c ---- */
 
@@ -230,7 +238,7 @@ void hc_groups_free(hc_block *b);
 void hc_mma(zc_host_kind kind, int line, void *d, const unsigned *a, const unsigned *b);
 void hc_ldmatrix(zc_host_kind kind, int line, unsigned *r, const void *row);
 void hc_stmatrix(int line, unsigned row, const unsigned *r);
-void hc_cp_async(void *smem, const void *global, unsigned valid, unsigned size);
+void hc_cp_async(int line, void *smem, const void *global, unsigned valid, unsigned size);
 void hc_cp_async_commit(void);
 void hc_cp_async_wait(int n);
 float hc_f16_value(unsigned bits);

@@ -356,9 +356,9 @@ ZC_LDMATRIX(zc_ldmatrix_x2_trans, ZC_HOST_LDMATRIX_X2_TRANS)
 
 /* ---- Background copies: done only when waited for, so that a missing wait is seen ---- */
 
-ZC_INLINE void zc_cp_async16(void *smem, const void *global, bool some)
+ZC_INLINE void zc_cp_async16(void *smem, const void *global, bool some, int line = __builtin_LINE())
 {
-    zc_host_call->cp_async(smem, global, some ? 16 : 0, 16);
+    zc_host_call->cp_async(line, smem, global, some ? 16 : 0, 16);
 }
 
 ZC_INLINE void zc_cp_async_commit()
@@ -374,6 +374,7 @@ ZC_INLINE void zc_cp_async_wait(int n)
 
 ZC_INLINE void zc_grid_wait()
 {
+    zc_host_call->grid_wait();
 }
 
 ZC_INLINE void zc_grid_launch()

@@ -231,11 +231,12 @@ static bool prepare_block(hc_block *b, hc_cluster *c, unsigned rank)
     b->cluster = c;
     b->rank = rank;
     b->started = b->ended = b->at_barrier = 0;
-    b->barriers_hidden = false;
+    b->barriers_hidden = b->grid_waited = false;
     for (unsigned i = 0; i < run.count; i++) {
         b->order[i] = (unsigned short)i;
         b->threads[i].block = b;
         b->threads[i].index = i;
+        b->threads[i].wait = HC_RUNS; /* what ended in an error may have left it waiting */
     }
     memset(b->named, 0, sizeof b->named);
     prepare_warps(b);
@@ -393,7 +394,12 @@ void hc_wait_for(hc_wait wait, unsigned tag, int line)
 void hc_wake(hc_thread *t)
 {
     t->wait = HC_RUNS;
-    append(&run.ready, t);
+    if (hc_gpu.shuffle && run.ready.first && hc_draw(2)) {
+        t->next = run.ready.first;
+        run.ready.first = t;
+    } else {
+        append(&run.ready, t);
+    }
 }
 
 void hc_wake_all(hc_block *b, hc_wait wait, unsigned tag)
@@ -419,6 +425,17 @@ static void look_later(void)
     wait_here();
     run.current->wait = HC_RUNS;
     run.state->patience = PATIENCE_LATER;
+}
+
+static void grid_wait(void)
+{
+    run.current->block->grid_waited = true;
+}
+
+void hc_check_grid_wait(int line)
+{
+    if (run.launch->overlaps && !run.current->block->grid_waited)
+        hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, line, "a copy of device memory before zc_grid_wait");
 }
 
 static void end_thread(hc_thread *t)
@@ -511,6 +528,7 @@ const zc_host_api hc_kernel_api = {
     .cp_async_commit = hc_cp_async_commit,
     .cp_async_wait = hc_cp_async_wait,
     .yield = look_later,
+    .grid_wait = grid_wait,
     .smem_address = hc_smem_address,
     .stmatrix = hc_stmatrix,
     .named = hc_named_barrier,

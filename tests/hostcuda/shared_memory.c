@@ -164,3 +164,14 @@ void hc_check_shown(const hc_thread *of, hc_block *b, unsigned address, unsigned
     hc_fail_of(of, HC_CUDA_ERROR_LAUNCH_FAILED, line,
                "shared memory from 0x%x on was written without a zc_async_fence", address);
 }
+
+uint64_t hc_memory_sum(const void *p, size_t n)
+{
+    uint64_t sum = n, word;
+    for (size_t i = 0; i + sizeof word <= n; i += sizeof word) {
+        memcpy(&word, (const char *)p + i, sizeof word);
+        sum = (sum ^ word) * 0x9E3779B97F4A7C15u;
+        sum ^= sum >> 29;
+    }
+    return sum;
+}

@@ -100,6 +100,7 @@ typedef struct hc_launch {
     hc_function_t function;
     zc_host_dim grid, block;
     zc_host_dim cluster; /* 0 in x: no cluster */
+    bool overlaps;       /* may begin before the work ahead of it has ended */
     unsigned smem;
     void **params; /* owned, with the bytes they point to behind them */
 } hc_launch;

@@ -1,5 +1,5 @@
-/* The device's ptx.cuh through the real NVRTC, where there is one: every function must assemble for
- * the oldest, a middle and the newest architecture. */
+/* The device's ptx.cuh and hopper.cuh through the real NVRTC, where there is one: every function
+ * must assemble, of ptx.cuh for the oldest, a middle and the newest architecture. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,14 +46,21 @@ static int find(void *library, const char *name, void *to)
     return symbol != NULL;
 }
 
+#define HEADERS 4
+
+static const char *const header_names[HEADERS] = {"zc/ptx.cuh", "zc/hopper.cuh", "zc/wgmma.cuh",
+                                                  "abi/tensor_map.h"};
+static char *headers[HEADERS];
+
 /* 0 when it assembles. */
-static int check(const char *source, const char *header, const char *arch)
+static int check(const char *source, const char *arch)
 {
     const char *options[] = {arch, "-std=c++17"};
-    const char *name = "zc/ptx.cuh";
     void *program;
     size_t n = 0, size = 0;
-    if (nvrtc.create(&program, source, "every.cu", 1, &header, &name) != 0) return 1;
+    if (nvrtc.create(&program, source, "every.cu", HEADERS, (const char *const *)headers,
+                     header_names) != 0)
+        return 1;
     int r = nvrtc.compile(program, 2, options);
     char *log = nvrtc.log_size(program, &n) == 0 ? calloc(1, n + 1) : NULL;
     if (log && nvrtc.log(program, log) == 0 && log[0]) printf("%s\n", log);
@@ -62,6 +69,24 @@ static int check(const char *source, const char *header, const char *arch)
     printf("%s: %s, cubin of %zu bytes\n", arch, r == 0 ? "ok" : "FAILED", size);
     nvrtc.destroy(&program);
     return r;
+}
+
+/* How many do not assemble. */
+static int check_all(void)
+{
+    static const struct {
+        const char *path, *arch;
+    } cases[] = {{HC_TEST_DIR "/every.cu", "-arch=sm_80"},
+                 {HC_TEST_DIR "/every.cu", "-arch=sm_90a"},
+                 {HC_TEST_DIR "/every.cu", "-arch=sm_120"},
+                 {HC_TEST_DIR "/every_hopper.cu", "-arch=sm_90a"}};
+    int failed = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *source = read_file(cases[i].path);
+        failed += !source || check(source, cases[i].arch);
+        free(source);
+    }
+    return failed;
 }
 
 int main(void)
@@ -78,12 +103,14 @@ int main(void)
         !find(library, "nvrtcGetCUBINSize", &nvrtc.cubin_size) ||
         !find(library, "nvrtcDestroyProgram", &nvrtc.destroy))
         return 1;
-    char *source = read_file(HC_TEST_DIR "/every.cu");
-    char *header = read_file(ZC_TEMPLATES "/zc/ptx.cuh");
-    int failed = !source || !header;
-    static const char *const archs[] = {"-arch=sm_80", "-arch=sm_90a", "-arch=sm_120"};
-    for (int i = 0; !failed && i < 3; i++) failed = check(source, header, archs[i]);
-    free(source);
-    free(header);
+    int failed = 0;
+    for (int i = 0; i < HEADERS; i++) {
+        char path[512];
+        snprintf(path, sizeof path, "%s/%s", ZC_TEMPLATES, header_names[i]);
+        headers[i] = read_file(path);
+        failed += !headers[i];
+    }
+    if (!failed) failed = check_all();
+    for (int i = 0; i < HEADERS; i++) free(headers[i]);
     return failed ? 1 : 0;
 }

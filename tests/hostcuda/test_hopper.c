@@ -512,12 +512,11 @@ static void stores(void **state)
     }
 }
 
-/* A wait that is missing shows: a load has not come, a store takes what is there later. */
+/* Without a wait nothing has come. */
 static void copies_come_late(void **state)
 {
     (void)state;
     memory m;
-    uint16_t first;
     static const char load[] = "    zc_barrier_init(b, 1);\n"
                                "    zc_barrier_fence();\n"
                                "    zc_barrier_expect(b, 1024);\n"
@@ -532,16 +531,14 @@ static void copies_come_late(void **state)
                                 "    zc_async_fence();\n"
                                 "    zc_tensor_store(&map, to, 0, 0);\n"
                                 "    zc_bulk_commit();\n"
-                                "    %s\n"
+                                "    zc_bulk_wait_read<0>();\n"
                                 "    tile[0][0] = 8;\n"
-                                "    zc_bulk_wait<0>();\n";
-    for (int waits = 0; waits < 2; waits++) {
-        char body[512];
-        snprintf(body, sizeof body, store, waits ? "zc_bulk_wait_read<0>();" : "");
-        assert_ok(run(&m, body, 1, 1, 1));
-        assert_ok(cuMemcpyDtoH_v2(&first, m.data, 2));
-        assert_int_equal(first, waits ? 7 : 8);
-    }
+                                "    out[0] = *data;\n"
+                                "    zc_bulk_wait<0>();\n"
+                                "    out[1] = *data;\n";
+    assert_ok(run(&m, store, 1, 1, 1));
+    assert_int_equal(m.result[0], 0);
+    assert_int_equal(m.result[1], 7);
 }
 
 static hc_result encode(unsigned type, unsigned rank, uintptr_t address, const uint64_t *dims,
@@ -682,6 +679,37 @@ static void registers_move(void **state)
                   "    out[t / 128] = 1;\n",
                   1, 1, 256));
     assert_int_equal(m.result[0] + m.result[1], 2);
+}
+
+/* With programmatic dependent launch, what comes before may still be running. */
+static void copies_wait_for_the_grid_before(void **state)
+{
+    (void)state;
+    static const char *const bodies[] = {
+        "    zc_cp_async16(tile, data, true);\n    zc_grid_wait();\n",
+        "    zc_barrier_init(b, 1);\n    zc_barrier_fence();\n    zc_barrier_expect(b, 16);\n"
+        "    zc_bulk_load(to, data, 16, b);\n    zc_barrier_wait(b, 0);\n    zc_grid_wait();\n",
+        "    zc_grid_wait();\n    zc_cp_async16(tile, data, true);\n"};
+    for (int i = 0; i < 3; i++)
+        for (int overlaps = 0; overlaps < 2; overlaps++) {
+            memory m;
+            device_again();
+            prepare(&m);
+            tensor_map map = map_of(&m, 2, HC_CU_TENSOR_MAP_SWIZZLE_128B);
+            void *params[] = {&m.out, &m.data, &map};
+            hc_launch_attribute a = {.id = HC_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                     .value.programmatic = overlaps};
+            hc_launch_config config = {.grid_x = 1,
+                                       .grid_y = 1,
+                                       .grid_z = 1,
+                                       .block_x = 1,
+                                       .block_y = 1,
+                                       .block_z = 1,
+                                       .attrs = &a,
+                                       .attr_count = 1};
+            assert_int_equal(cuLaunchKernelEx(&config, kernel_of(bodies[i]), params, NULL),
+                             overlaps && i < 2 ? HC_CUDA_ERROR_LAUNCH_FAILED : HC_CUDA_SUCCESS);
+        }
 }
 
 /* ---- What is wrong: the launch fails, and the message says why ---- */
@@ -826,6 +854,9 @@ static void wrong_copies(void **state)
         {READY "    tile[0][0] = 1;\n    zc_bulk_send(zc_cluster_address(to, 1), to, 16,"
                " zc_cluster_address(b, 1));\n",
          "without a zc_async_fence", 1, 2, 719},
+        {"    zc_async_fence();\n    zc_tensor_store(&map, to, 0, 0);\n    zc_bulk_commit();\n"
+         "    tile[3][0] = 1;\n    zc_bulk_wait<0>();\n",
+         "has changed since the store was asked for", 1, 1, 719},
         {"    zc_tensor_store(&map, to, 0, 0);\n    zc_bulk_commit();\n", "before a store has read",
          1, 1, 719},
     };
@@ -861,6 +892,8 @@ static void wrong_products(void **state)
          128, 1, 700},
         {FENCE "    a[t] = 1;\n    multiply(d, da, db, false);\n" FINISH,
          "without a zc_async_fence", 128, 1, 719},
+        {FENCE "    multiply(d, da, db, false);\n    a[t] = 1;\n" FINISH,
+         "has changed since the product was asked for", 128, 1, 719},
         {FENCE "    multiply(d, da, db, false);\n    zc_wgmma_commit();\n"
                "    out[t] = (u32)d[0];\n",
          "ends before the product is waited for", 128, 1, 719},
@@ -904,6 +937,7 @@ int main(void)
         TEST(products_come_late),
         TEST(matrix_stores),
         TEST(registers_move),
+        TEST(copies_wait_for_the_grid_before),
         TEST(wrong_barriers),
         TEST(wrong_copies),
         TEST(wrong_products),

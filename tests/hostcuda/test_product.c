@@ -18,7 +18,23 @@ typedef struct shape {
     int m, n, k;
 } shape;
 
-static hc_function_t product_kernel(bool bf16, bool across, int cluster)
+/* A mistake in the kernel: `by` in the place of `text`. */
+typedef struct mistake {
+    const char *text, *by;
+    int cluster;
+} mistake;
+
+static void make_mistake(char *text, size_t size, const mistake *m)
+{
+    char *at = strstr(text, m->text);
+    if (!at) fail_msg("product.cu has no %s", m->text);
+    size_t rest = strlen(at + strlen(m->text)) + 1, n = strlen(m->by);
+    assert_true((size_t)(at - text) + n + rest <= size);
+    memmove(at + n, at + strlen(m->text), rest);
+    memcpy(at, m->by, n);
+}
+
+static hc_function_t product_kernel(bool bf16, bool across, int cluster, const mistake *m)
 {
     static char text[16384];
     int n =
@@ -31,6 +47,7 @@ static hc_function_t product_kernel(bool bf16, bool across, int cluster)
     fclose(f);
     assert_true(more > 0 && more < sizeof text - (size_t)n - 1);
     text[(size_t)n + more] = '\0';
+    if (m) make_mistake(text, sizeof text, m);
     return function_of(load_source(text), "product");
 }
 
@@ -104,7 +121,22 @@ static hc_result launch_product(hc_function_t f, unsigned blocks, int cluster, c
     return cuLaunchKernelEx(&config, f, params, NULL);
 }
 
-static void check_product(hc_function_t f, bool bf16, bool across, int cluster, shape s)
+/* The first sum that is not what plain loops give; -1: none. */
+static int first_wrong(const uint16_t *c, const float *a, const float *b, bool bf16, bool across,
+                       shape s)
+{
+    for (int i = 0; i < s.m * s.n; i++) {
+        int row = i / s.n, column = i % s.n;
+        float want = 0;
+        for (int k = 0; k < s.k; k++)
+            want += a[row * s.k + k] * (across ? b[k * s.n + column] : b[column * s.k + k]);
+        if (value(c[row * padded(s.n) + column], bf16) != want) return i;
+    }
+    return -1;
+}
+
+/* Whether the product is right. */
+static bool is_right(hc_function_t f, bool bf16, bool across, int cluster, shape s)
 {
     float *a = calloc((size_t)(s.m * s.k), sizeof *a), *b = calloc((size_t)(s.n * s.k), sizeof *b);
     size_t bytes = (size_t)s.m * (size_t)padded(s.n) * 2;
@@ -119,27 +151,27 @@ static void check_product(hc_function_t f, bool bf16, bool across, int cluster, 
                    s.m,
                    s.n,
                    s.k};
-    assert_ok(launch_product(f, 4, cluster, &p));
-    assert_ok(cuMemcpyDtoH_v2(c, dc, bytes));
-    for (int i = 0; i < s.m; i++)
-        for (int j = 0; j < s.n; j++) {
-            float want = 0;
-            for (int k = 0; k < s.k; k++)
-                want += a[i * s.k + k] * (across ? b[k * s.n + j] : b[j * s.k + k]);
-            if (value(c[i * padded(s.n) + j], bf16) != want)
-                fail_msg("%d x %d x %d: (%d, %d) is %g, not %g", s.m, s.n, s.k, i, j,
-                         (double)value(c[i * padded(s.n) + j], bf16), (double)want);
-        }
+    bool ok = launch_product(f, 4, cluster, &p) == HC_CUDA_SUCCESS;
+    if (ok) {
+        assert_ok(cuMemcpyDtoH_v2(c, dc, bytes));
+        ok = first_wrong(c, a, b, bf16, across, s) < 0;
+        assert_ok(cuMemFree_v2(da));
+        assert_ok(cuMemFree_v2(db));
+        assert_ok(cuMemFree_v2(dc));
+    }
     free(a), free(b), free(c);
-    assert_ok(cuMemFree_v2(da));
-    assert_ok(cuMemFree_v2(db));
-    assert_ok(cuMemFree_v2(dc));
+    return ok;
+}
+
+static void check_product(hc_function_t f, bool bf16, bool across, int cluster, shape s)
+{
+    if (!is_right(f, bf16, across, cluster, s)) fail_msg("%d x %d x %d", s.m, s.n, s.k);
 }
 
 static void check_shapes(bool bf16, bool across, int cluster)
 {
     static const shape shapes[] = {{256, 256, 256}, {200, 136, 72}, {1, 8, 8}, {513, 40, 200}};
-    hc_function_t f = product_kernel(bf16, across, cluster);
+    hc_function_t f = product_kernel(bf16, across, cluster, NULL);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         check_product(f, bf16, across, cluster, shapes[i]);
 }
@@ -158,16 +190,59 @@ static void products_of_clusters(void **state)
     check_shapes(false, true, 2);
 }
 
+static void set_seed(int seed)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", seed);
+    setenv("ZC_HOSTCUDA_SHUFFLE", text, 1);
+    device_again();
+}
+
 static void any_order_gives_the_same(void **state)
 {
     (void)state;
     for (int seed = 1; seed < 6; seed++) {
-        char text[16];
-        snprintf(text, sizeof text, "%d", seed);
-        setenv("ZC_HOSTCUDA_SHUFFLE", text, 1);
-        device_again();
-        check_product(product_kernel(false, seed % 2, 1 + seed / 2 % 2), false, seed % 2,
-                      1 + seed / 2 % 2, (shape){300, 200, 256});
+        int cluster = 1 + seed / 2 % 2;
+        bool across = seed % 2;
+        set_seed(seed);
+        check_product(product_kernel(false, across, cluster, NULL), false, across, cluster,
+                      (shape){300, 200, 256});
+    }
+}
+
+/* Each mistake is seen, with one of a few seeds at the latest: the launch fails, or sums are wrong.
+ */
+static void mistakes_are_seen(void **state)
+{
+    (void)state;
+    static const mistake mistakes[] = {
+        {"zc_barrier_wait(full + 8 * at.stage, at.parity);", "", 1},
+        {"zc_barrier_wait_cluster(empty + 8 * at.stage, at.parity);", "", 1},
+        {"place at = {0, 1};", "place at = {0, 0};", 1},
+        {"zc_barrier_expect(ready, BYTES);", "zc_barrier_expect(ready, TILE);", 1},
+        {"zc_wgmma_fence();", "", 1},
+        {"zc_wgmma_wait<1>();", "", 1},
+        {"zc_wgmma_wait<0>();\n        release", "release", 1},
+        {"zc_bulk_wait_read<0>();", ";", 1},
+        {"zc_async_fence();\n        zc_named_sync(1 + group, 128);", "zc_async_fence();", 1},
+        {"zc_async_fence();", "", 1},
+        {"zc_bulk_wait<0>();", ";", 1},
+        {"(chunk ^ (line >> 7 & 7))", "chunk", 1},
+        {"zc_barrier_fence();", "", 1},
+        {"zc_registers_drop<40>();", "", 1},
+        {"(1 << CLUSTER) - 1, k,", "1, k,", 2},
+        {"8 * CLUSTER", "8", 2},
+        {"zc_cluster_arrive_relaxed();\n    zc_cluster_wait();\n    if", "zc_sync();\n    if", 2},
+        {"zc_cluster_arrive_relaxed();\n    zc_cluster_wait();\n}", "}", 2},
+    };
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        bool seen = false;
+        for (int seed = 0; !seen && seed < 8; seed++) {
+            set_seed(seed);
+            hc_function_t f = product_kernel(false, false, mistakes[i].cluster, &mistakes[i]);
+            seen = !is_right(f, false, false, mistakes[i].cluster, (shape){600, 300, 256});
+        }
+        if (!seen) fail_msg("nobody misses %s", mistakes[i].text);
     }
 }
 
@@ -177,6 +252,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(products, device_up, device_down),
         cmocka_unit_test_setup_teardown(products_of_clusters, device_up, device_down),
         cmocka_unit_test_setup_teardown(any_order_gives_the_same, device_up, device_down),
+        cmocka_unit_test_setup_teardown(mistakes_are_seen, device_up, device_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* Warpgroups: the registers of their threads, and their products (wgmma).
  *
  * A product is done when its warpgroup waits for it and no thread can go on otherwise: after every
- * copy that is under way. Products are exact and summed in double, rounded to f32 once an
- * instruction, as the warp's products are. */
+ * copy that is under way. What it reads must not change from when it was asked for on. Products are
+ * exact and summed in double, rounded to f32 once an instruction, as the warp's products are. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,9 +110,8 @@ static unsigned field(uint64_t descriptor, unsigned from)
     return (unsigned)(descriptor >> from & 0x3fff) << 4;
 }
 
-/* An operand in lines of 128 bytes, eight of them 1024 bytes from the next eight: rows along the
- * summed axis, or steps of that axis with 64 columns each, `pitch` bytes from one 64 to the next.
- */
+/* An operand: lines of 128 bytes, in which 16 bytes are a chunk; rows along the summed axis, or
+ * across it steps of that axis with 64 columns each, `pitch` bytes from one 64 to the next. */
 typedef struct hc_operand {
     unsigned start, pitch, rows;
     bool across;
@@ -123,16 +122,18 @@ static hc_operand operand_of(uint64_t d, unsigned rows, bool across)
     return (hc_operand){field(d, 0), field(d, 16), rows, across};
 }
 
-/* Stretches of eight lines, whose begin is given. */
-static unsigned stretches(const hc_operand *o)
+static unsigned chunks(const hc_operand *o)
 {
-    return o->across ? (o->rows + 63) / 64 * (DEPTH / 8) : o->rows / 8;
+    return o->rows * DEPTH / 8;
 }
 
-static unsigned stretch_at(const hc_operand *o, unsigned i)
+/* The address's bits 4 to 6 are exchanged by bits 7 to 9. */
+static unsigned chunk_at(const hc_operand *o, unsigned i)
 {
-    unsigned first = o->start / 1024 * 1024;
-    return o->across ? first + i / 2 * o->pitch + i % 2 * 1024 : first + i * 1024;
+    unsigned step = i / (o->rows / 8), column = i % (o->rows / 8);
+    unsigned at = o->across ? o->start + column / 8 * o->pitch + step * LINE + column % 8 * 16
+                            : o->start + i / 2 * LINE + i % 2 * 16;
+    return at ^ (at >> 7 & 7) << 4;
 }
 
 static void check_operand(const hc_thread *t, uint64_t d, unsigned rows, bool across, int line)
@@ -145,10 +146,27 @@ static void check_operand(const hc_thread *t, uint64_t d, unsigned rows, bool ac
     if (across ? o.start % 1024 || o.pitch % 1024 : o.start % 1024 >= LINE || o.start % 32)
         hc_fail(HC_CUDA_ERROR_MISALIGNED_ADDRESS, line,
                 "an operand at 0x%x whose first line is not 1024-byte aligned", o.start);
-    for (unsigned i = 0; i < stretches(&o); i++) {
-        hc_memory_at(t, t->block, stretch_at(&o, i), 8 * LINE, 1024, line);
-        hc_check_shown(t, t->block, stretch_at(&o, i), 8 * LINE, line);
-    }
+    for (unsigned i = 0; i < chunks(&o); i++)
+        hc_check_shown(t, t->block, chunk_at(&o, i), 16, line);
+}
+
+typedef unsigned short hc_halves[256 * DEPTH];
+
+static void read_operand(const hc_thread *t, const hc_operand *o, hc_halves to, int line)
+{
+    for (unsigned i = 0; i < chunks(o); i++)
+        memcpy(to + i * 8, hc_memory_at(t, t->block, chunk_at(o, i), 16, 16, line), 16);
+}
+
+/* Reads both; returns a number that tells what they are. */
+static uint64_t read_operands(const hc_thread *t, const zc_host_product *p, hc_halves a,
+                              hc_halves b)
+{
+    hc_operand oa = operand_of(p->a, ROWS, false), ob = operand_of(p->b, p->columns, p->across);
+    read_operand(t, &oa, a, p->line);
+    read_operand(t, &ob, b, p->line);
+    return hc_memory_sum(a, ROWS * DEPTH * sizeof *a) ^
+           hc_memory_sum(b, p->columns * DEPTH * sizeof *b);
 }
 
 static hc_product *add_product(hc_group *g, const hc_thread *t, const zc_host_product *p)
@@ -162,8 +180,10 @@ static hc_product *add_product(hc_group *g, const hc_thread *t, const zc_host_pr
     }
     check_operand(t, p->a, ROWS, false, p->line);
     check_operand(t, p->b, p->columns, p->across, p->line);
+    hc_halves a, b;
     hc_product *product = &g->products[g->count++];
     product->p = *p;
+    product->operands = read_operands(t, p, a, b);
     product->group = t->product_group;
     product->seen = 0;
     return product;
@@ -235,25 +255,9 @@ void hc_groups_thread_ends(hc_thread *t)
 
 /* ---- What is done ---- */
 
-/* Element (row, k), or across (k, row): the address's bits 4 to 6 are exchanged by bits 7 to 9. */
-static void read_operand(const hc_thread *t, const zc_host_product *p, const hc_operand *o,
-                         float *to, unsigned row_step, unsigned k_step)
+static float value_of(zc_host_kind kind, unsigned short bits)
 {
-    for (unsigned s = 0; s < stretches(o); s++) {
-        const unsigned char *from =
-            hc_memory_at(t, t->block, stretch_at(o, s), 8 * LINE, 1024, p->line);
-        unsigned skip = o->start % 1024, first = o->across ? s / 2 * 64 : s * 8;
-        unsigned elements = o->across ? (o->rows - first < 64 ? o->rows - first : 64) : DEPTH;
-        for (unsigned l = 0; l < 8; l++)
-            for (unsigned e = 0; e < elements; e++) {
-                unsigned short bits;
-                unsigned at = skip + l * LINE + e * 2;
-                memcpy(&bits, from + (at ^ (at >> 7 & 7) << 4), sizeof bits);
-                unsigned row = o->across ? first + e : first + l, k = o->across ? s % 2 * 8 + l : e;
-                to[row * row_step + k * k_step] =
-                    p->kind == ZC_HOST_WGMMA_F16 ? hc_f16_value(bits) : hc_bf16_value(bits);
-            }
-    }
+    return kind == ZC_HOST_WGMMA_F16 ? hc_f16_value(bits) : hc_bf16_value(bits);
 }
 
 /* The place of a thread's register i in the product. */
@@ -282,12 +286,18 @@ multiply(unsigned columns, float a[restrict ROWS][DEPTH], float b[restrict DEPTH
 
 static void do_product(const hc_thread *t, const hc_product *product)
 {
+    static hc_halves ha, hb;
     static float a[ROWS][DEPTH], b[DEPTH][256];
     static double sum[ROWS][256];
     const zc_host_product *p = &product->p;
-    hc_operand oa = operand_of(p->a, ROWS, false), ob = operand_of(p->b, p->columns, p->across);
-    read_operand(t, p, &oa, a[0], DEPTH, 1);
-    read_operand(t, p, &ob, b[0], 1, 256);
+    if (read_operands(t, p, ha, hb) != product->operands)
+        hc_fail_of(t, HC_CUDA_ERROR_LAUNCH_FAILED, p->line,
+                   "shared memory has changed since the product was asked for");
+    for (unsigned i = 0; i < ROWS * DEPTH; i++) a[i / DEPTH][i % DEPTH] = value_of(p->kind, ha[i]);
+    for (unsigned i = 0; i < p->columns * DEPTH; i++) {
+        unsigned k = p->across ? i / p->columns : i % DEPTH;
+        b[k][p->across ? i % p->columns : i / DEPTH] = value_of(p->kind, hb[i]);
+    }
     for (unsigned row = 0; row < ROWS; row++) memset(sum[row], 0, p->columns * sizeof **sum);
     if (p->add)
         for (unsigned thread = 0; thread < HC_GROUP; thread++)

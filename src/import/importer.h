@@ -71,7 +71,7 @@ struct zc_imp {
     ZC_VEC(zc_bound_dim) bound_rows;
     size_t contradictions; /* declared types that are not the inferred ones */
     bool overridden;       /* some dimension of an input is not the model's */
-    zc_smap shared;        /* constants of functions, by the bytes of their TensorProto's address */
+    zc_smap shared;        /* constants of functions and bodies, by their TensorProto's address */
     ZC_VEC(zc_vid) shared_rows;
 };
 

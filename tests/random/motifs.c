@@ -90,8 +90,9 @@ static void choice(growing *m)
 {
     zc_vid x = pick(m, 0), y = pick(m, rank_of(m, x));
     if (!x || !y || !is_exact(m, x)) return;
-    zc_vid c = one_in(m, 2) ? MAKE(m, Greater, "", x, real(m, 0.25))
-                            : MAKE(m, LessOrEqual, "", real(m, 0.25), x);
+    double between = 64.5 / 256; /* two numbers that inputs may be */
+    zc_vid c = one_in(m, 2) ? MAKE(m, Greater, "", x, real(m, between))
+                            : MAKE(m, LessOrEqual, "", real(m, between), x);
     if (one_in(m, 3)) c = MAKE(m, Not, "", c);
     keep(m, MAKE(m, Where, "", c, y, one_in(m, 2) ? real(m, 0.125) : x));
 }
@@ -211,7 +212,9 @@ static zc_vid norm(growing *m, zc_vid x)
 {
     if (rank_of(m, x) < 1) return 0;
     int axis = either_way(m, rank_of(m, x) - 1, rank_of(m, x));
-    const char *attrs = text_of(m, "axis=%d epsilon=0.001", axis);
+    /* A type that is said becomes f64 in the truth. */
+    const char *stash = m->real == ZC_F32 ? " stash_type=f32" : "";
+    const char *attrs = text_of(m, "axis=%d epsilon=0.001%s", axis, stash);
     zc_vid in[] = {x, norm_scale(m, x), norm_scale(m, x)};
     if (one_in(m, 2)) return make(m, ZC_OP_RMSNormalization, attrs, 2, in, 1 + one_in(m, 3));
     return make(m, ZC_OP_LayerNormalization, attrs, 2 + one_in(m, 2), in, 1 + (int)below(m, 3));

@@ -2,8 +2,8 @@
  *
  * Without is the graph as it was read, by the reference kernels; the same in f64 is the truth. With
  * passes a result may be off by twice what it is without, plus some units of its type at the size
- * of the output's greatest element, plus what inputs would do to it that are wrong by some units of
- * their type: the kernel check's bounds, for whole graphs. */
+ * of the output's greatest element, plus what inputs and intermediate results would do to it that
+ * are wrong by some units of their type: the kernel check's bounds, for whole graphs. */
 #ifndef ZC_TESTS_ON_OFF_H
 #define ZC_TESTS_ON_OFF_H
 

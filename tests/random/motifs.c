@@ -322,8 +322,10 @@ static zc_vid masked(growing *m, zc_vid scores, zc_vid x)
     }
 }
 
+/* Now and then so much that a number which hides a key is no longer low. */
 static zc_vid scaled(growing *m, zc_vid v)
 {
+    if (m->real != ZC_F16 && one_in(m, 12)) return MAKE(m, Mul, "", v, real(m, 4096));
     if (one_in(m, 3)) return v;
     return one_in(m, 2) ? MAKE(m, Mul, "", v, real(m, 0.5)) : MAKE(m, Div, "", v, real(m, 2));
 }

@@ -133,13 +133,19 @@ static bool read_graph(const on_off *s, int which, zc_graph **out, zc_diag *diag
     return ok;
 }
 
-/* Factors around `at`: one for each element of the last axis, or one for all. */
+/* Factors around `at`: one for each element, as far as the last dimensions are known and few. */
 static zc_vid factors(zc_graph *g, const zc_type *t, double at, double by, uint64_t *random)
 {
     double bytes[256];
-    int64_t n = t->rank > 0 && zc_dim_is_const(t->dims[t->rank - 1]) ? t->dims[t->rank - 1].k : 1;
-    zc_tensor f = {.dtype = ZC_F64, .rank = n > 1 && n <= 256, .dims = {n}, .data = bytes};
-    for (int64_t i = 0; i < zc_tensor_numel(&f); i++) bytes[i] = at + (draw(random) % 2 ? by : -by);
+    zc_tensor f = {.dtype = ZC_F64, .data = bytes};
+    int64_t n = 1;
+    for (int d = t->rank - 1; d >= 0 && zc_dim_is_const(t->dims[d]); d--) {
+        if (t->dims[d].k < 1 || n * t->dims[d].k > (int64_t)ZC_COUNTOF(bytes)) break;
+        n *= t->dims[d].k;
+        f.rank++;
+    }
+    for (int d = 0; d < f.rank; d++) f.dims[d] = t->dims[t->rank - f.rank + d].k;
+    for (int64_t i = 0; i < n; i++) bytes[i] = at + (draw(random) % 2 ? by : -by);
     return zc_graph_const(g, NULL, &f, false);
 }
 

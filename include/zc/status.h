@@ -56,7 +56,8 @@ ZC_API void zc_diag_clear(zc_diag *diag);
 /* Number of entries held. Entries past an internal cap are counted by zc_diag_dropped only. */
 ZC_API size_t zc_diag_count(const zc_diag *diag);
 ZC_API size_t zc_diag_dropped(const zc_diag *diag);
-/* Entry i's status; ZC_OK when out of range. */
+/* Entry i's status; ZC_OK for a warning, which a call that succeeded may leave, and when out of
+ * range. */
 ZC_API zc_status zc_diag_status(const zc_diag *diag, size_t i);
 /* Entry i as "<file>: <node or tensor>: <reason>" (parts that are unknown are left out). The text
  * lives until the diag is changed or destroyed; "" when out of range. */

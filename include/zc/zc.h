@@ -67,6 +67,8 @@ typedef struct zc_compile_params {
     bool force_rules; /* take rules whose two sides differ by numbers, or could not be compared */
     bool tune; /* measure the tuning parameters of kernels that rules bring along on this machine's
                   first GPU, and take the fastest; needs a GPU among the targets */
+    bool strict; /* refuse a model that declares a type which contradicts the inferred one; else
+                    that is a warning in the diagnostics of a call that succeeds */
     uint64_t max_memory; /* budget in bytes for importing; 0: 64 GiB */
     /* Called between stages; done and total count stages. Return false to cancel. May be NULL. */
     bool (*progress)(void *user, const char *stage, size_t done, size_t total);

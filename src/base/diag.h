@@ -20,6 +20,9 @@ void zc_diag_set_file(zc_diag *diag, const char *file);
 zc_status zc_fail(zc_diag *diag, zc_status status, const char *subject, const char *fmt, ...)
     ZC_PRINTF(4, 5);
 
+/* Records what does not keep a call from succeeding. */
+#define zc_warn(diag, subject, ...) zc_fail((diag), ZC_OK, (subject), __VA_ARGS__)
+
 /* As zc_fail for exhausted memory: `what` says for what. */
 zc_status zc_fail_nomem(zc_diag *diag, const char *what, size_t bytes);
 

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -239,13 +240,16 @@ struct zc_writer {
     const char *name; /* last component, inside target */
     char temp[32];    /* name of the temporary in dir; "" when there is none */
     uint64_t written; /* length so far */
-    bool failed;      /* an earlier write failed: commit must refuse */
+    void *view;       /* of the first view_len bytes; NULL: none */
+    size_t view_len;
+    bool failed; /* an earlier write failed: commit must refuse */
 };
 
 static void writer_free(zc_writer **writer)
 {
     zc_writer *w = *writer;
     *writer = NULL;
+    if (w->view) munmap(w->view, w->view_len);
     if (w->temp[0]) unlinkat(w->dir, w->temp, 0);
     if (w->fd >= 0) close(w->fd);
     if (w->dir >= 0) close(w->dir);
@@ -365,6 +369,22 @@ zc_status zc_writer_pwrite(zc_writer *writer, const void *data, size_t len, uint
                        (unsigned long long)off, len, (unsigned long long)writer->written);
     }
     return write_at(writer, data, len, off, diag);
+}
+
+zc_status zc_writer_view(zc_writer *w, const void **data, size_t *len, zc_diag *diag)
+{
+    if (w->failed || !w->written)
+        return zc_fail(diag, ZC_ERR_IO, w->path, "cannot be read back: nothing was written");
+    if (w->view) munmap(w->view, w->view_len);
+    w->view_len = (size_t)w->written;
+    w->view = mmap(NULL, w->view_len, PROT_READ, MAP_SHARED, w->fd, 0);
+    if (w->view == MAP_FAILED) {
+        w->view = NULL;
+        return io_fail(diag, w->path, "cannot be read back");
+    }
+    *data = w->view;
+    *len = w->view_len;
+    return ZC_OK;
 }
 
 static int sync_fd(int fd)

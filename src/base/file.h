@@ -43,6 +43,9 @@ zc_status zc_writer_write(zc_writer *writer, const void *data, size_t len, zc_di
 /* Overwrites bytes already written (headers filled in at the end). */
 zc_status zc_writer_pwrite(zc_writer *writer, const void *data, size_t len, uint64_t off,
                            zc_diag *diag);
+/* All that was written, in read-only memory that ends with the writer. A mapping: nobody else
+ * knows the temporary's name. */
+zc_status zc_writer_view(zc_writer *writer, const void **data, size_t *len, zc_diag *diag);
 /* Both end the writer and set it to NULL. */
 zc_status zc_writer_commit(zc_writer **writer, zc_diag *diag);
 void zc_writer_abort(zc_writer **writer);

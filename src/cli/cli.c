@@ -35,7 +35,8 @@ static int exit_code(zc_status status)
 int cli_report(const zc_diag *diag, zc_status status)
 {
     for (size_t i = 0; i < zc_diag_count(diag); i++)
-        fprintf(stderr, "zc: error: %s\n", zc_diag_text(diag, i));
+        fprintf(stderr, "zc: %s: %s\n", zc_diag_status(diag, i) == ZC_OK ? "warning" : "error",
+                zc_diag_text(diag, i));
     if (zc_diag_dropped(diag)) fprintf(stderr, "zc: error: %zu more\n", zc_diag_dropped(diag));
     if (zc_diag_count(diag) == 0 && status != ZC_OK)
         fprintf(stderr, "zc: error: %s\n", zc_status_name(status));

@@ -8,7 +8,7 @@
 
 typedef struct options {
     const char *output, *data_root, *emit_cuda, *precision;
-    bool quiet, strip, force_rules, explain, json, tune;
+    bool quiet, strict, strip, force_rules, explain, json, tune;
     int64_t threads;
     cli_list targets;
     cli_profiles profiles;
@@ -57,6 +57,11 @@ static const cli_option table[] = {
              "sums stay f32. tf32: f32, but matrix products on a GPU round their factors",
      .set = cli_set_text,
      .at = offsetof(options, precision)},
+    {.name = "strict",
+     .help = "refuse a model that declares a type which contradicts the inferred one (else: a "
+             "warning)",
+     .set = cli_set_flag,
+     .at = offsetof(options, strict)},
     {.name = "rules",
      .repeated = true,
      .arg = "FILE",
@@ -170,6 +175,7 @@ static int compile(const char *model, const options *o)
                                 .rule_count = o->rules.n,
                                 .skip_rules = o->no_rules.v,
                                 .skip_rule_count = o->no_rules.n,
+                                .strict = o->strict,
                                 .force_rules = o->force_rules,
                                 .tune = o->tune,
                                 .targets = o->targets.v,
@@ -191,11 +197,10 @@ static int compile(const char *model, const options *o)
                            : zc_compile_explained(model, &params, NULL, NULL, &e, diag);
     cli_progress_end(&progress);
     if (!o->quiet && !o->json && e.tuning.told.len) fputs(e.tuning.told.data, stdout);
-    if (status != ZC_OK)
-        code = cli_report(diag, status);
-    else if (o->explain)
+    if (status != ZC_OK || !o->quiet) code = cli_report(diag, status);
+    if (status == ZC_OK && o->explain)
         print_explanation(&e, model, o);
-    else if (!o->quiet)
+    else if (status == ZC_OK && !o->quiet)
         summary(o->output, cli_now() - start);
     zc_explain_fini(&e);
     zc_diag_destroy(&diag);

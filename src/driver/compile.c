@@ -105,6 +105,7 @@ static zc_status import_params(const zc_compile_params *p, zc_arena *arena, zc_i
                               .ndims = (int)p->dim_count,
                               .shapes = shapes,
                               .nshapes = (int)p->shape_count,
+                              .strict = p->strict,
                               .max_memory = p->max_memory};
     return ZC_OK;
 }
@@ -230,6 +231,7 @@ static zc_status finish(const zc_graph *g, const job *j, zc_diag *diag)
 {
     zc_arena arena;
     zc_program program;
+    ZC_TRY(zc_graph_recheck(g, diag));
     zc_arena_init(&arena, 0);
     zc_status status = zc_plan_build(g, &arena, &program, diag);
     program.tf32 = j->precision.tf32;
@@ -327,6 +329,26 @@ static zc_status to_buffer(void *user, const void *data, size_t len, zc_diag *di
     return b->failed ? zc_fail_nomem(diag, "plan", b->len + len) : ZC_OK;
 }
 
+/* Nobody gets a plan that would not load. */
+static zc_status verify(const void *plan, size_t len, zc_diag *diag)
+{
+    zc_arena arena;
+    zc_program program;
+    zc_arena_init(&arena, 0);
+    zc_status status = zc_program_read(plan, len, &arena, &program, diag);
+    zc_arena_fini(&arena);
+    return status;
+}
+
+static zc_status verify_file(zc_writer *writer, const char *path, zc_diag *diag)
+{
+    const void *plan;
+    size_t len;
+    zc_diag_set_file(diag, path);
+    ZC_TRY(zc_writer_view(writer, &plan, &len, diag));
+    return verify(plan, len, diag);
+}
+
 zc_status zc_compile_file_explained(const char *model_path, const char *plan_path,
                                     const zc_compile_params *params, zc_explain *explain,
                                     zc_diag *diag)
@@ -340,6 +362,7 @@ zc_status zc_compile_file_explained(const char *model_path, const char *plan_pat
     ZC_TRY(zc_writer_open(plan_path, &writer, diag));
     zc_model_source model = {.path = model_path};
     zc_status status = compile(&model, &p, explain, (plan_sink){to_file, writer}, diag);
+    if (status == ZC_OK) status = verify_file(writer, plan_path, diag);
     if (status == ZC_OK) return zc_writer_commit(&writer, diag);
     zc_writer_abort(&writer);
     return status;
@@ -360,6 +383,7 @@ static zc_status compile_to_memory(const zc_model_source *model, const zc_compil
     ZC_TRY(copy_params(params, &p, diag));
     zc_buf buf = {0};
     zc_status status = compile(model, &p, explain, (plan_sink){to_buffer, &buf}, diag);
+    if (status == ZC_OK) status = verify(buf.data, buf.len, diag);
     if (status != ZC_OK) {
         zc_buf_fini(&buf);
         return status;
@@ -381,6 +405,7 @@ zc_status zc_compile_graph(const zc_graph *g, const zc_compile_params *params, v
     ZC_TRY(copy_params(params, &p, diag));
     ZC_TRY(zc_targets_parse(p.targets, p.target_count, &j.targets, diag));
     zc_status status = finish(g, &j, diag);
+    if (status == ZC_OK) status = verify(buf.data, buf.len, diag);
     if (status != ZC_OK) {
         zc_buf_fini(&buf);
         return status;

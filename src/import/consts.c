@@ -63,7 +63,8 @@ static zc_status try_weightless(zc_imp *im, const Onnx__TensorProto *proto, cons
 
 /* ---- tensors of the model ---- */
 
-/* The slot where a function's tensor, which each call uses again, has its constant. */
+/* The slot where a tensor that may be imported again has its constant: a function's, for each call,
+ * or a body's. */
 static zc_vid *shared_slot(zc_imp *im, const Onnx__TensorProto *proto)
 {
     const void **key = zc_arena_alloc(&im->arena, 1, sizeof *key);
@@ -94,8 +95,9 @@ zc_status zc_imp_tensor(zc_imp *im, Onnx__TensorProto *proto, const char *name, 
                         zc_vid *out)
 {
     /* The bytes are moved out of the message at first use. */
-    zc_vid *slot = im->frame ? shared_slot(im, proto) : NULL;
-    if (im->frame && !slot) return zc_imp_nomem(im, "constants");
+    bool is_shared = im->frame || im->depth;
+    zc_vid *slot = is_shared ? shared_slot(im, proto) : NULL;
+    if (is_shared && !slot) return zc_imp_nomem(im, "constants");
     if (slot && *slot) {
         *out = *slot;
         return ZC_OK;

@@ -58,18 +58,41 @@ static zc_type carried_type(zc_imp *im, zc_vid init)
     return t;
 }
 
-/* Steps inside the body relied on the rank that the first iteration has. */
-static zc_status check_ranks(zc_imp *im, zc_inode *n, zc_nid id, int first_param, int count)
+/* Carried values whose rank inference found to change have an unknown one in types from now on.
+ * false: there are none. */
+static bool forget_ranks(zc_imp *im, zc_nid id, size_t first, size_t count, zc_type *types)
 {
-    const zc_node *node = zc_node_at(im->g, id);
-    for (int i = 0; i < count; i++) {
-        int before = zc_imp_rank(im, node->in[first_param + i]);
-        int now = zc_imp_rank(im, node->regions[0]->params.data[first_param + i]);
-        if (before >= 0 && now < 0)
-            return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED, "%s: carried value %d changes its rank",
-                               n->op_type, i);
+    const zc_block *body = zc_node_at(im->g, id)->regions[0];
+    bool any = false;
+    for (size_t i = first; i < first + count; i++) {
+        if (types[i].rank < 0 || zc_imp_rank(im, body->params.data[i]) >= 0) continue;
+        types[i].rank = -1;
+        any = true;
     }
-    return ZC_OK;
+    return any;
+}
+
+static void empty_region(zc_imp *im, zc_nid id)
+{
+    zc_block *body = zc_node_at(im->g, id)->regions[0];
+    for (size_t i = 0; i < body->nodes.len; i++) zc_graph_remove(im->g, body->nodes.data[i]);
+    body->params.len = body->nodes.len = body->outputs.len = 0;
+}
+
+/* The body with `count` values carried from input `first` on. What is made of its nodes may follow
+ * from the ranks that the first iteration has: where they change, it is imported again without
+ * them. */
+static zc_status carried_region(zc_imp *im, zc_inode *n, zc_nid id, const Onnx__GraphProto *body,
+                                zc_type *types, size_t first, size_t count)
+{
+    ZC_TRY(zc_imp_region(im, n, id, 0, body, types, (size_t)n->nin));
+    im->status = zc_graph_infer(im->g, id, im->diag);
+    while (im->status == ZC_OK && forget_ranks(im, id, first, count, types)) {
+        empty_region(im, id);
+        ZC_TRY(zc_imp_region(im, n, id, 0, body, types, (size_t)n->nin));
+        im->status = zc_graph_infer(im->g, id, im->diag);
+    }
+    return im->status;
 }
 
 zc_status zc_step_loop(zc_imp *im, zc_inode *n)
@@ -86,9 +109,8 @@ zc_status zc_step_loop(zc_imp *im, zc_inode *n)
     for (int i = 2; i < n->nin; i++) types[i] = carried_type(im, n->in[i]);
     zc_nid id = zc_imp_plain(im, n);
     ZC_TRY(zc_imp_name_outputs(im, n, id));
-    ZC_TRY(zc_imp_region(im, n, id, 0, body, types, (size_t)n->nin));
-    ZC_TRY(zc_imp_finish_named(im, n, id));
-    return check_ranks(im, n, id, 2, n->nin - 2);
+    ZC_TRY(carried_region(im, n, id, body, types, 2, (size_t)n->nin - 2));
+    return zc_imp_finish_named(im, n, id);
 }
 
 /* ---- Scan ---- */
@@ -170,12 +192,11 @@ zc_status zc_step_scan(zc_imp *im, zc_inode *n)
     ZC_TRY(check_scan(im, n, id));
     ZC_TRY(zc_imp_name_outputs(im, n, id));
     const zc_attrs_Scan *a = zc_node_at(im->g, id)->attrs;
-    int states = n->nin - (int)a->num_scan_inputs;
-    const zc_type *types = scan_types(im, n, a, n->in, n->nin);
+    size_t states = (size_t)(n->nin - a->num_scan_inputs);
+    zc_type *types = scan_types(im, n, a, n->in, n->nin);
     if (!types) return im->status;
-    ZC_TRY(zc_imp_region(im, n, id, 0, body, types, (size_t)n->nin));
-    ZC_TRY(zc_imp_finish_named(im, n, id));
-    return check_ranks(im, n, id, 0, states);
+    ZC_TRY(carried_region(im, n, id, body, types, 0, states));
+    return zc_imp_finish_named(im, n, id);
 }
 
 /* The inner Scan of one batch entry, in the region of the outer one. */
@@ -186,9 +207,9 @@ static zc_status scan_entry(zc_imp *im, zc_inode *n, const Onnx__GraphProto *bod
     ZC_TRY(im->status);
     ZC_IMP_SET(im, Scan, id, num_scan_inputs, scans);
     if (directions.n) ZC_IMP_SET(im, Scan, id, scan_input_directions, directions);
-    const zc_type *types = scan_types(im, n, zc_node_at(im->g, id)->attrs, b->params.data, n->nin);
+    zc_type *types = scan_types(im, n, zc_node_at(im->g, id)->attrs, b->params.data, n->nin);
     if (!types) return im->status;
-    ZC_TRY(zc_imp_region(im, n, id, 0, body, types, (size_t)n->nin));
+    ZC_TRY(carried_region(im, n, id, body, types, 0, (size_t)(n->nin - scans)));
     zc_imp_done(im, n, id);
     for (int i = 0; im->status == ZC_OK && i < n->nout; i++)
         if (!ZC_VEC_PUSH(&b->outputs, zc_node_at(im->g, id)->out[i])) zc_imp_nomem(im, "values");

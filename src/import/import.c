@@ -203,6 +203,9 @@ static zc_status import(Onnx__ModelProto *model, const char *path, const zc_impo
     if (status == ZC_OK && (path || params->data_root))
         status = zc_external_create(path, params->data_root, im.budget, &im.ext, diag);
     if (status == ZC_OK) status = import_model(&im);
+    if (status == ZC_OK && im.contradictions > 1)
+        zc_warn(diag, NULL, "%zu more declared types contradict the inferred ones",
+                im.contradictions - 1);
     imp_fini(&im);
     zc_onnx_free(&model);
     if (status == ZC_OK && im.g->dims.failed)

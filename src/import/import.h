@@ -23,6 +23,7 @@ typedef struct zc_import_params {
     const zc_shape_override *shapes;
     int nshapes;
     uint64_t max_memory; /* budget in bytes for everything imported; 0: 64 GiB */
+    bool strict;     /* refuse a model that declares a type which contradicts the inferred one */
     bool weightless; /* keep absent external data as constants without bytes (zc fill, inspect) */
 } zc_import_params;
 
@@ -31,8 +32,9 @@ typedef struct zc_import_params {
  *
  * An input of the model that has an initialiser is that constant and no input of the graph. Types
  * that the model declares for outputs and other values are held against the inferred ones, never
- * taken over. Training information and quantisation annotations are ignored. From bytes, external
- * data is read only beneath data_root. */
+ * taken over: the first that contradicts is a warning (an entry of diag with the status ZC_OK).
+ * Training information and quantisation annotations are ignored. From bytes, external data is read
+ * only beneath data_root. */
 zc_status zc_import_file(const char *path, const zc_import_params *params, zc_graph **out,
                          zc_diag *diag);
 zc_status zc_import_bytes(const void *data, size_t len, const zc_import_params *params,

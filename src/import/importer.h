@@ -69,8 +69,9 @@ struct zc_imp {
     zc_smap symbols; /* symbols that an input's shape binds */
     zc_smap bound;   /* into bound_rows */
     ZC_VEC(zc_bound_dim) bound_rows;
-    bool overridden; /* some dimension of an input is not the model's */
-    zc_smap shared;  /* constants of functions, by the bytes of their TensorProto's address */
+    size_t contradictions; /* declared types that are not the inferred ones */
+    bool overridden;       /* some dimension of an input is not the model's */
+    zc_smap shared;        /* constants of functions and bodies, by their TensorProto's address */
     ZC_VEC(zc_vid) shared_rows;
 };
 

@@ -350,6 +350,8 @@ zc_status zc_imp_input_type(zc_imp *im, const Onnx__ValueInfoProto *info, zc_typ
     return input_shape(im, info, out);
 }
 
+/* ---- what the model declares against what inference found ---- */
+
 /* What the model says of a dimension that inference found to be `known`, so far as it is to be held
  * against that. A number is no news where the dimension follows the inputs or the data: models are
  * given other inputs later, and the numbers of the first ones stay in them. */
@@ -360,6 +362,40 @@ static zc_status declared_dim(zc_imp *im, const proto_dim *d, const char *subjec
     bool number = form_of(d) == DIM_NUMBER && zc_dim_is_const(known) && !im->overridden;
     *out = number ? zc_dim_const(d->dim_value) : known;
     return ZC_OK;
+}
+
+/* The type in the model's own words. */
+static void print_declared(zc_dtype dtype, int rank, proto_dim *const *dims, zc_buf *out)
+{
+    zc_buf_puts(out, dtype == ZC_NONE ? "" : zc_dtype_name(dtype));
+    if (rank < 0) return;
+    zc_buf_puts(out, "[");
+    for (int i = 0; i < rank; i++) {
+        zc_buf_puts(out, i ? "," : "");
+        if (form_of(dims[i]) == DIM_NUMBER)
+            zc_buf_printf(out, "%lld", (long long)dims[i]->dim_value);
+        else if (form_of(dims[i]) == DIM_SYMBOL)
+            zc_buf_printf(out, ZC_NAME, dims[i]->dim_param);
+        else
+            zc_buf_puts(out, "?");
+    }
+    zc_buf_puts(out, "]");
+}
+
+/* Inference is believed; one warning is enough for a model, as one wrong declaration brings others
+ * about. */
+static zc_status contradiction(zc_imp *im, const zc_type *known, const char *name,
+                               const zc_buf *declared)
+{
+    bool strict = im->params->strict;
+    if (im->contradictions++ && !strict) return ZC_OK;
+    zc_buf inferred = {0};
+    zc_type_print(&im->g->dims, known, &inferred);
+    zc_status status = zc_fail(im->diag, strict ? ZC_ERR_MODEL : ZC_OK, name,
+                               "type contradicts the model's (got %s, the model says %s)",
+                               zc_text(inferred.data), zc_text(declared->data));
+    zc_buf_fini(&inferred);
+    return status;
 }
 
 zc_status zc_imp_check_type(zc_imp *im, zc_vid v, const Onnx__ValueInfoProto *info)
@@ -373,9 +409,15 @@ zc_status zc_imp_check_type(zc_imp *im, zc_vid v, const Onnx__ValueInfoProto *in
         zc_dim d = i < known->rank ? known->dims[i] : zc_dim_const(1);
         ZC_TRY(declared_dim(im, dims[i], zc_text(info->name), i, d, &t.dims[i]));
     }
+    int rank = t.rank;
     /* Inside of bodies, shapes are those of one iteration. */
-    if (im->depth || known->rank < 0) t.rank = -1;
-    return zc_type_check(im->g, v, &t, im->diag);
+    if (im->depth) t.rank = -1;
+    if (!zc_type_contradicts(known, &t)) return ZC_OK;
+    zc_buf words = {0};
+    print_declared(t.dtype, rank, dims, &words);
+    zc_status status = contradiction(im, known, zc_text(info->name), &words);
+    zc_buf_fini(&words);
+    return status;
 }
 
 zc_status zc_imp_infos(zc_imp *im, zc_scope *scope)

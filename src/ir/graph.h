@@ -109,10 +109,12 @@ void *zc_graph_attrs_dup(zc_graph *g, zc_op op, const void *attrs);
 zc_status zc_graph_infer(zc_graph *g, zc_nid n, zc_diag *diag);
 /* Infers everything again, in order, regions included. */
 zc_status zc_graph_infer_all(zc_graph *g, zc_diag *diag);
-/* Compares a type that the model declares with the inferred one: a contradiction is an error naming
- * both. What is merely less known on one side is fine. The declared type is never adopted: memory
- * is planned from inferred shapes, and a model may be wrong. */
-zc_status zc_type_check(zc_graph *g, zc_vid v, const zc_type *declared, zc_diag *diag);
+/* Infers every node of the top block once more, on the side: what a run would refuse, and a result
+ * of another type than the graph says, is an error. A body or branch may never run: those are left
+ * out. */
+zc_status zc_graph_recheck(const zc_graph *g, zc_diag *diag);
+/* Can no value have both types? What is merely less known on one side is fine. */
+bool zc_type_contradicts(const zc_type *a, const zc_type *b);
 
 /* All later uses of `from` mean `to`. Takes effect in the whole graph at zc_graph_resolve, in one
  * sweep. */

@@ -13,30 +13,41 @@ static zc_operand operand_of(const zc_graph *g, zc_vid v)
     return (zc_operand){.type = value->type, .vals = value->vals, .data = value->data};
 }
 
-static zc_status infer_plain(zc_graph *g, zc_nid n, zc_diag *diag)
+/* Infers a node without regions. results: room for one a result. */
+static zc_status infer_results(const zc_graph *g, const zc_node *node, zc_dims *dims,
+                               zc_arena *arena, zc_operand *results, zc_diag *diag)
 {
-    zc_node *node = zc_node_at(g, n);
-    zc_operand *operands = zc_calloc((size_t)node->nin + (size_t)node->nout, sizeof *operands);
-    if (!operands) return zc_fail_nomem(diag, "operands", 0);
-    for (int i = 0; i < node->nin; i++) operands[i] = operand_of(g, node->in[i]);
+    zc_operand *in = zc_calloc((size_t)node->nin, sizeof *in);
+    if (!in) return zc_fail_nomem(diag, "operands", 0);
+    for (int i = 0; i < node->nin; i++) in[i] = operand_of(g, node->in[i]);
     zc_infer f = {.op = node->op,
                   .info = zc_op_get(node->op),
                   .attrs = node->attrs,
-                  .dims = &g->dims,
-                  .arena = &g->arena,
+                  .dims = dims,
+                  .arena = arena,
                   .nin = node->nin,
                   .nout = node->nout,
-                  .in = operands,
-                  .out = operands + node->nin,
+                  .in = in,
+                  .out = results,
                   .subject = node->name,
                   .diag = diag};
     zc_status status = zc_infer_run(&f);
+    free(in);
+    return status;
+}
+
+static zc_status infer_plain(zc_graph *g, zc_nid n, zc_diag *diag)
+{
+    const zc_node *node = zc_node_at(g, n);
+    zc_operand *results = zc_calloc((size_t)node->nout, sizeof *results);
+    if (!results) return zc_fail_nomem(diag, "results", 0);
+    zc_status status = infer_results(g, node, &g->dims, &g->arena, results, diag);
     for (int i = 0; status == ZC_OK && i < node->nout; i++) {
         if (!node->out[i]) continue;
-        zc_val(g, node->out[i])->type = f.out[i].type;
-        zc_val(g, node->out[i])->vals = f.out[i].vals;
+        zc_val(g, node->out[i])->type = results[i].type;
+        zc_val(g, node->out[i])->vals = results[i].vals;
     }
-    free(operands);
+    free(results);
     return status;
 }
 
@@ -323,34 +334,64 @@ zc_status zc_graph_infer_all(zc_graph *g, zc_diag *diag)
 
 /* ---- what a model says against what inference found ---- */
 
-static zc_status contradiction(const zc_graph *g, const zc_type *a, const zc_type *b,
-                               const char *subject, zc_diag *diag)
+bool zc_type_contradicts(const zc_type *a, const zc_type *b)
+{
+    if (a->dtype != ZC_NONE && b->dtype != ZC_NONE && a->dtype != b->dtype) return true;
+    if (a->rank < 0 || b->rank < 0) return false;
+    if (a->rank != b->rank) return true;
+    for (int i = 0; i < a->rank; i++)
+        if (zc_dim_is_const(a->dims[i]) && zc_dim_is_const(b->dims[i]) &&
+            a->dims[i].k != b->dims[i].k)
+            return true;
+    return false;
+}
+
+/* ---- what passes left against what inference finds ---- */
+
+static zc_status contradiction(const zc_graph *g, const zc_node *node, const zc_type *got,
+                               const zc_value *value, const zc_dims *dims, zc_diag *diag)
 {
     zc_buf ta = {0}, tb = {0};
-    zc_type_print(&g->dims, a, &ta);
-    zc_type_print(&g->dims, b, &tb);
-    zc_status status = zc_fail(diag, ZC_ERR_MODEL, subject,
-                               "type contradicts the model's (got %s, the model says %s)",
-                               ta.data ? ta.data : "?", tb.data ? tb.data : "?");
+    zc_type_print(dims, got, &ta);
+    zc_type_print(&g->dims, &value->type, &tb);
+    zc_status status =
+        zc_fail(diag, ZC_ERR_MODEL, node->name, "gives " ZC_NAME " another type (got %s, need %s)",
+                value->name, ta.data ? ta.data : "?", tb.data ? tb.data : "?");
     zc_buf_fini(&ta);
     zc_buf_fini(&tb);
     return status;
 }
 
-zc_status zc_type_check(zc_graph *g, zc_vid v, const zc_type *declared, zc_diag *diag)
+static zc_status recheck_node(const zc_graph *g, const zc_node *node, zc_dims *dims,
+                              zc_arena *arena, zc_diag *diag)
 {
-    const zc_value *value = zc_val(g, v);
-    const zc_type *t = &value->type;
-    if (declared->dtype != ZC_NONE && declared->dtype != t->dtype)
-        return contradiction(g, t, declared, value->name, diag);
-    if (declared->rank < 0 || t->rank < 0) return ZC_OK;
-    if (t->rank != declared->rank) return contradiction(g, t, declared, value->name, diag);
-    for (int i = 0; i < t->rank; i++) {
-        zc_dim a = t->dims[i], b = declared->dims[i];
-        if (zc_dim_is_const(a) && zc_dim_is_const(b) && a.k != b.k)
-            return contradiction(g, t, declared, value->name, diag);
+    zc_operand *results = zc_arena_alloc(arena, (size_t)node->nout, sizeof *results);
+    if (!results) return zc_fail_nomem(diag, "results", 0);
+    ZC_TRY(infer_results(g, node, dims, arena, results, diag));
+    for (int i = 0; i < node->nout; i++) {
+        const zc_value *value = zc_val(g, node->out[i]);
+        if (node->out[i] && zc_type_contradicts(&results[i].type, &value->type))
+            return contradiction(g, node, &results[i].type, value, dims, diag);
     }
     return ZC_OK;
+}
+
+zc_status zc_graph_recheck(const zc_graph *g, zc_diag *diag)
+{
+    zc_dims dims;
+    zc_arena arena;
+    zc_status status = ZC_OK;
+    if (!zc_dims_fork(&dims, &g->dims)) return zc_fail_nomem(diag, "symbolic dimensions", 0);
+    zc_arena_init(&arena, 0);
+    for (size_t i = 0; status == ZC_OK && i < g->top.nodes.len; i++) {
+        const zc_node *node = zc_node_at(g, g->top.nodes.data[i]);
+        if (zc_op_get(node->op)->flags & ZC_OPF_REGIONS) continue;
+        status = recheck_node(g, node, &dims, &arena, diag);
+        zc_arena_reset(&arena);
+    }
+    zc_arena_fini(&arena);
+    zc_dims_fini(&dims);
+    return status;
 }
 
 void zc_type_print(const zc_dims *dims, const zc_type *type, zc_buf *out)

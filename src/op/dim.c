@@ -25,6 +25,23 @@ void zc_dims_fini(zc_dims *t)
     *t = (zc_dims){0};
 }
 
+bool zc_dims_fork(zc_dims *t, const zc_dims *src)
+{
+    zc_dims_init(t);
+    t->nodes = zc_calloc(src->count, sizeof *t->nodes);
+    t->table = zc_calloc(src->table_cap, sizeof *t->table);
+    if (!t->nodes || !t->table) {
+        zc_dims_fini(t);
+        return false;
+    }
+    if (src->count) memcpy(t->nodes, src->nodes, src->count * sizeof *t->nodes);
+    if (src->table_cap) memcpy(t->table, src->table, src->table_cap * sizeof *t->table);
+    t->count = t->cap = src->count;
+    t->table_cap = src->table_cap;
+    t->next_fresh = src->next_fresh;
+    return true;
+}
+
 void zc_dims_reset(zc_dims *t)
 {
     zc_arena_reset(&t->arena);

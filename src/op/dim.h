@@ -50,6 +50,9 @@ typedef struct zc_dims {
 
 void zc_dims_init(zc_dims *t);
 void zc_dims_fini(zc_dims *t);
+/* A table of its own with src's expressions, under the same references, to try things in; src must
+ * outlive it. */
+bool zc_dims_fork(zc_dims *t, const zc_dims *src);
 /* Forgets all expressions but keeps the memory: the same ones again allocate nothing. */
 void zc_dims_reset(zc_dims *t);
 

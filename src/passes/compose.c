@@ -67,6 +67,12 @@ typedef struct writing {
     bool bound; /* every node's result has a name */
 } writing;
 
+/* Every digit that the type of the result tells apart. */
+static int digits_of(zc_dtype dtype)
+{
+    return dtype == ZC_F64 ? 17 : 9;
+}
+
 static void put_literal(const writing *w, const zc_tensor *t, zc_buf *out)
 {
     if (w->typed) zc_buf_puts(out, zc_dtype_name(t->dtype));
@@ -79,7 +85,7 @@ static void put_literal(const writing *w, const zc_tensor *t, zc_buf *out)
         else if (isnan(v))
             zc_buf_puts(out, "nan");
         else
-            zc_buf_printf(out, "(%.*g)", t->dtype == ZC_F64 ? 17 : 9, v);
+            zc_buf_printf(out, "(%.*g)", digits_of(t->dtype), v);
     } else {
         zc_buf_printf(out, "(%lld)", (long long)zc_load_i64(t->dtype, t->data, 0));
     }
@@ -117,16 +123,17 @@ static int input_index(const char *name, size_t len)
     return i;
 }
 
-static bool put_attr(const zc_node *n, const char *name, size_t len, zc_buf *out)
+static bool put_attr(const writing *w, const zc_node *n, const char *name, size_t len, zc_buf *out)
 {
     const zc_op_info *info = zc_op_get(n->op);
+    int digits = digits_of(zc_val(w->g, n->out[0])->type.dtype);
     int i = zc_attr_find(info, name, len);
     if (i < 0) return false;
     const void *at = zc_attr_at(info, n->attrs, i);
     if (info->fields[i].kind == ZC_ATTR_INT)
         zc_buf_printf(out, "(%lld)", (long long)*(const int64_t *)at);
     else if (info->fields[i].kind == ZC_ATTR_FLOAT)
-        zc_buf_printf(out, "(%.9g)", (double)*(const float *)at);
+        zc_buf_printf(out, "(%.*g)", digits, (double)*(const float *)at);
     else
         return false;
     return true;
@@ -146,7 +153,7 @@ static void put_name(const writing *w, int k, const char *name, size_t len, bool
         zc_buf_append(out, name, len);
     else if (input >= 0 && input < n->nin)
         put_value(w, n->in[input], out);
-    else if (!put_attr(n, name, len, out))
+    else if (!put_attr(w, n, name, len, out))
         zc_buf_printf(out, "t%d_%.*s", k, (int)len, name); /* bound by the node's own text */
 }
 

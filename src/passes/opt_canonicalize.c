@@ -170,10 +170,67 @@ static int rename_labels(zc_graph *g, zc_node *node)
     return !text ? -1 : !same;
 }
 
+/* The input that lists axes, and how many dimensions they are of; -1: there is none. */
+static int axes_input(const zc_graph *g, const zc_node *node, int *rank)
+{
+    int i = -1;
+    switch (node->op) {
+    case ZC_OP_ReduceSum:
+    case ZC_OP_ReduceMean:
+    case ZC_OP_ReduceMax:
+    case ZC_OP_ReduceMin:
+    case ZC_OP_ReduceProd:
+    case ZC_OP_ReduceL1:
+    case ZC_OP_ReduceL2:
+    case ZC_OP_ReduceLogSum:
+    case ZC_OP_ReduceLogSumExp:
+    case ZC_OP_ReduceSumSquare:
+    case ZC_OP_CumSum:
+    case ZC_OP_CumProd:
+    case ZC_OP_Squeeze:
+    case ZC_OP_Unsqueeze:
+        i = 1;
+        break;
+    case ZC_OP_Slice:
+    case ZC_OP_Pad:
+        i = 3;
+        break;
+    default:
+        return -1;
+    }
+    *rank = (node->op == ZC_OP_Unsqueeze ? out_type(g, node) : in_type(g, node, 0))->rank;
+    return *rank >= 0 && i < node->nin && node->in[i] ? i : -1;
+}
+
+/* Axes that are constants count from the front. -1: no memory; 1: they did not. */
+static int count_from_front(zc_graph *g, zc_node *node)
+{
+    int64_t bytes[ZC_MAX_RANK];
+    int rank, i = axes_input(g, node, &rank);
+    const zc_tensor *axes = i < 0 ? NULL : zc_val(g, node->in[i])->data;
+    int64_t n = axes && axes->data ? zc_tensor_numel(axes) : 0;
+    bool changed = false;
+    if (n < 1 || n > ZC_MAX_RANK) return 0;
+    zc_tensor front = *axes;
+    front.data = bytes;
+    for (int64_t k = 0; k < n; k++) {
+        int64_t axis = zc_load_i64(axes->dtype, axes->data, k);
+        changed |= axis < 0;
+        zc_store_i64(axes->dtype, bytes, k, axis < 0 ? axis + rank : axis);
+    }
+    if (!changed) return 0;
+    zc_vid v = zc_graph_const(g, zc_val(g, node->in[i])->name, &front, false);
+    if (v) node->in[i] = v;
+    return v ? 1 : -1;
+}
+
 static bool visit(zc_graph *g, zc_nid n, void *user)
 {
     size_t *changes = user;
     zc_node *node = zc_node_at(g, n);
+    int turned = count_from_front(g, node);
+    if (turned < 0) return false;
+    *changes += (size_t)turned;
     if (node->op == ZC_OP_CastLike) {
         cast_like_to_cast(g, node);
         ++*changes;

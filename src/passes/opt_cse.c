@@ -89,11 +89,37 @@ static zc_status merge_constants(zc_graph *g, size_t *changes, zc_diag *diag)
 
 /* ---- nodes ---- */
 
-static uint64_t node_hash(const zc_node *n)
+/* A merge of the whole graph. */
+typedef struct merge {
+    zc_graph *g;
+    const void **attrs; /* by node */
+    zc_arena arena;     /* of attributes that are not the node's own */
+    size_t changes;
+    zc_diag *diag;
+} merge;
+
+/* The node's attributes, or a copy with an axis that counts from the front. The node keeps its own:
+ * rules ask for what the model says. NULL: no memory. */
+static const void *front_axis(merge *m, const zc_node *n)
+{
+    const zc_op_info *info = zc_op_get(n->op);
+    int field = zc_attr_find(info, "axis", strlen("axis"));
+    if (field < 0 || info->fields[field].kind != ZC_ATTR_INT) return n->attrs;
+    int rank = zc_val(m->g, n->in[0])->type.rank + (n->op == ZC_OP_OneHot);
+    int64_t axis = *(const int64_t *)zc_attr_at(info, n->attrs, field);
+    if (axis >= 0 || axis < -rank) return n->attrs;
+    char *own = zc_arena_dup(&m->arena, n->attrs, 1, info->attrs_size);
+    if (!own) return NULL;
+    *(int64_t *)zc_attr_at(info, own, field) = axis + rank;
+    *(uint64_t *)own |= UINT64_C(1) << field; /* `set`, the first field of every struct */
+    return own;
+}
+
+static uint64_t node_hash(const zc_node *n, const void *attrs)
 {
     const zc_op_info *info = zc_op_get(n->op);
     uint64_t h = mix((uint64_t)n->op, (uint64_t)n->nout);
-    h = mix(h, zc_attrs_hash(info, n->attrs));
+    h = mix(h, zc_attrs_hash(info, attrs));
     if (info->flags & ZC_OPF_COMMUTATIVE) return mix(h, (uint64_t)n->in[0] + n->in[1]);
     for (int i = 0; i < n->nin; i++) h = mix(h, n->in[i]);
     return h;
@@ -107,10 +133,11 @@ static bool same_inputs(const zc_node *a, const zc_node *b)
            a->in[1] == b->in[0];
 }
 
-static bool node_equal(const zc_node *a, const zc_node *b)
+static bool node_equal(const merge *m, zc_nid x, zc_nid y)
 {
+    const zc_node *a = zc_node_at(m->g, x), *b = zc_node_at(m->g, y);
     return a->op == b->op && a->nout == b->nout && same_inputs(a, b) &&
-           zc_attrs_equal(zc_op_get(a->op), a->attrs, b->attrs);
+           zc_attrs_equal(zc_op_get(a->op), m->attrs[x], m->attrs[y]);
 }
 
 static bool mergeable(const zc_node *n)
@@ -137,8 +164,9 @@ static void merge_nodes(zc_graph *g, zc_nid keep, zc_nid gone)
 }
 
 /* Within one block: a node of an inner block may not serve an outer one. */
-static zc_status merge_block(zc_graph *g, zc_block *b, size_t *changes, zc_diag *diag)
+static zc_status merge_block(merge *m, const zc_block *b)
 {
+    zc_graph *g = m->g;
     table t = {0};
     bool ok = table_init(&t, b->nodes.len);
     zc_status status = ZC_OK;
@@ -147,26 +175,36 @@ static zc_status merge_block(zc_graph *g, zc_block *b, size_t *changes, zc_diag 
         zc_node *node = zc_node_at(g, n);
         for (int i = 0; i < node->nin; i++) node->in[i] = zc_graph_resolved(g, node->in[i]);
         for (int r = 0; status == ZC_OK && r < node->nregions; r++)
-            status = merge_block(g, node->regions[r], changes, diag);
+            status = merge_block(m, node->regions[r]);
         if (!mergeable(node)) continue;
-        uint64_t h = node_hash(node);
+        m->attrs[n] = front_axis(m, node);
+        ok = m->attrs[n] != NULL;
+        if (!ok) break;
+        uint64_t h = node_hash(node, m->attrs[n]);
         size_t i = h & (t.cap - 1);
-        while (t.ids[i] && (t.hashes[i] != h || !node_equal(zc_node_at(g, t.ids[i]), node)))
+        while (t.ids[i] && (t.hashes[i] != h || !node_equal(m, t.ids[i], n)))
             i = (i + 1) & (t.cap - 1);
         if (t.ids[i]) {
             merge_nodes(g, t.ids[i], n);
-            ++*changes;
+            m->changes++;
         } else {
             t.ids[i] = n;
             t.hashes[i] = h;
         }
     }
     table_fini(&t);
-    return ok ? status : zc_fail_nomem(diag, "common subexpressions", b->nodes.len);
+    return ok ? status : zc_fail_nomem(m->diag, "common subexpressions", b->nodes.len);
 }
 
 zc_status zc_pass_opt_cse(zc_graph *g, size_t *changes, zc_diag *diag)
 {
     ZC_TRY(merge_constants(g, changes, diag));
-    return merge_block(g, &g->top, changes, diag);
+    merge m = {.g = g, .diag = diag, .attrs = zc_calloc(g->nodes.len, sizeof *m.attrs)};
+    zc_arena_init(&m.arena, 0);
+    zc_status status = m.attrs ? merge_block(&m, &g->top)
+                               : zc_fail_nomem(diag, "common subexpressions", g->nodes.len);
+    zc_arena_fini(&m.arena);
+    free(m.attrs);
+    *changes += m.changes;
+    return status;
 }

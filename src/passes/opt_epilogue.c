@@ -71,12 +71,14 @@ static bool collect(const absorption *a, zc_pw_group *gr, zc_vid anchor)
     return gr->ninputs - 1 <= ZC_EPILOGUE_INPUTS;
 }
 
+/* Results that nobody wanted go: work at the end is for the one that is left. */
 static void set_epilogue(zc_node *n, const char *text)
 {
     const zc_op_info *info = zc_op_get(n->op);
     int field = info->field_count - 1;
     *(const char **)zc_attr_at(info, n->attrs, field) = text;
     *(uint64_t *)n->attrs |= UINT64_C(1) << field; /* `set`, the first field of every struct */
+    n->nout = 1;
 }
 
 /* The node takes the place of the pointwise one; inputs that it leaves out stay left out. */

@@ -124,9 +124,10 @@ static bool folded_parameters(zc_graph *g, zc_nid n, zc_nid p, int axis, int64_t
     return true;
 }
 
-/* The producer takes over the BatchNormalization's result. */
-static bool rewire(zc_graph *g, zc_nid n, zc_nid p, zc_vid w, zc_vid bias)
+/* The producer takes over the BatchNormalization's result, and who uses that. */
+static bool rewire(zc_graph *g, bn_pass *pass, zc_nid n, zc_nid p, zc_vid w, zc_vid bias)
 {
+    zc_vid result = zc_node_at(g, n)->out[0];
     zc_vid *in = zc_arena_alloc(&g->arena, 3, sizeof *in);
     if (!in || !w || !bias) return false;
     zc_node *prod = zc_node_at(g, p);
@@ -135,7 +136,8 @@ static bool rewire(zc_graph *g, zc_nid n, zc_nid p, zc_vid w, zc_vid bias)
     in[2] = bias;
     prod->in = in;
     prod->nin = 3;
-    zc_graph_forward(g, zc_node_at(g, n)->out[0], prod->out[0]);
+    zc_graph_forward(g, result, prod->out[0]);
+    pass->uses[prod->out[0]] = pass->uses[result];
     if (!zc_graph_inherit(g, p, n)) return false;
     zc_graph_remove(g, n);
     return true;
@@ -162,7 +164,7 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
     else if (!folded_parameters(g, n, p, axis, channels, &new_w, &new_b))
         return false;
     ++*pass->changes;
-    return rewire(g, n, p, new_w, new_b);
+    return rewire(g, pass, n, p, new_w, new_b);
 }
 
 zc_status zc_pass_opt_fold_batchnorm(zc_graph *g, size_t *changes, zc_diag *diag)

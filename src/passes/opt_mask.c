@@ -9,15 +9,13 @@
 #include "passes/passes.h"
 #include "passes/rewrite.h"
 
-/* A key whose score is so low has no weight beside one that is seen. */
-#define HIDDEN (-1e4)
-
 /* An Attention or PackedAttention. */
 typedef struct attention {
     zc_nid n;
     zc_vid mask;
     bool packed, causal;
-    float mask_value;
+    float mask_value, softcap;
+    zc_dtype dtype; /* of the scores */
     zc_dim scores[4];
 } attention;
 
@@ -160,6 +158,10 @@ static zc_vid lengths_of(masking *m, const attention *a, const zc_mask *mask)
 
 /* ---- reading ---- */
 
+#define OF_BOTH(a, n, field)                                                                       \
+    ((a)->packed ? ((const zc_attrs_PackedAttention *)(n)->attrs)->field                           \
+                 : ((const zc_attrs_Attention *)(n)->attrs)->field)
+
 static bool read_scores(const zc_graph *g, const zc_node *n, attention *a)
 {
     const zc_type *q = &zc_val(g, n->in[0])->type, *k = &zc_val(g, n->in[1])->type;
@@ -191,11 +193,22 @@ static bool read_attention(const zc_graph *g, zc_nid id, attention *a)
     for (int i = 1; i < n->nout; i++)
         if (n->out[i]) return false;
     a->mask = n->in[mask];
-    a->causal = a->packed ? ((const zc_attrs_PackedAttention *)n->attrs)->is_causal != 0
-                          : ((const zc_attrs_Attention *)n->attrs)->is_causal != 0;
-    a->mask_value = a->packed ? ((const zc_attrs_PackedAttention *)n->attrs)->mask_value
-                              : ((const zc_attrs_Attention *)n->attrs)->mask_value;
+    a->causal = OF_BOTH(a, n, is_causal) != 0;
+    a->mask_value = OF_BOTH(a, n, mask_value);
+    a->softcap = OF_BOTH(a, n, softcap);
+    a->dtype = zc_val(g, n->in[0])->type.dtype;
     return read_scores(g, n, a);
+}
+
+/* How low a score must be, or be put, that no other score makes up for it. Softmax gives no weight
+ * to what is 104 below. Scores that are capped differ by twice the cap; without one, scores large
+ * enough to bridge this many have steps of 16 or more in their type, between which softmax tells no
+ * difference any more. bf16 has f32's range: the same counts as low. */
+static double hidden_below(const attention *a)
+{
+    enum { UNDERFLOW = 104 };
+    double low = a->dtype == ZC_F64 ? -0x1p57 : a->dtype == ZC_F16 ? -0x1p15 : -0x1p28;
+    return a->softcap > 0 ? fmax(low, -2 * (double)a->softcap - UNDERFLOW) : low;
 }
 
 /* A mask of zeros, or true, where a key is seen, and what hides it elsewhere: `no` becomes the
@@ -205,9 +218,9 @@ static bool hides(const zc_graph *g, const attention *a, zc_mask *m)
     bool is_bool = zc_val(g, a->mask)->type.dtype == ZC_BOOL;
     if (is_bool && m->yes == 1 && m->no == 0) {
         m->no = a->mask_value != 0 ? (double)a->mask_value : -(double)INFINITY;
-        return m->no <= HIDDEN;
+        return m->no <= hidden_below(a);
     }
-    return !is_bool && m->yes == 0 && m->no <= HIDDEN;
+    return !is_bool && m->yes == 0 && m->no <= hidden_below(a);
 }
 
 static bool always_seen(const zc_graph *g, const attention *a, const zc_mask *m)

@@ -360,21 +360,28 @@ static uint64_t order_of(const zc_rl_patch *p, zc_nid n)
     return zc_rl_place_of(p->x, n)->order;
 }
 
-/* The last of the matched nodes' block that computes something the patch reads; 0: none. */
+/* The later of `last` and the node of the matched nodes' block that computes v; either may be 0. */
+static zc_nid later(const zc_rl_patch *p, zc_nid last, zc_vid v)
+{
+    const zc_value *value = zc_val(p->x->g, v);
+    zc_nid at = v && value->kind == ZC_VALUE_NODE ? value->producer : 0;
+    if (!at || at >= p->x->places.len) return last;
+    at = zc_rl_index_within(p->x, at, p->m->block);
+    if (!at || !order_of(p, at)) return last;
+    return !last || order_of(p, at) > order_of(p, last) ? at : last;
+}
+
+/* The last of the matched nodes' block that computes something the patch reads, or gives as a
+ * result as it is; 0: none. */
 static zc_nid last_operand(const zc_rl_patch *p)
 {
-    const zc_graph *g = p->x->g;
     zc_nid last = 0;
     for (int i = 0; i < p->nmade; i++) {
-        const zc_node *n = zc_node_at(g, p->made[i]);
-        for (int k = 0; k < n->nin; k++) {
-            const zc_value *v = zc_val(g, n->in[k]);
-            zc_nid at = n->in[k] && v->kind == ZC_VALUE_NODE ? v->producer : 0;
-            if (at && at < p->x->places.len) at = zc_rl_index_within(p->x, at, p->m->block);
-            if (!at || at >= p->x->places.len || !order_of(p, at)) continue;
-            if (!last || order_of(p, at) > order_of(p, last)) last = at;
-        }
+        const zc_node *n = zc_node_at(p->x->g, p->made[i]);
+        for (int k = 0; k < n->nin; k++) last = later(p, last, n->in[k]);
     }
+    for (int i = 0; i < p->m->rule->nvars; i++)
+        if (is_result(p, i)) last = later(p, last, p->value[i]);
     return last;
 }
 

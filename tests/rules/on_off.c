@@ -1,258 +1,30 @@
 /* Results with all fusions against results without any: graphs of the golden tests (.zrt that begin
  * with "# builtin", .zir), and models (.onnx), on the CPU, and with --cuda on a GPU.
- *
- * Without is the graph as it was read, by the reference kernels; the same in f64 is the truth. With
- * fusions a result may be off by twice what it is without, plus some units of its type at the size
- * of the output's greatest element, plus what inputs would do to it that are wrong by some units of
- * f32: the kernel check's bounds, for whole graphs.
+ See support/on_off.h.
  *
  * usage: on_off [--cuda] FILE-OR-FOLDER... */
 #include <glob.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "driver/compile.h"
-#include "driver/rules.h"
-#include "passes/passes.h"
+#include "base/mem.h"
+#include "support/on_off.h"
 
-enum { IO_MAX = 32, UNITS = 16 };
-
-/* SHAKEN: EXACT, of inputs that are wrong by some units of f32. */
-typedef enum variant { OFF, ON, EXACT, SHAKEN } variant;
-enum { SHAKEN_BY = 4 };
-
-typedef struct results {
-    zc_tensor v[IO_MAX];
-    size_t n;
-} results;
-
-static void results_fini(results *r)
-{
-    for (size_t i = 0; i < r->n; i++) free(r->v[i].data);
-    r->n = 0;
-}
-
-/* ---- inputs ---- */
-
-static uint64_t draw(uint64_t *state)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return *state >> 33;
-}
-
-static double number(zc_elem elem, uint64_t z)
-{
-    if (zc_dtype_is_float((zc_dtype)elem)) return (double)(z % 4001) / 1000 - 2;
-    return (double)(z % 2);
-}
-
-/* Every symbol is `size`; expressions of symbols are beyond this test. */
-static bool set_input(const zc_plan *plan, zc_session *s, size_t i, int64_t size, uint64_t *random,
-                      bool shaken, zc_diag *diag)
-{
-    zc_io_info info;
-    if (zc_plan_input(plan, i, &info, diag) != ZC_OK || info.rank < 0) return false;
-    zc_tensor t = {.dtype = (zc_dtype)info.elem, .rank = info.rank};
-    for (int d = 0; d < t.rank; d++) t.dims[d] = info.dims[d] < 0 ? size : info.dims[d];
-    zc_view v = {.elem = info.elem, .rank = t.rank};
-    memcpy(v.dims, t.dims, sizeof v.dims);
-    if (!zc_tensor_bytes(&t, &v.bytes)) return false;
-    v.data = t.data = zc_calloc(v.bytes, 1);
-    int64_t n = zc_tensor_numel(&t);
-    /* In f64 the numbers are those that f32 holds. */
-    for (int64_t k = 0; t.data && k < n; k++) {
-        double x = (double)(float)number(info.elem, draw(random));
-        if (shaken && t.dtype == ZC_F64) x *= 1 + (k % 2 ? 1 : -1) * SHAKEN_BY * 0x1p-23;
-        zc_store_f64(t.dtype, t.data, k, x);
-    }
-    bool ok = t.data && zc_session_set_input(s, i, &v, false, diag) == ZC_OK;
-    free(t.data);
-    return ok;
-}
-
-/* ---- running ---- */
-
-static bool take_outputs(const zc_session *s, size_t n, results *out, zc_diag *diag)
-{
-    for (out->n = 0; out->n < n; out->n++) {
-        zc_view v;
-        zc_tensor *t = &out->v[out->n];
-        if (zc_session_output(s, out->n, &v, diag) != ZC_OK) return false;
-        *t = (zc_tensor){.dtype = (zc_dtype)v.elem, .rank = v.rank};
-        memcpy(t->dims, v.dims, sizeof t->dims);
-        t->data = zc_calloc(v.bytes, 1);
-        if (t->data && v.bytes) memcpy(t->data, v.data, v.bytes);
-    }
-    return true;
-}
-
-static bool run_plan(const void *bytes, size_t len, const zc_session_params *how, int64_t size,
-                     bool shaken, results *out, zc_diag *diag)
-{
-    zc_plan *plan = NULL;
-    zc_session *s = NULL;
-    zc_plan_info info = {.inputs = 0};
-    uint64_t random = 7;
-    bool ok = zc_plan_load_bytes(bytes, len, &plan, diag) == ZC_OK &&
-              zc_plan_info_get(plan, &info) == ZC_OK && info.outputs <= IO_MAX &&
-              zc_session_create(plan, how, &s, diag) == ZC_OK;
-    for (size_t i = 0; ok && i < info.inputs; i++)
-        ok = set_input(plan, s, i, size, &random, shaken, diag);
-    ok = ok && zc_session_run(s, diag) == ZC_OK && take_outputs(s, info.outputs, out, diag);
-    (void)zc_session_destroy(&s);
-    zc_plan_destroy(&plan);
-    return ok;
-}
-
-typedef struct subject {
-    const char *path;
-    zc_buf text; /* of a graph; empty: path is a model */
-    bool on_gpu;
-} subject;
-
-/* All of f32 as f64. */
-static void widen(zc_buf *text)
-{
-    for (char *at = text->data; (at = strstr(at, "f32"));) {
-        memcpy(at, "f64", 3);
-        at += 3;
-    }
-}
-
-static bool read_graph(const subject *s, variant which, zc_graph **out, zc_diag *diag)
-{
-    const zc_compile_params none = {.size = sizeof none};
-    zc_buf text = {0};
-    if (!s->text.len) {
-        const zc_model_source model = {.path = s->path};
-        zc_graph *g = NULL;
-        if (zc_compile_import(&model, &none, &g, diag) != ZC_OK) return false;
-        if (which == OFF || which == ON) {
-            *out = g;
-            return true;
-        }
-        zc_graph_print(g, true, &text);
-        zc_graph_destroy(&g);
-    } else {
-        zc_buf_puts(&text, s->text.data);
-    }
-    if (which == EXACT || which == SHAKEN) widen(&text);
-    bool ok = zc_graph_parse(text.data, text.len, out, diag) == ZC_OK;
-    zc_buf_fini(&text);
-    return ok;
-}
-
-static bool compute(const subject *s, variant which, int64_t size, results *out, zc_diag *diag)
-{
-    static const char *const all = "all", *const native = "native";
-    bool on_gpu = which == ON && s->on_gpu;
-    zc_compile_params p = {.size = sizeof p, .targets = &native, .target_count = on_gpu};
-    zc_rule_target target = {.cuda = on_gpu, .sm = 90};
-    zc_pass_options options = {.skip = &all, .skip_count = which != ON, .target = &target};
-    zc_session_params how = {.size = sizeof how,
-                             .device = on_gpu ? ZC_DEVICE_CUDA : ZC_DEVICE_CPU,
-                             .reference = which != ON,
-                             .threads = 1};
-    zc_graph *g = NULL;
-    void *bytes = NULL;
-    size_t len = 0;
-    bool ok = read_graph(s, which, &g, diag) && zc_run_passes(g, &options, diag) == ZC_OK &&
-              zc_compile_graph(g, &p, &bytes, &len, diag) == ZC_OK &&
-              run_plan(bytes, len, &how, size, which == SHAKEN, out, diag);
-    zc_graph_destroy(&g);
-    zc_free(bytes);
-    return ok;
-}
-
-/* ---- comparing ---- */
-
-static double unit_of(zc_dtype d)
-{
-    return d == ZC_F16 ? 0x1p-10 : d == ZC_BF16 ? 0x1p-7 : d == ZC_F64 ? 0x1p-52 : 0x1p-23;
-}
-
-static bool same_shape(const zc_tensor *a, const zc_tensor *b)
-{
-    return a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
-}
-
-/* Errors against the truth, which are infinite where only one side is a number. */
-static double error_at(const zc_tensor *t, const zc_tensor *truth, int64_t i)
-{
-    double x = zc_load_f64(t->dtype, t->data, i), y = zc_load_f64(truth->dtype, truth->data, i);
-    if (x == y || (isnan(x) && isnan(y))) return 0;
-    return isfinite(x) && isfinite(y) ? fabs(x - y) : INFINITY;
-}
-
-static bool compare(const subject *s, size_t output, const results *r, double *worst)
-{
-    const zc_tensor *on = &r[ON].v[output], *off = &r[OFF].v[output];
-    const zc_tensor *truth = r[EXACT].n ? &r[EXACT].v[output] : off;
-    const zc_tensor *shaken = r[SHAKEN].n ? &r[SHAKEN].v[output] : truth;
-    double greatest = 0, on_error = 0, off_error = 0, shake = 0;
-    int64_t n = zc_tensor_numel(off);
-    if (on->dtype != off->dtype || !same_shape(on, off) || !same_shape(off, truth)) {
-        printf("FAIL %s: output %zu has another type\n", s->path, output);
-        return false;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        double v = fabs(zc_load_f64(truth->dtype, truth->data, i));
-        if (isfinite(v)) greatest = fmax(greatest, v);
-        on_error = fmax(on_error, error_at(on, truth, i));
-        off_error = fmax(off_error, error_at(off, truth, i));
-        shake = fmax(shake, error_at(shaken, truth, i));
-    }
-    bool is_float = zc_dtype_is_float(on->dtype);
-    double limit = 2 * off_error + (is_float ? UNITS * unit_of(on->dtype) * greatest + shake : 0);
-    if (greatest > 0) *worst = fmax(*worst, on_error / greatest);
-    if (on_error <= limit) return true;
-    printf("FAIL %s: output %zu is off by %.3g (need at most %.3g; without fusions %.3g)\n",
-           s->path, output, on_error, limit, off_error);
-    return false;
-}
-
-/* ---- one graph ---- */
-
-static bool complain(const subject *s, const char *what, const zc_diag *diag)
-{
-    printf("FAIL %s: %s: %s\n", s->path, what, zc_diag_text(diag, 0));
-    return false;
-}
-
-/* false: it failed. *ran: whether the graph takes that size. */
-static bool check_size(const subject *s, int64_t size, bool *ran, size_t *outputs, double *worst)
-{
-    results r[4] = {{.n = 0}};
-    zc_diag *diag = zc_diag_create();
-    bool ok = true;
-    *ran = compute(s, OFF, size, &r[OFF], diag);
-    zc_diag_clear(diag);
-    if (*ran && !compute(s, ON, size, &r[ON], diag)) ok = complain(s, "with fusions", diag);
-    /* Where an operation knows no f64, the results without fusions are the truth. */
-    for (variant v = EXACT; *ran && ok && v <= SHAKEN; v++)
-        if (!compute(s, v, size, &r[v], diag)) results_fini(&r[v]);
-    for (size_t i = 0; *ran && ok && i < r[OFF].n; i++, ++*outputs) ok = compare(s, i, r, worst);
-    zc_diag_destroy(&diag);
-    for (variant v = OFF; v <= SHAKEN; v++) results_fini(&r[v]);
-    return ok;
-}
-
-static bool check(const subject *s, size_t *outputs, double *worst)
+static bool check(const on_off *s, size_t *outputs, double *worst)
 {
     static const int64_t sizes[] = {3, 4, 1, 8, 17};
     size_t runs = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         bool ran;
-        if (!check_size(s, sizes[i], &ran, outputs, worst)) return false;
+        if (!on_off_check(s, sizes[i], &ran, outputs, worst)) return false;
         runs += ran;
     }
     /* Graphs of passes may be such that random operands do not fit. */
-    bool may_skip = strcmp(s->path + strlen(s->path) - 4, ".zir") == 0;
+    bool may_skip = strcmp(s->name + strlen(s->name) - 4, ".zir") == 0;
     if (!runs)
-        printf("%s %s: runs with no size of its dimensions\n", may_skip ? "SKIP" : "FAIL", s->path);
+        printf("%s %s: runs with no size of its dimensions\n", may_skip ? "SKIP" : "FAIL", s->name);
     return runs > 0 || may_skip;
 }
 
@@ -294,14 +66,16 @@ static void expand(const char *path, glob_t *out, bool first)
 /* Counts into *files what was to be run. false: it failed. */
 static bool check_file(const char *path, bool on_gpu, size_t *files, size_t *outputs, double *worst)
 {
-    subject s = {.path = path, .on_gpu = on_gpu};
+    on_off s = {.name = path, .real = ZC_F32, .on_gpu = on_gpu};
+    zc_buf text = {0};
     size_t n = strlen(path);
     bool skip = false, is_model = n > 5 && strcmp(path + n - 5, ".onnx") == 0;
-    bool ok = is_model || load(path, &s.text, &skip);
+    bool ok = is_model || load(path, &text, &skip);
     if (!ok) printf("FAIL %s: cannot be read\n", path);
+    if (!is_model) s.text = text.data;
     if (ok && !skip) ok = check(&s, outputs, worst);
     *files += !skip;
-    zc_buf_fini(&s.text);
+    zc_buf_fini(&text);
     return ok;
 }
 

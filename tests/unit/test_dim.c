@@ -436,6 +436,21 @@ static void test_random(void **state)
     assert_true(checked > 8000);
 }
 
+static void test_fork(void **state)
+{
+    zc_dims *t = *state, own;
+    const zc_dim n = zc_dim_input(t, "n"), more = zc_dim_add(t, n, zc_dim_const(1));
+    const size_t count = t->count;
+    assert_true(zc_dims_fork(&own, t));
+    assert_true(zc_dim_eq(zc_dim_add(&own, zc_dim_input(&own, "n"), zc_dim_const(1)), more));
+    assert_int_equal(own.count, count);
+    for (int i = 0; i < 100; i++) zc_dim_fresh(&own);
+    assert_true(zc_dim_eq(zc_dim_mul(&own, n, n), zc_dim_mul(&own, n, n)));
+    assert_false(own.failed);
+    assert_int_equal(t->count, count);
+    zc_dims_fini(&own);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -449,6 +464,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_syntax_errors, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
         cmocka_unit_test_setup_teardown(test_eval_errors, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_fork, setup, teardown),
         cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

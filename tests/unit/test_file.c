@@ -306,6 +306,11 @@ static void test_writer(void **state)
     assert_int_equal(zc_writer_write(w, NULL, 0, f->diag), ZC_OK);
     assert_int_equal(zc_writer_pwrite(w, "head", 4, 0, f->diag), ZC_OK);
     assert_content("root/plan", "old");
+    const void *view;
+    size_t len;
+    assert_int_equal(zc_writer_view(w, &view, &len, f->diag), ZC_OK);
+    assert_int_equal(len, 8);
+    assert_memory_equal(view, "headtail", 8);
     assert_int_equal(zc_writer_commit(&w, f->diag), ZC_OK);
     umask(old_mask);
     assert_null(w);
@@ -316,6 +321,7 @@ static void test_writer(void **state)
     assert_int_equal(st.st_mode & 07777, 0644);
     /* a new file in the current directory */
     assert_int_equal(zc_writer_open("new", &w, f->diag), ZC_OK);
+    assert_int_equal(zc_writer_view(w, &view, &len, f->diag), ZC_ERR_IO);
     assert_int_equal(zc_writer_commit(&w, f->diag), ZC_OK);
     assert_content("new", "");
 }

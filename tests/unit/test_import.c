@@ -359,11 +359,12 @@ static void test_refused(void **state)
 {
     (void)state;
     zc_diag *diag = zc_diag_create();
+    const zc_import_params strict = {.strict = true};
     int failures = 0;
     for (size_t i = 0; i < ZC_COUNTOF(refused_models); i++) {
         const refused *r = &refused_models[i];
         zc_graph *g = NULL;
-        zc_status status = import_text(r->text, NULL, &g, diag);
+        zc_status status = import_text(r->text, &strict, &g, diag);
         const char *said = zc_diag_text(diag, 0);
         if (status != r->status || !strstr(said, r->says) || g) {
             print_error("%s: got %s, \"%s\"; need %s, \"%s\"\n", r->name, zc_status_name(status),
@@ -375,6 +376,34 @@ static void test_refused(void **state)
     }
     zc_diag_destroy(&diag);
     assert_int_equal(failures, 0);
+}
+
+/* What the model declares is not believed: one warning in the model's words, and how many others
+ * there are. */
+static void test_contradictions(void **state)
+{
+    static const char model[] = "opset 13\nin x 1 N,2,3\nin w 1 3\nout y 1 1,seqlen\n"
+                                "out z 7 ?,2,3\ninit w 1 2,1 1,2\nnode Relu x y\nnode Mul x,w z\n";
+    (void)state;
+    zc_diag *diag = zc_diag_create();
+    zc_graph *g = NULL;
+    assert_int_equal(import_text(model, NULL, &g, diag), ZC_OK);
+    assert_int_equal(zc_diag_count(diag), 2);
+    assert_int_equal(zc_diag_status(diag, 0), ZC_OK);
+    assert_string_equal(zc_diag_text(diag, 0),
+                        "w: type contradicts the model's (got f32[2,1], the model says f32[3])");
+    assert_string_equal(zc_diag_text(diag, 1),
+                        "2 more declared types contradict the inferred ones");
+    const zc_type *y = &zc_val(g, g->top.outputs.data[0])->type;
+    assert_int_equal(y->rank, 3);
+    zc_graph_destroy(&g);
+    zc_diag_clear(diag);
+    const zc_import_params strict = {.strict = true};
+    expect_fail(diag,
+                import_text("opset 13\nin x 1 N,2,3\nout y 1 1,seqlen,?\nnode Flatten x y\n",
+                            &strict, &g, diag),
+                ZC_ERR_MODEL, "(got f32[N,6], the model says f32[1,seqlen,?])");
+    zc_diag_destroy(&diag);
 }
 
 /* Everything unsupported is reported, each thing once. */
@@ -715,6 +744,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_contradictions),
         cmocka_unit_test(test_all_unsupported),
         cmocka_unit_test(test_unsupported_goes_on),
         cmocka_unit_test(test_overrides),

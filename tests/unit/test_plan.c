@@ -245,6 +245,29 @@ static void test_epilogues_come_back(void **state)
     zc_free(bytes);
 }
 
+/* What no run would take is no plan. */
+static void test_a_plan_that_cannot_run_is_refused(void **state)
+{
+    static const char text[] =
+        "graph \"g\" {\n"
+        "  input %x: f32[n,2] as \"x\"\n"
+        "  const %s: f32[2] = [1, 2]\n"
+        "  %y: f32[n,2] = LayerNormalization(%x, %s) {epilogue = \"tanh(x0)\"} @ \"Norm_0\"\n"
+        "  output %y as \"y\"\n}\n";
+    fixture *f = *state;
+    zc_graph *g = NULL;
+    void *bytes;
+    size_t len;
+    expect_ok(f->diag, zc_graph_parse(text, sizeof text - 1, &g, f->diag));
+    zc_node *norm = zc_node_at(g, 1);
+    zc_vid out[] = {norm->out[0], 0};
+    norm->out = out;
+    norm->nout = 2;
+    expect_fail(f->diag, zc_compile_graph(g, NULL, &bytes, &len, f->diag), ZC_ERR_MODEL,
+                "Norm_0: an epilogue needs a node of one result");
+    zc_graph_destroy(&g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +281,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_failed_compile_keeps_the_old_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dimension_without_value, setup, teardown),
         cmocka_unit_test_setup_teardown(test_epilogues_come_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_plan_that_cannot_run_is_refused, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 #include "cpu/conv_dnnl.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -326,6 +327,43 @@ zc_status zc_dnnl_conv_create(const zc_kctx *k, const zc_dnnl_shape *shape, zc_d
         zc_dnnl_conv_destroy(m.c);
     if (m.status != ZC_OK) return m.status;
     return status == ZC_ERR_UNSUPPORTED ? ZC_OK : zc_dnnl_report(k, status, "convolution");
+}
+
+/* Channels of a sample. */
+#define SAMPLE 16
+
+static dnnl_status_t make_sample(void *arg)
+{
+    making *m = arg;
+    DNNL_TRY(make_primitive(m));
+    float plain[SAMPLE * SAMPLE] = {0};
+    md_ref packed = dnnl_primitive_desc_query_md(m->c->desc, dnnl_query_weights_md, 0);
+    void *room = aligned_alloc(64, zc_align_up(dnnl_memory_desc_get_size(packed), 64));
+    bool ok = room && reorder(MD(m->l.w_plain), plain, packed, room);
+    free(room);
+    return ok ? dnnl_success : dnnl_out_of_memory;
+}
+
+zc_status zc_dnnl_conv_prepare(void)
+{
+    static atomic_bool done;
+    if (atomic_load_explicit(&done, memory_order_acquire)) return ZC_OK;
+    const zc_dnnl_shape shape = {.ic = SAMPLE,
+                                 .oc = SAMPLE,
+                                 .in = {2, 2},
+                                 .out = {2, 2},
+                                 .kernel = {1, 1},
+                                 .stride = {1, 1},
+                                 .dilation = {1, 1},
+                                 .bias = true};
+    making m = {.shape = &shape, .c = calloc(1, sizeof *m.c)};
+    if (!m.c) return ZC_ERR_NOMEM;
+    zc_status status = zc_dnnl_call(ZC_DNNL_CREATE, make_sample, &m);
+    free_making(&m);
+    zc_dnnl_conv_destroy(m.c);
+    if (status == ZC_OK || status == ZC_ERR_UNSUPPORTED)
+        atomic_store_explicit(&done, true, memory_order_release);
+    return status == ZC_ERR_UNSUPPORTED ? ZC_OK : status;
 }
 
 void zc_dnnl_conv_destroy(zc_dnnl_conv *c)

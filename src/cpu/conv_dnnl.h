@@ -13,6 +13,8 @@ typedef struct zc_dnnl_shape {
 
 typedef struct zc_dnnl_conv zc_dnnl_conv;
 
+/* Makes a small convolution: what oneDNN keeps for all of them is there afterwards. */
+zc_status zc_dnnl_conv_prepare(void);
 /* A convolution for k's step. *out is NULL when the library refuses. k's weights, in[1] =
  * w[oc][ic][kh][kw], are a constant of the plan; the convolution reads them as k's packs keep them,
  * which must outlive it. */

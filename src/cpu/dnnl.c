@@ -90,7 +90,6 @@ static zc_status call_inside(zc_dnnl_use use, dnnl_status_t (*fn)(void *arg), vo
     const bool first = !atomic_load_explicit(&used[use], memory_order_acquire);
     if ((first || needs[use].always) && needs[use].room && !has_room(needs[use].room))
         return ZC_ERR_NOMEM;
-    if (first && use == ZC_DNNL_PRODUCT) ZC_TRY(call_alone(try_products, NULL));
     ZC_TRY(call_alone(fn, arg));
     if (!first) return ZC_OK;
     ZC_TRY(zc_gate_close_at_exit());
@@ -104,6 +103,12 @@ zc_status zc_dnnl_call(zc_dnnl_use use, dnnl_status_t (*fn)(void *arg), void *ar
     zc_status status = call_inside(use, fn, arg);
     zc_gate_leave();
     return status;
+}
+
+zc_status zc_dnnl_prepare_products(void)
+{
+    if (atomic_load_explicit(&used[ZC_DNNL_PRODUCT], memory_order_acquire)) return ZC_OK;
+    return zc_dnnl_call(ZC_DNNL_PRODUCT, try_products, NULL);
 }
 
 zc_status zc_dnnl_report(const zc_kctx *k, zc_status status, const char *what)

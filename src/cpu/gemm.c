@@ -34,5 +34,6 @@ zc_status zc_sgemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, 
                  .a = a,
                  .b = b,
                  .c = c};
+    ZC_TRY(zc_dnnl_prepare_products());
     return zc_dnnl_call(ZC_DNNL_PRODUCT, multiply, &p);
 }

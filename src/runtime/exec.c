@@ -217,6 +217,14 @@ static zc_status run_kernel(zc_session *s, const zc_pstep *step, zc_diag *diag)
     return zc_kernel_run(&k, s->reference);
 }
 
+zc_status zc_exec_ready(const zc_session *s, zc_diag *diag)
+{
+    if (s->gpu || s->reference) return ZC_OK;
+    for (uint32_t i = 0; i < s->program->nsteps; i++)
+        ZC_TRY(zc_kernel_prepare(s->program->steps[i].op, s->program->steps[i].name, diag));
+    return ZC_OK;
+}
+
 /* ---- CPU steps of a GPU session ---- */
 
 static zc_status host_inputs(zc_session *s, const zc_pstep *step, uint64_t mask, zc_diag *diag)

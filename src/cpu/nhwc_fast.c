@@ -15,7 +15,7 @@
 
 /* Bands of one image, and the output pixels that they have at least: each reads all weights. */
 #define BANDS_MAX    8
-#define LEAST_PIXELS 48
+#define LEAST_PIXELS 96
 #define SHAPES_MAX   8
 
 /* The library's convolutions for one input shape, one for each band of output rows. */

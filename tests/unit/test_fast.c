@@ -43,7 +43,13 @@ static void products(void **state)
         {"Linear", "", "f32[1,197,192] ~; f32[192,576] ~; f32[576] ~", 1, 1e-4},
         {"FusedMatMul", "transB=1 alpha=0.125", "f32[2,3,70,64] ~; f32[2,3,80,64] ~", 1, 1e-4},
     };
-    CHECK(cases, ~0u);
+    CHECK(cases, 0);
+    static const fast_case odd[] = {
+        {"MatMul", "", "f32[1,64] ~; f32[64,30] ~", 1, 1e-4},
+        {"MatMul", "", "f32[2,9,33] ~; f32[2,33,17] ~", 1, 1e-4},
+        {"Gemm", "transB=1", "f32[40,50] ~; f32[60,50] ~; f32[60] ~", 1, 1e-4},
+    };
+    CHECK(odd, ~0u);
 }
 
 /* Weights stay finite: whether a kernel multiplies them by padding, which is 0, is its own choice.

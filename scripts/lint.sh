@@ -9,9 +9,9 @@ marks=$build/lint
 mkdir -p "$marks"
 
 if git rev-parse --git-dir >/dev/null 2>&1; then
-    files=$(git ls-files -co --exclude-standard '*.c' '*.h')
+    files=$(git ls-files -co --exclude-standard '*.c' '*.cpp' '*.h')
 else
-    files=$(find bench examples include src templates tests tools -name '*.[ch]')
+    files=$(find bench examples include src templates tests tools \( -name '*.[ch]' -o -name '*.cpp' \))
 fi
 # Versions of the formatter differ in small things; the sources are formatted by 14.
 if clang-format --version | grep -q 'version 14\.'; then
@@ -23,7 +23,7 @@ fi
 
 newest=$(find .clang-tidy include src templates meson.build \( -name '*.h' -o -name '*.def' -o -name '.clang-tidy' \
     -o -name meson.build \) -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2-)
-for source in src/*/*.c; do
+for source in src/*/*.c src/*/*.cpp; do
     mark=$marks/$(echo "$source" | tr / _)
     [ "$mark" -nt "$source" ] && [ "$mark" -nt "$newest" ] || printf '%s %s\n' "$source" "$mark"
 done >"$marks/todo"

@@ -28,7 +28,7 @@ allowed() {
 
 faults=0
 checked=0
-for file in src/*/*.c src/*/*.h src/*/*.def src/*/*/*.def; do
+for file in src/*/*.c src/*/*.cpp src/*/*.h src/*/*.def src/*/*/*.def; do
     [ -f "$file" ] || continue
     folder=${file#src/}
     folder=${folder%%/*}

@@ -7,11 +7,22 @@
  *
  * All sizes are in bytes, tensors contiguous and row-major, 4-bit and 2-bit elements packed as in
  * ONNX (low bits first). The libraries never exit, abort or print, keep no global state, and leave
- * the caller's locale and signal handlers alone.
+ * the caller's locale and signal handlers alone. A session's worker threads block all signals but
+ * those of their own faults.
  *
- * Memory that runs out is ZC_ERR_NOMEM. oneDNN, which some CPU kernels call, would crash: so the
- * first run of a shape fails unless 32 MiB of address space are free at every step. Where the
- * system promises memory that it does not have (overcommit), no library can tell.
+ * Results on the CPU are the same bits on any number of threads.
+ *
+ * oneDNN, which some CPU kernels call, keeps caches and generated code for the whole process. The
+ * first session that needs it generates that code, which takes tens of milliseconds. From then on:
+ *   - exit() waits for calls of oneDNN that other threads are in, at most one part of a step,
+ * before oneDNN frees its code; runs fail with ZC_ERR_CANCELLED from then on, and sessions can
+ * still be destroyed. Only an exit() during the creation of the process's first session may crash.
+ *   - fork() waits likewise, so that the child can make sessions of its own.
+ *
+ * Memory that runs out is ZC_ERR_NOMEM, in oneDNN too, with one exception: it crashes when memory
+ * runs out while it generates code. So creating the first session that needs it fails unless 64 MiB
+ * of address space are free, and so does the first run of a shape of a convolution without 32 MiB.
+ * Where the system promises memory that it does not have (overcommit), no library can tell.
  *
  * A plan is native work to be done for its author: the checksums detect damage, not malice. */
 #ifndef ZC_RT_H
@@ -145,8 +156,9 @@ ZC_API zc_status zc_session_bind_output(zc_session *session, size_t i, void *dat
 /* The same with device memory of the session's GPU; zc_session_output then gives that address. */
 ZC_API zc_status zc_session_bind_output_device(zc_session *session, size_t i, void *data,
                                                size_t bytes, zc_diag *diag);
-/* Runs once. Every input must have been set. Nothing is allocated unless the inputs' shapes are
- * new. */
+/* Runs once. Every input must have been set. zc allocates nothing unless the inputs' shapes are
+ * new. oneDNN 2.6 does on the CPU, and frees it again: once for each part of a product, of which
+ * there are up to 8, and six times for each band of a convolution, up to 8 an image. */
 ZC_API zc_status zc_session_run(zc_session *session, zc_diag *diag);
 /* As zc_session_run, but on a GPU it returns when the work is on the stream: results bound to
  * device memory are valid in stream order, results in host memory after zc_session_wait, which also

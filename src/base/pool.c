@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -156,6 +157,22 @@ int zc_pool_threads(const zc_pool *pool)
     return pool ? pool->threads : 1;
 }
 
+/* The workers inherit a mask that blocks every signal but those of a thread's own faults, which
+ * cannot wait: the caller's handlers run in its own threads. */
+static bool start_workers(zc_pool *p)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+    sigset_t mask, before;
+    sigfillset(&mask);
+    for (size_t i = 0; i < ZC_COUNTOF(faults); i++) sigdelset(&mask, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &mask, &before);
+    while (p->started < p->threads - 1 &&
+           pthread_create(&p->workers[p->started], NULL, worker, p) == 0)
+        p->started++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return p->started == p->threads - 1;
+}
+
 zc_status zc_pool_create(int threads, zc_pool **out, zc_diag *diag)
 {
     *out = NULL;
@@ -173,8 +190,7 @@ zc_status zc_pool_create(int threads, zc_pool **out, zc_diag *diag)
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
     pthread_cond_init(&p->done, NULL);
-    for (; p->started < threads - 1; p->started++) {
-        if (pthread_create(&p->workers[p->started], NULL, worker, p) == 0) continue;
+    if (!start_workers(p)) {
         zc_pool_destroy(&p);
         return zc_fail(diag, ZC_ERR_LIMIT, "threads",
                        "the system refused to start another thread (asked for %d)", threads);

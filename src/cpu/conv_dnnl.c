@@ -1,13 +1,19 @@
 #include "cpu/conv_dnnl.h"
 
-#include <dnnl.h>
-#include <omp.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/gemm.h"
+#include "cpu/dnnl.h"
+#include "cpu/gate.h"
 
 #define V2 (DNNL_VERSION_MAJOR < 3)
+
+#define DNNL_TRY(call)                                                                             \
+    do {                                                                                           \
+        dnnl_status_t status_ = (call);                                                            \
+        if (status_ != dnnl_success) return status_;                                               \
+    } while (0)
 
 struct zc_dnnl_conv {
     dnnl_engine_t engine;
@@ -15,8 +21,9 @@ struct zc_dnnl_conv {
     dnnl_primitive_desc_t desc;
     dnnl_primitive_t conv;
     dnnl_memory_t x, w, bias, y, scratch;
+    dnnl_exec_arg_t args[5];
+    int nargs;
     size_t scratch_bytes;
-    bool has_bias;
 };
 
 #if V2
@@ -62,17 +69,19 @@ static void md_free(md_t *md)
 #define MD(m) (m)
 #endif
 
-/* The library computes on the calling thread only: the session's own threads each run a part. */
-static int one_thread(void)
-{
-    int before = omp_get_max_threads();
-    if (before != 1) omp_set_num_threads(1);
-    return before;
-}
-
 typedef struct layouts {
     md_t x, w_any, w_plain, bias, y;
 } layouts;
+
+/* What making a convolution needs for the while. */
+typedef struct making {
+    const zc_kctx *k;
+    const zc_dnnl_shape *shape;
+    zc_dnnl_conv *c;
+    layouts l;
+    dnnl_primitive_attr_t attr;
+    zc_status status; /* of what is not the library's */
+} making;
 
 static bool describe(const zc_dnnl_shape *s, layouts *l)
 {
@@ -81,25 +90,6 @@ static bool describe(const zc_dnnl_shape *s, layouts *l)
     return md_tag(&l->x, 4, x, dnnl_nhwc) && md_tag(&l->y, 4, y, dnnl_nhwc) &&
            md_tag(&l->w_any, 4, w, dnnl_format_tag_any) && md_tag(&l->w_plain, 4, w, dnnl_oihw) &&
            md_tag(&l->bias, 1, b, dnnl_a);
-}
-
-static dnnl_status_t post_ops(const zc_dnnl_shape *s, dnnl_primitive_attr_t attr)
-{
-    dnnl_post_ops_t ops = NULL;
-    dnnl_status_t status = dnnl_post_ops_create(&ops);
-#if V2
-    if (status == dnnl_success && s->residual) status = dnnl_post_ops_append_sum(ops, 1);
-    if (status == dnnl_success && s->relu)
-        status = dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_relu, 0, 0);
-#else
-    if (status == dnnl_success && s->residual)
-        status = dnnl_post_ops_append_sum(ops, 1, 0, dnnl_f32);
-    if (status == dnnl_success && s->relu)
-        status = dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0);
-#endif
-    if (status == dnnl_success) status = dnnl_primitive_attr_set_post_ops(attr, ops);
-    if (ops) dnnl_post_ops_destroy(ops);
-    return status;
 }
 
 /* Padding after the last element, as the sizes need it (may be negative: unused input). */
@@ -153,6 +143,8 @@ static void destroy_format(zc_pack_format *base)
 }
 
 typedef struct reordering {
+    md_ref from_md, to_md;
+    void *from_data, *to_data;
     dnnl_engine_t engine;
     dnnl_stream_t stream;
     dnnl_memory_t from, to;
@@ -160,35 +152,40 @@ typedef struct reordering {
     dnnl_primitive_t reorder;
 } reordering;
 
-static bool reorder_with(reordering *r, md_ref from_md, void *from, md_ref to_md, void *to)
+static dnnl_status_t run_reordering(void *arg)
 {
-    if (dnnl_engine_create(&r->engine, dnnl_cpu, 0) != dnnl_success ||
-        dnnl_stream_create(&r->stream, r->engine, dnnl_stream_default_flags) != dnnl_success ||
-        dnnl_memory_create(&r->from, from_md, r->engine, from) != dnnl_success ||
-        dnnl_memory_create(&r->to, to_md, r->engine, to) != dnnl_success ||
-        dnnl_reorder_primitive_desc_create(&r->desc, from_md, r->engine, to_md, r->engine, NULL) !=
-            dnnl_success ||
-        dnnl_primitive_create(&r->reorder, r->desc) != dnnl_success)
-        return false;
+    reordering *r = arg;
+    DNNL_TRY(dnnl_engine_create(&r->engine, dnnl_cpu, 0));
+    DNNL_TRY(dnnl_stream_create(&r->stream, r->engine, dnnl_stream_default_flags));
+    DNNL_TRY(dnnl_memory_create(&r->from, r->from_md, r->engine, r->from_data));
+    DNNL_TRY(dnnl_memory_create(&r->to, r->to_md, r->engine, r->to_data));
+    DNNL_TRY(dnnl_reorder_primitive_desc_create(&r->desc, r->from_md, r->engine, r->to_md,
+                                                r->engine, NULL));
+    DNNL_TRY(dnnl_primitive_create(&r->reorder, r->desc));
     dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, r->from}, {DNNL_ARG_TO, r->to}};
-    return dnnl_primitive_execute(r->reorder, r->stream, 2, args) == dnnl_success &&
-           dnnl_stream_wait(r->stream) == dnnl_success;
+    DNNL_TRY(dnnl_primitive_execute(r->reorder, r->stream, 2, args));
+    return dnnl_stream_wait(r->stream);
+}
+
+static void free_reordering(reordering *r)
+{
+    if (zc_gate_enter() != ZC_OK) return; /* the process is exiting */
+    if (r->reorder) dnnl_primitive_destroy(r->reorder);
+    if (r->desc) dnnl_primitive_desc_destroy(r->desc);
+    if (r->from) dnnl_memory_destroy(r->from);
+    if (r->to) dnnl_memory_destroy(r->to);
+    if (r->stream) dnnl_stream_destroy(r->stream);
+    if (r->engine) dnnl_engine_destroy(r->engine);
+    zc_gate_leave();
 }
 
 static bool reorder(md_ref from_md, const void *from, md_ref to_md, void *to)
 {
-    reordering r = {0};
-    int before = one_thread();
-    bool ok = zc_check_code_room(NULL) == ZC_OK &&
-              reorder_with(&r, from_md, (void *)(uintptr_t)from, to_md, to);
-    omp_set_num_threads(before);
-    if (r.reorder) dnnl_primitive_destroy(r.reorder);
-    if (r.desc) dnnl_primitive_desc_destroy(r.desc);
-    if (r.from) dnnl_memory_destroy(r.from);
-    if (r.to) dnnl_memory_destroy(r.to);
-    if (r.stream) dnnl_stream_destroy(r.stream);
-    if (r.engine) dnnl_engine_destroy(r.engine);
-    return ok;
+    reordering r = {
+        .from_md = from_md, .to_md = to_md, .from_data = (void *)(uintptr_t)from, .to_data = to};
+    zc_status status = zc_dnnl_call(ZC_DNNL_REORDER, run_reordering, &r);
+    free_reordering(&r);
+    return status == ZC_OK;
 }
 
 static bool pack(const zc_pack_format *base, const void *from, void *to)
@@ -233,7 +230,7 @@ static bool gives_back(const zc_pack_format *base, const void *packed, const voi
 }
 
 /* The layout that the convolution has chosen; NULL: no memory. */
-static weights_format *format_of(const zc_dnnl_conv *c, const zc_dnnl_shape *s, const layouts *l)
+static weights_format *format_of(const making *m)
 {
     weights_format *f = calloc(1, sizeof *f);
     if (!f) return NULL;
@@ -242,11 +239,11 @@ static weights_format *format_of(const zc_dnnl_conv *c, const zc_dnnl_shape *s, 
                                .unpack = unpack,
                                .gives_back = gives_back,
                                .destroy = destroy_format};
-    f->oc = s->oc;
-    f->ic = s->ic;
-    memcpy(f->kernel, s->kernel, sizeof f->kernel);
-    if (!md_copy(&f->plain, MD(l->w_plain)) ||
-        !md_copy(&f->packed, dnnl_primitive_desc_query_md(c->desc, dnnl_query_weights_md, 0))) {
+    f->oc = m->shape->oc;
+    f->ic = m->shape->ic;
+    memcpy(f->kernel, m->shape->kernel, sizeof f->kernel);
+    if (!md_copy(&f->plain, MD(m->l.w_plain)) ||
+        !md_copy(&f->packed, dnnl_primitive_desc_query_md(m->c->desc, dnnl_query_weights_md, 0))) {
         destroy_format(&f->base);
         return NULL;
     }
@@ -254,96 +251,124 @@ static weights_format *format_of(const zc_dnnl_conv *c, const zc_dnnl_shape *s, 
     return f;
 }
 
-static zc_status take_weights(zc_dnnl_conv *c, const zc_dnnl_shape *s, const layouts *l,
-                              zc_packs *packs, const float *w, zc_diag *diag)
+static zc_status pack_weights(const making *m, const void **packed)
 {
-    const void *packed = NULL;
-    weights_format *f = format_of(c, s, l);
-    if (!f) return zc_fail_nomem(diag, "convolution", sizeof *f);
-    ZC_TRY(zc_packs_get(packs, w, &f->base, &packed, diag));
-    md_ref md = dnnl_primitive_desc_query_md(c->desc, dnnl_query_weights_md, 0);
-    if (dnnl_memory_create(&c->w, md, c->engine, (void *)(uintptr_t)packed) == dnnl_success)
-        return ZC_OK;
-    return zc_fail_nomem(diag, "convolution", 0);
+    weights_format *f = format_of(m);
+    if (!f) return zc_fail_nomem(m->k->diag, "convolution", sizeof *f);
+    return zc_packs_get(m->k->packs, m->k->in[1].data, &f->base, packed, m->k->diag);
 }
 
 /* ---- the convolution ---- */
 
-/* Temporary memory comes from the session at every run. */
-static dnnl_status_t lend_scratch(zc_dnnl_conv *c)
+static dnnl_status_t make_primitive(making *m)
 {
-    md_ref md = dnnl_primitive_desc_query_md(c->desc, dnnl_query_scratchpad_md, 0);
-    if (!md) return dnnl_runtime_error;
-    c->scratch_bytes = dnnl_memory_desc_get_size(md);
-    return dnnl_memory_create(&c->scratch, md, c->engine, DNNL_MEMORY_NONE);
+    zc_dnnl_conv *c = m->c;
+    DNNL_TRY(dnnl_engine_create(&c->engine, dnnl_cpu, 0));
+    DNNL_TRY(dnnl_stream_create(&c->stream, c->engine, dnnl_stream_default_flags));
+    if (!describe(m->shape, &m->l)) return dnnl_invalid_arguments;
+    DNNL_TRY(dnnl_primitive_attr_create(&m->attr));
+    DNNL_TRY(dnnl_primitive_attr_set_scratchpad_mode(m->attr, dnnl_scratchpad_mode_user));
+    DNNL_TRY(make_desc(c, m->shape, &m->l, m->attr));
+    return dnnl_primitive_create(&c->conv, c->desc);
 }
 
-static dnnl_status_t build(zc_dnnl_conv *c, const zc_dnnl_shape *s, layouts *l)
+/* Operands, and the temporary memory that the session lends, get their addresses at every run. */
+static dnnl_status_t make_operands(making *m, void *packed)
 {
-    dnnl_primitive_attr_t attr = NULL;
-    c->has_bias = s->bias;
-    dnnl_status_t status = dnnl_engine_create(&c->engine, dnnl_cpu, 0);
-    if (status == dnnl_success)
-        status = dnnl_stream_create(&c->stream, c->engine, dnnl_stream_default_flags);
-    if (status == dnnl_success && !describe(s, l)) status = dnnl_invalid_arguments;
-    if (status == dnnl_success) status = dnnl_primitive_attr_create(&attr);
-    if (status == dnnl_success)
-        status = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
-    if (status == dnnl_success) status = post_ops(s, attr);
-    if (status == dnnl_success) status = make_desc(c, s, l, attr);
-    if (status == dnnl_success) status = dnnl_primitive_create(&c->conv, c->desc);
-    if (status == dnnl_success) status = lend_scratch(c);
-    if (attr) dnnl_primitive_attr_destroy(attr);
-    return status;
+    zc_dnnl_conv *c = m->c;
+    md_ref w = dnnl_primitive_desc_query_md(c->desc, dnnl_query_weights_md, 0);
+    md_ref scratch = dnnl_primitive_desc_query_md(c->desc, dnnl_query_scratchpad_md, 0);
+    if (!w || !scratch) return dnnl_runtime_error;
+    c->scratch_bytes = dnnl_memory_desc_get_size(scratch);
+    DNNL_TRY(dnnl_memory_create(&c->x, MD(m->l.x), c->engine, DNNL_MEMORY_NONE));
+    DNNL_TRY(dnnl_memory_create(&c->y, MD(m->l.y), c->engine, DNNL_MEMORY_NONE));
+    DNNL_TRY(dnnl_memory_create(&c->bias, MD(m->l.bias), c->engine, DNNL_MEMORY_NONE));
+    DNNL_TRY(dnnl_memory_create(&c->scratch, scratch, c->engine, DNNL_MEMORY_NONE));
+    DNNL_TRY(dnnl_memory_create(&c->w, w, c->engine, packed));
+    const dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, c->x},
+                                    {DNNL_ARG_WEIGHTS, c->w},
+                                    {DNNL_ARG_DST, c->y},
+                                    {DNNL_ARG_SCRATCHPAD, c->scratch},
+                                    {DNNL_ARG_BIAS, c->bias}};
+    memcpy(c->args, args, sizeof args);
+    c->nargs = m->shape->bias ? 5 : 4;
+    return dnnl_success;
 }
 
-static dnnl_status_t make_operands(zc_dnnl_conv *c, const layouts *l)
+static dnnl_status_t make(void *arg)
 {
-    dnnl_status_t status = dnnl_memory_create(&c->x, MD(l->x), c->engine, DNNL_MEMORY_NONE);
-    if (status == dnnl_success)
-        status = dnnl_memory_create(&c->y, MD(l->y), c->engine, DNNL_MEMORY_NONE);
-    if (status == dnnl_success)
-        status = dnnl_memory_create(&c->bias, MD(l->bias), c->engine, DNNL_MEMORY_NONE);
-    return status;
+    making *m = arg;
+    const void *packed = NULL;
+    DNNL_TRY(make_primitive(m));
+    m->status = pack_weights(m, &packed);
+    return m->status == ZC_OK ? make_operands(m, (void *)(uintptr_t)packed) : dnnl_runtime_error;
 }
 
-static zc_status create(zc_dnnl_conv *c, const zc_dnnl_shape *shape, layouts *l, zc_packs *packs,
-                        const float *w, bool *refused, zc_diag *diag)
+static void free_making(making *m)
 {
-    ZC_TRY(zc_check_code_room(diag));
-    dnnl_status_t status = build(c, shape, l);
-    if (status == dnnl_success) status = make_operands(c, l);
-    if (status == dnnl_out_of_memory) return zc_fail_nomem(diag, "convolution", 0);
-    *refused = status != dnnl_success;
-    return *refused ? ZC_OK : take_weights(c, shape, l, packs, w, diag);
+    md_free(&m->l.x);
+    md_free(&m->l.y);
+    md_free(&m->l.w_any);
+    md_free(&m->l.w_plain);
+    md_free(&m->l.bias);
+    if (m->attr) dnnl_primitive_attr_destroy(m->attr);
 }
 
-zc_status zc_dnnl_conv_create(const zc_dnnl_shape *shape, zc_packs *packs, const float *w,
-                              zc_dnnl_conv **out, zc_diag *diag)
+zc_status zc_dnnl_conv_create(const zc_kctx *k, const zc_dnnl_shape *shape, zc_dnnl_conv **out)
 {
-    layouts l = {0};
-    bool refused = false;
     *out = NULL;
-    zc_dnnl_conv *c = calloc(1, sizeof *c);
-    if (!c) return zc_fail_nomem(diag, "convolution", sizeof *c);
-    int before = one_thread();
-    zc_status status = create(c, shape, &l, packs, w, &refused, diag);
-    omp_set_num_threads(before);
-    md_free(&l.x);
-    md_free(&l.y);
-    md_free(&l.w_any);
-    md_free(&l.w_plain);
-    md_free(&l.bias);
-    if (status != ZC_OK || refused)
-        zc_dnnl_conv_destroy(c);
+    making m = {.k = k, .shape = shape, .c = calloc(1, sizeof *m.c)};
+    if (!m.c) return zc_fail_nomem(k->diag, "convolution", sizeof *m.c);
+    zc_status status = zc_dnnl_call(ZC_DNNL_CREATE, make, &m);
+    free_making(&m);
+    if (status == ZC_OK)
+        *out = m.c;
     else
-        *out = c;
-    return status;
+        zc_dnnl_conv_destroy(m.c);
+    if (m.status != ZC_OK) return m.status;
+    return status == ZC_ERR_UNSUPPORTED ? ZC_OK : zc_dnnl_report(k, status, "convolution");
+}
+
+/* Channels of a sample. */
+#define SAMPLE 16
+
+static dnnl_status_t make_sample(void *arg)
+{
+    making *m = arg;
+    DNNL_TRY(make_primitive(m));
+    float plain[SAMPLE * SAMPLE] = {0};
+    md_ref packed = dnnl_primitive_desc_query_md(m->c->desc, dnnl_query_weights_md, 0);
+    void *room = aligned_alloc(64, zc_align_up(dnnl_memory_desc_get_size(packed), 64));
+    bool ok = room && reorder(MD(m->l.w_plain), plain, packed, room);
+    free(room);
+    return ok ? dnnl_success : dnnl_out_of_memory;
+}
+
+zc_status zc_dnnl_conv_prepare(void)
+{
+    static atomic_bool done;
+    if (atomic_load_explicit(&done, memory_order_acquire)) return ZC_OK;
+    const zc_dnnl_shape shape = {.ic = SAMPLE,
+                                 .oc = SAMPLE,
+                                 .in = {2, 2},
+                                 .out = {2, 2},
+                                 .kernel = {1, 1},
+                                 .stride = {1, 1},
+                                 .dilation = {1, 1},
+                                 .bias = true};
+    making m = {.shape = &shape, .c = calloc(1, sizeof *m.c)};
+    if (!m.c) return ZC_ERR_NOMEM;
+    zc_status status = zc_dnnl_call(ZC_DNNL_CREATE, make_sample, &m);
+    free_making(&m);
+    zc_dnnl_conv_destroy(m.c);
+    if (status == ZC_OK || status == ZC_ERR_UNSUPPORTED)
+        atomic_store_explicit(&done, true, memory_order_release);
+    return status == ZC_ERR_UNSUPPORTED ? ZC_OK : status;
 }
 
 void zc_dnnl_conv_destroy(zc_dnnl_conv *c)
 {
-    if (!c) return;
+    if (!c || zc_gate_enter() != ZC_OK) return; /* the process is exiting */
     if (c->x) dnnl_memory_destroy(c->x);
     if (c->y) dnnl_memory_destroy(c->y);
     if (c->bias) dnnl_memory_destroy(c->bias);
@@ -353,6 +378,7 @@ void zc_dnnl_conv_destroy(zc_dnnl_conv *c)
     if (c->desc) dnnl_primitive_desc_destroy(c->desc);
     if (c->stream) dnnl_stream_destroy(c->stream);
     if (c->engine) dnnl_engine_destroy(c->engine);
+    zc_gate_leave();
     free(c);
 }
 
@@ -366,21 +392,30 @@ size_t zc_dnnl_conv_bytes(const zc_dnnl_conv *c)
     return sizeof *c;
 }
 
-bool zc_dnnl_conv_run(zc_dnnl_conv *c, const float *x, const float *bias, float *y, void *scratch)
+typedef struct run_args {
+    zc_dnnl_conv *c;
+    void *x, *bias, *y, *scratch;
+} run_args;
+
+static dnnl_status_t run(void *arg)
 {
-    int before = one_thread();
-    bool ok = dnnl_memory_set_data_handle(c->x, (void *)(uintptr_t)x) == dnnl_success &&
-              dnnl_memory_set_data_handle(c->y, y) == dnnl_success &&
-              dnnl_memory_set_data_handle(c->bias, (void *)(uintptr_t)bias) == dnnl_success &&
-              dnnl_memory_set_data_handle(c->scratch, scratch) == dnnl_success;
-    dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, c->x},
-                              {DNNL_ARG_WEIGHTS, c->w},
-                              {DNNL_ARG_DST, c->y},
-                              {DNNL_ARG_SCRATCHPAD, c->scratch},
-                              {DNNL_ARG_BIAS, c->bias}};
-    ok = ok &&
-         dnnl_primitive_execute(c->conv, c->stream, c->has_bias ? 5 : 4, args) == dnnl_success &&
-         dnnl_stream_wait(c->stream) == dnnl_success;
-    omp_set_num_threads(before);
-    return ok;
+    const run_args *r = arg;
+    zc_dnnl_conv *c = r->c;
+    DNNL_TRY(dnnl_memory_set_data_handle(c->x, r->x));
+    DNNL_TRY(dnnl_memory_set_data_handle(c->y, r->y));
+    DNNL_TRY(dnnl_memory_set_data_handle(c->bias, r->bias));
+    DNNL_TRY(dnnl_memory_set_data_handle(c->scratch, r->scratch));
+    DNNL_TRY(dnnl_primitive_execute(c->conv, c->stream, c->nargs, c->args));
+    return dnnl_stream_wait(c->stream);
+}
+
+zc_status zc_dnnl_conv_run(zc_dnnl_conv *c, const float *x, const float *bias, float *y,
+                           void *scratch)
+{
+    run_args r = {.c = c,
+                  .x = (void *)(uintptr_t)x,
+                  .bias = (void *)(uintptr_t)bias,
+                  .y = y,
+                  .scratch = scratch};
+    return zc_dnnl_call(ZC_DNNL_RUN, run, &r);
 }

@@ -5,11 +5,15 @@
 #include <string.h>
 
 #include "cpu/conv.h"
+#include "cpu/dnnl.h"
 #include "cpu/fast.h"
 #include "cpu/gemm.h"
 
 /* Floats of gathered windows that one task holds. */
 #define BAND_FLOATS ((int64_t)1 << 18)
+/* Parts of a convolution that keep as many threads at work. */
+#define PARTS          8
+#define LEAST_CHANNELS 32
 
 typedef struct plane { /* one axis is a plane of height 1 */
     int64_t in_h, in_w, out_h, out_w, k_h, k_w;
@@ -23,7 +27,7 @@ typedef struct conv_job {
     float *y, *windows;
     int64_t band_rows, bands, oc_parts;
     bool direct; /* windows are the input itself */
-    atomic_bool failed;
+    atomic_int status;
 } conv_job;
 
 static plane plane_of(const zc_window *w)
@@ -75,20 +79,44 @@ static void gather_row(const plane *p, const float *row, int64_t at, float *to)
     memset(to + end, 0, (size_t)(p->out_w - end) * sizeof *to);
 }
 
-/* windows[ic * taps][rows * out_w] for output rows [row, row + rows). */
-static void gather(const conv_job *j, const float *x, int64_t row, int64_t rows, float *windows)
+static int64_t rows_of(const conv_job *j, int64_t band)
+{
+    int64_t left = j->p.out_h - band * j->band_rows;
+    return left < j->band_rows ? left : j->band_rows;
+}
+
+/* Where the windows [ic * taps][rows * out_w] of a band of one group of one image lie. */
+static float *windows_of(const conv_job *j, int64_t item, int64_t band)
+{
+    return j->windows +
+           (item * j->bands + band) * j->c->ic * j->c->taps * j->band_rows * j->p.out_w;
+}
+
+/* The windows' part for input channel c. */
+static void gather(const conv_job *j, int64_t item, int64_t band, int64_t c)
 {
     const plane *p = &j->p;
-    for (int64_t c = 0; c < j->c->ic; c++)
-        for (int64_t kh = 0; kh < p->k_h; kh++)
-            for (int64_t kw = 0; kw < p->k_w; kw++)
-                for (int64_t r = 0; r < rows; r++) {
-                    int64_t ih = (row + r) * p->stride_h - p->top + kh * p->step_h;
-                    const float *in =
-                        ih >= 0 && ih < p->in_h ? x + c * j->c->in_plane + ih * p->in_w : NULL;
-                    gather_row(p, in, kw * p->step_w - p->left, windows);
-                    windows += p->out_w;
-                }
+    const float *x = j->x + (item * j->c->ic + c) * j->c->in_plane;
+    int64_t row = band * j->band_rows, rows = rows_of(j, band);
+    float *to = windows_of(j, item, band) + c * j->c->taps * rows * p->out_w;
+    for (int64_t kh = 0; kh < p->k_h; kh++)
+        for (int64_t kw = 0; kw < p->k_w; kw++)
+            for (int64_t r = 0; r < rows; r++) {
+                int64_t ih = (row + r) * p->stride_h - p->top + kh * p->step_h;
+                const float *in = ih >= 0 && ih < p->in_h ? x + ih * p->in_w : NULL;
+                gather_row(p, in, kw * p->step_w - p->left, to);
+                to += p->out_w;
+            }
+}
+
+/* Windows that several tasks read are gathered before. */
+static void gather_all(void *arg, int64_t begin, int64_t end)
+{
+    const conv_job *j = arg;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t at = i / j->c->ic;
+        gather(j, at / j->bands, at % j->bands, i % j->c->ic);
+    }
 }
 
 static void start_from_bias(const conv_job *j, float *y, int64_t first, int64_t channels, int64_t n)
@@ -100,31 +128,28 @@ static void start_from_bias(const conv_job *j, float *y, int64_t first, int64_t 
 }
 
 /* Task i: a band of output rows of some output channels of one group of one image. */
-static void band(void *arg, int i)
+static void band(void *arg, int task)
 {
     conv_job *j = arg;
     const zc_conv *c = j->c;
-    int64_t part = i % j->oc_parts, b = i / j->oc_parts % j->bands,
-            item = i / j->oc_parts / j->bands;
-    int64_t row = b * j->band_rows,
-            rows = j->p.out_h - row < j->band_rows ? j->p.out_h - row : j->band_rows;
+    int64_t part = task % j->oc_parts, b = task / j->oc_parts % j->bands,
+            item = task / j->oc_parts / j->bands;
+    int64_t row = b * j->band_rows, rows = rows_of(j, b);
     int64_t first = c->oc * part / j->oc_parts, channels = c->oc * (part + 1) / j->oc_parts - first;
-    int64_t n = rows * j->p.out_w, depth = c->ic * c->taps;
-    const float *x = j->x + item * c->ic * c->in_plane;
-    const float *w = j->w + (item % c->groups * c->oc + first) * depth;
+    int64_t n = rows * j->p.out_w, depth = c->ic * c->taps, ld = n;
+    const float *w = j->w + (item % c->groups * c->oc + first) * depth, *windows;
     float *y = j->y + (item * c->oc + first) * c->out_plane + row * j->p.out_w;
-    const float *windows = x + row * j->p.out_w;
-    int64_t ld = c->in_plane;
-    if (!j->direct) {
-        float *to = j->windows + (int64_t)i * depth * j->band_rows * j->p.out_w;
-        gather(j, x, row, rows, to);
-        windows = to;
-        ld = n;
+    if (j->direct) {
+        windows = j->x + item * c->ic * c->in_plane + row * j->p.out_w;
+        ld = c->in_plane;
+    } else {
+        for (int64_t i = 0; j->oc_parts == 1 && i < c->ic; i++) gather(j, item, b, i);
+        windows = windows_of(j, item, b);
     }
     start_from_bias(j, y, item % c->groups * c->oc + first, channels, n);
-    if (!zc_sgemm(false, false, channels, n, depth, 1, w, depth, windows, ld, j->bias ? 1.0f : 0.0f,
-                  y, c->out_plane))
-        atomic_store(&j->failed, true);
+    zc_status status = zc_sgemm(false, false, channels, n, depth, 1, w, depth, windows, ld,
+                                j->bias ? 1.0f : 0.0f, y, c->out_plane);
+    if (status != ZC_OK) atomic_store(&j->status, (int)status);
 }
 
 /* ---- one channel a group ---- */
@@ -175,27 +200,30 @@ static bool is_direct(const zc_conv *c, const plane *p)
            p->out_w == p->in_w && p->top == 0 && p->left == 0;
 }
 
-/* Bands so that windows fit the cache and every thread has work; channels are split when there are
- * too few. */
+/* Bands so that windows fit the cache and there are PARTS or more; channels are split when there
+ * are too few. By the shape alone, never by the number of threads: how the library sums depends on
+ * the sizes that it is given, and results must not depend on threads. */
 static bool divide(zc_kctx *k, conv_job *j, int *tasks)
 {
     const zc_conv *c = j->c;
-    int64_t depth = c->ic * c->taps, threads = zc_pool_threads(k->pool),
-            items = c->batch * c->groups;
+    int64_t depth = c->ic * c->taps, items = c->batch * c->groups;
     int64_t rows = BAND_FLOATS / (depth * j->p.out_w > 0 ? depth * j->p.out_w : 1);
-    int64_t share = (j->p.out_h * items + threads - 1) / threads;
+    int64_t share = (j->p.out_h * items + PARTS - 1) / PARTS;
     if (rows > share) rows = share;
     if (rows * j->p.out_w < 64) rows = (64 + j->p.out_w - 1) / j->p.out_w;
     if (rows > j->p.out_h) rows = j->p.out_h;
     j->band_rows = rows;
     j->bands = (j->p.out_h + rows - 1) / rows;
-    j->oc_parts = items * j->bands < threads && c->oc >= 32 ? threads : 1;
+    j->oc_parts = items * j->bands < PARTS ? c->oc / LEAST_CHANNELS : 1;
+    if (j->oc_parts > PARTS) j->oc_parts = PARTS;
+    if (j->oc_parts < 1) j->oc_parts = 1;
     size_t n, floats;
     if (!zc_mul_size((size_t)(items * j->bands), (size_t)j->oc_parts, &n) || n > INT32_MAX)
         return false;
     *tasks = (int)n;
     if (j->direct) return true;
-    if (!zc_mul_size(n, (size_t)(depth * rows * j->p.out_w), &floats) || floats > SIZE_MAX / 4)
+    if (!zc_mul_size((size_t)(items * j->bands), (size_t)(depth * rows * j->p.out_w), &floats) ||
+        floats > SIZE_MAX / 4)
         return false;
     j->windows = zc_scratch_get(k->scratch, floats * sizeof *j->windows);
     return j->windows != NULL;
@@ -217,8 +245,8 @@ zc_status zc_fast_conv_f32(zc_kctx *k)
     if (c.ic * c.taps == 0) return zc_k_Conv(k);
     j.direct = is_direct(&c, &j.p);
     if (!divide(k, &j, &tasks)) return zc_fail_nomem(k->diag, "convolution windows", 0);
+    if (!j.direct && j.oc_parts > 1)
+        zc_parallel(k, c.batch * c.groups * j.bands * c.ic, 1, gather_all, &j);
     zc_pool_run(k->pool, tasks, band, &j);
-    return atomic_load(&j.failed)
-               ? zc_fail(k->diag, ZC_ERR_INTERNAL, k->subject, "oneDNN refused a convolution")
-               : ZC_OK;
+    return zc_dnnl_report(k, (zc_status)atomic_load(&j.status), "convolution");
 }

@@ -4,7 +4,7 @@
 
 #include "cpu/kernel.h"
 
-#define FAST(op, fits, kernel)                                                                     \
+#define FAST(op, fits, kernel, use)                                                                \
     bool fits(const zc_kctx *k);                                                                   \
     zc_status kernel(zc_kctx *k);
 #include "cpu/fast.def"

@@ -1,27 +1,39 @@
 #include "cpu/gemm.h"
 
-#include <dnnl.h>
-#include <omp.h>
-#include <sys/mman.h>
+#include "cpu/dnnl.h"
 
-zc_status zc_check_code_room(zc_diag *diag)
+typedef struct product {
+    char trans_a, trans_b;
+    int64_t m, n, k, lda, ldb, ldc;
+    float alpha, beta;
+    const float *a, *b;
+    float *c;
+} product;
+
+static dnnl_status_t multiply(void *arg)
 {
-    void *p = mmap(NULL, ZC_CODE_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) return zc_fail_nomem(diag, "oneDNN's generated code", ZC_CODE_ROOM);
-    munmap(p, ZC_CODE_ROOM);
-    return ZC_OK;
+    const product *p = arg;
+    return dnnl_sgemm(p->trans_a, p->trans_b, p->m, p->n, p->k, p->alpha, p->a, p->lda, p->b,
+                      p->ldb, p->beta, p->c, p->ldc);
 }
 
-/* oneDNN takes its threads from OpenMP, as many as the calling thread's setting says. Here that is
- * one: the session's own threads each compute a part. The caller's setting is put back. */
-bool zc_sgemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha,
-              const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
-              int64_t ldc)
+zc_status zc_sgemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha,
+                   const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
+                   int64_t ldc)
 {
-    int before = omp_get_max_threads();
-    if (before != 1) omp_set_num_threads(1);
-    dnnl_status_t status = dnnl_sgemm(trans_a ? 'T' : 'N', trans_b ? 'T' : 'N', m, n, k, alpha, a,
-                                      lda, b, ldb, beta, c, ldc);
-    if (before != 1) omp_set_num_threads(before);
-    return status == dnnl_success;
+    product p = {.trans_a = trans_a ? 'T' : 'N',
+                 .trans_b = trans_b ? 'T' : 'N',
+                 .m = m,
+                 .n = n,
+                 .k = k,
+                 .lda = lda,
+                 .ldb = ldb,
+                 .ldc = ldc,
+                 .alpha = alpha,
+                 .beta = beta,
+                 .a = a,
+                 .b = b,
+                 .c = c};
+    ZC_TRY(zc_dnnl_prepare_products());
+    return zc_dnnl_call(ZC_DNNL_PRODUCT, multiply, &p);
 }

@@ -61,6 +61,9 @@ typedef zc_status (*zc_kernel_fn)(zc_kctx *k);
  * outputs have been inferred. */
 zc_status zc_kernel_run(zc_kctx *k, bool reference_only);
 
+/* Makes, once a process, what all fast kernels of the operation share: oneDNN's generated code. */
+zc_status zc_kernel_prepare(zc_op op, const char *subject, zc_diag *diag);
+
 #define OP(name, ...) zc_status zc_k_##name(zc_kctx *k);
 #define PW(name, ...)
 #include "op/ops.def"

@@ -1,6 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu/conv_dnnl.h"
+#include "cpu/dnnl.h"
 #include "cpu/kernel.h"
 
 static const zc_kernel_fn reference[ZC_OP_COUNT] = {
@@ -9,7 +11,7 @@ static const zc_kernel_fn reference[ZC_OP_COUNT] = {
 #include "op/ops.def"
 };
 
-#define FAST(op, fits, kernel)                                                                     \
+#define FAST(op, fits, kernel, use)                                                                \
     bool fits(const zc_kctx *k);                                                                   \
     zc_status kernel(zc_kctx *k);
 #include "cpu/fast.def"
@@ -20,11 +22,12 @@ static const struct {
     zc_op op;
     bool (*fits)(const zc_kctx *k);
     zc_kernel_fn kernel;
+    zc_dnnl_use use;
 } fast[] = {
-#define FAST(op, fits, kernel) {ZC_OP_##op, fits, kernel},
+#define FAST(op, fits, kernel, use) {ZC_OP_##op, fits, kernel, ZC_DNNL_##use},
 #include "cpu/fast.def"
 #undef FAST
-    {ZC_OP_NONE, NULL, NULL},
+    {ZC_OP_NONE, NULL, NULL, ZC_DNNL_NONE},
 };
 
 /* Control flow has no kernel: the runtime and the folder walk its regions. */
@@ -52,6 +55,19 @@ static zc_kernel_fn pick(const zc_kctx *k, bool reference_only)
         if (fast[i].op == k->op && fast[i].fits(k)) return fast[i].kernel;
     }
     return k->info->flags & ZC_OPF_POINTWISE ? zc_fast_pointwise : reference[k->op];
+}
+
+zc_status zc_kernel_prepare(zc_op op, const char *subject, zc_diag *diag)
+{
+    const zc_kctx k = {.op = op, .subject = subject, .diag = diag};
+    for (int i = 0; fast[i].fits; i++) {
+        if (fast[i].op != op) continue;
+        if (fast[i].use == ZC_DNNL_PRODUCT)
+            return zc_dnnl_report(&k, zc_dnnl_prepare_products(), "matrix product");
+        if (fast[i].use == ZC_DNNL_CREATE)
+            return zc_dnnl_report(&k, zc_dnnl_conv_prepare(), "convolution");
+    }
+    return ZC_OK;
 }
 
 /* ---- sub-byte carriers ---- */

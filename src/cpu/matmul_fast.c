@@ -2,6 +2,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "cpu/dnnl.h"
 #include "cpu/fast.h"
 #include "cpu/gemm.h"
 #include "cpu/matmul.h"
@@ -17,9 +18,8 @@ typedef struct mm_job {
     const zc_mm *mm;
     const float *a, *b, *c;
     float *y;
-    int64_t parts; /* of each product, along n or m */
-    bool by_rows;
-    atomic_bool failed;
+    int64_t row_parts, col_parts; /* of each product */
+    atomic_int status;
 } mm_job;
 
 /* Rows [row, row+rows) x columns [col, col+cols) of y start as beta * c. */
@@ -42,32 +42,58 @@ static int64_t leading(int64_t row, int64_t col, bool trans, int64_t least)
     return ld < least ? least : ld;
 }
 
+/* Part p of `parts` of [0, n), in whole units. */
+static int64_t part_begin(int64_t n, int64_t unit, int64_t p, int64_t parts)
+{
+    int64_t at = (n + unit - 1) / unit * p / parts * unit;
+    return at < n ? at : n;
+}
+
 static void part(void *arg, int i)
 {
     mm_job *j = arg;
     const zc_mm *mm = j->mm;
-    int64_t item = i / j->parts, p = i % j->parts, a_off, b_off;
+    int64_t p = i % (j->row_parts * j->col_parts), item = i / (j->row_parts * j->col_parts);
+    int64_t rp = p / j->col_parts, cp = p % j->col_parts, a_off, b_off;
     zc_mm_offsets(mm, item, &a_off, &b_off);
-    int64_t all = j->by_rows ? mm->m : mm->n,
-            unit = j->by_rows ? 1 : 16; /* whole vectors of columns */
-    int64_t units = (all + unit - 1) / unit;
-    int64_t begin = units * p / j->parts * unit, end = units * (p + 1) / j->parts * unit;
-    if (end > all) end = all;
-    int64_t row = j->by_rows ? begin : 0, rows = j->by_rows ? end - begin : mm->m;
-    int64_t col = j->by_rows ? 0 : begin, cols = j->by_rows ? mm->n : end - begin;
+    int64_t row = part_begin(mm->m, 1, rp, j->row_parts);
+    int64_t rows = part_begin(mm->m, 1, rp + 1, j->row_parts) - row;
+    int64_t col = part_begin(mm->n, 16, cp, j->col_parts); /* whole vectors */
+    int64_t cols = part_begin(mm->n, 16, cp + 1, j->col_parts) - col;
     if (rows <= 0 || cols <= 0) return;
     bool ta = mm->a_col != 1 && mm->k > 1, tb = mm->b_col != 1 && mm->n > 1;
     float *y = j->y + item * mm->m * mm->n + row * mm->n + col;
     if (j->c) start_from_c(j, y, row, rows, col, cols);
-    bool ok = zc_sgemm(
+    zc_status status = zc_sgemm(
         ta, tb, rows, cols, mm->k, (float)mm->alpha, j->a + a_off + row * mm->a_row,
         leading(mm->a_row, mm->a_col, ta, ta ? rows : mm->k), j->b + b_off + col * mm->b_col,
         leading(mm->b_row, mm->b_col, tb, tb ? mm->k : cols), j->c ? 1.0f : 0.0f, y, mm->n);
-    if (!ok) atomic_store(&j->failed, true);
+    if (status != ZC_OK) atomic_store(&j->status, (int)status);
 }
 
 /* Work that is worth another thread. */
 #define PART_FLOPS 200000.0
+/* Parts of all products together, and how small they may be: each packs operands anew. */
+#define PARTS       8
+#define PART_COLS   192
+#define PART_ROWS   64
+#define COSTLY_ROWS 256
+
+static int64_t within(int64_t n, int64_t most)
+{
+    return n < 1 ? 1 : n < most ? n : most;
+}
+
+/* By the shape alone, never by the number of threads: how the library sums depends on the sizes
+ * that it is given, and results must not depend on threads. */
+static void divide(mm_job *j, double flops)
+{
+    const zc_mm *mm = j->mm;
+    int64_t most = flops > 2 * PART_FLOPS ? within(PARTS / mm->batch, PARTS) : 1;
+    j->col_parts = within(mm->n / PART_COLS, most);
+    int64_t least = j->col_parts < PARTS / 2 ? PART_ROWS : COSTLY_ROWS;
+    j->row_parts = within(mm->m / least, most / j->col_parts);
+}
 
 zc_status zc_fast_matmul_f32(zc_kctx *k)
 {
@@ -78,26 +104,17 @@ zc_status zc_fast_matmul_f32(zc_kctx *k)
                 .a = k->in[0].data,
                 .b = k->in[1].data,
                 .c = mm.c && mm.beta != 0 ? mm.c->data : NULL,
-                .y = k->out[0].data,
-                .parts = 1};
+                .y = k->out[0].data};
     if (mm.k == 0) { /* an empty sum, which the library does not define */
         for (int64_t i = 0; i < zc_tensor_numel(&k->out[0]); i++) j.y[i] = 0;
         for (int64_t i = 0; j.c && i < mm.batch; i++)
             start_from_c(&j, j.y + i * mm.m * mm.n, 0, mm.m, 0, mm.n);
         return ZC_OK;
     }
-    int threads = zc_pool_threads(k->pool);
     double flops = 2.0 * (double)mm.m * (double)mm.n * (double)mm.k;
-    j.by_rows = mm.n < 64 * threads;
-    if (mm.batch < threads && flops > 2 * PART_FLOPS) j.parts = threads;
-    if (mm.batch * j.parts > INT32_MAX)
-        return zc_kernel_unsupported(k, "more than 2^31 matrix products");
-    if (flops * (double)mm.batch < 2 * PART_FLOPS) {
-        for (int i = 0; i < (int)(mm.batch * j.parts); i++) part(&j, i);
-    } else {
-        zc_pool_run(k->pool, (int)(mm.batch * j.parts), part, &j);
-    }
-    return atomic_load(&j.failed)
-               ? zc_fail(k->diag, ZC_ERR_INTERNAL, k->subject, "oneDNN refused a matrix product")
-               : ZC_OK;
+    divide(&j, flops);
+    int64_t parts = mm.batch * j.row_parts * j.col_parts;
+    if (parts > INT32_MAX) return zc_kernel_unsupported(k, "more than 2^31 matrix products");
+    zc_pool_run(flops * (double)mm.batch < 2 * PART_FLOPS ? NULL : k->pool, (int)parts, part, &j);
+    return zc_dnnl_report(k, (zc_status)atomic_load(&j.status), "matrix product");
 }

@@ -6,14 +6,17 @@
 
 #include "cpu/conv.h"
 #include "cpu/conv_dnnl.h"
+#include "cpu/dnnl.h"
 #include "cpu/fast.h"
 #include "cpu/nhwc.h"
 #include "op/nhwc.h"
 
 /* ---- convolution ---- */
 
-#define BANDS_MAX  64
-#define SHAPES_MAX 8
+/* Bands of one image, and the output pixels that they have at least: each reads all weights. */
+#define BANDS_MAX    8
+#define LEAST_PIXELS 96
+#define SHAPES_MAX   8
 
 /* The library's convolutions for one input shape, one for each band of output rows. */
 typedef struct conv_shape {
@@ -39,7 +42,9 @@ typedef struct conv_job {
     float *y;
     unsigned char *scratch;
     int64_t images, in_plane, out_plane;
-    atomic_bool failed;
+    bool relu;
+    float *sums; /* before the residual is added; y, unless that is the residual */
+    atomic_int status;
 } conv_job;
 
 static void shape_free(conv_shape *s)
@@ -94,11 +99,7 @@ static zc_dnnl_shape band_shape(const zc_kctx *k, const zc_conv *c, int64_t from
                                 int64_t *in_from)
 {
     const zc_window *w = &c->w;
-    zc_dnnl_shape s = {.ic = c->ic,
-                       .oc = c->oc,
-                       .bias = present(k, 2),
-                       .residual = present(k, 3),
-                       .relu = *ZC_ATTRS(k, ConvNhwc)->activation != 0};
+    zc_dnnl_shape s = {.ic = c->ic, .oc = c->oc, .bias = present(k, 2)};
     for (int i = 0; i < 2; i++) {
         s.in[i] = w->in[i];
         s.out[i] = w->out[i];
@@ -130,19 +131,27 @@ static void flatten(zc_conv *c)
     w->in[1] = w->out[1] = 1;
 }
 
+/* By the shape alone, never by the number of threads: how the library sums depends on the sizes
+ * that it is given, and results must not depend on threads. */
+static int64_t bands_of(const zc_conv *c)
+{
+    int64_t bands = c->out_plane / LEAST_PIXELS;
+    if (bands < 2) bands = 2;
+    if (bands > BANDS_MAX) bands = BANDS_MAX;
+    return bands < c->w.out[0] ? bands : c->w.out[0];
+}
+
 /* Convolutions for bands of output rows; *refused: the library has none. */
 static zc_status make_bands(zc_kctx *k, const zc_conv *c, conv_shape *s, bool *refused)
 {
-    int64_t rows = c->w.out[0], threads = zc_pool_threads(k->pool);
-    int64_t bands = rows < threads ? rows : threads;
-    if (bands > BANDS_MAX) bands = BANDS_MAX;
+    int64_t rows = c->w.out[0], bands = bands_of(c);
     s->in_width = c->w.in[1] * c->ic;
     s->out_width = c->w.out[1] * c->oc;
     for (int i = 0; i < bands; i++) {
         s->out_row[i] = rows * i / bands;
         s->out_row[i + 1] = rows * (i + 1) / bands;
         zc_dnnl_shape shape = band_shape(k, c, s->out_row[i], s->out_row[i + 1], &s->in_row[i]);
-        ZC_TRY(zc_dnnl_conv_create(&shape, k->packs, k->in[1].data, &s->convs[i], k->diag));
+        ZC_TRY(zc_dnnl_conv_create(k, &shape, &s->convs[i]));
         if (!s->convs[i]) {
             *refused = true;
             return ZC_OK;
@@ -204,19 +213,28 @@ static zc_status find_shape(zc_kctx *k, const zc_conv *c, conv_shape **out)
     return ZC_OK;
 }
 
+/* y = act(sums + residual). The library's own forms are not used: its Relu turns NaN into 0, and
+ * with a residual it forgets the bias where a window lies in the padding. */
+static void finish(const conv_job *j, int64_t at, int64_t n)
+{
+    const float *sums = j->sums + at;
+    float *y = j->y + at;
+    for (int64_t i = 0; j->residual && i < n; i++) y[i] = sums[i] + j->residual[at + i];
+    for (int64_t i = 0; j->relu && i < n; i++) y[i] = y[i] < 0 ? 0 : y[i];
+}
+
 static void conv_band(void *arg, int i)
 {
     conv_job *j = arg;
     const conv_shape *s = j->s;
+    int64_t floats = (s->out_row[i + 1] - s->out_row[i]) * s->out_width;
     for (int64_t n = 0; n < j->images; n++) { /* a band's convolution serves one thread at a time */
         int64_t at = n * j->out_plane + s->out_row[i] * s->out_width;
-        int64_t floats = (s->out_row[i + 1] - s->out_row[i]) * s->out_width;
-        if (j->residual && j->residual + at != j->y + at)
-            memcpy(j->y + at, j->residual + at, (size_t)floats * sizeof *j->y);
         const float *x = j->x + n * j->in_plane + s->in_row[i] * s->in_width;
-        if (!zc_dnnl_conv_run(s->convs[i], x, j->bias, j->y + at,
-                              j->scratch + (size_t)i * s->scratch))
-            atomic_store(&j->failed, true);
+        zc_status status = zc_dnnl_conv_run(s->convs[i], x, j->bias, j->sums + at,
+                                            j->scratch + (size_t)i * s->scratch);
+        if (status != ZC_OK) atomic_store(&j->status, (int)status);
+        finish(j, at, floats);
     }
 }
 
@@ -239,12 +257,14 @@ zc_status zc_fast_conv_nhwc_f32(zc_kctx *k)
                   .residual = present(k, 3) ? k->in[3].data : NULL,
                   .in_plane = c.in_plane * c.ic,
                   .out_plane = c.out_plane * c.oc,
-                  .scratch = zc_scratch_get(k->scratch, s->scratch * (size_t)s->bands)};
+                  .relu = *ZC_ATTRS(k, ConvNhwc)->activation != 0};
+    size_t bytes = (size_t)(j.images * j.out_plane) * sizeof *j.y;
+    j.sums = j.residual == j.y ? zc_scratch_get(k->scratch, bytes) : j.y;
+    if (!j.sums) return zc_fail_nomem(k->diag, "convolution", bytes);
+    j.scratch = zc_scratch_get(k->scratch, s->scratch * (size_t)s->bands);
     if (!j.scratch) return zc_fail_nomem(k->diag, "convolution", s->scratch * (size_t)s->bands);
     zc_pool_run(k->pool, s->bands, conv_band, &j);
-    return atomic_load(&j.failed)
-               ? zc_fail(k->diag, ZC_ERR_INTERNAL, k->subject, "oneDNN refused a convolution")
-               : ZC_OK;
+    return zc_dnnl_report(k, (zc_status)atomic_load(&j.status), "convolution");
 }
 
 /* ---- maximum ---- */

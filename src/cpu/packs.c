@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cpu/gate.h"
+
 #define ALIGN ((size_t)64)
 
 typedef struct zc_packed {
@@ -36,12 +38,27 @@ void zc_packs_fini(zc_packs *p)
     pthread_mutex_destroy(&p->lock);
 }
 
+/* fork() waits for those inside the gate, so that no child finds the lock taken. Without entry the
+ * process is exiting, and the lock does all the same. */
+static bool lock(zc_packs *p)
+{
+    bool inside = zc_gate_enter() == ZC_OK;
+    pthread_mutex_lock(&p->lock);
+    return inside;
+}
+
+static void unlock(zc_packs *p, bool inside)
+{
+    pthread_mutex_unlock(&p->lock);
+    if (inside) zc_gate_leave();
+}
+
 void zc_packs_count(zc_packs *p, uint64_t *packed, uint64_t *released)
 {
-    pthread_mutex_lock(&p->lock);
+    bool inside = lock(p);
     *packed = p->packed_bytes;
     *released = p->released_bytes;
-    pthread_mutex_unlock(&p->lock);
+    unlock(p, inside);
 }
 
 /* ---- originals ---- */
@@ -102,9 +119,9 @@ static zc_status restore_all(zc_packs *p, zc_diag *diag)
 
 zc_status zc_packs_keep(zc_packs *p, zc_diag *diag)
 {
-    pthread_mutex_lock(&p->lock);
+    bool inside = lock(p);
     zc_status status = restore_all(p, diag);
-    pthread_mutex_unlock(&p->lock);
+    unlock(p, inside);
     return status;
 }
 
@@ -158,8 +175,8 @@ static zc_status get(zc_packs *p, const void *constant, zc_pack_format *format, 
 zc_status zc_packs_get(zc_packs *p, const void *constant, zc_pack_format *format, const void **out,
                        zc_diag *diag)
 {
-    pthread_mutex_lock(&p->lock);
+    bool inside = lock(p);
     zc_status status = get(p, constant, format, out, diag);
-    pthread_mutex_unlock(&p->lock);
+    unlock(p, inside);
     return status;
 }

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/gemm.h"
 #include "runtime/gpu.h"
 
 zc_status zc_room_fit(zc_session *s, zc_room *room, size_t bytes, zc_diag *diag)
@@ -215,9 +214,15 @@ static zc_status run_kernel(zc_session *s, const zc_pstep *step, zc_diag *diag)
     for (uint32_t i = 0; i < step->nin && i < 64; i++)
         if (s->program->values[step->in[i]].kind == ZC_P_CONST) k.const_in |= UINT64_C(1) << i;
     zc_scratch_reset(&s->scratch);
-    /* Later runs of these shapes find the code that their kernels need. */
-    if (!s->checked && !s->reference) ZC_TRY(zc_check_code_room(diag));
     return zc_kernel_run(&k, s->reference);
+}
+
+zc_status zc_exec_ready(const zc_session *s, zc_diag *diag)
+{
+    if (s->gpu || s->reference) return ZC_OK;
+    for (uint32_t i = 0; i < s->program->nsteps; i++)
+        ZC_TRY(zc_kernel_prepare(s->program->steps[i].op, s->program->steps[i].name, diag));
+    return ZC_OK;
 }
 
 /* ---- CPU steps of a GPU session ---- */

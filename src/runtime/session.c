@@ -154,6 +154,7 @@ zc_status zc_session_create(zc_plan *plan, const zc_session_params *params, zc_s
     zc_status status = zc_pool_create(threads, &s->pool, diag);
     if (status == ZC_OK && given.reference) status = zc_packs_keep(&plan->packs, diag);
     if (status == ZC_OK) status = choose_device(s, &given, diag);
+    if (status == ZC_OK) status = zc_exec_ready(s, diag);
     if (status != ZC_OK) {
         zc_session_free(s);
         return status;

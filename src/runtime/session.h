@@ -102,6 +102,9 @@ zc_status zc_session_prepare(zc_session *s, zc_diag *diag);
 zc_status zc_shapes_find(zc_session *s, zc_shapes **out, zc_diag *diag);
 void zc_shapes_fini(zc_shapes *e);
 
+/* Makes ready what the steps' kernels share; first runs would, while the process may exit (exec.c).
+ */
+zc_status zc_exec_ready(const zc_session *s, zc_diag *diag);
 /* Runs one step of any kind; block b's steps in order (exec.c). */
 zc_status zc_exec_step(zc_session *s, const zc_pstep *step, zc_diag *diag);
 zc_status zc_exec_block(zc_session *s, uint32_t b, zc_diag *diag);

@@ -6,10 +6,12 @@
 #include <cmocka.h>
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cpu/kernel.h"
+#include "cpu/random.h"
 #include "support/expect.h"
 #include "support/op_text.h"
 
@@ -19,6 +21,7 @@ typedef struct bench {
     zc_arena arena;
     zc_dims dims;
     zc_diag *diag;
+    uint64_t seed; /* of the next random operand */
     zc_op op;
     const zc_op_info *info;
     void *attrs;
@@ -96,6 +99,13 @@ static void store(zc_tensor *t, int64_t i, const char **p)
     *p = end;
 }
 
+static void fill(bench *b, zc_tensor *t)
+{
+    uint64_t key = zc_random_key(b->seed++);
+    for (int64_t i = 0, n = zc_tensor_numel(t); i < n; i++)
+        zc_put(t, i, zc_random_normal(key, (uint64_t)i));
+}
+
 /* A type with constant dimensions and its elements. */
 static zc_tensor read_tensor(bench *b, const char **p)
 {
@@ -110,6 +120,10 @@ static zc_tensor read_tensor(bench *b, const char **p)
     t.data = zc_arena_alloc(&b->arena, bytes, 1);
     assert_non_null(t.data);
     take(p, ':');
+    if (take(p, '~')) {
+        fill(b, &t);
+        return t;
+    }
     for (int64_t i = 0, n = zc_tensor_numel(&t); i < n; i++) {
         store(&t, i, p);
         take(p, ',');
@@ -236,6 +250,7 @@ static void read_attrs(bench *b, const char *text)
 
 static void open_bench(bench *b, const char *op, const char *attrs)
 {
+    b->seed = 1;
     zc_arena_init(&b->arena, 0);
     zc_dims_init(&b->dims);
     b->diag = zc_diag_create();
@@ -308,6 +323,143 @@ void op_eval_fails(const char *op, const char *attrs, const char *in, int nout, 
         for (int i = 0; i < nout; i++) outs[i] = (zc_tensor){.dtype = ZC_F32};
         zc_status got = zc_cpu_eval(b.op, b.attrs, nin, ins, nout, outs, reference, "node", b.diag);
         expect_fail(b.diag, got, status, text);
+    }
+    close_bench(&b);
+}
+
+/* ---- fast kernels ---- */
+
+static zc_status cannot_resize(zc_kctx *k, int i, int rank, const int64_t *dims)
+{
+    (void)i, (void)rank, (void)dims;
+    return zc_fail(k->diag, ZC_ERR_INTERNAL, k->subject, "a result of another shape");
+}
+
+/* What a session keeps for one step. */
+typedef struct session {
+    zc_scratch scratch;
+    zc_packs packs;
+    zc_pool *pool;
+    zc_kstate states[3];
+} session;
+
+static void open_session(session *s, int threads, zc_diag *diag)
+{
+    *s = (session){0};
+    zc_packs_init(&s->packs);
+    expect_ok(diag, zc_pool_create(threads, &s->pool, diag));
+}
+
+static void close_session(session *s)
+{
+    for (int i = 0; i < 3; i++)
+        if (s->states[i].destroy) s->states[i].destroy(s->states[i].p);
+    zc_pool_destroy(&s->pool);
+    zc_packs_fini(&s->packs);
+    zc_scratch_fini(&s->scratch);
+}
+
+static void run_step(bench *b, session *s, int nin, const zc_tensor *in, int nout, zc_tensor *out)
+{
+    zc_kctx k = {.op = b->op,
+                 .info = b->info,
+                 .attrs = b->attrs,
+                 .nin = nin,
+                 .nout = nout,
+                 .in = in,
+                 .const_in = ~UINT64_C(1),
+                 .out = out,
+                 .scratch = &s->scratch,
+                 .pool = s->pool,
+                 .state = &s->states[0],
+                 .prologue_state = &s->states[1],
+                 .epilogue_state = &s->states[2],
+                 .packs = &s->packs,
+                 .resize = cannot_resize,
+                 .subject = "node",
+                 .diag = b->diag};
+    zc_scratch_reset(&s->scratch);
+    expect_ok(b->diag, zc_kernel_run(&k, false));
+}
+
+static void same_bits(const bench *b, const zc_tensor *got, const zc_tensor *want, const char *what)
+{
+    const float *g = got->data, *w = want->data;
+    for (int64_t i = 0, n = zc_tensor_numel(want); i < n; i++)
+        if (memcmp(&g[i], &w[i], sizeof *g) != 0 && !(isnan(g[i]) && isnan(w[i])))
+            fail_msg("%s: element %lld is %.9g %s, %.9g on one thread", b->info->name, (long long)i,
+                     (double)g[i], what, (double)w[i]);
+}
+
+/* Room for results as `like`, full of what a run must overwrite. */
+static void room_like(const zc_tensor *like, int n, zc_tensor *out)
+{
+    for (int i = 0; i < n; i++) {
+        size_t bytes = (size_t)zc_tensor_numel(&like[i]) * sizeof(float);
+        out[i] = like[i];
+        out[i].data = aligned_alloc(64, zc_align_up(bytes + 1, 64));
+        assert_non_null(out[i].data);
+        memset(out[i].data, 0x7b, bytes);
+    }
+}
+
+static void free_all(zc_tensor *t, int n)
+{
+    for (int i = 0; i < n; i++) free(t[i].data);
+}
+
+/* Two runs on `threads` threads against the first on one thread. */
+static void check_threads(bench *b, int threads, int nin, const zc_tensor *in, int nout,
+                          const zc_tensor *one, zc_tensor *got)
+{
+    session s;
+    open_session(&s, threads, b->diag);
+    for (int again = 0; again < 2; again++) {
+        char what[32];
+        snprintf(what, sizeof what, "on %d threads, run %d", threads, again + 1);
+        run_step(b, &s, nin, in, nout, got);
+        for (int i = 0; i < nout; i++) same_bits(b, &got[i], &one[i], what);
+    }
+    close_session(&s);
+}
+
+static void check_fast(bench *b, int nin, const zc_tensor *in, int nout, int step, double tol)
+{
+    zc_tensor want[OPERANDS_MAX], one[OPERANDS_MAX], got[OPERANDS_MAX];
+    session s;
+    for (int i = 0; i < nout; i++) want[i] = (zc_tensor){.dtype = ZC_F32};
+    expect_ok(b->diag, zc_cpu_eval(b->op, b->attrs, nin, in, nout, want, true, "node", b->diag));
+    room_like(want, nout, one);
+    room_like(want, nout, got);
+    open_session(&s, 1, b->diag);
+    run_step(b, &s, nin, in, nout, one);
+    close_session(&s);
+    for (int i = 0; i < nout; i++) compare(b->info->name, &one[i], &want[i], tol);
+    for (int threads = 4; threads > 0; threads -= step)
+        check_threads(b, threads, nin, in, nout, one, got);
+    free_all(want, nout);
+    free_all(one, nout);
+    free_all(got, nout);
+}
+
+void op_fast(const char *op, const char *attrs, const char *in, int nout, unsigned specials,
+             double tol)
+{
+    static const float odd[] = {NAN, INFINITY, -INFINITY};
+    bench b;
+    zc_tensor ins[OPERANDS_MAX];
+    open_bench(&b, op, attrs);
+    int nin = read_tensors(&b, in, ins);
+    check_fast(&b, nin, ins, nout, 1, tol);
+    for (int i = 0; i < nin; i++) {
+        if (!(specials >> i & 1)) continue;
+        assert_int_equal(ins[i].dtype, ZC_F32);
+        float *at = (float *)ins[i].data + zc_tensor_numel(&ins[i]) / 2, before = *at;
+        for (size_t v = 0; v < ZC_COUNTOF(odd); v++) {
+            *at = odd[v];
+            check_fast(&b, nin, ins, nout, 4, tol);
+        }
+        *at = before;
     }
     close_bench(&b);
 }

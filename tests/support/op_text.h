@@ -2,6 +2,7 @@
  * and what it needs before.
  *
  *   tensors    "f32[2,3] 1 2 3 4 5 6; i64[] -1; -"     elements follow the type; '-' is left out
+ *   random     "f32[2,3] ~"                            normal numbers, others for each operand
  *   types      "f32[batch,3*seq]; i64[2] = batch,-1"   symbolic dimensions and, after '=', elements
  *   unknown    "f32[?,3]" a dimension that only a run finds; "f32*" an unknown rank
  *   attributes "axis=1 perm=0,2,1 mode=reflect to=f16 value=i32[1]:7"
@@ -18,6 +19,12 @@ void op_eval(const char *op, const char *attrs, const char *in, const char *want
 /* The evaluation must fail with this status and text; it asks for nout outputs. */
 void op_eval_fails(const char *op, const char *attrs, const char *in, int nout, zc_status status,
                    const char *text);
+/* What every fast kernel owes, on f32 operands of which all but the first are constants of the
+ * plan: each of nout outputs within tol*(1 + magnitude) of the reference kernel's; the same bits on
+ * 1 to 4 threads, and again in a second run. The same holds after NaN and both infinities have been
+ * put, one at a time, into each operand whose bit is set in `specials`. */
+void op_fast(const char *op, const char *attrs, const char *in, int nout, unsigned specials,
+             double tol);
 /* Infers types. Each output must have the type and, where given, the elements of `want`; a '?'
  * there stands for any unknown. */
 void op_infer(const char *op, const char *attrs, const char *in, const char *want);

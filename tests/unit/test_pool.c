@@ -1,5 +1,7 @@
 /* The thread pool: every index exactly once, whatever the number of threads. */
+#include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -118,6 +120,42 @@ static void test_after_sleep(void **state)
     zc_pool_destroy(&pool);
 }
 
+static volatile sig_atomic_t handled;
+
+static void handler(int number)
+{
+    (void)number;
+    handled = 1;
+}
+
+/* A signal to the process that its own thread blocks waits for it; a worker would take it. */
+static void test_workers_take_no_signals(void **state)
+{
+    (void)state;
+    const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGALRM, SIGCHLD, SIGPROF, SIGRTMIN};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction before, action = {.sa_handler = handler};
+        sigset_t one, mask, after;
+        zc_pool *pool;
+        sigaction(numbers[i], &action, &before);
+        pthread_sigmask(SIG_SETMASK, NULL, &mask);
+        assert_int_equal(zc_pool_create(3, &pool, NULL), ZC_OK);
+        pthread_sigmask(SIG_SETMASK, NULL, &after);
+        assert_int_equal(sigismember(&after, numbers[i]), sigismember(&mask, numbers[i]));
+        sigemptyset(&one);
+        sigaddset(&one, numbers[i]);
+        pthread_sigmask(SIG_BLOCK, &one, NULL);
+        kill(getpid(), numbers[i]);
+        usleep(2000);
+        check_run(pool, ITEMS);
+        assert_int_equal(handled, 0);
+        assert_int_equal(sigtimedwait(&one, NULL, &(struct timespec){.tv_sec = 5}), numbers[i]);
+        pthread_sigmask(SIG_SETMASK, &mask, NULL);
+        zc_pool_destroy(&pool);
+        sigaction(numbers[i], &before, NULL);
+    }
+}
+
 static void test_bad_count(void **state)
 {
     (void)state;
@@ -134,7 +172,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_index_once), cmocka_unit_test(test_items_run_at_once),
         cmocka_unit_test(test_caller_waits),     cmocka_unit_test(test_destroy_at_once),
-        cmocka_unit_test(test_after_sleep),      cmocka_unit_test(test_bad_count),
+        cmocka_unit_test(test_after_sleep),      cmocka_unit_test(test_workers_take_no_signals),
+        cmocka_unit_test(test_bad_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,7 +154,7 @@ ZC_API zc_status zc_session_run(zc_session *session, zc_diag *diag);
 ZC_API zc_status zc_session_enqueue(zc_session *session, zc_diag *diag);
 ZC_API zc_status zc_session_wait(zc_session *session, zc_diag *diag);
 /* The result of the last run; data belongs to the session (or is the bound buffer) and lives until
- * the next run. */
+ * the next run. A run that failed, or whose wait did, has left no results. */
 ZC_API zc_status zc_session_output(const zc_session *session, size_t i, zc_view *out,
                                    zc_diag *diag);
 /* Host memory that the session holds now, without the plan's constants: intermediate results,

@@ -480,11 +480,9 @@ static zc_status run_steps(zc_session *s, zc_diag *diag)
 
 static zc_status run(zc_session *s, zc_diag *diag)
 {
-    const zc_pblock *top = &s->program->blocks[0];
     ZC_TRY(ready_inputs(s, diag));
     ZC_TRY(root_outputs(s, diag));
     point_values(s);
-    for (uint32_t i = 0; i < top->nouts; i++) s->outputs[i].result = (zc_tensor){.dtype = ZC_NONE};
     zc_status status = run_steps(s, diag);
     if (status != ZC_OK && s->gpu) zc_gpu_settle(s);
     return status;
@@ -500,10 +498,18 @@ static zc_status run_and_wait(zc_session *s, bool wait, zc_diag *diag)
     return status;
 }
 
+/* Memory that earlier results were in may be gone, or hold half of a new one. */
+static zc_status leave_run(zc_session *s, zc_status status)
+{
+    for (uint32_t i = 0; status != ZC_OK && i < s->program->blocks[0].nouts; i++)
+        s->outputs[i].result = (zc_tensor){.dtype = ZC_NONE};
+    return leave(s, status);
+}
+
 static zc_status run_once(zc_session *session, bool wait, zc_diag *diag)
 {
     ZC_TRY(enter_for(session, ZC_SESSION_RUNNING, diag));
-    return leave(session, run_and_wait(session, wait, diag));
+    return leave_run(session, run_and_wait(session, wait, diag));
 }
 
 zc_status zc_session_run(zc_session *session, zc_diag *diag)
@@ -528,7 +534,7 @@ static zc_status wait_for_gpu(zc_session *s, zc_diag *diag)
 zc_status zc_session_wait(zc_session *session, zc_diag *diag)
 {
     ZC_TRY(enter(session, diag));
-    return leave(session, wait_for_gpu(session, diag));
+    return leave_run(session, wait_for_gpu(session, diag));
 }
 
 static zc_status output(const zc_session *session, size_t i, zc_view *out, zc_diag *diag)

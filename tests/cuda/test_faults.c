@@ -341,6 +341,9 @@ static void test_fault_of_enqueued_work(void **state)
     expect_ok(f->diag, zc_session_enqueue(s, f->diag));
     expect_fail(f->diag, zc_session_wait(s, f->diag), ZC_ERR_INPUT,
                 "pick: index out of range (got 77, need [-5, 4])");
+    zc_view gone;
+    expect_fail(f->diag, zc_session_output(s, 0, &gone, f->diag), ZC_ERR_ARG,
+                "y: no run has given a result");
     expect_ok(f->diag, zc_session_wait(s, f->diag));
     f->in.idx[0] = good;
     expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));

@@ -37,13 +37,14 @@ static zc_status give_random(zc_session *session, size_t i, const zc_io_info *in
         count *= (size_t)view.dims[d];
     }
     view.bytes = count * element_size(info->elem);
-    view.data = calloc(view.bytes + 1, 1);
-    if (!view.data) return ZC_ERR_NOMEM;
+    void *bytes = calloc(view.bytes + 1, 1);
+    if (!bytes) return ZC_ERR_NOMEM;
     for (size_t e = 0; info->elem == zc_elem_parse("f32") && e < count; e++)
-        ((float *)view.data)[e] = (float)rand() / (float)RAND_MAX;
+        ((float *)bytes)[e] = (float)rand() / (float)RAND_MAX;
+    view.data = bytes;
     /* The session copies the bytes (borrow is false), so ours can go at once. */
     zc_status status = zc_session_set_input(session, i, &view, false, diag);
-    free(view.data);
+    free(bytes);
     return status;
 }
 

@@ -46,12 +46,13 @@ typedef struct zc_io_info {
     const char *dim_texts[ZC_RANK_MAX]; /* the dimension as text: "3", "batch", "seq+1" */
 } zc_io_info;
 
-/* A concrete tensor that the library or the caller owns, as each function says. */
+/* A concrete tensor that the library or the caller owns, as each function says. Nobody writes
+ * through a view: it may be looked at from several places. */
 typedef struct zc_view {
     zc_elem elem;
     int rank;
     int64_t dims[ZC_RANK_MAX];
-    void *data;
+    const void *data;
     size_t bytes;
     bool on_device; /* data is memory of the session's GPU, in its primary context */
 } zc_view;
@@ -133,13 +134,14 @@ ZC_API zc_status zc_session_create(zc_plan *plan, const zc_session_params *param
 ZC_API zc_status zc_session_destroy(zc_session **session);
 
 /* Gives input i its value for the following runs. The bytes are copied, unless `borrow`: then data
- * must stay valid and unchanged until replaced or the session ends. bytes must be exactly the
- * tensor's size. */
+ * must stay valid and unchanged until replaced or the session ends, and must not be a result of
+ * this session (of another's, it may). bytes must be exactly the tensor's size. */
 ZC_API zc_status zc_session_set_input(zc_session *session, size_t i, const zc_view *value,
                                       bool borrow, zc_diag *diag);
 /* Results of output i are written to data (the caller's, of `bytes` bytes, aligned to 64) in the
  * following runs; NULL: back to the session's own memory. A run whose result does not fit fails and
- * says what it needs. */
+ * says what it needs; so does one while data overlaps what an input borrows or another output is
+ * bound to, since a run may write results before it has read all inputs. */
 ZC_API zc_status zc_session_bind_output(zc_session *session, size_t i, void *data, size_t bytes,
                                         zc_diag *diag);
 /* The same with device memory of the session's GPU; zc_session_output then gives that address. */
@@ -153,8 +155,11 @@ ZC_API zc_status zc_session_run(zc_session *session, zc_diag *diag);
  * reports what the kernels found wrong. Steps that run on the CPU are waited for inside. */
 ZC_API zc_status zc_session_enqueue(zc_session *session, zc_diag *diag);
 ZC_API zc_status zc_session_wait(zc_session *session, zc_diag *diag);
-/* The result of the last run; data belongs to the session (or is the bound buffer) and lives until
- * the next run. A run that failed, or whose wait did, has left no results. */
+/* The result of the last run. Its data is the buffer that the output was bound to in that run, or
+ * else memory of the session that lives until the next run and is nobody else's: not an input's,
+ * the plan's or another output's buffer, even where the model hands an input or a constant through.
+ * Two outputs that are the same value may be one memory. A run that failed, or whose wait did, has
+ * left no results. */
 ZC_API zc_status zc_session_output(const zc_session *session, size_t i, zc_view *out,
                                    zc_diag *diag);
 /* Host memory that the session holds now, without the plan's constants: intermediate results,

@@ -23,13 +23,27 @@ static zc_status take_shape(zc_session *s, size_t i, const zc_io_info *io, zc_di
     return ZC_OK;
 }
 
-/* Results that have memory of their own outside the arena. */
+/* Value v, a planned one or an input, at the current dimensions. */
+static uint64_t value_bytes(const zc_session *s, uint32_t v)
+{
+    const zc_pvalue *value = &s->program->values[v];
+    zc_tensor t = {.dtype = value->dtype, .rank = value->rank};
+    size_t bytes = 0;
+    for (int d = 0; d < t.rank; d++) t.dims[d] = zc_dim_value(value->dims[d], s->dim_values);
+    return zc_tensor_bytes(&t, &bytes) ? bytes : 0;
+}
+
+/* Results that have memory of their own outside the arena, and copies of those that are inputs or
+ * constants. */
 static uint64_t result_bytes(const zc_session *s)
 {
+    const zc_pblock *top = &s->program->blocks[0];
     uint64_t sum = 0;
-    for (uint32_t v = 1; v < s->program->nvalues; v++) {
-        size_t bytes = 0;
-        if (s->external[v] && zc_tensor_bytes(&s->values[v], &bytes)) sum += bytes;
+    for (uint32_t v = 1; v < s->program->nvalues; v++)
+        if (s->external[v]) sum += value_bytes(s, v);
+    for (uint32_t i = 0; i < top->nouts; i++) {
+        uint32_t root = s->roots[top->outs[i]];
+        if (s->program->values[root].kind != ZC_P_STEP) sum += value_bytes(s, top->outs[i]);
     }
     return sum;
 }

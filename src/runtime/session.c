@@ -73,6 +73,7 @@ void zc_session_free(zc_session *s)
         if (s->states[i].p) s->states[i].destroy(s->states[i].p);
     for (uint32_t i = 0; s->rooms && i < p->nvalues; i++) free(s->rooms[i].p);
     for (uint32_t i = 0; s->inputs && i < p->blocks[0].nparams; i++) free(s->inputs[i].copy.p);
+    for (uint32_t i = 0; s->outputs && i < p->blocks[0].nouts; i++) free(s->outputs[i].copy.p);
     zc_scratch_fini(&s->scratch);
     free(s->inputs);
     free(s->outputs);
@@ -164,7 +165,7 @@ zc_status zc_session_create(zc_plan *plan, const zc_session_params *params, zc_s
 
 /* ---- one thread at a time ---- */
 
-static zc_status leave(zc_session *s, zc_status status)
+zc_status zc_session_leave(zc_session *s, zc_status status)
 {
     atomic_store_explicit(&s->use, ZC_SESSION_FREE, memory_order_release);
     return status;
@@ -185,10 +186,10 @@ static zc_status enter_for(zc_session *s, zc_session_use use, zc_diag *diag)
                        "was created before fork() in another process");
     if (!take(s, use)) return zc_fail(diag, ZC_ERR_BUSY, "session", "is in use by another thread");
     zc_status status = s->gpu ? zc_gpu_alive(s, diag) : ZC_OK;
-    return status == ZC_OK ? ZC_OK : leave(s, status);
+    return status == ZC_OK ? ZC_OK : zc_session_leave(s, status);
 }
 
-static zc_status enter(zc_session *s, zc_diag *diag)
+zc_status zc_session_enter(zc_session *s, zc_diag *diag)
 {
     return enter_for(s, ZC_SESSION_BUSY, diag);
 }
@@ -266,195 +267,7 @@ uint64_t zc_session_memory(const zc_session *session)
     return bytes;
 }
 
-/* ---- inputs ---- */
-
-static zc_status check_value(const zc_session *s, size_t i, const zc_view *view, zc_tensor *out,
-                             zc_diag *diag)
-{
-    const zc_pblock *top = &s->program->blocks[0];
-    if (i >= top->nparams)
-        return zc_fail(diag, ZC_ERR_ARG, "i", "no such input (got %zu, need < %u)", i,
-                       top->nparams);
-    const char *name = s->program->input_names[i];
-    const zc_pvalue *value = &s->program->values[top->params[i]];
-    if (!view) return zc_fail(diag, ZC_ERR_ARG, name, "value is NULL");
-    if (view->elem != (zc_elem)value->dtype)
-        return zc_fail(diag, ZC_ERR_INPUT, name, "wrong element type (got %s, need %s)",
-                       zc_elem_name(view->elem), zc_dtype_name(value->dtype));
-    if (view->rank != value->rank)
-        return zc_fail(diag, ZC_ERR_INPUT, name, "wrong number of dimensions (got %d, need %d)",
-                       view->rank, value->rank);
-    *out = (zc_tensor){.dtype = value->dtype, .rank = value->rank, .data = view->data};
-    for (int d = 0; d < view->rank; d++) {
-        if (view->dims[d] < 0)
-            return zc_fail(diag, ZC_ERR_INPUT, name, "dimension %d is negative (got %lld)", d,
-                           (long long)view->dims[d]);
-        if (zc_dim_is_const(value->dims[d]) && view->dims[d] != value->dims[d].k)
-            return zc_fail(diag, ZC_ERR_INPUT, name,
-                           "wrong size of dimension %d (got %lld, need %lld)", d,
-                           (long long)view->dims[d], (long long)value->dims[d].k);
-        out->dims[d] = view->dims[d];
-    }
-    size_t bytes;
-    if (!zc_tensor_bytes(out, &bytes)) return zc_fail(diag, ZC_ERR_INPUT, name, "too large");
-    if (bytes != view->bytes)
-        return zc_fail(diag, ZC_ERR_INPUT, name, "wrong number of bytes (got %zu, need %zu)",
-                       view->bytes, bytes);
-    if (bytes && !view->data) return zc_fail(diag, ZC_ERR_ARG, name, "data is NULL");
-    return ZC_OK;
-}
-
-static zc_status check_device_pointer(zc_session *s, size_t i, const zc_view *view, bool borrow,
-                                      zc_diag *diag)
-{
-    const char *name = s->program->input_names[i];
-    if (!s->gpu) return zc_fail(diag, ZC_ERR_ARG, name, "device memory for a session on the CPU");
-    if (!borrow) return zc_fail(diag, ZC_ERR_ARG, name, "device memory is always borrowed");
-    return zc_gpu_check_pointer(s, view->data, view->bytes, name, diag);
-}
-
-static zc_status set_input(zc_session *s, size_t i, const zc_view *view, bool borrow, zc_diag *diag)
-{
-    zc_tensor t;
-    ZC_TRY(check_value(s, i, view, &t, diag));
-    zc_input_slot *in = &s->inputs[i];
-    if (view->on_device) {
-        ZC_TRY(check_device_pointer(s, i, view, borrow, diag));
-    } else if (!borrow) {
-        ZC_TRY(zc_room_fit(s, &in->copy, view->bytes, diag));
-        if (view->bytes) memcpy(in->copy.p, view->data, view->bytes);
-        t.data = in->copy.p;
-    } else if (((uintptr_t)t.data &
-                (zc_dtype_bits(t.dtype) / 8 ? zc_dtype_bits(t.dtype) / 8 - 1 : 0)) != 0) {
-        return zc_fail(diag, ZC_ERR_ARG, s->program->input_names[i],
-                       "borrowed data is not aligned to its element size");
-    }
-    bool same = in->set && memcmp(in->value.dims, t.dims, sizeof t.dims) == 0;
-    if (!same) s->prepared = false;
-    in->value = t;
-    in->on_device = view->on_device;
-    in->set = true;
-    return ZC_OK;
-}
-
-zc_status zc_session_set_input(zc_session *session, size_t i, const zc_view *value, bool borrow,
-                               zc_diag *diag)
-{
-    ZC_TRY(enter(session, diag));
-    return leave(session, set_input(session, i, value, borrow, diag));
-}
-
-/* ---- outputs ---- */
-
-static zc_status bind_output(zc_session *s, size_t i, void *data, size_t bytes, bool on_device,
-                             zc_diag *diag)
-{
-    const zc_pblock *top = &s->program->blocks[0];
-    if (i >= top->nouts)
-        return zc_fail(diag, ZC_ERR_ARG, "i", "no such output (got %zu, need < %u)", i, top->nouts);
-    if ((uintptr_t)data % ZC_ARENA_ALIGN)
-        return zc_fail(diag, ZC_ERR_ARG, s->program->output_names[i],
-                       "bound memory is not aligned to %zu bytes", ZC_ARENA_ALIGN);
-    if (on_device && !s->gpu)
-        return zc_fail(diag, ZC_ERR_ARG, s->program->output_names[i],
-                       "device memory for a session on the CPU");
-    if (on_device) ZC_TRY(zc_gpu_check_pointer(s, data, bytes, s->program->output_names[i], diag));
-    s->outputs[i].on_device = on_device && data;
-    s->outputs[i].bound = data;
-    s->outputs[i].bound_bytes = data ? bytes : 0;
-    return ZC_OK;
-}
-
-zc_status zc_session_bind_output(zc_session *session, size_t i, void *data, size_t bytes,
-                                 zc_diag *diag)
-{
-    ZC_TRY(enter(session, diag));
-    return leave(session, bind_output(session, i, data, bytes, false, diag));
-}
-
-zc_status zc_session_bind_output_device(zc_session *session, size_t i, void *data, size_t bytes,
-                                        zc_diag *diag)
-{
-    ZC_TRY(enter(session, diag));
-    return leave(session, bind_output(session, i, data, bytes, true, diag));
-}
-
-/* Does the root's memory lie where this output is bound? (device or host) */
-static bool binds_root(const zc_session *s, const zc_output_slot *out)
-{
-    return out->bound && (s->gpu != NULL) == out->on_device;
-}
-
-static zc_status fits(const zc_session *s, size_t i, const zc_tensor *t, zc_diag *diag)
-{
-    size_t bytes = 0;
-    (void)zc_tensor_bytes(t, &bytes);
-    const zc_output_slot *out = &s->outputs[i];
-    if (!out->bound || bytes <= out->bound_bytes) return ZC_OK;
-    return zc_fail(diag, ZC_ERR_ARG, s->program->output_names[i],
-                   "bound memory is too small (got %zu bytes, need %zu)", out->bound_bytes, bytes);
-}
-
-/* Memory of roots that outputs own: the first bound one's, or the session's. */
-static zc_status root_outputs(zc_session *s, zc_diag *diag)
-{
-    const zc_pblock *top = &s->program->blocks[0];
-    for (uint32_t i = 0; i < top->nouts; i++) {
-        uint32_t root = s->roots[top->outs[i]];
-        if (s->external[root]) s->values[root].data = NULL;
-        if (s->gpu) s->gpu->root_set[root] = false;
-    }
-    for (uint32_t i = 0; i < top->nouts; i++) {
-        uint32_t root = s->roots[top->outs[i]];
-        if (!s->external[root] || s->values[root].data || (s->gpu && s->gpu->root_set[root]))
-            continue;
-        size_t bytes = 0;
-        (void)zc_tensor_bytes(&s->values[root], &bytes);
-        ZC_TRY(fits(s, i, &s->values[root], diag));
-        if (s->gpu) {
-            ZC_TRY(zc_gpu_root(s, root, binds_root(s, &s->outputs[i]) ? s->outputs[i].bound : NULL,
-                               diag));
-            continue;
-        }
-        if (s->outputs[i].bound) {
-            s->values[root].data = s->outputs[i].bound;
-        } else {
-            ZC_TRY(zc_room_fit(s, &s->rooms[root], bytes, diag));
-            s->values[root].data = s->rooms[root].p;
-        }
-    }
-    return ZC_OK;
-}
-
-/* A result that is not where the caller wants it (an input or constant handed through, an unplanned
- * value, a second name for one value) is copied there. */
-static zc_status deliver(zc_session *s, uint32_t i, zc_diag *diag)
-{
-    zc_output_slot *out = &s->outputs[i];
-    if (out->on_device) return zc_gpu_deliver(s, i, diag);
-    if (s->gpu) ZC_TRY(zc_gpu_to_host(s, s->program->blocks[0].outs[i], diag));
-    const zc_tensor *t = &s->values[s->program->blocks[0].outs[i]];
-    out->result = *t;
-    if (!out->bound || t->data == out->bound) return ZC_OK;
-    size_t bytes = 0;
-    (void)zc_tensor_bytes(t, &bytes);
-    ZC_TRY(fits(s, i, t, diag));
-    if (bytes) memcpy(out->bound, t->data, bytes);
-    out->result.data = out->bound;
-    return ZC_OK;
-}
-
 /* ---- running ---- */
-
-static zc_status ready_inputs(zc_session *s, zc_diag *diag)
-{
-    const zc_pblock *top = &s->program->blocks[0];
-    for (uint32_t i = 0; i < top->nparams; i++) {
-        if (!s->inputs[i].set)
-            return zc_fail(diag, ZC_ERR_INPUT, s->program->input_names[i], "has no value");
-    }
-    return s->prepared ? ZC_OK : zc_session_prepare(s, diag);
-}
 
 /* Points inputs, and what shares their or an output's memory, at this run's memory. */
 static void point_values(zc_session *s)
@@ -474,14 +287,14 @@ static zc_status run_steps(zc_session *s, zc_diag *diag)
 {
     ZC_TRY(s->gpu ? zc_gpu_run(s, diag) : zc_exec_block(s, 0, diag));
     s->checked = s->now->checked = true;
-    for (uint32_t i = 0; i < s->program->blocks[0].nouts; i++) ZC_TRY(deliver(s, i, diag));
-    return ZC_OK;
+    return zc_session_deliver(s, diag);
 }
 
 static zc_status run(zc_session *s, zc_diag *diag)
 {
-    ZC_TRY(ready_inputs(s, diag));
-    ZC_TRY(root_outputs(s, diag));
+    ZC_TRY(zc_session_check_io(s, diag));
+    if (!s->prepared) ZC_TRY(zc_session_prepare(s, diag));
+    ZC_TRY(zc_session_root_outputs(s, diag));
     point_values(s);
     zc_status status = run_steps(s, diag);
     if (status != ZC_OK && s->gpu) zc_gpu_settle(s);
@@ -498,12 +311,10 @@ static zc_status run_and_wait(zc_session *s, bool wait, zc_diag *diag)
     return status;
 }
 
-/* Memory that earlier results were in may be gone, or hold half of a new one. */
 static zc_status leave_run(zc_session *s, zc_status status)
 {
-    for (uint32_t i = 0; status != ZC_OK && i < s->program->blocks[0].nouts; i++)
-        s->outputs[i].result = (zc_tensor){.dtype = ZC_NONE};
-    return leave(s, status);
+    if (status != ZC_OK) zc_session_forget_results(s);
+    return zc_session_leave(s, status);
 }
 
 static zc_status run_once(zc_session *session, bool wait, zc_diag *diag)
@@ -533,34 +344,6 @@ static zc_status wait_for_gpu(zc_session *s, zc_diag *diag)
 
 zc_status zc_session_wait(zc_session *session, zc_diag *diag)
 {
-    ZC_TRY(enter(session, diag));
+    ZC_TRY(zc_session_enter(session, diag));
     return leave_run(session, wait_for_gpu(session, diag));
-}
-
-static zc_status output(const zc_session *session, size_t i, zc_view *out, zc_diag *diag)
-{
-    if (!out) return zc_fail(diag, ZC_ERR_ARG, "out", "is NULL");
-    const zc_pblock *top = &session->program->blocks[0];
-    if (i >= top->nouts)
-        return zc_fail(diag, ZC_ERR_ARG, "i", "no such output (got %zu, need < %u)", i, top->nouts);
-    const zc_tensor *t = &session->outputs[i].result;
-    if (t->dtype == ZC_NONE)
-        return zc_fail(diag, ZC_ERR_ARG, session->program->output_names[i],
-                       "no run has given a result");
-    *out = (zc_view){.elem = (zc_elem)t->dtype,
-                     .rank = t->rank,
-                     .data = t->data,
-                     .on_device = session->outputs[i].on_device};
-    memcpy(out->dims, t->dims, sizeof t->dims);
-    size_t bytes = 0;
-    (void)zc_tensor_bytes(t, &bytes);
-    out->bytes = bytes;
-    return ZC_OK;
-}
-
-zc_status zc_session_output(const zc_session *session, size_t i, zc_view *out, zc_diag *diag)
-{
-    zc_session *s = (zc_session *)(uintptr_t)session; /* for the flag that a thread is inside */
-    ZC_TRY(enter(s, diag));
-    return leave(s, output(s, i, out, diag));
 }

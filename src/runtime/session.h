@@ -18,14 +18,17 @@ typedef struct zc_room {
 typedef struct zc_input_slot {
     zc_tensor value;
     zc_room copy;
+    size_t borrowed_bytes; /* of the caller's memory in value.data; 0: it is the copy */
     bool set, on_device;
 } zc_input_slot;
 
 typedef struct zc_output_slot {
     void *bound;
     size_t bound_bytes;
-    bool on_device; /* bound is device memory */
-    zc_tensor result;
+    bool on_device;   /* bound is device memory */
+    zc_room copy;     /* of a result that no memory of its own was planned for */
+    zc_tensor result; /* of the last run; dtype ZC_NONE: none */
+    bool result_is_bound, result_on_device;
 } zc_output_slot;
 
 /* What planning finds for one set of input shapes (shapes.c). */
@@ -73,6 +76,7 @@ struct zc_session {
     uint64_t clock;
     bool prepared; /* for the current input shapes */
     bool checked;  /* a run has confirmed every planned shape */
+    bool disjoint; /* the caller's buffers do not overlap, as they are now */
 
     zc_kstate *states;   /* three a step: its own, its prologue's, its epilogue's */
     zc_tensor *operands; /* work space: a step's inputs and outputs */
@@ -84,6 +88,22 @@ struct zc_session {
 
     struct zc_gpu *gpu; /* NULL: everything runs on the CPU (gpu.h) */
 };
+
+/* ---- one thread at a time (session.c) ---- */
+/* Brackets what a call does; fails when another thread is inside, after fork(), and when the GPU is
+ * lost. */
+zc_status zc_session_enter(zc_session *s, zc_diag *diag);
+/* Returns status. */
+zc_status zc_session_leave(zc_session *s, zc_status status);
+
+/* ---- inputs and outputs (io.c) ---- */
+/* Is every input set, and does no result overwrite an input or another result? */
+zc_status zc_session_check_io(zc_session *s, zc_diag *diag);
+/* Finds memory for the roots that outputs own, before the steps run. */
+zc_status zc_session_root_outputs(zc_session *s, zc_diag *diag);
+/* Puts the results where the caller gets them, after the steps. */
+zc_status zc_session_deliver(zc_session *s, zc_diag *diag);
+void zc_session_forget_results(zc_session *s);
 
 /* Makes room for `bytes` in a room of this session. */
 zc_status zc_room_fit(zc_session *s, zc_room *room, size_t bytes, zc_diag *diag);

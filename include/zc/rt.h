@@ -13,20 +13,30 @@
  * first run of a shape fails unless 32 MiB of address space are free at every step. Where the
  * system promises memory that it does not have (overcommit), no library can tell.
  *
- * A plan is native work to be done for its author: the checksums detect damage, not malice. */
+ * A plan is native work to be done for its author: the checksums detect damage, not malice.
+ *
+ * Versions: structs that a call takes or fills begin with their size as the caller's header has
+ * them, and get new fields at their ends only. A library that is newer than its caller leaves out
+ * what the caller does not know; an older one gives 0 for what it does not know, and refuses
+ * parameters that it does not know unless they are 0. The macros and the inline functions below set
+ * the sizes; other languages set them and call the functions that end in _fill. The remaining
+ * structs, such as zc_view, never change, and symbols carry versions. */
 #ifndef ZC_RT_H
 #define ZC_RT_H
 
 #include <stdbool.h>
 
+#include "zc/params.h"
 #include "zc/status.h"
+#include "zc/version.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Most dimensions of a tensor. */
-#define ZC_RANK_MAX 16
+/* Most dimensions of a tensor; most threads of a session or a compilation. */
+#define ZC_RANK_MAX    16
+#define ZC_THREADS_MAX 1024
 
 /* Element types, numbered as in ONNX's TensorProto.DataType. zc_type_name gives "f32" and so on. */
 typedef int zc_elem;
@@ -39,6 +49,7 @@ typedef struct zc_session zc_session;
 
 /* An input or output as the plan declares it. Texts belong to the plan. */
 typedef struct zc_io_info {
+    size_t size;
     const char *name;
     zc_elem elem;
     int rank;                           /* -1: known only when run */
@@ -59,6 +70,7 @@ typedef struct zc_view {
 
 /* Facts about a plan. Texts belong to the plan. */
 typedef struct zc_plan_info {
+    size_t size;
     const char *zc_version; /* that made it */
     const char *target;     /* "cpu" */
     char model_sha256[65];  /* of the model file, as hexadecimal */
@@ -76,12 +88,29 @@ ZC_API zc_status zc_plan_load_file(const char *path, zc_plan **out, zc_diag *dia
 ZC_API zc_status zc_plan_load_bytes(const void *data, size_t len, zc_plan **out, zc_diag *diag);
 /* Drops the caller's reference and sets *plan to NULL. */
 ZC_API void zc_plan_destroy(zc_plan **plan);
-ZC_API zc_status zc_plan_info_get(const zc_plan *plan, zc_plan_info *out);
-ZC_API zc_status zc_plan_input(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag);
-ZC_API zc_status zc_plan_output(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag);
+ZC_API zc_status zc_plan_info_fill(const zc_plan *plan, zc_plan_info *out);
+static inline zc_status zc_plan_info_get(const zc_plan *plan, zc_plan_info *out)
+{
+    if (out) out->size = sizeof *out;
+    return zc_plan_info_fill(plan, out);
+}
+ZC_API zc_status zc_plan_input_fill(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag);
+static inline zc_status zc_plan_input(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag)
+{
+    if (out) out->size = sizeof *out;
+    return zc_plan_input_fill(plan, i, out, diag);
+}
+ZC_API zc_status zc_plan_output_fill(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag);
+static inline zc_status zc_plan_output(const zc_plan *plan, size_t i, zc_io_info *out,
+                                       zc_diag *diag)
+{
+    if (out) out->size = sizeof *out;
+    return zc_plan_output_fill(plan, i, out, diag);
+}
 
 /* What runs with certain input shapes take. */
 typedef struct zc_memory_info {
+    size_t size;
     uint64_t weight_bytes;        /* the plan's constants, in host memory */
     uint64_t device_weight_bytes; /* those of them that a GPU gets too; 0 for a plan without GPU
                                      kernels */
@@ -95,8 +124,14 @@ typedef struct zc_memory_info {
  * in order, with every dimension of -1 replaced by a size (rank and dims alone count). Temporary
  * memory of single steps and results whose size depends on values come on top; zc_session_memory
  * tells what a session then holds. */
-ZC_API zc_status zc_plan_memory(const zc_plan *plan, const zc_io_info *inputs, size_t n,
-                                zc_memory_info *out, zc_diag *diag);
+ZC_API zc_status zc_plan_memory_fill(const zc_plan *plan, const zc_io_info *inputs, size_t n,
+                                     zc_memory_info *out, zc_diag *diag);
+static inline zc_status zc_plan_memory(const zc_plan *plan, const zc_io_info *inputs, size_t n,
+                                       zc_memory_info *out, zc_diag *diag)
+{
+    if (out) out->size = sizeof *out;
+    return zc_plan_memory_fill(plan, inputs, n, out, diag);
+}
 
 /* Where a session runs. A plan compiled for a GPU runs on the CPU too; a CPU plan has no GPU
  * kernels. */
@@ -122,8 +157,7 @@ typedef struct zc_session_params {
                             device is lost for every session of the plan: CUDA cannot end a kernel.
                             Only waits are bounded, not the driver's own calls. */
 } zc_session_params;
-#define ZC_SESSION_PARAMS(...)                                                                     \
-    (&(zc_session_params){.size = sizeof(zc_session_params), __VA_ARGS__})
+#define ZC_SESSION_PARAMS(...) ZC_PARAMS(zc_session_params, __VA_ARGS__)
 
 /* params may be NULL: defaults. */
 ZC_API zc_status zc_session_create(zc_plan *plan, const zc_session_params *params, zc_session **out,
@@ -168,6 +202,7 @@ ZC_API zc_status zc_session_output(const zc_session *session, size_t i, zc_view 
 ZC_API uint64_t zc_session_memory(const zc_session *session);
 /* Facts about where a session runs; texts belong to the session. */
 typedef struct zc_device_info {
+    size_t size;
     zc_device_kind kind;   /* CPU or CUDA */
     const char *name;      /* "cpu", or the GPU's name */
     int arch;              /* GPU: 90 for compute capability 9.0 */
@@ -181,17 +216,29 @@ typedef struct zc_device_info {
     const char *graph_refusal; /* GPU: why a part is issued step by step instead; NULL: none is */
     bool lost;                 /* the GPU failed: every call on it fails from now on */
 } zc_device_info;
-ZC_API zc_status zc_session_device(const zc_session *session, zc_device_info *out);
+ZC_API zc_status zc_session_device_fill(const zc_session *session, zc_device_info *out);
+static inline zc_status zc_session_device(const zc_session *session, zc_device_info *out)
+{
+    if (out) out->size = sizeof *out;
+    return zc_session_device_fill(session, out);
+}
 /* One step of the main program; texts belong to the plan. */
 typedef struct zc_step_info {
+    size_t size;
     const char *name;   /* of the node it came from */
     const char *op;     /* "Conv" */
     const char *kernel; /* the GPU kernel's name; NULL: it runs on the CPU */
     const char *why;    /* why on the CPU; "" otherwise */
     double us;          /* with `profile`: time on the device in the last run; else 0 */
 } zc_step_info;
-ZC_API zc_status zc_session_step(const zc_session *session, size_t i, zc_step_info *out,
-                                 zc_diag *diag);
+ZC_API zc_status zc_session_step_fill(const zc_session *session, size_t i, zc_step_info *out,
+                                      zc_diag *diag);
+static inline zc_status zc_session_step(const zc_session *session, size_t i, zc_step_info *out,
+                                        zc_diag *diag)
+{
+    if (out) out->size = sizeof *out;
+    return zc_session_step_fill(session, i, out, diag);
+}
 /* Asks a run in flight (from another thread, or a signal's handler) to stop between two steps: it
  * returns ZC_ERR_CANCELLED. Without one nothing happens: later runs are not touched. */
 ZC_API void zc_session_cancel(zc_session *session);

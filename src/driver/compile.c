@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/sized.h"
 #include "codegen/codegen.h"
 #include "driver/compile.h"
 #include "driver/rules.h"
 #include "driver/target.h"
 #include "driver/tune.h"
-#include "driver/version.h"
 #include "passes/passes.h"
 #include "plan/plan.h"
 
@@ -63,10 +63,11 @@ static zc_status copy_params(const zc_compile_params *given, zc_compile_params *
 {
     *out = (zc_compile_params){.size = sizeof *out};
     if (!given) return ZC_OK;
-    if (given->size < sizeof *out)
-        return zc_fail(diag, ZC_ERR_ARG, "params", "size is wrong (got %zu, need %zu)", given->size,
-                       sizeof *out);
-    *out = *given;
+    ZC_TRY(zc_sized_take(given, ZC_SIZE_UPTO(zc_compile_params, progress_user), out, sizeof *out,
+                         "params", diag));
+    if (out->threads < 0 || out->threads > ZC_THREADS_MAX)
+        return zc_fail(diag, ZC_ERR_ARG, "threads", "out of range (got %d, need 0 to %d)",
+                       out->threads, ZC_THREADS_MAX);
     return check_lists(out, diag);
 }
 

@@ -1,6 +1,7 @@
 /* What runs of a plan will take, before any of it is made. */
 #include <string.h>
 
+#include "base/sized.h"
 #include "runtime/session.h"
 
 static zc_status take_shape(zc_session *s, size_t i, const zc_io_info *io, zc_diag *diag)
@@ -48,10 +49,28 @@ static uint64_t result_bytes(const zc_session *s)
     return sum;
 }
 
+/* inputs[n] of the caller's size each. */
+static zc_status take_shapes(zc_session *s, const zc_io_info *inputs, size_t n, zc_diag *diag)
+{
+    const uint8_t *at = (const uint8_t *)inputs;
+    for (size_t i = 0; i < n; i++) {
+        zc_io_info own = {.rank = -1};
+        const size_t size = ((const zc_io_info *)at)->size;
+        if (size != inputs->size)
+            return zc_fail(diag, ZC_ERR_ARG, "inputs", "sizes differ (got %zu, need %zu)", size,
+                           inputs->size);
+        ZC_TRY(zc_sized_take(at, ZC_SIZE_UPTO(zc_io_info, dim_texts), &own, sizeof own, "inputs",
+                             diag));
+        ZC_TRY(take_shape(s, i, &own, diag));
+        at += inputs->size;
+    }
+    return ZC_OK;
+}
+
 static zc_status measure(zc_session *s, const zc_io_info *inputs, size_t n, zc_memory_info *out,
                          zc_diag *diag)
 {
-    for (size_t i = 0; i < n; i++) ZC_TRY(take_shape(s, i, &inputs[i], diag));
+    ZC_TRY(take_shapes(s, inputs, n, diag));
     ZC_TRY(zc_session_plan(s, diag));
     out->arena_bytes = s->now->arena_bytes;
     out->live_bytes = zc_place_least(s->now->items, s->now->nitems);
@@ -59,8 +78,8 @@ static zc_status measure(zc_session *s, const zc_io_info *inputs, size_t n, zc_m
     return ZC_OK;
 }
 
-zc_status zc_plan_memory(const zc_plan *plan, const zc_io_info *inputs, size_t n,
-                         zc_memory_info *out, zc_diag *diag)
+zc_status zc_plan_memory_fill(const zc_plan *plan, const zc_io_info *inputs, size_t n,
+                              zc_memory_info *out, zc_diag *diag)
 {
     if (!plan || !out) return zc_fail(diag, ZC_ERR_ARG, plan ? "out" : "plan", "is NULL");
     const size_t need = plan->program.blocks[0].nparams;
@@ -69,11 +88,12 @@ zc_status zc_plan_memory(const zc_plan *plan, const zc_io_info *inputs, size_t n
                        inputs ? n : 0, need);
     zc_session *s;
     zc_plan *shared = (zc_plan *)(uintptr_t)plan; /* its references are counted */
-    *out = (zc_memory_info){.weight_bytes = plan->weight_bytes,
-                            .device_weight_bytes =
-                                plan->program.nkernels ? zc_image_weight_bytes(&plan->program) : 0};
+    zc_memory_info own = {.weight_bytes = plan->weight_bytes,
+                          .device_weight_bytes =
+                              plan->program.nkernels ? zc_image_weight_bytes(&plan->program) : 0};
     ZC_TRY(zc_session_new(shared, &s, diag));
-    zc_status status = measure(s, inputs, n, out, diag);
+    zc_status status = measure(s, inputs, n, &own, diag);
     zc_session_free(s);
-    return status;
+    if (status != ZC_OK) return status;
+    return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_memory_info, result_bytes), out, diag);
 }

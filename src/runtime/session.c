@@ -1,5 +1,6 @@
 /* The session's public calls. */
 #include "runtime/session.h"
+#include "base/sized.h"
 #include "runtime/gpu.h"
 
 #include <sched.h>
@@ -14,7 +15,7 @@ static int usable_cpus(void)
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
     int n = CPU_COUNT(&set);
-    return n > 0 ? n : 1;
+    return n < 1 ? 1 : n > ZC_THREADS_MAX ? ZC_THREADS_MAX : n;
 }
 
 static uint32_t widest_step(const zc_program *p)
@@ -139,16 +140,13 @@ zc_status zc_session_create(zc_plan *plan, const zc_session_params *params, zc_s
     *out = NULL;
     if (!plan) return zc_fail(diag, ZC_ERR_ARG, "plan", "is NULL");
     zc_session_params given = {.size = sizeof given};
-    if (params) {
-        if (params->size < sizeof given)
-            return zc_fail(diag, ZC_ERR_ARG, "params", "size is wrong (got %zu, need %zu)",
-                           params->size, sizeof given);
-        given = *params;
-    }
+    if (params)
+        ZC_TRY(zc_sized_take(params, ZC_SIZE_UPTO(zc_session_params, timeout_ms), &given,
+                             sizeof given, "params", diag));
+    if (given.threads < 0 || given.threads > ZC_THREADS_MAX)
+        return zc_fail(diag, ZC_ERR_ARG, "threads", "out of range (got %d, need 0 to %d)",
+                       given.threads, ZC_THREADS_MAX);
     int threads = given.threads ? given.threads : usable_cpus();
-    if (threads < 1 || threads > 1024)
-        return zc_fail(diag, ZC_ERR_ARG, "threads", "out of range (got %d, need 1 to 1024)",
-                       threads);
     zc_session *s;
     ZC_TRY(zc_session_new(plan, &s, diag));
     s->reference = given.reference;
@@ -214,7 +212,8 @@ void zc_session_cancel(zc_session *session)
                                                       memory_order_relaxed);
 }
 
-zc_status zc_session_step(const zc_session *session, size_t i, zc_step_info *out, zc_diag *diag)
+zc_status zc_session_step_fill(const zc_session *session, size_t i, zc_step_info *out,
+                               zc_diag *diag)
 {
     if (!session || !out) return zc_fail(diag, ZC_ERR_ARG, session ? "out" : "session", "is NULL");
     const zc_pblock *top = &session->program->blocks[0];
@@ -222,13 +221,13 @@ zc_status zc_session_step(const zc_session *session, size_t i, zc_step_info *out
         return zc_fail(diag, ZC_ERR_ARG, "i", "no such step (got %zu, need < %u)", i, top->nsteps);
     const zc_pstep *step = &session->program->steps[top->steps[i]];
     bool on_gpu = session->gpu && step->kernel;
-    *out = (zc_step_info){
+    zc_step_info own = {
         .name = step->name,
         .op = zc_op_get(step->op)->name,
         .kernel = on_gpu ? session->program->kernels[zc_gpu_kernel(session, step)].name : NULL,
         .why = session->gpu ? step->why : "",
         .us = session->gpu && session->gpu->step_ms ? session->gpu->step_ms[i] * 1e3 : 0};
-    return ZC_OK;
+    return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_step_info, us), out, diag);
 }
 
 static void count_steps(const zc_program *p, zc_device_info *out)
@@ -245,13 +244,13 @@ static void count_steps(const zc_program *p, zc_device_info *out)
     }
 }
 
-zc_status zc_session_device(const zc_session *session, zc_device_info *out)
+zc_status zc_session_device_fill(const zc_session *session, zc_device_info *out)
 {
     if (!session || !out) return ZC_ERR_ARG;
-    *out = (zc_device_info){.kind = ZC_DEVICE_CPU, .name = "cpu"};
-    if (session->gpu) zc_gpu_info(session, out);
-    count_steps(session->program, out);
-    return ZC_OK;
+    zc_device_info own = {.kind = ZC_DEVICE_CPU, .name = "cpu"};
+    if (session->gpu) zc_gpu_info(session, &own);
+    count_steps(session->program, &own);
+    return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_device_info, lost), out, NULL);
 }
 
 uint64_t zc_session_memory(const zc_session *session)

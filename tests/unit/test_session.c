@@ -204,12 +204,6 @@ static void test_null_arguments(void **state)
     expect_fail(f->diag, zc_plan_load_bytes(NULL, 4, &plan, f->diag), ZC_ERR_ARG, "data: is NULL");
     expect_fail(f->diag, zc_plan_load_file(NULL, &plan, f->diag), ZC_ERR_ARG, "path: is NULL");
     expect_fail(f->diag, zc_session_run(NULL, f->diag), ZC_ERR_ARG, "session: is NULL");
-    zc_session_params old = {.size = 4};
-    expect_fail(f->diag, zc_session_create(f->plan, &old, &session, f->diag), ZC_ERR_ARG,
-                "params: size is wrong (got 4");
-    expect_fail(f->diag,
-                zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = -3), &session, f->diag),
-                ZC_ERR_ARG, "threads: out of range (got -3, need 1 to 1024)");
     zc_plan_destroy(NULL);
     assert_int_equal(zc_session_destroy(NULL), ZC_OK);
     session = NULL;

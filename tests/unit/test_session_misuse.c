@@ -207,41 +207,156 @@ static void test_null_in_diag_calls(void **state)
     assert_int_equal(zc_elem_parse("f33"), 0);
 }
 
-/* ---- A7: sizes of parameter structs ---- */
+/* ---- A7: sizes of structs ---- */
 
-static void test_old_and_new_struct_sizes(void **state)
+static zc_status try_params(fixture *f, const zc_session_params *sp, const zc_compile_params *cp)
 {
-    fixture *f = *state;
-    zc_session *s;
-    void *out;
+    zc_session *s = NULL;
+    void *out = NULL;
     size_t len;
     zc_buf model = {0};
+    zc_status status = ZC_OK;
     onnx_text(loop_text, &model);
-    static const size_t small[] = {0, 1, 4};
-    for (size_t i = 0; i < ZC_COUNTOF(small) + 1; i++) {
-        zc_session_params sp = {.size = i < 3 ? small[i] : sizeof sp - 1};
-        zc_compile_params cp = {.size = i < 3 ? small[i] : sizeof cp - 1};
-        expect_fail(f->diag, zc_session_create(f->plan, &sp, &s, f->diag), ZC_ERR_ARG,
-                    "params: size is wrong (got ");
-        assert_null(s);
-        expect_fail(f->diag, zc_compile_bytes(model.data, model.len, &cp, &out, &len, f->diag),
-                    ZC_ERR_ARG, "params: size is wrong (got ");
-        assert_null(out);
+    if (sp) status = zc_session_create(f->plan, sp, &s, f->diag);
+    if (cp) status = zc_compile_bytes(model.data, model.len, cp, &out, &len, f->diag);
+    assert_int_equal(s || out, status == ZC_OK);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_free(out);
+    zc_buf_fini(&model);
+    return status;
+}
+
+/* Sizes that no version's struct has, in the first word of the parameters. */
+static void test_wrong_sizes(void **state)
+{
+    fixture *f = *state;
+    const size_t sizes[] = {0, 1, 4, 8, 32, sizeof(zc_session_params) + 1, 1 << 20, SIZE_MAX};
+    for (size_t i = 0; i < ZC_COUNTOF(sizes); i++) {
+        zc_session_params sp = {.size = sizes[i]};
+        zc_compile_params cp = {.size = sizes[i]};
+        zc_plan_info info = {.size = sizes[i]};
+        zc_io_info io = {.size = sizes[i]};
+        zc_step_info step = {.size = sizes[i]};
+        zc_device_info device = {.size = sizes[i]};
+        static const char text[] = "size is wrong (got ";
+        expect_fail(f->diag, try_params(f, &sp, NULL), ZC_ERR_ARG, text);
+        expect_fail(f->diag, try_params(f, NULL, &cp), ZC_ERR_ARG, text);
+        assert_int_equal(zc_plan_info_fill(f->plan, &info), ZC_ERR_ARG);
+        expect_fail(f->diag, zc_plan_input_fill(f->plan, 0, &io, f->diag), ZC_ERR_ARG, text);
+        expect_fail(f->diag, zc_plan_output_fill(f->plan, 0, &io, f->diag), ZC_ERR_ARG, text);
+        expect_fail(f->diag, zc_session_step_fill(f->session, 0, &step, f->diag), ZC_ERR_ARG, text);
+        assert_int_equal(zc_session_device_fill(f->session, &device), ZC_ERR_ARG);
     }
-    /* A newer caller's struct is longer; what follows is not for this library. */
+}
+
+/* The structs of the first version, byte for byte behind what it did not have. */
+static void test_old_callers(void **state)
+{
+    fixture *f = *state;
+    zc_session_params sp;
+    zc_compile_params cp;
+    memset(&sp, 0xEE, sizeof sp);
+    memset(&cp, 0xEE, sizeof cp);
+    const size_t sp_size = offsetof(zc_session_params, timeout_ms) + sizeof sp.timeout_ms;
+    const size_t cp_size = offsetof(zc_compile_params, progress_user) + sizeof(void *);
+    memset(&sp, 0, sp_size);
+    memset(&cp, 0, cp_size);
+    sp.size = sp_size;
+    cp.size = cp_size;
+    expect_ok(f->diag, try_params(f, &sp, NULL));
+    expect_ok(f->diag, try_params(f, NULL, &cp));
+    struct {
+        zc_device_info info;
+        char guard[16];
+    } at;
+    memset(&at, 0xEE, sizeof at);
+    at.info.size = (offsetof(zc_device_info, lost) + 8) & ~(size_t)7;
+    assert_int_equal(zc_session_device_fill(f->session, &at.info), ZC_OK);
+    assert_string_equal(at.info.name, "cpu");
+    assert_false(at.info.lost);
+    for (size_t i = at.info.size; i < sizeof at; i++)
+        assert_int_equal(((unsigned char *)&at)[i], 0xEE);
+}
+
+/* What this library does not know must be 0 where the caller tells, and reads 0 where it asks. */
+static void test_new_callers(void **state)
+{
+    fixture *f = *state;
     struct {
         zc_session_params p;
         char more[64];
-    } newer = {.p = {.size = sizeof newer, .threads = 1}};
-    expect_ok(f->diag, zc_session_create(f->plan, &newer.p, &s, f->diag));
-    assert_int_equal(zc_session_destroy(&s), ZC_OK);
-    static const int threads[] = {-1, 1025, INT32_MAX, INT32_MIN};
-    for (size_t i = 0; i < ZC_COUNTOF(threads); i++)
-        expect_fail(
-            f->diag,
-            zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = threads[i]), &s, f->diag),
-            ZC_ERR_ARG, "threads: out of range");
-    zc_buf_fini(&model);
+    } sp = {.p = {.size = sizeof sp, .threads = 1}};
+    struct {
+        zc_compile_params p;
+        char more[64];
+    } cp = {.p = {.size = sizeof cp}};
+    struct {
+        zc_io_info p;
+        char more[16];
+    } io;
+    expect_ok(f->diag, try_params(f, &sp.p, NULL));
+    expect_ok(f->diag, try_params(f, NULL, &cp.p));
+    sp.more[63] = cp.more[0] = 1;
+    expect_fail(f->diag, try_params(f, &sp.p, NULL), ZC_ERR_UNSUPPORTED,
+                "params: a field is set that zc " ZC_VERSION " does not know (at byte ");
+    expect_fail(f->diag, try_params(f, NULL, &cp.p), ZC_ERR_UNSUPPORTED,
+                "params: a field is set that zc " ZC_VERSION " does not know (at byte ");
+    memset(&io, 0xEE, sizeof io);
+    io.p.size = sizeof io;
+    expect_ok(f->diag, zc_plan_input_fill(f->plan, 0, &io.p, f->diag));
+    assert_int_equal(io.p.size, sizeof io);
+    assert_string_equal(io.p.name, "x");
+    for (size_t i = 0; i < sizeof io.more; i++) assert_int_equal(io.more[i], 0);
+}
+
+/* Inputs of the caller's size, one after the other. */
+static void test_arrays_of_new_callers(void **state)
+{
+    fixture *f = *state;
+    struct {
+        zc_io_info p;
+        char more[24];
+    } in[2];
+    zc_io_info own[2];
+    zc_memory_info want, got = {.size = sizeof got};
+    for (size_t i = 0; i < 2; i++) {
+        in[i].p.size = sizeof in[i];
+        expect_ok(f->diag, zc_plan_input_fill(f->plan, i, &in[i].p, f->diag));
+        expect_ok(f->diag, zc_plan_input(f->plan, i, &own[i], f->diag));
+    }
+    in[0].p.dims[0] = own[0].dims[0] = 100;
+    expect_ok(f->diag, zc_plan_memory(f->plan, own, 2, &want, f->diag));
+    expect_ok(f->diag, zc_plan_memory_fill(f->plan, &in[0].p, 2, &got, f->diag));
+    assert_memory_equal(&got, &want, sizeof want);
+    own[1].size += 8;
+    expect_fail(f->diag, zc_plan_memory(f->plan, own, 2, &got, f->diag), ZC_ERR_ARG,
+                "inputs: sizes differ (got ");
+    own[0].size = 3;
+    expect_fail(f->diag, zc_plan_memory(f->plan, own, 2, &got, f->diag), ZC_ERR_ARG,
+                "inputs: size is wrong (got 3, need at least ");
+}
+
+static void test_versions(void **state)
+{
+    (void)state;
+    assert_string_equal(zc_version(), ZC_VERSION);
+    assert_int_equal(zc_version_number(), ZC_VERSION_NUMBER);
+    char text[32];
+    snprintf(text, sizeof text, "%d.%d.%d", ZC_VERSION_MAJOR, ZC_VERSION_MINOR, ZC_VERSION_PATCH);
+    assert_string_equal(zc_version(), text);
+}
+
+static void test_numbers_of_threads(void **state)
+{
+    fixture *f = *state;
+    static const int threads[] = {-1, -3, 1025, INT32_MAX, INT32_MIN};
+    for (size_t i = 0; i < ZC_COUNTOF(threads); i++) {
+        zc_session_params sp = {.size = sizeof sp, .threads = threads[i]};
+        zc_compile_params cp = {.size = sizeof cp, .threads = threads[i]};
+        static const char text[] = "threads: out of range (got ";
+        expect_fail(f->diag, try_params(f, &sp, NULL), ZC_ERR_ARG, text);
+        expect_fail(f->diag, try_params(f, NULL, &cp), ZC_ERR_ARG, text);
+    }
 }
 
 /* ---- A3: wrong types and sizes ---- */
@@ -704,7 +819,12 @@ int main(void)
         T(test_null_in_session_calls),
         T(test_null_in_compile_calls),
         T(test_null_in_diag_calls),
-        T(test_old_and_new_struct_sizes),
+        T(test_wrong_sizes),
+        T(test_old_callers),
+        T(test_new_callers),
+        T(test_arrays_of_new_callers),
+        T(test_versions),
+        T(test_numbers_of_threads),
         T(test_wrong_views),
         T(test_bound_output_too_small),
         T(test_inputs_are_copied),

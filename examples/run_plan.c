@@ -4,10 +4,12 @@
  *
  * It loads a plan, gives every input random values (symbolic dimensions become 1), runs once and
  * prints what came out. A real client would fill the inputs with its own data. Link with libzc_rt.
- */
+ *
+ * This file and its neighbours are C99, and C++11 as they stand. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "zc/rt.h"
 
@@ -30,8 +32,11 @@ static size_t element_size(zc_elem elem)
 static zc_status give_random(zc_session *session, size_t i, const zc_io_info *info, zc_diag *diag)
 {
     /* A view describes a tensor: element type, dimensions, where the bytes are and how many. */
-    zc_view view = {.elem = info->elem, .rank = info->rank};
+    zc_view view;
     size_t count = 1;
+    memset(&view, 0, sizeof view);
+    view.elem = info->elem;
+    view.rank = info->rank;
     for (int d = 0; d < info->rank; d++) {
         view.dims[d] = info->dims[d] < 0 ? 1 : info->dims[d]; /* -1: symbolic, any size will do */
         count *= (size_t)view.dims[d];

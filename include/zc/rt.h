@@ -34,9 +34,11 @@
 extern "C" {
 #endif
 
-/* Most dimensions of a tensor; most threads of a session or a compilation. */
+/* Most dimensions of a tensor; most threads of a session or a compilation; most of
+ * zc_session_params.shapes. */
 #define ZC_RANK_MAX    16
 #define ZC_THREADS_MAX 1024
+#define ZC_SHAPES_MAX  65536
 
 /* Element types, numbered as in ONNX's TensorProto.DataType. zc_type_name gives "f32" and so on. */
 typedef int zc_elem;
@@ -156,6 +158,9 @@ typedef struct zc_session_params {
     uint32_t timeout_ms; /* GPU: the longest wait for its work; 0: none. Then the call fails and the
                             device is lost for every session of the plan: CUDA cannot end a kernel.
                             Only waits are bounded, not the driver's own calls. */
+    size_t shapes; /* for how many sets of input shapes memory plans, about 40 bytes a value, and
+                      CUDA graphs are kept; more shapes in rotation are planned in every run, at the
+                      cost of the set that was used longest ago; 0: 64 */
 } zc_session_params;
 #define ZC_SESSION_PARAMS(...) ZC_PARAMS(zc_session_params, __VA_ARGS__)
 
@@ -182,7 +187,7 @@ ZC_API zc_status zc_session_bind_output(zc_session *session, size_t i, void *dat
 ZC_API zc_status zc_session_bind_output_device(zc_session *session, size_t i, void *data,
                                                size_t bytes, zc_diag *diag);
 /* Runs once. Every input must have been set. Nothing is allocated unless the inputs' shapes are
- * new. */
+ * new: not among the last zc_session_params.shapes sets. */
 ZC_API zc_status zc_session_run(zc_session *session, zc_diag *diag);
 /* As zc_session_run, but on a GPU it returns when the work is on the stream: results bound to
  * device memory are valid in stream order, results in host memory after zc_session_wait, which also

@@ -91,7 +91,7 @@ zc_status zc_plan_memory_fill(const zc_plan *plan, const zc_io_info *inputs, siz
     zc_memory_info own = {.weight_bytes = plan->weight_bytes,
                           .device_weight_bytes =
                               plan->program.nkernels ? zc_image_weight_bytes(&plan->program) : 0};
-    ZC_TRY(zc_session_new(shared, &s, diag));
+    ZC_TRY(zc_session_new(shared, 1, &s, diag));
     zc_status status = measure(s, inputs, n, &own, diag);
     zc_session_free(s);
     if (status != ZC_OK) return status;

@@ -8,6 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The default of zc_session_params.shapes. */
+enum { SHAPES_DEFAULT = 64 };
+
 /* ---- life ---- */
 
 static int usable_cpus(void)
@@ -80,7 +83,7 @@ void zc_session_free(zc_session *s)
     free(s->outputs);
     free(s->values);
     free(s->rooms);
-    for (int i = 0; i < ZC_SHAPES_MAX; i++) zc_shapes_fini(&s->shapes[i]);
+    zc_shapes_fini(&s->shapes);
     zc_arena_fini(&s->infer_arena);
     zc_dims_fini(&s->infer_dims);
     free(s->root_last);
@@ -92,7 +95,7 @@ void zc_session_free(zc_session *s)
     free(s);
 }
 
-zc_status zc_session_new(zc_plan *plan, zc_session **out, zc_diag *diag)
+zc_status zc_session_new(zc_plan *plan, size_t shapes, zc_session **out, zc_diag *diag)
 {
     *out = NULL;
     zc_session *s = zc_calloc(1, sizeof *s);
@@ -104,7 +107,7 @@ zc_status zc_session_new(zc_plan *plan, zc_session **out, zc_diag *diag)
     atomic_init(&s->use, ZC_SESSION_FREE);
     zc_arena_init(&s->infer_arena, 0);
     zc_dims_init(&s->infer_dims);
-    if (!allocate(s)) {
+    if (!allocate(s) || !zc_shapes_init(&s->shapes, shapes)) {
         zc_session_free(s);
         return zc_fail_nomem(diag, "session", plan->program.nvalues);
     }
@@ -146,9 +149,12 @@ zc_status zc_session_create(zc_plan *plan, const zc_session_params *params, zc_s
     if (given.threads < 0 || given.threads > ZC_THREADS_MAX)
         return zc_fail(diag, ZC_ERR_ARG, "threads", "out of range (got %d, need 0 to %d)",
                        given.threads, ZC_THREADS_MAX);
+    if (given.shapes > ZC_SHAPES_MAX)
+        return zc_fail(diag, ZC_ERR_ARG, "shapes", "out of range (got %zu, need 0 to %d)",
+                       given.shapes, ZC_SHAPES_MAX);
     int threads = given.threads ? given.threads : usable_cpus();
     zc_session *s;
-    ZC_TRY(zc_session_new(plan, &s, diag));
+    ZC_TRY(zc_session_new(plan, given.shapes ? given.shapes : SHAPES_DEFAULT, &s, diag));
     s->reference = given.reference;
     zc_status status = zc_pool_create(threads, &s->pool, diag);
     if (status == ZC_OK && given.reference) status = zc_packs_keep(&plan->packs, diag);
@@ -257,11 +263,11 @@ uint64_t zc_session_memory(const zc_session *session)
 {
     if (!session) return 0;
     const zc_session *s = session;
-    uint64_t bytes = s->base_bytes + s->arena_bytes + s->room_bytes + s->scratch.held;
+    uint64_t bytes = s->base_bytes + s->arena_bytes + s->room_bytes + s->shapes.bytes;
+    bytes += s->scratch.held;
     bytes += s->infer_arena.held + s->infer_dims.arena.held;
     bytes += s->infer_dims.cap * sizeof *s->infer_dims.nodes;
     bytes += s->infer_dims.table_cap * sizeof *s->infer_dims.table;
-    for (int i = 0; i < ZC_SHAPES_MAX; i++) bytes += s->shapes[i].bytes;
     for (size_t i = 0; i < 3 * (size_t)s->program->nsteps; i++) bytes += s->states[i].bytes;
     return bytes;
 }

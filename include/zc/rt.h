@@ -141,7 +141,7 @@ typedef enum zc_device_kind {
     ZC_DEVICE_CPU = 0,
     ZC_DEVICE_CUDA, /* no fallback: without a usable GPU, creating the session fails */
     ZC_DEVICE_AUTO  /* the GPU when the plan has kernels and the machine has one; zc_session_device
-                       tells */
+                       tells which, and why not the GPU */
 } zc_device_kind;
 
 typedef struct zc_session_params {
@@ -201,9 +201,11 @@ ZC_API zc_status zc_session_wait(zc_session *session, zc_diag *diag);
  * left no results. */
 ZC_API zc_status zc_session_output(const zc_session *session, size_t i, zc_view *out,
                                    zc_diag *diag);
-/* Host memory that the session holds now, without the plan's constants: intermediate results,
- * copies of inputs and results, temporary memory of steps, kernels' state and the session's own
- * tables. What oneDNN keeps for itself (generated code) and threads' stacks are not counted. */
+/* Host memory that the session holds, without the plan's constants: intermediate results, copies of
+ * inputs and results, temporary memory of steps, kernels' state and the session's own tables. What
+ * oneDNN keeps for itself (generated code) and threads' stacks are not counted. Any thread may ask
+ * at any time before the session is destroyed: it is what the session held when the last call on it
+ * ended. */
 ZC_API uint64_t zc_session_memory(const zc_session *session);
 /* Facts about where a session runs; texts belong to the session. */
 typedef struct zc_device_info {
@@ -220,6 +222,7 @@ typedef struct zc_device_info {
     size_t graphs;             /* GPU: parts of a run that are replayed as CUDA graphs */
     const char *graph_refusal; /* GPU: why a part is issued step by step instead; NULL: none is */
     bool lost;                 /* the GPU failed: every call on it fails from now on */
+    const char *fallback;      /* why ZC_DEVICE_AUTO chose the CPU; NULL: it did not */
 } zc_device_info;
 ZC_API zc_status zc_session_device_fill(const zc_session *session, zc_device_info *out);
 static inline zc_status zc_session_device(const zc_session *session, zc_device_info *out)

@@ -301,6 +301,7 @@ static zc_status compile(const zc_model_source *model, const zc_compile_params *
     if (status == ZC_OK) status = compile_with(&j, diag);
     if (!explain || !explain->is_begun) zc_rules_destroy(&j.rules);
     zc_tuning_fini(&own);
+    zc_diag_set_file(diag, NULL);
     return status;
 }
 
@@ -326,7 +327,6 @@ zc_status zc_compile_file_explained(const char *model_path, const char *plan_pat
         return zc_fail(diag, ZC_ERR_ARG, model_path ? "plan_path" : "model_path", "is NULL");
     zc_compile_params p;
     ZC_TRY(copy_params(params, &p, diag));
-    zc_diag_set_file(diag, model_path);
     zc_writer *writer;
     ZC_TRY(zc_writer_open(plan_path, &writer, diag));
     zc_model_source model = {.path = model_path};
@@ -384,7 +384,6 @@ zc_status zc_compile_graph(const zc_graph *g, const zc_compile_params *params, v
 zc_status zc_compile_model_file(const char *path, const zc_compile_params *params, void **out,
                                 size_t *out_len, zc_diag *diag)
 {
-    zc_diag_set_file(diag, path);
     return compile_to_memory(&(zc_model_source){.path = path}, params, NULL, out, out_len, diag);
 }
 
@@ -393,7 +392,6 @@ zc_status zc_compile_explained(const char *path, const zc_compile_params *params
 {
     zc_compile_params p;
     zc_model_source model = {.path = path};
-    zc_diag_set_file(diag, path);
     if (out) return compile_to_memory(&model, params, explain, out, out_len, diag);
     ZC_TRY(copy_params(params, &p, diag));
     return compile(&model, &p, explain, (plan_sink){NULL, NULL}, diag);

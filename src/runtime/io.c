@@ -159,7 +159,7 @@ zc_status zc_session_set_input(zc_session *session, size_t i, const zc_view *val
                                zc_diag *diag)
 {
     ZC_TRY(zc_session_enter(session, diag));
-    return zc_session_leave(session, set_input(session, i, value, borrow, diag));
+    return zc_session_leave(session, set_input(session, i, value, borrow, diag), diag);
 }
 
 /* ---- outputs ---- */
@@ -189,14 +189,14 @@ zc_status zc_session_bind_output(zc_session *session, size_t i, void *data, size
                                  zc_diag *diag)
 {
     ZC_TRY(zc_session_enter(session, diag));
-    return zc_session_leave(session, bind_output(session, i, data, bytes, false, diag));
+    return zc_session_leave(session, bind_output(session, i, data, bytes, false, diag), diag);
 }
 
 zc_status zc_session_bind_output_device(zc_session *session, size_t i, void *data, size_t bytes,
                                         zc_diag *diag)
 {
     ZC_TRY(zc_session_enter(session, diag));
-    return zc_session_leave(session, bind_output(session, i, data, bytes, true, diag));
+    return zc_session_leave(session, bind_output(session, i, data, bytes, true, diag), diag);
 }
 
 /* Does the root's memory lie where this output is bound? (device or host) */
@@ -314,5 +314,5 @@ zc_status zc_session_output(const zc_session *session, size_t i, zc_view *out, z
 {
     zc_session *s = (zc_session *)(uintptr_t)session; /* for the flag that a thread is inside */
     ZC_TRY(zc_session_enter(s, diag));
-    return zc_session_leave(s, output(s, i, out, diag));
+    return zc_session_leave(s, output(s, i, out, diag), diag);
 }

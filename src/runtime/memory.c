@@ -92,7 +92,9 @@ zc_status zc_plan_memory_fill(const zc_plan *plan, const zc_io_info *inputs, siz
                           .device_weight_bytes =
                               plan->program.nkernels ? zc_image_weight_bytes(&plan->program) : 0};
     ZC_TRY(zc_session_new(shared, 1, &s, diag));
+    zc_diag_lend_file(diag, plan->file);
     zc_status status = measure(s, inputs, n, &own, diag);
+    zc_diag_lend_file(diag, NULL);
     zc_session_free(s);
     if (status != ZC_OK) return status;
     return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_memory_info, result_bytes), out, diag);

@@ -63,7 +63,8 @@ static zc_status find_lifetimes(zc_plan *plan, zc_diag *diag)
 
 /* ---- loading ---- */
 
-static zc_status load(uint8_t *bytes, size_t len, zc_plan **out, zc_diag *diag)
+/* Takes the bytes; path may be NULL. */
+static zc_status load(uint8_t *bytes, size_t len, const char *path, zc_plan **out, zc_diag *diag)
 {
     zc_plan *plan = zc_calloc(1, sizeof *plan);
     if (!plan) {
@@ -77,6 +78,10 @@ static zc_status load(uint8_t *bytes, size_t len, zc_plan **out, zc_diag *diag)
     plan->len = len;
     zc_arena_init(&plan->arena, 0);
     zc_status status = zc_program_read(bytes, len, &plan->arena, &plan->program, diag);
+    if (status == ZC_OK && path) {
+        plan->file = zc_arena_strdup(&plan->arena, path);
+        if (!plan->file) status = zc_fail_nomem(diag, "plan", strlen(path));
+    }
     if (status == ZC_OK) status = find_lifetimes(plan, diag);
     if (status == ZC_OK) status = zc_plan_find_packable(plan, diag);
     if (status != ZC_OK) {
@@ -106,7 +111,7 @@ zc_status zc_plan_load_bytes(const void *data, size_t len, zc_plan **out, zc_dia
     if (!data) return zc_fail(diag, ZC_ERR_ARG, "data", "is NULL");
     uint8_t *copy;
     ZC_TRY(aligned_copy(data, len, &copy, diag));
-    return load(copy, len, out, diag);
+    return load(copy, len, NULL, out, diag);
 }
 
 static zc_status read_plan_file(const char *path, uint8_t **bytes, size_t *len, zc_diag *diag)
@@ -130,11 +135,13 @@ zc_status zc_plan_load_file(const char *path, zc_plan **out, zc_diag *diag)
     if (!out) return zc_fail(diag, ZC_ERR_ARG, "out", "is NULL");
     *out = NULL;
     if (!path) return zc_fail(diag, ZC_ERR_ARG, "path", "is NULL");
-    zc_diag_set_file(diag, path);
     uint8_t *bytes;
     size_t len;
-    ZC_TRY(read_plan_file(path, &bytes, &len, diag));
-    return load(bytes, len, out, diag);
+    zc_diag_lend_file(diag, path);
+    zc_status status = read_plan_file(path, &bytes, &len, diag);
+    if (status == ZC_OK) status = load(bytes, len, path, out, diag);
+    zc_diag_lend_file(diag, NULL);
+    return status;
 }
 
 void zc_plan_retain(zc_plan *plan)

@@ -4,9 +4,30 @@
 #include "runtime/gpu.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- memory ---- */
+
+/* For threads that ask while others run: the sum of what only the thread inside may read. */
+static void publish_memory(zc_session *s)
+{
+    uint64_t bytes = s->base_bytes + s->arena_bytes + s->room_bytes + s->shapes.bytes;
+    bytes += s->scratch.held + s->state_bytes;
+    bytes += s->infer_arena.held + s->infer_dims.arena.held;
+    bytes += s->infer_dims.cap * sizeof *s->infer_dims.nodes;
+    bytes += s->infer_dims.table_cap * sizeof *s->infer_dims.table;
+    atomic_store_explicit(&s->memory, bytes, memory_order_relaxed);
+}
+
+static void count_states(zc_session *s)
+{
+    s->state_bytes = 0;
+    for (size_t i = 0; i < 3 * (size_t)s->program->nsteps; i++)
+        s->state_bytes += s->states[i].bytes;
+}
 
 /* The default of zc_session_params.shapes. */
 enum { SHAPES_DEFAULT = 64 };
@@ -116,24 +137,77 @@ zc_status zc_session_new(zc_plan *plan, size_t shapes, zc_session **out, zc_diag
     return ZC_OK;
 }
 
+static const char cpu_plan[] =
+    "the plan was compiled for the CPU alone (compile with --target sm_90 or the like)";
+
+/* A session that stays on the CPU keeps the reason. */
+static void try_gpu(zc_session *s, const zc_session_params *p)
+{
+    const char *why = cpu_plan;
+    zc_diag *diag = zc_diag_create();
+    if (s->program->nkernels) {
+        if (zc_gpu_create(s, p, diag) == ZC_OK) {
+            zc_diag_destroy(&diag);
+            return;
+        }
+        zc_gpu_destroy(s);
+        why = zc_diag_count(diag) ? zc_diag_text(diag, 0) : "no memory";
+    }
+    snprintf(s->fallback, sizeof s->fallback, "%s", why);
+    zc_diag_destroy(&diag);
+}
+
 static zc_status choose_device(zc_session *s, const zc_session_params *p, zc_diag *diag)
 {
-    bool has_kernels = s->program->nkernels > 0;
     switch (p->device) {
     case ZC_DEVICE_CPU:
         return ZC_OK;
     case ZC_DEVICE_CUDA:
-        if (!has_kernels && strcmp(s->program->target, "cuda") != 0)
-            return zc_fail(diag, ZC_ERR_DEVICE, "device",
-                           "the plan was compiled for the CPU alone (compile with --target sm_90 "
-                           "or the like)");
+        if (!s->program->nkernels && strcmp(s->program->target, "cuda") != 0)
+            return zc_fail(diag, ZC_ERR_DEVICE, "device", "%s", cpu_plan);
         return zc_gpu_create(s, p, diag);
     case ZC_DEVICE_AUTO:
-        if (!has_kernels) return ZC_OK;
-        if (zc_gpu_create(s, p, NULL) != ZC_OK) zc_gpu_destroy(s);
+        try_gpu(s, p);
         return ZC_OK;
     }
     return zc_fail(diag, ZC_ERR_ARG, "device", "is no zc_device_kind (got %d)", (int)p->device);
+}
+
+static zc_status take_params(const zc_session_params *params, zc_session_params *out, zc_diag *diag)
+{
+    *out = (zc_session_params){.size = sizeof *out};
+    if (params)
+        ZC_TRY(zc_sized_take(params, ZC_SIZE_UPTO(zc_session_params, timeout_ms), out, sizeof *out,
+                             "params", diag));
+    if (out->threads < 0 || out->threads > ZC_THREADS_MAX)
+        return zc_fail(diag, ZC_ERR_ARG, "threads", "out of range (got %d, need 0 to %d)",
+                       out->threads, ZC_THREADS_MAX);
+    if (out->shapes > ZC_SHAPES_MAX)
+        return zc_fail(diag, ZC_ERR_ARG, "shapes", "out of range (got %zu, need 0 to %d)",
+                       out->shapes, ZC_SHAPES_MAX);
+    if (!out->threads) out->threads = usable_cpus();
+    if (!out->shapes) out->shapes = SHAPES_DEFAULT;
+    return ZC_OK;
+}
+
+static zc_status create(zc_plan *plan, const zc_session_params *params, zc_session **out,
+                        zc_diag *diag)
+{
+    zc_session_params given;
+    zc_session *s;
+    ZC_TRY(take_params(params, &given, diag));
+    ZC_TRY(zc_session_new(plan, given.shapes, &s, diag));
+    s->reference = given.reference;
+    zc_status status = zc_pool_create(given.threads, &s->pool, diag);
+    if (status == ZC_OK && given.reference) status = zc_packs_keep(&plan->packs, diag);
+    if (status == ZC_OK) status = choose_device(s, &given, diag);
+    if (status != ZC_OK) {
+        zc_session_free(s);
+        return status;
+    }
+    publish_memory(s);
+    *out = s;
+    return ZC_OK;
 }
 
 zc_status zc_session_create(zc_plan *plan, const zc_session_params *params, zc_session **out,
@@ -142,35 +216,18 @@ zc_status zc_session_create(zc_plan *plan, const zc_session_params *params, zc_s
     if (!out) return zc_fail(diag, ZC_ERR_ARG, "out", "is NULL");
     *out = NULL;
     if (!plan) return zc_fail(diag, ZC_ERR_ARG, "plan", "is NULL");
-    zc_session_params given = {.size = sizeof given};
-    if (params)
-        ZC_TRY(zc_sized_take(params, ZC_SIZE_UPTO(zc_session_params, timeout_ms), &given,
-                             sizeof given, "params", diag));
-    if (given.threads < 0 || given.threads > ZC_THREADS_MAX)
-        return zc_fail(diag, ZC_ERR_ARG, "threads", "out of range (got %d, need 0 to %d)",
-                       given.threads, ZC_THREADS_MAX);
-    if (given.shapes > ZC_SHAPES_MAX)
-        return zc_fail(diag, ZC_ERR_ARG, "shapes", "out of range (got %zu, need 0 to %d)",
-                       given.shapes, ZC_SHAPES_MAX);
-    int threads = given.threads ? given.threads : usable_cpus();
-    zc_session *s;
-    ZC_TRY(zc_session_new(plan, given.shapes ? given.shapes : SHAPES_DEFAULT, &s, diag));
-    s->reference = given.reference;
-    zc_status status = zc_pool_create(threads, &s->pool, diag);
-    if (status == ZC_OK && given.reference) status = zc_packs_keep(&plan->packs, diag);
-    if (status == ZC_OK) status = choose_device(s, &given, diag);
-    if (status != ZC_OK) {
-        zc_session_free(s);
-        return status;
-    }
-    *out = s;
-    return ZC_OK;
+    zc_diag_lend_file(diag, plan->file);
+    zc_status status = create(plan, params, out, diag);
+    zc_diag_lend_file(diag, NULL);
+    return status;
 }
 
 /* ---- one thread at a time ---- */
 
-zc_status zc_session_leave(zc_session *s, zc_status status)
+zc_status zc_session_leave(zc_session *s, zc_status status, zc_diag *diag)
 {
+    zc_diag_lend_file(diag, NULL);
+    publish_memory(s);
     atomic_store_explicit(&s->use, ZC_SESSION_FREE, memory_order_release);
     return status;
 }
@@ -182,15 +239,22 @@ static bool take(zc_session *s, zc_session_use use)
                                                    memory_order_relaxed);
 }
 
-static zc_status enter_for(zc_session *s, zc_session_use use, zc_diag *diag)
+static zc_status occupy(zc_session *s, zc_session_use use, zc_diag *diag)
 {
     if (!s) return zc_fail(diag, ZC_ERR_ARG, "session", "is NULL");
     if (s->pid != getpid())
         return zc_fail(diag, ZC_ERR_FORKED, "session",
                        "was created before fork() in another process");
     if (!take(s, use)) return zc_fail(diag, ZC_ERR_BUSY, "session", "is in use by another thread");
+    zc_diag_lend_file(diag, s->plan->file);
+    return ZC_OK;
+}
+
+static zc_status enter_for(zc_session *s, zc_session_use use, zc_diag *diag)
+{
+    ZC_TRY(occupy(s, use, diag));
     zc_status status = s->gpu ? zc_gpu_alive(s, diag) : ZC_OK;
-    return status == ZC_OK ? ZC_OK : zc_session_leave(s, status);
+    return status == ZC_OK ? ZC_OK : zc_session_leave(s, status, diag);
 }
 
 zc_status zc_session_enter(zc_session *s, zc_diag *diag)
@@ -218,22 +282,29 @@ void zc_session_cancel(zc_session *session)
                                                       memory_order_relaxed);
 }
 
+static zc_status give_step(const zc_session *s, size_t i, zc_step_info *out, zc_diag *diag)
+{
+    const zc_pblock *top = &s->program->blocks[0];
+    if (i >= top->nsteps)
+        return zc_fail(diag, ZC_ERR_ARG, "i", "no such step (got %zu, need < %u)", i, top->nsteps);
+    const zc_pstep *step = &s->program->steps[top->steps[i]];
+    bool on_gpu = s->gpu && step->kernel;
+    zc_step_info own = {.name = step->name,
+                        .op = zc_op_get(step->op)->name,
+                        .kernel = on_gpu ? s->program->kernels[zc_gpu_kernel(s, step)].name : NULL,
+                        .why = s->gpu ? step->why : "",
+                        .us = s->gpu && s->gpu->step_ms ? s->gpu->step_ms[i] * 1e3 : 0};
+    return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_step_info, us), out, diag);
+}
+
+/* Questions about a session are answered when its GPU is lost, too. */
 zc_status zc_session_step_fill(const zc_session *session, size_t i, zc_step_info *out,
                                zc_diag *diag)
 {
-    if (!session || !out) return zc_fail(diag, ZC_ERR_ARG, session ? "out" : "session", "is NULL");
-    const zc_pblock *top = &session->program->blocks[0];
-    if (i >= top->nsteps)
-        return zc_fail(diag, ZC_ERR_ARG, "i", "no such step (got %zu, need < %u)", i, top->nsteps);
-    const zc_pstep *step = &session->program->steps[top->steps[i]];
-    bool on_gpu = session->gpu && step->kernel;
-    zc_step_info own = {
-        .name = step->name,
-        .op = zc_op_get(step->op)->name,
-        .kernel = on_gpu ? session->program->kernels[zc_gpu_kernel(session, step)].name : NULL,
-        .why = session->gpu ? step->why : "",
-        .us = session->gpu && session->gpu->step_ms ? session->gpu->step_ms[i] * 1e3 : 0};
-    return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_step_info, us), out, diag);
+    zc_session *s = (zc_session *)(uintptr_t)session; /* for the flag that a thread is inside */
+    if (!out) return zc_fail(diag, ZC_ERR_ARG, "out", "is NULL");
+    ZC_TRY(occupy(s, ZC_SESSION_BUSY, diag));
+    return zc_session_leave(s, give_step(s, i, out, diag), diag);
 }
 
 static void count_steps(const zc_program *p, zc_device_info *out)
@@ -250,26 +321,26 @@ static void count_steps(const zc_program *p, zc_device_info *out)
     }
 }
 
+static zc_status give_device(const zc_session *s, zc_device_info *out)
+{
+    zc_device_info own = {
+        .kind = ZC_DEVICE_CPU, .name = "cpu", .fallback = s->fallback[0] ? s->fallback : NULL};
+    if (s->gpu) zc_gpu_info(s, &own);
+    count_steps(s->program, &own);
+    return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_device_info, lost), out, NULL);
+}
+
 zc_status zc_session_device_fill(const zc_session *session, zc_device_info *out)
 {
-    if (!session || !out) return ZC_ERR_ARG;
-    zc_device_info own = {.kind = ZC_DEVICE_CPU, .name = "cpu"};
-    if (session->gpu) zc_gpu_info(session, &own);
-    count_steps(session->program, &own);
-    return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_device_info, lost), out, NULL);
+    zc_session *s = (zc_session *)(uintptr_t)session;
+    if (!out) return ZC_ERR_ARG;
+    ZC_TRY(occupy(s, ZC_SESSION_BUSY, NULL));
+    return zc_session_leave(s, give_device(s, out), NULL);
 }
 
 uint64_t zc_session_memory(const zc_session *session)
 {
-    if (!session) return 0;
-    const zc_session *s = session;
-    uint64_t bytes = s->base_bytes + s->arena_bytes + s->room_bytes + s->shapes.bytes;
-    bytes += s->scratch.held;
-    bytes += s->infer_arena.held + s->infer_dims.arena.held;
-    bytes += s->infer_dims.cap * sizeof *s->infer_dims.nodes;
-    bytes += s->infer_dims.table_cap * sizeof *s->infer_dims.table;
-    for (size_t i = 0; i < 3 * (size_t)s->program->nsteps; i++) bytes += s->states[i].bytes;
-    return bytes;
+    return session ? atomic_load_explicit(&session->memory, memory_order_relaxed) : 0;
 }
 
 /* ---- running ---- */
@@ -316,16 +387,17 @@ static zc_status run_and_wait(zc_session *s, bool wait, zc_diag *diag)
     return status;
 }
 
-static zc_status leave_run(zc_session *s, zc_status status)
+static zc_status leave_run(zc_session *s, zc_status status, zc_diag *diag)
 {
     if (status != ZC_OK) zc_session_forget_results(s);
-    return zc_session_leave(s, status);
+    count_states(s);
+    return zc_session_leave(s, status, diag);
 }
 
 static zc_status run_once(zc_session *session, bool wait, zc_diag *diag)
 {
     ZC_TRY(enter_for(session, ZC_SESSION_RUNNING, diag));
-    return leave_run(session, run_and_wait(session, wait, diag));
+    return leave_run(session, run_and_wait(session, wait, diag), diag);
 }
 
 zc_status zc_session_run(zc_session *session, zc_diag *diag)
@@ -350,5 +422,5 @@ static zc_status wait_for_gpu(zc_session *s, zc_diag *diag)
 zc_status zc_session_wait(zc_session *session, zc_diag *diag)
 {
     ZC_TRY(zc_session_enter(session, diag));
-    return leave_run(session, wait_for_gpu(session, diag));
+    return leave_run(session, wait_for_gpu(session, diag), diag);
 }

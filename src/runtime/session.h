@@ -94,18 +94,22 @@ struct zc_session {
     zc_scratch scratch;
     zc_arena infer_arena; /* work space of shapes that are found at run time */
     zc_dims infer_dims;
-    uint64_t room_bytes; /* held by rooms and copies */
-    uint64_t base_bytes; /* of the arrays above */
+    uint64_t room_bytes;  /* held by rooms and copies */
+    uint64_t base_bytes;  /* of the arrays above */
+    uint64_t state_bytes; /* of states, after the last run */
+    atomic_ullong memory; /* all that is held, as of the last call's end */
+
+    char fallback[512]; /* why ZC_DEVICE_AUTO chose the CPU; empty: it did not */
 
     struct zc_gpu *gpu; /* NULL: everything runs on the CPU (gpu.h) */
 };
 
 /* ---- one thread at a time (session.c) ---- */
-/* Brackets what a call does; fails when another thread is inside, after fork(), and when the GPU is
- * lost. */
+/* Brackets what a call does, whose messages name the plan's file; fails when another thread is
+ * inside, after fork(), and when the GPU is lost. */
 zc_status zc_session_enter(zc_session *s, zc_diag *diag);
 /* Returns status. */
-zc_status zc_session_leave(zc_session *s, zc_status status);
+zc_status zc_session_leave(zc_session *s, zc_status status, zc_diag *diag);
 
 /* ---- inputs and outputs (io.c) ---- */
 /* Is every input set, and does no result overwrite an input or another result? */

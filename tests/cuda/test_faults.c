@@ -59,6 +59,7 @@ static void test_no_driver_library(void **state)
     gpu_rows_run(s, &f->in);
     assert_int_equal(zc_session_device(s, &info), ZC_OK);
     assert_int_equal(info.kind, ZC_DEVICE_CPU);
+    assert_non_null(strstr(info.fallback, "libcuda.so.1: no CUDA driver is installed ("));
     assert_int_equal(zc_session_destroy(&s), ZC_OK);
 }
 
@@ -98,6 +99,7 @@ static void test_no_device(void **state)
     assert_int_equal(zc_session_device(s, &info), ZC_OK);
     assert_int_equal(info.kind, ZC_DEVICE_CPU);
     assert_string_equal(info.name, "cpu");
+    assert_non_null(strstr(info.fallback, "the CUDA driver sees no GPU"));
     assert_int_equal(zc_session_destroy(&s), ZC_OK);
 }
 

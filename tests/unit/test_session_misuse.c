@@ -106,7 +106,6 @@ static void test_null_in_plan_calls(void **state)
     expect_fail(d, zc_plan_load_file(NULL, &plan, d), ZC_ERR_ARG, "path: is NULL");
     expect_fail(d, zc_plan_load_file("x", NULL, d), ZC_ERR_ARG, "out: is NULL");
     expect_fail(d, zc_plan_load_file("", &plan, d), ZC_ERR_IO, "No such file");
-    zc_diag_set_file(d, NULL);
     assert_int_equal(zc_plan_info_get(NULL, &info), ZC_ERR_ARG);
     assert_int_equal(zc_plan_info_get(f->plan, NULL), ZC_ERR_ARG);
     expect_fail(d, zc_plan_input(NULL, 0, &io, d), ZC_ERR_ARG, "plan: is NULL");
@@ -359,6 +358,81 @@ static void test_numbers_of_threads(void **state)
     }
 }
 
+/* ---- files in messages ---- */
+
+static void write_bytes(const char *path, const void *bytes, size_t len)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, len, file), len);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void expect_text(fixture *f, zc_status status, const char *text)
+{
+    assert_int_not_equal(status, ZC_OK);
+    assert_string_equal(zc_diag_text(f->diag, 0), text);
+    zc_diag_clear(f->diag);
+}
+
+/* A message names the file that it is about, once, and no file that an earlier call was about. */
+static void test_files_in_messages(void **state)
+{
+    fixture *f = *state;
+    char dir[] = "/tmp/zc-test-XXXXXX", good[64], bad[64], none[64], want[256];
+    assert_non_null(mkdtemp(dir));
+    snprintf(good, sizeof good, "%s/good", dir);
+    snprintf(bad, sizeof bad, "%s/bad", dir);
+    snprintf(none, sizeof none, "%s/none", dir);
+    write_bytes(good, f->bytes, f->len);
+    write_bytes(bad, "", 0);
+    zc_plan *plan, *broken;
+    zc_session *s;
+    void *out;
+    size_t len;
+    for (int round = 0; round < 2; round++) {
+        expect_ok(f->diag, zc_plan_load_file(good, &plan, f->diag));
+        expect_text(f, zc_plan_load_bytes("", 0, &broken, f->diag),
+                    "not a zc plan (the file is empty)");
+        snprintf(want, sizeof want, "%s: not a zc plan (the file is empty)", bad);
+        expect_text(f, zc_plan_load_file(bad, &broken, f->diag), want);
+        snprintf(want, sizeof want, "%s: cannot open (No such file or directory)", none);
+        expect_text(f, zc_plan_load_file(none, &broken, f->diag), want);
+        expect_text(f, zc_compile_file(none, bad, NULL, f->diag), want);
+        expect_text(f,
+                    zc_compile_bytes("x", 1, ZC_COMPILE_PARAMS(.threads = -1), &out, &len, f->diag),
+                    "threads: out of range (got -1, need 0 to 1024)");
+        expect_ok(f->diag, zc_session_create(plan, ZC_SESSION_PARAMS(.threads = 1), &s, f->diag));
+        expect_text(f, zc_session_run(f->session, f->diag), "x: has no value");
+        snprintf(want, sizeof want, "%s: x: has no value", good);
+        expect_text(f, zc_session_run(s, f->diag), want);
+        expect_text(f, zc_session_run(f->session, f->diag), "x: has no value");
+        assert_int_equal(zc_session_destroy(&s), ZC_OK);
+        zc_plan_destroy(&plan);
+    }
+    assert_int_equal(unlink(good) | unlink(bad) | rmdir(dir), 0);
+}
+
+/* ---- where it runs ---- */
+
+static void test_auto_says_why_not_the_gpu(void **state)
+{
+    fixture *f = *state;
+    zc_session *s;
+    zc_device_info info;
+    expect_ok(f->diag,
+              zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_AUTO),
+                                &s, f->diag));
+    assert_int_equal(zc_session_device(s, &info), ZC_OK);
+    assert_int_equal(info.kind, ZC_DEVICE_CPU);
+    assert_string_equal(
+        info.fallback,
+        "the plan was compiled for the CPU alone (compile with --target sm_90 or the like)");
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    assert_int_equal(zc_session_device(f->session, &info), ZC_OK);
+    assert_null(info.fallback);
+}
+
 /* ---- A3: wrong types and sizes ---- */
 
 static void test_wrong_views(void **state)
@@ -511,6 +585,10 @@ static void test_calls_while_running_are_busy(void **state)
     expect_fail(d, zc_session_set_input(s, 0, &v, false, d), ZC_ERR_BUSY, busy);
     expect_fail(d, zc_session_bind_output(s, 0, NULL, 0, d), ZC_ERR_BUSY, busy);
     expect_fail(d, zc_session_output(s, 0, &v, d), ZC_ERR_BUSY, busy);
+    zc_step_info step;
+    zc_device_info device;
+    expect_fail(d, zc_session_step(s, 0, &step, d), ZC_ERR_BUSY, busy);
+    assert_int_equal(zc_session_device(s, &device), ZC_ERR_BUSY);
     assert_int_equal(zc_session_destroy(&s), ZC_ERR_BUSY);
     assert_ptr_equal(s, f->session);
     assert_false(atomic_load(&r.ended));
@@ -598,6 +676,46 @@ static void test_two_threads_race(void **state)
     assert_true(ok > 0);
     check_output(f->session, x, 3, 4, f->diag);
     run_and_check(f);
+}
+
+/* Asks for the memory while others run. */
+typedef struct monitor {
+    zc_session *session;
+    uint64_t least, most;
+    atomic_bool stop;
+} monitor;
+
+static void *watch_memory(void *arg)
+{
+    monitor *m = arg;
+    m->least = UINT64_MAX;
+    do {
+        uint64_t now = zc_session_memory(m->session);
+        if (now < m->least) m->least = now;
+        if (now > m->most) m->most = now;
+    } while (!atomic_load(&m->stop));
+    return NULL;
+}
+
+static void test_memory_from_a_monitor(void **state)
+{
+    fixture *f = *state;
+    static float x[4096];
+    monitor m = {.session = f->session};
+    pthread_t thread;
+    uint64_t before = zc_session_memory(f->session);
+    assert_int_equal(pthread_create(&thread, NULL, watch_memory, &m), 0);
+    for (int64_t n = 1; n <= 4096; n *= 2) {
+        set_inputs(f->session, x, n, 3, f->diag);
+        expect_ok(f->diag, zc_session_run(f->session, f->diag));
+        check_output(f->session, x, n, 3, f->diag);
+    }
+    uint64_t after = zc_session_memory(f->session);
+    atomic_store(&m.stop, true);
+    pthread_join(thread, NULL);
+    assert_true(after > before);
+    assert_in_range(m.least, before, after);
+    assert_in_range(m.most, before, after);
 }
 
 /* ---- A9, A12: processes ---- */
@@ -825,6 +943,8 @@ int main(void)
         T(test_arrays_of_new_callers),
         T(test_versions),
         T(test_numbers_of_threads),
+        T(test_files_in_messages),
+        T(test_auto_says_why_not_the_gpu),
         T(test_wrong_views),
         T(test_bound_output_too_small),
         T(test_inputs_are_copied),
@@ -833,6 +953,7 @@ int main(void)
         T(test_cancel_from_another_thread),
         T(test_cancel_without_a_run),
         T(test_two_threads_race),
+        T(test_memory_from_a_monitor),
         T(test_after_fork),
         T(test_new_session_in_a_forked_child),
         T(test_exit_while_running),

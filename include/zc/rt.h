@@ -10,7 +10,8 @@
  * the caller's locale and signal handlers alone.
  *
  * Memory that runs out is ZC_ERR_NOMEM. oneDNN, which some CPU kernels call, would crash: so the
- * first run of a shape fails unless 32 MiB of address space are free at every step. Where the
+ * first run of a shape fails unless address space is free at every step, 32 MiB for oneDNN's code
+ * and 128 MiB for each thread but the first, whose heap the C library may make meanwhile. Where the
  * system promises memory that it does not have (overcommit), no library can tell.
  *
  * A plan is native work to be done for its author: the checksums detect damage, not malice.

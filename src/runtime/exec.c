@@ -1,9 +1,13 @@
 /* Running steps. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "cpu/gemm.h"
 #include "runtime/gpu.h"
+
+/* What glibc takes at a time for a thread that allocates for the first time. */
+#define ZC_HEAP_ROOM ((size_t)128 << 20)
 
 zc_status zc_room_fit(zc_session *s, zc_room *room, size_t bytes, zc_diag *diag)
 {
@@ -189,6 +193,19 @@ static bool needs_infer(const zc_session *s, const zc_pstep *step)
     return false;
 }
 
+/* oneDNN needs room for code while other threads make their first allocations, for each of which
+ * the C library may take address space of its own: that must not be the room for code. */
+static zc_status check_code_room(const zc_session *s, zc_diag *diag)
+{
+    const size_t heaps = ZC_HEAP_ROOM * (size_t)(zc_pool_threads(s->pool) - 1);
+    void *p = NULL;
+    if (heaps) p = mmap(NULL, heaps, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return zc_fail_nomem(diag, "heaps of threads", heaps);
+    zc_status status = zc_check_code_room(diag);
+    if (heaps) munmap(p, heaps);
+    return status;
+}
+
 static zc_status run_kernel(zc_session *s, const zc_pstep *step, zc_diag *diag)
 {
     run_user user = {.session = s, .step = step};
@@ -216,7 +233,7 @@ static zc_status run_kernel(zc_session *s, const zc_pstep *step, zc_diag *diag)
         if (s->program->values[step->in[i]].kind == ZC_P_CONST) k.const_in |= UINT64_C(1) << i;
     zc_scratch_reset(&s->scratch);
     /* Later runs of these shapes find the code that their kernels need. */
-    if (!s->checked && !s->reference) ZC_TRY(zc_check_code_room(diag));
+    if (!s->checked && !s->reference) ZC_TRY(check_code_room(s, diag));
     return zc_kernel_run(&k, s->reference);
 }
 

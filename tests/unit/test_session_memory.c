@@ -3,8 +3,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -364,6 +368,53 @@ static void test_convolution_without_memory(void **state)
     assert_true(n > 10);
 }
 
+/* ---- little address space ---- */
+
+static size_t address_space(void)
+{
+    size_t pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%zu", &pages), 1);
+    assert_int_equal(fclose(file), 0);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The process's first run, of eight threads, with so much address space left. */
+static zc_status first_run_in(zc_plan *plan, size_t mib)
+{
+    zc_session *s = session_of(plan, 8, false);
+    assert_int_equal(plan_inputs(plan, s, 64, 1, NULL), ZC_OK);
+    struct rlimit limit = {.rlim_cur = address_space() + (mib << 20)};
+    limit.rlim_max = limit.rlim_cur;
+    if (setrlimit(RLIMIT_AS, &limit) != 0) return ZC_ERR_INTERNAL;
+    return zc_session_run(s, NULL);
+}
+
+/* Products of eight threads run or are refused: where a thread's new heap takes the room in which
+ * oneDNN makes its code, it would crash. */
+static void test_first_product_with_little_room(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* their shadows need the address space */
+#endif
+    zc_plan *plan = plan_of("opset 17\nin a 1 64,64\nin b 1 64,64\nout y 1 *\nnode MatMul a,b y\n");
+    int ran = 0, refused = 0;
+    for (size_t mib = 16; mib <= 1216; mib += mib < 128 || mib > 160 ? 32 : 1) {
+        pid_t child = fork();
+        if (child == 0) _exit((int)first_run_in(plan, mib));
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (!WIFEXITED(status)) fail_msg("%zu MiB: signal %d", mib, WTERMSIG(status));
+        ran += WEXITSTATUS(status) == ZC_OK;
+        refused += WEXITSTATUS(status) == ZC_ERR_NOMEM;
+        assert_true(WEXITSTATUS(status) == ZC_OK || WEXITSTATUS(status) == ZC_ERR_NOMEM);
+    }
+    assert_true(ran && refused);
+    zc_plan_destroy(&plan);
+}
+
 /* ---- before anything is made ---- */
 
 static void test_plan_memory(void **state)
@@ -410,6 +461,8 @@ static void test_plan_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        /* First: later, this process has oneDNN's code. */
+        cmocka_unit_test(test_first_product_with_little_room),
         cmocka_unit_test(test_static_runs_allocate_nothing),
         cmocka_unit_test(test_alternating_runs_allocate_nothing),
         cmocka_unit_test(test_dynamic_runs_allocate_nothing),

@@ -49,7 +49,7 @@ enum { THREADS_MAX = 64, QUEUE_MAX = 32, PERIOD = 8, TENSORS_MAX = 8, LOST = 3 }
 
 typedef unsigned long long device_ptr;
 
-typedef struct driver {
+typedef struct cuda_driver {
     void *library, *context;
     int device;
     int (*init)(unsigned flags);
@@ -65,7 +65,7 @@ typedef struct driver {
     int (*stream_create)(void **stream, unsigned flags);
     int (*stream_wait)(void *stream);
     int (*stream_destroy)(void *stream);
-} driver;
+} cuda_driver;
 
 static bool find(void *library, const char *name, void *to)
 {
@@ -74,7 +74,7 @@ static bool find(void *library, const char *name, void *to)
     return at != NULL;
 }
 
-static bool driver_open(driver *d, int ordinal)
+static bool driver_open(cuda_driver *d, int ordinal)
 {
     d->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     return d->library && find(d->library, "cuInit", &d->init) &&
@@ -94,7 +94,7 @@ static bool driver_open(driver *d, int ordinal)
            d->context_retain(&d->context, d->device) == 0;
 }
 
-static void driver_close(driver *d)
+static void driver_close(cuda_driver *d)
 {
     if (d->context) (void)d->context_release(d->device);
     if (d->library) dlclose(d->library);
@@ -108,7 +108,7 @@ typedef struct service {
     zc_device_kind kind;
     int ordinal;
     bool on_device; /* buffers in device memory */
-    driver driver;
+    cuda_driver driver;
 
     pthread_mutex_t lock;
     pthread_cond_t not_empty, not_full;
@@ -187,7 +187,7 @@ typedef struct buffer {
 
 typedef struct worker {
     pthread_t thread;
-    service *service;
+    service *shared;
     zc_session *session;
     zc_diag *diag;
     void *stream; /* of `device` */
@@ -203,13 +203,13 @@ static zc_status no_memory(void)
  * for. */
 static zc_status fit(worker *w, buffer *b, size_t bytes)
 {
-    driver *d = &w->service->driver;
+    cuda_driver *d = &w->shared->driver;
     if (b->host && bytes <= b->bytes) return ZC_OK;
     free(b->host);
     b->host = malloc(bytes);
     b->bytes = b->host ? bytes : 0;
     if (!b->host) return no_memory();
-    if (!w->service->on_device) return ZC_OK;
+    if (!w->shared->on_device) return ZC_OK;
     (void)d->stream_wait(w->stream);
     if (b->device) (void)d->mem_free(b->device);
     b->device = 0;
@@ -223,9 +223,10 @@ static zc_status fit(worker *w, buffer *b, size_t bytes)
 static zc_status set_input(worker *w, size_t i, unsigned request)
 {
     zc_io_info info;
-    zc_view view = {.rank = 0};
+    zc_view view;
     size_t count = 1;
-    zc_status status = zc_plan_input(w->service->plan, i, &info, w->diag);
+    memset(&view, 0, sizeof view);
+    zc_status status = zc_plan_input(w->shared->plan, i, &info, w->diag);
     if (status != ZC_OK) return status;
     view.elem = info.elem;
     view.rank = info.rank;
@@ -236,13 +237,13 @@ static zc_status set_input(worker *w, size_t i, unsigned request)
     view.bytes = count * sizeof(float);
     status = fit(w, &w->in[i], view.bytes + 1);
     if (status != ZC_OK) return status;
-    float *values = w->in[i].host;
+    float *values = (float *)w->in[i].host;
     for (size_t e = 0; e < count; e++)
         values[e] = (float)((e * 37 + request % PERIOD * 11) % 101) / 101;
     view.data = values;
-    if (w->service->on_device) {
+    if (w->shared->on_device) {
         /* Device memory is always borrowed: it must stay as it is until the run is over. */
-        if (w->service->driver.copy_in(w->in[i].device, values, view.bytes, w->stream) != 0)
+        if (w->shared->driver.copy_in(w->in[i].device, values, view.bytes, w->stream) != 0)
             return ZC_ERR_DEVICE;
         view.data = (void *)(uintptr_t)w->in[i].device;
         view.on_device = true;
@@ -266,17 +267,17 @@ static zc_status bind_output(worker *w, size_t i)
 static zc_status fold(worker *w, uint64_t *sum)
 {
     *sum = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < w->service->info.outputs; i++) {
+    for (size_t i = 0; i < w->shared->info.outputs; i++) {
         zc_view view;
         zc_status status = zc_session_output(w->session, i, &view, w->diag);
         if (status != ZC_OK) return status;
-        const uint8_t *bytes = view.data;
+        const uint8_t *bytes = (const uint8_t *)view.data;
         if (view.on_device) {
-            driver *d = &w->service->driver;
+            cuda_driver *d = &w->shared->driver;
             if (d->copy_out(w->out[i].host, w->out[i].device, view.bytes, w->stream) != 0 ||
                 d->stream_wait(w->stream) != 0)
                 return ZC_ERR_DEVICE;
-            bytes = w->out[i].host;
+            bytes = (const uint8_t *)w->out[i].host;
         }
         for (size_t b = 0; b < view.bytes; b++) *sum = (*sum ^ bytes[b]) * 0x100000001b3u;
     }
@@ -286,10 +287,9 @@ static zc_status fold(worker *w, uint64_t *sum)
 static zc_status serve(worker *w, unsigned request, uint64_t *sum)
 {
     zc_status status = ZC_OK;
-    for (size_t i = 0; status == ZC_OK && i < w->service->info.inputs; i++)
+    for (size_t i = 0; status == ZC_OK && i < w->shared->info.inputs; i++)
         status = set_input(w, i, request);
-    for (size_t i = 0; status == ZC_OK && w->service->on_device && i < w->service->info.outputs;
-         i++)
+    for (size_t i = 0; status == ZC_OK && w->shared->on_device && i < w->shared->info.outputs; i++)
         status = bind_output(w, i);
     /* enqueue returns when the work is on the stream; wait also reports what the kernels found
      * wrong with the input. zc_session_run is the two together. */
@@ -300,7 +300,7 @@ static zc_status serve(worker *w, unsigned request, uint64_t *sum)
 
 static zc_status open_worker(worker *w)
 {
-    service *s = w->service;
+    service *s = w->shared;
     w->diag = zc_diag_create();
     if (!w->diag) return no_memory();
     if (s->on_device && (s->driver.context_push(s->driver.context) != 0 ||
@@ -315,7 +315,7 @@ static zc_status open_worker(worker *w)
 /* The session first: it uses the stream and the buffers. */
 static void close_worker(worker *w)
 {
-    service *s = w->service;
+    service *s = w->shared;
     void *context;
     (void)zc_session_destroy(&w->session);
     for (int i = 0; i < TENSORS_MAX; i++) {
@@ -331,23 +331,23 @@ static void close_worker(worker *w)
 
 static void *work(void *arg)
 {
-    worker *w = arg;
+    worker *w = (worker *)arg;
     unsigned request;
     uint64_t sum;
     zc_status status = open_worker(w);
     if (status != ZC_OK) {
         fprintf(stderr, "gpu_service: no session: %s: %s\n", zc_status_name(status),
                 zc_diag_text(w->diag, 0));
-        close_queue(w->service, true);
+        close_queue(w->shared, true);
     }
-    while (status != ZC_ERR_DEVICE_LOST && w->session && take(w->service, &request)) {
+    while (status != ZC_ERR_DEVICE_LOST && w->session && take(w->shared, &request)) {
         zc_diag_clear(w->diag);
         status = serve(w, request, &sum);
         if (status == ZC_OK)
-            answer(w->service, request, sum);
+            answer(w->shared, request, sum);
         else
-            refuse(w->service, request, w->diag);
-        if (status == ZC_ERR_DEVICE_LOST) close_queue(w->service, true);
+            refuse(w->shared, request, w->diag);
+        if (status == ZC_ERR_DEVICE_LOST) close_queue(w->shared, true);
     }
     close_worker(w);
     return NULL;
@@ -377,7 +377,8 @@ static int run(service *s, int threads, unsigned long requests)
     worker workers[THREADS_MAX];
     int started = 0;
     for (; started < threads; started++) {
-        workers[started] = (worker){.service = s};
+        memset(&workers[started], 0, sizeof workers[started]);
+        workers[started].shared = s;
         if (pthread_create(&workers[started].thread, NULL, work, &workers[started]) != 0) break;
     }
     if (started < threads) fprintf(stderr, "gpu_service: only %d threads\n", started);
@@ -395,10 +396,12 @@ static int run(service *s, int threads, unsigned long requests)
 
 int main(int argc, char **argv)
 {
-    service s = {.kind = ZC_DEVICE_CPU,
-                 .lock = PTHREAD_MUTEX_INITIALIZER,
-                 .not_empty = PTHREAD_COND_INITIALIZER,
-                 .not_full = PTHREAD_COND_INITIALIZER};
+    service s;
+    memset(&s, 0, sizeof s);
+    s.kind = ZC_DEVICE_CPU;
+    pthread_mutex_init(&s.lock, NULL);
+    pthread_cond_init(&s.not_empty, NULL);
+    pthread_cond_init(&s.not_full, NULL);
     int threads = argc == 6 ? atoi(argv[4]) : 0, code = EXIT_FAILURE;
     bool good = argc == 6 && parse_device(argv[2], &s) && threads > 0 && threads <= THREADS_MAX;
     s.on_device = good && strcmp(argv[3], "device") == 0;
@@ -407,7 +410,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: gpu_service PLAN cpu|cuda[:N] host|device THREADS REQUESTS\n");
         return EXIT_FAILURE;
     }
-    struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
     zc_diag *diag = zc_diag_create();

@@ -4,10 +4,12 @@
  *
  * It loads a plan, gives every input random values (symbolic dimensions become 1), runs once and
  * prints what came out. A real client would fill the inputs with its own data. Link with libzc_rt.
- */
+ *
+ * This file and its neighbours are C99, and C++11 as they stand. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "zc/rt.h"
 
@@ -30,20 +32,24 @@ static size_t element_size(zc_elem elem)
 static zc_status give_random(zc_session *session, size_t i, const zc_io_info *info, zc_diag *diag)
 {
     /* A view describes a tensor: element type, dimensions, where the bytes are and how many. */
-    zc_view view = {.elem = info->elem, .rank = info->rank};
+    zc_view view;
     size_t count = 1;
+    memset(&view, 0, sizeof view);
+    view.elem = info->elem;
+    view.rank = info->rank;
     for (int d = 0; d < info->rank; d++) {
         view.dims[d] = info->dims[d] < 0 ? 1 : info->dims[d]; /* -1: symbolic, any size will do */
         count *= (size_t)view.dims[d];
     }
     view.bytes = count * element_size(info->elem);
-    view.data = calloc(view.bytes + 1, 1);
-    if (!view.data) return ZC_ERR_NOMEM;
+    void *bytes = calloc(view.bytes + 1, 1);
+    if (!bytes) return ZC_ERR_NOMEM;
     for (size_t e = 0; info->elem == zc_elem_parse("f32") && e < count; e++)
-        ((float *)view.data)[e] = (float)rand() / (float)RAND_MAX;
+        ((float *)bytes)[e] = (float)rand() / (float)RAND_MAX;
+    view.data = bytes;
     /* The session copies the bytes (borrow is false), so ours can go at once. */
     zc_status status = zc_session_set_input(session, i, &view, false, diag);
-    free(view.data);
+    free(bytes);
     return status;
 }
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "zc/rt.h"
 
@@ -28,17 +29,18 @@ static zc_status set_inputs(zc_plan *plan, zc_session *session)
     zc_status status = zc_plan_info_get(plan, &about);
     for (size_t i = 0; status == ZC_OK && i < about.inputs; i++) {
         zc_io_info info;
-        zc_view view = {.rank = 0};
+        zc_view view;
         status = zc_plan_input(plan, i, &info, NULL);
         if (status != ZC_OK) break;
         size_t count = 1;
+        memset(&view, 0, sizeof view);
         view.elem = info.elem;
         view.rank = info.rank;
         for (int d = 0; d < info.rank; d++) {
             view.dims[d] = info.dims[d] < 0 ? 4 : info.dims[d];
             count *= (size_t)view.dims[d];
         }
-        float *values = malloc((count + 1) * sizeof *values);
+        float *values = (float *)malloc((count + 1) * sizeof *values);
         if (!values) return ZC_ERR_NOMEM;
         for (size_t e = 0; e < count; e++) values[e] = (float)(e * 37 % 101) / 101;
         view.data = values;
@@ -65,7 +67,7 @@ static uint64_t fold(uint64_t sum, zc_plan *plan, zc_session *session)
 
 static void *serve(void *arg)
 {
-    worker *w = arg;
+    worker *w = (worker *)arg;
     zc_session *session = NULL; /* one a thread: a session is not shared */
     w->status = zc_session_create(w->plan, ZC_SESSION_PARAMS(.threads = 1), &session, NULL);
     if (w->status == ZC_OK) w->status = set_inputs(w->plan, session);
@@ -95,7 +97,9 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     for (int i = 0; i < threads; i++) {
-        workers[i] = (worker){.plan = plan, .runs = runs};
+        memset(&workers[i], 0, sizeof workers[i]);
+        workers[i].plan = plan;
+        workers[i].runs = runs;
         if (pthread_create(&workers[i].thread, NULL, serve, &workers[i]) != 0) abort();
     }
     for (int i = 0; i < threads; i++) {

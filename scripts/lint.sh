@@ -9,9 +9,9 @@ marks=$build/lint
 mkdir -p "$marks"
 
 if git rev-parse --git-dir >/dev/null 2>&1; then
-    files=$(git ls-files -co --exclude-standard '*.c' '*.cpp' '*.h')
+    files=$(git ls-files -co --exclude-standard '*.c' '*.cc' '*.cpp' '*.h')
 else
-    files=$(find bench examples include src templates tests tools \( -name '*.[ch]' -o -name '*.cpp' \))
+    files=$(find bench examples include src templates tests tools \( -name '*.[ch]' -o -name '*.cc' -o -name '*.cpp' \))
 fi
 # Versions of the formatter differ in small things; the sources are formatted by 14.
 if clang-format --version | grep -q 'version 14\.'; then

@@ -4,7 +4,7 @@ set -eu
 for header in "$1"/zc/*.h; do
     for mode in 'c -std=c11' 'c++ -std=c++11'; do
         # shellcheck disable=SC2086
-        echo "#include \"$header\"" | ${CC:-cc} -x $mode -Wall -Wextra -Wpedantic -Werror -I"$1" -fsyntax-only - ||
+        printf '#include "%s"\nextern int alone;\n' "$header" | ${CC:-cc} -x $mode -Wall -Wextra -Wpedantic -Werror -I"$1" -fsyntax-only - ||
             { echo "headers: $header fails as $mode"; exit 1; }
     done
 done

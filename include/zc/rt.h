@@ -24,20 +24,32 @@
  * of address space are free, and so does the first run of a shape of a convolution without 32 MiB.
  * Where the system promises memory that it does not have (overcommit), no library can tell.
  *
- * A plan is native work to be done for its author: the checksums detect damage, not malice. */
+ * A plan is native work to be done for its author: the checksums detect damage, not malice.
+ *
+ * Versions: structs that a call takes or fills begin with their size as the caller's header has
+ * them, and get new fields at their ends only. A library that is newer than its caller leaves out
+ * what the caller does not know; an older one gives 0 for what it does not know, and refuses
+ * parameters that it does not know unless they are 0. The macros and the inline functions below set
+ * the sizes; other languages set them and call the functions that end in _fill. The remaining
+ * structs, such as zc_view, never change, and symbols carry versions. */
 #ifndef ZC_RT_H
 #define ZC_RT_H
 
 #include <stdbool.h>
 
+#include "zc/params.h"
 #include "zc/status.h"
+#include "zc/version.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Most dimensions of a tensor. */
-#define ZC_RANK_MAX 16
+/* Most dimensions of a tensor; most threads of a session or a compilation; most of
+ * zc_session_params.shapes. */
+#define ZC_RANK_MAX    16
+#define ZC_THREADS_MAX 1024
+#define ZC_SHAPES_MAX  65536
 
 /* Element types, numbered as in ONNX's TensorProto.DataType. zc_type_name gives "f32" and so on. */
 typedef int zc_elem;
@@ -50,6 +62,7 @@ typedef struct zc_session zc_session;
 
 /* An input or output as the plan declares it. Texts belong to the plan. */
 typedef struct zc_io_info {
+    size_t size;
     const char *name;
     zc_elem elem;
     int rank;                           /* -1: known only when run */
@@ -57,18 +70,20 @@ typedef struct zc_io_info {
     const char *dim_texts[ZC_RANK_MAX]; /* the dimension as text: "3", "batch", "seq+1" */
 } zc_io_info;
 
-/* A concrete tensor that the library or the caller owns, as each function says. */
+/* A concrete tensor that the library or the caller owns, as each function says. Nobody writes
+ * through a view: it may be looked at from several places. */
 typedef struct zc_view {
     zc_elem elem;
     int rank;
     int64_t dims[ZC_RANK_MAX];
-    void *data;
+    const void *data;
     size_t bytes;
     bool on_device; /* data is memory of the session's GPU, in its primary context */
 } zc_view;
 
 /* Facts about a plan. Texts belong to the plan. */
 typedef struct zc_plan_info {
+    size_t size;
     const char *zc_version; /* that made it */
     const char *target;     /* "cpu" */
     char model_sha256[65];  /* of the model file, as hexadecimal */
@@ -86,12 +101,29 @@ ZC_API zc_status zc_plan_load_file(const char *path, zc_plan **out, zc_diag *dia
 ZC_API zc_status zc_plan_load_bytes(const void *data, size_t len, zc_plan **out, zc_diag *diag);
 /* Drops the caller's reference and sets *plan to NULL. */
 ZC_API void zc_plan_destroy(zc_plan **plan);
-ZC_API zc_status zc_plan_info_get(const zc_plan *plan, zc_plan_info *out);
-ZC_API zc_status zc_plan_input(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag);
-ZC_API zc_status zc_plan_output(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag);
+ZC_API zc_status zc_plan_info_fill(const zc_plan *plan, zc_plan_info *out);
+static inline zc_status zc_plan_info_get(const zc_plan *plan, zc_plan_info *out)
+{
+    if (out) out->size = sizeof *out;
+    return zc_plan_info_fill(plan, out);
+}
+ZC_API zc_status zc_plan_input_fill(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag);
+static inline zc_status zc_plan_input(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag)
+{
+    if (out) out->size = sizeof *out;
+    return zc_plan_input_fill(plan, i, out, diag);
+}
+ZC_API zc_status zc_plan_output_fill(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag);
+static inline zc_status zc_plan_output(const zc_plan *plan, size_t i, zc_io_info *out,
+                                       zc_diag *diag)
+{
+    if (out) out->size = sizeof *out;
+    return zc_plan_output_fill(plan, i, out, diag);
+}
 
 /* What runs with certain input shapes take. */
 typedef struct zc_memory_info {
+    size_t size;
     uint64_t weight_bytes;        /* the plan's constants, in host memory */
     uint64_t device_weight_bytes; /* those of them that a GPU gets too; 0 for a plan without GPU
                                      kernels */
@@ -105,8 +137,14 @@ typedef struct zc_memory_info {
  * in order, with every dimension of -1 replaced by a size (rank and dims alone count). Temporary
  * memory of single steps and results whose size depends on values come on top; zc_session_memory
  * tells what a session then holds. */
-ZC_API zc_status zc_plan_memory(const zc_plan *plan, const zc_io_info *inputs, size_t n,
-                                zc_memory_info *out, zc_diag *diag);
+ZC_API zc_status zc_plan_memory_fill(const zc_plan *plan, const zc_io_info *inputs, size_t n,
+                                     zc_memory_info *out, zc_diag *diag);
+static inline zc_status zc_plan_memory(const zc_plan *plan, const zc_io_info *inputs, size_t n,
+                                       zc_memory_info *out, zc_diag *diag)
+{
+    if (out) out->size = sizeof *out;
+    return zc_plan_memory_fill(plan, inputs, n, out, diag);
+}
 
 /* Where a session runs. A plan compiled for a GPU runs on the CPU too; a CPU plan has no GPU
  * kernels. */
@@ -114,7 +152,7 @@ typedef enum zc_device_kind {
     ZC_DEVICE_CPU = 0,
     ZC_DEVICE_CUDA, /* no fallback: without a usable GPU, creating the session fails */
     ZC_DEVICE_AUTO  /* the GPU when the plan has kernels and the machine has one; zc_session_device
-                       tells */
+                       tells which, and why not the GPU */
 } zc_device_kind;
 
 typedef struct zc_session_params {
@@ -131,9 +169,11 @@ typedef struct zc_session_params {
     uint32_t timeout_ms; /* GPU: the longest wait for its work; 0: none. Then the call fails and the
                             device is lost for every session of the plan: CUDA cannot end a kernel.
                             Only waits are bounded, not the driver's own calls. */
+    size_t shapes; /* for how many sets of input shapes memory plans, about 40 bytes a value, and
+                      CUDA graphs are kept; more shapes in rotation are planned in every run, at the
+                      cost of the set that was used longest ago; 0: 64 */
 } zc_session_params;
-#define ZC_SESSION_PARAMS(...)                                                                     \
-    (&(zc_session_params){.size = sizeof(zc_session_params), __VA_ARGS__})
+#define ZC_SESSION_PARAMS(...) ZC_PARAMS(zc_session_params, __VA_ARGS__)
 
 /* params may be NULL: defaults. */
 ZC_API zc_status zc_session_create(zc_plan *plan, const zc_session_params *params, zc_session **out,
@@ -144,37 +184,45 @@ ZC_API zc_status zc_session_create(zc_plan *plan, const zc_session_params *param
 ZC_API zc_status zc_session_destroy(zc_session **session);
 
 /* Gives input i its value for the following runs. The bytes are copied, unless `borrow`: then data
- * must stay valid and unchanged until replaced or the session ends. bytes must be exactly the
- * tensor's size. */
+ * must stay valid and unchanged until replaced or the session ends, and must not be a result of
+ * this session (of another's, it may). bytes must be exactly the tensor's size. */
 ZC_API zc_status zc_session_set_input(zc_session *session, size_t i, const zc_view *value,
                                       bool borrow, zc_diag *diag);
 /* Results of output i are written to data (the caller's, of `bytes` bytes, aligned to 64) in the
  * following runs; NULL: back to the session's own memory. A run whose result does not fit fails and
- * says what it needs. */
+ * says what it needs; so does one while data overlaps what an input borrows or another output is
+ * bound to, since a run may write results before it has read all inputs. */
 ZC_API zc_status zc_session_bind_output(zc_session *session, size_t i, void *data, size_t bytes,
                                         zc_diag *diag);
 /* The same with device memory of the session's GPU; zc_session_output then gives that address. */
 ZC_API zc_status zc_session_bind_output_device(zc_session *session, size_t i, void *data,
                                                size_t bytes, zc_diag *diag);
-/* Runs once. Every input must have been set. zc allocates nothing unless the inputs' shapes are
- * new. oneDNN 2.6 does on the CPU, and frees it again: once for each part of a product, of which
- * there are up to 8, and six times for each band of a convolution, up to 8 an image. */
+/* Runs once. Every input must have been set. zc allocates nothing unless the inputs' shapes are new:
+ * not among the last zc_session_params.shapes sets. oneDNN 2.6 does on the CPU, and frees it again:
+ * once for each part of a product, of which there are up to 8, and six times for each band of a
+ * convolution, up to 8 an image. */
 ZC_API zc_status zc_session_run(zc_session *session, zc_diag *diag);
 /* As zc_session_run, but on a GPU it returns when the work is on the stream: results bound to
  * device memory are valid in stream order, results in host memory after zc_session_wait, which also
  * reports what the kernels found wrong. Steps that run on the CPU are waited for inside. */
 ZC_API zc_status zc_session_enqueue(zc_session *session, zc_diag *diag);
 ZC_API zc_status zc_session_wait(zc_session *session, zc_diag *diag);
-/* The result of the last run; data belongs to the session (or is the bound buffer) and lives until
- * the next run. */
+/* The result of the last run. Its data is the buffer that the output was bound to in that run, or
+ * else memory of the session that lives until the next run and is nobody else's: not an input's,
+ * the plan's or another output's buffer, even where the model hands an input or a constant through.
+ * Two outputs that are the same value may be one memory. A run that failed, or whose wait did, has
+ * left no results. */
 ZC_API zc_status zc_session_output(const zc_session *session, size_t i, zc_view *out,
                                    zc_diag *diag);
-/* Host memory that the session holds now, without the plan's constants: intermediate results,
- * copies of inputs and results, temporary memory of steps, kernels' state and the session's own
- * tables. What oneDNN keeps for itself (generated code) and threads' stacks are not counted. */
+/* Host memory that the session holds, without the plan's constants: intermediate results, copies of
+ * inputs and results, temporary memory of steps, kernels' state and the session's own tables. What
+ * oneDNN keeps for itself (generated code) and threads' stacks are not counted. Any thread may ask
+ * at any time before the session is destroyed: it is what the session held when the last call on it
+ * ended. */
 ZC_API uint64_t zc_session_memory(const zc_session *session);
 /* Facts about where a session runs; texts belong to the session. */
 typedef struct zc_device_info {
+    size_t size;
     zc_device_kind kind;   /* CPU or CUDA */
     const char *name;      /* "cpu", or the GPU's name */
     int arch;              /* GPU: 90 for compute capability 9.0 */
@@ -187,18 +235,31 @@ typedef struct zc_device_info {
     size_t graphs;             /* GPU: parts of a run that are replayed as CUDA graphs */
     const char *graph_refusal; /* GPU: why a part is issued step by step instead; NULL: none is */
     bool lost;                 /* the GPU failed: every call on it fails from now on */
+    const char *fallback;      /* why ZC_DEVICE_AUTO chose the CPU; NULL: it did not */
 } zc_device_info;
-ZC_API zc_status zc_session_device(const zc_session *session, zc_device_info *out);
+ZC_API zc_status zc_session_device_fill(const zc_session *session, zc_device_info *out);
+static inline zc_status zc_session_device(const zc_session *session, zc_device_info *out)
+{
+    if (out) out->size = sizeof *out;
+    return zc_session_device_fill(session, out);
+}
 /* One step of the main program; texts belong to the plan. */
 typedef struct zc_step_info {
+    size_t size;
     const char *name;   /* of the node it came from */
     const char *op;     /* "Conv" */
     const char *kernel; /* the GPU kernel's name; NULL: it runs on the CPU */
     const char *why;    /* why on the CPU; "" otherwise */
     double us;          /* with `profile`: time on the device in the last run; else 0 */
 } zc_step_info;
-ZC_API zc_status zc_session_step(const zc_session *session, size_t i, zc_step_info *out,
-                                 zc_diag *diag);
+ZC_API zc_status zc_session_step_fill(const zc_session *session, size_t i, zc_step_info *out,
+                                      zc_diag *diag);
+static inline zc_status zc_session_step(const zc_session *session, size_t i, zc_step_info *out,
+                                        zc_diag *diag)
+{
+    if (out) out->size = sizeof *out;
+    return zc_session_step_fill(session, i, out, diag);
+}
 /* Asks a run in flight (from another thread, or a signal's handler) to stop between two steps: it
  * returns ZC_ERR_CANCELLED. Without one nothing happens: later runs are not touched. */
 ZC_API void zc_session_cancel(zc_session *session);

@@ -74,8 +74,7 @@ typedef struct zc_compile_params {
     bool (*progress)(void *user, const char *stage, size_t done, size_t total);
     void *progress_user;
 } zc_compile_params;
-#define ZC_COMPILE_PARAMS(...)                                                                     \
-    (&(zc_compile_params){.size = sizeof(zc_compile_params), __VA_ARGS__})
+#define ZC_COMPILE_PARAMS(...) ZC_PARAMS(zc_compile_params, __VA_ARGS__)
 
 /* Compiles the model file to a plan file. The file appears complete or not at all; an existing one
  * is replaced only on success. params may be NULL. */

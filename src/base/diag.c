@@ -22,7 +22,8 @@ struct zc_diag {
     ZC_VEC(entry) entries;
     size_t dropped;
     bool newest_dropped;
-    char *file; /* escaped, or NULL */
+    char *file;       /* or NULL */
+    const char *lent; /* in place of file, or NULL */
 };
 
 const char *zc_status_name(zc_status status)
@@ -145,15 +146,19 @@ static char *take_text(zc_buf *buf)
 void zc_diag_set_file(zc_diag *diag, const char *file)
 {
     if (!diag) return;
-    zc_buf buf = {0};
-    if (file) put_escaped(&buf, file, ZC_DIAG_TEXT_MAX / 4);
+    char *copy = file ? strdup(file) : NULL; /* `file` may be the old one */
     free(diag->file);
-    diag->file = file ? take_text(&buf) : NULL;
+    diag->file = copy;
 }
 
-static void put_subject(zc_buf *buf, const char *subject)
+void zc_diag_lend_file(zc_diag *diag, const char *file)
 {
-    put_escaped(buf, subject, ZC_DIAG_TEXT_MAX / 4);
+    if (diag) diag->lent = file;
+}
+
+static void put_name(zc_buf *buf, const char *name)
+{
+    put_escaped(buf, name, ZC_DIAG_TEXT_MAX / 4);
     zc_buf_puts(buf, ": ");
 }
 
@@ -162,13 +167,10 @@ static void compose(entry *e, const char *file, const char *subject, const char 
 {
     zc_buf buf = {0};
     zc_buf_puts(&buf, ""); /* an empty text is a text too */
-    if (file) {
-        zc_buf_puts(&buf, file);
-        zc_buf_puts(&buf, ": ");
-    }
+    if (file) put_name(&buf, file);
     e->subject_at = buf.len;
     e->has_subject = subject != NULL;
-    if (subject) put_subject(&buf, subject);
+    if (subject && !(file && strcmp(file, subject) == 0)) put_name(&buf, subject);
     zc_buf_escape(&buf, reason, strlen(reason));
     e->text = take_text(&buf);
 }
@@ -189,7 +191,8 @@ zc_status zc_fail(zc_diag *diag, zc_status status, const char *subject, const ch
     va_start(args, fmt);
     if (vsnprintf(reason, sizeof reason, fmt, args) < 0) reason[0] = '\0';
     va_end(args);
-    compose(&diag->entries.data[diag->entries.len - 1], diag->file, subject, reason);
+    compose(&diag->entries.data[diag->entries.len - 1], diag->lent ? diag->lent : diag->file,
+            subject, reason);
     return status;
 }
 
@@ -205,7 +208,7 @@ void zc_diag_subject(zc_diag *diag, const char *subject)
     if (e->has_subject || !e->text) return;
     zc_buf buf = {0};
     zc_buf_append(&buf, e->text, e->subject_at);
-    put_subject(&buf, subject);
+    put_name(&buf, subject);
     zc_buf_puts(&buf, e->text + e->subject_at);
     char *text = take_text(&buf);
     if (!text) return;

@@ -11,12 +11,15 @@
 /* Entries kept; more are only counted. */
 #define ZC_DIAG_ENTRIES_MAX 4096
 
-/* The file that later entries name. Copied. NULL clears. */
+/* The file that later entries name. Copied. NULL clears, which whoever sets it does before the
+ * caller of the library gets the object back. */
 void zc_diag_set_file(zc_diag *diag, const char *file);
+/* The same without a copy, in place of what is set, until NULL is lent. */
+void zc_diag_lend_file(zc_diag *diag, const char *file);
 
-/* Records "<file>: <subject>: <reason>" and returns status, so that callers can write
- * `return zc_fail(...)`. subject (a node, tensor, option; may be NULL) is untrusted text. The
- * reason reads "<what is wrong> (got X, need Y)". */
+/* Records "<file>: <subject>: <reason>", a subject that is the file once, and returns status, so
+ * that callers can write `return zc_fail(...)`. subject (a node, tensor, option; may be NULL) is
+ * untrusted text. The reason reads "<what is wrong> (got X, need Y)". */
 zc_status zc_fail(zc_diag *diag, zc_status status, const char *subject, const char *fmt, ...)
     ZC_PRINTF(4, 5);
 

@@ -56,7 +56,7 @@ static const cli_option table[] = {
 
 static zc_tensor tensor_of(const zc_view *v)
 {
-    zc_tensor t = {.dtype = (zc_dtype)v->elem, .rank = v->rank, .data = v->data};
+    zc_tensor t = {.dtype = (zc_dtype)v->elem, .rank = v->rank, .data = (void *)(uintptr_t)v->data};
     memcpy(t.dims, v->dims, sizeof t.dims);
     return t;
 }

@@ -42,7 +42,8 @@ static double element(const zc_tensor *t, int64_t i)
 static bool compare(const conform *c, const zc_view *got, const zc_tensor *want, const char *name,
                     result *r)
 {
-    zc_tensor t = {.dtype = (zc_dtype)got->elem, .rank = got->rank, .data = got->data};
+    zc_tensor t = {
+        .dtype = (zc_dtype)got->elem, .rank = got->rank, .data = (void *)(uintptr_t)got->data};
     char a[200], b[200];
     memcpy(t.dims, got->dims, sizeof t.dims);
     if (t.dtype != want->dtype || t.rank != want->rank ||

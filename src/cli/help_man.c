@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/help.h"
-#include "driver/version.h"
+#include "zc/version.h"
 
 /* Text as roff takes it literally: no escapes, no requests at the beginning of a line; hyphens that
  * users type stay ASCII. */

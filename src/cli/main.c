@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "cli/help.h"
 #include "cli/signals.h"
-#include "driver/version.h"
+#include "zc/version.h"
 
 static int dispatch(int argc, char **argv)
 {

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/sized.h"
 #include "codegen/codegen.h"
 #include "driver/compile.h"
 #include "driver/rules.h"
 #include "driver/target.h"
 #include "driver/tune.h"
-#include "driver/version.h"
 #include "kernels/choose.h"
 #include "passes/passes.h"
 #include "plan/plan.h"
@@ -64,10 +64,11 @@ static zc_status copy_params(const zc_compile_params *given, zc_compile_params *
 {
     *out = (zc_compile_params){.size = sizeof *out};
     if (!given) return ZC_OK;
-    if (given->size < sizeof *out)
-        return zc_fail(diag, ZC_ERR_ARG, "params", "size is wrong (got %zu, need %zu)", given->size,
-                       sizeof *out);
-    *out = *given;
+    ZC_TRY(zc_sized_take(given, ZC_SIZE_UPTO(zc_compile_params, progress_user), out, sizeof *out,
+                         "params", diag));
+    if (out->threads < 0 || out->threads > ZC_THREADS_MAX)
+        return zc_fail(diag, ZC_ERR_ARG, "threads", "out of range (got %d, need 0 to %d)",
+                       out->threads, ZC_THREADS_MAX);
     return check_lists(out, diag);
 }
 
@@ -312,6 +313,7 @@ static zc_status compile(const zc_model_source *model, const zc_compile_params *
     if (status == ZC_OK) status = compile_with(&j, diag);
     if (!explain || !explain->is_begun) zc_rules_destroy(&j.rules);
     zc_tuning_fini(&own);
+    zc_diag_set_file(diag, NULL);
     return status;
 }
 
@@ -357,7 +359,6 @@ zc_status zc_compile_file_explained(const char *model_path, const char *plan_pat
         return zc_fail(diag, ZC_ERR_ARG, model_path ? "plan_path" : "model_path", "is NULL");
     zc_compile_params p;
     ZC_TRY(copy_params(params, &p, diag));
-    zc_diag_set_file(diag, model_path);
     zc_writer *writer;
     ZC_TRY(zc_writer_open(plan_path, &writer, diag));
     zc_model_source model = {.path = model_path};
@@ -418,7 +419,6 @@ zc_status zc_compile_graph(const zc_graph *g, const zc_compile_params *params, v
 zc_status zc_compile_model_file(const char *path, const zc_compile_params *params, void **out,
                                 size_t *out_len, zc_diag *diag)
 {
-    zc_diag_set_file(diag, path);
     return compile_to_memory(&(zc_model_source){.path = path}, params, NULL, out, out_len, diag);
 }
 
@@ -427,7 +427,6 @@ zc_status zc_compile_explained(const char *path, const zc_compile_params *params
 {
     zc_compile_params p;
     zc_model_source model = {.path = path};
-    zc_diag_set_file(diag, path);
     if (out) return compile_to_memory(&model, params, explain, out, out_len, diag);
     ZC_TRY(copy_params(params, &p, diag));
     return compile(&model, &p, explain, (plan_sink){NULL, NULL}, diag);

@@ -83,7 +83,7 @@ static void free_memory(zc_session *s)
     zc_device *d = &s->gpu->image->device;
     bool entered = zc_device_enter(d, NULL) == ZC_OK;
     if (entered) (void)zc_gpu_sync(s, "waiting for the GPU", NULL);
-    zc_gpu_free_graphs(s);
+    for (zc_shapes *e = s->shapes.newest; e; e = e->older) zc_gpu_free_parts(s, e);
     zc_gpu_profile_destroy(s);
     if (entered && !d->lost) free_device(s);
     if (entered) zc_device_leave(d);

@@ -29,16 +29,6 @@ typedef struct zc_gpu_part {
     bool refused; /* capture failed: issue the steps by themselves */
 } zc_gpu_part;
 
-/* The parts for one set of input shapes. */
-enum { ZC_GPU_SHAPES = 8 };
-typedef struct zc_gpu_shapes {
-    int64_t *dims; /* of all inputs, one after the other; NULL: free */
-    bool checked;
-    zc_gpu_part *parts;
-    uint32_t nparts;
-    uint64_t used;
-} zc_gpu_shapes;
-
 struct zc_gpu {
     zc_image *image; /* the plan's */
     zc_cu_stream stream;
@@ -56,12 +46,10 @@ struct zc_gpu {
     pieces;              /* scratch memory of DYNAMIC steps, in the order of their requests */
     zc_tensor *operands; /* work space: device and host views of one step's operands */
     zc_launcher launcher;
-    zc_gpu_shapes shapes[ZC_GPU_SHAPES];
-    zc_gpu_shapes *now;
     zc_cu_event
         *events; /* of a profiled session: before each step of block 0, and after the last */
     float *step_ms;
-    uint64_t clock, memory;
+    uint64_t memory;
     uint64_t launches; /* of the last run */
     char refusal[256]; /* why a part could not be recorded; empty: none was refused */
 };
@@ -115,11 +103,11 @@ zc_status zc_gpu_wait(zc_session *s, zc_diag *diag);
 void zc_gpu_settle(zc_session *s);
 
 /* ---- graphs (gpu_graph.c) ---- */
-/* Finds or makes the entry for the current input shapes: session.gpu->now. */
-zc_status zc_gpu_find_shapes(zc_session *s, zc_diag *diag);
+/* Finds the kernels and graphs for the current input shapes, which are planned. */
+zc_status zc_gpu_prepare(zc_session *s, zc_diag *diag);
 /* Runs block 0. */
 zc_status zc_gpu_run(zc_session *s, zc_diag *diag);
-void zc_gpu_free_graphs(zc_session *s);
+void zc_gpu_free_parts(zc_session *s, zc_shapes *e);
 
 /* ---- profiles (gpu_profile.c) ---- */
 zc_status zc_gpu_profile_create(zc_session *s, zc_diag *diag);

@@ -142,8 +142,7 @@ static void forget_scratch(zc_session *s)
 {
     s->gpu->launcher.scratch_need = 0;
     s->checked = false;
-    for (int i = 0; i < ZC_SHAPES_MAX; i++) s->shapes[i].checked = false;
-    for (int i = 0; i < ZC_GPU_SHAPES; i++) s->gpu->shapes[i].checked = false;
+    zc_shapes_doubt(&s->shapes);
 }
 
 static zc_status grow_scratch(zc_session *s, zc_diag *diag)

@@ -6,23 +6,7 @@
 
 #include "runtime/gpu.h"
 
-/* ---- the entry of a set of input shapes ---- */
-
-static size_t dims_count(const zc_session *s)
-{
-    const zc_pblock *top = &s->program->blocks[0];
-    size_t n = 0;
-    for (uint32_t i = 0; i < top->nparams; i++) n += ZC_MAX_RANK;
-    return n ? n : 1;
-}
-
-static void current_dims(const zc_session *s, int64_t *out)
-{
-    const zc_pblock *top = &s->program->blocks[0];
-    for (uint32_t i = 0; i < top->nparams; i++)
-        memcpy(out + (size_t)i * ZC_MAX_RANK, s->inputs[i].value.dims,
-               sizeof s->inputs[i].value.dims);
-}
+/* ---- parts ---- */
 
 static void drop_exec(zc_device *d, zc_gpu_part *part)
 {
@@ -38,21 +22,13 @@ static void free_part(zc_device *d, zc_gpu_part *part)
     *part = (zc_gpu_part){0};
 }
 
-static void free_shapes(zc_session *s, zc_gpu_shapes *e)
+void zc_gpu_free_parts(zc_session *s, zc_shapes *e)
 {
     for (uint32_t i = 0; i < e->nparts; i++) free_part(&s->gpu->image->device, &e->parts[i]);
     free(e->parts);
-    free(e->dims);
-    *e = (zc_gpu_shapes){0};
+    e->parts = NULL;
+    e->nparts = 0;
 }
-
-void zc_gpu_free_graphs(zc_session *s)
-{
-    for (int i = 0; i < ZC_GPU_SHAPES; i++) free_shapes(s, &s->gpu->shapes[i]);
-    s->gpu->now = NULL;
-}
-
-/* ---- parts ---- */
 
 /* Which values are the same in every run with these shapes? */
 static void find_fixed(const zc_session *s, bool *fixed)
@@ -150,8 +126,7 @@ static uint32_t kernels_in(const zc_session *s, uint32_t first, uint32_t end)
     return n;
 }
 
-static zc_status find_parts(zc_session *s, zc_gpu_shapes *e, bool *fixed, uint8_t *mark,
-                            zc_diag *diag)
+static zc_status find_parts(zc_session *s, zc_shapes *e, bool *fixed, uint8_t *mark, zc_diag *diag)
 {
     uint32_t n = s->program->blocks[0].nsteps;
     find_fixed(s, fixed);
@@ -169,47 +144,22 @@ static zc_status find_parts(zc_session *s, zc_gpu_shapes *e, bool *fixed, uint8_
     return ZC_OK;
 }
 
-static zc_status make_entry(zc_session *s, zc_gpu_shapes *e, zc_diag *diag)
+static zc_status make_parts(zc_session *s, zc_shapes *e, zc_diag *diag)
 {
     bool *fixed = zc_calloc(s->program->nvalues, sizeof *fixed);
     uint8_t *mark = zc_calloc(s->program->nvalues, sizeof *mark);
-    e->dims = zc_calloc(dims_count(s), sizeof *e->dims);
     e->parts = zc_calloc(s->program->blocks[0].nsteps, sizeof *e->parts);
-    zc_status status =
-        fixed && mark && e->dims && e->parts ? ZC_OK : zc_fail_nomem(diag, "graphs", 0);
+    zc_status status = fixed && mark && e->parts ? ZC_OK : zc_fail_nomem(diag, "graphs", 0);
     if (status == ZC_OK && s->gpu->graphs) status = find_parts(s, e, fixed, mark, diag);
-    if (status == ZC_OK)
-        current_dims(s, e->dims);
-    else
-        free_shapes(s, e);
+    if (status != ZC_OK) zc_gpu_free_parts(s, e);
     free(fixed);
     free(mark);
     return status;
 }
 
-zc_status zc_gpu_find_shapes(zc_session *s, zc_diag *diag)
+zc_status zc_gpu_prepare(zc_session *s, zc_diag *diag)
 {
-    struct zc_gpu *g = s->gpu;
-    size_t n = dims_count(s);
-    int64_t *dims = zc_calloc(n, sizeof *dims);
-    if (!dims) return zc_fail_nomem(diag, "shapes", n);
-    current_dims(s, dims);
-    zc_gpu_shapes *oldest = &g->shapes[0];
-    g->now = NULL;
-    for (int i = 0; i < ZC_GPU_SHAPES; i++) {
-        zc_gpu_shapes *e = &g->shapes[i];
-        if (e->dims && memcmp(e->dims, dims, n * sizeof *dims) == 0) g->now = e;
-        if (e->used < oldest->used) oldest = e;
-    }
-    free(dims);
-    if (!g->now) {
-        free_shapes(s, oldest);
-        ZC_TRY(make_entry(s, oldest, diag));
-        g->now = oldest;
-    }
-    g->now->used = ++g->clock;
-    s->checked = g->now->checked;
-    return ZC_OK;
+    return s->now->parts ? ZC_OK : make_parts(s, s->now, diag);
 }
 
 /* ---- recording ---- */
@@ -361,17 +311,16 @@ zc_status zc_gpu_run(zc_session *s, zc_diag *diag)
         ZC_TRY(zc_gpu_profile_run(s, diag));
         n = 0;
     }
-    bool replay = g->now->checked;
+    bool replay = s->now->checked;
     for (uint32_t i = 0; i < n;) {
-        if (replay && part < g->now->nparts && g->now->parts[part].first == i) {
-            ZC_TRY(run_part(s, &g->now->parts[part], diag));
-            i = g->now->parts[part++].end;
+        if (replay && part < s->now->nparts && s->now->parts[part].first == i) {
+            ZC_TRY(run_part(s, &s->now->parts[part], diag));
+            i = s->now->parts[part++].end;
             continue;
         }
         ZC_TRY(zc_exec_step(s, step_at(s, i), diag));
         i++;
     }
-    g->now->checked = true;
     g->launches = g->launcher.launches;
     return ZC_OK;
 }

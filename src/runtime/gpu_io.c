@@ -93,6 +93,6 @@ void zc_gpu_info(const zc_session *s, zc_device_info *out)
     out->launches = (size_t)g->launches;
     out->lost = g->image->device.lost;
     out->graph_refusal = g->refusal[0] ? g->refusal : NULL;
-    for (uint32_t i = 0; g->now && i < g->now->nparts; i++)
-        out->graphs += g->now->parts[i].exec != NULL;
+    for (uint32_t i = 0; s->now && i < s->now->nparts; i++)
+        out->graphs += s->now->parts[i].exec != NULL;
 }

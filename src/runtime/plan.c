@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/sized.h"
 
 _Static_assert(ZC_RANK_MAX == ZC_MAX_RANK, "public and internal rank limits agree");
 
@@ -62,7 +63,8 @@ static zc_status find_lifetimes(zc_plan *plan, zc_diag *diag)
 
 /* ---- loading ---- */
 
-static zc_status load(uint8_t *bytes, size_t len, zc_plan **out, zc_diag *diag)
+/* Takes the bytes; path may be NULL. */
+static zc_status load(uint8_t *bytes, size_t len, const char *path, zc_plan **out, zc_diag *diag)
 {
     zc_plan *plan = zc_calloc(1, sizeof *plan);
     if (!plan) {
@@ -76,6 +78,10 @@ static zc_status load(uint8_t *bytes, size_t len, zc_plan **out, zc_diag *diag)
     plan->len = len;
     zc_arena_init(&plan->arena, 0);
     zc_status status = zc_program_read(bytes, len, &plan->arena, &plan->program, diag);
+    if (status == ZC_OK && path) {
+        plan->file = zc_arena_strdup(&plan->arena, path);
+        if (!plan->file) status = zc_fail_nomem(diag, "plan", strlen(path));
+    }
     if (status == ZC_OK) status = find_lifetimes(plan, diag);
     if (status == ZC_OK) status = zc_plan_find_packable(plan, diag);
     if (status != ZC_OK) {
@@ -105,7 +111,7 @@ zc_status zc_plan_load_bytes(const void *data, size_t len, zc_plan **out, zc_dia
     if (!data) return zc_fail(diag, ZC_ERR_ARG, "data", "is NULL");
     uint8_t *copy;
     ZC_TRY(aligned_copy(data, len, &copy, diag));
-    return load(copy, len, out, diag);
+    return load(copy, len, NULL, out, diag);
 }
 
 static zc_status read_plan_file(const char *path, uint8_t **bytes, size_t *len, zc_diag *diag)
@@ -129,11 +135,13 @@ zc_status zc_plan_load_file(const char *path, zc_plan **out, zc_diag *diag)
     if (!out) return zc_fail(diag, ZC_ERR_ARG, "out", "is NULL");
     *out = NULL;
     if (!path) return zc_fail(diag, ZC_ERR_ARG, "path", "is NULL");
-    zc_diag_set_file(diag, path);
     uint8_t *bytes;
     size_t len;
-    ZC_TRY(read_plan_file(path, &bytes, &len, diag));
-    return load(bytes, len, out, diag);
+    zc_diag_lend_file(diag, path);
+    zc_status status = read_plan_file(path, &bytes, &len, diag);
+    if (status == ZC_OK) status = load(bytes, len, path, out, diag);
+    zc_diag_lend_file(diag, NULL);
+    return status;
 }
 
 void zc_plan_retain(zc_plan *plan)
@@ -184,49 +192,49 @@ static void hex(const uint8_t *bytes, size_t n, char *out)
     for (size_t i = 0; i < n; i++) snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
-zc_status zc_plan_info_get(const zc_plan *plan, zc_plan_info *out)
+zc_status zc_plan_info_fill(const zc_plan *plan, zc_plan_info *out)
 {
     if (!plan || !out) return ZC_ERR_ARG;
     const zc_program *p = &plan->program;
     zc_packs *packs = (zc_packs *)(uintptr_t)&plan->packs; /* has a lock of its own */
-    *out = (zc_plan_info){.zc_version = p->version,
-                          .target = p->target,
-                          .inputs = p->blocks[0].nparams,
-                          .outputs = p->blocks[0].nouts,
-                          .steps = p->blocks[0].nsteps,
-                          .weight_bytes = plan->weight_bytes};
-    zc_packs_count(packs, &out->packed_bytes, &out->released_bytes);
-    hex(p->model_sha256, sizeof p->model_sha256, out->model_sha256);
-    return ZC_OK;
+    zc_plan_info own = {.zc_version = p->version,
+                        .target = p->target,
+                        .inputs = p->blocks[0].nparams,
+                        .outputs = p->blocks[0].nouts,
+                        .steps = p->blocks[0].nsteps,
+                        .weight_bytes = plan->weight_bytes};
+    zc_packs_count(packs, &own.packed_bytes, &own.released_bytes);
+    hex(p->model_sha256, sizeof p->model_sha256, own.model_sha256);
+    return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_plan_info, released_bytes), out, NULL);
 }
 
-static void fill_io(const zc_program *p, uint32_t v, const char *name, zc_io_info *out)
+static zc_status give_io(const zc_program *p, uint32_t v, const char *name, zc_io_info *out,
+                         zc_diag *diag)
 {
     const zc_pvalue *value = &p->values[v];
-    *out = (zc_io_info){.name = name, .elem = (zc_elem)value->dtype, .rank = value->rank};
+    zc_io_info own = {.name = name, .elem = (zc_elem)value->dtype, .rank = value->rank};
     for (int d = 0; d < value->rank; d++) {
-        out->dims[d] = zc_dim_is_const(value->dims[d]) ? value->dims[d].k : -1;
-        out->dim_texts[d] = value->dim_texts[d];
+        own.dims[d] = zc_dim_is_const(value->dims[d]) ? value->dims[d].k : -1;
+        own.dim_texts[d] = value->dim_texts[d];
     }
+    return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_io_info, dim_texts), out, diag);
 }
 
-zc_status zc_plan_input(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag)
+zc_status zc_plan_input_fill(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag)
 {
     if (!plan || !out) return zc_fail(diag, ZC_ERR_ARG, plan ? "out" : "plan", "is NULL");
     const zc_pblock *top = &plan->program.blocks[0];
     if (i >= top->nparams)
         return zc_fail(diag, ZC_ERR_ARG, "i", "no such input (got %zu, need < %u)", i,
                        top->nparams);
-    fill_io(&plan->program, top->params[i], plan->program.input_names[i], out);
-    return ZC_OK;
+    return give_io(&plan->program, top->params[i], plan->program.input_names[i], out, diag);
 }
 
-zc_status zc_plan_output(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag)
+zc_status zc_plan_output_fill(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag)
 {
     if (!plan || !out) return zc_fail(diag, ZC_ERR_ARG, plan ? "out" : "plan", "is NULL");
     const zc_pblock *top = &plan->program.blocks[0];
     if (i >= top->nouts)
         return zc_fail(diag, ZC_ERR_ARG, "i", "no such output (got %zu, need < %u)", i, top->nouts);
-    fill_io(&plan->program, top->outs[i], plan->program.output_names[i], out);
-    return ZC_OK;
+    return give_io(&plan->program, top->outs[i], plan->program.output_names[i], out, diag);
 }

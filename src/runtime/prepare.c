@@ -208,11 +208,10 @@ zc_status zc_session_plan(zc_session *s, zc_diag *diag)
     ZC_TRY(zc_shapes_find(s, &s->now, diag));
     s->roots = s->now->roots;
     s->external = s->now->external;
-    if (!s->now->used) {
-        find_roots(s);
-        ZC_TRY(place(s, diag));
-    }
-    s->now->used = ++s->clock;
+    if (s->now->planned) return ZC_OK;
+    find_roots(s);
+    ZC_TRY(place(s, diag));
+    s->now->planned = true;
     return ZC_OK;
 }
 
@@ -234,7 +233,7 @@ zc_status zc_session_prepare(zc_session *s, zc_diag *diag)
     ZC_TRY(zc_session_plan(s, diag));
     ZC_TRY(make_room(s, diag));
     s->checked = s->now->checked;
-    if (s->gpu) ZC_TRY(zc_gpu_find_shapes(s, diag));
+    if (s->gpu) ZC_TRY(zc_gpu_prepare(s, diag));
     s->prepared = true;
     return ZC_OK;
 }

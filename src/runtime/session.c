@@ -1,11 +1,36 @@
 /* The session's public calls. */
 #include "runtime/session.h"
+#include "base/sized.h"
 #include "runtime/gpu.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- memory ---- */
+
+/* For threads that ask while others run: the sum of what only the thread inside may read. */
+static void publish_memory(zc_session *s)
+{
+    uint64_t bytes = s->base_bytes + s->arena_bytes + s->room_bytes + s->shapes.bytes;
+    bytes += s->scratch.held + s->state_bytes;
+    bytes += s->infer_arena.held + s->infer_dims.arena.held;
+    bytes += s->infer_dims.cap * sizeof *s->infer_dims.nodes;
+    bytes += s->infer_dims.table_cap * sizeof *s->infer_dims.table;
+    atomic_store_explicit(&s->memory, bytes, memory_order_relaxed);
+}
+
+static void count_states(zc_session *s)
+{
+    s->state_bytes = 0;
+    for (size_t i = 0; i < 3 * (size_t)s->program->nsteps; i++)
+        s->state_bytes += s->states[i].bytes;
+}
+
+/* The default of zc_session_params.shapes. */
+enum { SHAPES_DEFAULT = 64 };
 
 /* ---- life ---- */
 
@@ -14,7 +39,7 @@ static int usable_cpus(void)
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
     int n = CPU_COUNT(&set);
-    return n > 0 ? n : 1;
+    return n < 1 ? 1 : n > ZC_THREADS_MAX ? ZC_THREADS_MAX : n;
 }
 
 static uint32_t widest_step(const zc_program *p)
@@ -73,12 +98,13 @@ void zc_session_free(zc_session *s)
         if (s->states[i].p) s->states[i].destroy(s->states[i].p);
     for (uint32_t i = 0; s->rooms && i < p->nvalues; i++) free(s->rooms[i].p);
     for (uint32_t i = 0; s->inputs && i < p->blocks[0].nparams; i++) free(s->inputs[i].copy.p);
+    for (uint32_t i = 0; s->outputs && i < p->blocks[0].nouts; i++) free(s->outputs[i].copy.p);
     zc_scratch_fini(&s->scratch);
     free(s->inputs);
     free(s->outputs);
     free(s->values);
     free(s->rooms);
-    for (int i = 0; i < ZC_SHAPES_MAX; i++) zc_shapes_fini(&s->shapes[i]);
+    zc_shapes_fini(&s->shapes);
     zc_arena_fini(&s->infer_arena);
     zc_dims_fini(&s->infer_dims);
     free(s->root_last);
@@ -90,7 +116,7 @@ void zc_session_free(zc_session *s)
     free(s);
 }
 
-zc_status zc_session_new(zc_plan *plan, zc_session **out, zc_diag *diag)
+zc_status zc_session_new(zc_plan *plan, size_t shapes, zc_session **out, zc_diag *diag)
 {
     *out = NULL;
     zc_session *s = zc_calloc(1, sizeof *s);
@@ -102,7 +128,7 @@ zc_status zc_session_new(zc_plan *plan, zc_session **out, zc_diag *diag)
     atomic_init(&s->use, ZC_SESSION_FREE);
     zc_arena_init(&s->infer_arena, 0);
     zc_dims_init(&s->infer_dims);
-    if (!allocate(s)) {
+    if (!allocate(s) || !zc_shapes_init(&s->shapes, shapes)) {
         zc_session_free(s);
         return zc_fail_nomem(diag, "session", plan->program.nvalues);
     }
@@ -111,24 +137,78 @@ zc_status zc_session_new(zc_plan *plan, zc_session **out, zc_diag *diag)
     return ZC_OK;
 }
 
+static const char cpu_plan[] =
+    "the plan was compiled for the CPU alone (compile with --target sm_90 or the like)";
+
+/* A session that stays on the CPU keeps the reason. */
+static void try_gpu(zc_session *s, const zc_session_params *p)
+{
+    const char *why = cpu_plan;
+    zc_diag *diag = zc_diag_create();
+    if (s->program->nkernels) {
+        if (zc_gpu_create(s, p, diag) == ZC_OK) {
+            zc_diag_destroy(&diag);
+            return;
+        }
+        zc_gpu_destroy(s);
+        why = zc_diag_count(diag) ? zc_diag_text(diag, 0) : "no memory";
+    }
+    snprintf(s->fallback, sizeof s->fallback, "%s", why);
+    zc_diag_destroy(&diag);
+}
+
 static zc_status choose_device(zc_session *s, const zc_session_params *p, zc_diag *diag)
 {
-    bool has_kernels = s->program->nkernels > 0;
     switch (p->device) {
     case ZC_DEVICE_CPU:
         return ZC_OK;
     case ZC_DEVICE_CUDA:
-        if (!has_kernels && strcmp(s->program->target, "cuda") != 0)
-            return zc_fail(diag, ZC_ERR_DEVICE, "device",
-                           "the plan was compiled for the CPU alone (compile with --target sm_90 "
-                           "or the like)");
+        if (!s->program->nkernels && strcmp(s->program->target, "cuda") != 0)
+            return zc_fail(diag, ZC_ERR_DEVICE, "device", "%s", cpu_plan);
         return zc_gpu_create(s, p, diag);
     case ZC_DEVICE_AUTO:
-        if (!has_kernels) return ZC_OK;
-        if (zc_gpu_create(s, p, NULL) != ZC_OK) zc_gpu_destroy(s);
+        try_gpu(s, p);
         return ZC_OK;
     }
     return zc_fail(diag, ZC_ERR_ARG, "device", "is no zc_device_kind (got %d)", (int)p->device);
+}
+
+static zc_status take_params(const zc_session_params *params, zc_session_params *out, zc_diag *diag)
+{
+    *out = (zc_session_params){.size = sizeof *out};
+    if (params)
+        ZC_TRY(zc_sized_take(params, ZC_SIZE_UPTO(zc_session_params, timeout_ms), out, sizeof *out,
+                             "params", diag));
+    if (out->threads < 0 || out->threads > ZC_THREADS_MAX)
+        return zc_fail(diag, ZC_ERR_ARG, "threads", "out of range (got %d, need 0 to %d)",
+                       out->threads, ZC_THREADS_MAX);
+    if (out->shapes > ZC_SHAPES_MAX)
+        return zc_fail(diag, ZC_ERR_ARG, "shapes", "out of range (got %zu, need 0 to %d)",
+                       out->shapes, ZC_SHAPES_MAX);
+    if (!out->threads) out->threads = usable_cpus();
+    if (!out->shapes) out->shapes = SHAPES_DEFAULT;
+    return ZC_OK;
+}
+
+static zc_status create(zc_plan *plan, const zc_session_params *params, zc_session **out,
+                        zc_diag *diag)
+{
+    zc_session_params given;
+    zc_session *s;
+    ZC_TRY(take_params(params, &given, diag));
+    ZC_TRY(zc_session_new(plan, given.shapes, &s, diag));
+    s->reference = given.reference;
+    zc_status status = zc_pool_create(given.threads, &s->pool, diag);
+    if (status == ZC_OK && given.reference) status = zc_packs_keep(&plan->packs, diag);
+    if (status == ZC_OK) status = choose_device(s, &given, diag);
+    if (status == ZC_OK) status = zc_exec_ready(s, diag);
+    if (status != ZC_OK) {
+        zc_session_free(s);
+        return status;
+    }
+    publish_memory(s);
+    *out = s;
+    return ZC_OK;
 }
 
 zc_status zc_session_create(zc_plan *plan, const zc_session_params *params, zc_session **out,
@@ -137,36 +217,18 @@ zc_status zc_session_create(zc_plan *plan, const zc_session_params *params, zc_s
     if (!out) return zc_fail(diag, ZC_ERR_ARG, "out", "is NULL");
     *out = NULL;
     if (!plan) return zc_fail(diag, ZC_ERR_ARG, "plan", "is NULL");
-    zc_session_params given = {.size = sizeof given};
-    if (params) {
-        if (params->size < sizeof given)
-            return zc_fail(diag, ZC_ERR_ARG, "params", "size is wrong (got %zu, need %zu)",
-                           params->size, sizeof given);
-        given = *params;
-    }
-    int threads = given.threads ? given.threads : usable_cpus();
-    if (threads < 1 || threads > 1024)
-        return zc_fail(diag, ZC_ERR_ARG, "threads", "out of range (got %d, need 1 to 1024)",
-                       threads);
-    zc_session *s;
-    ZC_TRY(zc_session_new(plan, &s, diag));
-    s->reference = given.reference;
-    zc_status status = zc_pool_create(threads, &s->pool, diag);
-    if (status == ZC_OK && given.reference) status = zc_packs_keep(&plan->packs, diag);
-    if (status == ZC_OK) status = choose_device(s, &given, diag);
-    if (status == ZC_OK) status = zc_exec_ready(s, diag);
-    if (status != ZC_OK) {
-        zc_session_free(s);
-        return status;
-    }
-    *out = s;
-    return ZC_OK;
+    zc_diag_lend_file(diag, plan->file);
+    zc_status status = create(plan, params, out, diag);
+    zc_diag_lend_file(diag, NULL);
+    return status;
 }
 
 /* ---- one thread at a time ---- */
 
-static zc_status leave(zc_session *s, zc_status status)
+zc_status zc_session_leave(zc_session *s, zc_status status, zc_diag *diag)
 {
+    zc_diag_lend_file(diag, NULL);
+    publish_memory(s);
     atomic_store_explicit(&s->use, ZC_SESSION_FREE, memory_order_release);
     return status;
 }
@@ -178,18 +240,25 @@ static bool take(zc_session *s, zc_session_use use)
                                                    memory_order_relaxed);
 }
 
-static zc_status enter_for(zc_session *s, zc_session_use use, zc_diag *diag)
+static zc_status occupy(zc_session *s, zc_session_use use, zc_diag *diag)
 {
     if (!s) return zc_fail(diag, ZC_ERR_ARG, "session", "is NULL");
     if (s->pid != getpid())
         return zc_fail(diag, ZC_ERR_FORKED, "session",
                        "was created before fork() in another process");
     if (!take(s, use)) return zc_fail(diag, ZC_ERR_BUSY, "session", "is in use by another thread");
-    zc_status status = s->gpu ? zc_gpu_alive(s, diag) : ZC_OK;
-    return status == ZC_OK ? ZC_OK : leave(s, status);
+    zc_diag_lend_file(diag, s->plan->file);
+    return ZC_OK;
 }
 
-static zc_status enter(zc_session *s, zc_diag *diag)
+static zc_status enter_for(zc_session *s, zc_session_use use, zc_diag *diag)
+{
+    ZC_TRY(occupy(s, use, diag));
+    zc_status status = s->gpu ? zc_gpu_alive(s, diag) : ZC_OK;
+    return status == ZC_OK ? ZC_OK : zc_session_leave(s, status, diag);
+}
+
+zc_status zc_session_enter(zc_session *s, zc_diag *diag)
 {
     return enter_for(s, ZC_SESSION_BUSY, diag);
 }
@@ -214,22 +283,30 @@ void zc_session_cancel(zc_session *session)
                                                       memory_order_relaxed);
 }
 
-zc_status zc_session_step(const zc_session *session, size_t i, zc_step_info *out, zc_diag *diag)
+static zc_status give_step(const zc_session *s, size_t i, zc_step_info *out, zc_diag *diag)
 {
-    if (!session || !out) return zc_fail(diag, ZC_ERR_ARG, session ? "out" : "session", "is NULL");
-    const zc_pblock *top = &session->program->blocks[0];
+    const zc_pblock *top = &s->program->blocks[0];
     if (i >= top->nsteps)
         return zc_fail(diag, ZC_ERR_ARG, "i", "no such step (got %zu, need < %u)", i, top->nsteps);
-    const zc_pstep *step = &session->program->steps[top->steps[i]];
-    bool on_gpu = session->gpu && step->nchoices;
-    *out = (zc_step_info){
+    const zc_pstep *step = &s->program->steps[top->steps[i]];
+    bool on_gpu = s->gpu && step->nchoices;
+    zc_step_info own = {
         .name = step->name,
         .op = zc_op_get(step->op)->name,
-        .kernel = on_gpu ? session->gpu->image->program->kernels[zc_gpu_kernel(session, step)].name
-                         : NULL,
-        .why = session->gpu ? step->why : "",
-        .us = session->gpu && session->gpu->step_ms ? session->gpu->step_ms[i] * 1e3 : 0};
-    return ZC_OK;
+        .kernel = on_gpu ? s->gpu->image->program->kernels[zc_gpu_kernel(s, step)].name : NULL,
+        .why = s->gpu ? step->why : "",
+        .us = s->gpu && s->gpu->step_ms ? s->gpu->step_ms[i] * 1e3 : 0};
+    return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_step_info, us), out, diag);
+}
+
+/* Questions about a session are answered when its GPU is lost, too. */
+zc_status zc_session_step_fill(const zc_session *session, size_t i, zc_step_info *out,
+                               zc_diag *diag)
+{
+    zc_session *s = (zc_session *)(uintptr_t)session; /* for the flag that a thread is inside */
+    if (!out) return zc_fail(diag, ZC_ERR_ARG, "out", "is NULL");
+    ZC_TRY(occupy(s, ZC_SESSION_BUSY, diag));
+    return zc_session_leave(s, give_step(s, i, out, diag), diag);
 }
 
 static void count_steps(const zc_program *p, zc_device_info *out)
@@ -246,217 +323,29 @@ static void count_steps(const zc_program *p, zc_device_info *out)
     }
 }
 
-zc_status zc_session_device(const zc_session *session, zc_device_info *out)
+static zc_status give_device(const zc_session *s, zc_device_info *out)
 {
-    if (!session || !out) return ZC_ERR_ARG;
-    *out = (zc_device_info){.kind = ZC_DEVICE_CPU, .name = "cpu"};
-    if (session->gpu) zc_gpu_info(session, out);
-    count_steps(session->program, out);
-    return ZC_OK;
+    zc_device_info own = {
+        .kind = ZC_DEVICE_CPU, .name = "cpu", .fallback = s->fallback[0] ? s->fallback : NULL};
+    if (s->gpu) zc_gpu_info(s, &own);
+    count_steps(s->program, &own);
+    return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_device_info, lost), out, NULL);
+}
+
+zc_status zc_session_device_fill(const zc_session *session, zc_device_info *out)
+{
+    zc_session *s = (zc_session *)(uintptr_t)session;
+    if (!out) return ZC_ERR_ARG;
+    ZC_TRY(occupy(s, ZC_SESSION_BUSY, NULL));
+    return zc_session_leave(s, give_device(s, out), NULL);
 }
 
 uint64_t zc_session_memory(const zc_session *session)
 {
-    if (!session) return 0;
-    const zc_session *s = session;
-    uint64_t bytes = s->base_bytes + s->arena_bytes + s->room_bytes + s->scratch.held;
-    bytes += s->infer_arena.held + s->infer_dims.arena.held;
-    bytes += s->infer_dims.cap * sizeof *s->infer_dims.nodes;
-    bytes += s->infer_dims.table_cap * sizeof *s->infer_dims.table;
-    for (int i = 0; i < ZC_SHAPES_MAX; i++) bytes += s->shapes[i].bytes;
-    for (size_t i = 0; i < 3 * (size_t)s->program->nsteps; i++) bytes += s->states[i].bytes;
-    return bytes;
-}
-
-/* ---- inputs ---- */
-
-static zc_status check_value(const zc_session *s, size_t i, const zc_view *view, zc_tensor *out,
-                             zc_diag *diag)
-{
-    const zc_pblock *top = &s->program->blocks[0];
-    if (i >= top->nparams)
-        return zc_fail(diag, ZC_ERR_ARG, "i", "no such input (got %zu, need < %u)", i,
-                       top->nparams);
-    const char *name = s->program->input_names[i];
-    const zc_pvalue *value = &s->program->values[top->params[i]];
-    if (!view) return zc_fail(diag, ZC_ERR_ARG, name, "value is NULL");
-    if (view->elem != (zc_elem)value->dtype)
-        return zc_fail(diag, ZC_ERR_INPUT, name, "wrong element type (got %s, need %s)",
-                       zc_elem_name(view->elem), zc_dtype_name(value->dtype));
-    if (view->rank != value->rank)
-        return zc_fail(diag, ZC_ERR_INPUT, name, "wrong number of dimensions (got %d, need %d)",
-                       view->rank, value->rank);
-    *out = (zc_tensor){.dtype = value->dtype, .rank = value->rank, .data = view->data};
-    for (int d = 0; d < view->rank; d++) {
-        if (view->dims[d] < 0)
-            return zc_fail(diag, ZC_ERR_INPUT, name, "dimension %d is negative (got %lld)", d,
-                           (long long)view->dims[d]);
-        if (zc_dim_is_const(value->dims[d]) && view->dims[d] != value->dims[d].k)
-            return zc_fail(diag, ZC_ERR_INPUT, name,
-                           "wrong size of dimension %d (got %lld, need %lld)", d,
-                           (long long)view->dims[d], (long long)value->dims[d].k);
-        out->dims[d] = view->dims[d];
-    }
-    size_t bytes;
-    if (!zc_tensor_bytes(out, &bytes)) return zc_fail(diag, ZC_ERR_INPUT, name, "too large");
-    if (bytes != view->bytes)
-        return zc_fail(diag, ZC_ERR_INPUT, name, "wrong number of bytes (got %zu, need %zu)",
-                       view->bytes, bytes);
-    if (bytes && !view->data) return zc_fail(diag, ZC_ERR_ARG, name, "data is NULL");
-    return ZC_OK;
-}
-
-static zc_status check_device_pointer(zc_session *s, size_t i, const zc_view *view, bool borrow,
-                                      zc_diag *diag)
-{
-    const char *name = s->program->input_names[i];
-    if (!s->gpu) return zc_fail(diag, ZC_ERR_ARG, name, "device memory for a session on the CPU");
-    if (!borrow) return zc_fail(diag, ZC_ERR_ARG, name, "device memory is always borrowed");
-    return zc_gpu_check_pointer(s, view->data, view->bytes, name, diag);
-}
-
-static zc_status set_input(zc_session *s, size_t i, const zc_view *view, bool borrow, zc_diag *diag)
-{
-    zc_tensor t;
-    ZC_TRY(check_value(s, i, view, &t, diag));
-    zc_input_slot *in = &s->inputs[i];
-    if (view->on_device) {
-        ZC_TRY(check_device_pointer(s, i, view, borrow, diag));
-    } else if (!borrow) {
-        ZC_TRY(zc_room_fit(s, &in->copy, view->bytes, diag));
-        if (view->bytes) memcpy(in->copy.p, view->data, view->bytes);
-        t.data = in->copy.p;
-    } else if (((uintptr_t)t.data &
-                (zc_dtype_bits(t.dtype) / 8 ? zc_dtype_bits(t.dtype) / 8 - 1 : 0)) != 0) {
-        return zc_fail(diag, ZC_ERR_ARG, s->program->input_names[i],
-                       "borrowed data is not aligned to its element size");
-    }
-    bool same = in->set && memcmp(in->value.dims, t.dims, sizeof t.dims) == 0;
-    if (!same) s->prepared = false;
-    in->value = t;
-    in->on_device = view->on_device;
-    in->set = true;
-    return ZC_OK;
-}
-
-zc_status zc_session_set_input(zc_session *session, size_t i, const zc_view *value, bool borrow,
-                               zc_diag *diag)
-{
-    ZC_TRY(enter(session, diag));
-    return leave(session, set_input(session, i, value, borrow, diag));
-}
-
-/* ---- outputs ---- */
-
-static zc_status bind_output(zc_session *s, size_t i, void *data, size_t bytes, bool on_device,
-                             zc_diag *diag)
-{
-    const zc_pblock *top = &s->program->blocks[0];
-    if (i >= top->nouts)
-        return zc_fail(diag, ZC_ERR_ARG, "i", "no such output (got %zu, need < %u)", i, top->nouts);
-    if ((uintptr_t)data % ZC_ARENA_ALIGN)
-        return zc_fail(diag, ZC_ERR_ARG, s->program->output_names[i],
-                       "bound memory is not aligned to %zu bytes", ZC_ARENA_ALIGN);
-    if (on_device && !s->gpu)
-        return zc_fail(diag, ZC_ERR_ARG, s->program->output_names[i],
-                       "device memory for a session on the CPU");
-    if (on_device) ZC_TRY(zc_gpu_check_pointer(s, data, bytes, s->program->output_names[i], diag));
-    s->outputs[i].on_device = on_device && data;
-    s->outputs[i].bound = data;
-    s->outputs[i].bound_bytes = data ? bytes : 0;
-    return ZC_OK;
-}
-
-zc_status zc_session_bind_output(zc_session *session, size_t i, void *data, size_t bytes,
-                                 zc_diag *diag)
-{
-    ZC_TRY(enter(session, diag));
-    return leave(session, bind_output(session, i, data, bytes, false, diag));
-}
-
-zc_status zc_session_bind_output_device(zc_session *session, size_t i, void *data, size_t bytes,
-                                        zc_diag *diag)
-{
-    ZC_TRY(enter(session, diag));
-    return leave(session, bind_output(session, i, data, bytes, true, diag));
-}
-
-/* Does the root's memory lie where this output is bound? (device or host) */
-static bool binds_root(const zc_session *s, const zc_output_slot *out)
-{
-    return out->bound && (s->gpu != NULL) == out->on_device;
-}
-
-static zc_status fits(const zc_session *s, size_t i, const zc_tensor *t, zc_diag *diag)
-{
-    size_t bytes = 0;
-    (void)zc_tensor_bytes(t, &bytes);
-    const zc_output_slot *out = &s->outputs[i];
-    if (!out->bound || bytes <= out->bound_bytes) return ZC_OK;
-    return zc_fail(diag, ZC_ERR_ARG, s->program->output_names[i],
-                   "bound memory is too small (got %zu bytes, need %zu)", out->bound_bytes, bytes);
-}
-
-/* Memory of roots that outputs own: the first bound one's, or the session's. */
-static zc_status root_outputs(zc_session *s, zc_diag *diag)
-{
-    const zc_pblock *top = &s->program->blocks[0];
-    for (uint32_t i = 0; i < top->nouts; i++) {
-        uint32_t root = s->roots[top->outs[i]];
-        if (s->external[root]) s->values[root].data = NULL;
-        if (s->gpu) s->gpu->root_set[root] = false;
-    }
-    for (uint32_t i = 0; i < top->nouts; i++) {
-        uint32_t root = s->roots[top->outs[i]];
-        if (!s->external[root] || s->values[root].data || (s->gpu && s->gpu->root_set[root]))
-            continue;
-        size_t bytes = 0;
-        (void)zc_tensor_bytes(&s->values[root], &bytes);
-        ZC_TRY(fits(s, i, &s->values[root], diag));
-        if (s->gpu) {
-            ZC_TRY(zc_gpu_root(s, root, binds_root(s, &s->outputs[i]) ? s->outputs[i].bound : NULL,
-                               diag));
-            continue;
-        }
-        if (s->outputs[i].bound) {
-            s->values[root].data = s->outputs[i].bound;
-        } else {
-            ZC_TRY(zc_room_fit(s, &s->rooms[root], bytes, diag));
-            s->values[root].data = s->rooms[root].p;
-        }
-    }
-    return ZC_OK;
-}
-
-/* A result that is not where the caller wants it (an input or constant handed through, an unplanned
- * value, a second name for one value) is copied there. */
-static zc_status deliver(zc_session *s, uint32_t i, zc_diag *diag)
-{
-    zc_output_slot *out = &s->outputs[i];
-    if (out->on_device) return zc_gpu_deliver(s, i, diag);
-    if (s->gpu) ZC_TRY(zc_gpu_to_host(s, s->program->blocks[0].outs[i], diag));
-    const zc_tensor *t = &s->values[s->program->blocks[0].outs[i]];
-    out->result = *t;
-    if (!out->bound || t->data == out->bound) return ZC_OK;
-    size_t bytes = 0;
-    (void)zc_tensor_bytes(t, &bytes);
-    ZC_TRY(fits(s, i, t, diag));
-    if (bytes) memcpy(out->bound, t->data, bytes);
-    out->result.data = out->bound;
-    return ZC_OK;
+    return session ? atomic_load_explicit(&session->memory, memory_order_relaxed) : 0;
 }
 
 /* ---- running ---- */
-
-static zc_status ready_inputs(zc_session *s, zc_diag *diag)
-{
-    const zc_pblock *top = &s->program->blocks[0];
-    for (uint32_t i = 0; i < top->nparams; i++) {
-        if (!s->inputs[i].set)
-            return zc_fail(diag, ZC_ERR_INPUT, s->program->input_names[i], "has no value");
-    }
-    return s->prepared ? ZC_OK : zc_session_prepare(s, diag);
-}
 
 /* Points inputs, and what shares their or an output's memory, at this run's memory. */
 static void point_values(zc_session *s)
@@ -476,17 +365,15 @@ static zc_status run_steps(zc_session *s, zc_diag *diag)
 {
     ZC_TRY(s->gpu ? zc_gpu_run(s, diag) : zc_exec_block(s, 0, diag));
     s->checked = s->now->checked = true;
-    for (uint32_t i = 0; i < s->program->blocks[0].nouts; i++) ZC_TRY(deliver(s, i, diag));
-    return ZC_OK;
+    return zc_session_deliver(s, diag);
 }
 
 static zc_status run(zc_session *s, zc_diag *diag)
 {
-    const zc_pblock *top = &s->program->blocks[0];
-    ZC_TRY(ready_inputs(s, diag));
-    ZC_TRY(root_outputs(s, diag));
+    ZC_TRY(zc_session_check_io(s, diag));
+    if (!s->prepared) ZC_TRY(zc_session_prepare(s, diag));
+    ZC_TRY(zc_session_root_outputs(s, diag));
     point_values(s);
-    for (uint32_t i = 0; i < top->nouts; i++) s->outputs[i].result = (zc_tensor){.dtype = ZC_NONE};
     zc_status status = run_steps(s, diag);
     if (status != ZC_OK && s->gpu) zc_gpu_settle(s);
     return status;
@@ -502,10 +389,17 @@ static zc_status run_and_wait(zc_session *s, bool wait, zc_diag *diag)
     return status;
 }
 
+static zc_status leave_run(zc_session *s, zc_status status, zc_diag *diag)
+{
+    if (status != ZC_OK) zc_session_forget_results(s);
+    count_states(s);
+    return zc_session_leave(s, status, diag);
+}
+
 static zc_status run_once(zc_session *session, bool wait, zc_diag *diag)
 {
     ZC_TRY(enter_for(session, ZC_SESSION_RUNNING, diag));
-    return leave(session, run_and_wait(session, wait, diag));
+    return leave_run(session, run_and_wait(session, wait, diag), diag);
 }
 
 zc_status zc_session_run(zc_session *session, zc_diag *diag)
@@ -529,34 +423,6 @@ static zc_status wait_for_gpu(zc_session *s, zc_diag *diag)
 
 zc_status zc_session_wait(zc_session *session, zc_diag *diag)
 {
-    ZC_TRY(enter(session, diag));
-    return leave(session, wait_for_gpu(session, diag));
-}
-
-static zc_status output(const zc_session *session, size_t i, zc_view *out, zc_diag *diag)
-{
-    if (!out) return zc_fail(diag, ZC_ERR_ARG, "out", "is NULL");
-    const zc_pblock *top = &session->program->blocks[0];
-    if (i >= top->nouts)
-        return zc_fail(diag, ZC_ERR_ARG, "i", "no such output (got %zu, need < %u)", i, top->nouts);
-    const zc_tensor *t = &session->outputs[i].result;
-    if (t->dtype == ZC_NONE)
-        return zc_fail(diag, ZC_ERR_ARG, session->program->output_names[i],
-                       "no run has given a result");
-    *out = (zc_view){.elem = (zc_elem)t->dtype,
-                     .rank = t->rank,
-                     .data = t->data,
-                     .on_device = session->outputs[i].on_device};
-    memcpy(out->dims, t->dims, sizeof t->dims);
-    size_t bytes = 0;
-    (void)zc_tensor_bytes(t, &bytes);
-    out->bytes = bytes;
-    return ZC_OK;
-}
-
-zc_status zc_session_output(const zc_session *session, size_t i, zc_view *out, zc_diag *diag)
-{
-    zc_session *s = (zc_session *)(uintptr_t)session; /* for the flag that a thread is inside */
-    ZC_TRY(enter(s, diag));
-    return leave(s, output(s, i, out, diag));
+    ZC_TRY(zc_session_enter(session, diag));
+    return leave_run(session, wait_for_gpu(session, diag), diag);
 }

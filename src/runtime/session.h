@@ -18,28 +18,43 @@ typedef struct zc_room {
 typedef struct zc_input_slot {
     zc_tensor value;
     zc_room copy;
+    size_t borrowed_bytes; /* of the caller's memory in value.data; 0: it is the copy */
     bool set, on_device;
 } zc_input_slot;
 
 typedef struct zc_output_slot {
     void *bound;
     size_t bound_bytes;
-    bool on_device; /* bound is device memory */
-    zc_tensor result;
+    bool on_device;   /* bound is device memory */
+    zc_room copy;     /* of a result that no memory of its own was planned for */
+    zc_tensor result; /* of the last run; dtype ZC_NONE: none */
+    bool result_is_bound, result_on_device;
 } zc_output_slot;
 
-/* What planning finds for one set of input shapes (shapes.c). */
-enum { ZC_SHAPES_MAX = 8 };
+/* What planning finds for one set of input shapes. */
 typedef struct zc_shapes {
-    int64_t *dims;       /* of all inputs, one after the other */
-    uint64_t used;       /* when; 0: empty */
-    bool checked;        /* a run has confirmed every planned shape */
+    uint64_t hash;                   /* of the dimensions */
+    struct zc_shapes *next;          /* of the same bucket */
+    struct zc_shapes *newer, *older; /* in the order of their last use */
+    int64_t *dims;                   /* of all inputs, one after the other */
+    bool planned;                    /* what follows is found */
+    bool checked;                    /* a run has confirmed every planned shape */
     uint32_t *roots;     /* by value: the value whose memory it shares (itself, mostly) */
     bool *external;      /* by root: memory is an output's, not the arena's */
     zc_placement *items; /* what lies in the arena */
     size_t nitems, arena_bytes;
-    size_t bytes; /* that these arrays take */
+    struct zc_gpu_part *parts; /* on a GPU: what replays as graphs (gpu_graph.c); NULL: not found */
+    uint32_t nparts;
 } zc_shapes;
+
+/* The sets that were used last (shapes.c). */
+typedef struct zc_shape_cache {
+    zc_shapes **buckets; /* by hash */
+    size_t nbuckets;     /* a power of two */
+    zc_shapes *newest, *oldest;
+    size_t len, max;
+    size_t bytes; /* that all this takes */
+} zc_shape_cache;
 
 /* One thread at a time is inside; a run can be asked to stop. */
 typedef enum zc_session_use {
@@ -68,28 +83,49 @@ struct zc_session {
     int64_t *dim_values; /* by dimension expression */
     uint8_t *arena;
     size_t arena_bytes;
-    zc_shapes shapes[ZC_SHAPES_MAX];
+    zc_shape_cache shapes;
     zc_shapes *now; /* of the current input shapes */
-    uint64_t clock;
-    bool prepared; /* for the current input shapes */
-    bool checked;  /* a run has confirmed every planned shape */
+    bool prepared;  /* for the current input shapes */
+    bool checked;   /* a run has confirmed every planned shape */
+    bool disjoint;  /* the caller's buffers do not overlap, as they are now */
 
     zc_kstate *states;   /* three a step: its own, its prologue's, its epilogue's */
     zc_tensor *operands; /* work space: a step's inputs and outputs */
     zc_scratch scratch;
     zc_arena infer_arena; /* work space of shapes that are found at run time */
     zc_dims infer_dims;
-    uint64_t room_bytes; /* held by rooms and copies */
-    uint64_t base_bytes; /* of the arrays above */
+    uint64_t room_bytes;  /* held by rooms and copies */
+    uint64_t base_bytes;  /* of the arrays above */
+    uint64_t state_bytes; /* of states, after the last run */
+    atomic_ullong memory; /* all that is held, as of the last call's end */
+
+    char fallback[512]; /* why ZC_DEVICE_AUTO chose the CPU; empty: it did not */
 
     struct zc_gpu *gpu; /* NULL: everything runs on the CPU (gpu.h) */
 };
 
+/* ---- one thread at a time (session.c) ---- */
+/* Brackets what a call does, whose messages name the plan's file; fails when another thread is
+ * inside, after fork(), and when the GPU is lost. */
+zc_status zc_session_enter(zc_session *s, zc_diag *diag);
+/* Returns status. */
+zc_status zc_session_leave(zc_session *s, zc_status status, zc_diag *diag);
+
+/* ---- inputs and outputs (io.c) ---- */
+/* Is every input set, and does no result overwrite an input or another result? */
+zc_status zc_session_check_io(zc_session *s, zc_diag *diag);
+/* Finds memory for the roots that outputs own, before the steps run. */
+zc_status zc_session_root_outputs(zc_session *s, zc_diag *diag);
+/* Puts the results where the caller gets them, after the steps. */
+zc_status zc_session_deliver(zc_session *s, zc_diag *diag);
+void zc_session_forget_results(zc_session *s);
+
 /* Makes room for `bytes` in a room of this session. */
 zc_status zc_room_fit(zc_session *s, zc_room *room, size_t bytes, zc_diag *diag);
 
-/* A session without threads, device and memory to run in (session.c); it can plan. */
-zc_status zc_session_new(zc_plan *plan, zc_session **out, zc_diag *diag);
+/* A session without threads, device and memory to run in (session.c); it can plan, and keeps that
+ * for `shapes` sets of input shapes. */
+zc_status zc_session_new(zc_plan *plan, size_t shapes, zc_session **out, zc_diag *diag);
 void zc_session_free(zc_session *s);
 
 /* Finds what the inputs' current shapes need: session.now (prepare.c). */
@@ -97,10 +133,14 @@ zc_status zc_session_plan(zc_session *s, zc_diag *diag);
 /* The same, and makes the memory ready. */
 zc_status zc_session_prepare(zc_session *s, zc_diag *diag);
 
-/* The entry for the inputs' current shapes; when there is none, an empty one (used: 0) takes the
- * place of the one that was used longest ago (shapes.c). */
+/* ---- kept shapes (shapes.c) ---- */
+bool zc_shapes_init(zc_shape_cache *c, size_t max);
+void zc_shapes_fini(zc_shape_cache *c);
+/* The entry for the inputs' current shapes, the newest from now on; when there is none, one that is
+ * not planned, at the cost of the oldest where there are `max`. */
 zc_status zc_shapes_find(zc_session *s, zc_shapes **out, zc_diag *diag);
-void zc_shapes_fini(zc_shapes *e);
+/* No run has confirmed any of them. */
+void zc_shapes_doubt(zc_shape_cache *c);
 
 /* Makes ready what the steps' kernels share; first runs would, while the process may exit (exec.c).
  */

@@ -59,6 +59,7 @@ static void test_no_driver_library(void **state)
     gpu_rows_run(s, &f->in);
     assert_int_equal(zc_session_device(s, &info), ZC_OK);
     assert_int_equal(info.kind, ZC_DEVICE_CPU);
+    assert_non_null(strstr(info.fallback, "libcuda.so.1: no CUDA driver is installed ("));
     assert_int_equal(zc_session_destroy(&s), ZC_OK);
 }
 
@@ -98,6 +99,7 @@ static void test_no_device(void **state)
     assert_int_equal(zc_session_device(s, &info), ZC_OK);
     assert_int_equal(info.kind, ZC_DEVICE_CPU);
     assert_string_equal(info.name, "cpu");
+    assert_non_null(strstr(info.fallback, "the CUDA driver sees no GPU"));
     assert_int_equal(zc_session_destroy(&s), ZC_OK);
 }
 
@@ -341,6 +343,9 @@ static void test_fault_of_enqueued_work(void **state)
     expect_ok(f->diag, zc_session_enqueue(s, f->diag));
     expect_fail(f->diag, zc_session_wait(s, f->diag), ZC_ERR_INPUT,
                 "pick: index out of range (got 77, need [-5, 4])");
+    zc_view gone;
+    expect_fail(f->diag, zc_session_output(s, 0, &gone, f->diag), ZC_ERR_ARG,
+                "y: no run has given a result");
     expect_ok(f->diag, zc_session_wait(s, f->diag));
     f->in.idx[0] = good;
     expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "driver/version.h"
 #include "plan/plan.h"
+#include "zc/version.h"
 
 typedef struct writer {
     const kc_variant *v;

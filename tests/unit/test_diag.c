@@ -73,6 +73,27 @@ static void test_texts(void **state)
     assert_null(d);
 }
 
+static void test_files(void **state)
+{
+    (void)state;
+    zc_diag *d = zc_diag_create();
+    zc_diag_lend_file(NULL, "f");
+    zc_diag_set_file(d, "set");
+    zc_diag_lend_file(d, "lent");
+    zc_fail(d, ZC_ERR_IO, "node", "reason");
+    zc_diag_lend_file(d, NULL);
+    zc_fail(d, ZC_ERR_IO, "node", "reason");
+    zc_fail(d, ZC_ERR_IO, "set", "cannot open");
+    zc_diag_subject(d, "late");
+    zc_diag_set_file(d, NULL);
+    zc_fail(d, ZC_ERR_IO, "set", "cannot open");
+    assert_string_equal(zc_diag_text(d, 0), "lent: node: reason");
+    assert_string_equal(zc_diag_text(d, 1), "set: node: reason");
+    assert_string_equal(zc_diag_text(d, 2), "set: cannot open");
+    assert_string_equal(zc_diag_text(d, 3), "set: cannot open");
+    zc_diag_destroy(&d);
+}
+
 static void test_hostile_text(void **state)
 {
     (void)state;
@@ -138,9 +159,10 @@ static void test_try(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_null),  cmocka_unit_test(test_names),
-        cmocka_unit_test(test_texts), cmocka_unit_test(test_hostile_text),
-        cmocka_unit_test(test_cap),   cmocka_unit_test(test_try),
+        cmocka_unit_test(test_null),         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_texts),        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_hostile_text), cmocka_unit_test(test_cap),
+        cmocka_unit_test(test_try),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,7 +93,7 @@ static void set_inputs(const zc_plan *plan, zc_session *s)
                 ((int64_t *)v.data)[e] = 1;
         }
         assert_int_equal(zc_session_set_input(s, i, &v, false, NULL), ZC_OK);
-        free(v.data);
+        free((void *)(uintptr_t)v.data);
     }
 }
 

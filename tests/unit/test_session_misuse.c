@@ -106,7 +106,6 @@ static void test_null_in_plan_calls(void **state)
     expect_fail(d, zc_plan_load_file(NULL, &plan, d), ZC_ERR_ARG, "path: is NULL");
     expect_fail(d, zc_plan_load_file("x", NULL, d), ZC_ERR_ARG, "out: is NULL");
     expect_fail(d, zc_plan_load_file("", &plan, d), ZC_ERR_IO, "No such file");
-    zc_diag_set_file(d, NULL);
     assert_int_equal(zc_plan_info_get(NULL, &info), ZC_ERR_ARG);
     assert_int_equal(zc_plan_info_get(f->plan, NULL), ZC_ERR_ARG);
     expect_fail(d, zc_plan_input(NULL, 0, &io, d), ZC_ERR_ARG, "plan: is NULL");
@@ -207,41 +206,231 @@ static void test_null_in_diag_calls(void **state)
     assert_int_equal(zc_elem_parse("f33"), 0);
 }
 
-/* ---- A7: sizes of parameter structs ---- */
+/* ---- A7: sizes of structs ---- */
 
-static void test_old_and_new_struct_sizes(void **state)
+static zc_status try_params(fixture *f, const zc_session_params *sp, const zc_compile_params *cp)
 {
-    fixture *f = *state;
-    zc_session *s;
-    void *out;
+    zc_session *s = NULL;
+    void *out = NULL;
     size_t len;
     zc_buf model = {0};
+    zc_status status = ZC_OK;
     onnx_text(loop_text, &model);
-    static const size_t small[] = {0, 1, 4};
-    for (size_t i = 0; i < ZC_COUNTOF(small) + 1; i++) {
-        zc_session_params sp = {.size = i < 3 ? small[i] : sizeof sp - 1};
-        zc_compile_params cp = {.size = i < 3 ? small[i] : sizeof cp - 1};
-        expect_fail(f->diag, zc_session_create(f->plan, &sp, &s, f->diag), ZC_ERR_ARG,
-                    "params: size is wrong (got ");
-        assert_null(s);
-        expect_fail(f->diag, zc_compile_bytes(model.data, model.len, &cp, &out, &len, f->diag),
-                    ZC_ERR_ARG, "params: size is wrong (got ");
-        assert_null(out);
+    if (sp) status = zc_session_create(f->plan, sp, &s, f->diag);
+    if (cp) status = zc_compile_bytes(model.data, model.len, cp, &out, &len, f->diag);
+    assert_int_equal(s || out, status == ZC_OK);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_free(out);
+    zc_buf_fini(&model);
+    return status;
+}
+
+/* Sizes that no version's struct has, in the first word of the parameters. */
+static void test_wrong_sizes(void **state)
+{
+    fixture *f = *state;
+    const size_t sizes[] = {0, 1, 4, 8, 32, sizeof(zc_session_params) + 1, 1 << 20, SIZE_MAX};
+    for (size_t i = 0; i < ZC_COUNTOF(sizes); i++) {
+        zc_session_params sp = {.size = sizes[i]};
+        zc_compile_params cp = {.size = sizes[i]};
+        zc_plan_info info = {.size = sizes[i]};
+        zc_io_info io = {.size = sizes[i]};
+        zc_step_info step = {.size = sizes[i]};
+        zc_device_info device = {.size = sizes[i]};
+        static const char text[] = "size is wrong (got ";
+        expect_fail(f->diag, try_params(f, &sp, NULL), ZC_ERR_ARG, text);
+        expect_fail(f->diag, try_params(f, NULL, &cp), ZC_ERR_ARG, text);
+        assert_int_equal(zc_plan_info_fill(f->plan, &info), ZC_ERR_ARG);
+        expect_fail(f->diag, zc_plan_input_fill(f->plan, 0, &io, f->diag), ZC_ERR_ARG, text);
+        expect_fail(f->diag, zc_plan_output_fill(f->plan, 0, &io, f->diag), ZC_ERR_ARG, text);
+        expect_fail(f->diag, zc_session_step_fill(f->session, 0, &step, f->diag), ZC_ERR_ARG, text);
+        assert_int_equal(zc_session_device_fill(f->session, &device), ZC_ERR_ARG);
     }
-    /* A newer caller's struct is longer; what follows is not for this library. */
+}
+
+/* The structs of the first version, byte for byte behind what it did not have. */
+static void test_old_callers(void **state)
+{
+    fixture *f = *state;
+    zc_session_params sp;
+    zc_compile_params cp;
+    memset(&sp, 0xEE, sizeof sp);
+    memset(&cp, 0xEE, sizeof cp);
+    const size_t sp_size = offsetof(zc_session_params, timeout_ms) + sizeof sp.timeout_ms;
+    const size_t cp_size = offsetof(zc_compile_params, progress_user) + sizeof(void *);
+    memset(&sp, 0, sp_size);
+    memset(&cp, 0, cp_size);
+    sp.size = sp_size;
+    cp.size = cp_size;
+    expect_ok(f->diag, try_params(f, &sp, NULL));
+    expect_ok(f->diag, try_params(f, NULL, &cp));
+    struct {
+        zc_device_info info;
+        char guard[16];
+    } at;
+    memset(&at, 0xEE, sizeof at);
+    at.info.size = (offsetof(zc_device_info, lost) + 8) & ~(size_t)7;
+    assert_int_equal(zc_session_device_fill(f->session, &at.info), ZC_OK);
+    assert_string_equal(at.info.name, "cpu");
+    assert_false(at.info.lost);
+    for (size_t i = at.info.size; i < sizeof at; i++)
+        assert_int_equal(((unsigned char *)&at)[i], 0xEE);
+}
+
+/* What this library does not know must be 0 where the caller tells, and reads 0 where it asks. */
+static void test_new_callers(void **state)
+{
+    fixture *f = *state;
     struct {
         zc_session_params p;
         char more[64];
-    } newer = {.p = {.size = sizeof newer, .threads = 1}};
-    expect_ok(f->diag, zc_session_create(f->plan, &newer.p, &s, f->diag));
+    } sp = {.p = {.size = sizeof sp, .threads = 1}};
+    struct {
+        zc_compile_params p;
+        char more[64];
+    } cp = {.p = {.size = sizeof cp}};
+    struct {
+        zc_io_info p;
+        char more[16];
+    } io;
+    expect_ok(f->diag, try_params(f, &sp.p, NULL));
+    expect_ok(f->diag, try_params(f, NULL, &cp.p));
+    sp.more[63] = cp.more[0] = 1;
+    expect_fail(f->diag, try_params(f, &sp.p, NULL), ZC_ERR_UNSUPPORTED,
+                "params: a field is set that zc " ZC_VERSION " does not know (at byte ");
+    expect_fail(f->diag, try_params(f, NULL, &cp.p), ZC_ERR_UNSUPPORTED,
+                "params: a field is set that zc " ZC_VERSION " does not know (at byte ");
+    memset(&io, 0xEE, sizeof io);
+    io.p.size = sizeof io;
+    expect_ok(f->diag, zc_plan_input_fill(f->plan, 0, &io.p, f->diag));
+    assert_int_equal(io.p.size, sizeof io);
+    assert_string_equal(io.p.name, "x");
+    for (size_t i = 0; i < sizeof io.more; i++) assert_int_equal(io.more[i], 0);
+}
+
+/* Inputs of the caller's size, one after the other. */
+static void test_arrays_of_new_callers(void **state)
+{
+    fixture *f = *state;
+    struct {
+        zc_io_info p;
+        char more[24];
+    } in[2];
+    zc_io_info own[2];
+    zc_memory_info want, got = {.size = sizeof got};
+    for (size_t i = 0; i < 2; i++) {
+        in[i].p.size = sizeof in[i];
+        expect_ok(f->diag, zc_plan_input_fill(f->plan, i, &in[i].p, f->diag));
+        expect_ok(f->diag, zc_plan_input(f->plan, i, &own[i], f->diag));
+    }
+    in[0].p.dims[0] = own[0].dims[0] = 100;
+    expect_ok(f->diag, zc_plan_memory(f->plan, own, 2, &want, f->diag));
+    expect_ok(f->diag, zc_plan_memory_fill(f->plan, &in[0].p, 2, &got, f->diag));
+    assert_memory_equal(&got, &want, sizeof want);
+    own[1].size += 8;
+    expect_fail(f->diag, zc_plan_memory(f->plan, own, 2, &got, f->diag), ZC_ERR_ARG,
+                "inputs: sizes differ (got ");
+    own[0].size = 3;
+    expect_fail(f->diag, zc_plan_memory(f->plan, own, 2, &got, f->diag), ZC_ERR_ARG,
+                "inputs: size is wrong (got 3, need at least ");
+}
+
+static void test_versions(void **state)
+{
+    (void)state;
+    assert_string_equal(zc_version(), ZC_VERSION);
+    assert_int_equal(zc_version_number(), ZC_VERSION_NUMBER);
+    char text[32];
+    snprintf(text, sizeof text, "%d.%d.%d", ZC_VERSION_MAJOR, ZC_VERSION_MINOR, ZC_VERSION_PATCH);
+    assert_string_equal(zc_version(), text);
+}
+
+static void test_numbers_of_threads(void **state)
+{
+    fixture *f = *state;
+    static const int threads[] = {-1, -3, 1025, INT32_MAX, INT32_MIN};
+    for (size_t i = 0; i < ZC_COUNTOF(threads); i++) {
+        zc_session_params sp = {.size = sizeof sp, .threads = threads[i]};
+        zc_compile_params cp = {.size = sizeof cp, .threads = threads[i]};
+        static const char text[] = "threads: out of range (got ";
+        expect_fail(f->diag, try_params(f, &sp, NULL), ZC_ERR_ARG, text);
+        expect_fail(f->diag, try_params(f, NULL, &cp), ZC_ERR_ARG, text);
+    }
+}
+
+/* ---- files in messages ---- */
+
+static void write_bytes(const char *path, const void *bytes, size_t len)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, len, file), len);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void expect_text(fixture *f, zc_status status, const char *text)
+{
+    assert_int_not_equal(status, ZC_OK);
+    assert_string_equal(zc_diag_text(f->diag, 0), text);
+    zc_diag_clear(f->diag);
+}
+
+/* A message names the file that it is about, once, and no file that an earlier call was about. */
+static void test_files_in_messages(void **state)
+{
+    fixture *f = *state;
+    char dir[] = "/tmp/zc-test-XXXXXX", good[64], bad[64], none[64], want[256];
+    assert_non_null(mkdtemp(dir));
+    snprintf(good, sizeof good, "%s/good", dir);
+    snprintf(bad, sizeof bad, "%s/bad", dir);
+    snprintf(none, sizeof none, "%s/none", dir);
+    write_bytes(good, f->bytes, f->len);
+    write_bytes(bad, "", 0);
+    zc_plan *plan, *broken;
+    zc_session *s;
+    void *out;
+    size_t len;
+    for (int round = 0; round < 2; round++) {
+        expect_ok(f->diag, zc_plan_load_file(good, &plan, f->diag));
+        expect_text(f, zc_plan_load_bytes("", 0, &broken, f->diag),
+                    "not a zc plan (the file is empty)");
+        snprintf(want, sizeof want, "%s: not a zc plan (the file is empty)", bad);
+        expect_text(f, zc_plan_load_file(bad, &broken, f->diag), want);
+        snprintf(want, sizeof want, "%s: cannot open (No such file or directory)", none);
+        expect_text(f, zc_plan_load_file(none, &broken, f->diag), want);
+        expect_text(f, zc_compile_file(none, bad, NULL, f->diag), want);
+        expect_text(f,
+                    zc_compile_bytes("x", 1, ZC_COMPILE_PARAMS(.threads = -1), &out, &len, f->diag),
+                    "threads: out of range (got -1, need 0 to 1024)");
+        expect_ok(f->diag, zc_session_create(plan, ZC_SESSION_PARAMS(.threads = 1), &s, f->diag));
+        expect_text(f, zc_session_run(f->session, f->diag), "x: has no value");
+        snprintf(want, sizeof want, "%s: x: has no value", good);
+        expect_text(f, zc_session_run(s, f->diag), want);
+        expect_text(f, zc_session_run(f->session, f->diag), "x: has no value");
+        assert_int_equal(zc_session_destroy(&s), ZC_OK);
+        zc_plan_destroy(&plan);
+    }
+    assert_int_equal(unlink(good) | unlink(bad) | rmdir(dir), 0);
+}
+
+/* ---- where it runs ---- */
+
+static void test_auto_says_why_not_the_gpu(void **state)
+{
+    fixture *f = *state;
+    zc_session *s;
+    zc_device_info info;
+    expect_ok(f->diag,
+              zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_AUTO),
+                                &s, f->diag));
+    assert_int_equal(zc_session_device(s, &info), ZC_OK);
+    assert_int_equal(info.kind, ZC_DEVICE_CPU);
+    assert_string_equal(
+        info.fallback,
+        "the plan was compiled for the CPU alone (compile with --target sm_90 or the like)");
     assert_int_equal(zc_session_destroy(&s), ZC_OK);
-    static const int threads[] = {-1, 1025, INT32_MAX, INT32_MIN};
-    for (size_t i = 0; i < ZC_COUNTOF(threads); i++)
-        expect_fail(
-            f->diag,
-            zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = threads[i]), &s, f->diag),
-            ZC_ERR_ARG, "threads: out of range");
-    zc_buf_fini(&model);
+    assert_int_equal(zc_session_device(f->session, &info), ZC_OK);
+    assert_null(info.fallback);
 }
 
 /* ---- A3: wrong types and sizes ---- */
@@ -396,6 +585,10 @@ static void test_calls_while_running_are_busy(void **state)
     expect_fail(d, zc_session_set_input(s, 0, &v, false, d), ZC_ERR_BUSY, busy);
     expect_fail(d, zc_session_bind_output(s, 0, NULL, 0, d), ZC_ERR_BUSY, busy);
     expect_fail(d, zc_session_output(s, 0, &v, d), ZC_ERR_BUSY, busy);
+    zc_step_info step;
+    zc_device_info device;
+    expect_fail(d, zc_session_step(s, 0, &step, d), ZC_ERR_BUSY, busy);
+    assert_int_equal(zc_session_device(s, &device), ZC_ERR_BUSY);
     assert_int_equal(zc_session_destroy(&s), ZC_ERR_BUSY);
     assert_ptr_equal(s, f->session);
     assert_false(atomic_load(&r.ended));
@@ -483,6 +676,46 @@ static void test_two_threads_race(void **state)
     assert_true(ok > 0);
     check_output(f->session, x, 3, 4, f->diag);
     run_and_check(f);
+}
+
+/* Asks for the memory while others run. */
+typedef struct monitor {
+    zc_session *session;
+    uint64_t least, most;
+    atomic_bool stop;
+} monitor;
+
+static void *watch_memory(void *arg)
+{
+    monitor *m = arg;
+    m->least = UINT64_MAX;
+    do {
+        uint64_t now = zc_session_memory(m->session);
+        if (now < m->least) m->least = now;
+        if (now > m->most) m->most = now;
+    } while (!atomic_load(&m->stop));
+    return NULL;
+}
+
+static void test_memory_from_a_monitor(void **state)
+{
+    fixture *f = *state;
+    static float x[4096];
+    monitor m = {.session = f->session};
+    pthread_t thread;
+    uint64_t before = zc_session_memory(f->session);
+    assert_int_equal(pthread_create(&thread, NULL, watch_memory, &m), 0);
+    for (int64_t n = 1; n <= 4096; n *= 2) {
+        set_inputs(f->session, x, n, 3, f->diag);
+        expect_ok(f->diag, zc_session_run(f->session, f->diag));
+        check_output(f->session, x, n, 3, f->diag);
+    }
+    uint64_t after = zc_session_memory(f->session);
+    atomic_store(&m.stop, true);
+    pthread_join(thread, NULL);
+    assert_true(after > before);
+    assert_in_range(m.least, before, after);
+    assert_in_range(m.most, before, after);
 }
 
 /* ---- A9, A12: processes ---- */
@@ -704,7 +937,14 @@ int main(void)
         T(test_null_in_session_calls),
         T(test_null_in_compile_calls),
         T(test_null_in_diag_calls),
-        T(test_old_and_new_struct_sizes),
+        T(test_wrong_sizes),
+        T(test_old_callers),
+        T(test_new_callers),
+        T(test_arrays_of_new_callers),
+        T(test_versions),
+        T(test_numbers_of_threads),
+        T(test_files_in_messages),
+        T(test_auto_says_why_not_the_gpu),
         T(test_wrong_views),
         T(test_bound_output_too_small),
         T(test_inputs_are_copied),
@@ -713,6 +953,7 @@ int main(void)
         T(test_cancel_from_another_thread),
         T(test_cancel_without_a_run),
         T(test_two_threads_race),
+        T(test_memory_from_a_monitor),
         T(test_after_fork),
         T(test_new_session_in_a_forked_child),
         T(test_exit_while_running),

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/number.h"
+
 const cli_exit *cli_exit_at(size_t i)
 {
     static const cli_exit exits[] = {
@@ -48,7 +50,7 @@ int cli_usage(const char *command, const char *fmt, ...)
     zc_buf text = {0};
     char line[1024];
     va_start(args, fmt);
-    vsnprintf(line, sizeof line, fmt, args);
+    zc_vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
     zc_buf_escape(&text, line, strlen(line));
     fprintf(stderr, "zc %s: %s\nTry 'zc %s --help'.\n", command, text.data ? text.data : "",
@@ -70,7 +72,7 @@ bool cli_int(const char *text, int64_t least, int64_t most, int64_t *out)
 bool cli_real(const char *text, double *out)
 {
     char *end;
-    *out = strtod(text, &end);
+    *out = zc_strtod(text, &end);
     return end != text && !*end && isfinite(*out);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/number.h"
 #include "cli/conform.h"
 #include "cli/inputs.h"
 #include "driver/compile.h"
@@ -15,7 +16,7 @@ void cli_conform_say(result *r, outcome o, const char *fmt, ...)
     va_list args;
     va_start(args, fmt);
     r->outcome = o;
-    vsnprintf(r->text, sizeof r->text, fmt, args);
+    zc_vsnprintf(r->text, sizeof r->text, fmt, args);
     va_end(args);
 }
 

@@ -27,6 +27,26 @@ expect compile-fails 2 "NVRTC: NVRTC_ERROR_COMPILATION" on ZC_CACHE_DIR="$dir/no
     ZC_HOSTCUDA_FAIL=nvrtcCompileProgram:1:6 "$zc" compile "$model" -o "$dir/failed.plan" --target sm_90
 expect compile-fails-no-plan 1 "" test -e "$dir/failed.plan"
 
+# ---- signals while kernels are compiled: the compiler takes the handlers ----
+# ended_by SIGNAL: the exit code of a compilation that gets it after its first kernel; a hang is killed.
+ended_by() {
+    rm -rf "$dir/signalled"
+    env --default-signal="$1" LD_LIBRARY_PATH="$fake" ZC_CACHE_DIR="$dir/signalled" \
+        "$zc" compile "$model" -o "$dir/signalled.plan" --target sm_90 --threads 1 --quiet &
+    pid=$!
+    while kill -0 $pid 2>/dev/null && [ -z "$(find "$dir/signalled" -type f 2>/dev/null)" ]; do sleep 0.02; done
+    kill -"$1" $pid
+    { sleep 20 && kill -KILL $pid; } 2>/dev/null &
+    watchdog=$!
+    wait $pid
+    echo "ended $?"
+    kill $watchdog
+}
+for signal in INT=130 TERM=143 HUP=129; do
+    expect "signal-${signal%=*}" 0 "ended ${signal#*=}" ended_by "${signal%=*}"
+    expect "signal-${signal%=*}-no-plan" 1 "" test -e "$dir/signalled.plan"
+done
+
 # ---- products on the tensor cores only where they are asked for ----
 uses_tf32() {
     on "$zc" compile "$model" -o "$dir/$1.plan" --target sm_90 --precision "$1" --quiet --emit-cuda "$dir/$1" &&

@@ -3,23 +3,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* uselocale is the calling thread's alone, and a C library has the C locale at hand: newlocale
- * allocates nothing for it. */
-locale_t zc_c_locale_enter(void)
+/* A C library has this locale at hand: newlocale allocates nothing for it, and there is nothing to
+ * free. */
+locale_t zc_use_c_locale(void)
 {
     return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
 }
 
-void zc_c_locale_leave(locale_t before)
-{
-    freelocale(uselocale(before));
-}
-
 int zc_vsnprintf(char *buf, size_t n, const char *fmt, va_list args)
 {
-    const locale_t before = zc_c_locale_enter();
+    const locale_t before = zc_use_c_locale();
     const int len = vsnprintf(buf, n, fmt, args);
-    zc_c_locale_leave(before);
+    uselocale(before);
     return len;
 }
 
@@ -34,8 +29,8 @@ int zc_snprintf(char *buf, size_t n, const char *fmt, ...)
 
 double zc_strtod(const char *text, char **end)
 {
-    const locale_t before = zc_c_locale_enter();
+    const locale_t before = zc_use_c_locale();
     const double value = strtod(text, end);
-    zc_c_locale_leave(before);
+    uselocale(before);
     return value;
 }

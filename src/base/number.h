@@ -1,5 +1,5 @@
 /* Text and numbers in the C locale, whatever locale the program has set: the only printing and
- * parsing of reals that the libraries may use (tests/locale.sh). */
+ * parsing of reals that the libraries may use (tests/locale). */
 #ifndef ZC_BASE_NUMBER_H
 #define ZC_BASE_NUMBER_H
 
@@ -25,9 +25,7 @@ static inline bool zc_is_name_char(char c)
     return zc_is_name_start(c) || (c >= '0' && c <= '9');
 }
 
-/* Around code of others that prints or parses: the calling thread's locale is C between the two.
- * The second takes what the first returned. */
-locale_t zc_c_locale_enter(void);
-void zc_c_locale_leave(locale_t before);
+/* From now on the calling thread's locale is C; returns what it was. */
+locale_t zc_use_c_locale(void);
 
 #endif

@@ -37,7 +37,7 @@ static void *drawing(void *user)
         double seconds = cli_now() - p->start;
         if (p->done || seconds < PATIENCE || !p->text[0]) continue;
         char line[160];
-        snprintf(line, sizeof line, "%s... %.0f s", p->text, seconds);
+        zc_snprintf(line, sizeof line, "%s... %.0f s", p->text, seconds);
         draw(p, line);
     }
     pthread_mutex_unlock(&p->lock);

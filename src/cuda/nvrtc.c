@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "cuda/ptx_check.h"
 
 static const char *const library_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so",
@@ -170,8 +169,8 @@ static void restore_signals(void)
     pthread_mutex_unlock(&kept.lock);
 }
 
-/* NVRTC parses and prints numbers by the locale; and its handlers would end the compilation from
- * within, so the signals wait until it is done. */
+/* NVRTC's handlers would end the compilation, or the process, from within: the signals wait until it
+ * is done. */
 static int compile_apart(const zc_rtc *rtc, zc_rtc_program program, const char *const *options)
 {
     sigset_t taken, before;
@@ -179,9 +178,7 @@ static int compile_apart(const zc_rtc *rtc, zc_rtc_program program, const char *
     for (size_t i = 0; i < ZC_COUNTOF(taken_signals); i++) sigaddset(&taken, taken_signals[i]);
     pthread_sigmask(SIG_BLOCK, &taken, &before);
     keep_signals();
-    const locale_t locale = zc_c_locale_enter();
     const int code = rtc->compile(program, ZC_RTC_OPTIONS, options);
-    zc_c_locale_leave(locale);
     restore_signals();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return code;

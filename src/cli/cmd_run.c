@@ -245,13 +245,26 @@ static zc_status run_plan(const char *path, const options *o, zc_diag *diag)
     return status;
 }
 
+static int check(const options *o)
+{
+    const cli_need needs[] = {
+        {o->format, "--format", o->output_dir, "--output-dir DIR"},
+        {o->labels, "--labels", o->top > 0, "--top K"},
+        {o->in.seed >= 0, "--seed", o->in.random, "--random"},
+    };
+    if (o->reference && o->device.kind == ZC_DEVICE_CUDA)
+        return cli_usage("run", "--reference is of the CPU (got --device cuda)");
+    return cli_check_needs("run", needs, ZC_COUNTOF(needs));
+}
+
 static int run(int argc, char **argv)
 {
-    options o = {.in = {.seed = 1}, .top = 5, .device = {.kind = ZC_DEVICE_AUTO}};
+    options o = {.in = {.seed = -1}, .top = 5, .device = {.kind = ZC_DEVICE_AUTO}};
     const char *plan;
     int code = cli_parse_one(&cli_run_command, argc, argv, &o, "one plan", &plan);
     if (code != CLI_GO) return code;
-    code = EXIT_OK;
+    code = check(&o);
+    if (code) return code;
     zc_diag *diag = zc_diag_create();
     zc_status status = run_plan(plan, &o, diag);
     if (status != ZC_OK) code = cli_report(diag, status);

@@ -9,6 +9,10 @@ unset XDG_CACHE_HOME LD_LIBRARY_PATH
 for variable in FAIL DEVICES MEMORY CC TRACE SHUFFLE; do unset "ZC_HOSTCUDA_$variable"; done
 plan=$dir/digits.plan
 stripped=$dir/stripped.plan
+data_set=$dir/case
+mkdir "$data_set"
+cp -r "$model" "$src/models/digits/test_data_set_0" "$data_set"
+mv "$data_set/digits.onnx" "$data_set/model.onnx"
 
 # on NAME=VALUE... COMMAND...: with the fake driver. A folder with the driver alone has no NVRTC.
 on() {
@@ -67,17 +71,24 @@ expect profile-run-cpu 0 "on cpu" "$zc" run "$dir/profile.plan" --random --dim b
 expect profile-no-size 1 "--profile: got 'batch='" "$zc" compile "$model" -o "$dir/none.plan" --target sm_90 --profile batch=
 expect profile-negative 1 "--profile: got 'batch=1,-8'" \
     "$zc" compile "$model" -o "$dir/none.plan" --target sm_90 --profile batch=1,-8
-expect profile-unknown 2 "rows: no input has a dimension of this name" \
+expect profile-unknown 1 "rows: no input has a dimension of this name" \
     on "$zc" compile "$model" -o "$dir/none.plan" --target sm_90 --profile rows=1
-expect profile-no-gpu 2 "batch: a profile needs a GPU among the targets" \
+expect profile-no-gpu 1 "--profile does nothing without --target of a GPU" \
     "$zc" compile "$model" -o "$dir/none.plan" --profile batch=1
 expect profile-no-plan 1 "" test -e "$dir/none.plan"
+
+expect emit-no-gpu 1 "--emit-cuda does nothing without --target of a GPU" \
+    "$zc" compile "$model" -o "$dir/none.plan" --target cpu --emit-cuda "$dir/none"
 
 # ---- D1: no driver, no GPU ----
 if ldconfig -p 2>/dev/null | grep -q libcuda.so.1; then
     skip no-driver "this machine has a CUDA driver"
 else
     expect no-driver 5 "no CUDA driver is installed (libcuda.so.1" "$zc" run "$plan" --random --device cuda
+    expect no-driver-conform 5 "no CUDA driver is installed" "$zc" conform "$data_set" --device cuda
+    expect no-driver-conform-in-process 5 "no CUDA driver is installed" \
+        "$zc" conform "$data_set" --device cuda --in-process
+    expect no-driver-conform-auto 0 "1 passed" "$zc" conform "$data_set" --device auto --atol 1e-5
     expect no-driver-auto 0 "on cpu" "$zc" run "$plan" --random --device auto
 fi
 expect no-gpu 5 "the CUDA driver sees no GPU" on ZC_HOSTCUDA_DEVICES=0 "$zc" run "$plan" --random --device cuda
@@ -100,7 +111,7 @@ expect run-without-nvrtc 1 "" grep nvrtc "$dir/trace"
 expect run-driver-alone 0 "on hostcuda" no_nvrtc "$zc" run "$stripped" --random --device cuda
 
 # ---- D6, D7, D10: faults on the way ----
-expect no-memory 2 "MiB of 0 MiB are free)" on ZC_HOSTCUDA_MEMORY=1000 "$zc" run "$plan" --random --device cuda
+expect no-memory 5 "MiB of 0 MiB are free)" on ZC_HOSTCUDA_MEMORY=1000 "$zc" run "$plan" --random --device cuda
 expect lost 5 "CUDA_ERROR_ILLEGAL_ADDRESS (700): " \
     on ZC_HOSTCUDA_FAIL=cuStreamSynchronize:2:700 "$zc" run "$plan" --random --device cuda
 expect lost-launch 5 "CUDA_ERROR_LAUNCH_FAILED (719): " \

@@ -232,6 +232,49 @@ zc_status zc_file_read(const char *path, uint64_t limit, uint8_t **out, size_t *
     return status;
 }
 
+bool zc_file_is_stream(const char *path)
+{
+    struct stat st;
+    return strcmp(path, "-") == 0 || (stat(path, &st) == 0 && S_ISFIFO(st.st_mode));
+}
+
+/* Appends what the stream holds, to its end. */
+static zc_status drain(int fd, const char *path, uint64_t limit, zc_buf *out, zc_diag *diag)
+{
+    enum { STEP = 1 << 16 };
+    for (;;) {
+        const size_t at = zc_buf_grow(out, STEP);
+        if (out->failed) return zc_fail_nomem(diag, path, out->len + STEP);
+        const ssize_t got = read(fd, out->data + at, STEP);
+        if (got < 0 && errno != EINTR) return io_fail(diag, path, "cannot read");
+        out->len = at + (got > 0 ? (size_t)got : 0);
+        if (got == 0) return ZC_OK;
+        if (out->len > limit)
+            return zc_fail(diag, ZC_ERR_LIMIT, path,
+                           "the stream is too long (need at most %llu bytes)",
+                           (unsigned long long)limit);
+    }
+}
+
+zc_status zc_file_read_stream(const char *path, uint64_t limit, uint8_t **out, size_t *out_len,
+                              zc_diag *diag)
+{
+    const bool is_stdin = strcmp(path, "-") == 0;
+    const int fd = is_stdin ? STDIN_FILENO : open_at(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0) return io_fail(diag, path, "cannot open");
+    zc_buf text = {0};
+    const zc_status status = drain(fd, is_stdin ? "standard input" : path, limit, &text, diag);
+    if (!is_stdin) close(fd);
+    if (status != ZC_OK) {
+        zc_buf_fini(&text);
+        return status;
+    }
+    text.data[text.len] = '\0';
+    *out = (uint8_t *)text.data;
+    *out_len = text.len;
+    return ZC_OK;
+}
+
 struct zc_writer {
     int fd, dir;      /* -1 when closed */
     char *path;       /* as the caller gave it, for messages */

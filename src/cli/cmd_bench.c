@@ -183,7 +183,7 @@ static zc_status bench(const char *path, const options *o, zc_diag *diag)
     zc_plan *plan = NULL;
     zc_session *session = NULL;
     timing t = {.n = 0};
-    zc_status status = zc_plan_load_file(path, &plan, diag);
+    zc_status status = cli_load_plan(path, &plan, diag);
     if (status == ZC_OK)
         status = zc_session_create(plan,
                                    ZC_SESSION_PARAMS(.threads = (int)o->threads,

@@ -216,7 +216,7 @@ static zc_status run_plan(const char *path, const options *o, zc_diag *diag)
     zc_session *session = NULL;
     label_list labels = {.text = NULL};
     zc_status status = o->labels ? read_labels(o->labels, &labels, diag) : ZC_OK;
-    if (status == ZC_OK) status = zc_plan_load_file(path, &plan, diag);
+    if (status == ZC_OK) status = cli_load_plan(path, &plan, diag);
     if (status == ZC_OK)
         status = zc_session_create(
             plan,

@@ -13,16 +13,55 @@
 
 /* ---- files ---- */
 
-static bool ends_with(const char *s, const char *end)
+/* More than any message of protobuf. */
+#define STREAM_MAX ((uint64_t)1 << 32)
+
+static bool is_npy(const uint8_t *data, size_t len)
 {
-    size_t n = strlen(s), m = strlen(end);
-    return n >= m && strcmp(s + n - m, end) == 0;
+    static const uint8_t magic[] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
+    return len >= sizeof magic && memcmp(data, magic, sizeof magic) == 0;
 }
 
+static zc_status read_stream(const char *path, zc_tensor *out, zc_diag *diag)
+{
+    uint8_t *data;
+    size_t len;
+    ZC_TRY(zc_file_read_stream(path, STREAM_MAX, &data, &len, diag));
+    zc_diag_set_file(diag, strcmp(path, "-") == 0 ? "standard input" : path);
+    zc_status status = is_npy(data, len) ? zc_npy_parse(data, len, out, diag)
+                                         : zc_tensor_pb_parse(data, len, out, NULL, diag);
+    zc_diag_set_file(diag, NULL);
+    free(data);
+    return status;
+}
+
+/* The content tells what a file is, not its name. */
 zc_status cli_read_tensor(const char *path, zc_tensor *out, zc_diag *diag)
 {
-    return ends_with(path, ".npy") ? zc_npy_read(path, out, diag)
-                                   : zc_tensor_pb_read(path, out, NULL, diag);
+    uint8_t head[6] = {0};
+    int fd;
+    uint64_t size;
+    if (zc_file_is_stream(path)) return read_stream(path, out, diag);
+    ZC_TRY(zc_file_open(path, &fd, &size, diag));
+    size_t len = size < sizeof head ? (size_t)size : sizeof head;
+    zc_status status = zc_file_pread(fd, head, len, 0, path, diag);
+    zc_file_close(fd);
+    if (status != ZC_OK) return status;
+    return is_npy(head, len) ? zc_npy_read(path, out, diag)
+                             : zc_tensor_pb_read(path, out, NULL, diag);
+}
+
+/* ---- plans ---- */
+
+zc_status cli_load_plan(const char *path, zc_plan **out, zc_diag *diag)
+{
+    uint8_t *data;
+    size_t len;
+    if (!zc_file_is_stream(path)) return zc_plan_load_file(path, out, diag);
+    ZC_TRY(zc_file_read_stream(path, STREAM_MAX, &data, &len, diag));
+    zc_status status = zc_plan_load_bytes(data, len, out, diag);
+    free(data);
+    return status;
 }
 
 zc_view cli_view(const zc_tensor *t)

@@ -19,7 +19,7 @@ typedef struct cli_inputs {
     {.name = "input",                                                                              \
      .repeated = true,                                                                             \
      .arg = "NAME=FILE",                                                                           \
-     .help = "an input's value, .npy or ONNX .pb",                                                 \
+     .help = "an input's value, .npy or ONNX .pb; - is the standard input",                        \
      .words = CLI_WORDS_FILE,                                                                      \
      .set = cli_set_pair,                                                                          \
      .at = offsetof(options, in.files)},                                                           \
@@ -49,7 +49,9 @@ typedef struct cli_inputs {
  * ZC_ERR_ARG. */
 zc_status cli_set_inputs(const zc_plan *plan, zc_session *session, const cli_inputs *in,
                          zc_diag *diag);
-/* Reads a .npy or .pb file; the caller frees data. */
+/* Loads a plan from a file, a pipe or, "-", the standard input. */
+zc_status cli_load_plan(const char *path, zc_plan **out, zc_diag *diag);
+/* The same for a tensor in the form of .npy or .pb; the caller frees data. */
 zc_status cli_read_tensor(const char *path, zc_tensor *out, zc_diag *diag);
 /* The tensor as the runtime's view of it. */
 zc_view cli_view(const zc_tensor *t);

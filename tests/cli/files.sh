@@ -170,7 +170,21 @@ expect no-folder 2 "cannot open the directory (No such file or directory)" "$zc"
 expect file-as-folder 2 "Not a directory" "$zc" compile "$model" -o "$out/p.plan/p.plan"
 mkfifo "$out/pipe"
 expect fifo-model 2 "pipe: cannot read (got a FIFO, need a regular file)" "$zc" compile "$out/pipe" -o "$out/x.plan"
-expect fifo-plan 2 "pipe: cannot read (got a FIFO, need a regular file)" "$zc" run "$out/pipe" --random
+# Plans and inputs come from pipes too; what an input is, its content says.
+cp "$src/models/digits/sample_7.npy" "$out/seven.pb"
+cp "$src/models/digits/test_data_set_0/input_0.pb" "$out/zero.npy"
+expect content-npy 0 "probabilities: f32[1,10]" "$zc" run "$dir/small.plan" --input image="$out/seven.pb"
+expect content-pb 0 "probabilities: f32[" "$zc" run "$dir/small.plan" --input image="$out/zero.npy"
+expect stdin-npy 0 "probabilities: f32[1,10]" \
+    sh -c '"$1" run "$2" --input image=- <"$3"' sh "$zc" "$dir/small.plan" "$out/seven.pb"
+expect stdin-pb 0 "probabilities: f32[" \
+    sh -c 'cat "$3" | "$1" run "$2" --input image=-' sh "$zc" "$dir/small.plan" "$out/zero.npy"
+expect stdin-plan 0 "probabilities: f32[1,10]" sh -c '"$1" run - --random <"$2"' sh "$zc" "$dir/small.plan"
+expect stdin-rubbish 2 "standard input: " sh -c 'echo rubbish | "$1" run "$2" --input image=-' sh "$zc" "$dir/small.plan"
+expect fifo-input 0 "probabilities: f32[1,10]" sh -c 'cat "$3" >"$4" & timeout 60 "$1" run "$2" --input image="$4"' \
+    sh "$zc" "$dir/small.plan" "$out/seven.pb" "$out/pipe"
+expect fifo-plan 0 "probabilities: f32[1,10]" sh -c 'cat "$2" >"$3" & timeout 60 "$1" run "$3" --random' \
+    sh "$zc" "$dir/small.plan" "$out/pipe"
 expect fifo-inspect 2 "pipe: cannot read (got a FIFO, need a regular file)" timeout 20 "$zc" inspect "$out/pipe"
 expect results-folder 2 "cannot" "$zc" run "$dir/small.plan" --random --output-dir /proc/zc
 if [ "$(id -u)" -ne 0 ]; then

@@ -12,7 +12,7 @@ expect output 0 "output probabilities: f32[batch,10]" "$zc" inspect "$plan"
 expect constant 0 "%net.head.2.bias: f32[10], 40 bytes" "$zc" inspect "$plan"
 expect no-hash 1 "" sh -c '"$1" inspect "$2" | grep sha256:' sh "$zc" "$plan"
 expect hashes 0 "bytes, sha256:" "$zc" inspect "$plan" --hashes
-expect step 0 ': %probabilities: f32[batch,10] = Softmax(%linear: f32[batch,10]) @ "node_softmax" from "node_softmax"' \
+expect step 0 ': %probabilities: f32[batch,10] = Softmax(%linear: f32[batch,10]) {axis = 1} @ "node_softmax" from "node_softmax"' \
     "$zc" inspect "$plan"
 expect provenance 0 'from "node_Conv_45", "node_relu"' "$zc" inspect "$plan"
 
@@ -83,4 +83,28 @@ expect json-model 1 "--json: is of plans" "$zc" inspect "$model" --json
 expect stage-plan 1 "--stage is of models (got a plan)" "$zc" inspect "$plan" --stage import
 expect absent 2 "absent.plan" "$zc" inspect "$dir/absent.plan"
 
+# What a model says of itself; a plan's precision, attributes, epilogues, and results whose sizes depend on values.
+expect metadata 0 "# producer: pytorch" "$zc" inspect "$model"
+expect opset 0 "# opset: ai.onnx 18" "$zc" inspect "$model"
+expect precision 0 "precision: f32 (10 values)" "$zc" inspect "$plan"
+"$zc" compile "$model" -o "$dir/half.plan" --precision f16 -q
+expect precision-f16 0 "precision: f32 (" "$zc" inspect "$dir/half.plan"
+expect precision-f16-values 0 "f16 (" "$zc" inspect "$dir/half.plan"
+expect attribute-json 0 '"attributes": {"axis": 1}' "$zc" inspect "$plan" --json
+cat >"$dir/forms.txt" <<'END'
+form open
+opset 17
+in x 1 4,4
+in w 1 4,4
+out y 7 *
+out z 1 4,4
+node NonZero x y
+node MatMul x,w m
+node Sigmoid m z
+END
+"$3" "$dir/forms.txt" "$dir" >/dev/null
+"$zc" compile "$dir/open.onnx" -o "$dir/open.plan" -q
+expect depends-on-values 0 "and on top 1 results of steps whose sizes depend on values" "$zc" inspect "$dir/open.plan"
+expect depends-json 0 '"unplanned_values": 1' "$zc" inspect "$dir/open.plan" --json
+expect epilogue 0 'MatMul(%x: f32[4,4], %w: f32[4,4]) {epilogue = ' "$zc" inspect "$dir/open.plan"
 finish

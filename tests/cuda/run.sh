@@ -62,6 +62,8 @@ expect tf32-not-by-default 1 "" uses_tf32 f32
 
 # ---- kernels for sizes that are named ----
 expect profile 0 "" on "$zc" compile "$model" -o "$dir/profile.plan" --target sm_90 --profile batch=1,8 --quiet
+expect target-listed 0 "for cuda (sm_90), format" "$zc" inspect "$plan"
+expect tf32-listed 0 ", products by tf32" "$zc" inspect "$dir/tf32.plan"
 expect profile-listed 0 "variant batch=8: " "$zc" inspect "$dir/profile.plan"
 expect profile-own-kernels 1 "" sh -c '"$1" inspect "$2" | grep "^variant .*: 0 steps"' sh "$zc" "$dir/profile.plan"
 expect profile-json 0 '{"sizes": {"batch": 1}, "own_kernels": ' "$zc" inspect "$dir/profile.plan" --json

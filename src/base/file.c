@@ -280,7 +280,8 @@ struct zc_writer {
     char *path;       /* as the caller gave it, for messages */
     char *target;     /* path after a symbolic link at its end was resolved */
     const char *name; /* last component, inside target */
-    char temp[32];    /* name of the temporary in dir; "" when there is none */
+    char temp[32];    /* name of the temporary in dir; "" when it has none */
+    mode_t mode;      /* of the file that is replaced; 0: a new one */
     uint64_t written; /* length so far */
     bool failed;      /* an earlier write failed: commit must refuse */
 };
@@ -310,6 +311,7 @@ static zc_status resolve_target(zc_writer *w, zc_diag *diag)
         if (!w->target) return zc_fail_nomem(diag, "a path", strlen(w->path) + 1);
     }
     if (stat(w->target, &st) == 0) {
+        w->mode = st.st_mode & 0777;
         if (S_ISREG(st.st_mode)) return ZC_OK;
         return zc_fail(diag, ZC_ERR_IO, w->path, "cannot replace (got %s, need a regular file)",
                        kind_text(st.st_mode));
@@ -338,17 +340,44 @@ static uint64_t random_bits(void)
     return ((uint64_t)now.tv_nsec << 32) ^ (uint64_t)getpid();
 }
 
-static zc_status open_temp(zc_writer *w, zc_diag *diag)
+/* A file without a name: nothing is left of it even when the process is killed. Not every file
+ * system has them, and naming it needs /proc. */
+static bool open_nameless(zc_writer *w)
+{
+    char link[64];
+    w->fd = open_at(w->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    if (w->fd < 0) return false;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", w->fd);
+    if (access(link, F_OK) == 0) return true;
+    close(w->fd);
+    w->fd = -1;
+    return false;
+}
+
+/* Makes the temporary under a new name, or gives it to the nameless one at `link`. */
+static bool name_temp(zc_writer *w, const char *link)
 {
     for (int tries = 0; tries < TEMP_TRIES; tries++) {
         snprintf(w->temp, sizeof w->temp, ZC_TEMP_BEGIN "%016llx" ZC_TEMP_END,
                  (unsigned long long)random_bits());
-        w->fd = open_at(w->dir, w->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-        if (w->fd >= 0) return ZC_OK;
+        if (link && linkat(AT_FDCWD, link, w->dir, w->temp, AT_SYMLINK_FOLLOW) == 0) return true;
+        if (!link)
+            w->fd =
+                open_at(w->dir, w->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (!link && w->fd >= 0) return true;
         if (errno != EEXIST) break;
     }
     w->temp[0] = '\0';
-    return io_fail(diag, w->path, "cannot create a temporary file beside it");
+    return false;
+}
+
+static zc_status open_temp(zc_writer *w, zc_diag *diag)
+{
+    if (!open_nameless(w) && !name_temp(w, NULL))
+        return io_fail(diag, w->path, "cannot create a temporary file beside it");
+    /* Where that is not allowed, the file is as a new one. */
+    if (w->mode) (void)!fchmod(w->fd, w->mode);
+    return ZC_OK;
 }
 
 zc_status zc_writer_open(const char *path, zc_writer **out, zc_diag *diag)
@@ -428,7 +457,9 @@ static zc_status finish_temp(zc_writer *w, zc_diag *diag)
     const int copy = fcntl(w->fd, F_DUPFD_CLOEXEC, 0);
     if (copy >= 0 && close(copy) != 0 && errno != EINTR)
         return io_fail(diag, w->path, "cannot write to the disk");
-    if (renameat(w->dir, w->temp, w->dir, w->name) != 0)
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", w->fd);
+    if ((!w->temp[0] && !name_temp(w, link)) || renameat(w->dir, w->temp, w->dir, w->name) != 0)
         return io_fail(diag, w->path, "cannot put the new file in place");
     w->temp[0] = '\0';
     return ZC_OK;

@@ -37,7 +37,9 @@ zc_status zc_file_pread(int fd, void *buf, uint64_t len, uint64_t off, const cha
                         zc_diag *diag);
 
 /* Atomic writer: bytes go to a temporary in the target's directory; commit syncs and renames.
- * Whatever fails up to the rename, the old file stays as it was and no temporary is left; only a
+ * Whatever fails up to the rename, the old file stays as it was and no temporary is left (nor when
+ * the process is killed, where the file system has files without a name); the new file has the old
+ * one's mode. Only a
  * directory that cannot be synced is reported after the new file is in place. A symbolic link at
  * the end of path is followed; what is not a regular file is refused. */
 typedef struct zc_writer zc_writer;

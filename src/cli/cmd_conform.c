@@ -113,8 +113,7 @@ static zc_status walk(conform *c, const char *dir, int depth, zc_diag *diag)
 {
     char path[8192];
     struct stat st;
-    snprintf(path, sizeof path, "%s/model.onnx", dir);
-    if (stat(path, &st) == 0) {
+    if (cli_conform_model(dir, path, sizeof path)) {
         one_test(c, dir, false);
         return ZC_OK;
     }
@@ -257,7 +256,7 @@ const cli_command cli_conform_command = {
     .name = "conform",
     .summary = "run ONNX conformance tests",
     .operands = "DIR [OPTIONS]",
-    .about = "Runs tests in ONNX's layout: folders with model.onnx and "
+    .about = "Runs tests in ONNX's layout: folders with model.onnx (or one other .onnx file) and "
              "test_data_set_*/{input,output}_*.pb, and ONNX's light models, NAME.onnx with "
              "NAME_output_*.pb, whose inputs count up from 0 to 1. DIR is one test or a tree of "
              "them.",

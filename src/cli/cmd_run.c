@@ -1,7 +1,9 @@
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "cli/device.h"
@@ -83,12 +85,13 @@ static void print_summary(const char *name, const zc_tensor *t)
     for (int64_t i = 0; i < n; i++) {
         double v = zc_load_f64(t->dtype, t->data, i);
         nans += isnan(v) != 0;
+        if (isnan(v)) continue;
         low = v < low ? v : low;
         high = v > high ? v : high;
         sum += v;
     }
-    printf("  min %.6g  max %.6g  mean %.6g", low, high, sum / (double)n);
-    if (nans) printf("  NaN %lld", (long long)nans);
+    if (nans < n) printf("  min %.6g  max %.6g  mean %.6g", low, high, sum / (double)(n - nans));
+    if (nans) printf("  NaN %lld of %lld", (long long)nans, (long long)n);
     printf("\n  [");
     for (int64_t i = 0; i < n && i < 8; i++) {
         if (i) printf(", ");
@@ -116,9 +119,21 @@ static zc_status read_labels(const char *path, label_list *out, zc_diag *diag)
     size_t len;
     zc_status status = zc_file_read(path, 1 << 24, &out->text, &len, diag);
     char *rest = (char *)out->text;
-    for (char *line; status == ZC_OK && (line = strsep(&rest, "\n"));)
-        if (*line && !ZC_VEC_PUSH(&out->lines, line)) status = zc_fail_nomem(diag, "labels", len);
+    for (char *line; status == ZC_OK && (line = strsep(&rest, "\n"));) {
+        size_t n = strlen(line);
+        if (n && line[n - 1] == '\r') line[n - 1] = 0;
+        bool is_end = !n && !rest; /* after the last line's newline */
+        if (!is_end && !ZC_VEC_PUSH(&out->lines, line)) status = zc_fail_nomem(diag, "labels", len);
+    }
     return status;
+}
+
+static void check_labels(const zc_tensor *t, const label_list *labels)
+{
+    long long classes = (long long)t->dims[t->rank - 1];
+    if (labels->lines.len == (size_t)classes) return;
+    fprintf(stderr, "zc: note: there are %zu labels for %lld classes\n", labels->lines.len,
+            classes);
 }
 
 static void print_top(const zc_tensor *t, int64_t row, int64_t k, const label_list *labels)
@@ -189,6 +204,16 @@ static zc_status save(const options *o, size_t i, const char *name, const zc_ten
 
 /* ---- the command ---- */
 
+/* Before the run: what cannot be saved need not be computed. */
+static zc_status make_output_dir(const char *dir, zc_diag *diag)
+{
+    struct stat st;
+    bool made = mkdir(dir, 0777) == 0 || errno == EEXIST;
+    if (made && stat(dir, &st) == 0 && !S_ISDIR(st.st_mode)) errno = ENOTDIR, made = false;
+    if (made && access(dir, W_OK | X_OK) == 0) return ZC_OK;
+    return zc_fail(diag, ZC_ERR_IO, dir, "cannot be written to (%s)", strerror(errno));
+}
+
 static zc_status show_results(const zc_plan *plan, const zc_session *session, const options *o,
                               const label_list *labels, zc_diag *diag)
 {
@@ -202,6 +227,7 @@ static zc_status show_results(const zc_plan *plan, const zc_session *session, co
         if (status != ZC_OK) break;
         zc_tensor t = tensor_of(&view);
         print_summary(io.name, &t);
+        if (o->top && labels->lines.len && looks_like_scores(&t)) check_labels(&t, labels);
         for (int64_t r = 0; o->top && looks_like_scores(&t) && r < (t.rank == 2 ? t.dims[0] : 1);
              r++)
             print_top(&t, r, o->top, labels);
@@ -217,6 +243,7 @@ static zc_status run_plan(const char *path, const options *o, zc_diag *diag)
     label_list labels = {.text = NULL};
     zc_status status = o->labels ? read_labels(o->labels, &labels, diag) : ZC_OK;
     if (status == ZC_OK) status = cli_load_plan(path, &plan, diag);
+    if (status == ZC_OK && o->output_dir) status = make_output_dir(o->output_dir, diag);
     if (status == ZC_OK)
         status = zc_session_create(
             plan,
@@ -231,7 +258,6 @@ static zc_status run_plan(const char *path, const options *o, zc_diag *diag)
     if (status == ZC_OK) status = zc_session_run(session, diag);
     double seconds = cli_now() - start;
     cli_progress_end(&progress);
-    if (status == ZC_OK && o->output_dir) (void)mkdir(o->output_dir, 0777);
     if (status == ZC_OK) status = show_results(plan, session, o, &labels, diag);
     if (status == ZC_OK) {
         printf("ran in %.2f ms ", seconds * 1e3);

@@ -1,4 +1,5 @@
 /* One conformance test: compile, run, compare. */
+#include <dirent.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -193,6 +194,24 @@ static void run_sets(const conform *c, zc_plan *plan, const char *dir, result *r
     }
 }
 
+bool cli_conform_model(const char *dir, char *path, size_t n)
+{
+    struct stat st;
+    int found = 0;
+    snprintf(path, n, "%s/model.onnx", dir);
+    if (stat(path, &st) == 0) return true;
+    snprintf(path, n, "%s/test_data_set_0", dir);
+    DIR *d = stat(path, &st) == 0 ? opendir(dir) : NULL;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        size_t len = strlen(e->d_name), tail = strlen(".onnx");
+        if (len <= tail || strcmp(e->d_name + len - tail, ".onnx") != 0) continue;
+        snprintf(path, n, "%s/%s", dir, e->d_name);
+        found++;
+    }
+    if (d) closedir(d);
+    return found == 1;
+}
+
 void cli_conform_run(const conform *c, const char *path, bool light, result *r)
 {
     char model[8192];
@@ -200,7 +219,10 @@ void cli_conform_run(const conform *c, const char *path, bool light, result *r)
     size_t len = 0;
     zc_plan *plan = NULL;
     zc_diag *diag = zc_diag_create();
-    snprintf(model, sizeof model, light ? "%s" : "%s/model.onnx", path);
+    if (light)
+        snprintf(model, sizeof model, "%s", path);
+    else
+        (void)cli_conform_model(path, model, sizeof model);
     r->opset = opset_of(model);
     const char *target = "native";
     zc_compile_params params = {.size = sizeof params,

@@ -40,12 +40,30 @@ for digit in 2 5 7; do
     expect "digit-$digit" 0 "%  $digit" "$zc" run "$plan" --input image="$src/models/digits/sample_$digit.npy" \
         --labels "$labels" --top 1
 done
+sed 's/$/\r/' "$labels" >"$dir/crlf.txt"
+run_seven() { # ARGUMENT...: the output ends lines visibly
+    "$zc" run "$plan" --input image="$src/models/digits/sample_7.npy" --top 1 "$@" 2>&1 | sed -n l
+}
+expect labels-crlf 0 '%  7$' run_seven --labels "$dir/crlf.txt"
+expect labels-fit 0 "0" sh -c '"$@" 2>&1 | grep -c labels; true' sh \
+    "$zc" run "$plan" --input image="$src/models/digits/sample_7.npy" --labels "$labels"
+printf 'zero\n\ntwo\n3\n4\n5\n6\nseven' >"$dir/short.txt"
+expect labels-blank-line 0 '%  seven$' run_seven --labels "$dir/short.txt"
+expect labels-short 0 "zc: note: there are 8 labels for 10 classes" run_seven --labels "$dir/short.txt"
+printf 'form nan\nopset 17\nin x 1 4\nout y 1 4\nnode Sub x,x z\nnode Div z,z y\n' >"$dir/nan.txt"
+"$3" "$dir/nan.txt" "$dir" >/dev/null
+"$zc" compile "$dir/nan.onnx" -o "$dir/nan.plan" -q
+expect all-nan 0 "y: f32[4]  NaN 4 of 4" "$zc" run "$dir/nan.plan" --random
 expect run-random 0 "probabilities: f32[3,10]" "$zc" run "$plan" --random --dim batch=3
 expect run-reference 0 "probabilities: f32[1,10]" "$zc" run "$plan" --random --reference
 expect run-saves 0 "ran in" "$zc" run "$plan" --random --output-dir "$dir/results"
 expect saved-npy 0 "NUMPY" head -c 6 "$dir/results/output_0.npy"
 expect run-saves-pb 0 "ran in" "$zc" run "$plan" --random --output-dir "$dir/results" --format pb
 expect saved-pb 0 "probabilities" cat "$dir/results/output_0.pb"
+touch "$dir/file"
+expect output-dir-first 2 "file: cannot be written to (Not a directory)" "$zc" run "$plan" --random --output-dir "$dir/file"
+expect output-dir-no-run 0 "0" sh -c '"$@" 2>&1 | grep -c probabilities; true' sh \
+    "$zc" run "$plan" --random --output-dir "$dir/file"
 expect no-input 1 "image: has no value" "$zc" run "$plan"
 expect unknown-input 1 "picture: the plan has no input of this name" "$zc" run "$plan" --input picture=x.npy
 expect absent-input 2 "absent.npy" "$zc" run "$plan" --input image="$dir/absent.npy"
@@ -79,6 +97,7 @@ expect conform 0 "1 passed, 0 failed, 0 skipped" "$zc" conform "$dir/case" --rto
 expect conform-json 0 '"passed": 1' "$zc" conform "$dir/case" --atol 1e-5 --json
 cp "$dir/case/test_data_set_0/input_0.pb" "$dir/case/test_data_set_0/output_0.pb"
 expect conform-fails 3 "0 passed, 1 failed" "$zc" conform "$dir/case"
+expect conform-digits 0 "1 passed, 0 failed" "$zc" conform "$src/models/digits" --atol 1e-5
 expect conform-empty 1 "no tests found" "$zc" conform "$dir/results"
 expect fill 0 "tensors filled" "$zc" fill "$src/models/bench/resnet50.dynamo.onnx" -o "$dir/filled" --seed 1
 expect filled-compiles 0 "steps" "$zc" compile "$dir/filled/model.onnx" -o "$dir/filled.plan"

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "cli/compare.h"
 #include "cli/conform.h"
 #include "cli/signals.h"
 #include "cuda/device.h"
@@ -230,7 +231,7 @@ static int choose_device(cli_device *device)
 
 static int run(int argc, char **argv)
 {
-    conform c = {.rtol = 1e-3, .atol = 1e-7, .threads = 1, .first = true};
+    conform c = {.rtol = CLI_RTOL, .atol = CLI_ATOL, .threads = 1, .first = true};
     const char *root;
     int code = cli_parse_one(&cli_conform_command, argc, argv, &c, "one folder", &root);
     if (code != CLI_GO) return code;

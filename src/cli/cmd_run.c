@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "cli/compare.h"
 #include "cli/device.h"
 #include "cli/inputs.h"
 #include "cli/progress.h"
@@ -14,7 +15,8 @@
 
 typedef struct options {
     cli_inputs in;
-    const char *output_dir, *format, *labels;
+    const char *output_dir, *format, *labels, *expect;
+    double rtol, atol; /* below 0: not given */
     cli_device device;
     bool reference;
     int64_t threads, top;
@@ -48,6 +50,24 @@ static const cli_option table[] = {
      .words = CLI_WORDS_FILE,
      .set = cli_set_text,
      .at = offsetof(options, labels)},
+    {.name = "expect",
+     .arg = "DIR",
+     .help = "compare results with output_0.npy or .pb and so on; exit code 3 when they differ",
+     .words = CLI_WORDS_DIR,
+     .set = cli_set_text,
+     .at = offsetof(options, expect)},
+    {.name = "rtol",
+     .arg = "R",
+     .help = "relative tolerance of --expect (default 1e-3)",
+     .most = 1000000,
+     .set = cli_set_real,
+     .at = offsetof(options, rtol)},
+    {.name = "atol",
+     .arg = "A",
+     .help = "absolute tolerance of --expect (default 1e-7)",
+     .most = 1000000,
+     .set = cli_set_real,
+     .at = offsetof(options, atol)},
     {.name = "reference",
      .help = "use the plain reference kernels",
      .set = cli_set_flag,
@@ -55,13 +75,6 @@ static const cli_option table[] = {
 };
 
 /* ---- printing ---- */
-
-static zc_tensor tensor_of(const zc_view *v)
-{
-    zc_tensor t = {.dtype = (zc_dtype)v->elem, .rank = v->rank, .data = v->data};
-    memcpy(t.dims, v->dims, sizeof t.dims);
-    return t;
-}
 
 static void print_element(const zc_tensor *t, int64_t i)
 {
@@ -214,10 +227,25 @@ static zc_status make_output_dir(const char *dir, zc_diag *diag)
     return zc_fail(diag, ZC_ERR_IO, dir, "cannot be written to (%s)", strerror(errno));
 }
 
+static zc_status compare(const options *o, size_t i, const char *name, const zc_tensor *t,
+                         zc_diag *diag)
+{
+    char path[4096];
+    zc_tensor want;
+    (void)cli_tensor_file(o->expect, "output", i, path, sizeof path);
+    ZC_TRY(cli_read_tensor(path, &want, diag));
+    zc_status status = cli_compare(name, t, &want, o->rtol < 0 ? CLI_RTOL : o->rtol,
+                                   o->atol < 0 ? CLI_ATOL : o->atol, diag);
+    free(want.data);
+    return status;
+}
+
+/* Every result is shown, also after one that differs. */
 static zc_status show_results(const zc_plan *plan, const zc_session *session, const options *o,
                               const label_list *labels, zc_diag *diag)
 {
     zc_plan_info info;
+    bool differs = false;
     zc_status status = zc_plan_info_get(plan, &info);
     for (size_t i = 0; status == ZC_OK && i < info.outputs; i++) {
         zc_io_info io;
@@ -225,15 +253,18 @@ static zc_status show_results(const zc_plan *plan, const zc_session *session, co
         status = zc_plan_output(plan, i, &io, diag);
         if (status == ZC_OK) status = zc_session_output(session, i, &view, diag);
         if (status != ZC_OK) break;
-        zc_tensor t = tensor_of(&view);
+        zc_tensor t = cli_tensor(&view);
         print_summary(io.name, &t);
         if (o->top && labels->lines.len && looks_like_scores(&t)) check_labels(&t, labels);
         for (int64_t r = 0; o->top && looks_like_scores(&t) && r < (t.rank == 2 ? t.dims[0] : 1);
              r++)
             print_top(&t, r, o->top, labels);
         if (o->output_dir) status = save(o, i, io.name, &t, diag);
+        if (status == ZC_OK && o->expect) status = compare(o, i, io.name, &t, diag);
+        differs |= status == ZC_ERR_ACCURACY;
+        if (status == ZC_ERR_ACCURACY) status = ZC_OK;
     }
-    return status;
+    return status == ZC_OK && differs ? ZC_ERR_ACCURACY : status;
 }
 
 static zc_status run_plan(const char *path, const options *o, zc_diag *diag)
@@ -276,6 +307,8 @@ static int check(const options *o)
     const cli_need needs[] = {
         {o->format, "--format", o->output_dir, "--output-dir DIR"},
         {o->labels, "--labels", o->top > 0, "--top K"},
+        {o->rtol >= 0, "--rtol", o->expect, "--expect DIR"},
+        {o->atol >= 0, "--atol", o->expect, "--expect DIR"},
         {o->in.seed >= 0, "--seed", o->in.random, "--random"},
     };
     if (o->reference && o->device.kind == ZC_DEVICE_CUDA)
@@ -285,7 +318,8 @@ static int check(const options *o)
 
 static int run(int argc, char **argv)
 {
-    options o = {.in = {.seed = -1}, .top = 5, .device = {.kind = ZC_DEVICE_AUTO}};
+    options o = {
+        .in = {.seed = -1}, .top = 5, .rtol = -1, .atol = -1, .device = {.kind = ZC_DEVICE_AUTO}};
     const char *plan;
     int code = cli_parse_one(&cli_run_command, argc, argv, &o, "one plan", &plan);
     if (code != CLI_GO) return code;
@@ -305,7 +339,8 @@ const cli_command cli_run_command = {
     .about = "Runs a plan once and prints its results.",
     .examples = "zc run digits.plan --input image=seven.npy --top 3 --labels labels.txt\n"
                 "zc run bert.plan --random --dim batch=2 --dim sequence=128\n"
-                "zc run net.plan --inputs test_data_set_0 --output-dir results\n",
+                "zc run net.plan --inputs test_data_set_0 --output-dir results\n"
+                "zc run net.plan --inputs test_data_set_0 --expect test_data_set_0 --rtol 1e-2\n",
     .options = table,
     .option_count = ZC_COUNTOF(table),
     .words = CLI_WORDS_FILE,

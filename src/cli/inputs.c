@@ -72,6 +72,13 @@ zc_view cli_view(const zc_tensor *t)
     return v;
 }
 
+zc_tensor cli_tensor(const zc_view *v)
+{
+    zc_tensor t = {.dtype = (zc_dtype)v->elem, .rank = v->rank, .data = v->data};
+    memcpy(t.dims, v->dims, sizeof t.dims);
+    return t;
+}
+
 /* ---- random values ---- */
 
 static uint64_t next(uint64_t *state)
@@ -181,16 +188,21 @@ static zc_status assign_file(setting *s, const char *pair)
                : zc_fail(s->diag, ZC_ERR_ARG, name, "the plan has no input of this name");
 }
 
+bool cli_tensor_file(const char *dir, const char *kind, size_t i, char *buf, size_t n)
+{
+    static const char *const endings[] = {"npy", "pb"};
+    for (size_t k = 0; k < ZC_COUNTOF(endings); k++) {
+        snprintf(buf, n, "%s/%s_%zu.%s", dir, kind, i, endings[k]);
+        if (access(buf, F_OK) == 0) return true;
+    }
+    return false;
+}
+
 /* The file of input i, or NULL when there is none. */
 static const char *file_of(const setting *s, size_t i, char *buf, size_t n)
 {
-    static const char *const endings[] = {"npy", "pb"};
     if (s->files[i]) return s->files[i];
-    for (size_t k = 0; s->in->dir && k < ZC_COUNTOF(endings); k++) {
-        snprintf(buf, n, "%s/input_%zu.%s", s->in->dir, i, endings[k]);
-        if (access(buf, F_OK) == 0) return buf;
-    }
-    return NULL;
+    return s->in->dir && cli_tensor_file(s->in->dir, "input", i, buf, n) ? buf : NULL;
 }
 
 /* A folder that gives nothing was not meant. */

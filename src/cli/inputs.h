@@ -49,11 +49,14 @@ typedef struct cli_inputs {
  * ZC_ERR_ARG. */
 zc_status cli_set_inputs(const zc_plan *plan, zc_session *session, const cli_inputs *in,
                          zc_diag *diag);
+/* DIR/KIND_<i>.npy or .pb, the first that there is; without one the last that was tried. */
+bool cli_tensor_file(const char *dir, const char *kind, size_t i, char *buf, size_t n);
 /* Loads a plan from a file, a pipe or, "-", the standard input. */
 zc_status cli_load_plan(const char *path, zc_plan **out, zc_diag *diag);
 /* The same for a tensor in the form of .npy or .pb; the caller frees data. */
 zc_status cli_read_tensor(const char *path, zc_tensor *out, zc_diag *diag);
-/* The tensor as the runtime's view of it. */
+/* The tensor as the runtime's view of it, and back. */
 zc_view cli_view(const zc_tensor *t);
+zc_tensor cli_tensor(const zc_view *v);
 
 #endif

@@ -60,6 +60,16 @@ expect run-saves 0 "ran in" "$zc" run "$plan" --random --output-dir "$dir/result
 expect saved-npy 0 "NUMPY" head -c 6 "$dir/results/output_0.npy"
 expect run-saves-pb 0 "ran in" "$zc" run "$plan" --random --output-dir "$dir/results" --format pb
 expect saved-pb 0 "probabilities" cat "$dir/results/output_0.pb"
+set -- --inputs "$src/models/digits/test_data_set_0" --expect "$src/models/digits/test_data_set_0"
+expect expected 0 "ran in" "$zc" run "$plan" "$@" --atol 1e-5
+"$zc" compile "$model" -o "$dir/bf16.plan" --precision bf16 -q
+expect expected-bf16 0 "ran in" "$zc" run "$dir/bf16.plan" "$@" --rtol 0.05 --atol 1e-2
+expect differs 3 "probabilities: 40 of 40 elements differ, worst at [" \
+    "$zc" run "$plan" --random --dim batch=4 --expect "$src/models/digits/test_data_set_0" --rtol 0 --atol 0
+expect differs-type 3 "probabilities: wrong type (got f32[2,10], need f32[4,10])" \
+    "$zc" run "$plan" --random --dim batch=2 --expect "$src/models/digits/test_data_set_0"
+expect expected-absent 2 "output_0.pb: cannot open" "$zc" run "$plan" --random --expect "$dir/case-none"
+expect rtol-alone 1 "--rtol does nothing without --expect DIR" "$zc" run "$plan" --random --rtol 1
 touch "$dir/file"
 expect output-dir-first 2 "file: cannot be written to (Not a directory)" "$zc" run "$plan" --random --output-dir "$dir/file"
 expect output-dir-no-run 0 "0" sh -c '"$@" 2>&1 | grep -c probabilities; true' sh \

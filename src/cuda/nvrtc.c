@@ -169,8 +169,8 @@ static void restore_signals(void)
     pthread_mutex_unlock(&kept.lock);
 }
 
-/* NVRTC's handlers would end the compilation, or the process, from within: the signals wait until it
- * is done. */
+/* NVRTC's handlers would end the compilation, or the process, from within: the signals wait until
+ * it is done. */
 static int compile_apart(const zc_rtc *rtc, zc_rtc_program program, const char *const *options)
 {
     sigset_t taken, before;

@@ -210,7 +210,7 @@ static zc_status check_dir(const setting *s)
 {
     char path[4096];
     const char *dir = s->in->dir;
-    if (!dir) return ZC_OK;
+    if (!dir || s->sizes.n == 0) return ZC_OK;
     if (access(dir, R_OK | X_OK) != 0)
         return zc_fail(s->diag, ZC_ERR_IO, dir, "cannot open (%s)", strerror(errno));
     for (size_t i = 0; i < s->sizes.n; i++)

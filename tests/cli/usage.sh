@@ -25,9 +25,14 @@ in x 1 batch,seq
 out y 1 *
 init shape 7 3 0,-1,4
 node Reshape x,shape y
+form none
+opset 17
+init k 1 2 1,2
+out y 1 2
+node Neg k y
 END
 "$writer" forms.txt . >/dev/null || exit 1
-for name in pair equals quarters; do "$zc" compile $name.onnx -o $name.plan -q; done
+for name in pair equals quarters none; do "$zc" compile $name.onnx -o $name.plan -q; done
 "$zc" compile "$model" -o digits.plan -q
 digit=$src/models/digits/sample_7.npy
 
@@ -60,6 +65,7 @@ expect gap-filled 0 "y: f32[2,10]" "$zc" run pair.plan --inputs gaps --random --
 expect gap-bench 0 "runs: median" "$zc" bench pair.plan --inputs gaps --seconds 0.01
 mkdir empty
 expect empty-inputs 2 "empty: holds no value" "$zc" run pair.plan --inputs empty --random
+expect no-inputs 0 "y: f32[2]" "$zc" run none.plan --inputs empty
 expect absent-inputs 2 "absent: cannot open (No such file" "$zc" bench pair.plan --inputs absent
 "$zc" run equals.plan --random --dim n=3 --output-dir results >/dev/null
 cp results/output_0.npy three.npy

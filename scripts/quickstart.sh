@@ -2,9 +2,15 @@
 # Builds zc, compiles the bundled digit classifier and runs it on bundled images.
 set -eu
 cd "$(dirname "$0")/.."
+echo "Looking for packages that are missing (scripts/packages.txt)"
 scripts/setup.sh
+echo "Building zc in build/: about a minute"
 [ -f build/build.ninja ] || meson setup build >/dev/null
-ninja -C build >/dev/null
+if [ -t 1 ]; then
+    ninja -C build src/cli/zc
+else
+    ninja -C build src/cli/zc >/dev/null
+fi
 
 zc=build/src/cli/zc
 out=$(mktemp -d)

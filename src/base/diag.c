@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/number.h"
 
 /* Room for these is taken at creation, so that the first errors are kept even when memory has run
  * out. */
@@ -189,7 +190,7 @@ zc_status zc_fail(zc_diag *diag, zc_status status, const char *subject, const ch
     char reason[ZC_DIAG_TEXT_MAX + 1];
     va_list args;
     va_start(args, fmt);
-    if (vsnprintf(reason, sizeof reason, fmt, args) < 0) reason[0] = '\0';
+    if (zc_vsnprintf(reason, sizeof reason, fmt, args) < 0) reason[0] = '\0';
     va_end(args);
     compose(&diag->entries.data[diag->entries.len - 1], diag->lent ? diag->lent : diag->file,
             subject, reason);

@@ -233,12 +233,56 @@ zc_status zc_file_read(const char *path, uint64_t limit, uint8_t **out, size_t *
     return status;
 }
 
+bool zc_file_is_stream(const char *path)
+{
+    struct stat st;
+    return strcmp(path, "-") == 0 || (stat(path, &st) == 0 && S_ISFIFO(st.st_mode));
+}
+
+/* Appends what the stream holds, to its end. */
+static zc_status drain(int fd, const char *path, uint64_t limit, zc_buf *out, zc_diag *diag)
+{
+    enum { STEP = 1 << 16 };
+    for (;;) {
+        const size_t at = zc_buf_grow(out, STEP);
+        if (out->failed) return zc_fail_nomem(diag, path, out->len + STEP);
+        const ssize_t got = read(fd, out->data + at, STEP);
+        if (got < 0 && errno != EINTR) return io_fail(diag, path, "cannot read");
+        out->len = at + (got > 0 ? (size_t)got : 0);
+        if (got == 0) return ZC_OK;
+        if (out->len > limit)
+            return zc_fail(diag, ZC_ERR_LIMIT, path,
+                           "the stream is too long (need at most %llu bytes)",
+                           (unsigned long long)limit);
+    }
+}
+
+zc_status zc_file_read_stream(const char *path, uint64_t limit, uint8_t **out, size_t *out_len,
+                              zc_diag *diag)
+{
+    const bool is_stdin = strcmp(path, "-") == 0;
+    const int fd = is_stdin ? STDIN_FILENO : open_at(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0) return io_fail(diag, path, "cannot open");
+    zc_buf text = {0};
+    const zc_status status = drain(fd, is_stdin ? "standard input" : path, limit, &text, diag);
+    if (!is_stdin) close(fd);
+    if (status != ZC_OK) {
+        zc_buf_fini(&text);
+        return status;
+    }
+    text.data[text.len] = '\0';
+    *out = (uint8_t *)text.data;
+    *out_len = text.len;
+    return ZC_OK;
+}
+
 struct zc_writer {
     int fd, dir;      /* -1 when closed */
     char *path;       /* as the caller gave it, for messages */
     char *target;     /* path after a symbolic link at its end was resolved */
     const char *name; /* last component, inside target */
-    char temp[32];    /* name of the temporary in dir; "" when there is none */
+    char temp[32];    /* name of the temporary in dir; "" when it has none */
+    mode_t mode;      /* of the file that is replaced; 0: a new one */
     uint64_t written; /* length so far */
     void *view;       /* of the first view_len bytes; NULL: none */
     size_t view_len;
@@ -271,6 +315,7 @@ static zc_status resolve_target(zc_writer *w, zc_diag *diag)
         if (!w->target) return zc_fail_nomem(diag, "a path", strlen(w->path) + 1);
     }
     if (stat(w->target, &st) == 0) {
+        w->mode = st.st_mode & 0777;
         if (S_ISREG(st.st_mode)) return ZC_OK;
         return zc_fail(diag, ZC_ERR_IO, w->path, "cannot replace (got %s, need a regular file)",
                        kind_text(st.st_mode));
@@ -299,17 +344,44 @@ static uint64_t random_bits(void)
     return ((uint64_t)now.tv_nsec << 32) ^ (uint64_t)getpid();
 }
 
-static zc_status open_temp(zc_writer *w, zc_diag *diag)
+/* A file without a name: nothing is left of it even when the process is killed. Not every file
+ * system has them, and naming it needs /proc. */
+static bool open_nameless(zc_writer *w)
+{
+    char link[64];
+    w->fd = open_at(w->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    if (w->fd < 0) return false;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", w->fd);
+    if (access(link, F_OK) == 0) return true;
+    close(w->fd);
+    w->fd = -1;
+    return false;
+}
+
+/* Makes the temporary under a new name, or gives it to the nameless one at `link`. */
+static bool name_temp(zc_writer *w, const char *link)
 {
     for (int tries = 0; tries < TEMP_TRIES; tries++) {
         snprintf(w->temp, sizeof w->temp, ZC_TEMP_BEGIN "%016llx" ZC_TEMP_END,
                  (unsigned long long)random_bits());
-        w->fd = open_at(w->dir, w->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-        if (w->fd >= 0) return ZC_OK;
+        if (link && linkat(AT_FDCWD, link, w->dir, w->temp, AT_SYMLINK_FOLLOW) == 0) return true;
+        if (!link)
+            w->fd =
+                open_at(w->dir, w->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (!link && w->fd >= 0) return true;
         if (errno != EEXIST) break;
     }
     w->temp[0] = '\0';
-    return io_fail(diag, w->path, "cannot create a temporary file beside it");
+    return false;
+}
+
+static zc_status open_temp(zc_writer *w, zc_diag *diag)
+{
+    if (!open_nameless(w) && !name_temp(w, NULL))
+        return io_fail(diag, w->path, "cannot create a temporary file beside it");
+    /* Where that is not allowed, the file is as a new one. */
+    if (w->mode) (void)!fchmod(w->fd, w->mode);
+    return ZC_OK;
 }
 
 zc_status zc_writer_open(const char *path, zc_writer **out, zc_diag *diag)
@@ -405,7 +477,9 @@ static zc_status finish_temp(zc_writer *w, zc_diag *diag)
     const int copy = fcntl(w->fd, F_DUPFD_CLOEXEC, 0);
     if (copy >= 0 && close(copy) != 0 && errno != EINTR)
         return io_fail(diag, w->path, "cannot write to the disk");
-    if (renameat(w->dir, w->temp, w->dir, w->name) != 0)
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", w->fd);
+    if ((!w->temp[0] && !name_temp(w, link)) || renameat(w->dir, w->temp, w->dir, w->name) != 0)
         return io_fail(diag, w->path, "cannot put the new file in place");
     w->temp[0] = '\0';
     return ZC_OK;

@@ -2,6 +2,7 @@
 #ifndef ZC_BASE_FILE_H
 #define ZC_BASE_FILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -11,6 +12,12 @@
  * mapped file that shrinks is a SIGBUS). One NUL byte follows the data. The caller frees *out. */
 zc_status zc_file_read(const char *path, uint64_t limit, uint8_t **out, size_t *out_len,
                        zc_diag *diag);
+
+/* A path that is not a file but a stream: "-", the standard input, or a FIFO's. */
+bool zc_file_is_stream(const char *path);
+/* Reads such a stream to its end, as zc_file_read. */
+zc_status zc_file_read_stream(const char *path, uint64_t limit, uint8_t **out, size_t *out_len,
+                              zc_diag *diag);
 
 /* Opens a regular file for reading, refusing directories, FIFOs, sockets and devices without
  * blocking on them. *out_size is its size by fstat. */
@@ -30,7 +37,9 @@ zc_status zc_file_pread(int fd, void *buf, uint64_t len, uint64_t off, const cha
                         zc_diag *diag);
 
 /* Atomic writer: bytes go to a temporary in the target's directory; commit syncs and renames.
- * Whatever fails up to the rename, the old file stays as it was and no temporary is left; only a
+ * Whatever fails up to the rename, the old file stays as it was and no temporary is left (nor when
+ * the process is killed, where the file system has files without a name); the new file has the old
+ * one's mode. Only a
  * directory that cannot be synced is reported after the new file is in place. A symbolic link at
  * the end of path is followed; what is not a regular file is refused. */
 typedef struct zc_writer zc_writer;

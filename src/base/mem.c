@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 #define ARENA_BLOCK ((size_t)16 * 1024)
 #define ARENA_ALIGN _Alignof(max_align_t)
 
@@ -220,12 +222,12 @@ void zc_buf_printf(zc_buf *buf, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    const int n = vsnprintf(NULL, 0, fmt, args);
+    const int n = zc_vsnprintf(NULL, 0, fmt, args);
     va_end(args);
     if (n < 0) buf->failed = true;
     if (n < 0 || !buf_room(buf, (size_t)n)) return;
     va_start(args, fmt);
-    vsnprintf(buf->data + buf->len, (size_t)n + 1, fmt, args);
+    zc_vsnprintf(buf->data + buf->len, (size_t)n + 1, fmt, args);
     va_end(args);
     buf->len += (size_t)n;
 }

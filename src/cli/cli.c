@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/number.h"
+
 const cli_exit *cli_exit_at(size_t i)
 {
     static const cli_exit exits[] = {
@@ -22,6 +24,8 @@ static int exit_code(zc_status status)
     switch (status) {
     case ZC_OK:
         return EXIT_OK;
+    case ZC_ERR_ARG: /* names and values that options gave */
+        return EXIT_USAGE;
     case ZC_ERR_ACCURACY:
         return EXIT_ACCURACY;
     case ZC_ERR_DEVICE:
@@ -34,13 +38,14 @@ static int exit_code(zc_status status)
 
 int cli_report(const zc_diag *diag, zc_status status)
 {
-    for (size_t i = 0; i < zc_diag_count(diag); i++)
+    size_t count = zc_diag_count(diag);
+    for (size_t i = 0; i < count; i++)
         fprintf(stderr, "zc: %s: %s\n", zc_diag_status(diag, i) == ZC_OK ? "warning" : "error",
                 zc_diag_text(diag, i));
     if (zc_diag_dropped(diag)) fprintf(stderr, "zc: error: %zu more\n", zc_diag_dropped(diag));
-    if (zc_diag_count(diag) == 0 && status != ZC_OK)
-        fprintf(stderr, "zc: error: %s\n", zc_status_name(status));
-    return exit_code(status);
+    if (count == 0 && status != ZC_OK) fprintf(stderr, "zc: error: %s\n", zc_status_name(status));
+    zc_status newest = count ? zc_diag_status(diag, count - 1) : ZC_OK;
+    return exit_code(newest == ZC_ERR_DEVICE ? newest : status);
 }
 
 int cli_usage(const char *command, const char *fmt, ...)
@@ -49,13 +54,21 @@ int cli_usage(const char *command, const char *fmt, ...)
     zc_buf text = {0};
     char line[1024];
     va_start(args, fmt);
-    vsnprintf(line, sizeof line, fmt, args);
+    zc_vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
     zc_buf_escape(&text, line, strlen(line));
     fprintf(stderr, "zc %s: %s\nTry 'zc %s --help'.\n", command, text.data ? text.data : "",
             command);
     zc_buf_fini(&text);
     return EXIT_USAGE;
+}
+
+int cli_check_needs(const char *command, const cli_need *needs, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (needs[i].given && !needs[i].met)
+            return cli_usage(command, "%s does nothing without %s", needs[i].option, needs[i].need);
+    return EXIT_OK;
 }
 
 bool cli_int(const char *text, int64_t least, int64_t most, int64_t *out)
@@ -71,7 +84,7 @@ bool cli_int(const char *text, int64_t least, int64_t most, int64_t *out)
 bool cli_real(const char *text, double *out)
 {
     char *end;
-    *out = strtod(text, &end);
+    *out = zc_strtod(text, &end);
     return end != text && !*end && isfinite(*out);
 }
 

@@ -32,10 +32,21 @@ const cli_exit *cli_exit_at(size_t i);
 /* The topic of `zc help` that is no command. */
 #define CLI_TOPIC_ENV "env"
 
-/* Prints every entry as "zc: error: ..." and returns the exit code of the status. */
+/* Prints every entry as "zc: error: ..." and returns the exit code of the status; of the newest
+ * entry where that is a device's fault (memory that a GPU lacks). */
 int cli_report(const zc_diag *diag, zc_status status);
 /* "zc COMMAND: ..." and how to get help; returns EXIT_USAGE. */
 int cli_usage(const char *command, const char *fmt, ...) ZC_PRINTF(2, 3);
+
+/* An option that does something only together with another. */
+typedef struct cli_need {
+    bool given;
+    const char *option;
+    bool met;
+    const char *need;
+} cli_need;
+/* EXIT_OK, or reports the first that is given and not met. */
+int cli_check_needs(const char *command, const cli_need *needs, size_t n);
 
 /* Whole numbers and reals that fill the text; false otherwise. */
 bool cli_int(const char *text, int64_t least, int64_t most, int64_t *out);

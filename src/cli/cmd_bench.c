@@ -6,7 +6,8 @@
 #include "cli/inputs.h"
 #include "cli/progress.h"
 
-#define RUNS_MAX 100000
+/* Times that are kept; of more runs every second is kept, then every fourth and so on. */
+#define TIMES_MAX ((size_t)1 << 22)
 
 typedef struct options {
     cli_inputs in;
@@ -17,8 +18,8 @@ typedef struct options {
 } options;
 
 typedef struct timing {
-    double *times; /* sorted */
-    size_t n;
+    double *times; /* sorted in the end */
+    size_t n, runs;
 } timing;
 
 static const cli_option table[] = {
@@ -53,17 +54,29 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static void thin_out(timing *t)
+{
+    for (size_t i = 0; i < t->n / 2; i++) t->times[i] = t->times[2 * i];
+    t->n /= 2;
+}
+
 static zc_status measure(zc_session *s, const options *o, timing *t, zc_diag *diag)
 {
-    t->times = zc_calloc(RUNS_MAX, sizeof *t->times);
-    if (!t->times) return zc_fail_nomem(diag, "timings", RUNS_MAX);
+    t->times = zc_calloc(TIMES_MAX, sizeof *t->times);
+    if (!t->times) return zc_fail_nomem(diag, "timings", TIMES_MAX);
     zc_status status = ZC_OK;
+    size_t stride = 1;
     for (int64_t i = 0; i < o->warmup && status == ZC_OK; i++) status = zc_session_run(s, diag);
     double end = cli_now() + o->seconds;
-    while (status == ZC_OK && t->n < RUNS_MAX && (t->n < 5 || cli_now() < end)) {
+    while (status == ZC_OK && (t->runs < 5 || cli_now() < end)) {
         double start = cli_now();
         status = zc_session_run(s, diag);
-        t->times[t->n++] = cli_now() - start;
+        double seconds = cli_now() - start;
+        if (t->runs++ % stride) continue;
+        t->times[t->n++] = seconds;
+        if (t->n < TIMES_MAX) continue;
+        thin_out(t);
+        stride *= 2;
     }
     qsort(t->times, t->n, sizeof *t->times, ascending);
     return status;
@@ -93,7 +106,7 @@ static void print(const timing *t, const options *o, uint64_t memory)
             : "%zu runs: median %.3f ms (95 %%: %.3f to %.3f), min %.3f, max %.3f, %zu outliers; "
               "session "
               "memory %llu bytes\n";
-    printf(form, t->n, quantile(t, 0.5) * 1e3, t->times[low] * 1e3, t->times[high] * 1e3,
+    printf(form, t->runs, quantile(t, 0.5) * 1e3, t->times[low] * 1e3, t->times[high] * 1e3,
            t->times[0] * 1e3, t->times[t->n - 1] * 1e3, outliers, (unsigned long long)memory);
 }
 
@@ -140,6 +153,8 @@ static zc_status profile(zc_plan *plan, const options *o, zc_diag *diag)
 {
     zc_plan_info info;
     zc_session *session = NULL;
+    cli_inputs in = o->in;
+    in.quiet = true; /* the same inputs as before */
     zc_status status = zc_plan_info_get(plan, &info);
     if (status == ZC_OK)
         status = zc_session_create(plan,
@@ -147,7 +162,7 @@ static zc_status profile(zc_plan *plan, const options *o, zc_diag *diag)
                                                      .device = o->device.kind,
                                                      .ordinal = o->device.ordinal, .profile = true),
                                    &session, diag);
-    if (status == ZC_OK) status = cli_set_inputs(plan, session, &o->in, diag);
+    if (status == ZC_OK) status = cli_set_inputs(plan, session, &in, diag);
     for (int i = 0; status == ZC_OK && i < 5; i++) status = zc_session_run(session, diag);
     if (status == ZC_OK) status = print_steps(session, info.steps);
     (void)zc_session_destroy(&session);
@@ -168,7 +183,7 @@ static zc_status bench(const char *path, const options *o, zc_diag *diag)
     zc_plan *plan = NULL;
     zc_session *session = NULL;
     timing t = {.n = 0};
-    zc_status status = zc_plan_load_file(path, &plan, diag);
+    zc_status status = cli_load_plan(path, &plan, diag);
     if (status == ZC_OK)
         status = zc_session_create(plan,
                                    ZC_SESSION_PARAMS(.threads = (int)o->threads,
@@ -196,11 +211,14 @@ static zc_status bench(const char *path, const options *o, zc_diag *diag)
 
 static int run(int argc, char **argv)
 {
-    options o = {.device = {.kind = ZC_DEVICE_AUTO}, .in = {.seed = 1}, .warmup = 3, .seconds = 3};
+    options o = {.device = {.kind = ZC_DEVICE_AUTO},
+                 .in = {.seed = -1, .random = true},
+                 .warmup = 3,
+                 .seconds = 3};
     const char *plan;
     int code = cli_parse_one(&cli_bench_command, argc, argv, &o, "one plan", &plan);
     if (code != CLI_GO) return code;
-    if (!o.in.files.n && !o.in.dir) o.in.random = true;
+    if (o.steps && o.json) return cli_usage("bench", "--steps and --json exclude each other");
     code = EXIT_OK;
     zc_diag *diag = zc_diag_create();
     zc_status status = bench(plan, &o, diag);
@@ -213,9 +231,10 @@ const cli_command cli_bench_command = {
     .name = "bench",
     .summary = "time a plan",
     .operands = "PLAN [OPTIONS]",
-    .about = "Times runs of a plan: median with its 95 % confidence interval (by order "
-             "statistics), and outliers beyond Tukey's fences. Random inputs unless files are "
-             "given.",
+    .about =
+        "Times runs of a plan: median with its 95 % confidence interval (by order "
+        "statistics), and outliers beyond Tukey's fences. Inputs that no file is given for are "
+        "random.",
     .examples = "zc bench resnet50.plan --threads 2\n"
                 "zc bench bert.plan --random --dim batch=1 --dim sequence=128 --seconds 10\n",
     .options = table,

@@ -207,13 +207,34 @@ static int compile(const char *model, const options *o)
     return code;
 }
 
+static int check(const options *o)
+{
+    static const char gpu[] = "--target of a GPU";
+    bool has_gpu = false;
+    for (size_t i = 0; i < o->targets.n; i++) has_gpu |= strcmp(o->targets.v[i], "cpu") != 0;
+    const cli_need needs[] = {
+        {o->json, "--json", o->explain, "--explain"},
+        {o->emit_cuda, "--emit-cuda", has_gpu, gpu},
+        {o->strip, "--strip-sources", has_gpu, gpu},
+        {o->profiles.n, "--profile", has_gpu, gpu},
+        {o->threads, "--threads", has_gpu, gpu},
+        {o->tune, "--tune", has_gpu, gpu},
+        {o->tune, "--tune", o->rules.n, "--rules FILE"},
+        {o->force_rules, "--force-rules", o->rules.n, "--rules FILE"},
+    };
+    if (o->quiet && o->explain)
+        return cli_usage("compile", "--quiet and --explain exclude each other");
+    return cli_check_needs("compile", needs, ZC_COUNTOF(needs));
+}
+
 static int run(int argc, char **argv)
 {
     options o = {.quiet = false};
     const char *model;
     int code = cli_parse_one(&cli_compile_command, argc, argv, &o, "one model", &model);
     if (code != CLI_GO) return code;
-    if (o.json && !o.explain) return cli_usage("compile", "--json needs --explain");
+    code = check(&o);
+    if (code) return code;
     if (!o.output && !o.explain) return cli_usage("compile", "needs --output PLAN or --explain");
     if (o.output && same_file(model, o.output))
         return cli_usage("compile", "the output is the model itself");

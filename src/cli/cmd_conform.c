@@ -4,9 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/file.h"
+#include "cli/compare.h"
 #include "cli/conform.h"
+#include "cli/signals.h"
 #include "cuda/device.h"
 
 static const cli_option table[] = {
@@ -110,8 +114,7 @@ static zc_status walk(conform *c, const char *dir, int depth, zc_diag *diag)
 {
     char path[8192];
     struct stat st;
-    snprintf(path, sizeof path, "%s/model.onnx", dir);
-    if (stat(path, &st) == 0) {
+    if (cli_conform_model(dir, path, sizeof path)) {
         one_test(c, dir, false);
         return ZC_OK;
     }
@@ -195,12 +198,47 @@ static int conform_tree(conform *c, const char *root, zc_diag *diag)
     return verdict(c);
 }
 
+static int check(const conform *c)
+{
+    const cli_need needs[] = {
+        {c->timeout, "--timeout", !c->in_process, "a process for each test (--in-process)"},
+        {c->verbose, "--verbose", !c->json, "text (--json has every test)"},
+    };
+    if (c->reference && c->device.kind == ZC_DEVICE_CUDA)
+        return cli_usage("conform", "--reference is of the CPU (got --device cuda)");
+    return cli_check_needs("conform", needs, ZC_COUNTOF(needs));
+}
+
+/* A driver does not survive fork(), so it is asked in a child. 'auto' becomes what there is. */
+static int choose_device(cli_device *device)
+{
+    int ended = 0, arch;
+    if (device->kind == ZC_DEVICE_CPU) return EXIT_OK;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        cli_catch_signals();
+        zc_diag *diag = zc_diag_create();
+        zc_status status = zc_device_arch(device->ordinal, &arch, diag);
+        _exit(device->kind == ZC_DEVICE_CUDA ? cli_report(diag, status) : status != ZC_OK);
+    }
+    if (child > 0) waitpid(child, &ended, 0);
+    bool is_there = child > 0 && WIFEXITED(ended) && WEXITSTATUS(ended) == EXIT_OK;
+    if (device->kind == ZC_DEVICE_CUDA) return is_there ? EXIT_OK : EXIT_DEVICE;
+    device->kind = is_there ? ZC_DEVICE_CUDA : ZC_DEVICE_CPU;
+    return EXIT_OK;
+}
+
 static int run(int argc, char **argv)
 {
-    conform c = {.rtol = 1e-3, .atol = 1e-7, .timeout = 30, .threads = 1, .first = true};
+    conform c = {.rtol = CLI_RTOL, .atol = CLI_ATOL, .threads = 1, .first = true};
     const char *root;
     int code = cli_parse_one(&cli_conform_command, argc, argv, &c, "one folder", &root);
     if (code != CLI_GO) return code;
+    code = check(&c);
+    if (!code) code = choose_device(&c.device);
+    if (code) return code;
+    if (!c.timeout) c.timeout = 30;
     if (c.include_text && regcomp(&c.include, c.include_text, REG_EXTENDED | REG_NOSUB) != 0)
         return cli_usage("conform", "--include: not a regular expression (got '%s')",
                          c.include_text);
@@ -219,7 +257,7 @@ const cli_command cli_conform_command = {
     .name = "conform",
     .summary = "run ONNX conformance tests",
     .operands = "DIR [OPTIONS]",
-    .about = "Runs tests in ONNX's layout: folders with model.onnx and "
+    .about = "Runs tests in ONNX's layout: folders with model.onnx (or one other .onnx file) and "
              "test_data_set_*/{input,output}_*.pb, and ONNX's light models, NAME.onnx with "
              "NAME_output_*.pb, whose inputs count up from 0 to 1. DIR is one test or a tree of "
              "them.",

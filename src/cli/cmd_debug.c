@@ -288,12 +288,14 @@ static void choose_device(cli_device *device)
 
 static int run(int argc, char **argv)
 {
-    debug d = {.in = {.seed = 1}, .bound = -1};
+    debug d = {.in = {.seed = -1, .random = true}, .bound = -1};
     int code = cli_parse_one(&cli_debug_command, argc, argv, &d, "one model", &d.model);
     if (code != CLI_GO) return code;
+    const cli_need needs[] = {{d.force_rules, "--force-rules", d.rules.n, "--rules FILE"}};
+    code = cli_check_needs("debug", needs, ZC_COUNTOF(needs));
+    if (code) return code;
     if (d.bound < 0) d.bound = usual_bound(d.precision);
     choose_device(&d.device);
-    if (!d.in.dir && !d.in.files.n) d.in.random = true;
     zc_diag *diag = zc_diag_create();
     cli_progress progress;
     cli_progress_begin(&progress);
@@ -302,6 +304,7 @@ static int run(int argc, char **argv)
     if (status == ZC_OK)
         status =
             cli_debug_run(&d, &(debug_variant){.is_reference = true}, &d.reference, NULL, diag);
+    d.in.quiet = true; /* the note was printed */
     code = status == ZC_OK ? find(&d) : EXIT_OK;
     cli_progress_end(&progress);
     if (status != ZC_OK) code = cli_report(diag, status);

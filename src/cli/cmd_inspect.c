@@ -111,6 +111,9 @@ static int run(int argc, char **argv)
     inspect o = {.full = false};
     int code = cli_parse(&cli_inspect_command, argc, argv, &o);
     if (code != CLI_GO) return code;
+    if ((o.operators || o.passes) && optind != argc)
+        return cli_usage("inspect", "--%s takes no file (got '%s')",
+                         o.operators ? "operators" : "passes", argv[optind]);
     if (o.operators) return cli_print_operators();
     if (o.passes) {
         list_passes();

@@ -105,8 +105,8 @@ static int test_rule(const zc_rules *r, size_t i, const options *o)
     zc_rule_device device = {.run = zc_trial_run_once,
                              .user = (void *)(uintptr_t)&o->device.ordinal};
     bool on_device = o->device.kind == ZC_DEVICE_CUDA && zc_rules_has_kernels(r, i);
-    zc_status status =
-        zc_rules_check_kernels(r, i, (uint64_t)o->seed, on_device ? &device : NULL, &check, diag);
+    zc_status status = zc_rules_check_kernels(r, i, (uint64_t)(o->seed < 0 ? 1 : o->seed),
+                                              on_device ? &device : NULL, &check, diag);
     int code = status == ZC_OK ? EXIT_OK : cli_report(diag, status);
     zc_diag_destroy(&diag);
     if (code) return code;
@@ -169,15 +169,30 @@ static const struct {
     int (*run)(int argc, char **argv, const options *o);
 } actions[] = {{"check", check}, {"list", list}, {"test", test}, {"explain", explain}};
 
+static int check_options(const char *action, const options *o)
+{
+    bool is_test = strcmp(action, "test") == 0, is_explain = strcmp(action, "explain") == 0;
+    const cli_need needs[] = {
+        {o->all, "--all", is_test || is_explain, "test or explain"},
+        {o->seed >= 0, "--seed", is_test, "test"},
+        {o->device.kind != ZC_DEVICE_CPU, "--device", is_test, "test"},
+        {o->quiet, "--quiet", is_test || strcmp(action, "check") == 0, "check or test"},
+    };
+    return cli_check_needs("rules", needs, ZC_COUNTOF(needs));
+}
+
 static int run(int argc, char **argv)
 {
-    options o = {.seed = 1};
+    options o = {.seed = -1};
     int code = cli_parse(&cli_rules_command, argc, argv, &o);
     if (code != CLI_GO) return code;
     if (optind == argc) return cli_usage("rules", "needs an action");
-    for (size_t i = 0; i < ZC_COUNTOF(actions); i++)
-        if (strcmp(argv[optind], actions[i].name) == 0)
-            return actions[i].run(argc - optind - 1, argv + optind + 1, &o);
+    const char *action = argv[optind];
+    for (size_t i = 0; i < ZC_COUNTOF(actions); i++) {
+        if (strcmp(action, actions[i].name) != 0) continue;
+        code = check_options(action, &o);
+        return code ? code : actions[i].run(argc - optind - 1, argv + optind + 1, &o);
+    }
     return cli_usage("rules", "unknown action '%s'", argv[optind]);
 }
 

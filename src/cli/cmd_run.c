@@ -1,9 +1,12 @@
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
+#include "cli/compare.h"
 #include "cli/device.h"
 #include "cli/inputs.h"
 #include "cli/progress.h"
@@ -12,7 +15,8 @@
 
 typedef struct options {
     cli_inputs in;
-    const char *output_dir, *format, *labels;
+    const char *output_dir, *format, *labels, *expect;
+    double rtol, atol; /* below 0: not given */
     cli_device device;
     bool reference;
     int64_t threads, top;
@@ -46,6 +50,24 @@ static const cli_option table[] = {
      .words = CLI_WORDS_FILE,
      .set = cli_set_text,
      .at = offsetof(options, labels)},
+    {.name = "expect",
+     .arg = "DIR",
+     .help = "compare results with output_0.npy or .pb and so on; exit code 3 when they differ",
+     .words = CLI_WORDS_DIR,
+     .set = cli_set_text,
+     .at = offsetof(options, expect)},
+    {.name = "rtol",
+     .arg = "R",
+     .help = "relative tolerance of --expect (default 1e-3)",
+     .most = 1000000,
+     .set = cli_set_real,
+     .at = offsetof(options, rtol)},
+    {.name = "atol",
+     .arg = "A",
+     .help = "absolute tolerance of --expect (default 1e-7)",
+     .most = 1000000,
+     .set = cli_set_real,
+     .at = offsetof(options, atol)},
     {.name = "reference",
      .help = "use the plain reference kernels",
      .set = cli_set_flag,
@@ -53,13 +75,6 @@ static const cli_option table[] = {
 };
 
 /* ---- printing ---- */
-
-static zc_tensor tensor_of(const zc_view *v)
-{
-    zc_tensor t = {.dtype = (zc_dtype)v->elem, .rank = v->rank, .data = (void *)(uintptr_t)v->data};
-    memcpy(t.dims, v->dims, sizeof t.dims);
-    return t;
-}
 
 static void print_element(const zc_tensor *t, int64_t i)
 {
@@ -83,12 +98,13 @@ static void print_summary(const char *name, const zc_tensor *t)
     for (int64_t i = 0; i < n; i++) {
         double v = zc_load_f64(t->dtype, t->data, i);
         nans += isnan(v) != 0;
+        if (isnan(v)) continue;
         low = v < low ? v : low;
         high = v > high ? v : high;
         sum += v;
     }
-    printf("  min %.6g  max %.6g  mean %.6g", low, high, sum / (double)n);
-    if (nans) printf("  NaN %lld", (long long)nans);
+    if (nans < n) printf("  min %.6g  max %.6g  mean %.6g", low, high, sum / (double)(n - nans));
+    if (nans) printf("  NaN %lld of %lld", (long long)nans, (long long)n);
     printf("\n  [");
     for (int64_t i = 0; i < n && i < 8; i++) {
         if (i) printf(", ");
@@ -116,9 +132,21 @@ static zc_status read_labels(const char *path, label_list *out, zc_diag *diag)
     size_t len;
     zc_status status = zc_file_read(path, 1 << 24, &out->text, &len, diag);
     char *rest = (char *)out->text;
-    for (char *line; status == ZC_OK && (line = strsep(&rest, "\n"));)
-        if (*line && !ZC_VEC_PUSH(&out->lines, line)) status = zc_fail_nomem(diag, "labels", len);
+    for (char *line; status == ZC_OK && (line = strsep(&rest, "\n"));) {
+        size_t n = strlen(line);
+        if (n && line[n - 1] == '\r') line[n - 1] = 0;
+        bool is_end = !n && !rest; /* after the last line's newline */
+        if (!is_end && !ZC_VEC_PUSH(&out->lines, line)) status = zc_fail_nomem(diag, "labels", len);
+    }
     return status;
+}
+
+static void check_labels(const zc_tensor *t, const label_list *labels)
+{
+    long long classes = (long long)t->dims[t->rank - 1];
+    if (labels->lines.len == (size_t)classes) return;
+    fprintf(stderr, "zc: note: there are %zu labels for %lld classes\n", labels->lines.len,
+            classes);
 }
 
 static void print_top(const zc_tensor *t, int64_t row, int64_t k, const label_list *labels)
@@ -189,10 +217,35 @@ static zc_status save(const options *o, size_t i, const char *name, const zc_ten
 
 /* ---- the command ---- */
 
+/* Before the run: what cannot be saved need not be computed. */
+static zc_status make_output_dir(const char *dir, zc_diag *diag)
+{
+    struct stat st;
+    bool made = mkdir(dir, 0777) == 0 || errno == EEXIST;
+    if (made && stat(dir, &st) == 0 && !S_ISDIR(st.st_mode)) errno = ENOTDIR, made = false;
+    if (made && access(dir, W_OK | X_OK) == 0) return ZC_OK;
+    return zc_fail(diag, ZC_ERR_IO, dir, "cannot be written to (%s)", strerror(errno));
+}
+
+static zc_status compare(const options *o, size_t i, const char *name, const zc_tensor *t,
+                         zc_diag *diag)
+{
+    char path[4096];
+    zc_tensor want;
+    (void)cli_tensor_file(o->expect, "output", i, path, sizeof path);
+    ZC_TRY(cli_read_tensor(path, &want, diag));
+    zc_status status = cli_compare(name, t, &want, o->rtol < 0 ? CLI_RTOL : o->rtol,
+                                   o->atol < 0 ? CLI_ATOL : o->atol, diag);
+    free(want.data);
+    return status;
+}
+
+/* Every result is shown, also after one that differs. */
 static zc_status show_results(const zc_plan *plan, const zc_session *session, const options *o,
                               const label_list *labels, zc_diag *diag)
 {
     zc_plan_info info;
+    bool differs = false;
     zc_status status = zc_plan_info_get(plan, &info);
     for (size_t i = 0; status == ZC_OK && i < info.outputs; i++) {
         zc_io_info io;
@@ -200,14 +253,18 @@ static zc_status show_results(const zc_plan *plan, const zc_session *session, co
         status = zc_plan_output(plan, i, &io, diag);
         if (status == ZC_OK) status = zc_session_output(session, i, &view, diag);
         if (status != ZC_OK) break;
-        zc_tensor t = tensor_of(&view);
+        zc_tensor t = cli_tensor(&view);
         print_summary(io.name, &t);
+        if (o->top && labels->lines.len && looks_like_scores(&t)) check_labels(&t, labels);
         for (int64_t r = 0; o->top && looks_like_scores(&t) && r < (t.rank == 2 ? t.dims[0] : 1);
              r++)
             print_top(&t, r, o->top, labels);
         if (o->output_dir) status = save(o, i, io.name, &t, diag);
+        if (status == ZC_OK && o->expect) status = compare(o, i, io.name, &t, diag);
+        differs |= status == ZC_ERR_ACCURACY;
+        if (status == ZC_ERR_ACCURACY) status = ZC_OK;
     }
-    return status;
+    return status == ZC_OK && differs ? ZC_ERR_ACCURACY : status;
 }
 
 static zc_status run_plan(const char *path, const options *o, zc_diag *diag)
@@ -216,7 +273,8 @@ static zc_status run_plan(const char *path, const options *o, zc_diag *diag)
     zc_session *session = NULL;
     label_list labels = {.text = NULL};
     zc_status status = o->labels ? read_labels(o->labels, &labels, diag) : ZC_OK;
-    if (status == ZC_OK) status = zc_plan_load_file(path, &plan, diag);
+    if (status == ZC_OK) status = cli_load_plan(path, &plan, diag);
+    if (status == ZC_OK && o->output_dir) status = make_output_dir(o->output_dir, diag);
     if (status == ZC_OK)
         status = zc_session_create(
             plan,
@@ -231,7 +289,6 @@ static zc_status run_plan(const char *path, const options *o, zc_diag *diag)
     if (status == ZC_OK) status = zc_session_run(session, diag);
     double seconds = cli_now() - start;
     cli_progress_end(&progress);
-    if (status == ZC_OK && o->output_dir) (void)mkdir(o->output_dir, 0777);
     if (status == ZC_OK) status = show_results(plan, session, o, &labels, diag);
     if (status == ZC_OK) {
         printf("ran in %.2f ms ", seconds * 1e3);
@@ -245,13 +302,29 @@ static zc_status run_plan(const char *path, const options *o, zc_diag *diag)
     return status;
 }
 
+static int check(const options *o)
+{
+    const cli_need needs[] = {
+        {o->format, "--format", o->output_dir, "--output-dir DIR"},
+        {o->labels, "--labels", o->top > 0, "--top K"},
+        {o->rtol >= 0, "--rtol", o->expect, "--expect DIR"},
+        {o->atol >= 0, "--atol", o->expect, "--expect DIR"},
+        {o->in.seed >= 0, "--seed", o->in.random, "--random"},
+    };
+    if (o->reference && o->device.kind == ZC_DEVICE_CUDA)
+        return cli_usage("run", "--reference is of the CPU (got --device cuda)");
+    return cli_check_needs("run", needs, ZC_COUNTOF(needs));
+}
+
 static int run(int argc, char **argv)
 {
-    options o = {.in = {.seed = 1}, .top = 5, .device = {.kind = ZC_DEVICE_AUTO}};
+    options o = {
+        .in = {.seed = -1}, .top = 5, .rtol = -1, .atol = -1, .device = {.kind = ZC_DEVICE_AUTO}};
     const char *plan;
     int code = cli_parse_one(&cli_run_command, argc, argv, &o, "one plan", &plan);
     if (code != CLI_GO) return code;
-    code = EXIT_OK;
+    code = check(&o);
+    if (code) return code;
     zc_diag *diag = zc_diag_create();
     zc_status status = run_plan(plan, &o, diag);
     if (status != ZC_OK) code = cli_report(diag, status);
@@ -266,7 +339,8 @@ const cli_command cli_run_command = {
     .about = "Runs a plan once and prints its results.",
     .examples = "zc run digits.plan --input image=seven.npy --top 3 --labels labels.txt\n"
                 "zc run bert.plan --random --dim batch=2 --dim sequence=128\n"
-                "zc run net.plan --inputs test_data_set_0 --output-dir results\n",
+                "zc run net.plan --inputs test_data_set_0 --output-dir results\n"
+                "zc run net.plan --inputs test_data_set_0 --expect test_data_set_0 --rtol 1e-2\n",
     .options = table,
     .option_count = ZC_COUNTOF(table),
     .words = CLI_WORDS_FILE,

@@ -45,6 +45,8 @@ typedef struct conform {
 /* Sets the outcome and its text. */
 void cli_conform_say(result *r, outcome o, const char *fmt, ...) ZC_PRINTF(3, 4);
 
+/* The model of a test's folder: model.onnx, or the one .onnx file beside test_data_set_0. */
+bool cli_conform_model(const char *dir, char *path, size_t n);
 /* Runs one test in this process. path: a test's folder, or a light model's file. */
 void cli_conform_run(const conform *c, const char *path, bool light, result *r);
 /* The same in a process of its own, so that a crash or a hang is one failed test. */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/conform.h"
+#include "cli/signals.h"
 
 static bool read_result(int fd, result *r)
 {
@@ -32,6 +33,7 @@ void cli_conform_isolated(const conform *c, const char *path, bool light, result
     if (child == 0) {
         result own = {.outcome = FAIL};
         close(fds[0]);
+        cli_catch_signals();
         alarm((unsigned)c->timeout); /* SIGALRM ends the process */
         cli_conform_run(c, path, light, &own);
         ssize_t n = write(fds[1], &own, sizeof own);

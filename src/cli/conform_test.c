@@ -1,10 +1,12 @@
 /* One conformance test: compile, run, compare. */
-#include <math.h>
+#include <dirent.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/number.h"
+#include "cli/compare.h"
 #include "cli/conform.h"
 #include "cli/inputs.h"
 #include "driver/compile.h"
@@ -15,7 +17,7 @@ void cli_conform_say(result *r, outcome o, const char *fmt, ...)
     va_list args;
     va_start(args, fmt);
     r->outcome = o;
-    vsnprintf(r->text, sizeof r->text, fmt, args);
+    zc_vsnprintf(r->text, sizeof r->text, fmt, args);
     va_end(args);
 }
 
@@ -23,54 +25,6 @@ void cli_conform_say(result *r, outcome o, const char *fmt, ...)
 static void say_diag(result *r, zc_status status, const zc_diag *diag)
 {
     cli_conform_say(r, status == ZC_ERR_UNSUPPORTED ? SKIP : FAIL, "%s", zc_diag_text(diag, 0));
-}
-
-static bool close_enough(double got, double want, double rtol, double atol)
-{
-    if (isnan(got) || isnan(want)) return isnan(got) && isnan(want);
-    if (got == want) return true;
-    return isfinite(got) && isfinite(want) && fabs(got - want) <= atol + rtol * fabs(want);
-}
-
-static double element(const zc_tensor *t, int64_t i)
-{
-    zc_dtype half = t->dtype == ZC_C64 ? ZC_F32 : ZC_F64;
-    bool is_complex = zc_dtype_class(t->dtype) == ZC_CLASS_COMPLEX;
-    return zc_load_f64(is_complex ? half : t->dtype, t->data, i);
-}
-
-static bool compare(const conform *c, const zc_view *got, const zc_tensor *want, const char *name,
-                    result *r)
-{
-    zc_tensor t = {
-        .dtype = (zc_dtype)got->elem, .rank = got->rank, .data = (void *)(uintptr_t)got->data};
-    char a[200], b[200];
-    memcpy(t.dims, got->dims, sizeof t.dims);
-    if (t.dtype != want->dtype || t.rank != want->rank ||
-        memcmp(t.dims, want->dims, (size_t)t.rank * sizeof *t.dims) != 0) {
-        cli_conform_say(r, FAIL, "%s: wrong type (got %s, need %s)", name,
-                        zc_tensor_type_text(&t, a, sizeof a),
-                        zc_tensor_type_text(want, b, sizeof b));
-        return false;
-    }
-    int64_t n = zc_tensor_numel(want) * (zc_dtype_class(t.dtype) == ZC_CLASS_COMPLEX ? 2 : 1),
-            wrong = 0, at = 0;
-    double worst = -1;
-    for (int64_t i = 0; i < n; i++) {
-        double g = element(&t, i), w = element(want, i);
-        if (close_enough(g, w, c->rtol, c->atol)) continue;
-        double off = isfinite(g) && isfinite(w) ? fabs(g - w) : INFINITY;
-        if (off > worst) {
-            worst = off;
-            at = i;
-        }
-        wrong++;
-    }
-    if (wrong)
-        cli_conform_say(
-            r, FAIL, "%s: %lld of %lld elements differ, worst at %lld (got %.9g, need %.9g)", name,
-            (long long)wrong, (long long)n, (long long)at, element(&t, at), element(want, at));
-    return wrong == 0;
 }
 
 /* The model's opset, 0 when unknown. */
@@ -109,10 +63,14 @@ static bool check_outputs(const conform *c, const zc_plan *plan, const zc_sessio
         }
         status = zc_plan_output(plan, i, &io, diag);
         if (status == ZC_OK) status = zc_session_output(s, i, &got, diag);
-        bool ok = status == ZC_OK && compare(c, &got, &want, io.name, r);
+        if (status == ZC_OK) {
+            zc_tensor t = cli_tensor(&got);
+            status = cli_compare(io.name, &t, &want, c->rtol, c->atol, diag);
+        }
         free(want.data);
-        if (status != ZC_OK) say_diag(r, status, diag);
-        if (!ok) return false;
+        if (status == ZC_OK) continue;
+        say_diag(r, status, diag);
+        return false;
     }
     return true;
 }
@@ -193,6 +151,24 @@ static void run_sets(const conform *c, zc_plan *plan, const char *dir, result *r
     }
 }
 
+bool cli_conform_model(const char *dir, char *path, size_t n)
+{
+    struct stat st;
+    int found = 0;
+    snprintf(path, n, "%s/model.onnx", dir);
+    if (stat(path, &st) == 0) return true;
+    snprintf(path, n, "%s/test_data_set_0", dir);
+    DIR *d = stat(path, &st) == 0 ? opendir(dir) : NULL;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        size_t len = strlen(e->d_name), tail = strlen(".onnx");
+        if (len <= tail || strcmp(e->d_name + len - tail, ".onnx") != 0) continue;
+        snprintf(path, n, "%s/%s", dir, e->d_name);
+        found++;
+    }
+    if (d) closedir(d);
+    return found == 1;
+}
+
 void cli_conform_run(const conform *c, const char *path, bool light, result *r)
 {
     char model[8192];
@@ -200,7 +176,10 @@ void cli_conform_run(const conform *c, const char *path, bool light, result *r)
     size_t len = 0;
     zc_plan *plan = NULL;
     zc_diag *diag = zc_diag_create();
-    snprintf(model, sizeof model, light ? "%s" : "%s/model.onnx", path);
+    if (light)
+        snprintf(model, sizeof model, "%s", path);
+    else
+        (void)cli_conform_model(path, model, sizeof model);
     r->opset = opset_of(model);
     const char *target = "native";
     zc_compile_params params = {.size = sizeof params,

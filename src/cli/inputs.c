@@ -1,25 +1,67 @@
 #include "cli/inputs.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/sizes.h"
 #include "import/tensor_proto.h"
 #include "io/npy.h"
 
 /* ---- files ---- */
 
-static bool ends_with(const char *s, const char *end)
+/* More than any message of protobuf. */
+#define STREAM_MAX ((uint64_t)1 << 32)
+
+static bool is_npy(const uint8_t *data, size_t len)
 {
-    size_t n = strlen(s), m = strlen(end);
-    return n >= m && strcmp(s + n - m, end) == 0;
+    static const uint8_t magic[] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
+    return len >= sizeof magic && memcmp(data, magic, sizeof magic) == 0;
 }
 
+static zc_status read_stream(const char *path, zc_tensor *out, zc_diag *diag)
+{
+    uint8_t *data;
+    size_t len;
+    ZC_TRY(zc_file_read_stream(path, STREAM_MAX, &data, &len, diag));
+    zc_diag_set_file(diag, strcmp(path, "-") == 0 ? "standard input" : path);
+    zc_status status = is_npy(data, len) ? zc_npy_parse(data, len, out, diag)
+                                         : zc_tensor_pb_parse(data, len, out, NULL, diag);
+    zc_diag_set_file(diag, NULL);
+    free(data);
+    return status;
+}
+
+/* The content tells what a file is, not its name. */
 zc_status cli_read_tensor(const char *path, zc_tensor *out, zc_diag *diag)
 {
-    return ends_with(path, ".npy") ? zc_npy_read(path, out, diag)
-                                   : zc_tensor_pb_read(path, out, NULL, diag);
+    uint8_t head[6] = {0};
+    int fd;
+    uint64_t size;
+    if (zc_file_is_stream(path)) return read_stream(path, out, diag);
+    ZC_TRY(zc_file_open(path, &fd, &size, diag));
+    size_t len = size < sizeof head ? (size_t)size : sizeof head;
+    zc_status status = zc_file_pread(fd, head, len, 0, path, diag);
+    zc_file_close(fd);
+    if (status != ZC_OK) return status;
+    return is_npy(head, len) ? zc_npy_read(path, out, diag)
+                             : zc_tensor_pb_read(path, out, NULL, diag);
+}
+
+/* ---- plans ---- */
+
+zc_status cli_load_plan(const char *path, zc_plan **out, zc_diag *diag)
+{
+    uint8_t *data;
+    size_t len;
+    if (!zc_file_is_stream(path)) return zc_plan_load_file(path, out, diag);
+    ZC_TRY(zc_file_read_stream(path, STREAM_MAX, &data, &len, diag));
+    zc_status status = zc_plan_load_bytes(data, len, out, diag);
+    free(data);
+    return status;
 }
 
 zc_view cli_view(const zc_tensor *t)
@@ -30,15 +72,11 @@ zc_view cli_view(const zc_tensor *t)
     return v;
 }
 
-static zc_status set_from_file(zc_session *session, size_t i, const char *path, zc_diag *diag)
+zc_tensor cli_tensor(const zc_view *v)
 {
-    zc_tensor t;
-    zc_status status = cli_read_tensor(path, &t, diag);
-    if (status != ZC_OK) return status;
-    zc_view v = cli_view(&t);
-    status = zc_session_set_input(session, i, &v, false, diag);
-    free(t.data);
-    return status;
+    zc_tensor t = {.dtype = (zc_dtype)v->elem, .rank = v->rank, .data = (void *)(uintptr_t)v->data};
+    memcpy(t.dims, v->dims, sizeof t.dims);
+    return t;
 }
 
 /* ---- random values ---- */
@@ -77,79 +115,159 @@ static void randomize(zc_tensor *t, uint64_t *state)
     }
 }
 
-static int64_t random_dim(const cli_inputs *in, const zc_io_info *io, int d)
-{
-    if (io->dims[d] >= 0) return io->dims[d];
-    for (size_t i = 0; i < in->dims.n; i++)
-        if (io->dim_texts[d] && strcmp(io->dim_texts[d], in->dims.v[i].name) == 0)
-            return in->dims.v[i].value;
-    return 1;
-}
+/* ---- all inputs ---- */
 
-static zc_status set_random(zc_session *session, size_t i, const zc_io_info *io,
-                            const cli_inputs *in, uint64_t *state, zc_diag *diag)
+typedef struct setting {
+    const cli_inputs *in;
+    zc_session *session;
+    cli_sizes sizes;
+    const char **files; /* by input: the value of its --input, or NULL */
+    uint64_t random;
+    zc_diag *diag;
+} setting;
+
+static zc_status set_from_file(setting *s, size_t i, const char *path)
 {
-    zc_tensor t = {.dtype = (zc_dtype)io->elem, .rank = io->rank};
-    size_t bytes;
-    for (int d = 0; d < io->rank; d++) t.dims[d] = random_dim(in, io, d);
-    if (!zc_tensor_bytes(&t, &bytes)) return zc_fail(diag, ZC_ERR_INPUT, io->name, "too large");
-    t.data = zc_calloc(bytes, 1);
-    if (!t.data) return zc_fail_nomem(diag, io->name, bytes);
-    if (zc_dtype_class(t.dtype) != ZC_CLASS_COMPLEX) randomize(&t, state);
+    zc_tensor t;
+    zc_status status = cli_read_tensor(path, &t, s->diag);
+    if (status != ZC_OK) return status;
     zc_view v = cli_view(&t);
-    zc_status status = zc_session_set_input(session, i, &v, false, diag);
+    status = zc_session_set_input(s->session, i, &v, false, s->diag);
+    if (status == ZC_OK) status = cli_sizes_learn(&s->sizes, i, &t, s->diag);
     free(t.data);
     return status;
 }
 
-/* ---- all inputs ---- */
-
-static const char *given_file(const cli_inputs *in, const char *name)
+static zc_status set_random(setting *s, size_t i)
 {
-    for (size_t i = 0; i < in->files.n; i++)
-        if (strcmp(in->files.v[i].name, name) == 0) return in->files.v[i].value;
-    return NULL;
+    const zc_io_info *io = &s->sizes.inputs[i];
+    zc_tensor t = {.dtype = (zc_dtype)io->elem, .rank = io->rank};
+    size_t bytes;
+    if (t.rank < 0)
+        return zc_fail(s->diag, ZC_ERR_ARG, io->name, "has no rank before it is run: give a file");
+    cli_sizes_shape(&s->sizes, i, t.dims);
+    for (int d = 0; d < t.rank; d++)
+        if (t.dims[d] < 0)
+            return zc_fail(s->diag, ZC_ERR_ARG, io->name,
+                           "dimension %d has no value for these sizes (it is %s)", d,
+                           io->dim_texts[d]);
+    if (!zc_tensor_bytes(&t, &bytes)) return zc_fail(s->diag, ZC_ERR_INPUT, io->name, "too large");
+    t.data = zc_calloc(bytes, 1);
+    if (!t.data) return zc_fail_nomem(s->diag, io->name, bytes);
+    if (zc_dtype_class(t.dtype) != ZC_CLASS_COMPLEX) randomize(&t, &s->random);
+    zc_view v = cli_view(&t);
+    zc_status status = zc_session_set_input(s->session, i, &v, false, s->diag);
+    free(t.data);
+    return status;
 }
 
-static zc_status check_names(const zc_plan *plan, size_t n, const cli_inputs *in, zc_diag *diag)
+static bool begins(const char *pair, const char *name)
 {
-    for (size_t i = 0; i < in->files.n; i++) {
-        const char *name = in->files.v[i].name;
-        bool known = false;
-        for (size_t k = 0; k < n && !known; k++) {
-            zc_io_info io;
-            known = zc_plan_input(plan, k, &io, diag) == ZC_OK && strcmp(io.name, name) == 0;
-        }
-        if (!known) return zc_fail(diag, ZC_ERR_INPUT, name, "the plan has no input of this name");
+    size_t n = strlen(name);
+    return strncmp(pair, name, n) == 0 && pair[n] == '=';
+}
+
+/* Which input a NAME=FILE means: that of the longest name, as names may have a '=' too. */
+static zc_status assign_file(setting *s, const char *pair)
+{
+    size_t best = s->sizes.n;
+    for (size_t i = 0; i < s->sizes.n; i++) {
+        const char *name = s->sizes.inputs[i].name;
+        if (begins(pair, name) &&
+            (best == s->sizes.n || strlen(name) > strlen(s->sizes.inputs[best].name)))
+            best = i;
     }
+    if (best < s->sizes.n && !s->files[best]) {
+        s->files[best] = pair + strlen(s->sizes.inputs[best].name) + 1;
+        return ZC_OK;
+    }
+    char name[256];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(pair, "="), pair);
+    return best < s->sizes.n
+               ? zc_fail(s->diag, ZC_ERR_ARG, s->sizes.inputs[best].name, "--input is given twice")
+               : zc_fail(s->diag, ZC_ERR_ARG, name, "the plan has no input of this name");
+}
+
+bool cli_tensor_file(const char *dir, const char *kind, size_t i, char *buf, size_t n)
+{
+    static const char *const endings[] = {"npy", "pb"};
+    for (size_t k = 0; k < ZC_COUNTOF(endings); k++) {
+        snprintf(buf, n, "%s/%s_%zu.%s", dir, kind, i, endings[k]);
+        if (access(buf, F_OK) == 0) return true;
+    }
+    return false;
+}
+
+/* The file of input i, or NULL when there is none. */
+static const char *file_of(const setting *s, size_t i, char *buf, size_t n)
+{
+    if (s->files[i]) return s->files[i];
+    return s->in->dir && cli_tensor_file(s->in->dir, "input", i, buf, n) ? buf : NULL;
+}
+
+/* A folder that gives nothing was not meant. */
+static zc_status check_dir(const setting *s)
+{
+    char path[4096];
+    const char *dir = s->in->dir;
+    if (!dir || s->sizes.n == 0) return ZC_OK;
+    if (access(dir, R_OK | X_OK) != 0)
+        return zc_fail(s->diag, ZC_ERR_IO, dir, "cannot open (%s)", strerror(errno));
+    for (size_t i = 0; i < s->sizes.n; i++)
+        if (file_of(s, i, path, sizeof path) == path) return ZC_OK;
+    return zc_fail(s->diag, ZC_ERR_IO, dir, "holds no value (need input_0.npy or input_0.pb, ...)");
+}
+
+static zc_status missing(const setting *s, size_t i)
+{
+    const char *name = s->sizes.inputs[i].name;
+    if (s->in->dir)
+        return zc_fail(s->diag, ZC_ERR_ARG, name,
+                       "has no value (no input_%zu.npy or .pb in %s; --random fills gaps)", i,
+                       s->in->dir);
+    return zc_fail(s->diag, ZC_ERR_ARG, name,
+                   "has no value (give --input NAME=FILE, --inputs DIR or --random)");
+}
+
+/* Files first: random inputs take their sizes from them. */
+static zc_status set_all(setting *s)
+{
+    char path[4096];
+    size_t gaps = 0;
+    for (size_t i = 0; i < s->in->files.n; i++) ZC_TRY(assign_file(s, s->in->files.v[i]));
+    ZC_TRY(check_dir(s));
+    for (size_t i = 0; i < s->sizes.n; i++) {
+        const char *file = file_of(s, i, path, sizeof path);
+        if (!file && !s->in->random) return missing(s, i);
+        gaps += !file;
+        if (file) ZC_TRY(set_from_file(s, i, file));
+    }
+    zc_buf told = {0};
+    cli_sizes_assume(&s->sizes, &told);
+    if (gaps && told.len && !s->in->quiet) {
+        fputs("zc: note: random inputs with ", stderr);
+        cli_put(stderr, told.data);
+        fputs(" (--dim NAME=VALUE sets a size)\n", stderr);
+    }
+    zc_buf_fini(&told);
+    for (size_t i = 0; i < s->sizes.n && gaps; i++)
+        if (!file_of(s, i, path, sizeof path)) ZC_TRY(set_random(s, i));
     return ZC_OK;
 }
 
 zc_status cli_set_inputs(const zc_plan *plan, zc_session *session, const cli_inputs *in,
                          zc_diag *diag)
 {
-    zc_plan_info info;
-    uint64_t state = (uint64_t)in->seed * 2 + 1;
-    (void)zc_plan_info_get(plan, &info);
-    zc_status status = check_names(plan, info.inputs, in, diag);
-    for (size_t i = 0; status == ZC_OK && i < info.inputs; i++) {
-        zc_io_info io;
-        char path[4096];
-        status = zc_plan_input(plan, i, &io, diag);
-        if (status != ZC_OK) break;
-        const char *file = given_file(in, io.name);
-        if (!file && in->dir) {
-            snprintf(path, sizeof path, "%s/input_%zu.npy", in->dir, i);
-            if (access(path, F_OK) != 0) snprintf(path, sizeof path, "%s/input_%zu.pb", in->dir, i);
-            file = path;
-        }
-        if (file)
-            status = set_from_file(session, i, file, diag);
-        else if (in->random)
-            status = set_random(session, i, &io, in, &state, diag);
-        else
-            status = zc_fail(diag, ZC_ERR_INPUT, io.name,
-                             "has no value (give --input NAME=FILE, --inputs DIR or --random)");
+    setting s = {.in = in,
+                 .session = session,
+                 .random = (uint64_t)(in->seed < 0 ? 1 : in->seed) * 2 + 1,
+                 .diag = diag};
+    zc_status status = cli_sizes_open(plan, &in->dims, &s.sizes, diag);
+    if (status == ZC_OK) {
+        s.files = zc_calloc(s.sizes.n, sizeof *s.files);
+        status = s.files ? set_all(&s) : zc_fail_nomem(diag, "inputs", s.sizes.n);
     }
+    free(s.files);
+    cli_sizes_close(&s.sizes);
     return status;
 }

@@ -6,11 +6,12 @@
 #include "op/tensor.h"
 
 typedef struct cli_inputs {
-    cli_pairs files; /* --input NAME=FILE */
+    cli_list files;  /* --input NAME=FILE */
     const char *dir; /* --inputs DIR: input_<k>.pb or .npy */
-    bool random;
-    int64_t seed;
-    cli_dims dims; /* --dim NAME=VALUE, for random inputs */
+    bool random;     /* for inputs without a file */
+    bool quiet;      /* no note about sizes that nothing gives */
+    int64_t seed;    /* below 0: not given */
+    cli_dims dims;   /* --dim NAME=VALUE */
 } cli_inputs;
 
 /* Rows that the tables of commands with inputs share; `in` is the cli_inputs in their options. */
@@ -18,7 +19,7 @@ typedef struct cli_inputs {
     {.name = "input",                                                                              \
      .repeated = true,                                                                             \
      .arg = "NAME=FILE",                                                                           \
-     .help = "an input's value, .npy or ONNX .pb",                                                 \
+     .help = "an input's value, .npy or ONNX .pb; - is the standard input",                        \
      .words = CLI_WORDS_FILE,                                                                      \
      .set = cli_set_pair,                                                                          \
      .at = offsetof(options, in.files)},                                                           \
@@ -40,16 +41,22 @@ typedef struct cli_inputs {
          .at = offsetof(options, in.seed)},                                                        \
     {                                                                                              \
         .name = "dim", .repeated = true, .arg = "NAME=VALUE",                                      \
-        .help = "size of a symbolic dimension of random inputs (default 1)", .set = cli_set_dim,   \
-        .at = offsetof(options, in.dims)                                                           \
+        .help = "size of a symbolic dimension (default: as in the files given, else 1)",           \
+        .set = cli_set_dim, .at = offsetof(options, in.dims)                                       \
     }
 
-/* Gives every input of the session its value. */
+/* Gives every input of the session its value. What contradicts the plan or another option is
+ * ZC_ERR_ARG. */
 zc_status cli_set_inputs(const zc_plan *plan, zc_session *session, const cli_inputs *in,
                          zc_diag *diag);
-/* Reads a .npy or .pb file; the caller frees data. */
+/* DIR/KIND_<i>.npy or .pb, the first that there is; without one the last that was tried. */
+bool cli_tensor_file(const char *dir, const char *kind, size_t i, char *buf, size_t n);
+/* Loads a plan from a file, a pipe or, "-", the standard input. */
+zc_status cli_load_plan(const char *path, zc_plan **out, zc_diag *diag);
+/* The same for a tensor in the form of .npy or .pb; the caller frees data. */
 zc_status cli_read_tensor(const char *path, zc_tensor *out, zc_diag *diag);
-/* The tensor as the runtime's view of it. */
+/* The tensor as the runtime's view of it, and back. */
 zc_view cli_view(const zc_tensor *t);
+zc_tensor cli_tensor(const zc_view *v);
 
 #endif

@@ -38,6 +38,13 @@ typedef struct plan_view {
 void cli_plan_json(const plan_view *v);
 /* The SHA-256 of bytes as hexadecimal. */
 void cli_sha256_text(const void *data, size_t len, char out[65]);
+/* Is the binary the first for its architecture? */
+bool cli_first_of_arch(const zc_program *p, uint32_t binary);
+/* How many results of steps are of each type of floats. */
+void cli_count_types(const zc_program *p, uint32_t counts[ZC_DTYPE_END]);
+/* Results of steps for which memory is found when they run: their sizes depend on values, or they
+ * are inside of a loop or branch. */
+uint32_t cli_unplanned_values(const zc_program *p);
 /* A dimension of the program as text; the caller frees it. */
 void cli_dim_text(const zc_program *p, zc_dim d, zc_buf *out);
 

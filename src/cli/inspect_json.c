@@ -1,7 +1,9 @@
 /* What a plan holds, as one JSON document. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "cli/inspect.h"
+#include "ir/graph.h"
 #include "kernels/table.h"
 
 static void put_string(const char *key, const char *text)
@@ -61,6 +63,37 @@ static void put_indices(const char *key, const uint32_t *v, uint32_t n)
     printf("\"%s\": [", key);
     for (uint32_t i = 0; i < n; i++) printf("%s%" PRIu32, i ? ", " : "", v[i]);
     putchar(']');
+}
+
+/* Numbers as such, where JSON has them; all else as text. */
+static void put_attr(const zc_attr_field *field, const void *at)
+{
+    zc_buf text = {0};
+    zc_attr_print(field, at, &text);
+    const char *value = text.data ? text.data : "";
+    bool is_number = field->kind == ZC_ATTR_INT || field->kind == ZC_ATTR_INTS ||
+                     field->kind == ZC_ATTR_FLOAT || field->kind == ZC_ATTR_FLOATS;
+    if (field->kind == ZC_ATTR_STR)
+        cli_json(stdout, *(const char *const *)at ? *(const char *const *)at : "");
+    else if (is_number && !strpbrk(value, "in")) /* inf, nan */
+        fputs(value, stdout);
+    else
+        cli_json(stdout, value);
+    zc_buf_fini(&text);
+}
+
+static void put_attrs(const zc_pstep *s)
+{
+    const zc_op_info *info = zc_op_get(s->op);
+    const char *separator = "";
+    fputs("\"attributes\": {", stdout);
+    for (int i = 0; i < info->field_count; i++) {
+        if (!(*(const uint64_t *)s->attrs >> i & 1)) continue;
+        printf("%s\"%s\": ", separator, info->fields[i].name);
+        put_attr(&info->fields[i], zc_attr_at(info, (void *)(uintptr_t)s->attrs, i));
+        separator = ", ";
+    }
+    fputs("}, ", stdout);
 }
 
 static void put_config(const zc_pkernel *k)
@@ -124,6 +157,7 @@ static void put_step(const zc_program *p, uint32_t at)
         cli_json(stdout, s->prov[i]);
     }
     fputs("], ", stdout);
+    put_attrs(s);
     put_values(p, "inputs", s->in, s->nin, NULL);
     fputs(", ", stdout);
     put_values(p, "outputs", s->out, s->nout, NULL);
@@ -185,7 +219,18 @@ static void put_head(const plan_view *v)
     put_string("zc", p->version);
     fputs(", ", stdout);
     put_string("target", p->target);
-    fputs(",\n  ", stdout);
+    fputs(", \"archs\": [", stdout);
+    for (uint32_t i = 0, n = 0; i < p->nbinaries; i++)
+        if (cli_first_of_arch(p, i)) printf("%s%" PRIu32, n++ ? ", " : "", p->binaries[i].arch);
+    fputs("],\n  \"float_values\": {", stdout);
+    uint32_t counts[ZC_DTYPE_END], types = 0;
+    cli_count_types(p, counts);
+    for (int d = 0; d < ZC_DTYPE_END; d++)
+        if (counts[d])
+            printf("%s\"%s\": %" PRIu32, types++ ? ", " : "", zc_dtype_name((zc_dtype)d),
+                   counts[d]);
+    printf("}, \"tf32\": %s, \"unplanned_values\": %" PRIu32 ",\n  ", p->tf32 ? "true" : "false",
+           cli_unplanned_values(p));
     put_string("model", p->model_name);
     fputs(", ", stdout);
     put_string("model_sha256", hash);

@@ -3,6 +3,7 @@
 
 #include "cli/inspect.h"
 #include "driver/compile.h"
+#include "import/load.h"
 #include "passes/passes.h"
 
 /* A box a node, an arrow a use; values of one node have one arrow to each user. */
@@ -25,6 +26,42 @@ static void print_dot(const zc_graph *g)
         }
     }
     puts("}");
+}
+
+static void put_comment(const char *key, const char *value)
+{
+    if (!value || !*value) return;
+    printf("# %s: ", key);
+    cli_put(stdout, value);
+    putchar('\n');
+}
+
+/* What a model says of itself, as comments of the graph's text. */
+static zc_status print_metadata(const char *path, zc_diag *diag)
+{
+    Onnx__ModelProto *m = NULL;
+    ZC_TRY(zc_onnx_load(path, &m, diag));
+    printf("# IR version: %lld\n", (long long)m->ir_version);
+    for (size_t i = 0; i < m->n_opset_import; i++) {
+        const char *domain = m->opset_import[i]->domain;
+        fputs("# opset: ", stdout);
+        cli_put(stdout, domain && *domain ? domain : "ai.onnx");
+        printf(" %lld\n", (long long)m->opset_import[i]->version);
+    }
+    put_comment("producer", m->producer_name);
+    put_comment("producer version", m->producer_version);
+    put_comment("domain", m->domain);
+    put_comment("description", m->doc_string);
+    if (m->model_version) printf("# model version: %lld\n", (long long)m->model_version);
+    for (size_t i = 0; i < m->n_metadata_props; i++) {
+        fputs("# metadata ", stdout);
+        cli_put(stdout, m->metadata_props[i]->key ? m->metadata_props[i]->key : "");
+        fputs(": ", stdout);
+        cli_put(stdout, m->metadata_props[i]->value ? m->metadata_props[i]->value : "");
+        putchar('\n');
+    }
+    zc_onnx_free(&m);
+    return ZC_OK;
 }
 
 static zc_status print_graph(const zc_graph *g, const inspect *o, zc_diag *diag)
@@ -83,7 +120,8 @@ static zc_status show_graph(const zc_model_source *model, const zc_compile_param
     zc_graph *g = NULL;
     ZC_TRY(zc_compile_import_weightless(model, params, &g, diag));
     bool is_import = !o->pass && (!o->stage || strcmp(o->stage, STAGE_IMPORT) == 0);
-    zc_status status = is_import ? print_graph(g, o, diag) : run_passes(g, o, diag);
+    zc_status status = is_import && !o->dot ? print_metadata(model->path, diag) : ZC_OK;
+    if (status == ZC_OK) status = is_import ? print_graph(g, o, diag) : run_passes(g, o, diag);
     zc_graph_destroy(&g);
     return status;
 }

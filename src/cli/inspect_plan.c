@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/inspect.h"
+#include "ir/graph.h"
 #include "kernels/table.h"
 #include "op/sizes.h"
 #include "planfile/format.h"
@@ -25,6 +26,29 @@ void cli_dim_text(const zc_program *p, zc_dim d, zc_buf *out)
     /* Printing only reads the table. */
     zc_dims dims = {.nodes = (zc_dim_node *)(uintptr_t)p->dim_nodes, .count = p->ndims};
     zc_dim_print(&dims, d, out);
+}
+
+bool cli_first_of_arch(const zc_program *p, uint32_t binary)
+{
+    for (uint32_t i = 0; i < binary; i++)
+        if (p->binaries[i].arch == p->binaries[binary].arch) return false;
+    return true;
+}
+
+void cli_count_types(const zc_program *p, uint32_t counts[ZC_DTYPE_END])
+{
+    memset(counts, 0, ZC_DTYPE_END * sizeof *counts);
+    for (uint32_t i = 1; i < p->nvalues; i++)
+        if (p->values[i].kind == ZC_P_STEP && zc_dtype_is_float(p->values[i].dtype))
+            counts[p->values[i].dtype]++;
+}
+
+uint32_t cli_unplanned_values(const zc_program *p)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < p->nvalues; i++)
+        n += p->values[i].kind == ZC_P_STEP && !p->values[i].planned;
+    return n;
 }
 
 /* ---- text ---- */
@@ -146,6 +170,14 @@ static void put_place(const zc_program *p, const zc_pstep *s, int indent)
     }
 }
 
+static void put_attrs(const zc_pstep *s)
+{
+    zc_buf text = {0};
+    zc_attrs_print(s->op, s->attrs, &text);
+    if (text.len) cli_put(stdout, text.data);
+    zc_buf_fini(&text);
+}
+
 static void put_block(const zc_program *p, uint32_t block, int indent);
 
 static void put_step(const zc_program *p, uint32_t at, int indent)
@@ -155,7 +187,9 @@ static void put_step(const zc_program *p, uint32_t at, int indent)
     put_list(p, s->out, s->nout);
     printf(" = %s(", zc_op_get(s->op)->name);
     put_list(p, s->in, s->nin);
-    fputs(") @ ", stdout);
+    putchar(')');
+    put_attrs(s);
+    fputs(" @ ", stdout);
     put_quoted(s->name);
     for (uint32_t i = 0; i < s->nprov; i++) {
         fputs(i ? ", " : " from ", stdout);
@@ -213,10 +247,49 @@ static void put_ios(const zc_program *p, const char *what, const uint32_t *value
     }
 }
 
+static void put_targets(const zc_program *p)
+{
+    fputs(p->target, stdout);
+    for (uint32_t i = 0, n = 0; i < p->nbinaries; i++)
+        if (cli_first_of_arch(p, i))
+            printf("%ssm_%" PRIu32, n++ ? ", " : " (", p->binaries[i].arch);
+    if (p->nbinaries) putchar(')');
+}
+
+static void put_precision(const zc_program *p)
+{
+    uint32_t counts[ZC_DTYPE_END], n = 0;
+    cli_count_types(p, counts);
+    fputs("precision: ", stdout);
+    for (int d = 0; d < ZC_DTYPE_END; d++)
+        if (counts[d])
+            printf("%s%s (%" PRIu32 " values)", n++ ? ", " : "", zc_dtype_name((zc_dtype)d),
+                   counts[d]);
+    puts(!n ? "no floats" : p->tf32 ? ", products by tf32" : "");
+}
+
+static void put_memory(const plan_view *v)
+{
+    if (!v->memory_known) {
+        puts("working memory depends on dimensions (give them by --dim NAME=VALUE)");
+        return;
+    }
+    printf("%" PRIu64 " bytes of working memory\n%" PRIu64 " bytes of it needed at once\n%" PRIu64
+           " bytes of results\n",
+           v->memory.arena_bytes, v->memory.live_bytes, v->memory.result_bytes);
+    uint32_t open = cli_unplanned_values(v->program);
+    if (open)
+        printf("and on top %" PRIu32 " results of steps whose sizes depend on values, not on "
+               "dimensions alone\n",
+               open);
+}
+
 static void put_text(const plan_view *v)
 {
     const zc_program *p = v->program;
-    printf("plan by zc %s for %s, format %u.%u\nmodel ", p->version, p->target, v->major, v->minor);
+    printf("plan by zc %s for ", p->version);
+    put_targets(p);
+    printf(", format %u.%u\nmodel ", v->major, v->minor);
     put_quoted(p->model_name);
     fputs(", SHA-256 ", stdout);
     for (size_t i = 0; i < sizeof p->model_sha256; i++) printf("%02x", p->model_sha256[i]);
@@ -226,12 +299,8 @@ static void put_text(const plan_view *v)
         printf(", %" PRIu32 " GPU kernels, %" PRIu32 " binaries, %" PRIu32 " sources", p->nkernels,
                p->nbinaries, p->nsources);
     putchar('\n');
-    if (v->memory_known)
-        printf("%" PRIu64 " bytes of working memory\n%" PRIu64
-               " bytes of it needed at once\n%" PRIu64 " bytes of results\n",
-               v->memory.arena_bytes, v->memory.live_bytes, v->memory.result_bytes);
-    else
-        puts("working memory depends on dimensions (give them by --dim NAME=VALUE)");
+    put_precision(p);
+    put_memory(v);
     put_ios(p, "input", p->blocks[0].params, p->input_names, p->blocks[0].nparams);
     put_ios(p, "output", p->blocks[0].outs, p->output_names, p->blocks[0].nouts);
     put_constants(v);

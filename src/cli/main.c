@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "cli/cli.h"
 #include "cli/help.h"
 #include "cli/signals.h"
@@ -42,6 +43,7 @@ int main(int argc, char **argv)
 {
     occupy_standard_streams();
     cli_catch_signals();
+    (void)zc_use_c_locale();
     int code = dispatch(argc, argv);
     errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout)) {

@@ -206,6 +206,12 @@ int cli_set_list(const cli_call *call, void *at, char *value)
     return EXIT_OK;
 }
 
+/* What an option says of one name it says once. */
+static int given_twice(const cli_call *call, const char *name)
+{
+    return cli_usage(call->command->name, "--%s: '%s' is given twice", call->option->name, name);
+}
+
 int cli_set_dim(const cli_call *call, void *at, char *value)
 {
     cli_dims *dims = at;
@@ -215,6 +221,8 @@ int cli_set_dim(const cli_call *call, void *at, char *value)
     if (!eq || eq == value || !cli_int(eq + 1, 0, INT64_MAX, &d->value))
         return cli_bad_value(call, value, "NAME=VALUE with a whole number");
     *eq = 0;
+    for (size_t i = 0; i < dims->n; i++)
+        if (strcmp(dims->v[i].name, value) == 0) return given_twice(call, value);
     d->name = value;
     dims->n++;
     return EXIT_OK;
@@ -245,6 +253,8 @@ int cli_set_shape(const cli_call *call, void *at, char *value)
     if (!eq || eq == value || !eq[1] || !parse_shape(eq + 1, s))
         return cli_bad_value(call, value, "NAME=1x3x224x224");
     *eq = 0;
+    for (size_t i = 0; i < shapes->n; i++)
+        if (strcmp(shapes->v[i].input, value) == 0) return given_twice(call, value);
     s->input = value;
     shapes->n++;
     return EXIT_OK;
@@ -277,18 +287,16 @@ int cli_set_profile(const cli_call *call, void *at, char *value)
     if (!eq || eq == value || !parse_sizes(eq + 1, p->sizes[p->n], &one->count))
         return cli_bad_value(call, value, "NAME=1,8,32");
     *eq = 0;
+    for (size_t i = 0; i < p->n; i++)
+        if (strcmp(p->v[i].name, value) == 0) return given_twice(call, value);
     p->n++;
     return EXIT_OK;
 }
 
+/* Names may have a '=' too: where the text is cut only the names that there are can tell. */
 int cli_set_pair(const cli_call *call, void *at, char *value)
 {
-    cli_pairs *pairs = at;
-    if (pairs->n == CLI_LIST_MAX) return too_many(call);
     char *eq = strchr(value, '=');
     if (!eq || eq == value || !eq[1]) return cli_bad_value(call, value, call->option->arg);
-    *eq = 0;
-    pairs->v[pairs->n].name = value;
-    pairs->v[pairs->n++].value = eq + 1;
-    return EXIT_OK;
+    return cli_set_list(call, at, value);
 }

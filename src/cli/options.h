@@ -83,7 +83,7 @@ cli_setter cli_set_list;    /* cli_list */
 cli_setter cli_set_dim;     /* cli_dims: NAME=VALUE */
 cli_setter cli_set_shape;   /* cli_shapes: NAME=1x3x8 */
 cli_setter cli_set_profile; /* cli_profiles: NAME=1,8,32 */
-cli_setter cli_set_pair;    /* cli_pairs: NAME=TEXT */
+cli_setter cli_set_pair;    /* cli_list: NAME=TEXT */
 
 typedef struct cli_list {
     const char *v[CLI_LIST_MAX];
@@ -108,13 +108,6 @@ typedef struct cli_profiles {
     int64_t sizes[CLI_PROFILES_MAX][CLI_SIZES_MAX];
     size_t n;
 } cli_profiles;
-
-typedef struct cli_pairs {
-    struct {
-        const char *name, *value;
-    } v[CLI_LIST_MAX];
-    size_t n;
-} cli_pairs;
 
 /* --threads of a command whose state has it as an int64_t. */
 #define CLI_THREADS_OPTION(state, field, text)                                                     \

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "cli/cli.h"
 
 #define PATIENCE   1.0 /* seconds before anything is shown */
@@ -36,7 +37,7 @@ static void *drawing(void *user)
         double seconds = cli_now() - p->start;
         if (p->done || seconds < PATIENCE || !p->text[0]) continue;
         char line[160];
-        snprintf(line, sizeof line, "%s... %.0f s", p->text, seconds);
+        zc_snprintf(line, sizeof line, "%s... %.0f s", p->text, seconds);
         draw(p, line);
     }
     pthread_mutex_unlock(&p->lock);
@@ -62,7 +63,7 @@ void cli_progress_set(cli_progress *p, const char *fmt, ...)
     va_list args;
     va_start(args, fmt);
     pthread_mutex_lock(&p->lock);
-    vsnprintf(p->text, sizeof p->text, fmt, args);
+    zc_vsnprintf(p->text, sizeof p->text, fmt, args);
     pthread_mutex_unlock(&p->lock);
     va_end(args);
 }

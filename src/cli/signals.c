@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
-#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,17 +13,7 @@
 
 /* Descriptors are given out from the lowest; writers have few files open at a time. */
 #define DESCRIPTORS_MAX 256
-
-static size_t put_number(char *out, int n)
-{
-    char digits[12];
-    size_t len = 0, i = 0;
-    do digits[len++] = (char)('0' + n % 10);
-    while (n /= 10);
-    while (len) out[i++] = digits[--len];
-    out[i] = 0;
-    return i;
-}
+#define STACK_BYTES     ((size_t)128 << 10)
 
 static int is_temporary(const char *path)
 {
@@ -32,15 +24,12 @@ static int is_temporary(const char *path)
            strcmp(slash + 1 + n - end, ZC_TEMP_END) == 0;
 }
 
-/* The process's own temporaries are those that it has open for writing. Only functions that are
- * safe in a signal handler. */
+/* The process's own temporaries are those that it has open for writing. */
 static void remove_temporaries(void)
 {
-    static const char prefix[] = "/proc/self/fd/";
     for (int fd = 3; fd < DESCRIPTORS_MAX; fd++) {
-        char link[sizeof prefix + 12], path[PATH_MAX];
-        memcpy(link, prefix, sizeof prefix);
-        put_number(link + sizeof prefix - 1, fd);
+        char link[32], path[PATH_MAX];
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
         ssize_t n = readlink(link, path, sizeof path - 1);
         if (n <= 0) continue;
         path[n] = 0;
@@ -49,23 +38,49 @@ static void remove_temporaries(void)
     }
 }
 
-static void on_signal(int number)
+/* The signals that end the process by way of remove_temporaries: those not ignored at the start. */
+static void ending_signals(sigset_t *set)
 {
-    remove_temporaries();
-    /* SA_RESETHAND and SA_NODEFER: the default action, at once. */
-    raise(number);
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    sigemptyset(set);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction action;
+        if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(set, numbers[i]);
+    }
+}
+
+static void *watch(void *arg)
+{
+    sigset_t set;
+    int number;
+    memcpy(&set, arg, sizeof set);
+    free(arg);
+    while (sigwait(&set, &number) == 0) {
+        remove_temporaries();
+        (void)signal(number, SIG_DFL);
+        pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+        raise(number);
+    }
+    return NULL;
 }
 
 void cli_catch_signals(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    sigset_t *set = malloc(sizeof *set);
+    pthread_attr_t attr;
+    pthread_t thread;
     /* A write past a limit on file sizes fails then, and is reported as any other. */
     (void)signal(SIGXFSZ, SIG_IGN);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        struct sigaction old,
-            ours = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_NODEFER};
-        sigemptyset(&ours.sa_mask);
-        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            (void)sigaction(numbers[i], &ours, NULL);
+    if (!set) return;
+    ending_signals(set);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    pthread_sigmask(SIG_BLOCK, set, NULL);
+    if (pthread_create(&thread, &attr, watch, set) != 0) {
+        pthread_sigmask(SIG_UNBLOCK, set, NULL);
+        free(set);
     }
+    pthread_attr_destroy(&attr);
 }

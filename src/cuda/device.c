@@ -63,19 +63,20 @@ void zc_device_close(zc_device *d)
     zc_cu_close(&d->cu);
 }
 
-/* need 0: not known. */
+/* need 0: not known. The entry tells that it is the device's memory, not the allocator's. */
 static zc_status out_of_memory(zc_device *d, size_t need, const char *what, zc_diag *diag)
 {
     size_t free_bytes = 0, total = 0;
     if (!d->context || d->cu.mem_info(&free_bytes, &total) != 0)
         return zc_cu_fail(&d->cu, ZC_CU_ERROR_MEMORY, what, diag);
-    if (!need)
-        return zc_fail(diag, ZC_ERR_NOMEM, what,
-                       "not enough memory on %s (%zu MiB of %zu MiB are free)", d->name,
-                       free_bytes >> 20, total >> 20);
-    return zc_fail(diag, ZC_ERR_NOMEM, what,
-                   "not enough memory on %s (need %zu MiB, %zu MiB of %zu MiB are free)", d->name,
-                   (need >> 20) + 1, free_bytes >> 20, total >> 20);
+    if (need)
+        zc_fail(diag, ZC_ERR_DEVICE, what,
+                "not enough memory on %s (need %zu MiB, %zu MiB of %zu MiB are free)", d->name,
+                (need >> 20) + 1, free_bytes >> 20, total >> 20);
+    else
+        zc_fail(diag, ZC_ERR_DEVICE, what, "not enough memory on %s (%zu MiB of %zu MiB are free)",
+                d->name, free_bytes >> 20, total >> 20);
+    return ZC_ERR_NOMEM;
 }
 
 static void lose(zc_device *d, int code)

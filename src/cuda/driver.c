@@ -83,6 +83,6 @@ zc_status zc_cu_fail(const zc_cu *cu, int code, const char *what, zc_diag *diag)
         return zc_fail(diag, ZC_ERR_DEVICE_LOST, what,
                        "%s (%d): %s; this process cannot use the device any more", name, code,
                        text);
-    return zc_fail(diag, code == ZC_CU_ERROR_MEMORY ? ZC_ERR_NOMEM : ZC_ERR_DEVICE, what,
-                   "%s (%d): %s", name, code, text);
+    zc_fail(diag, ZC_ERR_DEVICE, what, "%s (%d): %s", name, code, text);
+    return code == ZC_CU_ERROR_MEMORY ? ZC_ERR_NOMEM : ZC_ERR_DEVICE;
 }

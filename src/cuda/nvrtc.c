@@ -1,6 +1,8 @@
 #include "cuda/nvrtc.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -143,6 +145,49 @@ static zc_status failure(const zc_pkernel *kernel, int code)
     return strcmp(kernel->family, "user") == 0 ? ZC_ERR_FORMAT : ZC_ERR_INTERNAL;
 }
 
+/* While it compiles, NVRTC has handlers of its own for these signals, and puts the old ones back
+ * without their flags and masks. The first of the compiles at one time keeps what the program set,
+ * the last restores it. Handlers are the process's, and so is what is kept of them. */
+static const int taken_signals[] = {SIGINT, SIGTERM, SIGXFSZ};
+static struct {
+    pthread_mutex_t lock;
+    int compiles;
+    struct sigaction actions[ZC_COUNTOF(taken_signals)];
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void keep_signals(void)
+{
+    pthread_mutex_lock(&kept.lock);
+    for (size_t i = 0; kept.compiles == 0 && i < ZC_COUNTOF(taken_signals); i++)
+        sigaction(taken_signals[i], NULL, &kept.actions[i]);
+    kept.compiles++;
+    pthread_mutex_unlock(&kept.lock);
+}
+
+static void restore_signals(void)
+{
+    pthread_mutex_lock(&kept.lock);
+    kept.compiles--;
+    for (size_t i = 0; kept.compiles == 0 && i < ZC_COUNTOF(taken_signals); i++)
+        sigaction(taken_signals[i], &kept.actions[i], NULL);
+    pthread_mutex_unlock(&kept.lock);
+}
+
+/* NVRTC's handlers would end the compilation, or the process, from within: the signals wait until
+ * it is done. */
+static int compile_apart(const zc_rtc *rtc, zc_rtc_program program, const char *const *options)
+{
+    sigset_t taken, before;
+    sigemptyset(&taken);
+    for (size_t i = 0; i < ZC_COUNTOF(taken_signals); i++) sigaddset(&taken, taken_signals[i]);
+    pthread_sigmask(SIG_BLOCK, &taken, &before);
+    keep_signals();
+    const int code = rtc->compile(program, ZC_RTC_OPTIONS, options);
+    restore_signals();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code;
+}
+
 static zc_status compile(const zc_rtc *rtc, zc_rtc_program program, const zc_pkernel *kernel,
                          int arch, zc_buf *out, zc_buf *log, zc_diag *diag)
 {
@@ -150,7 +195,7 @@ static zc_status compile(const zc_rtc *rtc, zc_rtc_program program, const zc_pke
     char arch_option[64];
     const char *options[ZC_RTC_OPTIONS];
     zc_rtc_options(arch, arch_option, options);
-    int code = rtc->compile(program, ZC_RTC_OPTIONS, options);
+    int code = compile_apart(rtc, program, options);
     zc_buf text = {0};
     append_log(rtc, program, &text);
     zc_buf_append(&text, "", 1);

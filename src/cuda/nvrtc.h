@@ -34,7 +34,8 @@ void zc_rtc_options(int arch, char arch_option[64], const char *options[ZC_RTC_O
 bool zc_rtc_serves(const zc_psource *source, const zc_pkernel *kernel);
 
 /* One kernel's machine code, appended to `out`; its compiler log (registers, spills) to `log`,
- * which may be NULL. */
+ * which may be NULL. SIGINT, SIGTERM and SIGXFSZ are NVRTC's while it compiles: they are blocked in
+ * this thread, and afterwards as the caller had set them. */
 zc_status zc_rtc_compile(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_psource *sources,
                          uint32_t nsources, int arch, zc_buf *out, zc_buf *log, zc_diag *diag);
 

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "base/number.h"
 #include "import/importer.h"
 
 /* Names that a message lists. */
@@ -113,16 +114,16 @@ static const char *symbol_name(zc_imp *im, const proto_dim *d, const char *input
 /* Where the next identifier of s begins, its length in *len; NULL at the end. */
 static const char *next_name(const char *s, size_t *len)
 {
-    while (*s && !isalpha((unsigned char)*s) && *s != '_') {
+    while (*s && !zc_is_name_start(*s)) {
         /* A number takes its letters along: 2x names nothing. */
         if (isdigit((unsigned char)*s))
-            while (isalnum((unsigned char)*s)) s++;
+            while (zc_is_name_char(*s)) s++;
         else
             s++;
     }
     if (!*s) return NULL;
     *len = 0;
-    while (isalnum((unsigned char)s[*len]) || s[*len] == '_') (*len)++;
+    while (zc_is_name_char(s[*len])) (*len)++;
     return s;
 }
 

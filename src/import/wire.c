@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/number.h"
 #include "import/onnx.pb-c.h"
 
 /* Bytes that malloc adds to an object, about. */
@@ -67,7 +68,7 @@ fail_at(const scan *s, size_t at, zc_status status, const char *fmt, ...)
     snprintf(subject, sizeof subject, "byte %zu", at);
     va_list args;
     va_start(args, fmt);
-    vsnprintf(reason, sizeof reason, fmt, args);
+    zc_vsnprintf(reason, sizeof reason, fmt, args);
     va_end(args);
     return zc_fail(s->diag, status, subject, "%s", reason);
 }

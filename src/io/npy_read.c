@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/number.h"
 #include "base/sniff.h"
 #include "io/npy.h"
 #include "io/npy_types.h"
@@ -37,7 +38,7 @@ __attribute__((format(printf, 2, 3))) static zc_status fail_here(const cursor *c
     snprintf(subject, sizeof subject, "byte %zu", c->at);
     va_list args;
     va_start(args, fmt);
-    vsnprintf(reason, sizeof reason, fmt, args);
+    zc_vsnprintf(reason, sizeof reason, fmt, args);
     va_end(args);
     return zc_fail(c->diag, ZC_ERR_FORMAT, subject, "%s", reason);
 }

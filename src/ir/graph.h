@@ -139,6 +139,10 @@ zc_status zc_graph_validate(const zc_graph *g, const char *after, zc_diag *diag)
  * elements (or all, with `full`) are printed inline, others as a SHA-256 with no bytes, which does
  * not parse. */
 void zc_graph_print(const zc_graph *g, bool full, zc_buf *out);
+/* What stands behind an operation there: " {axis = 1, epilogue = "x0*2"}", or nothing; and the
+ * value of one attribute. */
+void zc_attrs_print(zc_op op, const void *attrs, zc_buf *out);
+void zc_attr_print(const zc_attr_field *field, const void *at, zc_buf *out);
 zc_status zc_graph_parse(const char *text, size_t len, zc_graph **out, zc_diag *diag);
 
 /* "f32[batch,3,224]" */

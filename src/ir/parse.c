@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "ir/graph.h"
 
 #define DEPTH_MAX 32
@@ -153,7 +154,7 @@ static zc_status real(parser *p, double *out)
 {
     char text[64], *end;
     ZC_TRY(number_text(p, text));
-    *out = strtod(text, &end);
+    *out = zc_strtod(text, &end);
     return *end ? fail(p, "not a number") : ZC_OK;
 }
 

@@ -70,7 +70,7 @@ static void put_tensor_type(printer *p, const zc_tensor *t)
 {
     zc_type type = {.dtype = t->dtype, .rank = t->rank};
     for (int d = 0; d < t->rank; d++) type.dims[d] = zc_dim_const(t->dims[d]);
-    zc_type_print(&p->g->dims, &type, p->out);
+    zc_type_print(NULL, &type, p->out); /* no symbols */
 }
 
 /* Floats with enough digits to come back exactly; other elements as integers. */
@@ -117,9 +117,24 @@ static void put_contents(printer *p, const zc_tensor *t)
     zc_buf_puts(p->out, "]");
 }
 
-static void put_attr(printer *p, const zc_attr_field *f, const void *at)
+static void put_list(printer *p, const void *at, bool is_float)
 {
-    zc_buf_printf(p->out, "%s = ", f->name);
+    const zc_ints *ints = at;
+    const zc_floats *floats = at;
+    int n = is_float ? floats->n : ints->n;
+    zc_buf_puts(p->out, "[");
+    for (int i = 0; i < n; i++) {
+        if (i) zc_buf_puts(p->out, ", ");
+        if (is_float)
+            zc_buf_printf(p->out, "%.9g", (double)floats->v[i]);
+        else
+            zc_buf_printf(p->out, "%" PRId64, ints->v[i]);
+    }
+    zc_buf_puts(p->out, "]");
+}
+
+static void put_attr_value(printer *p, const zc_attr_field *f, const void *at)
+{
     switch (f->kind) {
     case ZC_ATTR_INT:
         zc_buf_printf(p->out, "%" PRId64, *(const int64_t *)at);
@@ -133,22 +148,10 @@ static void put_attr(printer *p, const zc_attr_field *f, const void *at)
     case ZC_ATTR_DTYPE:
         zc_buf_puts(p->out, zc_dtype_name(*(const zc_dtype *)at));
         break;
-    case ZC_ATTR_INTS: {
-        const zc_ints *l = at;
-        zc_buf_puts(p->out, "[");
-        for (int i = 0; i < l->n; i++)
-            zc_buf_printf(p->out, i ? ", %" PRId64 : "%" PRId64, l->v[i]);
-        zc_buf_puts(p->out, "]");
+    case ZC_ATTR_INTS:
+    case ZC_ATTR_FLOATS:
+        put_list(p, at, f->kind == ZC_ATTR_FLOATS);
         break;
-    }
-    case ZC_ATTR_FLOATS: {
-        const zc_floats *l = at;
-        zc_buf_puts(p->out, "[");
-        for (int i = 0; i < l->n; i++)
-            zc_buf_printf(p->out, i ? ", %.9g" : "%.9g", (double)l->v[i]);
-        zc_buf_puts(p->out, "]");
-        break;
-    }
     case ZC_ATTR_TENSOR: {
         const zc_tensor *t = *(const zc_tensor *const *)at;
         if (!t) break;
@@ -160,17 +163,29 @@ static void put_attr(printer *p, const zc_attr_field *f, const void *at)
     }
 }
 
-static void put_attrs(printer *p, const zc_node *n)
+static void put_attrs(printer *p, zc_op op, const void *attrs)
 {
-    const zc_op_info *info = zc_op_get(n->op);
+    const zc_op_info *info = zc_op_get(op);
     const char *separator = " {";
     for (int i = 0; i < info->field_count; i++) {
-        if (!(*(const uint64_t *)n->attrs >> i & 1)) continue;
-        zc_buf_puts(p->out, separator);
-        put_attr(p, &info->fields[i], zc_attr_at(info, n->attrs, i));
+        if (!(*(const uint64_t *)attrs >> i & 1)) continue;
+        zc_buf_printf(p->out, "%s%s = ", separator, info->fields[i].name);
+        put_attr_value(p, &info->fields[i], zc_attr_at(info, (void *)(uintptr_t)attrs, i));
         separator = ", ";
     }
     if (*separator == ',') zc_buf_puts(p->out, "}");
+}
+
+void zc_attrs_print(zc_op op, const void *attrs, zc_buf *out)
+{
+    printer p = {.out = out};
+    put_attrs(&p, op, attrs);
+}
+
+void zc_attr_print(const zc_attr_field *field, const void *at, zc_buf *out)
+{
+    printer p = {.out = out};
+    put_attr_value(&p, field, at);
 }
 
 /* ---- nodes and blocks ---- */
@@ -191,7 +206,7 @@ static void put_node(printer *p, const zc_node *n, int indent)
         put_value(p, n->in[i]);
     }
     zc_buf_puts(p->out, ")");
-    put_attrs(p, n);
+    put_attrs(p, n->op, n->attrs);
     zc_buf_puts(p->out, " @ ");
     put_quoted(p, n->name);
     for (int i = 0; i < n->nprov; i++) {

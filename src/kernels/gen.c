@@ -1,4 +1,5 @@
 #include "kernels/gen.h"
+#include "base/number.h"
 #include "kernels/collapse.h"
 
 #include <stdarg.h>
@@ -107,7 +108,7 @@ void zc_gen_define(zc_gen *g, const char *name, const char *fmt, ...)
     char text[256];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    zc_vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     zc_buf_printf(&g->spec, "#define Z_%s %s\n", name, text);
 }
@@ -166,7 +167,7 @@ zc_status zc_gen_decline(zc_gen *g, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    vsnprintf(g->declined, sizeof g->declined, fmt, args);
+    zc_vsnprintf(g->declined, sizeof g->declined, fmt, args);
     va_end(args);
     return ZC_OK;
 }

@@ -6,19 +6,16 @@
  * "/" and "%" round downwards. Blanks may stand between tokens. */
 #include <string.h>
 
+#include "base/number.h"
+
 #include "op/dim_poly.h"
 
 #define NESTING_MAX 200
 #define LENGTH_MAX  16384
 
-static bool name_start(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
 static bool name_part(char c)
 {
-    return name_start(c) || (c >= '0' && c <= '9') || c == '.';
+    return zc_is_name_char(c) || c == '.';
 }
 
 static bool bare_name(const zc_dim_node *symbol)
@@ -26,7 +23,7 @@ static bool bare_name(const zc_dim_node *symbol)
     const char *s = symbol->name;
     if (!symbol->is_input) {
         if (*s++ != '?') return false;
-    } else if (!name_start(*s)) {
+    } else if (!zc_is_name_start(*s)) {
         return false;
     }
     while (name_part(*s)) s++;
@@ -314,7 +311,7 @@ static bool parse_primary(parser *p, bool negative, zc_dim *out)
     else if (c == '(')
         ok = accept(p, '(') && parse_sum(p, out) && accept(p, ')');
     else
-        ok = (name_start(c) || c == '"' || c == '?') && parse_name(p, out);
+        ok = (zc_is_name_start(c) || c == '"' || c == '?') && parse_name(p, out);
     if (ok && negative && !number) *out = zc_dim_sub(p->t, zc_dim_const(0), *out);
     return ok;
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 #include "op/expr_parse.h"
 
 #define NUMBER_MAX 63 /* characters */
@@ -26,16 +28,11 @@ bool zc_ex_is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
 size_t zc_ex_name_length(const char *s)
 {
     size_t n = 0;
-    if (!is_letter(s[0])) return 0;
-    while (is_letter(s[n]) || zc_ex_is_digit(s[n])) n++;
+    if (!zc_is_name_start(s[0])) return 0;
+    while (zc_is_name_char(s[n])) n++;
     return n;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "op/expr_parse.h"
 
 int zc_ex_fail_at(zc_ex_parser *p, const char *where, const char *fmt, ...)
@@ -12,7 +13,7 @@ int zc_ex_fail_at(zc_ex_parser *p, const char *where, const char *fmt, ...)
     va_list args;
     if (p->status != ZC_OK) return -1;
     va_start(args, fmt);
-    vsnprintf(what, sizeof what, fmt, args);
+    zc_vsnprintf(what, sizeof what, fmt, args);
     va_end(args);
     p->status = zc_fail(p->diag, ZC_ERR_MODEL, p->subject, "expression, column %zu: %s",
                         (size_t)(where - p->text) + 1, what);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "op/expr.h"
 #include "passes/rewrite.h"
 
@@ -157,24 +158,19 @@ static void put_name(const writing *w, int k, const char *name, size_t len, bool
         zc_buf_printf(out, "t%d_%.*s", k, (int)len, name); /* bound by the node's own text */
 }
 
-static bool is_name_char(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
-}
-
 /* Node k's text with its names replaced. Numbers such as 1e-3 are copied whole. */
 static void put_text(const writing *w, int k, const char *text, zc_buf *out)
 {
     while (*text) {
         size_t len = 0;
         if (isdigit((unsigned char)*text) || *text == '.') {
-            while (is_name_char(text[len]) || text[len] == '.' ||
+            while (zc_is_name_char(text[len]) || text[len] == '.' ||
                    ((text[len] == '-' || text[len] == '+') &&
                     (text[len - 1] == 'e' || text[len - 1] == 'E')))
                 len++;
             zc_buf_append(out, text, len);
-        } else if (is_name_char(*text)) {
-            while (is_name_char(text[len])) len++;
+        } else if (zc_is_name_char(*text)) {
+            while (zc_is_name_char(text[len])) len++;
             put_name(w, k, text, len, text[len] == '(', out);
         } else {
             len = 1;

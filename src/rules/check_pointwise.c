@@ -262,12 +262,13 @@ static int expand_all(zc_rules *r, const zc_rl_pointwise *p, const char *s, zc_b
 /* The expression's own complaint begins with its column. */
 static void report(zc_rules *r, const zc_rl_pointwise *p, bool is_expanded, const char *text)
 {
-    size_t column = 0;
-    int at = 0;
+    static const char begin[] = "expression, column ";
+    const char *rest = NULL;
+    size_t column = 1;
     zc_buf head = {0};
-    if (sscanf(text, "expression, column %zu: %n", &column, &at) != 1 || at == 0 || is_expanded)
-        column = 1;
-    zc_rl_error(r, p->file, place(p, compose(p, &head, column - 1)), "%s", text + at);
+    if (strncmp(text, begin, sizeof begin - 1) == 0) rest = strstr(text, ": ");
+    if (rest && !is_expanded) column = strtoul(text + sizeof begin - 1, NULL, 10);
+    zc_rl_error(r, p->file, place(p, compose(p, &head, column - 1)), "%s", rest ? rest + 2 : text);
     zc_buf_fini(&head);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/number.h"
 #include "rules/builtin.h"
 #include "rules/front.h"
 
@@ -74,7 +75,7 @@ void zc_rl_error(zc_rules *r, int file, zc_rl_loc loc, const char *fmt, ...)
     char text[1024];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    zc_vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     r->errors++;
     add_message(r, true, file, loc, text);
@@ -85,7 +86,7 @@ void zc_rl_warn(zc_rules *r, int file, zc_rl_loc loc, const char *fmt, ...)
     char text[1024];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    zc_vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     add_message(r, false, file, loc, text);
 }

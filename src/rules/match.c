@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
+
 typedef struct goal goal;
 struct goal {
     const zc_rl_pat *pat;
@@ -26,7 +28,7 @@ static bool miss(zc_rl_matcher *m, zc_nid at, const char *fmt, ...)
     if (!m->explain || m->count <= m->best) return false;
     va_list args;
     va_start(args, fmt);
-    vsnprintf(m->why, sizeof m->why, fmt, args);
+    zc_vsnprintf(m->why, sizeof m->why, fmt, args);
     va_end(args);
     m->best = m->count;
     m->place = at;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "cpu/kernel.h"
 #include "rules/check.h"
 #include "rules/sample.h"
@@ -289,9 +290,9 @@ static void note(const zc_rl_rule *rule, const zc_rl_choice *c, const trio *t, c
     describe(rule, c, &t->match, out->input, sizeof out->input);
     out->failed = v->bad;
     if (v->bad)
-        snprintf(out->why, sizeof out->why,
-                 "element %" PRId64 ": %s gives %.9g, %s gives %.9g (in f64: %.9g)", at, names.a,
-                 n[1], names.b, n[2], n[0]);
+        zc_snprintf(out->why, sizeof out->why,
+                    "element %" PRId64 ": %s gives %.9g, %s gives %.9g (in f64: %.9g)", at, names.a,
+                    n[1], names.b, n[2], n[0]);
 }
 
 static bool same_shape(const zc_tensor *a, const zc_tensor *b)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "cpu/kernel.h"
 #include "rules/check.h"
 #include "rules/kernel.h"
@@ -17,7 +18,7 @@ static bool refuse(zc_rl_patch *p, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    vsnprintf(p->why, sizeof p->why, fmt, args);
+    zc_vsnprintf(p->why, sizeof p->why, fmt, args);
     va_end(args);
     return false;
 }

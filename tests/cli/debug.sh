@@ -33,7 +33,7 @@ expect no-model 1 "needs one model" "$zc" debug
 expect bad-bound 1 "--bound: got 'x'" "$zc" debug "$model" --bound x
 expect absent-rules 2 "No such file" "$zc" debug "$model" --rules absent.zcr
 expect absent-inputs 2 "No such file" "$zc" debug "$model" --inputs absent
-expect unknown-rule 2 "bat: no such rule" "$zc" debug "$model" --rules leaky.zcr --force-rules --no-rule bat
+expect unknown-rule 1 "bat: no such rule" "$zc" debug "$model" --rules leaky.zcr --force-rules --no-rule bat
 
 # ---- explain ----
 bert=$src/models/bench/bert_base.legacy.onnx
@@ -56,7 +56,7 @@ for kind in $(sed -n 's/^KIND(\([a-z_]*\),.*/\1/p' "$src/src/rules/kinds.def"); 
     expect "kind-$kind" 0 '"found"' sh -c '"$1" compile "$2" --explain --json | grep "\"$3\""' sh "$zc" "$model" "$kind"
     expect "manual-$kind" 0 "$kind" grep -w "$kind" "$src/docs/rules.md"
 done
-expect json-alone 1 "--json needs --explain" "$zc" compile "$model" --json -o x.plan
+expect json-alone 1 "--json does nothing without --explain" "$zc" compile "$model" --json -o x.plan
 expect no-output 1 "needs --output PLAN or --explain" "$zc" compile "$model"
 
 finish

@@ -51,7 +51,7 @@ fi
     expect "full-$command" 2 "standard output: No space left" sh -c '"$@" >/dev/full' sh "$zc" $command
 done
 
-# Signals at many moments: the old file or the new one, and no temporary unless the signal cannot be caught.
+# Signals at many moments: the old file or the new one, and no temporary.
 wait_for() {
     "$zc" compile "$big" -o "$out/p.plan" -q 2>/dev/null &
     pid=$!
@@ -87,8 +87,12 @@ for delay in 0.01 0.05 0.1 0.15 0.2 0.25 0.3 0.4 0.6; do
             expect "$signal-$delay-code" 0 "" test $ended -eq $((128 + number))
         fi
         expect "$signal-$delay-whole" 0 "" sh -c '[ "$(cat "$1")" = old ] || cmp "$1" "$2"' sh "$out/p.plan" "$dir/big.plan"
-        [ $signal = KILL ] || no_temporaries "$signal-$delay-temporaries" "$out"
-        rm -f "$out"/.zc-*.tmp
+        if [ $signal = KILL ] && [ "$(stat -f -c %T "$out")" = overlayfs ]; then
+            skip "KILL-$delay-temporaries" "older kernels have no files without a name there"
+            rm -f "$out"/.zc-*.tmp
+        else
+            no_temporaries "$signal-$delay-temporaries" "$out"
+        fi
     done
 done
 expect signals-arrived 0 "" test $signalled -ge 8
@@ -120,6 +124,9 @@ expect link-dangling 2 "link.plan: cannot follow the symbolic link" "$zc" compil
 echo old >"$out/target.plan"
 expect link-followed 0 "" "$zc" compile "$model" -o "$out/link.plan" -q
 expect link-target 0 "" cmp "$out/target.plan" "$dir/small.plan"
+chmod 640 "$out/target.plan"
+expect mode-compiles 0 "" "$zc" compile "$model" -o "$out/target.plan" -q
+expect mode-kept 0 "640" stat -c %a "$out/target.plan"
 expect link-stays 0 "" test -h "$out/link.plan"
 
 # Two writers of one file: one whole file wins.
@@ -170,9 +177,23 @@ expect no-folder 2 "cannot open the directory (No such file or directory)" "$zc"
 expect file-as-folder 2 "Not a directory" "$zc" compile "$model" -o "$out/p.plan/p.plan"
 mkfifo "$out/pipe"
 expect fifo-model 2 "pipe: cannot read (got a FIFO, need a regular file)" "$zc" compile "$out/pipe" -o "$out/x.plan"
-expect fifo-plan 2 "pipe: cannot read (got a FIFO, need a regular file)" "$zc" run "$out/pipe" --random
+# Plans and inputs come from pipes too; what an input is, its content says.
+cp "$src/models/digits/sample_7.npy" "$out/seven.pb"
+cp "$src/models/digits/test_data_set_0/input_0.pb" "$out/zero.npy"
+expect content-npy 0 "probabilities: f32[1,10]" "$zc" run "$dir/small.plan" --input image="$out/seven.pb"
+expect content-pb 0 "probabilities: f32[" "$zc" run "$dir/small.plan" --input image="$out/zero.npy"
+expect stdin-npy 0 "probabilities: f32[1,10]" \
+    sh -c '"$1" run "$2" --input image=- <"$3"' sh "$zc" "$dir/small.plan" "$out/seven.pb"
+expect stdin-pb 0 "probabilities: f32[" \
+    sh -c 'cat "$3" | "$1" run "$2" --input image=-' sh "$zc" "$dir/small.plan" "$out/zero.npy"
+expect stdin-plan 0 "probabilities: f32[1,10]" sh -c '"$1" run - --random <"$2"' sh "$zc" "$dir/small.plan"
+expect stdin-rubbish 2 "standard input: " sh -c 'echo rubbish | "$1" run "$2" --input image=-' sh "$zc" "$dir/small.plan"
+expect fifo-input 0 "probabilities: f32[1,10]" sh -c 'cat "$3" >"$4" & timeout 60 "$1" run "$2" --input image="$4"' \
+    sh "$zc" "$dir/small.plan" "$out/seven.pb" "$out/pipe"
+expect fifo-plan 0 "probabilities: f32[1,10]" sh -c 'cat "$2" >"$3" & timeout 60 "$1" run "$3" --random' \
+    sh "$zc" "$dir/small.plan" "$out/pipe"
 expect fifo-inspect 2 "pipe: cannot read (got a FIFO, need a regular file)" timeout 20 "$zc" inspect "$out/pipe"
-expect results-folder 2 "cannot" "$zc" run "$dir/small.plan" --random --output-dir /proc/zc
+expect results-folder 2 "cannot be written to (No such file" "$zc" run "$dir/small.plan" --random --output-dir /proc/zc
 if [ "$(id -u)" -ne 0 ]; then
     mkdir -m 555 "$dir/read-only"
     expect read-only 2 "Permission denied" "$zc" compile "$model" -o "$dir/read-only/p.plan"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# usage: hostile.sh ZC SOURCE_DIR: strange options and names, little memory, other locales.
+# usage: hostile.sh ZC SOURCE_DIR: strange options and names, little memory.
 . "$(dirname "$0")/lib.sh"
 plan=$dir/digits.plan
 "$zc" compile "$model" -o "$plan" -q
@@ -92,40 +92,6 @@ if (ulimit -v 4000000) 2>/dev/null && ! ldd "$zc" | grep -q libasan; then
         sh -c 'ulimit -v 70000 && exec "$@"' sh "$zc" run "$plan" --random --threads 1
 else
     skip memory "no limit on address space here, or a sanitizer that needs much"
-fi
-
-# Another locale changes nothing that is printed or written.
-locale=de_DE.UTF-8
-if ! locale -a 2>/dev/null | grep -qix 'de_DE.utf-\?8' && command -v localedef >/dev/null; then
-    mkdir "$dir/locales"
-    localedef -i de_DE -f UTF-8 "$dir/locales/$locale" 2>/dev/null
-    export LOCPATH="$dir/locales"
-fi
-if [ "$(LC_ALL=$locale locale decimal_point 2>/dev/null)" = , ]; then
-    printed() {
-        "$zc" inspect "$model"
-        "$zc" inspect "$plan" --json --hashes
-        "$zc" inspect "$model" --stage optimised --full
-        "$zc" compile "$model" -o "$dir/locale.plan" -q && sha256sum <"$dir/locale.plan"
-        "$zc" run "$plan" --input image="$src/models/digits/sample_7.npy" --top 3 | grep -v '^ran in'
-        "$zc" fill "$src/models/bench/resnet50.dynamo.onnx" -o "$dir/locale" -q && cat "$dir"/locale/* | sha256sum
-        "$zc" conform "$dir/case" --rtol 1e-3 --atol 1e-5 --json
-        "$zc" help --man run
-        "$zc" compile absent.onnx -o x.plan
-        "$zc" bench "$plan" --seconds 0,5
-    }
-    mkdir "$dir/case"
-    cp "$model" "$dir/case/model.onnx"
-    cp -r "$src/models/digits/test_data_set_0" "$dir/case"
-    LC_ALL=C printed >"$dir/c.txt" 2>&1
-    (
-        export LC_ALL=$locale
-        printed >"$dir/de.txt" 2>&1
-    )
-    expect locale-same 0 "" diff "$dir/c.txt" "$dir/de.txt"
-    expect locale-point 0 "0.0" cat "$dir/de.txt"
-else
-    skip locale "no $locale and none can be made"
 fi
 
 finish

@@ -47,7 +47,7 @@ expect refused-no-plan 0 "" test ! -e refused.plan
 expect forced 0 "steps" "$zc" compile "$model" -o forced.plan --rules leaky.zcr --force-rules
 expect forced-applies 0 "rule bad (leaky.zcr:1)" "$zc" inspect forced.plan --json
 expect left-out 0 "" sh -c '"$1" compile "$2" -o none.plan --rules leaky.zcr --no-rule bad -q' sh "$zc" "$model"
-expect no-rule-unknown 2 "bat: no such rule (did you mean 'bad'?)" "$zc" compile "$model" -o x.plan --rules leaky.zcr --no-rule bat
+expect no-rule-unknown 1 "bat: no such rule (did you mean 'bad'?)" "$zc" compile "$model" -o x.plan --rules leaky.zcr --no-rule bat
 expect compile-bad 2 "bad.zcr:2:13: no such operation" "$zc" compile "$model" -o x.plan --rules bad.zcr
 
 # ---- explain ----

@@ -9,6 +9,10 @@ unset XDG_CACHE_HOME LD_LIBRARY_PATH
 for variable in FAIL DEVICES MEMORY CC TRACE SHUFFLE; do unset "ZC_HOSTCUDA_$variable"; done
 plan=$dir/digits.plan
 stripped=$dir/stripped.plan
+data_set=$dir/case
+mkdir "$data_set"
+cp -r "$model" "$src/models/digits/test_data_set_0" "$data_set"
+mv "$data_set/digits.onnx" "$data_set/model.onnx"
 
 # on NAME=VALUE... COMMAND...: with the fake driver. A folder with the driver alone has no NVRTC.
 on() {
@@ -27,6 +31,26 @@ expect compile-fails 2 "NVRTC: NVRTC_ERROR_COMPILATION" on ZC_CACHE_DIR="$dir/no
     ZC_HOSTCUDA_FAIL=nvrtcCompileProgram:1:6 "$zc" compile "$model" -o "$dir/failed.plan" --target sm_90
 expect compile-fails-no-plan 1 "" test -e "$dir/failed.plan"
 
+# ---- signals while kernels are compiled: the compiler takes the handlers ----
+# ended_by SIGNAL: the exit code of a compilation that gets it after its first kernel; a hang is killed.
+ended_by() {
+    rm -rf "$dir/signalled"
+    env --default-signal="$1" LD_LIBRARY_PATH="$fake" ZC_CACHE_DIR="$dir/signalled" \
+        "$zc" compile "$model" -o "$dir/signalled.plan" --target sm_90 --threads 1 --quiet &
+    pid=$!
+    while kill -0 $pid 2>/dev/null && [ -z "$(find "$dir/signalled" -type f 2>/dev/null)" ]; do sleep 0.02; done
+    kill -"$1" $pid
+    { sleep 20 && kill -KILL $pid; } 2>/dev/null &
+    watchdog=$!
+    wait $pid
+    echo "ended $?"
+    kill $watchdog
+}
+for signal in INT=130 TERM=143 HUP=129; do
+    expect "signal-${signal%=*}" 0 "ended ${signal#*=}" ended_by "${signal%=*}"
+    expect "signal-${signal%=*}-no-plan" 1 "" test -e "$dir/signalled.plan"
+done
+
 # ---- products on the tensor cores only where they are asked for ----
 uses_tf32() {
     on "$zc" compile "$model" -o "$dir/$1.plan" --target sm_90 --precision "$1" --quiet --emit-cuda "$dir/$1" &&
@@ -41,22 +65,31 @@ expect profile 0 "" on "$zc" compile "$model" -o "$dir/profile.plan" --target sm
 expect profile-listed 0 "on sm_90 where batch = 8 by " "$zc" inspect "$dir/profile.plan"
 expect profile-json 0 '"where": [{"size": "batch", "low": 1, "high": 1}]' "$zc" inspect "$dir/profile.plan" --json
 expect no-profile 1 "" sh -c '"$1" inspect "$2" | grep "where batch ="' sh "$zc" "$plan"
+expect target-listed 0 "for cuda (sm_90), format" "$zc" inspect "$plan"
+expect tf32-listed 0 ", products by tf32" "$zc" inspect "$dir/tf32.plan"
 expect profile-run 0 "on hostcuda" on "$zc" run "$dir/profile.plan" --random --dim batch=8 --device cuda
 expect profile-run-cpu 0 "on cpu" "$zc" run "$dir/profile.plan" --random --dim batch=8 --device cpu
 expect profile-no-size 1 "--profile: got 'batch='" "$zc" compile "$model" -o "$dir/none.plan" --target sm_90 --profile batch=
 expect profile-negative 1 "--profile: got 'batch=1,-8'" \
     "$zc" compile "$model" -o "$dir/none.plan" --target sm_90 --profile batch=1,-8
-expect profile-unknown 2 "rows: no input has a dimension of this name" \
+expect profile-unknown 1 "rows: no input has a dimension of this name" \
     on "$zc" compile "$model" -o "$dir/none.plan" --target sm_90 --profile rows=1
-expect profile-no-gpu 2 "batch: a profile needs a GPU among the targets" \
+expect profile-no-gpu 1 "--profile does nothing without --target of a GPU" \
     "$zc" compile "$model" -o "$dir/none.plan" --profile batch=1
 expect profile-no-plan 1 "" test -e "$dir/none.plan"
+
+expect emit-no-gpu 1 "--emit-cuda does nothing without --target of a GPU" \
+    "$zc" compile "$model" -o "$dir/none.plan" --target cpu --emit-cuda "$dir/none"
 
 # ---- D1: no driver, no GPU ----
 if ldconfig -p 2>/dev/null | grep -q libcuda.so.1; then
     skip no-driver "this machine has a CUDA driver"
 else
     expect no-driver 5 "no CUDA driver is installed (libcuda.so.1" "$zc" run "$plan" --random --device cuda
+    expect no-driver-conform 5 "no CUDA driver is installed" "$zc" conform "$data_set" --device cuda
+    expect no-driver-conform-in-process 5 "no CUDA driver is installed" \
+        "$zc" conform "$data_set" --device cuda --in-process
+    expect no-driver-conform-auto 0 "1 passed" "$zc" conform "$data_set" --device auto --atol 1e-5
     expect no-driver-auto 0 "on cpu" "$zc" run "$plan" --random --device auto
 fi
 expect no-gpu 5 "the CUDA driver sees no GPU" on ZC_HOSTCUDA_DEVICES=0 "$zc" run "$plan" --random --device cuda
@@ -79,7 +112,7 @@ expect run-without-nvrtc 1 "" grep nvrtc "$dir/trace"
 expect run-driver-alone 0 "on hostcuda" no_nvrtc "$zc" run "$stripped" --random --device cuda
 
 # ---- D6, D7, D10: faults on the way ----
-expect no-memory 2 "MiB of 0 MiB are free)" on ZC_HOSTCUDA_MEMORY=1000 "$zc" run "$plan" --random --device cuda
+expect no-memory 5 "MiB of 0 MiB are free)" on ZC_HOSTCUDA_MEMORY=1000 "$zc" run "$plan" --random --device cuda
 expect lost 5 "CUDA_ERROR_ILLEGAL_ADDRESS (700): " \
     on ZC_HOSTCUDA_FAIL=cuStreamSynchronize:2:700 "$zc" run "$plan" --random --device cuda
 expect lost-launch 5 "CUDA_ERROR_LAUNCH_FAILED (719): " \

@@ -2,6 +2,7 @@
  * device. Rows D1 to D12 of docs/reliability.md that one process can show; run.sh shows the others.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -492,6 +493,37 @@ static void test_limit_kept(void **state)
     assert_int_equal(zc_session_destroy(&s), ZC_OK);
 }
 
+/* ---- the compiler leaves the process as it was ---- */
+
+static void on_term(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info, (void)context;
+}
+
+static void test_signals_kept(void **state)
+{
+    struct sigaction ours = {.sa_sigaction = on_term, .sa_flags = SA_SIGINFO | SA_RESETHAND}, old,
+                     after;
+    void *bytes;
+    size_t len;
+    char cache[256];
+    (void)state;
+    snprintf(cache, sizeof cache, "%s", getenv("ZC_CACHE_DIR"));
+    setenv("ZC_CACHE_DIR", "/dev/null", 1); /* every kernel is compiled */
+    sigaddset(&ours.sa_mask, SIGUSR1);
+    sigaction(SIGTERM, &ours, &old);
+    gpu_compile(gpu_rows_text, "sm_90", false, &bytes, &len);
+    zc_free(bytes);
+    sigaction(SIGTERM, &old, &after);
+    setenv("ZC_CACHE_DIR", cache, 1);
+    assert_ptr_equal(after.sa_sigaction, on_term);
+    assert_int_equal(after.sa_flags & (SA_SIGINFO | SA_RESETHAND), SA_SIGINFO | SA_RESETHAND);
+    assert_true(sigismember(&after.sa_mask, SIGUSR1));
+    sigset_t blocked;
+    sigprocmask(SIG_BLOCK, NULL, &blocked);
+    assert_false(sigismember(&blocked, SIGTERM));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -503,6 +535,7 @@ int main(void)
         T(test_wrong_gpu_with_sources),
         T(test_wrong_gpu_without_sources),
         T(test_compiler_fails),
+        T(test_signals_kept),
         T(test_source_does_not_compile),
         T(test_capture_refused),
         T(test_kernel_that_never_ends),

@@ -1,6 +1,8 @@
 /* The fake NVRTC: programs, options, logs. compile.c runs the host's compiler. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "compile.h"
 #include "state.h"
@@ -194,6 +196,25 @@ static hc_result parse_options(hc_source *s, int n, const char *const *options)
     return HC_NVRTC_SUCCESS;
 }
 
+static void on_signal(int number)
+{
+    (void)number;
+    _exit(9);
+}
+
+/* As the real one: handlers of its own for some signals while it compiles, then the old ones, but
+ * not their flags. */
+static hc_result compile_with_signals(const hc_source *source, hc_compiled *result)
+{
+    static const int numbers[] = {SIGINT, SIGTERM};
+    enum { COUNT = sizeof numbers / sizeof *numbers };
+    void (*before[COUNT])(int);
+    for (int i = 0; i < COUNT; i++) before[i] = signal(numbers[i], on_signal);
+    hc_result r = hc_compile(source, result);
+    for (int i = 0; i < COUNT; i++) (void)signal(numbers[i], before[i]);
+    return r;
+}
+
 static hc_result compile(hc_program_t p, int n, const char *const *options)
 {
     if (!hc_is(HC_PROGRAM, p)) return HC_NVRTC_ERROR_INVALID_PROGRAM;
@@ -204,7 +225,7 @@ static hc_result compile(hc_program_t p, int n, const char *const *options)
     hc_result r = parse_options(&p->source, n, options);
     if (r != HC_NVRTC_SUCCESS) return r;
     hc_pause(); /* threads compile side by side */
-    r = hc_compile(&p->source, &p->result);
+    r = compile_with_signals(&p->source, &p->result);
     hc_resume();
     return r;
 }

@@ -23,6 +23,13 @@ facts() {
         /^[0-9]+ steps/ { print "steps", $1 }
         /^ +[0-9]+ [A-Za-z]+$/ { print $2, $1 }' "$dir/explained"
 }
+# Sizes of those dimensions that the model has.
+sizes() {
+    "$zc" inspect "$1" | grep '^ *input ' >"$dir/inputs"
+    for size in n=3 h=4 w=2; do
+        ! grep -q "[^a-zA-Z0-9_%\"]${size%=*}[],*+/]" "$dir/inputs" || echo "--dim $size"
+    done
+}
 check_facts() {
     facts | awk -v model="$model" '
         NR == FNR { fact[$1] = $2 " " $3; next }
@@ -45,7 +52,8 @@ for file in "$src"/tests/rules/written/*.txt; do
             fail "$(cat "$dir/explained")"
         fi
         bound=$(sed -n 's/^bound //p' "$dir/$model.want")
-        "$zc" debug "$path" --bound "${bound:-1e-5}" --dim n=3 --dim h=4 --dim w=2 >"$dir/debugged" 2>&1 ||
+        # shellcheck disable=SC2046
+        "$zc" debug "$path" --bound "${bound:-1e-5}" $(sizes "$path") >"$dir/debugged" 2>&1 ||
             fail "$(cat "$dir/debugged")"
     done
     rm -f "$dir"/*.onnx "$dir"/*.want

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/number.h"
 #include "support/onnx_text.h"
 #include "support/pb.h"
 
@@ -85,7 +86,7 @@ static void put_floats(zc_buf *b, uint32_t field, char *list)
 {
     if (!is_list(list)) return;
     for (char *s = next_item(&list, ','); s; s = next_item(&list, ','))
-        pb_f32(b, field, strtof(s, NULL));
+        pb_f32(b, field, (float)zc_strtod(s, NULL));
 }
 
 /* ---- tensors and values ---- */
@@ -175,7 +176,8 @@ static const zc_buf *find_graph(const writer *w, const char *name)
 static int put_attr_value(const writer *w, zc_buf *a, const char *kind, char *value)
 {
     if (strcmp(kind, "i") == 0) return pb_int(a, ATTR_I, strtoll(value, NULL, 0)), ATTR_TYPE_INT;
-    if (strcmp(kind, "f") == 0) return pb_f32(a, ATTR_F, strtof(value, NULL)), ATTR_TYPE_FLOAT;
+    if (strcmp(kind, "f") == 0)
+        return pb_f32(a, ATTR_F, (float)zc_strtod(value, NULL)), ATTR_TYPE_FLOAT;
     if (strcmp(kind, "s") == 0) return pb_str(a, ATTR_S, value), ATTR_TYPE_STRING;
     if (strcmp(kind, "is") == 0) return put_ints(a, ATTR_INTS, value), ATTR_TYPE_INTS;
     if (strcmp(kind, "fs") == 0) return put_floats(a, ATTR_FLOATS, value), ATTR_TYPE_FLOATS;

@@ -1,5 +1,4 @@
 /* Scalar expressions: what they compute is tested by test_pointwise; here their form and types. */
-#include <locale.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -211,23 +210,6 @@ static void test_literals_round(void **state)
     free(e);
 }
 
-/* Where the locale writes 0,5 the expression still says 0.5. */
-static void test_locale(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "fr_FR"};
-    const char *found = NULL;
-    for (size_t i = 0; !found && i < sizeof names / sizeof *names; i++)
-        found = setlocale(LC_ALL, names[i]);
-    if (!found) skip();
-    zc_expr *e = calloc(1, sizeof *e);
-    zc_status status = parse("x * 0.5", floats, 1, e, NULL);
-    setlocale(LC_ALL, "C");
-    assert_int_equal(status, ZC_OK);
-    assert_true(e->nodes[1].f == 0.5);
-    free(e);
-}
-
 /* n times `open`, x, n times `close`. */
 static char *nested(const char *open, const char *close, int n)
 {
@@ -301,8 +283,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_results),        cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_constants),      cmocka_unit_test(test_constant_conditions),
-        cmocka_unit_test(test_literals_round), cmocka_unit_test(test_locale),
-        cmocka_unit_test(test_limits),         cmocka_unit_test(test_several),
+        cmocka_unit_test(test_literals_round), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_several),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

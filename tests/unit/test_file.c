@@ -298,7 +298,7 @@ static void test_writer(void **state)
     fixture *f = *state;
     zc_writer *w = NULL;
     put("root/plan", "old");
-    assert_int_equal(chmod("root/plan", 0777), 0);
+    assert_int_equal(chmod("root/plan", 0751), 0);
     const mode_t old_mask = umask(0002);
     assert_int_equal(zc_writer_open("root/plan", &w, f->diag), ZC_OK);
     assert_int_equal(zc_writer_write(w, "0000", 4, f->diag), ZC_OK);
@@ -312,18 +312,20 @@ static void test_writer(void **state)
     assert_int_equal(len, 8);
     assert_memory_equal(view, "headtail", 8);
     assert_int_equal(zc_writer_commit(&w, f->diag), ZC_OK);
-    umask(old_mask);
     assert_null(w);
     assert_content("root/plan", "headtail");
     assert_int_equal(count_entries("root"), 2);
     struct stat st;
     assert_int_equal(stat("root/plan", &st), 0);
-    assert_int_equal(st.st_mode & 07777, 0644);
+    assert_int_equal(st.st_mode & 07777, 0751); /* the old file's */
     /* a new file in the current directory */
     assert_int_equal(zc_writer_open("new", &w, f->diag), ZC_OK);
     assert_int_equal(zc_writer_view(w, &view, &len, f->diag), ZC_ERR_IO);
     assert_int_equal(zc_writer_commit(&w, f->diag), ZC_OK);
     assert_content("new", "");
+    assert_int_equal(stat("new", &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0664); /* as the mask has it */
+    umask(old_mask);
 }
 
 static void test_writer_abort(void **state)
@@ -333,7 +335,7 @@ static void test_writer_abort(void **state)
     put("root/plan", "old");
     assert_int_equal(zc_writer_open("root/plan", &w, f->diag), ZC_OK);
     assert_int_equal(zc_writer_write(w, "new", 3, f->diag), ZC_OK);
-    assert_int_equal(count_entries("root"), 3);
+    assert_in_range(count_entries("root"), 2, 3); /* with a name, or without */
     zc_writer_abort(&w);
     assert_null(w);
     zc_writer_abort(&w);

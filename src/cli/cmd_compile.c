@@ -8,7 +8,7 @@
 
 typedef struct options {
     const char *output, *data_root, *emit_cuda, *precision;
-    bool quiet, strip, force_rules, explain, json, tune;
+    bool quiet, strip, explain, json, tune;
     int64_t threads;
     cli_list targets;
     cli_profiles profiles;
@@ -70,10 +70,6 @@ static const cli_option table[] = {
      .help = "leave out a fusion rule ('zc rules list' names them)",
      .set = cli_set_list,
      .at = offsetof(options, no_rules)},
-    {.name = "force-rules",
-     .help = "take rules that fail the check by numbers",
-     .set = cli_set_flag,
-     .at = offsetof(options, force_rules)},
     {.name = "tune",
      .help = "measure the tuning parameters of kernels that --rules bring along on this machine's "
              "first GPU, and take the fastest",
@@ -170,7 +166,6 @@ static int compile(const char *model, const options *o)
                                 .rule_count = o->rules.n,
                                 .skip_rules = o->no_rules.v,
                                 .skip_rule_count = o->no_rules.n,
-                                .force_rules = o->force_rules,
                                 .tune = o->tune,
                                 .targets = o->targets.v,
                                 .target_count = o->targets.n,

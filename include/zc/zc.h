@@ -64,7 +64,8 @@ typedef struct zc_compile_params {
     size_t rule_count;
     const char *const *skip_rules; /* names of rules to leave out */
     size_t skip_rule_count;
-    bool force_rules; /* take rules whose two sides differ by numbers, or could not be compared */
+    bool force_rules; /* check no rule by numbers: for tools that look for a wrong one. A rule that
+                         is to be used as it is says so itself (`unchecked`, docs/rules.md) */
     bool tune; /* measure the tuning parameters of kernels that rules bring along on this machine's
                   first GPU, and take the fastest; needs a GPU among the targets */
     bool strict; /* refuse a model that declares a type which contradicts the inferred one; else

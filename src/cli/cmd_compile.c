@@ -8,7 +8,7 @@
 
 typedef struct options {
     const char *output, *data_root, *emit_cuda, *precision;
-    bool quiet, strict, strip, force_rules, explain, json, tune;
+    bool quiet, strict, strip, explain, json, tune;
     int64_t threads;
     cli_list targets;
     cli_profiles profiles;
@@ -75,10 +75,6 @@ static const cli_option table[] = {
      .help = "leave out a fusion rule ('zc rules list' names them)",
      .set = cli_set_list,
      .at = offsetof(options, no_rules)},
-    {.name = "force-rules",
-     .help = "take rules that fail the check by numbers",
-     .set = cli_set_flag,
-     .at = offsetof(options, force_rules)},
     {.name = "tune",
      .help = "measure the tuning parameters of kernels that --rules bring along on this machine's "
              "first GPU, and take the fastest",
@@ -176,7 +172,6 @@ static int compile(const char *model, const options *o)
                                 .skip_rules = o->no_rules.v,
                                 .skip_rule_count = o->no_rules.n,
                                 .strict = o->strict,
-                                .force_rules = o->force_rules,
                                 .tune = o->tune,
                                 .targets = o->targets.v,
                                 .target_count = o->targets.n,
@@ -220,7 +215,6 @@ static int check(const options *o)
         {o->threads, "--threads", has_gpu, gpu},
         {o->tune, "--tune", has_gpu, gpu},
         {o->tune, "--tune", o->rules.n, "--rules FILE"},
-        {o->force_rules, "--force-rules", o->rules.n, "--rules FILE"},
     };
     if (o->quiet && o->explain)
         return cli_usage("compile", "--quiet and --explain exclude each other");

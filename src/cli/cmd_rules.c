@@ -113,7 +113,11 @@ static int test_rule(const zc_rules *r, size_t i, const options *o)
     if (!check.failed && o->quiet) return EXIT_OK;
     printf("%-32s %s  %zu places, %zu values, worst error %.3g\n", zc_rules_at(r, i).name,
            check.failed ? "FAIL" : "ok  ", check.places, check.values, check.worst);
+    if (check.refused)
+        printf("    at %zu more the rewrite was refused: %s\n", check.refused, check.refusal);
     if (check.failed) printf("    %s\n", check.why);
+    if (zc_rules_at(r, i).unchecked)
+        printf("    compiled without this check: %s\n", zc_rules_at(r, i).unchecked);
     if (*check.input) printf("    for %s\n", check.input);
     return check.failed ? EXIT_ACCURACY : EXIT_OK;
 }

@@ -34,7 +34,7 @@ static zc_status check_all(const zc_rules *r, const zc_targets *targets, zc_diag
     for (size_t i = 0; i < zc_rules_count(r); i++) {
         zc_rule_info info = zc_rules_at(r, i);
         bool has_kernels = zc_rules_has_kernels(r, i);
-        if (info.is_builtin || info.is_disabled) continue;
+        if (info.is_builtin || info.is_disabled || info.unchecked) continue;
         if (has_kernels && gpu < 0) gpu = has_gpu();
         ZC_TRY(check_rule(r, i, has_kernels && gpu > 0 ? &device : NULL, diag));
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "abi/gemm_sm90.h"
+#include "base/number.h"
 #include "kernels/matmul.h"
 
 enum { TILE_M, TILE_N, STAGES, CLUSTER, PINGPONG, RASTER, CONFIG_COUNT };
@@ -94,10 +95,10 @@ static candidate choose(const problem *p, char *why, size_t n)
             }
     }
     for (int b = 0; b < 3 && at < n; b++)
-        at += (size_t)snprintf(why + at, n - at, "%s%dx%d%s%s %.1f us",
-                               b ? ", " : "wgmma: ", best[b].s.tile_m, best[b].s.tile_n,
-                               best[b].s.cluster > 1 ? " in pairs" : "",
-                               best[b].s.pingpong ? " in turn" : "", best[b].us);
+        at += (size_t)zc_snprintf(why + at, n - at, "%s%dx%d%s%s %.1f us",
+                                  b ? ", " : "wgmma: ", best[b].s.tile_m, best[b].s.tile_n,
+                                  best[b].s.cluster > 1 ? " in pairs" : "",
+                                  best[b].s.pingpong ? " in turn" : "", best[b].us);
     return best[0];
 }
 

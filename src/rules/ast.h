@@ -197,6 +197,7 @@ typedef struct zc_rl_rule {
     zc_rl_name name;
     zc_rule_kind kind;
     int64_t priority;
+    const char *unchecked; /* why the check by numbers is left out; NULL: it is not */
     int file;
     zc_rl_list match, where, emit; /* stmts, exprs, stmts */
     bool broken;                   /* has errors */

@@ -143,22 +143,109 @@ static bool is_below(const char *path)
     return *path && *path != '/';
 }
 
+/* Does the file lie below the folder, links followed? What cannot be resolved is for opening to
+ * report. */
+static bool is_inside(const char *folder, const char *path)
+{
+    char *at = realpath(path, NULL), *in = realpath(*folder ? folder : ".", NULL);
+    size_t n = in ? strlen(in) : 0;
+    bool is_root = n == 1;
+    bool ok = !at || !in || is_root || (strncmp(at, in, n) == 0 && at[n] == '/');
+    free(at);
+    free(in);
+    return ok;
+}
+
 /* The bytes of a file beside the rule file, or of the caller's. */
 static zc_status read_file(reader *d, const char *name, uint8_t **data, size_t *len, zc_diag *diag)
 {
     zc_rules *r = d->c.r;
     const zc_rl_file *f = &r->files.data[d->k->file];
     const char *slash = strrchr(f->name, '/');
-    zc_buf path = {0};
+    zc_buf path = {0}, folder = {0};
     if (!f->is_on_disk && r->read) return r->read(r->read_user, name, data, len, diag);
     if (!f->is_on_disk)
         return zc_fail(diag, ZC_ERR_ARG, name, "rules that are no file have no files beside them");
-    if (slash) zc_buf_append(&path, f->name, (size_t)(slash - f->name) + 1);
-    zc_buf_puts(&path, name);
-    zc_status status = path.failed ? zc_fail_nomem(diag, name, 0)
-                                   : zc_file_read(path.data, ZC_RL_SOURCE_MAX, data, len, diag);
+    if (slash) zc_buf_append(&folder, f->name, (size_t)(slash - f->name) + 1);
+    zc_buf_puts(&folder, "");
+    zc_buf_printf(&path, "%s%s", folder.failed ? "" : folder.data, name);
+    zc_status status;
+    if (path.failed || folder.failed)
+        status = zc_fail_nomem(diag, name, 0);
+    else if (!is_inside(folder.data, path.data))
+        status = zc_fail(diag, ZC_ERR_FORMAT, name,
+                         "is a link that leads out of the rule file's folder");
+    else
+        status = zc_file_read(path.data, ZC_RL_SOURCE_MAX, data, len, diag);
     zc_buf_fini(&path);
+    zc_buf_fini(&folder);
     return status;
+}
+
+/* ---- what the source includes ---- */
+
+/* Lines joined by backslashes are one, and comments are spaces. */
+static void strip(const char *s, zc_buf *out)
+{
+    while (*s) {
+        const char *end = NULL;
+        size_t splice = s[0] == '\\' ? (s[1] == '\n'                     ? 2
+                                        : strncmp(s + 1, "\r\n", 2) == 0 ? 3
+                                                                         : 0)
+                                     : 0;
+        if (splice) {
+            s += splice;
+            continue;
+        }
+        if (s[0] == '/' && s[1] == '*') end = strstr(s + 2, "*/");
+        if (end) {
+            zc_buf_puts(out, " ");
+            s = end + 2;
+            continue;
+        }
+        zc_buf_append(out, s++, 1);
+    }
+    zc_buf_puts(out, "");
+}
+
+/* Behind the # of a directive that brings another file in; NULL: the line is none. */
+static const char *included(const char *line)
+{
+    static const char *const words[] = {"include_next", "include", "import", "embed"};
+    line += strspn(line, " \t\v\f");
+    size_t mark = *line == '#' ? 1 : strncmp(line, "%:", 2) == 0 ? 2 : 0;
+    if (!mark) return NULL;
+    line += mark;
+    line += strspn(line, " \t\v\f");
+    for (size_t i = 0; i < ZC_COUNTOF(words); i++)
+        if (strncmp(line, words[i], strlen(words[i])) == 0) return line + strlen(words[i]);
+    return NULL;
+}
+
+/* zc's own header, which is part of zc's version and so of what kernels are cached by. */
+static bool is_own_header(const char *s)
+{
+    s += strspn(s, " \t");
+    if (strncmp(s, "\"zc/", 4) != 0 && strncmp(s, "<zc/", 4) != 0) return false;
+    size_t n = strcspn(s + 1, "\">\n");
+    return !memmem(s, n, "..", 2);
+}
+
+/* Names of other files would be no part of what the plan and the cache are made of. */
+static void check_includes(reader *d, const zc_rl_clause *c, const char *text)
+{
+    zc_buf plain = {0};
+    strip(text, &plain);
+    if (!plain.data) d->c.r->nomem = true;
+    for (const char *line = plain.data; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        const char *what = included(line);
+        if (!what || is_own_header(what)) continue;
+        zc_rl_fault(&d->c, c->loc, "the source includes another file than zc's headers (%.*s)",
+                    (int)strcspn(what, "\r\n") > 80 ? 80 : (int)strcspn(what, "\r\n"), what);
+        break;
+    }
+    zc_buf_fini(&plain);
 }
 
 /* The source under its own name for the compiler's messages. */
@@ -192,6 +279,7 @@ static void clause_file(reader *d, const zc_rl_clause *c)
         zc_rl_fault(&d->c, c->loc, "%s: a NUL byte", name);
     else
         d->k->attrs.source = source_text(d, name, data, len);
+    if (status == ZC_OK && data) check_includes(d, c, (const char *)data);
     free(data);
     zc_diag_destroy(&diag);
 }

@@ -55,8 +55,13 @@ bool zc_rl_splat(const zc_graph *g, zc_vid v, double *out)
     int64_t n = t ? zc_tensor_numel(t) : 0;
     if (!t || !t->data || n < 1 || zc_dtype_class(t->dtype) == ZC_CLASS_COMPLEX) return false;
     *out = zc_load_f64(t->dtype, t->data, 0);
-    for (int64_t i = 1; i < n; i++)
-        if (zc_load_f64(t->dtype, t->data, i) != *out) return false;
+    bool is_float = zc_dtype_is_float(t->dtype);
+    for (int64_t i = 1; i < n; i++) {
+        /* Integers beyond 2^53 have neighbours that f64 cannot tell from them. */
+        if (is_float ? zc_load_f64(t->dtype, t->data, i) != *out
+                     : zc_load_i64(t->dtype, t->data, i) != zc_load_i64(t->dtype, t->data, 0))
+            return false;
+    }
     return true;
 }
 

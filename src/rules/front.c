@@ -421,8 +421,20 @@ int zc_rl_rule_kind(zc_rl_scan *s, const char *text, zc_rl_loc loc)
     return ZC_RULE_KIND_NONE;
 }
 
+const char *zc_rl_reason(zc_rl_scan *s, const char *text, zc_rl_loc loc)
+{
+    enum { LENGTH_MAX = 100 };
+    size_t n = text ? strlen(text) : 0;
+    if (n == strspn(text ? text : "", " \t"))
+        zc_rl_error(s->r, s->file, loc, "a rule that is not to be checked needs a reason");
+    else if (n > LENGTH_MAX)
+        zc_rl_error(s->r, s->file, loc, "the reason is too long (got %zu bytes, need at most %d)",
+                    n, LENGTH_MAX);
+    return text;
+}
+
 zc_rl_rule *zc_rl_make_rule(zc_rl_scan *s, const zc_rl_name *name, int kind, zc_rl_number priority,
-                            const zc_rl_list *match, const zc_rl_list *where,
+                            const char *unchecked, const zc_rl_list *match, const zc_rl_list *where,
                             const zc_rl_list *emit)
 {
     zc_rl_rule *rule = zc_rl_new(s->r, sizeof *rule);
@@ -430,6 +442,7 @@ zc_rl_rule *zc_rl_make_rule(zc_rl_scan *s, const zc_rl_name *name, int kind, zc_
     *rule = (zc_rl_rule){.name = *name,
                          .kind = (zc_rule_kind)kind,
                          .priority = priority.i,
+                         .unchecked = unchecked,
                          .file = s->file,
                          .match = copy_list(match),
                          .where = copy_list(where),

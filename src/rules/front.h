@@ -103,8 +103,10 @@ zc_rl_braces *zc_rl_add_attr(zc_rl_scan *s, zc_rl_braces *b, zc_rl_attr *attr);
 
 zc_rl_stmt *zc_rl_make_stmt(zc_rl_scan *s, zc_rl_loc loc, const zc_rl_list *outs, zc_rl_pat *pat);
 int zc_rl_rule_kind(zc_rl_scan *s, const char *text, zc_rl_loc loc);
+/* Why a rule is not to be checked. */
+const char *zc_rl_reason(zc_rl_scan *s, const char *text, zc_rl_loc loc);
 zc_rl_rule *zc_rl_make_rule(zc_rl_scan *s, const zc_rl_name *name, int kind, zc_rl_number priority,
-                            const zc_rl_list *match, const zc_rl_list *where,
+                            const char *unchecked, const zc_rl_list *match, const zc_rl_list *where,
                             const zc_rl_list *emit);
 void zc_rl_add_rule(zc_rl_scan *s, zc_rl_rule *rule);
 zc_rl_default *zc_rl_make_default(zc_rl_scan *s, const zc_rl_name *name, zc_rl_number value);

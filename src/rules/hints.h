@@ -1,24 +1,29 @@
-/* What a rule's conditions ask of an operand, for samples: so that constants of a length that
- * depends on other operands, or of one certain number, are not left to luck. */
+/* What a rule's conditions ask of operands, for samples: shapes, types and numbers that conditions
+ * need are not left to luck. A condition that does not hold is solved for the operand in work. */
 #ifndef ZC_RULES_HINTS_H
 #define ZC_RULES_HINTS_H
 
 #include "rules/eval.h"
 
-typedef struct zc_rl_hint {
-    int64_t rank;               /* -1: any */
-    int64_t size;               /* -1: any */
-    int64_t front[ZC_MAX_RANK]; /* dimensions from the first on; -1: any */
-    int64_t back[ZC_MAX_RANK];  /* from the last on */
-    bool has_value;
-    double value; /* of all elements */
-} zc_rl_hint;
+/* What is being made. env has the values made before; env->uses is not read. */
+typedef struct zc_rl_solver {
+    zc_rl_env env;
+    uint64_t *random;
+    int var;      /* the operand or attribute */
+    zc_vid draft; /* a value of env.g that stands for the operand meanwhile */
+} zc_rl_solver;
 
-/* By the conditions that speak of `var` and of values that env has. env->uses is not read. */
-void zc_rl_hint_find(const zc_rl_env *env, int var, zc_rl_hint *out);
-/* Changes a drawn shape to what the hint asks for. */
-void zc_rl_hint_apply(const zc_rl_hint *hint, zc_tensor *t);
-/* A rank that conditions ask of operands, the i-th; 0: none. */
-int zc_rl_hint_rank(const zc_rl_rule *rule, int i);
+/* Changes a drawn element type, shape or, where t has data, its elements to what the conditions
+ * that are known so far ask for. */
+void zc_rl_hint_dtype(const zc_rl_solver *s, zc_dtype *d);
+void zc_rl_hint_shape(const zc_rl_solver *s, zc_tensor *t);
+void zc_rl_hint_data(const zc_rl_solver *s, zc_tensor *t);
+/* The same for the number that a captured attribute has. */
+void zc_rl_hint_attr(const zc_rl_solver *s, zc_rl_val *v);
+
+/* A number that conditions ask of function f (rank, dim or size) of any value; false: none. */
+bool zc_rl_hint_number(const zc_rl_solver *s, zc_rl_function f, int64_t *out);
+/* An element type that conditions name; ZC_NONE: none. */
+zc_dtype zc_rl_hint_named_dtype(const zc_rl_rule *rule, uint64_t which);
 
 #endif

@@ -312,6 +312,7 @@ zc_rule_info zc_rules_at(const zc_rules *r, size_t i)
                           .line = rule->name.loc.line,
                           .kind = rule->kind,
                           .priority = rule->priority,
+                          .unchecked = rule->unchecked,
                           .is_builtin = f->is_builtin,
                           .is_disabled = rule->disabled,
                           .nodes = rule->nsure};

@@ -50,7 +50,7 @@ static void zc_rl_yyerror(zc_rl_loc *loc, void *scanner, zc_rl_scan *s, const ch
 /* Owned by the arena. */
 %destructor { (void)$$; } <*>
 
-%token T_RULE "'rule'" T_POINTWISE "'pointwise'" T_KERNEL "'kernel'" T_MEANING "'meaning'" T_KIND "'kind'" T_PRIORITY "'priority'"
+%token T_RULE "'rule'" T_POINTWISE "'pointwise'" T_KERNEL "'kernel'" T_MEANING "'meaning'" T_KIND "'kind'" T_PRIORITY "'priority'" T_UNCHECKED "'unchecked'"
 %token T_MATCH "'match'" T_WHERE "'where'" T_EMIT "'emit'" T_IN "'in'" T_UNDERSCORE "'_'" T_BAD "an unreadable word"
 %token T_EQ "'=='" T_NE "'!='" T_LE "'<='" T_GE "'>='" T_NEAR "'~='" T_AND "'&&'" T_OR "'||'"
 %token T_DOTS "'...'" T_RANGE "'..'"
@@ -65,6 +65,7 @@ static void zc_rl_yyerror(zc_rl_loc *loc, void *scanner, zc_rl_scan *s, const ch
 %type <kernel> kernel
 %type <name> word
 %type <rule> rule
+%type <text> unchecked
 %type <number> priority sign_number tolerance
 %type <list> where
 %type <stmt> statement
@@ -117,8 +118,10 @@ word: T_NAME { $$ = zc_rl_make_name(s, $T_NAME, @T_NAME); };
 names: word { $$ = zc_rl_append(s, NULL, $word); }
     | names[list] ',' word { $$ = zc_rl_append(s, $list, $word); };
 
-rule: rule_word word rule_kind priority '{' T_MATCH statements[m] where T_EMIT statements[e] '}'
-        { $$ = zc_rl_make_rule(s, $word, $rule_kind, $priority, $m, $where, $e); };
+rule: rule_word word rule_kind priority unchecked '{' T_MATCH statements[m] where T_EMIT statements[e] '}'
+        { $$ = zc_rl_make_rule(s, $word, $rule_kind, $priority, $unchecked, $m, $where, $e); };
+unchecked: %empty { $$ = NULL; }
+    | T_UNCHECKED T_STRING { $$ = zc_rl_reason(s, $T_STRING, @T_STRING); };
 rule_kind: %empty { $$ = ZC_RULE_KIND_NONE; }
     | T_KIND T_NAME { $$ = zc_rl_rule_kind(s, $T_NAME, @T_NAME); };
 priority: %empty { $$ = (zc_rl_number){.is_int = true}; }

@@ -52,6 +52,7 @@ typedef struct zc_rule_info {
     int line;
     zc_rule_kind kind;
     int64_t priority;
+    const char *unchecked; /* why it is taken without a check by numbers; NULL: it is not */
     bool is_builtin, is_disabled;
     int nodes; /* of the match side */
 } zc_rule_info;
@@ -98,8 +99,10 @@ zc_status zc_rules_apply(const zc_rules *r, zc_graph *g, const zc_rule_target *t
 /* ---- checking by numbers ---- */
 
 typedef struct zc_rule_check {
-    size_t places;   /* graphs that were made for the rule, and on which it applied */
-    size_t values;   /* elements compared */
+    size_t places;  /* graphs that were made for the rule, and on which it applied */
+    size_t values;  /* elements compared */
+    size_t refused; /* graphs that it matched, and where the rewrite was refused */
+    char refusal[256];
     double worst;    /* greatest error, relative to the size of the result */
     char input[512]; /* what gave it */
     bool failed;
@@ -108,7 +111,9 @@ typedef struct zc_rule_check {
 
 /* Makes graphs that rule i matches, with operands of many shapes and values, and compares what the
  * match side and the emit side compute on the CPU's reference kernels. The match side in f64 tells
- * how far off either is: the emit side may be no worse. The same seed makes the same graphs. */
+ * how far off either is: the emit side may be no worse. A rule fails too when no graph was found,
+ * or when nothing was compared. Sizes, types and numbers that mistakes show at are always among the
+ * graphs; the seed adds more, the same seed the same. */
 zc_status zc_rules_check_numbers(const zc_rules *r, size_t i, uint64_t seed, zc_rule_check *out,
                                  zc_diag *diag);
 

@@ -1,88 +1,18 @@
 #include "rules/sample.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "rules/hints.h"
-#include "rules/sample_target.h"
+#include "rules/sample_parts.h"
 
-const char *const zc_rl_values_names[] = {"plain", "large",           "huge", "tiny", "equal",
-                                          "zero",  "NaN and infinite"};
-
-/* Shapes of operands in terms of one base shape (..., k) and another length n. */
-enum {
-    FORM_BASE,
-    FORM_LAST,     /* [k] */
-    FORM_ONES,     /* base with some dimensions 1 */
-    FORM_SUFFIX,   /* the last dimensions of base */
-    FORM_SCALAR,   /* [] */
-    FORM_ONE,      /* [1] */
-    FORM_K_N,      /* [k, n] */
-    FORM_N_K,      /* [n, k] */
-    FORM_N,        /* [n] */
-    FORM_MORE,     /* base with dimension 1 doubled */
-    FORM_BATCH,    /* base with k, n last */
-    FORM_HALF,     /* base with half its last dimension, and some 1 */
-    FORM_TWICE,    /* the same with all of it */
-    FORM_TABLE,    /* of angles: a row for each position of a sequence, or of each sequence */
-    FORM_CHANNELS, /* [c, 1, ...] with base's second dimension, and maybe a 1 before it */
-    FORM_COUNT
-};
-
-typedef struct maker {
-    const zc_rl_rule *rule;
-    const zc_rl_choice *c;
-    bool wide;
-    uint64_t random;
-    zc_graph *g;
-    int64_t base[4], n;
-    int rank;
-    zc_vid value[ZC_RL_VARS_MAX];
-    zc_rl_val attr[ZC_RL_VARS_MAX];
-    bool has_attr[ZC_RL_VARS_MAX];
-    int64_t perm[4];
-    zc_rl_targets targets;
-    const zc_rl_pat *user; /* what the operand being made is for, as operand `place` */
-    const zc_vid *others;  /* that operation's operands before it */
-    int place;
-    int64_t ones;           /* bit i: dimension i of FORM_HALF is 1 */
-    int64_t tables, pieces; /* of FORM_TABLE: how many, and what part of k a row has */
-    zc_arena arena;
-} maker;
-
-uint64_t zc_rl_random(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-static int64_t below(maker *m, int64_t n)
-{
-    return (int64_t)(zc_rl_random(&m->random) % (uint64_t)n);
-}
+typedef zc_rl_maker maker;
+typedef zc_rl_role role;
+#define below zc_rl_below
 
 /* ---- what the operations say of an operand ---- */
 
-typedef struct role {
-    bool is_host;  /* an integer list that must be known */
-    bool is_index; /* i64 elements */
-    bool is_bool;
-    bool is_matrix;
-    bool is_bias;  /* of a product */
-    bool is_table; /* of angles */
-    bool is_half;  /* joined with itself */
-    bool halves;   /* a constant whose halves are equal */
-    bool is_fill;  /* what Where puts where a mask is */
-    bool is_rows;  /* what Gather takes from */
-    bool is_scale; /* of a normalisation */
-    bool is_count; /* where Range ends */
-} role;
-
 /* Is operand i integers, whatever the others are? */
-static bool is_list(zc_op op, int i)
+bool zc_rl_is_list(zc_op op, int i)
 {
     bool is_index =
         i == 1 && (op == ZC_OP_Gather || op == ZC_OP_GatherElements || op == ZC_OP_Trilu);
@@ -90,16 +20,16 @@ static bool is_list(zc_op op, int i)
     return is_index || is_word || (i < 64 && (zc_op_host_inputs(op) >> i & 1));
 }
 
-static void find_role(const zc_rl_rule *rule, int var, role *out)
+void zc_rl_find_role(const zc_rl_rule *rule, int var, zc_rl_role *out)
 {
-    *out = (role){.is_host = false};
+    *out = (zc_rl_role){.is_host = false};
     for (int i = 0; i < rule->nnodes; i++) {
         const zc_rl_pat *p = rule->nodes[i];
         for (int k = 0; k < p->args.n; k++) {
             const zc_rl_pat *a = zc_rl_pat_at(&p->args, k);
             if (a->kind != ZC_RP_NAME || a->var != var) continue;
             out->is_host |= k < 64 && ((zc_op_host_inputs(p->op) >> k) & 1);
-            out->is_index |= is_list(p->op, k);
+            out->is_index |= zc_rl_is_list(p->op, k);
             out->is_bool |= k == 0 && p->op == ZC_OP_Where;
             bool is_embed = p->op == ZC_OP_EmbedLayerNormalization;
             out->is_rows |= k == 0 && p->op == ZC_OP_Gather;
@@ -125,274 +55,93 @@ static void find_role(const zc_rl_rule *rule, int var, role *out)
     }
 }
 
-static bool is_operand(const zc_rl_var *v)
-{
-    return v->kind == ZC_RV_VALUE && v->in_match && v->stmt < 0;
-}
-
-void zc_rl_choose_forms(const zc_rl_rule *rule, uint64_t *random, zc_rl_choice *c)
-{
-    static const uint8_t of_consts[] = {FORM_LAST, FORM_LAST,   FORM_SCALAR,  FORM_ONE,
-                                        FORM_K_N,  FORM_SUFFIX, FORM_N,       FORM_ONES,
-                                        FORM_BASE, FORM_N_K,    FORM_CHANNELS};
-    static const uint8_t of_values[] = {FORM_BASE, FORM_BASE, FORM_BASE,   FORM_BASE,  FORM_ONES,
-                                        FORM_LAST, FORM_K_N,  FORM_SUFFIX, FORM_BATCH, FORM_N};
-    static const uint8_t of_matrices[] = {FORM_K_N, FORM_K_N,   FORM_K_N,
-                                          FORM_N_K, FORM_BATCH, FORM_BASE};
-    bool alike = zc_rl_random(random) % 3 == 0;
-    uint8_t matrix = zc_rl_random(random) % 2 ? FORM_K_N : FORM_N_K;
-    for (int i = 0; i < rule->nvars; i++) {
-        role what;
-        if (!is_operand(&rule->vars[i])) continue;
-        find_role(rule, i, &what);
-        uint64_t z = zc_rl_random(random);
-        bool is_const = rule->vars[i].flags & ZC_RC_CONST;
-        if (rule->vars[i].flags & ZC_RC_SCALAR)
-            c->form[i] = z % 2 ? FORM_SCALAR : FORM_ONE;
-        else if (what.is_half || what.halves)
-            c->form[i] = what.halves ? FORM_TWICE : FORM_HALF;
-        else if (what.is_table)
-            c->form[i] = FORM_TABLE;
-        else if (alike && is_const && (what.is_rows || what.is_scale))
-            c->form[i] = what.is_rows ? FORM_N_K : FORM_LAST;
-        else if (alike && (what.is_matrix || what.is_bias))
-            c->form[i] = what.is_bias ? FORM_N : matrix;
-        else if (what.is_matrix)
-            c->form[i] = of_matrices[z % ZC_COUNTOF(of_matrices)];
-        else if (alike && !is_const)
-            c->form[i] = z % 8 ? FORM_BASE : FORM_MORE;
-        else if (is_const)
-            c->form[i] = of_consts[z % ZC_COUNTOF(of_consts)];
-        else
-            c->form[i] = of_values[z % ZC_COUNTOF(of_values)];
-    }
-}
-
-/* ---- shapes ---- */
-
-static int64_t draw_dim(maker *m)
-{
-    static const int64_t dims[] = {1, 2, 3, 5, 7, 2, 3, 4, 1, 8, 16, 6, 12, 0};
-    return dims[below(m, (int64_t)ZC_COUNTOF(dims))];
-}
-
-static void draw_base(maker *m)
-{
-    int asked = zc_rl_hint_rank(m->rule, (int)below(m, 4));
-    m->rank = (int)below(m, 4) + 1;
-    if (asked && asked <= (int)ZC_COUNTOF(m->base)) m->rank = asked;
-    for (int i = 0; i < m->rank; i++) m->base[i] = draw_dim(m);
-    m->n = draw_dim(m);
-    m->ones = below(m, 16);
-    m->tables = below(m, 2) ? 1 : m->base[0];
-    m->pieces = 2 * (below(m, 6) + 1);
-    for (int i = 0; i < m->rank; i++) m->perm[i] = i;
-    for (int i = m->rank - 1; i > 0; i--) {
-        int64_t j = below(m, i + 1), t = m->perm[i];
-        m->perm[i] = m->perm[j];
-        m->perm[j] = t;
-    }
-}
-
-static void set_shape(zc_tensor *t, int rank, const int64_t *dims)
-{
-    t->rank = rank;
-    for (int i = 0; i < rank; i++) t->dims[i] = dims[i];
-}
-
-static void draw_shape(maker *m, int form, zc_tensor *t)
-{
-    int64_t k = m->base[m->rank - 1];
-    int skip = (int)below(m, m->rank);
-    set_shape(t, m->rank, m->base);
-    switch (form) {
-    case FORM_LAST:
-        set_shape(t, 1, &k);
-        break;
-    case FORM_ONES:
-        for (int i = 0; i < t->rank; i++)
-            if (below(m, 2)) t->dims[i] = 1;
-        break;
-    case FORM_SUFFIX:
-        set_shape(t, m->rank - skip, m->base + skip);
-        break;
-    case FORM_SCALAR:
-        t->rank = 0;
-        break;
-    case FORM_ONE:
-        set_shape(t, 1, &(int64_t){1});
-        break;
-    case FORM_K_N:
-        set_shape(t, 2, (int64_t[]){k, m->n});
-        break;
-    case FORM_N_K:
-        set_shape(t, 2, (int64_t[]){m->n, k});
-        break;
-    case FORM_N:
-        set_shape(t, 1, &m->n);
-        break;
-    case FORM_HALF:
-    case FORM_TWICE:
-        for (int i = 0; i < t->rank; i++)
-            if (m->ones >> i & 1) t->dims[i] = 1;
-        t->dims[t->rank - 1] = form == FORM_HALF ? k / 2 : k;
-        break;
-    case FORM_TABLE:
-        set_shape(t, 3,
-                  (int64_t[]){m->tables, m->base[m->rank > 3 ? 2 : m->rank / 2], k / m->pieces});
-        break;
-    case FORM_MORE:
-        if (t->rank > 1) t->dims[1] *= 2;
-        break;
-    case FORM_CHANNELS:
-        for (int i = 0; i < t->rank; i++)
-            if (i != 1) t->dims[i] = 1;
-        if (t->rank > 1 && below(m, 2)) set_shape(t, t->rank - 1, (int64_t[]){t->dims[1], 1, 1});
-        break;
-    case FORM_BATCH:
-        if (t->rank >= 2) t->dims[t->rank - 2] = k;
-        t->dims[t->rank - 1] = m->n;
-        break;
-    default:
-        break;
-    }
-}
-
-/* ---- values ---- */
-
-static double plain(uint64_t z)
-{
-    double u = (double)(z >> 11) * 0x1p-53, sign = z & 1 ? 1 : -1;
-    return sign * 3 * u * u + (z & 6 ? 0.01 : 0);
-}
-
-double zc_rl_sample_value(const zc_rl_choice *c, zc_dtype dtype, int var, int64_t i)
-{
-    uint64_t state = c->value_seed ^ ((uint64_t)var << 40) ^ (uint64_t)i;
-    uint64_t z = zc_rl_random(&state);
-    double v = plain(z);
-    bool small = dtype == ZC_F16;
-    if (dtype == ZC_BOOL) return (double)(z >> 7 & 1);
-    switch (c->values) {
-    case ZC_VALUES_LARGE:
-        return v * (small ? 30 : 1000);
-    case ZC_VALUES_HUGE:
-        return v * (small ? 2e4 : 1e30);
-    case ZC_VALUES_TINY:
-        return v * (small ? 1e-5 : 1e-30);
-    case ZC_VALUES_EQUAL:
-        return 0.7 + var;
-    case ZC_VALUES_ZERO:
-        return z & 1 ? 0.0 : -0.0;
-    case ZC_VALUES_ODD:
-        return z % 7 == 0 ? NAN : z % 7 == 1 ? INFINITY : z % 7 == 2 ? -INFINITY : v;
-    default:
-        return v;
-    }
-}
-
-/* Numbers that constants are in models. */
-static double constant(maker *m, int var, zc_dtype dtype, int64_t i, int64_t n, bool fills_masks)
-{
-    static const double numbers[] = {1e-5, 1e-6, 1e-12, 0.5, 1, 2, -1, 0, 0.125, 3};
-    static const double fills[] = {-INFINITY, -3.4028234663852886e38, -1e9, 0};
-    zc_rl_choice plain_values = *m->c;
-    plain_values.values = m->c->values == ZC_VALUES_EQUAL ? ZC_VALUES_EQUAL : ZC_VALUES_PLAIN;
-    uint64_t state = m->c->value_seed ^ (uint64_t)var;
-    if (n == 1 && fills_masks) return fills[zc_rl_random(&state) % ZC_COUNTOF(fills)];
-    if (n == 1) return numbers[zc_rl_random(&state) % ZC_COUNTOF(numbers)];
-    return zc_rl_sample_value(&plain_values, dtype, var, i);
-}
-
-static int64_t small_integer(maker *m)
-{
-    static const int64_t often[] = {-1, -1, 1, 0, 2};
-    if (below(m, 3)) return often[below(m, (int64_t)ZC_COUNTOF(often))];
-    return below(m, 2) ? m->rank - 1 : below(m, 8);
-}
-
 /* ---- operands ---- */
 
-static zc_dtype wide_type(const maker *m, zc_dtype d)
+static zc_rl_env env_of(maker *m)
 {
-    return m->wide && zc_dtype_is_float(d) ? ZC_F64 : d;
+    return (zc_rl_env){.rule = m->rule,
+                       .g = m->g,
+                       .value = m->value,
+                       .attr = m->attr,
+                       .target = &m->c->target,
+                       .arena = &m->arena};
 }
 
-/* Stores a number as its own type rounds it, so that the wide sample has the same. */
-static void store(zc_dtype own, zc_dtype as, void *data, int64_t i, double v)
+zc_rl_solver zc_rl_solver_of(maker *m, int var)
 {
-    uint64_t slot[2] = {0};
-    zc_store_f64(own, slot, 0, v);
-    if (own == as)
-        zc_store_f64(as, data, i, v);
-    else
-        zc_store_f64(as, data, i, zc_load_f64(own, slot, 0));
+    return (zc_rl_solver){
+        .env = env_of(m), .random = &m->hint_random, .var = var, .draft = m->draft};
 }
 
-static zc_vid make_const(maker *m, int var, zc_tensor *t, zc_dtype own, const role *what,
-                         const zc_rl_hint *hint)
+static zc_dtype widened(const maker *m, zc_dtype d)
 {
+    return m->exactness != ZC_SAMPLE_OWN && zc_dtype_is_float(d) ? ZC_F64 : d;
+}
+
+/* The elements that the sample in its own types has. */
+static void copy_const(const zc_tensor *from, zc_tensor *t)
+{
+    int64_t n = zc_tensor_numel(t);
+    for (int64_t i = 0; i < n; i++) {
+        if (zc_dtype_is_float(t->dtype))
+            zc_store_f64(t->dtype, t->data, i, zc_load_f64(from->dtype, from->data, i));
+        else
+            zc_store_i64(t->dtype, t->data, i, zc_load_i64(from->dtype, from->data, i));
+    }
+}
+
+static zc_vid make_const(maker *m, int var, zc_tensor *t, zc_dtype own, const role *what)
+{
+    zc_rl_solver s = zc_rl_solver_of(m, var);
     size_t bytes;
-    int64_t half = what->halves && t->rank ? t->dims[t->rank - 1] / 2 : 0;
     if (!zc_tensor_bytes(t, &bytes)) return 0;
     t->data = zc_calloc(bytes, 1);
-    int64_t n = zc_tensor_numel(t);
-    for (int64_t i = 0; t->data && i < n; i++) {
-        int64_t like = half && i / half % 2 ? i - half : i;
-        if (hint->has_value)
-            store(own, t->dtype, t->data, i, hint->value);
-        else if (zc_dtype_is_int(own))
-            zc_store_i64(own, t->data, i, what->is_host ? small_integer(m) : below(m, 3));
-        else
-            store(own, t->dtype, t->data, i, constant(m, var, own, like, n, what->is_fill));
+    if (!t->data) return 0;
+    zc_rl_fill_const(m, var, own, what, t);
+    const zc_tensor *from = m->own ? zc_val(m->own->g, m->own->value[var])->data : NULL;
+    if (m->own && (!from || zc_tensor_numel(from) != zc_tensor_numel(t))) {
+        free(t->data);
+        return 0;
     }
-    return t->data ? zc_graph_const(m->g, m->rule->vars[var].name, t, true) : 0;
+    if (from)
+        copy_const(from, t);
+    else
+        zc_rl_hint_data(&s, t);
+    return zc_graph_const(m->g, m->rule->vars[var].name, t, true);
 }
 
 static zc_vid make_input(maker *m, int var, const zc_tensor *t)
 {
-    zc_type type = {.dtype = t->dtype, .rank = t->rank};
-    for (int i = 0; i < t->rank; i++) type.dims[i] = zc_dim_const(t->dims[i]);
+    zc_type type = zc_rl_input_type(m, var, t);
     zc_vid v = zc_graph_value(m->g, m->rule->vars[var].name, ZC_VALUE_PARAM, &type);
     if (!v || !ZC_VEC_PUSH(&m->g->top.params, v)) return 0;
     return v;
 }
 
-/* Weights whose shape the operands before them decide. */
-static void draw_weight(maker *m, zc_tensor *t)
+/* What conditions made of the shape. */
+static void settle_shape(maker *m, int var, zc_tensor *t)
 {
-    const zc_type *x = m->place ? &zc_val(m->g, m->others[0])->type : NULL;
-    if (!x || x->rank < 2 || !below(m, 8)) return;
-    switch (m->user->op) {
-    case ZC_OP_InstanceNormalization:
-    case ZC_OP_GroupNormalization:
-    case ZC_OP_BatchNormalization:
-        set_shape(t, 1, &(int64_t){x->dims[1].k});
-        break;
-    case ZC_OP_Conv:
-        if (m->place == 2) {
-            set_shape(t, 1, &(int64_t){zc_val(m->g, m->others[1])->type.dims[0].k});
-            break;
-        }
-        t->rank = x->rank;
-        for (int i = 2; i < t->rank; i++) t->dims[i] = below(m, 4) ? 1 : 3;
-        t->dims[0] = m->n;
-        t->dims[1] = x->dims[1].k;
-        break;
-    default:
-        break;
+    zc_rl_solver s = zc_rl_solver_of(m, var);
+    if (!m->own) {
+        zc_rl_hint_shape(&s, t);
+        m->out->shape[var].n = t->rank;
+        memcpy(m->out->shape[var].v, t->dims, sizeof t->dims);
+        return;
     }
+    t->rank = m->own->shape[var].n;
+    memcpy(t->dims, m->own->shape[var].v, sizeof t->dims);
 }
 
-static zc_rl_env env_of(maker *m)
+static zc_dtype own_type(maker *m, int var, const role *what)
 {
-    static const zc_rule_target none = {.cuda = false};
-    return (zc_rl_env){.rule = m->rule,
-                       .g = m->g,
-                       .value = m->value,
-                       .attr = m->attr,
-                       .target = &none,
-                       .arena = &m->arena};
+    const zc_rl_var *v = &m->rule->vars[var];
+    zc_rl_solver s = zc_rl_solver_of(m, var);
+    zc_dtype own = v->dtype                          ? v->dtype
+                   : what->is_host || what->is_index ? ZC_I64
+                   : what->is_bool                   ? ZC_BOOL
+                                                     : m->c->dtype;
+    zc_rl_hint_dtype(&s, &own);
+    return own;
 }
 
 static zc_vid make_operand(maker *m, int var)
@@ -400,12 +149,9 @@ static zc_vid make_operand(maker *m, int var)
     const zc_rl_var *v = &m->rule->vars[var];
     zc_tensor t = {.rank = 0};
     role what;
-    find_role(m->rule, var, &what);
-    zc_dtype own = v->dtype                        ? v->dtype
-                   : what.is_host || what.is_index ? ZC_I64
-                   : what.is_bool                  ? ZC_BOOL
-                                                   : m->c->dtype;
-    draw_shape(m, m->c->form[var], &t);
+    zc_rl_find_role(m->rule, var, &what);
+    zc_dtype own = own_type(m, var, &what);
+    zc_rl_draw_shape(m, var, &t);
     if (what.is_host) {
         t.rank = below(m, 8) ? 1 : 0;
         t.dims[0] = below(m, 4) ? 1 : below(m, 4);
@@ -415,14 +161,11 @@ static zc_vid make_operand(maker *m, int var)
         t = (zc_tensor){.dtype = ZC_I64, .data = &end};
         return zc_graph_const(m->g, v->name, &t, false);
     }
-    zc_rl_hint hint;
-    zc_rl_env env = env_of(m);
-    zc_rl_hint_find(&env, var, &hint);
-    if (m->user) draw_weight(m, &t);
-    zc_rl_hint_apply(&hint, &t);
-    t.dtype = wide_type(m, own);
-    bool is_const = what.is_host || (v->flags & ZC_RC_CONST) || zc_dtype_is_int(own);
-    return is_const ? make_const(m, var, &t, own, &what, &hint) : make_input(m, var, &t);
+    m->out->own[var] = own;
+    t.dtype = widened(m, own);
+    settle_shape(m, var, &t);
+    bool is_const = what.is_host || what.is_index || (v->flags & ZC_RC_CONST);
+    return is_const ? make_const(m, var, &t, own, &what) : make_input(m, var, &t);
 }
 
 static zc_vid make_target(maker *m, zc_op op, int var, zc_vid of)
@@ -438,28 +181,69 @@ static zc_vid make(maker *m, const zc_rl_pat *p);
 
 static zc_vid make_number(maker *m, const zc_rl_pat *p, zc_dtype like)
 {
-    uint64_t bytes[2] = {0};
-    zc_tensor t = {.dtype = like ? like : wide_type(m, m->c->dtype),
+    uint64_t bytes[2] = {0}, rounded[2] = {0};
+    double v = zc_rl_draw_number(m, p);
+    zc_dtype own = m->c->dtype;
+    zc_tensor t = {.dtype = like ? like : widened(m, own),
                    .rank = (int)below(m, 2),
                    .dims = {1},
                    .data = bytes};
-    if (zc_dtype_is_float(t.dtype))
-        store(m->c->dtype, t.dtype, bytes, 0, p->num);
+    bool is_float = zc_dtype_is_float(t.dtype) && zc_dtype_is_float(own);
+    zc_store_f64(own, rounded, 0, v);
+    m->out->is_rounded |= is_float && zc_load_f64(own, rounded, 0) != v;
+    if (is_float && m->exactness != ZC_SAMPLE_EXACT)
+        zc_rl_store(own, t.dtype, bytes, 0, v);
     else
-        zc_store_f64(t.dtype, bytes, 0, p->num);
+        zc_store_f64(t.dtype, bytes, 0, v);
     return zc_graph_const(m->g, NULL, &t, false);
+}
+
+/* The words that string attributes have in ONNX. */
+static const char *draw_word(maker *m)
+{
+    static const char *const words[] = {
+        "NOTSET",  "SAME_UPPER", "SAME_LOWER",    "VALID",  "constant",  "reflect",
+        "edge",    "wrap",       "nearest",       "linear", "cubic",     "none",
+        "add",     "mul",        "max",           "min",    "mean",      "sum",
+        "forward", "reverse",    "bidirectional", "LEFT",   "RIGHT",     "DCR",
+        "CRD",     "tanh",       "zeros",         "border", "half_pixel"};
+    return words[below(m, (int64_t)ZC_COUNTOF(words))];
 }
 
 static zc_rl_val draw_attr(maker *m, const zc_op_info *info, const void *attrs, int field)
 {
+    static const float reals[] = {0.25F, 0.5F, -0.5F, 2, -1, 0, 1, 3, 1e-3F, 0.75F};
+    static const zc_dtype types[] = {ZC_F32, ZC_F16, ZC_F64,  ZC_I64, ZC_I32,
+                                     ZC_U8,  ZC_I8,  ZC_BOOL, ZC_BF16};
     zc_rl_val v = zc_rl_attr_value(info, attrs, field);
-    if (v.type == ZC_RT_INT && below(m, 2)) v.dim = zc_dim_const(small_integer(m));
-    if (v.type == ZC_RT_REAL && below(m, 2))
-        v.real = (double)(float)(0.25 + (double)below(m, 8) / 4);
     bool is_perm = field == ZC_AT_Transpose_perm && info == zc_op_get(ZC_OP_Transpose);
-    if (v.type == ZC_RT_INTS && (is_perm || below(m, 2))) v.ints = (zc_ints){m->rank, m->perm};
-    if (v.type == ZC_RT_DTYPE) v.dtype = m->c->dtype;
+    if (!is_perm && !below(m, 3)) return v;
+    switch (v.type) {
+    case ZC_RT_INT:
+        v.dim = zc_dim_const(zc_rl_small_integer(m));
+        break;
+    case ZC_RT_REAL:
+        v.real = (double)reals[below(m, (int64_t)ZC_COUNTOF(reals))];
+        break;
+    case ZC_RT_INTS:
+        v.ints = (zc_ints){m->rank, m->perm};
+        break;
+    case ZC_RT_DTYPE:
+        v.dtype = below(m, 2) ? m->c->dtype : types[below(m, (int64_t)ZC_COUNTOF(types))];
+        break;
+    case ZC_RT_STR:
+        v.str = draw_word(m);
+        break;
+    default:
+        break;
+    }
     return v;
+}
+
+static void take_number(const zc_rl_val *from, zc_rl_val *to)
+{
+    if (to->type == ZC_RT_INT) to->dim = from->dim;
+    if (to->type == ZC_RT_REAL) to->real = from->real;
 }
 
 /* A value that the attribute's condition allows, or any. */
@@ -475,10 +259,55 @@ static zc_rl_val choose_attr(maker *m, const zc_op_info *info, const void *attrs
         return zc_rl_eval(&env, zc_rl_expr_at(&a->value->args, (int)below(m, a->value->args.n)));
     zc_rl_val v = draw_attr(m, info, attrs, a->field);
     if (a->is_capture) {
-        m->attr[a->var] = v;
+        zc_rl_solver s = zc_rl_solver_of(m, a->var);
+        if (m->own)
+            take_number(&m->own->attr[a->var], &v);
+        else
+            zc_rl_hint_attr(&s, &v);
+        m->attr[a->var] = m->out->attr[a->var] = v;
         m->has_attr[a->var] = true;
     }
     return v;
+}
+
+static bool set_attr(maker *m, const zc_op_info *info, void *attrs, int field, const zc_rl_val *v)
+{
+    if (!zc_rl_attr_set(&m->arena, &info->fields[field], v, zc_attr_at(info, attrs, field)))
+        return false;
+    *(uint64_t *)attrs |= UINT64_C(1) << field;
+    return true;
+}
+
+/* Made by passes behind the rules: no model has them. */
+static bool is_internal(const zc_attr_field *f)
+{
+    return strcmp(f->name, "prologue") == 0 || strcmp(f->name, "epilogue") == 0;
+}
+
+static bool is_named(const zc_rl_pat *p, int field)
+{
+    for (int i = 0; i < p->attrs.n; i++)
+        if (zc_rl_attr_at(&p->attrs, i)->field == field) return true;
+    return false;
+}
+
+bool zc_rl_is_free_attr(const zc_rl_pat *p, int field)
+{
+    const zc_attr_field *f = &zc_op_get(p->op)->fields[field];
+    return p->any_attrs && !is_named(p, field) && !is_internal(f) && f->kind != ZC_ATTR_TENSOR;
+}
+
+/* `{ ... }`: what the pattern does not name may have any value. */
+static bool set_others(maker *m, const zc_rl_pat *p, const zc_op_info *info, void *attrs)
+{
+    for (int i = 0; i < info->field_count; i++) {
+        bool is_varied = m->c->vary == i + 1 && m->c->want == p->node + 1;
+        if (!zc_rl_is_free_attr(p, i)) continue;
+        if (!is_varied && below(m, m->c->vary ? 8 : 3)) continue;
+        zc_rl_val v = draw_attr(m, info, attrs, i);
+        if (!set_attr(m, info, attrs, i, &v)) return false;
+    }
+    return true;
 }
 
 static bool set_attrs(maker *m, const zc_rl_pat *p, zc_nid n)
@@ -488,11 +317,9 @@ static bool set_attrs(maker *m, const zc_rl_pat *p, zc_nid n)
     for (int i = 0; i < p->attrs.n; i++) {
         const zc_rl_attr *a = zc_rl_attr_at(&p->attrs, i);
         zc_rl_val v = choose_attr(m, info, attrs, a);
-        if (!zc_rl_attr_set(&m->arena, &info->fields[a->field], &v,
-                            zc_attr_at(info, attrs, a->field)))
-            return false;
-        *(uint64_t *)attrs |= UINT64_C(1) << a->field;
+        if (!set_attr(m, info, attrs, a->field, &v)) return false;
     }
+    if (p->any_attrs && !set_others(m, p, info, attrs)) return false;
     void *own = zc_graph_attrs_dup(m->g, p->op, attrs);
     zc_node_at(m->g, n)->attrs = own;
     return own != NULL;
@@ -523,10 +350,21 @@ static bool make_operands(maker *m, const zc_rl_pat *p, zc_vid *in)
     for (int i = 0; i < n; i++) {
         const zc_rl_pat *a = zc_rl_pat_at(&p->args, i);
         if (a->kind != ZC_RP_NUM) continue;
-        in[i] = make_number(m, a, is_list(p->op, i) ? ZC_I64 : like);
+        in[i] = make_number(m, a, zc_rl_is_list(p->op, i) ? ZC_I64 : like);
         if (!in[i]) return false;
     }
     return true;
+}
+
+/* More elements tell no more. */
+static bool is_small(const zc_graph *g, zc_vid v)
+{
+    enum { ELEMENTS_MAX = 1 << 14 };
+    const zc_type *t = &zc_val(g, v)->type;
+    int64_t n = 1;
+    for (int i = 0; i < t->rank && n <= ELEMENTS_MAX; i++)
+        if (zc_dim_is_const(t->dims[i])) n *= t->dims[i].k;
+    return n <= ELEMENTS_MAX;
 }
 
 static zc_nid make_node(maker *m, const zc_rl_pat *p, zc_vid *in)
@@ -539,7 +377,8 @@ static zc_nid make_node(maker *m, const zc_rl_pat *p, zc_vid *in)
     for (int i = 0; i < nin; i++) zc_node_at(m->g, n)->in[i] = in[swap ? 1 - i : i];
     for (int i = 0; i < nout; i++)
         if (!zc_graph_out(m->g, n, i, NULL)) return 0;
-    return set_attrs(m, p, n) && zc_graph_infer(m->g, n, NULL) == ZC_OK ? n : 0;
+    if (!set_attrs(m, p, n) || zc_graph_infer(m->g, n, NULL) != ZC_OK) return 0;
+    return is_small(m->g, zc_node_at(m->g, n)->out[0]) ? n : 0;
 }
 
 static void name_results(maker *m, const zc_rl_pat *p, const zc_vid *out, int nout)
@@ -548,16 +387,36 @@ static void name_results(maker *m, const zc_rl_pat *p, const zc_vid *out, int no
         if (p->outs[i] >= 0) m->value[p->outs[i]] = out[i];
 }
 
+/* Is the operation that is wanted among p's? */
+static bool has_wanted(const maker *m, const zc_rl_pat *p)
+{
+    if (p->kind != ZC_RP_NODE && p->kind != ZC_RP_ALT) return false;
+    if (p->kind == ZC_RP_NODE && p->node == abs(m->c->want) - 1) return true;
+    for (int i = 0; i < p->args.n; i++)
+        if (has_wanted(m, zc_rl_pat_at(&p->args, i))) return true;
+    return false;
+}
+
+static bool is_left_out(maker *m, const zc_rl_pat *p)
+{
+    if (!p->optional) return false;
+    bool by_chance = below(m, 2);
+    if (!m->c->want || !has_wanted(m, p)) return by_chance;
+    return p->node == -m->c->want - 1;
+}
+
 static zc_vid make_op(maker *m, const zc_rl_pat *p)
 {
     zc_vid in[ZC_RL_LIST_MAX] = {0};
-    if (p->optional && below(m, 2)) {
+    if (is_left_out(m, p)) {
+        m->out->absent[p->node] = true;
         zc_vid v = make(m, zc_rl_pat_at(&p->args, p->through));
         name_results(m, p, &v, 1);
         return v;
     }
     zc_nid n = make_operands(m, p, in) ? make_node(m, p, in) : 0;
     if (!n) return 0;
+    m->out->made[p->node] = true;
     name_results(m, p, zc_node_at(m->g, n)->out, zc_node_at(m->g, n)->nout);
     return zc_node_at(m->g, n)->out[0];
 }
@@ -574,6 +433,14 @@ static zc_vid same_operand(const maker *m, int var)
     return 0;
 }
 
+static const zc_rl_pat *choose_alternative(maker *m, const zc_rl_pat *p)
+{
+    const zc_rl_pat *one = zc_rl_pat_at(&p->args, (int)below(m, p->args.n));
+    for (int i = 0; m->c->want && i < p->args.n; i++)
+        if (has_wanted(m, zc_rl_pat_at(&p->args, i))) one = zc_rl_pat_at(&p->args, i);
+    return one;
+}
+
 static zc_vid make(maker *m, const zc_rl_pat *p)
 {
     switch (p->kind) {
@@ -588,7 +455,7 @@ static zc_vid make(maker *m, const zc_rl_pat *p)
     case ZC_RP_NODE:
         return make_op(m, p);
     case ZC_RP_ALT: {
-        zc_vid v = make(m, zc_rl_pat_at(&p->args, (int)below(m, p->args.n)));
+        zc_vid v = make(m, choose_alternative(m, p));
         name_results(m, p, &v, 1);
         return v;
     }
@@ -618,21 +485,37 @@ static bool make_outputs(maker *m)
     return true;
 }
 
-bool zc_rl_sample(const zc_rl_rule *rule, const zc_rl_choice *c, bool wide, zc_graph **out)
+bool zc_rl_make_exact(const zc_rl_rule *rule, const zc_rl_choice *c, zc_rl_exactness exactness,
+                      const zc_rl_sample *own, zc_rl_sample *out)
 {
+    static const zc_type none = {.dtype = ZC_F32};
     maker *m = zc_calloc(1, sizeof *m);
-    *out = NULL;
+    *out = (zc_rl_sample){.g = NULL};
     if (!m) return false;
-    *m = (maker){.rule = rule, .c = c, .wide = wide, .random = c->shape_seed};
+    *m = (maker){.rule = rule,
+                 .c = c,
+                 .exactness = exactness,
+                 .random = c->shape_seed,
+                 .hint_random = ~c->shape_seed,
+                 .own = own,
+                 .out = out};
     zc_arena_init(&m->arena, 0);
     bool ok = zc_graph_create(rule->name.text, &m->g, NULL) == ZC_OK;
-    draw_base(m);
+    if (ok) m->draft = zc_graph_value(m->g, NULL, ZC_VALUE_PARAM, &none);
+    ok = ok && m->draft;
+    if (ok) zc_rl_draw_base(m);
     for (int i = 0; ok && i < rule->match.n; i++)
         ok = make(m, zc_rl_stmt_at(&rule->match, i)->pat) != 0;
     ok = ok && make_outputs(m);
-    if (ok) *out = m->g;
+    if (ok) out->g = m->g;
+    memcpy(out->value, m->value, sizeof m->value);
     if (!ok) zc_graph_destroy(&m->g);
     zc_arena_fini(&m->arena);
     free(m);
     return ok;
+}
+
+bool zc_rl_make_sample(const zc_rl_rule *rule, const zc_rl_choice *c, zc_rl_sample *out)
+{
+    return zc_rl_make_exact(rule, c, ZC_SAMPLE_OWN, NULL, out);
 }

@@ -3,39 +3,97 @@
 #define ZC_RULES_SAMPLE_H
 
 #include "ir/graph.h"
-#include "rules/ast.h"
+#include "rules/eval.h"
+#include "rules/sample_target.h"
 
-typedef enum zc_rl_values {
-    ZC_VALUES_PLAIN,
-    ZC_VALUES_LARGE,
-    ZC_VALUES_HUGE,
-    ZC_VALUES_TINY,
-    ZC_VALUES_EQUAL,
-    ZC_VALUES_ZERO,
-    ZC_VALUES_ODD, /* NaN and infinities among plain ones */
-    ZC_VALUES_COUNT
-} zc_rl_values;
-extern const char *const zc_rl_values_names[];
+/* Kinds of numbers in operands: KIND(name, words, in integers). */
+#define ZC_VALUES(KIND)                                                                            \
+    KIND(PLAIN, "plain", "small")                                                                  \
+    KIND(LARGE, "large", "large")                                                                  \
+    KIND(HUGE, "huge", "of all bits")                                                              \
+    KIND(TINY, "tiny", "-1, 0 and 1")                                                              \
+    KIND(EQUAL, "equal", "equal")                                                                  \
+    KIND(ZERO, "zero", "zero")                                                                     \
+    KIND(ODD, "NaN and infinite", "extreme")                                                       \
+    KIND(HALVES, "whole and half", "small")                                                        \
+    KIND(EDGES, "the rule's own and nearby", "the rule's own and nearby")
+
+#define KIND(name, words, ints) ZC_VALUES_##name,
+typedef enum zc_rl_values { ZC_VALUES(KIND) ZC_VALUES_COUNT } zc_rl_values;
+#undef KIND
+const char *zc_rl_values_name(zc_rl_values v);
+
+/* Variants of constants; the same numbers stand in the first ones of every sample. */
+#define ZC_RL_CONSTANTS 20
+
+/* Kinds of sizes. */
+typedef enum zc_rl_sizes {
+    ZC_SIZES_ANY,
+    ZC_SIZES_ZERO,    /* one dimension is empty */
+    ZC_SIZES_MANY,    /* hundreds of elements */
+    ZC_SIZES_SQUARE,  /* all alike: an order of dimensions shows in elements alone */
+    ZC_SIZES_SYMBOLIC /* some dimensions of inputs are symbols */
+} zc_rl_sizes;
 
 /* Everything that decides a sample; the same gives the same graph. */
 typedef struct zc_rl_choice {
     uint64_t shape_seed; /* of dimensions, alternatives, attributes */
     uint64_t value_seed;
     zc_dtype dtype; /* of what no rule or operation says another */
+    zc_rl_sizes sizes;
     zc_rl_values values;
+    int constants; /* the variant of constants */
+    int want;      /* 1 + an operation of the pattern that is to be there; negative: to be absent */
+    int vary;      /* 1 + an attribute of that operation that is not to have its default */
+    zc_rule_target target;
     uint8_t form[ZC_RL_VARS_MAX]; /* by variable: kind of shape */
+    double numbers[32];           /* that the rule names */
+    int number_count;
 } zc_rl_choice;
 
+/* The numbers that the rule names. */
+void zc_rl_choose_numbers(const zc_rl_rule *rule, zc_rl_choice *c);
+/* `{ ... }`: may this attribute of the pattern's operation have any value? */
+bool zc_rl_is_free_attr(const zc_rl_pat *p, int field);
 /* Draws forms of all operands. */
 void zc_rl_choose_forms(const zc_rl_rule *rule, uint64_t *random, zc_rl_choice *c);
 
-/* A graph with the operands as inputs (inputs[var], 0: none or constant) and the results as
- * outputs. `wide`: float operands of c->dtype are f64 with the same numbers. false: this choice
- * gives no valid graph. */
-bool zc_rl_sample(const zc_rl_rule *rule, const zc_rl_choice *c, bool wide, zc_graph **out);
+/* How exact a sample is. */
+typedef enum zc_rl_exactness {
+    ZC_SAMPLE_OWN,  /* in the types that the choice says */
+    ZC_SAMPLE_WIDE, /* floats are f64, with the same numbers */
+    ZC_SAMPLE_EXACT /* and numbers that the pattern names are not rounded to their type */
+} zc_rl_exactness;
 
-/* Element i of input `index` of the sample, as a number of c->dtype. */
-double zc_rl_sample_value(const zc_rl_choice *c, zc_dtype dtype, int var, int64_t i);
+/* A symbol among a sample's dimensions, and the size that the sample was drawn with. */
+typedef struct zc_rl_symbol {
+    char name[8];
+    int64_t size;
+} zc_rl_symbol;
+#define ZC_RL_SYMBOLS_MAX 32
+
+typedef struct zc_rl_sample {
+    zc_graph *g;                  /* operands are inputs or constants, results outputs */
+    zc_dtype own[ZC_RL_VARS_MAX]; /* by variable: of inputs, as it is not widened */
+    zc_rl_symbol symbols[ZC_RL_SYMBOLS_MAX];
+    int symbol_count;
+    bool made[ZC_RL_NODES_MAX], absent[ZC_RL_NODES_MAX]; /* by operation of the pattern */
+    bool is_rounded;              /* its type does not hold a number that the pattern names */
+    zc_vid value[ZC_RL_VARS_MAX]; /* by variable */
+    zc_rl_dims shape[ZC_RL_VARS_MAX];
+    zc_rl_val attr[ZC_RL_VARS_MAX]; /* of captured ones: numbers */
+} zc_rl_sample;
+
+/* false: this choice gives no valid graph. */
+bool zc_rl_make_sample(const zc_rl_rule *rule, const zc_rl_choice *c, zc_rl_sample *out);
+/* The same sample in f64. The types of operands are other ones then, for conditions too, and so
+ * what they decided is taken from `own`. */
+bool zc_rl_make_exact(const zc_rl_rule *rule, const zc_rl_choice *c, zc_rl_exactness exactness,
+                      const zc_rl_sample *own, zc_rl_sample *out);
+
+/* Stores element i of input `var`, a number of type `own`, in data of type `as`. */
+void zc_rl_sample_store(const zc_rl_choice *c, zc_dtype own, zc_dtype as, int var, int64_t i,
+                        void *data);
 
 uint64_t zc_rl_random(uint64_t *state);
 

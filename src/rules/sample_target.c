@@ -19,7 +19,7 @@ static int64_t below(maker *m, int64_t n)
 static target dims_of(const maker *m, zc_vid v)
 {
     const zc_type *type = &zc_val(m->g, v)->type;
-    target t = {.n = type->rank};
+    target t = {.n = type->rank > 0 ? type->rank : 0};
     for (int i = 0; i < t.n; i++) t.v[i] = type->dims[i].k;
     return t;
 }

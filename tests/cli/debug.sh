@@ -40,14 +40,14 @@ bert=$src/models/bench/bert_base.legacy.onnx
 expect explain-weightless 0 "there are" "$zc" compile "$bert" --explain
 expect explain-kind 0 "attention" "$zc" compile "$bert" --explain
 expect explain-steps 0 "of shape arithmetic" "$zc" compile "$bert" --explain
-echo 'rule never kind activation { match o = Relu(x); where rank(x) == 77; emit o = Max(x, 0.0); }' >never.zcr
-expect explain-places 0 "at node_relu_2 and 2 more: 1 of 1 operations matched" "$zc" compile "$model" --explain --rules never.zcr --force-rules
-expect explain-why 0 "1 of 1 operations matched, at node node_relu" "$zc" compile "$model" --explain --rules never.zcr --force-rules
+echo 'rule never kind activation unchecked "it never applies" { match o = Relu(x); where rank(x) == 77; emit o = Max(x, 0.0); }' >never.zcr
+expect explain-places 0 "at node_relu_2 and 2 more: 1 of 1 operations matched" "$zc" compile "$model" --explain --rules never.zcr
+expect explain-why 0 "1 of 1 operations matched, at node node_relu" "$zc" compile "$model" --explain --rules never.zcr
 expect explain-plan 0 "there are" "$zc" compile "$model" --explain -o explained.plan
 expect explain-plan-runs 0 "ran in" "$zc" run explained.plan --random
 expect explain-json 0 '"kind": "linear", "found": 1, "there_are": 1, "missed": []' "$zc" compile "$model" --explain --json
 expect explain-json-rule 0 '"rule": "never", "kind": "activation", "file": "never.zcr", "line": 1, "builtin": false' \
-    "$zc" compile "$model" --explain --json --rules never.zcr --force-rules
+    "$zc" compile "$model" --explain --json --rules never.zcr
 expect explain-gpu 0 "steps on the GPU by" "$zc" compile "$model" --explain --target sm_90
 expect explain-gpu-json 0 '"cpu_steps": 0' "$zc" compile "$model" --explain --json --target sm_90
 expect explain-gpu-weightless 0 "weights are absent" "$zc" compile "$bert" --explain --target sm_90

@@ -11,7 +11,7 @@ expect tutorial-count 0 "" test "$count" -eq 5
 for file in tutorial*.zcr; do
     expect "check-$file" 0 "1 rules" "$zc" rules check "$file"
     expect "silent-$file" 0 "" sh -c '! "$1" rules check -q "$2" 2>&1 | grep .' sh "$zc" "$file"
-    expect "test-$file" 0 "ok    12 places" "$zc" rules test "$file"
+    expect "test-$file" 0 "ok   " "$zc" rules test "$file"
     expect "compile-$file" 0 "steps" "$zc" compile "$model" -o out.plan --rules "$file"
 done
 expect three-files 0 "linear_relu" "$zc" rules list tutorial1.zcr tutorial2.zcr tutorial3.zcr tutorial4.zcr
@@ -40,12 +40,40 @@ expect test-never 3 "no operands were found" "$zc" rules test never.zcr
 
 expect test-no-gpu 5 "CUDA" env -u LD_LIBRARY_PATH ZC_CACHE_DIR="$dir/cache" "$zc" rules test tutorial4.zcr --device cuda:77
 
+# ---- what a kernel's source may bring along ----
+mkdir -p kernels
+kernel() { # SOURCE-FILE
+    printf 'kernel K(x) { file "%s"; entry "k"; result y = like(x); grid 1; block 1; meaning = x; }\n' "$1" >kernels/k.zcr
+}
+kernel k.cu
+for line in '#include "/etc/hostname"' '  # include </etc/hostname>' '%:include "/etc/hostname"' '/**/ #include "../up.h"' \
+    '#define H "/etc/hostname"\n#include H' '#inc\\\nlude "/etc/hostname"' '#include "zc/../../up.h"'; do
+    printf '%b\n' "$line" >kernels/k.cu
+    expect "include $line" 2 "includes another file than zc's headers" "$zc" rules check kernels/k.zcr
+done
+printf '#include "zc/device.cuh"\n// #include "/etc/hostname"\n' >kernels/k.cu
+expect include-own 0 "0 rules" "$zc" rules check kernels/k.zcr
+echo '// out' >out.cu
+ln -s ../out.cu kernels/link.cu
+ln -s k.cu kernels/within.cu
+kernel link.cu
+expect link-out 2 "leads out of the rule file's folder" "$zc" rules check kernels/k.zcr
+kernel within.cu
+expect link-within 0 "0 rules" "$zc" rules check kernels/k.zcr
+
 # ---- compile ----
 echo 'rule bad { match o = Relu(x); emit o = LeakyRelu(x); }' >leaky.zcr
 expect refused 3 "leaky.zcr: rule 'bad' (line 1) is refused" "$zc" compile "$model" -o refused.plan --rules leaky.zcr
 expect refused-no-plan 0 "" test ! -e refused.plan
-expect forced 0 "steps" "$zc" compile "$model" -o forced.plan --rules leaky.zcr --force-rules
-expect forced-applies 0 "rule bad (leaky.zcr:1)" "$zc" inspect forced.plan --json
+echo 'rule bad unchecked "a test" { match o = Relu(x); emit o = LeakyRelu(x); }' >unchecked.zcr
+expect unchecked 0 "steps" "$zc" compile "$model" -o unchecked.plan --rules unchecked.zcr
+expect unchecked-reason 0 "rule bad (unchecked.zcr:1, unchecked: a test)" "$zc" inspect unchecked.plan --json
+expect unchecked-test 3 "compiled without this check: a test" "$zc" rules test unchecked.zcr
+echo 'rule other { match o = Relu(x); emit o = Abs(x); }' >>unchecked.zcr
+expect unchecked-one 3 "rule 'other' (line 2) is refused" "$zc" compile "$model" -o refused.plan --rules unchecked.zcr
+echo 'rule bad unchecked " " { match o = Relu(x); emit o = LeakyRelu(x); }' >no-reason.zcr
+expect unchecked-no-reason 2 "needs a reason" "$zc" rules check no-reason.zcr
+expect no-force 1 "force-rules" "$zc" compile "$model" -o forced.plan --rules leaky.zcr --force-rules
 expect left-out 0 "" sh -c '"$1" compile "$2" -o none.plan --rules leaky.zcr --no-rule bad -q' sh "$zc" "$model"
 expect no-rule-unknown 1 "bat: no such rule (did you mean 'bad'?)" "$zc" compile "$model" -o x.plan --rules leaky.zcr --no-rule bat
 expect compile-bad 2 "bad.zcr:2:13: no such operation" "$zc" compile "$model" -o x.plan --rules bad.zcr

@@ -1,0 +1,69 @@
+/* Rules that are right and rules that are wrong, and what the check by numbers says of them with
+ * several seeds.
+ *
+ * usage: judged right|wrong FILE [SECONDS]: every rule of the file passes, or fails, with each
+ * seed; no seed takes longer for all of them than that. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "rules/rules.h"
+
+enum { SEEDS = 10 };
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void print_messages(const zc_rules *r)
+{
+    zc_buf text = {0};
+    for (size_t i = 0; i < zc_rules_message_count(r); i++) zc_rules_message_print(r, i, &text);
+    fputs(text.data ? text.data : "", stdout);
+    zc_buf_fini(&text);
+}
+
+static bool is_judged(const zc_rules *r, size_t i, uint64_t seed, bool is_right)
+{
+    zc_rule_check check;
+    zc_diag *diag = zc_diag_create();
+    double start = now();
+    bool ok = zc_rules_check_numbers(r, i, seed, &check, diag) == ZC_OK && check.failed != is_right;
+    if (!ok)
+        printf("%s, seed %d: %zu places, %zu values: %s for %s %s\n", zc_rules_at(r, i).name,
+               (int)seed, check.places, check.values, check.failed ? check.why : "ok", check.input,
+               zc_diag_text(diag, 0));
+    if (getenv("ZC_TIMES"))
+        printf("%7.1f ms %4zu places %7zu values %4zu refused: %s: %s\n", 1e3 * (now() - start),
+               check.places, check.values, check.refused, zc_rules_at(r, i).name,
+               check.failed ? check.why : "ok");
+    zc_diag_destroy(&diag);
+    return ok;
+}
+
+int main(int argc, char **argv)
+{
+    zc_rules *r = NULL;
+    size_t misjudged = 0;
+    double slowest = 0;
+    if (argc < 3 || zc_rules_create(&r, NULL) != ZC_OK) return 2;
+    bool is_right = strcmp(argv[1], "right") == 0, is_builtin = strcmp(argv[2], "builtin") == 0;
+    zc_status status =
+        is_builtin ? zc_rules_add_builtin(r, NULL) : zc_rules_add_file(r, argv[2], NULL);
+    if (status != ZC_OK) print_messages(r);
+    size_t n = status == ZC_OK ? zc_rules_count(r) : 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        double start = now();
+        for (size_t i = 0; i < n; i++) misjudged += !is_judged(r, i, seed, is_right);
+        if (now() - start > slowest) slowest = now() - start;
+    }
+    zc_rules_destroy(&r);
+    printf("%zu rules, %d seeds, %zu misjudged, %.2f s for a seed at most\n", n, SEEDS, misjudged,
+           slowest);
+    bool is_slow = argc > 3 && slowest > strtod(argv[3], NULL);
+    return n == 0 || misjudged || is_slow;
+}

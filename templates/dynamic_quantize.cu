@@ -7,11 +7,11 @@
 #include "spec.h"
 
 struct range {
-    f32 low, high; // 0 belongs to it; NaN does not
+    f32 low, high; // 0 belongs to it; NaN makes both NaN
 };
 ZC_DEV void widen(range *r, f32 v) {
-    r->low = v < r->low ? v : r->low;
-    r->high = v > r->high ? v : r->high;
+    r->low = zx_min(r->low, v);
+    r->high = zx_max(r->high, v);
 }
 
 // The range of all threads of the block, in thread 0.

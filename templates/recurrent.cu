@@ -25,7 +25,7 @@ template <int I> ZC_DEV real activate(real x) {
     case 6: return a * zx_tanh(b * x);
     case 7: {
         const real v = a * x + b;
-        return !(v > 0) ? (real)0 : v > 1 ? (real)1 : v;
+        return v < 0 ? (real)0 : v > 1 ? (real)1 : v;
     }
     case 8: return x < 0 ? a * zx_expm1(x) : x;
     case 9: return x / (1 + zx_abs(x));
@@ -38,9 +38,9 @@ template <int WHICH> ZC_DEV real act(int d, real x) {
     if (Z_DIRECTIONS == 1 || d == 0) return activate<WHICH>(x);
     return activate<WHICH + (Z_DIRECTIONS - 1) * Z_FUNCTIONS>(x);
 }
-// A gate: clipping bounds what goes into its activation; NaN becomes the lower bound.
+// A gate: clipping bounds what goes into its activation; NaN stays NaN.
 template <int WHICH> ZC_DEV real gate(int d, real x) {
-    if (Z_CLIPS) x = !(x > (real)-Z_CLIP) ? (real)-Z_CLIP : x < (real)Z_CLIP ? x : (real)Z_CLIP;
+    if (Z_CLIPS) x = x < (real)-Z_CLIP ? (real)-Z_CLIP : x > (real)Z_CLIP ? (real)Z_CLIP : x;
     return act<WHICH>(d, x);
 }
 

@@ -12,7 +12,7 @@ typedef zc_compute<Z_X> T;
 ZC_DEV T lowest() { return (T)-zc_inf32(); }
 ZC_DEV int clamp(f64 v, int lo, int hi) { return v >= (f64)hi ? hi : v > (f64)lo ? (int)v : lo; }
 ZC_DEV f64 larger(f64 a, f64 b) { return a > b || b != b ? a : b; }
-ZC_DEV T larger(T a, T b, bool) { return a > b || b != b ? a : b; }
+ZC_DEV T greater(T a, T b) { return a > b || a != a ? a : b; } // NaN wins
 
 // The image of region r; reports one that does not exist.
 ZC_DEV bool image_of(const zc_roi_params &p, i64 r, i64 *image) {
@@ -76,7 +76,7 @@ ZC_DEV T sample(const zc_roi_params &p, i64 plane, f64 y, f64 x) {
     const i64 low = (plane * p.in_h + yl) * p.in_w, high = (plane * p.in_h + yh) * p.in_w;
     const T a = (1 - py) * (1 - px) * zc_load<Z_X>(p.in, low + xl), b = (1 - py) * px * zc_load<Z_X>(p.in, low + xh);
     const T c = py * (1 - px) * zc_load<Z_X>(p.in, high + xl), d = py * px * zc_load<Z_X>(p.in, high + xh);
-    return Z_MAX ? larger(larger(a, b, true), larger(c, d, true), true) : a + b + c + d;
+    return Z_MAX ? greater(greater(a, b), greater(c, d)) : a + b + c + d;
 }
 // Samples of one axis of a bin, at start + (i + 0.5) * step; those outside [lo, hi) lie off the image and count 0.
 struct samples {
@@ -111,7 +111,7 @@ ZC_DEV T pooled(const zc_roi_params &p, i64 r, i64 plane, int bin_y, int bin_x) 
     for (int iy = sy.lo; iy < sy.hi; iy++)
         for (int ix = sx.lo; ix < sx.hi; ix++) {
             const T one = sample(p, plane, sy.start + ((f64)iy + 0.5) * sy.step, sx.start + ((f64)ix + 0.5) * sx.step);
-            v = Z_MAX ? larger(v, one, true) : v + one;
+            v = Z_MAX ? greater(v, one) : v + one;
         }
     return Z_MAX ? v : (T)((f64)v / ((f64)sy.n * (f64)sx.n));
 }

@@ -66,9 +66,10 @@ static void score_row(const row *r)
         put_score(r, 0, j, s);
         if (a->softcap > 0) s = tanh(s / a->softcap) * a->softcap;
         put_score(r, 1, j, s);
-        double bias = bias_at(r, &a->bias[0], j) + bias_at(r, &a->bias[1], j);
-        bool hidden = bias == -(double)INFINITY, in_range = seen && j < end;
-        r->p[j] = !in_range ? -(double)INFINITY : hidden ? zc_attn_hidden(a) : s + bias;
+        double one = bias_at(r, &a->bias[0], j), two = bias_at(r, &a->bias[1], j);
+        bool hidden = one == -(double)INFINITY || two == -(double)INFINITY;
+        bool in_range = seen && j < end;
+        r->p[j] = !in_range ? -(double)INFINITY : hidden ? zc_attn_hidden(a) : s + one + two;
         put_score(r, 2, j, r->p[j]);
     }
 }

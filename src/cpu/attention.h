@@ -20,7 +20,8 @@ typedef struct zc_attn_bias {
     int64_t strides[4], cols;
 } zc_attn_bias;
 
-/* y = softmax(scale * q k^T, capped, + biases) v. A query whose keys are all masked gives zeros. */
+/* y = softmax(scale * q k^T, capped, + biases) v. A query whose keys are all masked gives zeros. A
+ * key that is masked, or whose weight is 0, does not count, whatever it and its value hold. */
 typedef struct zc_attn {
     int64_t batch, heads, kv_heads; /* heads / kv_heads query heads share a key head */
     int64_t nq, nk, d, dv;

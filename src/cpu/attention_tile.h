@@ -13,6 +13,7 @@ typedef struct attn_rows {
     const zc_attn *a;
     int64_t b, kv;         /* batch item, key head */
     int64_t first, count;  /* rows */
+    bool seen_only;        /* one row, to which values of weight 0 are not added */
     const float *keys;     /* packed panels of this head; NULL: take them from the tensor */
     const float *v;        /* first position */
     int64_t v_pos, v_size; /* distance of positions; dv rounded up to whole vectors */

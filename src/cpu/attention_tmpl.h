@@ -93,15 +93,15 @@ SIMD_INLINE void SIMD_FN(cap_row)(float *s, int64_t n, float cap)
         SIMD_FN(store)(s + j, SIMD_FN(vm_tanh)(SIMD_FN(load)(s + j) * (1 / cap)) * cap);
 }
 
-/* Adds n elements of a bias; minus infinity masks whatever the score is. */
-SIMD_INLINE void SIMD_FN(add_row)(float *s, const float *bias, int64_t n)
+/* Adds n elements of a bias; minus infinity hides whatever the score is. */
+SIMD_INLINE void SIMD_FN(add_row)(float *s, const float *bias, int64_t n, float hidden)
 {
     const float masked = -(float)INFINITY;
     for (int64_t j = 0; j < n; j += SIMD_VL) {
         vf b = n - j >= SIMD_VL ? SIMD_FN(load)(bias + j)
                                 : SIMD_FN(load_part)(bias + j, n - j, masked);
         vf v = SIMD_FN(load)(s + j) + b;
-        SIMD_FN(store)(s + j, SIMD_FN(choose)(b == masked, b, v));
+        SIMD_FN(store)(s + j, SIMD_FN(choose)(b == masked, SIMD_FN(splat)(hidden), v));
     }
 }
 
@@ -110,16 +110,34 @@ SIMD_INLINE void SIMD_FN(mask_row)(float *s, const uint8_t *keep, int64_t n, flo
     for (int64_t j = 0; j < n; j++) s[j] = keep[j] ? s[j] : hidden;
 }
 
-SIMD_INLINE void SIMD_FN(bias_row)(const zc_attn *a, const zc_attn_bias *bias, int64_t b, int64_t h,
-                                   int64_t i, int64_t j0, int64_t n, float *s)
+/* What the other bias has made of scores that this one hides does not count either. */
+SIMD_INLINE void SIMD_FN(hide_row)(float *s, const float *bias, int64_t n, float hidden)
 {
-    if (!bias->t) return;
-    const int64_t *st = bias->strides;
-    int64_t at = b * st[0] + h * st[1] + i * st[2] + j0;
+    for (int64_t j = 0; j < n; j++) s[j] = bias[j] == -(float)INFINITY ? hidden : s[j];
+}
+
+SIMD_INLINE void SIMD_FN(bias_row)(const zc_attn *a, const zc_attn_bias *bias, bool again,
+                                   int64_t at, int64_t n, float *s)
+{
+    float hidden = (float)zc_attn_hidden(a);
     if (bias->t->dtype == ZC_BOOL)
-        SIMD_FN(mask_row)(s, (const uint8_t *)bias->t->data + at, n, (float)zc_attn_hidden(a));
+        SIMD_FN(mask_row)(s, (const uint8_t *)bias->t->data + at, n, hidden);
+    else if (again)
+        SIMD_FN(hide_row)(s, (const float *)bias->t->data + at, n, hidden);
     else
-        SIMD_FN(add_row)(s, (const float *)bias->t->data + at, n);
+        SIMD_FN(add_row)(s, (const float *)bias->t->data + at, n, hidden);
+}
+
+/* Both biases, and what the first one hides once more. */
+SIMD_INLINE void SIMD_FN(bias_rows)(const zc_attn *a, int64_t b, int64_t h, int64_t i, int64_t j0,
+                                    int64_t n, float *s)
+{
+    for (int x = 0; x < (a->bias[1].t ? 3 : 1); x++) {
+        const zc_attn_bias *bias = &a->bias[x % 2];
+        const int64_t *st = bias->strides;
+        int64_t at = b * st[0] + h * st[1] + i * st[2] + j0;
+        if (bias->t) SIMD_FN(bias_row)(a, bias, x == 2, at, n, s);
+    }
 }
 
 /* Makes the scores of row r for keys [j0, j0 + n) final, in whole vectors, those that it does not
@@ -137,13 +155,15 @@ SIMD_INLINE bool SIMD_FN(finish_scores)(const attn_rows *t, int64_t r, int64_t j
     hi = hi - j0 < n ? hi - j0 : n;
     if (hi <= lo) return false;
     for (int64_t j = hi; j < n || j % SIMD_VL; j++) s[j] = 0;
+    if (zc_attn_even(a, t->b)) memset(s, 0, (size_t)hi * sizeof *s);
     if (a->softcap > 0) SIMD_FN(cap_row)(s, n, (float)a->softcap);
-    for (int x = 0; x < 2; x++) SIMD_FN(bias_row)(a, &a->bias[x], t->b, h, i, j0, hi, s);
+    SIMD_FN(bias_rows)(a, t->b, h, i, j0, hi, s);
     for (int64_t j = 0; j < lo; j++) s[j] = -(float)INFINITY;
     for (int64_t j = hi; j < n || j % SIMD_VL; j++) s[j] = -(float)INFINITY;
     return true;
 }
 
+/* NaN may get lost: the sum of the weights has it. */
 SIMD_INLINE float SIMD_FN(row_max)(const float *s, int64_t n)
 {
     vf top = SIMD_FN(load)(s);
@@ -174,24 +194,24 @@ SIMD_INLINE void SIMD_FN(scaled_row)(const float *x, int64_t n, float by, float 
 /* Turns row r's scores into weights relative to the running maximum. */
 SIMD_INLINE void SIMD_FN(soften)(const attn_rows *t, int64_t r, int64_t j0, int64_t n)
 {
+    const float masked = -(float)INFINITY;
     float *s = t->s + r * ATTN_KEYS, was = t->max[r];
-    bool any = SIMD_FN(finish_scores)(t, r, j0, n);
-    float top = any ? SIMD_FN(row_max)(s, n) : was;
-    float max = top > was || top != top ? top : was;
-    if (!any || max == -(float)INFINITY) {
+    if (!SIMD_FN(finish_scores)(t, r, j0, n)) {
         memset(s, 0, (size_t)n * sizeof *s);
         return;
     }
-    if (max != was && was == -(float)INFINITY) {
-        t->max[r] = max; /* the sums are still 0 */
-    } else if (max != was) {
+    float top = SIMD_FN(row_max)(s, n), max = top > was || top != top ? top : was;
+    if (max != was && was != masked) { /* under a masked maximum the sums are 0, or NaN for good */
         float by = zc_vm_exp(was - max);
         t->sum[r] *= by;
         float *o = t->o + r * t->v_size;
-        SIMD_FN(scaled_row)(o, t->v_size, by, o);
-        t->max[r] = max;
+        if (by == 0)
+            memset(o, 0, (size_t)t->v_size * sizeof *o); /* infinite ones too */
+        else
+            SIMD_FN(scaled_row)(o, t->v_size, by, o);
     }
-    t->sum[r] += SIMD_FN(row_exp)(s, n, max);
+    t->max[r] = max;
+    t->sum[r] += SIMD_FN(row_exp)(s, n, max == masked ? 0 : max);
 }
 
 /* ---- values ---- */
@@ -235,10 +255,24 @@ SIMD_INLINE void SIMD_FN(value_rows)(const attn_rows *t, const int rows, int64_t
     if (e < t->v_size) SIMD_FN(value_tile)(rows, 1, p, n, v + e, t->v_pos, o + e, t->v_size);
 }
 
+/* For one row: a value of weight 0 does not count, whatever it holds. */
+SIMD_INLINE void SIMD_FN(add_seen_values)(const attn_rows *t, int64_t n, const float *v)
+{
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t e = 0; t->s[j] != 0 && e < t->v_size; e += SIMD_VL) {
+            vf x = SIMD_FN(load)(v + j * t->v_pos + e), o = SIMD_FN(load)(t->o + e);
+            SIMD_FN(store)(t->o + e, SIMD_FMA(SIMD_FN(splat)(t->s[j]), x, o));
+        }
+}
+
 SIMD_INLINE void SIMD_FN(add_values)(const attn_rows *t, int64_t j0, int64_t n)
 {
     const float *v = t->v + j0 * t->v_pos;
     int64_t r = 0;
+    if (t->seen_only) {
+        SIMD_FN(add_seen_values)(t, n, v);
+        return;
+    }
     for (; r + SIMD_ROWS <= t->count; r += SIMD_ROWS) SIMD_FN(value_rows)(t, SIMD_ROWS, r, n, v);
     for (; r + 2 <= t->count; r += 2) SIMD_FN(value_rows)(t, 2, r, n, v);
     if (r < t->count) SIMD_FN(value_rows)(t, 1, r, n, v);
@@ -250,29 +284,32 @@ SIMD_INLINE void SIMD_FN(begin_rows)(const attn_rows *t)
 {
     const zc_attn *a = t->a;
     int64_t group = a->heads / a->kv_heads;
-    float scale = zc_attn_even(a, t->b) ? 0 : (float)a->scale;
     for (int64_t r = 0; r < t->count; r++) {
         int64_t h = t->kv * group + (t->first + r) / a->nq, i = (t->first + r) % a->nq;
         const float *q = (const float *)a->q.t->data + a->q.at + t->b * a->q.batch + h * a->q.head +
                          i * a->q.pos;
-        SIMD_FN(scaled_row)(q, a->d, scale, t->q + r * a->d);
-        bool sink = a->sink || a->zero_sink;
-        t->max[r] = !sink ? -(float)INFINITY : a->sink ? (float)zc_get(a->sink, h) : 0;
-        t->sum[r] = sink;
+        SIMD_FN(scaled_row)(q, a->d, (float)a->scale, t->q + r * a->d);
+        float sink = a->sink ? (float)zc_get(a->sink, h) : a->zero_sink ? 0 : -(float)INFINITY;
+        t->max[r] = sink;
+        t->sum[r] = sink == -(float)INFINITY ? 0 : zc_vm_exp(sink - sink);
     }
     memset(t->o, 0, (size_t)(t->count * t->v_size) * sizeof *t->o);
 }
 
-SIMD_INLINE void SIMD_FN(end_rows)(const attn_rows *t)
+SIMD_INLINE float *SIMD_FN(row_y)(const attn_rows *t, int64_t r)
 {
     const zc_attn *a = t->a;
     int64_t group = a->heads / a->kv_heads;
+    int64_t h = t->kv * group + (t->first + r) / a->nq, i = (t->first + r) % a->nq;
+    return (float *)a->y->data + a->y_at.at + t->b * a->y_at.batch + h * a->y_at.head +
+           i * a->y_at.pos;
+}
+
+SIMD_INLINE void SIMD_FN(end_rows)(const attn_rows *t)
+{
     for (int64_t r = 0; r < t->count; r++) {
-        int64_t h = t->kv * group + (t->first + r) / a->nq, i = (t->first + r) % a->nq;
-        float *y = (float *)a->y->data + a->y_at.at + t->b * a->y_at.batch + h * a->y_at.head +
-                   i * a->y_at.pos;
         float by = t->sum[r] == 0 ? 0 : 1 / t->sum[r];
-        SIMD_FN(scaled_row)(t->o + r * t->v_size, a->dv, by, y);
+        SIMD_FN(scaled_row)(t->o + r * t->v_size, t->a->dv, by, SIMD_FN(row_y)(t, r));
     }
 }
 
@@ -290,7 +327,7 @@ SIMD_INLINE void SIMD_FN(rows_range)(const attn_rows *t, int64_t *lo, int64_t *h
     }
 }
 
-SIMD_FUNC void SIMD_FN(attn_block)(const attn_rows *t)
+SIMD_INLINE void SIMD_FN(attend)(const attn_rows *t)
 {
     int64_t lo, hi, d = t->a->d;
     SIMD_FN(begin_rows)(t);
@@ -306,6 +343,31 @@ SIMD_FUNC void SIMD_FN(attn_block)(const attn_rows *t)
         SIMD_FN(add_values)(t, j0, n);
     }
     SIMD_FN(end_rows)(t);
+}
+
+SIMD_INLINE bool SIMD_FN(all_finite)(const float *x, int64_t n)
+{
+    float none = 0; /* NaN once there was an infinity or NaN */
+    for (int64_t i = 0; i < n; i++) none += x[i] * 0;
+    return none == 0;
+}
+
+/* Rows are computed together, so that a value that one of them does not see is multiplied by its
+ * weight of 0: where that made NaN of an infinite value, the row is computed once more by itself.
+ */
+SIMD_FUNC void SIMD_FN(attn_block)(const attn_rows *t)
+{
+    SIMD_FN(attend)(t);
+    for (int64_t r = 0; r < t->count; r++) {
+        if (!isfinite(t->sum[r]) || SIMD_FN(all_finite)(SIMD_FN(row_y)(t, r), t->a->dv)) continue;
+        attn_rows one = *t;
+        one.first += r;
+        one.count = 1;
+        one.seen_only = true;
+        one.max = t->max + r;
+        one.sum = t->sum + r;
+        SIMD_FN(attend)(&one);
+    }
 }
 
 #undef PANEL

@@ -143,6 +143,12 @@ static bool sample_axis(double p, int64_t size, int64_t *low, int64_t *high, dou
     return true;
 }
 
+/* The greater; NaN wins. */
+static double greater(double a, double b)
+{
+    return a > b || isnan(a) ? a : b;
+}
+
 /* The interpolated value; for max pooling the largest of the weighted corners, as ONNX has it. */
 static double roi_sample(const roi_job *j, int64_t plane, double y, double x)
 {
@@ -154,7 +160,7 @@ static double roi_sample(const roi_job *j, int64_t plane, double y, double x)
     double b = (1 - py) * px * zc_get(j->x, (plane + yl) * j->in_w + xh);
     double c = py * (1 - px) * zc_get(j->x, (plane + yh) * j->in_w + xl);
     double d = py * px * zc_get(j->x, (plane + yh) * j->in_w + xh);
-    return j->max ? fmax(fmax(a, b), fmax(c, d)) : a + b + c + d;
+    return j->max ? greater(greater(a, b), greater(c, d)) : a + b + c + d;
 }
 
 /* The samples of one axis of a bin: position start + (i + 0.5) * step for i in [0, n). Those
@@ -189,7 +195,7 @@ static double pool_samples(const roi_job *j, int64_t source, const samples *sy, 
             double y = sy->start + ((double)iy + 0.5) * sy->step;
             double x = sx->start + ((double)ix + 0.5) * sx->step;
             double one = roi_sample(j, source, y, x);
-            v = j->max ? fmax(v, one) : v + one;
+            v = j->max ? greater(v, one) : v + one;
         }
     }
     return j->max ? v : v / ((double)sy->n * (double)sx->n);

@@ -99,6 +99,7 @@ zc_status zc_k_DequantizeLinear(zc_kctx *k)
     return ZC_OK;
 }
 
+/* Bytes cannot tell that there was NaN or infinity: a scale that is not finite does. */
 zc_status zc_k_DynamicQuantizeLinear(zc_kctx *k)
 {
     const zc_tensor *x = &k->in[0];
@@ -106,13 +107,13 @@ zc_status zc_k_DynamicQuantizeLinear(zc_kctx *k)
     float low = 0, high = 0;
     for (int64_t i = 0; i < n; i++) {
         float v = (float)zc_get(x, i);
-        low = v < low ? v : low;
-        high = v > high ? v : high;
+        low = v < low || isnan(v) ? v : low;
+        high = v > high || isnan(v) ? v : high;
     }
     float scale = (high - low) / 255.0f;
     if (scale == 0) scale = 1; /* all zero: any scale does, and this one divides */
     float zero = nearbyintf(-low / scale);
-    zero = zero < 0 ? 0 : zero > 255 ? 255 : zero;
+    zero = !(zero > 0) ? 0 : zero > 255 ? 255 : zero;
     for (int64_t i = 0; i < n; i++) {
         float q = nearbyintf((float)zc_get(x, i) / scale) + zero;
         q = isnan(q) ? 0 : q < 0 ? 0 : q > 255 ? 255 : q;

@@ -20,11 +20,11 @@ static int64_t work_doubles(const zc_rnn *n)
     return n->hidden * (4 + 2 * n->r.gates);
 }
 
-/* A gate: clipping bounds what goes into its activation. */
+/* A gate: clipping bounds what goes into its activation; NaN stays NaN. */
 static double gate(const seq *s, int which, double x)
 {
     const zc_recurrent *r = &s->n->r;
-    if (r->clips) x = fmin(fmax(x, -r->clip), r->clip);
+    if (r->clips) x = x < -r->clip ? -r->clip : x > r->clip ? r->clip : x;
     return zc_rnn_act_apply(&s->act[which], x);
 }
 

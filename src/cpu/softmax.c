@@ -10,8 +10,8 @@ typedef struct job {
     bool log;
 } job;
 
-/* A row without a finite or infinite maximum, which is one that is masked everywhere, gives zeros:
- * no weight at all. */
+/* A row of minus infinities, which is one that is masked everywhere, gives zeros: no weight at all
+ * (docs/precision.md). */
 static void row(const job *j, int64_t at)
 {
     double max = -(double)INFINITY, sum = 0;

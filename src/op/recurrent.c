@@ -57,7 +57,8 @@ double zc_rnn_act_apply(const zc_rnn_act *act, double x)
     case ACT_SCALED_TANH:
         return a * tanh(b * x);
     case ACT_HARD_SIGMOID:
-        return fmin(fmax(a * x + b, 0), 1);
+        x = a * x + b;
+        return x < 0 ? 0 : x > 1 ? 1 : x;
     case ACT_ELU:
         return x < 0 ? a * expm1(x) : x;
     case ACT_SOFTSIGN:

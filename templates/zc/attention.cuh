@@ -38,7 +38,6 @@ ZC_DEV sight sight_of(const zc_attention_lengths &l, i64 b) {
 }
 
 ZC_DEV bool is_even(const zc_attention_params &p, const sight &s) { return s.even && p.mask_value != (f64)least(); }
-ZC_DEV real scale_of(const zc_attention_params &p, const sight &s) { return is_even(p, s) ? (real)0 : (real)p.scale; }
 
 struct span {
     i64 lo, hi; // keys
@@ -75,23 +74,27 @@ ZC_DEV query query_of(const zc_attention_params &p, i64 b, i64 h, i64 i) {
 #endif
     return q;
 }
+// What q k^T becomes before its biases.
+ZC_DEV real scaled(const zc_attention_params &p, bool even, real dot) { return even ? (real)0 : dot * (real)p.scale; }
 ZC_DEV real capped(const zc_attention_params &p, real s) {
     return Z_SOFTCAP ? zx_tanh(s / (real)p.softcap) * (real)p.softcap : s;
 }
 // The score with its biases; minus infinity masks whatever the score is, and becomes mask_value.
 ZC_DEV real biased(const zc_attention_params &p, const query &q, i64 j, real s) {
-    real bias = 0;
+    real one = 0, two = 0;
 #ifdef Z_BIAS0
-    if (p.bias[0]) bias += as_bias(((const Z_BIAS0 *)p.bias[0])[q.bias0 + j * p.bias_steps[0][3]]);
+    if (p.bias[0]) one = as_bias(((const Z_BIAS0 *)p.bias[0])[q.bias0 + j * p.bias_steps[0][3]]);
 #endif
 #ifdef Z_BIAS1
-    if (p.bias[1]) bias += as_bias(((const Z_BIAS1 *)p.bias[1])[q.bias1 + j * p.bias_steps[1][3]]);
+    if (p.bias[1]) two = as_bias(((const Z_BIAS1 *)p.bias[1])[q.bias1 + j * p.bias_steps[1][3]]);
 #endif
-    return bias == least() ? (real)p.mask_value : s + bias;
+    return one == least() || two == least() ? (real)p.mask_value : s + (one + two);
 }
 
 // What values summed under the maximum `was` weigh under the maximum `now`; nothing was summed under minus infinity.
 ZC_DEV real rescale(real was, real now) { return was == least() || was == now ? (real)1 : zx_exp(was - now); }
+// v with weight w; nothing has a weight of 0, infinity neither.
+ZC_DEV real weighed(real v, real w) { return w == 0 ? (real)0 : v * w; }
 ZC_DEV real weight_of(real s, real max) { return s == least() ? (real)0 : zx_exp(s - max); }
 
 ZC_DEV bool has_sink(const zc_attention_params &p) { return p.sink || p.zero_sink; }
@@ -138,7 +141,8 @@ struct row {
     const Z_T *k;
     const Z_V *v;
     int lane;
-    real scale, x[KEY_REGS];
+    bool even;
+    real x[KEY_REGS];
 };
 
 // The scaled product with key j0 + lane; 0 from `end` on.
@@ -158,7 +162,7 @@ ZC_DEV real row_dot(const zc_attention_params &p, const row &r, i64 j0) {
         const real got = zc_shfl(sum, r.lane % key_spread::PARTS * key_spread::LANES);
         if (r.lane / key_spread::PARTS == pass) mine = got;
     }
-    return mine * r.scale;
+    return scaled(p, r.even, mine);
 }
 
 ZC_DEV void put_score(const zc_attention_params &p, const row &r, int mode, i64 j, real s) {
@@ -179,7 +183,7 @@ ZC_DEV real row_score(const zc_attention_params &p, const row &r, i64 j0, bool p
     return s;
 }
 
-// Sums of a softmax and the weighted values, of some keys.
+// Sums of a softmax and the weighted values, of some keys. NaN gets lost in max; sum has it.
 struct sums {
     real max, sum, value[VALUE_REGS];
 };
@@ -197,7 +201,7 @@ ZC_DEV void add_keys(const zc_attention_params &p, const row &r, i64 j0, real s,
     t->max = max;
     t->sum = t->sum * by + sum;
 #pragma unroll
-    for (int e = 0; e < VALUE_REGS; e++) t->value[e] *= by;
+    for (int e = 0; e < VALUE_REGS; e++) t->value[e] = weighed(t->value[e], by);
 #pragma unroll 4
     for (int pass = 0; pass < value_spread::LANES; pass++) {
         const int key = pass * value_spread::PARTS + r.lane / value_spread::LANES;
@@ -217,7 +221,7 @@ ZC_DEV row row_of(const zc_attention_params &p, i64 at) {
     r.q = query_of(p, b, h, i);
     const sight s = sight_of(p.len, b);
     r.seen = span_of(p, s, i);
-    r.scale = scale_of(p, s);
+    r.even = is_even(p, s);
     r.end = Z_SCORES >= 0 ? p.len.nk : r.seen.hi;
     r.k = (const Z_T *)p.k.data + b * p.k.batch + kv * p.k.head;
     r.v = (const Z_V *)p.v.data + b * p.v.batch + kv * p.v.head;
@@ -234,7 +238,7 @@ struct partial {
 // Element e of the result of n partial sums; thread-wise, all threads the same maximum.
 ZC_DEV real merged(const partial *parts, int n, real max, int e) {
     real sum = 0;
-    for (int w = 0; w < n; w++) sum += parts[w].value[e] * rescale(parts[w].max, max);
+    for (int w = 0; w < n; w++) sum += weighed(parts[w].value[e], rescale(parts[w].max, max));
     return sum;
 }
 ZC_DEV real merged_max(const partial *parts, int n, real max) {

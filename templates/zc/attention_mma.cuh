@@ -142,6 +142,13 @@ ZC_DEV void attend_mma(const zc_attention_params &p) {
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         if (t.first + first + lane / 4 + i * 8 >= t.rows) continue;
+        bool finite = true;
+#pragma unroll
+        for (int n = 0; n < VP / 8; n++) finite = finite && zc_isfinite(o[n][i * 2]) && zc_isfinite(o[n][i * 2 + 1]);
+        if (!finite && zc_isfinite(st[i].sum)) {
+            put_seen<2, 8>(p, t, lines[i], first + lane / 4 + i * 8, st[i], lane % 4 * 2);
+            continue;
+        }
         const i64 y = line_y(p, lines[i]);
         const f32 by = st[i].sum == 0 ? 0.0f : 1 / st[i].sum;
 #pragma unroll

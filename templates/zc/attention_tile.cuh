@@ -1,6 +1,7 @@
 // Tiles of 64 queries that go over the keys 64 at a time, on the ordinary cores or on the tensor cores.
 #pragma once
 #include "zc/attention.cuh"
+#include "zc/states.cuh"
 
 #if Z_TILE
 // Row r of a key head is query r % nq of the head's query head r / nq.
@@ -27,12 +28,12 @@ ZC_DEV tile tile_of(const zc_attention_params &p) {
 struct line {
     query q;
     span seen; // empty for a row that does not exist
-    f32 scale;
+    bool even;
 };
 ZC_DEV line line_of(const zc_attention_params &p, const tile &t, i64 r) {
     const i64 at = t.first + r < t.rows ? t.first + r : t.rows - 1;
     const i64 h = t.kv * (p.heads / p.kv_heads) + at / p.len.nq, i = at % p.len.nq;
-    line l = {query_of(p, t.b, h, i), span_of(p, t.s, i), scale_of(p, t.s)};
+    line l = {query_of(p, t.b, h, i), span_of(p, t.s, i), is_even(p, t.s)};
     if (at != t.first + r) l.seen = {0, 0};
     return l;
 }
@@ -46,7 +47,7 @@ ZC_DEV i64 line_y(const zc_attention_params &p, const line &l) {
 }
 ZC_DEV f32 line_score(const zc_attention_params &p, const line &l, i64 j, f32 dot) {
     if (j < l.seen.lo || j >= l.seen.hi) return least();
-    return biased(p, l.q, j, capped(p, dot * l.scale));
+    return biased(p, l.q, j, capped(p, scaled(p, l.even, dot)));
 }
 
 // The softmax's state of one row, the same in all threads that share the row.
@@ -57,6 +58,28 @@ ZC_DEV state begin_state(const zc_attention_params &p, const line &l) {
     if (!has_sink(p)) return {least(), 0};
     const f32 sink = sink_of(p, l.q.h);
     return {sink, weight_of(sink, sink)};
+}
+
+// Values that a row does not see were multiplied by its weight of 0: where that made NaN of an infinite one, this puts
+// the thread's elements of the row without them: GROUP from e0 on, and so every STEP elements.
+template <int GROUP, int STEP>
+ZC_DEV void put_seen(const zc_attention_params &p, const tile &t, const line &l, i64 r, const state &st, int e0) {
+    const Z_T *q = line_q(p, t, r), *k = (const Z_T *)p.k.data + t.b * p.k.batch + t.kv * p.k.head;
+    const Z_V *v = (const Z_V *)p.v.data + t.b * p.v.batch + t.kv * p.v.head;
+#pragma unroll 1
+    for (int x = 0; x < (Z_DV + STEP - 1) / STEP * GROUP; x++) {
+        const int e = e0 + x / GROUP * STEP + x % GROUP;
+        f32 sum = 0;
+#pragma unroll 1
+        for (i64 j = l.seen.lo; e < Z_DV && j < l.seen.hi; j++) {
+            f32 dot = 0;
+#pragma unroll 1
+            for (int d = 0; d < Z_D; d++) dot += zc_get(q[d]) * zc_get(k[j * p.k.pos + d]);
+            const f32 w = weight_of(line_score(p, l, j, dot), st.max);
+            sum += weighed(zc_get(v[j * p.v.pos + e]), w);
+        }
+        if (e < Z_DV) put_y(p, line_y(p, l) + e, st.sum == 0 ? 0.0f : sum / st.sum);
+    }
 }
 #endif
 
@@ -171,6 +194,15 @@ ZC_DEV void attend_tile(const zc_attention_params &p) {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         if (t.first + ty * 4 + i >= t.rows) continue;
+        bool finite = true;
+#pragma unroll
+        for (int n = 0; n < VALUES; n++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) finite = finite && zc_isfinite(sum[n][i][e]);
+        if (!finite && zc_isfinite(st[i].sum)) {
+            put_seen<4, 64>(p, t, lines[i], ty * 4 + i, st[i], tx * 4);
+            continue;
+        }
         const i64 y = line_y(p, lines[i]);
         const f32 by = st[i].sum == 0 ? 0.0f : 1 / st[i].sum;
 #pragma unroll

@@ -72,6 +72,9 @@ typedef struct kc_case {
     const char *flops; /* operations of one run, an expression of the dimensions; NULL: 0 */
     int candidate;     /* the configuration, from 1; 0: by cost */
     const char *local; /* why its kernels may keep something in local memory; NULL: they may not */
+    unsigned finite;   /* bit i: operand i never holds NaN or infinity */
+    const char *because; /* ... and why */
+    const char *mixes;   /* why what is infinite in the reference may be NaN; NULL: it may not */
 } kc_case;
 
 extern const kc_case kc_cases[];
@@ -91,6 +94,7 @@ typedef struct kc_options {
     uint64_t seed;
     zc_targets targets; /* to compile for; none: kernels are run */
     bool bench, json, list, verbose, brief, rows;
+    bool cpu;       /* the CPU's kernels */
     bool no_graphs; /* issue every kernel by itself */
     bool small;     /* leave out sizes for a real GPU */
     bool real;      /* not the driver of the tests */
@@ -158,6 +162,12 @@ typedef struct kc_random {
 } kc_random;
 double kc_unit(kc_random *r);
 bool kc_fill(kc_operand *o, kc_kind kind, kc_random *r);
+/* Puts NaN, inf and -inf at the beginning of the first row, in the middle of the middle one and at
+ * the end of the last one; `turn` says which comes first. Fewer than three rows get one of them:
+ * turns beyond the third put it elsewhere. */
+void kc_plant(kc_operand *o, int turn);
+/* Turns that put each of them at each place of operand i; 0: it holds no such numbers. */
+int kc_plant_turns(const kc_case *c, const kc_operand *in, int i);
 
 /* ---- reference.c ---- */
 typedef struct kc_reference {
@@ -167,11 +177,13 @@ typedef struct kc_reference {
     zc_tensor same[KC_OUTPUTS],
         exact[KC_OUTPUTS]; /* in the same type; in f64 where that is possible */
     bool has_exact;
+    bool planted; /* an operand holds NaN and infinity: results are held to be so at the same
+                     places, and loosely near elsewhere */
     double *slack[KC_OUTPUTS]; /* by element; NULL until needed */
     int rounds;                /* of perturbation that it is from */
 } kc_reference;
 zc_status kc_reference_make(const kc_variant *v, const kc_program *p, const kc_operand *in,
-                            kc_reference *out, zc_diag *diag);
+                            bool planted, kc_reference *out, zc_diag *diag);
 void kc_reference_free(kc_reference *r);
 /* Holds output i against the references; false: `text` says what is wrong. */
 bool kc_compare(kc_reference *r, int i, const void *got, kc_result *result, char *text, size_t n);
@@ -187,6 +199,13 @@ void kc_compile_destroy(kc_compiler *k);
 bool kc_compile_add(kc_compiler *k, const kc_variant *v);
 /* Compiles all for every target and says what they use. */
 bool kc_compile_all(kc_compiler *k);
+
+/* ---- cpu.c ---- */
+enum { KC_FAST = 128 }; /* rows of fast.def, at most */
+/* Notes in `ran` the rows whose kernel was run. */
+bool kc_check_cpu(const kc_options *o, const kc_variant *v, bool ran[KC_FAST], kc_result *result);
+/* Says which were not; returns their number. */
+int kc_check_cpu_rows(const bool ran[KC_FAST]);
 
 /* ---- bench.c ---- */
 bool kc_bench_variant(const kc_options *o, zc_device *d, const kc_variant *v);

@@ -22,6 +22,7 @@ typedef struct runner {
     kc_operand in[KC_OPERANDS];
     int nin;
     kc_kind kind;
+    int planted, turn; /* operand that holds NaN and infinity, -1: none; how (kc_plant) */
     zc_cu_ptr out[2][KC_OUTPUTS], dev_in[KC_OPERANDS];
     size_t bytes[KC_OUTPUTS];
     uint8_t *got[2][2][KC_OUTPUTS]; /* by run, copy and output */
@@ -32,15 +33,18 @@ static const char *const kind_names[KC_KINDS] = {"normal", "big",    "cancel", "
 
 static bool fail(runner *r, const char *what)
 {
-    char shapes[512] = "";
+    char shapes[512] = "", planted[64] = "";
     size_t n = 0;
     for (int i = 0; i < r->nin && n < sizeof shapes; i++) {
         char one[128] = "-";
         if (!r->in[i].absent) zc_tensor_type_text(&r->in[i].t, one, sizeof one);
         n += (size_t)snprintf(shapes + n, sizeof shapes - n, "%s%s", i ? " " : "", one);
     }
-    printf("FAIL %s/%s %s:%s %s (%s) %s%s: %s\n", r->v->c->op, r->v->c->family, r->v->t, r->v->u,
-           r->v->c->attrs ? r->v->c->attrs : "", shapes, kind_names[r->kind],
+    if (r->planted >= 0)
+        snprintf(planted, sizeof planted, ", NaN and infinity in operand %d, turn %d", r->planted,
+                 r->turn);
+    printf("FAIL %s/%s %s:%s %s (%s) %s%s%s: %s\n", r->v->c->op, r->v->c->family, r->v->t, r->v->u,
+           r->v->c->attrs ? r->v->c->attrs : "", shapes, kind_names[r->kind], planted,
            r->fixed ? " static" : "", what);
     fflush(stdout);
     r->result->failed++;
@@ -242,13 +246,30 @@ static bool run_kind(runner *r, kc_kind kind, kc_random *random)
     r->kind = kind;
     for (int i = 0; i < r->nin; i++)
         if (!kc_fill(&r->in[i], kind, random)) return fail(r, "no memory");
+    if (r->planted >= 0) kc_plant(&r->in[r->planted], r->turn);
     r->result->runs++;
-    if (kc_reference_make(r->v, &r->p, r->in, &ref, r->diag) != ZC_OK)
+    if (kc_reference_make(r->v, &r->p, r->in, r->planted >= 0, &ref, r->diag) != ZC_OK)
         return fail_diag(r, "reference");
-    if (!ref.has_exact && !(r->v->c->flags & KC_EXACT)) r->result->without_f64++;
+    if (!ref.has_exact && !ref.planted && !(r->v->c->flags & KC_EXACT)) r->result->without_f64++;
     bool ok = run_and_compare(r, &ref);
     free_memory(r);
     kc_reference_free(&ref);
+    return ok;
+}
+
+/* NaN and infinity in each operand by itself: everywhere at the first sizes, somewhere at others.
+ */
+static bool run_planted(runner *r, bool edges, kc_random *random)
+{
+    bool ok = true;
+    if (!edges && !r->v->first) return true;
+    for (int i = 0; i < r->nin; i++) {
+        int turns = kc_plant_turns(r->v->c, r->in, i);
+        r->planted = i;
+        for (r->turn = 0; r->turn < (edges ? turns : turns / 3); r->turn++)
+            ok = run_kind(r, KC_NORMAL, random) && ok;
+    }
+    r->planted = -1;
     return ok;
 }
 
@@ -265,6 +286,7 @@ static bool run_sizes(runner *r, const kc_sizes *sizes, bool edges)
             k == KC_NORMAL || (edges && r->v->c->flags & (unsigned)(KC_WITH_BIG << (k - 1)));
         if (wanted) ok = run_kind(r, (kc_kind)k, &random);
     }
+    ok = ok && run_planted(r, edges, &random);
     for (int i = 0; i < r->nin; i++) free(r->in[i].t.data);
     return ok;
 }
@@ -337,7 +359,7 @@ static void run_program(runner *r)
 
 bool kc_check_variant(const kc_options *o, zc_device *d, const kc_variant *v, kc_result *result)
 {
-    runner r = {.o = o, .d = d, .v = v, .result = result, .diag = zc_diag_create()};
+    runner r = {.o = o, .d = d, .v = v, .result = result, .planted = -1, .diag = zc_diag_create()};
     int before = result->failed;
     if (zc_device_enter(d, r.diag) != ZC_OK) return fail_diag(&r, "device");
     run_program(&r);

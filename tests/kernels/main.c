@@ -2,7 +2,8 @@
  * compiles it; usage() names the options. Needs a CUDA driver and NVRTC: real ones, or the tests'
  * own, which execute kernels on the CPU. --compile needs a real NVRTC alone. --brief: one pair of
  * element types of each case; --rows: of each row's first case, not compiled for fixed sizes where
- * that is not needed. --small: not the sizes for a real GPU; --part: every N-th variant. */
+ * that is not needed. --small: not the sizes for a real GPU; --part: every N-th variant. --cpu: the
+ * CPU's fast kernels, with NaN and infinity in the operands. */
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,8 @@ static const char *const families[] = {
 
 typedef struct totals {
     kc_result family[FAMILIES_MAX];
-    int row[ROWS_MAX]; /* variants whose kernel was run, or compiled */
+    int row[ROWS_MAX];  /* variants whose kernel was run, or compiled */
+    bool fast[KC_FAST]; /* by row of fast.def: was run */
     int variants;
 } totals;
 
@@ -67,6 +69,12 @@ static int check_coverage(void)
         printf("FAIL no case for the pointwise operation %s\n", info->name);
         missing++;
     }
+    for (size_t i = 0; i < kc_case_count; i++) {
+        if (!kc_cases[i].finite == !kc_cases[i].because) continue;
+        printf("FAIL %s (%s): operands without NaN and a reason for it go together\n",
+               kc_cases[i].op, kc_cases[i].in);
+        missing++;
+    }
     return missing;
 }
 
@@ -76,6 +84,7 @@ static int check_rows(const kc_options *o, const totals *sum)
     const char *done = o->targets.narchs ? "compiled" : "executed";
     int missing = 0;
     if (o->filter || o->parts > 1) return 0;
+    if (o->cpu) return kc_check_cpu_rows(sum->fast);
     for (size_t i = 0; i < ZC_COUNTOF(rows); i++) {
         if (sum->row[i]) continue;
         printf("FAIL the row KERNEL(%s, %s) was not %s\n", rows[i].op, rows[i].family, done);
@@ -111,7 +120,8 @@ static bool check_variant(job *j, const kc_variant *v, const char *name)
 {
     kc_result *r = &j->sum.family[family_index(j->c->family)], one = {0};
     double start = seconds();
-    bool ok = kc_check_variant(j->o, j->d, v, &one);
+    bool ok = j->o->cpu ? kc_check_cpu(j->o, v, j->sum.fast, &one)
+                        : kc_check_variant(j->o, j->d, v, &one);
     if (j->o->verbose)
         printf("%s %s: %d runs, worst %.4g units, %.0f%% of what is allowed, %.2f s\n",
                one.failed ? "fail" : "pass", name, one.runs, one.worst, 100 * one.tightest,
@@ -210,6 +220,8 @@ static void work(job *j)
         all_cases(j);
     else if (j->o->targets.narchs)
         compile(j);
+    else if (j->o->cpu)
+        all_cases(j);
     else
         on_device(j);
     fflush(stdout);
@@ -221,6 +233,7 @@ static void add(totals *to, const totals *from)
 {
     to->variants += from->variants;
     for (int i = 0; i < ROWS_MAX; i++) to->row[i] += from->row[i];
+    for (int i = 0; i < KC_FAST; i++) to->fast[i] |= from->fast[i];
     for (int f = 0; f < FAMILIES_MAX; f++) {
         kc_result *a = &to->family[f];
         const kc_result *b = &from->family[f];
@@ -296,7 +309,7 @@ static void report(const totals *sum)
 static int usage(void)
 {
     fputs("usage: kernel_check [--filter REGEX] [--device N] [--seed N] [--jobs N] [--brief | "
-          "--rows] [--small]\n"
+          "--rows] [--small] [--cpu]\n"
           "                    [--part K/N] [--no-graphs] [--list] [--verbose] [--bench [--json] | "
           "--compile "
           "ARCH[,ARCH]...]\n",
@@ -343,6 +356,8 @@ static bool parse(int argc, char **argv, kc_options *o)
             o->no_graphs = true;
         else if (strcmp(a, "--small") == 0)
             o->small = true;
+        else if (strcmp(a, "--cpu") == 0)
+            o->cpu = true;
         else if (strcmp(a, "--verbose") == 0)
             o->verbose = true;
         else if (!value)

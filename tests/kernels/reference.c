@@ -4,7 +4,10 @@
  * units in the last place; and, where that is not enough, by what inputs would do to it that are
  * wrong by a few units of the type in which it is summed (f32 for the small types): such errors no
  * order of summation avoids. A fused operation that rounds values in between gets the units of its
- * own type there. */
+ * own type there.
+ *
+ * Where an operand holds NaN or infinity, results must be NaN, inf and -inf at the same places; how
+ * near the others are has been seen with other operands. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -117,11 +120,11 @@ static zc_status eval_same(kc_reference *r, zc_diag *diag)
 }
 
 zc_status kc_reference_make(const kc_variant *v, const kc_program *p, const kc_operand *in,
-                            kc_reference *r, zc_diag *diag)
+                            bool planted, kc_reference *r, zc_diag *diag)
 {
-    *r = (kc_reference){.v = v, .p = p, .in = in};
+    *r = (kc_reference){.v = v, .p = p, .in = in, .planted = planted};
     ZC_TRY(eval_same(r, diag));
-    if (v->c->flags & KC_EXACT) return ZC_OK;
+    if (planted || v->c->flags & KC_EXACT) return ZC_OK;
     bool wider = false;
     for (int i = 0; i < p->nin; i++) wider = wider || (!in[i].absent && widens(&in[i]));
     if (!wider) return ZC_OK;
@@ -291,6 +294,8 @@ static bool close_enough(kc_reference *r, int o, int64_t e, double g, double *of
     *off = *share = 0;
     if (g == s || (isnan(g) && isnan(s))) return true;
     if (r->v->c->flags & KC_EXACT) return false;
+    if (r->planted && isfinite(g) && isfinite(s)) return fabs(g - s) <= 0.03 * (1 + fabs(s));
+    if (r->planted) return r->v->c->mixes && isnan(g) && isinf(s);
     double whole = rounded(t, x);
     if (g == whole || (isnan(g) && isnan(x))) return true;
     if (!isfinite(x) || !isfinite(g)) {

@@ -123,3 +123,43 @@ bool kc_fill(kc_operand *o, kc_kind kind, kc_random *r)
     }
     return true;
 }
+
+/* ---- NaN and infinity ---- */
+
+static int64_t row_of(const zc_tensor *t)
+{
+    return t->rank ? t->dims[t->rank - 1] : 1;
+}
+
+static int64_t rows_of(const zc_tensor *t)
+{
+    int64_t n = zc_tensor_numel(t);
+    return n > 0 ? n / row_of(t) : 0;
+}
+
+int kc_plant_turns(const kc_case *c, const kc_operand *in, int i)
+{
+    const kc_operand *o = &in[i];
+    if (o->absent || o->constant || o->listed || !zc_dtype_is_float(o->t.dtype)) return 0;
+    if (c->finite >> i & 1) return 0;
+    int64_t rows = rows_of(&o->t);
+    return rows == 0 ? 0 : rows < 3 ? 9 : 3;
+}
+
+/* Place 0 begins the first of n, 1 lies in the middle, 2 ends the last. */
+static int64_t placed(int place, int64_t n)
+{
+    return place == 0 ? 0 : place == 1 ? n / 2 : n - 1;
+}
+
+void kc_plant(kc_operand *o, int turn)
+{
+    static const double values[] = {NAN, INFINITY, -INFINITY};
+    zc_tensor *t = &o->t;
+    int64_t row = row_of(t), rows = rows_of(t);
+    for (int place = 0; place < 3; place++) {
+        if (rows < 3 && place != (turn + turn / 3) % 3) continue;
+        int64_t at = placed(place, rows) * row + placed(place, row);
+        zc_store_f64(t->dtype, t->data, at, values[rows < 3 ? turn % 3 : (place + turn) % 3]);
+    }
+}

@@ -376,6 +376,37 @@ static void masks(void **state)
             "f32[1,1,1,1] 0", 0);
 }
 
+/* A key that a query does not see does not count, whatever it holds; what the query sees does. */
+static void not_finite(void **state)
+{
+    (void)state;
+    static const char *const rows[][4] = {
+        /* attributes, query and keys, values and mask, want */
+        {"", "nan; f32[1,1,2,1] 0 1", "4 8", "nan"},
+        {"", "nan; f32[1,1,2,1] 0 1", "4 8; f32[1,2] -inf -inf", "0"},
+        {"", "nan; f32[1,1,2,1] 0 1", "4 8; bool[1,2] 0 1", "nan"},
+        {"", "1; f32[1,1,2,1] 0 nan", "4 8", "nan"},
+        {"", "1; f32[1,1,2,1] 0 nan", "4 8; f32[1,2] 0 -inf", "4"},
+        {"", "1; f32[1,1,2,1] 0 nan", "4 8; bool[1,2] 1 0", "4"},
+        {"is_causal=1", "1; f32[1,1,2,1] 0 nan", "4 nan", "4"},
+        {"", "1; f32[1,1,2,1] 0 0", "4 nan", "nan"},
+        {"", "1; f32[1,1,2,1] 0 0", "4 -inf", "-inf"},
+        {"", "1; f32[1,1,2,1] 0 0", "4 nan; f32[1,2] 0 -inf", "4"},
+        {"", "1; f32[1,1,2,1] 0 0", "4 inf; bool[1,2] 1 0", "4"},
+        {"", "1; f32[1,1,2,1] 0 0", "4 8; f32[1,2] 0 nan", "nan"},
+        {"", "1; f32[1,1,2,1] 0 inf", "4 8", "nan"},
+        {"", "1; f32[1,1,2,1] 0 -inf", "4 8", "4"},
+        {"", "1; f32[1,1,2,1] -inf -inf", "4 8", "0"},
+        {"softcap=2", "nan; f32[1,1,2,1] 0 1", "4 8", "nan"},
+    };
+    for (size_t i = 0; i < ZC_COUNTOF(rows); i++) {
+        char in[256], want[64];
+        snprintf(in, sizeof in, "f32[1,1,1,1] %s; f32[1,1,2,1] %s", rows[i][1], rows[i][2]);
+        snprintf(want, sizeof want, "f32[1,1,1,1] %s", rows[i][3]);
+        op_eval("Attention", rows[i][0], in, want, 1e-6);
+    }
+}
+
 static void score_outputs(void **state)
 {
     (void)state;
@@ -740,6 +771,51 @@ static void fused_kernel(void **state)
     }
 }
 
+static int class_of(float x)
+{
+    return isnan(x) ? 2 : isinf(x) ? (x > 0 ? 1 : -1) : 0;
+}
+
+/* The reference and every level have NaN and infinity at the same places. */
+static void same_places(const problem *p, size_t n, const char *what)
+{
+    float *want = solve(p, -1, 1);
+    for (int level = 0; level <= (int)zc_simd_level(); level++) {
+        float *got = solve(p, level, 1);
+        for (size_t e = 0; e < n; e++)
+            if (class_of(got[e]) != class_of(want[e]) ||
+                (class_of(want[e]) == 0 && fabsf(got[e] - want[e]) > 1e-4f * (1 + fabsf(want[e]))))
+                fail_msg("%s, level %d, element %zu: %g, need %g", what, level, e, got[e], want[e]);
+        free(got);
+    }
+    free(want);
+}
+
+/* NaN and infinity at the beginning, the middle and the end of every operand. */
+static void fused_kernel_not_finite(void **state)
+{
+    (void)state;
+    static const float values[] = {NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < ZC_COUNTOF(shapes); i++) {
+        const shape *s = &shapes[i];
+        problem p;
+        open_problem(s, &p);
+        zc_tensor *operands[] = {&p.q, &p.k, &p.v, &p.bias, &p.sink};
+        int step = s->nq * s->nk > 4000 ? 7 : 1; /* the reference is slow */
+        for (int at = 0; at < (int)ZC_COUNTOF(operands) * 9; at += step) {
+            char what[64];
+            zc_tensor *t = operands[at / 9];
+            float *x = (float *)t->data + (zc_tensor_numel(t) - 1) * (at % 3) / 2, was = *x;
+            snprintf(what, sizeof what, "shape %zu, operand %d, place %d: %g", i, at / 9, at % 3,
+                     values[at / 3 % 3]);
+            *x = values[at / 3 % 3];
+            same_places(&p, (size_t)(s->batch * s->nq * s->heads * s->dv), what);
+            *x = was;
+        }
+        close_problem(&p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -752,6 +828,7 @@ int main(void)
         cmocka_unit_test(causal_conv),
         cmocka_unit_test(rotary),
         cmocka_unit_test(masks),
+        cmocka_unit_test(not_finite),
         cmocka_unit_test(score_outputs),
         cmocka_unit_test(present_without_past),
         cmocka_unit_test(hidden_keys),
@@ -762,6 +839,7 @@ int main(void)
         cmocka_unit_test(packed_forms),
         cmocka_unit_test(gqa_rotates),
         cmocka_unit_test(fused_kernel),
+        cmocka_unit_test(fused_kernel_not_finite),
     };
     return cmocka_run_group_tests_name("attention", tests, NULL, NULL);
 }

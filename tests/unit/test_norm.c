@@ -190,6 +190,10 @@ static void softmax_extremes(void **state)
     op_eval("Softmax", "axis=0", "f32[2,3] 1e30 -inf -inf -1e30 2 -inf", "f32[2,3] 1 0 0 0 1 0",
             1e-7);
     op_eval("Softmax", "", "f32[2,2] nan 1 0 0", "f32[2,2] nan nan 0.5 0.5", 1e-7);
+    op_eval("Softmax", "", "f32[2,2] -inf nan 1 inf", "f32[2,2] nan nan nan nan", 0);
+    op_eval("Softmax", "axis=0", "f32[2,3] nan -inf 0 1 nan inf",
+            "f32[2,3] nan nan nan nan nan nan", 0);
+    op_eval("LogSoftmax", "", "f32[2,2] -inf -inf 0 nan", "f32[2,2] nan nan nan nan", 0);
     op_eval("Softmax", "", "f16[1,2] 60000 60000", "f16[1,2] 0.5 0.5", 1e-3);
     op_eval("LogSoftmax", "", "f32[2,2] 10000 10000 -inf 0",
             "f32[2,2] -0.6931472 -0.6931472 -inf 0", 1e-6);
@@ -342,6 +346,28 @@ static void fast_kernels(void **state)
     }
 }
 
+/* One number that is not finite at each place of rows of each length, at every level. */
+static void softmax_not_finite(void **state)
+{
+    (void)state;
+    static const float values[] = {NAN, INFINITY, -INFINITY};
+    for (int i = 0; i < 41 * 41 * 3 * 2; i++) {
+        float x[41], y[41], value = values[i % 3], others = i / 3 % 2 ? -INFINITY : 0;
+        int n = i / 6 % 41 + 1, at = i / 6 / 41;
+        if (at >= n) continue;
+        for (int e = 0; e < n; e++) x[e] = e == at ? value : others;
+        bool masked = i % 3 == 2 && (others != 0 || n == 1);
+        for (int level = 0; level <= (int)zc_simd_level(); level++) {
+            zc_rows_at((zc_simd)level)->softmax(x, n, y);
+            for (int e = 0; e < n; e++)
+                assert_true(i % 3 < 2 ? isnan(y[e]) : masked || e == at ? y[e] == 0 : y[e] > 0);
+            zc_rows_at((zc_simd)level)->column_softmax(x, n, 1, 1, y);
+            for (int e = 0; e < n; e++)
+                assert_true(i % 3 < 2 ? isnan(y[e]) : masked || e == at ? y[e] == 0 : y[e] > 0);
+        }
+    }
+}
+
 /* Every level that this machine has against double arithmetic. */
 static void every_level(void **state)
 {
@@ -416,6 +442,7 @@ int main(void)
         cmocka_unit_test(symbolic_shapes),
         cmocka_unit_test(bad_models),
         cmocka_unit_test(fast_kernels),
+        cmocka_unit_test(softmax_not_finite),
         cmocka_unit_test(every_level),
         cmocka_unit_test(exponential),
     };

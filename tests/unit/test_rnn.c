@@ -151,6 +151,34 @@ static void batch_first(void **state)
             "f32[2,2,1,1] 3 12 2 7; f32[2,1,1] 12 7", 1e-6);
 }
 
+/* Clipping and activations with bounds leave NaN what it is. */
+static void not_a_number(void **state)
+{
+    (void)state;
+    const char *x = "f32[2,1,1] nan 1; f32[1,1,1] 1; f32[1,1,1] 1";
+    op_eval("RNN", "hidden_size=1 clip=0.5", x, "f32[2,1,1,1] nan nan; f32[1,1,1] nan", 0);
+    static const char *const bounded[] = {
+        "Relu",     "LeakyRelu", "ThresholdedRelu", "HardSigmoid", "Elu", "Softsign",
+        "Softplus", "Tanh",      "ScaledTanh",      "Sigmoid"};
+    for (size_t i = 0; i < ZC_COUNTOF(bounded); i++) {
+        char attrs[64];
+        snprintf(attrs, sizeof attrs, "hidden_size=1 activations=%s", bounded[i]);
+        op_eval("RNN", attrs, x, "f32[2,1,1,1] nan nan; f32[1,1,1] nan", 0);
+    }
+    op_eval("RNN", "hidden_size=1 clip=0.5 activations=Affine",
+            "f32[2,1,1] inf -inf; f32[1,1,1] 1; f32[1,1,1] 1",
+            "f32[2,1,1,1] 0.5 -0.5; f32[1,1,1] -0.5", 0);
+    x = "f32[1,1,1] nan; f32[1,%d,1] 1 1 1%s; f32[1,%d,1] 1 1 1%s";
+    char in[128];
+    snprintf(in, sizeof in, x, 3, "", 3, "");
+    op_eval("GRU", "hidden_size=1 clip=3", in, "f32[1,1,1,1] nan; f32[1,1,1] nan", 0);
+    op_eval("GRU", "hidden_size=1 clip=3 linear_before_reset=1", in,
+            "f32[1,1,1,1] nan; f32[1,1,1] nan", 0);
+    snprintf(in, sizeof in, x, 4, " 1", 4, " 1");
+    op_eval("LSTM", "hidden_size=1 clip=3", in, "f32[1,1,1,1] nan; f32[1,1,1] nan; f32[1,1,1] nan",
+            0);
+}
+
 static void lengths(void **state)
 {
     (void)state;
@@ -255,15 +283,11 @@ static void fast_kernels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rnn),
-        cmocka_unit_test(gru),
-        cmocka_unit_test(lstm),
-        cmocka_unit_test(batch_first),
-        cmocka_unit_test(lengths),
-        cmocka_unit_test(empty),
-        cmocka_unit_test(symbolic_shapes),
-        cmocka_unit_test(bad_models),
-        cmocka_unit_test(fast_kernels),
+        cmocka_unit_test(rnn),          cmocka_unit_test(gru),
+        cmocka_unit_test(lstm),         cmocka_unit_test(batch_first),
+        cmocka_unit_test(not_a_number), cmocka_unit_test(lengths),
+        cmocka_unit_test(empty),        cmocka_unit_test(symbolic_shapes),
+        cmocka_unit_test(bad_models),   cmocka_unit_test(fast_kernels),
     };
     return cmocka_run_group_tests_name("rnn", tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ static const struct {
     const char *op, *kernel;
     bool (*fits)(const zc_kctx *k);
 } fast[] = {
-#define FAST(op, fits, kernel) {#op, #kernel, fits},
+#define FAST(op, fits, kernel, use) {#op, #kernel, fits},
 #include "cpu/fast.def"
 #undef FAST
 };

@@ -235,7 +235,7 @@ static zc_status finish(const zc_graph *g, const job *j, zc_diag *diag)
     ZC_TRY(zc_graph_recheck(g, diag));
     zc_arena_init(&arena, 0);
     zc_status status = zc_plan_build(g, &arena, &program, diag);
-    program.tf32 = j->precision.tf32;
+    program.tf32 = j->precision.tf32 && j->targets.narchs;
     if (status == ZC_OK && j->targets.narchs) status = choose_kernels(&program, j, &arena, diag);
     if (status == ZC_OK && j->targets.narchs && j->explain)
         zc_explain_program(j->explain, &program);

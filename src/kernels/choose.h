@@ -15,7 +15,7 @@ enum { ZC_VARIANTS_MAX = 64 };
 
 typedef struct zc_choose_params {
     const int *archs;                  /* 90 for sm_90, ascending */
-    int narchs;                        /* at least 1 */
+    int narchs;                        /* 0: no step is on a GPU */
     const zc_choose_profile *profiles; /* every combination of their values has kernels */
     size_t nprofiles;
     const char *family; /* the one family that may serve, for checks of rows that others precede;

@@ -60,12 +60,13 @@ static zc_status open_compiler(zc_rtc *rtc, const char *kernel, const char *buil
     return status;
 }
 
-static zc_status rebuild(const zc_program *p, uint32_t kernel, int arch, zc_buf *out, zc_diag *diag)
+static zc_status rebuild(const zc_image *m, uint32_t kernel, zc_buf *out, zc_diag *diag)
 {
-    char built[128];
+    const zc_program *p = m->program;
+    const char *built = m->built;
+    int arch = m->device.arch;
     zc_rtc rtc;
     zc_cache_key key;
-    list_archs(p, built, sizeof built);
     if (!p->nsources)
         return zc_fail(diag, ZC_ERR_DEVICE, p->kernels[kernel].name,
                        "the plan has no code for this GPU and no sources to build it (built for "
@@ -143,7 +144,7 @@ static zc_status load_kernel(zc_image *m, uint32_t i, zc_diag *diag)
     zc_buf built = {0};
     zc_status status = ZC_OK;
     if (!b) {
-        status = rebuild(m->program, i, m->device.arch, &built, diag);
+        status = rebuild(m, i, &built, diag);
         m->rebuilt++;
     }
     if (status == ZC_OK)
@@ -240,20 +241,18 @@ static zc_status choose_anew(zc_image *m, zc_diag *diag)
     zc_program *own = zc_arena_alloc(&m->arena, 1, sizeof *own);
     const zc_choose_params params = {.archs = &m->device.arch, .narchs = 1};
     const zc_program *p = m->program;
-    char built[128];
     if (!own) return zc_fail_nomem(diag, "kernels", sizeof *own);
-    list_archs(p, built, sizeof built);
     if (!p->nsources)
         return zc_fail(diag, ZC_ERR_DEVICE, p->kernels[0].name,
                        "the plan has no code for this GPU and no sources to build it (built for "
                        "%s, need sm_%d)",
-                       built, m->device.arch);
+                       m->built, m->device.arch);
     for (uint32_t i = 0; i < p->nsources; i++)
         if (!zc_source_is_own(&p->sources[i]))
             return zc_fail(diag, ZC_ERR_DEVICE, p->sources[i].name,
                            "the plan has no code for this GPU (built for %s, need sm_%d), and its "
                            "sources are of zc " ZC_NAME ": compile the model again",
-                           built, m->device.arch, p->version);
+                           m->built, m->device.arch, p->version);
     *own = *p;
     ZC_TRY(zc_choose(own, &params, &m->arena, diag));
     own->sources = p->sources;
@@ -264,7 +263,7 @@ static zc_status choose_anew(zc_image *m, zc_diag *diag)
         if (!own->steps[s].nchoices != !p->steps[s].nchoices)
             return zc_fail(diag, ZC_ERR_DEVICE, p->steps[s].name,
                            "has no kernel for sm_%d (the plan is built for %s)", m->device.arch,
-                           built);
+                           m->built);
     m->program = own;
     return ZC_OK;
 }
@@ -273,6 +272,7 @@ static zc_status choose_anew(zc_image *m, zc_diag *diag)
 
 static zc_status fill(zc_image *m, zc_diag *diag)
 {
+    list_archs(m->program, m->built, sizeof m->built);
     m->arch = plan_arch(m->program, m->device.arch);
     if (!m->arch && has_gpu_steps(m->program)) {
         ZC_TRY(choose_anew(m, diag));

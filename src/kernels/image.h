@@ -20,6 +20,7 @@ typedef struct zc_image {
     const zc_program *program; /* the plan's, or with kernels chosen for this device */
     uint32_t arch;             /* of the choices that hold here */
     zc_arena arena;            /* of a program of its own */
+    char built[128];           /* the architectures that the plan was compiled for, as text */
     zc_image_kernel *kernels;  /* by kernel */
     zc_cu_ptr weights;         /* one block */
     size_t weight_bytes;

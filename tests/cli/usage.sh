@@ -82,7 +82,6 @@ for option in "--emit-cuda cuda" --strip-sources "--profile batch=1" "--threads 
     # shellcheck disable=SC2086
     alone "${option%% *}" "--target of a GPU" compile "$model" -o x.plan $option
 done
-alone --force-rules "--rules FILE" compile "$model" -o x.plan --force-rules
 alone --force-rules "--rules FILE" debug "$model" --force-rules
 alone --tune "--rules FILE" compile "$model" -o x.plan --tune --target sm_90
 alone --json "--explain" compile "$model" -o x.plan --json

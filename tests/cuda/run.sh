@@ -164,7 +164,7 @@ expect service-usage 1 "usage: gpu_service" "$service" "$plan" cpu device 2 10
 expect service-cpu 0 "answered 100, refused 0" "$service" "$plan" cpu host 4 100
 expect service-host 0 "answered 60, refused 0" on "$service" "$plan" cuda host 4 60
 expect service-device 0 "answered 60, refused 0" on "$service" "$plan" cuda device 4 60
-expect service-no-gpu 3 "no session: device: cuda: the CUDA driver sees no GPU" \
+expect service-no-gpu 3 "$plan: cuda: the CUDA driver sees no GPU" \
     on ZC_HOSTCUDA_DEVICES=0 "$service" "$plan" cuda host 2 10
 expect service-passing 1 "answered 39, refused 1" on ZC_HOSTCUDA_FAIL=cuLaunchKernelEx:9:701 \
     "$service" "$plan" cuda host 3 40

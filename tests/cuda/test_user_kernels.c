@@ -35,7 +35,7 @@ static const char rule[] =
     "}\n"
     "rule scaled priority 9 {\n"
     "  match y = Abs(Mul(x, g: const)); where rank(g) == 1, rank(x) >= 1, dim(g, 0) == dim(x, "
-    "-1);\n"
+    "-1), dtype(x) in {f32, f16, bf16};\n"
     "  emit y = Scaled(x, g);\n"
     "}\n";
 

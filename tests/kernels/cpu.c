@@ -140,7 +140,7 @@ static bool one_size(void *arg, const char *item)
     kc_sizes sizes;
     bool ok = kc_sizes_parse(item, &sizes) && kc_operands(r->v, &sizes, r->in, &r->nin);
     if (!ok) return fail(r, item, "the case's sizes or operands are wrong");
-    ok = kc_lower(r->v, &sizes, 1, true, &r->p, r->diag) == ZC_OK
+    ok = kc_lower(r->v, &sizes, 1, true, NULL, 0, &r->p, r->diag) == ZC_OK
              ? run_sizes(r)
              : fail(r, item, zc_diag_text(r->diag, 0));
     for (int i = 0; i < r->nin; i++) free(r->in[i].t.data);

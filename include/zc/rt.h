@@ -197,10 +197,10 @@ ZC_API zc_status zc_session_bind_output(zc_session *session, size_t i, void *dat
 /* The same with device memory of the session's GPU; zc_session_output then gives that address. */
 ZC_API zc_status zc_session_bind_output_device(zc_session *session, size_t i, void *data,
                                                size_t bytes, zc_diag *diag);
-/* Runs once. Every input must have been set. zc allocates nothing unless the inputs' shapes are new:
- * not among the last zc_session_params.shapes sets. oneDNN 2.6 does on the CPU, and frees it again:
- * once for each part of a product, of which there are up to 8, and six times for each band of a
- * convolution, up to 8 an image. */
+/* Runs once. Every input must have been set. zc allocates nothing unless the inputs' shapes are
+ * new: not among the last zc_session_params.shapes sets. oneDNN 2.6 does on the CPU, and frees it
+ * again: once for each part of a product, of which there are up to 8, and six times for each band
+ * of a convolution, up to 8 an image. */
 ZC_API zc_status zc_session_run(zc_session *session, zc_diag *diag);
 /* As zc_session_run, but on a GPU it returns when the work is on the stream: results bound to
  * device memory are valid in stream order, results in host memory after zc_session_wait, which also

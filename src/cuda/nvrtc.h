@@ -19,8 +19,8 @@ typedef struct zc_rtc {
 zc_status zc_rtc_open(zc_rtc *rtc, zc_diag *diag);
 void zc_rtc_close(zc_rtc *rtc);
 
-/* Is code for it compiled with the instructions that this chip alone has (wgmma), the "a" behind its
- * number? It runs on no other. */
+/* Is code for it compiled with the instructions that this chip alone has (wgmma), the "a" behind
+ * its number? It runs on no other. */
 bool zc_rtc_arch_alone(int arch);
 /* "sm_90a": how NVRTC is told the architecture 90. */
 const char *zc_rtc_arch(int arch, char *buf, size_t n);

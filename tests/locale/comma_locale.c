@@ -1,5 +1,5 @@
-/* Preloaded into a program: sets the locale that the environment names, in which a comma stands before a
- * fraction, as a program with a user's language does. */
+/* Preloaded into a program: sets the locale that the environment names, in which a comma stands
+ * before a fraction, as a program with a user's language does. */
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>

@@ -96,6 +96,7 @@ typedef struct kc_options {
     bool bench, json, list, verbose, brief, rows;
     bool cpu;       /* the CPU's kernels */
     bool no_graphs; /* issue every kernel by itself */
+    bool planted;   /* also with NaN and infinity in the operands */
     bool small;     /* leave out sizes for a real GPU */
     bool real;      /* not the driver of the tests */
 } kc_options;

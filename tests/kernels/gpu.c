@@ -286,7 +286,7 @@ static bool run_sizes(runner *r, const kc_sizes *sizes, bool edges)
             k == KC_NORMAL || (edges && r->v->c->flags & (unsigned)(KC_WITH_BIG << (k - 1)));
         if (wanted) ok = run_kind(r, (kc_kind)k, &random);
     }
-    ok = ok && run_planted(r, edges, &random);
+    if (r->o->planted) ok = ok && run_planted(r, edges, &random);
     for (int i = 0; i < r->nin; i++) free(r->in[i].t.data);
     return ok;
 }

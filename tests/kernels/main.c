@@ -2,7 +2,8 @@
  * compiles it; usage() names the options. Needs a CUDA driver and NVRTC: real ones, or the tests'
  * own, which execute kernels on the CPU. --compile needs a real NVRTC alone. --brief: one pair of
  * element types of each case; --rows: of each row's first case, not compiled for fixed sizes where
- * that is not needed. --small: not the sizes for a real GPU; --part: every N-th variant. --cpu: the
+ * that is not needed. --small: not the sizes for a real GPU;
+ * --not-finite: NaN and infinity in the operands, too; --part: every N-th variant. --cpu: the
  * CPU's fast kernels, with NaN and infinity in the operands. */
 #include <regex.h>
 #include <stdio.h>
@@ -309,7 +310,7 @@ static void report(const totals *sum)
 static int usage(void)
 {
     fputs("usage: kernel_check [--filter REGEX] [--device N] [--seed N] [--jobs N] [--brief | "
-          "--rows] [--small] [--cpu]\n"
+          "--rows] [--small] [--cpu] [--not-finite]\n"
           "                    [--part K/N] [--no-graphs] [--list] [--verbose] [--bench [--json] | "
           "--compile "
           "ARCH[,ARCH]...]\n",
@@ -354,6 +355,8 @@ static bool parse(int argc, char **argv, kc_options *o)
             o->brief = o->rows = true;
         else if (strcmp(a, "--no-graphs") == 0)
             o->no_graphs = true;
+        else if (strcmp(a, "--not-finite") == 0)
+            o->planted = true;
         else if (strcmp(a, "--small") == 0)
             o->small = true;
         else if (strcmp(a, "--cpu") == 0)

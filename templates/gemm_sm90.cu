@@ -217,10 +217,11 @@ template <int TILE_M, int TILE_N, int STAGES, int CLUSTER, bool PINGPONG> struct
         for (int j = 0; j < 8; j += 2)
             zc_stmatrix_x4(to + line * LINE + ((j + lane / 16) ^ line % 8) * 16, out + j * 2);
     }
-    ZC_MEMBER void store(const place &t, int warpgroup, int thread, const f32 (&sum)[BLOCKS][TILE_N / 2]) const {
+    // buffer: the panel that the store before the last one read.
+    ZC_MEMBER void store(const place &t, int warpgroup, int thread, const f32 (&sum)[BLOCKS][TILE_N / 2],
+                         int &buffer) const {
         const zc_gemm_item item = zc_gemm_batch(p.g, t.item);
         const int row = t.row + (PINGPONG ? 0 : warpgroup * BLOCKS * 64);
-        int buffer = 0;
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++)
 #pragma unroll
@@ -255,7 +256,7 @@ template <int TILE_M, int TILE_N, int STAGES, int CLUSTER, bool PINGPONG> struct
     ZC_MEMBER void consume(int warpgroup) const {
         const int thread = threadIdx.x % 128;
         slot at = {0, 0};
-        int turn = 0;
+        int turn = 0, buffer = 0;
         zc_grid_wait();
         zc_grid_launch();
         // A parity cannot tell a phase from the one two before it: the two enter their products in turn.
@@ -273,7 +274,7 @@ template <int TILE_M, int TILE_N, int STAGES, int CLUSTER, bool PINGPONG> struct
             if (PART)
                 store_sums(t, warpgroup, thread, sum);
             else
-                store(t, warpgroup, thread, sum);
+                store(t, warpgroup, thread, sum, buffer);
         }
         if (!PART && thread == 0) zc_bulk_wait<0>();
     }

@@ -226,9 +226,10 @@ static const char *included(const char *line)
 static bool is_own_header(const char *s)
 {
     s += strspn(s, " \t");
-    if (strncmp(s, "\"zc/", 4) != 0 && strncmp(s, "<zc/", 4) != 0) return false;
-    size_t n = strcspn(s + 1, "\">\n");
-    return !memmem(s, n, "..", 2);
+    if ((*s != '"' && *s != '<') || strncmp(s + 1, "zc/", 3) != 0) return false;
+    for (s++; *s && *s != '"' && *s != '>' && *s != '\n'; s++)
+        if (s[0] == '.' && s[1] == '.') return false;
+    return true;
 }
 
 /* Names of other files would be no part of what the plan and the cache are made of. */

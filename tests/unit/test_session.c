@@ -14,6 +14,14 @@
 #include "support/small_model.h"
 #include "zc/zc.h"
 
+#ifdef __SANITIZE_ADDRESS__
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+#endif
+
 typedef struct fixture {
     zc_plan *plan;
     zc_session *session;

@@ -15,7 +15,7 @@
 #include "zc/zc.h"
 
 #ifdef __SANITIZE_ADDRESS__
-const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
     return "allocator_may_return_null=1";

@@ -45,6 +45,8 @@ void cli_count_types(const zc_program *p, uint32_t counts[ZC_DTYPE_END]);
 /* Results of steps for which memory is found when they run: their sizes depend on values, or they
  * are inside of a loop or branch. */
 uint32_t cli_unplanned_values(const zc_program *p);
+/* The product that a range bounds, as text; the caller frees it. */
+void cli_range_text(const zc_program *p, const zc_prange *r, zc_buf *out);
 /* A dimension of the program as text; the caller frees it. */
 void cli_dim_text(const zc_program *p, zc_dim d, zc_buf *out);
 

@@ -113,10 +113,7 @@ static void put_ranges(const zc_program *p, const zc_pchoice *c)
     for (uint32_t i = 0; i < c->nranges; i++) {
         const zc_prange *r = &c->ranges[i];
         zc_buf text = {0};
-        for (uint32_t f = 0; f < r->nfactors; f++) {
-            if (f) zc_buf_puts(&text, " * ");
-            cli_dim_text(p, r->factors[f], &text);
-        }
+        cli_range_text(p, r, &text);
         fputs(i ? ", {" : "{", stdout);
         put_string("size", text.failed ? "" : text.data);
         printf(", \"low\": %" PRId64 ", \"high\": %" PRId64 "}", r->low, r->high);

@@ -28,6 +28,14 @@ void cli_dim_text(const zc_program *p, zc_dim d, zc_buf *out)
     zc_dim_print(&dims, d, out);
 }
 
+void cli_range_text(const zc_program *p, const zc_prange *r, zc_buf *out)
+{
+    for (uint32_t f = 0; f < r->nfactors; f++) {
+        if (f) zc_buf_puts(out, " * ");
+        cli_dim_text(p, r->factors[f], out);
+    }
+}
+
 bool cli_first_of_arch(const zc_program *p, uint32_t binary)
 {
     for (uint32_t i = 0; i < binary; i++)
@@ -128,10 +136,7 @@ static void put_ranges(const zc_program *p, const zc_pchoice *c)
     for (uint32_t i = 0; i < c->nranges; i++) {
         const zc_prange *r = &c->ranges[i];
         zc_buf text = {0};
-        for (uint32_t f = 0; f < r->nfactors; f++) {
-            if (f) zc_buf_puts(&text, " * ");
-            cli_dim_text(p, r->factors[f], &text);
-        }
+        cli_range_text(p, r, &text);
         fputs(i ? " and " : " where ", stdout);
         cli_put(stdout, text.failed ? "?" : text.data);
         if (r->low == r->high)

@@ -25,14 +25,6 @@ zc_status zc_gen_causal_conv(zc_gen *g)
 
 /* ---- the launch ---- */
 
-static zc_status check(zc_launch *l, int i, int64_t need, const char *what)
-{
-    if (!zc_launch_has(l, i) || zc_tensor_numel(&l->in[i]) == need) return ZC_OK;
-    return zc_fail(l->diag, ZC_ERR_INPUT, l->subject,
-                   "%s has a wrong size (got %lld elements, need %lld)", what,
-                   (long long)zc_tensor_numel(&l->in[i]), (long long)need);
-}
-
 zc_status zc_launch_causal_conv(zc_launch *l)
 {
     enum { BLOCK = 256 };
@@ -46,9 +38,9 @@ zc_status zc_launch_causal_conv(zc_launch *l)
                                       .length = x->dims[2],
                                       .kept = w->dims[2] - 1};
     int64_t most = 32 * (int64_t)l->sm_count;
-    ZC_TRY(check(l, 1, p.channels * w->dims[2], "weight"));
-    ZC_TRY(check(l, 2, p.channels, "bias"));
-    ZC_TRY(check(l, 3, p.rows * p.kept, "past_state"));
+    ZC_TRY(zc_launch_check_size(l, 1, p.channels * w->dims[2], "weight"));
+    ZC_TRY(zc_launch_check_size(l, 2, p.channels, "bias"));
+    ZC_TRY(zc_launch_check_size(l, 3, p.rows * p.kept, "past_state"));
     if (p.kept < 0)
         return zc_fail(l->diag, ZC_ERR_INPUT, l->subject,
                        "the kernel is empty (need at least 1 tap)");

@@ -101,6 +101,9 @@ static inline bool zc_launch_has(const zc_launch *l, int i)
     return i < l->nin && l->in[i].dtype != ZC_NONE;
 }
 
+/* What shape inference may have left open: input i, if it is there, has `need` elements. */
+zc_status zc_launch_check_size(zc_launch *l, int i, int64_t need, const char *what);
+
 /* Integer list of host input i (i32 or i64 values); n is -1 when the operand is absent. `v` must
  * hold `most`. */
 zc_status zc_launch_ints(zc_launch *l, int i, int64_t *v, int most, int *n);

@@ -199,3 +199,11 @@ zc_status zc_launch_ints(zc_launch *l, int i, int64_t *v, int most, int *n)
     *n = (int)count;
     return ZC_OK;
 }
+
+zc_status zc_launch_check_size(zc_launch *l, int i, int64_t need, const char *what)
+{
+    if (!zc_launch_has(l, i) || zc_tensor_numel(&l->in[i]) == need) return ZC_OK;
+    return zc_fail(l->diag, ZC_ERR_INPUT, l->subject,
+                   "%s has a wrong size (got %lld elements, need %lld)", what,
+                   (long long)zc_tensor_numel(&l->in[i]), (long long)need);
+}

@@ -46,15 +46,6 @@ zc_status zc_gen_linear_attention(zc_gen *g)
 
 /* ---- the launch ---- */
 
-/* What shape inference may have left open: input i has `need` elements. */
-static zc_status check(zc_launch *l, int i, int64_t need, const char *what)
-{
-    if (!zc_launch_has(l, i) || zc_tensor_numel(&l->in[i]) == need) return ZC_OK;
-    return zc_fail(l->diag, ZC_ERR_INPUT, l->subject,
-                   "%s has a wrong size (got %lld elements, need %lld)", what,
-                   (long long)zc_tensor_numel(&l->in[i]), (long long)need);
-}
-
 zc_status zc_launch_linear_attention(zc_launch *l)
 {
     const zc_attrs_LinearAttention *a = ZC_ATTRS(l, LinearAttention);
@@ -72,14 +63,15 @@ zc_status zc_launch_linear_attention(zc_launch *l)
                                            .dv = dv,
                                            .scale =
                                                a->scale != 0 ? a->scale : 1 / sqrt((double)dk)};
-    ZC_TRY(check(l, IN_K, steps * kv * dk, "key"));
-    ZC_TRY(check(l, IN_V, steps * kv * dv, "value"));
-    ZC_TRY(check(l, IN_STATE, batch * kv * dk * dv, "past_state"));
+    ZC_TRY(zc_launch_check_size(l, IN_K, steps * kv * dk, "key"));
+    ZC_TRY(zc_launch_check_size(l, IN_V, steps * kv * dv, "value"));
+    ZC_TRY(zc_launch_check_size(l, IN_STATE, batch * kv * dk * dv, "past_state"));
     if (zc_launch_has(l, IN_DECAY))
-        ZC_TRY(check(l, IN_DECAY, steps * kv * (l->in[IN_DECAY].dims[2] == kv * dk ? dk : 1),
-                     "decay"));
+        ZC_TRY(zc_launch_check_size(
+            l, IN_DECAY, steps * kv * (l->in[IN_DECAY].dims[2] == kv * dk ? dk : 1), "decay"));
     if (zc_launch_has(l, IN_BETA))
-        ZC_TRY(check(l, IN_BETA, steps * (l->in[IN_BETA].dims[2] == 1 ? 1 : kv), "beta"));
+        ZC_TRY(zc_launch_check_size(l, IN_BETA, steps * (l->in[IN_BETA].dims[2] == 1 ? 1 : kv),
+                                    "beta"));
     if (l->nout > 0 && zc_present(&l->out[0])) p.y = l->out[0].data;
     if (l->nout > 1 && zc_present(&l->out[1])) p.state = l->out[1].data;
     zc_dim3 grid = {zc_launch_blocks(p.columns, BLOCK / 32, 0), 1, 1};

@@ -166,7 +166,7 @@ static void draw(checker *k, const task *t, uint64_t *random)
     k->c.sizes = t->sizes;
     k->c.want = t->want;
     k->c.vary = t->vary;
-    k->c.constants = (int)(z >> 24) % ZC_RL_CONSTANTS;
+    k->c.constants = (int)((z >> 24) % ZC_RL_CONSTANTS);
     if (!k->keeps_forms) zc_rl_choose_forms(k->rule, random, &k->c);
 }
 

@@ -192,7 +192,7 @@ template <int TILE_M, int TILE_N, int STAGES, int CLUSTER, bool PINGPONG> struct
 #pragma unroll
         for (int i = 0; i < 2; i++) v[i] = zc_epilogue(zc_gemm_value(p.g, item, row, col + i, sum[i]));
         zc_fused_pair(p.g.fused, v, at * p.g.m + row, col, (int)p.g.n);
-        return zc_put<Z_T>(v[0]).v | (u32)zc_put<Z_T>(v[1]).v << 16;
+        return zc_pack(Z_T(), v[0], v[1]);
     }
     // 64 rows by 64 columns as results: by groups of 8 columns, of which the result has whole ones, two rows a thread.
     // Nothing stands between them that would keep the compiler from asking for all operands first.

@@ -4,13 +4,10 @@
 #define ZC_KERNELS_ATTENTION_FORM_H
 
 #include "abi/attention.h"
+#include "kernels/gen.h"
 #include "kernels/launch.h"
 
-enum { ZC_ATTENTION_SIZE_MAX = 512, ZC_ATTENTION_TILE_SIZE_MAX = 256 };
-enum { ZC_ATTENTION_NO_TILE, ZC_ATTENTION_TILE_SIMT, ZC_ATTENTION_TILE_MMA };
-
-/* Which tile kernel the template has for these element types and head sizes. */
-int zc_attention_tile(zc_dtype type, zc_dtype v_type, int64_t d, int64_t dv, bool scores);
+enum { ZC_ATTENTION_SIZE_MAX = 512 };
 
 typedef struct zc_attention {
     zc_launch *l;
@@ -38,16 +35,37 @@ zc_status zc_attention_append(zc_attention *a, bool values, const void *past, in
                               void *wanted, int64_t fresh, struct zc_attention_view *view);
 /* bias x from a tensor whose dims broadcast to [batch, heads, nq, cols], cols at most nk. */
 zc_status zc_attention_bias(zc_attention *a, int x, const zc_tensor *t);
-zc_status zc_attention_run(zc_attention *a);
 
 /* got == need, or an error about `what`. */
 zc_status zc_attention_same(zc_attention *a, int64_t got, int64_t need, const char *what);
+zc_status zc_attention_too_large(const zc_attention *a);
 /* Output i's memory; NULL: not wanted. */
 void *zc_attention_wanted(const zc_launch *l, int i);
 
-zc_status zc_attention_ms(zc_launch *l);
-zc_status zc_attention_mha(zc_launch *l);
-zc_status zc_attention_gqa(zc_launch *l);
-zc_status zc_attention_packed(zc_launch *l);
+/* The description of one operation, its operands prepared: a->l is given, the rest zeros. */
+zc_status zc_attention_onnx(zc_attention *a);
+zc_status zc_attention_ms(zc_attention *a);
+zc_status zc_attention_mha(zc_attention *a);
+zc_status zc_attention_gqa(zc_attention *a);
+zc_status zc_attention_packed(zc_attention *a);
+/* That of the step, whichever it is. *some is false when there is nothing to compute. */
+zc_status zc_attention_describe(zc_launch *l, zc_attention *a, bool *some);
+
+/* What the operations have in common, read off each when its kernel is chosen. */
+typedef struct zc_attention_shape {
+    int64_t d, dv;     /* head sizes; -1: not certain */
+    int64_t heads;     /* of queries; -1: not certain */
+    zc_dim queries;    /* positions */
+    int lengths;       /* input: which keys count; -1: none */
+    int length_kind;   /* Z_LENGTHS */
+    int ids;           /* input: positions; -1: none */
+    int bias[2], mask; /* inputs: biases, a mask to make a bias of; -1: none */
+    bool rows, project, softcap;
+    int scores; /* mode; -1: not wanted */
+    zc_dtype type, v_type;
+} zc_attention_shape;
+
+/* Writes what templates/zc/attention.cuh and attention_prepare.cuh need; or declines. */
+zc_status zc_gen_attention_spec(zc_gen *g, zc_attention_shape *s);
 
 #endif

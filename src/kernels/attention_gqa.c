@@ -130,38 +130,34 @@ static zc_status prepare(zc_attention *a)
     return ZC_OK;
 }
 
-zc_status zc_attention_gqa(zc_launch *l)
+zc_status zc_attention_gqa(zc_attention *a)
 {
+    zc_launch *l = a->l;
     const zc_attrs_MsGroupQueryAttention *at = ZC_ATTRS(l, MsGroupQueryAttention);
     const zc_tensor *q = &l->in[GQA_Q];
-    zc_attention a = {.l = l, .type = q->dtype, .v_type = q->dtype};
     if (zc_tensor_numel(q) == 0) return ZC_OK;
-    a.p.batch = q->dims[0];
-    a.p.heads = at->num_heads;
-    a.p.kv_heads = at->kv_num_heads;
-    a.p.len.nq = q->dims[1];
-    a.p.len.fault = l->fault;
-    a.p.len.step = l->step_id;
-    a.p.softcap = at->softcap;
-    a.p.causal = at->causal != 0;
-    a.p.window = at->local_window_size;
-    a.p.sink = zc_launch_in(l, GQA_SINK);
-    a.p.zero_sink = at->smooth_softmax > 0;
-    a.p.scores = at->qk_output ? zc_attention_wanted(l, 3) : NULL;
-    ZC_TRY(views(&a));
-    a.p.scale = ZC_ATTR_GIVEN(MsGroupQueryAttention, at, scale) && at->scale != 0
-                    ? at->scale
-                    : 1 / sqrt((double)a.d);
-    a.p.y = zc_attention_3d(zc_attention_wanted(l, 0), a.p.heads, a.p.len.nq, a.d);
-    if (a.p.sink)
-        ZC_TRY(zc_attention_same(&a, zc_tensor_numel(&l->in[GQA_SINK]), a.p.heads,
+    a->p.batch = q->dims[0];
+    a->p.heads = at->num_heads;
+    a->p.kv_heads = at->kv_num_heads;
+    a->p.len.nq = q->dims[1];
+    a->p.softcap = at->softcap;
+    a->p.causal = at->causal != 0;
+    a->p.window = at->local_window_size;
+    a->p.sink = zc_launch_in(l, GQA_SINK);
+    a->p.zero_sink = at->smooth_softmax > 0;
+    a->p.scores = at->qk_output ? zc_attention_wanted(l, 3) : NULL;
+    ZC_TRY(views(a));
+    a->p.scale = ZC_ATTR_GIVEN(MsGroupQueryAttention, at, scale) && at->scale != 0
+                     ? at->scale
+                     : 1 / sqrt((double)a->d);
+    a->p.y = zc_attention_3d(zc_attention_wanted(l, 0), a->p.heads, a->p.len.nq, a->d);
+    if (a->p.sink)
+        ZC_TRY(zc_attention_same(a, zc_tensor_numel(&l->in[GQA_SINK]), a->p.heads,
                                  "size of head_sink"));
-    ZC_TRY(lengths(&a));
-    ZC_TRY(prepare(&a));
-    if (zc_launch_has(l, GQA_ADD)) {
-        ZC_TRY(zc_attention_same(&a, l->in[GQA_ADD].dims[3], a.p.len.nk,
-                                 "number of keys of the attention bias"));
-        ZC_TRY(zc_attention_bias(&a, 1, &l->in[GQA_ADD]));
-    }
-    return zc_attention_run(&a);
+    ZC_TRY(lengths(a));
+    ZC_TRY(prepare(a));
+    if (!zc_launch_has(l, GQA_ADD)) return ZC_OK;
+    ZC_TRY(zc_attention_same(a, l->in[GQA_ADD].dims[3], a->p.len.nk,
+                             "number of keys of the attention bias"));
+    return zc_attention_bias(a, 1, &l->in[GQA_ADD]);
 }

@@ -7,12 +7,6 @@ enum { ENTRY_MASK = 4, ENTRY_PROJECT = 5 };
 
 /* ---- shared ---- */
 
-static void begin(zc_attention *a)
-{
-    a->p.len.fault = a->l->fault;
-    a->p.len.step = a->l->step_id;
-}
-
 /* Bias 0 from a mask input, as cpu/attention_ms.c reads it; a masked key's score gets `filter`
  * added. */
 static zc_status use_mask(zc_attention *a, int i, double filter)
@@ -104,33 +98,32 @@ static zc_status attention_past(zc_attention *a)
     return zc_attention_append(a, true, values, old, to, fresh, &a->p.v);
 }
 
-zc_status zc_attention_ms(zc_launch *l)
+zc_status zc_attention_ms(zc_attention *a)
 {
+    zc_launch *l = a->l;
     const zc_attrs_MsAttention *at = ZC_ATTRS(l, MsAttention);
     const zc_tensor *x = &l->in[ATT_X];
     int64_t heads = at->num_heads, cols = l->in[ATT_W].dims[1], length = x->dims[1];
     int64_t hidden = at->qkv_hidden_sizes.n ? at->qkv_hidden_sizes.v[0] : cols / 3;
-    zc_attention a = {.l = l, .type = x->dtype, .v_type = x->dtype, .d = hidden / heads};
     void *qkv;
-    begin(&a);
-    a.dv = (cols - 2 * hidden) / heads;
-    a.p.batch = x->dims[0];
-    a.p.heads = a.p.kv_heads = heads;
-    a.p.len.nq = a.p.len.nk = length;
-    a.p.causal = at->unidirectional != 0;
-    a.p.scale =
-        ZC_ATTR_GIVEN(MsAttention, at, scale) && at->scale != 0 ? at->scale : 1 / sqrt((double)a.d);
-    ZC_TRY(project(&a, cols, &qkv));
-    a.p.q = (struct zc_attention_view){qkv, length * cols, a.d, cols};
-    a.p.k =
-        (struct zc_attention_view){zc_attention_at(qkv, a.type, hidden), length * cols, a.d, cols};
-    a.p.v = (struct zc_attention_view){zc_attention_at(qkv, a.type, 2 * hidden), length * cols,
-                                       a.dv, cols};
-    a.p.y = zc_attention_3d(zc_attention_wanted(l, 0), heads, length, a.dv);
-    ZC_TRY(attention_past(&a));
-    ZC_TRY(use_mask(&a, ATT_MASK, at->mask_filter_value));
-    ZC_TRY(use_bias(&a, ATT_ADD));
-    return zc_attention_run(&a);
+    a->d = hidden / heads;
+    a->dv = (cols - 2 * hidden) / heads;
+    a->p.batch = x->dims[0];
+    a->p.heads = a->p.kv_heads = heads;
+    a->p.len.nq = a->p.len.nk = length;
+    a->p.causal = at->unidirectional != 0;
+    a->p.scale = ZC_ATTR_GIVEN(MsAttention, at, scale) && at->scale != 0 ? at->scale
+                                                                         : 1 / sqrt((double)a->d);
+    ZC_TRY(project(a, cols, &qkv));
+    a->p.q = (struct zc_attention_view){qkv, length * cols, a->d, cols};
+    a->p.k = (struct zc_attention_view){zc_attention_at(qkv, a->type, hidden), length * cols, a->d,
+                                        cols};
+    a->p.v = (struct zc_attention_view){zc_attention_at(qkv, a->type, 2 * hidden), length * cols,
+                                        a->dv, cols};
+    a->p.y = zc_attention_3d(zc_attention_wanted(l, 0), heads, length, a->dv);
+    ZC_TRY(attention_past(a));
+    ZC_TRY(use_mask(a, ATT_MASK, at->mask_filter_value));
+    return use_bias(a, ATT_ADD);
 }
 
 /* ---- MultiHeadAttention ---- */
@@ -235,32 +228,30 @@ static zc_status mha_past(zc_attention *a)
                                fresh, &a->p.v);
 }
 
-zc_status zc_attention_mha(zc_launch *l)
+zc_status zc_attention_mha(zc_attention *a)
 {
+    zc_launch *l = a->l;
     const zc_attrs_MsMultiHeadAttention *at = ZC_ATTRS(l, MsMultiHeadAttention);
     const zc_tensor *q = &l->in[MHA_Q];
-    zc_attention a = {.l = l, .type = q->dtype, .v_type = q->dtype};
-    begin(&a);
-    a.p.batch = q->dims[0];
-    a.p.heads = a.p.kv_heads = at->num_heads;
-    a.p.len.nq = q->dims[1];
-    a.p.causal = at->unidirectional != 0;
-    a.p.scores = zc_attention_wanted(l, 3);
+    a->p.batch = q->dims[0];
+    a->p.heads = a->p.kv_heads = at->num_heads;
+    a->p.len.nq = q->dims[1];
+    a->p.causal = at->unidirectional != 0;
+    a->p.scores = zc_attention_wanted(l, 3);
     if (zc_launch_has(l, MHA_K)) {
-        a.d = q->dims[2] / a.p.heads;
-        a.p.q = zc_attention_3d(q->data, a.p.heads, a.p.len.nq, a.d);
-        key_views(&a, &l->in[MHA_K], zc_launch_has(l, MHA_V) ? &l->in[MHA_V] : NULL);
+        a->d = q->dims[2] / a->p.heads;
+        a->p.q = zc_attention_3d(q->data, a->p.heads, a->p.len.nq, a->d);
+        key_views(a, &l->in[MHA_K], zc_launch_has(l, MHA_V) ? &l->in[MHA_V] : NULL);
     } else {
-        packed_views(&a, q);
+        packed_views(a, q);
     }
-    ZC_TRY(check_mha(&a));
-    a.p.scale = ZC_ATTR_GIVEN(MsMultiHeadAttention, at, scale) && at->scale != 0
-                    ? at->scale
-                    : 1 / sqrt((double)a.d);
-    a.p.y = zc_attention_3d(zc_attention_wanted(l, 0), a.p.heads, a.p.len.nq, a.dv);
-    ZC_TRY(mha_bias(&a));
-    ZC_TRY(mha_past(&a));
-    ZC_TRY(use_mask(&a, MHA_MASK, at->mask_filter_value));
-    ZC_TRY(use_bias(&a, MHA_ADD));
-    return zc_attention_run(&a);
+    ZC_TRY(check_mha(a));
+    a->p.scale = ZC_ATTR_GIVEN(MsMultiHeadAttention, at, scale) && at->scale != 0
+                     ? at->scale
+                     : 1 / sqrt((double)a->d);
+    a->p.y = zc_attention_3d(zc_attention_wanted(l, 0), a->p.heads, a->p.len.nq, a->dv);
+    ZC_TRY(mha_bias(a));
+    ZC_TRY(mha_past(a));
+    ZC_TRY(use_mask(a, MHA_MASK, at->mask_filter_value));
+    return use_bias(a, MHA_ADD);
 }

@@ -38,34 +38,31 @@ static zc_status turn(zc_attention *a, bool interleaved)
     return ZC_OK;
 }
 
-zc_status zc_attention_packed(zc_launch *l)
+zc_status zc_attention_packed(zc_attention *a)
 {
+    zc_launch *l = a->l;
     const zc_attrs_PackedAttention *at = ZC_ATTRS(l, PackedAttention);
     const zc_tensor *x = &l->in[IN_X];
     int64_t heads = at->num_heads, kv = at->kv_num_heads, cols = x->dims[2], n = x->dims[1];
-    zc_attention a = {.l = l, .type = x->dtype, .v_type = x->dtype};
-    a.d = a.dv = cols / (heads + 2 * kv);
-    ZC_TRY(zc_attention_same(&a, cols, (heads + 2 * kv) * a.d, "packed size"));
+    a->d = a->dv = cols / (heads + 2 * kv);
+    ZC_TRY(zc_attention_same(a, cols, (heads + 2 * kv) * a->d, "packed size"));
     if (zc_tensor_numel(x) == 0) return ZC_OK;
-    a.p.batch = x->dims[0];
-    a.p.heads = heads;
-    a.p.kv_heads = kv;
-    a.p.len.nq = a.p.len.nk = n;
-    a.p.len.lengths = zc_launch_in(l, IN_LENGTHS);
-    a.p.len.fault = l->fault;
-    a.p.len.step = l->step_id;
-    a.p.causal = at->is_causal != 0;
-    a.p.softcap = at->softcap;
-    a.p.mask_value = at->mask_value;
-    a.p.scale = at->scale != 0 ? at->scale : 1 / sqrt((double)a.d);
-    a.p.q = (struct zc_attention_view){x->data, n * cols, a.d, cols};
-    a.p.k = a.p.v = a.p.q;
-    a.p.k.data = zc_attention_at(x->data, a.type, heads * a.d);
-    a.p.v.data = zc_attention_at(x->data, a.type, (heads + kv) * a.d);
-    a.p.y = zc_attention_3d(zc_attention_wanted(l, 0), heads, n, a.d);
+    a->p.batch = x->dims[0];
+    a->p.heads = heads;
+    a->p.kv_heads = kv;
+    a->p.len.nq = a->p.len.nk = n;
+    a->p.len.lengths = zc_launch_in(l, IN_LENGTHS);
+    a->p.causal = at->is_causal != 0;
+    a->p.softcap = at->softcap;
+    a->p.mask_value = at->mask_value;
+    a->p.scale = at->scale != 0 ? at->scale : 1 / sqrt((double)a->d);
+    a->p.q = (struct zc_attention_view){x->data, n * cols, a->d, cols};
+    a->p.k = a->p.v = a->p.q;
+    a->p.k.data = zc_attention_at(x->data, a->type, heads * a->d);
+    a->p.v.data = zc_attention_at(x->data, a->type, (heads + kv) * a->d);
+    a->p.y = zc_attention_3d(zc_attention_wanted(l, 0), heads, n, a->d);
     if (zc_launch_has(l, IN_LENGTHS))
-        ZC_TRY(zc_attention_same(&a, zc_tensor_numel(&l->in[IN_LENGTHS]), a.p.batch, "lengths"));
-    ZC_TRY(turn(&a, at->interleaved != 0));
-    if (zc_launch_has(l, IN_MASK)) ZC_TRY(zc_attention_bias(&a, 0, &l->in[IN_MASK]));
-    return zc_attention_run(&a);
+        ZC_TRY(zc_attention_same(a, zc_tensor_numel(&l->in[IN_LENGTHS]), a->p.batch, "lengths"));
+    ZC_TRY(turn(a, at->interleaved != 0));
+    return zc_launch_has(l, IN_MASK) ? zc_attention_bias(a, 0, &l->in[IN_MASK]) : ZC_OK;
 }

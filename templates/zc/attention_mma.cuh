@@ -1,4 +1,4 @@
-// The tiles of attention_tile.cuh on the tensor cores: 4 warps with 16 rows each, f16 or bf16 with f32 sums.
+// Tiles of 64 queries, 64 keys at a time, on the tensor cores: 4 warps with 16 rows each, f16 or bf16 with f32 sums.
 #pragma once
 #include "zc/attention_tile.cuh"
 
@@ -6,7 +6,6 @@ enum { DP = (Z_D + 15) / 16 * 16, VP = (Z_DV + 15) / 16 * 16, LDK = DP + 8, LDV 
 
 ZC_DEV void mma(f16, f32 *d, const u32 *a, const u32 *b) { zc_mma_m16n8k16_f16(d, a, b); }
 ZC_DEV void mma(bf16, f32 *d, const u32 *a, const u32 *b) { zc_mma_m16n8k16_bf16(d, a, b); }
-ZC_DEV u32 pack(f32 a, f32 b) { return (u32)zc_put<Z_T>(a).v | (u32)zc_put<Z_T>(b).v << 16; }
 
 // 64 rows of N elements to shared memory, zeros beyond them; `row` gives a row's elements, NULL: none.
 template <int N, int LD, class ROW> ZC_DEV void fetch_rows(Z_T *to, bool aligned, ROW row) {
@@ -49,8 +48,8 @@ ZC_DEV void mma_scores(const Z_T *qs, const Z_T *ks, int lane, f32 (&s)[8][4]) {
 ZC_DEV void mma_values(const f32 (&s)[8][4], const Z_T *vs, int lane, f32 (&o)[VP / 8][4]) {
 #pragma unroll
     for (int k = 0; k < 4; k++) {
-        const u32 a[4] = {pack(s[2 * k][0], s[2 * k][1]), pack(s[2 * k][2], s[2 * k][3]),
-                          pack(s[2 * k + 1][0], s[2 * k + 1][1]), pack(s[2 * k + 1][2], s[2 * k + 1][3])};
+        const u32 a[4] = {zc_pack(Z_T(), s[2 * k][0], s[2 * k][1]), zc_pack(Z_T(), s[2 * k][2], s[2 * k][3]),
+                          zc_pack(Z_T(), s[2 * k + 1][0], s[2 * k + 1][1]), zc_pack(Z_T(), s[2 * k + 1][2], s[2 * k + 1][3])};
 #pragma unroll
         for (int n = 0; n < VP / 8; n += 2) {
             u32 b[4];
@@ -141,7 +140,7 @@ ZC_DEV void attend_mma(const zc_attention_params &p) {
     ZC_CP_ASYNC_WAIT(0);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        if (t.first + first + lane / 4 + i * 8 >= t.rows) continue;
+        if (t.first + first + lane / 4 + i * 8 >= t.end) continue;
         bool finite = true;
 #pragma unroll
         for (int n = 0; n < VP / 8; n++) finite = finite && zc_isfinite(o[n][i * 2]) && zc_isfinite(o[n][i * 2 + 1]);

@@ -233,6 +233,9 @@ template <> struct zc_store<b8> {
 };
 
 template <class T, class V> ZC_DEV T zc_put(V v) { return zc_store<T>::from(v); }
+// Two neighbours, the first in the low half.
+ZC_DEV u32 zc_pack(f16, f32 a, f32 b) { return zc_f32x2_to_f16x2(a, b); }
+ZC_DEV u32 zc_pack(bf16, f32 a, f32 b) { return zc_f32x2_to_bf16x2(a, b); }
 // Elements of arrays.
 template <class T> ZC_DEV zc_compute<T> zc_load(const void *p, i64 i) { return zc_get(((const T *)p)[i]); }
 template <class T, class V> ZC_DEV void zc_save(void *p, i64 i, V v) { ((T *)p)[i] = zc_put<T>(v); }

@@ -109,6 +109,12 @@ ZC_INLINE void zc_tensor_load(u32 to, const zc_tensor_map *map, u32 barrier, int
                  "[%0], [%1, {%3, %4, %5}], [%2];" ::"r"(to), "l"(map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2)
                  : "memory");
 }
+ZC_INLINE void zc_tensor_load(u32 to, const zc_tensor_map *map, u32 barrier, int c0, int c1, int c2, int c3) {
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to), "l"(map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2),
+                 "r"(c3)
+                 : "memory");
+}
 ZC_INLINE void zc_tensor_multicast(u32 to, const zc_tensor_map *map, u32 barrier, u16 mask, int c0, int c1) {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
                  "[%0], [%1, {%4, %5}], [%2], %3;" ::"r"(to), "l"(map), "r"(barrier), "h"(mask), "r"(c0), "r"(c1)
@@ -128,6 +134,11 @@ ZC_INLINE void zc_tensor_store(const zc_tensor_map *map, u32 from, int c0, int c
 ZC_INLINE void zc_tensor_store(const zc_tensor_map *map, u32 from, int c0, int c1, int c2) {
     asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),
                  "r"(from), "r"(c0), "r"(c1), "r"(c2)
+                 : "memory");
+}
+ZC_INLINE void zc_tensor_store(const zc_tensor_map *map, u32 from, int c0, int c1, int c2, int c3) {
+    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(map),
+                 "r"(from), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
                  : "memory");
 }
 /* Before zc_grid_wait: the next copy reads a constant of the plan, which no kernel writes. */

@@ -208,6 +208,30 @@ ZC_INLINE u16 zc_f64_to_bf16(f64 v)
     return zc_f32_to_bf16((f64)f == v || v != v ? f : zc_float(zc_bits(f) | 1u));
 }
 
+/* Two of them, the first in the low half. */
+ZC_INLINE u32 zc_f32x2_to_f16x2(f32 low, f32 high)
+{
+    u32 r;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+    return r;
+}
+
+ZC_INLINE u32 zc_f32x2_to_bf16x2(f32 low, f32 high)
+{
+    u32 r;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+    return r;
+}
+
+/* ---- 2^v, to two units in the last place; results that are subnormal become 0 ---- */
+
+ZC_INLINE f32 zc_exp2_approx(f32 v)
+{
+    f32 r;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+    return r;
+}
+
 /* ---- tf32: an f32 with 10 binary digits behind the point, to nearest, ties away from zero ---- */
 
 ZC_INLINE u32 zc_f32_to_tf32(f32 v)

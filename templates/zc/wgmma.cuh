@@ -5,6 +5,10 @@
  * 64 x 16 elements of A by n x 16 of B. n is a number 8, 16 ... 256, TYPE F16 or BF16; sums are f32. A lies along the
  * summed axis; B too, or with `across` 1 its columns are contiguous. Without add, d is overwritten.
  *
+ * ZC_WGMMA_HELD(name, n, TYPE, across) defines `void name(SUM (&d)[n / 2], const u32 (&a)[4], u64 b, bool add)`: A in
+ * registers, two elements each, the first in the low half: those that d has in the same place with n = 16, row by row.
+ * They must not change until the product is done.
+ *
  * Thread t of the warpgroup has of row 16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2) column
  * 8 * (i / 4) + 2 * (t % 4) + i % 2 as d[i].
  *
@@ -83,56 +87,69 @@
 #define ZC_WGMMA_SUMS_248(c, d) ZC_WGMMA_SUMS_240(c, d), ZC_WGMMA_FOUR(c, d, 120)
 #define ZC_WGMMA_SUMS_256(c, d) ZC_WGMMA_SUMS_248(c, d), ZC_WGMMA_FOUR(c, d, 124)
 
-/* The operands behind them: descriptors of A and B, and whether to add. */
-#define ZC_WGMMA_REST_8(use) use("%4", "%5", "%6")
-#define ZC_WGMMA_REST_16(use) use("%8", "%9", "%10")
-#define ZC_WGMMA_REST_24(use) use("%12", "%13", "%14")
-#define ZC_WGMMA_REST_32(use) use("%16", "%17", "%18")
-#define ZC_WGMMA_REST_40(use) use("%20", "%21", "%22")
-#define ZC_WGMMA_REST_48(use) use("%24", "%25", "%26")
-#define ZC_WGMMA_REST_56(use) use("%28", "%29", "%30")
-#define ZC_WGMMA_REST_64(use) use("%32", "%33", "%34")
-#define ZC_WGMMA_REST_72(use) use("%36", "%37", "%38")
-#define ZC_WGMMA_REST_80(use) use("%40", "%41", "%42")
-#define ZC_WGMMA_REST_88(use) use("%44", "%45", "%46")
-#define ZC_WGMMA_REST_96(use) use("%48", "%49", "%50")
-#define ZC_WGMMA_REST_104(use) use("%52", "%53", "%54")
-#define ZC_WGMMA_REST_112(use) use("%56", "%57", "%58")
-#define ZC_WGMMA_REST_120(use) use("%60", "%61", "%62")
-#define ZC_WGMMA_REST_128(use) use("%64", "%65", "%66")
-#define ZC_WGMMA_REST_136(use) use("%68", "%69", "%70")
-#define ZC_WGMMA_REST_144(use) use("%72", "%73", "%74")
-#define ZC_WGMMA_REST_152(use) use("%76", "%77", "%78")
-#define ZC_WGMMA_REST_160(use) use("%80", "%81", "%82")
-#define ZC_WGMMA_REST_168(use) use("%84", "%85", "%86")
-#define ZC_WGMMA_REST_176(use) use("%88", "%89", "%90")
-#define ZC_WGMMA_REST_184(use) use("%92", "%93", "%94")
-#define ZC_WGMMA_REST_192(use) use("%96", "%97", "%98")
-#define ZC_WGMMA_REST_200(use) use("%100", "%101", "%102")
-#define ZC_WGMMA_REST_208(use) use("%104", "%105", "%106")
-#define ZC_WGMMA_REST_216(use) use("%108", "%109", "%110")
-#define ZC_WGMMA_REST_224(use) use("%112", "%113", "%114")
-#define ZC_WGMMA_REST_232(use) use("%116", "%117", "%118")
-#define ZC_WGMMA_REST_240(use) use("%120", "%121", "%122")
-#define ZC_WGMMA_REST_248(use) use("%124", "%125", "%126")
-#define ZC_WGMMA_REST_256(use) use("%128", "%129", "%130")
+/* The operands behind them: descriptors of A and B, and whether to add; or A's four registers, B, and whether to add. */
+#define ZC_WGMMA_REST_8(use) use("%4", "%5", "%6", "%7", "%8", "%9")
+#define ZC_WGMMA_REST_16(use) use("%8", "%9", "%10", "%11", "%12", "%13")
+#define ZC_WGMMA_REST_24(use) use("%12", "%13", "%14", "%15", "%16", "%17")
+#define ZC_WGMMA_REST_32(use) use("%16", "%17", "%18", "%19", "%20", "%21")
+#define ZC_WGMMA_REST_40(use) use("%20", "%21", "%22", "%23", "%24", "%25")
+#define ZC_WGMMA_REST_48(use) use("%24", "%25", "%26", "%27", "%28", "%29")
+#define ZC_WGMMA_REST_56(use) use("%28", "%29", "%30", "%31", "%32", "%33")
+#define ZC_WGMMA_REST_64(use) use("%32", "%33", "%34", "%35", "%36", "%37")
+#define ZC_WGMMA_REST_72(use) use("%36", "%37", "%38", "%39", "%40", "%41")
+#define ZC_WGMMA_REST_80(use) use("%40", "%41", "%42", "%43", "%44", "%45")
+#define ZC_WGMMA_REST_88(use) use("%44", "%45", "%46", "%47", "%48", "%49")
+#define ZC_WGMMA_REST_96(use) use("%48", "%49", "%50", "%51", "%52", "%53")
+#define ZC_WGMMA_REST_104(use) use("%52", "%53", "%54", "%55", "%56", "%57")
+#define ZC_WGMMA_REST_112(use) use("%56", "%57", "%58", "%59", "%60", "%61")
+#define ZC_WGMMA_REST_120(use) use("%60", "%61", "%62", "%63", "%64", "%65")
+#define ZC_WGMMA_REST_128(use) use("%64", "%65", "%66", "%67", "%68", "%69")
+#define ZC_WGMMA_REST_136(use) use("%68", "%69", "%70", "%71", "%72", "%73")
+#define ZC_WGMMA_REST_144(use) use("%72", "%73", "%74", "%75", "%76", "%77")
+#define ZC_WGMMA_REST_152(use) use("%76", "%77", "%78", "%79", "%80", "%81")
+#define ZC_WGMMA_REST_160(use) use("%80", "%81", "%82", "%83", "%84", "%85")
+#define ZC_WGMMA_REST_168(use) use("%84", "%85", "%86", "%87", "%88", "%89")
+#define ZC_WGMMA_REST_176(use) use("%88", "%89", "%90", "%91", "%92", "%93")
+#define ZC_WGMMA_REST_184(use) use("%92", "%93", "%94", "%95", "%96", "%97")
+#define ZC_WGMMA_REST_192(use) use("%96", "%97", "%98", "%99", "%100", "%101")
+#define ZC_WGMMA_REST_200(use) use("%100", "%101", "%102", "%103", "%104", "%105")
+#define ZC_WGMMA_REST_208(use) use("%104", "%105", "%106", "%107", "%108", "%109")
+#define ZC_WGMMA_REST_216(use) use("%108", "%109", "%110", "%111", "%112", "%113")
+#define ZC_WGMMA_REST_224(use) use("%112", "%113", "%114", "%115", "%116", "%117")
+#define ZC_WGMMA_REST_232(use) use("%116", "%117", "%118", "%119", "%120", "%121")
+#define ZC_WGMMA_REST_240(use) use("%120", "%121", "%122", "%123", "%124", "%125")
+#define ZC_WGMMA_REST_248(use) use("%124", "%125", "%126", "%127", "%128", "%129")
+#define ZC_WGMMA_REST_256(use) use("%128", "%129", "%130", "%131", "%132", "%133")
 
 /* ---- Types: sum, its register class, instruction, and what follows the flag ---- */
 
-#define ZC_WGMMA_F16(use, ...)  use("k16.f32.f16.f16", ", 1, 1, 0, ", "f", f32, __VA_ARGS__)
-#define ZC_WGMMA_BF16(use, ...) use("k16.f32.bf16.bf16", ", 1, 1, 0, ", "f", f32, __VA_ARGS__)
+#define ZC_WGMMA_F16(use, ...)  use("k16.f32.f16.f16", ", 1, 1, ", "f", f32, __VA_ARGS__)
+#define ZC_WGMMA_BF16(use, ...) use("k16.f32.bf16.bf16", ", 1, 1, ", "f", f32, __VA_ARGS__)
 
-#define ZC_WGMMA_ADD(a, b, add) add
-#define ZC_WGMMA_FACTORS(a, b, add) a ", " b
+#define ZC_WGMMA_ADD(a, b, add, ...) add
+#define ZC_WGMMA_FACTORS(a, b, ...) a ", " b
 #define ZC_WGMMA_DEFINE(op, flags, c, SUM, name, n, across)                                                            \
     ZC_INLINE void name(SUM (&d)[n / 2], u64 a, u64 b, bool add) {                                                     \
         asm volatile("{ .reg .pred p; setp.ne.b32 p, " ZC_WGMMA_REST_##n(ZC_WGMMA_ADD) ", 0;\n"                        \
                      "wgmma.mma_async.sync.aligned.m64n" #n op " {" ZC_WGMMA_TEXT_##n "}, "                            \
-                     ZC_WGMMA_REST_##n(ZC_WGMMA_FACTORS) ", p" flags #across "; }"                                     \
+                     ZC_WGMMA_REST_##n(ZC_WGMMA_FACTORS) ", p" flags "0, " #across "; }"                               \
                      : ZC_WGMMA_SUMS_##n(c, d)                                                                         \
                      : "l"(a), "l"(b), "r"((u32)add));                                                                 \
     }
 #define ZC_WGMMA_OF(name, n, TYPE, across) ZC_WGMMA_##TYPE(ZC_WGMMA_DEFINE, name, n, across)
 #define ZC_WGMMA(name, n, TYPE, across) ZC_WGMMA_OF(name, n, TYPE, across)
+
+#define ZC_WGMMA_HELD_ADD(a0, a1, a2, a3, b, add) add
+#define ZC_WGMMA_HELD_FACTORS(a0, a1, a2, a3, b, add) "{" a0 ", " a1 ", " a2 ", " a3 "}, " b
+#define ZC_WGMMA_HELD_DEFINE(op, flags, c, SUM, name, n, across)                                                       \
+    ZC_INLINE void name(SUM (&d)[n / 2], const u32 (&a)[4], u64 b, bool add) {                                         \
+        asm volatile("{ .reg .pred p; setp.ne.b32 p, " ZC_WGMMA_REST_##n(ZC_WGMMA_HELD_ADD) ", 0;\n"                   \
+                     "wgmma.mma_async.sync.aligned.m64n" #n op " {" ZC_WGMMA_TEXT_##n "}, "                            \
+                     ZC_WGMMA_REST_##n(ZC_WGMMA_HELD_FACTORS) ", p" flags #across "; }"                                \
+                     : ZC_WGMMA_SUMS_##n(c, d)                                                                         \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((u32)add));                             \
+    }
+#define ZC_WGMMA_HELD_OF(name, n, TYPE, across) ZC_WGMMA_##TYPE(ZC_WGMMA_HELD_DEFINE, name, n, across)
+#define ZC_WGMMA_HELD(name, n, TYPE, across) ZC_WGMMA_HELD_OF(name, n, TYPE, across)
 
 #endif

@@ -69,7 +69,7 @@ typedef struct zc_host_copy {
     unsigned smem, barrier;
     const void *map;    /* or NULL: `bytes` of `global` or of `source` */
     unsigned rank;      /* coordinates */
-    int at[3];          /* innermost first */
+    int at[4];          /* innermost first */
     unsigned multicast; /* the cluster's blocks that receive it; 0: the one of `smem` */
     const void *global;
     unsigned source, bytes;
@@ -104,7 +104,8 @@ typedef struct zc_host_api {
     void (*store_commit)(void);
     void (*store_wait)(unsigned n, int read);
     void (*async_fence)(void);
-    void (*wgmma)(const zc_host_product *p, float *d);
+    /* held: the thread's registers of A; NULL: it lies where p->a says */
+    void (*wgmma)(const zc_host_product *p, const unsigned *held, float *d);
     void (*wgmma_fence)(void);
     void (*wgmma_commit)(void);
     void (*wgmma_wait)(int line, unsigned n);

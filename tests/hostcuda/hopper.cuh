@@ -121,6 +121,13 @@ ZC_INLINE void zc_tensor_load(u32 to, const zc_tensor_map *map, u32 barrier, int
     zc_host_call->load(&c);
 }
 
+ZC_INLINE void zc_tensor_load(u32 to, const zc_tensor_map *map, u32 barrier, int c0, int c1, int c2,
+                              int c3, ZC_HOST_LINE)
+{
+    zc_host_copy c = {line.number, to, barrier, map, 4, {c0, c1, c2, c3}};
+    zc_host_call->load(&c);
+}
+
 ZC_INLINE void zc_tensor_multicast(u32 to, const zc_tensor_map *map, u32 barrier, u16 mask, int c0,
                                    int c1, ZC_HOST_LINE)
 {
@@ -145,6 +152,13 @@ ZC_INLINE void zc_tensor_store(const zc_tensor_map *map, u32 from, int c0, int c
                                ZC_HOST_LINE)
 {
     zc_host_copy c = {line.number, from, 0, map, 3, {c0, c1, c2}};
+    zc_host_call->store(&c);
+}
+
+ZC_INLINE void zc_tensor_store(const zc_tensor_map *map, u32 from, int c0, int c1, int c2, int c3,
+                               ZC_HOST_LINE)
+{
+    zc_host_copy c = {line.number, from, 0, map, 4, {c0, c1, c2, c3}};
     zc_host_call->store(&c);
 }
 
@@ -218,7 +232,16 @@ template <int N> ZC_INLINE void zc_wgmma_wait(ZC_HOST_LINE)
     {                                                                                              \
         static_assert((n) % 8 == 0 && (n) >= 8 && (n) <= 256, "8, 16 ... 256 columns");            \
         zc_host_product p = {ZC_HOST_WGMMA_##TYPE, line.number, n, across, add, a, b};             \
-        zc_host_call->wgmma(&p, d);                                                                \
+        zc_host_call->wgmma(&p, 0, d);                                                             \
+    }
+
+#define ZC_WGMMA_HELD(name, n, TYPE, across) ZC_HOST_WGMMA_HELD(name, n, TYPE, across)
+#define ZC_HOST_WGMMA_HELD(name, n, TYPE, across)                                                  \
+    ZC_INLINE void name(f32(&d)[(n) / 2], const u32(&a)[4], u64 b, bool add, ZC_HOST_LINE)         \
+    {                                                                                              \
+        static_assert((n) % 8 == 0 && (n) >= 8 && (n) <= 256, "8, 16 ... 256 columns");            \
+        zc_host_product p = {ZC_HOST_WGMMA_##TYPE, line.number, n, across, add, 0, b};             \
+        zc_host_call->wgmma(&p, a, d);                                                             \
     }
 
 ZC_INLINE void zc_stmatrix_x4(u32 row, const u32 r[4], ZC_HOST_LINE)

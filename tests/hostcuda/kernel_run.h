@@ -84,6 +84,8 @@ typedef struct hc_product {
     unsigned group, seen;
     uint64_t operands; /* what they were when the first thread asked */
     float *d[HC_GROUP];
+    const unsigned *held[HC_GROUP]; /* A in registers; NULL: in shared memory */
+    unsigned was[HC_GROUP][4];      /* and what they were when their thread asked */
 } hc_product;
 
 typedef struct hc_group {
@@ -222,7 +224,7 @@ void hc_copies_finish(bool ok);
 /* ---- Warpgroups, in warpgroup.c ---- */
 
 void hc_registers(int line, int n, int take);
-void hc_wgmma(const zc_host_product *p, float *d);
+void hc_wgmma(const zc_host_product *p, const unsigned *held, float *d);
 void hc_wgmma_fence(void);
 void hc_wgmma_commit(void);
 void hc_wgmma_wait(int line, unsigned n);

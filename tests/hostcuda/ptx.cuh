@@ -287,6 +287,16 @@ ZC_INLINE u16 zc_f64_to_bf16(f64 v)
     return zc_f32_to_bf16(zc_host_round_to_odd(v));
 }
 
+ZC_INLINE u32 zc_f32x2_to_f16x2(f32 low, f32 high)
+{
+    return (u32)zc_f32_to_f16(low) | (u32)zc_f32_to_f16(high) << 16;
+}
+
+ZC_INLINE u32 zc_f32x2_to_bf16x2(f32 low, f32 high)
+{
+    return (u32)zc_f32_to_bf16(low) | (u32)zc_f32_to_bf16(high) << 16;
+}
+
 ZC_INLINE u32 zc_f32_to_tf32(f32 v)
 {
     u32 bits = zc_bits(v);
@@ -415,6 +425,12 @@ ZC_INLINE f32 rsqrtf(f32 v)
 ZC_INLINE f64 rsqrt(f64 v)
 {
     return 1.0 / sqrt(v);
+}
+
+ZC_INLINE f32 zc_exp2_approx(f32 v)
+{
+    const f32 r = exp2f(v);
+    return r < 1.17549435e-38f ? 0.0f : r;
 }
 
 #define ZC_CLASSIFY(name)                                                                          \

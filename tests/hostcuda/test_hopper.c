@@ -11,6 +11,7 @@ static const char head[] =
     "#include \"zc/hopper.cuh\"\n"
     "ZC_WGMMA(multiply, 8, F16, 0)\n"
     "ZC_WGMMA(multiply_across, 64, F16, 1)\n"
+    "ZC_WGMMA_HELD(multiply_held, 64, F16, 1)\n"
     "__shared__ __align__(1024) u16 tile[16][64], a[64 * 64], bb[64 * 64];\n"
     "__shared__ __align__(8) u64 barriers[2];\n"
     "#define KERNEL(name) extern \"C\" __global__ void __launch_bounds__(256) \\\n"
@@ -649,6 +650,37 @@ static void products_come_late(void **state)
     for (int i = 0; i < 64; i++) assert_int_equal(m.result[i], 1);
 }
 
+/* A in registers: element (i, 3) is i, (i, 11) is 1; B has 2 and 4 in column 5 of these rows, so
+ * that d(i, 5) = 2 i + 4. */
+static void products_of_registers(void **state)
+{
+    (void)state;
+    memory m;
+    assert_ok(run(&m,
+                  "    for (u32 i = t; i < 16 * 64; i += 128)\n"
+                  "        bb[i / 64 * 64 + ((i % 64 / 8) ^ (i / 64 % 8)) * 8 + i % 8] =\n"
+                  "            i == 3 * 64 + 5 ? 0x4000 : i == 11 * 64 + 5 ? 0x4400 : 0;\n"
+                  "    zc_async_fence();\n"
+                  "    zc_sync();\n"
+                  "    const u32 row = t / 32 * 16 + t % 32 / 4;\n"
+                  "    const bool third = t % 4 == 1;\n" /* columns 2, 3 and 10, 11 */
+                  "    const u32 h[4] = {third ? zc_f32x2_to_f16x2(0, row) : 0,\n"
+                  "                      third ? zc_f32x2_to_f16x2(0, row + 8) : 0,\n"
+                  "                      third ? zc_f32x2_to_f16x2(0, 1) : 0,\n"
+                  "                      third ? zc_f32x2_to_f16x2(0, 1) : 0};\n"
+                  "    f32 e[32];\n"
+                  "    zc_wgmma_fence();\n"
+                  "    multiply_held(e, h, zc_wgmma_across(sb, 1024), false);\n"
+                  "    zc_wgmma_commit();\n"
+                  "    zc_wgmma_wait<0>();\n"
+                  "    if (t % 4 == 2) {\n" /* columns 4 and 5 */
+                  "        out[row] = e[1] == 2 * row + 4 && e[0] == 0;\n"
+                  "        out[row + 8] = e[3] == 2 * (row + 8) + 4 && e[2] == 0;\n"
+                  "    }\n",
+                  1, 1, 128));
+    for (int i = 0; i < 64; i++) assert_int_equal(m.result[i], 1);
+}
+
 /* The matrices of zc_stmatrix_x4 are what zc_ldmatrix_x4 reads. */
 static void matrix_stores(void **state)
 {
@@ -894,6 +926,9 @@ static void wrong_products(void **state)
          "without a zc_async_fence", 128, 1, 719},
         {FENCE "    multiply(d, da, db, false);\n    a[t] = 1;\n" FINISH,
          "has changed since the product was asked for", 128, 1, 719},
+        {FENCE "    u32 h[4] = {0};\n    f32 e[32];\n"
+               "    multiply_held(e, h, zc_wgmma_across(sb, 1024), false);\n    h[2] = 1;\n" FINISH,
+         "registers of thread 0 have changed", 128, 1, 719},
         {FENCE "    multiply(d, da, db, false);\n    zc_wgmma_commit();\n"
                "    out[t] = (u32)d[0];\n",
          "ends before the product is waited for", 128, 1, 719},
@@ -935,6 +970,7 @@ int main(void)
         TEST(what_a_tensor_map_needs),
         TEST(what_an_im2col_map_needs),
         TEST(products_come_late),
+        TEST(products_of_registers),
         TEST(matrix_stores),
         TEST(registers_move),
         TEST(copies_wait_for_the_grid_before),

@@ -158,18 +158,19 @@ static void read_operand(const hc_thread *t, const hc_operand *o, hc_halves to, 
         memcpy(to + i * 8, hc_memory_at(t, t->block, chunk_at(o, i), 16, 16, line), 16);
 }
 
-/* Reads both; returns a number that tells what they are. */
-static uint64_t read_operands(const hc_thread *t, const zc_host_product *p, hc_halves a,
+/* Reads those in shared memory; returns a number that tells what they are. */
+static uint64_t read_operands(const hc_thread *t, const zc_host_product *p, bool held, hc_halves a,
                               hc_halves b)
 {
     hc_operand oa = operand_of(p->a, ROWS, false), ob = operand_of(p->b, p->columns, p->across);
-    read_operand(t, &oa, a, p->line);
     read_operand(t, &ob, b, p->line);
-    return hc_memory_sum(a, ROWS * DEPTH * sizeof *a) ^
-           hc_memory_sum(b, p->columns * DEPTH * sizeof *b);
+    uint64_t sum = hc_memory_sum(b, p->columns * DEPTH * sizeof *b);
+    if (held) return sum;
+    read_operand(t, &oa, a, p->line);
+    return sum ^ hc_memory_sum(a, ROWS * DEPTH * sizeof *a);
 }
 
-static hc_product *add_product(hc_group *g, const hc_thread *t, const zc_host_product *p)
+static hc_product *add_product(hc_group *g, const hc_thread *t, const zc_host_product *p, bool held)
 {
     if (g->count == g->capacity) {
         unsigned capacity = g->capacity ? g->capacity * 2 : 8;
@@ -178,12 +179,12 @@ static hc_product *add_product(hc_group *g, const hc_thread *t, const zc_host_pr
         g->products = grown;
         g->capacity = capacity;
     }
-    check_operand(t, p->a, ROWS, false, p->line);
+    if (!held) check_operand(t, p->a, ROWS, false, p->line);
     check_operand(t, p->b, p->columns, p->across, p->line);
     hc_halves a, b;
     hc_product *product = &g->products[g->count++];
     product->p = *p;
-    product->operands = read_operands(t, p, a, b);
+    product->operands = read_operands(t, p, held, a, b);
     product->group = t->product_group;
     product->seen = 0;
     return product;
@@ -195,7 +196,7 @@ static bool is_same(const zc_host_product *a, const zc_host_product *b)
            a->across == b->across && a->add == b->add && a->a == b->a && a->b == b->b;
 }
 
-void hc_wgmma(const zc_host_product *p, float *d)
+void hc_wgmma(const zc_host_product *p, const unsigned *held, float *d)
 {
     hc_thread *t = hc_thread_now();
     need_warpgroup(p->line);
@@ -204,12 +205,15 @@ void hc_wgmma(const zc_host_product *p, float *d)
         hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, p->line,
                 "a product without a zc_wgmma_fence, first or since the last zc_wgmma_wait");
     unsigned at = t->products++ - g->done;
-    hc_product *product = at == g->count ? add_product(g, t, p) : &g->products[at];
+    hc_product *product = at == g->count ? add_product(g, t, p, held) : &g->products[at];
     if (!is_same(&product->p, p) || product->group != t->product_group)
         hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, p->line,
                 "the threads of a warpgroup ask for different products (others in line %d)",
                 product->p.line);
     product->d[t->index % HC_GROUP] = d;
+    product->held[t->index % HC_GROUP] = held;
+    if (held)
+        memcpy(product->was[t->index % HC_GROUP], held, sizeof product->was[t->index % HC_GROUP]);
     product->seen++;
 }
 
@@ -271,6 +275,21 @@ static unsigned column_of(unsigned thread, unsigned i)
     return 8 * (i / 4) + 2 * (thread % 4) + i % 2;
 }
 
+/* A as its threads hold it: two elements a register, where a product of 16 columns has its sums. */
+static void read_held(const hc_thread *t, const hc_product *product, hc_halves a)
+{
+    for (unsigned thread = 0; thread < HC_GROUP; thread++) {
+        const unsigned *held = product->held[thread];
+        if (memcmp(held, product->was[thread], sizeof product->was[thread]) != 0)
+            hc_fail_of(t, HC_CUDA_ERROR_LAUNCH_FAILED, product->p.line,
+                       "registers of thread %u have changed since the product was asked for",
+                       thread);
+        for (unsigned i = 0; i < 8; i++)
+            a[row_of(thread, i) * DEPTH + column_of(thread, i)] =
+                (unsigned short)(held[i / 2] >> i % 2 * 16);
+    }
+}
+
 /* Local memory only: sanitizers would find nothing here, at a tenth of the speed. */
 __attribute__((no_sanitize("address", "undefined"))) static void
 multiply(unsigned columns, float a[restrict ROWS][DEPTH], float b[restrict DEPTH][256],
@@ -290,9 +309,10 @@ static void do_product(const hc_thread *t, const hc_product *product)
     static float a[ROWS][DEPTH], b[DEPTH][256];
     static double sum[ROWS][256];
     const zc_host_product *p = &product->p;
-    if (read_operands(t, p, ha, hb) != product->operands)
+    if (read_operands(t, p, product->held[0], ha, hb) != product->operands)
         hc_fail_of(t, HC_CUDA_ERROR_LAUNCH_FAILED, p->line,
                    "shared memory has changed since the product was asked for");
+    if (product->held[0]) read_held(t, product, ha);
     for (unsigned i = 0; i < ROWS * DEPTH; i++) a[i / DEPTH][i % DEPTH] = value_of(p->kind, ha[i]);
     for (unsigned i = 0; i < p->columns * DEPTH; i++) {
         unsigned k = p->across ? i / p->columns : i % DEPTH;

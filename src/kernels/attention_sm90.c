@@ -1,0 +1,204 @@
+/* Attention of f16 and bf16 on Hopper (attention_sm90.cu): which of its configurations, by a model
+ * of their cost. */
+#include <string.h>
+
+#include "abi/attention_sm90.h"
+#include "base/number.h"
+#include "kernels/attention_form.h"
+
+enum { WARPGROUPS, KEYS, TURNS, STAGES, COLUMNS };
+const char *const zc_config_attention_sm90[] = {"warpgroups", "keys",    "turns",
+                                                "stages",     "columns", NULL};
+
+enum {
+    LINE = 128,         /* bytes; a panel has lines of as many */
+    WIDTH = 64,         /* elements of a line */
+    ROWS = 64,          /* of a warpgroup */
+    SMEM_MOST = 232448, /* of a block on sm_90 */
+    STAGES_MOST = 4,
+    SIZE_MOST = 128, /* of a head: sums and scores of more do not fit into registers */
+    ROWS_LEAST = 17, /* fewer queries leave most of a tile empty */
+    FAR = 2048,      /* queries that stand for a range without an end */
+    ITEMS = 96       /* heads of all of the batch, where they are not certain */
+};
+
+/* ---- the choice ---- */
+
+typedef struct shape {
+    int warpgroups, keys, turns;
+} shape;
+
+static const shape shapes[] = {{2, 128, 1}, {2, 128, 0}, {2, 192, 1}, {2, 192, 0},
+                               {2, 160, 1}, {3, 96, 1},  {3, 96, 0},  {1, 128, 0},
+                               {1, 192, 0}, {2, 64, 0},  {1, 64, 0}};
+
+typedef struct problem {
+    int64_t d, dv, queries, items;
+    int sm_count;
+} problem;
+
+typedef struct candidate {
+    shape s;
+    int stages;
+    double us;
+} candidate;
+
+static int64_t ceil_div(int64_t n, int64_t by)
+{
+    return n / by + (n % by != 0);
+}
+
+static uint32_t smem_of(const problem *p, const shape *s, int stages)
+{
+    int64_t panels = ceil_div(p->d, WIDTH) + ceil_div(p->dv, WIDTH);
+    int64_t tile = panels * s->warpgroups * ROWS * LINE, stage = panels * s->keys * LINE;
+    return (uint32_t)(tile + stages * (stage + 4 * 8) + 2 * 8);
+}
+
+/* Microseconds, with as many keys as queries. A multiprocessor does 4096 products of 16-bit factors
+ * in a cycle, of which three quarters are reached, and 16 exponentials; one warpgroup waits for the
+ * one and then the other, more overlap them. A tile's own costs take some 1500 cycles, a launch
+ * some 3000. */
+static double cost(const problem *p, const shape *s)
+{
+    const double clock = 1650, per_cycle = 4096 * 0.75, exponentials = 16;
+    int64_t tiles = ceil_div(p->queries, s->warpgroups * ROWS) * p->items;
+    int64_t waves = ceil_div(tiles, p->sm_count), steps = ceil_div(p->queries, s->keys);
+    double area = (double)ROWS * s->keys * s->warpgroups;
+    double products = area * (double)(p->d + p->dv) / per_cycle, weights = area / exponentials;
+    double step = products > weights ? products : weights;
+    if (s->warpgroups == 1) step = products + weights;
+    return ((double)waves * ((double)steps * (step + 150) + 1500) + 3000) / clock;
+}
+
+static candidate candidate_of(const problem *p, const shape *s)
+{
+    candidate c = {.s = *s, .stages = STAGES_MOST, .us = cost(p, s)};
+    while (c.stages > 1 && smem_of(p, s, c.stages) > SMEM_MOST) c.stages--;
+    return c;
+}
+
+/* Does its ring have two stages, and do its sums and scores fit into the registers? */
+static bool fits(const problem *p, const shape *s)
+{
+    return smem_of(p, s, 2) <= SMEM_MOST &&
+           ((s->warpgroups < 3 && s->keys <= 128) || p->dv <= WIDTH);
+}
+
+/* The best, and in `why` what all are held to take. */
+static candidate choose(const problem *p, char *why, size_t n)
+{
+    candidate best = {.us = 1e30};
+    size_t at = 0;
+    for (size_t i = 0; i < ZC_COUNTOF(shapes); i++) {
+        candidate c = candidate_of(p, &shapes[i]);
+        if (!fits(p, &shapes[i])) continue;
+        if (at < n)
+            at += (size_t)zc_snprintf(why + at, n - at, "%s%dx%d %.1f us",
+                                      i ? ", " : "wgmma: ", c.s.warpgroups * ROWS, c.s.keys, c.us);
+        if (c.us < best.us) best = c;
+    }
+    return best;
+}
+
+/* ---- the specialisation ---- */
+
+static zc_status problem_of(zc_gen *g, const zc_attention_shape *s, problem *p)
+{
+    static const int64_t bounds[] = {ROWS_LEAST - 1, 128, 512};
+    int64_t low, high;
+    zc_dim batch = zc_gen_in(g, 0)->dims[0];
+    zc_gen_size(g, &s->queries, 1, bounds, ZC_COUNTOF(bounds), &low, &high);
+    if (low < ROWS_LEAST)
+        return zc_gen_decline(g, "too few queries for tiles of Hopper's warpgroup products");
+    *p = (problem){.d = s->d, .dv = s->dv, .items = ITEMS, .sm_count = g->sm_count};
+    p->queries = high == INT64_MAX ? FAR : high;
+    if (zc_dim_is_const(batch) && s->heads > 0) p->items = batch.k * s->heads;
+    return ZC_OK;
+}
+
+static zc_status check(zc_gen *g, const zc_attention_shape *s)
+{
+    if ((s->type != ZC_F16 && s->type != ZC_BF16) || s->v_type != s->type)
+        return zc_gen_decline(g, "no product of warpgroups of %s and %s", zc_dtype_name(s->type),
+                              zc_dtype_name(s->v_type));
+    if (s->scores >= 0) return zc_gen_decline(g, "scores are wanted");
+    if (s->d % 8 || s->dv % 8 || s->d > SIZE_MOST || s->dv > SIZE_MOST)
+        return zc_gen_decline(g, "head size %lld or %lld is no multiple of 8 up to %d",
+                              (long long)s->d, (long long)s->dv, SIZE_MOST);
+    return ZC_OK;
+}
+
+zc_status zc_gen_attention_sm90(zc_gen *g)
+{
+    zc_attention_shape s;
+    problem p;
+    ZC_TRY(zc_gen_attention_spec(g, &s));
+    if (!g->declined[0]) ZC_TRY(check(g, &s));
+    if (!g->declined[0]) ZC_TRY(problem_of(g, &s, &p));
+    if (g->declined[0]) return ZC_OK;
+    if (g->candidate > (int)ZC_COUNTOF(shapes) ||
+        (g->candidate && !fits(&p, &shapes[g->candidate - 1])))
+        return zc_gen_decline(g, "no such candidate");
+    candidate c = g->candidate ? candidate_of(&p, &shapes[g->candidate - 1])
+                               : choose(&p, g->why, sizeof g->why);
+    g->config[WARPGROUPS] = c.s.warpgroups;
+    g->config[KEYS] = c.s.keys;
+    g->config[TURNS] = c.s.turns;
+    g->config[STAGES] = c.stages;
+    g->config[COLUMNS] = ceil_div(s.dv, 16) * 16;
+    g->threads = (uint32_t)(c.s.warpgroups + 1) * 128;
+    g->smem = smem_of(&p, &c.s, c.stages);
+    g->cluster = 1;
+    zc_gen_define(g, "WGMMA", "%s", s.type == ZC_F16 ? "F16" : "BF16");
+    return zc_gen_epilogue(g);
+}
+
+/* ---- the launch ---- */
+
+/* `lines` positions of a head at a time. Without positions or heads any memory will do. */
+static zc_status put_map(const zc_attention *a, const struct zc_attention_view *v, int64_t size,
+                         int64_t length, int64_t heads, int64_t lines, zc_tensor_map *out)
+{
+    zc_tensor_box b = {.data = length ? v->data : a->p.q.data,
+                       .dtype = a->type,
+                       .rank = 4,
+                       .dims = {size, length ? length : 1, heads, a->p.batch},
+                       .strides = {0, v->pos * 2, v->head * 2, v->batch * 2},
+                       .box = {WIDTH, (uint32_t)lines, 1, 1},
+                       .swizzled = true};
+    return zc_launch_tensor_map(a->l, &b, out);
+}
+
+static zc_status put_maps(const zc_attention *a, struct zc_attention_sm90_params *p)
+{
+    enum { WARP_ROWS = 16 };
+    const int64_t *config = a->l->kernel->config;
+    int64_t rows = config[WARPGROUPS] * ROWS, nq = a->p.len.nq, nk = a->p.len.nk;
+    ZC_TRY(put_map(a, &a->p.q, a->d, nq, a->p.heads, rows, &p->q));
+    ZC_TRY(put_map(a, &a->p.k, a->d, nk, a->p.kv_heads, config[KEYS], &p->k));
+    ZC_TRY(put_map(a, &a->p.v, a->dv, nk, a->p.kv_heads, config[KEYS], &p->v));
+    return put_map(a, &a->p.y, a->dv, nq, a->p.heads, WARP_ROWS, &p->y);
+}
+
+zc_status zc_launch_attention_sm90(zc_launch *l)
+{
+    zc_attention a;
+    bool some;
+    struct zc_attention_sm90_params p;
+    memset(&p, 0, sizeof p);
+    ZC_TRY(zc_attention_describe(l, &a, &some));
+    if (!some) return ZC_OK;
+    const int64_t *config = l->kernel->config;
+    int64_t down = ceil_div(a.p.len.nq, config[WARPGROUPS] * ROWS);
+    const int64_t all[] = {a.p.batch, a.p.heads, down};
+    int64_t tiles = zc_numel(3, all);
+    if (tiles < 0 || tiles > INT32_MAX || a.p.len.nk > INT32_MAX - config[KEYS])
+        return zc_attention_too_large(&a);
+    ZC_TRY(put_maps(&a, &p));
+    p.a = a.p;
+    p.down = (int)down;
+    p.items = (int)(a.p.batch * a.p.heads);
+    zc_dim3 grid = {(uint32_t)(tiles < l->sm_count ? tiles : l->sm_count), 1, 1};
+    return zc_launch_configured(l, grid, &p, sizeof p);
+}

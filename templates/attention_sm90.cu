@@ -1,0 +1,435 @@
+// Attention of f16 or bf16 on Hopper: y = softmax(scale * q k^T, capped, + biases) v. The copy engine fills a ring of
+// keys and values, products of whole warpgroups empty it. One warpgroup is the producer (one thread of it issues
+// copies); each of the others has 64 rows of a tile of queries. While the tensor cores multiply one step's weights and
+// the next step's scores, a warpgroup turns scores into weights; warpgroups ask for products in turn, so that one's
+// weights are computed under the others' products. Blocks are persistent.
+//
+// spec.h: see zc/attention.cuh and zc/attention_prepare.cuh, and the configuration: Z_WARPGROUPS, Z_KEYS (a step),
+// Z_STAGES, Z_COLUMNS (Z_DV, rounded up to 16); Z_WGMMA (F16, BF16). Entries: 0 attention; 2 to 5 what prepares its
+// operands.
+#include "zc/attention_prepare.cuh"
+#include "zc/attention_tile.cuh"
+#include "zc/hopper.cuh"
+#include "abi/attention_sm90.h"
+
+ZC_WGMMA(zc_score_product, Z_KEYS, Z_WGMMA, 0)
+ZC_WGMMA_HELD(zc_value_product, Z_COLUMNS, Z_WGMMA, 1)
+
+// Biases of a step's keys, as they stand in memory, for a thread's two rows; or one row of them, the same for all queries
+// (SHARED). They are asked for before the products are waited for.
+template <class T, bool SHARED, int KEYS> struct bias_part {
+    static constexpr int LINES = SHARED ? 1 : 2;
+    zc_vec<T, 2> at[LINES][KEYS / 8];
+    // from: where each line's keys begin; j: the thread's first key; keys from `end` on are not there.
+    ZC_MEMBER void load(const T *const (&from)[LINES], i64 step, int j, int end) {
+        bool pairs = step == 1 && j - (int)threadIdx.x % 4 * 2 + KEYS <= end;
+#pragma unroll
+        for (int l = 0; l < LINES; l++) pairs = pairs && (u64)(from[l] + j) % (2 * sizeof(T)) == 0;
+        if (pairs) {
+#pragma unroll
+            for (int l = 0; l < LINES; l++)
+#pragma unroll
+                for (int n = 0; n < KEYS / 8; n++) at[l][n] = *(const zc_vec<T, 2> *)(from[l] + j + n * 8);
+            return;
+        }
+#pragma unroll
+        for (int l = 0; l < LINES; l++)
+#pragma unroll
+            for (int n = 0; n < KEYS / 8; n++)
+#pragma unroll
+                for (int e = 0; e < 2; e++) {
+                    const int at_key = j + n * 8 + e;
+                    at[l][n].v[e] = at_key < end ? from[l][at_key * step] : T();
+                }
+    }
+    ZC_MEMBER f32 get(int row, int n, int e) const { return as_bias(at[SHARED ? 0 : row][n].v[e]); }
+};
+
+template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
+    static constexpr int LINE = 128, WIDTH = 64; // a panel has lines of 64 elements
+    static constexpr int ROWS = WARPGROUPS * 64;
+    static constexpr int Q_PANELS = (Z_D + WIDTH - 1) / WIDTH, V_PANELS = (Z_DV + WIDTH - 1) / WIDTH;
+    static constexpr int Q_BYTES = Q_PANELS * ROWS * LINE, Y_BYTES = V_PANELS * ROWS * LINE;
+    static constexpr int K_BYTES = Q_PANELS * KEYS * LINE, V_BYTES = V_PANELS * KEYS * LINE;
+    static constexpr int Y_AT = Q_BYTES, RING = Y_AT + Y_BYTES, BARRIERS = RING + STAGES * (K_BYTES + V_BYTES);
+    static constexpr f32 LOG2E = 1.44269504f;
+    enum { K_FULL, V_FULL, K_EMPTY, V_EMPTY, KINDS };
+    enum { TURNS = 1 }; // named barriers: a warpgroup's turn
+
+    const zc_attention_sm90_params &p;
+    u32 smem;   // queries, results, the ring, barriers
+    f32 factor; // of products, to scores in powers of two
+
+    ZC_MEMBER attention_sm90(const zc_attention_sm90_params &p, u32 smem)
+        : p(p), smem(smem), factor((f32)p.a.scale * LOG2E) {}
+
+    ZC_MEMBER u32 k_of(int stage) const { return smem + RING + stage * (K_BYTES + V_BYTES); }
+    ZC_MEMBER u32 v_of(int stage) const { return k_of(stage) + K_BYTES; }
+    ZC_MEMBER u32 q_full() const { return smem + BARRIERS; }
+    ZC_MEMBER u32 q_empty() const { return smem + BARRIERS + 8; }
+    ZC_MEMBER u32 barrier(int kind, int stage) const { return smem + BARRIERS + (2 + kind * STAGES + stage) * 8; }
+
+    // A place in the ring: a stage, and whether it has been round an odd number of times.
+    struct slot {
+        int stage, parity;
+        ZC_MEMBER void next() {
+            if (++stage == STAGES) {
+                stage = 0;
+                parity ^= 1;
+            }
+        }
+    };
+    // Where a tile lies. Causal ones with the most keys come first, others by heads, whose keys they share.
+    struct place {
+        int b, h, first;
+    };
+    ZC_MEMBER place place_of(int at) const {
+        const int item = p.a.causal ? at % p.items : at / p.down;
+        const int row = p.a.causal ? p.down - 1 - at / p.items : at % p.down;
+        const int heads = (int)p.a.heads;
+        return {item / heads, item % heads, row * ROWS};
+    }
+    ZC_MEMBER tile tile_of(const place &at) const {
+        const i64 group = p.a.heads / p.a.kv_heads, in = at.h % group * p.a.len.nq;
+        return tile_at<ROWS, KEYS>(p.a, at.b, at.h / group, in + at.first, in + p.a.len.nq);
+    }
+
+    ZC_MEMBER void begin() const {
+        if (threadIdx.x == 0) {
+            zc_barrier_init(q_full(), 1);
+            zc_barrier_init(q_empty(), WARPGROUPS);
+            for (int s = 0; s < STAGES; s++)
+                for (int kind = 0; kind < KINDS; kind++)
+                    zc_barrier_init(barrier(kind, s), kind == K_FULL || kind == V_FULL ? 1 : WARPGROUPS);
+            zc_barrier_fence();
+            zc_tensor_prefetch(&p.q);
+            zc_tensor_prefetch(&p.k);
+            zc_tensor_prefetch(&p.v);
+            zc_tensor_prefetch(&p.y);
+        }
+        zc_sync();
+    }
+
+    // ---- the producer ----
+
+    ZC_MEMBER void load(u32 to, const zc_tensor_map *map, u32 full, int panels, int lines, int pos, int head,
+                        int b) const {
+        zc_barrier_expect(full, panels * lines * LINE);
+        for (int panel = 0; panel < panels; panel++)
+            zc_tensor_load(to + panel * lines * LINE, map, full, panel * WIDTH, pos, head, b);
+    }
+    ZC_MEMBER void produce() const {
+        slot at = {0, 1};
+        int turn = 1;
+        zc_grid_wait();
+        zc_grid_launch();
+        for (int n = (int)blockIdx.x; n < p.down * p.items; n += (int)gridDim.x) {
+            const place pl = place_of(n);
+            const tile t = tile_of(pl);
+            if (t.lo >= t.hi) continue;
+            zc_barrier_wait(q_empty(), turn);
+            turn ^= 1;
+            load(smem, &p.q, q_full(), Q_PANELS, ROWS, pl.first, pl.h, pl.b);
+            for (int j = (int)t.lo; j < t.hi; j += KEYS, at.next()) {
+                zc_barrier_wait(barrier(K_EMPTY, at.stage), at.parity);
+                load(k_of(at.stage), &p.k, barrier(K_FULL, at.stage), Q_PANELS, KEYS, j, (int)t.kv, pl.b);
+                zc_barrier_wait(barrier(V_EMPTY, at.stage), at.parity);
+                load(v_of(at.stage), &p.v, barrier(V_FULL, at.stage), V_PANELS, KEYS, j, (int)t.kv, pl.b);
+            }
+        }
+    }
+
+    // ---- the consumers: a thread has parts of two rows, as a product's sums lie ----
+
+    typedef f32 scores[KEYS / 2];
+    typedef f32 values[Z_COLUMNS / 2];
+    typedef u32 weights[KEYS / 16][4];
+
+    // What a thread keeps of its tile while it goes over the keys.
+    struct rows {
+        int from[2], to[2];  // keys that each row sees
+        int lo, hi;          // keys that any row of the tile may see
+        int all_lo, all_hi;  // keys that every row sees
+        bool even;
+        f32 max[2], sum[2];  // maxima in powers of two; sums of this thread's keys
+        i64 bias0[2], bias1[2];
+    };
+    ZC_MEMBER rows rows_of(const tile &t, int first) const {
+        rows r;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const line l = line_of(p.a, t, first + i * 8);
+            const state st = begin_state(p.a, l);
+            r.from[i] = (int)l.seen.lo;
+            r.to[i] = (int)l.seen.hi;
+            r.max[i] = st.max * LOG2E;
+            r.sum[i] = threadIdx.x % 4 ? 0 : st.sum;
+            r.bias0[i] = l.q.bias0;
+            r.bias1[i] = l.q.bias1;
+        }
+        const i64 last = t.first + ROWS < t.end ? t.first + ROWS - 1 : t.end - 1;
+        r.lo = (int)t.lo;
+        r.hi = (int)t.hi;
+        r.even = is_even(p.a, t.s);
+        r.all_lo = (int)span_of(p.a, t.s, last % p.a.len.nq).lo;
+        r.all_hi = factor > 0 && !r.even ? (int)span_of(p.a, t.s, t.first % p.a.len.nq).hi : r.all_lo;
+        return r;
+    }
+
+    ZC_MEMBER void take_turn(int warpgroup) const {
+        if (WARPGROUPS > 1 && Z_TURNS) zc_named_sync(TURNS + warpgroup, 256);
+    }
+    ZC_MEMBER void pass_turn(int warpgroup) const {
+        if (WARPGROUPS > 1 && Z_TURNS) zc_named_arrive(TURNS + (warpgroup + 1) % WARPGROUPS, 256);
+    }
+    ZC_MEMBER void release(u32 empty) const {
+        if (threadIdx.x % 128 == 0) zc_barrier_arrive(empty);
+    }
+    ZC_MEMBER void multiply_keys(int warpgroup, const slot &at, scores &s) const {
+        zc_barrier_wait(barrier(K_FULL, at.stage), at.parity);
+        zc_wgmma_fence();
+#pragma unroll
+        for (int part = 0; part < (Z_D + 15) / 16; part++)
+            zc_score_product(
+                s, zc_wgmma_along(smem + (part / 4 * ROWS + warpgroup * 64) * LINE + part % 4 * 32),
+                zc_wgmma_along(k_of(at.stage) + part / 4 * KEYS * LINE + part % 4 * 32), part > 0);
+        zc_wgmma_commit();
+    }
+    ZC_MEMBER void multiply_values(const slot &at, const weights &w, values &y) const {
+        zc_barrier_wait(barrier(V_FULL, at.stage), at.parity);
+        zc_wgmma_fence();
+#pragma unroll
+        for (int part = 0; part < KEYS / 16; part++)
+            zc_value_product(y, w[part], zc_wgmma_across(v_of(at.stage) + part * 16 * LINE, KEYS * LINE), true);
+        zc_wgmma_commit();
+    }
+
+    // What is added to the scores of a step.
+    struct biases {
+#ifdef Z_BIAS0
+        bias_part<Z_BIAS0, Z_BIAS0_SHARED, KEYS> one;
+#endif
+#ifdef Z_BIAS1
+        bias_part<Z_BIAS1, Z_BIAS1_SHARED, KEYS> two;
+#endif
+    };
+    template <class T, bool SHARED>
+    ZC_MEMBER void ask(bias_part<T, SHARED, KEYS> &to, const rows &r, int x, int j) const {
+        const T *from[SHARED ? 1 : 2];
+#pragma unroll
+        for (int i = 0; i < (SHARED ? 1 : 2); i++)
+            from[i] = (const T *)p.a.bias[x] + (x ? r.bias1[i] : r.bias0[i]);
+        to.load(from, p.a.bias_steps[x][3], j, p.a.bias[x] ? r.hi : 0);
+    }
+    ZC_MEMBER void ask_biases(const rows &r, int j0, biases &b) const {
+        [[maybe_unused]] const int j = j0 + threadIdx.x % 4 * 2;
+#ifdef Z_BIAS0
+        ask(b.one, r, 0, j);
+#endif
+#ifdef Z_BIAS1
+        ask(b.two, r, 1, j);
+#endif
+    }
+    // The score of a product, in powers of two.
+    ZC_MEMBER f32 score(const biases &b, bool even, int row, int n, int e, f32 dot) const {
+        f32 s = Z_SOFTCAP ? capped(p.a, scaled(p.a, even, dot)) * LOG2E : even ? 0.0f : dot * factor;
+#if defined(Z_BIAS0) || defined(Z_BIAS1)
+        f32 one = 0, two = 0;
+#ifdef Z_BIAS0
+        if (p.a.bias[0]) one = b.one.get(row, n, e);
+#endif
+#ifdef Z_BIAS1
+        if (p.a.bias[1]) two = b.two.get(row, n, e);
+#endif
+        s = one == least() || two == least() ? (f32)p.a.mask_value * LOG2E : s + (one + two) * LOG2E;
+#endif
+        return s;
+    }
+
+    // Scores to weights; by: what the sums so far are to be multiplied with. ALL: both rows see every key. The two rows,
+    // and two neighbours of each, are independent: there are few warps to hide latencies.
+    template <bool ALL> ZC_MEMBER void soften(rows &r, int j, const biases &b, scores &s, f32 (&by)[2]) const {
+#if defined(Z_BIAS0) || defined(Z_BIAS1) || Z_SOFTCAP
+        constexpr bool PLAIN = false;
+#else
+        constexpr bool PLAIN = ALL; // scores stay products until their maximum is known
+#endif
+        f32 top[4] = {least(), least(), least(), least()}, part[4] = {0, 0, 0, 0}, from[2];
+#pragma unroll
+        for (int i = 0; i < KEYS / 2; i++) {
+            const int n = i / 4, row = i / 2 % 2, e = i % 2;
+            if (!PLAIN) s[i] = score(b, !ALL && r.even, row, n, e, s[i]);
+            if (!ALL && (j + n * 8 + e < r.from[row] || j + n * 8 + e >= r.to[row])) s[i] = least();
+            top[i % 4] = fmaxf(top[i % 4], s[i]);
+        }
+#pragma unroll
+        for (int row = 0; row < 2; row++) {
+            f32 max = fmaxf(top[row * 2], top[row * 2 + 1]);
+            max = fmaxf(max, zc_shfl_xor(max, 1));
+            max = fmaxf(max, zc_shfl_xor(max, 2));
+            max = fmaxf(r.max[row], PLAIN ? max * factor : max);
+            by[row] = r.max[row] == max ? 1.0f : zc_exp2_approx(r.max[row] - max);
+            from[row] = max == least() ? 0.0f : max;
+            r.max[row] = max;
+        }
+#pragma unroll
+        for (int i = 0; i < KEYS / 2; i++) {
+            s[i] = zc_exp2_approx(PLAIN ? fmaf(s[i], factor, -from[i / 2 % 2]) : s[i] - from[i / 2 % 2]);
+            part[i % 4] += s[i];
+        }
+#pragma unroll
+        for (int row = 0; row < 2; row++) r.sum[row] = r.sum[row] * by[row] + (part[row * 2] + part[row * 2 + 1]);
+    }
+    ZC_MEMBER void soften_rows(rows &r, int j0, const biases &b, scores &s, f32 (&by)[2]) const {
+        const int j = j0 + threadIdx.x % 4 * 2;
+        if (j0 >= r.all_lo && j0 + KEYS <= r.all_hi)
+            soften<true>(r, j, b, s, by);
+        else
+            soften<false>(r, j, b, s, by);
+    }
+    ZC_MEMBER void pack(const scores &s, weights &w) const {
+#pragma unroll
+        for (int i = 0; i < KEYS / 2; i += 2) w[i / 8][i % 8 / 2] = zc_pack(Z_T(), s[i], s[i + 1]);
+    }
+
+    ZC_MEMBER void attend(int warpgroup, slot &at, rows &r, values &y) const {
+        scores s;
+        weights w;
+        biases b;
+        f32 by[2];
+        take_turn(warpgroup);
+        multiply_keys(warpgroup, at, s);
+        pass_turn(warpgroup);
+        ask_biases(r, r.lo, b);
+        zc_wgmma_wait<0>();
+        release(barrier(K_EMPTY, at.stage));
+        soften_rows(r, r.lo, b, s, by);
+        pack(s, w);
+        for (int j0 = r.lo + KEYS; j0 < r.hi; j0 += KEYS) {
+            const slot old = at;
+            at.next();
+            take_turn(warpgroup);
+            multiply_keys(warpgroup, at, s);
+            multiply_values(old, w, y);
+            pass_turn(warpgroup);
+            ask_biases(r, j0, b);
+            zc_wgmma_wait<1>();
+            release(barrier(K_EMPTY, at.stage));
+            soften_rows(r, j0, b, s, by);
+            zc_wgmma_wait<0>();
+            release(barrier(V_EMPTY, old.stage));
+#pragma unroll
+            for (int i = 0; i < Z_COLUMNS / 2; i++) y[i] *= by[i / 2 % 2];
+            pack(s, w);
+        }
+        release(q_empty());
+        multiply_values(at, w, y);
+        zc_wgmma_wait<0>();
+        release(barrier(V_EMPTY, at.stage));
+        at.next();
+    }
+
+    // Element by element: for pointwise work on the result, and for rows whose sums are not finite because of values
+    // that they do not see.
+    ZC_MEMBER void put_rows(const place &pl, const rows &r, int first, const values &y, const f32 (&by)[2]) const {
+        const tile t = tile_of(pl);
+        const int e0 = threadIdx.x % 4 * 2;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            if (t.first + first + i * 8 >= t.end) continue;
+            const line l = line_of(p.a, t, first + i * 8);
+            bool finite = true;
+#pragma unroll
+            for (int n = 0; n < Z_COLUMNS / 8; n++)
+                finite = finite && zc_isfinite(y[n * 4 + i * 2]) && zc_isfinite(y[n * 4 + i * 2 + 1]);
+            if (!finite && zc_isfinite(r.sum[i])) {
+                put_seen<2, 8>(p.a, t, l, first + i * 8, {r.max[i] / LOG2E, r.sum[i]}, e0);
+                continue;
+            }
+            const i64 to = line_y(p.a, l);
+#pragma unroll
+            for (int n = 0; n < Z_COLUMNS / 8; n++)
+#pragma unroll
+                for (int e = 0; e < 2; e++)
+                    if (n * 8 + e0 + e < Z_DV) put_y(p.a, to + n * 8 + e0 + e, y[n * 4 + i * 2 + e] * by[i]);
+        }
+    }
+    // 16 rows of a warp, through shared memory.
+    ZC_MEMBER void copy_rows(const place &pl, int first, const values &y, const f32 (&by)[2]) const {
+        const int lane = threadIdx.x % 32, top = first - lane / 4, row = top + lane % 16;
+        const u32 to = smem + Y_AT;
+        if (lane == 0) zc_bulk_wait_read<0>();
+        zc_sync_warp();
+#pragma unroll
+        for (int n = 0; n < Z_COLUMNS / 8; n += 2) {
+            u32 out[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                out[i] = zc_pack(Z_T(), y[n * 4 + i * 2] * by[i % 2], y[n * 4 + i * 2 + 1] * by[i % 2]);
+            zc_stmatrix_x4(to + (n / 8 * ROWS + row) * LINE + ((n % 8 + lane / 16) ^ row % 8) * 16, out);
+        }
+        zc_async_fence();
+        zc_sync_warp();
+        if (lane) return;
+        for (int panel = 0; panel < V_PANELS; panel++)
+            zc_tensor_store(&p.y, to + (panel * ROWS + top) * LINE, panel * WIDTH, pl.first + top, pl.h, pl.b);
+        zc_bulk_commit();
+    }
+    ZC_MEMBER void finish(const place &pl, rows &r, int first, const values &y) const {
+        f32 by[2];
+        bool odd = false;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            f32 &sum = r.sum[i];
+            sum += zc_shfl_xor(sum, 1);
+            sum += zc_shfl_xor(sum, 2);
+            by[i] = sum == 0 ? 0.0f : 1 / sum;
+#pragma unroll
+            for (int n = 0; n < Z_COLUMNS / 8; n++)
+                odd = odd || !zc_isfinite(y[n * 4 + i * 2]) || !zc_isfinite(y[n * 4 + i * 2 + 1]);
+        }
+#ifdef Z_FUSED
+        odd = true;
+#endif
+        if (zc_any(odd))
+            put_rows(pl, r, first, y, by);
+        else
+            copy_rows(pl, first, y, by);
+    }
+
+    ZC_MEMBER void consume(int warpgroup) const {
+        const int thread = threadIdx.x % 128, first = warpgroup * 64 + thread / 32 * 16 + thread % 32 / 4;
+        slot at = {0, 0};
+        int turn = 0;
+        zc_grid_wait();
+        zc_grid_launch();
+        if (WARPGROUPS > 1 && warpgroup == WARPGROUPS - 1) pass_turn(warpgroup);
+        for (int n = (int)blockIdx.x; n < p.down * p.items; n += (int)gridDim.x) {
+            const place pl = place_of(n);
+            rows r = rows_of(tile_of(pl), first);
+            values y;
+#pragma unroll
+            for (int i = 0; i < Z_COLUMNS / 2; i++) y[i] = 0;
+            if (r.lo < r.hi) {
+                zc_barrier_wait(q_full(), turn);
+                turn ^= 1;
+                attend(warpgroup, at, r, y);
+            }
+            finish(pl, r, first, y);
+        }
+        if (thread % 32 == 0) zc_bulk_wait<0>();
+    }
+};
+
+ZC_KERNEL_OF(0, Z_WARPGROUPS * 128 + 128)(const __grid_constant__ zc_attention_sm90_params p) {
+    ZC_SWIZZLED_SMEM(smem);
+    const attention_sm90<Z_WARPGROUPS, Z_KEYS, Z_STAGES> attention(p, zc_smem_address(smem));
+    attention.begin();
+    if (threadIdx.x < 128) {
+        if constexpr (Z_WARPGROUPS > 1) zc_registers_drop<Z_WARPGROUPS == 2 ? 24 : 32>();
+        if (threadIdx.x == 0) attention.produce();
+    } else {
+        if constexpr (Z_WARPGROUPS > 1) zc_registers_take<Z_WARPGROUPS == 2 ? 240 : 160>();
+        attention.consume(threadIdx.x / 128 - 1);
+    }
+}

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/pool.h"
 #include "codegen/codegen.h"
@@ -90,6 +91,7 @@ typedef struct unit {
     uint32_t kernel;
     int arch;
     zc_buf cubin;
+    double seconds; /* of this thread's CPU; negative: the disk cache had it */
     zc_diag *diag;
     zc_status status;
 } unit;
@@ -101,6 +103,13 @@ typedef struct job {
     uint32_t n;
 } job;
 
+static double thread_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
 static void compile_one(void *arg, int i)
 {
     const job *j = arg;
@@ -108,10 +117,13 @@ static void compile_one(void *arg, int i)
     const zc_pkernel *k = &j->p->kernels[u->kernel];
     zc_cache_key key;
     zc_cache_make_key(j->rtc, k, j->p->sources, j->p->nsources, u->arch, &key);
+    u->seconds = -1;
     if (zc_cache_get(&key, &u->cubin)) return;
     u->cubin.len = 0;
+    double start = thread_seconds();
     u->status =
         zc_rtc_compile(j->rtc, k, j->p->sources, j->p->nsources, u->arch, &u->cubin, NULL, u->diag);
+    u->seconds = thread_seconds() - start;
     if (u->status == ZC_OK) zc_cache_put(&key, u->cubin.data, u->cubin.len, ZC_CACHE_BYTES_MAX);
 }
 
@@ -184,6 +196,21 @@ static zc_status list_units(job *j, const zc_codegen_build_params *params, zc_di
     return ZC_OK;
 }
 
+static void tell(const job *j, zc_buf *out)
+{
+    double total = 0;
+    for (uint32_t i = 0; i < j->n; i++) {
+        const unit *u = &j->units[i];
+        zc_buf_printf(out, "%s sm_%d: ", j->p->kernels[u->kernel].name, u->arch);
+        if (u->seconds < 0)
+            zc_buf_puts(out, "from the cache\n");
+        else
+            zc_buf_printf(out, "%.2f s\n", u->seconds);
+        if (u->seconds > 0) total += u->seconds;
+    }
+    zc_buf_printf(out, "%u kernels: %.2f s of CPU\n", j->n, total);
+}
+
 static zc_status compile_all(zc_program *p, const zc_rtc *rtc,
                              const zc_codegen_build_params *params, zc_arena *arena, zc_diag *diag)
 {
@@ -191,6 +218,7 @@ static zc_status compile_all(zc_program *p, const zc_rtc *rtc,
     zc_status status = list_units(&j, params, diag);
     if (status == ZC_OK) status = run_pool(&j, params->threads, diag);
     if (status == ZC_OK) status = take_binaries(p, &j, arena, diag);
+    if (status == ZC_OK && params->told) tell(&j, params->told);
     for (uint32_t i = 0; i < j.n; i++) {
         zc_buf_fini(&j.units[i].cubin);
         zc_diag_destroy(&j.units[i].diag);

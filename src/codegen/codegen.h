@@ -10,6 +10,7 @@ typedef struct zc_codegen_build_params {
     int threads;          /* 0: one a CPU */
     bool strip_sources;   /* leave the sources out of the program afterwards */
     const char *emit_dir; /* also write each kernel's readable source there; may be NULL */
+    zc_buf *told;         /* gets a line for each kernel: how long it took; may be NULL */
 } zc_codegen_build_params;
 
 /* The sources that the kernels are compiled from. */

@@ -214,7 +214,8 @@ static zc_status build_kernels(zc_program *program, const job *j, zc_arena *aren
                                            .narchs = j->targets.narchs,
                                            .threads = p->threads,
                                            .strip_sources = p->strip_sources,
-                                           .emit_dir = p->emit_cuda};
+                                           .emit_dir = p->emit_cuda,
+                                           .told = j->explain ? &j->explain->compiled : NULL};
     return zc_codegen_build(program, &build, arena, diag);
 }
 

@@ -103,6 +103,16 @@ void zc_gen_size(zc_gen *g, const zc_dim *factors, int nfactors, const int64_t *
     if (s->now < s->nbounds) *high = bounds[s->now];
 }
 
+void zc_gen_unit(zc_gen *g, zc_dtype dtype, const zc_dim *run, int n)
+{
+    uint64_t bytes = zc_dtype_bits(dtype) / 8, unit = 1;
+    for (int d = 0; d < n; d++)
+        if (zc_dim_is_const(run[d])) bytes *= (uint64_t)run[d].k; /* wraps: powers of 2 stay */
+    while (unit < 16 && bytes % (2 * unit) == 0) unit *= 2;
+    g->config[0] = (int64_t)unit;
+    g->threads = 256;
+}
+
 void zc_gen_define(zc_gen *g, const char *name, const char *fmt, ...)
 {
     char text[256];

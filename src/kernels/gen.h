@@ -69,6 +69,11 @@ void zc_gen_tensor(const zc_pvalue *v, zc_tensor *out);
 void zc_gen_size(zc_gen *g, const zc_dim *factors, int nfactors, const int64_t *bounds, int nbounds,
                  int64_t *low, int64_t *high);
 
+/* The configuration of families that copy runs of neighbours, `unit`: the most bytes, 16 at most,
+ * that certainly divide a run over these dimensions. What kernels are given begins at multiples of
+ * 16 bytes. */
+void zc_gen_unit(zc_gen *g, zc_dtype dtype, const zc_dim *run, int n);
+
 /* #define Z_<name> <text> */
 void zc_gen_define(zc_gen *g, const char *name, const char *fmt, ...) ZC_PRINTF(3, 4);
 /* #define Z_<name> <the device type of dtype>: f32, f16, bf16, f8e4m3fn, i32, b8 (bool), ... */

@@ -23,10 +23,8 @@ template <int B> ZC_DEV void strided(const zc_move_params &p) {
 // Pieces of several axes may have several units; none is shorter than an element.
 #define STRIDED(n)                                                                                                     \
     ZC_KERNEL(n)(const __grid_constant__ zc_move_params p) {                                                           \
-        if constexpr (1 << n >= Z_ELEMENT) {                                                                           \
-            zc_begin();                                                                                                \
-            strided<1 << n>(p);                                                                                        \
-        }                                                                                                              \
+        zc_begin();                                                                                                    \
+        if constexpr (1 << n >= Z_ELEMENT) strided<1 << n>(p);                                                         \
     }
 STRIDED(0)
 STRIDED(1)

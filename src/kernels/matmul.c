@@ -187,6 +187,28 @@ static void choose_rows(zc_gen *g, const zc_matmul_form *form, int64_t m, size_t
             (uint32_t)(ZC_GEMV_WARPS * rows * small_width(bytes, sum_bytes)) * (uint32_t)sum_bytes;
 }
 
+int zc_gen_matmul_side(const zc_gen *g, const zc_matmul_sizes *s, const zc_matmul_tiling *t)
+{
+    if (g->candidate) return t->large;
+    bool exact = s->m_low == s->m_high;
+    int64_t m = exact ? s->m_high : s->m_high == INT64_MAX ? ZC_MM_FAR : s->m_high / 2;
+    int64_t n = s->n < 0 ? m : s->n, batch = s->batch < 0 ? 1 : s->batch;
+    int64_t blocks =
+        ceil_div(m, t->large) * ceil_div(n, t->large) * (batch < 65535 ? batch : 65535);
+    bool large = s->m_low > 0 && m > t->least && n > t->least && blocks >= g->sm_count;
+    return large ? t->large : t->small;
+}
+
+static int split_of(const zc_gen *g, const zc_matmul_sizes *s, int side)
+{
+    if (s->batch >= 0 && s->batch != 1) return ZC_MM_SPLIT_NEVER;
+    int64_t k = s->k < 0 ? INT64_MAX : s->k, across = s->n < 0 ? 1 : ceil_div(s->n, side);
+    bool may = parts_of(k, ceil_div(s->m_low, side) * across, g->sm_count) > 1;
+    bool must = s->batch == 1 && s->n >= 0 && s->k >= 0 && s->m_high < INT64_MAX &&
+                parts_of(k, ceil_div(s->m_high, side) * across, g->sm_count) > 1;
+    return must ? ZC_MM_SPLIT_ALWAYS : may ? ZC_MM_SPLIT_FEW : ZC_MM_SPLIT_NEVER;
+}
+
 void zc_gen_matmul_tiles(zc_gen *g, const zc_matmul_form *form, const zc_matmul_tiling *t)
 {
     zc_matmul_sizes s = zc_gen_matmul_sizes(g, form);
@@ -194,20 +216,9 @@ void zc_gen_matmul_tiles(zc_gen *g, const zc_matmul_form *form, const zc_matmul_
         choose_rows(g, form, s.m_high, t->sum_bytes);
         return;
     }
-    bool exact = s.m_low == s.m_high;
-    int64_t m = exact ? s.m_high : s.m_high == INT64_MAX ? ZC_MM_FAR : s.m_high / 2;
-    int64_t n = s.n < 0 ? m : s.n, batch = s.batch < 0 ? 1 : s.batch;
-    int64_t blocks =
-        ceil_div(m, t->large) * ceil_div(n, t->large) * (batch < 65535 ? batch : 65535);
-    bool large = s.m_low > 0 && m > t->least && n > t->least && blocks >= g->sm_count;
-    int side = large ? t->large : t->small;
+    int side = zc_gen_matmul_side(g, &s, t);
     g->config[ZC_MM_SIDE] = side;
-    if (large || (s.batch >= 0 && s.batch != 1)) return;
-    int64_t k = s.k < 0 ? INT64_MAX : s.k, across = s.n < 0 ? 1 : ceil_div(s.n, side);
-    bool may = parts_of(k, ceil_div(s.m_low, side) * across, g->sm_count) > 1;
-    bool must = s.batch == 1 && s.n >= 0 && s.k >= 0 && s.m_high < INT64_MAX &&
-                parts_of(k, ceil_div(s.m_high, side) * across, g->sm_count) > 1;
-    g->config[ZC_MM_SPLIT] = must ? ZC_MM_SPLIT_ALWAYS : may ? ZC_MM_SPLIT_FEW : ZC_MM_SPLIT_NEVER;
+    if (side == t->small) g->config[ZC_MM_SPLIT] = split_of(g, &s, side);
 }
 
 /* ---- the launch ---- */

@@ -96,11 +96,13 @@ zc_status zc_matmul_partial_sums(zc_launch *l, const zc_matmul *mm, int64_t spli
  * of a tile; sum_bytes: of one sum. */
 zc_status zc_matmul_launch(zc_launch *l, int vector_bytes, size_t sum_bytes);
 
+/* The header that zc/gemm_quant.cuh describes; may decline. */
+zc_status zc_gen_matmul_quant(zc_gen *g, const zc_matmul_form *form);
 /* MatMulInteger and QLinearMatMul: sizes and parameters, with nothing said about alignment. */
 zc_status zc_matmul_quant(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
                           struct zc_gemm_quant_params *p);
-/* zc_gq_general as entry `entry`. */
-zc_status zc_matmul_launch_general(zc_launch *l, int entry, const zc_matmul *mm,
+/* zc_gq_general. */
+zc_status zc_matmul_launch_general(zc_launch *l, const zc_matmul *mm,
                                    const struct zc_gemm_quant_params *p);
 
 /* The step's form; declines when its ranks are not known. */
@@ -123,6 +125,8 @@ typedef struct zc_matmul_tiling {
     int least;        /* rows and columns that large tiles need more than */
     size_t sum_bytes;
 } zc_matmul_tiling;
+/* The side of tiles by these sizes; the one candidate there is to ask for is the large one. */
+int zc_gen_matmul_side(const zc_gen *g, const zc_matmul_sizes *s, const zc_matmul_tiling *t);
 void zc_gen_matmul_tiles(zc_gen *g, const zc_matmul_form *form, const zc_matmul_tiling *t);
 
 /* The header that zc/gemm.cuh describes. */

@@ -85,6 +85,25 @@ static void append_log(const zc_rtc *rtc, zc_rtc_program program, zc_buf *out)
         out->len = at + strlen(out->data + at);
 }
 
+bool zc_rtc_remarks(const char *log, char *why, size_t n)
+{
+    if (strstr(log, "(C75")) {
+        snprintf(why, n, "the compiler serialises products of warpgroups");
+        return true;
+    }
+    for (const char *line = log; line; line = strchr(line, '\n')) {
+        long frame, stores, loads;
+        line += *line == '\n';
+        if (sscanf(line, "ptxas . %ld bytes stack frame, %ld bytes spill stores, %ld bytes", &frame,
+                   &stores, &loads) != 3 ||
+            !(frame || stores || loads))
+            continue;
+        snprintf(why, n, "%ld bytes of stack, %ld of spilled registers", frame, stores);
+        return true;
+    }
+    return false;
+}
+
 static zc_status take_cubin(const zc_rtc *rtc, zc_rtc_program program, const char *name,
                             zc_buf *out, zc_diag *diag)
 {

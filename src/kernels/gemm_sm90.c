@@ -79,26 +79,26 @@ static candidate candidate_of(const problem *p, const shape *s)
     return c;
 }
 
-/* The best, and in `why` what the best three are held to take. */
-static candidate choose(const problem *p, char *why, size_t n)
+/* By cost, the best first. */
+static void sort_candidates(const problem *p, candidate out[ZC_COUNTOF(shapes)])
 {
-    candidate best[3] = {{.us = 1e30}, {.us = 1e30}, {.us = 1e30}};
-    size_t at = 0;
-    for (size_t i = 0; i < ZC_COUNTOF(shapes); i++) {
-        candidate c = candidate_of(p, &shapes[i]);
-        for (int b = 0; b < 3; b++)
-            if (c.us < best[b].us) {
-                candidate worse = best[b];
-                best[b] = c;
-                c = worse;
-            }
+    for (size_t n = 0; n < ZC_COUNTOF(shapes); n++) {
+        candidate c = candidate_of(p, &shapes[n]);
+        size_t at = n;
+        for (; at && c.us < out[at - 1].us; at--) out[at] = out[at - 1];
+        out[at] = c;
     }
+}
+
+/* What the best three are held to take. */
+static void tell(const candidate *best, char *why, size_t n)
+{
+    size_t at = 0;
     for (int b = 0; b < 3 && at < n; b++)
         at += (size_t)zc_snprintf(why + at, n - at, "%s%dx%d%s%s %.1f us",
                                   b ? ", " : "wgmma: ", best[b].s.tile_m, best[b].s.tile_n,
                                   best[b].s.cluster > 1 ? " in pairs" : "",
                                   best[b].s.pingpong ? " in turn" : "", best[b].us);
-    return best[0];
 }
 
 /* ---- the specialisation ---- */
@@ -158,8 +158,11 @@ zc_status zc_gen_gemm_sm90(zc_gen *g)
                  .b_along = form.b_along_k,
                  .sm_count = g->sm_count};
     if (g->candidate > (int)ZC_COUNTOF(shapes)) return zc_gen_decline(g, "no such candidate");
-    candidate c = g->candidate ? candidate_of(&p, &shapes[g->candidate - 1])
-                               : choose(&p, g->why, sizeof g->why);
+    candidate sorted[ZC_COUNTOF(shapes)];
+    sort_candidates(&p, sorted);
+    tell(sorted, g->why, sizeof g->why);
+    g->configurations = g->candidate ? 1 : (int)ZC_COUNTOF(shapes);
+    candidate c = g->candidate ? candidate_of(&p, &shapes[g->candidate - 1]) : sorted[g->refused];
     g->config[TILE_M] = c.s.tile_m;
     g->config[TILE_N] = c.s.tile_n;
     g->config[STAGES] = c.stages;

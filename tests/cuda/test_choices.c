@@ -139,6 +139,69 @@ static void test_ranges_of_a_size(void **state)
     zc_plan_destroy(&plan);
 }
 
+/* The tile of the product's kernel for sm_90, in the words of its header; "" when it has none. */
+static const char *tile_of(const zc_plan *plan, char out[64])
+{
+    const zc_program *p = &plan->program;
+    out[0] = '\0';
+    for (uint32_t i = 0; i < p->nkernels; i++)
+        if (strcmp(p->kernels[i].family, "gemm_sm90") == 0)
+            snprintf(out, 64, "#define Z_TILE_M %d\n#define Z_TILE_N %d",
+                     (int)p->kernels[i].config[0], (int)p->kernels[i].config[1]);
+    return out;
+}
+
+/* Compiled while the compiler remarks this on every source with that text. */
+static zc_plan *plan_with_remark(const char *text, const char *remark)
+{
+    static const char *const target[] = {"sm_90"};
+    char fault[256];
+    snprintf(fault, sizeof fault, "%s:%s", text, remark);
+    gpu_fake("REMARK", fault);
+    zc_plan *plan = plan_of(fixed, target, 1);
+    gpu_fake(NULL, NULL);
+    return plan;
+}
+
+static void test_code_that_spills_is_refused(void **state)
+{
+    static const char *const
+        target[] = {"sm_90"},
+        *const remarks[] = {
+            "ptxas         .     16 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads\n",
+            "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
+            "serialized\n"};
+    static const char lean[] =
+        "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n";
+    char best[64], other[64], name[128];
+    const char *cache = getenv("ZC_CACHE_DIR");
+    char *kept = strdup(cache);
+    (void)state;
+    setenv("ZC_CACHE_DIR", "/dev/null", 1); /* what is kept was not refused */
+    gpu_fake(NULL, NULL);
+    zc_plan *plan = plan_of(fixed, target, 1);
+    assert_string_not_equal(tile_of(plan, best), "");
+    zc_plan_destroy(&plan);
+    plan = plan_with_remark(best, lean);
+    assert_string_equal(tile_of(plan, other), best);
+    zc_plan_destroy(&plan);
+    for (int i = 0; i < 2; i++) {
+        plan = plan_with_remark(best, remarks[i]);
+        assert_string_not_equal(tile_of(plan, other), best);
+        assert_string_not_equal(other, "");
+        assert_non_null(strstr(plan->program.steps[0].choices[0].why, "refused: "));
+        assert_int_equal(run(plan, "90", 128, name), 0);
+        zc_plan_destroy(&plan);
+    }
+    plan = plan_with_remark("Z_WGMMA", remarks[0]); /* every configuration */
+    assert_string_equal(tile_of(plan, other), "");
+    assert_int_equal(run(plan, "90", 128, name), 0);
+    assert_string_equal(family_of(plan, name), "gemm_mma");
+    zc_plan_destroy(&plan);
+    setenv("ZC_CACHE_DIR", kept, 1);
+    free(kept);
+}
+
 static void test_other_parameters_are_refused(void **state)
 {
     static const char *const target[] = {"sm_80"};
@@ -173,6 +236,7 @@ int main(void)
         cmocka_unit_test(test_architectures_choose_for_themselves),
         cmocka_unit_test(test_another_gpu_gets_its_own),
         cmocka_unit_test(test_ranges_of_a_size),
+        cmocka_unit_test(test_code_that_spills_is_refused),
         cmocka_unit_test(test_other_parameters_are_refused),
     };
     return cmocka_run_group_tests_name("choices", tests, gpu_group_setup, gpu_group_teardown);

@@ -188,6 +188,7 @@ static zc_status generate(chooser *w, const variant *v, uint32_t step, int famil
                   .candidate = w->params->candidate,
                   .refused = refused,
                   .configurations = 1,
+                  .cluster = 1,
                   .sizes = *sizes,
                   .arena = w->arena,
                   .diag = w->diag};
@@ -236,12 +237,26 @@ static zc_status generate_accepted(chooser *w, const variant *v, uint32_t step, 
     }
 }
 
+/* Why a family does not serve goes to those `tried`, which the one that serves tells, too. */
+static void tell_why(int family, zc_gen *g, char *tried, size_t n)
+{
+    char *to = g->declined[0] ? tried : g->why;
+    size_t at = strlen(to);
+    const char *separator = at ? "; " : "";
+    if (g->declined[0])
+        zc_snprintf(to + at, n - at, "%snot %s: %s", separator, zc_families[family].name,
+                    g->declined);
+    else if (*tried)
+        zc_snprintf(to + at, n - at, "%s%s", separator, tried);
+}
+
 /* The first family that takes the step with sizes in this range; none leaves `why`. A family that
  * asks for sizes makes ranges for those behind it, too. */
 static zc_status choose_range(chooser *w, const variant *v, uint32_t step, int arch,
                               zc_gen_sizes *sizes, bool *found, const char **why)
 {
     zc_op op = w->p->steps[step].op;
+    char tried[sizeof((zc_gen *)0)->why] = "";
     *found = false;
     for (int i = 0, family; !*found && (family = zc_family_of(op, i)) >= 0; i++) {
         zc_gen g;
@@ -250,12 +265,23 @@ static zc_status choose_range(chooser *w, const variant *v, uint32_t step, int a
         zc_status status = generate_accepted(w, v, step, family, arch, sizes, &g);
         *found = status == ZC_OK && !g.declined[0];
         *sizes = g.sizes;
+        tell_why(family, &g, tried, sizeof tried);
         if (*found) status = add_choice(w, v, family, &g);
         zc_buf_fini(&g.spec);
         ZC_TRY(status);
         if (!*found && !(*why = zc_arena_strdup(w->arena, g.declined))) return nomem(w, "reason");
     }
     return ZC_OK;
+}
+
+/* Ranges only have an upper end: one with the kernel of the next says nothing. */
+static void join_ranges(chooser *w, size_t first)
+{
+    size_t kept = first;
+    for (size_t i = first; i < w->choices.len; i++)
+        if (i + 1 == w->choices.len || w->choices.data[i].kernel != w->choices.data[i + 1].kernel)
+            w->choices.data[kept++] = w->choices.data[i];
+    w->choices.len = kept;
 }
 
 /* Choices for all ranges of sizes, or none. */
@@ -267,6 +293,7 @@ static zc_status choose_for(chooser *w, const variant *v, uint32_t step, int arc
     for (; found && sizes.now <= sizes.nbounds; sizes.now++)
         ZC_TRY(choose_range(w, v, step, arch, &sizes, &found, why));
     if (!found) w->choices.len = before;
+    join_ranges(w, before);
     return ZC_OK;
 }
 

@@ -36,7 +36,7 @@ typedef struct zc_gen {
      * entry 0 is launched. */
     int64_t config[ZC_CONFIG_MAX];
     uint32_t threads, smem, cluster;
-    char why[192];  /* the choice: what else there was */
+    char why[384];  /* the choice: what else there was */
     zc_buf spec;    /* the header so far */
     char label[64]; /* the kernel's readable name part: set by default to the operation's name */
     char declined[160];  /* why not; empty: accepted */

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "kernels/matmul.h"
 #include "op/activation.h"
 
@@ -181,6 +182,7 @@ static void choose_rows(zc_gen *g, const zc_matmul_form *form, int64_t m, size_t
     int bytes = (int)zc_dtype_bits(zc_gen_in_type(g, form->a)) / 8;
     int rows = m <= 1 ? 1 : m <= 4 ? 4 : ZC_GEMM_SMALL_M;
     g->config[ZC_MM_ROWS] = rows;
+    zc_snprintf(g->why, sizeof g->why, "no tensor cores: few rows");
     g->threads = form->b_along_k ? ZC_GEMM_THREADS : ZC_GEMV_WARPS * 32;
     if (!form->b_along_k)
         g->smem =
@@ -204,9 +206,9 @@ static int split_of(const zc_gen *g, const zc_matmul_sizes *s, int side)
     if (s->batch >= 0 && s->batch != 1) return ZC_MM_SPLIT_NEVER;
     int64_t k = s->k < 0 ? INT64_MAX : s->k, across = s->n < 0 ? 1 : ceil_div(s->n, side);
     bool may = parts_of(k, ceil_div(s->m_low, side) * across, g->sm_count) > 1;
-    bool must = s->batch == 1 && s->n >= 0 && s->k >= 0 && s->m_high < INT64_MAX &&
-                parts_of(k, ceil_div(s->m_high, side) * across, g->sm_count) > 1;
-    return must ? ZC_MM_SPLIT_ALWAYS : may ? ZC_MM_SPLIT_FEW : ZC_MM_SPLIT_NEVER;
+    bool exact = s->batch == 1 && s->n >= 0 && s->k >= 0 && s->m_low == s->m_high;
+    if (!may) return ZC_MM_SPLIT_NEVER;
+    return exact ? ZC_MM_SPLIT_ALWAYS : ZC_MM_SPLIT_FEW;
 }
 
 void zc_gen_matmul_tiles(zc_gen *g, const zc_matmul_form *form, const zc_matmul_tiling *t)

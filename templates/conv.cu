@@ -6,8 +6,8 @@
 // spec.h: the window (zc/window.cuh); Z_X, Z_W, Z_Y, Z_BIAS (types); Z_ACC (sums), Z_OPERAND (what is multiplied);
 // Z_LAST (channels are last), Z_HAS_BIAS, Z_HAS_RESIDUAL, zc_act (activation); Z_QUANT (0 floats, 1 integer result, 2
 // quantised result) with Z_HAS_X_ZERO, Z_HAS_W_ZERO and for 2 the types Z_XS, Z_WS, Z_YS and Z_LOW, Z_HIGH; Z_batch,
-// Z_groups, Z_ic, Z_oc; Z_TRANSPOSED; Z_DEFORM with Z_HAS_MASK, Z_AXES and Z_OFFSET_GROUPS; Z_MMA (f16 or bf16 for tensor cores); Z_ONLY (the only entry needed, when that is certain).
-// Entries: 0 and 1 tiles of 128 and 64 a side; 2 a thread for each element; 3 and 4 as 0 and 1 by tensor cores.
+// Z_groups, Z_ic, Z_oc; Z_TRANSPOSED; Z_DEFORM with Z_HAS_MASK, Z_AXES and Z_OFFSET_GROUPS; Z_TILE (the side of a
+// block's tile; 0: a thread for each element) and Z_MMA (by tensor cores).
 #include "zc/device.cuh"
 #include "abi/conv.h"
 #include "spec.h"
@@ -16,12 +16,6 @@
 
 typedef Z_ACC acc_t;
 typedef Z_OPERAND operand_t;
-
-#ifndef Z_ONLY
-#define ENTRY(n) 1
-#else
-#define ENTRY(n) (Z_ONLY == n)
-#endif
 
 // ---- operands and results ----
 
@@ -260,6 +254,7 @@ template <int BM, int BN> ZC_DEV tile tile_of(const geometry &g) {
 
 // ---- tiles, each of 256 threads summing TM times TN elements ----
 
+#if Z_TILE && !Z_MMA
 template <int TM, int TN> struct tiles {
     static constexpr int BM = 16 * TM, BN = 16 * TN, BK = 16, PAD = 4;
     struct memory {
@@ -368,25 +363,12 @@ template <int TM, int TN> struct tiles {
     }
 };
 
-#if ENTRY(0) && Z_BIG
-ZC_KERNEL(0)(const __grid_constant__ zc_conv_params p) {
-    zc_begin();
-    __shared__ tiles<8, 8>::memory s;
-    tiles<8, 8>::run(p, s);
-}
-#endif
-#if ENTRY(1)
-ZC_KERNEL(1)(const __grid_constant__ zc_conv_params p) {
-    zc_begin();
-    __shared__ tiles<4, 4>::memory s;
-    tiles<4, 4>::run(p, s);
-}
 #endif
 
 // ---- a thread for each element: few channels a group ----
 
-#if ENTRY(2)
-ZC_KERNEL(2)(const __grid_constant__ zc_conv_params p) {
+#if Z_TILE == 0
+ZC_KERNEL(0)(const __grid_constant__ zc_conv_params p) {
     zc_begin();
     const geometry g = geometry_of(p);
     const zeros z = zeros_of(p);
@@ -428,7 +410,7 @@ ZC_KERNEL(2)(const __grid_constant__ zc_conv_params p) {
 
 // ---- tiles by tensor cores ----
 
-#if Z_MMA && (ENTRY(3) || ENTRY(4))
+#if Z_MMA
 ZC_DEV void mma(f32 d[4], const u32 a[4], const u32 b[2], f16) { zc_mma_m16n8k16_f16(d, a, b); }
 ZC_DEV void mma(f32 d[4], const u32 a[4], const u32 b[2], bf16) { zc_mma_m16n8k16_bf16(d, a, b); }
 
@@ -542,18 +524,17 @@ template <int BM, int BN> struct mma_tiles {
     }
 };
 
-#if ENTRY(3)
-ZC_KERNEL(3)(const __grid_constant__ zc_conv_params p) {
-    zc_begin();
-    __shared__ mma_tiles<128, 128>::memory s;
-    mma_tiles<128, 128>::run(p, s);
-}
 #endif
-#if ENTRY(4)
-ZC_KERNEL(4)(const __grid_constant__ zc_conv_params p) {
+
+#if Z_TILE
+ZC_KERNEL(0)(const __grid_constant__ zc_conv_params p) {
     zc_begin();
-    __shared__ mma_tiles<64, 64>::memory s;
-    mma_tiles<64, 64>::run(p, s);
-}
+#if Z_MMA
+    typedef mma_tiles<Z_TILE, Z_TILE> block;
+#else
+    typedef tiles<Z_TILE / 16, Z_TILE / 16> block;
 #endif
+    __shared__ block::memory s;
+    block::run(p, s);
+}
 #endif

@@ -1,6 +1,6 @@
 // Tensors that are made from a pattern.
 //
-// Entries, by the size of units or elements: 0 to 4 fill, 5 to 9 a diagonal of ones, 10 to 14 a triangle of the source.
+// spec.h: Z_UNIT (bytes that are written at once), Z_HOW (fill, eye: a diagonal of ones, trilu: a triangle of the source).
 #include "zc/index.cuh"
 #include "abi/create.h"
 #include "spec.h"
@@ -13,7 +13,6 @@ template <int B> ZC_DEV void fill(const zc_create_params &p) {
     put_value(p, &v);
     for (i64 i = zc_thread(); i < p.total; i += zc_threads()) ((zc_unit<B> *)p.out)[i] = v;
 }
-ZC_UNIT_KERNELS(0, 1, 2, 3, 4, fill, zc_create_params)
 
 template <int B> ZC_DEV void eye(const zc_create_params &p) {
     for (i64 i = zc_thread(); i < p.total; i += zc_threads()) {
@@ -24,7 +23,6 @@ template <int B> ZC_DEV void eye(const zc_create_params &p) {
         ((zc_unit<B> *)p.out)[i] = v;
     }
 }
-ZC_UNIT_KERNELS(5, 6, 7, 8, 9, eye, zc_create_params)
 
 template <int B> ZC_DEV void trilu(const zc_create_params &p) {
     for (i64 i = zc_thread(); i < p.total; i += zc_threads()) {
@@ -35,4 +33,4 @@ template <int B> ZC_DEV void trilu(const zc_create_params &p) {
         ((zc_unit<B> *)p.out)[i] = v;
     }
 }
-ZC_UNIT_KERNELS(10, 11, 12, 13, 14, trilu, zc_create_params)
+ZC_UNIT_KERNEL(0, Z_HOW, zc_create_params)

@@ -1,7 +1,6 @@
 // Gather, GatherND and GatherElements. An index out of range is reported, and its part of the result is zero.
 //
-// spec.h: Z_INDEX (type of the indices). Entries, by the size of units or elements: 0 to 4 Gather, 5 to 9 GatherND, 10
-// to 14 GatherElements.
+// spec.h: Z_INDEX (type of the indices), Z_UNIT (bytes that are copied at once), Z_HOW (the operation's function).
 #include "zc/index.cuh"
 #include "abi/gather.h"
 #include "spec.h"
@@ -21,7 +20,6 @@ template <int B> ZC_DEV void gather(const zc_gather_params &p) {
         put<B>(p, i, ok, ((i64)outer * p.limit + v) * (i64)p.run.d + at);
     }
 }
-ZC_UNIT_KERNELS(0, 1, 2, 3, 4, gather, zc_gather_params)
 
 template <int B> ZC_DEV void gather_nd(const zc_gather_params &p) {
     for (i64 i = zc_thread(); i < p.total; i += zc_threads()) {
@@ -38,7 +36,6 @@ template <int B> ZC_DEV void gather_nd(const zc_gather_params &p) {
         put<B>(p, i, ok, from * (i64)p.run.d + at);
     }
 }
-ZC_UNIT_KERNELS(5, 6, 7, 8, 9, gather_nd, zc_gather_params)
 
 template <int B> ZC_DEV void gather_elements(const zc_gather_params &p) {
     for (i64 i = zc_thread(); i < p.total; i += zc_threads()) {
@@ -53,4 +50,4 @@ template <int B> ZC_DEV void gather_elements(const zc_gather_params &p) {
         put<B>(p, i, ok, from);
     }
 }
-ZC_UNIT_KERNELS(10, 11, 12, 13, 14, gather_elements, zc_gather_params)
+ZC_UNIT_KERNEL(0, Z_HOW, zc_gather_params)

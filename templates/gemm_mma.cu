@@ -1,11 +1,11 @@
 // Matrix products on the tensor cores, sums in f32: y = epilogue(alpha * a b + beta * c). Factors are f16, bf16, or f32
 // that is rounded to tf32.
 //
-// spec.h: see zc/gemm.cuh; Z_MMA is the product of a warp (zc/ptx.cuh). Entries: 0 tiles of 128 x 128, 8 warps; 1 tiles of 64 x 64, 4 warps;
-// 2, 3, 4 at most 1, 4, 8 rows; 5 tiles of 64 x 64 of one part of the summed axis each (blockIdx.y), 6 the sum of the
-// parts, in their order; 7 rows of that sum, normalised.
-#include "zc/gemm_norm.cuh"
+// spec.h: see zc/gemm.cuh; Z_MMA is the product of a warp (zc/ptx.cuh). Tiles of 128 x 128 have 8 warps, of 64 x 64 4.
+#include "zc/gemm.cuh"
+#if Z_ROWS
 #include "zc/gemv.cuh"
+#else
 #include "zc/mma_tile.cuh"
 
 // What the product takes: rounded, where elements have more digits.
@@ -16,13 +16,9 @@ template <int N> ZC_DEV void to_factors(u32 (&r)[N]) {
     }
 }
 
-// SIDE x SIDE elements a block; a warp has ROWS x 32 of them. SPLIT: of one part of the summed axis.
-template <int SIDE, bool SPLIT> struct block {
-#ifdef Z_NORM
-    static constexpr bool PART = true;
-#else
-    static constexpr bool PART = SPLIT;
-#endif
+// SIDE x SIDE elements a block; a warp has ROWS x 32 of them.
+struct block {
+    static constexpr int SIDE = Z_SIDE;
     static constexpr int WARPS = SIDE / 16, ROWS = SIDE / 2, DOWN = ROWS / 16, THREADS = WARPS * 32;
     static constexpr int DEPTH = ZC_TILE_BYTES_DEPTH / (int)sizeof(Z_T);
     static constexpr int TILE = SIDE * ZC_TILE_BYTES_DEPTH;
@@ -60,7 +56,7 @@ template <int SIDE, bool SPLIT> struct block {
     // Two neighbours of a row.
     static ZC_MEMBER void save(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col, const f32 *sum) {
         if (row >= p.m || col >= p.n) return;
-        if (PART) {
+        if (zc_gemm_is_part(p)) {
 #pragma unroll
             for (int v = 0; v < 2; v++)
                 if (col + v < p.n) zc_gemm_save_part(p, row, col + v, sum[v]);
@@ -92,12 +88,11 @@ template <int SIDE, bool SPLIT> struct block {
 };
 
 // Parts are multiples of DEPTH long, but the last.
-template <int SIDE, bool SPLIT> ZC_DEV void product(const zc_gemm_params &p) {
-    typedef block<SIDE, SPLIT> bl;
+ZC_DEV void product(const zc_gemm_params &p) {
+    typedef block bl;
     ZC_DYNAMIC_SMEM(smem);
-    const zc_gemm_tile at = zc_gemm_place(p.m, p.n, SIDE, SIDE);
-    const i64 begin = SPLIT ? blockIdx.y * p.split_k : 0;
-    const i64 end = SPLIT && begin + p.split_k < p.k ? begin + p.split_k : p.k;
+    const zc_gemm_tile at = zc_gemm_place(p.m, p.n, Z_SIDE, Z_SIDE);
+    const i64 begin = zc_gemm_begin(p), end = zc_gemm_end(p, begin);
     const i64 tiles = (end - begin + bl::DEPTH - 1) / bl::DEPTH;
     for (i64 i = blockIdx.z; i < p.batch; i += gridDim.z) {
         const zc_gemm_item item = zc_gemm_batch(p, i);
@@ -124,13 +119,11 @@ template <int SIDE, bool SPLIT> ZC_DEV void product(const zc_gemm_params &p) {
     }
 }
 
-ZC_KERNEL(0)(const __grid_constant__ zc_gemm_params p) { zc_begin(); product<128, false>(p); }
-ZC_KERNEL(1)(const __grid_constant__ zc_gemm_params p) { zc_begin(); product<64, false>(p); }
-ZC_KERNEL(2)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<1>(p); }
-ZC_KERNEL(3)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<4>(p); }
-ZC_KERNEL(4)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<8>(p); }
-ZC_KERNEL(5)(const __grid_constant__ zc_gemm_params p) { zc_begin(); product<64, true>(p); }
-ZC_KERNEL(6)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemm_combine(p); }
-#ifdef Z_NORM
-ZC_KERNEL(7)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemm_norm_row(p); }
 #endif
+
+#if Z_ROWS
+ZC_KERNEL(0)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<Z_ROWS>(p); }
+#else
+ZC_KERNEL(0)(const __grid_constant__ zc_gemm_params p) { zc_begin(); product(p); }
+#endif
+#include "zc/gemm_second.cuh"

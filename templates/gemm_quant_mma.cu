@@ -1,8 +1,8 @@
 // MatMulInteger and QLinearMatMul of 8-bit integers on the tensor cores: exact sums of a b, and of rows of A and
 // columns of B, from which zero points follow.
 //
-// spec.h: see zc/gemm_quant.cuh (Z_FLOAT and Z_TB are 0); Z_MMA (the instruction for these types). Entries: 0 tiles of
-// 128 x 128, 8 warps; 1 tiles of 64 x 64, 4 warps; 2 the general kernel, for sums that do not fit 32 bits.
+// spec.h: see zc/gemm_quant.cuh (Z_FLOAT and Z_TB are 0); Z_MMA (the instruction for these types), Z_SIDE (of
+// a tile: 128 with 8 warps, 64 with 4).
 #include "zc/gemm_quant.cuh"
 #include "zc/mma_tile.cuh"
 
@@ -170,6 +170,4 @@ template <int SIDE> ZC_DEV void product(const zc_gemm_quant_params &p) {
     }
 }
 
-ZC_KERNEL(0)(const __grid_constant__ zc_gemm_quant_params p) { zc_begin(); product<128>(p); }
-ZC_KERNEL(1)(const __grid_constant__ zc_gemm_quant_params p) { zc_begin(); product<64>(p); }
-ZC_KERNEL(2)(const __grid_constant__ zc_gemm_quant_params p) { zc_begin(); zc_gq_general(p); }
+ZC_KERNEL(0)(const __grid_constant__ zc_gemm_quant_params p) { zc_begin(); product<Z_SIDE>(p); }

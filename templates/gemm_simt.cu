@@ -1,12 +1,12 @@
 // Matrix products of any element type on the ordinary cores: y = epilogue(alpha * a b + beta * c).
 //
-// spec.h: see zc/gemm.cuh. Entries: 0 large and 1 small square tiles, 16 x 16 threads; 2, 3, 4 at most 1, 4, 8 rows;
-// 5 small tiles of one part of the summed axis each (blockIdx.y), 6 the sum of the parts, in their order; 7 rows of that
-// sum, normalised.
-#include "zc/gemm_norm.cuh"
+// spec.h: see zc/gemm.cuh. Square tiles have 16 x 16 threads.
+#include "zc/gemm.cuh"
+#if Z_ROWS
 #include "zc/gemv.cuh"
+#else
 
-typedef zc_gemm_number number;
+typedef zc_compute<Z_T> number;
 
 // One thread's share of a tile of LINES lines (rows of A, columns of B) along K: V neighbours.
 template <int LINES, bool ALONG_K> struct piece {
@@ -71,14 +71,14 @@ template <int SIDE> struct square {
     }
 };
 
-template <int SIDE, bool SPLIT> ZC_DEV void simt(const zc_gemm_params &p) {
+ZC_DEV void simt(const zc_gemm_params &p) {
+    constexpr int SIDE = Z_SIDE / 16;
     typedef square<SIDE> sq;
     ZC_DYNAMIC_SMEM(smem);
     number *const tiles = (number *)smem; // A, B, A, B
     const zc_gemm_tile at = zc_gemm_place(p.m, p.n, sq::LINES, sq::LINES);
     const bool a_aligned = p.aligned & ZC_GEMM_A_ALIGNED, b_aligned = p.aligned & ZC_GEMM_B_ALIGNED;
-    const i64 begin = SPLIT ? blockIdx.y * p.split_k : 0;
-    const i64 end = SPLIT && begin + p.split_k < p.k ? begin + p.split_k : p.k;
+    const i64 begin = zc_gemm_begin(p), end = zc_gemm_end(p, begin);
     for (i64 i = blockIdx.z; i < p.batch; i += gridDim.z) {
         const zc_gemm_item item = zc_gemm_batch(p, i);
         Z_ACC sum[SIDE][SIDE] = {};
@@ -111,7 +111,7 @@ template <int SIDE, bool SPLIT> ZC_DEV void simt(const zc_gemm_params &p) {
             for (int c = 0; c < SIDE; c++) {
                 const i64 col = at.col + sq::place(threadIdx.x % 16, c);
                 if (row >= p.m || col >= p.n) continue;
-                if (SPLIT)
+                if (zc_gemm_is_part(p))
                     zc_gemm_save_part(p, row, col, sum[r][c]);
                 else
                     zc_gemm_save(p, item, row, col, sum[r][c]);
@@ -120,14 +120,11 @@ template <int SIDE, bool SPLIT> ZC_DEV void simt(const zc_gemm_params &p) {
     }
 }
 
-constexpr int LARGE = sizeof(Z_ACC) == 8 ? 4 : 8;
-ZC_KERNEL(0)(const __grid_constant__ zc_gemm_params p) { zc_begin(); simt<LARGE, false>(p); }
-ZC_KERNEL(1)(const __grid_constant__ zc_gemm_params p) { zc_begin(); simt<LARGE / 2, false>(p); }
-ZC_KERNEL(2)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<1>(p); }
-ZC_KERNEL(3)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<4>(p); }
-ZC_KERNEL(4)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<8>(p); }
-ZC_KERNEL(5)(const __grid_constant__ zc_gemm_params p) { zc_begin(); simt<LARGE / 2, true>(p); }
-ZC_KERNEL(6)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemm_combine(p); }
-#ifdef Z_NORM
-ZC_KERNEL(7)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemm_norm_row(p); }
 #endif
+
+#if Z_ROWS
+ZC_KERNEL(0)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemv<Z_ROWS>(p); }
+#else
+ZC_KERNEL(0)(const __grid_constant__ zc_gemm_params p) { zc_begin(); simt(p); }
+#endif
+#include "zc/gemm_second.cuh"

@@ -5,9 +5,9 @@
 //
 // spec.h: see zc/gemm.cuh, and the configuration: Z_TILE_M x Z_TILE_N x 64 a stage, Z_STAGES, Z_CLUSTER, Z_PINGPONG,
 // Z_RASTER (rows of tiles that neighbouring blocks share columns of); Z_WGMMA (F16, BF16); Z_B_CONSTANT: B is a constant
-// of the plan, so its first stages are copied before the kernel in front has ended. Entries: 0 the product; 7 rows of
-// its sums, normalised (Z_NORM).
-#include "zc/gemm_norm.cuh"
+// of the plan, so its first stages are copied before the kernel in front has ended. Entry 1: see
+// zc/gemm_second.cuh.
+#include "zc/gemm.cuh"
 #include "zc/hopper.cuh"
 #include "abi/gemm_sm90.h"
 
@@ -297,6 +297,4 @@ ZC_KERNEL_OF(0, 384)(const __grid_constant__ zc_gemm_sm90_params p) {
         zc_cluster_wait();
     }
 }
-#ifdef Z_NORM
-ZC_KERNEL(7)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemm_norm_row(p); }
-#endif
+#include "zc/gemm_second.cuh"

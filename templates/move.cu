@@ -1,6 +1,6 @@
 // Copies between strided views: the unit at sum(index * to) becomes the one at sum(index * from).
 //
-// Entries: 0 to 4 a unit a thread, 5 to 9 square tiles through shared memory, where the axis that is contiguous in the
+// spec.h: Z_ELEMENT (its bytes). Entries: 0 to 4 a unit of 1 to 16 bytes a thread, 5 square tiles of elements through shared memory, where the axis that is contiguous in the
 // source is not the one in the result.
 #include "zc/index.cuh"
 #include "abi/move.h"
@@ -20,7 +20,17 @@ template <int B> ZC_DEV void strided(const zc_move_params &p) {
         ((zc_unit<B> *)p.out)[to] = ((const zc_unit<B> *)p.in)[from];
     }
 }
-ZC_UNIT_KERNELS(0, 1, 2, 3, 4, strided, zc_move_params)
+// Pieces of several axes may have several units; none is shorter than an element.
+#define STRIDED(n)                                                                                                     \
+    ZC_KERNEL(n)(const __grid_constant__ zc_move_params p) {                                                           \
+        zc_begin();                                                                                                    \
+        if constexpr (1 << n >= Z_ELEMENT) strided<1 << n>(p);                                                         \
+    }
+STRIDED(0)
+STRIDED(1)
+STRIDED(2)
+STRIDED(3)
+STRIDED(4)
 
 template <int B> ZC_DEV void transpose(const zc_move_params &p) {
     const int side = B <= 2 ? 64 : 32;
@@ -48,4 +58,4 @@ template <int B> ZC_DEV void transpose(const zc_move_params &p) {
         zc_sync();
     }
 }
-ZC_UNIT_KERNELS(5, 6, 7, 8, 9, transpose, zc_move_params)
+ZC_KERNEL(5)(const __grid_constant__ zc_move_params p) { zc_begin(); transpose<Z_ELEMENT>(p); }

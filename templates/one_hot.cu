@@ -1,4 +1,4 @@
-// OneHot. spec.h: Z_INDEX (type of the indices). Entries: by element size of the values.
+// OneHot. spec.h: Z_INDEX (type of the indices), Z_UNIT (bytes of a value).
 #include "zc/index.cuh"
 #include "abi/one_hot.h"
 #include "spec.h"
@@ -13,4 +13,4 @@ template <int B> ZC_DEV void one_hot(const zc_one_hot_params &p) {
         ((zc_unit<B> *)p.out)[i] = hot == at ? on : off;
     }
 }
-ZC_UNIT_KERNELS(0, 1, 2, 3, 4, one_hot, zc_one_hot_params)
+ZC_UNIT_KERNEL(0, one_hot, zc_one_hot_params)

@@ -1,4 +1,4 @@
-// A box of the source inside a border: Pad and CenterCropPad. Entries: by element size.
+// A box of the source inside a border: Pad and CenterCropPad. spec.h: Z_UNIT (bytes of an element).
 #include "zc/index.cuh"
 #include "abi/pad.h"
 #include "spec.h"
@@ -37,4 +37,4 @@ template <int B> ZC_DEV void pad(const zc_pad_params &p) {
         ((zc_unit<B> *)p.out)[i] = v;
     }
 }
-ZC_UNIT_KERNELS(0, 1, 2, 3, 4, pad, zc_pad_params)
+ZC_UNIT_KERNEL(0, pad, zc_pad_params)

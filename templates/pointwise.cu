@@ -4,7 +4,7 @@
 // spec.h: Z_OUTPUTS(X) = X(i, type) ..., Z_VEC (elements a thread computes at once), Z_COUNT (of inputs), Z_INPUTS(X) =
 // X(i, type) ..., Z_ARGS(A) = A(0), A(1) ..., zc_point; with static shapes also Z_RANK, Z_TOTAL, Z_DIMS, Z_STRIDES and
 // Z_WIDE (64-bit indices).
-// Entries: 0 and 2 Z_VEC elements, 1 and 3 one element a thread; 2 and 3 (symbolic shapes only) have 64-bit indices.
+// Entries: 0; of symbolic shapes 1 one element a thread, 2 the same with 64-bit indices.
 #include "zc/broadcast.cuh"
 #include "abi/pointwise.h"
 #include "spec.h"
@@ -56,8 +56,7 @@ typedef u32 zc_index;
 #endif
 
 ZC_KERNEL(0)(const __grid_constant__ zc_pointwise_params p) { zc_begin(); point<Z_VEC, zc_index>(p); }
-ZC_KERNEL(1)(const __grid_constant__ zc_pointwise_params p) { zc_begin(); point<1, zc_index>(p); }
 #ifndef Z_RANK
-ZC_KERNEL(2)(const __grid_constant__ zc_pointwise_params p) { zc_begin(); point<Z_VEC, u64>(p); }
-ZC_KERNEL(3)(const __grid_constant__ zc_pointwise_params p) { zc_begin(); point<1, u64>(p); }
+ZC_KERNEL(1)(const __grid_constant__ zc_pointwise_params p) { zc_begin(); point<1, u32>(p); }
+ZC_KERNEL(2)(const __grid_constant__ zc_pointwise_params p) { zc_begin(); point<1, u64>(p); }
 #endif

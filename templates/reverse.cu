@@ -1,4 +1,4 @@
-// ReverseSequence: the first lengths[b] times of batch entry b in reverse order. Entries: by unit.
+// ReverseSequence: the first lengths[b] times of batch entry b in reverse order. spec.h: Z_UNIT (bytes that are copied at once).
 #include "zc/index.cuh"
 #include "abi/reverse.h"
 #include "spec.h"
@@ -17,4 +17,4 @@ template <int B> ZC_DEV void reverse(const zc_reverse_params &p) {
         ((zc_unit<B> *)p.out)[i] = ((const zc_unit<B> *)p.in)[from];
     }
 }
-ZC_UNIT_KERNELS(0, 1, 2, 3, 4, reverse, zc_reverse_params)
+ZC_UNIT_KERNEL(0, reverse, zc_reverse_params)

@@ -3,8 +3,8 @@
 // Without a reduction the last update of each target is found first, and it alone is written. With one, updates are
 // sorted by target (stably), and one thread takes all of a target in order.
 //
-// spec.h: Z_INDEX (type of the indices); with a reduction Z_IN (type) and Z_HOW: 1 add, 2 mul, 3 max, 4 min.
-// Entries: 0 targets of ScatterElements, 1 of ScatterND; without reduction 2 the last updates, 3 to 7 write (by unit);
+// spec.h: Z_INDEX (type of the indices), Z_UNIT (bytes that are written at once); with a reduction Z_IN (type) and Z_HOW: 1 add, 2 mul, 3 max, 4 min.
+// Entries: 0 targets of ScatterElements, 1 of ScatterND; without reduction 2 the last updates, 3 writes;
 // with one 2 sorts chunks, 3 merges pairs of runs, 4 applies.
 #include "zc/index.cuh"
 #include "zc/order.cuh"
@@ -58,7 +58,7 @@ template <int B> ZC_DEV void write(const zc_scatter_params &p) {
             ((zc_unit<B> *)p.out)[target * slice + at] = ((const zc_unit<B> *)p.updates)[i];
     }
 }
-ZC_UNIT_KERNELS(3, 4, 5, 6, 7, write, zc_scatter_params)
+ZC_UNIT_KERNEL(3, write, zc_scatter_params)
 
 #else
 

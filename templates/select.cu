@@ -1,7 +1,7 @@
 // NonZero and Compress: positions of elements that are not zero, in order.
 //
-// spec.h: Z_IN (type of the elements that are examined). Entries: 0 counts by tiles, 1 scans the counts, 2 writes
-// coordinates, 3 writes positions, 4 to 8 copy the rows at these positions (by unit).
+// spec.h: Z_IN (type of the elements that are examined), Z_UNIT (bytes that are copied at once). Entries: 0 counts by tiles, 1 scans the counts, 2 writes
+// coordinates, 3 writes positions, 4 copies the rows at these positions.
 #include "zc/index.cuh"
 #include "zc/scan.cuh"
 #include "abi/select.h"
@@ -48,4 +48,4 @@ template <int B> ZC_DEV void rows(const zc_select_params &p) {
         ((zc_unit<B> *)p.rows)[i] = ((const zc_unit<B> *)p.data)[((i64)outer * p.limit + row) * (i64)p.run.d + at];
     }
 }
-ZC_UNIT_KERNELS(4, 5, 6, 7, 8, rows, zc_select_params)
+ZC_UNIT_KERNEL(4, rows, zc_select_params)

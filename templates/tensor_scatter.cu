@@ -1,4 +1,5 @@
-// TensorScatter: the update goes into a copy of the cache from each batch entry's position on. Entries: by unit.
+// TensorScatter: the update goes into a copy of the cache from each batch entry's position on. spec.h: Z_UNIT
+// (bytes that are copied at once).
 #include "zc/index.cuh"
 #include "abi/tensor_scatter.h"
 #include "spec.h"
@@ -20,4 +21,4 @@ template <int B> ZC_DEV void tensor_scatter(const zc_tensor_scatter_params &p) {
         ((zc_unit<B> *)p.out)[((i64)rest * p.room + to) * (i64)p.inner.d + inner] = ((const zc_unit<B> *)p.update)[i];
     }
 }
-ZC_UNIT_KERNELS(0, 1, 2, 3, 4, tensor_scatter, zc_tensor_scatter_params)
+ZC_UNIT_KERNEL(0, tensor_scatter, zc_tensor_scatter_params)

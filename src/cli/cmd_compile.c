@@ -8,7 +8,7 @@
 
 typedef struct options {
     const char *output, *data_root, *emit_cuda, *precision;
-    bool quiet, strict, strip, explain, json, tune;
+    bool quiet, verbose, strict, strip, explain, json, tune;
     int64_t threads;
     cli_list targets;
     cli_profiles profiles;
@@ -112,6 +112,10 @@ static const cli_option table[] = {
      .set = cli_set_flag,
      .at = offsetof(options, strip)},
     CLI_THREADS_OPTION(options, threads, "threads that compile kernels (default: one a CPU)"),
+    {.name = "verbose",
+     .help = "tell how much CPU time each kernel took to compile",
+     .set = cli_set_flag,
+     .at = offsetof(options, verbose)},
     {.name = "quiet",
      .letter = 'q',
      .help = "print nothing on success",
@@ -186,12 +190,13 @@ static int compile(const char *model, const options *o)
     zc_diag *diag = zc_diag_create();
     cli_progress_begin(&progress);
     zc_explain e = {.limit = 0};
-    zc_status status = o->output
-                           ? zc_compile_file_explained(model, o->output, &params,
-                                                       o->explain || o->tune ? &e : NULL, diag)
-                           : zc_compile_explained(model, &params, NULL, NULL, &e, diag);
+    zc_status status =
+        o->output ? zc_compile_file_explained(model, o->output, &params,
+                                              o->explain || o->tune || o->verbose ? &e : NULL, diag)
+                  : zc_compile_explained(model, &params, NULL, NULL, &e, diag);
     cli_progress_end(&progress);
     if (!o->quiet && !o->json && e.tuning.told.len) fputs(e.tuning.told.data, stdout);
+    if (o->verbose && e.compiled.len) fputs(e.compiled.data, stdout);
     if (status != ZC_OK || !o->quiet) code = cli_report(diag, status);
     if (status == ZC_OK && o->explain)
         print_explanation(&e, model, o);
@@ -214,10 +219,11 @@ static int check(const options *o)
         {o->profiles.n, "--profile", has_gpu, gpu},
         {o->threads, "--threads", has_gpu, gpu},
         {o->tune, "--tune", has_gpu, gpu},
+        {o->verbose, "--verbose", has_gpu && o->output, "--output and --target of a GPU"},
         {o->tune, "--tune", o->rules.n, "--rules FILE"},
     };
-    if (o->quiet && o->explain)
-        return cli_usage("compile", "--quiet and --explain exclude each other");
+    if (o->quiet && (o->explain || o->verbose))
+        return cli_usage("compile", "--quiet excludes --explain and --verbose");
     return cli_check_needs("compile", needs, ZC_COUNTOF(needs));
 }
 

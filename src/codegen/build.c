@@ -1,8 +1,10 @@
 /* Kernels to machine code: several at once, each taken from the disk cache when it is there. */
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/pool.h"
 #include "codegen/codegen.h"
@@ -90,6 +92,8 @@ typedef struct unit {
     uint32_t kernel;
     int arch;
     zc_buf cubin;
+    char remark[96]; /* why the code is refused; empty: it is not */
+    double seconds;  /* of this thread's CPU; negative: the disk cache had it */
     zc_diag *diag;
     zc_status status;
 } unit;
@@ -97,9 +101,17 @@ typedef struct unit {
 typedef struct job {
     const zc_rtc *rtc;
     const zc_program *p;
+    bool asks; /* whether code is to be refused */
     unit *units;
     uint32_t n;
 } job;
+
+static double thread_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
 
 static void compile_one(void *arg, int i)
 {
@@ -108,11 +120,19 @@ static void compile_one(void *arg, int i)
     const zc_pkernel *k = &j->p->kernels[u->kernel];
     zc_cache_key key;
     zc_cache_make_key(j->rtc, k, j->p->sources, j->p->nsources, u->arch, &key);
+    u->seconds = -1;
     if (zc_cache_get(&key, &u->cubin)) return;
     u->cubin.len = 0;
+    double start = thread_seconds();
+    zc_buf log = {0};
     u->status =
-        zc_rtc_compile(j->rtc, k, j->p->sources, j->p->nsources, u->arch, &u->cubin, NULL, u->diag);
-    if (u->status == ZC_OK) zc_cache_put(&key, u->cubin.data, u->cubin.len, ZC_CACHE_BYTES_MAX);
+        zc_rtc_compile(j->rtc, k, j->p->sources, j->p->nsources, u->arch, &u->cubin, &log, u->diag);
+    u->seconds = thread_seconds() - start;
+    bool refused = j->asks && zc_family_lean(zc_family_find(k->family)) && log.len &&
+                   zc_rtc_remarks(log.data, u->remark, sizeof u->remark);
+    zc_buf_fini(&log);
+    if (u->status == ZC_OK && !refused)
+        zc_cache_put(&key, u->cubin.data, u->cubin.len, ZC_CACHE_BYTES_MAX);
 }
 
 static int cpu_count(void)
@@ -184,13 +204,44 @@ static zc_status list_units(job *j, const zc_codegen_build_params *params, zc_di
     return ZC_OK;
 }
 
+/* More than there is room for are taken as they are. */
+static void refuse(const job *j, zc_refusals *out)
+{
+    for (uint32_t i = 0; i < j->n && out->n < ZC_REFUSED_MAX; i++) {
+        const unit *u = &j->units[i];
+        if (!u->remark[0]) continue;
+        snprintf(out->v[out->n].kernel, sizeof out->v->kernel, "%s", j->p->kernels[u->kernel].name);
+        snprintf(out->v[out->n].why, sizeof out->v->why, "%s", u->remark);
+        out->v[out->n++].arch = u->arch;
+    }
+}
+
+static void tell(const job *j, zc_buf *out)
+{
+    double total = 0;
+    for (uint32_t i = 0; i < j->n; i++) {
+        const unit *u = &j->units[i];
+        zc_buf_printf(out, "%s sm_%d: ", j->p->kernels[u->kernel].name, u->arch);
+        if (u->seconds < 0)
+            zc_buf_puts(out, "from the cache\n");
+        else
+            zc_buf_printf(out, "%.2f s%s%s\n", u->seconds, u->remark[0] ? ", refused: " : "",
+                          u->remark);
+        if (u->seconds > 0) total += u->seconds;
+    }
+    zc_buf_printf(out, "%u kernels: %.2f s of CPU\n", j->n, total);
+}
+
 static zc_status compile_all(zc_program *p, const zc_rtc *rtc,
                              const zc_codegen_build_params *params, zc_arena *arena, zc_diag *diag)
 {
-    job j = {.rtc = rtc, .p = p};
+    zc_refusals *refused = params->refused;
+    job j = {.rtc = rtc, .p = p, .asks = refused && refused->n < ZC_REFUSED_MAX};
     zc_status status = list_units(&j, params, diag);
     if (status == ZC_OK) status = run_pool(&j, params->threads, diag);
     if (status == ZC_OK) status = take_binaries(p, &j, arena, diag);
+    if (status == ZC_OK && j.asks) refuse(&j, refused);
+    if (status == ZC_OK && params->told) tell(&j, params->told);
     for (uint32_t i = 0; i < j.n; i++) {
         zc_buf_fini(&j.units[i].cubin);
         zc_diag_destroy(&j.units[i].diag);

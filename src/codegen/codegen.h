@@ -2,7 +2,7 @@
 #ifndef ZC_CODEGEN_CODEGEN_H
 #define ZC_CODEGEN_CODEGEN_H
 
-#include "planfile/program.h"
+#include "kernels/choose.h"
 
 typedef struct zc_codegen_build_params {
     const int *archs; /* 90 for sm_90 */
@@ -10,6 +10,9 @@ typedef struct zc_codegen_build_params {
     int threads;          /* 0: one a CPU */
     bool strip_sources;   /* leave the sources out of the program afterwards */
     const char *emit_dir; /* also write each kernel's readable source there; may be NULL */
+    zc_refusals *refused; /* gets kernels whose code is not to be taken; then there is no machine
+                             code: choose again. NULL: all is taken */
+    zc_buf *told;         /* gets a line for each kernel: how long it took; may be NULL */
 } zc_codegen_build_params;
 
 /* The sources that the kernels are compiled from. */

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cuda/ptx_check.h"
@@ -83,6 +84,33 @@ static void append_log(const zc_rtc *rtc, zc_rtc_program program, zc_buf *out)
     size_t at = zc_buf_grow(out, size);
     if (!out->failed && rtc->log(program, out->data + at) == 0)
         out->len = at + strlen(out->data + at);
+}
+
+/* The largest number of bytes that the log names with this unit. */
+static long most_bytes(const char *log, const char *unit)
+{
+    long most = 0;
+    for (const char *at = log; (at = strstr(at, unit)) != NULL; at++) {
+        const char *digits = at;
+        while (digits > log && digits[-1] >= '0' && digits[-1] <= '9') digits--;
+        long n = strtol(digits, NULL, 10);
+        if (n > most) most = n;
+    }
+    return most;
+}
+
+bool zc_rtc_remarks(const char *log, char *why, size_t n)
+{
+    if (strstr(log, "(C75")) {
+        snprintf(why, n, "the compiler serialises products of warpgroups");
+        return true;
+    }
+    long frame = most_bytes(log, " bytes stack frame"),
+         stores = most_bytes(log, " bytes spill stores"),
+         loads = most_bytes(log, " bytes spill loads");
+    if (!frame && !stores && !loads) return false;
+    snprintf(why, n, "%ld bytes of stack, %ld of spilled registers", frame, stores);
+    return true;
 }
 
 static zc_status take_cubin(const zc_rtc *rtc, zc_rtc_program program, const char *name,

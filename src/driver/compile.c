@@ -189,7 +189,8 @@ typedef struct job {
     plan_sink sink;
 } job;
 
-static zc_status choose_kernels(zc_program *program, const job *j, zc_arena *arena, zc_diag *diag)
+static zc_status choose_kernels(zc_program *program, const job *j, const zc_refusals *refused,
+                                zc_arena *arena, zc_diag *diag)
 {
     const zc_compile_params *p = j->p;
     zc_choose_profile *profiles = zc_arena_alloc(arena, p->profile_count, sizeof *profiles);
@@ -201,21 +202,31 @@ static zc_status choose_kernels(zc_program *program, const job *j, zc_arena *are
     const zc_choose_params choose = {.archs = j->targets.archs,
                                      .narchs = j->targets.narchs,
                                      .profiles = profiles,
-                                     .nprofiles = p->profile_count};
+                                     .nprofiles = p->profile_count,
+                                     .refused = refused};
     return zc_choose(program, &choose, arena, diag);
 }
 
-/* Machine code for the GPUs among the targets. */
+/* Machine code for the GPUs among the targets. Where the compiler's remarks refuse a kernel, others
+ * are chosen. */
 static zc_status build_kernels(zc_program *program, const job *j, zc_arena *arena, zc_diag *diag)
 {
     const zc_compile_params *p = j->p;
     ZC_TRY(progress(p, "kernels", STAGE_KERNELS, diag));
+    zc_refusals refused = {.n = 0};
     const zc_codegen_build_params build = {.archs = j->targets.archs,
                                            .narchs = j->targets.narchs,
                                            .threads = p->threads,
                                            .strip_sources = p->strip_sources,
-                                           .emit_dir = p->emit_cuda};
-    return zc_codegen_build(program, &build, arena, diag);
+                                           .emit_dir = p->emit_cuda,
+                                           .refused = &refused,
+                                           .told = j->explain ? &j->explain->compiled : NULL};
+    for (size_t before;;) {
+        before = refused.n;
+        ZC_TRY(zc_codegen_build(program, &build, arena, diag));
+        if (refused.n == before) return ZC_OK;
+        ZC_TRY(choose_kernels(program, j, &refused, arena, diag));
+    }
 }
 
 static zc_status write_plan(zc_program *program, const job *j, zc_arena *arena, zc_diag *diag)
@@ -236,7 +247,8 @@ static zc_status finish(const zc_graph *g, const job *j, zc_diag *diag)
     zc_arena_init(&arena, 0);
     zc_status status = zc_plan_build(g, &arena, &program, diag);
     program.tf32 = j->precision.tf32 && j->targets.narchs;
-    if (status == ZC_OK && j->targets.narchs) status = choose_kernels(&program, j, &arena, diag);
+    if (status == ZC_OK && j->targets.narchs)
+        status = choose_kernels(&program, j, NULL, &arena, diag);
     if (status == ZC_OK && j->targets.narchs && j->explain)
         zc_explain_program(j->explain, &program);
     if (status == ZC_OK && j->sink.fn) status = write_plan(&program, j, &arena, diag);

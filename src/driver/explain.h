@@ -24,6 +24,7 @@ typedef struct zc_explain {
     bool lacks_weights;          /* there would be one if the weights were there */
     size_t gpu_steps, cpu_steps; /* of `steps` */
     size_t kernels;              /* different ones */
+    zc_buf compiled;             /* text: how long each kernel took */
 } zc_explain;
 
 /* Takes the rules over. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "kernels/choose.h"
 #include "kernels/place.h"
 #include "kernels/table.h"
@@ -103,7 +104,6 @@ static zc_status make_kernel(chooser *w, zc_gen *g, int family, zc_pkernel *out)
 static zc_status add_kernel(chooser *w, zc_gen *g, int family, uint32_t *out)
 {
     zc_pkernel k;
-    put_config(g, family);
     ZC_TRY(make_kernel(w, g, family, &k));
     for (size_t i = 0; i < w->kernels.len; i++)
         if (same_kernel(&w->kernels.data[i], &k)) {
@@ -177,7 +177,7 @@ static int sm_count_of(int arch)
 }
 
 static zc_status generate(chooser *w, const variant *v, uint32_t step, int family, int arch,
-                          const zc_gen_sizes *sizes, zc_gen *g)
+                          int refused, const zc_gen_sizes *sizes, zc_gen *g)
 {
     *g = (zc_gen){.program = &v->program,
                   .step = &w->p->steps[step],
@@ -186,6 +186,9 @@ static zc_status generate(chooser *w, const variant *v, uint32_t step, int famil
                   .arch = arch,
                   .sm_count = sm_count_of(arch),
                   .candidate = w->params->candidate,
+                  .refused = refused,
+                  .configurations = 1,
+                  .cluster = 1,
                   .sizes = *sizes,
                   .arena = w->arena,
                   .diag = w->diag};
@@ -201,26 +204,84 @@ static zc_status generate(chooser *w, const variant *v, uint32_t step, int famil
     return ZC_OK;
 }
 
+/* Why code of this kernel is not taken; NULL: it is, as far as is known. */
+static const char *refusal_of(const chooser *w, const zc_gen *g, int family)
+{
+    char name[128];
+    const zc_refusals *r = w->params->refused;
+    kernel_name(g, zc_families[family].name, name, sizeof name);
+    for (size_t i = 0; r && i < r->n; i++)
+        if (r->v[i].arch == g->arch && strcmp(r->v[i].kernel, name) == 0) return r->v[i].why;
+    return NULL;
+}
+
+/* The family's best configuration whose code is not refused. */
+static zc_status generate_accepted(chooser *w, const variant *v, uint32_t step, int family,
+                                   int arch, const zc_gen_sizes *sizes, zc_gen *g)
+{
+    const char *why = NULL;
+    for (int refused = 0;; refused++) {
+        const char *before = why;
+        ZC_TRY(generate(w, v, step, family, arch, refused, sizes, g));
+        if (g->declined[0]) return ZC_OK;
+        put_config(g, family);
+        why = refusal_of(w, g, family);
+        if (!why && before) {
+            size_t at = strlen(g->why);
+            zc_snprintf(g->why + at, sizeof g->why - at, "; %d refused: %s", refused, before);
+        }
+        if (!why) return ZC_OK;
+        if (refused + 1 >= g->configurations)
+            return zc_gen_decline(g, "its code is refused: %s", why);
+        zc_buf_fini(&g->spec);
+    }
+}
+
+/* Why a family does not serve goes to those `tried`, which the one that serves tells, too. */
+static void tell_why(int family, zc_gen *g, char *tried, size_t n)
+{
+    char *to = g->declined[0] ? tried : g->why;
+    size_t at = strlen(to);
+    const char *separator = at ? "; " : "";
+    if (g->declined[0])
+        zc_snprintf(to + at, n - at, "%snot %s: %s", separator, zc_families[family].name,
+                    g->declined);
+    else if (*tried)
+        zc_snprintf(to + at, n - at, "%s%s", separator, tried);
+}
+
 /* The first family that takes the step with sizes in this range; none leaves `why`. A family that
  * asks for sizes makes ranges for those behind it, too. */
 static zc_status choose_range(chooser *w, const variant *v, uint32_t step, int arch,
                               zc_gen_sizes *sizes, bool *found, const char **why)
 {
     zc_op op = w->p->steps[step].op;
+    char tried[sizeof((zc_gen *)0)->why] = "";
     *found = false;
     for (int i = 0, family; !*found && (family = zc_family_of(op, i)) >= 0; i++) {
         zc_gen g;
         if (!zc_family_serves(family, arch)) continue;
         if (w->params->family && strcmp(zc_families[family].name, w->params->family) != 0) continue;
-        zc_status status = generate(w, v, step, family, arch, sizes, &g);
+        zc_status status = generate_accepted(w, v, step, family, arch, sizes, &g);
         *found = status == ZC_OK && !g.declined[0];
         *sizes = g.sizes;
+        tell_why(family, &g, tried, sizeof tried);
         if (*found) status = add_choice(w, v, family, &g);
         zc_buf_fini(&g.spec);
         ZC_TRY(status);
         if (!*found && !(*why = zc_arena_strdup(w->arena, g.declined))) return nomem(w, "reason");
     }
     return ZC_OK;
+}
+
+/* Ranges only have an upper end: one with the kernel of the next says nothing. */
+static void join_ranges(chooser *w, size_t first)
+{
+    size_t kept = first;
+    for (size_t i = first; i < w->choices.len; i++)
+        if (i + 1 == w->choices.len || w->choices.data[i].kernel != w->choices.data[i + 1].kernel)
+            w->choices.data[kept++] = w->choices.data[i];
+    w->choices.len = kept;
 }
 
 /* Choices for all ranges of sizes, or none. */
@@ -232,6 +293,7 @@ static zc_status choose_for(chooser *w, const variant *v, uint32_t step, int arc
     for (; found && sizes.now <= sizes.nbounds; sizes.now++)
         ZC_TRY(choose_range(w, v, step, arch, &sizes, &found, why));
     if (!found) w->choices.len = before;
+    join_ranges(w, before);
     return ZC_OK;
 }
 

@@ -13,6 +13,17 @@ typedef struct zc_choose_profile {
 } zc_choose_profile;
 enum { ZC_VARIANTS_MAX = 64 };
 
+/* Kernels whose code is not taken, and why: what zc_codegen_build found, for zc_choose to take
+ * others. */
+enum { ZC_REFUSED_MAX = 64 };
+typedef struct zc_refusals {
+    struct {
+        char kernel[128], why[96];
+        int arch;
+    } v[ZC_REFUSED_MAX];
+    size_t n;
+} zc_refusals;
+
 typedef struct zc_choose_params {
     const int *archs;                  /* 90 for sm_90, ascending */
     int narchs;                        /* 0: no step is on a GPU */
@@ -22,6 +33,7 @@ typedef struct zc_choose_params {
                            NULL: any */
     int candidate;      /* of each family's configurations, from 1; 0: by cost. Families that have
                            fewer decline */
+    const zc_refusals *refused; /* may be NULL */
 } zc_choose_params;
 
 /* Places every step, and chooses and specialises its kernels. New arrays live in `arena`. A step is

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "abi/conv.h"
+#include "base/number.h"
 #include "kernels/gen.h"
 #include "kernels/window.h"
 #include "op/activation.h"
@@ -9,16 +10,11 @@
 /* ---- what both halves need ---- */
 
 /* Sums of so many products of 8-bit numbers less their zero points fit in 32 bits. */
-enum { SHORT_SUM = 32768 };
+enum { SHORT_SUM = 32768, BLOCK = 256 };
 
-/* Entry points of conv.cu. */
-typedef enum conv_entry {
-    TILES_128,
-    TILES_64,
-    DIRECT,  /* a thread for each element */
-    MMA_128, /* tensor cores */
-    MMA_64
-} conv_entry;
+/* The side of a block's tile, 0: a thread for each element; by tensor cores? */
+enum { TILE, MMA, CONFIG_COUNT };
+const char *const zc_config_conv[] = {"tile", "mma", NULL};
 
 typedef struct conv_size {
     int64_t groups, ic, oc; /* channels of one group */
@@ -39,19 +35,6 @@ static conv_size size_of(zc_op op, const zc_tensor *w, int64_t groups)
                        .ic = transposed ? w->dims[0] / groups : w->dims[1],
                        .oc = transposed ? w->dims[1] : w->dims[0] / groups,
                        .taps = zc_dims_span(w->dims, 2, w->rank)};
-}
-
-static conv_entry choose_entry(const conv_size *s, zc_op op, zc_dtype x)
-{
-    int64_t k = s->ic * s->taps;
-    if (s->oc < 16 || k < 8) return DIRECT;
-    bool half = (x == ZC_F16 || x == ZC_BF16) && op != ZC_OP_ConvNhwc && op != ZC_OP_DeformConv;
-    int64_t big = (s->pixels + 127) / 128 * ((s->oc + 127) / 128) * s->groups;
-    bool fills = big >= 128 && s->oc >= 96 && x != ZC_F64 && op != ZC_OP_DeformConv;
-    /* Quantised results may need sums of 64 bits, for which the big tiles have no room. */
-    if (op == ZC_OP_QLinearConv && k > SHORT_SUM) fills = false;
-    if (half) return fills ? MMA_128 : MMA_64;
-    return fills ? TILES_128 : TILES_64;
 }
 
 static conv_roles roles_of(zc_op op)
@@ -128,9 +111,6 @@ static void put_types(zc_gen *g, const conv_roles *r)
     bool wide = quant == 2 && !short_sums(g, r);
     zc_gen_define(g, "OPERAND", "%s", quant ? "i32" : zc_gen_compute_type(x));
     zc_gen_define(g, "ACC", "%s", wide ? "i64" : quant ? "i32" : zc_gen_compute_type(x));
-    zc_gen_define(g, "BIG", "%d", x != ZC_F64 && g->step->op != ZC_OP_DeformConv);
-    bool mma = g->step->op != ZC_OP_ConvNhwc && g->step->op != ZC_OP_DeformConv;
-    zc_gen_define(g, "MMA", "%d", mma && (x == ZC_F16 || x == ZC_BF16));
     if (quant != 2) return;
     zc_gen_type(g, "XS", type_of(g, r->x_scale));
     zc_gen_type(g, "WS", type_of(g, r->w_scale));
@@ -221,20 +201,59 @@ static bool put_shapes(zc_gen *g, const conv_roles *r)
     return true;
 }
 
-/* With all shapes certain the launch can only choose one entry. */
-static void put_choice(zc_gen *g, const conv_roles *r)
+/* ---- the choice ---- */
+
+static const char *no_tensor_cores(zc_op op, zc_dtype x)
 {
-    zc_tensor w, y;
-    zc_window_attrs a;
-    int64_t groups;
-    zc_window_attrs_of(g->step->op, g->attrs, &a, &groups);
-    if (!zc_gen_all_static(g)) return;
-    zc_gen_tensor(zc_gen_in(g, r->w), &w);
-    zc_gen_tensor(zc_gen_out(g, 0), &y);
-    if (zc_tensor_numel(&y) <= 0 || zc_tensor_numel(&w) <= 0) return;
-    conv_size s = size_of(g->step->op, &w, groups);
-    s.pixels = zc_tensor_numel(&y) / (s.oc * groups);
-    zc_gen_define(g, "ONLY", "%d", (int)choose_entry(&s, g->step->op, zc_gen_in_type(g, 0)));
+    if (x != ZC_F16 && x != ZC_BF16) return "no exact tensor core product of its type";
+    if (op == ZC_OP_ConvNhwc) return "no tensor cores where channels are last";
+    return op == ZC_OP_DeformConv ? "no tensor cores for interpolated patches" : NULL;
+}
+
+/* Are there enough pixels for blocks of 128 x 128 on a whole chip? */
+static bool fills(zc_gen *g, int64_t groups, int64_t oc)
+{
+    enum { BLOCKS = 128 };
+    const zc_pvalue *y = zc_gen_out(g, 0);
+    zc_dim factors[ZC_MAX_RANK];
+    int n = 0, channels = g->step->op == ZC_OP_ConvNhwc ? y->rank - 1 : 1;
+    for (int d = 0; d < y->rank; d++)
+        if (d != channels) factors[n++] = y->dims[d];
+    int64_t low, high, rows = (oc + 127) / 128 * groups;
+    int64_t few = ((BLOCKS + rows - 1) / rows - 1) * 128; /* pixels that do not suffice */
+    zc_gen_size(g, factors, n, &few, 1, &low, &high);
+    return low > few;
+}
+
+/* Channels of weights that only a run knows may be many: tiles serve all numbers. */
+static void choose(zc_gen *g, const conv_roles *r)
+{
+    zc_op op = g->step->op;
+    zc_dtype x = zc_gen_in_type(g, 0);
+    const zc_pvalue *w = zc_gen_in(g, r->w);
+    const char *not_mma = no_tensor_cores(op, x);
+    bool large = false, direct = false;
+    if (zc_gen_static(w)) {
+        zc_tensor shape;
+        zc_window_attrs a;
+        int64_t groups;
+        zc_window_attrs_of(op, g->attrs, &a, &groups);
+        zc_gen_tensor(w, &shape);
+        conv_size s = size_of(op, &shape, groups);
+        int64_t k = s.ic * s.taps;
+        direct = s.oc < 16 || k < 8;
+        large = !direct && s.oc >= 96 && x != ZC_F64 && op != ZC_OP_DeformConv;
+        /* Quantised results may need sums of 64 bits, for which the big tiles have no room. */
+        if (op == ZC_OP_QLinearConv && k > SHORT_SUM) large = false;
+        large = large && (g->candidate || fills(g, groups, s.oc));
+    }
+    g->config[TILE] = direct ? 0 : large ? 128 : 64;
+    g->config[MMA] = !direct && !not_mma;
+    g->threads = BLOCK;
+    zc_snprintf(g->why, sizeof g->why, "%s",
+                direct    ? "no tensor cores: few channels or taps"
+                : not_mma ? not_mma
+                          : "mma.m16n8k16");
 }
 
 zc_status zc_gen_conv(zc_gen *g)
@@ -252,15 +271,13 @@ zc_status zc_gen_conv(zc_gen *g)
     }
     if (!put_shapes(g, &r)) return ZC_OK;
     put_types(g, &r);
-    put_choice(g, &r);
+    choose(g, &r);
     if (quant_of(op)) return ZC_OK;
     ZC_TRY(put_own_activation(g, x->dtype));
     return zc_gen_epilogue(g);
 }
 
 /* ---- the launch ---- */
-
-enum { BLOCK = 256 };
 
 static const void *role(const zc_launch *l, int i)
 {
@@ -327,14 +344,12 @@ static zc_status fill(zc_launch *l, const conv_roles *r, struct zc_conv_params *
 
 static zc_status issue(zc_launch *l, const conv_size *s, struct zc_conv_params *p)
 {
-    conv_entry entry = choose_entry(s, l->op, l->in[0].dtype);
+    int64_t side = l->kernel->config[TILE];
     size_t row = (size_t)(s->ic * s->taps) * zc_dtype_bits(l->in[0].dtype) / 8;
     p->w_aligned = row % 16 == 0 && (uintptr_t)p->w % 16 == 0;
-    int64_t side = entry == TILES_128 || entry == MMA_128 ? 128 : 64;
-    int64_t blocks = (s->pixels + side - 1) / side * ((s->oc + side - 1) / side) * s->groups;
-    if (entry == DIRECT) blocks = (s->pixels * s->oc * s->groups + BLOCK - 1) / BLOCK;
-    zc_dim3 grid = {zc_launch_blocks(blocks, 1, 0), 1, 1};
-    return zc_launch_kernel(l, (int)entry, grid, BLOCK, 0, p, sizeof *p);
+    int64_t blocks = side ? (s->pixels + side - 1) / side * ((s->oc + side - 1) / side) * s->groups
+                          : (s->pixels * s->oc * s->groups + BLOCK - 1) / BLOCK;
+    return zc_launch_configured(l, (zc_dim3){zc_launch_blocks(blocks, 1, 0), 1, 1}, p, sizeof *p);
 }
 
 static zc_status put_window(zc_launch *l, const zc_window_attrs *a, int first, const zc_tensor *w,

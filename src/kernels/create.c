@@ -8,6 +8,8 @@
 
 /* ---- the specialisation ---- */
 
+const char *const zc_config_create[] = {"unit", NULL};
+
 zc_status zc_gen_create(zc_gen *g)
 {
     zc_dtype out = zc_gen_out_type(g, 0);
@@ -18,16 +20,18 @@ zc_status zc_gen_create(zc_gen *g)
     if (g->step->op == ZC_OP_EyeLike && complex)
         return zc_gen_decline(g, "element type %s", zc_dtype_name(out));
     snprintf(g->label, sizeof g->label, "create");
+    const zc_pvalue *y = zc_gen_out(g, 0);
+    bool fills = g->step->op == ZC_OP_ConstantOfShape;
+    zc_gen_define(g, "HOW", "%s", fills ? "fill" : g->step->op == ZC_OP_Trilu ? "trilu" : "eye");
+    zc_gen_unit(g, out, y->dims, fills ? y->rank : 0);
     return ZC_OK;
 }
 
 /* ---- the launch ---- */
 
-enum { FILL = 0, EYE = 5, TRILU = 10 };
-
-static zc_status issue(zc_launch *l, int entry, const struct zc_create_params *p)
+static zc_status issue(zc_launch *l, const struct zc_create_params *p)
 {
-    return zc_launch_kernel(l, entry, zc_move_grid(l, p->total), 256, 0, p, sizeof *p);
+    return zc_launch_configured(l, zc_move_grid(l, p->total), p, sizeof *p);
 }
 
 /* ---- ConstantOfShape ---- */
@@ -70,11 +74,10 @@ static zc_status constant_of_shape(zc_launch *l)
         if (!used) return ZC_OK;
         return zc_launch_fill(l, (char *)out->data + bytes - 1, pattern[0] & ((1 << used) - 1), 1);
     }
-    int unit = zc_move_unit(2, (uint64_t[]){(uint64_t)(uintptr_t)out->data, bytes});
     memcpy(p.value, pattern, 16);
     p.out = out->data;
-    p.total = (long long)(bytes >> unit);
-    return issue(l, FILL + unit, &p);
+    p.total = (long long)(bytes >> zc_move_chosen(l));
+    return issue(l, &p);
 }
 
 /* ---- EyeLike and Trilu ---- */
@@ -89,7 +92,7 @@ static zc_status eye_like(zc_launch *l)
     p.cols = zc_divisor_of(out->dims[1]);
     p.k = ZC_ATTRS(l, EyeLike)->k;
     zc_store_f64(out->dtype, p.value, 0, 1);
-    return issue(l, EYE + zc_move_element(out), &p);
+    return issue(l, &p);
 }
 
 static zc_status trilu(zc_launch *l)
@@ -108,7 +111,7 @@ static zc_status trilu(zc_launch *l)
     p.cols = zc_divisor_of(in->dims[in->rank - 1]);
     p.k = k;
     p.upper = ZC_ATTRS(l, Trilu)->upper != 0;
-    return issue(l, TRILU + zc_move_element(in), &p);
+    return issue(l, &p);
 }
 
 zc_status zc_launch_create(zc_launch *l)

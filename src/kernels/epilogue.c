@@ -15,14 +15,13 @@ typedef struct fused_work {
     int first, n;
 } fused_work;
 
-/* Shapes that are certain become constants. */
+/* What is certain becomes constants. */
 static bool put_shapes(zc_gen *g, const fused_work *w)
 {
     char prefix[32];
-    bool all = zc_gen_static(w->x0);
-    for (int i = 0; i < w->n; i++) all = all && zc_gen_static(zc_gen_in(g, w->first + i));
+    if (!w->n || !zc_gen_broadcast_certain(g, w->x0, w->first, w->n)) return true;
     snprintf(prefix, sizeof prefix, "%s_", w->prefix);
-    return !all || !w->n || zc_gen_broadcast(g, prefix, w->x0, w->first, w->n, ZC_FUSED_RANK);
+    return zc_gen_broadcast(g, prefix, w->x0, w->first, w->n, ZC_FUSED_RANK);
 }
 
 static void put_inputs(zc_gen *g, const fused_work *w, const zc_dtype *in)

@@ -8,6 +8,21 @@
 
 /* ---- the specialisation ---- */
 
+const char *const zc_config_gather[] = {"unit", NULL};
+
+/* The first axis of a run: behind those that are certainly indexed. */
+static int run_begin(const zc_gen *g, const zc_pvalue *in, const zc_pvalue *at)
+{
+    if (g->step->op == ZC_OP_GatherElements) return in->rank;
+    if (g->step->op == ZC_OP_Gather) {
+        int64_t axis = ZC_ATTRS(g, Gather)->axis;
+        return (int)(axis < 0 ? axis + in->rank : axis) + 1;
+    }
+    int64_t n = zc_gen_const_dim(at, at->rank - 1);
+    int64_t begin = ZC_ATTRS(g, GatherND)->batch_dims + n;
+    return n > 0 && begin <= in->rank ? (int)begin : in->rank;
+}
+
 zc_status zc_gen_gather(zc_gen *g)
 {
     const zc_pvalue *in = zc_gen_in(g, 0), *at = zc_gen_in(g, 1);
@@ -18,33 +33,36 @@ zc_status zc_gen_gather(zc_gen *g)
     if (in->rank < 0 || at->rank < 0) return zc_gen_decline(g, "rank known only when run");
     snprintf(g->label, sizeof g->label, "gather");
     zc_gen_type(g, "INDEX", at->dtype);
+    zc_gen_define(g, "HOW", "%s",
+                  g->step->op == ZC_OP_Gather     ? "gather"
+                  : g->step->op == ZC_OP_GatherND ? "gather_nd"
+                                                  : "gather_elements");
+    int begin = run_begin(g, in, at);
+    zc_gen_unit(g, in->dtype, in->dims + begin, in->rank - begin);
     return ZC_OK;
 }
 
 /* ---- the launch ---- */
 
-enum { GATHER = 0, GATHER_ND = 5, GATHER_ELEMENTS = 10 };
-
-static zc_status issue(zc_launch *l, int entry, struct zc_gather_params *p)
+static zc_status issue(zc_launch *l, struct zc_gather_params *p)
 {
     p->in = l->in[0].data;
     p->indices = l->in[1].data;
     p->out = l->out[0].data;
     p->step = l->step_id;
     p->fault = l->fault;
-    return zc_launch_kernel(l, entry, zc_move_grid(l, p->total), 256, 0, p, sizeof *p);
+    return zc_launch_configured(l, zc_move_grid(l, p->total), p, sizeof *p);
 }
 
-/* Runs of `run` bytes in the largest units that they allow. */
-static zc_status issue_runs(zc_launch *l, int entry, int64_t run, struct zc_gather_params *p)
+/* Runs of `run` bytes. */
+static zc_status issue_runs(zc_launch *l, int64_t run, struct zc_gather_params *p)
 {
     int64_t n = zc_tensor_numel(&l->out[0]);
     if (n == 0) return ZC_OK;
-    int unit = zc_move_unit(3, (uint64_t[]){(uint64_t)(uintptr_t)l->in[0].data,
-                                            (uint64_t)(uintptr_t)l->out[0].data, (uint64_t)run});
+    int unit = zc_move_chosen(l);
     p->run = zc_divisor_of(run >> unit);
     p->total = n * zc_move_size(&l->out[0]) >> unit;
-    return issue(l, entry + unit, p);
+    return issue(l, p);
 }
 
 static zc_status gather(zc_launch *l)
@@ -61,8 +79,7 @@ static zc_status gather(zc_launch *l)
     ZC_TRY(zc_move_check(l, &l->out[0], rank, dims, "the output"));
     p.n = zc_divisor_of(zc_tensor_numel(at));
     p.limit = in->dims[axis];
-    return issue_runs(l, GATHER, zc_dims_span(in->dims, (int)axis + 1, in->rank) * zc_move_size(in),
-                      &p);
+    return issue_runs(l, zc_dims_span(in->dims, (int)axis + 1, in->rank) * zc_move_size(in), &p);
 }
 
 static zc_status gather_nd(zc_launch *l)
@@ -82,8 +99,7 @@ static zc_status gather_nd(zc_launch *l)
     p.rank = (int)n;
     for (int i = 0; i < n; i++) p.dims[i].d = (unsigned long long)in->dims[batch + i];
     p.n = zc_divisor_of(zc_dims_span(at->dims, batch, at->rank - 1));
-    return issue_runs(l, GATHER_ND,
-                      zc_dims_span(in->dims, batch + (int)n, in->rank) * zc_move_size(in), &p);
+    return issue_runs(l, zc_dims_span(in->dims, batch + (int)n, in->rank) * zc_move_size(in), &p);
 }
 
 static zc_status gather_elements(zc_launch *l)
@@ -109,7 +125,7 @@ static zc_status gather_elements(zc_launch *l)
         p.dims[i] = zc_divisor_of(at->dims[i]);
         p.strides[i] = strides[i];
     }
-    return issue(l, GATHER_ELEMENTS + zc_move_element(in), &p);
+    return issue(l, &p);
 }
 
 zc_status zc_launch_gather(zc_launch *l)

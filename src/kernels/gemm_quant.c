@@ -7,7 +7,7 @@ static bool is_qlinear(const zc_gen *g)
     return g->step->op == ZC_OP_QLinearMatMul;
 }
 
-static zc_status put_spec(zc_gen *g, const zc_matmul_form *form)
+zc_status zc_gen_matmul_quant(zc_gen *g, const zc_matmul_form *form)
 {
     bool q = is_qlinear(g);
     zc_dtype a = zc_gen_in_type(g, form->a), b = zc_gen_in_type(g, form->b),
@@ -33,24 +33,7 @@ zc_status zc_gen_gemm_quant(zc_gen *g)
 {
     zc_matmul_form form;
     ZC_TRY(zc_gen_matmul_form(g, &form));
-    return g->declined[0] ? ZC_OK : put_spec(g, &form);
-}
-
-zc_status zc_gen_gemm_quant_mma(zc_gen *g)
-{
-    zc_matmul_form form;
-    ZC_TRY(zc_gen_matmul_form(g, &form));
-    if (g->declined[0]) return ZC_OK;
-    zc_dtype a = zc_gen_in_type(g, form.a), b = zc_gen_in_type(g, form.b);
-    if (zc_dtype_is_float(a) || zc_dtype_is_float(b))
-        return zc_gen_decline(g, "no exact tensor core product of %s and %s", zc_dtype_name(a),
-                              zc_dtype_name(b));
-    if (form.b_along_k) return zc_gen_decline(g, "B is a vector");
-    ZC_TRY(put_spec(g, &form));
-    if (g->declined[0]) return ZC_OK;
-    const char *const types = a == b ? (a == ZC_I8 ? "s8" : "u8u8") : a == ZC_I8 ? "s8u8" : "u8s8";
-    zc_gen_define(g, "MMA", "zc_mma_m16n8k32_%s", types);
-    return ZC_OK;
+    return g->declined[0] ? ZC_OK : zc_gen_matmul_quant(g, &form);
 }
 
 /* ---- the launch ---- */
@@ -61,5 +44,5 @@ zc_status zc_launch_gemm_quant(zc_launch *l)
     zc_matmul mm;
     struct zc_gemm_quant_params p;
     ZC_TRY(zc_matmul_quant(l, &form, &mm, &p));
-    return mm.batch ? zc_matmul_launch_general(l, 0, &mm, &p) : ZC_OK;
+    return mm.batch ? zc_matmul_launch_general(l, &mm, &p) : ZC_OK;
 }

@@ -1,8 +1,42 @@
+#include "base/number.h"
 #include "kernels/matmul.h"
+
+const char *const zc_config_gemm_quant_mma[] = {"side", NULL};
 
 /* A sum of so many products of 8-bit numbers, each less its zero point, fits 32 bits: 2^31 / 255^2.
  */
 enum { MAX_DEPTH = 33025 };
+
+/* ---- the specialisation ---- */
+
+zc_status zc_gen_gemm_quant_mma(zc_gen *g)
+{
+    zc_matmul_form form;
+    ZC_TRY(zc_gen_matmul_form(g, &form));
+    if (g->declined[0]) return ZC_OK;
+    zc_dtype a = zc_gen_in_type(g, form.a), b = zc_gen_in_type(g, form.b);
+    if (zc_dtype_is_float(a) || zc_dtype_is_float(b))
+        return zc_gen_decline(g, "no exact tensor core product of %s and %s", zc_dtype_name(a),
+                              zc_dtype_name(b));
+    zc_matmul_sizes s = zc_gen_matmul_sizes(g, &form);
+    if (zc_gen_out_type(g, 0) != ZC_I32 && (s.k < 0 || s.k > MAX_DEPTH))
+        return zc_gen_decline(g, "sums that may not fit 32 bits");
+    if (form.b_along_k) return zc_gen_decline(g, "B is a vector");
+    ZC_TRY(zc_gen_matmul_quant(g, &form));
+    if (g->declined[0]) return ZC_OK;
+    const char *const types = a == b ? (a == ZC_I8 ? "s8" : "u8u8") : a == ZC_I8 ? "s8u8" : "u8s8";
+    int side =
+        zc_gen_matmul_side(g, &s, &(zc_matmul_tiling){.small = 64, .large = 128, .least = 64});
+    zc_gen_define(g, "MMA", "zc_mma_m16n8k32_%s", types);
+    zc_snprintf(g->why, sizeof g->why, "mma.m16n8k32_%s", types);
+    /* Three stages of two tiles of 64 bytes a line; two threads a line. */
+    g->config[0] = side;
+    g->threads = (uint32_t)side * 2;
+    g->smem = (uint32_t)(3 * 2 * 64 * side);
+    return ZC_OK;
+}
+
+/* ---- the launch ---- */
 
 zc_status zc_launch_gemm_quant_mma(zc_launch *l)
 {
@@ -10,19 +44,13 @@ zc_status zc_launch_gemm_quant_mma(zc_launch *l)
     zc_matmul mm;
     struct zc_gemm_quant_params p;
     zc_dim3 grid;
+    int side = (int)l->kernel->config[0];
     ZC_TRY(zc_matmul_quant(l, &form, &mm, &p));
     if (mm.batch == 0) return ZC_OK;
-    if (l->out[0].dtype != ZC_I32 && mm.k > MAX_DEPTH)
-        return zc_matmul_launch_general(l, 2, &mm, &p);
     if (zc_matmul_aligned(&l->in[form.a], &mm.view[ZC_MM_A], &mm, p.a_ld, 16))
         p.aligned |= ZC_GEMM_A_ALIGNED;
     if (zc_matmul_aligned(&l->in[form.b], &mm.view[ZC_MM_B], &mm, p.b_ld, 4))
         p.aligned |= ZC_GEMM_B_ALIGNED;
-    ZC_TRY(zc_matmul_grid(l, &mm, 128, 128, &grid));
-    bool large = mm.m > 64 && mm.n > 64 && (int64_t)grid.x * grid.z >= l->sm_count;
-    int side = large ? 128 : 64;
     ZC_TRY(zc_matmul_grid(l, &mm, side, side, &grid));
-    /* Three stages of two tiles of 64 bytes a line; two threads a line. */
-    return zc_launch_kernel(l, large ? 0 : 1, grid, (uint32_t)side * 2,
-                            (uint32_t)(3 * 2 * 64 * side), &p, sizeof p);
+    return zc_launch_configured(l, grid, &p, sizeof p);
 }

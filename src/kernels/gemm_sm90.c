@@ -18,8 +18,7 @@ enum {
     PANEL = 64 * LINE,  /* 64 lines */
     SMEM_MOST = 232448, /* of a block on sm_90 */
     STAGES_MOST = 8,
-    ROWS_LEAST = 65, /* fewer rows leave most of a tile empty */
-    FAR = 4096       /* rows that stand for a range without an end */
+    ROWS_LEAST = 65 /* fewer rows leave most of a tile empty */
 };
 
 /* ---- the choice ---- */
@@ -80,34 +79,34 @@ static candidate candidate_of(const problem *p, const shape *s)
     return c;
 }
 
-/* The best, and in `why` what the best three are held to take. */
-static candidate choose(const problem *p, char *why, size_t n)
+/* By cost, the best first. */
+static void sort_candidates(const problem *p, candidate out[ZC_COUNTOF(shapes)])
 {
-    candidate best[3] = {{.us = 1e30}, {.us = 1e30}, {.us = 1e30}};
-    size_t at = 0;
-    for (size_t i = 0; i < ZC_COUNTOF(shapes); i++) {
-        candidate c = candidate_of(p, &shapes[i]);
-        for (int b = 0; b < 3; b++)
-            if (c.us < best[b].us) {
-                candidate worse = best[b];
-                best[b] = c;
-                c = worse;
-            }
+    for (size_t n = 0; n < ZC_COUNTOF(shapes); n++) {
+        candidate c = candidate_of(p, &shapes[n]);
+        size_t at = n;
+        for (; at && c.us < out[at - 1].us; at--) out[at] = out[at - 1];
+        out[at] = c;
     }
+}
+
+/* What the best three are held to take. */
+static void tell(const candidate *best, char *why, size_t n)
+{
+    size_t at = 0;
     for (int b = 0; b < 3 && at < n; b++)
         at += (size_t)zc_snprintf(why + at, n - at, "%s%dx%d%s%s %.1f us",
                                   b ? ", " : "wgmma: ", best[b].s.tile_m, best[b].s.tile_n,
                                   best[b].s.cluster > 1 ? " in pairs" : "",
                                   best[b].s.pingpong ? " in turn" : "", best[b].us);
-    return best[0];
 }
 
 /* ---- the specialisation ---- */
 
 /* Lines of 16 bytes: what the copy engine can address. */
-static bool in_pieces(zc_dim d)
+static bool in_pieces(int64_t n)
 {
-    return zc_dim_is_const(d) && d.k > 0 && d.k % 8 == 0;
+    return n > 0 && n % 8 == 0;
 }
 
 /* The batch is one axis, which both operands have, or none. */
@@ -127,21 +126,14 @@ static bool plain_form(zc_gen *g, const zc_matmul_form *f)
     return f->flat || b->rank == 2 || (f->c < 0 && same_batch(a, b));
 }
 
-/* Rows of A that one item of the batch has: all but the last axis where B has no batch. */
-static zc_status rows_of(zc_gen *g, const zc_matmul_form *f, problem *p)
+/* Of the batch, as far as it is certain. */
+static int64_t items_of(zc_gen *g, const zc_matmul_form *f)
 {
-    static const int64_t bounds[] = {ROWS_LEAST - 1, 256, 1024};
     const zc_pvalue *a = zc_gen_in(g, f->a), *b = zc_gen_in(g, f->b);
-    bool flat = f->flat || b->rank == 2;
-    int first = flat ? 0 : a->rank - 2;
-    int64_t low, high;
-    zc_gen_size(g, a->dims + first, a->rank - 1 - first, bounds, ZC_COUNTOF(bounds), &low, &high);
-    if (low < ROWS_LEAST)
-        return zc_gen_decline(g, "too few rows for tiles of Hopper's warpgroup products");
-    p->m = high == INT64_MAX ? FAR : high;
-    for (int d = 0; d < first; d++)
-        if (zc_dim_is_const(a->dims[d])) p->items *= a->dims[d].k;
-    return ZC_OK;
+    int64_t n = 1;
+    for (int d = 0; !f->flat && b->rank > 2 && d + 2 < a->rank; d++)
+        if (zc_dim_is_const(a->dims[d])) n *= a->dims[d].k;
+    return n;
 }
 
 zc_status zc_gen_gemm_sm90(zc_gen *g)
@@ -153,21 +145,24 @@ zc_status zc_gen_gemm_sm90(zc_gen *g)
     ZC_TRY(zc_gen_matmul_form(g, &form));
     if (g->declined[0]) return ZC_OK;
     if (!plain_form(g, &form)) return zc_gen_decline(g, "batches or transposed rows");
-    const zc_pvalue *a = zc_gen_in(g, form.a), *b = zc_gen_in(g, form.b), *y = zc_gen_out(g, 0);
-    zc_dim k = a->dims[a->rank - 1], n = y->dims[y->rank - 1];
-    if (!in_pieces(k) || !in_pieces(n))
+    zc_matmul_sizes s = zc_gen_matmul_sizes(g, &form);
+    if (!in_pieces(s.k) || !in_pieces(s.n))
         return zc_gen_decline(g, "rows that are not certain to be multiples of 16 bytes");
-    problem p = {.n = n.k,
-                 .k = k.k,
-                 .items = 1,
+    if (s.m_low < ROWS_LEAST)
+        return zc_gen_decline(g, "too few rows for tiles of Hopper's warpgroup products");
+    problem p = {.m = s.m_high == INT64_MAX ? ZC_MM_FAR : s.m_high,
+                 .n = s.n,
+                 .k = s.k,
+                 .items = items_of(g, &form),
                  .norm = form.norm,
                  .b_along = form.b_along_k,
                  .sm_count = g->sm_count};
-    ZC_TRY(rows_of(g, &form, &p));
-    if (g->declined[0]) return ZC_OK;
     if (g->candidate > (int)ZC_COUNTOF(shapes)) return zc_gen_decline(g, "no such candidate");
-    candidate c = g->candidate ? candidate_of(&p, &shapes[g->candidate - 1])
-                               : choose(&p, g->why, sizeof g->why);
+    candidate sorted[ZC_COUNTOF(shapes)];
+    sort_candidates(&p, sorted);
+    tell(sorted, g->why, sizeof g->why);
+    g->configurations = g->candidate ? 1 : (int)ZC_COUNTOF(shapes);
+    candidate c = g->candidate ? candidate_of(&p, &shapes[g->candidate - 1]) : sorted[g->refused];
     g->config[TILE_M] = c.s.tile_m;
     g->config[TILE_N] = c.s.tile_n;
     g->config[STAGES] = c.stages;
@@ -178,7 +173,7 @@ zc_status zc_gen_gemm_sm90(zc_gen *g)
     g->smem = smem_of(&p, &c.s, c.stages);
     g->cluster = (uint32_t)c.s.cluster;
     zc_gen_define(g, "WGMMA", "%s", dtype == ZC_F16 ? "F16" : "BF16");
-    if (b->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
+    if (zc_gen_in(g, form.b)->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
     ZC_TRY(zc_gen_matmul_spec(g, &form));
     if (!zc_gen_epilogue_cells(g))
         return zc_gen_decline(g, "pointwise work whose operands are no rows or columns");

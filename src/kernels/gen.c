@@ -103,6 +103,16 @@ void zc_gen_size(zc_gen *g, const zc_dim *factors, int nfactors, const int64_t *
     if (s->now < s->nbounds) *high = bounds[s->now];
 }
 
+void zc_gen_unit(zc_gen *g, zc_dtype dtype, const zc_dim *run, int n)
+{
+    uint64_t bytes = zc_dtype_bits(dtype) / 8, unit = 1;
+    for (int d = 0; d < n; d++)
+        if (zc_dim_is_const(run[d])) bytes *= (uint64_t)run[d].k; /* wraps: powers of 2 stay */
+    while (unit < 16 && bytes % (2 * unit) == 0) unit *= 2;
+    g->config[0] = (int64_t)unit;
+    g->threads = 256;
+}
+
 void zc_gen_define(zc_gen *g, const char *name, const char *fmt, ...)
 {
     char text[256];
@@ -138,15 +148,51 @@ static void put_table(zc_gen *g, const int64_t *v, int n)
     zc_buf_puts(&g->spec, "}");
 }
 
+/* With `open` for each dimension that is not certain; false: an operand has one that is not the
+ * result's. */
+static bool tensor_with(const zc_pvalue *v, const zc_pvalue *to, int64_t open, zc_tensor *out)
+{
+    *out = (zc_tensor){.dtype = v->dtype, .rank = v->rank};
+    for (int d = 0; d < v->rank; d++) {
+        int own = to->rank - v->rank + d;
+        bool is_const = zc_dim_is_const(v->dims[d]);
+        if (!is_const && (own < 0 || !zc_dim_eq(v->dims[d], to->dims[own]))) return false;
+        out->dims[d] = is_const ? v->dims[d].k : open;
+    }
+    return true;
+}
+
+static bool collapse_with(const zc_gen *g, const zc_pvalue *to, int first, int n, int64_t open,
+                          zc_collapsed *c)
+{
+    zc_tensor out, in[ZC_COLLAPSE_OPERANDS];
+    (void)tensor_with(to, to, open, &out);
+    for (int i = 0; i < n; i++)
+        if (!tensor_with(zc_gen_in(g, first + i), to, open, &in[i])) return false;
+    zc_collapse_broadcast(&out, n, in, c);
+    return true;
+}
+
+bool zc_gen_broadcast_certain(zc_gen *g, const zc_pvalue *to, int first, int n)
+{
+    zc_collapsed a, b;
+    if (!collapse_with(g, to, first, n, 7, &a) || !collapse_with(g, to, first, n, 11, &b) ||
+        a.rank != b.rank)
+        return false;
+    for (int d = 0; d < a.rank; d++) {
+        if (d && a.dims[d] != b.dims[d]) return false;
+        for (int i = 0; i < n; i++)
+            if (a.strides[i][d] != b.strides[i][d]) return false;
+    }
+    return true;
+}
+
 bool zc_gen_broadcast(zc_gen *g, const char *prefix, const zc_pvalue *to, int first, int n,
                       int most)
 {
-    zc_tensor out, in[ZC_COLLAPSE_OPERANDS];
     zc_collapsed c;
-    zc_gen_tensor(to, &out);
-    for (int i = 0; i < n; i++) zc_gen_tensor(zc_gen_in(g, first + i), &in[i]);
-    zc_collapse_broadcast(&out, n, in, &c);
-    if (c.rank > most) return false;
+    if (!collapse_with(g, to, first, n, 7, &c) || c.rank > most) return false;
+    if (c.rank && !zc_gen_static(to)) c.dims[0] = 0;
     if (c.rank == 0) { /* one element, or none */
         c.rank = 1;
         c.dims[0] = 1;

@@ -25,16 +25,18 @@ typedef struct zc_gen {
     const zc_program *program;
     const zc_pstep *step;
     const zc_op_info *info;
-    const void *attrs; /* zc_attrs_<op>: ZC_ATTRS(g, Conv) works */
-    int arch;          /* 80, 89, 90, 120 */
-    int sm_count;      /* of the architecture's usual chip */
-    int candidate;     /* number, from 1, of the configuration to take; 0: the best by cost */
+    const void *attrs;  /* zc_attrs_<op>: ZC_ATTRS(g, Conv) works */
+    int arch;           /* 80, 89, 90, 120 */
+    int sm_count;       /* of the architecture's usual chip */
+    int candidate;      /* number, from 1, of the configuration to take; 0: the best by cost */
+    int refused;        /* of the best configurations, which are to be left out */
+    int configurations; /* set by a generator that has more than one */
     zc_gen_sizes sizes;
     /* Of a family with CONFIG: its numbers, which the header gets as Z_<NAME>, and how a block of
      * entry 0 is launched. */
     int64_t config[ZC_CONFIG_MAX];
     uint32_t threads, smem, cluster;
-    char why[192];  /* the choice: what else there was */
+    char why[384];  /* the choice: what else there was */
     zc_buf spec;    /* the header so far */
     char label[64]; /* the kernel's readable name part: set by default to the operation's name */
     char declined[160];  /* why not; empty: accepted */
@@ -69,6 +71,11 @@ void zc_gen_tensor(const zc_pvalue *v, zc_tensor *out);
 void zc_gen_size(zc_gen *g, const zc_dim *factors, int nfactors, const int64_t *bounds, int nbounds,
                  int64_t *low, int64_t *high);
 
+/* The configuration of families that copy runs of neighbours, `unit`: the most bytes, 16 at most,
+ * that certainly divide a run over these dimensions. What kernels are given begins at multiples of
+ * 16 bytes. */
+void zc_gen_unit(zc_gen *g, zc_dtype dtype, const zc_dim *run, int n);
+
 /* #define Z_<name> <text> */
 void zc_gen_define(zc_gen *g, const char *name, const char *fmt, ...) ZC_PRINTF(3, 4);
 /* #define Z_<name> <the device type of dtype>: f32, f16, bf16, f8e4m3fn, i32, b8 (bool), ... */
@@ -76,9 +83,11 @@ void zc_gen_type(zc_gen *g, const char *name, zc_dtype dtype);
 /* #define Z_<name> 768LL when the value is certain, else (p.<name>): the parameter struct has that
  * field. */
 void zc_gen_dim(zc_gen *g, const char *name, zc_dim d);
-/* How inputs first to first + n - 1 broadcast to a value, all shapes being certain: constants
- * Z_<prefix>RANK, DIMS and STRIDES[n] over collapsed axes, one at least. false: more than `most`.
- */
+/* Is it certain how inputs first to first + n - 1 broadcast to a value? The outermost collapsed
+ * axis may have any length: where an element lies does not depend on it. */
+bool zc_gen_broadcast_certain(zc_gen *g, const zc_pvalue *to, int first, int n);
+/* How they do, when it is: constants Z_<prefix>RANK, DIMS and STRIDES[n] over collapsed axes, one
+ * at least; DIMS begins with 0 where that length is not certain. false: more than `most`. */
 bool zc_gen_broadcast(zc_gen *g, const char *prefix, const zc_pvalue *to, int first, int n,
                       int most);
 /* Device function `name` from a scalar expression over inputs of these types: parameters and result

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "kernels/matmul.h"
 #include "op/activation.h"
 
@@ -76,6 +77,152 @@ zc_status zc_gen_matmul_spec(zc_gen *g, const zc_matmul_form *form)
     return zc_gen_epilogue(g);
 }
 
+/* ---- the choice ---- */
+
+enum {
+    PART_MIN = 128 /* shorter parts of the summed axis cost more than they bring */
+};
+
+static int64_t ceil_div(int64_t n, int64_t by)
+{
+    return n / by + (n % by != 0);
+}
+
+/* Into how many parts the summed axis goes, so that every multiprocessor has about two blocks. */
+static int64_t parts_of(int64_t k, int64_t tiles, int sm_count)
+{
+    int64_t wanted = 2 * (int64_t)sm_count / (tiles ? tiles : 1), most = k / PART_MIN;
+    if (wanted < 2 || most < 2) return 1;
+    if (wanted > most) wanted = most;
+    return wanted < ZC_GEMM_SPLITS ? wanted : ZC_GEMM_SPLITS;
+}
+
+/* The axes of A that are the product's rows; -1: only a run knows. Batch axes that B lacks join
+ * A's rows, from the inside out. */
+static int rows_of(const zc_gen *g, const zc_matmul_form *f, zc_dim factors[ZC_MAX_RANK])
+{
+    const zc_pvalue *a = zc_gen_in(g, f->a), *b = zc_gen_in(g, f->b);
+    int n = 0, lines = f->by_axes ? f->side_a.line_count : f->flat ? a->rank - 1 : 0;
+    for (int i = 0; i < lines; i++) factors[n++] = a->dims[f->side_a.line_first + i];
+    if (f->by_axes || f->flat || a->rank < 2) return n;
+    if (f->trans_batch_a) return -1;
+    factors[n++] = a->dims[f->trans_a ? a->rank - 1 : a->rank - 2];
+    bool joins = f->a_along_k && f->c < 0;
+    for (int d = a->rank - 3; d >= 0; d--) {
+        int e = (b->rank > 1 ? b->rank : 2) - (a->rank - d);
+        zc_dim in_a = a->dims[d], in_b = e >= 0 ? b->dims[e] : zc_dim_const(1);
+        bool lacks = zc_dim_is_const(in_b) && in_b.k == 1;
+        if (zc_dim_is_const(in_a) && in_a.k == 1) {
+            joins = joins && lacks;
+        } else if (!lacks) {
+            if (!zc_dim_is_const(in_b) && !zc_dim_eq(in_a, in_b)) return -1;
+            joins = false;
+        } else if (joins) {
+            factors[n++] = in_a;
+        } else if (f->a_along_k && f->c < 0) {
+            return -1;
+        }
+    }
+    return n;
+}
+
+static int64_t known(zc_dim d)
+{
+    return zc_dim_is_const(d) ? d.k : -1;
+}
+
+/* The product of axes [first, first + count) of v; -1 where one is not certain. */
+static int64_t span_of(const zc_pvalue *v, int first, int count)
+{
+    int64_t n = 1;
+    for (int d = first; d < first + count; d++)
+        if (known(v->dims[d]) < 0 || !zc_mul_i64(n, known(v->dims[d]), &n)) return -1;
+    return n;
+}
+
+static int64_t depth_of(const zc_pvalue *a, const zc_matmul_form *f)
+{
+    if (f->by_axes) return span_of(a, f->side_a.depth_first, f->side_a.depth_count);
+    if (a->rank < 2 || !f->trans_a) return known(a->dims[a->rank - 1]);
+    return known(a->dims[f->trans_batch_a ? 0 : a->rank - 2]);
+}
+
+static int64_t columns_of(const zc_pvalue *b, const zc_matmul_form *f)
+{
+    if (f->by_axes) return span_of(b, f->side_b.line_first, f->side_b.line_count);
+    if (b->rank < 2) return 1;
+    if (!f->trans_b) return known(b->dims[b->rank - 1]);
+    return known(b->dims[f->trans_batch_b ? 0 : b->rank - 2]);
+}
+
+zc_matmul_sizes zc_gen_matmul_sizes(zc_gen *g, const zc_matmul_form *form)
+{
+    static const int64_t bounds[] = {1, ZC_GEMM_SMALL_M, 64, 256, 1024};
+    const zc_pvalue *a = zc_gen_in(g, form->a), *b = zc_gen_in(g, form->b), *y = zc_gen_out(g, 0);
+    zc_matmul_sizes s = {.m_high = INT64_MAX, .batch = -1};
+    zc_dim factors[ZC_MAX_RANK];
+    int n = rows_of(g, form, factors);
+    if (n >= 0) zc_gen_size(g, factors, n, bounds, ZC_COUNTOF(bounds), &s.m_low, &s.m_high);
+    s.n = columns_of(b, form);
+    s.k = depth_of(a, form);
+    int64_t all = span_of(y, 0, y->rank);
+    if (form->flat) s.batch = 1;
+    if (all > 0 && s.n > 0 && s.m_low > 0 && s.m_low == s.m_high) s.batch = all / s.n / s.m_low;
+    return s;
+}
+
+/* Columns of a block of the kernels for few rows where B's rows lie one after another. */
+static int small_width(int bytes, size_t sum_bytes)
+{
+    return bytes <= 2 && sum_bytes == 4 ? 64 : 32;
+}
+
+static void choose_rows(zc_gen *g, const zc_matmul_form *form, int64_t m, size_t sum_bytes)
+{
+    int bytes = (int)zc_dtype_bits(zc_gen_in_type(g, form->a)) / 8;
+    int rows = m <= 1 ? 1 : m <= 4 ? 4 : ZC_GEMM_SMALL_M;
+    g->config[ZC_MM_ROWS] = rows;
+    zc_snprintf(g->why, sizeof g->why, "no tensor cores: few rows");
+    g->threads = form->b_along_k ? ZC_GEMM_THREADS : ZC_GEMV_WARPS * 32;
+    if (!form->b_along_k)
+        g->smem =
+            (uint32_t)(ZC_GEMV_WARPS * rows * small_width(bytes, sum_bytes)) * (uint32_t)sum_bytes;
+}
+
+int zc_gen_matmul_side(const zc_gen *g, const zc_matmul_sizes *s, const zc_matmul_tiling *t)
+{
+    if (g->candidate) return t->large;
+    bool exact = s->m_low == s->m_high;
+    int64_t m = exact ? s->m_high : s->m_high == INT64_MAX ? ZC_MM_FAR : s->m_high / 2;
+    int64_t n = s->n < 0 ? m : s->n, batch = s->batch < 0 ? 1 : s->batch;
+    int64_t blocks =
+        ceil_div(m, t->large) * ceil_div(n, t->large) * (batch < 65535 ? batch : 65535);
+    bool large = s->m_low > 0 && m > t->least && n > t->least && blocks >= g->sm_count;
+    return large ? t->large : t->small;
+}
+
+static int split_of(const zc_gen *g, const zc_matmul_sizes *s, int side)
+{
+    if (s->batch >= 0 && s->batch != 1) return ZC_MM_SPLIT_NEVER;
+    int64_t k = s->k < 0 ? INT64_MAX : s->k, across = s->n < 0 ? 1 : ceil_div(s->n, side);
+    bool may = parts_of(k, ceil_div(s->m_low, side) * across, g->sm_count) > 1;
+    bool exact = s->batch == 1 && s->n >= 0 && s->k >= 0 && s->m_low == s->m_high;
+    if (!may) return ZC_MM_SPLIT_NEVER;
+    return exact ? ZC_MM_SPLIT_ALWAYS : ZC_MM_SPLIT_FEW;
+}
+
+void zc_gen_matmul_tiles(zc_gen *g, const zc_matmul_form *form, const zc_matmul_tiling *t)
+{
+    zc_matmul_sizes s = zc_gen_matmul_sizes(g, form);
+    if (s.m_high <= ZC_GEMM_SMALL_M) {
+        choose_rows(g, form, s.m_high, t->sum_bytes);
+        return;
+    }
+    int side = zc_gen_matmul_side(g, &s, t);
+    g->config[ZC_MM_SIDE] = side;
+    if (side == t->small) g->config[ZC_MM_SPLIT] = split_of(g, &s, side);
+}
+
 /* ---- the launch ---- */
 
 bool zc_matmul_aligned(const zc_tensor *t, const zc_matmul_view *v, const zc_matmul *mm, int64_t ld,
@@ -135,11 +282,6 @@ zc_status zc_matmul_params(const zc_launch *l, const zc_matmul_form *form, const
     return zc_launch_epilogue(l, &p->fused);
 }
 
-static int64_t ceil_div(int64_t n, int64_t by)
-{
-    return n / by + (n % by != 0);
-}
-
 zc_status zc_matmul_grid(zc_launch *l, const zc_matmul *mm, int height, int width, zc_dim3 *grid)
 {
     int64_t tiles;
@@ -148,17 +290,6 @@ zc_status zc_matmul_grid(zc_launch *l, const zc_matmul *mm, int height, int widt
                        (long long)mm->m, (long long)mm->n);
     *grid = (zc_dim3){(uint32_t)tiles, 1, (uint32_t)(mm->batch < 65535 ? mm->batch : 65535)};
     return ZC_OK;
-}
-
-enum { PART_MIN = 128 }; /* shorter parts of the summed axis cost more than they bring */
-
-/* Into how many parts the summed axis goes, so that every multiprocessor has about two blocks. */
-static int64_t splits_for(const zc_launch *l, const zc_matmul *mm, const zc_matmul_tiles *t)
-{
-    int64_t wanted = 2 * (int64_t)l->sm_count / t->grid.x, most = mm->k / PART_MIN;
-    if (t->split_entry < 0 || mm->batch != 1 || wanted < 2 || most < 2) return 1;
-    if (wanted > most) wanted = most;
-    return wanted < ZC_GEMM_SPLITS ? wanted : ZC_GEMM_SPLITS;
 }
 
 zc_status zc_matmul_partial_sums(zc_launch *l, const zc_matmul *mm, int64_t splits,
@@ -179,46 +310,49 @@ zc_status zc_matmul_launch_norm(zc_launch *l, const struct zc_gemm_params *p)
     if (p->m > INT32_MAX)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "too many rows (got %lld)", p->m);
     zc_dim3 rows = {(uint32_t)p->m, 1, 1};
-    return zc_launch_kernel(l, 7, rows, ZC_GEMM_NORM, 32 * sizeof(double), p, sizeof *p);
+    return zc_launch_kernel(l, 1, rows, ZC_GEMM_NORM, 32 * sizeof(double), p, sizeof *p);
 }
 
-zc_status zc_matmul_launch_tiles(zc_launch *l, const zc_matmul_form *form, const zc_matmul *mm,
-                                 const zc_matmul_tiles *tiles, struct zc_gemm_params *p)
+/* Entry 0, and what adds its parts up or normalises its rows. */
+static zc_status launch_parts(zc_launch *l, const zc_matmul_form *form, const zc_matmul *mm,
+                              zc_dim3 grid, size_t sum_bytes, struct zc_gemm_params *p)
 {
-    int64_t splits = splits_for(l, mm, tiles);
-    zc_dim3 grid = tiles->grid;
-    if (splits > 1 || form->norm)
-        ZC_TRY(zc_matmul_partial_sums(l, mm, splits, tiles->sum_bytes, p));
-    if (splits > 1) grid.y = (uint32_t)p->splits;
-    ZC_TRY(zc_launch_kernel(l, splits > 1 ? tiles->split_entry : tiles->entry, grid, tiles->threads,
-                            tiles->smem, p, sizeof *p));
+    int64_t split = l->kernel->config[ZC_MM_SPLIT], parts = 1;
+    if (split && mm->batch == 1) parts = parts_of(mm->k, grid.x, l->sm_count);
+    bool adds = split == ZC_MM_SPLIT_ALWAYS || parts > 1;
+    p->split_k = mm->k;
+    if (adds || form->norm) ZC_TRY(zc_matmul_partial_sums(l, mm, parts, sum_bytes, p));
+    grid.y = parts > 1 ? (uint32_t)p->splits : 1;
+    ZC_TRY(zc_launch_configured(l, grid, p, sizeof *p));
     if (form->norm) return zc_matmul_launch_norm(l, p);
-    if (splits <= 1) return ZC_OK;
+    if (!adds) return ZC_OK;
     zc_dim3 flat = {zc_launch_blocks(mm->m * mm->n, ZC_GEMM_THREADS, 8 * l->sm_count), 1, 1};
-    return zc_launch_kernel(l, 6, flat, ZC_GEMM_THREADS, 0, p, sizeof *p);
+    return zc_launch_kernel(l, 1, flat, ZC_GEMM_THREADS, 0, p, sizeof *p);
 }
 
-zc_status zc_matmul_launch_small(zc_launch *l, const zc_matmul_form *form, const zc_matmul *mm,
-                                 int first, size_t sum_bytes)
+zc_status zc_matmul_launch(zc_launch *l, int vector_bytes, size_t sum_bytes)
 {
+    const int64_t *config = l->kernel->config;
+    zc_matmul_form form;
+    zc_matmul mm;
     struct zc_gemm_params p;
     zc_dim3 grid;
-    int bytes = (int)zc_dtype_bits(l->in[form->a].dtype) / 8, rows = mm->m <= 1   ? 1
-                                                                     : mm->m <= 4 ? 4
-                                                                                  : 8;
-    int entry = first + (rows == 1 ? 0 : rows == 4 ? 1 : 2);
-    if (form->b_along_k) {
-        ZC_TRY(zc_matmul_params(l, form, mm, bytes == 1 ? 8 : 16, &p));
-        ZC_TRY(zc_matmul_grid(l, mm, ZC_GEMM_SMALL_M, ZC_GEMM_THREADS / 32, &grid));
-        if (form->norm) ZC_TRY(zc_matmul_partial_sums(l, mm, 1, sum_bytes, &p));
-        ZC_TRY(zc_launch_kernel(l, entry, grid, ZC_GEMM_THREADS, 0, &p, sizeof p));
-        return form->norm ? zc_matmul_launch_norm(l, &p) : ZC_OK;
+    ZC_TRY(zc_matmul_form_launch(l, &form));
+    ZC_TRY(zc_matmul_of(l, &form, &mm));
+    zc_matmul_simplify(&form, &mm);
+    if (mm.batch == 0) return ZC_OK;
+    int height = (int)config[ZC_MM_SIDE], width = height;
+    int bytes = (int)zc_dtype_bits(l->in[form.a].dtype) / 8;
+    if (config[ZC_MM_ROWS]) {
+        height = (int)config[ZC_MM_ROWS];
+        width = form.b_along_k ? ZC_GEMM_THREADS / 32 : small_width(bytes, sum_bytes);
+        vector_bytes = !form.b_along_k ? width / 32 * bytes : bytes == 1 ? 8 : 16;
+        if (mm.m > height)
+            return zc_fail(l->diag, ZC_ERR_INTERNAL, l->subject,
+                           "more rows than its kernel has (got %lld, need at most %d)",
+                           (long long)mm.m, height);
     }
-    int each = bytes <= 2 && sum_bytes == 4 ? 2 : 1; /* columns a lane */
-    ZC_TRY(zc_matmul_params(l, form, mm, each * bytes, &p));
-    ZC_TRY(zc_matmul_grid(l, mm, ZC_GEMM_SMALL_M, 32 * each, &grid));
-    uint32_t smem = (uint32_t)(ZC_GEMV_WARPS * rows * 32 * each) * (uint32_t)sum_bytes;
-    if (form->norm) ZC_TRY(zc_matmul_partial_sums(l, mm, 1, sum_bytes, &p));
-    ZC_TRY(zc_launch_kernel(l, entry, grid, ZC_GEMV_WARPS * 32, smem, &p, sizeof p));
-    return form->norm ? zc_matmul_launch_norm(l, &p) : ZC_OK;
+    ZC_TRY(zc_matmul_params(l, &form, &mm, vector_bytes, &p));
+    ZC_TRY(zc_matmul_grid(l, &mm, height, width, &grid));
+    return launch_parts(l, &form, &mm, grid, sum_bytes, &p);
 }

@@ -87,35 +87,48 @@ zc_status zc_matmul_params(const zc_launch *l, const zc_matmul_form *form, const
                            int vector_bytes, struct zc_gemm_params *p);
 /* Blocks for tiles of this size: tiles in x, batch in z. */
 zc_status zc_matmul_grid(zc_launch *l, const zc_matmul *mm, int height, int width, zc_dim3 *grid);
-/* How tiles of a product are issued: kernel `entry`, or where there are few tiles and the sums are
- * long, kernel `split_entry` (-1: none) for parts of the summed axis, then entry 6, their sum. */
-typedef struct zc_matmul_tiles {
-    int entry, split_entry;
-    zc_dim3 grid;
-    uint32_t threads, smem;
-    size_t sum_bytes; /* of one sum */
-} zc_matmul_tiles;
-/* form->norm: then entry 7, which normalises the rows. */
-zc_status zc_matmul_launch_tiles(zc_launch *l, const zc_matmul_form *form, const zc_matmul *mm,
-                                 const zc_matmul_tiles *tiles, struct zc_gemm_params *p);
-/* Entry 7 of form->norm: normalises the rows of p->partial. */
+/* Normalises the rows of p->partial: entry 1. */
 zc_status zc_matmul_launch_norm(zc_launch *l, const struct zc_gemm_params *p);
 /* Room for the sums of so many parts. */
 zc_status zc_matmul_partial_sums(zc_launch *l, const zc_matmul *mm, int64_t splits,
                                  size_t sum_bytes, struct zc_gemm_params *p);
-/* The kernel for m <= ZC_GEMM_SMALL_M rows: zc_gemv<1>, <4>, <8> are entries first to first + 2. */
-zc_status zc_matmul_launch_small(zc_launch *l, const zc_matmul_form *form, const zc_matmul *mm,
-                                 int first, size_t sum_bytes);
+/* A product by the configuration that zc_gen_matmul_tiles chose; vector_bytes: of an aligned piece
+ * of a tile; sum_bytes: of one sum. */
+zc_status zc_matmul_launch(zc_launch *l, int vector_bytes, size_t sum_bytes);
 
+/* The header that zc/gemm_quant.cuh describes; may decline. */
+zc_status zc_gen_matmul_quant(zc_gen *g, const zc_matmul_form *form);
 /* MatMulInteger and QLinearMatMul: sizes and parameters, with nothing said about alignment. */
 zc_status zc_matmul_quant(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
                           struct zc_gemm_quant_params *p);
-/* zc_gq_general as entry `entry`. */
-zc_status zc_matmul_launch_general(zc_launch *l, int entry, const zc_matmul *mm,
+/* zc_gq_general. */
+zc_status zc_matmul_launch_general(zc_launch *l, const zc_matmul *mm,
                                    const struct zc_gemm_quant_params *p);
 
 /* The step's form; declines when its ranks are not known. */
 zc_status zc_gen_matmul_form(zc_gen *g, zc_matmul_form *form);
+/* Sizes as they are known when a kernel is chosen, -1 where they are not. m is a range (of
+ * zc_gen_size), with the rows that zc_matmul_simplify will find. */
+enum { ZC_MM_FAR = 4096 }; /* rows that stand for a range without an end */
+typedef struct zc_matmul_sizes {
+    int64_t m_low, m_high, n, k, batch;
+} zc_matmul_sizes;
+zc_matmul_sizes zc_gen_matmul_sizes(zc_gen *g, const zc_matmul_form *form);
+
+/* The configuration of products that are no pipeline of Hopper: `rows` at most of the kernels for
+ * few, 0: tiles; the `side` of a tile; `split`: the summed axis goes in parts whose sums entry 1
+ * adds up (never, always, or where there are few tiles). */
+enum { ZC_MM_ROWS, ZC_MM_SIDE, ZC_MM_SPLIT };
+enum { ZC_MM_SPLIT_NEVER, ZC_MM_SPLIT_ALWAYS, ZC_MM_SPLIT_FEW };
+typedef struct zc_matmul_tiling {
+    int small, large; /* sides */
+    int least;        /* rows and columns that large tiles need more than */
+    size_t sum_bytes;
+} zc_matmul_tiling;
+/* The side of tiles by these sizes; the one candidate there is to ask for is the large one. */
+int zc_gen_matmul_side(const zc_gen *g, const zc_matmul_sizes *s, const zc_matmul_tiling *t);
+void zc_gen_matmul_tiles(zc_gen *g, const zc_matmul_form *form, const zc_matmul_tiling *t);
+
 /* The header that zc/gemm.cuh describes. */
 zc_status zc_gen_matmul_spec(zc_gen *g, const zc_matmul_form *form);
 

@@ -48,7 +48,7 @@ zc_status zc_matmul_quant(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
     return ZC_OK;
 }
 
-zc_status zc_matmul_launch_general(zc_launch *l, int entry, const zc_matmul *mm,
+zc_status zc_matmul_launch_general(zc_launch *l, const zc_matmul *mm,
                                    const struct zc_gemm_quant_params *p)
 {
     zc_dim3 grid;
@@ -56,6 +56,6 @@ zc_status zc_matmul_launch_general(zc_launch *l, int entry, const zc_matmul *mm,
         zc_dtype_is_float(l->in[0].dtype) || zc_dtype_is_float(l->in[is_qlinear(l) ? 3 : 1].dtype);
     uint32_t number = floats ? sizeof(double) : sizeof(int32_t);
     ZC_TRY(zc_matmul_grid(l, mm, ZC_GQ_SIDE, ZC_GQ_SIDE, &grid));
-    return zc_launch_kernel(l, entry, grid, ZC_GQ_SIDE * ZC_GQ_SIDE,
+    return zc_launch_kernel(l, 0, grid, ZC_GQ_SIDE * ZC_GQ_SIDE,
                             2 * ZC_GQ_SIDE * (ZC_GQ_SIDE + 1) * number, p, sizeof *p);
 }

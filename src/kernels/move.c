@@ -22,6 +22,8 @@ zc_status zc_gen_move(zc_gen *g)
     if (g->step->op == ZC_OP_Dropout && !is_false(zc_gen_in(g, 2)))
         return zc_gen_decline(g, "dropout in training");
     snprintf(g->label, sizeof g->label, "move");
+    unsigned bits = zc_dtype_bits(in->dtype);
+    zc_gen_define(g, "ELEMENT", "%u", bits < 8 ? 1 : bits / 8);
     return ZC_OK;
 }
 

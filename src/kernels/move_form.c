@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernels/divisor.h"
+#include "planfile/program.h"
 
 enum { BLOCK = 256, TRANSPOSE = 5, LEAST_SIDE = 8 };
 
@@ -37,9 +38,9 @@ static int log2_of(int64_t size)
     return zc_move_unit(1, (uint64_t[]){(uint64_t)size});
 }
 
-int zc_move_element(const zc_tensor *t)
+int zc_move_chosen(const zc_launch *l)
 {
-    return log2_of(zc_move_size(t));
+    return log2_of(l->kernel->config[0]);
 }
 
 void zc_move_strides(const zc_tensor *t, int64_t strides[ZC_MAX_RANK])
@@ -110,7 +111,7 @@ static zc_status run_transpose(zc_launch *l, const zc_move *m, int across, int64
 {
     struct zc_move_params p;
     memset(&p, 0, sizeof p);
-    int last = m->rank - 1, unit = log2_of(size);
+    int last = m->rank - 1;
     int64_t side = size <= 2 ? 64 : 32, tiles[2];
     p.in = from;
     p.out = to;
@@ -131,7 +132,7 @@ static zc_status run_transpose(zc_launch *l, const zc_move *m, int across, int64
         p.total *= m->dims[d];
     }
     zc_dim3 grid = {zc_launch_blocks(p.total, 1, 0), 1, 1};
-    return zc_launch_kernel(l, TRANSPOSE + unit, grid, BLOCK, 0, &p, sizeof p);
+    return zc_launch_kernel(l, TRANSPOSE, grid, BLOCK, 0, &p, sizeof p);
 }
 
 /* The axis that is contiguous in the source, when tiles pay; else -1. */

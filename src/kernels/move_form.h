@@ -28,8 +28,9 @@ static inline int64_t zc_move_size(const zc_tensor *t)
 {
     return zc_dtype_bits(t->dtype) / 8;
 }
-/* Index of the unit that an element is. */
-int zc_move_element(const zc_tensor *t);
+
+/* Index of the unit that zc_gen_unit chose. */
+int zc_move_chosen(const zc_launch *l);
 
 /* Row-major strides in elements. */
 void zc_move_strides(const zc_tensor *t, int64_t strides[ZC_MAX_RANK]);

@@ -7,6 +7,8 @@
 
 /* ---- the specialisation ---- */
 
+const char *const zc_config_one_hot[] = {"unit", NULL};
+
 zc_status zc_gen_one_hot(zc_gen *g)
 {
     zc_dtype index = zc_gen_in_type(g, 0), value = zc_gen_out_type(g, 0);
@@ -15,6 +17,7 @@ zc_status zc_gen_one_hot(zc_gen *g)
     if (zc_dtype_bits(value) < 8) return zc_gen_decline(g, "element type %s", zc_dtype_name(value));
     if (zc_gen_in(g, 0)->rank < 0) return zc_gen_decline(g, "rank known only when run");
     zc_gen_type(g, "INDEX", index);
+    zc_gen_unit(g, value, NULL, 0);
     return ZC_OK;
 }
 
@@ -40,6 +43,5 @@ zc_status zc_launch_one_hot(zc_launch *l)
     if (p.total == 0) return ZC_OK;
     p.depth = zc_divisor_of(depth);
     p.inner = zc_divisor_of(zc_dims_span(at->dims, (int)axis, at->rank));
-    return zc_launch_kernel(l, zc_move_element(out), zc_move_grid(l, p.total), 256, 0, &p,
-                            sizeof p);
+    return zc_launch_configured(l, zc_move_grid(l, p.total), &p, sizeof p);
 }

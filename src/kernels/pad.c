@@ -8,6 +8,8 @@
 
 /* ---- the specialisation ---- */
 
+const char *const zc_config_pad[] = {"unit", NULL};
+
 zc_status zc_gen_pad(zc_gen *g)
 {
     const zc_pvalue *in = zc_gen_in(g, 0);
@@ -15,6 +17,7 @@ zc_status zc_gen_pad(zc_gen *g)
         return zc_gen_decline(g, "element type %s", zc_dtype_name(in->dtype));
     if (in->rank < 0) return zc_gen_decline(g, "rank known only when run");
     snprintf(g->label, sizeof g->label, "pad");
+    zc_gen_unit(g, in->dtype, NULL, 0);
     return ZC_OK;
 }
 
@@ -148,6 +151,5 @@ zc_status zc_launch_pad(zc_launch *l)
     } else {
         ZC_TRY(put_extended(l, &b, &p));
     }
-    return zc_launch_kernel(l, zc_move_element(&l->in[0]), zc_move_grid(l, p.total), 256, 0, &p,
-                            sizeof p);
+    return zc_launch_configured(l, zc_move_grid(l, p.total), &p, sizeof p);
 }

@@ -7,6 +7,8 @@
 
 /* ---- what both halves need ---- */
 
+enum { BLOCK = 256, ONE = 1, ONE_WIDE = 2 }; /* the entries of symbolic shapes */
+
 static unsigned widest(int n, const zc_dtype *types)
 {
     unsigned bits = 0;
@@ -21,7 +23,36 @@ static int vector_of(int nout, const zc_dtype *out, int nin, const zc_dtype *in)
     return bits <= 16 ? 8 : bits == 32 ? 4 : 2;
 }
 
+/* Elements that a thread takes at once; 0: as the shapes of a run allow. */
+const char *const zc_config_pointwise[] = {"vector", NULL};
+
+/* May a thread take `vec` neighbours at once? Each run of them must lie in one row. (Tensors begin
+ * at multiples of 16 bytes.) */
+static bool can_vectorise(const zc_collapsed *c, int nin, int vec)
+{
+    int last = c->rank - 1;
+    if (c->rank == 0 || c->dims[last] % vec) return false;
+    for (int i = 0; i < nin; i++) {
+        if (c->strides[i][last] == 0) continue;
+        if (c->strides[i][last] != 1) return false;
+        for (int d = 0; d < last; d++)
+            if (c->strides[i][d] % vec) return false;
+    }
+    return true;
+}
+
 /* ---- the specialisation ---- */
+
+static int choose_vector(zc_gen *g, int vec)
+{
+    zc_tensor out, in[ZC_POINT_INPUTS];
+    zc_collapsed c;
+    if (!zc_gen_all_static(g)) return 0;
+    zc_gen_tensor(zc_gen_out(g, 0), &out);
+    for (uint32_t i = 0; i < g->step->nin; i++) zc_gen_tensor(zc_gen_in(g, (int)i), &in[i]);
+    zc_collapse_broadcast(&out, (int)g->step->nin, in, &c);
+    return can_vectorise(&c, (int)g->step->nin, vec) ? vec : 1;
+}
 
 /* Shapes that are certain become constants. */
 static bool put_shapes(zc_gen *g)
@@ -72,7 +103,11 @@ zc_status zc_gen_pointwise(zc_gen *g)
     zc_expr *e = zc_arena_alloc(g->arena, 1, sizeof *e);
     if (!e) return zc_fail_nomem(g->diag, "expression", sizeof *e);
     ZC_TRY(zc_pointwise_expr(g->info, g->attrs, (int)g->step->nin, in, e, g->step->name, g->diag));
-    zc_gen_define(g, "VEC", "%d", vector_of((int)g->step->nout, out, (int)g->step->nin, in));
+    int vec = vector_of((int)g->step->nout, out, (int)g->step->nin, in),
+        chosen = choose_vector(g, vec);
+    zc_gen_define(g, "VEC", "%d", chosen ? chosen : vec);
+    g->config[0] = chosen;
+    g->threads = BLOCK;
     put_operands(g, in, out);
     if (!put_shapes(g))
         return zc_gen_decline(g, "broadcast pattern of more than %d axes", ZC_POINT_RANK);
@@ -81,29 +116,6 @@ zc_status zc_gen_pointwise(zc_gen *g)
 }
 
 /* ---- the launch ---- */
-
-enum { BLOCK = 256 };
-
-static bool is_aligned(const zc_tensor *t, int vec)
-{
-    return (uintptr_t)t->data % (zc_dtype_bits(t->dtype) / 8 * (size_t)vec) == 0;
-}
-
-/* May a thread take `vec` neighbours at once? Each run of them must lie in one row, aligned. */
-static bool can_vectorise(const zc_launch *l, const zc_collapsed *c, int vec)
-{
-    int last = c->rank - 1;
-    if (c->rank == 0 || c->dims[last] % vec) return false;
-    for (int i = 0; i < l->nout; i++)
-        if (zc_present(&l->out[i]) && !is_aligned(&l->out[i], vec)) return false;
-    for (int i = 0; i < l->nin; i++) {
-        if (c->strides[i][last] == 0) continue;
-        if (c->strides[i][last] != 1 || !is_aligned(&l->in[i], vec)) return false;
-        for (int d = 0; d < last; d++)
-            if (c->strides[i][d] % vec) return false;
-    }
-    return true;
-}
 
 zc_status zc_launch_pointwise(zc_launch *l)
 {
@@ -124,10 +136,15 @@ zc_status zc_launch_pointwise(zc_launch *l)
         in[i] = l->in[i].dtype;
         for (int d = 0; d < c.rank; d++) p.strides[i][d] = c.strides[i][d];
     }
-    int vec = vector_of(l->nout, out, l->nin, in);
-    bool vectorised = can_vectorise(l, &c, vec);
-    int64_t threads = vectorised ? p.total / vec : p.total;
-    bool wide = !l->is_static && p.total > INT32_MAX;
-    zc_dim3 grid = {zc_launch_blocks(threads, BLOCK, 0), 1, 1};
-    return zc_launch_kernel(l, (vectorised ? 0 : 1) + (wide ? 2 : 0), grid, BLOCK, 0, &p, sizeof p);
+    int vec = (int)l->kernel->config[0], entry = 0;
+    if (!vec) {
+        vec = vector_of(l->nout, out, l->nin, in);
+        if (p.total > INT32_MAX)
+            entry = ONE_WIDE;
+        else if (!can_vectorise(&c, l->nin, vec))
+            entry = ONE;
+        if (entry) vec = 1;
+    }
+    zc_dim3 grid = {zc_launch_blocks(p.total / vec, BLOCK, 0), 1, 1};
+    return zc_launch_kernel(l, entry, grid, BLOCK, 0, &p, sizeof p);
 }

@@ -8,6 +8,8 @@
 
 /* ---- the specialisation ---- */
 
+const char *const zc_config_reverse[] = {"unit", NULL};
+
 zc_status zc_gen_reverse(zc_gen *g)
 {
     const zc_pvalue *in = zc_gen_in(g, 0);
@@ -17,6 +19,7 @@ zc_status zc_gen_reverse(zc_gen *g)
         return zc_gen_decline(g, "lengths of type %s", zc_dtype_name(zc_gen_in_type(g, 1)));
     if (in->rank < 2) return zc_gen_decline(g, "rank known only when run");
     snprintf(g->label, sizeof g->label, "reverse");
+    zc_gen_unit(g, in->dtype, in->dims + 2, in->rank - 2);
     return ZC_OK;
 }
 
@@ -33,8 +36,7 @@ zc_status zc_launch_reverse(zc_launch *l)
                                 "number of sequence lengths"));
     if (zc_tensor_numel(in) == 0) return ZC_OK;
     int64_t run = zc_dims_span(in->dims, 2, in->rank) * zc_move_size(in);
-    int unit = zc_move_unit(3, (uint64_t[]){(uint64_t)(uintptr_t)in->data,
-                                            (uint64_t)(uintptr_t)l->out[0].data, (uint64_t)run});
+    int unit = zc_move_chosen(l);
     p.in = in->data;
     p.out = l->out[0].data;
     p.lengths = lengths->data;
@@ -46,5 +48,5 @@ zc_status zc_launch_reverse(zc_launch *l)
     p.time_axis = time;
     p.step = l->step_id;
     p.fault = l->fault;
-    return zc_launch_kernel(l, unit, zc_move_grid(l, p.total), 256, 0, &p, sizeof p);
+    return zc_launch_configured(l, zc_move_grid(l, p.total), &p, sizeof p);
 }

@@ -8,12 +8,22 @@
 
 /* ---- the specialisation ---- */
 
+const char *const zc_config_scatter[] = {"unit", NULL};
+
 static int how_of(const char *reduction)
 {
     static const char *const names[] = {"none", "add", "mul", "max", "min"};
     for (int i = 1; i < 5; i++)
         if (strcmp(reduction, names[i]) == 0) return i;
     return 0;
+}
+
+/* The first axis of a slice: behind those that are certainly indexed. */
+static int run_begin(const zc_gen *g, const zc_pvalue *in, const zc_pvalue *at)
+{
+    if (g->step->op == ZC_OP_ScatterElements || at->rank < 1) return in->rank;
+    int64_t n = zc_gen_const_dim(at, at->rank - 1);
+    return n > 0 && n <= in->rank ? (int)n : in->rank;
 }
 
 zc_status zc_gen_scatter(zc_gen *g)
@@ -29,6 +39,7 @@ zc_status zc_gen_scatter(zc_gen *g)
     if (in->rank < 0 || at->rank < 0) return zc_gen_decline(g, "rank known only when run");
     snprintf(g->label, sizeof g->label, "scatter");
     zc_gen_type(g, "INDEX", at->dtype);
+    zc_gen_unit(g, in->dtype, in->dims + run_begin(g, in, at), in->rank - run_begin(g, in, at));
     if (how == 0) return ZC_OK;
     zc_gen_type(g, "IN", in->dtype);
     zc_gen_define(g, "HOW", "%d", how);
@@ -63,13 +74,12 @@ static zc_status write_last(zc_launch *l, struct zc_scatter_params *p, int64_t t
                             int64_t slice)
 {
     int64_t run = slice * zc_move_size(&l->in[0]);
-    int unit = zc_move_unit(3, (uint64_t[]){(uint64_t)(uintptr_t)p->out,
-                                            (uint64_t)(uintptr_t)p->updates, (uint64_t)run});
+    int unit = zc_move_chosen(l);
     ZC_TRY(scratch(l, targets, sizeof *p->last, &p->last));
     ZC_TRY(zc_launch_fill(l, p->last, 0, (size_t)targets * sizeof *p->last));
     p->slice = zc_divisor_of(run >> unit);
     ZC_TRY(issue(l, LAST, p->n, p));
-    return issue(l, WRITE + unit, p->n * (run >> unit), p);
+    return issue(l, WRITE, p->n * (run >> unit), p);
 }
 
 static zc_status apply_all(zc_launch *l, struct zc_scatter_params *p, int64_t slice)

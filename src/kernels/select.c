@@ -8,6 +8,8 @@
 
 /* ---- the specialisation ---- */
 
+const char *const zc_config_select[] = {"unit", NULL};
+
 zc_status zc_gen_select(zc_gen *g)
 {
     bool compress = g->step->op == ZC_OP_Compress;
@@ -17,6 +19,13 @@ zc_status zc_gen_select(zc_gen *g)
     if (zc_gen_in(g, 0)->rank < 0) return zc_gen_decline(g, "rank known only when run");
     snprintf(g->label, sizeof g->label, "select");
     zc_gen_type(g, "IN", flags);
+    const zc_pvalue *in = zc_gen_in(g, 0);
+    int inner = in->rank;
+    if (compress && ZC_ATTR_GIVEN(Compress, ZC_ATTRS(g, Compress), axis)) {
+        int64_t axis = ZC_ATTRS(g, Compress)->axis;
+        inner = (int)(axis < 0 ? axis + in->rank : axis) + 1;
+    }
+    zc_gen_unit(g, data, in->dims + inner, in->rank - inner);
     return ZC_OK;
 }
 
@@ -93,14 +102,13 @@ static zc_status compress(zc_launch *l)
     if (zc_tensor_numel(&l->out[0]) <= 0) return ZC_OK;
     ZC_TRY(issue_tiles(l, POSITIONS, &p));
     int64_t run = inner * zc_move_size(in);
-    int unit = zc_move_unit(3, (uint64_t[]){(uint64_t)(uintptr_t)in->data,
-                                            (uint64_t)(uintptr_t)l->out[0].data, (uint64_t)run});
+    int unit = zc_move_chosen(l);
     p.data = in->data;
     p.rows = l->out[0].data;
     p.run = zc_divisor_of(run >> unit);
     p.picked = zc_divisor_of(p.found);
     p.total = outer * p.found * (run >> unit);
-    return zc_launch_kernel(l, ROWS + unit, zc_move_grid(l, p.total), 256, 0, &p, sizeof p);
+    return zc_launch_kernel(l, ROWS, zc_move_grid(l, p.total), 256, 0, &p, sizeof p);
 }
 
 zc_status zc_launch_select(zc_launch *l)

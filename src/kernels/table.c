@@ -41,6 +41,12 @@ static const struct {
 #include "kernels/kernels.def"
 };
 
+static const int lean[] = {
+    -1,
+#define LEAN(family) FAMILY_##family,
+#include "kernels/kernels.def"
+};
+
 int zc_family_find(const char *name)
 {
     for (int f = 0; f < zc_family_count; f++)
@@ -53,6 +59,13 @@ bool zc_family_serves(int family, int arch)
     for (size_t i = 0; i < ZC_COUNTOF(archs); i++)
         if (archs[i].family == family) return arch >= archs[i].low && arch <= archs[i].high;
     return true;
+}
+
+bool zc_family_lean(int family)
+{
+    for (size_t i = 0; i < ZC_COUNTOF(lean); i++)
+        if (lean[i] == family) return true;
+    return false;
 }
 
 const char *const *zc_family_config(int family, int *n)

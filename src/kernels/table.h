@@ -20,6 +20,8 @@ int zc_family_find(const char *name);
 bool zc_family_serves(int family, int arch);
 /* Names of its configuration's numbers; none for most families. */
 const char *const *zc_family_config(int family, int *n);
+/* Is code of it refused that spills or serialises? */
+bool zc_family_lean(int family);
 /* Differs when the parameters that its kernels are given, or the names of its configuration, do. */
 uint64_t zc_family_abi(int family);
 /* Is the source of a plan this zc's, or a user's? */

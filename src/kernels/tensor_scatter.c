@@ -8,6 +8,8 @@
 
 /* ---- the specialisation ---- */
 
+const char *const zc_config_tensor_scatter[] = {"unit", NULL};
+
 zc_status zc_gen_tensor_scatter(zc_gen *g)
 {
     const zc_pvalue *in = zc_gen_in(g, 0);
@@ -18,6 +20,9 @@ zc_status zc_gen_tensor_scatter(zc_gen *g)
         return zc_gen_decline(g, "write indices of type %s", zc_dtype_name(at));
     if (in->rank < 0) return zc_gen_decline(g, "rank known only when run");
     snprintf(g->label, sizeof g->label, "tensor_scatter");
+    int64_t axis = ZC_ATTRS(g, TensorScatter)->axis;
+    int inner = (int)(axis < 0 ? axis + in->rank : axis) + 1;
+    zc_gen_unit(g, in->dtype, in->dims + inner, in->rank - inner);
     return ZC_OK;
 }
 
@@ -47,8 +52,7 @@ zc_status zc_launch_tensor_scatter(zc_launch *l)
         ZC_TRY(zc_launch_copy(l, l->out[0].data, in->data, bytes));
     if (zc_tensor_numel(update) == 0) return ZC_OK;
     int64_t run = zc_dims_span(in->dims, axis + 1, in->rank) * zc_move_size(in);
-    int unit = zc_move_unit(3, (uint64_t[]){(uint64_t)(uintptr_t)update->data,
-                                            (uint64_t)(uintptr_t)l->out[0].data, (uint64_t)run});
+    int unit = zc_move_chosen(l);
     p.update = update->data;
     p.out = l->out[0].data;
     p.at = zc_launch_in(l, 2);
@@ -60,5 +64,5 @@ zc_status zc_launch_tensor_scatter(zc_launch *l)
     p.circular = a->mode[0] == 'c';
     p.step = l->step_id;
     p.fault = l->fault;
-    return zc_launch_kernel(l, unit, zc_move_grid(l, p.total), 256, 0, &p, sizeof p);
+    return zc_launch_configured(l, zc_move_grid(l, p.total), &p, sizeof p);
 }

@@ -3,13 +3,18 @@
 //
 // spec.h: Z_T (element type), Z_TA and Z_TB (is A stored K x M, is B stored N x K), Z_ADDEND (is there a C; Z_ADDEND_ROW: all rows have the same one), Z_ACC
 // (type of the sums; of integers unsigned, so that they wrap), Z_SCALE (type in which alpha and beta apply; not
-// defined: integers with both 1) and, with Z_EPILOGUE, a function zc_epilogue over the result's compute type.
+// defined: integers with both 1) and, with Z_EPILOGUE, a function zc_epilogue over the result's compute type; Z_ROWS
+// (most rows of the kernels for few; 0: tiles), Z_SIDE (of a tile), Z_SPLIT (is the summed axis in parts, one in
+// blockIdx.y: 0 never, 1 always, 2 when there are several). Entry 1 finishes what entry 0 left (zc/gemm_second.cuh).
 #pragma once
 #include "zc/device.cuh"
 #include "abi/gemm.h"
 #include "zc/epilogue.cuh"
 #include "spec.h"
 
+#ifndef Z_SPLIT
+#define Z_SPLIT 0
+#endif
 #ifndef Z_EPILOGUE
 #define zc_epilogue(v) (v)
 #endif
@@ -89,16 +94,23 @@ ZC_DEV Z_ACC zc_gemm_parts(const zc_gemm_params &p, i64 i) {
     for (i64 s = 1; s < p.splits; s++) sum += part[s * p.m * p.n];
     return sum;
 }
-// Products whose rows are normalised leave their sums to the kernel that does it (zc/gemm_norm.cuh).
+// Does a tile leave its sums to entry 1, which adds parts up or normalises rows?
+ZC_DEV bool zc_gemm_is_part(const zc_gemm_params &p) {
+#ifdef Z_NORM
+    return true;
+#else
+    return Z_SPLIT == 1 || (Z_SPLIT == 2 && p.splits > 1);
+#endif
+}
+// What of the summed axis this block has.
+ZC_DEV i64 zc_gemm_begin(const zc_gemm_params &p) { return Z_SPLIT ? blockIdx.y * p.split_k : 0; }
+ZC_DEV i64 zc_gemm_end(const zc_gemm_params &p, i64 begin) {
+    return Z_SPLIT && begin + p.split_k < p.k ? begin + p.split_k : p.k;
+}
 ZC_DEV void zc_gemm_save(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col, Z_ACC sum) {
 #ifdef Z_NORM
     zc_gemm_save_part(p, row, col, sum);
 #else
     item.y[row * p.y_ld + col] = zc_gemm_finish(p, item, row, col, zc_gemm_sum(sum));
 #endif
-}
-ZC_DEV void zc_gemm_combine(const zc_gemm_params &p) {
-    const zc_gemm_item item = zc_gemm_batch(p, 0);
-    const i64 size = p.m * p.n;
-    for (i64 i = zc_thread(); i < size; i += zc_threads()) zc_gemm_save(p, item, i / p.n, i % p.n, zc_gemm_parts(p, i));
 }

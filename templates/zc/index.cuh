@@ -37,13 +37,8 @@ template <> struct zc_unit_of<16> {
 };
 template <int B> using zc_unit = typename zc_unit_of<B>::type;
 
-// Entry points for units of 1, 2, 4, 8 and 16 bytes: a to e are their numbers.
-#define ZC_UNIT_KERNELS(a, b, c, d, e, F, P)                                                                           \
-    ZC_KERNEL(a)(const __grid_constant__ P p) { zc_begin(); F<1>(p); }                                                             \
-    ZC_KERNEL(b)(const __grid_constant__ P p) { zc_begin(); F<2>(p); }                                                             \
-    ZC_KERNEL(c)(const __grid_constant__ P p) { zc_begin(); F<4>(p); }                                                             \
-    ZC_KERNEL(d)(const __grid_constant__ P p) { zc_begin(); F<8>(p); }                                                             \
-    ZC_KERNEL(e)(const __grid_constant__ P p) { zc_begin(); F<16>(p); }
+// Entry point n for units of Z_UNIT bytes.
+#define ZC_UNIT_KERNEL(n, F, P) ZC_KERNEL(n)(const __grid_constant__ P p) { zc_begin(); F<Z_UNIT>(p); }
 
 // Brings an index in [-limit, limit) to [0, limit); reports any other and returns false.
 ZC_DEV bool zc_index_ok(i64 *v, i64 limit, zc_fault_word *fault, u32 step) {

@@ -33,7 +33,8 @@ int gpu_group_teardown(void **state)
 
 void gpu_fake(const char *name, const char *value)
 {
-    static const char *const names[] = {"FAIL", "DEVICES", "MEMORY", "CC", "TRACE", "SHUFFLE"};
+    static const char *const names[] = {"FAIL",  "DEVICES", "MEMORY", "CC",
+                                        "TRACE", "SHUFFLE", "REMARK"};
     char variable[64];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(variable, sizeof variable, "ZC_HOSTCUDA_%s", names[i]);

@@ -67,6 +67,18 @@ expect profile-json 0 '"where": [{"size": "batch", "low": 1, "high": 1}]' "$zc" 
 expect no-profile 1 "" sh -c '"$1" inspect "$2" | grep "where batch ="' sh "$zc" "$plan"
 expect target-listed 0 "for cuda (sm_90), format" "$zc" inspect "$plan"
 expect tf32-listed 0 ", products by tf32" "$zc" inspect "$dir/tf32.plan"
+# ---- why a kernel was chosen, and how long it took ----
+inspects() { # SUFFIX-OF-TEXT OPTION...: what inspect says of the model's products, compiled with these options
+    on "$zc" compile "$model" -o "$dir/why.plan" --target sm_90 --quiet "$@" && "$zc" inspect "$dir/why.plan"
+}
+expect why-no-tensor-cores 0 "; not gemm_mma: no exact tensor core product of f32)" inspects
+expect why-instruction 0 "threads=128, smem=24576, cluster=1} (mma.m16n8k16_f16; not gemm_sm90: " inspects --precision f16
+expect verbose 0 " kernels: " on env ZC_CACHE_DIR="$dir/cold" "$zc" compile "$model" -o "$dir/why.plan" --target sm_90 --verbose
+expect verbose-cached 0 " sm_90: from the cache" \
+    on env ZC_CACHE_DIR="$dir/cold" "$zc" compile "$model" -o "$dir/why.plan" --target sm_90 --verbose
+expect verbose-no-gpu 1 "--verbose does nothing without --output and --target of a GPU" \
+    "$zc" compile "$model" -o "$dir/none.plan" --verbose
+
 expect profile-run 0 "on hostcuda" on "$zc" run "$dir/profile.plan" --random --dim batch=8 --device cuda
 expect profile-run-cpu 0 "on cpu" "$zc" run "$dir/profile.plan" --random --dim batch=8 --device cpu
 expect profile-no-size 1 "--profile: got 'batch='" "$zc" compile "$model" -o "$dir/none.plan" --target sm_90 --profile batch=

@@ -215,6 +215,21 @@ static hc_result compile_with_signals(const hc_source *source, hc_compiled *resu
     return r;
 }
 
+/* ZC_HOSTCUDA_REMARK="<text>:<remark>": where a header has this text, the log is that line. */
+static void remark(const hc_source *s, hc_compiled *result)
+{
+    const char *fault = getenv("ZC_HOSTCUDA_REMARK"), *line = fault ? strchr(fault, ':') : NULL;
+    if (!line) return;
+    char *text = strndup(fault, (size_t)(line - fault));
+    bool has = false;
+    for (int i = 0; text && i < s->header_count; i++)
+        has |= strstr(s->headers[i].text, text) != NULL;
+    free(text);
+    if (!has) return;
+    free(result->log);
+    result->log = strdup(line + 1);
+}
+
 static hc_result compile(hc_program_t p, int n, const char *const *options)
 {
     if (!hc_is(HC_PROGRAM, p)) return HC_NVRTC_ERROR_INVALID_PROGRAM;
@@ -227,6 +242,7 @@ static hc_result compile(hc_program_t p, int n, const char *const *options)
     hc_pause(); /* threads compile side by side */
     r = compile_with_signals(&p->source, &p->result);
     hc_resume();
+    if (r == HC_NVRTC_SUCCESS) remark(&p->source, &p->result);
     return r;
 }
 

@@ -1,0 +1,243 @@
+/* Which kernel serves a step: by architecture, by the range of a size, chosen anew on another GPU;
+ * and plans whose kernels are given other parameters than this zc's are refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "cuda/gpu.h"
+#include "kernels/table.h"
+#include "runtime/plan.h"
+#include "support/forge.h"
+#include "support/onnx_text.h"
+
+enum { DEPTH = 64, COLUMNS = 64, ROWS_MAX = 128 };
+
+/* y[M, 64] = x[M, 64] w[64, 64] in f16. */
+static const char fixed[] =
+    "opset 17\nin x 10 128,64\nin w 10 64,64\nout y 10 *\nnode MatMul x,w y name=product\n";
+static const char symbolic[] =
+    "opset 17\nin x 10 M,64\nin w 10 64,64\nout y 10 *\nnode MatMul x,w y name=product\n";
+
+static zc_plan *plan_of(const char *text, const char *const *targets, size_t n)
+{
+    zc_buf model = {0};
+    void *bytes;
+    size_t len;
+    zc_diag *diag = zc_diag_create();
+    onnx_text(text, &model);
+    expect_ok(diag, zc_compile_bytes(
+                        model.data, model.len,
+                        ZC_COMPILE_PARAMS(.targets = targets, .target_count = n, .threads = 2),
+                        &bytes, &len, diag));
+    zc_plan *plan = gpu_load(bytes, len);
+    zc_free(bytes);
+    zc_buf_fini(&model);
+    zc_diag_destroy(&diag);
+    return plan;
+}
+
+/* The one GPU step's kernel for `rows` rows on a device of that compute capability (NULL: the one
+ * there is), and how many were compiled there; the result must be right. */
+static int run(zc_plan *plan, const char *cc, int64_t rows, char name[128])
+{
+    static const uint16_t small[] = {0, 0x3c00, 0x4000, 0x4200}, /* 0 to 3 */
+        sums[] = {0, 0x5400, 0x5800, 0x5a00};                    /* 64 times that */
+    uint16_t x[ROWS_MAX * DEPTH], w[DEPTH * COLUMNS];
+    zc_view in[] =
+        {{.elem = 10, .rank = 2, .dims = {rows, DEPTH}, .data = x},
+         {.elem = 10, .rank = 2, .dims = {DEPTH, COLUMNS}, .data = w, .bytes = sizeof w}},
+            y;
+    zc_step_info step;
+    zc_device_info info;
+    zc_diag *diag = zc_diag_create();
+    in[0].bytes = (size_t)rows * DEPTH * sizeof *x;
+    for (int64_t i = 0; i < rows * DEPTH; i++) x[i] = small[i / DEPTH % 4];
+    for (int i = 0; i < DEPTH * COLUMNS; i++) w[i] = small[1];
+    if (cc) gpu_fake("CC", cc);
+    zc_session *s = gpu_session(plan);
+    for (size_t i = 0; i < 2; i++) expect_ok(diag, zc_session_set_input(s, i, &in[i], false, diag));
+    expect_ok(diag, zc_session_run(s, diag));
+    expect_ok(diag, zc_session_output(s, 0, &y, diag));
+    assert_int_equal(y.bytes, (size_t)rows * COLUMNS * sizeof(uint16_t));
+    for (int64_t i = 0; i < rows * COLUMNS; i++)
+        assert_int_equal(((const uint16_t *)y.data)[i], sums[i / COLUMNS % 4]);
+    expect_ok(diag, zc_session_step_fill(s, 0, (step.size = sizeof step, &step), diag));
+    snprintf(name, 128, "%s", step.kernel);
+    assert_int_equal(zc_session_device(s, &info), ZC_OK);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_diag_destroy(&diag);
+    return (int)info.rebuilt;
+}
+
+static const char *family_of(const zc_plan *plan, const char *kernel)
+{
+    for (uint32_t i = 0; i < plan->program.nkernels; i++)
+        if (strcmp(plan->program.kernels[i].name, kernel) == 0)
+            return plan->program.kernels[i].family;
+    return "none";
+}
+
+static void test_architectures_choose_for_themselves(void **state)
+{
+    static const char *const both[] = {"sm_80", "sm_90"};
+    char on_80[128], on_90[128];
+    (void)state;
+    zc_plan *plan = plan_of(fixed, both, 2);
+    assert_int_equal(run(plan, "80", 128, on_80), 0);
+    zc_plan_destroy(&plan);
+    plan = plan_of(fixed, both, 2);
+    assert_int_equal(run(plan, "90", 128, on_90), 0);
+    assert_string_equal(family_of(plan, on_80), "gemm_mma");
+    assert_string_equal(family_of(plan, on_90), "gemm_sm90");
+    zc_plan_destroy(&plan);
+}
+
+/* What is chosen on the other GPU is what would have been compiled for it. */
+static void test_another_gpu_gets_its_own(void **state)
+{
+    static const char *const targets[] = {"sm_80", "sm_90"}, *const others[] = {"90", "80"};
+    char anew[128], own[128];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        zc_plan *plan = plan_of(fixed, &targets[i], 1);
+        assert_int_equal(run(plan, others[i], 128, anew), 1);
+        assert_string_equal(family_of(plan, anew), "none");
+        zc_plan_destroy(&plan);
+        plan = plan_of(fixed, &targets[1 - i], 1);
+        assert_int_equal(run(plan, others[i], 128, own), 0);
+        assert_string_equal(anew, own);
+        assert_string_equal(family_of(plan, own), i ? "gemm_mma" : "gemm_sm90");
+        zc_plan_destroy(&plan);
+    }
+}
+
+static void test_ranges_of_a_size(void **state)
+{
+    static const char *const target[] = {"sm_90"};
+    static const struct {
+        int64_t rows;
+        int same; /* as which of the others */
+        const char *family;
+    } sizes[] = {{1, 0, "gemm_mma"},   {2, 1, "gemm_mma"},  {8, 1, "gemm_mma"},
+                 {9, 3, "gemm_mma"},   {64, 3, "gemm_mma"}, {65, 5, "gemm_sm90"},
+                 {128, 5, "gemm_sm90"}};
+    char names[7][128];
+    (void)state;
+    zc_plan *plan = plan_of(symbolic, target, 1);
+    for (int i = 0; i < 7; i++) {
+        assert_int_equal(run(plan, i ? NULL : "90", sizes[i].rows, names[i]), 0);
+        assert_string_equal(family_of(plan, names[i]), sizes[i].family);
+        for (int j = 0; j < i; j++)
+            assert_int_equal(strcmp(names[i], names[j]) == 0, sizes[i].same == sizes[j].same);
+    }
+    zc_plan_destroy(&plan);
+}
+
+/* The tile of the product's kernel for sm_90, in the words of its header; "" when it has none. */
+static const char *tile_of(const zc_plan *plan, char out[64])
+{
+    const zc_program *p = &plan->program;
+    out[0] = '\0';
+    for (uint32_t i = 0; i < p->nkernels; i++)
+        if (strcmp(p->kernels[i].family, "gemm_sm90") == 0)
+            snprintf(out, 64, "#define Z_TILE_M %d\n#define Z_TILE_N %d",
+                     (int)p->kernels[i].config[0], (int)p->kernels[i].config[1]);
+    return out;
+}
+
+/* Compiled while the compiler remarks this on every source with that text. */
+static zc_plan *plan_with_remark(const char *text, const char *remark)
+{
+    static const char *const target[] = {"sm_90"};
+    char fault[256];
+    snprintf(fault, sizeof fault, "%s:%s", text, remark);
+    gpu_fake("REMARK", fault);
+    zc_plan *plan = plan_of(fixed, target, 1);
+    gpu_fake(NULL, NULL);
+    return plan;
+}
+
+static void test_code_that_spills_is_refused(void **state)
+{
+    static const char *const
+        target[] = {"sm_90"},
+        *const remarks[] = {
+            "ptxas         .     16 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads\n",
+            "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are "
+            "serialized\n"};
+    static const char lean[] =
+        "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n";
+    char best[64], other[64], name[128];
+    const char *cache = getenv("ZC_CACHE_DIR");
+    char *kept = strdup(cache);
+    (void)state;
+    setenv("ZC_CACHE_DIR", "/dev/null", 1); /* what is kept was not refused */
+    gpu_fake(NULL, NULL);
+    zc_plan *plan = plan_of(fixed, target, 1);
+    assert_string_not_equal(tile_of(plan, best), "");
+    zc_plan_destroy(&plan);
+    plan = plan_with_remark(best, lean);
+    assert_string_equal(tile_of(plan, other), best);
+    zc_plan_destroy(&plan);
+    for (int i = 0; i < 2; i++) {
+        plan = plan_with_remark(best, remarks[i]);
+        assert_string_not_equal(tile_of(plan, other), best);
+        assert_string_not_equal(other, "");
+        assert_non_null(strstr(plan->program.steps[0].choices[0].why, "refused: "));
+        assert_int_equal(run(plan, "90", 128, name), 0);
+        zc_plan_destroy(&plan);
+    }
+    plan = plan_with_remark("Z_WGMMA", remarks[0]); /* every configuration */
+    assert_string_equal(tile_of(plan, other), "");
+    assert_int_equal(run(plan, "90", 128, name), 0);
+    assert_string_equal(family_of(plan, name), "gemm_mma");
+    zc_plan_destroy(&plan);
+    setenv("ZC_CACHE_DIR", kept, 1);
+    free(kept);
+}
+
+static void test_other_parameters_are_refused(void **state)
+{
+    static const char *const target[] = {"sm_80"};
+    static const char want[] = "was compiled by zc " ZC_VERSION " for parameters that this zc lays "
+                               "out otherwise (family gemm_mma): compile the model again";
+    zc_session *s;
+    zc_diag *diag = zc_diag_create();
+    (void)state;
+    zc_plan *plan = plan_of(fixed, target, 1);
+    size_t len = plan->len;
+    uint8_t *bytes = malloc(len);
+    assert_non_null(bytes);
+    memcpy(bytes, plan->bytes, len);
+    zc_plan_destroy(&plan);
+    ((zc_plan_kernel *)(bytes + forge_table(bytes)[ZC_PLAN_KERN].offset))->abi ^= 1;
+    forge_seal(bytes, len);
+    plan = gpu_load(bytes, len);
+    gpu_fake("CC", "80");
+    expect_fail(diag,
+                zc_session_create(plan, ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA),
+                                  &s, diag),
+                ZC_ERR_UNSUPPORTED, want);
+    assert_null(s);
+    zc_plan_destroy(&plan);
+    zc_diag_destroy(&diag);
+    free(bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_architectures_choose_for_themselves),
+        cmocka_unit_test(test_another_gpu_gets_its_own),
+        cmocka_unit_test(test_ranges_of_a_size),
+        cmocka_unit_test(test_code_that_spills_is_refused),
+        cmocka_unit_test(test_other_parameters_are_refused),
+    };
+    return cmocka_run_group_tests_name("choices", tests, gpu_group_setup, gpu_group_teardown);
+}

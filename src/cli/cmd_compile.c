@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/explain.h"
+#include "cli/model.h"
 #include "cli/progress.h"
 #include "driver/compile.h"
 
@@ -39,7 +40,7 @@ static const cli_option table[] = {
      .at = offsetof(options, shapes)},
     {.name = "data-root",
      .arg = "DIR",
-     .help = "where external weights lie (default: the model's directory)",
+     .help = "where external weights lie (default: the model's directory; none of a pipe's)",
      .words = CLI_WORDS_DIR,
      .set = cli_set_text,
      .at = offsetof(options, data_root)},
@@ -154,7 +155,7 @@ static void print_explanation(const zc_explain *e, const char *model, const opti
         cli_explain_text(e);
 }
 
-static int compile(const char *model, const options *o)
+static int compile(const char *path, const options *o)
 {
     double start = cli_now();
     cli_progress progress;
@@ -186,18 +187,21 @@ static int compile(const char *model, const options *o)
     zc_diag *diag = zc_diag_create();
     cli_progress_begin(&progress);
     zc_explain e = {.limit = 0};
-    zc_status status = o->output
-                           ? zc_compile_file_explained(model, o->output, &params,
-                                                       o->explain || o->tune ? &e : NULL, diag)
-                           : zc_compile_explained(model, &params, NULL, NULL, &e, diag);
+    zc_model_source model;
+    zc_explain *explain = o->explain || o->tune ? &e : NULL;
+    zc_status status = cli_model_open(path, &model, diag);
+    if (status == ZC_OK)
+        status = o->output ? zc_compile_model_to_file(&model, o->output, &params, explain, diag)
+                           : zc_compile_model(&model, &params, NULL, NULL, explain, diag);
     cli_progress_end(&progress);
     if (!o->quiet && !o->json && e.tuning.told.len) fputs(e.tuning.told.data, stdout);
     if (status != ZC_OK || !o->quiet) code = cli_report(diag, status);
     if (status == ZC_OK && o->explain)
-        print_explanation(&e, model, o);
+        print_explanation(&e, path, o);
     else if (status == ZC_OK && !o->quiet)
         summary(o->output, cli_now() - start);
     zc_explain_fini(&e);
+    cli_model_close(&model);
     zc_diag_destroy(&diag);
     return code;
 }
@@ -239,16 +243,19 @@ const cli_command cli_compile_command = {
     .name = "compile",
     .summary = "compile an ONNX model to a plan",
     .operands = "MODEL -o PLAN [OPTIONS]",
-    .about = "Compiles an ONNX model to a plan that 'zc run' and the runtime library execute.\n"
-             "--explain tells, for each rule and place, how far the match went and which condition "
-             "failed; for each kind of fusion how many were found and how many there are; and the "
-             "steps (docs/rules.md). Without --output the weights need not be there.",
+    .about =
+        "Compiles an ONNX model to a plan that 'zc run' and the runtime library execute. A model "
+        "of '-' is the standard input.\n"
+        "--explain tells, for each rule and place, how far the match went and which condition "
+        "failed; for each kind of fusion how many were found and how many there are; and the "
+        "steps (docs/rules.md). Without --output the weights need not be there.",
     .examples = "zc compile model.onnx -o model.plan\n"
                 "zc compile bert.onnx -o bert.plan --dim batch=1\n"
                 "zc compile vit.onnx -o vit.plan --target sm_90 --target sm_80\n"
                 "zc compile vit.onnx -o vit.plan --target sm_90 --precision f16\n"
                 "zc compile net.onnx -o net.plan --shape image=1x3x224x224\n"
-                "zc compile net.onnx --explain --json\n",
+                "zc compile net.onnx --explain --json\n"
+                "curl -s https://example.com/net.onnx | zc compile - -o net.plan\n",
     .options = table,
     .option_count = ZC_COUNTOF(table),
     .words = CLI_WORDS_FILE,

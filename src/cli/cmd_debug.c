@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/debug.h"
+#include "cli/model.h"
 #include "cli/progress.h"
 #include "cuda/device.h"
 #include "driver/rules.h"
@@ -53,7 +54,7 @@ static const cli_option table[] = {
      .at = offsetof(debug, precision)},
     {.name = "data-root",
      .arg = "DIR",
-     .help = "where external weights lie (default: the model's directory)",
+     .help = "where external weights lie (default: the model's directory; none of a pipe's)",
      .words = CLI_WORDS_DIR,
      .set = cli_set_text,
      .at = offsetof(debug, data_root)},
@@ -289,7 +290,8 @@ static void choose_device(cli_device *device)
 static int run(int argc, char **argv)
 {
     debug d = {.in = {.seed = -1, .random = true}, .bound = -1};
-    int code = cli_parse_one(&cli_debug_command, argc, argv, &d, "one model", &d.model);
+    const char *model;
+    int code = cli_parse_one(&cli_debug_command, argc, argv, &d, "one model", &model);
     if (code != CLI_GO) return code;
     const cli_need needs[] = {{d.force_rules, "--force-rules", d.rules.n, "--rules FILE"}};
     code = cli_check_needs("debug", needs, ZC_COUNTOF(needs));
@@ -301,6 +303,7 @@ static int run(int argc, char **argv)
     cli_progress_begin(&progress);
     cli_progress_set(&progress, "bisecting");
     zc_status status = check_options(&d, diag);
+    if (status == ZC_OK) status = cli_model_open(model, &d.model, diag);
     if (status == ZC_OK)
         status =
             cli_debug_run(&d, &(debug_variant){.is_reference = true}, &d.reference, NULL, diag);
@@ -309,6 +312,7 @@ static int run(int argc, char **argv)
     cli_progress_end(&progress);
     if (status != ZC_OK) code = cli_report(diag, status);
     cli_debug_free(&d.reference);
+    cli_model_close(&d.model);
     zc_diag_destroy(&diag);
     return code;
 }

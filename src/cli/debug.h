@@ -17,7 +17,8 @@ typedef struct debug {
     cli_inputs in;
     cli_device device;
     cli_list rules, no_rules, skips;
-    const char *model, *data_root, *precision;
+    zc_model_source model;
+    const char *data_root, *precision;
     bool force_rules;
     int64_t threads;
     double bound;

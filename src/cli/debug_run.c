@@ -52,7 +52,7 @@ static zc_status compile(const debug *d, const debug_variant *v, zc_explain *exp
     zc_explain own = {.limit = v->limit};
     zc_explain *e = explain ? explain : &own;
     e->limit = v->limit;
-    zc_status status = zc_compile_explained(d->model, &p, bytes, len, e, diag);
+    zc_status status = zc_compile_model(&d->model, &p, bytes, len, e, diag);
     zc_explain_fini(&own);
     return status;
 }

@@ -8,13 +8,11 @@
 #include <unistd.h>
 
 #include "cli/sizes.h"
+#include "cli/stream.h"
 #include "import/tensor_proto.h"
 #include "io/npy.h"
 
 /* ---- files ---- */
-
-/* More than any message of protobuf. */
-#define STREAM_MAX ((uint64_t)1 << 32)
 
 static bool is_npy(const uint8_t *data, size_t len)
 {
@@ -26,8 +24,8 @@ static zc_status read_stream(const char *path, zc_tensor *out, zc_diag *diag)
 {
     uint8_t *data;
     size_t len;
-    ZC_TRY(zc_file_read_stream(path, STREAM_MAX, &data, &len, diag));
-    zc_diag_set_file(diag, strcmp(path, "-") == 0 ? "standard input" : path);
+    ZC_TRY(zc_file_read_stream(path, CLI_STREAM_MAX, &data, &len, diag));
+    zc_diag_set_file(diag, cli_stream_name(path));
     zc_status status = is_npy(data, len) ? zc_npy_parse(data, len, out, diag)
                                          : zc_tensor_pb_parse(data, len, out, NULL, diag);
     zc_diag_set_file(diag, NULL);
@@ -58,8 +56,10 @@ zc_status cli_load_plan(const char *path, zc_plan **out, zc_diag *diag)
     uint8_t *data;
     size_t len;
     if (!zc_file_is_stream(path)) return zc_plan_load_file(path, out, diag);
-    ZC_TRY(zc_file_read_stream(path, STREAM_MAX, &data, &len, diag));
+    ZC_TRY(zc_file_read_stream(path, CLI_STREAM_MAX, &data, &len, diag));
+    zc_diag_set_file(diag, cli_stream_name(path));
     zc_status status = zc_plan_load_bytes(data, len, out, diag);
+    zc_diag_set_file(diag, NULL);
     free(data);
     return status;
 }

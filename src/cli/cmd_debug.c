@@ -146,11 +146,11 @@ static void print_difference(const debug *d, const trial *t)
     }
     fputs("  output ", stdout);
     cli_put(stdout, d->reference.names.data[w->output]);
-    if (w->is_other_type)
+    if (w->of.is_other_type)
         puts(": another type");
     else
         printf(", element %lld: got %.9g, need %.9g; worst error %.3g (bound %.3g)\n",
-               (long long)w->at, w->got, w->need, w->error, d->bound);
+               (long long)w->of.at, w->of.got, w->of.need, w->error, d->bound);
 }
 
 static bool has_step(const debug_results *r, const char *step)

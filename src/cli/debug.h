@@ -2,6 +2,7 @@
 #ifndef ZC_CLI_DEBUG_H
 #define ZC_CLI_DEBUG_H
 
+#include "cli/compare.h"
 #include "cli/device.h"
 #include "cli/inputs.h"
 #include "driver/compile.h"
@@ -37,9 +38,7 @@ typedef struct debug_variant {
 typedef struct debug_difference {
     double error;  /* relative to the output's greatest element; INFINITY: not comparable */
     size_t output; /* its number */
-    int64_t at;    /* the element */
-    double got, need;
-    bool is_other_type; /* or another shape */
+    cli_difference of;
 } debug_difference;
 
 /* The caller frees results, and explain (may be NULL), also after a failure. */

@@ -136,62 +136,22 @@ zc_status cli_debug_run(const debug *d, const debug_variant *v, debug_results *o
 
 /* ---- comparing ---- */
 
-static bool same_type(const zc_tensor *a, const zc_tensor *b)
-{
-    return a->dtype == b->dtype && a->rank == b->rank &&
-           memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
-}
-
-/* Of complex tensors the parts count one by one. */
-static int64_t count_of(const zc_tensor *t, zc_dtype *part)
-{
-    bool is_complex = zc_dtype_class(t->dtype) == ZC_CLASS_COMPLEX;
-    *part = !is_complex ? t->dtype : t->dtype == ZC_C64 ? ZC_F32 : ZC_F64;
-    return zc_tensor_numel(t) * (is_complex ? 2 : 1);
-}
-
-static double greatest(const zc_tensor *t)
-{
-    zc_dtype part;
-    double most = 0;
-    int64_t n = count_of(t, &part);
-    for (int64_t i = 0; i < n; i++) {
-        double v = fabs(zc_load_f64(part, t->data, i));
-        if (isfinite(v) && v > most) most = v;
-    }
-    return most > 0 ? most : 1;
-}
-
 /* Whole numbers and truth values are equal or not. */
-static double error_of(double got, double need, double scale, bool is_float)
+static double error_of(const cli_difference *d, zc_dtype type)
 {
-    if (got == need || (isnan(got) && isnan(need))) return 0;
-    if (!is_float || !isfinite(got) || !isfinite(need)) return INFINITY;
-    return fabs(got - need) / scale;
-}
-
-static void compare_output(const zc_tensor *got, const zc_tensor *need, size_t output,
-                           debug_difference *worst)
-{
-    zc_dtype part;
-    int64_t n = count_of(need, &part);
-    double scale = greatest(need);
-    if (!same_type(got, need)) {
-        *worst = (debug_difference){.error = INFINITY, .output = output, .is_other_type = true};
-        return;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        double g = zc_load_f64(part, got->data, i), w = zc_load_f64(part, need->data, i);
-        double error = error_of(g, w, scale, zc_dtype_is_float(part));
-        if (error <= worst->error) continue;
-        *worst = (debug_difference){.error = error, .output = output, .at = i, .got = g, .need = w};
-    }
+    bool is_whole = !zc_dtype_is_float(type) && zc_dtype_class(type) != ZC_CLASS_COMPLEX;
+    if (d->is_other_type || (is_whole && d->absolute > 0)) return INFINITY;
+    return d->absolute / (d->greatest > 0 ? d->greatest : 1);
 }
 
 debug_difference cli_debug_compare(const debug_results *got, const debug_results *need)
 {
     debug_difference worst = {.error = 0};
-    for (size_t i = 0; i < need->outputs.len; i++)
-        compare_output(&got->outputs.data[i], &need->outputs.data[i], i, &worst);
+    for (size_t i = 0; i < need->outputs.len; i++) {
+        const zc_tensor *want = &need->outputs.data[i];
+        cli_difference d = cli_differ(&got->outputs.data[i], want, 0, 0);
+        double error = error_of(&d, want->dtype);
+        if (error > worst.error) worst = (debug_difference){error, i, d};
+    }
     return worst;
 }

@@ -119,7 +119,7 @@ static void randomize(zc_tensor *t, uint64_t *state)
 
 typedef struct setting {
     const cli_inputs *in;
-    zc_session *session;
+    zc_tensor *values;
     cli_sizes sizes;
     const char **files; /* by input: the value of its --input, or NULL */
     uint64_t random;
@@ -129,13 +129,9 @@ typedef struct setting {
 static zc_status set_from_file(setting *s, size_t i, const char *path)
 {
     zc_tensor t;
-    zc_status status = cli_read_tensor(path, &t, s->diag);
-    if (status != ZC_OK) return status;
-    zc_view v = cli_view(&t);
-    status = zc_session_set_input(s->session, i, &v, false, s->diag);
-    if (status == ZC_OK) status = cli_sizes_learn(&s->sizes, i, &t, s->diag);
-    free(t.data);
-    return status;
+    ZC_TRY(cli_read_tensor(path, &t, s->diag));
+    s->values[i] = t;
+    return cli_sizes_learn(&s->sizes, i, &t, s->diag);
 }
 
 static zc_status set_random(setting *s, size_t i)
@@ -155,10 +151,8 @@ static zc_status set_random(setting *s, size_t i)
     t.data = zc_calloc(bytes, 1);
     if (!t.data) return zc_fail_nomem(s->diag, io->name, bytes);
     if (zc_dtype_class(t.dtype) != ZC_CLASS_COMPLEX) randomize(&t, &s->random);
-    zc_view v = cli_view(&t);
-    zc_status status = zc_session_set_input(s->session, i, &v, false, s->diag);
-    free(t.data);
-    return status;
+    s->values[i] = t;
+    return ZC_OK;
 }
 
 static bool begins(const char *pair, const char *name)
@@ -255,19 +249,48 @@ static zc_status set_all(setting *s)
     return ZC_OK;
 }
 
+static zc_status read_all(setting *s, cli_values *out)
+{
+    s->files = zc_calloc(s->sizes.n, sizeof *s->files);
+    out->v = s->values = zc_calloc(s->sizes.n, sizeof *s->values);
+    if (!s->files || !s->values) return zc_fail_nomem(s->diag, "inputs", s->sizes.n);
+    out->n = s->sizes.n;
+    return set_all(s);
+}
+
+zc_status cli_read_inputs(const zc_plan *plan, const cli_inputs *in, cli_values *out, zc_diag *diag)
+{
+    setting s = {.in = in, .random = (uint64_t)(in->seed < 0 ? 1 : in->seed) * 2 + 1, .diag = diag};
+    *out = (cli_values){.n = 0};
+    zc_status status = cli_sizes_open(plan, &in->dims, &s.sizes, diag);
+    if (status == ZC_OK) status = read_all(&s, out);
+    free(s.files);
+    cli_sizes_close(&s.sizes);
+    return status;
+}
+
+void cli_free_values(cli_values *values)
+{
+    for (size_t i = 0; i < values->n; i++) free(values->v[i].data);
+    free(values->v);
+    *values = (cli_values){.n = 0};
+}
+
+zc_status cli_give_inputs(zc_session *session, const cli_values *values, zc_diag *diag)
+{
+    for (size_t i = 0; i < values->n; i++) {
+        zc_view v = cli_view(&values->v[i]);
+        ZC_TRY(zc_session_set_input(session, i, &v, false, diag));
+    }
+    return ZC_OK;
+}
+
 zc_status cli_set_inputs(const zc_plan *plan, zc_session *session, const cli_inputs *in,
                          zc_diag *diag)
 {
-    setting s = {.in = in,
-                 .session = session,
-                 .random = (uint64_t)(in->seed < 0 ? 1 : in->seed) * 2 + 1,
-                 .diag = diag};
-    zc_status status = cli_sizes_open(plan, &in->dims, &s.sizes, diag);
-    if (status == ZC_OK) {
-        s.files = zc_calloc(s.sizes.n, sizeof *s.files);
-        status = s.files ? set_all(&s) : zc_fail_nomem(diag, "inputs", s.sizes.n);
-    }
-    free(s.files);
-    cli_sizes_close(&s.sizes);
+    cli_values values;
+    zc_status status = cli_read_inputs(plan, in, &values, diag);
+    if (status == ZC_OK) status = cli_give_inputs(session, &values, diag);
+    cli_free_values(&values);
     return status;
 }

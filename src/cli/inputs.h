@@ -45,8 +45,20 @@ typedef struct cli_inputs {
         .set = cli_set_dim, .at = offsetof(options, in.dims)                                       \
     }
 
-/* Gives every input of the session its value. What contradicts the plan or another option is
- * ZC_ERR_ARG. */
+/* A value for every input of a plan. */
+typedef struct cli_values {
+    zc_tensor *v;
+    size_t n;
+} cli_values;
+
+/* What contradicts the plan or another option is ZC_ERR_ARG. The caller frees *out, also after a
+ * failure. */
+zc_status cli_read_inputs(const zc_plan *plan, const cli_inputs *in, cli_values *out,
+                          zc_diag *diag);
+void cli_free_values(cli_values *values);
+/* Gives every input of the session its value, which is copied. */
+zc_status cli_give_inputs(zc_session *session, const cli_values *values, zc_diag *diag);
+/* Both. */
 zc_status cli_set_inputs(const zc_plan *plan, zc_session *session, const cli_inputs *in,
                          zc_diag *diag);
 /* DIR/KIND_<i>.npy or .pb, the first that there is; without one the last that was tried. */

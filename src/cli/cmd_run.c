@@ -188,11 +188,6 @@ static void print_top(const zc_tensor *t, int64_t row, int64_t k, const label_li
 
 /* ---- saving ---- */
 
-static bool npy_has(zc_dtype d)
-{
-    return zc_dtype_bits(d) >= 8 && d != ZC_BF16 && (d < ZC_F8E4M3FN);
-}
-
 static zc_status save_pb(const char *path, const char *name, const zc_tensor *t, zc_diag *diag)
 {
     zc_buf bytes = {0};
@@ -210,7 +205,7 @@ static zc_status save(const options *o, size_t i, const char *name, const zc_ten
                       zc_diag *diag)
 {
     char path[4096];
-    bool pb = (o->format && strcmp(o->format, "pb") == 0) || !npy_has(t->dtype);
+    bool pb = (o->format && strcmp(o->format, "pb") == 0) || !zc_npy_has(t->dtype);
     snprintf(path, sizeof path, "%s/output_%zu.%s", o->output_dir, i, pb ? "pb" : "npy");
     return pb ? save_pb(path, name, t, diag) : zc_npy_save(path, t, diag);
 }

@@ -79,6 +79,26 @@ zc_tensor cli_tensor(const zc_view *v)
     return t;
 }
 
+static void cast_element(const zc_tensor *from, zc_tensor *to, int64_t i)
+{
+    if (zc_dtype_is_float(from->dtype) || zc_dtype_is_float(to->dtype))
+        zc_store_f64(to->dtype, to->data, i, zc_load_f64(from->dtype, from->data, i));
+    else
+        zc_store_i64(to->dtype, to->data, i, zc_load_i64(from->dtype, from->data, i));
+}
+
+bool cli_cast(const zc_tensor *t, zc_dtype to, zc_tensor *out)
+{
+    size_t bytes;
+    *out = *t;
+    out->dtype = to;
+    if (!zc_tensor_bytes(out, &bytes) || !(out->data = zc_calloc(bytes, 1))) return false;
+    if (to == t->dtype && bytes) memcpy(out->data, t->data, bytes);
+    for (int64_t i = 0, n = to == t->dtype ? 0 : zc_tensor_numel(t); i < n; i++)
+        cast_element(t, out, i);
+    return true;
+}
+
 /* ---- random values ---- */
 
 static uint64_t next(uint64_t *state)

@@ -67,6 +67,9 @@ bool cli_tensor_file(const char *dir, const char *kind, size_t i, char *buf, siz
 zc_status cli_load_plan(const char *path, zc_plan **out, zc_diag *diag);
 /* The same for a tensor in the form of .npy or .pb; the caller frees data. */
 zc_status cli_read_tensor(const char *path, zc_tensor *out, zc_diag *diag);
+/* A copy of another element type, which the caller frees; false without memory. As zc_store_f64 and
+ * zc_store_i64 do it. */
+bool cli_cast(const zc_tensor *t, zc_dtype to, zc_tensor *out);
 /* The tensor as the runtime's view of it, and back. */
 zc_view cli_view(const zc_tensor *t);
 zc_tensor cli_tensor(const zc_view *v);

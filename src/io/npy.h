@@ -12,6 +12,9 @@ zc_status zc_npy_read(const char *path, zc_tensor *out, zc_diag *diag);
 /* The same from a file's bytes. */
 zc_status zc_npy_parse(const uint8_t *data, size_t len, zc_tensor *out, zc_diag *diag);
 
+/* Has NumPy this element type? */
+bool zc_npy_has(zc_dtype dtype);
+
 /* Writes a version 1 file. ZC_ERR_UNSUPPORTED, and nothing written, for types that NumPy lacks. */
 zc_status zc_npy_write(zc_writer *writer, const zc_tensor *tensor, zc_diag *diag);
 zc_status zc_npy_save(const char *path, const zc_tensor *tensor, zc_diag *diag);

@@ -32,6 +32,11 @@ const char *zc_npy_descr(zc_dtype dtype)
     return NULL;
 }
 
+bool zc_npy_has(zc_dtype dtype)
+{
+    return zc_npy_descr(dtype) != NULL;
+}
+
 /* The file up to the elements. */
 static void put_header(const zc_tensor *t, const char *descr, zc_buf *out)
 {

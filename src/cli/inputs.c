@@ -146,15 +146,50 @@ typedef struct setting {
     zc_diag *diag;
 } setting;
 
+static bool is_sliced(const setting *s, size_t i)
+{
+    return s->in->slices && s->in->slices[i].axis >= 0;
+}
+
+/* The shape of one part. */
+static zc_status cut(const setting *s, size_t i, zc_tensor *t)
+{
+    const zc_io_info *io = &s->sizes.inputs[i];
+    cli_slice *slice = &s->in->slices[i];
+    if (slice->axis >= t->rank)
+        return zc_fail(s->diag, ZC_ERR_ARG, io->name,
+                       "--slice: the file has no such axis (got %d, it has %d)", slice->axis,
+                       t->rank);
+    if (zc_dtype_bits(t->dtype) < 8)
+        return zc_fail(s->diag, ZC_ERR_UNSUPPORTED, io->name,
+                       "--slice: elements of less than a byte cannot be sliced (got %s)",
+                       zc_dtype_name(t->dtype));
+    bool is_fixed = slice->axis < io->rank && io->dims[slice->axis] > 0;
+    if (!slice->size && is_fixed) slice->size = io->dims[slice->axis];
+    if (!slice->size)
+        return zc_fail(s->diag, ZC_ERR_ARG, io->name,
+                       "--slice: the plan takes any size along axis %d (need %s=%d:SIZE)",
+                       slice->axis, io->name, slice->axis);
+    t->dims[slice->axis] = slice->size;
+    return ZC_OK;
+}
+
 static zc_status set_from_file(setting *s, size_t i, const char *path)
 {
     zc_tensor t;
     ZC_TRY(cli_read_tensor(path, &t, s->diag));
     s->values[i] = t;
+    if (is_sliced(s, i)) ZC_TRY(cut(s, i, &t));
     return cli_sizes_learn(&s->sizes, i, &t, s->diag);
 }
 
-static zc_status set_random(setting *s, size_t i)
+static bool is_zero(const setting *s, size_t i)
+{
+    return s->in->zeros && s->in->zeros[i];
+}
+
+/* Random values, or the zeros that a state begins with. */
+static zc_status make(setting *s, size_t i)
 {
     const zc_io_info *io = &s->sizes.inputs[i];
     zc_tensor t = {.dtype = (zc_dtype)io->elem, .rank = io->rank};
@@ -170,7 +205,7 @@ static zc_status set_random(setting *s, size_t i)
     if (!zc_tensor_bytes(&t, &bytes)) return zc_fail(s->diag, ZC_ERR_INPUT, io->name, "too large");
     t.data = zc_calloc(bytes, 1);
     if (!t.data) return zc_fail_nomem(s->diag, io->name, bytes);
-    if (zc_dtype_class(t.dtype) != ZC_CLASS_COMPLEX) randomize(&t, &s->random);
+    if (zc_dtype_class(t.dtype) != ZC_CLASS_COMPLEX && !is_zero(s, i)) randomize(&t, &s->random);
     s->values[i] = t;
     return ZC_OK;
 }
@@ -252,20 +287,23 @@ static zc_status set_all(setting *s)
     ZC_TRY(check_dir(s));
     for (size_t i = 0; i < s->sizes.n; i++) {
         const char *file = file_of(s, i, path, sizeof path);
-        if (!file && !s->in->random) return missing(s, i);
+        if (!file && is_sliced(s, i))
+            return zc_fail(s->diag, ZC_ERR_ARG, s->sizes.inputs[i].name,
+                           "--slice: no file is given for it");
+        if (!file && !s->in->random && !is_zero(s, i)) return missing(s, i);
         gaps += !file;
         if (file) ZC_TRY(set_from_file(s, i, file));
     }
     zc_buf told = {0};
     cli_sizes_assume(&s->sizes, &told);
     if (gaps && told.len && !s->in->quiet) {
-        fputs("zc: note: random inputs with ", stderr);
+        fprintf(stderr, "zc: note: %s inputs with ", s->in->random ? "random" : "zero");
         cli_put(stderr, told.data);
         fputs(" (--dim NAME=VALUE sets a size)\n", stderr);
     }
     zc_buf_fini(&told);
     for (size_t i = 0; i < s->sizes.n && gaps; i++)
-        if (!file_of(s, i, path, sizeof path)) ZC_TRY(set_random(s, i));
+        if (!file_of(s, i, path, sizeof path)) ZC_TRY(make(s, i));
     return ZC_OK;
 }
 

@@ -5,13 +5,21 @@
 #include "cli/cli.h"
 #include "op/tensor.h"
 
+/* An input of which every run takes the next part along an axis. */
+typedef struct cli_slice {
+    int axis;     /* -1: not sliced */
+    int64_t size; /* of a part; 0: what the plan says */
+} cli_slice;
+
 typedef struct cli_inputs {
-    cli_list files;  /* --input NAME=FILE */
-    const char *dir; /* --inputs DIR: input_<k>.pb or .npy */
-    bool random;     /* for inputs without a file */
-    bool quiet;      /* no note about sizes that nothing gives */
-    int64_t seed;    /* below 0: not given */
-    cli_dims dims;   /* --dim NAME=VALUE */
+    cli_list files;    /* --input NAME=FILE */
+    const char *dir;   /* --inputs DIR: input_<k>.pb or .npy */
+    bool random;       /* for inputs without a file */
+    bool quiet;        /* no note about sizes that nothing gives */
+    int64_t seed;      /* below 0: not given */
+    cli_dims dims;     /* --dim NAME=VALUE */
+    const bool *zeros; /* by input: zeros unless a file is given; NULL: none */
+    cli_slice *slices; /* by input: the sizes are filled in; NULL: none */
 } cli_inputs;
 
 /* Rows that the tables of commands with inputs share; `in` is the cli_inputs in their options. */

@@ -15,8 +15,9 @@ static const cli_option table[] = {
      .at = offsetof(run_options, output_dir)},
     {.name = "format",
      .arg = "FORMAT",
-     .choices = "npy pb",
-     .help = "of saved results: npy (default) or pb; pb for types that .npy lacks",
+     .choices = "npy npz pb raw",
+     .help = "of saved results: npy (default), npz: outputs.npz by name, pb, or raw: bare "
+             "elements; pb for types that .npy lacks",
      .set = cli_set_text,
      .at = offsetof(run_options, format)},
     CLI_DEVICE_OPTION(run_options, device),

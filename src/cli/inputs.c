@@ -5,49 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/sizes.h"
 #include "cli/stream.h"
-#include "import/tensor_proto.h"
-#include "io/npy.h"
-
-/* ---- files ---- */
-
-static bool is_npy(const uint8_t *data, size_t len)
-{
-    static const uint8_t magic[] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
-    return len >= sizeof magic && memcmp(data, magic, sizeof magic) == 0;
-}
-
-static zc_status read_stream(const char *path, zc_tensor *out, zc_diag *diag)
-{
-    uint8_t *data;
-    size_t len;
-    ZC_TRY(zc_file_read_stream(path, CLI_STREAM_MAX, &data, &len, diag));
-    zc_diag_set_file(diag, cli_stream_name(path));
-    zc_status status = is_npy(data, len) ? zc_npy_parse(data, len, out, diag)
-                                         : zc_tensor_pb_parse(data, len, out, NULL, diag);
-    zc_diag_set_file(diag, NULL);
-    free(data);
-    return status;
-}
-
-/* The content tells what a file is, not its name. */
-zc_status cli_read_tensor(const char *path, zc_tensor *out, zc_diag *diag)
-{
-    uint8_t head[6] = {0};
-    int fd;
-    uint64_t size;
-    if (zc_file_is_stream(path)) return read_stream(path, out, diag);
-    ZC_TRY(zc_file_open(path, &fd, &size, diag));
-    size_t len = size < sizeof head ? (size_t)size : sizeof head;
-    zc_status status = zc_file_pread(fd, head, len, 0, path, diag);
-    zc_file_close(fd);
-    if (status != ZC_OK) return status;
-    return is_npy(head, len) ? zc_npy_read(path, out, diag)
-                             : zc_tensor_pb_read(path, out, NULL, diag);
-}
+#include "media/npz.h"
 
 /* ---- plans ---- */
 
@@ -142,6 +105,7 @@ typedef struct setting {
     zc_tensor *values;
     cli_sizes sizes;
     const char **files; /* by input: the value of its --input, or NULL */
+    zc_zip archive;     /* of --inputs; without data: it is a folder */
     uint64_t random;
     zc_diag *diag;
 } setting;
@@ -174,10 +138,22 @@ static zc_status cut(const setting *s, size_t i, zc_tensor *t)
     return ZC_OK;
 }
 
+/* From the archive that --inputs names. */
+static zc_status read_entry(const setting *s, const cli_wanted *w, zc_tensor *out)
+{
+    zc_diag_set_file(s->diag, s->in->dir);
+    zc_status status =
+        zc_npz_read(&s->archive, zc_npz_find(&s->archive, w->io->name), out, s->diag);
+    zc_diag_set_file(s->diag, NULL);
+    return status == ZC_OK ? cli_cast_input(w, out, s->diag) : status;
+}
+
 static zc_status set_from_file(setting *s, size_t i, const char *path)
 {
     zc_tensor t;
-    ZC_TRY(cli_read_tensor(path, &t, s->diag));
+    cli_wanted w = {.io = &s->sizes.inputs[i], .files = &s->in->how};
+    cli_sizes_shape(&s->sizes, i, w.dims);
+    ZC_TRY(path == s->in->dir ? read_entry(s, &w, &t) : cli_read_input(path, &w, &t, s->diag));
     s->values[i] = t;
     if (is_sliced(s, i)) ZC_TRY(cut(s, i, &t));
     return cli_sizes_learn(&s->sizes, i, &t, s->diag);
@@ -251,6 +227,10 @@ bool cli_tensor_file(const char *dir, const char *kind, size_t i, char *buf, siz
 static const char *file_of(const setting *s, size_t i, char *buf, size_t n)
 {
     if (s->files[i]) return s->files[i];
+    if (s->archive.data)
+        return zc_npz_find(&s->archive, s->sizes.inputs[i].name) < s->archive.entries.len
+                   ? s->in->dir
+                   : NULL;
     return s->in->dir && cli_tensor_file(s->in->dir, "input", i, buf, n) ? buf : NULL;
 }
 
@@ -259,7 +239,7 @@ static zc_status check_dir(const setting *s)
 {
     char path[4096];
     const char *dir = s->in->dir;
-    if (!dir || s->sizes.n == 0) return ZC_OK;
+    if (!dir || s->sizes.n == 0 || s->archive.data) return ZC_OK;
     if (access(dir, R_OK | X_OK) != 0)
         return zc_fail(s->diag, ZC_ERR_IO, dir, "cannot open (%s)", strerror(errno));
     for (size_t i = 0; i < s->sizes.n; i++)
@@ -270,6 +250,10 @@ static zc_status check_dir(const setting *s)
 static zc_status missing(const setting *s, size_t i)
 {
     const char *name = s->sizes.inputs[i].name;
+    if (s->archive.data)
+        return zc_fail(s->diag, ZC_ERR_ARG, name,
+                       "has no value (no array of this name in %s; --random fills gaps)",
+                       s->in->dir);
     if (s->in->dir)
         return zc_fail(s->diag, ZC_ERR_ARG, name,
                        "has no value (no input_%zu.npy or .pb in %s; --random fills gaps)", i,
@@ -307,12 +291,33 @@ static zc_status set_all(setting *s)
     return ZC_OK;
 }
 
+/* --inputs may be a .npz file. */
+static zc_status open_archive(setting *s)
+{
+    struct stat st;
+    uint8_t *data;
+    size_t len;
+    const char *dir = s->in->dir;
+    if (!dir || stat(dir, &st) != 0 || S_ISDIR(st.st_mode)) return ZC_OK;
+    ZC_TRY(zc_file_read(dir, CLI_STREAM_MAX, &data, &len, s->diag));
+    s->archive.data = data;
+    zc_diag_set_file(s->diag, dir);
+    zc_status status =
+        zc_zip_is(data, len)
+            ? zc_zip_open(data, len, &s->archive, s->diag)
+            : zc_fail(s->diag, ZC_ERR_FORMAT, NULL, "this is no .npz file (need one, or a folder)");
+    zc_diag_set_file(s->diag, NULL);
+    return status;
+}
+
 static zc_status read_all(setting *s, cli_values *out)
 {
     s->files = zc_calloc(s->sizes.n, sizeof *s->files);
     out->v = s->values = zc_calloc(s->sizes.n, sizeof *s->values);
     if (!s->files || !s->values) return zc_fail_nomem(s->diag, "inputs", s->sizes.n);
     out->n = s->sizes.n;
+    ZC_TRY(cli_check_raws(&s->in->how, s->sizes.inputs, s->sizes.n, s->diag));
+    ZC_TRY(open_archive(s));
     return set_all(s);
 }
 
@@ -322,6 +327,8 @@ zc_status cli_read_inputs(const zc_plan *plan, const cli_inputs *in, cli_values 
     *out = (cli_values){.n = 0};
     zc_status status = cli_sizes_open(plan, &in->dims, &s.sizes, diag);
     if (status == ZC_OK) status = read_all(&s, out);
+    zc_zip_close(&s.archive);
+    free((void *)(uintptr_t)s.archive.data);
     free(s.files);
     cli_sizes_close(&s.sizes);
     return status;

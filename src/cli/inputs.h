@@ -3,6 +3,7 @@
 #define ZC_CLI_INPUTS_H
 
 #include "cli/cli.h"
+#include "cli/read.h"
 #include "op/tensor.h"
 
 /* An input of which every run takes the next part along an axis. */
@@ -18,6 +19,7 @@ typedef struct cli_inputs {
     bool quiet;        /* no note about sizes that nothing gives */
     int64_t seed;      /* below 0: not given */
     cli_dims dims;     /* --dim NAME=VALUE */
+    cli_files how;     /* files are read */
     const bool *zeros; /* by input: zeros unless a file is given; NULL: none */
     cli_slice *slices; /* by input: the sizes are filled in; NULL: none */
 } cli_inputs;
@@ -27,16 +29,20 @@ typedef struct cli_inputs {
     {.name = "input",                                                                              \
      .repeated = true,                                                                             \
      .arg = "NAME=FILE",                                                                           \
-     .help = "an input's value, .npy or ONNX .pb; - is the standard input",                        \
+     .help = "an input's value: .npy, .npz, ONNX .pb, PNG, JPEG or WAV, as its content says; - "   \
+             "is the standard input",                                                              \
      .words = CLI_WORDS_FILE,                                                                      \
      .set = cli_set_pair,                                                                          \
      .at = offsetof(options, in.files)},                                                           \
         {.name = "inputs",                                                                         \
          .arg = "DIR",                                                                             \
-         .help = "input_0.pb or input_0.npy and so on, in the plan's order",                       \
+         .help =                                                                                   \
+             "a folder of input_0.pb or input_0.npy and so on, in the plan's order, or a .npz "    \
+             "file",                                                                               \
          .words = CLI_WORDS_DIR,                                                                   \
          .set = cli_set_text,                                                                      \
          .at = offsetof(options, in.dir)},                                                         \
+        CLI_FILE_OPTIONS(options, in.how),                                                         \
         {.name = "random",                                                                         \
          .help = "random values for inputs that no file is given for",                             \
          .set = cli_set_flag,                                                                      \
@@ -73,7 +79,7 @@ zc_status cli_set_inputs(const zc_plan *plan, zc_session *session, const cli_inp
 bool cli_tensor_file(const char *dir, const char *kind, size_t i, char *buf, size_t n);
 /* Loads a plan from a file, a pipe or, "-", the standard input. */
 zc_status cli_load_plan(const char *path, zc_plan **out, zc_diag *diag);
-/* The same for a tensor in the form of .npy or .pb; the caller frees data. */
+/* A tensor in the form of .npy or .pb from such a place; the caller frees data. */
 zc_status cli_read_tensor(const char *path, zc_tensor *out, zc_diag *diag);
 /* A copy of another element type, which the caller frees; false without memory. As zc_store_f64 and
  * zc_store_i64 do it. */

@@ -228,8 +228,7 @@ int cli_set_dim(const cli_call *call, void *at, char *value)
     return EXIT_OK;
 }
 
-/* "1x3x8" into dims. */
-static bool parse_shape(const char *text, zc_fixed_shape *s)
+bool cli_parse_shape(const char *text, zc_fixed_shape *s)
 {
     char word[24];
     for (s->rank = 0; *text;) {
@@ -250,7 +249,7 @@ int cli_set_shape(const cli_call *call, void *at, char *value)
     if (shapes->n == CLI_LIST_MAX) return too_many(call);
     char *eq = strrchr(value, '=');
     zc_fixed_shape *s = &shapes->v[shapes->n];
-    if (!eq || eq == value || !eq[1] || !parse_shape(eq + 1, s))
+    if (!eq || eq == value || !eq[1] || !cli_parse_shape(eq + 1, s))
         return cli_bad_value(call, value, "NAME=1x3x224x224");
     *eq = 0;
     for (size_t i = 0; i < shapes->n; i++)

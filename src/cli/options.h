@@ -71,6 +71,9 @@ int cli_parse(const cli_command *command, int argc, char **argv, void *state);
 int cli_parse_one(const cli_command *command, int argc, char **argv, void *state, const char *what,
                   const char **operand);
 
+/* "1x3x8" into rank and dims. */
+bool cli_parse_shape(const char *text, zc_fixed_shape *s);
+
 /* "zc COMMAND: --option: got 'value', need ..."; returns EXIT_USAGE. */
 int cli_bad_value(const cli_call *call, const char *value, const char *need);
 

@@ -5,6 +5,7 @@
 #include "cli/explain.h"
 #include "cli/model.h"
 #include "cli/progress.h"
+#include "cli/ranges.h"
 #include "driver/compile.h"
 
 typedef struct options {
@@ -14,7 +15,7 @@ typedef struct options {
     cli_list targets;
     cli_profiles profiles;
     cli_dims dims;
-    cli_shapes shapes;
+    cli_shapes shapes, min, opt, max;
     cli_list skips, rules, no_rules;
 } options;
 
@@ -38,6 +39,26 @@ static const cli_option table[] = {
      .help = "fix an input's shape",
      .set = cli_set_shape,
      .at = offsetof(options, shapes)},
+    {.name = "minShapes",
+     .repeated = true,
+     .arg = "NAME:1x3x8,...",
+     .help = "as trtexec: the least sizes of inputs; a plan takes all sizes, but see --optShapes",
+     .set = cli_set_named,
+     .at = offsetof(options, min)},
+    {.name = "optShapes",
+     .repeated = true,
+     .arg = "NAME:8x3x8,...",
+     .help =
+         "as trtexec: symbolic dimensions get --profile with this size on a GPU; where the least "
+         "and the greatest size are equal, --dim",
+     .set = cli_set_named,
+     .at = offsetof(options, opt)},
+    {.name = "maxShapes",
+     .repeated = true,
+     .arg = "NAME:32x3x8,...",
+     .help = "as trtexec: the greatest sizes of inputs",
+     .set = cli_set_named,
+     .at = offsetof(options, max)},
     {.name = "data-root",
      .arg = "DIR",
      .help = "where external weights lie (default: the model's directory; none of a pipe's)",
@@ -155,7 +176,14 @@ static void print_explanation(const zc_explain *e, const char *model, const opti
         cli_explain_text(e);
 }
 
-static int compile(const char *path, const options *o)
+static bool has_gpu(const options *o)
+{
+    bool has = false;
+    for (size_t i = 0; i < o->targets.n; i++) has |= strcmp(o->targets.v[i], "cpu") != 0;
+    return has;
+}
+
+static int compile(const char *path, options *o)
 {
     double start = cli_now();
     cli_progress progress;
@@ -187,9 +215,16 @@ static int compile(const char *path, const options *o)
     zc_diag *diag = zc_diag_create();
     cli_progress_begin(&progress);
     zc_explain e = {.limit = 0};
+    zc_arena names;
+    zc_arena_init(&names, 0);
     zc_model_source model;
     zc_explain *explain = o->explain || o->tune ? &e : NULL;
     zc_status status = cli_model_open(path, &model, diag);
+    const cli_ranges ranges = {&o->min, &o->opt, &o->max, has_gpu(o)};
+    if (status == ZC_OK && (o->min.n || o->opt.n || o->max.n))
+        status = cli_take_ranges(&model, &params, &ranges, &o->dims, &o->profiles, &names, diag);
+    params.dim_count = o->dims.n;
+    params.profile_count = o->profiles.n;
     if (status == ZC_OK)
         status = o->output ? zc_compile_model_to_file(&model, o->output, &params, explain, diag)
                            : zc_compile_model(&model, &params, NULL, NULL, explain, diag);
@@ -200,6 +235,7 @@ static int compile(const char *path, const options *o)
         print_explanation(&e, path, o);
     else if (status == ZC_OK && !o->quiet)
         summary(o->output, cli_now() - start);
+    zc_arena_fini(&names);
     zc_explain_fini(&e);
     cli_model_close(&model);
     zc_diag_destroy(&diag);
@@ -209,15 +245,14 @@ static int compile(const char *path, const options *o)
 static int check(const options *o)
 {
     static const char gpu[] = "--target of a GPU";
-    bool has_gpu = false;
-    for (size_t i = 0; i < o->targets.n; i++) has_gpu |= strcmp(o->targets.v[i], "cpu") != 0;
+    bool gpus = has_gpu(o);
     const cli_need needs[] = {
         {o->json, "--json", o->explain, "--explain"},
-        {o->emit_cuda, "--emit-cuda", has_gpu, gpu},
-        {o->strip, "--strip-sources", has_gpu, gpu},
-        {o->profiles.n, "--profile", has_gpu, gpu},
-        {o->threads, "--threads", has_gpu, gpu},
-        {o->tune, "--tune", has_gpu, gpu},
+        {o->emit_cuda, "--emit-cuda", gpus, gpu},
+        {o->strip, "--strip-sources", gpus, gpu},
+        {o->profiles.n, "--profile", gpus, gpu},
+        {o->threads, "--threads", gpus, gpu},
+        {o->tune, "--tune", gpus, gpu},
         {o->tune, "--tune", o->rules.n, "--rules FILE"},
     };
     if (o->quiet && o->explain)

@@ -105,6 +105,7 @@ typedef struct setting {
     zc_tensor *values;
     cli_sizes sizes;
     const char **files; /* by input: the value of its --input, or NULL */
+    bool *bare;         /* by input: as --loadInputs has it */
     zc_zip archive;     /* of --inputs; without data: it is a folder */
     uint64_t random;
     zc_diag *diag;
@@ -151,7 +152,7 @@ static zc_status read_entry(const setting *s, const cli_wanted *w, zc_tensor *ou
 static zc_status set_from_file(setting *s, size_t i, const char *path)
 {
     zc_tensor t;
-    cli_wanted w = {.io = &s->sizes.inputs[i], .files = &s->in->how};
+    cli_wanted w = {.io = &s->sizes.inputs[i], .files = &s->in->how, .is_bare = s->bare[i]};
     cli_sizes_shape(&s->sizes, i, w.dims);
     ZC_TRY(path == s->in->dir ? read_entry(s, &w, &t) : cli_read_input(path, &w, &t, s->diag));
     s->values[i] = t;
@@ -193,7 +194,7 @@ static bool begins(const char *pair, const char *name)
 }
 
 /* Which input a NAME=FILE means: that of the longest name, as names may have a '=' too. */
-static zc_status assign_file(setting *s, const char *pair)
+static zc_status assign_file(setting *s, const char *pair, bool is_bare)
 {
     size_t best = s->sizes.n;
     for (size_t i = 0; i < s->sizes.n; i++) {
@@ -204,6 +205,7 @@ static zc_status assign_file(setting *s, const char *pair)
     }
     if (best < s->sizes.n && !s->files[best]) {
         s->files[best] = pair + strlen(s->sizes.inputs[best].name) + 1;
+        s->bare[best] = is_bare;
         return ZC_OK;
     }
     char name[256];
@@ -262,12 +264,35 @@ static zc_status missing(const setting *s, size_t i)
                    "has no value (give --input NAME=FILE, --inputs DIR or --random)");
 }
 
+/* The sizes of --shapes are those of the symbols; what is fixed must agree. */
+static zc_status take_shape(setting *s, const zc_fixed_shape *shape)
+{
+    size_t i = 0;
+    zc_tensor t = {.rank = shape->rank};
+    memcpy(t.dims, shape->dims, sizeof shape->dims);
+    while (i < s->sizes.n && strcmp(s->sizes.inputs[i].name, shape->input) != 0) i++;
+    if (i == s->sizes.n)
+        return zc_fail(s->diag, ZC_ERR_ARG, shape->input, "the plan has no input of this name");
+    const zc_io_info *io = &s->sizes.inputs[i];
+    if (io->rank != t.rank)
+        return zc_fail(s->diag, ZC_ERR_ARG, io->name, "wrong rank in --shapes (got %d, need %d)",
+                       t.rank, io->rank);
+    for (int d = 0; d < t.rank; d++)
+        if (io->dims[d] >= 0 && io->dims[d] != t.dims[d])
+            return zc_fail(s->diag, ZC_ERR_ARG, io->name,
+                           "wrong size of dimension %d in --shapes (got %lld, need %lld)", d,
+                           (long long)t.dims[d], (long long)io->dims[d]);
+    return cli_sizes_learn(&s->sizes, i, &t, s->diag);
+}
+
 /* Files first: random inputs take their sizes from them. */
 static zc_status set_all(setting *s)
 {
     char path[4096];
     size_t gaps = 0;
-    for (size_t i = 0; i < s->in->files.n; i++) ZC_TRY(assign_file(s, s->in->files.v[i]));
+    for (size_t i = 0; i < s->in->files.n; i++) ZC_TRY(assign_file(s, s->in->files.v[i], false));
+    for (size_t i = 0; i < s->in->loads.n; i++) ZC_TRY(assign_file(s, s->in->loads.v[i], true));
+    for (size_t i = 0; i < s->in->shapes.n; i++) ZC_TRY(take_shape(s, &s->in->shapes.v[i]));
     ZC_TRY(check_dir(s));
     for (size_t i = 0; i < s->sizes.n; i++) {
         const char *file = file_of(s, i, path, sizeof path);
@@ -313,8 +338,9 @@ static zc_status open_archive(setting *s)
 static zc_status read_all(setting *s, cli_values *out)
 {
     s->files = zc_calloc(s->sizes.n, sizeof *s->files);
+    s->bare = zc_calloc(s->sizes.n, sizeof *s->bare);
     out->v = s->values = zc_calloc(s->sizes.n, sizeof *s->values);
-    if (!s->files || !s->values) return zc_fail_nomem(s->diag, "inputs", s->sizes.n);
+    if (!s->files || !s->bare || !s->values) return zc_fail_nomem(s->diag, "inputs", s->sizes.n);
     out->n = s->sizes.n;
     ZC_TRY(cli_check_raws(&s->in->how, s->sizes.inputs, s->sizes.n, s->diag));
     ZC_TRY(open_archive(s));
@@ -330,6 +356,7 @@ zc_status cli_read_inputs(const zc_plan *plan, const cli_inputs *in, cli_values 
     zc_zip_close(&s.archive);
     free((void *)(uintptr_t)s.archive.data);
     free(s.files);
+    free(s.bare);
     cli_sizes_close(&s.sizes);
     return status;
 }

@@ -19,6 +19,8 @@ typedef struct cli_inputs {
     bool quiet;        /* no note about sizes that nothing gives */
     int64_t seed;      /* below 0: not given */
     cli_dims dims;     /* --dim NAME=VALUE */
+    cli_list loads;    /* --loadInputs, as NAME=FILE */
+    cli_shapes shapes; /* --shapes */
     cli_files how;     /* files are read */
     const bool *zeros; /* by input: zeros unless a file is given; NULL: none */
     cli_slice *slices; /* by input: the sizes are filled in; NULL: none */
@@ -42,6 +44,20 @@ typedef struct cli_inputs {
          .words = CLI_WORDS_DIR,                                                                   \
          .set = cli_set_text,                                                                      \
          .at = offsetof(options, in.dir)},                                                         \
+        {.name = "loadInputs",                                                                     \
+         .repeated = true,                                                                         \
+         .arg = "NAME:FILE,...",                                                                   \
+         .help =                                                                                   \
+             "as trtexec: inputs' files; what is no other kind has the bare elements that the "    \
+             "plan takes",                                                                         \
+         .set = cli_set_pairs,                                                                     \
+         .at = offsetof(options, in.loads)},                                                       \
+        {.name = "shapes",                                                                         \
+         .repeated = true,                                                                         \
+         .arg = "NAME:1x3x8,...",                                                                  \
+         .help = "as trtexec: shapes of inputs that no file is given for",                         \
+         .set = cli_set_named,                                                                     \
+         .at = offsetof(options, in.shapes)},                                                      \
         CLI_FILE_OPTIONS(options, in.how),                                                         \
         {.name = "random",                                                                         \
          .help = "random values for inputs that no file is given for",                             \

@@ -299,3 +299,38 @@ int cli_set_pair(const cli_call *call, void *at, char *value)
     if (!eq || eq == value || !eq[1]) return cli_bad_value(call, value, call->option->arg);
     return cli_set_list(call, at, value);
 }
+
+/* Names may have a ':' too: the last one separates. False after a mistake. */
+static bool next_pair(char **rest, char **name, char **text)
+{
+    *name = strsep(rest, ",");
+    char *colon = *name ? strrchr(*name, ':') : NULL;
+    if (!colon || colon == *name || !colon[1]) return false;
+    *colon = '=';
+    *text = colon + 1;
+    return true;
+}
+
+int cli_set_pairs(const cli_call *call, void *at, char *value)
+{
+    char *name, *text, *rest = value;
+    while (rest) {
+        if (!next_pair(&rest, &name, &text))
+            return cli_bad_value(call, name, "NAME:FILE, more of them with commas");
+        int code = cli_set_list(call, at, name);
+        if (code) return code;
+    }
+    return EXIT_OK;
+}
+
+int cli_set_named(const cli_call *call, void *at, char *value)
+{
+    char *name, *text, *rest = value;
+    while (rest) {
+        if (!next_pair(&rest, &name, &text))
+            return cli_bad_value(call, name, "NAME:1x3x224x224, more of them with commas");
+        int code = cli_set_shape(call, at, name);
+        if (code) return code;
+    }
+    return EXIT_OK;
+}

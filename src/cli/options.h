@@ -87,6 +87,8 @@ cli_setter cli_set_dim;     /* cli_dims: NAME=VALUE */
 cli_setter cli_set_shape;   /* cli_shapes: NAME=1x3x8 */
 cli_setter cli_set_profile; /* cli_profiles: NAME=1,8,32 */
 cli_setter cli_set_pair;    /* cli_list: NAME=TEXT */
+cli_setter cli_set_pairs;   /* cli_list: NAME:TEXT,NAME:TEXT as trtexec has it; kept as pairs */
+cli_setter cli_set_named;   /* cli_shapes: NAME:1x3x8,NAME:4 likewise */
 
 typedef struct cli_list {
     const char *v[CLI_LIST_MAX];

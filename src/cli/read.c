@@ -114,13 +114,13 @@ static zc_status parse_raw_type(const char *text, zc_tensor *t, zc_diag *diag)
     return ZC_OK;
 }
 
-static zc_status read_raw(const char *path, const char *type, zc_tensor *out, zc_diag *diag)
+/* out has the type and shape. */
+static zc_status read_elements(const char *path, zc_tensor *out, zc_diag *diag)
 {
     uint8_t *data;
     size_t len, bytes;
-    zc_tensor t;
+    zc_tensor t = *out;
     char text[256];
-    ZC_TRY(parse_raw_type(type, &t, diag));
     ZC_TRY(load(path, &data, &len, diag));
     if (!zc_tensor_bytes(&t, &bytes) || bytes != len) {
         free(data);
@@ -133,6 +133,27 @@ static zc_status read_raw(const char *path, const char *type, zc_tensor *out, zc
     t.data = data;
     *out = t;
     return ZC_OK;
+}
+
+static zc_status read_raw(const char *path, const char *type, zc_tensor *out, zc_diag *diag)
+{
+    ZC_TRY(parse_raw_type(type, out, diag));
+    return read_elements(path, out, diag);
+}
+
+/* Of the plan's type and shape. */
+static zc_status read_bare(const char *path, const cli_wanted *w, zc_tensor *out, zc_diag *diag)
+{
+    *out = (zc_tensor){.dtype = (zc_dtype)w->io->elem, .rank = w->io->rank};
+    for (int d = 0; d < w->io->rank; d++) {
+        out->dims[d] = w->dims[d];
+        if (w->dims[d] < 0)
+            return zc_fail(diag, ZC_ERR_ARG, w->io->name,
+                           "--loadInputs: the size of dimension %d is not known (need --shapes or "
+                           "--dim)",
+                           d);
+    }
+    return read_elements(path, out, diag);
 }
 
 /* ---- archives, images, sound ---- */
@@ -263,6 +284,8 @@ static zc_status read_any(const char *path, const cli_wanted *w, zc_tensor *out,
     if (raw) return read_raw(path, raw, out, diag);
     if (!zc_file_is_stream(path)) {
         ZC_TRY(read_head(path, head, &len, diag));
+        if (!is_media(head, len) && w->is_bare && !is_npy(head, len))
+            return read_bare(path, w, out, diag);
         if (!is_media(head, len)) return cli_read_tensor(path, out, diag);
     }
     ZC_TRY(load(path, &data, &len, diag));

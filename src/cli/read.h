@@ -25,6 +25,7 @@ typedef struct cli_wanted {
     const zc_io_info *io;
     int64_t dims[ZC_RANK_MAX]; /* -1: not known */
     const cli_files *files;
+    bool is_bare; /* a file of no known kind has bare elements, as many as the plan takes */
 } cli_wanted;
 
 /* .npy, ONNX .pb, .npz, PNG, JPEG, WAV or, where an option says so, the bare elements; from a file,

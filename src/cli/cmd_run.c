@@ -203,6 +203,7 @@ static int check(const run_options *o)
     if (o->each && o->concat >= 0)
         return cli_usage("run", "--each and --concat exclude each other");
     if (o->each && o->expect) return cli_usage("run", "--each and --expect exclude each other");
+    if (o->json && o->labels) return cli_usage("run", "--json and --labels exclude each other");
     return cli_check_needs("run", needs, ZC_COUNTOF(needs));
 }
 

@@ -106,7 +106,8 @@ typedef struct setting {
     cli_sizes sizes;
     const char **files; /* by input: the value of its --input, or NULL */
     bool *bare;         /* by input: as --loadInputs has it */
-    zc_zip archive;     /* of --inputs; without data: it is a folder */
+    bool saw_image;
+    zc_zip archive; /* of --inputs; without data: it is a folder */
     uint64_t random;
     zc_diag *diag;
 } setting;
@@ -152,7 +153,10 @@ static zc_status read_entry(const setting *s, const cli_wanted *w, zc_tensor *ou
 static zc_status set_from_file(setting *s, size_t i, const char *path)
 {
     zc_tensor t;
-    cli_wanted w = {.io = &s->sizes.inputs[i], .files = &s->in->how, .is_bare = s->bare[i]};
+    cli_wanted w = {.io = &s->sizes.inputs[i],
+                    .files = &s->in->how,
+                    .is_bare = s->bare[i],
+                    .saw_image = &s->saw_image};
     cli_sizes_shape(&s->sizes, i, w.dims);
     ZC_TRY(path == s->in->dir ? read_entry(s, &w, &t) : cli_read_input(path, &w, &t, s->diag));
     s->values[i] = t;
@@ -285,6 +289,17 @@ static zc_status take_shape(setting *s, const zc_fixed_shape *shape)
     return cli_sizes_learn(&s->sizes, i, &t, s->diag);
 }
 
+static zc_status check_image_options(const setting *s)
+{
+    const cli_files *how = &s->in->how;
+    const char *given = how->mean.n    ? "--mean"
+                        : how->scale.n ? "--scale"
+                        : how->layout  ? "--layout"
+                                       : NULL;
+    if (!given || s->saw_image) return ZC_OK;
+    return zc_fail(s->diag, ZC_ERR_ARG, given, "is of images (no input is one)");
+}
+
 /* Files first: random inputs take their sizes from them. */
 static zc_status set_all(setting *s)
 {
@@ -296,6 +311,9 @@ static zc_status set_all(setting *s)
     ZC_TRY(check_dir(s));
     for (size_t i = 0; i < s->sizes.n; i++) {
         const char *file = file_of(s, i, path, sizeof path);
+        if (!file && cli_raw_of(&s->in->how, s->sizes.inputs[i].name))
+            return zc_fail(s->diag, ZC_ERR_ARG, s->sizes.inputs[i].name,
+                           "--raw: no file is given for it");
         if (!file && is_sliced(s, i))
             return zc_fail(s->diag, ZC_ERR_ARG, s->sizes.inputs[i].name,
                            "--slice: no file is given for it");
@@ -303,6 +321,7 @@ static zc_status set_all(setting *s)
         gaps += !file;
         if (file) ZC_TRY(set_from_file(s, i, file));
     }
+    ZC_TRY(check_image_options(s));
     zc_buf told = {0};
     cli_sizes_assume(&s->sizes, &told);
     if (gaps && told.len && !s->in->quiet) {

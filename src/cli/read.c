@@ -69,8 +69,7 @@ zc_status cli_read_tensor(const char *path, zc_tensor *out, zc_diag *diag)
 
 /* ---- bare elements ---- */
 
-/* What --raw says of the input, or NULL. */
-static const char *raw_of(const cli_files *files, const char *name)
+const char *cli_raw_of(const cli_files *files, const char *name)
 {
     size_t n = strlen(name);
     for (size_t i = 0; i < files->raws.n; i++)
@@ -85,7 +84,7 @@ zc_status cli_check_raws(const cli_files *files, const zc_io_info *inputs, size_
     for (size_t i = 0; i < files->raws.n; i++) {
         bool known = false;
         for (size_t k = 0; k < n; k++) {
-            const char *raw = raw_of(files, inputs[k].name);
+            const char *raw = cli_raw_of(files, inputs[k].name);
             known |= raw && raw >= files->raws.v[i] &&
                      raw <= files->raws.v[i] + strlen(files->raws.v[i]);
         }
@@ -226,6 +225,7 @@ static zc_status parse_image(const uint8_t *data, size_t len, const cli_wanted *
     zc_image image;
     zc_image_form form;
     int channels;
+    *w->saw_image = true;
     ZC_TRY(image_form(w, &form, &channels, diag));
     ZC_TRY(zc_png_is(data, len) ? zc_png_read(data, len, channels, &image, diag)
                                 : zc_jpeg_read(data, len, channels, &image, diag));
@@ -280,7 +280,7 @@ static zc_status read_any(const char *path, const cli_wanted *w, zc_tensor *out,
 {
     uint8_t head[HEAD_MAX] = {0}, *data;
     size_t len;
-    const char *raw = raw_of(w->files, w->io->name);
+    const char *raw = cli_raw_of(w->files, w->io->name);
     if (raw) return read_raw(path, raw, out, diag);
     if (!zc_file_is_stream(path)) {
         ZC_TRY(read_head(path, head, &len, diag));

@@ -26,11 +26,14 @@ typedef struct cli_wanted {
     int64_t dims[ZC_RANK_MAX]; /* -1: not known */
     const cli_files *files;
     bool is_bare; /* a file of no known kind has bare elements, as many as the plan takes */
+    bool *saw_image;
 } cli_wanted;
 
 /* .npy, ONNX .pb, .npz, PNG, JPEG, WAV or, where an option says so, the bare elements; from a file,
  * a pipe or "-". The caller frees out->data. */
 zc_status cli_read_input(const char *path, const cli_wanted *wanted, zc_tensor *out, zc_diag *diag);
+/* What --raw says of the input, or NULL. */
+const char *cli_raw_of(const cli_files *files, const char *name);
 /* Casts to the plan's type if that was asked for. */
 zc_status cli_cast_input(const cli_wanted *wanted, zc_tensor *t, zc_diag *diag);
 /* Every --raw names an input. */

@@ -200,6 +200,10 @@ expect png-bomb 2 "bomb.png: too large an image (got 60000 x 60000" input grey b
 expect jpeg-bomb 2 "bomb.jpg: " input grey bomb.jpg
 expect image-rank 2 "an image needs an input of 4 dimensions (got 1)" input one rgb.png
 expect image-channels 2 "an image has 1 or 3 channels (the plan takes 5 as dimension 1" input features rgb.png
+expect mean-alone 1 "--mean: is of images (no input is one)" one --input x=f2.npy --mean 1
+expect layout-alone 1 "--layout: is of images (no input is one)" one --random --layout nhwc
+expect raw-alone 1 "x: --raw: no file is given for it" one --random --raw x=f32:2
+expect json-labels 1 "--json and --labels exclude each other" one --random --labels forms.txt
 expect mean-words 1 "--mean: got '1,2', need one number, or three with commas" input planes rgb.png --mean 1,2
 
 # ---- sound ----

@@ -9,6 +9,7 @@ allowed() {
     base) echo "" ;;
     op) echo "base" ;;
     io) echo "base op" ;;
+    media) echo "base op io" ;;
     cpu) echo "base op" ;;
     planfile) echo "base op" ;;
     cuda) echo "base op planfile" ;;
@@ -21,7 +22,7 @@ allowed() {
     plan) echo "base op ir planfile" ;;
     codegen) echo "base op planfile cuda kernels" ;;
     driver) echo "base op cpu codegen cuda kernels ir import passes plan planfile rules" ;;
-    cli) echo "base op io ir import passes rules planfile cuda kernels runtime driver" ;;
+    cli) echo "base op io media ir import passes rules planfile cuda kernels runtime driver" ;;
     *) return 1 ;;
     esac
 }

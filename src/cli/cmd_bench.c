@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "cli/device.h"
 #include "cli/inputs.h"
 #include "cli/progress.h"
@@ -12,8 +13,9 @@
 typedef struct options {
     cli_inputs in;
     cli_device device;
-    int64_t threads, warmup;
-    double seconds;
+    int64_t threads, warmup, iterations;
+    double seconds, warm_ms;
+    const char *times; /* a file for them */
     bool json, steps;
 } options;
 
@@ -42,6 +44,41 @@ static const cli_option table[] = {
      .help = "on a GPU: print how long each step takes, issued one by one",
      .set = cli_set_flag,
      .at = offsetof(options, steps)},
+    {.name = "iterations",
+     .arg = "N",
+     .help = "measure at least N runs (default 5)",
+     .least = 1,
+     .most = 1000000000,
+     .set = cli_set_int,
+     .at = offsetof(options, iterations)},
+    {.name = "exportTimes",
+     .arg = "FILE",
+     .help = "as trtexec: write the time of each run there, as JSON",
+     .words = CLI_WORDS_FILE,
+     .set = cli_set_text,
+     .at = offsetof(options, times)},
+    {.name = "duration",
+     .arg = "S",
+     .help = "as trtexec: --seconds",
+     .most = 86400,
+     .set = cli_set_real,
+     .at = offsetof(options, seconds)},
+    {.name = "warmUp",
+     .arg = "MS",
+     .help = "as trtexec: run for at least MS milliseconds before measuring",
+     .most = 86400000,
+     .set = cli_set_real,
+     .at = offsetof(options, warm_ms)},
+    {.name = "warm-up",
+     .arg = "N",
+     .help = "as polygraphy: --warmup",
+     .most = 1000,
+     .set = cli_set_int,
+     .at = offsetof(options, warmup)},
+    {.name = "dumpProfile",
+     .help = "as trtexec: --steps",
+     .set = cli_set_flag,
+     .at = offsetof(options, steps)},
     {.name = "json",
      .help = "print one JSON document",
      .set = cli_set_flag,
@@ -60,15 +97,35 @@ static void thin_out(timing *t)
     t->n /= 2;
 }
 
+/* In the order of the runs, under trtexec's name for it. */
+static zc_status export_times(const timing *t, const char *path, zc_diag *diag)
+{
+    zc_buf text = {0};
+    zc_writer *writer = NULL;
+    zc_buf_puts(&text, "[");
+    for (size_t i = 0; i < t->n; i++)
+        zc_buf_printf(&text, "%s\n  {\"latencyMs\": %.6f}", i ? "," : "", t->times[i] * 1e3);
+    zc_buf_puts(&text, "\n]\n");
+    zc_status status = text.failed ? zc_fail_nomem(diag, "times", text.len) : ZC_OK;
+    if (status == ZC_OK) status = zc_writer_open(path, &writer, diag);
+    if (status == ZC_OK) status = zc_writer_write(writer, text.data, text.len, diag);
+    if (status == ZC_OK) status = zc_writer_commit(&writer, diag);
+    zc_writer_abort(&writer);
+    zc_buf_fini(&text);
+    return status;
+}
+
 static zc_status measure(zc_session *s, const options *o, timing *t, zc_diag *diag)
 {
     t->times = zc_calloc(TIMES_MAX, sizeof *t->times);
     if (!t->times) return zc_fail_nomem(diag, "timings", TIMES_MAX);
     zc_status status = ZC_OK;
     size_t stride = 1;
-    for (int64_t i = 0; i < o->warmup && status == ZC_OK; i++) status = zc_session_run(s, diag);
+    double warm = cli_now() + o->warm_ms / 1e3;
+    for (int64_t i = 0; status == ZC_OK && (i < o->warmup || cli_now() < warm); i++)
+        status = zc_session_run(s, diag);
     double end = cli_now() + o->seconds;
-    while (status == ZC_OK && (t->runs < 5 || cli_now() < end)) {
+    while (status == ZC_OK && (t->runs < (size_t)o->iterations || cli_now() < end)) {
         double start = cli_now();
         status = zc_session_run(s, diag);
         double seconds = cli_now() - start;
@@ -78,6 +135,7 @@ static zc_status measure(zc_session *s, const options *o, timing *t, zc_diag *di
         thin_out(t);
         stride *= 2;
     }
+    if (status == ZC_OK && o->times) status = export_times(t, o->times, diag);
     qsort(t->times, t->n, sizeof *t->times, ascending);
     return status;
 }
@@ -214,6 +272,7 @@ static int run(int argc, char **argv)
     options o = {.device = {.kind = ZC_DEVICE_AUTO},
                  .in = {.seed = -1, .random = true},
                  .warmup = 3,
+                 .iterations = 5,
                  .seconds = 3};
     const char *plan;
     int code = cli_parse_one(&cli_bench_command, argc, argv, &o, "one plan", &plan);

@@ -3,7 +3,9 @@
 
 #include "cli/cli.h"
 #include "cli/explain.h"
+#include "cli/model.h"
 #include "cli/progress.h"
+#include "cli/ranges.h"
 #include "driver/compile.h"
 
 typedef struct options {
@@ -13,7 +15,7 @@ typedef struct options {
     cli_list targets;
     cli_profiles profiles;
     cli_dims dims;
-    cli_shapes shapes;
+    cli_shapes shapes, min, opt, max;
     cli_list skips, rules, no_rules;
 } options;
 
@@ -37,9 +39,29 @@ static const cli_option table[] = {
      .help = "fix an input's shape",
      .set = cli_set_shape,
      .at = offsetof(options, shapes)},
+    {.name = "minShapes",
+     .repeated = true,
+     .arg = "NAME:1x3x8,...",
+     .help = "as trtexec: the least sizes of inputs; a plan takes all sizes, but see --optShapes",
+     .set = cli_set_named,
+     .at = offsetof(options, min)},
+    {.name = "optShapes",
+     .repeated = true,
+     .arg = "NAME:8x3x8,...",
+     .help =
+         "as trtexec: symbolic dimensions get --profile with this size on a GPU; where the least "
+         "and the greatest size are equal, --dim",
+     .set = cli_set_named,
+     .at = offsetof(options, opt)},
+    {.name = "maxShapes",
+     .repeated = true,
+     .arg = "NAME:32x3x8,...",
+     .help = "as trtexec: the greatest sizes of inputs",
+     .set = cli_set_named,
+     .at = offsetof(options, max)},
     {.name = "data-root",
      .arg = "DIR",
-     .help = "where external weights lie (default: the model's directory)",
+     .help = "where external weights lie (default: the model's directory; none of a pipe's)",
      .words = CLI_WORDS_DIR,
      .set = cli_set_text,
      .at = offsetof(options, data_root)},
@@ -158,7 +180,14 @@ static void print_explanation(const zc_explain *e, const char *model, const opti
         cli_explain_text(e);
 }
 
-static int compile(const char *model, const options *o)
+static bool has_gpu(const options *o)
+{
+    bool has = false;
+    for (size_t i = 0; i < o->targets.n; i++) has |= strcmp(o->targets.v[i], "cpu") != 0;
+    return has;
+}
+
+static int compile(const char *path, options *o)
 {
     double start = cli_now();
     cli_progress progress;
@@ -190,19 +219,30 @@ static int compile(const char *model, const options *o)
     zc_diag *diag = zc_diag_create();
     cli_progress_begin(&progress);
     zc_explain e = {.limit = 0};
-    zc_status status =
-        o->output ? zc_compile_file_explained(model, o->output, &params,
-                                              o->explain || o->tune || o->verbose ? &e : NULL, diag)
-                  : zc_compile_explained(model, &params, NULL, NULL, &e, diag);
+    zc_arena names;
+    zc_arena_init(&names, 0);
+    zc_model_source model;
+    zc_explain *explain = o->explain || o->tune || o->verbose ? &e : NULL;
+    zc_status status = cli_model_open(path, &model, diag);
+    const cli_ranges ranges = {&o->min, &o->opt, &o->max, has_gpu(o)};
+    if (status == ZC_OK && (o->min.n || o->opt.n || o->max.n))
+        status = cli_take_ranges(&model, &params, &ranges, &o->dims, &o->profiles, &names, diag);
+    params.dim_count = o->dims.n;
+    params.profile_count = o->profiles.n;
+    if (status == ZC_OK)
+        status = o->output ? zc_compile_model_to_file(&model, o->output, &params, explain, diag)
+                           : zc_compile_model(&model, &params, NULL, NULL, explain, diag);
     cli_progress_end(&progress);
     if (!o->quiet && !o->json && e.tuning.told.len) fputs(e.tuning.told.data, stdout);
     if (o->verbose && e.compiled.len) fputs(e.compiled.data, stdout);
     if (status != ZC_OK || !o->quiet) code = cli_report(diag, status);
     if (status == ZC_OK && o->explain)
-        print_explanation(&e, model, o);
+        print_explanation(&e, path, o);
     else if (status == ZC_OK && !o->quiet)
         summary(o->output, cli_now() - start);
+    zc_arena_fini(&names);
     zc_explain_fini(&e);
+    cli_model_close(&model);
     zc_diag_destroy(&diag);
     return code;
 }
@@ -210,16 +250,15 @@ static int compile(const char *model, const options *o)
 static int check(const options *o)
 {
     static const char gpu[] = "--target of a GPU";
-    bool has_gpu = false;
-    for (size_t i = 0; i < o->targets.n; i++) has_gpu |= strcmp(o->targets.v[i], "cpu") != 0;
+    bool gpus = has_gpu(o);
     const cli_need needs[] = {
         {o->json, "--json", o->explain, "--explain"},
-        {o->emit_cuda, "--emit-cuda", has_gpu, gpu},
-        {o->strip, "--strip-sources", has_gpu, gpu},
-        {o->profiles.n, "--profile", has_gpu, gpu},
-        {o->threads, "--threads", has_gpu, gpu},
-        {o->tune, "--tune", has_gpu, gpu},
-        {o->verbose, "--verbose", has_gpu && o->output, "--output and --target of a GPU"},
+        {o->emit_cuda, "--emit-cuda", gpus, gpu},
+        {o->strip, "--strip-sources", gpus, gpu},
+        {o->profiles.n, "--profile", gpus, gpu},
+        {o->threads, "--threads", gpus, gpu},
+        {o->tune, "--tune", gpus, gpu},
+        {o->verbose, "--verbose", gpus && o->output, "--output and --target of a GPU"},
         {o->tune, "--tune", o->rules.n, "--rules FILE"},
     };
     if (o->quiet && (o->explain || o->verbose))
@@ -245,16 +284,19 @@ const cli_command cli_compile_command = {
     .name = "compile",
     .summary = "compile an ONNX model to a plan",
     .operands = "MODEL -o PLAN [OPTIONS]",
-    .about = "Compiles an ONNX model to a plan that 'zc run' and the runtime library execute.\n"
-             "--explain tells, for each rule and place, how far the match went and which condition "
-             "failed; for each kind of fusion how many were found and how many there are; and the "
-             "steps (docs/rules.md). Without --output the weights need not be there.",
+    .about =
+        "Compiles an ONNX model to a plan that 'zc run' and the runtime library execute. A model "
+        "of '-' is the standard input.\n"
+        "--explain tells, for each rule and place, how far the match went and which condition "
+        "failed; for each kind of fusion how many were found and how many there are; and the "
+        "steps (docs/rules.md). Without --output the weights need not be there.",
     .examples = "zc compile model.onnx -o model.plan\n"
                 "zc compile bert.onnx -o bert.plan --dim batch=1\n"
                 "zc compile vit.onnx -o vit.plan --target sm_90 --target sm_80\n"
                 "zc compile vit.onnx -o vit.plan --target sm_90 --precision f16\n"
                 "zc compile net.onnx -o net.plan --shape image=1x3x224x224\n"
-                "zc compile net.onnx --explain --json\n",
+                "zc compile net.onnx --explain --json\n"
+                "curl -s https://example.com/net.onnx | zc compile - -o net.plan\n",
     .options = table,
     .option_count = ZC_COUNTOF(table),
     .words = CLI_WORDS_FILE,

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "cli/debug.h"
+#include "cli/model.h"
 #include "cli/progress.h"
 #include "cuda/device.h"
-#include "driver/rules.h"
 #include "passes/passes.h"
 
 /* Steps that are named of what a pass changed. */
@@ -21,43 +21,7 @@ static const cli_option table[] = {
      .most = 1000000000,
      .set = cli_set_real,
      .at = offsetof(debug, bound)},
-    {.name = "rules",
-     .repeated = true,
-     .arg = "FILE",
-     .help = "a file of fusion rules, beside the built-in ones",
-     .words = CLI_WORDS_FILE,
-     .set = cli_set_list,
-     .at = offsetof(debug, rules)},
-    {.name = "no-rule",
-     .repeated = true,
-     .arg = "NAME",
-     .help = "leave out a fusion rule",
-     .set = cli_set_list,
-     .at = offsetof(debug, no_rules)},
-    {.name = "force-rules",
-     .help = "take rules that fail the check by numbers",
-     .set = cli_set_flag,
-     .at = offsetof(debug, force_rules)},
-    {.name = "skip-pass",
-     .repeated = true,
-     .arg = "NAME",
-     .choices = cli_skip_names,
-     .help = "leave out an optional pass",
-     .set = cli_set_list,
-     .at = offsetof(debug, skips)},
-    {.name = "precision",
-     .arg = "TYPE",
-     .choices = "f32 tf32 f16 bf16",
-     .help = "compile to this precision",
-     .set = cli_set_text,
-     .at = offsetof(debug, precision)},
-    {.name = "data-root",
-     .arg = "DIR",
-     .help = "where external weights lie (default: the model's directory)",
-     .words = CLI_WORDS_DIR,
-     .set = cli_set_text,
-     .at = offsetof(debug, data_root)},
-    CLI_THREADS_OPTION(debug, threads, "threads to use (default: one a CPU)"),
+    DEBUG_OPTIONS,
 };
 
 /* ---- one trial ---- */
@@ -145,11 +109,11 @@ static void print_difference(const debug *d, const trial *t)
     }
     fputs("  output ", stdout);
     cli_put(stdout, d->reference.names.data[w->output]);
-    if (w->is_other_type)
+    if (w->of.is_other_type)
         puts(": another type");
     else
         printf(", element %lld: got %.9g, need %.9g; worst error %.3g (bound %.3g)\n",
-               (long long)w->at, w->got, w->need, w->error, d->bound);
+               (long long)w->of.at, w->of.got, w->of.need, w->error, d->bound);
 }
 
 static bool has_step(const debug_results *r, const char *step)
@@ -256,28 +220,6 @@ static int find(const debug *d)
 
 /* ---- the command ---- */
 
-static double usual_bound(const char *precision)
-{
-    if (!precision || strcmp(precision, "f32") == 0) return 1e-3;
-    return strcmp(precision, "bf16") == 0 ? 1e-1 : 2e-2;
-}
-
-/* Errors in what the user gave come out here, before anything is blamed on a pass. */
-static zc_status check_options(const debug *d, zc_diag *diag)
-{
-    zc_compile_params p = {.size = sizeof p,
-                           .rules = d->rules.v,
-                           .rule_count = d->rules.n,
-                           .skip_rules = d->no_rules.v,
-                           .skip_rule_count = d->no_rules.n,
-                           .force_rules = d->force_rules};
-    zc_rules *rules = NULL;
-    const zc_targets cpu = {.narchs = 0};
-    zc_status status = zc_compile_rules(&p, &cpu, NULL, &rules, diag);
-    zc_rules_destroy(&rules);
-    return status;
-}
-
 /* What is compiled for has to be known. */
 static void choose_device(cli_device *device)
 {
@@ -289,26 +231,28 @@ static void choose_device(cli_device *device)
 static int run(int argc, char **argv)
 {
     debug d = {.in = {.seed = -1, .random = true}, .bound = -1};
-    int code = cli_parse_one(&cli_debug_command, argc, argv, &d, "one model", &d.model);
+    const char *model;
+    int code = cli_parse_one(&cli_debug_command, argc, argv, &d, "one model", &model);
     if (code != CLI_GO) return code;
     const cli_need needs[] = {{d.force_rules, "--force-rules", d.rules.n, "--rules FILE"}};
     code = cli_check_needs("debug", needs, ZC_COUNTOF(needs));
     if (code) return code;
-    if (d.bound < 0) d.bound = usual_bound(d.precision);
+    if (d.bound < 0) d.bound = cli_debug_bound(d.precision);
     choose_device(&d.device);
     zc_diag *diag = zc_diag_create();
     cli_progress progress;
     cli_progress_begin(&progress);
     cli_progress_set(&progress, "bisecting");
-    zc_status status = check_options(&d, diag);
+    zc_status status = cli_debug_check(&d, diag);
+    if (status == ZC_OK) status = cli_model_open(model, &d.model, diag);
     if (status == ZC_OK)
         status =
             cli_debug_run(&d, &(debug_variant){.is_reference = true}, &d.reference, NULL, diag);
-    d.in.quiet = true; /* the note was printed */
     code = status == ZC_OK ? find(&d) : EXIT_OK;
     cli_progress_end(&progress);
     if (status != ZC_OK) code = cli_report(diag, status);
     cli_debug_free(&d.reference);
+    cli_model_close(&d.model);
     zc_diag_destroy(&diag);
     return code;
 }

@@ -1,5 +1,6 @@
 #include "base/file.h"
 #include "cli/inspect.h"
+#include "cli/model.h"
 #include "passes/passes.h"
 
 static const cli_option table[] = {
@@ -69,11 +70,13 @@ static void list_passes(void)
 }
 
 /* What cannot be read is left to the importer to report. */
-static bool is_plan(const char *path)
+static bool is_plan(const zc_model_source *from)
 {
     uint8_t head[8];
     int fd;
     uint64_t size;
+    const char *path = from->path;
+    if (!path) return from->len >= sizeof head && zc_program_magic(from->bytes, sizeof head);
     if (zc_file_open(path, &fd, &size, NULL) != ZC_OK) return false;
     bool is = size >= sizeof head && zc_file_pread(fd, head, sizeof head, 0, path, NULL) == ZC_OK &&
               zc_program_magic(head, sizeof head);
@@ -95,13 +98,16 @@ static int check_plan_options(const inspect *o)
 
 static int show(const char *path, const inspect *o)
 {
-    bool plan = is_plan(path);
-    int code = plan ? check_plan_options(o) : EXIT_OK;
-    if (code) return code;
+    zc_model_source from;
     zc_diag *diag = zc_diag_create();
-    zc_status status =
-        plan ? cli_inspect_plan(path, NULL, 0, o, diag) : cli_inspect_model(path, o, diag);
+    zc_status status = cli_model_open(path, &from, diag);
+    bool plan = status == ZC_OK && is_plan(&from);
+    int code = plan ? check_plan_options(o) : EXIT_OK;
+    zc_diag_set_file(diag, from.name);
+    if (status == ZC_OK && code == EXIT_OK)
+        status = plan ? cli_inspect_plan(&from, o, diag) : cli_inspect_model(&from, o, diag);
     if (status != ZC_OK) code = cli_report(diag, status);
+    cli_model_close(&from);
     zc_diag_destroy(&diag);
     return code;
 }
@@ -132,7 +138,7 @@ const cli_command cli_inspect_command = {
     .about =
         "Prints a model's graph as text (docs/ir.md), or what a plan holds: inputs and outputs, "
         "constants, steps with the ONNX nodes that they stand for, and the working memory "
-        "that runs need.",
+        "that runs need. A file of '-' is the standard input.",
     .examples = "zc inspect model.onnx\n"
                 "zc inspect model.onnx --pass opt_fold\n"
                 "zc inspect model.onnx --stage optimised --dot | dot -Tsvg > model.svg\n"

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/device.h"
 #include "cli/explain.h"
+#include "cli/model.h"
 #include "driver/compile.h"
 #include "driver/trial.h"
 
@@ -142,10 +143,13 @@ static zc_status explain_model(const zc_compile_params *params, const char *path
                                zc_diag *diag)
 {
     zc_explain e = {.limit = 0};
-    zc_status status = zc_compile_explained(path, params, NULL, NULL, &e, diag);
+    zc_model_source model;
+    zc_status status = cli_model_open(path, &model, diag);
+    if (status == ZC_OK) status = zc_compile_model(&model, params, NULL, NULL, &e, diag);
     for (size_t i = 0; status == ZC_OK && i < zc_rules_count(e.rules); i++)
         if (!zc_rules_at(e.rules, i).is_builtin || o->all) cli_explain_rule(&e, i);
     zc_explain_fini(&e);
+    cli_model_close(&model);
     return status;
 }
 

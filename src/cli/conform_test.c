@@ -186,7 +186,8 @@ void cli_conform_run(const conform *c, const char *path, bool light, result *r)
                                 .targets = &target,
                                 .target_count = c->device.kind != ZC_DEVICE_CPU,
                                 .threads = 1};
-    zc_status status = zc_compile_model_file(model, &params, &bytes, &len, diag);
+    zc_status status =
+        zc_compile_model(&(zc_model_source){.path = model}, &params, &bytes, &len, NULL, diag);
     if (status == ZC_OK) status = zc_plan_load_bytes(bytes, len, &plan, diag);
     if (status != ZC_OK) {
         say_diag(r, status, diag);

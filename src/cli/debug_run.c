@@ -3,14 +3,18 @@
 #include <string.h>
 
 #include "cli/debug.h"
+#include "driver/rules.h"
 #include "passes/passes.h"
 
 void cli_debug_free(debug_results *r)
 {
+    cli_free_values(&r->inputs);
     for (size_t i = 0; i < r->outputs.len; i++) free(r->outputs.data[i].data);
+    for (size_t i = 0; i < r->input_names.len; i++) free(r->input_names.data[i]);
     for (size_t i = 0; i < r->names.len; i++) free(r->names.data[i]);
     for (size_t i = 0; i < r->steps.len; i++) free(r->steps.data[i]);
     ZC_VEC_FINI(&r->outputs);
+    ZC_VEC_FINI(&r->input_names);
     ZC_VEC_FINI(&r->names);
     ZC_VEC_FINI(&r->steps);
 }
@@ -49,12 +53,9 @@ static zc_status compile(const debug *d, const debug_variant *v, zc_explain *exp
         p.force_rules = d->force_rules;
         p.precision = v->is_plain ? NULL : d->precision;
     }
-    zc_explain own = {.limit = v->limit};
-    zc_explain *e = explain ? explain : &own;
-    e->limit = v->limit;
-    zc_status status = zc_compile_explained(d->model, &p, bytes, len, e, diag);
-    zc_explain_fini(&own);
-    return status;
+    explain->limit = v->limit;
+    explain->expose = v->expose;
+    return zc_compile_model(&d->model, &p, bytes, len, explain, diag);
 }
 
 /* ---- results ---- */
@@ -68,6 +69,15 @@ static zc_status keep_text(const char *text, void *list, zc_diag *diag)
     return zc_fail_nomem(diag, "results", strlen(text));
 }
 
+zc_status cli_debug_keep(debug_results *out, const char *name, zc_tensor *t, zc_diag *diag)
+{
+    zc_status status = keep_text(name, &out->names, diag);
+    if (status == ZC_OK && !ZC_VEC_PUSH(&out->outputs, *t))
+        status = zc_fail_nomem(diag, name, sizeof *t);
+    if (status != ZC_OK) free(t->data);
+    return status;
+}
+
 static zc_status keep_output(const zc_plan *plan, const zc_session *s, size_t i, debug_results *out,
                              zc_diag *diag)
 {
@@ -76,15 +86,12 @@ static zc_status keep_output(const zc_plan *plan, const zc_session *s, size_t i,
     size_t bytes;
     ZC_TRY(zc_plan_output(plan, i, &io, diag));
     ZC_TRY(zc_session_output(s, i, &v, diag));
-    ZC_TRY(keep_text(io.name, &out->names, diag));
     zc_tensor t = {.dtype = (zc_dtype)v.elem, .rank = v.rank};
     memcpy(t.dims, v.dims, sizeof t.dims);
     if (!zc_tensor_bytes(&t, &bytes) || !(t.data = zc_calloc(bytes, 1)))
         return zc_fail_nomem(diag, io.name, 0);
     if (bytes) memcpy(t.data, v.data, bytes);
-    if (ZC_VEC_PUSH(&out->outputs, t)) return ZC_OK;
-    free(t.data);
-    return zc_fail_nomem(diag, io.name, bytes);
+    return cli_debug_keep(out, io.name, &t, diag);
 }
 
 static zc_status keep_steps(const zc_session *s, size_t n, debug_results *out, zc_diag *diag)
@@ -95,6 +102,17 @@ static zc_status keep_steps(const zc_session *s, size_t n, debug_results *out, z
         ZC_TRY(zc_session_step(s, i, &step, diag));
         snprintf(text, sizeof text, "%s %.300s", step.op, step.name);
         ZC_TRY(keep_text(text, &out->steps, diag));
+    }
+    return ZC_OK;
+}
+
+static zc_status read_inputs(const debug *d, const zc_plan *plan, debug_results *out, zc_diag *diag)
+{
+    ZC_TRY(cli_read_inputs(plan, &d->in, &out->inputs, diag));
+    for (size_t i = 0; i < out->inputs.n; i++) {
+        zc_io_info io;
+        ZC_TRY(zc_plan_input(plan, i, &io, diag));
+        ZC_TRY(keep_text(io.name, &out->input_names, diag));
     }
     return ZC_OK;
 }
@@ -111,7 +129,13 @@ static zc_status run_plan(const debug *d, const debug_variant *v, zc_plan *plan,
                           .device = v->is_reference ? ZC_DEVICE_CPU : d->device.kind,
                           .ordinal = v->is_reference ? 0 : d->device.ordinal),
         &s, diag));
-    zc_status status = cli_set_inputs(plan, s, &d->in, diag);
+    const cli_values *inputs = &d->reference.inputs;
+    zc_status status = ZC_OK;
+    if (v->is_reference) {
+        status = read_inputs(d, plan, out, diag);
+        inputs = &out->inputs;
+    }
+    if (status == ZC_OK) status = cli_give_inputs(s, inputs, diag);
     if (status == ZC_OK) status = zc_session_run(s, diag);
     for (size_t i = 0; status == ZC_OK && i < info.outputs; i++)
         status = keep_output(plan, s, i, out, diag);
@@ -126,72 +150,58 @@ zc_status cli_debug_run(const debug *d, const debug_variant *v, debug_results *o
     void *bytes = NULL;
     size_t len = 0;
     zc_plan *plan = NULL;
-    zc_status status = compile(d, v, explain, &bytes, &len, diag);
+    zc_explain own = {.limit = 0}, *e = explain ? explain : &own;
+    zc_status status = compile(d, v, e, &bytes, &len, diag);
     if (status == ZC_OK) status = zc_plan_load_bytes(bytes, len, &plan, diag);
     zc_free(bytes);
     if (status == ZC_OK) status = run_plan(d, v, plan, out, diag);
+    out->models_outputs = out->outputs.len - (status == ZC_OK ? e->exposed : 0);
+    zc_explain_fini(&own);
     zc_plan_destroy(&plan);
     return status;
 }
 
 /* ---- comparing ---- */
 
-static bool same_type(const zc_tensor *a, const zc_tensor *b)
-{
-    return a->dtype == b->dtype && a->rank == b->rank &&
-           memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
-}
-
-/* Of complex tensors the parts count one by one. */
-static int64_t count_of(const zc_tensor *t, zc_dtype *part)
-{
-    bool is_complex = zc_dtype_class(t->dtype) == ZC_CLASS_COMPLEX;
-    *part = !is_complex ? t->dtype : t->dtype == ZC_C64 ? ZC_F32 : ZC_F64;
-    return zc_tensor_numel(t) * (is_complex ? 2 : 1);
-}
-
-static double greatest(const zc_tensor *t)
-{
-    zc_dtype part;
-    double most = 0;
-    int64_t n = count_of(t, &part);
-    for (int64_t i = 0; i < n; i++) {
-        double v = fabs(zc_load_f64(part, t->data, i));
-        if (isfinite(v) && v > most) most = v;
-    }
-    return most > 0 ? most : 1;
-}
-
 /* Whole numbers and truth values are equal or not. */
-static double error_of(double got, double need, double scale, bool is_float)
+static double error_of(const cli_difference *d, zc_dtype type)
 {
-    if (got == need || (isnan(got) && isnan(need))) return 0;
-    if (!is_float || !isfinite(got) || !isfinite(need)) return INFINITY;
-    return fabs(got - need) / scale;
-}
-
-static void compare_output(const zc_tensor *got, const zc_tensor *need, size_t output,
-                           debug_difference *worst)
-{
-    zc_dtype part;
-    int64_t n = count_of(need, &part);
-    double scale = greatest(need);
-    if (!same_type(got, need)) {
-        *worst = (debug_difference){.error = INFINITY, .output = output, .is_other_type = true};
-        return;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        double g = zc_load_f64(part, got->data, i), w = zc_load_f64(part, need->data, i);
-        double error = error_of(g, w, scale, zc_dtype_is_float(part));
-        if (error <= worst->error) continue;
-        *worst = (debug_difference){.error = error, .output = output, .at = i, .got = g, .need = w};
-    }
+    bool is_whole = !zc_dtype_is_float(type) && zc_dtype_class(type) != ZC_CLASS_COMPLEX;
+    if (d->is_other_type || (is_whole && d->absolute > 0)) return INFINITY;
+    return d->absolute / (d->greatest > 0 ? d->greatest : 1);
 }
 
 debug_difference cli_debug_compare(const debug_results *got, const debug_results *need)
 {
     debug_difference worst = {.error = 0};
-    for (size_t i = 0; i < need->outputs.len; i++)
-        compare_output(&got->outputs.data[i], &need->outputs.data[i], i, &worst);
+    for (size_t i = 0; i < need->outputs.len; i++) {
+        const zc_tensor *want = &need->outputs.data[i];
+        cli_difference d = cli_differ(&got->outputs.data[i], want, 0, 0);
+        double error = error_of(&d, want->dtype);
+        if (error > worst.error) worst = (debug_difference){error, i, d};
+    }
     return worst;
+}
+
+/* ---- options ---- */
+
+double cli_debug_bound(const char *precision)
+{
+    if (!precision || strcmp(precision, "f32") == 0) return 1e-3;
+    return strcmp(precision, "bf16") == 0 ? 1e-1 : 2e-2;
+}
+
+zc_status cli_debug_check(const debug *d, zc_diag *diag)
+{
+    zc_compile_params p = {.size = sizeof p,
+                           .rules = d->rules.v,
+                           .rule_count = d->rules.n,
+                           .skip_rules = d->no_rules.v,
+                           .skip_rule_count = d->no_rules.n,
+                           .force_rules = d->force_rules};
+    zc_rules *rules = NULL;
+    const zc_targets cpu = {.narchs = 0};
+    zc_status status = zc_compile_rules(&p, &cpu, NULL, &rules, diag);
+    zc_rules_destroy(&rules);
+    return status;
 }

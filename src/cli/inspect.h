@@ -5,6 +5,7 @@
 #define ZC_CLI_INSPECT_H
 
 #include "cli/cli.h"
+#include "driver/compile.h"
 #include "planfile/program.h"
 
 typedef struct inspect {
@@ -19,11 +20,10 @@ typedef struct inspect {
 #define STAGE_PROGRAM   "program"
 
 /* A model's graph after the stage or pass that was asked for. */
-zc_status cli_inspect_model(const char *path, const inspect *o, zc_diag *diag);
+zc_status cli_inspect_model(const zc_model_source *model, const inspect *o, zc_diag *diag);
 
-/* What a plan holds; path NULL: the plan's bytes. */
-zc_status cli_inspect_plan(const char *path, const void *bytes, size_t len, const inspect *o,
-                           zc_diag *diag);
+/* What a plan, a file or bytes, holds. */
+zc_status cli_inspect_plan(const zc_model_source *from, const inspect *o, zc_diag *diag);
 
 /* What printing a plan needs. */
 typedef struct plan_view {

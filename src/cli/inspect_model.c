@@ -37,10 +37,11 @@ static void put_comment(const char *key, const char *value)
 }
 
 /* What a model says of itself, as comments of the graph's text. */
-static zc_status print_metadata(const char *path, zc_diag *diag)
+static zc_status print_metadata(const zc_model_source *model, zc_diag *diag)
 {
     Onnx__ModelProto *m = NULL;
-    ZC_TRY(zc_onnx_load(path, &m, diag));
+    ZC_TRY(model->path ? zc_onnx_load(model->path, &m, diag)
+                       : zc_onnx_load_bytes(model->bytes, model->len, &m, diag));
     printf("# IR version: %lld\n", (long long)m->ir_version);
     for (size_t i = 0; i < m->n_opset_import; i++) {
         const char *domain = m->opset_import[i]->domain;
@@ -120,28 +121,28 @@ static zc_status show_graph(const zc_model_source *model, const zc_compile_param
     zc_graph *g = NULL;
     ZC_TRY(zc_compile_import_weightless(model, params, &g, diag));
     bool is_import = !o->pass && (!o->stage || strcmp(o->stage, STAGE_IMPORT) == 0);
-    zc_status status = is_import && !o->dot ? print_metadata(model->path, diag) : ZC_OK;
+    zc_status status = is_import && !o->dot ? print_metadata(model, diag) : ZC_OK;
     if (status == ZC_OK) status = is_import ? print_graph(g, o, diag) : run_passes(g, o, diag);
     zc_graph_destroy(&g);
     return status;
 }
 
-static zc_status show_program(const char *path, const zc_compile_params *params, const inspect *o,
-                              zc_diag *diag)
+static zc_status show_program(const zc_model_source *model, const zc_compile_params *params,
+                              const inspect *o, zc_diag *diag)
 {
     void *bytes = NULL;
     size_t len = 0;
     inspect plan = *o;
     plan.dims.n = 0; /* they have been fixed */
-    ZC_TRY(zc_compile_model_file(path, params, &bytes, &len, diag));
-    zc_status status = cli_inspect_plan(NULL, bytes, len, &plan, diag);
+    ZC_TRY(zc_compile_model(model, params, &bytes, &len, NULL, diag));
+    zc_model_source made = {.bytes = bytes, .len = len};
+    zc_status status = cli_inspect_plan(&made, &plan, diag);
     zc_free(bytes);
     return status;
 }
 
-zc_status cli_inspect_model(const char *path, const inspect *o, zc_diag *diag)
+zc_status cli_inspect_model(const zc_model_source *model, const inspect *o, zc_diag *diag)
 {
-    zc_model_source model = {.path = path};
     zc_compile_params params = {.size = sizeof params,
                                 .dims = o->dims.v,
                                 .dim_count = o->dims.n,
@@ -149,9 +150,9 @@ zc_status cli_inspect_model(const char *path, const inspect *o, zc_diag *diag)
                                 .skip_passes = o->skips.v,
                                 .skip_pass_count = o->skips.n};
     bool is_program = !o->pass && o->stage && strcmp(o->stage, STAGE_PROGRAM) == 0;
-    if (is_program) return show_program(path, &params, o, diag);
+    if (is_program) return show_program(model, &params, o, diag);
     if (o->json || o->hashes)
         return zc_fail(diag, ZC_ERR_ARG, o->json ? "--json" : "--hashes",
                        "is of plans (got a model, need a plan or --stage " STAGE_PROGRAM ")");
-    return show_graph(&model, &params, o, diag);
+    return show_graph(model, &params, o, diag);
 }

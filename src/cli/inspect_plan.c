@@ -378,12 +378,11 @@ static zc_status show(zc_plan *plan, const inspect *o, zc_diag *diag)
     return ZC_OK;
 }
 
-zc_status cli_inspect_plan(const char *path, const void *bytes, size_t len, const inspect *o,
-                           zc_diag *diag)
+zc_status cli_inspect_plan(const zc_model_source *from, const inspect *o, zc_diag *diag)
 {
     zc_plan *plan = NULL;
-    zc_status status =
-        path ? zc_plan_load_file(path, &plan, diag) : zc_plan_load_bytes(bytes, len, &plan, diag);
+    zc_status status = from->path ? zc_plan_load_file(from->path, &plan, diag)
+                                  : zc_plan_load_bytes(from->bytes, from->len, &plan, diag);
     if (status == ZC_OK) status = show(plan, o, diag);
     zc_plan_destroy(&plan);
     return status;

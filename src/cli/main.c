@@ -39,9 +39,18 @@ static void occupy_standard_streams(void)
             (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 }
 
+/* Where a write fails is forgotten until the end: with room for most of what commands print, the
+ * last one is the one that fails, and errno says why. */
+static void make_room(void)
+{
+    static char room[1 << 16];
+    (void)setvbuf(stdout, room, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, sizeof room);
+}
+
 int main(int argc, char **argv)
 {
     occupy_standard_streams();
+    make_room();
     cli_catch_signals();
     (void)zc_use_c_locale();
     int code = dispatch(argc, argv);

@@ -228,8 +228,7 @@ int cli_set_dim(const cli_call *call, void *at, char *value)
     return EXIT_OK;
 }
 
-/* "1x3x8" into dims. */
-static bool parse_shape(const char *text, zc_fixed_shape *s)
+bool cli_parse_shape(const char *text, zc_fixed_shape *s)
 {
     char word[24];
     for (s->rank = 0; *text;) {
@@ -250,7 +249,7 @@ int cli_set_shape(const cli_call *call, void *at, char *value)
     if (shapes->n == CLI_LIST_MAX) return too_many(call);
     char *eq = strrchr(value, '=');
     zc_fixed_shape *s = &shapes->v[shapes->n];
-    if (!eq || eq == value || !eq[1] || !parse_shape(eq + 1, s))
+    if (!eq || eq == value || !eq[1] || !cli_parse_shape(eq + 1, s))
         return cli_bad_value(call, value, "NAME=1x3x224x224");
     *eq = 0;
     for (size_t i = 0; i < shapes->n; i++)
@@ -299,4 +298,39 @@ int cli_set_pair(const cli_call *call, void *at, char *value)
     char *eq = strchr(value, '=');
     if (!eq || eq == value || !eq[1]) return cli_bad_value(call, value, call->option->arg);
     return cli_set_list(call, at, value);
+}
+
+/* Names may have a ':' too: the last one separates. False after a mistake. */
+static bool next_pair(char **rest, char **name, char **text)
+{
+    *name = strsep(rest, ",");
+    char *colon = *name ? strrchr(*name, ':') : NULL;
+    if (!colon || colon == *name || !colon[1]) return false;
+    *colon = '=';
+    *text = colon + 1;
+    return true;
+}
+
+int cli_set_pairs(const cli_call *call, void *at, char *value)
+{
+    char *name, *text, *rest = value;
+    while (rest) {
+        if (!next_pair(&rest, &name, &text))
+            return cli_bad_value(call, name, "NAME:FILE, more of them with commas");
+        int code = cli_set_list(call, at, name);
+        if (code) return code;
+    }
+    return EXIT_OK;
+}
+
+int cli_set_named(const cli_call *call, void *at, char *value)
+{
+    char *name, *text, *rest = value;
+    while (rest) {
+        if (!next_pair(&rest, &name, &text))
+            return cli_bad_value(call, name, "NAME:1x3x224x224, more of them with commas");
+        int code = cli_set_shape(call, at, name);
+        if (code) return code;
+    }
+    return EXIT_OK;
 }

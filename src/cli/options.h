@@ -71,6 +71,9 @@ int cli_parse(const cli_command *command, int argc, char **argv, void *state);
 int cli_parse_one(const cli_command *command, int argc, char **argv, void *state, const char *what,
                   const char **operand);
 
+/* "1x3x8" into rank and dims. */
+bool cli_parse_shape(const char *text, zc_fixed_shape *s);
+
 /* "zc COMMAND: --option: got 'value', need ..."; returns EXIT_USAGE. */
 int cli_bad_value(const cli_call *call, const char *value, const char *need);
 
@@ -84,6 +87,8 @@ cli_setter cli_set_dim;     /* cli_dims: NAME=VALUE */
 cli_setter cli_set_shape;   /* cli_shapes: NAME=1x3x8 */
 cli_setter cli_set_profile; /* cli_profiles: NAME=1,8,32 */
 cli_setter cli_set_pair;    /* cli_list: NAME=TEXT */
+cli_setter cli_set_pairs;   /* cli_list: NAME:TEXT,NAME:TEXT as trtexec has it; kept as pairs */
+cli_setter cli_set_named;   /* cli_shapes: NAME:1x3x8,NAME:4 likewise */
 
 typedef struct cli_list {
     const char *v[CLI_LIST_MAX];

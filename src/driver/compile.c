@@ -272,8 +272,11 @@ static zc_status optimise(zc_graph *g, job *j, zc_diag *diag)
                                .rules = j->rules,
                                .target = &target,
                                .rules_report = j->explain ? &j->explain->report : NULL};
+    size_t imported = g->values.len;
     ZC_TRY(progress(j->p, "optimise", STAGE_OPTIMISE, diag));
     ZC_TRY(zc_run_passes(g, &options, diag));
+    if (j->explain && j->explain->expose)
+        ZC_TRY(zc_explain_expose(j->explain, g, imported, diag));
     if (j->explain) zc_explain_graph(j->explain, g);
     return ZC_OK;
 }
@@ -298,6 +301,11 @@ static zc_status compile_with(job *j, zc_diag *diag)
     return status;
 }
 
+static const char *model_name(const zc_model_source *model)
+{
+    return model->path ? model->path : model->name;
+}
+
 static zc_status load_rules(job *j, zc_diag *diag)
 {
     const zc_compile_params *p = j->p;
@@ -307,7 +315,7 @@ static zc_status load_rules(job *j, zc_diag *diag)
         return zc_fail(diag, ZC_ERR_ARG, "tune", "tuning needs a GPU among the targets");
     if (p->tune) ZC_TRY(zc_tune_ready(diag));
     ZC_TRY(zc_compile_rules(p, &j->targets, p->tune ? j->tuning : NULL, &j->rules, diag));
-    zc_diag_set_file(diag, j->model->path);
+    zc_diag_set_file(diag, model_name(j->model));
     return ZC_OK;
 }
 
@@ -363,18 +371,15 @@ static zc_status verify_file(zc_writer *writer, const char *path, zc_diag *diag)
     return verify(plan, len, diag);
 }
 
-zc_status zc_compile_file_explained(const char *model_path, const char *plan_path,
-                                    const zc_compile_params *params, zc_explain *explain,
-                                    zc_diag *diag)
+zc_status zc_compile_model_to_file(const zc_model_source *model, const char *plan_path,
+                                   const zc_compile_params *params, zc_explain *explain,
+                                   zc_diag *diag)
 {
-    if (!model_path || !plan_path)
-        return zc_fail(diag, ZC_ERR_ARG, model_path ? "plan_path" : "model_path", "is NULL");
     zc_compile_params p;
     ZC_TRY(copy_params(params, &p, diag));
     zc_writer *writer;
     ZC_TRY(zc_writer_open(plan_path, &writer, diag));
-    zc_model_source model = {.path = model_path};
-    zc_status status = compile(&model, &p, explain, (plan_sink){to_file, writer}, diag);
+    zc_status status = compile(model, &p, explain, (plan_sink){to_file, writer}, diag);
     if (status == ZC_OK) status = verify_file(writer, plan_path, diag);
     if (status == ZC_OK) return zc_writer_commit(&writer, diag);
     zc_writer_abort(&writer);
@@ -384,7 +389,10 @@ zc_status zc_compile_file_explained(const char *model_path, const char *plan_pat
 zc_status zc_compile_file(const char *model_path, const char *plan_path,
                           const zc_compile_params *params, zc_diag *diag)
 {
-    return zc_compile_file_explained(model_path, plan_path, params, NULL, diag);
+    if (!model_path || !plan_path)
+        return zc_fail(diag, ZC_ERR_ARG, model_path ? "plan_path" : "model_path", "is NULL");
+    return zc_compile_model_to_file(&(zc_model_source){.path = model_path}, plan_path, params, NULL,
+                                    diag);
 }
 
 static zc_status compile_to_memory(const zc_model_source *model, const zc_compile_params *params,
@@ -428,20 +436,13 @@ zc_status zc_compile_graph(const zc_graph *g, const zc_compile_params *params, v
     return ZC_OK;
 }
 
-zc_status zc_compile_model_file(const char *path, const zc_compile_params *params, void **out,
-                                size_t *out_len, zc_diag *diag)
-{
-    return compile_to_memory(&(zc_model_source){.path = path}, params, NULL, out, out_len, diag);
-}
-
-zc_status zc_compile_explained(const char *path, const zc_compile_params *params, void **out,
-                               size_t *out_len, zc_explain *explain, zc_diag *diag)
+zc_status zc_compile_model(const zc_model_source *model, const zc_compile_params *params,
+                           void **out, size_t *out_len, zc_explain *explain, zc_diag *diag)
 {
     zc_compile_params p;
-    zc_model_source model = {.path = path};
-    if (out) return compile_to_memory(&model, params, explain, out, out_len, diag);
+    if (out) return compile_to_memory(model, params, explain, out, out_len, diag);
     ZC_TRY(copy_params(params, &p, diag));
-    return compile(&model, &p, explain, (plan_sink){NULL, NULL}, diag);
+    return compile(model, &p, explain, (plan_sink){NULL, NULL}, diag);
 }
 
 zc_status zc_compile_bytes(const void *model, size_t model_len, const zc_compile_params *params,

@@ -9,6 +9,7 @@
 /* A model: a file, or bytes when path is NULL. */
 typedef struct zc_model_source {
     const char *path;
+    const char *name; /* of bytes, in messages; may be NULL */
     const void *bytes;
     size_t len;
 } zc_model_source;
@@ -30,22 +31,18 @@ typedef struct zc_precision_choice {
 } zc_precision_choice;
 zc_status zc_precision_parse(const char *name, zc_precision_choice *out, zc_diag *diag);
 
-/* Compiles a model file to bytes, which zc_free frees. params may be NULL. */
-zc_status zc_compile_model_file(const char *path, const zc_compile_params *params, void **out,
-                                size_t *out_len, zc_diag *diag);
-
 /* Compiles a graph as it stands, without passes, for params' targets. */
 zc_status zc_compile_graph(const zc_graph *g, const zc_compile_params *params, void **out,
                            size_t *out_len, zc_diag *diag);
 
-/* zc_compile_model_file, telling what was done. Without a place for the plan (out NULL) none is
- * made, and weights whose files are absent are no error. The caller frees *explain, also after a
- * failure. */
-zc_status zc_compile_explained(const char *path, const zc_compile_params *params, void **out,
-                               size_t *out_len, zc_explain *explain, zc_diag *diag);
-/* zc_compile_file, telling what was done. */
-zc_status zc_compile_file_explained(const char *model_path, const char *plan_path,
-                                    const zc_compile_params *params, zc_explain *explain,
-                                    zc_diag *diag);
+/* Compiles a model to bytes, which zc_free frees. Without a place for the plan (out NULL) none is
+ * made, and weights whose files are absent are no error. params may be NULL; explain, which tells
+ * what was done, too, and the caller frees it also after a failure. */
+zc_status zc_compile_model(const zc_model_source *model, const zc_compile_params *params,
+                           void **out, size_t *out_len, zc_explain *explain, zc_diag *diag);
+/* The same to a file, as zc_compile_file. */
+zc_status zc_compile_model_to_file(const zc_model_source *model, const char *plan_path,
+                                   const zc_compile_params *params, zc_explain *explain,
+                                   zc_diag *diag);
 
 #endif

@@ -1,5 +1,7 @@
 #include "driver/explain.h"
 
+#include <string.h>
+
 #include <stdlib.h>
 
 zc_status zc_explain_begin(zc_explain *e, zc_rules *rules, zc_diag *diag)
@@ -25,6 +27,34 @@ void zc_explain_fini(zc_explain *e)
 static bool is_shape_arithmetic(const zc_graph *g, const zc_node *n)
 {
     return n->nout > 0 && n->out[0] && zc_val(g, n->out[0])->vals.n >= 0;
+}
+
+static bool is_output(const zc_graph *g, zc_vid v)
+{
+    for (size_t i = 0; i < g->top.outputs.len; i++)
+        if (g->top.outputs.data[i] == v || strcmp(g->output_names[i], zc_val(g, v)->name) == 0)
+            return true;
+    return false;
+}
+
+zc_status zc_explain_expose(zc_explain *e, zc_graph *g, size_t imported, zc_diag *diag)
+{
+    size_t room = g->top.outputs.len + imported;
+    const char **names = zc_arena_alloc(&g->arena, room, sizeof *names);
+    if (!names) return zc_fail_nomem(diag, "names of outputs", room * sizeof *names);
+    if (g->top.outputs.len) memcpy(names, g->output_names, g->top.outputs.len * sizeof *names);
+    g->output_names = names;
+    for (size_t i = 0; i < g->top.nodes.len; i++) {
+        const zc_node *n = zc_node_at(g, g->top.nodes.data[i]);
+        for (int o = 0; o < n->nout; o++) {
+            zc_vid v = n->out[o];
+            if (!v || v >= imported || is_output(g, v)) continue;
+            names[g->top.outputs.len] = zc_val(g, v)->name;
+            if (!ZC_VEC_PUSH(&g->top.outputs, v)) return zc_fail_nomem(diag, "outputs", room);
+            e->exposed++;
+        }
+    }
+    return ZC_OK;
 }
 
 void zc_explain_graph(zc_explain *e, const zc_graph *g)

@@ -6,9 +6,12 @@
 #include "planfile/program.h"
 #include "rules/census.h"
 
-/* Zeroed and given `limit` by the caller, filled in by compiling, also when that fails. */
+/* Zeroed and given `limit` and `expose` by the caller, filled in by compiling, also when that
+ * fails. */
 typedef struct zc_explain {
-    size_t limit; /* rewrites after which the rules are done; 0: no limit */
+    size_t limit;   /* rewrites after which the rules are done; 0: no limit */
+    bool expose;    /* all tensors of the model that the passes leave become outputs, in order */
+    size_t exposed; /* tensors that it made outputs */
     zc_rules *rules;
     zc_rule_stats *stats; /* by rule */
     zc_rules_report report;
@@ -29,6 +32,8 @@ typedef struct zc_explain {
 
 /* Takes the rules over. */
 zc_status zc_explain_begin(zc_explain *e, zc_rules *rules, zc_diag *diag);
+/* `imported`: values that the graph had before the passes. */
+zc_status zc_explain_expose(zc_explain *e, zc_graph *g, size_t imported, zc_diag *diag);
 void zc_explain_graph(zc_explain *e, const zc_graph *g);
 void zc_explain_program(zc_explain *e, const zc_program *p);
 void zc_explain_fini(zc_explain *e);

@@ -32,7 +32,11 @@ const char *zc_npy_descr(zc_dtype dtype)
     return NULL;
 }
 
-/* The file up to the elements. */
+bool zc_npy_has(zc_dtype dtype)
+{
+    return zc_npy_descr(dtype) != NULL;
+}
+
 static void put_header(const zc_tensor *t, const char *descr, zc_buf *out)
 {
     zc_buf_append(out, ZC_NPY_MAGIC "\x01\x00\x00\x00", ZC_NPY_MAGIC_LEN + 4);
@@ -48,20 +52,25 @@ static void put_header(const zc_tensor *t, const char *descr, zc_buf *out)
     out->data[9] = (char)(len >> 8);
 }
 
-zc_status zc_npy_write(zc_writer *writer, const zc_tensor *tensor, zc_diag *diag)
+zc_status zc_npy_header(const zc_tensor *tensor, zc_buf *out, zc_diag *diag)
 {
     const char *descr = zc_npy_descr(tensor->dtype);
-    size_t bytes = 0;
     if (!descr)
         return zc_fail(diag, ZC_ERR_UNSUPPORTED, NULL,
                        "NumPy has no element type %s: write a .pb file instead",
                        zc_dtype_name(tensor->dtype));
+    put_header(tensor, descr, out);
+    return out->failed ? zc_fail_nomem(diag, "a .npy header", DATA_ALIGN) : ZC_OK;
+}
+
+zc_status zc_npy_write(zc_writer *writer, const zc_tensor *tensor, zc_diag *diag)
+{
+    size_t bytes = 0;
     if (!zc_tensor_bytes(tensor, &bytes))
         return zc_fail(diag, ZC_ERR_ARG, NULL, "the tensor's size overflows");
     zc_buf head = {0};
-    put_header(tensor, descr, &head);
-    zc_status status = head.failed ? zc_fail_nomem(diag, "a .npy header", DATA_ALIGN)
-                                   : zc_writer_write(writer, head.data, head.len, diag);
+    zc_status status = zc_npy_header(tensor, &head, diag);
+    if (status == ZC_OK) status = zc_writer_write(writer, head.data, head.len, diag);
     zc_buf_fini(&head);
     if (status == ZC_OK && bytes) status = zc_writer_write(writer, tensor->data, bytes, diag);
     return status;

@@ -176,23 +176,46 @@ expect folder 2 "cannot replace (got a directory, need a regular file)" "$zc" co
 expect no-folder 2 "cannot open the directory (No such file or directory)" "$zc" compile "$model" -o "$out/none/p.plan"
 expect file-as-folder 2 "Not a directory" "$zc" compile "$model" -o "$out/p.plan/p.plan"
 mkfifo "$out/pipe"
-expect fifo-model 2 "pipe: cannot read (got a FIFO, need a regular file)" "$zc" compile "$out/pipe" -o "$out/x.plan"
-# Plans and inputs come from pipes too; what an input is, its content says.
+# Models, plans and inputs come from pipes too; what an input is, its content says.
+stdin_of() { # FILE COMMAND...
+    from=$1
+    shift
+    "$@" <"$from"
+}
+expect stdin-model 0 "10 steps" stdin_of "$model" "$zc" compile - -o "$out/x.plan"
+expect stdin-same-plan 0 "" cmp "$dir/small.plan" "$out/x.plan"
+expect stdin-explain 0 "there are" stdin_of "$model" "$zc" compile - --explain
+expect stdin-no-model 2 "standard input: this looks like text, not an ONNX model" stdin_of "$labels" "$zc" compile - -o "$out/x.plan"
+expect stdin-empty-model 2 "standard input: the file is empty (need an ONNX model)" stdin_of /dev/null "$zc" compile - -o "$out/x.plan"
+expect stdin-refused-kept 0 "" cmp "$dir/small.plan" "$out/x.plan"
+expect stdin-weights 2 "standard input: conv1.weight: external data is not allowed here" \
+    stdin_of "$src/models/bench/resnet50.dynamo.onnx" "$zc" compile - -o "$out/x.plan"
+expect stdin-data-root 0 "steps" stdin_of "$big" "$zc" compile - -o "$out/x.plan" --data-root "$dir/big"
+expect stdin-inspect-model 0 'graph "' stdin_of "$model" "$zc" inspect -
+expect stdin-inspect-stage 0 "plan by zc" stdin_of "$model" "$zc" inspect - --stage program
+expect stdin-inspect-plan 0 "plan by zc" stdin_of "$dir/small.plan" "$zc" inspect -
+expect stdin-inspect-options 1 "--full is of models (got a plan)" stdin_of "$dir/small.plan" "$zc" inspect - --full
+head -c 3000 "$dir/small.plan" >"$out/short.plan"
+expect stdin-inspect-short 2 "standard input: truncated plan: 3000 of" stdin_of "$out/short.plan" "$zc" inspect -
+expect stdin-debug 0 "no difference" stdin_of "$model" "$zc" debug -
+fifo_of() { # FILE COMMAND...
+    cat "$1" >"$out/pipe" &
+    shift
+    timeout 60 "$@"
+}
+expect fifo-model 0 "10 steps" fifo_of "$model" "$zc" compile "$out/pipe" -o "$out/x.plan"
+expect fifo-inspect 0 "plan by zc" fifo_of "$dir/small.plan" "$zc" inspect "$out/pipe"
 cp "$src/models/digits/sample_7.npy" "$out/seven.pb"
 cp "$src/models/digits/test_data_set_0/input_0.pb" "$out/zero.npy"
 expect content-npy 0 "probabilities: f32[1,10]" "$zc" run "$dir/small.plan" --input image="$out/seven.pb"
 expect content-pb 0 "probabilities: f32[" "$zc" run "$dir/small.plan" --input image="$out/zero.npy"
-expect stdin-npy 0 "probabilities: f32[1,10]" \
-    sh -c '"$1" run "$2" --input image=- <"$3"' sh "$zc" "$dir/small.plan" "$out/seven.pb"
+expect stdin-npy 0 "probabilities: f32[1,10]" stdin_of "$out/seven.pb" "$zc" run "$dir/small.plan" --input image=-
 expect stdin-pb 0 "probabilities: f32[" \
     sh -c 'cat "$3" | "$1" run "$2" --input image=-' sh "$zc" "$dir/small.plan" "$out/zero.npy"
-expect stdin-plan 0 "probabilities: f32[1,10]" sh -c '"$1" run - --random <"$2"' sh "$zc" "$dir/small.plan"
+expect stdin-plan 0 "probabilities: f32[1,10]" stdin_of "$dir/small.plan" "$zc" run - --random
 expect stdin-rubbish 2 "standard input: " sh -c 'echo rubbish | "$1" run "$2" --input image=-' sh "$zc" "$dir/small.plan"
-expect fifo-input 0 "probabilities: f32[1,10]" sh -c 'cat "$3" >"$4" & timeout 60 "$1" run "$2" --input image="$4"' \
-    sh "$zc" "$dir/small.plan" "$out/seven.pb" "$out/pipe"
-expect fifo-plan 0 "probabilities: f32[1,10]" sh -c 'cat "$2" >"$3" & timeout 60 "$1" run "$3" --random' \
-    sh "$zc" "$dir/small.plan" "$out/pipe"
-expect fifo-inspect 2 "pipe: cannot read (got a FIFO, need a regular file)" timeout 20 "$zc" inspect "$out/pipe"
+expect fifo-input 0 "probabilities: f32[1,10]" fifo_of "$out/seven.pb" "$zc" run "$dir/small.plan" --input image="$out/pipe"
+expect fifo-plan 0 "probabilities: f32[1,10]" fifo_of "$dir/small.plan" "$zc" run "$out/pipe" --random
 expect results-folder 2 "cannot be written to (No such file" "$zc" run "$dir/small.plan" --random --output-dir /proc/zc
 if [ "$(id -u)" -ne 0 ]; then
     mkdir -m 555 "$dir/read-only"

@@ -54,6 +54,7 @@ printf 'form nan\nopset 17\nin x 1 4\nout y 1 4\nnode Sub x,x z\nnode Div z,z y\
 "$3" "$dir/nan.txt" "$dir" >/dev/null
 "$zc" compile "$dir/nan.onnx" -o "$dir/nan.plan" -q
 expect all-nan 0 "y: f32[4]  NaN 4 of 4" "$zc" run "$dir/nan.plan" --random
+expect all-nan-json 0 '"data": [null, null, null, null]' "$zc" run "$dir/nan.plan" --random --json
 expect run-random 0 "probabilities: f32[3,10]" "$zc" run "$plan" --random --dim batch=3
 expect run-reference 0 "probabilities: f32[1,10]" "$zc" run "$plan" --random --reference
 expect run-saves 0 "ran in" "$zc" run "$plan" --random --output-dir "$dir/results"

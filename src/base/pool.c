@@ -1,13 +1,12 @@
 #include "base/pool.h"
 
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 
 /* How long a waiting thread spins before it sleeps: steps of a model follow one another within
  * microseconds, and waking a sleeper costs tens of them. */
@@ -157,19 +156,10 @@ int zc_pool_threads(const zc_pool *pool)
     return pool ? pool->threads : 1;
 }
 
-/* The workers inherit a mask that blocks every signal but those of a thread's own faults, which
- * cannot wait: the caller's handlers run in its own threads. */
 static bool start_workers(zc_pool *p)
 {
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
-    sigset_t mask, before;
-    sigfillset(&mask);
-    for (size_t i = 0; i < ZC_COUNTOF(faults); i++) sigdelset(&mask, faults[i]);
-    pthread_sigmask(SIG_SETMASK, &mask, &before);
-    while (p->started < p->threads - 1 &&
-           pthread_create(&p->workers[p->started], NULL, worker, p) == 0)
+    while (p->started < p->threads - 1 && zc_thread_start(&p->workers[p->started], worker, p))
         p->started++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return p->started == p->threads - 1;
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/sized.h"
@@ -72,6 +73,7 @@ static zc_status load(uint8_t *bytes, size_t len, const char *path, zc_plan **ou
         return zc_fail_nomem(diag, "plan", sizeof *plan);
     }
     atomic_init(&plan->refs, 1);
+    atomic_init(&plan->images_pid, 0);
     pthread_mutex_init(&plan->images_lock, NULL);
     zc_packs_init(&plan->packs);
     plan->bytes = bytes;
@@ -177,8 +179,21 @@ static zc_status find_image(zc_plan *plan, int ordinal, zc_image **out, zc_diag 
     return zc_fail_nomem(diag, "device image", sizeof **out);
 }
 
+/* A child of the process that used the GPU never gets to the lock, which may be held for ever by a
+ * thread that it does not have: no use of a GPU survives fork(). */
+static zc_status claim_images(zc_plan *plan, zc_diag *diag)
+{
+    int owner = 0;
+    const int own = (int)getpid();
+    if (atomic_compare_exchange_strong(&plan->images_pid, &owner, own) || owner == own)
+        return ZC_OK;
+    return zc_fail(diag, ZC_ERR_FORKED, "device",
+                   "the plan was used on a GPU before fork() in another process");
+}
+
 zc_status zc_plan_image(zc_plan *plan, int ordinal, zc_image **out, zc_diag *diag)
 {
+    ZC_TRY(claim_images(plan, diag));
     pthread_mutex_lock(&plan->images_lock);
     zc_status status = find_image(plan, ordinal, out, diag);
     pthread_mutex_unlock(&plan->images_lock);

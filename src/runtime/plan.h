@@ -22,7 +22,8 @@ struct zc_plan {
      * needs it (or what it is viewed as is followed separately); -1 and nsteps for inputs and
      * outputs. */
     int32_t *first, *last;
-    zc_packs packs; /* constants as CPU kernels read them */
+    zc_packs packs;        /* constants as CPU kernels read them */
+    atomic_int images_pid; /* the process that first asked for one; 0: none has */
     pthread_mutex_t images_lock;
     ZC_VEC(zc_image *) images; /* by GPU that a session asked for */
 };

@@ -68,6 +68,7 @@ typedef struct zc_io_info {
     int rank;                           /* -1: known only when run */
     int64_t dims[ZC_RANK_MAX];          /* -1: not the same for every run */
     const char *dim_texts[ZC_RANK_MAX]; /* the dimension as text: "3", "batch", "seq+1" */
+    int64_t bytes;                      /* of the tensor; -1: not the same for every run */
 } zc_io_info;
 
 /* A concrete tensor that the library or the caller owns, as each function says. Nobody writes
@@ -197,6 +198,33 @@ ZC_API zc_status zc_session_bind_output(zc_session *session, size_t i, void *dat
 /* The same with device memory of the session's GPU; zc_session_output then gives that address. */
 ZC_API zc_status zc_session_bind_output_device(zc_session *session, size_t i, void *data,
                                                size_t bytes, zc_diag *diag);
+/* Makes the session ready for runs with these input shapes, given as to zc_plan_memory, before the
+ * first inputs come: plans them, takes the memory, and runs on zeros, so that what first runs make
+ * is made: generated code, packed constants, CUDA graphs. Once for each set of shapes, up to
+ * zc_session_params.shapes. *out, which may be NULL, gets what such runs take.
+ *
+ * Inputs that are set stay set; results of the last run go; outputs that are bound are written to,
+ * as by a run. Where zeros are no inputs of the model (an input is a size, say) the rest is left to
+ * the first run, and a warning in diag says so. zc_session_cancel ends it. */
+ZC_API zc_status zc_session_prepare_fill(zc_session *session, const zc_io_info *inputs, size_t n,
+                                         zc_memory_info *out, zc_diag *diag);
+static inline zc_status zc_session_prepare(zc_session *session, const zc_io_info *inputs, size_t n,
+                                           zc_memory_info *out, zc_diag *diag)
+{
+    if (out) out->size = sizeof *out;
+    return zc_session_prepare_fill(session, inputs, n, out, diag);
+}
+/* Output i as zc_plan_output gives it, with the sizes that it has for the input shapes of the last
+ * zc_session_prepare or run. Still -1 are those that values decide, which only a run finds. Texts
+ * belong to the plan. */
+ZC_API zc_status zc_session_output_info_fill(const zc_session *session, size_t i, zc_io_info *out,
+                                             zc_diag *diag);
+static inline zc_status zc_session_output_info(const zc_session *session, size_t i, zc_io_info *out,
+                                               zc_diag *diag)
+{
+    if (out) out->size = sizeof *out;
+    return zc_session_output_info_fill(session, i, out, diag);
+}
 /* Runs once. Every input must have been set. zc allocates nothing unless the inputs' shapes are
  * new: not among the last zc_session_params.shapes sets. oneDNN 2.6 does on the CPU, and frees it
  * again: once for each part of a product, of which there are up to 8, and six times for each band

@@ -227,11 +227,17 @@ static zc_status give_io(const zc_program *p, uint32_t v, const char *name, zc_i
                          zc_diag *diag)
 {
     const zc_pvalue *value = &p->values[v];
-    zc_io_info own = {.name = name, .elem = (zc_elem)value->dtype, .rank = value->rank};
+    zc_tensor t = {.dtype = value->dtype, .rank = value->rank};
+    zc_io_info own = {.name = name, .elem = (zc_elem)t.dtype, .rank = t.rank, .bytes = -1};
+    bool known = t.rank >= 0;
+    size_t bytes;
     for (int d = 0; d < value->rank; d++) {
+        known = known && zc_dim_is_const(value->dims[d]);
         own.dims[d] = zc_dim_is_const(value->dims[d]) ? value->dims[d].k : -1;
         own.dim_texts[d] = value->dim_texts[d];
+        t.dims[d] = own.dims[d];
     }
+    if (known && zc_tensor_bytes(&t, &bytes)) own.bytes = (int64_t)bytes;
     return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_io_info, dim_texts), out, diag);
 }
 

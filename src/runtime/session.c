@@ -263,6 +263,11 @@ zc_status zc_session_enter(zc_session *s, zc_diag *diag)
     return enter_for(s, ZC_SESSION_BUSY, diag);
 }
 
+zc_status zc_session_enter_run(zc_session *s, zc_diag *diag)
+{
+    return enter_for(s, ZC_SESSION_RUNNING, diag);
+}
+
 zc_status zc_session_destroy(zc_session **session)
 {
     if (!session || !*session) return ZC_OK;
@@ -371,7 +376,7 @@ static zc_status run_steps(zc_session *s, zc_diag *diag)
 static zc_status run(zc_session *s, zc_diag *diag)
 {
     ZC_TRY(zc_session_check_io(s, diag));
-    if (!s->prepared) ZC_TRY(zc_session_prepare(s, diag));
+    if (!s->prepared) ZC_TRY(zc_session_make_ready(s, diag));
     ZC_TRY(zc_session_root_outputs(s, diag));
     point_values(s);
     zc_status status = run_steps(s, diag);
@@ -379,7 +384,7 @@ static zc_status run(zc_session *s, zc_diag *diag)
     return status;
 }
 
-static zc_status run_and_wait(zc_session *s, bool wait, zc_diag *diag)
+zc_status zc_session_run_now(zc_session *s, bool wait, zc_diag *diag)
 {
     if (!s->gpu) return run(s, diag);
     ZC_TRY(zc_gpu_enter(s, diag));
@@ -389,7 +394,7 @@ static zc_status run_and_wait(zc_session *s, bool wait, zc_diag *diag)
     return status;
 }
 
-static zc_status leave_run(zc_session *s, zc_status status, zc_diag *diag)
+zc_status zc_session_leave_run(zc_session *s, zc_status status, zc_diag *diag)
 {
     if (status != ZC_OK) zc_session_forget_results(s);
     count_states(s);
@@ -398,8 +403,8 @@ static zc_status leave_run(zc_session *s, zc_status status, zc_diag *diag)
 
 static zc_status run_once(zc_session *session, bool wait, zc_diag *diag)
 {
-    ZC_TRY(enter_for(session, ZC_SESSION_RUNNING, diag));
-    return leave_run(session, run_and_wait(session, wait, diag), diag);
+    ZC_TRY(zc_session_enter_run(session, diag));
+    return zc_session_leave_run(session, zc_session_run_now(session, wait, diag), diag);
 }
 
 zc_status zc_session_run(zc_session *session, zc_diag *diag)
@@ -424,5 +429,5 @@ static zc_status wait_for_gpu(zc_session *s, zc_diag *diag)
 zc_status zc_session_wait(zc_session *session, zc_diag *diag)
 {
     ZC_TRY(zc_session_enter(session, diag));
-    return leave_run(session, wait_for_gpu(session, diag), diag);
+    return zc_session_leave_run(session, wait_for_gpu(session, diag), diag);
 }

@@ -108,7 +108,12 @@ struct zc_session {
 /* Brackets what a call does, whose messages name the plan's file; fails when another thread is
  * inside, after fork(), and when the GPU is lost. */
 zc_status zc_session_enter(zc_session *s, zc_diag *diag);
+/* The same for a call that can be cancelled. */
+zc_status zc_session_enter_run(zc_session *s, zc_diag *diag);
+/* Runs once; with `wait` on a GPU, until the results are there. */
+zc_status zc_session_run_now(zc_session *s, bool wait, zc_diag *diag);
 /* Returns status. */
+zc_status zc_session_leave_run(zc_session *s, zc_status status, zc_diag *diag);
 zc_status zc_session_leave(zc_session *s, zc_status status, zc_diag *diag);
 
 /* ---- inputs and outputs (io.c) ---- */
@@ -131,7 +136,13 @@ void zc_session_free(zc_session *s);
 /* Finds what the inputs' current shapes need: session.now (prepare.c). */
 zc_status zc_session_plan(zc_session *s, zc_diag *diag);
 /* The same, and makes the memory ready. */
-zc_status zc_session_prepare(zc_session *s, zc_diag *diag);
+zc_status zc_session_make_ready(zc_session *s, zc_diag *diag);
+
+/* ---- shapes without values (memory.c) ---- */
+/* Gives the inputs these shapes, inputs[n] of the caller's size each, and no data. */
+zc_status zc_session_take_shapes(zc_session *s, const zc_io_info *inputs, size_t n, zc_diag *diag);
+/* What runs of the shapes that are planned now take. */
+zc_memory_info zc_session_measure(const zc_session *s);
 
 /* ---- kept shapes (shapes.c) ---- */
 bool zc_shapes_init(zc_shape_cache *c, size_t max);

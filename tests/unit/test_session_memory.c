@@ -463,6 +463,181 @@ static void test_plan_memory(void **state)
     zc_plan_destroy(&plan);
 }
 
+/* ---- shapes ahead of time ---- */
+
+static zc_io_info shape_of(const zc_plan *plan, int64_t n)
+{
+    zc_io_info in;
+    assert_int_equal(zc_plan_input(plan, 0, &in, NULL), ZC_OK);
+    for (int d = 0; d < in.rank; d++)
+        if (in.dims[d] < 0) in.dims[d] = n;
+    return in;
+}
+
+/* A first run of a prepared shape allocates nothing, whatever other shapes were prepared. */
+static void test_prepared_runs_allocate_nothing(void **state)
+{
+    (void)state;
+    zc_plan *plan = plan_of(alternating_text);
+    zc_session *s = session_of(plan, 2, false);
+    zc_diag *diag = zc_diag_create();
+    for (int64_t n = 1; n <= 5; n++) {
+        zc_io_info in = shape_of(plan, n);
+        expect_ok(diag, zc_session_prepare(s, &in, 1, NULL, diag));
+    }
+    for (int64_t n = 5; n > 0; n--) {
+        expect_ok(diag, plan_inputs(plan, s, n, 1, diag));
+        fail_alloc_at(1);
+        expect_ok(diag, zc_session_run(s, diag));
+        assert_false(fail_alloc_happened());
+        fail_alloc_at(0);
+    }
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_plan_destroy(&plan);
+    zc_diag_destroy(&diag);
+}
+
+static void test_prepare_tells_sizes(void **state)
+{
+    (void)state;
+    zc_plan *plan = plan_of(alternating_text);
+    zc_session *s = session_of(plan, 1, false);
+    zc_diag *diag = zc_diag_create();
+    zc_io_info in = shape_of(plan, 6), out;
+    zc_memory_info told, foretold;
+    assert_int_equal(in.bytes, -1);
+    expect_fail(diag, zc_session_output_info(s, 0, &out, diag), ZC_ERR_ARG,
+                "y: neither a run nor zc_session_prepare has given the inputs shapes");
+    expect_ok(diag, zc_session_prepare(s, &in, 1, &told, diag));
+    expect_ok(diag, zc_plan_memory(plan, &in, 1, &foretold, diag));
+    assert_memory_equal(&told, &foretold, sizeof told);
+    expect_ok(diag, zc_session_output_info(s, 0, &out, diag));
+    assert_string_equal(out.name, "y");
+    assert_int_equal(out.dims[0], 3);
+    assert_int_equal(out.dims[1], 6);
+    assert_int_equal(out.bytes, 3 * 6 * sizeof(float));
+    assert_string_equal(out.dim_texts[1], "n");
+    expect_ok(diag, zc_session_output_info(s, 1, &out, diag));
+    assert_int_equal(out.bytes, 2 * sizeof(int64_t));
+    run(plan, s, 2, 1); /* a run tells, too */
+    expect_ok(diag, zc_session_output_info(s, 0, &out, diag));
+    assert_int_equal(out.dims[1], 2);
+    expect_fail(diag, zc_session_output_info(s, 2, &out, diag), ZC_ERR_ARG, "no such output");
+    assert_int_equal(zc_session_output_info(s, 0, NULL, NULL), ZC_ERR_ARG);
+    assert_int_equal(zc_session_output_info(NULL, 0, &out, NULL), ZC_ERR_ARG);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_plan_destroy(&plan);
+
+    /* Values decide the number of columns, not the number of rows. */
+    plan = plan_of(dynamic_text);
+    s = session_of(plan, 1, false);
+    in = shape_of(plan, 3);
+    expect_ok(diag, zc_session_prepare(s, &in, 1, NULL, diag));
+    expect_ok(diag, zc_session_output_info(s, 1, &out, diag));
+    assert_int_equal(out.dims[1], -1);
+    assert_int_equal(out.bytes, -1);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_plan_destroy(&plan);
+    zc_diag_destroy(&diag);
+}
+
+/* What was set is set, results are gone, and the next run is right. */
+static void test_prepare_keeps_inputs(void **state)
+{
+    (void)state;
+    zc_plan *plan = plan_of(static_text);
+    zc_session *s = session_of(plan, 1, false);
+    zc_diag *diag = zc_diag_create();
+    zc_io_info in = shape_of(plan, 2);
+    float want[6];
+    zc_view y;
+    assert_int_equal(in.bytes, 8 * sizeof(float));
+    run(plan, s, 2, 1);
+    expect_ok(diag, zc_session_output(s, 0, &y, diag));
+    memcpy(want, y.data, sizeof want);
+    expect_ok(diag, zc_session_prepare(s, &in, 1, NULL, diag));
+    expect_fail(diag, zc_session_output(s, 0, &y, diag), ZC_ERR_ARG, "no run has given a result");
+    expect_ok(diag, zc_session_run(s, diag));
+    expect_ok(diag, zc_session_output(s, 0, &y, diag));
+    assert_memory_equal(y.data, want, sizeof want);
+    /* Refused shapes change nothing. */
+    in.dims[0] = 3;
+    expect_fail(diag, zc_session_prepare(s, &in, 1, NULL, diag), ZC_ERR_INPUT,
+                "x: wrong size of dimension 0 (got 3, need 2)");
+    in.dims[0] = -1;
+    expect_fail(diag, zc_session_prepare(s, &in, 1, NULL, diag), ZC_ERR_INPUT, "has no size");
+    expect_fail(diag, zc_session_prepare(s, &in, 2, NULL, diag), ZC_ERR_ARG,
+                "inputs: wrong number of inputs (got 2, need 1)");
+    expect_fail(diag, zc_session_prepare(s, NULL, 1, NULL, diag), ZC_ERR_ARG, "number of inputs");
+    assert_int_equal(zc_session_prepare(NULL, &in, 1, NULL, NULL), ZC_ERR_ARG);
+    expect_ok(diag, zc_session_run(s, diag));
+    expect_ok(diag, zc_session_output(s, 0, &y, diag));
+    assert_memory_equal(y.data, want, sizeof want);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+
+    /* A session that no input was set on still has none. */
+    s = session_of(plan, 1, false);
+    in = shape_of(plan, 2);
+    expect_ok(diag, zc_session_prepare(s, &in, 1, NULL, diag));
+    expect_fail(diag, zc_session_run(s, diag), ZC_ERR_INPUT, "x: has no value");
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_plan_destroy(&plan);
+    zc_diag_destroy(&diag);
+}
+
+/* Zeros are no shape that 8 elements can have. */
+static void test_prepare_where_zeros_are_refused(void **state)
+{
+    (void)state;
+    zc_plan *plan = plan_of("ir 8\nopset 17\nin x 1 2,4\nin to 7 1\nout y 1 *\n"
+                            "node Neg x n\nnode Reshape n,to y\n");
+    zc_session *s = session_of(plan, 1, false);
+    zc_diag *diag = zc_diag_create();
+    zc_io_info in[2];
+    const int64_t eight = 8;
+    zc_view to = {.elem = 7, .rank = 1, .dims = {1}, .data = &eight, .bytes = sizeof eight};
+    float x[8] = {1, 2};
+    zc_view xv = {.elem = 1, .rank = 2, .dims = {2, 4}, .data = x, .bytes = sizeof x};
+    for (size_t i = 0; i < 2; i++) assert_int_equal(zc_plan_input(plan, i, &in[i], NULL), ZC_OK);
+    assert_int_equal(zc_session_prepare(s, in, 2, NULL, diag), ZC_OK);
+    assert_int_equal(zc_diag_count(diag), 1);
+    assert_int_equal(zc_diag_status(diag, 0), ZC_OK); /* a warning */
+    assert_non_null(strstr(zc_diag_text(diag, 0), "warmed up in part, since zeros are no inputs"));
+    zc_diag_clear(diag);
+    expect_ok(diag, zc_session_set_input(s, 0, &xv, false, diag));
+    expect_ok(diag, zc_session_set_input(s, 1, &to, false, diag));
+    expect_ok(diag, zc_session_run(s, diag));
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_plan_destroy(&plan);
+    zc_diag_destroy(&diag);
+}
+
+/* Each allocation of it fails in turn: a status, and the session goes on. */
+static void test_prepare_without_memory(void **state)
+{
+    (void)state;
+    zc_plan *plan = plan_of(alternating_text);
+    zc_diag *diag = zc_diag_create();
+    int refused = 0;
+    bool failed = true;
+    for (long n = 1; failed; n++) {
+        zc_session *s = session_of(plan, 1, false);
+        zc_io_info in = shape_of(plan, 7);
+        fail_alloc_at(n);
+        zc_status status = zc_session_prepare(s, &in, 1, NULL, diag);
+        failed = fail_alloc_happened();
+        fail_alloc_at(0);
+        assert_true(status == ZC_OK || (failed && status == ZC_ERR_NOMEM));
+        refused += status != ZC_OK;
+        zc_diag_clear(diag);
+        run(plan, s, 7, 1);
+        assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    }
+    assert_true(refused > 5);
+    zc_diag_destroy(&diag);
+    zc_plan_destroy(&plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -480,6 +655,11 @@ int main(void)
         cmocka_unit_test(test_alternating_convolutions),
         cmocka_unit_test(test_convolution_without_memory),
         cmocka_unit_test(test_plan_memory),
+        cmocka_unit_test(test_prepared_runs_allocate_nothing),
+        cmocka_unit_test(test_prepare_tells_sizes),
+        cmocka_unit_test(test_prepare_keeps_inputs),
+        cmocka_unit_test(test_prepare_where_zeros_are_refused),
+        cmocka_unit_test(test_prepare_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

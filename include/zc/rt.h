@@ -167,9 +167,12 @@ typedef struct zc_session_params {
     bool no_graphs;      /* issue every kernel by itself: no CUDA graphs */
     bool profile;        /* GPU: time every step of every run, for zc_session_step; runs are slower,
                             without graphs */
-    uint32_t timeout_ms; /* GPU: the longest wait for its work; 0: none. Then the call fails and the
-                            device is lost for every session of the plan: CUDA cannot end a kernel.
-                            Only waits are bounded, not the driver's own calls. */
+    uint32_t timeout_ms; /* the longest that a run takes; 0: any time.
+                            CPU: then it ends as zc_session_cancel would end it, with
+                            ZC_ERR_TIMEOUT.
+                            GPU: the longest wait for its work. Then the call fails and the device
+                            is lost for every session of the plan: CUDA cannot end a kernel. Only
+                            waits are bounded, not the driver's own calls. */
     size_t shapes; /* for how many sets of input shapes memory plans, about 40 bytes a value, and
                       CUDA graphs are kept; more shapes in rotation are planned in every run, at the
                       cost of the set that was used longest ago; 0: 64 */
@@ -288,8 +291,14 @@ static inline zc_status zc_session_step(const zc_session *session, size_t i, zc_
     if (out) out->size = sizeof *out;
     return zc_session_step_fill(session, i, out, diag);
 }
-/* Asks a run in flight (from another thread, or a signal's handler) to stop between two steps: it
- * returns ZC_ERR_CANCELLED. Without one nothing happens: later runs are not touched. */
+/* Asks a run in flight (from another thread, or a signal's handler) to stop: it returns
+ * ZC_ERR_CANCELLED. Without one nothing happens: later runs are not touched.
+ *
+ * On the CPU it stops inside steps, too, mostly within 10 ms; one part of a large product or
+ * convolution takes as long as 200 million operations, or a 64th of the convolution. Steps that run
+ * on one thread (sorting, NonMaxSuppression, scattering, Fourier transforms) end first, and so do a
+ * first run's code generation and packing. On a GPU it stops between steps and graphs; what is on
+ * the stream runs to its end. */
 ZC_API void zc_session_cancel(zc_session *session);
 
 #ifdef __cplusplus

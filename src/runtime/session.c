@@ -201,6 +201,7 @@ static zc_status create(zc_plan *plan, const zc_session_params *params, zc_sessi
     zc_status status = zc_pool_create(given.threads, &s->pool, diag);
     if (status == ZC_OK && given.reference) status = zc_packs_keep(&plan->packs, diag);
     if (status == ZC_OK) status = choose_device(s, &given, diag);
+    if (!s->gpu) s->timeout_ms = given.timeout_ms;
     if (status == ZC_OK) status = zc_exec_ready(s, diag);
     if (status != ZC_OK) {
         zc_session_free(s);
@@ -376,6 +377,7 @@ static zc_status run_steps(zc_session *s, zc_diag *diag)
 static zc_status run(zc_session *s, zc_diag *diag)
 {
     ZC_TRY(zc_session_check_io(s, diag));
+    zc_exec_begin(s);
     if (!s->prepared) ZC_TRY(zc_session_make_ready(s, diag));
     ZC_TRY(zc_session_root_outputs(s, diag));
     point_values(s);
@@ -396,7 +398,10 @@ zc_status zc_session_run_now(zc_session *s, bool wait, zc_diag *diag)
 
 zc_status zc_session_leave_run(zc_session *s, zc_status status, zc_diag *diag)
 {
-    if (status != ZC_OK) zc_session_forget_results(s);
+    if (status != ZC_OK) {
+        zc_session_forget_results(s);
+        s->prepared = false; /* a value that is kept for later runs may be half of one */
+    }
     count_states(s);
     return zc_session_leave(s, status, diag);
 }

@@ -70,6 +70,8 @@ struct zc_session {
     atomic_int use; /* a zc_session_use */
     pid_t pid;
     bool reference;
+    uint32_t timeout_ms; /* of a run on the CPU; 0: none */
+    int64_t deadline;    /* of the run now, in nanoseconds of CLOCK_MONOTONIC; 0: none */
     zc_pool *pool;
 
     zc_input_slot *inputs;
@@ -169,9 +171,11 @@ zc_status zc_exec_copy(zc_session *s, uint32_t v, const zc_tensor *t, const char
 /* If, Loop, Scan (control.c). */
 zc_status zc_exec_control(zc_session *s, const zc_pstep *step, zc_diag *diag);
 
-static inline bool zc_exec_cancelled(zc_session *s)
-{
-    return atomic_load_explicit(&s->use, memory_order_relaxed) == ZC_SESSION_CANCELLED;
-}
+/* The time of a run begins. */
+void zc_exec_begin(zc_session *s);
+/* Has the run been cancelled, or taken too long? Then it stays so. */
+bool zc_exec_stopped(const zc_session *s);
+/* What such a run returns. */
+zc_status zc_exec_stop(const zc_session *s, const char *subject, zc_diag *diag);
 
 #endif

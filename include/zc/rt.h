@@ -156,9 +156,38 @@ typedef enum zc_device_kind {
                        tells which, and why not the GPU */
 } zc_device_kind;
 
+/* Threads that any number of sessions share, of any plans. Sessions without one share threads with
+ * the other sessions of their plan, which are started when they are first needed, one a CPU at most
+ * with the caller's, and end with the plan's last session.
+ *
+ * Threads that call zc_session_run work themselves, and while there are as many of them as CPUs
+ * each works alone: however many sessions share threads, they do not run each other down. */
+typedef struct zc_threads zc_threads;
+#define ZC_SPIN_NONE (-1)
+#define ZC_SPIN_MAX  1000000
+typedef struct zc_threads_params {
+    size_t size; /* sizeof(zc_threads_params); set by the macro below */
+    int threads; /* with one caller; 0: one a CPU that the process may use */
+    int spin_us; /* for how many microseconds a thread that has nothing to do looks for work, or for
+                    the end of it, before it sleeps: waking takes tens of them. 0: 100;
+                    ZC_SPIN_NONE: it sleeps at once; at most ZC_SPIN_MAX */
+    const int *cpus; /* the i-th thread that is started runs on CPU cpus[i % cpu_count] alone; where
+                        the system refuses that, and for callers, on any. NULL: on any */
+    size_t cpu_count;
+} zc_threads_params;
+#define ZC_THREADS_PARAMS(...) ZC_PARAMS(zc_threads_params, __VA_ARGS__)
+
+/* params may be NULL: defaults. */
+ZC_API zc_status zc_threads_create(const zc_threads_params *params, zc_threads **out,
+                                   zc_diag *diag);
+/* Drops the caller's reference and sets *threads to NULL. Sessions that have the threads keep them.
+ */
+ZC_API void zc_threads_destroy(zc_threads **threads);
+
 typedef struct zc_session_params {
     size_t size;    /* sizeof(zc_session_params); set by the macro below */
-    int threads;    /* worker threads with the caller; 0: one a CPU that the process may use */
+    int threads;    /* among how many threads, with the caller, steps are divided; 0: as many as
+                       `shared` has, or one a CPU that the process may use */
     bool reference; /* plain reference kernels only (slow; for comparison) */
     zc_device_kind device;
     int ordinal;  /* which GPU, as CUDA counts */
@@ -176,6 +205,7 @@ typedef struct zc_session_params {
     size_t shapes; /* for how many sets of input shapes memory plans, about 40 bytes a value, and
                       CUDA graphs are kept; more shapes in rotation are planned in every run, at the
                       cost of the set that was used longest ago; 0: 64 */
+    zc_threads *shared; /* threads to run on; NULL: those of the plan's sessions */
 } zc_session_params;
 #define ZC_SESSION_PARAMS(...) ZC_PARAMS(zc_session_params, __VA_ARGS__)
 

@@ -75,6 +75,7 @@ static zc_status load(uint8_t *bytes, size_t len, const char *path, zc_plan **ou
     atomic_init(&plan->refs, 1);
     atomic_init(&plan->images_pid, 0);
     pthread_mutex_init(&plan->images_lock, NULL);
+    pthread_mutex_init(&plan->crew_lock, NULL);
     zc_packs_init(&plan->packs);
     plan->bytes = bytes;
     plan->len = len;
@@ -160,6 +161,7 @@ void zc_plan_destroy(zc_plan **planp)
     for (size_t i = 0; i < plan->images.len; i++) zc_image_destroy(&plan->images.data[i]);
     ZC_VEC_FINI(&plan->images);
     pthread_mutex_destroy(&plan->images_lock);
+    pthread_mutex_destroy(&plan->crew_lock);
     zc_packs_fini(&plan->packs);
     zc_arena_fini(&plan->arena);
     free(plan->bytes);

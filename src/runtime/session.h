@@ -73,6 +73,7 @@ struct zc_session {
     uint32_t timeout_ms; /* of a run on the CPU; 0: none */
     int64_t deadline;    /* of the run now, in nanoseconds of CLOCK_MONOTONIC; 0: none */
     zc_pool *pool;
+    zc_crew *crew; /* the plan's, whose threads the pool's are; NULL: they are not */
 
     zc_input_slot *inputs;
     zc_output_slot *outputs;

@@ -98,6 +98,12 @@ typedef struct zc_plan_info {
 
 /* Verifies everything, then loads. The plan is read into private memory. */
 ZC_API zc_status zc_plan_load_file(const char *path, zc_plan **out, zc_diag *diag);
+/* The same, but the plan stays in the file, whose pages all processes share that map it: constants
+ * are in memory once, however many processes run them. Copies in the layouts of fast kernels
+ * (zc_plan_info.packed_bytes) are each process's own. As long as the plan is in use, nobody may
+ * write to the file or cut it short, which no process would survive; replacing it by renaming
+ * another over it, as zc_compile_file does, is fine. */
+ZC_API zc_status zc_plan_map_file(const char *path, zc_plan **out, zc_diag *diag);
 /* The bytes are copied. */
 ZC_API zc_status zc_plan_load_bytes(const void *data, size_t len, zc_plan **out, zc_diag *diag);
 /* Drops the caller's reference and sets *plan to NULL. */

@@ -64,12 +64,21 @@ static zc_status find_lifetimes(zc_plan *plan, zc_diag *diag)
 
 /* ---- loading ---- */
 
+static void drop_bytes(uint8_t *bytes, size_t len, bool mapped)
+{
+    if (mapped)
+        zc_file_unmap(bytes, len);
+    else
+        free(bytes);
+}
+
 /* Takes the bytes; path may be NULL. */
-static zc_status load(uint8_t *bytes, size_t len, const char *path, zc_plan **out, zc_diag *diag)
+static zc_status load(uint8_t *bytes, size_t len, bool mapped, const char *path, zc_plan **out,
+                      zc_diag *diag)
 {
     zc_plan *plan = zc_calloc(1, sizeof *plan);
     if (!plan) {
-        free(bytes);
+        drop_bytes(bytes, len, mapped);
         return zc_fail_nomem(diag, "plan", sizeof *plan);
     }
     atomic_init(&plan->refs, 1);
@@ -79,6 +88,7 @@ static zc_status load(uint8_t *bytes, size_t len, const char *path, zc_plan **ou
     zc_packs_init(&plan->packs);
     plan->bytes = bytes;
     plan->len = len;
+    plan->mapped = mapped;
     zc_arena_init(&plan->arena, 0);
     zc_status status = zc_program_read(bytes, len, &plan->arena, &plan->program, diag);
     if (status == ZC_OK && path) {
@@ -86,7 +96,8 @@ static zc_status load(uint8_t *bytes, size_t len, const char *path, zc_plan **ou
         if (!plan->file) status = zc_fail_nomem(diag, "plan", strlen(path));
     }
     if (status == ZC_OK) status = find_lifetimes(plan, diag);
-    if (status == ZC_OK) status = zc_plan_find_packable(plan, diag);
+    /* Pages of a file are the system's already, and not to be written. */
+    if (status == ZC_OK && !mapped) status = zc_plan_find_packable(plan, diag);
     if (status != ZC_OK) {
         zc_plan_destroy(&plan);
         return status;
@@ -114,7 +125,7 @@ zc_status zc_plan_load_bytes(const void *data, size_t len, zc_plan **out, zc_dia
     if (!data) return zc_fail(diag, ZC_ERR_ARG, "data", "is NULL");
     uint8_t *copy;
     ZC_TRY(aligned_copy(data, len, &copy, diag));
-    return load(copy, len, NULL, out, diag);
+    return load(copy, len, false, NULL, out, diag);
 }
 
 static zc_status read_plan_file(const char *path, uint8_t **bytes, size_t *len, zc_diag *diag)
@@ -133,7 +144,7 @@ static zc_status read_plan_file(const char *path, uint8_t **bytes, size_t *len, 
     return status;
 }
 
-zc_status zc_plan_load_file(const char *path, zc_plan **out, zc_diag *diag)
+static zc_status load_from(const char *path, bool mapped, zc_plan **out, zc_diag *diag)
 {
     if (!out) return zc_fail(diag, ZC_ERR_ARG, "out", "is NULL");
     *out = NULL;
@@ -141,10 +152,20 @@ zc_status zc_plan_load_file(const char *path, zc_plan **out, zc_diag *diag)
     uint8_t *bytes;
     size_t len;
     zc_diag_lend_file(diag, path);
-    zc_status status = read_plan_file(path, &bytes, &len, diag);
-    if (status == ZC_OK) status = load(bytes, len, path, out, diag);
+    zc_status status = (mapped ? zc_file_map : read_plan_file)(path, &bytes, &len, diag);
+    if (status == ZC_OK) status = load(bytes, len, mapped, path, out, diag);
     zc_diag_lend_file(diag, NULL);
     return status;
+}
+
+zc_status zc_plan_load_file(const char *path, zc_plan **out, zc_diag *diag)
+{
+    return load_from(path, false, out, diag);
+}
+
+zc_status zc_plan_map_file(const char *path, zc_plan **out, zc_diag *diag)
+{
+    return load_from(path, true, out, diag);
 }
 
 void zc_plan_retain(zc_plan *plan)
@@ -164,7 +185,7 @@ void zc_plan_destroy(zc_plan **planp)
     pthread_mutex_destroy(&plan->crew_lock);
     zc_packs_fini(&plan->packs);
     zc_arena_fini(&plan->arena);
-    free(plan->bytes);
+    drop_bytes(plan->bytes, plan->len, plan->mapped);
     free(plan);
 }
 

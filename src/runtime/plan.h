@@ -15,6 +15,7 @@ struct zc_plan {
     atomic_int refs;
     uint8_t *bytes; /* the plan file: strings and constants point into it */
     size_t len;
+    bool mapped;      /* the bytes are the file's own pages */
     const char *file; /* that it is from, which messages of its sessions name; NULL: from memory */
     zc_arena arena;
     zc_program program;

@@ -51,11 +51,40 @@ extern "C" {
 #define ZC_THREADS_MAX 1024
 #define ZC_SHAPES_MAX  65536
 
-/* Element types, numbered as in ONNX's TensorProto.DataType. zc_type_name gives "f32" and so on. */
+/* Element types, numbered as in ONNX's TensorProto.DataType. zc_elem_name gives "f32" and so on. */
 typedef int zc_elem;
+enum {
+    ZC_ELEM_F32 = 1,
+    ZC_ELEM_U8 = 2,
+    ZC_ELEM_I8 = 3,
+    ZC_ELEM_U16 = 4,
+    ZC_ELEM_I16 = 5,
+    ZC_ELEM_I32 = 6,
+    ZC_ELEM_I64 = 7,
+    ZC_ELEM_BOOL = 9,
+    ZC_ELEM_F16 = 10,
+    ZC_ELEM_F64 = 11,
+    ZC_ELEM_U32 = 12,
+    ZC_ELEM_U64 = 13,
+    ZC_ELEM_C64 = 14,
+    ZC_ELEM_C128 = 15,
+    ZC_ELEM_BF16 = 16,
+    ZC_ELEM_F8E4M3FN = 17,
+    ZC_ELEM_F8E4M3FNUZ = 18,
+    ZC_ELEM_F8E5M2 = 19,
+    ZC_ELEM_F8E5M2FNUZ = 20,
+    ZC_ELEM_U4 = 21,
+    ZC_ELEM_I4 = 22,
+    ZC_ELEM_F4E2M1 = 23,
+    ZC_ELEM_F8E8M0 = 24,
+    ZC_ELEM_U2 = 25,
+    ZC_ELEM_I2 = 26
+};
 ZC_API const char *zc_elem_name(zc_elem elem);
 /* 0 when unknown. */
 ZC_API zc_elem zc_elem_parse(const char *name);
+/* Bits of one element, 2 to 128; 0 when unknown. */
+ZC_API size_t zc_elem_bits(zc_elem elem);
 
 typedef struct zc_plan zc_plan;
 typedef struct zc_session zc_session;
@@ -81,6 +110,10 @@ typedef struct zc_view {
     size_t bytes;
     bool on_device; /* data is memory of the session's GPU, in its primary context */
 } zc_view;
+
+/* Bytes that a tensor of the view's elem, rank and dims takes: what its `bytes` must be. SIZE_MAX
+ * when that is none: an unknown type, a negative dimension, too many or too large ones. */
+ZC_API size_t zc_view_size(const zc_view *view);
 
 /* Facts about a plan. Texts belong to the plan. */
 typedef struct zc_plan_info {
@@ -127,6 +160,12 @@ static inline zc_status zc_plan_output(const zc_plan *plan, size_t i, zc_io_info
     if (out) out->size = sizeof *out;
     return zc_plan_output_fill(plan, i, out, diag);
 }
+
+/* The number of the input or output of this name, which is exactly the model's. */
+ZC_API zc_status zc_plan_find_input(const zc_plan *plan, const char *name, size_t *i,
+                                    zc_diag *diag);
+ZC_API zc_status zc_plan_find_output(const zc_plan *plan, const char *name, size_t *i,
+                                     zc_diag *diag);
 
 /* What runs with certain input shapes take. */
 typedef struct zc_memory_info {

@@ -15,6 +15,26 @@ const char *zc_elem_name(zc_elem elem)
     return zc_dtype_valid(elem) ? zc_dtype_name((zc_dtype)elem) : "none";
 }
 
+#define X(NAME, name, onnx, bits, cls)                                                             \
+    _Static_assert((int)ZC_ELEM_##NAME == (int)ZC_##NAME, "public and internal numbers agree");
+ZC_DTYPES(X)
+#undef X
+
+size_t zc_elem_bits(zc_elem elem)
+{
+    return zc_dtype_valid(elem) ? zc_dtype_bits((zc_dtype)elem) : 0;
+}
+
+size_t zc_view_size(const zc_view *view)
+{
+    if (!view || !zc_dtype_valid(view->elem) || view->rank < 0 || view->rank > ZC_RANK_MAX)
+        return SIZE_MAX;
+    zc_tensor t = {.dtype = (zc_dtype)view->elem, .rank = view->rank};
+    size_t bytes;
+    memcpy(t.dims, view->dims, sizeof t.dims);
+    return zc_tensor_bytes(&t, &bytes) ? bytes : SIZE_MAX;
+}
+
 zc_elem zc_elem_parse(const char *name)
 {
     return name ? (zc_elem)zc_dtype_parse(name) : 0;
@@ -281,4 +301,30 @@ zc_status zc_plan_output_fill(const zc_plan *plan, size_t i, zc_io_info *out, zc
     if (i >= top->nouts)
         return zc_fail(diag, ZC_ERR_ARG, "i", "no such output (got %zu, need < %u)", i, top->nouts);
     return give_io(&plan->program, top->outs[i], plan->program.output_names[i], out, diag);
+}
+
+static zc_status find(const char *const *names, uint32_t n, const char *name, const char *what,
+                      size_t *i, zc_diag *diag)
+{
+    if (!name || !i) return zc_fail(diag, ZC_ERR_ARG, name ? "i" : "name", "is NULL");
+    for (*i = 0; *i < n; ++*i)
+        if (strcmp(names[*i], name) == 0) return ZC_OK;
+    *i = 0;
+    if (n == 0) return zc_fail(diag, ZC_ERR_ARG, name, "no such %s (the plan has none)", what);
+    return zc_fail(diag, ZC_ERR_ARG, name, "no such %s (the plan has %u, the first is " ZC_NAME ")",
+                   what, n, names[0]);
+}
+
+zc_status zc_plan_find_input(const zc_plan *plan, const char *name, size_t *i, zc_diag *diag)
+{
+    if (!plan) return zc_fail(diag, ZC_ERR_ARG, "plan", "is NULL");
+    const zc_program *p = &plan->program;
+    return find(p->input_names, p->blocks[0].nparams, name, "input", i, diag);
+}
+
+zc_status zc_plan_find_output(const zc_plan *plan, const char *name, size_t *i, zc_diag *diag)
+{
+    if (!plan) return zc_fail(diag, ZC_ERR_ARG, "plan", "is NULL");
+    const zc_program *p = &plan->program;
+    return find(p->output_names, p->blocks[0].nouts, name, "output", i, diag);
 }

@@ -51,11 +51,40 @@ extern "C" {
 #define ZC_THREADS_MAX 1024
 #define ZC_SHAPES_MAX  65536
 
-/* Element types, numbered as in ONNX's TensorProto.DataType. zc_type_name gives "f32" and so on. */
+/* Element types, numbered as in ONNX's TensorProto.DataType. zc_elem_name gives "f32" and so on. */
 typedef int zc_elem;
+enum {
+    ZC_ELEM_F32 = 1,
+    ZC_ELEM_U8 = 2,
+    ZC_ELEM_I8 = 3,
+    ZC_ELEM_U16 = 4,
+    ZC_ELEM_I16 = 5,
+    ZC_ELEM_I32 = 6,
+    ZC_ELEM_I64 = 7,
+    ZC_ELEM_BOOL = 9,
+    ZC_ELEM_F16 = 10,
+    ZC_ELEM_F64 = 11,
+    ZC_ELEM_U32 = 12,
+    ZC_ELEM_U64 = 13,
+    ZC_ELEM_C64 = 14,
+    ZC_ELEM_C128 = 15,
+    ZC_ELEM_BF16 = 16,
+    ZC_ELEM_F8E4M3FN = 17,
+    ZC_ELEM_F8E4M3FNUZ = 18,
+    ZC_ELEM_F8E5M2 = 19,
+    ZC_ELEM_F8E5M2FNUZ = 20,
+    ZC_ELEM_U4 = 21,
+    ZC_ELEM_I4 = 22,
+    ZC_ELEM_F4E2M1 = 23,
+    ZC_ELEM_F8E8M0 = 24,
+    ZC_ELEM_U2 = 25,
+    ZC_ELEM_I2 = 26
+};
 ZC_API const char *zc_elem_name(zc_elem elem);
 /* 0 when unknown. */
 ZC_API zc_elem zc_elem_parse(const char *name);
+/* Bits of one element, 2 to 128; 0 when unknown. */
+ZC_API size_t zc_elem_bits(zc_elem elem);
 
 typedef struct zc_plan zc_plan;
 typedef struct zc_session zc_session;
@@ -68,6 +97,7 @@ typedef struct zc_io_info {
     int rank;                           /* -1: known only when run */
     int64_t dims[ZC_RANK_MAX];          /* -1: not the same for every run */
     const char *dim_texts[ZC_RANK_MAX]; /* the dimension as text: "3", "batch", "seq+1" */
+    int64_t bytes;                      /* of the tensor; -1: not the same for every run */
 } zc_io_info;
 
 /* A concrete tensor that the library or the caller owns, as each function says. Nobody writes
@@ -80,6 +110,10 @@ typedef struct zc_view {
     size_t bytes;
     bool on_device; /* data is memory of the session's GPU, in its primary context */
 } zc_view;
+
+/* Bytes that a tensor of the view's elem, rank and dims takes: what its `bytes` must be. SIZE_MAX
+ * when that is none: an unknown type, a negative dimension, too many or too large ones. */
+ZC_API size_t zc_view_size(const zc_view *view);
 
 /* Facts about a plan. Texts belong to the plan. */
 typedef struct zc_plan_info {
@@ -97,6 +131,12 @@ typedef struct zc_plan_info {
 
 /* Verifies everything, then loads. The plan is read into private memory. */
 ZC_API zc_status zc_plan_load_file(const char *path, zc_plan **out, zc_diag *diag);
+/* The same, but the plan stays in the file, whose pages all processes share that map it: constants
+ * are in memory once, however many processes run them. Copies in the layouts of fast kernels
+ * (zc_plan_info.packed_bytes) are each process's own. As long as the plan is in use, nobody may
+ * write to the file or cut it short, which no process would survive; replacing it by renaming
+ * another over it, as zc_compile_file does, is fine. */
+ZC_API zc_status zc_plan_map_file(const char *path, zc_plan **out, zc_diag *diag);
 /* The bytes are copied. */
 ZC_API zc_status zc_plan_load_bytes(const void *data, size_t len, zc_plan **out, zc_diag *diag);
 /* Drops the caller's reference and sets *plan to NULL. */
@@ -120,6 +160,12 @@ static inline zc_status zc_plan_output(const zc_plan *plan, size_t i, zc_io_info
     if (out) out->size = sizeof *out;
     return zc_plan_output_fill(plan, i, out, diag);
 }
+
+/* The number of the input or output of this name, which is exactly the model's. */
+ZC_API zc_status zc_plan_find_input(const zc_plan *plan, const char *name, size_t *i,
+                                    zc_diag *diag);
+ZC_API zc_status zc_plan_find_output(const zc_plan *plan, const char *name, size_t *i,
+                                     zc_diag *diag);
 
 /* What runs with certain input shapes take. */
 typedef struct zc_memory_info {
@@ -155,9 +201,38 @@ typedef enum zc_device_kind {
                        tells which, and why not the GPU */
 } zc_device_kind;
 
+/* Threads that any number of sessions share, of any plans. Sessions without one share threads with
+ * the other sessions of their plan, which are started when they are first needed, one a CPU at most
+ * with the caller's, and end with the plan's last session.
+ *
+ * Threads that call zc_session_run work themselves, and while there are as many of them as CPUs
+ * each works alone: however many sessions share threads, they do not run each other down. */
+typedef struct zc_threads zc_threads;
+#define ZC_SPIN_NONE (-1)
+#define ZC_SPIN_MAX  1000000
+typedef struct zc_threads_params {
+    size_t size; /* sizeof(zc_threads_params); set by the macro below */
+    int threads; /* with one caller; 0: one a CPU that the process may use */
+    int spin_us; /* for how many microseconds a thread that has nothing to do looks for work, or for
+                    the end of it, before it sleeps: waking takes tens of them. 0: 100;
+                    ZC_SPIN_NONE: it sleeps at once; at most ZC_SPIN_MAX */
+    const int *cpus; /* the i-th thread that is started runs on CPU cpus[i % cpu_count] alone; where
+                        the system refuses that, and for callers, on any. NULL: on any */
+    size_t cpu_count;
+} zc_threads_params;
+#define ZC_THREADS_PARAMS(...) ZC_PARAMS(zc_threads_params, __VA_ARGS__)
+
+/* params may be NULL: defaults. */
+ZC_API zc_status zc_threads_create(const zc_threads_params *params, zc_threads **out,
+                                   zc_diag *diag);
+/* Drops the caller's reference and sets *threads to NULL. Sessions that have the threads keep them.
+ */
+ZC_API void zc_threads_destroy(zc_threads **threads);
+
 typedef struct zc_session_params {
     size_t size;    /* sizeof(zc_session_params); set by the macro below */
-    int threads;    /* worker threads with the caller; 0: one a CPU that the process may use */
+    int threads;    /* among how many threads, with the caller, steps are divided; 0: as many as
+                       `shared` has, or one a CPU that the process may use */
     bool reference; /* plain reference kernels only (slow; for comparison) */
     zc_device_kind device;
     int ordinal;  /* which GPU, as CUDA counts */
@@ -166,12 +241,16 @@ typedef struct zc_session_params {
     bool no_graphs;      /* issue every kernel by itself: no CUDA graphs */
     bool profile;        /* GPU: time every step of every run, for zc_session_step; runs are slower,
                             without graphs */
-    uint32_t timeout_ms; /* GPU: the longest wait for its work; 0: none. Then the call fails and the
-                            device is lost for every session of the plan: CUDA cannot end a kernel.
-                            Only waits are bounded, not the driver's own calls. */
+    uint32_t timeout_ms; /* the longest that a run takes; 0: any time.
+                            CPU: then it ends as zc_session_cancel would end it, with
+                            ZC_ERR_TIMEOUT.
+                            GPU: the longest wait for its work. Then the call fails and the device
+                            is lost for every session of the plan: CUDA cannot end a kernel. Only
+                            waits are bounded, not the driver's own calls. */
     size_t shapes; /* for how many sets of input shapes memory plans, about 40 bytes a value, and
                       CUDA graphs are kept; more shapes in rotation are planned in every run, at the
                       cost of the set that was used longest ago; 0: 64 */
+    zc_threads *shared; /* threads to run on; NULL: those of the plan's sessions */
 } zc_session_params;
 #define ZC_SESSION_PARAMS(...) ZC_PARAMS(zc_session_params, __VA_ARGS__)
 
@@ -197,6 +276,33 @@ ZC_API zc_status zc_session_bind_output(zc_session *session, size_t i, void *dat
 /* The same with device memory of the session's GPU; zc_session_output then gives that address. */
 ZC_API zc_status zc_session_bind_output_device(zc_session *session, size_t i, void *data,
                                                size_t bytes, zc_diag *diag);
+/* Makes the session ready for runs with these input shapes, given as to zc_plan_memory, before the
+ * first inputs come: plans them, takes the memory, and runs on zeros, so that what first runs make
+ * is made: generated code, packed constants, CUDA graphs. Once for each set of shapes, up to
+ * zc_session_params.shapes. *out, which may be NULL, gets what such runs take.
+ *
+ * Inputs that are set stay set; results of the last run go; outputs that are bound are written to,
+ * as by a run. Where zeros are no inputs of the model (an input is a size, say) the rest is left to
+ * the first run, and a warning in diag says so. zc_session_cancel ends it. */
+ZC_API zc_status zc_session_prepare_fill(zc_session *session, const zc_io_info *inputs, size_t n,
+                                         zc_memory_info *out, zc_diag *diag);
+static inline zc_status zc_session_prepare(zc_session *session, const zc_io_info *inputs, size_t n,
+                                           zc_memory_info *out, zc_diag *diag)
+{
+    if (out) out->size = sizeof *out;
+    return zc_session_prepare_fill(session, inputs, n, out, diag);
+}
+/* Output i as zc_plan_output gives it, with the sizes that it has for the input shapes of the last
+ * zc_session_prepare or run. Still -1 are those that values decide, which only a run finds. Texts
+ * belong to the plan. */
+ZC_API zc_status zc_session_output_info_fill(const zc_session *session, size_t i, zc_io_info *out,
+                                             zc_diag *diag);
+static inline zc_status zc_session_output_info(const zc_session *session, size_t i, zc_io_info *out,
+                                               zc_diag *diag)
+{
+    if (out) out->size = sizeof *out;
+    return zc_session_output_info_fill(session, i, out, diag);
+}
 /* Runs once. Every input must have been set. zc allocates nothing unless the inputs' shapes are
  * new: not among the last zc_session_params.shapes sets. oneDNN 2.6 does on the CPU, and frees it
  * again: once for each part of a product, of which there are up to 8, and six times for each band
@@ -260,8 +366,14 @@ static inline zc_status zc_session_step(const zc_session *session, size_t i, zc_
     if (out) out->size = sizeof *out;
     return zc_session_step_fill(session, i, out, diag);
 }
-/* Asks a run in flight (from another thread, or a signal's handler) to stop between two steps: it
- * returns ZC_ERR_CANCELLED. Without one nothing happens: later runs are not touched. */
+/* Asks a run in flight (from another thread, or a signal's handler) to stop: it returns
+ * ZC_ERR_CANCELLED. Without one nothing happens: later runs are not touched.
+ *
+ * On the CPU it stops inside steps, too, mostly within 10 ms; one part of a large product or
+ * convolution takes as long as 200 million operations, or a 64th of the convolution. Steps that run
+ * on one thread (sorting, NonMaxSuppression, scattering, Fourier transforms) end first, and so do a
+ * first run's code generation and packing. On a GPU it stops between steps and graphs; what is on
+ * the stream runs to its end. */
 ZC_API void zc_session_cancel(zc_session *session);
 
 #ifdef __cplusplus

@@ -37,7 +37,8 @@ typedef enum zc_status {
     ZC_ERR_CANCELLED,   /* the caller asked to stop */
     ZC_ERR_DEVICE,      /* no usable device, driver or kernel image */
     ZC_ERR_DEVICE_LOST, /* the device failed in a way that only a new process mends */
-    ZC_ERR_INTERNAL     /* a defect in zc: please report it */
+    ZC_ERR_INTERNAL,    /* a defect in zc: please report it */
+    ZC_ERR_TIMEOUT      /* a run took longer than the caller allows it */
 } zc_status;
 
 /* The status's stable lower-case name, such as "model" for ZC_ERR_MODEL; never NULL. */

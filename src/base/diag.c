@@ -62,6 +62,8 @@ const char *zc_status_name(zc_status status)
         return "device_lost";
     case ZC_ERR_INTERNAL:
         return "internal";
+    case ZC_ERR_TIMEOUT:
+        return "timeout";
     }
     return "unknown";
 }

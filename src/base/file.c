@@ -177,6 +177,34 @@ zc_status zc_file_open_beneath(const char *root, const char *location, int *out_
     return accept_regular(fd, location, out_fd, out_size, diag);
 }
 
+/* An empty file is mapped as a page that nobody looks at. */
+static size_t map_length(size_t len)
+{
+    return len ? len : 1;
+}
+
+zc_status zc_file_map(const char *path, uint8_t **out, size_t *out_len, zc_diag *diag)
+{
+    int fd;
+    uint64_t size;
+    ZC_TRY(zc_file_open(path, &fd, &size, diag));
+    zc_status status = ZC_OK;
+    void *p = MAP_FAILED;
+    if (size > SIZE_MAX / 2)
+        status = zc_fail(diag, ZC_ERR_LIMIT, NULL, "file too large");
+    else if ((p = mmap(NULL, map_length((size_t)size), PROT_READ, MAP_SHARED, fd, 0)) == MAP_FAILED)
+        status = io_fail(diag, path, "cannot be mapped");
+    zc_file_close(fd);
+    *out = status == ZC_OK ? p : NULL;
+    *out_len = (size_t)size;
+    return status;
+}
+
+void zc_file_unmap(uint8_t *data, size_t len)
+{
+    munmap(data, map_length(len));
+}
+
 zc_status zc_file_pread(int fd, void *buf, uint64_t len, uint64_t off, const char *name,
                         zc_diag *diag)
 {

@@ -13,6 +13,11 @@
 zc_status zc_file_read(const char *path, uint64_t limit, uint8_t **out, size_t *out_len,
                        zc_diag *diag);
 
+/* Maps a whole regular file, not to be written to, for files that nobody writes to or cuts short in
+ * the meantime. */
+zc_status zc_file_map(const char *path, uint8_t **out, size_t *out_len, zc_diag *diag);
+void zc_file_unmap(uint8_t *data, size_t len);
+
 /* A path that is not a file but a stream: "-", the standard input, or a FIFO's. */
 bool zc_file_is_stream(const char *path);
 /* Reads such a stream to its end, as zc_file_read. */

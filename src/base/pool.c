@@ -2,154 +2,241 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 
-/* How long a waiting thread spins before it sleeps: steps of a model follow one another within
- * microseconds, and waking a sleeper costs tens of them. */
-#define SPINS 4000
-
-/* The job's state is one number: its serial number in the high half, then whether workers may still
+/* A job's state is one number: its serial number in the high half, then whether workers may still
  * join, then how many are inside. The caller closes a job once all its indices are claimed, so it
  * waits only for workers that joined, never for one that the system has not run yet. */
 #define OPEN      ((uint64_t)1 << 31)
 #define INSIDE    (OPEN - 1)
 #define SERIAL(s) ((s) >> 32)
 
-struct zc_pool {
-    int threads; /* with the caller */
-    pthread_t *workers;
-    int started;
-    pthread_mutex_t lock;
-    pthread_cond_t wake, done;
+/* Jobs that workers can join at one time; the callers of more run theirs alone. */
+enum { JOBS = 16, CACHE_LINE = 64 };
+
+typedef struct job {
+    _Alignas(CACHE_LINE) atomic_bool taken; /* by a caller */
     _Atomic uint64_t state;
-    atomic_int sleepers;       /* workers that wait on `wake` or are about to */
-    atomic_bool caller_sleeps; /* likewise for `done` */
-    atomic_bool stop;
-    /* The job: written while nobody is inside, read by those inside. */
+    /* Written by the caller while nobody is inside, read by those inside. */
     void (*fn)(void *arg, int i);
     void *arg;
     int n;
-    atomic_uint next; /* index to claim */
+    atomic_int helpers; /* workers that may be inside */
+    atomic_uint next;   /* index to claim */
+} job;
+
+struct zc_crew {
+    job jobs[JOBS];
+    _Alignas(CACHE_LINE) atomic_uint posted; /* changes with every new job */
+    atomic_int callers;                      /* threads inside zc_pool_run */
+    atomic_int sleepers;                     /* workers that wait on `wake` or are about to */
+    atomic_int sleeping_callers;             /* likewise for `done` */
+    atomic_bool stop;
+    atomic_int refs;
+    pid_t pid;
+    int cpus; /* that the process may use */
+    int most; /* threads, with a caller */
+    atomic_int started;
+    int64_t spin_ns;
+    pthread_t *workers;
+    pthread_mutex_t lock;
+    pthread_cond_t wake, done;
 };
 
-static void relax(int spin)
+struct zc_pool {
+    zc_crew *crew;
+    int threads;
+};
+
+int zc_usable_cpus(void)
 {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+    const int n = CPU_COUNT(&set);
+    return n < 1 ? 1 : n;
+}
+
+/* ---- spinning ---- */
+
+typedef struct spin {
+    int n;
+    int64_t end;
+} spin;
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Every CPU has a caller at work: who spins or helps would take it from one. */
+static bool is_crowded(zc_crew *c)
+{
+    const int callers = atomic_load_explicit(&c->callers, memory_order_relaxed);
+    return callers > 1 && callers >= c->cpus;
+}
+
+/* Is it worth looking again before going to sleep? */
+static bool spins(zc_crew *c, spin *s)
+{
+    enum { LOOKS = 32, YIELD = 256 };
+    if (s->n == 0) s->end = is_crowded(c) ? 0 : now_ns() + c->spin_ns;
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #endif
-    if (spin % 256 == 255) sched_yield();
-}
-
-static void run_share(zc_pool *p)
-{
-    for (;;) {
-        unsigned i = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed);
-        if (i >= (unsigned)p->n) return;
-        p->fn(p->arg, (int)i);
-    }
+    s->n++;
+    if (s->n % YIELD == 0) sched_yield();
+    return s->n % LOOKS != 0 ? s->end != 0 : now_ns() < s->end;
 }
 
 /* ---- workers ---- */
 
-/* Waits for a job after `seen`; returns the state that showed it. */
-static uint64_t wait_job(zc_pool *p, uint64_t seen)
+static void run_share(job *j)
 {
-    for (int spin = 0; spin < SPINS; spin++) {
-        uint64_t s = atomic_load(&p->state);
-        if (SERIAL(s) != seen) return s;
-        relax(spin);
+    for (;;) {
+        unsigned i = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed);
+        if (i >= (unsigned)j->n) return;
+        j->fn(j->arg, (int)i);
     }
-    pthread_mutex_lock(&p->lock);
-    atomic_fetch_add(&p->sleepers, 1);
-    uint64_t s;
-    while (SERIAL(s = atomic_load(&p->state)) == seen) pthread_cond_wait(&p->wake, &p->lock);
-    atomic_fetch_sub(&p->sleepers, 1);
-    pthread_mutex_unlock(&p->lock);
-    return s;
 }
 
-/* Enters the job that state s showed, unless it has been closed since. */
-static bool enter(zc_pool *p, uint64_t s)
+/* Waits for jobs after `seen`; returns the number that showed them. */
+static unsigned wait_jobs(zc_crew *c, unsigned seen)
 {
-    uint64_t serial = SERIAL(s);
-    while (s & OPEN && SERIAL(s) == serial)
-        if (atomic_compare_exchange_weak(&p->state, &s, s + 1)) return true;
+    unsigned posted = seen;
+    for (spin s = {0}; (posted = atomic_load(&c->posted)) == seen && spins(c, &s);) {
+    }
+    if (posted != seen) return posted;
+    pthread_mutex_lock(&c->lock);
+    atomic_fetch_add(&c->sleepers, 1);
+    while ((posted = atomic_load(&c->posted)) == seen) pthread_cond_wait(&c->wake, &c->lock);
+    atomic_fetch_sub(&c->sleepers, 1);
+    pthread_mutex_unlock(&c->lock);
+    return posted;
+}
+
+/* Enters the job unless it is closed or has help enough. */
+static bool enter(job *j)
+{
+    uint64_t s = atomic_load(&j->state);
+    const uint64_t serial = SERIAL(s);
+    while (s & OPEN && SERIAL(s) == serial && (s & INSIDE) < (uint64_t)atomic_load(&j->helpers))
+        if (atomic_compare_exchange_weak(&j->state, &s, s + 1)) return true;
     return false;
 }
 
-static void leave(zc_pool *p)
+static void leave(zc_crew *c, job *j)
 {
-    uint64_t before = atomic_fetch_sub(&p->state, 1);
-    if (before & OPEN || (before & INSIDE) != 1 || !atomic_load(&p->caller_sleeps)) return;
-    pthread_mutex_lock(&p->lock);
-    pthread_cond_signal(&p->done);
-    pthread_mutex_unlock(&p->lock);
+    const uint64_t before = atomic_fetch_sub(&j->state, 1);
+    if (before & OPEN || (before & INSIDE) != 1 || !atomic_load(&c->sleeping_callers)) return;
+    pthread_mutex_lock(&c->lock);
+    pthread_cond_broadcast(&c->done);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void help(zc_crew *c)
+{
+    for (int i = 0; i < JOBS; i++) {
+        job *j = &c->jobs[i];
+        if (!enter(j)) continue;
+        run_share(j);
+        leave(c, j);
+    }
 }
 
 static void *worker(void *arg)
 {
-    zc_pool *p = arg;
-    uint64_t seen = 0;
-    for (;;) {
-        uint64_t s = wait_job(p, seen);
-        seen = SERIAL(s);
-        if (atomic_load(&p->stop)) return NULL;
-        if (!enter(p, s)) continue;
-        run_share(p);
-        leave(p);
+    zc_crew *c = arg;
+    for (unsigned seen = 0;;) {
+        seen = wait_jobs(c, seen);
+        if (atomic_load(&c->stop)) return NULL;
+        help(c);
     }
 }
 
-/* ---- the caller ---- */
+/* ---- callers ---- */
 
-/* Starts the next job for up to `wanted` workers. Either this thread sees a sleeper here, or the
- * sleeper sees the new state before it waits. */
-static void publish(zc_pool *p, int wanted)
+/* Either this thread sees a sleeper here, or the sleeper sees the new number before it waits. */
+static void wake(zc_crew *c, int wanted)
 {
-    uint64_t serial = (SERIAL(atomic_load(&p->state)) + 1) & UINT32_MAX;
-    atomic_store(&p->state, serial << 32 | OPEN);
-    int sleepers = atomic_load(&p->sleepers);
+    atomic_fetch_add(&c->posted, 1);
+    const int sleepers = atomic_load(&c->sleepers);
     if (sleepers == 0) return;
-    pthread_mutex_lock(&p->lock);
-    if (wanted >= sleepers) pthread_cond_broadcast(&p->wake);
-    for (int i = 0; wanted < sleepers && i < wanted; i++) pthread_cond_signal(&p->wake);
-    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_lock(&c->lock);
+    if (wanted >= sleepers) pthread_cond_broadcast(&c->wake);
+    for (int i = 0; wanted < sleepers && i < wanted; i++) pthread_cond_signal(&c->wake);
+    pthread_mutex_unlock(&c->lock);
 }
 
 /* Lets nobody else in and waits for those inside. */
-static void finish(zc_pool *p)
+static void finish(zc_crew *c, job *j)
 {
-    uint64_t s = atomic_fetch_and(&p->state, ~OPEN);
-    for (int spin = 0; spin < SPINS && s & INSIDE; spin++) {
-        relax(spin);
-        s = atomic_load(&p->state);
-    }
+    uint64_t s = atomic_fetch_and(&j->state, ~OPEN);
+    for (spin turn = {0}; s & INSIDE && spins(c, &turn);) s = atomic_load(&j->state);
     if (!(s & INSIDE)) return;
-    pthread_mutex_lock(&p->lock);
-    atomic_store(&p->caller_sleeps, true);
-    while (atomic_load(&p->state) & INSIDE) pthread_cond_wait(&p->done, &p->lock);
-    atomic_store(&p->caller_sleeps, false);
-    pthread_mutex_unlock(&p->lock);
+    pthread_mutex_lock(&c->lock);
+    atomic_fetch_add(&c->sleeping_callers, 1);
+    while (atomic_load(&j->state) & INSIDE) pthread_cond_wait(&c->done, &c->lock);
+    atomic_fetch_sub(&c->sleeping_callers, 1);
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* NULL: as many as can be joined have callers. */
+static job *take_job(zc_crew *c)
+{
+    for (int i = 0; i < JOBS; i++) {
+        job *j = &c->jobs[i];
+        if (!atomic_load_explicit(&j->taken, memory_order_relaxed) &&
+            !atomic_exchange(&j->taken, true))
+            return j;
+    }
+    return NULL;
+}
+
+static void run_alone(int n, void (*fn)(void *arg, int i), void *arg)
+{
+    for (int i = 0; i < n; i++) fn(arg, i);
+}
+
+static void run_helped(zc_crew *c, job *j, int helpers)
+{
+    const uint64_t serial = (SERIAL(atomic_load(&j->state)) + 1) & UINT32_MAX;
+    atomic_store(&j->helpers, helpers);
+    atomic_store(&j->next, 0);
+    atomic_store(&j->state, serial << 32 | OPEN);
+    wake(c, helpers);
+    run_share(j);
+    finish(c, j);
 }
 
 void zc_pool_run(zc_pool *pool, int n, void (*fn)(void *arg, int i), void *arg)
 {
-    if (!pool || pool->started == 0 || n <= 1) {
-        for (int i = 0; i < n; i++) fn(arg, i);
+    if (!pool || pool->threads == 1 ||
+        atomic_load_explicit(&pool->crew->started, memory_order_relaxed) == 0 || n <= 1) {
+        run_alone(n, fn, arg);
         return;
     }
-    pool->fn = fn;
-    pool->arg = arg;
-    pool->n = n;
-    atomic_store(&pool->next, 0);
-    publish(pool, n - 1);
-    run_share(pool);
-    finish(pool);
+    zc_crew *c = pool->crew;
+    atomic_fetch_add(&c->callers, 1);
+    job *j = is_crowded(c) ? NULL : take_job(c);
+    if (j) {
+        j->fn = fn;
+        j->arg = arg;
+        j->n = n;
+        run_helped(c, j, (n < pool->threads ? n : pool->threads) - 1);
+        atomic_store(&j->taken, false);
+    } else {
+        run_alone(n, fn, arg);
+    }
+    atomic_fetch_sub(&c->callers, 1);
 }
 
 int zc_pool_threads(const zc_pool *pool)
@@ -157,59 +244,116 @@ int zc_pool_threads(const zc_pool *pool)
     return pool ? pool->threads : 1;
 }
 
-/* The workers inherit a mask that blocks every signal but those of a thread's own faults, which
- * cannot wait: the caller's handlers run in its own threads. */
-static bool start_workers(zc_pool *p)
+/* ---- life ---- */
+
+/* Where the system refuses a CPU, the worker stays wherever it is: it is still right. */
+static void bind_worker(const zc_crew_options *o, int i, pthread_t thread)
 {
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
-    sigset_t mask, before;
-    sigfillset(&mask);
-    for (size_t i = 0; i < ZC_COUNTOF(faults); i++) sigdelset(&mask, faults[i]);
-    pthread_sigmask(SIG_SETMASK, &mask, &before);
-    while (p->started < p->threads - 1 &&
-           pthread_create(&p->workers[p->started], NULL, worker, p) == 0)
-        p->started++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return p->started == p->threads - 1;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)o->cpus[(size_t)i % o->ncpus], &set);
+    (void)pthread_setaffinity_np(thread, sizeof set, &set);
+}
+
+zc_status zc_crew_grow(zc_crew *c, int threads, zc_diag *diag)
+{
+    if (threads > c->most) threads = c->most;
+    for (int i = atomic_load(&c->started); i < threads - 1; i++) {
+        if (!zc_thread_start(&c->workers[i], worker, c))
+            return zc_fail(diag, ZC_ERR_LIMIT, "threads",
+                           "the system refused to start another thread (asked for %d)", threads);
+        atomic_store(&c->started, i + 1);
+    }
+    return ZC_OK;
+}
+
+zc_status zc_crew_create(const zc_crew_options *options, zc_crew **out, zc_diag *diag)
+{
+    const int threads = options->threads, most = options->most ? options->most : threads;
+    *out = NULL;
+    if (threads < 1)
+        return zc_fail(diag, ZC_ERR_ARG, "threads", "out of range (got %d, need >= 1)", threads);
+    zc_crew *c = aligned_alloc(CACHE_LINE, sizeof *c);
+    pthread_t *workers = zc_calloc((size_t)most, sizeof *workers);
+    if (!c || !workers) {
+        free(c);
+        free(workers);
+        return zc_fail_nomem(diag, "threads", (size_t)most * sizeof *workers);
+    }
+    *c = (zc_crew){.pid = getpid(),
+                   .cpus = zc_usable_cpus(),
+                   .most = most,
+                   .spin_ns = (int64_t)options->spin_us * 1000,
+                   .workers = workers};
+    atomic_init(&c->refs, 1);
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->wake, NULL);
+    pthread_cond_init(&c->done, NULL);
+    zc_status status = zc_crew_grow(c, threads, diag);
+    if (status != ZC_OK) {
+        zc_crew_release(&c);
+        return status;
+    }
+    for (int i = 0; options->ncpus && i < threads - 1; i++) bind_worker(options, i, workers[i]);
+    *out = c;
+    return ZC_OK;
+}
+
+void zc_crew_retain(zc_crew *crew)
+{
+    atomic_fetch_add_explicit(&crew->refs, 1, memory_order_relaxed);
+}
+
+bool zc_crew_is_own(const zc_crew *crew)
+{
+    return crew->pid == getpid();
+}
+
+int zc_crew_threads(const zc_crew *crew)
+{
+    return atomic_load(&crew->started) + 1;
+}
+
+void zc_crew_release(zc_crew **crew)
+{
+    zc_crew *c = *crew;
+    *crew = NULL;
+    if (!c || atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1) return;
+    if (!zc_crew_is_own(c)) return; /* its locks may be held by threads that are not here */
+    atomic_store(&c->stop, true);
+    wake(c, c->started);
+    for (int i = 0; i < c->started; i++) pthread_join(c->workers[i], NULL);
+    pthread_cond_destroy(&c->done);
+    pthread_cond_destroy(&c->wake);
+    pthread_mutex_destroy(&c->lock);
+    free(c->workers);
+    free(c);
+}
+
+zc_status zc_pool_join(zc_crew *crew, int threads, zc_pool **out, zc_diag *diag)
+{
+    *out = zc_calloc(1, sizeof **out);
+    if (!*out) return zc_fail_nomem(diag, "threads", sizeof **out);
+    **out = (zc_pool){.crew = crew, .threads = threads};
+    zc_crew_retain(crew);
+    return ZC_OK;
 }
 
 zc_status zc_pool_create(int threads, zc_pool **out, zc_diag *diag)
 {
+    zc_crew *crew;
     *out = NULL;
-    if (threads < 1)
-        return zc_fail(diag, ZC_ERR_ARG, "threads", "out of range (got %d, need >= 1)", threads);
-    zc_pool *p = zc_calloc(1, sizeof *p);
-    pthread_t *workers = zc_calloc((size_t)threads, sizeof *workers);
-    if (!p || !workers) {
-        free(p);
-        free(workers);
-        return zc_fail_nomem(diag, "threads", (size_t)threads * sizeof *workers);
-    }
-    p->threads = threads;
-    p->workers = workers;
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->wake, NULL);
-    pthread_cond_init(&p->done, NULL);
-    if (!start_workers(p)) {
-        zc_pool_destroy(&p);
-        return zc_fail(diag, ZC_ERR_LIMIT, "threads",
-                       "the system refused to start another thread (asked for %d)", threads);
-    }
-    *out = p;
-    return ZC_OK;
+    ZC_TRY(
+        zc_crew_create(&(zc_crew_options){.threads = threads, .spin_us = ZC_SPIN_US}, &crew, diag));
+    zc_status status = zc_pool_join(crew, threads, out, diag);
+    zc_crew_release(&crew);
+    return status;
 }
 
 void zc_pool_destroy(zc_pool **pool)
 {
     if (!pool || !*pool) return;
-    zc_pool *p = *pool;
+    zc_crew_release(&(*pool)->crew);
+    free(*pool);
     *pool = NULL;
-    atomic_store(&p->stop, true);
-    publish(p, p->started);
-    for (int i = 0; i < p->started; i++) pthread_join(p->workers[i], NULL);
-    pthread_cond_destroy(&p->done);
-    pthread_cond_destroy(&p->wake);
-    pthread_mutex_destroy(&p->lock);
-    free(p->workers);
-    free(p);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
+#include "base/thread.h"
 #include "cli/cli.h"
 
 #define PATIENCE   1.0 /* seconds before anything is shown */
@@ -54,7 +55,7 @@ void cli_progress_begin(cli_progress *p)
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    p->active = pthread_create(&p->thread, NULL, drawing, p) == 0;
+    p->active = zc_thread_start(&p->thread, drawing, p);
 }
 
 void cli_progress_set(cli_progress *p, const char *fmt, ...)

@@ -16,6 +16,7 @@
 #define CHUNKS 4
 
 typedef struct job {
+    const zc_kctx *k;
     const zc_attn *a;
     zc_simd level;
     int64_t panel, panels;        /* keys a panel, panels a head */
@@ -100,7 +101,8 @@ static void run_task(const job *j, int64_t task, float *work)
 static void run_chunk(void *arg, int i)
 {
     const job *j = arg;
-    for (int64_t t = i; t < j->tasks; t += j->chunks) run_task(j, t, j->work + i * j->work_size);
+    for (int64_t t = i; t < j->tasks && !zc_stopped(j->k); t += j->chunks)
+        run_task(j, t, j->work + i * j->work_size);
 }
 
 /* ---- set-up ---- */
@@ -132,7 +134,7 @@ static zc_status make_room(zc_kctx *k, job *j, bool pack)
 static job job_of(const zc_kctx *k, const zc_attn *a, zc_simd level)
 {
     static const int lanes[] = {4, 8, 16}, tile_rows[] = {4, 6, 8};
-    job j = {.a = a, .level = level};
+    job j = {.k = k, .a = a, .level = level};
     int64_t rows = a->heads / a->kv_heads * a->nq, vl = lanes[j.level];
     j.panel = 2 * vl;
     j.panels = (a->nk + j.panel - 1) / j.panel;
@@ -160,6 +162,6 @@ zc_status zc_attn_fast_at(zc_kctx *k, const zc_attn *a, zc_simd level)
     int64_t heads = a->batch * a->kv_heads;
     if (j.keys) zc_parallel(k, heads * j.panels, 4, pack_keys, &j);
     if (j.values) zc_parallel(k, heads * a->nk, 64, pack_values, &j);
-    zc_pool_run(k->pool, j.chunks, run_chunk, &j);
+    zc_parts(k, j.chunks, run_chunk, &j);
     return ZC_OK;
 }

@@ -247,6 +247,6 @@ zc_status zc_fast_conv_f32(zc_kctx *k)
     if (!divide(k, &j, &tasks)) return zc_fail_nomem(k->diag, "convolution windows", 0);
     if (!j.direct && j.oc_parts > 1)
         zc_parallel(k, c.batch * c.groups * j.bands * c.ic, 1, gather_all, &j);
-    zc_pool_run(k->pool, tasks, band, &j);
+    zc_parts(k, tasks, band, &j);
     return zc_dnnl_report(k, (zc_status)atomic_load(&j.status), "convolution");
 }

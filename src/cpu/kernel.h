@@ -43,7 +43,10 @@ struct zc_kctx {
     zc_packs *packs; /* of the plan's constants; may be NULL: pack nothing */
     /* DYNAMIC operations: gives out[i] its shape and data. dims may alias out[i].dims. */
     zc_status (*resize)(zc_kctx *k, int i, int rank, const int64_t *dims);
-    void *user; /* of the owner of resize */
+    /* Has the run been asked to end? Then it stays so, and nobody reads what the kernel computes.
+     * NULL: never. Any thread may ask. */
+    bool (*stopped)(const zc_kctx *k);
+    void *user; /* of the owner of resize and stopped */
     const char *subject;
     zc_diag *diag;
 };
@@ -130,7 +133,16 @@ static inline int zc_axis(int64_t axis, int rank)
     return (int)(axis < 0 ? axis + rank : axis);
 }
 
-/* Calls fn(arg, begin, end) over [0, n) split among threads, each part at least `grain` long. */
+static inline bool zc_stopped(const zc_kctx *k)
+{
+    return k->stopped && k->stopped(k);
+}
+
+/* Calls fn(arg, i) for i in [0, n) on the threads; when the run is asked to end, for no more. Calls
+ * that take 10 ms or more make the caller of zc_session_cancel wait: they ask zc_stopped inside. */
+void zc_parts(zc_kctx *k, int n, void (*fn)(void *arg, int i), void *arg);
+/* Calls fn(arg, begin, end) over [0, n) split among threads, each part at least `grain` long; no
+ * more of them when the run is asked to end. */
 void zc_parallel(zc_kctx *k, int64_t n, int64_t grain,
                  void (*fn)(void *arg, int64_t begin, int64_t end), void *arg);
 

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cpu/conv_dnnl.h"
 #include "cpu/dnnl.h"
@@ -229,32 +230,65 @@ bool zc_index_next(int rank, const int64_t *dims, int64_t *idx, int n,
     return false;
 }
 
-typedef struct part_job {
+typedef struct parts_job {
+    const zc_kctx *k;
+    void (*fn)(void *arg, int i);
+    void *arg;
+} parts_job;
+
+static void run_unless_stopped(void *arg, int i)
+{
+    const parts_job *job = arg;
+    if (!zc_stopped(job->k)) job->fn(job->arg, i);
+}
+
+void zc_parts(zc_kctx *k, int n, void (*fn)(void *arg, int i), void *arg)
+{
+    parts_job job = {.k = k, .fn = fn, .arg = arg};
+    zc_pool_run(k->pool, n, run_unless_stopped, &job);
+}
+
+typedef struct range_job {
+    const zc_kctx *k;
     void (*fn)(void *arg, int64_t begin, int64_t end);
     void *arg;
-    int64_t n;
+    int64_t n, grain;
     int parts;
-} part_job;
+} range_job;
 
-static void run_part(void *arg, int i)
+static int64_t now_ns(void)
 {
-    const part_job *job = arg;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* A range in pieces between which the run may end: the first as small as is worth a call, the next
+ * ones larger while they take less than half a millisecond. */
+static void run_range(void *arg, int i)
+{
+    enum { SHORT_NS = 500000, GROWTH = 4 };
+    const range_job *job = arg;
     int64_t begin = job->n / job->parts * i + job->n % job->parts * i / job->parts;
-    int64_t end = job->n / job->parts * (i + 1) + job->n % job->parts * (i + 1) / job->parts;
-    job->fn(job->arg, begin, end);
+    const int64_t end = job->n / job->parts * (i + 1) + job->n % job->parts * (i + 1) / job->parts;
+    int64_t piece = job->k->stopped ? job->grain : end - begin, before = 0;
+    while (begin < end && !zc_stopped(job->k)) {
+        if (piece > end - begin || end - begin - piece < job->grain) piece = end - begin;
+        if (piece < end - begin) before = now_ns();
+        job->fn(job->arg, begin, begin + piece);
+        begin += piece;
+        if (begin < end && now_ns() - before < SHORT_NS && piece <= INT64_MAX / GROWTH)
+            piece *= GROWTH;
+    }
 }
 
 void zc_parallel(zc_kctx *k, int64_t n, int64_t grain,
                  void (*fn)(void *arg, int64_t begin, int64_t end), void *arg)
 {
-    int threads = zc_pool_threads(k->pool);
-    int64_t most = grain > 0 ? n / grain : n;
-    int64_t parts = most < threads ? most : threads;
-    if (n <= 0) return;
-    if (parts <= 1) {
-        fn(arg, 0, n);
-        return;
-    }
-    part_job job = {.fn = fn, .arg = arg, .n = n, .parts = (int)parts};
-    zc_pool_run(k->pool, job.parts, run_part, &job);
+    const int threads = zc_pool_threads(k->pool);
+    range_job job = {.k = k, .fn = fn, .arg = arg, .n = n, .grain = grain > 0 ? grain : 1};
+    int64_t most = n / job.grain;
+    if (most < 1) most = 1;
+    job.parts = (int)(most < threads ? most : threads);
+    if (n > 0) zc_pool_run(k->pool, job.parts, run_range, &job);
 }

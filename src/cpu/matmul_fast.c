@@ -73,8 +73,11 @@ static void part(void *arg, int i)
 
 /* Work that is worth another thread. */
 #define PART_FLOPS 200000.0
-/* Parts of all products together, and how small they may be: each packs operands anew. */
+/* Parts of all products together, and how small they may be: each packs operands anew. More where a
+ * part would keep those who cancel a run waiting. */
 #define PARTS       8
+#define LONG_FLOPS  2e8
+#define MANY_PARTS  4096
 #define PART_COLS   192
 #define PART_ROWS   64
 #define COSTLY_ROWS 256
@@ -90,6 +93,8 @@ static void divide(mm_job *j, double flops)
 {
     const zc_mm *mm = j->mm;
     int64_t most = flops > 2 * PART_FLOPS ? within(PARTS / mm->batch, PARTS) : 1;
+    if (flops > LONG_FLOPS * (double)most)
+        most = flops < LONG_FLOPS * MANY_PARTS ? (int64_t)(flops / LONG_FLOPS) : MANY_PARTS;
     j->col_parts = within(mm->n / PART_COLS, most);
     int64_t least = j->col_parts < PARTS / 2 ? PART_ROWS : COSTLY_ROWS;
     j->row_parts = within(mm->m / least, most / j->col_parts);
@@ -115,6 +120,9 @@ zc_status zc_fast_matmul_f32(zc_kctx *k)
     divide(&j, flops);
     int64_t parts = mm.batch * j.row_parts * j.col_parts;
     if (parts > INT32_MAX) return zc_kernel_unsupported(k, "more than 2^31 matrix products");
-    zc_pool_run(flops * (double)mm.batch < 2 * PART_FLOPS ? NULL : k->pool, (int)parts, part, &j);
+    if (flops * (double)mm.batch < 2 * PART_FLOPS)
+        zc_pool_run(NULL, (int)parts, part, &j);
+    else
+        zc_parts(k, (int)parts, part, &j);
     return zc_dnnl_report(k, (zc_status)atomic_load(&j.status), "matrix product");
 }

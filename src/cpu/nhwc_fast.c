@@ -13,9 +13,12 @@
 
 /* ---- convolution ---- */
 
-/* Bands of one image, and the output pixels that they have at least: each reads all weights. */
-#define BANDS_MAX    8
+/* Bands of one image, and the output pixels that they have at least: each reads all weights. More
+ * bands where one would keep those who cancel a run waiting. */
+#define BANDS        8
+#define BANDS_MAX    64
 #define LEAST_PIXELS 96
+#define LONG_FLOPS   2e8
 #define SHAPES_MAX   8
 
 /* The library's convolutions for one input shape, one for each band of output rows. */
@@ -37,6 +40,7 @@ typedef struct conv_state {
 } conv_state;
 
 typedef struct conv_job {
+    const zc_kctx *k;
     const conv_shape *s;
     const float *x, *bias, *residual;
     float *y;
@@ -135,9 +139,12 @@ static void flatten(zc_conv *c)
  * that it is given, and results must not depend on threads. */
 static int64_t bands_of(const zc_conv *c)
 {
+    const double flops = 2.0 * (double)(c->out_plane * c->taps) * (double)(c->ic * c->oc);
     int64_t bands = c->out_plane / LEAST_PIXELS;
     if (bands < 2) bands = 2;
-    if (bands > BANDS_MAX) bands = BANDS_MAX;
+    if (bands > BANDS) bands = BANDS;
+    if (flops > LONG_FLOPS * BANDS)
+        bands = flops < LONG_FLOPS * BANDS_MAX ? (int64_t)(flops / LONG_FLOPS) : BANDS_MAX;
     return bands < c->w.out[0] ? bands : c->w.out[0];
 }
 
@@ -228,7 +235,8 @@ static void conv_band(void *arg, int i)
     conv_job *j = arg;
     const conv_shape *s = j->s;
     int64_t floats = (s->out_row[i + 1] - s->out_row[i]) * s->out_width;
-    for (int64_t n = 0; n < j->images; n++) { /* a band's convolution serves one thread at a time */
+    for (int64_t n = 0; n < j->images && !zc_stopped(j->k);
+         n++) { /* a band's convolution serves one thread at a time */
         int64_t at = n * j->out_plane + s->out_row[i] * s->out_width;
         const float *x = j->x + n * j->in_plane + s->in_row[i] * s->in_width;
         zc_status status = zc_dnnl_conv_run(s->convs[i], x, j->bias, j->sums + at,
@@ -249,7 +257,8 @@ zc_status zc_fast_conv_nhwc_f32(zc_kctx *k)
         ZC_TRY(zc_packs_keep(k->packs, k->diag));
         return zc_k_ConvNhwc(k);
     }
-    conv_job j = {.s = s,
+    conv_job j = {.k = k,
+                  .s = s,
                   .x = k->in[0].data,
                   .y = k->out[0].data,
                   .images = k->in[0].dims[0],
@@ -263,7 +272,7 @@ zc_status zc_fast_conv_nhwc_f32(zc_kctx *k)
     if (!j.sums) return zc_fail_nomem(k->diag, "convolution", bytes);
     j.scratch = zc_scratch_get(k->scratch, s->scratch * (size_t)s->bands);
     if (!j.scratch) return zc_fail_nomem(k->diag, "convolution", s->scratch * (size_t)s->bands);
-    zc_pool_run(k->pool, s->bands, conv_band, &j);
+    zc_parts(k, s->bands, conv_band, &j);
     return zc_dnnl_report(k, (zc_status)atomic_load(&j.status), "convolution");
 }
 

@@ -140,7 +140,7 @@ static void run_sequence(const zc_rnn *n, int64_t task)
     bool back = n->r.reverse || s.d == 1;
     load(&s, n->h0, s.h);
     load(&s, n->c0, s.c);
-    for (int64_t i = 0; i < valid; i++) {
+    for (int64_t i = 0; i < valid && !zc_stopped(n->k); i++) {
         int64_t t = back ? valid - 1 - i : i;
         n->project(n, s.d, t, s.b, s.pre);
         add_bias(&s, 0, 0, n->r.gates * n->hidden, s.pre);
@@ -228,6 +228,7 @@ zc_status zc_rnn_run(zc_kctx *k, zc_rnn *n)
     bool fits = zc_mul_size((size_t)tasks, (size_t)work_doubles(n) * sizeof(double), &bytes);
     n->work = fits ? zc_scratch_get(k->scratch, bytes) : NULL;
     if (!n->work) return zc_fail_nomem(k->diag, "recurrent state", bytes);
+    n->k = k;
     zc_parallel(k, tasks, 1, sequences, n);
     return ZC_OK;
 }

@@ -9,6 +9,7 @@
  * hidden elements. */
 typedef struct zc_rnn zc_rnn;
 struct zc_rnn {
+    const zc_kctx *k;
     zc_recurrent r;
     const zc_tensor *x, *w, *rec, *bias, *lengths, *h0, *c0, *peepholes; /* NULL: absent */
     zc_tensor *y, *yh, *yc;

@@ -183,8 +183,40 @@ static struct {
     struct sigaction actions[ZC_COUNTOF(taken_signals)];
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static void put_back(void)
+{
+    for (size_t i = 0; i < ZC_COUNTOF(taken_signals); i++)
+        sigaction(taken_signals[i], &kept.actions[i], NULL);
+}
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&kept.lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&kept.lock);
+}
+
+/* A child has none of the threads that compile, but their handlers. */
+static void in_child(void)
+{
+    if (kept.compiles) put_back();
+    kept.compiles = 0;
+    pthread_mutex_init(&kept.lock, NULL);
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void handle_fork(void)
+{
+    (void)pthread_atfork(before_fork, after_fork, in_child);
+}
+
 static void keep_signals(void)
 {
+    pthread_once(&once, handle_fork);
     pthread_mutex_lock(&kept.lock);
     for (size_t i = 0; kept.compiles == 0 && i < ZC_COUNTOF(taken_signals); i++)
         sigaction(taken_signals[i], NULL, &kept.actions[i]);
@@ -195,9 +227,7 @@ static void keep_signals(void)
 static void restore_signals(void)
 {
     pthread_mutex_lock(&kept.lock);
-    kept.compiles--;
-    for (size_t i = 0; kept.compiles == 0 && i < ZC_COUNTOF(taken_signals); i++)
-        sigaction(taken_signals[i], &kept.actions[i], NULL);
+    if (--kept.compiles == 0) put_back();
     pthread_mutex_unlock(&kept.lock);
 }
 

@@ -199,7 +199,7 @@ static zc_status run_loop(zc_session *s, const zc_pstep *step, zc_diag *diag)
         ZC_TRY(zc_exec_copy(s, b->params[2 + i], &s->values[step->in[2 + i]], step->name, diag));
     ZC_TRY(empty_scans(s, step, b, carried, 1, (zc_ints){0, NULL}, diag));
     for (int64_t n = 0; n < trips && going; n++) {
-        if (zc_exec_cancelled(s)) return zc_fail(diag, ZC_ERR_CANCELLED, step->name, "cancelled");
+        if (zc_exec_stopped(s)) return zc_exec_stop(s, step->name, diag);
         ZC_TRY(scalar_param(s, step, b->params[0], n, diag));
         ZC_TRY(scalar_param(s, step, b->params[1], 1, diag));
         ZC_TRY(zc_exec_block(s, step->blocks[0], diag));
@@ -299,7 +299,7 @@ static zc_status run_scan(zc_session *s, const zc_pstep *step, zc_diag *diag)
         ZC_TRY(zc_exec_copy(s, b->params[i], &s->values[step->in[i]], step->name, diag));
     ZC_TRY(empty_scans(s, step, b, states, 0, a->scan_output_axes, diag));
     for (int64_t i = 0; i < n; i++) {
-        if (zc_exec_cancelled(s)) return zc_fail(diag, ZC_ERR_CANCELLED, step->name, "cancelled");
+        if (zc_exec_stopped(s)) return zc_exec_stop(s, step->name, diag);
         ZC_TRY(scan_iteration(s, step, states, i, n, diag));
     }
     for (uint32_t i = 0; i < states; i++)

@@ -1,6 +1,7 @@
 /* Running steps. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "runtime/gpu.h"
 
@@ -143,6 +144,36 @@ static zc_status infer_step(zc_session *s, const zc_pstep *step, zc_diag *diag)
     return take_shapes(s, step, &f, diag);
 }
 
+/* ---- runs that end early ---- */
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void zc_exec_begin(zc_session *s)
+{
+    s->deadline = s->timeout_ms ? now_ns() + (int64_t)s->timeout_ms * 1000000 : 0;
+}
+
+static bool cancelled(const zc_session *s)
+{
+    return atomic_load_explicit(&s->use, memory_order_relaxed) == ZC_SESSION_CANCELLED;
+}
+
+bool zc_exec_stopped(const zc_session *s)
+{
+    return cancelled(s) || (s->deadline && now_ns() >= s->deadline);
+}
+
+zc_status zc_exec_stop(const zc_session *s, const char *subject, zc_diag *diag)
+{
+    if (cancelled(s)) return zc_fail(diag, ZC_ERR_CANCELLED, subject, "cancelled");
+    return zc_fail(diag, ZC_ERR_TIMEOUT, subject, "not done within %u ms", s->timeout_ms);
+}
+
 /* ---- running ---- */
 
 typedef struct run_user {
@@ -164,6 +195,12 @@ static zc_status resize(zc_kctx *k, int i, int rank, const int64_t *dims)
     ZC_TRY(zc_exec_shape(u->session, v, rank, dims, k->subject, k->diag));
     k->out[i] = u->session->values[v];
     return ZC_OK;
+}
+
+static bool stopped(const zc_kctx *k)
+{
+    const run_user *u = k->user;
+    return zc_exec_stopped(u->session);
 }
 
 /* Planned views share their input's memory; a dynamic one takes its pointer. */
@@ -208,13 +245,15 @@ static zc_status run_kernel(zc_session *s, const zc_pstep *step, zc_diag *diag)
                  .epilogue_state = &s->states[3 * (step - s->program->steps) + 2],
                  .packs = &s->plan->packs,
                  .resize = resize,
+                 .stopped = stopped,
                  .user = &user,
                  .subject = step->name,
                  .diag = diag};
     for (uint32_t i = 0; i < step->nin && i < 64; i++)
         if (s->program->values[step->in[i]].kind == ZC_P_CONST) k.const_in |= UINT64_C(1) << i;
     zc_scratch_reset(&s->scratch);
-    return zc_kernel_run(&k, s->reference);
+    ZC_TRY(zc_kernel_run(&k, s->reference));
+    return zc_exec_stopped(s) ? zc_exec_stop(s, step->name, diag) : ZC_OK;
 }
 
 zc_status zc_exec_ready(const zc_session *s, zc_diag *diag)
@@ -264,7 +303,7 @@ static zc_status run_beside_gpu(zc_session *s, const zc_pstep *step, zc_diag *di
 
 zc_status zc_exec_step(zc_session *s, const zc_pstep *step, zc_diag *diag)
 {
-    if (zc_exec_cancelled(s)) return zc_fail(diag, ZC_ERR_CANCELLED, step->name, "cancelled");
+    if (zc_exec_stopped(s)) return zc_exec_stop(s, step->name, diag);
     if (zc_op_get(step->op)->flags & ZC_OPF_REGIONS) {
         if (s->gpu) ZC_TRY(host_inputs(s, step, UINT64_MAX, diag));
         return zc_exec_control(s, step, diag);

@@ -49,8 +49,7 @@ static uint64_t result_bytes(const zc_session *s)
     return sum;
 }
 
-/* inputs[n] of the caller's size each. */
-static zc_status take_shapes(zc_session *s, const zc_io_info *inputs, size_t n, zc_diag *diag)
+static zc_status take_each(zc_session *s, const zc_io_info *inputs, size_t n, zc_diag *diag)
 {
     const uint8_t *at = (const uint8_t *)inputs;
     for (size_t i = 0; i < n; i++) {
@@ -67,35 +66,43 @@ static zc_status take_shapes(zc_session *s, const zc_io_info *inputs, size_t n, 
     return ZC_OK;
 }
 
+zc_status zc_session_take_shapes(zc_session *s, const zc_io_info *inputs, size_t n, zc_diag *diag)
+{
+    const size_t need = s->program->blocks[0].nparams;
+    if (n == need && (inputs || !n)) return take_each(s, inputs, n, diag);
+    return zc_fail(diag, ZC_ERR_ARG, "inputs", "wrong number of inputs (got %zu, need %zu)",
+                   inputs ? n : 0, need);
+}
+
+zc_memory_info zc_session_measure(const zc_session *s)
+{
+    const zc_program *p = s->program;
+    return (zc_memory_info){.weight_bytes = s->plan->weight_bytes,
+                            .device_weight_bytes = p->nkernels ? zc_image_weight_bytes(p) : 0,
+                            .arena_bytes = s->now->arena_bytes,
+                            .live_bytes = zc_place_least(s->now->items, s->now->nitems),
+                            .result_bytes = result_bytes(s)};
+}
+
 static zc_status measure(zc_session *s, const zc_io_info *inputs, size_t n, zc_memory_info *out,
                          zc_diag *diag)
 {
-    ZC_TRY(take_shapes(s, inputs, n, diag));
+    ZC_TRY(zc_session_take_shapes(s, inputs, n, diag));
     ZC_TRY(zc_session_plan(s, diag));
-    out->arena_bytes = s->now->arena_bytes;
-    out->live_bytes = zc_place_least(s->now->items, s->now->nitems);
-    out->result_bytes = result_bytes(s);
-    return ZC_OK;
+    const zc_memory_info own = zc_session_measure(s);
+    return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_memory_info, result_bytes), out, diag);
 }
 
 zc_status zc_plan_memory_fill(const zc_plan *plan, const zc_io_info *inputs, size_t n,
                               zc_memory_info *out, zc_diag *diag)
 {
     if (!plan || !out) return zc_fail(diag, ZC_ERR_ARG, plan ? "out" : "plan", "is NULL");
-    const size_t need = plan->program.blocks[0].nparams;
-    if (n != need || (n && !inputs))
-        return zc_fail(diag, ZC_ERR_ARG, "inputs", "wrong number of inputs (got %zu, need %zu)",
-                       inputs ? n : 0, need);
     zc_session *s;
     zc_plan *shared = (zc_plan *)(uintptr_t)plan; /* its references are counted */
-    zc_memory_info own = {.weight_bytes = plan->weight_bytes,
-                          .device_weight_bytes =
-                              plan->program.nkernels ? zc_image_weight_bytes(&plan->program) : 0};
     ZC_TRY(zc_session_new(shared, 1, &s, diag));
     zc_diag_lend_file(diag, plan->file);
-    zc_status status = measure(s, inputs, n, &own, diag);
+    zc_status status = measure(s, inputs, n, out, diag);
     zc_diag_lend_file(diag, NULL);
     zc_session_free(s);
-    if (status != ZC_OK) return status;
-    return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_memory_info, result_bytes), out, diag);
+    return status;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/sized.h"
@@ -12,6 +13,26 @@ _Static_assert(ZC_RANK_MAX == ZC_MAX_RANK, "public and internal rank limits agre
 const char *zc_elem_name(zc_elem elem)
 {
     return zc_dtype_valid(elem) ? zc_dtype_name((zc_dtype)elem) : "none";
+}
+
+#define X(NAME, name, onnx, bits, cls)                                                             \
+    _Static_assert((int)ZC_ELEM_##NAME == (int)ZC_##NAME, "public and internal numbers agree");
+ZC_DTYPES(X)
+#undef X
+
+size_t zc_elem_bits(zc_elem elem)
+{
+    return zc_dtype_valid(elem) ? zc_dtype_bits((zc_dtype)elem) : 0;
+}
+
+size_t zc_view_size(const zc_view *view)
+{
+    if (!view || !zc_dtype_valid(view->elem) || view->rank < 0 || view->rank > ZC_RANK_MAX)
+        return SIZE_MAX;
+    zc_tensor t = {.dtype = (zc_dtype)view->elem, .rank = view->rank};
+    size_t bytes;
+    memcpy(t.dims, view->dims, sizeof t.dims);
+    return zc_tensor_bytes(&t, &bytes) ? bytes : SIZE_MAX;
 }
 
 zc_elem zc_elem_parse(const char *name)
@@ -63,19 +84,31 @@ static zc_status find_lifetimes(zc_plan *plan, zc_diag *diag)
 
 /* ---- loading ---- */
 
+static void drop_bytes(uint8_t *bytes, size_t len, bool mapped)
+{
+    if (mapped)
+        zc_file_unmap(bytes, len);
+    else
+        free(bytes);
+}
+
 /* Takes the bytes; path may be NULL. */
-static zc_status load(uint8_t *bytes, size_t len, const char *path, zc_plan **out, zc_diag *diag)
+static zc_status load(uint8_t *bytes, size_t len, bool mapped, const char *path, zc_plan **out,
+                      zc_diag *diag)
 {
     zc_plan *plan = zc_calloc(1, sizeof *plan);
     if (!plan) {
-        free(bytes);
+        drop_bytes(bytes, len, mapped);
         return zc_fail_nomem(diag, "plan", sizeof *plan);
     }
     atomic_init(&plan->refs, 1);
+    atomic_init(&plan->images_pid, 0);
     pthread_mutex_init(&plan->images_lock, NULL);
+    pthread_mutex_init(&plan->crew_lock, NULL);
     zc_packs_init(&plan->packs);
     plan->bytes = bytes;
     plan->len = len;
+    plan->mapped = mapped;
     zc_arena_init(&plan->arena, 0);
     zc_status status = zc_program_read(bytes, len, &plan->arena, &plan->program, diag);
     if (status == ZC_OK && path) {
@@ -83,7 +116,8 @@ static zc_status load(uint8_t *bytes, size_t len, const char *path, zc_plan **ou
         if (!plan->file) status = zc_fail_nomem(diag, "plan", strlen(path));
     }
     if (status == ZC_OK) status = find_lifetimes(plan, diag);
-    if (status == ZC_OK) status = zc_plan_find_packable(plan, diag);
+    /* Pages of a file are the system's already, and not to be written. */
+    if (status == ZC_OK && !mapped) status = zc_plan_find_packable(plan, diag);
     if (status != ZC_OK) {
         zc_plan_destroy(&plan);
         return status;
@@ -111,7 +145,7 @@ zc_status zc_plan_load_bytes(const void *data, size_t len, zc_plan **out, zc_dia
     if (!data) return zc_fail(diag, ZC_ERR_ARG, "data", "is NULL");
     uint8_t *copy;
     ZC_TRY(aligned_copy(data, len, &copy, diag));
-    return load(copy, len, NULL, out, diag);
+    return load(copy, len, false, NULL, out, diag);
 }
 
 static zc_status read_plan_file(const char *path, uint8_t **bytes, size_t *len, zc_diag *diag)
@@ -130,7 +164,7 @@ static zc_status read_plan_file(const char *path, uint8_t **bytes, size_t *len, 
     return status;
 }
 
-zc_status zc_plan_load_file(const char *path, zc_plan **out, zc_diag *diag)
+static zc_status load_from(const char *path, bool mapped, zc_plan **out, zc_diag *diag)
 {
     if (!out) return zc_fail(diag, ZC_ERR_ARG, "out", "is NULL");
     *out = NULL;
@@ -138,10 +172,20 @@ zc_status zc_plan_load_file(const char *path, zc_plan **out, zc_diag *diag)
     uint8_t *bytes;
     size_t len;
     zc_diag_lend_file(diag, path);
-    zc_status status = read_plan_file(path, &bytes, &len, diag);
-    if (status == ZC_OK) status = load(bytes, len, path, out, diag);
+    zc_status status = (mapped ? zc_file_map : read_plan_file)(path, &bytes, &len, diag);
+    if (status == ZC_OK) status = load(bytes, len, mapped, path, out, diag);
     zc_diag_lend_file(diag, NULL);
     return status;
+}
+
+zc_status zc_plan_load_file(const char *path, zc_plan **out, zc_diag *diag)
+{
+    return load_from(path, false, out, diag);
+}
+
+zc_status zc_plan_map_file(const char *path, zc_plan **out, zc_diag *diag)
+{
+    return load_from(path, true, out, diag);
 }
 
 void zc_plan_retain(zc_plan *plan)
@@ -158,9 +202,10 @@ void zc_plan_destroy(zc_plan **planp)
     for (size_t i = 0; i < plan->images.len; i++) zc_image_destroy(&plan->images.data[i]);
     ZC_VEC_FINI(&plan->images);
     pthread_mutex_destroy(&plan->images_lock);
+    pthread_mutex_destroy(&plan->crew_lock);
     zc_packs_fini(&plan->packs);
     zc_arena_fini(&plan->arena);
-    free(plan->bytes);
+    drop_bytes(plan->bytes, plan->len, plan->mapped);
     free(plan);
 }
 
@@ -177,8 +222,21 @@ static zc_status find_image(zc_plan *plan, int ordinal, zc_image **out, zc_diag 
     return zc_fail_nomem(diag, "device image", sizeof **out);
 }
 
+/* A child of the process that used the GPU never gets to the lock, which may be held for ever by a
+ * thread that it does not have: no use of a GPU survives fork(). */
+static zc_status claim_images(zc_plan *plan, zc_diag *diag)
+{
+    int owner = 0;
+    const int own = (int)getpid();
+    if (atomic_compare_exchange_strong(&plan->images_pid, &owner, own) || owner == own)
+        return ZC_OK;
+    return zc_fail(diag, ZC_ERR_FORKED, "device",
+                   "the plan was used on a GPU before fork() in another process");
+}
+
 zc_status zc_plan_image(zc_plan *plan, int ordinal, zc_image **out, zc_diag *diag)
 {
+    ZC_TRY(claim_images(plan, diag));
     pthread_mutex_lock(&plan->images_lock);
     zc_status status = find_image(plan, ordinal, out, diag);
     pthread_mutex_unlock(&plan->images_lock);
@@ -212,11 +270,17 @@ static zc_status give_io(const zc_program *p, uint32_t v, const char *name, zc_i
                          zc_diag *diag)
 {
     const zc_pvalue *value = &p->values[v];
-    zc_io_info own = {.name = name, .elem = (zc_elem)value->dtype, .rank = value->rank};
+    zc_tensor t = {.dtype = value->dtype, .rank = value->rank};
+    zc_io_info own = {.name = name, .elem = (zc_elem)t.dtype, .rank = t.rank, .bytes = -1};
+    bool known = t.rank >= 0;
+    size_t bytes;
     for (int d = 0; d < value->rank; d++) {
+        known = known && zc_dim_is_const(value->dims[d]);
         own.dims[d] = zc_dim_is_const(value->dims[d]) ? value->dims[d].k : -1;
         own.dim_texts[d] = value->dim_texts[d];
+        t.dims[d] = own.dims[d];
     }
+    if (known && zc_tensor_bytes(&t, &bytes)) own.bytes = (int64_t)bytes;
     return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_io_info, dim_texts), out, diag);
 }
 
@@ -237,4 +301,30 @@ zc_status zc_plan_output_fill(const zc_plan *plan, size_t i, zc_io_info *out, zc
     if (i >= top->nouts)
         return zc_fail(diag, ZC_ERR_ARG, "i", "no such output (got %zu, need < %u)", i, top->nouts);
     return give_io(&plan->program, top->outs[i], plan->program.output_names[i], out, diag);
+}
+
+static zc_status find(const char *const *names, uint32_t n, const char *name, const char *what,
+                      size_t *i, zc_diag *diag)
+{
+    if (!name || !i) return zc_fail(diag, ZC_ERR_ARG, name ? "i" : "name", "is NULL");
+    for (*i = 0; *i < n; ++*i)
+        if (strcmp(names[*i], name) == 0) return ZC_OK;
+    *i = 0;
+    if (n == 0) return zc_fail(diag, ZC_ERR_ARG, name, "no such %s (the plan has none)", what);
+    return zc_fail(diag, ZC_ERR_ARG, name, "no such %s (the plan has %u, the first is " ZC_NAME ")",
+                   what, n, names[0]);
+}
+
+zc_status zc_plan_find_input(const zc_plan *plan, const char *name, size_t *i, zc_diag *diag)
+{
+    if (!plan) return zc_fail(diag, ZC_ERR_ARG, "plan", "is NULL");
+    const zc_program *p = &plan->program;
+    return find(p->input_names, p->blocks[0].nparams, name, "input", i, diag);
+}
+
+zc_status zc_plan_find_output(const zc_plan *plan, const char *name, size_t *i, zc_diag *diag)
+{
+    if (!plan) return zc_fail(diag, ZC_ERR_ARG, "plan", "is NULL");
+    const zc_program *p = &plan->program;
+    return find(p->output_names, p->blocks[0].nouts, name, "output", i, diag);
 }

@@ -228,7 +228,7 @@ static zc_status make_room(zc_session *s, zc_diag *diag)
     return ZC_OK;
 }
 
-zc_status zc_session_prepare(zc_session *s, zc_diag *diag)
+zc_status zc_session_make_ready(zc_session *s, zc_diag *diag)
 {
     ZC_TRY(zc_session_plan(s, diag));
     ZC_TRY(make_room(s, diag));

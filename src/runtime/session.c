@@ -2,8 +2,8 @@
 #include "runtime/session.h"
 #include "base/sized.h"
 #include "runtime/gpu.h"
+#include "runtime/threads.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,14 +33,6 @@ static void count_states(zc_session *s)
 enum { SHAPES_DEFAULT = 64 };
 
 /* ---- life ---- */
-
-static int usable_cpus(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-    int n = CPU_COUNT(&set);
-    return n < 1 ? 1 : n > ZC_THREADS_MAX ? ZC_THREADS_MAX : n;
-}
 
 static uint32_t widest_step(const zc_program *p)
 {
@@ -93,7 +85,7 @@ void zc_session_free(zc_session *s)
 {
     const zc_program *p = s->program;
     zc_gpu_destroy(s);
-    zc_pool_destroy(&s->pool);
+    zc_session_leave_threads(s);
     for (size_t i = 0; s->states && i < 3 * (size_t)p->nsteps; i++)
         if (s->states[i].p) s->states[i].destroy(s->states[i].p);
     for (uint32_t i = 0; s->rooms && i < p->nvalues; i++) free(s->rooms[i].p);
@@ -179,13 +171,10 @@ static zc_status take_params(const zc_session_params *params, zc_session_params 
     if (params)
         ZC_TRY(zc_sized_take(params, ZC_SIZE_UPTO(zc_session_params, timeout_ms), out, sizeof *out,
                              "params", diag));
-    if (out->threads < 0 || out->threads > ZC_THREADS_MAX)
-        return zc_fail(diag, ZC_ERR_ARG, "threads", "out of range (got %d, need 0 to %d)",
-                       out->threads, ZC_THREADS_MAX);
+    ZC_TRY(zc_threads_check(out->threads, diag));
     if (out->shapes > ZC_SHAPES_MAX)
         return zc_fail(diag, ZC_ERR_ARG, "shapes", "out of range (got %zu, need 0 to %d)",
                        out->shapes, ZC_SHAPES_MAX);
-    if (!out->threads) out->threads = usable_cpus();
     if (!out->shapes) out->shapes = SHAPES_DEFAULT;
     return ZC_OK;
 }
@@ -198,9 +187,10 @@ static zc_status create(zc_plan *plan, const zc_session_params *params, zc_sessi
     ZC_TRY(take_params(params, &given, diag));
     ZC_TRY(zc_session_new(plan, given.shapes, &s, diag));
     s->reference = given.reference;
-    zc_status status = zc_pool_create(given.threads, &s->pool, diag);
+    zc_status status = zc_session_join_threads(s, &given, diag);
     if (status == ZC_OK && given.reference) status = zc_packs_keep(&plan->packs, diag);
     if (status == ZC_OK) status = choose_device(s, &given, diag);
+    if (!s->gpu) s->timeout_ms = given.timeout_ms;
     if (status == ZC_OK) status = zc_exec_ready(s, diag);
     if (status != ZC_OK) {
         zc_session_free(s);
@@ -261,6 +251,11 @@ static zc_status enter_for(zc_session *s, zc_session_use use, zc_diag *diag)
 zc_status zc_session_enter(zc_session *s, zc_diag *diag)
 {
     return enter_for(s, ZC_SESSION_BUSY, diag);
+}
+
+zc_status zc_session_enter_run(zc_session *s, zc_diag *diag)
+{
+    return enter_for(s, ZC_SESSION_RUNNING, diag);
 }
 
 zc_status zc_session_destroy(zc_session **session)
@@ -371,7 +366,8 @@ static zc_status run_steps(zc_session *s, zc_diag *diag)
 static zc_status run(zc_session *s, zc_diag *diag)
 {
     ZC_TRY(zc_session_check_io(s, diag));
-    if (!s->prepared) ZC_TRY(zc_session_prepare(s, diag));
+    zc_exec_begin(s);
+    if (!s->prepared) ZC_TRY(zc_session_make_ready(s, diag));
     ZC_TRY(zc_session_root_outputs(s, diag));
     point_values(s);
     zc_status status = run_steps(s, diag);
@@ -379,7 +375,7 @@ static zc_status run(zc_session *s, zc_diag *diag)
     return status;
 }
 
-static zc_status run_and_wait(zc_session *s, bool wait, zc_diag *diag)
+zc_status zc_session_run_now(zc_session *s, bool wait, zc_diag *diag)
 {
     if (!s->gpu) return run(s, diag);
     ZC_TRY(zc_gpu_enter(s, diag));
@@ -389,17 +385,20 @@ static zc_status run_and_wait(zc_session *s, bool wait, zc_diag *diag)
     return status;
 }
 
-static zc_status leave_run(zc_session *s, zc_status status, zc_diag *diag)
+zc_status zc_session_leave_run(zc_session *s, zc_status status, zc_diag *diag)
 {
-    if (status != ZC_OK) zc_session_forget_results(s);
+    if (status != ZC_OK) {
+        zc_session_forget_results(s);
+        s->prepared = false; /* a value that is kept for later runs may be half of one */
+    }
     count_states(s);
     return zc_session_leave(s, status, diag);
 }
 
 static zc_status run_once(zc_session *session, bool wait, zc_diag *diag)
 {
-    ZC_TRY(enter_for(session, ZC_SESSION_RUNNING, diag));
-    return leave_run(session, run_and_wait(session, wait, diag), diag);
+    ZC_TRY(zc_session_enter_run(session, diag));
+    return zc_session_leave_run(session, zc_session_run_now(session, wait, diag), diag);
 }
 
 zc_status zc_session_run(zc_session *session, zc_diag *diag)
@@ -424,5 +423,5 @@ static zc_status wait_for_gpu(zc_session *s, zc_diag *diag)
 zc_status zc_session_wait(zc_session *session, zc_diag *diag)
 {
     ZC_TRY(zc_session_enter(session, diag));
-    return leave_run(session, wait_for_gpu(session, diag), diag);
+    return zc_session_leave_run(session, wait_for_gpu(session, diag), diag);
 }

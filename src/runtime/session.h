@@ -70,7 +70,10 @@ struct zc_session {
     atomic_int use; /* a zc_session_use */
     pid_t pid;
     bool reference;
+    uint32_t timeout_ms; /* of a run on the CPU; 0: none */
+    int64_t deadline;    /* of the run now, in nanoseconds of CLOCK_MONOTONIC; 0: none */
     zc_pool *pool;
+    zc_crew *crew; /* the plan's, whose threads the pool's are; NULL: they are not */
 
     zc_input_slot *inputs;
     zc_output_slot *outputs;
@@ -108,7 +111,12 @@ struct zc_session {
 /* Brackets what a call does, whose messages name the plan's file; fails when another thread is
  * inside, after fork(), and when the GPU is lost. */
 zc_status zc_session_enter(zc_session *s, zc_diag *diag);
+/* The same for a call that can be cancelled. */
+zc_status zc_session_enter_run(zc_session *s, zc_diag *diag);
+/* Runs once; with `wait` on a GPU, until the results are there. */
+zc_status zc_session_run_now(zc_session *s, bool wait, zc_diag *diag);
 /* Returns status. */
+zc_status zc_session_leave_run(zc_session *s, zc_status status, zc_diag *diag);
 zc_status zc_session_leave(zc_session *s, zc_status status, zc_diag *diag);
 
 /* ---- inputs and outputs (io.c) ---- */
@@ -131,7 +139,13 @@ void zc_session_free(zc_session *s);
 /* Finds what the inputs' current shapes need: session.now (prepare.c). */
 zc_status zc_session_plan(zc_session *s, zc_diag *diag);
 /* The same, and makes the memory ready. */
-zc_status zc_session_prepare(zc_session *s, zc_diag *diag);
+zc_status zc_session_make_ready(zc_session *s, zc_diag *diag);
+
+/* ---- shapes without values (memory.c) ---- */
+/* Gives the inputs these shapes, inputs[n] of the caller's size each, and no data. */
+zc_status zc_session_take_shapes(zc_session *s, const zc_io_info *inputs, size_t n, zc_diag *diag);
+/* What runs of the shapes that are planned now take. */
+zc_memory_info zc_session_measure(const zc_session *s);
 
 /* ---- kept shapes (shapes.c) ---- */
 bool zc_shapes_init(zc_shape_cache *c, size_t max);
@@ -158,9 +172,11 @@ zc_status zc_exec_copy(zc_session *s, uint32_t v, const zc_tensor *t, const char
 /* If, Loop, Scan (control.c). */
 zc_status zc_exec_control(zc_session *s, const zc_pstep *step, zc_diag *diag);
 
-static inline bool zc_exec_cancelled(zc_session *s)
-{
-    return atomic_load_explicit(&s->use, memory_order_relaxed) == ZC_SESSION_CANCELLED;
-}
+/* The time of a run begins. */
+void zc_exec_begin(zc_session *s);
+/* Has the run been cancelled, or taken too long? Then it stays so. */
+bool zc_exec_stopped(const zc_session *s);
+/* What such a run returns. */
+zc_status zc_exec_stop(const zc_session *s, const char *subject, zc_diag *diag);
 
 #endif

@@ -31,4 +31,18 @@ expect bench-shows 0 "" grep -E 'measuring\.\.\. [1-9][0-9]* s' "$dir/terminal"
 script -qec "'$zc' inspect '$dir/p.plan'" /dev/null >"$dir/terminal" 2>&1 </dev/null
 expect fast-says-nothing 1 "" grep -F '...' "$dir/terminal"
 
+# Who draws takes no signals: only the main thread and the one that waits for them leave SIGUSR1 (bit 9) open.
+cat >"$dir/open.sh" <<'OPEN'
+"$@" &
+pid=$!
+sleep 0.7
+for task in /proc/$pid/task/*/status; do
+    mask=$(sed -n 's/^SigBlk:[[:space:]]*//p' "$task")
+    [ $((0x$mask & 0x200)) -ne 0 ] || echo takes-signals
+done
+wait $pid
+OPEN
+script -qec "sh $dir/open.sh '$zc' bench '$dir/p.plan' --seconds 1.6" /dev/null >"$dir/terminal" 2>&1 </dev/null
+expect drawing-takes-no-signals 0 2 grep -c takes-signals "$dir/terminal"
+
 finish

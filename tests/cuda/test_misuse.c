@@ -2,10 +2,12 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -315,6 +317,73 @@ static void test_after_fork(void **state)
     gpu_rows_run(f->session, &f->in);
 }
 
+/* In the child of a process one of whose threads is making the plan ready for a GPU. */
+static int child_of_a_maker(zc_plan *plan)
+{
+    zc_session *s = NULL;
+    zc_device_info info;
+    alarm(20);
+    if (zc_session_create(plan, ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA), &s,
+                          NULL) != ZC_ERR_FORKED)
+        return 1;
+    if (zc_session_create(plan, ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_AUTO), &s,
+                          NULL) != ZC_OK)
+        return 2;
+    if (zc_session_device(s, &info) != ZC_OK || !info.fallback || !strstr(info.fallback, "fork()"))
+        return 3;
+    return zc_session_destroy(&s) == ZC_OK ? 0 : 4;
+}
+
+typedef struct maker {
+    zc_plan *plan;
+    atomic_bool done;
+    zc_status status;
+} maker;
+
+static void *make_session(void *arg)
+{
+    maker *m = arg;
+    zc_session *s = NULL;
+    m->status = zc_session_create(
+        m->plan, ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA), &s, NULL);
+    atomic_store(&m->done, true);
+    (void)zc_session_destroy(&s);
+    return NULL;
+}
+
+/* Forks while another thread is in zc_session_create: a GPU that the plan has no code for, so that
+ * this takes a while. */
+static void test_fork_while_a_session_is_made(void **state)
+{
+    gpu_fixture *f = *state;
+    int during = 0;
+    char cache[256];
+    snprintf(cache, sizeof cache, "%s", getenv("ZC_CACHE_DIR"));
+    zc_free(f->bytes);
+    gpu_compile(gpu_rows_text, "sm_90", false, &f->bytes, &f->len);
+    setenv("ZC_CACHE_DIR", "/dev/null", 1); /* every kernel is compiled */
+    gpu_fake("CC", "80");
+    for (int i = 0; i < 5; i++) {
+        maker m = {.plan = gpu_load(f->bytes, f->len)};
+        pthread_t thread;
+        int status;
+        assert_int_equal(pthread_create(&thread, NULL, make_session, &m), 0);
+        usleep(5000 * (unsigned)(i + 1));
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) _exit(child_of_a_maker(m.plan));
+        during += !atomic_load(&m.done);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+        pthread_join(thread, NULL);
+        assert_int_equal(m.status, ZC_OK);
+        zc_plan_destroy(&m.plan);
+    }
+    setenv("ZC_CACHE_DIR", cache, 1);
+    assert_true(during > 0);
+}
+
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -329,6 +398,7 @@ int main(void)
         T(test_sessions_in_threads),
         T(test_plan_destroyed_first),
         T(test_after_fork),
+        T(test_fork_while_a_session_is_made),
     };
     return cmocka_run_group_tests(tests, gpu_group_setup, gpu_group_teardown);
 }

@@ -56,6 +56,28 @@ static size_t live(void)
     return counts.live;
 }
 
+/* A first run of a prepared shape replays a graph, as runs do for ever after. */
+static void test_prepared_shapes_replay(void **state)
+{
+    gpu_fixture *f = *state;
+    zc_session *s = session_for_shapes(f, 8);
+    zc_io_info in[2];
+    zc_device_info info;
+    for (size_t i = 0; i < 2; i++) {
+        expect_ok(f->diag, zc_plan_input(f->plan, i, &in[i], f->diag));
+        for (int d = 0; d < in[i].rank; d++)
+            if (in[i].dims[d] < 0) in[i].dims[d] = in[i].elem == 7 ? 3 : 5;
+    }
+    expect_ok(f->diag, zc_session_prepare(s, in, 2, NULL, f->diag));
+    assert_int_equal(zc_session_device(s, &info), ZC_OK);
+    assert_true(info.graphs > 0);
+    const unsigned long first = run(f, s, 3);
+    assert_int_equal(run(f, s, 3), first);
+    assert_int_equal(run(f, s, 3), first);
+    assert_true(run(f, s, 4) > first); /* it was not prepared */
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+}
+
 static void test_kept_shapes_replay(void **state)
 {
     gpu_fixture *f = *state;
@@ -99,6 +121,7 @@ static void test_more_shapes_than_are_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        T(test_prepared_shapes_replay),
         T(test_kept_shapes_replay),
         T(test_more_shapes_than_are_kept),
     };

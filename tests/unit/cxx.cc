@@ -39,6 +39,16 @@ void session_params()
           "fields by name");
 }
 
+void threads()
+{
+    zc_threads *threads = nullptr;
+    check(zc_threads_create(ZC_THREADS_PARAMS(.spin_us = ZC_SPIN_NONE, .threads = 2), &threads,
+                            nullptr) == ZC_OK,
+          "zc_threads_create");
+    zc_threads_destroy(&threads);
+    check(threads == nullptr, "zc_threads_destroy");
+}
+
 bool stop(void *user, const char *, size_t, size_t)
 {
     ++*static_cast<int *>(user);
@@ -74,6 +84,7 @@ void calls()
 int main()
 {
     session_params();
+    threads();
     calls();
     return faults != 0;
 }

@@ -1,5 +1,6 @@
 /* The thread pool: every index exactly once, whatever the number of threads. */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -156,6 +157,76 @@ static void test_workers_take_no_signals(void **state)
     }
 }
 
+/* ---- crews ---- */
+
+enum { CALLERS = 6 };
+
+static void *run_many(void *arg)
+{
+    for (int round = 0; round < 300; round++) check_run(arg, round % 9);
+    check_run(arg, ITEMS);
+    return NULL;
+}
+
+/* Callers of one crew's pools, more than CPUs at times. */
+static void test_pools_share_a_crew(void **state)
+{
+    (void)state;
+    zc_crew *crew;
+    zc_pool *pools[CALLERS];
+    pthread_t threads[CALLERS];
+    assert_int_equal(zc_crew_create(&(zc_crew_options){.threads = 2, .most = 4}, &crew, NULL),
+                     ZC_OK);
+    for (int i = 0; i < CALLERS; i++) {
+        assert_int_equal(zc_pool_join(crew, i + 1, &pools[i], NULL), ZC_OK);
+        assert_int_equal(zc_pool_threads(pools[i]), i + 1);
+        assert_int_equal(pthread_create(&threads[i], NULL, run_many, pools[i]), 0);
+    }
+    assert_int_equal(zc_crew_grow(crew, 9, NULL), ZC_OK);
+    assert_int_equal(zc_crew_threads(crew), 4);
+    zc_crew_release(&crew); /* the pools have it still */
+    for (int i = 0; i < CALLERS; i++) {
+        pthread_join(threads[i], NULL);
+        zc_pool_destroy(&pools[i]);
+    }
+}
+
+typedef struct places {
+    pthread_t caller;
+    atomic_int begun, bound;
+} places;
+
+static void look_where(void *arg, int i)
+{
+    places *p = arg;
+    cpu_set_t set;
+    (void)i;
+    if (!pthread_equal(pthread_self(), p->caller) &&
+        pthread_getaffinity_np(pthread_self(), sizeof set, &set) == 0)
+        atomic_fetch_add(&p->bound, CPU_COUNT(&set) == 1);
+    atomic_fetch_add(&p->begun, 1);
+    while (atomic_load(&p->begun) < 3) usleep(100);
+}
+
+static void test_workers_are_bound(void **state)
+{
+    (void)state;
+    cpu_set_t own;
+    int first = 0;
+    zc_crew *crew;
+    zc_pool *pool;
+    places p = {.caller = pthread_self()};
+    assert_int_equal(sched_getaffinity(0, sizeof own, &own), 0);
+    while (!CPU_ISSET((size_t)first, &own)) first++;
+    const zc_crew_options options = {.threads = 3, .cpus = &first, .ncpus = 1};
+    assert_int_equal(zc_crew_create(&options, &crew, NULL), ZC_OK);
+    assert_int_equal(zc_pool_join(crew, 3, &pool, NULL), ZC_OK);
+    zc_pool_run(pool, 3, look_where, &p);
+    assert_int_equal(atomic_load(&p.bound), 2);
+    zc_pool_destroy(&pool);
+    zc_crew_release(&crew);
+}
+
 static void test_bad_count(void **state)
 {
     (void)state;
@@ -170,9 +241,10 @@ static void test_bad_count(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_index_once), cmocka_unit_test(test_items_run_at_once),
-        cmocka_unit_test(test_caller_waits),     cmocka_unit_test(test_destroy_at_once),
-        cmocka_unit_test(test_after_sleep),      cmocka_unit_test(test_workers_take_no_signals),
+        cmocka_unit_test(test_every_index_once),   cmocka_unit_test(test_items_run_at_once),
+        cmocka_unit_test(test_caller_waits),       cmocka_unit_test(test_destroy_at_once),
+        cmocka_unit_test(test_pools_share_a_crew), cmocka_unit_test(test_workers_are_bound),
+        cmocka_unit_test(test_after_sleep),        cmocka_unit_test(test_workers_take_no_signals),
         cmocka_unit_test(test_bad_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

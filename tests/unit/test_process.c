@@ -1,5 +1,6 @@
-/* A process that ends, or forks, while sessions run: as many times as ZC_TEST_PROCESSES says. Each
- * time is a process of its own, as oneDNN's first use is part of it. */
+/* A process that ends, or forks, while sessions run: as many times as ZC_TEST_PROCESSES says. Where
+ * oneDNN's first use is part of it each time is a program of its own, whose code generation and
+ * wait take 100 ms of two CPUs: of these there are a tenth. The others begin with oneDNN's code. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,6 +41,7 @@ typedef struct runner {
 
 static runner the;
 static atomic_int begun;
+static bool ends_threads; /* at exit */
 
 static void milliseconds(double n)
 {
@@ -78,6 +80,7 @@ static bool start(const char *plan)
 /* What a service's own handler may do: its threads end, as their runs fail from now on. */
 static void end_all(void)
 {
+    if (!ends_threads) return;
     for (int i = 0; i < SESSIONS; i++) {
         pthread_join(the.threads[i], NULL);
         if (zc_session_destroy(&the.sessions[i]) != ZC_OK) _exit(4);
@@ -93,7 +96,7 @@ static void linger(void)
 
 static int exits(const char *plan, bool warm, double wait)
 {
-    if (atexit(linger) != 0 || !start(plan)) return 2;
+    if (!start(plan)) return 2;
     while (warm && atomic_load(&begun) < SESSIONS) milliseconds(0.1);
     milliseconds(wait);
     exit(0);
@@ -121,11 +124,27 @@ static int forks(const char *plan, double wait)
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 64 + WTERMSIG(status));
 }
 
+/* One child after the other while all sessions run. */
+static int forks_many(const char *plan, int times)
+{
+    int status = 0;
+    if (!start(plan)) return 2;
+    while (atomic_load(&begun) < SESSIONS) milliseconds(0.1);
+    for (int i = 0; i < times && status == 0; i++) {
+        pid_t child = fork();
+        if (child == 0) _exit(run_in_child());
+        if (waitpid(child, &status, 0) != child) _exit(9);
+        alarm(2 * SECONDS);
+    }
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 64 + WTERMSIG(status));
+}
+
 static int process(const char *what, const char *plan, double wait)
 {
     alarm(2 * SECONDS);
     if (strcmp(what, "fork") == 0) return forks(plan, wait);
-    if (strcmp(what, "handler") == 0 && atexit(end_all) != 0) return 3;
+    if (strcmp(what, "forks") == 0) return forks_many(plan, (int)wait);
+    ends_threads = strcmp(what, "handler") == 0;
     return exits(plan, strcmp(what, "first") != 0, wait);
 }
 
@@ -155,59 +174,97 @@ static int teardown(void **state)
     return unlink(plan_path);
 }
 
-/* Many times, after up to `most` milliseconds. */
-static void check(const char *what, double most)
+static int times(void)
 {
     const char *text = getenv("ZC_TEST_PROCESSES");
-    const int times = text ? atoi(text) : 20;
-    for (int i = 0; i < times; i++) {
-        char wait[32];
-        int status;
-        snprintf(wait, sizeof wait, "%g", most * i / times);
+    return text ? atoi(text) : 20;
+}
+
+static int few_times(void)
+{
+    return times() < 200 ? 20 : times() / 10;
+}
+
+static void check_child(const char *what)
+{
+    int status;
+    assert_true(wait(&status) > 0);
+    if (!WIFEXITED(status)) fail_msg("%s: signal %d", what, WTERMSIG(status));
+    if (WEXITSTATUS(status)) fail_msg("%s: %d", what, WEXITSTATUS(status));
+}
+
+static int run_program(const char *what, const char *number)
+{
+    execl(program, program, what, plan_path, number, (char *)NULL);
+    return 127;
+}
+
+/* So many times, after up to `most` milliseconds; a few at once. */
+static void check(const char *what, bool anew, int n, double most)
+{
+    enum { AT_ONCE = 4 };
+    fflush(NULL);
+    for (int i = 0; i < n + AT_ONCE; i++) {
+        if (i >= AT_ONCE) check_child(what);
+        if (i >= n) continue;
+        const double wait = most * i / n;
+        char number[32];
+        snprintf(number, sizeof number, "%g", wait);
         pid_t child = fork();
-        if (child == 0) {
-            execl(program, program, what, plan_path, wait, (char *)NULL);
-            _exit(127);
-        }
-        assert_int_equal(waitpid(child, &status, 0), child);
-        if (!WIFEXITED(status)) fail_msg("%s after %s ms: signal %d", what, wait, WTERMSIG(status));
-        if (WEXITSTATUS(status)) fail_msg("%s after %s ms: %d", what, wait, WEXITSTATUS(status));
+        assert_true(child >= 0);
+        if (child == 0) exit(anew ? run_program(what, number) : process(what, plan_path, wait));
     }
 }
 
 static void test_exit_in_first_runs(void **state)
 {
     (void)state;
-    check("first", 150);
-}
-
-static void test_exit_in_later_runs(void **state)
-{
-    (void)state;
-    check("later", 5);
-}
-
-static void test_exit_that_ends_threads(void **state)
-{
-    (void)state;
-    check("handler", 5);
+    check("first", true, few_times(), 150);
 }
 
 static void test_fork_in_first_runs(void **state)
 {
     (void)state;
-    check("fork", 150);
+    check("fork", true, few_times(), 150);
+}
+
+/* From here on this process, and with it its children, has oneDNN's code. */
+static void test_exit_in_later_runs(void **state)
+{
+    (void)state;
+    assert_int_equal(zc_plan_load_file(plan_path, &the.plan, NULL), ZC_OK);
+    assert_int_equal(run_in_child(), 0);
+    alarm(0);
+    zc_plan_destroy(&the.plan);
+    check("later", false, times(), 5);
+}
+
+static void test_exit_that_ends_threads(void **state)
+{
+    (void)state;
+    check("handler", false, times(), 5);
+}
+
+static void test_forks_in_later_runs(void **state)
+{
+    char number[32];
+    (void)state;
+    snprintf(number, sizeof number, "%d", times());
+    pid_t child = fork();
+    if (child == 0) _exit(run_program("forks", number));
+    check_child("forks");
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exit_in_first_runs),
-        cmocka_unit_test(test_exit_in_later_runs),
-        cmocka_unit_test(test_exit_that_ends_threads),
-        cmocka_unit_test(test_fork_in_first_runs),
+        cmocka_unit_test(test_exit_in_first_runs),  cmocka_unit_test(test_fork_in_first_runs),
+        cmocka_unit_test(test_exit_in_later_runs),  cmocka_unit_test(test_exit_that_ends_threads),
+        cmocka_unit_test(test_forks_in_later_runs),
     };
     program = argv[0];
+    /* Before oneDNN's own, so that they run after those. */
+    if (atexit(linger) != 0 || atexit(end_all) != 0) return 3;
     if (argc == 4) return process(argv[1], argv[2], atof(argv[3]));
     return cmocka_run_group_tests(tests, setup, teardown);
 }

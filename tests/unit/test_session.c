@@ -308,6 +308,65 @@ static void test_thousand_loads_do_not_grow(void **state)
     assert_int_equal(zc_session_memory(f->session), held);
 }
 
+static void test_names(void **state)
+{
+    fixture *f = *state;
+    zc_plan_info info;
+    assert_int_equal(zc_plan_info_get(f->plan, &info), ZC_OK);
+    assert_true(info.inputs > 0 && info.outputs > 0);
+    for (size_t want = 0; want < info.inputs + info.outputs; want++) {
+        const bool input = want < info.inputs;
+        const size_t n = input ? want : want - info.inputs;
+        zc_io_info io;
+        size_t i = 99;
+        expect_ok(f->diag, (input ? zc_plan_input : zc_plan_output)(f->plan, n, &io, f->diag));
+        expect_ok(f->diag, (input ? zc_plan_find_input : zc_plan_find_output)(f->plan, io.name, &i,
+                                                                              f->diag));
+        assert_int_equal(i, n);
+    }
+    size_t i;
+    expect_fail(f->diag, zc_plan_find_input(f->plan, "nobody", &i, f->diag), ZC_ERR_ARG,
+                "nobody: no such input (the plan has ");
+    expect_fail(f->diag, zc_plan_find_output(f->plan, "", &i, f->diag), ZC_ERR_ARG,
+                "no such output");
+    expect_fail(f->diag, zc_plan_find_output(f->plan, NULL, &i, f->diag), ZC_ERR_ARG,
+                "name: is NULL");
+    expect_fail(f->diag, zc_plan_find_input(f->plan, "x", NULL, f->diag), ZC_ERR_ARG, "i: is NULL");
+    assert_int_equal(zc_plan_find_input(NULL, "x", &i, NULL), ZC_ERR_ARG);
+    assert_int_equal(zc_plan_find_output(NULL, "x", &i, NULL), ZC_ERR_ARG);
+}
+
+/* Constants have the names' numbers, and sizes are those of ONNX's storage. */
+static void test_element_types(void **state)
+{
+    (void)state;
+    assert_int_equal(ZC_ELEM_F32, zc_elem_parse("f32"));
+    assert_int_equal(ZC_ELEM_I64, zc_elem_parse("i64"));
+    assert_int_equal(ZC_ELEM_BF16, zc_elem_parse("bf16"));
+    assert_int_equal(zc_elem_bits(ZC_ELEM_F16), 16);
+    assert_int_equal(zc_elem_bits(ZC_ELEM_U4), 4);
+    assert_int_equal(zc_elem_bits(ZC_ELEM_C128), 128);
+    assert_int_equal(zc_elem_bits(0), 0);
+    assert_int_equal(zc_elem_bits(8), 0);
+    assert_int_equal(zc_elem_bits(-1), 0);
+    zc_view v = {.elem = ZC_ELEM_F32, .rank = 2, .dims = {3, 5}};
+    assert_int_equal(zc_view_size(&v), 60);
+    v.elem = ZC_ELEM_I4;
+    assert_int_equal(zc_view_size(&v), 8);
+    v.rank = 0;
+    v.elem = ZC_ELEM_I64;
+    assert_int_equal(zc_view_size(&v), 8);
+    v.rank = 2;
+    v.dims[0] = -1;
+    assert_true(zc_view_size(&v) == SIZE_MAX);
+    v.dims[0] = INT64_MAX;
+    assert_true(zc_view_size(&v) == SIZE_MAX);
+    v.rank = ZC_RANK_MAX + 1;
+    assert_true(zc_view_size(&v) == SIZE_MAX);
+    assert_true(zc_view_size(&(zc_view){.elem = 8}) == SIZE_MAX);
+    assert_true(zc_view_size(NULL) == SIZE_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +377,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_null_arguments, setup, teardown),
         cmocka_unit_test_setup_teardown(test_session_outlives_its_plan, setup, teardown),
         cmocka_unit_test_setup_teardown(test_after_fork, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_names, setup, teardown),
+        cmocka_unit_test(test_element_types),
         cmocka_unit_test_setup_teardown(test_thousand_runs_from_eight_threads, setup, teardown),
         cmocka_unit_test_setup_teardown(test_thousand_loads_do_not_grow, setup, teardown),
     };

@@ -463,6 +463,314 @@ static void test_plan_memory(void **state)
     zc_plan_destroy(&plan);
 }
 
+/* ---- plans in their files' pages ---- */
+
+/* Kilobytes of this process's mappings of the file, by the name of a line of smaps. */
+static long mapped_kib(const char *path, const char *what)
+{
+    char line[512];
+    long sum = 0, kib;
+    bool inside = false;
+    FILE *f = fopen("/proc/self/smaps", "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        if (strchr(line, '-') && strchr(line, '-') < strchr(line, ' '))
+            inside = strstr(line, path) != NULL;
+        else if (inside && strncmp(line, what, strlen(what)) == 0 &&
+                 sscanf(line + strlen(what), ": %ld", &kib) == 1)
+            sum += kib;
+    }
+    fclose(f);
+    return sum;
+}
+
+enum { WEIGHT_ROWS = 100, WEIGHT_COLUMNS = 1000, WEIGHT_KIB = 100 * 1000 * 4 / 1024 };
+
+/* A product with weights of its own, which take most of the plan. */
+static void write_product(zc_buf *text)
+{
+    zc_buf_printf(text, "ir 8\nopset 17\nin x 1 1,%d\nout y 1 *\nnode MatMul x,w y\n", WEIGHT_ROWS);
+    zc_buf_printf(text, "init w 1 %d,%d ", WEIGHT_ROWS, WEIGHT_COLUMNS);
+    for (int i = 0; i < WEIGHT_ROWS * WEIGHT_COLUMNS; i++)
+        zc_buf_printf(text, "%s%d", i ? "," : "", i % 97);
+    zc_buf_puts(text, "\n");
+}
+
+static void write_plan(const char *text, char *path)
+{
+    zc_buf model = {0};
+    void *bytes;
+    size_t len;
+    onnx_text(text, &model);
+    assert_int_equal(zc_compile_bytes(model.data, model.len, NULL, &bytes, &len, NULL), ZC_OK);
+    int fd = mkstemp(path);
+    assert_true(fd >= 0 && write(fd, bytes, len) == (ssize_t)len && close(fd) == 0);
+    zc_free(bytes);
+    zc_buf_fini(&model);
+}
+
+/* Another process has the plan in use, too: the weights' pages are one for both. */
+static int child_with_plan(const char *path, int ready, int done)
+{
+    zc_plan *plan;
+    char byte = 0;
+    if (zc_plan_map_file(path, &plan, NULL) != ZC_OK) return 1;
+    run(plan, session_of(plan, 1, false), 1, 1);
+    if (write(ready, &byte, 1) != 1 || read(done, &byte, 1) != 1) return 2;
+    return 0;
+}
+
+static void test_mapped_weights_are_shared(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/zc_mapped_XXXXXX", byte = 0;
+    int ready[2], done[2], status;
+    zc_buf text = {0};
+    zc_plan *plan;
+    zc_view y;
+    write_product(&text);
+    write_plan(text.data, path);
+    zc_buf_fini(&text);
+    assert_true(pipe(ready) == 0 && pipe(done) == 0);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        alarm(60);
+        _exit(child_with_plan(path, ready[1], done[0]));
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(zc_plan_map_file(path, &plan, NULL), ZC_OK);
+    zc_session *s = session_of(plan, 1, false);
+    run(plan, s, 1, 1);
+    assert_int_equal(zc_session_output(s, 0, &y, NULL), ZC_OK);
+    assert_int_equal(y.dims[1], 1000);
+    /* Dirty: the file was written a moment ago. */
+    assert_in_range(mapped_kib(path, "Shared_Clean") + mapped_kib(path, "Shared_Dirty"), WEIGHT_KIB,
+                    WEIGHT_KIB + 64);
+    assert_in_range(mapped_kib(path, "Private_Clean") + mapped_kib(path, "Private_Dirty"), 0, 64);
+    assert_in_range(mapped_kib(path, "Pss"), 1, WEIGHT_KIB / 2 + 64);
+    assert_int_equal(write(done[1], &byte, 1), 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_plan_destroy(&plan);
+    assert_int_equal(mapped_kib(path, "Size"), 0);
+    assert_int_equal(unlink(path), 0);
+    for (int i = 0; i < 2; i++) assert_true(close(ready[i]) == 0 && close(done[i]) == 0);
+}
+
+/* Convolutions pack their weights, whose originals cannot be written back to the file. */
+static void test_mapped_convolution(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/zc_mapped_XXXXXX";
+    zc_plan *plan;
+    zc_view fast, plain;
+    zc_diag *diag = zc_diag_create();
+    write_plan("ir 8\nopset 17\nin x 1 1,8,12,12\nout y 1 *\ninit s 7 4 64,8,3,3\n"
+               "node ConstantOfShape s w value:t=1/1/0.01\nnode Conv x,w y\n",
+               path);
+    expect_ok(diag, zc_plan_map_file(path, &plan, diag));
+    zc_session *s = session_of(plan, 1, false), *reference;
+    run(plan, s, 1, 1);
+    assert_int_equal(info_of(plan).released_bytes, 0);
+    reference = session_of(plan, 1, true); /* reads the originals */
+    run(plan, reference, 1, 1);
+    expect_ok(diag, zc_session_output(s, 0, &fast, diag));
+    expect_ok(diag, zc_session_output(reference, 0, &plain, diag));
+    for (size_t i = 0; i < fast.bytes / sizeof(float); i++)
+        assert_float_equal(((const float *)fast.data)[i], ((const float *)plain.data)[i], 1e-4);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    assert_int_equal(zc_session_destroy(&reference), ZC_OK);
+    zc_plan_destroy(&plan);
+    /* What is no plan, and files that are none. */
+    assert_int_equal(truncate(path, 100), 0);
+    assert_int_equal(zc_plan_map_file(path, &plan, NULL), ZC_ERR_FORMAT);
+    assert_int_equal(truncate(path, 0), 0);
+    expect_fail(diag, zc_plan_map_file(path, &plan, diag), ZC_ERR_FORMAT, "the file is empty");
+    assert_int_equal(unlink(path), 0);
+    expect_fail(diag, zc_plan_map_file(path, &plan, diag), ZC_ERR_IO, "No such file");
+    expect_fail(diag, zc_plan_map_file("/tmp", &plan, diag), ZC_ERR_IO, "/tmp");
+    expect_fail(diag, zc_plan_map_file(NULL, &plan, diag), ZC_ERR_ARG, "path: is NULL");
+    assert_int_equal(zc_plan_map_file(path, NULL, NULL), ZC_ERR_ARG);
+    zc_diag_destroy(&diag);
+}
+
+/* ---- shapes ahead of time ---- */
+
+static zc_io_info shape_of(const zc_plan *plan, int64_t n)
+{
+    zc_io_info in;
+    assert_int_equal(zc_plan_input(plan, 0, &in, NULL), ZC_OK);
+    for (int d = 0; d < in.rank; d++)
+        if (in.dims[d] < 0) in.dims[d] = n;
+    return in;
+}
+
+/* A first run of a prepared shape allocates nothing, whatever other shapes were prepared. */
+static void test_prepared_runs_allocate_nothing(void **state)
+{
+    (void)state;
+    zc_plan *plan = plan_of(alternating_text);
+    zc_session *s = session_of(plan, 2, false);
+    zc_diag *diag = zc_diag_create();
+    for (int64_t n = 1; n <= 5; n++) {
+        zc_io_info in = shape_of(plan, n);
+        expect_ok(diag, zc_session_prepare(s, &in, 1, NULL, diag));
+    }
+    for (int64_t n = 5; n > 0; n--) {
+        expect_ok(diag, plan_inputs(plan, s, n, 1, diag));
+        fail_alloc_at(1);
+        expect_ok(diag, zc_session_run(s, diag));
+        assert_false(fail_alloc_happened());
+        fail_alloc_at(0);
+    }
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_plan_destroy(&plan);
+    zc_diag_destroy(&diag);
+}
+
+static void test_prepare_tells_sizes(void **state)
+{
+    (void)state;
+    zc_plan *plan = plan_of(alternating_text);
+    zc_session *s = session_of(plan, 1, false);
+    zc_diag *diag = zc_diag_create();
+    zc_io_info in = shape_of(plan, 6), out;
+    zc_memory_info told, foretold;
+    assert_int_equal(in.bytes, -1);
+    expect_fail(diag, zc_session_output_info(s, 0, &out, diag), ZC_ERR_ARG,
+                "y: neither a run nor zc_session_prepare has given the inputs shapes");
+    expect_ok(diag, zc_session_prepare(s, &in, 1, &told, diag));
+    expect_ok(diag, zc_plan_memory(plan, &in, 1, &foretold, diag));
+    assert_memory_equal(&told, &foretold, sizeof told);
+    expect_ok(diag, zc_session_output_info(s, 0, &out, diag));
+    assert_string_equal(out.name, "y");
+    assert_int_equal(out.dims[0], 3);
+    assert_int_equal(out.dims[1], 6);
+    assert_int_equal(out.bytes, 3 * 6 * sizeof(float));
+    assert_string_equal(out.dim_texts[1], "n");
+    expect_ok(diag, zc_session_output_info(s, 1, &out, diag));
+    assert_int_equal(out.bytes, 2 * sizeof(int64_t));
+    run(plan, s, 2, 1); /* a run tells, too */
+    expect_ok(diag, zc_session_output_info(s, 0, &out, diag));
+    assert_int_equal(out.dims[1], 2);
+    expect_fail(diag, zc_session_output_info(s, 2, &out, diag), ZC_ERR_ARG, "no such output");
+    assert_int_equal(zc_session_output_info(s, 0, NULL, NULL), ZC_ERR_ARG);
+    assert_int_equal(zc_session_output_info(NULL, 0, &out, NULL), ZC_ERR_ARG);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_plan_destroy(&plan);
+
+    /* Values decide the number of columns, not the number of rows. */
+    plan = plan_of(dynamic_text);
+    s = session_of(plan, 1, false);
+    in = shape_of(plan, 3);
+    expect_ok(diag, zc_session_prepare(s, &in, 1, NULL, diag));
+    expect_ok(diag, zc_session_output_info(s, 1, &out, diag));
+    assert_int_equal(out.dims[1], -1);
+    assert_int_equal(out.bytes, -1);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_plan_destroy(&plan);
+    zc_diag_destroy(&diag);
+}
+
+/* What was set is set, results are gone, and the next run is right. */
+static void test_prepare_keeps_inputs(void **state)
+{
+    (void)state;
+    zc_plan *plan = plan_of(static_text);
+    zc_session *s = session_of(plan, 1, false);
+    zc_diag *diag = zc_diag_create();
+    zc_io_info in = shape_of(plan, 2);
+    float want[6];
+    zc_view y;
+    assert_int_equal(in.bytes, 8 * sizeof(float));
+    run(plan, s, 2, 1);
+    expect_ok(diag, zc_session_output(s, 0, &y, diag));
+    memcpy(want, y.data, sizeof want);
+    expect_ok(diag, zc_session_prepare(s, &in, 1, NULL, diag));
+    expect_fail(diag, zc_session_output(s, 0, &y, diag), ZC_ERR_ARG, "no run has given a result");
+    expect_ok(diag, zc_session_run(s, diag));
+    expect_ok(diag, zc_session_output(s, 0, &y, diag));
+    assert_memory_equal(y.data, want, sizeof want);
+    /* Refused shapes change nothing. */
+    in.dims[0] = 3;
+    expect_fail(diag, zc_session_prepare(s, &in, 1, NULL, diag), ZC_ERR_INPUT,
+                "x: wrong size of dimension 0 (got 3, need 2)");
+    in.dims[0] = -1;
+    expect_fail(diag, zc_session_prepare(s, &in, 1, NULL, diag), ZC_ERR_INPUT, "has no size");
+    expect_fail(diag, zc_session_prepare(s, &in, 2, NULL, diag), ZC_ERR_ARG,
+                "inputs: wrong number of inputs (got 2, need 1)");
+    expect_fail(diag, zc_session_prepare(s, NULL, 1, NULL, diag), ZC_ERR_ARG, "number of inputs");
+    assert_int_equal(zc_session_prepare(NULL, &in, 1, NULL, NULL), ZC_ERR_ARG);
+    expect_ok(diag, zc_session_run(s, diag));
+    expect_ok(diag, zc_session_output(s, 0, &y, diag));
+    assert_memory_equal(y.data, want, sizeof want);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+
+    /* A session that no input was set on still has none. */
+    s = session_of(plan, 1, false);
+    in = shape_of(plan, 2);
+    expect_ok(diag, zc_session_prepare(s, &in, 1, NULL, diag));
+    expect_fail(diag, zc_session_run(s, diag), ZC_ERR_INPUT, "x: has no value");
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_plan_destroy(&plan);
+    zc_diag_destroy(&diag);
+}
+
+/* Zeros are no shape that 8 elements can have. */
+static void test_prepare_where_zeros_are_refused(void **state)
+{
+    (void)state;
+    zc_plan *plan = plan_of("ir 8\nopset 17\nin x 1 2,4\nin to 7 1\nout y 1 *\n"
+                            "node Neg x n\nnode Reshape n,to y\n");
+    zc_session *s = session_of(plan, 1, false);
+    zc_diag *diag = zc_diag_create();
+    zc_io_info in[2];
+    const int64_t eight = 8;
+    zc_view to = {.elem = 7, .rank = 1, .dims = {1}, .data = &eight, .bytes = sizeof eight};
+    float x[8] = {1, 2};
+    zc_view xv = {.elem = 1, .rank = 2, .dims = {2, 4}, .data = x, .bytes = sizeof x};
+    for (size_t i = 0; i < 2; i++) assert_int_equal(zc_plan_input(plan, i, &in[i], NULL), ZC_OK);
+    assert_int_equal(zc_session_prepare(s, in, 2, NULL, diag), ZC_OK);
+    assert_int_equal(zc_diag_count(diag), 1);
+    assert_int_equal(zc_diag_status(diag, 0), ZC_OK); /* a warning */
+    assert_non_null(strstr(zc_diag_text(diag, 0), "warmed up in part, since zeros are no inputs"));
+    zc_diag_clear(diag);
+    expect_ok(diag, zc_session_set_input(s, 0, &xv, false, diag));
+    expect_ok(diag, zc_session_set_input(s, 1, &to, false, diag));
+    expect_ok(diag, zc_session_run(s, diag));
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_plan_destroy(&plan);
+    zc_diag_destroy(&diag);
+}
+
+/* Each allocation of it fails in turn: a status, and the session goes on. */
+static void test_prepare_without_memory(void **state)
+{
+    (void)state;
+    zc_plan *plan = plan_of(alternating_text);
+    zc_diag *diag = zc_diag_create();
+    int refused = 0;
+    bool failed = true;
+    for (long n = 1; failed; n++) {
+        zc_session *s = session_of(plan, 1, false);
+        zc_io_info in = shape_of(plan, 7);
+        fail_alloc_at(n);
+        zc_status status = zc_session_prepare(s, &in, 1, NULL, diag);
+        failed = fail_alloc_happened();
+        fail_alloc_at(0);
+        assert_true(status == ZC_OK || (failed && status == ZC_ERR_NOMEM));
+        refused += status != ZC_OK;
+        zc_diag_clear(diag);
+        run(plan, s, 7, 1);
+        assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    }
+    assert_true(refused > 5);
+    zc_diag_destroy(&diag);
+    zc_plan_destroy(&plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -480,6 +788,13 @@ int main(void)
         cmocka_unit_test(test_alternating_convolutions),
         cmocka_unit_test(test_convolution_without_memory),
         cmocka_unit_test(test_plan_memory),
+        cmocka_unit_test(test_mapped_weights_are_shared),
+        cmocka_unit_test(test_mapped_convolution),
+        cmocka_unit_test(test_prepared_runs_allocate_nothing),
+        cmocka_unit_test(test_prepare_tells_sizes),
+        cmocka_unit_test(test_prepare_keeps_inputs),
+        cmocka_unit_test(test_prepare_where_zeros_are_refused),
+        cmocka_unit_test(test_prepare_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

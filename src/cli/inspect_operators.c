@@ -125,6 +125,21 @@ static void put_domain(const char *domain, names *list)
     for (size_t i = 0; i < list->n; i++) put_operator(domain, list->v[i]);
 }
 
+static const char composites[] =
+    "\n## Sequences and optionals\n\n"
+    "They are resolved when a model is compiled, and a plan has tensors alone. A sequence among "
+    "the "
+    "inputs or outputs\nis the tensors NAME/0, NAME/1 and so on; how many an input has must be "
+    "fixed: `zc compile --dim NAME/length=3`. An\noptional input is there, or, with `--dim "
+    "NAME/present=0`, not; an optional output that is absent has no tensor. The\ntensors of a "
+    "sequence have sizes of their own, whatever names the model gives to dimensions; `--shape "
+    "NAME/0=2x3`\nfixes them. `SequenceMap` and a `Loop` that carries a sequence are unrolled; an "
+    "`If` gives a sequence when both\nbranches give as many tensors, or the condition is known.\n\n"
+    "What hangs on values that are known only at run time is refused with the node's name: a "
+    "position in a sequence of\ntensors of several sizes, the number of parts or iterations, "
+    "whether "
+    "an optional is there. So are more than\n65,536 tensors in a sequence.\n";
+
 int cli_print_operators(void)
 {
     names list = {.v = zc_calloc(ZC_OP_COUNT + ZC_COUNTOF(rows), sizeof *list.v)},
@@ -139,6 +154,7 @@ int cli_print_operators(void)
                "apart. The third says what an operator becomes when that is\nnot the operation of "
                "its name: another operation, or several (expanded).\n",
                ZC_OPSET_MIN, ZC_OPSET_MAX);
+        fputs(composites, stdout);
         add(&domains, "");
         for (size_t i = 0; i < ZC_COUNTOF(rows); i++) add(&domains, rows[i].domain);
         qsort(domains.v, domains.n, sizeof *domains.v, by_name);

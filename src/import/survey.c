@@ -111,8 +111,8 @@ static zc_status survey_graph(survey *s, const Onnx__GraphProto *graph, const ch
         if (t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING)
             ZC_TRY(note(s, "tensors of strings", "initialisers", zc_text(t->name)));
     }
+    /* Outputs are what operators give. */
     ZC_TRY(survey_types(s, graph->input, graph->n_input, "inputs"));
-    ZC_TRY(survey_types(s, graph->output, graph->n_output, "outputs"));
     return survey_nodes(s, graph->node, graph->n_node, prefix);
 }
 

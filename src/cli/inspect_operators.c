@@ -140,6 +140,40 @@ static const char composites[] =
     "whether "
     "an optional is there. So are more than\n65,536 tensors in a sequence.\n";
 
+static const char notes[] =
+    "\n## Notes\n\n"
+    "- Strings are not in a plan. Where class labels are strings, the label is the index into "
+    "classlabels_strings; ZipMap gives\n  its input, a row of scores in the classes' order. Both "
+    "are said in a warning. LabelEncoder maps numbers to numbers.\n"
+    "- Trees: base_values are added to every score, also one that no leaf of a row has a weight "
+    "for "
+    "(ONNX Runtime leaves\n  those at 0), and a class without a score is 0 when the best one is "
+    "sought. Sums are f64. When all weights are for\n  class 0 of two, they are the second one's "
+    "score: a probability (above 0.5) when none is negative, else above 0.\n"
+    "- SVMClassifier: probabilities of two classes follow from the formula (ONNX Runtime stops an "
+    "iteration within 0.005 of\n  it); those of more classes are refused, and so is one without "
+    "vectors_per_class. SVMRegressor applies post_transform.\n"
+    "- OneHotEncoder gives zeros for a category that is not listed, whatever `zeros` says. "
+    "post_transform PROBIT is refused.\n"
+    "- DynamicQuantizeLSTM: the weights are what their integers stand for; what they are "
+    "multiplied "
+    "by is not quantised.\n";
+
+/* What is not read: under each reason, in the order of the table. */
+static void put_refusals(void)
+{
+    static const struct {
+        const char *domain, *op_type, *why;
+    } refusals[] = {
+#define REFUSED(domain, op_type, why) {domain, op_type, why},
+#include "import/onnx_ops.def"
+    };
+    puts("\n## Not read\n\n| operator | domain | why |\n|---|---|---|");
+    for (size_t i = 0; i < ZC_COUNTOF(refusals); i++)
+        printf("| %s | %s | %s |\n", refusals[i].op_type,
+               *refusals[i].domain ? refusals[i].domain : "ai.onnx", refusals[i].why);
+}
+
 int cli_print_operators(void)
 {
     names list = {.v = zc_calloc(ZC_OP_COUNT + ZC_COUNTOF(rows), sizeof *list.v)},
@@ -159,6 +193,8 @@ int cli_print_operators(void)
         for (size_t i = 0; i < ZC_COUNTOF(rows); i++) add(&domains, rows[i].domain);
         qsort(domains.v, domains.n, sizeof *domains.v, by_name);
         for (size_t i = 0; i < domains.n; i++) put_domain(domains.v[i], &list);
+        fputs(notes, stdout);
+        put_refusals();
     }
     free(list.v);
     free(domains.v);

@@ -130,6 +130,8 @@ zc_status zc_imp_lookup(zc_imp *im, const char *text, const char *subject, zc_vi
 /* Finds out what an operator is. Never NULL but when memory runs out. */
 const zc_iop *zc_iop_find(zc_imp *im, const char *domain, const char *op_type,
                           const char *overload);
+/* Why an operator is not read, where the table says it; or NULL. */
+const char *zc_iop_refusal(const char *domain, const char *op_type);
 zc_status zc_iop_run(zc_imp *im, const zc_iop *iop, zc_inode *n);
 /* "" for the default domain. */
 const char *zc_imp_domain(const char *domain);

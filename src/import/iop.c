@@ -25,6 +25,22 @@ static const struct {
 #include "import/onnx_ops.def"
 };
 
+/* Operators that models have and that are not read. */
+static const struct {
+    const char *domain, *op_type, *why;
+} refusals[] = {
+#define REFUSED(domain, op_type, why) {domain, op_type, why},
+#include "import/onnx_ops.def"
+};
+
+const char *zc_iop_refusal(const char *domain, const char *op_type)
+{
+    for (size_t i = 0; i < ZC_COUNTOF(refusals); i++)
+        if (strcmp(refusals[i].domain, domain) == 0 && strcmp(refusals[i].op_type, op_type) == 0)
+            return refusals[i].why;
+    return NULL;
+}
+
 /* Operators whose inputs may be sequences or optionals. */
 static const struct {
     const char *domain, *op_type;

@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* A symbolic dimension fixed at compile time. */
+/* A symbolic dimension fixed at compile time: by its name, or that of a sequence input's length,
+ * "NAME/length", or "NAME/present" (0 or 1) of an optional input. */
 typedef struct zc_fixed_dim {
     const char *name;
     int64_t value;

@@ -30,7 +30,7 @@ static const cli_option table[] = {
     {.name = "dim",
      .repeated = true,
      .arg = "NAME=VALUE",
-     .help = "fix a symbolic dimension",
+     .help = "fix a symbolic dimension; NAME/length: of a sequence input",
      .set = cli_set_dim,
      .at = offsetof(options, dims)},
     {.name = "shape",

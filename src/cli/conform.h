@@ -1,6 +1,6 @@
 /* zc conform: ONNX's conformance tests. cmd_conform.c is the command and finds the tests,
- * conform_test.c runs one, conform_process.c does that in a process of its own, conform_report.c
- * prints. */
+ * conform_test.c runs one, conform_data.c reads its sequences, conform_process.c does that in a
+ * process of its own, conform_report.c prints. */
 #ifndef ZC_CLI_CONFORM_H
 #define ZC_CLI_CONFORM_H
 
@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/device.h"
 #include "cli/progress.h"
+#include "import/tensor_proto.h"
 
 typedef enum outcome { PASS, FAIL, SKIP, CRASH, HANG, OUTCOMES } outcome;
 
@@ -51,6 +52,26 @@ bool cli_conform_model(const char *dir, char *path, size_t n);
 void cli_conform_run(const conform *c, const char *path, bool light, result *r);
 /* The same in a process of its own, so that a crash or a hang is one failed test. */
 void cli_conform_isolated(const conform *c, const char *path, bool light, result *r);
+
+/* What a file of test data for that input or output holds. */
+zc_wire_message cli_conform_kind(const Onnx__ValueInfoProto *info);
+/* Is an input of the graph no tensor? */
+bool cli_conform_composites(const Onnx__GraphProto *graph);
+
+/* What is fixed when a test's model is compiled: how long its sequences are, and the shapes of
+ * their tensors where the model says nothing of them. */
+typedef struct cli_conform_fixed {
+    zc_arena arena;
+    ZC_VEC(zc_fixed_dim) dims;
+    ZC_VEC(zc_fixed_shape) shapes;
+} cli_conform_fixed;
+
+/* Adds what the data in folder `set` say. */
+zc_status cli_conform_fix(const Onnx__GraphProto *graph, const char *set, cli_conform_fixed *fixed,
+                          zc_diag *diag);
+/* Gives a plan compiled so its inputs. */
+zc_status cli_conform_set(const Onnx__GraphProto *graph, const char *set, zc_session *s,
+                          zc_diag *diag);
 
 /* Counts and prints one result; prints the totals. */
 void cli_conform_report(conform *c, const char *name, const result *r);

@@ -125,6 +125,55 @@ static void put_domain(const char *domain, names *list)
     for (size_t i = 0; i < list->n; i++) put_operator(domain, list->v[i]);
 }
 
+static const char composites[] =
+    "\n## Sequences and optionals\n\n"
+    "They are resolved when a model is compiled, and a plan has tensors alone. A sequence among "
+    "the "
+    "inputs or outputs\nis the tensors NAME/0, NAME/1 and so on; how many an input has must be "
+    "fixed: `zc compile --dim NAME/length=3`. An\noptional input is there, or, with `--dim "
+    "NAME/present=0`, not; an optional output that is absent has no tensor. The\ntensors of a "
+    "sequence have sizes of their own, whatever names the model gives to dimensions; `--shape "
+    "NAME/0=2x3`\nfixes them. `SequenceMap` and a `Loop` that carries a sequence are unrolled; an "
+    "`If` gives a sequence when both\nbranches give as many tensors, or the condition is known.\n\n"
+    "What hangs on values that are known only at run time is refused with the node's name: a "
+    "position in a sequence of\ntensors of several sizes, the number of parts or iterations, "
+    "whether "
+    "an optional is there. So are more than\n65,536 tensors in a sequence.\n";
+
+static const char notes[] =
+    "\n## Notes\n\n"
+    "- Strings are not in a plan. Where class labels are strings, the label is the index into "
+    "classlabels_strings; ZipMap gives\n  its input, a row of scores in the classes' order. Both "
+    "are said in a warning. LabelEncoder maps numbers to numbers.\n"
+    "- Trees: base_values are added to every score, also one that no leaf of a row has a weight "
+    "for "
+    "(ONNX Runtime leaves\n  those at 0), and a class without a score is 0 when the best one is "
+    "sought. Sums are f64. When all weights are for\n  class 0 of two, they are the second one's "
+    "score: a probability (above 0.5) when none is negative, else above 0.\n"
+    "- SVMClassifier: probabilities of two classes follow from the formula (ONNX Runtime stops an "
+    "iteration within 0.005 of\n  it); those of more classes are refused, and so is one without "
+    "vectors_per_class. SVMRegressor applies post_transform.\n"
+    "- OneHotEncoder gives zeros for a category that is not listed, whatever `zeros` says. "
+    "post_transform PROBIT is refused.\n"
+    "- DynamicQuantizeLSTM: the weights are what their integers stand for; what they are "
+    "multiplied "
+    "by is not quantised.\n";
+
+/* What is not read: under each reason, in the order of the table. */
+static void put_refusals(void)
+{
+    static const struct {
+        const char *domain, *op_type, *why;
+    } refusals[] = {
+#define REFUSED(domain, op_type, why) {domain, op_type, why},
+#include "import/onnx_ops.def"
+    };
+    puts("\n## Not read\n\n| operator | domain | why |\n|---|---|---|");
+    for (size_t i = 0; i < ZC_COUNTOF(refusals); i++)
+        printf("| %s | %s | %s |\n", refusals[i].op_type,
+               *refusals[i].domain ? refusals[i].domain : "ai.onnx", refusals[i].why);
+}
+
 int cli_print_operators(void)
 {
     names list = {.v = zc_calloc(ZC_OP_COUNT + ZC_COUNTOF(rows), sizeof *list.v)},
@@ -139,10 +188,13 @@ int cli_print_operators(void)
                "apart. The third says what an operator becomes when that is\nnot the operation of "
                "its name: another operation, or several (expanded).\n",
                ZC_OPSET_MIN, ZC_OPSET_MAX);
+        fputs(composites, stdout);
         add(&domains, "");
         for (size_t i = 0; i < ZC_COUNTOF(rows); i++) add(&domains, rows[i].domain);
         qsort(domains.v, domains.n, sizeof *domains.v, by_name);
         for (size_t i = 0; i < domains.n; i++) put_domain(domains.v[i], &list);
+        fputs(notes, stdout);
+        put_refusals();
     }
     free(list.v);
     free(domains.v);

@@ -1,5 +1,7 @@
 /* If, Loop and Scan: their bodies become regions. */
-#include "import/importer.h"
+#include <stdlib.h>
+
+#include "import/composite.h"
 #include "import/steps.h"
 
 static const Onnx__GraphProto *take_graph(zc_imp *im, zc_inode *n, const char *name)
@@ -21,9 +23,38 @@ static zc_status known_if(zc_imp *im, zc_inode *n, const Onnx__GraphProto *branc
     if (branch->n_output != (size_t)n->nout)
         return zc_imp_fail(im, n, ZC_ERR_MODEL, "If: outputs of the branch (got %zu, need %d)",
                            branch->n_output, n->nout);
-    ZC_TRY(zc_imp_splice(im, n, branch, 0, NULL, out));
+    ZC_TRY(zc_imp_splice(im, n, branch, NULL, 0, NULL, out));
     for (int i = 0; i < n->nout; i++)
         if (*n->out[i]) ZC_TRY(zc_imp_bind(im, n, i, out[i]));
+    n->done = true;
+    return ZC_OK;
+}
+
+/* The branches give composites: in the same form, so that one node gives all of their tensors. */
+static zc_status finish_composites(zc_imp *im, zc_inode *n, zc_nid id, const zc_vid *then_out,
+                                   const zc_vid *else_out)
+{
+    size_t width = 0;
+    for (int i = 0; i < n->nout; i++) {
+        if (!zc_composite_alike(im, then_out[i], else_out[i]))
+            return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED,
+                               "If: output %d is a sequence or an optional, and how many tensors "
+                               "it has is known only when the model runs",
+                               i);
+        width += zc_composite_width(im, then_out[i]);
+    }
+    zc_vid *out = zc_arena_alloc(&im->g->arena, width, sizeof *out);
+    if (!out) return zc_imp_nomem(im, "values");
+    zc_node_at(im->g, id)->nout = (int)width;
+    zc_node_at(im->g, id)->out = out;
+    zc_imp_done(im, n, id);
+    ZC_TRY(im->status);
+    const zc_vid *next = out;
+    for (int i = 0; i < n->nout; i++) {
+        zc_vid v = zc_composite_like(im, n, then_out[i], &next);
+        ZC_TRY(im->status);
+        if (*n->out[i]) ZC_TRY(zc_imp_bind(im, n, i, v));
+    }
     n->done = true;
     return ZC_OK;
 }
@@ -42,9 +73,20 @@ zc_status zc_step_if(zc_imp *im, zc_inode *n)
     }
     zc_nid id = zc_imp_plain(im, n);
     ZC_TRY(zc_imp_name_outputs(im, n, id));
-    ZC_TRY(zc_imp_region(im, n, id, 0, then_g, NULL, 0));
-    ZC_TRY(zc_imp_region(im, n, id, 1, else_g, NULL, 0));
-    return zc_imp_finish_named(im, n, id);
+    zc_vid *then_out = zc_arena_alloc(n->arena, then_g->n_output, sizeof *then_out);
+    zc_vid *else_out = zc_arena_alloc(n->arena, else_g->n_output, sizeof *else_out);
+    if (!then_out || !else_out) return zc_imp_nomem(im, "values");
+    ZC_TRY(zc_imp_region_outputs(im, n, id, 0, then_g, NULL, 0, then_out));
+    ZC_TRY(zc_imp_region_outputs(im, n, id, 1, else_g, NULL, 0, else_out));
+    bool composites = false;
+    for (size_t i = 0; i < then_g->n_output; i++) composites |= zc_is_composite(then_out[i]);
+    for (size_t i = 0; i < else_g->n_output; i++) composites |= zc_is_composite(else_out[i]);
+    if (!composites) return zc_imp_finish_named(im, n, id);
+    if (then_g->n_output != (size_t)n->nout || else_g->n_output != (size_t)n->nout)
+        return zc_imp_fail(im, n, ZC_ERR_MODEL,
+                           "If: outputs of the branches (got %zu and %zu, need %d)",
+                           then_g->n_output, else_g->n_output, n->nout);
+    return finish_composites(im, n, id, then_out, else_out);
 }
 
 /* ---- Loop ---- */
@@ -95,6 +137,94 @@ static zc_status carried_region(zc_imp *im, zc_inode *n, zc_nid id, const Onnx__
     return im->status;
 }
 
+/* A body that carries composites is unrolled. */
+typedef struct unrolled {
+    const Onnx__GraphProto *body;
+    int states;
+    zc_vid *in;     /* of the body: iteration, condition, states */
+    zc_vid *out;    /* of the body: condition, states, scanned values */
+    zc_vids *scans; /* what the iterations gave of each scanned value */
+    size_t nscans;
+} unrolled;
+
+/* A boolean or whole number that must be known, input or output `what`. */
+static zc_status known_number(zc_imp *im, zc_inode *n, zc_vid v, const char *what, int64_t *out)
+{
+    zc_ints list = {0};
+    if (!zc_is_composite(v) && zc_imp_known_ints(im, n, v, &list) && list.n == 1) {
+        *out = list.v[0];
+        return ZC_OK;
+    }
+    return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED,
+                       "Loop: a sequence or an optional is carried, so that %s must be known, and "
+                       "it is known only when the model runs",
+                       what);
+}
+
+/* One iteration; *goes_on: the condition that it ends with. */
+static zc_status unroll_one(zc_imp *im, zc_inode *n, unrolled *u, int64_t i, int64_t *goes_on)
+{
+    const char *prefix = zc_iteration_prefix(im, n, i);
+    u->in[0] = zc_imp_scalar(im, ZC_I64, (double)i);
+    u->in[1] = zc_imp_scalar(im, ZC_BOOL, 1);
+    ZC_TRY(im->status);
+    if (i == ZC_SEQUENCE_MAX || ++im->visited > ZC_IMP_NODES_MAX)
+        return zc_imp_fail(im, n, ZC_ERR_LIMIT,
+                           "Loop: too many iterations to be unrolled (need at most %lld)",
+                           (long long)ZC_SEQUENCE_MAX);
+    ZC_TRY(zc_imp_splice(im, n, u->body, prefix, (size_t)u->states + 2, u->in, u->out));
+    ZC_TRY(known_number(im, n, u->out[0], "the condition", goes_on));
+    memcpy(u->in + 2, u->out + 1, (size_t)u->states * sizeof *u->in);
+    const zc_vid *scanned = u->out + 1 + u->states;
+    ZC_TRY(zc_need_tensors(im, n, scanned, u->nscans, "scanned output"));
+    for (size_t k = 0; k < u->nscans; k++)
+        if (!ZC_VEC_PUSH(&u->scans[k], scanned[k])) return zc_imp_nomem(im, "values");
+    return ZC_OK;
+}
+
+static zc_status unroll_all(zc_imp *im, zc_inode *n, unrolled *u)
+{
+    int64_t trips = INT64_MAX, goes_on = 1;
+    if (n->in[0]) ZC_TRY(known_number(im, n, n->in[0], "the number of iterations", &trips));
+    if (n->in[1]) ZC_TRY(known_number(im, n, n->in[1], "the condition", &goes_on));
+    for (int64_t i = 0; i < trips && goes_on; i++) ZC_TRY(unroll_one(im, n, u, i, &goes_on));
+    for (int k = 0; k < u->states; k++)
+        if (k < n->nout && *n->out[k]) ZC_TRY(zc_imp_bind(im, n, k, u->in[2 + k]));
+    for (size_t k = 0; k < u->nscans; k++) {
+        int i = u->states + (int)k;
+        const zc_vids *parts = &u->scans[k];
+        if (i >= n->nout || !*n->out[i]) continue;
+        if (!parts->len)
+            return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED,
+                               "Loop: output %d is of no iteration, so that its type is not known",
+                               i);
+        ZC_TRY(zc_imp_bind(im, n, i, zc_stack(im, n, parts->data, (int)parts->len, 0)));
+    }
+    n->done = true;
+    return ZC_OK;
+}
+
+static zc_status unroll(zc_imp *im, zc_inode *n, const Onnx__GraphProto *body)
+{
+    unrolled u = {.body = body, .states = n->nin - 2};
+    size_t states = (size_t)u.states;
+    ZC_TRY(zc_imp_no_more_attrs(im, n));
+    ZC_TRY(zc_need_tensors(im, n, n->in, 2, "input"));
+    if (body->n_output < states + 1 || body->n_output - 1 < (size_t)n->nout)
+        return zc_imp_fail(im, n, ZC_ERR_MODEL, "Loop: outputs of the body (got %zu, need %zu)",
+                           body->n_output,
+                           1 + (states > (size_t)n->nout ? states : (size_t)n->nout));
+    u.nscans = body->n_output - 1 - states;
+    u.in = zc_arena_alloc(n->arena, states + 2, sizeof *u.in);
+    u.out = zc_arena_alloc(n->arena, body->n_output, sizeof *u.out);
+    u.scans = zc_arena_alloc(n->arena, u.nscans, sizeof *u.scans);
+    if (!u.in || !u.out || !u.scans) return zc_imp_nomem(im, "values");
+    memcpy(u.in + 2, n->in + 2, states * sizeof *u.in);
+    zc_status status = unroll_all(im, n, &u);
+    for (size_t k = 0; k < u.nscans; k++) ZC_VEC_FINI(&u.scans[k]);
+    return status;
+}
+
 zc_status zc_step_loop(zc_imp *im, zc_inode *n)
 {
     zc_imp_all_outputs(n);
@@ -102,6 +232,8 @@ zc_status zc_step_loop(zc_imp *im, zc_inode *n)
     ZC_TRY(im->status);
     while (n->nin < 2) n->in[n->nin++] = 0; /* trip count and condition */
     ZC_TRY(zc_imp_need_all(im, n, 2));
+    for (int i = 0; i < n->nin; i++)
+        if (zc_is_composite(n->in[i])) return unroll(im, n, body);
     zc_type *types = zc_arena_alloc(n->arena, (size_t)n->nin, sizeof *types);
     if (!types) return zc_imp_nomem(im, "types");
     types[0] = (zc_type){.dtype = ZC_I64};

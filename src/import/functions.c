@@ -26,8 +26,10 @@ static zc_status check_opsets(zc_imp *im, Onnx__OperatorSetIdProto **opsets, siz
     for (size_t i = 0; i < n; i++) {
         const char *domain = zc_imp_domain(opsets[i]->domain);
         long long version = opsets[i]->has_version ? (long long)opsets[i]->version : 0;
+        /* Once more with the same version, as skl2onnx writes it, does no harm. */
         for (size_t j = 0; j < i; j++)
-            if (strcmp(zc_imp_domain(opsets[j]->domain), domain) == 0)
+            if (strcmp(zc_imp_domain(opsets[j]->domain), domain) == 0 &&
+                opsets[j]->version != opsets[i]->version)
                 return zc_fail(im->diag, ZC_ERR_MODEL, subject,
                                "operator set '" ZC_NAME
                                "' is imported twice (versions %lld and %lld)",

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "import/importer.h"
+#include "import/composite.h"
 
 #define BUDGET_DEFAULT ((uint64_t)64 << 30)
 /* Share of the budget for what is not tensor bytes: names, nodes, types. */
@@ -43,18 +43,29 @@ static zc_status check_model(zc_imp *im)
 
 /* ---- inputs ---- */
 
+static zc_status add_tensor(zc_imp *im, const Onnx__ValueInfoProto *info, zc_vid *out)
+{
+    const char *own = zc_arena_strdup(&im->g->arena, info->name);
+    zc_type type;
+    ZC_TRY(zc_imp_input_type(im, info, &type));
+    *out = own ? zc_graph_value(im->g, own, ZC_VALUE_PARAM, &type) : 0;
+    if (!*out || !ZC_VEC_PUSH(&im->g->top.params, *out)) return zc_imp_nomem(im, "inputs");
+    im->g->input_names[im->g->top.params.len - 1] = own;
+    return ZC_OK;
+}
+
 static zc_status add_input(zc_imp *im, const Onnx__ValueInfoProto *info)
 {
-    const char *text = zc_text(info->name);
-    zc_type type;
     zc_name *name;
-    if (!*text) return zc_fail(im->diag, ZC_ERR_MODEL, NULL, "an input has no name");
-    ZC_TRY(zc_imp_input_type(im, info, &type));
-    ZC_TRY(zc_scope_define(im->scope, text, "input", ZC_NO_NODE, &name, im->diag));
-    name->vid = zc_graph_value(im->g, text, ZC_VALUE_PARAM, &type);
+    zc_vid v = 0;
+    if (!*zc_text(info->name)) return zc_fail(im->diag, ZC_ERR_MODEL, NULL, "an input has no name");
+    if (zc_type_is_composite(info->type))
+        ZC_TRY(zc_composite_input(im, info, add_tensor, &v));
+    else
+        ZC_TRY(add_tensor(im, info, &v));
+    ZC_TRY(zc_scope_define(im->scope, info->name, "input", ZC_NO_NODE, &name, im->diag));
+    name->vid = v;
     name->state = ZC_NAME_READY;
-    if (!name->vid || !ZC_VEC_PUSH(&im->g->top.params, name->vid))
-        return zc_imp_nomem(im, "inputs");
     return ZC_OK;
 }
 
@@ -67,20 +78,28 @@ static bool is_constant(const zc_imp *im, const Onnx__ValueInfoProto *info, size
     return s && s->value < initialisers;
 }
 
+/* Room for the names of all tensors that are inputs. */
+static zc_status name_inputs(zc_imp *im)
+{
+    const Onnx__GraphProto *graph = im->model->graph;
+    size_t count = graph->n_input;
+    for (size_t i = 0; i < graph->n_input; i++) {
+        size_t tensors = 0;
+        if (zc_type_is_composite(graph->input[i]->type))
+            ZC_TRY(zc_composite_count(im, graph->input[i], &tensors));
+        count += tensors; /* at most ZC_SEQUENCE_MAX each */
+    }
+    im->g->input_names = zc_arena_alloc(&im->g->arena, count, sizeof *im->g->input_names);
+    return im->g->input_names ? ZC_OK : zc_imp_nomem(im, "inputs");
+}
+
 static zc_status add_inputs(zc_imp *im)
 {
     const Onnx__GraphProto *graph = im->model->graph;
     const size_t initialisers = im->scope->names.len;
-    const char **names = zc_arena_alloc(&im->g->arena, graph->n_input, sizeof *names);
-    if (!names) return zc_imp_nomem(im, "inputs");
-    im->g->input_names = names;
-    for (size_t i = 0; i < graph->n_input; i++) {
-        if (is_constant(im, graph->input[i], initialisers)) continue;
-        ZC_TRY(add_input(im, graph->input[i]));
-        const char *own = zc_arena_strdup(&im->g->arena, graph->input[i]->name);
-        if (!own) return zc_imp_nomem(im, "inputs");
-        names[im->g->top.params.len - 1] = own;
-    }
+    ZC_TRY(name_inputs(im));
+    for (size_t i = 0; i < graph->n_input; i++)
+        if (!is_constant(im, graph->input[i], initialisers)) ZC_TRY(add_input(im, graph->input[i]));
     return ZC_OK;
 }
 
@@ -90,7 +109,7 @@ static zc_status check_constants(zc_imp *im)
     const Onnx__GraphProto *graph = im->model->graph;
     for (size_t i = 0; i < graph->n_input; i++) {
         const zc_name *name = zc_scope_own(im->scope, zc_text(graph->input[i]->name));
-        if (!name || name->state != ZC_NAME_READY ||
+        if (!name || name->state != ZC_NAME_READY || zc_is_composite(name->vid) ||
             zc_val(im->g, name->vid)->kind != ZC_VALUE_CONST)
             continue;
         ZC_TRY(zc_imp_check_type(im, name->vid, graph->input[i]));
@@ -100,37 +119,69 @@ static zc_status check_constants(zc_imp *im)
 
 /* ---- outputs ---- */
 
-static zc_status add_output(zc_imp *im, const Onnx__ValueInfoProto *info, zc_smap *seen)
+/* The value of an output; 0: poisoned. */
+static zc_status find_output(zc_imp *im, const Onnx__ValueInfoProto *info, zc_vid *out)
 {
     const char *text = zc_text(info->name);
     const zc_name *name = zc_scope_own(im->scope, text);
-    bool added, poisoned = false;
-    zc_vid v;
-    if (!zc_smap_add(seen, text, strlen(text), 0, &added)) return zc_imp_nomem(im, "outputs");
-    if (!added) return zc_fail(im->diag, ZC_ERR_MODEL, text, "the graph has this output twice");
+    bool poisoned = false;
     if (!name || name->state == ZC_NAME_LATER)
         return zc_fail(im->diag, ZC_ERR_MODEL, text, "the graph's output is never produced");
-    ZC_TRY(zc_imp_lookup(im, text, text, &v, &poisoned));
-    if (poisoned) return ZC_OK;
-    ZC_TRY(zc_imp_check_type(im, v, info));
+    ZC_TRY(zc_imp_lookup(im, text, text, out, &poisoned));
+    if (poisoned) *out = 0;
+    return ZC_OK;
+}
+
+/* One tensor, which is an output or a part of one. */
+static zc_status push_output(zc_imp *im, zc_vid v, const char *text, zc_smap *seen)
+{
     const char *own = zc_arena_strdup(&im->g->arena, text);
-    if (!own || !ZC_VEC_PUSH(&im->g->top.outputs, v)) return zc_imp_nomem(im, "outputs");
+    bool added;
+    if (!own || !zc_smap_add(seen, own, strlen(own), 0, &added) ||
+        !ZC_VEC_PUSH(&im->g->top.outputs, v))
+        return zc_imp_nomem(im, "outputs");
+    if (!added) return zc_fail(im->diag, ZC_ERR_MODEL, text, "the graph has this output twice");
     im->g->output_names[im->g->top.outputs.len - 1] = own;
     return ZC_OK;
+}
+
+static zc_status add_output(zc_imp *im, const Onnx__ValueInfoProto *info, zc_vid v, zc_smap *seen)
+{
+    zc_vids tensors = {0};
+    zc_status status = zc_imp_check_type(im, v, info);
+    if (status == ZC_OK) status = zc_composite_flatten(im, v, &tensors);
+    for (size_t i = 0; i < tensors.len && status == ZC_OK; i++) {
+        zc_buf name = {0};
+        zc_composite_name(im, v, info->name, i, &name);
+        status = name.failed ? zc_imp_nomem(im, "names")
+                             : push_output(im, tensors.data[i], name.data, seen);
+        zc_buf_fini(&name);
+    }
+    ZC_VEC_FINI(&tensors);
+    return status;
 }
 
 static zc_status add_outputs(zc_imp *im)
 {
     const Onnx__GraphProto *graph = im->model->graph;
+    zc_vid *values = zc_arena_alloc(&im->arena, graph->n_output, sizeof *values);
+    size_t count = 0;
+    if (!values) return zc_imp_nomem(im, "outputs");
+    for (size_t i = 0; i < graph->n_output; i++) {
+        ZC_TRY(find_output(im, graph->output[i], &values[i]));
+        count += zc_composite_width(im, values[i]);
+    }
+    im->g->output_names = zc_arena_alloc(&im->g->arena, count, sizeof *im->g->output_names);
+    if (!im->g->output_names) return zc_imp_nomem(im, "outputs");
     zc_smap seen = {0};
     zc_status status = ZC_OK;
-    im->g->output_names =
-        zc_arena_alloc(&im->g->arena, graph->n_output, sizeof *im->g->output_names);
-    if (!im->g->output_names) return zc_imp_nomem(im, "outputs");
     for (size_t i = 0; i < graph->n_output && status == ZC_OK; i++)
-        status = add_output(im, graph->output[i], &seen);
+        if (values[i]) status = add_output(im, graph->output[i], values[i], &seen);
     zc_smap_fini(&seen);
-    return status;
+    if (status != ZC_OK || im->g->top.outputs.len || im->unsupported) return status;
+    return zc_fail(im->diag, ZC_ERR_UNSUPPORTED, zc_text(graph->output[0]->name),
+                   "every output is an empty sequence or an absent optional: nothing is to be "
+                   "computed");
 }
 
 /* ---- the main graph ---- */
@@ -187,6 +238,7 @@ static void imp_fini(zc_imp *im)
     ZC_VEC_FINI(&im->iop_rows);
     ZC_VEC_FINI(&im->bound_rows);
     ZC_VEC_FINI(&im->shared_rows);
+    ZC_VEC_FINI(&im->composites);
     zc_external_destroy(&im->ext);
     zc_arena_fini(&im->arena);
 }

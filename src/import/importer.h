@@ -31,6 +31,7 @@ typedef struct zc_iop {
     const Onnx__FunctionProto *function; /* to be inlined, or NULL */
     int first_step, nsteps;              /* range of rows of the step table; see zc_iop_find */
     bool known;
+    bool composites; /* its inputs may be sequences or optionals; see composite.h */
 } zc_iop;
 
 /* The function call being inlined. */
@@ -46,6 +47,18 @@ typedef struct zc_bound_dim {
     const char *by; /* what bound it */
     bool used;
 } zc_bound_dim;
+
+typedef enum zc_composite_type { ZC_SEQUENCE, ZC_OPTIONAL } zc_composite_type;
+
+/* A list of values in place of a tensor: composite.h. */
+typedef struct zc_composite {
+    zc_composite_type kind;
+    zc_dtype dtype; /* of a sequence's tensors, or ZC_NONE */
+    int n;          /* of an optional: 0 or 1 */
+    const zc_vid *items;
+} zc_composite;
+
+typedef ZC_VEC(zc_vid) zc_vids;
 
 struct zc_imp {
     zc_graph *g;
@@ -73,6 +86,8 @@ struct zc_imp {
     bool overridden;       /* some dimension of an input is not the model's */
     zc_smap shared;        /* constants of functions and bodies, by their TensorProto's address */
     ZC_VEC(zc_vid) shared_rows;
+    ZC_VEC(zc_composite) composites;
+    size_t composite_items; /* in all of them */
 };
 
 struct zc_inode {
@@ -115,6 +130,8 @@ zc_status zc_imp_lookup(zc_imp *im, const char *text, const char *subject, zc_vi
 /* Finds out what an operator is. Never NULL but when memory runs out. */
 const zc_iop *zc_iop_find(zc_imp *im, const char *domain, const char *op_type,
                           const char *overload);
+/* Why an operator is not read, where the table says it; or NULL. */
+const char *zc_iop_refusal(const char *domain, const char *op_type);
 zc_status zc_iop_run(zc_imp *im, const zc_iop *iop, zc_inode *n);
 /* "" for the default domain. */
 const char *zc_imp_domain(const char *domain);
@@ -135,23 +152,32 @@ const Onnx__GraphProto *zc_imp_take_graph(zc_imp *im, zc_inode *n, const char *n
 /* Imports graph as region i of node id; its inputs get those types. */
 zc_status zc_imp_region(zc_imp *im, zc_inode *n, zc_nid id, int i, const Onnx__GraphProto *graph,
                         const zc_type *types, size_t ntypes);
+/* The same, with the region's outputs as the graph has them, composites included, in
+ * out[graph->n_output]. */
+zc_status zc_imp_region_outputs(zc_imp *im, zc_inode *n, zc_nid id, int i,
+                                const Onnx__GraphProto *graph, const zc_type *types, size_t ntypes,
+                                zc_vid *out);
 /* Imports graph into the current block with `in` for its inputs; out[graph->n_output] gets its
- * outputs. */
-zc_status zc_imp_splice(zc_imp *im, zc_inode *n, const Onnx__GraphProto *graph, size_t nin,
-                        const zc_vid *in, zc_vid *out);
+ * outputs, which may be composites. prefix: before the names inside; NULL: as around it. */
+zc_status zc_imp_splice(zc_imp *im, zc_inode *n, const Onnx__GraphProto *graph, const char *prefix,
+                        size_t nin, const zc_vid *in, zc_vid *out);
 
 /* ---- types.c ---- */
 
 /* Takes in --dim and --shape. */
 zc_status zc_imp_overrides(zc_imp *im);
 zc_status zc_imp_overrides_used(zc_imp *im);
+/* Takes in the --shape of a tensor of a sequence. */
+zc_status zc_imp_item_shape(zc_imp *im, const Onnx__ValueInfoProto *item);
+/* What --dim gives for a name, or NULL. */
+zc_bound_dim *zc_imp_bound(zc_imp *im, const char *name);
 /* The type of the main graph's input. */
 zc_status zc_imp_input_type(zc_imp *im, const Onnx__ValueInfoProto *info, zc_type *out);
 /* Holds what the model says of a value against what was inferred. */
 zc_status zc_imp_check_type(zc_imp *im, zc_vid v, const Onnx__ValueInfoProto *info);
 /* The element type alone, ZC_NONE when none is given. */
 zc_status zc_imp_elem_type(zc_imp *im, const Onnx__ValueInfoProto *info, zc_dtype *out);
-/* NULL when it is a tensor, else what it is: "a sequence". */
+/* NULL when values of the type can be imported, else what it is: "maps". */
 const char *zc_type_kind_unsupported(const Onnx__TypeProto *type);
 /* Indexes graph->value_info. */
 zc_status zc_imp_infos(zc_imp *im, zc_scope *scope);

@@ -25,6 +25,30 @@ static const struct {
 #include "import/onnx_ops.def"
 };
 
+/* Operators that models have and that are not read. */
+static const struct {
+    const char *domain, *op_type, *why;
+} refusals[] = {
+#define REFUSED(domain, op_type, why) {domain, op_type, why},
+#include "import/onnx_ops.def"
+};
+
+const char *zc_iop_refusal(const char *domain, const char *op_type)
+{
+    for (size_t i = 0; i < ZC_COUNTOF(refusals); i++)
+        if (strcmp(refusals[i].domain, domain) == 0 && strcmp(refusals[i].op_type, op_type) == 0)
+            return refusals[i].why;
+    return NULL;
+}
+
+/* Operators whose inputs may be sequences or optionals. */
+static const struct {
+    const char *domain, *op_type;
+} composites[] = {
+#define COMPOSITE(domain, op_type) {domain, op_type},
+#include "import/onnx_ops.def"
+};
+
 /* Operations that the default domain does not have. */
 static const zc_op internal[] = {
 #define INTERNAL(op) ZC_OP_##op,
@@ -91,6 +115,15 @@ static zc_op operation(const char *domain, const char *op_type)
     return is_internal(op) ? ZC_OP_NONE : op;
 }
 
+static bool takes_composites(const char *domain, const char *op_type)
+{
+    for (size_t i = 0; i < ZC_COUNTOF(composites); i++)
+        if (strcmp(composites[i].domain, domain) == 0 &&
+            strcmp(composites[i].op_type, op_type) == 0)
+            return true;
+    return false;
+}
+
 /* Rows of one operator stand together. */
 static void find_steps(zc_iop *iop, const char *domain, const char *op_type)
 {
@@ -115,6 +148,7 @@ static const zc_iop *new_row(zc_imp *im, const char *domain, const char *op_type
     /* The standard's own functions have kernels; elsewhere the model's definition counts. */
     if (f && (*domain || !built_in)) iop.function = im->model->functions[f->value];
     iop.known |= iop.function != NULL;
+    iop.composites = iop.function || takes_composites(domain, op_type);
     return ZC_VEC_PUSH(&im->iop_rows, iop) ? &im->iop_rows.data[im->iop_rows.len - 1] : NULL;
 }
 

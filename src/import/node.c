@@ -1,7 +1,7 @@
 /* The walk over a scope's nodes. */
 #include <stdlib.h>
 
-#include "import/importer.h"
+#include "import/composite.h"
 
 #define INPUTS_MAX 1000000
 
@@ -92,6 +92,7 @@ static zc_status import_known(zc_imp *im, zc_inode *n, bool *poisoned)
     ZC_TRY(read_outputs(im, n));
     ZC_TRY(read_inputs(im, n, poisoned));
     if (*poisoned || !n->nout) return ZC_OK;
+    if (!iop->composites) ZC_TRY(zc_need_tensors(im, n, n->in, (size_t)n->nin, "input"));
     ZC_TRY(zc_imp_version(im, n->domain, n->name, &n->version));
     ZC_TRY(zc_imp_attrs(im, n));
     if (iop->function) return zc_imp_inline(im, iop->function, n);

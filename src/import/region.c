@@ -1,5 +1,7 @@
 /* Graphs inside nodes: as regions, or in place of their node. */
-#include "import/importer.h"
+#include <stdlib.h>
+
+#include "import/composite.h"
 
 const Onnx__GraphProto *zc_imp_take_graph(zc_imp *im, zc_inode *n, const char *name)
 {
@@ -11,10 +13,10 @@ const Onnx__GraphProto *zc_imp_take_graph(zc_imp *im, zc_inode *n, const char *n
 /* The declared element type is checked; the shape is the caller's to know. */
 static zc_status define_input(zc_imp *im, zc_inode *n, const Onnx__ValueInfoProto *info, zc_vid v)
 {
-    zc_dtype declared, dtype = zc_imp_dtype(im, v);
+    zc_dtype declared, dtype = zc_is_composite(v) ? ZC_NONE : zc_imp_dtype(im, v);
     zc_name *name;
     ZC_TRY(zc_imp_elem_type(im, info, &declared));
-    if (declared != ZC_NONE && declared != dtype)
+    if (dtype != ZC_NONE && declared != ZC_NONE && declared != dtype)
         return zc_imp_fail(im, n, ZC_ERR_MODEL,
                            "input '" ZC_NAME "' of the body has the wrong type (got %s, need %s)",
                            zc_text(info->name), zc_dtype_name(dtype), zc_dtype_name(declared));
@@ -63,15 +65,15 @@ static zc_status check_body(zc_imp *im, const zc_inode *n, const Onnx__GraphProt
                        ZC_IMP_DEPTH_MAX);
 }
 
-zc_status zc_imp_splice(zc_imp *im, zc_inode *n, const Onnx__GraphProto *graph, size_t nin,
-                        const zc_vid *in, zc_vid *out)
+zc_status zc_imp_splice(zc_imp *im, zc_inode *n, const Onnx__GraphProto *graph, const char *prefix,
+                        size_t nin, const zc_vid *in, zc_vid *out)
 {
     ZC_TRY(check_body(im, n, graph, nin));
     zc_scope *outer = im->scope;
     zc_scope scope = {.parent = outer,
                       .nodes = graph->node,
                       .nnodes = graph->n_node,
-                      .prefix = outer->prefix,
+                      .prefix = prefix ? prefix : outer->prefix,
                       .graph = graph};
     im->scope = &scope;
     im->depth++;
@@ -92,21 +94,34 @@ static zc_status add_params(zc_imp *im, zc_block *b, const Onnx__GraphProto *gra
     return ZC_OK;
 }
 
-zc_status zc_imp_region(zc_imp *im, zc_inode *n, zc_nid id, int i, const Onnx__GraphProto *graph,
-                        const zc_type *types, size_t ntypes)
+zc_status zc_imp_region_outputs(zc_imp *im, zc_inode *n, zc_nid id, int i,
+                                const Onnx__GraphProto *graph, const zc_type *types, size_t ntypes,
+                                zc_vid *out)
 {
     ZC_TRY(check_body(im, n, graph, ntypes));
     zc_block *outer = im->block, *b = zc_graph_region(im->g, id, i);
-    zc_vid *out = zc_arena_alloc(n->arena, graph->n_output, sizeof *out);
-    if (!b || !out) return zc_imp_nomem(im, "regions");
+    if (!b) return zc_imp_nomem(im, "regions");
     ZC_TRY(add_params(im, b, graph, types));
     im->block = b;
-    im->status = zc_imp_splice(im, n, graph, ntypes, b->params.data, out);
+    im->status = zc_imp_splice(im, n, graph, NULL, ntypes, b->params.data, out);
     im->block = outer;
     /* The types were for the steps inside; inference finds them anew. */
     for (size_t o = 0; o < b->params.len; o++)
         zc_val(im->g, b->params.data[o])->type = (zc_type){.dtype = ZC_NONE, .rank = -1};
+    zc_vids flat = {0};
     for (size_t o = 0; im->status == ZC_OK && o < graph->n_output; o++)
-        if (!ZC_VEC_PUSH(&b->outputs, out[o])) zc_imp_nomem(im, "values");
+        zc_composite_flatten(im, out[o], &flat);
+    for (size_t o = 0; im->status == ZC_OK && o < flat.len; o++)
+        if (!ZC_VEC_PUSH(&b->outputs, flat.data[o])) zc_imp_nomem(im, "values");
+    ZC_VEC_FINI(&flat);
     return im->status;
+}
+
+zc_status zc_imp_region(zc_imp *im, zc_inode *n, zc_nid id, int i, const Onnx__GraphProto *graph,
+                        const zc_type *types, size_t ntypes)
+{
+    zc_vid *out = zc_arena_alloc(n->arena, graph->n_output, sizeof *out);
+    if (!out) return zc_imp_nomem(im, "regions");
+    ZC_TRY(zc_imp_region_outputs(im, n, id, i, graph, types, ntypes, out));
+    return zc_need_tensors(im, n, out, graph->n_output, "output of the body");
 }

@@ -2,6 +2,7 @@
  * their places. */
 #include <math.h>
 
+#include "import/composite.h"
 #include "import/steps.h"
 
 /* x[B, H, S, D] with each head `repeat` times, one after the other. */
@@ -49,7 +50,8 @@ static zc_vid modify(zc_imp *im, zc_inode *n, const Onnx__GraphProto *graph, zc_
                     "the graph has a wrong number of outputs (got %zu, need 1)", graph->n_output);
         return 0;
     }
-    zc_imp_splice(im, n, graph, 1, &v, &out);
+    zc_imp_splice(im, n, graph, NULL, 1, &v, &out);
+    if (im->status == ZC_OK) zc_need_tensors(im, n, &out, 1, "a graph's output");
     return out;
 }
 

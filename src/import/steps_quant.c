@@ -92,6 +92,30 @@ zc_status zc_step_ms_qlinear_leaky_relu(zc_imp *im, zc_inode *n)
     return unary(im, n, ZC_OP_LeakyRelu);
 }
 
+/* Of an operator set before 13 over the last axis alone, where both forms mean the same. */
+zc_status zc_step_ms_qlinear_softmax(zc_imp *im, zc_inode *n)
+{
+    const int64_t opset = zc_imp_take_int(im, n, "opset", 13);
+    const int64_t axis = zc_imp_take_int(im, n, "axis", -1);
+    ZC_TRY(im->status);
+    const int rank = zc_imp_rank(im, zc_imp_in(n, 0));
+    if (opset < 13 && axis != -1 && axis != rank - 1)
+        return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED,
+                           "QLinearSoftmax of operator set %lld over axis %lld (need the last)",
+                           (long long)opset, (long long)axis);
+    zc_imp_set_int(im, n, "axis", axis);
+    return unary(im, n, ZC_OP_Softmax);
+}
+
+/* Condition, x and y with scale and zero point each, those of the output. */
+zc_status zc_step_ms_qlinear_where(zc_imp *im, zc_inode *n)
+{
+    ZC_TRY(zc_imp_need_inputs(im, n, 8, 9));
+    const zc_vid in[] = {n->in[0], real_input(im, n, 1), real_input(im, n, 4)};
+    zc_vid y = zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_Where, 3, in, 1));
+    return finish_quantised(im, n, y, 7);
+}
+
 zc_status zc_step_ms_qlinear_average_pool(zc_imp *im, zc_inode *n)
 {
     return pool(im, n, ZC_OP_AveragePool);
@@ -150,6 +174,81 @@ zc_status zc_step_ms_dynamic_quantize_matmul(zc_imp *im, zc_inode *n)
     const zc_vid scale = out[1], zero = out[2];
     return product(im, n, (zc_vid[]){a, n->in[1], zero, zc_imp_in(n, 3)}, scale, n->in[2],
                    zc_imp_in(n, 4));
+}
+
+/* alpha (A x B + C), C of integers in the scale of the product; a float without y's scale. */
+zc_status zc_step_ms_qgemm(zc_imp *im, zc_inode *n)
+{
+    const double alpha = zc_imp_take_float(im, n, "alpha", 1);
+    const bool trans_a = zc_imp_take_int(im, n, "transA", 0) != 0;
+    const bool trans_b = zc_imp_take_int(im, n, "transB", 0) != 0;
+    ZC_TRY(zc_imp_need_inputs(im, n, 6, 9));
+    zc_vid b_scale = per_tensor(im, n, n->in[4]);
+    zc_nid real_b = linear_node(im, n, ZC_OP_DequantizeLinear, n->in[3], n->in[4], n->in[5]);
+    ZC_IMP_SET(im, DequantizeLinear, real_b, axis, trans_b ? 0 : 1);
+    const zc_vid in[] = {real_input(im, n, 0), zc_imp_done(im, n, real_b)};
+    zc_nid id = zc_imp_node(im, n, ZC_OP_Gemm, 2, in, 1);
+    ZC_IMP_SET(im, Gemm, id, alpha, (float)alpha);
+    ZC_IMP_SET(im, Gemm, id, transA, trans_a);
+    ZC_IMP_SET(im, Gemm, id, transB, trans_b);
+    zc_vid y = zc_imp_done(im, n, id);
+    if (zc_imp_in(n, 6)) {
+        zc_vid scale = zc_imp_op2(im, n, ZC_OP_Mul, per_tensor(im, n, n->in[1]), b_scale);
+        scale = zc_imp_op2(im, n, ZC_OP_Mul, scale, zc_imp_scalar(im, ZC_F32, alpha));
+        zc_vid c = zc_imp_op2(im, n, ZC_OP_Mul, zc_imp_cast(im, n, n->in[6], ZC_F32), scale);
+        y = zc_imp_op2(im, n, ZC_OP_Add, y, c);
+    }
+    if (zc_imp_in(n, 7)) return finish_quantised(im, n, y, 7);
+    ZC_TRY(im->status);
+    return zc_imp_finish_value(im, n, y);
+}
+
+/* ---- DynamicQuantizeLSTM ---- */
+
+/* A scale or zero point [D] or [D, 4 * hidden] beside weights [D, input, 4 * hidden], as f32. */
+static zc_vid beside_weights(zc_imp *im, zc_inode *n, zc_vid v)
+{
+    static const int64_t axes[] = {1, 2};
+    const int rank = zc_imp_rank(im, v);
+    if (im->status != ZC_OK) return 0;
+    if (rank != 1 && rank != 2) {
+        zc_imp_fail(im, n, ZC_ERR_MODEL,
+                    "a scale or zero point has a wrong rank (got %d, need 1 or 2)", rank);
+        return 0;
+    }
+    v = zc_imp_cast(im, n, v, ZC_F32);
+    return zc_imp_op2(im, n, ZC_OP_Unsqueeze, v, zc_imp_ints(im, axes, rank == 1 ? 2 : 1, 1));
+}
+
+/* Input i, quantised by inputs `by` and by + 1, as LSTM has it: the last two axes swapped. */
+static zc_vid lstm_weights(zc_imp *im, zc_inode *n, int i, int by)
+{
+    static const int64_t perm[] = {0, 2, 1};
+    const int64_t *own = zc_arena_dup(&im->g->arena, perm, 3, sizeof *perm);
+    if (!own) zc_imp_nomem(im, "an attribute");
+    zc_vid w = zc_imp_cast(im, n, n->in[i], ZC_F32);
+    if (zc_imp_in(n, by + 1))
+        w = zc_imp_op2(im, n, ZC_OP_Sub, w, beside_weights(im, n, n->in[by + 1]));
+    w = zc_imp_op2(im, n, ZC_OP_Mul, w, beside_weights(im, n, n->in[by]));
+    zc_nid turn = zc_imp_node(im, n, ZC_OP_Transpose, 1, &w, 1);
+    ZC_IMP_SET(im, Transpose, turn, perm, ((zc_ints){.n = 3, .v = own}));
+    return zc_imp_done(im, n, turn);
+}
+
+/* The weights are what they stand for; what is multiplied by them stays a float. */
+zc_status zc_step_ms_dynamic_quantize_lstm(zc_imp *im, zc_inode *n)
+{
+    ZC_TRY(zc_imp_need_inputs(im, n, 3, 12));
+    ZC_TRY(need_at(im, n, 8));
+    ZC_TRY(need_at(im, n, 10));
+    zc_vid w = lstm_weights(im, n, 1, 8), r = lstm_weights(im, n, 2, 10);
+    ZC_TRY(im->status);
+    n->op = ZC_OP_LSTM;
+    n->in[1] = w;
+    n->in[2] = r;
+    n->nin = 8;
+    while (n->nin && !n->in[n->nin - 1]) n->nin--;
+    return zc_imp_finish_plain(im, n);
 }
 
 /* ---- weights of 2, 4 or 8 bits ---- */

@@ -187,18 +187,3 @@ zc_status zc_step_constant(zc_imp *im, zc_inode *n)
         return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED, "strings are not supported");
     return zc_imp_no_more_attrs(im, n);
 }
-
-/* ---- optional values that are tensors ---- */
-
-zc_status zc_step_optional_get_element(zc_imp *im, zc_inode *n)
-{
-    ZC_TRY(zc_imp_need_inputs(im, n, 1, 1));
-    return zc_imp_finish_value(im, n, n->in[0]);
-}
-
-zc_status zc_step_optional_has_element(zc_imp *im, zc_inode *n)
-{
-    bool present = n->nin > 0;
-    zc_tensor t = {.dtype = ZC_BOOL, .data = &present};
-    return finish_tensor(im, n, t);
-}

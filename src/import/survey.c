@@ -46,6 +46,8 @@ static zc_status survey_unsupported_op(survey *s, const Onnx__NodeProto *node, c
     zc_buf what = {0};
     zc_buf_printf(&what, "operator '" ZC_NAME "'", zc_text(node->op_type));
     if (*domain) zc_buf_printf(&what, " of domain '" ZC_NAME "'", domain);
+    const char *why = zc_iop_refusal(domain, zc_text(node->op_type));
+    if (why) zc_buf_printf(&what, ": %s", why);
     const char *text = what.failed ? NULL : zc_arena_strdup(&s->im->arena, what.data);
     zc_buf_fini(&what);
     return text ? note(s, text, "nodes", name) : zc_imp_nomem(s->im, "a report");
@@ -111,8 +113,8 @@ static zc_status survey_graph(survey *s, const Onnx__GraphProto *graph, const ch
         if (t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__STRING)
             ZC_TRY(note(s, "tensors of strings", "initialisers", zc_text(t->name)));
     }
+    /* Outputs are what operators give. */
     ZC_TRY(survey_types(s, graph->input, graph->n_input, "inputs"));
-    ZC_TRY(survey_types(s, graph->output, graph->n_output, "outputs"));
     return survey_nodes(s, graph->node, graph->n_node, prefix);
 }
 

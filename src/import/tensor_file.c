@@ -1,8 +1,9 @@
-/* Files that hold one TensorProto. */
+/* Files that hold one TensorProto, a sequence of them or an optional. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/onnx-data.pb-c.h"
 #include "import/tensor_proto.h"
 
 /* SequenceProto and OptionalProto share their beginning: a name, then a small number that says what
@@ -58,6 +59,73 @@ zc_status zc_tensor_pb_read(const char *path, zc_tensor *out, char **out_name, z
     zc_status status = zc_proto_read(path, ZC_WIRE_ROOTS[ZC_WIRE_TENSOR].wanted, &data, &len, diag);
     if (status == ZC_OK) status = zc_tensor_pb_parse(data, len, out, out_name, diag);
     free(data);
+    zc_diag_set_file(diag, NULL);
+    return status;
+}
+
+/* ---- sequences and optionals ---- */
+
+void zc_tensor_list_free(zc_tensor_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) free(list->v[i].data);
+    free(list->v);
+    *list = (zc_tensor_list){0};
+}
+
+static zc_status take_tensors(Onnx__TensorProto **protos, size_t n, zc_tensor_list *out,
+                              zc_diag *diag)
+{
+    out->v = zc_calloc(n, sizeof *out->v);
+    if (!out->v) return zc_fail_nomem(diag, "tensors", n);
+    for (; out->n < n; out->n++)
+        ZC_TRY(zc_tensor_take_proto(protos[out->n], NULL, &out->v[out->n], diag));
+    return ZC_OK;
+}
+
+static zc_status need_tensors(int32_t elem_type, const char *what, zc_diag *diag)
+{
+    if (elem_type == ONNX__SEQUENCE_PROTO__DATA_TYPE__TENSOR) return ZC_OK;
+    return zc_fail(diag, ZC_ERR_UNSUPPORTED, NULL, "%s of what is no tensor (got kind %d)", what,
+                   (int)elem_type);
+}
+
+static zc_status take_sequence(const Onnx__SequenceProto *s, zc_tensor_list *out, zc_diag *diag)
+{
+    if (s->n_tensor_values) ZC_TRY(need_tensors(s->elem_type, "a sequence", diag));
+    return take_tensors(s->tensor_values, s->n_tensor_values, out, diag);
+}
+
+static zc_status take_optional(Onnx__OptionalProto *o, zc_tensor_list *out, zc_diag *diag)
+{
+    if (o->sequence_value) return take_sequence(o->sequence_value, out, diag);
+    out->absent = o->elem_type == ONNX__SEQUENCE_PROTO__DATA_TYPE__UNDEFINED;
+    if (out->absent) return ZC_OK;
+    ZC_TRY(need_tensors(o->elem_type, "an optional", diag));
+    out->absent = !o->tensor_value;
+    return take_tensors(&o->tensor_value, !out->absent, out, diag);
+}
+
+static zc_status take_message(ProtobufCMessage *message, zc_wire_message kind, zc_tensor_list *out,
+                              zc_diag *diag)
+{
+    if (kind == ZC_WIRE_SEQUENCE) return take_sequence((Onnx__SequenceProto *)message, out, diag);
+    if (kind == ZC_WIRE_OPTIONAL) return take_optional((Onnx__OptionalProto *)message, out, diag);
+    Onnx__TensorProto *tensor = (Onnx__TensorProto *)message;
+    return take_tensors(&tensor, 1, out, diag);
+}
+
+zc_status zc_tensor_list_read(const char *path, zc_wire_message kind, zc_tensor_list *out,
+                              zc_diag *diag)
+{
+    uint8_t *data = NULL;
+    size_t len = 0;
+    ProtobufCMessage *message = NULL;
+    *out = (zc_tensor_list){0};
+    zc_status status = zc_proto_read(path, ZC_WIRE_ROOTS[kind].wanted, &data, &len, diag);
+    if (status == ZC_OK) status = zc_proto_unpack(data, len, kind, &message, diag);
+    free(data);
+    if (status == ZC_OK) status = take_message(message, kind, out, diag);
+    if (message) protobuf_c_message_free_unpacked(message, NULL);
     zc_diag_set_file(diag, NULL);
     return status;
 }

@@ -31,6 +31,19 @@ zc_status zc_tensor_pb_read(const char *path, zc_tensor *out, char **out_name, z
 zc_status zc_tensor_pb_parse(const uint8_t *data, size_t len, zc_tensor *out, char **out_name,
                              zc_diag *diag);
 
+/* What a file of test data holds: one tensor, a sequence of them, or an optional of either. */
+typedef struct zc_tensor_list {
+    bool absent; /* an optional without an element */
+    size_t n;
+    zc_tensor *v;
+} zc_tensor_list;
+
+/* Reads a file that holds a message of that kind, ZC_WIRE_TENSOR, _SEQUENCE or _OPTIONAL. The
+ * caller frees *out, also after a failure. */
+zc_status zc_tensor_list_read(const char *path, zc_wire_message kind, zc_tensor_list *out,
+                              zc_diag *diag);
+void zc_tensor_list_free(zc_tensor_list *list);
+
 /* Appends the tensor as a serialized TensorProto with raw_data. name, UTF-8, may be NULL. */
 zc_status zc_tensor_to_proto_bytes(const zc_tensor *tensor, const char *name, zc_buf *out,
                                    zc_diag *diag);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/number.h"
-#include "import/importer.h"
+#include "import/composite.h"
 
 /* Names that a message lists. */
 #define NAMES_SHOWN 16
@@ -16,11 +16,10 @@ const char *zc_type_kind_unsupported(const Onnx__TypeProto *type)
 {
     switch ((int)type->value_case) {
     case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE:
-        return "sequences";
+    case ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE:
+        return zc_composite_unsupported(type);
     case ONNX__TYPE_PROTO__VALUE_MAP_TYPE:
         return "maps";
-    case ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE:
-        return "optional values";
     case ONNX__TYPE_PROTO__VALUE_SPARSE_TENSOR_TYPE:
         return "sparse tensors";
     case ONNX__TYPE_PROTO__VALUE_OPAQUE_TYPE:
@@ -127,7 +126,7 @@ static const char *next_name(const char *s, size_t *len)
     return s;
 }
 
-static zc_bound_dim *bound(zc_imp *im, const char *name)
+zc_bound_dim *zc_imp_bound(zc_imp *im, const char *name)
 {
     const zc_smap_slot *s = zc_smap_find(&im->bound, name, strlen(name));
     return s ? &im->bound_rows.data[s->value] : NULL;
@@ -180,7 +179,7 @@ static zc_status input_dim(zc_imp *im, const proto_dim *d, const char *input, in
     }
     const char *name = symbol_name(im, d, input, i);
     if (!name) return zc_imp_nomem(im, "names");
-    zc_bound_dim *b = bound(im, name);
+    zc_bound_dim *b = zc_imp_bound(im, name);
     if (b) {
         b->used = true;
         *out = zc_dim_const(b->value);
@@ -245,7 +244,7 @@ static zc_status bind_shape(zc_imp *im, const Onnx__ValueInfoProto *info,
         const char *name = symbol_name(im, dims[i], o->input, i);
         if (!name) return zc_imp_nomem(im, "names");
         ZC_TRY(bind(im, name, o->dims[i], "--shape"));
-        bound(im, name)->used = true;
+        zc_imp_bound(im, name)->used = true;
     }
     return ZC_OK;
 }
@@ -255,6 +254,7 @@ static zc_status note_symbols(zc_imp *im, const Onnx__ValueInfoProto *info)
 {
     int rank;
     proto_dim **dims;
+    if (zc_type_is_composite(info->type)) return zc_composite_symbols(im, info);
     ZC_TRY(shape_of(im, info, &rank, &dims));
     for (int i = 0; i < rank; i++) {
         bool added;
@@ -264,6 +264,12 @@ static zc_status note_symbols(zc_imp *im, const Onnx__ValueInfoProto *info)
             return zc_imp_nomem(im, "names");
     }
     return ZC_OK;
+}
+
+zc_status zc_imp_item_shape(zc_imp *im, const Onnx__ValueInfoProto *item)
+{
+    const zc_shape_override *o = shape_override(im, item->name);
+    return o ? bind_shape(im, item, o) : ZC_OK;
 }
 
 static const Onnx__ValueInfoProto *find_input(const zc_imp *im, const char *name)
@@ -282,6 +288,9 @@ zc_status zc_imp_overrides(zc_imp *im)
     for (int i = 0; i < im->params->nshapes; i++) {
         const zc_shape_override *o = &im->params->shapes[i];
         const Onnx__ValueInfoProto *info = find_input(im, o->input);
+        bool item = false;
+        if (!info) ZC_TRY(zc_composite_has_item(im, o->input, &item));
+        if (item) continue;
         if (!info || zc_scope_own(im->scope, o->input))
             return zc_fail(im->diag, ZC_ERR_ARG, o->input, "the model has no such input");
         ZC_TRY(bind_shape(im, info, o));
@@ -309,7 +318,7 @@ zc_status zc_imp_overrides_used(zc_imp *im)
 {
     for (int i = 0; i < im->params->ndims; i++) {
         const char *name = im->params->dims[i].name;
-        if (bound(im, name)->used) continue;
+        if (zc_imp_bound(im, name)->used) continue;
         zc_buf names = {0};
         list_symbols(im, &names);
         zc_status status = zc_fail(im->diag, ZC_ERR_ARG, name,
@@ -401,6 +410,7 @@ static zc_status contradiction(zc_imp *im, const zc_type *known, const char *nam
 
 zc_status zc_imp_check_type(zc_imp *im, zc_vid v, const Onnx__ValueInfoProto *info)
 {
+    if (zc_is_composite(v)) return ZC_OK;
     const zc_type *known = &zc_val(im->g, v)->type;
     zc_type t = {.rank = -1};
     proto_dim **dims;

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/number.h"
-#include "import/onnx.pb-c.h"
+#include "import/onnx-data.pb-c.h"
 
 /* Bytes that malloc adds to an object, about. */
 #define ALLOC_OVERHEAD 16
@@ -38,6 +38,8 @@ static const struct {
 const zc_wire_root ZC_WIRE_ROOTS[] = {
     [ZC_WIRE_MODEL] = {&onnx__model_proto__descriptor, "an ONNX model", {1, 7, 8}},
     [ZC_WIRE_TENSOR] = {&onnx__tensor_proto__descriptor, "an ONNX tensor", {2}},
+    [ZC_WIRE_SEQUENCE] = {&onnx__sequence_proto__descriptor, "an ONNX sequence", {2}},
+    [ZC_WIRE_OPTIONAL] = {&onnx__optional_proto__descriptor, "an ONNX optional", {2}},
 };
 
 /* A message whose fields are being read. */

@@ -29,7 +29,12 @@
 #define ZC_WIRE_MEMORY_MAX   ((uint64_t)4 << 30)
 
 /* What may stand at the top of a file. */
-typedef enum zc_wire_message { ZC_WIRE_MODEL, ZC_WIRE_TENSOR } zc_wire_message;
+typedef enum zc_wire_message {
+    ZC_WIRE_MODEL,
+    ZC_WIRE_TENSOR,
+    ZC_WIRE_SEQUENCE,
+    ZC_WIRE_OPTIONAL
+} zc_wire_message;
 
 typedef struct zc_wire_root {
     const ProtobufCMessageDescriptor *type;

@@ -143,21 +143,26 @@ static void put_shape(zc_buf *b, char *dims)
     pb_msg(b, TYPE_TENSOR_SHAPE, &shape);
 }
 
+/* The type becomes that of a sequence or an optional of it. */
+static void wrap_type(zc_buf *type, uint32_t field)
+{
+    zc_buf inner = *type, outer = {0};
+    *type = (zc_buf){0};
+    pb_msg(&outer, 1, &inner);
+    pb_msg(type, field, &outer);
+}
+
 static void put_value(zc_buf *b, uint32_t field, char **w)
 {
     zc_buf tensor = {0}, type = {0}, value = {0};
-    const bool sequence = w[2][0] == 's';
-    const int elem = atoi(w[2] + sequence);
+    const bool optional = w[2][0] == 'o', sequence = w[2][optional] == 's';
+    const int elem = atoi(w[2] + optional + sequence);
     pb_str(&value, VALUE_NAME, strcmp(w[1], "_") == 0 ? "" : w[1]);
     if (elem) pb_int(&tensor, TYPE_TENSOR_ELEM, elem);
     if (w[3] && strcmp(w[3], "*") != 0) put_shape(&tensor, w[3]);
     pb_msg(&type, TYPE_TENSOR, &tensor);
-    if (sequence) {
-        zc_buf inner = type, seq = {0};
-        type = (zc_buf){0};
-        pb_msg(&seq, 1, &inner);
-        pb_msg(&type, TYPE_SEQUENCE, &seq);
-    }
+    if (sequence) wrap_type(&type, TYPE_SEQUENCE);
+    if (optional) wrap_type(&type, TYPE_OPTIONAL);
     if (elem || w[3]) pb_msg(&value, VALUE_TYPE, &type);
     zc_buf_fini(&type);
     pb_msg(b, field, &value);

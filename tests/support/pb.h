@@ -109,6 +109,7 @@ enum {
     VALUE_TYPE = 2,
     TYPE_TENSOR = 1,
     TYPE_SEQUENCE = 4,
+    TYPE_OPTIONAL = 9,
     TYPE_TENSOR_ELEM = 1,
     TYPE_TENSOR_SHAPE = 2,
     SHAPE_DIM = 1,

@@ -31,6 +31,9 @@ static const accepted accepted_models[] = {
     {"ai.onnx is the default domain",
      "opset ai.onnx 13\nin x 1 2\nout y 1 2\nnode Relu x y domain=ai.onnx\n",
      {"= Relu("}},
+    {"an operator set that is imported twice in one version",
+     "opset 13\nopset ai.onnx 13\nin x 1 2\nout y 1 2\nnode Relu x y\n",
+     {"= Relu("}},
     {"initialiser that is an input",
      "opset 13\nin x 1 2\nin w 1 2\nout y 1 2\ninit w 1 2 1,2\nnode Add x,w y\n",
      {"input %x", "!input %w", "const %w: f32[2] = [1, 2]"}},
@@ -252,6 +255,25 @@ static const accepted accepted_models[] = {
      "opset 13\nin x 1 2,4\nout y 1 *\ninit b 1 4 1,1,1,1\nnode BiasSplitGelu x,b y "
      "domain=com.microsoft\n",
      {"Split(", "Gelu(", "%y: f32[2,2] = Mul("}},
+    {"QGemm",
+     "opset 13\nin x 2 2,3\nout y 2 2,4\nin b 3 4,3\nin z 2 1\nin bz 3 4\nin bs 1 4\nin s 1 1\n"
+     "in c 6 4\nnode QGemm x,s,z,b,bs,bz,c,s,z y domain=com.microsoft transB:i=1\n",
+     {"DequantizeLinear(%b, %bs, %bz) {axis = 0", "Gemm(", "Cast(%c)", "Add(",
+      "%y: u8[2,4] = QuantizeLinear("}},
+    {"QLinearWhere",
+     "opset 13\nin c 9 3\nin x 2 3\nin s 1 1\nin z 2 1\nout y 2 3\n"
+     "node QLinearWhere c,x,s,z,x,s,z,s,z y domain=com.microsoft\n",
+     {"Where(%c", "%y: u8[3] = QuantizeLinear("}},
+    {"QLinearSoftmax",
+     "opset 13\nin x 2 2,3\nin s 1 1\nin z 2 1\nout y 2 2,3\n"
+     "node QLinearSoftmax x,s,z,s,z y domain=com.microsoft opset:i=12 axis:i=1\n",
+     {"Softmax(", "%y: u8[2,3] = QuantizeLinear("}},
+    {"DynamicQuantizeLSTM",
+     "opset 13\nin x 1 5,1,3\nout h 1 *\nin w 2 1,3,8\nin r 3 1,2,8\nin ws 1 1\nin wz 2 1\n"
+     "in rs 1 1,8\nnode DynamicQuantizeLSTM x,w,r,_,_,_,_,_,ws,wz,rs _,h domain=com.microsoft "
+     "hidden_size:i=2\n",
+     {"Sub(", "Mul(", "f32[1,8,3] = Transpose(", "f32[1,8,2] = Transpose(",
+      "%h: f32[1,1,2] = LSTM(%x, "}},
     {"FusedMatMul",
      NODE("node FusedMatMul x,x y domain=com.microsoft transB:i=1"),
      {"%y: f32[2,2] = FusedMatMul(%x, %x)"}},

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "base/mem.h"
 #include "support/op_text.h"
 
 static void gather(void **state)
@@ -153,6 +154,33 @@ static void running(void **state)
     op_eval("CumProd", "exclusive=1 reverse=1", "i64[3] 2 3 4; i64[] 0", "i64[3] 12 4 1", 0);
 }
 
+#define TREE(nodes, targets, roots)                                                                \
+    "f32[1,1] 0; i32[3,4] " nodes "; f32[3] 0 0 0; i32[2] " targets "; f32[2] 5 7; i32[1] " roots
+
+/* Tables of a plan that somebody wrote: walks end, and nothing beside the tables is read. */
+static void trees(void **state)
+{
+    static const char *const broken[] = {
+        TREE("0 0 0 2 6 0 0 1 6 0 1 1", "0 0", "0"), /* leads to itself */
+        TREE("0 0 1 2 0 0 0 2 6 0 0 1", "0 0", "0"), /* and back */
+        TREE("0 0 3 2 6 0 0 1 6 0 1 1", "0 0", "0"), /* beyond the table */
+        TREE("0 1 1 2 6 0 0 1 6 0 1 1", "0 0", "0"), /* no such feature */
+        TREE("0 -1 1 2 6 0 0 1 6 0 1 1", "0 0", "0"),
+        TREE("0 0 1 2 6 0 1 2 6 0 1 1", "0 0", "0"), /* more weights than there are */
+        TREE("0 0 1 2 6 0 -1 1 6 0 1 1", "0 0", "0"),
+        TREE("0 0 1 2 6 0 0 2147483647 6 0 1 1", "0 0", "0"),
+        TREE("0 0 1 2 6 0 0 1 6 0 1 1", "1 0", "0"), /* no such target */
+        TREE("0 0 1 2 6 0 0 1 6 0 1 1", "0 0", "3"), /* no such root */
+        TREE("0 0 1 2 6 0 0 1 6 0 1 1", "0 0", "-1"),
+    };
+    (void)state;
+    op_eval("TreeEnsemble", "", TREE("0 0 1 2 6 0 0 1 6 0 1 1", "0 0", "0"), "f32[1,1] 5", 0);
+    op_eval("TreeEnsemble", "", TREE("1 0 1 2 6 0 0 1 6 0 1 1", "0 0", "0"), "f32[1,1] 7", 0);
+    for (size_t i = 0; i < ZC_COUNTOF(broken); i++)
+        op_eval_fails("TreeEnsemble", "", broken[i], 1, ZC_ERR_INPUT,
+                      "a tree leads to a node, feature or target that does not exist");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +190,7 @@ int main(void)
         cmocka_unit_test(one_hot),      cmocka_unit_test(select_elements),
         cmocka_unit_test(unique),       cmocka_unit_test(topk),
         cmocka_unit_test(arg_extremes), cmocka_unit_test(running),
+        cmocka_unit_test(trees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

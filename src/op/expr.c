@@ -190,8 +190,9 @@ static const struct {
 static bool take_sign(parser *p, int level, zc_expr_op *op)
 {
     for (size_t i = 0; i < ZC_COUNTOF(signs); i++) {
+        if (signs[i].level != level || *p->at != *signs[i].sign) continue;
         size_t n = strlen(signs[i].sign);
-        if (signs[i].level != level || strncmp(p->at, signs[i].sign, n) != 0) continue;
+        if (strncmp(p->at, signs[i].sign, n) != 0) continue;
         if (p->at[n] && strchr(signs[i].not_before, p->at[n])) continue;
         p->at += n;
         *op = signs[i].op;

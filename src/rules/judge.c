@@ -272,12 +272,13 @@ static void fail(const zc_rl_sides *s, zc_rule_check *out, const char *fmt, ...)
 
 static void compare_floats(const zc_rl_sides *s, const compared *c, zc_rule_check *out)
 {
+    enum slack slack = slack_of(s->rule);
     measure by = {.step = precision(s->rule, c->a->dtype),
                   .scale = greatest(c->w),
                   .blur = c->blur,
-                  .slack = slack_of(s->rule),
-                  .is_odd = is_odd(&s->match, s->c->values == ZC_VALUES_HUGE),
-                  .overflows = !all_finite(c->w)};
+                  .slack = slack,
+                  .is_odd = slack && is_odd(&s->match, s->c->values == ZC_VALUES_HUGE),
+                  .overflows = slack && !all_finite(c->w)};
     int64_t n = zc_tensor_numel(c->a);
     for (int64_t k = 0; k < n; k++) {
         results v = {

@@ -108,6 +108,13 @@ static zc_dtype conversion(const char *s, size_t n)
     return zc_dtype_parse(name);
 }
 
+bool zc_expr_is_function(const char *name)
+{
+    for (size_t i = 0; i < ZC_COUNTOF(calls); i++)
+        if (strcmp(calls[i].name, name) == 0) return true;
+    return zc_dtype_parse(name) != ZC_NONE;
+}
+
 static int call(parser *p, const char *s, size_t len)
 {
     int args[3] = {-1, -1, -1}, need = 1;

@@ -21,10 +21,16 @@
 #define ZC_RL_TUNED_MAX  8
 #define ZC_RL_SOURCE_MAX ((size_t)1 << 20)
 
-/* Where a word stands: line and column from 1, in bytes. */
+/* Where a word stands: line and column from 1, in characters. */
 typedef struct zc_rl_loc {
     int line, col, len;
 } zc_rl_loc;
+
+/* Is the byte another one of the UTF-8 character before it? */
+static inline bool zc_rl_goes_on(char c)
+{
+    return ((unsigned char)c & 0xC0) == 0x80;
+}
 
 typedef struct zc_rl_list {
     int n, cap;

@@ -3,9 +3,10 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "op/sizes.h"
 #include "rules/check.h"
 
-enum { RESULTS_MAX = 8, PARAMS_MAX = 32, ARGS_MAX = 16 };
+enum { RESULTS_MAX = 8, PARAMS_MAX = 32, ARGS_MAX = 16, BLOCK_MAX = 1024 };
 
 typedef struct reader {
     zc_rl_checker c;
@@ -92,8 +93,45 @@ static void put_size(reader *d, zc_buf *out, const zc_rl_expr *e)
     zc_rl_fault(&d->c, e->loc, "a size is made of whole numbers");
 }
 
+/* What a size may be. */
+typedef struct range {
+    int64_t least, most;
+} range;
+
+static void put_range_fault(reader *d, const zc_rl_clause *c, zc_rl_loc loc, int64_t got,
+                            zc_ints tuned, range of)
+{
+    zc_buf text = {0};
+    zc_buf_printf(&text, "%s is %lld%s", c->word, (long long)got, tuned.n ? " with " : "");
+    zc_tuning_print(d->k->attrs.tuning, tuned, &text);
+    zc_buf_printf(&text, of.most == INT64_MAX ? " (need at least %lld)" : " (need %lld to %lld)",
+                  (long long)of.least, (long long)of.most);
+    zc_rl_fault(&d->c, loc, "%s", text.data ? text.data : "");
+    zc_buf_fini(&text);
+}
+
+/* A size that no shape decides is known now, for every combination of tuning parameters. */
+static void check_size(reader *d, const zc_rl_clause *c, zc_rl_loc loc, const char *size, range of)
+{
+    enum { COMBINATIONS_MAX = 4096 };
+    const char *tuning = d->k->attrs.tuning;
+    for (size_t t = 0; size && t < zc_tuning_count(tuning) && t < COMBINATIONS_MAX; t++) {
+        int64_t values[ZC_RL_TUNED_MAX];
+        zc_ints tuned = {d->k->ntuned, values};
+        zc_sizes_env env = {.tuned = tuned};
+        zc_dim v;
+        int n = 0;
+        bool is_known = zc_tuning_values(tuning, t, values, ZC_RL_TUNED_MAX) &&
+                        zc_sizes_eval(size, &env, 1, &v, &n) && n == 1;
+        if (!is_known) return;
+        if (v.k >= of.least && v.k <= of.most) continue;
+        put_range_fault(d, c, loc, v.k, tuned, of);
+        return;
+    }
+}
+
 /* 1 to `most` sizes, each with `end` behind it. */
-static const char *sizes(reader *d, const zc_rl_clause *c, int most, const char *end)
+static const char *sizes(reader *d, const zc_rl_clause *c, int most, const char *end, range of)
 {
     zc_buf out = {0};
     if (c->values.n > most)
@@ -101,7 +139,9 @@ static const char *sizes(reader *d, const zc_rl_clause *c, int most, const char 
                     c->values.n, most);
     for (int i = 0; i < c->values.n; i++) {
         zc_rl_expr *e = zc_rl_expr_at(&c->values, i);
+        size_t at = out.len, errors = d->c.r->errors;
         if (is_a(d, e, ZC_RT_INT)) put_size(d, &out, e);
+        if (d->c.r->errors == errors && out.data) check_size(d, c, e->loc, out.data + at, of);
         zc_buf_puts(&out, end);
     }
     return keep(d, &out);
@@ -287,19 +327,19 @@ static void clause_file(reader *d, const zc_rl_clause *c)
 
 static void clause_grid(reader *d, const zc_rl_clause *c)
 {
-    d->k->attrs.grid = sizes(d, c, 3, "");
+    d->k->attrs.grid = sizes(d, c, 3, "", (range){1, INT64_MAX});
 }
 static void clause_block(reader *d, const zc_rl_clause *c)
 {
-    d->k->attrs.block = sizes(d, c, 1, "");
+    d->k->attrs.block = sizes(d, c, 1, "", (range){1, BLOCK_MAX});
 }
 static void clause_shared(reader *d, const zc_rl_clause *c)
 {
-    d->k->attrs.shared = sizes(d, c, 1, "");
+    d->k->attrs.shared = sizes(d, c, 1, "", (range){0, INT64_MAX});
 }
 static void clause_args(reader *d, const zc_rl_clause *c)
 {
-    d->k->attrs.args = sizes(d, c, ARGS_MAX, "; ");
+    d->k->attrs.args = sizes(d, c, ARGS_MAX, "; ", (range){INT64_MIN, INT64_MAX});
 }
 
 /* ---- results ---- */
@@ -405,13 +445,18 @@ static void read_tuned(reader *d, zc_buf *out, const zc_rl_expr *e)
         zc_rl_fault(&d->c, e->loc, "too many tuning parameters (need at most %d)", ZC_RL_TUNED_MAX);
         return;
     }
+    if (!set->args.n) {
+        zc_rl_fault(&d->c, e->loc, "tuning parameter '%s' has no value", name->text);
+        return;
+    }
     add_variable(d, name->text, name->loc, ZC_RV_ATTR);
     zc_buf_printf(out, "%s%s=", out->len ? " " : "", name->text);
     for (int i = 0; i < set->args.n; i++) {
         const zc_rl_expr *v = zc_rl_expr_at(&set->args, i);
+        int64_t n = v->kind == ZC_RE_INT ? v->i : 1;
         if (v->kind != ZC_RE_INT) zc_rl_fault(&d->c, v->loc, "tuning parameters are whole numbers");
-        zc_buf_printf(out, "%s%lld", i ? "," : "", (long long)v->i);
-        if (i == 0) d->k->tuned[d->k->ntuned++] = v->i;
+        zc_buf_printf(out, "%s%lld", i ? "," : "", (long long)n);
+        if (i == 0) d->k->tuned[d->k->ntuned++] = n;
     }
 }
 
@@ -502,6 +547,38 @@ static void add_operands(reader *d)
 
 /* ---- the meaning ---- */
 
+/* ---- the entry ---- */
+
+static bool is_clause(const zc_rl_clause *c, const char *word)
+{
+    return !c->result && strcmp(c->word, word) == 0;
+}
+
+static bool has_word(const char *text, const char *word)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    size_t n = strlen(word);
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+        if ((at == text || !strchr(letters, at[-1])) && (!at[n] || !strchr(letters, at[n])))
+            return true;
+    return false;
+}
+
+static void check_entry(reader *d)
+{
+    zc_buf plain = {0};
+    const char *entry = d->k->attrs.entry, *source = d->k->attrs.source;
+    if (!entry || !source) return;
+    strip(strchr(source, '\n'), &plain);
+    bool makes_names = plain.data && strstr(plain.data, "##");
+    if (plain.data && !makes_names && !has_word(plain.data, entry))
+        for (int i = 0; i < d->k->clauses.n; i++)
+            if (is_clause(d->k->clauses.v[i], "entry"))
+                zc_rl_fault(&d->c, ((const zc_rl_clause *)d->k->clauses.v[i])->loc,
+                            "the source has no function '%s'", entry);
+    zc_buf_fini(&plain);
+}
+
 static void check_meaning(reader *d)
 {
     zc_rl_kernel *k = d->k;
@@ -550,5 +627,6 @@ void zc_rl_check_kernel(zc_rules *r, zc_rl_kernel *k)
     add_operands(&d);
     for (size_t i = 0; i < ZC_COUNTOF(rows); i++) read_clauses(&d, i);
     read_results(&d);
+    check_entry(&d);
     check_meaning(&d);
 }

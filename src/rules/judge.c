@@ -27,7 +27,7 @@ static bool has_real_attr(const zc_rl_pat *p)
 
 /* Numbers in patterns stand for the nearby ones that models have, mostly rounded to f32; attributes
  * are f32. */
-static bool is_narrow(const zc_rl_rule *rule)
+bool zc_rl_is_narrow(const zc_rl_rule *rule)
 {
     for (int i = 0; i < rule->nnodes; i++)
         for (int k = 0; k < rule->nodes[i]->args.n; k++)
@@ -41,7 +41,7 @@ static double precision(const zc_rl_rule *rule, zc_dtype d)
 {
     switch (d) {
     case ZC_F64:
-        return is_narrow(rule) ? 0x1p-23 : 0x1p-52;
+        return zc_rl_is_narrow(rule) ? 0x1p-23 : 0x1p-52;
     case ZC_F16:
         return 0x1p-10;
     case ZC_BF16:

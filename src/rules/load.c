@@ -111,22 +111,19 @@ static const char *source_line(const zc_rl_file *f, int line, size_t *len)
     return at;
 }
 
-static bool continues_character(char c)
-{
-    return ((unsigned char)c & 0xC0) == 0x80;
-}
-
 /* Spaces up to the column, and a caret with tildes below the word. */
 static void put_caret(const char *line, size_t len, zc_rl_loc loc, zc_buf *out)
 {
     enum { UNDERLINE_MAX = 100 };
-    size_t at = (size_t)loc.col - 1;
+    int col = 1, end = loc.col + (loc.len < UNDERLINE_MAX ? loc.len : UNDERLINE_MAX);
     zc_buf_puts(out, "    ");
-    for (size_t i = 0; i < at && i < len; i++)
-        if (!continues_character(line[i])) zc_buf_puts(out, line[i] == '\t' ? "\t" : " ");
+    for (size_t i = 0; i < len && col < loc.col; i++) {
+        if (zc_rl_goes_on(line[i])) continue;
+        zc_buf_puts(out, line[i] == '\t' ? "\t" : " ");
+        col++;
+    }
     zc_buf_puts(out, "^");
-    for (size_t i = at + 1; i < at + (size_t)loc.len && i < len && i < at + UNDERLINE_MAX; i++)
-        if (!continues_character(line[i])) zc_buf_puts(out, "~");
+    for (col = loc.col + 1; col < end; col++) zc_buf_puts(out, "~");
     zc_buf_puts(out, "\n");
 }
 
@@ -190,7 +187,7 @@ static bool is_text(zc_rules *r, int file)
                         (unsigned)*s);
             return false;
         }
-        loc.col = *s == '\n' ? 1 : loc.col + (int)n;
+        loc.col = *s == '\n' ? 1 : loc.col + 1;
         loc.line += *s == '\n';
         i += n;
     }

@@ -354,6 +354,7 @@ zc_status zc_rules_check_kernels(const zc_rules *r, size_t i, uint64_t seed,
                        .diag = diag};
         uint64_t random = seed + CORE_SEED;
         zc_rl_choose_numbers(k->rule, &k->c);
+        k->c.is_narrow = zc_rl_is_narrow(k->rule);
         find_core(k);
         if (out->places)
             find(k, &(task){.places = SEED_PLACES}, &random, SEED_PLACES * patience(k));

@@ -48,6 +48,7 @@ typedef struct zc_rl_choice {
     int vary; /* 1 + an attribute of that operation that is not to have its default */
     zc_rule_target target;
     uint8_t form[ZC_RL_VARS_MAX]; /* by variable: kind of shape */
+    bool is_narrow;               /* emit makes numbers f32 */
     double numbers[32];           /* that the rule names */
     int number_count;
 } zc_rl_choice;

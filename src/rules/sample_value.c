@@ -121,7 +121,8 @@ static double own_number(const zc_rl_choice *c, zc_dtype dtype, uint64_t z)
     double step = dtype == ZC_F16 ? 0x1p-10 : dtype == ZC_BF16 ? 0x1p-7 : 0x1p-23;
     uint64_t k = (z >> 8) % ((uint64_t)c->number_count + 2);
     double v = k < (uint64_t)c->number_count ? c->numbers[k] : often[(z >> 20) % ZC_COUNTOF(often)];
-    if (fabs(v) > 1e4) v = fmod(v, 1e4);
+    double most = dtype == ZC_F64 && c->is_narrow ? 100 : 1e4; /* attributes are f32 */
+    if (fabs(v) > most) v = fmod(v, most);
     if (z >> 30 & 1) v = -v;
     switch (z >> 40 & 7) {
     case 0:

@@ -425,7 +425,7 @@ static void check_conditions(zc_rl_checker *c)
 static void check_rule(zc_rules *r, zc_rl_rule *rule)
 {
     zc_rl_checker c = {.r = r, .rule = rule, .file = rule->file};
-    if (!is_sized(&c) || !zc_rl_alloc_rule(r, rule)) return;
+    if (!zc_rl_expand(&c) || !is_sized(&c) || !zc_rl_alloc_rule(r, rule)) return;
     for (c.stmt = 0; c.stmt < rule->match.n; c.stmt++)
         match_stmt(&c, zc_rl_stmt_at(&rule->match, c.stmt));
     check_conditions(&c);
@@ -486,7 +486,8 @@ static void check_rule_name(zc_rules *r, size_t i)
     }
 }
 
-void zc_rl_check(zc_rules *r, size_t first_rule, size_t first_pw, size_t first_kernel)
+void zc_rl_check(zc_rules *r, size_t first_rule, size_t first_pw, size_t first_kernel,
+                 size_t first_define)
 {
     for (size_t i = first_pw; !r->nomem && i < r->pointwise.len; i++) {
         check_name(r, &r->pointwise.data[i]->name, r->pointwise.data[i]->file);
@@ -496,6 +497,8 @@ void zc_rl_check(zc_rules *r, size_t first_rule, size_t first_pw, size_t first_k
         check_name(r, &r->kernels.data[i]->name, r->kernels.data[i]->file);
         zc_rl_check_kernel(r, r->kernels.data[i]);
     }
+    for (size_t i = first_define; !r->nomem && i < r->defines.len; i++)
+        zc_rl_check_define(r, r->defines.data[i]);
     for (size_t i = first_rule; !r->nomem && i < r->rules.len; i++) {
         check_rule_name(r, i);
         check_rule(r, r->rules.data[i]);

@@ -67,6 +67,12 @@ static int target_word(const char *text)
     return -1;
 }
 
+bool zc_rl_is_word(const char *text)
+{
+    return target_word(text) >= 0 || zc_dtype_parse(text) != ZC_NONE || strcmp(text, "true") == 0 ||
+           strcmp(text, "false") == 0;
+}
+
 /* What several values stand for: count() takes it, a condition is to hold for each. */
 static void resolve_list(zc_rl_checker *c, const zc_rl_expr *e, int index)
 {

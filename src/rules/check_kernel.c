@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "op/sizes.h"
 #include "rules/check.h"
 
@@ -173,55 +172,6 @@ static void clause_entry(reader *d, const zc_rl_clause *c)
         zc_rl_fault(&d->c, c->loc, "the entry is no C name");
 }
 
-/* Relative, and not upwards: a rule file brings its kernels along. */
-static bool is_below(const char *path)
-{
-    for (const char *at = path; at; at = strchr(at, '/')) {
-        at += *at == '/';
-        if (strncmp(at, "..", 2) == 0 && (at[2] == '/' || !at[2])) return false;
-    }
-    return *path && *path != '/';
-}
-
-/* Does the file lie below the folder, links followed? What cannot be resolved is for opening to
- * report. */
-static bool is_inside(const char *folder, const char *path)
-{
-    char *at = realpath(path, NULL), *in = realpath(*folder ? folder : ".", NULL);
-    size_t n = in ? strlen(in) : 0;
-    bool is_root = n == 1;
-    bool ok = !at || !in || is_root || (strncmp(at, in, n) == 0 && at[n] == '/');
-    free(at);
-    free(in);
-    return ok;
-}
-
-/* The bytes of a file beside the rule file, or of the caller's. */
-static zc_status read_file(reader *d, const char *name, uint8_t **data, size_t *len, zc_diag *diag)
-{
-    zc_rules *r = d->c.r;
-    const zc_rl_file *f = &r->files.data[d->k->file];
-    const char *slash = strrchr(f->name, '/');
-    zc_buf path = {0}, folder = {0};
-    if (!f->is_on_disk && r->read) return r->read(r->read_user, name, data, len, diag);
-    if (!f->is_on_disk)
-        return zc_fail(diag, ZC_ERR_ARG, name, "rules that are no file have no files beside them");
-    if (slash) zc_buf_append(&folder, f->name, (size_t)(slash - f->name) + 1);
-    zc_buf_puts(&folder, "");
-    zc_buf_printf(&path, "%s%s", folder.failed ? "" : folder.data, name);
-    zc_status status;
-    if (path.failed || folder.failed)
-        status = zc_fail_nomem(diag, name, 0);
-    else if (!is_inside(folder.data, path.data))
-        status = zc_fail(diag, ZC_ERR_FORMAT, name,
-                         "is a link that leads out of the rule file's folder");
-    else
-        status = zc_file_read(path.data, ZC_RL_SOURCE_MAX, data, len, diag);
-    zc_buf_fini(&path);
-    zc_buf_fini(&folder);
-    return status;
-}
-
 /* ---- what the source includes ---- */
 
 /* Lines joined by backslashes are one, and comments are spaces. */
@@ -306,12 +256,13 @@ static void clause_file(reader *d, const zc_rl_clause *c)
     uint8_t *data = NULL;
     size_t len = 0;
     if (!name) return;
-    if (!is_below(name) || strpbrk(name, "\"\\\n")) {
+    if (!zc_rl_is_below(name)) {
         zc_rl_fault(&d->c, c->loc, "the file must lie in the rule file's folder or below it");
         return;
     }
     zc_diag *diag = zc_diag_create();
-    zc_status status = read_file(d, name, &data, &len, diag);
+    zc_status status =
+        zc_rl_read_beside(d->c.r, d->k->file, name, ZC_RL_SOURCE_MAX, &data, &len, diag);
     if (status == ZC_ERR_NOMEM || !diag)
         d->c.r->nomem = true;
     else if (status != ZC_OK)

@@ -461,6 +461,24 @@ void zc_rl_add_rule(zc_rl_scan *s, zc_rl_rule *rule)
                     ZC_RL_RULES_MAX);
 }
 
+void zc_rl_add_define(zc_rl_scan *s, const zc_rl_name *name, const zc_rl_list *params,
+                      const zc_rl_list *exprs, const zc_rl_list *body)
+{
+    zc_rl_define *d = zc_rl_new(s->r, sizeof *d);
+    if (!d || !name) return;
+    *d = (zc_rl_define){.name = *name,
+                        .params = copy_list(params),
+                        .is_pattern = body != NULL,
+                        .exprs = copy_list(exprs),
+                        .body = copy_list(body),
+                        .file = s->file};
+    if (s->r->defines.len >= ZC_RL_RULES_MAX)
+        zc_rl_error(s->r, s->file, name->loc, "too many definitions (need at most %d)",
+                    ZC_RL_RULES_MAX);
+    else
+        s->r->nomem |= !ZC_VEC_PUSH(&s->r->defines, d);
+}
+
 zc_rl_default *zc_rl_make_default(zc_rl_scan *s, const zc_rl_name *name, zc_rl_number value)
 {
     zc_rl_default *d = zc_rl_new(s->r, sizeof *d);

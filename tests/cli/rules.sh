@@ -37,6 +37,28 @@ expect check-tiny 2 "number out of range (got 1e-99999)" sh -c \
 expect check-shadow 2 "'exp' is a function of expressions" sh -c \
     'echo "pointwise exp(x) = 2 * x;" >exp.zcr; "$1" rules check exp.zcr' sh "$zc"
 
+# ---- a library of definitions ----
+mkdir -p lib
+echo 'condition narrow(x) = dtype(x) in {f16, bf16};' >lib/types.zcr
+printf 'include "types.zcr";\npattern Gate(x, g) { g = Sigmoid(x); o = Mul(x, g); }\n' >lib/gates.zcr
+sed 's/types/gates/' >uses.zcr <<'END'
+include "lib/types.zcr";
+include "lib/types.zcr";
+rule gate { match o = Gate(x, _g); emit o = Swish(x); }
+END
+expect include 0 "1 rules" "$zc" rules check uses.zcr
+expect include-test 0 "ok   " "$zc" rules test uses.zcr
+printf 'include "../uses.zcr";\n' >lib/up.zcr
+expect include-up 2 "must lie in the rule file's folder" "$zc" rules check lib/up.zcr
+ln -sf ../leaky.zcr lib/link.zcr
+echo 'include "link.zcr";' >lib/up.zcr
+touch leaky.zcr
+expect include-link 2 "leads out of the rule file's folder" "$zc" rules check lib/up.zcr
+echo 'include "none.zcr";' >none.zcr
+expect include-self 0 "0 rules" "$zc" rules check none.zcr
+echo 'rule r { match o = Reluu(x); emit o = x; }' >lib/types.zcr
+expect include-place 2 "lib/types.zcr:1:20: error: no such operation" "$zc" rules check uses.zcr
+
 # ---- test ----
 echo 'rule wrong { match o = Div(x, x); emit o = Pow(x, 0.0); }' >wrong.zcr
 expect test-wrong 3 "emit gives 1" "$zc" rules test wrong.zcr

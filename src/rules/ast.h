@@ -140,6 +140,8 @@ struct zc_rl_pat {
     int through;        /* optional or repeated NODE: operand that stands for it when absent */
     zc_rl_pat *base;    /* repeated NODE: what the innermost repetition is applied to */
     bool is_inner;      /* repeated NODE: a repetition behind the first */
+    int twin;           /* NODE: the first one that says the same, itself included */
+    bool is_nested;     /* NODE: an operand, which no statement names */
     int loose;          /* NODE: operands from here on may be missing; -1: none */
     int outs[8], nouts; /* NODE: variables of its results; -1: `_` */
 };

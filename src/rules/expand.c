@@ -338,11 +338,12 @@ static bool expand_statements(zc_rl_checker *c, zc_rl_list *list)
 
 bool zc_rl_expand(zc_rl_checker *c)
 {
+    size_t errors = c->r->errors;
     bool ok = expand_statements(c, &c->rule->match) && expand_conditions(c, &c->rule->where);
     c->in_emit = true;
     ok = ok && expand_statements(c, &c->rule->emit);
     c->in_emit = false;
-    return ok && !c->rule->broken;
+    return ok && c->r->errors == errors;
 }
 
 /* ---- the definitions themselves ---- */

@@ -247,6 +247,18 @@ static bool is_result(const zc_node *n, int out, zc_vid v)
     return out < n->nout && n->out[out] == v;
 }
 
+/* Equal operations are one when rules run. Is n that of a pattern that says the same, and of which
+ * at least one is an operand that nothing names? */
+static bool is_twin(const zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n)
+{
+    for (int i = 0; i < m->rule->nnodes; i++) {
+        const zc_rl_pat *other = m->rule->nodes[i];
+        if (m->node[i] == n)
+            return other != p && other->twin == p->twin && (other->is_nested || p->is_nested);
+    }
+    return false;
+}
+
 static bool is_taken(const zc_rl_matcher *m, zc_nid n)
 {
     for (int i = 0; i < m->rule->nnodes; i++)
@@ -274,11 +286,22 @@ static bool may_be(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n, zc_vid v, int
                     n ? zc_op_get(zc_node_at(m->x->g, n)->op)->name : "no operation");
     if (zc_rl_place_of(m->x, n)->block != m->block)
         return miss(m, n, "%s stands in another graph", p->text);
-    if (!is_result(zc_node_at(m->x->g, n), out, v) || is_taken(m, n))
+    if (!is_result(zc_node_at(m->x->g, n), out, v) || (is_taken(m, n) && !is_twin(m, p, n)))
         return miss(m, n, "%s stands for something else already", p->text);
     if (p->is_inner && !has_one_user(m, v))
         return miss(m, n, "its result is used outside of the repetition too");
     return true;
+}
+
+/* The operation has been matched already, operands and attributes too. */
+static bool match_twin(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n, const goal *next)
+{
+    int trail = m->ntrail;
+    m->absent[p->node] = true;
+    if (match_results(m, p, n) && solve(m, next)) return true;
+    m->absent[p->node] = false;
+    unwind(m, trail);
+    return false;
 }
 
 static bool match_present(zc_rl_matcher *m, const zc_rl_pat *p, zc_vid v, int out, const goal *next)
@@ -290,6 +313,7 @@ static bool match_present(zc_rl_matcher *m, const zc_rl_pat *p, zc_vid v, int ou
     bool may = may_be(m, p, n, v, out);
     m->explain = explain;
     if (!may) return false;
+    if (is_taken(m, n)) return match_twin(m, p, n, next);
     int trail = m->ntrail;
     m->node[p->node] = n;
     m->count++;

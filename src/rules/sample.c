@@ -418,8 +418,10 @@ static zc_vid make_op(maker *m, const zc_rl_pat *p)
         name_results(m, p, &v, 1);
         return v;
     }
+    if (p->is_nested && m->made[p->twin] && below(m, 2)) return m->made[p->twin];
     zc_nid n = make_operands(m, p, in) ? make_node(m, p, in) : 0;
     if (!n) return 0;
+    m->made[p->twin] = zc_node_at(m->g, n)->out[0];
     m->out->made[p->node] = true;
     name_results(m, p, zc_node_at(m->g, n)->out, zc_node_at(m->g, n)->nout);
     return zc_node_at(m->g, n)->out[0];

@@ -170,7 +170,10 @@ static void test_nesting(void **state)
 
 static void test_no_include(void **state)
 {
-    refuse("include \"t.zcr\";", "t.zcr:1:1: error: unexpected a name");
+    refuse("include \"u.zcr\";",
+           "t.zcr:1:9: error: u.zcr: rules that are no file have no files beside them");
+    refuse("include \"../u.zcr\";",
+           "t.zcr:1:9: error: the file must lie in the rule file's folder or below it");
     refuse("#include \"t.zcr\"\nrule", "t.zcr:2:1: error: unexpected the end of the file");
     refuse("kernel K(x) { file \"../k.cu\"; entry \"k\"; result y = like(x); grid 1; block 1;\n"
            "meaning = x; }",

@@ -1,4 +1,5 @@
 /* Files that a rule file brings along: in its folder or below it. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,11 +34,9 @@ static bool is_inside(const char *folder, const char *path)
 char *zc_rl_path_beside(const zc_rules *r, int file, const char *name)
 {
     const char *of = r->files.data[file].name, *slash = strrchr(of, '/');
-    size_t folder = slash ? (size_t)(slash - of) + 1 : 0, n = strlen(name);
-    char *path = zc_calloc(folder + n + 1, 1);
-    if (!path) return NULL;
-    memcpy(path, of, folder);
-    memcpy(path + folder, name, n);
+    size_t folder = slash ? (size_t)(slash - of) + 1 : 0, size = folder + strlen(name) + 1;
+    char *path = zc_calloc(size, 1);
+    if (path) snprintf(path, size, "%.*s%s", (int)folder, of, name);
     return path;
 }
 

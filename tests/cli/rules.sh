@@ -67,6 +67,7 @@ expect test-builtin 0 "layer_norm" "$zc" rules test --all
 echo 'rule never { match o = Relu(x); where rank(x) == 77; emit o = Max(x, 0.0); }' >never.zcr
 expect test-never 3 "no operands were found" "$zc" rules test never.zcr
 
+expect test-not-run 0 "its kernels were not run: no GPU" "$zc" rules test tutorial4.zcr
 expect test-no-gpu 5 "CUDA" env -u LD_LIBRARY_PATH ZC_CACHE_DIR="$dir/cache" "$zc" rules test tutorial4.zcr --device cuda:77
 
 # ---- what a kernel's source may bring along ----

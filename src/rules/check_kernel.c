@@ -114,7 +114,7 @@ static void check_size(reader *d, const zc_rl_clause *c, zc_rl_loc loc, const ch
 {
     enum { COMBINATIONS_MAX = 4096 };
     const char *tuning = d->k->attrs.tuning;
-    for (size_t t = 0; size && t < zc_tuning_count(tuning) && t < COMBINATIONS_MAX; t++) {
+    for (size_t t = 0; size && tuning && t < zc_tuning_count(tuning) && t < COMBINATIONS_MAX; t++) {
         int64_t values[ZC_RL_TUNED_MAX];
         zc_ints tuned = {d->k->ntuned, values};
         zc_sizes_env env = {.tuned = tuned};

@@ -522,7 +522,8 @@ static void check_entry(reader *d)
     if (!entry || !source) return;
     strip(strchr(source, '\n'), &plain);
     bool makes_names = plain.data && strstr(plain.data, "##");
-    if (plain.data && !makes_names && !has_word(plain.data, entry))
+    if (plain.failed) d->c.r->nomem = true;
+    if (!plain.failed && !makes_names && !has_word(plain.data, entry))
         for (int i = 0; i < d->k->clauses.n; i++)
             if (is_clause(d->k->clauses.v[i], "entry"))
                 zc_rl_fault(&d->c, ((const zc_rl_clause *)d->k->clauses.v[i])->loc,

@@ -287,9 +287,10 @@ const cli_command cli_compile_command = {
     .about =
         "Compiles an ONNX model to a plan that 'zc run' and the runtime library execute. A model "
         "of '-' is the standard input.\n"
-        "--explain tells, for each rule and place, how far the match went and which condition "
-        "failed; for each kind of fusion how many were found and how many there are; and the "
-        "steps (docs/rules.md). Without --output the weights need not be there.",
+        "--explain tells, for each rule of --rules and each place, how far the match went and what "
+        "failed; for each kind of fusion how many were found and how many there are, and why "
+        "others were missed; and the steps (docs/rules.md). Without --output the weights need not "
+        "be there.",
     .examples = "zc compile model.onnx -o model.plan\n"
                 "zc compile bert.onnx -o bert.plan --dim batch=1\n"
                 "zc compile vit.onnx -o vit.plan --target sm_90 --target sm_80\n"

@@ -117,6 +117,8 @@ static int test_rule(const zc_rules *r, size_t i, const options *o)
     if (check.refused)
         printf("    at %zu more the rewrite was refused: %s\n", check.refused, check.refusal);
     if (check.failed) printf("    %s\n", check.why);
+    if (!on_device && zc_rules_has_kernels(r, i))
+        puts("    its kernels were not run: no GPU (--device cuda runs them on one)");
     if (zc_rules_at(r, i).unchecked)
         printf("    compiled without this check: %s\n", zc_rules_at(r, i).unchecked);
     if (*check.input) printf("    for %s\n", check.input);

@@ -14,13 +14,19 @@ static const zc_rule_miss *miss_at(const zc_explain *e, uint32_t i)
 
 /* ---- text ---- */
 
+static uint32_t taker_of(const zc_rule_miss *m)
+{
+    return m->is_over ? m->taker : ZC_CENSUS_NONE;
+}
+
 static bool same_reason(const zc_rule_miss *a, const zc_rule_miss *b)
 {
     if (!a || !b) return a == b;
-    return a->rule == b->rule && a->matched == b->matched && strcmp(a->why, b->why) == 0;
+    return a->rule == b->rule && a->matched == b->matched && taker_of(a) == taker_of(b) &&
+           strcmp(a->why, b->why) == 0;
 }
 
-static void put_reason(const zc_rule_miss *m)
+static void put_reason(const zc_explain *e, const zc_rule_miss *m)
 {
     printf("%zu of %d operations matched", m->matched, m->of);
     if (*m->node) {
@@ -29,6 +35,8 @@ static void put_reason(const zc_rule_miss *m)
     }
     fputs(": ", stdout);
     cli_put(stdout, m->why);
+    if (taker_of(m) != ZC_CENSUS_NONE)
+        printf("; rule '%s' took its place", zc_rules_at(e->rules, taker_of(m)).name);
     putchar('\n');
 }
 
@@ -40,9 +48,11 @@ static void put_places(size_t n, const char *first)
     fputs(": ", stdout);
 }
 
+/* What the rule itself took later is no miss, and what another one took, is. */
 static bool is_of_rule(const zc_rule_miss *m, size_t rule)
 {
-    return m->rule == rule && !m->is_over && !zc_rule_miss_is_slight(m);
+    bool is_miss = !m->is_over || (m->taker != ZC_CENSUS_NONE && m->taker != rule);
+    return m->rule == rule && is_miss && !zc_rule_miss_is_slight(m);
 }
 
 /* How many places share miss i's reason; 0 when an earlier one does. */
@@ -68,7 +78,7 @@ static void put_rule_places(const zc_explain *e, size_t rule)
         untold += told >= REASONS_MAX;
         if (!n) continue;
         put_places(n, m->root_name);
-        put_reason(m);
+        put_reason(e, m);
         told++;
     }
     if (untold) printf("    and others (--json tells all)\n");
@@ -81,7 +91,12 @@ void cli_explain_rule(const zc_explain *e, size_t rule)
     printf("%s: %zu places tried, %zu rewritten, %zu refused\n", info.name, s->tried, s->applied,
            s->refused);
     if (s->gave_up) printf("    gave up after too many steps at %zu places\n", s->gave_up);
-    if (s->tried == 0) printf("    the model has no operation that it may end with\n");
+    if (s->tried == 0 && s->taken)
+        printf("    the %zu operations that it might have ended with became part of other rules' "
+               "matches, the last of '%s'\n",
+               s->taken, zc_rules_at(e->rules, s->taker).name);
+    else if (s->tried == 0)
+        printf("    the model has no operation that it may end with\n");
     put_rule_places(e, rule);
 }
 
@@ -108,11 +123,16 @@ static size_t count_candidates_like(const zc_explain *e, size_t i)
 
 static void put_missed(const zc_explain *e, zc_rule_kind kind)
 {
+    size_t told = 0;
     for (size_t i = 0; i < e->census.candidates.len; i++) {
         const zc_candidate *c = &e->census.candidates.data[i];
         if (c->kind != kind || c->found) continue;
         size_t n = count_candidates_like(e, i);
         if (!n) continue;
+        if (told++ == REASONS_MAX) {
+            puts("    and others (--json tells all)");
+            break;
+        }
         put_places(n, c->node);
         const zc_rule_miss *m = miss_at(e, c->miss);
         if (!m) {
@@ -120,7 +140,7 @@ static void put_missed(const zc_explain *e, zc_rule_kind kind)
             continue;
         }
         printf("%s: ", zc_rules_at(e->rules, m->rule).name);
-        put_reason(m);
+        put_reason(e, m);
     }
 }
 
@@ -147,17 +167,10 @@ static void put_steps(const zc_explain *e)
                e->cpu_steps);
 }
 
-static bool has_places(const zc_explain *e, size_t rule)
-{
-    for (size_t i = 0; i < e->census.misses.len; i++)
-        if (is_of_rule(&e->census.misses.data[i], rule)) return true;
-    return false;
-}
-
 void cli_explain_text(const zc_explain *e)
 {
     for (size_t i = 0; i < zc_rules_count(e->rules); i++)
-        if (e->stats[i].applied || has_places(e, i)) cli_explain_rule(e, i);
+        if (!zc_rules_at(e->rules, i).is_builtin) cli_explain_rule(e, i);
     put_kinds(e);
     put_steps(e);
 }

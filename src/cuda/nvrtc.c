@@ -246,6 +246,19 @@ static int compile_apart(const zc_rtc *rtc, zc_rtc_program program, const char *
     return code;
 }
 
+/* A compiler's messages in one line of ours. */
+static void join_lines(char *text)
+{
+    char *to = text;
+    for (const char *at = text; at && *at; at++) {
+        bool is_space = *at == ' ' || *at == '\n' || *at == '\r' || *at == '\t';
+        if (is_space && (to == text || to[-1] == ' ')) continue;
+        *to++ = is_space ? ' ' : *at;
+    }
+    while (to && to > text && to[-1] == ' ') to--;
+    if (to) *to = 0;
+}
+
 static zc_status compile(const zc_rtc *rtc, zc_rtc_program program, const zc_pkernel *kernel,
                          int arch, zc_buf *out, zc_buf *log, zc_diag *diag)
 {
@@ -257,6 +270,7 @@ static zc_status compile(const zc_rtc *rtc, zc_rtc_program program, const zc_pke
     zc_buf text = {0};
     append_log(rtc, program, &text);
     zc_buf_append(&text, "", 1);
+    if (code) join_lines(text.data);
     zc_status status = code ? zc_fail(diag, failure(kernel, code), name, "NVRTC: %s: %.1500s",
                                       rtc->error_string(code), text.data ? text.data : "")
                             : take_cubin(rtc, program, name, out, diag);

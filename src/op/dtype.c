@@ -218,8 +218,15 @@ uint8_t zc_f32_to_f8(zc_dtype dtype, float f, bool saturate)
 static uint64_t load_bits(unsigned bits, const void *data, int64_t i)
 {
     uint64_t v = 0;
-    if (bits >= 8) {
-        memcpy(&v, (const char *)data + i * (int64_t)(bits / 8), bits / 8);
+    const char *at = (const char *)data + i * (int64_t)(bits / 8);
+    if (bits == 64) {
+        memcpy(&v, at, 8);
+    } else if (bits == 32) {
+        memcpy(&v, at, 4);
+    } else if (bits == 16) {
+        memcpy(&v, at, 2);
+    } else if (bits == 8) {
+        memcpy(&v, at, 1);
     } else if (bits) {
         const unsigned per_byte = 8 / bits, shift = (unsigned)(i % per_byte) * bits;
         v = (((const uint8_t *)data)[i / per_byte] >> shift) & ((1u << bits) - 1);
@@ -229,8 +236,15 @@ static uint64_t load_bits(unsigned bits, const void *data, int64_t i)
 
 static void store_bits(unsigned bits, void *data, int64_t i, uint64_t v)
 {
-    if (bits >= 8) {
-        memcpy((char *)data + i * (int64_t)(bits / 8), &v, bits / 8);
+    char *at = (char *)data + i * (int64_t)(bits / 8);
+    if (bits == 64) {
+        memcpy(at, &v, 8);
+    } else if (bits == 32) {
+        memcpy(at, &v, 4);
+    } else if (bits == 16) {
+        memcpy(at, &v, 2);
+    } else if (bits == 8) {
+        memcpy(at, &v, 1);
     } else if (bits) {
         const unsigned per_byte = 8 / bits, shift = (unsigned)(i % per_byte) * bits;
         const unsigned mask = (1u << bits) - 1;
@@ -252,6 +266,8 @@ static double bits_to_double(zc_dtype dtype, uint64_t bits)
         memcpy(&f, &low, sizeof f);
         return f;
     }
+    if (dtype == ZC_BF16) return zc_bf16_to_f32((uint16_t)bits);
+    if (dtype == ZC_F16) return zc_f16_to_f32((uint16_t)bits);
     if (dtype == ZC_F8E8M0) return e8m0_to_f32((uint8_t)bits);
     return decode(format_of(dtype), (uint32_t)bits);
 }
@@ -299,6 +315,8 @@ static uint64_t trunc_unsigned(double v, unsigned bits)
 
 double zc_load_f64(zc_dtype dtype, const void *data, int64_t i)
 {
+    if (dtype == ZC_F32 || dtype == ZC_F64) /* which most elements are */
+        return bits_to_double(dtype, load_bits(dtype == ZC_F32 ? 32 : 64, data, i));
     const zc_dclass cls = zc_dtype_class(dtype);
     if (cls == ZC_CLASS_FLOAT) return bits_to_double(dtype, load_bits(rows[dtype].bits, data, i));
     const int64_t v = zc_load_i64(dtype, data, i);
@@ -325,6 +343,10 @@ int64_t zc_load_i64(zc_dtype dtype, const void *data, int64_t i)
 
 void zc_store_f64(zc_dtype dtype, void *data, int64_t i, double v)
 {
+    if (dtype == ZC_F32 || dtype == ZC_F64) {
+        store_bits(dtype == ZC_F32 ? 32 : 64, data, i, double_to_bits(dtype, v));
+        return;
+    }
     const zc_dclass cls = zc_dtype_class(dtype);
     if (cls == ZC_CLASS_NONE || cls == ZC_CLASS_COMPLEX) return;
     const unsigned n = rows[dtype].bits;

@@ -108,6 +108,13 @@ static zc_dtype conversion(const char *s, size_t n)
     return zc_dtype_parse(name);
 }
 
+bool zc_expr_is_function(const char *name)
+{
+    for (size_t i = 0; i < ZC_COUNTOF(calls); i++)
+        if (strcmp(calls[i].name, name) == 0) return true;
+    return zc_dtype_parse(name) != ZC_NONE;
+}
+
 static int call(parser *p, const char *s, size_t len)
 {
     int args[3] = {-1, -1, -1}, need = 1;
@@ -190,8 +197,9 @@ static const struct {
 static bool take_sign(parser *p, int level, zc_expr_op *op)
 {
     for (size_t i = 0; i < ZC_COUNTOF(signs); i++) {
+        if (signs[i].level != level || *p->at != *signs[i].sign) continue;
         size_t n = strlen(signs[i].sign);
-        if (signs[i].level != level || strncmp(p->at, signs[i].sign, n) != 0) continue;
+        if (strncmp(p->at, signs[i].sign, n) != 0) continue;
         if (p->at[n] && strchr(signs[i].not_before, p->at[n])) continue;
         p->at += n;
         *op = signs[i].op;

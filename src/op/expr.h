@@ -87,6 +87,8 @@ static inline zc_dtype zc_expr_dtype(const zc_expr *e, int i)
 }
 
 const char *zc_expr_op_name(zc_expr_op op);
+/* Does an expression call it by that name? */
+bool zc_expr_is_function(const char *name);
 
 /* An operation on floats, computed in double; NaN for one that is none. */
 double zc_expr_float_unary(zc_expr_op op, double a);

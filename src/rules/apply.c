@@ -13,6 +13,8 @@
 #define STEPS_BASE     ((size_t)1 << 22)
 #define STEPS_PER_NODE 500
 #define SWEEPS_MAX     64
+/* Rewrites that tell which rules go on without end. */
+#define NEWEST 64
 
 typedef struct engine {
     const zc_rules *r;
@@ -28,7 +30,8 @@ typedef struct engine {
     } by_op[ZC_OP_COUNT];
     uint32_t adding;     /* the rule whose buckets are being filled */
     const char **labels; /* by rule */
-    size_t *applied, *steps;
+    size_t *steps;
+    uint32_t newest[NEWEST]; /* rules of the newest rewrites, in a ring */
     size_t rewrites, rewrites_max, steps_max;
     zc_rules_report *report;
     bool nomem;
@@ -88,9 +91,8 @@ static bool init(engine *e, zc_graph *g, const zc_rule_target *target)
     e->patch = zc_calloc(1, sizeof *e->patch);
     e->order = zc_calloc(n, sizeof *e->order);
     e->labels = zc_calloc(n, sizeof *e->labels);
-    e->applied = zc_calloc(n, sizeof *e->applied);
     e->steps = zc_calloc(n, sizeof *e->steps);
-    if (!e->m || !e->patch || !e->order || !e->labels || !e->applied || !e->steps) return false;
+    if (!e->m || !e->patch || !e->order || !e->labels || !e->steps) return false;
     if (!zc_rl_index_init(&e->x, g)) return false;
     for (size_t i = 0; i < n; i++) {
         const zc_rl_rule *rule = e->r->rules.data[i];
@@ -121,7 +123,6 @@ static void fini(engine *e)
     free(e->patch);
     free(e->order);
     free(e->labels);
-    free(e->applied);
     free(e->steps);
 }
 
@@ -177,6 +178,22 @@ static void name_nodes(const engine *e, const zc_rl_rule *rule, char *out, size_
     }
 }
 
+/* Rules that may end with an operation that this rewrite takes have not been tried there, if they
+ * come later. */
+static void note_taken(engine *e, uint32_t rule, const zc_op *ops, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const struct bucket *b = &e->by_op[ops[i]];
+        bool is_gone = e->m->node[i] && zc_node_at(e->x.g, e->m->node[i])->op == ZC_OP_NONE;
+        for (size_t k = 0; is_gone && k < b->rules.len; k++) {
+            zc_rule_stats *s = &e->report->stats[b->rules.data[k]];
+            if (b->rules.data[k] == rule) continue;
+            s->taken++;
+            s->taker = rule;
+        }
+    }
+}
+
 static void note_rewrite(engine *e, uint32_t rule)
 {
     const zc_rl_rule *which = e->r->rules.data[rule];
@@ -198,22 +215,27 @@ static bool is_limit_reached(const engine *e)
 
 /* ---- budgets ---- */
 
+/* Those that rewrite to the end, not those that rewrote much before. */
 static zc_status out_of_rewrites(engine *e)
 {
-    uint32_t first = e->order[0], second = e->order[e->norder > 1];
-    for (size_t k = 1; k < e->norder; k++) {
-        uint32_t i = e->order[k];
-        if (e->applied[i] > e->applied[first]) {
-            second = first;
-            first = i;
-        } else if (i != first && (second == first || e->applied[i] > e->applied[second])) {
-            second = i;
+    size_t times[2] = {0};
+    uint32_t names[2] = {e->newest[0], e->newest[0]};
+    for (size_t k = 0; k < e->norder; k++) {
+        size_t n = 0;
+        for (size_t i = 0; i < NEWEST; i++) n += e->newest[i] == e->order[k];
+        int at = n > times[0] ? 0 : n > times[1] ? 1 : -1;
+        if (at == 0) {
+            names[1] = names[0];
+            times[1] = times[0];
         }
+        if (at < 0) continue;
+        names[at] = e->order[k];
+        times[at] = n;
     }
-    return zc_fail(e->diag, ZC_ERR_LIMIT, e->r->rules.data[first]->name.text,
-                   "rules rewrite without end (%zu rewrites; '%s' %zu times, '%s' %zu times)",
-                   e->rewrites, e->labels[first], e->applied[first], e->labels[second],
-                   second == first ? 0 : e->applied[second]);
+    return zc_fail(
+        e->diag, ZC_ERR_LIMIT, e->r->rules.data[names[0]]->name.text,
+        "rules rewrite without end (%zu rewrites; of the last %d '%s' did %zu, '%s' %zu)",
+        e->rewrites, NEWEST, e->labels[names[0]], times[0], e->labels[names[1]], times[1]);
 }
 
 static zc_status out_of_steps(engine *e, uint32_t rule)
@@ -232,6 +254,9 @@ static zc_status rewrite(engine *e, uint32_t rule, zc_nid *next, bool *done)
     p->x = &e->x;
     p->m = e->m;
     p->label = e->labels[rule];
+    zc_op ops[ZC_RL_NODES_MAX];
+    for (int i = 0; i < ZC_RL_NODES_MAX; i++)
+        ops[i] = e->m->node[i] ? zc_node_at(e->x.g, e->m->node[i])->op : ZC_OP_NONE;
     *done = zc_rl_rewrite(p);
     if (p->nomem) return zc_fail_nomem(e->diag, "rewriting", 0);
     zc_rule_stats *s = e->report ? &e->report->stats[rule] : NULL;
@@ -242,10 +267,11 @@ static zc_status rewrite(engine *e, uint32_t rule, zc_nid *next, bool *done)
         if (s) note_census(e, rule, e->m->node, (size_t)e->m->count, e->m->root, p->why);
         return ZC_OK;
     }
-    e->applied[rule]++;
+    e->newest[e->rewrites % NEWEST] = rule;
     *next = p->resume;
     e->rewrites++;
     if (s) note_rewrite(e, rule);
+    if (s) note_taken(e, rule, ops, e->r->rules.data[rule]->nnodes);
     return e->rewrites > e->rewrites_max ? out_of_rewrites(e) : ZC_OK;
 }
 

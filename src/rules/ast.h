@@ -21,10 +21,16 @@
 #define ZC_RL_TUNED_MAX  8
 #define ZC_RL_SOURCE_MAX ((size_t)1 << 20)
 
-/* Where a word stands: line and column from 1, in bytes. */
+/* Where a word stands: line and column from 1, in characters. */
 typedef struct zc_rl_loc {
     int line, col, len;
 } zc_rl_loc;
+
+/* Is the byte another one of the UTF-8 character before it? */
+static inline bool zc_rl_goes_on(char c)
+{
+    return ((unsigned char)c & 0xC0) == 0x80;
+}
 
 typedef struct zc_rl_list {
     int n, cap;
@@ -134,6 +140,8 @@ struct zc_rl_pat {
     int through;        /* optional or repeated NODE: operand that stands for it when absent */
     zc_rl_pat *base;    /* repeated NODE: what the innermost repetition is applied to */
     bool is_inner;      /* repeated NODE: a repetition behind the first */
+    int twin;           /* NODE: the first one that says the same, itself included */
+    bool is_nested;     /* NODE: an operand, which no statement names */
     int loose;          /* NODE: operands from here on may be missing; -1: none */
     int outs[8], nouts; /* NODE: variables of its results; -1: `_` */
 };
@@ -192,6 +200,17 @@ typedef struct zc_rl_clause {
     const zc_rl_name *result; /* or NULL */
     zc_rl_list values;        /* exprs */
 } zc_rl_clause;
+
+/* Conditions or a pattern that have a name and parameters. */
+typedef struct zc_rl_define {
+    zc_rl_name name;
+    zc_rl_list params; /* zc_rl_name */
+    bool is_pattern;
+    zc_rl_list exprs; /* of conditions */
+    zc_rl_list body;  /* of a pattern: statements, of which the last computes it */
+    int file;
+    bool is_done; /* checked, and may be called */
+} zc_rl_define;
 
 typedef struct zc_rl_rule {
     zc_rl_name name;
@@ -252,6 +271,7 @@ struct zc_rules {
     ZC_VEC(zc_rl_rule *) rules;
     ZC_VEC(zc_rl_pointwise *) pointwise;
     ZC_VEC(zc_rl_kernel *) kernels;
+    ZC_VEC(zc_rl_define *) defines;
     ZC_VEC(zc_rl_message) messages;
     size_t errors;
     bool nomem;
@@ -284,11 +304,20 @@ static inline zc_rl_attr *zc_rl_attr_at(const zc_rl_list *l, int i)
     return l->v[i];
 }
 
+/* Relative, and not upwards. */
+bool zc_rl_is_below(const char *path);
+/* `name` in that file's folder, from malloc; NULL: no memory. */
+char *zc_rl_path_beside(const zc_rules *r, int file, const char *name);
+/* The bytes of a file beside a rule file, of the caller's, or built in. */
+zc_status zc_rl_read_beside(const zc_rules *r, int file, const char *name, size_t most,
+                            uint8_t **data, size_t *len, zc_diag *diag);
+
 /* Reads a file's definitions into r, from rule `first` and definition `first_pw` on to be checked.
  */
 void zc_rl_parse(zc_rules *r, int file);
 /* Names, arity, attributes and dtypes of what was parsed since. */
-void zc_rl_check(zc_rules *r, size_t first_rule, size_t first_pw, size_t first_kernel);
+void zc_rl_check(zc_rules *r, size_t first_rule, size_t first_pw, size_t first_kernel,
+                 size_t first_define);
 /* Rules against each other and themselves: shadowed, looping. */
 void zc_rl_check_set(zc_rules *r, size_t first_rule);
 

@@ -33,9 +33,10 @@ typedef struct zc_rule_miss {
     int of;         /* so many: a repetition counts as often as it matched, or must */
     zc_nid *nodes;  /* these, by number of the pattern's operation; 0: not matched */
     int nnodes;
-    zc_nid place;  /* the node that failed, or 0 */
-    uint32_t next; /* of the same root, or NONE */
-    bool is_over;  /* the root was rewritten later */
+    zc_nid place;   /* the node that failed, or 0 */
+    uint32_t next;  /* of the same root, or NONE */
+    bool is_over;   /* the root was rewritten later */
+    uint32_t taker; /* by that rule, or NONE */
 } zc_rule_miss;
 
 typedef struct zc_census {

@@ -88,6 +88,55 @@ static int through(const zc_rl_pat *p)
     return -1;
 }
 
+/* ---- the same operation twice ---- */
+
+static bool same_value(const zc_rl_expr *a, const zc_rl_expr *b)
+{
+    bool has_text = a->kind == ZC_RE_STR || a->kind == ZC_RE_NAME || a->kind == ZC_RE_CALL;
+    if (a->kind != b->kind || a->args.n != b->args.n) return false;
+    if (has_text && strcmp(a->text, b->text) != 0) return false;
+    if (a->kind == ZC_RE_INT && a->i != b->i) return false;
+    if (a->kind == ZC_RE_REAL && a->real != b->real) return false;
+    for (int i = 0; i < a->args.n; i++)
+        if (!same_value(zc_rl_expr_at(&a->args, i), zc_rl_expr_at(&b->args, i))) return false;
+    return true;
+}
+
+static bool same_attrs(const zc_rl_pat *a, const zc_rl_pat *b)
+{
+    if (a->attrs.n != b->attrs.n || a->any_attrs != b->any_attrs) return false;
+    for (int i = 0; i < a->attrs.n; i++) {
+        const zc_rl_attr *x = zc_rl_attr_at(&a->attrs, i), *y = zc_rl_attr_at(&b->attrs, i);
+        if (strcmp(x->name.text, y->name.text) != 0 || x->op != y->op ||
+            !same_value(x->value, y->value))
+            return false;
+    }
+    return true;
+}
+
+/* Do both say the same, so that one operation can be both? */
+static bool same_pat(const zc_rl_pat *a, const zc_rl_pat *b)
+{
+    bool is_plain = !a->optional && !b->optional && a->most == 1 && b->most == 1;
+    if (a->kind != b->kind || !is_plain || a->spread || b->spread || a->rest != b->rest)
+        return false;
+    if (a->kind == ZC_RP_ABSENT) return true;
+    if (a->kind == ZC_RP_NUM) return a->num == b->num && a->tol == b->tol;
+    if (a->kind == ZC_RP_NAME) return strcmp(a->text, b->text) == 0;
+    if (a->kind != ZC_RP_NODE || strcmp(a->text, b->text) != 0 || a->args.n != b->args.n)
+        return false;
+    for (int i = 0; i < a->args.n; i++)
+        if (!same_pat(zc_rl_pat_at(&a->args, i), zc_rl_pat_at(&b->args, i))) return false;
+    return same_attrs(a, b);
+}
+
+static int twin_of(const zc_rl_rule *rule, const zc_rl_pat *p)
+{
+    for (int i = 0; i < p->node; i++)
+        if (same_pat(rule->nodes[i], p)) return i;
+    return p->node;
+}
+
 static void match_node(zc_rl_checker *c, zc_rl_pat *p)
 {
     zc_rl_rule *rule = c->rule;
@@ -97,6 +146,8 @@ static void match_node(zc_rl_checker *c, zc_rl_pat *p)
     }
     p->node = rule->nnodes;
     rule->nodes[rule->nnodes++] = p;
+    p->is_nested = p != zc_rl_stmt_at(&rule->match, c->stmt)->pat;
+    p->twin = twin_of(rule, p);
     rule->nsure += !p->is_inner || !p->optional;
     if (!p->is_inner) p->through = p->optional ? through(p) : -1;
     if (p->optional && p->through < 0)
@@ -425,7 +476,7 @@ static void check_conditions(zc_rl_checker *c)
 static void check_rule(zc_rules *r, zc_rl_rule *rule)
 {
     zc_rl_checker c = {.r = r, .rule = rule, .file = rule->file};
-    if (!is_sized(&c) || !zc_rl_alloc_rule(r, rule)) return;
+    if (!zc_rl_expand(&c) || !is_sized(&c) || !zc_rl_alloc_rule(r, rule)) return;
     for (c.stmt = 0; c.stmt < rule->match.n; c.stmt++)
         match_stmt(&c, zc_rl_stmt_at(&rule->match, c.stmt));
     check_conditions(&c);
@@ -486,7 +537,8 @@ static void check_rule_name(zc_rules *r, size_t i)
     }
 }
 
-void zc_rl_check(zc_rules *r, size_t first_rule, size_t first_pw, size_t first_kernel)
+void zc_rl_check(zc_rules *r, size_t first_rule, size_t first_pw, size_t first_kernel,
+                 size_t first_define)
 {
     for (size_t i = first_pw; !r->nomem && i < r->pointwise.len; i++) {
         check_name(r, &r->pointwise.data[i]->name, r->pointwise.data[i]->file);
@@ -496,6 +548,8 @@ void zc_rl_check(zc_rules *r, size_t first_rule, size_t first_pw, size_t first_k
         check_name(r, &r->kernels.data[i]->name, r->kernels.data[i]->file);
         zc_rl_check_kernel(r, r->kernels.data[i]);
     }
+    for (size_t i = first_define; !r->nomem && i < r->defines.len; i++)
+        zc_rl_check_define(r, r->defines.data[i]);
     for (size_t i = first_rule; !r->nomem && i < r->rules.len; i++) {
         check_rule_name(r, i);
         check_rule(r, r->rules.data[i]);

@@ -16,6 +16,8 @@ typedef struct zc_rl_checker {
     bool in_count;  /* an argument of count() */
     bool each;      /* a condition, which may speak of each of several values */
     int list;       /* the list that it speaks of, or -1 */
+    int calls;      /* of patterns, so far */
+    int copies;     /* parts that definitions made, so far */
 } zc_rl_checker;
 
 /* An error of the rule in work. */
@@ -29,6 +31,13 @@ int zc_rl_var_find(const zc_rl_rule *rule, const char *name);
 int zc_rl_var_add(zc_rl_checker *c, const char *name, zc_rl_loc loc, zc_rl_var_kind kind);
 /* "no such <what> 'name' (did you mean ...)" among the rule's variables. */
 void zc_rl_unbound(zc_rl_checker *c, const char *name, zc_rl_loc loc);
+
+/* Calls of named conditions and patterns become what they stand for. false: an error, or no memory.
+ */
+bool zc_rl_expand(zc_rl_checker *c);
+void zc_rl_check_define(zc_rules *r, zc_rl_define *d);
+/* Is it a word of expressions: an element type, a truth value, or one about the target? */
+bool zc_rl_is_word(const char *text);
 
 /* Names, functions and types of an expression. */
 zc_rl_type zc_rl_check_expr(zc_rl_checker *c, zc_rl_expr *e);

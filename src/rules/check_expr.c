@@ -67,6 +67,12 @@ static int target_word(const char *text)
     return -1;
 }
 
+bool zc_rl_is_word(const char *text)
+{
+    return target_word(text) >= 0 || zc_dtype_parse(text) != ZC_NONE || strcmp(text, "true") == 0 ||
+           strcmp(text, "false") == 0;
+}
+
 /* What several values stand for: count() takes it, a condition is to hold for each. */
 static void resolve_list(zc_rl_checker *c, const zc_rl_expr *e, int index)
 {
@@ -186,6 +192,7 @@ static zc_rl_type check_in(zc_rl_checker *c, zc_rl_expr *e)
 {
     zc_rl_type a = zc_rl_check_expr(c, zc_rl_expr_at(&e->args, 0));
     const zc_rl_expr *set = zc_rl_expr_at(&e->args, 1);
+    if (!set->args.n) zc_rl_fault(c, set->loc, "nothing is in an empty set");
     for (int i = 0; i < set->args.n; i++) {
         zc_rl_expr *item = zc_rl_expr_at(&set->args, i);
         check_same(c, item->loc, a, zc_rl_check_expr(c, item));

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "op/sizes.h"
 #include "rules/check.h"
 
-enum { RESULTS_MAX = 8, PARAMS_MAX = 32, ARGS_MAX = 16 };
+enum { RESULTS_MAX = 8, PARAMS_MAX = 32, ARGS_MAX = 16, BLOCK_MAX = 1024 };
 
 typedef struct reader {
     zc_rl_checker c;
@@ -92,8 +92,45 @@ static void put_size(reader *d, zc_buf *out, const zc_rl_expr *e)
     zc_rl_fault(&d->c, e->loc, "a size is made of whole numbers");
 }
 
+/* What a size may be. */
+typedef struct range {
+    int64_t least, most;
+} range;
+
+static void put_range_fault(reader *d, const zc_rl_clause *c, zc_rl_loc loc, int64_t got,
+                            zc_ints tuned, range of)
+{
+    zc_buf text = {0};
+    zc_buf_printf(&text, "%s is %lld%s", c->word, (long long)got, tuned.n ? " with " : "");
+    zc_tuning_print(d->k->attrs.tuning, tuned, &text);
+    zc_buf_printf(&text, of.most == INT64_MAX ? " (need at least %lld)" : " (need %lld to %lld)",
+                  (long long)of.least, (long long)of.most);
+    zc_rl_fault(&d->c, loc, "%s", text.data ? text.data : "");
+    zc_buf_fini(&text);
+}
+
+/* A size that no shape decides is known now, for every combination of tuning parameters. */
+static void check_size(reader *d, const zc_rl_clause *c, zc_rl_loc loc, const char *size, range of)
+{
+    enum { COMBINATIONS_MAX = 4096 };
+    const char *tuning = d->k->attrs.tuning;
+    for (size_t t = 0; size && tuning && t < zc_tuning_count(tuning) && t < COMBINATIONS_MAX; t++) {
+        int64_t values[ZC_RL_TUNED_MAX];
+        zc_ints tuned = {d->k->ntuned, values};
+        zc_sizes_env env = {.tuned = tuned};
+        zc_dim v;
+        int n = 0;
+        bool is_known = zc_tuning_values(tuning, t, values, ZC_RL_TUNED_MAX) &&
+                        zc_sizes_eval(size, &env, 1, &v, &n) && n == 1;
+        if (!is_known) return;
+        if (v.k >= of.least && v.k <= of.most) continue;
+        put_range_fault(d, c, loc, v.k, tuned, of);
+        return;
+    }
+}
+
 /* 1 to `most` sizes, each with `end` behind it. */
-static const char *sizes(reader *d, const zc_rl_clause *c, int most, const char *end)
+static const char *sizes(reader *d, const zc_rl_clause *c, int most, const char *end, range of)
 {
     zc_buf out = {0};
     if (c->values.n > most)
@@ -101,7 +138,9 @@ static const char *sizes(reader *d, const zc_rl_clause *c, int most, const char 
                     c->values.n, most);
     for (int i = 0; i < c->values.n; i++) {
         zc_rl_expr *e = zc_rl_expr_at(&c->values, i);
+        size_t at = out.len, errors = d->c.r->errors;
         if (is_a(d, e, ZC_RT_INT)) put_size(d, &out, e);
+        if (d->c.r->errors == errors && out.data) check_size(d, c, e->loc, out.data + at, of);
         zc_buf_puts(&out, end);
     }
     return keep(d, &out);
@@ -131,55 +170,6 @@ static void clause_entry(reader *d, const zc_rl_clause *c)
     d->k->attrs.entry = string(d, c);
     if (d->k->attrs.entry && !is_name(d->k->attrs.entry))
         zc_rl_fault(&d->c, c->loc, "the entry is no C name");
-}
-
-/* Relative, and not upwards: a rule file brings its kernels along. */
-static bool is_below(const char *path)
-{
-    for (const char *at = path; at; at = strchr(at, '/')) {
-        at += *at == '/';
-        if (strncmp(at, "..", 2) == 0 && (at[2] == '/' || !at[2])) return false;
-    }
-    return *path && *path != '/';
-}
-
-/* Does the file lie below the folder, links followed? What cannot be resolved is for opening to
- * report. */
-static bool is_inside(const char *folder, const char *path)
-{
-    char *at = realpath(path, NULL), *in = realpath(*folder ? folder : ".", NULL);
-    size_t n = in ? strlen(in) : 0;
-    bool is_root = n == 1;
-    bool ok = !at || !in || is_root || (strncmp(at, in, n) == 0 && at[n] == '/');
-    free(at);
-    free(in);
-    return ok;
-}
-
-/* The bytes of a file beside the rule file, or of the caller's. */
-static zc_status read_file(reader *d, const char *name, uint8_t **data, size_t *len, zc_diag *diag)
-{
-    zc_rules *r = d->c.r;
-    const zc_rl_file *f = &r->files.data[d->k->file];
-    const char *slash = strrchr(f->name, '/');
-    zc_buf path = {0}, folder = {0};
-    if (!f->is_on_disk && r->read) return r->read(r->read_user, name, data, len, diag);
-    if (!f->is_on_disk)
-        return zc_fail(diag, ZC_ERR_ARG, name, "rules that are no file have no files beside them");
-    if (slash) zc_buf_append(&folder, f->name, (size_t)(slash - f->name) + 1);
-    zc_buf_puts(&folder, "");
-    zc_buf_printf(&path, "%s%s", folder.failed ? "" : folder.data, name);
-    zc_status status;
-    if (path.failed || folder.failed)
-        status = zc_fail_nomem(diag, name, 0);
-    else if (!is_inside(folder.data, path.data))
-        status = zc_fail(diag, ZC_ERR_FORMAT, name,
-                         "is a link that leads out of the rule file's folder");
-    else
-        status = zc_file_read(path.data, ZC_RL_SOURCE_MAX, data, len, diag);
-    zc_buf_fini(&path);
-    zc_buf_fini(&folder);
-    return status;
 }
 
 /* ---- what the source includes ---- */
@@ -266,12 +256,13 @@ static void clause_file(reader *d, const zc_rl_clause *c)
     uint8_t *data = NULL;
     size_t len = 0;
     if (!name) return;
-    if (!is_below(name) || strpbrk(name, "\"\\\n")) {
+    if (!zc_rl_is_below(name)) {
         zc_rl_fault(&d->c, c->loc, "the file must lie in the rule file's folder or below it");
         return;
     }
     zc_diag *diag = zc_diag_create();
-    zc_status status = read_file(d, name, &data, &len, diag);
+    zc_status status =
+        zc_rl_read_beside(d->c.r, d->k->file, name, ZC_RL_SOURCE_MAX, &data, &len, diag);
     if (status == ZC_ERR_NOMEM || !diag)
         d->c.r->nomem = true;
     else if (status != ZC_OK)
@@ -287,19 +278,19 @@ static void clause_file(reader *d, const zc_rl_clause *c)
 
 static void clause_grid(reader *d, const zc_rl_clause *c)
 {
-    d->k->attrs.grid = sizes(d, c, 3, "");
+    d->k->attrs.grid = sizes(d, c, 3, "", (range){1, INT64_MAX});
 }
 static void clause_block(reader *d, const zc_rl_clause *c)
 {
-    d->k->attrs.block = sizes(d, c, 1, "");
+    d->k->attrs.block = sizes(d, c, 1, "", (range){1, BLOCK_MAX});
 }
 static void clause_shared(reader *d, const zc_rl_clause *c)
 {
-    d->k->attrs.shared = sizes(d, c, 1, "");
+    d->k->attrs.shared = sizes(d, c, 1, "", (range){0, INT64_MAX});
 }
 static void clause_args(reader *d, const zc_rl_clause *c)
 {
-    d->k->attrs.args = sizes(d, c, ARGS_MAX, "; ");
+    d->k->attrs.args = sizes(d, c, ARGS_MAX, "; ", (range){INT64_MIN, INT64_MAX});
 }
 
 /* ---- results ---- */
@@ -405,13 +396,18 @@ static void read_tuned(reader *d, zc_buf *out, const zc_rl_expr *e)
         zc_rl_fault(&d->c, e->loc, "too many tuning parameters (need at most %d)", ZC_RL_TUNED_MAX);
         return;
     }
+    if (!set->args.n) {
+        zc_rl_fault(&d->c, e->loc, "tuning parameter '%s' has no value", name->text);
+        return;
+    }
     add_variable(d, name->text, name->loc, ZC_RV_ATTR);
     zc_buf_printf(out, "%s%s=", out->len ? " " : "", name->text);
     for (int i = 0; i < set->args.n; i++) {
         const zc_rl_expr *v = zc_rl_expr_at(&set->args, i);
+        int64_t n = v->kind == ZC_RE_INT ? v->i : 1;
         if (v->kind != ZC_RE_INT) zc_rl_fault(&d->c, v->loc, "tuning parameters are whole numbers");
-        zc_buf_printf(out, "%s%lld", i ? "," : "", (long long)v->i);
-        if (i == 0) d->k->tuned[d->k->ntuned++] = v->i;
+        zc_buf_printf(out, "%s%lld", i ? "," : "", (long long)n);
+        if (i == 0) d->k->tuned[d->k->ntuned++] = n;
     }
 }
 
@@ -502,6 +498,39 @@ static void add_operands(reader *d)
 
 /* ---- the meaning ---- */
 
+/* ---- the entry ---- */
+
+static bool is_clause(const zc_rl_clause *c, const char *word)
+{
+    return !c->result && strcmp(c->word, word) == 0;
+}
+
+static bool has_word(const char *text, const char *word)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    size_t n = strlen(word);
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+        if ((at == text || !strchr(letters, at[-1])) && (!at[n] || !strchr(letters, at[n])))
+            return true;
+    return false;
+}
+
+static void check_entry(reader *d)
+{
+    zc_buf plain = {0};
+    const char *entry = d->k->attrs.entry, *source = d->k->attrs.source;
+    if (!entry || !source) return;
+    strip(strchr(source, '\n'), &plain);
+    bool makes_names = plain.data && strstr(plain.data, "##");
+    if (plain.failed) d->c.r->nomem = true;
+    if (!plain.failed && !makes_names && !has_word(plain.data, entry))
+        for (int i = 0; i < d->k->clauses.n; i++)
+            if (is_clause(d->k->clauses.v[i], "entry"))
+                zc_rl_fault(&d->c, ((const zc_rl_clause *)d->k->clauses.v[i])->loc,
+                            "the source has no function '%s'", entry);
+    zc_buf_fini(&plain);
+}
+
 static void check_meaning(reader *d)
 {
     zc_rl_kernel *k = d->k;
@@ -550,5 +579,6 @@ void zc_rl_check_kernel(zc_rules *r, zc_rl_kernel *k)
     add_operands(&d);
     for (size_t i = 0; i < ZC_COUNTOF(rows); i++) read_clauses(&d, i);
     read_results(&d);
+    check_entry(&d);
     check_meaning(&d);
 }

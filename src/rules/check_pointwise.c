@@ -85,7 +85,7 @@ static zc_rl_loc place(const zc_rl_pointwise *p, size_t at)
     zc_rl_loc loc = p->text_loc;
     loc.len = 1;
     for (size_t i = 0; i < at && p->text[i]; i++) {
-        loc.col = p->text[i] == '\n' ? 1 : loc.col + 1;
+        loc.col = p->text[i] == '\n' ? 1 : loc.col + !zc_rl_goes_on(p->text[i]);
         loc.line += p->text[i] == '\n';
     }
     return loc;
@@ -290,6 +290,9 @@ void zc_rl_check_pointwise(zc_rules *r, zc_rl_pointwise *p)
 {
     zc_buf text = {0}, whole = {0};
     size_t errors = r->errors;
+    if (zc_expr_is_function(p->name.text))
+        zc_rl_error(r, p->file, p->name.loc, "'%s' is a function of expressions already",
+                    p->name.text);
     check_params(r, p);
     check_words(r, p);
     zc_buf_puts(&text, "");

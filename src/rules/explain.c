@@ -102,6 +102,10 @@ void zc_census_rewrite(zc_census *c, uint32_t rule, zc_rule_kind kind, const zc_
                        int nmatched, const zc_nid *made, int nmade)
 {
     for (int i = 0; i < nmatched; i++) {
+        uint32_t miss = matched[i] && matched[i] < c->by_root.len ? c->by_root.data[matched[i]]
+                                                                  : ZC_CENSUS_NONE;
+        for (; miss != ZC_CENSUS_NONE; miss = c->misses.data[miss].next)
+            c->misses.data[miss].taker = rule;
         if (!matched[i] || matched[i] >= c->carried.len) continue;
         for (uint32_t l = c->carried.data[matched[i]]; l != ZC_CENSUS_NONE;
              l = c->links.data[l].next)
@@ -121,6 +125,7 @@ static uint32_t find_miss(const zc_census *c, uint32_t rule, zc_nid root)
 void zc_census_miss(zc_census *c, const zc_rule_miss *miss)
 {
     zc_rule_miss own = *miss;
+    own.taker = ZC_CENSUS_NONE;
     if (!reach(c, miss->root)) return;
     own.root_name = zc_arena_strdup(&c->arena, miss->root_name);
     own.node = zc_arena_strdup(&c->arena, miss->node);

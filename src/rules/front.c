@@ -11,13 +11,12 @@
 
 void zc_rl_advance(zc_rl_scan *s, zc_rl_loc *loc, const char *text, size_t len)
 {
-    size_t first = 0;
-    while (first < len && text[first] != '\n') first++;
-    *loc = (zc_rl_loc){.line = s->line, .col = s->col, .len = (int)first};
-    s->col += (int)first;
-    for (size_t i = first; i < len; i++) {
-        s->col = text[i] == '\n' ? 1 : s->col + 1;
-        s->line += text[i] == '\n';
+    *loc = (zc_rl_loc){.line = s->line, .col = s->col};
+    for (size_t i = 0; i < len; i++) {
+        bool ends = text[i] == '\n';
+        s->col = ends ? 1 : s->col + !zc_rl_goes_on(text[i]);
+        s->line += ends;
+        if (s->line == loc->line) loc->len = s->col - loc->col;
     }
 }
 
@@ -86,7 +85,9 @@ int zc_rl_number_token(zc_rl_scan *s, union ZC_RL_YYSTYPE *v, zc_rl_loc loc, con
     copy[len] = 0;
     n.real = n.is_int ? (double)n.i : real_number(copy);
     bool is_digits = strspn(copy, "0123456789") == len;
-    if ((is_digits && !n.is_int) || n.real - n.real != 0) {
+    size_t mantissa = strcspn(copy, "eE");
+    bool vanishes = n.real == 0 && strcspn(copy, "123456789") < mantissa;
+    if ((is_digits && !n.is_int) || n.real - n.real != 0 || vanishes) {
         s->bad = loc;
         zc_rl_error(s->r, s->file, loc, "number out of range (got %s)", copy);
         return T_BAD;
@@ -458,6 +459,24 @@ void zc_rl_add_rule(zc_rl_scan *s, zc_rl_rule *rule)
     else if (s->r->rules.len == ZC_RL_RULES_MAX)
         zc_rl_error(s->r, s->file, rule->name.loc, "too many rules (need at most %d)",
                     ZC_RL_RULES_MAX);
+}
+
+void zc_rl_add_define(zc_rl_scan *s, const zc_rl_name *name, const zc_rl_list *params,
+                      const zc_rl_list *exprs, const zc_rl_list *body)
+{
+    zc_rl_define *d = zc_rl_new(s->r, sizeof *d);
+    if (!d || !name) return;
+    *d = (zc_rl_define){.name = *name,
+                        .params = copy_list(params),
+                        .is_pattern = body != NULL,
+                        .exprs = copy_list(exprs),
+                        .body = copy_list(body),
+                        .file = s->file};
+    if (s->r->defines.len >= ZC_RL_RULES_MAX)
+        zc_rl_error(s->r, s->file, name->loc, "too many definitions (need at most %d)",
+                    ZC_RL_RULES_MAX);
+    else
+        s->r->nomem |= !ZC_VEC_PUSH(&s->r->defines, d);
 }
 
 zc_rl_default *zc_rl_make_default(zc_rl_scan *s, const zc_rl_name *name, zc_rl_number value)

@@ -108,7 +108,12 @@ const char *zc_rl_reason(zc_rl_scan *s, const char *text, zc_rl_loc loc);
 zc_rl_rule *zc_rl_make_rule(zc_rl_scan *s, const zc_rl_name *name, int kind, zc_rl_number priority,
                             const char *unchecked, const zc_rl_list *match, const zc_rl_list *where,
                             const zc_rl_list *emit);
+/* What a file defines that lies beside this one; nothing the second time. */
+void zc_rl_include(zc_rl_scan *s, const char *name, zc_rl_loc loc);
 void zc_rl_add_rule(zc_rl_scan *s, zc_rl_rule *rule);
+/* Conditions, or statements. */
+void zc_rl_add_define(zc_rl_scan *s, const zc_rl_name *name, const zc_rl_list *params,
+                      const zc_rl_list *exprs, const zc_rl_list *body);
 zc_rl_default *zc_rl_make_default(zc_rl_scan *s, const zc_rl_name *name, zc_rl_number value);
 void zc_rl_add_pointwise(zc_rl_scan *s, const zc_rl_name *name, const zc_rl_list *params,
                          const zc_rl_list *defaults, const char *text, zc_rl_loc loc);

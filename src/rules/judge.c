@@ -27,7 +27,7 @@ static bool has_real_attr(const zc_rl_pat *p)
 
 /* Numbers in patterns stand for the nearby ones that models have, mostly rounded to f32; attributes
  * are f32. */
-static bool is_narrow(const zc_rl_rule *rule)
+bool zc_rl_is_narrow(const zc_rl_rule *rule)
 {
     for (int i = 0; i < rule->nnodes; i++)
         for (int k = 0; k < rule->nodes[i]->args.n; k++)
@@ -41,7 +41,7 @@ static double precision(const zc_rl_rule *rule, zc_dtype d)
 {
     switch (d) {
     case ZC_F64:
-        return is_narrow(rule) ? 0x1p-23 : 0x1p-52;
+        return zc_rl_is_narrow(rule) ? 0x1p-23 : 0x1p-52;
     case ZC_F16:
         return 0x1p-10;
     case ZC_BF16:
@@ -272,12 +272,13 @@ static void fail(const zc_rl_sides *s, zc_rule_check *out, const char *fmt, ...)
 
 static void compare_floats(const zc_rl_sides *s, const compared *c, zc_rule_check *out)
 {
+    enum slack slack = slack_of(s->rule);
     measure by = {.step = precision(s->rule, c->a->dtype),
                   .scale = greatest(c->w),
                   .blur = c->blur,
-                  .slack = slack_of(s->rule),
-                  .is_odd = is_odd(&s->match, s->c->values == ZC_VALUES_HUGE),
-                  .overflows = !all_finite(c->w)};
+                  .slack = slack,
+                  .is_odd = slack && is_odd(&s->match, s->c->values == ZC_VALUES_HUGE),
+                  .overflows = slack && !all_finite(c->w)};
     int64_t n = zc_tensor_numel(c->a);
     for (int64_t k = 0; k < n; k++) {
         results v = {

@@ -31,6 +31,7 @@ void zc_rules_destroy(zc_rules **rp)
     ZC_VEC_FINI(&r->rules);
     ZC_VEC_FINI(&r->pointwise);
     ZC_VEC_FINI(&r->kernels);
+    ZC_VEC_FINI(&r->defines);
     ZC_VEC_FINI(&r->messages);
     zc_arena_fini(&r->arena);
     free(r);
@@ -111,22 +112,19 @@ static const char *source_line(const zc_rl_file *f, int line, size_t *len)
     return at;
 }
 
-static bool continues_character(char c)
-{
-    return ((unsigned char)c & 0xC0) == 0x80;
-}
-
 /* Spaces up to the column, and a caret with tildes below the word. */
 static void put_caret(const char *line, size_t len, zc_rl_loc loc, zc_buf *out)
 {
     enum { UNDERLINE_MAX = 100 };
-    size_t at = (size_t)loc.col - 1;
+    int col = 1, end = loc.col + (loc.len < UNDERLINE_MAX ? loc.len : UNDERLINE_MAX);
     zc_buf_puts(out, "    ");
-    for (size_t i = 0; i < at && i < len; i++)
-        if (!continues_character(line[i])) zc_buf_puts(out, line[i] == '\t' ? "\t" : " ");
+    for (size_t i = 0; i < len && col < loc.col; i++) {
+        if (zc_rl_goes_on(line[i])) continue;
+        zc_buf_puts(out, line[i] == '\t' ? "\t" : " ");
+        col++;
+    }
     zc_buf_puts(out, "^");
-    for (size_t i = at + 1; i < at + (size_t)loc.len && i < len && i < at + UNDERLINE_MAX; i++)
-        if (!continues_character(line[i])) zc_buf_puts(out, "~");
+    for (col = loc.col + 1; col < end; col++) zc_buf_puts(out, "~");
     zc_buf_puts(out, "\n");
 }
 
@@ -190,7 +188,7 @@ static bool is_text(zc_rules *r, int file)
                         (unsigned)*s);
             return false;
         }
-        loc.col = *s == '\n' ? 1 : loc.col + (int)n;
+        loc.col = *s == '\n' ? 1 : loc.col + 1;
         loc.line += *s == '\n';
         i += n;
     }
@@ -225,17 +223,10 @@ static int by_place(const void *a, const void *b)
     return x->loc.col < y->loc.col ? -1 : x->loc.col > y->loc.col;
 }
 
-/* f: what the file is. */
-static zc_status add(zc_rules *r, const char *name, const char *text, size_t len, zc_rl_file f,
-                     zc_diag *diag)
+/* f: what the file is. Its number, or -1: no memory. */
+static int add_source(zc_rules *r, const char *name, const char *text, size_t len, zc_rl_file f)
 {
-    size_t rules = r->rules.len, pointwise = r->pointwise.len, messages = r->messages.len;
-    size_t kernels = r->kernels.len, errors = r->errors;
     static const char bom[] = "\xEF\xBB\xBF";
-    if (len > ZC_RULES_FILE_MAX)
-        return zc_fail(diag, ZC_ERR_LIMIT, name,
-                       "rule file too large (got %zu bytes, need at most %zu)", len,
-                       ZC_RULES_FILE_MAX);
     if (len >= 3 && memcmp(text, bom, 3) == 0) {
         text += 3;
         len -= 3;
@@ -243,9 +234,23 @@ static zc_status add(zc_rules *r, const char *name, const char *text, size_t len
     f.name = zc_arena_strdup(&r->arena, name);
     f.text = zc_arena_dup(&r->arena, text, len, 1);
     f.len = len;
-    if (!f.name || !f.text || !ZC_VEC_PUSH(&r->files, f)) return zc_fail_nomem(diag, "rules", len);
-    zc_rl_parse(r, (int)r->files.len - 1);
-    zc_rl_check(r, rules, pointwise, kernels);
+    if (!f.name || !f.text || !ZC_VEC_PUSH(&r->files, f)) return -1;
+    return (int)r->files.len - 1;
+}
+
+static zc_status add(zc_rules *r, const char *name, const char *text, size_t len, zc_rl_file f,
+                     zc_diag *diag)
+{
+    size_t rules = r->rules.len, pointwise = r->pointwise.len, messages = r->messages.len;
+    size_t kernels = r->kernels.len, defines = r->defines.len, errors = r->errors;
+    if (len > ZC_RULES_FILE_MAX)
+        return zc_fail(diag, ZC_ERR_LIMIT, name,
+                       "rule file too large (got %zu bytes, need at most %zu)", len,
+                       ZC_RULES_FILE_MAX);
+    int file = add_source(r, name, text, len, f);
+    if (file < 0) return zc_fail_nomem(diag, "rules", len);
+    zc_rl_parse(r, file);
+    zc_rl_check(r, rules, pointwise, kernels, defines);
     if (!r->nomem) zc_rl_check_set(r, rules);
     if (r->nomem) return zc_fail_nomem(diag, "rules", len);
     if (r->messages.len > messages)
@@ -253,6 +258,55 @@ static zc_status add(zc_rules *r, const char *name, const char *text, size_t len
               by_place);
     report(r, messages, diag);
     return r->errors == errors ? ZC_OK : ZC_ERR_FORMAT;
+}
+
+/* ---- include ---- */
+
+static bool has_file(const zc_rules *r, const char *name, int like)
+{
+    for (size_t i = 0; i < r->files.len; i++)
+        if (strcmp(r->files.data[i].name, name) == 0 &&
+            r->files.data[i].is_builtin == r->files.data[like].is_builtin)
+            return true;
+    return false;
+}
+
+/* The file's number; -1: it is not to be read, or was. */
+static int open_included(zc_rl_scan *s, const char *name, zc_rl_loc loc)
+{
+    zc_rules *r = s->r;
+    uint8_t *data = NULL;
+    size_t len = 0;
+    int file = -1;
+    char *path = zc_rl_path_beside(r, s->file, name);
+    zc_diag *diag = zc_diag_create();
+    if (!path || !diag) r->nomem = true;
+    if (!r->nomem && !has_file(r, path, s->file)) {
+        zc_status status =
+            zc_rl_read_beside(r, s->file, name, ZC_RULES_FILE_MAX, &data, &len, diag);
+        if (status != ZC_OK) zc_rl_error(r, s->file, loc, "%s", zc_diag_text(diag, 0));
+        if (status == ZC_OK)
+            file = add_source(r, path, data ? (const char *)data : "", len, r->files.data[s->file]);
+        r->nomem |= status == ZC_ERR_NOMEM || (status == ZC_OK && file < 0);
+    }
+    zc_diag_destroy(&diag);
+    free(data);
+    free(path);
+    return file;
+}
+
+void zc_rl_include(zc_rl_scan *s, const char *name, zc_rl_loc loc)
+{
+    enum { FILES_MAX = 64 };
+    if (s->r->nomem) return;
+    if (!zc_rl_is_below(name))
+        zc_rl_error(s->r, s->file, loc, "the file must lie in the rule file's folder or below it");
+    else if (s->r->files.len >= FILES_MAX)
+        zc_rl_error(s->r, s->file, loc, "too many files (need at most %d)", FILES_MAX);
+    else {
+        int file = open_included(s, name, loc);
+        if (file >= 0) zc_rl_parse(s->r, file);
+    }
 }
 
 void zc_rules_set_reader(zc_rules *r, zc_rules_read_fn read, void *user)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "rules/words.h"
 
 typedef struct goal goal;
 struct goal {
@@ -21,11 +22,17 @@ static bool solve_extra(zc_rl_matcher *m, int k);
 
 /* ---- why not ---- */
 
+/* Is a reason wanted that is found now? */
+static bool is_farthest(const zc_rl_matcher *m)
+{
+    return m->explain && m->count > m->best;
+}
+
 /* Keeps the reason of the attempt with most operations matched. Returns false. */
 static bool miss(zc_rl_matcher *m, zc_nid at, const char *fmt, ...) ZC_PRINTF(3, 4);
 static bool miss(zc_rl_matcher *m, zc_nid at, const char *fmt, ...)
 {
-    if (!m->explain || m->count <= m->best) return false;
+    if (!is_farthest(m)) return false;
     va_list args;
     va_start(args, fmt);
     zc_vsnprintf(m->why, sizeof m->why, fmt, args);
@@ -119,12 +126,23 @@ static bool capture(zc_rl_matcher *m, const zc_rl_attr *a, const zc_rl_val *got)
     return true;
 }
 
+static bool miss_value(zc_rl_matcher *m, zc_nid n, const zc_rl_attr *a, const zc_rl_val *got)
+{
+    zc_buf text = {0};
+    if (!is_farthest(m)) return false;
+    zc_rl_put_value(&text, &m->x->g->dims, got);
+    miss(m, n, "attribute '%s' has another value (got %s)", a->name.text,
+         text.data ? text.data : "");
+    zc_buf_fini(&text);
+    return false;
+}
+
 static bool match_attr(zc_rl_matcher *m, const zc_rl_attr *a, zc_nid n)
 {
     const zc_node *node = zc_node_at(m->x->g, n);
     zc_rl_val got = zc_rl_attr_value(zc_op_get(node->op), node->attrs, a->field);
     if (a->is_capture ? capture(m, a, &got) : match_value(m, a, &got)) return true;
-    return miss(m, n, "attribute '%s' has another value", a->name.text);
+    return miss_value(m, n, a, &got);
 }
 
 static bool is_named(const zc_rl_pat *p, int field)
@@ -229,6 +247,18 @@ static bool is_result(const zc_node *n, int out, zc_vid v)
     return out < n->nout && n->out[out] == v;
 }
 
+/* Equal operations are one when rules run. Is n that of a pattern that says the same, and of which
+ * at least one is an operand that nothing names? */
+static bool is_twin(const zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n)
+{
+    for (int i = 0; i < m->rule->nnodes; i++) {
+        const zc_rl_pat *other = m->rule->nodes[i];
+        if (m->node[i] == n)
+            return other != p && other->twin == p->twin && (other->is_nested || p->is_nested);
+    }
+    return false;
+}
+
 static bool is_taken(const zc_rl_matcher *m, zc_nid n)
 {
     for (int i = 0; i < m->rule->nnodes; i++)
@@ -256,11 +286,22 @@ static bool may_be(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n, zc_vid v, int
                     n ? zc_op_get(zc_node_at(m->x->g, n)->op)->name : "no operation");
     if (zc_rl_place_of(m->x, n)->block != m->block)
         return miss(m, n, "%s stands in another graph", p->text);
-    if (!is_result(zc_node_at(m->x->g, n), out, v) || is_taken(m, n))
+    if (!is_result(zc_node_at(m->x->g, n), out, v) || (is_taken(m, n) && !is_twin(m, p, n)))
         return miss(m, n, "%s stands for something else already", p->text);
     if (p->is_inner && !has_one_user(m, v))
         return miss(m, n, "its result is used outside of the repetition too");
     return true;
+}
+
+/* The operation has been matched already, operands and attributes too. */
+static bool match_twin(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n, const goal *next)
+{
+    int trail = m->ntrail;
+    m->absent[p->node] = true;
+    if (match_results(m, p, n) && solve(m, next)) return true;
+    m->absent[p->node] = false;
+    unwind(m, trail);
+    return false;
 }
 
 static bool match_present(zc_rl_matcher *m, const zc_rl_pat *p, zc_vid v, int out, const goal *next)
@@ -272,6 +313,7 @@ static bool match_present(zc_rl_matcher *m, const zc_rl_pat *p, zc_vid v, int ou
     bool may = may_be(m, p, n, v, out);
     m->explain = explain;
     if (!may) return false;
+    if (is_taken(m, n)) return match_twin(m, p, n, next);
     int trail = m->ntrail;
     m->node[p->node] = n;
     m->count++;
@@ -435,14 +477,24 @@ static bool set_lists(zc_rl_matcher *m, int group, int i)
     return any;
 }
 
+static bool miss_condition(zc_rl_matcher *m, const zc_rl_env *env, const zc_rl_expr *e)
+{
+    zc_buf text = {0};
+    if (!is_farthest(m)) return false;
+    zc_rl_put_failed(&text, env, e);
+    miss(m, m->root, "%s", text.data ? text.data : "");
+    zc_buf_fini(&text);
+    return false;
+}
+
 /* A condition about collected values holds for each of them. */
 static bool holds(zc_rl_matcher *m, const zc_rl_env *env, const zc_rl_expr *e)
 {
     bool ok = true;
-    if (e->list < 0) return zc_rl_holds(env, e);
+    if (e->list < 0) return zc_rl_holds(env, e) || miss_condition(m, env, e);
     const zc_rl_var *list = &m->rule->vars[e->list];
     for (int i = 0; ok && i < list->count; i++)
-        if (set_lists(m, list->group, i)) ok = zc_rl_holds(env, e);
+        if (set_lists(m, list->group, i)) ok = zc_rl_holds(env, e) || miss_condition(m, env, e);
     set_lists(m, list->group, list->count);
     return ok;
 }
@@ -451,12 +503,8 @@ static bool complete(zc_rl_matcher *m)
 {
     zc_rl_env env = zc_rl_match_env(m, &m->scratch);
     if (!check_outputs(m) || !check_uses(m)) return false;
-    for (int i = 0; i < m->rule->where.n; i++) {
-        const zc_rl_expr *e = zc_rl_expr_at(&m->rule->where, i);
-        if (holds(m, &env, e)) continue;
-        return miss(m, m->root, "the condition in line %d, column %d does not hold", e->loc.line,
-                    e->loc.col);
-    }
+    for (int i = 0; i < m->rule->where.n; i++)
+        if (!holds(m, &env, zc_rl_expr_at(&m->rule->where, i))) return false;
     return true;
 }
 

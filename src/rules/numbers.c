@@ -13,6 +13,9 @@
 #define CORE_SEED   1
 #define SEED_PLACES 6    /* beside what is always there */
 #define LARGE       3000 /* work of one side; with more, fewer kinds of values are computed */
+/* Elements of a result; where none with so few are found, more. */
+#define ELEMENTS     (1 << 11)
+#define ELEMENTS_MAX (1 << 14)
 #define WORK_MAX                                                                                   \
     3000000 /* of all places; beyond, there is one place of a kind, beyond twice that none */
 
@@ -101,13 +104,19 @@ static bool check_values(checker *k, zc_rl_sides *s, zc_rl_values values, int bi
     return true;
 }
 
-/* All kinds of values, or those that most depends on. */
+/* Is that kind of values computed? All, those that most depends on, or of much work one. */
+static bool is_computed(zc_rl_values v, bool all, size_t work)
+{
+    bool is_main = v == ZC_VALUES_PLAIN || v == ZC_VALUES_ODD || v == ZC_VALUES_EDGES;
+    if (work > LARGE) return all ? is_main : v == ZC_VALUES_PLAIN;
+    return all || is_main;
+}
+
 static bool check_sides(checker *k, zc_rl_sides *s, bool all)
 {
     bool any = false;
     for (int v = 0; v < ZC_VALUES_COUNT && !k->out->failed && k->status == ZC_OK; v++) {
-        bool is_main = v == ZC_VALUES_PLAIN || v == ZC_VALUES_ODD || v == ZC_VALUES_EDGES;
-        if (!is_main && (!all || s->match.work > LARGE)) continue;
+        if (!is_computed((zc_rl_values)v, all, s->match.work)) continue;
         any |= check_values(k, s, (zc_rl_values)v, 0);
         if (!any) return false; /* no graph for plain values: none for others */
     }
@@ -152,7 +161,7 @@ static zc_rule_target draw_target(uint64_t z)
     return (zc_rule_target){.cuda = sm > 0, .sm = sm};
 }
 
-static void draw(checker *k, const task *t, uint64_t *random)
+static void draw(checker *k, const task *t, bool is_patient, uint64_t *random)
 {
     static const zc_dtype dtypes[] = {ZC_F32, ZC_F32, ZC_F32, ZC_F16, ZC_F64};
     uint64_t z = zc_rl_random(random);
@@ -164,6 +173,7 @@ static void draw(checker *k, const task *t, uint64_t *random)
                                   : dtypes[(z >> 1) % ZC_COUNTOF(dtypes)];
     k->c.target = draw_target(z >> 16);
     k->c.sizes = t->sizes;
+    k->c.elements = is_patient ? ELEMENTS_MAX : ELEMENTS;
     k->c.want = t->want;
     k->c.vary = t->vary;
     k->c.constants = (int)((z >> 24) % ZC_RL_CONSTANTS);
@@ -182,10 +192,13 @@ static bool has_constants(const zc_rl_rule *rule)
     return false;
 }
 
-static void check_constants(checker *k)
+/* work: of the place, all kinds of values together. */
+static void check_constants(checker *k, size_t work)
 {
+    enum { FEWER = 4 };
     if (!has_constants(k->rule)) return;
-    for (int i = 0; i < ZC_RL_CONSTANTS && !k->out->failed && k->status == ZC_OK; i++) {
+    int step = work > 10 * LARGE ? FEWER : 1;
+    for (int i = 0; i < ZC_RL_CONSTANTS && !k->out->failed && k->status == ZC_OK; i += step) {
         k->c.constants = i;
         check_choice(k, false);
     }
@@ -198,10 +211,12 @@ static bool find(checker *k, const task *t, uint64_t *random, size_t tries)
     for (size_t i = 0; i < tries && k->status == ZC_OK && !k->out->failed; i++) {
         if (places == t->places || (places && k->work > WORK_MAX)) return true;
         if (k->out->places && k->work > 2 * (size_t)WORK_MAX) return false;
-        draw(k, t, random);
+        draw(k, t, i >= tries / 2 || i >= 1000, random);
         k->tries++;
+        size_t before = k->work;
         bool any = check_choice(k, true);
-        if (any && t->all_constants && k->work < WORK_MAX / 10) check_constants(k);
+        if (any && t->all_constants && k->work < WORK_MAX / 10)
+            check_constants(k, k->work - before);
         places += any;
         k->out->places += any;
         /* Forms that matched are likely to match again, but other forms count too. */
@@ -339,6 +354,7 @@ zc_status zc_rules_check_kernels(const zc_rules *r, size_t i, uint64_t seed,
                        .diag = diag};
         uint64_t random = seed + CORE_SEED;
         zc_rl_choose_numbers(k->rule, &k->c);
+        k->c.is_narrow = zc_rl_is_narrow(k->rule);
         find_core(k);
         if (out->places)
             find(k, &(task){.places = SEED_PLACES}, &random, SEED_PLACES * patience(k));

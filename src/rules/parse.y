@@ -51,6 +51,7 @@ static void zc_rl_yyerror(zc_rl_loc *loc, void *scanner, zc_rl_scan *s, const ch
 %destructor { (void)$$; } <*>
 
 %token T_RULE "'rule'" T_POINTWISE "'pointwise'" T_KERNEL "'kernel'" T_MEANING "'meaning'" T_KIND "'kind'" T_PRIORITY "'priority'" T_UNCHECKED "'unchecked'"
+%token T_INCLUDE "'include'" T_CONDITION "'condition'" T_PATTERN "'pattern'"
 %token T_MATCH "'match'" T_WHERE "'where'" T_EMIT "'emit'" T_IN "'in'" T_UNDERSCORE "'_'" T_BAD "an unreadable word"
 %token T_EQ "'=='" T_NE "'!='" T_LE "'<='" T_GE "'>='" T_NEAR "'~='" T_AND "'&&'" T_OR "'||'"
 %token T_DOTS "'...'" T_RANGE "'..'"
@@ -94,11 +95,20 @@ rule_word: T_RULE { yyerrok; };
 pointwise_word: T_POINTWISE { yyerrok; };
 kernel_word: T_KERNEL { yyerrok; };
 
-definition: rule { zc_rl_add_rule(s, $rule); }
+condition_word: T_CONDITION { yyerrok; };
+pattern_word: T_PATTERN { yyerrok; };
+include_word: T_INCLUDE { yyerrok; };
+
+definition: include_word T_STRING ';' { zc_rl_include(s, $T_STRING, @T_STRING); }
+    | rule { zc_rl_add_rule(s, $rule); }
     | pointwise_word word '(' names presets ')' '=' T_TEXT ';'
         { zc_rl_add_pointwise(s, $word, $names, $presets, $T_TEXT, @T_TEXT); }
     | pointwise_word word '(' names presets ')' '{' T_TEXT '}'
         { zc_rl_add_pointwise(s, $word, $names, $presets, $T_TEXT, @T_TEXT); }
+    | condition_word word '(' names ')' '=' conditions ';'
+        { zc_rl_add_define(s, $word, $names, $conditions, NULL); }
+    | pattern_word word '(' names ')' '{' statements '}'
+        { zc_rl_add_define(s, $word, $names, NULL, $statements); }
     | kernel '}' { zc_rl_add_kernel(s, $kernel); };
 
 presets: %empty { $$ = NULL; } | ';' preset_list { $$ = $preset_list; };
@@ -192,7 +202,7 @@ expr: T_NUMBER { $$ = zc_rl_make_literal(s, @$, $1); }
     | expr[a] T_LE expr[b] { $$ = zc_rl_make_op(s, @$, ZC_RE_LE, $a, $b); }
     | expr[a] T_GE expr[b] { $$ = zc_rl_make_op(s, @$, ZC_RE_GE, $a, $b); }
     | expr[a] T_NEAR expr[b] { $$ = zc_rl_make_op(s, @$, ZC_RE_NEAR, $a, $b); }
-    | expr[a] T_IN '{' exprs '}' { $$ = zc_rl_make_op(s, @$, ZC_RE_IN, $a, zc_rl_make_list(s, @exprs, $exprs)); }
+    | expr[a] T_IN '{' exprs_or_none[set] '}' { $$ = zc_rl_make_op(s, @$, ZC_RE_IN, $a, zc_rl_make_list(s, @set, $set)); }
     | expr[a] '+' expr[b] { $$ = zc_rl_make_op(s, @$, ZC_RE_ADD, $a, $b); }
     | expr[a] '-' expr[b] { $$ = zc_rl_make_op(s, @$, ZC_RE_SUB, $a, $b); }
     | expr[a] '*' expr[b] { $$ = zc_rl_make_op(s, @$, ZC_RE_MUL, $a, $b); }

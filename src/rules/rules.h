@@ -77,6 +77,8 @@ typedef struct zc_rule_stats {
     size_t refused;  /* matched, but the rewrite would have broken the graph */
     size_t gave_up;  /* places where matching ran out of steps */
     size_t steps;    /* of matching, all places together */
+    size_t taken;    /* operations it might have ended with, gone before it was tried there */
+    size_t taker;    /* the rule that took the last of them */
     size_t best;     /* most nodes matched at a place that failed */
     char place[128]; /* the node there */
     char why[256];   /* and the condition that failed */

@@ -28,6 +28,8 @@ typedef struct zc_rl_sides {
     zc_rl_run wide, exact; /* the match side; without a graph: not known */
 } zc_rl_sides;
 
+/* Does a side have numbers that are f32 in any type? */
+bool zc_rl_is_narrow(const zc_rl_rule *rule);
 /* Notes in out what differs. */
 void zc_rl_compare_sides(const zc_rl_sides *s, zc_rule_check *out);
 /* The emit side as the device computes it against the emit side here. */

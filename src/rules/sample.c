@@ -82,6 +82,11 @@ static zc_dtype widened(const maker *m, zc_dtype d)
 static void copy_const(const zc_tensor *from, zc_tensor *t)
 {
     int64_t n = zc_tensor_numel(t);
+    size_t bytes;
+    if (from->dtype == t->dtype && zc_tensor_bytes(t, &bytes)) {
+        if (bytes) memcpy(t->data, from->data, bytes);
+        return;
+    }
     for (int64_t i = 0; i < n; i++) {
         if (zc_dtype_is_float(t->dtype))
             zc_store_f64(t->dtype, t->data, i, zc_load_f64(from->dtype, from->data, i));
@@ -97,12 +102,12 @@ static zc_vid make_const(maker *m, int var, zc_tensor *t, zc_dtype own, const ro
     if (!zc_tensor_bytes(t, &bytes)) return 0;
     t->data = zc_calloc(bytes, 1);
     if (!t->data) return 0;
-    zc_rl_fill_const(m, var, own, what, t);
     const zc_tensor *from = m->own ? zc_val(m->own->g, m->own->value[var])->data : NULL;
     if (m->own && (!from || zc_tensor_numel(from) != zc_tensor_numel(t))) {
         free(t->data);
         return 0;
     }
+    zc_rl_fill_const(m, var, own, what, t);
     if (from)
         copy_const(from, t);
     else
@@ -357,14 +362,13 @@ static bool make_operands(maker *m, const zc_rl_pat *p, zc_vid *in)
 }
 
 /* More elements tell no more. */
-static bool is_small(const zc_graph *g, zc_vid v)
+static bool is_small(const maker *m, zc_vid v)
 {
-    enum { ELEMENTS_MAX = 1 << 14 };
-    const zc_type *t = &zc_val(g, v)->type;
+    const zc_type *t = &zc_val(m->g, v)->type;
     int64_t n = 1;
-    for (int i = 0; i < t->rank && n <= ELEMENTS_MAX; i++)
+    for (int i = 0; i < t->rank && n <= m->c->elements; i++)
         if (zc_dim_is_const(t->dims[i])) n *= t->dims[i].k;
-    return n <= ELEMENTS_MAX;
+    return n <= m->c->elements;
 }
 
 static zc_nid make_node(maker *m, const zc_rl_pat *p, zc_vid *in)
@@ -378,7 +382,7 @@ static zc_nid make_node(maker *m, const zc_rl_pat *p, zc_vid *in)
     for (int i = 0; i < nout; i++)
         if (!zc_graph_out(m->g, n, i, NULL)) return 0;
     if (!set_attrs(m, p, n) || zc_graph_infer(m->g, n, NULL) != ZC_OK) return 0;
-    return is_small(m->g, zc_node_at(m->g, n)->out[0]) ? n : 0;
+    return is_small(m, zc_node_at(m->g, n)->out[0]) ? n : 0;
 }
 
 static void name_results(maker *m, const zc_rl_pat *p, const zc_vid *out, int nout)
@@ -414,8 +418,10 @@ static zc_vid make_op(maker *m, const zc_rl_pat *p)
         name_results(m, p, &v, 1);
         return v;
     }
+    if (p->is_nested && m->made[p->twin] && below(m, 2)) return m->made[p->twin];
     zc_nid n = make_operands(m, p, in) ? make_node(m, p, in) : 0;
     if (!n) return 0;
+    m->made[p->twin] = zc_node_at(m->g, n)->out[0];
     m->out->made[p->node] = true;
     name_results(m, p, zc_node_at(m->g, n)->out, zc_node_at(m->g, n)->nout);
     return zc_node_at(m->g, n)->out[0];

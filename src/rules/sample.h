@@ -42,11 +42,13 @@ typedef struct zc_rl_choice {
     zc_dtype dtype; /* of what no rule or operation says another */
     zc_rl_sizes sizes;
     zc_rl_values values;
-    int constants; /* the variant of constants */
-    int want;      /* 1 + an operation of the pattern that is to be there; negative: to be absent */
-    int vary;      /* 1 + an attribute of that operation that is not to have its default */
+    int64_t elements; /* that results may have */
+    int constants;    /* the variant of constants */
+    int want; /* 1 + an operation of the pattern that is to be there; negative: to be absent */
+    int vary; /* 1 + an attribute of that operation that is not to have its default */
     zc_rule_target target;
     uint8_t form[ZC_RL_VARS_MAX]; /* by variable: kind of shape */
+    bool is_narrow;               /* emit makes numbers f32 */
     double numbers[32];           /* that the rule names */
     int number_count;
 } zc_rl_choice;

@@ -22,6 +22,7 @@ typedef struct zc_rl_maker {
     bool is_symbol[ZC_RL_BASE + 1]; /* by dimension of base, and n */
     int rank;
     zc_vid value[ZC_RL_VARS_MAX];
+    zc_vid made[ZC_RL_NODES_MAX]; /* by twin of an operation: what it computes */
     zc_rl_val attr[ZC_RL_VARS_MAX];
     bool has_attr[ZC_RL_VARS_MAX];
     int64_t perm[ZC_RL_BASE];

@@ -121,7 +121,8 @@ static double own_number(const zc_rl_choice *c, zc_dtype dtype, uint64_t z)
     double step = dtype == ZC_F16 ? 0x1p-10 : dtype == ZC_BF16 ? 0x1p-7 : 0x1p-23;
     uint64_t k = (z >> 8) % ((uint64_t)c->number_count + 2);
     double v = k < (uint64_t)c->number_count ? c->numbers[k] : often[(z >> 20) % ZC_COUNTOF(often)];
-    if (fabs(v) > 1e4) v = fmod(v, 1e4);
+    double most = dtype == ZC_F64 && c->is_narrow ? 100 : 1e4; /* attributes are f32 */
+    if (fabs(v) > most) v = fmod(v, most);
     if (z >> 30 & 1) v = -v;
     switch (z >> 40 & 7) {
     case 0:
@@ -240,13 +241,29 @@ static int64_t index_in(zc_rl_maker *m)
                : k;
 }
 
+/* Long constants repeat themselves. */
+enum { PERIOD = 1021 };
+
+static int64_t period_of(const zc_tensor *t)
+{
+    int64_t n = zc_tensor_numel(t);
+    return n > PERIOD && zc_dtype_bits(t->dtype) >= 8 ? PERIOD : n;
+}
+
+static void repeat_const(zc_tensor *t)
+{
+    size_t unit = zc_dtype_bits(t->dtype) / 8, size = (size_t)zc_tensor_numel(t) * unit;
+    for (size_t done = PERIOD * unit; done < size; done *= 2)
+        memcpy((char *)t->data + done, t->data, done < size - done ? done : size - done);
+}
+
 static void fill_integers(zc_rl_maker *m, int var, const zc_rl_role *what, zc_tensor *t)
 {
     zc_rl_choice own = *m->c;
-    int64_t n = zc_tensor_numel(t);
+    int64_t n = zc_tensor_numel(t), filled = period_of(t);
     bool is_one = n == 1 || m->c->constants % 2;
     own.values = m->c->constants % 4 == 2 ? ZC_VALUES_ODD : ZC_VALUES_PLAIN;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < filled; i++) {
         if (what->is_host)
             zc_store_i64(t->dtype, t->data, i, zc_rl_small_integer(m));
         else if (what->is_index)
@@ -256,18 +273,7 @@ static void fill_integers(zc_rl_maker *m, int var, const zc_rl_role *what, zc_te
         else
             zc_rl_sample_store(&own, t->dtype, t->dtype, var, i, t->data);
     }
-}
-
-/* Long constants repeat themselves. */
-enum { PERIOD = 1021 };
-
-static void repeat_const(zc_tensor *t)
-{
-    int64_t n = zc_tensor_numel(t);
-    size_t unit = zc_dtype_bits(t->dtype) / 8;
-    for (int64_t i = PERIOD; i < n; i++)
-        memcpy((char *)t->data + (size_t)i * unit, (char *)t->data + (size_t)(i - PERIOD) * unit,
-               unit);
+    if (filled < n) repeat_const(t);
 }
 
 void zc_rl_fill_const(zc_rl_maker *m, int var, zc_dtype own, const zc_rl_role *what, zc_tensor *t)
@@ -282,8 +288,8 @@ void zc_rl_fill_const(zc_rl_maker *m, int var, zc_dtype own, const zc_rl_role *w
         fill_integers(m, var, what, t);
         return;
     }
-    bool repeats = n > PERIOD && !half && zc_dtype_bits(t->dtype) >= 8;
-    for (int64_t i = 0; i < (repeats ? PERIOD : n); i++) {
+    int64_t filled = half ? n : period_of(t);
+    for (int64_t i = 0; i < filled; i++) {
         int64_t like = half && i / half % 2 ? i - half : i;
         if (is_one && own != ZC_BOOL)
             zc_rl_store(own, t->dtype, t->data, i, scalar(m, var, own, n == 1 && what->is_fill));
@@ -292,7 +298,7 @@ void zc_rl_fill_const(zc_rl_maker *m, int var, zc_dtype own, const zc_rl_role *w
         else
             zc_rl_sample_store(&c, own, t->dtype, var, i, t->data);
     }
-    if (repeats) repeat_const(t);
+    if (filled < n) repeat_const(t);
 }
 
 /* Up to this much a tolerance is for the rounding of what models say; the edges of more are

@@ -30,6 +30,35 @@ expect no-action 1 "needs an action" "$zc" rules
 expect bad-action 1 "unknown action 'frobnicate'" "$zc" rules frobnicate
 expect list 0 "(built in)" "$zc" rules list
 
+expect check-columns 2 "wide.zcr:1:31: error: no such operation" sh -c \
+    'printf "rule r { match /* äöü€ */ o = Reluu(x); emit o = x; }\n" >wide.zcr; "$1" rules check wide.zcr' sh "$zc"
+expect check-tiny 2 "number out of range (got 1e-99999)" sh -c \
+    'echo "rule r { match o = Add(x, 1e-99999); emit o = Relu(x); }" >tiny.zcr; "$1" rules check tiny.zcr' sh "$zc"
+expect check-shadow 2 "'exp' is a function of expressions" sh -c \
+    'echo "pointwise exp(x) = 2 * x;" >exp.zcr; "$1" rules check exp.zcr' sh "$zc"
+
+# ---- a library of definitions ----
+mkdir -p lib
+echo 'condition narrow(x) = dtype(x) in {f16, bf16};' >lib/types.zcr
+printf 'include "types.zcr";\npattern Gate(x, g) { g = Sigmoid(x); o = Mul(x, g); }\n' >lib/gates.zcr
+sed 's/types/gates/' >uses.zcr <<'END'
+include "lib/types.zcr";
+include "lib/types.zcr";
+rule gate { match o = Gate(x, _g); emit o = Swish(x); }
+END
+expect include 0 "1 rules" "$zc" rules check uses.zcr
+expect include-test 0 "ok   " "$zc" rules test uses.zcr
+printf 'include "../uses.zcr";\n' >lib/up.zcr
+expect include-up 2 "must lie in the rule file's folder" "$zc" rules check lib/up.zcr
+ln -sf ../leaky.zcr lib/link.zcr
+echo 'include "link.zcr";' >lib/up.zcr
+touch leaky.zcr
+expect include-link 2 "leads out of the rule file's folder" "$zc" rules check lib/up.zcr
+echo 'include "none.zcr";' >none.zcr
+expect include-self 0 "0 rules" "$zc" rules check none.zcr
+echo 'rule r { match o = Reluu(x); emit o = x; }' >lib/types.zcr
+expect include-place 2 "lib/types.zcr:1:20: error: no such operation" "$zc" rules check uses.zcr
+
 # ---- test ----
 echo 'rule wrong { match o = Div(x, x); emit o = Pow(x, 0.0); }' >wrong.zcr
 expect test-wrong 3 "emit gives 1" "$zc" rules test wrong.zcr
@@ -38,6 +67,7 @@ expect test-builtin 0 "layer_norm" "$zc" rules test --all
 echo 'rule never { match o = Relu(x); where rank(x) == 77; emit o = Max(x, 0.0); }' >never.zcr
 expect test-never 3 "no operands were found" "$zc" rules test never.zcr
 
+expect test-not-run 0 "its kernels were not run: no GPU" "$zc" rules test tutorial4.zcr
 expect test-no-gpu 5 "CUDA" env -u LD_LIBRARY_PATH ZC_CACHE_DIR="$dir/cache" "$zc" rules test tutorial4.zcr --device cuda:77
 
 # ---- what a kernel's source may bring along ----
@@ -51,7 +81,7 @@ for line in '#include "/etc/hostname"' '  # include </etc/hostname>' '%:include 
     printf '%b\n' "$line" >kernels/k.cu
     expect "include $line" 2 "includes another file than zc's headers" "$zc" rules check kernels/k.zcr
 done
-printf '#include "zc/device.cuh"\n// #include "/etc/hostname"\n' >kernels/k.cu
+printf '#include "zc/device.cuh"\n// #include "/etc/hostname"\nvoid k();\n' >kernels/k.cu
 expect include-own 0 "0 rules" "$zc" rules check kernels/k.zcr
 echo '// out' >out.cu
 ln -s ../out.cu kernels/link.cu
@@ -60,6 +90,21 @@ kernel link.cu
 expect link-out 2 "leads out of the rule file's folder" "$zc" rules check kernels/k.zcr
 kernel within.cu
 expect link-within 0 "0 rules" "$zc" rules check kernels/k.zcr
+
+# What a launch would refuse is said when the file is read, all of it at once.
+launch() { # TUNE GRID BLOCK ENTRY
+    printf 'extern "C" __global__ void k(float *x) {}\n' >kernels/k.cu
+    printf 'kernel K(x) { file "k.cu"; entry "%s"; result y = like(x); tune %s; grid %s; block %s; meaning = x; }\n' "$4" "$1" "$2" "$3" \
+        >kernels/k.zcr
+}
+launch 'A in {1}' 'size(x), 0' 256 k
+expect launch-grid 2 "grid is 0 with A=1 (need at least 1)" "$zc" rules check kernels/k.zcr
+launch 'A in {1, 3}' 'size(x)' '512 * A' k
+expect launch-block 2 "block is 1536 with A=3 (need 1 to 1024)" "$zc" rules check kernels/k.zcr
+launch 'A in {1}' 'size(x)' 256 main
+expect launch-entry 2 "the source has no function 'main'" "$zc" rules check kernels/k.zcr
+launch 'A in {1, 1.5}, b in {2}' 'size(x)' 0 k
+expect launch-all 2 "3 errors" sh -c '"$1" rules check "$2" 2>&1 | grep -c "error:" | sed "s/$/ errors/"; exit 2' sh "$zc" kernels/k.zcr
 
 # ---- compile ----
 echo 'rule bad { match o = Relu(x); emit o = LeakyRelu(x); }' >leaky.zcr
@@ -81,6 +126,25 @@ expect compile-bad 2 "bad.zcr:2:13: no such operation" "$zc" compile "$model" -o
 # ---- explain ----
 expect explain 0 "rewritten" "$zc" rules explain leaky.zcr "$model"
 expect explain-miss 0 "the condition in line 1, column" "$zc" rules explain never.zcr "$model"
+expect explain-value 0 "does not hold (got 4, need == 77)" "$zc" rules explain never.zcr "$model"
+echo 'rule never { match o = Softmax(x) { axis = 0 }; emit o = Exp(LogSoftmax(x) { axis = 0 }); }' >axis.zcr
+expect explain-attribute 0 "attribute 'axis' has another value (got " "$zc" rules explain axis.zcr "$model"
+echo 'rule open { match o = Relu(x); where dim(x, 0) % 8 == 0; emit o = Max(x, 0.0); }' >open.zcr
+expect explain-uncertain 0 "is not certain (got batch%8, need == 0)" "$zc" rules explain open.zcr "$model"
+cat >taken.zcr <<'END'
+rule first priority 3 { match o = Softmax(x) { axis = a }; emit o = Exp(LogSoftmax(x) { axis = a }); }
+rule last { match o = Softmax(Gemm(x, w, b) { transB = 1 }) { axis = 1 }; emit o = Exp(LogSoftmax(Gemm(x, w, b) { transB = 1 }) { axis = 1 }); }
+END
+expect explain-taken 0 "became part of other rules' matches, the last of 'first'" "$zc" rules explain taken.zcr "$model"
+cat >place.zcr <<'END'
+rule near priority 3 { match o = Softmax(Gemm(x, _w, _b) { ... }) { ... }; where rank(x) == 77; emit o = Exp(x); }
+rule first { match o = Softmax(x) { axis = a }; emit o = Exp(LogSoftmax(x) { axis = a }); }
+END
+expect explain-place 0 "; rule 'first' took its place" "$zc" rules explain place.zcr "$model"
+sed -i 's/ {/ unchecked "NaN" {/' taken.zcr
+expect explain-compile 0 "last: 0 places tried" "$zc" compile "$model" --explain --rules taken.zcr
+expect explain-brief 1 "" sh -c '"$1" compile "$2" --explain --rules taken.zcr | grep "places tried" | grep -v -e first -e last' \
+    sh "$zc" "$model"
 expect explain-args 1 "explain needs rule files" "$zc" rules explain
 
 finish

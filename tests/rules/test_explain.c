@@ -235,7 +235,8 @@ static void test_miss_says_why(void **state)
     assert_int_equal(m->matched, 2);
     assert_int_equal(m->nnodes, 2);
     assert_string_equal(m->root_name, "product");
-    assert_string_equal(m->why, "the condition in line 3, column 8 does not hold");
+    assert_string_equal(m->why,
+                        "the condition in line 3, column 8 does not hold (got 2, need == 3)");
     assert_false(m->is_over);
     end(&o);
 }

@@ -170,7 +170,10 @@ static void test_nesting(void **state)
 
 static void test_no_include(void **state)
 {
-    refuse("include \"t.zcr\";", "t.zcr:1:1: error: unexpected a name");
+    refuse("include \"u.zcr\";",
+           "t.zcr:1:9: error: u.zcr: rules that are no file have no files beside them");
+    refuse("include \"../u.zcr\";",
+           "t.zcr:1:9: error: the file must lie in the rule file's folder or below it");
     refuse("#include \"t.zcr\"\nrule", "t.zcr:2:1: error: unexpected the end of the file");
     refuse("kernel K(x) { file \"../k.cu\"; entry \"k\"; result y = like(x); grid 1; block 1;\n"
            "meaning = x; }",
@@ -237,15 +240,17 @@ static void test_many_errors(void **state)
 
 /* ---- R4: rules without end ---- */
 
-static const char line[] = "graph \"g\" {\n  input %x: f32[n] as \"x\"\n"
-                           "  %o: f32[n] = Neg(%x) @ \"o\"\n  output %o as \"o\"\n}\n";
+static const char line[] =
+    "graph \"g\" {\n  input %x: f32[n] as \"x\"\n"
+    "  %e: f32[n] = Exp(%x) @ \"e\"\n  %o: f32[n] = Neg(%e) @ \"o\"\n  output %o as \"o\"\n}\n";
 
 static void test_no_end(void **state)
 {
     refuse("rule a { match o = Neg(x); emit o = Neg(x); }",
            "t.zcr:1:6: error: rule 'a' matches what it emits");
     zc_rules *r = load("rule there { match o = Neg(x); emit o = Sub(0.0, x); }\n"
-                       "rule back { match o = Sub(0.0, x); emit o = Neg(x); }");
+                       "rule back { match o = Sub(0.0, x); emit o = Neg(x); }\n"
+                       "rule innocent { match o = Exp(x); emit o = Pow(2.718281828, x); }");
     zc_graph *g = graph(line);
     zc_diag *diag = zc_diag_create();
     assert_int_equal(apply(r, g, NULL, NULL, diag), ZC_ERR_LIMIT);
@@ -253,6 +258,7 @@ static void test_no_end(void **state)
     assert_non_null(strstr(said, "without end"));
     assert_non_null(strstr(said, "rule there (t.zcr:1)"));
     assert_non_null(strstr(said, "rule back (t.zcr:2)"));
+    assert_null(strstr(said, "innocent"));
     zc_diag_destroy(&diag);
     zc_graph_destroy(&g);
     zc_rules_destroy(&r);

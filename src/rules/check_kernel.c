@@ -140,7 +140,7 @@ static const char *sizes(reader *d, const zc_rl_clause *c, int most, const char 
         zc_rl_expr *e = zc_rl_expr_at(&c->values, i);
         size_t at = out.len, errors = d->c.r->errors;
         if (is_a(d, e, ZC_RT_INT)) put_size(d, &out, e);
-        if (d->c.r->errors == errors && out.data) check_size(d, c, e->loc, out.data + at, of);
+        if (d->c.r->errors == errors && !out.failed) check_size(d, c, e->loc, out.data + at, of);
         zc_buf_puts(&out, end);
     }
     return keep(d, &out);

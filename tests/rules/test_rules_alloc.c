@@ -43,8 +43,10 @@ static const char model[] = "graph \"g\" {\n  input %x: f32[n,2] as \"x\"\n"
 static zc_status read_source(void *user, const char *name, uint8_t **data, size_t *len,
                              zc_diag *diag)
 {
-    *len = strlen(name);
-    *data = (uint8_t *)strdup(name);
+    static const char source[] = "extern \"C\" __global__ void f() {}";
+    (void)user;
+    *len = strlen(source);
+    *data = (uint8_t *)strdup(source);
     return *data ? ZC_OK : zc_fail_nomem(diag, name, *len);
 }
 

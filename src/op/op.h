@@ -64,6 +64,18 @@ typedef enum zc_op {
 
 /* Was attribute `field` of an operation given? (attrs: pointer to its struct) */
 #define ZC_ATTR_GIVEN(op, attrs, field) (((attrs)->set >> ZC_AT_##op##_##field) & 1)
+/* Gives attribute `field` a value. */
+#define ZC_ATTR_SET(op, attrs, field, ...)                                                         \
+    ((attrs)->field = __VA_ARGS__, zc_attr_mark((attrs), ZC_AT_##op##_##field))
+/* Says that field i was given: `set` is the first field of every struct. */
+static inline void zc_attr_mark(void *attrs, int i)
+{
+    *(uint64_t *)attrs |= UINT64_C(1) << i;
+}
+static inline void zc_attr_unmark(void *attrs, int i)
+{
+    *(uint64_t *)attrs &= ~(UINT64_C(1) << i);
+}
 
 typedef enum zc_attr_kind {
     ZC_ATTR_INT,
@@ -149,6 +161,10 @@ static inline void *zc_attr_at(const zc_op_info *info, void *attrs, int i)
 {
     return (char *)attrs + info->fields[i].offset;
 }
+/* Gives an operation's attributes the values that another's of the same name and kind were given.
+ */
+void zc_attrs_take(const zc_op_info *info, void *attrs, const zc_op_info *from_info,
+                   const void *from);
 bool zc_attrs_equal(const zc_op_info *info, const void *a, const void *b);
 uint64_t zc_attrs_hash(const zc_op_info *info, const void *attrs);
 

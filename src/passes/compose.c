@@ -252,13 +252,10 @@ bool zc_pw_replace(zc_graph *g, const zc_pw_group *gr, zc_nid at, const char *te
 {
     int nout = gr->nresults ? gr->nresults : 1;
     const char *expr = zc_arena_strdup(&g->arena, text);
-    zc_nid made =
-        zc_graph_node(g, NULL, ZC_OP_Pointwise, zc_node_at(g, at)->name, gr->ninputs, nout);
+    zc_nid made = zc_graph_node(g, NULL, ZC_OP_Pointwise, zc_node_at(g, at)->name, gr->ninputs,
+                                gr->inputs, nout);
     if (!made || !expr) return false;
-    zc_attrs_Pointwise *a = zc_node_at(g, made)->attrs;
-    a->expr = expr;
-    a->set = UINT64_C(1) << ZC_AT_Pointwise_expr;
-    for (int i = 0; i < gr->ninputs; i++) zc_node_at(g, made)->in[i] = gr->inputs[i];
+    ZC_NODE_SET(g, Pointwise, made, expr, expr);
     for (int i = 0; i < gr->count; i++)
         if (!zc_graph_inherit(g, made, gr->nodes[i])) return false;
     for (int i = 0; i < gr->nresults; i++) zc_node_at(g, made)->out[i] = gr->results[i];

@@ -96,28 +96,21 @@ static bool join_transposes(zc_graph *g, zc_nid n)
     if (!perm) return false;
     const zc_node *first = zc_node_at(g, p);
     for (int i = 0; i < rank; i++) perm[i] = perm_at(first, (int)perm_at(node, i, rank), rank);
-    zc_attrs_Transpose *a = node->attrs;
-    a->perm = (zc_ints){rank, perm};
-    a->set |= UINT64_C(1) << ZC_AT_Transpose_perm;
+    ZC_NODE_SET(g, Transpose, n, perm, (zc_ints){rank, perm});
     node->in[0] = first->in[0];
     return zc_graph_inherit(g, n, p);
 }
 
 /* CastLike only needs its second input's type, so it need not wait for it. */
-static void cast_like_to_cast(zc_graph *g, zc_node *node)
+static bool cast_like_to_cast(zc_graph *g, zc_nid n)
 {
-    const zc_attrs_CastLike like = *(const zc_attrs_CastLike *)node->attrs;
-    zc_attrs_Cast *a = zc_arena_alloc(&g->arena, 1, sizeof *a);
-    if (!a) return;
-    zc_attrs_default(zc_op_get(ZC_OP_Cast), a);
-    a->to = out_type(g, node)->dtype;
-    a->saturate = like.saturate;
-    a->round_mode = like.round_mode;
-    a->set = UINT64_C(1) << ZC_AT_Cast_to | UINT64_C(1) << ZC_AT_Cast_saturate |
-             UINT64_C(1) << ZC_AT_Cast_round_mode;
-    node->op = ZC_OP_Cast;
-    node->attrs = a;
-    node->nin = 1;
+    const zc_node *node = zc_node_at(g, n);
+    const zc_attrs_CastLike *like = node->attrs;
+    if (!zc_graph_become(g, n, ZC_OP_Cast, 1, node->in)) return false;
+    ZC_NODE_SET(g, Cast, n, to, out_type(g, node)->dtype);
+    ZC_NODE_SET(g, Cast, n, saturate, like->saturate);
+    ZC_NODE_SET(g, Cast, n, round_mode, like->round_mode);
+    return true;
 }
 
 /* Letters in the order in which they first come: a, b, c, ... */
@@ -232,7 +225,7 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
     if (turned < 0) return false;
     *changes += (size_t)turned;
     if (node->op == ZC_OP_CastLike) {
-        cast_like_to_cast(g, node);
+        if (!cast_like_to_cast(g, n)) return false;
         ++*changes;
     }
     if (node->op == ZC_OP_Transpose && !join_transposes(g, n)) return false;

@@ -111,7 +111,7 @@ static const void *front_axis(merge *m, const zc_node *n)
     char *own = zc_arena_dup(&m->arena, n->attrs, 1, info->attrs_size);
     if (!own) return NULL;
     *(int64_t *)zc_attr_at(info, own, field) = axis + rank;
-    *(uint64_t *)own |= UINT64_C(1) << field; /* `set`, the first field of every struct */
+    zc_attr_mark(own, field);
     return own;
 }
 

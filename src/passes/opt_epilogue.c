@@ -77,7 +77,7 @@ static void set_epilogue(zc_node *n, const char *text)
     const zc_op_info *info = zc_op_get(n->op);
     int field = info->field_count - 1;
     *(const char **)zc_attr_at(info, n->attrs, field) = text;
-    *(uint64_t *)n->attrs |= UINT64_C(1) << field; /* `set`, the first field of every struct */
+    zc_attr_mark(n->attrs, field);
     n->nout = 1;
 }
 
@@ -90,7 +90,7 @@ static bool absorb(absorption *a, const zc_pw_group *gr, const char *text)
     const zc_op_info *info = zc_op_get(op);
     int first = zc_op_epilogue_first(info, zc_node_at(g, old)->attrs), extras = gr->ninputs - 1;
     int nin = extras ? first + extras : zc_node_at(g, old)->nin;
-    zc_nid made = zc_graph_node(g, NULL, op, zc_node_at(g, old)->name, nin, 1);
+    zc_nid made = zc_graph_node(g, NULL, op, zc_node_at(g, old)->name, nin, NULL, 1);
     const char *epilogue = zc_arena_strdup(&g->arena, text);
     if (!made || !epilogue) return false;
     zc_node *n = zc_node_at(g, made);

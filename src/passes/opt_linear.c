@@ -16,25 +16,12 @@ static bool is_const_of_rank(const zc_graph *g, zc_vid v, int rank)
     return v && zc_val(g, v)->data && zc_val(g, v)->type.rank == rank;
 }
 
-/* Makes node n a Linear in place, keeping its output. */
 static bool become_linear(zc_graph *g, zc_nid n, zc_vid x, zc_vid w, zc_vid bias, int64_t trans_b,
                           float alpha)
 {
-    zc_node *node = zc_node_at(g, n);
-    zc_attrs_Linear *a = zc_arena_alloc(&g->arena, 1, sizeof *a);
-    zc_vid *in = zc_arena_alloc(&g->arena, 3, sizeof *in);
-    if (!a || !in) return false;
-    zc_attrs_default(zc_op_get(ZC_OP_Linear), a);
-    a->transB = trans_b;
-    a->alpha = alpha;
-    a->set = (UINT64_C(1) << ZC_AT_Linear_transB) | (UINT64_C(1) << ZC_AT_Linear_alpha);
-    in[0] = x;
-    in[1] = w;
-    in[2] = bias;
-    node->op = ZC_OP_Linear;
-    node->attrs = a;
-    node->in = in;
-    node->nin = bias ? 3 : 2;
+    if (!zc_graph_become(g, n, ZC_OP_Linear, bias ? 3 : 2, (zc_vid[]){x, w, bias})) return false;
+    ZC_NODE_SET(g, Linear, n, transB, trans_b);
+    ZC_NODE_SET(g, Linear, n, alpha, alpha);
     return true;
 }
 

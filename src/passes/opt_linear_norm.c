@@ -96,26 +96,19 @@ static bool fits(const zc_graph *g, const norm *m, const zc_node *linear)
 static bool join(zc_graph *g, zc_nid at, const norm *m, zc_nid linear)
 {
     const zc_attrs_Linear *from = zc_node_at(g, linear)->attrs;
-    zc_nid made = zc_graph_node(g, NULL, ZC_OP_LinearNorm, zc_node_at(g, at)->name, 6, 2);
-    if (!made || !zc_graph_inherit(g, made, linear) || !zc_graph_inherit(g, made, at)) return false;
     const zc_node *l = zc_node_at(g, linear);
-    zc_node *n = zc_node_at(g, made), *old = zc_node_at(g, at);
-    zc_attrs_LinearNorm *a = n->attrs;
-    a->transB = from->transB;
-    a->alpha = from->alpha;
-    a->epsilon = m->epsilon;
-    a->rms = m->rms;
-    a->set = UINT64_C(1) << ZC_AT_LinearNorm_epsilon;
-    if (a->transB) a->set |= UINT64_C(1) << ZC_AT_LinearNorm_transB;
-    if (a->alpha != 1) a->set |= UINT64_C(1) << ZC_AT_LinearNorm_alpha;
-    if (a->rms) a->set |= UINT64_C(1) << ZC_AT_LinearNorm_rms;
     const zc_vid inputs[] = {l->in[0], l->in[1], m->bias ? m->bias : in(l, 2),
                              m->skip,  m->gamma, m->beta};
-    memcpy(n->in, inputs, sizeof inputs);
-    n->nin = m->beta ? 6 : 5;
-    n->out[0] = old->out[0];
-    n->out[1] = m->sum;
-    n->nout = m->sum ? 2 : 1;
+    zc_nid made = zc_graph_node(g, NULL, ZC_OP_LinearNorm, zc_node_at(g, at)->name, m->beta ? 6 : 5,
+                                inputs, m->sum ? 2 : 1);
+    if (!made || !zc_graph_inherit(g, made, linear) || !zc_graph_inherit(g, made, at)) return false;
+    ZC_NODE_SET(g, LinearNorm, made, epsilon, m->epsilon);
+    if (from->transB) ZC_NODE_SET(g, LinearNorm, made, transB, from->transB);
+    if (from->alpha != 1) ZC_NODE_SET(g, LinearNorm, made, alpha, from->alpha);
+    if (m->rms) ZC_NODE_SET(g, LinearNorm, made, rms, 1);
+    zc_node *n = zc_node_at(g, made);
+    n->out[0] = zc_node_at(g, at)->out[0];
+    if (m->sum) n->out[1] = m->sum;
     zc_graph_remove(g, linear);
     zc_take_place(g, made, at);
     return true;

@@ -85,11 +85,10 @@ static void set_prologue(zc_node *n, const char *text, int extras)
 {
     const zc_op_info *info = zc_op_get(n->op);
     int field = zc_op_own_fields(info);
-    uint64_t *set = n->attrs; /* the first field of every struct */
     *(const char **)zc_attr_at(info, n->attrs, field) = text;
     *(int64_t *)zc_attr_at(info, n->attrs, field + 1) = extras;
-    *set |= UINT64_C(1) << field;
-    if (extras) *set |= UINT64_C(1) << (field + 1);
+    zc_attr_mark(n->attrs, field);
+    if (extras) zc_attr_mark(n->attrs, field + 1);
 }
 
 /* The node anew: its own inputs, those that it leaves out among them, the prologue's, and the
@@ -101,7 +100,8 @@ static bool absorb(absorption *a, const zc_pw_group *gr, zc_nid at, const char *
     int nin = zc_node_at(g, at)->nin, nout = zc_node_at(g, at)->nout, extras = gr->ninputs - 1;
     int later = nin > info->max_in ? nin - info->max_in : 0;
     int all = extras + later ? info->max_in + extras + later : nin;
-    zc_nid made = zc_graph_node(g, NULL, zc_node_at(g, at)->op, zc_node_at(g, at)->name, all, nout);
+    zc_nid made =
+        zc_graph_node(g, NULL, zc_node_at(g, at)->op, zc_node_at(g, at)->name, all, NULL, nout);
     const char *prologue = zc_arena_strdup(&g->arena, text);
     if (!made || !prologue || !zc_graph_inherit(g, made, gr->nodes[0]) ||
         !zc_graph_inherit(g, made, at))

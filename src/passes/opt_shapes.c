@@ -79,20 +79,9 @@ static bool simplify_view(zc_graph *g, zc_nid n, shapes_pass *p)
     if (!target_of(g, type_of(g, node->in[0]), &to, target)) return true;
     zc_vid from = source_of(g, node->in[0], &to, target);
     if (from == node->in[0] && has_target(g, node, target, to.rank)) return true;
-    zc_attrs_Reshape *a = zc_arena_alloc(&g->arena, 1, sizeof *a);
-    zc_vid *in = zc_arena_alloc(&g->arena, 2, sizeof *in);
     zc_vid shape = zc_graph_const_i64(g, NULL, target, to.rank, 1);
-    if (!a || !in || !shape) return false;
-    zc_attrs_default(zc_op_get(ZC_OP_Reshape), a);
-    in[0] = from;
-    in[1] = shape;
-    node = zc_node_at(g, n);
-    node->op = ZC_OP_Reshape;
-    node->attrs = a;
-    node->in = in;
-    node->nin = 2;
     ++*p->changes;
-    return true;
+    return shape && zc_graph_become(g, n, ZC_OP_Reshape, 2, (zc_vid[]){from, shape});
 }
 
 /* ---- shapes ---- */
@@ -123,15 +112,11 @@ static zc_vid part_of(zc_graph *g, shapes_pass *p, zc_dim d)
     for (size_t i = 0; i < p->parts.len; i++)
         if (is_part_of(g, p->parts.data[i], input, axis))
             return zc_node_at(g, p->parts.data[i])->out[0];
-    zc_nid n = zc_graph_node(g, NULL, ZC_OP_Shape, "shape", 1, 1);
+    zc_nid n = zc_graph_node(g, NULL, ZC_OP_Shape, "shape", 1, &input, 1);
     zc_vid out = n ? zc_graph_out(g, n, 0, NULL) : 0;
     if (!out || !ZC_VEC_PUSH(&p->parts, n)) return 0;
-    zc_node *node = zc_node_at(g, n);
-    zc_attrs_Shape *a = node->attrs;
-    a->start = axis;
-    a->end = axis + 1;
-    a->set = UINT64_C(1) << ZC_AT_Shape_start | UINT64_C(1) << ZC_AT_Shape_end;
-    node->in[0] = input;
+    ZC_NODE_SET(g, Shape, n, start, axis);
+    ZC_NODE_SET(g, Shape, n, end, axis + 1);
     return zc_graph_infer(g, n, p->diag) == ZC_OK ? out : 0;
 }
 
@@ -151,19 +136,11 @@ static bool simplify_shape(zc_graph *g, zc_nid n, shapes_pass *p)
     if (dims.n < 1 || is_input(g, node->in[0])) return true;
     for (int i = 0; i < dims.n; i++)
         if (!zc_dim_is_const(dims.v[i]) && !input_with(g, dims.v[i], &axis)) return true;
-    zc_attrs_Concat *a = zc_arena_alloc(&g->arena, 1, sizeof *a);
-    zc_vid *in = zc_arena_alloc(&g->arena, (size_t)dims.n, sizeof *in);
-    if (!a || !in) return false;
-    zc_attrs_default(zc_op_get(ZC_OP_Concat), a);
-    a->axis = 0;
-    a->set = UINT64_C(1) << ZC_AT_Concat_axis;
+    zc_vid in[ZC_MAX_RANK];
     for (int i = 0; i < dims.n; i++)
         if (!(in[i] = part_of(g, p, dims.v[i]))) return false;
-    node = zc_node_at(g, n);
-    node->op = ZC_OP_Concat;
-    node->attrs = a;
-    node->in = in;
-    node->nin = dims.n;
+    if (!zc_graph_become(g, n, ZC_OP_Concat, dims.n, in)) return false;
+    ZC_NODE_SET(g, Concat, n, axis, 0);
     ++*p->changes;
     return true;
 }
@@ -179,16 +156,9 @@ static bool simplify_constant(zc_graph *g, zc_nid n, shapes_pass *p)
     if (zc_tensor_numel(&t) != 1) return true;
     t.rank = 0;
     zc_vid number = zc_graph_const(g, NULL, &t, false);
-    zc_vid *in = zc_arena_alloc(&g->arena, 2, sizeof *in);
-    if (!number || !in) return false;
-    node = zc_node_at(g, n);
-    in[0] = number;
-    in[1] = node->in[0];
-    node->op = ZC_OP_Expand;
-    node->in = in;
-    node->nin = 2;
     ++*p->changes;
-    return true;
+    return number &&
+           zc_graph_become(g, n, ZC_OP_Expand, 2, (zc_vid[]){number, zc_node_at(g, n)->in[0]});
 }
 
 static bool visit(zc_graph *g, zc_nid n, void *user)

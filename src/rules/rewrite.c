@@ -68,12 +68,6 @@ static bool make_list(zc_rl_patch *p, const zc_rl_pat *pat, zc_vid *out)
 
 /* ---- attributes ---- */
 
-/* The set bit of field i, which every attribute struct begins with. */
-static void mark_given(void *attrs, int i)
-{
-    *(uint64_t *)attrs |= UINT64_C(1) << i;
-}
-
 static bool set_kernel(zc_rl_patch *p, const zc_rl_pat *pat, const zc_rl_env *env, zc_nid n)
 {
     const zc_node *node = zc_node_at(p->x->g, n);
@@ -101,15 +95,14 @@ static bool set_attrs(zc_rl_patch *p, const zc_rl_pat *pat, zc_nid n)
         zc_rl_val v = zc_rl_eval(&env, a->value);
         if (v.type == ZC_RT_ANY && v.absent) continue; /* of an absent operand: the default */
         ok = zc_rl_attr_set(&arena, &info->fields[a->field], &v, zc_attr_at(info, attrs, a->field));
-        mark_given(attrs, a->field);
+        zc_attr_mark(attrs, a->field);
         if (!ok)
             refuse(p, "attribute '%s' in line %d is not known yet", a->name.text, a->name.loc.line);
     }
     if (ok && pat->pointwise) {
         const char *expr = zc_rl_pointwise_expr(&env, pat);
         ok = expr || refuse(p, "an attribute of %s is not known yet", pat->text);
-        ((zc_attrs_Pointwise *)attrs)->expr = expr;
-        mark_given(attrs, ZC_AT_Pointwise_expr);
+        ZC_ATTR_SET(Pointwise, (zc_attrs_Pointwise *)attrs, expr, expr);
     }
     if (ok && pat->kernel) ok = set_kernel(p, pat, &env, n);
     void *own = ok ? zc_graph_attrs_dup(p->x->g, pat->op, attrs) : attrs;
@@ -262,10 +255,9 @@ static bool make_node(zc_rl_patch *p, const zc_rl_pat *pat, const operands *own,
     if (p->nmade == ZC_RL_MADE_MAX) return refuse(p, "too many operations");
     if (nin < least) return refuse(p, "%s lacks an operand", pat->text);
     const char *name = zc_node_at(g, p->m->root)->name;
-    zc_nid n = zc_graph_node(g, NULL, pat->op, name, nin, nout);
+    zc_nid n = zc_graph_node(g, NULL, pat->op, name, nin, in, nout);
     if (!n) return no_memory(p);
     p->made[p->nmade++] = n;
-    for (int i = 0; i < nin; i++) zc_node_at(g, n)->in[i] = in[i];
     for (int i = 0; i < nout; i++) {
         bool is_wanted =
             pat->kernel || pat->nouts == 0 || pat->outs[i] >= 0 || i < zc_op_get(pat->op)->min_out;

@@ -78,6 +78,15 @@ static inline zc_node *zc_node_at(const zc_graph *g, zc_nid n)
 {
     return &g->nodes.data[n];
 }
+/* Operand and result i, 0 when it is absent. */
+static inline zc_vid zc_node_in(const zc_node *n, int i)
+{
+    return i < n->nin ? n->in[i] : 0;
+}
+static inline zc_vid zc_node_out(const zc_node *n, int i)
+{
+    return i < n->nout ? n->out[i] : 0;
+}
 
 /* A value of that name (made unique by a suffix when taken; NULL: "v<N>"). 0 when memory is
  * exhausted. */

@@ -49,15 +49,22 @@ static const zc_op_info infos[ZC_OP_COUNT] = {
 #include "op/ops.def"
 };
 
+/* Several inputs, if not any number of them, have names. */
+#define OP(nm, mini, maxi, ...)                                                                    \
+    _Static_assert(ZC_IN_##nm##_COUNT == (maxi) || (maxi) <= 1 || (maxi) >= 32, #nm);
+#include "op/ops.def"
+
 const zc_op_info *zc_op_get(zc_op op)
 {
     return &infos[(unsigned)op < ZC_OP_COUNT ? op : ZC_OP_NONE];
 }
 
 static const uint64_t host_inputs[ZC_OP_COUNT] = {
-#define HOST(op, inputs) [ZC_OP_##op] = (inputs),
-#include "op/host_inputs.def"
-#undef HOST
+#define OP(name, ...)   [ZC_OP_##name] = 0
+#define PW(name, ...)   OP(name, 0)
+#define HOST(op, input) | UINT64_C(1) << ZC_IN_##op##_##input
+#define END(name)       ,
+#include "op/ops.def"
 };
 
 uint64_t zc_op_host_inputs(zc_op op)

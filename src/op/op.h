@@ -46,6 +46,16 @@ typedef enum zc_op {
     ZC_OP_COUNT
 } zc_op;
 
+/* Index of each input: ZC_IN_Conv_bias. */
+#define OP(name, ...) enum {
+#define IN(op, input) ZC_IN_##op##_##input,
+#define END(name)                                                                                  \
+    ZC_IN_##name##_COUNT                                                                           \
+    }                                                                                              \
+    ;
+#define PW(name, ...) OP(name, 0)
+#include "op/ops.def"
+
 /* Index of each attribute in its operation's field table: ZC_AT_Conv_group. */
 #define OP(name, ...)           enum {
 #define PW(name, ...)           enum {
@@ -128,8 +138,7 @@ typedef struct zc_op_info {
 
 /* Never NULL; row 0 for values out of range. */
 const zc_op_info *zc_op_get(zc_op op);
-/* Bit i: the host needs input i's values to run the operation (a shape, axes, a count); see
- * host_inputs.def. */
+/* Bit i: input i is a HOST one of ops.def. */
 uint64_t zc_op_host_inputs(zc_op op);
 enum { ZC_EPILOGUE_INPUTS = 8, ZC_PROLOGUE_INPUTS = 8 }; /* at most, beside x0 */
 /* The pointwise work that is done on input 0 when it is read: an expression over x0, the plain

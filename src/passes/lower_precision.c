@@ -20,7 +20,7 @@ static const rule rules[ZC_OP_COUNT] = {
 };
 
 static const uint64_t wide_inputs[ZC_OP_COUNT] = {
-#define WIDE(op, inputs) [ZC_OP_##op] = (inputs),
+#define WIDE(op, input) [ZC_OP_##op] = UINT64_C(1) << ZC_IN_##op##_##input,
 #include "passes/precision.def"
 };
 

@@ -42,8 +42,8 @@ static bool all_positive(const zc_graph *g, zc_vid steps)
 /* Dropout outside training; a mask that is used keeps the node. */
 static bool is_inference_dropout(const zc_graph *g, const zc_node *n)
 {
-    bool mask = n->nout > 1 && n->out[1];
-    return !mask && (n->nin < 3 || !n->in[2] || zc_is_splat(g, n->in[2], 0));
+    zc_vid training = zc_node_in(n, ZC_IN_Dropout_training);
+    return !zc_node_out(n, 1) && (!training || zc_is_splat(g, training, 0));
 }
 
 /* Is output 0 input 0, bit for bit? */
@@ -68,7 +68,7 @@ static bool is_noop(const zc_graph *g, const zc_node *n)
     case ZC_OP_Transpose:
         return in_type(g, n, 0)->rank >= 0 && is_identity_perm(n, in_type(g, n, 0)->rank);
     case ZC_OP_Slice:
-        return keeps_type(g, n) && (n->nin < 5 || all_positive(g, n->in[4]));
+        return keeps_type(g, n) && all_positive(g, zc_node_in(n, ZC_IN_Slice_steps));
     case ZC_OP_Mul:
     case ZC_OP_Div:
         return keeps_type(g, n) && zc_is_splat(g, n->in[1], 1);

@@ -124,8 +124,8 @@ static bool is_conv(const zc_graph *g, const zc_node *n)
 {
     const zc_attrs_Conv *a = n->attrs;
     return n->op == ZC_OP_Conv && a->group == 1 && is_plane(g, n->in[0]) &&
-           is_plane(g, n->out[0]) && zc_val(g, n->in[1])->data &&
-           zc_val(g, n->in[1])->type.dtype == ZC_F32;
+           is_plane(g, n->out[0]) && zc_val(g, n->in[ZC_IN_Conv_w])->data &&
+           zc_val(g, n->in[ZC_IN_Conv_w])->type.dtype == ZC_F32;
 }
 
 static bool conv(layout *l, zc_nid n)
@@ -134,12 +134,12 @@ static bool conv(layout *l, zc_nid n)
     const zc_node *node = zc_node_at(l->g, n);
     zc_attr_unmark(node->attrs, ZC_AT_Conv_group); /* it is 1, which need not be said */
     return x && turn(l, n, ZC_OP_ConvNhwc, 4,
-                     (zc_vid[]){x, node->in[1], node->nin > 2 ? node->in[2] : 0, 0});
+                     (zc_vid[]){x, node->in[ZC_IN_Conv_w], zc_node_in(node, ZC_IN_Conv_bias), 0});
 }
 
 static bool is_max_pool(const zc_graph *g, const layout *l, const zc_node *n)
 {
-    return n->op == ZC_OP_MaxPool && (n->nout < 2 || !n->out[1]) && is_plane(g, n->in[0]) &&
+    return n->op == ZC_OP_MaxPool && !zc_node_out(n, 1) && is_plane(g, n->in[0]) &&
            l->last[n->in[0]];
 }
 
@@ -154,7 +154,7 @@ static bool is_plane_mean(const zc_graph *g, const layout *l, const zc_node *n)
     bool pool = n->op == ZC_OP_GlobalAveragePool, reduce = n->op == ZC_OP_ReduceMean;
     if ((!pool && !reduce) || !is_plane(g, n->in[0]) || !l->last[n->in[0]]) return false;
     if (pool) return true;
-    const zc_tensor *axes = n->nin > 1 && n->in[1] ? zc_val(g, n->in[1])->data : NULL;
+    const zc_tensor *axes = zc_val(g, zc_node_in(n, ZC_IN_ReduceMean_axes))->data;
     if (!axes || !axes->data || axes->dtype != ZC_I64 || zc_tensor_numel(axes) != 2) return false;
     int64_t a = ((const int64_t *)axes->data)[0], b = ((const int64_t *)axes->data)[1];
     a += a < 0 ? 4 : 0;
@@ -326,7 +326,7 @@ static bool absorb(layout *l, zc_nid n, zc_nid p, zc_vid first, zc_vid residual)
     zc_graph_remove(l->g, zc_producer(l->g, first));
     zc_node *made = zc_node_at(l->g, p);
     if (residual)
-        made->in[3] = residual;
+        made->in[ZC_IN_ConvNhwc_residual] = residual;
     else
         ZC_NODE_SET(l->g, ConvNhwc, p, activation, "Relu");
     zc_vid old = zc_node_at(l->g, n)->out[0];
@@ -355,7 +355,8 @@ static bool try_absorb(layout *l, zc_nid n, bool *done)
         return true;
     for (int i = 1; i >= 0; i--) {
         zc_nid p = open_conv(l, l->last[node->in[i]]);
-        if (!p || zc_node_at(l->g, p)->in[3] || node->in[0] == node->in[1]) continue;
+        if (!p || zc_node_at(l->g, p)->in[ZC_IN_ConvNhwc_residual] || node->in[0] == node->in[1])
+            continue;
         *done = true;
         return absorb(l, n, p, node->in[i], l->last[node->in[1 - i]]);
     }

@@ -51,7 +51,7 @@ static bool from_gemm(zc_graph *g, zc_nid n, linear_pass *p)
 {
     const zc_node *node = zc_node_at(g, n);
     const zc_attrs_Gemm *a = node->attrs;
-    zc_vid bias = node->nin > 2 ? node->in[2] : 0;
+    zc_vid bias = zc_node_in(node, ZC_IN_Gemm_c);
     if (a->transA || !is_const_of_rank(g, node->in[1], 2) || !is_float(g, node->in[0])) return true;
     if (bias && (a->beta != 1.0f || !is_bias(g, bias, node->in[1], a->transB))) return true;
     ++*p->changes;
@@ -67,10 +67,12 @@ static bool from_add(zc_graph *g, zc_nid n, linear_pass *p)
         if (!l || zc_node_at(g, l)->op != ZC_OP_Linear || zc_node_at(g, l)->nin != 2) continue;
         const zc_node *linear = zc_node_at(g, l);
         const zc_attrs_Linear *a = linear->attrs;
-        if (p->uses[node->in[i]] != 1 || !is_bias(g, node->in[1 - i], linear->in[1], a->transB))
+        if (p->uses[node->in[i]] != 1 ||
+            !is_bias(g, node->in[1 - i], linear->in[ZC_IN_Linear_w], a->transB))
             continue;
         if (!zc_same_type(&zc_val(g, node->in[i])->type, &zc_val(g, node->out[0])->type)) continue;
-        zc_vid x = linear->in[0], w = linear->in[1], bias = node->in[1 - i];
+        zc_vid x = linear->in[ZC_IN_Linear_x], w = linear->in[ZC_IN_Linear_w],
+               bias = node->in[1 - i];
         if (!become_linear(g, n, x, w, bias, a->transB, a->alpha) || !zc_graph_inherit(g, n, l))
             return false;
         zc_graph_remove(g, l);

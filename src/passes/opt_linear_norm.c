@@ -19,16 +19,6 @@ typedef struct joining {
     size_t *changes;
 } joining;
 
-static zc_vid in(const zc_node *n, int i)
-{
-    return i < n->nin ? n->in[i] : 0;
-}
-
-static bool has_out(const zc_node *n, int i)
-{
-    return i < n->nout && n->out[i];
-}
-
 static bool last_axis(const zc_graph *g, const zc_node *n, int64_t axis)
 {
     int rank = zc_val(g, n->in[0])->type.rank;
@@ -40,24 +30,25 @@ static bool read_norm(const zc_graph *g, const zc_node *n, norm *out)
 {
     bool skips =
         n->op == ZC_OP_SkipLayerNormalization || n->op == ZC_OP_SkipSimplifiedLayerNormalization;
-    *out = (norm){.a = in(n, 0)};
-    if (has_out(n, 1) || has_out(n, 2) || !has_out(n, 0)) return false;
+    *out = (norm){.a = zc_node_in(n, 0)};
+    if (zc_node_out(n, 1) || zc_node_out(n, 2) || !zc_node_out(n, 0)) return false;
     if (skips) {
         out->rms = n->op == ZC_OP_SkipSimplifiedLayerNormalization;
-        out->skip = in(n, 1);
-        out->gamma = in(n, 2);
-        out->beta = out->rms ? 0 : in(n, 3);
-        out->bias = in(n, out->rms ? 3 : 4);
-        out->sum = has_out(n, 3) ? n->out[3] : 0;
+        out->skip = zc_node_in(n, ZC_IN_SkipLayerNormalization_skip);
+        out->gamma = zc_node_in(n, ZC_IN_SkipLayerNormalization_gamma);
+        out->beta = out->rms ? 0 : zc_node_in(n, ZC_IN_SkipLayerNormalization_beta);
+        out->bias = zc_node_in(n, out->rms ? ZC_IN_SkipSimplifiedLayerNormalization_bias
+                                           : ZC_IN_SkipLayerNormalization_bias);
+        out->sum = zc_node_out(n, 3);
         out->epsilon = out->rms
                            ? ((const zc_attrs_SkipSimplifiedLayerNormalization *)n->attrs)->epsilon
                            : ((const zc_attrs_SkipLayerNormalization *)n->attrs)->epsilon;
         return true;
     }
-    out->gamma = in(n, 1);
+    out->gamma = zc_node_in(n, ZC_IN_LayerNormalization_scale);
     if (n->op == ZC_OP_LayerNormalization) {
         const zc_attrs_LayerNormalization *a = n->attrs;
-        out->beta = in(n, 2);
+        out->beta = zc_node_in(n, ZC_IN_LayerNormalization_bias);
         out->epsilon = a->epsilon;
         return last_axis(g, n, a->axis);
     }
@@ -90,15 +81,22 @@ static bool fits(const zc_graph *g, const norm *m, const zc_node *linear)
         y->dtype == ZC_F64 || y->dtype == ZC_F32 || y->dtype == ZC_F16 || y->dtype == ZC_BF16;
     return is_float && y->rank > 0 && m->gamma && is_row(g, m->gamma, y) &&
            (!m->beta || is_row(g, m->beta, y)) && (!m->bias || is_row(g, m->bias, y)) &&
-           !(m->bias && in(linear, 2)) && (!m->skip || zc_same_type(&zc_val(g, m->skip)->type, y));
+           !(m->bias && zc_node_in(linear, ZC_IN_Linear_bias)) &&
+           (!m->skip || zc_same_type(&zc_val(g, m->skip)->type, y));
 }
 
 static bool join(zc_graph *g, zc_nid at, const norm *m, zc_nid linear)
 {
     const zc_attrs_Linear *from = zc_node_at(g, linear)->attrs;
     const zc_node *l = zc_node_at(g, linear);
-    const zc_vid inputs[] = {l->in[0], l->in[1], m->bias ? m->bias : in(l, 2),
-                             m->skip,  m->gamma, m->beta};
+    const zc_vid inputs[] = {
+        [ZC_IN_LinearNorm_x] = l->in[ZC_IN_Linear_x],
+        [ZC_IN_LinearNorm_w] = l->in[ZC_IN_Linear_w],
+        [ZC_IN_LinearNorm_bias] = m->bias ? m->bias : zc_node_in(l, ZC_IN_Linear_bias),
+        [ZC_IN_LinearNorm_skip] = m->skip,
+        [ZC_IN_LinearNorm_gamma] = m->gamma,
+        [ZC_IN_LinearNorm_beta] = m->beta,
+    };
     zc_nid made = zc_graph_node(g, NULL, ZC_OP_LinearNorm, zc_node_at(g, at)->name, m->beta ? 6 : 5,
                                 inputs, m->sum ? 2 : 1);
     if (!made || !zc_graph_inherit(g, made, linear) || !zc_graph_inherit(g, made, at)) return false;

@@ -49,7 +49,8 @@ static bool target_of(const zc_graph *g, const zc_type *from, const zc_type *to,
 
 static bool has_target(const zc_graph *g, const zc_node *n, const int64_t *target, int rank)
 {
-    const zc_tensor *t = n->op == ZC_OP_Reshape ? zc_val(g, n->in[1])->data : NULL;
+    const zc_tensor *t =
+        n->op == ZC_OP_Reshape ? zc_val(g, n->in[ZC_IN_Reshape_shape])->data : NULL;
     if (!t || !t->data || ((const zc_attrs_Reshape *)n->attrs)->allowzero) return false;
     for (int i = 0; i < rank; i++)
         if (zc_load_i64(t->dtype, t->data, i) != target[i]) return false;

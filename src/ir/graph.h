@@ -64,7 +64,6 @@ typedef struct zc_graph {
     ZC_VEC(void *) buffers;       /* malloc'd constant bytes, freed with the graph */
     struct zc_graph_names *names; /* name -> value */
     unsigned next_name;
-    zc_dtype precision; /* what lower_precision turns f32 into; ZC_NONE: nothing */
 } zc_graph;
 
 zc_status zc_graph_create(const char *name, zc_graph **out, zc_diag *diag);

@@ -243,7 +243,7 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
     return true;
 }
 
-zc_status zc_pass_opt_canonicalize(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_opt_canonicalize(zc_pass *p)
 {
-    return zc_each_node(g, &g->top, visit, changes, diag);
+    return zc_each_node(p->g, &p->g->top, visit, &p->changes, p->diag);
 }

@@ -172,11 +172,11 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
     return rewire(g, pass, n, p, new_w, new_b);
 }
 
-zc_status zc_pass_opt_fold_batchnorm(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_opt_fold_batchnorm(zc_pass *p)
 {
-    bn_pass p = {.uses = zc_graph_uses(g), .changes = changes};
-    if (!p.uses) return zc_fail_nomem(diag, "use counts", g->values.len);
-    zc_status status = zc_each_node(g, &g->top, visit, &p, diag);
-    free(p.uses);
+    bn_pass q = {.uses = zc_graph_uses(p->g), .changes = &p->changes};
+    if (!q.uses) return zc_fail_nomem(p->diag, "use counts", p->g->values.len);
+    zc_status status = zc_each_node(p->g, &p->g->top, visit, &q, p->diag);
+    free(q.uses);
     return status;
 }

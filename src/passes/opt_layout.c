@@ -453,12 +453,14 @@ static zc_status block(layout *l, zc_block *b)
     return ZC_OK;
 }
 
-zc_status zc_pass_opt_layout(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_opt_layout(zc_pass *p)
 {
-    layout l = {.g = g, .diag = diag, .uses = zc_graph_uses(g), .values = g->values.len};
+    layout l = {
+        .g = p->g, .diag = p->diag, .uses = zc_graph_uses(p->g), .values = p->g->values.len};
     l.last = zc_calloc(l.values, sizeof *l.last);
-    zc_status status = l.uses && l.last ? block(&l, &g->top) : zc_fail_nomem(diag, "layout", 0);
-    *changes += l.changes;
+    zc_status status =
+        l.uses && l.last ? block(&l, &p->g->top) : zc_fail_nomem(p->diag, "layout", 0);
+    p->changes += l.changes;
     free(l.uses);
     free(l.last);
     ZC_VEC_FINI(&l.out);

@@ -129,13 +129,14 @@ static bool visit(zc_graph *g, zc_nid id, void *user)
     return join(g, id, &m, zc_producer(g, m.a));
 }
 
-zc_status zc_pass_opt_linear_norm(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_opt_linear_norm(zc_pass *p)
 {
-    uint32_t *uses = zc_graph_uses(g);
-    if (!uses) return zc_fail_nomem(diag, "uses", 0);
-    joining j = {.uses = uses, .changes = changes};
-    zc_status status = zc_places_of(g, &j.places) ? zc_each_node(g, &g->top, visit, &j, diag)
-                                                  : zc_fail_nomem(diag, "places", 0);
+    uint32_t *uses = zc_graph_uses(p->g);
+    if (!uses) return zc_fail_nomem(p->diag, "uses", 0);
+    joining j = {.uses = uses, .changes = &p->changes};
+    zc_status status = zc_places_of(p->g, &j.places)
+                           ? zc_each_node(p->g, &p->g->top, visit, &j, p->diag)
+                           : zc_fail_nomem(p->diag, "places", 0);
     zc_places_fini(&j.places);
     free(uses);
     return status;

@@ -343,13 +343,13 @@ static bool visit_block(masking *m, zc_block *b, size_t *changes)
     return true;
 }
 
-zc_status zc_pass_opt_mask(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_opt_mask(zc_pass *p)
 {
-    masking m = {.g = g};
-    bool ok = visit_block(&m, &g->top, changes);
-    for (size_t i = 0; ok && i < g->blocks.len; i++)
-        ok = visit_block(&m, g->blocks.data[i], changes);
+    masking m = {.g = p->g};
+    bool ok = visit_block(&m, &p->g->top, &p->changes);
+    for (size_t i = 0; ok && i < p->g->blocks.len; i++)
+        ok = visit_block(&m, p->g->blocks.data[i], &p->changes);
     ZC_VEC_FINI(&m.lengths);
-    ok = ok && !g->dims.failed;
-    return ok ? ZC_OK : zc_fail_nomem(diag, "masks", 0);
+    ok = ok && !p->g->dims.failed;
+    return ok ? ZC_OK : zc_fail_nomem(p->diag, "masks", 0);
 }

@@ -178,16 +178,16 @@ static bool read_unexpanded(zc_graph *g, zc_nid id, void *changes)
     return true;
 }
 
-zc_status zc_pass_opt_pointwise(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_opt_pointwise(zc_pass *p)
 {
-    ZC_TRY(zc_each_node(g, &g->top, read_unexpanded, changes, diag));
-    ZC_TRY(zc_pass_opt_dce(g, changes, diag)); /* what earlier passes left is no use of a value */
-    fusion f = {.g = g, .diag = diag, .uses = zc_graph_uses(g)};
-    f.inner = zc_calloc(g->values.len, sizeof *f.inner);
-    zc_status status = f.uses && f.inner && zc_places_of(g, &f.places)
-                           ? fuse_block(&f, &g->top)
-                           : zc_fail_nomem(diag, "fusion", 0);
-    *changes += f.changes;
+    ZC_TRY(zc_each_node(p->g, &p->g->top, read_unexpanded, &p->changes, p->diag));
+    ZC_TRY(zc_pass_opt_dce(p)); /* what earlier passes left is no use of a value */
+    fusion f = {.g = p->g, .diag = p->diag, .uses = zc_graph_uses(p->g)};
+    f.inner = zc_calloc(p->g->values.len, sizeof *f.inner);
+    zc_status status = f.uses && f.inner && zc_places_of(p->g, &f.places)
+                           ? fuse_block(&f, &p->g->top)
+                           : zc_fail_nomem(p->diag, "fusion", 0);
+    p->changes += f.changes;
     free(f.uses);
     free(f.inner);
     zc_places_fini(&f.places);

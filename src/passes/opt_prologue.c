@@ -148,12 +148,13 @@ static zc_status absorb_block(absorption *a, const zc_block *b)
     return ZC_OK;
 }
 
-zc_status zc_pass_opt_prologue(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_opt_prologue(zc_pass *p)
 {
-    absorption a = {.g = g, .diag = diag, .uses = zc_graph_uses(g)};
-    zc_status status = a.uses && zc_places_of(g, &a.places) ? absorb_block(&a, &g->top)
-                                                            : zc_fail_nomem(diag, "prologue", 0);
-    *changes += a.changes;
+    absorption a = {.g = p->g, .diag = p->diag, .uses = zc_graph_uses(p->g)};
+    zc_status status = a.uses && zc_places_of(p->g, &a.places)
+                           ? absorb_block(&a, &p->g->top)
+                           : zc_fail_nomem(p->diag, "prologue", 0);
+    p->changes += a.changes;
     free(a.uses);
     zc_places_fini(&a.places);
     return status;

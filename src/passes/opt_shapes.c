@@ -183,11 +183,12 @@ static bool put_first(zc_graph *g, const shapes_pass *p)
     return true;
 }
 
-zc_status zc_pass_opt_shapes(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_opt_shapes(zc_pass *p)
 {
-    shapes_pass p = {.changes = changes, .diag = diag};
-    zc_status status = zc_each_node(g, &g->top, visit, &p, diag);
-    if (status == ZC_OK && !put_first(g, &p)) status = zc_fail_nomem(diag, "shapes", p.parts.len);
-    ZC_VEC_FINI(&p.parts);
-    return status == ZC_OK ? zc_pass_opt_dce(g, changes, diag) : status;
+    shapes_pass q = {.changes = &p->changes, .diag = p->diag};
+    zc_status status = zc_each_node(p->g, &p->g->top, visit, &q, p->diag);
+    if (status == ZC_OK && !put_first(p->g, &q))
+        status = zc_fail_nomem(p->diag, "shapes", q.parts.len);
+    ZC_VEC_FINI(&q.parts);
+    return status == ZC_OK ? zc_pass_opt_dce(p) : status;
 }

@@ -252,14 +252,14 @@ static zc_status merge_block(merging *m, const zc_block *b)
     return ZC_OK;
 }
 
-zc_status zc_pass_opt_siblings(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_opt_siblings(zc_pass *p)
 {
-    merging m = {.g = g, .diag = diag, .uses = zc_graph_uses(g)};
-    m.moved = zc_calloc(g->nodes.len, sizeof *m.moved);
-    bool ready = m.uses && m.moved && zc_places_of(g, &m.places) && find_users(&m);
-    zc_status status =
-        ready ? merge_block(&m, &g->top) : zc_fail_nomem(diag, "values' users", g->values.len);
-    *changes += m.changes;
+    merging m = {.g = p->g, .diag = p->diag, .uses = zc_graph_uses(p->g)};
+    m.moved = zc_calloc(p->g->nodes.len, sizeof *m.moved);
+    bool ready = m.uses && m.moved && zc_places_of(p->g, &m.places) && find_users(&m);
+    zc_status status = ready ? merge_block(&m, &p->g->top)
+                             : zc_fail_nomem(p->diag, "values' users", p->g->values.len);
+    p->changes += m.changes;
     free(m.uses);
     free(m.moved);
     free(m.users.first);

@@ -3,14 +3,14 @@
 #define ZC_RULES_MATCH_H
 
 #include "rules/eval.h"
-#include "rules/index.h"
+#include "ir/index.h"
 
 /* Steps of one match at one place; then it gives up. */
 #define ZC_RL_STEPS_MAX 20000
 
 typedef struct zc_rl_matcher {
     const zc_rl_rule *rule;
-    const zc_rl_index *x;
+    const zc_index *x;
     const zc_rule_target *target;
     zc_arena scratch;
     zc_nid root;

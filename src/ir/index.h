@@ -28,7 +28,7 @@ typedef struct zc_index {
     ZC_VEC(uint32_t) users; /* by value: its first edge */
     ZC_VEC(zc_use) edges;
     ZC_VEC(zc_node_place) places; /* by node */
-    ZC_VEC(zc_node_list) blocks; /* 0: the whole graph */
+    ZC_VEC(zc_node_list) blocks;  /* 0: the whole graph */
 } zc_index;
 
 /* false: no memory. */
@@ -42,8 +42,8 @@ bool zc_index_add(zc_index *x, zc_nid n);
 void zc_index_link(zc_index *x, zc_nid n, uint32_t block, zc_nid at);
 /* Takes node n out, with its uses, and removes it from the graph. */
 void zc_index_remove(zc_index *x, zc_nid n);
-/* Node `made`, in no block, becomes what stands at `at`: the producer of its results, in that place.
- * The old content of `at` is gone. false: no memory. */
+/* Node `made`, in no block, becomes what stands at `at`: the producer of its results, in that
+ * place. The old content of `at` is gone. false: no memory. */
 bool zc_index_take_place(zc_index *x, zc_nid made, zc_nid at);
 /* Uses of `from` by nodes become uses of `to`. */
 bool zc_index_replace(zc_index *x, zc_vid from, zc_vid to);

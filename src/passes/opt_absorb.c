@@ -1,9 +1,10 @@
-/* Pointwise work on the result of a matrix product, convolution, normalisation or the like, or on what
- * a reduction or normalisation reads, becomes part of that operation: its attribute `epilogue`, or
- * `prologue`. What is saved is a launch, and the bytes of one value, written and read.
+/* Pointwise work on the result of a matrix product, convolution, normalisation or the like, or on
+ * what a reduction or normalisation reads, becomes part of that operation: its attribute
+ * `epilogue`, or `prologue`. What is saved is a launch, and the bytes of one value, written and
+ * read.
  *
- * Prologues come behind epilogues: work that the operation before can take is better there, where it
- * is done once. */
+ * Prologues come behind epilogues: work that the operation before can take is better there, where
+ * it is done once. */
 #include <string.h>
 
 #include "ir/index.h"
@@ -222,8 +223,7 @@ static zc_status epilogue_at(absorption *a, zc_nid p)
     if (!zc_pw_is(a->g, zc_node_at(a->g, p))) return ZC_OK;
     zc_vid v = find_anchor(a, p);
     if (!v) return epilogue_through(a, p);
-    work w = {
-        .gr = {.nodes = {p}, .count = 1}, .anchor = zc_producer(a->g, v), .at_end = true};
+    work w = {.gr = {.nodes = {p}, .count = 1}, .anchor = zc_producer(a->g, v), .at_end = true};
     return collect(a, &w, v) ? absorb(a, &w, join) : ZC_OK;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/index.h"
 #include "passes/passes.h"
 #include "passes/rewrite.h"
 
@@ -14,8 +15,7 @@ typedef struct norm {
 } norm;
 
 typedef struct joining {
-    const uint32_t *uses;
-    zc_places places;
+    zc_index x;
     size_t *changes;
 } joining;
 
@@ -62,7 +62,9 @@ static bool read_norm(const zc_graph *g, const zc_node *n, norm *out)
 static const zc_node *linear_of(const zc_graph *g, const joining *j, zc_nid norm_id, zc_vid v)
 {
     zc_nid p = zc_producer(g, v);
-    if (!p || j->uses[v] != 1 || j->places.block[p] != j->places.block[norm_id]) return NULL;
+    if (!p || j->x.uses.data[v] != 1 ||
+        zc_index_place(&j->x, p)->block != zc_index_place(&j->x, norm_id)->block)
+        return NULL;
     const zc_node *n = zc_node_at(g, p);
     return n->op == ZC_OP_Linear && !zc_op_epilogue(zc_op_get(n->op), n->attrs) ? n : NULL;
 }
@@ -85,8 +87,9 @@ static bool fits(const zc_graph *g, const norm *m, const zc_node *linear)
            (!m->skip || zc_same_type(&zc_val(g, m->skip)->type, y));
 }
 
-static bool join(zc_graph *g, zc_nid at, const norm *m, zc_nid linear)
+static bool join(zc_index *x, zc_nid at, const norm *m, zc_nid linear)
 {
+    zc_graph *g = x->g;
     const zc_attrs_Linear *from = zc_node_at(g, linear)->attrs;
     const zc_node *l = zc_node_at(g, linear);
     const zc_vid inputs[] = {
@@ -107,9 +110,8 @@ static bool join(zc_graph *g, zc_nid at, const norm *m, zc_nid linear)
     zc_node *n = zc_node_at(g, made);
     n->out[0] = zc_node_at(g, at)->out[0];
     if (m->sum) n->out[1] = m->sum;
-    zc_graph_remove(g, linear);
-    zc_take_place(g, made, at);
-    return true;
+    zc_index_remove(x, linear);
+    return zc_index_take_place(x, made, at);
 }
 
 static bool visit(zc_graph *g, zc_nid id, void *user)
@@ -126,18 +128,14 @@ static bool visit(zc_graph *g, zc_nid id, void *user)
     }
     if (!linear || !fits(g, &m, linear)) return true;
     ++*j->changes;
-    return join(g, id, &m, zc_producer(g, m.a));
+    return join(&j->x, id, &m, zc_producer(g, m.a));
 }
 
 zc_status zc_pass_opt_linear_norm(zc_pass *p)
 {
-    uint32_t *uses = zc_graph_uses(p->g);
-    if (!uses) return zc_fail_nomem(p->diag, "uses", 0);
-    joining j = {.uses = uses, .changes = &p->changes};
-    zc_status status = zc_places_of(p->g, &j.places)
-                           ? zc_each_node(p->g, &p->g->top, visit, &j, p->diag)
-                           : zc_fail_nomem(p->diag, "places", 0);
-    zc_places_fini(&j.places);
-    free(uses);
+    joining j = {.changes = &p->changes};
+    if (!zc_index_init(&j.x, p->g)) return zc_fail_nomem(p->diag, "uses", 0);
+    zc_status status = zc_each_node(p->g, &p->g->top, visit, &j, p->diag);
+    zc_index_fini(&j.x);
     return status;
 }

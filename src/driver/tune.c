@@ -8,7 +8,7 @@
 #include "cuda/device.h"
 #include "driver/trial.h"
 #include "op/sizes.h"
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 /* Of symbolic dimensions without a profile. */
 #define USUAL_SIZE 64

@@ -8,7 +8,7 @@
 
 #include "base/number.h"
 #include "op/expr.h"
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 static bool is_expr_dtype(zc_dtype d)
 {

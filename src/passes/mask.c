@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 enum { STEPS_MAX = 1000, DEPTH_MAX = 64 };
 

@@ -10,7 +10,7 @@
 #include "ir/index.h"
 #include "passes/compose.h"
 #include "passes/cost.h"
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 typedef struct absorption {
     zc_graph *g;

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "op/einsum.h"
 #include "passes/passes.h"
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 static const zc_type *in_type(const zc_graph *g, const zc_node *n, int i)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "passes/passes.h"
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 typedef struct layout {
     zc_graph *g;

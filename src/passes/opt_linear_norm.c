@@ -5,7 +5,7 @@
 
 #include "ir/index.h"
 #include "passes/passes.h"
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 /* What is normalised is a + skip + bias; 0 where there is none. */
 typedef struct norm {

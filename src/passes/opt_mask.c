@@ -7,7 +7,7 @@
 
 #include "passes/mask.h"
 #include "passes/passes.h"
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 /* An Attention or PackedAttention. */
 typedef struct attention {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "passes/compose.h"
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 typedef struct fusion {
     zc_graph *g;

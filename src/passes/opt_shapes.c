@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "passes/passes.h"
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 typedef struct shapes_pass {
     size_t *changes;

@@ -6,7 +6,7 @@
 
 #include "passes/compose.h"
 #include "passes/cost.h"
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 enum { USERS_MOST = 64 }; /* of one value that are looked at */
 

@@ -1,4 +1,4 @@
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 bool zc_same_shape(const zc_type *a, const zc_type *b)
 {

@@ -1,6 +1,6 @@
-/* Small things that several passes need. */
-#ifndef ZC_PASSES_REWRITE_H
-#define ZC_PASSES_REWRITE_H
+/* What several passes ask of a graph, and their walk over it. */
+#ifndef ZC_PASSES_QUERY_H
+#define ZC_PASSES_QUERY_H
 
 #include "ir/graph.h"
 

@@ -2,8 +2,8 @@
 #ifndef ZC_RULES_MATCH_H
 #define ZC_RULES_MATCH_H
 
-#include "rules/eval.h"
 #include "ir/index.h"
+#include "rules/eval.h"
 
 /* Steps of one match at one place; then it gives up. */
 #define ZC_RL_STEPS_MAX 20000

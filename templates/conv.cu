@@ -11,7 +11,7 @@
 #include "zc/device.cuh"
 #include "abi/conv.h"
 #include "spec.h"
-#include "zc/epilogue.cuh"
+#include "zc/fused.cuh"
 #include "zc/window.cuh"
 
 typedef Z_ACC acc_t;

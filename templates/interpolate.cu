@@ -8,7 +8,7 @@
 #include "zc/device.cuh"
 #include "abi/interpolate.h"
 #include "spec.h"
-#include "zc/epilogue.cuh"
+#include "zc/fused.cuh"
 
 #define OUTSIDE (-0x4000000000000000ll)
 

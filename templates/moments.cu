@@ -10,8 +10,7 @@
 #include "zc/states.cuh"
 #include "abi/moments.h"
 #include "spec.h"
-#include "zc/epilogue.cuh"
-#include "zc/prologue.cuh"
+#include "zc/fused.cuh"
 
 typedef Z_ACC acc;
 typedef zc_moments<acc> moments;

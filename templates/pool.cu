@@ -8,7 +8,7 @@
 #include "zc/device.cuh"
 #include "abi/pool.h"
 #include "spec.h"
-#include "zc/epilogue.cuh"
+#include "zc/fused.cuh"
 
 typedef zc_compute<Z_X> T;
 

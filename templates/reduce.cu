@@ -7,8 +7,7 @@
 #include "zc/states.cuh"
 #include "abi/reduce.h"
 #include "spec.h"
-#include "zc/epilogue.cuh"
-#include "zc/prologue.cuh"
+#include "zc/fused.cuh"
 
 typedef Z_ACC acc;
 

@@ -9,8 +9,7 @@
 #include "abi/row_norm.h"
 #include "spec.h"
 
-#include "zc/epilogue.cuh"
-#include "zc/prologue.cuh"
+#include "zc/fused.cuh"
 #include "zc/rows.cuh"
 #include "zc/states.cuh"
 

@@ -8,8 +8,7 @@
 #include "abi/softmax.h"
 #include "spec.h"
 
-#include "zc/epilogue.cuh"
-#include "zc/prologue.cuh"
+#include "zc/fused.cuh"
 #include "zc/rows.cuh"
 
 typedef Z_ACC acc;

@@ -54,14 +54,15 @@ cat >src/passes/opt_once.c <<'END'
 #include "passes/passes.h"
 
 /* What multiplies by one does nothing. */
-zc_status zc_pass_opt_once(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_opt_once(zc_pass *p)
 {
+    zc_graph *g = p->g;
     for (zc_nid n = 1; n < g->nodes.len; n++) {
         const zc_node *node = zc_node_at(g, n);
         if (node->op != ZC_OP_Twice || ((const zc_attrs_Twice *)node->attrs)->scale != 1) continue;
         zc_graph_forward(g, node->out[0], node->in[0]);
         zc_graph_remove(g, n);
-        ++*changes;
+        p->changes++;
     }
     return ZC_OK;
 }

@@ -19,9 +19,9 @@ allowed() {
     import) echo "base op ir" ;;
     rules) echo "base op ir cpu" ;;
     passes) echo "base op ir cpu rules" ;;
-    plan) echo "base op ir planfile" ;;
+    program) echo "base op ir planfile" ;;
     codegen) echo "base op planfile cuda kernels" ;;
-    driver) echo "base op cpu codegen cuda kernels ir import passes plan planfile rules" ;;
+    driver) echo "base op cpu codegen cuda kernels ir import passes planfile program rules" ;;
     cli) echo "base op io media ir import passes rules planfile cuda kernels runtime driver" ;;
     *) return 1 ;;
     esac

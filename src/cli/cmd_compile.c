@@ -2,7 +2,7 @@
 #include <sys/stat.h>
 
 #include "cli/cli.h"
-#include "cli/explain.h"
+#include "cli/explain_print.h"
 #include "cli/model.h"
 #include "cli/progress.h"
 #include "cli/ranges.h"

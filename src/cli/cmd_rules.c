@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/device.h"
-#include "cli/explain.h"
+#include "cli/explain_print.h"
 #include "cli/model.h"
 #include "driver/compile.h"
 #include "driver/trial.h"

@@ -6,7 +6,8 @@
 #include "cpu/copy.h"
 #include "cpu/fast.h"
 #include "cpu/rotary.h"
-#include "op/gqa.h"
+
+#define GQA(input) ZC_IN_MsGroupQueryAttention_##input
 
 typedef struct gqa {
     zc_ms m;
@@ -94,7 +95,7 @@ static zc_status cache_room(zc_kctx *k, const gqa *g, int i, zc_tensor *out)
     const zc_attn *a = &g->m.a;
     const int64_t dims[] = {a->batch, a->kv_heads, g->cap, a->d};
     const zc_tensor *wanted = zc_output(k, i);
-    if (!wanted) return zc_scratch_tensor(k, k->in[GQA_Q].dtype, 4, dims, out);
+    if (!wanted) return zc_scratch_tensor(k, k->in[GQA(q)].dtype, 4, dims, out);
     *out = *wanted;
     return zc_check_shape(k, out, 4, dims, "present key or value");
 }
@@ -104,8 +105,8 @@ static zc_status fill_caches(zc_kctx *k, gqa *g)
     zc_attn *a = &g->m.a;
     ZC_TRY(cache_room(k, g, 1, &g->m.k));
     ZC_TRY(cache_room(k, g, 2, &g->m.v));
-    begin_cache(k, g, zc_input(k, GQA_PAST_K), &g->m.k);
-    begin_cache(k, g, zc_input(k, GQA_PAST_V), &g->m.v);
+    begin_cache(k, g, zc_input(k, GQA(past_k)), &g->m.k);
+    begin_cache(k, g, zc_input(k, GQA(past_v)), &g->m.v);
     prepare_job key = {g, a->k, g->k_norm, a->kv_heads, &g->m.k, g->cap, true, g->r.half > 0};
     prepare_job value = {g, a->v, NULL, a->kv_heads, &g->m.v, g->cap, true, false};
     prepare(k, &key);
@@ -133,7 +134,7 @@ static zc_status turn_queries(zc_kctx *k, gqa *g)
 static zc_status views(zc_kctx *k, gqa *g)
 {
     zc_attn *a = &g->m.a;
-    const zc_tensor *q = &k->in[GQA_Q], *key = zc_input(k, GQA_K), *v = zc_input(k, GQA_V);
+    const zc_tensor *q = &k->in[GQA(q)], *key = zc_input(k, GQA(k)), *v = zc_input(k, GQA(v));
     int64_t heads = a->heads, kv = a->kv_heads, n = a->nq, cols = q->dims[2];
     a->d = a->dv = key ? cols / heads : cols / (heads + 2 * kv);
     const int64_t q_dims[] = {a->batch, n, key ? heads : heads + 2 * kv, a->d};
@@ -157,8 +158,8 @@ static zc_status views(zc_kctx *k, gqa *g)
 static zc_status lengths(zc_kctx *k, gqa *g)
 {
     zc_attn *a = &g->m.a;
-    const zc_tensor *past = zc_input(k, GQA_PAST_K), *ends = &k->in[GQA_LENGTHS];
-    int64_t total = zc_geti(&k->in[GQA_TOTAL], 0), old = past ? past->dims[2] : 0;
+    const zc_tensor *past = zc_input(k, GQA(past_k)), *ends = &k->in[GQA(lengths)];
+    int64_t total = zc_geti(&k->in[GQA(total)], 0), old = past ? past->dims[2] : 0;
     int64_t *v = zc_scratch_get(k->scratch, (size_t)a->batch * 2 * sizeof *v);
     if (!v) return zc_fail_nomem(k->diag, "lengths", 0);
     ZC_TRY(zc_check_length(k, zc_tensor_numel(ends), a->batch, "number of lengths"));
@@ -188,9 +189,9 @@ static zc_status lengths(zc_kctx *k, gqa *g)
 static zc_status use_rotary(zc_kctx *k, gqa *g)
 {
     const zc_attrs_MsGroupQueryAttention *at = ZC_ATTRS(k, MsGroupQueryAttention);
-    const zc_tensor *cos = zc_input(k, GQA_COS), *sin = zc_input(k, GQA_SIN);
+    const zc_tensor *cos = zc_input(k, GQA(cos)), *sin = zc_input(k, GQA(sin));
     const zc_attn *a = &g->m.a;
-    g->ids = zc_input(k, GQA_POSITIONS);
+    g->ids = zc_input(k, GQA(positions));
     if (g->ids)
         ZC_TRY(zc_check_length(k, zc_tensor_numel(g->ids), a->batch * a->nq,
                                "number of position ids"));
@@ -212,8 +213,8 @@ static zc_status use_rotary(zc_kctx *k, gqa *g)
 static zc_status use_norms(zc_kctx *k, gqa *g)
 {
     g->norm_eps = ZC_ATTRS(k, MsGroupQueryAttention)->qk_norm_epsilon;
-    g->q_norm = zc_input(k, GQA_Q_NORM);
-    g->k_norm = zc_input(k, GQA_K_NORM);
+    g->q_norm = zc_input(k, GQA(q_norm));
+    g->k_norm = zc_input(k, GQA(k_norm));
     if (g->q_norm)
         ZC_TRY(zc_check_length(k, zc_tensor_numel(g->q_norm), g->m.a.d, "size of q_norm_weight"));
     if (g->k_norm)
@@ -224,7 +225,7 @@ static zc_status use_norms(zc_kctx *k, gqa *g)
 static zc_status run(zc_kctx *k, bool fast)
 {
     const zc_attrs_MsGroupQueryAttention *at = ZC_ATTRS(k, MsGroupQueryAttention);
-    const zc_tensor *q = &k->in[GQA_Q];
+    const zc_tensor *q = &k->in[GQA(q)];
     gqa g = {.m.work = fast ? ZC_F32 : ZC_F64};
     zc_attn *a = &g.m.a;
     *a = (zc_attn){.batch = q->dims[0],
@@ -235,7 +236,7 @@ static zc_status run(zc_kctx *k, bool fast)
                    .softcap = at->softcap,
                    .causal = at->causal != 0,
                    .window = at->local_window_size,
-                   .sink = zc_input(k, GQA_SINK),
+                   .sink = zc_input(k, GQA(sink)),
                    .zero_sink = at->smooth_softmax > 0,
                    .scores = at->qk_output ? zc_output(k, 3) : NULL,
                    .scores_mode = at->qk_output == 1 ? 2 : 3};
@@ -251,7 +252,7 @@ static zc_status run(zc_kctx *k, bool fast)
     ZC_TRY(use_norms(k, &g));
     ZC_TRY(fill_caches(k, &g));
     ZC_TRY(turn_queries(k, &g));
-    ZC_TRY(zc_ms_use_bias(k, &g.m, zc_input(k, GQA_ADD)));
+    ZC_TRY(zc_ms_use_bias(k, &g.m, zc_input(k, GQA(add))));
     return zc_attn_run(k, a, fast);
 }
 
@@ -262,7 +263,7 @@ zc_status zc_k_MsGroupQueryAttention(zc_kctx *k)
 
 bool zc_fits_ms_gqa(const zc_kctx *k)
 {
-    return k->in[GQA_Q].dtype == ZC_F32;
+    return k->in[GQA(q)].dtype == ZC_F32;
 }
 
 zc_status zc_fast_ms_gqa(zc_kctx *k)

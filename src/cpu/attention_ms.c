@@ -138,12 +138,12 @@ static zc_status add_bias(zc_kctx *k, const zc_ms *m, const zc_tensor *bias, int
 
 /* ---- Attention ---- */
 
-enum { ATT_X, ATT_W, ATT_BIAS, ATT_MASK, ATT_PAST, ATT_ADD };
+#define ATT(input) ZC_IN_MsAttention_##input
 
 /* out[rows, columns] = x weights + bias, through the Gemm kernels. */
 static zc_status project(zc_kctx *k, zc_ms *m, bool fast, zc_tensor *out)
 {
-    const zc_tensor *x = &k->in[ATT_X], *w = &k->in[ATT_W], *bias = zc_input(k, ATT_BIAS);
+    const zc_tensor *x = &k->in[ATT(x)], *w = &k->in[ATT(w)], *bias = zc_input(k, ATT(bias));
     zc_attrs_Gemm attrs;
     zc_attrs_default(zc_op_get(ZC_OP_Gemm), &attrs);
     int64_t rows = x->dims[0] * x->dims[1], dims[] = {rows, w->dims[1]};
@@ -159,7 +159,7 @@ static zc_status project(zc_kctx *k, zc_ms *m, bool fast, zc_tensor *out)
 static zc_status attention_past(zc_kctx *k, zc_ms *m)
 {
     zc_attn *a = &m->a;
-    const zc_tensor *past = zc_input(k, ATT_PAST);
+    const zc_tensor *past = zc_input(k, ATT(past));
     zc_tensor *present = zc_output(k, 1);
     int64_t old = past ? past->dims[3] : 0, n = a->nk, all = a->batch * a->kv_heads;
     int64_t need[] = {2, a->batch, a->kv_heads, old, a->d};
@@ -178,10 +178,10 @@ static zc_status attention_past(zc_kctx *k, zc_ms *m)
 static zc_status attention(zc_kctx *k, bool fast)
 {
     const zc_attrs_MsAttention *at = ZC_ATTRS(k, MsAttention);
-    const zc_tensor *x = &k->in[ATT_X];
+    const zc_tensor *x = &k->in[ATT(x)];
     zc_ms m = {.work = fast ? ZC_F32 : ZC_F64};
     zc_tensor qkv;
-    int64_t heads = at->num_heads, cols = k->in[ATT_W].dims[1];
+    int64_t heads = at->num_heads, cols = k->in[ATT(w)].dims[1];
     int64_t hidden = at->qkv_hidden_sizes.n ? at->qkv_hidden_sizes.v[0] : cols / 3;
     int64_t length = x->dims[1], hidden_v = cols - 2 * hidden;
     m.a = (zc_attn){.batch = x->dims[0],
@@ -201,8 +201,8 @@ static zc_status attention(zc_kctx *k, bool fast)
     m.a.v = (zc_heads){&qkv, 2 * hidden, length * cols, m.a.dv, cols};
     m.a.y_at = zc_heads_3d(m.a.y, heads, length, m.a.dv);
     ZC_TRY(attention_past(k, &m));
-    ZC_TRY(use_mask(k, &m, zc_input(k, ATT_MASK), at->mask_filter_value));
-    ZC_TRY(zc_ms_use_bias(k, &m, zc_input(k, ATT_ADD)));
+    ZC_TRY(use_mask(k, &m, zc_input(k, ATT(mask)), at->mask_filter_value));
+    ZC_TRY(zc_ms_use_bias(k, &m, zc_input(k, ATT(add))));
     return zc_attn_run(k, &m.a, fast);
 }
 
@@ -213,7 +213,7 @@ zc_status zc_k_MsAttention(zc_kctx *k)
 
 bool zc_fits_ms_attention(const zc_kctx *k)
 {
-    return k->in[ATT_X].dtype == ZC_F32;
+    return k->in[ATT(x)].dtype == ZC_F32;
 }
 
 zc_status zc_fast_ms_attention(zc_kctx *k)
@@ -223,7 +223,7 @@ zc_status zc_fast_ms_attention(zc_kctx *k)
 
 /* ---- MultiHeadAttention ---- */
 
-enum { MHA_Q, MHA_K, MHA_V, MHA_BIAS, MHA_MASK, MHA_ADD, MHA_PAST_K, MHA_PAST_V };
+#define MHA(input) ZC_IN_MsMultiHeadAttention_##input
 
 /* query alone: [batch, length, heads, 3, size]. */
 static void packed_views(zc_attn *a, const zc_tensor *q)
@@ -259,11 +259,11 @@ static void key_views(zc_attn *a, const zc_tensor *key, const zc_tensor *v)
 
 static zc_status check_mha(zc_kctx *k, const zc_attn *a)
 {
-    const zc_tensor *key = zc_input(k, MHA_K), *v = zc_input(k, MHA_V);
+    const zc_tensor *key = zc_input(k, MHA(k)), *v = zc_input(k, MHA(v));
     int64_t q_dims[] = {a->batch, a->nq, a->heads, a->d, key ? 1 : 3};
     int64_t k_dims[] = {a->batch, a->nk, a->heads, a->d, v ? 1 : 2};
     int64_t v_dims[] = {a->batch, a->nk, a->heads, a->dv};
-    ZC_TRY(zc_check_length(k, zc_tensor_numel(&k->in[MHA_Q]), zc_numel(5, q_dims),
+    ZC_TRY(zc_check_length(k, zc_tensor_numel(&k->in[MHA(q)]), zc_numel(5, q_dims),
                            "size of the query"));
     if (key)
         ZC_TRY(zc_check_length(k, zc_tensor_numel(key), zc_numel(5, k_dims), "size of the key"));
@@ -274,13 +274,14 @@ static zc_status check_mha(zc_kctx *k, const zc_attn *a)
 static zc_status mha_bias(zc_kctx *k, zc_ms *m)
 {
     zc_attn *a = &m->a;
-    const zc_tensor *bias = zc_input(k, MHA_BIAS);
+    const zc_tensor *bias = zc_input(k, MHA(bias));
     int64_t hidden = a->heads * a->d;
     if (!bias) return ZC_OK;
     ZC_TRY(zc_check_length(k, zc_tensor_numel(bias), 2 * hidden + a->heads * a->dv,
                            "size of the bias"));
     ZC_TRY(add_bias(k, m, bias, 0, a->nq, a->d, &a->q, &m->q));
-    if (zc_input(k, MHA_K) && k->in[MHA_K].rank == 4) return ZC_OK; /* ready-made keys and values */
+    if (zc_input(k, MHA(k)) && k->in[MHA(k)].rank == 4)
+        return ZC_OK; /* ready-made keys and values */
     ZC_TRY(add_bias(k, m, bias, hidden, a->nk, a->d, &a->k, &m->k));
     return add_bias(k, m, bias, 2 * hidden, a->nk, a->dv, &a->v, &m->v);
 }
@@ -288,7 +289,7 @@ static zc_status mha_bias(zc_kctx *k, zc_ms *m)
 static zc_status mha_past(zc_kctx *k, zc_ms *m)
 {
     zc_attn *a = &m->a;
-    const zc_tensor *past_k = zc_input(k, MHA_PAST_K), *past_v = zc_input(k, MHA_PAST_V);
+    const zc_tensor *past_k = zc_input(k, MHA(past_k)), *past_v = zc_input(k, MHA(past_v));
     int64_t old = past_k ? past_k->dims[2] : 0, n = a->nk;
     const int64_t key[] = {a->batch, a->heads, old, a->d},
                   value[] = {a->batch, a->heads, old, a->dv};
@@ -304,7 +305,7 @@ static zc_status mha_past(zc_kctx *k, zc_ms *m)
 static zc_status mha(zc_kctx *k, bool fast)
 {
     const zc_attrs_MsMultiHeadAttention *at = ZC_ATTRS(k, MsMultiHeadAttention);
-    const zc_tensor *q = &k->in[MHA_Q], *key = zc_input(k, MHA_K), *v = zc_input(k, MHA_V);
+    const zc_tensor *q = &k->in[MHA(q)], *key = zc_input(k, MHA(k)), *v = zc_input(k, MHA(v));
     zc_ms m = {.work = fast ? ZC_F32 : ZC_F64};
     m.a = (zc_attn){.batch = q->dims[0],
                     .heads = at->num_heads,
@@ -327,8 +328,8 @@ static zc_status mha(zc_kctx *k, bool fast)
     m.a.y_at = zc_heads_3d(m.a.y, m.a.heads, m.a.nq, m.a.dv);
     ZC_TRY(mha_bias(k, &m));
     ZC_TRY(mha_past(k, &m));
-    ZC_TRY(use_mask(k, &m, zc_input(k, MHA_MASK), at->mask_filter_value));
-    ZC_TRY(zc_ms_use_bias(k, &m, zc_input(k, MHA_ADD)));
+    ZC_TRY(use_mask(k, &m, zc_input(k, MHA(mask)), at->mask_filter_value));
+    ZC_TRY(zc_ms_use_bias(k, &m, zc_input(k, MHA(add))));
     return zc_attn_run(k, &m.a, fast);
 }
 
@@ -339,7 +340,7 @@ zc_status zc_k_MsMultiHeadAttention(zc_kctx *k)
 
 bool zc_fits_ms_mha(const zc_kctx *k)
 {
-    return k->in[MHA_Q].dtype == ZC_F32;
+    return k->in[MHA(q)].dtype == ZC_F32;
 }
 
 zc_status zc_fast_ms_mha(zc_kctx *k)

@@ -5,13 +5,13 @@
 #include "cpu/copy.h"
 #include "cpu/fast.h"
 
-enum { IN_Q, IN_K, IN_V, IN_MASK, IN_PAST_K, IN_PAST_V, IN_LENGTHS };
+#define IN(input) ZC_IN_Attention_##input
 
 /* Sizes and views of q, k, v as they come in; nk counts the new keys. */
 static void views(const zc_kctx *k, zc_attn *a)
 {
     const zc_attrs_Attention *at = ZC_ATTRS(k, Attention);
-    const zc_tensor *q = &k->in[IN_Q], *key = &k->in[IN_K], *v = &k->in[IN_V];
+    const zc_tensor *q = &k->in[IN(q)], *key = &k->in[IN(k)], *v = &k->in[IN(v)];
     a->batch = q->dims[0];
     if (q->rank == 4) {
         a->heads = q->dims[1];
@@ -41,19 +41,19 @@ static void views(const zc_kctx *k, zc_attn *a)
 /* All that shape inference may have left open, so that no view leaves its tensor. */
 static zc_status check(zc_kctx *k, const zc_attn *a)
 {
-    const zc_tensor *past = zc_input(k, IN_PAST_K);
+    const zc_tensor *past = zc_input(k, IN(past_k));
     int64_t key[] = {a->batch, a->kv_heads, a->nk, a->d};
     int64_t value[] = {a->batch, a->kv_heads, a->nk, a->dv};
     if (a->kv_heads < 1 || a->heads % a->kv_heads)
         return zc_kernel_fail(k, "query heads are not a multiple of key heads (got %lld and %lld)",
                               (long long)a->heads, (long long)a->kv_heads);
-    ZC_TRY(zc_check_length(k, zc_tensor_numel(&k->in[IN_K]), zc_numel(4, key), "size of the key"));
-    ZC_TRY(
-        zc_check_length(k, zc_tensor_numel(&k->in[IN_V]), zc_numel(4, value), "size of the value"));
+    ZC_TRY(zc_check_length(k, zc_tensor_numel(&k->in[IN(k)]), zc_numel(4, key), "size of the key"));
+    ZC_TRY(zc_check_length(k, zc_tensor_numel(&k->in[IN(v)]), zc_numel(4, value),
+                           "size of the value"));
     if (!past) return ZC_OK;
     key[2] = value[2] = past->dims[2];
     ZC_TRY(zc_check_shape(k, past, 4, key, "past_key"));
-    return zc_check_shape(k, &k->in[IN_PAST_V], 4, value, "past_value");
+    return zc_check_shape(k, &k->in[IN(past_v)], 4, value, "past_value");
 }
 
 /* past and new positions one after the other: in output `i` if it is wanted, or in scratch memory
@@ -118,7 +118,7 @@ zc_status zc_attn_use_lengths(zc_kctx *k, zc_attn *a, const zc_tensor *lengths, 
 /* Where the queries stand among the keys: behind the past ones, or at the end of the valid ones. */
 static zc_status use_positions(zc_kctx *k, zc_attn *a, int64_t past)
 {
-    ZC_TRY(zc_attn_use_lengths(k, a, zc_input(k, IN_LENGTHS), "nonpad_kv_seqlen"));
+    ZC_TRY(zc_attn_use_lengths(k, a, zc_input(k, IN(lengths)), "nonpad_kv_seqlen"));
     int64_t *v = zc_scratch_get(k->scratch, (size_t)a->batch * sizeof *v);
     if (!v) return zc_fail_nomem(k->diag, "key positions", 0);
     for (int64_t b = 0; b < a->batch; b++) v[b] = a->keys ? a->keys[b] - a->nq : past;
@@ -129,7 +129,7 @@ static zc_status use_positions(zc_kctx *k, zc_attn *a, int64_t past)
 static zc_status run(zc_kctx *k, bool fast)
 {
     const zc_attrs_Attention *at = ZC_ATTRS(k, Attention);
-    const zc_tensor *past_k = zc_input(k, IN_PAST_K), *past_v = zc_input(k, IN_PAST_V);
+    const zc_tensor *past_k = zc_input(k, IN(past_k)), *past_v = zc_input(k, IN(past_v));
     zc_tensor keys, values;
     zc_attn a = {.y = &k->out[0],
                  .softcap = at->softcap,
@@ -145,7 +145,7 @@ static zc_status run(zc_kctx *k, bool fast)
     ZC_TRY(append(k, &a, 1, a.d, past_k, total, &a.k, &keys));
     ZC_TRY(append(k, &a, 2, a.dv, past_v, total, &a.v, &values));
     a.nk = total;
-    ZC_TRY(zc_attn_use_mask(k, &a, zc_input(k, IN_MASK)));
+    ZC_TRY(zc_attn_use_mask(k, &a, zc_input(k, IN(mask))));
     ZC_TRY(use_positions(k, &a, past));
     return zc_attn_run(k, &a, fast);
 }
@@ -157,7 +157,7 @@ zc_status zc_k_Attention(zc_kctx *k)
 
 bool zc_fits_attention(const zc_kctx *k)
 {
-    return k->in[IN_Q].dtype == ZC_F32 && k->in[IN_V].dtype == ZC_F32;
+    return k->in[IN(q)].dtype == ZC_F32 && k->in[IN(v)].dtype == ZC_F32;
 }
 
 zc_status zc_fast_attention(zc_kctx *k)

@@ -6,7 +6,7 @@
 #include "cpu/fast.h"
 #include "cpu/rotary.h"
 
-enum { IN_X, IN_MASK, IN_COS, IN_SIN, IN_LENGTHS };
+#define IN(input) ZC_IN_PackedAttention_##input
 
 typedef struct turn_job {
     const zc_tensor *x;
@@ -30,7 +30,7 @@ static void turn_rows(void *arg, int64_t begin, int64_t end)
 /* Queries and keys turned, in scratch memory: they stand next to each other. */
 static zc_status turn(zc_kctx *k, zc_attn *a, bool interleaved, zc_dtype work, turn_job *j)
 {
-    const zc_tensor *cos = zc_input(k, IN_COS), *sin = zc_input(k, IN_SIN);
+    const zc_tensor *cos = zc_input(k, IN(cos)), *sin = zc_input(k, IN(sin));
     if (!cos) return ZC_OK;
     int64_t heads = a->heads + a->kv_heads, n = a->nq;
     const int64_t need[] = {cos->dims[0] == 1 ? 1 : a->batch, n, cos->dims[2]};
@@ -40,7 +40,7 @@ static zc_status turn(zc_kctx *k, zc_attn *a, bool interleaved, zc_dtype work, t
     if (2 * need[2] > a->d)
         return zc_kernel_fail(k, "cosines have too many columns (got %lld, need at most %lld)",
                               (long long)need[2], (long long)a->d / 2);
-    *j = (turn_job){.x = &k->in[IN_X],
+    *j = (turn_job){.x = &k->in[IN(x)],
                     .r = {cos, sin, need[2], interleaved},
                     .length = n,
                     .heads = heads,
@@ -58,7 +58,7 @@ static zc_status turn(zc_kctx *k, zc_attn *a, bool interleaved, zc_dtype work, t
 static zc_status run(zc_kctx *k, bool fast)
 {
     const zc_attrs_PackedAttention *at = ZC_ATTRS(k, PackedAttention);
-    const zc_tensor *x = &k->in[IN_X];
+    const zc_tensor *x = &k->in[IN(x)];
     int64_t heads = at->num_heads, kv = at->kv_num_heads, cols = x->dims[2], n = x->dims[1];
     int64_t size = cols / (heads + 2 * kv);
     turn_job j;
@@ -80,8 +80,8 @@ static zc_status run(zc_kctx *k, bool fast)
     ZC_TRY(zc_check_length(k, cols, size * (heads + 2 * kv), "packed size"));
     a.y_at = zc_heads_3d(a.y, heads, n, size);
     ZC_TRY(turn(k, &a, at->interleaved != 0, fast ? ZC_F32 : ZC_F64, &j));
-    ZC_TRY(zc_attn_use_mask(k, &a, zc_input(k, IN_MASK)));
-    ZC_TRY(zc_attn_use_lengths(k, &a, zc_input(k, IN_LENGTHS), "lengths"));
+    ZC_TRY(zc_attn_use_mask(k, &a, zc_input(k, IN(mask))));
+    ZC_TRY(zc_attn_use_lengths(k, &a, zc_input(k, IN(lengths)), "lengths"));
     return zc_attn_run(k, &a, fast);
 }
 
@@ -92,7 +92,7 @@ zc_status zc_k_PackedAttention(zc_kctx *k)
 
 bool zc_fits_packed_attention(const zc_kctx *k)
 {
-    return k->in[IN_X].dtype == ZC_F32;
+    return k->in[IN(x)].dtype == ZC_F32;
 }
 
 zc_status zc_fast_packed_attention(zc_kctx *k)

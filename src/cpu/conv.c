@@ -186,11 +186,15 @@ zc_status zc_k_FusedConv(zc_kctx *k)
 zc_status zc_k_ConvInteger(zc_kctx *k)
 {
     zc_conv c;
-    ZC_TRY(zc_conv_of(k, 0, 1, &c));
-    ZC_TRY(check_channels(k, 3, c.groups * c.oc));
-    job j = {.c = &c, .x = &k->in[0], .w = &k->in[1], .y = &k->out[0]};
-    if (optional(k, 2)) j.x_zero = zc_geti(&k->in[2], 0);
-    j.w_zero = optional(k, 3);
+    ZC_TRY(zc_conv_of(k, ZC_IN_ConvInteger_x, ZC_IN_ConvInteger_w, &c));
+    ZC_TRY(check_channels(k, ZC_IN_ConvInteger_w_zero, c.groups * c.oc));
+    job j = {.c = &c,
+             .x = &k->in[ZC_IN_ConvInteger_x],
+             .w = &k->in[ZC_IN_ConvInteger_w],
+             .y = &k->out[0]};
+    if (optional(k, ZC_IN_ConvInteger_x_zero))
+        j.x_zero = zc_geti(&k->in[ZC_IN_ConvInteger_x_zero], 0);
+    j.w_zero = optional(k, ZC_IN_ConvInteger_w_zero);
     zc_parallel(k, outputs(&c), 64, integers, &j);
     return ZC_OK;
 }
@@ -198,19 +202,20 @@ zc_status zc_k_ConvInteger(zc_kctx *k)
 zc_status zc_k_QLinearConv(zc_kctx *k)
 {
     zc_conv c;
-    ZC_TRY(zc_conv_of(k, 0, 3, &c));
-    ZC_TRY(check_channels(k, 4, c.groups * c.oc));
-    ZC_TRY(check_channels(k, 5, c.groups * c.oc));
+    ZC_TRY(zc_conv_of(k, ZC_IN_QLinearConv_x, ZC_IN_QLinearConv_w, &c));
+    ZC_TRY(check_channels(k, ZC_IN_QLinearConv_w_scale, c.groups * c.oc));
+    ZC_TRY(check_channels(k, ZC_IN_QLinearConv_w_zero, c.groups * c.oc));
     job j = {.c = &c,
-             .x = &k->in[0],
-             .w = &k->in[3],
+             .x = &k->in[ZC_IN_QLinearConv_x],
+             .w = &k->in[ZC_IN_QLinearConv_w],
              .y = &k->out[0],
-             .x_zero = zc_geti(&k->in[2], 0),
-             .w_scale = &k->in[4],
-             .w_zero = &k->in[5],
-             .scale = zc_get(&k->in[1], 0) / zc_get(&k->in[6], 0),
-             .y_zero = (double)zc_geti(&k->in[7], 0),
-             .bias = optional(k, 8)};
+             .x_zero = zc_geti(&k->in[ZC_IN_QLinearConv_x_zero], 0),
+             .w_scale = &k->in[ZC_IN_QLinearConv_w_scale],
+             .w_zero = &k->in[ZC_IN_QLinearConv_w_zero],
+             .scale = zc_get(&k->in[ZC_IN_QLinearConv_x_scale], 0) /
+                      zc_get(&k->in[ZC_IN_QLinearConv_y_scale], 0),
+             .y_zero = (double)zc_geti(&k->in[ZC_IN_QLinearConv_y_zero], 0),
+             .bias = optional(k, ZC_IN_QLinearConv_bias)};
     zc_parallel(k, outputs(&c), 64, integers, &j);
     return ZC_OK;
 }

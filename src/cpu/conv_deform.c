@@ -80,11 +80,15 @@ static void outputs(void *arg, int64_t begin, int64_t end)
 zc_status zc_k_DeformConv(zc_kctx *k)
 {
     zc_conv c;
-    ZC_TRY(zc_conv_of(k, 0, 1, &c));
-    job j = {.c = &c, .x = &k->in[0], .w = &k->in[1], .offset = &k->in[2], .y = &k->out[0]};
+    ZC_TRY(zc_conv_of(k, ZC_IN_DeformConv_x, ZC_IN_DeformConv_w, &c));
+    job j = {.c = &c,
+             .x = &k->in[ZC_IN_DeformConv_x],
+             .w = &k->in[ZC_IN_DeformConv_w],
+             .offset = &k->in[ZC_IN_DeformConv_offset],
+             .y = &k->out[0]};
     j.offset_groups = ZC_ATTRS(k, DeformConv)->offset_group;
-    if (k->nin > 3 && zc_present(&k->in[3])) j.bias = &k->in[3];
-    if (k->nin > 4 && zc_present(&k->in[4])) j.mask = &k->in[4];
+    if (zc_input(k, ZC_IN_DeformConv_bias)) j.bias = &k->in[ZC_IN_DeformConv_bias];
+    if (zc_input(k, ZC_IN_DeformConv_mask)) j.mask = &k->in[ZC_IN_DeformConv_mask];
     int64_t taps = c.batch * j.offset_groups * c.taps * c.out_plane;
     if (c.w.axes > 8) return zc_kernel_unsupported(k, "DeformConv over %d spatial axes", c.w.axes);
     if (c.batch && (zc_tensor_numel(j.offset) != taps * c.w.axes ||

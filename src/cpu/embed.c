@@ -2,6 +2,8 @@
 #include "cpu/copy.h"
 #include "cpu/fast.h"
 
+#define IN(input) ZC_IN_EmbedLayerNormalization_##input
+
 /* Tables whose rows are added up: words, positions, segments. */
 typedef struct embedding {
     const zc_tensor *ids, *table; /* ids NULL: the position in the sequence is the row */
@@ -81,10 +83,10 @@ static void add_rows(void *arg, int64_t begin, int64_t end)
 static void count_words(zc_kctx *k, const job *j)
 {
     if (!zc_output(k, 1)) return;
-    for (int64_t b = 0; b < k->in[0].dims[0]; b++) {
+    for (int64_t b = 0; b < k->in[IN(words)].dims[0]; b++) {
         int64_t n = 0;
-        for (int64_t s = 0; zc_input(k, 7) && s < j->length; s++)
-            n += zc_geti(&k->in[7], b * j->length + s) == 1;
+        for (int64_t s = 0; zc_input(k, IN(mask)) && s < j->length; s++)
+            n += zc_geti(&k->in[IN(mask)], b * j->length + s) == 1;
         zc_puti(&k->out[1], b, n);
     }
 }
@@ -96,7 +98,7 @@ static zc_status normalise(zc_kctx *k, const zc_tensor *sum, normalise_fn layer_
     zc_attrs_LayerNormalization attrs;
     zc_attrs_default(zc_op_get(ZC_OP_LayerNormalization), &attrs);
     attrs.epsilon = ZC_ATTRS(k, EmbedLayerNormalization)->epsilon;
-    const zc_tensor in[] = {*sum, k->in[5], k->in[6]};
+    const zc_tensor in[] = {*sum, k->in[IN(gamma)], k->in[IN(beta)]};
     zc_kctx inner = zc_inner(k, ZC_OP_LayerNormalization, &attrs, 3, in, &k->out[0]);
     return layer_norm(&inner);
 }
@@ -116,17 +118,24 @@ static zc_status sum_room(zc_kctx *k, zc_tensor *sum)
 static zc_status embed(zc_kctx *k, normalise_fn layer_norm)
 {
     /* The sum is kept in f32 at least, so that a narrower type is rounded once. */
-    zc_tensor sum = {.rank = 3, .dims = {k->in[0].dims[0], k->in[0].dims[1], k->in[2].dims[1]}};
-    sum.dtype = k->in[2].dtype == ZC_F64 ? ZC_F64 : ZC_F32;
-    job j = {.length = k->in[0].dims[1], .hidden = k->in[2].dims[1], .sum = &sum};
-    j.words = zc_tensor_numel(&k->in[0]);
-    j.n = zc_input(k, 1) ? 3 : 2;
-    j.e[0] = (embedding){&k->in[0], &k->in[2], j.words};
-    j.e[1] = (embedding){NULL, &k->in[3], 0};
-    if (zc_input(k, 8)) j.e[1] = (embedding){&k->in[8], &k->in[3], zc_tensor_numel(&k->in[8])};
-    if (zc_input(k, 1)) j.e[2] = (embedding){&k->in[1], &k->in[4], zc_tensor_numel(&k->in[1])};
-    if (zc_input(k, 7))
-        ZC_TRY(zc_check_length(k, zc_tensor_numel(&k->in[7]), j.words, "mask length"));
+    zc_tensor sum = {.rank = 3,
+                     .dims = {k->in[IN(words)].dims[0], k->in[IN(words)].dims[1],
+                              k->in[IN(word_table)].dims[1]}};
+    sum.dtype = k->in[IN(word_table)].dtype == ZC_F64 ? ZC_F64 : ZC_F32;
+    job j = {
+        .length = k->in[IN(words)].dims[1], .hidden = k->in[IN(word_table)].dims[1], .sum = &sum};
+    j.words = zc_tensor_numel(&k->in[IN(words)]);
+    j.n = zc_input(k, IN(segments)) ? 3 : 2;
+    j.e[0] = (embedding){&k->in[IN(words)], &k->in[IN(word_table)], j.words};
+    j.e[1] = (embedding){NULL, &k->in[IN(position_table)], 0};
+    if (zc_input(k, IN(positions)))
+        j.e[1] = (embedding){&k->in[IN(positions)], &k->in[IN(position_table)],
+                             zc_tensor_numel(&k->in[IN(positions)])};
+    if (zc_input(k, IN(segments)))
+        j.e[2] = (embedding){&k->in[IN(segments)], &k->in[IN(segment_table)],
+                             zc_tensor_numel(&k->in[IN(segments)])};
+    if (zc_input(k, IN(mask)))
+        ZC_TRY(zc_check_length(k, zc_tensor_numel(&k->in[IN(mask)]), j.words, "mask length"));
     count_words(k, &j);
     if (zc_tensor_numel(&sum) == 0) return ZC_OK;
     ZC_TRY(check_rows(k, &j));
@@ -145,11 +154,12 @@ zc_status zc_k_EmbedLayerNormalization(zc_kctx *k)
 
 bool zc_fits_embed_norm(const zc_kctx *k)
 {
-    int64_t hidden = k->in[2].dims[1];
+    int64_t hidden = k->in[IN(word_table)].dims[1];
     for (int i = 2; i < 7; i++)
         if (zc_input(k, i) && k->in[i].dtype != ZC_F32) return false;
     return zc_present(&k->out[0]) && k->out[0].dtype == ZC_F32 &&
-           zc_tensor_numel(&k->in[5]) == hidden && zc_tensor_numel(&k->in[6]) == hidden;
+           zc_tensor_numel(&k->in[IN(gamma)]) == hidden &&
+           zc_tensor_numel(&k->in[IN(beta)]) == hidden;
 }
 
 zc_status zc_fast_embed_norm(zc_kctx *k)

@@ -117,24 +117,24 @@ static zc_status check_linear(zc_kctx *k, const job *j, const zc_tensor *past)
 zc_status zc_k_LinearAttention(zc_kctx *k)
 {
     const zc_attrs_LinearAttention *a = ZC_ATTRS(k, LinearAttention);
-    const zc_tensor *past = zc_input(k, 3);
-    job j = {.q = &k->in[0],
-             .key = &k->in[1],
-             .v = &k->in[2],
-             .decay = zc_input(k, 4),
-             .beta = zc_input(k, 5),
+    const zc_tensor *past = zc_input(k, ZC_IN_LinearAttention_state);
+    job j = {.q = &k->in[ZC_IN_LinearAttention_q],
+             .key = &k->in[ZC_IN_LinearAttention_k],
+             .v = &k->in[ZC_IN_LinearAttention_v],
+             .decay = zc_input(k, ZC_IN_LinearAttention_decay),
+             .beta = zc_input(k, ZC_IN_LinearAttention_beta),
              .y = &k->out[0],
              .state_out = &k->out[1],
-             .length = k->in[0].dims[1],
+             .length = k->in[ZC_IN_LinearAttention_q].dims[1],
              .heads = a->q_num_heads,
              .kv_heads = a->kv_num_heads,
-             .dk = k->in[0].dims[2] / a->q_num_heads,
-             .dv = k->in[2].dims[2] / a->kv_num_heads};
+             .dk = k->in[ZC_IN_LinearAttention_q].dims[2] / a->q_num_heads,
+             .dv = k->in[ZC_IN_LinearAttention_v].dims[2] / a->kv_num_heads};
     if (j.decay) j.decay_size = j.decay->dims[2] == j.kv_heads * j.dk ? j.dk : 1;
     if (j.beta) j.beta_heads = j.beta->dims[2] == 1 ? 1 : j.kv_heads;
     j.scale = a->scale != 0 ? a->scale : 1 / sqrt((double)j.dk);
     ZC_TRY(check_linear(k, &j, past));
-    int64_t tasks = k->in[0].dims[0] * j.kv_heads;
+    int64_t tasks = k->in[ZC_IN_LinearAttention_q].dims[0] * j.kv_heads;
     if (tasks == 0) return ZC_OK;
     ZC_TRY(begin_state(k, &j, tasks, past));
     zc_parallel(k, tasks, 1, heads, &j);
@@ -153,18 +153,23 @@ static double padded(const zc_tensor *x, const zc_tensor *past, int64_t row, int
 
 static zc_status check_conv(zc_kctx *k, int64_t kept)
 {
-    const zc_tensor *x = &k->in[0];
+    const zc_tensor *x = &k->in[ZC_IN_CausalConvWithState_x];
     int64_t channels = x->dims[1];
     const int64_t weight[] = {channels, 1, kept + 1}, state[] = {x->dims[0], channels, kept};
-    ZC_TRY(zc_check_shape(k, &k->in[1], 3, weight, "weight"));
-    if (zc_input(k, 2)) ZC_TRY(zc_check_shape(k, &k->in[2], 1, &channels, "bias"));
-    if (zc_input(k, 3)) ZC_TRY(zc_check_shape(k, &k->in[3], 3, state, "past_state"));
+    ZC_TRY(zc_check_shape(k, &k->in[ZC_IN_CausalConvWithState_w], 3, weight, "weight"));
+    if (zc_input(k, ZC_IN_CausalConvWithState_bias))
+        ZC_TRY(zc_check_shape(k, &k->in[ZC_IN_CausalConvWithState_bias], 1, &channels, "bias"));
+    if (zc_input(k, ZC_IN_CausalConvWithState_state))
+        ZC_TRY(zc_check_shape(k, &k->in[ZC_IN_CausalConvWithState_state], 3, state, "past_state"));
     return ZC_OK;
 }
 
 zc_status zc_k_CausalConvWithState(zc_kctx *k)
 {
-    const zc_tensor *x = &k->in[0], *w = &k->in[1], *bias = zc_input(k, 2), *past = zc_input(k, 3);
+    const zc_tensor *x = &k->in[ZC_IN_CausalConvWithState_x],
+                    *w = &k->in[ZC_IN_CausalConvWithState_w],
+                    *bias = zc_input(k, ZC_IN_CausalConvWithState_bias),
+                    *past = zc_input(k, ZC_IN_CausalConvWithState_state);
     bool silu = strcmp(ZC_ATTRS(k, CausalConvWithState)->activation, "none") != 0;
     int64_t rows = x->dims[0] * x->dims[1], length = x->dims[2], kept = w->dims[2] - 1;
     ZC_TRY(check_conv(k, kept));

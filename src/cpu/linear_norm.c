@@ -17,8 +17,8 @@ static zc_status plain_norm(zc_kctx *k, zc_tensor *sum, bool reference_only)
     const zc_attrs_LayerNormalization layer = {
         .axis = -1, .epsilon = a->epsilon, .stash_type = ZC_F32};
     const zc_attrs_RMSNormalization rms = {.axis = -1, .epsilon = a->epsilon, .stash_type = ZC_F32};
-    zc_tensor in[3] = {*sum, k->in[4]};
-    if (zc_input(k, 5)) in[2] = k->in[5];
+    zc_tensor in[3] = {*sum, k->in[ZC_IN_LinearNorm_gamma]};
+    if (zc_input(k, ZC_IN_LinearNorm_beta)) in[2] = k->in[ZC_IN_LinearNorm_beta];
     zc_kctx inner = a->rms ? zc_inner(k, ZC_OP_RMSNormalization, &rms, 2, in, k->out)
                            : zc_inner(k, ZC_OP_LayerNormalization, &layer, 3, in, k->out);
     inner.state = k->epilogue_state;
@@ -31,8 +31,9 @@ static zc_status skip_norm(zc_kctx *k, zc_tensor *sum, bool reference_only)
     const zc_attrs_LinearNorm *a = ZC_ATTRS(k, LinearNorm);
     const zc_attrs_SkipLayerNormalization layer = {.epsilon = a->epsilon};
     const zc_attrs_SkipSimplifiedLayerNormalization rms = {.epsilon = a->epsilon};
-    zc_tensor in[4] = {*sum, k->in[3], k->in[4]}, out[4] = {k->out[0]};
-    if (zc_input(k, 5)) in[3] = k->in[5];
+    zc_tensor in[4] = {*sum, k->in[ZC_IN_LinearNorm_skip], k->in[ZC_IN_LinearNorm_gamma]},
+              out[4] = {k->out[0]};
+    if (zc_input(k, ZC_IN_LinearNorm_beta)) in[3] = k->in[ZC_IN_LinearNorm_beta];
     zc_kctx inner = a->rms ? zc_inner(k, ZC_OP_SkipSimplifiedLayerNormalization, &rms, 3, in, out)
                            : zc_inner(k, ZC_OP_SkipLayerNormalization, &layer, 4, in, out);
     if (zc_output(k, 1)) out[3] = k->out[1];
@@ -46,12 +47,13 @@ static zc_status run(zc_kctx *k, bool reference_only)
     zc_tensor sum = k->out[0];
     size_t bytes;
     if (!zc_tensor_bytes(&sum, &bytes)) return zc_fail_nomem(k->diag, "product", bytes);
-    bool keep = zc_output(k, 1) && !zc_input(k, 3); /* the product itself is wanted */
+    bool keep =
+        zc_output(k, 1) && !zc_input(k, ZC_IN_LinearNorm_skip); /* the product itself is wanted */
     sum.data = keep ? k->out[1].data : zc_scratch_get(k->scratch, bytes);
     if (!sum.data) return zc_fail_nomem(k->diag, "product", bytes);
     ZC_TRY(product(k, &sum, reference_only));
-    return zc_input(k, 3) ? skip_norm(k, &sum, reference_only)
-                          : plain_norm(k, &sum, reference_only);
+    return zc_input(k, ZC_IN_LinearNorm_skip) ? skip_norm(k, &sum, reference_only)
+                                              : plain_norm(k, &sum, reference_only);
 }
 
 zc_status zc_k_LinearNorm(zc_kctx *k)

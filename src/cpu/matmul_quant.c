@@ -100,10 +100,13 @@ static void rows(void *arg, int64_t begin, int64_t end)
 zc_status zc_k_MatMulInteger(zc_kctx *k)
 {
     zc_mm mm;
-    ZC_TRY(zc_mm_of(k, 0, 1, &mm));
-    job j = {.mm = &mm, .a = &k->in[0], .b = &k->in[1], .y = &k->out[0]};
-    ZC_TRY(param_of(k, 2, j.a, true, &mm, &j.a_zero));
-    ZC_TRY(param_of(k, 3, j.b, false, &mm, &j.b_zero));
+    ZC_TRY(zc_mm_of(k, ZC_IN_MatMulInteger_a, ZC_IN_MatMulInteger_b, &mm));
+    job j = {.mm = &mm,
+             .a = &k->in[ZC_IN_MatMulInteger_a],
+             .b = &k->in[ZC_IN_MatMulInteger_b],
+             .y = &k->out[0]};
+    ZC_TRY(param_of(k, ZC_IN_MatMulInteger_a_zero, j.a, true, &mm, &j.a_zero));
+    ZC_TRY(param_of(k, ZC_IN_MatMulInteger_b_zero, j.b, false, &mm, &j.b_zero));
     zc_parallel(k, mm.batch * mm.m, 1, rows, &j);
     return ZC_OK;
 }
@@ -111,17 +114,17 @@ zc_status zc_k_MatMulInteger(zc_kctx *k)
 zc_status zc_k_QLinearMatMul(zc_kctx *k)
 {
     zc_mm mm;
-    ZC_TRY(zc_mm_of(k, 0, 3, &mm));
+    ZC_TRY(zc_mm_of(k, ZC_IN_QLinearMatMul_a, ZC_IN_QLinearMatMul_b, &mm));
     job j = {.mm = &mm,
-             .a = &k->in[0],
-             .b = &k->in[3],
+             .a = &k->in[ZC_IN_QLinearMatMul_a],
+             .b = &k->in[ZC_IN_QLinearMatMul_b],
              .y = &k->out[0],
-             .y_scale = zc_get(&k->in[6], 0),
-             .y_zero = zc_get(&k->in[7], 0)};
-    ZC_TRY(param_of(k, 1, j.a, true, &mm, &j.a_scale));
-    ZC_TRY(param_of(k, 2, j.a, true, &mm, &j.a_zero));
-    ZC_TRY(param_of(k, 4, j.b, false, &mm, &j.b_scale));
-    ZC_TRY(param_of(k, 5, j.b, false, &mm, &j.b_zero));
+             .y_scale = zc_get(&k->in[ZC_IN_QLinearMatMul_y_scale], 0),
+             .y_zero = zc_get(&k->in[ZC_IN_QLinearMatMul_y_zero], 0)};
+    ZC_TRY(param_of(k, ZC_IN_QLinearMatMul_a_scale, j.a, true, &mm, &j.a_scale));
+    ZC_TRY(param_of(k, ZC_IN_QLinearMatMul_a_zero, j.a, true, &mm, &j.a_zero));
+    ZC_TRY(param_of(k, ZC_IN_QLinearMatMul_b_scale, j.b, false, &mm, &j.b_scale));
+    ZC_TRY(param_of(k, ZC_IN_QLinearMatMul_b_zero, j.b, false, &mm, &j.b_zero));
     zc_parallel(k, mm.batch * mm.m, 1, rows, &j);
     return ZC_OK;
 }

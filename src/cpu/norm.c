@@ -103,12 +103,12 @@ static void pass_statistics(zc_kctx *k)
 zc_status zc_k_BatchNormalization(zc_kctx *k)
 {
     const zc_attrs_BatchNormalization *a = ZC_ATTRS(k, BatchNormalization);
-    const zc_tensor *x = &k->in[0];
+    const zc_tensor *x = &k->in[ZC_IN_BatchNormalization_x];
     batch_job j = {.x = x,
-                   .scale = &k->in[1],
-                   .bias = &k->in[2],
-                   .mean = &k->in[3],
-                   .var = &k->in[4],
+                   .scale = &k->in[ZC_IN_BatchNormalization_scale],
+                   .bias = &k->in[ZC_IN_BatchNormalization_bias],
+                   .mean = &k->in[ZC_IN_BatchNormalization_mean],
+                   .var = &k->in[ZC_IN_BatchNormalization_variance],
                    .y = &k->out[0],
                    .mean_out = zc_output(k, 1),
                    .var_out = zc_output(k, 2),

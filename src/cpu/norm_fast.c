@@ -286,12 +286,13 @@ bool zc_fits_batch_norm(const zc_kctx *k)
 
 zc_status zc_fast_batch_norm(zc_kctx *k)
 {
-    const zc_tensor *x = &k->in[0];
-    const float *scale = floats(&k->in[1]), *var = floats(&k->in[4]);
+    const zc_tensor *x = &k->in[ZC_IN_BatchNormalization_x];
+    const float *scale = floats(&k->in[ZC_IN_BatchNormalization_scale]),
+                *var = floats(&k->in[ZC_IN_BatchNormalization_variance]);
     channel_job j = {.rows = zc_rows_get(),
                      .x = floats(x),
-                     .bias = floats(&k->in[2]),
-                     .mean = floats(&k->in[3]),
+                     .bias = floats(&k->in[ZC_IN_BatchNormalization_bias]),
+                     .mean = floats(&k->in[ZC_IN_BatchNormalization_mean]),
                      .y = k->out[0].data,
                      .channels = x->rank > 1 ? x->dims[1] : 1,
                      .plane = zc_dims_span(x->dims, x->rank > 1 ? 2 : 1, x->rank),

@@ -203,14 +203,14 @@ zc_status zc_rnn_of(zc_kctx *k, zc_rnn *n)
 {
     bool cell = k->op == ZC_OP_LSTM;
     ZC_TRY(zc_recurrent_of(k->op, k->attrs, k->subject, k->diag, &n->r));
-    const zc_tensor *x = n->x = zc_input(k, 0);
-    n->w = zc_input(k, 1);
-    n->rec = zc_input(k, 2);
-    n->bias = zc_input(k, 3);
-    n->lengths = zc_input(k, 4);
-    n->h0 = zc_input(k, 5);
-    n->c0 = cell ? zc_input(k, 6) : NULL;
-    n->peepholes = cell ? zc_input(k, 7) : NULL;
+    const zc_tensor *x = n->x = zc_input(k, ZC_IN_LSTM_x);
+    n->w = zc_input(k, ZC_IN_LSTM_w);
+    n->rec = zc_input(k, ZC_IN_LSTM_r);
+    n->bias = zc_input(k, ZC_IN_LSTM_bias);
+    n->lengths = zc_input(k, ZC_IN_LSTM_lengths);
+    n->h0 = zc_input(k, ZC_IN_LSTM_h);
+    n->c0 = cell ? zc_input(k, ZC_IN_LSTM_c) : NULL;
+    n->peepholes = cell ? zc_input(k, ZC_IN_LSTM_peepholes) : NULL;
     n->y = zc_output(k, 0);
     n->yh = zc_output(k, 1);
     n->yc = zc_output(k, 2);

@@ -120,16 +120,19 @@ static zc_status rotary(zc_kctx *k, job *j, int64_t heads, int64_t dim)
 zc_status zc_k_RotaryEmbedding(zc_kctx *k)
 {
     const zc_attrs_RotaryEmbedding *a = ZC_ATTRS(k, RotaryEmbedding);
-    job j = {.r = {&k->in[1], &k->in[2], 0, a->interleaved != 0}};
-    j.ids = zc_input(k, 3);
-    j.ids_each = !j.ids && k->in[1].dims[0] != 1;
+    job j = {.r = {&k->in[ZC_IN_RotaryEmbedding_cos], &k->in[ZC_IN_RotaryEmbedding_sin], 0,
+                   a->interleaved != 0}};
+    j.ids = zc_input(k, ZC_IN_RotaryEmbedding_positions);
+    j.ids_each = !j.ids && k->in[ZC_IN_RotaryEmbedding_cos].dims[0] != 1;
     return rotary(k, &j, a->num_heads, a->rotary_embedding_dim);
 }
 
 zc_status zc_k_MsRotaryEmbedding(zc_kctx *k)
 {
     const zc_attrs_MsRotaryEmbedding *a = ZC_ATTRS(k, MsRotaryEmbedding);
-    job j = {.r = {&k->in[2], &k->in[3], 0, a->interleaved != 0}, .ids = &k->in[1]};
+    job j = {.r = {&k->in[ZC_IN_MsRotaryEmbedding_cos], &k->in[ZC_IN_MsRotaryEmbedding_sin], 0,
+                   a->interleaved != 0},
+             .ids = &k->in[ZC_IN_MsRotaryEmbedding_positions]};
     j.ids_first = zc_tensor_numel(j.ids) == 1;
     return rotary(k, &j, a->num_heads, a->rotary_embedding_dim);
 }

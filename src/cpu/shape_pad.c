@@ -147,8 +147,8 @@ zc_status zc_k_Pad(zc_kctx *k)
     int64_t n = zc_tensor_numel(out), strides[ZC_MAX_RANK];
     if (n == 0) return ZC_OK;
     if (mode == 'c' || out->rank == 0) return pad_constant(k, &p);
-    extension e = {.out = out, .in = &k->in[0]};
-    zc_strides(&k->in[0], strides);
+    extension e = {.out = out, .in = &k->in[ZC_IN_Pad_x]};
+    zc_strides(&k->in[ZC_IN_Pad_x], strides);
     for (int i = 0; i < out->rank; i++) ZC_TRY(map_axis(k, &p, i, mode, strides[i], &e.map[i]));
     int64_t len = out->dims[out->rank - 1];
     zc_parallel(k, n / len, 16384 / len + 1, extend_rows, &e);

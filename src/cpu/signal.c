@@ -85,9 +85,9 @@ static void store_line(const zc_attrs_DFT *a, const dft_line *l, int64_t first, 
 zc_status zc_k_DFT(zc_kctx *k)
 {
     const zc_attrs_DFT *a = ZC_ATTRS(k, DFT);
-    const zc_tensor *x = &k->in[0];
+    const zc_tensor *x = &k->in[ZC_IN_DFT_x];
     zc_tensor *y = &k->out[0];
-    int64_t given = k->nin > 2 && zc_present(&k->in[2]) ? zc_geti(&k->in[2], 0) : -2;
+    int64_t given = zc_input(k, ZC_IN_DFT_axis) ? zc_geti(&k->in[ZC_IN_DFT_axis], 0) : -2;
     int axis = zc_axis(given, x->rank);
     int64_t outer = zc_dims_span(x->dims, 0, axis),
             inner = zc_dims_span(x->dims, axis + 1, x->rank - 1);
@@ -100,7 +100,7 @@ zc_status zc_k_DFT(zc_kctx *k)
                   .in_parts = (int)x->dims[x->rank - 1],
                   .out_parts = (int)y->dims[y->rank - 1]};
     int64_t n = a->inverse && a->onesided ? l.bins : l.in_len;
-    if (k->nin > 1 && zc_present(&k->in[1])) n = zc_geti(&k->in[1], 0);
+    if (zc_input(k, ZC_IN_DFT_length)) n = zc_geti(&k->in[ZC_IN_DFT_length], 0);
     if (zc_tensor_numel(y) == 0) return ZC_OK;
     double *t = twiddles(k, n);
     double *line = zc_scratch_get(k->scratch, (size_t)l.in_len * 2 * sizeof *line);
@@ -116,11 +116,12 @@ zc_status zc_k_DFT(zc_kctx *k)
 
 zc_status zc_k_STFT(zc_kctx *k)
 {
-    const zc_tensor *x = &k->in[0];
-    const zc_tensor *window = k->nin > 2 && zc_present(&k->in[2]) ? &k->in[2] : NULL;
+    const zc_tensor *x = &k->in[ZC_IN_STFT_x];
+    const zc_tensor *window = zc_input(k, ZC_IN_STFT_window);
     zc_tensor *y = &k->out[0];
-    int64_t step = zc_geti(&k->in[1], 0), length = window ? window->dims[0] : x->dims[1];
-    if (k->nin > 3 && zc_present(&k->in[3])) length = zc_geti(&k->in[3], 0);
+    int64_t step = zc_geti(&k->in[ZC_IN_STFT_step], 0),
+            length = window ? window->dims[0] : x->dims[1];
+    if (zc_input(k, ZC_IN_STFT_length)) length = zc_geti(&k->in[ZC_IN_STFT_length], 0);
     int64_t frames = y->dims[1], bins = y->dims[2];
     int parts = (int)x->dims[2];
     if (zc_tensor_numel(y) == 0) return ZC_OK;
@@ -184,11 +185,14 @@ static void put_in_range(zc_tensor *y, int64_t row, int64_t column, double v)
 zc_status zc_k_MelWeightMatrix(zc_kctx *k)
 {
     zc_tensor *y = &k->out[0];
-    int64_t bins = zc_geti(&k->in[0], 0), dft = zc_geti(&k->in[1], 0), rate = zc_geti(&k->in[2], 0);
+    int64_t bins = zc_geti(&k->in[ZC_IN_MelWeightMatrix_bins], 0),
+            dft = zc_geti(&k->in[ZC_IN_MelWeightMatrix_length], 0),
+            rate = zc_geti(&k->in[ZC_IN_MelWeightMatrix_rate], 0);
     zc_mel scale;
     if (rate <= 0)
         return zc_kernel_fail(k, "sample_rate out of range (got %lld, need > 0)", (long long)rate);
-    if (!zc_mel_init(&scale, bins, dft, rate, zc_get(&k->in[3], 0), zc_get(&k->in[4], 0)))
+    if (!zc_mel_init(&scale, bins, dft, rate, zc_get(&k->in[ZC_IN_MelWeightMatrix_lower], 0),
+                     zc_get(&k->in[ZC_IN_MelWeightMatrix_upper], 0)))
         return zc_kernel_fail(k, "edge frequencies are out of range");
     size_t bytes = 0;
     if (zc_tensor_bytes(y, &bytes) && bytes) memset(y->data, 0, bytes);

@@ -224,7 +224,7 @@ static bool set_attrs(program *p, const zc_op_info *info, void *attrs)
         char name[WORD_MAX];
         int i = next_word(p, name) ? zc_attr_find(info, name, strlen(name)) : -1;
         if (i < 0 || !set_field(p, &info->fields[i], zc_attr_at(info, attrs, i))) return false;
-        *(uint64_t *)attrs |= UINT64_C(1) << i;
+        zc_attr_mark(attrs, i);
     }
     return take(p, ";");
 }

@@ -13,7 +13,7 @@
 #include "driver/tune.h"
 #include "kernels/choose.h"
 #include "passes/passes.h"
-#include "plan/plan.h"
+#include "program/build.h"
 
 enum { STAGE_IMPORT, STAGE_OPTIMISE, STAGE_KERNELS, STAGE_WRITE, STAGE_COUNT };
 
@@ -245,7 +245,7 @@ static zc_status finish(const zc_graph *g, const job *j, zc_diag *diag)
     zc_program program;
     ZC_TRY(zc_graph_recheck(g, diag));
     zc_arena_init(&arena, 0);
-    zc_status status = zc_plan_build(g, &arena, &program, diag);
+    zc_status status = zc_program_build(g, &arena, &program, diag);
     program.tf32 = j->precision.tf32 && j->targets.narchs;
     if (status == ZC_OK && j->targets.narchs)
         status = choose_kernels(&program, j, NULL, &arena, diag);

@@ -8,7 +8,7 @@
 #include "cuda/device.h"
 #include "driver/trial.h"
 #include "op/sizes.h"
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 /* Of symbolic dimensions without a profile. */
 #define USUAL_SIZE 64
@@ -181,7 +181,7 @@ static zc_status make_graph(const bench *b, zc_graph **out, zc_diag *diag)
     zc_graph *g;
     ZC_TRY(zc_graph_create(node->name, out, diag));
     g = *out;
-    zc_nid n = zc_graph_node(g, &g->top, ZC_OP_UserKernel, node->name, node->nin, node->nout);
+    zc_nid n = zc_graph_node(g, &g->top, ZC_OP_UserKernel, node->name, node->nin, NULL, node->nout);
     void *attrs = n ? zc_graph_attrs_dup(g, ZC_OP_UserKernel, &b->attrs) : NULL;
     bool ok = attrs != NULL;
     g->input_names = zc_arena_alloc(&g->arena, (size_t)node->nin + 1, sizeof *g->input_names);

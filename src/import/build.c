@@ -27,13 +27,12 @@ zc_nid zc_imp_node(zc_imp *im, zc_inode *n, zc_op op, int nin, const zc_vid *in,
         return 0;
     }
     const char **prov = provenance(im, n);
-    zc_nid id = prov ? zc_graph_node(im->g, im->block, op, n->name, nin, nout) : 0;
+    zc_nid id = prov ? zc_graph_node(im->g, im->block, op, n->name, nin, in, nout) : 0;
     if (!id) {
         zc_imp_nomem(im, "nodes");
         return 0;
     }
     zc_node *node = zc_node_at(im->g, id);
-    for (int i = 0; i < nin; i++) node->in[i] = in[i];
     node->prov = prov;
     node->nprov = 1;
     return id;

@@ -234,10 +234,8 @@ zc_status zc_imp_name_outputs(zc_imp *im, zc_inode *n, zc_nid id);
 zc_status zc_imp_finish_named(zc_imp *im, zc_inode *n, zc_nid id);
 /* The attribute struct of a node just made. */
 void *zc_imp_at(zc_imp *im, zc_op op, zc_nid id);
-#define ZC_IMP_AT(im, op, id) ((zc_attrs_##op *)zc_imp_at(im, ZC_OP_##op, id))
-#define ZC_IMP_SET(im, op, id, field, value)                                                       \
-    (ZC_IMP_AT(im, op, id)->field = (value),                                                       \
-     ZC_IMP_AT(im, op, id)->set |= (uint64_t)1 << ZC_AT_##op##_##field)
+#define ZC_IMP_AT(im, op, id)                ((zc_attrs_##op *)zc_imp_at(im, ZC_OP_##op, id))
+#define ZC_IMP_SET(im, op, id, field, value) ZC_ATTR_SET(op, ZC_IMP_AT(im, op, id), field, (value))
 
 /* Nodes without attributes to set. */
 zc_vid zc_imp_op1(zc_imp *im, zc_inode *n, zc_op op, zc_vid a);

@@ -195,23 +195,41 @@ zc_vid zc_graph_const_i64(zc_graph *g, const char *name, const int64_t *v, int n
 
 /* ---- nodes ---- */
 
-zc_nid zc_graph_node(zc_graph *g, zc_block *block, zc_op op, const char *name, int nin, int nout)
+/* Operation, attributes and operands of *n. */
+static bool fill_node(zc_graph *g, zc_node *n, zc_op op, int nin, const zc_vid *in)
 {
     const zc_op_info *info = zc_op_get(op);
-    zc_node n = {.op = op, .nin = nin, .nout = nout};
-    n.attrs = zc_arena_alloc(&g->arena, 1, info->attrs_size);
-    n.in = zc_arena_alloc(&g->arena, (size_t)nin, sizeof *n.in);
+    void *attrs = zc_arena_alloc(&g->arena, 1, info->attrs_size);
+    zc_vid *own = zc_arena_alloc(&g->arena, (size_t)nin, sizeof *own);
+    if (!attrs || !own) return false;
+    zc_attrs_default(info, attrs);
+    for (int i = 0; in && i < nin; i++) own[i] = in[i];
+    n->op = op;
+    n->attrs = attrs;
+    n->nin = nin;
+    n->in = own;
+    return true;
+}
+
+zc_nid zc_graph_node(zc_graph *g, zc_block *block, zc_op op, const char *name, int nin,
+                     const zc_vid *in, int nout)
+{
+    zc_node n = {.nout = nout};
     n.out = zc_arena_alloc(&g->arena, (size_t)nout, sizeof *n.out);
-    n.name = zc_arena_strdup(&g->arena, name && *name ? name : info->name);
-    if (!n.attrs || !n.in || !n.out || !n.name || g->nodes.len >= UINT32_MAX) return 0;
-    zc_attrs_default(info, n.attrs);
-    if (!ZC_VEC_PUSH(&g->nodes, n)) return 0;
+    n.name = zc_arena_strdup(&g->arena, name && *name ? name : zc_op_get(op)->name);
+    if (!fill_node(g, &n, op, nin, in) || !n.out || !n.name) return 0;
+    if (g->nodes.len >= UINT32_MAX || !ZC_VEC_PUSH(&g->nodes, n)) return 0;
     zc_nid id = (zc_nid)(g->nodes.len - 1);
     if (block && !ZC_VEC_PUSH(&block->nodes, id)) {
         g->nodes.len--;
         return 0;
     }
     return id;
+}
+
+bool zc_graph_become(zc_graph *g, zc_nid n, zc_op op, int nin, const zc_vid *in)
+{
+    return fill_node(g, zc_node_at(g, n), op, nin, in);
 }
 
 zc_vid zc_graph_out(zc_graph *g, zc_nid n, int i, const char *name)

@@ -64,7 +64,6 @@ typedef struct zc_graph {
     ZC_VEC(void *) buffers;       /* malloc'd constant bytes, freed with the graph */
     struct zc_graph_names *names; /* name -> value */
     unsigned next_name;
-    zc_dtype precision; /* what lower_precision turns f32 into; ZC_NONE: nothing */
 } zc_graph;
 
 zc_status zc_graph_create(const char *name, zc_graph **out, zc_diag *diag);
@@ -77,6 +76,15 @@ static inline zc_value *zc_val(const zc_graph *g, zc_vid v)
 static inline zc_node *zc_node_at(const zc_graph *g, zc_nid n)
 {
     return &g->nodes.data[n];
+}
+/* Operand and result i, 0 when it is absent. */
+static inline zc_vid zc_node_in(const zc_node *n, int i)
+{
+    return i < n->nin ? n->in[i] : 0;
+}
+static inline zc_vid zc_node_out(const zc_node *n, int i)
+{
+    return i < n->nout ? n->out[i] : 0;
 }
 
 /* A value of that name (made unique by a suffix when taken; NULL: "v<N>"). 0 when memory is
@@ -93,9 +101,19 @@ zc_vid zc_graph_hollow(zc_graph *g, const char *name, const zc_type *type);
 bool zc_graph_is_hollow(const zc_graph *g, zc_vid v);
 zc_vid zc_graph_const_i64(zc_graph *g, const char *name, const int64_t *v, int n, int rank);
 
-/* A node at the end of block (NULL: in no block yet) with default attributes and room for nin and
- * nout ids (all 0). Returns 0 when memory is exhausted. Pointers to nodes move: hold ids. */
-zc_nid zc_graph_node(zc_graph *g, zc_block *block, zc_op op, const char *name, int nin, int nout);
+/* A node at the end of block (NULL: in no block yet) with default attributes, these operands (NULL:
+ * all 0) and room for nout results (all 0). Returns 0 when memory is exhausted. Pointers to nodes
+ * move: hold ids. */
+zc_nid zc_graph_node(zc_graph *g, zc_block *block, zc_op op, const char *name, int nin,
+                     const zc_vid *in, int nout);
+/* Node n becomes this operation on these operands, with default attributes; its results, name and
+ * provenance stay. false: no memory. */
+bool zc_graph_become(zc_graph *g, zc_nid n, zc_op op, int nin, const zc_vid *in);
+/* Gives an attribute of node n, which is an `op`, a value; and the node's attributes as its struct.
+ */
+#define ZC_NODE_SET(g, op, n, field, ...)                                                          \
+    ZC_ATTR_SET(op, ZC_NODE_ATTRS(g, op, n), field, __VA_ARGS__)
+#define ZC_NODE_ATTRS(g, op, n) ((zc_attrs_##op *)zc_node_at((g), (n))->attrs)
 /* A fresh output value for slot i of node n. */
 zc_vid zc_graph_out(zc_graph *g, zc_nid n, int i, const char *name);
 zc_block *zc_graph_region(zc_graph *g, zc_nid n, int i);

@@ -341,7 +341,7 @@ static zc_status attributes(parser *p, zc_nid n)
         ZC_TRY(expect(p, "="));
         void *attrs = zc_node_at(p->g, n)->attrs;
         ZC_TRY(attr_value(p, info->fields[i].kind, zc_attr_at(info, attrs, i)));
-        *(uint64_t *)attrs |= UINT64_C(1) << i;
+        zc_attr_mark(attrs, i);
     } while (take(p, ","));
     return expect(p, "}");
 }
@@ -448,9 +448,8 @@ static zc_status node_with(parser *p, zc_block *b, zc_vid *lists, unsigned depth
     zc_op op = zc_op_find(name, strlen(name));
     if (op == ZC_OP_NONE) return fail(p, "no such operation");
     ZC_TRY(operands(p, in, &nin));
-    zc_nid n = zc_graph_node(p->g, b, op, NULL, nin, nout);
+    zc_nid n = zc_graph_node(p->g, b, op, NULL, nin, in, nout);
     if (!n) return zc_fail_nomem(p->diag, "graph", 0);
-    for (int i = 0; i < nin; i++) zc_node_at(p->g, n)->in[i] = in[i];
     for (int i = 0; i < nout; i++) {
         zc_node_at(p->g, n)->out[i] = out[i];
         if (out[i]) zc_val(p->g, out[i])->producer = n;

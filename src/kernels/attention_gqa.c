@@ -2,14 +2,15 @@
 #include <math.h>
 
 #include "kernels/attention_form.h"
-#include "op/gqa.h"
+
+#define GQA(input) ZC_IN_MsGroupQueryAttention_##input
 
 /* Views of query, key and value, separate or side by side in the query. */
 static zc_status views(zc_attention *a)
 {
     zc_launch *l = a->l;
-    const zc_tensor *q = &l->in[GQA_Q];
-    bool separate = zc_launch_has(l, GQA_K);
+    const zc_tensor *q = &l->in[GQA(q)];
+    bool separate = zc_launch_has(l, GQA(k));
     int64_t heads = a->p.heads, kv = a->p.kv_heads, n = a->p.len.nq, cols = q->dims[2];
     int64_t all = separate ? heads : heads + 2 * kv;
     a->d = a->dv = cols / all;
@@ -22,11 +23,11 @@ static zc_status views(zc_attention *a)
                                             n * cols, a->d, cols};
         return ZC_OK;
     }
-    for (int i = GQA_K; i <= GQA_V; i++)
+    for (int i = GQA(k); i <= GQA(v); i++)
         ZC_TRY(zc_attention_same(a, zc_tensor_numel(&l->in[i]), a->p.batch * n * kv * a->d,
                                  "size of the key or value"));
-    a->p.k = zc_attention_3d(l->in[GQA_K].data, kv, n, a->d);
-    a->p.v = zc_attention_3d(l->in[GQA_V].data, kv, n, a->d);
+    a->p.k = zc_attention_3d(l->in[GQA(k)].data, kv, n, a->d);
+    a->p.v = zc_attention_3d(l->in[GQA(v)].data, kv, n, a->d);
     return ZC_OK;
 }
 
@@ -36,17 +37,17 @@ static zc_status lengths(zc_attention *a)
     zc_launch *l = a->l;
     int64_t total[1];
     int n;
-    ZC_TRY(zc_launch_ints(l, GQA_TOTAL, total, 1, &n));
+    ZC_TRY(zc_launch_ints(l, GQA(total), total, 1, &n));
     ZC_TRY(zc_attention_same(a, n, 1, "number of total sequence lengths"));
-    ZC_TRY(zc_attention_same(a, zc_tensor_numel(&l->in[GQA_LENGTHS]), a->p.batch,
+    ZC_TRY(zc_attention_same(a, zc_tensor_numel(&l->in[GQA(lengths)]), a->p.batch,
                              "number of lengths"));
     if (total[0] < a->p.len.nq)
         return zc_fail(l->diag, ZC_ERR_INPUT, l->subject,
                        "total_sequence_length is too small (got %lld, need %lld)",
                        (long long)total[0], a->p.len.nq);
     a->p.len.nk = total[0];
-    a->p.len.past = zc_launch_has(l, GQA_PAST_K) ? l->in[GQA_PAST_K].dims[2] : 0;
-    a->p.len.lengths = l->in[GQA_LENGTHS].data;
+    a->p.len.past = zc_launch_has(l, GQA(past_k)) ? l->in[GQA(past_k)].dims[2] : 0;
+    a->p.len.lengths = l->in[GQA(lengths)].data;
     return ZC_OK;
 }
 
@@ -55,14 +56,14 @@ static zc_status use_rotary(zc_attention *a, struct zc_attention_rows_params *r)
     const zc_attrs_MsGroupQueryAttention *at = ZC_ATTRS(a->l, MsGroupQueryAttention);
     zc_launch *l = a->l;
     if (!at->do_rotary) return ZC_OK;
-    const zc_tensor *cos = &l->in[GQA_COS], *sin = &l->in[GQA_SIN];
+    const zc_tensor *cos = &l->in[GQA(cos)], *sin = &l->in[GQA(sin)];
     ZC_TRY(zc_attention_same(a, zc_tensor_numel(sin), zc_tensor_numel(cos), "size of sin_cache"));
-    if (zc_launch_has(l, GQA_POSITIONS))
-        ZC_TRY(zc_attention_same(a, zc_tensor_numel(&l->in[GQA_POSITIONS]),
+    if (zc_launch_has(l, GQA(positions)))
+        ZC_TRY(zc_attention_same(a, zc_tensor_numel(&l->in[GQA(positions)]),
                                  a->p.batch * a->p.len.nq, "number of position ids"));
     r->cos = cos->data;
     r->sin = sin->data;
-    r->ids = zc_launch_in(l, GQA_POSITIONS);
+    r->ids = zc_launch_in(l, GQA(positions));
     r->table = cos->dims[0];
     r->half = cos->dims[1];
     r->interleaved = at->rotary_interleaved != 0;
@@ -84,7 +85,7 @@ static zc_status fill_cache(zc_attention *a, bool values, int64_t room,
                             struct zc_attention_rows_params r, struct zc_attention_view *view)
 {
     zc_launch *l = a->l;
-    int past = values ? GQA_PAST_V : GQA_PAST_K, out = values ? 2 : 1;
+    int past = values ? GQA(past_v) : GQA(past_k), out = values ? 2 : 1;
     int64_t elements = a->p.batch * a->p.kv_heads * room * a->d;
     r.x = *view;
     r.to = zc_attention_wanted(l, out);
@@ -114,8 +115,8 @@ static zc_status prepare(zc_attention *a)
                                     plain = r;
     const void *q_norm;
     ZC_TRY(use_rotary(a, &r));
-    ZC_TRY(norm_of(a, GQA_Q_NORM, &q_norm));
-    ZC_TRY(norm_of(a, GQA_K_NORM, &r.norm));
+    ZC_TRY(norm_of(a, GQA(q_norm), &q_norm));
+    ZC_TRY(norm_of(a, GQA(k_norm), &r.norm));
     int64_t room = a->p.len.past > a->p.len.nk ? a->p.len.past : a->p.len.nk;
     ZC_TRY(fill_cache(a, false, room, r, &a->p.k));
     ZC_TRY(fill_cache(a, true, room, plain, &a->p.v));
@@ -134,7 +135,7 @@ zc_status zc_attention_gqa(zc_attention *a)
 {
     zc_launch *l = a->l;
     const zc_attrs_MsGroupQueryAttention *at = ZC_ATTRS(l, MsGroupQueryAttention);
-    const zc_tensor *q = &l->in[GQA_Q];
+    const zc_tensor *q = &l->in[GQA(q)];
     if (zc_tensor_numel(q) == 0) return ZC_OK;
     a->p.batch = q->dims[0];
     a->p.heads = at->num_heads;
@@ -143,7 +144,7 @@ zc_status zc_attention_gqa(zc_attention *a)
     a->p.softcap = at->softcap;
     a->p.causal = at->causal != 0;
     a->p.window = at->local_window_size;
-    a->p.sink = zc_launch_in(l, GQA_SINK);
+    a->p.sink = zc_launch_in(l, GQA(sink));
     a->p.zero_sink = at->smooth_softmax > 0;
     a->p.scores = at->qk_output ? zc_attention_wanted(l, 3) : NULL;
     ZC_TRY(views(a));
@@ -152,12 +153,12 @@ zc_status zc_attention_gqa(zc_attention *a)
                      : 1 / sqrt((double)a->d);
     a->p.y = zc_attention_3d(zc_attention_wanted(l, 0), a->p.heads, a->p.len.nq, a->d);
     if (a->p.sink)
-        ZC_TRY(zc_attention_same(a, zc_tensor_numel(&l->in[GQA_SINK]), a->p.heads,
+        ZC_TRY(zc_attention_same(a, zc_tensor_numel(&l->in[GQA(sink)]), a->p.heads,
                                  "size of head_sink"));
     ZC_TRY(lengths(a));
     ZC_TRY(prepare(a));
-    if (!zc_launch_has(l, GQA_ADD)) return ZC_OK;
-    ZC_TRY(zc_attention_same(a, l->in[GQA_ADD].dims[3], a->p.len.nk,
+    if (!zc_launch_has(l, GQA(add))) return ZC_OK;
+    ZC_TRY(zc_attention_same(a, l->in[GQA(add)].dims[3], a->p.len.nk,
                              "number of keys of the attention bias"));
-    return zc_attention_bias(a, 1, &l->in[GQA_ADD]);
+    return zc_attention_bias(a, 1, &l->in[GQA(add)]);
 }

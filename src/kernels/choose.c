@@ -5,7 +5,7 @@
 
 #include "base/number.h"
 #include "kernels/choose.h"
-#include "kernels/place.h"
+#include "kernels/host_steps.h"
 #include "kernels/table.h"
 #include "op/dim_poly.h"
 
@@ -448,7 +448,7 @@ static zc_status make_variants(chooser *w)
 static zc_status choose_all(chooser *w)
 {
     zc_program *p = w->p;
-    const bool *shapes = zc_place_shapes(p, w->arena);
+    const bool *shapes = zc_host_steps(p, w->arena);
     zc_pstep *steps = zc_arena_dup(w->arena, p->steps, p->nsteps, sizeof *steps);
     if (!shapes || !steps) return nomem(w, "steps");
     p->steps = steps;

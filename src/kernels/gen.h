@@ -102,13 +102,13 @@ zc_status zc_gen_activation(zc_gen *g, const char *name, const char *activation,
                             const float *params, zc_dtype dtype);
 const char *zc_gen_type_name(zc_dtype dtype);
 const char *zc_gen_compute_type(zc_dtype dtype);
-/* Writes what zc/epilogue.cuh needs of the step's epilogue, if it has one. The family's kernels
+/* Writes what zc/fused.cuh needs of the step's epilogue, if it has one. The family's kernels
  * send output 0 through zc_fused, and its launch function calls zc_launch_epilogue. */
 zc_status zc_gen_epilogue(zc_gen *g);
 /* With it, for kernels that have rows and columns of the result in hand and use zc_fused_pair: are
  * all operands scalars, rows, columns or of the result's shape? */
 bool zc_gen_epilogue_cells(zc_gen *g);
-/* The same of zc/prologue.cuh and the step's prologue: the kernels send input 0 through zc_pre
+/* The same of the step's prologue: the kernels send input 0 through zc_pre
  * whenever they read it, and the launch function calls zc_launch_prologue. */
 zc_status zc_gen_prologue(zc_gen *g);
 /* Declines: returns ZC_OK. */

@@ -6,7 +6,8 @@
 
 /* ---- the specialisation ---- */
 
-enum { IN_Q, IN_K, IN_V, IN_STATE, IN_DECAY, IN_BETA, MOST_ROWS = 512, BLOCK = 128 };
+#define IN(input) ZC_IN_LinearAttention_##input
+enum { MOST_ROWS = 512, BLOCK = 128 };
 
 /* The last dimension of input i: 0 when absent, -1 when not certain. */
 static int64_t last_dim(const zc_gen *g, int i)
@@ -18,15 +19,15 @@ static int64_t last_dim(const zc_gen *g, int i)
 zc_status zc_gen_linear_attention(zc_gen *g)
 {
     const zc_attrs_LinearAttention *a = ZC_ATTRS(g, LinearAttention);
-    zc_dtype t = zc_gen_in_type(g, IN_Q), state = zc_gen_in_type(g, IN_STATE);
-    for (int i = IN_Q; i <= IN_BETA; i++)
+    zc_dtype t = zc_gen_in_type(g, IN(q)), state = zc_gen_in_type(g, IN(state));
+    for (int i = IN(q); i <= IN(beta); i++)
         if (zc_gen_in(g, i) && zc_gen_in(g, i)->rank < 0)
             return zc_gen_decline(g, "rank known only when run");
     if (!zc_gen_plain_type(t) || zc_dtype_bits(t) < 16)
         return zc_gen_decline(g, "element type %s", zc_dtype_name(t));
     if (state && !zc_gen_plain_type(state))
         return zc_gen_decline(g, "states of type %s", zc_dtype_name(state));
-    int64_t q = last_dim(g, IN_Q), decay = last_dim(g, IN_DECAY), beta = last_dim(g, IN_BETA);
+    int64_t q = last_dim(g, IN(q)), decay = last_dim(g, IN(decay)), beta = last_dim(g, IN(beta));
     if (q < 0 || decay < 0 || beta < 0) return zc_gen_decline(g, "head size known only when run");
     int64_t dk = q / a->q_num_heads;
     if (dk < 1 || dk > MOST_ROWS)
@@ -49,28 +50,28 @@ zc_status zc_gen_linear_attention(zc_gen *g)
 zc_status zc_launch_linear_attention(zc_launch *l)
 {
     const zc_attrs_LinearAttention *a = ZC_ATTRS(l, LinearAttention);
-    const zc_tensor *q = &l->in[IN_Q];
+    const zc_tensor *q = &l->in[IN(q)];
     int64_t batch = q->dims[0], length = q->dims[1], steps = batch * length, kv = a->kv_num_heads;
-    int64_t dk = q->dims[2] / a->q_num_heads, dv = l->in[IN_V].dims[2] / kv;
+    int64_t dk = q->dims[2] / a->q_num_heads, dv = l->in[IN(v)].dims[2] / kv;
     struct zc_linear_attention_params p = {.q = q->data,
-                                           .k = l->in[IN_K].data,
-                                           .v = l->in[IN_V].data,
-                                           .past = zc_launch_in(l, IN_STATE),
-                                           .decay = zc_launch_in(l, IN_DECAY),
-                                           .beta = zc_launch_in(l, IN_BETA),
+                                           .k = l->in[IN(k)].data,
+                                           .v = l->in[IN(v)].data,
+                                           .past = zc_launch_in(l, IN(state)),
+                                           .decay = zc_launch_in(l, IN(decay)),
+                                           .beta = zc_launch_in(l, IN(beta)),
                                            .length = length,
                                            .columns = batch * kv * dv,
                                            .dv = dv,
                                            .scale =
                                                a->scale != 0 ? a->scale : 1 / sqrt((double)dk)};
-    ZC_TRY(zc_launch_check_size(l, IN_K, steps * kv * dk, "key"));
-    ZC_TRY(zc_launch_check_size(l, IN_V, steps * kv * dv, "value"));
-    ZC_TRY(zc_launch_check_size(l, IN_STATE, batch * kv * dk * dv, "past_state"));
-    if (zc_launch_has(l, IN_DECAY))
+    ZC_TRY(zc_launch_check_size(l, IN(k), steps * kv * dk, "key"));
+    ZC_TRY(zc_launch_check_size(l, IN(v), steps * kv * dv, "value"));
+    ZC_TRY(zc_launch_check_size(l, IN(state), batch * kv * dk * dv, "past_state"));
+    if (zc_launch_has(l, IN(decay)))
         ZC_TRY(zc_launch_check_size(
-            l, IN_DECAY, steps * kv * (l->in[IN_DECAY].dims[2] == kv * dk ? dk : 1), "decay"));
-    if (zc_launch_has(l, IN_BETA))
-        ZC_TRY(zc_launch_check_size(l, IN_BETA, steps * (l->in[IN_BETA].dims[2] == 1 ? 1 : kv),
+            l, IN(decay), steps * kv * (l->in[IN(decay)].dims[2] == kv * dk ? dk : 1), "decay"));
+    if (zc_launch_has(l, IN(beta)))
+        ZC_TRY(zc_launch_check_size(l, IN(beta), steps * (l->in[IN(beta)].dims[2] == 1 ? 1 : kv),
                                     "beta"));
     if (l->nout > 0 && zc_present(&l->out[0])) p.y = l->out[0].data;
     if (l->nout > 1 && zc_present(&l->out[1])) p.state = l->out[1].data;

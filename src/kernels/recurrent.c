@@ -60,7 +60,7 @@ zc_status zc_gen_recurrent(zc_gen *g)
 
 /* ---- the launch ---- */
 
-enum { IN_X, IN_W, IN_R, IN_BIAS, IN_LENGTHS, IN_H, IN_C, IN_PEEPHOLES };
+#define IN(input) ZC_IN_LSTM_##input
 enum { ENTRY_PROJECT, ENTRY_BEGIN, ENTRY_STEP, ENTRY_END, ENTRY_RESET };
 enum { BLOCK = 256, SEQUENCES = 4 }; /* sequences a warp: as in the template */
 
@@ -84,7 +84,7 @@ static zc_status check(zc_launch *l, const layer *y)
                 {{dirs, batch, hidden, 1}, "initial_h"},
                 {{dirs, batch, hidden, 1}, "initial_c"},
                 {{dirs, 3, hidden, 1}, "P"}};
-    for (int i = IN_W; i < (int)ZC_COUNTOF(need); i++) {
+    for (int i = IN(w); i < (int)ZC_COUNTOF(need); i++) {
         int64_t elements = zc_numel(4, need[i].dims);
         if (!zc_launch_has(l, i) || zc_tensor_numel(&l->in[i]) == elements) continue;
         return zc_fail(l->diag, ZC_ERR_INPUT, l->subject,
@@ -101,16 +101,16 @@ static void *wanted(const zc_launch *l, int i)
 
 static void fill(zc_launch *l, layer *y)
 {
-    const zc_tensor *x = &l->in[IN_X];
+    const zc_tensor *x = &l->in[IN(x)];
     bool first = y->r.batch_first, cell = y->op == ZC_OP_LSTM;
     y->p = (struct zc_recurrent_params){.x = x->data,
-                                        .w = l->in[IN_W].data,
-                                        .r = l->in[IN_R].data,
-                                        .bias = zc_launch_in(l, IN_BIAS),
-                                        .lengths = zc_launch_in(l, IN_LENGTHS),
-                                        .h0 = zc_launch_in(l, IN_H),
-                                        .c0 = cell ? zc_launch_in(l, IN_C) : NULL,
-                                        .peepholes = cell ? zc_launch_in(l, IN_PEEPHOLES) : NULL,
+                                        .w = l->in[IN(w)].data,
+                                        .r = l->in[IN(r)].data,
+                                        .bias = zc_launch_in(l, IN(bias)),
+                                        .lengths = zc_launch_in(l, IN(lengths)),
+                                        .h0 = zc_launch_in(l, IN(h)),
+                                        .c0 = cell ? zc_launch_in(l, IN(c)) : NULL,
+                                        .peepholes = cell ? zc_launch_in(l, IN(peepholes)) : NULL,
                                         .y = wanted(l, 0),
                                         .yh = wanted(l, 1),
                                         .yc = wanted(l, 2),
@@ -119,14 +119,14 @@ static void fill(zc_launch *l, layer *y)
                                         .length = x->dims[first ? 1 : 0],
                                         .batch = x->dims[first ? 0 : 1],
                                         .input = x->dims[2],
-                                        .hidden = l->in[IN_R].dims[2]};
+                                        .hidden = l->in[IN(r)].dims[2]};
 }
 
 /* Scratch memory for n compute values. */
 static zc_status buffer(zc_launch *l, int n, const int64_t *dims, void **out)
 {
     size_t bytes;
-    zc_dtype type = l->in[IN_X].dtype == ZC_F64 ? ZC_F64 : ZC_F32;
+    zc_dtype type = l->in[IN(x)].dtype == ZC_F64 ? ZC_F64 : ZC_F32;
     if (!zc_dtype_bytes(type, zc_numel(n, dims), &bytes))
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject,
                        "the layer's temporary memory is too large");

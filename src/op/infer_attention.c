@@ -31,7 +31,7 @@ zc_status zc_infer_head_groups(zc_infer *f, zc_dim heads, zc_dim kv_heads)
 
 /* ---- Attention ---- */
 
-enum { IN_Q, IN_K, IN_V, IN_MASK, IN_PAST_K, IN_PAST_V, IN_LENGTHS };
+#define IN(input) ZC_IN_Attention_##input
 
 static zc_status check_mask_type(zc_infer *f, int i)
 {
@@ -50,18 +50,18 @@ static zc_status check_mask_value(zc_infer *f, int mask, int lengths, float valu
 zc_status zc_dt_attention(zc_infer *f)
 {
     zc_dtype precision = ZC_ATTRS(f, Attention)->softmax_precision;
-    for (int i = IN_Q; i <= IN_V; i++) ZC_TRY(zc_infer_need_float(f, i));
-    ZC_TRY(zc_infer_need_alike(f, IN_Q, IN_K));
-    ZC_TRY(zc_infer_need_alike(f, IN_K, IN_PAST_K));
-    ZC_TRY(zc_infer_need_alike(f, IN_V, IN_PAST_V));
-    ZC_TRY(zc_infer_need_int(f, IN_LENGTHS, "nonpad_kv_seqlen"));
-    ZC_TRY(check_mask_type(f, IN_MASK));
-    ZC_TRY(check_mask_value(f, IN_MASK, IN_LENGTHS, ZC_ATTRS(f, Attention)->mask_value));
+    for (int i = IN(q); i <= IN(v); i++) ZC_TRY(zc_infer_need_float(f, i));
+    ZC_TRY(zc_infer_need_alike(f, IN(q), IN(k)));
+    ZC_TRY(zc_infer_need_alike(f, IN(k), IN(past_k)));
+    ZC_TRY(zc_infer_need_alike(f, IN(v), IN(past_v)));
+    ZC_TRY(zc_infer_need_int(f, IN(lengths), "nonpad_kv_seqlen"));
+    ZC_TRY(check_mask_type(f, IN(mask)));
+    ZC_TRY(check_mask_value(f, IN(mask), IN(lengths), ZC_ATTRS(f, Attention)->mask_value));
     if (precision != ZC_NONE && !zc_dtype_is_float(precision))
         return zc_infer_fail(f, "softmax_precision must be a float type (got %s)",
                              zc_dtype_name(precision));
-    ZC_TRY(zc_infer_set_dtype(f, f->in[IN_Q].type.dtype));
-    zc_infer_out_dtype(f, 2, f->in[IN_V].type.dtype);
+    ZC_TRY(zc_infer_set_dtype(f, f->in[IN(q)].type.dtype));
+    zc_infer_out_dtype(f, 2, f->in[IN(v)].type.dtype);
     return ZC_OK;
 }
 
@@ -73,7 +73,7 @@ typedef struct sizes {
 static zc_status sizes_3d(zc_infer *f, sizes *s)
 {
     const zc_attrs_Attention *a = ZC_ATTRS(f, Attention);
-    const zc_type *q = zc_in(f, IN_Q), *k = zc_in(f, IN_K), *v = zc_in(f, IN_V);
+    const zc_type *q = zc_in(f, IN(q)), *k = zc_in(f, IN(k)), *v = zc_in(f, IN(v));
     ZC_TRY(zc_infer_heads(f, "q_num_heads", a->q_num_heads));
     ZC_TRY(zc_infer_heads(f, "kv_num_heads", a->kv_num_heads));
     zc_dim k_size;
@@ -90,7 +90,7 @@ static zc_status sizes_3d(zc_infer *f, sizes *s)
 
 static zc_status sizes_4d(zc_infer *f, sizes *s)
 {
-    const zc_type *q = zc_in(f, IN_Q), *k = zc_in(f, IN_K), *v = zc_in(f, IN_V);
+    const zc_type *q = zc_in(f, IN(q)), *k = zc_in(f, IN(k)), *v = zc_in(f, IN(v));
     ZC_TRY(zc_infer_same(f, q->dims[3], k->dims[3], "head sizes of query and key"));
     ZC_TRY(zc_infer_same(f, k->dims[1], v->dims[1], "heads of key and value"));
     ZC_TRY(zc_infer_same(f, k->dims[2], v->dims[2], "lengths of key and value"));
@@ -105,21 +105,21 @@ static zc_status sizes_4d(zc_infer *f, sizes *s)
 
 static zc_status check_past(zc_infer *f, sizes *s)
 {
-    bool past = zc_in_present(f, IN_PAST_K);
+    bool past = zc_in_present(f, IN(past_k));
     s->past = zc_dim_const(0);
     s->total = s->nk;
-    if (past != zc_in_present(f, IN_PAST_V))
+    if (past != zc_in_present(f, IN(past_v)))
         return zc_infer_fail(f, "past_key and past_value come together or not at all");
     if (!past) return ZC_OK;
-    if (zc_in_present(f, IN_LENGTHS))
+    if (zc_in_present(f, IN(lengths)))
         return zc_infer_fail(f, "nonpad_kv_seqlen excludes past_key and past_value");
-    ZC_TRY(zc_infer_need_rank(f, IN_PAST_K, 4, 4));
-    s->past = zc_in(f, IN_PAST_K)->dims[2];
+    ZC_TRY(zc_infer_need_rank(f, IN(past_k), 4, 4));
+    s->past = zc_in(f, IN(past_k))->dims[2];
     s->total = zc_dim_add(f->dims, s->past, s->nk);
     const zc_dim key[] = {s->batch, s->kv_heads, s->past, s->d};
     const zc_dim value[] = {s->batch, s->kv_heads, s->past, s->dv};
-    ZC_TRY(zc_infer_need_shape(f, IN_PAST_K, 4, key, "past_key"));
-    return zc_infer_need_shape(f, IN_PAST_V, 4, value, "past_value");
+    ZC_TRY(zc_infer_need_shape(f, IN(past_k), 4, key, "past_key"));
+    return zc_infer_need_shape(f, IN(past_v), 4, value, "past_value");
 }
 
 /* Input i broadcasts to the scores, but for the last dimension, which may be shorter than the keys.
@@ -163,48 +163,48 @@ zc_status zc_infer_attention(zc_infer *f)
     if (mode < 0 || mode > 3)
         return zc_infer_fail(f, "qk_matmul_output_mode out of range (got %lld, need [0, 3])",
                              (long long)mode);
-    ZC_TRY(zc_infer_need_rank(f, IN_Q, 3, 4));
-    int rank = zc_in(f, IN_Q)->rank;
-    ZC_TRY(zc_infer_need_rank(f, IN_K, rank, rank));
-    ZC_TRY(zc_infer_need_rank(f, IN_V, rank, rank));
-    sizes s = {.batch = zc_in(f, IN_Q)->dims[0]};
-    ZC_TRY(zc_infer_same(f, s.batch, zc_in(f, IN_K)->dims[0], "batches of query and key"));
-    ZC_TRY(zc_infer_same(f, s.batch, zc_in(f, IN_V)->dims[0], "batches of query and value"));
+    ZC_TRY(zc_infer_need_rank(f, IN(q), 3, 4));
+    int rank = zc_in(f, IN(q))->rank;
+    ZC_TRY(zc_infer_need_rank(f, IN(k), rank, rank));
+    ZC_TRY(zc_infer_need_rank(f, IN(v), rank, rank));
+    sizes s = {.batch = zc_in(f, IN(q))->dims[0]};
+    ZC_TRY(zc_infer_same(f, s.batch, zc_in(f, IN(k))->dims[0], "batches of query and key"));
+    ZC_TRY(zc_infer_same(f, s.batch, zc_in(f, IN(v))->dims[0], "batches of query and value"));
     ZC_TRY(rank == 3 ? sizes_3d(f, &s) : sizes_4d(f, &s));
     ZC_TRY(zc_infer_head_groups(f, s.heads, s.kv_heads));
     ZC_TRY(check_past(f, &s));
-    ZC_TRY(check_mask(f, IN_MASK, &s));
-    ZC_TRY(zc_infer_need_shape(f, IN_LENGTHS, 1, &s.batch, "nonpad_kv_seqlen"));
+    ZC_TRY(check_mask(f, IN(mask), &s));
+    ZC_TRY(zc_infer_need_shape(f, IN(lengths), 1, &s.batch, "nonpad_kv_seqlen"));
     return set_attention(f, &s, rank);
 }
 
 /* ---- PackedAttention ---- */
 
-enum { PACKED_X, PACKED_MASK, PACKED_COS, PACKED_SIN, PACKED_LENGTHS };
+#define PACKED(input) ZC_IN_PackedAttention_##input
 
 zc_status zc_dt_packed_attention(zc_infer *f)
 {
-    ZC_TRY(zc_infer_need_float(f, PACKED_X));
-    ZC_TRY(zc_infer_need_alike(f, PACKED_X, PACKED_COS));
-    ZC_TRY(zc_infer_need_alike(f, PACKED_X, PACKED_SIN));
-    ZC_TRY(check_mask_type(f, PACKED_MASK));
-    ZC_TRY(
-        check_mask_value(f, PACKED_MASK, PACKED_LENGTHS, ZC_ATTRS(f, PackedAttention)->mask_value));
-    ZC_TRY(zc_infer_need_int(f, PACKED_LENGTHS, "lengths"));
-    return zc_infer_set_dtype(f, f->in[PACKED_X].type.dtype);
+    ZC_TRY(zc_infer_need_float(f, PACKED(x)));
+    ZC_TRY(zc_infer_need_alike(f, PACKED(x), PACKED(cos)));
+    ZC_TRY(zc_infer_need_alike(f, PACKED(x), PACKED(sin)));
+    ZC_TRY(check_mask_type(f, PACKED(mask)));
+    ZC_TRY(check_mask_value(f, PACKED(mask), PACKED(lengths),
+                            ZC_ATTRS(f, PackedAttention)->mask_value));
+    ZC_TRY(zc_infer_need_int(f, PACKED(lengths), "lengths"));
+    return zc_infer_set_dtype(f, f->in[PACKED(x)].type.dtype);
 }
 
 /* The tables of cosines and sines. */
 static zc_status check_turns(zc_infer *f, const sizes *s)
 {
-    if (zc_in_present(f, PACKED_COS) != zc_in_present(f, PACKED_SIN))
+    if (zc_in_present(f, PACKED(cos)) != zc_in_present(f, PACKED(sin)))
         return zc_infer_fail(f, "cosines and sines come together or not at all");
-    if (!zc_in_present(f, PACKED_COS)) return ZC_OK;
-    ZC_TRY(zc_infer_need_rank(f, PACKED_COS, 3, 3));
-    const zc_dim *cos = zc_in(f, PACKED_COS)->dims;
+    if (!zc_in_present(f, PACKED(cos))) return ZC_OK;
+    ZC_TRY(zc_infer_need_rank(f, PACKED(cos), 3, 3));
+    const zc_dim *cos = zc_in(f, PACKED(cos))->dims;
     const zc_dim need[] = {zc_dim_is(cos[0], 1) ? cos[0] : s->batch, s->nq, cos[2]};
-    ZC_TRY(zc_infer_need_shape(f, PACKED_COS, 3, need, "cosines"));
-    ZC_TRY(zc_infer_need_shape(f, PACKED_SIN, 3, cos, "sines"));
+    ZC_TRY(zc_infer_need_shape(f, PACKED(cos), 3, need, "cosines"));
+    ZC_TRY(zc_infer_need_shape(f, PACKED(sin), 3, cos, "sines"));
     if (zc_dim_is_const(cos[2]) && zc_dim_is_const(s->d) && cos[2].k > s->d.k / 2)
         return zc_infer_fail(f, "cosines have too many columns (got %lld, need at most %lld)",
                              (long long)cos[2].k, (long long)s->d.k / 2);
@@ -218,14 +218,14 @@ zc_status zc_infer_packed_attention(zc_infer *f)
     ZC_TRY(zc_infer_heads(f, "kv_num_heads", a->kv_num_heads));
     sizes s = {.heads = zc_dim_const(a->num_heads), .kv_heads = zc_dim_const(a->kv_num_heads)};
     ZC_TRY(zc_infer_head_groups(f, s.heads, s.kv_heads));
-    ZC_TRY(zc_infer_need_rank(f, PACKED_X, 3, 3));
-    const zc_dim *x = zc_in(f, PACKED_X)->dims;
+    ZC_TRY(zc_infer_need_rank(f, PACKED(x), 3, 3));
+    const zc_dim *x = zc_in(f, PACKED(x))->dims;
     ZC_TRY(zc_infer_head_size(f, x[2], a->num_heads + 2 * a->kv_num_heads, "packed size", &s.d));
     s.batch = x[0];
     s.nq = s.nk = s.total = x[1];
-    ZC_TRY(check_mask(f, PACKED_MASK, &s));
+    ZC_TRY(check_mask(f, PACKED(mask), &s));
     ZC_TRY(check_turns(f, &s));
-    ZC_TRY(zc_infer_need_shape(f, PACKED_LENGTHS, 1, &s.batch, "lengths"));
+    ZC_TRY(zc_infer_need_shape(f, PACKED(lengths), 1, &s.batch, "lengths"));
     const zc_dim y[] = {s.batch, s.nq, zc_dim_mul(f->dims, s.heads, s.d)};
     return zc_infer_set(f, 0, 3, y);
 }
@@ -284,17 +284,17 @@ zc_status zc_infer_rotary(zc_infer *f)
 
 /* ---- LinearAttention ---- */
 
-enum { LIN_Q, LIN_K, LIN_V, LIN_STATE, LIN_DECAY, LIN_BETA };
+#define LIN(input) ZC_IN_LinearAttention_##input
 
 zc_status zc_dt_linear_attention(zc_infer *f)
 {
-    ZC_TRY(zc_infer_need_float(f, LIN_Q));
-    for (int i = LIN_K; i < f->nin; i++)
-        if (i != LIN_STATE) ZC_TRY(zc_infer_need_alike(f, LIN_Q, i));
-    bool state = zc_in_present(f, LIN_STATE);
-    if (state) ZC_TRY(zc_infer_need_float(f, LIN_STATE));
-    zc_infer_out_dtype(f, 0, f->in[LIN_Q].type.dtype);
-    zc_infer_out_dtype(f, 1, f->in[state ? LIN_STATE : LIN_Q].type.dtype);
+    ZC_TRY(zc_infer_need_float(f, LIN(q)));
+    for (int i = LIN(k); i < f->nin; i++)
+        if (i != LIN(state)) ZC_TRY(zc_infer_need_alike(f, LIN(q), i));
+    bool state = zc_in_present(f, LIN(state));
+    if (state) ZC_TRY(zc_infer_need_float(f, LIN(state)));
+    zc_infer_out_dtype(f, 0, f->in[LIN(q)].type.dtype);
+    zc_infer_out_dtype(f, 1, f->in[state ? LIN(state) : LIN(q)].type.dtype);
     return ZC_OK;
 }
 
@@ -310,10 +310,10 @@ static zc_status check_rule(zc_infer *f, const char *rule)
                  {"gated_delta", true, true}};
     for (size_t i = 0; rule && i < ZC_COUNTOF(rules); i++) {
         if (strcmp(rule, rules[i].name) != 0) continue;
-        if (rules[i].decay != zc_in_present(f, LIN_DECAY))
+        if (rules[i].decay != zc_in_present(f, LIN(decay)))
             return zc_infer_fail(f, "update_rule %s %s the input decay", rule,
                                  rules[i].decay ? "needs" : "excludes");
-        if (rules[i].beta != zc_in_present(f, LIN_BETA))
+        if (rules[i].beta != zc_in_present(f, LIN(beta)))
             return zc_infer_fail(f, "update_rule %s %s the input beta", rule,
                                  rules[i].beta ? "needs" : "excludes");
         return ZC_OK;
@@ -328,7 +328,7 @@ static zc_status check_gate(zc_infer *f, int i, zc_dim n, zc_dim other, const ch
 {
     if (!zc_in_present(f, i)) return ZC_OK;
     ZC_TRY(zc_infer_need_rank(f, i, 3, 3));
-    const zc_type *q = zc_in(f, LIN_Q), *t = zc_in(f, i);
+    const zc_type *q = zc_in(f, LIN(q)), *t = zc_in(f, i);
     zc_dim last = t->dims[2];
     bool is_other = zc_dim_is_const(last) && zc_dim_eq(last, other);
     const zc_dim need[] = {q->dims[0], q->dims[1], is_other ? other : n};
@@ -343,19 +343,19 @@ zc_status zc_infer_linear_attention(zc_infer *f)
     ZC_TRY(zc_infer_heads(f, "kv_num_heads", a->kv_num_heads));
     zc_dim heads = zc_dim_const(a->q_num_heads), kv_heads = zc_dim_const(a->kv_num_heads);
     ZC_TRY(zc_infer_head_groups(f, heads, kv_heads));
-    for (int i = LIN_Q; i <= LIN_V; i++) ZC_TRY(zc_infer_need_rank(f, i, 3, 3));
-    const zc_type *q = zc_in(f, LIN_Q);
+    for (int i = LIN(q); i <= LIN(v); i++) ZC_TRY(zc_infer_need_rank(f, i, 3, 3));
+    const zc_type *q = zc_in(f, LIN(q));
     zc_dim batch = q->dims[0], length = q->dims[1], dk, dv;
     ZC_TRY(zc_infer_head_size(f, q->dims[2], a->q_num_heads, "query size", &dk));
-    ZC_TRY(zc_infer_head_size(f, zc_in(f, LIN_V)->dims[2], a->kv_num_heads, "value size", &dv));
+    ZC_TRY(zc_infer_head_size(f, zc_in(f, LIN(v))->dims[2], a->kv_num_heads, "value size", &dv));
     const zc_dim key[] = {batch, length, zc_dim_mul(f->dims, kv_heads, dk)};
-    const zc_dim value[] = {batch, length, zc_in(f, LIN_V)->dims[2]};
+    const zc_dim value[] = {batch, length, zc_in(f, LIN(v))->dims[2]};
     const zc_dim state[] = {batch, kv_heads, dk, dv};
-    ZC_TRY(zc_infer_need_shape(f, LIN_K, 3, key, "key"));
-    ZC_TRY(zc_infer_need_shape(f, LIN_V, 3, value, "value"));
-    ZC_TRY(zc_infer_need_shape(f, LIN_STATE, 4, state, "past_state"));
-    ZC_TRY(check_gate(f, LIN_DECAY, key[2], kv_heads, "decay"));
-    ZC_TRY(check_gate(f, LIN_BETA, kv_heads, zc_dim_const(1), "beta"));
+    ZC_TRY(zc_infer_need_shape(f, LIN(k), 3, key, "key"));
+    ZC_TRY(zc_infer_need_shape(f, LIN(v), 3, value, "value"));
+    ZC_TRY(zc_infer_need_shape(f, LIN(state), 4, state, "past_state"));
+    ZC_TRY(check_gate(f, LIN(decay), key[2], kv_heads, "decay"));
+    ZC_TRY(check_gate(f, LIN(beta), kv_heads, zc_dim_const(1), "beta"));
     const zc_dim y[] = {batch, length, zc_dim_mul(f->dims, heads, dv)};
     ZC_TRY(zc_infer_set(f, 0, 3, y));
     return zc_infer_set(f, 1, 4, state);

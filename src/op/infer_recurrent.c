@@ -3,15 +3,15 @@
 #include "op/recurrent.h"
 
 /* Inputs, in ONNX's order; only LSTM has the last two. */
-enum { IN_X, IN_W, IN_R, IN_BIAS, IN_LENGTHS, IN_H, IN_C, IN_PEEPHOLES };
+#define IN(input) ZC_IN_LSTM_##input
 
 zc_status zc_dt_recurrent(zc_infer *f)
 {
-    ZC_TRY(zc_infer_need_float(f, IN_X));
-    for (int i = IN_W; i < f->nin; i++)
-        if (i != IN_LENGTHS) ZC_TRY(zc_infer_need_alike(f, IN_X, i));
-    ZC_TRY(zc_infer_need_int(f, IN_LENGTHS, "sequence_lens"));
-    return zc_infer_set_dtype(f, f->in[IN_X].type.dtype);
+    ZC_TRY(zc_infer_need_float(f, IN(x)));
+    for (int i = IN(w); i < f->nin; i++)
+        if (i != IN(lengths)) ZC_TRY(zc_infer_need_alike(f, IN(x), i));
+    ZC_TRY(zc_infer_need_int(f, IN(lengths), "sequence_lens"));
+    return zc_infer_set_dtype(f, f->in[IN(x)].type.dtype);
 }
 
 static zc_status check_inputs(zc_infer *f, const zc_recurrent *r, zc_dim batch, zc_dim input,
@@ -22,25 +22,25 @@ static zc_status check_inputs(zc_infer *f, const zc_recurrent *r, zc_dim batch, 
     const zc_dim w[] = {directions, rows, input}, rec[] = {directions, rows, hidden};
     const zc_dim bias[] = {directions, zc_dim_mul(f->dims, rows, zc_dim_const(2))};
     const zc_dim peepholes[] = {directions, zc_dim_mul(f->dims, hidden, zc_dim_const(3))};
-    ZC_TRY(zc_infer_need_shape(f, IN_W, 3, w, "W"));
-    ZC_TRY(zc_infer_need_shape(f, IN_R, 3, rec, "R"));
-    ZC_TRY(zc_infer_need_shape(f, IN_BIAS, 2, bias, "B"));
-    ZC_TRY(zc_infer_need_shape(f, IN_LENGTHS, 1, &batch, "sequence_lens"));
-    ZC_TRY(zc_infer_need_shape(f, IN_H, 3, state, "initial_h"));
-    ZC_TRY(zc_infer_need_shape(f, IN_C, 3, state, "initial_c"));
-    return zc_infer_need_shape(f, IN_PEEPHOLES, 2, peepholes, "P");
+    ZC_TRY(zc_infer_need_shape(f, IN(w), 3, w, "W"));
+    ZC_TRY(zc_infer_need_shape(f, IN(r), 3, rec, "R"));
+    ZC_TRY(zc_infer_need_shape(f, IN(bias), 2, bias, "B"));
+    ZC_TRY(zc_infer_need_shape(f, IN(lengths), 1, &batch, "sequence_lens"));
+    ZC_TRY(zc_infer_need_shape(f, IN(h), 3, state, "initial_h"));
+    ZC_TRY(zc_infer_need_shape(f, IN(c), 3, state, "initial_c"));
+    return zc_infer_need_shape(f, IN(peepholes), 2, peepholes, "P");
 }
 
 zc_status zc_infer_recurrent(zc_infer *f)
 {
     zc_recurrent r;
     ZC_TRY(zc_recurrent_of(f->op, f->attrs, f->subject, f->diag, &r));
-    ZC_TRY(zc_infer_need_rank(f, IN_X, 3, 3));
-    ZC_TRY(zc_infer_need_rank(f, IN_W, 3, 3));
-    ZC_TRY(zc_infer_need_rank(f, IN_R, 3, 3));
-    const zc_type *x = zc_in(f, IN_X);
+    ZC_TRY(zc_infer_need_rank(f, IN(x), 3, 3));
+    ZC_TRY(zc_infer_need_rank(f, IN(w), 3, 3));
+    ZC_TRY(zc_infer_need_rank(f, IN(r), 3, 3));
+    const zc_type *x = zc_in(f, IN(x));
     zc_dim length = x->dims[r.batch_first ? 1 : 0], batch = x->dims[r.batch_first ? 0 : 1];
-    zc_dim hidden = zc_in(f, IN_R)->dims[2], directions = zc_dim_const(r.directions);
+    zc_dim hidden = zc_in(f, IN(r))->dims[2], directions = zc_dim_const(r.directions);
     if (r.hidden >= 0)
         ZC_TRY(zc_infer_same(f, zc_dim_const(r.hidden), hidden,
                              "hidden_size and the last dimension of R"));

@@ -49,15 +49,22 @@ static const zc_op_info infos[ZC_OP_COUNT] = {
 #include "op/ops.def"
 };
 
+/* Several inputs, if not any number of them, have names. */
+#define OP(nm, mini, maxi, ...)                                                                    \
+    _Static_assert(ZC_IN_##nm##_COUNT == (maxi) || (maxi) <= 1 || (maxi) >= 32, #nm);
+#include "op/ops.def"
+
 const zc_op_info *zc_op_get(zc_op op)
 {
     return &infos[(unsigned)op < ZC_OP_COUNT ? op : ZC_OP_NONE];
 }
 
 static const uint64_t host_inputs[ZC_OP_COUNT] = {
-#define HOST(op, inputs) [ZC_OP_##op] = (inputs),
-#include "op/host_inputs.def"
-#undef HOST
+#define OP(name, ...)   [ZC_OP_##name] = 0
+#define PW(name, ...)   OP(name, 0)
+#define HOST(op, input) | UINT64_C(1) << ZC_IN_##op##_##input
+#define END(name)       ,
+#include "op/ops.def"
 };
 
 uint64_t zc_op_host_inputs(zc_op op)
@@ -153,6 +160,17 @@ int zc_attr_find(const zc_op_info *info, const char *name, size_t len)
     return -1;
 }
 
+static size_t field_size(zc_attr_kind kind)
+{
+    static const size_t sizes[] = {
+        [ZC_ATTR_INT] = sizeof(int64_t),      [ZC_ATTR_FLOAT] = sizeof(float),
+        [ZC_ATTR_STR] = sizeof(const char *), [ZC_ATTR_INTS] = sizeof(zc_ints),
+        [ZC_ATTR_FLOATS] = sizeof(zc_floats), [ZC_ATTR_TENSOR] = sizeof(const zc_tensor *),
+        [ZC_ATTR_DTYPE] = sizeof(zc_dtype),
+    };
+    return sizes[kind];
+}
+
 /* The bytes that decide equality of a field: its own, or what it points to. */
 static void field_bytes(const zc_attr_field *f, const void *at, const void **p, size_t *n)
 {
@@ -161,13 +179,9 @@ static void field_bytes(const zc_attr_field *f, const void *at, const void **p, 
     *n = 0;
     switch (f->kind) {
     case ZC_ATTR_INT:
-        *n = sizeof(int64_t);
-        break;
     case ZC_ATTR_FLOAT:
-        *n = sizeof(float);
-        break;
     case ZC_ATTR_DTYPE:
-        *n = sizeof(zc_dtype);
+        *n = field_size(f->kind);
         break;
     case ZC_ATTR_STR:
         *p = *(const char *const *)at ? *(const char *const *)at : &none;
@@ -195,6 +209,19 @@ static bool tensor_type_equal(const zc_tensor *a, const zc_tensor *b)
     if (!a || !b) return a == b;
     return a->dtype == b->dtype && a->rank == b->rank &&
            memcmp(a->dims, b->dims, (size_t)a->rank * sizeof a->dims[0]) == 0;
+}
+
+void zc_attrs_take(const zc_op_info *info, void *attrs, const zc_op_info *from_info,
+                   const void *from)
+{
+    for (int i = 0; i < from_info->field_count; i++) {
+        const zc_attr_field *f = &from_info->fields[i];
+        int to = zc_attr_find(info, f->name, strlen(f->name));
+        if (!(*(const uint64_t *)from >> i & 1) || to < 0 || info->fields[to].kind != f->kind)
+            continue;
+        memcpy(zc_attr_at(info, attrs, to), field(from_info, from, i), field_size(f->kind));
+        zc_attr_mark(attrs, to);
+    }
 }
 
 bool zc_attrs_equal(const zc_op_info *info, const void *a, const void *b)

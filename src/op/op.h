@@ -46,6 +46,16 @@ typedef enum zc_op {
     ZC_OP_COUNT
 } zc_op;
 
+/* Index of each input: ZC_IN_Conv_bias. */
+#define OP(name, ...) enum {
+#define IN(op, input) ZC_IN_##op##_##input,
+#define END(name)                                                                                  \
+    ZC_IN_##name##_COUNT                                                                           \
+    }                                                                                              \
+    ;
+#define PW(name, ...) OP(name, 0)
+#include "op/ops.def"
+
 /* Index of each attribute in its operation's field table: ZC_AT_Conv_group. */
 #define OP(name, ...)           enum {
 #define PW(name, ...)           enum {
@@ -64,6 +74,18 @@ typedef enum zc_op {
 
 /* Was attribute `field` of an operation given? (attrs: pointer to its struct) */
 #define ZC_ATTR_GIVEN(op, attrs, field) (((attrs)->set >> ZC_AT_##op##_##field) & 1)
+/* Gives attribute `field` a value. */
+#define ZC_ATTR_SET(op, attrs, field, ...)                                                         \
+    ((attrs)->field = __VA_ARGS__, zc_attr_mark((attrs), ZC_AT_##op##_##field))
+/* Says that field i was given: `set` is the first field of every struct. */
+static inline void zc_attr_mark(void *attrs, int i)
+{
+    *(uint64_t *)attrs |= UINT64_C(1) << i;
+}
+static inline void zc_attr_unmark(void *attrs, int i)
+{
+    *(uint64_t *)attrs &= ~(UINT64_C(1) << i);
+}
 
 typedef enum zc_attr_kind {
     ZC_ATTR_INT,
@@ -116,8 +138,7 @@ typedef struct zc_op_info {
 
 /* Never NULL; row 0 for values out of range. */
 const zc_op_info *zc_op_get(zc_op op);
-/* Bit i: the host needs input i's values to run the operation (a shape, axes, a count); see
- * host_inputs.def. */
+/* Bit i: input i is a HOST one of ops.def. */
 uint64_t zc_op_host_inputs(zc_op op);
 enum { ZC_EPILOGUE_INPUTS = 8, ZC_PROLOGUE_INPUTS = 8 }; /* at most, beside x0 */
 /* The pointwise work that is done on input 0 when it is read: an expression over x0, the plain
@@ -149,6 +170,10 @@ static inline void *zc_attr_at(const zc_op_info *info, void *attrs, int i)
 {
     return (char *)attrs + info->fields[i].offset;
 }
+/* Gives an operation's attributes the values that another's of the same name and kind were given.
+ */
+void zc_attrs_take(const zc_op_info *info, void *attrs, const zc_op_info *from_info,
+                   const void *from);
 bool zc_attrs_equal(const zc_op_info *info, const void *a, const void *b);
 uint64_t zc_attrs_hash(const zc_op_info *info, const void *attrs);
 

@@ -8,7 +8,7 @@
 
 #include "base/number.h"
 #include "op/expr.h"
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 static bool is_expr_dtype(zc_dtype d)
 {
@@ -248,24 +248,40 @@ zc_status zc_pw_compose(const zc_graph *g, const zc_pw_group *given, zc_buf *tex
     return status;
 }
 
-bool zc_pw_replace(zc_graph *g, const zc_pw_group *gr, zc_nid at, const char *text)
+bool zc_pw_has(const zc_pw_group *gr, zc_nid n)
 {
+    for (int i = 0; i < gr->count; i++)
+        if (gr->nodes[i] == n) return true;
+    return false;
+}
+
+void zc_pw_sort(const zc_index *x, zc_pw_group *gr)
+{
+    zc_nid *n = gr->nodes;
+    for (int i = 1; i < gr->count; i++)
+        for (int j = i;
+             j > 0 && zc_index_place(x, n[j])->order < zc_index_place(x, n[j - 1])->order; j--) {
+            zc_nid t = n[j];
+            n[j] = n[j - 1];
+            n[j - 1] = t;
+        }
+}
+
+bool zc_pw_replace(zc_index *x, const zc_pw_group *gr, zc_nid at, const char *text)
+{
+    zc_graph *g = x->g;
     int nout = gr->nresults ? gr->nresults : 1;
     const char *expr = zc_arena_strdup(&g->arena, text);
-    zc_nid made =
-        zc_graph_node(g, NULL, ZC_OP_Pointwise, zc_node_at(g, at)->name, gr->ninputs, nout);
+    zc_nid made = zc_graph_node(g, NULL, ZC_OP_Pointwise, zc_node_at(g, at)->name, gr->ninputs,
+                                gr->inputs, nout);
     if (!made || !expr) return false;
-    zc_attrs_Pointwise *a = zc_node_at(g, made)->attrs;
-    a->expr = expr;
-    a->set = UINT64_C(1) << ZC_AT_Pointwise_expr;
-    for (int i = 0; i < gr->ninputs; i++) zc_node_at(g, made)->in[i] = gr->inputs[i];
+    ZC_NODE_SET(g, Pointwise, made, expr, expr);
     for (int i = 0; i < gr->count; i++)
         if (!zc_graph_inherit(g, made, gr->nodes[i])) return false;
     for (int i = 0; i < gr->nresults; i++) zc_node_at(g, made)->out[i] = gr->results[i];
     if (!gr->nresults)
         zc_node_at(g, made)->out[0] = zc_node_at(g, gr->nodes[gr->count - 1])->out[0];
     for (int i = 0; i < gr->count; i++)
-        if (gr->nodes[i] != at) zc_graph_remove(g, gr->nodes[i]);
-    zc_take_place(g, made, at);
-    return true;
+        if (gr->nodes[i] != at) zc_index_remove(x, gr->nodes[i]);
+    return zc_index_take_place(x, made, at);
 }

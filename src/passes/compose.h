@@ -2,6 +2,7 @@
 #ifndef ZC_PASSES_COMPOSE_H
 #define ZC_PASSES_COMPOSE_H
 
+#include "ir/index.h"
 #include "op/expr.h"
 #include "passes/passes.h"
 
@@ -33,6 +34,9 @@ zc_status zc_pw_compose(const zc_graph *g, const zc_pw_group *gr, zc_buf *text, 
                         zc_diag *diag);
 /* A Pointwise node with this text in the place of node `at` of the group, which the others leave.
  * false: no memory. */
-bool zc_pw_replace(zc_graph *g, const zc_pw_group *gr, zc_nid at, const char *text);
+bool zc_pw_replace(zc_index *x, const zc_pw_group *gr, zc_nid at, const char *text);
+/* Nodes in the order of their block. */
+void zc_pw_sort(const zc_index *x, zc_pw_group *gr);
+bool zc_pw_has(const zc_pw_group *gr, zc_nid n);
 
 #endif

@@ -1,4 +1,4 @@
-/* f32 values become f16 or bf16 where graph->precision asks for it. THE rules are precision.def.
+/* f32 values become f16 or bf16 where the options ask for it. THE rules are precision.def.
  * Two kinds of values stay f32 until they meet narrow ones: what is computed from integers and
  * constants alone (positions, masks, sizes), and what is computed from the graph's inputs before
  * the first operation that is lowered. Values carried around loops stay f32 too, because sums grow
@@ -20,7 +20,7 @@ static const rule rules[ZC_OP_COUNT] = {
 };
 
 static const uint64_t wide_inputs[ZC_OP_COUNT] = {
-#define WIDE(op, inputs) [ZC_OP_##op] = (inputs),
+#define WIDE(op, input) [ZC_OP_##op] = UINT64_C(1) << ZC_IN_##op##_##input,
 #include "passes/precision.def"
 };
 
@@ -401,12 +401,12 @@ static zc_status lower_graph(pass *p)
     return zc_precision_place(&p->values);
 }
 
-zc_status zc_pass_lower_precision(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_lower_precision(zc_pass *p)
 {
-    if (g->precision == ZC_NONE) return ZC_OK;
-    pass p = {.g = g, .changes = changes, .diag = diag};
-    zc_status status = zc_precision_init(&p.values, g, g->precision, diag);
-    if (status == ZC_OK) status = lower_graph(&p);
-    zc_precision_fini(&p.values);
+    if (p->options->precision == ZC_NONE) return ZC_OK;
+    pass q = {.g = p->g, .changes = &p->changes, .diag = p->diag};
+    zc_status status = zc_precision_init(&q.values, p->g, p->options->precision, p->diag);
+    if (status == ZC_OK) status = lower_graph(&q);
+    zc_precision_fini(&q.values);
     return status;
 }

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 enum { STEPS_MAX = 1000, DEPTH_MAX = 64 };
 
@@ -410,8 +410,9 @@ static mask_fact look_trilu(reader *r, const zc_node *n, const mask_view *at)
     x = as_choice(&x);
     const mask_place *row = &at->at[at->rank - 2], *col = row + 1;
     zc_dim k = zc_dim_const(0);
-    if (n->nin > 1 && n->in[1]) {
-        const zc_vals *v = &zc_val(r->g, n->in[1])->vals;
+    zc_vid diagonal = zc_node_in(n, ZC_IN_Trilu_k);
+    if (diagonal) {
+        const zc_vals *v = &zc_val(r->g, diagonal)->vals;
         if (v->n != 1) return mask_unknown();
         k = v->v[0];
     }
@@ -474,8 +475,9 @@ static bool slice_axis(reader *r, const zc_node *n, int i, const zc_vals *start,
 {
     const zc_type *t = &zc_val(r->g, n->in[0])->type;
     int64_t axis = i;
-    if (n->nin > 3 && n->in[3]) {
-        const zc_vals *axes = &zc_val(r->g, n->in[3])->vals;
+    zc_vid given = zc_node_in(n, ZC_IN_Slice_axes);
+    if (given) {
+        const zc_vals *axes = &zc_val(r->g, given)->vals;
         if (axes->n != start->n || !zc_dim_is_const(axes->v[i])) return false;
         axis = axes->v[i].k;
     }
@@ -490,11 +492,12 @@ static bool slice_axis(reader *r, const zc_node *n, int i, const zc_vals *start,
 
 static mask_fact look_slice(reader *r, const zc_node *n, const mask_view *at)
 {
-    const zc_vals *start = &zc_val(r->g, n->in[1])->vals;
+    const zc_vals *start = &zc_val(r->g, n->in[ZC_IN_Slice_starts])->vals;
     mask_view own = *at;
     if (start->n < 0) return mask_unknown();
-    if (n->nin > 4 && n->in[4]) {
-        const zc_vals *steps = &zc_val(r->g, n->in[4])->vals;
+    zc_vid by = zc_node_in(n, ZC_IN_Slice_steps);
+    if (by) {
+        const zc_vals *steps = &zc_val(r->g, by)->vals;
         for (int i = 0; i < steps->n; i++)
             if (!zc_dim_is(steps->v[i], 1)) return mask_unknown();
         if (steps->n < 0) return mask_unknown();

@@ -1,6 +1,6 @@
 /* What constants in masks are: numbers, positions that are counted, triangles. */
 #include "passes/mask_fact.h"
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 typedef struct grid {
     const zc_tensor *t;

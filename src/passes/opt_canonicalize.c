@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "op/einsum.h"
 #include "passes/passes.h"
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 static const zc_type *in_type(const zc_graph *g, const zc_node *n, int i)
 {
@@ -42,8 +42,8 @@ static bool all_positive(const zc_graph *g, zc_vid steps)
 /* Dropout outside training; a mask that is used keeps the node. */
 static bool is_inference_dropout(const zc_graph *g, const zc_node *n)
 {
-    bool mask = n->nout > 1 && n->out[1];
-    return !mask && (n->nin < 3 || !n->in[2] || zc_is_splat(g, n->in[2], 0));
+    zc_vid training = zc_node_in(n, ZC_IN_Dropout_training);
+    return !zc_node_out(n, 1) && (!training || zc_is_splat(g, training, 0));
 }
 
 /* Is output 0 input 0, bit for bit? */
@@ -68,7 +68,7 @@ static bool is_noop(const zc_graph *g, const zc_node *n)
     case ZC_OP_Transpose:
         return in_type(g, n, 0)->rank >= 0 && is_identity_perm(n, in_type(g, n, 0)->rank);
     case ZC_OP_Slice:
-        return keeps_type(g, n) && (n->nin < 5 || all_positive(g, n->in[4]));
+        return keeps_type(g, n) && all_positive(g, zc_node_in(n, ZC_IN_Slice_steps));
     case ZC_OP_Mul:
     case ZC_OP_Div:
         return keeps_type(g, n) && zc_is_splat(g, n->in[1], 1);
@@ -96,28 +96,21 @@ static bool join_transposes(zc_graph *g, zc_nid n)
     if (!perm) return false;
     const zc_node *first = zc_node_at(g, p);
     for (int i = 0; i < rank; i++) perm[i] = perm_at(first, (int)perm_at(node, i, rank), rank);
-    zc_attrs_Transpose *a = node->attrs;
-    a->perm = (zc_ints){rank, perm};
-    a->set |= UINT64_C(1) << ZC_AT_Transpose_perm;
+    ZC_NODE_SET(g, Transpose, n, perm, (zc_ints){rank, perm});
     node->in[0] = first->in[0];
     return zc_graph_inherit(g, n, p);
 }
 
 /* CastLike only needs its second input's type, so it need not wait for it. */
-static void cast_like_to_cast(zc_graph *g, zc_node *node)
+static bool cast_like_to_cast(zc_graph *g, zc_nid n)
 {
-    const zc_attrs_CastLike like = *(const zc_attrs_CastLike *)node->attrs;
-    zc_attrs_Cast *a = zc_arena_alloc(&g->arena, 1, sizeof *a);
-    if (!a) return;
-    zc_attrs_default(zc_op_get(ZC_OP_Cast), a);
-    a->to = out_type(g, node)->dtype;
-    a->saturate = like.saturate;
-    a->round_mode = like.round_mode;
-    a->set = UINT64_C(1) << ZC_AT_Cast_to | UINT64_C(1) << ZC_AT_Cast_saturate |
-             UINT64_C(1) << ZC_AT_Cast_round_mode;
-    node->op = ZC_OP_Cast;
-    node->attrs = a;
-    node->nin = 1;
+    const zc_node *node = zc_node_at(g, n);
+    const zc_attrs_CastLike *like = node->attrs;
+    if (!zc_graph_become(g, n, ZC_OP_Cast, 1, node->in)) return false;
+    ZC_NODE_SET(g, Cast, n, to, out_type(g, node)->dtype);
+    ZC_NODE_SET(g, Cast, n, saturate, like->saturate);
+    ZC_NODE_SET(g, Cast, n, round_mode, like->round_mode);
+    return true;
 }
 
 /* Letters in the order in which they first come: a, b, c, ... */
@@ -232,7 +225,7 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
     if (turned < 0) return false;
     *changes += (size_t)turned;
     if (node->op == ZC_OP_CastLike) {
-        cast_like_to_cast(g, node);
+        if (!cast_like_to_cast(g, n)) return false;
         ++*changes;
     }
     if (node->op == ZC_OP_Transpose && !join_transposes(g, n)) return false;
@@ -250,7 +243,7 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
     return true;
 }
 
-zc_status zc_pass_opt_canonicalize(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_opt_canonicalize(zc_pass *p)
 {
-    return zc_each_node(g, &g->top, visit, changes, diag);
+    return zc_each_node(p->g, &p->g->top, visit, &p->changes, p->diag);
 }

@@ -111,7 +111,7 @@ static const void *front_axis(merge *m, const zc_node *n)
     char *own = zc_arena_dup(&m->arena, n->attrs, 1, info->attrs_size);
     if (!own) return NULL;
     *(int64_t *)zc_attr_at(info, own, field) = axis + rank;
-    *(uint64_t *)own |= UINT64_C(1) << field; /* `set`, the first field of every struct */
+    zc_attr_mark(own, field);
     return own;
 }
 
@@ -196,15 +196,15 @@ static zc_status merge_block(merge *m, const zc_block *b)
     return ok ? status : zc_fail_nomem(m->diag, "common subexpressions", b->nodes.len);
 }
 
-zc_status zc_pass_opt_cse(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_opt_cse(zc_pass *p)
 {
-    ZC_TRY(merge_constants(g, changes, diag));
-    merge m = {.g = g, .diag = diag, .attrs = zc_calloc(g->nodes.len, sizeof *m.attrs)};
+    ZC_TRY(merge_constants(p->g, &p->changes, p->diag));
+    merge m = {.g = p->g, .diag = p->diag, .attrs = zc_calloc(p->g->nodes.len, sizeof *m.attrs)};
     zc_arena_init(&m.arena, 0);
-    zc_status status = m.attrs ? merge_block(&m, &g->top)
-                               : zc_fail_nomem(diag, "common subexpressions", g->nodes.len);
+    zc_status status = m.attrs ? merge_block(&m, &p->g->top)
+                               : zc_fail_nomem(p->diag, "common subexpressions", p->g->nodes.len);
     zc_arena_fini(&m.arena);
     free(m.attrs);
-    *changes += m.changes;
+    p->changes += m.changes;
     return status;
 }

@@ -56,12 +56,12 @@ static void drop_outputs(zc_graph *g, const uint32_t *uses, size_t *changes)
     }
 }
 
-zc_status zc_pass_opt_dce(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_opt_dce(zc_pass *p)
 {
-    uint32_t *uses = zc_graph_uses(g);
-    if (!uses) return zc_fail_nomem(diag, "use counts", g->values.len);
-    sweep(g, &g->top, uses, changes);
-    drop_outputs(g, uses, changes);
+    uint32_t *uses = zc_graph_uses(p->g);
+    if (!uses) return zc_fail_nomem(p->diag, "use counts", p->g->values.len);
+    sweep(p->g, &p->g->top, uses, &p->changes);
+    drop_outputs(p->g, uses, &p->changes);
     free(uses);
     return ZC_OK;
 }

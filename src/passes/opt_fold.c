@@ -205,8 +205,8 @@ static size_t total_room(const zc_graph *g)
     return room;
 }
 
-zc_status zc_pass_opt_fold(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_opt_fold(zc_pass *p)
 {
-    folder f = {.g = g, .room = total_room(g), .changes = changes, .diag = diag};
-    return fold_block(&f, &g->top);
+    folder f = {.g = p->g, .room = total_room(p->g), .changes = &p->changes, .diag = p->diag};
+    return fold_block(&f, &p->g->top);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "passes/passes.h"
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 typedef struct bn_pass {
     uint32_t *uses;
@@ -14,7 +14,8 @@ typedef struct bn_pass {
 
 static const zc_tensor *constant(const zc_graph *g, const zc_node *n, int i)
 {
-    return i < n->nin && n->in[i] ? zc_val(g, n->in[i])->data : NULL;
+    zc_vid v = zc_node_in(n, i);
+    return v ? zc_val(g, v)->data : NULL;
 }
 
 /* Inference form with constant parameters of `channels` elements. */
@@ -23,12 +24,15 @@ static bool is_foldable(const zc_graph *g, const zc_node *bn, int64_t channels)
     const zc_attrs_BatchNormalization *a = bn->attrs;
     for (int i = 1; i < bn->nout; i++)
         if (bn->out[i]) return false;
-    for (int i = 1; i < 5; i++) {
+    for (int i = ZC_IN_BatchNormalization_scale; i <= ZC_IN_BatchNormalization_variance; i++) {
         const zc_tensor *t = constant(g, bn, i);
         if (!t || zc_tensor_numel(t) != channels) return false;
     }
     return !a->training_mode;
 }
+
+/* All of those that fold have these operands where Conv has them. */
+enum { WEIGHTS = ZC_IN_Conv_w, BIAS = ZC_IN_Conv_bias };
 
 /* Output channels stand on this axis of the weights; -1 when the producer is not one that folds. */
 static int channel_axis(const zc_node *p)
@@ -53,7 +57,7 @@ static bool affine_of(const zc_graph *g, const zc_node *bn, int64_t channels, af
 {
     const zc_attrs_BatchNormalization *a = bn->attrs;
     const zc_tensor *p[4];
-    for (int i = 0; i < 4; i++) p[i] = constant(g, bn, i + 1);
+    for (int i = 0; i < 4; i++) p[i] = constant(g, bn, ZC_IN_BatchNormalization_scale + i);
     out->scale = zc_calloc((size_t)channels * 2, sizeof *out->scale);
     if (!out->scale) return false;
     out->shift = out->scale + channels;
@@ -96,16 +100,17 @@ static zc_vid shifted_bias(zc_graph *g, zc_vid old, zc_vid w, int64_t channels, 
 static bool is_hollow(const zc_graph *g, zc_nid bn, zc_nid p)
 {
     const zc_node *a = zc_node_at(g, bn), *b = zc_node_at(g, p);
-    bool hollow = zc_graph_is_hollow(g, b->in[1]);
-    if (b->nin > 2 && b->in[2]) hollow |= zc_graph_is_hollow(g, b->in[2]);
-    for (int i = 1; i < 5; i++) hollow |= zc_graph_is_hollow(g, a->in[i]);
+    bool hollow =
+        zc_graph_is_hollow(g, b->in[WEIGHTS]) || zc_graph_is_hollow(g, zc_node_in(b, BIAS));
+    for (int i = ZC_IN_BatchNormalization_scale; i <= ZC_IN_BatchNormalization_variance; i++)
+        hollow |= zc_graph_is_hollow(g, a->in[i]);
     return hollow;
 }
 
 /* What constants without bytes give has none. */
 static void hollow_parameters(zc_graph *g, zc_nid p, int64_t channels, zc_vid *w, zc_vid *bias)
 {
-    zc_type type = zc_val(g, zc_node_at(g, p)->in[1])->type;
+    zc_type type = zc_val(g, zc_node_at(g, p)->in[WEIGHTS])->type;
     *w = zc_graph_hollow(g, "weights", &type);
     *bias = zc_graph_hollow(
         g, "bias", &(zc_type){.dtype = type.dtype, .rank = 1, .dims = {zc_dim_const(channels)}});
@@ -115,7 +120,7 @@ static bool folded_parameters(zc_graph *g, zc_nid n, zc_nid p, int axis, int64_t
                               zc_vid *w, zc_vid *bias)
 {
     const zc_node *prod = zc_node_at(g, p);
-    zc_vid old_w = prod->in[1], old_b = prod->nin > 2 ? prod->in[2] : 0;
+    zc_vid old_w = prod->in[WEIGHTS], old_b = zc_node_in(prod, BIAS);
     affine f;
     if (!affine_of(g, zc_node_at(g, n), channels, &f)) return false;
     *w = scaled_weights(g, old_w, axis, &f);
@@ -132,8 +137,8 @@ static bool rewire(zc_graph *g, bn_pass *pass, zc_nid n, zc_nid p, zc_vid w, zc_
     if (!in || !w || !bias) return false;
     zc_node *prod = zc_node_at(g, p);
     in[0] = prod->in[0];
-    in[1] = w;
-    in[2] = bias;
+    in[WEIGHTS] = w;
+    in[BIAS] = bias;
     prod->in = in;
     prod->nin = 3;
     zc_graph_forward(g, result, prod->out[0]);
@@ -152,9 +157,9 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
     if (!p || pass->uses[bn->in[0]] != 1) return true;
     const zc_node *prod = zc_node_at(g, p);
     int axis = channel_axis(prod);
-    const zc_tensor *w = axis >= 0 ? constant(g, prod, 1) : NULL;
-    zc_vid bias = prod->nin > 2 ? prod->in[2] : 0;
-    if (!w || (bias && !constant(g, prod, 2)) || !is_foldable(g, bn, w->dims[axis])) return true;
+    const zc_tensor *w = axis >= 0 ? constant(g, prod, WEIGHTS) : NULL;
+    zc_vid bias = zc_node_in(prod, BIAS);
+    if (!w || (bias && !constant(g, prod, BIAS)) || !is_foldable(g, bn, w->dims[axis])) return true;
     /* On a matrix product the channel must be the last axis, which it is for rank 2 only. */
     if (prod->op == ZC_OP_Linear && zc_val(g, bn->in[0])->type.rank != 2) return true;
     int64_t channels = w->dims[axis];
@@ -167,11 +172,11 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
     return rewire(g, pass, n, p, new_w, new_b);
 }
 
-zc_status zc_pass_opt_fold_batchnorm(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_opt_fold_batchnorm(zc_pass *p)
 {
-    bn_pass p = {.uses = zc_graph_uses(g), .changes = changes};
-    if (!p.uses) return zc_fail_nomem(diag, "use counts", g->values.len);
-    zc_status status = zc_each_node(g, &g->top, visit, &p, diag);
-    free(p.uses);
+    bn_pass q = {.uses = zc_graph_uses(p->g), .changes = &p->changes};
+    if (!q.uses) return zc_fail_nomem(p->diag, "use counts", p->g->values.len);
+    zc_status status = zc_each_node(p->g, &p->g->top, visit, &q, p->diag);
+    free(q.uses);
     return status;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "passes/passes.h"
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 typedef struct layout {
     zc_graph *g;
@@ -57,9 +57,10 @@ static bool keep(layout *l, zc_nid n)
 }
 
 /* A new node with one result of the given type, at the end of the new list. 0: no memory. */
-static zc_nid add(layout *l, zc_op op, const char *name, int nin, const zc_type *type)
+static zc_nid add(layout *l, zc_op op, const char *name, int nin, const zc_vid *in,
+                  const zc_type *type)
 {
-    zc_nid n = zc_graph_node(l->g, NULL, op, name, nin, 1);
+    zc_nid n = zc_graph_node(l->g, NULL, op, name, nin, in, 1);
     zc_vid v = n ? zc_graph_out(l->g, n, 0, NULL) : 0;
     if (!v || !make_room(l) || !keep(l, n)) return 0;
     zc_val(l->g, v)->type = *type;
@@ -74,12 +75,9 @@ static zc_vid result(const layout *l, zc_nid n)
 static zc_vid transposed(layout *l, zc_vid v, const int64_t *perm)
 {
     zc_type type = permuted(&zc_val(l->g, v)->type, perm);
-    zc_nid n = add(l, ZC_OP_Transpose, "layout", 1, &type);
+    zc_nid n = add(l, ZC_OP_Transpose, "layout", 1, &v, &type);
     if (!n) return 0;
-    zc_attrs_Transpose *a = zc_node_at(l->g, n)->attrs;
-    a->perm = (zc_ints){4, perm};
-    a->set = UINT64_C(1) << ZC_AT_Transpose_perm;
-    zc_node_at(l->g, n)->in[0] = v;
+    ZC_NODE_SET(l->g, Transpose, n, perm, (zc_ints){4, perm});
     return result(l, n);
 }
 
@@ -111,65 +109,43 @@ static bool replace(layout *l, zc_nid n, zc_nid m)
 
 /* ---- operations ---- */
 
-#define GIVEN(op, field) ((a->set >> ZC_AT_##op##_##field & 1) << ZC_AT_##op##Nhwc_##field)
+/* Node n as a channels-last operation on these operands, with the attributes that both have. */
+static bool turn(layout *l, zc_nid n, zc_op op, int nin, const zc_vid *in)
+{
+    zc_type type = permuted(&zc_val(l->g, zc_node_at(l->g, n)->out[0])->type, to_last);
+    zc_nid m = add(l, op, zc_node_at(l->g, n)->name, nin, in, &type);
+    if (!m) return false;
+    const zc_node *node = zc_node_at(l->g, n);
+    zc_attrs_take(zc_op_get(op), zc_node_at(l->g, m)->attrs, zc_op_get(node->op), node->attrs);
+    return replace(l, n, m);
+}
 
 static bool is_conv(const zc_graph *g, const zc_node *n)
 {
     const zc_attrs_Conv *a = n->attrs;
     return n->op == ZC_OP_Conv && a->group == 1 && is_plane(g, n->in[0]) &&
-           is_plane(g, n->out[0]) && zc_val(g, n->in[1])->data &&
-           zc_val(g, n->in[1])->type.dtype == ZC_F32;
+           is_plane(g, n->out[0]) && zc_val(g, n->in[ZC_IN_Conv_w])->data &&
+           zc_val(g, n->in[ZC_IN_Conv_w])->type.dtype == ZC_F32;
 }
 
 static bool conv(layout *l, zc_nid n)
 {
+    zc_vid x = last_of(l, zc_node_at(l->g, n)->in[0]);
     const zc_node *node = zc_node_at(l->g, n);
-    const zc_attrs_Conv *a = node->attrs;
-    zc_type type = permuted(&zc_val(l->g, node->out[0])->type, to_last);
-    zc_vid x = last_of(l, node->in[0]);
-    zc_nid m = x ? add(l, ZC_OP_ConvNhwc, zc_node_at(l->g, n)->name, 4, &type) : 0;
-    if (!m) return false;
-    node = zc_node_at(l->g, n);
-    zc_node *made = zc_node_at(l->g, m);
-    zc_attrs_ConvNhwc *b = made->attrs;
-    b->auto_pad = a->auto_pad;
-    b->dilations = a->dilations;
-    b->kernel_shape = a->kernel_shape;
-    b->pads = a->pads;
-    b->strides = a->strides;
-    b->set = GIVEN(Conv, auto_pad) | GIVEN(Conv, dilations) | GIVEN(Conv, kernel_shape) |
-             GIVEN(Conv, pads) | GIVEN(Conv, strides);
-    made->in[0] = x;
-    made->in[1] = node->in[1];
-    made->in[2] = node->nin > 2 ? node->in[2] : 0;
-    return replace(l, n, m);
+    zc_attr_unmark(node->attrs, ZC_AT_Conv_group); /* it is 1, which need not be said */
+    return x && turn(l, n, ZC_OP_ConvNhwc, 4,
+                     (zc_vid[]){x, node->in[ZC_IN_Conv_w], zc_node_in(node, ZC_IN_Conv_bias), 0});
 }
 
 static bool is_max_pool(const zc_graph *g, const layout *l, const zc_node *n)
 {
-    return n->op == ZC_OP_MaxPool && (n->nout < 2 || !n->out[1]) && is_plane(g, n->in[0]) &&
+    return n->op == ZC_OP_MaxPool && !zc_node_out(n, 1) && is_plane(g, n->in[0]) &&
            l->last[n->in[0]];
 }
 
 static bool max_pool(layout *l, zc_nid n)
 {
-    const zc_node *node = zc_node_at(l->g, n);
-    const zc_attrs_MaxPool *a = node->attrs;
-    zc_type type = permuted(&zc_val(l->g, node->out[0])->type, to_last);
-    zc_vid x = l->last[node->in[0]];
-    zc_nid m = add(l, ZC_OP_MaxPoolNhwc, node->name, 1, &type);
-    if (!m) return false;
-    zc_attrs_MaxPoolNhwc *b = zc_node_at(l->g, m)->attrs;
-    b->auto_pad = a->auto_pad;
-    b->ceil_mode = a->ceil_mode;
-    b->dilations = a->dilations;
-    b->kernel_shape = a->kernel_shape;
-    b->pads = a->pads;
-    b->strides = a->strides;
-    b->set = GIVEN(MaxPool, auto_pad) | GIVEN(MaxPool, ceil_mode) | GIVEN(MaxPool, dilations) |
-             GIVEN(MaxPool, kernel_shape) | GIVEN(MaxPool, pads) | GIVEN(MaxPool, strides);
-    zc_node_at(l->g, m)->in[0] = x;
-    return replace(l, n, m);
+    return turn(l, n, ZC_OP_MaxPoolNhwc, 1, &l->last[zc_node_at(l->g, n)->in[0]]);
 }
 
 /* Is it the mean over the plane, of something with a channels-last form? */
@@ -178,7 +154,7 @@ static bool is_plane_mean(const zc_graph *g, const layout *l, const zc_node *n)
     bool pool = n->op == ZC_OP_GlobalAveragePool, reduce = n->op == ZC_OP_ReduceMean;
     if ((!pool && !reduce) || !is_plane(g, n->in[0]) || !l->last[n->in[0]]) return false;
     if (pool) return true;
-    const zc_tensor *axes = n->nin > 1 && n->in[1] ? zc_val(g, n->in[1])->data : NULL;
+    const zc_tensor *axes = zc_val(g, zc_node_in(n, ZC_IN_ReduceMean_axes))->data;
     if (!axes || !axes->data || axes->dtype != ZC_I64 || zc_tensor_numel(axes) != 2) return false;
     int64_t a = ((const int64_t *)axes->data)[0], b = ((const int64_t *)axes->data)[1];
     a += a < 0 ? 4 : 0;
@@ -198,20 +174,16 @@ static bool plane_mean(layout *l, zc_nid n)
     zc_type type = {.dtype = ZC_F32, .rank = 2, .dims = {plane.dims[0], plane.dims[1]}};
     zc_vid over = zc_graph_const_i64(l->g, NULL, axes, 2, 1);
     zc_vid form = zc_graph_const_i64(l->g, NULL, shape, 4, 1);
-    zc_nid m = over && form ? add(l, ZC_OP_ReduceMean, zc_node_at(l->g, n)->name, 2, &type) : 0;
+    zc_nid m = over && form ? add(l, ZC_OP_ReduceMean, zc_node_at(l->g, n)->name, 2,
+                                  (zc_vid[]){x, over}, &type)
+                            : 0;
     if (!m || !zc_graph_inherit(l->g, m, n)) return false;
-    zc_attrs_ReduceMean *a = zc_node_at(l->g, m)->attrs;
-    a->keepdims = 0;
-    a->set = UINT64_C(1) << ZC_AT_ReduceMean_keepdims;
-    zc_node_at(l->g, m)->in[0] = x;
-    zc_node_at(l->g, m)->in[1] = over;
+    ZC_NODE_SET(l->g, ReduceMean, m, keepdims, 0);
     zc_vid mean = result(l, m);
     if (keeps) {
         type = zc_val(l->g, old)->type;
-        zc_nid r = add(l, ZC_OP_Reshape, "layout", 2, &type);
+        zc_nid r = add(l, ZC_OP_Reshape, "layout", 2, (zc_vid[]){mean, form}, &type);
         if (!r) return false;
-        zc_node_at(l->g, r)->in[0] = mean;
-        zc_node_at(l->g, r)->in[1] = form;
         mean = result(l, r);
     }
     zc_graph_forward(l->g, old, mean);
@@ -250,20 +222,12 @@ static bool group_norm(layout *l, zc_nid n)
                         ? ((const zc_attrs_GroupNormalization *)node->attrs)->epsilon
                         : ((const zc_attrs_InstanceNormalization *)node->attrs)->epsilon;
     zc_type type = permuted(&zc_val(l->g, node->out[0])->type, to_last);
-    zc_vid x = l->last[node->in[0]];
-    zc_nid m = add(l, ZC_OP_MsGroupNorm, node->name, 3, &type);
+    zc_nid m = add(l, ZC_OP_MsGroupNorm, node->name, 3,
+                   (zc_vid[]){l->last[node->in[0]], node->in[1], node->in[2]}, &type);
     if (!m) return false;
-    node = zc_node_at(l->g, n);
-    zc_node *made = zc_node_at(l->g, m);
-    zc_attrs_MsGroupNorm *a = made->attrs;
-    a->groups = groups;
-    a->epsilon = epsilon;
-    a->channels_last = 1;
-    a->set = UINT64_C(1) << ZC_AT_MsGroupNorm_groups | UINT64_C(1) << ZC_AT_MsGroupNorm_epsilon |
-             UINT64_C(1) << ZC_AT_MsGroupNorm_channels_last;
-    made->in[0] = x;
-    made->in[1] = node->in[1];
-    made->in[2] = node->in[2];
+    ZC_NODE_SET(l->g, MsGroupNorm, m, groups, groups);
+    ZC_NODE_SET(l->g, MsGroupNorm, m, epsilon, epsilon);
+    ZC_NODE_SET(l->g, MsGroupNorm, m, channels_last, 1);
     return replace(l, n, m);
 }
 
@@ -286,11 +250,9 @@ static bool concat(layout *l, zc_nid n)
     for (int i = 0; i < nin; i++)
         if (!last_of(l, zc_node_at(l->g, n)->in[i])) return false;
     zc_type type = permuted(&zc_val(l->g, zc_node_at(l->g, n)->out[0])->type, to_last);
-    zc_nid m = add(l, ZC_OP_Concat, zc_node_at(l->g, n)->name, nin, &type);
+    zc_nid m = add(l, ZC_OP_Concat, zc_node_at(l->g, n)->name, nin, NULL, &type);
     if (!m) return false;
-    zc_attrs_Concat *a = zc_node_at(l->g, m)->attrs;
-    a->axis = 3;
-    a->set = UINT64_C(1) << ZC_AT_Concat_axis;
+    ZC_NODE_SET(l->g, Concat, m, axis, 3);
     for (int i = 0; i < nin; i++) zc_node_at(l->g, m)->in[i] = l->last[zc_node_at(l->g, n)->in[i]];
     return replace(l, n, m);
 }
@@ -319,11 +281,8 @@ static zc_vid channels_last(layout *l, zc_vid v)
     for (int d = 0; d < n; d++) type.dims[d] = zc_dim_const(d == n - 1 ? channels : 1);
     if (first) type.dims[0] = t.dims[0];
     zc_vid form = zc_graph_const_i64(l->g, NULL, first ? shape : &channels, n, 1);
-    zc_nid r = form ? add(l, ZC_OP_Reshape, "layout", 2, &type) : 0;
-    if (!r) return 0;
-    zc_node_at(l->g, r)->in[0] = v;
-    zc_node_at(l->g, r)->in[1] = form;
-    return result(l, r);
+    zc_nid r = form ? add(l, ZC_OP_Reshape, "layout", 2, (zc_vid[]){v, form}, &type) : 0;
+    return r ? result(l, r) : 0;
 }
 
 /* Every input is a plane of the result's shape with a channels-last form, one number a channel, or
@@ -366,13 +325,10 @@ static bool absorb(layout *l, zc_nid n, zc_nid p, zc_vid first, zc_vid residual)
 {
     zc_graph_remove(l->g, zc_producer(l->g, first));
     zc_node *made = zc_node_at(l->g, p);
-    zc_attrs_ConvNhwc *a = made->attrs;
-    if (residual) {
-        made->in[3] = residual;
-    } else {
-        a->activation = "Relu";
-        a->set |= UINT64_C(1) << ZC_AT_ConvNhwc_activation;
-    }
+    if (residual)
+        made->in[ZC_IN_ConvNhwc_residual] = residual;
+    else
+        ZC_NODE_SET(l->g, ConvNhwc, p, activation, "Relu");
     zc_vid old = zc_node_at(l->g, n)->out[0];
     if (!move_to_end(l, p) || !zc_graph_inherit(l->g, p, n)) return false;
     zc_vid back = transposed(l, result(l, p), to_first);
@@ -399,7 +355,8 @@ static bool try_absorb(layout *l, zc_nid n, bool *done)
         return true;
     for (int i = 1; i >= 0; i--) {
         zc_nid p = open_conv(l, l->last[node->in[i]]);
-        if (!p || zc_node_at(l->g, p)->in[3] || node->in[0] == node->in[1]) continue;
+        if (!p || zc_node_at(l->g, p)->in[ZC_IN_ConvNhwc_residual] || node->in[0] == node->in[1])
+            continue;
         *done = true;
         return absorb(l, n, p, node->in[i], l->last[node->in[1 - i]]);
     }
@@ -422,11 +379,9 @@ static bool pointwise(layout *l, zc_nid n)
         node = zc_node_at(l->g, n);
     }
     zc_type type = permuted(&zc_val(l->g, node->out[0])->type, to_last);
-    zc_nid m = add(l, node->op, node->name, node->nin, &type);
+    zc_nid m = add(l, node->op, node->name, node->nin, in, &type);
     if (!m) return false;
-    node = zc_node_at(l->g, n);
-    zc_node_at(l->g, m)->attrs = node->attrs;
-    memcpy(zc_node_at(l->g, m)->in, in, (size_t)node->nin * sizeof *in);
+    zc_node_at(l->g, m)->attrs = zc_node_at(l->g, n)->attrs;
     return replace(l, n, m);
 }
 
@@ -498,12 +453,14 @@ static zc_status block(layout *l, zc_block *b)
     return ZC_OK;
 }
 
-zc_status zc_pass_opt_layout(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_opt_layout(zc_pass *p)
 {
-    layout l = {.g = g, .diag = diag, .uses = zc_graph_uses(g), .values = g->values.len};
+    layout l = {
+        .g = p->g, .diag = p->diag, .uses = zc_graph_uses(p->g), .values = p->g->values.len};
     l.last = zc_calloc(l.values, sizeof *l.last);
-    zc_status status = l.uses && l.last ? block(&l, &g->top) : zc_fail_nomem(diag, "layout", 0);
-    *changes += l.changes;
+    zc_status status =
+        l.uses && l.last ? block(&l, &p->g->top) : zc_fail_nomem(p->diag, "layout", 0);
+    p->changes += l.changes;
     free(l.uses);
     free(l.last);
     ZC_VEC_FINI(&l.out);

@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/index.h"
 #include "passes/passes.h"
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 /* What is normalised is a + skip + bias; 0 where there is none. */
 typedef struct norm {
@@ -14,20 +15,9 @@ typedef struct norm {
 } norm;
 
 typedef struct joining {
-    const uint32_t *uses;
-    zc_places places;
+    zc_index x;
     size_t *changes;
 } joining;
-
-static zc_vid in(const zc_node *n, int i)
-{
-    return i < n->nin ? n->in[i] : 0;
-}
-
-static bool has_out(const zc_node *n, int i)
-{
-    return i < n->nout && n->out[i];
-}
 
 static bool last_axis(const zc_graph *g, const zc_node *n, int64_t axis)
 {
@@ -40,24 +30,25 @@ static bool read_norm(const zc_graph *g, const zc_node *n, norm *out)
 {
     bool skips =
         n->op == ZC_OP_SkipLayerNormalization || n->op == ZC_OP_SkipSimplifiedLayerNormalization;
-    *out = (norm){.a = in(n, 0)};
-    if (has_out(n, 1) || has_out(n, 2) || !has_out(n, 0)) return false;
+    *out = (norm){.a = zc_node_in(n, 0)};
+    if (zc_node_out(n, 1) || zc_node_out(n, 2) || !zc_node_out(n, 0)) return false;
     if (skips) {
         out->rms = n->op == ZC_OP_SkipSimplifiedLayerNormalization;
-        out->skip = in(n, 1);
-        out->gamma = in(n, 2);
-        out->beta = out->rms ? 0 : in(n, 3);
-        out->bias = in(n, out->rms ? 3 : 4);
-        out->sum = has_out(n, 3) ? n->out[3] : 0;
+        out->skip = zc_node_in(n, ZC_IN_SkipLayerNormalization_skip);
+        out->gamma = zc_node_in(n, ZC_IN_SkipLayerNormalization_gamma);
+        out->beta = out->rms ? 0 : zc_node_in(n, ZC_IN_SkipLayerNormalization_beta);
+        out->bias = zc_node_in(n, out->rms ? ZC_IN_SkipSimplifiedLayerNormalization_bias
+                                           : ZC_IN_SkipLayerNormalization_bias);
+        out->sum = zc_node_out(n, 3);
         out->epsilon = out->rms
                            ? ((const zc_attrs_SkipSimplifiedLayerNormalization *)n->attrs)->epsilon
                            : ((const zc_attrs_SkipLayerNormalization *)n->attrs)->epsilon;
         return true;
     }
-    out->gamma = in(n, 1);
+    out->gamma = zc_node_in(n, ZC_IN_LayerNormalization_scale);
     if (n->op == ZC_OP_LayerNormalization) {
         const zc_attrs_LayerNormalization *a = n->attrs;
-        out->beta = in(n, 2);
+        out->beta = zc_node_in(n, ZC_IN_LayerNormalization_bias);
         out->epsilon = a->epsilon;
         return last_axis(g, n, a->axis);
     }
@@ -71,7 +62,9 @@ static bool read_norm(const zc_graph *g, const zc_node *n, norm *out)
 static const zc_node *linear_of(const zc_graph *g, const joining *j, zc_nid norm_id, zc_vid v)
 {
     zc_nid p = zc_producer(g, v);
-    if (!p || j->uses[v] != 1 || j->places.block[p] != j->places.block[norm_id]) return NULL;
+    if (!p || j->x.uses.data[v] != 1 ||
+        zc_index_place(&j->x, p)->block != zc_index_place(&j->x, norm_id)->block)
+        return NULL;
     const zc_node *n = zc_node_at(g, p);
     return n->op == ZC_OP_Linear && !zc_op_epilogue(zc_op_get(n->op), n->attrs) ? n : NULL;
 }
@@ -90,35 +83,35 @@ static bool fits(const zc_graph *g, const norm *m, const zc_node *linear)
         y->dtype == ZC_F64 || y->dtype == ZC_F32 || y->dtype == ZC_F16 || y->dtype == ZC_BF16;
     return is_float && y->rank > 0 && m->gamma && is_row(g, m->gamma, y) &&
            (!m->beta || is_row(g, m->beta, y)) && (!m->bias || is_row(g, m->bias, y)) &&
-           !(m->bias && in(linear, 2)) && (!m->skip || zc_same_type(&zc_val(g, m->skip)->type, y));
+           !(m->bias && zc_node_in(linear, ZC_IN_Linear_bias)) &&
+           (!m->skip || zc_same_type(&zc_val(g, m->skip)->type, y));
 }
 
-static bool join(zc_graph *g, zc_nid at, const norm *m, zc_nid linear)
+static bool join(zc_index *x, zc_nid at, const norm *m, zc_nid linear)
 {
+    zc_graph *g = x->g;
     const zc_attrs_Linear *from = zc_node_at(g, linear)->attrs;
-    zc_nid made = zc_graph_node(g, NULL, ZC_OP_LinearNorm, zc_node_at(g, at)->name, 6, 2);
-    if (!made || !zc_graph_inherit(g, made, linear) || !zc_graph_inherit(g, made, at)) return false;
     const zc_node *l = zc_node_at(g, linear);
-    zc_node *n = zc_node_at(g, made), *old = zc_node_at(g, at);
-    zc_attrs_LinearNorm *a = n->attrs;
-    a->transB = from->transB;
-    a->alpha = from->alpha;
-    a->epsilon = m->epsilon;
-    a->rms = m->rms;
-    a->set = UINT64_C(1) << ZC_AT_LinearNorm_epsilon;
-    if (a->transB) a->set |= UINT64_C(1) << ZC_AT_LinearNorm_transB;
-    if (a->alpha != 1) a->set |= UINT64_C(1) << ZC_AT_LinearNorm_alpha;
-    if (a->rms) a->set |= UINT64_C(1) << ZC_AT_LinearNorm_rms;
-    const zc_vid inputs[] = {l->in[0], l->in[1], m->bias ? m->bias : in(l, 2),
-                             m->skip,  m->gamma, m->beta};
-    memcpy(n->in, inputs, sizeof inputs);
-    n->nin = m->beta ? 6 : 5;
-    n->out[0] = old->out[0];
-    n->out[1] = m->sum;
-    n->nout = m->sum ? 2 : 1;
-    zc_graph_remove(g, linear);
-    zc_take_place(g, made, at);
-    return true;
+    const zc_vid inputs[] = {
+        [ZC_IN_LinearNorm_x] = l->in[ZC_IN_Linear_x],
+        [ZC_IN_LinearNorm_w] = l->in[ZC_IN_Linear_w],
+        [ZC_IN_LinearNorm_bias] = m->bias ? m->bias : zc_node_in(l, ZC_IN_Linear_bias),
+        [ZC_IN_LinearNorm_skip] = m->skip,
+        [ZC_IN_LinearNorm_gamma] = m->gamma,
+        [ZC_IN_LinearNorm_beta] = m->beta,
+    };
+    zc_nid made = zc_graph_node(g, NULL, ZC_OP_LinearNorm, zc_node_at(g, at)->name, m->beta ? 6 : 5,
+                                inputs, m->sum ? 2 : 1);
+    if (!made || !zc_graph_inherit(g, made, linear) || !zc_graph_inherit(g, made, at)) return false;
+    ZC_NODE_SET(g, LinearNorm, made, epsilon, m->epsilon);
+    if (from->transB) ZC_NODE_SET(g, LinearNorm, made, transB, from->transB);
+    if (from->alpha != 1) ZC_NODE_SET(g, LinearNorm, made, alpha, from->alpha);
+    if (m->rms) ZC_NODE_SET(g, LinearNorm, made, rms, 1);
+    zc_node *n = zc_node_at(g, made);
+    n->out[0] = zc_node_at(g, at)->out[0];
+    if (m->sum) n->out[1] = m->sum;
+    zc_index_remove(x, linear);
+    return zc_index_take_place(x, made, at);
 }
 
 static bool visit(zc_graph *g, zc_nid id, void *user)
@@ -135,17 +128,14 @@ static bool visit(zc_graph *g, zc_nid id, void *user)
     }
     if (!linear || !fits(g, &m, linear)) return true;
     ++*j->changes;
-    return join(g, id, &m, zc_producer(g, m.a));
+    return join(&j->x, id, &m, zc_producer(g, m.a));
 }
 
-zc_status zc_pass_opt_linear_norm(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_opt_linear_norm(zc_pass *p)
 {
-    uint32_t *uses = zc_graph_uses(g);
-    if (!uses) return zc_fail_nomem(diag, "uses", 0);
-    joining j = {.uses = uses, .changes = changes};
-    zc_status status = zc_places_of(g, &j.places) ? zc_each_node(g, &g->top, visit, &j, diag)
-                                                  : zc_fail_nomem(diag, "places", 0);
-    zc_places_fini(&j.places);
-    free(uses);
+    joining j = {.changes = &p->changes};
+    if (!zc_index_init(&j.x, p->g)) return zc_fail_nomem(p->diag, "uses", 0);
+    zc_status status = zc_each_node(p->g, &p->g->top, visit, &j, p->diag);
+    zc_index_fini(&j.x);
     return status;
 }

@@ -7,7 +7,7 @@
 
 #include "passes/mask.h"
 #include "passes/passes.h"
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 /* An Attention or PackedAttention. */
 typedef struct attention {
@@ -42,12 +42,11 @@ static zc_vid make(masking *m, zc_op op, int nin, const zc_vid *in, void *attrs)
     zc_block *b = m->block;
     for (int i = 0; i < nin; i++)
         if (!in[i]) return 0;
-    zc_nid n = zc_graph_node(m->g, NULL, op, "mask", nin, 1);
+    zc_nid n = zc_graph_node(m->g, NULL, op, "mask", nin, in, 1);
     if (!n || !zc_graph_out(m->g, n, 0, NULL) || !ZC_VEC_PUSH(&b->nodes, n)) {
         m->nomem = true;
         return 0;
     }
-    memcpy(zc_node_at(m->g, n)->in, in, (size_t)nin * sizeof *in);
     if (attrs) {
         void *own = zc_graph_attrs_dup(m->g, op, attrs);
         zc_node_at(m->g, n)->attrs = own;
@@ -72,9 +71,8 @@ static zc_vid dim_of(masking *m, zc_vid v, int axis)
 {
     zc_attrs_Shape a;
     zc_attrs_default(zc_op_get(ZC_OP_Shape), &a);
-    a.start = axis;
-    a.end = axis + 1;
-    a.set = UINT64_C(1) << ZC_AT_Shape_start | UINT64_C(1) << ZC_AT_Shape_end;
+    ZC_ATTR_SET(Shape, &a, start, axis);
+    ZC_ATTR_SET(Shape, &a, end, axis + 1);
     return make(m, ZC_OP_Shape, 1, &v, &a);
 }
 
@@ -83,8 +81,7 @@ static zc_vid as_list(masking *m, zc_vid v)
     const zc_type *t = &zc_val(m->g, v)->type;
     zc_attrs_Cast a;
     zc_attrs_default(zc_op_get(ZC_OP_Cast), &a);
-    a.to = ZC_I64;
-    a.set = UINT64_C(1) << ZC_AT_Cast_to;
+    ZC_ATTR_SET(Cast, &a, to, ZC_I64);
     if (t->dtype != ZC_I64) v = make(m, ZC_OP_Cast, 1, &v, &a);
     if (v && zc_val(m->g, v)->type.rank != 1)
         v = make(m, ZC_OP_Reshape, 2, (zc_vid[]){v, number(m, -1, 1)}, NULL);
@@ -242,11 +239,9 @@ typedef struct told {
 #define TELL(NAME, attrs, what)                                                                    \
     do {                                                                                           \
         zc_attrs_##NAME *t = (attrs);                                                              \
-        t->is_causal = (what)->causal;                                                             \
-        t->mask_value = (what)->mask_value;                                                        \
-        t->set |= UINT64_C(1) << ZC_AT_##NAME##_is_causal;                                         \
-        t->set &= ~(UINT64_C(1) << ZC_AT_##NAME##_mask_value);                                     \
-        if (t->mask_value != 0) t->set |= UINT64_C(1) << ZC_AT_##NAME##_mask_value;                \
+        ZC_ATTR_SET(NAME, t, is_causal, (what)->causal);                                           \
+        ZC_ATTR_SET(NAME, t, mask_value, (what)->mask_value);                                      \
+        if (t->mask_value == 0) zc_attr_unmark(t, ZC_AT_##NAME##_mask_value);                      \
     } while (0)
 
 static bool give(masking *m, const attention *a, const told *what)
@@ -348,13 +343,13 @@ static bool visit_block(masking *m, zc_block *b, size_t *changes)
     return true;
 }
 
-zc_status zc_pass_opt_mask(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_opt_mask(zc_pass *p)
 {
-    masking m = {.g = g};
-    bool ok = visit_block(&m, &g->top, changes);
-    for (size_t i = 0; ok && i < g->blocks.len; i++)
-        ok = visit_block(&m, g->blocks.data[i], changes);
+    masking m = {.g = p->g};
+    bool ok = visit_block(&m, &p->g->top, &p->changes);
+    for (size_t i = 0; ok && i < p->g->blocks.len; i++)
+        ok = visit_block(&m, p->g->blocks.data[i], &p->changes);
     ZC_VEC_FINI(&m.lengths);
-    ok = ok && !g->dims.failed;
-    return ok ? ZC_OK : zc_fail_nomem(diag, "masks", 0);
+    ok = ok && !p->g->dims.failed;
+    return ok ? ZC_OK : zc_fail_nomem(p->diag, "masks", 0);
 }

@@ -5,25 +5,17 @@
 #include <string.h>
 
 #include "passes/compose.h"
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 typedef struct fusion {
     zc_graph *g;
-    uint32_t *uses;
+    zc_index x;
     uint32_t *inner; /* by value: uses by the current group's nodes; 0 outside of try_grow */
-    zc_places places;
     size_t changes;
     zc_diag *diag;
 } fusion;
 
 /* ---- what may join ---- */
-
-static bool in_group(const zc_pw_group *gr, zc_nid n)
-{
-    for (int i = 0; i < gr->count; i++)
-        if (gr->nodes[i] == n) return true;
-    return false;
-}
 
 /* The values that the group's nodes read from outside; false when too many. */
 static bool collect_inputs(const fusion *f, zc_pw_group *gr)
@@ -33,7 +25,7 @@ static bool collect_inputs(const fusion *f, zc_pw_group *gr)
         const zc_node *n = zc_node_at(f->g, gr->nodes[i]);
         for (int j = 0; j < n->nin; j++) {
             zc_nid p = zc_producer(f->g, n->in[j]);
-            if (!(p && in_group(gr, p)) && !zc_pw_add_input(gr, n->in[j])) return false;
+            if (!(p && zc_pw_has(gr, p)) && !zc_pw_add_input(gr, n->in[j])) return false;
         }
     }
     return true;
@@ -50,10 +42,10 @@ static bool can_join(const fusion *f, const zc_pw_group *gr, zc_nid p)
 {
     const zc_node *node = zc_node_at(f->g, p);
     const zc_node *root = zc_node_at(f->g, gr->nodes[0]);
-    if (gr->count == ZC_PW_NODES || in_group(gr, p) || !zc_pw_is(f->g, node)) return false;
-    if (f->places.block[p] != f->places.block[gr->nodes[0]]) return false;
+    if (gr->count == ZC_PW_NODES || zc_pw_has(gr, p) || !zc_pw_is(f->g, node)) return false;
+    if (zc_index_place(&f->x, p)->block != zc_index_place(&f->x, gr->nodes[0])->block) return false;
     zc_vid v = node->out[0];
-    return f->inner[v] == f->uses[v] &&
+    return f->inner[v] == f->x.uses.data[v] &&
            zc_same_shape(&zc_val(f->g, v)->type, &zc_val(f->g, root->out[0])->type);
 }
 
@@ -87,34 +79,19 @@ static void grow(fusion *f, zc_pw_group *gr)
 
 /* ---- replacing ---- */
 
-static int by_order(const fusion *f, zc_nid a, zc_nid b)
-{
-    return f->places.order[a] < f->places.order[b] ? -1 : f->places.order[a] > f->places.order[b];
-}
-
-static void sort_nodes(const fusion *f, zc_pw_group *gr)
-{
-    for (int i = 1; i < gr->count; i++)
-        for (int j = i; j > 0 && by_order(f, gr->nodes[j], gr->nodes[j - 1]) < 0; j--) {
-            zc_nid t = gr->nodes[j];
-            gr->nodes[j] = gr->nodes[j - 1];
-            gr->nodes[j - 1] = t;
-        }
-}
-
 static zc_status fuse_at(fusion *f, zc_nid root)
 {
     zc_pw_group gr = {.nodes = {root}, .count = 1};
     if (!collect_inputs(f, &gr)) return ZC_OK;
     grow(f, &gr);
     if (gr.count == 1 || !collect_inputs(f, &gr)) return ZC_OK;
-    sort_nodes(f, &gr);
+    zc_pw_sort(&f->x, &gr);
     zc_pw_inline(f->g, &gr, 0);
     zc_buf text = {0};
     bool fits = false;
     zc_status status = zc_pw_compose(f->g, &gr, &text, &fits, f->diag);
     if (status == ZC_OK && fits) {
-        if (!zc_pw_replace(f->g, &gr, root, text.data))
+        if (!zc_pw_replace(&f->x, &gr, root, text.data))
             status = zc_fail_nomem(f->diag, "fusion", 0);
         f->changes += (size_t)gr.count - 1;
     }
@@ -178,18 +155,16 @@ static bool read_unexpanded(zc_graph *g, zc_nid id, void *changes)
     return true;
 }
 
-zc_status zc_pass_opt_pointwise(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_opt_pointwise(zc_pass *p)
 {
-    ZC_TRY(zc_each_node(g, &g->top, read_unexpanded, changes, diag));
-    ZC_TRY(zc_pass_opt_dce(g, changes, diag)); /* what earlier passes left is no use of a value */
-    fusion f = {.g = g, .diag = diag, .uses = zc_graph_uses(g)};
-    f.inner = zc_calloc(g->values.len, sizeof *f.inner);
-    zc_status status = f.uses && f.inner && zc_places_of(g, &f.places)
-                           ? fuse_block(&f, &g->top)
-                           : zc_fail_nomem(diag, "fusion", 0);
-    *changes += f.changes;
-    free(f.uses);
+    ZC_TRY(zc_each_node(p->g, &p->g->top, read_unexpanded, &p->changes, p->diag));
+    ZC_TRY(zc_pass_opt_dce(p)); /* what earlier passes left is no use of a value */
+    fusion f = {.g = p->g, .diag = p->diag};
+    f.inner = zc_calloc(p->g->values.len, sizeof *f.inner);
+    zc_status status = f.inner && zc_index_init(&f.x, p->g) ? fuse_block(&f, &p->g->top)
+                                                            : zc_fail_nomem(p->diag, "fusion", 0);
+    p->changes += f.changes;
     free(f.inner);
-    zc_places_fini(&f.places);
+    zc_index_fini(&f.x);
     return status;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "passes/passes.h"
-#include "passes/rewrite.h"
+#include "passes/query.h"
 
 typedef struct shapes_pass {
     size_t *changes;
@@ -49,7 +49,8 @@ static bool target_of(const zc_graph *g, const zc_type *from, const zc_type *to,
 
 static bool has_target(const zc_graph *g, const zc_node *n, const int64_t *target, int rank)
 {
-    const zc_tensor *t = n->op == ZC_OP_Reshape ? zc_val(g, n->in[1])->data : NULL;
+    const zc_tensor *t =
+        n->op == ZC_OP_Reshape ? zc_val(g, n->in[ZC_IN_Reshape_shape])->data : NULL;
     if (!t || !t->data || ((const zc_attrs_Reshape *)n->attrs)->allowzero) return false;
     for (int i = 0; i < rank; i++)
         if (zc_load_i64(t->dtype, t->data, i) != target[i]) return false;
@@ -79,20 +80,9 @@ static bool simplify_view(zc_graph *g, zc_nid n, shapes_pass *p)
     if (!target_of(g, type_of(g, node->in[0]), &to, target)) return true;
     zc_vid from = source_of(g, node->in[0], &to, target);
     if (from == node->in[0] && has_target(g, node, target, to.rank)) return true;
-    zc_attrs_Reshape *a = zc_arena_alloc(&g->arena, 1, sizeof *a);
-    zc_vid *in = zc_arena_alloc(&g->arena, 2, sizeof *in);
     zc_vid shape = zc_graph_const_i64(g, NULL, target, to.rank, 1);
-    if (!a || !in || !shape) return false;
-    zc_attrs_default(zc_op_get(ZC_OP_Reshape), a);
-    in[0] = from;
-    in[1] = shape;
-    node = zc_node_at(g, n);
-    node->op = ZC_OP_Reshape;
-    node->attrs = a;
-    node->in = in;
-    node->nin = 2;
     ++*p->changes;
-    return true;
+    return shape && zc_graph_become(g, n, ZC_OP_Reshape, 2, (zc_vid[]){from, shape});
 }
 
 /* ---- shapes ---- */
@@ -123,15 +113,11 @@ static zc_vid part_of(zc_graph *g, shapes_pass *p, zc_dim d)
     for (size_t i = 0; i < p->parts.len; i++)
         if (is_part_of(g, p->parts.data[i], input, axis))
             return zc_node_at(g, p->parts.data[i])->out[0];
-    zc_nid n = zc_graph_node(g, NULL, ZC_OP_Shape, "shape", 1, 1);
+    zc_nid n = zc_graph_node(g, NULL, ZC_OP_Shape, "shape", 1, &input, 1);
     zc_vid out = n ? zc_graph_out(g, n, 0, NULL) : 0;
     if (!out || !ZC_VEC_PUSH(&p->parts, n)) return 0;
-    zc_node *node = zc_node_at(g, n);
-    zc_attrs_Shape *a = node->attrs;
-    a->start = axis;
-    a->end = axis + 1;
-    a->set = UINT64_C(1) << ZC_AT_Shape_start | UINT64_C(1) << ZC_AT_Shape_end;
-    node->in[0] = input;
+    ZC_NODE_SET(g, Shape, n, start, axis);
+    ZC_NODE_SET(g, Shape, n, end, axis + 1);
     return zc_graph_infer(g, n, p->diag) == ZC_OK ? out : 0;
 }
 
@@ -151,19 +137,11 @@ static bool simplify_shape(zc_graph *g, zc_nid n, shapes_pass *p)
     if (dims.n < 1 || is_input(g, node->in[0])) return true;
     for (int i = 0; i < dims.n; i++)
         if (!zc_dim_is_const(dims.v[i]) && !input_with(g, dims.v[i], &axis)) return true;
-    zc_attrs_Concat *a = zc_arena_alloc(&g->arena, 1, sizeof *a);
-    zc_vid *in = zc_arena_alloc(&g->arena, (size_t)dims.n, sizeof *in);
-    if (!a || !in) return false;
-    zc_attrs_default(zc_op_get(ZC_OP_Concat), a);
-    a->axis = 0;
-    a->set = UINT64_C(1) << ZC_AT_Concat_axis;
+    zc_vid in[ZC_MAX_RANK];
     for (int i = 0; i < dims.n; i++)
         if (!(in[i] = part_of(g, p, dims.v[i]))) return false;
-    node = zc_node_at(g, n);
-    node->op = ZC_OP_Concat;
-    node->attrs = a;
-    node->in = in;
-    node->nin = dims.n;
+    if (!zc_graph_become(g, n, ZC_OP_Concat, dims.n, in)) return false;
+    ZC_NODE_SET(g, Concat, n, axis, 0);
     ++*p->changes;
     return true;
 }
@@ -179,16 +157,9 @@ static bool simplify_constant(zc_graph *g, zc_nid n, shapes_pass *p)
     if (zc_tensor_numel(&t) != 1) return true;
     t.rank = 0;
     zc_vid number = zc_graph_const(g, NULL, &t, false);
-    zc_vid *in = zc_arena_alloc(&g->arena, 2, sizeof *in);
-    if (!number || !in) return false;
-    node = zc_node_at(g, n);
-    in[0] = number;
-    in[1] = node->in[0];
-    node->op = ZC_OP_Expand;
-    node->in = in;
-    node->nin = 2;
     ++*p->changes;
-    return true;
+    return number &&
+           zc_graph_become(g, n, ZC_OP_Expand, 2, (zc_vid[]){number, zc_node_at(g, n)->in[0]});
 }
 
 static bool visit(zc_graph *g, zc_nid n, void *user)
@@ -212,11 +183,12 @@ static bool put_first(zc_graph *g, const shapes_pass *p)
     return true;
 }
 
-zc_status zc_pass_opt_shapes(zc_graph *g, size_t *changes, zc_diag *diag)
+zc_status zc_pass_opt_shapes(zc_pass *p)
 {
-    shapes_pass p = {.changes = changes, .diag = diag};
-    zc_status status = zc_each_node(g, &g->top, visit, &p, diag);
-    if (status == ZC_OK && !put_first(g, &p)) status = zc_fail_nomem(diag, "shapes", p.parts.len);
-    ZC_VEC_FINI(&p.parts);
-    return status == ZC_OK ? zc_pass_opt_dce(g, changes, diag) : status;
+    shapes_pass q = {.changes = &p->changes, .diag = p->diag};
+    zc_status status = zc_each_node(p->g, &p->g->top, visit, &q, p->diag);
+    if (status == ZC_OK && !put_first(p->g, &q))
+        status = zc_fail_nomem(p->diag, "shapes", q.parts.len);
+    ZC_VEC_FINI(&q.parts);
+    return status == ZC_OK ? zc_pass_opt_dce(p) : status;
 }

@@ -37,7 +37,7 @@ static zc_status check_skip(const char *name, zc_diag *diag)
 
 static bool skipped(const zc_pass_options *o, const struct pass *p)
 {
-    if (!o || p->required) return false;
+    if (p->required) return false;
     for (size_t i = 0; i < o->skip_count; i++)
         if (strcmp(o->skip[i], p->name) == 0 || strcmp(o->skip[i], "all") == 0) return true;
     return false;
@@ -60,33 +60,34 @@ static double now(void)
 static zc_status run_one(zc_graph *g, const struct pass *p, const zc_pass_options *o, zc_diag *diag)
 {
     zc_pass_report report = {.name = p->name, .nodes_before = count_nodes(g)};
+    zc_pass context = {.g = g, .options = o, .diag = diag};
     double start = now();
-    if (p->run == zc_pass_opt_rules && o && o->rules)
-        ZC_TRY(zc_rules_apply(o->rules, g, o->target, o->rules_report, &report.changes, diag));
-    else
-        ZC_TRY(p->run(g, &report.changes, diag));
+    ZC_TRY(p->run(&context));
     zc_graph_resolve(g);
     zc_graph_compact(g);
+    report.changes = context.changes;
     report.nodes_after = count_nodes(g);
     report.seconds = now() - start;
     ZC_TRY(zc_graph_validate(g, p->name, diag));
-    if (o && o->after) o->after(o->user, &report, g);
+    if (o->after) o->after(o->user, &report, g);
     return ZC_OK;
 }
 
-zc_status zc_run_pass(zc_graph *g, const char *name, zc_diag *diag)
+static const zc_pass_options defaults = {.precision = ZC_NONE};
+
+zc_status zc_run_pass(zc_graph *g, const char *name, const zc_pass_options *options, zc_diag *diag)
 {
     for (size_t i = 0; i < ZC_COUNTOF(passes); i++)
-        if (strcmp(passes[i].name, name) == 0) return run_one(g, &passes[i], NULL, diag);
+        if (strcmp(passes[i].name, name) == 0)
+            return run_one(g, &passes[i], options ? options : &defaults, diag);
     return zc_fail(diag, ZC_ERR_ARG, name, "no such pass");
 }
 
 zc_status zc_run_passes(zc_graph *g, const zc_pass_options *options, zc_diag *diag)
 {
-    for (size_t i = 0; options && i < options->skip_count; i++)
-        ZC_TRY(check_skip(options->skip[i], diag));
-    g->precision = options ? options->precision : ZC_NONE;
-    zc_census *census = options && options->rules_report ? options->rules_report->census : NULL;
+    if (!options) options = &defaults;
+    for (size_t i = 0; i < options->skip_count; i++) ZC_TRY(check_skip(options->skip[i], diag));
+    zc_census *census = options->rules_report ? options->rules_report->census : NULL;
     for (size_t i = 0; i < ZC_COUNTOF(passes); i++) {
         if (census) zc_census_take(census, g, passes[i].name);
         if (!skipped(options, &passes[i])) ZC_TRY(run_one(g, &passes[i], options, diag));

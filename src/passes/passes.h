@@ -30,16 +30,22 @@ typedef struct zc_pass_options {
  * names in skip, and names of required passes, are errors. */
 zc_status zc_run_passes(zc_graph *g, const zc_pass_options *options, zc_diag *diag);
 
-/* Runs one pass of the table and validates. */
-zc_status zc_run_pass(zc_graph *g, const char *name, zc_diag *diag);
+/* Runs one pass of the table and validates. options may be NULL. */
+zc_status zc_run_pass(zc_graph *g, const char *name, const zc_pass_options *options, zc_diag *diag);
 
 /* The table's i-th row: NULL past the end. */
 const char *zc_pass_name(size_t i, bool *required, const char **summary);
 
-/* A pass adds the number of its changes to *changes. */
-typedef zc_status (*zc_pass_fn)(zc_graph *g, size_t *changes, zc_diag *diag);
-#define PASS(name, required, summary)                                                              \
-    zc_status zc_pass_##name(zc_graph *g, size_t *changes, zc_diag *diag);
+/* What a pass works on and may ask. */
+typedef struct zc_pass {
+    zc_graph *g;
+    const zc_pass_options *options; /* never NULL */
+    size_t changes;                 /* the pass adds its own */
+    zc_diag *diag;
+} zc_pass;
+
+typedef zc_status (*zc_pass_fn)(zc_pass *p);
+#define PASS(name, required, summary) zc_status zc_pass_##name(zc_pass *p);
 #include "passes/passes.def"
 #undef PASS
 

@@ -144,12 +144,11 @@ static zc_vid narrow_const(zc_precision *p, zc_vid v)
 static zc_vid converted(zc_precision *p, zc_vid v, zc_op op, zc_dtype to)
 {
     zc_graph *g = p->g;
-    zc_nid n = zc_graph_node(g, NULL, op, "precision", 1, 1);
+    zc_nid n = zc_graph_node(g, NULL, op, "precision", 1, &v, 1);
     zc_vid made = n ? zc_graph_out(g, n, 0, zc_val(g, v)->name) : 0;
     if (!made || !make_room(p)) return 0;
     zc_nid from = zc_val(g, v)->kind == ZC_VALUE_NODE ? zc_val(g, v)->producer : 0;
     if (from && !zc_graph_inherit(g, n, from)) return 0;
-    zc_node_at(g, n)->in[0] = v;
     zc_val(g, made)->type = zc_val(g, v)->type;
     zc_val(g, made)->type.dtype = to;
     return made;
@@ -158,20 +157,16 @@ static zc_vid converted(zc_precision *p, zc_vid v, zc_op op, zc_dtype to)
 static zc_vid cast(zc_precision *p, zc_vid v, zc_dtype to)
 {
     zc_vid made = converted(p, v, ZC_OP_Cast, to);
-    if (!made) return 0;
-    zc_attrs_Cast *a = zc_node_at(p->g, zc_val(p->g, made)->producer)->attrs;
-    a->to = to;
-    a->set = UINT64_C(1) << ZC_AT_Cast_to;
+    if (made) ZC_NODE_SET(p->g, Cast, zc_val(p->g, made)->producer, to, to);
     return made;
 }
 
 static zc_vid narrow_clamped(zc_precision *p, zc_vid v)
 {
     zc_vid made = converted(p, v, ZC_OP_Pointwise, p->narrow);
-    if (!made) return 0;
-    zc_attrs_Pointwise *a = zc_node_at(p->g, zc_val(p->g, made)->producer)->attrs;
-    a->expr = p->narrow == ZC_F16 ? CLAMPED("f16", F16_MAX) : CLAMPED("bf16", BF16_MAX);
-    a->set = UINT64_C(1) << ZC_AT_Pointwise_expr;
+    if (made)
+        ZC_NODE_SET(p->g, Pointwise, zc_val(p->g, made)->producer, expr,
+                    p->narrow == ZC_F16 ? CLAMPED("f16", F16_MAX) : CLAMPED("bf16", BF16_MAX));
     return made;
 }
 

@@ -376,7 +376,7 @@ static zc_status read_attrs(plan_reader *r, zc_plan_list l, zc_op op, const void
         if (f < 0 || a->kind != (uint32_t)info->fields[f].kind)
             return bad(r, "%s has no such attribute (got %s)", info->name, name);
         ZC_TRY(read_attr(r, a, info->fields[f].kind, zc_attr_at(info, attrs, f)));
-        *(uint64_t *)attrs |= UINT64_C(1) << f;
+        zc_attr_mark(attrs, f);
     }
     *out = attrs;
     return ZC_OK;

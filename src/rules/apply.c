@@ -19,7 +19,7 @@
 typedef struct engine {
     const zc_rules *r;
     size_t only; /* SIZE_MAX: all rules */
-    zc_rl_index x;
+    zc_index x;
     zc_rl_matcher *m;
     zc_rl_patch *patch;
     uint32_t *order; /* rules by precedence */
@@ -93,7 +93,7 @@ static bool init(engine *e, zc_graph *g, const zc_rule_target *target)
     e->labels = zc_calloc(n, sizeof *e->labels);
     e->steps = zc_calloc(n, sizeof *e->steps);
     if (!e->m || !e->patch || !e->order || !e->labels || !e->steps) return false;
-    if (!zc_rl_index_init(&e->x, g)) return false;
+    if (!zc_index_init(&e->x, g)) return false;
     for (size_t i = 0; i < n; i++) {
         const zc_rl_rule *rule = e->r->rules.data[i];
         if (e->only != SIZE_MAX ? i == e->only : !rule->disabled && !rule->broken)
@@ -117,7 +117,7 @@ static bool init(engine *e, zc_graph *g, const zc_rule_target *target)
 static void fini(engine *e)
 {
     for (size_t i = 0; i < ZC_OP_COUNT; i++) ZC_VEC_FINI(&e->by_op[i].rules);
-    zc_rl_index_fini(&e->x);
+    zc_index_fini(&e->x);
     if (e->m) zc_arena_fini(&e->m->scratch);
     free(e->m);
     free(e->patch);
@@ -261,7 +261,7 @@ static zc_status rewrite(engine *e, uint32_t rule, zc_nid *next, bool *done)
     if (p->nomem) return zc_fail_nomem(e->diag, "rewriting", 0);
     zc_rule_stats *s = e->report ? &e->report->stats[rule] : NULL;
     if (!*done) {
-        if (!zc_rl_index_grow(&e->x)) return zc_fail_nomem(e->diag, "rewriting", 0);
+        if (!zc_index_grow(&e->x)) return zc_fail_nomem(e->diag, "rewriting", 0);
         if (s) s->refused++;
         if (s) note_place(e, s, e->m->root, (size_t)e->m->count, p->why);
         if (s) note_census(e, rule, e->m->node, (size_t)e->m->count, e->m->root, p->why);
@@ -304,7 +304,7 @@ static zc_status visit(engine *e, zc_nid n, int64_t priority, zc_nid *next, bool
 static zc_status sweep_block(engine *e, size_t block, int64_t priority, bool *changed)
 {
     for (zc_nid n = e->x.blocks.data[block].tail; n && !is_limit_reached(e);) {
-        zc_nid next = zc_rl_place_of(&e->x, n)->prev;
+        zc_nid next = zc_index_place(&e->x, n)->prev;
         bool done = false;
         ZC_TRY(visit(e, n, priority, &next, &done));
         *changed |= done;
@@ -359,7 +359,7 @@ zc_status zc_rl_apply(const zc_rules *r, size_t only, zc_graph *g, const zc_rule
     e->diag = diag;
     zc_status status =
         init(e, g, target ? target : &cpu) ? run(e) : zc_fail_nomem(diag, "rules", g->nodes.len);
-    if (e->x.g && !zc_rl_index_finish(&e->x)) status = zc_fail_nomem(diag, "rules", g->nodes.len);
+    if (e->x.g && !zc_index_finish(&e->x)) status = zc_fail_nomem(diag, "rules", g->nodes.len);
     zc_graph_resolve(g);
     if (status == ZC_OK && report && report->census) zc_census_settle(report->census, &e->x);
     if (changes) *changes += e->rewrites;

@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-#include "rules/index.h"
+#include "ir/index.h"
 
 /* Nodes looked at in one search, and how many may wait. */
 enum { VISITS_MAX = 200, QUEUE_MAX = 64, CHAIN_MAX = 4 };
 
 typedef struct counter {
     const zc_graph *g;
-    zc_rl_index x;
+    zc_index x;
 } counter;
 
 typedef bool test(const counter *c, const zc_node *n);
@@ -539,12 +539,12 @@ void zc_census_take(zc_census *census, zc_graph *g, const char *pass)
     bool ready = false;
     for (size_t i = 0; i < ZC_COUNTOF(questions); i++) {
         if (strcmp(questions[i].before, pass) != 0) continue;
-        if (!ready && !zc_rl_index_init(&c.x, g)) {
+        if (!ready && !zc_index_init(&c.x, g)) {
             census->nomem = true;
             break;
         }
         ready = true;
         ask_all(census, &c, i);
     }
-    zc_rl_index_fini(&c.x);
+    zc_index_fini(&c.x);
 }

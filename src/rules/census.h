@@ -5,7 +5,7 @@
 #ifndef ZC_RULES_CENSUS_H
 #define ZC_RULES_CENSUS_H
 
-#include "rules/index.h"
+#include "ir/index.h"
 #include "rules/rules.h"
 
 #define ZC_CENSUS_NONE UINT32_MAX
@@ -85,6 +85,6 @@ void zc_census_miss(zc_census *c, const zc_rule_miss *miss);
 void zc_census_rewrite(zc_census *c, uint32_t rule, zc_rule_kind kind, const zc_nid *matched,
                        int nmatched, const zc_nid *made, int nmade);
 /* The rules are done: what was missed at nodes that are gone does not matter. */
-void zc_census_settle(zc_census *c, const zc_rl_index *x);
+void zc_census_settle(zc_census *c, const zc_index *x);
 
 #endif

@@ -271,7 +271,7 @@ static bool is_taken(const zc_rl_matcher *m, zc_nid n)
 static bool has_one_user(const zc_rl_matcher *m, zc_vid v)
 {
     uint32_t e = m->x->users.data[v];
-    while (e && !zc_rl_edge_live(m->x, e, v)) e = m->x->edges.data[e].next;
+    while (e && !zc_use_live(m->x, e, v)) e = m->x->edges.data[e].next;
     const zc_node *n = e ? zc_node_at(m->x->g, m->x->edges.data[e].node) : NULL;
     uint32_t uses = 0;
     for (int i = 0; n && i < n->nin; i++) uses += n->in[i] == v;
@@ -284,7 +284,7 @@ static bool may_be(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n, zc_vid v, int
     if (!n || zc_node_at(m->x->g, n)->op != p->op)
         return miss(m, n, "need %s, got %s", p->text,
                     n ? zc_op_get(zc_node_at(m->x->g, n)->op)->name : "no operation");
-    if (zc_rl_place_of(m->x, n)->block != m->block)
+    if (zc_index_place(m->x, n)->block != m->block)
         return miss(m, n, "%s stands in another graph", p->text);
     if (!is_result(zc_node_at(m->x->g, n), out, v) || (is_taken(m, n) && !is_twin(m, p, n)))
         return miss(m, n, "%s stands for something else already", p->text);
@@ -523,7 +523,7 @@ static bool try_users(zc_rl_matcher *m, const zc_rl_pat *p, zc_vid pivot)
         zc_nid n = m->x->edges.data[e].node;
         const zc_node *node = zc_node_at(m->x->g, n);
         if (++m->steps > ZC_RL_STEPS_MAX) m->gave_up = true;
-        if (node->op != p->op || !zc_rl_edge_live(m->x, e, pivot) || out >= node->nout) continue;
+        if (node->op != p->op || !zc_use_live(m->x, e, pivot) || out >= node->nout) continue;
         if (node->out[out] && match_present(m, p, node->out[out], out, NULL)) return true;
     }
     return false;
@@ -563,7 +563,7 @@ bool zc_rl_match_at(zc_rl_matcher *m, const zc_rl_rule *rule, zc_nid n)
 {
     m->rule = rule;
     m->root = n;
-    m->block = zc_rl_place_of(m->x, n)->block;
+    m->block = zc_index_place(m->x, n)->block;
     memset(m->bound, 0, sizeof m->bound);
     memset(m->value, 0, sizeof m->value);
     memset(m->node, 0, sizeof m->node);

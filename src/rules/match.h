@@ -2,15 +2,15 @@
 #ifndef ZC_RULES_MATCH_H
 #define ZC_RULES_MATCH_H
 
+#include "ir/index.h"
 #include "rules/eval.h"
-#include "rules/index.h"
 
 /* Steps of one match at one place; then it gives up. */
 #define ZC_RL_STEPS_MAX 20000
 
 typedef struct zc_rl_matcher {
     const zc_rl_rule *rule;
-    const zc_rl_index *x;
+    const zc_index *x;
     const zc_rule_target *target;
     zc_arena scratch;
     zc_nid root;

@@ -68,12 +68,6 @@ static bool make_list(zc_rl_patch *p, const zc_rl_pat *pat, zc_vid *out)
 
 /* ---- attributes ---- */
 
-/* The set bit of field i, which every attribute struct begins with. */
-static void mark_given(void *attrs, int i)
-{
-    *(uint64_t *)attrs |= UINT64_C(1) << i;
-}
-
 static bool set_kernel(zc_rl_patch *p, const zc_rl_pat *pat, const zc_rl_env *env, zc_nid n)
 {
     const zc_node *node = zc_node_at(p->x->g, n);
@@ -101,15 +95,14 @@ static bool set_attrs(zc_rl_patch *p, const zc_rl_pat *pat, zc_nid n)
         zc_rl_val v = zc_rl_eval(&env, a->value);
         if (v.type == ZC_RT_ANY && v.absent) continue; /* of an absent operand: the default */
         ok = zc_rl_attr_set(&arena, &info->fields[a->field], &v, zc_attr_at(info, attrs, a->field));
-        mark_given(attrs, a->field);
+        zc_attr_mark(attrs, a->field);
         if (!ok)
             refuse(p, "attribute '%s' in line %d is not known yet", a->name.text, a->name.loc.line);
     }
     if (ok && pat->pointwise) {
         const char *expr = zc_rl_pointwise_expr(&env, pat);
         ok = expr || refuse(p, "an attribute of %s is not known yet", pat->text);
-        ((zc_attrs_Pointwise *)attrs)->expr = expr;
-        mark_given(attrs, ZC_AT_Pointwise_expr);
+        ZC_ATTR_SET(Pointwise, (zc_attrs_Pointwise *)attrs, expr, expr);
     }
     if (ok && pat->kernel) ok = set_kernel(p, pat, &env, n);
     void *own = ok ? zc_graph_attrs_dup(p->x->g, pat->op, attrs) : attrs;
@@ -262,10 +255,9 @@ static bool make_node(zc_rl_patch *p, const zc_rl_pat *pat, const operands *own,
     if (p->nmade == ZC_RL_MADE_MAX) return refuse(p, "too many operations");
     if (nin < least) return refuse(p, "%s lacks an operand", pat->text);
     const char *name = zc_node_at(g, p->m->root)->name;
-    zc_nid n = zc_graph_node(g, NULL, pat->op, name, nin, nout);
+    zc_nid n = zc_graph_node(g, NULL, pat->op, name, nin, in, nout);
     if (!n) return no_memory(p);
     p->made[p->nmade++] = n;
-    for (int i = 0; i < nin; i++) zc_node_at(g, n)->in[i] = in[i];
     for (int i = 0; i < nout; i++) {
         bool is_wanted =
             pat->kernel || pat->nouts == 0 || pat->outs[i] >= 0 || i < zc_op_get(pat->op)->min_out;
@@ -358,7 +350,7 @@ static bool check_types(zc_rl_patch *p)
 
 static uint64_t order_of(const zc_rl_patch *p, zc_nid n)
 {
-    return zc_rl_place_of(p->x, n)->order;
+    return zc_index_place(p->x, n)->order;
 }
 
 /* The later of `last` and the node of the matched nodes' block that computes v; either may be 0. */
@@ -367,7 +359,7 @@ static zc_nid later(const zc_rl_patch *p, zc_nid last, zc_vid v)
     const zc_value *value = zc_val(p->x->g, v);
     zc_nid at = v && value->kind == ZC_VALUE_NODE ? value->producer : 0;
     if (!at || at >= p->x->places.len) return last;
-    at = zc_rl_index_within(p->x, at, p->m->block);
+    at = zc_index_within(p->x, at, p->m->block);
     if (!at || !order_of(p, at)) return last;
     return !last || order_of(p, at) > order_of(p, last) ? at : last;
 }
@@ -441,8 +433,8 @@ static zc_nid first_user(const zc_rl_patch *p)
         zc_vid v = p->m->value[i];
         for (uint32_t e = p->x->users.data[v]; e; e = p->x->edges.data[e].next) {
             zc_nid n = p->x->edges.data[e].node;
-            if (!zc_rl_edge_live(p->x, e, v) || goes_away(p, stays, n)) continue;
-            n = zc_rl_index_within(p->x, n, p->m->block);
+            if (!zc_use_live(p->x, e, v) || goes_away(p, stays, n)) continue;
+            n = zc_index_within(p->x, n, p->m->block);
             if (n && (!first || order_of(p, n) < order_of(p, first))) first = n;
         }
     }
@@ -492,14 +484,14 @@ static bool add_label(zc_graph *g, zc_nid n, const char *label)
 static bool link_nodes(zc_rl_patch *p, zc_nid before)
 {
     zc_graph *g = p->x->g;
-    if (!zc_rl_index_grow(p->x)) return no_memory(p);
+    if (!zc_index_grow(p->x)) return no_memory(p);
     for (int i = 0; i < p->nmade; i++) {
         for (int k = 0; k < p->m->rule->nnodes; k++)
             if (p->m->node[k] && !zc_graph_inherit(g, p->made[i], p->m->node[k]))
                 return no_memory(p);
         if (!add_label(g, p->made[i], p->label)) return no_memory(p);
-        zc_rl_index_link(p->x, p->made[i], p->m->block, before);
-        if (!zc_rl_index_add(p->x, p->made[i])) return no_memory(p);
+        zc_index_link(p->x, p->made[i], p->m->block, before);
+        if (!zc_index_add(p->x, p->made[i])) return no_memory(p);
     }
     return true;
 }
@@ -513,7 +505,7 @@ static bool take_over(zc_rl_patch *p, zc_vid old, zc_vid new)
     for (int i = 0; i < p->nmade; i++) is_made |= p->made[i] == to;
     if (zc_val(g, new)->kind != ZC_VALUE_NODE || !is_made || p->x->uses.data[new]) {
         zc_graph_forward(g, old, new);
-        return zc_rl_index_replace(p->x, old, new) || no_memory(p);
+        return zc_index_replace(p->x, old, new) || no_memory(p);
     }
     zc_node *a = zc_node_at(g, from), *b = zc_node_at(g, to);
     for (int i = 0; i < a->nout; i++)
@@ -544,7 +536,7 @@ static void remove_matched(zc_rl_patch *p)
             if (!last || order_of(p, n) > order_of(p, last)) last = n;
         }
         if (!last) return;
-        zc_rl_index_remove(p->x, last);
+        zc_index_remove(p->x, last);
     }
 }
 
@@ -577,6 +569,6 @@ bool zc_rl_rewrite(zc_rl_patch *p)
         if (is_result(p, i) && !take_over(p, p->m->value[i], p->value[i])) return false;
     remove_matched(p);
     p->resume = p->nmade ? p->made[p->nmade - 1] : p->m->root;
-    while (p->resume && is_removed(p, p->resume)) p->resume = zc_rl_place_of(p->x, p->resume)->prev;
+    while (p->resume && is_removed(p, p->resume)) p->resume = zc_index_place(p->x, p->resume)->prev;
     return true;
 }

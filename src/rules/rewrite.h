@@ -8,7 +8,7 @@
 #define ZC_RL_MADE_MAX 256
 
 typedef struct zc_rl_patch {
-    zc_rl_index *x;
+    zc_index *x;
     const zc_rl_matcher *m;
     const char *label; /* goes into the new nodes' provenance */
     zc_nid made[ZC_RL_MADE_MAX];

@@ -279,7 +279,7 @@ static bool set_attr(maker *m, const zc_op_info *info, void *attrs, int field, c
 {
     if (!zc_rl_attr_set(&m->arena, &info->fields[field], v, zc_attr_at(info, attrs, field)))
         return false;
-    *(uint64_t *)attrs |= UINT64_C(1) << field;
+    zc_attr_mark(attrs, field);
     return true;
 }
 
@@ -375,10 +375,10 @@ static zc_nid make_node(maker *m, const zc_rl_pat *p, zc_vid *in)
 {
     int nin = p->args.n, nout = p->nouts ? p->nouts : 1;
     while (nin > 0 && !in[nin - 1]) nin--;
-    zc_nid n = zc_graph_node(m->g, &m->g->top, p->op, p->text, nin, nout);
+    zc_nid n = zc_graph_node(m->g, &m->g->top, p->op, p->text, nin, in, nout);
     if (!n) return 0;
     bool swap = (zc_op_get(p->op)->flags & ZC_OPF_COMMUTATIVE) && nin == 2 && below(m, 2);
-    for (int i = 0; i < nin; i++) zc_node_at(m->g, n)->in[i] = in[swap ? 1 - i : i];
+    for (int i = 0; swap && i < 2; i++) zc_node_at(m->g, n)->in[i] = in[1 - i];
     for (int i = 0; i < nout; i++)
         if (!zc_graph_out(m->g, n, i, NULL)) return 0;
     if (!set_attrs(m, p, n) || zc_graph_infer(m->g, n, NULL) != ZC_OK) return 0;

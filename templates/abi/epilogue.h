@@ -1,4 +1,4 @@
-/* Operands of the pointwise work at the end of a kernel (zc/epilogue.cuh), over the axes of the
+/* Operands of the pointwise work within a kernel (zc/fused.cuh), over the axes of the operand or
  * result, collapsed where all run on together, outermost first. */
 #ifndef ZC_ABI_EPILOGUE_H
 #define ZC_ABI_EPILOGUE_H

@@ -7,7 +7,7 @@
 #include "zc/device.cuh"
 #include "abi/attention.h"
 #include "spec.h"
-#include "zc/epilogue.cuh"
+#include "zc/fused.cuh"
 
 typedef Z_REAL real;
 

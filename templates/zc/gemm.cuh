@@ -9,7 +9,7 @@
 #pragma once
 #include "zc/device.cuh"
 #include "abi/gemm.h"
-#include "zc/epilogue.cuh"
+#include "zc/fused.cuh"
 #include "spec.h"
 
 #ifndef Z_SPLIT

@@ -64,8 +64,8 @@ fi
 
 # Stages of a model.
 expect imported 0 "= Conv(" "$zc" inspect "$model"
-expect after-pass 0 "= Linear(" "$zc" inspect "$model" --pass opt_linear
-expect before-layout 1 "" sh -c '"$1" inspect "$2" --pass opt_linear | grep ConvNhwc' sh "$zc" "$model"
+expect after-pass 0 "= Linear(" "$zc" inspect "$model" --pass opt_rules
+expect before-layout 1 "" sh -c '"$1" inspect "$2" --pass opt_rules | grep ConvNhwc' sh "$zc" "$model"
 expect after-layout 0 "ConvNhwc" "$zc" inspect "$model" --pass opt_layout
 expect optimised 0 "ConvNhwc" "$zc" inspect "$model" --stage optimised
 expect program 0 "steps:" "$zc" inspect "$model" --stage program

@@ -2,14 +2,14 @@
 #include "fuzz.h"
 #include "import/import.h"
 #include "passes/passes.h"
-#include "plan/plan.h"
+#include "program/build.h"
 
 static zc_status to_plan(const zc_graph *g, zc_diag *diag)
 {
     zc_arena arena;
     zc_program program;
     zc_arena_init(&arena, 0);
-    zc_status status = zc_plan_build(g, &arena, &program, diag);
+    zc_status status = zc_program_build(g, &arena, &program, diag);
     zc_arena_fini(&arena);
     return status;
 }

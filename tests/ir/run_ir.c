@@ -63,9 +63,9 @@ static void transform(const golden *t, zc_buf *out)
     zc_diag *diag = zc_diag_create();
     zc_graph *g = NULL;
     zc_status status = zc_graph_parse(t->text, strlen(t->text), &g, diag);
-    if (g) g->precision = t->precision;
+    const zc_pass_options options = {.precision = t->precision};
     for (int i = 0; status == ZC_OK && i < t->npasses; i++)
-        status = zc_run_pass(g, t->passes[i], diag);
+        status = zc_run_pass(g, t->passes[i], &options, diag);
     if (status == ZC_OK)
         zc_graph_print(g, false, out);
     else

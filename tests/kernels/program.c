@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "plan/plan.h"
+#include "program/build.h"
 #include "zc/version.h"
 
 typedef struct writer {
@@ -128,7 +128,7 @@ static zc_status lower_graph(const kc_variant *v, const int *archs, int narchs, 
                              zc_diag *diag)
 {
     zc_program *program = &p->program;
-    ZC_TRY(zc_plan_build(p->graph, &p->arena, program, diag));
+    ZC_TRY(zc_program_build(p->graph, &p->arena, program, diag));
     program->version = ZC_VERSION;
     program->target = "cpu";
     program->tf32 = true; /* a case names its family, and others do not look at it */

@@ -161,7 +161,7 @@ static bool set_attr(growing *m, zc_nid n, const char *name, size_t len, const c
         *(zc_dtype *)at = zc_dtype_parse(text_of(m, "%.*s", (int)strcspn(value, " "), value));
     else
         return false;
-    *(uint64_t *)attrs |= UINT64_C(1) << field;
+    zc_attr_mark(attrs, field);
     return true;
 }
 
@@ -218,7 +218,7 @@ zc_vid make(growing *m, zc_op op, const char *attrs, int nin, const zc_vid *in, 
     zc_graph *g = m->g;
     for (int i = 0; i < nin; i++)
         if (!in[i]) return 0;
-    zc_nid n = zc_graph_node(g, &g->top, op, NULL, nin, nout);
+    zc_nid n = zc_graph_node(g, &g->top, op, NULL, nin, NULL, nout);
     for (int i = 0; n && i < nout; i++) m->failed |= !zc_graph_out(g, n, i, NULL);
     m->failed |= !n;
     if (m->failed) return 0;

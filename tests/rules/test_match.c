@@ -303,14 +303,14 @@ static bool any_matches(const variants *v, const zc_graph *g, const uint32_t *us
 static void compare(const zc_rules *r, const variants *plainly, zc_graph *g, const char *rule,
                     const char *model, size_t *matches)
 {
-    zc_rl_index x;
+    zc_index x;
     zc_rl_matcher *m = calloc(1, sizeof *m);
     static const zc_rule_target cpu = {.cuda = false};
     uint32_t *uses = zc_graph_uses(g);
     zc_buf before = {0}, after = {0};
     assert_non_null(m);
     zc_graph_print(g, true, &before);
-    assert_true(uses && zc_rl_index_init(&x, g));
+    assert_true(uses && zc_index_init(&x, g));
     zc_arena_init(&m->scratch, 0);
     m->x = &x;
     m->target = &cpu;
@@ -326,7 +326,7 @@ static void compare(const zc_rules *r, const variants *plainly, zc_graph *g, con
     zc_buf_fini(&before);
     zc_buf_fini(&after);
     zc_arena_fini(&m->scratch);
-    zc_rl_index_fini(&x);
+    zc_index_fini(&x);
     free(uses);
     free(m);
 }

@@ -386,12 +386,10 @@ static zc_graph *long_chain(size_t n)
     zc_vid v = zc_graph_value(g, "x", ZC_VALUE_PARAM, &type);
     assert_true(ZC_VEC_PUSH(&g->top.params, v));
     for (size_t i = 0; i < n; i++) {
-        zc_nid s = zc_graph_node(g, &g->top, ZC_OP_Sigmoid, "s", 1, 1);
-        zc_node_at(g, s)->in[0] = v;
+        zc_nid s = zc_graph_node(g, &g->top, ZC_OP_Sigmoid, "s", 1, &v, 1);
         zc_vid sv = zc_graph_out(g, s, 0, NULL);
-        zc_nid m = zc_graph_node(g, &g->top, ZC_OP_Mul, "m", 2, 1);
-        zc_node_at(g, m)->in[0] = i % 2 ? v : sv;
-        zc_node_at(g, m)->in[1] = i % 2 ? sv : v;
+        const zc_vid in[] = {i % 2 ? v : sv, i % 2 ? sv : v};
+        zc_nid m = zc_graph_node(g, &g->top, ZC_OP_Mul, "m", 2, in, 1);
         v = zc_graph_out(g, m, 0, NULL);
         assert_true(s && m && sv && v);
     }
@@ -504,9 +502,7 @@ static void test_repetition_is_linear(void **state)
     }
     for (; n > 1; n /= 2)
         for (size_t i = 0; i < n / 2; i++) {
-            zc_nid a = zc_graph_node(g, &g->top, ZC_OP_Add, "a", 2, 1);
-            zc_node_at(g, a)->in[0] = row[2 * i];
-            zc_node_at(g, a)->in[1] = row[2 * i + 1];
+            zc_nid a = zc_graph_node(g, &g->top, ZC_OP_Add, "a", 2, &row[2 * i], 1);
             row[i] = zc_graph_out(g, a, 0, NULL);
         }
     assert_true(ZC_VEC_PUSH(&g->top.outputs, row[0]));

@@ -151,12 +151,10 @@ static zc_vid factors(zc_graph *g, const zc_type *t, double at, double by, uint6
 
 static zc_vid add_node(zc_graph *g, zc_op op, zc_vid a, zc_vid b, const zc_type *t)
 {
-    zc_nid n = zc_graph_node(g, &g->top, op, NULL, 2, 1);
+    zc_nid n = zc_graph_node(g, &g->top, op, NULL, 2, (zc_vid[]){a, b}, 1);
     zc_vid v = n && a && b ? zc_graph_out(g, n, 0, NULL) : 0;
     if (!v) return 0;
     zc_val(g, v)->type = *t;
-    zc_node_at(g, n)->in[0] = a;
-    zc_node_at(g, n)->in[1] = b;
     return v;
 }
 

@@ -42,7 +42,7 @@ static void test_fold(void **state)
                      "  const %hw: f32[4,3] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]\n"
                      "  %t: f32[3,4] = Transpose(%hw) {perm = [1, 0]} @ \"t\"\n"
                      "  %o: f32[2,4] = MatMul(%x, %t) @ \"o\"\n  output %o as \"o\"\n}\n");
-    assert_int_equal(zc_run_pass(g, "opt_fold", NULL), ZC_OK);
+    assert_int_equal(zc_run_pass(g, "opt_fold", NULL, NULL), ZC_OK);
     assert_null(node_of(g, ZC_OP_Transpose));
     zc_vid w = node_of(g, ZC_OP_MatMul)->in[1];
     assert_true(zc_graph_is_hollow(g, w));
@@ -59,7 +59,7 @@ static void test_fold_batchnorm(void **state)
                      "  %c: f32[1,2,2,2] = Conv(%x, %hw) @ \"c\"\n"
                      "  %o: f32[1,2,2,2] = BatchNormalization(%c, %s, %s, %s, %s) @ \"b\"\n"
                      "  output %o as \"o\"\n}\n");
-    assert_int_equal(zc_run_pass(g, "opt_fold_batchnorm", NULL), ZC_OK);
+    assert_int_equal(zc_run_pass(g, "opt_fold_batchnorm", NULL, NULL), ZC_OK);
     assert_null(node_of(g, ZC_OP_BatchNormalization));
     const zc_node *conv = node_of(g, ZC_OP_Conv);
     assert_int_equal(conv->nin, 3);

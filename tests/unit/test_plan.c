@@ -10,8 +10,8 @@
 
 #include "driver/compile.h"
 #include "ir/graph.h"
-#include "plan/plan.h"
 #include "planfile/format.h"
+#include "program/build.h"
 #include "support/expect.h"
 #include "support/small_model.h"
 #include "zc/zc.h"
@@ -189,7 +189,7 @@ static void test_dimension_without_value(void **state)
     zc_program program;
     zc_arena_init(&arena, 0);
     expect_ok(f->diag, zc_graph_parse(text, sizeof text - 1, &g, f->diag));
-    expect_fail(f->diag, zc_plan_build(g, &arena, &program, f->diag), ZC_ERR_MODEL,
+    expect_fail(f->diag, zc_program_build(g, &arena, &program, f->diag), ZC_ERR_MODEL,
                 "why: dimension 1 is 2*m, but no input has a dimension that is one of its symbols "
                 "alone");
     zc_graph_destroy(&g);

@@ -192,9 +192,9 @@ static bool fails_at(long n)
     zc_graph *g = NULL;
     long live = fail_alloc_live();
     expect_ok(diag, zc_graph_parse(graph_text, sizeof graph_text - 1, &g, diag));
-    g->precision = ZC_F16;
+    const zc_pass_options options = {.precision = ZC_F16};
     fail_alloc_at(n);
-    zc_status status = zc_run_pass(g, "lower_precision", diag);
+    zc_status status = zc_run_pass(g, "lower_precision", &options, diag);
     bool happened = fail_alloc_happened();
     fail_alloc_at(0);
     assert_int_equal(status, happened ? ZC_ERR_NOMEM : ZC_OK);

@@ -1,5 +1,5 @@
 /* Which steps only compute shapes and other numbers that the host needs: they stay on the CPU. */
-#include "kernels/place.h"
+#include "kernels/host_steps.h"
 
 typedef struct placer {
     const zc_program *p;
@@ -96,7 +96,7 @@ static void want_block(placer *q, uint32_t b)
     }
 }
 
-bool *zc_place_shapes(const zc_program *p, zc_arena *arena)
+bool *zc_host_steps(const zc_program *p, zc_arena *arena)
 {
     placer q = {.p = p,
                 .known = zc_arena_alloc(arena, p->nvalues, sizeof(bool)),

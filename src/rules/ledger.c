@@ -167,7 +167,7 @@ static void look_at(const zc_census *c, zc_candidate *one, zc_nid n)
 
 /* Matching begins at the end of a pattern: the nodes that use what node n computes, some steps far.
  */
-static void look_below(const zc_census *c, const zc_rl_index *x, zc_candidate *one, zc_nid n)
+static void look_below(const zc_census *c, const zc_index *x, zc_candidate *one, zc_nid n)
 {
     enum { NEAR_MAX = 24 };
     zc_nid near[NEAR_MAX] = {n};
@@ -183,7 +183,7 @@ static void look_below(const zc_census *c, const zc_rl_index *x, zc_candidate *o
     }
 }
 
-void zc_census_settle(zc_census *c, const zc_rl_index *x)
+void zc_census_settle(zc_census *c, const zc_index *x)
 {
     for (size_t i = 0; i < c->misses.len; i++)
         c->misses.data[i].is_over |= zc_node_at(x->g, c->misses.data[i].root)->op == ZC_OP_NONE;

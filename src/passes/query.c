@@ -1,6 +1,4 @@
-#include "passes/rewrite.h"
-
-#include <stdlib.h>
+#include "passes/query.h"
 
 bool zc_same_shape(const zc_type *a, const zc_type *b)
 {
@@ -28,41 +26,6 @@ bool zc_is_splat(const zc_graph *g, zc_vid v, double x)
 zc_nid zc_producer(const zc_graph *g, zc_vid v)
 {
     return v && zc_val(g, v)->kind == ZC_VALUE_NODE ? zc_val(g, v)->producer : 0;
-}
-
-static void find_places(const zc_graph *g, const zc_block *b, zc_places *p)
-{
-    for (size_t i = 0; i < b->nodes.len; i++) {
-        zc_nid n = b->nodes.data[i];
-        p->block[n] = b;
-        p->order[n] = (uint32_t)i;
-        for (int r = 0; r < zc_node_at(g, n)->nregions; r++)
-            find_places(g, zc_node_at(g, n)->regions[r], p);
-    }
-}
-
-bool zc_places_of(const zc_graph *g, zc_places *out)
-{
-    out->block = zc_calloc(g->nodes.len, sizeof *out->block);
-    out->order = zc_calloc(g->nodes.len, sizeof *out->order);
-    if (!out->block || !out->order) return false;
-    find_places(g, &g->top, out);
-    return true;
-}
-
-void zc_places_fini(zc_places *p)
-{
-    free(p->block);
-    free(p->order);
-}
-
-void zc_take_place(zc_graph *g, zc_nid made, zc_nid at)
-{
-    zc_node content = *zc_node_at(g, made);
-    for (int i = 0; i < content.nout; i++)
-        if (content.out[i]) zc_val(g, content.out[i])->producer = at;
-    *zc_node_at(g, at) = content;
-    zc_graph_remove(g, made);
 }
 
 zc_status zc_each_node(zc_graph *g, zc_block *b, bool (*fn)(zc_graph *g, zc_nid n, void *user),

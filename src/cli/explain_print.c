@@ -1,4 +1,4 @@
-#include "cli/explain.h"
+#include "cli/explain_print.h"
 
 #include <string.h>
 

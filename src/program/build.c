@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "plan/plan.h"
+#include "program/build.h"
 
 typedef struct builder {
     const zc_graph *g;
@@ -197,7 +197,7 @@ static zc_status check_symbols(const builder *b)
     return ZC_OK;
 }
 
-zc_status zc_plan_build(const zc_graph *g, zc_arena *arena, zc_program *out, zc_diag *diag)
+zc_status zc_program_build(const zc_graph *g, zc_arena *arena, zc_program *out, zc_diag *diag)
 {
     builder b = {.g = g, .arena = arena, .diag = diag};
     *out = (zc_program){0};

@@ -1,14 +1,34 @@
-// Pointwise work on a result before it is written: y = zc_fused_point(y, in0[..], in1[..], ...), operands broadcast.
+// Pointwise work within a kernel: on an operand when it is read, x = zc_pre(params, element, at), and on a result before
+// it is written, y = zc_fused(params, y, at), `at` being the element's place in the operand or result. The work is
+// point(x, in0[..], in1[..], ...), operands broadcast. zc_fused_pair does it for two neighbours of a row of a matrix.
 //
-// zc_fused_pair does it for two neighbours of a row of a matrix.
-//
-// spec.h: Z_FUSED, when there is any, with Z_FUSED_COUNT (of operands), Z_FUSED_INPUTS(X) = X(i, type) ...,
-// Z_FUSED_ARGS(A) = , A(0), A(1) ... and zc_fused_point; with static shapes also Z_FUSED_RANK, Z_FUSED_DIMS and
-// Z_FUSED_STRIDES.
+// spec.h, with W one of PRE and FUSED: Z_W, when there is any, with Z_W_COUNT (of operands), Z_W_INPUTS(X) = X(i, type)
+// ..., Z_W_ARGS(A) = , A(0), A(1) ... and zc_pre_point or zc_fused_point; with static shapes also Z_W_RANK, Z_W_DIMS and
+// Z_W_STRIDES.
 #pragma once
 #include "zc/broadcast.cuh"
 #include "abi/epilogue.h"
 #include "spec.h"
+
+#define ZC_FETCH(i, T) const auto in##i = zc_get(((const T *)p.in[i])[off.of[i]]);
+#define ZC_ARG(i) in##i
+#define ZC_WORK(NAME, W, RESULT)                                                                                       \
+    template <class T> ZC_DEV RESULT NAME(const zc_fused_params &p, T x, i64 at) {                                     \
+        const auto off = zc_offsets_at<Z_##W##_COUNT>(NAME##_shape::of(p), at);                                        \
+        Z_##W##_INPUTS(ZC_FETCH)                                                                                       \
+        return NAME##_point(zc_get(x) Z_##W##_ARGS(ZC_ARG));                                                           \
+    }
+
+#ifndef Z_PRE
+template <class T> ZC_DEV auto zc_pre(const zc_fused_params &, T x, i64) { return zc_get(x); }
+#else
+#ifdef Z_PRE_RANK
+ZC_STATIC_SHAPE(zc_pre_shape, Z_PRE_RANK, Z_PRE_DIMS, Z_PRE_STRIDES)
+#else
+ZC_PARAM_SHAPE(zc_pre_shape, zc_fused_params)
+#endif
+ZC_WORK(zc_pre, PRE, auto)
+#endif
 
 #ifndef Z_FUSED
 template <class V> ZC_DEV V zc_fused(const zc_fused_params &, V y, i64) { return y; }
@@ -19,15 +39,8 @@ ZC_STATIC_SHAPE(zc_fused_shape, Z_FUSED_RANK, Z_FUSED_DIMS, Z_FUSED_STRIDES)
 #else
 ZC_PARAM_SHAPE(zc_fused_shape, zc_fused_params)
 #endif
-
-// y is element `at` of the result.
-template <class V> ZC_DEV V zc_fused(const zc_fused_params &p, V y, i64 at) {
-    const auto off = zc_offsets_at<Z_FUSED_COUNT>(zc_fused_shape::of(p), at);
-#define ZC_FETCH(i, T) const auto in##i = zc_get(((const T *)p.in[i])[off.of[i]]);
-    Z_FUSED_INPUTS(ZC_FETCH)
-#define ZC_ARG(i) in##i
-    return zc_fused_point(y Z_FUSED_ARGS(ZC_ARG));
-}
+ZC_WORK(zc_fused, FUSED, T)
+#endif
 #undef ZC_FETCH
 
 // Z_FUSED_CELLS(X): X(i, type, rows, columns) for each operand, whether it differs from row to row and from column to
@@ -54,4 +67,4 @@ template <class V> ZC_DEV void zc_fused_pair(const zc_fused_params &p, V *v, i64
 }
 #endif
 #undef ZC_ARG
-#endif
+#undef ZC_WORK

@@ -1,6 +1,6 @@
 /* What a compilation did, printed. */
-#ifndef ZC_CLI_EXPLAIN_H
-#define ZC_CLI_EXPLAIN_H
+#ifndef ZC_CLI_EXPLAIN_PRINT_H
+#define ZC_CLI_EXPLAIN_PRINT_H
 
 #include "driver/explain.h"
 

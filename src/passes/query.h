@@ -1,6 +1,6 @@
-/* Small things that several passes need. */
-#ifndef ZC_PASSES_REWRITE_H
-#define ZC_PASSES_REWRITE_H
+/* What several passes ask of a graph, and their walk over it. */
+#ifndef ZC_PASSES_QUERY_H
+#define ZC_PASSES_QUERY_H
 
 #include "ir/graph.h"
 
@@ -11,17 +11,6 @@ bool zc_same_shape(const zc_type *a, const zc_type *b);
 bool zc_is_splat(const zc_graph *g, zc_vid v, double x);
 /* The node that makes v, or 0 (an input, a parameter, a constant). */
 zc_nid zc_producer(const zc_graph *g, zc_vid v);
-/* Where each node stands, by id. */
-typedef struct zc_places {
-    const zc_block **block;
-    uint32_t *order; /* position in the block */
-} zc_places;
-/* false: no memory. Either way zc_places_fini ends it. */
-bool zc_places_of(const zc_graph *g, zc_places *out);
-void zc_places_fini(zc_places *p);
-/* Node `made`, in no block, becomes what stands at `at`: the producer of its results, in that
- * place. The old content of `at` is gone, and `made` is removed. */
-void zc_take_place(zc_graph *g, zc_nid made, zc_nid at);
 /* Calls fn for every live node of the block and of its regions, inner ones first, with the node's
  * inputs resolved. fn may remove the node, forward values and append nodes elsewhere; it returns
  * false when memory is exhausted. */

@@ -1,0 +1,331 @@
+/* Pointwise work on the result of a matrix product, convolution, normalisation or the like, or on
+ * what a reduction or normalisation reads, becomes part of that operation: its attribute
+ * `epilogue`, or `prologue`. What is saved is a launch, and the bytes of one value, written and
+ * read.
+ *
+ * Prologues come behind epilogues: work that the operation before can take is better there, where
+ * it is done once. */
+#include <string.h>
+
+#include "ir/index.h"
+#include "passes/compose.h"
+#include "passes/cost.h"
+#include "passes/query.h"
+
+typedef struct absorption {
+    zc_graph *g;
+    zc_index x;
+    size_t changes;
+    zc_diag *diag;
+} absorption;
+
+static bool is_float(const zc_graph *g, zc_vid v)
+{
+    zc_dtype d = zc_val(g, v)->type.dtype;
+    return d == ZC_F64 || d == ZC_F32 || d == ZC_F16 || d == ZC_BF16;
+}
+
+static bool same_block(const absorption *a, zc_nid p, zc_nid q)
+{
+    return zc_index_place(&a->x, p)->block == zc_index_place(&a->x, q)->block;
+}
+
+/* ---- one node for two ---- */
+
+/* Which node does the work, and the group of the one pointwise node that it is. */
+typedef struct work {
+    zc_pw_group gr;
+    zc_nid anchor;
+    bool at_end; /* an epilogue */
+    const char *text;
+} work;
+
+static bool collect(const absorption *a, work *w, zc_vid x0)
+{
+    const zc_node *node = zc_node_at(a->g, w->gr.nodes[0]);
+    zc_pw_add_input(&w->gr, x0);
+    for (int i = 0; i < node->nin; i++)
+        if (!zc_pw_add_input(&w->gr, node->in[i])) return false;
+    zc_pw_inline(a->g, &w->gr, 1);
+    return w->gr.ninputs - 1 <= (w->at_end ? ZC_EPILOGUE_INPUTS : ZC_PROLOGUE_INPUTS);
+}
+
+/* The anchor's inputs with those of the work: inputs that it leaves out stay left out. NULL: no
+ * memory. */
+static zc_vid *operands(const absorption *a, const work *w, int *nin)
+{
+    const zc_node *n = zc_node_at(a->g, w->anchor);
+    const zc_op_info *info = zc_op_get(n->op);
+    int at = w->at_end ? zc_op_epilogue_first(info, n->attrs) : info->max_in;
+    int extras = w->gr.ninputs - 1, before = n->nin < at ? n->nin : at, later = n->nin - before;
+    *nin = extras + later ? at + extras + later : n->nin;
+    zc_vid *in = zc_arena_alloc(&a->g->arena, (size_t)*nin, sizeof *in);
+    if (!in) return NULL;
+    memcpy(in, n->in, (size_t)before * sizeof *in);
+    if (extras) memcpy(in + at, w->gr.inputs + 1, (size_t)extras * sizeof *in);
+    if (later) memcpy(in + at + extras, n->in + before, (size_t)later * sizeof *in);
+    if (!w->at_end) in[0] = w->gr.inputs[0];
+    return in;
+}
+
+/* `attrs` with the work. NULL: no memory. */
+static void *attrs_with(absorption *a, const work *w)
+{
+    const zc_node *n = zc_node_at(a->g, w->anchor);
+    const zc_op_info *info = zc_op_get(n->op);
+    int field = w->at_end ? info->field_count - 1 : zc_op_own_fields(info);
+    int extras = w->gr.ninputs - 1;
+    char *attrs = zc_arena_dup(&a->g->arena, n->attrs, 1, info->attrs_size);
+    const char *text = zc_arena_strdup(&a->g->arena, w->text);
+    if (!attrs || !text) return NULL;
+    *(const char **)zc_attr_at(info, attrs, field) = text;
+    zc_attr_mark(attrs, field);
+    if (w->at_end || !extras) return attrs;
+    *(int64_t *)zc_attr_at(info, attrs, field + 1) = extras;
+    zc_attr_mark(attrs, field + 1);
+    return attrs;
+}
+
+/* The anchor, with the work, stands where the later of both nodes stood. */
+static bool join(absorption *a, const work *w)
+{
+    zc_graph *g = a->g;
+    zc_nid p = w->gr.nodes[0], at = w->at_end ? p : w->anchor, gone = w->at_end ? w->anchor : p;
+    int nin, nout = zc_node_at(g, at)->nout;
+    const zc_node *anchor = zc_node_at(g, w->anchor);
+    zc_vid *in = operands(a, w, &nin);
+    void *attrs = attrs_with(a, w);
+    zc_nid made = in ? zc_graph_node(g, NULL, anchor->op, anchor->name, nin, in, nout) : 0;
+    if (!made || !attrs || !zc_graph_inherit(g, made, gone) || !zc_graph_inherit(g, made, at))
+        return false;
+    zc_node_at(g, made)->attrs = attrs;
+    memcpy(zc_node_at(g, made)->out, zc_node_at(g, at)->out, (size_t)nout * sizeof(zc_vid));
+    zc_index_remove(&a->x, gone);
+    return zc_index_take_place(&a->x, made, at);
+}
+
+/* The anchor does the work on elements that are moved later; what p made is what it read. */
+static bool join_moved(absorption *a, const work *w)
+{
+    zc_graph *g = a->g;
+    zc_nid p = w->gr.nodes[0];
+    zc_vid out = zc_node_at(g, p)->out[0];
+    void *attrs = attrs_with(a, w);
+    if (!attrs || !zc_graph_inherit(g, w->anchor, p)) return false;
+    zc_node_at(g, w->anchor)->attrs = attrs;
+    zc_node_at(g, w->anchor)->nout = 1;
+    zc_index_remove(&a->x, p);
+    zc_graph_forward(g, out, w->gr.inputs[0]);
+    return zc_index_replace(&a->x, out, w->gr.inputs[0]);
+}
+
+static zc_status absorb(absorption *a, work *w, bool (*how)(absorption *a, const work *w))
+{
+    zc_buf text = {0};
+    bool fits = false;
+    zc_status status = zc_pw_compose(a->g, &w->gr, &text, &fits, a->diag);
+    w->text = text.data;
+    if (status == ZC_OK && fits && !how(a, w)) status = zc_fail_nomem(a->diag, "fused work", 0);
+    a->changes += status == ZC_OK && fits;
+    zc_buf_fini(&text);
+    return status;
+}
+
+/* ---- epilogues ---- */
+
+static bool one_result(const zc_node *n)
+{
+    for (int i = 1; i < n->nout; i++)
+        if (n->out[i]) return false;
+    return n->nout > 0 && n->out[0];
+}
+
+/* May node n take work on its result v, for the node p? */
+static bool takes_epilogue(const absorption *a, zc_nid n, zc_nid p, zc_vid v)
+{
+    if (!n || !same_block(a, n, p)) return false;
+    const zc_node *anchor = zc_node_at(a->g, n);
+    const zc_op_info *info = zc_op_get(anchor->op);
+    return (info->flags & ZC_OPF_EPILOGUE) && !zc_op_epilogue(info, anchor->attrs) &&
+           one_result(anchor) && is_float(a->g, v);
+}
+
+static uint32_t uses_by(const zc_node *n, zc_vid v)
+{
+    uint32_t count = 0;
+    for (int i = 0; i < n->nin; i++) count += n->in[i] == v;
+    return count;
+}
+
+/* The operand whose producer comes last, so that no other operand has to wait. */
+static zc_vid find_anchor(const absorption *a, zc_nid p)
+{
+    const zc_node *node = zc_node_at(a->g, p);
+    const zc_type *to = &zc_val(a->g, node->out[0])->type;
+    zc_vid found = 0;
+    uint64_t last = 0;
+    for (int i = 0; i < node->nin; i++) {
+        zc_vid v = node->in[i];
+        zc_nid n = zc_producer(a->g, v);
+        if (!takes_epilogue(a, n, p, v) || uses_by(node, v) != a->x.uses.data[v] ||
+            !zc_same_type(&zc_val(a->g, v)->type, to) || zc_index_place(&a->x, n)->order <= last)
+            continue;
+        found = v;
+        last = zc_index_place(&a->x, n)->order;
+    }
+    return found;
+}
+
+static bool only_moves(zc_op op)
+{
+    return (zc_op_get(op)->flags & ZC_OPF_VIEW) || op == ZC_OP_Transpose ||
+           op == ZC_OP_DepthToSpace || op == ZC_OP_SpaceToDepth;
+}
+
+/* The one operand of p, beside numbers; 0: it has several. */
+static zc_vid only_operand(const zc_graph *g, zc_nid p)
+{
+    const zc_node *node = zc_node_at(g, p);
+    for (int i = 0; i < node->nin; i++) {
+        zc_pw_group gr = {.nodes = {p}, .count = 1};
+        zc_pw_add_input(&gr, node->in[i]);
+        for (int j = 0; j < node->nin; j++) zc_pw_add_input(&gr, node->in[j]);
+        zc_pw_inline(g, &gr, 1);
+        if (gr.ninputs == 1 && zc_producer(g, node->in[i])) return node->in[i];
+    }
+    return 0;
+}
+
+/* The node whose elements v has, moved, and that nobody else wants; 0: there is none. */
+static zc_nid moved_anchor(const absorption *a, zc_nid at, zc_vid v)
+{
+    const uint32_t *uses = a->x.uses.data;
+    zc_nid n = zc_producer(a->g, v);
+    for (; n && uses[v] == 1 && only_moves(zc_node_at(a->g, n)->op); n = zc_producer(a->g, v))
+        v = zc_node_at(a->g, n)->in[0];
+    return uses[v] == 1 && takes_epilogue(a, n, at, v) ? n : 0;
+}
+
+static zc_status epilogue_through(absorption *a, zc_nid p)
+{
+    zc_vid v = only_operand(a->g, p);
+    work w = {.gr = {.nodes = {p}, .count = 1}, .at_end = true};
+    w.anchor = v ? moved_anchor(a, p, v) : 0;
+    zc_vid out = zc_node_at(a->g, p)->out[0];
+    if (!w.anchor || !zc_same_type(&zc_val(a->g, v)->type, &zc_val(a->g, out)->type) ||
+        !collect(a, &w, v))
+        return ZC_OK;
+    return absorb(a, &w, join_moved);
+}
+
+static zc_status epilogue_at(absorption *a, zc_nid p)
+{
+    if (!zc_pw_is(a->g, zc_node_at(a->g, p))) return ZC_OK;
+    zc_vid v = find_anchor(a, p);
+    if (!v) return epilogue_through(a, p);
+    work w = {.gr = {.nodes = {p}, .count = 1}, .anchor = zc_producer(a->g, v), .at_end = true};
+    return collect(a, &w, v) ? absorb(a, &w, join) : ZC_OK;
+}
+
+/* ---- prologues ---- */
+
+enum { ROW_KEPT = 4096 }; /* elements of a row that a GPU's kernels keep in registers */
+
+/* How often the operation's kernels read an element of the operand. */
+static int times_read(const zc_graph *g, const zc_node *n)
+{
+    const zc_type *x = &zc_val(g, n->in[0])->type;
+    zc_dim row = x->rank > 0 ? x->dims[x->rank - 1] : zc_dim_const(1);
+    switch (n->op) {
+    case ZC_OP_BatchNormalization:
+        return ((const zc_attrs_BatchNormalization *)n->attrs)->training_mode ? 3 : 1;
+    case ZC_OP_InstanceNormalization:
+    case ZC_OP_GroupNormalization:
+    case ZC_OP_MsGroupNorm:
+    case ZC_OP_MeanVarianceNormalization:
+        return 3;
+    case ZC_OP_Softmax:
+    case ZC_OP_LogSoftmax:
+    case ZC_OP_LpNormalization:
+        return zc_dim_is_const(row) && row.k <= ROW_KEPT ? 1 : 2;
+    case ZC_OP_LayerNormalization:
+    case ZC_OP_RMSNormalization:
+    case ZC_OP_SkipLayerNormalization:
+    case ZC_OP_SkipSimplifiedLayerNormalization:
+        return zc_dim_is_const(row) && row.k <= ROW_KEPT ? 1 : 3;
+    default:
+        return 1;
+    }
+}
+
+/* The node that may become the prologue of node n; 0: there is none. */
+static zc_nid prologue_of(const absorption *a, zc_nid n)
+{
+    const zc_node *anchor = zc_node_at(a->g, n);
+    const zc_op_info *info = zc_op_get(anchor->op);
+    int extras;
+    if (!(info->flags & ZC_OPF_PROLOGUE) || zc_op_prologue(info, anchor->attrs, &extras)) return 0;
+    zc_vid v = anchor->in[0];
+    zc_nid p = zc_producer(a->g, v);
+    bool takes = p && a->x.uses.data[v] == 1 && same_block(a, p, n) &&
+                 zc_pw_is(a->g, zc_node_at(a->g, p)) && is_float(a->g, v);
+    return takes ? p : 0;
+}
+
+/* The first input of p that has its result's type; 0: none has. */
+static zc_vid alike(const zc_graph *g, zc_nid p)
+{
+    const zc_node *node = zc_node_at(g, p);
+    for (int i = 0; i < node->nin; i++)
+        if (zc_same_type(&zc_val(g, node->in[i])->type, &zc_val(g, node->out[0])->type))
+            return node->in[i];
+    return 0;
+}
+
+static zc_status prologue_at(absorption *a, zc_nid n)
+{
+    zc_nid p = prologue_of(a, n);
+    zc_vid x0 = p ? alike(a->g, p) : 0;
+    work w = {.gr = {.nodes = {p}, .count = 1}, .anchor = n};
+    if (!x0 || !collect(a, &w, x0)) return ZC_OK;
+    const zc_node *anchor = zc_node_at(a->g, n);
+    int times = times_read(a->g, anchor);
+    if (zc_cost_prologue(a->g, w.gr.inputs, w.gr.ninputs, anchor->in[0], times) <= 0) return ZC_OK;
+    return absorb(a, &w, join);
+}
+
+/* ---- the passes ---- */
+
+typedef zc_status (*visitor)(absorption *a, zc_nid n);
+
+static zc_status each(absorption *a, const zc_block *b, visitor visit)
+{
+    for (size_t i = 0; i < b->nodes.len; i++) {
+        zc_nid n = b->nodes.data[i];
+        if (zc_node_at(a->g, n)->op == ZC_OP_NONE) continue;
+        ZC_TRY(visit(a, n));
+        for (int r = 0; r < zc_node_at(a->g, n)->nregions; r++)
+            ZC_TRY(each(a, zc_node_at(a->g, n)->regions[r], visit));
+    }
+    return ZC_OK;
+}
+
+static zc_status run(zc_pass *p, visitor visit)
+{
+    absorption a = {.g = p->g, .diag = p->diag};
+    if (!zc_index_init(&a.x, p->g)) return zc_fail_nomem(p->diag, "fused work", 0);
+    zc_status status = each(&a, &p->g->top, visit);
+    p->changes += a.changes;
+    zc_index_fini(&a.x);
+    return status;
+}
+
+zc_status zc_pass_opt_epilogue(zc_pass *p)
+{
+    return run(p, epilogue_at);
+}
+
+zc_status zc_pass_opt_prologue(zc_pass *p)
+{
+    return run(p, prologue_at);
+}

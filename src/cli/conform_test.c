@@ -206,8 +206,8 @@ static void run_model(const conform *c, const Onnx__ModelProto *proto, char *mod
                                 .target_count = c->device.kind != ZC_DEVICE_CPU,
                                 .threads = 1};
     if (status == ZC_OK)
-        status = zc_compile_model(&(zc_model_source){.path = model}, &params, &bytes, &len, NULL,
-                                  diag);
+        status =
+            zc_compile_model(&(zc_model_source){.path = model}, &params, &bytes, &len, NULL, diag);
     if (status == ZC_OK) status = zc_plan_load_bytes(bytes, len, &plan, diag);
     if (status != ZC_OK) {
         say_diag(r, status, diag);

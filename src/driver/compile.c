@@ -275,8 +275,7 @@ static zc_status optimise(zc_graph *g, job *j, zc_diag *diag)
     size_t imported = g->values.len;
     ZC_TRY(progress(j->p, "optimise", STAGE_OPTIMISE, diag));
     ZC_TRY(zc_run_passes(g, &options, diag));
-    if (j->explain && j->explain->expose)
-        ZC_TRY(zc_explain_expose(j->explain, g, imported, diag));
+    if (j->explain && j->explain->expose) ZC_TRY(zc_explain_expose(j->explain, g, imported, diag));
     if (j->explain) zc_explain_graph(j->explain, g);
     return ZC_OK;
 }

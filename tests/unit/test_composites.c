@@ -69,8 +69,7 @@ static const model models[] = {
      "opset 17\nin x s1 N\nin z 1 1\nout y s1 *\ngraph B\nin a 1 *\nin b 1 *\nout r 1 *\n"
      "node Add a,b r\nend\nnode SequenceMap x,z y body:g=B name=m\n",
      .dims = {{"x/length", 2}},
-     .has = {"Add(%x/0, %z) @ \"m/0/Add_0\"", "Add(%x/1, %z) @ \"m/1/Add_0\"",
-             "as \"y/1\""}},
+     .has = {"Add(%x/0, %z) @ \"m/0/Add_0\"", "Add(%x/1, %z) @ \"m/1/Add_0\"", "as \"y/1\""}},
     {"a loop that is unrolled",
      "opset 13\nin a 1 2\nout y s1 *\nout q 1 *\n" INDEX("n", "2") APPEND_BODY
      "node SequenceEmpty - e\nnode Loop n,_,e y,q body:g=B\n",

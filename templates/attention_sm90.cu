@@ -177,10 +177,10 @@ template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
     }
 
     ZC_MEMBER void take_turn(int warpgroup) const {
-        if (WARPGROUPS > 1 && Z_TURNS) zc_named_sync(TURNS + warpgroup, 256);
+        if (WARPGROUPS > 1) zc_named_sync(TURNS + warpgroup, 256);
     }
     ZC_MEMBER void pass_turn(int warpgroup) const {
-        if (WARPGROUPS > 1 && Z_TURNS) zc_named_arrive(TURNS + (warpgroup + 1) % WARPGROUPS, 256);
+        if (WARPGROUPS > 1) zc_named_arrive(TURNS + (warpgroup + 1) % WARPGROUPS, 256);
     }
     ZC_MEMBER void release(u32 empty) const {
         if (threadIdx.x % 128 == 0) zc_barrier_arrive(empty);
@@ -426,10 +426,10 @@ ZC_KERNEL_OF(0, Z_WARPGROUPS * 128 + 128)(const __grid_constant__ zc_attention_s
     const attention_sm90<Z_WARPGROUPS, Z_KEYS, Z_STAGES> attention(p, zc_smem_address(smem));
     attention.begin();
     if (threadIdx.x < 128) {
-        if constexpr (Z_WARPGROUPS > 1) zc_registers_drop<Z_WARPGROUPS == 2 ? 24 : 32>();
+        if constexpr (Z_WARPGROUPS > 1) zc_registers_drop<24>();
         if (threadIdx.x == 0) attention.produce();
     } else {
-        if constexpr (Z_WARPGROUPS > 1) zc_registers_take<Z_WARPGROUPS == 2 ? 240 : 160>();
+        if constexpr (Z_WARPGROUPS > 1) zc_registers_take<240>();
         attention.consume(threadIdx.x / 128 - 1);
     }
 }

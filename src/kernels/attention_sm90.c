@@ -6,9 +6,8 @@
 #include "base/number.h"
 #include "kernels/attention_form.h"
 
-enum { WARPGROUPS, KEYS, TURNS, STAGES, COLUMNS };
-const char *const zc_config_attention_sm90[] = {"warpgroups", "keys",    "turns",
-                                                "stages",     "columns", NULL};
+enum { WARPGROUPS, KEYS, STAGES, COLUMNS };
+const char *const zc_config_attention_sm90[] = {"warpgroups", "keys", "stages", "columns", NULL};
 
 enum {
     LINE = 128,         /* bytes; a panel has lines of as many */
@@ -25,12 +24,10 @@ enum {
 /* ---- the choice ---- */
 
 typedef struct shape {
-    int warpgroups, keys, turns;
+    int warpgroups, keys;
 } shape;
 
-static const shape shapes[] = {{2, 128, 1}, {2, 128, 0}, {2, 192, 1}, {2, 192, 0},
-                               {2, 160, 1}, {3, 96, 1},  {3, 96, 0},  {1, 128, 0},
-                               {1, 192, 0}, {2, 64, 0},  {1, 64, 0}};
+static const shape shapes[] = {{2, 128}, {1, 128}};
 
 typedef struct problem {
     int64_t d, dv, queries, items;
@@ -56,12 +53,12 @@ static uint32_t smem_of(const problem *p, const shape *s, int stages)
 }
 
 /* Microseconds, with as many keys as queries. A multiprocessor does 4096 products of 16-bit factors
- * in a cycle, of which three quarters are reached, and 16 exponentials; one warpgroup waits for the
- * one and then the other, more overlap them. A tile's own costs take some 1500 cycles, a launch
- * some 3000. */
+ * in a cycle, of which three quarters are reached, and, with the rest of a softmax, 6 exponentials;
+ * one warpgroup waits for the one and then the other, two overlap them. A tile's own costs take
+ * some 1500 cycles, a launch some 3000. */
 static double cost(const problem *p, const shape *s)
 {
-    const double clock = 1650, per_cycle = 4096 * 0.75, exponentials = 16;
+    const double clock = 1650, per_cycle = 4096 * 0.75, exponentials = 6;
     int64_t tiles = ceil_div(p->queries, s->warpgroups * ROWS) * p->items;
     int64_t waves = ceil_div(tiles, p->sm_count), steps = ceil_div(p->queries, s->keys);
     double area = (double)ROWS * s->keys * s->warpgroups;
@@ -74,15 +71,8 @@ static double cost(const problem *p, const shape *s)
 static candidate candidate_of(const problem *p, const shape *s)
 {
     candidate c = {.s = *s, .stages = STAGES_MOST, .us = cost(p, s)};
-    while (c.stages > 1 && smem_of(p, s, c.stages) > SMEM_MOST) c.stages--;
+    while (smem_of(p, s, c.stages) > SMEM_MOST) c.stages--;
     return c;
-}
-
-/* Does its ring have two stages, and do its sums and scores fit into the registers? */
-static bool fits(const problem *p, const shape *s)
-{
-    return smem_of(p, s, 2) <= SMEM_MOST &&
-           ((s->warpgroups < 3 && s->keys <= 128) || p->dv <= WIDTH);
 }
 
 /* The best, and in `why` what all are held to take. */
@@ -92,7 +82,6 @@ static candidate choose(const problem *p, char *why, size_t n)
     size_t at = 0;
     for (size_t i = 0; i < ZC_COUNTOF(shapes); i++) {
         candidate c = candidate_of(p, &shapes[i]);
-        if (!fits(p, &shapes[i])) continue;
         if (at < n)
             at += (size_t)zc_snprintf(why + at, n - at, "%s%dx%d %.1f us",
                                       i ? ", " : "wgmma: ", c.s.warpgroups * ROWS, c.s.keys, c.us);
@@ -137,14 +126,11 @@ zc_status zc_gen_attention_sm90(zc_gen *g)
     if (!g->declined[0]) ZC_TRY(check(g, &s));
     if (!g->declined[0]) ZC_TRY(problem_of(g, &s, &p));
     if (g->declined[0]) return ZC_OK;
-    if (g->candidate > (int)ZC_COUNTOF(shapes) ||
-        (g->candidate && !fits(&p, &shapes[g->candidate - 1])))
-        return zc_gen_decline(g, "no such candidate");
+    if (g->candidate > (int)ZC_COUNTOF(shapes)) return zc_gen_decline(g, "no such candidate");
     candidate c = g->candidate ? candidate_of(&p, &shapes[g->candidate - 1])
                                : choose(&p, g->why, sizeof g->why);
     g->config[WARPGROUPS] = c.s.warpgroups;
     g->config[KEYS] = c.s.keys;
-    g->config[TURNS] = c.s.turns;
     g->config[STAGES] = c.stages;
     g->config[COLUMNS] = ceil_div(s.dv, 16) * 16;
     g->threads = (uint32_t)(c.s.warpgroups + 1) * 128;

@@ -68,13 +68,12 @@ sed 's/priority 1 {/priority 1 unchecked "a test" {/' wrong-kernel.zcr >unchecke
 expect wrong-kernel-unchecked 0 "" \
     on "$zc" compile model.onnx -o forced.plan --rules unchecked-kernel.zcr --target sm_90 --quiet
 refused wrong-meaning 3 "match gives" 's/x \* g + b;/x * g - b;/'
-refused entry-absent 2 "entry-absent.zcr:1: zc_ScaleShift" 's/"scale_shift"/"scale_shaft"/'
-refused entry-absent-log 2 "scale_shaft" 's/"scale_shift"/"scale_shaft"/'
+refused entry-absent 2 "entry-absent.zcr:3:3: error: the source has no function 'scale_shaft'" 's/"scale_shift"/"scale_shaft"/'
 refused grid-zero 2 "kernel ScaleShift (grid-zero.zcr:1): bad grid (got 0, need 1 to 2147483647)" 's/  grid .*/  grid 0 * size(x);/'
 refused grid-large 2 "bad grid (got 1 and 65536 in y and z, need at most 65535)" 's/  grid .*/  grid 1, 1, 65536;/'
 refused grid-overflow 2 "grid cannot be computed for these shapes" 's/  grid .*/  grid (size(x) + 1) * 9223372036854775807;/'
 refused grid-no-dimension 2 "grid cannot be computed for these shapes" 's/  grid .*/  grid dim(x, 5);/'
-refused block-large 2 "bad block (got 2048 threads, need 1 to 1024)" 's/  block .*/  block 2048;/'
+refused block-large 2 "block-large.zcr:7:9: error: block is 2048 with BLOCK=128 V=4 (need 1 to 1024)" 's/  block .*/  block 2048;/'
 refused shared-large 2 "bad amount of shared memory (got 999999, need 0 to" 's/  block .*/  block BLOCK; shared 999999;/'
 refused file-absent 2 "file-absent.zcr:2:3: error: none.cu: cannot open (No such file or directory)" 's/scale_shift.cu/none.cu/'
 refused file-above 2 "must lie in the rule file's folder or below it" 's/scale_shift.cu/..\/scale_shift.cu/'

@@ -10,6 +10,7 @@
 #include "zc/attention_prepare.cuh"
 #include "zc/attention_tile.cuh"
 #include "zc/hopper.cuh"
+#include "zc/ring.cuh"
 #include "abi/attention_sm90.h"
 
 ZC_WGMMA(zc_score_product, Z_KEYS, Z_WGMMA, 0)
@@ -69,16 +70,7 @@ template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
     ZC_MEMBER u32 q_empty() const { return smem + BARRIERS + 8; }
     ZC_MEMBER u32 barrier(int kind, int stage) const { return smem + BARRIERS + (2 + kind * STAGES + stage) * 8; }
 
-    // A place in the ring: a stage, and whether it has been round an odd number of times.
-    struct slot {
-        int stage, parity;
-        ZC_MEMBER void next() {
-            if (++stage == STAGES) {
-                stage = 0;
-                parity ^= 1;
-            }
-        }
-    };
+    typedef zc_ring_slot<STAGES> slot;
     // Where a tile lies. Causal ones with the most keys come first, others by heads, whose keys they share.
     struct place {
         int b, h, first;

@@ -9,6 +9,7 @@
 // zc/gemm_second.cuh.
 #include "zc/gemm.cuh"
 #include "zc/hopper.cuh"
+#include "zc/ring.cuh"
 #include "abi/gemm_sm90.h"
 
 ZC_WGMMA(zc_product, Z_TILE_N, Z_WGMMA, !Z_TB)
@@ -48,21 +49,7 @@ template <int TILE_M, int TILE_N, int STAGES, int CLUSTER, bool PINGPONG> struct
         rank = CLUSTER > 1 ? (int)zc_cluster_rank() : 0;
     }
 
-    // A place in the ring: a stage, and how often it has been round.
-    struct slot {
-        int stage, parity;
-        ZC_MEMBER void next() {
-            if (++stage == STAGES) {
-                stage = 0;
-                parity ^= 1;
-            }
-        }
-        ZC_MEMBER void skip(int n) {
-            const int to = stage + n;
-            stage = to % STAGES;
-            parity ^= to / STAGES & 1;
-        }
-    };
+    typedef zc_ring_slot<STAGES> slot;
     struct place {
         int row, col, item;
     };

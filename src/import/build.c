@@ -142,7 +142,7 @@ const char *zc_imp_out_name(const zc_imp *im, const zc_inode *n)
     return name->as ? name->as : name->text;
 }
 
-zc_status zc_imp_finish_const(zc_imp *im, zc_inode *n, zc_vid v)
+zc_status zc_imp_finish_as(zc_imp *im, zc_inode *n, zc_vid v)
 {
     ZC_TRY(zc_imp_no_more_attrs(im, n));
     if (n->nout > 1)

@@ -246,8 +246,8 @@ zc_status zc_imp_finish_op(zc_imp *im, zc_inode *n, zc_op op, int nin, const zc_
 zc_status zc_imp_bind(zc_imp *im, zc_inode *n, int i, zc_vid v);
 /* Output 0 is a copy of v. */
 zc_status zc_imp_finish_value(zc_imp *im, zc_inode *n, zc_vid v);
-/* Output 0 is the constant v. */
-zc_status zc_imp_finish_const(zc_imp *im, zc_inode *n, zc_vid v);
+/* Output 0 is v itself: a constant or a composite. */
+zc_status zc_imp_finish_as(zc_imp *im, zc_inode *n, zc_vid v);
 /* What the value of output 0 is to be called in the graph. */
 const char *zc_imp_out_name(const zc_imp *im, const zc_inode *n);
 /* Counts unwanted outputs at the end too: their number means something. */

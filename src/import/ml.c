@@ -111,12 +111,12 @@ zc_vid zc_ml_linear(zc_imp *im, zc_inode *n, zc_vid x, const zc_reals *coefficie
 
 /* ---- transforms ---- */
 
-static zc_vid expr(zc_imp *im, zc_inode *n, int nin, const zc_vid *in, const char *text)
+zc_vid zc_ml_expr(zc_imp *im, zc_inode *n, int nin, const zc_vid *in, const char *text)
 {
     return zc_imp_done(im, n, zc_imp_expr(im, n, nin, in, text));
 }
 
-static zc_vid reduce(zc_imp *im, zc_inode *n, zc_op op, zc_vid y)
+zc_vid zc_ml_over_last(zc_imp *im, zc_inode *n, zc_op op, zc_vid y)
 {
     static const int64_t last = -1;
     return zc_imp_op2(im, n, op, y, zc_imp_ints(im, &last, 1, 1));
@@ -125,10 +125,10 @@ static zc_vid reduce(zc_imp *im, zc_inode *n, zc_op op, zc_vid y)
 /* Softmax of what is not 0; what is stays so. */
 static zc_vid softmax_zero(zc_imp *im, zc_inode *n, zc_vid y)
 {
-    zc_vid in[] = {y, reduce(im, n, ZC_OP_ReduceMax, y)};
-    zc_vid e = expr(im, n, 2, in, "abs(x0) > 1e-7 ? exp(x0 - x1) : 0");
-    zc_vid parts[] = {e, reduce(im, n, ZC_OP_ReduceSum, e)};
-    return expr(im, n, 2, parts, "x0 / x1");
+    zc_vid in[] = {y, zc_ml_over_last(im, n, ZC_OP_ReduceMax, y)};
+    zc_vid e = zc_ml_expr(im, n, 2, in, "abs(x0) > 1e-7 ? exp(x0 - x1) : 0");
+    zc_vid parts[] = {e, zc_ml_over_last(im, n, ZC_OP_ReduceSum, e)};
+    return zc_ml_expr(im, n, 2, parts, "x0 / x1");
 }
 
 zc_vid zc_ml_transform(zc_imp *im, zc_inode *n, zc_vid y, const char *post_transform)
@@ -216,10 +216,10 @@ zc_status zc_ml_finish_binary(zc_imp *im, zc_inode *n, zc_vid y, const zc_ml_lab
 {
     static const int64_t column = 1;
     const bool logistic = strcmp(post_transform, "LOGISTIC") == 0;
-    zc_vid yes = expr(im, n, 1, &y, threshold > 0 ? "x0 > 0.5" : "x0 > 0");
+    zc_vid yes = zc_ml_expr(im, n, 1, &y, threshold > 0 ? "x0 > 0.5" : "x0 > 0");
     zc_vid index = zc_imp_cast(
         im, n, zc_imp_op2(im, n, ZC_OP_Squeeze, yes, zc_imp_ints(im, &column, 1, 1)), ZC_I64);
-    zc_vid pair[] = {expr(im, n, 1, &y, complement && !logistic ? "1 - x0" : "-x0"), y};
+    zc_vid pair[] = {zc_ml_expr(im, n, 1, &y, complement && !logistic ? "1 - x0" : "-x0"), y};
     zc_nid both = zc_imp_node(im, n, ZC_OP_Concat, 2, pair, 1);
     ZC_IMP_SET(im, Concat, both, axis, 1);
     zc_vid scores = zc_imp_done(im, n, both);

@@ -25,6 +25,9 @@ void zc_ml_drop(zc_imp *im, zc_inode *n, const char *name);
 /* x of rank 1 or 2 as rows [N, F]; fails when the rank is another or not known. */
 zc_vid zc_ml_rows(zc_imp *im, zc_inode *n, zc_vid x);
 
+/* Nodes of the importer's: a scalar expression of `in`; op of x and its last axis. */
+zc_vid zc_ml_expr(zc_imp *im, zc_inode *n, int nin, const zc_vid *in, const char *text);
+zc_vid zc_ml_over_last(zc_imp *im, zc_inode *n, zc_op op, zc_vid x);
 /* Scores changed as post_transform says. */
 zc_vid zc_ml_transform(zc_imp *im, zc_inode *n, zc_vid y, const char *post_transform);
 /* x[N, F] times the coefficients [C, F], and the intercepts [C], if any: [N, C]. */

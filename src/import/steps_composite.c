@@ -2,21 +2,10 @@
 #include "import/composite.h"
 #include "import/steps.h"
 
-/* Output 0 is v, tensor or composite. */
-static zc_status give(zc_imp *im, zc_inode *n, zc_vid v)
-{
-    ZC_TRY(zc_imp_no_more_attrs(im, n));
-    if (n->nout > 1)
-        return zc_imp_fail(im, n, ZC_ERR_MODEL, "%s has too many outputs (got %d, need 1)",
-                           n->op_type, n->nout);
-    n->done = true;
-    return zc_imp_bind(im, n, 0, v);
-}
-
 static zc_status give_bool(zc_imp *im, zc_inode *n, bool value)
 {
     zc_tensor t = {.dtype = ZC_BOOL, .data = &value};
-    return give(im, n, zc_imp_const(im, zc_imp_out_name(im, n), &t));
+    return zc_imp_finish_as(im, n, zc_imp_const(im, zc_imp_out_name(im, n), &t));
 }
 
 /* ---- operands ---- */
@@ -61,7 +50,7 @@ static zc_status known_position(zc_imp *im, zc_inode *n, int i, int count, int e
 zc_status zc_step_identity(zc_imp *im, zc_inode *n)
 {
     ZC_TRY(zc_imp_need_inputs(im, n, 1, 1));
-    return zc_is_composite(n->in[0]) ? give(im, n, n->in[0]) : ZC_OK;
+    return zc_is_composite(n->in[0]) ? zc_imp_finish_as(im, n, n->in[0]) : ZC_OK;
 }
 
 /* ---- sequences ---- */
@@ -69,7 +58,7 @@ zc_status zc_step_identity(zc_imp *im, zc_inode *n)
 zc_status zc_step_sequence_construct(zc_imp *im, zc_inode *n)
 {
     ZC_TRY(zc_imp_need_all(im, n, 0));
-    return give(im, n, zc_sequence(im, n, n->in, n->nin, ZC_NONE));
+    return zc_imp_finish_as(im, n, zc_sequence(im, n, n->in, n->nin, ZC_NONE));
 }
 
 zc_status zc_step_sequence_empty(zc_imp *im, zc_inode *n)
@@ -80,7 +69,7 @@ zc_status zc_step_sequence_empty(zc_imp *im, zc_inode *n)
     if (dtype < 0 || dtype > INT32_MAX || !zc_dtype_valid((int)dtype))
         return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED,
                            "SequenceEmpty: no data type of numbers (got %lld)", (long long)dtype);
-    return give(im, n, zc_sequence(im, n, NULL, 0, (zc_dtype)dtype));
+    return zc_imp_finish_as(im, n, zc_sequence(im, n, NULL, 0, (zc_dtype)dtype));
 }
 
 /* seq with `drop` items at `at` replaced by `count` others. */
@@ -96,7 +85,7 @@ static zc_status splice(zc_imp *im, zc_inode *n, const zc_composite *seq, int at
         else
             all[i] = i < at + count ? items[i - at] : seq->items[i - count + drop];
     }
-    return give(im, n, zc_sequence(im, n, all, total, seq->dtype));
+    return zc_imp_finish_as(im, n, zc_sequence(im, n, all, total, seq->dtype));
 }
 
 zc_status zc_step_sequence_insert(zc_imp *im, zc_inode *n)
@@ -128,7 +117,7 @@ zc_status zc_step_sequence_length(zc_imp *im, zc_inode *n)
     ZC_TRY(need_sequence(im, n, 0, &seq));
     int64_t length = seq.n;
     zc_tensor t = {.dtype = ZC_I64, .data = &length};
-    return give(im, n, zc_imp_const(im, zc_imp_out_name(im, n), &t));
+    return zc_imp_finish_as(im, n, zc_imp_const(im, zc_imp_out_name(im, n), &t));
 }
 
 /* ---- from a sequence to one tensor ---- */
@@ -198,7 +187,7 @@ zc_status zc_step_sequence_at(zc_imp *im, zc_inode *n)
         return zc_imp_finish_op(im, n, ZC_OP_Gather, 2, (zc_vid[]){stack, n->in[1]});
     }
     ZC_TRY(known_position(im, n, 1, seq.n, seq.n, &at));
-    return give(im, n, seq.items[at]);
+    return zc_imp_finish_as(im, n, seq.items[at]);
 }
 
 /* ---- SplitToSequence ---- */
@@ -262,7 +251,8 @@ zc_status zc_step_split_to_sequence(zc_imp *im, zc_inode *n)
                            (long long)axis, -rank, rank - 1);
     zc_dim whole = zc_val(im->g, in[0])->type.dims[axis < 0 ? axis + rank : axis];
     ZC_TRY(part_sizes(im, n, whole, &in[1], &count));
-    if (!count) return give(im, n, zc_sequence(im, n, NULL, 0, zc_imp_dtype(im, in[0])));
+    if (!count)
+        return zc_imp_finish_as(im, n, zc_sequence(im, n, NULL, 0, zc_imp_dtype(im, in[0])));
     zc_nid id = zc_imp_node(im, n, ZC_OP_Split, 2, in, count);
     ZC_IMP_SET(im, Split, id, axis, axis);
     zc_imp_done(im, n, id);
@@ -272,7 +262,7 @@ zc_status zc_step_split_to_sequence(zc_imp *im, zc_inode *n)
         parts[i] = zc_node_at(im->g, id)->out[i];
         if (!keep) parts[i] = with_axis(im, n, ZC_OP_Squeeze, parts[i], axis);
     }
-    return give(im, n, zc_sequence(im, n, parts, count, ZC_NONE));
+    return zc_imp_finish_as(im, n, zc_sequence(im, n, parts, count, ZC_NONE));
 }
 
 /* ---- SequenceMap ---- */
@@ -348,7 +338,7 @@ zc_status zc_step_optional(zc_imp *im, zc_inode *n)
     if (v && zc_is_composite(v) && zc_composite_of(im, v)->kind == ZC_OPTIONAL)
         return zc_imp_fail(im, n, ZC_ERR_MODEL,
                            "Optional: input 0 is an optional (need a tensor or a sequence)");
-    return give(im, n, zc_optional(im, n, v));
+    return zc_imp_finish_as(im, n, zc_optional(im, n, v));
 }
 
 zc_status zc_step_optional_get_element(zc_imp *im, zc_inode *n)
@@ -357,9 +347,9 @@ zc_status zc_step_optional_get_element(zc_imp *im, zc_inode *n)
     zc_vid v = n->in[0];
     if (!zc_is_composite(v)) return zc_imp_finish_value(im, n, v);
     const zc_composite c = *zc_composite_of(im, v);
-    if (c.kind == ZC_SEQUENCE) return give(im, n, v);
+    if (c.kind == ZC_SEQUENCE) return zc_imp_finish_as(im, n, v);
     if (!c.n) return zc_imp_fail(im, n, ZC_ERR_MODEL, "OptionalGetElement: the optional is empty");
-    return give(im, n, c.items[0]);
+    return zc_imp_finish_as(im, n, c.items[0]);
 }
 
 zc_status zc_step_optional_has_element(zc_imp *im, zc_inode *n)

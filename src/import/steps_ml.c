@@ -4,17 +4,6 @@
 #include "import/ml.h"
 #include "import/steps.h"
 
-static zc_vid expr(zc_imp *im, zc_inode *n, int nin, const zc_vid *in, const char *text)
-{
-    return zc_imp_done(im, n, zc_imp_expr(im, n, nin, in, text));
-}
-
-static zc_vid over_last(zc_imp *im, zc_inode *n, zc_op op, zc_vid x)
-{
-    static const int64_t last = -1;
-    return zc_imp_op2(im, n, op, x, zc_imp_ints(im, &last, 1, 1));
-}
-
 /* What floats become: f64 stays, all else is computed as f32. */
 static zc_vid as_float(zc_imp *im, zc_inode *n, zc_vid x)
 {
@@ -97,8 +86,8 @@ zc_status zc_step_normalizer(zc_imp *im, zc_inode *n)
         return zc_imp_fail(im, n, ZC_ERR_MODEL,
                            "no such norm (got " ZC_NAME ", need MAX, L1 or L2)", norm);
     zc_vid x = as_float(im, n, n->in[0]);
-    zc_vid in[] = {x, over_last(im, n, op, x)};
-    return zc_ml_finish(im, n, expr(im, n, 2, in, "x1 == 0 ? x0 : x0 / x1"), ZC_F32);
+    zc_vid in[] = {x, zc_ml_over_last(im, n, op, x)};
+    return zc_ml_finish(im, n, zc_ml_expr(im, n, 2, in, "x1 == 0 ? x0 : x0 / x1"), ZC_F32);
 }
 
 /* ---- Imputer: what equals one value becomes another ---- */
@@ -138,10 +127,10 @@ zc_status zc_step_imputer(zc_imp *im, zc_inode *n)
 /* x[...] against keys[K] one by one: bool[..., K]. NaN is found among floats. */
 static zc_vid match(zc_imp *im, zc_inode *n, zc_vid x, zc_vid keys)
 {
-    zc_vid in[] = {over_last(im, n, ZC_OP_Unsqueeze, x), keys};
+    zc_vid in[] = {zc_ml_over_last(im, n, ZC_OP_Unsqueeze, x), keys};
     if (!zc_dtype_is_float(zc_imp_dtype(im, keys)))
         return zc_imp_op2(im, n, ZC_OP_Equal, in[0], in[1]);
-    return expr(im, n, 2, in, "x0 == x1 || (isnan(x0) && isnan(x1))");
+    return zc_ml_expr(im, n, 2, in, "x0 == x1 || (isnan(x0) && isnan(x1))");
 }
 
 /* Floats are looked up as whole numbers. A category that is not listed gives zeros. */
@@ -218,7 +207,8 @@ zc_status zc_step_label_encoder(zc_imp *im, zc_inode *n)
                            "LabelEncoder: keys have another type (got %s, need %s)",
                            zc_dtype_name(k->dtype), zc_dtype_name(zc_imp_dtype(im, x)));
     zc_vid hits = zc_imp_cast(im, n, match(im, n, x, keys), ZC_U8);
-    zc_vid last = over_last(im, n, ZC_OP_Unsqueeze, expr(im, n, 1, &x, "u8(x0 == x0 || x0 != x0)"));
+    zc_vid last = zc_ml_over_last(im, n, ZC_OP_Unsqueeze,
+                                  zc_ml_expr(im, n, 1, &x, "u8(x0 == x0 || x0 != x0)"));
     zc_nid first =
         zc_imp_node(im, n, ZC_OP_ArgMax, 1, (zc_vid[]){concat(im, n, hits, last, -1)}, 1);
     ZC_IMP_SET(im, ArgMax, first, axis, -1);

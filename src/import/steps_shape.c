@@ -120,7 +120,7 @@ zc_status zc_step_topk_attribute(zc_imp *im, zc_inode *n)
 static zc_status finish_tensor(zc_imp *im, zc_inode *n, zc_tensor t)
 {
     zc_vid v = zc_imp_const(im, zc_imp_out_name(im, n), &t);
-    return im->status == ZC_OK ? zc_imp_finish_const(im, n, v) : im->status;
+    return im->status == ZC_OK ? zc_imp_finish_as(im, n, v) : im->status;
 }
 
 static zc_status constant_list(zc_imp *im, zc_inode *n, const char *name)
@@ -167,7 +167,7 @@ static zc_status constant_tensor(zc_imp *im, zc_inode *n, bool sparse)
     ZC_TRY(im->status);
     ZC_TRY(sparse ? zc_imp_sparse(im, a->sparse_tensor, name, n->name, &v)
                   : zc_imp_tensor(im, a->t, name, n->name, &v));
-    return zc_imp_finish_const(im, n, v);
+    return zc_imp_finish_as(im, n, v);
 }
 
 zc_status zc_step_constant(zc_imp *im, zc_inode *n)

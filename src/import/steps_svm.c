@@ -2,11 +2,6 @@
 #include "import/ml.h"
 #include "import/steps.h"
 
-static zc_vid expr(zc_imp *im, zc_inode *n, int nin, const zc_vid *in, const char *text)
-{
-    return zc_imp_done(im, n, zc_imp_expr(im, n, nin, in, text));
-}
-
 /* What classifiers and regressors share. */
 typedef struct svm {
     zc_reals vectors, coefficients, rho;
@@ -48,7 +43,7 @@ static zc_vid rbf(zc_imp *im, zc_inode *n, const svm *s, zc_vid x, zc_vid v, zc_
 {
     const zc_vid in[] = {squares(im, n, x), zc_imp_op1(im, n, ZC_OP_Transpose, squares(im, n, v)),
                          product, zc_imp_scalar(im, ZC_F64, -s->gamma)};
-    return expr(im, n, 4, in, "exp(x3 * max(x0 + x1 - 2 * x2, 0))");
+    return zc_ml_expr(im, n, 4, in, "exp(x3 * max(x0 + x1 - 2 * x2, 0))");
 }
 
 /* The kernel of x[N, F] and each of `count` support vectors: f64[N, count]. */
@@ -72,7 +67,7 @@ static zc_vid apply_kernel(zc_imp *im, zc_inode *n, const svm *s, int64_t count,
     }
     const zc_vid in[] = {product, zc_imp_scalar(im, ZC_F64, s->gamma),
                          zc_imp_scalar(im, ZC_F64, s->coef0), zc_imp_scalar(im, ZC_F64, s->degree)};
-    return expr(im, n, 4, in, poly ? "pow(x1 * x0 + x2, x3)" : "tanh(x1 * x0 + x2) + 0 * x3");
+    return zc_ml_expr(im, n, 4, in, poly ? "pow(x1 * x0 + x2, x3)" : "tanh(x1 * x0 + x2) + 0 * x3");
 }
 
 /* ---- SVMRegressor ---- */
@@ -89,7 +84,7 @@ zc_status zc_step_svm_regressor(zc_imp *im, zc_inode *n)
     x = supports > 0 ? apply_kernel(im, n, &s, supports, x) : zc_imp_cast(im, n, x, ZC_F64);
     ZC_TRY(im->status);
     zc_vid y = zc_ml_linear(im, n, x, &s.coefficients, &s.rho, 1);
-    if (one_class) y = expr(im, n, 1, &y, "f64(x0 > 0) * 2 - 1");
+    if (one_class) y = zc_ml_expr(im, n, 1, &y, "f64(x0 > 0) * 2 - 1");
     return zc_ml_finish(im, n, zc_ml_transform(im, n, y, s.transform), ZC_F32);
 }
 
@@ -189,14 +184,14 @@ zc_status zc_step_svm_classifier(zc_imp *im, zc_inode *n)
                                (long long)prob_a.n, (long long)prob_b.n);
         const zc_vid in[] = {y, zc_ml_real_const(im, n, &prob_a, ZC_F64),
                              zc_ml_real_const(im, n, &prob_b, ZC_F64)};
-        y = expr(im, n, 3, in, "sigmoid(-(x0 * x1 + x2))");
+        y = zc_ml_expr(im, n, 3, in, "sigmoid(-(x0 * x1 + x2))");
         static const double sides[] = {1, -1};
         zc_vid both = times(im, n, y, sides, 2, 1);
         const zc_vid ends[] = {both};
-        y = expr(im, n, 1, ends, "x0 < 0 ? 1 + x0 : x0");
+        y = zc_ml_expr(im, n, 1, ends, "x0 < 0 ? 1 + x0 : x0");
         return zc_ml_finish_classes(im, n, y, &labels, s.transform);
     }
-    zc_vid won = expr(im, n, 1, &y, "f64(x0 > 0) * 2 - 1");
+    zc_vid won = zc_ml_expr(im, n, 1, &y, "f64(x0 > 0) * 2 - 1");
     zc_vid votes = times(im, n, won, p.votes, labels.n, p.count);
     if (labels.n == 2) y = times(im, n, y, (const double[]){-1, 1}, 2, 1);
     return zc_ml_finish_voted(im, n, votes, y, &labels, s.transform);

@@ -40,14 +40,9 @@ typedef struct candidate {
     double us;
 } candidate;
 
-static int64_t ceil_div(int64_t n, int64_t by)
-{
-    return n / by + (n % by != 0);
-}
-
 static uint32_t smem_of(const problem *p, const shape *s, int stages)
 {
-    int64_t panels = ceil_div(p->d, WIDTH) + ceil_div(p->dv, WIDTH);
+    int64_t panels = zc_ceil_div(p->d, WIDTH) + zc_ceil_div(p->dv, WIDTH);
     int64_t tile = panels * s->warpgroups * ROWS * LINE, stage = panels * s->keys * LINE;
     return (uint32_t)(tile + stages * (stage + 4 * 8) + 2 * 8);
 }
@@ -59,8 +54,8 @@ static uint32_t smem_of(const problem *p, const shape *s, int stages)
 static double cost(const problem *p, const shape *s)
 {
     const double clock = 1650, per_cycle = 4096 * 0.75, exponentials = 6;
-    int64_t tiles = ceil_div(p->queries, s->warpgroups * ROWS) * p->items;
-    int64_t waves = ceil_div(tiles, p->sm_count), steps = ceil_div(p->queries, s->keys);
+    int64_t tiles = zc_ceil_div(p->queries, s->warpgroups * ROWS) * p->items;
+    int64_t waves = zc_ceil_div(tiles, p->sm_count), steps = zc_ceil_div(p->queries, s->keys);
     double area = (double)ROWS * s->keys * s->warpgroups;
     double products = area * (double)(p->d + p->dv) / per_cycle, weights = area / exponentials;
     double step = products > weights ? products : weights;
@@ -132,7 +127,7 @@ zc_status zc_gen_attention_sm90(zc_gen *g)
     g->config[WARPGROUPS] = c.s.warpgroups;
     g->config[KEYS] = c.s.keys;
     g->config[STAGES] = c.stages;
-    g->config[COLUMNS] = ceil_div(s.dv, 16) * 16;
+    g->config[COLUMNS] = zc_ceil_div(s.dv, 16) * 16;
     g->threads = (uint32_t)(c.s.warpgroups + 1) * 128;
     g->smem = smem_of(&p, &c.s, c.stages);
     g->cluster = 1;
@@ -176,7 +171,7 @@ zc_status zc_launch_attention_sm90(zc_launch *l)
     ZC_TRY(zc_attention_describe(l, &a, &some));
     if (!some) return ZC_OK;
     const int64_t *config = l->kernel->config;
-    int64_t down = ceil_div(a.p.len.nq, config[WARPGROUPS] * ROWS);
+    int64_t down = zc_ceil_div(a.p.len.nq, config[WARPGROUPS] * ROWS);
     const int64_t all[] = {a.p.batch, a.p.heads, down};
     int64_t tiles = zc_numel(3, all);
     if (tiles < 0 || tiles > INT32_MAX || a.p.len.nk > INT32_MAX - config[KEYS])

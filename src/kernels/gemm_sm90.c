@@ -50,11 +50,6 @@ static uint32_t smem_of(const problem *p, const shape *s, int stages)
     return (uint32_t)(stages * (s->tile_m + s->tile_n) * LINE + staging + stages * 16);
 }
 
-static int64_t ceil_div(int64_t n, int64_t by)
-{
-    return n / by + (n % by != 0);
-}
-
 /* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16-bit factors, of
  * which four fifths are reached, and 48 bytes from the L2 cache. A tile's first stages arrive after
  * some 1000 cycles, and its results take a cycle for each 24 elements unless other products run
@@ -62,14 +57,15 @@ static int64_t ceil_div(int64_t n, int64_t by)
 static double cost(const problem *p, const shape *s)
 {
     const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, fill = 1000, finish = 24;
-    int64_t tiles = ceil_div(p->m, s->tile_m * s->cluster) * ceil_div(p->n, s->tile_n) * p->items;
-    int64_t waves = ceil_div(tiles, p->sm_count / s->cluster);
+    int64_t tiles =
+        zc_ceil_div(p->m, s->tile_m * s->cluster) * zc_ceil_div(p->n, s->tile_n) * p->items;
+    int64_t waves = zc_ceil_div(tiles, p->sm_count / s->cluster);
     double area = (double)s->tile_m * s->tile_n;
     double products = area * DEPTH / per_cycle;
     double loads = (s->tile_m + (double)s->tile_n / s->cluster) * LINE / l2;
     double results = area / finish * (s->pingpong && waves > 1 ? 0.25 : 1);
     double step = products > loads ? products : loads;
-    return ((double)waves * ((double)ceil_div(p->k, DEPTH) * step + results) + fill) / clock;
+    return ((double)waves * ((double)zc_ceil_div(p->k, DEPTH) * step + results) + fill) / clock;
 }
 
 static candidate candidate_of(const problem *p, const shape *s)
@@ -231,7 +227,7 @@ zc_status zc_launch_gemm_sm90(zc_launch *l)
     const int64_t *config = l->kernel->config;
     int64_t cluster = config[CLUSTER], tiles;
     if (mm.batch_rank > 1 || mm.m > INT32_MAX || mm.batch > INT32_MAX ||
-        !zc_mul_i64(ceil_div(mm.m, config[TILE_M] * cluster), ceil_div(mm.n, config[TILE_N]),
+        !zc_mul_i64(zc_ceil_div(mm.m, config[TILE_M] * cluster), zc_ceil_div(mm.n, config[TILE_N]),
                     &tiles) ||
         !zc_mul_i64(tiles, mm.batch, &tiles) || tiles > INT32_MAX)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld x %lld)",

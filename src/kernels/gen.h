@@ -49,6 +49,12 @@ typedef struct zc_gen {
 
 typedef zc_status (*zc_gen_fn)(zc_gen *g);
 
+/* n / by, rounded up; without overflow. */
+static inline int64_t zc_ceil_div(int64_t n, int64_t by)
+{
+    return n / by + (n % by != 0);
+}
+
 /* Operand i, or NULL when absent. rank may be -1. */
 const zc_pvalue *zc_gen_in(const zc_gen *g, int i);
 const zc_pvalue *zc_gen_out(const zc_gen *g, int i);

@@ -83,11 +83,6 @@ enum {
     PART_MIN = 128 /* shorter parts of the summed axis cost more than they bring */
 };
 
-static int64_t ceil_div(int64_t n, int64_t by)
-{
-    return n / by + (n % by != 0);
-}
-
 /* Into how many parts the summed axis goes, so that every multiprocessor has about two blocks. */
 static int64_t parts_of(int64_t k, int64_t tiles, int sm_count)
 {
@@ -196,7 +191,7 @@ int zc_gen_matmul_side(const zc_gen *g, const zc_matmul_sizes *s, const zc_matmu
     int64_t m = exact ? s->m_high : s->m_high == INT64_MAX ? ZC_MM_FAR : s->m_high / 2;
     int64_t n = s->n < 0 ? m : s->n, batch = s->batch < 0 ? 1 : s->batch;
     int64_t blocks =
-        ceil_div(m, t->large) * ceil_div(n, t->large) * (batch < 65535 ? batch : 65535);
+        zc_ceil_div(m, t->large) * zc_ceil_div(n, t->large) * (batch < 65535 ? batch : 65535);
     bool large = s->m_low > 0 && m > t->least && n > t->least && blocks >= g->sm_count;
     return large ? t->large : t->small;
 }
@@ -204,8 +199,8 @@ int zc_gen_matmul_side(const zc_gen *g, const zc_matmul_sizes *s, const zc_matmu
 static int split_of(const zc_gen *g, const zc_matmul_sizes *s, int side)
 {
     if (s->batch >= 0 && s->batch != 1) return ZC_MM_SPLIT_NEVER;
-    int64_t k = s->k < 0 ? INT64_MAX : s->k, across = s->n < 0 ? 1 : ceil_div(s->n, side);
-    bool may = parts_of(k, ceil_div(s->m_low, side) * across, g->sm_count) > 1;
+    int64_t k = s->k < 0 ? INT64_MAX : s->k, across = s->n < 0 ? 1 : zc_ceil_div(s->n, side);
+    bool may = parts_of(k, zc_ceil_div(s->m_low, side) * across, g->sm_count) > 1;
     bool exact = s->batch == 1 && s->n >= 0 && s->k >= 0 && s->m_low == s->m_high;
     if (!may) return ZC_MM_SPLIT_NEVER;
     return exact ? ZC_MM_SPLIT_ALWAYS : ZC_MM_SPLIT_FEW;
@@ -285,7 +280,8 @@ zc_status zc_matmul_params(const zc_launch *l, const zc_matmul_form *form, const
 zc_status zc_matmul_grid(zc_launch *l, const zc_matmul *mm, int height, int width, zc_dim3 *grid)
 {
     int64_t tiles;
-    if (!zc_mul_i64(ceil_div(mm->m, height), ceil_div(mm->n, width), &tiles) || tiles > INT32_MAX)
+    if (!zc_mul_i64(zc_ceil_div(mm->m, height), zc_ceil_div(mm->n, width), &tiles) ||
+        tiles > INT32_MAX)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld x %lld)",
                        (long long)mm->m, (long long)mm->n);
     *grid = (zc_dim3){(uint32_t)tiles, 1, (uint32_t)(mm->batch < 65535 ? mm->batch : 65535)};

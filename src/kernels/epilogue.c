@@ -102,6 +102,19 @@ bool zc_gen_epilogue_cells(zc_gen *g)
     return true;
 }
 
+int zc_gen_epilogue_tile(const zc_gen *g)
+{
+    const zc_pvalue *y = zc_gen_out(g, 0);
+    int first = zc_op_epilogue_first(g->info, g->attrs), n = (int)g->step->nin - first;
+    bool rows, cols;
+    if (!zc_op_epilogue(g->info, g->attrs)) return -1;
+    for (int i = 0; i < n && i < ZC_FUSED_INPUTS; i++)
+        if (zc_dtype_bits(zc_gen_in_type(g, first + i)) == 16 &&
+            cell_of(y, zc_gen_in(g, first + i), &rows, &cols) && rows && cols)
+            return i;
+    return -1;
+}
+
 zc_status zc_gen_prologue(zc_gen *g)
 {
     fused_work w = {.prefix = "PRE",

@@ -7,9 +7,9 @@
 #include "base/number.h"
 #include "kernels/matmul.h"
 
-enum { TILE_M, TILE_N, STAGES, CLUSTER, PINGPONG, RASTER, CONFIG_COUNT };
-const char *const zc_config_gemm_sm90[] = {"tile_m",   "tile_n", "stages", "cluster",
-                                           "pingpong", "raster", NULL};
+enum { TILE_M, TILE_N, STAGES, CLUSTER, PINGPONG, RASTER, FUSED_TILE };
+const char *const zc_config_gemm_sm90[] = {"tile_m",   "tile_n", "stages",     "cluster",
+                                           "pingpong", "raster", "fused_tile", NULL};
 
 enum {
     THREADS = 384,
@@ -165,6 +165,7 @@ zc_status zc_gen_gemm_sm90(zc_gen *g)
     g->config[CLUSTER] = c.s.cluster;
     g->config[PINGPONG] = c.s.pingpong;
     g->config[RASTER] = 8;
+    g->config[FUSED_TILE] = form.norm ? -1 : zc_gen_epilogue_tile(g);
     g->threads = THREADS;
     g->smem = smem_of(&p, &c.s, c.stages);
     g->cluster = (uint32_t)c.s.cluster;
@@ -210,7 +211,12 @@ static zc_status put_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul
     ZC_TRY(zc_launch_tensor_map(l, &b, &p->b));
     if (f->norm) return ZC_OK;
     zc_tensor_box y = box_of(g->y, dtype, g->n, g->m, p->items, g->y_ld, g->y_batch[0]);
-    return zc_launch_tensor_map(l, &y, &p->y);
+    ZC_TRY(zc_launch_tensor_map(l, &y, &p->y));
+    if (config[FUSED_TILE] < 0) return ZC_OK;
+    zc_tensor_box tile =
+        box_of(g->fused.in[config[FUSED_TILE]], dtype, g->n, g->m, p->items, g->n, g->n * g->m);
+    tile.box[1] = (uint32_t)config[TILE_M];
+    return zc_launch_tensor_map(l, &tile, &p->tile);
 }
 
 zc_status zc_launch_gemm_sm90(zc_launch *l)

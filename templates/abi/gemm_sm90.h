@@ -6,8 +6,8 @@
 #include "abi/tensor_map.h"
 
 struct zc_gemm_sm90_params {
-    zc_tensor_map a, b, y; /* innermost first: [k, m, batch], [k, n, batch] or [n, k, batch],
-                              [n, m, batch] */
+    zc_tensor_map a, b, y, tile; /* innermost first: [k, m, batch], [k, n, batch] or [n, k, batch],
+                                    [n, m, batch]; an operand of the result's shape */
     struct zc_gemm_params g;
     int items, b_items; /* of the batch; b_items 1: all items share B */
 };

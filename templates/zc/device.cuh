@@ -246,6 +246,8 @@ template <class T, class V> ZC_DEV zc_compute<T> zc_through(V v) { return zc_get
 template <class T, int N> struct alignas(sizeof(T) * N) zc_vec {
     T v[N];
 };
+// What zc_pack packed.
+template <class T> ZC_DEV zc_vec<T, 2> zc_unpack(u32 two) { return {{{(u16)two}, {(u16)(two >> 16)}}}; }
 
 // ---- functions of scalar expressions (op/expr.h says what they mean) ----
 

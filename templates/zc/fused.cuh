@@ -32,7 +32,7 @@ ZC_WORK(zc_pre, PRE, auto)
 
 #ifndef Z_FUSED
 template <class V> ZC_DEV V zc_fused(const zc_fused_params &, V y, i64) { return y; }
-template <class V> ZC_DEV void zc_fused_pair(const zc_fused_params &, V *, i64, i64, i64) {}
+template <class V> ZC_DEV void zc_fused_pair(const zc_fused_params &, V *, i64, i64, i64, u32 = 0) {}
 #else
 #ifdef Z_FUSED_RANK
 ZC_STATIC_SHAPE(zc_fused_shape, Z_FUSED_RANK, Z_FUSED_DIMS, Z_FUSED_STRIDES)
@@ -44,17 +44,30 @@ ZC_WORK(zc_fused, FUSED, T)
 #undef ZC_FETCH
 
 // Z_FUSED_CELLS(X): X(i, type, rows, columns) for each operand, whether it differs from row to row and from column to
-// column. Then rows and columns say where its elements are, and two neighbours are one access.
+// column. Then rows and columns say where its elements are, and two neighbours are one access. Z_FUSED_TILE: the operand,
+// of 16-bit elements and the result's shape, that the kernel brings itself; -1: none.
+#ifndef Z_FUSED_TILE
+#define Z_FUSED_TILE -1
+#endif
 #ifdef Z_FUSED_CELLS
 template <class T, bool COLS> struct zc_fused_two {
     zc_vec<T, COLS ? 2 : 1> x;
     ZC_MEMBER auto get(int i) const { return zc_get(x.v[COLS ? i : 0]); }
 };
-// v: elements (row, col) and (row, col + 1), col even, of the result as rows of n elements, n even.
-template <class V> ZC_DEV void zc_fused_pair(const zc_fused_params &p, V *v, i64 row, i64 col, i64 n) {
+template <class T, bool ROWS, bool COLS, bool TILE> ZC_DEV auto zc_fused_fetch(const void *p, i64 row, i64 col, i64 n,
+                                                                              u32 tile) {
+    typedef zc_fused_two<T, COLS> two;
+    if constexpr (TILE) {
+        return two{zc_unpack<T>(tile)};
+    } else {
+        return *(const two *)((const T *)p + (ROWS ? row * (COLS ? n : 1) : 0) + (COLS ? col : 0));
+    }
+}
+// v: elements (row, col) and (row, col + 1), col even, of the result as rows of n elements, n even; tile: those of
+// operand Z_FUSED_TILE.
+template <class V> ZC_DEV void zc_fused_pair(const zc_fused_params &p, V *v, i64 row, i64 col, i64 n, u32 tile = 0) {
 #define ZC_FETCH(i, T, ROWS, COLS)                                                                                     \
-    const auto two##i =                                                                                                \
-        *(const zc_fused_two<T, COLS> *)((const T *)p.in[i] + (ROWS ? row * (COLS ? n : 1) : 0) + (COLS ? col : 0));
+    const auto two##i = zc_fused_fetch<T, ROWS, COLS, i == Z_FUSED_TILE>(p.in[i], row, col, n, tile);
     Z_FUSED_CELLS(ZC_FETCH)
 #undef ZC_FETCH
 #pragma unroll

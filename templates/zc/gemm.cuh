@@ -70,6 +70,21 @@ template <class ACC> ZC_DEV auto zc_gemm_value(const zc_gemm_params &p, const zc
 #endif
     return v;
 }
+// The same of two neighbours, which C has beside each other; then the activation.
+#ifdef Z_SCALE
+ZC_DEV void zc_gemm_pair(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col, const f32 *sum, f32 *v) {
+#ifdef Z_ADDEND_ROW
+    const zc_vec<Z_T, 2> c = *(const zc_vec<Z_T, 2> *)(item.c + col);
+#pragma unroll
+    for (int i = 0; i < 2; i++) v[i] = p.alpha * sum[i] + p.beta * zc_get(c.v[i]);
+#else
+#pragma unroll
+    for (int i = 0; i < 2; i++) v[i] = zc_gemm_value(p, item, row, col + i, sum[i]);
+#endif
+#pragma unroll
+    for (int i = 0; i < 2; i++) v[i] = zc_epilogue(v[i]);
+}
+#endif
 template <class ACC> ZC_DEV Z_T zc_gemm_finish(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col,
                                                ACC sum) {
     const auto v = zc_epilogue(zc_gemm_value(p, item, row, col, sum));

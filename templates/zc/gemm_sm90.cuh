@@ -1,0 +1,203 @@
+// The pipeline of products of f16 or bf16 on Hopper: the copy engine fills a ring of stages in shared memory, products of
+// whole warpgroups empty it. One warpgroup of three is the producer (one thread of it issues copies); the other two share
+// a tile's rows, or with PINGPONG take tiles in turn, so that one's epilogue runs under the other's products. The blocks of
+// a cluster lie below each other (DOWN) and share B, each copying a part of it to all; or side by side (ACROSS) and share
+// A, which they copy to all by turns. Behind a tile's last step, EXTRA stages bring the tile of p.tile, an operand of the
+// result's shape (TILED), in panels of 64 columns.
+//
+// spec.h: see zc/gemm.cuh, and Z_WGMMA (F16, BF16); Z_B_CONSTANT: B is a constant of the plan, so its first stages are
+// copied before the kernel in front has ended.
+#pragma once
+#include "zc/gemm.cuh"
+#include "zc/hopper.cuh"
+#include "zc/ring.cuh"
+#include "abi/gemm_sm90.h"
+
+ZC_WGMMA(zc_product, Z_TILE_N, Z_WGMMA, !Z_TB)
+
+struct zc_gemm_origin { // of a tile
+    int row, col, item;
+};
+
+template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPONG, bool TILED> struct zc_gemm_pipe {
+    static constexpr int DEPTH = 64, LINE = 128, PANEL = 64 * LINE; // 64 lines
+    static constexpr int BLOCKS = TILE_M / (PINGPONG ? 64 : 128);   // of 64 rows, a warpgroup
+    static constexpr int A_BYTES = TILE_M * LINE, STAGE = A_BYTES + TILE_N * LINE;
+    static constexpr int CLUSTER = DOWN * ACROSS, PANELS = TILE_N / 64;
+    static constexpr int HELD = STAGE / A_BYTES; // panels of p.tile in a stage
+    static constexpr int EXTRA = TILED ? (PANELS + HELD - 1) / HELD : 0;
+    static constexpr u16 ALL = (1 << CLUSTER) - 1;
+
+    const zc_gemm_sm90_params &p;
+    unsigned char *memory;
+    u32 smem, barriers; // memory; the ring's barriers in it
+    int steps, rank;
+
+    typedef zc_ring_slot<STAGES> slot;
+
+    ZC_MEMBER zc_gemm_pipe(const zc_gemm_sm90_params &p, unsigned char *memory, int barriers)
+        : p(p), memory(memory), smem(zc_smem_address(memory)), barriers(smem + barriers) {
+        steps = (int)((p.g.k + DEPTH - 1) / DEPTH);
+        rank = CLUSTER > 1 ? (int)zc_cluster_rank() : 0;
+    }
+    ZC_MEMBER u32 a_of(int stage) const { return smem + stage * STAGE; }
+    ZC_MEMBER u32 b_of(int stage) const { return smem + stage * STAGE + A_BYTES; }
+    ZC_MEMBER u32 full(int stage) const { return barriers + stage * 8; }
+    ZC_MEMBER u32 empty(int stage) const { return barriers + (STAGES + stage) * 8; }
+
+    ZC_MEMBER int first_tile() const { return blockIdx.x / CLUSTER; }
+    ZC_MEMBER int tile_step() const { return gridDim.x / CLUSTER; }
+
+    // own: initialises the kernel's other barriers.
+    template <class F> ZC_MEMBER void begin(F own) const {
+        if (threadIdx.x == 0) {
+            for (int s = 0; s < STAGES; s++) {
+                zc_barrier_init(full(s), 1);
+                zc_barrier_init(empty(s), (PINGPONG ? 1 : 2) * CLUSTER);
+            }
+            own();
+            zc_barrier_fence();
+            zc_tensor_prefetch(&p.a);
+            zc_tensor_prefetch(&p.b);
+        }
+        if (CLUSTER > 1)
+            meet();
+        else
+            zc_sync();
+    }
+    ZC_MEMBER void end() const {
+        if (CLUSTER > 1) meet();
+    }
+    ZC_MEMBER void meet() const {
+        zc_sync_warp();
+        zc_cluster_arrive_relaxed();
+        zc_cluster_wait();
+    }
+
+    // ---- the producer ----
+
+    // EARLY: before the kernel in front has ended.
+    template <bool EARLY> ZC_MEMBER void load_b_part(u32 to, u32 barrier, int c0, int c1, int item) const {
+        if (EARLY) zc_constant_load();
+        if (DOWN > 1)
+            zc_tensor_multicast(to, &p.b, barrier, ALL, c0, c1, item);
+        else
+            zc_tensor_load(to, &p.b, barrier, c0, c1, item);
+    }
+    template <bool EARLY> ZC_MEMBER void load_b(int stage, const zc_gemm_origin &t, int step) const {
+        const u32 to = b_of(stage), barrier = full(stage);
+        const int item = p.b_items > 1 ? t.item : 0, part = DOWN > 1 ? rank : 0;
+        if constexpr (Z_TB) {
+            constexpr int LINES = TILE_N / DOWN;
+            load_b_part<EARLY>(to + part * LINES * LINE, barrier, step * DEPTH, t.col + part * LINES, item);
+        } else {
+            constexpr int LINES = DEPTH / DOWN;
+#pragma unroll
+            for (int panel = 0; panel < PANELS; panel++)
+                load_b_part<EARLY>(to + panel * PANEL + part * LINES * LINE, barrier, t.col + panel * 64,
+                                   step * DEPTH + part * LINES, item);
+        }
+    }
+    ZC_MEMBER void load_a(int stage, const zc_gemm_origin &t, int step) const {
+        if (ACROSS == 1)
+            zc_tensor_load(a_of(stage), &p.a, full(stage), step * DEPTH, t.row, t.item);
+        else if (step % ACROSS == rank)
+            zc_tensor_multicast(a_of(stage), &p.a, full(stage), ALL, step * DEPTH, t.row, t.item);
+    }
+    ZC_MEMBER void load_tile(slot &at, const zc_gemm_origin &t) const {
+#pragma unroll
+        for (int first = 0; first < EXTRA * HELD; first += HELD, at.next()) {
+            const int n = PANELS - first < HELD ? PANELS - first : HELD;
+            zc_barrier_wait(empty(at.stage), at.parity);
+            zc_barrier_expect(full(at.stage), n * A_BYTES);
+            for (int i = 0; i < n; i++)
+                zc_tensor_load(a_of(at.stage) + i * A_BYTES, &p.tile, full(at.stage), t.col + (first + i) * 64, t.row,
+                               t.item);
+        }
+    }
+    // Tiles first, first + step ... below tiles; place_of(tile).
+    template <class F> ZC_MEMBER void produce(int tiles, F place_of) const {
+        slot at = {0, 1};
+        int early = 0;
+#ifdef Z_B_CONSTANT
+        if (first_tile() < tiles) {
+            const zc_gemm_origin t = place_of(first_tile());
+            early = steps < STAGES ? steps : STAGES;
+            for (int k = 0; k < early; k++) {
+                zc_barrier_expect(full(k), STAGE);
+                load_b<true>(k, t, k);
+            }
+        }
+#endif
+        zc_grid_wait();
+        zc_grid_launch();
+        for (int tile = first_tile(); tile < tiles; tile += tile_step()) {
+            const zc_gemm_origin t = place_of(tile);
+            for (int k = 0; k < steps; k++, at.next()) {
+                if (early > 0) {
+                    early--;
+                } else {
+                    zc_barrier_wait(empty(at.stage), at.parity);
+                    zc_barrier_expect(full(at.stage), STAGE);
+                    load_b<false>(at.stage, t, k);
+                }
+                load_a(at.stage, t, k);
+            }
+            load_tile(at, t);
+        }
+        // The others may still write to this block's memory and arrive on its barriers.
+        if (CLUSTER > 1)
+            for (int s = 0; s < STAGES; s++, at.next()) zc_barrier_wait(empty(at.stage), at.parity);
+    }
+
+    // ---- the consumers ----
+
+    ZC_MEMBER void release(int stage, int thread) const {
+        if (CLUSTER > 1) {
+            if (thread < CLUSTER) zc_barrier_arrive_remote(zc_cluster_address(empty(stage), thread));
+        } else if (thread == 0) {
+            zc_barrier_arrive(empty(stage));
+        }
+    }
+    ZC_MEMBER void multiply(slot &at, int warpgroup, int thread, f32 (&sum)[BLOCKS][TILE_N / 2]) const {
+        int last = -1;
+        for (int k = 0; k < steps; k++, at.next()) {
+            zc_barrier_wait(full(at.stage), at.parity);
+            const u32 a = a_of(at.stage) + (PINGPONG ? 0 : warpgroup * BLOCKS * PANEL);
+            const u32 b = b_of(at.stage);
+            zc_wgmma_fence();
+#pragma unroll
+            for (int part = 0; part < DEPTH / 16; part++)
+#pragma unroll
+                for (int i = 0; i < BLOCKS; i++)
+                    zc_product(sum[i], zc_wgmma_along(a + i * PANEL + part * 32),
+                               Z_TB ? zc_wgmma_along(b + part * 32) : zc_wgmma_across(b + part * 16 * LINE, PANEL),
+                               k || part);
+            zc_wgmma_commit();
+            if (last >= 0) { // one group is in flight: the products of the step before are done
+                zc_wgmma_wait<1>();
+                release(last, thread);
+            }
+            last = at.stage;
+        }
+        zc_wgmma_wait<0>();
+        if (last >= 0) release(last, thread);
+    }
+
+    // ---- panels: 64 rows by 64 columns as pairs of elements, for each group of 8 columns two rows a thread ----
+
+    static ZC_MEMBER u32 piece_of(int thread, int group) { // what the thread's lane addresses: of two groups of columns
+        const int lane = thread % 32, line = thread / 32 * 16 + lane % 16;
+        return line * LINE + ((group + lane / 16) ^ line % 8) * 16;
+    }
+    // Of p.tile, rows [64 block, 64 block + 64) of the tile; panel: in the stage.
+    ZC_MEMBER void read_tile(int stage, int block, int panel, int thread, u32 (&out)[16]) const {
+        const unsigned char *const from = memory + stage * STAGE + panel * A_BYTES + block * PANEL;
+#pragma unroll
+        for (int j = 0; j < 8; j += 2) zc_ldmatrix_x4(out + j * 2, from + piece_of(thread, j));
+    }
+    ZC_MEMBER void write_panel(u32 to, int thread, const u32 (&out)[16]) const {
+#pragma unroll
+        for (int j = 0; j < 8; j += 2) zc_stmatrix_x4(to + piece_of(thread, j), out + j * 2);
+    }
+};

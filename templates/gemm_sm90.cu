@@ -14,15 +14,12 @@ constexpr bool ZC_GEMM_PART = false;
 
 template <class PIPE> struct zc_gemm_sm90 : PIPE {
     using PIPE::p;
-    using PIPE::smem;
     typedef typename PIPE::slot slot;
-    static constexpr int STAGING = 2; // panels a warpgroup writes its results through
-    static constexpr int RESULTS = Z_STAGES * PIPE::STAGE;
-    static constexpr int BARRIERS = RESULTS + (ZC_GEMM_PART ? 0 : 2 * STAGING * PIPE::PANEL);
 
     int down, across, tiles; // tiles: of clusters
 
-    ZC_MEMBER zc_gemm_sm90(const zc_gemm_sm90_params &p, unsigned char *memory) : PIPE(p, memory, BARRIERS) {
+    ZC_MEMBER zc_gemm_sm90(const zc_gemm_sm90_params &p, unsigned char *memory)
+        : PIPE(p, memory, PIPE::RING + (ZC_GEMM_PART ? 0 : PIPE::RESULTS)) {
         down = (int)((p.g.m + Z_TILE_M * PIPE::CLUSTER - 1) / (Z_TILE_M * PIPE::CLUSTER));
         across = (int)((p.g.n + Z_TILE_N - 1) / Z_TILE_N);
         tiles = down * across * p.items;
@@ -32,9 +29,6 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
         const int group = at / (Z_RASTER * across), first = group * Z_RASTER, in = at - first * across;
         const int rows = down - first < Z_RASTER ? down - first : Z_RASTER;
         return {((first + in % rows) * PIPE::CLUSTER + this->rank) * Z_TILE_M, in / rows * Z_TILE_N, item};
-    }
-    ZC_MEMBER u32 panel_of(int warpgroup, int buffer) const {
-        return smem + RESULTS + (warpgroup * STAGING + buffer) * PIPE::PANEL;
     }
     ZC_MEMBER void produce() const {
         PIPE::produce(tiles, [&](int tile) { return place_of(tile); });
@@ -64,7 +58,7 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
             out[j * 2 + 1] = finish(item, t.item, r1, c, s + 2, out[j * 2 + 1]);
         }
     }
-    // buffer: the panel that the store before the last one read; at: the operand's first stage.
+    // at: the operand's first stage.
     ZC_MEMBER void store(const zc_gemm_origin &t, int warpgroup, int thread,
                          const f32 (&sum)[PIPE::BLOCKS][Z_TILE_N / 2], slot &at, int &buffer) const {
         const zc_gemm_item item = zc_gemm_batch(p.g, t.item);
@@ -74,25 +68,16 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
             const int in = panel % PIPE::HELD;
             if (PIPE::EXTRA && in == 0) zc_barrier_wait(this->full(at.stage), at.parity);
 #pragma unroll
-            for (int i = 0; i < PIPE::BLOCKS; i++, buffer ^= 1) {
+            for (int i = 0; i < PIPE::BLOCKS; i++) {
                 const int row = t.row + (first + i) * 64;
-                const u32 to = panel_of(warpgroup, buffer);
                 u32 out[16] = {};
                 if (PIPE::EXTRA) this->read_tile(at.stage, first + i, in, thread, out);
                 finish_panel(item, t, row, panel, thread, sum[i], out);
-                if (thread == 0) zc_bulk_wait_read<STAGING - 1>();
-                zc_named_sync(1 + warpgroup, 128);
-                if (PIPE::EXTRA && i + 1 == PIPE::BLOCKS && (in + 1 == PIPE::HELD || panel + 1 == PIPE::PANELS)) {
-                    this->release(at.stage, thread);
-                    at.next();
-                }
-                this->write_panel(to, thread, out);
-                zc_async_fence();
-                zc_named_sync(1 + warpgroup, 128);
-                if (thread == 0) {
-                    zc_tensor_store(&p.y, to, t.col + panel * 64, row, t.item);
-                    zc_bulk_commit();
-                }
+                this->send(&p.y, {row, t.col + panel * 64, t.item}, warpgroup, thread, out, buffer);
+            }
+            if (PIPE::EXTRA && (in + 1 == PIPE::HELD || panel + 1 == PIPE::PANELS)) {
+                this->release(at.stage, thread);
+                at.next();
             }
         }
     }

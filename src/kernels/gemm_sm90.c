@@ -3,23 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "abi/gemm_sm90.h"
 #include "base/number.h"
-#include "kernels/matmul.h"
+#include "kernels/gemm_sm90.h"
 
 enum { TILE_M, TILE_N, STAGES, CLUSTER, PINGPONG, RASTER, FUSED_TILE };
 const char *const zc_config_gemm_sm90[] = {"tile_m",   "tile_n", "stages",     "cluster",
                                            "pingpong", "raster", "fused_tile", NULL};
 
-enum {
-    THREADS = 384,
-    DEPTH = 64,         /* of a stage: a line of 128 bytes */
-    LINE = 128,         /* bytes */
-    PANEL = 64 * LINE,  /* 64 lines */
-    SMEM_MOST = 232448, /* of a block on sm_90 */
-    STAGES_MOST = 8,
-    ROWS_LEAST = 65 /* fewer rows leave most of a tile empty */
-};
+enum { ROWS_LEAST = 65 /* fewer rows leave most of a tile empty */ };
 
 /* ---- the choice ---- */
 
@@ -34,7 +25,7 @@ static const shape shapes[] = {
 
 typedef struct problem {
     int64_t m, n, k, items;
-    bool norm, b_along;
+    bool norm;
     int sm_count;
 } problem;
 
@@ -46,8 +37,14 @@ typedef struct candidate {
 
 static uint32_t smem_of(const problem *p, const shape *s, int stages)
 {
-    int staging = p->norm ? 0 : 2 * 2 * PANEL;
-    return (uint32_t)(stages * (s->tile_m + s->tile_n) * LINE + staging + stages * 16);
+    int results = p->norm ? 0 : ZC_SM90_RESULTS;
+    return (uint32_t)(stages * ((s->tile_m + s->tile_n) * ZC_SM90_LINE + 16) + results);
+}
+
+int zc_gemm_sm90_stages(int tile_m, int tile_n, uint32_t other)
+{
+    int stage = (tile_m + tile_n) * ZC_SM90_LINE + 16, fit = (int)(ZC_SM90_SMEM - other) / stage;
+    return fit < ZC_SM90_STAGES ? fit : ZC_SM90_STAGES;
 }
 
 /* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16-bit factors, of
@@ -61,18 +58,18 @@ static double cost(const problem *p, const shape *s)
         zc_ceil_div(p->m, s->tile_m * s->cluster) * zc_ceil_div(p->n, s->tile_n) * p->items;
     int64_t waves = zc_ceil_div(tiles, p->sm_count / s->cluster);
     double area = (double)s->tile_m * s->tile_n;
-    double products = area * DEPTH / per_cycle;
-    double loads = (s->tile_m + (double)s->tile_n / s->cluster) * LINE / l2;
+    double products = area * ZC_SM90_DEPTH / per_cycle;
+    double loads = (s->tile_m + (double)s->tile_n / s->cluster) * ZC_SM90_LINE / l2;
     double results = area / finish * (s->pingpong && waves > 1 ? 0.25 : 1);
     double step = products > loads ? products : loads;
-    return ((double)waves * ((double)zc_ceil_div(p->k, DEPTH) * step + results) + fill) / clock;
+    return ((double)waves * ((double)zc_ceil_div(p->k, ZC_SM90_DEPTH) * step + results) + fill) /
+           clock;
 }
 
 static candidate candidate_of(const problem *p, const shape *s)
 {
-    candidate c = {.s = *s, .stages = STAGES_MOST, .us = cost(p, s)};
-    while (smem_of(p, s, c.stages) > SMEM_MOST) c.stages--;
-    return c;
+    int stages = zc_gemm_sm90_stages(s->tile_m, s->tile_n, smem_of(p, s, 0));
+    return (candidate){.s = *s, .stages = stages, .us = cost(p, s)};
 }
 
 /* By cost, the best first. */
@@ -84,6 +81,14 @@ static void sort_candidates(const problem *p, candidate out[ZC_COUNTOF(shapes)])
         for (; at && c.us < out[at - 1].us; at--) out[at] = out[at - 1];
         out[at] = c;
     }
+}
+
+double zc_gemm_sm90_us(int64_t m, int64_t n, int64_t k, int sm_count)
+{
+    problem p = {.m = m, .n = n, .k = k, .items = 1, .sm_count = sm_count};
+    candidate sorted[ZC_COUNTOF(shapes)];
+    sort_candidates(&p, sorted);
+    return sorted[0].us;
 }
 
 /* What the best three are held to take. */
@@ -132,26 +137,35 @@ static int64_t items_of(zc_gen *g, const zc_matmul_form *f)
     return n;
 }
 
-zc_status zc_gen_gemm_sm90(zc_gen *g)
+zc_status zc_gen_gemm_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s)
 {
-    zc_matmul_form form;
     zc_dtype dtype = zc_gen_out_type(g, 0);
     if (dtype != ZC_F16 && dtype != ZC_BF16)
         return zc_gen_decline(g, "no product of warpgroups of %s", zc_dtype_name(dtype));
-    ZC_TRY(zc_gen_matmul_form(g, &form));
+    ZC_TRY(zc_gen_matmul_form(g, form));
     if (g->declined[0]) return ZC_OK;
-    if (!plain_form(g, &form)) return zc_gen_decline(g, "batches or transposed rows");
-    zc_matmul_sizes s = zc_gen_matmul_sizes(g, &form);
-    if (!in_pieces(s.k) || !in_pieces(s.n))
+    if (!plain_form(g, form)) return zc_gen_decline(g, "batches or transposed rows");
+    *s = zc_gen_matmul_sizes(g, form);
+    if (!in_pieces(s->k) || !in_pieces(s->n))
         return zc_gen_decline(g, "rows that are not certain to be multiples of 16 bytes");
-    if (s.m_low < ROWS_LEAST)
+    if (s->m_low < ROWS_LEAST)
         return zc_gen_decline(g, "too few rows for tiles of Hopper's warpgroup products");
+    zc_gen_define(g, "WGMMA", "%s", dtype == ZC_F16 ? "F16" : "BF16");
+    if (zc_gen_in(g, form->b)->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
+    return ZC_OK;
+}
+
+zc_status zc_gen_gemm_sm90(zc_gen *g)
+{
+    zc_matmul_form form;
+    zc_matmul_sizes s;
+    ZC_TRY(zc_gen_gemm_sm90_form(g, &form, &s));
+    if (g->declined[0]) return ZC_OK;
     problem p = {.m = s.m_high == INT64_MAX ? ZC_MM_FAR : s.m_high,
                  .n = s.n,
                  .k = s.k,
                  .items = items_of(g, &form),
                  .norm = form.norm,
-                 .b_along = form.b_along_k,
                  .sm_count = g->sm_count};
     if (g->candidate > (int)ZC_COUNTOF(shapes)) return zc_gen_decline(g, "no such candidate");
     candidate sorted[ZC_COUNTOF(shapes)];
@@ -166,11 +180,9 @@ zc_status zc_gen_gemm_sm90(zc_gen *g)
     g->config[PINGPONG] = c.s.pingpong;
     g->config[RASTER] = 8;
     g->config[FUSED_TILE] = form.norm ? -1 : zc_gen_epilogue_tile(g);
-    g->threads = THREADS;
+    g->threads = ZC_SM90_THREADS;
     g->smem = smem_of(&p, &c.s, c.stages);
     g->cluster = (uint32_t)c.s.cluster;
-    zc_gen_define(g, "WGMMA", "%s", dtype == ZC_F16 ? "F16" : "BF16");
-    if (zc_gen_in(g, form.b)->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
     ZC_TRY(zc_gen_matmul_spec(g, &form));
     if (!zc_gen_epilogue_cells(g))
         return zc_gen_decline(g, "pointwise work whose operands are no rows or columns");
@@ -188,35 +200,46 @@ static zc_tensor_box box_of(const void *data, zc_dtype dtype, int64_t n, int64_t
                            .rank = 3,
                            .dims = {n, lines, items},
                            .strides = {0, pitch * 2, (items > 1 ? item : lines * pitch) * 2},
-                           .box = {DEPTH, DEPTH, 1},
+                           .box = {ZC_SM90_DEPTH, ZC_SM90_DEPTH, 1},
                            .swizzled = true};
 }
 
-static zc_status put_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm,
-                          struct zc_gemm_sm90_params *p)
+zc_status zc_gemm_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm, int rows,
+                            int b_rows, struct zc_gemm_sm90_params *p)
 {
-    const int64_t *config = l->kernel->config;
     const struct zc_gemm_params *g = &p->g;
     zc_dtype dtype = l->out[0].dtype;
-    uint32_t cluster = (uint32_t)config[CLUSTER];
     p->items = (int)mm->batch;
     p->b_items = mm->batch > 1 && g->b_batch[0] ? p->items : 1;
     zc_tensor_box a = box_of(g->a, dtype, g->k, g->m, p->items, g->a_ld, g->a_batch[0]);
     zc_tensor_box b = f->b_along_k
                           ? box_of(g->b, dtype, g->k, g->n, p->b_items, g->b_ld, g->b_batch[0])
                           : box_of(g->b, dtype, g->n, g->k, p->b_items, g->b_ld, g->b_batch[0]);
-    a.box[1] = (uint32_t)config[TILE_M];
-    b.box[1] = (f->b_along_k ? (uint32_t)config[TILE_N] : DEPTH) / cluster;
+    a.box[1] = (uint32_t)rows;
+    b.box[1] = (uint32_t)b_rows;
     ZC_TRY(zc_launch_tensor_map(l, &a, &p->a));
     ZC_TRY(zc_launch_tensor_map(l, &b, &p->b));
-    if (f->norm) return ZC_OK;
     zc_tensor_box y = box_of(g->y, dtype, g->n, g->m, p->items, g->y_ld, g->y_batch[0]);
-    ZC_TRY(zc_launch_tensor_map(l, &y, &p->y));
-    if (config[FUSED_TILE] < 0) return ZC_OK;
-    zc_tensor_box tile =
-        box_of(g->fused.in[config[FUSED_TILE]], dtype, g->n, g->m, p->items, g->n, g->n * g->m);
-    tile.box[1] = (uint32_t)config[TILE_M];
-    return zc_launch_tensor_map(l, &tile, &p->tile);
+    return zc_launch_tensor_map(l, &y, &p->y);
+}
+
+zc_status zc_gemm_sm90_like_y(zc_launch *l, const struct zc_gemm_sm90_params *p, const void *data,
+                              int rows, zc_tensor_map *out)
+{
+    int64_t m = p->g.m, n = p->g.n;
+    zc_tensor_box box = box_of(data, l->out[0].dtype, n, m, p->items, n, m * n);
+    box.box[1] = (uint32_t)rows;
+    return zc_launch_tensor_map(l, &box, out);
+}
+
+static zc_status put_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm,
+                          struct zc_gemm_sm90_params *p)
+{
+    const int64_t *config = l->kernel->config;
+    int rows = (int)config[TILE_M], tile = (int)config[FUSED_TILE];
+    int b_rows = (f->b_along_k ? (int)config[TILE_N] : ZC_SM90_DEPTH) / (int)config[CLUSTER];
+    ZC_TRY(zc_gemm_sm90_maps(l, f, mm, rows, b_rows, p));
+    return tile < 0 ? ZC_OK : zc_gemm_sm90_like_y(l, p, p->g.fused.in[tile], rows, &p->tile);
 }
 
 zc_status zc_launch_gemm_sm90(zc_launch *l)

@@ -59,6 +59,10 @@ zc_status zc_launch_kernel(zc_launch *l, int entry, zc_dim3 grid, uint32_t block
 /* Entry 0 of a family with a configuration: threads, shared memory and cluster are the plan's. */
 zc_status zc_launch_configured(zc_launch *l, zc_dim3 grid, const void *params, size_t params_bytes);
 
+/* How many of its clusters the device runs at once, one at least: they lie within parts of the
+ * device that are not all of one size. */
+zc_status zc_launch_clusters(zc_launch *l, int *count);
+
 /* A matrix in device memory, or several of them, and the box of it that the copy engine moves at
  * once. Elements of 1, 2 or 4 bytes. */
 typedef struct zc_tensor_box {

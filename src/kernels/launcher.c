@@ -34,6 +34,22 @@ static uint32_t put_attributes(const zc_device *d, uint32_t cluster, zc_cu_launc
     return n;
 }
 
+static zc_cu_launch_config config_of(const zc_launcher *r, zc_dim3 grid, block_shape block,
+                                     zc_cu_launch_attribute attributes[2])
+{
+    return (zc_cu_launch_config){.grid_x = grid.x,
+                                 .grid_y = grid.y,
+                                 .grid_z = grid.z,
+                                 .block_x = block.threads,
+                                 .block_y = 1,
+                                 .block_z = 1,
+                                 .shared_bytes = block.smem,
+                                 .stream = r->stream,
+                                 .attributes = attributes,
+                                 .attribute_count =
+                                     put_attributes(&r->image->device, block.cluster, attributes)};
+}
+
 static zc_status issue(zc_launch *l, int entry, zc_dim3 grid, block_shape block, const void *params,
                        size_t params_bytes)
 {
@@ -52,16 +68,7 @@ static zc_status issue(zc_launch *l, int entry, zc_dim3 grid, block_shape block,
                        d->smem_max);
     void *arguments[] = {(void *)(uintptr_t)params};
     zc_cu_launch_attribute attributes[2];
-    zc_cu_launch_config config = {.grid_x = grid.x,
-                                  .grid_y = grid.y,
-                                  .grid_z = grid.z,
-                                  .block_x = block.threads,
-                                  .block_y = 1,
-                                  .block_z = 1,
-                                  .shared_bytes = block.smem,
-                                  .stream = r->stream,
-                                  .attributes = attributes,
-                                  .attribute_count = put_attributes(d, block.cluster, attributes)};
+    zc_cu_launch_config config = config_of(r, grid, block, attributes);
     r->launches++;
     return check(l, d->cu.launch(&config, r->kernel->entries[entry], arguments, NULL));
 }
@@ -76,6 +83,19 @@ zc_status zc_launch_configured(zc_launch *l, zc_dim3 grid, const void *params, s
 {
     const zc_pkernel *k = l->kernel;
     return issue(l, 0, grid, (block_shape){k->threads, k->smem, k->cluster}, params, params_bytes);
+}
+
+zc_status zc_launch_clusters(zc_launch *l, int *count)
+{
+    zc_launcher *r = l->launcher;
+    const zc_pkernel *k = l->kernel;
+    zc_cu_launch_attribute attributes[2];
+    *count = l->sm_count / (int)k->cluster;
+    if (*count < 1) *count = 1;
+    if (r->dry || k->cluster == 1) return ZC_OK;
+    zc_cu_launch_config config = config_of(
+        r, (zc_dim3){k->cluster, 1, 1}, (block_shape){k->threads, k->smem, k->cluster}, attributes);
+    return check(l, r->image->device.cu.most_clusters(count, r->kernel->entries[0], &config));
 }
 
 bool zc_tensor_box_ok(const zc_tensor_box *b)

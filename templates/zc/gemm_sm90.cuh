@@ -27,6 +27,8 @@ template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPON
     static constexpr int HELD = STAGE / A_BYTES; // panels of p.tile in a stage
     static constexpr int EXTRA = TILED ? (PANELS + HELD - 1) / HELD : 0;
     static constexpr u16 ALL = (1 << CLUSTER) - 1;
+    static constexpr int STAGING = 2, RING = STAGES * STAGE; // panels behind the ring that a warpgroup's results go through
+    static constexpr int RESULTS = 2 * STAGING * PANEL, BARRIERS = 2 * STAGES * 8;
 
     const zc_gemm_sm90_params &p;
     unsigned char *memory;
@@ -44,6 +46,9 @@ template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPON
     ZC_MEMBER u32 b_of(int stage) const { return smem + stage * STAGE + A_BYTES; }
     ZC_MEMBER u32 full(int stage) const { return barriers + stage * 8; }
     ZC_MEMBER u32 empty(int stage) const { return barriers + (STAGES + stage) * 8; }
+    ZC_MEMBER u32 panel_of(int warpgroup, int buffer) const {
+        return smem + RING + (warpgroup * STAGING + buffer) * PANEL;
+    }
 
     ZC_MEMBER int first_tile() const { return blockIdx.x / CLUSTER; }
     ZC_MEMBER int tile_step() const { return gridDim.x / CLUSTER; }
@@ -186,7 +191,7 @@ template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPON
 
     // ---- panels: 64 rows by 64 columns as pairs of elements, for each group of 8 columns two rows a thread ----
 
-    static ZC_MEMBER u32 piece_of(int thread, int group) { // what the thread's lane addresses: of two groups of columns
+    static ZC_MEMBER u32 piece_of(int thread, int group) { // 16 bytes of two groups, of which a warp moves 32
         const int lane = thread % 32, line = thread / 32 * 16 + lane % 16;
         return line * LINE + ((group + lane / 16) ^ line % 8) * 16;
     }
@@ -196,8 +201,20 @@ template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPON
 #pragma unroll
         for (int j = 0; j < 8; j += 2) zc_ldmatrix_x4(out + j * 2, from + piece_of(thread, j));
     }
-    ZC_MEMBER void write_panel(u32 to, int thread, const u32 (&out)[16]) const {
+    // A panel of results, from a column and row of the map's tensor on. buffer: what the panel before the last left.
+    ZC_MEMBER void send(const zc_tensor_map *map, const zc_gemm_origin &to, int warpgroup, int thread,
+                        const u32 (&out)[16], int &buffer) const {
+        const u32 panel = panel_of(warpgroup, buffer);
+        if (thread == 0) zc_bulk_wait_read<STAGING - 1>();
+        zc_named_sync(1 + warpgroup, 128);
 #pragma unroll
-        for (int j = 0; j < 8; j += 2) zc_stmatrix_x4(to + piece_of(thread, j), out + j * 2);
+        for (int j = 0; j < 8; j += 2) zc_stmatrix_x4(panel + piece_of(thread, j), out + j * 2);
+        zc_async_fence();
+        zc_named_sync(1 + warpgroup, 128);
+        if (thread == 0) {
+            zc_tensor_store(map, panel, to.col, to.row, to.item);
+            zc_bulk_commit();
+        }
+        buffer ^= 1;
     }
 };

@@ -69,6 +69,8 @@ HC_API hc_result cuLaunchKernelEx(const hc_launch_config *config, hc_function_t 
 HC_API hc_result cuLaunchKernel(hc_function_t f, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                 unsigned block_x, unsigned block_y, unsigned block_z, unsigned smem,
                                 hc_stream_t stream, void **params, void **extra);
+HC_API hc_result cuOccupancyMaxActiveClusters(int *count, hc_function_t f,
+                                              const hc_launch_config *config);
 
 HC_API hc_result cuTensorMapEncodeTiled(hc_tensor_map_t *map, unsigned type, uint32_t rank,
                                         void *address, const uint64_t *dims,

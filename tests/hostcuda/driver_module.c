@@ -285,17 +285,41 @@ static hc_result take_attributes(const hc_launch_config *c, hc_launch *l)
     return HC_CUDA_SUCCESS;
 }
 
-static hc_result launch_ex(const hc_launch_config *c, hc_function_t f, void **params, void **extra)
+static hc_result take_config(const hc_launch_config *c, hc_function_t f, void **params,
+                             hc_launch *out)
 {
     if (!c) return HC_CUDA_ERROR_INVALID_VALUE;
-    hc_launch l = {.function = f,
-                   .grid = {c->grid_x, c->grid_y, c->grid_z},
-                   .block = {c->block_x, c->block_y, c->block_z},
-                   .smem = c->smem,
-                   .params = params};
-    hc_result r = take_attributes(c, &l);
+    *out = (hc_launch){.function = f,
+                       .grid = {c->grid_x, c->grid_y, c->grid_z},
+                       .block = {c->block_x, c->block_y, c->block_z},
+                       .smem = c->smem,
+                       .params = params};
+    return take_attributes(c, out);
+}
+
+static hc_result launch_ex(const hc_launch_config *c, hc_function_t f, void **params, void **extra)
+{
+    hc_launch l;
+    hc_result r = take_config(c, f, params, &l);
     if (r != HC_CUDA_SUCCESS) return r;
     return launch(l, c->stream, extra);
+}
+
+static hc_result most_clusters(int *count, hc_function_t f, const hc_launch_config *c)
+{
+    hc_launch l;
+    hc_result r = take_config(c, f, NULL, &l);
+    if (r != HC_CUDA_SUCCESS) return r;
+    if (!count || !hc_is(HC_FUNCTION, f) || !l.cluster.x) return HC_CUDA_ERROR_INVALID_VALUE;
+    r = check_cluster(&l);
+    unsigned blocks = hc_max_resident(&l), of_one = l.cluster.x * l.cluster.y * l.cluster.z;
+    *count = (int)(blocks > of_one ? blocks / of_one : 1);
+    return r;
+}
+
+hc_result cuOccupancyMaxActiveClusters(int *count, hc_function_t f, const hc_launch_config *config)
+{
+    HC_CALL(HC_NEEDS_CONTEXT, most_clusters(count, f, config));
 }
 
 hc_result cuLaunchKernelEx(const hc_launch_config *config, hc_function_t f, void **params,

@@ -1,0 +1,32 @@
+/* What the families on the pipeline of zc/gemm_sm90.cuh share. */
+#ifndef ZC_KERNELS_GEMM_SM90_H
+#define ZC_KERNELS_GEMM_SM90_H
+
+#include "abi/gemm_sm90.h"
+#include "kernels/matmul.h"
+
+enum {
+    ZC_SM90_THREADS = 384,
+    ZC_SM90_DEPTH = 64,                  /* of a stage: a line of 128 bytes */
+    ZC_SM90_LINE = 128,                  /* bytes */
+    ZC_SM90_PANEL = 64 * ZC_SM90_LINE,   /* 64 lines */
+    ZC_SM90_RESULTS = 4 * ZC_SM90_PANEL, /* panels that results go through */
+    ZC_SM90_SMEM = 232448,               /* of a block at most */
+    ZC_SM90_STAGES = 8                   /* at most */
+};
+
+/* What every such product needs, in part written to the header; may decline. */
+zc_status zc_gen_gemm_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s);
+/* As many stages as fit beside `other` bytes. */
+int zc_gemm_sm90_stages(int tile_m, int tile_n, uint32_t other);
+/* Microseconds that the best configuration of gemm_sm90 is held to take. */
+double zc_gemm_sm90_us(int64_t m, int64_t n, int64_t k, int sm_count);
+
+/* Maps of A, B and y in p->g: a box has `rows` of A, `b_rows` lines of B, 64 x 64 of y. */
+zc_status zc_gemm_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm, int rows,
+                            int b_rows, struct zc_gemm_sm90_params *p);
+/* The map of an operand (rows of a tile) or a result (64) of y's form. */
+zc_status zc_gemm_sm90_like_y(zc_launch *l, const struct zc_gemm_sm90_params *p, const void *data,
+                              int rows, zc_tensor_map *out);
+
+#endif

@@ -11,6 +11,7 @@ constexpr bool ZC_GEMM_PART = true;
 #else
 constexpr bool ZC_GEMM_PART = false;
 #endif
+constexpr int ZC_GEMM_STAGING = ZC_GEMM_PART ? 0 : 2;
 
 template <class PIPE> struct zc_gemm_sm90 : PIPE {
     using PIPE::p;
@@ -19,7 +20,7 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
     int down, across, tiles; // tiles: of clusters
 
     ZC_MEMBER zc_gemm_sm90(const zc_gemm_sm90_params &p, unsigned char *memory)
-        : PIPE(p, memory, PIPE::RING + (ZC_GEMM_PART ? 0 : PIPE::RESULTS)) {
+        : PIPE(p, memory, PIPE::RING + PIPE::RESULTS) {
         down = (int)((p.g.m + Z_TILE_M * PIPE::CLUSTER - 1) / (Z_TILE_M * PIPE::CLUSTER));
         across = (int)((p.g.n + Z_TILE_N - 1) / Z_TILE_N);
         tiles = down * across * p.items;
@@ -34,29 +35,41 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
         PIPE::produce(tiles, [&](int tile) { return place_of(tile); });
     }
 
-    // Two neighbours of a row, as elements of the result. Below the last row any row's operands will do.
+    // Two neighbours of a row, as elements of the result.
     ZC_MEMBER u32 finish(const zc_gemm_item &item, int at, int row, int col, const f32 *sum, u32 tile) const {
         f32 v[2];
         zc_gemm_pair(p.g, item, row, col, sum, v);
         zc_fused_pair(p.g.fused, v, at * p.g.m + row, col, (int)p.g.n, tile);
         return zc_pack(Z_T(), v[0], v[1]);
     }
-    // 64 rows by 64 columns as results, in place of the operand's tile: by groups of 8 columns, of which the result has
-    // whole ones, two rows a thread. Nothing stands between them that would keep the compiler from asking for all
-    // operands first.
+    // 64 rows by 64 columns as results, in place of the operand's tile: by groups of 8 columns, two rows a thread. No branch
+    // stands between them, so that the compiler asks for all operands first; beyond the last row or column any will do.
     ZC_MEMBER void finish_panel(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int panel, int thread,
                                 const f32 *sum, u32 (&out)[16]) const {
-        const int lane = thread % 32, last = (int)p.g.m - 1;
-        const int top = row + thread / 32 * 16 + lane / 4, col = t.col + panel * 64;
+        const int lane = thread % 32, last = (int)p.g.m - 1, right = (int)p.g.n - 2;
+        const int top = row + thread / 32 * 16 + lane / 4, col = t.col + panel * 64 + lane % 4 * 2;
         const int r0 = top < last ? top : last, r1 = top + 8 < last ? top + 8 : last;
 #pragma unroll
         for (int j = 0; j < 8; j++) {
-            const int c = col + j * 8 + lane % 4 * 2;
+            const int c = col + j * 8 < right ? col + j * 8 : right;
             const f32 *const s = sum + (panel * 64 + j * 8) / 2;
-            if (col + j * 8 >= (int)p.g.n) continue;
             out[j * 2] = finish(item, t.item, r0, c, s, out[j * 2]);
             out[j * 2 + 1] = finish(item, t.item, r1, c, s + 2, out[j * 2 + 1]);
         }
+    }
+    // buffer: what the panel before the last left.
+    ZC_MEMBER void send(const zc_gemm_origin &to, int warpgroup, int thread, const u32 (&out)[16], int &buffer) const {
+        const u32 panel = this->panel_of(warpgroup, buffer);
+        if (thread == 0) zc_bulk_wait_read<ZC_GEMM_STAGING - 1>();
+        zc_named_sync(1 + warpgroup, 128);
+        this->write_panel(panel, thread, out);
+        zc_async_fence();
+        zc_named_sync(1 + warpgroup, 128);
+        if (thread == 0) {
+            zc_tensor_store(&p.y, panel, to.col, to.row, to.item);
+            zc_bulk_commit();
+        }
+        buffer ^= 1;
     }
     // at: the operand's first stage.
     ZC_MEMBER void store(const zc_gemm_origin &t, int warpgroup, int thread,
@@ -73,7 +86,7 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
                 u32 out[16] = {};
                 if (PIPE::EXTRA) this->read_tile(at.stage, first + i, in, thread, out);
                 finish_panel(item, t, row, panel, thread, sum[i], out);
-                this->send(&p.y, {row, t.col + panel * 64, t.item}, warpgroup, thread, out, buffer);
+                send({row, t.col + panel * 64, t.item}, warpgroup, thread, out, buffer);
             }
             if (PIPE::EXTRA && (in + 1 == PIPE::HELD || panel + 1 == PIPE::PANELS)) {
                 this->release(at.stage, thread);
@@ -124,16 +137,16 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
 ZC_KERNEL_OF(0, 384)(const __grid_constant__ zc_gemm_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
     const zc_gemm_sm90<
-        zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, (Z_FUSED_TILE >= 0)>>
+        zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, (Z_FUSED_TILE >= 0), ZC_GEMM_STAGING>>
         product(p, smem);
     product.begin([&] {
         if (!ZC_GEMM_PART) zc_tensor_prefetch(&p.y);
     });
     if (threadIdx.x < 128) {
-        zc_registers_drop<40>();
+        zc_registers_drop<24>();
         if (threadIdx.x == 0) product.produce();
     } else {
-        zc_registers_take<232>();
+        zc_registers_take<240>();
         product.consume(threadIdx.x / 128 - 1);
     }
     product.end();

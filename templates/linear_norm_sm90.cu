@@ -8,7 +8,14 @@
 #include "zc/gemm_sm90.cuh"
 #include "abi/linear_norm_sm90.h"
 
-typedef zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, 1, Z_CLUSTER, false, Z_SKIP> zc_norm_pipe;
+typedef zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, 1, Z_CLUSTER, false, Z_SKIP, Z_TILE_N / 64> zc_norm_pipe;
+
+// Do all blocks have columns for all of their tile?
+#ifdef Z_N
+constexpr bool ZC_NORM_WHOLE = Z_N % Z_TILE_N == 0;
+#else
+constexpr bool ZC_NORM_WHOLE = false;
+#endif
 
 struct zc_row_state { // of one block's columns
     f32 sum, squares; // about their mean; with Z_RMS about 0
@@ -43,14 +50,18 @@ struct zc_linear_norm : zc_norm_pipe {
         zc_norm_pipe::produce(tiles, [&](int tile) { return zc_gemm_origin{tile * Z_TILE_M, first, 0}; });
     }
 
-    // f(group of 8 columns, this thread's first column in it, its two rows' pairs of sums), of groups that there are.
-    template <class V, class F> ZC_MEMBER void each_group(int panel, int thread, V (&sum)[Z_TILE_N / 2], F f) const {
+    // For the groups of 8 columns of a panel: f(group, this thread's first column in it, are they in the row, its two rows'
+    // pairs of sums). The column is one of the row's in any case, and nothing branches, so that the compiler asks for all
+    // operands first.
+    template <class F> ZC_MEMBER void each_group(int panel, int thread, f32 (&sum)[Z_TILE_N / 2], F f) const {
+        const int right = (int)p.g.n - 2;
 #pragma unroll
-        for (int j = 0; j < 8; j++)
-            if (panel * 64 + j * 8 < columns)
-                f(j, first + panel * 64 + j * 8 + thread % 4 * 2, sum + (panel * 64 + j * 8) / 2);
+        for (int j = 0; j < 8; j++) {
+            const int at = panel * 64 + j * 8, col = first + at + thread % 4 * 2;
+            f(j, ZC_NORM_WHOLE || col < right ? col : right, ZC_NORM_WHOLE || at < columns, sum + at / 2);
+        }
     }
-    // alpha * product + bias + skip, in place; 0 beyond the last column.
+    // alpha * product + bias + skip, in place.
     ZC_MEMBER void add_operands(int row, int warpgroup, int thread, f32 (&sum)[Z_TILE_N / 2], slot &at) const {
         const zc_gemm_item item = zc_gemm_batch(p.g, 0);
 #pragma unroll
@@ -58,7 +69,7 @@ struct zc_linear_norm : zc_norm_pipe {
             u32 skip[16];
             if (EXTRA && panel % HELD == 0) zc_barrier_wait(full(at.stage), at.parity);
             if (EXTRA) read_tile(at.stage, warpgroup, panel % HELD, thread, skip);
-            each_group(panel, thread, sum, [&](int j, int col, f32 *s) {
+            each_group(panel, thread, sum, [&](int j, int col, bool, f32 *s) {
 #pragma unroll
                 for (int r = 0; r < 2; r++) {
                     const int at_row = row + r * 8 < (int)p.g.m ? row + r * 8 : (int)p.g.m - 1;
@@ -86,15 +97,16 @@ struct zc_linear_norm : zc_norm_pipe {
 #ifndef Z_RMS
 #pragma unroll
         for (int panel = 0; panel < PANELS; panel++)
-            each_group(panel, thread, sum, [&](int, int, f32 *v) { s.sum += v[r * 2] + v[r * 2 + 1]; });
+            each_group(panel, thread, sum,
+                       [&](int, int, bool in, f32 *v) { s.sum += in ? v[r * 2] + v[r * 2 + 1] : 0; });
         s.sum = over_row(s.sum);
 #endif
         const f32 mean = s.sum / (f32)columns;
 #pragma unroll
         for (int panel = 0; panel < PANELS; panel++)
-            each_group(panel, thread, sum, [&](int, int, f32 *v) {
+            each_group(panel, thread, sum, [&](int, int, bool in, f32 *v) {
                 const f32 a = v[r * 2] - mean, b = v[r * 2 + 1] - mean;
-                s.squares += a * a + b * b;
+                s.squares += in ? a * a + b * b : 0;
             });
         s.squares = over_row(s.squares);
         return s;
@@ -114,9 +126,9 @@ struct zc_linear_norm : zc_norm_pipe {
             zc_bulk_send(zc_cluster_address(from, thread), from, STATES, zc_cluster_address(barrier, thread));
         zc_barrier_wait_cluster(barrier, parity);
     }
-    // Of whole rows: what to take away, and what to multiply by.
+    // Of whole rows: an element's norm is scale * v + shift.
     struct norm {
-        f32 mean, scale;
+        f32 scale, shift;
     };
     ZC_MEMBER norm norm_of(int turn, int warpgroup, int line) const {
         const f32 n = (f32)p.g.n;
@@ -134,23 +146,38 @@ struct zc_linear_norm : zc_norm_pipe {
             const f32 count = (f32)(left < Z_TILE_N ? left : Z_TILE_N), off = s[b].sum / count - mean;
             squares += s[b].squares + count * off * off;
         }
-        return {mean, 1.0f / sqrtf(squares / n + p.g.norm.epsilon)};
+        const f32 scale = 1.0f / sqrtf(squares / n + p.g.norm.epsilon);
+        return {scale, -mean * scale};
     }
-    ZC_MEMBER void store(int row, int warpgroup, int thread, f32 (&sum)[Z_TILE_N / 2], const norm (&by)[2],
-                         int &buffer) const {
-        const Z_T *const gamma = (const Z_T *)p.g.norm.gamma, *const beta = (const Z_T *)p.g.norm.beta;
+    // Panels of the warpgroup's rows, f(panel, out), when those before have been read.
+    template <class F> ZC_MEMBER void send(const zc_tensor_map *map, int row, int warpgroup, int thread, F f) const {
+        if (thread == 0) zc_bulk_wait_read<0>();
+        zc_named_sync(1 + warpgroup, 128);
 #pragma unroll
         for (int panel = 0; panel < PANELS; panel++) {
-            const zc_gemm_origin to = {row, first + panel * 64, 0};
-            u32 out[16] = {};
-#if Z_SUM
-            each_group(panel, thread, sum, [&](int j, int, f32 *v) {
+            u32 out[16];
+            f(panel, out);
+            write_panel(panel_of(warpgroup, panel), thread, out);
+        }
+        zc_async_fence();
+        zc_named_sync(1 + warpgroup, 128);
+        if (thread != 0) return;
+        for (int panel = 0; panel < PANELS; panel++)
+            zc_tensor_store(map, panel_of(warpgroup, panel), first + panel * 64, row, 0);
+        zc_bulk_commit();
+    }
+    ZC_MEMBER void send_sums(int row, int warpgroup, int thread, f32 (&sum)[Z_TILE_N / 2]) const {
+        send(&all.sum, row, warpgroup, thread, [&](int panel, u32(&out)[16]) {
+            each_group(panel, thread, sum, [&](int j, int, bool, f32 *v) {
 #pragma unroll
                 for (int r = 0; r < 2; r++) out[j * 2 + r] = zc_pack(Z_T(), v[r * 2], v[r * 2 + 1]);
             });
-            send(&all.sum, to, warpgroup, thread, out, buffer);
-#endif
-            each_group(panel, thread, sum, [&](int j, int col, f32 *v) {
+        });
+    }
+    ZC_MEMBER void send_norms(int row, int warpgroup, int thread, f32 (&sum)[Z_TILE_N / 2], const norm (&by)[2]) const {
+        const Z_T *const gamma = (const Z_T *)p.g.norm.gamma, *const beta = (const Z_T *)p.g.norm.beta;
+        send(&p.y, row, warpgroup, thread, [&](int panel, u32(&out)[16]) {
+            each_group(panel, thread, sum, [&](int j, int col, bool, f32 *v) {
                 const zc_vec<Z_T, 2> g = *(const zc_vec<Z_T, 2> *)(gamma + col);
                 zc_vec<Z_T, 2> b = {};
                 if (Z_SHIFT) b = *(const zc_vec<Z_T, 2> *)(beta + col);
@@ -158,20 +185,17 @@ struct zc_linear_norm : zc_norm_pipe {
                 for (int r = 0; r < 2; r++) {
                     f32 y[2];
 #pragma unroll
-                    for (int e = 0; e < 2; e++) {
-                        y[e] = (v[r * 2 + e] - by[r].mean) * by[r].scale * zc_get(g.v[e]);
-                        if (Z_SHIFT) y[e] += zc_get(b.v[e]);
-                    }
+                    for (int e = 0; e < 2; e++)
+                        y[e] = (v[r * 2 + e] * by[r].scale + by[r].shift) * zc_get(g.v[e]) + (Z_SHIFT ? zc_get(b.v[e]) : 0);
                     out[j * 2 + r] = zc_pack(Z_T(), y[0], y[1]);
                 }
             });
-            send(&p.y, to, warpgroup, thread, out, buffer);
-        }
+        });
     }
     ZC_MEMBER void consume(int warpgroup) const {
         const int thread = threadIdx.x % 128, line = thread / 32 * 16 + thread % 32 / 4;
         slot at = {0, 0};
-        int buffer = 0, turn = 0;
+        int turn = 0;
         u32 parity = 0;
         zc_grid_wait();
         zc_grid_launch();
@@ -180,10 +204,11 @@ struct zc_linear_norm : zc_norm_pipe {
             f32 sum[1][Z_TILE_N / 2];
             multiply(at, warpgroup, thread, sum);
             add_operands(row + line, warpgroup, thread, sum[0], at);
+            if (Z_SUM) send_sums(row, warpgroup, thread, sum[0]);
             const zc_row_state own[2] = {state_of(0, thread, sum[0]), state_of(1, thread, sum[0])};
             exchange(turn, parity, warpgroup, thread, own);
             const norm by[2] = {norm_of(turn, warpgroup, line), norm_of(turn, warpgroup, line + 8)};
-            store(row, warpgroup, thread, sum[0], by, buffer);
+            send_norms(row, warpgroup, thread, sum[0], by);
             parity ^= turn;
             turn ^= 1;
         }
@@ -196,10 +221,10 @@ ZC_KERNEL_OF(0, 384)(const __grid_constant__ zc_linear_norm_sm90_params p) {
     const zc_linear_norm rows(p, smem);
     rows.begin();
     if (threadIdx.x < 128) {
-        zc_registers_drop<40>();
+        zc_registers_drop<24>();
         if (threadIdx.x == 0) rows.produce();
     } else {
-        zc_registers_take<232>();
+        zc_registers_take<240>();
         rows.consume(threadIdx.x / 128 - 1);
     }
     rows.end();

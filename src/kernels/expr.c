@@ -23,6 +23,28 @@ static const char *const functions[ZC_EXPR_OP_COUNT] = {
     [ZC_EX_TAN] = "tan",     [ZC_EX_TANH] = "tanh",     [ZC_EX_SIGMOID] = "sigmoid",
 };
 
+/* With faster versions for elements of 16 bits. */
+static const bool has_quick[ZC_EXPR_OP_COUNT] = {
+    [ZC_EX_DIV] = true,     [ZC_EX_ERF] = true,  [ZC_EX_RSQRT] = true,
+    [ZC_EX_SIGMOID] = true, [ZC_EX_SQRT] = true, [ZC_EX_TANH] = true,
+};
+
+static bool is_quick(const zc_expr_node *n)
+{
+    return n->dtype == ZC_F16 || n->dtype == ZC_BF16;
+}
+
+/* Of 1 + erf(v), or erf(v) + 1: v; else -1. */
+static int one_plus_erf(const zc_expr *e, const zc_expr_node *n)
+{
+    if (n->op != ZC_EX_ADD || !is_quick(n)) return -1;
+    for (int i = 0; i < 2; i++) {
+        const zc_expr_node *one = &e->nodes[n->arg[i]], *erf = &e->nodes[n->arg[1 - i]];
+        if (one->op == ZC_EX_CONST && one->f == 1 && erf->op == ZC_EX_ERF) return erf->arg[0];
+    }
+    return -1;
+}
+
 static const char *const comparisons[ZC_EXPR_OP_COUNT] = {
     [ZC_EX_EQ] = "==", [ZC_EX_NE] = "!=", [ZC_EX_LT] = "<",   [ZC_EX_LE] = "<=",
     [ZC_EX_GT] = ">",  [ZC_EX_GE] = ">=", [ZC_EX_AND] = "&&", [ZC_EX_OR] = "||",
@@ -78,7 +100,10 @@ static void put_node(zc_buf *b, const zc_expr *e, const zc_expr_node *n)
 {
     int x = n->arg[0], y = n->arg[1], z = n->arg[2];
     const char *type = zc_gen_type_name(n->dtype);
-    if (n->op == ZC_EX_INPUT) {
+    int erf_of = one_plus_erf(e, n);
+    if (erf_of >= 0) {
+        zc_buf_printf(b, "zq_one_plus_erf(v%d)", erf_of);
+    } else if (n->op == ZC_EX_INPUT) {
         zc_buf_printf(b, "x%d", n->input);
     } else if (n->op == ZC_EX_CONST) {
         put_constant(b, n);
@@ -98,12 +123,12 @@ static void put_node(zc_buf *b, const zc_expr *e, const zc_expr_node *n)
             zc_buf_printf(b, "zx_%s<%u>", n->op == ZC_EX_SHL ? "shl" : "shr",
                           zc_dtype_bits(n->dtype));
         else
-            zc_buf_printf(b, "zx_%s", functions[n->op]);
+            zc_buf_printf(b, "%s_%s", has_quick[n->op] && is_quick(n) ? "zq" : "zx",
+                          functions[n->op]);
         zc_buf_printf(b, "(v%d", x);
         if (y >= 0) zc_buf_printf(b, ", v%d", y);
         zc_buf_puts(b, must_wrap(n) ? "))" : ")");
     }
-    (void)e;
 }
 
 static void put_body(zc_buf *b, const zc_expr *e, const char *type, const char *name,

@@ -10,7 +10,7 @@ enum {
     ZC_SM90_DEPTH = 64,                  /* of a stage: a line of 128 bytes */
     ZC_SM90_LINE = 128,                  /* bytes */
     ZC_SM90_PANEL = 64 * ZC_SM90_LINE,   /* 64 lines */
-    ZC_SM90_RESULTS = 4 * ZC_SM90_PANEL, /* panels that results go through */
+    ZC_SM90_RESULTS = 4 * ZC_SM90_PANEL, /* panels that gemm_sm90's results go through */
     ZC_SM90_SMEM = 232448,               /* of a block at most */
     ZC_SM90_STAGES = 8                   /* at most */
 };

@@ -23,18 +23,18 @@ static int cluster_of(int64_t n, int width)
 }
 
 /* Beside the ring: results on their way, barriers, and states of rows, for odd and even tiles. */
-static uint32_t other_smem(int cluster)
+static uint32_t other_smem(int width, int cluster)
 {
-    return ZC_SM90_RESULTS + 2 * 2 * 8 + (uint32_t)(2 * ROWS * STATE * cluster);
+    return (uint32_t)(2 * width / 64 * ZC_SM90_PANEL + 2 * 2 * 8 + 2 * ROWS * STATE * cluster);
 }
 
 /* Microseconds: as gemm_sm90's, but that nothing runs under a tile's end, when rows are joined
- * across blocks. Clusters lie within parts of 16 multiprocessors. */
+ * across blocks. Clusters lie within parts of the device, which leaves a sixteenth of it idle. */
 static double cost(int64_t m, int64_t n, int64_t k, int width, int sm_count)
 {
     const double clock = 1650, per_cycle = 2048 * 0.8, fill = 1000, join = 2500, finish = 12;
-    int cluster = cluster_of(n, width), parts = sm_count / 16 ? sm_count / 16 : 1;
-    int64_t waves = zc_ceil_div(zc_ceil_div(m, ROWS), parts * (int64_t)(16 / cluster));
+    int cluster = cluster_of(n, width), at_once = sm_count * 15 / 16 / cluster;
+    int64_t waves = zc_ceil_div(zc_ceil_div(m, ROWS), at_once > 1 ? at_once : 1);
     double area = (double)ROWS * width, step = area * ZC_SM90_DEPTH / per_cycle;
     double tile = (double)zc_ceil_div(k, ZC_SM90_DEPTH) * step + join + area / finish;
     return ((double)waves * tile + fill) / clock;
@@ -74,14 +74,14 @@ static void put_config(zc_gen *g, const zc_matmul_sizes *s, int width)
     int cluster = cluster_of(s->n, width);
     g->config[TILE_M] = ROWS;
     g->config[TILE_N] = width;
-    g->config[STAGES] = zc_gemm_sm90_stages(ROWS, width, other_smem(cluster));
+    g->config[STAGES] = zc_gemm_sm90_stages(ROWS, width, other_smem(width, cluster));
     g->config[CLUSTER] = cluster;
     g->config[SKIP] = zc_gen_in(g, ZC_IN_LinearNorm_skip) != NULL;
     g->config[SHIFT] = zc_gen_in(g, ZC_IN_LinearNorm_beta) != NULL;
     g->config[SUM] = zc_gen_out_type(g, 1) != ZC_NONE;
     g->threads = ZC_SM90_THREADS;
     g->smem = (uint32_t)g->config[STAGES] * ((ROWS + (uint32_t)width) * ZC_SM90_LINE + 16) +
-              other_smem(cluster);
+              other_smem(width, cluster);
     g->cluster = (uint32_t)cluster;
 }
 

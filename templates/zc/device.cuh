@@ -292,6 +292,37 @@ template <class T> ZC_DEV zc_vec<T, 2> zc_unpack(u32 two) { return {{{(u16)two},
 ZC_FLOAT_FN(f32, f)
 ZC_FLOAT_FN(f64, )
 
+// The same for elements of 16 bits: errors of some 2^-19, no branches.
+ZC_DEV f32 zq_div(f32 a, f32 b) { return zc_div_approx(a, b); }
+ZC_DEV f32 zq_sqrt(f32 a) { return zc_sqrt_approx(a); }
+ZC_DEV f32 zq_rsqrt(f32 a) { return zc_rsqrt_approx(a); }
+ZC_DEV f32 zq_sigmoid(f32 a) { return zc_div_approx(1.0f, 1.0f + expf(-a)); }
+ZC_DEV f32 zq_tanh(f32 a) {
+    const f32 s = a * a, x = fabsf(a);
+    const f32 low = a * (1.0f + s * (-0.333333333f + s * (0.133333333f + s * (-0.0539682540f + s * 0.0218694885f))));
+    const f32 high = 1.0f - zc_div_approx(2.0f, 1.0f + expf(2.0f * x));
+    return x < 0.4f ? low : copysignf(high, a);
+}
+// erfc of a number that is not negative: 2 to a polynomial, fitted to log2(erfc) on [0, 4]; beyond, it falls to 0 faster.
+ZC_DEV f32 zc_erfc_tail(f32 x) {
+    const f32 c[] = {1.60629952e-6f,    -1.62800145f,   -0.917567253f,   -0.151343435f,
+                     0.0328677148f, -0.00474186055f, 0.000380641926f, -1.15549647e-5f};
+    f32 e = c[7];
+#pragma unroll
+    for (int i = 6; i >= 0; i--) e = e * x + c[i];
+    return zc_exp2_approx(e);
+}
+ZC_DEV f32 zq_erf(f32 a) {
+    const f32 s = a * a, x = fabsf(a);
+    const f32 low = a * (1.12837917f + s * (-0.376126389f + s * (0.112837917f + s * (-0.0268661706f + s * 0.00522397763f))));
+    return x < 0.45f ? low : copysignf(1.0f - zc_erfc_tail(x), a);
+}
+// 1 + erf(a), which keeps its digits where it is small.
+ZC_DEV f32 zq_one_plus_erf(f32 a) {
+    const f32 e = zc_erfc_tail(fabsf(a));
+    return a < 0 ? e : 2.0f - e;
+}
+
 #define ZC_INT_FN(I, U, BITS)                                                                                          \
     ZC_DEV I zx_add(I a, I b) { return (I)((U)a + (U)b); }                                                             \
     ZC_DEV I zx_sub(I a, I b) { return (I)((U)a - (U)b); }                                                             \

@@ -19,7 +19,8 @@ struct zc_gemm_origin { // of a tile
     int row, col, item;
 };
 
-template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPONG, bool TILED> struct zc_gemm_pipe {
+// STAGING: panels behind the ring that each warpgroup's results go through.
+template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPONG, bool TILED, int STAGING> struct zc_gemm_pipe {
     static constexpr int DEPTH = 64, LINE = 128, PANEL = 64 * LINE; // 64 lines
     static constexpr int BLOCKS = TILE_M / (PINGPONG ? 64 : 128);   // of 64 rows, a warpgroup
     static constexpr int A_BYTES = TILE_M * LINE, STAGE = A_BYTES + TILE_N * LINE;
@@ -27,8 +28,7 @@ template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPON
     static constexpr int HELD = STAGE / A_BYTES; // panels of p.tile in a stage
     static constexpr int EXTRA = TILED ? (PANELS + HELD - 1) / HELD : 0;
     static constexpr u16 ALL = (1 << CLUSTER) - 1;
-    static constexpr int STAGING = 2, RING = STAGES * STAGE; // panels behind the ring that a warpgroup's results go through
-    static constexpr int RESULTS = 2 * STAGING * PANEL, BARRIERS = 2 * STAGES * 8;
+    static constexpr int RING = STAGES * STAGE, RESULTS = 2 * STAGING * PANEL, BARRIERS = 2 * STAGES * 8;
 
     const zc_gemm_sm90_params &p;
     unsigned char *memory;
@@ -201,20 +201,8 @@ template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPON
 #pragma unroll
         for (int j = 0; j < 8; j += 2) zc_ldmatrix_x4(out + j * 2, from + piece_of(thread, j));
     }
-    // A panel of results, from a column and row of the map's tensor on. buffer: what the panel before the last left.
-    ZC_MEMBER void send(const zc_tensor_map *map, const zc_gemm_origin &to, int warpgroup, int thread,
-                        const u32 (&out)[16], int &buffer) const {
-        const u32 panel = panel_of(warpgroup, buffer);
-        if (thread == 0) zc_bulk_wait_read<STAGING - 1>();
-        zc_named_sync(1 + warpgroup, 128);
+    ZC_MEMBER void write_panel(u32 panel, int thread, const u32 (&out)[16]) const {
 #pragma unroll
         for (int j = 0; j < 8; j += 2) zc_stmatrix_x4(panel + piece_of(thread, j), out + j * 2);
-        zc_async_fence();
-        zc_named_sync(1 + warpgroup, 128);
-        if (thread == 0) {
-            zc_tensor_store(map, panel, to.col, to.row, to.item);
-            zc_bulk_commit();
-        }
-        buffer ^= 1;
     }
 };

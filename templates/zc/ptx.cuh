@@ -232,6 +232,29 @@ ZC_INLINE f32 zc_exp2_approx(f32 v)
     return r;
 }
 
+/* ---- a / b to two units in the last place, and square roots to one or two, without branches ---- */
+
+ZC_INLINE f32 zc_div_approx(f32 a, f32 b)
+{
+    f32 r;
+    asm("div.full.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+}
+
+ZC_INLINE f32 zc_sqrt_approx(f32 v)
+{
+    f32 r;
+    asm("sqrt.approx.f32 %0, %1;" : "=f"(r) : "f"(v));
+    return r;
+}
+
+ZC_INLINE f32 zc_rsqrt_approx(f32 v)
+{
+    f32 r;
+    asm("rsqrt.approx.f32 %0, %1;" : "=f"(r) : "f"(v));
+    return r;
+}
+
 /* ---- tf32: an f32 with 10 binary digits behind the point, to nearest, ties away from zero ---- */
 
 ZC_INLINE u32 zc_f32_to_tf32(f32 v)

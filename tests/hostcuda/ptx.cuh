@@ -433,6 +433,21 @@ ZC_INLINE f32 zc_exp2_approx(f32 v)
     return r < 1.17549435e-38f ? 0.0f : r;
 }
 
+ZC_INLINE f32 zc_div_approx(f32 a, f32 b)
+{
+    return a / b;
+}
+
+ZC_INLINE f32 zc_sqrt_approx(f32 v)
+{
+    return sqrtf(v);
+}
+
+ZC_INLINE f32 zc_rsqrt_approx(f32 v)
+{
+    return 1.0f / sqrtf(v);
+}
+
 #define ZC_CLASSIFY(name)                                                                          \
     ZC_INLINE bool name(f32 v)                                                                     \
     {                                                                                              \

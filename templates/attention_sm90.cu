@@ -16,6 +16,10 @@
 ZC_WGMMA(zc_score_product, Z_KEYS, Z_WGMMA, 0)
 ZC_WGMMA_HELD(zc_value_product, Z_COLUMNS, Z_WGMMA, 1)
 
+template <class T> ZC_DEV u32 bias_bits(const zc_vec<T, 2> &) { return 1; }
+ZC_DEV u32 bias_bits(const zc_vec<f16, 2> &x) { return x.v[0].v | (u32)x.v[1].v << 16; }
+ZC_DEV u32 bias_bits(const zc_vec<bf16, 2> &x) { return x.v[0].v | (u32)x.v[1].v << 16; }
+
 // Biases of a step's keys, as they stand in memory, for a thread's two rows; or one row of them, the same for all queries
 // (SHARED). They are asked for before the products are waited for.
 template <class T, bool SHARED, int KEYS> struct bias_part {
@@ -44,6 +48,16 @@ template <class T, bool SHARED, int KEYS> struct bias_part {
                 }
     }
     ZC_MEMBER f32 get(int row, int n, int e) const { return as_bias(at[SHARED ? 0 : row][n].v[e]); }
+    // Is there nothing to add, for certain? (of lines of 16-bit elements that all queries share)
+    ZC_MEMBER bool none() const {
+        if constexpr (SHARED) {
+            u32 any = 0;
+#pragma unroll
+            for (int n = 0; n < KEYS / 8; n++) any |= bias_bits(at[0][n]);
+            return any == 0;
+        }
+        return false;
+    }
 };
 
 template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
@@ -238,14 +252,11 @@ template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
         return s;
     }
 
-    // Scores to weights; by: what the sums so far are to be multiplied with. ALL: both rows see every key. The two rows,
-    // and two neighbours of each, are independent: there are few warps to hide latencies.
-    template <bool ALL> ZC_MEMBER void soften(rows &r, int j, const biases &b, scores &s, f32 (&by)[2]) const {
-#if defined(Z_BIAS0) || defined(Z_BIAS1) || Z_SOFTCAP
-        constexpr bool PLAIN = false;
-#else
-        constexpr bool PLAIN = ALL; // scores stay products until their maximum is known
-#endif
+    // Scores to weights; by: what the sums so far are to be multiplied with. ALL: both rows see every key. PLAIN: that, and
+    // scores are products, which they stay until their maximum is known. The two rows, and two neighbours of each, are
+    // independent: there are few warps to hide latencies.
+    template <bool ALL, bool PLAIN>
+    ZC_MEMBER void soften(rows &r, int j, const biases &b, scores &s, f32 (&by)[2]) const {
         f32 top[4] = {least(), least(), least(), least()}, part[4] = {0, 0, 0, 0}, from[2];
 #pragma unroll
         for (int i = 0; i < KEYS / 2; i++) {
@@ -272,12 +283,27 @@ template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
 #pragma unroll
         for (int row = 0; row < 2; row++) r.sum[row] = r.sum[row] * by[row] + (part[row * 2] + part[row * 2 + 1]);
     }
+    // Padding adds 0 to most steps' scores: then they need no look at each.
+#if !defined(Z_BIAS0) && !defined(Z_BIAS1) && !Z_SOFTCAP
+    static constexpr bool ALWAYS_PLAIN = true;
+    ZC_MEMBER bool plain(const biases &) const { return true; }
+#else
+    static constexpr bool ALWAYS_PLAIN = false;
+#if defined(Z_BIAS0) && !defined(Z_BIAS1) && !Z_SOFTCAP
+    ZC_MEMBER bool plain(const biases &b) const { return !zc_any(!b.one.none()); }
+#else
+    ZC_MEMBER bool plain(const biases &) const { return false; }
+#endif
+#endif
     ZC_MEMBER void soften_rows(rows &r, int j0, const biases &b, scores &s, f32 (&by)[2]) const {
         const int j = j0 + threadIdx.x % 4 * 2;
-        if (j0 >= r.all_lo && j0 + KEYS <= r.all_hi)
-            soften<true>(r, j, b, s, by);
+        const bool all = j0 >= r.all_lo && j0 + KEYS <= r.all_hi;
+        if (all && plain(b))
+            soften<true, true>(r, j, b, s, by);
+        else if (all && !ALWAYS_PLAIN)
+            soften<true, false>(r, j, b, s, by);
         else
-            soften<false>(r, j, b, s, by);
+            soften<false, false>(r, j, b, s, by);
     }
     ZC_MEMBER void pack(const scores &s, weights &w) const {
 #pragma unroll

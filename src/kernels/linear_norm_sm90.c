@@ -32,7 +32,7 @@ static uint32_t other_smem(int width, int cluster)
  * across blocks. Clusters lie within parts of the device, which leaves a sixteenth of it idle. */
 static double cost(int64_t m, int64_t n, int64_t k, int width, int sm_count)
 {
-    const double clock = 1650, per_cycle = 2048 * 0.8, fill = 1000, join = 2500, finish = 12;
+    const double clock = 1650, per_cycle = 2048 * 0.8, fill = 1000, join = 6000, finish = 12;
     int cluster = cluster_of(n, width), at_once = sm_count * 15 / 16 / cluster;
     int64_t waves = zc_ceil_div(zc_ceil_div(m, ROWS), at_once > 1 ? at_once : 1);
     double area = (double)ROWS * width, step = area * ZC_SM90_DEPTH / per_cycle;

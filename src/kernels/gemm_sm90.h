@@ -17,6 +17,10 @@ enum {
 
 /* What every such product needs, in part written to the header; may decline. */
 zc_status zc_gen_gemm_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s);
+/* The same with as many rows as tiles of 128 need. */
+zc_status zc_gen_gemm_sm90_tall(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s);
+/* Of the batch, as far as it is certain. */
+int64_t zc_gen_gemm_sm90_items(zc_gen *g, const zc_matmul_form *f);
 /* As many stages as fit beside `other` bytes. */
 int zc_gemm_sm90_stages(int tile_m, int tile_n, uint32_t other);
 /* Microseconds that the best configuration of gemm_sm90 is held to take. */

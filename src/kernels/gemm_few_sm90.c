@@ -130,7 +130,7 @@ zc_status zc_gen_gemm_few_sm90(zc_gen *g)
     zc_matmul_sizes s;
     ZC_TRY(zc_gen_gemm_sm90_form(g, &form, &s));
     if (g->declined[0]) return ZC_OK;
-    if (s.m_high > ROWS_MOST || s.m_low < ROWS_LEAST)
+    if (s.m_high > ROWS_MOST || (s.m_low < ROWS_LEAST && !g->candidate))
         return zc_gen_decline(g, "rows that are not certain to be %d to %d", ROWS_LEAST, ROWS_MOST);
     problem p = {.m = s.m_high,
                  .n = s.n,

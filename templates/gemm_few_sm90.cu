@@ -24,7 +24,7 @@ template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm
     static constexpr int PITCH = COLS + 4, SUMS = ROWS * PITCH * 4; // of f32
     static constexpr int SHARE = ROWS / PARTS, SENT = SHARE * PITCH * 4;
     static constexpr int OPERANDS = STAGES * STAGE > GROUPS * SUMS ? STAGES * STAGE : GROUPS * SUMS;
-    static constexpr int BARRIERS = OPERANDS + (PARTS - 1) * GROUPS * SENT;
+    static constexpr int BARRIERS = OPERANDS + (PARTS - 1) * SENT;
     static constexpr int AT_ONCE = THREADS / (COLS / NEAR), PASSES = (SHARE + AT_ONCE - 1) / AT_ONCE;
     enum { CONSUMERS = 1 }; // named barrier
 
@@ -39,10 +39,8 @@ template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm
     ZC_MEMBER u32 full(int stage) const { return smem + BARRIERS + stage * 8; }
     ZC_MEMBER u32 empty(int stage) const { return smem + BARRIERS + (STAGES + stage) * 8; }
     ZC_MEMBER u32 arrived() const { return smem + BARRIERS + 2 * STAGES * 8; }
-    // Where a block gets the sums of warpgroup `group` of another part.
-    ZC_MEMBER static int received(int part, int by, int group) {
-        return OPERANDS + ((part < by ? part : part - 1) * GROUPS + group) * SENT;
-    }
+    // Where block `by` gets the sums of another part.
+    ZC_MEMBER static int received(int part, int by) { return OPERANDS + (part < by ? part : part - 1) * SENT; }
 
     ZC_MEMBER zc_gemm_few_sm90(const zc_gemm_few_sm90_params &all, unsigned char *memory)
         : p(all.product), memory(memory), smem(zc_smem_address(memory)) {
@@ -81,7 +79,7 @@ template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm
 #endif
         }
         if (lane() == 0) zc_tensor_prefetch(&p.a);
-        if (PARTS > 1 && lane() == 0) zc_barrier_expect(arrived(), (PARTS - 1) * GROUPS * SENT);
+        if (PARTS > 1 && lane() == 0) zc_barrier_expect(arrived(), (PARTS - 1) * SENT);
         zc_sync_warp();
     }
     ZC_MEMBER void produce() const {
@@ -148,38 +146,49 @@ template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm
         if (GROUPS > 1) zc_named_sync(CONSUMERS, THREADS);
 #pragma unroll
         for (int i = 0; i < ROWS / 2; i++) tile[(i / 4 * 8 + r + i % 2) * PITCH + c + i / 2 % 2 * 8] = sum[i];
-        if (PARTS > 1) zc_async_fence();
+        if (PARTS > 1 && GROUPS == 1) zc_async_fence();
+        zc_named_sync(CONSUMERS, THREADS);
+    }
+    typedef zc_vec<f32, 4> four;
+    static ZC_MEMBER void add(four &to, const four &x) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) to.v[i] += x.v[i];
+    }
+    // Those of all warpgroups, in place of the first's.
+    ZC_MEMBER void join_groups() const {
+        for (int at = (int)threadIdx.x * 16; at < SUMS; at += THREADS * 16) {
+            four sum = *(const four *)(memory + at);
+#pragma unroll
+            for (int group = 1; group < GROUPS; group++) add(sum, *(const four *)(memory + group * SUMS + at));
+            *(four *)(memory + at) = sum;
+        }
+        zc_async_fence();
         zc_named_sync(CONSUMERS, THREADS);
     }
     ZC_MEMBER void exchange() const {
-        const int to = (int)threadIdx.x % PARTS, group = (int)threadIdx.x / PARTS;
-        if (group < GROUPS && to != rank)
-            zc_bulk_send(zc_cluster_address(smem + received(rank, to, group), to), smem + group * SUMS + to * SENT, SENT,
+        const int to = (int)threadIdx.x;
+        if (GROUPS > 1) join_groups();
+        if (to < PARTS && to != rank)
+            zc_bulk_send(zc_cluster_address(smem + received(rank, to), to), smem + to * SENT, SENT,
                          zc_cluster_address(arrived(), to));
         zc_barrier_wait_cluster(arrived(), 0);
     }
-    // NEAR neighbours of a row of this block's share: all parts' sums, in their order.
+    // NEAR neighbours of a row of this block's share: all parts' sums, in their order, or all warpgroups'.
     ZC_MEMBER void add_up(int r, f32 (&v)[NEAR]) const {
-        typedef zc_vec<f32, 4> four;
+        constexpr int COUNT = PARTS > 1 ? PARTS : GROUPS;
+        four sum[NEAR / 4] = {};
 #pragma unroll
-        for (int e = 0; e < NEAR; e++) v[e] = 0;
+        for (int i = 0; i < COUNT; i++) {
+            const int at = PARTS == 1 ? i * SUMS : i == rank ? rank * SENT : received(i, rank);
+            const four *const from = (const four *)((const f32 *)(memory + at) + r * PITCH + near_col());
 #pragma unroll
-        for (int part = 0; part < PARTS; part++)
+            for (int e = 0; e < NEAR / 4; e++) add(sum[e], from[e]);
+        }
 #pragma unroll
-            for (int group = 0; group < GROUPS; group++) {
-                const int at = part == rank ? group * SUMS + rank * SENT : received(part, rank, group);
-                const f32 *const from = (const f32 *)(memory + at) + r * PITCH + near_col();
-#pragma unroll
-                for (int e = 0; e < NEAR; e += 4) {
-                    const four x = *(const four *)(from + e);
-#pragma unroll
-                    for (int i = 0; i < 4; i++) v[e + i] += x.v[i];
-                }
-            }
+        for (int e = 0; e < NEAR; e++) v[e] = sum[e / 4].v[e % 4];
     }
     ZC_MEMBER void save(const zc_gemm_item &of, const operands &o, int pass, i64 r, int c, f32 (&v)[NEAR]) const {
 #ifdef Z_NORM
-        typedef zc_vec<f32, 4> four;
         four *const to = (four *)((f32 *)p.g.partial + r * p.g.n + c);
 #pragma unroll
         for (int e = 0; e < NEAR / 4; e++) to[e] = {v[e * 4], v[e * 4 + 1], v[e * 4 + 2], v[e * 4 + 3]};

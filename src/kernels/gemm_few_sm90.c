@@ -15,20 +15,21 @@ enum {
     LINE = 128,         /* bytes */
     PITCH = SIDE + 4,   /* of the sums' lines */
     SMEM_MOST = 232448, /* of a block on sm_90 */
+    SMEM_PAIR = 115712, /* of two on a multiprocessor */
     ROWS_LEAST = 9,     /* fewer are a matter of reading B alone */
     ROWS_MOST = 256,
     TILE_MOST = 128,
     PARTS_MOST = 8,
-    GROUPS_MOST = 2,
-    SHAPES = TILE_MOST / 8 * 4 * GROUPS_MOST,
-    TRIED_MOST = 8 /* of them, where the compiler's code is refused */
+    SHAPES = TILE_MOST / 8 * 4 * 3,
+    TRIED_MOST = 8, /* of them, where the compiler's code is refused */
+    TALL_FIXED = 3  /* microseconds of gemm_sm90 beside its estimate */
 };
 
 /* ---- the choice ---- */
 
 typedef struct problem {
     int64_t m, n, k, items;
-    bool norm;
+    bool heavy; /* is there more to do with a sum than to add a bias? */
     int sm_count;
 } problem;
 
@@ -41,34 +42,37 @@ static uint32_t smem_of(const candidate *c)
 {
     int operands = c->stages * (SIDE + c->rows) * LINE, sums = c->rows * PITCH * 4;
     int kept = operands > c->groups * sums ? operands : c->groups * sums;
-    int received = (c->parts - 1) * c->groups * sums / c->parts;
+    int received = (c->parts - 1) * sums / c->parts;
     return (uint32_t)(kept + received + (2 * c->stages + 1) * 8);
 }
 
-/* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16-bit factors, of
- * which four fifths are reached, and 48 bytes from the L2 cache. */
+/* Microseconds, beyond what any kernel takes: fitted to a chain of products of 128 rows on an H200
+ * (bench/NOTES.md). A step takes as long as its products or its rows of A from the L2 cache; blocks
+ * of one wave have their part of B before they begin, and begin earlier where two of them fit on a
+ * multiprocessor. */
 static double cost(const problem *p, const candidate *c)
 {
-    const double clock = 1650, l2 = 48, finish = 8;
+    static const double meets[] = {0, 0, 1500, 0, 2000, 0, 0, 0, 4000}; /* cycles, by parts */
+    const double clock = 1650, l2 = 48, turn = 70, a_block = 15, alone = 1300;
+    const double element = p->heavy ? 128 : 20; /* cycles of a thread */
+    bool pairs = smem_of(c) <= SMEM_PAIR;
     int64_t blocks = zc_ceil_div(p->m, c->rows) * zc_ceil_div(p->n, SIDE) * p->items * c->parts;
-    int64_t waves = zc_ceil_div(blocks, p->sm_count);
-    double product = c->rows > 32 ? c->rows * 2.5 : 80;
-    double loads = (double)c->rows * LINE / l2;
-    double weights = (double)SIDE * LINE / l2;
-    double step = product > loads ? product : loads;
-    double first = c->steps * (step + (c->stages < c->steps ? weights : 0));
-    double later = c->steps * (step + weights);
-    double results = (double)c->rows * SIDE / c->parts / c->groups / finish;
-    double meet = c->parts > 1 ? 1200 + c->parts * 100 : 300;
-    return (3500 + first + (double)(waves - 1) * later + results + meet) / clock;
+    int64_t waves = zc_ceil_div(blocks, pairs ? 2 * p->sm_count : p->sm_count);
+    double product = c->rows > 32 ? c->rows * 2.5 : 80, loads = c->rows * LINE / l2;
+    double step = (product > loads ? product : loads) + turn / c->groups, b = SIDE * LINE / l2;
+    double first = c->steps * (c->stages < c->steps ? step + b / 2 : step);
+    double results = (double)c->rows * SIDE / c->parts / (128 * c->groups) * element;
+    double meet = meets[c->parts] + (c->parts > 1 && c->groups > 1 ? 150 : 0);
+    double later = (double)(waves - 1) * c->steps * (step + b);
+    return (first + later + results + meet + (pairs ? 0 : alone) + (double)blocks * a_block) /
+           clock;
 }
 
 /* Number `number` of all; false: not for this product. */
 static bool candidate_of(const problem *p, int number, candidate *c)
 {
-    *c = (candidate){.rows = (number / (4 * GROUPS_MOST) + 1) * 8,
-                     .groups = number % GROUPS_MOST + 1,
-                     .parts = 1 << number / GROUPS_MOST % 4};
+    *c = (candidate){
+        .rows = (number / 12 + 1) * 8, .parts = 1 << number / 3 % 4, .groups = 1 << number % 3};
     int64_t all = zc_ceil_div(p->k, SIDE), steps = zc_ceil_div(all, c->parts);
     if (steps > INT32_MAX / SIDE || (c->parts > 1 && steps * (c->parts - 1) >= all)) return false;
     c->steps = (int)steps;
@@ -136,7 +140,7 @@ zc_status zc_gen_gemm_few_sm90(zc_gen *g)
                  .n = s.n,
                  .k = s.k,
                  .items = zc_gen_gemm_sm90_items(g, &form),
-                 .norm = form.norm,
+                 .heavy = form.activation || zc_op_epilogue(g->info, g->attrs),
                  .sm_count = g->sm_count};
     candidate c, sorted[SHAPES];
     if (g->candidate) {
@@ -147,6 +151,9 @@ zc_status zc_gen_gemm_few_sm90(zc_gen *g)
         if (g->refused >= count) return zc_gen_decline(g, "no tile for it");
         g->configurations = count < TRIED_MOST ? count : TRIED_MOST;
         c = sorted[g->refused];
+        double tall = zc_gen_gemm_sm90_us(g, &form, &s) + TALL_FIXED;
+        if (s.m_low >= ZC_SM90_ROWS && tall < c.us)
+            return zc_gen_decline(g, "larger tiles are faster (%.1f us, not %.1f)", tall, c.us);
         tell(sorted, count, g->why, sizeof g->why);
     }
     put_config(g, &c);

@@ -150,11 +150,28 @@ zc_status zc_gen_gemm_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes
     return ZC_OK;
 }
 
+static problem problem_of(zc_gen *g, const zc_matmul_form *form, const zc_matmul_sizes *s)
+{
+    return (problem){.m = s->m_high == INT64_MAX ? ZC_MM_FAR : s->m_high,
+                     .n = s->n,
+                     .k = s->k,
+                     .items = zc_gen_gemm_sm90_items(g, form),
+                     .norm = form->norm,
+                     .sm_count = g->sm_count};
+}
+
+double zc_gen_gemm_sm90_us(zc_gen *g, const zc_matmul_form *form, const zc_matmul_sizes *s)
+{
+    problem p = problem_of(g, form, s);
+    candidate sorted[ZC_COUNTOF(shapes)];
+    sort_candidates(&p, sorted);
+    return sorted[0].us;
+}
+
 zc_status zc_gen_gemm_sm90_tall(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s)
 {
-    enum { ROWS_LEAST = 65 }; /* fewer leave most of a tile empty */
     ZC_TRY(zc_gen_gemm_sm90_form(g, form, s));
-    if (!g->declined[0] && s->m_low < ROWS_LEAST)
+    if (!g->declined[0] && s->m_low < ZC_SM90_ROWS)
         return zc_gen_decline(g, "too few rows for tiles of Hopper's warpgroup products");
     return ZC_OK;
 }
@@ -165,12 +182,7 @@ zc_status zc_gen_gemm_sm90(zc_gen *g)
     zc_matmul_sizes s;
     ZC_TRY(zc_gen_gemm_sm90_tall(g, &form, &s));
     if (g->declined[0]) return ZC_OK;
-    problem p = {.m = s.m_high == INT64_MAX ? ZC_MM_FAR : s.m_high,
-                 .n = s.n,
-                 .k = s.k,
-                 .items = zc_gen_gemm_sm90_items(g, &form),
-                 .norm = form.norm,
-                 .sm_count = g->sm_count};
+    problem p = problem_of(g, &form, &s);
     if (g->candidate > (int)ZC_COUNTOF(shapes)) return zc_gen_decline(g, "no such candidate");
     candidate sorted[ZC_COUNTOF(shapes)];
     sort_candidates(&p, sorted);

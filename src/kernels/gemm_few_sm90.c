@@ -15,7 +15,6 @@ enum {
     LINE = 128,         /* bytes */
     PITCH = SIDE + 4,   /* of the sums' lines */
     SMEM_MOST = 232448, /* of a block on sm_90 */
-    SMEM_PAIR = 115712, /* of two on a multiprocessor */
     ROWS_LEAST = 9,     /* fewer are a matter of reading B alone */
     ROWS_MOST = 256,
     TILE_MOST = 128,
@@ -48,24 +47,22 @@ static uint32_t smem_of(const candidate *c)
 
 /* Microseconds, beyond what any kernel takes: fitted to a chain of products of 128 rows on an H200
  * (bench/NOTES.md). A step takes as long as its products or its rows of A from the L2 cache; blocks
- * of one wave have their part of B before they begin, and begin earlier where two of them fit on a
- * multiprocessor. */
+ * of one wave have their part of B before they begin. */
 static double cost(const problem *p, const candidate *c)
 {
-    static const double meets[] = {0, 0, 1500, 0, 2000, 0, 0, 0, 4000}; /* cycles, by parts */
-    const double clock = 1650, l2 = 48, turn = 70, a_block = 15, alone = 1300;
-    const double element = p->heavy ? 128 : 20; /* cycles of a thread */
-    bool pairs = smem_of(c) <= SMEM_PAIR;
+    static const double meets[] = {0, 0, 1000, 0, 2000, 0, 0, 0, 4000}; /* cycles, by parts */
+    const double clock = 1650, l2 = 48, turn = 70, a_block = 15, join = 900;
+    const double element = p->heavy ? 40 : 20; /* cycles of a thread */
     int64_t blocks = zc_ceil_div(p->m, c->rows) * zc_ceil_div(p->n, SIDE) * p->items * c->parts;
-    int64_t waves = zc_ceil_div(blocks, pairs ? 2 * p->sm_count : p->sm_count);
+    int64_t waves = zc_ceil_div(blocks, p->sm_count);
     double product = c->rows > 32 ? c->rows * 2.5 : 80, loads = c->rows * LINE / l2;
     double step = (product > loads ? product : loads) + turn / c->groups, b = SIDE * LINE / l2;
     double first = c->steps * (c->stages < c->steps ? step + b / 2 : step);
     double results = (double)c->rows * SIDE / c->parts / (128 * c->groups) * element;
-    double meet = meets[c->parts] + (c->parts > 1 && c->groups > 1 ? 150 : 0);
+    double meet = meets[c->parts] + (c->parts > 1 && c->groups > 1 ? join : 0);
+    double groups = 90 * c->groups * (c->groups - 1);
     double later = (double)(waves - 1) * c->steps * (step + b);
-    return (first + later + results + meet + (pairs ? 0 : alone) + (double)blocks * a_block) /
-           clock;
+    return (first + later + results + meet + groups + (double)blocks * a_block) / clock;
 }
 
 /* Number `number` of all; false: not for this product. */

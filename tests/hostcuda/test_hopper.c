@@ -651,7 +651,8 @@ static void products_come_late(void **state)
     for (int i = 0; i < 64; i++) assert_int_equal(m.result[i], 1);
 }
 
-/* A across the summed axis, 64 rows a line: element (i, 3) is i, B has 2 in column 5 of this row. */
+/* A across the summed axis, 64 rows a line: element (i, 3) is i, B has 2 in column 5 of this row.
+ */
 static void products_of_rows_across(void **state)
 {
     (void)state;

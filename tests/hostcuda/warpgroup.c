@@ -162,7 +162,8 @@ static void read_operand(const hc_thread *t, const hc_operand *o, hc_halves to, 
 static uint64_t read_operands(const hc_thread *t, const zc_host_product *p, bool held, hc_halves a,
                               hc_halves b)
 {
-    hc_operand oa = operand_of(p->a, ROWS, p->across_a), ob = operand_of(p->b, p->columns, p->across);
+    hc_operand oa = operand_of(p->a, ROWS, p->across_a),
+               ob = operand_of(p->b, p->columns, p->across);
     read_operand(t, &ob, b, p->line);
     uint64_t sum = hc_memory_sum(b, p->columns * DEPTH * sizeof *b);
     if (held) return sum;
@@ -193,7 +194,8 @@ static hc_product *add_product(hc_group *g, const hc_thread *t, const zc_host_pr
 static bool is_same(const zc_host_product *a, const zc_host_product *b)
 {
     return a->kind == b->kind && a->line == b->line && a->columns == b->columns &&
-           a->across_a == b->across_a && a->across == b->across && a->add == b->add && a->a == b->a && a->b == b->b;
+           a->across_a == b->across_a && a->across == b->across && a->add == b->add &&
+           a->a == b->a && a->b == b->b;
 }
 
 void hc_wgmma(const zc_host_product *p, const unsigned *held, float *d)

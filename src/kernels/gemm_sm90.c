@@ -10,8 +10,6 @@ enum { TILE_M, TILE_N, STAGES, CLUSTER, PINGPONG, RASTER, FUSED_TILE };
 const char *const zc_config_gemm_sm90[] = {"tile_m",   "tile_n", "stages",     "cluster",
                                            "pingpong", "raster", "fused_tile", NULL};
 
-enum { ROWS_LEAST = 65 /* fewer rows leave most of a tile empty */ };
-
 /* ---- the choice ---- */
 
 typedef struct shape {
@@ -127,8 +125,7 @@ static bool plain_form(zc_gen *g, const zc_matmul_form *f)
     return f->flat || b->rank == 2 || (f->c < 0 && same_batch(a, b));
 }
 
-/* Of the batch, as far as it is certain. */
-static int64_t items_of(zc_gen *g, const zc_matmul_form *f)
+int64_t zc_gen_gemm_sm90_items(zc_gen *g, const zc_matmul_form *f)
 {
     const zc_pvalue *a = zc_gen_in(g, f->a), *b = zc_gen_in(g, f->b);
     int64_t n = 1;
@@ -148,10 +145,34 @@ zc_status zc_gen_gemm_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes
     *s = zc_gen_matmul_sizes(g, form);
     if (!in_pieces(s->k) || !in_pieces(s->n))
         return zc_gen_decline(g, "rows that are not certain to be multiples of 16 bytes");
-    if (s->m_low < ROWS_LEAST)
-        return zc_gen_decline(g, "too few rows for tiles of Hopper's warpgroup products");
     zc_gen_define(g, "WGMMA", "%s", dtype == ZC_F16 ? "F16" : "BF16");
     if (zc_gen_in(g, form->b)->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
+    return ZC_OK;
+}
+
+static problem problem_of(zc_gen *g, const zc_matmul_form *form, const zc_matmul_sizes *s)
+{
+    return (problem){.m = s->m_high == INT64_MAX ? ZC_MM_FAR : s->m_high,
+                     .n = s->n,
+                     .k = s->k,
+                     .items = zc_gen_gemm_sm90_items(g, form),
+                     .norm = form->norm,
+                     .sm_count = g->sm_count};
+}
+
+double zc_gen_gemm_sm90_us(zc_gen *g, const zc_matmul_form *form, const zc_matmul_sizes *s)
+{
+    problem p = problem_of(g, form, s);
+    candidate sorted[ZC_COUNTOF(shapes)];
+    sort_candidates(&p, sorted);
+    return sorted[0].us;
+}
+
+zc_status zc_gen_gemm_sm90_tall(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s)
+{
+    ZC_TRY(zc_gen_gemm_sm90_form(g, form, s));
+    if (!g->declined[0] && s->m_low < ZC_SM90_ROWS)
+        return zc_gen_decline(g, "too few rows for tiles of Hopper's warpgroup products");
     return ZC_OK;
 }
 
@@ -159,14 +180,9 @@ zc_status zc_gen_gemm_sm90(zc_gen *g)
 {
     zc_matmul_form form;
     zc_matmul_sizes s;
-    ZC_TRY(zc_gen_gemm_sm90_form(g, &form, &s));
+    ZC_TRY(zc_gen_gemm_sm90_tall(g, &form, &s));
     if (g->declined[0]) return ZC_OK;
-    problem p = {.m = s.m_high == INT64_MAX ? ZC_MM_FAR : s.m_high,
-                 .n = s.n,
-                 .k = s.k,
-                 .items = items_of(g, &form),
-                 .norm = form.norm,
-                 .sm_count = g->sm_count};
+    problem p = problem_of(g, &form, &s);
     if (g->candidate > (int)ZC_COUNTOF(shapes)) return zc_gen_decline(g, "no such candidate");
     candidate sorted[ZC_COUNTOF(shapes)];
     sort_candidates(&p, sorted);

@@ -12,11 +12,19 @@ enum {
     ZC_SM90_PANEL = 64 * ZC_SM90_LINE,   /* 64 lines */
     ZC_SM90_RESULTS = 4 * ZC_SM90_PANEL, /* panels that gemm_sm90's results go through */
     ZC_SM90_SMEM = 232448,               /* of a block at most */
-    ZC_SM90_STAGES = 8                   /* at most */
+    ZC_SM90_STAGES = 8,                  /* at most */
+    ZC_SM90_ROWS = 65                    /* fewer leave most of a tile empty */
 };
 
 /* What every such product needs, in part written to the header; may decline. */
 zc_status zc_gen_gemm_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s);
+/* The same with as many rows as tiles of 128 need. */
+zc_status zc_gen_gemm_sm90_tall(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s);
+/* What the best of gemm_sm90's configurations is held to take, beyond what a launch takes anyhow.
+ */
+double zc_gen_gemm_sm90_us(zc_gen *g, const zc_matmul_form *form, const zc_matmul_sizes *s);
+/* Of the batch, as far as it is certain. */
+int64_t zc_gen_gemm_sm90_items(zc_gen *g, const zc_matmul_form *f);
 /* As many stages as fit beside `other` bytes. */
 int zc_gemm_sm90_stages(int tile_m, int tile_n, uint32_t other);
 /* Microseconds that the best configuration of gemm_sm90 is held to take. */

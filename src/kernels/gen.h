@@ -111,7 +111,7 @@ const char *zc_gen_compute_type(zc_dtype dtype);
 /* Writes what zc/fused.cuh needs of the step's epilogue, if it has one. The family's kernels
  * send output 0 through zc_fused, and its launch function calls zc_launch_epilogue. */
 zc_status zc_gen_epilogue(zc_gen *g);
-/* With it, for kernels that have rows and columns of the result in hand and use zc_fused_pair: are
+/* With it, for kernels that have rows and columns of the result in hand and use zc_fused_cells: are
  * all operands scalars, rows, columns or of the result's shape? */
 bool zc_gen_epilogue_cells(zc_gen *g);
 /* The first operand of the epilogue that has the result's shape and elements of 16 bits; -1: none.

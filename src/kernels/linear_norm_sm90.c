@@ -90,7 +90,7 @@ zc_status zc_gen_linear_norm_sm90(zc_gen *g)
     zc_matmul_form form;
     zc_matmul_sizes s;
     choice best[ZC_COUNTOF(widths)];
-    ZC_TRY(zc_gen_gemm_sm90_form(g, &form, &s));
+    ZC_TRY(zc_gen_gemm_sm90_tall(g, &form, &s));
     if (g->declined[0]) return ZC_OK;
     int64_t m = s.m_high == INT64_MAX ? ZC_MM_FAR : s.m_high;
     int n = choices_of(m, &s, g->sm_count, best);

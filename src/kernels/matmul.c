@@ -305,8 +305,10 @@ zc_status zc_matmul_launch_norm(zc_launch *l, const struct zc_gemm_params *p)
 {
     if (p->m > INT32_MAX)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "too many rows (got %lld)", p->m);
-    zc_dim3 rows = {(uint32_t)p->m, 1, 1};
-    return zc_launch_kernel(l, 1, rows, ZC_GEMM_NORM, 32 * sizeof(double), p, sizeof *p);
+    bool brief = p->n <= ZC_GEMM_NORM_SHORT;
+    zc_dim3 grid = {(uint32_t)zc_ceil_div(p->m, brief ? ZC_GEMM_NORM_WARPS : 1), 1, 1};
+    uint32_t threads = brief ? ZC_GEMM_NORM_WARPS * 32 : ZC_GEMM_NORM;
+    return zc_launch_kernel(l, 1, grid, threads, 32 * sizeof(double), p, sizeof *p);
 }
 
 /* Entry 0, and what adds its parts up or normalises its rows. */

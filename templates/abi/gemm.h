@@ -9,10 +9,12 @@
 enum {
     ZC_GEMM_BATCH = 14, /* batch axes at most */
     ZC_GEMM_THREADS = 256,
-    ZC_GEMM_SMALL_M = 8, /* most rows of the kernels for few rows */
-    ZC_GEMM_SPLITS = 32, /* most parts of the summed axis */
-    ZC_GEMM_NORM = 256,  /* threads of a block that normalises a row */
-    ZC_GEMV_WARPS = 16,  /* of a block that shares the summed axis among its warps */
+    ZC_GEMM_SMALL_M = 8,       /* most rows of the kernels for few rows */
+    ZC_GEMM_SPLITS = 32,       /* most parts of the summed axis */
+    ZC_GEMM_NORM = 256,        /* threads of a block that normalises a long row */
+    ZC_GEMM_NORM_SHORT = 1024, /* longest row of a warp */
+    ZC_GEMM_NORM_WARPS = 4,    /* of a block that normalises short rows */
+    ZC_GEMV_WARPS = 16,        /* of a block that shares the summed axis among its warps */
     ZC_GEMM_A_ALIGNED = 1,
     ZC_GEMM_B_ALIGNED = 2, /* pieces along the contiguous axis can be read at once */
     ZC_GEMM_Y_ALIGNED = 4

@@ -1,6 +1,6 @@
 // Pointwise work within a kernel: on an operand when it is read, x = zc_pre(params, element, at), and on a result before
 // it is written, y = zc_fused(params, y, at), `at` being the element's place in the operand or result. The work is
-// point(x, in0[..], in1[..], ...), operands broadcast. zc_fused_pair does it for two neighbours of a row of a matrix.
+// point(x, in0[..], in1[..], ...), operands broadcast. zc_fused_cells does it for neighbours of a row of a matrix.
 //
 // spec.h, with W one of PRE and FUSED: Z_W, when there is any, with Z_W_COUNT (of operands), Z_W_INPUTS(X) = X(i, type)
 // ..., Z_W_ARGS(A) = , A(0), A(1) ... and zc_pre_point or zc_fused_point; with static shapes also Z_W_RANK, Z_W_DIMS and
@@ -32,7 +32,6 @@ ZC_WORK(zc_pre, PRE, auto)
 
 #ifndef Z_FUSED
 template <class V> ZC_DEV V zc_fused(const zc_fused_params &, V y, i64) { return y; }
-template <class V> ZC_DEV void zc_fused_pair(const zc_fused_params &, V *, i64, i64, i64, u32 = 0) {}
 #else
 #ifdef Z_FUSED_RANK
 ZC_STATIC_SHAPE(zc_fused_shape, Z_FUSED_RANK, Z_FUSED_DIMS, Z_FUSED_STRIDES)
@@ -44,39 +43,59 @@ ZC_WORK(zc_fused, FUSED, T)
 #undef ZC_FETCH
 
 // Z_FUSED_CELLS(X): X(i, type, rows, columns) for each operand, whether it differs from row to row and from column to
-// column. Then rows and columns say where its elements are, and two neighbours are one access. Z_FUSED_TILE: the operand,
-// of 16-bit elements and the result's shape, that the kernel brings itself; -1: none.
+// column. Then rows and columns say where its elements are, and neighbours are one access: zc_fused_cells<N> has the
+// operands of elements (row, col) to (row, col + N - 1) of the result as rows of n elements, col and n multiples of N.
+// Z_FUSED_TILE: the operand, of 16-bit elements and the result's shape, that the kernel brings itself, of two neighbours;
+// -1: none.
 #ifndef Z_FUSED_TILE
 #define Z_FUSED_TILE -1
 #endif
 #ifdef Z_FUSED_CELLS
-template <class T, bool COLS> struct zc_fused_two {
-    zc_vec<T, COLS ? 2 : 1> x;
-    ZC_MEMBER auto get(int i) const { return zc_get(x.v[COLS ? i : 0]); }
-};
-template <class T, bool ROWS, bool COLS, bool TILE> ZC_DEV auto zc_fused_fetch(const void *p, i64 row, i64 col, i64 n,
-                                                                              u32 tile) {
-    typedef zc_fused_two<T, COLS> two;
-    if constexpr (TILE) {
-        return two{zc_unpack<T>(tile)};
-    } else {
-        return *(const two *)((const T *)p + (ROWS ? row * (COLS ? n : 1) : 0) + (COLS ? col : 0));
-    }
-}
-// v: elements (row, col) and (row, col + 1), col even, of the result as rows of n elements, n even; tile: those of
-// operand Z_FUSED_TILE.
-template <class V> ZC_DEV void zc_fused_pair(const zc_fused_params &p, V *v, i64 row, i64 col, i64 n, u32 tile = 0) {
-#define ZC_FETCH(i, T, ROWS, COLS)                                                                                     \
-    const auto two##i = zc_fused_fetch<T, ROWS, COLS, i == Z_FUSED_TILE>(p.in[i], row, col, n, tile);
-    Z_FUSED_CELLS(ZC_FETCH)
-#undef ZC_FETCH
+template <class T, int N, bool ROWS, bool COLS, bool TILE> struct zc_fused_run {
+    static constexpr int PIECE = !COLS ? 1 : N * sizeof(T) < 16 ? N : 16 / sizeof(T), COUNT = COLS ? N / PIECE : 1;
+    zc_vec<T, PIECE> x[COUNT];
+    ZC_MEMBER void load(const void *p, i64 row, i64 col, i64 n, u32 tile) {
+        if constexpr (TILE) {
+            x[0] = zc_unpack<T>(tile);
+        } else {
+            const T *const from = (const T *)p + (ROWS ? row * (COLS ? n : 1) : 0) + (COLS ? col : 0);
 #pragma unroll
-    for (int e = 0; e < 2; e++) {
-#define ZC_PICK(i, T, ROWS, COLS) const auto in##i = two##i.get(e);
-        Z_FUSED_CELLS(ZC_PICK)
-        v[e] = zc_fused_point(v[e] Z_FUSED_ARGS(ZC_ARG));
-#undef ZC_PICK
+            for (int i = 0; i < COUNT; i++) x[i] = ((const zc_vec<T, PIECE> *)from)[i];
+        }
     }
+    ZC_MEMBER auto get(int i) const { return zc_get(COLS ? x[i / PIECE].v[i % PIECE] : x[0].v[0]); }
+};
+template <int N> struct zc_fused_cells {
+#define ZC_RUN(i, T, ROWS, COLS) zc_fused_run<T, N, ROWS, COLS, i == Z_FUSED_TILE> run##i;
+    Z_FUSED_CELLS(ZC_RUN)
+#undef ZC_RUN
+    ZC_MEMBER void load(const zc_fused_params &p, i64 row, i64 col, i64 n, u32 tile = 0) {
+#define ZC_LOAD(i, T, ROWS, COLS) run##i.load(p.in[i], row, col, n, tile);
+        Z_FUSED_CELLS(ZC_LOAD)
+#undef ZC_LOAD
+    }
+    template <class V> ZC_MEMBER void apply(V *v) const {
+#pragma unroll
+        for (int e = 0; e < N; e++) {
+#define ZC_PICK(i, T, ROWS, COLS) const auto in##i = run##i.get(e);
+            Z_FUSED_CELLS(ZC_PICK)
+            v[e] = zc_fused_point(v[e] Z_FUSED_ARGS(ZC_ARG));
+#undef ZC_PICK
+        }
+    }
+};
+#elif !defined(Z_FUSED)
+template <int N> struct zc_fused_cells {
+    ZC_MEMBER void load(const zc_fused_params &, i64, i64, i64, u32 = 0) {}
+    template <class V> ZC_MEMBER void apply(V *) const {}
+};
+#endif
+// v: elements (row, col) and (row, col + 1); tile: those of operand Z_FUSED_TILE.
+#if defined(Z_FUSED_CELLS) || !defined(Z_FUSED)
+template <class V> ZC_DEV void zc_fused_pair(const zc_fused_params &p, V *v, i64 row, i64 col, i64 n, u32 tile = 0) {
+    zc_fused_cells<2> cells;
+    cells.load(p, row, col, n, tile);
+    cells.apply(v);
 }
 #endif
 #undef ZC_ARG

@@ -49,40 +49,49 @@ ZC_DEV zc_gemm_tile zc_gemm_place(i64 m, i64 n, int height, int width) {
 }
 
 // alpha * sum + beta * c.
+template <class ACC, class C> ZC_DEV auto zc_gemm_add(const zc_gemm_params &p, ACC sum, C c) {
+#ifdef Z_SCALE
+    return (Z_SCALE)p.alpha * (Z_SCALE)sum + (Z_SCALE)p.beta * (Z_SCALE)c;
+#else
+    return sum + (ACC)c;
+#endif
+}
 template <class ACC> ZC_DEV auto zc_gemm_value(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col,
                                                ACC sum) {
-#ifdef Z_SCALE
-    Z_SCALE v = (Z_SCALE)p.alpha * (Z_SCALE)sum;
+#if Z_ADDEND && defined(Z_ADDEND_ROW)
+    return zc_gemm_add(p, sum, zc_get(item.c[col]));
+#elif Z_ADDEND
+    return zc_gemm_add(p, sum, zc_get(item.c[row * p.c_row + (p.c_col ? col : 0)]));
+#elif defined(Z_SCALE)
+    return (Z_SCALE)p.alpha * (Z_SCALE)sum;
 #else
-    ACC v = sum;
+    return sum;
 #endif
-#if Z_ADDEND
-#ifdef Z_ADDEND_ROW
-    const auto c = zc_get(item.c[col]);
-#else
-    const auto c = zc_get(item.c[row * p.c_row + (p.c_col ? col : 0)]);
-#endif
-#ifdef Z_SCALE
-    v += (Z_SCALE)p.beta * (Z_SCALE)c;
-#else
-    v += (ACC)c;
-#endif
-#endif
-    return v;
 }
-// The same of two neighbours, which C has beside each other; then the activation.
+// The same of N neighbours; what all rows add is read in one piece, and may be read early.
+template <int N> struct zc_gemm_addend {
+#if Z_ADDEND && defined(Z_ADDEND_ROW)
+    zc_vec<Z_T, N> c;
+    ZC_MEMBER void load(const zc_gemm_item &item, i64 col) { c = *(const zc_vec<Z_T, N> *)(item.c + col); }
+    template <class ACC> ZC_MEMBER auto value(const zc_gemm_params &p, const zc_gemm_item &, i64, i64, int e,
+                                              ACC sum) const {
+        return zc_gemm_add(p, sum, zc_get(c.v[e]));
+    }
+#else
+    ZC_MEMBER void load(const zc_gemm_item &, i64) {}
+    template <class ACC> ZC_MEMBER auto value(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col,
+                                              int e, ACC sum) const {
+        return zc_gemm_value(p, item, row, col + e, sum);
+    }
+#endif
+};
+// Two neighbours, and the activation.
 #ifdef Z_SCALE
 ZC_DEV void zc_gemm_pair(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col, const f32 *sum, f32 *v) {
-#ifdef Z_ADDEND_ROW
-    const zc_vec<Z_T, 2> c = *(const zc_vec<Z_T, 2> *)(item.c + col);
+    zc_gemm_addend<2> addend;
+    addend.load(item, col);
 #pragma unroll
-    for (int i = 0; i < 2; i++) v[i] = p.alpha * sum[i] + p.beta * zc_get(c.v[i]);
-#else
-#pragma unroll
-    for (int i = 0; i < 2; i++) v[i] = zc_gemm_value(p, item, row, col + i, sum[i]);
-#endif
-#pragma unroll
-    for (int i = 0; i < 2; i++) v[i] = zc_epilogue(v[i]);
+    for (int i = 0; i < 2; i++) v[i] = zc_epilogue(addend.value(p, item, row, col, i, sum[i]));
 }
 #endif
 template <class ACC> ZC_DEV Z_T zc_gemm_finish(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col,

@@ -2,7 +2,7 @@
 #pragma once
 #if defined(Z_NORM)
 #include "zc/gemm_norm.cuh"
-ZC_KERNEL(1)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemm_norm_row(p); }
+ZC_KERNEL(1)(const __grid_constant__ zc_gemm_params p) { zc_begin(); zc_gemm_norm(p); }
 #elif Z_SPLIT
 ZC_KERNEL(1)(const __grid_constant__ zc_gemm_params p) {
     zc_begin();

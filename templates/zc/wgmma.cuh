@@ -4,6 +4,7 @@
  * ZC_WGMMA(name, n, TYPE, across) defines `void name(SUM (&d)[n / 2], u64 a, u64 b, bool add)`: the product of
  * 64 x 16 elements of A by n x 16 of B. n is a number 8, 16 ... 256, TYPE F16 or BF16; sums are f32. A lies along the
  * summed axis; B too, or with `across` 1 its columns are contiguous. Without add, d is overwritten.
+ * ZC_WGMMA_ACROSS(name, n, TYPE, across_a, across): with across_a 1, A's rows are contiguous instead, 64 of them a line.
  *
  * ZC_WGMMA_HELD(name, n, TYPE, across) defines `void name(SUM (&d)[n / 2], const u32 (&a)[4], u64 b, bool add)`: A in
  * registers, two elements each, the first in the low half: those that d has in the same place with n = 16, row by row.
@@ -128,16 +129,17 @@
 
 #define ZC_WGMMA_ADD(a, b, add, ...) add
 #define ZC_WGMMA_FACTORS(a, b, ...) a ", " b
-#define ZC_WGMMA_DEFINE(op, flags, c, SUM, name, n, across)                                                            \
+#define ZC_WGMMA_DEFINE(op, flags, c, SUM, name, n, across_a, across)                                                            \
     ZC_INLINE void name(SUM (&d)[n / 2], u64 a, u64 b, bool add) {                                                     \
         asm volatile("{ .reg .pred p; setp.ne.b32 p, " ZC_WGMMA_REST_##n(ZC_WGMMA_ADD) ", 0;\n"                        \
                      "wgmma.mma_async.sync.aligned.m64n" #n op " {" ZC_WGMMA_TEXT_##n "}, "                            \
-                     ZC_WGMMA_REST_##n(ZC_WGMMA_FACTORS) ", p" flags "0, " #across "; }"                               \
+                     ZC_WGMMA_REST_##n(ZC_WGMMA_FACTORS) ", p" flags #across_a ", " #across "; }"                      \
                      : ZC_WGMMA_SUMS_##n(c, d)                                                                         \
                      : "l"(a), "l"(b), "r"((u32)add));                                                                 \
     }
-#define ZC_WGMMA_OF(name, n, TYPE, across) ZC_WGMMA_##TYPE(ZC_WGMMA_DEFINE, name, n, across)
-#define ZC_WGMMA(name, n, TYPE, across) ZC_WGMMA_OF(name, n, TYPE, across)
+#define ZC_WGMMA_OF(name, n, TYPE, across_a, across) ZC_WGMMA_##TYPE(ZC_WGMMA_DEFINE, name, n, across_a, across)
+#define ZC_WGMMA_ACROSS(name, n, TYPE, across_a, across) ZC_WGMMA_OF(name, n, TYPE, across_a, across)
+#define ZC_WGMMA(name, n, TYPE, across) ZC_WGMMA_OF(name, n, TYPE, 0, across)
 
 #define ZC_WGMMA_HELD_ADD(a0, a1, a2, a3, b, add) add
 #define ZC_WGMMA_HELD_FACTORS(a0, a1, a2, a3, b, add) "{" a0 ", " a1 ", " a2 ", " a3 "}, " b

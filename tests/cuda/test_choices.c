@@ -16,7 +16,7 @@
 #include "support/forge.h"
 #include "support/onnx_text.h"
 
-enum { DEPTH = 64, COLUMNS = 64, ROWS_MAX = 128 };
+enum { DEPTH = 64, COLUMNS = 64, ROWS_MAX = 257 };
 
 /* y[M, 64] = x[M, 64] w[64, 64] in f16. */
 static const char fixed[] =
@@ -94,7 +94,7 @@ static void test_architectures_choose_for_themselves(void **state)
     plan = plan_of(fixed, both, 2);
     assert_int_equal(run(plan, "90", 128, on_90), 0);
     assert_string_equal(family_of(plan, on_80), "gemm_mma");
-    assert_string_equal(family_of(plan, on_90), "gemm_sm90");
+    assert_string_equal(family_of(plan, on_90), "gemm_few_sm90");
     zc_plan_destroy(&plan);
 }
 
@@ -112,7 +112,7 @@ static void test_another_gpu_gets_its_own(void **state)
         plan = plan_of(fixed, &targets[1 - i], 1);
         assert_int_equal(run(plan, others[i], 128, own), 0);
         assert_string_equal(anew, own);
-        assert_string_equal(family_of(plan, own), i ? "gemm_mma" : "gemm_sm90");
+        assert_string_equal(family_of(plan, own), i ? "gemm_mma" : "gemm_few_sm90");
         zc_plan_destroy(&plan);
     }
 }
@@ -124,13 +124,14 @@ static void test_ranges_of_a_size(void **state)
         int64_t rows;
         int same; /* as which of the others */
         const char *family;
-    } sizes[] = {{1, 0, "gemm_mma"},   {2, 1, "gemm_mma"},  {8, 1, "gemm_mma"},
-                 {9, 3, "gemm_mma"},   {64, 3, "gemm_mma"}, {65, 5, "gemm_sm90"},
-                 {128, 5, "gemm_sm90"}};
-    char names[7][128];
+    } sizes[] = {{1, 0, "gemm_mma"},        {2, 1, "gemm_mma"},       {8, 1, "gemm_mma"},
+                 {9, 3, "gemm_few_sm90"},   {64, 3, "gemm_few_sm90"}, {65, 5, "gemm_few_sm90"},
+                 {256, 5, "gemm_few_sm90"}, {257, 7, "gemm_sm90"}};
+    enum { COUNT = ZC_COUNTOF(sizes) };
+    char names[COUNT][128];
     (void)state;
     zc_plan *plan = plan_of(symbolic, target, 1);
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < COUNT; i++) {
         assert_int_equal(run(plan, i ? NULL : "90", sizes[i].rows, names[i]), 0);
         assert_string_equal(family_of(plan, names[i]), sizes[i].family);
         for (int j = 0; j < i; j++)
@@ -145,9 +146,10 @@ static const char *tile_of(const zc_plan *plan, char out[64])
     const zc_program *p = &plan->program;
     out[0] = '\0';
     for (uint32_t i = 0; i < p->nkernels; i++)
-        if (strcmp(p->kernels[i].family, "gemm_sm90") == 0)
-            snprintf(out, 64, "#define Z_TILE_M %d\n#define Z_TILE_N %d",
-                     (int)p->kernels[i].config[0], (int)p->kernels[i].config[1]);
+        if (strcmp(p->kernels[i].family, "gemm_few_sm90") == 0)
+            snprintf(out, 64, "#define Z_TILE_ROWS %d\n#define Z_GROUPS %d\n#define Z_PARTS %d\n",
+                     (int)p->kernels[i].config[0], (int)p->kernels[i].config[1],
+                     (int)p->kernels[i].config[2]);
     return out;
 }
 

@@ -59,7 +59,7 @@ typedef struct zc_host_product {
     zc_host_kind kind;
     int line;
     unsigned columns;
-    int across, add;
+    int across_a, across, add;
     unsigned long long a, b;
 } zc_host_product;
 

@@ -3,6 +3,7 @@
 
 ZC_WGMMA(narrow, 8, F16, 0)
 ZC_WGMMA(wide, 256, BF16, 1)
+ZC_WGMMA_ACROSS(both, 8, F16, 1, 0)
 
 extern "C" __global__ void __launch_bounds__(256)
     every_hopper(u32 *u, const f32 *f, const __grid_constant__ zc_tensor_map map)
@@ -46,6 +47,7 @@ extern "C" __global__ void __launch_bounds__(256)
         zc_async_fence();
         zc_wgmma_fence();
         narrow(d, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
+        both(d, zc_wgmma_across(tile, 1024), zc_wgmma_along(tile + 32768), true);
         wide(e, zc_wgmma_along(tile), zc_wgmma_across(tile + 32768, 8192), false);
         zc_wgmma_commit();
         zc_wgmma_wait<1>();

@@ -226,12 +226,14 @@ template <int N> ZC_INLINE void zc_wgmma_wait(ZC_HOST_LINE)
     zc_host_call->wgmma_wait(line.number, N);
 }
 
-#define ZC_WGMMA(name, n, TYPE, across) ZC_HOST_WGMMA(name, n, TYPE, across)
-#define ZC_HOST_WGMMA(name, n, TYPE, across)                                                       \
+#define ZC_WGMMA(name, n, TYPE, across) ZC_HOST_WGMMA(name, n, TYPE, 0, across)
+#define ZC_WGMMA_ACROSS(name, n, TYPE, across_a, across)                                           \
+    ZC_HOST_WGMMA(name, n, TYPE, across_a, across)
+#define ZC_HOST_WGMMA(name, n, TYPE, across_a, across)                                             \
     ZC_INLINE void name(f32(&d)[(n) / 2], u64 a, u64 b, bool add, ZC_HOST_LINE)                    \
     {                                                                                              \
         static_assert((n) % 8 == 0 && (n) >= 8 && (n) <= 256, "8, 16 ... 256 columns");            \
-        zc_host_product p = {ZC_HOST_WGMMA_##TYPE, line.number, n, across, add, a, b};             \
+        zc_host_product p = {ZC_HOST_WGMMA_##TYPE, line.number, n, across_a, across, add, a, b};   \
         zc_host_call->wgmma(&p, 0, d);                                                             \
     }
 
@@ -240,7 +242,7 @@ template <int N> ZC_INLINE void zc_wgmma_wait(ZC_HOST_LINE)
     ZC_INLINE void name(f32(&d)[(n) / 2], const u32(&a)[4], u64 b, bool add, ZC_HOST_LINE)         \
     {                                                                                              \
         static_assert((n) % 8 == 0 && (n) >= 8 && (n) <= 256, "8, 16 ... 256 columns");            \
-        zc_host_product p = {ZC_HOST_WGMMA_##TYPE, line.number, n, across, add, 0, b};             \
+        zc_host_product p = {ZC_HOST_WGMMA_##TYPE, line.number, n, 0, across, add, 0, b};          \
         zc_host_call->wgmma(&p, a, d);                                                             \
     }
 

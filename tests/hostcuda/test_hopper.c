@@ -11,6 +11,7 @@ static const char head[] =
     "#include \"zc/hopper.cuh\"\n"
     "ZC_WGMMA(multiply, 8, F16, 0)\n"
     "ZC_WGMMA(multiply_across, 64, F16, 1)\n"
+    "ZC_WGMMA_ACROSS(multiply_both, 8, F16, 1, 0)\n"
     "ZC_WGMMA_HELD(multiply_held, 64, F16, 1)\n"
     "__shared__ __align__(1024) u16 tile[16][64], a[64 * 64], bb[64 * 64];\n"
     "__shared__ __align__(8) u64 barriers[2];\n"
@@ -650,6 +651,33 @@ static void products_come_late(void **state)
     for (int i = 0; i < 64; i++) assert_int_equal(m.result[i], 1);
 }
 
+/* A across the summed axis, 64 rows a line: element (i, 3) is i, B has 2 in column 5 of this row.
+ */
+static void products_of_rows_across(void **state)
+{
+    (void)state;
+    memory m;
+    assert_ok(run(&m,
+                  "    for (u32 i = t; i < 16 * 64; i += 128)\n"
+                  "        a[i / 64 * 64 + ((i % 64 / 8) ^ (i / 64 % 8)) * 8 + i % 8] =\n"
+                  "            i / 64 == 3 ? zc_f32_to_f16((f32)(i % 64)) : 0;\n"
+                  "    for (u32 i = t; i < 8 * 64; i += 128)\n"
+                  "        bb[i] = i == 5 * 64 + ((0 ^ 5) * 8 + 3) ? 0x4000 : 0;\n"
+                  "    zc_async_fence();\n"
+                  "    zc_sync();\n"
+                  "    zc_wgmma_fence();\n"
+                  "    multiply_both(d, zc_wgmma_across(sa, 1024), db, false);\n"
+                  "    zc_wgmma_commit();\n"
+                  "    zc_wgmma_wait<0>();\n"
+                  "    if (t % 4 == 2) {\n" /* columns 4 and 5 */
+                  "        const u32 row = t / 32 * 16 + t % 32 / 4;\n"
+                  "        out[row] = d[1] == 2 * row && d[0] == 0;\n"
+                  "        out[row + 8] = d[3] == 2 * (row + 8) && d[2] == 0;\n"
+                  "    }\n",
+                  1, 1, 128));
+    for (int i = 0; i < 64; i++) assert_int_equal(m.result[i], 1);
+}
+
 /* A in registers: element (i, 3) is i, (i, 11) is 1; B has 2 and 4 in column 5 of these rows, so
  * that d(i, 5) = 2 i + 4. */
 static void products_of_registers(void **state)
@@ -970,6 +998,7 @@ int main(void)
         TEST(what_a_tensor_map_needs),
         TEST(what_an_im2col_map_needs),
         TEST(products_come_late),
+        TEST(products_of_rows_across),
         TEST(products_of_registers),
         TEST(matrix_stores),
         TEST(registers_move),

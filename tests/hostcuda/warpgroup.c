@@ -162,7 +162,8 @@ static void read_operand(const hc_thread *t, const hc_operand *o, hc_halves to, 
 static uint64_t read_operands(const hc_thread *t, const zc_host_product *p, bool held, hc_halves a,
                               hc_halves b)
 {
-    hc_operand oa = operand_of(p->a, ROWS, false), ob = operand_of(p->b, p->columns, p->across);
+    hc_operand oa = operand_of(p->a, ROWS, p->across_a),
+               ob = operand_of(p->b, p->columns, p->across);
     read_operand(t, &ob, b, p->line);
     uint64_t sum = hc_memory_sum(b, p->columns * DEPTH * sizeof *b);
     if (held) return sum;
@@ -179,7 +180,7 @@ static hc_product *add_product(hc_group *g, const hc_thread *t, const zc_host_pr
         g->products = grown;
         g->capacity = capacity;
     }
-    if (!held) check_operand(t, p->a, ROWS, false, p->line);
+    if (!held) check_operand(t, p->a, ROWS, p->across_a, p->line);
     check_operand(t, p->b, p->columns, p->across, p->line);
     hc_halves a, b;
     hc_product *product = &g->products[g->count++];
@@ -193,7 +194,8 @@ static hc_product *add_product(hc_group *g, const hc_thread *t, const zc_host_pr
 static bool is_same(const zc_host_product *a, const zc_host_product *b)
 {
     return a->kind == b->kind && a->line == b->line && a->columns == b->columns &&
-           a->across == b->across && a->add == b->add && a->a == b->a && a->b == b->b;
+           a->across_a == b->across_a && a->across == b->across && a->add == b->add &&
+           a->a == b->a && a->b == b->b;
 }
 
 void hc_wgmma(const zc_host_product *p, const unsigned *held, float *d)
@@ -313,7 +315,10 @@ static void do_product(const hc_thread *t, const hc_product *product)
         hc_fail_of(t, HC_CUDA_ERROR_LAUNCH_FAILED, p->line,
                    "shared memory has changed since the product was asked for");
     if (product->held[0]) read_held(t, product, ha);
-    for (unsigned i = 0; i < ROWS * DEPTH; i++) a[i / DEPTH][i % DEPTH] = value_of(p->kind, ha[i]);
+    for (unsigned i = 0; i < ROWS * DEPTH; i++) {
+        unsigned row = p->across_a ? i % ROWS : i / DEPTH;
+        a[row][p->across_a ? i / ROWS : i % DEPTH] = value_of(p->kind, ha[i]);
+    }
     for (unsigned i = 0; i < p->columns * DEPTH; i++) {
         unsigned k = p->across ? i / p->columns : i % DEPTH;
         b[k][p->across ? i % p->columns : i / DEPTH] = value_of(p->kind, hb[i]);

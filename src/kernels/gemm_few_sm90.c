@@ -1,0 +1,189 @@
+/* Products of few rows of f16 and bf16 on Hopper (gemm_few_sm90.cu): tiles and parts, by a model of
+ * their cost. */
+#include <string.h>
+
+#include "abi/gemm_few_sm90.h"
+#include "base/number.h"
+#include "kernels/gemm_sm90.h"
+
+enum { TILE_ROWS, GROUPS, PARTS, STEPS, STAGES };
+const char *const zc_config_gemm_few_sm90[] = {"tile_rows", "groups", "parts",
+                                               "steps",     "stages", NULL};
+
+enum {
+    SIDE = 64,          /* columns of a tile, and of the summed axis a step */
+    LINE = 128,         /* bytes */
+    PITCH = SIDE + 4,   /* of the sums' lines */
+    SMEM_MOST = 232448, /* of a block on sm_90 */
+    ROWS_LEAST = 9,     /* fewer are a matter of reading B alone */
+    ROWS_MOST = 256,
+    TILE_MOST = 128,
+    PARTS_MOST = 8,
+    SHAPES = TILE_MOST / 8 * 4 * 3,
+    TRIED_MOST = 8, /* of them, where the compiler's code is refused */
+    TALL_FIXED = 3  /* microseconds of gemm_sm90 beside its estimate */
+};
+
+/* ---- the choice ---- */
+
+typedef struct problem {
+    int64_t m, n, k, items;
+    bool heavy; /* is there more to do with a sum than to add a bias? */
+    int sm_count;
+} problem;
+
+typedef struct candidate {
+    int rows, groups, parts, steps, stages;
+    double us;
+} candidate;
+
+static uint32_t smem_of(const candidate *c)
+{
+    int operands = c->stages * (SIDE + c->rows) * LINE, sums = c->rows * PITCH * 4;
+    int kept = operands > c->groups * sums ? operands : c->groups * sums;
+    int received = (c->parts - 1) * sums / c->parts;
+    return (uint32_t)(kept + received + (2 * c->stages + 1) * 8);
+}
+
+/* Microseconds, beyond what any kernel takes: fitted to a chain of products of 128 rows on an H200
+ * (bench/NOTES.md). A step takes as long as its products or its rows of A from the L2 cache; blocks
+ * of one wave have their part of B before they begin. */
+static double cost(const problem *p, const candidate *c)
+{
+    static const double meets[] = {0, 0, 1000, 0, 2000, 0, 0, 0, 4000}; /* cycles, by parts */
+    const double clock = 1650, l2 = 48, turn = 70, a_block = 15, join = 900;
+    const double element = p->heavy ? 40 : 20; /* cycles of a thread */
+    int64_t blocks = zc_ceil_div(p->m, c->rows) * zc_ceil_div(p->n, SIDE) * p->items * c->parts;
+    int64_t waves = zc_ceil_div(blocks, p->sm_count);
+    double product = c->rows > 32 ? c->rows * 2.5 : 80, loads = c->rows * LINE / l2;
+    double step = (product > loads ? product : loads) + turn / c->groups, b = SIDE * LINE / l2;
+    double first = c->steps * (c->stages < c->steps ? step + b / 2 : step);
+    double results = (double)c->rows * SIDE / c->parts / (128 * c->groups) * element;
+    double meet = meets[c->parts] + (c->parts > 1 && c->groups > 1 ? join : 0);
+    double groups = 90 * c->groups * (c->groups - 1);
+    double later = (double)(waves - 1) * c->steps * (step + b);
+    return (first + later + results + meet + groups + (double)blocks * a_block) / clock;
+}
+
+/* Number `number` of all; false: not for this product. */
+static bool candidate_of(const problem *p, int number, candidate *c)
+{
+    *c = (candidate){
+        .rows = (number / 12 + 1) * 8, .parts = 1 << number / 3 % 4, .groups = 1 << number % 3};
+    int64_t all = zc_ceil_div(p->k, SIDE), steps = zc_ceil_div(all, c->parts);
+    if (steps > INT32_MAX / SIDE || (c->parts > 1 && steps * (c->parts - 1) >= all)) return false;
+    c->steps = (int)steps;
+    if (c->rows % c->parts || c->steps < c->groups) return false;
+    c->stages = c->steps < SMEM_MOST / LINE / SIDE ? c->steps : SMEM_MOST / LINE / SIDE;
+    while (c->stages && smem_of(c) > SMEM_MOST) c->stages--;
+    c->us = cost(p, c);
+    return c->stages >= c->groups;
+}
+
+/* Tiles of other rows do as much work in vain as one of these. */
+static bool is_even(const problem *p, const candidate *c)
+{
+    int64_t down = zc_ceil_div(p->m, c->rows);
+    return zc_ceil_div(zc_ceil_div(p->m, down), 8) * 8 == c->rows;
+}
+
+/* By cost, the best first. */
+static int sort_candidates(const problem *p, candidate out[SHAPES])
+{
+    int count = 0;
+    for (int n = 0; n < SHAPES; n++) {
+        candidate c;
+        if (!candidate_of(p, n, &c) || !is_even(p, &c)) continue;
+        int at = count++;
+        for (; at && c.us < out[at - 1].us; at--) out[at] = out[at - 1];
+        out[at] = c;
+    }
+    return count;
+}
+
+/* What the best three are held to take. */
+static void tell(const candidate *best, int count, char *why, size_t n)
+{
+    size_t at = 0;
+    for (int b = 0; b < 3 && b < count && at < n; b++)
+        at += (size_t)zc_snprintf(why + at, n - at, "%s%dx%d in %d parts, %d groups %.1f us",
+                                  b ? ", " : "wgmma: ", best[b].rows, SIDE, best[b].parts,
+                                  best[b].groups, best[b].us);
+}
+
+/* ---- the specialisation ---- */
+
+static void put_config(zc_gen *g, const candidate *c)
+{
+    g->config[TILE_ROWS] = c->rows;
+    g->config[GROUPS] = c->groups;
+    g->config[PARTS] = c->parts;
+    g->config[STEPS] = c->steps;
+    g->config[STAGES] = c->stages;
+    g->threads = (uint32_t)c->groups * 128 + 32;
+    g->smem = smem_of(c);
+    g->cluster = (uint32_t)c->parts;
+}
+
+zc_status zc_gen_gemm_few_sm90(zc_gen *g)
+{
+    zc_matmul_form form;
+    zc_matmul_sizes s;
+    ZC_TRY(zc_gen_gemm_sm90_form(g, &form, &s));
+    if (g->declined[0]) return ZC_OK;
+    if (s.m_high > ROWS_MOST || (s.m_low < ROWS_LEAST && !g->candidate))
+        return zc_gen_decline(g, "rows that are not certain to be %d to %d", ROWS_LEAST, ROWS_MOST);
+    problem p = {.m = s.m_high,
+                 .n = s.n,
+                 .k = s.k,
+                 .items = zc_gen_gemm_sm90_items(g, &form),
+                 .heavy = form.activation || zc_op_epilogue(g->info, g->attrs),
+                 .sm_count = g->sm_count};
+    candidate c, sorted[SHAPES];
+    if (g->candidate) {
+        if (g->candidate > SHAPES || !candidate_of(&p, g->candidate - 1, &c))
+            return zc_gen_decline(g, "no such candidate");
+    } else {
+        int count = sort_candidates(&p, sorted);
+        if (g->refused >= count) return zc_gen_decline(g, "no tile for it");
+        g->configurations = count < TRIED_MOST ? count : TRIED_MOST;
+        c = sorted[g->refused];
+        double tall = zc_gen_gemm_sm90_us(g, &form, &s) + TALL_FIXED;
+        if (s.m_low >= ZC_SM90_ROWS && tall < c.us)
+            return zc_gen_decline(g, "larger tiles are faster (%.1f us, not %.1f)", tall, c.us);
+        tell(sorted, count, g->why, sizeof g->why);
+    }
+    put_config(g, &c);
+    ZC_TRY(zc_gen_matmul_spec(g, &form));
+    if (!zc_gen_epilogue_cells(g))
+        return zc_gen_decline(g, "pointwise work whose operands are no rows or columns");
+    return ZC_OK;
+}
+
+/* ---- the launch ---- */
+
+zc_status zc_launch_gemm_few_sm90(zc_launch *l)
+{
+    zc_matmul_form form;
+    zc_matmul mm;
+    struct zc_gemm_few_sm90_params p;
+    memset(&p, 0, sizeof p);
+    ZC_TRY(zc_matmul_form_launch(l, &form));
+    ZC_TRY(zc_matmul_of(l, &form, &mm));
+    zc_matmul_simplify(&form, &mm);
+    if (mm.batch == 0) return ZC_OK;
+    ZC_TRY(zc_matmul_params(l, &form, &mm, 16, &p.product.g));
+    const int64_t *config = l->kernel->config;
+    int64_t down = zc_ceil_div(mm.m, config[TILE_ROWS]), across = zc_ceil_div(mm.n, SIDE), blocks;
+    if (mm.batch_rank > 1 || mm.m > INT32_MAX || !zc_mul_i64(down, across, &blocks) ||
+        !zc_mul_i64(blocks, mm.batch, &blocks) || blocks > INT32_MAX / config[PARTS])
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld x %lld)",
+                       (long long)mm.m, (long long)mm.n);
+    p.down = (int)down;
+    p.across = (int)across;
+    if (form.norm) ZC_TRY(zc_matmul_partial_sums(l, &mm, 1, sizeof(float), &p.product.g));
+    ZC_TRY(zc_gemm_sm90_maps(l, &form, &mm, (int)config[TILE_ROWS], SIDE, &p.product));
+    zc_dim3 grid = {(uint32_t)(blocks * config[PARTS]), 1, 1};
+    ZC_TRY(zc_launch_configured(l, grid, &p, sizeof p));
+    return form.norm ? zc_matmul_launch_norm(l, &p.product.g) : ZC_OK;
+}

@@ -542,6 +542,67 @@ static void copies_come_late(void **state)
     assert_int_equal(m.result[1], 7);
 }
 
+/* Images of 5 x 4 pixels with 8 channels, and windows of 3 x 2 with steps of 2 and 1, padding of 1
+ * around: 3 windows a line, 5 lines an image. */
+static tensor_map patches_map(const memory *m)
+{
+    tensor_map map;
+    const uint64_t dims[] = {8, 5, 4, 2}, pitch[] = {16, 80, 320};
+    const int lower[] = {-1, -1}, upper[] = {-1, 0};
+    const uint32_t steps[] = {1, 2, 1, 1};
+    assert_ok(cuTensorMapEncodeIm2col(
+        (hc_tensor_map_t *)&map, HC_CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, (void *)(uintptr_t)m->data,
+        dims, pitch, lower, upper, 8, 8, steps, HC_CU_TENSOR_MAP_INTERLEAVE_NONE,
+        HC_CU_TENSOR_MAP_SWIZZLE_NONE, HC_CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+        HC_CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+    return map;
+}
+
+/* 8 windows from one on, at one tap. */
+static hc_result copy_patches(memory *m, int x, int y, int image, int right, int down)
+{
+    char body[1024];
+    snprintf(body, sizeof body,
+             "    zc_barrier_init(b, 1);\n"
+             "    zc_barrier_fence();\n"
+             "    zc_barrier_expect(b, 8 * 16);\n"
+             "    zc_patches_load(to, &map, b, 0, %d, %d, %d, %d, %d);\n"
+             "    zc_barrier_wait(b, 0);\n"
+             "    for (int i = 0; i < 64; i++) out[i] = tile[i / 64][i %% 64];\n",
+             x, y, image, right, down);
+    prepare(m);
+    return run_map(m, body, 1, 1, 1, patches_map(m));
+}
+
+/* Windows go on over lines and images; what lies on padding or beyond the last image is zero. */
+static void patches(void **state)
+{
+    (void)state;
+    memory m;
+    for (int start = 0; start < 30; start++)
+        for (int tap = 0; tap < 6; tap++) {
+            int right = tap % 3, down = tap / 3, line = start / 3, image = line / 5;
+            assert_ok(copy_patches(&m, start % 3 * 2 - 1, line % 5 - 1, image, right, down));
+            for (int i = 0; i < 8; i++) {
+                int n = start + i, x = n % 3 * 2 - 1 + right, y = n / 3 % 5 - 1 + down;
+                bool inside = x >= 0 && x < 5 && y >= 0 && y < 4 && n < 30;
+                unsigned at = inside ? (unsigned)(((n / 15 * 4 + y) * 5 + x) * 8) : 0;
+                for (unsigned c = 0; c < 8; c++)
+                    assert_int_equal(m.result[(unsigned)i * 8 + c], inside ? at + c : 0);
+            }
+        }
+    const hc_result failed = HC_CUDA_ERROR_LAUNCH_FAILED;
+    assert_int_equal(copy_patches(&m, 0, -1, 0, 0, 0), failed);    /* between two windows */
+    assert_int_equal(copy_patches(&m, -1, 4, 0, 0, 0), failed);    /* below the last */
+    assert_int_equal(copy_patches(&m, -1, -1, 0, 256, 0), failed); /* a tap of 9 bits */
+    prepare(&m);
+    assert_int_equal(run_map(&m,
+                             "    zc_barrier_init(b, 1);\n"
+                             "    zc_tensor_load(to, &map, b, 0, -1, -1, 0);\n",
+                             1, 1, 1, patches_map(&m)),
+                     failed);
+}
+
 static hc_result encode(unsigned type, unsigned rank, uintptr_t address, const uint64_t *dims,
                         const uint64_t *pitch, const uint32_t *box, const uint32_t *steps,
                         unsigned swizzle)
@@ -969,6 +1030,7 @@ int main(void)
         TEST(copies_come_late),
         TEST(what_a_tensor_map_needs),
         TEST(what_an_im2col_map_needs),
+        TEST(patches),
         TEST(products_come_late),
         TEST(products_of_registers),
         TEST(matrix_stores),

@@ -258,8 +258,9 @@ static void choose(zc_gen *g, const conv_roles *r)
         large = !direct && s.oc >= 96 && x != ZC_F64 && op != ZC_OP_DeformConv;
         /* Quantised results may need sums of 64 bits, for which the big tiles have no room. */
         if (op == ZC_OP_QLinearConv && k > SHORT_SUM) large = false;
-        if (op == ZC_OP_ConvNhwc && !not_mma && !g->candidate) large = false; /* conv_sm90 ranges */
-        large = large && (g->candidate || fills(g, groups, s.oc));
+        /* The families before this one have made ranges of their own. */
+        bool ranges = op == ZC_OP_ConvNhwc && !not_mma;
+        large = large && (g->candidate || (!ranges && fills(g, groups, s.oc)));
     }
     g->config[TILE] = direct ? 0 : large ? 128 : 64;
     g->config[MMA] = !direct && !not_mma;

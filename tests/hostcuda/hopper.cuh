@@ -261,6 +261,8 @@ ZC_INLINE void zc_stmatrix_x4(u32 row, const u32 r[4], ZC_HOST_LINE)
     zc_host_call->stmatrix(line.number, row, r);
 }
 
-ZC_INLINE void zc_constant_load() {}
+ZC_INLINE void zc_constant_load()
+{
+}
 
 #endif

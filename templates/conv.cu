@@ -4,7 +4,7 @@
 // ones, whose patches are interpolated.
 //
 // spec.h: the window (zc/window.cuh); Z_X, Z_W, Z_Y, Z_BIAS (types); Z_ACC (sums), Z_OPERAND (what is multiplied);
-// Z_LAST (channels are last), Z_HAS_BIAS, Z_HAS_RESIDUAL, zc_act (activation); Z_QUANT (0 floats, 1 integer result, 2
+// Z_LAST (channels are last; Z_TAPS_FIRST: of the weights, too), Z_HAS_BIAS, Z_HAS_RESIDUAL, zc_act (activation); Z_QUANT (0 floats, 1 integer result, 2
 // quantised result) with Z_HAS_X_ZERO, Z_HAS_W_ZERO and for 2 the types Z_XS, Z_WS, Z_YS and Z_LOW, Z_HIGH; Z_batch,
 // Z_groups, Z_ic, Z_oc; Z_TRANSPOSED; Z_DEFORM with Z_HAS_MASK, Z_AXES and Z_OFFSET_GROUPS; Z_TILE (the side of a
 // block's tile; 0: a thread for each element) and Z_MMA (by tensor cores).
@@ -178,6 +178,8 @@ ZC_DEV i64 weight_at(const geometry &g, int group, int m, int k) {
     const int c = channel_of(g, k, &tap);
 #if Z_TRANSPOSED
     return (((i64)group * g.ic + c) * g.oc + m) * g.taps + tap;
+#elif Z_TAPS_FIRST
+    return (((i64)group * g.oc + m) * g.taps + tap) * g.ic + c;
 #else
     return (((i64)group * g.oc + m) * g.ic + c) * g.taps + tap;
 #endif
@@ -387,7 +389,8 @@ ZC_KERNEL(0)(const __grid_constant__ zc_conv_params p) {
     for (int k = 0; k < g.k; k++)
         sum += (acc_t)patch_value(p, g, z, r, group, k) * (acc_t)load_w(p, channel, weight_at(g, group, m, k));
 #else
-    const i64 step = Z_LAST ? 1 : g.in_plane, w_step = Z_TRANSPOSED ? (i64)g.oc * g.taps : g.taps;
+    const i64 step = Z_LAST ? 1 : g.in_plane, w_tap = Z_TAPS_FIRST ? g.ic : 1;
+    const i64 w_step = Z_TAPS_FIRST ? 1 : Z_TRANSPOSED ? (i64)g.oc * g.taps : g.taps;
     const i64 weights = Z_TRANSPOSED ? ((i64)group * g.ic * g.oc + m) * g.taps : channel * g.ic * g.taps;
     int tap = 0;
     for (int a = 0; a < g.w.kernel[0]; a++)
@@ -401,7 +404,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_conv_params p) {
                 const i64 at = ((i64)slab * g.w.in[1] + line) * g.w.in[2] + col;
                 const i64 x = r.base + (Z_LAST ? at * ((i64)g.groups * g.ic) : at);
                 for (int c = 0; c < g.ic; c++)
-                    sum += (acc_t)load_x(p, z, x + c * step) * (acc_t)load_w(p, channel, weights + c * w_step + tap);
+                    sum += (acc_t)load_x(p, z, x + c * step) * (acc_t)load_w(p, channel, weights + c * w_step + tap * w_tap);
             }
 #endif
     finish(p, i, channel, sum);
@@ -430,7 +433,7 @@ template <int BM, int BN> struct mma_tiles {
     static ZC_MEMBER zc_vec<u16, 8> fetch_row(const zc_conv_params &p, const geometry &g, const tile &t, int m, int k) {
         zc_vec<u16, 8> r;
         const u16 *w = (const u16 *)p.w;
-        if (!Z_TRANSPOSED && p.w_aligned && m < g.oc && k + 8 <= g.k)
+        if (!Z_TRANSPOSED && Z_LAST == Z_TAPS_FIRST && p.w_aligned && m < g.oc && k + 8 <= g.k)
             return *(const zc_vec<u16, 8> *)(w + weight_at(g, t.group, m, k));
 #pragma unroll
         for (int i = 0; i < 8; i++)

@@ -2,8 +2,8 @@
 //
 // spec.h: Z_X (type), Z_POOL (0 max, 1 average, 2 p-norm), Z_P (its p), Z_INDEX (write indices), Z_COLUMN_MAJOR
 // (indices count that way in their plane), Z_COUNT_PAD (the average divides by the taps on padding too), Z_LEAST (what
-// an empty maximum gives), Z_GLOBAL (the window is the plane); for others the window (zc/window.cuh), Z_inner and
-// Z_WIDE (64-bit indices).
+// an empty maximum gives), Z_GLOBAL (the window is the plane); for others the window (zc/window.cuh), Z_inner, Z_WIDE
+// (64-bit indices) and Z_EACH (neighbours along `inner` that a thread has, read at once).
 // Entries: windows 0: a thread each; global 1: a warp each; 2: a block of 256 each.
 #include "zc/device.cuh"
 #include "abi/pool.h"
@@ -100,20 +100,24 @@ ZC_DEV i64 index_of(const zc_window &w, i64 at) {
 ZC_KERNEL(0)(const __grid_constant__ zc_pool_params p) {
     zc_begin();
     const zc_window w = zc_window_of(p);
-    const i64 i = zc_thread(), inner = Z_inner;
+    const i64 i = zc_thread() * Z_EACH, inner = Z_inner;
     if (i >= p.total) return;
     const index_t outer = (index_t)i / (index_t)inner, planes = outer / (index_t)zc_out_plane(w);
     int at[3];
     zc_coords((index_t)(outer - planes * (index_t)zc_out_plane(w)), w.out, at);
     const i64 plane = (i64)planes * zc_in_plane(w), base = plane * inner + (i - (i64)outer * inner);
     const zc_window_span s = zc_window_clip(w, at);
-    state r = fresh();
+    state r[Z_EACH];
+#pragma unroll
+    for (int e = 0; e < Z_EACH; e++) r[e] = fresh();
     for (int a = s.lo[0]; a < s.hi[0]; a++)
         for (int b = s.lo[1]; b < s.hi[1]; b++)
             for (int c = s.lo[2]; c < s.hi[2]; c++) {
                 const int slab = s.start[0] + a * w.dilation[0], row = s.start[1] + b * w.dilation[1];
                 const i64 x = ((i64)slab * w.in[1] + row) * w.in[2] + s.start[2] + c * w.dilation[2];
-                take(r, zc_load<Z_X>(p.in, base + x * inner), x);
+                const auto v = *(const zc_vec<Z_X, Z_EACH> *)((const Z_X *)p.in + base + x * inner);
+#pragma unroll
+                for (int e = 0; e < Z_EACH; e++) take(r[e], zc_get(v.v[e]), x);
             }
     T count = 1;
 #pragma unroll
@@ -121,9 +125,12 @@ ZC_KERNEL(0)(const __grid_constant__ zc_pool_params p) {
 #if Z_COUNT_PAD
     count = padded_taps(w, at);
 #endif
-    put(p, i, r, count);
+    zc_vec<Z_X, Z_EACH> out;
+#pragma unroll
+    for (int e = 0; e < Z_EACH; e++) out.v[e] = zc_put<Z_X>(zc_fused(p.fused, result(r[e], count), i + e));
+    *(zc_vec<Z_X, Z_EACH> *)((Z_X *)p.out + i) = out;
 #if Z_INDEX
-    p.index[i] = r.at < 0 ? -1 : plane + index_of(w, r.at);
+    p.index[i] = r[0].at < 0 ? -1 : plane + index_of(w, r[0].at);
 #endif
 }
 #else

@@ -6,14 +6,6 @@
 
 #include "op/nhwc.h"
 
-zc_tensor zc_nchw_shape(const zc_tensor *t)
-{
-    zc_tensor r = *t;
-    for (int i = 0; i < 4; i++) r.dims[i] = t->dims[zc_nhwc_axis(i)];
-    r.data = NULL;
-    return r;
-}
-
 /* to[N,B,A] = from[N,A,B] */
 static void swap_axes(const zc_tensor *from, zc_tensor *to, int64_t n, int64_t a, int64_t b)
 {
@@ -43,18 +35,27 @@ static zc_status room(zc_kctx *k, zc_tensor *t)
     return ZC_OK;
 }
 
-/* Runs the channels-first kernel on transposed copies of input 0 and of the result. */
+/* A copy of t with its axes in channels-first order. */
+static zc_status turned(zc_kctx *k, const zc_tensor *t, zc_tensor *out)
+{
+    *out = zc_nchw_shape(t);
+    ZC_TRY(room(k, out));
+    if (zc_tensor_numel(t)) swap_axes(t, out, t->dims[0], t->dims[1] * t->dims[2], t->dims[3]);
+    return ZC_OK;
+}
+
+/* Runs the channels-first kernel on transposed copies of input 0, with `taps_first` of input 1, and
+ * of the result. */
 static zc_status by_nchw(zc_kctx *k, zc_op op, const void *attrs, int nin, zc_kernel_fn kernel,
-                         const zc_tensor *residual, bool relu)
+                         const zc_tensor *residual, bool relu, bool taps_first)
 {
     const zc_tensor *x = &k->in[0];
     zc_tensor *y = &k->out[0], in[3], out = zc_nchw_shape(y);
     for (int i = 0; i < nin; i++) in[i] = k->in[i];
-    in[0] = zc_nchw_shape(x);
-    ZC_TRY(room(k, &in[0]));
+    ZC_TRY(turned(k, x, &in[0]));
+    if (taps_first) ZC_TRY(turned(k, &k->in[1], &in[1]));
     ZC_TRY(room(k, &out));
     if (zc_tensor_numel(y) == 0) return ZC_OK;
-    swap_axes(x, &in[0], x->dims[0], x->dims[1] * x->dims[2], x->dims[3]);
     zc_kctx inner = *k;
     inner.op = op;
     inner.info = zc_op_get(op);
@@ -77,11 +78,12 @@ zc_status zc_k_ConvNhwc(zc_kctx *k)
     if (!relu && *a->activation)
         return zc_kernel_unsupported(k, "activation " ZC_NAME " of a convolution", a->activation);
     const zc_tensor *residual = k->nin > 3 && zc_present(&k->in[3]) ? &k->in[3] : NULL;
-    return by_nchw(k, ZC_OP_Conv, &attrs, k->nin < 3 ? k->nin : 3, zc_k_Conv, residual, relu);
+    return by_nchw(k, ZC_OP_Conv, &attrs, k->nin < 3 ? k->nin : 3, zc_k_Conv, residual, relu,
+                   a->taps_first);
 }
 
 zc_status zc_k_MaxPoolNhwc(zc_kctx *k)
 {
     zc_attrs_MaxPool attrs = zc_nchw_max_pool(ZC_ATTRS(k, MaxPoolNhwc));
-    return by_nchw(k, ZC_OP_MaxPool, &attrs, 1, zc_k_MaxPool, NULL, false);
+    return by_nchw(k, ZC_OP_MaxPool, &attrs, 1, zc_k_MaxPool, NULL, false, false);
 }

@@ -4,9 +4,6 @@
 
 #include "cpu/kernel.h"
 
-/* The type of a channels-last tensor with its axes in channels-first order; no data. */
-zc_tensor zc_nchw_shape(const zc_tensor *t);
-
 /* Does the fast kernel of a step with these operands read its weights, when they are a constant,
  * from k->packs alone (input 1)? */
 bool zc_conv_nhwc_packs(const zc_attrs_ConvNhwc *a, zc_dtype x, zc_dtype w);

@@ -67,7 +67,7 @@ static void state_free(void *p)
 bool zc_conv_nhwc_packs(const zc_attrs_ConvNhwc *a, zc_dtype x, zc_dtype w)
 {
     bool plain = *a->activation == 0 || strcmp(a->activation, "Relu") == 0;
-    return plain && a->group == 1 && x == ZC_F32 && w == ZC_F32;
+    return plain && a->group == 1 && !a->taps_first && x == ZC_F32 && w == ZC_F32;
 }
 
 bool zc_fits_conv_nhwc_f32(const zc_kctx *k)

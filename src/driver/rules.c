@@ -65,5 +65,6 @@ zc_status zc_compile_rules(const zc_compile_params *p, const zc_targets *targets
 zc_rule_target zc_compile_rule_target(const zc_targets *targets)
 {
     return (zc_rule_target){.cuda = targets->narchs > 0,
-                            .sm = targets->narchs ? targets->archs[0] : 0};
+                            .sm = targets->narchs ? targets->archs[0] : 0,
+                            .sm_most = targets->narchs ? targets->archs[targets->narchs - 1] : 0};
 }

@@ -6,6 +6,7 @@
 #include "kernels/gen.h"
 #include "kernels/window.h"
 #include "op/activation.h"
+#include "op/nhwc.h"
 
 /* ---- what both halves need ---- */
 
@@ -47,7 +48,18 @@ static conv_roles roles_of(zc_op op)
     return r;
 }
 
+static bool taps_first(zc_op op, const void *attrs)
+{
+    return op == ZC_OP_ConvNhwc && ((const zc_attrs_ConvNhwc *)attrs)->taps_first;
+}
+
 /* ---- the specialisation ---- */
+
+/* Axis i of weights [oc, ic, taps ...]. */
+static zc_dim weight_dim(const zc_gen *g, const zc_pvalue *w, int i)
+{
+    return w->dims[taps_first(g->step->op, g->attrs) ? zc_nhwc_axis(i) : i];
+}
 
 static zc_dtype type_of(const zc_gen *g, int i)
 {
@@ -182,7 +194,7 @@ static bool put_shapes(zc_gen *g, const conv_roles *r)
     for (int i = 0; i < d.axes; i++) {
         d.in[i] = x->dims[first + i];
         d.out[i] = y->dims[first + i];
-        d.kernel[i] = w->dims[2 + i];
+        d.kernel[i] = weight_dim(g, w, 2 + i);
     }
     int64_t begin[ZC_WINDOW_DIMS];
     bool transposed = g->step->op == ZC_OP_ConvTranspose;
@@ -195,7 +207,8 @@ static bool put_shapes(zc_gen *g, const conv_roles *r)
     zc_gen_define(g, "groups", "%lldLL", (long long)groups);
     zc_gen_dim(g, "batch", x->dims[0]);
     zc_gen_define(g, "TRANSPOSED", "%d", transposed);
-    zc_gen_dim(g, transposed ? "oc" : "ic", w->dims[1]);
+    zc_gen_define(g, "TAPS_FIRST", "%d", taps_first(g->step->op, g->attrs));
+    zc_gen_dim(g, transposed ? "oc" : "ic", weight_dim(g, w, 1));
     put_part(g, transposed ? "ic" : "oc", w->dims[0], groups);
     put_deform(g, &d);
     return true;
@@ -206,7 +219,6 @@ static bool put_shapes(zc_gen *g, const conv_roles *r)
 static const char *no_tensor_cores(zc_op op, zc_dtype x)
 {
     if (x != ZC_F16 && x != ZC_BF16) return "no exact tensor core product of its type";
-    if (op == ZC_OP_ConvNhwc) return "no tensor cores where channels are last";
     return op == ZC_OP_DeformConv ? "no tensor cores for interpolated patches" : NULL;
 }
 
@@ -239,13 +251,16 @@ static void choose(zc_gen *g, const conv_roles *r)
         int64_t groups;
         zc_window_attrs_of(op, g->attrs, &a, &groups);
         zc_gen_tensor(w, &shape);
+        if (taps_first(op, g->attrs)) shape = zc_nchw_shape(&shape);
         conv_size s = size_of(op, &shape, groups);
         int64_t k = s.ic * s.taps;
         direct = s.oc < 16 || k < 8;
         large = !direct && s.oc >= 96 && x != ZC_F64 && op != ZC_OP_DeformConv;
         /* Quantised results may need sums of 64 bits, for which the big tiles have no room. */
         if (op == ZC_OP_QLinearConv && k > SHORT_SUM) large = false;
-        large = large && (g->candidate || fills(g, groups, s.oc));
+        /* The families before this one have made ranges of their own. */
+        bool ranges = op == ZC_OP_ConvNhwc && !not_mma;
+        large = large && (g->candidate || (!ranges && fills(g, groups, s.oc)));
     }
     g->config[TILE] = direct ? 0 : large ? 128 : 64;
     g->config[MMA] = !direct && !not_mma;
@@ -377,6 +392,11 @@ zc_status zc_launch_conv(zc_launch *l)
     zc_op op = l->op;
     conv_roles r = roles_of(op);
     const zc_tensor *x = &l->in[0], *w = &l->in[r.w], *y = &l->out[0];
+    zc_tensor turned;
+    if (taps_first(op, l->attrs)) {
+        turned = zc_nchw_shape(w);
+        w = &turned;
+    }
     struct zc_conv_params p;
     zc_window_attrs a;
     bool last = op == ZC_OP_ConvNhwc;

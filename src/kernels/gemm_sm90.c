@@ -6,9 +6,7 @@
 #include "base/number.h"
 #include "kernels/gemm_sm90.h"
 
-enum { TILE_M, TILE_N, STAGES, CLUSTER, PINGPONG, RASTER, FUSED_TILE };
-const char *const zc_config_gemm_sm90[] = {"tile_m",   "tile_n", "stages",     "cluster",
-                                           "pingpong", "raster", "fused_tile", NULL};
+const char *const zc_config_gemm_sm90[] = {ZC_SM90_CONFIG};
 
 /* ---- the choice ---- */
 
@@ -17,15 +15,12 @@ typedef struct shape {
 } shape;
 
 static const shape shapes[] = {
-    {128, 256, 1, 0}, {128, 256, 2, 0}, {256, 128, 1, 0}, {256, 128, 2, 0}, {128, 192, 1, 0},
-    {128, 192, 2, 0}, {128, 128, 1, 1}, {128, 128, 2, 1}, {128, 128, 1, 0}, {128, 64, 1, 0},
+    {128, 256, 1, 0}, {128, 256, 2, 0}, {256, 128, 1, 0}, {256, 128, 2, 0},
+    {128, 192, 1, 0}, {128, 192, 2, 0}, {128, 128, 1, 1}, {128, 128, 2, 1},
+    {128, 128, 1, 0}, {128, 64, 1, 0},  {256, 64, 1, 0},  {128, 64, 1, 1},
 };
 
-typedef struct problem {
-    int64_t m, n, k, items;
-    bool norm;
-    int sm_count;
-} problem;
+typedef zc_sm90_problem problem;
 
 typedef struct candidate {
     shape s;
@@ -49,44 +44,48 @@ int zc_gemm_sm90_stages(int tile_m, int tile_n, uint32_t other)
  * which four fifths are reached, and 48 bytes from the L2 cache. A tile's first stages arrive after
  * some 1000 cycles, and its results take a cycle for each 24 elements unless other products run
  * meanwhile. */
-static double cost(const problem *p, const shape *s)
+static double cost(const problem *p, const shape *s, int sm_count)
 {
     const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, fill = 1000, finish = 24;
     int64_t tiles =
         zc_ceil_div(p->m, s->tile_m * s->cluster) * zc_ceil_div(p->n, s->tile_n) * p->items;
-    int64_t waves = zc_ceil_div(tiles, p->sm_count / s->cluster);
+    int64_t waves = zc_ceil_div(tiles, sm_count / s->cluster);
     double area = (double)s->tile_m * s->tile_n;
     double products = area * ZC_SM90_DEPTH / per_cycle;
     double loads = (s->tile_m + (double)s->tile_n / s->cluster) * ZC_SM90_LINE / l2;
     double results = area / finish * (s->pingpong && waves > 1 ? 0.25 : 1);
     double step = products > loads ? products : loads;
-    return ((double)waves * ((double)zc_ceil_div(p->k, ZC_SM90_DEPTH) * step + results) + fill) /
-           clock;
+    return ((double)waves * ((double)p->steps * step + results) + fill) / clock;
 }
 
-static candidate candidate_of(const problem *p, const shape *s)
+static candidate candidate_of(const problem *p, const shape *s, int sm_count)
 {
     int stages = zc_gemm_sm90_stages(s->tile_m, s->tile_n, smem_of(p, s, 0));
-    return (candidate){.s = *s, .stages = stages, .us = cost(p, s)};
+    return (candidate){.s = *s, .stages = stages, .us = cost(p, s, sm_count)};
 }
 
 /* By cost, the best first. */
-static void sort_candidates(const problem *p, candidate out[ZC_COUNTOF(shapes)])
+static void sort_candidates(const problem *p, int sm_count, candidate out[ZC_COUNTOF(shapes)])
 {
     for (size_t n = 0; n < ZC_COUNTOF(shapes); n++) {
-        candidate c = candidate_of(p, &shapes[n]);
+        candidate c = candidate_of(p, &shapes[n], sm_count);
         size_t at = n;
         for (; at && c.us < out[at - 1].us; at--) out[at] = out[at - 1];
         out[at] = c;
     }
 }
 
+static double best_us(const problem *p, int sm_count)
+{
+    candidate sorted[ZC_COUNTOF(shapes)];
+    sort_candidates(p, sm_count, sorted);
+    return sorted[0].us;
+}
+
 double zc_gemm_sm90_us(int64_t m, int64_t n, int64_t k, int sm_count)
 {
-    problem p = {.m = m, .n = n, .k = k, .items = 1, .sm_count = sm_count};
-    candidate sorted[ZC_COUNTOF(shapes)];
-    sort_candidates(&p, sorted);
-    return sorted[0].us;
+    problem p = {.m = m, .n = n, .steps = zc_ceil_div(k, ZC_SM90_DEPTH), .items = 1};
+    return best_us(&p, sm_count);
 }
 
 /* What the best three are held to take. */
@@ -101,6 +100,28 @@ static void tell(const candidate *best, char *why, size_t n)
 }
 
 /* ---- the specialisation ---- */
+
+zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p)
+{
+    if (g->candidate > (int)ZC_COUNTOF(shapes)) return zc_gen_decline(g, "no such candidate");
+    candidate sorted[ZC_COUNTOF(shapes)];
+    sort_candidates(p, g->sm_count, sorted);
+    tell(sorted, g->why, sizeof g->why);
+    g->configurations = g->candidate ? 1 : (int)ZC_COUNTOF(shapes);
+    candidate c =
+        g->candidate ? candidate_of(p, &shapes[g->candidate - 1], g->sm_count) : sorted[g->refused];
+    g->config[ZC_SM90_TILE_M] = c.s.tile_m;
+    g->config[ZC_SM90_TILE_N] = c.s.tile_n;
+    g->config[ZC_SM90_STAGES_SET] = c.stages;
+    g->config[ZC_SM90_CLUSTER] = c.s.cluster;
+    g->config[ZC_SM90_PINGPONG] = c.s.pingpong;
+    g->config[ZC_SM90_RASTER] = 8;
+    g->config[ZC_SM90_FUSED_TILE] = p->norm ? -1 : zc_gen_epilogue_tile(g);
+    g->threads = ZC_SM90_THREADS;
+    g->smem = smem_of(p, &c.s, c.stages);
+    g->cluster = (uint32_t)c.s.cluster;
+    return ZC_OK;
+}
 
 /* Lines of 16 bytes: what the copy engine can address. */
 static bool in_pieces(int64_t n)
@@ -154,18 +175,15 @@ static problem problem_of(zc_gen *g, const zc_matmul_form *form, const zc_matmul
 {
     return (problem){.m = s->m_high == INT64_MAX ? ZC_MM_FAR : s->m_high,
                      .n = s->n,
-                     .k = s->k,
+                     .steps = zc_ceil_div(s->k, ZC_SM90_DEPTH),
                      .items = zc_gen_gemm_sm90_items(g, form),
-                     .norm = form->norm,
-                     .sm_count = g->sm_count};
+                     .norm = form->norm};
 }
 
 double zc_gen_gemm_sm90_us(zc_gen *g, const zc_matmul_form *form, const zc_matmul_sizes *s)
 {
     problem p = problem_of(g, form, s);
-    candidate sorted[ZC_COUNTOF(shapes)];
-    sort_candidates(&p, sorted);
-    return sorted[0].us;
+    return best_us(&p, g->sm_count);
 }
 
 zc_status zc_gen_gemm_sm90_tall(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s)
@@ -183,22 +201,8 @@ zc_status zc_gen_gemm_sm90(zc_gen *g)
     ZC_TRY(zc_gen_gemm_sm90_tall(g, &form, &s));
     if (g->declined[0]) return ZC_OK;
     problem p = problem_of(g, &form, &s);
-    if (g->candidate > (int)ZC_COUNTOF(shapes)) return zc_gen_decline(g, "no such candidate");
-    candidate sorted[ZC_COUNTOF(shapes)];
-    sort_candidates(&p, sorted);
-    tell(sorted, g->why, sizeof g->why);
-    g->configurations = g->candidate ? 1 : (int)ZC_COUNTOF(shapes);
-    candidate c = g->candidate ? candidate_of(&p, &shapes[g->candidate - 1]) : sorted[g->refused];
-    g->config[TILE_M] = c.s.tile_m;
-    g->config[TILE_N] = c.s.tile_n;
-    g->config[STAGES] = c.stages;
-    g->config[CLUSTER] = c.s.cluster;
-    g->config[PINGPONG] = c.s.pingpong;
-    g->config[RASTER] = 8;
-    g->config[FUSED_TILE] = form.norm ? -1 : zc_gen_epilogue_tile(g);
-    g->threads = ZC_SM90_THREADS;
-    g->smem = smem_of(&p, &c.s, c.stages);
-    g->cluster = (uint32_t)c.s.cluster;
+    ZC_TRY(zc_gen_sm90(g, &p));
+    if (g->declined[0]) return ZC_OK;
     ZC_TRY(zc_gen_matmul_spec(g, &form));
     if (!zc_gen_epilogue_cells(g))
         return zc_gen_decline(g, "pointwise work whose operands are no rows or columns");
@@ -207,9 +211,8 @@ zc_status zc_gen_gemm_sm90(zc_gen *g)
 
 /* ---- the launch ---- */
 
-/* A matrix of `lines` of n elements for each item of the batch. */
-static zc_tensor_box box_of(const void *data, zc_dtype dtype, int64_t n, int64_t lines,
-                            int64_t items, int64_t pitch, int64_t item)
+zc_tensor_box zc_sm90_box(const void *data, zc_dtype dtype, int64_t n, int64_t lines, int64_t items,
+                          int64_t pitch, int64_t item)
 {
     return (zc_tensor_box){.data = data,
                            .dtype = dtype,
@@ -227,15 +230,15 @@ zc_status zc_gemm_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matm
     zc_dtype dtype = l->out[0].dtype;
     p->items = (int)mm->batch;
     p->b_items = mm->batch > 1 && g->b_batch[0] ? p->items : 1;
-    zc_tensor_box a = box_of(g->a, dtype, g->k, g->m, p->items, g->a_ld, g->a_batch[0]);
-    zc_tensor_box b = f->b_along_k
-                          ? box_of(g->b, dtype, g->k, g->n, p->b_items, g->b_ld, g->b_batch[0])
-                          : box_of(g->b, dtype, g->n, g->k, p->b_items, g->b_ld, g->b_batch[0]);
+    zc_tensor_box a = zc_sm90_box(g->a, dtype, g->k, g->m, p->items, g->a_ld, g->a_batch[0]);
+    zc_tensor_box b =
+        f->b_along_k ? zc_sm90_box(g->b, dtype, g->k, g->n, p->b_items, g->b_ld, g->b_batch[0])
+                     : zc_sm90_box(g->b, dtype, g->n, g->k, p->b_items, g->b_ld, g->b_batch[0]);
     a.box[1] = (uint32_t)rows;
     b.box[1] = (uint32_t)b_rows;
     ZC_TRY(zc_launch_tensor_map(l, &a, &p->a));
     ZC_TRY(zc_launch_tensor_map(l, &b, &p->b));
-    zc_tensor_box y = box_of(g->y, dtype, g->n, g->m, p->items, g->y_ld, g->y_batch[0]);
+    zc_tensor_box y = zc_sm90_box(g->y, dtype, g->n, g->m, p->items, g->y_ld, g->y_batch[0]);
     return zc_launch_tensor_map(l, &y, &p->y);
 }
 
@@ -243,19 +246,26 @@ zc_status zc_gemm_sm90_like_y(zc_launch *l, const struct zc_gemm_sm90_params *p,
                               int rows, zc_tensor_map *out)
 {
     int64_t m = p->g.m, n = p->g.n;
-    zc_tensor_box box = box_of(data, l->out[0].dtype, n, m, p->items, n, m * n);
+    zc_tensor_box box = zc_sm90_box(data, l->out[0].dtype, n, m, p->items, n, m * n);
     box.box[1] = (uint32_t)rows;
     return zc_launch_tensor_map(l, &box, out);
 }
 
-static zc_status put_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm,
-                          struct zc_gemm_sm90_params *p)
+zc_status zc_launch_sm90(zc_launch *l, struct zc_gemm_sm90_params *p)
 {
     const int64_t *config = l->kernel->config;
-    int rows = (int)config[TILE_M], tile = (int)config[FUSED_TILE];
-    int b_rows = (f->b_along_k ? (int)config[TILE_N] : ZC_SM90_DEPTH) / (int)config[CLUSTER];
-    ZC_TRY(zc_gemm_sm90_maps(l, f, mm, rows, b_rows, p));
-    return tile < 0 ? ZC_OK : zc_gemm_sm90_like_y(l, p, p->g.fused.in[tile], rows, &p->tile);
+    int rows = (int)config[ZC_SM90_TILE_M], tile = (int)config[ZC_SM90_FUSED_TILE];
+    int64_t cluster = config[ZC_SM90_CLUSTER], most = l->sm_count / cluster, tiles;
+    if (p->g.m > INT32_MAX ||
+        !zc_mul_i64(zc_ceil_div(p->g.m, rows * cluster),
+                    zc_ceil_div(p->g.n, config[ZC_SM90_TILE_N]), &tiles) ||
+        !zc_mul_i64(tiles, p->items, &tiles) || tiles > INT32_MAX)
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld x %lld)",
+                       (long long)p->g.m, (long long)p->g.n);
+    if (tile >= 0) ZC_TRY(zc_gemm_sm90_like_y(l, p, p->g.fused.in[tile], rows, &p->tile));
+    int64_t clusters = tiles < most ? tiles : most;
+    zc_dim3 grid = {(uint32_t)((clusters ? clusters : 1) * cluster), 1, 1};
+    return zc_launch_configured(l, grid, p, sizeof *p);
 }
 
 zc_status zc_launch_gemm_sm90(zc_launch *l)
@@ -270,17 +280,13 @@ zc_status zc_launch_gemm_sm90(zc_launch *l)
     if (mm.batch == 0) return ZC_OK;
     ZC_TRY(zc_matmul_params(l, &form, &mm, 16, &p.g));
     const int64_t *config = l->kernel->config;
-    int64_t cluster = config[CLUSTER], tiles;
-    if (mm.batch_rank > 1 || mm.m > INT32_MAX || mm.batch > INT32_MAX ||
-        !zc_mul_i64(zc_ceil_div(mm.m, config[TILE_M] * cluster), zc_ceil_div(mm.n, config[TILE_N]),
-                    &tiles) ||
-        !zc_mul_i64(tiles, mm.batch, &tiles) || tiles > INT32_MAX)
-        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld x %lld)",
-                       (long long)mm.m, (long long)mm.n);
+    int along = form.b_along_k ? (int)config[ZC_SM90_TILE_N] : ZC_SM90_DEPTH;
+    if (mm.batch_rank > 1 || mm.batch > INT32_MAX)
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld items)",
+                       (long long)mm.batch);
     if (form.norm) ZC_TRY(zc_matmul_partial_sums(l, &mm, 1, sizeof(float), &p.g));
-    ZC_TRY(put_maps(l, &form, &mm, &p));
-    int64_t most = l->sm_count / cluster, clusters = tiles < most ? tiles : most;
-    zc_dim3 grid = {(uint32_t)((clusters ? clusters : 1) * cluster), 1, 1};
-    ZC_TRY(zc_launch_configured(l, grid, &p, sizeof p));
+    ZC_TRY(zc_gemm_sm90_maps(l, &form, &mm, (int)config[ZC_SM90_TILE_M],
+                             along / (int)config[ZC_SM90_CLUSTER], &p));
+    ZC_TRY(zc_launch_sm90(l, &p));
     return form.norm ? zc_matmul_launch_norm(l, &p.g) : ZC_OK;
 }

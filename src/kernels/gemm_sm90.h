@@ -16,6 +16,34 @@ enum {
     ZC_SM90_ROWS = 65                    /* fewer leave most of a tile empty */
 };
 
+/* The numbers of a configuration of gemm_sm90.cu, and their names. */
+enum {
+    ZC_SM90_TILE_M,
+    ZC_SM90_TILE_N,
+    ZC_SM90_STAGES_SET,
+    ZC_SM90_CLUSTER,
+    ZC_SM90_PINGPONG,
+    ZC_SM90_RASTER,
+    ZC_SM90_FUSED_TILE
+};
+#define ZC_SM90_CONFIG                                                                             \
+    "tile_m", "tile_n", "stages", "cluster", "pingpong", "raster", "fused_tile", NULL
+
+typedef struct zc_sm90_problem {
+    int64_t m, n, steps, items; /* steps of the summed axis */
+    bool norm;
+} zc_sm90_problem;
+
+/* The configuration: the candidate that is asked for, or the best by cost that is not refused; may
+ * decline. */
+zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p);
+/* A matrix of `lines` of n elements for each item of the batch, and the box of a panel. Pitches are
+ * in elements. */
+zc_tensor_box zc_sm90_box(const void *data, zc_dtype dtype, int64_t n, int64_t lines, int64_t items,
+                          int64_t pitch, int64_t item);
+/* Entry 0 for as many tiles as the result has, with the map of the fused work's tile. */
+zc_status zc_launch_sm90(zc_launch *l, struct zc_gemm_sm90_params *p);
+
 /* What every such product needs, in part written to the header; may decline. */
 zc_status zc_gen_gemm_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s);
 /* The same with as many rows as tiles of 128 need. */

@@ -64,7 +64,11 @@ zc_status zc_launch_configured(zc_launch *l, zc_dim3 grid, const void *params, s
 zc_status zc_launch_clusters(zc_launch *l, int *count);
 
 /* A matrix in device memory, or several of them, and the box of it that the copy engine moves at
- * once. Elements of 1, 2 or 4 bytes. */
+ * once. Elements of 1, 2 or 4 bytes.
+ *
+ * Of images [images][sides ...][channels], patches: of `pixels` windows in their order, one line of
+ * box[0] channels each. Windows begin at `first` of a side, one every `step`, and the last begins
+ * `beyond` elements after the side's last one at most. The kernel names one tap of the window. */
 typedef struct zc_tensor_box {
     const void *data; /* aligned to 16 */
     zc_dtype dtype;
@@ -73,6 +77,8 @@ typedef struct zc_tensor_box {
     int64_t strides[5]; /* bytes from one to the next, multiples of 16; of axis 0 ignored */
     uint32_t box[5];    /* at most 256 each */
     bool swizzled;      /* lines of 128 bytes in shared memory, swizzled */
+    uint32_t pixels;    /* of patches, at most 1024; 0: a box */
+    int first[3], beyond[3], step[3]; /* of patches, innermost side first */
 } zc_tensor_box;
 /* Can the copy engine address it? */
 bool zc_tensor_box_ok(const zc_tensor_box *b);

@@ -98,15 +98,29 @@ zc_status zc_launch_clusters(zc_launch *l, int *count)
     return check(l, r->image->device.cu.most_clusters(count, r->kernel->entries[0], &config));
 }
 
+/* Where windows may begin: what so many sides have bits for. */
+static bool patches_ok(const zc_tensor_box *b)
+{
+    int sides = b->rank - 2, limit = sides == 1 ? 32768 : sides == 2 ? 128 : 16;
+    bool ok = sides >= 1 && sides <= 3 && b->pixels <= 1024;
+    for (int i = 0; ok && i < sides; i++)
+        ok = b->first[i] >= -limit && b->first[i] < limit && b->beyond[i] >= -limit &&
+             b->beyond[i] < limit && b->step[i] >= 1 && b->step[i] <= 8 &&
+             b->dims[i + 1] + b->beyond[i] > b->first[i];
+    return ok;
+}
+
 bool zc_tensor_box_ok(const zc_tensor_box *b)
 {
     const int64_t longest = INT64_C(1) << 32, farthest = INT64_C(1) << 40;
+    int boxed = b->pixels ? 1 : b->rank;
     bool ok = b->rank >= 1 && b->rank <= 5 && (uintptr_t)b->data % 16 == 0;
     for (int d = 0; ok && d < b->rank; d++)
         ok =
-            b->dims[d] > 0 && b->dims[d] <= longest && b->box[d] > 0 && b->box[d] <= 256 &&
+            b->dims[d] > 0 && b->dims[d] <= longest &&
+            (d >= boxed || (b->box[d] > 0 && b->box[d] <= 256)) &&
             (d == 0 || (b->strides[d] % 16 == 0 && b->strides[d] >= 0 && b->strides[d] < farthest));
-    return ok;
+    return ok && (!b->pixels || patches_ok(b));
 }
 
 /* The driver's numbers of element types and of swizzled lines. */
@@ -122,7 +136,7 @@ static int element_type_of(zc_dtype dtype)
 zc_status zc_launch_tensor_map(zc_launch *l, const zc_tensor_box *b, zc_tensor_map *out)
 {
     enum { NO_INTERLEAVE = 0, UNSWIZZLED = 0, SWIZZLED_128 = 3, L2_256 = 3, ZEROS_OUTSIDE = 0 };
-    const uint32_t ones[5] = {1, 1, 1, 1, 1};
+    uint32_t steps[5] = {1, 1, 1, 1, 1};
     uint64_t dims[5], strides[5];
     if (l->launcher->dry) return ZC_OK;
     if (!zc_tensor_box_ok(b))
@@ -132,10 +146,17 @@ zc_status zc_launch_tensor_map(zc_launch *l, const zc_tensor_box *b, zc_tensor_m
         dims[d] = (uint64_t)b->dims[d];
         if (d) strides[d - 1] = (uint64_t)b->strides[d];
     }
-    return check(l, l->launcher->image->device.cu.tensor_map(
-                        out, element_type_of(b->dtype), (uint32_t)b->rank,
-                        (void *)(uintptr_t)b->data, dims, strides, b->box, ones, NO_INTERLEAVE,
-                        b->swizzled ? SWIZZLED_128 : UNSWIZZLED, L2_256, ZEROS_OUTSIDE));
+    const zc_cu *cu = &l->launcher->image->device.cu;
+    int type = element_type_of(b->dtype), swizzle = b->swizzled ? SWIZZLED_128 : UNSWIZZLED;
+    uint32_t rank = (uint32_t)b->rank;
+    void *data = (void *)(uintptr_t)b->data;
+    if (!b->pixels)
+        return check(l, cu->tensor_map(out, type, rank, data, dims, strides, b->box, steps,
+                                       NO_INTERLEAVE, swizzle, L2_256, ZEROS_OUTSIDE));
+    for (int i = 0; i + 2 < b->rank; i++) steps[i + 1] = (uint32_t)b->step[i];
+    return check(l, cu->patches_map(out, type, rank, data, dims, strides, b->first, b->beyond,
+                                    b->box[0], b->pixels, steps, NO_INTERLEAVE, swizzle, L2_256,
+                                    ZEROS_OUTSIDE));
 }
 
 zc_status zc_launch_scratch(zc_launch *l, size_t bytes, void **out)

@@ -6,6 +6,12 @@
 
 /* ---- the specialisation ---- */
 
+enum { BLOCK = 256 };
+
+/* Neighbouring channels that a thread has. */
+enum { EACH };
+const char *const zc_config_pool[] = {"each", NULL};
+
 static bool is_max(zc_op op)
 {
     return op == ZC_OP_MaxPool || op == ZC_OP_MaxPoolNhwc || op == ZC_OP_GlobalMaxPool;
@@ -43,6 +49,14 @@ static bool wide(const zc_gen *g)
     return zc_tensor_numel(&t) > INT32_MAX;
 }
 
+/* Channels that a thread reads at once, 16 bytes at most. */
+static int each_of(zc_dtype dtype, zc_dim channels)
+{
+    int most = 128 / (int)zc_dtype_bits(dtype), n = 1;
+    while (zc_dim_is_const(channels) && n < most && channels.k % (2 * n) == 0) n *= 2;
+    return n;
+}
+
 zc_status zc_gen_pool(zc_gen *g)
 {
     const zc_pvalue *x = zc_gen_in(g, 0), *y = zc_gen_out(g, 0);
@@ -55,6 +69,8 @@ zc_status zc_gen_pool(zc_gen *g)
         return zc_gen_decline(g, "element type %s", zc_dtype_name(x->dtype));
     if (windows && !zc_gen_window_fits(g, &a, x->rank - 2)) return ZC_OK;
     put_kind(g);
+    g->config[EACH] = 1;
+    g->threads = BLOCK;
     zc_gen_define(g, "GLOBAL", "%d", !windows);
     if (!windows) return zc_gen_epilogue(g);
     bool last = g->step->op == ZC_OP_MaxPoolNhwc;
@@ -68,12 +84,13 @@ zc_status zc_gen_pool(zc_gen *g)
     zc_gen_window(g, &a, &d);
     zc_gen_dim(g, "inner", last ? x->dims[3] : zc_dim_const(1));
     zc_gen_define(g, "WIDE", "%d", wide(g));
+    if (last) g->config[EACH] = each_of(x->dtype, x->dims[3]);
     return zc_gen_epilogue(g);
 }
 
 /* ---- the launch ---- */
 
-enum { BLOCK = 256, WARP_PLANE = 2048 };
+enum { WARP_PLANE = 2048 };
 
 static zc_status launch_global(zc_launch *l, struct zc_pool_params *p)
 {
@@ -110,6 +127,6 @@ zc_status zc_launch_pool(zc_launch *l)
     if (l->nout > 1 && zc_present(&l->out[1])) p.index = l->out[1].data;
     zc_window_resolve(&a, x->rank - 2, x->dims + first, y->dims + first, a.kernel.v, &w);
     ZC_TRY(zc_launch_window(l, &w, &p.window));
-    zc_dim3 grid = {zc_launch_blocks(p.total, BLOCK, 0), 1, 1};
-    return zc_launch_kernel(l, 0, grid, BLOCK, 0, &p, sizeof p);
+    zc_dim3 grid = {zc_launch_blocks(p.total / l->kernel->config[EACH], BLOCK, 0), 1, 1};
+    return zc_launch_configured(l, grid, &p, sizeof p);
 }

@@ -40,6 +40,11 @@ zc_status zc_infer_conv_nhwc(zc_infer *f)
     ZC_TRY(check_rank(f));
     for (int i = 0; i < 3 && i < f->nin; i++) in[i] = f->in[i];
     in[0].type = nchw(zc_in(f, 0));
+    if (ZC_ATTRS(f, ConvNhwc)->taps_first) {
+        if (in[1].type.rank != 4)
+            return zc_infer_fail(f, "weights have a wrong rank (got %d, need 4)", in[1].type.rank);
+        in[1].type = nchw(&in[1].type);
+    }
     ZC_TRY(by_nchw(f, ZC_OP_Conv, &attrs, f->nin < 3 ? f->nin : 3, in, zc_infer_conv));
     if (!zc_in_present(f, 3)) return ZC_OK;
     const zc_type *residual = zc_in(f, 3), *out = &f->out[0].type;

@@ -32,4 +32,13 @@ static inline int zc_nhwc_axis(int i)
     return at[i];
 }
 
+/* The type of a tensor with its axes in channels-first order; no data. */
+static inline zc_tensor zc_nchw_shape(const zc_tensor *t)
+{
+    zc_tensor r = *t;
+    for (int i = 0; i < 4; i++) r.dims[i] = t->dims[zc_nhwc_axis(i)];
+    r.data = NULL;
+    return r;
+}
+
 #endif

@@ -1,7 +1,10 @@
-/* Channels last for f32 convolutions over planes: convolutions and the pointwise work, poolings,
+/* Channels last for convolutions over planes: convolutions and the pointwise work, poolings,
  * normalisations of groups and concatenations between them run on NHWC tensors; transposes stand
- * only where other operations need the channels-first form. A ReLU and an addition right after a
- * convolution become part of it. */
+ * only where other operations need the channels-first form.
+ *
+ * Of f32, a ReLU and an addition right after a convolution become part of it. Of f16 and bf16,
+ * where the target's kernels want it: weights are turned, too, and pointwise work is left to
+ * opt_epilogue. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +13,7 @@
 
 typedef struct layout {
     zc_graph *g;
+    bool half;    /* of 16 bits, too */
     zc_vid *last; /* by value: its channels-last twin, 0 when there is none */
     uint32_t *uses;
     size_t values;      /* entries of the two above */
@@ -20,10 +24,15 @@ typedef struct layout {
 
 static const int64_t to_last[] = {0, 2, 3, 1}, to_first[] = {0, 3, 1, 2};
 
-static bool is_plane(const zc_graph *g, zc_vid v)
+static bool is_half(zc_dtype t)
 {
-    const zc_type *t = v ? &zc_val(g, v)->type : NULL;
-    return t && t->dtype == ZC_F32 && t->rank == 4;
+    return t == ZC_F16 || t == ZC_BF16;
+}
+
+static bool is_plane(const layout *l, zc_vid v)
+{
+    const zc_type *t = v ? &zc_val(l->g, v)->type : NULL;
+    return t && t->rank == 4 && (t->dtype == ZC_F32 || (l->half && is_half(t->dtype)));
 }
 
 static zc_type permuted(const zc_type *t, const int64_t *perm)
@@ -110,49 +119,86 @@ static bool replace(layout *l, zc_nid n, zc_nid m)
 /* ---- operations ---- */
 
 /* Node n as a channels-last operation on these operands, with the attributes that both have. */
-static bool turn(layout *l, zc_nid n, zc_op op, int nin, const zc_vid *in)
+static bool turn(layout *l, zc_nid n, zc_op op, int nin, const zc_vid *in, bool taps_first)
 {
     zc_type type = permuted(&zc_val(l->g, zc_node_at(l->g, n)->out[0])->type, to_last);
     zc_nid m = add(l, op, zc_node_at(l->g, n)->name, nin, in, &type);
     if (!m) return false;
     const zc_node *node = zc_node_at(l->g, n);
     zc_attrs_take(zc_op_get(op), zc_node_at(l->g, m)->attrs, zc_op_get(node->op), node->attrs);
+    if (taps_first) ZC_NODE_SET(l->g, ConvNhwc, m, taps_first, 1);
     return replace(l, n, m);
 }
 
-static bool is_conv(const zc_graph *g, const zc_node *n)
+/* Has a convolution of 16 bits a kernel for channels last? One a channel reads neighbours; others
+ * write whole pieces of 16 bytes, and read such, or few channels. */
+static bool half_fits(const zc_tensor *w, int64_t group)
+{
+    int64_t channels = w->dims[1];
+    if (w->dims[0] % 8) return false;
+    return group == 1 ? channels % 8 == 0 || channels <= 4 : channels == 1 && w->dims[0] == group;
+}
+
+static bool is_conv(const layout *l, const zc_node *n)
 {
     const zc_attrs_Conv *a = n->attrs;
-    return n->op == ZC_OP_Conv && a->group == 1 && is_plane(g, n->in[0]) &&
-           is_plane(g, n->out[0]) && zc_val(g, n->in[ZC_IN_Conv_w])->data &&
-           zc_val(g, n->in[ZC_IN_Conv_w])->type.dtype == ZC_F32;
+    if (n->op != ZC_OP_Conv || !is_plane(l, n->in[0]) || !is_plane(l, n->out[0])) return false;
+    const zc_tensor *w = zc_val(l->g, n->in[ZC_IN_Conv_w])->data;
+    if (!w || w->dtype != zc_val(l->g, n->in[0])->type.dtype) return false;
+    return w->dtype == ZC_F32 ? a->group == 1 : half_fits(w, a->group);
+}
+
+/* The constant's elements in channels-last order; 0: no memory. */
+static zc_vid turned_const(layout *l, zc_vid v)
+{
+    const zc_value *from = zc_val(l->g, v);
+    const zc_tensor *w = from->data;
+    zc_type type = permuted(&from->type, to_last);
+    if (!w->data) return zc_graph_hollow(l->g, from->name, &type);
+    int64_t n = zc_tensor_numel(w), taps = w->dims[2] * w->dims[3], channels = w->dims[1];
+    const uint16_t *x = w->data;
+    uint16_t *y = zc_calloc((size_t)n, sizeof *y);
+    zc_tensor t = *w;
+    if (!y) return 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = i / taps, tap = i - row * taps, line = row / channels;
+        y[(line * taps + tap) * channels + row - line * channels] = x[i];
+    }
+    for (int d = 0; d < 4; d++) t.dims[d] = w->dims[to_last[d]];
+    t.data = y;
+    zc_vid made = zc_graph_const(l->g, from->name, &t, true);
+    return made && make_room(l) ? made : 0;
 }
 
 static bool conv(layout *l, zc_nid n)
 {
-    zc_vid x = last_of(l, zc_node_at(l->g, n)->in[0]);
+    zc_vid x = last_of(l, zc_node_at(l->g, n)->in[0]), w = zc_node_at(l->g, n)->in[ZC_IN_Conv_w];
+    bool half = is_half(zc_val(l->g, w)->type.dtype);
+    if (half) w = turned_const(l, w);
     const zc_node *node = zc_node_at(l->g, n);
-    zc_attr_unmark(node->attrs, ZC_AT_Conv_group); /* it is 1, which need not be said */
-    return x && turn(l, n, ZC_OP_ConvNhwc, 4,
-                     (zc_vid[]){x, node->in[ZC_IN_Conv_w], zc_node_in(node, ZC_IN_Conv_bias), 0});
+    if (((const zc_attrs_Conv *)node->attrs)->group == 1)
+        zc_attr_unmark(node->attrs, ZC_AT_Conv_group); /* which need not be said */
+    zc_vid bias = zc_node_in(node, ZC_IN_Conv_bias);
+    if (!x || !w) return false;
+    return turn(l, n, ZC_OP_ConvNhwc, 4, (zc_vid[]){x, w, bias, 0}, half);
 }
 
-static bool is_max_pool(const zc_graph *g, const layout *l, const zc_node *n)
+static bool is_max_pool(const layout *l, const zc_node *n)
 {
-    return n->op == ZC_OP_MaxPool && !zc_node_out(n, 1) && is_plane(g, n->in[0]) &&
+    return n->op == ZC_OP_MaxPool && !zc_node_out(n, 1) && is_plane(l, n->in[0]) &&
            l->last[n->in[0]];
 }
 
 static bool max_pool(layout *l, zc_nid n)
 {
-    return turn(l, n, ZC_OP_MaxPoolNhwc, 1, &l->last[zc_node_at(l->g, n)->in[0]]);
+    return turn(l, n, ZC_OP_MaxPoolNhwc, 1, &l->last[zc_node_at(l->g, n)->in[0]], false);
 }
 
 /* Is it the mean over the plane, of something with a channels-last form? */
 static bool is_plane_mean(const zc_graph *g, const layout *l, const zc_node *n)
 {
     bool pool = n->op == ZC_OP_GlobalAveragePool, reduce = n->op == ZC_OP_ReduceMean;
-    if ((!pool && !reduce) || !is_plane(g, n->in[0]) || !l->last[n->in[0]]) return false;
+    if ((!pool && !reduce) || !is_plane(l, n->in[0]) || !l->last[n->in[0]]) return false;
     if (pool) return true;
     const zc_tensor *axes = zc_val(g, zc_node_in(n, ZC_IN_ReduceMean_axes))->data;
     if (!axes || !axes->data || axes->dtype != ZC_I64 || zc_tensor_numel(axes) != 2) return false;
@@ -171,7 +217,7 @@ static bool plane_mean(layout *l, zc_nid n)
         node->op == ZC_OP_GlobalAveragePool || ((const zc_attrs_ReduceMean *)node->attrs)->keepdims;
     zc_vid old = node->out[0], x = l->last[node->in[0]];
     const zc_type plane = zc_val(l->g, node->in[0])->type;
-    zc_type type = {.dtype = ZC_F32, .rank = 2, .dims = {plane.dims[0], plane.dims[1]}};
+    zc_type type = {.dtype = plane.dtype, .rank = 2, .dims = {plane.dims[0], plane.dims[1]}};
     zc_vid over = zc_graph_const_i64(l->g, NULL, axes, 2, 1);
     zc_vid form = zc_graph_const_i64(l->g, NULL, shape, 4, 1);
     zc_nid m = over && form ? add(l, ZC_OP_ReduceMean, zc_node_at(l->g, n)->name, 2,
@@ -195,7 +241,7 @@ static bool plane_mean(layout *l, zc_nid n)
 /* Is v a plane that was made channels-last, so that its own form costs a transpose? */
 static bool is_native(const layout *l, zc_vid v)
 {
-    zc_nid p = is_plane(l->g, v) && l->last[v] ? zc_producer(l->g, v) : 0;
+    zc_nid p = is_plane(l, v) && l->last[v] ? zc_producer(l->g, v) : 0;
     const zc_node *n = p ? zc_node_at(l->g, p) : NULL;
     return n && n->op == ZC_OP_Transpose && n->in[0] == l->last[v];
 }
@@ -208,7 +254,7 @@ static int64_t norm_groups(const zc_graph *g, const layout *l, const zc_node *n)
     if ((!one && !some) || zc_op_epilogue(zc_op_get(n->op), n->attrs)) return 0;
     if (!is_native(l, n->in[0])) return 0;
     for (int i = 1; i < 3; i++)
-        if (zc_val(g, n->in[i])->type.dtype != ZC_F32) return 0;
+        if (zc_val(g, n->in[i])->type.dtype != zc_val(g, n->in[0])->type.dtype) return 0;
     zc_dim channels = zc_val(g, n->in[0])->type.dims[1];
     if (some) return ((const zc_attrs_GroupNormalization *)n->attrs)->num_groups;
     return zc_dim_is_const(channels) ? channels.k : 0;
@@ -232,13 +278,13 @@ static bool group_norm(layout *l, zc_nid n)
 }
 
 /* Are channels of planes joined, half of which or more were made channels-last? */
-static bool is_concat(const zc_graph *g, const layout *l, const zc_node *n)
+static bool is_concat(const layout *l, const zc_node *n)
 {
-    if (n->op != ZC_OP_Concat || !is_plane(g, n->out[0])) return false;
+    if (n->op != ZC_OP_Concat || !is_plane(l, n->out[0])) return false;
     int64_t axis = ((const zc_attrs_Concat *)n->attrs)->axis;
     int with = 0;
     for (int i = 0; i < n->nin; i++) {
-        if (!is_plane(g, n->in[i])) return false;
+        if (!is_plane(l, n->in[i])) return false;
         with += is_native(l, n->in[i]);
     }
     return (axis == 1 || axis == -3) && with > 0 && 2 * with >= n->nin;
@@ -260,16 +306,17 @@ static bool concat(layout *l, zc_nid n)
 /* A plane of the result's shape with a channels-last form. */
 static bool is_twin(const layout *l, zc_vid v, const zc_type *out)
 {
-    return is_plane(l->g, v) && l->last[v] && zc_same_shape(&zc_val(l->g, v)->type, out);
+    return is_plane(l, v) && l->last[v] && zc_same_shape(&zc_val(l->g, v)->type, out);
 }
 
 /* One number a channel, [n, c, 1, 1] or [c, 1, 1]: a reshape brings the channels to the end. */
-static bool is_channels(const zc_graph *g, zc_vid v)
+static bool is_channels(const layout *l, zc_vid v)
 {
-    const zc_type *t = &zc_val(g, v)->type;
+    const zc_type *t = &zc_val(l->g, v)->type;
     int first = t->rank - 3;
-    return t->dtype == ZC_F32 && (first == 0 || first == 1) && zc_dim_is_const(t->dims[first]) &&
-           zc_dim_is(t->dims[first + 1], 1) && zc_dim_is(t->dims[first + 2], 1);
+    return (t->dtype == ZC_F32 || (l->half && is_half(t->dtype))) && (first == 0 || first == 1) &&
+           zc_dim_is_const(t->dims[first]) && zc_dim_is(t->dims[first + 1], 1) &&
+           zc_dim_is(t->dims[first + 2], 1);
 }
 
 static zc_vid channels_last(layout *l, zc_vid v)
@@ -277,7 +324,7 @@ static zc_vid channels_last(layout *l, zc_vid v)
     const zc_type t = zc_val(l->g, v)->type;
     int first = t.rank - 3, n = first ? 4 : 1;
     int64_t channels = t.dims[first].k, shape[] = {0, 1, 1, channels};
-    zc_type type = {.dtype = ZC_F32, .rank = n};
+    zc_type type = {.dtype = t.dtype, .rank = n};
     for (int d = 0; d < n; d++) type.dims[d] = zc_dim_const(d == n - 1 ? channels : 1);
     if (first) type.dims[0] = t.dims[0];
     zc_vid form = zc_graph_const_i64(l->g, NULL, first ? shape : &channels, n, 1);
@@ -289,11 +336,11 @@ static zc_vid channels_last(layout *l, zc_vid v)
  * one element. */
 static bool is_pointwise(const zc_graph *g, const layout *l, const zc_node *n)
 {
-    if (!(zc_op_get(n->op)->flags & ZC_OPF_POINTWISE) || !is_plane(g, n->out[0])) return false;
+    if (!(zc_op_get(n->op)->flags & ZC_OPF_POINTWISE) || !is_plane(l, n->out[0])) return false;
     int planes = 0;
     for (int i = 0; i < n->nin; i++) {
         bool plane = is_twin(l, n->in[i], &zc_val(g, n->out[0])->type);
-        if (zc_val(g, n->in[i])->type.rank && !plane && !is_channels(g, n->in[i])) return false;
+        if (zc_val(g, n->in[i])->type.rank && !plane && !is_channels(l, n->in[i])) return false;
         planes += plane;
     }
     return planes > 0;
@@ -304,6 +351,7 @@ static zc_nid open_conv(const layout *l, zc_vid v)
 {
     zc_nid p = zc_producer(l->g, v);
     if (!p || zc_node_at(l->g, p)->op != ZC_OP_ConvNhwc || l->uses[v] != 1) return 0;
+    if (zc_val(l->g, v)->type.dtype != ZC_F32) return 0;
     const zc_attrs_ConvNhwc *a = zc_node_at(l->g, p)->attrs;
     return *a->activation ? 0 : p;
 }
@@ -387,17 +435,17 @@ static bool pointwise(layout *l, zc_nid n)
 
 /* ---- transposes that the model has ---- */
 
-static bool turns(const zc_graph *g, const zc_node *n, const int64_t *perm)
+static bool turns(const layout *l, const zc_node *n, const int64_t *perm)
 {
     const zc_attrs_Transpose *a = n->attrs;
-    return n->op == ZC_OP_Transpose && is_plane(g, n->in[0]) && a->perm.n == 4 &&
+    return n->op == ZC_OP_Transpose && is_plane(l, n->in[0]) && a->perm.n == 4 &&
            memcmp(a->perm.v, perm, 4 * sizeof *perm) == 0;
 }
 
 /* To channels last, of what has that form already. */
-static bool is_turned(const zc_graph *g, const layout *l, const zc_node *n)
+static bool is_turned(const layout *l, const zc_node *n)
 {
-    return turns(g, n, to_last) && l->last[n->in[0]];
+    return turns(l, n, to_last) && l->last[n->in[0]];
 }
 
 static bool take_turned(layout *l, zc_nid n)
@@ -427,21 +475,21 @@ static zc_status block(layout *l, zc_block *b)
         zc_node *node = zc_node_at(l->g, n);
         for (int j = 0; j < node->nin; j++) node->in[j] = zc_graph_resolved(l->g, node->in[j]);
         bool ok;
-        if (is_conv(l->g, node))
+        if (is_conv(l, node))
             ok = conv(l, n);
-        else if (is_max_pool(l->g, l, node))
+        else if (is_max_pool(l, node))
             ok = max_pool(l, n);
         else if (is_plane_mean(l->g, l, node))
             ok = plane_mean(l, n);
         else if (norm_groups(l->g, l, node))
             ok = group_norm(l, n);
-        else if (is_concat(l->g, l, node))
+        else if (is_concat(l, node))
             ok = concat(l, n);
         else if (is_pointwise(l->g, l, node))
             ok = pointwise(l, n);
-        else if (is_turned(l->g, l, node))
+        else if (is_turned(l, node))
             ok = take_turned(l, n);
-        else if (turns(l->g, node, to_first))
+        else if (turns(l, node, to_first))
             ok = keep_twin(l, n);
         else
             ok = keep(l, n);
@@ -455,8 +503,12 @@ static zc_status block(layout *l, zc_block *b)
 
 zc_status zc_pass_opt_layout(zc_pass *p)
 {
-    layout l = {
-        .g = p->g, .diag = p->diag, .uses = zc_graph_uses(p->g), .values = p->g->values.len};
+    const zc_rule_target *target = p->options->target;
+    layout l = {.half = target && target->sm == 90 && target->sm_most == 90,
+                .g = p->g,
+                .diag = p->diag,
+                .uses = zc_graph_uses(p->g),
+                .values = p->g->values.len};
     l.last = zc_calloc(l.values, sizeof *l.last);
     zc_status status =
         l.uses && l.last ? block(&l, &p->g->top) : zc_fail_nomem(p->diag, "layout", 0);

@@ -67,7 +67,8 @@ zc_rule_info zc_rules_at(const zc_rules *r, size_t i);
 /* What is compiled for, for conditions on the device. */
 typedef struct zc_rule_target {
     bool cuda;
-    int sm; /* the least compute capability among the targets (90), or 0 */
+    int sm;      /* the least compute capability among the targets (90), or 0 */
+    int sm_most; /* and the greatest */
 } zc_rule_target;
 
 /* What one rule did. */

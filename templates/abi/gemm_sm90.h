@@ -4,12 +4,23 @@
 
 #include "abi/gemm.h"
 #include "abi/tensor_map.h"
+#include "abi/window.h"
 
 struct zc_gemm_sm90_params {
     zc_tensor_map a, b, y, tile; /* innermost first: [k, m, batch], [k, n, batch] or [n, k, batch],
                                     [n, m, batch]; an operand of the result's shape */
     struct zc_gemm_params g;
-    int items, b_items; /* of the batch; b_items 1: all items share B */
+    int items, b_items;             /* of the batch; b_items 1: all items share B */
+    struct zc_window_params window; /* of convolutions: A's rows are patches of [c, w, h, images],
+                                       B is [c, n, taps] */
+};
+
+/* Of zc/sm90_gather.cuh: patches of x and weights as rows. */
+struct zc_conv_gather_params {
+    const void *x, *w;
+    void *rows, *weights;
+    long long pixels, channels; /* of the result */
+    struct zc_window_params window;
 };
 
 #endif

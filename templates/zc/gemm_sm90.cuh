@@ -6,12 +6,12 @@
 // result's shape (TILED), in panels of 64 columns.
 //
 // spec.h: see zc/gemm.cuh, and Z_WGMMA (F16, BF16); Z_B_CONSTANT: B is a constant of the plan, so its first stages are
-// copied before the kernel in front has ended.
+// copied before the kernel in front has ended; what zc/sm90_rows.cuh needs.
 #pragma once
 #include "zc/gemm.cuh"
 #include "zc/hopper.cuh"
 #include "zc/ring.cuh"
-#include "abi/gemm_sm90.h"
+#include "zc/sm90_rows.cuh"
 
 ZC_WGMMA(zc_product, Z_TILE_N, Z_WGMMA, !Z_TB)
 
@@ -39,7 +39,7 @@ template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPON
 
     ZC_MEMBER zc_gemm_pipe(const zc_gemm_sm90_params &p, unsigned char *memory, int barriers)
         : p(p), memory(memory), smem(zc_smem_address(memory)), barriers(smem + barriers) {
-        steps = (int)((p.g.k + DEPTH - 1) / DEPTH);
+        steps = zc_sm90_rows::steps(p);
         rank = CLUSTER > 1 ? (int)zc_cluster_rank() : 0;
     }
     ZC_MEMBER u32 a_of(int stage) const { return smem + stage * STAGE; }
@@ -91,21 +91,22 @@ template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPON
     }
     template <bool EARLY> ZC_MEMBER void load_b(int stage, const zc_gemm_origin &t, int step) const {
         const u32 to = b_of(stage), barrier = full(stage);
-        const int item = p.b_items > 1 ? t.item : 0, part = DOWN > 1 ? rank : 0;
+        const int item = zc_sm90_rows::b_item(p, t.item, step), depth = zc_sm90_rows::depth(step);
+        const int part = DOWN > 1 ? rank : 0;
         if constexpr (Z_TB) {
             constexpr int LINES = TILE_N / DOWN;
-            load_b_part<EARLY>(to + part * LINES * LINE, barrier, step * DEPTH, t.col + part * LINES, item);
+            load_b_part<EARLY>(to + part * LINES * LINE, barrier, depth, t.col + part * LINES, item);
         } else {
             constexpr int LINES = DEPTH / DOWN;
 #pragma unroll
             for (int panel = 0; panel < PANELS; panel++)
                 load_b_part<EARLY>(to + panel * PANEL + part * LINES * LINE, barrier, t.col + panel * 64,
-                                   step * DEPTH + part * LINES, item);
+                                   depth + part * LINES, item);
         }
     }
-    ZC_MEMBER void load_a(int stage, const zc_gemm_origin &t, int step) const {
+    ZC_MEMBER void load_a(int stage, const zc_gemm_origin &t, const zc_sm90_rows &rows, int step) const {
         if (ACROSS == 1)
-            zc_tensor_load(a_of(stage), &p.a, full(stage), step * DEPTH, t.row, t.item);
+            rows.load(a_of(stage), full(stage), step);
         else if (step % ACROSS == rank)
             zc_tensor_multicast(a_of(stage), &p.a, full(stage), ALL, step * DEPTH, t.row, t.item);
     }
@@ -138,6 +139,7 @@ template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPON
         zc_grid_launch();
         for (int tile = first_tile(); tile < tiles; tile += tile_step()) {
             const zc_gemm_origin t = place_of(tile);
+            const zc_sm90_rows rows(p, t.row, t.item);
             for (int k = 0; k < steps; k++, at.next()) {
                 if (early > 0) {
                     early--;
@@ -146,7 +148,7 @@ template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPON
                     zc_barrier_expect(full(at.stage), STAGE);
                     load_b<false>(at.stage, t, k);
                 }
-                load_a(at.stage, t, k);
+                load_a(at.stage, t, rows, k);
             }
             load_tile(at, t);
         }

@@ -115,6 +115,15 @@ ZC_INLINE void zc_tensor_load(u32 to, const zc_tensor_map *map, u32 barrier, int
                  "r"(c3)
                  : "memory");
 }
+/* Of a map of patches of images with two sides: lines from the window on that begins at (c1, c2) of image c3, each
+ * from c0 on, at the tap which lies `right` and `down` of where a window begins. */
+ZC_INLINE void zc_patches_load(u32 to, const zc_tensor_map *map, u32 barrier, int c0, int c1, int c2, int c3, u16 right,
+                               u16 down) {
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(to), "l"(map), "r"(barrier), "r"(c0), "r"(c1),
+                 "r"(c2), "r"(c3), "h"(right), "h"(down)
+                 : "memory");
+}
 ZC_INLINE void zc_tensor_multicast(u32 to, const zc_tensor_map *map, u32 barrier, u16 mask, int c0, int c1) {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
                  "[%0], [%1, {%4, %5}], [%2], %3;" ::"r"(to), "l"(map), "r"(barrier), "h"(mask), "r"(c0), "r"(c1)

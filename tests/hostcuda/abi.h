@@ -67,9 +67,11 @@ typedef struct zc_host_product {
 typedef struct zc_host_copy {
     int line;
     unsigned smem, barrier;
-    const void *map;    /* or NULL: `bytes` of `global` or of `source` */
-    unsigned rank;      /* coordinates */
-    int at[4];          /* innermost first */
+    const void *map; /* or NULL: `bytes` of `global` or of `source` */
+    unsigned rank;   /* coordinates */
+    int at[4];       /* innermost first */
+    unsigned taps;   /* of patches: sides, and where the tap lies on each; 0: a box */
+    unsigned tap[3];
     unsigned multicast; /* the cluster's blocks that receive it; 0: the one of `smem` */
     const void *global;
     unsigned source, bytes;

@@ -53,11 +53,11 @@ static void drop(hc_copies *list, hc_copy **at)
     free(c);
 }
 
-/* ---- Boxes: rows of one line of the innermost dimension ---- */
+/* ---- Boxes and patches: rows of one line of the innermost dimension ---- */
 
 static unsigned width_of(const hc_tensor_map *m)
 {
-    return (unsigned)m->box[0] * m->element;
+    return (unsigned)(m->im2col ? m->channels : m->box[0]) * m->element;
 }
 
 static unsigned steps_of(const hc_tensor_map *m, unsigned dim)
@@ -68,6 +68,7 @@ static unsigned steps_of(const hc_tensor_map *m, unsigned dim)
 static unsigned rows_of(const hc_tensor_map *m)
 {
     unsigned rows = 1;
+    if (m->im2col) return m->pixels;
     for (unsigned i = 1; i < m->rank; i++) rows *= steps_of(m, i);
     return rows;
 }
@@ -79,18 +80,40 @@ typedef struct hc_part {
     unsigned skip, bytes;
 } hc_part;
 
+/* Where windows may begin on side i: how many there are. */
+static int64_t windows_of(const hc_tensor_map *m, unsigned i)
+{
+    return ((int64_t)m->last[i + 1] + m->upper[i] - m->lower[i]) / m->step[i + 1] + 1;
+}
+
+/* Coordinate i of a row: of a box, or of the window `row` windows after the copy's first, at its
+ * tap. Leaves in *row how far the dimensions beyond go on. */
+static int64_t coordinate(const hc_copy *c, unsigned i, unsigned *row)
+{
+    const hc_tensor_map *m = &c->map;
+    int64_t first = c->c.at[i], n = *row;
+    if (!m->im2col) {
+        unsigned steps = steps_of(m, i);
+        *row /= steps;
+        return first + n % steps * m->step[i];
+    }
+    if (i + 1 == m->rank) return first + n;
+    n += (first - m->lower[i - 1]) / m->step[i];
+    *row = (unsigned)(n / windows_of(m, i - 1));
+    return m->lower[i - 1] + n % windows_of(m, i - 1) * m->step[i] + c->c.tap[i - 1];
+}
+
 static hc_part part_of(const hc_copy *c, unsigned row)
 {
     const hc_tensor_map *m = &c->map;
     uint64_t address = m->address;
     for (unsigned i = 1; i < m->rank; i++) {
-        unsigned steps = steps_of(m, i);
-        int64_t at = (int64_t)c->c.at[i] + (int64_t)(row % steps) * m->step[i];
-        row /= steps;
+        int64_t at = coordinate(c, i, &row);
         if (at < 0 || at > m->last[i]) return (hc_part){0};
         address += (uint64_t)at * m->stride[i - 1];
     }
-    int64_t first = c->c.at[0], end = first + m->box[0], size = (int64_t)m->last[0] + 1;
+    int64_t first = c->c.at[0], end = first + width_of(m) / m->element,
+            size = (int64_t)m->last[0] + 1;
     int64_t from = first < 0 ? 0 : first, to = end > size ? size : end;
     if (from >= to) return (hc_part){0};
     hc_part p = {(unsigned char *)(uintptr_t)(address + (uint64_t)from * m->element),
@@ -217,12 +240,29 @@ void hc_tensor_prefetch(int line, const void *map)
     map_at(line, map);
 }
 
+/* A copy of patches begins where a window does; a tap's offsets have 16, 8 or 5 bits. */
+static void check_window(const hc_copy *c)
+{
+    const hc_tensor_map *m = &c->map;
+    unsigned bits = c->c.taps == 1 ? 16 : c->c.taps == 2 ? 8 : 5;
+    for (unsigned i = 0; i < c->c.taps; i++) {
+        int64_t at = (int64_t)c->c.at[i + 1] - m->lower[i];
+        if (at < 0 || at % m->step[i + 1] || at / m->step[i + 1] >= windows_of(m, i))
+            hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, c->c.line,
+                    "a copy of patches from %d on, where no window begins", c->c.at[i + 1]);
+        if (c->c.tap[i] >> bits)
+            hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, c->c.line,
+                    "a tap %u elements off (need less than 2^%u)", c->c.tap[i], bits);
+    }
+}
+
 static void check_box(const hc_copy *c)
 {
     const hc_tensor_map *m = &c->map;
     int line = c->c.line;
-    if (m->im2col)
-        hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, line, "a tiled copy by a tensor map for im2col");
+    if (m->im2col != (c->c.taps != 0))
+        hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, line, "a %s copy by a tensor map for %s",
+                c->c.taps ? "patches'" : "tiled", m->im2col ? "im2col" : "tiles");
     if (m->rank != c->c.rank)
         hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, line, "%u coordinates for a tensor map of rank %u",
                 c->c.rank, m->rank);
@@ -230,6 +270,7 @@ static void check_box(const hc_copy *c)
         hc_fail(HC_CUDA_ERROR_NOT_SUPPORTED, line,
                 "a box of %u bytes in a swizzle of %u: this machine needs the whole span",
                 width_of(m), m->swizzle);
+    check_window(c);
     hc_memory_at(c->thread, hc_block_at(c->thread, c->c.smem, line), c->c.smem, bytes_of(c), 128,
                  line);
 }

@@ -128,17 +128,29 @@ ZC_INLINE void zc_tensor_load(u32 to, const zc_tensor_map *map, u32 barrier, int
     zc_host_call->load(&c);
 }
 
+ZC_INLINE void zc_patches_load(u32 to, const zc_tensor_map *map, u32 barrier, int c0, int c1,
+                               int c2, int c3, u16 right, u16 down, ZC_HOST_LINE)
+{
+    zc_host_copy c = {line.number, to, barrier, map, 4, {c0, c1, c2, c3}};
+    c.taps = 2;
+    c.tap[0] = right;
+    c.tap[1] = down;
+    zc_host_call->load(&c);
+}
+
 ZC_INLINE void zc_tensor_multicast(u32 to, const zc_tensor_map *map, u32 barrier, u16 mask, int c0,
                                    int c1, ZC_HOST_LINE)
 {
-    zc_host_copy c = {line.number, to, barrier, map, 2, {c0, c1}, mask};
+    zc_host_copy c = {line.number, to, barrier, map, 2, {c0, c1}};
+    c.multicast = mask;
     zc_host_call->load(&c);
 }
 
 ZC_INLINE void zc_tensor_multicast(u32 to, const zc_tensor_map *map, u32 barrier, u16 mask, int c0,
                                    int c1, int c2, ZC_HOST_LINE)
 {
-    zc_host_copy c = {line.number, to, barrier, map, 3, {c0, c1, c2}, mask};
+    zc_host_copy c = {line.number, to, barrier, map, 3, {c0, c1, c2}};
+    c.multicast = mask;
     zc_host_call->load(&c);
 }
 

@@ -543,6 +543,62 @@ static void copies_come_late(void **state)
     assert_int_equal(m.result[1], 7);
 }
 
+/* Images of 5 x 4 pixels with 8 channels, and windows of 3 x 2 with steps of 2 and 1, padding of 1
+ * around: 3 windows a line, 5 lines an image. */
+static tensor_map patches_map(const memory *m)
+{
+    tensor_map map;
+    const uint64_t dims[] = {8, 5, 4, 2}, pitch[] = {16, 80, 320};
+    const int lower[] = {-1, -1}, upper[] = {-1, 0};
+    const uint32_t steps[] = {1, 2, 1, 1};
+    assert_ok(cuTensorMapEncodeIm2col(
+        (hc_tensor_map_t *)&map, HC_CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, (void *)(uintptr_t)m->data,
+        dims, pitch, lower, upper, 8, 8, steps, HC_CU_TENSOR_MAP_INTERLEAVE_NONE,
+        HC_CU_TENSOR_MAP_SWIZZLE_NONE, HC_CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+        HC_CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+    return map;
+}
+
+/* 8 windows from one on, at one tap: numbers of window, of tap in a block's number. */
+static const char copy_patches[] =
+    "    const int start = blockIdx.x / 6, right = blockIdx.x % 3, down = blockIdx.x / 3 % 2;\n"
+    "    zc_barrier_init(b, 1);\n"
+    "    zc_barrier_fence();\n"
+    "    zc_barrier_expect(b, 8 * 16);\n"
+    "    zc_patches_load(to, &map, b, 0, start % 3 * 2 - 1, start / 3 % 5 - 1, start / 15, right,\n"
+    "                    down);\n"
+    "    zc_barrier_wait(b, 0);\n"
+    "    u32 wrong = 0;\n"
+    "    for (int i = 0; i < 64; i++) {\n"
+    "        const int n = start + i / 8, x = n % 3 * 2 - 1 + right, y = n / 3 % 5 - 1 + down;\n"
+    "        const bool inside = x >= 0 && x < 5 && y >= 0 && y < 4 && n < 30;\n"
+    "        const int at = inside ? ((n / 15 * 4 + y) * 5 + x) * 8 + i % 8 : -1;\n"
+    "        wrong += tile[0][i] != (at < 0 ? 0 : data[at]);\n"
+    "    }\n"
+    "    out[blockIdx.x] = 1 + wrong;\n";
+
+/* Windows go on over lines and images; what lies on padding or beyond the last image is zero. */
+static void patches(void **state)
+{
+    (void)state;
+    memory m;
+    prepare(&m);
+    assert_ok(run_map(&m, copy_patches, 30 * 6, 1, 1, patches_map(&m)));
+    for (int i = 0; i < 30 * 6; i++) assert_int_equal(m.result[i], 1);
+    static const char *const wrong[] = {
+        "zc_patches_load(to, &map, b, 0, 0, -1, 0, 0, 0)",    /* between two windows */
+        "zc_patches_load(to, &map, b, 0, -1, 4, 0, 0, 0)",    /* below the last */
+        "zc_patches_load(to, &map, b, 0, -1, -1, 0, 256, 0)", /* a tap of 9 bits */
+        "zc_tensor_load(to, &map, b, 0, -1, -1, 0)"};         /* not a box */
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char body[256];
+        snprintf(body, sizeof body, "    zc_barrier_init(b, 1);\n    %s;\n", wrong[i]);
+        device_again();
+        prepare(&m);
+        assert_int_equal(run_map(&m, body, 1, 1, 1, patches_map(&m)), HC_CUDA_ERROR_LAUNCH_FAILED);
+    }
+}
+
 static hc_result encode(unsigned type, unsigned rank, uintptr_t address, const uint64_t *dims,
                         const uint64_t *pitch, const uint32_t *box, const uint32_t *steps,
                         unsigned swizzle)
@@ -997,6 +1053,7 @@ int main(void)
         TEST(copies_come_late),
         TEST(what_a_tensor_map_needs),
         TEST(what_an_im2col_map_needs),
+        TEST(patches),
         TEST(products_come_late),
         TEST(products_of_rows_across),
         TEST(products_of_registers),

@@ -1,0 +1,399 @@
+/* Convolutions of f16 and bf16 on Hopper, channels last, whose patches the copy engine gathers: the
+ * product of gemm_sm90.cu, and for few pixels conv_few_sm90.cu, whose clusters share the summed
+ * axis. */
+#include <string.h>
+
+#include "base/number.h"
+#include "kernels/gemm_sm90.h"
+#include "kernels/matmul.h"
+#include "kernels/window.h"
+
+const char *const zc_config_conv_sm90[] = {ZC_SM90_CONFIG};
+
+enum { PIXELS, WARPGROUPS, PARTS, STEPS };
+const char *const zc_config_conv_few_sm90[] = {"pixels", "warpgroups", "parts", "steps", NULL};
+
+enum {
+    PAD_MOST = 127, /* padding, and how far a tap lies from where its window begins */
+    STRIDE_MOST = 8,
+    FEW_PIXELS = 4096,
+    GATHER_MOST = 256, /* elements of a patch that is written as a row */
+    PIECE = 8          /* channels that the copy engine can address */
+};
+
+/* ---- the specialisation ---- */
+
+/* Do windows of 1 x 1 see every pixel, so that pixels are rows of a matrix? */
+static bool is_product(const zc_window_attrs *a, const int64_t kernel[2])
+{
+    bool plain = kernel[0] == 1 && kernel[1] == 1;
+    for (int i = 0; i < 2; i++)
+        plain = plain && zc_window_stride(a, i) == 1 && zc_window_pad(a, 2, i, 0) == 0 &&
+                zc_window_pad(a, 2, i, 1) == 0;
+    return plain;
+}
+
+static bool window_fits(const zc_window_attrs *a, const int64_t kernel[2])
+{
+    bool fits = true;
+    for (int i = 0; i < 2; i++) {
+        fits = fits && zc_window_stride(a, i) <= STRIDE_MOST && kernel[i] <= PAD_MOST &&
+               zc_window_dilation(a, i) <= PAD_MOST &&
+               (kernel[i] - 1) * zc_window_dilation(a, i) <= PAD_MOST;
+        for (int end = 0; end < 2; end++) {
+            int64_t pad = zc_window_pad(a, 2, i, end);
+            fits = fits && pad >= 0 && pad <= PAD_MOST;
+        }
+    }
+    return fits;
+}
+
+static bool in_pieces(int64_t channels)
+{
+    return channels > 0 && channels % PIECE == 0;
+}
+
+static zc_matmul_form form_of(const zc_attrs_ConvNhwc *at, bool bias)
+{
+    return (zc_matmul_form){.a = 0,
+                            .b = 1,
+                            .c = bias ? 2 : -1,
+                            .a_along_k = true,
+                            .b_along_k = true,
+                            .flat = true,
+                            .alpha = 1,
+                            .beta = 1,
+                            .activation = *at->activation ? at->activation : NULL};
+}
+
+/* Why its types or operands are not taken; NULL: they are. */
+static const char *not_these(const zc_gen *g, const zc_attrs_ConvNhwc *at)
+{
+    zc_dtype dtype = zc_gen_out_type(g, 0), bias = zc_gen_in_type(g, 2);
+    if (dtype != ZC_F16 && dtype != ZC_BF16) return "no product of warpgroups of its type";
+    if (zc_gen_in_type(g, 1) != dtype || (bias != ZC_NONE && bias != dtype))
+        return "weights or bias of another type";
+    if (at->group != 1) return "groups";
+    if (!at->taps_first) return "weights whose channels do not lie side by side";
+    if (zc_gen_in_type(g, 3) != ZC_NONE) return "a residual before the activation";
+    if (!zc_gen_static(zc_gen_in(g, 1))) return "weights whose shape only a run knows";
+    if (*at->activation && strcmp(at->activation, "Relu") != 0) return "its activation";
+    return NULL;
+}
+
+/* Pixels of the result: the most of the range that is asked for. */
+static int64_t pixels_of(zc_gen *g)
+{
+    static const int64_t bounds[] = {1024, FEW_PIXELS, 32768};
+    int64_t low, high;
+    zc_gen_size(g, zc_gen_out(g, 0)->dims, 3, bounds, ZC_COUNTOF(bounds), &low, &high);
+    return high == INT64_MAX ? 4 * bounds[ZC_COUNTOF(bounds) - 1] : high;
+}
+
+/* Elements of a patch as a row, for channels that the copy engine cannot address; 0: it can. */
+static int64_t gathered(const zc_tensor *w)
+{
+    int64_t patch = w->dims[1] * w->dims[2] * w->dims[3];
+    return in_pieces(w->dims[3]) ? 0 : (patch + PIECE - 1) / PIECE * PIECE;
+}
+
+/* How patches come to the product. */
+static void put_patches(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w, int64_t blocks)
+{
+    bool by_rows = gathered(w) > 0;
+    if (!by_rows && is_product(a, w->dims + 1)) return;
+    zc_gen_define(g, "ACROSS", "%d", (int)w->dims[2]);
+    if (by_rows) {
+        zc_gen_define(g, "GATHER", "%d", (int)w->dims[3]);
+        zc_gen_define(g, "TAPS", "%d", (int)(w->dims[1] * w->dims[2]));
+        zc_gen_define(g, "ROW", "%d", (int)gathered(w));
+    } else {
+        zc_gen_define(g, "PATCHES", "1");
+        zc_gen_define(g, "BLOCKS", "%d", (int)blocks);
+    }
+}
+
+/* Both families: the sizes; may decline. */
+static zc_status sizes_of(zc_gen *g, bool gathers, zc_sm90_problem *p)
+{
+    const zc_attrs_ConvNhwc *at = ZC_ATTRS(g, ConvNhwc);
+    const char *why = not_these(g, at);
+    if (why) return zc_gen_decline(g, "%s", why);
+    zc_window_attrs a;
+    zc_tensor w;
+    int64_t group;
+    zc_window_attrs_of(g->step->op, at, &a, &group);
+    zc_gen_tensor(zc_gen_in(g, 1), &w);
+    int64_t row = gathered(&w);
+    if (!in_pieces(w.dims[0]) || row > (gathers ? GATHER_MOST : 0))
+        return zc_gen_decline(g, "channels that are no multiple of %d", PIECE);
+    if (!window_fits(&a, w.dims + 1))
+        return zc_gen_decline(g, "windows that the copy engine cannot gather");
+    int64_t blocks = zc_ceil_div(row ? row : w.dims[3], ZC_SM90_DEPTH);
+    *p = (zc_sm90_problem){.m = pixels_of(g),
+                           .n = w.dims[0],
+                           .steps = row ? blocks : w.dims[1] * w.dims[2] * blocks,
+                           .items = 1};
+    put_patches(g, &a, &w, blocks);
+    return ZC_OK;
+}
+
+/* Both families: the rest of the header. */
+static zc_status put_spec(zc_gen *g)
+{
+    zc_matmul_form form = form_of(ZC_ATTRS(g, ConvNhwc), zc_gen_in_type(g, 2) != ZC_NONE);
+    zc_gen_define(g, "WGMMA", "%s", zc_gen_out_type(g, 0) == ZC_F16 ? "F16" : "BF16");
+    zc_tensor w;
+    zc_gen_tensor(zc_gen_in(g, 1), &w);
+    if (zc_gen_in(g, 1)->kind == ZC_P_CONST && !gathered(&w)) zc_gen_define(g, "B_CONSTANT", "1");
+    ZC_TRY(zc_gen_matmul_spec(g, &form));
+    if (!zc_gen_epilogue_cells(g))
+        return zc_gen_decline(g, "pointwise work whose operands are no rows or columns");
+    return ZC_OK;
+}
+
+zc_status zc_gen_conv_sm90(zc_gen *g)
+{
+    zc_sm90_problem p;
+    ZC_TRY(sizes_of(g, true, &p));
+    if (g->declined[0]) return ZC_OK;
+    ZC_TRY(zc_gen_sm90(g, &p));
+    return g->declined[0] ? ZC_OK : put_spec(g);
+}
+
+/* ---- few pixels ---- */
+
+typedef struct few {
+    int pixels, warpgroups, parts, steps;
+    int64_t smem;
+    double us;
+} few;
+
+enum { FEW_COUNT = 24 };
+
+/* The number-th configuration; smem as conv_few_sm90.cu lays it out. */
+static few few_of(const zc_sm90_problem *p, int number)
+{
+    static const int pixels[] = {24, 40, 64};
+    few f = {
+        .pixels = pixels[number % 3], .warpgroups = 1 + number / 3 % 2, .parts = 1 << number / 6};
+    int64_t channels = f.warpgroups * 64, pixel = (channels + 4) * 4;
+    int64_t steps = zc_ceil_div(p->steps, f.parts), own = zc_ceil_div(f.pixels, f.parts);
+    int64_t operands = steps * (channels + f.pixels) * ZC_SM90_LINE;
+    int64_t sums = (f.pixels * pixel + 127) / 128 * 128;
+    f.steps = steps < INT32_MAX ? (int)steps : INT32_MAX;
+    f.smem = (operands > sums ? operands : sums) + (f.parts - 1) * own * pixel + (steps + 1) * 8;
+    return f;
+}
+
+/* Microseconds: 48 bytes a cycle from the L2 cache to a multiprocessor, which runs so many blocks
+ * at once as its memory holds; and parts that exchange their sums. */
+static double few_us(const zc_sm90_problem *p, const few *f, int sm_count)
+{
+    const double clock = 1650, l2 = 48, fill = 1000, exchange = 1000, send = 32;
+    double channels = f->warpgroups * 64;
+    int64_t blocks =
+        zc_ceil_div(p->m, f->pixels) * zc_ceil_div(p->n, f->warpgroups * 64) * f->parts;
+    int64_t each = zc_ceil_div(blocks, sm_count), at_once = ZC_SM90_SMEM / f->smem;
+    double loads = f->steps * (channels + f->pixels) * ZC_SM90_LINE / l2;
+    double sent = (f->parts - 1.0) / f->parts * f->pixels * channels * 4 / send;
+    double results = f->pixels * channels / f->parts / 24;
+    return ((double)each * (loads + sent + results) + (f->parts > 1 ? exchange : 0) +
+            fill * (double)zc_ceil_div(each, at_once)) /
+           clock;
+}
+
+/* Those that fit, the best first: their number. */
+static int sort_few(const zc_sm90_problem *p, int sm_count, few out[FEW_COUNT])
+{
+    int count = 0;
+    for (int n = 0; n < FEW_COUNT; n++) {
+        few f = few_of(p, n);
+        if (f.smem > ZC_SM90_SMEM || f.parts > p->steps) continue;
+        f.us = few_us(p, &f, sm_count);
+        int at = count++;
+        for (; at && f.us < out[at - 1].us; at--) out[at] = out[at - 1];
+        out[at] = f;
+    }
+    return count;
+}
+
+static void tell_few(const few *best, int count, char *why, size_t n)
+{
+    size_t at = 0;
+    for (int i = 0; i < 3 && i < count && at < n; i++)
+        at += (size_t)zc_snprintf(why + at, n - at, "%s%d pixels x %d, %d parts %.1f us",
+                                  i ? ", " : "wgmma: ", best[i].pixels, best[i].warpgroups * 64,
+                                  best[i].parts, best[i].us);
+}
+
+zc_status zc_gen_conv_few_sm90(zc_gen *g)
+{
+    zc_sm90_problem p;
+    few sorted[FEW_COUNT];
+    ZC_TRY(sizes_of(g, false, &p));
+    if (g->declined[0]) return ZC_OK;
+    if (p.m > FEW_PIXELS) return zc_gen_decline(g, "many pixels");
+    int count = sort_few(&p, g->sm_count, sorted);
+    if (g->candidate > FEW_COUNT || count <= g->refused)
+        return zc_gen_decline(g, "no configuration that holds its operands");
+    few f = g->candidate ? few_of(&p, g->candidate - 1) : sorted[g->refused];
+    if (f.smem > ZC_SM90_SMEM || f.parts > p.steps)
+        return zc_gen_decline(g, "not this configuration");
+    if (!g->candidate && f.us > zc_gemm_sm90_us(p.m, p.n, p.steps * ZC_SM90_DEPTH, g->sm_count))
+        return zc_gen_decline(g, "large tiles are faster");
+    tell_few(sorted, count, g->why, sizeof g->why);
+    g->configurations = g->candidate ? 1 : count;
+    g->config[PIXELS] = f.pixels;
+    g->config[WARPGROUPS] = f.warpgroups;
+    g->config[PARTS] = f.parts;
+    g->config[STEPS] = f.steps;
+    g->threads = (uint32_t)f.warpgroups * 128;
+    g->smem = (uint32_t)f.smem;
+    g->cluster = (uint32_t)f.parts;
+    return put_spec(g);
+}
+
+/* ---- the launch ---- */
+
+/* Patches of x, or its pixels as rows. */
+static zc_tensor_box patches_of(const zc_launch *l, const zc_window *w, bool product,
+                                int64_t pixels, int tile)
+{
+    const zc_tensor *x = &l->in[0];
+    int64_t channels = x->dims[3];
+    zc_tensor_box b = zc_sm90_box(x->data, x->dtype, channels, pixels, 1, channels, 0);
+    b.box[1] = (uint32_t)tile;
+    if (product) return b;
+    b.rank = 4;
+    b.pixels = (uint32_t)tile;
+    for (int i = 0; i < 2; i++) { /* innermost first */
+        int side = 1 - i;
+        b.dims[1 + i] = w->in[side];
+        b.first[i] = (int)-w->begin[side];
+        b.beyond[i] = (int)(w->end[side] - (w->kernel[side] - 1) * w->dilation[side]);
+        b.step[i] = (int)w->stride[side];
+    }
+    b.dims[3] = x->dims[0];
+    b.strides[1] = channels * 2;
+    b.strides[2] = b.strides[1] * w->in[1];
+    b.strides[3] = b.strides[2] * w->in[0];
+    return b;
+}
+
+/* Maps of patches and weights, of which a tile has so many lines. */
+static zc_status put_maps(zc_launch *l, const zc_window *w, int pixels, int channels,
+                          struct zc_gemm_sm90_params *p)
+{
+    zc_window_attrs a;
+    int64_t group;
+    zc_window_attrs_of(l->op, l->attrs, &a, &group);
+    const zc_tensor *weights = &l->in[1];
+    int64_t depth = weights->dims[3], taps = w->kernel[0] * w->kernel[1];
+    zc_tensor_box x = patches_of(l, w, is_product(&a, w->kernel), p->g.m, pixels);
+    zc_tensor_box b =
+        zc_sm90_box(weights->data, weights->dtype, depth, p->g.n, taps, taps * depth, depth);
+    b.box[1] = (uint32_t)channels;
+    ZC_TRY(zc_launch_tensor_map(l, &x, &p->a));
+    return zc_launch_tensor_map(l, &b, &p->b);
+}
+
+static zc_status check(zc_launch *l)
+{
+    const zc_tensor *x = &l->in[0], *w = &l->in[1], *y = &l->out[0];
+    bool fits = x->rank == 4 && w->rank == 4 && y->rank == 4 && x->dims[0] == y->dims[0] &&
+                x->dims[3] == w->dims[3] && y->dims[3] == w->dims[0] &&
+                (!zc_launch_has(l, 2) || zc_tensor_numel(&l->in[2]) == w->dims[0]);
+    char t[128], u[128];
+    if (fits) return ZC_OK;
+    return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
+                   "input and weights do not fit each other (got %s and %s)",
+                   zc_tensor_type_text(x, t, sizeof t), zc_tensor_type_text(w, u, sizeof u));
+}
+
+/* Both families: all but the maps; p->g.m 0: nothing to do. */
+static zc_status fill(zc_launch *l, zc_window *window, struct zc_gemm_sm90_params *p)
+{
+    const zc_tensor *x = &l->in[0], *w = &l->in[1], *y = &l->out[0];
+    zc_window_attrs a;
+    int64_t group;
+    memset(p, 0, sizeof *p);
+    ZC_TRY(check(l));
+    if (zc_tensor_numel(y) == 0) return ZC_OK;
+    zc_window_attrs_of(l->op, l->attrs, &a, &group);
+    zc_window_resolve(&a, 2, x->dims + 1, y->dims + 1, w->dims + 1, window);
+    ZC_TRY(zc_launch_window(l, window, &p->window));
+    p->g.y = y->data;
+    p->g.c = zc_launch_in(l, 2);
+    p->g.c_col = 1;
+    p->g.alpha = p->g.beta = 1;
+    p->g.m = zc_dims_span(y->dims, 0, 3);
+    p->g.n = w->dims[0];
+    p->g.k = w->dims[3];
+    p->g.y_ld = p->g.n;
+    p->items = 1;
+    p->b_items = (int)(w->dims[1] * w->dims[2]);
+    return zc_launch_epilogue(l, &p->g.fused);
+}
+
+/* Patches and weights as rows in scratch memory, and their maps. */
+static zc_status gather(zc_launch *l, int64_t row, int columns, struct zc_gemm_sm90_params *p)
+{
+    enum { BLOCK = 256, EACH = 8 };
+    zc_dtype dtype = l->out[0].dtype;
+    struct zc_conv_gather_params g = {.x = l->in[0].data,
+                                      .w = l->in[1].data,
+                                      .pixels = p->g.m,
+                                      .channels = p->g.n,
+                                      .window = p->window};
+    size_t line = (size_t)row * 2, patches, weights;
+    if (!zc_mul_size((size_t)g.pixels, line, &patches) ||
+        !zc_mul_size((size_t)g.channels, line, &weights))
+        return zc_fail_nomem(l->diag, "patches", 0);
+    ZC_TRY(zc_launch_scratch(l, patches, &g.rows));
+    ZC_TRY(zc_launch_scratch(l, weights, &g.weights));
+    zc_dim3 grid = {
+        zc_launch_blocks((g.pixels + g.channels) * (row / PIECE), BLOCK, EACH * l->sm_count), 1, 1};
+    ZC_TRY(zc_launch_kernel(l, 2, grid, BLOCK, 0, &g, sizeof g));
+    p->g.k = row;
+    p->b_items = 1;
+    zc_tensor_box a = zc_sm90_box(g.rows, dtype, row, g.pixels, 1, row, 0);
+    zc_tensor_box b = zc_sm90_box(g.weights, dtype, row, g.channels, 1, row, 0);
+    a.box[1] = (uint32_t)l->kernel->config[ZC_SM90_TILE_M];
+    b.box[1] = (uint32_t)columns;
+    ZC_TRY(zc_launch_tensor_map(l, &a, &p->a));
+    return zc_launch_tensor_map(l, &b, &p->b);
+}
+
+zc_status zc_launch_conv_sm90(zc_launch *l)
+{
+    const int64_t *config = l->kernel->config;
+    struct zc_gemm_sm90_params p;
+    zc_window window;
+    ZC_TRY(fill(l, &window, &p));
+    if (!p.g.m) return ZC_OK;
+    int columns = (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]);
+    int64_t row = gathered(&l->in[1]);
+    if (row)
+        ZC_TRY(gather(l, row, columns, &p));
+    else
+        ZC_TRY(put_maps(l, &window, (int)config[ZC_SM90_TILE_M], columns, &p));
+    ZC_TRY(zc_gemm_sm90_like_y(l, &p, p.g.y, ZC_SM90_DEPTH, &p.y));
+    return zc_launch_sm90(l, &p);
+}
+
+zc_status zc_launch_conv_few_sm90(zc_launch *l)
+{
+    const int64_t *config = l->kernel->config;
+    struct zc_gemm_sm90_params p;
+    zc_window window;
+    int64_t channels = config[WARPGROUPS] * 64;
+    ZC_TRY(fill(l, &window, &p));
+    if (!p.g.m) return ZC_OK;
+    ZC_TRY(put_maps(l, &window, (int)config[PIXELS], (int)channels, &p));
+    int64_t blocks =
+        zc_ceil_div(p.g.m, config[PIXELS]) * zc_ceil_div(p.g.n, channels) * config[PARTS];
+    if (p.g.m > INT32_MAX || blocks > INT32_MAX)
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "convolution too large for the kernel");
+    return zc_launch_configured(l, (zc_dim3){(uint32_t)blocks, 1, 1}, &p, sizeof p);
+}

@@ -12,12 +12,6 @@
 #include "spec.h"
 #include "zc/fused.cuh"
 
-#if defined(Z_PRE) || defined(Z_FUSED)
-#define UNROLL 1 // more only makes the code longer
-#else
-#define UNROLL 2
-#endif
-
 typedef Z_ACC acc;
 typedef zc_moments<acc> moments;
 
@@ -53,29 +47,32 @@ template <int V> ZC_DEV void by_channel(const zc_moments_params &p, const void *
 }
 #endif
 
-// The results of a run that begins at `at`.
-template <int V> ZC_DEV void put(const zc_moments_params &p, const zc_vec<Z_X, V> &x, i64 at, acc mean, acc inv) {
-    zc_vec<Z_X, V> y;
-    acc scale[V], bias[V];
+struct results {
+    const zc_moments_params &p;
+    acc mean, inv;
+    template <int V> ZC_MEMBER void operator()(const zc_vec<Z_X, V> &x, i64 at, i64) {
+        zc_vec<Z_X, V> y;
+        acc scale[V], bias[V];
 #ifndef Z_PLAIN
-    by_channel<V>(p, p.scale, at, scale);
-    by_channel<V>(p, p.bias, at, bias);
+        by_channel<V>(p, p.scale, at, scale);
+        by_channel<V>(p, p.bias, at, bias);
 #endif
 #pragma unroll
-    for (int k = 0; k < V; k++) {
-        const acc d = (acc)zc_pre(p.pre, x.v[k], at + k) - mean;
+        for (int k = 0; k < V; k++) {
+            const acc d = (acc)zc_pre(p.pre, x.v[k], at + k) - mean;
 #ifdef Z_PLAIN
-        const acc v = d * inv;
+            const acc v = d * inv;
 #else
-        acc v = d * (scale[k] * inv) + bias[k];
+            acc v = d * (scale[k] * inv) + bias[k];
 #ifdef Z_SILU
-        v = v / ((acc)1 + zx_exp(-v));
+            v = v / ((acc)1 + zx_exp(-v));
 #endif
 #endif
-        y.v[k] = zc_put<Z_X>(zc_fused(p.fused, v, at + k));
+            y.v[k] = zc_put<Z_X>(zc_fused(p.fused, v, at + k));
+        }
+        *(zc_vec<Z_X, V> *)((Z_X *)p.y + at) = y;
     }
-    *(zc_vec<Z_X, V> *)((Z_X *)p.y + at) = y;
-}
+};
 
 ZC_DEV void apply(const zc_moments_params &p, const zc_place &at, moments m) {
     const acc var = m.m2 / m.n;
@@ -92,7 +89,7 @@ ZC_DEV void apply(const zc_moments_params &p, const zc_place &at, moments m) {
     }
     if (!p.y) return;
 #endif
-    zc_walk_runs<Z_X, UNROLL>(p.g, at, p.x, [&](const auto &run, i64 off, i64) { put(p, run, off, m.mean, inv); });
+    zc_walk_runs<Z_X, ZC_ALL_WORK>(p.g, at, p.x, results{p, m.mean, inv});
 }
 
 #ifdef Z_GIVEN
@@ -102,7 +99,7 @@ ZC_KERNEL(3)(const __grid_constant__ zc_moments_params p) {
     for (i64 i = zc_thread() * Z_VECTOR; i < p.total; i += zc_threads() * Z_VECTOR) {
         const i64 c = channel_of(p, i);
         const acc inv = (acc)1 / zx_sqrt((acc)zc_load<Z_STAT>(p.var, c) + (acc)p.eps);
-        put<Z_VECTOR>(p, *(const run *)((const Z_X *)p.x + i), i, (acc)zc_load<Z_STAT>(p.mean, c), inv);
+        results{p, (acc)zc_load<Z_STAT>(p.mean, c), inv}(*(const run *)((const Z_X *)p.x + i), i, 0);
     }
 }
 #else

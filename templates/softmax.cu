@@ -63,6 +63,18 @@ struct state {
 #endif
 
 #if Z_TEAM == 0
+struct results {
+    const zc_softmax_params &p;
+    state s;
+    template <int V> ZC_MEMBER void operator()(const zc_vec<Z_T, V> &run, i64 off, i64 r) {
+        zc_vec<Z_T, V> y;
+#pragma unroll
+        for (int k = 0; k < V; k++)
+            y.v[k] = zc_put<Z_T>(zc_fused(p.fused, s.result((acc)zc_pre(p.pre, run.v[k], off + k), r + k), off + k));
+        *(zc_vec<Z_T, V> *)((Z_T *)p.out + off) = y;
+    }
+};
+
 ZC_KERNEL(0)(const __grid_constant__ zc_softmax_params p) {
     zc_begin();
     const zc_place at = zc_place_of(p.g);
@@ -70,13 +82,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_softmax_params p) {
     zc_walk<Z_T>(p.g, at, p.in, [&](Z_T x, i64 off, i64 r) { s.add((acc)zc_pre(p.pre, x, off), r); });
     s = zc_join_lanes(p.g, at, s);
     s = SETTLED(s);
-    zc_walk_runs<Z_T, 1>(p.g, at, p.in, [&](const auto &run, i64 off, i64 r) {
-        zc_vec<Z_T, (int)(sizeof run / sizeof(Z_T))> y;
-#pragma unroll
-        for (int k = 0; k < (int)(sizeof run / sizeof(Z_T)); k++)
-            y.v[k] = zc_put<Z_T>(zc_fused(p.fused, s.result((acc)zc_pre(p.pre, run.v[k], off + k), r + k), off + k));
-        *(decltype(y) *)((Z_T *)p.out + off) = y;
-    });
+    zc_walk_runs<Z_T, ZC_ALL_WORK>(p.g, at, p.in, results{p, s});
 }
 #else
 #include "zc/rows.cuh"

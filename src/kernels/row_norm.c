@@ -62,7 +62,6 @@ static zc_status gen_embeddings(zc_gen *g)
             return zc_gen_decline(g, "element type %s", zc_dtype_name(t));
     }
     put_types(g, zc_gen_in_type(g, 2), zc_gen_in_type(g, 5), ZC_NONE);
-    choose(g, zc_gen_in(g, 2), 1, zc_gen_in_type(g, 5), false);
     zc_gen_define(g, "TABLES", "1");
     put_ids(g, "ID0", 0);
     put_ids(g, "ID1", 8);
@@ -70,7 +69,9 @@ static zc_status gen_embeddings(zc_gen *g)
     put_ids(g, "MASK", 7);
     zc_dtype count = zc_gen_out_type(g, 1);
     zc_gen_type(g, "COUNT", count == ZC_NONE ? ZC_I32 : count);
-    return zc_gen_epilogue(g);
+    ZC_TRY(zc_gen_epilogue(g));
+    choose(g, zc_gen_in(g, 2), 1, zc_gen_in_type(g, 5), false);
+    return ZC_OK;
 }
 
 /* The first normalised axis; which input is the scale. */
@@ -110,11 +111,12 @@ zc_status zc_gen_row_norm(zc_gen *g)
     put_types(g, x->dtype, zc_gen_in_type(g, scale), stat_type(g));
     for (int i = 1; i < own; i++) simple = simple && simple_operand(g, i, axis);
     if (!simple) zc_gen_define(g, "STRIDED", "1");
-    choose(g, x, axis, zc_gen_in_type(g, scale), !simple);
     if (op == ZC_OP_RMSNormalization || op == ZC_OP_SkipSimplifiedLayerNormalization)
         zc_gen_define(g, "RMS", "1");
     ZC_TRY(zc_gen_prologue(g));
-    return zc_gen_epilogue(g);
+    ZC_TRY(zc_gen_epilogue(g));
+    choose(g, x, axis, zc_gen_in_type(g, scale), !simple);
+    return ZC_OK;
 }
 
 /* ---- the launch ---- */

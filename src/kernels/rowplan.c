@@ -44,6 +44,7 @@ void zc_gen_rows(zc_gen *g, const zc_dim *dims, int n, unsigned bytes, int64_t *
         zc_gen_define(g, "N", "(p.N)");
     }
     g->config[0] = divides(vec, dims, n) ? vec : exact ? 1 : 0;
+    if (g->divides && !exact) g->config[0] = 1;
     zc_gen_define(g, "MOST", "%lldLL", (long long)most);
     zc_gen_define(g, "EXACT", "%s", exact ? "true" : "false");
     g->threads = *team == WARP ? WARP * ROW_WARPS : (uint32_t)*team;

@@ -61,9 +61,10 @@ zc_status zc_gen_softmax(zc_gen *g)
         zc_gen_define(g, "HARD", "1");
     else
         zc_gen_define(g, g->step->op == ZC_OP_LpNormalization ? "NORM" : "EXPS", "1");
-    choose(g, x, zc_launch_axis(axis, x->rank));
     ZC_TRY(zc_gen_prologue(g));
-    return zc_gen_epilogue(g);
+    ZC_TRY(zc_gen_epilogue(g));
+    choose(g, x, zc_launch_axis(axis, x->rank));
+    return ZC_OK;
 }
 
 /* ---- the launch ---- */

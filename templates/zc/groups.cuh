@@ -40,6 +40,24 @@ ZC_DEV zc_place zc_place_of(const zc_groups &g) {
     return at;
 }
 
+// What is done with an element: nothing of a fused expression; one; one that divides by what only a run knows. The more it
+// is the fewer elements are under way, for each is code of its own.
+enum { ZC_NO_WORK, ZC_SHORT_WORK, ZC_LONG_WORK };
+#if defined(Z_PRE_DIVIDES)
+constexpr int ZC_PRE_WORK = ZC_LONG_WORK;
+#elif defined(Z_PRE)
+constexpr int ZC_PRE_WORK = ZC_SHORT_WORK;
+#else
+constexpr int ZC_PRE_WORK = ZC_NO_WORK;
+#endif
+#if defined(Z_FUSED_DIVIDES)
+constexpr int ZC_ALL_WORK = ZC_LONG_WORK;
+#elif defined(Z_FUSED)
+constexpr int ZC_ALL_WORK = ZC_PRE_WORK ? ZC_PRE_WORK : ZC_SHORT_WORK;
+#else
+constexpr int ZC_ALL_WORK = ZC_PRE_WORK;
+#endif
+
 // f(run of V elements, offset of the first in the input, its number in the output), UNROLL runs under way.
 template <class T, int V, int UNROLL, class F>
 ZC_DEV void zc_walk_by(const zc_groups &g, const zc_place &at, const void *in, F f) {
@@ -51,6 +69,7 @@ ZC_DEV void zc_walk_by(const zc_groups &g, const zc_place &at, const void *in, F
 #pragma unroll UNROLL
         for (i64 r = first; r < at.end; r += step) f(*(const run *)(x + r * stride), at.base + r * stride, r);
     } else {
+#pragma unroll 1
         for (i64 r = first; r < at.end; r += step) {
             const i64 off = zc_unravel(r, g.reduced, g.reduced_dims, g.reduced_strides);
             f(*(const run *)(x + off), at.base + off, r);
@@ -58,22 +77,25 @@ ZC_DEV void zc_walk_by(const zc_groups &g, const zc_place &at, const void *in, F
     }
 }
 
-// So for this thread's elements, in order; a run is of as many neighbours as the sizes allow.
-template <class T, int UNROLL = 4, class F>
+// So for this thread's elements, in order; a run is of as many neighbours as the sizes and the work allow.
+template <class T, int WORK, class F>
 ZC_DEV void zc_walk_runs(const zc_groups &g, const zc_place &at, const void *in, F f) {
-    constexpr int WIDE = Z_VECTOR ? Z_VECTOR : 16 / (int)sizeof(T);
-    if constexpr (Z_VECTOR != 1)
-        if (Z_VECTOR || g.vec) return zc_walk_by<T, WIDE, UNROLL>(g, at, in, f);
-    if constexpr (Z_VECTOR <= 1) zc_walk_by<T, 1, 4>(g, at, in, f);
+    constexpr int V = WORK == ZC_LONG_WORK ? 1 : Z_VECTOR, WIDE = V ? V : 16 / (int)sizeof(T);
+    if constexpr (V != 1)
+        if (V || g.vec) return zc_walk_by<T, WIDE, WORK == ZC_NO_WORK ? 4 : 1>(g, at, in, f);
+    if constexpr (V <= 1) zc_walk_by<T, 1, WORK == ZC_LONG_WORK ? 1 : 4>(g, at, in, f);
 }
 
-// f(element, its offset in the input, its number in the output).
-template <class T, class F> ZC_DEV void zc_walk(const zc_groups &g, const zc_place &at, const void *in, F f) {
-    zc_walk_runs<T>(g, at, in, [&](const auto &run, i64 off, i64 r) {
-        constexpr int V = (int)(sizeof run / sizeof(T));
+// f(element, its offset in the input, its number in the output). (NVRTC takes generic lambdas for host functions.)
+template <class T, class F> struct zc_each {
+    F f;
+    template <int V> ZC_MEMBER void operator()(const zc_vec<T, V> &run, i64 off, i64 r) {
 #pragma unroll
         for (int k = 0; k < V; k++) f(run.v[k], off + k, r + k);
-    });
+    }
+};
+template <class T, class F> ZC_DEV void zc_walk(const zc_groups &g, const zc_place &at, const void *in, F f) {
+    zc_walk_runs<T, ZC_PRE_WORK>(g, at, in, zc_each<T, F>{f});
 }
 
 // The joined state of a thread's output, in each thread that works on it. All threads of the block call it.

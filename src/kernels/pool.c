@@ -6,6 +6,18 @@
 
 /* ---- the specialisation ---- */
 
+/* Threads that share a plane whose pooling is global; 0: a window is one thread's. */
+const char *const zc_config_pool[] = {"team", NULL};
+enum { BLOCK = 256, WARP = 32, WARP_PLANE = 2048 /* elements of a plane that a warp takes */ };
+
+static void choose_team(zc_gen *g, const zc_pvalue *x)
+{
+    static const int64_t bound = WARP_PLANE;
+    int64_t low, high;
+    zc_gen_size(g, x->dims + 2, x->rank - 2, &bound, 1, &low, &high);
+    g->config[0] = high <= WARP_PLANE ? WARP : BLOCK;
+}
+
 static bool is_max(zc_op op)
 {
     return op == ZC_OP_MaxPool || op == ZC_OP_MaxPoolNhwc || op == ZC_OP_GlobalMaxPool;
@@ -55,8 +67,11 @@ zc_status zc_gen_pool(zc_gen *g)
         return zc_gen_decline(g, "element type %s", zc_dtype_name(x->dtype));
     if (windows && !zc_gen_window_fits(g, &a, x->rank - 2)) return ZC_OK;
     put_kind(g);
-    zc_gen_define(g, "GLOBAL", "%d", !windows);
-    if (!windows) return zc_gen_epilogue(g);
+    g->threads = BLOCK;
+    if (!windows) {
+        choose_team(g, x);
+        return zc_gen_epilogue(g);
+    }
     bool last = g->step->op == ZC_OP_MaxPoolNhwc;
     int first = last ? 1 : 2;
     zc_gen_window_dims d = {.axes = x->rank - 2};
@@ -73,18 +88,12 @@ zc_status zc_gen_pool(zc_gen *g)
 
 /* ---- the launch ---- */
 
-enum { BLOCK = 256, WARP_PLANE = 2048 };
-
 static zc_status launch_global(zc_launch *l, struct zc_pool_params *p)
 {
     const zc_tensor *x = &l->in[0];
     p->plane = zc_dims_span(x->dims, 2, x->rank);
-    if (p->plane <= WARP_PLANE) {
-        zc_dim3 grid = {zc_launch_blocks(p->total, BLOCK / 32, 0), 1, 1};
-        return zc_launch_kernel(l, 1, grid, BLOCK, 0, p, sizeof *p);
-    }
-    zc_dim3 grid = {zc_launch_blocks(p->total, 1, 0), 1, 1};
-    return zc_launch_kernel(l, 2, grid, BLOCK, 0, p, sizeof *p);
+    zc_dim3 grid = {zc_launch_blocks(p->total, BLOCK / l->kernel->config[0], 0), 1, 1};
+    return zc_launch_configured(l, grid, p, sizeof *p);
 }
 
 zc_status zc_launch_pool(zc_launch *l)
@@ -111,5 +120,5 @@ zc_status zc_launch_pool(zc_launch *l)
     zc_window_resolve(&a, x->rank - 2, x->dims + first, y->dims + first, a.kernel.v, &w);
     ZC_TRY(zc_launch_window(l, &w, &p.window));
     zc_dim3 grid = {zc_launch_blocks(p.total, BLOCK, 0), 1, 1};
-    return zc_launch_kernel(l, 0, grid, BLOCK, 0, &p, sizeof p);
+    return zc_launch_configured(l, grid, &p, sizeof p);
 }

@@ -2,9 +2,9 @@
 //
 // spec.h: Z_X (type), Z_POOL (0 max, 1 average, 2 p-norm), Z_P (its p), Z_INDEX (write indices), Z_COLUMN_MAJOR
 // (indices count that way in their plane), Z_COUNT_PAD (the average divides by the taps on padding too), Z_LEAST (what
-// an empty maximum gives), Z_GLOBAL (the window is the plane); for others the window (zc/window.cuh), Z_inner, Z_WIDE
-// (64-bit indices) and Z_EACH (neighbours along `inner` that a thread has, read at once).
-// Entries: windows 0: a thread each; global 1: a warp each; 2: a block of 256 each.
+// an empty maximum gives), Z_TEAM (the window is the plane: 32 threads of a block of 256 share it, or all); 0: for others
+// the window (zc/window.cuh), Z_inner, Z_WIDE (64-bit indices) and Z_EACH (neighbours along `inner` that a thread has, read
+// at once).
 #include "zc/device.cuh"
 #include "abi/pool.h"
 #include "spec.h"
@@ -66,7 +66,7 @@ ZC_DEV void put(const zc_pool_params &p, i64 at, const state &s, T count) {
     zc_save<Z_X>(p.out, at, zc_fused(p.fused, result(s, count), at));
 }
 
-#if !Z_GLOBAL
+#if Z_TEAM == 0
 #include "zc/window.cuh"
 
 #if Z_WIDE
@@ -155,7 +155,8 @@ ZC_DEV state part(const zc_pool_params &p, i64 plane, int first, int step) {
     return s;
 }
 
-ZC_KERNEL(1)(const __grid_constant__ zc_pool_params p) {
+#if Z_TEAM == 32
+ZC_KERNEL(0)(const __grid_constant__ zc_pool_params p) {
     zc_begin();
     const i64 plane = zc_thread() / 32;
     const int lane = (int)(threadIdx.x % 32);
@@ -163,8 +164,8 @@ ZC_KERNEL(1)(const __grid_constant__ zc_pool_params p) {
     const state s = sum_warp(part(p, plane, lane, 32));
     if (lane == 0) put(p, plane, s, (T)p.plane);
 }
-
-ZC_KERNEL(2)(const __grid_constant__ zc_pool_params p) {
+#else
+ZC_KERNEL(0)(const __grid_constant__ zc_pool_params p) {
     zc_begin();
     __shared__ state warps[8];
     for (i64 plane = blockIdx.x; plane < p.total; plane += gridDim.x) {
@@ -178,4 +179,5 @@ ZC_KERNEL(2)(const __grid_constant__ zc_pool_params p) {
         zc_sync();
     }
 }
+#endif
 #endif

@@ -2,9 +2,9 @@
 // where v = x + skip + skip_bias, or with Z_TABLES a sum of embeddings. y may overwrite x.
 //
 // spec.h: Z_X (type of x, skip, skip_bias and sum), Z_S (of scale, bias and y), Z_STAT (of mean and inv), Z_ACC (of
-// sums), Z_N and Z_LANES (see zc/rows.cuh), Z_RMS, Z_STRIDED (operands may be strided); Z_TABLES with Z_ID0, Z_ID1,
-// Z_ID2 (types of ids), Z_MASK and Z_COUNT (of the mask and the counts).
-// Entries: 0 and 1 a row a warp, 2 and 3 a row a block; 0 and 2 take several elements at once. 4: counts.
+// sums), rows (zc/rows.cuh), Z_RMS, Z_STRIDED (operands may be strided); Z_TABLES with Z_ID0, Z_ID1, Z_ID2 (types of ids),
+// Z_MASK and Z_COUNT (of the mask and the counts).
+// Entries: 0, and for rows of an uncertain length 1, which takes one element at once; 2: counts.
 #include "zc/device.cuh"
 #include "abi/row_norm.h"
 #include "spec.h"
@@ -112,11 +112,9 @@ template <int V> ZC_DEV void finish(const zc_row_norm_params &p, i64 i, i64 j, a
     put<Z_S, V>(p.y, i, v);
 }
 
-template <int V, bool WARP> ZC_DEV void one_row(const zc_row_norm_params &p) {
-    typedef zc_team<WARP> team;
-    constexpr int KEEP = zc_keep<V, WARP>::value;
-    const i64 row = team::row(), step = (i64)team::lanes() * V, first = (i64)team::lane() * V;
-    if (row >= p.rows) return;
+template <int V> ZC_DEV void one_row(const zc_row_norm_params &p, i64 row) {
+    constexpr int KEEP = zc_keep<V>::value;
+    const i64 step = Z_TEAM * V, first = (i64)zc_team_lane() * V;
     const origin from = origin_of(p, row);
     acc kept[KEEP > 0 ? KEEP * V : 1], v[V];
     zc_sum<acc> sum = zc_sum<acc>::none(), squares = zc_sum<acc>::none();
@@ -142,7 +140,7 @@ template <int V, bool WARP> ZC_DEV void one_row(const zc_row_norm_params &p) {
 #ifdef Z_RMS
     const acc mean = (acc)0;
 #else
-    const acc mean = zc_join_team<WARP>(sum).v / (acc)Z_N;
+    const acc mean = zc_join_row(sum).v / (acc)Z_N;
 #endif
     if constexpr (KEEP > 0) {
 #pragma unroll
@@ -158,9 +156,9 @@ template <int V, bool WARP> ZC_DEV void one_row(const zc_row_norm_params &p) {
             for (int e = 0; e < V; e++) squares.v += (v[e] - mean) * (v[e] - mean);
         }
     }
-    const acc inv = (acc)1 / zx_sqrt(zc_join_team<WARP>(squares).v / (acc)Z_N + (acc)p.eps);
-    if (p.mean && team::lane() == 0) zc_save<Z_STAT>(p.mean, row, mean);
-    if (p.inv && team::lane() == 0) zc_save<Z_STAT>(p.inv, row, inv);
+    const acc inv = (acc)1 / zx_sqrt(zc_join_row(squares).v / (acc)Z_N + (acc)p.eps);
+    if (p.mean && zc_team_lane() == 0) zc_save<Z_STAT>(p.mean, row, mean);
+    if (p.inv && zc_team_lane() == 0) zc_save<Z_STAT>(p.inv, row, inv);
 
     if constexpr (KEEP > 0) {
 #pragma unroll
@@ -177,26 +175,14 @@ template <int V, bool WARP> ZC_DEV void one_row(const zc_row_norm_params &p) {
 }
 
 constexpr int wide = 16 / (sizeof(Z_X) > sizeof(Z_S) ? (int)sizeof(Z_X) : (int)sizeof(Z_S));
-ZC_WARP_KERNEL(0)(const __grid_constant__ zc_row_norm_params p) {
-    zc_begin();
-    if constexpr (ZC_WARP_ROWS) one_row<wide, true>(p);
-}
-ZC_WARP_KERNEL(1)(const __grid_constant__ zc_row_norm_params p) {
-    zc_begin();
-    if constexpr (ZC_WARP_ROWS) one_row<1, true>(p);
-}
-ZC_BLOCK_KERNEL(2)(const __grid_constant__ zc_row_norm_params p) {
-    zc_begin();
-    if constexpr (ZC_BLOCK_ROWS) one_row<wide, false>(p);
-}
-ZC_BLOCK_KERNEL(3)(const __grid_constant__ zc_row_norm_params p) {
-    zc_begin();
-    if constexpr (ZC_BLOCK_ROWS) one_row<1, false>(p);
-}
+ZC_ROW_KERNEL(0, one_row, (Z_VECTOR ? Z_VECTOR : wide), zc_row_norm_params)
+#if Z_VECTOR == 0
+ZC_ROW_KERNEL(1, one_row, 1, zc_row_norm_params)
+#endif
 
 #ifdef Z_TABLES
 // One block a sequence.
-ZC_KERNEL(4)(const __grid_constant__ zc_row_norm_params p) {
+ZC_KERNEL(2)(const __grid_constant__ zc_row_norm_params p) {
     zc_begin();
     zc_sum<i32> n = zc_sum<i32>::none();
     const i64 sequence = blockIdx.x;

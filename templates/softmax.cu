@@ -1,15 +1,14 @@
 // Softmax, LogSoftmax, Hardmax and LpNormalization along one axis. The result may overwrite the input.
 //
-// spec.h: Z_T (type), Z_ACC (type of sums), Z_KIND (ZC_AXIS_...), Z_N and Z_LANES (see zc/rows.cuh).
-// Entries: 0 any axis; 1 to 4, not Hardmax: rows of neighbours; 1 and 2 a row a warp, 3 and 4 a row a block; 1 and 3
-// take 16 bytes at once.
+// spec.h: Z_T (type), Z_ACC (type of sums), Z_KIND (ZC_AXIS_...), Z_TEAM: 0 for any axis (zc/groups.cuh), else for rows of
+// neighbours (zc/rows.cuh).
+// Entries: 0, and for rows of an uncertain length 1, which takes one element at once.
 #include "zc/groups.cuh"
 #include "zc/states.cuh"
 #include "abi/softmax.h"
 #include "spec.h"
 
 #include "zc/fused.cuh"
-#include "zc/rows.cuh"
 
 typedef Z_ACC acc;
 
@@ -63,6 +62,19 @@ struct state {
 #define NOTHING    (acc)0
 #endif
 
+#if Z_TEAM == 0
+struct results {
+    const zc_softmax_params &p;
+    state s;
+    template <int V> ZC_MEMBER void operator()(const zc_vec<Z_T, V> &run, i64 off, i64 r) {
+        zc_vec<Z_T, V> y;
+#pragma unroll
+        for (int k = 0; k < V; k++)
+            y.v[k] = zc_put<Z_T>(zc_fused(p.fused, s.result((acc)zc_pre(p.pre, run.v[k], off + k), r + k), off + k));
+        *(zc_vec<Z_T, V> *)((Z_T *)p.out + off) = y;
+    }
+};
+
 ZC_KERNEL(0)(const __grid_constant__ zc_softmax_params p) {
     zc_begin();
     const zc_place at = zc_place_of(p.g);
@@ -70,12 +82,11 @@ ZC_KERNEL(0)(const __grid_constant__ zc_softmax_params p) {
     zc_walk<Z_T>(p.g, at, p.in, [&](Z_T x, i64 off, i64 r) { s.add((acc)zc_pre(p.pre, x, off), r); });
     s = zc_join_lanes(p.g, at, s);
     s = SETTLED(s);
-    zc_walk<Z_T>(p.g, at, p.in, [&](Z_T x, i64 off, i64 r) {
-        zc_save<Z_T>(p.out, off, zc_fused(p.fused, s.result((acc)zc_pre(p.pre, x, off), r), off));
-    });
+    zc_walk_runs<Z_T, ZC_ALL_WORK>(p.g, at, p.in, results{p, s});
 }
+#else
+#include "zc/rows.cuh"
 
-#ifndef Z_HARD
 template <int V> ZC_DEV void put(const zc_softmax_params &p, i64 i, const acc *v) {
     zc_vec<Z_T, V> r;
 #pragma unroll
@@ -89,12 +100,12 @@ template <int V> ZC_DEV void get(const zc_softmax_params &p, i64 i, acc *v) {
 }
 
 // The state of elements in registers; softmax's become their exponentials.
-template <bool WARP, int COUNT> ZC_DEV state state_of(acc *v) {
+template <int COUNT> ZC_DEV state state_of(acc *v) {
 #ifdef Z_EXPS
     zc_top<acc> top = zc_top<acc>::none();
 #pragma unroll
     for (int i = 0; i < COUNT; i++) top.v = zx_max(top.v, v[i]);
-    top = zc_join_team<WARP>(top);
+    top = zc_join_row(top);
     const acc m = top.v == -zc_inf_of(top.v) ? (acc)0 : top.v;
     zc_sum<acc> sum = zc_sum<acc>::none();
 #pragma unroll
@@ -103,31 +114,30 @@ template <bool WARP, int COUNT> ZC_DEV state state_of(acc *v) {
         if (Z_KIND == ZC_AXIS_SOFTMAX) v[i] = e;
         sum.v += e;
     }
-    sum = zc_join_team<WARP>(sum);
+    sum = zc_join_row(sum);
     return {{m, sum.v}};
 #else
     state s = state::none();
 #pragma unroll
     for (int i = 0; i < COUNT; i++) s.add(v[i], 0);
-    return zc_join_team<WARP>(s);
+    return zc_join_row(s);
 #endif
 }
 
-template <int V, bool WARP> ZC_DEV void row_in_registers(const zc_softmax_params &p, i64 row) {
-    typedef zc_team<WARP> team;
-    constexpr int KEEP = zc_keep<V, WARP>::value;
+template <int V> ZC_DEV void row_in_registers(const zc_softmax_params &p, i64 row) {
+    constexpr int KEEP = zc_keep<V>::value;
     acc v[KEEP * V];
 #pragma unroll
     for (int k = 0; k < KEEP; k++) {
-        const i64 j = ((i64)k * team::lanes() + team::lane()) * V;
+        const i64 j = ((i64)k * Z_TEAM + zc_team_lane()) * V;
 #pragma unroll
         for (int i = 0; i < V; i++) v[k * V + i] = NOTHING;
         if (j < Z_N) get<V>(p, row * Z_N + j, v + k * V);
     }
-    const state s = state_of<WARP, KEEP * V>(v);
+    const state s = state_of<KEEP * V>(v);
 #pragma unroll
     for (int k = 0; k < KEEP; k++) {
-        const i64 j = ((i64)k * team::lanes() + team::lane()) * V;
+        const i64 j = ((i64)k * Z_TEAM + zc_team_lane()) * V;
 #pragma unroll
         for (int i = 0; i < V; i++) {
             acc &x = v[k * V + i];
@@ -142,9 +152,8 @@ template <int V, bool WARP> ZC_DEV void row_in_registers(const zc_softmax_params
     }
 }
 
-template <int V, bool WARP> ZC_DEV void row_in_memory(const zc_softmax_params &p, i64 row) {
-    typedef zc_team<WARP> team;
-    const i64 step = (i64)team::lanes() * V, first = (i64)team::lane() * V;
+template <int V> ZC_DEV void row_in_memory(const zc_softmax_params &p, i64 row) {
+    const i64 step = (i64)Z_TEAM * V, first = (i64)zc_team_lane() * V;
     acc v[V];
     state s = state::none();
     for (i64 j = first; j < Z_N; j += step) {
@@ -152,7 +161,7 @@ template <int V, bool WARP> ZC_DEV void row_in_memory(const zc_softmax_params &p
 #pragma unroll
         for (int k = 0; k < V; k++) s.add(v[k], 0);
     }
-    s = zc_join_team<WARP>(s);
+    s = zc_join_row(s);
     s = SETTLED(s);
     for (i64 j = first; j < Z_N; j += step) {
         get<V>(p, row * Z_N + j, v);
@@ -162,30 +171,15 @@ template <int V, bool WARP> ZC_DEV void row_in_memory(const zc_softmax_params &p
     }
 }
 
-template <int V, bool WARP> ZC_DEV void one_row(const zc_softmax_params &p) {
-    const i64 row = zc_team<WARP>::row();
-    if (row >= p.rows) return;
-    if constexpr (zc_keep<V, WARP>::value > 0)
-        row_in_registers<V, WARP>(p, row);
+template <int V> ZC_DEV void one_row(const zc_softmax_params &p, i64 row) {
+    if constexpr (zc_keep<V>::value > 0)
+        row_in_registers<V>(p, row);
     else
-        row_in_memory<V, WARP>(p, row);
+        row_in_memory<V>(p, row);
 }
 
-constexpr int wide = 16 / (int)sizeof(Z_T);
-ZC_WARP_KERNEL(1)(const __grid_constant__ zc_softmax_params p) {
-    zc_begin();
-    if constexpr (ZC_WARP_ROWS) one_row<wide, true>(p);
-}
-ZC_WARP_KERNEL(2)(const __grid_constant__ zc_softmax_params p) {
-    zc_begin();
-    if constexpr (ZC_WARP_ROWS) one_row<1, true>(p);
-}
-ZC_BLOCK_KERNEL(3)(const __grid_constant__ zc_softmax_params p) {
-    zc_begin();
-    if constexpr (ZC_BLOCK_ROWS) one_row<wide, false>(p);
-}
-ZC_BLOCK_KERNEL(4)(const __grid_constant__ zc_softmax_params p) {
-    zc_begin();
-    if constexpr (ZC_BLOCK_ROWS) one_row<1, false>(p);
-}
+ZC_ROW_KERNEL(0, one_row, (Z_VECTOR ? Z_VECTOR : 16 / (int)sizeof(Z_T)), zc_softmax_params)
+#if Z_VECTOR == 0
+ZC_ROW_KERNEL(1, one_row, 1, zc_softmax_params)
+#endif
 #endif

@@ -19,8 +19,13 @@ typedef struct fused_work {
 static bool put_shapes(zc_gen *g, const fused_work *w)
 {
     char prefix[32];
-    if (!w->n || !zc_gen_broadcast_certain(g, w->x0, w->first, w->n)) return true;
+    if (!w->n) return true;
     snprintf(prefix, sizeof prefix, "%s_", w->prefix);
+    if (!zc_gen_broadcast_certain(g, w->x0, w->first, w->n)) {
+        g->divides = true;
+        zc_buf_printf(&g->spec, "#define Z_%sDIVIDES 1\n", prefix);
+        return true;
+    }
     return zc_gen_broadcast(g, prefix, w->x0, w->first, w->n, ZC_FUSED_RANK);
 }
 

@@ -42,7 +42,9 @@ typedef struct zc_gen {
     char declined[160];  /* why not; empty: accepted */
     bool takes_epilogue; /* set by zc_gen_epilogue */
     bool takes_prologue; /* set by zc_gen_prologue */
-    zc_psource source;   /* of a user, that the header names; name NULL: none */
+    bool divides;      /* set by both: where operands of this work lie takes divisions by what only
+                          a run knows, so that code for each of several elements is long */
+    zc_psource source; /* of a user, that the header names; name NULL: none */
     zc_arena *arena;
     zc_diag *diag;
 } zc_gen;

@@ -6,6 +6,10 @@
 
 /* ---- the specialisation ---- */
 
+static const bool classes_axis[ZC_MAX_RANK] = {false, true};
+
+const char *const zc_config_loss[] = {ZC_GROUPS_CONFIG, NULL};
+
 static void put_flag(zc_gen *g, const char *name, bool value)
 {
     zc_gen_define(g, name, "%s", value ? "true" : "false");
@@ -29,6 +33,9 @@ zc_status zc_gen_loss(zc_gen *g)
              softmax ? ZC_ATTR_GIVEN(SoftmaxCrossEntropyLoss, a, ignore_index)
                      : ZC_ATTR_GIVEN(NegativeLogLikelihoodLoss, b, ignore_index));
     put_flag(g, "MEAN", strcmp(softmax ? a->reduction : b->reduction, "mean") == 0);
+    const zc_pvalue *x = zc_gen_in(g, 0);
+    zc_gen_groups(g, x->rank, x->dims, classes_axis, zc_dtype_bits(t) / 8, false);
+    g->smem = ZC_GROUP_BLOCK * ZC_LOSS_STATE;
     return ZC_OK;
 }
 
@@ -52,7 +59,6 @@ zc_status zc_launch_loss(zc_launch *l)
     struct zc_loss_params p;
     const zc_tensor *x = &l->in[0];
     bool softmax = l->op == ZC_OP_SoftmaxCrossEntropyLoss;
-    const bool mask[ZC_MAX_RANK] = {false, true};
     const char *reduction = softmax ? ZC_ATTRS(l, SoftmaxCrossEntropyLoss)->reduction
                                     : ZC_ATTRS(l, NegativeLogLikelihoodLoss)->reduction;
     memset(&p, 0, sizeof p);
@@ -68,14 +74,13 @@ zc_status zc_launch_loss(zc_launch *l)
     if (l->nout > 1 && l->out[1].dtype != ZC_NONE) p.log_prob = l->out[1].data;
     if (l->out[0].dtype != ZC_NONE) p.y = l->out[0].data;
     ZC_TRY(check_shapes(l, &p));
-    zc_groups_of(x, mask, &p.g);
-    zc_dim3 grid = zc_groups_plan(l, &p.g, x->data, zc_dtype_bits(x->dtype) / 8, false);
+    zc_groups_of(x, classes_axis, &p.g);
+    zc_dim3 grid = zc_groups_plan(l, &p.g, zc_dtype_bits(x->dtype) / 8);
     p.blocks = grid.x;
     bool summed = p.y && strcmp(reduction, "none") != 0;
     if (summed) ZC_TRY(zc_launch_scratch(l, (size_t)(p.blocks + 1) * ZC_LOSS_STATE, &p.sums));
-    ZC_TRY(
-        zc_launch_kernel(l, 0, grid, ZC_GROUP_BLOCK, ZC_GROUP_BLOCK * ZC_LOSS_STATE, &p, sizeof p));
+    ZC_TRY(zc_launch_configured(l, grid, &p, sizeof p));
     if (!summed) return ZC_OK;
-    return zc_launch_kernel(l, 1, (zc_dim3){1, 1, 1}, ZC_GROUP_BLOCK,
-                            ZC_GROUP_BLOCK * ZC_LOSS_STATE, &p, sizeof p);
+    return zc_launch_kernel(l, 1, (zc_dim3){1, 1, 1}, l->kernel->threads, l->kernel->smem, &p,
+                            sizeof p);
 }

@@ -6,11 +6,19 @@
 
 /* ---- the specialisation ---- */
 
-enum { BLOCK = 256 };
+/* Threads that share a plane whose pooling is global (0: a window is one thread's), and the
+ * neighbouring channels that a thread has. */
+enum { TEAM, EACH };
+const char *const zc_config_pool[] = {"team", "each", NULL};
+enum { BLOCK = 256, WARP = 32, WARP_PLANE = 2048 /* elements of a plane that a warp takes */ };
 
-/* Neighbouring channels that a thread has. */
-enum { EACH };
-const char *const zc_config_pool[] = {"each", NULL};
+static void choose_team(zc_gen *g, const zc_pvalue *x)
+{
+    static const int64_t bound = WARP_PLANE;
+    int64_t low, high;
+    zc_gen_size(g, x->dims + 2, x->rank - 2, &bound, 1, &low, &high);
+    g->config[TEAM] = high <= WARP_PLANE ? WARP : BLOCK;
+}
 
 static bool is_max(zc_op op)
 {
@@ -71,8 +79,10 @@ zc_status zc_gen_pool(zc_gen *g)
     put_kind(g);
     g->config[EACH] = 1;
     g->threads = BLOCK;
-    zc_gen_define(g, "GLOBAL", "%d", !windows);
-    if (!windows) return zc_gen_epilogue(g);
+    if (!windows) {
+        choose_team(g, x);
+        return zc_gen_epilogue(g);
+    }
     bool last = g->step->op == ZC_OP_MaxPoolNhwc;
     int first = last ? 1 : 2;
     zc_gen_window_dims d = {.axes = x->rank - 2};
@@ -90,18 +100,12 @@ zc_status zc_gen_pool(zc_gen *g)
 
 /* ---- the launch ---- */
 
-enum { WARP_PLANE = 2048 };
-
 static zc_status launch_global(zc_launch *l, struct zc_pool_params *p)
 {
     const zc_tensor *x = &l->in[0];
     p->plane = zc_dims_span(x->dims, 2, x->rank);
-    if (p->plane <= WARP_PLANE) {
-        zc_dim3 grid = {zc_launch_blocks(p->total, BLOCK / 32, 0), 1, 1};
-        return zc_launch_kernel(l, 1, grid, BLOCK, 0, p, sizeof *p);
-    }
-    zc_dim3 grid = {zc_launch_blocks(p->total, 1, 0), 1, 1};
-    return zc_launch_kernel(l, 2, grid, BLOCK, 0, p, sizeof *p);
+    zc_dim3 grid = {zc_launch_blocks(p->total, BLOCK / l->kernel->config[TEAM], 0), 1, 1};
+    return zc_launch_configured(l, grid, p, sizeof *p);
 }
 
 zc_status zc_launch_pool(zc_launch *l)

@@ -7,6 +7,8 @@
 
 /* ---- the specialisation ---- */
 
+const char *const zc_config_reduce[] = {ZC_GROUPS_CONFIG, NULL};
+
 static const struct {
     zc_op op;
     const char *kind;
@@ -52,6 +54,52 @@ static void put_extreme(zc_gen *g, zc_dtype t, bool least)
         zc_gen_define(g, "FIRST", "~0ull >> %u", 64 - bits);
 }
 
+static bool is_arg(zc_op op)
+{
+    return op == ZC_OP_ArgMax || op == ZC_OP_ArgMin;
+}
+
+/* mask[axis] of the one axis of ArgMax and ArgMin. */
+static void mask_arg(zc_op op, const void *attrs, int rank, bool mask[ZC_MAX_RANK])
+{
+    int64_t axis = op == ZC_OP_ArgMax ? ((const zc_attrs_ArgMax *)attrs)->axis
+                                      : ((const zc_attrs_ArgMin *)attrs)->axis;
+    mask[zc_launch_axis(axis, rank)] = true;
+}
+
+/* Of the others' n axes, -1 when they are left out. false: one is out of range, *wrong. */
+static bool mask_axes(zc_op op, const void *attrs, int rank, const int64_t *axes, int n,
+                      bool mask[ZC_MAX_RANK], int64_t *wrong)
+{
+    bool all = n <= 0 && !zc_reduce_attrs_of(op, attrs).noop_with_empty_axes;
+    for (int d = 0; d < ZC_MAX_RANK; d++) mask[d] = all;
+    for (int i = 0; i < n; i++) {
+        *wrong = axes[i];
+        if (axes[i] < -rank || axes[i] >= rank) return false;
+        mask[zc_launch_axis(axes[i], rank)] = true;
+    }
+    return true;
+}
+
+/* How threads share the elements, where the axes are certain. */
+static void choose_groups(zc_gen *g)
+{
+    const zc_pvalue *x = zc_gen_in(g, 0), *given = zc_gen_in(g, 1);
+    int64_t axes[ZC_MAX_RANK], n = -1, wrong;
+    bool mask[ZC_MAX_RANK] = {false};
+    g->threads = ZC_GROUP_BLOCK;
+    g->smem = ZC_GROUP_BLOCK * ZC_REDUCE_STATE;
+    if (is_arg(g->step->op)) {
+        mask_arg(g->step->op, g->attrs, x->rank, mask);
+    } else {
+        if (given) n = given->kind == ZC_P_CONST ? zc_gen_const_dim(given, 0) : ZC_MAX_RANK + 1;
+        if (n > ZC_MAX_RANK) return;
+        for (int i = 0; i < n; i++) axes[i] = zc_load_i64(given->dtype, given->data, i);
+        if (!mask_axes(g->step->op, g->attrs, x->rank, axes, (int)n, mask, &wrong)) return;
+    }
+    zc_gen_groups(g, x->rank, x->dims, mask, zc_dtype_bits(x->dtype) / 8, true);
+}
+
 /* Sums of integers are kept in types that fused work does not take. */
 static zc_status put_fused(zc_gen *g)
 {
@@ -80,7 +128,8 @@ zc_status zc_gen_reduce(zc_gen *g)
         zc_gen_define(g, "FIRST", "%d", op == ZC_OP_ReduceProd);
     if (has_roots(op)) zc_gen_define(g, "ROOTS", "1");
     if (op == ZC_OP_ReduceLogSumExp) zc_gen_define(g, "EXPS", "1");
-    if (op != ZC_OP_ArgMax && op != ZC_OP_ArgMin) return put_fused(g);
+    choose_groups(g);
+    if (!is_arg(op)) return put_fused(g);
     bool last = op == ZC_OP_ArgMax ? ZC_ATTRS(g, ArgMax)->select_last_index != 0
                                    : ZC_ATTRS(g, ArgMin)->select_last_index != 0;
     zc_gen_define(g, "ARG", "1");
@@ -92,65 +141,47 @@ zc_status zc_gen_reduce(zc_gen *g)
 
 static zc_status chosen_axes(zc_launch *l, bool mask[ZC_MAX_RANK])
 {
-    int64_t axes[ZC_MAX_RANK];
+    int64_t axes[ZC_MAX_RANK], wrong;
     int n, rank = l->in[0].rank;
-    ZC_TRY(zc_launch_ints(l, 1, axes, ZC_MAX_RANK, &n));
-    bool all = n <= 0 && !zc_reduce_attrs_of(l->op, l->attrs).noop_with_empty_axes;
-    for (int d = 0; d < ZC_MAX_RANK; d++) mask[d] = all;
-    for (int i = 0; i < n; i++) {
-        if (axes[i] < -rank || axes[i] >= rank)
-            return zc_fail(l->diag, ZC_ERR_INPUT, l->subject,
-                           "axis out of range (got %lld, need [%d, %d])", (long long)axes[i], -rank,
-                           rank - 1);
-        mask[zc_launch_axis(axes[i], rank)] = true;
+    if (is_arg(l->op)) {
+        mask_arg(l->op, l->attrs, rank, mask);
+        return ZC_OK;
     }
+    ZC_TRY(zc_launch_ints(l, 1, axes, ZC_MAX_RANK, &n));
+    if (!mask_axes(l->op, l->attrs, rank, axes, n, mask, &wrong))
+        return zc_fail(l->diag, ZC_ERR_INPUT, l->subject,
+                       "axis out of range (got %lld, need [%d, %d])", (long long)wrong, -rank,
+                       rank - 1);
     return ZC_OK;
-}
-
-/* Pass 2: the states of each output's splits. */
-static zc_status join_splits(zc_launch *l, struct zc_reduce_params *p, uint32_t splits)
-{
-    int64_t outputs = p->g.outputs;
-    zc_groups_rows(outputs, splits, &p->g);
-    zc_dim3 grid = zc_groups_plan(l, &p->g, p->states, ZC_REDUCE_STATE, false);
-    p->in = p->states;
-    p->states = NULL;
-    return zc_launch_kernel(l, 1, grid, ZC_GROUP_BLOCK, ZC_GROUP_BLOCK * ZC_REDUCE_STATE, p,
-                            sizeof *p);
 }
 
 zc_status zc_launch_reduce(zc_launch *l)
 {
     struct zc_reduce_params p;
     bool mask[ZC_MAX_RANK] = {false};
-    zc_op op = l->op;
     const zc_tensor *x = &l->in[0];
-    bool arg = op == ZC_OP_ArgMax || op == ZC_OP_ArgMin;
     memset(&p, 0, sizeof p);
-    if (op == ZC_OP_ArgMax)
-        mask[zc_launch_axis(ZC_ATTRS(l, ArgMax)->axis, x->rank)] = true;
-    else if (op == ZC_OP_ArgMin)
-        mask[zc_launch_axis(ZC_ATTRS(l, ArgMin)->axis, x->rank)] = true;
-    else
-        ZC_TRY(chosen_axes(l, mask));
+    ZC_TRY(chosen_axes(l, mask));
     zc_groups_of(x, mask, &p.g);
     if (p.g.outputs != zc_tensor_numel(&l->out[0]))
         return zc_fail(l->diag, ZC_ERR_INPUT, l->subject,
                        "wrong number of results (got room for %lld, need %lld)",
                        (long long)zc_tensor_numel(&l->out[0]), (long long)p.g.outputs);
-    if (p.g.outputs && p.g.count == 0 && arg)
+    if (p.g.outputs && p.g.count == 0 && is_arg(l->op))
         return zc_fail(l->diag, ZC_ERR_INPUT, l->subject, "an axis of length 0 has no extreme");
-    zc_dim3 grid = zc_groups_plan(l, &p.g, x->data, zc_dtype_bits(x->dtype) / 8, true);
+    zc_dim3 grid = zc_groups_plan(l, &p.g, zc_dtype_bits(x->dtype) / 8);
+    bool split = grid.y > 1 || l->kernel->config[ZC_GROUPS_SPLIT] == 2;
     p.in = x->data;
     p.out = l->out[0].data;
     p.elements = p.g.count;
+    p.splits = grid.y;
     ZC_TRY(zc_launch_prologue(l, &p.pre));
     ZC_TRY(zc_launch_epilogue(l, &p.fused));
-    if (grid.y > 1) {
+    if (split) {
         size_t bytes = (size_t)p.g.outputs * grid.y * ZC_REDUCE_STATE;
         ZC_TRY(zc_launch_scratch(l, bytes, &p.states));
     }
-    ZC_TRY(zc_launch_kernel(l, 0, grid, ZC_GROUP_BLOCK, ZC_GROUP_BLOCK * ZC_REDUCE_STATE, &p,
-                            sizeof p));
-    return grid.y > 1 ? join_splits(l, &p, grid.y) : ZC_OK;
+    ZC_TRY(zc_launch_configured(l, grid, &p, sizeof p));
+    zc_dim3 join = {zc_launch_blocks(p.g.outputs, ZC_GROUP_BLOCK / 32, 0), 1, 1};
+    return split ? zc_launch_kernel(l, 1, join, ZC_GROUP_BLOCK, 0, &p, sizeof p) : ZC_OK;
 }

@@ -23,17 +23,20 @@ static bool simple_operand(const zc_gen *g, int i, int axis)
     return column || same;
 }
 
-/* The length of a row from axis on, and when it is certain how many threads share it. */
-static void put_row(zc_gen *g, const zc_pvalue *x, int axis)
+enum { TEAM = 1 };
+const char *const zc_config_row_norm[] = {"vector", "team", NULL};
+
+static unsigned bytes_of(zc_dtype x, zc_dtype scale)
 {
-    int64_t n = 1;
-    for (int d = axis; d < x->rank; d++)
-        if (!zc_dim_is_const(x->dims[d]) || !zc_mul_i64(n, x->dims[d].k, &n)) {
-            zc_gen_define(g, "N", "(p.N)");
-            return;
-        }
-    zc_gen_define(g, "N", "%lldLL", (long long)n);
-    zc_gen_define(g, "LANES", "%d", zc_row_lanes(n));
+    unsigned a = zc_dtype_bits(x) / 8, b = zc_dtype_bits(scale) / 8;
+    return a > b ? a : b;
+}
+
+/* Rows of v from axis on. Strided operands are taken one element at once. */
+static void choose(zc_gen *g, const zc_pvalue *v, int axis, zc_dtype scale, bool strided)
+{
+    zc_gen_rows(g, v->dims + axis, v->rank - axis, bytes_of(v->dtype, scale), &g->config[TEAM]);
+    if (strided) g->config[0] = 1;
 }
 
 static void put_types(zc_gen *g, zc_dtype x, zc_dtype scale, zc_dtype stat)
@@ -59,7 +62,6 @@ static zc_status gen_embeddings(zc_gen *g)
             return zc_gen_decline(g, "element type %s", zc_dtype_name(t));
     }
     put_types(g, zc_gen_in_type(g, 2), zc_gen_in_type(g, 5), ZC_NONE);
-    put_row(g, zc_gen_in(g, 2), 1);
     zc_gen_define(g, "TABLES", "1");
     put_ids(g, "ID0", 0);
     put_ids(g, "ID1", 8);
@@ -67,7 +69,9 @@ static zc_status gen_embeddings(zc_gen *g)
     put_ids(g, "MASK", 7);
     zc_dtype count = zc_gen_out_type(g, 1);
     zc_gen_type(g, "COUNT", count == ZC_NONE ? ZC_I32 : count);
-    return zc_gen_epilogue(g);
+    ZC_TRY(zc_gen_epilogue(g));
+    choose(g, zc_gen_in(g, 2), 1, zc_gen_in_type(g, 5), false);
+    return ZC_OK;
 }
 
 /* The first normalised axis; which input is the scale. */
@@ -105,18 +109,17 @@ zc_status zc_gen_row_norm(zc_gen *g)
     int axis = (int)(given < 0 ? given + x->rank : given);
     bool simple = true;
     put_types(g, x->dtype, zc_gen_in_type(g, scale), stat_type(g));
-    put_row(g, x, axis);
     for (int i = 1; i < own; i++) simple = simple && simple_operand(g, i, axis);
     if (!simple) zc_gen_define(g, "STRIDED", "1");
     if (op == ZC_OP_RMSNormalization || op == ZC_OP_SkipSimplifiedLayerNormalization)
         zc_gen_define(g, "RMS", "1");
     ZC_TRY(zc_gen_prologue(g));
-    return zc_gen_epilogue(g);
+    ZC_TRY(zc_gen_epilogue(g));
+    choose(g, x, axis, zc_gen_in_type(g, scale), !simple);
+    return ZC_OK;
 }
 
 /* ---- the launch ---- */
-
-enum { STATE = 16, ROW_SMEM = 32 * STATE };
 
 /* Input i seen from x's elements; rows begin at axis `axis`. */
 static struct zc_row_operand operand(const zc_launch *l, int i, int axis)
@@ -144,28 +147,10 @@ static void *wanted(const zc_launch *l, int i)
     return i > 0 && i < l->nout && l->out[i].dtype != ZC_NONE ? l->out[i].data : NULL;
 }
 
-static bool aligned(const void *const *p, int n)
-{
-    uintptr_t bits = 0;
-    for (int i = 0; i < n; i++) bits |= (uintptr_t)p[i];
-    return bits % 16 == 0;
-}
-
-/* Takes several elements at once where everything is aligned and nothing is strided. The types are
- * those of what is normalised and of the scale. */
 static zc_status issue(zc_launch *l, struct zc_row_norm_params *p, zc_dtype x, zc_dtype scale)
 {
-    const struct zc_row_operand *const operands[] = {&p->skip, &p->skip_bias, &p->scale, &p->bias};
-    const void *pointers[] = {
-        p->x,          p->y,         p->sum,           p->skip.data,     p->skip_bias.data,
-        p->scale.data, p->bias.data, p->table[0].data, p->table[1].data, p->table[2].data};
-    unsigned a = zc_dtype_bits(x) / 8, b = zc_dtype_bits(scale) / 8;
-    bool wide = p->N % (16 / (a > b ? a : b)) == 0 && aligned(pointers, (int)ZC_COUNTOF(pointers));
-    for (size_t i = 0; i < ZC_COUNTOF(operands); i++)
-        if (operands[i]->mode == ZC_ROW_STRIDED) wide = false;
-    int entry = (zc_row_lanes(p->N) == 32 ? 0 : 2) + (wide ? 0 : 1);
-    return zc_launch_kernel(l, entry, zc_row_grid(p->rows, p->N), zc_row_block(p->N), ROW_SMEM, p,
-                            sizeof *p);
+    return zc_launch_rows(l, p->rows, p->N, l->kernel->config[TEAM], bytes_of(x, scale), p,
+                          sizeof *p);
 }
 
 static void set_table(const zc_launch *l, struct zc_row_table *t, int table, int ids)
@@ -211,7 +196,7 @@ static zc_status launch_embeddings(zc_launch *l, struct zc_row_norm_params *p)
     ZC_TRY(check_ids(l, p));
     if (p->counts) {
         zc_dim3 grid = {zc_launch_blocks(ids->dims[0], 1, 0), 1, 1};
-        ZC_TRY(zc_launch_kernel(l, 4, grid, 128, ROW_SMEM, p, sizeof *p));
+        ZC_TRY(zc_launch_kernel(l, 2, grid, l->kernel->threads, l->kernel->smem, p, sizeof *p));
     }
     return p->N ? issue(l, p, l->in[2].dtype, l->in[5].dtype) : ZC_OK;
 }

@@ -25,11 +25,21 @@ static const char *kind_of(const zc_gen *g, int64_t *axis)
     }
 }
 
-/* The length of a row, and when it is certain how many threads share it. */
-static void put_row(zc_gen *g, zc_dim n)
+enum { TEAM = 4, STATE = 16 };
+const char *const zc_config_softmax[] = {ZC_GROUPS_CONFIG, "team", NULL};
+
+/* Rows of neighbours, but of Hardmax, have kernels of their own. */
+static void choose(zc_gen *g, const zc_pvalue *x, int axis)
 {
-    zc_gen_dim(g, "N", n);
-    if (zc_dim_is_const(n)) zc_gen_define(g, "LANES", "%d", zc_row_lanes(n.k));
+    bool mask[ZC_MAX_RANK] = {false}, neighbours = g->step->op != ZC_OP_Hardmax;
+    unsigned bytes = zc_dtype_bits(x->dtype) / 8;
+    for (int d = axis + 1; d < x->rank; d++) neighbours = neighbours && zc_dim_is(x->dims[d], 1);
+    mask[axis] = true;
+    g->smem = ZC_GROUP_BLOCK * STATE;
+    if (neighbours)
+        zc_gen_rows(g, &x->dims[axis], 1, bytes, &g->config[TEAM]);
+    else
+        zc_gen_groups(g, x->rank, x->dims, mask, bytes, false);
 }
 
 zc_status zc_gen_softmax(zc_gen *g)
@@ -51,14 +61,13 @@ zc_status zc_gen_softmax(zc_gen *g)
         zc_gen_define(g, "HARD", "1");
     else
         zc_gen_define(g, g->step->op == ZC_OP_LpNormalization ? "NORM" : "EXPS", "1");
-    if (!hard) put_row(g, x->dims[axis < 0 ? axis + x->rank : axis]);
     ZC_TRY(zc_gen_prologue(g));
-    return zc_gen_epilogue(g);
+    ZC_TRY(zc_gen_epilogue(g));
+    choose(g, x, zc_launch_axis(axis, x->rank));
+    return ZC_OK;
 }
 
 /* ---- the launch ---- */
-
-enum { STATE = 16, ROW_SMEM = 32 * STATE };
 
 static int axis_of(const zc_launch *l, zc_op op)
 {
@@ -67,15 +76,6 @@ static int axis_of(const zc_launch *l, zc_op op)
                    : op == ZC_OP_Hardmax    ? ZC_ATTRS(l, Hardmax)->axis
                                             : ZC_ATTRS(l, LpNormalization)->axis;
     return zc_launch_axis(axis, l->in[0].rank);
-}
-
-static zc_status rows(zc_launch *l, struct zc_softmax_params *p)
-{
-    int vec = (int)(16 / (zc_dtype_bits(l->in[0].dtype) / 8));
-    bool whole = p->N % vec == 0 && ((uintptr_t)p->in | (uintptr_t)p->out) % 16 == 0;
-    int entry = (zc_row_lanes(p->N) == 32 ? 1 : 3) + (whole ? 0 : 1);
-    return zc_launch_kernel(l, entry, zc_row_grid(p->rows, p->N), zc_row_block(p->N), ROW_SMEM, p,
-                            sizeof *p);
 }
 
 zc_status zc_launch_softmax(zc_launch *l)
@@ -94,9 +94,9 @@ zc_status zc_launch_softmax(zc_launch *l)
     p.out = l->out[0].data;
     p.N = x->dims[axis_of(l, op)];
     p.rows = all / p.N;
-    bool neighbours = zc_dims_span(x->dims, axis_of(l, op) + 1, x->rank) == 1;
-    if (neighbours && op != ZC_OP_Hardmax) return rows(l, &p);
+    unsigned bytes = zc_dtype_bits(x->dtype) / 8;
+    int64_t team = l->kernel->config[TEAM];
+    if (team) return zc_launch_rows(l, p.rows, p.N, team, bytes, &p, sizeof p);
     zc_groups_of(x, mask, &p.g);
-    zc_dim3 grid = zc_groups_plan(l, &p.g, x->data, zc_dtype_bits(x->dtype) / 8, false);
-    return zc_launch_kernel(l, 0, grid, ZC_GROUP_BLOCK, ZC_GROUP_BLOCK * STATE, &p, sizeof p);
+    return zc_launch_configured(l, zc_groups_plan(l, &p.g, bytes), &p, sizeof p);
 }

@@ -2,6 +2,8 @@
 #ifndef ZC_ABI_GROUPS_H
 #define ZC_ABI_GROUPS_H
 
+#include "abi/divisor.h"
+
 enum { ZC_GROUPS = 8, ZC_GROUP_BLOCK = 256 };
 
 /* Neighbouring axes that are all kept or all reduced are one group; of 16 axes there are at most 8
@@ -13,10 +15,10 @@ struct zc_groups {
     int kept, reduced;        /* groups; the unused ones have size 1, stride 0 */
     int lanes;                /* threads that share an output: a power of two */
     int along;                /* neighbouring threads take neighbouring elements, not outputs */
-    int vec;                  /* elements are contiguous, aligned and taken 16 bytes at once */
+    int vec;                  /* 16 bytes are taken at once, neighbours of one output */
     int pad;
-    long long kept_dims[ZC_GROUPS], kept_strides[ZC_GROUPS];
-    long long reduced_dims[ZC_GROUPS], reduced_strides[ZC_GROUPS];
+    struct zc_divisor kept_dims[ZC_GROUPS], reduced_dims[ZC_GROUPS];
+    long long kept_strides[ZC_GROUPS], reduced_strides[ZC_GROUPS];
 };
 
 #endif

@@ -25,10 +25,10 @@ enum { ZC_REDUCE_STATE = 16 };
 
 struct zc_reduce_params {
     struct zc_groups g;
-    const void *in; /* pass 2: the states of pass 1, [outputs, splits] */
+    const void *in;
     void *out;
-    void *states;       /* pass 1 of two: where its states go; else NULL */
-    long long elements; /* of the input in each output */
+    void *states;               /* [outputs, splits]; NULL: an output is one block's */
+    long long elements, splits; /* of the input in each output; of each output */
     struct zc_fused_params pre, fused;
 };
 

@@ -8,10 +8,10 @@
 enum { ZC_AXIS_SOFTMAX, ZC_AXIS_LOG_SOFTMAX, ZC_AXIS_HARDMAX, ZC_AXIS_L1, ZC_AXIS_L2 };
 
 struct zc_softmax_params {
-    struct zc_groups g; /* entry 0 */
+    struct zc_groups g; /* any axis */
     const void *in;
     void *out;
-    long long rows, N; /* entries 1 to 4: rows of N neighbours */
+    long long rows, N; /* of N neighbours */
     struct zc_fused_params pre, fused;
 };
 

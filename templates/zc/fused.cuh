@@ -4,7 +4,7 @@
 //
 // spec.h, with W one of PRE and FUSED: Z_W, when there is any, with Z_W_COUNT (of operands), Z_W_INPUTS(X) = X(i, type)
 // ..., Z_W_ARGS(A) = , A(0), A(1) ... and zc_pre_point or zc_fused_point; with static shapes also Z_W_RANK, Z_W_DIMS and
-// Z_W_STRIDES.
+// Z_W_STRIDES, with such as take divisions by what only a run knows Z_W_DIVIDES.
 #pragma once
 #include "zc/broadcast.cuh"
 #include "abi/epilogue.h"

@@ -1,5 +1,8 @@
-// Rows of neighbouring elements, each shared by a team: a warp, or a whole block. Z_N is the row's length; when it is
-// certain Z_LANES is the number of threads that share a row, and short rows are kept in registers. Included after spec.h.
+// Rows of neighbouring elements, each shared by a team: a warp, or a whole block.
+//
+// For kernels whose generator has chosen for rows, spec.h, in front of this, has: Z_N, a row's length; Z_TEAM, threads that
+// share a row; Z_VECTOR, elements a thread takes at once, 0: as many as 16 bytes hold where a run's length is a multiple of
+// that; Z_MOST: no row is longer, 0: not certain, or too long to be kept in registers; Z_EXACT: Z_MOST is the length.
 #pragma once
 #include "zc/device.cuh"
 
@@ -11,7 +14,7 @@ template <bool WARP> struct zc_team {
     }
 };
 
-// The joined state of the team, in each of its threads. A block needs 32 states of dynamic shared memory.
+// The joined state of a warp or a block, in each of its threads. A block needs 32 states of dynamic shared memory.
 template <bool WARP, class S> ZC_DEV S zc_join_team(S s) {
 #pragma unroll
     for (int mask = 1; mask < 32; mask *= 2) s = s.join(s.other(mask));
@@ -26,27 +29,25 @@ template <bool WARP, class S> ZC_DEV S zc_join_team(S s) {
     for (int w = 1; w < warps; w++) s = s.join(parts[w]);
     return s;
 }
+#ifdef Z_TEAM
+constexpr bool ZC_WARP_ROWS = Z_TEAM == 32;
+constexpr int ZC_ROW_WARPS = 4; // of a block, when a warp has a row of its own
 
-// Pieces of V elements that a thread keeps of a row; 0: too many, or not certain.
-template <int V, bool WARP> struct zc_keep {
-#ifdef Z_LANES
-    static constexpr i64 per = (WARP ? 32 : Z_LANES) * V, pieces = (Z_N + per - 1) / per;
-    static constexpr int value = pieces * V <= (Z_LANES > 512 ? 16 : 32) ? (int)pieces : 0;
-#else
-    static constexpr int value = 0;
-#endif
+ZC_DEV int zc_team_lane() { return zc_team<ZC_WARP_ROWS>::lane(); }
+ZC_DEV i64 zc_team_row() { return zc_team<ZC_WARP_ROWS>::row(); }
+template <class S> ZC_DEV S zc_join_row(S s) { return zc_join_team<ZC_WARP_ROWS>(s); }
+
+// Pieces of V elements that a thread keeps of a row; 0: too many. Of a row that may be shorter no code for each element.
+template <int V> struct zc_keep {
+    static constexpr i64 per = Z_TEAM * V, pieces = Z_EXACT || V > 1 ? (Z_MOST + per - 1) / per : 0;
+    static constexpr int value = pieces * V <= (Z_TEAM > 512 ? 16 : 32) ? (int)pieces : 0;
 };
 
-// Which kernels rows of this length need: a row a warp, a row a block; the others are left empty.
-#ifndef Z_LANES
-#define ZC_WARP_ROWS     true
-#define ZC_BLOCK_ROWS    true
-#define ZC_BLOCK_THREADS 1024
-#else
-#define ZC_WARP_ROWS     (Z_LANES == 32)
-#define ZC_BLOCK_ROWS    (Z_LANES != 32)
-#define ZC_BLOCK_THREADS Z_LANES
+// Entry n: F<V>(params) of all rows.
+#define ZC_ROW_KERNEL(n, F, V, P)                                                                                      \
+    extern "C" __global__ void __launch_bounds__(ZC_WARP_ROWS ? 32 * ZC_ROW_WARPS : Z_TEAM)                            \
+        ZC_CAT(ZC_NAME, _##n)(const __grid_constant__ P p) {                                                           \
+        zc_begin();                                                                                                    \
+        if (zc_team_row() < p.rows) F<V>(p, zc_team_row());                                                            \
+    }
 #endif
-#define ZC_ROW_KERNEL(n, threads) extern "C" __global__ void __launch_bounds__(threads) ZC_CAT(ZC_NAME, _##n)
-#define ZC_WARP_KERNEL(n)         ZC_ROW_KERNEL(n, 128)
-#define ZC_BLOCK_KERNEL(n)        ZC_ROW_KERNEL(n, ZC_BLOCK_THREADS)

@@ -358,6 +358,7 @@ static void test_unsound(void **state)
 }
 
 /* Every rule that zc brings along holds for several seeds. */
+/* With a seed of its own: tests/cli/rules.sh has that of `zc rules test --all`, which is 1. */
 static void test_builtin(void **state)
 {
     zc_rules *r = NULL;
@@ -365,13 +366,11 @@ static void test_builtin(void **state)
     assert_int_equal(zc_rules_add_builtin(r, NULL), ZC_OK);
     assert_int_equal(zc_rules_message_count(r), 0);
     assert_true(zc_rules_count(r) >= 10);
-    for (size_t i = 0; i < zc_rules_count(r); i++)
-        for (uint64_t seed = 1; seed <= 2; seed++) {
-            zc_rule_check check;
-            assert_int_equal(zc_rules_check_numbers(r, i, seed, &check, NULL), ZC_OK);
-            if (check.failed)
-                fail_msg("%s: %s for %s", zc_rules_at(r, i).name, check.why, check.input);
-        }
+    for (size_t i = 0; i < zc_rules_count(r); i++) {
+        zc_rule_check check;
+        assert_int_equal(zc_rules_check_numbers(r, i, 2, &check, NULL), ZC_OK);
+        if (check.failed) fail_msg("%s: %s for %s", zc_rules_at(r, i).name, check.why, check.input);
+    }
     zc_rules_destroy(&r);
 }
 

@@ -28,14 +28,14 @@ static uint32_t other_smem(int width, int cluster)
     return (uint32_t)(2 * width / 64 * ZC_SM90_PANEL + 2 * 2 * 8 + 2 * ROWS * STATE * cluster);
 }
 
-/* Microseconds: as gemm_sm90's, but that nothing runs under a tile's end, when rows are joined
- * across blocks. Clusters lie within parts of the device, which leaves a sixteenth of it idle. */
+/* Microseconds, fitted to an H200: nothing runs under a tile's end, when rows are joined across
+ * blocks. Clusters lie within parts of the device, which leaves a sixteenth of it idle. */
 static double cost(int64_t m, int64_t n, int64_t k, int width, int sm_count)
 {
-    const double clock = 1650, per_cycle = 2048 * 0.8, fill = 1000, join = 6000, finish = 12;
+    const double clock = 1650, per_cycle = 2048, wait = 60, fill = 1000, join = 6000, finish = 12;
     int cluster = cluster_of(n, width), at_once = sm_count * 15 / 16 / cluster;
     int64_t waves = zc_ceil_div(zc_ceil_div(m, ROWS), at_once > 1 ? at_once : 1);
-    double area = (double)ROWS * width, step = area * ZC_SM90_DEPTH / per_cycle;
+    double area = (double)ROWS * width, step = area * ZC_SM90_DEPTH / per_cycle + wait;
     double tile = (double)zc_ceil_div(k, ZC_SM90_DEPTH) * step + join + area / finish;
     return ((double)waves * tile + fill) / clock;
 }

@@ -168,11 +168,8 @@ zc_status zc_launch_gemm_few_sm90(zc_launch *l)
     zc_matmul mm;
     struct zc_gemm_few_sm90_params p;
     memset(&p, 0, sizeof p);
-    ZC_TRY(zc_matmul_form_launch(l, &form));
-    ZC_TRY(zc_matmul_of(l, &form, &mm));
-    zc_matmul_simplify(&form, &mm);
+    ZC_TRY(zc_gemm_sm90_operands(l, &form, &mm, &p.product.g));
     if (mm.batch == 0) return ZC_OK;
-    ZC_TRY(zc_matmul_params(l, &form, &mm, 16, &p.product.g));
     const int64_t *config = l->kernel->config;
     int64_t down = zc_ceil_div(mm.m, config[TILE_ROWS]), across = zc_ceil_div(mm.n, SIDE), blocks;
     if (mm.batch_rank > 1 || mm.m > INT32_MAX || !zc_mul_i64(down, across, &blocks) ||

@@ -211,6 +211,15 @@ zc_status zc_gen_gemm_sm90(zc_gen *g)
 
 /* ---- the launch ---- */
 
+zc_status zc_gemm_sm90_operands(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
+                                struct zc_gemm_params *p)
+{
+    ZC_TRY(zc_matmul_form_launch(l, form));
+    ZC_TRY(zc_matmul_of(l, form, mm));
+    zc_matmul_simplify(form, mm);
+    return mm->batch ? zc_matmul_params(l, form, mm, 16, p) : ZC_OK;
+}
+
 zc_tensor_box zc_sm90_box(const void *data, zc_dtype dtype, int64_t n, int64_t lines, int64_t items,
                           int64_t pitch, int64_t item)
 {
@@ -274,11 +283,8 @@ zc_status zc_launch_gemm_sm90(zc_launch *l)
     zc_matmul mm;
     struct zc_gemm_sm90_params p;
     memset(&p, 0, sizeof p);
-    ZC_TRY(zc_matmul_form_launch(l, &form));
-    ZC_TRY(zc_matmul_of(l, &form, &mm));
-    zc_matmul_simplify(&form, &mm);
+    ZC_TRY(zc_gemm_sm90_operands(l, &form, &mm, &p.g));
     if (mm.batch == 0) return ZC_OK;
-    ZC_TRY(zc_matmul_params(l, &form, &mm, 16, &p.g));
     const int64_t *config = l->kernel->config;
     int along = form.b_along_k ? (int)config[ZC_SM90_TILE_N] : ZC_SM90_DEPTH;
     if (mm.batch_rank > 1 || mm.batch > INT32_MAX)

@@ -58,6 +58,9 @@ int zc_gemm_sm90_stages(int tile_m, int tile_n, uint32_t other);
 /* Microseconds that the best configuration of gemm_sm90 is held to take. */
 double zc_gemm_sm90_us(int64_t m, int64_t n, int64_t k, int sm_count);
 
+/* A step's form, sizes and parameters; mm->batch 0: there is nothing to do. */
+zc_status zc_gemm_sm90_operands(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
+                                struct zc_gemm_params *p);
 /* Maps of A, B and y in p->g: a box has `rows` of A, `b_rows` lines of B, 64 x 64 of y. */
 zc_status zc_gemm_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm, int rows,
                             int b_rows, struct zc_gemm_sm90_params *p);

@@ -121,11 +121,8 @@ zc_status zc_launch_linear_norm_sm90(zc_launch *l)
     struct zc_linear_norm_sm90_params p;
     int clusters;
     memset(&p, 0, sizeof p);
-    ZC_TRY(zc_matmul_form_launch(l, &form));
-    ZC_TRY(zc_matmul_of(l, &form, &mm));
-    zc_matmul_simplify(&form, &mm);
+    ZC_TRY(zc_gemm_sm90_operands(l, &form, &mm, &p.product.g));
     if (mm.batch == 0) return ZC_OK;
-    ZC_TRY(zc_matmul_params(l, &form, &mm, 16, &p.product.g));
     if (mm.m > INT32_MAX - ROWS)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "too many rows (got %lld)",
                        (long long)mm.m);

@@ -16,7 +16,7 @@ enum {
     PITCH = SIDE + 4,   /* of the sums' lines */
     SMEM_MOST = 232448, /* of a block on sm_90 */
     ROWS_LEAST = 9,     /* fewer are a matter of reading B alone */
-    ROWS_MOST = 256,
+    ROWS_MOST = 512,
     TILE_MOST = 128,
     PARTS_MOST = 8,
     SHAPES = TILE_MOST / 8 * 4 * 3,

@@ -113,10 +113,12 @@ int zc_gen_epilogue_tile(const zc_gen *g)
     int first = zc_op_epilogue_first(g->info, g->attrs), n = (int)g->step->nin - first;
     bool rows, cols;
     if (!zc_op_epilogue(g->info, g->attrs)) return -1;
-    for (int i = 0; i < n && i < ZC_FUSED_INPUTS; i++)
-        if (zc_dtype_bits(zc_gen_in_type(g, first + i)) == 16 &&
+    for (int i = 0; i < n && i < ZC_FUSED_INPUTS; i++) {
+        zc_dtype dtype = zc_gen_in_type(g, first + i);
+        if ((dtype == ZC_F16 || dtype == ZC_BF16) &&
             cell_of(y, zc_gen_in(g, first + i), &rows, &cols) && rows && cols)
             return i;
+    }
     return -1;
 }
 

@@ -116,8 +116,7 @@ zc_status zc_gen_epilogue(zc_gen *g);
 /* With it, for kernels that have rows and columns of the result in hand and use zc_fused_cells: are
  * all operands scalars, rows, columns or of the result's shape? */
 bool zc_gen_epilogue_cells(zc_gen *g);
-/* The first operand of the epilogue that has the result's shape and elements of 16 bits; -1: none.
- */
+/* The first operand of the epilogue that has the result's shape and is f16 or bf16; -1: none. */
 int zc_gen_epilogue_tile(const zc_gen *g);
 /* The same of the step's prologue: the kernels send input 0 through zc_pre
  * whenever they read it, and the launch function calls zc_launch_prologue. */

@@ -95,7 +95,10 @@ zc_status zc_launch_clusters(zc_launch *l, int *count)
     if (r->dry || k->cluster == 1) return ZC_OK;
     zc_cu_launch_config config = config_of(
         r, (zc_dim3){k->cluster, 1, 1}, (block_shape){k->threads, k->smem, k->cluster}, attributes);
-    return check(l, r->image->device.cu.most_clusters(count, r->kernel->entries[0], &config));
+    ZC_TRY(check(l, r->image->device.cu.most_clusters(count, r->kernel->entries[0], &config)));
+    if (*count > 0) return ZC_OK;
+    return zc_fail(l->diag, ZC_ERR_DEVICE, l->subject, "%s has no room for a cluster of %u blocks",
+                   r->image->device.name, k->cluster);
 }
 
 /* Where windows may begin: what so many sides have bits for. */

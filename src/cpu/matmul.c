@@ -2,6 +2,7 @@
 #include "cpu/matmul.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "op/activation.h"
 #include "op/matrix.h"
@@ -143,14 +144,6 @@ typedef struct job {
     zc_tensor *y;
 } job;
 
-static double dot_float(const job *j, int64_t a, int64_t b)
-{
-    double sum = 0;
-    for (int64_t p = 0; p < j->mm->k; p++)
-        sum += zc_get(j->a, a + p * j->mm->a_col) * zc_get(j->b, b + p * j->mm->b_row);
-    return sum;
-}
-
 static int64_t dot_int(const job *j, int64_t a, int64_t b)
 {
     uint64_t sum = 0; /* wraps as two's complement does */
@@ -160,31 +153,90 @@ static int64_t dot_int(const job *j, int64_t a, int64_t b)
     return (int64_t)sum;
 }
 
-static void element(const job *j, int64_t a, int64_t b, int64_t row, int64_t col, int64_t at)
+static void put_scaled(const job *j, double dot, int64_t row, int64_t col, int64_t at)
 {
     const zc_mm *mm = j->mm;
-    int64_t c_at = row * mm->c_row + col * mm->c_col;
-    bool exact = !zc_dtype_is_float(j->y->dtype);
-    if (exact && mm->alpha == 1 && (!mm->c || mm->beta == 1)) {
-        uint64_t c = mm->c ? (uint64_t)zc_geti(mm->c, c_at) : 0;
-        zc_puti(j->y, at, (int64_t)((uint64_t)dot_int(j, a, b) + c));
+    double c =
+        mm->c && mm->beta != 0 ? mm->beta * zc_get(mm->c, row * mm->c_row + col * mm->c_col) : 0;
+    zc_put(j->y, at, mm->alpha * dot + c);
+}
+
+static void put_exact(const job *j, int64_t dot, int64_t row, int64_t col, int64_t at)
+{
+    const zc_mm *mm = j->mm;
+    if (mm->alpha != 1 || (mm->c && mm->beta != 1)) {
+        put_scaled(j, (double)dot, row, col, at);
         return;
     }
-    double dot = exact ? (double)dot_int(j, a, b) : dot_float(j, a, b);
-    double c = mm->c && mm->beta != 0 ? mm->beta * zc_get(mm->c, c_at) : 0;
-    zc_put(j->y, at, mm->alpha * dot + c);
+    uint64_t c = mm->c ? (uint64_t)zc_geti(mm->c, row * mm->c_row + col * mm->c_col) : 0;
+    zc_puti(j->y, at, (int64_t)((uint64_t)dot + c));
+}
+
+/* Part of one batch item's result, with its operands as doubles, some of the summed axis at once.
+ */
+enum { TILE = 32, TILE_DEPTH = 64 };
+typedef struct tile {
+    double a[TILE][TILE_DEPTH], b[TILE_DEPTH][TILE], sum[TILE][TILE];
+} tile;
+
+/* Each sum goes on in the order of the summed axis. */
+static void add_products(const job *j, tile *t, int64_t a, int64_t b, int nr, int nc, int depth)
+{
+    const zc_mm *mm = j->mm;
+    for (int i = 0; i < nr; i++)
+        for (int p = 0; p < depth; p++)
+            t->a[i][p] = zc_get(j->a, a + i * mm->a_row + p * mm->a_col);
+    for (int p = 0; p < depth; p++)
+        for (int c = 0; c < nc; c++) t->b[p][c] = zc_get(j->b, b + p * mm->b_row + c * mm->b_col);
+    for (int i = 0; i < nr; i++)
+        for (int p = 0; p < depth; p++)
+            for (int c = 0; c < nc; c++) t->sum[i][c] += t->a[i][p] * t->b[p][c];
+}
+
+/* Rows r to r + nr of all batch items together, which are of one. */
+static void float_rows(const job *j, int64_t r, int nr)
+{
+    const zc_mm *mm = j->mm;
+    int64_t a, b, row = r % mm->m;
+    tile t;
+    zc_mm_offsets(mm, r / mm->m, &a, &b);
+    a += row * mm->a_row;
+    for (int64_t col = 0; col < mm->n; col += TILE) {
+        int nc = (int)(mm->n - col < TILE ? mm->n - col : TILE);
+        memset(t.sum, 0, sizeof t.sum);
+        for (int64_t p = 0; p < mm->k; p += TILE_DEPTH)
+            add_products(j, &t, a + p * mm->a_col, b + p * mm->b_row + col * mm->b_col, nr, nc,
+                         (int)(mm->k - p < TILE_DEPTH ? mm->k - p : TILE_DEPTH));
+        for (int i = 0; i < nr; i++)
+            for (int c = 0; c < nc; c++)
+                put_scaled(j, t.sum[i][c], row + i, col + c, (r + i) * mm->n + col + c);
+    }
+}
+
+static void exact_row(const job *j, int64_t r)
+{
+    const zc_mm *mm = j->mm;
+    int64_t a, b, row = r % mm->m;
+    zc_mm_offsets(mm, r / mm->m, &a, &b);
+    for (int64_t n = 0; n < mm->n; n++)
+        put_exact(j, dot_int(j, a + row * mm->a_row, b + n * mm->b_col), row, n, r * mm->n + n);
 }
 
 /* Rows [begin, end) of all batch items together. */
 static void rows(void *arg, int64_t begin, int64_t end)
 {
     const job *j = arg;
-    const zc_mm *mm = j->mm;
-    for (int64_t r = begin; r < end; r++) {
-        int64_t a, b, i = r % mm->m;
-        zc_mm_offsets(mm, r / mm->m, &a, &b);
-        for (int64_t n = 0; n < mm->n; n++)
-            element(j, a + i * mm->a_row, b + n * mm->b_col, i, n, r * mm->n + n);
+    bool exact = !zc_dtype_is_float(j->y->dtype);
+    for (int64_t r = begin; r < end;) {
+        int64_t n = j->mm->m - r % j->mm->m;
+        if (n > end - r) n = end - r;
+        if (n > TILE) n = TILE;
+        if (exact) {
+            exact_row(j, r++);
+        } else {
+            float_rows(j, r, (int)n);
+            r += n;
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 #include "cli/signals.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
@@ -15,6 +16,20 @@
 #define DESCRIPTORS_MAX 256
 #define STACK_BYTES     ((size_t)128 << 10)
 
+void cli_remove_folder(const char *path)
+{
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));) (void)unlinkat(dirfd(d), e->d_name, 0);
+    if (d) closedir(d);
+    (void)rmdir(path);
+}
+
+static int is_temporary_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && strncmp(slash + 1, CLI_TEMP_FOLDER, strlen(CLI_TEMP_FOLDER)) == 0;
+}
+
 static int is_temporary(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -24,7 +39,7 @@ static int is_temporary(const char *path)
            strcmp(slash + 1 + n - end, ZC_TEMP_END) == 0;
 }
 
-/* The process's own temporaries are those that it has open for writing. */
+/* The process's own temporaries are those that it has open: files for writing, and folders. */
 static void remove_temporaries(void)
 {
     for (int fd = 3; fd < DESCRIPTORS_MAX; fd++) {
@@ -34,6 +49,7 @@ static void remove_temporaries(void)
         if (n <= 0) continue;
         path[n] = 0;
         int flags = fcntl(fd, F_GETFL);
+        if (flags >= 0 && flags & O_DIRECTORY && is_temporary_folder(path)) cli_remove_folder(path);
         if (is_temporary(path) && flags >= 0 && (flags & O_ACCMODE) != O_RDONLY) unlink(path);
     }
 }

@@ -1,5 +1,4 @@
 /* onnxruntime's answer, from python3 in a process of its own; files in a temporary folder. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "cli/signals.h"
 #include "cli/verify.h"
 #include "io/npy.h"
 
@@ -33,14 +33,6 @@ static const char script[] =
     "feeds = {x: numpy.load(f'{folder}/input_{i}.npy') for i, x in enumerate(names)}\n"
     "for i, y in enumerate(s.run(wanted, feeds)):\n"
     "    numpy.save(f'{folder}/output_{i}.npy', y)\n";
-
-static void remove_folder(const char *dir)
-{
-    DIR *d = opendir(dir);
-    for (struct dirent *e; d && (e = readdir(d));) (void)unlinkat(dirfd(d), e->d_name, 0);
-    if (d) closedir(d);
-    (void)rmdir(dir);
-}
 
 static zc_status write_file(const char *path, const void *data, size_t len, zc_diag *diag)
 {
@@ -171,8 +163,9 @@ zc_status cli_verify_onnxruntime(const verify *v, debug_results *out, char *why,
     const char *temp = getenv("TMPDIR");
     *why = 0;
     if (!is_possible(v, why, n)) return ZC_OK;
-    snprintf(dir, sizeof dir, "%s/zc-verify-XXXXXX", temp && *temp ? temp : "/tmp");
-    if (!mkdtemp(dir)) {
+    snprintf(dir, sizeof dir, "%s/" CLI_TEMP_FOLDER "XXXXXX", temp && *temp ? temp : "/tmp");
+    int folder = mkdtemp(dir) ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (folder < 0) {
         snprintf(why, n, "%.200s: %s", dir, strerror(errno));
         return ZC_OK;
     }
@@ -181,6 +174,7 @@ zc_status cli_verify_onnxruntime(const verify *v, debug_results *out, char *why,
     zc_status status = write_inputs(&c);
     if (status == ZC_OK) status = ask(&c);
     if (status == ZC_OK && !*why) status = read_outputs(&c, out);
-    remove_folder(dir);
+    cli_remove_folder(dir);
+    close(folder);
     return status;
 }

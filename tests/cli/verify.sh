@@ -68,7 +68,18 @@ expect failed 2 "onnxruntime  not run: onnxruntime: failed: RuntimeError: no suc
 echo 'import no_such_module' >modules/onnxruntime.py
 expect no-module 0 "onnxruntime  not run: python3 has no module no_such_module" "$zc" verify same.onnx --device cpu
 expect no-python 0 "onnxruntime  not run: python3: No such file" env PATH=/nowhere "$zc" verify same.onnx --device cpu
-expect no-folder 0 "onnxruntime  not run: /nowhere/zc-verify-" env TMPDIR=/nowhere "$zc" verify same.onnx --device cpu
+expect no-folder 0 "onnxruntime  not run: /nowhere/zc-temporary-" env TMPDIR=/nowhere "$zc" verify same.onnx --device cpu
+
+# ---- told to stop ----
+mkdir slow
+printf '#!/bin/sh\ntouch "$TMPDIR/asked"\nexec sleep 20\n' >slow/python3
+chmod +x slow/python3
+PATH="$dir/slow:$PATH" "$zc" verify same.onnx --device cpu >/dev/null 2>&1 &
+while [ ! -e tmp/asked ] && kill -0 $! 2>/dev/null; do sleep 0.05; done
+kill -TERM $!
+wait $!
+[ $? -eq 143 ] && [ -e tmp/asked ] || fail stopped "zc verify did not end by the signal while python3 was at work"
+rm -f tmp/asked
 expect nothing-left 0 "0" sh -c 'ls tmp | wc -l'
 if "$zc" verify same.onnx --device auto | grep -q "^cuda *not run"; then
     expect cuda 5 "no CUDA driver" "$zc" verify same.onnx --device cuda

@@ -30,7 +30,6 @@ static const cli_option table[] = {
      .arg = "N",
      .help = "how long to measure each combination of sizes of a model; compiling is not counted "
              "(default: 60)",
-     .least = 1,
      .most = 86400,
      .set = cli_set_real,
      .at = offsetof(options, seconds)},

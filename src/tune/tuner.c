@@ -15,7 +15,7 @@
 #include "tune/same.h"
 
 enum {
-    ALTERNATIVES = 8,        /* of each family */
+    ALTERNATIVES = 16,       /* of each family */
     ROUNDING = 16,           /* units of precision by which results may differ */
     COMPARED_MOST = 1 << 18, /* elements of a result */
     BATCHES = 3,             /* of runs that follow each other: the least time counts */
@@ -68,9 +68,10 @@ typedef struct tuner {
     uint32_t *problem_of; /* by step: 1 + number; 0: none */
     zc_plan *plan;
     zc_session *session;
-    ZC_VEC(zc_cu_ptr) memory; /* inputs and outputs */
-    int batch;                /* runs */
-    double end;               /* when the time is up */
+    ZC_VEC(zc_cu_ptr) memory;    /* inputs and outputs */
+    int batch;                   /* runs */
+    double end;                  /* when the time is up */
+    double compiling, measuring; /* seconds */
     size_t tried;
     zc_diag *diag;
 } tuner;
@@ -203,10 +204,7 @@ static zc_status set_input(tuner *t, size_t i)
     zc_tensor in;
     zc_view view = {.on_device = true};
     zc_cu_ptr at;
-    if (!shape_of(t, value, &in, &view.bytes))
-        return zc_fail(t->diag, ZC_ERR_UNSUPPORTED, t->program.values[value].name,
-                       "no shapes to measure with: fix the dimensions, or name sizes with a "
-                       "profile");
+    if (!shape_of(t, value, &in, &view.bytes)) return nomem(t);
     ZC_TRY(allocate(t, view.bytes, &at));
     in.data = zc_calloc(view.bytes + 1, 1);
     if (!in.data) return nomem(t);
@@ -364,10 +362,10 @@ static zc_status time_choice(tuner *t, problem *p, uint32_t choice, double *us)
 
 static zc_status find_batch(tuner *t, double *us)
 {
-    t->batch = 5;
+    t->batch = 1;
     ZC_TRY(time_runs(t, us));
     double runs = BATCH_US / *us;
-    t->batch = runs < 3 ? 3 : runs > BATCH_RUNS_MOST ? BATCH_RUNS_MOST : (int)runs;
+    t->batch = runs < 1 ? 1 : runs > BATCH_RUNS_MOST ? BATCH_RUNS_MOST : (int)runs;
     return time_runs(t, us);
 }
 
@@ -475,17 +473,31 @@ static zc_status keep_all(tuner *t, double first, double total, zc_tuned *found)
     }
     tell(t,
          "%.1f us a run, %.1f at first: %zu problems (%zu known, %zu left for lack of time), %zu "
-         "kernels in %zu trials\n",
-         total, first, t->problems.len, known, left, (size_t)t->program.nkernels, t->tried);
+         "trials in %.1f s, %u kernels compiled in %.1f s\n",
+         total, first, t->problems.len, known, left, t->tried, t->measuring, t->program.nkernels,
+         t->compiling);
     return ZC_OK;
 }
 
 /* ---- the road ---- */
 
-static bool has_work(const tuner *t)
+/* Is there something to measure, and with shapes that are certain? */
+static bool has_work(tuner *t)
 {
+    const zc_pblock *top = &t->program.blocks[0];
+    zc_tensor in;
+    size_t bytes;
+    for (uint32_t i = 0; t->sized && i < top->nparams; i++) {
+        if (shape_of(t, top->params[i], &in, &bytes)) continue;
+        tell(t,
+             "no kernel is measured: the shape of input %s is not certain (fix its dimensions, or "
+             "name sizes with a profile)\n",
+             t->program.input_names[i]);
+        return false;
+    }
     for (size_t i = 0; i < t->problems.len; i++)
         if (!t->problems.data[i].known) return true;
+    tell(t, "nothing is left to measure: %zu problems known\n", t->problems.len);
     return false;
 }
 
@@ -496,15 +508,19 @@ static zc_status measure(tuner *t, zc_tuned *found)
     ZC_TRY(bind(t));
     ZC_TRY(compare(t));
     ZC_TRY(find_batch(t, &first));
-    t->end = now() + t->params->seconds;
+    double start = now();
+    t->end = start + t->params->seconds;
     total = first;
     ZC_TRY(descend(t, first, &total));
+    t->measuring = now() - start;
     return keep_all(t, first, total, found);
 }
 
 static zc_status tune_variant(tuner *t, const zc_program *p, size_t variant, zc_tuned *found)
 {
+    double start = now();
     zc_status status = choose(t, p, variant);
+    t->compiling = now() - start;
     if (status == ZC_OK) status = find_problems(t);
     if (status == ZC_OK && has_work(t)) status = measure(t, found);
     release(t);

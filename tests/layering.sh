@@ -21,8 +21,9 @@ allowed() {
     passes) echo "base op ir cpu rules" ;;
     program) echo "base op ir planfile" ;;
     codegen) echo "base op planfile cuda kernels" ;;
-    driver) echo "base op cpu codegen cuda kernels ir import passes planfile program rules" ;;
-    cli) echo "base op io media ir import passes rules planfile cuda kernels runtime driver" ;;
+    tune) echo "base op ir planfile cuda kernels codegen runtime" ;;
+    driver) echo "base op cpu codegen cuda kernels ir import passes planfile program rules tune" ;;
+    cli) echo "base op io media ir import passes rules planfile cuda kernels runtime driver tune" ;;
     *) return 1 ;;
     esac
 }

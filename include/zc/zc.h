@@ -67,14 +67,20 @@ typedef struct zc_compile_params {
     size_t skip_rule_count;
     bool force_rules; /* check no rule by numbers: for tools that look for a wrong one. A rule that
                          is to be used as it is says so itself (`unchecked`, docs/rules.md) */
-    bool tune; /* measure the tuning parameters of kernels that rules bring along on this machine's
-                  first GPU, and take the fastest; needs a GPU among the targets */
+    bool tune;        /* measure kernels on this machine's first GPU, and take those that make runs
+                         fastest; needs a GPU among the targets (docs/tuning.md) */
     bool strict; /* refuse a model that declares a type which contradicts the inferred one; else
                     that is a warning in the diagnostics of a call that succeeds */
     uint64_t max_memory; /* budget in bytes for importing; 0: 64 GiB */
     /* Called between stages; done and total count stages. Return false to cancel. May be NULL. */
     bool (*progress)(void *user, const char *stage, size_t done, size_t total);
     void *progress_user;
+    /* A file of measurements, to which `tune` adds its own; without `tune` it has to be there.
+     * NULL: those alone that zc brings along. */
+    const char *tuned;
+    double tune_seconds; /* the most that measuring takes, compiling not counted; 0: 60 */
+    bool tune_again;     /* also what the measurements have already */
+    bool by_cost;        /* use no measurements */
 } zc_compile_params;
 #define ZC_COMPILE_PARAMS(...) ZC_PARAMS(zc_compile_params, __VA_ARGS__)
 

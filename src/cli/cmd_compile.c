@@ -10,7 +10,8 @@
 
 typedef struct options {
     const char *output, *data_root, *emit_cuda, *precision;
-    bool quiet, verbose, strict, strip, explain, json, tune;
+    bool quiet, verbose, strict, strip, explain, json;
+    cli_tune tune;
     int64_t threads;
     cli_list targets;
     cli_profiles profiles;
@@ -98,10 +99,24 @@ static const cli_option table[] = {
      .set = cli_set_list,
      .at = offsetof(options, no_rules)},
     {.name = "tune",
-     .help = "measure the tuning parameters of kernels that --rules bring along on this machine's "
-             "first GPU, and take the fastest",
-     .set = cli_set_flag,
+     .arg = "SECONDS",
+     .optional = true,
+     .help = "measure kernels on this machine's first GPU, for 60 seconds or so many, and take the "
+             "fastest (docs/tuning.md); also the tuning parameters of kernels that --rules bring "
+             "along",
+     .set = cli_set_tune,
      .at = offsetof(options, tune)},
+    {.name = "tuned",
+     .arg = "FILE",
+     .help = "measurements to choose kernels by, beside those that zc brings along; --tune adds to "
+             "them",
+     .words = CLI_WORDS_FILE,
+     .set = cli_set_text,
+     .at = offsetof(options, tune.file)},
+    {.name = "by-cost",
+     .help = "choose kernels by the models of their cost, whatever was measured",
+     .set = cli_set_flag,
+     .at = offsetof(options, tune.by_cost)},
     {.name = "explain",
      .help = "tell what was fused, what was not and why, and the steps; --output may be left out",
      .set = cli_set_flag,
@@ -205,7 +220,10 @@ static int compile(const char *path, options *o)
                                 .skip_rules = o->no_rules.v,
                                 .skip_rule_count = o->no_rules.n,
                                 .strict = o->strict,
-                                .tune = o->tune,
+                                .tune = o->tune.on,
+                                .tune_seconds = o->tune.seconds,
+                                .tuned = o->tune.file,
+                                .by_cost = o->tune.by_cost,
                                 .targets = o->targets.v,
                                 .target_count = o->targets.n,
                                 .profiles = o->profiles.v,
@@ -222,7 +240,7 @@ static int compile(const char *path, options *o)
     zc_arena names;
     zc_arena_init(&names, 0);
     zc_model_source model;
-    zc_explain *explain = o->explain || o->tune || o->verbose ? &e : NULL;
+    zc_explain *explain = o->explain || o->tune.on || o->verbose ? &e : NULL;
     zc_status status = cli_model_open(path, &model, diag);
     const cli_ranges ranges = {&o->min, &o->opt, &o->max, has_gpu(o)};
     if (status == ZC_OK && (o->min.n || o->opt.n || o->max.n))
@@ -257,12 +275,16 @@ static int check(const options *o)
         {o->strip, "--strip-sources", gpus, gpu},
         {o->profiles.n, "--profile", gpus, gpu},
         {o->threads, "--threads", gpus, gpu},
-        {o->tune, "--tune", gpus, gpu},
+        {o->tune.on, "--tune", gpus, gpu},
+        {o->tune.on, "--tune", o->output, "--output"},
+        {o->tune.file, "--tuned", gpus, gpu},
+        {o->tune.by_cost, "--by-cost", gpus, gpu},
         {o->verbose, "--verbose", gpus && o->output, "--output and --target of a GPU"},
-        {o->tune, "--tune", o->rules.n, "--rules FILE"},
     };
     if (o->quiet && (o->explain || o->verbose))
         return cli_usage("compile", "--quiet excludes --explain and --verbose");
+    if (o->tune.by_cost && (o->tune.on || o->tune.file))
+        return cli_usage("compile", "--by-cost excludes --tune and --tuned");
     return cli_check_needs("compile", needs, ZC_COUNTOF(needs));
 }
 
@@ -295,6 +317,7 @@ const cli_command cli_compile_command = {
                 "zc compile bert.onnx -o bert.plan --dim batch=1\n"
                 "zc compile vit.onnx -o vit.plan --target sm_90 --target sm_80\n"
                 "zc compile vit.onnx -o vit.plan --target sm_90 --precision f16\n"
+                "zc compile vit.onnx -o vit.plan --target native --precision f16 --tune\n"
                 "zc compile net.onnx -o net.plan --shape image=1x3x224x224\n"
                 "zc compile net.onnx --explain --json\n"
                 "curl -s https://example.com/net.onnx | zc compile - -o net.plan\n",

@@ -66,9 +66,12 @@ static void put_tab(FILE *out, int at)
 static void put_option(FILE *out, const cli_option *o)
 {
     char left[100], text[600];
-    int at =
-        snprintf(left, sizeof left, o->letter ? "  -%c, --%s%s%s" : "  %c   --%s%s%s",
-                 o->letter ? o->letter : ' ', o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+    int at = snprintf(left, sizeof left, o->letter ? "  -%c, --%s%s%s%s" : "  %c   --%s%s%s%s",
+                      o->letter ? o->letter : ' ', o->name,
+                      o->optional ? "[="
+                      : o->arg    ? " "
+                                  : "",
+                      o->arg ? o->arg : "", o->optional ? "]" : "");
     fputs(left, out);
     put_tab(out, at);
     snprintf(text, sizeof text, "%s%s", o->help, o->repeated ? " (repeatable)" : "");

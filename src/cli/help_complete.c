@@ -79,7 +79,7 @@ static void print_bash(void)
     puts(" --version'\n        return\n    fi\n    case $command:$prev in");
     for (size_t i = 0; (c = cli_command_at(i)); i++)
         for (size_t k = 0; k < c->option_count; k++)
-            if (c->options[k].arg) bash_value(c, &c->options[k]);
+            if (c->options[k].arg && !c->options[k].optional) bash_value(c, &c->options[k]);
     puts("    esac\n    case $cur in\n    -*)\n        case $command in");
     for (size_t i = 0; (c = cli_command_at(i)); i++) bash_options(c);
     fputs("        esac\n        ;;\n    *)\n        case $command in\n        help) _zc_words '",
@@ -101,12 +101,12 @@ static void zsh_option(const cli_option *o)
     if (o->letter)
         printf("'{-%c%s,--%s%s}'", o->letter, o->arg ? "+" : "", o->name, o->arg ? "=" : "");
     else
-        printf("--%s%s", o->name, o->arg ? "=" : "");
+        printf("--%s%s", o->name, o->optional ? "=-" : o->arg ? "=" : "");
     putchar('[');
     put_quoted(o->help, "[]:\\");
     putchar(']');
     if (o->arg) {
-        putchar(':');
+        fputs(o->optional ? "::" : ":", stdout);
         put_quoted(o->arg, "[]:\\");
         if (o->choices)
             printf(":(%s)", o->choices);
@@ -168,7 +168,7 @@ static void fish_option(const cli_command *c, const cli_option *o)
         fputs(" -r -F", stdout);
     else if (o->words == CLI_WORDS_DIR)
         fputs(" -x -a '(__fish_complete_directories)'", stdout);
-    else if (o->arg)
+    else if (o->arg && !o->optional)
         fputs(" -x", stdout);
     fputs(" -d '", stdout);
     put_quoted(o->help, "\\");

@@ -59,9 +59,9 @@ static void put_option(const cli_option *o)
     put(o->name);
     fputs("\\fP", stdout);
     if (o->arg) {
-        fputs(" \\fI", stdout);
+        fputs(o->optional ? "[=\\fI" : " \\fI", stdout);
         put(o->arg);
-        fputs("\\fP", stdout);
+        fputs(o->optional ? "\\fP]" : "\\fP", stdout);
     }
     putchar('\n');
     put(o->help);

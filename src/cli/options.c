@@ -58,8 +58,8 @@ static void make_table(const cli_command *c, getopt_table *t)
     *s++ = 'h';
     for (size_t i = 0; i < c->option_count; i++) {
         const cli_option *o = &c->options[i];
-        t->longs[i] = (struct option){o->name, o->arg ? required_argument : no_argument, NULL,
-                                      LONG_VALUE + (int)i};
+        int takes = o->optional ? optional_argument : o->arg ? required_argument : no_argument;
+        t->longs[i] = (struct option){o->name, takes, NULL, LONG_VALUE + (int)i};
         if (!o->letter) continue;
         *s++ = o->letter;
         if (o->arg) *s++ = ':';
@@ -147,6 +147,15 @@ int cli_set_flag(const cli_call *call, void *at, char *value)
 {
     *(bool *)at = true;
     return EXIT_OK;
+}
+
+int cli_set_tune(const cli_call *call, void *at, char *value)
+{
+    cli_tune *t = at;
+    t->on = true;
+    if (!value || (cli_real(value, &t->seconds) && t->seconds > 0 && t->seconds <= 86400))
+        return EXIT_OK;
+    return cli_bad_value(call, value, "seconds (more than 0, at most 86400)");
 }
 
 static bool is_choice(const char *choices, const char *value)

@@ -35,6 +35,7 @@ struct cli_option {
     char letter;         /* short form; 0: none */
     bool repeated;       /* may be given several times, each adds */
     const char *arg;     /* placeholder of its value; NULL: a flag */
+    bool optional;       /* a flag that takes a value behind '=' */
     const char *help;    /* one line */
     const char *choices; /* the values it takes, separated by spaces; NULL: others */
     cli_words words;     /* what else completes its value */
@@ -89,6 +90,14 @@ cli_setter cli_set_profile; /* cli_profiles: NAME=1,8,32 */
 cli_setter cli_set_pair;    /* cli_list: NAME=TEXT */
 cli_setter cli_set_pairs;   /* cli_list: NAME:TEXT,NAME:TEXT as trtexec has it; kept as pairs */
 cli_setter cli_set_named;   /* cli_shapes: NAME:1x3x8,NAME:4 likewise */
+cli_setter cli_set_tune;    /* cli_tune: seconds, or no value */
+
+/* Measuring kernels. */
+typedef struct cli_tune {
+    bool on, by_cost;
+    double seconds; /* 0: the usual */
+    const char *file;
+} cli_tune;
 
 typedef struct cli_list {
     const char *v[CLI_LIST_MAX];

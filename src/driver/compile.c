@@ -3,6 +3,7 @@
 #include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/sized.h"
@@ -14,6 +15,7 @@
 #include "kernels/choose.h"
 #include "passes/passes.h"
 #include "program/build.h"
+#include "tune/tuner.h"
 
 enum { STAGE_IMPORT, STAGE_OPTIMISE, STAGE_KERNELS, STAGE_WRITE, STAGE_COUNT };
 
@@ -184,26 +186,62 @@ typedef struct job {
     zc_targets targets;
     zc_precision_choice precision;
     zc_rules *rules;
+    zc_tuned known, own; /* measurements: all, and those of the file that params name */
     zc_explain *explain; /* may be NULL */
     zc_tuning *tuning;
     plan_sink sink;
 } job;
 
+static zc_choose_profile *profiles_of(const zc_compile_params *p, zc_arena *arena, zc_diag *diag)
+{
+    zc_choose_profile *profiles = zc_arena_alloc(arena, p->profile_count, sizeof *profiles);
+    if (!profiles) (void)zc_fail_nomem(diag, "profiles", p->profile_count);
+    for (size_t i = 0; profiles && i < p->profile_count; i++)
+        profiles[i] = (zc_choose_profile){.name = p->profiles[i].name,
+                                          .values = p->profiles[i].values,
+                                          .count = p->profiles[i].count};
+    return profiles;
+}
+
+static bool show_tuning(void *user, const char *text)
+{
+    const zc_compile_params *p = user;
+    return !p->progress || p->progress(p->progress_user, text, STAGE_KERNELS, STAGE_COUNT);
+}
+
+/* Measures on this machine's GPU, and keeps what was found. */
+static zc_status tune_kernels(const zc_program *program, job *j, zc_arena *arena, zc_diag *diag)
+{
+    const zc_compile_params *p = j->p;
+    const zc_tuner_params params = {.profiles = profiles_of(p, arena, diag),
+                                    .nprofiles = p->profile_count,
+                                    .threads = p->threads,
+                                    .seconds = p->tune_seconds > 0 ? p->tune_seconds : 60,
+                                    .known = &j->known,
+                                    .again = p->tune_again,
+                                    .told = &j->tuning->told,
+                                    .progress = show_tuning,
+                                    .progress_user = (void *)(uintptr_t)p};
+    if (!params.profiles) return ZC_ERR_NOMEM;
+    ZC_TRY(zc_tune_program(program, &params, &j->own, diag));
+    ZC_TRY(zc_tuned_add_all(&j->known, &j->own, diag));
+    return p->tuned ? zc_tuned_write(&j->own, p->tuned, diag) : ZC_OK;
+}
+
 static zc_status choose_kernels(zc_program *program, const job *j, const zc_refusals *refused,
                                 zc_arena *arena, zc_diag *diag)
 {
     const zc_compile_params *p = j->p;
-    zc_choose_profile *profiles = zc_arena_alloc(arena, p->profile_count, sizeof *profiles);
-    if (!profiles) return zc_fail_nomem(diag, "profiles", p->profile_count);
-    for (size_t i = 0; i < p->profile_count; i++)
-        profiles[i] = (zc_choose_profile){.name = p->profiles[i].name,
-                                          .values = p->profiles[i].values,
-                                          .count = p->profiles[i].count};
+    zc_choose_profile *profiles = profiles_of(p, arena, diag);
+    zc_tuner_lookup lookup = {.known = &j->known};
+    if (!profiles) return ZC_ERR_NOMEM;
     const zc_choose_params choose = {.archs = j->targets.archs,
                                      .narchs = j->targets.narchs,
                                      .profiles = profiles,
                                      .nprofiles = p->profile_count,
-                                     .refused = refused};
+                                     .refused = refused,
+                                     .measured = zc_tuner_measured,
+                                     .measured_user = &lookup};
     return zc_choose(program, &choose, arena, diag);
 }
 
@@ -239,7 +277,7 @@ static zc_status write_plan(zc_program *program, const job *j, zc_arena *arena, 
     return zc_program_write(program, j->sink.fn, j->sink.user, diag);
 }
 
-static zc_status finish(const zc_graph *g, const job *j, zc_diag *diag)
+static zc_status finish(const zc_graph *g, job *j, zc_diag *diag)
 {
     zc_arena arena;
     zc_program program;
@@ -247,6 +285,8 @@ static zc_status finish(const zc_graph *g, const job *j, zc_diag *diag)
     zc_arena_init(&arena, 0);
     zc_status status = zc_program_build(g, &arena, &program, diag);
     program.tf32 = j->precision.tf32 && j->targets.narchs;
+    if (status == ZC_OK && j->p->tune && j->sink.fn)
+        status = tune_kernels(&program, j, &arena, diag);
     if (status == ZC_OK && j->targets.narchs)
         status = choose_kernels(&program, j, NULL, &arena, diag);
     if (status == ZC_OK && j->targets.narchs && j->explain)
@@ -290,7 +330,8 @@ static zc_status compile_with(job *j, zc_diag *diag)
     ZC_TRY(progress(j->p, "import", STAGE_IMPORT, diag));
     ZC_TRY(import(j->model, j->p, !j->sink.fn, &g, diag));
     zc_status status = optimise(g, j, diag);
-    if (status == ZC_OK && j->p->tune) status = zc_tune_graph(g, j->p, j->tuning, diag);
+    if (status == ZC_OK && j->p->tune && j->p->rule_count)
+        status = zc_tune_graph(g, j->p, j->tuning, diag);
     /* Without a plan, kernels are only counted. */
     bool is_hollow = !j->sink.fn && has_hollow_weights(g);
     bool counts = !j->sink.fn && j->explain && j->targets.narchs;
@@ -318,6 +359,17 @@ static zc_status load_rules(job *j, zc_diag *diag)
     return ZC_OK;
 }
 
+/* What has been measured. A file that `tune` is to write need not be there. */
+static zc_status load_measurements(job *j, zc_diag *diag)
+{
+    const zc_compile_params *p = j->p;
+    if (p->by_cost || !j->targets.narchs) return ZC_OK;
+    if (p->tuned && !(p->tune && access(p->tuned, F_OK) != 0))
+        ZC_TRY(zc_tuned_read(&j->own, p->tuned, diag));
+    ZC_TRY(zc_tuned_add_builtin(&j->known, diag));
+    return zc_tuned_add_all(&j->known, &j->own, diag);
+}
+
 static zc_status compile(const zc_model_source *model, const zc_compile_params *p,
                          zc_explain *explain, plan_sink sink, zc_diag *diag)
 {
@@ -327,11 +379,16 @@ static zc_status compile(const zc_model_source *model, const zc_compile_params *
              .explain = explain,
              .tuning = explain ? &explain->tuning : &own,
              .sink = sink};
+    zc_tuned_init(&j.known);
+    zc_tuned_init(&j.own);
     zc_status status = load_rules(&j, diag);
+    if (status == ZC_OK) status = load_measurements(&j, diag);
     if (status == ZC_OK && explain) status = zc_explain_begin(explain, j.rules, diag);
     if (status == ZC_OK) status = compile_with(&j, diag);
     if (!explain || !explain->is_begun) zc_rules_destroy(&j.rules);
     zc_tuning_fini(&own);
+    zc_tuned_fini(&j.known);
+    zc_tuned_fini(&j.own);
     zc_diag_set_file(diag, NULL);
     return status;
 }
@@ -442,6 +499,19 @@ zc_status zc_compile_model(const zc_model_source *model, const zc_compile_params
     if (out) return compile_to_memory(model, params, explain, out, out_len, diag);
     ZC_TRY(copy_params(params, &p, diag));
     return compile(model, &p, explain, (plan_sink){NULL, NULL}, diag);
+}
+
+static zc_status to_nowhere(void *user, const void *data, size_t len, zc_diag *diag)
+{
+    return ZC_OK;
+}
+
+zc_status zc_compile_nothing(const zc_model_source *model, const zc_compile_params *params,
+                             zc_explain *explain, zc_diag *diag)
+{
+    zc_compile_params p;
+    ZC_TRY(copy_params(params, &p, diag));
+    return compile(model, &p, explain, (plan_sink){to_nowhere, NULL}, diag);
 }
 
 zc_status zc_compile_bytes(const void *model, size_t model_len, const zc_compile_params *params,

@@ -45,4 +45,8 @@ zc_status zc_compile_model_to_file(const zc_model_source *model, const char *pla
                                    const zc_compile_params *params, zc_explain *explain,
                                    zc_diag *diag);
 
+/* All the way, with weights, but no plan is kept: for measuring. */
+zc_status zc_compile_nothing(const zc_model_source *model, const zc_compile_params *params,
+                             zc_explain *explain, zc_diag *diag);
+
 #endif

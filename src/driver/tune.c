@@ -9,6 +9,7 @@
 #include "driver/trial.h"
 #include "op/sizes.h"
 #include "passes/query.h"
+#include "tune/same.h"
 
 /* Of symbolic dimensions without a profile. */
 #define USUAL_SIZE 64
@@ -212,30 +213,6 @@ static zc_status compute(bench *b, const zc_graph *g, zc_diag *diag)
                        true, b->node->name, diag);
 }
 
-static double step_of(zc_dtype d)
-{
-    return d == ZC_F64 ? 0x1p-52 : d == ZC_F16 ? 0x1p-10 : d == ZC_BF16 ? 0x1p-7 : 0x1p-23;
-}
-
-static bool same(const zc_tensor *a, const zc_tensor *b)
-{
-    if (a->dtype != b->dtype || a->rank != b->rank ||
-        memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) != 0)
-        return false;
-    double most = 0;
-    int64_t n = zc_tensor_numel(a);
-    for (int64_t i = 0; i < n; i++) {
-        double v = fabs(zc_load_f64(b->dtype, b->data, i));
-        if (isfinite(v) && v > most) most = v;
-    }
-    double bound = zc_dtype_is_float(a->dtype) ? ROUNDING * step_of(a->dtype) * most : 0;
-    for (int64_t i = 0; i < n; i++) {
-        double x = zc_load_f64(a->dtype, a->data, i), y = zc_load_f64(b->dtype, b->data, i);
-        if (x != y && !(isnan(x) && isnan(y)) && !(fabs(x - y) <= bound)) return false;
-    }
-    return true;
-}
-
 /* One combination: its time, or INFINITY when it computes something else. */
 static zc_status measure(bench *b, size_t combination, double *us, zc_diag *diag)
 {
@@ -246,7 +223,7 @@ static zc_status measure(bench *b, size_t combination, double *us, zc_diag *diag
     if (status == ZC_OK && combination == 0) status = compute(b, g, diag);
     if (status == ZC_OK) status = zc_trial_run(0, g, b->in, got, us, diag);
     for (int i = 0; status == ZC_OK && i < b->node->nout; i++)
-        if (!same(&got[i], &b->need[i])) *us = INFINITY;
+        if (!zc_same_tensor(&got[i], &b->need[i], ROUNDING, 1)) *us = INFINITY;
     for (int i = 0; i < b->node->nout; i++) free(got[i].data);
     zc_graph_destroy(&g);
     return status;

@@ -5,6 +5,7 @@
 #include "abi/attention_sm90.h"
 #include "base/number.h"
 #include "kernels/attention_form.h"
+#include "kernels/candidates.h"
 
 enum { WARPGROUPS, KEYS, STAGES, COLUMNS };
 const char *const zc_config_attention_sm90[] = {"warpgroups", "keys", "stages", "columns", NULL};
@@ -34,12 +35,6 @@ typedef struct problem {
     int sm_count;
 } problem;
 
-typedef struct candidate {
-    shape s;
-    int stages;
-    double us;
-} candidate;
-
 static uint32_t smem_of(const problem *p, const shape *s, int stages)
 {
     int64_t panels = zc_ceil_div(p->d, WIDTH) + zc_ceil_div(p->dv, WIDTH);
@@ -63,26 +58,22 @@ static double cost(const problem *p, const shape *s)
     return ((double)waves * ((double)steps * (step + 150) + 1500) + 3000) / clock;
 }
 
-static candidate candidate_of(const problem *p, const shape *s)
+static bool candidate_of(const void *of, int number, zc_candidate *out)
 {
-    candidate c = {.s = *s, .stages = STAGES_MOST, .us = cost(p, s)};
-    while (smem_of(p, s, c.stages) > SMEM_MOST) c.stages--;
-    return c;
-}
-
-/* The best, and in `why` what all are held to take. */
-static candidate choose(const problem *p, char *why, size_t n)
-{
-    candidate best = {.us = 1e30};
-    size_t at = 0;
-    for (size_t i = 0; i < ZC_COUNTOF(shapes); i++) {
-        candidate c = candidate_of(p, &shapes[i]);
-        if (at < n)
-            at += (size_t)zc_snprintf(why + at, n - at, "%s%dx%d %.1f us",
-                                      i ? ", " : "wgmma: ", c.s.warpgroups * ROWS, c.s.keys, c.us);
-        if (c.us < best.us) best = c;
-    }
-    return best;
+    const problem *p = of;
+    const shape *s = &shapes[number];
+    int stages = STAGES_MOST;
+    while (smem_of(p, s, stages) > SMEM_MOST) stages--;
+    *out = (zc_candidate){.config = {[WARPGROUPS] = s->warpgroups,
+                                     [KEYS] = s->keys,
+                                     [STAGES] = stages,
+                                     [COLUMNS] = zc_ceil_div(p->dv, 16) * 16},
+                          .threads = (uint32_t)(s->warpgroups + 1) * 128,
+                          .smem = smem_of(p, s, stages),
+                          .cluster = 1,
+                          .us = cost(p, s)};
+    zc_snprintf(out->name, sizeof out->name, "%dx%d", s->warpgroups * ROWS, s->keys);
+    return true;
 }
 
 /* ---- the specialisation ---- */
@@ -121,16 +112,8 @@ zc_status zc_gen_attention_sm90(zc_gen *g)
     if (!g->declined[0]) ZC_TRY(check(g, &s));
     if (!g->declined[0]) ZC_TRY(problem_of(g, &s, &p));
     if (g->declined[0]) return ZC_OK;
-    if (g->candidate > (int)ZC_COUNTOF(shapes)) return zc_gen_decline(g, "no such candidate");
-    candidate c = g->candidate ? candidate_of(&p, &shapes[g->candidate - 1])
-                               : choose(&p, g->why, sizeof g->why);
-    g->config[WARPGROUPS] = c.s.warpgroups;
-    g->config[KEYS] = c.s.keys;
-    g->config[STAGES] = c.stages;
-    g->config[COLUMNS] = zc_ceil_div(s.dv, 16) * 16;
-    g->threads = (uint32_t)(c.s.warpgroups + 1) * 128;
-    g->smem = smem_of(&p, &c.s, c.stages);
-    g->cluster = 1;
+    ZC_TRY(zc_gen_candidates(g, candidate_of, &p, ZC_COUNTOF(shapes)));
+    if (g->declined[0]) return ZC_OK;
     zc_gen_define(g, "WGMMA", "%s", s.type == ZC_F16 ? "F16" : "BF16");
     return zc_gen_epilogue(g);
 }

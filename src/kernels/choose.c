@@ -176,8 +176,9 @@ static int sm_count_of(int arch)
     return 108;
 }
 
+/* `skip`: how many of the family's best configurations are left out. */
 static zc_status generate(chooser *w, const variant *v, uint32_t step, int family, int arch,
-                          int refused, const zc_gen_sizes *sizes, zc_gen *g)
+                          int skip, bool regardless, const zc_gen_sizes *sizes, zc_gen *g)
 {
     *g = (zc_gen){.program = &v->program,
                   .step = &w->p->steps[step],
@@ -186,7 +187,8 @@ static zc_status generate(chooser *w, const variant *v, uint32_t step, int famil
                   .arch = arch,
                   .sm_count = sm_count_of(arch),
                   .candidate = w->params->candidate,
-                  .refused = refused,
+                  .refused = skip,
+                  .regardless = regardless,
                   .configurations = 1,
                   .cluster = 1,
                   .sizes = *sizes,
@@ -222,7 +224,7 @@ static zc_status generate_accepted(chooser *w, const variant *v, uint32_t step, 
     const char *why = NULL;
     for (int refused = 0;; refused++) {
         const char *before = why;
-        ZC_TRY(generate(w, v, step, family, arch, refused, sizes, g));
+        ZC_TRY(generate(w, v, step, family, arch, refused, false, sizes, g));
         if (g->declined[0]) return ZC_OK;
         put_config(g, family);
         why = refusal_of(w, g, family);
@@ -284,12 +286,117 @@ static void join_ranges(chooser *w, size_t first)
     w->choices.len = kept;
 }
 
+/* ---- what was measured ---- */
+
+bool zc_config_text(const char *family, const int64_t *config, zc_buf *out)
+{
+    int n, f = zc_family_find(family);
+    const char *const *names = f < 0 ? NULL : zc_family_config(f, &n);
+    for (int i = 0; names && i < n; i++)
+        zc_buf_printf(out, "%s%s=%lld", i ? " " : "", names[i], (long long)config[i]);
+    return !out->failed;
+}
+
+/* Number `number` of the family's configurations, whether or not it is held to be the fastest. */
+static zc_status generate_number(chooser *w, const variant *v, uint32_t step, int family, int arch,
+                                 int number, zc_gen *g)
+{
+    static const zc_gen_sizes certain = {0};
+    ZC_TRY(generate(w, v, step, family, arch, number, true, &certain, g));
+    if (g->sizes.nfactors) return zc_gen_decline(g, "sizes that only a run knows");
+    if (!g->declined[0]) put_config(g, family);
+    if (!g->declined[0] && refusal_of(w, g, family)) return zc_gen_decline(g, "refused");
+    return ZC_OK;
+}
+
+static bool has_config(const zc_gen *g, int family, const char *config)
+{
+    zc_buf text = {0};
+    bool same = zc_config_text(zc_families[family].name, g->config, &text) &&
+                strcmp(text.len ? text.data : "", config) == 0;
+    zc_buf_fini(&text);
+    return same;
+}
+
+/* The row's family of this name; -1: none that serves. */
+static int family_named(zc_op op, const char *name, int arch)
+{
+    for (int i = 0, family; (family = zc_family_of(op, i)) >= 0; i++)
+        if (zc_family_serves(family, arch) && strcmp(zc_families[family].name, name) == 0)
+            return family;
+    return -1;
+}
+
+/* The kernel that was measured to be the fastest, if the family still has it. */
+static zc_status choose_measured(chooser *w, const variant *v, uint32_t step, int arch, bool *found)
+{
+    zc_measured m;
+    const zc_choose_params *p = w->params;
+    *found = false;
+    if (!p->measured || p->candidate || p->family) return ZC_OK;
+    if (!p->measured(p->measured_user, &v->program, step, arch, &m)) return ZC_OK;
+    int family = family_named(w->p->steps[step].op, m.family, arch);
+    for (int n = 0, count = family >= 0; n < count && !*found; n++) {
+        zc_gen g;
+        zc_status status = generate_number(w, v, step, family, arch, n, &g);
+        count = g.configurations;
+        *found = status == ZC_OK && !g.declined[0] && has_config(&g, family, m.config);
+        if (*found) {
+            zc_snprintf(g.why, sizeof g.why, "%s", m.why);
+            status = add_choice(w, v, family, &g);
+        }
+        zc_buf_fini(&g.spec);
+        ZC_TRY(status);
+    }
+    return ZC_OK;
+}
+
+/* ---- to be measured ---- */
+
+static zc_status add_alternative(chooser *w, const variant *v, int family, zc_gen *g,
+                                 uint32_t chosen)
+{
+    static const zc_dim one = {.k = 1};
+    static const zc_prange never = {.nfactors = 1, .factors = &one, .low = 2, .high = 2};
+    ZC_TRY(add_choice(w, v, family, g));
+    zc_pchoice *c = &w->choices.data[w->choices.len - 1];
+    c->ranges = &never;
+    c->nranges = 1;
+    if (c->kernel == chosen) w->choices.len--;
+    return ZC_OK;
+}
+
+/* Puts them in front of the one choice that there is. */
+static zc_status add_alternatives(chooser *w, const variant *v, uint32_t step, int arch)
+{
+    zc_op op = w->p->steps[step].op;
+    if (w->choices.len != 1) return ZC_OK;
+    const zc_pchoice chosen = w->choices.data[--w->choices.len];
+    for (int i = 0, family; (family = zc_family_of(op, i)) >= 0; i++) {
+        if (!zc_family_serves(family, arch)) continue;
+        for (int n = 0, count = 1; n < count && n < w->params->alternatives; n++) {
+            zc_gen g;
+            zc_status status = generate_number(w, v, step, family, arch, n, &g);
+            count = g.configurations;
+            if (status == ZC_OK && !g.declined[0])
+                status = add_alternative(w, v, family, &g, chosen.kernel);
+            zc_buf_fini(&g.spec);
+            ZC_TRY(status);
+        }
+    }
+    return ZC_VEC_PUSH(&w->choices, chosen) ? ZC_OK : nomem(w, "choices");
+}
+
+/* ---- steps ---- */
+
 /* Choices for all ranges of sizes, or none. */
 static zc_status choose_for(chooser *w, const variant *v, uint32_t step, int arch, const char **why)
 {
     size_t before = w->choices.len;
     zc_gen_sizes sizes = {0};
-    bool found = true;
+    bool found = true, measured;
+    ZC_TRY(choose_measured(w, v, step, arch, &measured));
+    if (measured) return ZC_OK;
     for (; found && sizes.now <= sizes.nbounds; sizes.now++)
         ZC_TRY(choose_range(w, v, step, arch, &sizes, &found, why));
     if (!found) w->choices.len = before;
@@ -326,6 +433,9 @@ static zc_status choose_step(chooser *w, zc_pstep *s, bool shapes)
             if (v + 1 == w->nvariants && w->choices.len == before) return ZC_OK;
         }
         drop_repeated(w, first);
+        if (w->params->alternatives)
+            ZC_TRY(add_alternatives(w, &w->variants[w->nvariants - 1], (uint32_t)(s - w->p->steps),
+                                    w->params->archs[a]));
     }
     if (shapes) return ZC_OK;
     s->why = "";
@@ -440,6 +550,11 @@ static zc_status make_variants(chooser *w)
     if (!w->variants) return nomem(w, "variants");
     for (size_t c = 0; c < total; c++) ZC_TRY(combine(w, c, &w->variants[c]));
     w->variants[total] = (variant){.program = *w->p};
+    if (w->params->alternatives && total) {
+        w->variants += w->params->variant;
+        w->variants->nranges = 0;
+        w->nvariants = 1;
+    }
     return ZC_OK;
 }
 

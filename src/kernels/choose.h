@@ -15,7 +15,7 @@ enum { ZC_VARIANTS_MAX = 64 };
 
 /* Kernels whose code is not taken, and why: what zc_codegen_build found, for zc_choose to take
  * others. */
-enum { ZC_REFUSED_MAX = 64 };
+enum { ZC_REFUSED_MAX = 256 };
 typedef struct zc_refusals {
     struct {
         char kernel[128], why[96];
@@ -23,6 +23,15 @@ typedef struct zc_refusals {
     } v[ZC_REFUSED_MAX];
     size_t n;
 } zc_refusals;
+
+/* The kernel of a step, as somebody measured it. */
+typedef struct zc_measured {
+    const char *family, *config; /* as zc_config_text has it */
+    const char *why;
+} zc_measured;
+/* Is there one for a step of p (which has the sizes of a profile)? */
+typedef bool (*zc_measured_fn)(void *user, const zc_program *p, uint32_t step, int arch,
+                               zc_measured *out);
 
 typedef struct zc_choose_params {
     const int *archs;                  /* 90 for sm_90, ascending */
@@ -34,10 +43,21 @@ typedef struct zc_choose_params {
     int candidate;      /* of each family's configurations, from 1; 0: by cost. Families that have
                            fewer decline */
     const zc_refusals *refused; /* may be NULL */
+    zc_measured_fn measured;    /* goes before the models of cost, where the family still has such a
+                                   configuration; may be NULL */
+    void *measured_user;
+    /* For measuring: each step with certain sizes gets up to so many configurations of every family
+     * that serves it, as choices that never hold, before the one that does; and the combination
+     * number `variant` of the profiles is the only one. */
+    int alternatives;
+    size_t variant;
 } zc_choose_params;
 
 /* Places every step, and chooses and specialises its kernels. New arrays live in `arena`. A step is
  * on the GPU when it has a kernel for every architecture. */
 zc_status zc_choose(zc_program *p, const zc_choose_params *params, zc_arena *arena, zc_diag *diag);
+
+/* "tile_m=128 tile_n=256 ...". false: no memory. */
+bool zc_config_text(const char *family, const int64_t *config, zc_buf *out);
 
 #endif

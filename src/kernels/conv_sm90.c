@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "kernels/candidates.h"
 #include "kernels/gemm_sm90.h"
 #include "kernels/matmul.h"
 #include "kernels/window.h"
@@ -133,7 +134,9 @@ static zc_status sizes_of(zc_gen *g, bool gathers, zc_sm90_problem *p)
     *p = (zc_sm90_problem){.m = pixels_of(g),
                            .n = w.dims[0],
                            .steps = row ? blocks : w.dims[1] * w.dims[2] * blocks,
-                           .items = 1};
+                           .items = 1,
+                           .sm_count = g->sm_count,
+                           .fused_tile = zc_gen_epilogue_tile(g)};
     put_patches(g, &a, &w, blocks);
     return ZC_OK;
 }
@@ -166,7 +169,6 @@ zc_status zc_gen_conv_sm90(zc_gen *g)
 typedef struct few {
     int pixels, warpgroups, parts, steps;
     int64_t smem;
-    double us;
 } few;
 
 enum { FEW_COUNT = 24 };
@@ -188,13 +190,13 @@ static few few_of(const zc_sm90_problem *p, int number)
 
 /* Microseconds: 48 bytes a cycle from the L2 cache to a multiprocessor, which runs so many blocks
  * at once as its memory holds; and parts that exchange their sums. */
-static double few_us(const zc_sm90_problem *p, const few *f, int sm_count)
+static double few_us(const zc_sm90_problem *p, const few *f)
 {
     const double clock = 1650, l2 = 48, fill = 1000, exchange = 1000, send = 32;
     double channels = f->warpgroups * 64;
     int64_t blocks =
         zc_ceil_div(p->m, f->pixels) * zc_ceil_div(p->n, f->warpgroups * 64) * f->parts;
-    int64_t each = zc_ceil_div(blocks, sm_count), at_once = ZC_SM90_SMEM / f->smem;
+    int64_t each = zc_ceil_div(blocks, p->sm_count), at_once = ZC_SM90_SMEM / f->smem;
     double loads = f->steps * (channels + f->pixels) * ZC_SM90_LINE / l2;
     double sent = (f->parts - 1.0) / f->parts * f->pixels * channels * 4 / send;
     double results = f->pixels * channels / f->parts / 24;
@@ -203,54 +205,34 @@ static double few_us(const zc_sm90_problem *p, const few *f, int sm_count)
            clock;
 }
 
-/* Those that fit, the best first: their number. */
-static int sort_few(const zc_sm90_problem *p, int sm_count, few out[FEW_COUNT])
+static bool few_candidate(const void *of, int number, zc_candidate *out)
 {
-    int count = 0;
-    for (int n = 0; n < FEW_COUNT; n++) {
-        few f = few_of(p, n);
-        if (f.smem > ZC_SM90_SMEM || f.parts > p->steps) continue;
-        f.us = few_us(p, &f, sm_count);
-        int at = count++;
-        for (; at && f.us < out[at - 1].us; at--) out[at] = out[at - 1];
-        out[at] = f;
-    }
-    return count;
-}
-
-static void tell_few(const few *best, int count, char *why, size_t n)
-{
-    size_t at = 0;
-    for (int i = 0; i < 3 && i < count && at < n; i++)
-        at += (size_t)zc_snprintf(why + at, n - at, "%s%d pixels x %d, %d parts %.1f us",
-                                  i ? ", " : "wgmma: ", best[i].pixels, best[i].warpgroups * 64,
-                                  best[i].parts, best[i].us);
+    const zc_sm90_problem *p = of;
+    few f = few_of(p, number);
+    if (f.smem > ZC_SM90_SMEM || f.parts > p->steps) return false;
+    *out = (zc_candidate){.config = {[PIXELS] = f.pixels,
+                                     [WARPGROUPS] = f.warpgroups,
+                                     [PARTS] = f.parts,
+                                     [STEPS] = f.steps},
+                          .threads = (uint32_t)f.warpgroups * 128,
+                          .smem = (uint32_t)f.smem,
+                          .cluster = (uint32_t)f.parts,
+                          .us = few_us(p, &f)};
+    zc_snprintf(out->name, sizeof out->name, "%d pixels x %d, %d parts", f.pixels,
+                f.warpgroups * 64, f.parts);
+    return true;
 }
 
 zc_status zc_gen_conv_few_sm90(zc_gen *g)
 {
     zc_sm90_problem p;
-    few sorted[FEW_COUNT];
     ZC_TRY(sizes_of(g, false, &p));
     if (g->declined[0]) return ZC_OK;
     if (p.m > FEW_PIXELS) return zc_gen_decline(g, "many pixels");
-    int count = sort_few(&p, g->sm_count, sorted);
-    if (g->candidate > FEW_COUNT || count <= g->refused)
-        return zc_gen_decline(g, "no configuration that holds its operands");
-    few f = g->candidate ? few_of(&p, g->candidate - 1) : sorted[g->refused];
-    if (f.smem > ZC_SM90_SMEM || f.parts > p.steps)
-        return zc_gen_decline(g, "not this configuration");
-    if (!g->candidate && f.us > zc_gemm_sm90_us(p.m, p.n, p.steps * ZC_SM90_DEPTH, g->sm_count))
+    ZC_TRY(zc_gen_candidates(g, few_candidate, &p, FEW_COUNT));
+    if (g->declined[0]) return ZC_OK;
+    if (!g->candidate && !g->regardless && g->us > zc_sm90_us(&p))
         return zc_gen_decline(g, "large tiles are faster");
-    tell_few(sorted, count, g->why, sizeof g->why);
-    g->configurations = g->candidate ? 1 : count;
-    g->config[PIXELS] = f.pixels;
-    g->config[WARPGROUPS] = f.warpgroups;
-    g->config[PARTS] = f.parts;
-    g->config[STEPS] = f.steps;
-    g->threads = (uint32_t)f.warpgroups * 128;
-    g->smem = (uint32_t)f.smem;
-    g->cluster = (uint32_t)f.parts;
     return put_spec(g);
 }
 

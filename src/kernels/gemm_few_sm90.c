@@ -4,6 +4,7 @@
 
 #include "abi/gemm_few_sm90.h"
 #include "base/number.h"
+#include "kernels/candidates.h"
 #include "kernels/gemm_sm90.h"
 
 enum { TILE_ROWS, GROUPS, PARTS, STEPS, STAGES };
@@ -20,21 +21,20 @@ enum {
     TILE_MOST = 128,
     PARTS_MOST = 8,
     SHAPES = TILE_MOST / 8 * 4 * 3,
-    TRIED_MOST = 8, /* of them, where the compiler's code is refused */
-    TALL_FIXED = 3  /* microseconds of gemm_sm90 beside its estimate */
+    TALL_FIXED = 3 /* microseconds of gemm_sm90 beside its estimate */
 };
 
 /* ---- the choice ---- */
 
 typedef struct problem {
     int64_t m, n, k, items;
-    bool heavy; /* is there more to do with a sum than to add a bias? */
+    bool heavy;  /* is there more to do with a sum than to add a bias? */
+    bool uneven; /* tiles that do work in vain, too */
     int sm_count;
 } problem;
 
 typedef struct candidate {
     int rows, groups, parts, steps, stages;
-    double us;
 } candidate;
 
 static uint32_t smem_of(const candidate *c)
@@ -66,7 +66,7 @@ static double cost(const problem *p, const candidate *c)
 }
 
 /* Number `number` of all; false: not for this product. */
-static bool candidate_of(const problem *p, int number, candidate *c)
+static bool shape_of(const problem *p, int number, candidate *c)
 {
     *c = (candidate){
         .rows = (number / 12 + 1) * 8, .parts = 1 << number / 3 % 4, .groups = 1 << number % 3};
@@ -76,7 +76,6 @@ static bool candidate_of(const problem *p, int number, candidate *c)
     if (c->rows % c->parts || c->steps < c->groups) return false;
     c->stages = c->steps < SMEM_MOST / LINE / SIDE ? c->steps : SMEM_MOST / LINE / SIDE;
     while (c->stages && smem_of(c) > SMEM_MOST) c->stages--;
-    c->us = cost(p, c);
     return c->stages >= c->groups;
 }
 
@@ -87,43 +86,26 @@ static bool is_even(const problem *p, const candidate *c)
     return zc_ceil_div(zc_ceil_div(p->m, down), 8) * 8 == c->rows;
 }
 
-/* By cost, the best first. */
-static int sort_candidates(const problem *p, candidate out[SHAPES])
+static bool candidate_of(const void *of, int number, zc_candidate *out)
 {
-    int count = 0;
-    for (int n = 0; n < SHAPES; n++) {
-        candidate c;
-        if (!candidate_of(p, n, &c) || !is_even(p, &c)) continue;
-        int at = count++;
-        for (; at && c.us < out[at - 1].us; at--) out[at] = out[at - 1];
-        out[at] = c;
-    }
-    return count;
-}
-
-/* What the best three are held to take. */
-static void tell(const candidate *best, int count, char *why, size_t n)
-{
-    size_t at = 0;
-    for (int b = 0; b < 3 && b < count && at < n; b++)
-        at += (size_t)zc_snprintf(why + at, n - at, "%s%dx%d in %d parts, %d groups %.1f us",
-                                  b ? ", " : "wgmma: ", best[b].rows, SIDE, best[b].parts,
-                                  best[b].groups, best[b].us);
+    const problem *p = of;
+    candidate c;
+    if (!shape_of(p, number, &c) || !(p->uneven || is_even(p, &c))) return false;
+    *out = (zc_candidate){.config = {[TILE_ROWS] = c.rows,
+                                     [GROUPS] = c.groups,
+                                     [PARTS] = c.parts,
+                                     [STEPS] = c.steps,
+                                     [STAGES] = c.stages},
+                          .threads = (uint32_t)c.groups * 128 + 32,
+                          .smem = smem_of(&c),
+                          .cluster = (uint32_t)c.parts,
+                          .us = cost(p, &c)};
+    zc_snprintf(out->name, sizeof out->name, "%dx%d in %d parts, %d groups", c.rows, SIDE, c.parts,
+                c.groups);
+    return true;
 }
 
 /* ---- the specialisation ---- */
-
-static void put_config(zc_gen *g, const candidate *c)
-{
-    g->config[TILE_ROWS] = c->rows;
-    g->config[GROUPS] = c->groups;
-    g->config[PARTS] = c->parts;
-    g->config[STEPS] = c->steps;
-    g->config[STAGES] = c->stages;
-    g->threads = (uint32_t)c->groups * 128 + 32;
-    g->smem = smem_of(c);
-    g->cluster = (uint32_t)c->parts;
-}
 
 zc_status zc_gen_gemm_few_sm90(zc_gen *g)
 {
@@ -138,22 +120,13 @@ zc_status zc_gen_gemm_few_sm90(zc_gen *g)
                  .k = s.k,
                  .items = zc_gen_gemm_sm90_items(g, &form),
                  .heavy = form.activation || zc_op_epilogue(g->info, g->attrs),
+                 .uneven = g->candidate,
                  .sm_count = g->sm_count};
-    candidate c, sorted[SHAPES];
-    if (g->candidate) {
-        if (g->candidate > SHAPES || !candidate_of(&p, g->candidate - 1, &c))
-            return zc_gen_decline(g, "no such candidate");
-    } else {
-        int count = sort_candidates(&p, sorted);
-        if (g->refused >= count) return zc_gen_decline(g, "no tile for it");
-        g->configurations = count < TRIED_MOST ? count : TRIED_MOST;
-        c = sorted[g->refused];
-        double tall = zc_gen_gemm_sm90_us(g, &form, &s) + TALL_FIXED;
-        if (s.m_low >= ZC_SM90_ROWS && tall < c.us)
-            return zc_gen_decline(g, "larger tiles are faster (%.1f us, not %.1f)", tall, c.us);
-        tell(sorted, count, g->why, sizeof g->why);
-    }
-    put_config(g, &c);
+    ZC_TRY(zc_gen_candidates(g, candidate_of, &p, SHAPES));
+    if (g->declined[0]) return ZC_OK;
+    double tall = zc_gen_gemm_sm90_us(g, &form, &s) + TALL_FIXED;
+    if (!g->candidate && !g->regardless && s.m_low >= ZC_SM90_ROWS && tall < g->us)
+        return zc_gen_decline(g, "larger tiles are faster (%.1f us, not %.1f)", tall, g->us);
     ZC_TRY(zc_gen_matmul_spec(g, &form));
     if (!zc_gen_epilogue_cells(g))
         return zc_gen_decline(g, "pointwise work whose operands are no rows or columns");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "kernels/candidates.h"
 #include "kernels/gemm_sm90.h"
 
 const char *const zc_config_gemm_sm90[] = {ZC_SM90_CONFIG};
@@ -22,12 +23,6 @@ static const shape shapes[] = {
 
 typedef zc_sm90_problem problem;
 
-typedef struct candidate {
-    shape s;
-    int stages;
-    double us;
-} candidate;
-
 static uint32_t smem_of(const problem *p, const shape *s, int stages)
 {
     int results = p->norm ? 0 : ZC_SM90_RESULTS;
@@ -44,12 +39,12 @@ int zc_gemm_sm90_stages(int tile_m, int tile_n, uint32_t other)
  * which four fifths are reached, and 48 bytes from the L2 cache. A tile's first stages arrive after
  * some 1000 cycles, and its results take a cycle for each 24 elements unless other products run
  * meanwhile. */
-static double cost(const problem *p, const shape *s, int sm_count)
+static double cost(const problem *p, const shape *s)
 {
     const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, fill = 1000, finish = 24;
     int64_t tiles =
         zc_ceil_div(p->m, s->tile_m * s->cluster) * zc_ceil_div(p->n, s->tile_n) * p->items;
-    int64_t waves = zc_ceil_div(tiles, sm_count / s->cluster);
+    int64_t waves = zc_ceil_div(tiles, p->sm_count / s->cluster);
     double area = (double)s->tile_m * s->tile_n;
     double products = area * ZC_SM90_DEPTH / per_cycle;
     double loads = (s->tile_m + (double)s->tile_n / s->cluster) * ZC_SM90_LINE / l2;
@@ -58,70 +53,38 @@ static double cost(const problem *p, const shape *s, int sm_count)
     return ((double)waves * ((double)p->steps * step + results) + fill) / clock;
 }
 
-static candidate candidate_of(const problem *p, const shape *s, int sm_count)
+static bool candidate_of(const void *of, int number, zc_candidate *out)
 {
+    const problem *p = of;
+    const shape *s = &shapes[number];
     int stages = zc_gemm_sm90_stages(s->tile_m, s->tile_n, smem_of(p, s, 0));
-    return (candidate){.s = *s, .stages = stages, .us = cost(p, s, sm_count)};
+    *out = (zc_candidate){.config = {[ZC_SM90_TILE_M] = s->tile_m,
+                                     [ZC_SM90_TILE_N] = s->tile_n,
+                                     [ZC_SM90_STAGES_SET] = stages,
+                                     [ZC_SM90_CLUSTER] = s->cluster,
+                                     [ZC_SM90_PINGPONG] = s->pingpong,
+                                     [ZC_SM90_RASTER] = 8,
+                                     [ZC_SM90_FUSED_TILE] = p->fused_tile},
+                          .threads = ZC_SM90_THREADS,
+                          .smem = smem_of(p, s, stages),
+                          .cluster = (uint32_t)s->cluster,
+                          .us = cost(p, s)};
+    zc_snprintf(out->name, sizeof out->name, "%dx%d%s%s", s->tile_m, s->tile_n,
+                s->cluster > 1 ? " in pairs" : "", s->pingpong ? " in turn" : "");
+    return true;
 }
 
-/* By cost, the best first. */
-static void sort_candidates(const problem *p, int sm_count, candidate out[ZC_COUNTOF(shapes)])
+double zc_sm90_us(const zc_sm90_problem *p)
 {
-    for (size_t n = 0; n < ZC_COUNTOF(shapes); n++) {
-        candidate c = candidate_of(p, &shapes[n], sm_count);
-        size_t at = n;
-        for (; at && c.us < out[at - 1].us; at--) out[at] = out[at - 1];
-        out[at] = c;
-    }
+    return zc_candidates_us(candidate_of, p, ZC_COUNTOF(shapes));
 }
-
-static double best_us(const problem *p, int sm_count)
-{
-    candidate sorted[ZC_COUNTOF(shapes)];
-    sort_candidates(p, sm_count, sorted);
-    return sorted[0].us;
-}
-
-double zc_gemm_sm90_us(int64_t m, int64_t n, int64_t k, int sm_count)
-{
-    problem p = {.m = m, .n = n, .steps = zc_ceil_div(k, ZC_SM90_DEPTH), .items = 1};
-    return best_us(&p, sm_count);
-}
-
-/* What the best three are held to take. */
-static void tell(const candidate *best, char *why, size_t n)
-{
-    size_t at = 0;
-    for (int b = 0; b < 3 && at < n; b++)
-        at += (size_t)zc_snprintf(why + at, n - at, "%s%dx%d%s%s %.1f us",
-                                  b ? ", " : "wgmma: ", best[b].s.tile_m, best[b].s.tile_n,
-                                  best[b].s.cluster > 1 ? " in pairs" : "",
-                                  best[b].s.pingpong ? " in turn" : "", best[b].us);
-}
-
-/* ---- the specialisation ---- */
 
 zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p)
 {
-    if (g->candidate > (int)ZC_COUNTOF(shapes)) return zc_gen_decline(g, "no such candidate");
-    candidate sorted[ZC_COUNTOF(shapes)];
-    sort_candidates(p, g->sm_count, sorted);
-    tell(sorted, g->why, sizeof g->why);
-    g->configurations = g->candidate ? 1 : (int)ZC_COUNTOF(shapes);
-    candidate c =
-        g->candidate ? candidate_of(p, &shapes[g->candidate - 1], g->sm_count) : sorted[g->refused];
-    g->config[ZC_SM90_TILE_M] = c.s.tile_m;
-    g->config[ZC_SM90_TILE_N] = c.s.tile_n;
-    g->config[ZC_SM90_STAGES_SET] = c.stages;
-    g->config[ZC_SM90_CLUSTER] = c.s.cluster;
-    g->config[ZC_SM90_PINGPONG] = c.s.pingpong;
-    g->config[ZC_SM90_RASTER] = 8;
-    g->config[ZC_SM90_FUSED_TILE] = p->norm ? -1 : zc_gen_epilogue_tile(g);
-    g->threads = ZC_SM90_THREADS;
-    g->smem = smem_of(p, &c.s, c.stages);
-    g->cluster = (uint32_t)c.s.cluster;
-    return ZC_OK;
+    return zc_gen_candidates(g, candidate_of, p, ZC_COUNTOF(shapes));
 }
+
+/* ---- the specialisation ---- */
 
 /* Lines of 16 bytes: what the copy engine can address. */
 static bool in_pieces(int64_t n)
@@ -177,13 +140,15 @@ static problem problem_of(zc_gen *g, const zc_matmul_form *form, const zc_matmul
                      .n = s->n,
                      .steps = zc_ceil_div(s->k, ZC_SM90_DEPTH),
                      .items = zc_gen_gemm_sm90_items(g, form),
+                     .sm_count = g->sm_count,
+                     .fused_tile = form->norm ? -1 : zc_gen_epilogue_tile(g),
                      .norm = form->norm};
 }
 
 double zc_gen_gemm_sm90_us(zc_gen *g, const zc_matmul_form *form, const zc_matmul_sizes *s)
 {
     problem p = problem_of(g, form, s);
-    return best_us(&p, g->sm_count);
+    return zc_sm90_us(&p);
 }
 
 zc_status zc_gen_gemm_sm90_tall(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s)

@@ -31,6 +31,8 @@ enum {
 
 typedef struct zc_sm90_problem {
     int64_t m, n, steps, items; /* steps of the summed axis */
+    int sm_count;
+    int fused_tile; /* the fused work's operand that comes as tiles; -1: none */
     bool norm;
 } zc_sm90_problem;
 
@@ -48,15 +50,14 @@ zc_status zc_launch_sm90(zc_launch *l, struct zc_gemm_sm90_params *p);
 zc_status zc_gen_gemm_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s);
 /* The same with as many rows as tiles of 128 need. */
 zc_status zc_gen_gemm_sm90_tall(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s);
-/* What the best of gemm_sm90's configurations is held to take, beyond what a launch takes anyhow.
- */
+/* What the best configuration is held to take, beyond what a launch takes anyhow. */
+double zc_sm90_us(const zc_sm90_problem *p);
+/* The same of a step that gemm_sm90 would serve. */
 double zc_gen_gemm_sm90_us(zc_gen *g, const zc_matmul_form *form, const zc_matmul_sizes *s);
 /* Of the batch, as far as it is certain. */
 int64_t zc_gen_gemm_sm90_items(zc_gen *g, const zc_matmul_form *f);
 /* As many stages as fit beside `other` bytes. */
 int zc_gemm_sm90_stages(int tile_m, int tile_n, uint32_t other);
-/* Microseconds that the best configuration of gemm_sm90 is held to take. */
-double zc_gemm_sm90_us(int64_t m, int64_t n, int64_t k, int sm_count);
 
 /* A step's form, sizes and parameters; mm->batch 0: there is nothing to do. */
 zc_status zc_gemm_sm90_operands(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,

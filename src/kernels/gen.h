@@ -31,6 +31,8 @@ typedef struct zc_gen {
     int candidate;      /* number, from 1, of the configuration to take; 0: the best by cost */
     int refused;        /* of the best configurations, which are to be left out */
     int configurations; /* set by a generator that has more than one */
+    bool regardless;    /* another family that is held to be faster is no reason to decline */
+    double us;          /* set by a generator that has a model of cost: what it says */
     zc_gen_sizes sizes;
     /* Of a family with CONFIG: its numbers, which the header gets as Z_<NAME>, and how a block of
      * entry 0 is launched. */

@@ -4,6 +4,7 @@
 
 #include "abi/linear_norm_sm90.h"
 #include "base/number.h"
+#include "kernels/candidates.h"
 #include "kernels/gemm_sm90.h"
 
 enum { TILE_M, TILE_N, STAGES, CLUSTER, SKIP, SHIFT, SUM };
@@ -28,86 +29,84 @@ static uint32_t other_smem(int width, int cluster)
     return (uint32_t)(2 * width / 64 * ZC_SM90_PANEL + 2 * 2 * 8 + 2 * ROWS * STATE * cluster);
 }
 
+typedef struct problem {
+    int64_t m, n, k;
+    bool skip, shift, sum;
+    int sm_count;
+} problem;
+
 /* Microseconds, fitted to an H200: nothing runs under a tile's end, when rows are joined across
  * blocks. Clusters lie within parts of the device, which leaves a sixteenth of it idle. */
-static double cost(int64_t m, int64_t n, int64_t k, int width, int sm_count)
+static double cost(const problem *p, int width, int cluster)
 {
     const double clock = 1650, per_cycle = 2048, wait = 60, fill = 1000, join = 6000, finish = 12;
-    int cluster = cluster_of(n, width), at_once = sm_count * 15 / 16 / cluster;
-    int64_t waves = zc_ceil_div(zc_ceil_div(m, ROWS), at_once > 1 ? at_once : 1);
+    int at_once = p->sm_count * 15 / 16 / cluster;
+    int64_t waves = zc_ceil_div(zc_ceil_div(p->m, ROWS), at_once > 1 ? at_once : 1);
     double area = (double)ROWS * width, step = area * ZC_SM90_DEPTH / per_cycle + wait;
-    double tile = (double)zc_ceil_div(k, ZC_SM90_DEPTH) * step + join + area / finish;
+    double tile = (double)zc_ceil_div(p->k, ZC_SM90_DEPTH) * step + join + area / finish;
     return ((double)waves * tile + fill) / clock;
 }
 
-/* What a product and a pass over its sums take: 4 bytes written and read for each. */
-static double separate(int64_t m, int64_t n, int64_t k, int sm_count)
+static bool candidate_of(const void *of, int number, zc_candidate *out)
 {
-    const double launch = 4, bytes_per_us = 3e6;
-    return zc_gemm_sm90_us(m, n, k, sm_count) + launch + (double)m * (double)n * 12 / bytes_per_us;
+    const problem *p = of;
+    int width = widths[number], cluster = cluster_of(p->n, width);
+    if (!cluster) return false;
+    uint32_t other = other_smem(width, cluster);
+    int stages = zc_gemm_sm90_stages(ROWS, width, other);
+    *out = (zc_candidate){.config = {[TILE_M] = ROWS,
+                                     [TILE_N] = width,
+                                     [STAGES] = stages,
+                                     [CLUSTER] = cluster,
+                                     [SKIP] = p->skip,
+                                     [SHIFT] = p->shift,
+                                     [SUM] = p->sum},
+                          .threads = ZC_SM90_THREADS,
+                          .smem = (uint32_t)(stages * ((ROWS + width) * ZC_SM90_LINE + 16)) + other,
+                          .cluster = (uint32_t)cluster,
+                          .us = cost(p, width, cluster)};
+    zc_snprintf(out->name, sizeof out->name, "%dx%d, %d to a row", ROWS, width, cluster);
+    return true;
 }
 
-typedef struct choice {
-    int width;
-    double us;
-} choice;
-
-/* By cost, the best first; how many there are. */
-static int choices_of(int64_t m, const zc_matmul_sizes *s, int sm_count,
-                      choice out[ZC_COUNTOF(widths)])
+/* What a product and a pass over its sums take: 4 bytes written and read for each. */
+static double separate(const problem *p)
 {
-    int n = 0;
-    for (size_t i = 0; i < ZC_COUNTOF(widths); i++) {
-        if (!cluster_of(s->n, widths[i])) continue;
-        choice c = {widths[i], cost(m, s->n, s->k, widths[i], sm_count)};
-        int at = n++;
-        for (; at && c.us < out[at - 1].us; at--) out[at] = out[at - 1];
-        out[at] = c;
-    }
-    return n;
+    const double launch = 4, bytes_per_us = 3e6;
+    const zc_sm90_problem product = {.m = p->m,
+                                     .n = p->n,
+                                     .steps = zc_ceil_div(p->k, ZC_SM90_DEPTH),
+                                     .items = 1,
+                                     .sm_count = p->sm_count};
+    return zc_sm90_us(&product) + launch + (double)p->m * (double)p->n * 12 / bytes_per_us;
 }
 
 /* ---- the specialisation ---- */
-
-static void put_config(zc_gen *g, const zc_matmul_sizes *s, int width)
-{
-    int cluster = cluster_of(s->n, width);
-    g->config[TILE_M] = ROWS;
-    g->config[TILE_N] = width;
-    g->config[STAGES] = zc_gemm_sm90_stages(ROWS, width, other_smem(width, cluster));
-    g->config[CLUSTER] = cluster;
-    g->config[SKIP] = zc_gen_in(g, ZC_IN_LinearNorm_skip) != NULL;
-    g->config[SHIFT] = zc_gen_in(g, ZC_IN_LinearNorm_beta) != NULL;
-    g->config[SUM] = zc_gen_out_type(g, 1) != ZC_NONE;
-    g->threads = ZC_SM90_THREADS;
-    g->smem = (uint32_t)g->config[STAGES] * ((ROWS + (uint32_t)width) * ZC_SM90_LINE + 16) +
-              other_smem(width, cluster);
-    g->cluster = (uint32_t)cluster;
-}
 
 zc_status zc_gen_linear_norm_sm90(zc_gen *g)
 {
     zc_matmul_form form;
     zc_matmul_sizes s;
-    choice best[ZC_COUNTOF(widths)];
     ZC_TRY(zc_gen_gemm_sm90_tall(g, &form, &s));
     if (g->declined[0]) return ZC_OK;
-    int64_t m = s.m_high == INT64_MAX ? ZC_MM_FAR : s.m_high;
-    int n = choices_of(m, &s, g->sm_count, best);
-    if (n == 0)
+    const problem p = {.m = s.m_high == INT64_MAX ? ZC_MM_FAR : s.m_high,
+                       .n = s.n,
+                       .k = s.k,
+                       .skip = zc_gen_in(g, ZC_IN_LinearNorm_skip) != NULL,
+                       .shift = zc_gen_in(g, ZC_IN_LinearNorm_beta) != NULL,
+                       .sum = zc_gen_out_type(g, 1) != ZC_NONE,
+                       .sm_count = g->sm_count};
+    if (!cluster_of(p.n, widths[0]))
         return zc_gen_decline(g, "rows longer than a cluster's blocks have (got %lld, need %d)",
                               (long long)s.n, CLUSTER_MOST * widths[0]);
-    double apart = separate(m, s.n, s.k, g->sm_count);
-    if (g->candidate > (int)ZC_COUNTOF(widths) || g->refused >= n ||
-        (g->candidate && !cluster_of(s.n, widths[g->candidate - 1])))
-        return zc_gen_decline(g, "no such candidate");
-    if (!g->candidate && best[g->refused].us > apart)
+    double apart = separate(&p);
+    ZC_TRY(zc_gen_candidates(g, candidate_of, &p, ZC_COUNTOF(widths)));
+    if (g->declined[0]) return ZC_OK;
+    if (!g->candidate && !g->regardless && g->us > apart)
         return zc_gen_decline(g, "a product and a pass over it are faster (%.1f us, not %.1f)",
-                              apart, best[g->refused].us);
-    g->configurations = g->candidate ? 1 : n;
-    put_config(g, &s, g->candidate ? widths[g->candidate - 1] : best[g->refused].width);
-    zc_snprintf(g->why, sizeof g->why, "wgmma: %dx%d, %d to a row %.1f us; apart %.1f us", ROWS,
-                best[0].width, cluster_of(s.n, best[0].width), best[0].us, apart);
+                              apart, g->us);
+    size_t at = strlen(g->why);
+    zc_snprintf(g->why + at, sizeof g->why - at, "; apart %.1f us", apart);
     return zc_gen_matmul_spec(g, &form);
 }
 

@@ -100,6 +100,7 @@ void zc_gpu_destroy(zc_session *s)
     free(g->rooms);
     ZC_VEC_FINI(&g->pieces);
     free(g->operands);
+    free(g->forced);
     free(g);
     s->gpu = NULL;
 }

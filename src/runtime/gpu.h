@@ -9,6 +9,7 @@
 #define ZC_RUNTIME_GPU_H
 
 #include "kernels/launcher.h"
+#include "runtime/alternatives.h"
 #include "runtime/session.h"
 
 typedef struct zc_gpu_room {
@@ -52,6 +53,13 @@ struct zc_gpu {
     uint64_t memory;
     uint64_t launches; /* of the last run */
     char refusal[256]; /* why a part could not be recorded; empty: none was refused */
+    uint32_t
+        *forced; /* by step: 1 + the choice that is to serve it; 0: as ranges say. NULL: all 0 */
+    struct {
+        const bool *steps; /* NULL: not comparing */
+        zc_compared_fn told;
+        void *user;
+    } comparing;
 };
 
 /* ---- life (gpu.c) ---- */
@@ -94,7 +102,8 @@ void zc_gpu_info(const zc_session *s, zc_device_info *out);
 /* ---- steps (gpu_exec.c) ---- */
 /* Output 0, whose shape is known, becomes another name of input 0's bytes. */
 zc_status zc_gpu_view(zc_session *s, const zc_pstep *step, zc_diag *diag);
-/* Index, in the image's program, of the kernel that serves the step now. */
+/* Which of its choices in the image's program serves the step now, and that one's kernel. */
+uint32_t zc_gpu_choice(const zc_session *s, const zc_pstep *step);
 uint32_t zc_gpu_kernel(const zc_session *s, const zc_pstep *step);
 zc_status zc_gpu_step(zc_session *s, const zc_pstep *step, zc_diag *diag);
 /* Waits for the stream; reports what kernels found wrong. */
@@ -108,6 +117,10 @@ zc_status zc_gpu_prepare(zc_session *s, zc_diag *diag);
 /* Runs block 0. */
 zc_status zc_gpu_run(zc_session *s, zc_diag *diag);
 void zc_gpu_free_parts(zc_session *s, zc_shapes *e);
+
+/* ---- alternatives (gpu_alternatives.c) ---- */
+/* Runs the step, and its alternatives where they are compared. */
+zc_status zc_gpu_compare(zc_session *s, const zc_pstep *step, zc_diag *diag);
 
 /* ---- profiles (gpu_profile.c) ---- */
 zc_status zc_gpu_profile_create(zc_session *s, zc_diag *diag);

@@ -68,11 +68,23 @@ static zc_status bring_inputs(zc_session *s, const zc_pstep *step, zc_diag *diag
     return ZC_OK;
 }
 
+static const zc_pstep *own_step(const zc_session *s, const zc_pstep *step)
+{
+    return &s->gpu->image->program->steps[step - s->program->steps];
+}
+
+uint32_t zc_gpu_choice(const zc_session *s, const zc_pstep *step)
+{
+    const struct zc_gpu *g = s->gpu;
+    const zc_pstep *own = own_step(s, step);
+    uint32_t forced = g->forced ? g->forced[step - s->program->steps] : 0;
+    if (forced) return forced - 1;
+    return (uint32_t)(zc_program_choice(own, g->image->arch, s->dim_values) - own->choices);
+}
+
 uint32_t zc_gpu_kernel(const zc_session *s, const zc_pstep *step)
 {
-    const zc_image *m = s->gpu->image;
-    const zc_pstep *own = &m->program->steps[step - s->program->steps];
-    return zc_program_choice(own, m->arch, s->dim_values)->kernel;
+    return own_step(s, step)->choices[zc_gpu_choice(s, step)].kernel;
 }
 
 typedef struct resizing {

@@ -311,14 +311,14 @@ zc_status zc_gpu_run(zc_session *s, zc_diag *diag)
         ZC_TRY(zc_gpu_profile_run(s, diag));
         n = 0;
     }
-    bool replay = s->now->checked;
+    bool compares = g->comparing.steps != NULL, replay = s->now->checked && !compares;
     for (uint32_t i = 0; i < n;) {
         if (replay && part < s->now->nparts && s->now->parts[part].first == i) {
             ZC_TRY(run_part(s, &s->now->parts[part], diag));
             i = s->now->parts[part++].end;
             continue;
         }
-        ZC_TRY(zc_exec_step(s, step_at(s, i), diag));
+        ZC_TRY((compares ? zc_gpu_compare : zc_exec_step)(s, step_at(s, i), diag));
         i++;
     }
     g->launches = g->launcher.launches;

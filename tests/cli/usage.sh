@@ -78,12 +78,17 @@ alone() { # OPTION NEED COMMAND...
     shift 2
     expect "alone-$option-$1" 1 "$option does nothing without $need" "$zc" "$@"
 }
-for option in "--emit-cuda cuda" --strip-sources "--profile batch=1" "--threads 2" "--tune --rules x.zcr"; do
+for option in "--emit-cuda cuda" --strip-sources "--profile batch=1" "--threads 2" "--tune" "--tune=3" "--tuned x" --by-cost; do
     # shellcheck disable=SC2086
-    alone "${option%% *}" "--target of a GPU" compile "$model" -o x.plan $option
+    alone "${option%%[ =]*}" "--target of a GPU" compile "$model" -o x.plan $option
 done
 alone --force-rules "--rules FILE" debug "$model" --force-rules
-alone --tune "--rules FILE" compile "$model" -o x.plan --tune --target sm_90
+alone --tune "--output" compile "$model" --explain --tune --target sm_90
+expect tune-seconds 1 "--tune: got '0', need seconds" "$zc" compile "$model" -o x.plan --target sm_90 --tune=0
+expect tune-by-cost 1 "--by-cost excludes --tune and --tuned" \
+    "$zc" compile "$model" -o x.plan --target sm_90 --tuned x --by-cost
+expect tune-nothing 1 "needs a model, or files to merge" "$zc" tune -o x.tuned
+expect tune-nowhere 1 "needs --output FILE" "$zc" tune "$model"
 alone --json "--explain" compile "$model" -o x.plan --json
 alone --format "--output-dir DIR" run digits.plan --random --format pb
 alone --labels "--top K" run digits.plan --random --labels "$labels" --top 0

@@ -122,6 +122,7 @@ struct hc_block {
     unsigned char *fixed;         /* static shared memory, while another block runs */
     unsigned char *shown; /* what the copy engine and products see, from the first address on */
     bool grid_waited;     /* a thread has called zc_grid_wait */
+    bool constant_load;   /* the next copy is of what no work ahead writes */
     bool barriers_hidden; /* initialised since the last zc_barrier_fence */
     unsigned registers;   /* that no warpgroup holds, for one of its threads */
     unsigned at_barrier;

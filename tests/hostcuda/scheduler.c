@@ -231,7 +231,7 @@ static bool prepare_block(hc_block *b, hc_cluster *c, unsigned rank)
     b->cluster = c;
     b->rank = rank;
     b->started = b->ended = b->at_barrier = 0;
-    b->barriers_hidden = b->grid_waited = false;
+    b->barriers_hidden = b->grid_waited = b->constant_load = false;
     for (unsigned i = 0; i < run.count; i++) {
         b->order[i] = (unsigned short)i;
         b->threads[i].block = b;
@@ -432,9 +432,17 @@ static void grid_wait(void)
     run.current->block->grid_waited = true;
 }
 
+static void constant_load(void)
+{
+    run.current->block->constant_load = true;
+}
+
 void hc_check_grid_wait(int line)
 {
-    if (run.launch->overlaps && !run.current->block->grid_waited)
+    hc_block *b = run.current->block;
+    bool constant = b->constant_load;
+    b->constant_load = false;
+    if (run.launch->overlaps && !b->grid_waited && !constant)
         hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, line, "a copy of device memory before zc_grid_wait");
 }
 
@@ -529,6 +537,7 @@ const zc_host_api hc_kernel_api = {
     .cp_async_wait = hc_cp_async_wait,
     .yield = look_later,
     .grid_wait = grid_wait,
+    .constant_load = constant_load,
     .smem_address = hc_smem_address,
     .stmatrix = hc_stmatrix,
     .named = hc_named_barrier,

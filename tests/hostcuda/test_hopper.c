@@ -805,8 +805,9 @@ static void copies_wait_for_the_grid_before(void **state)
         "    zc_cp_async16(tile, data, true);\n    zc_grid_wait();\n",
         "    zc_barrier_init(b, 1);\n    zc_barrier_fence();\n    zc_barrier_expect(b, 16);\n"
         "    zc_bulk_load(to, data, 16, b);\n    zc_barrier_wait(b, 0);\n    zc_grid_wait();\n",
-        "    zc_grid_wait();\n    zc_cp_async16(tile, data, true);\n"};
-    for (int i = 0; i < 3; i++)
+        "    zc_grid_wait();\n    zc_cp_async16(tile, data, true);\n",
+        "    zc_constant_load();\n    zc_cp_async16(tile, data, true);\n    zc_grid_wait();\n"};
+    for (int i = 0; i < 4; i++)
         for (int overlaps = 0; overlaps < 2; overlaps++) {
             memory m;
             device_again();

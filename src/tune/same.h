@@ -1,0 +1,10 @@
+#ifndef ZC_TUNE_SAME_H
+#define ZC_TUNE_SAME_H
+
+#include "op/tensor.h"
+
+/* Do both hold the same? Every `stride`-th element may differ by `rounding` units of its type's
+ * precision at the greatest finite one of `need`; infinities and NaN have to be where they are. */
+bool zc_same_tensor(const zc_tensor *got, const zc_tensor *need, int rounding, int64_t stride);
+
+#endif

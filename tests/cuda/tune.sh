@@ -1,0 +1,109 @@
+#!/bin/sh
+# usage: tune.sh ZC SOURCE_DIR FAKE_DRIVER_DIR WRITTEN: measuring kernels on the fake GPU, whose times mean nothing: the road to the
+# measurements, and compiling by them.
+. "$(dirname "$0")/../cli/lib.sh"
+fake=$3
+written=$(realpath "$4")
+cd "$dir"
+export ZC_CACHE_DIR="$dir/cache" ZC_HOSTCUDA_CACHE="$dir/hostcuda"
+unset XDG_CACHE_HOME LD_LIBRARY_PATH
+on() {
+    env LD_LIBRARY_PATH="$fake" "$@"
+}
+f16="--precision f16 --dim rows=64"
+cat >two.form <<'FORM'
+form two
+opset 17
+in x 1 rows,64
+out y 1 *
+weights w 64,64
+weights v 64,128
+node MatMul x,w a
+node Relu a b
+node MatMul b,v y
+FORM
+"$written" two.form . || exit 1
+model=two.onnx
+tune() {
+    # shellcheck disable=SC2086
+    on "$zc" tune "$model" $f16 "$@"
+}
+compile() { # PLAN OPTION...
+    plan=$1
+    shift
+    # shellcheck disable=SC2086
+    on "$zc" compile "$model" $f16 --target sm_90 --quiet -o "$plan" "$@"
+}
+
+# ---- measuring, and going on where it ended ----
+expect tune 0 " (0 known, 0 left for lack of time), " tune -o a.tuned --seconds 60
+expect header 0 "# zc tuned 1" head -n 1 a.tuned
+expect sorted 0 "" env LC_ALL=C sort -c a.tuned
+expect entries 0 "$(printf 'sm_90\thostcuda sm_90\tLinear(f16[64,64], f16[64,')" cat a.tuned
+cp a.tuned before.tuned
+expect resume 0 "nothing is left to measure: " tune -o a.tuned
+expect resume-same 0 "" cmp a.tuned before.tuned
+expect again 0 " (0 known, " tune -o a.tuned --again --seconds 1
+expect no-time 0 " left for lack of time" on "$zc" tune "$model" --precision f16 --dim rows=64 -o none.tuned --seconds 1e-6
+expect no-size 0 "no kernel is measured: the shape of input x is not certain" \
+    on "$zc" tune "$model" --precision f16 -o sizes.tuned
+expect by-profile 0 " problems (0 known, " on "$zc" tune "$model" --precision f16 -o sizes.tuned --profile rows=64 --seconds 1
+expect by-profile-entries 0 "$(printf 'sm_90\thostcuda sm_90\tLinear(f16[64,64], f16[64,')" cat sizes.tuned
+expect compile-tunes 0 "measured: " sh -c \
+    'LD_LIBRARY_PATH="$1" "$2" compile "$3" --precision f16 --dim rows=64 --target sm_90 --tune --tuned own.tuned -o own.plan &&
+        "$2" inspect own.plan && head -n 1 own.tuned' sh "$fake" "$zc" "$model"
+
+# ---- compiling by measurements: the same plan every time, and right ----
+cp before.tuned a.tuned
+expect tuned 0 "" compile tuned.plan --tuned a.tuned
+expect tuned-again 0 "" compile again.plan --tuned a.tuned
+expect deterministic 0 "" cmp tuned.plan again.plan
+expect inspect 0 " us saved, hostcuda sm_90, CUDA " "$zc" inspect tuned.plan
+expect by-cost 0 "" compile cost.plan --by-cost
+expect not-measured 1 "" sh -c '"$1" inspect cost.plan | grep "us saved"' sh "$zc"
+expect run-cost 0 "on hostcuda" on "$zc" run cost.plan --random --device cuda --output-dir results
+expect run-tuned 0 "" on "$zc" run tuned.plan --random --device cuda --expect results --rtol 1e-2 --atol 1e-2
+
+# A configuration that is not the first by cost is taken; one that no family has is not.
+choose() { # NAME CONFIGURATION
+    awk -F'\t' -v OFS='\t' -v config="$2" '/^sm_90/ && $4 == "gemm_few_sm90" { $5 = config } { print }' chosen.tuned >"$1.tuned"
+    compile "$1.plan" --tuned "$1.tuned" && "$zc" inspect "$1.plan"
+}
+awk -F'\t' -v OFS='\t' '/^sm_90/ { $4 = "gemm_few_sm90" } { print }' a.tuned >chosen.tuned
+expect takes 0 "{tile_rows=64, groups=1, parts=1, steps=1, stages=1, " choose takes "tile_rows=64 groups=1 parts=1 steps=1 stages=1"
+expect takes-other 0 "{tile_rows=32, groups=1, parts=1, steps=1, stages=1, " \
+    choose other "tile_rows=32 groups=1 parts=1 steps=1 stages=1"
+expect unknown-config 0 "(wgmma: " choose unknown "tile_rows=63 groups=1 parts=1 steps=1 stages=1"
+sed 's/gemm_few_sm90/gemm_of_another_zc/' chosen.tuned >family.tuned
+expect unknown-family 0 "" compile family.plan --tuned family.tuned
+expect unknown-family-by-cost 0 "(wgmma: " "$zc" inspect family.plan
+
+# ---- merging ----
+sed 's/hostcuda sm_90/another GPU/' a.tuned >b.tuned
+expect merge 0 "c.tuned: " "$zc" tune --merge a.tuned b.tuned -o c.tuned
+expect merge-back 0 "" "$zc" tune --merge b.tuned a.tuned b.tuned -o d.tuned --quiet
+expect merge-same 0 "" cmp c.tuned d.tuned
+expect merge-sorted 0 "" env LC_ALL=C sort -c c.tuned
+expect merge-nothing 2 "absent.tuned" "$zc" tune --merge a.tuned absent.tuned -o c.tuned
+expect merge-kept 0 "" cmp c.tuned d.tuned
+
+# ---- damaged files are refused, and stay as they are ----
+damaged() { # NAME TEXT SED
+    sed "$3" a.tuned >"$1.tuned"
+    cp "$1.tuned" was.tuned
+    expect "$1" 2 "$1.tuned: $2" compile no.plan --tuned "$1.tuned"
+    expect "$1-tune" 2 "$1.tuned: $2" tune -o "$1.tuned"
+    expect "$1-kept" 0 "" cmp "$1.tuned" was.tuned
+}
+damaged version "holds no measurements, or those of another zc" '1s/1/2/'
+damaged field "line 2: fields with tabs between (got 7, need 8)" '2s/	[^	]*$//'
+damaged number "line 2: no number of microseconds (got 'fast')" '2s/	[-0-9.]*	\([^	]*	[^	]*\)$/	fast	\1/'
+damaged day "line 2: no day (got 'today'" '2s/[^	]*$/today/'
+damaged arch "line 2: no architecture (got 'sm_x'" '2s/^sm_90/sm_x/'
+expect no-plan 1 "" test -e no.plan
+expect absent 2 "absent.tuned" compile no.plan --tuned absent.tuned
+expect no-gpu 5 "no GPU" on ZC_HOSTCUDA_DEVICES=0 "$zc" tune "$model" -o a.tuned
+expect lost 5 "CUDA_ERROR" on ZC_HOSTCUDA_FAIL=cuGraphLaunch:9:700 "$zc" tune "$model" --precision f16 --dim rows=64 -o lost.tuned
+expect lost-nothing 1 "" test -e lost.tuned
+no_temporaries temporaries "$dir"
+finish

@@ -60,17 +60,25 @@ static bool is_block_dtype(zc_dtype d)
     return d == ZC_F32 || d == ZC_F16 || d == ZC_BF16 || d == ZC_BOOL;
 }
 
-/* Slots are given to nodes in order and taken back after their last use. */
+/* Slots are given to nodes in order and taken back after their last use. Those of constants, which
+ * are filled once, come first and are kept. */
 static bool assign_slots(const zc_expr *e, program *p)
 {
     int last[ZC_EXPR_MAX_NODES] = {0};
     bool taken[SLOTS_MAX] = {false};
+    for (int i = 0; i < e->count; i++) {
+        if (e->nodes[i].op != ZC_EX_CONST) continue;
+        if (p->slots == SLOTS_MAX) return false;
+        taken[p->slots] = true;
+        p->code[i].slot = (int16_t)p->slots++;
+    }
     for (int i = 0; i < e->count; i++)
         for (int a = 0; a < 3; a++)
             if (e->nodes[i].arg[a] >= 0) last[e->nodes[i].arg[a]] = i;
     for (int r = 0; r < e->nresults; r++) last[e->result[r]] = e->count;
     for (int i = 0; i < e->count; i++) {
         int s = 0;
+        if (e->nodes[i].op == ZC_EX_CONST) continue;
         while (s < SLOTS_MAX && taken[s]) s++;
         if (s == SLOTS_MAX) return false;
         taken[s] = true;
@@ -79,7 +87,8 @@ static bool assign_slots(const zc_expr *e, program *p)
         for (int a = 0; a < 3; a++) {
             int n = e->nodes[i].arg[a];
             p->code[i].arg[a] = n >= 0 ? p->code[n].slot : -1;
-            if (n >= 0 && last[n] == i) taken[p->code[n].slot] = false;
+            bool kept = n >= 0 && e->nodes[n].op == ZC_EX_CONST;
+            if (n >= 0 && last[n] == i && !kept) taken[p->code[n].slot] = false;
         }
     }
     p->nresults = e->nresults;
@@ -221,41 +230,92 @@ static void convert(const instruction *c, const float *from, float *to, int64_t 
     }
 }
 
-static void run_block(const job *j, int64_t at, int64_t n, float (*slots)[BLOCK])
+/* Where the values of a block are: a slot's own room, or an operand's memory. */
+typedef struct frame {
+    float room[SLOTS_MAX][BLOCK] __attribute__((aligned(64)));
+    const float *at[SLOTS_MAX];
+} frame;
+
+static void spread(float v, float *to)
 {
-    int64_t whole = (n + 15) & ~(int64_t)15; /* whole vectors of every instruction set */
+    for (int64_t k = 0; k < BLOCK; k++) to[k] = v;
+}
+
+static void start(const program *p, frame *f)
+{
+    memset(f->room, 0,
+           (size_t)p->slots * sizeof *f->room); /* what lies past a short block is defined */
+    for (int i = 0; i < p->slots; i++) f->at[i] = f->room[i];
+    for (int i = 0; i < p->count; i++)
+        if (p->code[i].op == ZC_EX_CONST) spread(p->code[i].value, f->room[p->code[i].slot]);
+}
+
+static void load_input(const stream *s, int64_t at, int64_t n, bool whole, frame *f, int slot)
+{
+    float *room = f->room[slot];
+    f->at[slot] = room;
+    if (s->how == STRIDED) {
+        load_strided(s, at, n, room);
+    } else if (s->how == SCALAR) {
+        float v;
+        load_run(s->t, 0, 1, &v);
+        spread(v, room);
+    } else if (whole && s->t->dtype == ZC_F32) {
+        f->at[slot] = (const float *)s->t->data + at;
+    } else {
+        load_run(s->t, at, n, room);
+    }
+}
+
+/* Where instruction i puts its result: what comes last may lie where it belongs at once. */
+static float *room_of(const job *j, int i, int64_t at, bool whole, frame *f)
+{
+    const instruction *c = &j->p->code[i];
+    bool direct = whole && i == j->p->count - 1 && j->p->nresults == 1 && j->nout == 1 &&
+                  j->p->result[0] == c->slot && j->out->dtype == ZC_F32;
+    float *to = direct ? (float *)j->out->data + at : f->room[c->slot];
+    f->at[c->slot] = to;
+    return to;
+}
+
+static void run_block(const job *j, int64_t at, int64_t n, frame *f)
+{
+    int64_t vectors = (n + 15) & ~(int64_t)15; /* whole vectors of every instruction set */
+    bool whole = n == vectors;
     for (int i = 0; i < j->p->count; i++) {
         const instruction *c = &j->p->code[i];
-        float *d = slots[c->slot];
-        if (c->fn) {
-            c->fn(d, slots[c->arg[0]], c->arg[1] >= 0 ? slots[c->arg[1]] : NULL,
-                  c->arg[2] >= 0 ? slots[c->arg[2]] : NULL, whole);
-        } else if (c->op == ZC_EX_CAST) {
-            convert(c, slots[c->arg[0]], d, n);
-        } else if (c->op == ZC_EX_INPUT && j->in[c->input].how == WHOLE) {
-            load_run(j->in[c->input].t, at, n, d);
-        } else if (c->op == ZC_EX_INPUT && j->in[c->input].how == STRIDED) {
-            load_strided(&j->in[c->input], at, n, d);
-        } else {
-            float v = c->value;
-            if (c->op == ZC_EX_INPUT) load_run(j->in[c->input].t, 0, 1, &v);
-            for (int64_t k = 0; k < whole; k++) d[k] = v;
-        }
+        const float *a[3];
+        for (int k = 0; k < 3; k++) a[k] = c->arg[k] >= 0 ? f->at[c->arg[k]] : NULL;
+        if (c->fn)
+            c->fn(room_of(j, i, at, whole, f), a[0], a[1], a[2], vectors);
+        else if (c->op == ZC_EX_CAST)
+            convert(c, a[0], room_of(j, i, at, whole, f), n);
+        else if (c->op == ZC_EX_INPUT)
+            load_input(&j->in[c->input], at, n, whole, f, c->slot);
     }
-    for (int r = 0; r < j->p->nresults && r < j->nout; r++)
-        if (zc_present(&j->out[r])) store_run(&j->out[r], at, n, slots[j->p->result[r]]);
+    for (int r = 0; r < j->p->nresults && r < j->nout; r++) {
+        const float *made = f->at[j->p->result[r]];
+        zc_tensor *out = &j->out[r];
+        if (zc_present(out) && made != (const float *)out->data + at) store_run(out, at, n, made);
+    }
+}
+
+/* `rows` stretches of n elements, `step` apart. */
+static void run_range(const job *j, int64_t at, int64_t rows, int64_t n, int64_t step)
+{
+    frame f;
+    start(j->p, &f);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; i < n; i += BLOCK)
+            run_block(j, at + r * step + i, n - i < BLOCK ? n - i : BLOCK, &f);
 }
 
 static void run_part(void *arg, int64_t begin, int64_t end)
 {
     const job *j = arg;
-    float slots[SLOTS_MAX][BLOCK] __attribute__((aligned(64)));
-    memset(slots, 0,
-           (size_t)j->p->slots * sizeof *slots); /* what lies past a short block is defined */
-    for (int64_t b = begin; b < end; b++) {
-        int64_t at = b * BLOCK, all = zc_tensor_numel(j->out);
-        run_block(j, at, all - at < BLOCK ? all - at : BLOCK, slots);
-    }
+    int64_t all = zc_tensor_numel(j->out);
+    int64_t at = begin * BLOCK, to = end * BLOCK < all ? end * BLOCK : all;
+    run_range(j, at, 1, to - at, 0);
 }
 
 /* The program for this step: kept in the state; count 0 says that the reference kernel must run. */
@@ -271,22 +331,58 @@ static program *program_of(zc_kctx *k)
     return p;
 }
 
-zc_status zc_fast_pointwise(zc_kctx *k)
+/* false: the reference kernel must run. */
+static bool prepare(zc_kctx *k, job *j)
 {
     bool fits = k->nin <= ZC_EXPR_MAX_INPUTS;
     for (int i = 0; fits && i < k->nout; i++)
         fits = !zc_present(&k->out[i]) || is_block_dtype(k->out[i].dtype);
     for (int i = 0; fits && i < k->nin; i++) fits = is_block_dtype(k->in[i].dtype);
-    program *p = fits ? program_of(k) : NULL;
+    *j = (job){.p = fits ? program_of(k) : NULL, .out = k->out, .nout = k->nout};
+    if (!j->p || !j->p->count) return false;
+    for (int i = 0; i < k->nin; i++) j->in[i] = stream_of(&k->in[i], &k->out[0]);
+    return true;
+}
+
+zc_status zc_fast_pointwise(zc_kctx *k)
+{
+    job j;
     zc_status status = ZC_OK;
-    if (!p || !p->count) {
+    if (!prepare(k, &j)) {
         status = zc_k_pointwise(k);
     } else if (zc_tensor_numel(&k->out[0]) > 0) {
-        job j = {.p = p, .out = k->out, .nout = k->nout};
-        for (int i = 0; i < k->nin; i++) j.in[i] = stream_of(&k->in[i], &k->out[0]);
         int64_t blocks = (zc_tensor_numel(&k->out[0]) + BLOCK - 1) / BLOCK;
         zc_parallel(k, blocks, 16, run_part, &j);
     }
-    if (!k->state) free(p);
+    if (!k->state) free((void *)(uintptr_t)j.p);
     return status;
+}
+
+/* ---- as a part of other kernels ---- */
+
+struct zc_finish {
+    zc_fused room;
+    job j;
+};
+
+zc_status zc_finish_begin(zc_kctx *k, const zc_finish **f)
+{
+    const zc_kctx *step = k->step;
+    *f = NULL;
+    if (!step || !step->epilogue_state) return ZC_OK;
+    zc_finish *made = zc_scratch_get(k->scratch, sizeof *made);
+    if (!made) return zc_fail_nomem(k->diag, "epilogue", sizeof *made);
+    zc_kctx work = zc_fused_step(step, zc_op_epilogue(step->info, step->attrs), &step->out[0],
+                                 zc_op_epilogue_first(step->info, step->attrs), step->nin,
+                                 &step->out[0], &made->room);
+    work.state = step->epilogue_state;
+    if (!prepare(&work, &made->j)) return ZC_OK;
+    k->finished = true;
+    *f = made;
+    return ZC_OK;
+}
+
+void zc_finish_run(const zc_finish *f, int64_t at, int64_t rows, int64_t n, int64_t step)
+{
+    if (f) run_range(&f->j, at, rows, n, step);
 }

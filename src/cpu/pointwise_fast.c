@@ -60,6 +60,23 @@ static bool is_block_dtype(zc_dtype d)
     return d == ZC_F32 || d == ZC_F16 || d == ZC_BF16 || d == ZC_BOOL;
 }
 
+/* Is node i an integer operand of which nothing is used but its conversion to f32? A block holds
+ * that. */
+static bool is_converted(const zc_expr *e, int i)
+{
+    const zc_expr_node *n = &e->nodes[i];
+    bool kind = n->dtype == ZC_I32 || n->dtype == ZC_I64 || n->dtype == ZC_U8 || n->dtype == ZC_I8;
+    if (n->op != ZC_EX_INPUT || !kind) return false;
+    for (int u = 0; u < e->count; u++)
+        for (int a = 0; a < 3; a++)
+            if (e->nodes[u].arg[a] == i &&
+                (e->nodes[u].op != ZC_EX_CAST || e->nodes[u].dtype != ZC_F32))
+                return false;
+    for (int r = 0; r < e->nresults; r++)
+        if (e->result[r] == i) return false;
+    return true;
+}
+
 /* Slots are given to nodes in order and taken back after their last use. Those of constants, which
  * are filled once, come first and are kept. */
 static bool assign_slots(const zc_expr *e, program *p)
@@ -107,7 +124,7 @@ static bool translate(const zc_expr *e, program *p)
         instruction *in = &p->code[i];
         zc_dtype from = n->arg[0] >= 0 ? e->nodes[n->arg[0]].dtype : n->dtype;
         *in = (instruction){.op = n->op, .input = n->input, .dtype = n->dtype, .from = from};
-        if (!is_block_dtype(n->dtype)) return false;
+        if (!is_block_dtype(n->dtype) && !is_converted(e, i)) return false;
         if (n->op == ZC_EX_CONST) in->value = n->dtype == ZC_BOOL ? (float)n->i : (float)n->f;
         bool plain = n->op == ZC_EX_CONST || n->op == ZC_EX_INPUT || n->op == ZC_EX_CAST;
         if (!plain && !(in->fn = block_function(n->op, level))) return false;
@@ -168,6 +185,18 @@ static void load_run(const zc_tensor *t, int64_t at, int64_t n, float *to)
         return;
     case ZC_BF16:
         for (int64_t i = 0; i < n; i++) to[i] = zc_bf16_to_f32(((const uint16_t *)t->data)[at + i]);
+        return;
+    case ZC_I32:
+        for (int64_t i = 0; i < n; i++) to[i] = (float)((const int32_t *)t->data)[at + i];
+        return;
+    case ZC_I64:
+        for (int64_t i = 0; i < n; i++) to[i] = (float)((const int64_t *)t->data)[at + i];
+        return;
+    case ZC_U8:
+        for (int64_t i = 0; i < n; i++) to[i] = (float)((const uint8_t *)t->data)[at + i];
+        return;
+    case ZC_I8:
+        for (int64_t i = 0; i < n; i++) to[i] = (float)((const int8_t *)t->data)[at + i];
         return;
     default:
         for (int64_t i = 0; i < n; i++) to[i] = ((const uint8_t *)t->data)[at + i] != 0;
@@ -337,7 +366,6 @@ static bool prepare(zc_kctx *k, job *j)
     bool fits = k->nin <= ZC_EXPR_MAX_INPUTS;
     for (int i = 0; fits && i < k->nout; i++)
         fits = !zc_present(&k->out[i]) || is_block_dtype(k->out[i].dtype);
-    for (int i = 0; fits && i < k->nin; i++) fits = is_block_dtype(k->in[i].dtype);
     *j = (job){.p = fits ? program_of(k) : NULL, .out = k->out, .nout = k->nout};
     if (!j->p || !j->p->count) return false;
     for (int i = 0; i < k->nin; i++) j->in[i] = stream_of(&k->in[i], &k->out[0]);

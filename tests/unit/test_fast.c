@@ -68,6 +68,10 @@ static void convolutions(void **state)
         {"Conv", "pads=1,1,1,1 group=6", "f32[2,6,20,11] ~; f32[6,1,3,3] ~; f32[6] ~", 1, 1e-4},
         {"Conv", "pads=3,3", "f32[2,8,300] ~; f32[64,8,7] ~; f32[64] ~", 1, 1e-4},
         {"Conv", "pads=3,3,3,3 strides=2,2", "f32[1,3,40,48] ~; f32[32,3,7,7] ~", 1, 1e-4},
+        {"ConvTranspose", "strides=2,2", "f32[1,20,9,11] ~; f32[20,24,2,2] ~; f32[24] ~", 1, 1e-4},
+        {"ConvTranspose", "strides=2,1 pads=1,2,0,1 output_padding=1,0 dilations=1,2",
+         "f32[2,8,7,19] ~; f32[8,5,4,3] ~", 1, 1e-4},
+        {"ConvTranspose", "strides=3 group=4", "f32[1,16,50] ~; f32[16,3,5] ~; f32[12] ~", 1, 1e-4},
     };
     CHECK(cases, ~WEIGHTS);
 }
@@ -111,6 +115,13 @@ static void channels_last_convolutions(void **state)
          "f32[1,7,7,40] ~; f32[33,40,1,1] ~; f32[33] ~; f32[1,7,7,33] ~", 1, 1e-4},
         {"ConvNhwc", "pads=1,1,1,1 strides=2,2", "f32[2,9,9,3] ~; f32[16,3,3,3] ~; f32[16] ~", 1,
          1e-4},
+        {"ConvNhwc", "pads=1,1,1,1 group=21", "f32[1,9,9,21] ~; f32[21,1,3,3] ~; f32[21] ~", 1,
+         1e-4},
+        {"ConvNhwc", "pads=2,2,2,2 strides=2,2 group=200 activation=Relu",
+         "f32[2,13,17,200] ~; f32[200,1,5,5] ~; f32[200] ~", 1, 1e-4},
+        {"ConvNhwc", "pads=1,1,1,1 group=6", "f32[1,9,9,24] ~; f32[48,4,3,3] ~; f32[48] ~", 1,
+         1e-4},
+        {"ConvNhwc", "group=3", "f32[1,9,9,51] ~; f32[51,17,1,1] ~", 1, 1e-4},
     };
     CHECK(odd, ~WEIGHTS);
 }

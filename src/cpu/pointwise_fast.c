@@ -37,6 +37,21 @@ static block_fn block_function(zc_expr_op op, zc_simd level)
     }
 }
 
+/* Of 32-bit integers. */
+static block_fn integer_function(zc_expr_op op, zc_simd level)
+{
+    switch (op) {
+    case ZC_EX_ADD:
+        return SIMD_PICK(level, pw_int_ADD);
+    case ZC_EX_SUB:
+        return SIMD_PICK(level, pw_int_SUB);
+    case ZC_EX_MUL:
+        return SIMD_PICK(level, pw_int_MUL);
+    default:
+        return NULL;
+    }
+}
+
 /* ---- the program: made once a step ---- */
 
 typedef struct instruction {
@@ -65,7 +80,7 @@ static bool is_block_dtype(zc_dtype d)
 static bool is_converted(const zc_expr *e, int i)
 {
     const zc_expr_node *n = &e->nodes[i];
-    bool kind = n->dtype == ZC_I32 || n->dtype == ZC_I64 || n->dtype == ZC_U8 || n->dtype == ZC_I8;
+    bool kind = n->dtype == ZC_I64 || n->dtype == ZC_U8 || n->dtype == ZC_I8;
     if (n->op != ZC_EX_INPUT || !kind) return false;
     for (int u = 0; u < e->count; u++)
         for (int a = 0; a < 3; a++)
@@ -75,6 +90,17 @@ static bool is_converted(const zc_expr *e, int i)
     for (int r = 0; r < e->nresults; r++)
         if (e->result[r] == i) return false;
     return true;
+}
+
+/* 32-bit integers are added, subtracted, multiplied and turned into f32; nothing else. */
+static bool is_integer_work(const zc_expr *e, int i)
+{
+    const zc_expr_node *n = &e->nodes[i];
+    for (int a = 0; a < 3; a++)
+        if (n->arg[a] >= 0 && (e->nodes[n->arg[a]].dtype == ZC_I32) != (n->dtype == ZC_I32) &&
+            !(n->op == ZC_EX_CAST && n->dtype == ZC_F32))
+            return false;
+    return n->op != ZC_EX_CAST || n->dtype != ZC_I32;
 }
 
 /* Slots are given to nodes in order and taken back after their last use. Those of constants, which
@@ -113,6 +139,17 @@ static bool assign_slots(const zc_expr *e, program *p)
     return true;
 }
 
+/* The number, or an integer's bits. */
+static float constant_of(const zc_expr_node *n)
+{
+    if (n->dtype == ZC_BOOL) return (float)n->i;
+    if (n->dtype != ZC_I32) return (float)n->f;
+    const int32_t i = (int32_t)n->i;
+    float v;
+    memcpy(&v, &i, sizeof v);
+    return v;
+}
+
 /* false: not an expression for blocks. */
 static bool translate(const zc_expr *e, program *p)
 {
@@ -124,10 +161,15 @@ static bool translate(const zc_expr *e, program *p)
         instruction *in = &p->code[i];
         zc_dtype from = n->arg[0] >= 0 ? e->nodes[n->arg[0]].dtype : n->dtype;
         *in = (instruction){.op = n->op, .input = n->input, .dtype = n->dtype, .from = from};
-        if (!is_block_dtype(n->dtype) && !is_converted(e, i)) return false;
-        if (n->op == ZC_EX_CONST) in->value = n->dtype == ZC_BOOL ? (float)n->i : (float)n->f;
+        const bool integer = n->dtype == ZC_I32;
+        if (!is_integer_work(e, i)) return false;
+        if (!is_block_dtype(n->dtype) && !integer && !is_converted(e, i)) return false;
+        if (n->op == ZC_EX_CONST) in->value = constant_of(n);
         bool plain = n->op == ZC_EX_CONST || n->op == ZC_EX_INPUT || n->op == ZC_EX_CAST;
-        if (!plain && !(in->fn = block_function(n->op, level))) return false;
+        in->fn = plain     ? NULL
+                 : integer ? integer_function(n->op, level)
+                           : block_function(n->op, level);
+        if (!plain && !in->fn) return false;
         bool needs_float = n->op == ZC_EX_POW;
         if (needs_float && !zc_dtype_is_float(e->nodes[n->arg[1]].dtype)) return false;
     }
@@ -178,6 +220,7 @@ static void load_run(const zc_tensor *t, int64_t at, int64_t n, float *to)
 {
     switch (t->dtype) {
     case ZC_F32:
+    case ZC_I32: /* its bits */
         memcpy(to, (const float *)t->data + at, (size_t)n * sizeof *to);
         return;
     case ZC_F16:
@@ -185,9 +228,6 @@ static void load_run(const zc_tensor *t, int64_t at, int64_t n, float *to)
         return;
     case ZC_BF16:
         for (int64_t i = 0; i < n; i++) to[i] = zc_bf16_to_f32(((const uint16_t *)t->data)[at + i]);
-        return;
-    case ZC_I32:
-        for (int64_t i = 0; i < n; i++) to[i] = (float)((const int32_t *)t->data)[at + i];
         return;
     case ZC_I64:
         for (int64_t i = 0; i < n; i++) to[i] = (float)((const int64_t *)t->data)[at + i];
@@ -233,6 +273,7 @@ static void store_run(zc_tensor *t, int64_t at, int64_t n, const float *from)
 {
     switch (t->dtype) {
     case ZC_F32:
+    case ZC_I32:
         memcpy((float *)t->data + at, from, (size_t)n * sizeof *from);
         return;
     case ZC_F16:
@@ -252,6 +293,11 @@ static void convert(const instruction *c, const float *from, float *to, int64_t 
 {
     for (int64_t i = 0; i < n; i++) {
         float v = from[i];
+        if (c->from == ZC_I32) {
+            int32_t bits;
+            memcpy(&bits, &from[i], sizeof bits);
+            v = (float)bits;
+        }
         if (c->dtype == ZC_BOOL) v = v != 0;
         if (c->dtype == ZC_F16) v = zc_f16_to_f32(zc_f32_to_f16(v));
         if (c->dtype == ZC_BF16) v = zc_bf16_to_f32(zc_f32_to_bf16(v));
@@ -365,7 +411,8 @@ static bool prepare(zc_kctx *k, job *j)
 {
     bool fits = k->nin <= ZC_EXPR_MAX_INPUTS;
     for (int i = 0; fits && i < k->nout; i++)
-        fits = !zc_present(&k->out[i]) || is_block_dtype(k->out[i].dtype);
+        fits =
+            !zc_present(&k->out[i]) || is_block_dtype(k->out[i].dtype) || k->out[i].dtype == ZC_I32;
     *j = (job){.p = fits ? program_of(k) : NULL, .out = k->out, .nout = k->nout};
     if (!j->p || !j->p->count) return false;
     for (int i = 0; i < k->nin; i++) j->in[i] = stream_of(&k->in[i], &k->out[0]);

@@ -239,8 +239,8 @@ typedef struct zc_session_params {
     void *stream; /* the caller's CUstream on that GPU's primary context; NULL: one of the session's
                      own */
     bool no_graphs;      /* issue every kernel by itself: no CUDA graphs */
-    bool profile;        /* GPU: time every step of every run, for zc_session_step; runs are slower,
-                            without graphs */
+    bool profile;        /* time every step of every run, for zc_session_step; runs on a GPU are
+                            slower, without graphs */
     uint32_t timeout_ms; /* the longest that a run takes; 0: any time.
                             CPU: then it ends as zc_session_cancel would end it, with
                             ZC_ERR_TIMEOUT.
@@ -356,7 +356,7 @@ typedef struct zc_step_info {
     const char *op;     /* "Conv" */
     const char *kernel; /* the GPU kernel's name; NULL: it runs on the CPU */
     const char *why;    /* why on the CPU; "" otherwise */
-    double us;          /* with `profile`: time on the device in the last run; else 0 */
+    double us;          /* with `profile`: time in the last run; else 0 */
 } zc_step_info;
 ZC_API zc_status zc_session_step_fill(const zc_session *session, size_t i, zc_step_info *out,
                                       zc_diag *diag);

@@ -83,13 +83,32 @@ typedef struct making {
     zc_status status; /* of what is not the library's */
 } making;
 
+/* The weights' axes, with one for the groups where there are several. */
+typedef struct weights_dims {
+    int n;
+    dnnl_dims_t d;
+} weights_dims;
+
+static weights_dims dims_of(const zc_dnnl_shape *s)
+{
+    if (s->groups == 1) return (weights_dims){4, {s->oc, s->ic, s->kernel[0], s->kernel[1]}};
+    return (weights_dims){5, {s->groups, s->oc, s->ic, s->kernel[0], s->kernel[1]}};
+}
+
+static dnnl_format_tag_t plain_tag(const weights_dims *w)
+{
+    return w->n == 4 ? dnnl_oihw : dnnl_goihw;
+}
+
 static bool describe(const zc_dnnl_shape *s, layouts *l)
 {
-    dnnl_dims_t x = {1, s->ic, s->in[0], s->in[1]}, y = {1, s->oc, s->out[0], s->out[1]};
-    dnnl_dims_t w = {s->oc, s->ic, s->kernel[0], s->kernel[1]}, b = {s->oc};
+    const int64_t channels = s->groups * s->oc;
+    dnnl_dims_t x = {1, s->groups * s->ic, s->in[0], s->in[1]};
+    dnnl_dims_t y = {1, channels, s->out[0], s->out[1]}, b = {channels};
+    const weights_dims w = dims_of(s);
     return md_tag(&l->x, 4, x, dnnl_nhwc) && md_tag(&l->y, 4, y, dnnl_nhwc) &&
-           md_tag(&l->w_any, 4, w, dnnl_format_tag_any) && md_tag(&l->w_plain, 4, w, dnnl_oihw) &&
-           md_tag(&l->bias, 1, b, dnnl_a);
+           md_tag(&l->w_any, w.n, w.d, dnnl_format_tag_any) &&
+           md_tag(&l->w_plain, w.n, w.d, plain_tag(&w)) && md_tag(&l->bias, 1, b, dnnl_a);
 }
 
 /* Padding after the last element, as the sizes need it (may be negative: unused input). */
@@ -124,7 +143,7 @@ static dnnl_status_t make_desc(zc_dnnl_conv *c, const zc_dnnl_shape *s, const la
 typedef struct weights_format {
     zc_pack_format base;
     md_t plain, packed;
-    int64_t oc, ic, kernel[2];
+    weights_dims dims;
 } weights_format;
 
 static bool same_format(const zc_pack_format *fa, const zc_pack_format *fb)
@@ -200,18 +219,29 @@ static bool unpack(const zc_pack_format *base, const void *from, void *to)
     return reorder(MD(f->packed), from, MD(f->plain), to);
 }
 
-/* Output channels that are compared at a time: whole blocks, of 8 to 64 channels, of any layout. */
+/* Of the first axis, output channels or groups, what is compared at a time: whole blocks, of 8 to
+ * 64 channels, of any layout. */
 #define PART ((int64_t)192)
+
+/* Weights behind one index of the first axis. */
+static size_t filter_of(const weights_format *f)
+{
+    size_t n = 1;
+    for (int i = 1; i < f->dims.n; i++) n *= (size_t)f->dims.d[i];
+    return n;
+}
 
 static bool part_equals(const weights_format *f, int64_t first, int64_t n, const void *packed,
                         const float *plain, float *again)
 {
-    const dnnl_dims_t dims = {n, f->ic, f->kernel[0], f->kernel[1]}, at = {first, 0, 0, 0};
-    const size_t filter = (size_t)(f->ic * f->kernel[0] * f->kernel[1]);
+    weights_dims part = f->dims;
+    const dnnl_dims_t at = {first};
+    const size_t filter = filter_of(f);
     md_t from = {0}, to = {0};
+    part.d[0] = n;
     bool same =
-        md_part(&from, MD(f->packed), dims, at) && md_tag(&to, 4, dims, dnnl_oihw) &&
-        reorder(MD(from), packed, MD(to), again) &&
+        md_part(&from, MD(f->packed), part.d, at) &&
+        md_tag(&to, part.n, part.d, plain_tag(&part)) && reorder(MD(from), packed, MD(to), again) &&
         memcmp(again, plain + (size_t)first * filter, (size_t)n * filter * sizeof *again) == 0;
     md_free(&from);
     md_free(&to);
@@ -221,10 +251,11 @@ static bool part_equals(const weights_format *f, int64_t first, int64_t n, const
 static bool gives_back(const zc_pack_format *base, const void *packed, const void *plain)
 {
     const weights_format *f = (const void *)base;
-    float *again = zc_calloc((size_t)(PART * f->ic * f->kernel[0] * f->kernel[1]), sizeof *again);
+    const int64_t all = f->dims.d[0];
+    float *again = zc_calloc((size_t)(all < PART ? all : PART) * filter_of(f), sizeof *again);
     bool same = again != NULL;
-    for (int64_t at = 0; same && at < f->oc; at += PART)
-        same = part_equals(f, at, f->oc - at < PART ? f->oc - at : PART, packed, plain, again);
+    for (int64_t at = 0; same && at < all; at += PART)
+        same = part_equals(f, at, all - at < PART ? all - at : PART, packed, plain, again);
     free(again);
     return same;
 }
@@ -239,9 +270,7 @@ static weights_format *format_of(const making *m)
                                .unpack = unpack,
                                .gives_back = gives_back,
                                .destroy = destroy_format};
-    f->oc = m->shape->oc;
-    f->ic = m->shape->ic;
-    memcpy(f->kernel, m->shape->kernel, sizeof f->kernel);
+    f->dims = dims_of(m->shape);
     if (!md_copy(&f->plain, MD(m->l.w_plain)) ||
         !md_copy(&f->packed, dnnl_primitive_desc_query_md(m->c->desc, dnnl_query_weights_md, 0))) {
         destroy_format(&f->base);
@@ -348,7 +377,8 @@ zc_status zc_dnnl_conv_prepare(void)
 {
     static atomic_bool done;
     if (atomic_load_explicit(&done, memory_order_acquire)) return ZC_OK;
-    const zc_dnnl_shape shape = {.ic = SAMPLE,
+    const zc_dnnl_shape shape = {.groups = 1,
+                                 .ic = SAMPLE,
                                  .oc = SAMPLE,
                                  .in = {2, 2},
                                  .out = {2, 2},

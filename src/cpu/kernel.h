@@ -40,6 +40,9 @@ struct zc_kctx {
     zc_pool *pool;    /* may be NULL: one thread */
     zc_kstate *state; /* may be NULL: keep nothing */
     zc_kstate *prologue_state, *epilogue_state;
+    const zc_kctx
+        *step;       /* whose epilogue the kernel may run itself (zc_finish_begin); NULL: none */
+    bool finished;   /* it does */
     zc_packs *packs; /* of the plan's constants; may be NULL: pack nothing */
     /* DYNAMIC operations: gives out[i] its shape and data. dims may alias out[i].dims. */
     zc_status (*resize)(zc_kctx *k, int i, int rank, const int64_t *dims);
@@ -73,6 +76,24 @@ zc_status zc_kernel_prepare(zc_op op, const char *subject, zc_diag *diag);
 zc_status zc_k_pointwise(zc_kctx *k);
 /* The fast form of every operation with a scalar expression. */
 zc_status zc_fast_pointwise(zc_kctx *k);
+
+/* Pointwise work from x0 and inputs [first, end) of k to `to`, which may be x0: the context of a
+ * step of its own. What it points to is in *room. */
+typedef struct zc_fused {
+    zc_attrs_Pointwise attrs;
+    zc_tensor in[1 + ZC_EPILOGUE_INPUTS];
+} zc_fused;
+zc_kctx zc_fused_step(const zc_kctx *k, const char *text, const zc_tensor *x0, int first, int end,
+                      zc_tensor *to, zc_fused *room);
+
+/* The step's epilogue on pieces of the result, right after a kernel has made them. */
+typedef struct zc_finish zc_finish;
+/* From here on the epilogue is the kernel's to run. *f is NULL when there is none, or it needs the
+ * reference kernel, which then runs after this one. */
+zc_status zc_finish_begin(zc_kctx *k, const zc_finish **f);
+/* `rows` stretches of n elements of the result, the first at `at`, `step` apart; nothing when f is
+ * NULL. Any thread. */
+void zc_finish_run(const zc_finish *f, int64_t at, int64_t rows, int64_t n, int64_t step);
 
 /* ---- small things that many kernels need ---- */
 
@@ -117,6 +138,7 @@ static inline zc_kctx zc_inner(const zc_kctx *k, zc_op op, const void *attrs, in
     inner.nout = 1;
     inner.out = out;
     inner.const_in = 0;
+    inner.step = NULL;
     inner.state = inner.prologue_state = inner.epilogue_state = NULL;
     return inner;
 }

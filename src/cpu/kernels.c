@@ -159,16 +159,21 @@ static zc_status run_carried(zc_kctx *k, zc_kernel_fn kernel)
 
 /* ---- prologues and epilogues ---- */
 
-/* Pointwise work from x0 and inputs [first, end) to `to`, which may be x0. */
+zc_kctx zc_fused_step(const zc_kctx *k, const char *text, const zc_tensor *x0, int first, int end,
+                      zc_tensor *to, zc_fused *room)
+{
+    int n = 0;
+    room->attrs = (zc_attrs_Pointwise){.expr = text};
+    room->in[n++] = *x0;
+    for (int i = first; i < end && i < k->nin; i++) room->in[n++] = k->in[i];
+    return zc_inner(k, ZC_OP_Pointwise, &room->attrs, n, room->in, to);
+}
+
 static zc_status run_fused(zc_kctx *k, const char *text, const zc_tensor *x0, int first, int end,
                            zc_tensor *to, zc_kstate *state, bool reference_only)
 {
-    zc_tensor in[1 + ZC_EPILOGUE_INPUTS];
-    zc_attrs_Pointwise attrs = {.expr = text};
-    int n = 0;
-    in[n++] = *x0;
-    for (int i = first; i < end && i < k->nin; i++) in[n++] = k->in[i];
-    zc_kctx inner = zc_inner(k, ZC_OP_Pointwise, &attrs, n, in, to);
+    zc_fused room;
+    zc_kctx inner = zc_fused_step(k, text, x0, first, end, to, &room);
     inner.state = state;
     return pick(&inner, reference_only)(&inner);
 }
@@ -196,10 +201,12 @@ zc_status zc_kernel_run(zc_kctx *k, bool reference_only)
     const char *epilogue = zc_op_epilogue(k->info, k->attrs);
     zc_kctx own = *k;
     own.nin = zc_op_own_inputs(k->info, k->nin);
+    own.step = epilogue && !reference_only ? k : NULL;
+    own.finished = false;
     if (prologue) ZC_TRY(run_prologue(k, prologue, &own, reference_only));
     ZC_TRY(needs_carriers(&own) ? run_carried(&own, reference[k->op])
                                 : pick(&own, reference_only)(&own));
-    if (!epilogue) return ZC_OK;
+    if (!epilogue || own.finished) return ZC_OK;
     return run_fused(k, epilogue, &k->out[0], zc_op_epilogue_first(k->info, k->attrs), k->nin,
                      &k->out[0], k->epilogue_state, reference_only);
 }

@@ -18,6 +18,7 @@ typedef struct mm_job {
     const zc_mm *mm;
     const float *a, *b, *c;
     float *y;
+    const zc_finish *epilogue;
     int64_t row_parts, col_parts; /* of each product */
     atomic_int status;
 } mm_job;
@@ -69,6 +70,8 @@ static void part(void *arg, int i)
         leading(mm->a_row, mm->a_col, ta, ta ? rows : mm->k), j->b + b_off + col * mm->b_col,
         leading(mm->b_row, mm->b_col, tb, tb ? mm->k : cols), j->c ? 1.0f : 0.0f, y, mm->n);
     if (status != ZC_OK) atomic_store(&j->status, (int)status);
+    bool joined = cols == mm->n; /* rows lie side by side */
+    zc_finish_run(j->epilogue, y - j->y, joined ? 1 : rows, joined ? rows * cols : cols, mm->n);
 }
 
 /* Work that is worth another thread. */
@@ -120,6 +123,7 @@ zc_status zc_fast_matmul_f32(zc_kctx *k)
     divide(&j, flops);
     int64_t parts = mm.batch * j.row_parts * j.col_parts;
     if (parts > INT32_MAX) return zc_kernel_unsupported(k, "more than 2^31 matrix products");
+    ZC_TRY(zc_finish_begin(k, &j.epilogue));
     if (flops * (double)mm.batch < 2 * PART_FLOPS)
         zc_pool_run(NULL, (int)parts, part, &j);
     else

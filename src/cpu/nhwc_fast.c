@@ -42,6 +42,7 @@ typedef struct conv_state {
 typedef struct conv_job {
     const zc_kctx *k;
     const conv_shape *s;
+    const zc_finish *epilogue;
     const float *x, *bias, *residual;
     float *y;
     unsigned char *scratch;
@@ -67,7 +68,7 @@ static void state_free(void *p)
 bool zc_conv_nhwc_packs(const zc_attrs_ConvNhwc *a, zc_dtype x, zc_dtype w)
 {
     bool plain = *a->activation == 0 || strcmp(a->activation, "Relu") == 0;
-    return plain && a->group == 1 && !a->taps_first && x == ZC_F32 && w == ZC_F32;
+    return plain && !a->taps_first && x == ZC_F32 && w == ZC_F32;
 }
 
 bool zc_fits_conv_nhwc_f32(const zc_kctx *k)
@@ -103,7 +104,7 @@ static zc_dnnl_shape band_shape(const zc_kctx *k, const zc_conv *c, int64_t from
                                 int64_t *in_from)
 {
     const zc_window *w = &c->w;
-    zc_dnnl_shape s = {.ic = c->ic, .oc = c->oc, .bias = present(k, 2)};
+    zc_dnnl_shape s = {.groups = c->groups, .ic = c->ic, .oc = c->oc, .bias = present(k, 2)};
     for (int i = 0; i < 2; i++) {
         s.in[i] = w->in[i];
         s.out[i] = w->out[i];
@@ -139,7 +140,8 @@ static void flatten(zc_conv *c)
  * that it is given, and results must not depend on threads. */
 static int64_t bands_of(const zc_conv *c)
 {
-    const double flops = 2.0 * (double)(c->out_plane * c->taps) * (double)(c->ic * c->oc);
+    const double flops =
+        2.0 * (double)(c->out_plane * c->taps) * (double)(c->groups * c->ic * c->oc);
     int64_t bands = c->out_plane / LEAST_PIXELS;
     if (bands < 2) bands = 2;
     if (bands > BANDS) bands = BANDS;
@@ -152,8 +154,8 @@ static int64_t bands_of(const zc_conv *c)
 static zc_status make_bands(zc_kctx *k, const zc_conv *c, conv_shape *s, bool *refused)
 {
     int64_t rows = c->w.out[0], bands = bands_of(c);
-    s->in_width = c->w.in[1] * c->ic;
-    s->out_width = c->w.out[1] * c->oc;
+    s->in_width = c->w.in[1] * c->groups * c->ic;
+    s->out_width = c->w.out[1] * c->groups * c->oc;
     for (int i = 0; i < bands; i++) {
         s->out_row[i] = rows * i / bands;
         s->out_row[i + 1] = rows * (i + 1) / bands;
@@ -243,6 +245,7 @@ static void conv_band(void *arg, int i)
                                             j->scratch + (size_t)i * s->scratch);
         if (status != ZC_OK) atomic_store(&j->status, (int)status);
         finish(j, at, floats);
+        zc_finish_run(j->epilogue, at, 1, floats, 0);
     }
 }
 
@@ -264,14 +267,15 @@ zc_status zc_fast_conv_nhwc_f32(zc_kctx *k)
                   .images = k->in[0].dims[0],
                   .bias = present(k, 2) ? k->in[2].data : NULL,
                   .residual = present(k, 3) ? k->in[3].data : NULL,
-                  .in_plane = c.in_plane * c.ic,
-                  .out_plane = c.out_plane * c.oc,
+                  .in_plane = c.in_plane * c.groups * c.ic,
+                  .out_plane = c.out_plane * c.groups * c.oc,
                   .relu = *ZC_ATTRS(k, ConvNhwc)->activation != 0};
     size_t bytes = (size_t)(j.images * j.out_plane) * sizeof *j.y;
     j.sums = j.residual == j.y ? zc_scratch_get(k->scratch, bytes) : j.y;
     if (!j.sums) return zc_fail_nomem(k->diag, "convolution", bytes);
     j.scratch = zc_scratch_get(k->scratch, s->scratch * (size_t)s->bands);
     if (!j.scratch) return zc_fail_nomem(k->diag, "convolution", s->scratch * (size_t)s->bands);
+    ZC_TRY(zc_finish_begin(k, &j.epilogue));
     zc_parts(k, s->bands, conv_band, &j);
     return zc_dnnl_report(k, (zc_status)atomic_load(&j.status), "convolution");
 }

@@ -37,6 +37,21 @@ static block_fn block_function(zc_expr_op op, zc_simd level)
     }
 }
 
+/* Of 32-bit integers. */
+static block_fn integer_function(zc_expr_op op, zc_simd level)
+{
+    switch (op) {
+    case ZC_EX_ADD:
+        return SIMD_PICK(level, pw_int_ADD);
+    case ZC_EX_SUB:
+        return SIMD_PICK(level, pw_int_SUB);
+    case ZC_EX_MUL:
+        return SIMD_PICK(level, pw_int_MUL);
+    default:
+        return NULL;
+    }
+}
+
 /* ---- the program: made once a step ---- */
 
 typedef struct instruction {
@@ -60,17 +75,53 @@ static bool is_block_dtype(zc_dtype d)
     return d == ZC_F32 || d == ZC_F16 || d == ZC_BF16 || d == ZC_BOOL;
 }
 
-/* Slots are given to nodes in order and taken back after their last use. */
+/* Is node i an integer operand of which nothing is used but its conversion to f32? A block holds
+ * that. */
+static bool is_converted(const zc_expr *e, int i)
+{
+    const zc_expr_node *n = &e->nodes[i];
+    bool kind = n->dtype == ZC_I64 || n->dtype == ZC_U8 || n->dtype == ZC_I8;
+    if (n->op != ZC_EX_INPUT || !kind) return false;
+    for (int u = 0; u < e->count; u++)
+        for (int a = 0; a < 3; a++)
+            if (e->nodes[u].arg[a] == i &&
+                (e->nodes[u].op != ZC_EX_CAST || e->nodes[u].dtype != ZC_F32))
+                return false;
+    for (int r = 0; r < e->nresults; r++)
+        if (e->result[r] == i) return false;
+    return true;
+}
+
+/* 32-bit integers are added, subtracted, multiplied and turned into f32; nothing else. */
+static bool is_integer_work(const zc_expr *e, int i)
+{
+    const zc_expr_node *n = &e->nodes[i];
+    for (int a = 0; a < 3; a++)
+        if (n->arg[a] >= 0 && (e->nodes[n->arg[a]].dtype == ZC_I32) != (n->dtype == ZC_I32) &&
+            !(n->op == ZC_EX_CAST && n->dtype == ZC_F32))
+            return false;
+    return n->op != ZC_EX_CAST || n->dtype != ZC_I32;
+}
+
+/* Slots are given to nodes in order and taken back after their last use. Those of constants, which
+ * are filled once, come first and are kept. */
 static bool assign_slots(const zc_expr *e, program *p)
 {
     int last[ZC_EXPR_MAX_NODES] = {0};
     bool taken[SLOTS_MAX] = {false};
+    for (int i = 0; i < e->count; i++) {
+        if (e->nodes[i].op != ZC_EX_CONST) continue;
+        if (p->slots == SLOTS_MAX) return false;
+        taken[p->slots] = true;
+        p->code[i].slot = (int16_t)p->slots++;
+    }
     for (int i = 0; i < e->count; i++)
         for (int a = 0; a < 3; a++)
             if (e->nodes[i].arg[a] >= 0) last[e->nodes[i].arg[a]] = i;
     for (int r = 0; r < e->nresults; r++) last[e->result[r]] = e->count;
     for (int i = 0; i < e->count; i++) {
         int s = 0;
+        if (e->nodes[i].op == ZC_EX_CONST) continue;
         while (s < SLOTS_MAX && taken[s]) s++;
         if (s == SLOTS_MAX) return false;
         taken[s] = true;
@@ -79,12 +130,24 @@ static bool assign_slots(const zc_expr *e, program *p)
         for (int a = 0; a < 3; a++) {
             int n = e->nodes[i].arg[a];
             p->code[i].arg[a] = n >= 0 ? p->code[n].slot : -1;
-            if (n >= 0 && last[n] == i) taken[p->code[n].slot] = false;
+            bool kept = n >= 0 && e->nodes[n].op == ZC_EX_CONST;
+            if (n >= 0 && last[n] == i && !kept) taken[p->code[n].slot] = false;
         }
     }
     p->nresults = e->nresults;
     for (int r = 0; r < e->nresults; r++) p->result[r] = p->code[e->result[r]].slot;
     return true;
+}
+
+/* The number, or an integer's bits. */
+static float constant_of(const zc_expr_node *n)
+{
+    if (n->dtype == ZC_BOOL) return (float)n->i;
+    if (n->dtype != ZC_I32) return (float)n->f;
+    const int32_t i = (int32_t)n->i;
+    float v;
+    memcpy(&v, &i, sizeof v);
+    return v;
 }
 
 /* false: not an expression for blocks. */
@@ -98,10 +161,15 @@ static bool translate(const zc_expr *e, program *p)
         instruction *in = &p->code[i];
         zc_dtype from = n->arg[0] >= 0 ? e->nodes[n->arg[0]].dtype : n->dtype;
         *in = (instruction){.op = n->op, .input = n->input, .dtype = n->dtype, .from = from};
-        if (!is_block_dtype(n->dtype)) return false;
-        if (n->op == ZC_EX_CONST) in->value = n->dtype == ZC_BOOL ? (float)n->i : (float)n->f;
+        const bool integer = n->dtype == ZC_I32;
+        if (!is_integer_work(e, i)) return false;
+        if (!is_block_dtype(n->dtype) && !integer && !is_converted(e, i)) return false;
+        if (n->op == ZC_EX_CONST) in->value = constant_of(n);
         bool plain = n->op == ZC_EX_CONST || n->op == ZC_EX_INPUT || n->op == ZC_EX_CAST;
-        if (!plain && !(in->fn = block_function(n->op, level))) return false;
+        in->fn = plain     ? NULL
+                 : integer ? integer_function(n->op, level)
+                           : block_function(n->op, level);
+        if (!plain && !in->fn) return false;
         bool needs_float = n->op == ZC_EX_POW;
         if (needs_float && !zc_dtype_is_float(e->nodes[n->arg[1]].dtype)) return false;
     }
@@ -152,6 +220,7 @@ static void load_run(const zc_tensor *t, int64_t at, int64_t n, float *to)
 {
     switch (t->dtype) {
     case ZC_F32:
+    case ZC_I32: /* its bits */
         memcpy(to, (const float *)t->data + at, (size_t)n * sizeof *to);
         return;
     case ZC_F16:
@@ -159,6 +228,15 @@ static void load_run(const zc_tensor *t, int64_t at, int64_t n, float *to)
         return;
     case ZC_BF16:
         for (int64_t i = 0; i < n; i++) to[i] = zc_bf16_to_f32(((const uint16_t *)t->data)[at + i]);
+        return;
+    case ZC_I64:
+        for (int64_t i = 0; i < n; i++) to[i] = (float)((const int64_t *)t->data)[at + i];
+        return;
+    case ZC_U8:
+        for (int64_t i = 0; i < n; i++) to[i] = (float)((const uint8_t *)t->data)[at + i];
+        return;
+    case ZC_I8:
+        for (int64_t i = 0; i < n; i++) to[i] = (float)((const int8_t *)t->data)[at + i];
         return;
     default:
         for (int64_t i = 0; i < n; i++) to[i] = ((const uint8_t *)t->data)[at + i] != 0;
@@ -195,6 +273,7 @@ static void store_run(zc_tensor *t, int64_t at, int64_t n, const float *from)
 {
     switch (t->dtype) {
     case ZC_F32:
+    case ZC_I32:
         memcpy((float *)t->data + at, from, (size_t)n * sizeof *from);
         return;
     case ZC_F16:
@@ -214,6 +293,11 @@ static void convert(const instruction *c, const float *from, float *to, int64_t 
 {
     for (int64_t i = 0; i < n; i++) {
         float v = from[i];
+        if (c->from == ZC_I32) {
+            int32_t bits;
+            memcpy(&bits, &from[i], sizeof bits);
+            v = (float)bits;
+        }
         if (c->dtype == ZC_BOOL) v = v != 0;
         if (c->dtype == ZC_F16) v = zc_f16_to_f32(zc_f32_to_f16(v));
         if (c->dtype == ZC_BF16) v = zc_bf16_to_f32(zc_f32_to_bf16(v));
@@ -221,41 +305,92 @@ static void convert(const instruction *c, const float *from, float *to, int64_t 
     }
 }
 
-static void run_block(const job *j, int64_t at, int64_t n, float (*slots)[BLOCK])
+/* Where the values of a block are: a slot's own room, or an operand's memory. */
+typedef struct frame {
+    float room[SLOTS_MAX][BLOCK] __attribute__((aligned(64)));
+    const float *at[SLOTS_MAX];
+} frame;
+
+static void spread(float v, float *to)
 {
-    int64_t whole = (n + 15) & ~(int64_t)15; /* whole vectors of every instruction set */
+    for (int64_t k = 0; k < BLOCK; k++) to[k] = v;
+}
+
+static void start(const program *p, frame *f)
+{
+    memset(f->room, 0,
+           (size_t)p->slots * sizeof *f->room); /* what lies past a short block is defined */
+    for (int i = 0; i < p->slots; i++) f->at[i] = f->room[i];
+    for (int i = 0; i < p->count; i++)
+        if (p->code[i].op == ZC_EX_CONST) spread(p->code[i].value, f->room[p->code[i].slot]);
+}
+
+static void load_input(const stream *s, int64_t at, int64_t n, bool whole, frame *f, int slot)
+{
+    float *room = f->room[slot];
+    f->at[slot] = room;
+    if (s->how == STRIDED) {
+        load_strided(s, at, n, room);
+    } else if (s->how == SCALAR) {
+        float v;
+        load_run(s->t, 0, 1, &v);
+        spread(v, room);
+    } else if (whole && s->t->dtype == ZC_F32) {
+        f->at[slot] = (const float *)s->t->data + at;
+    } else {
+        load_run(s->t, at, n, room);
+    }
+}
+
+/* Where instruction i puts its result: what comes last may lie where it belongs at once. */
+static float *room_of(const job *j, int i, int64_t at, bool whole, frame *f)
+{
+    const instruction *c = &j->p->code[i];
+    bool direct = whole && i == j->p->count - 1 && j->p->nresults == 1 && j->nout == 1 &&
+                  j->p->result[0] == c->slot && j->out->dtype == ZC_F32;
+    float *to = direct ? (float *)j->out->data + at : f->room[c->slot];
+    f->at[c->slot] = to;
+    return to;
+}
+
+static void run_block(const job *j, int64_t at, int64_t n, frame *f)
+{
+    int64_t vectors = (n + 15) & ~(int64_t)15; /* whole vectors of every instruction set */
+    bool whole = n == vectors;
     for (int i = 0; i < j->p->count; i++) {
         const instruction *c = &j->p->code[i];
-        float *d = slots[c->slot];
-        if (c->fn) {
-            c->fn(d, slots[c->arg[0]], c->arg[1] >= 0 ? slots[c->arg[1]] : NULL,
-                  c->arg[2] >= 0 ? slots[c->arg[2]] : NULL, whole);
-        } else if (c->op == ZC_EX_CAST) {
-            convert(c, slots[c->arg[0]], d, n);
-        } else if (c->op == ZC_EX_INPUT && j->in[c->input].how == WHOLE) {
-            load_run(j->in[c->input].t, at, n, d);
-        } else if (c->op == ZC_EX_INPUT && j->in[c->input].how == STRIDED) {
-            load_strided(&j->in[c->input], at, n, d);
-        } else {
-            float v = c->value;
-            if (c->op == ZC_EX_INPUT) load_run(j->in[c->input].t, 0, 1, &v);
-            for (int64_t k = 0; k < whole; k++) d[k] = v;
-        }
+        const float *a[3];
+        for (int k = 0; k < 3; k++) a[k] = c->arg[k] >= 0 ? f->at[c->arg[k]] : NULL;
+        if (c->fn)
+            c->fn(room_of(j, i, at, whole, f), a[0], a[1], a[2], vectors);
+        else if (c->op == ZC_EX_CAST)
+            convert(c, a[0], room_of(j, i, at, whole, f), n);
+        else if (c->op == ZC_EX_INPUT)
+            load_input(&j->in[c->input], at, n, whole, f, c->slot);
     }
-    for (int r = 0; r < j->p->nresults && r < j->nout; r++)
-        if (zc_present(&j->out[r])) store_run(&j->out[r], at, n, slots[j->p->result[r]]);
+    for (int r = 0; r < j->p->nresults && r < j->nout; r++) {
+        const float *made = f->at[j->p->result[r]];
+        zc_tensor *out = &j->out[r];
+        if (zc_present(out) && made != (const float *)out->data + at) store_run(out, at, n, made);
+    }
+}
+
+/* `rows` stretches of n elements, `step` apart. */
+static void run_range(const job *j, int64_t at, int64_t rows, int64_t n, int64_t step)
+{
+    frame f;
+    start(j->p, &f);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; i < n; i += BLOCK)
+            run_block(j, at + r * step + i, n - i < BLOCK ? n - i : BLOCK, &f);
 }
 
 static void run_part(void *arg, int64_t begin, int64_t end)
 {
     const job *j = arg;
-    float slots[SLOTS_MAX][BLOCK] __attribute__((aligned(64)));
-    memset(slots, 0,
-           (size_t)j->p->slots * sizeof *slots); /* what lies past a short block is defined */
-    for (int64_t b = begin; b < end; b++) {
-        int64_t at = b * BLOCK, all = zc_tensor_numel(j->out);
-        run_block(j, at, all - at < BLOCK ? all - at : BLOCK, slots);
-    }
+    int64_t all = zc_tensor_numel(j->out);
+    int64_t at = begin * BLOCK, to = end * BLOCK < all ? end * BLOCK : all;
+    run_range(j, at, 1, to - at, 0);
 }
 
 /* The program for this step: kept in the state; count 0 says that the reference kernel must run. */
@@ -271,22 +406,58 @@ static program *program_of(zc_kctx *k)
     return p;
 }
 
-zc_status zc_fast_pointwise(zc_kctx *k)
+/* false: the reference kernel must run. */
+static bool prepare(zc_kctx *k, job *j)
 {
     bool fits = k->nin <= ZC_EXPR_MAX_INPUTS;
     for (int i = 0; fits && i < k->nout; i++)
-        fits = !zc_present(&k->out[i]) || is_block_dtype(k->out[i].dtype);
-    for (int i = 0; fits && i < k->nin; i++) fits = is_block_dtype(k->in[i].dtype);
-    program *p = fits ? program_of(k) : NULL;
+        fits =
+            !zc_present(&k->out[i]) || is_block_dtype(k->out[i].dtype) || k->out[i].dtype == ZC_I32;
+    *j = (job){.p = fits ? program_of(k) : NULL, .out = k->out, .nout = k->nout};
+    if (!j->p || !j->p->count) return false;
+    for (int i = 0; i < k->nin; i++) j->in[i] = stream_of(&k->in[i], &k->out[0]);
+    return true;
+}
+
+zc_status zc_fast_pointwise(zc_kctx *k)
+{
+    job j;
     zc_status status = ZC_OK;
-    if (!p || !p->count) {
+    if (!prepare(k, &j)) {
         status = zc_k_pointwise(k);
     } else if (zc_tensor_numel(&k->out[0]) > 0) {
-        job j = {.p = p, .out = k->out, .nout = k->nout};
-        for (int i = 0; i < k->nin; i++) j.in[i] = stream_of(&k->in[i], &k->out[0]);
         int64_t blocks = (zc_tensor_numel(&k->out[0]) + BLOCK - 1) / BLOCK;
         zc_parallel(k, blocks, 16, run_part, &j);
     }
-    if (!k->state) free(p);
+    if (!k->state) free((void *)(uintptr_t)j.p);
     return status;
+}
+
+/* ---- as a part of other kernels ---- */
+
+struct zc_finish {
+    zc_fused room;
+    job j;
+};
+
+zc_status zc_finish_begin(zc_kctx *k, const zc_finish **f)
+{
+    const zc_kctx *step = k->step;
+    *f = NULL;
+    if (!step || !step->epilogue_state) return ZC_OK;
+    zc_finish *made = zc_scratch_get(k->scratch, sizeof *made);
+    if (!made) return zc_fail_nomem(k->diag, "epilogue", sizeof *made);
+    zc_kctx work = zc_fused_step(step, zc_op_epilogue(step->info, step->attrs), &step->out[0],
+                                 zc_op_epilogue_first(step->info, step->attrs), step->nin,
+                                 &step->out[0], &made->room);
+    work.state = step->epilogue_state;
+    if (!prepare(&work, &made->j)) return ZC_OK;
+    k->finished = true;
+    *f = made;
+    return ZC_OK;
+}
+
+void zc_finish_run(const zc_finish *f, int64_t at, int64_t rows, int64_t n, int64_t step)
+{
+    if (f) run_range(&f->j, at, rows, n, step);
 }

@@ -71,6 +71,25 @@ SIMD_FUNC void SIMD_FN(pw_MOD)(float *d, const float *p, const float *q, const f
     }
 }
 
+/* 32-bit integers, whose bits lie in the floats' places. */
+#define PWI(name, op)                                                                              \
+    SIMD_FUNC void SIMD_FN(pw_int_##name)(float *d, const float *p, const float *q,                \
+                                          const float *r, int64_t n)                               \
+    {                                                                                              \
+        (void)r;                                                                                   \
+        for (int64_t i = 0; i < n; i += SIMD_VL) {                                                 \
+            SIMD_FN(words) a, b;                                                                   \
+            memcpy(&a, p + i, sizeof a);                                                           \
+            memcpy(&b, q + i, sizeof b);                                                           \
+            a = a op b;                                                                            \
+            memcpy(d + i, &a, sizeof a);                                                           \
+        }                                                                                          \
+    }
+typedef uint32_t SIMD_FN(words) __attribute__((vector_size(4 * SIMD_VL)));
+PWI(ADD, +)
+PWI(SUB, -)
+PWI(MUL, *)
+#undef PWI
 #undef PW1
 #undef PW2
 #undef PWS

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cpu/kernel.h"
+#include "cpu/fast.h"
 
 /* For each output position: `taps` weights for consecutive input positions from first[o] on
  * (clamped to the edges); outside: the whole position lies beyond the cropped input. */
@@ -214,5 +214,132 @@ zc_status zc_k_Resize(zc_kctx *k)
     }
     n = zc_tensor_numel(&k->out[0]);
     for (int64_t i = 0; i < n; i++) zc_put(&k->out[0], i, data[i]);
+    return ZC_OK;
+}
+
+/* ---- f32, with sums in f32 ---- */
+
+typedef struct fast_axis {
+    const axis_plan *p;
+    const float *from;
+    float *to, *weights; /* [taps][out], and where each lies: */
+    int32_t *at;
+    int64_t inner;
+} fast_axis;
+
+/* to (+)= w * from; a weight of 0 takes nothing, not even NaN. */
+static void add_row(float *to, const float *from, float w, bool first, int64_t n)
+{
+    if (first && w == 1)
+        memcpy(to, from, (size_t)n * sizeof *to);
+    else if (first)
+        for (int64_t i = 0; i < n; i++) to[i] = w * from[i];
+    else
+        for (int64_t i = 0; i < n; i++) to[i] += w * from[i];
+}
+
+/* Output rows [begin, end) of the [outer * out] rows of `inner` elements. */
+static void fast_rows(void *arg, int64_t begin, int64_t end)
+{
+    const fast_axis *j = arg;
+    const axis_plan *p = j->p;
+    for (int64_t r = begin; r < end; r++) {
+        const float *from = j->from + r / p->out * p->in * j->inner;
+        float *to = j->to + r * j->inner;
+        bool first = true;
+        for (int t = 0; t < p->taps; t++) {
+            int64_t i = t * p->out + r % p->out;
+            if (j->weights[i] == 0) continue;
+            add_row(to, from + j->at[i] * j->inner, j->weights[i], first, j->inner);
+            first = false;
+        }
+        if (first) memset(to, 0, (size_t)j->inner * sizeof *to);
+    }
+}
+
+/* The last axis: rows of neighbours. */
+static void fast_columns(void *arg, int64_t begin, int64_t end)
+{
+    const fast_axis *j = arg;
+    const axis_plan *p = j->p;
+    for (int64_t r = begin; r < end; r++) {
+        const float *from = j->from + r * p->in;
+        float *to = j->to + r * p->out;
+        for (int t = 0; t < p->taps; t++) {
+            const int32_t *at = j->at + t * p->out;
+            const float *w = j->weights + t * p->out;
+            for (int64_t o = 0; o < p->out; o++) {
+                float v = w[o] == 0 ? 0 : w[o] * from[at[o]];
+                to[o] = t ? to[o] + v : v;
+            }
+        }
+    }
+}
+
+static zc_status tap_tables(zc_kctx *k, fast_axis *j)
+{
+    const axis_plan *p = j->p;
+    size_t n = (size_t)p->out * (size_t)p->taps;
+    j->weights = zc_scratch_get(k->scratch, n * sizeof *j->weights);
+    j->at = zc_scratch_get(k->scratch, n * sizeof *j->at);
+    if (!j->weights || !j->at) return zc_fail_nomem(k->diag, "resize", n);
+    for (int64_t o = 0; o < p->out; o++)
+        for (int t = 0; t < p->taps; t++) {
+            j->weights[t * p->out + o] = (float)p->weights[o * p->taps + t];
+            j->at[t * p->out + o] = (int32_t)clamp(p->first[o] + t, p->in);
+        }
+    return ZC_OK;
+}
+
+static zc_status fast_one_axis(zc_kctx *k, const resize_job *job, const zc_resize_axis *ax,
+                               int64_t dims[], int rank, int axis, bool last, const float **data)
+{
+    axis_plan p;
+    ZC_TRY(plan_axis(k, job, ax, dims[axis], &p));
+    int64_t outer = zc_dims_span(dims, 0, axis), inner = zc_dims_span(dims, axis + 1, rank);
+    size_t bytes = (size_t)(outer * ax->out * inner) * sizeof(float);
+    fast_axis j = {.p = &p, .from = *data, .inner = inner};
+    j.to = last ? k->out[0].data : zc_scratch_get(k->scratch, bytes);
+    if (!j.to) return zc_fail_nomem(k->diag, "resize", bytes);
+    ZC_TRY(tap_tables(k, &j));
+    if (inner == 1)
+        zc_parallel(k, outer, 4096 / ax->out + 1, fast_columns, &j);
+    else
+        zc_parallel(k, outer * ax->out, 4096 / inner + 1, fast_rows, &j);
+    dims[axis] = ax->out;
+    *data = j.to;
+    return ZC_OK;
+}
+
+bool zc_fits_resize_f32(const zc_kctx *k)
+{
+    const zc_attrs_Resize *a = ZC_ATTRS(k, Resize);
+    const zc_tensor *x = &k->in[0];
+    bool small = zc_tensor_numel(x) > 0 && zc_tensor_numel(&k->out[0]) > 0;
+    for (int d = 0; d < x->rank; d++) small = small && x->dims[d] < INT32_MAX;
+    return x->dtype == ZC_F32 && small &&
+           strcmp(a->coordinate_transformation_mode, "tf_crop_and_resize") != 0;
+}
+
+zc_status zc_fast_resize_f32(zc_kctx *k)
+{
+    resize_job job = {.a = ZC_ATTRS(k, Resize)};
+    const zc_tensor *x = &k->in[0];
+    zc_resize_axis axes[ZC_MAX_RANK];
+    int64_t dims[ZC_MAX_RANK];
+    const float *data = x->data;
+    int first = -1;
+    ZC_TRY(zc_resize_read_words(job.a, &job.words, k->subject, k->diag));
+    ZC_TRY(zc_resize_axes(job.a, x->rank, x->dims, given(k, 1), given(k, 2), given(k, 3), axes,
+                          k->subject, k->diag));
+    memcpy(dims, x->dims, sizeof dims);
+    for (int d = x->rank - 1; d >= 0; d--) {
+        axes[d].resized = axes[d].resized && (axes[d].out != dims[d] || axes[d].scale != 1);
+        if (axes[d].resized) first = d;
+    }
+    for (int d = x->rank - 1; d >= 0; d--)
+        if (axes[d].resized)
+            ZC_TRY(fast_one_axis(k, &job, &axes[d], dims, x->rank, d, d == first, &data));
+    if (first < 0) memcpy(k->out[0].data, data, (size_t)zc_tensor_numel(x) * sizeof *data);
     return ZC_OK;
 }

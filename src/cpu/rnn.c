@@ -93,25 +93,10 @@ static void step_lstm(const seq *s)
 
 /* ---- sequences ---- */
 
-static int64_t state_at(const seq *s)
-{
-    const zc_rnn *n = s->n;
-    int64_t i = n->r.batch_first ? s->b * n->r.directions + s->d : s->d * n->batch + s->b;
-    return i * n->hidden;
-}
-
-static int64_t y_at(const seq *s, int64_t t)
-{
-    const zc_rnn *n = s->n;
-    int64_t dirs = n->r.directions;
-    int64_t i = n->r.batch_first ? (s->b * n->length + t) * dirs + s->d
-                                 : (t * dirs + s->d) * n->batch + s->b;
-    return i * n->hidden;
-}
-
 static void load(const seq *s, const zc_tensor *t, double *to)
 {
-    for (int64_t i = 0; i < s->n->hidden; i++) to[i] = t ? zc_get(t, state_at(s) + i) : 0;
+    for (int64_t i = 0; i < s->n->hidden; i++)
+        to[i] = t ? zc_get(t, zc_rnn_state_at(s->n, s->d, s->b) + i) : 0;
 }
 
 static void store(const seq *s, zc_tensor *t, int64_t at, const double *from)
@@ -150,11 +135,11 @@ static void run_sequence(const zc_rnn *n, int64_t task)
             step_gru(&s);
         else
             step_lstm(&s);
-        store(&s, n->y, y_at(&s, t), s.h);
+        store(&s, n->y, zc_rnn_y_at(n, s.d, t, s.b), s.h);
     }
-    for (int64_t t = valid; t < n->length; t++) store(&s, n->y, y_at(&s, t), NULL);
-    store(&s, n->yh, state_at(&s), s.h);
-    store(&s, n->yc, state_at(&s), s.c);
+    for (int64_t t = valid; t < n->length; t++) store(&s, n->y, zc_rnn_y_at(n, s.d, t, s.b), NULL);
+    store(&s, n->yh, zc_rnn_state_at(n, s.d, s.b), s.h);
+    store(&s, n->yc, zc_rnn_state_at(n, s.d, s.b), s.c);
 }
 
 static void sequences(void *arg, int64_t begin, int64_t end)

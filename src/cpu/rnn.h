@@ -34,4 +34,16 @@ static inline int64_t zc_rnn_x_at(const zc_rnn *n, int64_t t, int64_t b)
     return (n->r.batch_first ? b * n->length + t : t * n->batch + b) * n->input;
 }
 
+/* Element of the states and of y at which those of sequence b in direction d begin. */
+static inline int64_t zc_rnn_state_at(const zc_rnn *n, int64_t d, int64_t b)
+{
+    return (n->r.batch_first ? b * n->r.directions + d : d * n->batch + b) * n->hidden;
+}
+static inline int64_t zc_rnn_y_at(const zc_rnn *n, int64_t d, int64_t t, int64_t b)
+{
+    const int64_t dirs = n->r.directions;
+    return (n->r.batch_first ? (b * n->length + t) * dirs + d : (t * dirs + d) * n->batch + b) *
+           n->hidden;
+}
+
 #endif

@@ -8,7 +8,8 @@
 #define TABLE(level, vl)                                                                           \
     {                                                                                              \
         vl, row_moments_##level, row_affine_##level, row_affines_##level, row_scale_##level,       \
-            row_add_##level, row_softmax_##level, column_softmax_##level, row_products_##level     \
+            row_add_##level, row_softmax_##level, column_softmax_##level, row_products_##level,    \
+            lstm_step_##level, gru_gates_##level, gru_state_##level                                \
     }
 
 const zc_rows *zc_rows_at(zc_simd level)

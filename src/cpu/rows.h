@@ -24,7 +24,15 @@ typedef struct zc_rows {
     /* The same of `width` columns side by side, rows being `step` apart. */
     void (*column_softmax)(const float *x, int64_t n, int64_t step, int64_t width, float *y);
     /* out[r] = row r of m[rows][cols] times v. */
-    void (*products)(const float *m, const float *v, int64_t rows, int64_t cols, double *out);
+    void (*products)(const float *m, const float *v, int64_t rows, int64_t cols, float *out);
+    /* An LSTM's new cell c and state h from the two parts of its four gates, n elements each. */
+    void (*lstm_step)(const float *a, const float *b, int64_t n, float *c, float *h);
+    /* A GRU's gates z and reset from their two parts, and v = reset * h. */
+    void (*gru_gates)(const float *a, const float *b, int64_t n, const float *h, float *z,
+                      float *reset, float *v);
+    /* Its new state h, from a + (b + bias) * reset; a NULL bias is 0, a NULL reset 1. */
+    void (*gru_state)(const float *a, const float *b, const float *bias, const float *reset,
+                      const float *z, int64_t n, float *h);
 } zc_rows;
 
 /* In all of them y may be an operand of the same length. */

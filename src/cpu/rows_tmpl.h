@@ -162,21 +162,88 @@ SIMD_FUNC void SIMD_FN(column_softmax)(const float *x, int64_t n, int64_t step, 
 
 /* ---- products ---- */
 
+SIMD_INLINE void SIMD_FN(some_products)(const float *m, const float *v, int64_t rows, int64_t cols,
+                                        float *out)
+{
+    vf a[4] = {{0}}, b[4] = {{0}};
+    int64_t i = 0;
+    for (; i + 2 * SIMD_VL <= cols; i += 2 * SIMD_VL) {
+        vf p = SIMD_FN(load)(v + i), q = SIMD_FN(load)(v + i + SIMD_VL);
+        SIMD_UNROLL
+        for (int64_t r = 0; r < rows; r++) {
+            const float *x = m + r * cols + i;
+            a[r] = SIMD_FMA(SIMD_FN(load)(x), p, a[r]);
+            b[r] = SIMD_FMA(SIMD_FN(load)(x + SIMD_VL), q, b[r]);
+        }
+    }
+    for (; i < cols; i += SIMD_VL) {
+        vf p = SIMD_FN(tail)(v + i, cols - i, 0);
+        SIMD_UNROLL
+        for (int64_t r = 0; r < rows; r++)
+            a[r] = SIMD_FMA(SIMD_FN(tail)(m + r * cols + i, cols - i, 0), p, a[r]);
+    }
+    SIMD_UNROLL
+    for (int64_t r = 0; r < rows; r++) out[r] = SIMD_FN(sum)(a[r] + b[r]);
+}
+
 /* out[r] = row r of m[rows][cols] times v. */
 SIMD_FUNC void SIMD_FN(row_products)(const float *m, const float *v, int64_t rows, int64_t cols,
-                                     double *out)
+                                     float *out)
 {
-    for (int64_t r = 0; r < rows; r++) {
-        const float *x = m + r * cols;
-        vf a = {0}, b = {0};
-        int64_t i = 0;
-        for (; i + 2 * SIMD_VL <= cols; i += 2 * SIMD_VL) {
-            a = SIMD_FMA(SIMD_FN(load)(x + i), SIMD_FN(load)(v + i), a);
-            b = SIMD_FMA(SIMD_FN(load)(x + i + SIMD_VL), SIMD_FN(load)(v + i + SIMD_VL), b);
-        }
-        for (; i < cols; i += SIMD_VL)
-            a = SIMD_FMA(SIMD_FN(tail)(x + i, cols - i, 0), SIMD_FN(tail)(v + i, cols - i, 0), a);
-        out[r] = (double)SIMD_FN(sum)(a + b);
+    int64_t r = 0;
+    for (; r + 4 <= rows; r += 4) SIMD_FN(some_products)(m + r * cols, v, 4, cols, out + r);
+    for (; r < rows; r++) SIMD_FN(some_products)(m + r * cols, v, 1, cols, out + r);
+}
+
+/* ---- steps of recurrent layers ---- */
+
+SIMD_INLINE vf SIMD_FN(gate_sum)(const float *a, const float *b, int64_t n)
+{
+    return SIMD_FN(tail)(a, n, 0) + SIMD_FN(tail)(b, n, 0);
+}
+
+SIMD_INLINE void SIMD_FN(put)(float *p, vf v, int64_t n)
+{
+    if (n >= SIMD_VL)
+        SIMD_FN(store)(p, v);
+    else
+        SIMD_FN(store_part)(p, v, n);
+}
+
+SIMD_FUNC void SIMD_FN(lstm_step)(const float *a, const float *b, int64_t n, float *c, float *h)
+{
+    for (int64_t i = 0; i < n; i += SIMD_VL) {
+        vf in = SIMD_FN(vm_sigmoid)(SIMD_FN(gate_sum)(a + i, b + i, n - i));
+        vf out = SIMD_FN(vm_sigmoid)(SIMD_FN(gate_sum)(a + n + i, b + n + i, n - i));
+        vf forget = SIMD_FN(vm_sigmoid)(SIMD_FN(gate_sum)(a + 2 * n + i, b + 2 * n + i, n - i));
+        vf fresh = SIMD_FN(vm_tanh)(SIMD_FN(gate_sum)(a + 3 * n + i, b + 3 * n + i, n - i));
+        vf cell = forget * SIMD_FN(tail)(c + i, n - i, 0) + in * fresh;
+        SIMD_FN(put)(c + i, cell, n - i);
+        SIMD_FN(put)(h + i, out * SIMD_FN(vm_tanh)(cell), n - i);
+    }
+}
+
+SIMD_FUNC void SIMD_FN(gru_gates)(const float *a, const float *b, int64_t n, const float *h,
+                                  float *z, float *reset, float *v)
+{
+    for (int64_t i = 0; i < n; i += SIMD_VL) {
+        vf r = SIMD_FN(vm_sigmoid)(SIMD_FN(gate_sum)(a + n + i, b + n + i, n - i));
+        SIMD_FN(put)(z + i, SIMD_FN(vm_sigmoid)(SIMD_FN(gate_sum)(a + i, b + i, n - i)), n - i);
+        SIMD_FN(put)(reset + i, r, n - i);
+        SIMD_FN(put)(v + i, r * SIMD_FN(tail)(h + i, n - i, 0), n - i);
+    }
+}
+
+SIMD_FUNC void SIMD_FN(gru_state)(const float *a, const float *b, const float *bias,
+                                  const float *reset, const float *z, int64_t n, float *h)
+{
+    for (int64_t i = 0; i < n; i += SIMD_VL) {
+        vf rec = SIMD_FN(tail)(b + i, n - i, 0);
+        if (bias) rec = rec + SIMD_FN(tail)(bias + i, n - i, 0);
+        if (reset) rec = rec * SIMD_FN(tail)(reset + i, n - i, 0);
+        vf fresh = SIMD_FN(vm_tanh)(SIMD_FN(tail)(a + i, n - i, 0) + rec);
+        vf keep = SIMD_FN(tail)(z + i, n - i, 0), was = SIMD_FN(tail)(h + i, n - i, 0);
+        SIMD_FN(put)(h + i, (1.0f - keep) * fresh + keep * was, n - i);
     }
 }
 

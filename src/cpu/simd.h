@@ -7,7 +7,8 @@
  *   SIMD_VL           floats in a vector
  *   SIMD_ROWS         rows of a register tile two vectors wide
  *   SIMD_FMA(a,b,c)   a*b+c, in one rounding where the set has it
- *   SIMD_MAX(a,b)     the greater; b where one is NaN
+ *   SIMD_MAX(a,b)     the greater; b where one is NaN; SIMD_MIN(a,b): the smaller
+ *   SIMD_BLEND(m,a,b) a where m, the result of a comparison, holds, else b
  *   vf, vi            vectors of floats and of 32-bit integers: + - * / and comparisons work on
  *                     elements, a scalar operand is repeated
  * SIMD_PICK(level, name) is the function for a level. */

@@ -35,7 +35,7 @@ SIMD_INLINE vf SIMD_FN(splat)(float x)
 /* mask ? a : b; mask is the result of a comparison. */
 SIMD_INLINE vf SIMD_FN(choose)(vi mask, vf a, vf b)
 {
-    return (vf)(((vi)a & mask) | ((vi)b & ~mask));
+    return SIMD_BLEND(mask, a, b);
 }
 
 /* The elements in pairs, folded to four, by `step` on vectors of any size. */

@@ -5,5 +5,7 @@
 #undef SIMD_ROWS
 #undef SIMD_FMA
 #undef SIMD_MAX
+#undef SIMD_MIN
+#undef SIMD_BLEND
 #undef vf
 #undef vi

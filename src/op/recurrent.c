@@ -197,3 +197,12 @@ zc_status zc_recurrent_of(zc_op op, const void *from, const char *subject, zc_di
     out->batch_first = a.layout == 1;
     return read_acts(&a, subject, diag, out);
 }
+
+bool zc_rnn_acts_are_usual(const zc_recurrent *r)
+{
+    for (int i = 0; i < r->directions * r->functions; i++) {
+        bool is_gate = r->functions > 1 && i % r->functions == 0;
+        if (r->act[i].kind != (is_gate ? ACT_SIGMOID : ACT_TANH)) return false;
+    }
+    return true;
+}

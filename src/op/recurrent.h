@@ -28,6 +28,8 @@ typedef struct zc_recurrent {
 zc_status zc_recurrent_of(zc_op op, const void *attrs, const char *subject, zc_diag *diag,
                           zc_recurrent *out);
 
+/* Sigmoid for gates and tanh for states, as when the attribute is left out. */
+bool zc_rnn_acts_are_usual(const zc_recurrent *r);
 double zc_rnn_act_apply(const zc_rnn_act *act, double x);
 
 #endif

@@ -145,7 +145,7 @@ static bool is_conv(const layout *l, const zc_node *n)
     if (n->op != ZC_OP_Conv || !is_plane(l, n->in[0]) || !is_plane(l, n->out[0])) return false;
     const zc_tensor *w = zc_val(l->g, n->in[ZC_IN_Conv_w])->data;
     if (!w || w->dtype != zc_val(l->g, n->in[0])->type.dtype) return false;
-    return w->dtype == ZC_F32 ? a->group == 1 : half_fits(w, a->group);
+    return w->dtype == ZC_F32 || half_fits(w, a->group);
 }
 
 /* The constant's elements in channels-last order; 0: no memory. */

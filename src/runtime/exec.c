@@ -317,8 +317,12 @@ zc_status zc_exec_step(zc_session *s, const zc_pstep *step, zc_diag *diag)
 zc_status zc_exec_block(zc_session *s, uint32_t b, zc_diag *diag)
 {
     const zc_pblock *block = &s->program->blocks[b];
-    for (uint32_t i = 0; i < block->nsteps; i++)
+    double *us = b == 0 ? s->step_us : NULL;
+    for (uint32_t i = 0; i < block->nsteps; i++) {
+        const int64_t before = us ? now_ns() : 0;
         ZC_TRY(zc_exec_step(s, &s->program->steps[block->steps[i]], diag));
+        if (us) us[i] = (double)(now_ns() - before) * 1e-3;
+    }
     /* Control flow handles values in host memory. */
     for (uint32_t i = 0; s->gpu && i < block->nouts; i++)
         ZC_TRY(zc_gpu_to_host(s, block->outs[i], diag));

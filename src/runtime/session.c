@@ -103,6 +103,7 @@ void zc_session_free(zc_session *s)
     free(s->dim_values);
     free(s->states);
     free(s->operands);
+    free(s->step_us);
     free(s->arena);
     zc_plan_destroy(&s->plan);
     free(s);
@@ -191,6 +192,10 @@ static zc_status create(zc_plan *plan, const zc_session_params *params, zc_sessi
     if (status == ZC_OK && given.reference) status = zc_packs_keep(&plan->packs, diag);
     if (status == ZC_OK) status = choose_device(s, &given, diag);
     if (!s->gpu) s->timeout_ms = given.timeout_ms;
+    if (status == ZC_OK && !s->gpu && given.profile) {
+        s->step_us = array(s, s->program->blocks[0].nsteps, sizeof *s->step_us);
+        if (!s->step_us) status = zc_fail_nomem(diag, "profile", s->program->blocks[0].nsteps);
+    }
     if (status == ZC_OK) status = zc_exec_ready(s, diag);
     if (status != ZC_OK) {
         zc_session_free(s);
@@ -278,6 +283,12 @@ void zc_session_cancel(zc_session *session)
                                                       memory_order_relaxed);
 }
 
+static double step_us(const zc_session *s, size_t i)
+{
+    if (s->step_us) return s->step_us[i];
+    return s->gpu && s->gpu->step_ms ? s->gpu->step_ms[i] * 1e3 : 0;
+}
+
 static zc_status give_step(const zc_session *s, size_t i, zc_step_info *out, zc_diag *diag)
 {
     const zc_pblock *top = &s->program->blocks[0];
@@ -290,7 +301,7 @@ static zc_status give_step(const zc_session *s, size_t i, zc_step_info *out, zc_
         .op = zc_op_get(step->op)->name,
         .kernel = on_gpu ? s->gpu->image->program->kernels[zc_gpu_kernel(s, step)].name : NULL,
         .why = s->gpu ? step->why : "",
-        .us = s->gpu && s->gpu->step_ms ? s->gpu->step_ms[i] * 1e3 : 0};
+        .us = step_us(s, i)};
     return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_step_info, us), out, diag);
 }
 

@@ -94,6 +94,7 @@ struct zc_session {
 
     zc_kstate *states;   /* three a step: its own, its prologue's, its epilogue's */
     zc_tensor *operands; /* work space: a step's inputs and outputs */
+    double *step_us;     /* of a profiled session on the CPU: of the last run, by step of block 0 */
     zc_scratch scratch;
     zc_arena infer_arena; /* work space of shapes that are found at run time */
     zc_dims infer_dims;

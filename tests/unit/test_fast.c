@@ -68,6 +68,10 @@ static void convolutions(void **state)
         {"Conv", "pads=1,1,1,1 group=6", "f32[2,6,20,11] ~; f32[6,1,3,3] ~; f32[6] ~", 1, 1e-4},
         {"Conv", "pads=3,3", "f32[2,8,300] ~; f32[64,8,7] ~; f32[64] ~", 1, 1e-4},
         {"Conv", "pads=3,3,3,3 strides=2,2", "f32[1,3,40,48] ~; f32[32,3,7,7] ~", 1, 1e-4},
+        {"ConvTranspose", "strides=2,2", "f32[1,20,9,11] ~; f32[20,24,2,2] ~; f32[24] ~", 1, 1e-4},
+        {"ConvTranspose", "strides=2,1 pads=1,2,0,1 output_padding=1,0 dilations=1,2",
+         "f32[2,8,7,19] ~; f32[8,5,4,3] ~", 1, 1e-4},
+        {"ConvTranspose", "strides=3 group=4", "f32[1,16,50] ~; f32[16,3,5] ~; f32[12] ~", 1, 1e-4},
     };
     CHECK(cases, ~WEIGHTS);
 }
@@ -111,6 +115,13 @@ static void channels_last_convolutions(void **state)
          "f32[1,7,7,40] ~; f32[33,40,1,1] ~; f32[33] ~; f32[1,7,7,33] ~", 1, 1e-4},
         {"ConvNhwc", "pads=1,1,1,1 strides=2,2", "f32[2,9,9,3] ~; f32[16,3,3,3] ~; f32[16] ~", 1,
          1e-4},
+        {"ConvNhwc", "pads=1,1,1,1 group=21", "f32[1,9,9,21] ~; f32[21,1,3,3] ~; f32[21] ~", 1,
+         1e-4},
+        {"ConvNhwc", "pads=2,2,2,2 strides=2,2 group=200 activation=Relu",
+         "f32[2,13,17,200] ~; f32[200,1,5,5] ~; f32[200] ~", 1, 1e-4},
+        {"ConvNhwc", "pads=1,1,1,1 group=6", "f32[1,9,9,24] ~; f32[48,4,3,3] ~; f32[48] ~", 1,
+         1e-4},
+        {"ConvNhwc", "group=3", "f32[1,9,9,51] ~; f32[51,17,1,1] ~", 1, 1e-4},
     };
     CHECK(odd, ~WEIGHTS);
 }
@@ -124,8 +135,14 @@ static void poolings(void **state)
         {"MaxPoolNhwc", "kernel_shape=3,3 strides=2,2 pads=1,1,1,1", "f32[2,33,31,5] ~", 1, 0},
         {"AveragePool", "kernel_shape=3,2 pads=1,0,1,1", "f32[2,5,33,31] ~", 1, 1e-5},
         {"GlobalAveragePool", "", "f32[2,50,14,14] ~", 1, 1e-5},
+        {"Resize", "mode=nearest", "f32[2,5,14,9] ~; -; f32[4] 1 1 2 2", 1, 0},
+        {"Resize", "mode=linear", "f32[2,5,14,9] ~; -; f32[4] 1 1 2 3.5", 1, 1e-5},
+        {"Resize", "mode=linear coordinate_transformation_mode=align_corners",
+         "f32[1,7,14,9] ~; -; -; i64[4] 1 7 29 5", 1, 1e-5},
+        {"Resize", "mode=cubic", "f32[1,2,14,9] ~; -; -; i64[4] 1 2 20 31", 1, 1e-4},
+        {"Resize", "mode=linear antialias=1", "f32[1,2,14,9] ~; -; -; i64[4] 1 2 5 4", 1, 1e-4},
     };
-    CHECK(cases, ~0u);
+    CHECK(cases, 1u);
 }
 
 /* What NaN gives here has tests of its own. */
@@ -172,6 +189,14 @@ static void recurrent(void **state)
         {"LSTM", "hidden_size=96", "f32[4,3,80] ~; f32[1,384,80] ~; f32[1,384,96] ~", 1, 1e-3},
         {"LSTM", "hidden_size=130 direction=bidirectional",
          "f32[4,1,300] ~; f32[2,520,300] ~; f32[2,520,130] ~", 1, 1e-3},
+        {"LSTM", "hidden_size=33", "f32[5,2,8] ~; f32[1,132,8] ~; f32[1,132,33] ~; f32[1,264] ~", 2,
+         1e-3},
+        {"LSTM", "hidden_size=33 clip=0.5",
+         "f32[5,2,8] ~; f32[1,132,8] ~; f32[1,132,33] ~; f32[1,264] ~", 2, 1e-3},
+        {"GRU", "hidden_size=33", "f32[5,2,8] ~; f32[1,99,8] ~; f32[1,99,33] ~; f32[1,198] ~", 2,
+         1e-3},
+        {"GRU", "hidden_size=33 linear_before_reset=1 direction=bidirectional",
+         "f32[5,2,8] ~; f32[2,99,8] ~; f32[2,99,33] ~; f32[2,198] ~", 2, 1e-3},
         {"GRU", "hidden_size=96", "f32[4,3,80] ~; f32[1,288,80] ~; f32[1,288,96] ~", 1, 1e-3},
         {"RNN", "hidden_size=96", "f32[4,3,80] ~; f32[1,96,80] ~; f32[1,96,96] ~", 1, 1e-3},
     };

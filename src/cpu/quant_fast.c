@@ -1,0 +1,184 @@
+/* Quantisation between f32 and bytes, with one scale or one for each index of an axis. */
+#include <math.h>
+
+#include "cpu/fast.h"
+
+/* Elements in rows that share a scale. */
+typedef struct quant_job {
+    const void *x;
+    void *y;
+    zc_dtype dtype; /* of what is quantised */
+    const float *scale;
+    const void *zero; /* NULL: 0 */
+    int64_t scales, row;
+} quant_job;
+
+static bool is_byte(const zc_tensor *t)
+{
+    return t->dtype == ZC_U8 || t->dtype == ZC_I8;
+}
+
+static int32_t zero_at(const quant_job *j, int64_t i)
+{
+    return j->zero ? (int32_t)zc_load_i64(j->dtype, j->zero, i) : 0;
+}
+
+/* 1.5 * 2^23: adding it rounds to an integer. */
+static const float magic = 12582912.0f;
+
+/* saturate(round(x / scale) + zero); NaN gives 0. */
+static void quantize(const float *x, int64_t n, float scale, int32_t zero, bool is_signed,
+                     uint8_t *y)
+{
+    const float none = (float)-zero, low = (is_signed ? -128.0f : 0.0f) + none, high = low + 255;
+    for (int64_t i = 0; i < n; i++) {
+        float q = x[i] / scale;
+        q = q < low ? low : q > high ? high : q == q ? q : none;
+        y[i] = (uint8_t)((int32_t)((q + magic) - magic) + zero);
+    }
+}
+
+static void quantize_part(void *arg, int64_t begin, int64_t end)
+{
+    const quant_job *j = arg;
+    while (begin < end) {
+        int64_t r = begin / j->row, to = (r + 1) * j->row < end ? (r + 1) * j->row : end;
+        quantize((const float *)j->x + begin, to - begin, j->scale[r % j->scales],
+                 zero_at(j, r % j->scales), j->dtype == ZC_I8, (uint8_t *)j->y + begin);
+        begin = to;
+    }
+}
+
+/* Exact differences of bytes, one rounding; those of 32-bit integers go by double. */
+static void dequantize(const quant_job *j, int64_t at, int64_t n, int64_t s, float *y)
+{
+    const float scale = j->scale[s];
+    const int32_t zero = zero_at(j, s);
+    const uint8_t *u = (const uint8_t *)j->x + at;
+    const int8_t *b = (const int8_t *)j->x + at;
+    if (j->dtype == ZC_U8)
+        for (int64_t i = 0; i < n; i++) y[i] = (float)((int32_t)u[i] - zero) * scale;
+    else if (j->dtype == ZC_I8)
+        for (int64_t i = 0; i < n; i++) y[i] = (float)((int32_t)b[i] - zero) * scale;
+    else
+        for (int64_t i = 0; i < n; i++)
+            y[i] =
+                (float)(((double)((const int32_t *)j->x)[at + i] - (double)zero) * (double)scale);
+}
+
+static void dequantize_part(void *arg, int64_t begin, int64_t end)
+{
+    const quant_job *j = arg;
+    while (begin < end) {
+        int64_t r = begin / j->row, to = (r + 1) * j->row < end ? (r + 1) * j->row : end;
+        dequantize(j, begin, to - begin, r % j->scales, (float *)j->y + begin);
+        begin = to;
+    }
+}
+
+static void set_rows(quant_job *j, const zc_kctx *k, int64_t axis_attr)
+{
+    const zc_tensor *x = &k->in[0];
+    j->x = x->data;
+    j->y = k->out[0].data;
+    j->scale = k->in[1].data;
+    j->zero = zc_input(k, 2) ? k->in[2].data : NULL;
+    j->scales = zc_tensor_numel(&k->in[1]);
+    j->row = zc_tensor_numel(x);
+    if (j->scales > 1) j->row = zc_dims_span(x->dims, zc_axis(axis_attr, x->rank) + 1, x->rank);
+}
+
+static bool fits(const zc_kctx *k, int64_t block, const zc_tensor *bytes)
+{
+    bool zero = !zc_input(k, 2) || k->in[2].dtype == bytes->dtype;
+    return block == 0 && k->in[1].dtype == ZC_F32 && zero && zc_tensor_numel(&k->in[0]) > 0;
+}
+
+bool zc_fits_quantize(const zc_kctx *k)
+{
+    const zc_attrs_QuantizeLinear *a = ZC_ATTRS(k, QuantizeLinear);
+    return k->in[0].dtype == ZC_F32 && is_byte(&k->out[0]) &&
+           (!a->precision || a->precision == ZC_F32) && fits(k, a->block_size, &k->out[0]);
+}
+
+zc_status zc_fast_quantize(zc_kctx *k)
+{
+    quant_job j = {.dtype = k->out[0].dtype};
+    set_rows(&j, k, ZC_ATTRS(k, QuantizeLinear)->axis);
+    zc_parallel(k, zc_tensor_numel(&k->in[0]), 8192, quantize_part, &j);
+    return ZC_OK;
+}
+
+bool zc_fits_dequantize(const zc_kctx *k)
+{
+    const zc_tensor *x = &k->in[0];
+    return (is_byte(x) || x->dtype == ZC_I32) && k->out[0].dtype == ZC_F32 &&
+           fits(k, ZC_ATTRS(k, DequantizeLinear)->block_size, x);
+}
+
+zc_status zc_fast_dequantize(zc_kctx *k)
+{
+    quant_job j = {.dtype = k->in[0].dtype};
+    set_rows(&j, k, ZC_ATTRS(k, DequantizeLinear)->axis);
+    zc_parallel(k, zc_tensor_numel(&k->in[0]), 8192, dequantize_part, &j);
+    return ZC_OK;
+}
+
+/* ---- with a scale of its own ---- */
+
+enum { RANGES = 16 };
+
+typedef struct range_job {
+    const float *x;
+    int64_t n;
+    float low[RANGES], high[RANGES]; /* NaN where there is one */
+} range_job;
+
+static void find_range(void *arg, int i)
+{
+    range_job *j = arg;
+    float low = 0, high = 0, odd = 0;
+    for (int64_t p = j->n * i / RANGES; p < j->n * (i + 1) / RANGES; p++) {
+        float v = j->x[p];
+        low = v < low ? v : low;
+        high = v > high ? v : high;
+        odd += v != v ? 1.0f : 0.0f;
+    }
+    j->low[i] = odd != 0 ? NAN : low;
+    j->high[i] = odd != 0 ? NAN : high;
+}
+
+bool zc_fits_dynamic_quantize(const zc_kctx *k)
+{
+    return k->in[0].dtype == ZC_F32 && k->out[0].dtype == ZC_U8 && zc_tensor_numel(&k->in[0]) > 0;
+}
+
+zc_status zc_fast_dynamic_quantize(zc_kctx *k)
+{
+    const zc_tensor *x = &k->in[0];
+    range_job r = {.x = x->data, .n = zc_tensor_numel(x)};
+    float low = 0, high = 0;
+    if (r.n < 8192)
+        zc_pool_run(NULL, RANGES, find_range, &r);
+    else
+        zc_parts(k, RANGES, find_range, &r);
+    for (int i = 0; i < RANGES; i++) {
+        low = r.low[i] < low || isnan(r.low[i]) ? r.low[i] : low;
+        high = r.high[i] > high || isnan(r.high[i]) ? r.high[i] : high;
+    }
+    float scale = (high - low) / 255.0f;
+    if (scale == 0) scale = 1; /* all zero: any scale does, and this one divides */
+    float zero = nearbyintf(-low / scale);
+    uint8_t point = (uint8_t)(!(zero > 0) ? 0 : zero > 255 ? 255 : zero);
+    quant_job j = {.x = x->data,
+                   .y = k->out[0].data,
+                   .dtype = ZC_U8,
+                   .scale = &scale,
+                   .zero = &point,
+                   .scales = 1,
+                   .row = r.n};
+    zc_parallel(k, r.n, 8192, quantize_part, &j);
+    if (zc_output(k, 1)) zc_put(&k->out[1], 0, (double)scale);
+    if (zc_output(k, 2)) zc_puti(&k->out[2], 0, point);
+    return ZC_OK;
+}

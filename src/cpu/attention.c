@@ -1,10 +1,7 @@
-/* Attention: the reference computation, and what the operations share. */
+/* Attention: the reference computation. */
 #include "cpu/attention.h"
 
 #include <math.h>
-#include <string.h>
-
-#include "cpu/copy.h"
 
 void zc_attn_range(const zc_attn *a, int64_t b, int64_t i, int64_t *lo, int64_t *hi)
 {
@@ -137,44 +134,4 @@ zc_status zc_attn_run(zc_kctx *k, const zc_attn *a, bool fast)
     if (!j.p) return zc_fail_nomem(k->diag, "attention scores", 0);
     zc_parallel(k, a->batch * a->heads, 1, heads, &j);
     return ZC_OK;
-}
-
-/* ---- shared ---- */
-
-/* Element by element, between element types. */
-static void convert_heads(const zc_heads *from, int64_t batch, int64_t head_count, int64_t length,
-                          int64_t size, zc_tensor *to, int64_t total, int64_t at)
-{
-    for (int64_t r = 0; r < batch * head_count * length; r++) {
-        int64_t s = r % length, h = r / length % head_count, b = r / length / head_count;
-        int64_t src = from->at + b * from->batch + h * from->head + s * from->pos;
-        int64_t dst = ((b * head_count + h) * total + at + s) * size;
-        for (int64_t e = 0; e < size; e++) zc_put(to, dst + e, zc_get(from->t, src + e));
-    }
-}
-
-void zc_heads_store(zc_kctx *k, const zc_heads *from, int64_t batch, int64_t head_count,
-                    int64_t length, int64_t size, zc_tensor *to, int64_t total, int64_t at)
-{
-    if (batch * head_count * length * size == 0) return;
-    if (from->t->dtype != to->dtype) {
-        convert_heads(from, batch, head_count, length, size, to, total, at);
-        return;
-    }
-    zc_copy c = {.rank = 0};
-    zc_copy_axis(&c, batch, head_count * total * size, from->batch);
-    zc_copy_axis(&c, head_count, total * size, from->head);
-    zc_copy_axis(&c, length, size, from->pos);
-    zc_copy_axis(&c, size, 1, 1);
-    zc_copy_run(k, &c, zc_elem_size(to), zc_elem_at(to, at * size), zc_elem_at(from->t, from->at));
-}
-
-zc_status zc_scratch_tensor(zc_kctx *k, zc_dtype dtype, int rank, const int64_t *dims,
-                            zc_tensor *out)
-{
-    size_t bytes;
-    *out = (zc_tensor){.dtype = dtype, .rank = rank};
-    memcpy(out->dims, dims, (size_t)rank * sizeof *dims);
-    if (zc_tensor_bytes(out, &bytes)) out->data = zc_scratch_get(k->scratch, bytes);
-    return out->data ? ZC_OK : zc_fail_nomem(k->diag, "temporary tensor", 0);
 }

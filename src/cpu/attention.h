@@ -1,24 +1,11 @@
-/* Attention on concrete tensors: one description that every attention operation is brought to. */
+/* Attention on concrete tensors whose keys stand in one piece. */
 #ifndef ZC_CPU_ATTENTION_H
 #define ZC_CPU_ATTENTION_H
 
 #include <math.h>
 
 #include "cpu/kernel.h"
-
-/* A [batch, head, position, element] view; the elements of a position are contiguous. */
-typedef struct zc_heads {
-    const zc_tensor *t;
-    int64_t at; /* element at which it begins */
-    int64_t batch, head, pos;
-} zc_heads;
-
-/* Added to the scores before the softmax; a bool one masks where it is false. Strides of [batch,
- * head, query, key], 0 along broadcast axes. Keys from `cols` on are masked. */
-typedef struct zc_attn_bias {
-    const zc_tensor *t; /* NULL: none */
-    int64_t strides[4], cols;
-} zc_attn_bias;
+#include "op/attention.h"
 
 /* y = softmax(scale * q k^T, capped, + biases) v. A query whose keys are all masked gives zeros. A
  * key that is masked, or whose weight is 0, does not count, whatever it and its value hold. */
@@ -51,23 +38,6 @@ void zc_attn_range(const zc_attn *a, int64_t b, int64_t i, int64_t *lo, int64_t 
 bool zc_attn_fast_fits(const zc_attn *a);
 zc_status zc_attn_fast(zc_kctx *k, const zc_attn *a);
 
-/* Views of a tensor laid out [batch, heads, length, size], or [batch, length, heads, size]. */
-static inline zc_heads zc_heads_4d(const zc_tensor *t, int64_t heads, int64_t length, int64_t size)
-{
-    return (zc_heads){t, 0, heads * length * size, length * size, size};
-}
-static inline zc_heads zc_heads_3d(const zc_tensor *t, int64_t heads, int64_t length, int64_t size)
-{
-    return (zc_heads){t, 0, heads * length * size, size, heads * size};
-}
-
-/* bias[0] from a mask that broadcasts to the scores; its last dimension may be shorter than the
- * keys. NULL: none. */
-zc_status zc_attn_use_mask(zc_kctx *k, zc_attn *a, const zc_tensor *mask);
-
-/* keys from one length a batch item, named so in errors; NULL: none. */
-zc_status zc_attn_use_lengths(zc_kctx *k, zc_attn *a, const zc_tensor *lengths, const char *name);
-
 /* Are all scores of a batch item the same, because it has no keys but scores for hidden ones? */
 static inline bool zc_attn_even(const zc_attn *a, int64_t b)
 {
@@ -79,14 +49,5 @@ static inline double zc_attn_hidden(const zc_attn *a)
 {
     return a->mask_value != 0 ? a->mask_value : -(double)INFINITY;
 }
-
-/* Copies [batch, heads, length, size] elements into `to`, laid out [batch, heads, total, size],
- * from position `at` on. */
-void zc_heads_store(zc_kctx *k, const zc_heads *from, int64_t batch, int64_t heads, int64_t length,
-                    int64_t size, zc_tensor *to, int64_t total, int64_t at);
-
-/* A contiguous tensor of those dims in scratch memory, not cleared. */
-zc_status zc_scratch_tensor(zc_kctx *k, zc_dtype dtype, int rank, const int64_t *dims,
-                            zc_tensor *out);
 
 #endif

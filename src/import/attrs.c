@@ -387,15 +387,29 @@ static zc_status copy(zc_imp *im, const zc_inode *n, const Onnx__AttributeProto 
     return im->status;
 }
 
+/* Attributes that operators do not have. */
+static bool is_ours(zc_op op, int field)
+{
+    static const struct {
+        zc_op op;
+        int field;
+    } ours[] = {
+#define OURS(op, field) {ZC_OP_##op, ZC_AT_##op##_##field},
+#include "import/onnx_ops.def"
+    };
+    for (size_t i = 0; i < ZC_COUNTOF(ours); i++)
+        if (ours[i].op == op && ours[i].field == field) return true;
+    return false;
+}
+
 zc_status zc_imp_attrs_copy(zc_imp *im, zc_inode *n, zc_nid id)
 {
     const zc_op_info *info = zc_op_get(n->op);
     while (n->nattrs) {
         const char *name = n->attr_names[n->nattrs - 1];
         int i = zc_attr_find(info, name, strlen(name));
-        /* ONNX's Attention has no such attribute. */
-        bool ours = info == zc_op_get(ZC_OP_Attention) && i == ZC_AT_Attention_mask_value;
-        if (i < 0 || ours || i >= zc_op_own_fields(info)) return zc_imp_no_more_attrs(im, n);
+        if (i < 0 || is_ours(n->op, i) || i >= zc_op_own_fields(info))
+            return zc_imp_no_more_attrs(im, n);
         /* Making a constant may move the nodes but not their attributes. */
         void *attrs = zc_node_at(im->g, id)->attrs;
         ZC_TRY(copy(im, n, n->attrs[n->nattrs - 1], &info->fields[i], zc_attr_at(info, attrs, i)));

@@ -2,8 +2,8 @@
  * cores. */
 #include "kernels/attention_form.h"
 
-/* Entries 2 to 5 prepare operands. */
-enum { ENTRY_ROW, ENTRY_MERGE, ENTRY_TILE = 6 };
+/* Entries 2 to 4 prepare operands. */
+enum { ENTRY_ROW, ENTRY_MERGE, ENTRY_TILE = 5 };
 enum { NO_TILE, TILE_SIMT, TILE_MMA };
 /* A block has ROW_WARPS * 32 threads for a query; with fewer than ENOUGH_BLOCKS queries the keys
  * are split. */

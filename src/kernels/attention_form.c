@@ -1,40 +1,12 @@
-/* What all attention operations share: views, moved rows, biases, and their one description. */
+/* Attention's operands prepared on the device: keys and values in one piece, heads normed and
+ * turned, a bias made of what hides keys. */
 #include "kernels/attention_form.h"
 
 #include <math.h>
 
-enum { ENTRY_KEYS = 2, ENTRY_VALUES };
+enum { ENTRY_KEYS = 2, ENTRY_VALUES, ENTRY_MASK };
 
-/* ---- views ---- */
-
-struct zc_attention_view zc_attention_4d(const void *data, int64_t heads, int64_t length,
-                                         int64_t size)
-{
-    return (struct zc_attention_view){data, heads * length * size, length * size, size};
-}
-
-struct zc_attention_view zc_attention_3d(const void *data, int64_t heads, int64_t length,
-                                         int64_t size)
-{
-    return (struct zc_attention_view){data, heads * length * size, size, heads * size};
-}
-
-void *zc_attention_at(const void *data, zc_dtype type, int64_t n)
-{
-    return data ? (void *)((uintptr_t)data + (uintptr_t)n * (zc_dtype_bits(type) / 8)) : NULL;
-}
-
-void *zc_attention_wanted(const zc_launch *l, int i)
-{
-    return i < l->nout && zc_present(&l->out[i]) ? l->out[i].data : NULL;
-}
-
-zc_status zc_attention_same(zc_attention *a, int64_t got, int64_t need, const char *what)
-{
-    if (got == need) return ZC_OK;
-    return zc_fail(a->l->diag, ZC_ERR_INPUT, a->l->subject, "%s is wrong (got %lld, need %lld)",
-                   what, (long long)got, (long long)need);
-}
+#define IN(input) zc_launch_in(l, ZC_IN_Attention_##input)
 
 zc_status zc_attention_too_large(const zc_attention *a)
 {
@@ -42,10 +14,87 @@ zc_status zc_attention_too_large(const zc_attention *a)
                    "more rows than the GPU kernel can count");
 }
 
+/* ---- reading ---- */
+
+static void *wanted(const zc_launch *l, int i)
+{
+    return i < l->nout && zc_present(&l->out[i]) ? l->out[i].data : NULL;
+}
+
+static struct zc_attention_view view_of(const zc_heads *h)
+{
+    const void *data = h->t ? h->t->data : NULL;
+    if (data && h->at)
+        data = (void *)((uintptr_t)data + (uintptr_t)h->at * (zc_dtype_bits(h->t->dtype) / 8));
+    return (struct zc_attention_view){data, h->batch, h->head, h->pos};
+}
+
+static zc_status read_form(zc_launch *l, zc_attention_form *f)
+{
+    int64_t total[1];
+    int n;
+    zc_attention_node node = {.attrs = ZC_ATTRS(l, Attention),
+                              .nin = l->nin,
+                              .nout = l->nout,
+                              .in = l->in,
+                              .out = l->out,
+                              .total = -1,
+                              .subject = l->subject,
+                              .diag = l->diag};
+    ZC_TRY(zc_launch_ints(l, ZC_IN_Attention_total, total, 1, &n));
+    if (n == 1) node.total = total[0];
+    if (n == 0)
+        return zc_fail(l->diag, ZC_ERR_INPUT, l->subject,
+                       "wrong number of total sequence lengths (got 0, need 1)");
+    return zc_attention_form_of(&node, f);
+}
+
+static void put_bias(zc_attention *a, int x, const zc_attn_bias *b)
+{
+    a->p.bias[x] = b->t ? b->t->data : NULL;
+    a->p.bias_cols[x] = b->cols;
+    for (int d = 0; d < 4; d++) a->p.bias_steps[x][d] = b->strides[d];
+}
+
+static void describe(zc_attention *a, const zc_attention_form *f)
+{
+    const zc_launch *l = a->l;
+    const zc_attrs_Attention *at = ZC_ATTRS(l, Attention);
+    const zc_tensor *v = f->v.t;
+    a->type = l->in[0].dtype;
+    a->v_type = v->dtype;
+    a->d = f->d;
+    a->dv = f->dv;
+    a->p.len = (struct zc_attention_lengths){.lengths = IN(lengths),
+                                             .nq = f->nq,
+                                             .nk = f->nk,
+                                             .past = f->past,
+                                             .fault = l->fault,
+                                             .step = l->step_id};
+    a->p.batch = f->batch;
+    a->p.heads = f->heads;
+    a->p.kv_heads = f->kv_heads;
+    a->p.q = view_of(&f->q);
+    a->p.k = view_of(&f->k);
+    a->p.v = view_of(&f->v);
+    a->p.y = view_of(&f->y);
+    a->p.causal = at->is_causal != 0;
+    a->p.softcap = at->softcap;
+    a->p.mask_value = at->mask_value != 0 ? at->mask_value : -(double)INFINITY;
+    a->p.window = at->window;
+    a->p.sink = IN(sink);
+    a->p.zero_sink = at->zero_sink != 0;
+    a->p.scale = f->scale;
+    a->p.scores = wanted(l, 3);
+    put_bias(a, 0, &f->mask);
+    put_bias(a, 1, &f->bias);
+}
+
 /* ---- moved rows ---- */
 
-zc_status zc_attention_room(zc_attention *a, zc_dtype type, int64_t heads, int64_t length,
-                            int64_t size, void **out)
+/* batch * heads * length * size elements of scratch memory. */
+static zc_status room_for(zc_attention *a, zc_dtype type, int64_t heads, int64_t length,
+                          int64_t size, void **out)
 {
     const int64_t dims[] = {a->p.batch, heads, length, size};
     size_t bytes;
@@ -53,84 +102,114 @@ zc_status zc_attention_room(zc_attention *a, zc_dtype type, int64_t heads, int64
     return zc_launch_scratch(a->l, bytes, out);
 }
 
-zc_status zc_attention_rows(zc_attention *a, bool values, struct zc_attention_rows_params *r)
+/* Rows r of *view, of the values' type and size or the keys', go to r->to, or to scratch memory
+ * when it is NULL, which becomes the view. */
+static zc_status move_rows(zc_attention *a, bool values, struct zc_attention_rows_params *r,
+                           struct zc_attention_view *view)
 {
     enum { WARPS = 8 };
     const int64_t dims[] = {a->p.batch, r->heads, r->room};
-    int64_t rows = zc_numel(3, dims);
+    int64_t rows = zc_numel(3, dims), size = values ? a->dv : a->d;
     if (rows < 0 || rows / WARPS >= INT32_MAX) return zc_attention_too_large(a);
+    if (!r->to) ZC_TRY(room_for(a, values ? a->v_type : a->type, r->heads, r->room, size, &r->to));
     r->len = a->p.len;
     r->batch = a->p.batch;
+    r->x = *view;
+    *view = (struct zc_attention_view){r->to, r->heads * r->room * size, r->room * size, size};
     zc_dim3 grid = {zc_launch_blocks(rows, WARPS, 0), 1, 1};
     return zc_launch_kernel(a->l, values ? ENTRY_VALUES : ENTRY_KEYS, grid, WARPS * 32, 0, r,
                             sizeof *r);
 }
 
-zc_status zc_attention_append(zc_attention *a, bool values, const void *past, int64_t old,
-                              void *wanted, int64_t fresh, struct zc_attention_view *view)
+/* Past and new keys, or values, one after the other: in the result, or in scratch memory. Nothing
+ * to do where they stand ready. */
+static zc_status keys_in_one(zc_attention *a, const zc_attention_form *f, bool values,
+                             struct zc_attention_rows_params r, struct zc_attention_view *view)
 {
-    int64_t size = values ? a->dv : a->d, heads = a->p.kv_heads, total = old + fresh;
-    struct zc_attention_rows_params r = {.x = *view, .heads = heads, .fresh = fresh, .room = total};
-    if (!wanted && old == 0) return ZC_OK;
-    r.to = wanted;
-    if (!wanted)
-        ZC_TRY(zc_attention_room(a, values ? a->v_type : a->type, heads, total, size, &r.to));
-    r.past = zc_attention_4d(past, heads, old, size);
-    r.behind = old > 0;
-    ZC_TRY(zc_attention_rows(a, values, &r));
-    *view = zc_attention_4d(r.to, heads, total, size);
+    zc_launch *l = a->l;
+    int64_t size = values ? a->dv : a->d;
+    const void *past = values ? IN(past_v) : IN(past_k);
+    r.to = wanted(l, values ? 2 : 1);
+    r.past = (struct zc_attention_view){past, f->kv_heads * f->past * size, f->past * size, size};
+    r.heads = f->kv_heads;
+    r.fresh = f->fresh;
+    r.room = f->room;
+    r.behind = f->cache || f->past > 0;
+    if (r.to || r.behind || r.half || r.norm) return move_rows(a, values, &r, view);
     return ZC_OK;
 }
 
-/* ---- biases ---- */
-
-zc_status zc_attention_bias(zc_attention *a, int x, const zc_tensor *t)
+/* Queries and keys that stand next to each other. */
+static zc_status queries_and_keys(zc_attention *a, const zc_attention_form *f,
+                                  struct zc_attention_rows_params r)
 {
-    const int64_t need[] = {a->p.batch, a->p.heads, a->p.len.nq, a->p.len.nk};
-    int64_t step = 1;
-    bool fits = t->rank >= 1 && t->rank <= 4;
-    for (int d = 1; fits && d <= t->rank; d++) {
-        int64_t have = t->dims[t->rank - d];
-        fits = d == 1 ? have <= need[3] : have == 1 || have == need[4 - d];
-        a->p.bias_steps[x][4 - d] = d == 1 ? 1 : have == 1 ? 0 : step;
-        step *= have;
-    }
-    if (!fits) {
-        char text[128];
-        return zc_fail(a->l->diag, ZC_ERR_INPUT, a->l->subject,
-                       "the mask or bias does not broadcast to the scores (got %s)",
-                       zc_tensor_type_text(t, text, sizeof text));
-    }
-    a->p.bias[x] = t->data;
-    a->p.bias_cols[x] = t->dims[t->rank - 1];
+    size_t bytes = zc_dtype_bits(a->type) / 8;
+    r.heads = f->heads + f->kv_heads;
+    r.fresh = r.room = f->nq;
+    ZC_TRY(move_rows(a, false, &r, &a->p.q));
+    a->p.k = a->p.q;
+    a->p.k.data = (void *)((uintptr_t)a->p.q.data + (uintptr_t)(f->heads * f->nq * f->d) * bytes);
     return ZC_OK;
 }
 
-/* ---- the description ---- */
-
-static zc_status describe(zc_attention *a)
+static zc_status prepare_rows(zc_attention *a, const zc_attention_form *f)
 {
-    switch ((int)a->l->op) {
-    case ZC_OP_MsAttention:
-        return zc_attention_ms(a);
-    case ZC_OP_MsMultiHeadAttention:
-        return zc_attention_mha(a);
-    case ZC_OP_MsGroupQueryAttention:
-        return zc_attention_gqa(a);
-    case ZC_OP_PackedAttention:
-        return zc_attention_packed(a);
-    default:
-        return zc_attention_onnx(a);
-    }
+    zc_launch *l = a->l;
+    const zc_attrs_Attention *at = ZC_ATTRS(l, Attention);
+    struct zc_attention_rows_params plain = {.eps = at->norm_epsilon}, r = plain;
+    r.cos = IN(cos);
+    r.sin = IN(sin);
+    r.ids = IN(positions);
+    r.half = f->half;
+    r.table = f->table;
+    r.table_step = f->table_step;
+    r.table_fresh = f->table_fresh;
+    r.interleaved = at->interleaved != 0;
+    const void *q_norm = IN(q_norm);
+    r.norm = IN(k_norm);
+    bool kept = f->cache || f->past > 0 || wanted(l, 1),
+         together = f->q.pos == f->k.pos && f->packed;
+    ZC_TRY(keys_in_one(a, f, true, plain, &a->p.v));
+    if (f->half && together && f->q.head == f->d && !kept && !q_norm && !r.norm)
+        return queries_and_keys(a, f, r);
+    ZC_TRY(keys_in_one(a, f, false, r, &a->p.k));
+    r.norm = q_norm;
+    r.heads = f->heads;
+    r.fresh = r.room = f->nq;
+    return r.half || r.norm ? move_rows(a, false, &r, &a->p.q) : ZC_OK;
+}
+
+/* ---- hidden keys ---- */
+
+static zc_status hide(zc_attention *a, const zc_attention_form *f)
+{
+    zc_launch *l = a->l;
+    const int64_t dims[] = {f->batch, f->hidden_rows, f->nk};
+    void *room;
+    if (!f->hidden_rows) return ZC_OK;
+    ZC_TRY(room_for(a, ZC_F32, 1, f->hidden_rows, f->nk, &room));
+    struct zc_attention_mask_params m = {.mask = IN(hidden),
+                                         .bias = room,
+                                         .batch = f->batch,
+                                         .rows = f->hidden_rows,
+                                         .nk = f->nk,
+                                         .elements =
+                                             zc_tensor_numel(&l->in[ZC_IN_Attention_hidden]),
+                                         .flat = f->hidden_flat,
+                                         .filter = ZC_ATTRS(l, Attention)->mask_filter};
+    a->p.bias[0] = room;
+    zc_dim3 grid = {zc_launch_blocks(zc_numel(3, dims), 256, 4096), 1, 1};
+    return zc_launch_kernel(l, ENTRY_MASK, grid, 256, 0, &m, sizeof m);
 }
 
 zc_status zc_attention_describe(zc_launch *l, zc_attention *a, bool *some)
 {
-    *a = (zc_attention){.l = l, .type = l->in[0].dtype, .v_type = l->in[0].dtype};
-    a->p.len.fault = l->fault;
-    a->p.len.step = l->step_id;
-    ZC_TRY(describe(a));
-    if (a->p.mask_value == 0) a->p.mask_value = -(double)INFINITY;
-    *some = a->p.batch && a->p.heads && a->p.len.nq && (a->p.y.data || a->p.scores);
+    zc_attention_form f;
+    *a = (zc_attention){.l = l};
+    ZC_TRY(read_form(l, &f));
+    describe(a, &f);
+    ZC_TRY(prepare_rows(a, &f));
+    ZC_TRY(hide(a, &f));
+    *some = f.batch && f.heads && f.nq && (a->p.y.data || a->p.scores);
     return *some ? zc_launch_epilogue(l, &a->p.fused) : ZC_OK;
 }

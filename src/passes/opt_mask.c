@@ -9,11 +9,10 @@
 #include "passes/passes.h"
 #include "passes/query.h"
 
-/* An Attention or PackedAttention. */
 typedef struct attention {
     zc_nid n;
     zc_vid mask;
-    bool packed, causal;
+    bool packed, causal; /* packed: queries and keys are one operand */
     float mask_value, softcap;
     zc_dtype dtype; /* of the scores */
     zc_dim scores[4];
@@ -93,7 +92,7 @@ static zc_vid as_list(masking *m, zc_vid v)
 static zc_vid keys_of(masking *m, const attention *a)
 {
     const zc_node *n = zc_node_at(m->g, a->n);
-    zc_vid v = n->in[a->packed ? 0 : 1];
+    zc_vid v = n->in[a->packed ? ZC_IN_Attention_q : ZC_IN_Attention_k];
     if (zc_dim_is_const(a->scores[3])) return number(m, a->scores[3].k, 1);
     return dim_of(m, v, zc_val(m->g, v)->type.rank - 2);
 }
@@ -155,45 +154,40 @@ static zc_vid lengths_of(masking *m, const attention *a, const zc_mask *mask)
 
 /* ---- reading ---- */
 
-#define OF_BOTH(a, n, field)                                                                       \
-    ((a)->packed ? ((const zc_attrs_PackedAttention *)(n)->attrs)->field                           \
-                 : ((const zc_attrs_Attention *)(n)->attrs)->field)
-
 static bool read_scores(const zc_graph *g, const zc_node *n, attention *a)
 {
-    const zc_type *q = &zc_val(g, n->in[0])->type, *k = &zc_val(g, n->in[1])->type;
-    if (a->packed) {
-        const zc_dim dims[] = {
-            q->dims[0], zc_dim_const(((const zc_attrs_PackedAttention *)n->attrs)->num_heads),
-            q->dims[1], q->dims[1]};
-        memcpy(a->scores, dims, sizeof dims);
-        return q->rank == 3;
-    }
+    const zc_attrs_Attention *at = n->attrs;
+    const zc_type *q = &zc_val(g, n->in[ZC_IN_Attention_q])->type;
+    const zc_type *k = a->packed ? q : &zc_val(g, n->in[ZC_IN_Attention_k])->type;
     bool wide = q->rank == 4;
     if ((q->rank != 3 && !wide) || k->rank != q->rank) return false;
-    int64_t heads = ((const zc_attrs_Attention *)n->attrs)->q_num_heads;
-    const zc_dim dims[] = {q->dims[0], wide ? q->dims[1] : zc_dim_const(heads),
+    const zc_dim dims[] = {q->dims[0], wide ? q->dims[1] : zc_dim_const(at->q_num_heads),
                            q->dims[wide ? 2 : 1], k->dims[wide ? 2 : 1]};
     memcpy(a->scores, dims, sizeof dims);
     return true;
 }
 
-/* An attention with a mask, no past, no lengths and no scores that are wanted. */
+/* An attention of which a mask says which keys count, and nothing else does; no scores are wanted.
+ */
 static bool read_attention(const zc_graph *g, zc_nid id, attention *a)
 {
+    static const int others[] = {ZC_IN_Attention_past_k, ZC_IN_Attention_lengths,
+                                 ZC_IN_Attention_bias, ZC_IN_Attention_total};
     const zc_node *n = zc_node_at(g, id);
-    *a = (attention){.n = id, .packed = n->op == ZC_OP_PackedAttention};
-    int mask = a->packed ? 1 : 3;
-    if ((n->op != ZC_OP_Attention && !a->packed) || n->nin <= mask || !n->in[mask]) return false;
-    for (int i = 4; i < n->nin; i++)
-        if (n->in[i]) return false;
+    if (n->op != ZC_OP_Attention || !zc_node_in(n, ZC_IN_Attention_mask)) return false;
+    for (size_t i = 0; i < ZC_COUNTOF(others); i++)
+        if (zc_node_in(n, others[i])) return false;
     for (int i = 1; i < n->nout; i++)
         if (n->out[i]) return false;
-    a->mask = n->in[mask];
-    a->causal = OF_BOTH(a, n, is_causal) != 0;
-    a->mask_value = OF_BOTH(a, n, mask_value);
-    a->softcap = OF_BOTH(a, n, softcap);
-    a->dtype = zc_val(g, n->in[0])->type.dtype;
+    const zc_attrs_Attention *at = n->attrs;
+    if (at->window) return false;
+    *a = (attention){.n = id,
+                     .mask = n->in[ZC_IN_Attention_mask],
+                     .packed = !n->in[ZC_IN_Attention_k],
+                     .causal = at->is_causal != 0,
+                     .mask_value = at->mask_value,
+                     .softcap = at->softcap,
+                     .dtype = zc_val(g, n->in[0])->type.dtype};
     return read_scores(g, n, a);
 }
 
@@ -235,32 +229,22 @@ typedef struct told {
     float mask_value;
 } told;
 
-/* Sets the attributes that both operations have. */
-#define TELL(NAME, attrs, what)                                                                    \
-    do {                                                                                           \
-        zc_attrs_##NAME *t = (attrs);                                                              \
-        ZC_ATTR_SET(NAME, t, is_causal, (what)->causal);                                           \
-        ZC_ATTR_SET(NAME, t, mask_value, (what)->mask_value);                                      \
-        if (t->mask_value == 0) zc_attr_unmark(t, ZC_AT_##NAME##_mask_value);                      \
-    } while (0)
-
 static bool give(masking *m, const attention *a, const told *what)
 {
-    enum { INPUTS = 7 };
     zc_node *n = zc_node_at(m->g, a->n);
-    int lengths = a->packed ? 4 : 6;
-    zc_vid *in = zc_arena_alloc(&m->g->arena, INPUTS, sizeof *in);
+    int room = n->nin > ZC_IN_Attention_lengths ? n->nin : ZC_IN_Attention_lengths + 1;
+    zc_vid *in = zc_arena_alloc(&m->g->arena, (size_t)room, sizeof *in);
     if (!in) return false;
-    for (int i = 0; i < INPUTS; i++) in[i] = i < n->nin ? n->in[i] : 0;
-    in[a->packed ? 1 : 3] = what->mask;
-    in[lengths] = what->lengths;
+    for (int i = 0; i < room; i++) in[i] = i < n->nin ? n->in[i] : 0;
+    in[ZC_IN_Attention_mask] = what->mask;
+    in[ZC_IN_Attention_lengths] = what->lengths;
     n->in = in;
-    n->nin = lengths + 1;
+    n->nin = room;
     while (n->nin > 1 && !in[n->nin - 1]) n->nin--;
-    if (a->packed)
-        TELL(PackedAttention, n->attrs, what);
-    else
-        TELL(Attention, n->attrs, what);
+    zc_attrs_Attention *t = n->attrs;
+    ZC_ATTR_SET(Attention, t, is_causal, what->causal);
+    ZC_ATTR_SET(Attention, t, mask_value, what->mask_value);
+    if (t->mask_value == 0) zc_attr_unmark(t, ZC_AT_Attention_mask_value);
     return true;
 }
 

@@ -15,7 +15,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "plans are read in place: little-endian only");
 
 #define ZC_PLAN_MAGIC      "\x89ZCP\r\n\x1a\n"
-#define ZC_PLAN_MAJOR      2 /* a reader refuses another */
+#define ZC_PLAN_MAJOR      3 /* a reader refuses another */
 #define ZC_PLAN_MINOR      0
 #define ZC_PLAN_ALIGN      256
 #define ZC_PLAN_DATA_ALIGN 64 /* of each constant */

@@ -87,7 +87,7 @@ static enum slack slack_of(const zc_rl_rule *rule)
     for (int i = 0; i < rule->emit.n; i++) {
         const zc_rl_pat *p = zc_rl_stmt_at(&rule->emit, i)->pat;
         if (p->kind != ZC_RP_NODE) continue;
-        if (p->op == ZC_OP_Attention || p->op == ZC_OP_PackedAttention) return SLACK_OF_MASKS;
+        if (p->op == ZC_OP_Attention) return SLACK_OF_MASKS;
         if (p->op == ZC_OP_Softmax || p->op == ZC_OP_LogSoftmax || p->op == ZC_OP_Softplus)
             return SLACK_OF_OVERFLOW;
     }

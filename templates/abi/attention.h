@@ -36,17 +36,17 @@ struct zc_attention_params {
     struct zc_fused_params fused;
 };
 
-/* Moves rows: to[b][h][p] = the past's, or a new one (biased, normed, turned), or zeros. */
+/* Moves rows: to[b][h][p] = the past's, or a new one (normed, turned), or zeros. */
 struct zc_attention_rows_params {
     struct zc_attention_lengths len;
     struct zc_attention_view x, past;
     void *to;
-    const void *bias, *norm, *cos, *sin, *ids; /* NULL: none */
+    const void *norm, *cos, *sin, *ids; /* NULL: none */
     long long batch, heads, fresh, room, half, table,
         table_step; /* fresh: new positions; room: positions of to; table: rows; table_step: rows a
                        batch item */
     int behind;     /* new positions go behind the past ones, which are copied from `past` */
-    int interleaved;
+    int interleaved, table_fresh, pad; /* table_fresh: tables begin with the first new position */
     double eps;
 };
 
@@ -57,13 +57,6 @@ struct zc_attention_mask_params {
     long long batch, rows, nk, elements; /* elements: of the mask */
     int flat, pad;                       /* one-dimensional: ends, or ends and starts */
     double filter;
-};
-
-/* out[rows][cols] = x w + bias. */
-struct zc_attention_project_params {
-    const void *x, *w, *bias;
-    void *out;
-    long long rows, cols, depth;
 };
 
 #endif

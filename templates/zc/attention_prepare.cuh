@@ -1,23 +1,20 @@
-// What prepares attention's operands. Entries: 2 rows of queries and keys, 3 of values moved; 4 a mask made a bias; 5 a
-// projection.
+// What prepares attention's operands. Entries: 2 rows of queries and keys, 3 of values moved; 4 a mask made a bias.
 //
 // spec.h: see zc/attention.cuh; Z_ID_TYPE (of positions), Z_MASK (type of a mask to make a bias of, undefined: none),
-// Z_ROWS and Z_PROJECT (0: not used).
+// Z_ROWS (0: not used).
 #pragma once
 #include "zc/attention.cuh"
-#include "zc/tile.cuh"
 
-// ---- rows of heads: past ones copied, new ones biased or normed and turned ----
+// ---- rows of heads: past ones copied, new ones normed and turned ----
 
 #if Z_ROWS
 // Element e of a new row, as it stands in an element of its type.
 template <class T> struct source {
     const T *x;
-    const T *bias, *norm;
+    const T *norm;
     zc_compute<T> inv; // of the root of the mean square
     ZC_MEMBER zc_compute<T> at(i64 e) const {
         const zc_compute<T> v = zc_get(x[e]);
-        if (bias) return zc_through<T>(v + zc_get(bias[e]));
         return norm ? zc_through<T>(v * inv * zc_get(norm[e])) : v;
     }
 };
@@ -32,7 +29,7 @@ template <class T, int SIZE> ZC_DEV zc_compute<T> inverse_rms(const T *x, int la
 
 // The row of the rotary tables, -1 and a report when there is none.
 ZC_DEV i64 table_row(const zc_attention_rows_params &p, i64 b, i64 s, i64 position) {
-    const i64 row = p.ids ? (i64)zc_load<Z_ID_TYPE>(p.ids, b * p.fresh + s) : b * p.table_step + position + s;
+    const i64 row = p.ids ? (i64)zc_load<Z_ID_TYPE>(p.ids, b * p.fresh + s) : b * p.table_step + s + (p.table_fresh ? 0 : position);
     if (row >= 0 && row < p.table) return row;
     zc_report(p.len.fault, p.len.step, ZC_FAULT_INDEX, row, 0, p.table - 1);
     return -1;
@@ -65,11 +62,10 @@ template <class T, int SIZE> ZC_DEV void move_rows(const zc_attention_rows_param
         for (int e = lane; e < SIZE; e += 32) to[e] = T();
         return;
     }
-    source<T> x = {(const T *)p.x.data + b * p.x.batch + h * p.x.head + i * p.x.pos, nullptr, (const T *)p.norm, 0};
-    if (p.bias) x.bias = (const T *)p.bias + h * SIZE;
+    source<T> x = {(const T *)p.x.data + b * p.x.batch + h * p.x.head + i * p.x.pos, (const T *)p.norm, 0};
     if (p.norm) x.inv = inverse_rms<T, SIZE>(x.x, lane, p.eps);
     const i64 row = p.half ? table_row(p, b, i, s.position) : -1;
-    if (!p.bias && !p.norm && row < 0) {
+    if (!p.norm && row < 0) {
         for (int e = lane; e < SIZE; e += 32) to[e] = x.x[e];
         return;
     }
@@ -105,19 +101,5 @@ ZC_KERNEL(4)(const __grid_constant__ zc_attention_mask_params p) {
             seen = (i64)zc_load<Z_MASK>(p.mask, i) > 0;
         p.bias[i] = seen ? 0.0f : (f32)p.filter;
     }
-#endif
-}
-
-// ---- projection ----
-
-ZC_KERNEL(5)(const __grid_constant__ zc_attention_project_params p) {
-    zc_begin();
-#if Z_PROJECT
-    const i64 tiles = (p.cols + 63) / 64;
-    const i64 row0 = blockIdx.x / tiles * 64, col0 = blockIdx.x % tiles * 64;
-    zc_tile_product<Z_T, false>(p.x, p.w, p.rows, p.cols, p.depth, row0, col0, [&](i64 row, i64 col, real sum) {
-        if (p.bias) sum += zc_load<Z_T>(p.bias, col);
-        zc_save<Z_T>(p.out, row * p.cols + col, sum);
-    });
 #endif
 }

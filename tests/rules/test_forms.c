@@ -50,7 +50,7 @@ static const zc_node *find_attention(const zc_graph *g)
 {
     for (size_t i = 0; i < g->top.nodes.len; i++) {
         const zc_node *n = zc_node_at(g, g->top.nodes.data[i]);
-        if (n->op == ZC_OP_Attention || n->op == ZC_OP_PackedAttention) return n;
+        if (n->op == ZC_OP_Attention) return n;
     }
     return NULL;
 }
@@ -62,17 +62,15 @@ static bool has(const char *words, const char *word)
 
 static void check_form(const char *path, const char *words, const zc_graph *g)
 {
-    int found = count(g, ZC_OP_Attention) + count(g, ZC_OP_PackedAttention);
+    int found = count(g, ZC_OP_Attention);
     const zc_node *n = find_attention(g);
     if (found != 1 || count(g, ZC_OP_Softmax) || count(g, ZC_OP_MatMul))
         fail_msg("%s: %d attentions, %d softmaxes, %d products", path, found,
                  count(g, ZC_OP_Softmax), count(g, ZC_OP_MatMul));
-    bool packed = n->op == ZC_OP_PackedAttention;
-    int mask = packed ? 1 : 3, lengths = packed ? 4 : 6;
-    bool causal = packed ? ((const zc_attrs_PackedAttention *)n->attrs)->is_causal
-                         : ((const zc_attrs_Attention *)n->attrs)->is_causal;
-    bool turned = count(g, ZC_OP_RotaryEmbedding) == 2 || (packed && n->nin > 2 && n->in[2]);
-    bool has_mask = n->nin > mask && n->in[mask], has_lengths = n->nin > lengths && n->in[lengths];
+    bool causal = ((const zc_attrs_Attention *)n->attrs)->is_causal;
+    bool turned = count(g, ZC_OP_RotaryEmbedding) == 2 || zc_node_in(n, ZC_IN_Attention_cos);
+    bool has_mask = zc_node_in(n, ZC_IN_Attention_mask);
+    bool has_lengths = zc_node_in(n, ZC_IN_Attention_lengths);
     if (causal != has(words, " causal")) fail_msg("%s: causal is %d", path, causal);
     if (has_mask != has(words, " mask")) fail_msg("%s: it has %d masks", path, has_mask);
     if (has_lengths != has(words, " lengths")) fail_msg("%s: it has %d lengths", path, has_lengths);

@@ -71,183 +71,6 @@ static void onnx_attention(void **state)
             "f32[1,2,2,1] 0 -0.625 0 0.375", 1e-5);
 }
 
-static void ms_attention(void **state)
-{
-    (void)state;
-    op_eval("MsAttention", "num_heads=2",
-            "f32[1,3,3] 1 -0.75 -0.625 0.125 -0.125 0.5 -0.625 0.875 -0.625; f32[3,12] "
-            "0.625 0.375 -0.25 -0.875 0 0.5 -0.625 -0.5 0.125 0.5 0.75 -0.75 -0.625 0.625 "
-            "0.25 0.5 1 0.875 0.625 0.5 -0.25 0.25 -0.625 0.5 0.5 0.5 -0.125 -0.25 -0.125 "
-            "-0.875 0.75 0.125 -0.25 0.125 0.5 -0.25; f32[12] 0.625 0.875 -0.25 -0.75 0.5 "
-            "1 -0.75 0.375 0.625 0.875 -0.75 -0.875",
-            "f32[1,3,4] 0.566227 0.790103 0.003725204 -1.675041 0.5783834 0.7890705 "
-            "-0.2094931 -1.458036 0.7772701 0.9466355 -0.9989471 -0.7076045; "
-            "f32[2,1,2,3,2] -0.171875 1.390625 0.3125 0.515625 1.453125 2 -2.3125 "
-            "-0.578125 -0.53125 0.3125 -0.28125 1.046875 1.09375 1.109375 0.546875 "
-            "0.96875 0.484375 0.703125 0.15625 -1.84375 -0.328125 -1.15625 -2.078125 "
-            "0.1875",
-            1e-5);
-    op_eval("MsAttention", "unidirectional=1 num_heads=2",
-            "f32[1,3,3] 1 -0.75 -0.625 0.125 -0.125 0.5 -0.625 0.875 -0.625; f32[3,12] "
-            "0.625 0.375 -0.25 -0.875 0 0.5 -0.625 -0.5 0.125 0.5 0.75 -0.75 -0.625 0.625 "
-            "0.25 0.5 1 0.875 0.625 0.5 -0.25 0.25 -0.625 0.5 0.5 0.5 -0.125 -0.25 -0.125 "
-            "-0.875 0.75 0.125 -0.25 0.125 0.5 -0.25; f32[12] 0.625 0.875 -0.25 -0.75 0.5 "
-            "1 -0.75 0.375 0.625 0.875 -0.75 -0.875; i32[1] 2",
-            "f32[1,3,4] 1.09375 1.109375 0.15625 -1.84375 0.8641613 1.050338 0.03812855 "
-            "-1.676094 0.9189489 1.064426 -0.1454638 -1.415511",
-            1e-5);
-    op_eval("MsAttention", "mask_filter_value=-2 num_heads=2",
-            "f32[1,3,3] 1 -0.75 -0.625 0.125 -0.125 0.5 -0.625 0.875 -0.625; f32[3,12] "
-            "0.625 0.375 -0.25 -0.875 0 0.5 -0.625 -0.5 0.125 0.5 0.75 -0.75 -0.625 0.625 "
-            "0.25 0.5 1 0.875 0.625 0.5 -0.25 0.25 -0.625 0.5 0.5 0.5 -0.125 -0.25 -0.125 "
-            "-0.875 0.75 0.125 -0.25 0.125 0.5 -0.25; f32[12] 0.625 0.875 -0.25 -0.75 0.5 "
-            "1 -0.75 0.375 0.625 0.875 -0.75 -0.875; i32[1,3] 0 1 1",
-            "f32[1,3,4] 0.5054503 0.7533191 -0.3949843 -1.234026 0.5053136 0.7436571 "
-            "-0.7090109 -0.931242 0.5693472 0.839718 -1.256101 -0.4546923",
-            1e-5);
-    op_eval("MsAttention", "num_heads=2",
-            "f32[1,3,3] 1 -0.75 -0.625 0.125 -0.125 0.5 -0.625 0.875 -0.625; f32[3,12] "
-            "0.625 0.375 -0.25 -0.875 0 0.5 -0.625 -0.5 0.125 0.5 0.75 -0.75 -0.625 0.625 "
-            "0.25 0.5 1 0.875 0.625 0.5 -0.25 0.25 -0.625 0.5 0.5 0.5 -0.125 -0.25 -0.125 "
-            "-0.875 0.75 0.125 -0.25 0.125 0.5 -0.25; f32[12] 0.625 0.875 -0.25 -0.75 0.5 "
-            "1 -0.75 0.375 0.625 0.875 -0.75 -0.875; i32[2] 3 1",
-            "f32[1,3,4] 0.4946469 0.7467806 -0.7766969 -0.8118109 0.491959 0.735357 "
-            "-0.9442629 -0.6831442 0.5092423 0.8088109 -1.307086 -0.404548",
-            1e-5);
-    op_eval("MsAttention", "unidirectional=1 scale=0.5 num_heads=2",
-            "f32[1,3,3] 1 -0.75 -0.625 0.125 -0.125 0.5 -0.625 0.875 -0.625; f32[3,12] "
-            "0.625 0.375 -0.25 -0.875 0 0.5 -0.625 -0.5 0.125 0.5 0.75 -0.75 -0.625 0.625 "
-            "0.25 0.5 1 0.875 0.625 0.5 -0.25 0.25 -0.625 0.5 0.5 0.5 -0.125 -0.25 -0.125 "
-            "-0.875 0.75 0.125 -0.25 0.125 0.5 -0.25; f32[12] 0.625 0.875 -0.25 -0.75 0.5 "
-            "1 -0.75 0.375 0.625 0.875 -0.75 -0.875; -; f32[2,1,2,1,2] 0.5 -0.875 -0 "
-            "-0.875 -0.375 -0.375 0.5 -0.125",
-            "f32[1,3,4] 0.3808838 0.3889251 0.2916564 -1.166718 0.6236403 0.782922 "
-            "0.1755859 -1.113961 0.6293514 0.7920254 -0.6072806 -0.6264825; "
-            "f32[2,1,2,4,2] 0.5 -0.875 -0.171875 1.390625 0.3125 0.515625 1.453125 2 -0 "
-            "-0.875 -2.3125 -0.578125 -0.53125 0.3125 -0.28125 1.046875 -0.375 -0.375 "
-            "1.09375 1.109375 0.546875 0.96875 0.484375 0.703125 0.5 -0.125 0.15625 "
-            "-1.84375 -0.328125 -1.15625 -2.078125 0.1875",
-            1e-5);
-    op_eval("MsAttention", "qkv_hidden_sizes=4,4,2 num_heads=2",
-            "f32[1,2,3] -0.875 1 0.75 0.875 -0.5 -0.25; f32[3,10] -0.5 -0.75 -0.875 0 "
-            "-0.75 -0.625 0.75 -0 -0.625 0.375 -0.5 0 -0.375 0 0.25 0.125 -0.25 0.625 "
-            "0.75 -0.625 -0.75 -0.75 1 0.875 -0.5 1 -0.625 0 -0 0.875; f32[10] -0.875 "
-            "-0.375 0.25 -0.875 -0.5 -0.125 0.75 0.5 0.625 0.5",
-            "f32[1,2,2] 0.04203287 0.8631246 -0.05390283 0.5230777", 1e-5);
-}
-
-static void ms_multi_head_attention(void **state)
-{
-    (void)state;
-    op_eval("MsMultiHeadAttention", "num_heads=2",
-            "f32[1,2,4] 0.375 0.75 0.375 0.5 -0.375 -0.625 0.5 -0.625; f32[1,3,4] 0.875 "
-            "0.25 -0.375 0.875 -0.75 0 -0.875 0.875 0.125 0.625 -0.375 0.625; f32[1,3,2] "
-            "0.375 0.25 0.875 -0.125 -0.125 0.375",
-            "f32[1,2,2] 0.2911668 0.1733276 0.4662392 0.1908976", 1e-5);
-    op_eval("MsMultiHeadAttention", "num_heads=2",
-            "f32[1,2,4] 0.375 0.75 0.375 0.5 -0.375 -0.625 0.5 -0.625; f32[1,3,4] 0.875 "
-            "0.25 -0.375 0.875 -0.75 0 -0.875 0.875 0.125 0.625 -0.375 0.625; f32[1,3,2] "
-            "0.375 0.25 0.875 -0.125 -0.125 0.375; f32[10] 0.625 -0.375 0.375 -0.625 "
-            "0.125 0.5 -0.875 0.5 -1 0.875",
-            "f32[1,2,2] -0.7157558 1.06769 -0.5814574 1.08498", 1e-5);
-    op_eval("MsMultiHeadAttention", "num_heads=2",
-            "f32[1,2,4] 0.375 0.75 0.375 0.5 -0.375 -0.625 0.5 -0.625; f32[1,3,4] 0.875 "
-            "0.25 -0.375 0.875 -0.75 0 -0.875 0.875 0.125 0.625 -0.375 0.625; f32[1,3,2] "
-            "0.375 0.25 0.875 -0.125 -0.125 0.375; -; i32[1,3] 1 1 0; f32[1,1,2,3] -0.125 "
-            "-0.125 0.5 0 0.5 -0.875",
-            "f32[1,2,2] 0.5563718 0.07491143 0.744558 0.0324589", 1e-5);
-    op_eval("MsMultiHeadAttention", "num_heads=2",
-            "f32[1,2,4] 0.375 0.75 0.375 0.5 -0.375 -0.625 0.5 -0.625; f32[1,2,3,2] 0.125 "
-            "0.125 0.875 -0.875 -0.125 0.25 0.125 -0.875 0.125 -0.5 -0.625 0.75; "
-            "f32[1,2,3,2] -0.625 -0.125 0.5 0.375 0.125 0.625 -0.125 0.25 0.625 0.375 "
-            "0.25 -0.25; -",
-            "f32[1,2,4] -0.05190125 0.2830165 0.2647774 0.08732786 0.04228701 0.299771 "
-            "0.2242177 0.2134798",
-            1e-5);
-    op_eval("MsMultiHeadAttention", "unidirectional=1 num_heads=2",
-            "f32[1,2,4] 0.375 0.75 0.375 0.5 -0.375 -0.625 0.5 -0.625; f32[1,2,4] 0.125 "
-            "-0.25 0.5 -0.25 -0.125 0.5 0 -0.375; f32[1,2,4] 0.625 -0.25 0.75 0.625 "
-            "-0.125 0.375 -0.875 -0.25; -; -; -; f32[1,2,1,2] 0.75 0.125 0.125 0.375; "
-            "f32[1,2,1,2] 0.375 0.125 -0.125 -0.625",
-            "f32[1,2,4] 0.4774615 -0.02869226 0.2859471 -0.03793268 0.3212608 0.05126426 "
-            "-0.04232222 -0.004576966; f32[1,2,3,2] 0.75 0.125 0.125 -0.25 -0.125 0.5 "
-            "0.125 0.375 0.5 -0.25 0 -0.375; f32[1,2,3,2] 0.375 0.125 0.625 -0.25 -0.125 "
-            "0.375 -0.125 -0.625 0.75 0.625 -0.875 -0.25",
-            1e-5);
-}
-
-static void ms_group_query_attention(void **state)
-{
-    (void)state;
-    op_eval("MsGroupQueryAttention", "num_heads=2 kv_num_heads=1",
-            "f32[1,2,16] -0.375 -0.375 -0.125 1 -0.25 -0.125 -0.25 0.125 0.875 0.75 -0.25 "
-            "-0.5 0.75 -0 0.375 -0.875 0.75 -0.375 -0 -0.625 -0.125 0.625 0.625 -0 0.5 "
-            "-0.125 -0.25 0.125 -0.625 -0.375 0.375 0.5; f32[1,2,8] -0.875 0.5 0.625 "
-            "-0.125 -0.875 0.375 -0.5 0.25 -0.25 0.25 -0.5 -0 0 0.25 -0.625 0.875; "
-            "f32[1,2,8] -0.375 -0.375 -0.5 -0.875 -0.125 0.5 0.375 -0.625 -0.75 -0.375 "
-            "0.5 -0 0.875 0.375 0.25 0.5; -; -; i32[1] 1; i32[] 2",
-            "f32[1,2,16] -0.375 -0.375 -0.5 -0.875 -0.125 0.5 0.375 -0.625 -0.375 -0.375 "
-            "-0.5 -0.875 -0.125 0.5 0.375 -0.625 -0.569747 -0.375 0.01932531 -0.4205904 "
-            "0.3943253 0.4350843 0.3100843 -0.04075904 -0.5759423 -0.375 0.03584617 "
-            "-0.4061346 0.4108462 0.4330192 0.3080193 -0.02217305; f32[1,1,2,8] -0.875 "
-            "0.5 0.625 -0.125 -0.875 0.375 -0.5 0.25 -0.25 0.25 -0.5 -0 0 0.25 -0.625 "
-            "0.875; f32[1,1,2,8] -0.375 -0.375 -0.5 -0.875 -0.125 0.5 0.375 -0.625 -0.75 "
-            "-0.375 0.5 -0 0.875 0.375 0.25 0.5",
-            1e-5);
-    op_eval("MsGroupQueryAttention", "num_heads=2 kv_num_heads=1",
-            "f32[1,1,32] 0.375 0.25 0.5 -0.625 0.875 0.75 -0.75 -0.375 -0.875 0.625 0.875 "
-            "1 0.25 0.375 0.375 0.125 0.875 0.25 -0.375 0 -1 0.5 0.375 -0.125 0.75 0.5 "
-            "-0.375 -0.875 -0.75 -0.625 -0.375 -0.125; -; -; f32[1,1,2,8] 0.5 -0.25 -0.5 "
-            "-0.125 -0 -0.75 -0.125 0.25 -0.75 -0.75 -0.625 -0.375 0.875 -1 -0.625 "
-            "-0.625; f32[1,1,2,8] -0 -1 -0.125 -0.625 -0.5 0.625 -0.625 0.25 -0.125 "
-            "-0.125 0.625 -0.625 0.875 0.75 0.375 -0.875; i32[1] 2; i32[] 3",
-            "f32[1,1,16] 0.1811757 -0.1944819 0.0936389 -0.7018055 -0.03515745 0.2902133 "
-            "-0.1542687 -0.3083748 0.2360625 -0.1576159 0.02943867 -0.7174008 -0.1398618 "
-            "0.2041359 -0.2034799 -0.2588603; f32[1,1,3,8] 0.5 -0.25 -0.5 -0.125 -0 -0.75 "
-            "-0.125 0.25 -0.75 -0.75 -0.625 -0.375 0.875 -1 -0.625 -0.625 0.875 0.25 "
-            "-0.375 0 -1 0.5 0.375 -0.125; f32[1,1,3,8] -0 -1 -0.125 -0.625 -0.5 0.625 "
-            "-0.625 0.25 -0.125 -0.125 0.625 -0.625 0.875 0.75 0.375 -0.875 0.75 0.5 "
-            "-0.375 -0.875 -0.75 -0.625 -0.375 -0.125",
-            1e-5);
-    op_eval("MsGroupQueryAttention", "local_window_size=2 softcap=0.5 num_heads=2 kv_num_heads=1",
-            "f32[1,3,16] 0.875 -0.5 0.75 0.375 0.75 -0.25 -1 0.625 -0.5 -0.75 0.625 0.375 "
-            "-0.625 -0.5 0.875 -0.5 0.375 -0.75 0.625 -0.75 0 -0.875 0.125 0.75 -0.875 "
-            "-0.5 0.5 0.25 -0.375 0.25 -0.125 0.75 -0.375 0.5 0.25 0.5 -0.25 0.5 0.375 "
-            "-0.25 -1 0.875 0.375 -0.625 0.5 -0.5 -0 0.75; f32[1,3,8] -0.125 -0.375 "
-            "-0.375 -0.875 -0.5 -0.5 -0.625 -0.875 -0.125 -0.625 0.5 0.875 -0.5 0.125 0 "
-            "-0.875 -0.75 0.75 -0 0.625 -0.875 0.25 0.75 0.75; f32[1,3,8] -1 0 -0.25 0.5 "
-            "-0.875 -0.5 0.625 -0 -0.125 0.875 -0.375 -0.875 -0.25 -0.75 -0.875 0.125 "
-            "0.875 0.125 0.25 -0.375 0.125 0.5 0.125 0.625; -; -; i32[1] 2; i32[] 3",
-            "f32[1,3,16] -1 0 -0.25 0.5 -0.875 -0.5 0.625 0 -1 0 -0.25 0.5 -0.875 -0.5 "
-            "0.625 0 -0.6382828 0.3617172 -0.3016739 -0.06841275 -0.6166306 -0.6033478 "
-            "0.004913356 0.05167389 -0.4840466 0.5159534 -0.3237076 -0.3107839 -0.5064619 "
-            "-0.6474153 -0.2594915 0.07370763 0.4123452 0.4719911 -0.03915925 -0.6063274 "
-            "-0.04849555 -0.07831851 -0.3376548 0.3936726 0.5498588 0.3688558 0.04678678 "
-            "-0.5375705 0.003072068 0.09357356 -0.2001411 0.4624294; f32[1,1,3,8] -0.125 "
-            "-0.375 -0.375 -0.875 -0.5 -0.5 -0.625 -0.875 -0.125 -0.625 0.5 0.875 -0.5 "
-            "0.125 0 -0.875 -0.75 0.75 -0 0.625 -0.875 0.25 0.75 0.75; f32[1,1,3,8] -1 0 "
-            "-0.25 0.5 -0.875 -0.5 0.625 -0 -0.125 0.875 -0.375 -0.875 -0.25 -0.75 -0.875 "
-            "0.125 0.875 0.125 0.25 -0.375 0.125 0.5 0.125 0.625",
-            1e-5);
-    op_eval("MsGroupQueryAttention", "causal=0 num_heads=2 kv_num_heads=1",
-            "f32[1,2,16] 0.125 -0 -0.625 0.25 0.625 -0.75 0.125 0.5 -0.25 -0.5 -0.25 "
-            "0.125 0.375 0.125 -0.75 0.625 0.875 -0.75 -0.5 -0.625 0.75 0.875 -0.875 "
-            "-0.375 -0.625 -0 0.875 -0.875 -0.625 -0 0 0.5; f32[1,2,8] -0.125 -0.75 -0.25 "
-            "1 0.5 -0.75 0.625 -0.375 0.625 -1 0.75 -0.625 -0.125 0.375 0 -0.625; "
-            "f32[1,2,8] -0.75 -0.375 -0.875 -0.625 -0.75 -0.125 -0.25 0.125 -0.5 -0.875 "
-            "-0.375 0.5 -0.5 -0.25 0.5 -0.125; -; -; i32[1] 1; i32[] 2; -; -; -; -; "
-            "f32[2] 0.125 -0.625",
-            "f32[1,2,16] -0.4421173 -0.3445973 -0.474624 -0.187241 -0.4421173 -0.1066299 "
-            "-0.01559786 0.03250666 -0.4921621 -0.4768397 -0.4972696 -0.07168919 "
-            "-0.4921621 -0.1435626 0.08208846 0.005107492 -0.4011696 -0.5108286 "
-            "-0.3646166 0.1207161 -0.4011696 -0.1495933 0.1972034 -0.03655297 -0.4483054 "
-            "-0.5508125 -0.4141364 0.1055132 -0.4483054 -0.1618268 0.199002 -0.03416904; "
-            "f32[1,1,2,8] -0.125 -0.75 -0.25 1 0.5 -0.75 0.625 -0.375 0.625 -1 0.75 "
-            "-0.625 -0.125 0.375 0 -0.625; f32[1,1,2,8] -0.75 -0.375 -0.875 -0.625 -0.75 "
-            "-0.125 -0.25 0.125 -0.5 -0.875 -0.375 0.5 -0.5 -0.25 0.5 -0.125",
-            1e-5);
-}
-
 static void ms_rotary(void **state)
 {
     (void)state;
@@ -471,18 +294,18 @@ static void hidden_keys(void **state)
 static void packed_lengths(void **state)
 {
     (void)state;
-    const char *x = "f32[2,2,3] 1 0 4 1 0.6931472 8 1 0 4 1 0.6931472 8; -; -; -; ";
+    const char *x = "f32[2,2,3] 1 0 4 1 0.6931472 8 1 0 4 1 0.6931472 8; -; -; -; -; -; ";
     char in[256];
     snprintf(in, sizeof in, "%si64[2] 1 2", x);
-    op_eval("PackedAttention", "num_heads=1 kv_num_heads=1", in,
-            "f32[2,2,1] 4 4 6.6666667 6.6666667", 1e-5);
-    op_eval("PackedAttention", "num_heads=1 kv_num_heads=1 is_causal=1", in,
+    op_eval("Attention", "q_num_heads=1 kv_num_heads=1", in, "f32[2,2,1] 4 4 6.6666667 6.6666667",
+            1e-5);
+    op_eval("Attention", "q_num_heads=1 kv_num_heads=1 is_causal=1", in,
             "f32[2,2,1] 4 4 4 6.6666667", 1e-5);
     snprintf(in, sizeof in, "%si32[2] 0 2", x);
-    op_eval("PackedAttention", "num_heads=1 kv_num_heads=1 mask_value=-5", in,
+    op_eval("Attention", "q_num_heads=1 kv_num_heads=1 mask_value=-5", in,
             "f32[2,2,1] 6 6 6.6666667 6.6666667", 1e-5);
     snprintf(in, sizeof in, "%si64[2] 1 3", x);
-    op_eval_fails("PackedAttention", "num_heads=1 kv_num_heads=1", in, 1, ZC_ERR_INPUT,
+    op_eval_fails("Attention", "q_num_heads=1 kv_num_heads=1", in, 1, ZC_ERR_INPUT,
                   "lengths[1] out of range (got 3, need [0, 2])");
 }
 
@@ -493,9 +316,9 @@ static void bad_lengths(void **state)
     char in[256];
     snprintf(in, sizeof in, "%si64[1] 3", qkv);
     op_eval_fails("Attention", "", in, 1, ZC_ERR_INPUT,
-                  "nonpad_kv_seqlen[0] out of range (got 3, need [0, 2])");
+                  "lengths[0] out of range (got 3, need [0, 2])");
     snprintf(in, sizeof in, "%si64[1] -1", qkv);
-    op_eval_fails("Attention", "", in, 1, ZC_ERR_INPUT, "nonpad_kv_seqlen[0] out of range (got -1");
+    op_eval_fails("Attention", "", in, 1, ZC_ERR_INPUT, "lengths[0] out of range (got -1");
     op_eval_fails("RotaryEmbedding", "",
                   "f32[1,1,1,2] 1 2; f32[3,1] 1 1 1; f32[3,1] 0 0 0; i64[1,1] 3", 1, ZC_ERR_INPUT,
                   "position out of range (got 3, need [0, 2])");
@@ -505,10 +328,10 @@ static void bad_lengths(void **state)
         ZC_ERR_INPUT, "position out of range");
     const char *gqa =
         "f32[1,1,8] 1 1 1 1 1 1 1 1; f32[1,1,8] 1 1 1 1 1 1 1 1; f32[1,1,8] 1 1 1 1 1 1 "
-        "1 1; f32[1,1,1,8] 1 1 1 1 1 1 1 1; f32[1,1,1,8] 1 1 1 1 1 1 1 1; ";
-    snprintf(in, sizeof in, "%si32[1] 2; i32[] 2", gqa);
+        "1 1; -; f32[1,1,1,8] 1 1 1 1 1 1 1 1; f32[1,1,1,8] 1 1 1 1 1 1 1 1; ";
+    snprintf(in, sizeof in, "%si32[1] 2; -; -; -; -; -; -; -; -; i32[] 2", gqa);
     op_eval_fails(
-        "MsGroupQueryAttention", "num_heads=1 kv_num_heads=1", in, 1, ZC_ERR_INPUT,
+        "Attention", "q_num_heads=1 kv_num_heads=1", in, 1, ZC_ERR_INPUT,
         "seqlens_k[0] does not fit the other lengths (got 2 with 1 new, 1 past and 2 total");
 }
 
@@ -521,13 +344,12 @@ static void symbolic_shapes(void **state)
              "f16[n,12,s,32]; f16[n,4,p+s,64]; f16[n,4,p+s,32]; f16[n,12,s,p+s]");
     op_infer("Attention", "q_num_heads=4 kv_num_heads=2", "f32[n,s,256]; f32[n,t,128]; f32[n,t,64]",
              "f32[n,s,128]; f32[n,2,t,64]; f32[n,2,t,32]; f32[n,4,s,t]");
-    op_infer("MsAttention", "num_heads=4", "f32[n,s,8]; f32[8,48]; f32[48]; -; f32[2,n,4,p,4]",
-             "f32[n,s,16]; f32[2,n,4,p+s,4]");
-    op_infer("MsMultiHeadAttention", "num_heads=4", "f32[n,s,16]; f32[n,t,16]; f32[n,t,8]",
+    op_infer("Attention", "q_num_heads=4 kv_num_heads=4", "f32[n,s,16]; f32[n,t,16]; f32[n,t,8]",
              "f32[n,s,8]; f32[n,4,t,4]; f32[n,4,t,2]; f32[n,4,s,t]");
     op_infer(
-        "MsGroupQueryAttention", "num_heads=4 kv_num_heads=2",
-        "f16[n,s,64]; f16[n,s,32]; f16[n,s,32]; f16[n,2,p,16]; f16[n,2,p,16]; i32[n]; i32[] = t",
+        "Attention", "q_num_heads=4 kv_num_heads=2",
+        "f16[n,s,64]; f16[n,s,32]; f16[n,s,32]; -; f16[n,2,p,16]; f16[n,2,p,16]; i32[n]; -; -; -; "
+        "-; -; -; -; -; i32[] = t",
         "f16[n,s,64]; f16[n,2,max(p,t),16]; f16[n,2,max(p,t),16]");
     op_infer("LinearAttention", "update_rule=linear q_num_heads=4 kv_num_heads=2",
              "f16[n,s,64]; f16[n,s,32]; f16[n,s,8]; f32[n,2,16,4]", "f16[n,s,16]; f32[n,2,16,4]");
@@ -541,7 +363,7 @@ static void bad_models(void **state)
     (void)state;
     const char *in4 = "f32[1,4,2,8]; f32[1,2,3,8]; f32[1,2,3,8]";
     op_infer_fails("Attention", "", "f32[2,8]; f32[2,8]; f32[2,8]", 1,
-                   "input 0 has a wrong rank (got 2, need 3 to 4)");
+                   "input 0 has a wrong rank (got 2, need 3 to 5)");
     op_infer_fails("Attention", "", "f32[1,2,8]; f32[1,2,8]; f32[1,2,8]", 1,
                    "q_num_heads out of range (got 0, need [1, 2147483647])");
     op_infer_fails("Attention", "q_num_heads=3 kv_num_heads=2",
@@ -580,71 +402,62 @@ static void bad_models(void **state)
                    "activation must be none, silu or swish (got \"relu\")");
     op_infer_fails("CausalConvWithState", "", "f32[1,2,4]; f32[3,1,3]", 2,
                    "weight has a wrong shape (got [3,1,3], need [2,1,3])");
-    op_infer_fails("MsAttention", "", "f32[1,2,4]; f32[4,12]", 1, "num_heads out of range (got 0");
-    op_infer_fails("MsAttention", "num_heads=2 qkv_hidden_sizes=4,8,4", "f32[1,2,4]; f32[4,16]", 1,
-                   "qkv_hidden_sizes[1] is wrong (got 8)");
-    op_infer_fails("MsGroupQueryAttention", "num_heads=2 kv_num_heads=1", "f32[1,2,8]", 1,
-                   "input 5, the lengths of the sequences, is missing");
-    op_infer_fails("MsGroupQueryAttention", "num_heads=2 kv_num_heads=1 do_rotary=1",
-                   "f32[1,2,8]; f32[1,2,4]; f32[1,2,4]; -; -; i32[1]; i32[]", 1,
-                   "input 7, the cos_cache, is missing");
 }
 
 /* ---- consistency ---- */
-
-/* Query, key and value side by side; a query of zeros takes the mean of the values. */
-static void packed_forms(void **state)
-{
-    (void)state;
-    op_eval("MsMultiHeadAttention", "num_heads=1", "f32[1,2,1,3,1] 0 1 4 0 2 8",
-            "f32[1,2,1] 6 6; f32[1,1,2,1] 1 2; f32[1,1,2,1] 4 8", 1e-6);
-    op_eval("MsMultiHeadAttention", "num_heads=2", "f32[1,1,2] 0 0; f32[1,2,2,2,1] 1 4 5 6 2 8 7 2",
-            "f32[1,1,2] 6 4; f32[1,2,2,1] 1 2 5 7; f32[1,2,2,1] 4 8 6 2", 1e-6);
-    op_eval("MsAttention", "num_heads=1", "f32[1,2,1] 1 2; f32[1,3] 0 3 4",
-            "f32[1,2,1] 6 6; f32[2,1,1,2,1] 3 6 4 8", 1e-6);
-}
 
 /* Rotation inside GroupQueryAttention is that of RotaryEmbedding before it. */
 static void gqa_rotates(void **state)
 {
     (void)state;
     zc_diag *diag = zc_diag_create();
-    zc_attrs_MsGroupQueryAttention gqa;
+    zc_attrs_Attention gqa;
     zc_attrs_MsRotaryEmbedding rotary;
-    zc_attrs_default(zc_op_get(ZC_OP_MsGroupQueryAttention), &gqa);
+    zc_attrs_default(zc_op_get(ZC_OP_Attention), &gqa);
     zc_attrs_default(zc_op_get(ZC_OP_MsRotaryEmbedding), &rotary);
-    gqa.num_heads = 4;
+    gqa.q_num_heads = 4;
     gqa.kv_num_heads = 2;
+    gqa.is_causal = 1;
     int32_t last = 5, total = 6;
     int64_t first = 3;
-    zc_tensor in[9] = {RANDOM(1, 1, 1, 3, 32),   RANDOM(2, 1, 1, 3, 16),   RANDOM(3, 1, 1, 3, 16),
-                       RANDOM(4, 1, 1, 2, 3, 8), RANDOM(5, 1, 1, 2, 3, 8), {ZC_I32, 1, {1}, &last},
-                       {ZC_I32, 0, {0}, &total}, RANDOM(6, 1, 9, 3),       RANDOM(7, 1, 9, 3)};
+    zc_tensor cos = RANDOM(6, 1, 9, 3), sin = RANDOM(7, 1, 9, 3);
+    zc_tensor in[ZC_IN_Attention_COUNT] = {
+        [ZC_IN_Attention_q] = RANDOM(1, 1, 1, 3, 32),
+        [ZC_IN_Attention_k] = RANDOM(2, 1, 1, 3, 16),
+        [ZC_IN_Attention_v] = RANDOM(3, 1, 1, 3, 16),
+        [ZC_IN_Attention_past_k] = RANDOM(4, 1, 1, 2, 3, 8),
+        [ZC_IN_Attention_past_v] = RANDOM(5, 1, 1, 2, 3, 8),
+        [ZC_IN_Attention_lengths] = {ZC_I32, 1, {1}, &last},
+        [ZC_IN_Attention_total] = {ZC_I32, 0, {0}, &total},
+    };
     for (int interleaved = 0; interleaved < 2; interleaved++) {
-        zc_tensor inside = {.dtype = ZC_F32}, before = inside, turned[9];
-        rotary.interleaved = gqa.rotary_interleaved = interleaved;
+        zc_tensor inside = {.dtype = ZC_F32}, before = inside, turned[ZC_IN_Attention_COUNT];
+        rotary.interleaved = gqa.interleaved = interleaved;
         rotary.rotary_embedding_dim = 6;
-        gqa.do_rotary = 1;
-        expect_ok(diag, zc_cpu_eval(ZC_OP_MsGroupQueryAttention, &gqa, 9, in, 1, &inside, false,
-                                    "node", diag));
+        in[ZC_IN_Attention_cos] = cos;
+        in[ZC_IN_Attention_sin] = sin;
+        expect_ok(diag, zc_cpu_eval(ZC_OP_Attention, &gqa, ZC_IN_Attention_COUNT, in, 1, &inside,
+                                    false, "node", diag));
         memcpy(turned, in, sizeof turned);
+        turned[ZC_IN_Attention_cos] = turned[ZC_IN_Attention_sin] = (zc_tensor){0};
         for (int i = 0; i < 2; i++) {
-            zc_tensor args[] = {in[i], {ZC_I64, 1, {1}, &first}, in[7], in[8]};
+            zc_tensor args[] = {in[i], {ZC_I64, 1, {1}, &first}, cos, sin};
             rotary.num_heads = i ? 2 : 4;
             turned[i] = (zc_tensor){.dtype = ZC_F32};
             expect_ok(diag, zc_cpu_eval(ZC_OP_MsRotaryEmbedding, &rotary, 4, args, 1, &turned[i],
                                         false, "node", diag));
         }
-        gqa.do_rotary = 0;
-        expect_ok(diag, zc_cpu_eval(ZC_OP_MsGroupQueryAttention, &gqa, 7, turned, 1, &before, false,
-                                    "node", diag));
+        expect_ok(diag, zc_cpu_eval(ZC_OP_Attention, &gqa, ZC_IN_Attention_COUNT, turned, 1,
+                                    &before, false, "node", diag));
         assert_memory_equal(inside.data, before.data, 96 * sizeof(float));
         free(inside.data);
         free(before.data);
         free_tensors(turned, 2);
     }
-    free_tensors(in, 5);
-    free_tensors(in + 7, 2);
+    free_tensors(in, 3);
+    free_tensors(in + ZC_IN_Attention_past_k, 2);
+    free(cos.data);
+    free(sin.data);
     zc_diag_destroy(&diag);
 }
 
@@ -820,9 +633,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(onnx_attention),
-        cmocka_unit_test(ms_attention),
-        cmocka_unit_test(ms_multi_head_attention),
-        cmocka_unit_test(ms_group_query_attention),
         cmocka_unit_test(ms_rotary),
         cmocka_unit_test(linear_attention),
         cmocka_unit_test(causal_conv),
@@ -836,7 +646,6 @@ int main(void)
         cmocka_unit_test(bad_lengths),
         cmocka_unit_test(symbolic_shapes),
         cmocka_unit_test(bad_models),
-        cmocka_unit_test(packed_forms),
         cmocka_unit_test(gqa_rotates),
         cmocka_unit_test(fused_kernel),
         cmocka_unit_test(fused_kernel_not_finite),

@@ -174,10 +174,9 @@ static void attentions(void **state)
         {"Attention", "is_causal=1", "f32[2,3,70,64] ~; f32[2,3,70,64] ~; f32[2,3,70,64] ~", 1,
          1e-4},
         {"Attention", "", "f32[1,1,5,64] ~; f32[1,1,600,64] ~; f32[1,1,600,64] ~", 1, 1e-4},
-        {"PackedAttention", "num_heads=4 kv_num_heads=4", "f32[1,130,384] ~", 1, 1e-4},
-        {"MsMultiHeadAttention", "num_heads=4",
+        {"Attention", "q_num_heads=4 kv_num_heads=4", "f32[1,130,384] ~", 1, 1e-4},
+        {"Attention", "q_num_heads=4 kv_num_heads=4",
          "f32[1,130,128] ~; f32[1,130,128] ~; f32[1,130,128] ~", 1, 1e-4},
-        {"MsAttention", "num_heads=4", "f32[1,70,128] ~; f32[128,384] ~; f32[384] ~", 1, 1e-2},
     };
     CHECK(cases, 0);
 }

@@ -1,0 +1,305 @@
+/* Attention: ONNX's, and com.microsoft's operators, which become the same. */
+#include <string.h>
+
+#include "import/steps.h"
+
+/* Attention has operands that ONNX's does not. */
+zc_status zc_step_attention(zc_imp *im, zc_inode *n)
+{
+    return zc_imp_need_inputs(im, n, 3, 7);
+}
+
+/* ---- what com.microsoft's have in common ---- */
+
+#define AT(input) ZC_IN_Attention_##input
+
+static zc_status refuse(zc_imp *im, zc_inode *n, const char *what)
+{
+    return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED, "%s with %s", n->op_type, what);
+}
+
+static zc_status heads_of(zc_imp *im, zc_inode *n, const char *name, int64_t *heads)
+{
+    *heads = zc_imp_take_int(im, n, name, 0);
+    if (im->status != ZC_OK || (*heads >= 1 && *heads <= INT32_MAX)) return im->status;
+    return zc_imp_fail(im, n, ZC_ERR_MODEL, "%s out of range (got %lld, need [1, %d])", name,
+                       (long long)*heads, INT32_MAX);
+}
+
+static zc_status need(zc_imp *im, zc_inode *n, int i, const char *what)
+{
+    if (zc_imp_in(n, i)) return ZC_OK;
+    return zc_imp_fail(im, n, ZC_ERR_MODEL, "input %d, the %s, is missing", i, what);
+}
+
+/* The node, with the attributes that all have. */
+static zc_nid attention(zc_imp *im, zc_inode *n, const zc_vid *in, int nout, int64_t heads,
+                        int64_t kv_heads)
+{
+    int nin = ZC_IN_Attention_COUNT;
+    float scale = (float)zc_imp_take_float(im, n, "scale", 0);
+    while (nin > 1 && !in[nin - 1]) nin--;
+    zc_nid id = zc_imp_node(im, n, ZC_OP_Attention, nin, in, nout < 1 ? 1 : nout);
+    ZC_IMP_SET(im, Attention, id, q_num_heads, heads);
+    ZC_IMP_SET(im, Attention, id, kv_num_heads, kv_heads);
+    if (scale != 0) ZC_IMP_SET(im, Attention, id, scale, scale);
+    return id;
+}
+
+/* Those of the two that are not of groups of heads. */
+static zc_nid plain_attention(zc_imp *im, zc_inode *n, const zc_vid *in, int nout, int64_t heads)
+{
+    int64_t causal = zc_imp_take_int(im, n, "unidirectional", 0);
+    float filter = (float)zc_imp_take_float(im, n, "mask_filter_value", -10000.0f);
+    zc_nid id = attention(im, n, in, nout, heads, heads);
+    if (causal) ZC_IMP_SET(im, Attention, id, is_causal, 1);
+    if (in[AT(hidden)]) ZC_IMP_SET(im, Attention, id, mask_filter, filter);
+    return id;
+}
+
+/* ---- Attention ---- */
+
+/* Into queries, keys and values, where their sizes are given and not the same: *split. */
+static zc_status hidden_sizes(zc_imp *im, zc_inode *n, zc_ints *sizes, bool *split)
+{
+    *split = false;
+    if (!zc_imp_take_ints(im, n, "qkv_hidden_sizes", sizes) || !sizes->n) return im->status;
+    if (sizes->n != 3)
+        return zc_imp_fail(im, n, ZC_ERR_MODEL,
+                           "qkv_hidden_sizes has a wrong length (got %d, need 3)", sizes->n);
+    for (int i = 0; i < 3; i++)
+        if (sizes->v[i] < 1 || sizes->v[i] > INT32_MAX || (i == 1 && sizes->v[1] != sizes->v[0]))
+            return zc_imp_fail(im, n, ZC_ERR_MODEL, "qkv_hidden_sizes[%d] is wrong (got %lld)", i,
+                               (long long)sizes->v[i]);
+    *split = sizes->v[2] != sizes->v[0];
+    return ZC_OK;
+}
+
+/* x w + bias, in the operand of queries, or in three. */
+static zc_status project(zc_imp *im, zc_inode *n, zc_vid *in)
+{
+    zc_ints sizes = {0};
+    bool apart;
+    ZC_TRY(hidden_sizes(im, n, &sizes, &apart));
+    zc_vid of[] = {n->in[0], n->in[1], zc_imp_in(n, 2)};
+    in[AT(q)] = zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_Linear, of[2] ? 3 : 2, of, 1));
+    if (!apart || im->status != ZC_OK) return im->status;
+    zc_vid parts[] = {in[AT(q)], zc_imp_ints(im, sizes.v, 3, 1)};
+    zc_nid split = zc_imp_node(im, n, ZC_OP_Split, 2, parts, 3);
+    ZC_IMP_SET(im, Split, split, axis, -1);
+    if (!zc_imp_done(im, n, split)) return im->status;
+    for (int i = 0; i < 3; i++) in[AT(q) + i] = zc_node_at(im->g, split)->out[i];
+    return ZC_OK;
+}
+
+/* past holds keys, then values. */
+static void past_parts(zc_imp *im, zc_inode *n, zc_vid past, zc_vid *in)
+{
+    const int64_t axis = 0;
+    if (!past) return;
+    zc_nid split = zc_imp_node(im, n, ZC_OP_Split, 1, &past, 2);
+    ZC_IMP_SET(im, Split, split, axis, 0);
+    ZC_IMP_SET(im, Split, split, num_outputs, 2);
+    if (!zc_imp_done(im, n, split)) return;
+    for (int i = 0; i < 2; i++)
+        in[AT(past_k) + i] = zc_imp_op2(im, n, ZC_OP_Squeeze, zc_node_at(im->g, split)->out[i],
+                                        zc_imp_ints(im, &axis, 1, 1));
+}
+
+/* y, and present keys and values, which become one result. */
+static zc_status finish_present(zc_imp *im, zc_inode *n, zc_nid id)
+{
+    const int64_t axis = 0;
+    const int nout = n->nout;
+    zc_vid parts[2];
+    for (int i = 1; id && i < 3; i++)
+        if (!zc_graph_out(im->g, id, i, NULL)) return zc_imp_nomem(im, "values");
+    n->nout = 1;
+    ZC_TRY(zc_imp_finish(im, n, id));
+    n->nout = nout;
+    for (int i = 0; i < 2; i++)
+        parts[i] = zc_imp_op2(im, n, ZC_OP_Unsqueeze, zc_node_at(im->g, id)->out[1 + i],
+                              zc_imp_ints(im, &axis, 1, 1));
+    zc_nid both = zc_imp_node(im, n, ZC_OP_Concat, 2, parts, 1);
+    ZC_IMP_SET(im, Concat, both, axis, 0);
+    zc_vid present = zc_imp_done(im, n, both);
+    return im->status == ZC_OK ? zc_imp_bind(im, n, 1, present) : im->status;
+}
+
+zc_status zc_step_ms_attention(zc_imp *im, zc_inode *n)
+{
+    enum { X, W, BIAS, MASK, PAST, ADD };
+    zc_vid in[ZC_IN_Attention_COUNT] = {0};
+    int64_t heads;
+    ZC_TRY(zc_imp_need_inputs(im, n, 2, 7));
+    if (zc_imp_take_int(im, n, "do_rotary", 0)) return refuse(im, n, "do_rotary");
+    if (zc_imp_take_int(im, n, "past_present_share_buffer", 0))
+        return refuse(im, n, "past_present_share_buffer");
+    zc_imp_take_int(im, n, "rotary_embedding_dim", 0);
+    ZC_TRY(heads_of(im, n, "num_heads", &heads));
+    ZC_TRY(project(im, n, in));
+    past_parts(im, n, zc_imp_in(n, PAST), in);
+    in[AT(hidden)] = zc_imp_in(n, MASK);
+    in[AT(bias)] = zc_imp_in(n, ADD);
+    bool present = n->nout > 1 && *n->out[1];
+    zc_nid id = plain_attention(im, n, in, present ? 3 : 1, heads);
+    ZC_TRY(zc_imp_no_more_attrs(im, n));
+    return present ? finish_present(im, n, id) : zc_imp_finish(im, n, id);
+}
+
+/* ---- MultiHeadAttention ---- */
+
+/* Elements [from, to) of the bias. */
+static zc_vid part_of(zc_imp *im, zc_inode *n, zc_vid bias, int64_t from, int64_t to)
+{
+    const int64_t axis = 0;
+    zc_vid in[] = {bias, zc_imp_ints(im, &from, 1, 1), zc_imp_ints(im, &to, 1, 1),
+                   zc_imp_ints(im, &axis, 1, 1)};
+    return zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_Slice, 4, in, 1));
+}
+
+/* x[batch, length, heads, parts, size] + bias[parts * heads * size] */
+static zc_vid add_packed(zc_imp *im, zc_inode *n, zc_vid x, zc_vid bias, int64_t parts,
+                         int64_t heads)
+{
+    const int64_t sizes[] = {parts, heads, -1}, perm[] = {1, 0, 2};
+    const int64_t *own = zc_arena_dup(&im->g->arena, perm, 3, sizeof *perm);
+    if (!own) zc_imp_nomem(im, "an attribute");
+    bias = zc_imp_op2(im, n, ZC_OP_Reshape, bias, zc_imp_ints(im, sizes, 3, 1));
+    zc_nid turn = zc_imp_node(im, n, ZC_OP_Transpose, 1, &bias, 1);
+    ZC_IMP_SET(im, Transpose, turn, perm, ((zc_ints){.n = 3, .v = own}));
+    return zc_imp_op2(im, n, ZC_OP_Add, x, zc_imp_done(im, n, turn));
+}
+
+/* The bias of queries, keys and values; keys that stand [batch, heads, length, size] have theirs.
+ */
+static zc_status add_biases(zc_imp *im, zc_inode *n, zc_vid bias, int64_t heads, zc_vid *in)
+{
+    if (!bias || im->status != ZC_OK) return im->status;
+    const zc_type *q = &zc_val(im->g, in[AT(q)])->type;
+    if (!in[AT(k)]) {
+        in[AT(q)] = add_packed(im, n, in[AT(q)], bias, 3, heads);
+        return im->status;
+    }
+    if (q->rank != 3 || !zc_dim_is_const(q->dims[2]))
+        return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED,
+                           "with a bias the query's size must be known (got rank %d)", q->rank);
+    int64_t hidden = q->dims[2].k;
+    int rank = zc_imp_rank(im, in[AT(k)]);
+    in[AT(q)] = zc_imp_op2(im, n, ZC_OP_Add, in[AT(q)], part_of(im, n, bias, 0, hidden));
+    if (rank == 4) return im->status;
+    if (rank == 5) {
+        zc_vid rest = part_of(im, n, bias, hidden, INT64_MAX);
+        in[AT(k)] = add_packed(im, n, in[AT(k)], rest, 2, heads);
+        return im->status;
+    }
+    in[AT(k)] = zc_imp_op2(im, n, ZC_OP_Add, in[AT(k)], part_of(im, n, bias, hidden, 2 * hidden));
+    if (in[AT(v)])
+        in[AT(v)] =
+            zc_imp_op2(im, n, ZC_OP_Add, in[AT(v)], part_of(im, n, bias, 2 * hidden, INT64_MAX));
+    return im->status;
+}
+
+zc_status zc_step_ms_multi_head_attention(zc_imp *im, zc_inode *n)
+{
+    enum { Q, K, V, BIAS, MASK, ADD, PAST_K, PAST_V, PAST_LENGTH, BEAMS };
+    int64_t heads;
+    ZC_TRY(zc_imp_need_inputs(im, n, 1, 10));
+    if (zc_imp_in(n, PAST_LENGTH) || zc_imp_in(n, BEAMS))
+        return refuse(im, n, "a shared past buffer");
+    zc_vid in[ZC_IN_Attention_COUNT] = {
+        [AT(q)] = n->in[Q],
+        [AT(k)] = zc_imp_in(n, K),
+        [AT(v)] = zc_imp_in(n, V),
+        [AT(past_k)] = zc_imp_in(n, PAST_K),
+        [AT(past_v)] = zc_imp_in(n, PAST_V),
+        [AT(bias)] = zc_imp_in(n, ADD),
+        [AT(hidden)] = zc_imp_in(n, MASK),
+    };
+    ZC_TRY(heads_of(im, n, "num_heads", &heads));
+    ZC_TRY(add_biases(im, n, zc_imp_in(n, BIAS), heads, in));
+    zc_nid id = plain_attention(im, n, in, n->nout, heads);
+    if (n->nout > 3) ZC_IMP_SET(im, Attention, id, qk_matmul_output_mode, 2);
+    ZC_TRY(zc_imp_no_more_attrs(im, n));
+    return zc_imp_finish(im, n, id);
+}
+
+/* ---- GroupQueryAttention ---- */
+
+static zc_status refuse_group(zc_imp *im, zc_inode *n)
+{
+    enum { K_SCALE = 12, V_SCALE };
+    const char *k = zc_imp_take_str(im, n, "k_quant_type", "NONE"),
+               *v = zc_imp_take_str(im, n, "v_quant_type", "NONE");
+    ZC_TRY(im->status);
+    if (strcmp(k, "NONE") != 0 || strcmp(v, "NONE") != 0 || zc_imp_in(n, K_SCALE) ||
+        zc_imp_in(n, V_SCALE))
+        return refuse(im, n, "a quantised cache");
+    if (zc_imp_take_int(im, n, "sliding_window_cache", 0))
+        return refuse(im, n, "sliding_window_cache");
+    return im->status;
+}
+
+/* Those of groups of heads alone. */
+static zc_status group_attributes(zc_imp *im, zc_inode *n, zc_nid id)
+{
+    int64_t window = zc_imp_take_int(im, n, "local_window_size", -1);
+    int64_t scores = zc_imp_take_int(im, n, "qk_output", 0);
+    if (window < -1 || window > INT32_MAX)
+        return zc_imp_fail(im, n, ZC_ERR_MODEL,
+                           "local_window_size out of range (got %lld, need [-1, %d])",
+                           (long long)window, INT32_MAX);
+    if (scores < 0 || scores > 2)
+        return zc_imp_fail(im, n, ZC_ERR_MODEL, "qk_output out of range (got %lld, need [0, 2])",
+                           (long long)scores);
+    if (!scores && n->nout > 3)
+        return zc_imp_fail(im, n, ZC_ERR_MODEL, "qk_output says that there are no scores");
+    ZC_IMP_SET(im, Attention, id, is_causal, zc_imp_take_int(im, n, "causal", 1) != 0);
+    ZC_IMP_SET(im, Attention, id, softcap, (float)zc_imp_take_float(im, n, "softcap", 0));
+    ZC_IMP_SET(im, Attention, id, interleaved, zc_imp_take_int(im, n, "rotary_interleaved", 0));
+    ZC_IMP_SET(im, Attention, id, zero_sink, zc_imp_take_int(im, n, "smooth_softmax", -1) > 0);
+    ZC_IMP_SET(im, Attention, id, norm_epsilon,
+               (float)zc_imp_take_float(im, n, "qk_norm_epsilon", 1e-6f));
+    ZC_IMP_SET(im, Attention, id, window, window > 0 ? window : 0);
+    if (scores) ZC_IMP_SET(im, Attention, id, qk_matmul_output_mode, scores + 1);
+    return zc_imp_no_more_attrs(im, n);
+}
+
+zc_status zc_step_ms_group_query_attention(zc_imp *im, zc_inode *n)
+{
+    enum { Q, K, V, PAST_K, PAST_V, LENGTHS, TOTAL, COS, SIN, POSITIONS, ADD, SINK };
+    enum { Q_NORM = 14, K_NORM };
+    const int64_t all = -1;
+    int64_t heads, kv_heads;
+    ZC_TRY(zc_imp_need_inputs(im, n, 1, 16));
+    ZC_TRY(refuse_group(im, n));
+    ZC_TRY(need(im, n, LENGTHS, "lengths of the sequences"));
+    ZC_TRY(need(im, n, TOTAL, "total sequence length"));
+    bool turns = zc_imp_take_int(im, n, "do_rotary", 0) != 0;
+    if (turns) ZC_TRY(need(im, n, COS, "cos_cache"));
+    if (turns) ZC_TRY(need(im, n, SIN, "sin_cache"));
+    ZC_TRY(heads_of(im, n, "num_heads", &heads));
+    ZC_TRY(heads_of(im, n, "kv_num_heads", &kv_heads));
+    zc_vid lengths = n->in[LENGTHS];
+    if (zc_imp_rank(im, lengths) != 1)
+        lengths = zc_imp_op2(im, n, ZC_OP_Reshape, lengths, zc_imp_ints(im, &all, 1, 1));
+    const zc_vid in[ZC_IN_Attention_COUNT] = {
+        [AT(q)] = n->in[Q],
+        [AT(k)] = zc_imp_in(n, K),
+        [AT(v)] = zc_imp_in(n, V),
+        [AT(past_k)] = zc_imp_in(n, PAST_K),
+        [AT(past_v)] = zc_imp_in(n, PAST_V),
+        [AT(lengths)] = lengths,
+        [AT(bias)] = zc_imp_in(n, ADD),
+        [AT(cos)] = turns ? n->in[COS] : 0,
+        [AT(sin)] = turns ? n->in[SIN] : 0,
+        [AT(positions)] = turns ? zc_imp_in(n, POSITIONS) : 0,
+        [AT(sink)] = zc_imp_in(n, SINK),
+        [AT(q_norm)] = zc_imp_in(n, Q_NORM),
+        [AT(k_norm)] = zc_imp_in(n, K_NORM),
+        [AT(total)] = n->in[TOTAL],
+    };
+    zc_nid id = attention(im, n, in, n->nout, heads, kv_heads);
+    ZC_TRY(group_attributes(im, n, id));
+    return zc_imp_finish(im, n, id);
+}

@@ -6,7 +6,7 @@ usage: compare.py --session GPU_SESSION [--runs N] NAME=PLAN ...
 PyTorch: eager and torch.compile, each replayed as a CUDA graph; the faster counts. zc: `gpu_session PLAN RUNS`. The two run
 in turn, three rounds, and the medians are compared. The models are written out here, without masks, because the weights of
 the exports are not needed for times; results are not compared here (zc conform and zc run --expect do that).
-Cases: bert_b1_s128, bert_b1_s512, bert_b32_s128, bert_b32_s512, gpt2_s128, vit_b1, resnet_b1, resnet_b32.
+Cases: those of CASES below; convolution networks are in networks.py.
 """
 import argparse
 import json
@@ -18,6 +18,8 @@ import time
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+from networks import ConvNextTiny, Resnet50, Unet, efficientnet_b0, mobilenet_v2
 
 
 class Layer(nn.Module):
@@ -89,38 +91,12 @@ class Vit(nn.Module):
         return self.head(self.norm(self.layers(x))[:, 0])
 
 
-class Bottleneck(nn.Module):
-    def __init__(self, cin, width, stride):
-        super().__init__()
-        conv = lambda i, o, k, s=1: nn.Sequential(nn.Conv2d(i, o, k, s, k // 2, bias=False), nn.BatchNorm2d(o))
-        self.a, self.b, self.c = conv(cin, width, 1), conv(width, width, 3, stride), conv(width, 4 * width, 1)
-        self.down = conv(cin, 4 * width, 1, stride) if stride > 1 or cin != 4 * width else nn.Identity()
-
-    def forward(self, x):
-        return F.relu(self.c(F.relu(self.b(F.relu(self.a(x))))) + self.down(x))
-
-
-class Resnet50(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.stem = nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1))
-        blocks, cin = [], 64
-        for stage, count in enumerate((3, 4, 6, 3)):
-            for i in range(count):
-                blocks.append(Bottleneck(cin, 64 << stage, 2 if stage and not i else 1))
-                cin = 256 << stage
-        self.blocks, self.head = nn.Sequential(*blocks), nn.Linear(2048, 1000)
-
-    def forward(self, image):
-        return self.head(self.blocks(self.stem(image)).mean((2, 3)))
-
-
 def ids(batch, length):
     return torch.randint(0, 30000, (batch, length), device="cuda")
 
 
-def image(batch):
-    return torch.randn(batch, 3, 224, 224, device="cuda", dtype=torch.half)
+def image(batch, side=224):
+    return torch.randn(batch, 3, side, side, device="cuda", dtype=torch.half)
 
 
 CASES = {
@@ -132,6 +108,12 @@ CASES = {
     "vit_b1": (Vit, lambda: image(1)),
     "resnet_b1": (Resnet50, lambda: image(1)),
     "resnet_b32": (Resnet50, lambda: image(32)),
+    "efficientnet_b1": (efficientnet_b0, lambda: image(1)),
+    "efficientnet_b32": (efficientnet_b0, lambda: image(32)),
+    "mobilenet_b1": (mobilenet_v2, lambda: image(1)),
+    "convnext_b1": (ConvNextTiny, lambda: image(1)),
+    "convnext_b32": (ConvNextTiny, lambda: image(32)),
+    "unet_b1": (Unet, lambda: image(1, 512)),
 }
 
 

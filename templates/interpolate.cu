@@ -4,7 +4,7 @@
 // spec.h: Z_X (type), Z_ACC (sums), Z_MODE (0 nearest, 1 linear, 2 cubic), Z_COORDS and Z_ROUND (as in op/resize.h),
 // Z_ANTIALIAS, Z_CUBIC (coefficient), Z_EXCLUDE (taps outside count nothing), Z_EXTRAPOLATED (value outside).
 // Entries: 0 tables; passes: 1 the only one, 2 the first (nearest neighbours: any but the last), 3 one between, 4 the
-// last.
+// last; 5 the only one of nearest neighbours, as units of 16 bytes.
 #include "zc/device.cuh"
 #include "abi/interpolate.h"
 #include "spec.h"
@@ -90,6 +90,14 @@ template <class INDEX> ZC_DEV place place_of(const zc_resize_pass &p, INDEX i) {
 
 ZC_DEV i64 clamp(i64 i, i64 n) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
 
+// Where the element lies whose coordinates these are.
+ZC_DEV i64 source_at(const zc_resize_pass &p, const place &r, const i64 first[3]) {
+    i64 at = r.outer;
+#pragma unroll
+    for (int d = 0; d < 3; d++) at = (at * p.in[d] + clamp(first[d], p.in[d])) * p.keep[d] + r.keep[d];
+    return at;
+}
+
 template <class TO, bool LAST> ZC_DEV void put(const zc_resize_pass &p, i64 at, Z_ACC v) {
     zc_save<TO>(p.to, at, LAST ? (Z_ACC)zc_fused(p.fused, v, at) : v);
 }
@@ -110,9 +118,7 @@ template <class FROM, class TO, bool LAST> ZC_DEV void resize(const zc_resize_pa
         return;
     }
 #if Z_MODE == 0
-    i64 at = r.outer;
-#pragma unroll
-    for (int d = 0; d < 3; d++) at = (at * p.in[d] + clamp(first[d], p.in[d])) * p.keep[d] + r.keep[d];
+    const i64 at = source_at(p, r, first);
 #ifdef Z_FUSED
     if (LAST) return put<TO, LAST>(p, i, (Z_ACC)zc_load<FROM>(p.from, at));
 #endif
@@ -144,6 +150,17 @@ template <class FROM, class TO, bool LAST> ZC_DEV void resize(const zc_resize_pa
 ZC_KERNEL(1)(const __grid_constant__ zc_resize_pass p) { zc_begin(); resize<Z_X, Z_X, true>(p); }
 #if Z_MODE == 0
 ZC_KERNEL(2)(const __grid_constant__ zc_resize_pass p) { zc_begin(); resize<Z_X, Z_X, false>(p); }
+ZC_KERNEL(5)(const __grid_constant__ zc_resize_pass p) {
+    zc_begin();
+    typedef zc_vec<u32, 4> unit;
+    const i64 i = zc_thread();
+    if (i >= p.total) return;
+    const place r = p.total <= 0x7FFFFFFF ? place_of(p, (u32)i) : place_of(p, (u64)i);
+    i64 first[3];
+#pragma unroll
+    for (int d = 0; d < 3; d++) first[d] = p.first[d] ? p.first[d][r.at[d]] : r.at[d];
+    ((unit *)p.to)[i] = ((const unit *)p.from)[source_at(p, r, first)];
+}
 #else
 ZC_KERNEL(2)(const __grid_constant__ zc_resize_pass p) { zc_begin(); resize<Z_X, Z_ACC, false>(p); }
 ZC_KERNEL(3)(const __grid_constant__ zc_resize_pass p) { zc_begin(); resize<Z_ACC, Z_ACC, false>(p); }

@@ -6,7 +6,8 @@
 
 Writes NAME.onnx beside this file. NAME is <model>.<exporter>[.noopt][.dyn]:
 legacy is the TorchScript exporter, dynamo the torch.export one, noopt the
-latter without its optimiser, and dyn has dynamic batch and sequence axes.
+latter without its optimiser, and dyn has dynamic batch and sequence axes (of
+images: the batch alone).
 
 Every weight, a float initialiser over 1 KiB, is left out: its tensor says
 EXTERNAL, with an offset and a length in a file NAME.data that does not exist
@@ -38,6 +39,9 @@ from transformers import (BertConfig, BertModel, GPT2Config, GPT2LMHeadModel, Ll
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parents[1] / "bench"))
+from networks import Unet  # noqa: E402
+
 LEGACY_OPSET = 17
 DYNAMO_OPSET = 20
 WEIGHT_BYTES = 1024  # a larger float initialiser is a weight
@@ -104,6 +108,13 @@ SOURCES = {
     "llama_7b": Source(llama_7b, ("input_ids", "attention_mask"), ("logits",), False),
     "resnet50": Source(lambda: randomise(torchvision.models.resnet50()), ("image",), ("logits",)),
     "vit_b16": Source(lambda: randomise(torchvision.models.vit_b_16()), ("image",), ("logits",)),
+    "efficientnet_b0": Source(lambda: randomise(torchvision.models.efficientnet_b0()),
+                              ("image",), ("logits",)),
+    "mobilenet_v2": Source(lambda: randomise(torchvision.models.mobilenet_v2()),
+                           ("image",), ("logits",)),
+    "convnext_tiny": Source(lambda: randomise(torchvision.models.convnext_tiny()),
+                            ("image",), ("logits",)),
+    "unet": Source(lambda: randomise(Unet()), ("picture",), ("result",)),
 }
 
 NAMES = [
@@ -112,19 +123,23 @@ NAMES = [
     "llama_7b.legacy.dyn", "llama_7b.dynamo.dyn",
     "resnet50.legacy", "resnet50.dynamo", "resnet50.dynamo.noopt",
     "vit_b16.legacy", "vit_b16.dynamo",
+    "resnet50.dynamo.dyn", "efficientnet_b0.dynamo.dyn", "mobilenet_v2.dynamo.dyn",
+    "convnext_tiny.dynamo.dyn", "unet.dynamo",
 ]
 
 
 def example_inputs(source: Source, dynamic: bool) -> tuple[Tensor, ...]:
     shape = (2, 24) if dynamic else (1, 128)  # torch.export fixes an axis whose example is 1
-    made = {"image": lambda: torch.randn(1, 3, 224, 224),
+    made = {"image": lambda: torch.randn(shape[0], 3, 224, 224),
+            "picture": lambda: torch.randn(shape[0], 3, 512, 512),
             "input_ids": lambda: torch.randint(1000, shape),
             "attention_mask": lambda: torch.ones(shape, dtype=torch.int64)}
     return tuple(made[name]() for name in source.inputs)
 
 
-def dynamic_axes(name: str) -> dict[int, str]:
-    return {0: "batch"} if name == "pooler_output" else {0: "batch", 1: "sequence"}
+def dynamic_axes(source: Source, name: str) -> dict[int, str]:
+    batch_alone = name == "pooler_output" or "image" in source.inputs
+    return {0: "batch"} if batch_alone else {0: "batch", 1: "sequence"}
 
 
 def is_weight(array: np.ndarray) -> bool:
@@ -134,7 +149,7 @@ def is_weight(array: np.ndarray) -> bool:
 def export_legacy(source: Source, model: nn.Module, args: tuple[Tensor, ...],
                   dynamic: bool) -> onnx.ModelProto:
     names = source.inputs + source.outputs
-    axes = {name: dynamic_axes(name) for name in names} if dynamic else None
+    axes = {name: dynamic_axes(source, name) for name in names} if dynamic else None
     buffer = io.BytesIO()
     torch.onnx.export(model, args, buffer, dynamo=False, opset_version=LEGACY_OPSET,
                       input_names=source.inputs, output_names=source.outputs, dynamic_axes=axes,
@@ -152,7 +167,7 @@ def export_legacy(source: Source, model: nn.Module, args: tuple[Tensor, ...],
 
 def export_dynamo(source: Source, model: nn.Module, args: tuple[Tensor, ...],
                   dynamic: bool, optimise: bool) -> onnx.ModelProto:
-    axes = tuple(dynamic_axes(name) for name in source.inputs) if dynamic else None
+    axes = tuple(dynamic_axes(source, name) for name in source.inputs) if dynamic else None
     program = torch.onnx.export(model, args, dynamo=True, opset_version=DYNAMO_OPSET,
                                 input_names=source.inputs, output_names=source.outputs,
                                 dynamic_shapes=axes, optimize=optimise, verbose=False)

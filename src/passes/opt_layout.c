@@ -1,6 +1,6 @@
 /* Channels last for convolutions over planes: convolutions and the pointwise work, poolings,
- * normalisations of groups and concatenations between them run on NHWC tensors; transposes stand
- * only where other operations need the channels-first form.
+ * normalisations of groups, concatenations and resizing between them run on NHWC tensors;
+ * transposes stand only where other operations need the channels-first form.
  *
  * Of f32, a ReLU and an addition right after a convolution become part of it. Of f16 and bf16,
  * where the target's kernels want it: weights are turned, too, and pointwise work is left to
@@ -303,6 +303,128 @@ static bool concat(layout *l, zc_nid n)
     return replace(l, n, m);
 }
 
+/* ---- resizing ---- */
+
+/* Numbers for each axis; NULL: not known, or not four. */
+static const zc_tensor *four(const zc_graph *g, zc_vid v, zc_dtype dtype)
+{
+    const zc_tensor *t = v ? zc_val(g, v)->data : NULL;
+    return t && t->data && t->dtype == dtype && t->rank == 1 && t->dims[0] == 4 ? t : NULL;
+}
+
+/* Is something made channels-last resized, by scales or to sizes that are known? */
+static bool is_resize(const zc_graph *g, const layout *l, const zc_node *n)
+{
+    if (n->op != ZC_OP_Resize || !is_half(zc_val(g, n->out[0])->type.dtype)) return false;
+    if (!is_native(l, n->in[0])) return false;
+    const zc_attrs_Resize *a = n->attrs;
+    zc_vid scales = zc_node_in(n, ZC_IN_Resize_scales), sizes = zc_node_in(n, ZC_IN_Resize_sizes);
+    bool whole = !a->axes.n && strcmp(a->coordinate_transformation_mode, "tf_crop_and_resize") != 0;
+    return whole && (scales ? !sizes && four(g, scales, ZC_F32) : four(g, sizes, ZC_I64) != NULL);
+}
+
+/* The four numbers of a constant in channels-last order; 0: no memory. */
+static zc_vid turned_four(layout *l, zc_vid v)
+{
+    const zc_tensor *from = zc_val(l->g, v)->data;
+    size_t each = zc_dtype_bits(from->dtype) / 8;
+    zc_tensor t = *from;
+    t.data = zc_calloc(4, each);
+    if (!t.data) return 0;
+    for (int i = 0; i < 4; i++)
+        memcpy((char *)t.data + i * each, (const char *)from->data + to_last[i] * each, each);
+    zc_vid made = zc_graph_const(l->g, NULL, &t, true);
+    return made && make_room(l) ? made : 0;
+}
+
+static bool resize(layout *l, zc_nid n)
+{
+    const zc_node *node = zc_node_at(l->g, n);
+    zc_vid scales = zc_node_in(node, ZC_IN_Resize_scales);
+    zc_vid sizes = zc_node_in(node, ZC_IN_Resize_sizes), x = l->last[node->in[0]];
+    zc_vid by = turned_four(l, scales ? scales : sizes);
+    if (!by) return false;
+    return turn(l, n, ZC_OP_Resize, scales ? 3 : 4, (zc_vid[]){x, 0, scales ? by : 0, by}, false);
+}
+
+/* ---- planes as rows ---- */
+
+static bool swaps(const zc_node *n)
+{
+    static const int64_t perm[] = {0, 2, 1};
+    const zc_attrs_Transpose *a = n->attrs;
+    return n->op == ZC_OP_Transpose && a->perm.n == 3 && memcmp(a->perm.v, perm, sizeof perm) == 0;
+}
+
+static const zc_node *maker(const zc_graph *g, zc_vid v, zc_op op)
+{
+    zc_nid p = zc_producer(g, v);
+    return p && zc_node_at(g, p)->op == op ? zc_node_at(g, p) : NULL;
+}
+
+/* Sides of t from axis `first` on, as `flat` has them at axis `at` in one. */
+static bool joins_sides(const zc_type *t, int first, const zc_type *flat, int at)
+{
+    zc_dim h = t->dims[first], w = t->dims[first + 1];
+    return zc_dim_is_const(h) && zc_dim_is_const(w) && zc_dim_is(flat->dims[at], h.k * w.k);
+}
+
+/* [n, c, h, w] as [n, c, h * w], turned to [n, h * w, c]: the plane that it was, if it was made
+ * channels-last; else 0. */
+static zc_vid plane_of_rows(const zc_graph *g, const layout *l, const zc_node *n)
+{
+    const zc_node *r = l->half && swaps(n) ? maker(g, n->in[0], ZC_OP_Reshape) : NULL;
+    if (!r || !is_native(l, r->in[0])) return 0;
+    const zc_type *t = &zc_val(g, r->in[0])->type, *flat = &zc_val(g, n->in[0])->type;
+    bool fits = zc_dim_is_const(t->dims[1]) && zc_dim_eq(t->dims[0], flat->dims[0]) &&
+                zc_dim_eq(t->dims[1], flat->dims[1]) && joins_sides(t, 2, flat, 2);
+    return fits ? r->in[0] : 0;
+}
+
+/* Node n's result is a view of v. */
+static bool view(layout *l, zc_nid n, zc_vid v, const int64_t *shape, const zc_type *type,
+                 bool plane)
+{
+    zc_vid form = zc_graph_const_i64(l->g, NULL, shape, type->rank, 1);
+    zc_nid m = form ? add(l, ZC_OP_Reshape, "layout", 2, (zc_vid[]){v, form}, type) : 0;
+    if (!m) return false;
+    if (plane) return replace(l, n, m);
+    if (!zc_graph_inherit(l->g, m, n)) return false;
+    zc_graph_forward(l->g, zc_node_at(l->g, n)->out[0], result(l, m));
+    zc_graph_remove(l->g, n);
+    l->changes++;
+    return true;
+}
+
+static bool rows(layout *l, zc_nid n)
+{
+    const zc_node *node = zc_node_at(l->g, n);
+    zc_vid v = plane_of_rows(l->g, l, node);
+    zc_type type = zc_val(l->g, node->out[0])->type;
+    return view(l, n, l->last[v], (int64_t[]){0, -1, type.dims[2].k}, &type, false);
+}
+
+/* [n, h * w, c] turned to [n, c, h * w], as [n, c, h, w]: the rows that it was; else 0. */
+static zc_vid rows_of_plane(const zc_graph *g, const layout *l, const zc_node *n)
+{
+    if (!l->half || n->op != ZC_OP_Reshape || !is_plane(l, n->out[0])) return 0;
+    const zc_node *t = maker(g, n->in[0], ZC_OP_Transpose);
+    if (!t || !swaps(t)) return 0;
+    const zc_type *to = &zc_val(g, n->out[0])->type, *flat = &zc_val(g, n->in[0])->type;
+    bool fits = zc_dim_is_const(to->dims[1]) && zc_dim_eq(to->dims[0], flat->dims[0]) &&
+                zc_dim_eq(to->dims[1], flat->dims[1]) && joins_sides(to, 2, flat, 2);
+    return fits ? t->in[0] : 0;
+}
+
+static bool plane(layout *l, zc_nid n)
+{
+    const zc_node *node = zc_node_at(l->g, n);
+    zc_vid v = rows_of_plane(l->g, l, node);
+    zc_type type = permuted(&zc_val(l->g, node->out[0])->type, to_last);
+    int64_t shape[] = {0, type.dims[1].k, type.dims[2].k, type.dims[3].k};
+    return view(l, n, v, shape, &type, true);
+}
+
 /* A plane of the result's shape with a channels-last form. */
 static bool is_twin(const layout *l, zc_vid v, const zc_type *out)
 {
@@ -485,6 +607,12 @@ static zc_status block(layout *l, zc_block *b)
             ok = group_norm(l, n);
         else if (is_concat(l, node))
             ok = concat(l, n);
+        else if (is_resize(l->g, l, node))
+            ok = resize(l, n);
+        else if (plane_of_rows(l->g, l, node))
+            ok = rows(l, n);
+        else if (rows_of_plane(l->g, l, node))
+            ok = plane(l, n);
         else if (is_pointwise(l->g, l, node))
             ok = pointwise(l, n);
         else if (is_turned(l, node))

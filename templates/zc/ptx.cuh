@@ -381,6 +381,15 @@ ZC_INLINE void zc_grid_wait()
 #endif
 }
 
+/* 16 bytes of a constant of the plan, which no kernel writes: before zc_grid_wait, too. */
+ZC_INLINE void zc_constant_load16(void *to, const void *global)
+{
+    u32 *const r = (u32 *)to;
+    asm volatile("// zc: constant\n\tld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "l"(__cvta_generic_to_global(global)));
+}
+
 /* Lets the next kernel start before this one ends. */
 ZC_INLINE void zc_grid_launch()
 {

@@ -387,6 +387,11 @@ ZC_INLINE void zc_grid_wait()
     zc_host_call->grid_wait();
 }
 
+ZC_INLINE void zc_constant_load16(void *to, const void *global)
+{
+    __builtin_memcpy(to, global, 16);
+}
+
 ZC_INLINE void zc_grid_launch()
 {
 }

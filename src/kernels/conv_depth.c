@@ -1,0 +1,217 @@
+/* Convolutions of each channel by itself, f16 and bf16, channels last. */
+#include <string.h>
+
+#include "abi/conv.h"
+#include "base/number.h"
+#include "kernels/gen.h"
+#include "kernels/window.h"
+
+enum { EACH, RUN, GROUPS, ACROSS, DOWN, REPEAT };
+const char *const zc_config_conv_depth[] = {"each", "run",    "groups", "across",
+                                            "down", "repeat", NULL};
+
+enum {
+    PIECE = 8,       /* channels whose weights are read at once */
+    CHUNK = 64,      /* channels of a block, at most */
+    BLOCK = 256,     /* its threads, at most */
+    TAPS_MOST = 128, /* whose weights lie in shared memory */
+    SPAN_MOST = 32,  /* pixels that a run sees */
+    DEPTH_COUNT = 11
+};
+
+/* ---- the specialisation ---- */
+
+typedef struct depth_problem {
+    int64_t channels, lines, across; /* of the result: lines of all images; pixels of one */
+    int64_t rows, down;              /* taps; lines of an image */
+    int64_t taps, step, gap;         /* across */
+} depth_problem;
+
+typedef struct depth {
+    int64_t each, run, groups, across, down, repeat, span;
+    double us;
+} depth;
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Threads along the channels: they share a block's weights, in whole pieces. */
+static int64_t groups_of(int64_t channels, int64_t each)
+{
+    int64_t n = channels / each, groups = CHUNK / each;
+    while (groups > 1 && (n % groups || groups * each % PIECE)) groups--;
+    return groups * each % PIECE ? 0 : groups;
+}
+
+/* The number-th way; groups 0: it does not fit. */
+static depth depth_of(const depth_problem *p, int number, int sm_count)
+{
+    static const int64_t each[DEPTH_COUNT] = {8, 8, 8, 4, 4, 4, 4, 2, 2, 2, 2},
+                         run[DEPTH_COUNT] = {1, 2, 4, 1, 2, 4, 7, 1, 2, 4, 7};
+    depth d = {.each = each[number], .run = run[number], .repeat = 1};
+    d.span = (d.run - 1) * p->step + (p->taps - 1) * p->gap + 1;
+    if (d.span > SPAN_MOST || p->channels % d.each) return d;
+    d.groups = groups_of(p->channels, d.each);
+    if (!d.groups) return d;
+    d.across = least(zc_ceil_div(p->across, d.run), BLOCK / d.groups);
+    d.down = least(BLOCK / (d.groups * d.across), p->down);
+    int64_t tiles = p->channels / (d.groups * d.each) * zc_ceil_div(p->across, d.across * d.run);
+    while (d.down > 1 && tiles * zc_ceil_div(p->lines, d.down) < sm_count)
+        d.down = (d.down + 1) / 2;
+    while (d.repeat < 4 && d.down * d.repeat * 2 <= p->down &&
+           tiles * zc_ceil_div(p->lines, d.down * d.repeat * 2) >= 8 * sm_count)
+        d.repeat *= 2;
+    return d;
+}
+
+/* Microseconds: what threads read, by the rate that was measured, and half the instructions of one
+ * by the warps that share a scheduler. */
+static double depth_us(const depth_problem *p, const depth *d, int sm_count)
+{
+    const double clock = 1650, start = 1500, store = 60, schedulers = 4, rate = 24, bytes = 2;
+    double each = (double)d->each, span = (double)d->span, taps = (double)p->taps;
+    double line = span * (each + 3) + taps * (double)d->run * each + taps * each / 4;
+    double one = (double)p->rows * line + store;
+    double threads =
+        (double)p->lines * (double)zc_ceil_div(p->across, d->run) * (double)(p->channels / d->each);
+    double warps = threads / 32 / (schedulers * sm_count);
+    double loads = threads * (double)p->rows * span * each * bytes / (rate * sm_count);
+    return (start + loads + one / 2 * (warps < 1 ? 1 : warps)) / clock;
+}
+
+/* Those that fit, the best first: their number. */
+static int sort_depth(const depth_problem *p, int sm_count, depth out[DEPTH_COUNT])
+{
+    int count = 0;
+    for (int n = 0; n < DEPTH_COUNT; n++) {
+        depth d = depth_of(p, n, sm_count);
+        if (!d.groups) continue;
+        d.us = depth_us(p, &d, sm_count);
+        int at = count++;
+        for (; at && d.us < out[at - 1].us; at--) out[at] = out[at - 1];
+        out[at] = d;
+    }
+    return count;
+}
+
+static const char *not_these(const zc_gen *g, const zc_attrs_ConvNhwc *at)
+{
+    zc_dtype dtype = zc_gen_out_type(g, 0), bias = zc_gen_in_type(g, 2);
+    const zc_pvalue *w = zc_gen_in(g, 1);
+    if (dtype != ZC_F16 && dtype != ZC_BF16) return "not of 16 bits";
+    if (zc_gen_in_type(g, 1) != dtype || (bias != ZC_NONE && bias != dtype))
+        return "weights or bias of another type";
+    if (!at->taps_first || !zc_gen_static(w)) return "weights whose shape only a run knows";
+    if (w->dims[3].k != 1 || at->group != w->dims[0].k) return "no channel by itself";
+    if (at->group % PIECE) return "channels that are no multiple of 8";
+    if (w->dims[1].k * w->dims[2].k > TAPS_MOST) return "large windows";
+    if (*at->activation || zc_gen_in_type(g, 3) != ZC_NONE) return "an activation of its own";
+    return NULL;
+}
+
+/* Lines of the result: of the most pixels of the range that is asked for. */
+static void sizes_of(zc_gen *g, const zc_window_attrs *a, depth_problem *p)
+{
+    static const int64_t bounds[] = {1024, 4096, 32768}; /* as conv_sm90.c's */
+    enum { USUAL = 56 };
+    const zc_pvalue *y = zc_gen_out(g, 0), *w = zc_gen_in(g, 1);
+    int64_t low, high, across = zc_gen_const_dim(y, 2), down = zc_gen_const_dim(y, 1);
+    zc_gen_size(g, y->dims, 3, bounds, ZC_COUNTOF(bounds), &low, &high);
+    *p = (depth_problem){.channels = w->dims[0].k,
+                         .across = across > 0 ? across : USUAL,
+                         .down = down > 0 ? down : USUAL,
+                         .rows = w->dims[1].k,
+                         .taps = w->dims[2].k,
+                         .step = zc_window_stride(a, 1),
+                         .gap = zc_window_dilation(a, 1)};
+    if (high == INT64_MAX) high = 4 * bounds[ZC_COUNTOF(bounds) - 1];
+    p->lines = zc_ceil_div(high, p->across);
+}
+
+static void put_window(zc_gen *g, const zc_window_attrs *a)
+{
+    const zc_pvalue *x = zc_gen_in(g, 0), *w = zc_gen_in(g, 1), *y = zc_gen_out(g, 0);
+    zc_gen_window_dims d = {.axes = 2};
+    for (int i = 0; i < 2; i++) {
+        d.in[i] = x->dims[1 + i];
+        d.out[i] = y->dims[1 + i];
+        d.kernel[i] = w->dims[1 + i];
+    }
+    zc_gen_window(g, a, &d);
+}
+
+static void tell(zc_gen *g, const depth *best, int count)
+{
+    size_t at = 0;
+    for (int i = 0; i < 3 && i < count && at < sizeof g->why; i++)
+        at += (size_t)zc_snprintf(g->why + at, sizeof g->why - at,
+                                  "%s%d channels x %d pixels %.1f us", i ? ", " : "",
+                                  (int)best[i].each, (int)best[i].run, best[i].us);
+}
+
+zc_status zc_gen_conv_depth(zc_gen *g)
+{
+    const zc_attrs_ConvNhwc *at = ZC_ATTRS(g, ConvNhwc);
+    const char *why = not_these(g, at);
+    if (why) return zc_gen_decline(g, "%s", why);
+    zc_window_attrs a;
+    int64_t group;
+    depth_problem p;
+    depth sorted[DEPTH_COUNT];
+    zc_window_attrs_of(g->step->op, at, &a, &group);
+    if (!zc_gen_window_fits(g, &a, 2)) return ZC_OK;
+    sizes_of(g, &a, &p);
+    int count = sort_depth(&p, g->sm_count, sorted);
+    if (g->candidate > DEPTH_COUNT || count <= g->refused)
+        return zc_gen_decline(g, "no configuration that fits");
+    depth d = g->candidate ? depth_of(&p, g->candidate - 1, g->sm_count) : sorted[g->refused];
+    if (!d.groups) return zc_gen_decline(g, "not this configuration");
+    tell(g, sorted, count);
+    g->configurations = g->candidate ? 1 : count;
+    g->config[EACH] = d.each;
+    g->config[RUN] = d.run;
+    g->config[GROUPS] = d.groups;
+    g->config[ACROSS] = d.across;
+    g->config[DOWN] = d.down;
+    g->config[REPEAT] = d.repeat;
+    g->threads = (uint32_t)(d.groups * d.across * d.down);
+    zc_gen_type(g, "X", zc_gen_out_type(g, 0));
+    zc_gen_define(g, "HAS_BIAS", "%d", zc_gen_in_type(g, 2) != ZC_NONE);
+    zc_gen_define(g, "channels", "%d", (int)p.channels);
+    if (zc_gen_in(g, 1)->kind == ZC_P_CONST) zc_gen_define(g, "W_CONSTANT", "1");
+    put_window(g, &a);
+    ZC_TRY(zc_gen_epilogue(g));
+    if (!zc_gen_epilogue_cells(g))
+        return zc_gen_decline(g, "pointwise work whose operands are no rows or columns");
+    return ZC_OK;
+}
+
+/* ---- the launch ---- */
+
+zc_status zc_launch_conv_depth(zc_launch *l)
+{
+    const int64_t *config = l->kernel->config;
+    const zc_tensor *x = &l->in[0], *w = &l->in[1], *y = &l->out[0];
+    struct zc_conv_params p = {
+        .x = x->data, .w = w->data, .bias = zc_launch_in(l, 2), .y = y->data};
+    zc_window_attrs a;
+    zc_window window;
+    int64_t group;
+    if (x->rank != 4 || x->dims[3] != w->dims[0] || y->dims[3] != w->dims[0])
+        return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
+                       "input and weights do not fit each other (got %lld channels, need %lld)",
+                       (long long)x->dims[x->rank - 1], (long long)w->dims[0]);
+    if (zc_tensor_numel(y) == 0) return ZC_OK;
+    zc_window_attrs_of(l->op, l->attrs, &a, &group);
+    zc_window_resolve(&a, 2, x->dims + 1, y->dims + 1, w->dims + 1, &window);
+    ZC_TRY(zc_launch_window(l, &window, &p.window));
+    ZC_TRY(zc_launch_epilogue(l, &p.fused));
+    int64_t blocks = zc_ceil_div(y->dims[1], config[DOWN] * config[REPEAT]) *
+                     zc_ceil_div(y->dims[2], config[ACROSS] * config[RUN]) *
+                     (y->dims[3] / (config[GROUPS] * config[EACH]));
+    if (blocks > INT32_MAX / y->dims[0])
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "convolution too large for the kernel");
+    return zc_launch_configured(l, (zc_dim3){(uint32_t)(blocks * y->dims[0]), 1, 1}, &p, sizeof p);
+}

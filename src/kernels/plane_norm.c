@@ -1,0 +1,93 @@
+/* Normalisation of groups of channels over a plane, channels last. */
+#include <string.h>
+
+#include "abi/plane_norm.h"
+#include "kernels/gen.h"
+#include "kernels/launch.h"
+
+enum { BLOCK = 256, EACH = 8, STATE = 8, PIXELS = 16 /* of a thread, at least */ };
+
+/* ---- the specialisation ---- */
+
+static const char *not_these(const zc_gen *g, const zc_attrs_MsGroupNorm *a)
+{
+    const zc_pvalue *x = zc_gen_in(g, 0);
+    zc_dtype s = zc_gen_in_type(g, 1);
+    int64_t channels = x->rank > 2 ? zc_gen_const_dim(x, x->rank - 1) : -1;
+    if (x->dtype != ZC_F16 && x->dtype != ZC_BF16) return "not of 16 bits";
+    if (s != zc_gen_in_type(g, 2) || !zc_gen_plain_type(s) || !zc_dtype_is_float(s) || s == ZC_F64)
+        return "types of scale and bias";
+    if (!a->channels_last) return "channels first";
+    if (channels <= 0 || channels % EACH || channels > BLOCK * EACH)
+        return "channels that are no multiple of 8, or too many";
+    if (a->groups <= 0 || channels % a->groups || a->groups > ZC_PLANE_NORM_STATES / EACH)
+        return "groups that do not divide them, or too many";
+    return NULL;
+}
+
+zc_status zc_gen_plane_norm(zc_gen *g)
+{
+    const zc_attrs_MsGroupNorm *a = ZC_ATTRS(g, MsGroupNorm);
+    const zc_pvalue *x = zc_gen_in(g, 0);
+    const char *why = not_these(g, a);
+    if (why) return zc_gen_decline(g, "%s", why);
+    zc_gen_type(g, "X", x->dtype);
+    zc_gen_type(g, "S", zc_gen_in_type(g, 1));
+    zc_gen_define(g, "CHANNELS", "%d", (int)x->dims[x->rank - 1].k);
+    zc_gen_define(g, "GROUPS", "%d", (int)a->groups);
+    if (a->activation) zc_gen_define(g, "SILU", "1");
+    ZC_TRY(zc_gen_epilogue(g));
+    if (!zc_gen_epilogue_cells(g))
+        return zc_gen_decline(g, "pointwise work whose operands are no rows or columns");
+    return ZC_OK;
+}
+
+/* ---- the launch ---- */
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Parts of an image, for so many blocks on all images and at most `most`: sets its pixels. */
+static int64_t parts_of(int64_t pixels, int64_t images, int64_t channels, int64_t blocks,
+                        int64_t most, long long *chunk)
+{
+    int64_t lines = BLOCK / (channels / EACH), parts = zc_ceil_div(pixels, lines * PIXELS);
+    parts = least(least(parts, most), zc_ceil_div(blocks, images));
+    *chunk = zc_ceil_div(pixels, parts);
+    return zc_ceil_div(pixels, *chunk);
+}
+
+static zc_status check(zc_launch *l, int64_t channels)
+{
+    for (int i = 1; i < 3; i++) ZC_TRY(zc_launch_check_size(l, i, channels, "scale or bias"));
+    if (l->in[0].dims[0] > UINT16_MAX)
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "too many images for the kernel");
+    return ZC_OK;
+}
+
+zc_status zc_launch_plane_norm(zc_launch *l)
+{
+    const zc_attrs_MsGroupNorm *a = ZC_ATTRS(l, MsGroupNorm);
+    const zc_tensor *x = &l->in[0];
+    int64_t images = x->dims[0], channels = x->dims[x->rank - 1];
+    struct zc_plane_norm_params p = {.x = x->data,
+                                     .y = l->out[0].data,
+                                     .scale = l->in[1].data,
+                                     .bias = l->in[2].data,
+                                     .pixels = zc_dims_span(x->dims, 1, x->rank - 1),
+                                     .eps = a->epsilon};
+    size_t bytes;
+    ZC_TRY(check(l, channels));
+    if (zc_tensor_numel(x) == 0) return ZC_OK;
+    ZC_TRY(zc_launch_epilogue(l, &p.fused));
+    p.parts = parts_of(p.pixels, images, channels, 2 * l->sm_count,
+                       ZC_PLANE_NORM_STATES / a->groups, &p.chunk);
+    if (!zc_mul_size((size_t)(images * p.parts), (size_t)a->groups * STATE, &bytes))
+        return zc_fail_nomem(l->diag, "statistics", 0);
+    ZC_TRY(zc_launch_scratch(l, bytes, &p.states));
+    zc_dim3 grid = {(uint32_t)p.parts, (uint32_t)images, 1};
+    ZC_TRY(zc_launch_kernel(l, 0, grid, BLOCK, 0, &p, sizeof p));
+    return zc_launch_kernel(l, 1, grid, BLOCK, 0, &p, sizeof p);
+}

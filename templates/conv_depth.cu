@@ -1,0 +1,135 @@
+// Convolutions of each channel by itself, f16 or bf16, channels last. A thread has some neighbouring channels of a run of
+// neighbouring pixels, and keeps its sums while it goes along the lines of the image that the windows see: each pixel is
+// read and converted once a line. A block has a chunk of channels, whose weights it turns in shared memory to
+// [tap][channel], f32, before the kernel in front has ended where they are of the plan.
+//
+// spec.h: Z_X (type), Z_HAS_BIAS, Z_channels, the window (zc/window.cuh; kernel, stride and dilation are constants),
+// Z_W_CONSTANT (the weights are of the plan), Z_EACH (channels of a thread), Z_RUN (its pixels), Z_GROUPS (threads along the
+// channels), Z_ACROSS and Z_DOWN (threads along a line and down), Z_REPEAT (tiles of a block, one below the other).
+#include "zc/device.cuh"
+#include "abi/conv.h"
+#include "spec.h"
+#include "zc/fused.cuh"
+#include "zc/window.cuh"
+
+struct zc_conv_depth {
+    static constexpr int CHANNELS = Z_GROUPS * Z_EACH, TAPS = Z_KERNEL1 * Z_KERNEL2, PIECE = 8, FOUR = Z_EACH < 4 ? Z_EACH : 4;
+    static constexpr int THREADS = Z_GROUPS * Z_ACROSS * Z_DOWN;
+    static constexpr int SPAN = (Z_RUN - 1) * Z_STRIDE2 + (Z_KERNEL2 - 1) * Z_DILATION2 + 1; // pixels that a run sees
+    static constexpr int UNROLL = Z_RUN * Z_EACH <= 8 ? Z_KERNEL1 : 1;
+    typedef zc_vec<Z_X, Z_EACH> vec;
+    typedef f32 taps[TAPS][CHANNELS];
+
+    const zc_conv_params &p;
+    zc_window w;
+    int chunk, row, col, line; // where the chunk begins, and of the result: where the thread's run does, in which image
+    i64 image;
+
+    ZC_MEMBER zc_conv_depth(const zc_conv_params &p) : p(p), w(zc_window_of(p)) {
+        const int chunks = (int)(Z_channels / CHANNELS), across = (w.out[2] + Z_ACROSS * Z_RUN - 1) / (Z_ACROSS * Z_RUN);
+        const int down = (w.out[1] + Z_DOWN * Z_REPEAT - 1) / (Z_DOWN * Z_REPEAT);
+        const int tile = (int)blockIdx.x / chunks, rest = tile / across, run = (int)threadIdx.x / Z_GROUPS;
+        chunk = ((int)blockIdx.x - tile * chunks) * CHANNELS;
+        image = rest / down;
+        col = ((tile - rest * across) * Z_ACROSS + run % Z_ACROSS) * Z_RUN;
+        row = (rest - (int)image * down) * (Z_DOWN * Z_REPEAT) + run / Z_ACROSS;
+    }
+    ZC_MEMBER int channel() const { return (int)threadIdx.x % Z_GROUPS * Z_EACH; } // in the chunk
+
+    ZC_MEMBER void load_taps(taps &out) const {
+        const Z_X *const from = (const Z_X *)p.w + (i64)chunk * TAPS;
+        for (int i = threadIdx.x; i < CHANNELS * TAPS / PIECE; i += THREADS) {
+            zc_vec<Z_X, PIECE> v;
+#ifdef Z_W_CONSTANT
+            zc_constant_load16(&v, from + i * PIECE);
+#else
+            v = *(const zc_vec<Z_X, PIECE> *)(from + i * PIECE);
+#endif
+#pragma unroll
+            for (int e = 0; e < PIECE; e++) {
+                const int at = i * PIECE + e;
+                out[at % TAPS][at / TAPS] = zc_get(v.v[e]);
+            }
+        }
+    }
+    // Adds the products of one line of taps: x, where the run's first window begins in that line.
+    ZC_MEMBER void add_line(const Z_X *x, int start, const f32 (*taps)[CHANNELS], f32 (&sum)[Z_RUN][Z_EACH]) const {
+        f32 tap[Z_KERNEL2][Z_EACH];
+#pragma unroll
+        for (int t = 0; t < Z_KERNEL2; t++)
+#pragma unroll
+            for (int e = 0; e < Z_EACH; e += FOUR) {
+                const auto four = *(const zc_vec<f32, FOUR> *)&taps[t][channel() + e];
+#pragma unroll
+                for (int i = 0; i < FOUR; i++) tap[t][e + i] = four.v[i];
+            }
+        vec v[SPAN];
+#pragma unroll
+        for (int i = 0; i < SPAN; i++) {
+            v[i] = vec{};
+            if ((u32)(start + i) < (u32)w.in[2]) v[i] = *(const vec *)(x + (i64)i * Z_channels);
+        }
+#pragma unroll
+        for (int i = 0; i < SPAN; i++)
+#pragma unroll
+            for (int e = 0; e < Z_EACH; e++) {
+                const f32 value = zc_get(v[i].v[e]);
+#pragma unroll
+                for (int r = 0; r < Z_RUN; r++) {
+                    const int along = i - r * Z_STRIDE2, t = along / Z_DILATION2;
+                    if (along >= 0 && along % Z_DILATION2 == 0 && t < Z_KERNEL2) sum[r][e] += value * tap[t][e];
+                }
+            }
+    }
+    ZC_MEMBER void put(const f32 (&sum)[Z_RUN][Z_EACH], int row) const {
+#pragma unroll
+        for (int r = 0; r < Z_RUN; r++) {
+            if (col + r >= w.out[2]) return;
+            const i64 pixel = (image * w.out[1] + row) * w.out[2] + col + r;
+            zc_fused_cells<Z_EACH> cells;
+            f32 v[Z_EACH];
+            vec out;
+#pragma unroll
+            for (int e = 0; e < Z_EACH; e++) v[e] = sum[r][e];
+            cells.load(p.fused, pixel, chunk + channel(), Z_channels);
+            cells.apply(v);
+#pragma unroll
+            for (int e = 0; e < Z_EACH; e++) out.v[e] = zc_put<Z_X>(v[e]);
+            *(vec *)((Z_X *)p.y + pixel * Z_channels + chunk + channel()) = out;
+        }
+    }
+    ZC_MEMBER void windows(const taps &all, int row) const {
+        f32 sum[Z_RUN][Z_EACH];
+        const int top = row * w.stride[1] - w.begin[1], start = col * w.stride[2] - w.begin[2];
+#pragma unroll
+        for (int e = 0; e < Z_EACH; e++) {
+            const f32 bias = Z_HAS_BIAS ? zc_get(((const Z_X *)p.bias)[chunk + channel() + e]) : 0;
+#pragma unroll
+            for (int r = 0; r < Z_RUN; r++) sum[r][e] = bias;
+        }
+#pragma unroll UNROLL
+        for (int a = 0; a < Z_KERNEL1; a++) {
+            const int y = top + a * w.dilation[1];
+            const i64 at = ((image * w.in[1] + y) * w.in[2] + start) * Z_channels + chunk + channel();
+            if ((u32)y < (u32)w.in[1]) add_line((const Z_X *)p.x + at, start, &all[a * Z_KERNEL2], sum);
+        }
+        put(sum, row);
+    }
+};
+
+ZC_KERNEL_OF(0, Z_GROUPS * Z_ACROSS * Z_DOWN)(const __grid_constant__ zc_conv_params p) {
+    __shared__ __align__(16) zc_conv_depth::taps taps;
+    const zc_conv_depth block(p);
+#ifdef Z_W_CONSTANT
+    block.load_taps(taps);
+    zc_begin();
+#else
+    zc_begin();
+    block.load_taps(taps);
+#endif
+    zc_sync();
+    for (int i = 0; i < Z_REPEAT; i++) {
+        const int row = block.row + i * Z_DOWN;
+        if (row < block.w.out[1]) block.windows(taps, row);
+    }
+}

@@ -9,8 +9,8 @@
 //
 // spec.h: see zc/gemm.cuh, and the configuration: Z_TILE_ROWS x 64, Z_GROUPS (warpgroups), Z_PARTS (blocks of a
 // cluster), Z_STEPS (of 64, of a part), Z_STAGES (in shared memory); Z_WGMMA (F16, BF16); Z_B_CONSTANT: B is a constant
-// of the plan. Entry 1: see zc/gemm_second.cuh.
-#include "zc/gemm.cuh"
+// of the plan; zc/row_moments.cuh. Entry 1: see zc/gemm_second.cuh.
+#include "zc/row_moments.cuh"
 #include "zc/hopper.cuh"
 #include "abi/gemm_few_sm90.h"
 
@@ -29,6 +29,7 @@ template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm
     enum { CONSUMERS = 1 }; // named barrier
 
     const zc_gemm_sm90_params &p;
+    const zc_row_moments_params &moments;
     unsigned char *memory; // stages, then each warpgroup's sums in their place; sums of the other blocks; barriers
     u32 smem;
     int rank, first, steps; // of this block's part
@@ -43,7 +44,7 @@ template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm
     ZC_MEMBER static int received(int part, int by) { return OPERANDS + (part < by ? part : part - 1) * SENT; }
 
     ZC_MEMBER zc_gemm_few_sm90(const zc_gemm_few_sm90_params &all, unsigned char *memory)
-        : p(all.product), memory(memory), smem(zc_smem_address(memory)) {
+        : p(all.product), moments(all.moments), memory(memory), smem(zc_smem_address(memory)) {
         const int tile = (int)blockIdx.x / PARTS, count = (int)((p.g.k + DEPTH - 1) / DEPTH);
         rank = PARTS > 1 ? (int)zc_cluster_rank() : 0;
         first = rank * STEPS;
@@ -104,20 +105,28 @@ template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm
     // What a thread's results need beside their sums: asked for before the products, used after them.
     struct operands {
         zc_gemm_addend<NEAR> addend;
+        zc_moments_columns_of<NEAR> columns;
+        zc_moments_cells<NEAR, COLS / NEAR> moments[PASSES];
         zc_fused_cells<NEAR> cells[PASSES];
     };
     ZC_MEMBER static int near_col() { return (int)threadIdx.x % (COLS / NEAR) * NEAR; }
     ZC_MEMBER static int near_row(int pass) { return (int)threadIdx.x / (COLS / NEAR) + pass * AT_ONCE; }
+    ZC_MEMBER int row_of(int pass) const { return row + rank * SHARE + near_row(pass); }
     ZC_MEMBER bool is_mine(int pass) const {
-        return near_row(pass) < SHARE && row + rank * SHARE + near_row(pass) < p.g.m && col + near_col() < p.g.n;
+        return near_row(pass) < SHARE && row_of(pass) < p.g.m && col + near_col() < p.g.n;
     }
     ZC_MEMBER void ask(const zc_gemm_item &of, operands &o) const {
-        if (col + near_col() < p.g.n) o.addend.load(of, col + near_col());
+        if (col + near_col() < p.g.n) {
+            o.addend.load(of, col + near_col());
+            o.columns.load(moments, col + near_col());
+        }
 #pragma unroll
-        for (int pass = 0; pass < PASSES; pass++)
-            if (is_mine(pass))
-                o.cells[pass].load(p.g.fused, item * p.g.m + row + rank * SHARE + near_row(pass), col + near_col(),
-                                   p.g.n);
+        for (int pass = 0; pass < PASSES; pass++) {
+            o.moments[pass].load_rows(moments, row_of(pass) < p.g.m ? row_of(pass) : p.g.m - 1);
+            if (!is_mine(pass)) continue;
+            o.moments[pass].load_skip(moments, row_of(pass), col + near_col());
+            o.cells[pass].load(p.g.fused, item * p.g.m + row_of(pass), col + near_col(), p.g.n);
+        }
     }
 
     ZC_MEMBER void multiply(int group, f32 (&sum)[ROWS / 2]) const {
@@ -187,6 +196,7 @@ template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm
 #pragma unroll
         for (int e = 0; e < NEAR; e++) v[e] = sum[e / 4].v[e % 4];
     }
+    // Leaves in v what the moments are of.
     ZC_MEMBER void save(const zc_gemm_item &of, const operands &o, int pass, i64 r, int c, f32 (&v)[NEAR]) const {
 #ifdef Z_NORM
         four *const to = (four *)((f32 *)p.g.partial + r * p.g.n + c);
@@ -194,11 +204,16 @@ template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm
         for (int e = 0; e < NEAR / 4; e++) to[e] = {v[e * 4], v[e * 4 + 1], v[e * 4 + 2], v[e * 4 + 3]};
 #else
         zc_vec<u32, NEAR / 2> out;
+        f32 y[NEAR];
 #pragma unroll
-        for (int e = 0; e < NEAR; e++) v[e] = zc_epilogue(o.addend.value(p.g, of, r, c, e, v[e]));
-        o.cells[pass].apply(v);
+        for (int e = 0; e < NEAR; e++) {
+            const f32 sum = o.addend.value(p.g, of, r, c, e, o.moments[pass].product(o.columns, e, v[e]));
+            y[e] = zc_epilogue(o.moments[pass].plus_skip(o.columns, e, sum));
+            v[e] = zc_get(zc_put<Z_T>(y[e]));
+        }
+        o.cells[pass].apply(y);
 #pragma unroll
-        for (int e = 0; e < NEAR / 2; e++) out.v[e] = zc_pack(Z_T(), v[e * 2], v[e * 2 + 1]);
+        for (int e = 0; e < NEAR / 2; e++) out.v[e] = zc_pack(Z_T(), y[e * 2], y[e * 2 + 1]);
         *(zc_vec<u32, NEAR / 2> *)(of.y + r * p.g.y_ld + c) = out;
 #endif
     }
@@ -214,12 +229,15 @@ template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm
         keep(group, sum);
         if (PARTS > 1) exchange();
 #pragma unroll
-        for (int pass = 0; pass < PASSES; pass++)
+        for (int pass = 0; pass < PASSES; pass++) {
+            f32 v[NEAR];
+            o.moments[pass].join(moments);
             if (is_mine(pass)) {
-                f32 v[NEAR];
                 add_up(near_row(pass), v);
-                save(of, o, pass, row + rank * SHARE + near_row(pass), col + near_col(), v);
+                save(of, o, pass, row_of(pass), col + near_col(), v);
             }
+            zc_save_moments<NEAR, COLS / NEAR>(moments, row_of(pass), col, is_mine(pass) ? NEAR : 0, v);
+        }
     }
 };
 

@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "kernels/candidates.h"
 #include "kernels/gemm_sm90.h"
+#include "kernels/linear_moments.h"
 
 enum { TILE_ROWS, GROUPS, PARTS, STEPS, STAGES };
 const char *const zc_config_gemm_few_sm90[] = {"tile_rows", "groups", "parts",
@@ -125,8 +126,10 @@ zc_status zc_gen_gemm_few_sm90(zc_gen *g)
     ZC_TRY(zc_gen_candidates(g, candidate_of, &p, SHAPES));
     if (g->declined[0]) return ZC_OK;
     double tall = zc_gen_gemm_sm90_us(g, &form, &s) + TALL_FIXED;
-    if (!g->candidate && !g->regardless && s.m_low >= ZC_SM90_ROWS && tall < g->us)
+    if (!g->candidate && !g->regardless && g->step->op != ZC_OP_LinearMoments &&
+        s.m_low >= ZC_SM90_ROWS && tall < g->us)
         return zc_gen_decline(g, "larger tiles are faster (%.1f us, not %.1f)", tall, g->us);
+    zc_gen_row_moments(g, &s);
     ZC_TRY(zc_gen_matmul_spec(g, &form));
     if (!zc_gen_epilogue_cells(g))
         return zc_gen_decline(g, "pointwise work whose operands are no rows or columns");
@@ -151,6 +154,7 @@ zc_status zc_launch_gemm_few_sm90(zc_launch *l)
                        (long long)mm.m, (long long)mm.n);
     p.down = (int)down;
     p.across = (int)across;
+    zc_launch_row_moments(l, &p.moments);
     if (form.norm) ZC_TRY(zc_matmul_partial_sums(l, &mm, 1, sizeof(float), &p.product.g));
     ZC_TRY(zc_gemm_sm90_maps(l, &form, &mm, (int)config[TILE_ROWS], SIDE, &p.product));
     zc_dim3 grid = {(uint32_t)(blocks * config[PARTS]), 1, 1};

@@ -49,6 +49,12 @@ static void linear_norm_form(const zc_attrs_LinearNorm *at, zc_matmul_form *f)
     f->norm = true;
 }
 
+static void linear_moments_form(const zc_attrs_LinearMoments *at, zc_matmul_form *f)
+{
+    f->flat = true;
+    f->trans_b = at->transB;
+}
+
 static void fused_matmul_form(const zc_attrs_FusedMatMul *at, zc_matmul_form *f)
 {
     f->trans_a = at->transA;
@@ -73,12 +79,14 @@ bool zc_matmul_form_of(const zc_op_info *info, const void *attrs, int nin, const
         linear_form(attrs, out);
     else if (is(info, ZC_OP_LinearNorm))
         linear_norm_form(attrs, out);
+    else if (is(info, ZC_OP_LinearMoments))
+        linear_moments_form(attrs, out);
     else if (is(info, ZC_OP_FusedMatMul))
         fused_matmul_form(attrs, out);
     else if (is(info, ZC_OP_QLinearMatMul))
         out->b = 3;
     bool addend = is(info, ZC_OP_Gemm) || is(info, ZC_OP_FusedGemm) || is(info, ZC_OP_Linear) ||
-                  is(info, ZC_OP_LinearNorm);
+                  is(info, ZC_OP_LinearNorm) || is(info, ZC_OP_LinearMoments);
     if (addend && nin > 2 && ranks[2] >= 0 && out->beta != 0) out->c = 2;
     out->a_along_k = ranks[out->a] == 1 || !out->trans_a;
     out->b_along_k = ranks[out->b] == 1 || out->trans_b;

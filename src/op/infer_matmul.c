@@ -31,6 +31,21 @@ zc_status zc_dt_matmul(zc_infer *f)
     return zc_infer_set_dtype(f, t);
 }
 
+zc_status zc_dt_linear_moments(zc_infer *f)
+{
+    for (int i = 0; i < f->nin; i++) {
+        bool is_f32 = i == ZC_IN_LinearMoments_moments || i == ZC_IN_LinearMoments_sums ||
+                      i == ZC_IN_LinearMoments_skip_moments;
+        zc_dtype need = is_f32 ? ZC_F32 : f->in[0].type.dtype;
+        if (zc_in_present(f, i) && f->in[i].type.dtype != need)
+            return zc_infer_fail(f, "element type of input %d (got %s, need %s)", i,
+                                 zc_dtype_name(f->in[i].type.dtype), zc_dtype_name(need));
+    }
+    zc_infer_out_dtype(f, 0, f->in[0].type.dtype);
+    zc_infer_out_dtype(f, 1, ZC_F32);
+    return ZC_OK;
+}
+
 zc_status zc_dt_det(zc_infer *f)
 {
     ZC_TRY(zc_infer_need_float(f, 0));
@@ -211,6 +226,62 @@ zc_status zc_infer_linear_norm(zc_infer *f)
             ZC_TRY(zc_infer_same(f, zc_in(f, 3)->dims[d], y->dims[d], "dimensions of the sum"));
     }
     return f->nout > 1 ? zc_infer_set(f, 1, y->rank, y->dims) : ZC_OK;
+}
+
+/* [..., ceil(columns / 64), 2] for rows of this many. */
+static int moments_of(const zc_type *rows, zc_dim columns, zc_dim *out)
+{
+    for (int d = 0; d < rows->rank - 1; d++) out[d] = rows->dims[d];
+    out[rows->rank - 1] = zc_dim_const((columns.k + ZC_MOMENTS_COLUMNS - 1) / ZC_MOMENTS_COLUMNS);
+    out[rows->rank] = zc_dim_const(2);
+    return rows->rank + 1;
+}
+
+static zc_status need_moments(zc_infer *f, int i, const zc_type *rows, zc_dim columns)
+{
+    zc_dim need[ZC_MAX_RANK];
+    if (!zc_in_present(f, i)) return ZC_OK;
+    int rank = moments_of(rows, columns, need);
+    ZC_TRY(zc_infer_need_rank(f, i, rank, rank));
+    for (int d = 0; d < rank; d++)
+        ZC_TRY(zc_infer_same(f, zc_in(f, i)->dims[d], need[d], "dimensions of moments"));
+    return ZC_OK;
+}
+
+zc_status zc_infer_linear_moments(zc_infer *f)
+{
+    const zc_attrs_LinearMoments *a = ZC_ATTRS(f, LinearMoments);
+    ZC_TRY(zc_infer_need_float(f, 0));
+    ZC_TRY(infer_linear(f, a->transB != 0));
+    const zc_type *x = zc_in(f, 0), *y = &f->out[0].type;
+    zc_dim k = x->dims[x->rank - 1], n = y->dims[y->rank - 1], out[ZC_MAX_RANK];
+    if (!zc_dim_is_const(k) || !zc_dim_is_const(n) || x->rank == ZC_MAX_RANK)
+        return zc_infer_fail(f, "rows must have a certain length");
+    static const int rows[] = {ZC_IN_LinearMoments_bias, ZC_IN_LinearMoments_sums,
+                               ZC_IN_LinearMoments_gamma, ZC_IN_LinearMoments_beta};
+    for (size_t i = 0; i < ZC_COUNTOF(rows); i++) {
+        if (!zc_in_present(f, rows[i])) continue;
+        ZC_TRY(zc_infer_need_rank(f, rows[i], 1, 1));
+        ZC_TRY(zc_infer_same(f, zc_in(f, rows[i])->dims[0], n, "lengths of an operand and a row"));
+    }
+    ZC_TRY(need_moments(f, ZC_IN_LinearMoments_moments, x, k));
+    ZC_TRY(need_moments(f, ZC_IN_LinearMoments_skip_moments, y, n));
+    if (zc_in_present(f, ZC_IN_LinearMoments_moments) !=
+            zc_in_present(f, ZC_IN_LinearMoments_sums) &&
+        !(a->rms && zc_in_present(f, ZC_IN_LinearMoments_moments)))
+        return zc_infer_fail(f, "moments and sums belong together");
+    if (zc_in_present(f, ZC_IN_LinearMoments_skip_moments) &&
+        !(zc_in_present(f, ZC_IN_LinearMoments_skip) &&
+          zc_in_present(f, ZC_IN_LinearMoments_gamma)))
+        return zc_infer_fail(f, "moments of a sum that is not there, or without a scale");
+    for (int d = 0; zc_in_present(f, ZC_IN_LinearMoments_skip) && d < y->rank; d++) {
+        ZC_TRY(zc_infer_need_rank(f, ZC_IN_LinearMoments_skip, y->rank, y->rank));
+        ZC_TRY(zc_infer_same(f, zc_in(f, ZC_IN_LinearMoments_skip)->dims[d], y->dims[d],
+                             "dimensions of the sum"));
+    }
+    if (f->nout < 2) return ZC_OK;
+    int rank = moments_of(y, n, out);
+    return zc_infer_set(f, 1, rank, out);
 }
 
 /* ---- quantised products ---- */

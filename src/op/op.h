@@ -140,6 +140,7 @@ typedef struct zc_op_info {
 const zc_op_info *zc_op_get(zc_op op);
 /* Bit i: input i is a HOST one of ops.def. */
 uint64_t zc_op_host_inputs(zc_op op);
+enum { ZC_MOMENTS_COLUMNS = 64 }; /* of a row, that have moments of their own */
 enum { ZC_EPILOGUE_INPUTS = 8, ZC_PROLOGUE_INPUTS = 8 }; /* at most, beside x0 */
 /* The pointwise work that is done on input 0 when it is read: an expression over x0, the plain
  * operand, and x1, x2 ..., the *extras inputs from max_in on, which broadcast to it. It keeps shape

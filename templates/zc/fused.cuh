@@ -50,7 +50,6 @@ ZC_WORK(zc_fused, FUSED, T)
 #ifndef Z_FUSED_TILE
 #define Z_FUSED_TILE -1
 #endif
-#ifdef Z_FUSED_CELLS
 template <class T, int N, bool ROWS, bool COLS, bool TILE> struct zc_fused_run {
     static constexpr int PIECE = !COLS ? 1 : N * sizeof(T) < 16 ? N : 16 / sizeof(T), COUNT = COLS ? N / PIECE : 1;
     zc_vec<T, PIECE> x[COUNT];
@@ -65,6 +64,7 @@ template <class T, int N, bool ROWS, bool COLS, bool TILE> struct zc_fused_run {
     }
     ZC_MEMBER auto get(int i) const { return zc_get(COLS ? x[i / PIECE].v[i % PIECE] : x[0].v[0]); }
 };
+#ifdef Z_FUSED_CELLS
 template <int N> struct zc_fused_cells {
 #define ZC_RUN(i, T, ROWS, COLS) zc_fused_run<T, N, ROWS, COLS, i == Z_FUSED_TILE> run##i;
     Z_FUSED_CELLS(ZC_RUN)

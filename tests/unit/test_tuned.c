@@ -1,4 +1,5 @@
 /* Files of measurements: what is read, refused, merged and found. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 
 #include "tune/database.h"
+#include "tune/same.h"
 
 #define HEADER "# zc tuned 1\n"
 #define H200   "sm_90\tNVIDIA H200\t"
@@ -211,6 +213,29 @@ static void those_that_zc_brings_along_are_read(void **state)
         assert_int_equal(f->tuned.entries.data[i].arch, 90);
 }
 
+/* Rounding is measured at the greatest finite element. */
+static void results_differ_by_rounding_alone(void **state)
+{
+    float a[] = {1, 100, INFINITY, NAN}, b[] = {1, 100, INFINITY, NAN};
+    zc_tensor x = {.dtype = ZC_F32, .rank = 1, .dims = {4}, .data = a}, y = x;
+    y.data = b;
+    (void)state;
+    assert_true(zc_same_tensor(&x, &y, 16, 1));
+    a[0] = 1 + 15 * 0x1p-23F * 100;
+    assert_true(zc_same_tensor(&x, &y, 16, 1));
+    a[0] = 1 + 17 * 0x1p-23F * 100;
+    assert_false(zc_same_tensor(&x, &y, 16, 1));
+    assert_true(zc_same_tensor(&x, &y, 32, 1));
+    a[0] = NAN;
+    assert_false(zc_same_tensor(&x, &y, 16, 1));
+    a[0] = 1;
+    a[2] = -INFINITY;
+    assert_false(zc_same_tensor(&x, &y, 16, 1));
+    assert_true(zc_same_tensor(&x, &y, 16, 3)); /* elements 0 and 3 */
+    y.rank = 0;
+    assert_false(zc_same_tensor(&x, &y, 16, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +249,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_named_with_its_line),
         cmocka_unit_test_setup_teardown(long_lines_and_zero_bytes_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(files_are_written_whole_or_not_at_all, setup, teardown),
+        cmocka_unit_test(results_differ_by_rounding_alone),
         cmocka_unit_test_setup_teardown(those_that_zc_brings_along_are_read, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

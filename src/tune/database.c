@@ -11,6 +11,7 @@
 
 static const char header[] = "# zc tuned 1";
 
+#define SAVED_MOST 1e9 /* microseconds */
 enum { FILE_MOST = 16 << 20, LINE_MOST = 4096, ENTRIES_MOST = 1 << 16, FIELDS = 8 };
 
 void zc_tuned_init(zc_tuned *t)
@@ -148,7 +149,7 @@ static zc_status parse_fields(char *const field[FIELDS], zc_tuned_entry *out, ch
         zc_snprintf(why, n, "no architecture (got '%.40s', need sm_90 or another)", field[0]);
     else if (!*out->gpu || !*out->problem || !*out->family || !*out->cuda)
         zc_snprintf(why, n, "an empty field (GPU, problem, family and CUDA's version are needed)");
-    else if (end == field[5] || *end || !isfinite(out->saved))
+    else if (end == field[5] || *end || !(fabs(out->saved) < SAVED_MOST))
         zc_snprintf(why, n, "no number of microseconds (got '%.40s')", field[5]);
     else if (!is_day(out->day))
         zc_snprintf(why, n, "no day (got '%.40s', need 2026-11-23 or another)", out->day);

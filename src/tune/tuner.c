@@ -23,6 +23,7 @@ enum {
     BATCH_RUNS_MOST = 200
 };
 #define WORTH 0.999 /* less of the whole run's time than this is a gain */
+#define NEAR  1.01  /* of the best: worth another try */
 
 /* ---- what is known ---- */
 
@@ -390,17 +391,22 @@ static zc_status settle(tuner *t, problem *p, uint32_t best, double *total, bool
     return ZC_OK;
 }
 
-/* Tries those alternatives that were not far from the best the last time. */
+/* The first time all alternatives are worth trying, then those that were not far from the best. */
+static double limit_of(const problem *p)
+{
+    double least = INFINITY;
+    for (uint32_t c = 0; p->done && c < p->nchoices; c++)
+        if (c != p->holds && p->us[c] > 0 && p->us[c] < least) least = p->us[c];
+    return least * NEAR;
+}
+
 static zc_status try_problem(tuner *t, problem *p, double *total, bool *changed)
 {
     uint32_t best = p->holds;
-    double least = INFINITY, limit = INFINITY;
-    for (uint32_t c = 0; c < p->nchoices && p->done; c++)
-        if (c != p->holds && p->us[c] > 0 && p->us[c] < limit) limit = p->us[c];
-    limit = p->done ? limit * 1.01 : limit;
+    double least = *total, limit = limit_of(p);
     for (uint32_t c = 0; c < p->nchoices; c++) {
         double us;
-        if (c == p->holds || p->bad[c] || (p->done && p->us[c] > limit)) continue;
+        if (c == p->holds || p->bad[c] || p->us[c] > limit) continue;
         if (now() > t->end) return force(t, p, p->holds);
         ZC_TRY(time_choice(t, p, c, &us));
         if (us < least) best = c;
@@ -408,7 +414,7 @@ static zc_status try_problem(tuner *t, problem *p, double *total, bool *changed)
     }
     p->done = true;
     ZC_TRY(force(t, p, p->holds));
-    return best != p->holds && least < *total ? settle(t, p, best, total, changed) : ZC_OK;
+    return best != p->holds ? settle(t, p, best, total, changed) : ZC_OK;
 }
 
 static zc_status progress(const tuner *t, size_t i, double first, double total)
@@ -557,7 +563,9 @@ zc_status zc_tune_program(const zc_program *p, const zc_tuner_params *params, zc
     tuner t = {.params = params, .diag = diag};
     zc_arena_init(&t.arena, 0);
     zc_status status = describe_machine(&t);
-    t.lookup = (zc_tuner_lookup){.known = params->known, .gpu = t.device.name};
+    static const zc_tuned nothing = {.entries = {0}};
+    t.lookup =
+        (zc_tuner_lookup){.known = params->again ? &nothing : params->known, .gpu = t.device.name};
     if (status == ZC_OK) status = tune_all(&t, p, found);
     ZC_VEC_FINI(&t.problems);
     ZC_VEC_FINI(&t.memory);

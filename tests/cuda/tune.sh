@@ -53,6 +53,11 @@ expect compile-tunes 0 "measured: " sh -c \
     'LD_LIBRARY_PATH="$1" "$2" compile "$3" --precision f16 --dim rows=64 --target sm_90 --tune --tuned own.tuned -o own.plan &&
         "$2" inspect own.plan && head -n 1 own.tuned' sh "$fake" "$zc" "$model"
 
+# ---- an alternative that cannot be launched is left out, and the others go on ----
+expect refused 0 " is refused: MatMul_0: CUDA_ERROR_INVALID_VALUE" on ZC_HOSTCUDA_FAIL=cuLaunchKernelEx:9:1 \
+    "$zc" tune "$model" --precision f16 --dim rows=64 -o refused.tuned --seconds 1
+expect refused-others 0 "gemm_few_sm90" cat refused.tuned
+
 # ---- compiling by measurements: the same plan every time, and right ----
 cp before.tuned a.tuned
 expect tuned 0 "" compile tuned.plan --tuned a.tuned

@@ -132,6 +132,13 @@ struct zc_conv_image {
                 (lane & mask ? r[i] : r[i + mask]) = got;
             }
     }
+    ZC_MEMBER void finish(f32 *v, i64 pixel, int channel) const {
+#if defined(Z_FUSED_CELLS) || !defined(Z_FUSED)
+        zc_fused_pair(p.fused, v, pixel, channel, Z_OUT);
+#else
+        for (int e = 0; e < 2; e++) v[e] = zc_fused(p.fused, v[e], pixel * Z_OUT + channel + e);
+#endif
+    }
     // Eight channels of a pixel of y a lane, 64 bytes of four lanes.
     ZC_MEMBER void put(f32 (&sum)[Z_EACH][GROUPS][4], i64 number, int top, int left) const {
         const int lane = threadIdx.x % 32;
@@ -156,7 +163,7 @@ struct zc_conv_image {
                         v[0] += zc_get(bias.v[0]);
                         v[1] += zc_get(bias.v[1]);
 #endif
-                        zc_fused_pair(p.fused, v, pixel, channel, Z_OUT);
+                        finish(v, pixel, channel);
                         r[k] = zc_pack(Z_T(), v[0], v[1]);
                     }
                     exchange(r);

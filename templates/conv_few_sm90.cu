@@ -121,39 +121,58 @@ struct zc_conv_few {
         }
         if (pixels_of(rank)) zc_barrier_wait_cluster(received(), 0);
     }
-    // Eight neighbouring channels of a pixel.
-    ZC_MEMBER void finish(const zc_gemm_item &item, int pixel, int channel) const {
-        const int r = row + rank * OWN + pixel, c = col + channel, mine = pixels_of(rank);
-        if (r >= (int)p.g.m || c >= (int)p.g.n) return;
-        f32 sum[8];
-        const f32 *const own = (const f32 *)memory + (rank * OWN + pixel) * PITCH + channel;
+    // Eight neighbouring channels of a pixel: what is added to their sum is asked for before the products.
+    struct piece {
+        int r, c, pixel, channel;
+        zc_gemm_addend<8> addend;
+        zc_fused_cells<8> cells;
+    };
+    static constexpr int PIECES = (OWN * (CHANNELS / 8) + THREADS - 1) / THREADS; // of a thread
+    ZC_MEMBER void ask(const zc_gemm_item &item, piece (&all)[PIECES]) const {
+#pragma unroll
+        for (int k = 0; k < PIECES; k++) {
+            piece &x = all[k];
+            const int i = threadIdx.x + k * THREADS, last = (int)p.g.m - 1, end = (int)p.g.n - 8;
+            x.pixel = i / (CHANNELS / 8);
+            x.channel = i % (CHANNELS / 8) * 8;
+            x.r = row + rank * OWN + x.pixel;
+            x.c = col + x.channel;
+            x.addend.load(item, x.c < end ? x.c : end);
+            x.cells.load(p.g.fused, x.r < last ? x.r : last, x.c < end ? x.c : end, p.g.n);
+        }
+    }
+    ZC_MEMBER void finish(const zc_gemm_item &item, const piece &x) const {
+        const int mine = pixels_of(rank);
+        if (x.pixel >= mine || x.r >= (int)p.g.m || x.c >= (int)p.g.n) return;
+        f32 sum[8], v[8];
+        const f32 *const own = (const f32 *)memory + (rank * OWN + x.pixel) * PITCH + x.channel;
 #pragma unroll
         for (int i = 0; i < 8; i++) sum[i] = own[i];
 #pragma unroll
         for (int s = 0; s < Z_PARTS - 1; s++) {
-            const f32 *const other = (const f32 *)(memory + SENT) + (s * mine + pixel) * PITCH + channel;
+            const f32 *const other = (const f32 *)(memory + SENT) + (s * mine + x.pixel) * PITCH + x.channel;
 #pragma unroll
             for (int i = 0; i < 8; i++) sum[i] += other[i];
         }
         zc_vec<u32, 4> out;
 #pragma unroll
-        for (int i = 0; i < 8; i += 2) {
-            f32 v[2];
-            zc_gemm_pair(p.g, item, r, c + i, sum + i, v);
-            zc_fused_pair(p.g.fused, v, r, c + i, (int)p.g.n, 0);
-            out.v[i / 2] = zc_pack(Z_T(), v[0], v[1]);
-        }
-        *(zc_vec<u32, 4> *)(item.y + (i64)r * p.g.n + c) = out;
+        for (int i = 0; i < 8; i++) v[i] = zc_epilogue(x.addend.value(p.g, item, x.r, x.c, i, sum[i]));
+        x.cells.apply(v);
+#pragma unroll
+        for (int i = 0; i < 8; i += 2) out.v[i / 2] = zc_pack(Z_T(), v[i], v[i + 1]);
+        *(zc_vec<u32, 4> *)(item.y + (i64)x.r * p.g.n + x.c) = out;
     }
     ZC_MEMBER void run() const {
         f32 sum[Z_PIXELS / 2];
+        piece pieces[PIECES];
+        const zc_gemm_item item = zc_gemm_batch(p.g, 0);
         begin();
+        ask(item, pieces);
         multiply(sum);
         put_sums(sum);
         exchange();
-        const zc_gemm_item item = zc_gemm_batch(p.g, 0);
-        for (int i = threadIdx.x; i < pixels_of(rank) * (CHANNELS / 8); i += THREADS)
-            finish(item, i / (CHANNELS / 8), i % (CHANNELS / 8) * 8);
+#pragma unroll
+        for (int k = 0; k < PIECES; k++) finish(item, pieces[k]);
         if (Z_PARTS > 1) meet(); // the others have what this block sent
     }
 };

@@ -9,10 +9,10 @@
 #include "zc/fused.cuh"
 
 struct zc_plane_norm {
-    static constexpr int THREADS = 256, EACH = 8, OCTETS = Z_CHANNELS / EACH, LINES = THREADS / OCTETS;
+    static constexpr int THREADS = 512, EACH = 8, OCTETS = Z_CHANNELS / EACH, LINES = THREADS / OCTETS;
     static constexpr int WIDTH = Z_CHANNELS / Z_GROUPS; // of a group
     static constexpr int TEAM = 8, TEAMS = THREADS / TEAM; // threads that join a group's states
-    static constexpr int AHEAD = 4;                        // pixels that are asked for at once
+    static constexpr int AHEAD = 8;                        // pixels that are asked for at once
     typedef zc_vec<Z_X, EACH> vec;
     struct state {
         f32 mean, squares; // the sum of squared differences from it
@@ -22,9 +22,9 @@ struct zc_plane_norm {
     i64 image, begin, end; // pixels of the block
     int octet, line;
 
-    ZC_MEMBER zc_plane_norm(const zc_plane_norm_params &p) : p(p), image(blockIdx.y) {
-        begin = (i64)blockIdx.x * p.chunk;
-        end = begin + p.chunk < p.pixels ? begin + p.chunk : p.pixels;
+    ZC_MEMBER zc_plane_norm(const zc_plane_norm_params &p, i64 chunk) : p(p), image(blockIdx.y) {
+        begin = (i64)blockIdx.x * chunk;
+        end = begin + chunk < p.pixels ? begin + chunk : p.pixels;
         octet = (int)threadIdx.x % OCTETS;
         line = (int)threadIdx.x / OCTETS;
     }
@@ -155,16 +155,16 @@ struct zc_plane_norm {
     }
 };
 
-ZC_KERNEL(0)(const __grid_constant__ zc_plane_norm_params p) {
+ZC_KERNEL_OF(0, 512)(const __grid_constant__ zc_plane_norm_params p) {
     __shared__ zc_plane_norm::state lines[zc_plane_norm::LINES][Z_CHANNELS];
     zc_begin();
-    zc_plane_norm(p).statistics(lines);
+    zc_plane_norm(p, p.chunk).statistics(lines);
 }
 
-ZC_KERNEL(1)(const __grid_constant__ zc_plane_norm_params p) {
+ZC_KERNEL_OF(1, 512)(const __grid_constant__ zc_plane_norm_params p) {
     __shared__ zc_plane_norm::state parts[ZC_PLANE_NORM_STATES], group[Z_GROUPS];
     zc_begin();
-    const zc_plane_norm block(p);
+    const zc_plane_norm block(p, p.chunk_of_result);
     block.groups(parts, group);
     block.result(group);
 }

@@ -2,6 +2,7 @@
  * transposes. */
 #include "cpu/nhwc.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "op/nhwc.h"
@@ -44,16 +45,11 @@ static zc_status turned(zc_kctx *k, const zc_tensor *t, zc_tensor *out)
     return ZC_OK;
 }
 
-/* Runs the channels-first kernel on transposed copies of input 0, with `taps_first` of input 1, and
- * of the result. */
-static zc_status by_nchw(zc_kctx *k, zc_op op, const void *attrs, int nin, zc_kernel_fn kernel,
-                         const zc_tensor *residual, bool relu, bool taps_first)
+/* Runs the channels-first kernel on `in`, and turns its result. */
+static zc_status inner_nchw(zc_kctx *k, zc_op op, const void *attrs, int nin, const zc_tensor *in,
+                            zc_kernel_fn kernel, const zc_tensor *residual, bool relu)
 {
-    const zc_tensor *x = &k->in[0];
-    zc_tensor *y = &k->out[0], in[3], out = zc_nchw_shape(y);
-    for (int i = 0; i < nin; i++) in[i] = k->in[i];
-    ZC_TRY(turned(k, x, &in[0]));
-    if (taps_first) ZC_TRY(turned(k, &k->in[1], &in[1]));
+    zc_tensor *y = &k->out[0], out = zc_nchw_shape(y);
     ZC_TRY(room(k, &out));
     if (zc_tensor_numel(y) == 0) return ZC_OK;
     zc_kctx inner = *k;
@@ -70,6 +66,17 @@ static zc_status by_nchw(zc_kctx *k, zc_op op, const void *attrs, int nin, zc_ke
     return ZC_OK;
 }
 
+/* The same on transposed copies of input 0 and, with `taps_first`, of input 1. */
+static zc_status by_nchw(zc_kctx *k, zc_op op, const void *attrs, int nin, zc_kernel_fn kernel,
+                         const zc_tensor *residual, bool relu, bool taps_first)
+{
+    zc_tensor in[3];
+    for (int i = 0; i < nin; i++) in[i] = k->in[i];
+    ZC_TRY(turned(k, &k->in[0], &in[0]));
+    if (taps_first) ZC_TRY(turned(k, &k->in[1], &in[1]));
+    return inner_nchw(k, op, attrs, nin, in, kernel, residual, relu);
+}
+
 zc_status zc_k_ConvNhwc(zc_kctx *k)
 {
     const zc_attrs_ConvNhwc *a = ZC_ATTRS(k, ConvNhwc);
@@ -80,6 +87,31 @@ zc_status zc_k_ConvNhwc(zc_kctx *k)
     const zc_tensor *residual = k->nin > 3 && zc_present(&k->in[3]) ? &k->in[3] : NULL;
     return by_nchw(k, ZC_OP_Conv, &attrs, k->nin < 3 ? k->nin : 3, zc_k_Conv, residual, relu,
                    a->taps_first);
+}
+
+/* x as w's type has it. */
+static zc_status narrowed(zc_kctx *k, const zc_tensor *x, zc_dtype dtype, zc_tensor *out)
+{
+    double most = dtype == ZC_F16 ? 65504.0 : dtype == ZC_BF16 ? 3.38953139e38 : INFINITY;
+    *out = *x;
+    if (x->dtype == dtype) return ZC_OK;
+    out->dtype = dtype;
+    ZC_TRY(room(k, out));
+    for (int64_t i = 0, n = zc_tensor_numel(x); i < n; i++) {
+        double v = zc_get(x, i);
+        zc_put(out, i, isinf(v) ? v : v > most ? most : v < -most ? -most : v);
+    }
+    return ZC_OK;
+}
+
+zc_status zc_k_ConvImage(zc_kctx *k)
+{
+    zc_attrs_Conv attrs = zc_nchw_conv_image(ZC_ATTRS(k, ConvImage));
+    zc_tensor in[3];
+    for (int i = 0; i < k->nin; i++) in[i] = k->in[i];
+    ZC_TRY(narrowed(k, &k->in[0], k->in[1].dtype, &in[0]));
+    ZC_TRY(turned(k, &k->in[1], &in[1]));
+    return inner_nchw(k, ZC_OP_Conv, &attrs, k->nin, in, zc_k_Conv, NULL, false);
 }
 
 zc_status zc_k_MaxPoolNhwc(zc_kctx *k)

@@ -58,8 +58,6 @@ static depth depth_of(const depth_problem *p, int number, int sm_count)
     d.across = least(zc_ceil_div(p->across, d.run), BLOCK / d.groups);
     d.down = least(BLOCK / (d.groups * d.across), p->down);
     int64_t tiles = p->channels / (d.groups * d.each) * zc_ceil_div(p->across, d.across * d.run);
-    while (d.down > 1 && tiles * zc_ceil_div(p->lines, d.down) < sm_count)
-        d.down = (d.down + 1) / 2;
     while (d.repeat < 4 && d.down * d.repeat * 2 <= p->down &&
            tiles * zc_ceil_div(p->lines, d.down * d.repeat * 2) >= 8 * sm_count)
         d.repeat *= 2;

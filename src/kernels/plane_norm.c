@@ -5,7 +5,7 @@
 #include "kernels/gen.h"
 #include "kernels/launch.h"
 
-enum { BLOCK = 256, EACH = 8, STATE = 8, PIXELS = 16 /* of a thread, at least */ };
+enum { BLOCK = 512, EACH = 8, STATE = 8, PIXELS = 8 /* of a thread, at least */ };
 
 /* ---- the specialisation ---- */
 
@@ -82,12 +82,15 @@ zc_status zc_launch_plane_norm(zc_launch *l)
     ZC_TRY(check(l, channels));
     if (zc_tensor_numel(x) == 0) return ZC_OK;
     ZC_TRY(zc_launch_epilogue(l, &p.fused));
-    p.parts = parts_of(p.pixels, images, channels, 2 * l->sm_count,
-                       ZC_PLANE_NORM_STATES / a->groups, &p.chunk);
+    p.parts = parts_of(p.pixels, images, channels, l->sm_count, ZC_PLANE_NORM_STATES / a->groups,
+                       &p.chunk);
+    int64_t blocks =
+        parts_of(p.pixels, images, channels, 2 * l->sm_count, INT32_MAX, &p.chunk_of_result);
     if (!zc_mul_size((size_t)(images * p.parts), (size_t)a->groups * STATE, &bytes))
         return zc_fail_nomem(l->diag, "statistics", 0);
     ZC_TRY(zc_launch_scratch(l, bytes, &p.states));
-    zc_dim3 grid = {(uint32_t)p.parts, (uint32_t)images, 1};
-    ZC_TRY(zc_launch_kernel(l, 0, grid, BLOCK, 0, &p, sizeof p));
+    zc_dim3 parts = {(uint32_t)p.parts, (uint32_t)images, 1},
+            grid = {(uint32_t)blocks, (uint32_t)images, 1};
+    ZC_TRY(zc_launch_kernel(l, 0, parts, BLOCK, 0, &p, sizeof p));
     return zc_launch_kernel(l, 1, grid, BLOCK, 0, &p, sizeof p);
 }

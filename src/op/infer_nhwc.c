@@ -56,6 +56,19 @@ zc_status zc_infer_conv_nhwc(zc_infer *f)
     return ZC_OK;
 }
 
+zc_status zc_infer_conv_image(zc_infer *f)
+{
+    zc_attrs_Conv attrs = zc_nchw_conv_image(ZC_ATTRS(f, ConvImage));
+    zc_operand in[3] = {{.vals = {.n = -1}}, {.vals = {.n = -1}}, {.vals = {.n = -1}}};
+    ZC_TRY(check_rank(f));
+    for (int i = 0; i < 3 && i < f->nin; i++) in[i] = f->in[i];
+    if (in[1].type.rank != 4)
+        return zc_infer_fail(f, "weights have a wrong rank (got %d, need 4)", in[1].type.rank);
+    in[1].type = nchw(&in[1].type);
+    in[0].type.dtype = in[1].type.dtype;
+    return by_nchw(f, ZC_OP_Conv, &attrs, f->nin, in, zc_infer_conv);
+}
+
 zc_status zc_infer_max_pool_nhwc(zc_infer *f)
 {
     zc_attrs_MaxPool attrs = zc_nchw_max_pool(ZC_ATTRS(f, MaxPoolNhwc));

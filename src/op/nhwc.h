@@ -4,15 +4,32 @@
 
 #include "op/op.h"
 
-/* The attributes of ConvNhwc and MaxPoolNhwc as those of Conv and MaxPool. */
+/* The attributes of ConvNhwc, ConvImage and MaxPoolNhwc as those of Conv and MaxPool. */
+#define ZC_NCHW_CONV(a)                                                                            \
+    {                                                                                              \
+        .auto_pad = (a)->auto_pad, .dilations = (a)->dilations, .group = (a)->group,               \
+        .kernel_shape = (a)->kernel_shape, .pads = (a)->pads, .strides = (a)->strides              \
+    }
+
 static inline zc_attrs_Conv zc_nchw_conv(const zc_attrs_ConvNhwc *a)
 {
-    return (zc_attrs_Conv){.auto_pad = a->auto_pad,
-                           .dilations = a->dilations,
-                           .group = a->group,
-                           .kernel_shape = a->kernel_shape,
-                           .pads = a->pads,
-                           .strides = a->strides};
+    return (zc_attrs_Conv)ZC_NCHW_CONV(a);
+}
+
+static inline zc_attrs_Conv zc_nchw_conv_image(const zc_attrs_ConvImage *a)
+{
+    return (zc_attrs_Conv)ZC_NCHW_CONV(a);
+}
+
+/* What the kernels of ConvImage take: w is [OC,KH,KW,C]. */
+static inline bool zc_conv_image_fits(const zc_attrs_Conv *a, const zc_tensor *w)
+{
+    enum { CHANNELS = 4, OUT = 128, TAPS = 8, STRIDE = 4 };
+    bool fits = a->group == 1 && w->dims[3] <= CHANNELS && w->dims[0] % 8 == 0 &&
+                w->dims[0] <= OUT && w->dims[1] <= TAPS && w->dims[2] <= TAPS;
+    for (int64_t i = 0; i < a->strides.n; i++) fits = fits && a->strides.v[i] <= STRIDE;
+    for (int64_t i = 0; i < a->dilations.n; i++) fits = fits && a->dilations.v[i] == 1;
+    return fits;
 }
 
 static inline zc_attrs_MaxPool zc_nchw_max_pool(const zc_attrs_MaxPoolNhwc *a)

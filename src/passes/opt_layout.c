@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "op/nhwc.h"
 #include "passes/passes.h"
+#include "passes/precision.h"
 #include "passes/query.h"
 
 typedef struct layout {
@@ -116,6 +118,14 @@ static bool replace(layout *l, zc_nid n, zc_nid m)
     return true;
 }
 
+/* Is v a plane that was made channels-last, so that its own form costs a transpose? */
+static bool is_native(const layout *l, zc_vid v)
+{
+    zc_nid p = is_plane(l, v) && l->last[v] ? zc_producer(l->g, v) : 0;
+    const zc_node *n = p ? zc_node_at(l->g, p) : NULL;
+    return n && n->op == ZC_OP_Transpose && n->in[0] == l->last[v];
+}
+
 /* ---- operations ---- */
 
 /* Node n as a channels-last operation on these operands, with the attributes that both have. */
@@ -170,8 +180,85 @@ static zc_vid turned_const(layout *l, zc_vid v)
     return made && make_room(l) ? made : 0;
 }
 
+/* Does it read an image of few channels, channels first? */
+static bool is_image(const layout *l, const zc_node *n)
+{
+    const zc_tensor *w = zc_val(l->g, n->in[ZC_IN_Conv_w])->data;
+    if (l->last[n->in[0]] || !is_half(w->dtype)) return false;
+    zc_tensor turned = *w;
+    for (int d = 0; d < 4; d++) turned.dims[d] = w->dims[to_last[d]];
+    return zc_conv_image_fits(n->attrs, &turned);
+}
+
+static bool image(layout *l, zc_nid n)
+{
+    const zc_node *node = zc_node_at(l->g, n);
+    zc_vid x = node->in[0], bias = zc_node_in(node, ZC_IN_Conv_bias);
+    zc_vid wide = zc_precision_origin(l->g, x), w = turned_const(l, node->in[ZC_IN_Conv_w]);
+    if (!w) return false;
+    return turn(l, n, ZC_OP_ConvImage, 3, (zc_vid[]){wide ? wide : x, w, bias}, false);
+}
+
+/* ---- few channels of a result, from something made channels-last ---- */
+
+enum { PIECE = 8 }; /* channels that kernels write */
+
+static bool is_narrow(const layout *l, const zc_node *n)
+{
+    const zc_attrs_Conv *a = n->attrs;
+    if (!l->half || n->op != ZC_OP_Conv || !is_plane(l, n->out[0]) || !is_native(l, n->in[0]))
+        return false;
+    const zc_tensor *w = zc_val(l->g, n->in[ZC_IN_Conv_w])->data;
+    zc_vid bias = zc_node_in(n, ZC_IN_Conv_bias);
+    bool known =
+        w && w->data && (!bias || (zc_val(l->g, bias)->data && zc_val(l->g, bias)->data->data));
+    return known && is_half(w->dtype) && w->dtype == zc_val(l->g, n->in[0])->type.dtype &&
+           a->group == 1 && w->dims[0] % PIECE && w->dims[1] % PIECE == 0;
+}
+
+/* The constant with zeros behind it, to whole pieces along its first axis; 0: no memory. */
+static zc_vid padded_const(layout *l, zc_vid v)
+{
+    const zc_tensor *from = zc_val(l->g, v)->data;
+    zc_tensor t = *from;
+    int64_t n = zc_tensor_numel(from), row = n / from->dims[0];
+    t.dims[0] = (from->dims[0] + PIECE - 1) / PIECE * PIECE;
+    t.data = zc_calloc((size_t)(t.dims[0] * row), sizeof(uint16_t));
+    if (!t.data) return 0;
+    memcpy(t.data, from->data, (size_t)n * sizeof(uint16_t));
+    zc_vid made = zc_graph_const(l->g, zc_val(l->g, v)->name, &t, true);
+    return made && make_room(l) ? made : 0;
+}
+
+/* The convolution with more channels, and of its result those that are wanted. */
+static bool narrow(layout *l, zc_nid n)
+{
+    const zc_node *node = zc_node_at(l->g, n);
+    zc_vid x = l->last[node->in[0]], w = node->in[ZC_IN_Conv_w];
+    zc_vid bias = zc_node_in(node, ZC_IN_Conv_bias);
+    zc_type type = permuted(&zc_val(l->g, node->out[0])->type, to_last), wide = type;
+    int64_t from = 0, to = zc_val(l->g, w)->data->dims[0], axis = 3;
+    if (!(w = padded_const(l, w)) || (bias && !(bias = padded_const(l, bias)))) return false;
+    wide.dims[3] = zc_dim_const(zc_val(l->g, w)->data->dims[0]);
+    if (!(w = turned_const(l, w))) return false;
+    zc_nid m = add(l, ZC_OP_ConvNhwc, zc_node_at(l->g, n)->name, 3, (zc_vid[]){x, w, bias}, &wide);
+    if (!m) return false;
+    zc_attr_unmark(zc_node_at(l->g, n)->attrs, ZC_AT_Conv_group);
+    zc_attrs_take(zc_op_get(ZC_OP_ConvNhwc), zc_node_at(l->g, m)->attrs, zc_op_get(ZC_OP_Conv),
+                  zc_node_at(l->g, n)->attrs);
+    ZC_NODE_SET(l->g, ConvNhwc, m, taps_first, 1);
+    zc_vid starts = zc_graph_const_i64(l->g, NULL, &from, 1, 1);
+    zc_vid ends = zc_graph_const_i64(l->g, NULL, &to, 1, 1);
+    zc_vid axes = zc_graph_const_i64(l->g, NULL, &axis, 1, 1);
+    zc_nid s = starts && ends && axes ? add(l, ZC_OP_Slice, "layout", 4,
+                                            (zc_vid[]){result(l, m), starts, ends, axes}, &type)
+                                      : 0;
+    return s && zc_graph_inherit(l->g, m, n) && replace(l, n, s);
+}
+
 static bool conv(layout *l, zc_nid n)
 {
+    if (is_image(l, zc_node_at(l->g, n))) return image(l, n);
     zc_vid x = last_of(l, zc_node_at(l->g, n)->in[0]), w = zc_node_at(l->g, n)->in[ZC_IN_Conv_w];
     bool half = is_half(zc_val(l->g, w)->type.dtype);
     if (half) w = turned_const(l, w);
@@ -236,14 +323,6 @@ static bool plane_mean(layout *l, zc_nid n)
     zc_graph_remove(l->g, n);
     l->changes++;
     return true;
-}
-
-/* Is v a plane that was made channels-last, so that its own form costs a transpose? */
-static bool is_native(const layout *l, zc_vid v)
-{
-    zc_nid p = is_plane(l, v) && l->last[v] ? zc_producer(l->g, v) : 0;
-    const zc_node *n = p ? zc_node_at(l->g, p) : NULL;
-    return n && n->op == ZC_OP_Transpose && n->in[0] == l->last[v];
 }
 
 /* Groups of the channels, when it normalises groups of something made channels-last; else 0.
@@ -599,6 +678,8 @@ static zc_status block(layout *l, zc_block *b)
         bool ok;
         if (is_conv(l, node))
             ok = conv(l, n);
+        else if (is_narrow(l, node))
+            ok = narrow(l, n);
         else if (is_max_pool(l, node))
             ok = max_pool(l, n);
         else if (is_plane_mean(l->g, l, node))

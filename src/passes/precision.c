@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "passes/query.h"
+
 /* Largest finite values. */
 #define F16_MAX  65504.0
 #define BF16_MAX 3.38953139e38
@@ -161,12 +163,27 @@ static zc_vid cast(zc_precision *p, zc_vid v, zc_dtype to)
     return made;
 }
 
+static const char *clamp_text(zc_dtype narrow)
+{
+    return narrow == ZC_F16 ? CLAMPED("f16", F16_MAX) : CLAMPED("bf16", BF16_MAX);
+}
+
+zc_vid zc_precision_origin(const zc_graph *g, zc_vid v)
+{
+    zc_nid n = zc_producer(g, v);
+    const zc_node *node = n ? zc_node_at(g, n) : NULL;
+    if (!node || node->op != ZC_OP_Pointwise || node->nin != 1) return 0;
+    const char *expr = ((const zc_attrs_Pointwise *)node->attrs)->expr;
+    bool narrows = zc_val(g, node->in[0])->type.dtype == ZC_F32 &&
+                   strcmp(expr, clamp_text(zc_val(g, v)->type.dtype)) == 0;
+    return narrows ? node->in[0] : 0;
+}
+
 static zc_vid narrow_clamped(zc_precision *p, zc_vid v)
 {
     zc_vid made = converted(p, v, ZC_OP_Pointwise, p->narrow);
     if (made)
-        ZC_NODE_SET(p->g, Pointwise, zc_val(p->g, made)->producer, expr,
-                    p->narrow == ZC_F16 ? CLAMPED("f16", F16_MAX) : CLAMPED("bf16", BF16_MAX));
+        ZC_NODE_SET(p->g, Pointwise, zc_val(p->g, made)->producer, expr, clamp_text(p->narrow));
     return made;
 }
 

@@ -46,6 +46,9 @@ zc_vid zc_precision_wide(zc_precision *p, zc_vid v);
  * 0: no memory. */
 zc_vid zc_precision_wide_for(zc_precision *p, zc_vid v, zc_nid user);
 
+/* The f32 value that v is the narrow form of, by zc_precision_narrow; 0: it is none. */
+zc_vid zc_precision_origin(const zc_graph *g, zc_vid v);
+
 /* Puts the conversions into the blocks. */
 zc_status zc_precision_place(zc_precision *p);
 

@@ -1,0 +1,156 @@
+/* Convolutions of images with up to four channels, from channels first to channels last. */
+#include <string.h>
+
+#include "abi/conv_image.h"
+#include "base/number.h"
+#include "kernels/gen.h"
+#include "kernels/window.h"
+#include "op/nhwc.h"
+
+enum { ACROSS, DOWN, WARPS, EACH };
+const char *const zc_config_conv_image[] = {"across", "down", "warps", "each", NULL};
+
+enum { PIECE_COLS = 8, PIECE_ROWS = 2, PIXEL = 8, SUMS_MOST = 128 /* of a thread */ };
+
+/* ---- the specialisation ---- */
+
+/* A tile's pieces, the warps that share them, and blocks that a multiprocessor is to have. */
+typedef struct shape {
+    int across, down, warps;
+} shape;
+
+static const shape shapes[] = {{7, 2, 7}, {2, 8, 8}, {2, 4, 8}, {7, 1, 7}, {2, 4, 4}};
+
+static int pieces_of(const shape *s)
+{
+    return s->across * s->down / s->warps;
+}
+
+/* As conv_image.cu lays it out. */
+static int64_t smem_of(const shape *s, const zc_window_attrs *a, const zc_tensor *w)
+{
+    int64_t pairs = (w->dims[2] + 3) / 4 * 2, groups = (w->dims[0] + 15) / 16 * 2;
+    int64_t wide = ((s->across * PIECE_COLS - 1) * zc_window_stride(a, 1) + pairs * 2 + 1) / 2 * 2;
+    int64_t high = (s->down * PIECE_ROWS - 1) * zc_window_stride(a, 0) + w->dims[1];
+    int64_t planes = 1 + zc_window_stride(a, 1) % 2;
+    return groups * 8 * (w->dims[1] * pairs + 1) * 2 * PIXEL + planes * high * wide * PIXEL;
+}
+
+static bool shape_fits(const shape *s, const zc_tensor *w)
+{
+    return pieces_of(s) * ((w->dims[0] + 15) / 16 * 2) * 4 <= SUMS_MOST;
+}
+
+/* Pixels that tiles of this shape go through, for an image of these sides: a wave of small tiles
+ * counts as a whole one. */
+static double cost_of(const shape *s, int64_t images, int64_t high, int64_t wide, int sm_count)
+{
+    int64_t rows = s->down * PIECE_ROWS, cols = s->across * PIECE_COLS;
+    int64_t tiles = images * zc_ceil_div(high, rows) * zc_ceil_div(wide, cols);
+    double waves = (double)tiles / (2.0 * sm_count), each = (double)(rows * cols);
+    return (waves < 1 ? 1 : waves) * (each + 64);
+}
+
+static int choose(zc_gen *g, const zc_tensor *w)
+{
+    const zc_pvalue *y = zc_gen_out(g, 0);
+    static const int64_t bounds[] = {32768};
+    int64_t low, high, rows = zc_gen_const_dim(y, 1), cols = zc_gen_const_dim(y, 2), images;
+    zc_gen_size(g, y->dims, 3, bounds, ZC_COUNTOF(bounds), &low, &high);
+    if (rows <= 0 || cols <= 0) rows = cols = 112;
+    images = high == INT64_MAX ? 32 : zc_ceil_div(high, rows * cols);
+    int best = -1;
+    double least = 0;
+    for (int i = 0; i < (int)ZC_COUNTOF(shapes); i++) {
+        double cost = cost_of(&shapes[i], images, rows, cols, g->sm_count);
+        if (!shape_fits(&shapes[i], w) || (best >= 0 && cost >= least)) continue;
+        best = i;
+        least = cost;
+    }
+    return best;
+}
+
+static void put_spec(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w)
+{
+    const zc_pvalue *x = zc_gen_in(g, 0), *y = zc_gen_out(g, 0);
+    bool f16 = y->dtype == ZC_F16;
+    zc_gen_window_dims d = {.axes = 2};
+    for (int i = 0; i < 2; i++) {
+        d.in[i] = x->dims[2 + i];
+        d.out[i] = y->dims[1 + i];
+        d.kernel[i] = zc_dim_const(w->dims[1 + i]);
+    }
+    zc_gen_window(g, a, &d);
+    if (zc_gen_in(g, 1)->kind == ZC_P_CONST) zc_gen_define(g, "W_CONSTANT", "1");
+    zc_gen_type(g, "X", x->dtype);
+    zc_gen_type(g, "T", y->dtype);
+    zc_gen_define(g, "HAS_BIAS", "%d", zc_gen_in_type(g, 2) != ZC_NONE);
+    zc_gen_define(g, "CHANNELS", "%d", (int)w->dims[3]);
+    zc_gen_define(g, "OUT", "%d", (int)w->dims[0]);
+    zc_gen_define(g, "MMA", "%s", f16 ? "zc_mma_m16n8k16_f16" : "zc_mma_m16n8k16_bf16");
+    zc_gen_define(g, "MOST", "%s", f16 ? "65504.0" : "3.38953139e38");
+}
+
+zc_status zc_gen_conv_image(zc_gen *g)
+{
+    const zc_attrs_ConvImage *at = ZC_ATTRS(g, ConvImage);
+    const zc_pvalue *x = zc_gen_in(g, 0), *w = zc_gen_in(g, 1);
+    zc_dtype dtype = zc_gen_out_type(g, 0), bias = zc_gen_in_type(g, 2);
+    zc_window_attrs a;
+    zc_tensor shape_of_w;
+    int64_t group;
+    zc_window_attrs_of(g->step->op, at, &a, &group);
+    if ((dtype != ZC_F16 && dtype != ZC_BF16) || (bias != ZC_NONE && bias != dtype))
+        return zc_gen_decline(g, "not of 16 bits");
+    if (x->dtype != ZC_F32 && x->dtype != dtype) return zc_gen_decline(g, "type of the image");
+    if (!zc_gen_static(w)) return zc_gen_decline(g, "weights whose shape only a run knows");
+    zc_gen_tensor(w, &shape_of_w);
+    const zc_attrs_Conv conv = zc_nchw_conv_image(at);
+    if (!zc_conv_image_fits(&conv, &shape_of_w))
+        return zc_gen_decline(g, "its windows or channels");
+    int n = g->candidate ? g->candidate - 1 : choose(g, &shape_of_w);
+    if (n < 0 || n >= (int)ZC_COUNTOF(shapes) || g->refused || !shape_fits(&shapes[n], &shape_of_w))
+        return zc_gen_decline(g, "no such configuration");
+    put_spec(g, &a, &shape_of_w);
+    g->config[ACROSS] = shapes[n].across;
+    g->config[DOWN] = shapes[n].down;
+    g->config[WARPS] = shapes[n].warps;
+    g->config[EACH] = pieces_of(&shapes[n]);
+    g->threads = (uint32_t)shapes[n].warps * 32;
+    g->smem = (uint32_t)smem_of(&shapes[n], &a, &shape_of_w);
+    ZC_TRY(zc_gen_epilogue(g));
+    zc_gen_epilogue_cells(g);
+    return ZC_OK;
+}
+
+/* ---- the launch ---- */
+
+zc_status zc_launch_conv_image(zc_launch *l)
+{
+    enum { BLOCKS = 3 };
+    const int64_t *config = l->kernel->config;
+    const zc_tensor *x = &l->in[0], *w = &l->in[1], *y = &l->out[0];
+    struct zc_conv_image_params p = {
+        .x = x->data, .w = w->data, .bias = zc_launch_in(l, 2), .y = y->data};
+    zc_window_attrs a;
+    zc_window window;
+    int64_t group;
+    if (x->rank != 4 || x->dims[1] != w->dims[3])
+        return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
+                       "input and weights do not fit each other (got %lld channels, need %lld)",
+                       (long long)x->dims[1], (long long)w->dims[3]);
+    if (zc_tensor_numel(y) == 0) return ZC_OK;
+    zc_window_attrs_of(l->op, l->attrs, &a, &group);
+    zc_window_resolve(&a, 2, x->dims + 2, y->dims + 1, w->dims + 1, &window);
+    ZC_TRY(zc_launch_window(l, &window, &p.window));
+    ZC_TRY(zc_launch_epilogue(l, &p.fused));
+    int64_t down = zc_ceil_div(y->dims[1], config[DOWN] * PIECE_ROWS);
+    int64_t across = zc_ceil_div(y->dims[2], config[ACROSS] * PIECE_COLS);
+    if (down * across > INT32_MAX / y->dims[0])
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "convolution too large for the kernel");
+    p.down = (int)down;
+    p.across = (int)across;
+    p.tiles = (int)(down * across * y->dims[0]);
+    zc_dim3 grid = {zc_launch_blocks(p.tiles, 1, BLOCKS * l->sm_count), 1, 1};
+    return zc_launch_configured(l, grid, &p, sizeof p);
+}

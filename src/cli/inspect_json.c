@@ -100,11 +100,15 @@ static void put_config(const zc_pkernel *k)
 {
     int n, family = zc_family_find(k->family);
     const char *const *names = family < 0 ? NULL : zc_family_config(family, &n);
-    printf(", \"config\": {");
-    for (uint32_t i = 0; names && i < k->nconfig && (int)i < n; i++)
-        printf("\"%s\": %" PRId64 ", ", names[i], k->config[i]);
-    printf("\"threads\": %" PRIu32 ", \"smem\": %" PRIu32 ", \"cluster\": %" PRIu32 "}", k->threads,
-           k->smem, k->cluster);
+    const char *separator = ", \"config\": {";
+    for (uint32_t i = 0; names && i < k->nconfig && (int)i < n; i++) {
+        printf("%s\"%s\": %" PRId64, separator, names[i], k->config[i]);
+        separator = ", ";
+    }
+    if (k->threads)
+        printf("%s\"threads\": %" PRIu32 ", \"smem\": %" PRIu32 ", \"cluster\": %" PRIu32,
+               separator, k->threads, k->smem, k->cluster);
+    putchar('}');
 }
 
 static void put_ranges(const zc_program *p, const zc_pchoice *c)

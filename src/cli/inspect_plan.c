@@ -127,8 +127,10 @@ static void put_config(const zc_pkernel *k)
         printf("%s%s=%" PRId64, separator, names[i], k->config[i]);
         separator = ", ";
     }
-    printf("%sthreads=%" PRIu32 ", smem=%" PRIu32 ", cluster=%" PRIu32 "}", separator, k->threads,
-           k->smem, k->cluster);
+    if (k->threads)
+        printf("%sthreads=%" PRIu32 ", smem=%" PRIu32 ", cluster=%" PRIu32, separator, k->threads,
+               k->smem, k->cluster);
+    putchar('}');
 }
 
 static void put_ranges(const zc_program *p, const zc_pchoice *c)

@@ -5,6 +5,7 @@
 
 #include "base/number.h"
 #include "kernels/choose.h"
+#include "kernels/entries.h"
 #include "kernels/host_steps.h"
 #include "kernels/table.h"
 #include "op/dim_poly.h"
@@ -82,7 +83,8 @@ static zc_status make_kernel(chooser *w, zc_gen *g, int family, zc_pkernel *out)
     zc_buf whole = {0};
     (void)zc_family_config(family, &nconfig);
     kernel_name(g, zc_families[family].name, name, sizeof name);
-    zc_buf_printf(&whole, "#pragma once\n#define ZC_NAME %s\n", name);
+    zc_buf_printf(&whole, "#pragma once\n#define ZC_NAME %s\n#define Z_REST %s\n", name,
+                  zc_entries_processors(family, g->config) ? "ZC_NO_ENTRY" : "ZC_ENTRY");
     zc_buf_append(&whole, g->spec.data, g->spec.len);
     bool ok = !whole.failed && !g->spec.failed;
     *out = (zc_pkernel){.family = zc_families[family].name,
@@ -226,6 +228,7 @@ static zc_status generate_accepted(chooser *w, const variant *v, uint32_t step, 
         const char *before = why;
         ZC_TRY(generate(w, v, step, family, arch, refused, false, sizes, g));
         if (g->declined[0]) return ZC_OK;
+        zc_gen_entries(g, family);
         put_config(g, family);
         why = refusal_of(w, g, family);
         if (!why && before) {

@@ -1,4 +1,5 @@
 #include "kernels/image.h"
+#include "kernels/entries.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,7 +119,7 @@ static zc_status find_entries(zc_image *m, zc_image_kernel *k, const char *name,
 }
 
 /* Kernels whose parameters this zc lays out otherwise would read them wrongly. */
-static zc_status find_family(const zc_program *p, const zc_pkernel *kernel, zc_launch_fn *out,
+static zc_status find_family(const zc_program *p, const zc_pkernel *kernel, zc_image_kernel *out,
                              zc_diag *diag)
 {
     int f = zc_family_find(kernel->family), nconfig = 0;
@@ -131,7 +132,8 @@ static zc_status find_family(const zc_program *p, const zc_pkernel *kernel, zc_l
                        "was compiled by zc " ZC_NAME " for parameters that this zc lays out "
                        "otherwise (family %s): compile the model again",
                        p->version, kernel->family);
-    *out = zc_families[f].launch;
+    out->launch = zc_families[f].launch;
+    out->processors = zc_entries_processors(f, kernel->config);
     return ZC_OK;
 }
 
@@ -139,7 +141,7 @@ static zc_status load_kernel(zc_image *m, uint32_t i, zc_diag *diag)
 {
     const zc_pkernel *source = &m->program->kernels[i];
     zc_image_kernel *k = &m->kernels[i];
-    ZC_TRY(find_family(m->program, source, &k->launch, diag));
+    ZC_TRY(find_family(m->program, source, k, diag));
     const zc_pbinary *b = find_binary(m->program, i, m->device.arch);
     zc_buf built = {0};
     zc_status status = ZC_OK;

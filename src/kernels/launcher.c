@@ -7,7 +7,9 @@ zc_status zc_launcher_issue(zc_launcher *r, const zc_image_kernel *kernel, zc_la
     r->kernel = kernel;
     r->scratch_used = 0;
     l->launcher = r;
-    l->sm_count = r->image ? r->image->device.sm_count : 1;
+    l->sm_count = kernel->processors ? kernel->processors
+                  : r->image         ? r->image->device.sm_count
+                                     : 1;
     return kernel->launch(l);
 }
 
@@ -54,7 +56,9 @@ static zc_status issue(zc_launch *l, int entry, zc_dim3 grid, block_shape block,
                        size_t params_bytes)
 {
     zc_launcher *r = l->launcher;
-    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || r->dry) return ZC_OK;
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0) return ZC_OK;
+    if (entry >= 0 && entry < ZC_ENTRIES_MAX) r->issued |= 1u << entry;
+    if (r->dry) return ZC_OK;
     if (entry < 0 || entry >= ZC_ENTRIES_MAX || !r->kernel->entries[entry] || params_bytes > 4096 ||
         grid.y > 65535 || grid.z > 65535)
         return zc_fail(l->diag, ZC_ERR_INTERNAL, l->subject,

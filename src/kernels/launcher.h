@@ -10,6 +10,7 @@ typedef struct zc_launcher {
     zc_cu_stream stream;
     uint32_t limit_ms; /* of a wait; 0: none */
     bool dry;
+    uint32_t issued; /* bit i: entry i, since it was last cleared */
     zc_cu_ptr scratch;
     size_t scratch_bytes, scratch_used;
     size_t scratch_need; /* the most that any step used */

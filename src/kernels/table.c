@@ -4,6 +4,7 @@
 
 #include "cuda/nvrtc.h"
 #include "kernels/abi.h"
+#include "kernels/entries.h"
 
 const zc_family zc_families[] = {
 #define FAMILY(name, template) {#name, template, zc_gen_##name, zc_launch_##name},
@@ -70,8 +71,7 @@ bool zc_family_lean(int family)
 
 const char *const *zc_family_config(int family, int *n)
 {
-    static const char *const none[] = {NULL};
-    const char *const *names = none;
+    const char *const *names = zc_config_entries;
     for (size_t i = 0; i < ZC_COUNTOF(configs); i++)
         if (configs[i].family == family) names = configs[i].names;
     for (*n = 0; names[*n];) ++*n;

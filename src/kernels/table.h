@@ -18,7 +18,7 @@ extern const int zc_family_count;
 int zc_family_find(const char *name);
 /* Is the family for this architecture (90 for sm_90)? */
 bool zc_family_serves(int family, int arch);
-/* Names of its configuration's numbers; none for most families. */
+/* Names of its configuration's numbers: zc_config_entries where it names none. */
 const char *const *zc_family_config(int family, int *n);
 /* Is code of it refused that spills or serialises? */
 bool zc_family_lean(int family);

@@ -68,12 +68,57 @@ static size_t output_bytes(const zc_graph *g, const zc_node *node)
     return sum;
 }
 
+/* How often a value is read, and how often as the second factor of a product of floats. */
+typedef struct readers {
+    size_t all, factors;
+} readers;
+
+static bool is_factor(const zc_graph *g, const zc_node *node, int i)
+{
+    if (node->op != ZC_OP_MatMul || i != 1) return false;
+    const zc_type *x = &zc_val(g, zc_graph_resolved(g, node->in[0]))->type;
+    return x->rank >= 1 && zc_dtype_is_float(x->dtype) && zc_dtype_bits(x->dtype) >= 16;
+}
+
+static void count_readers(const zc_graph *g, const zc_block *b, zc_vid v, readers *r)
+{
+    for (size_t o = 0; o < b->outputs.len; o++)
+        r->all += zc_graph_resolved(g, b->outputs.data[o]) == v;
+    for (size_t n = 0; n < b->nodes.len; n++) {
+        const zc_node *node = zc_node_at(g, b->nodes.data[n]);
+        for (int i = 0; node->op != ZC_OP_NONE && i < node->nin; i++) {
+            bool reads = node->in[i] && zc_graph_resolved(g, node->in[i]) == v;
+            r->all += reads;
+            r->factors += reads && is_factor(g, node, i);
+        }
+    }
+}
+
+static readers readers_of(const zc_graph *g, zc_vid v)
+{
+    readers r = {0};
+    count_readers(g, &g->top, v, &r);
+    for (size_t i = 0; i < g->blocks.len; i++) count_readers(g, g->blocks.data[i], v, &r);
+    return r;
+}
+
+/* A matrix that is read as it stands too, and transposed by products alone: they can read it as it
+ * stands (rule linear_tied), and a transposed copy would be as large again. */
+static bool is_tied(const zc_graph *g, const zc_node *node)
+{
+    if (node->op != ZC_OP_Transpose) return false;
+    const zc_ints *perm = &((const zc_attrs_Transpose *)node->attrs)->perm;
+    if (perm->n != 2 || perm->v[0] != 1) return false;
+    readers out = readers_of(g, node->out[0]);
+    return out.all && out.factors == out.all && readers_of(g, node->in[0]).all > 1;
+}
+
 static bool worth_folding(const folder *f, const zc_node *node)
 {
     const zc_graph *g = f->g;
     const zc_op_info *info = zc_op_get(node->op);
     if (info->flags & (ZC_OPF_RANDOM | ZC_OPF_REGIONS) || node->nout == 0) return false;
-    if (!inputs_constant(g, node)) return false;
+    if (!inputs_constant(g, node) || is_tied(g, node)) return false;
     size_t in = input_bytes(g, node);
     if (info->flags & ZC_OPF_DYNAMIC) return in <= FOLD_GROWTH_MAX && !has_hollow_input(g, node);
     size_t out = output_bytes(g, node);

@@ -71,8 +71,8 @@ typedef struct zc_pkernel {
     bool is_static;            /* shapes are constants in it */
     uint64_t abi;              /* of its parameters: kernels/table.h */
     /* Of a family that is configured: a block's threads and bytes of dynamic shared memory, the
-     * blocks of a cluster, and the numbers that the family's list names. Else 0 and none: the
-     * launch decides. */
+     * blocks of a cluster, and the numbers that the family's list names. Else 0, 0, 1 and which
+     * entries it has: kernels/entries.h. */
     uint32_t threads, smem, cluster, nconfig;
     const int64_t *config;
 } zc_pkernel;

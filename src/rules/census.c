@@ -38,8 +38,11 @@ static bool is(const zc_node *n, zc_op op)
     return n && n->op == op;
 }
 
+/* A matrix that is read both ways stays one constant, transposed for some. */
 static bool is_const(const counter *c, zc_vid v)
 {
+    const zc_node *n = maker(c, v);
+    if (is(n, ZC_OP_Transpose)) v = n->in[0];
     return v && zc_val(c->g, v)->kind == ZC_VALUE_CONST;
 }
 

@@ -416,7 +416,12 @@ ZC_DEV void zc_begin() {
 
 #define ZC_CAT2(a, b) a##b
 #define ZC_CAT(a, b) ZC_CAT2(a, b)
-// Entry point n of the template; spec.h defines ZC_NAME.
-#define ZC_KERNEL(n) extern "C" __global__ void ZC_CAT(ZC_NAME, _##n)
+// Entry point n of the template; spec.h defines ZC_NAME, and which entries the kernel has: those n for which it defines
+// Z_TAKES_n, as a comma, are ZC_ENTRY, the others are Z_REST.
+#define ZC_ENTRY(n) extern "C" __global__ void ZC_CAT(ZC_NAME, _##n)
+#define ZC_NO_ENTRY(n) template <int> __global__ void ZC_CAT(ZC_NAME, _none_##n)
+#define ZC_ENTRY_SECOND(a, b, ...) b
+#define ZC_ENTRY_KIND(...) ZC_ENTRY_SECOND(__VA_ARGS__)
+#define ZC_KERNEL(n) ZC_ENTRY_KIND(Z_TAKES_##n ZC_ENTRY, Z_REST, 0)(n)
 // Of blocks of so many threads, one at a time on a multiprocessor.
 #define ZC_KERNEL_OF(n, threads) extern "C" __global__ void __launch_bounds__(threads, 1) ZC_CAT(ZC_NAME, _##n)

@@ -165,6 +165,26 @@ static zc_plan *plan_with_remark(const char *text, const char *remark)
     return plan;
 }
 
+/* Where shapes are certain, a kernel has the entries that its launch function issues, here tiles.
+ */
+static void test_entries_that_are_issued(void **state)
+{
+    static const char *const target[] = {"sm_80"}, *const heights[] = {"40", "M"};
+    static const int64_t wanted[][2] = {{1 << 5, 108}, {0, 0}};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "opset 17\nin x 1 %s,72\nout y 1 *\nnode Transpose x y\n",
+                 heights[i]);
+        zc_plan *plan = plan_of(text, target, 1);
+        const zc_pkernel *k = &plan->program.kernels[0];
+        assert_string_equal(k->family, "move");
+        assert_int_equal(k->nconfig, 2);
+        assert_memory_equal(k->config, wanted[i], sizeof wanted[i]);
+        zc_plan_destroy(&plan);
+    }
+}
+
 static void test_code_that_spills_is_refused(void **state)
 {
     static const char *const
@@ -238,6 +258,7 @@ int main(void)
         cmocka_unit_test(test_architectures_choose_for_themselves),
         cmocka_unit_test(test_another_gpu_gets_its_own),
         cmocka_unit_test(test_ranges_of_a_size),
+        cmocka_unit_test(test_entries_that_are_issued),
         cmocka_unit_test(test_code_that_spills_is_refused),
         cmocka_unit_test(test_other_parameters_are_refused),
     };

@@ -95,6 +95,13 @@ static bool seen_before(const char *table, const found *f)
     return seen;
 }
 
+/* An entry that the kernel has not: a template that nobody instantiates. */
+static bool is_template(const char *text, const char *p)
+{
+    while (p > text && isspace((unsigned char)p[-1])) p--;
+    return p > text && p[-1] == '>';
+}
+
 static void blank_all(char *text)
 {
     char *p = text, *comma;
@@ -127,7 +134,7 @@ char *hc_kernel_table(char *text)
     for (char *p = text; (p = next_word(p, "__global__")); p += 10) {
         found k = find_name(p + 10);
         fflush(f);
-        if (!k.name || seen_before(table, &k)) continue;
+        if (!k.name || is_template(text, p) || seen_before(table, &k)) continue;
         fprintf(f, "zc_host_entry<&::%.*s>::of(\"%.*s\", %.*s),\n", (int)k.name_size, k.name,
                 (int)k.name_size, k.name, (int)k.bound_size, k.bound);
     }

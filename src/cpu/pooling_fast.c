@@ -11,6 +11,7 @@ typedef struct pool_job {
     const float *x;
     float *y;
     bool max, count_pad;
+    float *columns; /* an average: taps that count along each output column's width */
     int64_t in_h, in_w, out_h, out_w, k_h, k_w, stride_h, stride_w, step_h, step_w, top, left;
     int64_t end_h,
         end_w; /* padded sizes: taps beyond them are not counted even with count_include_pad */
@@ -76,17 +77,22 @@ static int64_t counted(int64_t begin, int64_t taps, int64_t step, int64_t low, i
     return n;
 }
 
+static void count_columns(const pool_job *j)
+{
+    for (int64_t o = 0; o < j->out_w; o++) {
+        int64_t left = o * j->stride_w - j->left;
+        int64_t n = j->count_pad ? counted(left, j->k_w, j->step_w, -j->left, j->end_w)
+                                 : counted(left, j->k_w, j->step_w, 0, j->in_w);
+        j->columns[o] = (float)n;
+    }
+}
+
 static void divide_row(const pool_job *j, int64_t oh, float *to)
 {
     int64_t top = oh * j->stride_h - j->top;
     int64_t rows = j->count_pad ? counted(top, j->k_h, j->step_h, -j->top, j->end_h)
                                 : counted(top, j->k_h, j->step_h, 0, j->in_h);
-    for (int64_t o = 0; o < j->out_w; o++) {
-        int64_t left = o * j->stride_w - j->left;
-        int64_t n = rows * (j->count_pad ? counted(left, j->k_w, j->step_w, -j->left, j->end_w)
-                                         : counted(left, j->k_w, j->step_w, 0, j->in_w));
-        to[o] /= (float)n;
-    }
+    for (int64_t o = 0; o < j->out_w; o++) to[o] /= (float)rows * j->columns[o];
 }
 
 static void pool_planes(void *arg, int64_t begin, int64_t end)
@@ -111,6 +117,9 @@ static zc_status pool(zc_kctx *k, pool_job *j)
     take_geometry(j);
     j->x = k->in[0].data;
     j->y = k->out[0].data;
+    j->columns = zc_scratch_get(k->scratch, (size_t)j->out_w * sizeof *j->columns);
+    if (!j->columns) return zc_fail_nomem(k->diag, "pooling", (size_t)j->out_w);
+    if (!j->max) count_columns(j);
     if (j->p.out_plane > 0)
         zc_parallel(k, j->p.planes, 1 + 4096 / (j->p.in_plane + 1), pool_planes, j);
     return ZC_OK;

@@ -434,6 +434,16 @@ static bool prepare(zc_kctx *k, job *j)
     return true;
 }
 
+bool zc_pointwise_fits_blocks(zc_kctx *k)
+{
+    zc_kctx own = *k;
+    job j;
+    own.state = NULL;
+    bool fits = prepare(&own, &j);
+    free((void *)(uintptr_t)j.p);
+    return fits;
+}
+
 zc_status zc_fast_pointwise(zc_kctx *k)
 {
     job j;

@@ -68,8 +68,9 @@ typedef zc_status (*zc_kernel_fn)(zc_kctx *k);
 zc_status zc_kernel_run(zc_kctx *k, bool reference_only);
 
 /* Would the step go element by element, through the reference kernel? Operands may have no data
- * where they are no constants; state and packs are asked for, not used. */
-bool zc_kernel_is_slow(zc_kctx *k);
+ * where they are no constants; state and packs are asked for, not used. Where sizes are guesses, an
+ * operation with any fast kernel is taken to be fast. */
+bool zc_kernel_is_slow(zc_kctx *k, bool guesses);
 
 /* Makes, once a process, what all fast kernels of the operation share: oneDNN's generated code. */
 zc_status zc_kernel_prepare(zc_op op, const char *subject, zc_diag *diag);

@@ -65,10 +65,12 @@ static zc_kernel_fn pick(const zc_kctx *k, bool reference_only)
     return k->info->flags & ZC_OPF_POINTWISE ? zc_fast_pointwise : reference[k->op];
 }
 
-bool zc_kernel_is_slow(zc_kctx *k)
+bool zc_kernel_is_slow(zc_kctx *k, bool guesses)
 {
     if (k->info->flags & (ZC_OPF_REGIONS | ZC_OPF_VIEW | ZC_OPF_SHAPE_ONLY) || moves[k->op])
         return false;
+    for (int i = 0; guesses && fast[i].fits; i++)
+        if (fast[i].op == k->op) return false;
     zc_kernel_fn kernel = pick(k, false);
     if (kernel == zc_fast_pointwise) return !zc_pointwise_fits_blocks(k);
     return kernel == reference[k->op];

@@ -6,25 +6,28 @@
 #include "cpu/kernel.h"
 
 /* Steps of fewer elements cost nothing that would be noticed; what a symbolic size counts for. */
-enum { LEAST_ELEMENTS = 4096, SYMBOLIC = 16 };
+enum { LEAST_ELEMENTS = 16384, SYMBOLIC = 16 };
 
-static bool tensor_of(const zc_pvalue *v, zc_tensor *t)
+static bool tensor_of(const zc_pvalue *v, zc_tensor *t, bool *guesses)
 {
     *t = (zc_tensor){.dtype = v->dtype, .rank = v->rank, .data = (void *)(uintptr_t)v->data};
     if (v->rank < 0) return false;
-    for (int d = 0; d < v->rank; d++)
-        t->dims[d] = zc_dim_is_const(v->dims[d]) ? v->dims[d].k : SYMBOLIC;
+    for (int d = 0; d < v->rank; d++) {
+        bool known = zc_dim_is_const(v->dims[d]);
+        t->dims[d] = known ? v->dims[d].k : SYMBOLIC;
+        *guesses |= !known;
+    }
     return true;
 }
 
 /* Operands of value 0 are left out. false: a rank is known only at run time. */
 static bool tensors_of(const zc_program *p, const uint32_t *values, uint32_t n, zc_tensor *t,
-                       int64_t *most)
+                       int64_t *most, bool *guesses)
 {
     for (uint32_t i = 0; i < n; i++) {
         t[i] = (zc_tensor){.dtype = ZC_NONE};
         if (!values[i]) continue;
-        if (!tensor_of(&p->values[values[i]], &t[i])) return false;
+        if (!tensor_of(&p->values[values[i]], &t[i], guesses)) return false;
         if (zc_tensor_numel(&t[i]) > *most) *most = zc_tensor_numel(&t[i]);
     }
     return true;
@@ -37,8 +40,9 @@ static bool is_slow(const zc_program *p, const zc_pstep *step, zc_tensor *room)
     zc_scratch scratch = {0};
     zc_packs packs = {0};
     int64_t most = 0;
-    if (!tensors_of(p, step->in, step->nin, in, &most) ||
-        !tensors_of(p, step->out, step->nout, out, &most) || most < LEAST_ELEMENTS)
+    bool guesses = false;
+    if (!tensors_of(p, step->in, step->nin, in, &most, &guesses) ||
+        !tensors_of(p, step->out, step->nout, out, &most, &guesses) || most < LEAST_ELEMENTS)
         return false;
     zc_kctx k = {.op = step->op,
                  .info = zc_op_get(step->op),
@@ -53,7 +57,7 @@ static bool is_slow(const zc_program *p, const zc_pstep *step, zc_tensor *room)
                  .subject = step->name};
     for (uint32_t i = 0; i < step->nin && i < 64; i++)
         if (p->values[step->in[i]].kind == ZC_P_CONST) k.const_in |= UINT64_C(1) << i;
-    bool slow = zc_kernel_is_slow(&k);
+    bool slow = zc_kernel_is_slow(&k, guesses);
     zc_scratch_fini(&scratch);
     return slow;
 }

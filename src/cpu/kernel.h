@@ -67,6 +67,11 @@ typedef zc_status (*zc_kernel_fn)(zc_kctx *k);
  * outputs have been inferred. */
 zc_status zc_kernel_run(zc_kctx *k, bool reference_only);
 
+/* Would the step go element by element, through the reference kernel? Operands may have no data
+ * where they are no constants; state and packs are asked for, not used. Where sizes are guesses, an
+ * operation with any fast kernel is taken to be fast. */
+bool zc_kernel_is_slow(zc_kctx *k, bool guesses);
+
 /* Makes, once a process, what all fast kernels of the operation share: oneDNN's generated code. */
 zc_status zc_kernel_prepare(zc_op op, const char *subject, zc_diag *diag);
 
@@ -76,6 +81,8 @@ zc_status zc_kernel_prepare(zc_op op, const char *subject, zc_diag *diag);
 zc_status zc_k_pointwise(zc_kctx *k);
 /* The fast form of every operation with a scalar expression. */
 zc_status zc_fast_pointwise(zc_kctx *k);
+/* Does it, on operands of these types, without the reference kernel? */
+bool zc_pointwise_fits_blocks(zc_kctx *k);
 
 /* Pointwise work from x0 and inputs [first, end) of k to `to`, which may be x0: the context of a
  * step of its own. What it points to is in *room. */

@@ -31,6 +31,13 @@ static const struct {
     {ZC_OP_NONE, NULL, NULL, ZC_DNNL_NONE},
 };
 
+static const bool moves[ZC_OP_COUNT] = {
+#define FAST(op, fits, kernel, use)
+#define MOVES(op) [ZC_OP_##op] = true,
+#include "cpu/fast.def"
+#undef FAST
+};
+
 /* Control flow has no kernel: the runtime and the folder walk its regions. */
 static zc_status regions_have_no_kernel(zc_kctx *k)
 {
@@ -56,6 +63,17 @@ static zc_kernel_fn pick(const zc_kctx *k, bool reference_only)
         if (fast[i].op == k->op && fast[i].fits(k)) return fast[i].kernel;
     }
     return k->info->flags & ZC_OPF_POINTWISE ? zc_fast_pointwise : reference[k->op];
+}
+
+bool zc_kernel_is_slow(zc_kctx *k, bool guesses)
+{
+    if (k->info->flags & (ZC_OPF_REGIONS | ZC_OPF_VIEW | ZC_OPF_SHAPE_ONLY) || moves[k->op])
+        return false;
+    for (int i = 0; guesses && fast[i].fits; i++)
+        if (fast[i].op == k->op) return false;
+    zc_kernel_fn kernel = pick(k, false);
+    if (kernel == zc_fast_pointwise) return !zc_pointwise_fits_blocks(k);
+    return kernel == reference[k->op];
 }
 
 zc_status zc_kernel_prepare(zc_op op, const char *subject, zc_diag *diag)

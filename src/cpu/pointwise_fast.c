@@ -47,6 +47,18 @@ static block_fn integer_function(zc_expr_op op, zc_simd level)
         return SIMD_PICK(level, pw_int_SUB);
     case ZC_EX_MUL:
         return SIMD_PICK(level, pw_int_MUL);
+    case ZC_EX_EQ:
+        return SIMD_PICK(level, pw_int_EQ);
+    case ZC_EX_NE:
+        return SIMD_PICK(level, pw_int_NE);
+    case ZC_EX_LT:
+        return SIMD_PICK(level, pw_int_LT);
+    case ZC_EX_LE:
+        return SIMD_PICK(level, pw_int_LE);
+    case ZC_EX_GT:
+        return SIMD_PICK(level, pw_int_GT);
+    case ZC_EX_GE:
+        return SIMD_PICK(level, pw_int_GE);
     default:
         return NULL;
     }
@@ -92,15 +104,17 @@ static bool is_converted(const zc_expr *e, int i)
     return true;
 }
 
-/* 32-bit integers are added, subtracted, multiplied and turned into f32; nothing else. */
+/* 32-bit integers are added, subtracted, multiplied, compared with one another and turned into f32;
+ * nothing else. */
 static bool is_integer_work(const zc_expr *e, int i)
 {
     const zc_expr_node *n = &e->nodes[i];
-    for (int a = 0; a < 3; a++)
-        if (n->arg[a] >= 0 && (e->nodes[n->arg[a]].dtype == ZC_I32) != (n->dtype == ZC_I32) &&
-            !(n->op == ZC_EX_CAST && n->dtype == ZC_F32))
-            return false;
-    return n->op != ZC_EX_CAST || n->dtype != ZC_I32;
+    int integers = 0, args = 0;
+    for (int a = 0; a < 3 && n->arg[a] >= 0; a++, args++)
+        integers += e->nodes[n->arg[a]].dtype == ZC_I32;
+    if (n->op == ZC_EX_CAST) return n->dtype != ZC_I32 && (!integers || n->dtype == ZC_F32);
+    if (n->dtype == ZC_I32) return integers == args;
+    return !integers || (n->dtype == ZC_BOOL && integers == 2 && args == 2);
 }
 
 /* Slots are given to nodes in order and taken back after their last use. Those of constants, which
@@ -166,9 +180,10 @@ static bool translate(const zc_expr *e, program *p)
         if (!is_block_dtype(n->dtype) && !integer && !is_converted(e, i)) return false;
         if (n->op == ZC_EX_CONST) in->value = constant_of(n);
         bool plain = n->op == ZC_EX_CONST || n->op == ZC_EX_INPUT || n->op == ZC_EX_CAST;
-        in->fn = plain     ? NULL
-                 : integer ? integer_function(n->op, level)
-                           : block_function(n->op, level);
+        const bool of_integers = integer || from == ZC_I32;
+        in->fn = plain         ? NULL
+                 : of_integers ? integer_function(n->op, level)
+                               : block_function(n->op, level);
         if (!plain && !in->fn) return false;
         bool needs_float = n->op == ZC_EX_POW;
         if (needs_float && !zc_dtype_is_float(e->nodes[n->arg[1]].dtype)) return false;
@@ -417,6 +432,16 @@ static bool prepare(zc_kctx *k, job *j)
     if (!j->p || !j->p->count) return false;
     for (int i = 0; i < k->nin; i++) j->in[i] = stream_of(&k->in[i], &k->out[0]);
     return true;
+}
+
+bool zc_pointwise_fits_blocks(zc_kctx *k)
+{
+    zc_kctx own = *k;
+    job j;
+    own.state = NULL;
+    bool fits = prepare(&own, &j);
+    free((void *)(uintptr_t)j.p);
+    return fits;
 }
 
 zc_status zc_fast_pointwise(zc_kctx *k)

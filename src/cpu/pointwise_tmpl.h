@@ -89,6 +89,26 @@ typedef uint32_t SIMD_FN(words) __attribute__((vector_size(4 * SIMD_VL)));
 PWI(ADD, +)
 PWI(SUB, -)
 PWI(MUL, *)
+/* Comparisons: 1.0 and 0.0. */
+#define PWIC(name, op)                                                                             \
+    SIMD_FUNC void SIMD_FN(pw_int_##name)(float *d, const float *p, const float *q,                \
+                                          const float *r, int64_t n)                               \
+    {                                                                                              \
+        (void)r;                                                                                   \
+        for (int64_t i = 0; i < n; i += SIMD_VL) {                                                 \
+            vi a, b;                                                                               \
+            memcpy(&a, p + i, sizeof a);                                                           \
+            memcpy(&b, q + i, sizeof b);                                                           \
+            SIMD_FN(store)(d + i, TRUTH(a op b));                                                  \
+        }                                                                                          \
+    }
+PWIC(EQ, ==)
+PWIC(NE, !=)
+PWIC(LT, <)
+PWIC(LE, <=)
+PWIC(GT, >)
+PWIC(GE, >=)
+#undef PWIC
 #undef PWI
 #undef PW1
 #undef PW2

@@ -11,6 +11,7 @@ typedef struct pool_job {
     const float *x;
     float *y;
     bool max, count_pad;
+    float *columns; /* an average: taps that count along each output column's width */
     int64_t in_h, in_w, out_h, out_w, k_h, k_w, stride_h, stride_w, step_h, step_w, top, left;
     int64_t end_h,
         end_w; /* padded sizes: taps beyond them are not counted even with count_include_pad */
@@ -76,17 +77,22 @@ static int64_t counted(int64_t begin, int64_t taps, int64_t step, int64_t low, i
     return n;
 }
 
+static void count_columns(const pool_job *j)
+{
+    for (int64_t o = 0; o < j->out_w; o++) {
+        int64_t left = o * j->stride_w - j->left;
+        int64_t n = j->count_pad ? counted(left, j->k_w, j->step_w, -j->left, j->end_w)
+                                 : counted(left, j->k_w, j->step_w, 0, j->in_w);
+        j->columns[o] = (float)n;
+    }
+}
+
 static void divide_row(const pool_job *j, int64_t oh, float *to)
 {
     int64_t top = oh * j->stride_h - j->top;
     int64_t rows = j->count_pad ? counted(top, j->k_h, j->step_h, -j->top, j->end_h)
                                 : counted(top, j->k_h, j->step_h, 0, j->in_h);
-    for (int64_t o = 0; o < j->out_w; o++) {
-        int64_t left = o * j->stride_w - j->left;
-        int64_t n = rows * (j->count_pad ? counted(left, j->k_w, j->step_w, -j->left, j->end_w)
-                                         : counted(left, j->k_w, j->step_w, 0, j->in_w));
-        to[o] /= (float)n;
-    }
+    for (int64_t o = 0; o < j->out_w; o++) to[o] /= (float)rows * j->columns[o];
 }
 
 static void pool_planes(void *arg, int64_t begin, int64_t end)
@@ -111,6 +117,9 @@ static zc_status pool(zc_kctx *k, pool_job *j)
     take_geometry(j);
     j->x = k->in[0].data;
     j->y = k->out[0].data;
+    j->columns = zc_scratch_get(k->scratch, (size_t)j->out_w * sizeof *j->columns);
+    if (!j->columns) return zc_fail_nomem(k->diag, "pooling", (size_t)j->out_w);
+    if (!j->max) count_columns(j);
     if (j->p.out_plane > 0)
         zc_parallel(k, j->p.planes, 1 + 4096 / (j->p.in_plane + 1), pool_planes, j);
     return ZC_OK;
@@ -151,5 +160,96 @@ zc_status zc_fast_global_average_pool_f32(zc_kctx *k)
     pool_job j = {.x = k->in[0].data, .y = k->out[0].data};
     zc_pooling_of(k, &j.p);
     zc_parallel(k, j.p.planes, 1 + 4096 / (j.p.in_plane + 1), average_planes, &j);
+    return ZC_OK;
+}
+
+/* NaN counts as largest. */
+static float greater(float a, float b)
+{
+    return b > a || b != b ? b : a;
+}
+
+static void maximum_planes(void *arg, int64_t begin, int64_t end)
+{
+    enum { LANES = 16 };
+    const pool_job *j = arg;
+    for (int64_t p = begin; p < end; p++) {
+        const float *x = j->x + p * j->p.in_plane;
+        float top[LANES];
+        int64_t i = 0;
+        for (int l = 0; l < LANES; l++) top[l] = -INFINITY;
+        for (; i + LANES <= j->p.in_plane; i += LANES)
+            for (int l = 0; l < LANES; l++) top[l] = greater(top[l], x[i + l]);
+        for (; i < j->p.in_plane; i++) top[0] = greater(top[0], x[i]);
+        for (int l = 1; l < LANES; l++) top[0] = greater(top[0], top[l]);
+        j->y[p] = top[0];
+    }
+}
+
+zc_status zc_fast_global_max_pool_f32(zc_kctx *k)
+{
+    pool_job j = {.x = k->in[0].data, .y = k->out[0].data};
+    zc_pooling_of(k, &j.p);
+    zc_parallel(k, j.p.planes, 1 + 4096 / (j.p.in_plane + 1), maximum_planes, &j);
+    return ZC_OK;
+}
+
+/* ---- local response normalisation ---- */
+
+typedef struct lrn_job {
+    const float *x;
+    float *y;
+    int64_t channels, plane, size;
+    double alpha, beta, bias; /* alpha: over size */
+} lrn_job;
+
+/* One channel, a stretch of its plane at a time; sums in double as the reference. */
+static void lrn_planes(void *arg, int64_t begin, int64_t end)
+{
+    enum { STRETCH = 256 };
+    const lrn_job *j = arg;
+    for (int64_t p = begin; p < end; p++) {
+        int64_t c = p % j->channels, lo = c - (j->size - 1) / 2, hi = c + j->size / 2;
+        if (lo < 0) lo = 0;
+        if (hi >= j->channels) hi = j->channels - 1;
+        for (int64_t at = 0; at < j->plane; at += STRETCH) {
+            int64_t n = j->plane - at < STRETCH ? j->plane - at : STRETCH;
+            const float *x = j->x + p * j->plane + at;
+            float *y = j->y + p * j->plane + at;
+            double sum[STRETCH] = {0};
+            for (int64_t q = lo; q <= hi; q++) {
+                const float *from = x + (q - c) * j->plane;
+                for (int64_t i = 0; i < n; i++) sum[i] += (double)from[i] * (double)from[i];
+            }
+            for (int64_t i = 0; i < n; i++) sum[i] = j->bias + j->alpha * sum[i];
+            if (j->beta == 0.75)
+                for (int64_t i = 0; i < n; i++) {
+                    double root = sqrt(sum[i]);
+                    y[i] = (float)((double)x[i] / (root * sqrt(root)));
+                }
+            else
+                for (int64_t i = 0; i < n; i++) y[i] = (float)((double)x[i] / pow(sum[i], j->beta));
+        }
+    }
+}
+
+bool zc_fits_lrn_f32(const zc_kctx *k)
+{
+    return k->in[0].dtype == ZC_F32 && zc_tensor_numel(&k->in[0]) > 0;
+}
+
+zc_status zc_fast_lrn_f32(zc_kctx *k)
+{
+    const zc_attrs_LRN *a = ZC_ATTRS(k, LRN);
+    const zc_tensor *x = &k->in[0];
+    lrn_job j = {.x = x->data,
+                 .y = k->out[0].data,
+                 .channels = x->dims[1],
+                 .plane = zc_dims_span(x->dims, 2, x->rank),
+                 .size = a->size,
+                 .alpha = (double)a->alpha / (double)a->size,
+                 .beta = (double)a->beta,
+                 .bias = (double)a->bias};
+    zc_parallel(k, x->dims[0] * x->dims[1], 1 + 1024 / (j.plane + 1), lrn_planes, &j);
     return ZC_OK;
 }

@@ -10,6 +10,7 @@
 #include "codegen/codegen.h"
 #include "driver/compile.h"
 #include "driver/rules.h"
+#include "driver/slow.h"
 #include "driver/target.h"
 #include "driver/tune.h"
 #include "kernels/choose.h"
@@ -291,6 +292,7 @@ static zc_status finish(const zc_graph *g, job *j, zc_diag *diag)
         status = choose_kernels(&program, j, NULL, &arena, diag);
     if (status == ZC_OK && j->targets.narchs && j->explain)
         zc_explain_program(j->explain, &program);
+    if (status == ZC_OK && !j->targets.narchs) status = zc_tell_slow_steps(&program, diag);
     if (status == ZC_OK && j->sink.fn) status = write_plan(&program, j, &arena, diag);
     zc_arena_fini(&arena);
     return status;

@@ -9,6 +9,9 @@
 /* Results larger than this stay unfolded unless the node's inputs are as large: a small model must
  * not become a large plan (Expand, ConstantOfShape). */
 #define FOLD_GROWTH_MAX ((size_t)1 << 16)
+/* Quantised weights may become floats, at four times their size. */
+#define FOLD_WEIGHTS_MAX   ((size_t)16 << 20)
+#define FOLD_WEIGHTS_SCALE 4
 /* All results together: so many bytes, and so many times the constants that were there. A chain of
  * nodes that each double what they get, or add two, must end. */
 #define FOLD_TOTAL_BASE  ((size_t)64 << 20)
@@ -122,7 +125,8 @@ static bool worth_folding(const folder *f, const zc_node *node)
     size_t in = input_bytes(g, node);
     if (info->flags & ZC_OPF_DYNAMIC) return in <= FOLD_GROWTH_MAX && !has_hollow_input(g, node);
     size_t out = output_bytes(g, node);
-    return out <= f->room && (out <= FOLD_GROWTH_MAX || out <= in);
+    bool weights = out <= FOLD_WEIGHTS_MAX && out / FOLD_WEIGHTS_SCALE <= in;
+    return out <= f->room && (out <= FOLD_GROWTH_MAX || out <= in || weights);
 }
 
 static zc_status replace_outputs(zc_graph *g, zc_nid n, zc_tensor *out, zc_diag *diag)

@@ -388,8 +388,8 @@ static void every_level(void **state)
             for (int i = 0; i < n; i++) sum += exp((double)x[i]);
             rows->moments(x, n, false, &got[0], &got[1]);
             assert_true(fabs(got[0] - mean) < 1e-6 && fabs(got[1] - var) < 1e-5 * (1 + var));
-            rows->products(x, gain, 1, n, got);
-            assert_true(fabs(got[0] - dot) < 1e-5 * (double)n);
+            rows->products(x, gain, 1, n, y);
+            assert_true(fabs((double)y[0] - dot) < 1e-5 * (double)n);
             rows->softmax(x, n, y);
             for (int i = 0; i < n; i++) assert_true(fabs(y[i] - exp((double)x[i]) / sum) < 1e-6);
             rows->scale(x, n, 0.5f, 2, gain, bias, y);

@@ -37,7 +37,8 @@ static void inside(const deconv_job *j, int i, int64_t t, int64_t *from, int64_t
     if (*to < *from) *to = *from;
 }
 
-/* Adds input rows [row, end) of one channel's products, [taps][end - row][in width], to its plane. */
+/* Adds input rows [row, end) of one channel's products, [taps][end - row][in width], to its plane.
+ */
 static void scatter(const deconv_job *j, const float *products, int64_t row, int64_t end, float *y)
 {
     for (int64_t t = 0; t < j->taps; t++) {
@@ -74,9 +75,8 @@ static void task(void *arg, int i)
     for (int64_t row = 0; row < j->in[0]; row += j->band_rows) {
         int64_t end = row + j->band_rows < j->in[0] ? row + j->band_rows : j->in[0];
         int64_t n = (end - row) * j->in[1];
-        zc_status status =
-            zc_sgemm(true, false, channels * j->taps, n, j->ic, 1, w, j->oc * j->taps,
-                     x + row * j->in[1], in_plane, 0, products, n);
+        zc_status status = zc_sgemm(true, false, channels * j->taps, n, j->ic, 1, w,
+                                    j->oc * j->taps, x + row * j->in[1], in_plane, 0, products, n);
         if (status != ZC_OK) atomic_store(&j->status, (int)status);
         for (int64_t c = 0; c < channels; c++)
             scatter(j, products + c * j->taps * n, row, end, y + c * out_plane);
@@ -133,7 +133,8 @@ zc_status zc_fast_conv_transpose_f32(zc_kctx *k)
 {
     const zc_attrs_ConvTranspose *at = ZC_ATTRS(k, ConvTranspose);
     const zc_tensor *x = &k->in[0], *w = &k->in[1], *y = &k->out[0];
-    deconv_job j = {.x = x->data, .w = w->data, .y = y->data, .groups = at->group, .oc = w->dims[1]};
+    deconv_job j = {
+        .x = x->data, .w = w->data, .y = y->data, .groups = at->group, .oc = w->dims[1]};
     j.ic = x->dims[1] / at->group;
     if (zc_input(k, 2)) j.bias = k->in[2].data;
     if (x->dims[1] != w->dims[0] || y->dims[1] != j.oc * at->group || x->dims[0] != y->dims[0])

@@ -99,6 +99,21 @@ static zc_status geometry(zc_kctx *k, zc_conv *c)
     return zc_conv_of(&inner, 0, 1, c);
 }
 
+/* A plane one pixel wide as a row, along which the library's kernels have their vectors. */
+static zc_dnnl_shape laid_down(const zc_dnnl_shape *s)
+{
+    zc_dnnl_shape r = *s;
+    for (int i = 0; i < 2; i++) {
+        r.in[i] = s->in[1 - i];
+        r.out[i] = s->out[1 - i];
+        r.kernel[i] = s->kernel[1 - i];
+        r.stride[i] = s->stride[1 - i];
+        r.dilation[i] = s->dilation[1 - i];
+        r.pad[i][0] = s->pad[1 - i][0];
+    }
+    return r;
+}
+
 /* Output rows [from, to) as a convolution of the input rows they need. */
 static zc_dnnl_shape band_shape(const zc_kctx *k, const zc_conv *c, int64_t from, int64_t to,
                                 int64_t *in_from)
@@ -122,7 +137,8 @@ static zc_dnnl_shape band_shape(const zc_kctx *k, const zc_conv *c, int64_t from
     s.in[0] = in_to - *in_from;
     s.out[0] = to - from;
     s.pad[0][0] = *in_from - first;
-    return s;
+    bool column = s.in[1] == 1 && s.out[1] == 1 && s.kernel[1] == 1 && s.pad[1][0] == 0;
+    return column ? laid_down(&s) : s;
 }
 
 /* 1x1 windows without padding see a plane as one long row of pixels, which divides evenly. */

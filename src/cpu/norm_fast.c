@@ -313,16 +313,37 @@ zc_status zc_fast_batch_norm(zc_kctx *k)
 
 enum { STRIP = 64 }; /* channels whose sums are kept at once */
 
-/* sum[c] of x - mean, or of its square, over the rows of a strip of n channels. */
+/* sum[c] of x, or of (x - mean[c])^2, over the rows of a strip of n channels. */
 static void strip_sums(const channel_job *j, const float *x, int64_t n, const double *mean,
                        double sum[STRIP])
 {
     for (int64_t c = 0; c < n; c++) sum[c] = 0;
     for (int64_t p = 0; p < j->plane; p++, x += j->channels)
-        for (int64_t c = 0; c < n; c++) {
-            double v = mean ? (double)x[c] - *mean : (double)x[c];
-            sum[c] += mean ? v * v : v;
-        }
+        if (mean)
+            for (int64_t c = 0; c < n; c++)
+                sum[c] += ((double)x[c] - mean[c]) * ((double)x[c] - mean[c]);
+        else
+            for (int64_t c = 0; c < n; c++) sum[c] += (double)x[c];
+}
+
+static void fill_strip(double *to, int64_t n, double v)
+{
+    for (int64_t c = 0; c < n; c++) to[c] = v;
+}
+
+/* y of a strip of n channels from `at` on. */
+static void put_strip(const channel_job *j, int64_t at, int64_t n, const double *mean,
+                      const double *inv)
+{
+    const int64_t first = at % j->channels;
+    float means[STRIP], gain[STRIP];
+    for (int64_t c = 0; c < n; c++) {
+        means[c] = (float)mean[c];
+        gain[c] = (float)(inv[c] * (double)j->scale[first + c]);
+    }
+    for (int64_t p = 0; p < j->plane; p++)
+        j->rows->affines(j->x + at + p * j->channels, n, means, gain, j->bias + first,
+                         j->y + at + p * j->channels);
 }
 
 /* The sum over a group of any width. */
@@ -337,25 +358,52 @@ static double group_sum(const channel_job *j, const float *x, int64_t width, con
     return all;
 }
 
-static void group_strips(void *arg, int64_t begin, int64_t end)
+static void wide_groups(void *arg, int64_t begin, int64_t end)
 {
     const channel_job *j = arg;
-    int64_t width = j->channels / j->groups;
-    float mean[STRIP], gain[STRIP];
+    const int64_t width = j->channels / j->groups;
+    const double n = (double)(width * j->plane);
+    double mean[STRIP], inv[STRIP];
     for (int64_t g = begin; g < end; g++) {
-        int64_t first = g % j->groups * width, at = g / j->groups * j->plane * j->channels + first;
-        double n = (double)(width * j->plane), m = group_sum(j, j->x + at, width, NULL) / n;
-        double inv = 1 / sqrt(group_sum(j, j->x + at, width, &m) / n + j->eps);
-        for (int64_t s = 0; s < width; s += STRIP) {
-            int64_t count = width - s < STRIP ? width - s : STRIP;
-            for (int64_t c = 0; c < count; c++) {
-                mean[c] = (float)m;
-                gain[c] = (float)(inv * (double)j->scale[first + s + c]);
-            }
-            for (int64_t p = 0; p < j->plane; p++)
-                j->rows->affines(j->x + at + s + p * j->channels, count, mean, gain,
-                                 j->bias + first + s, j->y + at + s + p * j->channels);
-        }
+        int64_t at = g / j->groups * j->plane * j->channels + g % j->groups * width;
+        fill_strip(mean, STRIP, group_sum(j, j->x + at, width, NULL) / n);
+        fill_strip(inv, STRIP, 1 / sqrt(group_sum(j, j->x + at, width, mean) / n + j->eps));
+        for (int64_t s = 0; s < width; s += STRIP)
+            put_strip(j, at + s, width - s < STRIP ? width - s : STRIP, mean, inv);
+    }
+}
+
+/* Each channel's sum becomes its group's mean. */
+static void join_groups(const channel_job *j, double *sum, int64_t n, int64_t width)
+{
+    for (int64_t c = 0; c < n; c += width) {
+        double all = 0;
+        for (int64_t i = 0; i < width; i++) all += sum[c + i];
+        fill_strip(sum + c, width, all / (double)(width * j->plane));
+    }
+}
+
+static int64_t groups_in_strip(const channel_job *j)
+{
+    return STRIP / (j->channels / j->groups);
+}
+
+/* Strips of several groups. */
+static void narrow_groups(void *arg, int64_t begin, int64_t end)
+{
+    const channel_job *j = arg;
+    const int64_t width = j->channels / j->groups, strip = groups_in_strip(j) * width;
+    const int64_t strips = (j->channels + strip - 1) / strip;
+    double mean[STRIP], inv[STRIP];
+    for (int64_t i = begin; i < end; i++) {
+        int64_t first = i % strips * strip, at = i / strips * j->plane * j->channels + first;
+        int64_t n = j->channels - first < strip ? j->channels - first : strip;
+        strip_sums(j, j->x + at, n, NULL, mean);
+        join_groups(j, mean, n, width);
+        strip_sums(j, j->x + at, n, mean, inv);
+        join_groups(j, inv, n, width);
+        for (int64_t c = 0; c < n; c++) inv[c] = 1 / sqrt(inv[c] + j->eps);
+        put_strip(j, at, n, mean, inv);
     }
 }
 
@@ -381,7 +429,11 @@ zc_status zc_fast_group_norm_last(zc_kctx *k)
                      .plane = zc_dims_span(x->dims, 1, x->rank - 1),
                      .groups = a->groups,
                      .eps = a->epsilon};
-    int64_t n = j.channels / j.groups * j.plane;
-    zc_parallel(k, x->dims[0] * j.groups, 1 + GRAIN / n, group_strips, &j);
+    int64_t per = groups_in_strip(&j), n = j.channels / j.groups * j.plane;
+    if (per > 1)
+        zc_parallel(k, x->dims[0] * ((j.groups + per - 1) / per), 1 + GRAIN / (n * per),
+                    narrow_groups, &j);
+    else
+        zc_parallel(k, x->dims[0] * j.groups, 1 + GRAIN / n, wide_groups, &j);
     return ZC_OK;
 }

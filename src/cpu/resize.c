@@ -191,15 +191,31 @@ static zc_status resize_axis(zc_kctx *k, const resize_job *job, const zc_resize_
     return ZC_OK;
 }
 
+/* What becomes of each axis; the result must have that shape, whatever the plan says. */
+static zc_status read_axes(const zc_kctx *k, resize_job *job, zc_resize_axis axes[ZC_MAX_RANK])
+{
+    const zc_tensor *x = &k->in[0], *y = &k->out[0];
+    ZC_TRY(zc_resize_read_words(job->a, &job->words, k->subject, k->diag));
+    ZC_TRY(zc_resize_axes(job->a, x->rank, x->dims, given(k, 1), given(k, 2), given(k, 3), axes,
+                          k->subject, k->diag));
+    for (int d = 0; d < x->rank; d++) {
+        int64_t need = axes[d].resized ? axes[d].out : x->dims[d];
+        if (y->rank != x->rank || y->dims[d] != need)
+            return zc_kernel_fail(k,
+                                  "axis %d comes to %lld elements, and the plan has another "
+                                  "shape for the result",
+                                  d, (long long)need);
+    }
+    return ZC_OK;
+}
+
 zc_status zc_k_Resize(zc_kctx *k)
 {
     resize_job job = {.a = ZC_ATTRS(k, Resize)};
     const zc_tensor *x = &k->in[0];
     zc_resize_axis axes[ZC_MAX_RANK];
     int64_t dims[ZC_MAX_RANK], n = zc_tensor_numel(x);
-    ZC_TRY(zc_resize_read_words(job.a, &job.words, k->subject, k->diag));
-    ZC_TRY(zc_resize_axes(job.a, x->rank, x->dims, given(k, 1), given(k, 2), given(k, 3), axes,
-                          k->subject, k->diag));
+    ZC_TRY(read_axes(k, &job, axes));
     if (zc_tensor_numel(&k->out[0]) == 0) return ZC_OK;
     if (n == 0) return zc_kernel_fail(k, "cannot resize an empty input to a non-empty output");
     double *data = zc_scratch_get(k->scratch, (size_t)n * sizeof *data);
@@ -329,9 +345,7 @@ zc_status zc_fast_resize_f32(zc_kctx *k)
     int64_t dims[ZC_MAX_RANK];
     const float *data = x->data;
     int first = -1;
-    ZC_TRY(zc_resize_read_words(job.a, &job.words, k->subject, k->diag));
-    ZC_TRY(zc_resize_axes(job.a, x->rank, x->dims, given(k, 1), given(k, 2), given(k, 3), axes,
-                          k->subject, k->diag));
+    ZC_TRY(read_axes(k, &job, axes));
     memcpy(dims, x->dims, sizeof dims);
     for (int d = x->rank - 1; d >= 0; d--) {
         axes[d].resized = axes[d].resized && (axes[d].out != dims[d] || axes[d].scale != 1);

@@ -382,15 +382,14 @@ static void every_level(void **state)
         const zc_rows *rows = zc_rows_at((zc_simd)level);
         for (int64_t n = 1; n <= 77; n += n < 20 ? 1 : 19) {
             double mean = 0, var = 0, sum = 0, dot = 0, got[2];
-            float dotted;
             for (int i = 0; i < n; i++) mean += (double)x[i] / (double)n;
             for (int i = 0; i < n; i++) var += (x[i] - mean) * (x[i] - mean) / (double)n;
             for (int i = 0; i < n; i++) dot += (double)x[i] * (double)gain[i];
             for (int i = 0; i < n; i++) sum += exp((double)x[i]);
             rows->moments(x, n, false, &got[0], &got[1]);
             assert_true(fabs(got[0] - mean) < 1e-6 && fabs(got[1] - var) < 1e-5 * (1 + var));
-            rows->products(x, gain, 1, n, &dotted);
-            assert_true(fabs((double)dotted - dot) < 1e-5 * (double)n);
+            rows->products(x, gain, 1, n, y);
+            assert_true(fabs((double)y[0] - dot) < 1e-5 * (double)n);
             rows->softmax(x, n, y);
             for (int i = 0; i < n; i++) assert_true(fabs(y[i] - exp((double)x[i]) / sum) < 1e-6);
             rows->scale(x, n, 0.5f, 2, gain, bias, y);

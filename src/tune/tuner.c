@@ -23,7 +23,7 @@ enum {
     BATCH_RUNS_MOST = 200
 };
 #define WORTH 0.999 /* less of the whole run's time than this is a gain */
-#define NEAR  1.01  /* of the best: worth another try */
+#define NEAR  1.01  /* worth another look */
 
 /* ---- what is known ---- */
 
@@ -403,7 +403,8 @@ static double limit_of(const problem *p)
 static zc_status try_problem(tuner *t, problem *p, double *total, bool *changed)
 {
     uint32_t best = p->holds;
-    double least = *total, limit = limit_of(p);
+    double least = INFINITY, limit = limit_of(p);
+    ZC_TRY(time_choice(t, p, p->holds, total)); /* clocks drift */
     for (uint32_t c = 0; c < p->nchoices; c++) {
         double us;
         if (c == p->holds || p->bad[c] || p->us[c] > limit) continue;
@@ -413,8 +414,8 @@ static zc_status try_problem(tuner *t, problem *p, double *total, bool *changed)
         if (us < least) least = us;
     }
     p->done = true;
-    ZC_TRY(force(t, p, p->holds));
-    return best != p->holds ? settle(t, p, best, total, changed) : ZC_OK;
+    if (least < *total * NEAR) return settle(t, p, best, total, changed);
+    return force(t, p, p->holds);
 }
 
 static zc_status progress(const tuner *t, size_t i, double first, double total)

@@ -124,24 +124,33 @@ template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
         for (int panel = 0; panel < panels; panel++)
             zc_tensor_load(to + panel * lines * LINE, map, full, panel * WIDTH, pos, head, b);
     }
+    ZC_MEMBER void load_tile(const place &pl, const tile &t, slot &at, int &turn) const {
+        if (t.lo >= t.hi) return;
+        zc_barrier_wait(q_empty(), turn);
+        turn ^= 1;
+        load(smem, &p.q, q_full(), Q_PANELS, ROWS, pl.first, pl.h, pl.b);
+        for (int j = (int)t.lo; j < t.hi; j += KEYS, at.next()) {
+            zc_barrier_wait(barrier(K_EMPTY, at.stage), at.parity);
+            load(k_of(at.stage), &p.k, barrier(K_FULL, at.stage), Q_PANELS, KEYS, j, (int)t.kv, pl.b);
+            zc_barrier_wait(barrier(V_EMPTY, at.stage), at.parity);
+            load(v_of(at.stage), &p.v, barrier(V_FULL, at.stage), V_PANELS, KEYS, j, (int)t.kv, pl.b);
+        }
+    }
+    // Where the first tile lies is known before the kernel in front has ended, unless lengths say.
     ZC_MEMBER void produce() const {
         slot at = {0, 1};
         int turn = 1;
-        zc_grid_wait();
+        place pl = place_of((int)blockIdx.x);
+        if (Z_LENGTHS) zc_grid_wait();
+        tile t = tile_of(pl);
+        if (!Z_LENGTHS) zc_grid_wait();
         zc_grid_launch();
-        for (int n = (int)blockIdx.x; n < p.down * p.items; n += (int)gridDim.x) {
-            const place pl = place_of(n);
-            const tile t = tile_of(pl);
-            if (t.lo >= t.hi) continue;
-            zc_barrier_wait(q_empty(), turn);
-            turn ^= 1;
-            load(smem, &p.q, q_full(), Q_PANELS, ROWS, pl.first, pl.h, pl.b);
-            for (int j = (int)t.lo; j < t.hi; j += KEYS, at.next()) {
-                zc_barrier_wait(barrier(K_EMPTY, at.stage), at.parity);
-                load(k_of(at.stage), &p.k, barrier(K_FULL, at.stage), Q_PANELS, KEYS, j, (int)t.kv, pl.b);
-                zc_barrier_wait(barrier(V_EMPTY, at.stage), at.parity);
-                load(v_of(at.stage), &p.v, barrier(V_FULL, at.stage), V_PANELS, KEYS, j, (int)t.kv, pl.b);
-            }
+        for (int n = (int)blockIdx.x;;) {
+            load_tile(pl, t, at, turn);
+            n += (int)gridDim.x;
+            if (n >= p.down * p.items) return;
+            pl = place_of(n);
+            t = tile_of(pl);
         }
     }
 
@@ -210,7 +219,13 @@ template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
         zc_wgmma_commit();
     }
 
-    // What is added to the scores of a step.
+    // What is added to the scores of a step. Of the first it is asked for before the operands are waited for, where it takes
+    // few registers: one row for all queries.
+#if defined(Z_BIAS0) && !defined(Z_BIAS1)
+    static constexpr bool ASKED_FIRST = Z_BIAS0_SHARED;
+#else
+    static constexpr bool ASKED_FIRST = false;
+#endif
     struct biases {
 #ifdef Z_BIAS0
         bias_part<Z_BIAS0, Z_BIAS0_SHARED, KEYS> one;
@@ -310,15 +325,17 @@ template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
         for (int i = 0; i < KEYS / 2; i += 2) w[i / 8][i % 8 / 2] = zc_pack(Z_T(), s[i], s[i + 1]);
     }
 
-    ZC_MEMBER void attend(int warpgroup, slot &at, rows &r, values &y) const {
+    ZC_MEMBER void attend(int warpgroup, int turn, slot &at, rows &r, values &y) const {
         scores s;
         weights w;
         biases b;
         f32 by[2];
+        if (ASKED_FIRST) ask_biases(r, r.lo, b);
+        zc_barrier_wait(q_full(), turn);
         take_turn(warpgroup);
         multiply_keys(warpgroup, at, s);
         pass_turn(warpgroup);
-        ask_biases(r, r.lo, b);
+        if (!ASKED_FIRST) ask_biases(r, r.lo, b);
         zc_wgmma_wait<0>();
         release(barrier(K_EMPTY, at.stage));
         soften_rows(r, r.lo, b, s, by);
@@ -429,9 +446,8 @@ template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
 #pragma unroll
             for (int i = 0; i < Z_COLUMNS / 2; i++) y[i] = 0;
             if (r.lo < r.hi) {
-                zc_barrier_wait(q_full(), turn);
+                attend(warpgroup, turn, at, r, y);
                 turn ^= 1;
-                attend(warpgroup, at, r, y);
             }
             finish(pl, r, first, y);
         }

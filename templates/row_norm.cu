@@ -1,5 +1,5 @@
 // Normalisation of rows: y = (v - mean) / sqrt(variance + eps) * scale + bias, or with Z_RMS v / rms * scale + bias,
-// where v = x + skip + skip_bias, or with Z_TABLES a sum of embeddings. y may overwrite x.
+// where v = x + skip + skip_bias, or with Z_TABLES (2 or 3) a sum of embeddings. y may overwrite x.
 //
 // spec.h: Z_X (type of x, skip, skip_bias and sum), Z_S (of scale, bias and y), Z_STAT (of mean and inv), Z_ACC (of
 // sums), rows (zc/rows.cuh), Z_RMS, Z_STRIDED (operands may be strided); Z_TABLES with Z_ID0, Z_ID1, Z_ID2 (types of ids),
@@ -48,28 +48,38 @@ ZC_DEV void fetch(const zc_row_norm_params &p, const zc_row_operand &o, i64 i, i
 }
 
 #ifdef Z_TABLES
-// Rows of the tables that a word needs, as offsets.
+// Rows of the tables that a word needs, as offsets; -1: there is none.
 struct origin {
-    i64 at[3];
+    i64 at[Z_TABLES];
 };
-template <class ID> ZC_DEV i64 table_row(const zc_row_norm_params &p, const zc_row_table &t, i64 word) {
-    if (!t.data) return 0;
-    const i64 given = t.ids ? (i64)zc_load<ID>(t.ids, word % t.count) : word % p.length;
+template <class ID> ZC_DEV i64 given_id(const zc_row_norm_params &p, const zc_row_table &t, i64 word) {
+    return t.ids ? (i64)zc_load<ID>(t.ids, word % t.count) : word % p.length;
+}
+ZC_DEV i64 table_row(const zc_row_norm_params &p, const zc_row_table &t, i64 given) {
     const i64 id = given < 0 ? given + t.entries : given; // as Gather counts
     if (id >= 0 && id < t.entries) return id * Z_N;
     zc_report((zc_fault_word *)p.fault, p.step, ZC_FAULT_INDEX, given, -t.entries, t.entries - 1);
     return -1;
 }
+// All that is read is asked for before anything is computed, ids here, rows below.
 ZC_DEV origin origin_of(const zc_row_norm_params &p, i64 word) {
-    return {{table_row<Z_ID0>(p, p.table[0], word), table_row<Z_ID1>(p, p.table[1], word),
-             table_row<Z_ID2>(p, p.table[2], word)}};
+    const i64 given[] = {given_id<Z_ID0>(p, p.table[0], word), given_id<Z_ID1>(p, p.table[1], word),
+                         Z_TABLES == 3 ? given_id<Z_ID2>(p, p.table[2], word) : 0};
+    origin from;
+#pragma unroll
+    for (int t = 0; t < Z_TABLES; t++) from.at[t] = table_row(p, p.table[t], given[t]);
+    return from;
 }
 template <int V> ZC_DEV void source(const zc_row_norm_params &p, const origin &from, i64, i64 j, acc *v) {
 #pragma unroll
     for (int k = 0; k < V; k++) v[k] = (acc)0;
 #pragma unroll
-    for (int t = 0; t < 3; t++)
-        if (p.table[t].data && from.at[t] >= 0) add<Z_X, V>(p.table[t].data, from.at[t] + j, v);
+    for (int t = 0; t < Z_TABLES; t++) {
+        zc_vec<Z_X, V> x = {}; // no branch around the sum, so that all rows are asked for first
+        if (from.at[t] >= 0) x = *(const zc_vec<Z_X, V> *)((const Z_X *)p.table[t].data + from.at[t] + j);
+#pragma unroll
+        for (int k = 0; k < V; k++) v[k] += (acc)zc_get(x.v[k]);
+    }
 }
 #else
 struct origin {};

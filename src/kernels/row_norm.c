@@ -62,7 +62,7 @@ static zc_status gen_embeddings(zc_gen *g)
             return zc_gen_decline(g, "element type %s", zc_dtype_name(t));
     }
     put_types(g, zc_gen_in_type(g, 2), zc_gen_in_type(g, 5), ZC_NONE);
-    zc_gen_define(g, "TABLES", "1");
+    zc_gen_define(g, "TABLES", "%d", zc_gen_in(g, 1) ? 3 : 2);
     put_ids(g, "ID0", 0);
     put_ids(g, "ID1", 8);
     put_ids(g, "ID2", 1);

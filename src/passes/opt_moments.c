@@ -12,7 +12,11 @@
 #include "passes/passes.h"
 #include "passes/query.h"
 
-enum { ROWS_LEAST = 9, ROWS_MOST = 512 }; /* of gemm_few_sm90 */
+enum {
+    ROWS_LEAST = 9, /* of gemm_few_sm90 */
+    ROWS_MOST = 512,
+    SIDE_MOST = 8192 /* of weights: more (a vocabulary) are better in larger tiles */
+};
 
 /* Instead of a norm: sum 0, there is none. */
 typedef struct unnormed {
@@ -41,9 +45,9 @@ static bool is_constant(const zc_graph *g, zc_vid v)
     return v && zc_val(g, v)->kind == ZC_VALUE_CONST;
 }
 
-static bool in_pieces(zc_dim d)
+static bool is_side(zc_dim d)
 {
-    return zc_dim_is_const(d) && d.k > 0 && d.k % 8 == 0;
+    return zc_dim_is_const(d) && d.k > 0 && d.k % 8 == 0 && d.k <= SIDE_MOST;
 }
 
 /* Is node n, a Linear or LinearNorm, a product of few rows that gemm_few_sm90 serves? */
@@ -56,9 +60,8 @@ static bool is_few(const zc_graph *g, const zc_node *n)
     if ((x->dtype != ZC_F16 && x->dtype != ZC_BF16) || alpha != 1 || x->rank < 2) return false;
     for (int d = 0; d + 1 < x->rank; d++)
         if (!zc_dim_is_const(x->dims[d]) || !zc_mul_i64(rows, x->dims[d].k, &rows)) return false;
-    return rows >= ROWS_LEAST && rows <= ROWS_MOST && in_pieces(w->dims[0]) &&
-           in_pieces(w->dims[1]) && is_constant(g, n->in[1]) &&
-           !zc_op_epilogue(zc_op_get(n->op), n->attrs);
+    return rows >= ROWS_LEAST && rows <= ROWS_MOST && is_side(w->dims[0]) && is_side(w->dims[1]) &&
+           is_constant(g, n->in[1]) && !zc_op_epilogue(zc_op_get(n->op), n->attrs);
 }
 
 static bool reads_once(const zc_node *n, zc_op op, int at, zc_vid v)

@@ -3,7 +3,7 @@
 //
 // spec.h: see zc/gemm_sm90.cuh and zc/fused.cuh, and the configuration: Z_TILE_M x Z_TILE_N x 64 a stage, Z_STAGES, Z_CLUSTER
 // (blocks below each other), Z_PINGPONG, Z_RASTER (rows of tiles that neighbouring blocks share columns of). Entry 1: see
-// zc/gemm_second.cuh; entry 2: zc/sm90_gather.cuh.
+// zc/gemm_second.cuh.
 #include "zc/gemm_sm90.cuh"
 
 #ifdef Z_NORM
@@ -152,4 +152,3 @@ ZC_KERNEL_OF(0, 384)(const __grid_constant__ zc_gemm_sm90_params p) {
     product.end();
 }
 #include "zc/gemm_second.cuh"
-#include "zc/sm90_gather.cuh"

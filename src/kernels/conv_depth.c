@@ -64,19 +64,18 @@ static depth depth_of(const depth_problem *p, int number, int sm_count)
     return d;
 }
 
-/* Microseconds: what threads read, by the rate that was measured, and half the instructions of one
- * by the warps that share a scheduler. */
+/* Microseconds: instructions of a thread by the warps that share a scheduler; two of them, or more,
+ * hide each other's waiting. */
 static double depth_us(const depth_problem *p, const depth *d, int sm_count)
 {
-    const double clock = 1650, start = 1500, store = 60, schedulers = 4, rate = 24, bytes = 2;
+    const double clock = 1650, start = 1500, store = 60, schedulers = 4;
     double each = (double)d->each, span = (double)d->span, taps = (double)p->taps;
     double line = span * (each + 3) + taps * (double)d->run * each + taps * each / 4;
     double one = (double)p->rows * line + store;
     double threads =
-        (double)p->lines * (double)zc_ceil_div(p->across, d->run) * (double)(p->channels / d->each);
+        (double)p->lines * (double)zc_ceil_div(p->across, d->run) * ((double)p->channels / each);
     double warps = threads / 32 / (schedulers * sm_count);
-    double loads = threads * (double)p->rows * span * each * bytes / (rate * sm_count);
-    return (start + loads + one / 2 * (warps < 1 ? 1 : warps)) / clock;
+    return (start + one * (warps < 2 ? 2 : warps)) / clock;
 }
 
 /* Those that fit, the best first: their number. */

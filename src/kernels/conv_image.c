@@ -14,7 +14,7 @@ enum { PIECE_COLS = 8, PIECE_ROWS = 2, PIXEL = 8, SUMS_MOST = 128 /* of a thread
 
 /* ---- the specialisation ---- */
 
-/* A tile's pieces, the warps that share them, and blocks that a multiprocessor is to have. */
+/* A tile's pieces, and the warps that share them. */
 typedef struct shape {
     int across, down, warps;
 } shape;
@@ -41,28 +41,35 @@ static bool shape_fits(const shape *s, const zc_tensor *w)
     return pieces_of(s) * ((w->dims[0] + 15) / 16 * 2) * 4 <= SUMS_MOST;
 }
 
-/* Pixels that tiles of this shape go through, for an image of these sides: a wave of small tiles
- * counts as a whole one. */
-static double cost_of(const shape *s, int64_t images, int64_t high, int64_t wide, int sm_count)
+/* What tiles of this shape take, for images of these sides: the pixels of x that they read; where
+ * all run at once, the pixels of y that one writes. */
+static double cost_of(const shape *s, int64_t images, const int64_t sides[2],
+                      const zc_window_attrs *a, const zc_tensor *w, int sm_count)
 {
-    int64_t rows = s->down * PIECE_ROWS, cols = s->across * PIECE_COLS;
-    int64_t tiles = images * zc_ceil_div(high, rows) * zc_ceil_div(wide, cols);
-    double waves = (double)tiles / (2.0 * sm_count), each = (double)(rows * cols);
-    return (waves < 1 ? 1 : waves) * (each + 64);
+    int64_t size[2] = {s->down * PIECE_ROWS, s->across * PIECE_COLS}, tiles = images;
+    double read = 1, written = 1;
+    for (int i = 0; i < 2; i++) {
+        tiles *= zc_ceil_div(sides[i], size[i]);
+        read *= (double)((size[i] - 1) * zc_window_stride(a, i) + w->dims[1 + i]);
+        written *= (double)size[i];
+    }
+    double waves = (double)tiles / (2.0 * sm_count);
+    return waves < 1 ? written : waves * read;
 }
 
-static int choose(zc_gen *g, const zc_tensor *w)
+static int choose(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w)
 {
+    enum { USUAL = 112, MANY = 32 };
     const zc_pvalue *y = zc_gen_out(g, 0);
     static const int64_t bounds[] = {32768};
-    int64_t low, high, rows = zc_gen_const_dim(y, 1), cols = zc_gen_const_dim(y, 2), images;
+    int64_t low, high, images, sides[] = {zc_gen_const_dim(y, 1), zc_gen_const_dim(y, 2)};
     zc_gen_size(g, y->dims, 3, bounds, ZC_COUNTOF(bounds), &low, &high);
-    if (rows <= 0 || cols <= 0) rows = cols = 112;
-    images = high == INT64_MAX ? 32 : zc_ceil_div(high, rows * cols);
+    if (sides[0] <= 0 || sides[1] <= 0) sides[0] = sides[1] = USUAL;
+    images = high == INT64_MAX ? MANY : zc_ceil_div(high, sides[0] * sides[1]);
     int best = -1;
     double least = 0;
     for (int i = 0; i < (int)ZC_COUNTOF(shapes); i++) {
-        double cost = cost_of(&shapes[i], images, rows, cols, g->sm_count);
+        double cost = cost_of(&shapes[i], images, sides, a, w, g->sm_count);
         if (!shape_fits(&shapes[i], w) || (best >= 0 && cost >= least)) continue;
         best = i;
         least = cost;
@@ -108,7 +115,7 @@ zc_status zc_gen_conv_image(zc_gen *g)
     const zc_attrs_Conv conv = zc_nchw_conv_image(at);
     if (!zc_conv_image_fits(&conv, &shape_of_w))
         return zc_gen_decline(g, "its windows or channels");
-    int n = g->candidate ? g->candidate - 1 : choose(g, &shape_of_w);
+    int n = g->candidate ? g->candidate - 1 : choose(g, &a, &shape_of_w);
     if (n < 0 || n >= (int)ZC_COUNTOF(shapes) || g->refused || !shape_fits(&shapes[n], &shape_of_w))
         return zc_gen_decline(g, "no such configuration");
     put_spec(g, &a, &shape_of_w);

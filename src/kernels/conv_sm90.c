@@ -18,8 +18,7 @@ enum {
     PAD_MOST = 127, /* padding, and how far a tap lies from where its window begins */
     STRIDE_MOST = 8,
     FEW_PIXELS = 4096,
-    GATHER_MOST = 256, /* elements of a patch that is written as a row */
-    PIECE = 8          /* channels that the copy engine can address */
+    PIECE = 8 /* channels that the copy engine can address */
 };
 
 /* ---- the specialisation ---- */
@@ -91,31 +90,17 @@ static int64_t pixels_of(zc_gen *g)
     return high == INT64_MAX ? 4 * bounds[ZC_COUNTOF(bounds) - 1] : high;
 }
 
-/* Elements of a patch as a row, for channels that the copy engine cannot address; 0: it can. */
-static int64_t gathered(const zc_tensor *w)
-{
-    int64_t patch = w->dims[1] * w->dims[2] * w->dims[3];
-    return in_pieces(w->dims[3]) ? 0 : (patch + PIECE - 1) / PIECE * PIECE;
-}
-
 /* How patches come to the product. */
 static void put_patches(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w, int64_t blocks)
 {
-    bool by_rows = gathered(w) > 0;
-    if (!by_rows && is_product(a, w->dims + 1)) return;
+    if (is_product(a, w->dims + 1)) return;
     zc_gen_define(g, "ACROSS", "%d", (int)w->dims[2]);
-    if (by_rows) {
-        zc_gen_define(g, "GATHER", "%d", (int)w->dims[3]);
-        zc_gen_define(g, "TAPS", "%d", (int)(w->dims[1] * w->dims[2]));
-        zc_gen_define(g, "ROW", "%d", (int)gathered(w));
-    } else {
-        zc_gen_define(g, "PATCHES", "1");
-        zc_gen_define(g, "BLOCKS", "%d", (int)blocks);
-    }
+    zc_gen_define(g, "PATCHES", "1");
+    zc_gen_define(g, "BLOCKS", "%d", (int)blocks);
 }
 
 /* Both families: the sizes; may decline. */
-static zc_status sizes_of(zc_gen *g, bool gathers, zc_sm90_problem *p)
+static zc_status sizes_of(zc_gen *g, zc_sm90_problem *p)
 {
     const zc_attrs_ConvNhwc *at = ZC_ATTRS(g, ConvNhwc);
     const char *why = not_these(g, at);
@@ -125,15 +110,14 @@ static zc_status sizes_of(zc_gen *g, bool gathers, zc_sm90_problem *p)
     int64_t group;
     zc_window_attrs_of(g->step->op, at, &a, &group);
     zc_gen_tensor(zc_gen_in(g, 1), &w);
-    int64_t row = gathered(&w);
-    if (!in_pieces(w.dims[0]) || row > (gathers ? GATHER_MOST : 0))
+    if (!in_pieces(w.dims[0]) || !in_pieces(w.dims[3]))
         return zc_gen_decline(g, "channels that are no multiple of %d", PIECE);
     if (!window_fits(&a, w.dims + 1))
         return zc_gen_decline(g, "windows that the copy engine cannot gather");
-    int64_t blocks = zc_ceil_div(row ? row : w.dims[3], ZC_SM90_DEPTH);
+    int64_t blocks = zc_ceil_div(w.dims[3], ZC_SM90_DEPTH);
     *p = (zc_sm90_problem){.m = pixels_of(g),
                            .n = w.dims[0],
-                           .steps = row ? blocks : w.dims[1] * w.dims[2] * blocks,
+                           .steps = w.dims[1] * w.dims[2] * blocks,
                            .items = 1,
                            .sm_count = g->sm_count,
                            .fused_tile = zc_gen_epilogue_tile(g)};
@@ -146,9 +130,7 @@ static zc_status put_spec(zc_gen *g)
 {
     zc_matmul_form form = form_of(ZC_ATTRS(g, ConvNhwc), zc_gen_in_type(g, 2) != ZC_NONE);
     zc_gen_define(g, "WGMMA", "%s", zc_gen_out_type(g, 0) == ZC_F16 ? "F16" : "BF16");
-    zc_tensor w;
-    zc_gen_tensor(zc_gen_in(g, 1), &w);
-    if (zc_gen_in(g, 1)->kind == ZC_P_CONST && !gathered(&w)) zc_gen_define(g, "B_CONSTANT", "1");
+    if (zc_gen_in(g, 1)->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
     ZC_TRY(zc_gen_matmul_spec(g, &form));
     if (!zc_gen_epilogue_cells(g))
         return zc_gen_decline(g, "pointwise work whose operands are no rows or columns");
@@ -158,7 +140,7 @@ static zc_status put_spec(zc_gen *g)
 zc_status zc_gen_conv_sm90(zc_gen *g)
 {
     zc_sm90_problem p;
-    ZC_TRY(sizes_of(g, true, &p));
+    ZC_TRY(sizes_of(g, &p));
     if (g->declined[0]) return ZC_OK;
     ZC_TRY(zc_gen_sm90(g, &p));
     return g->declined[0] ? ZC_OK : put_spec(g);
@@ -226,7 +208,7 @@ static bool few_candidate(const void *of, int number, zc_candidate *out)
 zc_status zc_gen_conv_few_sm90(zc_gen *g)
 {
     zc_sm90_problem p;
-    ZC_TRY(sizes_of(g, false, &p));
+    ZC_TRY(sizes_of(g, &p));
     if (g->declined[0]) return ZC_OK;
     if (p.m > FEW_PIXELS) return zc_gen_decline(g, "many pixels");
     ZC_TRY(zc_gen_candidates(g, few_candidate, &p, FEW_COUNT));
@@ -318,35 +300,6 @@ static zc_status fill(zc_launch *l, zc_window *window, struct zc_gemm_sm90_param
     return zc_launch_epilogue(l, &p->g.fused);
 }
 
-/* Patches and weights as rows in scratch memory, and their maps. */
-static zc_status gather(zc_launch *l, int64_t row, int columns, struct zc_gemm_sm90_params *p)
-{
-    enum { BLOCK = 256, EACH = 8 };
-    zc_dtype dtype = l->out[0].dtype;
-    struct zc_conv_gather_params g = {.x = l->in[0].data,
-                                      .w = l->in[1].data,
-                                      .pixels = p->g.m,
-                                      .channels = p->g.n,
-                                      .window = p->window};
-    size_t line = (size_t)row * 2, patches, weights;
-    if (!zc_mul_size((size_t)g.pixels, line, &patches) ||
-        !zc_mul_size((size_t)g.channels, line, &weights))
-        return zc_fail_nomem(l->diag, "patches", 0);
-    ZC_TRY(zc_launch_scratch(l, patches, &g.rows));
-    ZC_TRY(zc_launch_scratch(l, weights, &g.weights));
-    zc_dim3 grid = {
-        zc_launch_blocks((g.pixels + g.channels) * (row / PIECE), BLOCK, EACH * l->sm_count), 1, 1};
-    ZC_TRY(zc_launch_kernel(l, 2, grid, BLOCK, 0, &g, sizeof g));
-    p->g.k = row;
-    p->b_items = 1;
-    zc_tensor_box a = zc_sm90_box(g.rows, dtype, row, g.pixels, 1, row, 0);
-    zc_tensor_box b = zc_sm90_box(g.weights, dtype, row, g.channels, 1, row, 0);
-    a.box[1] = (uint32_t)l->kernel->config[ZC_SM90_TILE_M];
-    b.box[1] = (uint32_t)columns;
-    ZC_TRY(zc_launch_tensor_map(l, &a, &p->a));
-    return zc_launch_tensor_map(l, &b, &p->b);
-}
-
 zc_status zc_launch_conv_sm90(zc_launch *l)
 {
     const int64_t *config = l->kernel->config;
@@ -355,11 +308,7 @@ zc_status zc_launch_conv_sm90(zc_launch *l)
     ZC_TRY(fill(l, &window, &p));
     if (!p.g.m) return ZC_OK;
     int columns = (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]);
-    int64_t row = gathered(&l->in[1]);
-    if (row)
-        ZC_TRY(gather(l, row, columns, &p));
-    else
-        ZC_TRY(put_maps(l, &window, (int)config[ZC_SM90_TILE_M], columns, &p));
+    ZC_TRY(put_maps(l, &window, (int)config[ZC_SM90_TILE_M], columns, &p));
     ZC_TRY(zc_gemm_sm90_like_y(l, &p, p.g.y, ZC_SM90_DEPTH, &p.y));
     return zc_launch_sm90(l, &p);
 }

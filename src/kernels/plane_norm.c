@@ -5,7 +5,7 @@
 #include "kernels/gen.h"
 #include "kernels/launch.h"
 
-enum { BLOCK = 512, EACH = 8, STATE = 8, PIXELS = 8 /* of a thread, at least */ };
+enum { BLOCK = 512, EACH = 8, STATE = 8 };
 
 /* ---- the specialisation ---- */
 
@@ -49,13 +49,15 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Parts of an image, for so many blocks on all images and at most `most`: sets its pixels. */
-static int64_t parts_of(int64_t pixels, int64_t images, int64_t channels, int64_t blocks,
-                        int64_t most, long long *chunk)
+/* Parts of an image, for a block on each multiprocessor: at most `most`, each thread with so many
+ * pixels or more. Sets a part's pixels. */
+static int64_t parts_of(const zc_launch *l, int64_t pixels, int64_t each, int64_t most,
+                        long long *chunk)
 {
-    int64_t lines = BLOCK / (channels / EACH), parts = zc_ceil_div(pixels, lines * PIXELS);
-    parts = least(least(parts, most), zc_ceil_div(blocks, images));
-    *chunk = zc_ceil_div(pixels, parts);
+    const zc_tensor *x = &l->in[0];
+    int64_t lines = BLOCK / (x->dims[x->rank - 1] / EACH);
+    int64_t parts = least(zc_ceil_div(pixels, lines * each), zc_ceil_div(l->sm_count, x->dims[0]));
+    *chunk = zc_ceil_div(pixels, least(parts, most));
     return zc_ceil_div(pixels, *chunk);
 }
 
@@ -82,10 +84,8 @@ zc_status zc_launch_plane_norm(zc_launch *l)
     ZC_TRY(check(l, channels));
     if (zc_tensor_numel(x) == 0) return ZC_OK;
     ZC_TRY(zc_launch_epilogue(l, &p.fused));
-    p.parts = parts_of(p.pixels, images, channels, l->sm_count, ZC_PLANE_NORM_STATES / a->groups,
-                       &p.chunk);
-    int64_t blocks =
-        parts_of(p.pixels, images, channels, 2 * l->sm_count, INT32_MAX, &p.chunk_of_result);
+    p.parts = parts_of(l, p.pixels, 4, ZC_PLANE_NORM_STATES / a->groups, &p.chunk);
+    int64_t blocks = parts_of(l, p.pixels, 2, INT32_MAX, &p.chunk_of_result);
     if (!zc_mul_size((size_t)(images * p.parts), (size_t)a->groups * STATE, &bytes))
         return zc_fail_nomem(l->diag, "statistics", 0);
     ZC_TRY(zc_launch_scratch(l, bytes, &p.states));

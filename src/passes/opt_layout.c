@@ -141,12 +141,12 @@ static bool turn(layout *l, zc_nid n, zc_op op, int nin, const zc_vid *in, bool 
 }
 
 /* Has a convolution of 16 bits a kernel for channels last? One a channel reads neighbours; others
- * write whole pieces of 16 bytes, and read such, or few channels. */
+ * read and write whole pieces of 16 bytes. */
 static bool half_fits(const zc_tensor *w, int64_t group)
 {
     int64_t channels = w->dims[1];
     if (w->dims[0] % 8) return false;
-    return group == 1 ? channels % 8 == 0 || channels <= 4 : channels == 1 && w->dims[0] == group;
+    return group == 1 ? channels % 8 == 0 : channels == 1 && w->dims[0] == group;
 }
 
 static bool is_conv(const layout *l, const zc_node *n)
@@ -183,8 +183,10 @@ static zc_vid turned_const(layout *l, zc_vid v)
 /* Does it read an image of few channels, channels first? */
 static bool is_image(const layout *l, const zc_node *n)
 {
+    if (n->op != ZC_OP_Conv || !l->half || !is_plane(l, n->in[0]) || l->last[n->in[0]])
+        return false;
     const zc_tensor *w = zc_val(l->g, n->in[ZC_IN_Conv_w])->data;
-    if (l->last[n->in[0]] || !is_half(w->dtype)) return false;
+    if (!w || !is_half(w->dtype) || w->dtype != zc_val(l->g, n->in[0])->type.dtype) return false;
     zc_tensor turned = *w;
     for (int d = 0; d < 4; d++) turned.dims[d] = w->dims[to_last[d]];
     return zc_conv_image_fits(n->attrs, &turned);
@@ -258,7 +260,6 @@ static bool narrow(layout *l, zc_nid n)
 
 static bool conv(layout *l, zc_nid n)
 {
-    if (is_image(l, zc_node_at(l->g, n))) return image(l, n);
     zc_vid x = last_of(l, zc_node_at(l->g, n)->in[0]), w = zc_node_at(l->g, n)->in[ZC_IN_Conv_w];
     bool half = is_half(zc_val(l->g, w)->type.dtype);
     if (half) w = turned_const(l, w);
@@ -676,7 +677,9 @@ static zc_status block(layout *l, zc_block *b)
         zc_node *node = zc_node_at(l->g, n);
         for (int j = 0; j < node->nin; j++) node->in[j] = zc_graph_resolved(l->g, node->in[j]);
         bool ok;
-        if (is_conv(l, node))
+        if (is_image(l, node))
+            ok = image(l, n);
+        else if (is_conv(l, node))
             ok = conv(l, n);
         else if (is_narrow(l, node))
             ok = narrow(l, n);

@@ -15,12 +15,4 @@ struct zc_gemm_sm90_params {
                                        B is [c, n, taps] */
 };
 
-/* Of zc/sm90_gather.cuh: patches of x and weights as rows. */
-struct zc_conv_gather_params {
-    const void *x, *w;
-    void *rows, *weights;
-    long long pixels, channels; /* of the result */
-    struct zc_window_params window;
-};
-
 #endif

@@ -9,8 +9,8 @@ enum { ZC_PLANE_NORM_STATES = 4096 };
 
 struct zc_plane_norm_params {
     const void *x, *scale, *bias;
-    void *y, *states;         /* [images][parts][groups] of mean and sum of squared differences */
-    long long pixels, chunk;  /* of an image; of a part of it, */
+    void *y, *states;          /* [images][parts][groups] of mean and sum of squared differences */
+    long long pixels, chunk;   /* of an image; of a part of it, */
     long long chunk_of_result; /* and of a block that writes the result */
     long long parts;
     float eps;

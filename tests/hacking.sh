@@ -1,6 +1,6 @@
 #!/bin/sh
-# usage: hacking.sh SOURCE_DIR: does what HACKING.md says under "Add an operation", "Add a pass" and "Add a rule"
-# in a copy of the tree, builds, and runs all three. What HACKING.md leaves out does not build here.
+# usage: hacking.sh SOURCE_DIR: does what HACKING.md says under "Add an operation", "Add a pass", "Add a kernel" and
+# "Add a rule" in a copy of the tree, builds, and runs all four. What HACKING.md leaves out does not build here.
 set -eu
 src=$1
 dir=$(mktemp -d)
@@ -8,7 +8,7 @@ trap 'rm -rf "$dir"' EXIT
 cd "$src"
 tar -cf - --exclude=.git --exclude='./build*' --exclude=./bench/results --exclude=./models/bench --exclude=./docs . | tar -xf - -C "$dir"
 cd "$dir"
-for section in "## Add an operation" "## Add a pass" "## Add a rule"; do
+for section in "## Add an operation" "## Add a pass" "## Add a kernel" "## Add a rule"; do
     grep -qx "$section" HACKING.md || { echo "HACKING.md has no '$section'"; exit 1; }
 done
 
@@ -87,6 +87,71 @@ graph "once" {
 }
 END
 
+# ---- Add a kernel ----
+# 1. The template and its parameters.
+cat >templates/twice.cu <<'END'
+// Numbers times a factor.
+//
+// spec.h: Z_T (type).
+#include "zc/device.cuh"
+#include "abi/twice.h"
+#include "spec.h"
+
+ZC_KERNEL(0)(const __grid_constant__ zc_twice_params p) {
+    zc_begin();
+    for (i64 i = zc_thread(); i < p.total; i += zc_threads())
+        zc_save<Z_T>(p.out, i, zc_load<Z_T>(p.in, i) * (zc_compute<Z_T>)p.scale);
+}
+END
+cat >templates/abi/twice.h <<'END'
+#ifndef ZC_ABI_TWICE_H
+#define ZC_ABI_TWICE_H
+
+struct zc_twice_params {
+    const void *in;
+    void *out;
+    long long total;
+    double scale;
+};
+
+#endif
+END
+sed -i "s/^  'det.cu',/&\n  'twice.cu',/; s/^  'abi\/det.h',/&\n  'abi\/twice.h',/" templates/meson.build
+# 2. Its generator and its launch function.
+cat >src/kernels/twice.c <<'END'
+#include "abi/twice.h"
+#include "kernels/gen.h"
+#include "kernels/launch.h"
+
+zc_status zc_gen_twice(zc_gen *g)
+{
+    zc_dtype t = zc_gen_in_type(g, 0);
+    if (!zc_dtype_is_float(t)) return zc_gen_decline(g, "element type %s", zc_dtype_name(t));
+    zc_gen_type(g, "T", t);
+    return ZC_OK;
+}
+
+zc_status zc_launch_twice(zc_launch *l)
+{
+    enum { BLOCK = 256 };
+    struct zc_twice_params p = {.in = l->in[0].data,
+                                .out = l->out[0].data,
+                                .total = zc_tensor_numel(&l->in[0]),
+                                .scale = ZC_ATTRS(l, Twice)->scale};
+    zc_dim3 grid = {zc_launch_blocks(p.total, BLOCK, 0), 1, 1};
+    return zc_launch_kernel(l, 0, grid, BLOCK, 0, &p, sizeof p);
+}
+END
+sed -i "s/^kernels_src = files(/&\n  'twice.c',/" src/kernels/meson.build
+# 3. Its rows.
+cat >>src/kernels/rows/misc.def <<'END'
+FAMILY(twice, "twice.cu")
+KERNEL(Twice, twice)
+END
+# 4. Its cases.
+echo 'C(Twice, twice, "T[n]", "f32 f16", .attrs = "{scale = 3}", .sizes = "n=1; n=300", .flags = KC_FUSED)' \
+    >>tests/kernels/cases_misc.def
+
 # ---- Add a rule ----
 # 1. The rule.
 echo 'rule floor_floor { match o = Floor(Floor(x)); emit o = Floor(x); }' >>rules/activation.zcr
@@ -110,11 +175,21 @@ graph "floor" {
 }
 END
 
+machine=
+command -v c++ >/dev/null && machine="tests/hostcuda/lib/libcuda.so.1 tests/hostcuda/lib/libnvrtc.so.13"
+# shellcheck disable=SC2086
 if ! { meson setup build -Doptimization=0 -Ddebug=false -Dwerror=false && ninja -C build tests/hacking_run \
-    tests/ir/run_ir tests/rules/run_rules; } >log 2>&1; then
+    tests/ir/run_ir tests/rules/run_rules tests/kernels/kernel_check $machine; } >log 2>&1; then
     tail -40 log
     exit 1
 fi
 ./build/tests/hacking_run
 ./build/tests/ir/run_ir tests/ir/once.zir
 ./build/tests/rules/run_rules tests/rules/floor.zrt
+if [ -z "$machine" ]; then
+    echo "the kernel is not run: no C++ compiler"
+    exit 0
+fi
+LD_LIBRARY_PATH=$dir/build/tests/hostcuda/lib ZC_HOSTCUDA_CACHE=$dir/cache ZC_CACHE_DIR=/dev/null \
+    ./build/tests/kernels/kernel_check --seed 1 --filter '^Twice/twice' >log || { cat log; exit 1; }
+grep -q '^twice  *[1-9][0-9]*  *0 ' log || { cat log; exit 1; }

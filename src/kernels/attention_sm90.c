@@ -112,7 +112,7 @@ zc_status zc_gen_attention_sm90(zc_gen *g)
     if (!g->declined[0]) ZC_TRY(check(g, &s));
     if (!g->declined[0]) ZC_TRY(problem_of(g, &s, &p));
     if (g->declined[0]) return ZC_OK;
-    ZC_TRY(zc_gen_candidates(g, candidate_of, &p, ZC_COUNTOF(shapes)));
+    ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &p, ZC_COUNTOF(shapes)));
     if (g->declined[0]) return ZC_OK;
     zc_gen_define(g, "WGMMA", "%s", s.type == ZC_F16 ? "F16" : "BF16");
     return zc_gen_epilogue(g);

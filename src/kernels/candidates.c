@@ -34,12 +34,12 @@ double zc_candidates_us(zc_candidate_fn make, const void *problem, int count)
     return least;
 }
 
-static void tell(zc_gen *g, const zc_candidate *best, int n)
+static void tell(zc_gen *g, const char *with, const zc_candidate *best, int n)
 {
     size_t at = strlen(g->why);
     for (int i = 0; i < 3 && i < n && at < sizeof g->why; i++)
-        at += (size_t)zc_snprintf(g->why + at, sizeof g->why - at, "%s%s %.1f us",
-                                  i ? ", " : "wgmma: ", best[i].name, best[i].us);
+        at += (size_t)zc_snprintf(g->why + at, sizeof g->why - at, "%s%s%s %.1f us", i ? "" : with,
+                                  i ? ", " : ": ", best[i].name, best[i].us);
 }
 
 static void take(zc_gen *g, const zc_candidate *c)
@@ -61,7 +61,8 @@ static zc_status take_number(zc_gen *g, zc_candidate_fn make, const void *proble
     return ZC_OK;
 }
 
-zc_status zc_gen_candidates(zc_gen *g, zc_candidate_fn make, const void *problem, int count)
+zc_status zc_gen_candidates(zc_gen *g, const char *with, zc_candidate_fn make, const void *problem,
+                            int count)
 {
     if (g->candidate) return take_number(g, make, problem, count);
     zc_candidate *sorted = zc_calloc((size_t)count, sizeof *sorted);
@@ -69,7 +70,7 @@ zc_status zc_gen_candidates(zc_gen *g, zc_candidate_fn make, const void *problem
     int n = sort(make, problem, count, sorted);
     if (g->refused < n) {
         g->configurations = n < TRIED_MOST || g->regardless ? n : TRIED_MOST;
-        tell(g, sorted, n);
+        tell(g, with, sorted, n);
         take(g, &sorted[g->refused]);
     }
     free(sorted);

@@ -15,8 +15,10 @@ typedef struct zc_candidate {
 typedef bool (*zc_candidate_fn)(const void *problem, int number, zc_candidate *out);
 
 /* Gives g the configuration that it asks for: number g->candidate, or the best by cost but
- * g->refused; sets g->us, and says in g->why what the best three are held to take. May decline. */
-zc_status zc_gen_candidates(zc_gen *g, zc_candidate_fn make, const void *problem, int count);
+ * g->refused; sets g->us, and says in g->why with what instruction the kernel computes and what the
+ * best three are held to take. May decline. */
+zc_status zc_gen_candidates(zc_gen *g, const char *with, zc_candidate_fn make, const void *problem,
+                            int count);
 /* What the best of them is held to take; INFINITY: none fits. */
 double zc_candidates_us(zc_candidate_fn make, const void *problem, int count);
 

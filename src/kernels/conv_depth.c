@@ -3,7 +3,7 @@
 
 #include "abi/conv.h"
 #include "base/number.h"
-#include "kernels/gen.h"
+#include "kernels/candidates.h"
 #include "kernels/window.h"
 
 enum { EACH, RUN, GROUPS, ACROSS, DOWN, REPEAT };
@@ -25,11 +25,11 @@ typedef struct depth_problem {
     int64_t channels, lines, across; /* of the result: lines of all images; pixels of one */
     int64_t rows, down;              /* taps; lines of an image */
     int64_t taps, step, gap;         /* across */
+    int sm_count;
 } depth_problem;
 
 typedef struct depth {
     int64_t each, run, groups, across, down, repeat, span;
-    double us;
 } depth;
 
 static int64_t least(int64_t a, int64_t b)
@@ -46,7 +46,7 @@ static int64_t groups_of(int64_t channels, int64_t each)
 }
 
 /* The number-th way; groups 0: it does not fit. */
-static depth depth_of(const depth_problem *p, int number, int sm_count)
+static depth depth_of(const depth_problem *p, int number)
 {
     static const int64_t each[DEPTH_COUNT] = {8, 8, 8, 4, 4, 4, 4, 2, 2, 2, 2},
                          run[DEPTH_COUNT] = {1, 2, 4, 1, 2, 4, 7, 1, 2, 4, 7};
@@ -59,14 +59,14 @@ static depth depth_of(const depth_problem *p, int number, int sm_count)
     d.down = least(BLOCK / (d.groups * d.across), p->down);
     int64_t tiles = p->channels / (d.groups * d.each) * zc_ceil_div(p->across, d.across * d.run);
     while (d.repeat < 4 && d.down * d.repeat * 2 <= p->down &&
-           tiles * zc_ceil_div(p->lines, d.down * d.repeat * 2) >= 8 * sm_count)
+           tiles * zc_ceil_div(p->lines, d.down * d.repeat * 2) >= 8 * p->sm_count)
         d.repeat *= 2;
     return d;
 }
 
 /* Microseconds: instructions of a thread by the warps that share a scheduler; two of them, or more,
  * hide each other's waiting. */
-static double depth_us(const depth_problem *p, const depth *d, int sm_count)
+static double depth_us(const depth_problem *p, const depth *d)
 {
     const double clock = 1650, start = 1500, store = 60, schedulers = 4;
     double each = (double)d->each, span = (double)d->span, taps = (double)p->taps;
@@ -74,23 +74,26 @@ static double depth_us(const depth_problem *p, const depth *d, int sm_count)
     double one = (double)p->rows * line + store;
     double threads =
         (double)p->lines * (double)zc_ceil_div(p->across, d->run) * ((double)p->channels / each);
-    double warps = threads / 32 / (schedulers * sm_count);
+    double warps = threads / 32 / (schedulers * p->sm_count);
     return (start + one * (warps < 2 ? 2 : warps)) / clock;
 }
 
-/* Those that fit, the best first: their number. */
-static int sort_depth(const depth_problem *p, int sm_count, depth out[DEPTH_COUNT])
+static bool depth_candidate(const void *of, int number, zc_candidate *out)
 {
-    int count = 0;
-    for (int n = 0; n < DEPTH_COUNT; n++) {
-        depth d = depth_of(p, n, sm_count);
-        if (!d.groups) continue;
-        d.us = depth_us(p, &d, sm_count);
-        int at = count++;
-        for (; at && d.us < out[at - 1].us; at--) out[at] = out[at - 1];
-        out[at] = d;
-    }
-    return count;
+    const depth_problem *p = of;
+    depth d = depth_of(p, number);
+    if (!d.groups) return false;
+    *out = (zc_candidate){.config = {[EACH] = d.each,
+                                     [RUN] = d.run,
+                                     [GROUPS] = d.groups,
+                                     [ACROSS] = d.across,
+                                     [DOWN] = d.down,
+                                     [REPEAT] = d.repeat},
+                          .threads = (uint32_t)(d.groups * d.across * d.down),
+                          .cluster = 1,
+                          .us = depth_us(p, &d)};
+    zc_snprintf(out->name, sizeof out->name, "%d channels x %d pixels", (int)d.each, (int)d.run);
+    return true;
 }
 
 static const char *not_these(const zc_gen *g, const zc_attrs_ConvNhwc *at)
@@ -122,7 +125,8 @@ static void sizes_of(zc_gen *g, const zc_window_attrs *a, depth_problem *p)
                          .rows = w->dims[1].k,
                          .taps = w->dims[2].k,
                          .step = zc_window_stride(a, 1),
-                         .gap = zc_window_dilation(a, 1)};
+                         .gap = zc_window_dilation(a, 1),
+                         .sm_count = g->sm_count};
     if (high == INT64_MAX) high = 4 * bounds[ZC_COUNTOF(bounds) - 1];
     p->lines = zc_ceil_div(high, p->across);
 }
@@ -139,15 +143,6 @@ static void put_window(zc_gen *g, const zc_window_attrs *a)
     zc_gen_window(g, a, &d);
 }
 
-static void tell(zc_gen *g, const depth *best, int count)
-{
-    size_t at = 0;
-    for (int i = 0; i < 3 && i < count && at < sizeof g->why; i++)
-        at += (size_t)zc_snprintf(g->why + at, sizeof g->why - at,
-                                  "%s%d channels x %d pixels %.1f us", i ? ", " : "",
-                                  (int)best[i].each, (int)best[i].run, best[i].us);
-}
-
 zc_status zc_gen_conv_depth(zc_gen *g)
 {
     const zc_attrs_ConvNhwc *at = ZC_ATTRS(g, ConvNhwc);
@@ -156,24 +151,11 @@ zc_status zc_gen_conv_depth(zc_gen *g)
     zc_window_attrs a;
     int64_t group;
     depth_problem p;
-    depth sorted[DEPTH_COUNT];
     zc_window_attrs_of(g->step->op, at, &a, &group);
     if (!zc_gen_window_fits(g, &a, 2)) return ZC_OK;
     sizes_of(g, &a, &p);
-    int count = sort_depth(&p, g->sm_count, sorted);
-    if (g->candidate > DEPTH_COUNT || count <= g->refused)
-        return zc_gen_decline(g, "no configuration that fits");
-    depth d = g->candidate ? depth_of(&p, g->candidate - 1, g->sm_count) : sorted[g->refused];
-    if (!d.groups) return zc_gen_decline(g, "not this configuration");
-    tell(g, sorted, count);
-    g->configurations = g->candidate ? 1 : count;
-    g->config[EACH] = d.each;
-    g->config[RUN] = d.run;
-    g->config[GROUPS] = d.groups;
-    g->config[ACROSS] = d.across;
-    g->config[DOWN] = d.down;
-    g->config[REPEAT] = d.repeat;
-    g->threads = (uint32_t)(d.groups * d.across * d.down);
+    ZC_TRY(zc_gen_candidates(g, "no tensor cores", depth_candidate, &p, DEPTH_COUNT));
+    if (g->declined[0]) return ZC_OK;
     zc_gen_type(g, "X", zc_gen_out_type(g, 0));
     zc_gen_define(g, "HAS_BIAS", "%d", zc_gen_in_type(g, 2) != ZC_NONE);
     zc_gen_define(g, "channels", "%d", (int)p.channels);

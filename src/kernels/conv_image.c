@@ -3,7 +3,7 @@
 
 #include "abi/conv_image.h"
 #include "base/number.h"
-#include "kernels/gen.h"
+#include "kernels/candidates.h"
 #include "kernels/window.h"
 #include "op/nhwc.h"
 
@@ -41,40 +41,57 @@ static bool shape_fits(const shape *s, const zc_tensor *w)
     return pieces_of(s) * ((w->dims[0] + 15) / 16 * 2) * 4 <= SUMS_MOST;
 }
 
-/* What tiles of this shape take, for images of these sides: the pixels of x that they read; where
- * all run at once, the pixels of y that one writes. */
-static double cost_of(const shape *s, int64_t images, const int64_t sides[2],
-                      const zc_window_attrs *a, const zc_tensor *w, int sm_count)
+typedef struct image_problem {
+    zc_window_attrs a;
+    zc_tensor w;              /* its shape */
+    int64_t images, sides[2]; /* of the result */
+    int sm_count;
+} image_problem;
+
+/* Microseconds: the pixels of x that the tiles read; where all run at once, the pixels of y that
+ * one writes. */
+static double image_us(const image_problem *p, const shape *s)
 {
-    int64_t size[2] = {s->down * PIECE_ROWS, s->across * PIECE_COLS}, tiles = images;
+    const double start = 5, once = 9, each_read = 0.0075, each_written = 0.01;
+    int64_t size[2] = {s->down * PIECE_ROWS, s->across * PIECE_COLS}, tiles = p->images;
     double read = 1, written = 1;
     for (int i = 0; i < 2; i++) {
-        tiles *= zc_ceil_div(sides[i], size[i]);
-        read *= (double)((size[i] - 1) * zc_window_stride(a, i) + w->dims[1 + i]);
+        tiles *= zc_ceil_div(p->sides[i], size[i]);
+        read *= (double)((size[i] - 1) * zc_window_stride(&p->a, i) + p->w.dims[1 + i]);
         written *= (double)size[i];
     }
-    double waves = (double)tiles / (2.0 * sm_count);
-    return waves < 1 ? written : waves * read;
+    double waves = (double)tiles / (2.0 * p->sm_count);
+    return waves < 1 ? once + written * each_written : start + waves * read * each_read;
 }
 
-static int choose(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w)
+static bool image_candidate(const void *of, int number, zc_candidate *out)
+{
+    const image_problem *p = of;
+    const shape *s = &shapes[number];
+    if (!shape_fits(s, &p->w)) return false;
+    *out = (zc_candidate){
+        .config =
+            {[ACROSS] = s->across, [DOWN] = s->down, [WARPS] = s->warps, [EACH] = pieces_of(s)},
+        .threads = (uint32_t)s->warps * 32,
+        .smem = (uint32_t)smem_of(s, &p->a, &p->w),
+        .cluster = 1,
+        .us = image_us(p, s)};
+    zc_snprintf(out->name, sizeof out->name, "%dx%d by %d warps", s->down * PIECE_ROWS,
+                s->across * PIECE_COLS, s->warps);
+    return true;
+}
+
+static void sizes_of(zc_gen *g, image_problem *p)
 {
     enum { USUAL = 112, MANY = 32 };
-    const zc_pvalue *y = zc_gen_out(g, 0);
     static const int64_t bounds[] = {32768};
-    int64_t low, high, images, sides[] = {zc_gen_const_dim(y, 1), zc_gen_const_dim(y, 2)};
+    const zc_pvalue *y = zc_gen_out(g, 0);
+    int64_t low, high;
+    p->sm_count = g->sm_count;
+    for (int i = 0; i < 2; i++) p->sides[i] = zc_gen_const_dim(y, 1 + i);
     zc_gen_size(g, y->dims, 3, bounds, ZC_COUNTOF(bounds), &low, &high);
-    if (sides[0] <= 0 || sides[1] <= 0) sides[0] = sides[1] = USUAL;
-    images = high == INT64_MAX ? MANY : zc_ceil_div(high, sides[0] * sides[1]);
-    int best = -1;
-    double least = 0;
-    for (int i = 0; i < (int)ZC_COUNTOF(shapes); i++) {
-        double cost = cost_of(&shapes[i], images, sides, a, w, g->sm_count);
-        if (!shape_fits(&shapes[i], w) || (best >= 0 && cost >= least)) continue;
-        best = i;
-        least = cost;
-    }
-    return best;
+    if (p->sides[0] <= 0 || p->sides[1] <= 0) p->sides[0] = p->sides[1] = USUAL;
+    p->images = high == INT64_MAX ? MANY : zc_ceil_div(high, p->sides[0] * p->sides[1]);
 }
 
 static void put_spec(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w)
@@ -103,28 +120,20 @@ zc_status zc_gen_conv_image(zc_gen *g)
     const zc_attrs_ConvImage *at = ZC_ATTRS(g, ConvImage);
     const zc_pvalue *x = zc_gen_in(g, 0), *w = zc_gen_in(g, 1);
     zc_dtype dtype = zc_gen_out_type(g, 0), bias = zc_gen_in_type(g, 2);
-    zc_window_attrs a;
-    zc_tensor shape_of_w;
+    image_problem p;
     int64_t group;
-    zc_window_attrs_of(g->step->op, at, &a, &group);
+    zc_window_attrs_of(g->step->op, at, &p.a, &group);
     if ((dtype != ZC_F16 && dtype != ZC_BF16) || (bias != ZC_NONE && bias != dtype))
         return zc_gen_decline(g, "not of 16 bits");
     if (x->dtype != ZC_F32 && x->dtype != dtype) return zc_gen_decline(g, "type of the image");
     if (!zc_gen_static(w)) return zc_gen_decline(g, "weights whose shape only a run knows");
-    zc_gen_tensor(w, &shape_of_w);
+    zc_gen_tensor(w, &p.w);
     const zc_attrs_Conv conv = zc_nchw_conv_image(at);
-    if (!zc_conv_image_fits(&conv, &shape_of_w))
-        return zc_gen_decline(g, "its windows or channels");
-    int n = g->candidate ? g->candidate - 1 : choose(g, &a, &shape_of_w);
-    if (n < 0 || n >= (int)ZC_COUNTOF(shapes) || g->refused || !shape_fits(&shapes[n], &shape_of_w))
-        return zc_gen_decline(g, "no such configuration");
-    put_spec(g, &a, &shape_of_w);
-    g->config[ACROSS] = shapes[n].across;
-    g->config[DOWN] = shapes[n].down;
-    g->config[WARPS] = shapes[n].warps;
-    g->config[EACH] = pieces_of(&shapes[n]);
-    g->threads = (uint32_t)shapes[n].warps * 32;
-    g->smem = (uint32_t)smem_of(&shapes[n], &a, &shape_of_w);
+    if (!zc_conv_image_fits(&conv, &p.w)) return zc_gen_decline(g, "its windows or channels");
+    sizes_of(g, &p);
+    ZC_TRY(zc_gen_candidates(g, "mma.m16n8k16", image_candidate, &p, ZC_COUNTOF(shapes)));
+    if (g->declined[0]) return ZC_OK;
+    put_spec(g, &p.a, &p.w);
     ZC_TRY(zc_gen_epilogue(g));
     zc_gen_epilogue_cells(g);
     return ZC_OK;

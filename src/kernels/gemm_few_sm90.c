@@ -123,7 +123,7 @@ zc_status zc_gen_gemm_few_sm90(zc_gen *g)
                  .heavy = form.activation || zc_op_epilogue(g->info, g->attrs),
                  .uneven = g->candidate,
                  .sm_count = g->sm_count};
-    ZC_TRY(zc_gen_candidates(g, candidate_of, &p, SHAPES));
+    ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &p, SHAPES));
     if (g->declined[0]) return ZC_OK;
     double tall = zc_gen_gemm_sm90_us(g, &form, &s) + TALL_FIXED;
     if (!g->candidate && !g->regardless && g->step->op != ZC_OP_LinearMoments &&

@@ -81,7 +81,7 @@ double zc_sm90_us(const zc_sm90_problem *p)
 
 zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p)
 {
-    return zc_gen_candidates(g, candidate_of, p, ZC_COUNTOF(shapes));
+    return zc_gen_candidates(g, "wgmma", candidate_of, p, ZC_COUNTOF(shapes));
 }
 
 /* ---- the specialisation ---- */

@@ -100,7 +100,7 @@ zc_status zc_gen_linear_norm_sm90(zc_gen *g)
         return zc_gen_decline(g, "rows longer than a cluster's blocks have (got %lld, need %d)",
                               (long long)s.n, CLUSTER_MOST * widths[0]);
     double apart = separate(&p);
-    ZC_TRY(zc_gen_candidates(g, candidate_of, &p, ZC_COUNTOF(widths)));
+    ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &p, ZC_COUNTOF(widths)));
     if (g->declined[0]) return ZC_OK;
     if (!g->candidate && !g->regardless && g->us > apart)
         return zc_gen_decline(g, "a product and a pass over it are faster (%.1f us, not %.1f)",

@@ -30,6 +30,48 @@ static zc_status sized(const zc_attention_node *n, const zc_tensor *t, int rank,
     return t ? same(n, zc_tensor_numel(t), zc_numel(rank, dims), what) : ZC_OK;
 }
 
+/* ---- sizes ---- */
+
+static int64_t length_of(const zc_tensor *t)
+{
+    return t->dims[t->rank == 4 ? 2 : 1];
+}
+
+/* The size of a head, of `heads` in a tensor that has no axis of them. */
+static int64_t size_of(const zc_tensor *t, int64_t heads)
+{
+    return t->rank > 3 ? t->dims[t->rank - 1] : t->dims[2] / heads;
+}
+
+static void read_sizes(const zc_attention_node *n, zc_attention_form *f)
+{
+    const zc_tensor *q = IN(q), *k = IN(k), *v = IN(v);
+    f->packed = !k;
+    f->batch = q->dims[0];
+    f->heads = q->rank == 4 ? q->dims[1] : n->attrs->q_num_heads;
+    f->kv_heads = k && k->rank == 4 ? k->dims[1] : n->attrs->kv_num_heads;
+    f->nq = length_of(q);
+    f->fresh = k ? length_of(k) : f->nq;
+    f->d = size_of(q, f->heads + (k ? 0 : 2 * f->kv_heads));
+    f->dv = v ? size_of(v, f->kv_heads) : f->d;
+}
+
+/* So that no view leaves its tensor. */
+static zc_status check_sizes(const zc_attention_node *n, const zc_attention_form *f)
+{
+    const zc_tensor *k = IN(k), *v = IN(v);
+    const int64_t of_q[] = {f->batch, f->nq, f->heads + (k ? 0 : 2 * f->kv_heads), f->d},
+                  of_k[] = {f->batch, f->fresh, f->kv_heads, f->d, v ? 1 : 2},
+                  of_v[] = {f->batch, f->fresh, f->kv_heads, f->dv};
+    if (f->kv_heads < 1 || f->heads % f->kv_heads)
+        return zc_fail(n->diag, ZC_ERR_INPUT, n->subject,
+                       "query heads are not a multiple of key heads (got %lld and %lld)",
+                       (long long)f->heads, (long long)f->kv_heads);
+    ZC_TRY(sized(n, IN(q), 4, of_q, "size of the query"));
+    ZC_TRY(sized(n, k, 5, of_k, "size of the key"));
+    return sized(n, v, 4, of_v, "size of the value");
+}
+
 /* ---- views ---- */
 
 /* Head i is the one at first + i * step of `all` that lie side by side at each position. */
@@ -39,72 +81,34 @@ static zc_heads among(const zc_tensor *t, int64_t first, int64_t step, int64_t a
     return (zc_heads){t, first * size, length * all * size, step * size, all * size};
 }
 
-static zc_heads plain(const zc_tensor *t, int64_t heads, int64_t length, int64_t size)
+static zc_heads plain(const zc_tensor *t, int rank, int64_t heads, int64_t length, int64_t size)
 {
-    return t->rank == 4 ? zc_heads_4d(t, heads, length, size) : zc_heads_3d(t, heads, length, size);
-}
-
-static void query_sizes(const zc_attention_node *n, zc_attention_form *f)
-{
-    const zc_tensor *q = IN(q);
-    bool wide = q->rank == 4;
-    f->packed = !IN(k);
-    f->batch = q->dims[0];
-    f->heads = wide ? q->dims[1] : n->attrs->q_num_heads;
-    f->kv_heads = n->attrs->kv_num_heads;
-    f->nq = q->dims[wide ? 2 : 1];
-    f->d = q->rank > 3 ? q->dims[q->rank - 1]
-                       : q->dims[2] / (f->heads + (f->packed ? 2 * f->kv_heads : 0));
+    return rank == 4 ? zc_heads_4d(t, heads, length, size) : zc_heads_3d(t, heads, length, size);
 }
 
 /* Queries, keys and values of each head side by side, or all queries, all keys, all values. */
 static void packed_views(const zc_tensor *q, zc_attention_form *f)
 {
-    int64_t kv = f->kv_heads, heads = f->heads, all = heads + 2 * kv, step = q->rank == 5 ? 3 : 1;
-    f->fresh = f->nq;
-    f->dv = f->d;
-    f->q = among(q, 0, step, all, f->nq, f->d);
-    f->k = among(q, step == 3 ? 1 : heads, step, all, f->nq, f->d);
-    f->v = among(q, step == 3 ? 2 : heads + kv, step, all, f->nq, f->d);
+    int64_t kv = f->kv_heads, heads = f->heads, all = heads + 2 * kv;
+    bool each = q->rank == 5;
+    f->q = among(q, 0, each ? 3 : 1, all, f->nq, f->d);
+    f->k = among(q, each ? 1 : heads, each ? 3 : 1, all, f->nq, f->d);
+    f->v = among(q, each ? 2 : heads + kv, each ? 3 : 1, all, f->nq, f->d);
 }
 
-static void key_views(const zc_tensor *k, const zc_tensor *v, zc_attention_form *f)
+static void read_views(const zc_attention_node *n, zc_attention_form *f)
 {
-    if (k->rank == 4) f->kv_heads = k->dims[1];
-    f->fresh = k->dims[k->rank == 4 ? 2 : 1];
-    if (!v) {
-        f->dv = f->d;
-        f->k = among(k, 0, 2, 2 * f->kv_heads, f->fresh, f->d);
-        f->v = among(k, 1, 2, 2 * f->kv_heads, f->fresh, f->d);
+    const zc_tensor *q = IN(q), *k = IN(k), *v = IN(v);
+    f->y = plain(zc_attention_out(n, 0), q->rank, f->heads, f->nq, f->dv);
+    if (!k) {
+        packed_views(q, f);
         return;
     }
-    f->dv = v->rank == 4 ? v->dims[3] : v->dims[2] / f->kv_heads;
-    f->k = plain(k, f->kv_heads, f->fresh, f->d);
-    f->v = plain(v, f->kv_heads, f->fresh, f->dv);
-}
-
-static zc_status views(const zc_attention_node *n, zc_attention_form *f)
-{
-    const zc_tensor *q = IN(q), *k = IN(k), *v = IN(v), *y = zc_attention_out(n, 0);
-    query_sizes(n, f);
-    if (k)
-        key_views(k, v, f);
-    else
-        packed_views(q, f);
-    if (f->kv_heads < 1 || f->heads % f->kv_heads)
-        return zc_fail(n->diag, ZC_ERR_INPUT, n->subject,
-                       "query heads are not a multiple of key heads (got %lld and %lld)",
-                       (long long)f->heads, (long long)f->kv_heads);
-    if (!k) f->q.t = q;
-    if (k) f->q = plain(q, f->heads, f->nq, f->d);
-    f->y = q->rank == 4 ? zc_heads_4d(y, f->heads, f->nq, f->dv)
-                        : zc_heads_3d(y, f->heads, f->nq, f->dv);
-    const int64_t of_q[] = {f->batch, f->nq, f->heads + (k ? 0 : 2 * f->kv_heads), f->d},
-                  of_k[] = {f->batch, f->fresh, f->kv_heads, f->d, v ? 1 : 2},
-                  of_v[] = {f->batch, f->fresh, f->kv_heads, f->dv};
-    ZC_TRY(sized(n, q, 4, of_q, "size of the query"));
-    ZC_TRY(sized(n, k, 5, of_k, "size of the key"));
-    return sized(n, v, 4, of_v, "size of the value");
+    f->q = plain(q, q->rank, f->heads, f->nq, f->d);
+    f->k = v ? plain(k, k->rank, f->kv_heads, f->fresh, f->d)
+             : among(k, 0, 2, 2 * f->kv_heads, f->fresh, f->d);
+    f->v = v ? plain(v, v->rank, f->kv_heads, f->fresh, f->dv)
+             : among(k, 1, 2, 2 * f->kv_heads, f->fresh, f->d);
 }
 
 /* ---- past ---- */
@@ -195,7 +199,9 @@ static zc_status read_hidden(const zc_attention_node *n, zc_attention_form *f)
 zc_status zc_attention_form_of(const zc_attention_node *n, zc_attention_form *f)
 {
     *f = (zc_attention_form){.batch = 0};
-    ZC_TRY(views(n, f));
+    read_sizes(n, f);
+    ZC_TRY(check_sizes(n, f));
+    read_views(n, f);
     ZC_TRY(lengths(n, f));
     ZC_TRY(tables(n, f));
     ZC_TRY(sized(n, IN(sink), 1, &f->heads, "size of head_sink"));

@@ -79,8 +79,9 @@ typedef struct readers {
 static bool is_factor(const zc_graph *g, const zc_node *node, int i)
 {
     if (node->op != ZC_OP_MatMul || i != 1) return false;
-    const zc_type *x = &zc_val(g, zc_graph_resolved(g, node->in[0]))->type;
-    return x->rank >= 1 && zc_dtype_is_float(x->dtype) && zc_dtype_bits(x->dtype) >= 16;
+    const zc_value *x = zc_val(g, zc_graph_resolved(g, node->in[0]));
+    zc_dtype t = x->type.dtype;
+    return !x->data && x->type.rank >= 1 && zc_dtype_is_float(t) && zc_dtype_bits(t) >= 16;
 }
 
 static void count_readers(const zc_graph *g, const zc_block *b, zc_vid v, readers *r)

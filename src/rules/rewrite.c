@@ -191,7 +191,8 @@ static bool is_foldable(const zc_graph *g, const zc_node *n)
         if (!zc_dim_is_const(dim)) return false;
         out.dims[d] = dim.k;
     }
-    return out.rank >= 0 && zc_tensor_bytes(&out, &bytes) && (bytes <= in || bytes - in <= FOLD_MAX);
+    return out.rank >= 0 && zc_tensor_bytes(&out, &bytes) &&
+           (bytes <= in || bytes - in <= FOLD_MAX);
 }
 
 static bool has_hollow_operand(const zc_graph *g, const zc_node *n)

@@ -504,7 +504,7 @@ def main() -> None:
     parser.add_argument("--wheels", type=pathlib.Path)
     parser.add_argument("--light", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     warnings.filterwarnings("ignore")
     torch.backends.mha.set_fastpath_enabled(False)
     for name, (wheel, file, sizes) in SHIPPED.items() if args.wheels else ():

@@ -85,7 +85,8 @@ typedef struct zc_compile_params {
 #define ZC_COMPILE_PARAMS(...) ZC_PARAMS(zc_compile_params, __VA_ARGS__)
 
 /* Compiles the model file to a plan file. The file appears complete or not at all; an existing one
- * is replaced only on success. params may be NULL. */
+ * is replaced only on success. params may be NULL. For the CPU alone, operations that will run on
+ * slow reference kernels are warnings in the diagnostics of a call that succeeds. */
 ZC_API zc_status zc_compile_file(const char *model_path, const char *plan_path,
                                  const zc_compile_params *params, zc_diag *diag);
 /* Compiles to memory: *out is malloc'd and freed by zc_free. External weights need data_root. */

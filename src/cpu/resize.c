@@ -348,6 +348,11 @@ zc_status zc_fast_resize_f32(zc_kctx *k)
     ZC_TRY(read_axes(k, &job, axes));
     memcpy(dims, x->dims, sizeof dims);
     for (int d = x->rank - 1; d >= 0; d--) {
+        int64_t size = axes[d].resized ? axes[d].out : dims[d];
+        if (size != k->out[0].dims[d])
+            return zc_kernel_fail(k,
+                                  "axis %d has another size than was planned (got %lld, need %lld)",
+                                  d, (long long)size, (long long)k->out[0].dims[d]);
         axes[d].resized = axes[d].resized && (axes[d].out != dims[d] || axes[d].scale != 1);
         if (axes[d].resized) first = d;
     }

@@ -61,28 +61,9 @@ VM_INLINE VM_F VM_FN(with_sign)(VM_F x, VM_F s)
     return VM_FN(unbits)((VM_FN(bits)(x) & 0x7fffffff) | (VM_FN(bits)(s) & (-0x7fffffff - 1)));
 }
 
-/* exp without the care for results beyond the normal numbers: |x| <= 87. */
-VM_INLINE VM_F VM_FN(exp_within)(VM_F x)
-{
-    const float magic = 12582912.0f;
-    VM_F shifted = x * 1.44269504f + magic, n = shifted - magic;
-    VM_F r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
-    VM_F q = r * 0.00138145986f + 0.00836871688f;
-    q = q * r + 0.0416683880f;
-    q = q * r + 0.166665206f;
-    q = q * r + 0.499999934f;
-    VM_F p = (q * r) * r + r + 1.0f;
-    /* times 2^n; 0x4b400000 are magic's bits */
-    return p * VM_FN(unbits)((VM_FN(bits)(shifted) + (127 - 0x4b400000)) << 23);
-}
-
-/* Within 1e-38 of 0 below -87. */
 VM_INLINE VM_F VM_FN(sigmoid)(VM_F x)
 {
-    /* the numbers are the bits of -87 and 87 */
-    VM_I low = VM_MASK(x < -87.0f), high = VM_MASK(x > 87.0f);
-    x = VM_FN(unbits)((VM_FN(bits)(x) & ~(low | high)) | (low & -1028784128) | (high & 1118699520));
-    return 1.0f / (1.0f + VM_FN(exp_within)(-x));
+    return 1.0f / (1.0f + VM_FN(exp)(-x));
 }
 
 /* A polynomial near 0, where 1 - e would cancel. */

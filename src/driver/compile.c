@@ -178,6 +178,7 @@ static zc_status hash_model(const zc_model_source *model, uint8_t out[32], zc_di
 typedef struct plan_sink {
     zc_sink fn; /* NULL: no plan is made */
     void *user;
+    bool is_file; /* whoever asked for it hears what will be slow on the CPU */
 } plan_sink;
 
 /* One compilation. */
@@ -292,7 +293,8 @@ static zc_status finish(const zc_graph *g, job *j, zc_diag *diag)
         status = choose_kernels(&program, j, NULL, &arena, diag);
     if (status == ZC_OK && j->targets.narchs && j->explain)
         zc_explain_program(j->explain, &program);
-    if (status == ZC_OK && !j->targets.narchs) status = zc_tell_slow_steps(&program, diag);
+    if (status == ZC_OK && !j->targets.narchs && j->sink.is_file)
+        status = zc_tell_slow_steps(&program, diag);
     if (status == ZC_OK && j->sink.fn) status = write_plan(&program, j, &arena, diag);
     zc_arena_fini(&arena);
     return status;
@@ -437,7 +439,7 @@ zc_status zc_compile_model_to_file(const zc_model_source *model, const char *pla
     ZC_TRY(copy_params(params, &p, diag));
     zc_writer *writer;
     ZC_TRY(zc_writer_open(plan_path, &writer, diag));
-    zc_status status = compile(model, &p, explain, (plan_sink){to_file, writer}, diag);
+    zc_status status = compile(model, &p, explain, (plan_sink){to_file, writer, true}, diag);
     if (status == ZC_OK) status = verify_file(writer, plan_path, diag);
     if (status == ZC_OK) return zc_writer_commit(&writer, diag);
     zc_writer_abort(&writer);
@@ -461,7 +463,8 @@ static zc_status compile_to_memory(const zc_model_source *model, const zc_compil
     zc_compile_params p;
     ZC_TRY(copy_params(params, &p, diag));
     zc_buf buf = {0};
-    zc_status status = compile(model, &p, explain, (plan_sink){to_buffer, &buf}, diag);
+    zc_status status =
+        compile(model, &p, explain, (plan_sink){.fn = to_buffer, .user = &buf}, diag);
     if (status == ZC_OK) status = verify(buf.data, buf.len, diag);
     if (status != ZC_OK) {
         zc_buf_fini(&buf);
@@ -478,7 +481,7 @@ zc_status zc_compile_graph(const zc_graph *g, const zc_compile_params *params, v
     zc_compile_params p;
     zc_buf buf = {0};
     zc_model_source none = {.bytes = ""};
-    job j = {.model = &none, .p = &p, .sink = {to_buffer, &buf}};
+    job j = {.model = &none, .p = &p, .sink = {.fn = to_buffer, .user = &buf}};
     *out = NULL;
     *out_len = 0;
     ZC_TRY(copy_params(params, &p, diag));
@@ -500,7 +503,7 @@ zc_status zc_compile_model(const zc_model_source *model, const zc_compile_params
     zc_compile_params p;
     if (out) return compile_to_memory(model, params, explain, out, out_len, diag);
     ZC_TRY(copy_params(params, &p, diag));
-    return compile(model, &p, explain, (plan_sink){NULL, NULL}, diag);
+    return compile(model, &p, explain, (plan_sink){.fn = NULL}, diag);
 }
 
 static zc_status to_nowhere(void *user, const void *data, size_t len, zc_diag *diag)

@@ -516,7 +516,7 @@ zc_status zc_compile_nothing(const zc_model_source *model, const zc_compile_para
 {
     zc_compile_params p;
     ZC_TRY(copy_params(params, &p, diag));
-    return compile(model, &p, explain, (plan_sink){to_nowhere, NULL}, diag);
+    return compile(model, &p, explain, (plan_sink){.fn = to_nowhere}, diag);
 }
 
 zc_status zc_compile_bytes(const void *model, size_t model_len, const zc_compile_params *params,

@@ -57,7 +57,6 @@ static zc_status load(const char *text, const zc_compile_params *params, loaded 
     size_t len;
     *out = (loaded){0};
     ZC_TRY(compile(text, params, &bytes, &len, diag));
-    zc_diag_clear(diag); /* that a step is slow */
     expect_ok(diag, zc_plan_load_bytes(bytes, len, &out->plan, diag));
     expect_ok(diag,
               zc_session_create(out->plan, ZC_SESSION_PARAMS(.threads = 1), &out->session, diag));

@@ -1,5 +1,7 @@
 #include "cpu/gemm.h"
 
+#include <string.h>
+
 #include "cpu/dnnl.h"
 
 typedef struct product {
@@ -58,7 +60,23 @@ static dnnl_status_t multiply_bytes(void *arg)
                              p->b, p->ldb, p->b_zero, 0, p->c, p->ldc, &nothing);
 }
 
-bool zc_igemm_is_exact(void)
+/* Where the library's sums would saturate. */
+static void multiply_plainly(const integer_product *p)
+{
+    const int64_t row = p->trans_a == 'T' ? 1 : p->lda, col = p->trans_a == 'T' ? p->lda : 1;
+    for (int64_t i = 0; i < p->m; i++) {
+        int32_t *c = p->c + i * p->ldc;
+        memset(c, 0, (size_t)p->n * sizeof *c);
+        for (int64_t k = 0; k < p->k; k++) {
+            const int32_t a = p->a[i * row + k * col] - p->a_zero;
+            const int8_t *b = p->b + k * p->ldb;
+            for (int64_t n = 0; n < p->n; n++) c[n] += a * (b[n] - p->b_zero);
+        }
+    }
+}
+
+/* Machines without instructions for products of bytes let 16-bit sums saturate. */
+static bool is_exact(void)
 {
     const unsigned vnni = (unsigned)dnnl_cpu_isa_avx512_core_vnni;
     return ((unsigned)dnnl_get_effective_cpu_isa() & vnni) == vnni;
@@ -79,5 +97,7 @@ zc_status zc_igemm(bool trans_a, int64_t m, int64_t n, int64_t k, const uint8_t 
                          .a_zero = (uint8_t)a_zero,
                          .b_zero = (int8_t)b_zero,
                          .c = c};
-    return zc_dnnl_call(ZC_DNNL_INTEGER, multiply_bytes, &p);
+    if (is_exact()) return zc_dnnl_call(ZC_DNNL_INTEGER, multiply_bytes, &p);
+    multiply_plainly(&p);
+    return ZC_OK;
 }

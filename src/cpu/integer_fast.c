@@ -147,8 +147,7 @@ static bool fits_product(const zc_kctx *k, int ai, int bi, int a_zero, int b_zer
     const zc_tensor *a = &k->in[ai], *b = &k->in[bi];
     bool sizes = a->rank >= 1 && b->rank >= 2 && zc_tensor_numel(a) > 0 && zc_tensor_numel(b) > 0 &&
                  zc_tensor_numel(&k->out[0]) < INT32_MAX / PARTS;
-    return zc_igemm_is_exact() && sizes && is_byte(a) && is_byte(b) && is_single(k, a_zero) &&
-           is_single(k, b_zero);
+    return sizes && is_byte(a) && is_byte(b) && is_single(k, a_zero) && is_single(k, b_zero);
 }
 
 bool zc_fits_matmul_integer(const zc_kctx *k)
@@ -290,9 +289,8 @@ static zc_status convolve(zc_kctx *k, int xi, int wi, int x_zero, int w_zero, in
 static bool fits_conv(const zc_kctx *k, int xi, int wi, int x_zero, int w_zero)
 {
     const zc_tensor *x = &k->in[xi], *w = &k->in[wi];
-    return zc_igemm_is_exact() && is_byte(x) && is_byte(w) && (x->rank == 3 || x->rank == 4) &&
-           zc_tensor_numel(x) > 0 && zc_tensor_numel(w) > 0 && is_single(k, x_zero) &&
-           is_single(k, w_zero);
+    return is_byte(x) && is_byte(w) && (x->rank == 3 || x->rank == 4) && zc_tensor_numel(x) > 0 &&
+           zc_tensor_numel(w) > 0 && is_single(k, x_zero) && is_single(k, w_zero);
 }
 
 bool zc_fits_conv_integer(const zc_kctx *k)

@@ -124,6 +124,7 @@ static bool run_kind(runner *r, kc_kind kind, int planted, int turn, kc_random *
 static bool run_sizes(runner *r)
 {
     bool ok = true;
+    const int before = r->result->runs;
     kc_random random = {.key = r->o->seed};
     if (r->v->c->flags & KC_WITH_MASKED) ok = run_kind(r, KC_MASKED, -1, 0, &random);
     if (r->v->c->flags & KC_WITH_SPECIAL) ok = run_kind(r, KC_SPECIAL, -1, 0, &random) && ok;
@@ -131,6 +132,7 @@ static bool run_sizes(runner *r)
         for (int turn = 0, n = kc_plant_turns(r->v->c, r->in, i); turn < (r->sizes ? n / 3 : n);
              turn++)
             ok = run_kind(r, KC_NORMAL, i, turn, &random) && ok;
+    if (r->result->runs == before) ok = run_kind(r, KC_NORMAL, -1, 0, &random); /* integers alone */
     return ok;
 }
 
@@ -164,8 +166,9 @@ static bool has_fast(const kc_variant *v)
 {
     if (is_repeated(v->c)) return false;
     if (zc_op_get(zc_op_find(v->c->op, strlen(v->c->op)))->flags & ZC_OPF_POINTWISE) return true;
+    const bool bytes = strcmp(v->t, "i8") == 0 || strcmp(v->t, "u8") == 0;
     for (size_t i = 0; i < ZC_COUNTOF(fast); i++)
-        if (strcmp(fast[i].op, v->c->op) == 0) return strcmp(v->t, "f32") == 0;
+        if (strcmp(fast[i].op, v->c->op) == 0) return bytes || strcmp(v->t, "f32") == 0;
     return false;
 }
 

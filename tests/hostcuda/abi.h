@@ -89,6 +89,7 @@ typedef struct zc_host_api {
 
     void (*yield)(void);
     void (*grid_wait)(void);
+    void (*constant_load)(void);
     unsigned (*smem_address)(const void *smem, int line);
     void (*stmatrix)(int line, unsigned row, const unsigned *r);
     void (*named)(zc_host_kind kind, int line, int barrier, int threads);

@@ -265,6 +265,7 @@ ZC_INLINE void zc_stmatrix_x4(u32 row, const u32 r[4], ZC_HOST_LINE)
 
 ZC_INLINE void zc_constant_load()
 {
+    zc_host_call->constant_load();
 }
 
 #endif

@@ -432,9 +432,16 @@ static void grid_wait(void)
     run.current->block->grid_waited = true;
 }
 
+static void constant_load(void)
+{
+    run.current->loads_constant = true;
+}
+
 void hc_check_grid_wait(int line)
 {
-    if (run.launch->overlaps && !run.current->block->grid_waited)
+    bool constant = run.current->loads_constant;
+    run.current->loads_constant = false;
+    if (run.launch->overlaps && !run.current->block->grid_waited && !constant)
         hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, line, "a copy of device memory before zc_grid_wait");
 }
 
@@ -529,6 +536,7 @@ const zc_host_api hc_kernel_api = {
     .cp_async_wait = hc_cp_async_wait,
     .yield = look_later,
     .grid_wait = grid_wait,
+    .constant_load = constant_load,
     .smem_address = hc_smem_address,
     .stmatrix = hc_stmatrix,
     .named = hc_named_barrier,

@@ -51,6 +51,7 @@ typedef struct hc_thread {
     struct hc_thread *next; /* of those that can go on */
     hc_pending *pending;
     unsigned pending_count, pending_capacity, groups;
+    bool loads_constant;  /* its next copy is of a constant: zc_constant_load */
     bool cluster_open;    /* has arrived at the cluster's barrier and not waited yet */
     bool at_cluster;      /* and the others have not */
     unsigned store_group; /* the open group of the copy engine's stores */
@@ -122,7 +123,6 @@ struct hc_block {
     unsigned char *fixed;         /* static shared memory, while another block runs */
     unsigned char *shown; /* what the copy engine and products see, from the first address on */
     bool grid_waited;     /* a thread has called zc_grid_wait */
-    bool constant_load;   /* the next copy is of what no work ahead writes */
     bool barriers_hidden; /* initialised since the last zc_barrier_fence */
     unsigned registers;   /* that no warpgroup holds, for one of its threads */
     unsigned at_barrier;
@@ -159,7 +159,8 @@ void hc_wake(hc_thread *t);
 /* All of the block that wait for this. */
 void hc_wake_all(hc_block *b, hc_wait wait, unsigned tag);
 /* Copies from and to device memory come after zc_grid_wait where the launch may overlap with the
- * work ahead of it: fails when no thread of the block has called that. */
+ * work ahead of it: fails when no thread of the block has called that, and the copy is of no
+ * constant. */
 void hc_check_grid_wait(int line);
 /* With a seed, others sometimes go on here. */
 void hc_maybe_yield(void);

@@ -231,7 +231,7 @@ static bool prepare_block(hc_block *b, hc_cluster *c, unsigned rank)
     b->cluster = c;
     b->rank = rank;
     b->started = b->ended = b->at_barrier = 0;
-    b->barriers_hidden = b->grid_waited = b->constant_load = false;
+    b->barriers_hidden = b->grid_waited = false;
     for (unsigned i = 0; i < run.count; i++) {
         b->order[i] = (unsigned short)i;
         b->threads[i].block = b;
@@ -434,15 +434,14 @@ static void grid_wait(void)
 
 static void constant_load(void)
 {
-    run.current->block->constant_load = true;
+    run.current->loads_constant = true;
 }
 
 void hc_check_grid_wait(int line)
 {
-    hc_block *b = run.current->block;
-    bool constant = b->constant_load;
-    b->constant_load = false;
-    if (run.launch->overlaps && !b->grid_waited && !constant)
+    bool constant = run.current->loads_constant;
+    run.current->loads_constant = false;
+    if (run.launch->overlaps && !run.current->block->grid_waited && !constant)
         hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, line, "a copy of device memory before zc_grid_wait");
 }
 

@@ -223,7 +223,7 @@ static zc_status measure(bench *b, size_t combination, double *us, zc_diag *diag
     if (status == ZC_OK && combination == 0) status = compute(b, g, diag);
     if (status == ZC_OK) status = zc_trial_run(0, g, b->in, got, us, diag);
     for (int i = 0; status == ZC_OK && i < b->node->nout; i++)
-        if (!zc_same_tensor(&got[i], &b->need[i], ROUNDING, 1)) *us = INFINITY;
+        if (!zc_same_tensor(&got[i], &b->need[i], got[i].dtype, ROUNDING, 1)) *us = INFINITY;
     for (int i = 0; i < b->node->nout; i++) free(got[i].data);
     zc_graph_destroy(&g);
     return status;

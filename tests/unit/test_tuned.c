@@ -220,20 +220,21 @@ static void results_differ_by_rounding_alone(void **state)
     zc_tensor x = {.dtype = ZC_F32, .rank = 1, .dims = {4}, .data = a}, y = x;
     y.data = b;
     (void)state;
-    assert_true(zc_same_tensor(&x, &y, 16, 1));
+    assert_true(zc_same_tensor(&x, &y, ZC_F32, 16, 1));
     a[0] = 1 + 15 * 0x1p-23F * 100;
-    assert_true(zc_same_tensor(&x, &y, 16, 1));
+    assert_true(zc_same_tensor(&x, &y, ZC_F32, 16, 1));
     a[0] = 1 + 17 * 0x1p-23F * 100;
-    assert_false(zc_same_tensor(&x, &y, 16, 1));
-    assert_true(zc_same_tensor(&x, &y, 32, 1));
+    assert_false(zc_same_tensor(&x, &y, ZC_F32, 16, 1));
+    assert_true(zc_same_tensor(&x, &y, ZC_F32, 32, 1));
+    assert_true(zc_same_tensor(&x, &y, ZC_F16, 16, 1));
     a[0] = NAN;
-    assert_false(zc_same_tensor(&x, &y, 16, 1));
+    assert_false(zc_same_tensor(&x, &y, ZC_F32, 16, 1));
     a[0] = 1;
     a[2] = -INFINITY;
-    assert_false(zc_same_tensor(&x, &y, 16, 1));
-    assert_true(zc_same_tensor(&x, &y, 16, 3)); /* elements 0 and 3 */
+    assert_false(zc_same_tensor(&x, &y, ZC_F32, 16, 1));
+    assert_true(zc_same_tensor(&x, &y, ZC_F32, 16, 3)); /* elements 0 and 3 */
     y.rank = 0;
-    assert_false(zc_same_tensor(&x, &y, 16, 1));
+    assert_false(zc_same_tensor(&x, &y, ZC_F32, 16, 1));
 }
 
 int main(void)

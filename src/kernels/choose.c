@@ -60,10 +60,11 @@ static bool same_kernel(const zc_pkernel *a, const zc_pkernel *b)
            a->threads == b->threads && a->smem == b->smem && a->cluster == b->cluster;
 }
 
-/* The generator's numbers as constants of the header. */
+/* The numbers of the kernel's configuration as constants of the header. */
 static void put_config(zc_gen *g, int family)
 {
     int n;
+    zc_gen_entries(g, family);
     const char *const *names = zc_family_config(family, &n);
     for (int i = 0; i < n; i++) {
         char upper[32];
@@ -228,7 +229,6 @@ static zc_status generate_accepted(chooser *w, const variant *v, uint32_t step, 
         const char *before = why;
         ZC_TRY(generate(w, v, step, family, arch, refused, false, sizes, g));
         if (g->declined[0]) return ZC_OK;
-        zc_gen_entries(g, family);
         put_config(g, family);
         why = refusal_of(w, g, family);
         if (!why && before) {

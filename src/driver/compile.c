@@ -12,7 +12,7 @@
 #include "driver/rules.h"
 #include "driver/slow.h"
 #include "driver/target.h"
-#include "driver/tune.h"
+#include "driver/tune_user.h"
 #include "kernels/choose.h"
 #include "passes/passes.h"
 #include "program/build.h"

@@ -2,7 +2,7 @@
 #ifndef ZC_DRIVER_EXPLAIN_H
 #define ZC_DRIVER_EXPLAIN_H
 
-#include "driver/tune.h"
+#include "driver/tune_user.h"
 #include "planfile/program.h"
 #include "rules/census.h"
 

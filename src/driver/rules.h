@@ -3,7 +3,7 @@
 #define ZC_DRIVER_RULES_H
 
 #include "driver/target.h"
-#include "driver/tune.h"
+#include "driver/tune_user.h"
 #include "rules/rules.h"
 #include "zc/zc.h"
 

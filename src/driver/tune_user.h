@@ -1,6 +1,6 @@
 /* Tuning parameters of users' kernels, measured on this machine's first GPU. */
-#ifndef ZC_DRIVER_TUNE_H
-#define ZC_DRIVER_TUNE_H
+#ifndef ZC_DRIVER_TUNE_USER_H
+#define ZC_DRIVER_TUNE_USER_H
 
 #include "ir/graph.h"
 #include "rules/rules.h"

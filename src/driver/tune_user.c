@@ -1,4 +1,4 @@
-#include "driver/tune.h"
+#include "driver/tune_user.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -40,6 +40,7 @@ expect tune 0 " (0 known, 0 left for lack of time), " tune -o a.tuned --seconds 
 expect header 0 "# zc tuned 1" head -n 1 a.tuned
 expect sorted 0 "" env LC_ALL=C sort -c a.tuned
 expect entries 0 "$(printf 'sm_90\thostcuda sm_90\tLinear(f16[64,64], f16[64,')" cat a.tuned
+expect numbers 1 "" grep "entries=" a.tuned # of families with one configuration: there is nothing to measure
 cp a.tuned before.tuned
 expect resume 0 "nothing is left to measure: " tune -o a.tuned
 expect resume-same 0 "" cmp a.tuned before.tuned

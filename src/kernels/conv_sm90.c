@@ -5,8 +5,8 @@
 
 #include "base/number.h"
 #include "kernels/candidates.h"
-#include "kernels/gemm_sm90.h"
 #include "kernels/matmul.h"
+#include "kernels/sm90.h"
 #include "kernels/window.h"
 
 const char *const zc_config_conv_sm90[] = {ZC_SM90_CONFIG};
@@ -309,7 +309,7 @@ zc_status zc_launch_conv_sm90(zc_launch *l)
     if (!p.g.m) return ZC_OK;
     int columns = (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]);
     ZC_TRY(put_maps(l, &window, (int)config[ZC_SM90_TILE_M], columns, &p));
-    ZC_TRY(zc_gemm_sm90_like_y(l, &p, p.g.y, ZC_SM90_DEPTH, &p.y));
+    ZC_TRY(zc_sm90_like_y(l, &p, p.g.y, ZC_SM90_DEPTH, &p.y));
     return zc_launch_sm90(l, &p);
 }
 

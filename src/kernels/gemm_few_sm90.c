@@ -5,19 +5,17 @@
 #include "abi/gemm_few_sm90.h"
 #include "base/number.h"
 #include "kernels/candidates.h"
-#include "kernels/gemm_sm90.h"
 #include "kernels/linear_moments.h"
+#include "kernels/sm90.h"
 
 enum { TILE_ROWS, GROUPS, PARTS, STEPS, STAGES };
 const char *const zc_config_gemm_few_sm90[] = {"tile_rows", "groups", "parts",
                                                "steps",     "stages", NULL};
 
 enum {
-    SIDE = 64,          /* columns of a tile, and of the summed axis a step */
-    LINE = 128,         /* bytes */
-    PITCH = SIDE + 4,   /* of the sums' lines */
-    SMEM_MOST = 232448, /* of a block on sm_90 */
-    ROWS_LEAST = 9,     /* fewer are a matter of reading B alone */
+    SIDE = 64,        /* columns of a tile, and of the summed axis a step */
+    PITCH = SIDE + 4, /* of the sums' lines */
+    ROWS_LEAST = 9,   /* fewer are a matter of reading B alone */
     ROWS_MOST = 512,
     TILE_MOST = 128,
     PARTS_MOST = 8,
@@ -40,7 +38,7 @@ typedef struct candidate {
 
 static uint32_t smem_of(const candidate *c)
 {
-    int operands = c->stages * (SIDE + c->rows) * LINE, sums = c->rows * PITCH * 4;
+    int operands = c->stages * (SIDE + c->rows) * ZC_SM90_LINE, sums = c->rows * PITCH * 4;
     int kept = operands > c->groups * sums ? operands : c->groups * sums;
     int received = (c->parts - 1) * sums / c->parts;
     return (uint32_t)(kept + received + (2 * c->stages + 1) * 8);
@@ -56,8 +54,9 @@ static double cost(const problem *p, const candidate *c)
     const double element = p->heavy ? 40 : 20; /* cycles of a thread */
     int64_t blocks = zc_ceil_div(p->m, c->rows) * zc_ceil_div(p->n, SIDE) * p->items * c->parts;
     int64_t waves = zc_ceil_div(blocks, p->sm_count);
-    double product = c->rows > 32 ? c->rows * 2.5 : 80, loads = c->rows * LINE / l2;
-    double step = (product > loads ? product : loads) + turn / c->groups, b = SIDE * LINE / l2;
+    double product = c->rows > 32 ? c->rows * 2.5 : 80, loads = c->rows * ZC_SM90_LINE / l2;
+    double step = (product > loads ? product : loads) + turn / c->groups,
+           b = SIDE * ZC_SM90_LINE / l2;
     double first = c->steps * (c->stages < c->steps ? step + b / 2 : step);
     double results = (double)c->rows * SIDE / c->parts / (128 * c->groups) * element;
     double meet = meets[c->parts] + (c->parts > 1 && c->groups > 1 ? join : 0);
@@ -75,8 +74,9 @@ static bool shape_of(const problem *p, int number, candidate *c)
     if (steps > INT32_MAX / SIDE || (c->parts > 1 && steps * (c->parts - 1) >= all)) return false;
     c->steps = (int)steps;
     if (c->rows % c->parts || c->steps < c->groups) return false;
-    c->stages = c->steps < SMEM_MOST / LINE / SIDE ? c->steps : SMEM_MOST / LINE / SIDE;
-    while (c->stages && smem_of(c) > SMEM_MOST) c->stages--;
+    c->stages = c->steps < ZC_SM90_SMEM / ZC_SM90_LINE / SIDE ? c->steps
+                                                              : ZC_SM90_SMEM / ZC_SM90_LINE / SIDE;
+    while (c->stages && smem_of(c) > ZC_SM90_SMEM) c->stages--;
     return c->stages >= c->groups;
 }
 
@@ -112,14 +112,14 @@ zc_status zc_gen_gemm_few_sm90(zc_gen *g)
 {
     zc_matmul_form form;
     zc_matmul_sizes s;
-    ZC_TRY(zc_gen_gemm_sm90_form(g, &form, &s));
+    ZC_TRY(zc_gen_sm90_form(g, &form, &s));
     if (g->declined[0]) return ZC_OK;
     if (s.m_high > ROWS_MOST || (s.m_low < ROWS_LEAST && !g->candidate))
         return zc_gen_decline(g, "rows that are not certain to be %d to %d", ROWS_LEAST, ROWS_MOST);
     problem p = {.m = s.m_high,
                  .n = s.n,
                  .k = s.k,
-                 .items = zc_gen_gemm_sm90_items(g, &form),
+                 .items = zc_gen_sm90_items(g, &form),
                  .heavy = form.activation || zc_op_epilogue(g->info, g->attrs),
                  .uneven = g->candidate,
                  .sm_count = g->sm_count};
@@ -144,7 +144,7 @@ zc_status zc_launch_gemm_few_sm90(zc_launch *l)
     zc_matmul mm;
     struct zc_gemm_few_sm90_params p;
     memset(&p, 0, sizeof p);
-    ZC_TRY(zc_gemm_sm90_operands(l, &form, &mm, &p.product.g));
+    ZC_TRY(zc_sm90_operands(l, &form, &mm, &p.product.g));
     if (mm.batch == 0) return ZC_OK;
     const int64_t *config = l->kernel->config;
     int64_t down = zc_ceil_div(mm.m, config[TILE_ROWS]), across = zc_ceil_div(mm.n, SIDE), blocks;
@@ -156,7 +156,7 @@ zc_status zc_launch_gemm_few_sm90(zc_launch *l)
     p.across = (int)across;
     zc_launch_row_moments(l, &p.moments);
     if (form.norm) ZC_TRY(zc_matmul_partial_sums(l, &mm, 1, sizeof(float), &p.product.g));
-    ZC_TRY(zc_gemm_sm90_maps(l, &form, &mm, (int)config[TILE_ROWS], SIDE, &p.product));
+    ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[TILE_ROWS], SIDE, &p.product));
     zc_dim3 grid = {(uint32_t)(blocks * config[PARTS]), 1, 1};
     ZC_TRY(zc_launch_configured(l, grid, &p, sizeof p));
     return form.norm ? zc_matmul_launch_norm(l, &p.product.g) : ZC_OK;

@@ -5,7 +5,7 @@
 #include "abi/linear_norm_sm90.h"
 #include "base/number.h"
 #include "kernels/candidates.h"
-#include "kernels/gemm_sm90.h"
+#include "kernels/sm90.h"
 
 enum { TILE_M, TILE_N, STAGES, CLUSTER, SKIP, SHIFT, SUM };
 const char *const zc_config_linear_norm_sm90[] = {"tile_m", "tile_n", "stages", "cluster",
@@ -53,7 +53,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     int width = widths[number], cluster = cluster_of(p->n, width);
     if (!cluster) return false;
     uint32_t other = other_smem(width, cluster);
-    int stages = zc_gemm_sm90_stages(ROWS, width, other);
+    int stages = zc_sm90_stages(ROWS, width, other);
     *out = (zc_candidate){.config = {[TILE_M] = ROWS,
                                      [TILE_N] = width,
                                      [STAGES] = stages,
@@ -87,7 +87,7 @@ zc_status zc_gen_linear_norm_sm90(zc_gen *g)
 {
     zc_matmul_form form;
     zc_matmul_sizes s;
-    ZC_TRY(zc_gen_gemm_sm90_tall(g, &form, &s));
+    ZC_TRY(zc_gen_sm90_tall(g, &form, &s));
     if (g->declined[0]) return ZC_OK;
     const problem p = {.m = s.m_high == INT64_MAX ? ZC_MM_FAR : s.m_high,
                        .n = s.n,
@@ -120,16 +120,16 @@ zc_status zc_launch_linear_norm_sm90(zc_launch *l)
     struct zc_linear_norm_sm90_params p;
     int clusters;
     memset(&p, 0, sizeof p);
-    ZC_TRY(zc_gemm_sm90_operands(l, &form, &mm, &p.product.g));
+    ZC_TRY(zc_sm90_operands(l, &form, &mm, &p.product.g));
     if (mm.batch == 0) return ZC_OK;
     if (mm.m > INT32_MAX - ROWS)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "too many rows (got %lld)",
                        (long long)mm.m);
     int b_rows = form.b_along_k ? (int)config[TILE_N] : ZC_SM90_DEPTH;
-    ZC_TRY(zc_gemm_sm90_maps(l, &form, &mm, ROWS, b_rows, &p.product));
+    ZC_TRY(zc_sm90_maps(l, &form, &mm, ROWS, b_rows, &p.product));
     const struct zc_gemm_norm *norm = &p.product.g.norm;
-    if (config[SKIP]) ZC_TRY(zc_gemm_sm90_like_y(l, &p.product, norm->skip, ROWS, &p.product.tile));
-    if (config[SUM]) ZC_TRY(zc_gemm_sm90_like_y(l, &p.product, norm->sum, 64, &p.sum));
+    if (config[SKIP]) ZC_TRY(zc_sm90_like_y(l, &p.product, norm->skip, ROWS, &p.product.tile));
+    if (config[SUM]) ZC_TRY(zc_sm90_like_y(l, &p.product, norm->sum, 64, &p.sum));
     ZC_TRY(zc_launch_clusters(l, &clusters));
     int64_t tiles = zc_ceil_div(mm.m, ROWS);
     zc_dim3 grid = {(uint32_t)((tiles < clusters ? tiles : clusters) * config[CLUSTER]), 1, 1};

@@ -1,6 +1,6 @@
 /* What the families on the pipeline of zc/gemm_sm90.cuh share. */
-#ifndef ZC_KERNELS_GEMM_SM90_H
-#define ZC_KERNELS_GEMM_SM90_H
+#ifndef ZC_KERNELS_SM90_H
+#define ZC_KERNELS_SM90_H
 
 #include "abi/gemm_sm90.h"
 #include "kernels/matmul.h"
@@ -47,26 +47,26 @@ zc_tensor_box zc_sm90_box(const void *data, zc_dtype dtype, int64_t n, int64_t l
 zc_status zc_launch_sm90(zc_launch *l, struct zc_gemm_sm90_params *p);
 
 /* What every such product needs, in part written to the header; may decline. */
-zc_status zc_gen_gemm_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s);
+zc_status zc_gen_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s);
 /* The same with as many rows as tiles of 128 need. */
-zc_status zc_gen_gemm_sm90_tall(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s);
+zc_status zc_gen_sm90_tall(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s);
 /* What the best configuration is held to take, beyond what a launch takes anyhow. */
 double zc_sm90_us(const zc_sm90_problem *p);
 /* The same of a step that gemm_sm90 would serve. */
 double zc_gen_gemm_sm90_us(zc_gen *g, const zc_matmul_form *form, const zc_matmul_sizes *s);
 /* Of the batch, as far as it is certain. */
-int64_t zc_gen_gemm_sm90_items(zc_gen *g, const zc_matmul_form *f);
+int64_t zc_gen_sm90_items(zc_gen *g, const zc_matmul_form *f);
 /* As many stages as fit beside `other` bytes. */
-int zc_gemm_sm90_stages(int tile_m, int tile_n, uint32_t other);
+int zc_sm90_stages(int tile_m, int tile_n, uint32_t other);
 
 /* A step's form, sizes and parameters; mm->batch 0: there is nothing to do. */
-zc_status zc_gemm_sm90_operands(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
-                                struct zc_gemm_params *p);
+zc_status zc_sm90_operands(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
+                           struct zc_gemm_params *p);
 /* Maps of A, B and y in p->g: a box has `rows` of A, `b_rows` lines of B, 64 x 64 of y. */
-zc_status zc_gemm_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm, int rows,
-                            int b_rows, struct zc_gemm_sm90_params *p);
+zc_status zc_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm, int rows,
+                       int b_rows, struct zc_gemm_sm90_params *p);
 /* The map of an operand (rows of a tile) or a result (64) of y's form. */
-zc_status zc_gemm_sm90_like_y(zc_launch *l, const struct zc_gemm_sm90_params *p, const void *data,
-                              int rows, zc_tensor_map *out);
+zc_status zc_sm90_like_y(zc_launch *l, const struct zc_gemm_sm90_params *p, const void *data,
+                         int rows, zc_tensor_map *out);
 
 #endif

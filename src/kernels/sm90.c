@@ -1,0 +1,118 @@
+/* What the families of products on Hopper share: which steps they serve, and their operands as the
+ * copy engine sees them. */
+#include "kernels/sm90.h"
+
+/* ---- the specialisation ---- */
+
+/* Lines of 16 bytes: what the copy engine can address. */
+static bool in_pieces(int64_t n)
+{
+    return n > 0 && n % 8 == 0;
+}
+
+/* The batch is one axis, which both operands have, or none. */
+static bool same_batch(const zc_pvalue *a, const zc_pvalue *b)
+{
+    if (a->rank != b->rank) return false;
+    for (int d = 0; d + 2 < a->rank; d++)
+        if (!zc_dim_eq(a->dims[d], b->dims[d])) return false;
+    return true;
+}
+
+static bool plain_form(zc_gen *g, const zc_matmul_form *f)
+{
+    const zc_pvalue *a = zc_gen_in(g, f->a), *b = zc_gen_in(g, f->b);
+    if (f->by_axes || f->trans_a || f->trans_batch_a || f->trans_batch_b) return false;
+    if (a->rank < 2 || b->rank < 2) return false;
+    return f->flat || b->rank == 2 || (f->c < 0 && same_batch(a, b));
+}
+
+int64_t zc_gen_sm90_items(zc_gen *g, const zc_matmul_form *f)
+{
+    const zc_pvalue *a = zc_gen_in(g, f->a), *b = zc_gen_in(g, f->b);
+    int64_t n = 1;
+    for (int d = 0; !f->flat && b->rank > 2 && d + 2 < a->rank; d++)
+        if (zc_dim_is_const(a->dims[d])) n *= a->dims[d].k;
+    return n;
+}
+
+zc_status zc_gen_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s)
+{
+    zc_dtype dtype = zc_gen_out_type(g, 0);
+    if (dtype != ZC_F16 && dtype != ZC_BF16)
+        return zc_gen_decline(g, "no product of warpgroups of %s", zc_dtype_name(dtype));
+    ZC_TRY(zc_gen_matmul_form(g, form));
+    if (g->declined[0]) return ZC_OK;
+    if (!plain_form(g, form)) return zc_gen_decline(g, "batches or transposed rows");
+    *s = zc_gen_matmul_sizes(g, form);
+    if (!in_pieces(s->k) || !in_pieces(s->n))
+        return zc_gen_decline(g, "rows that are not certain to be multiples of 16 bytes");
+    zc_gen_define(g, "WGMMA", "%s", dtype == ZC_F16 ? "F16" : "BF16");
+    if (zc_gen_in(g, form->b)->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
+    return ZC_OK;
+}
+
+zc_status zc_gen_sm90_tall(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s)
+{
+    ZC_TRY(zc_gen_sm90_form(g, form, s));
+    if (!g->declined[0] && s->m_low < ZC_SM90_ROWS)
+        return zc_gen_decline(g, "too few rows for tiles of Hopper's warpgroup products");
+    return ZC_OK;
+}
+
+int zc_sm90_stages(int tile_m, int tile_n, uint32_t other)
+{
+    int stage = (tile_m + tile_n) * ZC_SM90_LINE + 16, fit = (int)(ZC_SM90_SMEM - other) / stage;
+    return fit < ZC_SM90_STAGES ? fit : ZC_SM90_STAGES;
+}
+
+/* ---- the launch ---- */
+
+zc_status zc_sm90_operands(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
+                           struct zc_gemm_params *p)
+{
+    ZC_TRY(zc_matmul_form_launch(l, form));
+    ZC_TRY(zc_matmul_of(l, form, mm));
+    zc_matmul_simplify(form, mm);
+    return mm->batch ? zc_matmul_params(l, form, mm, 16, p) : ZC_OK;
+}
+
+zc_tensor_box zc_sm90_box(const void *data, zc_dtype dtype, int64_t n, int64_t lines, int64_t items,
+                          int64_t pitch, int64_t item)
+{
+    return (zc_tensor_box){.data = data,
+                           .dtype = dtype,
+                           .rank = 3,
+                           .dims = {n, lines, items},
+                           .strides = {0, pitch * 2, (items > 1 ? item : lines * pitch) * 2},
+                           .box = {ZC_SM90_DEPTH, ZC_SM90_DEPTH, 1},
+                           .swizzled = true};
+}
+
+zc_status zc_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm, int rows,
+                       int b_rows, struct zc_gemm_sm90_params *p)
+{
+    const struct zc_gemm_params *g = &p->g;
+    zc_dtype dtype = l->out[0].dtype;
+    p->items = (int)mm->batch;
+    p->b_items = mm->batch > 1 && g->b_batch[0] ? p->items : 1;
+    zc_tensor_box a = zc_sm90_box(g->a, dtype, g->k, g->m, p->items, g->a_ld, g->a_batch[0]);
+    zc_tensor_box b =
+        f->b_along_k ? zc_sm90_box(g->b, dtype, g->k, g->n, p->b_items, g->b_ld, g->b_batch[0])
+                     : zc_sm90_box(g->b, dtype, g->n, g->k, p->b_items, g->b_ld, g->b_batch[0]);
+    a.box[1] = (uint32_t)rows;
+    b.box[1] = (uint32_t)b_rows;
+    ZC_TRY(zc_launch_tensor_map(l, &a, &p->a));
+    ZC_TRY(zc_launch_tensor_map(l, &b, &p->b));
+    zc_tensor_box y = zc_sm90_box(g->y, dtype, g->n, g->m, p->items, g->y_ld, g->y_batch[0]);
+    return zc_launch_tensor_map(l, &y, &p->y);
+}
+
+zc_status zc_sm90_like_y(zc_launch *l, const struct zc_gemm_sm90_params *p, const void *data,
+                         int rows, zc_tensor_map *out)
+{
+    int64_t m = p->g.m, n = p->g.n;
+    zc_tensor_box box = zc_sm90_box(data, l->out[0].dtype, n, m, p->items, n, m * n);
+    box.box[1] = (uint32_t)rows;
+    return zc_launch_tensor_map(l, &box, out);
+}

@@ -70,7 +70,8 @@ static void multiply_plainly(const integer_product *p)
         for (int64_t k = 0; k < p->k; k++) {
             const int32_t a = p->a[i * row + k * col] - p->a_zero;
             const int8_t *b = p->b + k * p->ldb;
-            for (int64_t n = 0; n < p->n; n++) c[n] += a * (b[n] - p->b_zero);
+            for (int64_t n = 0; n < p->n; n++) /* sums wrap */
+                c[n] = (int32_t)((uint32_t)c[n] + (uint32_t)(a * (b[n] - p->b_zero)));
         }
     }
 }

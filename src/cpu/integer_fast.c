@@ -192,6 +192,9 @@ zc_status zc_fast_qlinear_matmul(zc_kctx *k)
 
 /* ---- convolutions ---- */
 
+/* Bytes of windows at once, but those of one image at least. */
+#define WINDOWS_MOST ((int64_t)32 << 20)
+
 typedef struct conv_job {
     const zc_conv *c;
     const uint8_t *x;
@@ -203,6 +206,7 @@ typedef struct conv_job {
     const scaling *s;
     int x_zero, w_zero;
     int64_t rows, bands, width; /* output rows a band */
+    int64_t first;              /* of the images' groups that are at work */
     atomic_int status;
 } conv_job;
 
@@ -227,7 +231,7 @@ static void conv_band(void *arg, int i)
 {
     conv_job *j = arg;
     const zc_conv *c = j->c;
-    int64_t item = i / j->bands, row = i % j->bands * j->rows, g = item % c->groups;
+    int64_t item = j->first + i / j->bands, row = i % j->bands * j->rows, g = item % c->groups;
     int64_t height = c->w.axes == 2 ? c->w.out[0] : 1, depth = c->ic * c->taps;
     int64_t rows = height - row < j->rows ? height - row : j->rows, n = rows * j->width;
     int64_t kw = c->w.kernel[c->w.axes - 1];
@@ -276,13 +280,21 @@ static zc_status convolve(zc_kctx *k, int xi, int wi, int x_zero, int w_zero, in
     j.rows = (height * items + PARTS - 1) / PARTS;
     if (j.rows > height) j.rows = height;
     j.bands = (height + j.rows - 1) / j.rows;
-    size_t pixels = (size_t)(items * j.bands * j.rows * j.width);
+    int64_t pixels = j.bands * j.rows * j.width, bytes, at_once, sums;
+    if (!zc_mul_i64(pixels, depth, &bytes)) return zc_fail_nomem(k->diag, "integer windows", 0);
+    at_once = bytes < WINDOWS_MOST ? WINDOWS_MOST / bytes : 1;
+    if (at_once > items) at_once = items;
+    if (!zc_mul_i64(bytes, at_once, &bytes) || !zc_mul_i64(pixels * at_once, c.oc * 4, &sums))
+        return zc_fail_nomem(k->diag, "integer windows", 0);
     j.x = shifted(k, &k->in[xi], ZC_U8, &j.x_zero);
     j.w = turned(k, &k->in[wi], &c, &j.w_zero);
-    j.windows = zc_scratch_get(k->scratch, pixels * (size_t)depth);
-    j.sums = zc_scratch_get(k->scratch, pixels * (size_t)c.oc * sizeof *j.sums);
+    j.windows = zc_scratch_get(k->scratch, (size_t)bytes);
+    j.sums = zc_scratch_get(k->scratch, (size_t)sums);
     if (!j.x || !j.w || !j.windows || !j.sums) return zc_fail_nomem(k->diag, "integer windows", 0);
-    zc_parts(k, (int)(items * j.bands), conv_band, &j);
+    for (; j.first < items; j.first += at_once) {
+        int64_t left = items - j.first;
+        zc_parts(k, (int)((left < at_once ? left : at_once) * j.bands), conv_band, &j);
+    }
     return zc_dnnl_report(k, (zc_status)atomic_load(&j.status), "convolution");
 }
 
@@ -290,7 +302,8 @@ static bool fits_conv(const zc_kctx *k, int xi, int wi, int x_zero, int w_zero)
 {
     const zc_tensor *x = &k->in[xi], *w = &k->in[wi];
     return is_byte(x) && is_byte(w) && (x->rank == 3 || x->rank == 4) && zc_tensor_numel(x) > 0 &&
-           zc_tensor_numel(w) > 0 && is_single(k, x_zero) && is_single(k, w_zero);
+           zc_tensor_numel(w) > 0 && zc_tensor_numel(&k->out[0]) < INT32_MAX / PARTS &&
+           is_single(k, x_zero) && is_single(k, w_zero);
 }
 
 bool zc_fits_conv_integer(const zc_kctx *k)

@@ -130,4 +130,26 @@ typedef struct cli_profiles {
         .at = offsetof(state, field)                                                               \
     }
 
+/* The same for what several commands say of a model. */
+#define CLI_DIM_OPTION(state, field, text)                                                         \
+    {                                                                                              \
+        .name = "dim", .repeated = true, .arg = "NAME=VALUE", .help = text, .set = cli_set_dim,    \
+        .at = offsetof(state, field)                                                               \
+    }
+#define CLI_SHAPE_OPTION(state, field)                                                             \
+    {                                                                                              \
+        .name = "shape", .repeated = true, .arg = "NAME=1x3x8", .help = "fix an input's shape",    \
+        .set = cli_set_shape, .at = offsetof(state, field)                                         \
+    }
+#define CLI_PROFILE_OPTION(state, field, text)                                                     \
+    {                                                                                              \
+        .name = "profile", .repeated = true, .arg = "NAME=1,8,32", .help = text,                   \
+        .set = cli_set_profile, .at = offsetof(state, field)                                       \
+    }
+#define CLI_PRECISION_OPTION(state, field, text)                                                   \
+    {                                                                                              \
+        .name = "precision", .arg = "TYPE", .choices = "f32 tf32 f16 bf16", .help = text,          \
+        .set = cli_set_text, .at = offsetof(state, field)                                          \
+    }
+
 #endif

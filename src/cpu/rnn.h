@@ -21,7 +21,7 @@ struct zc_rnn {
     void (*recur)(const zc_rnn *n, int64_t d, int64_t first, int64_t count, const double *v,
                   float *tmp, double *out);
     const void *user; /* of project and recur */
-    double *work;     /* scratch, zc_rnn_work(n) doubles a sequence */
+    double *work;     /* scratch of zc_rnn_run */
 };
 
 /* Fills n from the operation and runs it. The caller has set project and recur. */

@@ -2,14 +2,15 @@
 
 #include <math.h>
 
-#define IN(input) zc_attention_in(n, ZC_IN_Attention_##input)
+/* Operand and result; NULL: absent, not wanted. */
+#define IN(input) operand(n, ZC_IN_Attention_##input)
 
-const zc_tensor *zc_attention_in(const zc_attention_node *n, int i)
+static const zc_tensor *operand(const zc_attention_node *n, int i)
 {
     return i < n->nin && zc_present(&n->in[i]) ? &n->in[i] : NULL;
 }
 
-const zc_tensor *zc_attention_out(const zc_attention_node *n, int i)
+static const zc_tensor *result(const zc_attention_node *n, int i)
 {
     return i < n->nout && zc_present(&n->out[i]) ? &n->out[i] : NULL;
 }
@@ -99,7 +100,7 @@ static void packed_views(const zc_tensor *q, zc_attention_form *f)
 static void read_views(const zc_attention_node *n, zc_attention_form *f)
 {
     const zc_tensor *q = IN(q), *k = IN(k), *v = IN(v);
-    f->y = plain(zc_attention_out(n, 0), q->rank, f->heads, f->nq, f->dv);
+    f->y = plain(result(n, 0), q->rank, f->heads, f->nq, f->dv);
     if (!k) {
         packed_views(q, f);
         return;

@@ -60,8 +60,4 @@ typedef struct zc_attention_form {
 /* Fails when the operands do not fit each other, which shape inference may have left open. */
 zc_status zc_attention_form_of(const zc_attention_node *n, zc_attention_form *f);
 
-/* Operand and result i; NULL: absent, not wanted. */
-const zc_tensor *zc_attention_in(const zc_attention_node *n, int i);
-const zc_tensor *zc_attention_out(const zc_attention_node *n, int i);
-
 #endif

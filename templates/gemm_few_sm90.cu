@@ -44,7 +44,7 @@ template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm
     ZC_MEMBER static int received(int part, int by) { return OPERANDS + (part < by ? part : part - 1) * SENT; }
 
     ZC_MEMBER zc_gemm_few_sm90(const zc_gemm_few_sm90_params &all, unsigned char *memory)
-        : p(all.product), moments(all.moments), memory(memory), smem(zc_smem_address(memory)) {
+        : p(all.product), moments(all.product.moments), memory(memory), smem(zc_smem_address(memory)) {
         const int tile = (int)blockIdx.x / PARTS, count = (int)((p.g.k + DEPTH - 1) / DEPTH);
         rank = PARTS > 1 ? (int)zc_cluster_rank() : 0;
         first = rank * STEPS;

@@ -2,9 +2,10 @@
 // fused work that has the result's shape comes by the copy engine; results leave by it.
 //
 // spec.h: see zc/gemm_sm90.cuh and zc/fused.cuh, and the configuration: Z_TILE_M x Z_TILE_N x 64 a stage, Z_STAGES, Z_CLUSTER
-// (blocks below each other), Z_PINGPONG, Z_RASTER (rows of tiles that neighbouring blocks share columns of). Entry 1: see
-// zc/gemm_second.cuh.
+// (blocks below each other), Z_PINGPONG, Z_RASTER (rows of tiles that neighbouring blocks share columns of);
+// zc/row_moments.cuh, of which A's rows alone may be normalised. Entry 1: see zc/gemm_second.cuh.
 #include "zc/gemm_sm90.cuh"
+#include "zc/row_moments.cuh"
 
 #ifdef Z_NORM
 constexpr bool ZC_GEMM_PART = true;
@@ -35,17 +36,35 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
         PIPE::produce(tiles, [&](int tile) { return place_of(tile); });
     }
 
+    // A thread's two rows of each block of 64, which four threads share.
+    typedef zc_moments_cells<2, 4> row_moments;
+    typedef row_moments block_moments[2];
+
+    ZC_MEMBER void ask(const zc_gemm_origin &t, int warpgroup, int thread, block_moments (&moments)[PIPE::BLOCKS]) const {
+        const int first = Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS, last = (int)p.g.m - 1;
+#pragma unroll
+        for (int i = 0; i < PIPE::BLOCKS * 2; i++) {
+            const int row = t.row + (first + i / 2) * 64 + thread / 32 * 16 + thread % 32 / 4 + i % 2 * 8;
+            moments[i / 2][i % 2].load_rows(p.moments, row < last ? row : last);
+        }
+#pragma unroll
+        for (int i = 0; i < PIPE::BLOCKS * 2; i++) moments[i / 2][i % 2].join(p.moments);
+    }
     // Two neighbours of a row, as elements of the result.
-    ZC_MEMBER u32 finish(const zc_gemm_item &item, int at, int row, int col, const f32 *sum, u32 tile) const {
+    ZC_MEMBER u32 finish(const zc_gemm_item &item, int at, int row, int col, const row_moments &moments, const f32 *sum,
+                         u32 tile) const {
+        zc_moments_columns_of<2> columns;
+        columns.load(p.moments, col);
+        const f32 s[2] = {moments.product(columns, 0, sum[0]), moments.product(columns, 1, sum[1])};
         f32 v[2];
-        zc_gemm_pair(p.g, item, row, col, sum, v);
+        zc_gemm_pair(p.g, item, row, col, s, v);
         zc_fused_pair(p.g.fused, v, at * p.g.m + row, col, (int)p.g.n, tile);
         return zc_pack(Z_T(), v[0], v[1]);
     }
     // 64 rows by 64 columns as results, in place of the operand's tile: by groups of 8 columns, two rows a thread. No branch
     // stands between them, so that the compiler asks for all operands first; beyond the last row or column any will do.
     ZC_MEMBER void finish_panel(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int panel, int thread,
-                                const f32 *sum, u32 (&out)[16]) const {
+                                const block_moments &moments, const f32 *sum, u32 (&out)[16]) const {
         const int lane = thread % 32, last = (int)p.g.m - 1, right = (int)p.g.n - 2;
         const int top = row + thread / 32 * 16 + lane / 4, col = t.col + panel * 64 + lane % 4 * 2;
         const int r0 = top < last ? top : last, r1 = top + 8 < last ? top + 8 : last;
@@ -53,8 +72,8 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
         for (int j = 0; j < 8; j++) {
             const int c = col + j * 8 < right ? col + j * 8 : right;
             const f32 *const s = sum + (panel * 64 + j * 8) / 2;
-            out[j * 2] = finish(item, t.item, r0, c, s, out[j * 2]);
-            out[j * 2 + 1] = finish(item, t.item, r1, c, s + 2, out[j * 2 + 1]);
+            out[j * 2] = finish(item, t.item, r0, c, moments[0], s, out[j * 2]);
+            out[j * 2 + 1] = finish(item, t.item, r1, c, moments[1], s + 2, out[j * 2 + 1]);
         }
     }
     // buffer: what the panel before the last left.
@@ -73,7 +92,8 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
     }
     // at: the operand's first stage.
     ZC_MEMBER void store(const zc_gemm_origin &t, int warpgroup, int thread,
-                         const f32 (&sum)[PIPE::BLOCKS][Z_TILE_N / 2], slot &at, int &buffer) const {
+                         const block_moments (&moments)[PIPE::BLOCKS], const f32 (&sum)[PIPE::BLOCKS][Z_TILE_N / 2],
+                         slot &at, int &buffer) const {
         const zc_gemm_item item = zc_gemm_batch(p.g, t.item);
         const int first = Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS;
 #pragma unroll
@@ -85,7 +105,7 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
                 const int row = t.row + (first + i) * 64;
                 u32 out[16] = {};
                 if (PIPE::EXTRA) this->read_tile(at.stage, first + i, in, thread, out);
-                finish_panel(item, t, row, panel, thread, sum[i], out);
+                finish_panel(item, t, row, panel, thread, moments[i], sum[i], out);
                 send({row, t.col + panel * 64, t.item}, warpgroup, thread, out, buffer);
             }
             if (PIPE::EXTRA && (in + 1 == PIPE::HELD || panel + 1 == PIPE::PANELS)) {
@@ -122,13 +142,15 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
             }
             const zc_gemm_origin t = place_of(tile);
             f32 sum[PIPE::BLOCKS][Z_TILE_N / 2];
+            block_moments moments[PIPE::BLOCKS];
+            ask(t, warpgroup, thread, moments);
             if (Z_PINGPONG) zc_named_sync(3 + warpgroup, 256);
             this->multiply(at, warpgroup, thread, sum);
             if (Z_PINGPONG) zc_named_arrive(3 + (warpgroup ^ 1), 256);
             if (ZC_GEMM_PART)
                 store_sums(t, warpgroup, thread, sum);
             else
-                store(t, warpgroup, thread, sum, at, buffer);
+                store(t, warpgroup, thread, moments, sum, at, buffer);
         }
         if (!ZC_GEMM_PART && thread == 0) zc_bulk_wait<0>();
     }

@@ -51,7 +51,7 @@ ZC_DEV void take(state &s, T v, i64) {
 ZC_DEV void merge(state &s, const state &o) { s.sum += o.sum; }
 ZC_DEV T result(const state &s, T count) {
 #if Z_POOL == 1
-    return count > 0 ? s.sum / count : (T)0;
+    return count > 0 || Z_TEAM ? s.sum / count : (T)0; // of an empty plane no number
 #elif Z_P == 1
     return s.sum;
 #elif Z_P == 2

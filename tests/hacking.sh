@@ -144,7 +144,7 @@ zc_status zc_launch_twice(zc_launch *l)
 END
 sed -i "s/^kernels_src = files(/&\n  'twice.c',/" src/kernels/meson.build
 # 3. Its rows.
-cat >>src/kernels/rows/misc.def <<'END'
+cat >>src/op/kernels/misc.def <<'END'
 FAMILY(twice, "twice.cu")
 KERNEL(Twice, twice)
 END

@@ -141,12 +141,14 @@ ZC_API zc_status zc_plan_map_file(const char *path, zc_plan **out, zc_diag *diag
 ZC_API zc_status zc_plan_load_bytes(const void *data, size_t len, zc_plan **out, zc_diag *diag);
 /* Drops the caller's reference and sets *plan to NULL. */
 ZC_API void zc_plan_destroy(zc_plan **plan);
+/* Facts about the plan, as of now. */
 ZC_API zc_status zc_plan_info_fill(const zc_plan *plan, zc_plan_info *out);
 static inline zc_status zc_plan_info_get(const zc_plan *plan, zc_plan_info *out)
 {
     if (out) out->size = sizeof *out;
     return zc_plan_info_fill(plan, out);
 }
+/* Input i, and output i, in the order of the model. */
 ZC_API zc_status zc_plan_input_fill(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag);
 static inline zc_status zc_plan_input(const zc_plan *plan, size_t i, zc_io_info *out, zc_diag *diag)
 {
@@ -160,6 +162,28 @@ static inline zc_status zc_plan_output(const zc_plan *plan, size_t i, zc_io_info
     if (out) out->size = sizeof *out;
     return zc_plan_output_fill(plan, i, out, diag);
 }
+
+/* What the model says of itself; texts belong to the plan, and are "" where it says nothing. */
+typedef struct zc_model_info {
+    size_t size;
+    const char *name; /* of its graph */
+    const char *producer, *producer_version;
+    const char *domain, *doc;
+    int64_t version; /* of the model; 0 where it says none */
+    size_t pairs;    /* of its metadata: texts by keys, whose meaning its author decides */
+} zc_model_info;
+/* What the model says of itself. */
+ZC_API zc_status zc_plan_model_fill(const zc_plan *plan, zc_model_info *out);
+static inline zc_status zc_plan_model(const zc_plan *plan, zc_model_info *out)
+{
+    if (out) out->size = sizeof *out;
+    return zc_plan_model_fill(plan, out);
+}
+/* Pair i of the model's metadata, in its order. Texts belong to the plan. */
+ZC_API zc_status zc_plan_model_pair(const zc_plan *plan, size_t i, const char **key,
+                                    const char **value, zc_diag *diag);
+/* The value of the first pair with this key, which belongs to the plan; NULL when there is none. */
+ZC_API const char *zc_plan_model_value(const zc_plan *plan, const char *key);
 
 /* The number of the input or output of this name, which is exactly the model's. */
 ZC_API zc_status zc_plan_find_input(const zc_plan *plan, const char *name, size_t *i,
@@ -229,6 +253,21 @@ ZC_API zc_status zc_threads_create(const zc_threads_params *params, zc_threads *
  */
 ZC_API void zc_threads_destroy(zc_threads **threads);
 
+struct zc_custom_op;
+
+/* Whose memory a session's tensors are in: intermediate results, copies of inputs, results, and
+ * temporary memory of steps. Tables, threads and what oneDNN keeps come from the C library, GPU
+ * memory from the driver. The functions are called by whichever thread is in a call on the session,
+ * one call at a time for each session; sessions that share an allocator may call at once. */
+typedef struct zc_allocator {
+    /* `bytes` at a multiple of align (a power of two, at most 64); NULL: there is no more, and the
+     * call on the session fails with ZC_ERR_NOMEM. */
+    void *(*alloc)(void *user, size_t bytes, size_t align);
+    /* Gets what alloc gave, with the same number of bytes; never NULL. */
+    void (*free)(void *user, void *p, size_t bytes);
+    void *user;
+} zc_allocator;
+
 typedef struct zc_session_params {
     size_t size;    /* sizeof(zc_session_params); set by the macro below */
     int threads;    /* among how many threads, with the caller, steps are divided; 0: as many as
@@ -251,6 +290,11 @@ typedef struct zc_session_params {
                       CUDA graphs are kept; more shapes in rotation are planned in every run, at the
                       cost of the set that was used longest ago; 0: 64 */
     zc_threads *shared; /* threads to run on; NULL: those of the plan's sessions */
+    /* Operators of the caller's (zc/custom.h); the list is copied, they outlive the session. */
+    const struct zc_custom_op *const *custom_ops;
+    size_t custom_op_count;
+    const zc_allocator *allocator; /* copied; what it points to outlives the session. NULL: the C
+                                      library's */
 } zc_session_params;
 #define ZC_SESSION_PARAMS(...) ZC_PARAMS(zc_session_params, __VA_ARGS__)
 
@@ -308,11 +352,21 @@ static inline zc_status zc_session_output_info(const zc_session *session, size_t
  * again: once for each part of a product, of which there are up to 8, and six times for each band
  * of a convolution, up to 8 an image. */
 ZC_API zc_status zc_session_run(zc_session *session, zc_diag *diag);
-/* As zc_session_run, but on a GPU it returns when the work is on the stream: results bound to
- * device memory are valid in stream order, results in host memory after zc_session_wait, which also
- * reports what the kernels found wrong. Steps that run on the CPU are waited for inside. */
+/* As zc_session_run, but it returns before the results are there; zc_session_wait or
+ * zc_session_poll tell when they are, and what became of the run.
+ *
+ * CPU: a thread of the session's own runs, like a caller of zc_session_run; until it is done, calls
+ * on the session other than these, zc_session_cancel and zc_session_memory return ZC_ERR_BUSY, and
+ * what inputs borrow and outputs are bound to stays valid. timeout_ms holds from its beginning.
+ * GPU: it returns when the work is on the stream, and waits inside for steps that run on the CPU;
+ * results bound to device memory are valid in stream order, results in host memory after the wait,
+ * which also reports what the kernels found wrong. */
 ZC_API zc_status zc_session_enqueue(zc_session *session, zc_diag *diag);
+/* Waits for the enqueued run and returns its status, once, with its diagnostics; ZC_OK when there
+ * is none. Any thread may wait. */
 ZC_API zc_status zc_session_wait(zc_session *session, zc_diag *diag);
+/* The same without waiting: while the run is in flight *done is false and the status ZC_OK. */
+ZC_API zc_status zc_session_poll(zc_session *session, bool *done, zc_diag *diag);
 /* The result of the last run. Its data is the buffer that the output was bound to in that run, or
  * else memory of the session that lives until the next run and is nobody else's: not an input's,
  * the plan's or another output's buffer, even where the model hands an input or a constant through.
@@ -343,6 +397,7 @@ typedef struct zc_device_info {
     bool lost;                 /* the GPU failed: every call on it fails from now on */
     const char *fallback;      /* why ZC_DEVICE_AUTO chose the CPU; NULL: it did not */
 } zc_device_info;
+/* Where the session runs, also after its GPU was lost. */
 ZC_API zc_status zc_session_device_fill(const zc_session *session, zc_device_info *out);
 static inline zc_status zc_session_device(const zc_session *session, zc_device_info *out)
 {
@@ -357,7 +412,11 @@ typedef struct zc_step_info {
     const char *kernel; /* the GPU kernel's name; NULL: it runs on the CPU */
     const char *why;    /* why on the CPU; "" otherwise */
     double us;          /* with `profile`: time in the last run; else 0 */
+    /* With `profile`, of the last run: bytes of operands, each once, and of results; additions and
+     * multiplications, -1 where they are not counted for the operation. Else 0. */
+    double bytes_in, bytes_out, operations;
 } zc_step_info;
+/* Step i of the main program. */
 ZC_API zc_status zc_session_step_fill(const zc_session *session, size_t i, zc_step_info *out,
                                       zc_diag *diag);
 static inline zc_status zc_session_step(const zc_session *session, size_t i, zc_step_info *out,

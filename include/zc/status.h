@@ -64,6 +64,13 @@ ZC_API zc_status zc_diag_status(const zc_diag *diag, size_t i);
  * lives until the diag is changed or destroyed; "" when out of range. */
 ZC_API const char *zc_diag_text(const zc_diag *diag, size_t i);
 
+/* From now on fn hears of each entry when it is recorded, too, those past the cap included: its
+ * status and text, which lives during the call. fn runs in the thread that records, inside the call
+ * that was given the diag, and does not use this diag. NULL: nobody hears any more. A service that
+ * logs what goes wrong sets it once for the diag of each thread. */
+typedef void (*zc_log_fn)(void *user, zc_status status, const char *text);
+ZC_API void zc_diag_log(zc_diag *diag, zc_log_fn fn, void *user);
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "zc/custom.h"
 #include "zc/rt.h"
 
 #ifdef __cplusplus
@@ -81,6 +82,9 @@ typedef struct zc_compile_params {
     double tune_seconds; /* the most that measuring takes, compiling not counted; 0: 60 */
     bool tune_again;     /* also what the measurements have already */
     bool by_cost;        /* use no measurements */
+    /* Operators of the caller's that the model may use (zc/custom.h). */
+    const zc_custom_op *const *custom_ops;
+    size_t custom_op_count;
 } zc_compile_params;
 #define ZC_COMPILE_PARAMS(...) ZC_PARAMS(zc_compile_params, __VA_ARGS__)
 
@@ -93,6 +97,7 @@ ZC_API zc_status zc_compile_file(const char *model_path, const char *plan_path,
 ZC_API zc_status zc_compile_bytes(const void *model, size_t model_len,
                                   const zc_compile_params *params, void **out, size_t *out_len,
                                   zc_diag *diag);
+/* Frees what zc_compile_bytes gave; NULL is accepted. */
 ZC_API void zc_free(void *p);
 
 #ifdef __cplusplus

@@ -7,7 +7,7 @@
 Writes NAME.onnx beside this file. NAME is <model>.<exporter>[.noopt][.dyn]:
 legacy is the TorchScript exporter, dynamo the torch.export one, noopt the
 latter without its optimiser, and dyn has dynamic batch and sequence axes (of
-images: the batch alone).
+images: the batch alone; of a decoding step: the batch and the past's length).
 
 Every weight, a float initialiser over 1 KiB, is left out: its tensor says
 EXTERNAL, with an offset and a length in a file NAME.data that does not exist
@@ -34,8 +34,8 @@ from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
 from onnx.numpy_helper import to_array
 from torch import Tensor, nn
-from transformers import (BertConfig, BertModel, GPT2Config, GPT2LMHeadModel, LlamaConfig,
-                          LlamaForCausalLM)
+from transformers import (BertConfig, BertModel, DynamicCache, GPT2Config, GPT2LMHeadModel,
+                          LlamaConfig, LlamaForCausalLM)
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 HERE = Path(__file__).resolve().parent
@@ -47,6 +47,9 @@ DYNAMO_OPSET = 20
 WEIGHT_BYTES = 1024  # a larger float initialiser is a weight
 ALIGNMENT = 4096
 SEED = 0
+LLAMA_LAYERS = 32
+LLAMA_HEADS = 32  # of 128
+PAST = 512  # tokens in front of a decoding step of static length
 
 
 class Bert(BertModel):
@@ -66,6 +69,16 @@ class Llama(LlamaForCausalLM):
                                use_cache=False).logits
 
 
+class LlamaStep(LlamaForCausalLM):
+    """One token behind `past` others, whose keys and values come in and go out with its own."""
+
+    def forward(self, input_ids: Tensor, *past: Tensor) -> tuple[Tensor, ...]:
+        cache = DynamicCache.from_legacy_cache(tuple(zip(past[::2], past[1::2])))
+        result = super().forward(input_ids=input_ids, past_key_values=cache, use_cache=True)
+        present = result.past_key_values.to_legacy_cache()
+        return result.logits, *(tensor for layer in present for tensor in layer)
+
+
 def randomise(model: nn.Module) -> nn.Module:
     """Make all tensors differ, or the exporters merge equal ones (fresh norms, zero biases)."""
     for module in model.modules():
@@ -78,19 +91,16 @@ def randomise(model: nn.Module) -> nn.Module:
     return model
 
 
-def llama_7b() -> nn.Module:
+def llama_7b(kind: type[LlamaForCausalLM], dtype: torch.dtype) -> nn.Module:
     config = LlamaConfig(vocab_size=32000, hidden_size=4096, intermediate_size=11008,
-                         num_hidden_layers=32, num_attention_heads=32)
+                         num_hidden_layers=LLAMA_LAYERS, num_attention_heads=LLAMA_HEADS)
     with torch.device("meta"):
-        model = Llama(config)
+        model = kind(config)
     model.model.rotary_emb = LlamaRotaryEmbedding(config)
     for module in model.modules():
         for name, parameter in module.named_parameters(recurse=False):
-            if parameter.dim() == 1:
-                value = 1 + 0.02 * torch.randn(parameter.shape)
-            else:
-                value = (0.02 * torch.randn(parameter.shape[-1])).expand(parameter.shape)
-            setattr(module, name, nn.Parameter(value, requires_grad=False))
+            row = (0.02 * torch.randn(parameter.shape[-1]) + (parameter.dim() == 1)).to(dtype)
+            setattr(module, name, nn.Parameter(row.expand(parameter.shape), requires_grad=False))
     return model
 
 
@@ -101,11 +111,22 @@ class Source(NamedTuple):
     materialised: bool = True
 
 
+def cache_names(when: str) -> tuple[str, ...]:
+    return tuple(f"{when}.{layer}.{kind}" for layer in range(LLAMA_LAYERS)
+                 for kind in ("key", "value"))
+
+
 SOURCES = {
     "bert_base": Source(lambda: randomise(Bert(BertConfig())),
                         ("input_ids", "attention_mask"), ("last_hidden_state", "pooler_output")),
     "gpt2": Source(lambda: randomise(Gpt2(GPT2Config())), ("input_ids",), ("logits",)),
-    "llama_7b": Source(llama_7b, ("input_ids", "attention_mask"), ("logits",), False),
+    "gpt2_small": Source(lambda: randomise(Gpt2(GPT2Config(vocab_size=1000, n_positions=256, n_embd=256,
+                                                           n_layer=4, n_head=4))),
+                         ("input_ids",), ("logits",)),
+    "llama_7b": Source(lambda: llama_7b(Llama, torch.float32), ("input_ids", "attention_mask"), ("logits",),
+                       False),
+    "llama_7b_step": Source(lambda: llama_7b(LlamaStep, torch.float16), ("input_ids", *cache_names("past")),
+                            ("logits", *cache_names("present")), False),
     "resnet50": Source(lambda: randomise(torchvision.models.resnet50()), ("image",), ("logits",)),
     "vit_b16": Source(lambda: randomise(torchvision.models.vit_b_16()), ("image",), ("logits",)),
     "efficientnet_b0": Source(lambda: randomise(torchvision.models.efficientnet_b0()),
@@ -125,11 +146,20 @@ NAMES = [
     "vit_b16.legacy", "vit_b16.dynamo",
     "resnet50.dynamo.dyn", "efficientnet_b0.dynamo.dyn", "mobilenet_v2.dynamo.dyn",
     "convnext_tiny.dynamo.dyn", "unet.dynamo",
+    "gpt2_small.dynamo.dyn", "llama_7b_step.dynamo", "llama_7b_step.dynamo.dyn",
 ]
+
+
+def is_step(source: Source) -> bool:
+    return any(name.startswith("past") for name in source.inputs)
 
 
 def example_inputs(source: Source, dynamic: bool) -> tuple[Tensor, ...]:
     shape = (2, 24) if dynamic else (1, 128)  # torch.export fixes an axis whose example is 1
+    if is_step(source):
+        batch, past = (2, 24) if dynamic else (1, PAST)
+        return (torch.randint(1000, (batch, 1)),
+                *(torch.randn(batch, LLAMA_HEADS, past, 128).half() for _ in source.inputs[1:]))
     made = {"image": lambda: torch.randn(shape[0], 3, 224, 224),
             "picture": lambda: torch.randn(shape[0], 3, 512, 512),
             "input_ids": lambda: torch.randint(1000, shape),
@@ -138,6 +168,10 @@ def example_inputs(source: Source, dynamic: bool) -> tuple[Tensor, ...]:
 
 
 def dynamic_axes(source: Source, name: str) -> dict[int, str]:
+    if name.startswith("past"):
+        return {0: "batch", 2: "past"}
+    if is_step(source):
+        return {0: "batch"}
     batch_alone = name == "pooler_output" or "image" in source.inputs
     return {0: "batch"} if batch_alone else {0: "batch", 1: "sequence"}
 
@@ -168,6 +202,8 @@ def export_legacy(source: Source, model: nn.Module, args: tuple[Tensor, ...],
 def export_dynamo(source: Source, model: nn.Module, args: tuple[Tensor, ...],
                   dynamic: bool, optimise: bool) -> onnx.ModelProto:
     axes = tuple(dynamic_axes(source, name) for name in source.inputs) if dynamic else None
+    if axes and is_step(source):
+        axes = axes[0], axes[1:]
     program = torch.onnx.export(model, args, dynamo=True, opset_version=DYNAMO_OPSET,
                                 input_names=source.inputs, output_names=source.outputs,
                                 dynamic_shapes=axes, optimize=optimise, verbose=False)

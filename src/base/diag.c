@@ -14,17 +14,17 @@
 
 typedef struct entry {
     zc_status status;
-    char *text;        /* NULL: there was no memory for it */
-    size_t subject_at; /* where in text the subject is or would be */
-    bool has_subject;
+    char *text; /* NULL: there was no memory for it */
 } entry;
 
 struct zc_diag {
     ZC_VEC(entry) entries;
     size_t dropped;
-    bool newest_dropped;
-    char *file;       /* or NULL */
-    const char *lent; /* in place of file, or NULL */
+    char *file;          /* or NULL */
+    const char *lent;    /* in place of file, or NULL */
+    const char *subject; /* of entries that name none; or NULL */
+    zc_log_fn log;       /* or NULL */
+    void *log_user;
 };
 
 const char *zc_status_name(zc_status status)
@@ -87,7 +87,6 @@ void zc_diag_clear(zc_diag *diag)
     for (size_t i = 0; i < diag->entries.len; i++) free(diag->entries.data[i].text);
     diag->entries.len = 0;
     diag->dropped = 0;
-    diag->newest_dropped = false;
 }
 
 void zc_diag_destroy(zc_diag **diag)
@@ -115,11 +114,21 @@ zc_status zc_diag_status(const zc_diag *diag, size_t i)
     return i < zc_diag_count(diag) ? diag->entries.data[i].status : ZC_OK;
 }
 
+static const char *text_of(const char *text)
+{
+    return text ? text : "out of memory: the reason could not be kept";
+}
+
 const char *zc_diag_text(const zc_diag *diag, size_t i)
 {
-    if (i >= zc_diag_count(diag)) return "";
-    const char *text = diag->entries.data[i].text;
-    return text ? text : "out of memory: the reason could not be kept";
+    return i < zc_diag_count(diag) ? text_of(diag->entries.data[i].text) : "";
+}
+
+void zc_diag_log(zc_diag *diag, zc_log_fn fn, void *user)
+{
+    if (!diag) return;
+    diag->log = fn;
+    diag->log_user = user;
 }
 
 /* Appends untrusted text, escaped, cut at max bytes of its own. */
@@ -159,33 +168,46 @@ void zc_diag_lend_file(zc_diag *diag, const char *file)
     if (diag) diag->lent = file;
 }
 
+const char *zc_diag_lend_subject(zc_diag *diag, const char *subject)
+{
+    const char *before = diag ? diag->subject : NULL;
+    if (diag) diag->subject = subject;
+    return before;
+}
+
 static void put_name(zc_buf *buf, const char *name)
 {
     put_escaped(buf, name, ZC_DIAG_TEXT_MAX / 4);
     zc_buf_puts(buf, ": ");
 }
 
-/* Builds "<file>: <subject>: <reason>" into e. */
-static void compose(entry *e, const char *file, const char *subject, const char *reason)
+/* "<file>: <subject>: <reason>"; NULL: no memory. */
+static char *compose(const zc_diag *diag, const char *subject, const char *reason)
 {
+    const char *file = diag->lent ? diag->lent : diag->file;
     zc_buf buf = {0};
     zc_buf_puts(&buf, ""); /* an empty text is a text too */
     if (file) put_name(&buf, file);
-    e->subject_at = buf.len;
-    e->has_subject = subject != NULL;
+    if (!subject) subject = diag->subject;
     if (subject && !(file && strcmp(file, subject) == 0)) put_name(&buf, subject);
     zc_buf_escape(&buf, reason, strlen(reason));
-    e->text = take_text(&buf);
+    return take_text(&buf);
+}
+
+/* Takes e's text. */
+static void add(zc_diag *diag, entry e)
+{
+    if (diag->log) diag->log(diag->log_user, e.status, text_of(e.text));
+    if (diag->entries.len < ZC_DIAG_ENTRIES_MAX && ZC_VEC_PUSH(&diag->entries, e)) return;
+    free(e.text);
+    diag->dropped++;
 }
 
 zc_status zc_fail(zc_diag *diag, zc_status status, const char *subject, const char *fmt, ...)
 {
     if (!diag) return status;
-    entry e = {.status = status};
-    /* Reserving comes first: without room the text would be made in vain. */
-    diag->newest_dropped =
-        diag->entries.len >= ZC_DIAG_ENTRIES_MAX || !ZC_VEC_PUSH(&diag->entries, e);
-    if (diag->newest_dropped) {
+    /* A text that nobody gets is made in vain. */
+    if (diag->entries.len >= ZC_DIAG_ENTRIES_MAX && !diag->log) {
         diag->dropped++;
         return status;
     }
@@ -194,28 +216,20 @@ zc_status zc_fail(zc_diag *diag, zc_status status, const char *subject, const ch
     va_start(args, fmt);
     if (zc_vsnprintf(reason, sizeof reason, fmt, args) < 0) reason[0] = '\0';
     va_end(args);
-    compose(&diag->entries.data[diag->entries.len - 1], diag->lent ? diag->lent : diag->file,
-            subject, reason);
+    add(diag, (entry){.status = status, .text = compose(diag, subject, reason)});
     return status;
+}
+
+void zc_diag_move(zc_diag *to, zc_diag *from)
+{
+    if (!to || !from) return;
+    for (size_t i = 0; i < from->entries.len; i++) add(to, from->entries.data[i]);
+    from->entries.len = 0;
+    to->dropped += from->dropped;
+    zc_diag_clear(from);
 }
 
 zc_status zc_fail_nomem(zc_diag *diag, const char *what, size_t bytes)
 {
     return zc_fail(diag, ZC_ERR_NOMEM, NULL, "out of memory for %s (%zu bytes)", what, bytes);
-}
-
-void zc_diag_subject(zc_diag *diag, const char *subject)
-{
-    if (!diag || !subject || diag->newest_dropped || diag->entries.len == 0) return;
-    entry *e = &diag->entries.data[diag->entries.len - 1];
-    if (e->has_subject || !e->text) return;
-    zc_buf buf = {0};
-    zc_buf_append(&buf, e->text, e->subject_at);
-    put_name(&buf, subject);
-    zc_buf_puts(&buf, e->text + e->subject_at);
-    char *text = take_text(&buf);
-    if (!text) return;
-    free(e->text);
-    e->text = text;
-    e->has_subject = true;
 }

@@ -29,9 +29,12 @@ zc_status zc_fail(zc_diag *diag, zc_status status, const char *subject, const ch
 /* As zc_fail for exhausted memory: `what` says for what. */
 zc_status zc_fail_nomem(zc_diag *diag, const char *what, size_t bytes);
 
-/* Prefixes the newest entry's subject when it has none (used on the way up, where the node is
- * known). */
-void zc_diag_subject(zc_diag *diag, const char *subject);
+/* The subject of later entries that name none, which lives until another is lent; gives the one
+ * before, to be lent again. */
+const char *zc_diag_lend_subject(zc_diag *diag, const char *subject);
+
+/* Moves all entries behind those of `to`. */
+void zc_diag_move(zc_diag *to, zc_diag *from);
 
 /* Evaluates expr once and returns its status from the enclosing function unless it is ZC_OK. */
 #define ZC_TRY(expr)                                                                               \

@@ -528,3 +528,13 @@ void zc_writer_abort(zc_writer **writer)
 {
     if (writer && *writer) writer_free(writer);
 }
+
+zc_status zc_file_write(const char *path, const void *data, size_t len, zc_diag *diag)
+{
+    zc_writer *writer = NULL;
+    ZC_TRY(zc_writer_open(path, &writer, diag));
+    zc_status status = len ? zc_writer_write(writer, data, len, diag) : ZC_OK;
+    if (status == ZC_OK) status = zc_writer_commit(&writer, diag);
+    zc_writer_abort(&writer);
+    return status;
+}

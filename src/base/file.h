@@ -63,5 +63,7 @@ zc_status zc_writer_view(zc_writer *writer, const void **data, size_t *len, zc_d
 /* Both end the writer and set it to NULL. */
 zc_status zc_writer_commit(zc_writer **writer, zc_diag *diag);
 void zc_writer_abort(zc_writer **writer);
+/* A whole file at once. */
+zc_status zc_file_write(const char *path, const void *data, size_t len, zc_diag *diag);
 
 #endif

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/compare.h"
 #include "cli/progress.h"
@@ -36,8 +37,10 @@ static const cli_option table[] = {
      .at = offsetof(run_options, labels)},
     {.name = "expect",
      .arg = "DIR",
-     .help = "compare results with output_0.npy or .pb and so on; exit code 3 when they differ",
-     .words = CLI_WORDS_DIR,
+     .help =
+         "compare results with output_0.npy or .pb and so on in this folder, or with the arrays "
+         "of their names in a .npz file; exit code 3 when they differ",
+     .words = CLI_WORDS_FILE,
      .set = cli_set_text,
      .at = offsetof(run_options, expect)},
     {.name = "rtol",
@@ -109,12 +112,23 @@ static const cli_option table[] = {
 
 /* ---- the command ---- */
 
+/* A .npz file, not a folder. */
+static bool is_archive(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
 static zc_status compare(const run_result *r, const run_options *o, zc_diag *diag)
 {
     char path[4096];
     zc_tensor want;
-    (void)cli_tensor_file(o->expect, "output", r->number, path, sizeof path);
-    ZC_TRY(cli_read_tensor(path, &want, diag));
+    if (is_archive(o->expect)) {
+        ZC_TRY(cli_read_array(o->expect, r->name, &want, diag));
+    } else {
+        (void)cli_tensor_file(o->expect, "output", r->number, path, sizeof path);
+        ZC_TRY(cli_read_tensor(path, &want, diag));
+    }
     zc_status status = cli_compare(r->name, &r->t, &want, o->rtol < 0 ? CLI_RTOL : o->rtol,
                                    o->atol < 0 ? CLI_ATOL : o->atol, diag);
     free(want.data);

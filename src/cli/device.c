@@ -1,5 +1,6 @@
 #include "cli/device.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -40,4 +41,20 @@ void cli_print_device(const zc_session *session)
     }
     if (i.rebuilt)
         printf("; %zu kernels were compiled now because the plan has none for this GPU", i.rebuilt);
+}
+
+const char *cli_cpu_name(char buf[CLI_CPU_MAX])
+{
+    static const char key[] = "model name\t: ";
+    char line[sizeof key + CLI_CPU_MAX];
+    FILE *in = fopen("/proc/cpuinfo", "re");
+    snprintf(buf, CLI_CPU_MAX, "cpu");
+    while (in && fgets(line, sizeof line, in)) {
+        if (strncmp(line, key, sizeof key - 1) != 0) continue;
+        line[strcspn(line, "\n")] = '\0';
+        snprintf(buf, CLI_CPU_MAX, "%.*s", CLI_CPU_MAX - 1, line + sizeof key - 1);
+        break;
+    }
+    if (in) (void)fclose(in);
+    return buf;
 }

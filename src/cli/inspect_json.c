@@ -210,6 +210,28 @@ static void put_constants(const plan_view *v)
     puts("],");
 }
 
+/* What the model says of itself. */
+static void put_origin(const zc_origin *o)
+{
+    fputs(",\n  ", stdout);
+    put_string("producer", o->producer);
+    fputs(", ", stdout);
+    put_string("producer_version", o->producer_version);
+    fputs(", ", stdout);
+    put_string("domain", o->domain);
+    printf(", \"model_version\": %" PRId64 ", ", o->version);
+    put_string("description", o->doc);
+    fputs(", \"metadata\": [", stdout);
+    for (uint32_t i = 0; i < o->npairs; i++) {
+        fputs(i ? ", [" : "[", stdout);
+        cli_json(stdout, o->pairs[2 * i]);
+        fputs(", ", stdout);
+        cli_json(stdout, o->pairs[2 * i + 1]);
+        putchar(']');
+    }
+    putchar(']');
+}
+
 static void put_head(const plan_view *v)
 {
     const zc_program *p = v->program;
@@ -235,6 +257,7 @@ static void put_head(const plan_view *v)
     put_string("model", p->model_name);
     fputs(", ", stdout);
     put_string("model_sha256", hash);
+    put_origin(&p->origin);
     printf(",\n  \"weight_bytes\": %" PRIu64 ", \"working_bytes\": ", v->weight_bytes);
     if (v->memory_known)
         printf("%" PRIu64 ", \"live_bytes\": %" PRIu64 ",\n  ", v->memory.arena_bytes,

@@ -291,6 +291,31 @@ static void put_memory(const plan_view *v)
                open);
 }
 
+static void put_said(const char *what, const char *text)
+{
+    if (!*text) return;
+    printf("%s ", what);
+    put_quoted(text);
+    putchar('\n');
+}
+
+/* What the model says of itself. */
+static void put_origin(const zc_origin *o)
+{
+    put_said("producer", o->producer);
+    put_said("producer version", o->producer_version);
+    put_said("domain", o->domain);
+    if (o->version) printf("model version %" PRId64 "\n", o->version);
+    put_said("description", o->doc);
+    for (uint32_t i = 0; i < o->npairs; i++) {
+        fputs("metadata ", stdout);
+        put_quoted(o->pairs[2 * i]);
+        fputs(": ", stdout);
+        put_quoted(o->pairs[2 * i + 1]);
+        putchar('\n');
+    }
+}
+
 static void put_text(const plan_view *v)
 {
     const zc_program *p = v->program;
@@ -306,6 +331,7 @@ static void put_text(const plan_view *v)
         printf(", %" PRIu32 " GPU kernels, %" PRIu32 " binaries, %" PRIu32 " sources", p->nkernels,
                p->nbinaries, p->nsources);
     putchar('\n');
+    put_origin(&p->origin);
     put_precision(p);
     put_memory(v);
     put_ios(p, "input", p->blocks[0].params, p->input_names, p->blocks[0].nparams);

@@ -173,6 +173,20 @@ static zc_status parse_npz(const uint8_t *data, size_t len, const char *name, zc
     return status;
 }
 
+zc_status cli_read_array(const char *path, const char *name, zc_tensor *out, zc_diag *diag)
+{
+    uint8_t *data;
+    size_t len;
+    ZC_TRY(load(path, &data, &len, diag));
+    zc_status status =
+        zc_zip_is(data, len)
+            ? parse_npz(data, len, name, out, diag)
+            : zc_fail(diag, ZC_ERR_FORMAT, NULL, "this is no .npz file (need one, or a folder)");
+    zc_diag_set_file(diag, NULL);
+    free(data);
+    return status;
+}
+
 static bool is_colour(int64_t channels)
 {
     return channels == 1 || channels == 3;

@@ -32,6 +32,9 @@ typedef struct cli_wanted {
 /* .npy, ONNX .pb, .npz, PNG, JPEG, WAV or, where an option says so, the bare elements; from a file,
  * a pipe or "-". The caller frees out->data. */
 zc_status cli_read_input(const char *path, const cli_wanted *wanted, zc_tensor *out, zc_diag *diag);
+/* The array of that name in a .npz file, or the only one that is there. The caller frees out->data.
+ */
+zc_status cli_read_array(const char *path, const char *name, zc_tensor *out, zc_diag *diag);
 /* What --raw says of the input, or NULL. */
 const char *cli_raw_of(const cli_files *files, const char *name);
 /* Casts to the plan's type if that was asked for. */

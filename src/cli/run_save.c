@@ -24,26 +24,17 @@ zc_status cli_run_make_dir(const char *dir, zc_diag *diag)
 static zc_status save_pb(const char *path, const char *name, const zc_tensor *t, zc_diag *diag)
 {
     zc_buf bytes = {0};
-    zc_writer *writer = NULL;
     zc_status status = zc_tensor_to_proto_bytes(t, name, &bytes, diag);
-    if (status == ZC_OK) status = zc_writer_open(path, &writer, diag);
-    if (status == ZC_OK) status = zc_writer_write(writer, bytes.data, bytes.len, diag);
-    if (status == ZC_OK) status = zc_writer_commit(&writer, diag);
-    zc_writer_abort(&writer);
+    if (status == ZC_OK) status = zc_file_write(path, bytes.data, bytes.len, diag);
     zc_buf_fini(&bytes);
     return status;
 }
 
 static zc_status save_raw(const char *path, const zc_tensor *t, zc_diag *diag)
 {
-    zc_writer *writer = NULL;
     size_t bytes = 0;
     (void)zc_tensor_bytes(t, &bytes);
-    ZC_TRY(zc_writer_open(path, &writer, diag));
-    zc_status status = bytes ? zc_writer_write(writer, t->data, bytes, diag) : ZC_OK;
-    if (status == ZC_OK) status = zc_writer_commit(&writer, diag);
-    zc_writer_abort(&writer);
-    return status;
+    return zc_file_write(path, t->data, bytes, diag);
 }
 
 /* All results in DIR/outputs.npz, by name. */

@@ -66,16 +66,16 @@ static void ending_signals(sigset_t *set)
     }
 }
 
+/* The thread allocates and frees nothing: malloc would take 64 MiB of address space for it, at a
+ * moment that nobody knows, which little room for oneDNN's code cannot bear. */
 static void *watch(void *arg)
 {
-    sigset_t set;
+    const sigset_t *set = arg;
     int number;
-    memcpy(&set, arg, sizeof set);
-    free(arg);
-    while (sigwait(&set, &number) == 0) {
+    while (sigwait(set, &number) == 0) {
         remove_temporaries();
         (void)signal(number, SIG_DFL);
-        pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+        pthread_sigmask(SIG_UNBLOCK, set, NULL);
         raise(number);
     }
     return NULL;
@@ -83,20 +83,16 @@ static void *watch(void *arg)
 
 void cli_catch_signals(void)
 {
-    sigset_t *set = malloc(sizeof *set);
+    static sigset_t set; /* the thread's, to the end */
     pthread_attr_t attr;
     pthread_t thread;
     /* A write past a limit on file sizes fails then, and is reported as any other. */
     (void)signal(SIGXFSZ, SIG_IGN);
-    if (!set) return;
-    ending_signals(set);
+    ending_signals(&set);
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
-    pthread_sigmask(SIG_BLOCK, set, NULL);
-    if (pthread_create(&thread, &attr, watch, set) != 0) {
-        pthread_sigmask(SIG_UNBLOCK, set, NULL);
-        free(set);
-    }
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    if (pthread_create(&thread, &attr, watch, &set) != 0) pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     pthread_attr_destroy(&attr);
 }

@@ -34,16 +34,6 @@ static const char script[] =
     "for i, y in enumerate(s.run(wanted, feeds)):\n"
     "    numpy.save(f'{folder}/output_{i}.npy', y)\n";
 
-static zc_status write_file(const char *path, const void *data, size_t len, zc_diag *diag)
-{
-    zc_writer *writer = NULL;
-    zc_status status = zc_writer_open(path, &writer, diag);
-    if (status == ZC_OK) status = zc_writer_write(writer, data, len, diag);
-    if (status == ZC_OK) status = zc_writer_commit(&writer, diag);
-    zc_writer_abort(&writer);
-    return status;
-}
-
 /* The last line that the script printed. */
 static void read_reason(const char *path, char *out, size_t n)
 {
@@ -97,7 +87,7 @@ static zc_status write_inputs(call *c)
     snprintf(c->model, sizeof c->model, "%s", m->path ? m->path : "");
     if (m->path) return ZC_OK;
     snprintf(c->model, sizeof c->model, "%s/model.onnx", c->dir);
-    return write_file(c->model, m->bytes, m->len, c->diag);
+    return zc_file_write(c->model, m->bytes, m->len, c->diag);
 }
 
 static zc_status ask(call *c)

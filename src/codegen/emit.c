@@ -16,16 +16,6 @@ static zc_status make_folder(const char *path, zc_diag *diag)
     return zc_fail(diag, ZC_ERR_IO, path, "cannot be created: %s", strerror(errno));
 }
 
-static zc_status write_text(const char *path, const char *text, size_t len, zc_diag *diag)
-{
-    zc_writer *w;
-    ZC_TRY(zc_writer_open(path, &w, diag));
-    zc_status status = zc_writer_write(w, text, len, diag);
-    if (status == ZC_OK) return zc_writer_commit(&w, diag);
-    zc_writer_abort(&w);
-    return status;
-}
-
 static zc_status join(char out[PATH], const char *a, const char *b, zc_diag *diag)
 {
     int n = snprintf(out, PATH, "%s/%s", a, b);
@@ -46,7 +36,7 @@ static zc_status emit_sources(const zc_program *p, const char *dir, zc_diag *dia
             ZC_TRY(make_folder(path, diag));
             ZC_TRY(join(path, root, p->sources[i].name, diag));
         }
-        ZC_TRY(write_text(path, p->sources[i].text, strlen(p->sources[i].text), diag));
+        ZC_TRY(zc_file_write(path, p->sources[i].text, strlen(p->sources[i].text), diag));
     }
     return ZC_OK;
 }
@@ -86,7 +76,7 @@ static zc_status emit_kernel(const zc_program *p, uint32_t k, const char *dir, z
     put_provenance(&text, p, k);
     zc_buf_puts(&text, p->kernels[k].spec);
     zc_status status = text.failed ? zc_fail_nomem(diag, "kernel source", text.len)
-                                   : write_text(path, text.data, text.len, diag);
+                                   : zc_file_write(path, text.data, text.len, diag);
     zc_buf_fini(&text);
     return status;
 }

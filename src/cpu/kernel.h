@@ -5,6 +5,7 @@
 #ifndef ZC_CPU_KERNEL_H
 #define ZC_CPU_KERNEL_H
 
+#include "base/allocator.h"
 #include "base/pool.h"
 #include "cpu/packs.h"
 #include "op/infer.h"
@@ -20,7 +21,8 @@ typedef struct zc_kstate {
 /* Temporary memory of one step, reused by the next; grows only when a larger shape arrives. */
 typedef struct zc_scratch {
     struct zc_scratch_block *blocks;
-    size_t held; /* bytes of all blocks */
+    size_t held;                   /* bytes of all blocks */
+    const zc_allocator *allocator; /* NULL: the C library's */
 } zc_scratch;
 void *zc_scratch_get(zc_scratch *s,
                      size_t bytes); /* 64-byte aligned, not zeroed; NULL: no memory */
@@ -41,9 +43,10 @@ struct zc_kctx {
     zc_kstate *state; /* may be NULL: keep nothing */
     zc_kstate *prologue_state, *epilogue_state;
     const zc_kctx
-        *step;       /* whose epilogue the kernel may run itself (zc_finish_begin); NULL: none */
-    bool finished;   /* it does */
-    zc_packs *packs; /* of the plan's constants; may be NULL: pack nothing */
+        *step;     /* whose epilogue the kernel may run itself (zc_finish_begin); NULL: none */
+    bool finished; /* it does */
+    const struct zc_custom_set *custom; /* the caller's operators (op/custom.h); NULL: none */
+    zc_packs *packs;                    /* of the plan's constants; may be NULL: pack nothing */
     /* DYNAMIC operations: gives out[i] its shape and data. dims may alias out[i].dims. */
     zc_status (*resize)(zc_kctx *k, int i, int rank, const int64_t *dims);
     /* Has the run been asked to end? Then it stays so, and nobody reads what the kernel computes.

@@ -45,6 +45,7 @@ typedef struct job {
     zc_pooling p;
     int64_t lp; /* the exponent of Lp poolings */
     bool count_pad, column_major;
+    bool whole; /* the window is the plane */
 } job;
 
 /* Calls f for every output element in [begin, end). */
@@ -76,7 +77,8 @@ static void average(void *arg, int64_t begin, int64_t end)
         for (zc_taps_begin(&j->p.w, at, &t); t.any; zc_taps_next(&t), n++)
             sum += zc_get(&j->k->in[0], base + t.x);
         if (j->count_pad) n = padded_taps(&j->p.w, at);
-        zc_put(&j->k->out[0], i, n > 0 ? sum / n : 0);
+        /* The mean of an empty plane is no number, as that of an empty axis. */
+        zc_put(&j->k->out[0], i, n > 0 || j->whole ? sum / n : 0);
     }
 }
 
@@ -160,7 +162,7 @@ zc_status zc_k_LpPool(zc_kctx *k)
 
 zc_status zc_k_GlobalAveragePool(zc_kctx *k)
 {
-    job j = {0};
+    job j = {.whole = true};
     return run(k, &j, average);
 }
 

@@ -9,13 +9,19 @@ struct zc_scratch_block {
 };
 
 #define BLOCK_MIN ((size_t)1 << 16)
-#define ALIGN     ((size_t)64)
 
-static struct zc_scratch_block *block_new(size_t cap)
+static const zc_allocator c_library;
+
+static const zc_allocator *allocator(const zc_scratch *s)
+{
+    return s->allocator ? s->allocator : &c_library;
+}
+
+static struct zc_scratch_block *block_new(const zc_scratch *s, size_t cap)
 {
     struct zc_scratch_block *b = malloc(sizeof *b);
     if (!b) return NULL;
-    *b = (struct zc_scratch_block){.cap = cap, .data = aligned_alloc(ALIGN, cap)};
+    *b = (struct zc_scratch_block){.cap = cap, .data = zc_tensor_alloc(allocator(s), cap)};
     if (!b->data) {
         free(b);
         return NULL;
@@ -26,12 +32,12 @@ static struct zc_scratch_block *block_new(size_t cap)
 void *zc_scratch_get(zc_scratch *s, size_t bytes)
 {
     size_t need;
-    if (!zc_add_size(bytes, ALIGN, &need)) return NULL;
-    need = zc_align_up(bytes ? bytes : 1, ALIGN);
+    if (!zc_add_size(bytes, ZC_TENSOR_ALIGN, &need)) return NULL;
+    need = zc_align_up(bytes ? bytes : 1, ZC_TENSOR_ALIGN);
     struct zc_scratch_block **at = &s->blocks;
     while (*at && (*at)->cap - (*at)->used < need) at = &(*at)->next;
     if (!*at) {
-        *at = block_new(need > BLOCK_MIN ? need : BLOCK_MIN);
+        *at = block_new(s, need > BLOCK_MIN ? need : BLOCK_MIN);
         if (!*at) return NULL;
         s->held += (*at)->cap;
     }
@@ -50,7 +56,7 @@ void zc_scratch_fini(zc_scratch *s)
     while (s->blocks) {
         struct zc_scratch_block *b = s->blocks;
         s->blocks = b->next;
-        free(b->data);
+        zc_tensor_free(allocator(s), b->data, b->cap);
         free(b);
     }
     s->held = 0;

@@ -71,14 +71,18 @@ SIMD_INLINE float SIMD_FN(top)(vf v)
 }
 #undef SIMD_FOLD
 
-#define VM_F       vf
-#define VM_I       vi
-#define VM_MASK(c) (c)
-#define VM_FN(n)   SIMD_FN(vm_##n)
-#define VM_INLINE  SIMD_INLINE
+#define VM_F         vf
+#define VM_I         vi
+#define VM_MASK(c)   (c)
+#define VM_MAX(a, b) SIMD_MAX(SIMD_FN(splat)(a), b)
+#define VM_MIN(a, b) SIMD_MIN(SIMD_FN(splat)(a), b)
+#define VM_FN(n)     SIMD_FN(vm_##n)
+#define VM_INLINE    SIMD_INLINE
 #include "cpu/vmath_tmpl.h"
 #undef VM_F
 #undef VM_I
 #undef VM_MASK
+#undef VM_MAX
+#undef VM_MIN
 #undef VM_FN
 #undef VM_INLINE

@@ -6,15 +6,19 @@
 #include <stdint.h>
 #include <string.h>
 
-#define VM_F       float
-#define VM_I       int32_t
-#define VM_MASK(c) (-(int32_t)(c))
-#define VM_FN(n)   zc_vm_##n
-#define VM_INLINE  static inline
+#define VM_F         float
+#define VM_I         int32_t
+#define VM_MASK(c)   (-(int32_t)(c))
+#define VM_MAX(a, b) ((a) > (b) ? (a) : (b))
+#define VM_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define VM_FN(n)     zc_vm_##n
+#define VM_INLINE    static inline
 #include "cpu/vmath_tmpl.h"
 #undef VM_F
 #undef VM_I
 #undef VM_MASK
+#undef VM_MAX
+#undef VM_MIN
 #undef VM_FN
 #undef VM_INLINE
 

@@ -3,6 +3,7 @@
  * The includer defines
  *   VM_F, VM_I   float and 32-bit integer type, or vectors of them with as many elements
  *   VM_MASK(c)   all bits set where the comparison c holds
+ *   VM_MAX(a,b)  the greater; b where one is NaN; VM_MIN(a,b): the smaller
  *   VM_FN(name)  the function's name
  *   VM_INLINE    what stands before it
  * They use no fused multiply-add by themselves, so that every instance gives the same bits. */
@@ -21,27 +22,38 @@ VM_INLINE VM_F VM_FN(unbits)(VM_I b)
     return x;
 }
 
-/* Within 1 unit in the last place, denormal results included; exp(-inf) is 0, NaN stays NaN. */
-VM_INLINE VM_F VM_FN(exp)(VM_F x)
+/* exp(x) is p * 2^n with p in [1/sqrt(2), sqrt(2)], within 1 unit in the last place. *n: the bits
+ * of n + 1.5 * 2^23, whose low byte is n's. */
+VM_INLINE VM_F VM_FN(exp_parts)(VM_F x, VM_I *n)
 {
     const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
-    /* Beyond these bounds the result is 0 or infinity; the numbers are the bits of -104 and 89. */
-    VM_I low = VM_MASK(x < -104.0f), high = VM_MASK(x > 89.0f);
-    x = VM_FN(unbits)((VM_FN(bits)(x) & ~(low | high)) | (low & -1026555904) | (high & 1118961664));
     /* x = n ln 2 + r with |r| <= ln 2 / 2; ln 2 in two parts, the first exact when times n */
-    VM_F shifted = x * 1.44269504f + magic, n = shifted - magic;
-    VM_F r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
+    VM_F shifted = x * 1.44269504f + magic, whole = shifted - magic;
+    VM_F r = (x - whole * 0.693359375f) - whole * -2.12194440e-4f;
     /* exp(r) = 1 + r + r^2 q(r), q minimax for the relative error */
     VM_F q = r * 0.00138145986f + 0.00836871688f;
     q = q * r + 0.0416683880f;
     q = q * r + 0.166665206f;
     q = q * r + 0.499999934f;
-    VM_F p = (q * r) * r + r + 1.0f;
+    *n = VM_FN(bits)(shifted);
+    return (q * r) * r + r + 1.0f;
+}
+
+/* 2^(n + by), where that is a normal number; the low byte of n counts. */
+VM_INLINE VM_F VM_FN(power)(VM_I n, int32_t by)
+{
+    return VM_FN(unbits)(((n + (127 + by)) & 255) << 23);
+}
+
+/* Within 1 unit in the last place, denormal results included; exp(-inf) is 0, NaN stays NaN. */
+VM_INLINE VM_F VM_FN(exp)(VM_F x)
+{
+    VM_I n;
+    /* Beyond these bounds the result is 0 or infinity. */
+    VM_F p = VM_FN(exp_parts)(VM_MIN(89.0f, VM_MAX(-104.0f, x)), &n);
     /* times 2^n in two steps, since 2^n itself may be out of range; 0x4b400000 are magic's bits */
-    VM_I k = VM_FN(bits)(shifted) - 0x4b400000, half = k >> 1;
-    VM_F a = VM_FN(unbits)(((half + 127) & 255) << 23);
-    VM_F b = VM_FN(unbits)(((k - half + 127) & 255) << 23);
-    return p * a * b;
+    VM_I k = n - 0x4b400000, half = k >> 1;
+    return p * VM_FN(power)(half, 0) * VM_FN(power)(k - half, 0);
 }
 
 /* mask ? a : b */
@@ -61,9 +73,14 @@ VM_INLINE VM_F VM_FN(with_sign)(VM_F x, VM_F s)
     return VM_FN(unbits)((VM_FN(bits)(x) & 0x7fffffff) | (VM_FN(bits)(s) & (-0x7fffffff - 1)));
 }
 
+/* Both sides of the quotient times 2^-24, so that all that exp(-x) may be is in range in one step.
+ */
 VM_INLINE VM_F VM_FN(sigmoid)(VM_F x)
 {
-    return 1.0f / (1.0f + VM_FN(exp)(-x));
+    const float small = 0x1p-24f;
+    VM_I n;
+    VM_F p = VM_FN(exp_parts)(VM_MIN(104.5f, VM_MAX(-70.0f, -x)), &n);
+    return small / (p * VM_FN(power)(n, -24) + small);
 }
 
 /* A polynomial near 0, where 1 - e would cancel. */

@@ -9,6 +9,7 @@
 #include "base/sized.h"
 #include "codegen/codegen.h"
 #include "driver/compile.h"
+#include "driver/copies.h"
 #include "driver/rules.h"
 #include "driver/slow.h"
 #include "driver/target.h"
@@ -50,6 +51,7 @@ static zc_status check_lists(const zc_compile_params *p, zc_diag *diag)
     }
     ZC_TRY(check_list("targets", p->targets, p->target_count, diag));
     ZC_TRY(check_list("rules", p->rules, p->rule_count, diag));
+    ZC_TRY(zc_custom_check(&(zc_custom_set){p->custom_ops, p->custom_op_count}, diag));
     ZC_TRY(check_list("skip_rules", p->skip_rules, p->skip_rule_count, diag));
     for (size_t i = 0; i < p->rule_count; i++) ZC_TRY(check_name("rules", p->rules[i], diag));
     for (size_t i = 0; i < p->skip_rule_count; i++)
@@ -116,14 +118,15 @@ static zc_status import_params(const zc_compile_params *p, zc_arena *arena, zc_i
 
 /* ---- the road ---- */
 
-static zc_status import(const zc_model_source *model, const zc_compile_params *p, bool weightless,
-                        zc_graph **out, zc_diag *diag)
+static zc_status import(const zc_model_source *model, const zc_compile_params *p,
+                        const zc_custom_set *custom, bool weightless, zc_graph **out, zc_diag *diag)
 {
     zc_arena arena;
     zc_import_params params;
     zc_arena_init(&arena, 0);
     zc_status status = import_params(p, &arena, &params, diag);
     params.weightless = weightless;
+    params.custom = custom;
     if (status == ZC_OK)
         status = model->path ? zc_import_file(model->path, &params, out, diag)
                              : zc_import_bytes(model->bytes, model->len, &params, out, diag);
@@ -134,13 +137,13 @@ static zc_status import(const zc_model_source *model, const zc_compile_params *p
 zc_status zc_compile_import(const zc_model_source *model, const zc_compile_params *p,
                             zc_graph **out, zc_diag *diag)
 {
-    return import(model, p, false, out, diag);
+    return import(model, p, NULL, false, out, diag);
 }
 
 zc_status zc_compile_import_weightless(const zc_model_source *model, const zc_compile_params *p,
                                        zc_graph **out, zc_diag *diag)
 {
-    return import(model, p, true, out, diag);
+    return import(model, p, NULL, true, out, diag);
 }
 
 static zc_status hash_file(const char *path, uint8_t out[32], zc_diag *diag)
@@ -178,7 +181,7 @@ static zc_status hash_model(const zc_model_source *model, uint8_t out[32], zc_di
 typedef struct plan_sink {
     zc_sink fn; /* NULL: no plan is made */
     void *user;
-    bool is_file; /* whoever asked for it hears what will be slow on the CPU */
+    bool is_file; /* whoever asked for it hears what will be slow or held twice */
 } plan_sink;
 
 /* One compilation. */
@@ -295,6 +298,7 @@ static zc_status finish(const zc_graph *g, job *j, zc_diag *diag)
         zc_explain_program(j->explain, &program);
     if (status == ZC_OK && !j->targets.narchs && j->sink.is_file)
         status = zc_tell_slow_steps(&program, diag);
+    if (status == ZC_OK && j->sink.is_file) status = zc_tell_copies(&program, diag);
     if (status == ZC_OK && j->sink.fn) status = write_plan(&program, j, &arena, diag);
     zc_arena_fini(&arena);
     return status;
@@ -332,7 +336,8 @@ static zc_status compile_with(job *j, zc_diag *diag)
         return zc_fail(diag, ZC_ERR_ARG, j->p->profiles[0].name,
                        "a profile needs a GPU among the targets");
     ZC_TRY(progress(j->p, "import", STAGE_IMPORT, diag));
-    ZC_TRY(import(j->model, j->p, !j->sink.fn, &g, diag));
+    const zc_custom_set custom = {j->p->custom_ops, j->p->custom_op_count};
+    ZC_TRY(import(j->model, j->p, &custom, !j->sink.fn, &g, diag));
     zc_status status = optimise(g, j, diag);
     if (status == ZC_OK && j->p->tune && j->p->rule_count)
         status = zc_tune_graph(g, j->p, j->tuning, diag);

@@ -37,6 +37,12 @@ static zc_status check_all(const zc_rules *r, const zc_targets *targets, zc_diag
         if (info.is_builtin || info.is_disabled || info.unchecked) continue;
         if (has_kernels && gpu < 0) gpu = has_gpu();
         ZC_TRY(check_rule(r, i, has_kernels && gpu > 0 ? &device : NULL, diag));
+        if (has_kernels && gpu == 0 && targets->narchs)
+            zc_warn(
+                diag, info.file,
+                "the kernels of rule '%s' (line %d) were not run: no GPU ('zc rules test --device "
+                "cuda' runs them on one)",
+                info.name, info.line);
     }
     return ZC_OK;
 }

@@ -83,11 +83,10 @@ static zc_status make(zc_imp *im, Onnx__TensorProto *proto, const char *name, co
     ZC_TRY(try_weightless(im, proto, name, out));
     if (*out) return ZC_OK;
     zc_tensor t;
+    const char *before = zc_diag_lend_subject(im->diag, subject);
     zc_status status = zc_tensor_take_proto(proto, im->ext, &t, im->diag);
-    if (status != ZC_OK) {
-        zc_diag_subject(im->diag, subject);
-        return im->status = status;
-    }
+    zc_diag_lend_subject(im->diag, before);
+    if (status != ZC_OK) return im->status = status;
     return own(im, &t, name, subject, out);
 }
 
@@ -111,11 +110,10 @@ zc_status zc_imp_sparse(zc_imp *im, const Onnx__SparseTensorProto *proto, const 
                         const char *subject, zc_vid *out)
 {
     zc_tensor t;
+    const char *before = zc_diag_lend_subject(im->diag, subject);
     zc_status status = zc_tensor_from_sparse(proto, im->ext, im->budget - im->bytes, &t, im->diag);
-    if (status != ZC_OK) {
-        zc_diag_subject(im->diag, subject);
-        return im->status = status;
-    }
+    zc_diag_lend_subject(im->diag, before);
+    if (status != ZC_OK) return im->status = status;
     return own(im, &t, name, subject, out);
 }
 

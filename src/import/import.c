@@ -211,6 +211,31 @@ static void *dead_attrs(zc_arena *arena)
     return zc_arena_alloc(arena, 1, most);
 }
 
+static zc_status read_text(zc_imp *im, const char *text, const char **out)
+{
+    *out = zc_arena_strdup(&im->g->arena, zc_text(text));
+    return *out ? ZC_OK : zc_imp_nomem(im, "metadata");
+}
+
+static zc_status read_origin(zc_imp *im, zc_origin *out)
+{
+    const Onnx__ModelProto *m = im->model;
+    const char **pairs = zc_arena_alloc(&im->g->arena, m->n_metadata_props, 2 * sizeof *pairs);
+    if (!pairs) return zc_imp_nomem(im, "metadata");
+    ZC_TRY(read_text(im, m->producer_name, &out->producer));
+    ZC_TRY(read_text(im, m->producer_version, &out->producer_version));
+    ZC_TRY(read_text(im, m->domain, &out->domain));
+    ZC_TRY(read_text(im, m->doc_string, &out->doc));
+    for (size_t i = 0; i < m->n_metadata_props; i++) {
+        ZC_TRY(read_text(im, m->metadata_props[i]->key, &pairs[2 * i]));
+        ZC_TRY(read_text(im, m->metadata_props[i]->value, &pairs[2 * i + 1]));
+    }
+    out->version = m->model_version;
+    out->npairs = (uint32_t)m->n_metadata_props;
+    out->pairs = pairs;
+    return ZC_OK;
+}
+
 static zc_status import_model(zc_imp *im)
 {
     const Onnx__GraphProto *graph = im->model->graph;
@@ -218,9 +243,11 @@ static zc_status import_model(zc_imp *im)
     ZC_TRY(zc_imp_functions(im));
     ZC_TRY(zc_imp_survey(im));
     ZC_TRY(zc_graph_create(graph->name, &im->g, im->diag));
+    im->g->custom = im->params->custom;
     im->g->arena.budget = im->g->dims.arena.budget = im->arena.budget;
     im->dead = dead_attrs(&im->arena);
     if (!im->dead) return zc_fail_nomem(im->diag, "attributes", 0);
+    ZC_TRY(read_origin(im, &im->g->origin));
     im->block = &im->g->top;
     im->scope = &scope;
     zc_status status = import_graph(im);

@@ -3,6 +3,7 @@
 #define ZC_IMPORT_IMPORT_H
 
 #include "ir/graph.h"
+#include "op/custom.h"
 
 /* Overrides for symbolic dimensions and whole input shapes (--dim, --shape). */
 typedef struct zc_dim_override {
@@ -23,6 +24,8 @@ typedef struct zc_import_params {
     const zc_shape_override *shapes;
     int nshapes;
     uint64_t max_memory; /* budget in bytes for everything imported; 0: 64 GiB */
+    const zc_custom_set
+        *custom;     /* operators of the caller's, which outlive the graph; may be NULL */
     bool strict;     /* refuse a model that declares a type which contradicts the inferred one */
     bool weightless; /* keep absent external data as constants without bytes (zc fill, inspect) */
 } zc_import_params;

@@ -221,6 +221,11 @@ void zc_imp_set_str(zc_imp *im, zc_inode *n, const char *name, const char *value
 /* Fails on the first attribute that is left. */
 zc_status zc_imp_no_more_attrs(zc_imp *im, const zc_inode *n);
 
+/* ---- custom.c ---- */
+
+/* The node of an operator of the caller's. */
+zc_status zc_imp_custom(zc_imp *im, zc_inode *n);
+
 /* ---- build.c ---- */
 
 /* A node in the current block with those inputs and default attributes. */

@@ -143,6 +143,10 @@ static const zc_iop *new_row(zc_imp *im, const char *domain, const char *op_type
     if (!key || !zc_smap_add(&im->iops, key, strlen(key), im->iop_rows.len, &added)) return NULL;
     zc_iop iop = {.op = operation(domain, op_type)};
     find_steps(&iop, domain, op_type);
+    if (zc_custom_find(im->params->custom, domain, op_type)) {
+        iop = (zc_iop){.op = ZC_OP_Custom, .known = true};
+        return ZC_VEC_PUSH(&im->iop_rows, iop) ? &im->iop_rows.data[im->iop_rows.len - 1] : NULL;
+    }
     const zc_smap_slot *f = zc_smap_find(&im->functions, key, strlen(key));
     const bool built_in = iop.known |= iop.op != ZC_OP_NONE;
     /* The standard's own functions have kernels; elsewhere the model's definition counts. */
@@ -179,6 +183,7 @@ zc_status zc_iop_run(zc_imp *im, const zc_iop *iop, zc_inode *n)
 {
     const zc_iop op = *iop; /* the rows move when regions bring new operators */
     n->op = op.op;
+    if (n->op == ZC_OP_Custom) return zc_imp_custom(im, n);
     drop_consumed_inputs(im, n);
     for (int i = op.first_step; i < op.first_step + op.nsteps && !n->done; i++) {
         if (n->version >= steps[i].below) continue;

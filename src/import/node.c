@@ -120,7 +120,9 @@ static zc_status import_node(zc_imp *im, size_t i)
                   .domain = zc_imp_domain(proto->domain),
                   .op_type = zc_text(proto->op_type)};
     bool poisoned = false;
+    const char *before = zc_diag_lend_subject(im->diag, n.name);
     zc_status status = n.name ? import_known(im, &n, &poisoned) : zc_imp_nomem(im, "names");
+    zc_diag_lend_subject(im->diag, before);
     if (status == ZC_ERR_UNSUPPORTED) {
         im->unsupported++;
         im->status = status = ZC_OK;
@@ -128,7 +130,6 @@ static zc_status import_node(zc_imp *im, size_t i)
     }
     if (poisoned) poison(im, proto);
     im->status = status;
-    zc_diag_subject(status == ZC_OK ? NULL : im->diag, n.name);
     zc_arena_fini(&arena);
     return status;
 }

@@ -106,8 +106,9 @@ zc_status zc_tensor_from_sparse(const Onnx__SparseTensorProto *sparse, zc_extern
     if (parts.name && !*parts.name) parts.name = NULL;
     zc_status status = zc_tensor_from_proto(sparse->values, ext, &parts.values, diag);
     if (status == ZC_OK) {
+        const char *before = zc_diag_lend_subject(diag, parts.name);
         status = zc_tensor_from_proto(sparse->indices, ext, &parts.indices, diag);
-        if (status != ZC_OK) zc_diag_subject(diag, parts.name);
+        zc_diag_lend_subject(diag, before);
     }
     if (status == ZC_OK) status = make_dense(sparse, &parts, max_bytes, out, diag);
     free(parts.values.data);

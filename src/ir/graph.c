@@ -187,6 +187,22 @@ bool zc_graph_is_hollow(const zc_graph *g, zc_vid v)
     return t && !t->data && zc_tensor_numel(t) != 0;
 }
 
+bool zc_graph_splat(const zc_graph *g, zc_vid v, double *out)
+{
+    const zc_tensor *t = v ? zc_val(g, v)->data : NULL;
+    int64_t n = t ? zc_tensor_numel(t) : 0;
+    if (!t || !t->data || n < 1 || zc_dtype_class(t->dtype) == ZC_CLASS_COMPLEX) return false;
+    *out = zc_load_f64(t->dtype, t->data, 0);
+    bool is_float = zc_dtype_is_float(t->dtype);
+    for (int64_t i = 1; i < n; i++) {
+        /* Integers beyond 2^53 have neighbours that f64 cannot tell from them. */
+        if (is_float ? zc_load_f64(t->dtype, t->data, i) != *out
+                     : zc_load_i64(t->dtype, t->data, i) != zc_load_i64(t->dtype, t->data, 0))
+            return false;
+    }
+    return true;
+}
+
 zc_vid zc_graph_const_i64(zc_graph *g, const char *name, const int64_t *v, int n, int rank)
 {
     zc_tensor t = {.dtype = ZC_I64, .rank = rank, .dims = {n}, .data = (void *)(uintptr_t)v};

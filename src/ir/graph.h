@@ -6,6 +6,7 @@
 #ifndef ZC_IR_GRAPH_H
 #define ZC_IR_GRAPH_H
 
+#include "base/origin.h"
 #include "op/infer.h"
 
 typedef uint32_t zc_vid;
@@ -55,6 +56,9 @@ typedef struct zc_graph {
     zc_arena arena;
     zc_dims dims;
     const char *name;
+    zc_origin origin;
+    const struct zc_custom_set
+        *custom; /* operators of the caller's; they outlive the graph. NULL: none */
     ZC_VEC(zc_value) values;
     ZC_VEC(zc_node) nodes;
     zc_block top;
@@ -99,6 +103,9 @@ zc_vid zc_graph_const(zc_graph *g, const char *name, const zc_tensor *t, bool ta
  */
 zc_vid zc_graph_hollow(zc_graph *g, const char *name, const zc_type *type);
 bool zc_graph_is_hollow(const zc_graph *g, zc_vid v);
+/* The number that all elements of a constant equal. false: no constant, empty, complex, hollow, or
+ * of several numbers. */
+bool zc_graph_splat(const zc_graph *g, zc_vid v, double *out);
 zc_vid zc_graph_const_i64(zc_graph *g, const char *name, const int64_t *v, int n, int rank);
 
 /* A node at the end of block (NULL: in no block yet) with default attributes, these operands (NULL:

@@ -25,6 +25,7 @@ static zc_status infer_results(const zc_graph *g, const zc_node *node, zc_dims *
                   .attrs = node->attrs,
                   .dims = dims,
                   .arena = arena,
+                  .custom = g->custom,
                   .nin = node->nin,
                   .nout = node->nout,
                   .in = in,

@@ -102,8 +102,8 @@ static zc_status room_for(zc_attention *a, zc_dtype type, int64_t heads, int64_t
     return zc_launch_scratch(a->l, bytes, out);
 }
 
-/* Rows r of *view, of the values' type and size or the keys', go to r->to, or to scratch memory
- * when it is NULL, which becomes the view. */
+/* Rows r->x, of the values' type and size or the keys', go to r->to, or to scratch memory when it
+ * is NULL, which becomes the view. */
 static zc_status move_rows(zc_attention *a, bool values, struct zc_attention_rows_params *r,
                            struct zc_attention_view *view)
 {
@@ -112,9 +112,6 @@ static zc_status move_rows(zc_attention *a, bool values, struct zc_attention_row
     int64_t rows = zc_numel(3, dims), size = values ? a->dv : a->d;
     if (rows < 0 || rows / WARPS >= INT32_MAX) return zc_attention_too_large(a);
     if (!r->to) ZC_TRY(room_for(a, values ? a->v_type : a->type, r->heads, r->room, size, &r->to));
-    r->len = a->p.len;
-    r->batch = a->p.batch;
-    r->x = *view;
     *view = (struct zc_attention_view){r->to, r->heads * r->room * size, r->room * size, size};
     zc_dim3 grid = {zc_launch_blocks(rows, WARPS, 0), 1, 1};
     return zc_launch_kernel(a->l, values ? ENTRY_VALUES : ENTRY_KEYS, grid, WARPS * 32, 0, r,
@@ -123,60 +120,75 @@ static zc_status move_rows(zc_attention *a, bool values, struct zc_attention_row
 
 /* Past and new keys, or values, one after the other: in the result, or in scratch memory. Nothing
  * to do where they stand ready. */
-static zc_status keys_in_one(zc_attention *a, const zc_attention_form *f, bool values,
-                             struct zc_attention_rows_params r, struct zc_attention_view *view)
+static zc_status keys_in_one(zc_attention *a, bool values, struct zc_attention_rows_params *r,
+                             struct zc_attention_view *view)
 {
-    zc_launch *l = a->l;
-    int64_t size = values ? a->dv : a->d;
-    const void *past = values ? IN(past_v) : IN(past_k);
-    r.to = wanted(l, values ? 2 : 1);
-    r.past = (struct zc_attention_view){past, f->kv_heads * f->past * size, f->past * size, size};
-    r.heads = f->kv_heads;
-    r.fresh = f->fresh;
-    r.room = f->room;
-    r.behind = f->cache || f->past > 0;
-    if (r.to || r.behind || r.half || r.norm) return move_rows(a, values, &r, view);
-    return ZC_OK;
+    bool ready = !r->to && !r->behind && !r->half && !r->norm;
+    return ready ? ZC_OK : move_rows(a, values, r, view);
 }
 
 /* Queries and keys that stand next to each other. */
 static zc_status queries_and_keys(zc_attention *a, const zc_attention_form *f,
-                                  struct zc_attention_rows_params r)
+                                  struct zc_attention_rows_params *r)
 {
     size_t bytes = zc_dtype_bits(a->type) / 8;
-    r.heads = f->heads + f->kv_heads;
-    r.fresh = r.room = f->nq;
-    ZC_TRY(move_rows(a, false, &r, &a->p.q));
+    r->heads = f->heads + f->kv_heads;
+    ZC_TRY(move_rows(a, false, r, &a->p.q));
     a->p.k = a->p.q;
     a->p.k.data = (void *)((uintptr_t)a->p.q.data + (uintptr_t)(f->heads * f->nq * f->d) * bytes);
     return ZC_OK;
 }
 
+static void tables_of(const zc_launch *l, const zc_attention_form *f,
+                      struct zc_attention_rows_params *r)
+{
+    r->cos = IN(cos);
+    r->sin = IN(sin);
+    r->ids = IN(positions);
+    r->half = f->half;
+    r->table = f->table;
+    r->table_step = f->table_step;
+    r->table_fresh = f->table_fresh;
+    r->interleaved = ZC_ATTRS(l, Attention)->interleaved != 0;
+}
+
+void zc_attention_rows_of(const zc_attention *a, const zc_attention_form *f,
+                          zc_attention_operand which, struct zc_attention_rows_params *r)
+{
+    const zc_launch *l = a->l;
+    bool values = which == ZC_ATTENTION_VALUES;
+    *r = (struct zc_attention_rows_params){.len = a->p.len,
+                                           .batch = a->p.batch,
+                                           .heads = f->heads,
+                                           .fresh = f->nq,
+                                           .room = f->nq,
+                                           .eps = ZC_ATTRS(l, Attention)->norm_epsilon};
+    r->x = values ? a->p.v : which == ZC_ATTENTION_KEYS ? a->p.k : a->p.q;
+    r->norm = values ? NULL : which == ZC_ATTENTION_KEYS ? IN(k_norm) : IN(q_norm);
+    if (!values) tables_of(l, f, r);
+    if (which == ZC_ATTENTION_QUERIES) return;
+    int64_t size = values ? a->dv : a->d;
+    const void *past = values ? IN(past_v) : IN(past_k);
+    r->to = wanted(l, values ? 2 : 1);
+    r->past = (struct zc_attention_view){past, f->kv_heads * f->past * size, f->past * size, size};
+    r->heads = f->kv_heads;
+    r->fresh = f->fresh;
+    r->room = f->room;
+    r->behind = f->cache || f->past > 0;
+}
+
 static zc_status prepare_rows(zc_attention *a, const zc_attention_form *f)
 {
-    zc_launch *l = a->l;
-    const zc_attrs_Attention *at = ZC_ATTRS(l, Attention);
-    struct zc_attention_rows_params plain = {.eps = at->norm_epsilon}, r = plain;
-    r.cos = IN(cos);
-    r.sin = IN(sin);
-    r.ids = IN(positions);
-    r.half = f->half;
-    r.table = f->table;
-    r.table_step = f->table_step;
-    r.table_fresh = f->table_fresh;
-    r.interleaved = at->interleaved != 0;
-    const void *q_norm = IN(q_norm);
-    r.norm = IN(k_norm);
-    bool kept = f->cache || f->past > 0 || wanted(l, 1),
-         together = f->q.pos == f->k.pos && f->packed;
-    ZC_TRY(keys_in_one(a, f, true, plain, &a->p.v));
-    if (f->half && together && f->q.head == f->d && !kept && !q_norm && !r.norm)
-        return queries_and_keys(a, f, r);
-    ZC_TRY(keys_in_one(a, f, false, r, &a->p.k));
-    r.norm = q_norm;
-    r.heads = f->heads;
-    r.fresh = r.room = f->nq;
-    return r.half || r.norm ? move_rows(a, false, &r, &a->p.q) : ZC_OK;
+    struct zc_attention_rows_params q, k, v;
+    zc_attention_rows_of(a, f, ZC_ATTENTION_QUERIES, &q);
+    zc_attention_rows_of(a, f, ZC_ATTENTION_KEYS, &k);
+    zc_attention_rows_of(a, f, ZC_ATTENTION_VALUES, &v);
+    bool kept = k.behind || k.to, together = f->q.pos == f->k.pos && f->packed;
+    ZC_TRY(keys_in_one(a, true, &v, &a->p.v));
+    if (f->half && together && f->q.head == f->d && !kept && !q.norm && !k.norm)
+        return queries_and_keys(a, f, &q);
+    ZC_TRY(keys_in_one(a, false, &k, &a->p.k));
+    return q.half || q.norm ? move_rows(a, false, &q, &a->p.q) : ZC_OK;
 }
 
 /* ---- hidden keys ---- */
@@ -202,14 +214,20 @@ static zc_status hide(zc_attention *a, const zc_attention_form *f)
     return zc_launch_kernel(l, ENTRY_MASK, grid, 256, 0, &m, sizeof m);
 }
 
+zc_status zc_attention_read(zc_launch *l, zc_attention *a, zc_attention_form *f)
+{
+    *a = (zc_attention){.l = l};
+    ZC_TRY(read_form(l, f));
+    describe(a, f);
+    return zc_launch_epilogue(l, &a->p.fused);
+}
+
 zc_status zc_attention_describe(zc_launch *l, zc_attention *a, bool *some)
 {
     zc_attention_form f;
-    *a = (zc_attention){.l = l};
-    ZC_TRY(read_form(l, &f));
-    describe(a, &f);
+    ZC_TRY(zc_attention_read(l, a, &f));
     ZC_TRY(prepare_rows(a, &f));
     ZC_TRY(hide(a, &f));
     *some = f.batch && f.heads && f.nq && (a->p.y.data || a->p.scores);
-    return *some ? zc_launch_epilogue(l, &a->p.fused) : ZC_OK;
+    return ZC_OK;
 }

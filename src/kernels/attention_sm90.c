@@ -4,20 +4,18 @@
 
 #include "abi/attention_sm90.h"
 #include "base/number.h"
-#include "kernels/attention_form.h"
+#include "kernels/attention_sm90.h"
 #include "kernels/candidates.h"
 
 enum { WARPGROUPS, KEYS, STAGES, COLUMNS };
 const char *const zc_config_attention_sm90[] = {"warpgroups", "keys", "stages", "columns", NULL};
 
 enum {
-    LINE = 128,         /* bytes; a panel has lines of as many */
-    WIDTH = 64,         /* elements of a line */
-    ROWS = 64,          /* of a warpgroup */
-    SMEM_MOST = 232448, /* of a block on sm_90 */
+    LINE = ZC_ATTENTION_SM90_LINE,
+    WIDTH = ZC_ATTENTION_SM90_WIDTH,
+    ROWS = ZC_ATTENTION_SM90_ROWS,
     STAGES_MOST = 4,
     SIZE_MOST = 128, /* of a head: sums and scores of more do not fit into registers */
-    ROWS_LEAST = 17, /* fewer queries leave most of a tile empty */
     FAR = 2048,      /* queries that stand for a range without an end */
     ITEMS = 96       /* heads of all of the batch, where they are not certain */
 };
@@ -30,10 +28,7 @@ typedef struct shape {
 
 static const shape shapes[] = {{2, 128}, {1, 128}};
 
-typedef struct problem {
-    int64_t d, dv, queries, items;
-    int sm_count;
-} problem;
+typedef zc_attention_sm90_problem problem;
 
 static uint32_t smem_of(const problem *p, const shape *s, int stages)
 {
@@ -63,7 +58,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     const problem *p = of;
     const shape *s = &shapes[number];
     int stages = STAGES_MOST;
-    while (smem_of(p, s, stages) > SMEM_MOST) stages--;
+    while (smem_of(p, s, stages) > ZC_ATTENTION_SM90_SMEM) stages--;
     *out = (zc_candidate){.config = {[WARPGROUPS] = s->warpgroups,
                                      [KEYS] = s->keys,
                                      [STAGES] = stages,
@@ -78,44 +73,36 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
 
 /* ---- the specialisation ---- */
 
-static zc_status problem_of(zc_gen *g, const zc_attention_shape *s, problem *p)
+zc_status zc_gen_attention_sm90_problem(zc_gen *g, zc_attention_shape *s, problem *p)
 {
-    static const int64_t bounds[] = {ROWS_LEAST - 1, 128, 512};
+    static const int64_t bounds[] = ZC_ATTENTION_QUERIES_BOUNDS;
     int64_t low, high;
     zc_dim batch = zc_gen_in(g, 0)->dims[0];
+    ZC_TRY(zc_gen_attention_products(g, SIZE_MOST, s));
+    if (g->declined[0]) return ZC_OK;
     zc_gen_size(g, &s->queries, 1, bounds, ZC_COUNTOF(bounds), &low, &high);
-    if (low < ROWS_LEAST)
+    if (low < ZC_ATTENTION_SM90_LEAST)
         return zc_gen_decline(g, "too few queries for tiles of Hopper's warpgroup products");
     *p = (problem){.d = s->d, .dv = s->dv, .items = ITEMS, .sm_count = g->sm_count};
     p->queries = high == INT64_MAX ? FAR : high;
     if (zc_dim_is_const(batch) && s->heads > 0) p->items = batch.k * s->heads;
+    zc_gen_define(g, "WGMMA", "%s", s->type == ZC_F16 ? "F16" : "BF16");
     return ZC_OK;
 }
 
-static zc_status check(zc_gen *g, const zc_attention_shape *s)
+double zc_attention_sm90_us(const zc_attention_sm90_problem *p)
 {
-    if ((s->type != ZC_F16 && s->type != ZC_BF16) || s->v_type != s->type)
-        return zc_gen_decline(g, "no product of warpgroups of %s and %s", zc_dtype_name(s->type),
-                              zc_dtype_name(s->v_type));
-    if (s->scores >= 0) return zc_gen_decline(g, "scores are wanted");
-    if (s->d % 8 || s->dv % 8 || s->d > SIZE_MOST || s->dv > SIZE_MOST)
-        return zc_gen_decline(g, "head size %lld or %lld is no multiple of 8 up to %d",
-                              (long long)s->d, (long long)s->dv, SIZE_MOST);
-    return ZC_OK;
+    return zc_candidates_us(candidate_of, p, ZC_COUNTOF(shapes));
 }
 
 zc_status zc_gen_attention_sm90(zc_gen *g)
 {
     zc_attention_shape s;
     problem p;
-    ZC_TRY(zc_gen_attention_spec(g, &s));
-    if (!g->declined[0]) ZC_TRY(check(g, &s));
-    if (!g->declined[0]) ZC_TRY(problem_of(g, &s, &p));
+    ZC_TRY(zc_gen_attention_sm90_problem(g, &s, &p));
     if (g->declined[0]) return ZC_OK;
     ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &p, ZC_COUNTOF(shapes)));
-    if (g->declined[0]) return ZC_OK;
-    zc_gen_define(g, "WGMMA", "%s", s.type == ZC_F16 ? "F16" : "BF16");
-    return zc_gen_epilogue(g);
+    return g->declined[0] ? ZC_OK : zc_gen_epilogue(g);
 }
 
 /* ---- the launch ---- */
@@ -134,35 +121,38 @@ static zc_status put_map(const zc_attention *a, const struct zc_attention_view *
     return zc_launch_tensor_map(a->l, &b, out);
 }
 
-static zc_status put_maps(const zc_attention *a, struct zc_attention_sm90_params *p)
+zc_status zc_attention_sm90_params(zc_launch *l, int64_t rows, int64_t keys,
+                                   struct zc_attention_sm90_params *p, int64_t *tiles)
 {
     enum { WARP_ROWS = 16 };
-    const int64_t *config = a->l->kernel->config;
-    int64_t rows = config[WARPGROUPS] * ROWS, nq = a->p.len.nq, nk = a->p.len.nk;
-    ZC_TRY(put_map(a, &a->p.q, a->d, nq, a->p.heads, rows, &p->q));
-    ZC_TRY(put_map(a, &a->p.k, a->d, nk, a->p.kv_heads, config[KEYS], &p->k));
-    ZC_TRY(put_map(a, &a->p.v, a->dv, nk, a->p.kv_heads, config[KEYS], &p->v));
-    return put_map(a, &a->p.y, a->dv, nq, a->p.heads, WARP_ROWS, &p->y);
+    zc_attention a;
+    bool some;
+    memset(p, 0, sizeof *p);
+    *tiles = 0;
+    ZC_TRY(zc_attention_describe(l, &a, &some));
+    if (!some) return ZC_OK;
+    int64_t nq = a.p.len.nq, nk = a.p.len.nk, down = zc_ceil_div(nq, rows);
+    const int64_t all[] = {a.p.batch, a.p.heads, down};
+    *tiles = zc_numel(3, all);
+    if (*tiles < 0 || *tiles > INT32_MAX || nk > INT32_MAX - keys)
+        return zc_attention_too_large(&a);
+    ZC_TRY(put_map(&a, &a.p.q, a.d, nq, a.p.heads, rows, &p->q));
+    ZC_TRY(put_map(&a, &a.p.k, a.d, nk, a.p.kv_heads, keys, &p->k));
+    ZC_TRY(put_map(&a, &a.p.v, a.dv, nk, a.p.kv_heads, keys, &p->v));
+    ZC_TRY(put_map(&a, &a.p.y, a.dv, nq, a.p.heads, WARP_ROWS, &p->y));
+    p->a = a.p;
+    p->down = (int)down;
+    p->items = (int)(a.p.batch * a.p.heads);
+    return ZC_OK;
 }
 
 zc_status zc_launch_attention_sm90(zc_launch *l)
 {
-    zc_attention a;
-    bool some;
     struct zc_attention_sm90_params p;
-    memset(&p, 0, sizeof p);
-    ZC_TRY(zc_attention_describe(l, &a, &some));
-    if (!some) return ZC_OK;
     const int64_t *config = l->kernel->config;
-    int64_t down = zc_ceil_div(a.p.len.nq, config[WARPGROUPS] * ROWS);
-    const int64_t all[] = {a.p.batch, a.p.heads, down};
-    int64_t tiles = zc_numel(3, all);
-    if (tiles < 0 || tiles > INT32_MAX || a.p.len.nk > INT32_MAX - config[KEYS])
-        return zc_attention_too_large(&a);
-    ZC_TRY(put_maps(&a, &p));
-    p.a = a.p;
-    p.down = (int)down;
-    p.items = (int)(a.p.batch * a.p.heads);
+    int64_t tiles;
+    ZC_TRY(zc_attention_sm90_params(l, config[WARPGROUPS] * ROWS, config[KEYS], &p, &tiles));
+    if (!tiles) return ZC_OK;
     zc_dim3 grid = {(uint32_t)(tiles < l->sm_count ? tiles : l->sm_count), 1, 1};
     return zc_launch_configured(l, grid, &p, sizeof p);
 }

@@ -18,14 +18,16 @@ static int64_t head_size(const zc_pvalue *v, int64_t heads)
 static zc_attention_shape shape_of(const zc_gen *g)
 {
     const zc_attrs_Attention *a = ZC_ATTRS(g, Attention);
-    const zc_pvalue *q = IN(q), *v = IN(v);
+    const zc_pvalue *q = IN(q), *k = IN(k), *v = IN(v);
     bool wide = q->rank == 4;
     zc_attention_shape s = {.heads = wide ? zc_gen_const_dim(q, 1) : a->q_num_heads,
                             .queries = q->dims[wide ? 2 : 1],
+                            .past = IN(past_k) || IN(total),
                             .scores = zc_gen_out(g, 3) ? (int)a->qk_matmul_output_mode : -1,
                             .type = q->dtype,
                             .v_type = v ? v->dtype : q->dtype};
-    s.d = head_size(q, IN(k) ? s.heads : s.heads + 2 * a->kv_num_heads);
+    s.keys = k ? k->dims[k->rank == 4 ? 2 : 1] : s.queries;
+    s.d = head_size(q, k ? s.heads : s.heads + 2 * a->kv_num_heads);
     s.dv = v ? head_size(v, a->kv_num_heads) : s.d;
     return s;
 }
@@ -109,5 +111,19 @@ zc_status zc_gen_attention_spec(zc_gen *g, zc_attention_shape *s)
     zc_gen_define(g, "SOFTCAP", "%d", ZC_ATTRS(g, Attention)->softcap > 0);
     zc_gen_define(g, "SCORES", "%d", s->scores);
     zc_gen_define(g, "ROWS", "%d", moves_rows(g));
+    return ZC_OK;
+}
+
+zc_status zc_gen_attention_products(zc_gen *g, int64_t most, zc_attention_shape *s)
+{
+    ZC_TRY(zc_gen_attention_spec(g, s));
+    if (g->declined[0]) return ZC_OK;
+    if (s->v_type != s->type)
+        return zc_gen_decline(g, "no products of %s and %s", zc_dtype_name(s->type),
+                              zc_dtype_name(s->v_type));
+    if (s->scores >= 0) return zc_gen_decline(g, "scores are wanted");
+    if (s->d % 8 || s->dv % 8 || s->d > most || s->dv > most)
+        return zc_gen_decline(g, "head size %lld or %lld is no multiple of 8 up to %lld",
+                              (long long)s->d, (long long)s->dv, (long long)most);
     return ZC_OK;
 }

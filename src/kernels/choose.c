@@ -197,16 +197,13 @@ static zc_status generate(chooser *w, const variant *v, uint32_t step, int famil
                   .sizes = *sizes,
                   .arena = w->arena,
                   .diag = w->diag};
-    int extras;
+    zc_dtype made = zc_gen_out_type(g, 0);
     lower_case(g->label, sizeof g->label, g->info->name);
     if (!ranks_known(g)) return zc_gen_decline(g, "a rank is known only when run");
-    ZC_TRY(zc_families[family].gen(g));
-    if (g->declined[0]) return ZC_OK;
-    if (!g->takes_prologue && zc_op_prologue(g->info, g->attrs, &extras))
-        return zc_gen_decline(g, "pointwise work at the beginning of the operation");
-    if (!g->takes_epilogue && zc_op_epilogue(g->info, g->attrs))
-        return zc_gen_decline(g, "pointwise work at the end of the operation");
-    return ZC_OK;
+    if (!zc_family_makes(family, made))
+        return zc_gen_decline(g, "results of %s, not of 16 bits", zc_dtype_name(made));
+    ZC_TRY(zc_gen_takes(g, zc_family_takes(family)));
+    return g->declined[0] ? ZC_OK : zc_families[family].gen(g);
 }
 
 /* Why code of this kernel is not taken; NULL: it is, as far as is known. */
@@ -255,6 +252,14 @@ static void tell_why(int family, zc_gen *g, char *tried, size_t n)
         zc_snprintf(to + at, n - at, "%s%s", separator, tried);
 }
 
+/* May it be taken by cost? A check of one row takes that row. */
+static bool is_open(const chooser *w, zc_op op, int family, int arch)
+{
+    const char *only = w->params->family;
+    if (!zc_family_serves(family, arch)) return false;
+    return only ? strcmp(zc_families[family].name, only) == 0 : !zc_family_offered(op, family);
+}
+
 /* The first family that takes the step with sizes in this range; none leaves `why`. A family that
  * asks for sizes makes ranges for those behind it, too. */
 static zc_status choose_range(chooser *w, const variant *v, uint32_t step, int arch,
@@ -265,8 +270,7 @@ static zc_status choose_range(chooser *w, const variant *v, uint32_t step, int a
     *found = false;
     for (int i = 0, family; !*found && (family = zc_family_of(op, i)) >= 0; i++) {
         zc_gen g;
-        if (!zc_family_serves(family, arch)) continue;
-        if (w->params->family && strcmp(zc_families[family].name, w->params->family) != 0) continue;
+        if (!is_open(w, op, family, arch)) continue;
         zc_status status = generate_accepted(w, v, step, family, arch, sizes, &g);
         *found = status == ZC_OK && !g.declined[0];
         *sizes = g.sizes;

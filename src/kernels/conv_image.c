@@ -123,8 +123,7 @@ zc_status zc_gen_conv_image(zc_gen *g)
     image_problem p;
     int64_t group;
     zc_window_attrs_of(g->step->op, at, &p.a, &group);
-    if ((dtype != ZC_F16 && dtype != ZC_BF16) || (bias != ZC_NONE && bias != dtype))
-        return zc_gen_decline(g, "not of 16 bits");
+    if (bias != ZC_NONE && bias != dtype) return zc_gen_decline(g, "bias of another type");
     if (x->dtype != ZC_F32 && x->dtype != dtype) return zc_gen_decline(g, "type of the image");
     if (!zc_gen_static(w)) return zc_gen_decline(g, "weights whose shape only a run knows");
     zc_gen_tensor(w, &p.w);

@@ -69,55 +69,45 @@ zc_status zc_gen_epilogue(zc_gen *g)
                     .x0 = zc_gen_out(g, 0),
                     .first = first,
                     .n = (int)g->step->nin - first};
-    g->takes_epilogue = true;
     return w.text ? put_work(g, &w) : ZC_OK;
 }
 
-/* How an operand of the result's rows of n elements differs: from row to row, from column to
- * column. false: in another way, as when it belongs to one of the leading axes alone. */
-static bool cell_of(const zc_pvalue *y, const zc_pvalue *operand, bool *rows, bool *cols)
+static zc_shape shape_of(const zc_pvalue *v)
 {
-    int skip = y->rank - operand->rank;
-    bool ones = true, all = skip == 0;
-    zc_dim last = operand->rank ? operand->dims[operand->rank - 1] : zc_dim_const(1);
-    if (y->rank < 1 || skip < 0) return false;
-    for (int d = 0; d + 1 < operand->rank; d++) {
-        ones = ones && zc_dim_is_const(operand->dims[d]) && operand->dims[d].k == 1;
-        all = all && zc_dim_eq(operand->dims[d], y->dims[d + skip]);
-    }
-    *cols = !(zc_dim_is_const(last) && last.k == 1);
-    *rows = all && !ones;
-    return (ones || all) && (!*cols || zc_dim_eq(last, y->dims[y->rank - 1]));
+    return (zc_shape){.rank = v->rank, .dims = v->dims};
 }
 
-bool zc_gen_epilogue_cells(zc_gen *g)
+/* How input i lies to the result. */
+static unsigned lies(const zc_gen *g, int i)
 {
-    const zc_pvalue *y = zc_gen_out(g, 0);
-    int first = zc_op_epilogue_first(g->info, g->attrs), n = (int)g->step->nin - first;
-    bool rows[ZC_FUSED_INPUTS], cols[ZC_FUSED_INPUTS];
-    if (!zc_op_epilogue(g->info, g->attrs)) return true;
-    for (int i = 0; i < n; i++)
-        if (i == ZC_FUSED_INPUTS || !cell_of(y, zc_gen_in(g, first + i), &rows[i], &cols[i]))
-            return false;
+    zc_shape operand = shape_of(zc_gen_in(g, i));
+    return zc_lies(shape_of(zc_gen_out(g, 0)), 1, &operand);
+}
+
+void zc_gen_epilogue_cells(zc_gen *g)
+{
+    int first = zc_op_epilogue_first(g->info, g->attrs);
+    if (!zc_op_epilogue(g->info, g->attrs)) return;
+    for (int i = first; i < (int)g->step->nin; i++)
+        if (lies(g, i) == ZC_LIES_OTHER) return;
     zc_buf_puts(&g->spec, "#define Z_FUSED_CELLS(X)");
-    for (int i = 0; i < n; i++)
-        zc_buf_printf(&g->spec, " X(%d, %s, %d, %d)", i,
-                      zc_gen_type_name(zc_gen_in_type(g, first + i)), rows[i], cols[i]);
+    for (int i = first; i < (int)g->step->nin; i++) {
+        unsigned way = lies(g, i);
+        zc_buf_printf(&g->spec, " X(%d, %s, %d, %d)", i - first,
+                      zc_gen_type_name(zc_gen_in_type(g, i)),
+                      (way & (ZC_LIES_COLUMN | ZC_LIES_TILE)) != 0,
+                      (way & (ZC_LIES_ROW | ZC_LIES_TILE)) != 0);
+    }
     zc_buf_puts(&g->spec, "\n");
-    return true;
 }
 
 int zc_gen_epilogue_tile(const zc_gen *g)
 {
-    const zc_pvalue *y = zc_gen_out(g, 0);
-    int first = zc_op_epilogue_first(g->info, g->attrs), n = (int)g->step->nin - first;
-    bool rows, cols;
+    int first = zc_op_epilogue_first(g->info, g->attrs);
     if (!zc_op_epilogue(g->info, g->attrs)) return -1;
-    for (int i = 0; i < n && i < ZC_FUSED_INPUTS; i++) {
-        zc_dtype dtype = zc_gen_in_type(g, first + i);
-        if ((dtype == ZC_F16 || dtype == ZC_BF16) &&
-            cell_of(y, zc_gen_in(g, first + i), &rows, &cols) && rows && cols)
-            return i;
+    for (int i = first; i < (int)g->step->nin; i++) {
+        zc_dtype dtype = zc_gen_in_type(g, i);
+        if ((dtype == ZC_F16 || dtype == ZC_BF16) && lies(g, i) == ZC_LIES_TILE) return i - first;
     }
     return -1;
 }
@@ -129,10 +119,36 @@ zc_status zc_gen_prologue(zc_gen *g)
                     .x0 = zc_gen_in(g, 0),
                     .first = g->info->max_in};
     w.text = zc_op_prologue(g->info, g->attrs, &w.n);
-    g->takes_prologue = true;
-    if (w.text && !zc_dtype_is_float(w.x0->dtype))
-        return zc_gen_decline(g, "prologue of element type %s", zc_dtype_name(w.x0->dtype));
     return w.text ? put_work(g, &w) : ZC_OK;
+}
+
+/* Declines the work on a value unless the family takes its operands, inputs [first, first + n). */
+static zc_status check_work(zc_gen *g, unsigned takes, const char *where, const zc_pvalue *x0,
+                            int first, int n)
+{
+    unsigned ways = 0;
+    for (int i = first; i < first + n; i++) {
+        zc_shape operand = shape_of(zc_gen_in(g, i));
+        ways |= zc_lies(shape_of(x0), 1, &operand);
+    }
+    if (!takes) return zc_gen_decline(g, "pointwise work at the %s of the operation", where);
+    if (!zc_dtype_is_float(x0->dtype))
+        return zc_gen_decline(g, "pointwise work on %s", zc_dtype_name(x0->dtype));
+    if (ways & ~takes)
+        return zc_gen_decline(g, "pointwise work whose operands are no rows or columns");
+    return ZC_OK;
+}
+
+zc_status zc_gen_takes(zc_gen *g, zc_takes takes)
+{
+    int extras, first = zc_op_epilogue_first(g->info, g->attrs);
+    if (zc_op_prologue(g->info, g->attrs, &extras))
+        ZC_TRY(
+            check_work(g, takes.at_start, "beginning", zc_gen_in(g, 0), g->info->max_in, extras));
+    if (!g->declined[0] && zc_op_epilogue(g->info, g->attrs))
+        return check_work(g, takes.at_end, "end", zc_gen_out(g, 0), first,
+                          (int)g->step->nin - first);
+    return ZC_OK;
 }
 
 /* ---- the launch ---- */

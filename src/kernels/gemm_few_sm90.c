@@ -15,11 +15,12 @@ const char *const zc_config_gemm_few_sm90[] = {"tile_rows", "groups", "parts",
 enum {
     SIDE = 64,        /* columns of a tile, and of the summed axis a step */
     PITCH = SIDE + 4, /* of the sums' lines */
-    ROWS_LEAST = 9,   /* fewer are a matter of reading B alone */
-    ROWS_MOST = 512,
     TILE_MOST = 128,
     PARTS_MOST = 8,
-    SHAPES = TILE_MOST / 8 * 4 * 3,
+    TILINGS = TILE_MOST / 8 * 4 * 3,
+    SHARED_MOST = 3, /* blocks that share a multiprocessor */
+    RESERVED = 1024, /* bytes of its shared memory that a block takes beside its own */
+    SHAPES = TILINGS * SHARED_MOST,
     TALL_FIXED = 3 /* microseconds of gemm_sm90 beside its estimate */
 };
 
@@ -29,11 +30,12 @@ typedef struct problem {
     int64_t m, n, k, items;
     bool heavy;  /* is there more to do with a sum than to add a bias? */
     bool uneven; /* tiles that do work in vain, too */
+    bool shared; /* blocks that share a multiprocessor, too: none has run on a GPU */
     int sm_count;
 } problem;
 
 typedef struct candidate {
-    int rows, groups, parts, steps, stages;
+    int rows, groups, parts, steps, stages, shared;
 } candidate;
 
 static uint32_t smem_of(const candidate *c)
@@ -65,18 +67,46 @@ static double cost(const problem *p, const candidate *c)
     return (first + later + results + meet + groups + (double)blocks * a_block) / clock;
 }
 
+/* The same for so few rows that B's bytes decide: blocks that share a multiprocessor wait for
+ * theirs together, and what is on its way limits how fast they come. A guess, not fitted to
+ * anything. */
+static double cost_of_bytes(const problem *p, const candidate *c)
+{
+    const double rate = 30e3, latency = 1.2, fixed = 1.5, meet = 0.5; /* bytes a us; us */
+    int64_t blocks = zc_ceil_div(p->n, SIDE) * p->items * c->parts;
+    int64_t together = zc_ceil_div(blocks, p->sm_count);
+    if (together > c->shared) together = c->shared;
+    double bytes = (double)together * SIDE * ZC_SM90_LINE, fast = bytes * c->stages / latency;
+    double each = bytes * c->steps / (fast < rate ? fast : rate) + fixed;
+    double waves = (double)zc_ceil_div(blocks, p->sm_count * together);
+    return waves * each + meet * (c->parts + c->groups - 2);
+}
+
+/* As many stages as steps, or as fit beside the other blocks of the multiprocessor. */
+static int stages_of(const candidate *c, int shared)
+{
+    const int fit = ZC_SM90_SMEM / ZC_SM90_LINE / SIDE;
+    const uint32_t most = (ZC_SM90_SMEM + RESERVED) / (uint32_t)shared - RESERVED;
+    candidate with = *c;
+    with.stages = c->steps < fit ? c->steps : fit;
+    while (with.stages && smem_of(&with) > most) with.stages--;
+    return with.stages;
+}
+
 /* Number `number` of all; false: not for this product. */
 static bool shape_of(const problem *p, int number, candidate *c)
 {
-    *c = (candidate){
-        .rows = (number / 12 + 1) * 8, .parts = 1 << number / 3 % 4, .groups = 1 << number % 3};
+    int tiling = number % TILINGS;
+    *c = (candidate){.rows = (tiling / 12 + 1) * 8,
+                     .parts = 1 << tiling / 3 % 4,
+                     .groups = 1 << tiling % 3,
+                     .shared = number / TILINGS + 1};
     int64_t all = zc_ceil_div(p->k, SIDE), steps = zc_ceil_div(all, c->parts);
     if (steps > INT32_MAX / SIDE || (c->parts > 1 && steps * (c->parts - 1) >= all)) return false;
     c->steps = (int)steps;
     if (c->rows % c->parts || c->steps < c->groups) return false;
-    c->stages = c->steps < ZC_SM90_SMEM / ZC_SM90_LINE / SIDE ? c->steps
-                                                              : ZC_SM90_SMEM / ZC_SM90_LINE / SIDE;
-    while (c->stages && smem_of(c) > ZC_SM90_SMEM) c->stages--;
+    c->stages = stages_of(c, c->shared);
+    if (c->shared > 1 && c->stages == stages_of(c, c->shared - 1)) return false;
     return c->stages >= c->groups;
 }
 
@@ -89,9 +119,11 @@ static bool is_even(const problem *p, const candidate *c)
 
 static bool candidate_of(const void *of, int number, zc_candidate *out)
 {
+    const int least = zc_family_rows(ZC_FAMILY_gemm_few_sm90).low;
     const problem *p = of;
     candidate c;
     if (!shape_of(p, number, &c) || !(p->uneven || is_even(p, &c))) return false;
+    if (c.shared > 1 && !p->shared) return false;
     *out = (zc_candidate){.config = {[TILE_ROWS] = c.rows,
                                      [GROUPS] = c.groups,
                                      [PARTS] = c.parts,
@@ -100,7 +132,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
                           .threads = (uint32_t)c.groups * 128 + 32,
                           .smem = smem_of(&c),
                           .cluster = (uint32_t)c.parts,
-                          .us = cost(p, &c)};
+                          .us = p->m < least ? cost_of_bytes(p, &c) : cost(p, &c)};
     zc_snprintf(out->name, sizeof out->name, "%dx%d in %d parts, %d groups", c.rows, SIDE, c.parts,
                 c.groups);
     return true;
@@ -114,14 +146,17 @@ zc_status zc_gen_gemm_few_sm90(zc_gen *g)
     zc_matmul_sizes s;
     ZC_TRY(zc_gen_sm90_form(g, &form, &s));
     if (g->declined[0]) return ZC_OK;
-    if (s.m_high > ROWS_MOST || (s.m_low < ROWS_LEAST && !g->candidate))
-        return zc_gen_decline(g, "rows that are not certain to be %d to %d", ROWS_LEAST, ROWS_MOST);
+    const zc_rows rows = zc_family_rows(ZC_FAMILY_gemm_few_sm90);
+    bool asked = g->candidate || g->regardless;
+    if (s.m_high > rows.high || (s.m_low < rows.low && !asked))
+        return zc_gen_decline(g, "rows that are not certain to be %d to %d", rows.low, rows.high);
     problem p = {.m = s.m_high,
                  .n = s.n,
                  .k = s.k,
                  .items = zc_gen_sm90_items(g, &form),
                  .heavy = form.activation || zc_op_epilogue(g->info, g->attrs),
                  .uneven = g->candidate,
+                 .shared = asked,
                  .sm_count = g->sm_count};
     ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &p, SHAPES));
     if (g->declined[0]) return ZC_OK;
@@ -131,8 +166,7 @@ zc_status zc_gen_gemm_few_sm90(zc_gen *g)
         return zc_gen_decline(g, "larger tiles are faster (%.1f us, not %.1f)", tall, g->us);
     zc_gen_row_moments(g, &s);
     ZC_TRY(zc_gen_matmul_spec(g, &form));
-    if (!zc_gen_epilogue_cells(g))
-        return zc_gen_decline(g, "pointwise work whose operands are no rows or columns");
+    zc_gen_epilogue_cells(g);
     return ZC_OK;
 }
 
@@ -154,7 +188,7 @@ zc_status zc_launch_gemm_few_sm90(zc_launch *l)
                        (long long)mm.m, (long long)mm.n);
     p.down = (int)down;
     p.across = (int)across;
-    zc_launch_row_moments(l, &p.moments);
+    zc_launch_row_moments(l, &p.product.moments);
     if (form.norm) ZC_TRY(zc_matmul_partial_sums(l, &mm, 1, sizeof(float), &p.product.g));
     ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[TILE_ROWS], SIDE, &p.product));
     zc_dim3 grid = {(uint32_t)(blocks * config[PARTS]), 1, 1};

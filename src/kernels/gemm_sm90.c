@@ -4,6 +4,7 @@
 
 #include "base/number.h"
 #include "kernels/candidates.h"
+#include "kernels/linear_moments.h"
 #include "kernels/sm90.h"
 
 const char *const zc_config_gemm_sm90[] = {ZC_SM90_CONFIG};
@@ -103,11 +104,13 @@ zc_status zc_gen_gemm_sm90(zc_gen *g)
     ZC_TRY(zc_gen_sm90_tall(g, &form, &s));
     if (g->declined[0]) return ZC_OK;
     problem p = problem_of(g, &form, &s);
+    if (zc_gen_moments_beside_a(g))
+        return zc_gen_decline(g, "a sum to normalise, or moments of the result");
     ZC_TRY(zc_gen_sm90(g, &p));
     if (g->declined[0]) return ZC_OK;
+    zc_gen_row_moments(g, &s);
     ZC_TRY(zc_gen_matmul_spec(g, &form));
-    if (!zc_gen_epilogue_cells(g))
-        return zc_gen_decline(g, "pointwise work whose operands are no rows or columns");
+    zc_gen_epilogue_cells(g);
     return ZC_OK;
 }
 
@@ -146,6 +149,7 @@ zc_status zc_launch_gemm_sm90(zc_launch *l)
     if (form.norm) ZC_TRY(zc_matmul_partial_sums(l, &mm, 1, sizeof(float), &p.g));
     ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[ZC_SM90_TILE_M],
                         along / (int)config[ZC_SM90_CLUSTER], &p));
+    zc_launch_row_moments(l, &p.moments);
     ZC_TRY(zc_launch_sm90(l, &p));
     return form.norm ? zc_matmul_launch_norm(l, &p.g) : ZC_OK;
 }

@@ -9,6 +9,7 @@
 #define ZC_KERNELS_GEN_H
 
 #include "op/expr.h"
+#include "op/kernels.h"
 #include "planfile/program.h"
 
 enum { ZC_CONFIG_MAX = 16, ZC_GEN_BOUNDS = 7 };
@@ -41,11 +42,10 @@ typedef struct zc_gen {
     char why[384];  /* the choice: what else there was */
     zc_buf spec;    /* the header so far */
     char label[64]; /* the kernel's readable name part: set by default to the operation's name */
-    char declined[160];  /* why not; empty: accepted */
-    bool takes_epilogue; /* set by zc_gen_epilogue */
-    bool takes_prologue; /* set by zc_gen_prologue */
-    bool divides;      /* set by both: where operands of this work lie takes divisions by what only
-                          a run knows, so that code for each of several elements is long */
+    char declined[160]; /* why not; empty: accepted */
+    bool divides;      /* set by zc_gen_epilogue and zc_gen_prologue: where their operands lie takes
+                          divisions by what only a run knows, so that code for each of several elements
+                          is long */
     zc_psource source; /* of a user, that the header names; name NULL: none */
     zc_arena *arena;
     zc_diag *diag;
@@ -115,14 +115,16 @@ const char *zc_gen_compute_type(zc_dtype dtype);
 /* Writes what zc/fused.cuh needs of the step's epilogue, if it has one. The family's kernels
  * send output 0 through zc_fused, and its launch function calls zc_launch_epilogue. */
 zc_status zc_gen_epilogue(zc_gen *g);
-/* With it, for kernels that have rows and columns of the result in hand and use zc_fused_cells: are
- * all operands scalars, rows, columns or of the result's shape? */
-bool zc_gen_epilogue_cells(zc_gen *g);
+/* With it, for kernels that have rows and columns of the result in hand and use zc_fused_cells,
+ * where all operands are such (ZC_TAKES_CELLS). */
+void zc_gen_epilogue_cells(zc_gen *g);
 /* The first operand of the epilogue that has the result's shape and is f16 or bf16; -1: none. */
 int zc_gen_epilogue_tile(const zc_gen *g);
 /* The same of the step's prologue: the kernels send input 0 through zc_pre
  * whenever they read it, and the launch function calls zc_launch_prologue. */
 zc_status zc_gen_prologue(zc_gen *g);
+/* Declines a step with pointwise work that the family does not take. */
+zc_status zc_gen_takes(zc_gen *g, zc_takes takes);
 /* Declines: returns ZC_OK. */
 zc_status zc_gen_decline(zc_gen *g, const char *fmt, ...) ZC_PRINTF(2, 3);
 /* Can the template's loads and stores handle it? (all but complex and packed 4- and 2-bit types) */
@@ -130,6 +132,6 @@ bool zc_gen_plain_type(zc_dtype dtype);
 
 #define FAMILY(name, template) zc_status zc_gen_##name(zc_gen *g);
 #define CONFIG(name)           extern const char *const zc_config_##name[]; /* ended by NULL */
-#include "kernels/kernels.def"
+#include "op/kernels.def"
 
 #endif

@@ -119,6 +119,6 @@ zc_status zc_launch_check_size(zc_launch *l, int i, int64_t need, const char *wh
 zc_status zc_launch_ints(zc_launch *l, int i, int64_t *v, int most, int *n);
 
 #define FAMILY(name, template) zc_status zc_launch_##name(zc_launch *l);
-#include "kernels/kernels.def"
+#include "op/kernels.def"
 
 #endif

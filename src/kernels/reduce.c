@@ -100,16 +100,6 @@ static void choose_groups(zc_gen *g)
     zc_gen_groups(g, x->rank, x->dims, mask, zc_dtype_bits(x->dtype) / 8, true);
 }
 
-/* Sums of integers are kept in types that fused work does not take. */
-static zc_status put_fused(zc_gen *g)
-{
-    zc_dtype t = zc_gen_out_type(g, 0);
-    if (zc_op_epilogue(g->info, g->attrs) && !zc_dtype_is_float(t))
-        return zc_gen_decline(g, "epilogue of element type %s", zc_dtype_name(t));
-    ZC_TRY(zc_gen_prologue(g));
-    return zc_gen_epilogue(g);
-}
-
 zc_status zc_gen_reduce(zc_gen *g)
 {
     const zc_pvalue *x = zc_gen_in(g, 0);
@@ -129,7 +119,9 @@ zc_status zc_gen_reduce(zc_gen *g)
     if (has_roots(op)) zc_gen_define(g, "ROOTS", "1");
     if (op == ZC_OP_ReduceLogSumExp) zc_gen_define(g, "EXPS", "1");
     choose_groups(g);
-    if (!is_arg(op)) return put_fused(g);
+    ZC_TRY(zc_gen_prologue(g));
+    ZC_TRY(zc_gen_epilogue(g));
+    if (!is_arg(op)) return ZC_OK;
     bool last = op == ZC_OP_ArgMax ? ZC_ATTRS(g, ArgMax)->select_last_index != 0
                                    : ZC_ATTRS(g, ArgMin)->select_last_index != 0;
     zc_gen_define(g, "ARG", "1");

@@ -39,8 +39,6 @@ int64_t zc_gen_sm90_items(zc_gen *g, const zc_matmul_form *f)
 zc_status zc_gen_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s)
 {
     zc_dtype dtype = zc_gen_out_type(g, 0);
-    if (dtype != ZC_F16 && dtype != ZC_BF16)
-        return zc_gen_decline(g, "no product of warpgroups of %s", zc_dtype_name(dtype));
     ZC_TRY(zc_gen_matmul_form(g, form));
     if (g->declined[0]) return ZC_OK;
     if (!plain_form(g, form)) return zc_gen_decline(g, "batches or transposed rows");

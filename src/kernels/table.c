@@ -8,29 +8,7 @@
 
 const zc_family zc_families[] = {
 #define FAMILY(name, template) {#name, template, zc_gen_##name, zc_launch_##name},
-#include "kernels/kernels.def"
-};
-const int zc_family_count = ZC_COUNTOF(zc_families);
-
-enum {
-#define FAMILY(name, template) FAMILY_##name,
-#include "kernels/kernels.def"
-};
-
-static const struct {
-    zc_op op;
-    int family;
-} rows[] = {
-#define KERNEL(op, family) {ZC_OP_##op, FAMILY_##family},
-#include "kernels/kernels.def"
-};
-
-static const struct {
-    int family, low, high;
-} archs[] = {
-    {-1, 0, 0},
-#define ARCHS(family, low, high) {FAMILY_##family, low, high},
-#include "kernels/kernels.def"
+#include "op/kernels.def"
 };
 
 static const struct {
@@ -38,36 +16,9 @@ static const struct {
     const char *const *names;
 } configs[] = {
     {-1, NULL},
-#define CONFIG(family) {FAMILY_##family, zc_config_##family},
-#include "kernels/kernels.def"
+#define CONFIG(family) {ZC_FAMILY_##family, zc_config_##family},
+#include "op/kernels.def"
 };
-
-static const int lean[] = {
-    -1,
-#define LEAN(family) FAMILY_##family,
-#include "kernels/kernels.def"
-};
-
-int zc_family_find(const char *name)
-{
-    for (int f = 0; f < zc_family_count; f++)
-        if (strcmp(zc_families[f].name, name) == 0) return f;
-    return -1;
-}
-
-bool zc_family_serves(int family, int arch)
-{
-    for (size_t i = 0; i < ZC_COUNTOF(archs); i++)
-        if (archs[i].family == family) return arch >= archs[i].low && arch <= archs[i].high;
-    return true;
-}
-
-bool zc_family_lean(int family)
-{
-    for (size_t i = 0; i < ZC_COUNTOF(lean); i++)
-        if (lean[i] == family) return true;
-    return false;
-}
 
 const char *const *zc_family_config(int family, int *n)
 {
@@ -104,13 +55,4 @@ bool zc_source_is_own(const zc_psource *source)
     for (const zc_source_hash *s = zc_source_hashes; s->name; s++)
         if (strcmp(s->name, source->name) == 0) return s->hash == hash;
     return strncmp(source->name, ZC_USER_SOURCE, strlen(ZC_USER_SOURCE)) == 0;
-}
-
-int zc_family_of(zc_op op, int i)
-{
-    if (zc_op_get(op)->flags & ZC_OPF_POINTWISE && op != ZC_OP_Pointwise)
-        return i == 0 ? FAMILY_pointwise : -1;
-    for (size_t r = 0; r < ZC_COUNTOF(rows); r++)
-        if (rows[r].op == op && i-- == 0) return rows[r].family;
-    return -1;
 }

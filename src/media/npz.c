@@ -22,8 +22,9 @@ zc_status zc_npz_read(const zc_zip *zip, size_t i, zc_tensor *out, zc_diag *diag
     uint8_t *data;
     size_t len;
     ZC_TRY(zc_zip_read(zip, i, &data, &len, diag));
+    const char *before = zc_diag_lend_subject(diag, zip->entries.data[i].name);
     zc_status status = zc_npy_parse(data, len, out, diag);
-    if (status != ZC_OK) zc_diag_subject(diag, zip->entries.data[i].name);
+    zc_diag_lend_subject(diag, before);
     free(data);
     return status;
 }

@@ -9,8 +9,9 @@
 #define END_MAGIC     0x06054b50u
 enum { LOCAL_SIZE = 30, CENTRAL_SIZE = 46, END_SIZE = 22, COMMENT_MAX = 65535 };
 enum { STORED = 0, DEFLATED = 8, FLAG_ENCRYPTED = 1, FLAG_UTF8 = 0x800 };
-/* In place of a size: it stands in a field of zip64. */
+/* In place of a size, and of the number of entries: it stands in a field of zip64. */
 #define ELSEWHERE 0xFFFFFFFFu
+#define MANY      0xFFFFu
 /* Deflate makes at most so many bytes of one. */
 #define RATIO_MAX 1032u
 /* What the writer says of itself: version 2.0, 1 January 1980. */
@@ -72,7 +73,8 @@ static zc_status read_entry(zc_zip *zip, size_t *at, size_t end, zc_diag *diag)
     if (u16(p + 8) & FLAG_ENCRYPTED)
         return zc_fail(diag, ZC_ERR_UNSUPPORTED, e.name, "this entry is encrypted");
     if (e.packed == ELSEWHERE || e.size == ELSEWHERE || e.at == ELSEWHERE)
-        return zc_fail(diag, ZC_ERR_LIMIT, e.name, "this entry is too large (need below 4 GiB)");
+        return zc_fail(diag, ZC_ERR_LIMIT, e.name,
+                       "zip64 is not read: this entry is too large (need below 4 GiB)");
     return ZC_OK;
 }
 
@@ -82,6 +84,9 @@ zc_status zc_zip_open(const uint8_t *data, size_t len, zc_zip *out, zc_diag *dia
     const uint8_t *end = find_end(data, len);
     if (!end) return damaged(diag, "it has no end record");
     size_t n = u16(end + 10), size = u32(end + 12), at = u32(end + 16);
+    if (n == MANY || size == ELSEWHERE || at == ELSEWHERE)
+        return zc_fail(diag, ZC_ERR_LIMIT, NULL,
+                       "a zip64 archive is not read (need below 4 GiB and 65535 entries)");
     if (u16(end + 8) != n || !zc_range_ok(at, size, (size_t)(end - data)))
         return damaged(diag, "its end record contradicts it");
     for (size_t i = 0, stop = at + size; i < n; i++) ZC_TRY(read_entry(out, &at, stop, diag));

@@ -153,29 +153,6 @@ static inline float decode(const minifloat *f, uint32_t v)
     return sign ? -r : r;
 }
 
-float zc_f16_to_f32(uint16_t h)
-{
-    return decode(&f16_format, h);
-}
-
-uint16_t zc_f32_to_f16(float f)
-{
-    return (uint16_t)encode(&f16_format, f, false);
-}
-
-float zc_bf16_to_f32(uint16_t h)
-{
-    const uint32_t bits = (uint32_t)h << 16;
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
-uint16_t zc_f32_to_bf16(float f)
-{
-    return (uint16_t)encode(&bf16_format, f, false);
-}
-
 static float e8m0_to_f32(uint8_t v)
 {
     return v == 0xFF ? NAN : ldexpf(1.0f, (int)v - 127);
@@ -313,10 +290,8 @@ static uint64_t trunc_unsigned(double v, unsigned bits)
     return (uint64_t)v;
 }
 
-double zc_load_f64(zc_dtype dtype, const void *data, int64_t i)
+double zc_load_any(zc_dtype dtype, const void *data, int64_t i)
 {
-    if (dtype == ZC_F32 || dtype == ZC_F64) /* which most elements are */
-        return bits_to_double(dtype, load_bits(dtype == ZC_F32 ? 32 : 64, data, i));
     const zc_dclass cls = zc_dtype_class(dtype);
     if (cls == ZC_CLASS_FLOAT) return bits_to_double(dtype, load_bits(rows[dtype].bits, data, i));
     const int64_t v = zc_load_i64(dtype, data, i);
@@ -341,12 +316,8 @@ int64_t zc_load_i64(zc_dtype dtype, const void *data, int64_t i)
     }
 }
 
-void zc_store_f64(zc_dtype dtype, void *data, int64_t i, double v)
+void zc_store_any(zc_dtype dtype, void *data, int64_t i, double v)
 {
-    if (dtype == ZC_F32 || dtype == ZC_F64) {
-        store_bits(dtype == ZC_F32 ? 32 : 64, data, i, double_to_bits(dtype, v));
-        return;
-    }
     const zc_dclass cls = zc_dtype_class(dtype);
     if (cls == ZC_CLASS_NONE || cls == ZC_CLASS_COMPLEX) return;
     const unsigned n = rows[dtype].bits;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* name, ONNX TensorProto.DataType number, bits, class */
 #define ZC_DTYPES(X)                                                                               \
@@ -80,15 +81,80 @@ bool zc_dtype_bytes(zc_dtype dtype, int64_t count, size_t *out);
  * stored to integers towards zero with saturation. NaN becomes integer 0, true, and f4e2m1's 6; a
  * type without a negative zero drops that sign. f8e8m0 rounds up in magnitude and drops the sign.
  * A store of a sub-byte element keeps its neighbours' bits. */
-double zc_load_f64(zc_dtype dtype, const void *data, int64_t i);
+static inline double zc_load_f64(zc_dtype dtype, const void *data, int64_t i);
 int64_t zc_load_i64(zc_dtype dtype, const void *data, int64_t i);
-void zc_store_f64(zc_dtype dtype, void *data, int64_t i, double v);
+static inline void zc_store_f64(zc_dtype dtype, void *data, int64_t i, double v);
 void zc_store_i64(zc_dtype dtype, void *data, int64_t i, int64_t v);
 
-float zc_f16_to_f32(uint16_t h);
-uint16_t zc_f32_to_f16(float f);
-float zc_bf16_to_f32(uint16_t h);
-uint16_t zc_f32_to_bf16(float f);
+/* The same for every type; most elements are f32 or f64, which takes no call. */
+double zc_load_any(zc_dtype dtype, const void *data, int64_t i);
+void zc_store_any(zc_dtype dtype, void *data, int64_t i, double v);
+static inline double zc_load_f64(zc_dtype dtype, const void *data, int64_t i)
+{
+    float narrow;
+    double wide;
+    if (dtype == ZC_F32) {
+        memcpy(&narrow, (const char *)data + i * 4, 4);
+        return (double)narrow;
+    }
+    if (dtype != ZC_F64) return zc_load_any(dtype, data, i);
+    memcpy(&wide, (const char *)data + i * 8, 8);
+    return wide;
+}
+static inline void zc_store_f64(zc_dtype dtype, void *data, int64_t i, double v)
+{
+    if (dtype == ZC_F32) {
+        const float narrow = (float)v;
+        memcpy((char *)data + i * 4, &narrow, 4);
+    } else if (dtype == ZC_F64) {
+        memcpy((char *)data + i * 8, &v, 8);
+    } else {
+        zc_store_any(dtype, data, i, v);
+    }
+}
+
+/* Of 16-bit floats, without branches. */
+static inline uint32_t zc_f32_bits(float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+static inline float zc_f32_of_bits(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+static inline float zc_f16_to_f32(uint16_t h)
+{
+    const uint32_t magnitude = h & 0x7FFFu, sign = (h & 0x8000u) << 16;
+    const uint32_t normal = (magnitude << 13) + (112u << 23);
+    const uint32_t subnormal = zc_f32_bits((float)(int32_t)magnitude * 0x1p-24f);
+    const uint32_t special = magnitude == 0x7C00 ? 0x7F800000u : 0x7FC00000u;
+    const uint32_t finite = magnitude < 0x400 ? subnormal : normal;
+    return zc_f32_of_bits((magnitude < 0x7C00 ? finite : special) | sign);
+}
+static inline uint16_t zc_f32_to_f16(float f)
+{
+    const uint32_t bits = zc_f32_bits(f), magnitude = bits & 0x7FFFFFFFu;
+    const uint32_t normal = (magnitude + 0xFFF + (magnitude >> 13 & 1)) - (112u << 23);
+    /* The last bit of a sum with 0.5 counts as much as f16's least number. */
+    const uint32_t subnormal = zc_f32_bits(zc_f32_of_bits(magnitude) + 0.5f) - (126u << 23);
+    const uint32_t finite = magnitude < 113u << 23 ? subnormal : normal >> 13;
+    const uint32_t special = magnitude > 0x7F800000u ? 0x7E00 : 0x7C00;
+    return (uint16_t)((magnitude < 0x477FF000u ? finite : special) | (bits >> 16 & 0x8000u));
+}
+static inline float zc_bf16_to_f32(uint16_t h)
+{
+    return zc_f32_of_bits((uint32_t)h << 16);
+}
+static inline uint16_t zc_f32_to_bf16(float f)
+{
+    const uint32_t bits = zc_f32_bits(f), rounded = bits + 0x7FFF + (bits >> 16 & 1);
+    const bool is_nan = (bits & 0x7FFFFFFFu) > 0x7F800000u;
+    return (uint16_t)(is_nan ? 0x7FC0u | (bits >> 16 & 0x8000u) : rounded >> 16);
+}
 /* 8-bit and 4-bit floats. saturate: overflow and infinity give the largest finite value, otherwise
  * the type's infinity or NaN (ONNX Cast's attribute `saturate`). */
 float zc_f8_to_f32(zc_dtype dtype, uint8_t v);

@@ -192,34 +192,32 @@ static const struct {
     {">>", "", ZC_EX_SHR, 8},   {"+", "", ZC_EX_ADD, 9},     {"-", "", ZC_EX_SUB, 9},
     {"*", "", ZC_EX_MUL, 10},   {"/", "", ZC_EX_DIV, 10},    {"%", "", ZC_EX_MOD, 10},
 };
-#define LEVEL_MAX 10
-
-static bool take_sign(parser *p, int level, zc_expr_op *op)
+/* The sign at p of this level or above; -1: none. */
+static int sign_at(const parser *p, int level)
 {
-    for (size_t i = 0; i < ZC_COUNTOF(signs); i++) {
-        if (signs[i].level != level || *p->at != *signs[i].sign) continue;
+    for (int i = 0; i < (int)ZC_COUNTOF(signs); i++) {
+        if (signs[i].level < level || *p->at != *signs[i].sign) continue;
         size_t n = strlen(signs[i].sign);
         if (strncmp(p->at, signs[i].sign, n) != 0) continue;
         if (p->at[n] && strchr(signs[i].not_before, p->at[n])) continue;
-        p->at += n;
-        *op = signs[i].op;
-        return true;
+        return i;
     }
-    return false;
+    return -1;
 }
 
+/* What signs of this level and above join. */
 static int parse_level(parser *p, int level)
 {
-    if (level > LEVEL_MAX) return parse_unary(p);
-    int a = parse_level(p, level + 1);
+    int a = parse_unary(p);
     while (p->status == ZC_OK) {
-        zc_expr_op op;
         zc_ex_skip_space(p);
         const char *at = p->at;
-        if (!take_sign(p, level, &op)) break;
-        int b = parse_level(p, level + 1);
+        int s = sign_at(p, level);
+        if (s < 0) break;
+        p->at += strlen(signs[s].sign);
+        int b = parse_level(p, signs[s].level + 1);
         p->blame = at;
-        a = zc_ex_binary(p, op, a, b);
+        a = zc_ex_binary(p, signs[s].op, a, b);
     }
     return a;
 }

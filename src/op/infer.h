@@ -31,9 +31,10 @@ typedef struct zc_infer {
     zc_op op;
     const zc_op_info *info;
     const void *attrs;
-    zc_dims *dims;   /* for symbolic arithmetic */
-    zc_arena *arena; /* for vals arrays */
-    zc_arena *temp;  /* for what the call alone needs; NULL: the heap */
+    zc_dims *dims;                      /* for symbolic arithmetic */
+    zc_arena *arena;                    /* for vals arrays */
+    const struct zc_custom_set *custom; /* the caller's operators (op/custom.h); NULL: none */
+    zc_arena *temp;                     /* for what the call alone needs; NULL: the heap */
     int nin, nout;
     const zc_operand *in;
     zc_operand *out;     /* to fill: type and vals (data is left alone) */

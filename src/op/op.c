@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/mem.h"
+
 /* ---- tables expanded from ops.def ---- */
 
 #define OP(name, ...)                   static const zc_attr_field fields_##name[] = {
@@ -70,6 +72,21 @@ static const uint64_t host_inputs[ZC_OP_COUNT] = {
 uint64_t zc_op_host_inputs(zc_op op)
 {
     return host_inputs[(unsigned)op < ZC_OP_COUNT ? op : ZC_OP_NONE];
+}
+
+unsigned zc_op_role_of(zc_op op, int input)
+{
+    static const struct {
+        zc_op op;
+        int input;
+        zc_op_role role;
+    } roles[] = {
+#define ROLE(op, input, role) {ZC_OP_##op, input, ZC_ROLE_##role},
+#include "op/ops.def"
+    };
+    for (size_t i = 0; i < ZC_COUNTOF(roles); i++)
+        if (roles[i].op == op && roles[i].input == input) return roles[i].role;
+    return 0;
 }
 
 zc_op zc_op_find(const char *name, size_t len)

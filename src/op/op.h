@@ -140,6 +140,19 @@ typedef struct zc_op_info {
 const zc_op_info *zc_op_get(zc_op op);
 /* Bit i: input i is a HOST one of ops.def. */
 uint64_t zc_op_host_inputs(zc_op op);
+/* What an operand is (ROLE in ops.def); 0: nothing is said. */
+typedef enum zc_op_role {
+    ZC_ROLE_ROWS = 1 << 0,
+    ZC_ROLE_INDEX = 1 << 1,
+    ZC_ROLE_MATRIX = 1 << 2,
+    ZC_ROLE_BIAS = 1 << 3,
+    ZC_ROLE_SCALE = 1 << 4,
+    ZC_ROLE_TRUTH = 1 << 5,
+    ZC_ROLE_FILL = 1 << 6,
+    ZC_ROLE_LIMIT = 1 << 7,
+    ZC_ROLE_TABLE = 1 << 8
+} zc_op_role;
+unsigned zc_op_role_of(zc_op op, int input);
 enum { ZC_MOMENTS_COLUMNS = 64 }; /* of a row, that have moments of their own */
 enum { ZC_EPILOGUE_INPUTS = 8, ZC_PROLOGUE_INPUTS = 8 }; /* at most, beside x0 */
 /* The pointwise work that is done on input 0 when it is read: an expression over x0, the plain

@@ -11,6 +11,7 @@
 
 #include "passes/passes.h"
 #include "passes/precision.h"
+#include "passes/query.h"
 
 typedef enum rule { RULE_NONE, LOWER, FOLLOW, CLAMP, ANY, KEEP } rule;
 
@@ -171,6 +172,7 @@ static zc_status try_types(pass *p, const zc_node *n, zc_operand *out, bool *ok)
     zc_operand *in = zc_calloc((size_t)n->nin, sizeof *in);
     if (!in) return no_memory(p);
     for (int i = 0; i < n->nin; i++) in[i] = operand(p, n, i);
+    /* Without the caller's own operators, which keep the model's types. */
     zc_infer f = {.op = n->op,
                   .info = zc_op_get(n->op),
                   .attrs = n->attrs,
@@ -401,12 +403,27 @@ static zc_status lower_graph(pass *p)
     return zc_precision_place(&p->values);
 }
 
+/* A cast of the model's own, of what has that type by now. */
+static bool drop_cast(zc_graph *g, zc_nid n, void *user)
+{
+    size_t *changes = user;
+    const zc_node *node = zc_node_at(g, n);
+    if (node->op != ZC_OP_Cast ||
+        zc_val(g, node->in[0])->type.dtype != zc_val(g, node->out[0])->type.dtype)
+        return true;
+    zc_graph_forward(g, node->out[0], node->in[0]);
+    zc_graph_remove(g, n);
+    ++*changes;
+    return true;
+}
+
 zc_status zc_pass_lower_precision(zc_pass *p)
 {
     if (p->options->precision == ZC_NONE) return ZC_OK;
     pass q = {.g = p->g, .changes = &p->changes, .diag = p->diag};
     zc_status status = zc_precision_init(&q.values, p->g, p->options->precision, p->diag);
     if (status == ZC_OK) status = lower_graph(&q);
+    if (status == ZC_OK) status = zc_each_node(p->g, &p->g->top, drop_cast, &p->changes, p->diag);
     zc_precision_fini(&q.values);
     return status;
 }

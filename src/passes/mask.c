@@ -11,6 +11,7 @@ enum { STEPS_MAX = 1000, DEPTH_MAX = 64 };
 
 typedef struct reader {
     zc_graph *g;
+    zc_dim keys; /* how many there are */
     int steps, depth;
 } reader;
 
@@ -216,6 +217,8 @@ static mask_fact positive(reader *r, const mask_fact *d)
         s->offset = zc_dim_sub(t, limit, zc_dim_const(1));
         return f;
     }
+    if (query == 0 && length == 0 && zc_dim_known_ge(t, zc_dim_sub(t, limit, r->keys), 0))
+        return mask_choice(f.choice.yes, f.choice.yes); /* all keys are below it */
     if (query != 0 || length != 1) return mask_unknown();
     s->lengths = d->lengths;
     s->each = d->each;
@@ -619,7 +622,7 @@ static bool has_all_keys(const zc_graph *g, const zc_type *t, const zc_dim score
 bool zc_mask_read(zc_graph *g, zc_vid mask, const zc_dim scores[4], zc_mask *out)
 {
     const zc_type *t = &zc_val(g, mask)->type;
-    reader r = {.g = g};
+    reader r = {.g = g, .keys = scores[3]};
     mask_view at = {.rank = t->rank};
     if (t->rank < 1 || t->rank > 4) return false;
     for (int i = 0; i < t->rank; i++) {

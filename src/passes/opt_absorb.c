@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ir/index.h"
+#include "op/kernels.h"
 #include "passes/compose.h"
 #include "passes/cost.h"
 #include "passes/query.h"
@@ -15,6 +16,7 @@
 typedef struct absorption {
     zc_graph *g;
     zc_index x;
+    const zc_rule_target *target; /* NULL: the CPU */
     size_t changes;
     zc_diag *diag;
 } absorption;
@@ -40,6 +42,25 @@ typedef struct work {
     const char *text;
 } work;
 
+/* Do all kernels that may serve the node take the work? The CPU's do. */
+static bool kernels_take(const absorption *a, const work *w)
+{
+    const zc_rule_target *t = a->target;
+    const zc_node *anchor = zc_node_at(a->g, w->anchor);
+    zc_shape shapes[ZC_PW_INPUTS];
+    int n = w->gr.ninputs - 1;
+    if (!t || !t->cuda) return true;
+    for (int i = 0; i <= n; i++) {
+        const zc_type *type = &zc_val(a->g, w->gr.inputs[i])->type;
+        shapes[i] = (zc_shape){.rank = type->rank, .dims = type->dims};
+    }
+    zc_takes all =
+        zc_takes_of(anchor->op, zc_val(a->g, anchor->out[0])->type.dtype, t->sm, t->sm_most);
+    unsigned takes = w->at_end ? all.at_end : all.at_start;
+    return takes && !(zc_lies(shapes[0], n, shapes + 1) & ~takes) &&
+           zc_work_axes(shapes[0], n, shapes + 1) <= ZC_TAKES_AXES;
+}
+
 static bool collect(const absorption *a, work *w, zc_vid x0)
 {
     const zc_node *node = zc_node_at(a->g, w->gr.nodes[0]);
@@ -47,7 +68,8 @@ static bool collect(const absorption *a, work *w, zc_vid x0)
     for (int i = 0; i < node->nin; i++)
         if (!zc_pw_add_input(&w->gr, node->in[i])) return false;
     zc_pw_inline(a->g, &w->gr, 1);
-    return w->gr.ninputs - 1 <= (w->at_end ? ZC_EPILOGUE_INPUTS : ZC_PROLOGUE_INPUTS);
+    return w->gr.ninputs - 1 <= (w->at_end ? ZC_EPILOGUE_INPUTS : ZC_PROLOGUE_INPUTS) &&
+           kernels_take(a, w);
 }
 
 /* The anchor's inputs with those of the work: inputs that it leaves out stay left out. NULL: no
@@ -312,7 +334,7 @@ static zc_status each(absorption *a, const zc_block *b, visitor visit)
 
 static zc_status run(zc_pass *p, visitor visit)
 {
-    absorption a = {.g = p->g, .diag = p->diag};
+    absorption a = {.g = p->g, .target = p->options->target, .diag = p->diag};
     if (!zc_index_init(&a.x, p->g)) return zc_fail_nomem(p->diag, "fused work", 0);
     zc_status status = each(&a, &p->g->top, visit);
     p->changes += a.changes;

@@ -113,6 +113,15 @@ static bool cast_like_to_cast(zc_graph *g, zc_nid n)
     return true;
 }
 
+/* Steps of one are what a Slice has without saying so. */
+static bool drop_unit_steps(const zc_graph *g, zc_node *node)
+{
+    zc_vid steps = zc_node_in(node, ZC_IN_Slice_steps);
+    if (!steps || !zc_is_splat(g, steps, 1)) return false;
+    node->nin = ZC_IN_Slice_steps;
+    return true;
+}
+
 /* Letters in the order in which they first come: a, b, c, ... */
 typedef struct renaming {
     char name[ZC_EINSUM_LABELS]; /* by label; 0: not come yet */
@@ -228,6 +237,7 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
         if (!cast_like_to_cast(g, n)) return false;
         ++*changes;
     }
+    if (node->op == ZC_OP_Slice && drop_unit_steps(g, node)) ++*changes;
     if (node->op == ZC_OP_Transpose && !join_transposes(g, n)) return false;
     if (node->op == ZC_OP_Einsum) {
         int renamed = rename_labels(g, node);

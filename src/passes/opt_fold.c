@@ -6,15 +6,17 @@
 #include "cpu/kernel.h"
 #include "passes/passes.h"
 
-/* Results larger than this stay unfolded unless the node's inputs are as large: a small model must
- * not become a large plan (Expand, ConstantOfShape). */
+/* Results larger than this stay unfolded unless the node's inputs are as large, or they are
+ * weights: a small model must not become a large plan (Expand, ConstantOfShape). */
 #define FOLD_GROWTH_MAX ((size_t)1 << 16)
-/* Quantised weights may become floats, at four times their size. */
+/* Quantised weights may become floats, at four times their size. What convolutions and products
+ * read as weights alone, however little it is made of, would else be made and arranged in every
+ * run. */
 #define FOLD_WEIGHTS_MAX   ((size_t)16 << 20)
 #define FOLD_WEIGHTS_SCALE 4
 /* All results together: so many bytes, and so many times the constants that were there. A chain of
  * nodes that each double what they get, or add two, must end. */
-#define FOLD_TOTAL_BASE  ((size_t)64 << 20)
+#define FOLD_TOTAL_BASE  ((size_t)128 << 20)
 #define FOLD_TOTAL_SCALE 8
 
 typedef struct folder {
@@ -71,9 +73,10 @@ static size_t output_bytes(const zc_graph *g, const zc_node *node)
     return sum;
 }
 
-/* How often a value is read, and how often as the second factor of a product of floats. */
+/* How often a value is read, how often as the second factor of a product of floats, and as weights
+ * of anything. */
 typedef struct readers {
-    size_t all, factors;
+    size_t all, factors, weights;
 } readers;
 
 static bool is_factor(const zc_graph *g, const zc_node *node, int i)
@@ -82,6 +85,13 @@ static bool is_factor(const zc_graph *g, const zc_node *node, int i)
     const zc_value *x = zc_val(g, zc_graph_resolved(g, node->in[0]));
     zc_dtype t = x->type.dtype;
     return !x->data && x->type.rank >= 1 && zc_dtype_is_float(t) && zc_dtype_bits(t) >= 16;
+}
+
+static bool is_weights(const zc_node *node, int i)
+{
+    bool weighs = node->op == ZC_OP_Conv || node->op == ZC_OP_ConvTranspose ||
+                  node->op == ZC_OP_Gemm || node->op == ZC_OP_MatMul;
+    return weighs && i == 1;
 }
 
 static void count_readers(const zc_graph *g, const zc_block *b, zc_vid v, readers *r)
@@ -94,6 +104,7 @@ static void count_readers(const zc_graph *g, const zc_block *b, zc_vid v, reader
             bool reads = node->in[i] && zc_graph_resolved(g, node->in[i]) == v;
             r->all += reads;
             r->factors += reads && is_factor(g, node, i);
+            r->weights += reads && is_weights(node, i);
         }
     }
 }
@@ -104,6 +115,14 @@ static readers readers_of(const zc_graph *g, zc_vid v)
     count_readers(g, &g->top, v, &r);
     for (size_t i = 0; i < g->blocks.len; i++) count_readers(g, g->blocks.data[i], v, &r);
     return r;
+}
+
+/* Is its one result weights to all that read it? */
+static bool are_weights(const zc_graph *g, const zc_node *node)
+{
+    if (node->nout != 1 || !node->out[0]) return false;
+    readers r = readers_of(g, node->out[0]);
+    return r.all && r.weights == r.all;
 }
 
 /* A matrix that is read as it stands too, and transposed by products alone: they can read it as it
@@ -126,8 +145,9 @@ static bool worth_folding(const folder *f, const zc_node *node)
     size_t in = input_bytes(g, node);
     if (info->flags & ZC_OPF_DYNAMIC) return in <= FOLD_GROWTH_MAX && !has_hollow_input(g, node);
     size_t out = output_bytes(g, node);
-    bool weights = out <= FOLD_WEIGHTS_MAX && out / FOLD_WEIGHTS_SCALE <= in;
-    return out <= f->room && (out <= FOLD_GROWTH_MAX || out <= in || weights);
+    bool kept = out <= FOLD_GROWTH_MAX || out <= in ||
+                (out <= FOLD_WEIGHTS_MAX && out / FOLD_WEIGHTS_SCALE <= in);
+    return out <= f->room && (kept || (out <= FOLD_WEIGHTS_MAX && are_weights(g, node)));
 }
 
 static zc_status replace_outputs(zc_graph *g, zc_nid n, zc_tensor *out, zc_diag *diag)

@@ -715,8 +715,7 @@ static zc_status block(layout *l, zc_block *b)
 
 zc_status zc_pass_opt_layout(zc_pass *p)
 {
-    const zc_rule_target *target = p->options->target;
-    layout l = {.half = target && target->sm == 90 && target->sm_most == 90,
+    layout l = {.half = zc_pass_has(p, ZC_FAMILY_conv_sm90),
                 .g = p->g,
                 .diag = p->diag,
                 .uses = zc_graph_uses(p->g),

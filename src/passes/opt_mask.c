@@ -13,7 +13,9 @@ typedef struct attention {
     zc_nid n;
     zc_vid mask;
     bool packed, causal; /* packed: queries and keys are one operand */
+    bool past;           /* there are keys in front of the new ones */
     float mask_value, softcap;
+    double factor;  /* by which constants multiply scores */
     zc_dtype dtype; /* of the scores */
     zc_dim scores[4];
 } attention;
@@ -154,7 +156,7 @@ static zc_vid lengths_of(masking *m, const attention *a, const zc_mask *mask)
 
 /* ---- reading ---- */
 
-static bool read_scores(const zc_graph *g, const zc_node *n, attention *a)
+static bool read_scores(zc_graph *g, const zc_node *n, attention *a)
 {
     const zc_attrs_Attention *at = n->attrs;
     const zc_type *q = &zc_val(g, n->in[ZC_IN_Attention_q])->type;
@@ -164,20 +166,44 @@ static bool read_scores(const zc_graph *g, const zc_node *n, attention *a)
     const zc_dim dims[] = {q->dims[0], wide ? q->dims[1] : zc_dim_const(at->q_num_heads),
                            q->dims[wide ? 2 : 1], k->dims[wide ? 2 : 1]};
     memcpy(a->scores, dims, sizeof dims);
+    if (a->past) {
+        const zc_type *past = &zc_val(g, n->in[ZC_IN_Attention_past_k])->type;
+        if (past->rank != 4) return false;
+        a->scores[3] = zc_dim_add(&g->dims, past->dims[2], a->scores[3]);
+    }
     return true;
+}
+
+/* By how much the constants that v was multiplied with last have made it larger. */
+static double factor_of(const zc_graph *g, zc_vid v)
+{
+    enum { STEPS = 8 };
+    double by = 1, x;
+    for (int i = 0; i < STEPS && zc_producer(g, v); i++) {
+        const zc_node *n = zc_node_at(g, zc_producer(g, v));
+        bool is_divided = n->op == ZC_OP_Div, is_turned = n->op == ZC_OP_Transpose;
+        int other = n->op == ZC_OP_Mul && zc_val(g, n->in[0])->data ? 0 : 1;
+        if (!is_divided && !is_turned && n->op != ZC_OP_Mul && n->op != ZC_OP_Reshape) break;
+        if ((is_divided || n->op == ZC_OP_Mul) && zc_graph_splat(g, n->in[other], &x))
+            by *= is_divided ? 1 / x : x;
+        v = n->in[n->op == ZC_OP_Mul ? 1 - other : 0];
+    }
+    return fabs(by);
 }
 
 /* An attention of which a mask says which keys count, and nothing else does; no scores are wanted.
  */
-static bool read_attention(const zc_graph *g, zc_nid id, attention *a)
+static bool read_attention(zc_graph *g, zc_nid id, attention *a)
 {
-    static const int others[] = {ZC_IN_Attention_past_k, ZC_IN_Attention_lengths,
-                                 ZC_IN_Attention_bias, ZC_IN_Attention_total};
+    enum { SCORES = 3 }; /* result */
+    static const int others[] = {ZC_IN_Attention_lengths, ZC_IN_Attention_bias,
+                                 ZC_IN_Attention_total};
     const zc_node *n = zc_node_at(g, id);
     if (n->op != ZC_OP_Attention || !zc_node_in(n, ZC_IN_Attention_mask)) return false;
     for (size_t i = 0; i < ZC_COUNTOF(others); i++)
         if (zc_node_in(n, others[i])) return false;
-    for (int i = 1; i < n->nout; i++)
+    bool past = zc_node_in(n, ZC_IN_Attention_past_k);
+    for (int i = past ? SCORES : 1; i < n->nout; i++)
         if (n->out[i]) return false;
     const zc_attrs_Attention *at = n->attrs;
     if (at->window) return false;
@@ -185,20 +211,26 @@ static bool read_attention(const zc_graph *g, zc_nid id, attention *a)
                      .mask = n->in[ZC_IN_Attention_mask],
                      .packed = !n->in[ZC_IN_Attention_k],
                      .causal = at->is_causal != 0,
+                     .past = past,
                      .mask_value = at->mask_value,
                      .softcap = at->softcap,
+                     .factor = fabs(at->scale != 0 ? (double)at->scale : 1) *
+                               factor_of(g, n->in[ZC_IN_Attention_q]),
                      .dtype = zc_val(g, n->in[0])->type.dtype};
+    if (!a->packed) a->factor *= factor_of(g, n->in[ZC_IN_Attention_k]);
     return read_scores(g, n, a);
 }
 
 /* How low a score must be, or be put, that no other score makes up for it. Softmax gives no weight
  * to what is 104 below. Scores that are capped differ by twice the cap; without one, scores large
  * enough to bridge this many have steps of 16 or more in their type, between which softmax tells no
- * difference any more. bf16 has f32's range: the same counts as low. */
+ * difference any more. So have the products that constants made that large. bf16 has f32's range:
+ * the same counts as low. */
 static double hidden_below(const attention *a)
 {
     enum { UNDERFLOW = 104 };
     double low = a->dtype == ZC_F64 ? -0x1p57 : a->dtype == ZC_F16 ? -0x1p15 : -0x1p28;
+    if (a->factor > 1) low *= a->factor;
     return a->softcap > 0 ? fmax(low, -2 * (double)a->softcap - UNDERFLOW) : low;
 }
 
@@ -261,7 +293,15 @@ static zc_vid rest_of(masking *m, const zc_seen *s)
 static bool ends_at_last(masking *m, const attention *a, const zc_seen *s)
 {
     zc_dim before = zc_dim_sub(&m->g->dims, a->scores[3], a->scores[2]);
-    return !a->packed && zc_dim_eq(before, s->offset) && zc_dim_known_ge(&m->g->dims, before, 0);
+    return zc_dim_eq(before, s->offset) && zc_dim_known_ge(&m->g->dims, before, 0);
+}
+
+/* Behind past keys the diagonal of is_causal begins with them. */
+static bool tell_causal_past(masking *m, const attention *a, const zc_seen *s, told *out)
+{
+    bool alone = s->causal && !s->lengths && !s->rest && !a->causal;
+    out->causal = alone && ends_at_last(m, a, s);
+    return out->causal;
 }
 
 /* false: it stays as it is, or there is no memory. */
@@ -269,7 +309,7 @@ static bool tell_causal(masking *m, const attention *a, const zc_mask *mask, tol
 {
     const zc_seen *s = &mask->seen;
     bool last = !zc_dim_is(s->offset, 0);
-    if (last && (a->causal || s->rest || !ends_at_last(m, a, s))) return false;
+    if (last && (a->causal || s->rest || a->packed || !ends_at_last(m, a, s))) return false;
     if (s->rest && !isinf(mask->no)) return false;
     out->causal = true;
     if (last) out->lengths = lengths_of(m, a, NULL);
@@ -307,6 +347,8 @@ static int visit(masking *m, zc_nid id)
     told what = {.causal = a.causal};
     bool done = always_seen(m->g, &a, &mask);
     if (!done && !hides(m->g, &a, &mask)) return 0;
+    if (!done && a.past && !tell_causal_past(m, &a, s, &what)) return 0;
+    done |= a.past;
     if (!done && s->causal && !s->lengths) done = tell_causal(m, &a, &mask, &what);
     if (!done && s->lengths && !s->causal && !s->rest) done = tell_lengths(m, &a, &mask, &what);
     if (!done && s->rest && !s->causal && !s->lengths) done = tell_rest(m, &a, &mask, &what);

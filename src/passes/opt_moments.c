@@ -13,8 +13,8 @@
 #include "passes/query.h"
 
 enum {
-    ROWS_LEAST = 9, /* of gemm_few_sm90 */
-    ROWS_MOST = 512,
+    FAMILY = ZC_FAMILY_gemm_few_sm90, /* that normalises by moments */
+    ROWS_MOST = 384, /* more are faster in larger tiles, with a pass over their sums */
     SIDE_MOST = 8192 /* of weights: more (a vocabulary) are better in larger tiles */
 };
 
@@ -50,18 +50,20 @@ static bool is_side(zc_dim d)
     return zc_dim_is_const(d) && d.k > 0 && d.k % 8 == 0 && d.k <= SIDE_MOST;
 }
 
-/* Is node n, a Linear or LinearNorm, a product of few rows that gemm_few_sm90 serves? */
+/* Is node n, a Linear or LinearNorm, a product of few rows that the family serves? */
 static bool is_few(const zc_graph *g, const zc_node *n)
 {
     float alpha = n->op == ZC_OP_Linear ? ((const zc_attrs_Linear *)n->attrs)->alpha
                                         : ((const zc_attrs_LinearNorm *)n->attrs)->alpha;
     const zc_type *x = &zc_val(g, n->in[0])->type, *w = &zc_val(g, n->in[1])->type;
+    const zc_rows few = zc_family_rows(FAMILY);
     int64_t rows = 1;
-    if ((x->dtype != ZC_F16 && x->dtype != ZC_BF16) || alpha != 1 || x->rank < 2) return false;
+    if (!zc_family_makes(FAMILY, x->dtype) || alpha != 1 || x->rank < 2) return false;
     for (int d = 0; d + 1 < x->rank; d++)
         if (!zc_dim_is_const(x->dims[d]) || !zc_mul_i64(rows, x->dims[d].k, &rows)) return false;
-    return rows >= ROWS_LEAST && rows <= ROWS_MOST && is_side(w->dims[0]) && is_side(w->dims[1]) &&
-           is_constant(g, n->in[1]) && !zc_op_epilogue(zc_op_get(n->op), n->attrs);
+    return rows >= few.low && rows <= few.high && rows <= ROWS_MOST && is_side(w->dims[0]) &&
+           is_side(w->dims[1]) && is_constant(g, n->in[1]) &&
+           !zc_op_epilogue(zc_op_get(n->op), n->attrs);
 }
 
 static bool reads_once(const zc_node *n, zc_op op, int at, zc_vid v)
@@ -84,27 +86,38 @@ typedef struct column {
 } column;
 
 typedef struct weights {
-    const zc_tensor *w, *gamma, *beta; /* beta may be NULL */
+    const zc_tensor *w, *gamma, *beta; /* of one type of 16 bits; beta may be NULL */
     zc_tensor out;
     bool along_k; /* a column lies along K */
     int64_t k, n;
 } weights;
 
-/* Weights times gamma into f->out; what comes of each column. */
+/* An element of 16 bits. */
+static inline float load(bool half, const uint16_t *x, int64_t i)
+{
+    return half ? zc_f16_to_f32(x[i]) : zc_bf16_to_f32(x[i]);
+}
+
+/* Weights times gamma into f->out; what comes of each column. Products of two elements are exact.
+ */
 static void scale_weights(const weights *f, column *columns)
 {
-    zc_dtype t = f->w->dtype;
-    for (int64_t i = 0; i < f->k * f->n; i++) {
-        int64_t k = f->along_k ? i % f->k : i / f->n;
-        column *c = &columns[f->along_k ? i / f->k : i % f->n];
-        double w = zc_load_f64(t, f->w->data, i), v = w * zc_load_f64(t, f->gamma->data, k);
-        zc_store_f64(t, f->out.data, i, v);
-        double kept = zc_load_f64(t, f->out.data, i);
-        c->sum += kept;
-        c->error += (kept - v) * (kept - v);
-        c->size += v * v;
-        if (f->beta) c->shift += w * zc_load_f64(t, f->beta->data, k);
-    }
+    const bool half = f->w->dtype == ZC_F16, along_k = f->along_k;
+    const uint16_t *w = f->w->data, *gamma = f->gamma->data, *beta = f->beta ? f->beta->data : NULL;
+    uint16_t *out = f->out.data;
+    int64_t lines = along_k ? f->n : f->k, length = along_k ? f->k : f->n;
+    for (int64_t line = 0; line < lines; line++)
+        for (int64_t i = 0; i < length; i++) {
+            int64_t k = along_k ? i : line, at = line * length + i;
+            column *c = &columns[along_k ? line : i];
+            float x = load(half, w, at), v = x * load(half, gamma, k);
+            out[at] = half ? zc_f32_to_f16(v) : zc_f32_to_bf16(v);
+            double kept = load(half, out, at), error = kept - (double)v;
+            c->sum += kept;
+            c->error += error * error;
+            c->size += (double)v * (double)v;
+            if (beta) c->shift += (double)x * (double)load(half, beta, k);
+        }
 }
 
 static bool is_safe(zc_dtype t, const column *c)
@@ -344,8 +357,7 @@ static zc_status run(moments_pass *m, zc_graph *g)
 
 zc_status zc_pass_opt_moments(zc_pass *p)
 {
-    const zc_rule_target *target = p->options->target;
-    if (!target || target->sm != 90 || target->sm_most != 90) return ZC_OK;
+    if (!zc_pass_has(p, FAMILY)) return ZC_OK;
     moments_pass m = {.values = p->g->values.len, .changes = &p->changes, .diag = p->diag};
     zc_status status = run(&m, p->g);
     free(m.of);

@@ -24,6 +24,12 @@ const char *zc_pass_name(size_t i, bool *required, const char **summary)
     return passes[i].name;
 }
 
+bool zc_pass_has(const zc_pass *p, int family)
+{
+    const zc_rule_target *t = p->options->target;
+    return t && t->cuda && zc_family_serves(family, t->sm) && zc_family_serves(family, t->sm_most);
+}
+
 static zc_status check_skip(const char *name, zc_diag *diag)
 {
     if (strcmp(name, "all") == 0) return ZC_OK;

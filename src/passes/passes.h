@@ -3,6 +3,7 @@
 #define ZC_PASSES_PASSES_H
 
 #include "ir/graph.h"
+#include "op/kernels.h"
 #include "rules/rules.h"
 
 /* What one pass did, for reports. */
@@ -43,6 +44,9 @@ typedef struct zc_pass {
     size_t changes;                 /* the pass adds its own */
     zc_diag *diag;
 } zc_pass;
+
+/* Have all GPUs that are compiled for the family of kernels? */
+bool zc_pass_has(const zc_pass *p, int family);
 
 typedef zc_status (*zc_pass_fn)(zc_pass *p);
 #define PASS(name, required, summary) zc_status zc_pass_##name(zc_pass *p);

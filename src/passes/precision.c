@@ -87,15 +87,14 @@ static float largest(const zc_precision *p)
     return p->narrow == ZC_F16 ? (float)F16_MAX : (float)BF16_MAX;
 }
 
-static float clamped(const zc_precision *p, float x)
+static void narrow(const zc_precision *p, const float *x, uint16_t *y, int64_t n)
 {
-    float max = largest(p);
-    return isinf(x) ? x : x > max ? max : x < -max ? -max : x;
-}
-
-static uint16_t narrowed(const zc_precision *p, float x)
-{
-    return p->narrow == ZC_F16 ? zc_f32_to_f16(clamped(p, x)) : zc_f32_to_bf16(clamped(p, x));
+    const float max = largest(p);
+    const bool half = p->narrow == ZC_F16;
+    for (int64_t i = 0; i < n; i++) {
+        float v = isinf(x[i]) ? x[i] : x[i] > max ? max : x[i] < -max ? -max : x[i];
+        y[i] = half ? zc_f32_to_f16(v) : zc_f32_to_bf16(v);
+    }
 }
 
 /* Elements whose bytes are there. */
@@ -109,11 +108,10 @@ bool zc_precision_in_range(zc_precision *p, zc_vid v)
     char *range = &p->values[v].range;
     const zc_tensor *t = zc_val(p->g, v)->data;
     if (*range == UNKNOWN) {
-        *range = FITS;
-        int64_t n = elements(t);
-        const float *x = t->data;
-        for (int64_t i = 0; i < n; i++)
-            if (fabsf(x[i]) > largest(p) && !isinf(x[i])) *range = TOO_LARGE;
+        int64_t n = elements(t), beyond = 0;
+        const float *x = t->data, max = largest(p);
+        for (int64_t i = 0; i < n; i++) beyond += (fabsf(x[i]) > max) & !isinf(x[i]);
+        *range = beyond ? TOO_LARGE : FITS;
     }
     return *range == FITS;
 }
@@ -123,7 +121,9 @@ bool zc_precision_vanishes(const zc_precision *p, zc_vid v)
     const zc_tensor *t = zc_val(p->g, v)->data;
     if (elements(t) != 1) return false;
     float x = *(const float *)t->data;
-    return x != 0 && !(narrowed(p, x) & 0x7FFF);
+    uint16_t y;
+    narrow(p, &x, &y, 1);
+    return x != 0 && !(y & 0x7FFF);
 }
 
 static zc_vid narrow_const(zc_precision *p, zc_vid v)
@@ -134,7 +134,7 @@ static zc_vid narrow_const(zc_precision *p, zc_vid v)
     const float *x = t.data;
     uint16_t *y = x ? zc_calloc((size_t)n, sizeof *y) : NULL;
     if (x && !y) return 0;
-    for (int64_t i = 0; i < n; i++) y[i] = narrowed(p, x[i]);
+    narrow(p, x, y, n);
     t.dtype = p->narrow;
     t.data = y;
     return zc_graph_const(p->g, value->name, &t, true);

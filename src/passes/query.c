@@ -15,12 +15,8 @@ bool zc_same_type(const zc_type *a, const zc_type *b)
 
 bool zc_is_splat(const zc_graph *g, zc_vid v, double x)
 {
-    const zc_tensor *t = v ? zc_val(g, v)->data : NULL;
-    if (!t || !t->data || zc_dtype_class(t->dtype) == ZC_CLASS_COMPLEX) return false;
-    int64_t n = zc_tensor_numel(t);
-    for (int64_t i = 0; i < n; i++)
-        if (zc_load_f64(t->dtype, t->data, i) != x) return false;
-    return n > 0;
+    double all;
+    return zc_graph_splat(g, v, &all) && all == x;
 }
 
 zc_nid zc_producer(const zc_graph *g, zc_vid v)

@@ -15,7 +15,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "plans are read in place: little-endian only");
 
 #define ZC_PLAN_MAGIC      "\x89ZCP\r\n\x1a\n"
-#define ZC_PLAN_MAJOR      3 /* a reader refuses another */
+#define ZC_PLAN_MAJOR      4 /* a reader refuses another */
 #define ZC_PLAN_MINOR      0
 #define ZC_PLAN_ALIGN      256
 #define ZC_PLAN_DATA_ALIGN 64 /* of each constant */
@@ -81,8 +81,12 @@ typedef struct zc_plan_meta {
     uint32_t flags;                       /* ZC_PLAN_TF32 */
     uint8_t model_sha256[ZC_PLAN_SHA];
     zc_plan_list input_names, output_names; /* strings in REFS */
+    /* Of the model's own: strings, and keys and values in turn in REFS. */
+    uint32_t producer, producer_version, domain, doc;
+    int64_t model_version;
+    zc_plan_list pairs;
 } zc_plan_meta;
-_Static_assert(sizeof(zc_plan_meta) == 64, "meta size");
+_Static_assert(sizeof(zc_plan_meta) == 96, "meta size");
 
 typedef struct zc_plan_dref {
     int64_t k;

@@ -6,6 +6,7 @@
 #ifndef ZC_PLANFILE_PROGRAM_H
 #define ZC_PLANFILE_PROGRAM_H
 
+#include "base/origin.h"
 #include "op/infer.h"
 
 typedef enum zc_pkind {
@@ -98,6 +99,7 @@ typedef struct zc_pblock {
 typedef struct zc_program {
     const char *model_name, *version, *target;
     uint8_t model_sha256[32];
+    zc_origin origin;
     bool tf32; /* of a GPU program: may products round f32 factors to tf32? */
     uint32_t ndims, nvalues, nsteps, nblocks, nkernels, nbinaries, nsources;
     const zc_dim_node *dim_nodes;

@@ -144,15 +144,16 @@ static uint32_t count(const plan_reader *r, int section)
     return (uint32_t)(r->table[section].length / record_sizes[section]);
 }
 
-/* A failure while reading record i names it: "STEP 3". */
-static zc_status in_record(const plan_reader *r, int section, uint32_t i, zc_status status)
-{
-    if (status == ZC_OK) return ZC_OK;
-    char name[32];
-    snprintf(name, sizeof name, "%s %u", section_names[section], i);
-    zc_diag_subject(r->diag, name);
-    return status;
-}
+/* Reads record i, which a failure then names: "STEP 3". */
+#define IN_RECORD(r, section, i, read)                                                             \
+    do {                                                                                           \
+        char in_name[32];                                                                          \
+        snprintf(in_name, sizeof in_name, "%s %u", section_names[section], (i));                   \
+        const char *in_before = zc_diag_lend_subject((r)->diag, in_name);                          \
+        const zc_status in_status = (read);                                                        \
+        zc_diag_lend_subject((r)->diag, in_before);                                                \
+        if (in_status != ZC_OK) return in_status;                                                  \
+    } while (0)
 
 /* Record i of a section; the caller has checked i. Sections are aligned. */
 static const void *record(const plan_reader *r, int section, uint32_t i)
@@ -248,7 +249,7 @@ static zc_status read_dims(plan_reader *r)
     uint32_t n = count(r, ZC_PLAN_DIMS);
     zc_dim_node *nodes = zc_arena_alloc(r->arena, n, sizeof *nodes);
     if (!nodes) return zc_fail_nomem(r->diag, "plan", n * sizeof *nodes);
-    for (uint32_t i = 0; i < n; i++) ZC_TRY(in_record(r, ZC_PLAN_DIMS, i, read_dim(r, nodes, i)));
+    for (uint32_t i = 0; i < n; i++) IN_RECORD(r, ZC_PLAN_DIMS, i, read_dim(r, nodes, i));
     r->p->dim_nodes = nodes;
     r->p->ndims = n;
     return ZC_OK;
@@ -307,8 +308,7 @@ static zc_status read_values(plan_reader *r)
     if (n == 0) return bad(r, "the plan has no values");
     zc_pvalue *values = zc_arena_alloc(r->arena, n, sizeof *values);
     if (!values) return zc_fail_nomem(r->diag, "plan", n * sizeof *values);
-    for (uint32_t i = 0; i < n; i++)
-        ZC_TRY(in_record(r, ZC_PLAN_VALS, i, read_value(r, i, &values[i])));
+    for (uint32_t i = 0; i < n; i++) IN_RECORD(r, ZC_PLAN_VALS, i, read_value(r, i, &values[i]));
     r->p->values = values;
     r->p->nvalues = n;
     return ZC_OK;
@@ -408,8 +408,8 @@ static zc_status read_choice(plan_reader *r, uint32_t i, zc_pchoice *out)
     zc_prange *ranges = zc_arena_alloc(r->arena, out->nranges, sizeof *ranges);
     if (!ranges) return zc_fail_nomem(r->diag, "plan", out->nranges * sizeof *ranges);
     for (uint32_t n = 0; n < out->nranges; n++)
-        ZC_TRY(in_record(r, ZC_PLAN_RANG, c->ranges.first + n,
-                         read_range(r, c->ranges.first + n, &ranges[n])));
+        IN_RECORD(r, ZC_PLAN_RANG, c->ranges.first + n,
+                  read_range(r, c->ranges.first + n, &ranges[n]));
     out->ranges = ranges;
     return ZC_OK;
 }
@@ -421,7 +421,7 @@ static zc_status read_choices(plan_reader *r, zc_plan_list l, zc_pstep *out)
     zc_pchoice *choices = zc_arena_alloc(r->arena, l.count, sizeof *choices);
     if (!choices) return zc_fail_nomem(r->diag, "plan", l.count * sizeof *choices);
     for (uint32_t i = 0; i < l.count; i++)
-        ZC_TRY(in_record(r, ZC_PLAN_CHOI, l.first + i, read_choice(r, l.first + i, &choices[i])));
+        IN_RECORD(r, ZC_PLAN_CHOI, l.first + i, read_choice(r, l.first + i, &choices[i]));
     for (uint32_t i = 0; i < l.count; i++) {
         bool last = i + 1 == l.count || choices[i + 1].arch != choices[i].arch;
         if ((i && choices[i].arch < choices[i - 1].arch) || last != (choices[i].nranges == 0))
@@ -465,8 +465,7 @@ static zc_status read_steps(plan_reader *r)
     uint32_t n = count(r, ZC_PLAN_STEP);
     zc_pstep *steps = zc_arena_alloc(r->arena, n, sizeof *steps);
     if (!steps) return zc_fail_nomem(r->diag, "plan", n * sizeof *steps);
-    for (uint32_t i = 0; i < n; i++)
-        ZC_TRY(in_record(r, ZC_PLAN_STEP, i, read_step(r, i, &steps[i])));
+    for (uint32_t i = 0; i < n; i++) IN_RECORD(r, ZC_PLAN_STEP, i, read_step(r, i, &steps[i]));
     r->p->steps = steps;
     r->p->nsteps = n;
     return ZC_OK;
@@ -527,12 +526,10 @@ static zc_status read_kernels(plan_reader *r)
     r->p->binaries = binaries;
     r->p->sources = sources;
     r->p->nkernels = nk;
-    for (uint32_t i = 0; i < nk; i++)
-        ZC_TRY(in_record(r, ZC_PLAN_KERN, i, read_kernel(r, i, &kernels[i])));
+    for (uint32_t i = 0; i < nk; i++) IN_RECORD(r, ZC_PLAN_KERN, i, read_kernel(r, i, &kernels[i]));
     for (uint32_t i = 0; i < nb; i++)
-        ZC_TRY(in_record(r, ZC_PLAN_BINS, i, read_binary(r, i, &binaries[i])));
-    for (uint32_t i = 0; i < ns; i++)
-        ZC_TRY(in_record(r, ZC_PLAN_SRCS, i, read_source(r, i, &sources[i])));
+        IN_RECORD(r, ZC_PLAN_BINS, i, read_binary(r, i, &binaries[i]));
+    for (uint32_t i = 0; i < ns; i++) IN_RECORD(r, ZC_PLAN_SRCS, i, read_source(r, i, &sources[i]));
     r->p->nbinaries = nb;
     r->p->nsources = ns;
     return ZC_OK;
@@ -554,11 +551,22 @@ static zc_status read_blocks(plan_reader *r)
     if (n == 0) return bad(r, "the plan has no blocks");
     zc_pblock *blocks = zc_arena_alloc(r->arena, n, sizeof *blocks);
     if (!blocks) return zc_fail_nomem(r->diag, "plan", n * sizeof *blocks);
-    for (uint32_t i = 0; i < n; i++)
-        ZC_TRY(in_record(r, ZC_PLAN_BLKS, i, read_block(r, i, &blocks[i])));
+    for (uint32_t i = 0; i < n; i++) IN_RECORD(r, ZC_PLAN_BLKS, i, read_block(r, i, &blocks[i]));
     r->p->blocks = blocks;
     r->p->nblocks = n;
     return ZC_OK;
+}
+
+static zc_status read_origin(plan_reader *r, const zc_plan_meta *m, zc_origin *out)
+{
+    ZC_TRY(get_string(r, m->producer, &out->producer));
+    ZC_TRY(get_string(r, m->producer_version, &out->producer_version));
+    ZC_TRY(get_string(r, m->domain, &out->domain));
+    ZC_TRY(get_string(r, m->doc, &out->doc));
+    if (m->pairs.count % 2) return bad(r, "the model's metadata ends with a key");
+    out->version = m->model_version;
+    out->npairs = m->pairs.count / 2;
+    return get_strings(r, m->pairs, &out->pairs);
 }
 
 static zc_status read_meta(plan_reader *r)
@@ -575,7 +583,8 @@ static zc_status read_meta(plan_reader *r)
     r->p->tf32 = m->flags & ZC_PLAN_TF32;
     memcpy(r->p->model_sha256, m->model_sha256, sizeof m->model_sha256);
     ZC_TRY(get_strings(r, m->input_names, &r->p->input_names));
-    return get_strings(r, m->output_names, &r->p->output_names);
+    ZC_TRY(get_strings(r, m->output_names, &r->p->output_names));
+    return read_origin(r, m, &r->p->origin);
 }
 
 static zc_status check_names(plan_reader *r)
@@ -592,7 +601,7 @@ zc_status zc_program_read(const uint8_t *data, size_t len, zc_arena *arena, zc_p
     plan_reader r = {.data = data, .len = len, .arena = arena, .diag = diag, .p = out};
     *out = (zc_program){0};
     ZC_TRY(check_container(&r));
-    ZC_TRY(in_record(&r, ZC_PLAN_META, 0, read_meta(&r)));
+    IN_RECORD(&r, ZC_PLAN_META, 0, read_meta(&r));
     ZC_TRY(read_dims(&r));
     ZC_TRY(read_values(&r));
     ZC_TRY(read_kernels(&r));

@@ -247,7 +247,13 @@ static void put_meta(plan_writer *w)
                       .target = put_string(w, p->target),
                       .flags = p->tf32 ? ZC_PLAN_TF32 : 0,
                       .input_names = put_strings(w, p->input_names, p->blocks[0].nparams),
-                      .output_names = put_strings(w, p->output_names, p->blocks[0].nouts)};
+                      .output_names = put_strings(w, p->output_names, p->blocks[0].nouts),
+                      .producer = put_string(w, p->origin.producer),
+                      .producer_version = put_string(w, p->origin.producer_version),
+                      .domain = put_string(w, p->origin.domain),
+                      .doc = put_string(w, p->origin.doc),
+                      .model_version = p->origin.version,
+                      .pairs = put_strings(w, p->origin.pairs, 2 * p->origin.npairs)};
     memcpy(r.model_sha256, p->model_sha256, sizeof r.model_sha256);
     zc_buf_append(&w->sections[ZC_PLAN_META], &r, sizeof r);
 }

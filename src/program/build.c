@@ -206,6 +206,7 @@ zc_status zc_program_build(const zc_graph *g, zc_arena *arena, zc_program *out, 
     b.nblocks = 1;
     ZC_TRY(add_block(&b, &g->top, 0));
     *out = (zc_program){.model_name = g->name,
+                        .origin = g->origin,
                         .ndims = (uint32_t)g->dims.count,
                         .nvalues = b.nvalues,
                         .nsteps = b.nsteps,

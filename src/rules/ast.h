@@ -10,7 +10,7 @@
 #define ZC_RL_NODES_MAX 64
 #define ZC_RL_VARS_MAX  128
 #define ZC_RL_STMTS_MAX 64
-#define ZC_RL_LIST_MAX  64
+#define ZC_RL_LIST_MAX  64 /* conditions too, which masks count on */
 #define ZC_RL_DEPTH_MAX 256
 #define ZC_RL_NAME_MAX  128
 /* Repetitions of one operation, and operands that one name collects. */
@@ -124,25 +124,29 @@ struct zc_rl_pat {
     zc_dtype dtype;   /* of a NAME; ZC_NONE: any */
     double num, tol;  /* NUM; tol 0: the default */
     bool is_int;
-    zc_rl_list args;  /* NODE, ALT: patterns; LIST: expressions */
-    zc_rl_list attrs; /* NODE */
-    bool rest;        /* NODE: more operands may follow */
-    bool any_attrs;   /* NODE: attributes not named may have any value */
-    bool optional;    /* NODE */
-    int least, most;  /* NODE: how often it is repeated; 1, 1 of an ordinary one */
-    bool spread;      /* NAME...: all that it collects */
+    zc_rl_expr *computed; /* NUM in emit: the number is this one's value; or NULL */
+    zc_rl_list args;      /* NODE, ALT: patterns; LIST: expressions */
+    zc_rl_list attrs;     /* NODE */
+    bool rest;            /* NODE: more operands may follow */
+    bool any_attrs;       /* NODE: attributes not named may have any value */
+    bool optional;        /* NODE */
+    int least, most;      /* NODE: how often it is repeated; 1, 1 of an ordinary one */
+    bool spread;          /* NAME...: all that it collects */
     /* Found by the checker: */
     int var; /* NAME */
     zc_op op;
     const struct zc_rl_pointwise *pointwise; /* NODE in emit */
     const struct zc_rl_kernel *kernel;       /* NODE in emit */
     int node;                                /* NODE: index among the rule's nodes */
-    int through;        /* optional or repeated NODE: operand that stands for it when absent */
-    zc_rl_pat *base;    /* repeated NODE: what the innermost repetition is applied to */
-    bool is_inner;      /* repeated NODE: a repetition behind the first */
-    int twin;           /* NODE: the first one that says the same, itself included */
-    bool is_nested;     /* NODE: an operand, which no statement names */
-    int loose;          /* NODE: operands from here on may be missing; -1: none */
+    int through;     /* optional or repeated NODE: operand that stands for it when absent */
+    zc_rl_pat *base; /* repeated NODE: what the innermost repetition is applied to */
+    bool is_inner;   /* repeated NODE: a repetition behind the first */
+    int like;        /* NODE in emit with `{ ... }`: that of match whose attributes it has; or -1 */
+    int choice,
+        branch;     /* NODE: the outermost ( | ) that it stands in, from 1, and where; 0: none */
+    int twin;       /* NODE: the first one that says the same, itself included */
+    bool is_nested; /* NODE: an operand, which no statement names */
+    int loose;      /* NODE: operands from here on may be missing; -1: none */
     int outs[8], nouts; /* NODE: variables of its results; -1: `_` */
 };
 
@@ -165,12 +169,13 @@ typedef struct zc_rl_var {
     int type; /* ATTR: a zc_rl_type */
     unsigned flags;
     zc_dtype dtype;
-    int stmt;       /* match statement that defines it, or -1: a leaf */
-    int emit;       /* emit statement that defines it, or -1 */
-    bool in_match;  /* named on the match side */
-    bool maybe;     /* absent when an optional node is */
-    bool is_output; /* defined on both sides */
-    int uses;       /* mentions beside the one that binds */
+    int stmt;                /* match statement that defines it, or -1: a leaf */
+    int emit;                /* emit statement that defines it, or -1 */
+    bool in_match;           /* named on the match side */
+    bool maybe;              /* absent when an optional node is */
+    bool is_output;          /* defined on both sides */
+    int uses;                /* mentions beside the one that binds */
+    uint64_t where, of_data; /* by condition: does it speak of this, and of its elements? */
     /* LIST: its values, in the order in which the graph computes with them; lists of one repetition
      * have the same group. */
     int first, count, group;
@@ -219,6 +224,7 @@ typedef struct zc_rl_rule {
     const char *unchecked; /* why the check by numbers is left out; NULL: it is not */
     int file;
     zc_rl_list match, where, emit; /* stmts, exprs, stmts */
+    uint64_t of_uses;              /* by condition: does it speak of how often something is used? */
     bool broken;                   /* has errors */
     bool disabled;
     /* Found by the checker: */

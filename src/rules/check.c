@@ -146,6 +146,8 @@ static void match_node(zc_rl_checker *c, zc_rl_pat *p)
     }
     p->node = rule->nnodes;
     rule->nodes[rule->nnodes++] = p;
+    p->choice = c->choice;
+    p->branch = c->branch;
     p->is_nested = p != zc_rl_stmt_at(&rule->match, c->stmt)->pat;
     p->twin = twin_of(rule, p);
     rule->nsure += !p->is_inner || !p->optional;
@@ -163,6 +165,19 @@ static void match_node(zc_rl_checker *c, zc_rl_pat *p)
     c->optional -= p->optional;
 }
 
+static void match_choice(zc_rl_checker *c, zc_rl_pat *p)
+{
+    bool is_outermost = c->choice == 0;
+    if (is_outermost) c->choice = ++c->choices;
+    c->optional++;
+    for (int i = 0; i < p->args.n; i++) {
+        if (is_outermost) c->branch = i;
+        match_pat(c, zc_rl_pat_at(&p->args, i));
+    }
+    c->optional--;
+    if (is_outermost) c->choice = c->branch = 0;
+}
+
 static void match_pat(zc_rl_checker *c, zc_rl_pat *p)
 {
     switch (p->kind) {
@@ -173,14 +188,16 @@ static void match_pat(zc_rl_checker *c, zc_rl_pat *p)
         match_node(c, p);
         break;
     case ZC_RP_ALT:
-        c->optional++;
-        for (int i = 0; i < p->args.n; i++) match_pat(c, zc_rl_pat_at(&p->args, i));
-        c->optional--;
+        match_choice(c, p);
         break;
     case ZC_RP_LIST:
         zc_rl_fault(c, p->loc, "a list stands in emit only; match a name and compare element()");
         break;
     case ZC_RP_NUM:
+        if (p->computed)
+            zc_rl_fault(c, p->loc,
+                        "a computed number stands in emit only; match a name and compare value()");
+        break;
     case ZC_RP_ABSENT:
         break;
     }
@@ -270,6 +287,10 @@ static void emit_pat(zc_rl_checker *c, zc_rl_pat *p)
         break;
     case ZC_RP_NUM:
         if (p->tol != 0) zc_rl_fault(c, p->loc, "tolerances stand in match");
+        if (p->computed && c->in_kernel)
+            zc_rl_fault(c, p->loc, "the numbers of a meaning are written out");
+        else if (p->computed)
+            zc_rl_check_expr_is(c, p->computed, ZC_RT_NUM);
         break;
     case ZC_RP_ABSENT:
         break;
@@ -461,6 +482,22 @@ static bool is_sized(zc_rl_checker *c)
     return false;
 }
 
+static bool is_of_elements(zc_rl_function f)
+{
+    return f == ZC_RF_value || f == ZC_RF_element || f == ZC_RF_least || f == ZC_RF_greatest ||
+           f == ZC_RF_repeats || f == ZC_RF_halves;
+}
+
+/* What the condition speaks of. */
+static void note_condition(zc_rl_rule *rule, const zc_rl_expr *e, uint64_t bit)
+{
+    if (e->kind == ZC_RE_NAME && e->word == ZC_RW_VAR) rule->vars[e->index].where |= bit;
+    if (e->kind == ZC_RE_CALL && e->index == ZC_RF_uses) rule->of_uses |= bit;
+    if (e->kind == ZC_RE_CALL && is_of_elements((zc_rl_function)e->index))
+        rule->vars[zc_rl_expr_at(&e->args, 0)->index].of_data |= bit;
+    for (int i = 0; i < e->args.n; i++) note_condition(rule, zc_rl_expr_at(&e->args, i), bit);
+}
+
 static void check_conditions(zc_rl_checker *c)
 {
     c->each = true;
@@ -483,6 +520,8 @@ static void check_rule(zc_rules *r, zc_rl_rule *rule)
     find_outputs(&c);
     zc_rl_check_emit(&c);
     if (rule->broken) return;
+    for (int i = 0; i < rule->where.n; i++)
+        note_condition(rule, zc_rl_expr_at(&rule->where, i), UINT64_C(1) << i);
     check_connection(&c);
     if (!rule->broken && is_open(rule, zc_rl_stmt_at(&rule->match, rule->root)->pat, 0))
         zc_rl_fault(&c, zc_rl_stmt_at(&rule->match, rule->root)->loc,

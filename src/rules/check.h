@@ -10,14 +10,15 @@ typedef struct zc_rl_checker {
     zc_rl_rule *rule;
     int file;
     bool in_emit;
-    int stmt;       /* the statement in work */
-    int optional;   /* levels of optional operations and alternatives around */
-    bool in_kernel; /* the meaning of one */
-    bool in_count;  /* an argument of count() */
-    bool each;      /* a condition, which may speak of each of several values */
-    int list;       /* the list that it speaks of, or -1 */
-    int calls;      /* of patterns, so far */
-    int copies;     /* parts that definitions made, so far */
+    int stmt;                    /* the statement in work */
+    int optional;                /* levels of optional operations and alternatives around */
+    bool in_kernel;              /* the meaning of one */
+    bool in_count;               /* an argument of count() */
+    bool each;                   /* a condition, which may speak of each of several values */
+    int choices, choice, branch; /* ( | ) so far; the outermost one around, and which part */
+    int list;                    /* the list that it speaks of, or -1 */
+    int calls;                   /* of patterns, so far */
+    int copies;                  /* parts that definitions made, so far */
 } zc_rl_checker;
 
 /* An error of the rule in work. */

@@ -21,6 +21,19 @@ static const char *field_name(const void *ctx, int i)
     return i < info->field_count ? info->fields[i].name : NULL;
 }
 
+/* Is it an operator of ONNX that is no operation here? */
+static bool is_expanded(const char *name)
+{
+    static const char *const names[] = {
+#define BUILD(domain, op_type, fn) op_type,
+#define ALIAS(domain, op_type, op) op_type,
+#include "import/onnx_ops.def"
+    };
+    for (size_t i = 0; i < ZC_COUNTOF(names); i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
 static bool find_op(zc_rl_checker *c, zc_rl_pat *p)
 {
     zc_buf hint = {0};
@@ -34,6 +47,13 @@ static bool find_op(zc_rl_checker *c, zc_rl_pat *p)
     }
     if (p->pointwise || p->kernel) {
         zc_rl_fault(c, p->loc, "'%s' is a definition, which can be emitted but not matched",
+                    p->text);
+        return false;
+    }
+    if (is_expanded(p->text)) {
+        zc_rl_fault(c, p->loc,
+                    "no such operation '%s': ONNX's becomes others when a model is read, which "
+                    "'zc inspect MODEL --pass opt_cse' shows",
                     p->text);
         return false;
     }
@@ -191,12 +211,58 @@ static void check_presets(zc_rl_checker *c, const zc_rl_pat *p)
     }
 }
 
+/* The operations of match that have `{ ... }`, of this kind (ZC_OP_NONE: of any), those of one
+ * ( | ) and of one kind being one: the first one's number goes to *which. */
+static int count_open(const zc_rl_rule *rule, zc_op op, int *which)
+{
+    const zc_rl_pat *last = NULL;
+    int n = 0;
+    for (int i = 0; i < rule->nnodes; i++) {
+        const zc_rl_pat *p = rule->nodes[i];
+        if (!p->any_attrs || p->is_inner || (op != ZC_OP_NONE && p->op != op)) continue;
+        bool is_other = last && p->op == last->op && p->choice && p->choice == last->choice &&
+                        p->branch != last->branch;
+        if (!last) *which = i;
+        n += !is_other;
+        last = p;
+    }
+    return n;
+}
+
+/* `{ ... }` in emit passes on the attributes of one operation of match, which all are its, too. */
+static void find_like(zc_rl_checker *c, zc_rl_pat *p)
+{
+    const zc_op_info *info = zc_op_get(p->op);
+    if (p->pointwise || p->kernel) {
+        zc_rl_fault(c, p->loc, "the attributes of a definition are given one by one");
+        return;
+    }
+    int n = count_open(c->rule, p->op, &p->like);
+    if (n == 0) n = count_open(c->rule, ZC_OP_NONE, &p->like);
+    if (n != 1) {
+        zc_rl_fault(c, p->loc,
+                    "'...' in emit passes on the attributes of the one operation of match that has "
+                    "'...', too (got %d of them)",
+                    n);
+        return;
+    }
+    const zc_op_info *from = zc_op_get(c->rule->nodes[p->like]->op);
+    for (int i = 0; i < zc_op_own_fields(from); i++) {
+        const zc_attr_field *f = &from->fields[i];
+        int at = zc_attr_find(info, f->name, strlen(f->name));
+        bool is_same = from == info || (at >= 0 && info->fields[at].kind == f->kind);
+        if (is_same && (from == info || f->kind != ZC_ATTR_TENSOR)) continue;
+        zc_rl_fault(c, p->loc, "'...' cannot pass on %s's attribute '%s', which %s lacks",
+                    from->name, f->name, info->name);
+    }
+}
+
 bool zc_rl_check_op(zc_rl_checker *c, zc_rl_pat *p)
 {
     if (!find_op(c, p)) return false;
     check_arity(c, p);
     check_regions(c, p);
-    if (p->any_attrs && c->in_emit) zc_rl_fault(c, p->loc, "'...' stands in match only");
+    if (p->any_attrs && c->in_emit) find_like(c, p);
     if (p->optional && c->in_emit) zc_rl_fault(c, p->loc, "'?' stands in match only");
     if (p->most > 1 && c->in_emit) zc_rl_fault(c, p->loc, "repetitions stand in match only");
     if (p->pointwise || p->kernel) {

@@ -49,20 +49,9 @@ bool zc_rl_near(double a, double b, double tolerance)
     return fabs(a - b) <= tolerance * scale;
 }
 
-bool zc_rl_splat(const zc_graph *g, zc_vid v, double *out)
+bool zc_rl_is_list(zc_op op, int i)
 {
-    const zc_tensor *t = v ? zc_val(g, v)->data : NULL;
-    int64_t n = t ? zc_tensor_numel(t) : 0;
-    if (!t || !t->data || n < 1 || zc_dtype_class(t->dtype) == ZC_CLASS_COMPLEX) return false;
-    *out = zc_load_f64(t->dtype, t->data, 0);
-    bool is_float = zc_dtype_is_float(t->dtype);
-    for (int64_t i = 1; i < n; i++) {
-        /* Integers beyond 2^53 have neighbours that f64 cannot tell from them. */
-        if (is_float ? zc_load_f64(t->dtype, t->data, i) != *out
-                     : zc_load_i64(t->dtype, t->data, i) != zc_load_i64(t->dtype, t->data, 0))
-            return false;
-    }
-    return true;
+    return zc_op_role_of(op, i) & ZC_ROLE_INDEX || (i < 64 && (zc_op_host_inputs(op) >> i & 1));
 }
 
 /* ---- comparison: 1 true, 0 false, -1 not known ---- */
@@ -216,9 +205,26 @@ static zc_rl_val element_of(const zc_rl_env *env, zc_vid v, const zc_rl_expr *in
 static zc_rl_val number_of(const zc_graph *g, zc_vid v)
 {
     double x;
-    if (!zc_rl_splat(g, v, &x)) return unknown;
+    if (!zc_graph_splat(g, v, &x)) return unknown;
     const zc_tensor *t = zc_val(g, v)->data;
     return zc_dtype_is_float(t->dtype) ? of_real(x) : of_int(zc_load_i64(t->dtype, t->data, 0));
+}
+
+/* The smallest element of a constant, or the largest; not known of an empty one, and beside NaN. */
+static zc_rl_val extreme_of(const zc_graph *g, zc_vid v, bool is_least)
+{
+    const zc_tensor *t = zc_val(g, v)->data;
+    int64_t n = t && t->data ? zc_tensor_numel(t) : 0, at = 0;
+    if (n < 1 || zc_dtype_class(t->dtype) == ZC_CLASS_COMPLEX) return unknown;
+    double best = zc_load_f64(t->dtype, t->data, 0);
+    for (int64_t i = 0; i < n; i++) {
+        double x = zc_load_f64(t->dtype, t->data, i);
+        if (isnan(x)) return unknown;
+        if (is_least ? x >= best : x <= best) continue;
+        best = x;
+        at = i;
+    }
+    return zc_dtype_is_float(t->dtype) ? of_real(best) : of_int(zc_load_i64(t->dtype, t->data, at));
 }
 
 static zc_rl_val size_of(const zc_rl_env *env, const zc_type *t)
@@ -345,6 +351,9 @@ static zc_rl_val of_value(const zc_rl_env *env, const zc_rl_expr *e)
         return (zc_rl_val){.type = ZC_RT_DTYPE, .dtype = t->dtype};
     case ZC_RF_value:
         return number_of(env->g, v);
+    case ZC_RF_least:
+    case ZC_RF_greatest:
+        return extreme_of(env->g, v, e->index == ZC_RF_least);
     case ZC_RF_element:
         return element_of(env, v, zc_rl_expr_at(&e->args, 1));
     case ZC_RF_uses:

@@ -75,9 +75,8 @@ zc_rl_val zc_rl_attr_value(const zc_op_info *info, const void *attrs, int field)
 bool zc_rl_attr_set(zc_arena *arena, const zc_attr_field *field, const zc_rl_val *v, void *at);
 /* Does `a op b` hold for certain? */
 bool zc_rl_compare(zc_dims *dims, zc_rl_expr_kind op, const zc_rl_val *a, const zc_rl_val *b);
+/* Is operand i of op i64, whatever the others are? */
+bool zc_rl_is_list(zc_op op, int i);
 bool zc_rl_near(double a, double b, double tolerance);
-/* The number all elements of a constant equal; false: not constant, empty, or of several numbers.
- */
-bool zc_rl_splat(const zc_graph *g, zc_vid v, double *out);
 
 #endif

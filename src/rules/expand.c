@@ -177,6 +177,7 @@ static zc_rl_pat *copy_pat(expander *x, const zc_rl_pat *p)
     if (p->kind == ZC_RP_NAME) return copy_name(x, p);
     zc_rl_pat *out = new_pat(x, p);
     if (!out || !copy_attrs(x, p, out)) return NULL;
+    if (p->computed && !(out->computed = copy_expr(x, p->computed))) return NULL;
     for (int i = 0; i < p->args.n; i++) {
         void *arg = p->kind == ZC_RP_LIST ? (void *)copy_expr(x, zc_rl_expr_at(&p->args, i))
                                           : (void *)copy_pat(x, zc_rl_pat_at(&p->args, i));
@@ -312,6 +313,7 @@ static zc_rl_pat *put_pattern(zc_rl_checker *c, const zc_rl_define *d, zc_rl_pat
 static zc_rl_pat *expand_pat(zc_rl_checker *c, zc_rl_pat *p, zc_rl_list *out)
 {
     if (p->kind == ZC_RP_LIST) return expand_args(c, &p->args) ? p : NULL;
+    if (p->computed && !(p->computed = expand_expr(c, p->computed))) return NULL;
     if (p->kind != ZC_RP_NODE && p->kind != ZC_RP_ALT) return p;
     for (int i = 0; i < p->args.n; i++) {
         p->args.v[i] = expand_pat(c, p->args.v[i], out);

@@ -280,6 +280,7 @@ zc_rl_pat *zc_rl_make_pat(zc_rl_scan *s, zc_rl_loc loc, zc_rl_pat_kind kind)
                          .most = 1,
                          .var = -1,
                          .node = -1,
+                         .like = -1,
                          .loose = -1};
     return p;
 }
@@ -318,6 +319,13 @@ zc_rl_pat *zc_rl_make_number(zc_rl_scan *s, zc_rl_loc loc, zc_rl_number n, zc_rl
     p->num = n.real;
     p->is_int = n.is_int;
     p->tol = tolerance.real;
+    return p;
+}
+
+zc_rl_pat *zc_rl_make_computed(zc_rl_scan *s, zc_rl_loc loc, zc_rl_expr *e)
+{
+    zc_rl_pat *p = zc_rl_make_pat(s, loc, ZC_RP_NUM);
+    if (p) p->computed = e;
     return p;
 }
 

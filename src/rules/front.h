@@ -88,6 +88,7 @@ zc_rl_kinds zc_rl_join_kinds(zc_rl_scan *s, zc_rl_loc loc, zc_rl_kinds a, zc_rl_
 zc_rl_pat *zc_rl_make_pat(zc_rl_scan *s, zc_rl_loc loc, zc_rl_pat_kind kind);
 zc_rl_pat *zc_rl_make_value(zc_rl_scan *s, zc_rl_loc loc, const char *text, zc_rl_kinds kinds);
 zc_rl_pat *zc_rl_make_number(zc_rl_scan *s, zc_rl_loc loc, zc_rl_number n, zc_rl_number tolerance);
+zc_rl_pat *zc_rl_make_computed(zc_rl_scan *s, zc_rl_loc loc, zc_rl_expr *e);
 zc_rl_pat *zc_rl_make_vector(zc_rl_scan *s, zc_rl_loc loc, const zc_rl_list *items);
 zc_rl_pat *zc_rl_make_alt(zc_rl_scan *s, zc_rl_loc loc, const zc_rl_list *items);
 zc_rl_pat *zc_rl_make_call(zc_rl_scan *s, zc_rl_loc loc, const char *text, const zc_rl_list *args,

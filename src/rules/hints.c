@@ -35,25 +35,6 @@ static bool is_known(const zc_rl_val *v, double *out)
     return v->type == ZC_RT_REAL || (v->type == ZC_RT_INT && zc_dim_is_const(v->dim));
 }
 
-static bool speaks_of_uses(const zc_rl_expr *e)
-{
-    if (e->kind == ZC_RE_CALL && e->index == ZC_RF_uses) return true;
-    for (int i = 0; i < e->args.n; i++)
-        if (speaks_of_uses(zc_rl_expr_at(&e->args, i))) return true;
-    return false;
-}
-
-/* Does it need the elements of var? */
-static bool speaks_of_data(const zc_rl_expr *e, int var)
-{
-    static const zc_rl_function of[] = {ZC_RF_value, ZC_RF_element, ZC_RF_repeats, ZC_RF_halves};
-    for (size_t i = 0; e->kind == ZC_RE_CALL && i < ZC_COUNTOF(of); i++)
-        if (e->index == (int)of[i] && zc_rl_expr_at(&e->args, 0)->index == var) return true;
-    for (int i = 0; i < e->args.n; i++)
-        if (speaks_of_data(zc_rl_expr_at(&e->args, i), var)) return true;
-    return false;
-}
-
 static bool names(const zc_rl_expr *e, int var)
 {
     if (e->kind == ZC_RE_NAME && e->word == ZC_RW_VAR) return e->index == var;
@@ -262,12 +243,11 @@ static void solve(const finder *f, const zc_rl_expr *e, bool want)
 static void solve_all(const finder *f)
 {
     const zc_rl_rule *rule = f->s->env.rule;
-    for (int i = 0; i < rule->where.n; i++) {
-        const zc_rl_expr *e = zc_rl_expr_at(&rule->where, i);
-        if (speaks_of_uses(e) || (!f->any && !names(e, f->s->var))) continue;
-        if (f->no_data && speaks_of_data(e, f->s->var)) continue;
-        solve(f, e, true);
-    }
+    const zc_rl_var *var = &rule->vars[f->s->var];
+    uint64_t which = (f->any ? ~UINT64_C(0) : var->where) & ~rule->of_uses;
+    if (f->no_data) which &= ~var->of_data;
+    for (int i = 0; i < rule->where.n; i++)
+        if (which >> i & 1) solve(f, zc_rl_expr_at(&rule->where, i), true);
 }
 
 /* ---- shapes ---- */
@@ -340,6 +320,17 @@ static bool take_shape(void *user, const finding *f)
     return true;
 }
 
+/* n is the smallest element, or the largest, and stands first, or last. */
+static void bound_elements(zc_tensor *t, bool is_least, double n)
+{
+    int64_t count = zc_tensor_numel(t), own = is_least ? 0 : count - 1;
+    for (int64_t i = 0; i < count; i++) {
+        double x = zc_load_f64(t->dtype, t->data, i);
+        bool is_beyond = is_least ? !(x >= n) : !(x <= n);
+        if (is_beyond || i == own) zc_store_f64(t->dtype, t->data, i, n);
+    }
+}
+
 static bool take_data(void *user, const finding *f)
 {
     const draft *d = user;
@@ -350,6 +341,10 @@ static bool take_data(void *user, const finding *f)
         for (int64_t i = 0; f->n >= 1 && i < n; i++)
             zc_store_i64(d->t->dtype, d->t->data, i, i / (int64_t)f->n);
         return f->n >= 1;
+    }
+    if (f->call->index == ZC_RF_least || f->call->index == ZC_RF_greatest) {
+        bound_elements(d->t, f->call->index == ZC_RF_least, f->n);
+        return n > 0;
     }
     if (f->call->index == ZC_RF_element) {
         zc_rl_val i = zc_rl_eval(d->env, zc_rl_expr_at(&f->call->args, 1));
@@ -373,11 +368,13 @@ static void solve_tensor(const zc_rl_solver *s, zc_tensor *t,
     memcpy(value, s->env.value, sizeof value);
     value[s->var] = s->draft;
     env.value = value;
-    for (int i = 0; i < PASSES && s->env.rule->where.n; i++) {
+    for (int i = 0; i < PASSES && s->env.rule->vars[s->var].where; i++) {
         show(&d, s->draft);
         solve_all(&f);
     }
+    /* What is drawn from the graph's values must not depend on what was solved. */
     zc_val(env.g, s->draft)->data = NULL;
+    zc_val(env.g, s->draft)->type.rank = 0;
 }
 
 void zc_rl_hint_shape(const zc_rl_solver *s, zc_tensor *t)

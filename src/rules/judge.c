@@ -79,8 +79,9 @@ typedef struct verdict {
 /* Where the emit side may be right and the match side not. Attention gives zeros for a query
  * without any key, where a softmax written out has no number; of operands without a number it makes
  * none, where a model may have replaced it. Softmax and the like have numbers where an Exp written
- * out overflows. */
-enum slack { NO_SLACK, SLACK_OF_MASKS, SLACK_OF_OVERFLOW };
+ * out overflows. Convolutions with other weights (sums of
+ * several ones, say) may make NaN of infinity and infinity of NaN. */
+enum slack { NO_SLACK, SLACK_OF_MASKS, SLACK_OF_OVERFLOW, SLACK_OF_WEIGHTS };
 
 static enum slack slack_of(const zc_rl_rule *rule)
 {
@@ -90,6 +91,7 @@ static enum slack slack_of(const zc_rl_rule *rule)
         if (p->op == ZC_OP_Attention) return SLACK_OF_MASKS;
         if (p->op == ZC_OP_Softmax || p->op == ZC_OP_LogSoftmax || p->op == ZC_OP_Softplus)
             return SLACK_OF_OVERFLOW;
+        if (p->op == ZC_OP_Conv) return SLACK_OF_WEIGHTS;
     }
     return NO_SLACK;
 }
@@ -120,6 +122,8 @@ static bool is_excused(const measure *by, const results *v)
     case SLACK_OF_OVERFLOW:
         return !isfinite(v->truth) || !isfinite(v->match) || (by->overflows && v->truth == 0) ||
                (by->is_odd && isnan(v->emit));
+    case SLACK_OF_WEIGHTS:
+        return !isfinite(v->truth) && !isfinite(v->match) && !isfinite(v->emit);
     case NO_SLACK:
         break;
     }
@@ -215,13 +219,15 @@ void zc_rl_describe(const zc_rl_sides *s, char *out, size_t size)
     for (int i = 0; i < s->rule->nvars; i++) {
         const zc_rl_var *var = &s->rule->vars[i];
         zc_vid v = var->stmt < 0 && var->in_match ? zc_graph_find(r->s.g, var->name) : 0;
-        char type[200];
         if (!v) continue;
-        zc_buf_printf(&text, "%s%s: %s", text.len ? ", " : "", var->name,
-                      zc_tensor_type_text(&r->value[v], type, sizeof type));
+        zc_buf_printf(&text, "%s%s: ", text.len ? ", " : "", var->name);
+        zc_type_print(&r->s.g->dims, &zc_val(r->s.g, v)->type, &text);
         if (zc_tensor_numel(&r->value[v]) == 1 && r->value[v].data)
             zc_buf_printf(&text, " = %.9g", zc_load_f64(r->value[v].dtype, r->value[v].data, 0));
     }
+    for (int i = 0; i < r->s.symbol_count; i++)
+        zc_buf_printf(&text, "%s %s = %" PRId64, i ? "," : "; with", r->s.symbols[i].name,
+                      zc_rl_symbol_size(r, i));
     snprintf(out, size, "%s; %s values, seed %" PRIu64, text.data ? text.data : "no operands",
              zc_rl_values_name(s->c->values), s->c->value_seed);
     zc_buf_fini(&text);

@@ -356,7 +356,7 @@ static bool match_number(zc_rl_matcher *m, const goal *g)
 {
     double x;
     zc_nid at = producer_of(m, g->v);
-    if (!zc_rl_splat(m->x->g, g->v, &x)) return miss(m, at, "need the constant %g", g->pat->num);
+    if (!zc_graph_splat(m->x->g, g->v, &x)) return miss(m, at, "need the constant %g", g->pat->num);
     zc_dtype dtype = zc_val(m->x->g, g->v)->type.dtype;
     double tolerance = zc_dtype_is_float(dtype) ? tolerance_of(g->pat, dtype) : 0;
     if (!zc_rl_near(x, g->pat->num, tolerance))

@@ -27,6 +27,8 @@ typedef struct checker {
     const zc_rl_rule *rule;
     const zc_rule_device *device;
     zc_rl_choice c;
+    zc_rl_role roles[ZC_RL_VARS_MAX];
+    zc_rl_sides sides; /* of the sample in work */
     zc_rules_report report;
     bool made[ZC_RL_NODES_MAX], absent[ZC_RL_NODES_MAX]; /* in some place, by operation */
     bool keeps_forms;
@@ -74,12 +76,6 @@ static bool apply(checker *k, zc_rl_sides *s)
     return changes > 0;
 }
 
-static void drop(zc_rl_run *r)
-{
-    zc_rl_run_fini(r);
-    *r = (zc_rl_run){.work = 0};
-}
-
 /* Computes all that is known of the sample. false: no model computes such a thing. */
 static bool compute(checker *k, zc_rl_sides *s, int binding)
 {
@@ -89,8 +85,9 @@ static bool compute(checker *k, zc_rl_sides *s, int binding)
         return true;
     }
     k->work += s->match.work;
-    if (s->wide.s.g && !zc_rl_run_all(&s->wide, k->rule, &k->c, binding)) drop(&s->wide);
-    if (s->exact.s.g && !zc_rl_run_all(&s->exact, k->rule, &k->c, binding)) drop(&s->exact);
+    if (s->wide.s.g && !zc_rl_run_all(&s->wide, k->rule, &k->c, binding)) zc_rl_run_fini(&s->wide);
+    if (s->exact.s.g && !zc_rl_run_all(&s->exact, k->rule, &k->c, binding))
+        zc_rl_run_fini(&s->exact);
     return true;
 }
 
@@ -129,17 +126,17 @@ static bool check_sides(checker *k, zc_rl_sides *s, bool all)
 /* The choice gives a graph, and the rule applies to it. */
 static bool check_choice(checker *k, bool all)
 {
-    zc_rl_sides s = {.rule = k->rule, .c = &k->c};
-    bool ok = apply(k, &s) && zc_rl_make_sample(k->rule, &k->c, &s.match.s);
-    if (ok) zc_rl_make_exact(k->rule, &k->c, ZC_SAMPLE_WIDE, &s.match.s, &s.wide.s);
-    if (ok && s.match.s.is_rounded)
-        zc_rl_make_exact(k->rule, &k->c, ZC_SAMPLE_EXACT, &s.match.s, &s.exact.s);
-    ok = ok && check_sides(k, &s, all);
+    zc_rl_sides *s = &k->sides;
+    const zc_rl_sample *own = &s->match.s;
+    bool ok = apply(k, s) && zc_rl_make_sample(k->rule, &k->c, &s->match.s);
+    if (ok) zc_rl_make_exact(k->rule, &k->c, ZC_SAMPLE_WIDE, own, &s->wide.s);
+    if (ok && own->is_rounded) zc_rl_make_exact(k->rule, &k->c, ZC_SAMPLE_EXACT, own, &s->exact.s);
+    ok = ok && check_sides(k, s, all);
     for (int i = 0; ok && i < k->rule->nnodes; i++) {
-        k->made[i] |= s.match.s.made[i];
-        k->absent[i] |= s.match.s.absent[i];
+        k->made[i] |= own->made[i];
+        k->absent[i] |= own->absent[i];
     }
-    sides_fini(&s);
+    sides_fini(s);
     return ok;
 }
 
@@ -211,6 +208,7 @@ static bool find(checker *k, const task *t, uint64_t *random, size_t tries)
     for (size_t i = 0; i < tries && k->status == ZC_OK && !k->out->failed; i++) {
         if (places == t->places || (places && k->work > WORK_MAX)) return true;
         if (k->out->places && k->work > 2 * (size_t)WORK_MAX) return false;
+        k->c.turn = places;
         draw(k, t, i >= tries / 2 || i >= 1000, random);
         k->tries++;
         size_t before = k->work;
@@ -262,19 +260,19 @@ static void find_operations(checker *k, uint64_t *random)
     }
 }
 
-/* Every attribute that may have any value, with some. */
+/* Every attribute that may have any value, with some: a number is a fraction, negative and zero. */
 static void find_attributes(checker *k, uint64_t *random)
 {
     size_t tries = patience(k);
     for (int i = 0; i < k->rule->nnodes; i++) {
-        int fields = zc_op_get(k->rule->nodes[i]->op)->field_count;
-        for (int a = 0; a < fields; a++)
+        const zc_op_info *info = zc_op_get(k->rule->nodes[i]->op);
+        for (int a = 0; a < info->field_count; a++)
             for (int square = 0; square < 2 && zc_rl_is_free_attr(k->rule->nodes[i], a); square++)
                 find(k,
                      &(task){.sizes = square ? ZC_SIZES_SQUARE : ZC_SIZES_ANY,
                              .want = i + 1,
                              .vary = a + 1,
-                             .places = 2},
+                             .places = info->fields[a].kind == ZC_ATTR_FLOAT ? 4 : 2},
                      random, tries);
     }
 }
@@ -353,6 +351,9 @@ zc_status zc_rules_check_kernels(const zc_rules *r, size_t i, uint64_t seed,
                        .out = out,
                        .diag = diag};
         uint64_t random = seed + CORE_SEED;
+        k->sides = (zc_rl_sides){.rule = k->rule, .c = &k->c};
+        k->c.roles = k->roles;
+        zc_rl_find_roles(k->rule, k->roles);
         zc_rl_choose_numbers(k->rule, &k->c);
         k->c.is_narrow = zc_rl_is_narrow(k->rule);
         find_core(k);

@@ -153,6 +153,7 @@ operand: T_NAME kinds { $$ = zc_rl_make_value(s, @T_NAME, $T_NAME, $kinds); }
     | T_UNDERSCORE { $$ = zc_rl_make_pat(s, @$, ZC_RP_ABSENT); }
     | sign_number tolerance { $$ = zc_rl_make_number(s, @sign_number, $sign_number, $tolerance); }
     | '[' exprs_or_none ']' { $$ = zc_rl_make_vector(s, @$, $2); }
+    | '{' expr '}' { $$ = zc_rl_make_computed(s, @$, $expr); }
     | '(' alternatives ')' { $$ = zc_rl_make_alt(s, @$, $alternatives); }
     | call;
 call: T_NAME '(' operands rest ')' braces times

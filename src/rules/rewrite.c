@@ -36,6 +36,23 @@ static zc_vid value_of(const zc_rl_patch *p, int var)
     return p->value[var] ? p->value[var] : p->m->value[var];
 }
 
+/* Stores what the expression of a number gives. */
+static bool compute_number(zc_rl_patch *p, const zc_rl_pat *pat, zc_dtype dtype, void *out)
+{
+    zc_arena arena;
+    zc_arena_init(&arena, 0);
+    zc_rl_env env = zc_rl_match_env(p->m, &arena);
+    zc_rl_val v = zc_rl_eval(&env, pat->computed);
+    zc_arena_fini(&arena);
+    if (v.type == ZC_RT_INT && zc_dim_is_const(v.dim))
+        zc_store_i64(dtype, out, 0, v.dim.k);
+    else if (v.type == ZC_RT_REAL)
+        zc_store_f64(dtype, out, 0, v.real);
+    else
+        return refuse(p, "the number in line %d is not known yet", pat->loc.line);
+    return true;
+}
+
 /* A constant of one number. */
 static bool make_number(zc_rl_patch *p, const zc_rl_pat *pat, zc_dtype dtype, zc_vid *out)
 {
@@ -43,7 +60,10 @@ static bool make_number(zc_rl_patch *p, const zc_rl_pat *pat, zc_dtype dtype, zc
     zc_tensor t = {.dtype = dtype, .rank = 0, .data = bytes};
     if (zc_dtype_class(dtype) == ZC_CLASS_COMPLEX)
         return refuse(p, "the number in line %d would be complex", pat->loc.line);
-    zc_store_f64(dtype, bytes, 0, pat->num);
+    if (!pat->computed)
+        zc_store_f64(dtype, bytes, 0, pat->num);
+    else if (!compute_number(p, pat, dtype, bytes))
+        return false;
     *out = zc_graph_const(p->x->g, pat->text, &t, false);
     return *out || no_memory(p);
 }
@@ -82,6 +102,44 @@ static bool set_kernel(zc_rl_patch *p, const zc_rl_pat *pat, const zc_rl_env *en
     return true;
 }
 
+/* What was matched by that operation of match, or by the one in another part of its ( | ). */
+static zc_nid passing_node(const zc_rl_matcher *m, int like)
+{
+    const zc_rl_pat *first = m->rule->nodes[like];
+    for (int i = like; i < m->rule->nnodes; i++) {
+        const zc_rl_pat *p = m->rule->nodes[i];
+        bool is_one = p == first || (first->choice && p->choice == first->choice);
+        if (!is_one || p->op != first->op || !p->any_attrs) continue;
+        if (m->node[i] || m->node[p->twin]) return m->node[m->node[i] ? i : p->twin];
+    }
+    return 0;
+}
+
+/* The attributes that `{ ... }` passes on, as far as they are given. */
+static bool pass_attrs(const zc_rl_patch *p, const zc_rl_pat *pat, zc_arena *arena, void *attrs)
+{
+    const zc_op_info *info = zc_op_get(pat->op);
+    zc_nid n = passing_node(p->m, pat->like);
+    if (!n) return true;
+    const zc_node *from = zc_node_at(p->x->g, n);
+    if (from->op == pat->op) {
+        memcpy(attrs, from->attrs, info->attrs_size);
+        return true;
+    }
+    const zc_op_info *own = zc_op_get(from->op);
+    uint64_t given; /* the first field of every struct */
+    memcpy(&given, from->attrs, sizeof given);
+    for (int i = 0; i < zc_op_own_fields(own); i++) {
+        int at = zc_attr_find(info, own->fields[i].name, strlen(own->fields[i].name));
+        zc_rl_val v = zc_rl_attr_value(own, from->attrs, i);
+        if (!(given >> i & 1)) continue;
+        if (at < 0 || !zc_rl_attr_set(arena, &info->fields[at], &v, zc_attr_at(info, attrs, at)))
+            return false;
+        zc_attr_mark(attrs, at);
+    }
+    return true;
+}
+
 static bool set_attrs(zc_rl_patch *p, const zc_rl_pat *pat, zc_nid n)
 {
     const zc_op_info *info = zc_op_get(pat->op);
@@ -90,6 +148,8 @@ static bool set_attrs(zc_rl_patch *p, const zc_rl_pat *pat, zc_nid n)
     bool ok = true;
     zc_arena_init(&arena, 0);
     zc_rl_env env = zc_rl_match_env(p->m, &arena);
+    if (pat->like >= 0 && !pass_attrs(p, pat, &arena, attrs))
+        ok = refuse(p, "%s cannot have the attributes that are passed on", pat->text);
     for (int i = 0; ok && !pat->pointwise && i < pat->attrs.n; i++) {
         const zc_rl_attr *a = zc_rl_attr_at(&pat->attrs, i);
         zc_rl_val v = zc_rl_eval(&env, a->value);
@@ -167,8 +227,10 @@ static bool emit_operands(zc_rl_patch *p, const zc_rl_pat *pat, operands *in)
         if (a->kind == ZC_RP_NUM) in->number[in->n - 1] = a;
     }
     zc_dtype hint = number_type(p, in->v, in->n);
-    for (int i = 0; i < in->n; i++)
-        if (in->number[i] && !emit(p, in->number[i], hint, &in->v[i])) return false;
+    for (int i = 0; i < in->n; i++) {
+        zc_dtype own = zc_rl_is_list(pat->op, i) ? ZC_I64 : hint;
+        if (in->number[i] && !emit(p, in->number[i], own, &in->v[i])) return false;
+    }
     return true;
 }
 
@@ -526,6 +588,24 @@ static bool is_unused(const zc_rl_patch *p, zc_nid n)
     return true;
 }
 
+enum { CHAIN_MOST = 64 }; /* what is left of longer ones goes when the rules are through */
+
+/* Node n, and what stood in front of it for its sake alone: uses that are none would keep other
+ * rules from what they look for. */
+static void remove_chain(zc_rl_patch *p, zc_nid n, int depth)
+{
+    const zc_node *node = zc_node_at(p->x->g, n);
+    const zc_vid *in = node->in;
+    int nin = node->nin;
+    zc_index_remove(p->x, n);
+    for (int i = 0; i < nin && depth < CHAIN_MOST; i++) {
+        zc_nid from = in[i] ? zc_val(p->x->g, in[i])->producer : 0;
+        if (!from || zc_node_at(p->x->g, from)->op == ZC_OP_NONE) continue;
+        if (zc_node_at(p->x->g, from)->nregions == 0 && is_unused(p, from))
+            remove_chain(p, from, depth + 1);
+    }
+}
+
 /* Users before what they use, so that whole chains go. */
 static void remove_matched(zc_rl_patch *p)
 {
@@ -537,7 +617,7 @@ static void remove_matched(zc_rl_patch *p)
             if (!last || order_of(p, n) > order_of(p, last)) last = n;
         }
         if (!last) return;
-        zc_index_remove(p->x, last);
+        remove_chain(p, last, 0);
     }
 }
 

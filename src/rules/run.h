@@ -10,11 +10,15 @@ typedef struct zc_rl_run {
     zc_tensor *value; /* by value id */
     bool *owned;
     size_t work; /* elements computed, those of products by their factors */
+    int binding; /* of symbols, as it was run last */
 } zc_rl_run;
 
 /* Which sizes the symbols of a sample have: 0 those it was drawn with; 1 other ones, odd; then, one
  * symbol after the other, 0 and 1. */
 int zc_rl_bindings(const zc_rl_sample *s);
+
+/* The size that symbol i of the sample has in the run. */
+int64_t zc_rl_symbol_size(const zc_rl_run *r, int i);
 
 /* Computes every value. false: an operand that a kernel refuses, or no memory. */
 bool zc_rl_run_all(zc_rl_run *r, const zc_rl_rule *rule, const zc_rl_choice *c, int binding);

@@ -11,47 +11,30 @@ typedef zc_rl_role role;
 
 /* ---- what the operations say of an operand ---- */
 
-/* Is operand i integers, whatever the others are? */
-bool zc_rl_is_list(zc_op op, int i)
+/* What operand k of the pattern's operation adds to its role. */
+static void add_role(const zc_rl_pat *p, int k, zc_rl_role *out)
 {
-    bool is_index =
-        i == 1 && (op == ZC_OP_Gather || op == ZC_OP_GatherElements || op == ZC_OP_Trilu);
-    bool is_word = op == ZC_OP_EmbedLayerNormalization && (i < 2 || i == 8);
-    return is_index || is_word || (i < 64 && (zc_op_host_inputs(op) >> i & 1));
+    const zc_rl_pat *first = zc_rl_pat_at(&p->args, 0), *a = zc_rl_pat_at(&p->args, k);
+    bool is_repeated = k > 0 && first->kind == ZC_RP_NAME && first->var == a->var;
+    out->is |= zc_op_role_of(p->op, k);
+    out->is_host |= k < 64 && (zc_op_host_inputs(p->op) >> k & 1);
+    out->is_list |= zc_rl_is_list(p->op, k);
+    out->is_half |= is_repeated && p->op == ZC_OP_Concat;
 }
 
-void zc_rl_find_role(const zc_rl_rule *rule, int var, zc_rl_role *out)
+void zc_rl_find_roles(const zc_rl_rule *rule, zc_rl_role *out)
 {
-    *out = (zc_rl_role){.is_host = false};
+    memset(out, 0, (size_t)rule->nvars * sizeof *out);
     for (int i = 0; i < rule->nnodes; i++) {
         const zc_rl_pat *p = rule->nodes[i];
-        for (int k = 0; k < p->args.n; k++) {
-            const zc_rl_pat *a = zc_rl_pat_at(&p->args, k);
-            if (a->kind != ZC_RP_NAME || a->var != var) continue;
-            out->is_host |= k < 64 && ((zc_op_host_inputs(p->op) >> k) & 1);
-            out->is_index |= zc_rl_is_list(p->op, k);
-            out->is_bool |= k == 0 && p->op == ZC_OP_Where;
-            bool is_embed = p->op == ZC_OP_EmbedLayerNormalization;
-            out->is_rows |= k == 0 && p->op == ZC_OP_Gather;
-            out->is_rows |= is_embed && k > 1 && k < 5;
-            out->is_scale |= k > 0 && p->op == ZC_OP_LayerNormalization;
-            out->is_scale |= is_embed && (k == 5 || k == 6);
-            out->is_count |= k == 1 && p->op == ZC_OP_Range;
-            out->is_fill |= k > 0 && p->op == ZC_OP_Where;
-            out->is_bool |= p->op == ZC_OP_Not || p->op == ZC_OP_And || p->op == ZC_OP_Or;
-            out->is_half |= k > 0 && p->op == ZC_OP_Concat &&
-                            zc_rl_pat_at(&p->args, 0)->kind == ZC_RP_NAME &&
-                            zc_rl_pat_at(&p->args, 0)->var == var;
-            out->is_table |= (k == 1 || k == 2) && p->op == ZC_OP_RotaryEmbedding;
-            out->is_bias |= k == 2 && (p->op == ZC_OP_Gemm || p->op == ZC_OP_Linear);
-            out->is_matrix |=
-                k == 1 && (p->op == ZC_OP_MatMul || p->op == ZC_OP_Gemm || p->op == ZC_OP_Linear);
-        }
+        for (int k = 0; k < p->args.n; k++)
+            if (zc_rl_pat_at(&p->args, k)->kind == ZC_RP_NAME)
+                add_role(p, k, &out[zc_rl_pat_at(&p->args, k)->var]);
     }
     for (int i = 0; i < rule->where.n; i++) {
         const zc_rl_expr *e = zc_rl_expr_at(&rule->where, i);
         if (e->kind == ZC_RE_CALL && e->index == ZC_RF_halves)
-            out->halves |= zc_rl_expr_at(&e->args, 0)->index == var;
+            out[zc_rl_expr_at(&e->args, 0)->index].halves = true;
     }
 }
 
@@ -141,10 +124,10 @@ static zc_dtype own_type(maker *m, int var, const role *what)
 {
     const zc_rl_var *v = &m->rule->vars[var];
     zc_rl_solver s = zc_rl_solver_of(m, var);
-    zc_dtype own = v->dtype                          ? v->dtype
-                   : what->is_host || what->is_index ? ZC_I64
-                   : what->is_bool                   ? ZC_BOOL
-                                                     : m->c->dtype;
+    zc_dtype own = v->dtype                   ? v->dtype
+                   : what->is_list            ? ZC_I64
+                   : what->is & ZC_ROLE_TRUTH ? ZC_BOOL
+                                              : m->c->dtype;
     zc_rl_hint_dtype(&s, &own);
     return own;
 }
@@ -153,15 +136,14 @@ static zc_vid make_operand(maker *m, int var)
 {
     const zc_rl_var *v = &m->rule->vars[var];
     zc_tensor t = {.rank = 0};
-    role what;
-    zc_rl_find_role(m->rule, var, &what);
-    zc_dtype own = own_type(m, var, &what);
+    const role *what = &m->c->roles[var];
+    zc_dtype own = own_type(m, var, what);
     zc_rl_draw_shape(m, var, &t);
-    if (what.is_host) {
+    if (what->is_host) {
         t.rank = below(m, 8) ? 1 : 0;
         t.dims[0] = below(m, 4) ? 1 : below(m, 4);
     }
-    if (what.is_count) {
+    if (what->is & ZC_ROLE_LIMIT) {
         int64_t end = m->base[below(m, m->rank)];
         t = (zc_tensor){.dtype = ZC_I64, .data = &end};
         return zc_graph_const(m->g, v->name, &t, false);
@@ -169,15 +151,65 @@ static zc_vid make_operand(maker *m, int var)
     m->out->own[var] = own;
     t.dtype = widened(m, own);
     settle_shape(m, var, &t);
-    bool is_const = what.is_host || what.is_index || (v->flags & ZC_RC_CONST);
-    return is_const ? make_const(m, var, &t, own, &what) : make_input(m, var, &t);
+    bool is_const = what->is_list || (v->flags & ZC_RC_CONST);
+    return is_const ? make_const(m, var, &t, own, what) : make_input(m, var, &t);
 }
 
-static zc_vid make_target(maker *m, zc_op op, int var, zc_vid of)
+/* ---- targets of Reshape and Expand ---- */
+
+static int64_t elements_of(const zc_type *t)
 {
-    zc_rl_dims base = {.n = m->rank};
+    int64_t n = 1;
+    for (int i = 0; i < t->rank; i++)
+        if (!zc_dim_is_const(t->dims[i]) || !zc_mul_i64(n, t->dims[i].k, &n)) return -1;
+    return n;
+}
+
+/* Some dimension takes what the others leave of n elements. false: none can that conditions let. */
+static bool fill_up(const zc_rl_solver *s, int64_t n, zc_tensor *t)
+{
+    for (int i = t->rank - 1; i >= 0 && zc_tensor_numel(t) != n; i--) {
+        zc_tensor other = *t;
+        other.dims[i] = 1;
+        int64_t rest = zc_tensor_numel(&other);
+        if (rest < 1 || n % rest) continue;
+        other.dims[i] = n / rest;
+        zc_rl_hint_shape(s, &other);
+        if (zc_tensor_numel(&other) == n) *t = other;
+    }
+    return zc_tensor_numel(t) == n;
+}
+
+/* What conditions ask of the result becomes the target's, now and then not. */
+static void settle_target(maker *m, zc_op op, int result, zc_vid of, zc_rl_dims *target)
+{
+    int64_t n = elements_of(&zc_val(m->g, of)->type);
+    zc_tensor t = {.dtype = zc_val(m->g, of)->type.dtype, .rank = target->n};
+    if (result < 0 || n < 0 || zc_rl_random(&m->hint_random) % 4 == 0) return;
+    zc_rl_solver s = zc_rl_solver_of(m, result);
+    memcpy(t.dims, target->v, sizeof t.dims);
+    zc_rl_hint_shape(&s, &t);
+    if (op == ZC_OP_Reshape && !fill_up(&s, n, &t)) return;
+    target->n = t.rank;
+    memcpy(target->v, t.dims, sizeof t.dims);
+}
+
+/* result: the variable of what the operation computes, or -1. */
+static zc_vid make_target(maker *m, zc_op op, int var, int result, zc_vid of)
+{
+    zc_rl_dims base = {.n = m->rank}, t;
     memcpy(base.v, m->base, (size_t)base.n * sizeof *base.v);
-    return zc_rl_target(&m->targets, m->g, &m->random, &base, op, of, m->rule->vars[var].name);
+    zc_vid v = zc_rl_draw_target(&m->targets, m->g, &m->random, &base, op, of, &t);
+    if (v) return v;
+    const zc_tensor *own = m->own ? zc_val(m->own->g, m->own->value[var])->data : NULL;
+    for (int i = 0; own && i < own->dims[0]; i++) t.v[i] = ((const int64_t *)own->data)[i];
+    if (own)
+        t.n = (int)own->dims[0];
+    else
+        settle_target(m, op, result, of, &t);
+    v = zc_graph_const_i64(m->g, m->rule->vars[var].name, t.v, t.n, 1);
+    zc_rl_keep_target(&m->targets, op, of, v);
+    return v;
 }
 
 /* ---- operations ---- */
@@ -215,23 +247,38 @@ static const char *draw_word(maker *m)
     return words[below(m, (int64_t)ZC_COUNTOF(words))];
 }
 
+/* A window of an image, its steps or what surrounds it; other lists are orders of dimensions. */
+static zc_ints draw_list(maker *m, const zc_attr_field *f)
+{
+    bool is_pads = strcmp(f->name, "pads") == 0;
+    bool is_window = is_pads || strcmp(f->name, "kernel_shape") == 0 ||
+                     strcmp(f->name, "strides") == 0 || strcmp(f->name, "dilations") == 0;
+    int axes = m->rank > 2 ? m->rank - 2 : 1;
+    int64_t *v = is_window ? zc_arena_alloc(&m->arena, 2 * ZC_RL_BASE, sizeof *v) : NULL;
+    if (!v) return (zc_ints){m->rank, m->perm};
+    for (int i = 0; i < 2 * axes; i++) v[i] = is_pads ? below(m, 2) : 1 + below(m, 3);
+    return (zc_ints){is_pads ? 2 * axes : axes, v};
+}
+
 static zc_rl_val draw_attr(maker *m, const zc_op_info *info, const void *attrs, int field)
 {
-    static const float reals[] = {0.25F, 0.5F, -0.5F, 2, -1, 0, 1, 3, 1e-3F, 0.75F};
+    static const float reals[] = {0.25F, -0.5F, 0, 2, 0.5F, -1, 1, 3, 1e-3F, 0.75F};
     static const zc_dtype types[] = {ZC_F32, ZC_F16, ZC_F64,  ZC_I64, ZC_I32,
                                      ZC_U8,  ZC_I8,  ZC_BOOL, ZC_BF16};
     zc_rl_val v = zc_rl_attr_value(info, attrs, field);
     bool is_perm = field == ZC_AT_Transpose_perm && info == zc_op_get(ZC_OP_Transpose);
+    bool is_varied = m->c->vary == field + 1;
     if (!is_perm && !below(m, 3)) return v;
     switch (v.type) {
     case ZC_RT_INT:
         v.dim = zc_dim_const(zc_rl_small_integer(m));
         break;
     case ZC_RT_REAL:
-        v.real = (double)reals[below(m, (int64_t)ZC_COUNTOF(reals))];
+        v.real = (double)reals[is_varied ? m->c->turn % (int)ZC_COUNTOF(reals)
+                                         : (int)below(m, (int64_t)ZC_COUNTOF(reals))];
         break;
     case ZC_RT_INTS:
-        v.ints = (zc_ints){m->rank, m->perm};
+        v.ints = draw_list(m, &info->fields[field]);
         break;
     case ZC_RT_DTYPE:
         v.dtype = below(m, 2) ? m->c->dtype : types[below(m, (int64_t)ZC_COUNTOF(types))];
@@ -335,7 +382,7 @@ static zc_dtype type_of(const maker *m, zc_vid v)
     return v ? zc_val(m->g, v)->type.dtype : ZC_NONE;
 }
 
-static bool make_operands(maker *m, const zc_rl_pat *p, zc_vid *in)
+static bool make_operands(maker *m, const zc_rl_pat *p, int result, zc_vid *in)
 {
     zc_dtype like = ZC_NONE;
     int n = p->loose < 0 ? p->args.n : p->loose + (int)below(m, 4);
@@ -344,7 +391,8 @@ static bool make_operands(maker *m, const zc_rl_pat *p, zc_vid *in)
         if (a->kind == ZC_RP_NUM || a->kind == ZC_RP_ABSENT) continue;
         bool is_target = (p->op == ZC_OP_Reshape || p->op == ZC_OP_Expand) && i == 1 &&
                          a->kind == ZC_RP_NAME && m->rule->vars[a->var].stmt < 0;
-        if (is_target && !m->value[a->var]) m->value[a->var] = make_target(m, p->op, a->var, in[0]);
+        if (is_target && !m->value[a->var])
+            m->value[a->var] = make_target(m, p->op, a->var, result, in[0]);
         m->user = p;
         m->others = in;
         m->place = i;
@@ -412,6 +460,8 @@ static bool is_left_out(maker *m, const zc_rl_pat *p)
 static zc_vid make_op(maker *m, const zc_rl_pat *p)
 {
     zc_vid in[ZC_RL_LIST_MAX] = {0};
+    int result = p->nouts ? p->outs[0] : m->result;
+    m->result = -1;
     if (is_left_out(m, p)) {
         m->out->absent[p->node] = true;
         zc_vid v = make(m, zc_rl_pat_at(&p->args, p->through));
@@ -419,7 +469,7 @@ static zc_vid make_op(maker *m, const zc_rl_pat *p)
         return v;
     }
     if (p->is_nested && m->made[p->twin] && below(m, 2)) return m->made[p->twin];
-    zc_nid n = make_operands(m, p, in) ? make_node(m, p, in) : 0;
+    zc_nid n = make_operands(m, p, result, in) ? make_node(m, p, in) : 0;
     if (!n) return 0;
     m->made[p->twin] = zc_node_at(m->g, n)->out[0];
     m->out->made[p->node] = true;
@@ -461,6 +511,7 @@ static zc_vid make(maker *m, const zc_rl_pat *p)
     case ZC_RP_NODE:
         return make_op(m, p);
     case ZC_RP_ALT: {
+        m->result = p->nouts ? p->outs[0] : -1;
         zc_vid v = make(m, choose_alternative(m, p));
         name_results(m, p, &v, 1);
         return v;
@@ -510,6 +561,7 @@ bool zc_rl_make_exact(const zc_rl_rule *rule, const zc_rl_choice *c, zc_rl_exact
     if (ok) m->draft = zc_graph_value(m->g, NULL, ZC_VALUE_PARAM, &none);
     ok = ok && m->draft;
     if (ok) zc_rl_draw_base(m);
+    m->result = -1;
     for (int i = 0; ok && i < rule->match.n; i++)
         ok = make(m, zc_rl_stmt_at(&rule->match, i)->pat) != 0;
     ok = ok && make_outputs(m);

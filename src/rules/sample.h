@@ -35,6 +35,17 @@ typedef enum zc_rl_sizes {
     ZC_SIZES_SYMBOLIC /* some dimensions of inputs are symbols */
 } zc_rl_sizes;
 
+/* What the pattern says of an operand beside its kinds. */
+typedef struct zc_rl_role {
+    unsigned is;  /* the ZC_ROLE_ of every place that it stands in */
+    bool is_host; /* an integer list that must be known */
+    bool is_list; /* that, or i64 elements */
+    bool is_half; /* joined with itself */
+    bool halves;  /* a constant whose halves are equal */
+} zc_rl_role;
+/* By variable. */
+void zc_rl_find_roles(const zc_rl_rule *rule, zc_rl_role *out);
+
 /* Everything that decides a sample; the same gives the same graph. */
 typedef struct zc_rl_choice {
     uint64_t shape_seed; /* of dimensions, alternatives, attributes */
@@ -46,7 +57,9 @@ typedef struct zc_rl_choice {
     int constants;    /* the variant of constants */
     int want; /* 1 + an operation of the pattern that is to be there; negative: to be absent */
     int vary; /* 1 + an attribute of that operation that is not to have its default */
+    int turn; /* which of the numbers that an attribute may have it then has */
     zc_rule_target target;
+    const zc_rl_role *roles;      /* by variable */
     uint8_t form[ZC_RL_VARS_MAX]; /* by variable: kind of shape */
     bool is_narrow;               /* emit makes numbers f32 */
     double numbers[32];           /* that the rule names */

@@ -30,30 +30,11 @@ typedef struct zc_rl_maker {
     const zc_rl_pat *user; /* what the operand being made is for, as operand `place` */
     const zc_vid *others;  /* that operation's operands before it */
     int place;
-    int64_t ones;           /* bit i: dimension i of FORM_HALF is 1 */
+    int result;   /* the variable that the operation to be made is named by from outside, or -1 */
+    int64_t ones; /* bit i: dimension i of FORM_HALF is 1 */
     int64_t tables, pieces; /* of FORM_TABLE: how many, and what part of k a row has */
     zc_arena arena;
 } zc_rl_maker;
-
-/* What the operations say of an operand. */
-typedef struct zc_rl_role {
-    bool is_host;  /* an integer list that must be known */
-    bool is_index; /* i64 elements */
-    bool is_bool;
-    bool is_matrix;
-    bool is_bias;  /* of a product */
-    bool is_table; /* of angles */
-    bool is_half;  /* joined with itself */
-    bool halves;   /* a constant whose halves are equal */
-    bool is_fill;  /* what Where puts where a mask is */
-    bool is_rows;  /* what Gather takes from */
-    bool is_scale; /* of a normalisation */
-    bool is_count; /* where Range ends */
-} zc_rl_role;
-
-void zc_rl_find_role(const zc_rl_rule *rule, int var, zc_rl_role *out);
-/* Is operand i of op integers, whatever the others are? */
-bool zc_rl_is_list(zc_op op, int i);
 
 static inline int64_t zc_rl_below(zc_rl_maker *m, int64_t n)
 {

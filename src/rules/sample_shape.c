@@ -40,22 +40,23 @@ void zc_rl_choose_forms(const zc_rl_rule *rule, uint64_t *random, zc_rl_choice *
     bool alike = zc_rl_random(random) % 3 == 0;
     uint8_t matrix = zc_rl_random(random) % 2 ? FORM_K_N : FORM_N_K;
     for (int i = 0; i < rule->nvars; i++) {
-        zc_rl_role what;
+        const zc_rl_role *what = &c->roles[i];
         if (!is_operand(&rule->vars[i])) continue;
-        zc_rl_find_role(rule, i, &what);
+        bool is_matrix = what->is & ZC_ROLE_MATRIX, is_bias = what->is & ZC_ROLE_BIAS;
+        bool is_rows = what->is & ZC_ROLE_ROWS;
         uint64_t z = zc_rl_random(random);
         bool is_const = rule->vars[i].flags & ZC_RC_CONST;
         if (rule->vars[i].flags & ZC_RC_SCALAR)
             c->form[i] = z % 2 ? FORM_SCALAR : FORM_ONE;
-        else if (what.is_half || what.halves)
-            c->form[i] = what.halves ? FORM_TWICE : FORM_HALF;
-        else if (what.is_table)
+        else if (what->is_half || what->halves)
+            c->form[i] = what->halves ? FORM_TWICE : FORM_HALF;
+        else if (what->is & ZC_ROLE_TABLE)
             c->form[i] = FORM_TABLE;
-        else if (alike && is_const && (what.is_rows || what.is_scale))
-            c->form[i] = what.is_rows ? FORM_N_K : FORM_LAST;
-        else if (alike && (what.is_matrix || what.is_bias))
-            c->form[i] = what.is_bias ? FORM_N : matrix;
-        else if (what.is_matrix)
+        else if (alike && is_const && (is_rows || what->is & ZC_ROLE_SCALE))
+            c->form[i] = is_rows ? FORM_N_K : FORM_LAST;
+        else if (alike && (is_matrix || is_bias))
+            c->form[i] = is_bias ? FORM_N : matrix;
+        else if (is_matrix)
             c->form[i] = of_matrices[z % ZC_COUNTOF(of_matrices)];
         else if (alike && !is_const)
             c->form[i] = z % 8 ? FORM_BASE : FORM_MORE;

@@ -174,19 +174,21 @@ static void change(maker *m, zc_op op, zc_vid of, const target *base, target *t)
         ways[below(m, (int64_t)ZC_COUNTOF(ways))](m, t);
 }
 
-zc_vid zc_rl_target(zc_rl_targets *so_far, zc_graph *g, uint64_t *random, const zc_rl_dims *base,
-                    zc_op op, zc_vid of, const char *name)
+zc_vid zc_rl_draw_target(const zc_rl_targets *so_far, const zc_graph *g, uint64_t *random,
+                         const zc_rl_dims *base, zc_op op, zc_vid of, zc_rl_dims *out)
 {
     maker m = {.g = g, .random = random};
-    target t = dims_of(&m, of);
-    zc_vid before = target_before(&m, so_far, op, &t);
+    *out = dims_of(&m, of);
+    zc_vid before = target_before(&m, so_far, op, out);
     if (before && below(&m, 8)) return before;
-    change(&m, op, of, base, &t);
-    zc_vid v = zc_graph_const_i64(g, name, t.v, t.n, 1);
-    if (so_far->count < (int)ZC_COUNTOF(so_far->made)) {
-        so_far->made[so_far->count].op = op;
-        so_far->made[so_far->count].of = of;
-        so_far->made[so_far->count++].target = v;
-    }
-    return v;
+    change(&m, op, of, base, out);
+    return 0;
+}
+
+void zc_rl_keep_target(zc_rl_targets *so_far, zc_op op, zc_vid of, zc_vid made)
+{
+    if (so_far->count == (int)ZC_COUNTOF(so_far->made)) return;
+    so_far->made[so_far->count].op = op;
+    so_far->made[so_far->count].of = of;
+    so_far->made[so_far->count++].target = made;
 }

@@ -18,9 +18,10 @@ typedef struct zc_rl_targets {
     int count;
 } zc_rl_targets;
 
-/* A target for an operation `op` on value `of`, as a constant of that name; base: the sample's
- * dimensions. 0: no memory. */
-zc_vid zc_rl_target(zc_rl_targets *so_far, zc_graph *g, uint64_t *random, const zc_rl_dims *base,
-                    zc_op op, zc_vid of, const char *name);
+/* Draws a target for an operation `op` on value `of`; base: the sample's dimensions. Returns one
+ * that was made before, or 0: then *out has the dimensions for a new one. */
+zc_vid zc_rl_draw_target(const zc_rl_targets *so_far, const zc_graph *g, uint64_t *random,
+                         const zc_rl_dims *base, zc_op op, zc_vid of, zc_rl_dims *out);
+void zc_rl_keep_target(zc_rl_targets *so_far, zc_op op, zc_vid of, zc_vid made);
 
 #endif

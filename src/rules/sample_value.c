@@ -36,7 +36,7 @@ static void add_pat(zc_rl_choice *c, const zc_rl_pat *p)
         add_pat(c, zc_rl_pat_at(&p->args, i));
 }
 
-/* What stands beside value() and element(). */
+/* What stands beside value(), element() and the like. */
 static void add_expr(zc_rl_choice *c, const zc_rl_expr *e)
 {
     if (e->kind == ZC_RE_REAL) add_number(c, e->real);
@@ -46,7 +46,8 @@ static void add_expr(zc_rl_choice *c, const zc_rl_expr *e)
 
 static bool speaks_of_numbers(const zc_rl_expr *e)
 {
-    bool speaks = e->kind == ZC_RE_CALL && (e->index == ZC_RF_value || e->index == ZC_RF_element);
+    bool speaks = e->kind == ZC_RE_CALL && (e->index == ZC_RF_value || e->index == ZC_RF_element ||
+                                            e->index == ZC_RF_least || e->index == ZC_RF_greatest);
     for (int i = 0; i < e->args.n && !speaks; i++)
         speaks = speaks_of_numbers(zc_rl_expr_at(&e->args, i));
     return speaks;
@@ -266,7 +267,7 @@ static void fill_integers(zc_rl_maker *m, int var, const zc_rl_role *what, zc_te
     for (int64_t i = 0; i < filled; i++) {
         if (what->is_host)
             zc_store_i64(t->dtype, t->data, i, zc_rl_small_integer(m));
-        else if (what->is_index)
+        else if (what->is & ZC_ROLE_INDEX)
             zc_store_i64(t->dtype, t->data, i, index_in(m));
         else if (is_one)
             zc_store_i64(t->dtype, t->data, i, integer_scalar(m, var, t->dtype));
@@ -292,7 +293,8 @@ void zc_rl_fill_const(zc_rl_maker *m, int var, zc_dtype own, const zc_rl_role *w
     for (int64_t i = 0; i < filled; i++) {
         int64_t like = half && i / half % 2 ? i - half : i;
         if (is_one && own != ZC_BOOL)
-            zc_rl_store(own, t->dtype, t->data, i, scalar(m, var, own, n == 1 && what->is_fill));
+            zc_rl_store(own, t->dtype, t->data, i,
+                        scalar(m, var, own, n == 1 && what->is & ZC_ROLE_FILL));
         else if (like != i)
             zc_store_f64(t->dtype, t->data, i, zc_load_f64(t->dtype, t->data, like));
         else

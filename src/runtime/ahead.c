@@ -11,14 +11,14 @@
 static zc_status set_zeros(zc_session *s, void **zeros, zc_diag *diag)
 {
     const zc_pblock *top = &s->program->blocks[0];
-    size_t most = ZC_ARENA_ALIGN;
+    size_t most = ZC_TENSOR_ALIGN;
     for (uint32_t i = 0; i < top->nparams; i++) {
         size_t bytes = 0;
         (void)zc_tensor_bytes(&s->inputs[i].value, &bytes);
         if (bytes > most) most = bytes;
     }
-    most = zc_align_up(most, ZC_ARENA_ALIGN);
-    *zeros = aligned_alloc(ZC_ARENA_ALIGN, most);
+    most = zc_align_up(most, ZC_TENSOR_ALIGN);
+    *zeros = aligned_alloc(ZC_TENSOR_ALIGN, most);
     if (!*zeros) return zc_fail_nomem(diag, "inputs of a warm-up", most);
     memset(*zeros, 0, most);
     for (uint32_t i = 0; i < top->nparams; i++) {

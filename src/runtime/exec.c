@@ -10,13 +10,20 @@ zc_status zc_room_fit(zc_session *s, zc_room *room, size_t bytes, zc_diag *diag)
     if (room->p && bytes <= room->cap) return ZC_OK;
     size_t cap;
     if (!zc_add_size(bytes, bytes / 2 + 128, &cap)) return zc_fail_nomem(diag, "tensor", bytes);
-    cap = zc_align_up(room->p ? cap : bytes + 64, ZC_ARENA_ALIGN);
-    void *p = aligned_alloc(ZC_ARENA_ALIGN, cap);
+    cap = zc_align_up(room->p ? cap : bytes + 64, ZC_TENSOR_ALIGN);
+    void *p = zc_tensor_alloc(&s->allocator, cap);
     if (!p) return zc_fail_nomem(diag, "tensor", bytes);
-    s->room_bytes += cap - room->cap;
-    free(room->p);
+    zc_room_free(s, room);
+    s->room_bytes += cap;
     *room = (zc_room){.p = p, .cap = cap};
     return ZC_OK;
+}
+
+void zc_room_free(zc_session *s, zc_room *room)
+{
+    zc_tensor_free(&s->allocator, room->p, room->cap);
+    s->room_bytes -= room->cap;
+    *room = (zc_room){0};
 }
 
 zc_status zc_exec_shape(zc_session *s, uint32_t v, int rank, const int64_t *dims,
@@ -128,6 +135,7 @@ static zc_status infer_step(zc_session *s, const zc_pstep *step, zc_diag *diag)
                   .dims = &s->infer_dims,
                   .arena = arena,
                   .temp = arena,
+                  .custom = &s->custom,
                   .nin = (int)step->nin,
                   .nout = (int)step->nout,
                   .subject = step->name,
@@ -243,6 +251,7 @@ static zc_status run_kernel(zc_session *s, const zc_pstep *step, zc_diag *diag)
                  .state = &s->states[3 * (step - s->program->steps)],
                  .prologue_state = &s->states[3 * (step - s->program->steps) + 1],
                  .epilogue_state = &s->states[3 * (step - s->program->steps) + 2],
+                 .custom = &s->custom,
                  .packs = &s->plan->packs,
                  .resize = resize,
                  .stopped = stopped,

@@ -108,6 +108,8 @@ uint32_t zc_gpu_kernel(const zc_session *s, const zc_pstep *step);
 zc_status zc_gpu_step(zc_session *s, const zc_pstep *step, zc_diag *diag);
 /* Waits for the stream; reports what kernels found wrong. */
 zc_status zc_gpu_wait(zc_session *s, zc_diag *diag);
+/* Has the stream nothing left to do? A fault counts as that. */
+bool zc_gpu_idle(zc_session *s);
 /* After a failed run: waits for what it has issued, and forgets what its kernels reported. */
 void zc_gpu_settle(zc_session *s);
 

@@ -223,6 +223,12 @@ zc_status zc_gpu_wait(zc_session *s, zc_diag *diag)
     return s->gpu->fault->step ? report(s, diag) : ZC_OK;
 }
 
+bool zc_gpu_idle(zc_session *s)
+{
+    struct zc_gpu *g = s->gpu;
+    return g->image->device.cu.stream_query(g->stream) != ZC_CU_ERROR_NOT_READY;
+}
+
 void zc_gpu_settle(zc_session *s)
 {
     struct zc_gpu *g = s->gpu;

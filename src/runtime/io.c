@@ -131,7 +131,8 @@ static zc_status check_borrowed(const zc_session *s, size_t i, const zc_view *vi
     return check_not_result(s, view->data, view->bytes, name, "borrowed", diag);
 }
 
-static zc_status set_input(zc_session *s, size_t i, const zc_view *view, bool borrow, zc_diag *diag)
+zc_status zc_session_give_input(zc_session *s, size_t i, const zc_view *view, bool borrow,
+                                struct DLManagedTensorVersioned *tensor, zc_diag *diag)
 {
     zc_tensor t;
     ZC_TRY(check_value(s, i, view, &t, diag));
@@ -152,6 +153,8 @@ static zc_status set_input(zc_session *s, size_t i, const zc_view *view, bool bo
     in->borrowed_bytes = borrow ? view->bytes : 0;
     in->on_device = view->on_device;
     in->set = true;
+    zc_dlpack_delete(in->tensor);
+    in->tensor = tensor;
     return ZC_OK;
 }
 
@@ -159,7 +162,8 @@ zc_status zc_session_set_input(zc_session *session, size_t i, const zc_view *val
                                zc_diag *diag)
 {
     ZC_TRY(zc_session_enter(session, diag));
-    return zc_session_leave(session, set_input(session, i, value, borrow, diag), diag);
+    return zc_session_leave(session, zc_session_give_input(session, i, value, borrow, NULL, diag),
+                            diag);
 }
 
 /* ---- outputs ---- */
@@ -170,9 +174,9 @@ static zc_status bind_output(zc_session *s, size_t i, void *data, size_t bytes, 
     const zc_pblock *top = &s->program->blocks[0];
     if (i >= top->nouts)
         return zc_fail(diag, ZC_ERR_ARG, "i", "no such output (got %zu, need < %u)", i, top->nouts);
-    if ((uintptr_t)data % ZC_ARENA_ALIGN)
+    if ((uintptr_t)data % ZC_TENSOR_ALIGN)
         return zc_fail(diag, ZC_ERR_ARG, s->program->output_names[i],
-                       "bound memory is not aligned to %zu bytes", ZC_ARENA_ALIGN);
+                       "bound memory is not aligned to %zu bytes", ZC_TENSOR_ALIGN);
     if (on_device && !s->gpu)
         return zc_fail(diag, ZC_ERR_ARG, s->program->output_names[i],
                        "device memory for a session on the CPU");
@@ -290,7 +294,7 @@ void zc_session_forget_results(zc_session *s)
         s->outputs[i].result = (zc_tensor){.dtype = ZC_NONE};
 }
 
-static zc_status output(const zc_session *session, size_t i, zc_view *out, zc_diag *diag)
+zc_status zc_session_view_output(const zc_session *session, size_t i, zc_view *out, zc_diag *diag)
 {
     if (!out) return zc_fail(diag, ZC_ERR_ARG, "out", "is NULL");
     const zc_pblock *top = &session->program->blocks[0];
@@ -314,5 +318,5 @@ zc_status zc_session_output(const zc_session *session, size_t i, zc_view *out, z
 {
     zc_session *s = (zc_session *)(uintptr_t)session; /* for the flag that a thread is inside */
     ZC_TRY(zc_session_enter(s, diag));
-    return zc_session_leave(s, output(s, i, out, diag), diag);
+    return zc_session_leave(s, zc_session_view_output(s, i, out, diag), diag);
 }

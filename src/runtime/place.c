@@ -25,7 +25,7 @@ static bool lowest_free(const zc_placement *items, size_t i, size_t *offset, siz
         moved = false;
         for (size_t j = 0; j < i; j++) {
             if (!overlap(&items[i], &items[j])) continue;
-            size_t j_end = items[j].offset + zc_align_up(items[j].bytes, ZC_ARENA_ALIGN);
+            size_t j_end = items[j].offset + zc_align_up(items[j].bytes, ZC_TENSOR_ALIGN);
             if (at >= j_end || *end <= items[j].offset) continue;
             at = j_end;
             if (!zc_add_size(at, items[i].bytes, end)) return false;
@@ -44,8 +44,8 @@ bool zc_place(zc_placement *items, size_t n, size_t *arena_bytes)
         size_t end, room;
         if (items[i].bytes > SIZE_MAX / 2 || !lowest_free(items, i, &items[i].offset, &end))
             return false;
-        if (!zc_add_size(end, ZC_ARENA_ALIGN, &room)) return false;
-        end = zc_align_up(end, ZC_ARENA_ALIGN);
+        if (!zc_add_size(end, ZC_TENSOR_ALIGN, &room)) return false;
+        end = zc_align_up(end, ZC_TENSOR_ALIGN);
         if (end > *arena_bytes) *arena_bytes = end;
     }
     return true;
@@ -59,7 +59,7 @@ size_t zc_place_least(const zc_placement *items, size_t n)
         size_t sum = 0;
         for (size_t j = 0; j < n; j++)
             if (items[j].first <= items[i].first && items[i].first <= items[j].last)
-                sum += zc_align_up(items[j].bytes, ZC_ARENA_ALIGN);
+                sum += zc_align_up(items[j].bytes, ZC_TENSOR_ALIGN);
         if (sum > most) most = sum;
     }
     return most;

@@ -2,14 +2,12 @@
 #ifndef ZC_RUNTIME_PLACE_H
 #define ZC_RUNTIME_PLACE_H
 
-#include "base/mem.h"
-
-#define ZC_ARENA_ALIGN ((size_t)64)
+#include "base/allocator.h"
 
 typedef struct zc_placement {
     size_t bytes;        /* in */
     int32_t first, last; /* in: steps during which it is live, both included */
-    size_t offset;       /* out: multiple of ZC_ARENA_ALIGN */
+    size_t offset;       /* out: multiple of ZC_TENSOR_ALIGN */
     uint32_t id;         /* the caller's; kept */
 } zc_placement;
 
@@ -17,7 +15,7 @@ typedef struct zc_placement {
  * the arena's size; false on overflow. Deterministic. */
 bool zc_place(zc_placement *items, size_t n, size_t *arena_bytes);
 
-/* The largest sum of bytes, each rounded up to ZC_ARENA_ALIGN, that are live during one step: no
+/* The largest sum of bytes, each rounded up to ZC_TENSOR_ALIGN, that are live during one step: no
  * arena can be smaller. Sizes must not overflow: after zc_place. */
 size_t zc_place_least(const zc_placement *items, size_t n);
 

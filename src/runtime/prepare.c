@@ -175,9 +175,9 @@ static void find_roots(zc_session *s)
 static zc_status grow_arena(zc_session *s, size_t need, zc_diag *diag)
 {
     if (need <= s->arena_bytes) return ZC_OK;
-    free(s->arena);
+    zc_tensor_free(&s->allocator, s->arena, s->arena_bytes);
     s->arena_bytes = 0;
-    s->arena = aligned_alloc(ZC_ARENA_ALIGN, need);
+    s->arena = zc_tensor_alloc(&s->allocator, need);
     if (!s->arena) return zc_fail_nomem(diag, "working memory", need);
     s->arena_bytes = need;
     return ZC_OK;

@@ -1,6 +1,8 @@
 /* The session's public calls. */
 #include "runtime/session.h"
 #include "base/sized.h"
+#include "op/work.h"
+#include "runtime/background.h"
 #include "runtime/gpu.h"
 #include "runtime/threads.h"
 
@@ -84,13 +86,18 @@ static void set_constants(zc_session *s)
 void zc_session_free(zc_session *s)
 {
     const zc_program *p = s->program;
+    zc_background_end(atomic_load(&s->background));
     zc_gpu_destroy(s);
     zc_session_leave_threads(s);
     for (size_t i = 0; s->states && i < 3 * (size_t)p->nsteps; i++)
         if (s->states[i].p) s->states[i].destroy(s->states[i].p);
-    for (uint32_t i = 0; s->rooms && i < p->nvalues; i++) free(s->rooms[i].p);
-    for (uint32_t i = 0; s->inputs && i < p->blocks[0].nparams; i++) free(s->inputs[i].copy.p);
-    for (uint32_t i = 0; s->outputs && i < p->blocks[0].nouts; i++) free(s->outputs[i].copy.p);
+    for (uint32_t i = 0; s->rooms && i < p->nvalues; i++) zc_room_free(s, &s->rooms[i]);
+    for (uint32_t i = 0; s->inputs && i < p->blocks[0].nparams; i++) {
+        zc_dlpack_delete(s->inputs[i].tensor);
+        zc_room_free(s, &s->inputs[i].copy);
+    }
+    for (uint32_t i = 0; s->outputs && i < p->blocks[0].nouts; i++)
+        zc_room_free(s, &s->outputs[i].copy);
     zc_scratch_fini(&s->scratch);
     free(s->inputs);
     free(s->outputs);
@@ -104,7 +111,8 @@ void zc_session_free(zc_session *s)
     free(s->states);
     free(s->operands);
     free(s->step_us);
-    free(s->arena);
+    free((void *)(uintptr_t)s->custom.ops);
+    zc_tensor_free(&s->allocator, s->arena, s->arena_bytes);
     zc_plan_destroy(&s->plan);
     free(s);
 }
@@ -119,6 +127,7 @@ zc_status zc_session_new(zc_plan *plan, size_t shapes, zc_session **out, zc_diag
     s->program = &plan->program;
     s->pid = getpid();
     atomic_init(&s->use, ZC_SESSION_FREE);
+    atomic_init(&s->background, NULL);
     zc_arena_init(&s->infer_arena, 0);
     zc_dims_init(&s->infer_dims);
     if (!allocate(s) || !zc_shapes_init(&s->shapes, shapes)) {
@@ -177,6 +186,28 @@ static zc_status take_params(const zc_session_params *params, zc_session_params 
         return zc_fail(diag, ZC_ERR_ARG, "shapes", "out of range (got %zu, need 0 to %d)",
                        out->shapes, ZC_SHAPES_MAX);
     if (!out->shapes) out->shapes = SHAPES_DEFAULT;
+    const zc_allocator *a = out->allocator;
+    if (a && (!a->alloc || !a->free))
+        return zc_fail(diag, ZC_ERR_ARG, "allocator", "its function `%s` is NULL",
+                       a->alloc ? "free" : "alloc");
+    return ZC_OK;
+}
+
+/* Every step's operator is there. */
+static zc_status take_custom(zc_session *s, const zc_session_params *given, zc_diag *diag)
+{
+    const zc_custom_set set = {given->custom_ops, given->custom_op_count};
+    const zc_custom_op *unused;
+    ZC_TRY(zc_custom_check(&set, diag));
+    const zc_custom_op **ops = array(s, set.n, sizeof *ops);
+    if (!ops) return zc_fail_nomem(diag, "custom_ops", set.n * sizeof *ops);
+    if (set.n) memcpy(ops, set.ops, set.n * sizeof *ops);
+    s->custom = (zc_custom_set){ops, set.n};
+    for (uint32_t i = 0; i < s->program->nsteps; i++) {
+        const zc_pstep *step = &s->program->steps[i];
+        if (step->op == ZC_OP_Custom)
+            ZC_TRY(zc_custom_need(&s->custom, step->attrs, step->name, &unused, diag));
+    }
     return ZC_OK;
 }
 
@@ -188,7 +219,10 @@ static zc_status create(zc_plan *plan, const zc_session_params *params, zc_sessi
     ZC_TRY(take_params(params, &given, diag));
     ZC_TRY(zc_session_new(plan, given.shapes, &s, diag));
     s->reference = given.reference;
-    zc_status status = zc_session_join_threads(s, &given, diag);
+    if (given.allocator) s->allocator = *given.allocator;
+    s->scratch.allocator = &s->allocator;
+    zc_status status = take_custom(s, &given, diag);
+    if (status == ZC_OK) status = zc_session_join_threads(s, &given, diag);
     if (status == ZC_OK && given.reference) status = zc_packs_keep(&plan->packs, diag);
     if (status == ZC_OK) status = choose_device(s, &given, diag);
     if (!s->gpu) s->timeout_ms = given.timeout_ms;
@@ -289,6 +323,21 @@ static double step_us(const zc_session *s, size_t i)
     return s->gpu && s->gpu->step_ms ? s->gpu->step_ms[i] * 1e3 : 0;
 }
 
+/* From the shapes of the last run. */
+static zc_work work_of(const zc_session *s, const zc_pstep *step)
+{
+    zc_tensor *all = zc_calloc(step->nin + step->nout + 1, sizeof *all);
+    zc_work work = {.operations = -1};
+    if (!all) return work;
+    for (uint32_t i = 0; i < step->nin; i++) all[i] = s->values[step->in[i]];
+    for (uint32_t i = 0; i < step->nout; i++)
+        if (step->out[i]) all[step->nin + i] = s->values[step->out[i]];
+    work = zc_work_of(zc_op_get(step->op), step->attrs, (int)step->nin, all, (int)step->nout,
+                      all + step->nin);
+    free(all);
+    return work;
+}
+
 static zc_status give_step(const zc_session *s, size_t i, zc_step_info *out, zc_diag *diag)
 {
     const zc_pblock *top = &s->program->blocks[0];
@@ -296,12 +345,18 @@ static zc_status give_step(const zc_session *s, size_t i, zc_step_info *out, zc_
         return zc_fail(diag, ZC_ERR_ARG, "i", "no such step (got %zu, need < %u)", i, top->nsteps);
     const zc_pstep *step = &s->program->steps[top->steps[i]];
     bool on_gpu = s->gpu && step->nchoices;
+    zc_work work = {0};
+    if (s->step_us || (s->gpu && s->gpu->step_ms)) work = work_of(s, step);
     zc_step_info own = {
         .name = step->name,
-        .op = zc_op_get(step->op)->name,
+        .op = step->op == ZC_OP_Custom ? ((const zc_attrs_Custom *)step->attrs)->name
+                                       : zc_op_get(step->op)->name,
         .kernel = on_gpu ? s->gpu->image->program->kernels[zc_gpu_kernel(s, step)].name : NULL,
         .why = s->gpu ? step->why : "",
-        .us = step_us(s, i)};
+        .us = step_us(s, i),
+        .bytes_in = work.bytes_in,
+        .bytes_out = work.bytes_out,
+        .operations = work.operations};
     return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_step_info, us), out, diag);
 }
 
@@ -406,33 +461,56 @@ zc_status zc_session_leave_run(zc_session *s, zc_status status, zc_diag *diag)
     return zc_session_leave(s, status, diag);
 }
 
-static zc_status run_once(zc_session *session, bool wait, zc_diag *diag)
-{
-    ZC_TRY(zc_session_enter_run(session, diag));
-    return zc_session_leave_run(session, zc_session_run_now(session, wait, diag), diag);
-}
-
 zc_status zc_session_run(zc_session *session, zc_diag *diag)
 {
-    return run_once(session, true, diag);
+    ZC_TRY(zc_session_enter_run(session, diag));
+    return zc_session_leave_run(session, zc_session_run_now(session, true, diag), diag);
+}
+
+/* What can be told at once is not left to the wait. */
+static zc_status enqueue_on_cpu(zc_session *s, zc_diag *diag)
+{
+    zc_status status = zc_session_check_io(s, diag);
+    if (status == ZC_OK) status = zc_background_start(s, diag);
+    if (status != ZC_OK) return zc_session_leave_run(s, status, diag);
+    zc_diag_lend_file(diag, NULL); /* the session is the other thread's now */
+    return ZC_OK;
 }
 
 zc_status zc_session_enqueue(zc_session *session, zc_diag *diag)
 {
-    return run_once(session, false, diag);
+    ZC_TRY(zc_session_enter_run(session, diag));
+    if (!session->gpu) return enqueue_on_cpu(session, diag);
+    return zc_session_leave_run(session, zc_session_run_now(session, false, diag), diag);
 }
 
-static zc_status wait_for_gpu(zc_session *s, zc_diag *diag)
+static zc_status settle_gpu(zc_session *s, bool wait, bool *done, zc_diag *diag)
 {
     if (!s->gpu) return ZC_OK;
     ZC_TRY(zc_gpu_enter(s, diag));
-    zc_status status = zc_gpu_wait(s, diag);
+    *done = wait || zc_gpu_idle(s);
+    zc_status status = *done ? zc_gpu_wait(s, diag) : ZC_OK;
     zc_gpu_leave(s);
     return status;
 }
 
+static zc_status settle(zc_session *s, bool wait, bool *done, zc_diag *diag)
+{
+    struct zc_background *b = s && s->pid == getpid() ? atomic_load(&s->background) : NULL;
+    *done = true;
+    if (b) return zc_background_settle(b, wait, done, diag);
+    ZC_TRY(zc_session_enter(s, diag));
+    return zc_session_leave_run(s, settle_gpu(s, wait, done, diag), diag);
+}
+
 zc_status zc_session_wait(zc_session *session, zc_diag *diag)
 {
-    ZC_TRY(zc_session_enter(session, diag));
-    return zc_session_leave_run(session, wait_for_gpu(session, diag), diag);
+    bool done;
+    return settle(session, true, &done, diag);
+}
+
+zc_status zc_session_poll(zc_session *session, bool *done, zc_diag *diag)
+{
+    if (!done) return zc_fail(diag, ZC_ERR_ARG, "done", "is NULL");
+    return settle(session, false, done, diag);
 }

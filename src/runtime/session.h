@@ -5,9 +5,13 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "base/allocator.h"
 #include "cpu/kernel.h"
+#include "op/custom.h"
 #include "runtime/place.h"
 #include "runtime/plan.h"
+
+struct DLManagedTensorVersioned;
 
 /* Memory of one value that grows when it must and is kept from run to run. */
 typedef struct zc_room {
@@ -19,6 +23,7 @@ typedef struct zc_input_slot {
     zc_tensor value;
     zc_room copy;
     size_t borrowed_bytes; /* of the caller's memory in value.data; 0: it is the copy */
+    struct DLManagedTensorVersioned *tensor; /* that the borrowed memory belongs to; NULL: none */
     bool set, on_device;
 } zc_input_slot;
 
@@ -69,10 +74,12 @@ struct zc_session {
     const zc_program *program;
     atomic_int use; /* a zc_session_use */
     pid_t pid;
+    zc_allocator allocator; /* of rooms, copies, the arena and scratch memory */
     bool reference;
     uint32_t timeout_ms; /* of a run on the CPU; 0: none */
     int64_t deadline;    /* of the run now, in nanoseconds of CLOCK_MONOTONIC; 0: none */
     zc_pool *pool;
+    struct zc_background *_Atomic background; /* of runs that nobody waits for; NULL: none yet */
     zc_crew *crew; /* the plan's, whose threads the pool's are; NULL: they are not */
 
     zc_input_slot *inputs;
@@ -92,9 +99,10 @@ struct zc_session {
     bool checked;   /* a run has confirmed every planned shape */
     bool disjoint;  /* the caller's buffers do not overlap, as they are now */
 
-    zc_kstate *states;   /* three a step: its own, its prologue's, its epilogue's */
-    zc_tensor *operands; /* work space: a step's inputs and outputs */
-    double *step_us;     /* of a profiled session on the CPU: of the last run, by step of block 0 */
+    zc_custom_set custom; /* operators of the caller's; the list is the session's */
+    zc_kstate *states;    /* three a step: its own, its prologue's, its epilogue's */
+    zc_tensor *operands;  /* work space: a step's inputs and outputs */
+    double *step_us; /* of a profiled session on the CPU: of the last run, by step of block 0 */
     zc_scratch scratch;
     zc_arena infer_arena; /* work space of shapes that are found at run time */
     zc_dims infer_dims;
@@ -128,9 +136,16 @@ zc_status zc_session_root_outputs(zc_session *s, zc_diag *diag);
 /* Puts the results where the caller gets them, after the steps. */
 zc_status zc_session_deliver(zc_session *s, zc_diag *diag);
 void zc_session_forget_results(zc_session *s);
+/* Input i's value; `tensor`, of borrowed memory, is the session's when this succeeds. */
+zc_status zc_session_give_input(zc_session *s, size_t i, const zc_view *view, bool borrow,
+                                struct DLManagedTensorVersioned *tensor, zc_diag *diag);
+zc_status zc_session_view_output(const zc_session *s, size_t i, zc_view *out, zc_diag *diag);
+/* Calls its deleter (dlpack.c); NULL is accepted. */
+void zc_dlpack_delete(struct DLManagedTensorVersioned *tensor);
 
 /* Makes room for `bytes` in a room of this session. */
 zc_status zc_room_fit(zc_session *s, zc_room *room, size_t bytes, zc_diag *diag);
+void zc_room_free(zc_session *s, zc_room *room);
 
 /* A session without threads, device and memory to run in (session.c); it can plan, and keeps that
  * for `shapes` sets of input shapes. */

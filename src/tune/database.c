@@ -243,12 +243,8 @@ zc_status zc_tuned_print(const zc_tuned *t, zc_buf *out, zc_diag *diag)
 zc_status zc_tuned_write(const zc_tuned *t, const char *path, zc_diag *diag)
 {
     zc_buf text = {0};
-    zc_writer *w = NULL;
     zc_status status = zc_tuned_print(t, &text, diag);
-    if (status == ZC_OK) status = zc_writer_open(path, &w, diag);
-    if (status == ZC_OK) status = zc_writer_write(w, text.data, text.len, diag);
+    if (status == ZC_OK) status = zc_file_write(path, text.data, text.len, diag);
     zc_buf_fini(&text);
-    if (status == ZC_OK) return zc_writer_commit(&w, diag);
-    if (w) zc_writer_abort(&w);
     return status;
 }

@@ -3,6 +3,7 @@
 #define ZC_ABI_GEMM_SM90_H
 
 #include "abi/gemm.h"
+#include "abi/linear_moments.h"
 #include "abi/tensor_map.h"
 #include "abi/window.h"
 
@@ -13,6 +14,7 @@ struct zc_gemm_sm90_params {
     int items, b_items;             /* of the batch; b_items 1: all items share B */
     struct zc_window_params window; /* of convolutions: A's rows are patches of [c, w, h, images],
                                        B is [c, n, taps] */
+    struct zc_row_moments_params moments; /* of LinearMoments */
 };
 
 #endif

@@ -86,6 +86,8 @@ expect absent 2 "absent.plan" "$zc" inspect "$dir/absent.plan"
 # What a model says of itself; a plan's precision, attributes, epilogues, and results whose sizes depend on values.
 expect metadata 0 "# producer: pytorch" "$zc" inspect "$model"
 expect opset 0 "# opset: ai.onnx 18" "$zc" inspect "$model"
+expect metadata-plan 0 'producer "pytorch"' "$zc" inspect "$plan"
+expect metadata-json 0 '"producer": "pytorch"' "$zc" inspect "$plan" --json
 expect precision 0 "precision: f32 (10 values)" "$zc" inspect "$plan"
 "$zc" compile "$model" -o "$dir/half.plan" --precision f16 -q
 expect precision-f16 0 "precision: f32 (" "$zc" inspect "$dir/half.plan"

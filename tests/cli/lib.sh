@@ -24,6 +24,17 @@ expect() {
     fi
 }
 
+# check_json NAME PYTHON COMMAND...: the JSON that it prints, as `j`, fulfils the assertions.
+check_json() {
+    what=$1
+    how=$2
+    shift 2
+    "$@" >"$dir/json" 2>"$dir/notes"
+    expect "$what" 0 "" python3 -c "import json
+j = json.load(open('$dir/json'))
+$how"
+}
+
 # skip NAME REASON: a check that this machine cannot do.
 skip() {
     echo "skipped $1: $2"

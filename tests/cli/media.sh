@@ -81,6 +81,11 @@ patched('bomb.npz', 'packed.npz', size, struct.pack('<2I', z.compress_size, 0xF0
 patched('more.npz', 'packed.npz', size, struct.pack('<2I', z.compress_size, z.file_size + 1))
 patched('less.npz', 'packed.npz', size, struct.pack('<2I', z.compress_size, z.file_size - 1))
 patched('zip64.npz', 'packed.npz', size, struct.pack('<2I', z.compress_size, 0xFFFFFFFF))
+patched('zip64-end.npz', 'stored.npz', b'PK\5\6\0\0\0\0\2\0\2\0', b'PK\5\6\0\0\0\0\xff\xff\xff\xff')
+negated = [('z.npy', npy('<i8', '2,', struct.pack('<2q', -3, -4))), ('y.npy', npy('<f4', '2,', struct.pack('<2f', -1, -2)))]
+archive('negated.npz', zipfile.ZIP_DEFLATED, negated)
+archive('negated-wrong.npz', zipfile.ZIP_STORED, [('z.npy', npy('<i8', '2,', struct.pack('<2q', -3, -5))), negated[1]])
+archive('gap-out.npz', zipfile.ZIP_STORED, [negated[0], ('q.npy', f2)])
 open('f2.npy', 'wb').write(f2)
 open('i2.npy', 'wb').write(i2)
 open('d2.npy', 'wb').write(d2)
@@ -153,7 +158,12 @@ expect npz-bomb 2 "bomb.npz: a.npy: the archive's entry is damaged (it says 4026
 for file in more less; do
     expect "npz-$file" 2 "a.npy: the archive's entry is damaged (its bytes do not inflate to what it says)" two --inputs $file.npz
 done
-expect npz-zip64 2 "zip64.npz: a.npy: this entry is too large (need below 4 GiB)" two --inputs zip64.npz
+expect npz-zip64 2 "zip64.npz: a.npy: zip64 is not read: this entry is too large (need below 4 GiB)" two --inputs zip64.npz
+expect npz-zip64-end 2 "zip64-end.npz: a zip64 archive is not read" two --inputs zip64-end.npz
+expect expect-npz 0 '"data": [-1, -2]' two --inputs stored.npz --expect negated.npz
+expect expect-npz-differs 3 "z: 1 of 2 elements differ, worst at [1] (got -4, need -5)" two --inputs stored.npz --expect negated-wrong.npz
+expect expect-npz-name 2 "gap-out.npz: the archive has no array of this name (got 2 others, need 'y')" two --inputs stored.npz --expect gap-out.npz
+expect expect-no-npz 2 "forms.txt: this is no .npz file (need one, or a folder)" two --inputs stored.npz --expect forms.txt
 expect npz-other 2 "forms.txt: this is no .npz file (need one, or a folder)" two --inputs forms.txt
 expect npz-saved 0 "ran in" "$zc" run two.plan --inputs stored.npz --output-dir results --format npz
 expect npz-python 0 "['y.npy', 'z.npy']" \

@@ -100,7 +100,6 @@ alone --quiet "check or test" rules list --quiet
 alone --timeout "a process for each test" conform "$src/models/digits" --timeout 3 --in-process
 alone --verbose "text" conform "$src/models/digits" --json --verbose
 expect quiet-explain 1 "--quiet excludes --explain and --verbose" "$zc" compile "$model" -q --explain
-expect steps-json 1 "--steps and --json exclude each other" "$zc" bench digits.plan --steps --json
 expect reference-cuda 1 "--reference is of the CPU" "$zc" run digits.plan --random --reference --device cuda
 expect passes-file 1 "--passes takes no file (got '$model')" "$zc" inspect --passes "$model"
 expect nothing-made 2 "No such file" ls x.plan

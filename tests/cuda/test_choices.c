@@ -252,6 +252,19 @@ static void test_other_parameters_are_refused(void **state)
     free(bytes);
 }
 
+/* Where nothing was measured every operation still has a row for all GPUs. */
+static void test_last_rows_are_open(void **state)
+{
+    (void)state;
+    for (int op = 0; op < ZC_OP_COUNT; op++) {
+        int last = -1;
+        for (int i = 0, family; (family = zc_family_of((zc_op)op, i)) >= 0; i++) last = family;
+        if (last < 0) continue;
+        assert_false(zc_family_offered((zc_op)op, last));
+        assert_true(zc_family_serves(last, 0) && zc_family_serves(last, 999));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +274,7 @@ int main(void)
         cmocka_unit_test(test_entries_that_are_issued),
         cmocka_unit_test(test_code_that_spills_is_refused),
         cmocka_unit_test(test_other_parameters_are_refused),
+        cmocka_unit_test(test_last_rows_are_open),
     };
     return cmocka_run_group_tests_name("choices", tests, gpu_group_setup, gpu_group_teardown);
 }

@@ -56,7 +56,7 @@ expect compile-tunes 0 "measured: " sh -c \
 
 # ---- an alternative that cannot be launched is left out, and the others go on ----
 expect refused 0 " is refused: MatMul_0: CUDA_ERROR_INVALID_VALUE" on ZC_HOSTCUDA_FAIL=cuLaunchKernelEx:9:1 \
-    "$zc" tune "$model" --precision f16 --dim rows=64 -o refused.tuned --seconds 1
+    "$zc" tune "$model" --precision f16 --dim rows=64 -o refused.tuned --seconds 60
 expect refused-others 0 "gemm_few_sm90" cat refused.tuned
 
 # ---- compiling by measurements: the same plan every time, and right ----
@@ -83,6 +83,27 @@ expect unknown-config 0 "(wgmma: " choose unknown "tile_rows=63 groups=1 parts=1
 sed 's/gemm_few_sm90/gemm_of_another_zc/' chosen.tuned >family.tuned
 expect unknown-family 0 "" compile family.plan --tuned family.tuned
 expect unknown-family-by-cost 0 "(wgmma: " "$zc" inspect family.plan
+
+# ---- a row that has not run on a GPU (OFFERED) is taken where it was measured alone ----
+cat >heads.form <<'FORM'
+form heads
+opset 23
+in x 1 1,2,rows,32
+out y 1 *
+node Attention x,x,x y
+FORM
+"$written" heads.form . || exit 1
+model=heads.onnx
+heads='f16[1,2,64,32]'
+printf '# zc tuned 1\nsm_90\thostcuda sm_90\tAttention(%s, %s, %s) -> %s\tattention_few_sm90\t%s\t1.00\t13.0\t2026-11-23\n' \
+    "$heads" "$heads" "$heads" "$heads" "groups=2 keys=32 columns=32" >heads.tuned
+expect offered 0 "" compile heads.plan
+expect offered-not-by-cost 0 "{warpgroups=" "$zc" inspect heads.plan
+expect measured 0 "" compile measured.plan --tuned heads.tuned
+expect measured-taken 0 "{groups=2, keys=32, columns=32, " "$zc" inspect measured.plan
+expect offered-run 0 "on hostcuda" on "$zc" run heads.plan --random --device cuda --output-dir heads
+expect measured-right 0 "" on "$zc" run measured.plan --random --device cuda --expect heads --rtol 1e-2 --atol 1e-2
+model=two.onnx
 
 # ---- merging ----
 sed 's/hostcuda sm_90/another GPU/' a.tuned >b.tuned

@@ -42,6 +42,8 @@ enum {
     KC_BENCH_ONLY = 1 << 5,
     KC_OFF_BY_ONE = 1 << 7, /* integers may be: they are truncated where sums lie near one */
     KC_CANCELS = 1 << 6,    /* its formula leaves small rests of numbers of the operand's size */
+    KC_CLIPS = 1 << 14, /* clips in between, which hides what wrong inputs do to some elements: all
+                           get the slack that a quarter of them has */
     /* Kinds beside KC_NORMAL. */
     KC_WITH_BIG = 1 << 8,
     KC_WITH_CANCEL = 1 << 9,
@@ -95,6 +97,7 @@ typedef struct kc_options {
     zc_targets targets; /* to compile for; none: kernels are run */
     bool bench, json, list, verbose, brief, rows;
     bool cpu;       /* the CPU's kernels */
+    bool takes;     /* what rows take of pointwise work, without running them */
     bool no_graphs; /* issue every kernel by itself */
     bool planted;   /* also with NaN and infinity in the operands */
     bool small;     /* leave out sizes for a real GPU */
@@ -207,6 +210,10 @@ enum { KC_FAST = 128 }; /* rows of fast.def, at most */
 bool kc_check_cpu(const kc_options *o, const kc_variant *v, bool ran[KC_FAST], kc_result *result);
 /* Says which were not; returns their number. */
 int kc_check_cpu_rows(const bool ran[KC_FAST]);
+
+/* ---- takes.c ---- */
+/* Holds the row to what the table says that it takes; returns the number of failures. */
+int kc_check_takes(const char *op, const char *family);
 
 /* ---- bench.c ---- */
 bool kc_bench_variant(const kc_options *o, zc_device *d, const kc_variant *v);

@@ -4,7 +4,8 @@
  * element types of each case; --rows: of each row's first case, not compiled for fixed sizes where
  * that is not needed. --small: not the sizes for a real GPU;
  * --not-finite: NaN and infinity in the operands, too; --part: every N-th variant. --cpu: the
- * CPU's fast kernels, with NaN and infinity in the operands. */
+ * CPU's fast kernels, with NaN and infinity in the operands. --takes: what each row takes of
+ * pointwise work, without running anything. */
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +22,12 @@ static const struct {
     const char *op, *family;
 } rows[] = {
 #define KERNEL(op, family) {#op, #family},
-#include "kernels/kernels.def"
+#include "op/kernels.def"
 };
 
 static const char *const families[] = {
 #define FAMILY(name, template) #name,
-#include "kernels/kernels.def"
+#include "op/kernels.def"
 };
 
 typedef struct totals {
@@ -77,6 +78,14 @@ static int check_coverage(void)
         missing++;
     }
     return missing;
+}
+
+static int check_takes(void)
+{
+    int failed = 0;
+    for (size_t i = 0; i < ZC_COUNTOF(rows); i++)
+        failed += kc_check_takes(rows[i].op, rows[i].family);
+    return failed ? 1 : 0;
 }
 
 /* When all is done every row must have been executed where this runs, or compiled. */
@@ -310,7 +319,7 @@ static void report(const totals *sum)
 static int usage(void)
 {
     fputs("usage: kernel_check [--filter REGEX] [--device N] [--seed N] [--jobs N] [--brief | "
-          "--rows] [--small] [--cpu] [--not-finite]\n"
+          "--rows] [--small] [--cpu | --takes] [--not-finite]\n"
           "                    [--part K/N] [--no-graphs] [--list] [--verbose] [--bench [--json] | "
           "--compile "
           "ARCH[,ARCH]...]\n",
@@ -361,6 +370,8 @@ static bool parse(int argc, char **argv, kc_options *o)
             o->small = true;
         else if (strcmp(a, "--cpu") == 0)
             o->cpu = true;
+        else if (strcmp(a, "--takes") == 0)
+            o->takes = true;
         else if (strcmp(a, "--verbose") == 0)
             o->verbose = true;
         else if (!value)
@@ -390,6 +401,7 @@ int main(int argc, char **argv)
     totals sum = {.variants = 0};
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (!parse(argc, argv, &o)) return usage();
+    if (o.takes) return check_takes();
     if (o.filter && regcomp(&filter, o.filter, REG_EXTENDED | REG_NOSUB) != 0) return usage();
     int missing = check_coverage();
     if (!o.bench && !o.list) printf("seed %llu\n", (unsigned long long)o.seed);

@@ -153,8 +153,9 @@ zc_status kc_lower(const kc_variant *v, const kc_sizes *fixed, int copies, bool 
     zc_status status = ZC_OK;
     if (!write_text(v, fixed, p, shared, &text))
         status = zc_fail(diag, ZC_ERR_ARG, v->c->op, "bad case: %s", v->c->in);
+    const char *before = zc_diag_lend_subject(diag, v->c->op);
     if (status == ZC_OK) status = zc_graph_parse(text.data, text.len, &p->graph, diag);
-    if (status != ZC_OK && text.data) zc_diag_subject(diag, v->c->op);
+    zc_diag_lend_subject(diag, before);
     zc_buf_fini(&text);
     if (status == ZC_OK) status = lower_graph(v, archs, narchs, p, diag);
     return status;

@@ -197,7 +197,7 @@ static void level_slack(const kc_reference *r, int o)
         change[used++] = r->slack[o][i] / v;
     }
     double relative = quantile(change, used, 0.5), absolute = 0;
-    if (change && is_long(r)) {
+    if (change && (is_long(r) || r->v->c->flags & KC_CLIPS)) {
         memcpy(change, r->slack[o], (size_t)n * sizeof *change);
         absolute = quantile(change, n, 0.75) * 2; /* half of them may be clipped */
     }

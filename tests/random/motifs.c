@@ -293,7 +293,7 @@ static zc_vid heads_of(growing *m, zc_vid x, int64_t width)
 
 static double hiding(growing *m)
 {
-    static const double fills[] = {-1e4, -1e9, -3e38, -INFINITY};
+    static const double fills[] = {-1e4, -1e9, -1e18, -INFINITY}; /* squares are finite */
     if (m->real == ZC_F16) return one_in(m, 2) ? -1e4 : -65504;
     return fills[below(m, ZC_COUNTOF(fills))];
 }

@@ -48,6 +48,9 @@ expect kernel-step 0 "by zc_ScaleShift_" "$zc" inspect gpu.plan
 expect kernel-first 0 "with BLOCK=128 V=4" "$zc" inspect gpu.plan
 expect kernel-device 0 "ok   " on "$zc" rules test tutorial4.zcr --device cuda
 expect kernel-no-gpu 5 "no CUDA driver" "$zc" rules test tutorial4.zcr --device cuda
+mkdir -p nvrtc && ln -sf "$fake"/libnvrtc.so* nvrtc/
+expect kernel-not-run 0 "the kernels of rule 'scale_shift' (line 12) were not run: no GPU" \
+    env LD_LIBRARY_PATH="$dir/nvrtc" CUDA_VISIBLE_DEVICES= "$zc" compile model.onnx -o unrun.plan --rules tutorial4.zcr --target sm_90
 expect kernel-empty 0 "on hostcuda" on "$zc" run gpu.plan --random --dim n=0 --device cuda
 expect kernel-other-gpu 0 "were compiled now" on ZC_HOSTCUDA_CC=80 "$zc" run gpu.plan --random --dim n=7 --device cuda
 

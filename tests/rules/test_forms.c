@@ -1,10 +1,11 @@
 /* Attention as exporters write it: each file of forms/ is a graph with one attention, which begins
  * with a line of what must become of it:
  *
- *   # one attention [causal] [lengths] [mask] [turned]
+ *   # one attention [causal] [lengths] [mask] [past] [turned] [packed]
  *
- * causal: it is told to be; lengths, mask: it has these operands, and no others of the kind;
- * turned: rotary embeddings are steps of their own, or part of it. The fused graph must give what
+ * causal: it is told to be; lengths, mask, past: it has these operands, and no others of the kind;
+ * turned: rotary embeddings are steps of their own, or part of it; packed: its queries, keys and
+ * values are one product's result. The fused graph must give what
  * the plain one gives. usage: test_forms FOLDER */
 #include <glob.h>
 #include <math.h>
@@ -70,11 +71,15 @@ static void check_form(const char *path, const char *words, const zc_graph *g)
     bool causal = ((const zc_attrs_Attention *)n->attrs)->is_causal;
     bool turned = count(g, ZC_OP_RotaryEmbedding) == 2 || zc_node_in(n, ZC_IN_Attention_cos);
     bool has_mask = zc_node_in(n, ZC_IN_Attention_mask);
+    bool packed = !zc_node_in(n, ZC_IN_Attention_k);
     bool has_lengths = zc_node_in(n, ZC_IN_Attention_lengths);
     if (causal != has(words, " causal")) fail_msg("%s: causal is %d", path, causal);
     if (has_mask != has(words, " mask")) fail_msg("%s: it has %d masks", path, has_mask);
     if (has_lengths != has(words, " lengths")) fail_msg("%s: it has %d lengths", path, has_lengths);
+    bool has_past = zc_node_in(n, ZC_IN_Attention_past_k);
+    if (has_past != has(words, " past")) fail_msg("%s: it has %d pasts", path, has_past);
     if (turned != has(words, " turned")) fail_msg("%s: turned is %d", path, turned);
+    if (packed != has(words, " packed")) fail_msg("%s: packed is %d", path, packed);
 }
 
 /* ---- computing ---- */

@@ -27,14 +27,14 @@ static size_t live_at(const zc_placement *items, size_t n, int32_t step)
     size_t sum = 0;
     for (size_t i = 0; i < n; i++)
         if (items[i].first <= step && step <= items[i].last)
-            sum += (items[i].bytes + ZC_ARENA_ALIGN - 1) / ZC_ARENA_ALIGN * ZC_ARENA_ALIGN;
+            sum += (items[i].bytes + ZC_TENSOR_ALIGN - 1) / ZC_TENSOR_ALIGN * ZC_TENSOR_ALIGN;
     return sum;
 }
 
 static void check_placed(const zc_placement *items, size_t n, size_t arena)
 {
     for (size_t i = 0; i < n; i++) {
-        assert_int_equal(items[i].offset % ZC_ARENA_ALIGN, 0);
+        assert_int_equal(items[i].offset % ZC_TENSOR_ALIGN, 0);
         assert_true(items[i].offset + items[i].bytes <= arena);
         for (size_t j = 0; j < i; j++) {
             const zc_placement *a = &items[i], *b = &items[j];

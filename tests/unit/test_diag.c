@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/mem.h"
 
 static void test_null(void **state)
 {
@@ -16,7 +17,9 @@ static void test_null(void **state)
     assert_int_equal(zc_fail(NULL, ZC_ERR_MODEL, "n", "bad %d", 1), ZC_ERR_MODEL);
     assert_int_equal(zc_fail_nomem(NULL, "it", 4), ZC_ERR_NOMEM);
     zc_diag_set_file(NULL, "f");
-    zc_diag_subject(NULL, "s");
+    assert_null(zc_diag_lend_subject(NULL, "s"));
+    zc_diag_move(NULL, NULL);
+    zc_diag_log(NULL, NULL, NULL);
     zc_diag_clear(NULL);
     zc_diag_destroy(NULL);
     zc_diag_destroy(&none);
@@ -49,9 +52,10 @@ static void test_texts(void **state)
     zc_fail(d, ZC_ERR_MODEL, "node", "reason");
     zc_diag_set_file(d, "m.onnx");
     zc_fail(d, ZC_ERR_MODEL, "node", "reason");
+    assert_null(zc_diag_lend_subject(d, "outer"));
+    assert_string_equal(zc_diag_lend_subject(d, "inner"), "outer");
     zc_fail(d, ZC_ERR_NOMEM, NULL, "reason");
-    zc_diag_subject(d, "late");
-    zc_diag_subject(d, "later");
+    assert_string_equal(zc_diag_lend_subject(d, NULL), "inner");
     zc_diag_set_file(d, NULL);
     zc_fail_nomem(d, "weights", 12);
     zc_fail(d, ZC_ERR_IO, NULL, "%s", "");
@@ -59,7 +63,7 @@ static void test_texts(void **state)
     assert_string_equal(zc_diag_text(d, 0), "reason 1");
     assert_string_equal(zc_diag_text(d, 1), "node: reason");
     assert_string_equal(zc_diag_text(d, 2), "m.onnx: node: reason");
-    assert_string_equal(zc_diag_text(d, 3), "m.onnx: late: reason");
+    assert_string_equal(zc_diag_text(d, 3), "m.onnx: inner: reason");
     assert_string_equal(zc_diag_text(d, 4), "out of memory for weights (12 bytes)");
     assert_string_equal(zc_diag_text(d, 5), "");
     assert_string_equal(zc_diag_text(d, 6), "");
@@ -68,7 +72,6 @@ static void test_texts(void **state)
     assert_int_equal(zc_diag_status(d, 6), ZC_OK);
     zc_diag_clear(d);
     assert_int_equal(zc_diag_count(d), 0);
-    zc_diag_subject(d, "nothing to name");
     zc_diag_destroy(&d);
     assert_null(d);
 }
@@ -83,8 +86,8 @@ static void test_files(void **state)
     zc_fail(d, ZC_ERR_IO, "node", "reason");
     zc_diag_lend_file(d, NULL);
     zc_fail(d, ZC_ERR_IO, "node", "reason");
+    zc_diag_lend_subject(d, "lent");
     zc_fail(d, ZC_ERR_IO, "set", "cannot open");
-    zc_diag_subject(d, "late");
     zc_diag_set_file(d, NULL);
     zc_fail(d, ZC_ERR_IO, "set", "cannot open");
     assert_string_equal(zc_diag_text(d, 0), "lent: node: reason");
@@ -126,11 +129,40 @@ static void test_cap(void **state)
     for (int i = 0; i < ZC_DIAG_ENTRIES_MAX + 5; i++) zc_fail(d, ZC_ERR_ARG, NULL, "%d", i);
     assert_int_equal(zc_diag_count(d), ZC_DIAG_ENTRIES_MAX);
     assert_int_equal(zc_diag_dropped(d), 5);
-    zc_diag_subject(d, "dropped"); /* belongs to the entry that was not kept */
     assert_string_equal(zc_diag_text(d, ZC_DIAG_ENTRIES_MAX - 1), "4095");
     zc_diag_clear(d);
     assert_int_equal(zc_diag_dropped(d), 0);
     zc_diag_destroy(&d);
+}
+
+static void hear(void *user, zc_status status, const char *text)
+{
+    zc_buf_printf(user, "%s|%s\n", zc_status_name(status), text);
+}
+
+static void test_log(void **state)
+{
+    (void)state;
+    zc_buf heard = {0};
+    zc_diag *d = zc_diag_create(), *other = zc_diag_create();
+    zc_diag_log(d, hear, &heard);
+    zc_fail(d, ZC_ERR_MODEL, "node", "reason\n");
+    zc_warn(d, NULL, "warning");
+    zc_fail(other, ZC_ERR_IO, "elsewhere", "reason");
+    zc_diag_move(d, other);
+    zc_diag_clear(d);
+    assert_int_equal(zc_diag_count(other), 0);
+    zc_diag_log(d, NULL, NULL);
+    zc_fail(d, ZC_ERR_MODEL, "node", "not heard");
+    assert_string_equal(heard.data, "model|node: reason\\x0A\nok|warning\nio|elsewhere: reason\n");
+    for (int i = 0; i <= ZC_DIAG_ENTRIES_MAX; i++) zc_fail(d, ZC_ERR_ARG, NULL, "%d", i);
+    heard.len = 0;
+    zc_diag_log(d, hear, &heard);
+    zc_fail(d, ZC_ERR_ARG, NULL, "not kept");
+    assert_string_equal(heard.data, "arg|not kept\n");
+    zc_buf_fini(&heard);
+    zc_diag_destroy(&d);
+    zc_diag_destroy(&other);
 }
 
 static int calls;
@@ -162,7 +194,7 @@ int main(void)
         cmocka_unit_test(test_null),         cmocka_unit_test(test_names),
         cmocka_unit_test(test_texts),        cmocka_unit_test(test_files),
         cmocka_unit_test(test_hostile_text), cmocka_unit_test(test_cap),
-        cmocka_unit_test(test_try),
+        cmocka_unit_test(test_log),          cmocka_unit_test(test_try),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

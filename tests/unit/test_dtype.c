@@ -91,7 +91,7 @@ static void test_decode_every_code(void **state)
     for (size_t i = 0; i < ZC_COUNTOF(formats); i++) {
         const format *f = &formats[i];
         for (unsigned code = 0; code < 2u << (f->exp_bits + f->man_bits); code++) {
-            uint16_t bits = (uint16_t)code;
+            uint64_t bits = code; /* of the widest type */
             const double want = expected_value(f, code), got = zc_load_f64(f->dtype, &bits, 0);
             assert_same_number(got, want);
             bits = 0;
@@ -121,7 +121,7 @@ static void test_round_to_even(void **state)
             const double in[] = {mid, nextafter(mid, 0), nextafter(mid, INFINITY)};
             const double want[] = {code & 1 ? hi : lo, lo, hi};
             for (int j = 0; j < 3; j++) {
-                uint16_t bits = 0;
+                uint64_t bits = 0;
                 zc_store_f64(f->dtype, &bits, 0, in[j]);
                 assert_same_number(zc_load_f64(f->dtype, &bits, 0), want[j]);
                 zc_store_f64(f->dtype, &bits, 0, -in[j]);
@@ -172,6 +172,21 @@ static void test_overflow(void **state)
     assert_int_equal(zc_f32_to_bf16(-0.0f), 0x8000);
     assert_int_equal(zc_f32_to_bf16(0x1p-133f), 1);
     assert_true(isnan(zc_bf16_to_f32(zc_f32_to_bf16(NAN))));
+}
+
+/* The conversions without branches, as those of doubles. */
+static void test_short_floats(void **state)
+{
+    (void)state;
+    for (uint64_t bits = 0; bits >> 32 == 0; bits += 509) {
+        const float f = zc_f32_of_bits((uint32_t)bits);
+        uint16_t half, brain;
+        zc_store_f64(ZC_F16, &half, 0, (double)f);
+        zc_store_f64(ZC_BF16, &brain, 0, (double)f);
+        if (zc_f32_to_f16(f) != half || zc_f32_to_bf16(f) != brain)
+            fail_msg("0x%08x: f16 0x%04x, need 0x%04x; bf16 0x%04x, need 0x%04x", (unsigned)bits,
+                     zc_f32_to_f16(f), half, zc_f32_to_bf16(f), brain);
+    }
 }
 
 static void test_e8m0(void **state)
@@ -332,6 +347,7 @@ int main(void)
         cmocka_unit_test(test_decode_every_code),
         cmocka_unit_test(test_round_to_even),
         cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_short_floats),
         cmocka_unit_test(test_e8m0),
         cmocka_unit_test(test_packing),
         cmocka_unit_test(test_integers),

@@ -54,6 +54,14 @@ static void axes(void **state)
     op_eval("ReduceSum", "", "f32[2,2,2] 1 2 3 4 5 6 7 8; i64[2] 0 -1", "f32[1,2,1] 14 22", 0);
 }
 
+/* The mean of nothing is no number, over axes and over a plane. */
+static void means_of_nothing(void **state)
+{
+    (void)state;
+    op_eval("ReduceMean", "", "f32[1,2,0,3]; i64[2] 2 3", "f32[1,2,1,1] nan nan", 0);
+    op_eval("GlobalAveragePool", "", "f32[1,2,0,3]", "f32[1,2,1,1] nan nan", 0);
+}
+
 static void integers(void **state)
 {
     (void)state;
@@ -234,6 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_reduction),
         cmocka_unit_test(axes),
+        cmocka_unit_test(means_of_nothing),
         cmocka_unit_test(integers),
         cmocka_unit_test(empty_sets),
         cmocka_unit_test(extremes_and_nan),

@@ -1,0 +1,75 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "cli/bench.h"
+#include "cli/stats.h"
+
+/* By how much the last third is longer than the first, where their medians' intervals are apart by
+ * more than a hundredth. */
+static bool drift_of(const bench_times *t, double *out)
+{
+    size_t third = t->n / 3;
+    *out = 0;
+    if (third < 3) return true;
+    cli_interval a, b;
+    if (!cli_median_of(t->v, third, &a) || !cli_median_of(t->v + t->n - third, third, &b))
+        return false;
+    bool apart = a.high < b.low || b.high < a.low;
+    double change = b.mid / a.mid - 1;
+    if (apart && fabs(change) > 0.01) *out = change;
+    return true;
+}
+
+/* The split of sorted times without their ends that leaves the least squares within its two groups.
+ * Two modes are groups of a tenth at least whose means are far apart (Ashman's D beyond 4.5, where
+ * a uniform distribution has 3.5) and by more than a fiftieth. */
+static void find_modes(const double *v, size_t n, double *modes)
+{
+    const size_t cut = n / 100, least = n / 10;
+    const double *w = v + cut;
+    size_t m = n - 2 * cut, best = 0;
+    double all = 0, squares = 0, sum = 0, greatest = 0;
+    if (m < 20) return;
+    for (size_t i = 0; i < m; i++) {
+        all += w[i];
+        squares += (w[i] - w[m / 2]) * (w[i] - w[m / 2]);
+    }
+    for (size_t i = 1; i < m; i++) { /* between the groups: as much as is not within them */
+        sum += w[i - 1];
+        double apart = sum / (double)i - (all - sum) / (double)(m - i);
+        double between = apart * apart * (double)i * (double)(m - i) / (double)m;
+        if (between <= greatest) continue;
+        greatest = between;
+        best = i;
+    }
+    if (best < least || m - best < least) return;
+    double mean = all / (double)m - w[m / 2];
+    double within = (squares - (double)m * mean * mean - greatest) / (double)m;
+    double low = cli_quantile(w, best, 0.5), high = cli_quantile(w + best, m - best, 0.5);
+    double apart = sqrt(greatest * (double)m / ((double)best * (double)(m - best)));
+    if (high < low * 1.02 || (within > 0 && apart / sqrt(within) < 4.5)) return;
+    modes[0] = low;
+    modes[1] = high;
+}
+
+bool bench_summarise(const bench_times *t, bench_summary *out)
+{
+    double *v = cli_sorted(t->v, t->n);
+    *out = (bench_summary){0};
+    if (!v) return false;
+    cli_interval mid = cli_median(v, t->n);
+    *out = (bench_summary){.low = mid.low,
+                           .high = mid.high,
+                           .p50 = mid.mid,
+                           .p90 = cli_quantile(v, t->n, 0.9),
+                           .p99 = cli_quantile(v, t->n, 0.99),
+                           .p999 = cli_quantile(v, t->n, 0.999),
+                           .min = v[0],
+                           .max = v[t->n - 1]};
+    double q1 = cli_quantile(v, t->n, 0.25), q3 = cli_quantile(v, t->n, 0.75),
+           fence = 1.5 * (q3 - q1);
+    for (size_t i = 0; i < t->n; i++) out->outliers += v[i] < q1 - fence || v[i] > q3 + fence;
+    find_modes(v, t->n, out->modes);
+    free(v);
+    return drift_of(t, &out->drift);
+}

@@ -1,0 +1,393 @@
+/* zc profile: where a plan's time goes, step by step. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/pool.h"
+#include "cli/profile.h"
+#include "cli/progress.h"
+#include "runtime/probe.h"
+
+typedef struct options {
+    cli_inputs in;
+    cli_device device;
+    int64_t threads, modules; /* modules: parts of their paths; 0: no sums by module */
+    double seconds;
+    const char *trace;
+    bool json, no_peaks;
+} options;
+
+static const cli_option table[] = {
+    CLI_INPUT_OPTIONS(options, in),
+    CLI_DEVICE_OPTION(options, device),
+    CLI_THREADS_OPTION(options, threads, "threads to use (default: one a CPU)"),
+    {.name = "seconds",
+     .arg = "S",
+     .help = "measure for S seconds or 200 runs, and 5 runs at least (default 2)",
+     .most = 86400,
+     .set = cli_set_real,
+     .at = offsetof(options, seconds)},
+    {.name = "modules",
+     .arg = "N",
+     .help = "sums by module, too: by the first N parts of the nodes' names, as in "
+             "/encoder/layer.0/attention",
+     .least = 1,
+     .most = 64,
+     .set = cli_set_int,
+     .at = offsetof(options, modules)},
+    {.name = "no-peaks",
+     .help = "do not measure what the processor can do",
+     .set = cli_set_flag,
+     .at = offsetof(options, no_peaks)},
+    {.name = "trace",
+     .arg = "FILE",
+     .help = "write the steps as Chrome's trace events, for Perfetto and chrome://tracing",
+     .words = CLI_WORDS_FILE,
+     .set = cli_set_text,
+     .at = offsetof(options, trace)},
+    {.name = "json",
+     .help = "print one JSON document",
+     .set = cli_set_flag,
+     .at = offsetof(options, json)},
+};
+
+typedef struct report {
+    const char *path;
+    zc_plan *plan;
+    zc_plan_info info;
+    zc_device_info device;
+    cli_values values;
+    cli_profile profile;
+    zc_peaks peaks; /* 0: not known */
+    int threads;
+} report;
+
+/* ---- what a step reaches ---- */
+
+typedef struct reach {
+    double bytes, rate;       /* moved; a second */
+    double operations, speed; /* -1: not counted; a second */
+    double share;             /* of the peak that is nearer; -1: neither is known */
+    const char *bound;        /* that peak: "memory", "arithmetic" */
+} reach;
+
+static reach reach_of(const report *r, const cli_profile_step *s)
+{
+    const zc_step_info *i = &s->info;
+    double seconds = s->time.mid * 1e-6;
+    reach out = {
+        .bytes = i->bytes_in + i->bytes_out, .operations = i->operations, .share = -1, .bound = ""};
+    if (seconds <= 0) return out;
+    out.rate = out.bytes / seconds;
+    out.speed = out.operations > 0 ? out.operations / seconds : 0;
+    if (r->peaks.bytes <= 0 || out.bytes <= 0) return out;
+    double memory = out.rate / r->peaks.bytes, arithmetic = out.speed / r->peaks.operations;
+    out.share = memory > arithmetic ? memory : arithmetic;
+    out.bound = memory > arithmetic ? "memory" : "arithmetic";
+    return out;
+}
+
+/* ---- sums by operation, or by where in the model's modules ---- */
+
+typedef struct group {
+    const char *text; /* its first len bytes name the group */
+    size_t len, steps;
+    double us, bytes, operations;
+} group;
+
+/* The first `depth` parts of a path, of which the last part of all is the node's own. */
+static size_t module_length(const char *name, int64_t depth)
+{
+    const char *end = name;
+    for (const char *at = name + (*name == '/'); depth > 0; depth--) {
+        const char *slash = strchr(at, '/');
+        if (!slash) break;
+        end = slash;
+        at = slash + 1;
+    }
+    return (size_t)(end - name);
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const group *x = a, *y = b;
+    if (x->us != y->us) return x->us < y->us ? 1 : -1;
+    int order = memcmp(x->text, y->text, x->len < y->len ? x->len : y->len);
+    return order ? order : x->len < y->len ? -1 : 1;
+}
+
+/* depth 0: by operation. The caller frees it; NULL: no memory. */
+static group *groups_of(const cli_profile *p, int64_t depth, size_t *n)
+{
+    group *groups = zc_calloc(p->n ? p->n : 1, sizeof *groups);
+    *n = 0;
+    for (size_t i = 0; groups && i < p->n; i++) {
+        const cli_profile_step *s = &p->steps[i];
+        const char *text = depth ? s->info.name : s->info.op;
+        size_t len = depth ? module_length(text, depth) : strlen(text), k = 0;
+        while (k < *n && (groups[k].len != len || memcmp(groups[k].text, text, len) != 0)) k++;
+        if (k == *n) groups[(*n)++] = (group){.text = text, .len = len};
+        groups[k].steps++;
+        groups[k].us += s->time.mid;
+        groups[k].bytes += s->info.bytes_in + s->info.bytes_out;
+        if (s->info.operations > 0) groups[k].operations += s->info.operations;
+    }
+    if (groups) qsort(groups, *n, sizeof *groups, longest_first);
+    return groups;
+}
+
+/* The group's name, cut from the text that it begins. */
+static char *group_name(const group *g)
+{
+    return strndup(g->len ? g->text : "(none)", g->len ? g->len : strlen("(none)"));
+}
+
+/* ---- text ---- */
+
+static void put_share(double share, const char *bound)
+{
+    if (share < 0)
+        printf("%7s %-10s", "", "");
+    else
+        printf("%6.1f%% %-10s", 100 * share, bound);
+}
+
+static void print_step(const report *r, size_t i)
+{
+    const cli_profile_step *s = &r->profile.steps[i];
+    reach at = reach_of(r, s);
+    printf("%10.2f %8.2f %5.1f%% %9.3f %8.2f ", s->time.mid, (s->time.high - s->time.low) / 2,
+           r->profile.sum > 0 ? 100 * s->time.mid / r->profile.sum : 0, at.bytes * 1e-6,
+           at.rate * 1e-9);
+    if (at.operations < 0)
+        printf("%9s ", "-");
+    else
+        printf("%9.2f ", at.speed * 1e-9);
+    put_share(at.share, at.bound);
+    printf(" %5zu  %-20s ", i, s->info.op);
+    if (s->info.kernel) {
+        cli_put(stdout, s->info.kernel);
+        fputs("  ", stdout);
+    }
+    cli_put(stdout, s->info.name);
+    puts("");
+}
+
+static zc_status print_groups(const report *r, int64_t depth, zc_diag *diag)
+{
+    size_t n;
+    group *groups = groups_of(&r->profile, depth, &n);
+    if (!groups) return zc_fail_nomem(diag, "steps", r->profile.n);
+    printf("%10s %6s %9s %9s  %s\n", "us", "share", "MB", "GFLOP",
+           depth ? "steps of a module" : "steps of an operation");
+    for (size_t i = 0; i < n; i++) {
+        const group *g = &groups[i];
+        char *name = group_name(g);
+        printf("%10.2f %5.1f%% %9.3f %9.3f  %zu ", g->us,
+               r->profile.sum > 0 ? 100 * g->us / r->profile.sum : 0, g->bytes * 1e-6,
+               g->operations * 1e-9, g->steps);
+        cli_put(stdout, name ? name : "");
+        puts("");
+        free(name);
+    }
+    free(groups);
+    return ZC_OK;
+}
+
+static zc_status print_text(const report *r, const options *o, zc_diag *diag)
+{
+    const cli_profile *p = &r->profile;
+    size_t *order = cli_profile_order(p);
+    if (!order) return zc_fail_nomem(diag, "steps", p->n);
+    printf("%10s %8s %6s %9s %8s %9s %-18s %5s  %s\n", "us", "+-", "share", "MB", "GB/s", "GFLOP/s",
+           "  peak, of", "step", "operation");
+    for (size_t i = 0; i < p->n; i++) print_step(r, order[i]);
+    free(order);
+    ZC_TRY(print_groups(r, 0, diag));
+    if (o->modules) ZC_TRY(print_groups(r, o->modules, diag));
+    printf("%.2f us in all steps, %.1f %% of a run, medians of %zu runs, on %s", p->sum,
+           100 * p->share, p->runs, r->device.name);
+    if (r->peaks.bytes > 0)
+        printf("; %d threads read %.1f GB/s and do %.1f GFLOP/s of f32 products", r->threads,
+               r->peaks.bytes * 1e-9, r->peaks.operations * 1e-9);
+    puts("");
+    return ZC_OK;
+}
+
+/* ---- JSON ---- */
+
+static void put_work(FILE *out, const report *r, const cli_profile_step *s)
+{
+    reach at = reach_of(r, s);
+    fprintf(out, "\"bytes_in\": %.0f, \"bytes_out\": %.0f, ", s->info.bytes_in, s->info.bytes_out);
+    if (at.operations < 0)
+        fputs("\"operations\": null, ", out);
+    else
+        fprintf(out, "\"operations\": %.0f, ", at.operations);
+    if (at.share < 0)
+        fputs("\"peak_share\": null, \"bound\": null", out);
+    else
+        fprintf(out, "\"peak_share\": %.4f, \"bound\": \"%s\"", at.share, at.bound);
+}
+
+static zc_status put_groups(const cli_profile *p, const char *member, int64_t depth, zc_diag *diag)
+{
+    size_t n;
+    group *groups = groups_of(p, depth, &n);
+    if (!groups) return zc_fail_nomem(diag, "steps", p->n);
+    printf(", \"%s\": [", member);
+    for (size_t i = 0; i < n; i++) {
+        char *name = group_name(&groups[i]);
+        fputs(i ? ", {\"name\": " : "{\"name\": ", stdout);
+        cli_json(stdout, name ? name : "");
+        printf(", \"steps\": %zu, \"us\": %.3f, \"bytes\": %.0f, \"operations\": %.0f}",
+               groups[i].steps, groups[i].us, groups[i].bytes, groups[i].operations);
+        free(name);
+    }
+    putchar(']');
+    free(groups);
+    return ZC_OK;
+}
+
+static zc_status print_json(const report *r, const options *o, zc_diag *diag)
+{
+    const cli_profile *p = &r->profile;
+    char cpu[CLI_CPU_MAX];
+    fputs("{\"plan\": ", stdout);
+    cli_json(stdout, r->path);
+    printf(", \"model_sha256\": \"%s\", \"zc\": \"%s\", \"device\": ", r->info.model_sha256,
+           zc_version());
+    cli_json(stdout, r->device.name);
+    fputs(", \"cpu\": ", stdout);
+    cli_json(stdout, cli_cpu_name(cpu));
+    printf(", \"threads\": %d, \"runs\": %zu, \"sum_us\": %.3f, \"run_us\": %.3f, \"share\": %.4f, "
+           "\"peaks\": ",
+           r->threads, p->runs, p->sum, p->run_us, p->share);
+    if (r->peaks.bytes > 0)
+        printf("{\"bytes_per_second\": %.0f, \"f32_operations_per_second\": %.0f}", r->peaks.bytes,
+               r->peaks.operations);
+    else
+        fputs("null", stdout);
+    fputs(", \"steps\": [", stdout);
+    for (size_t i = 0; i < p->n; i++) {
+        fputs(i ? ", {" : "{", stdout);
+        cli_profile_json(p, i);
+        fputs(", ", stdout);
+        put_work(stdout, r, &p->steps[i]);
+        putchar('}');
+    }
+    putchar(']');
+    ZC_TRY(put_groups(p, "operations", 0, diag));
+    if (o->modules) ZC_TRY(put_groups(p, "modules", o->modules, diag));
+    puts("}");
+    return ZC_OK;
+}
+
+/* ---- Chrome's trace events ---- */
+
+/* The last run, its steps one behind the other. */
+static void put_trace(FILE *out, const report *r)
+{
+    const cli_profile *p = &r->profile;
+    double at = 0;
+    fputs(
+        "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n"
+        "{\"ph\": \"M\", \"pid\": 1, \"tid\": 1, \"name\": \"process_name\", \"args\": {\"name\": ",
+        out);
+    cli_json(out, r->path);
+    fputs("}}", out);
+    for (size_t i = 0; i < p->n; i++) {
+        const cli_profile_step *s = &p->steps[i];
+        double us = s->us[p->runs - 1];
+        fputs(",\n{\"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"name\": ", out);
+        cli_json(out, s->info.name);
+        fprintf(out, ", \"cat\": \"%s\", \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"step\": %zu, ",
+                s->info.op, at, us, i);
+        put_work(out, r, s);
+        fputs("}}", out);
+        at += us;
+    }
+    fputs("\n]}\n", out);
+}
+
+static zc_status write_trace(const report *r, const char *path, zc_diag *diag)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    if (out) put_trace(out, r);
+    zc_status status = out && fclose(out) == 0 ? ZC_OK : zc_fail_nomem(diag, "trace", len);
+    if (status == ZC_OK) status = zc_file_write(path, text, len, diag);
+    free(text);
+    return status;
+}
+
+/* ---- the command ---- */
+
+static zc_status measure(report *r, const options *o, zc_diag *diag)
+{
+    cli_profile_params params = {.device = o->device, .threads = o->threads, .seconds = o->seconds};
+    ZC_TRY(cli_load_plan(r->path, &r->plan, diag));
+    ZC_TRY(zc_plan_info_get(r->plan, &r->info));
+    ZC_TRY(cli_read_inputs(r->plan, &o->in, &r->values, diag));
+    ZC_TRY(cli_profile_run(r->plan, &r->values, &params, &r->profile, diag));
+    ZC_TRY(zc_session_device(r->profile.session, &r->device));
+    r->threads = o->threads ? (int)o->threads : zc_usable_cpus();
+    if (o->no_peaks || r->device.kind != ZC_DEVICE_CPU) return ZC_OK;
+    return zc_probe_cpu(r->threads, &r->peaks, diag);
+}
+
+static zc_status profile(report *r, const options *o, zc_diag *diag)
+{
+    cli_progress progress;
+    cli_progress_begin(&progress);
+    cli_progress_set(&progress, "measuring");
+    zc_status status = measure(r, o, diag);
+    cli_progress_end(&progress);
+    if (status == ZC_OK && o->trace) status = write_trace(r, o->trace, diag);
+    if (status == ZC_OK && o->json)
+        status = print_json(r, o, diag);
+    else if (status == ZC_OK)
+        status = print_text(r, o, diag);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    options o = {
+        .device = {.kind = ZC_DEVICE_AUTO}, .in = {.seed = -1, .random = true}, .seconds = 2};
+    report r = {0};
+    int code = cli_parse_one(&cli_profile_command, argc, argv, &o, "one plan", &r.path);
+    if (code != CLI_GO) return code;
+    code = EXIT_OK;
+    zc_diag *diag = zc_diag_create();
+    zc_status status = profile(&r, &o, diag);
+    if (status != ZC_OK) code = cli_report(diag, status);
+    cli_profile_free(&r.profile);
+    cli_free_values(&r.values);
+    zc_plan_destroy(&r.plan);
+    zc_diag_destroy(&diag);
+    return code;
+}
+
+const cli_command cli_profile_command = {
+    .name = "profile",
+    .summary = "show where a plan's time goes",
+    .operands = "PLAN [OPTIONS]",
+    .about =
+        "Times every step of a plan: median and half the width of its 95 % interval, bytes of "
+        "operands and results, arithmetic of products, convolutions, attention, recurrent layers "
+        "and pointwise work, and on the CPU what that is of what the machine can do, which is "
+        "measured at once: of memory's rate or of f32 products, whichever is nearer (above 100 % "
+        "where operands come from caches, or products are of shorter types). On a GPU steps are "
+        "issued one by one.\n\n"
+        "The longest steps come first, then sums by operation. Inputs that no file is given for "
+        "are random.",
+    .examples = "zc profile resnet50.plan --threads 2\n"
+                "zc profile bert.plan --dim batch=1 --dim sequence=128 --trace bert.json\n"
+                "zc profile bert.plan --modules 3\n",
+    .options = table,
+    .option_count = ZC_COUNTOF(table),
+    .words = CLI_WORDS_FILE,
+    .run = run,
+};

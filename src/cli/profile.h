@@ -1,0 +1,41 @@
+/* Times of a plan's steps. */
+#ifndef ZC_CLI_PROFILE_H
+#define ZC_CLI_PROFILE_H
+
+#include "cli/device.h"
+#include "cli/inputs.h"
+#include "cli/stats.h"
+
+typedef struct cli_profile_step {
+    zc_step_info info;
+    const double *us; /* of each run */
+    cli_interval time;
+} cli_profile_step;
+
+/* Of runs in a session that times every step; on a GPU these are issued one by one. */
+typedef struct cli_profile {
+    cli_profile_step *steps;
+    size_t n, runs;
+    double sum;    /* of the steps' medians, in microseconds */
+    double run_us; /* of a whole run, the median */
+    double share;  /* of a run that is in its steps, the median */
+    double *times;
+    zc_session *session;
+} cli_profile;
+
+typedef struct cli_profile_params {
+    cli_device device;
+    int64_t threads;
+    double seconds; /* for at least so long, or until there are enough runs */
+} cli_profile_params;
+
+/* The caller frees *out, also after a failure, before the plan. */
+zc_status cli_profile_run(zc_plan *plan, const cli_values *values, const cli_profile_params *params,
+                          cli_profile *out, zc_diag *diag);
+void cli_profile_free(cli_profile *p);
+/* What step i is, and its time, as members of a JSON object. */
+void cli_profile_json(const cli_profile *p, size_t i);
+/* The numbers of the steps, the longest first; the caller frees them. NULL: no memory. */
+size_t *cli_profile_order(const cli_profile *p);
+
+#endif

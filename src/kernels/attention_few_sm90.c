@@ -1,0 +1,107 @@
+/* Attention of f16 and bf16 on Hopper for few keys (attention_few_sm90.cu): how many warpgroups
+ * share them, by a model of cost. */
+#include "base/number.h"
+#include "kernels/attention_sm90.h"
+#include "kernels/candidates.h"
+
+enum { GROUPS, KEYS, COLUMNS };
+const char *const zc_config_attention_few_sm90[] = {"groups", "keys", "columns", NULL};
+
+enum {
+    LINE = ZC_ATTENTION_SM90_LINE,
+    ROWS = ZC_ATTENTION_SM90_ROWS,
+    GROUPS_MOST = 8,
+    GROUPS_LEAN = 4, /* more have registers for the scores of KEYS_LEAN keys alone */
+    KEYS_LEAN = 48,
+    KEYS_MOST = 512,
+    KEYS_STEP = 16, /* of the second product's summed axis */
+    SHAPES = 8      /* 16 to 128 keys of a warpgroup */
+};
+
+/* ---- the choice ---- */
+
+typedef struct problem {
+    zc_attention_sm90_problem of;
+    int64_t keys;
+} problem;
+
+typedef struct shape {
+    int64_t groups, keys;
+} shape;
+
+static uint32_t smem_of(const problem *p, const shape *s)
+{
+    int64_t q_panels = zc_ceil_div(p->of.d, ZC_ATTENTION_SM90_WIDTH);
+    int64_t v_panels = zc_ceil_div(p->of.dv, ZC_ATTENTION_SM90_WIDTH);
+    int64_t all = s->groups * s->keys, pitch = zc_ceil_div(p->of.dv, 16) * 16 + 8;
+    int64_t first = q_panels * (ROWS + all) * LINE, sums = s->groups * ROWS * pitch * 4;
+    int64_t held = zc_ceil_div(first > sums ? first : sums, 1024) * 1024;
+    return (uint32_t)(held + v_panels * all * LINE + s->groups * ROWS * 8 + all * 4 +
+                      (1 + 2 * s->groups) * 8);
+}
+
+/* Microseconds. A multiprocessor makes 12 weights in a cycle, does 3072 products of 16-bit factors,
+ * and gets 48 bytes from the L2 cache; a thread takes some 12 cycles for each of its scores, as few
+ * others hide its latencies. */
+static double cost(const problem *p, const shape *s)
+{
+    const double clock = 1650, per_cycle = 3072, l2 = 48, weights = 12, score = 12, fixed = 3600;
+    double all = (double)(s->groups * s->keys), sizes = (double)(p->of.d + p->of.dv);
+    double loads = all * sizes * 2 / l2, products = ROWS * all * sizes / per_cycle;
+    double shared = ROWS * all / weights, own = (double)s->keys / 2 * score;
+    double joined = (double)ROWS * (double)p->of.dv / 128 * 4;
+    int64_t tiles = zc_ceil_div(p->of.queries, ROWS) * p->of.items;
+    int64_t waves = zc_ceil_div(tiles, p->of.sm_count);
+    double block = loads / 2 + products + (shared > own ? shared : own) + joined;
+    return ((double)waves * block + fixed) / clock;
+}
+
+static bool candidate_of(const void *of, int number, zc_candidate *out)
+{
+    const problem *p = of;
+    shape s = {.keys = (number + 1) * KEYS_STEP};
+    s.groups = zc_ceil_div(p->keys, s.keys);
+    if (s.groups > GROUPS_MOST || (s.groups > GROUPS_LEAN && s.keys > KEYS_LEAN) ||
+        smem_of(p, &s) > ZC_ATTENTION_SM90_SMEM)
+        return false;
+    *out = (zc_candidate){
+        .config =
+            {[GROUPS] = s.groups, [KEYS] = s.keys, [COLUMNS] = zc_ceil_div(p->of.dv, 16) * 16},
+        .threads = (uint32_t)s.groups * 128,
+        .smem = smem_of(p, &s),
+        .cluster = 1,
+        .us = cost(p, &s)};
+    zc_snprintf(out->name, sizeof out->name, "%d groups of %d keys", (int)s.groups, (int)s.keys);
+    return true;
+}
+
+/* ---- the specialisation ---- */
+
+zc_status zc_gen_attention_few_sm90(zc_gen *g)
+{
+    zc_attention_shape s;
+    problem p;
+    ZC_TRY(zc_gen_attention_sm90_problem(g, &s, &p.of));
+    if (g->declined[0]) return ZC_OK;
+    bool same = zc_dim_eq(s.keys, s.queries);
+    p.keys = zc_dim_is_const(s.keys) ? s.keys.k : same ? p.of.queries : -1;
+    if (s.past || p.keys < 1 || p.keys > KEYS_MOST)
+        return zc_gen_decline(g, "keys that are not certain to be 1 to %d", KEYS_MOST);
+    ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &p, SHAPES));
+    if (g->declined[0]) return ZC_OK;
+    double looped = zc_attention_sm90_us(&p.of);
+    if (!g->candidate && !g->regardless && looped < g->us)
+        return zc_gen_decline(g, "keys by steps are faster (%.1f us, not %.1f)", looped, g->us);
+    return zc_gen_epilogue(g);
+}
+
+/* ---- the launch ---- */
+
+zc_status zc_launch_attention_few_sm90(zc_launch *l)
+{
+    struct zc_attention_sm90_params p;
+    int64_t tiles;
+    ZC_TRY(zc_attention_sm90_params(l, ROWS, l->kernel->config[KEYS], &p, &tiles));
+    if (!tiles) return ZC_OK;
+    return zc_launch_configured(l, (zc_dim3){(uint32_t)tiles, 1, 1}, &p, sizeof p);
+}

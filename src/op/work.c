@@ -1,0 +1,162 @@
+#include "op/work.h"
+
+#include "op/attention.h"
+#include "op/pointwise.h"
+
+typedef struct step {
+    const zc_op_info *info;
+    const void *attrs;
+    int nin, nout;
+    const zc_tensor *in, *out;
+} step;
+
+static double elements(const zc_tensor *t)
+{
+    int64_t n = zc_present(t) ? zc_tensor_numel(t) : 0;
+    return n > 0 ? (double)n : 0;
+}
+
+static double bytes(const zc_tensor *t)
+{
+    size_t n = 0;
+    return zc_present(t) && zc_tensor_bytes(t, &n) ? (double)n : 0;
+}
+
+/* ---- operations ---- */
+
+/* The axis of A that is summed, counted from the last. */
+static int summed_axis(const step *s)
+{
+    if (s->info == zc_op_get(ZC_OP_Gemm)) return ((const zc_attrs_Gemm *)s->attrs)->transA != 0;
+    if (s->info == zc_op_get(ZC_OP_FusedGemm))
+        return ((const zc_attrs_FusedGemm *)s->attrs)->transA != 0;
+    if (s->info == zc_op_get(ZC_OP_FusedMatMul))
+        return ((const zc_attrs_FusedMatMul *)s->attrs)->transA != 0;
+    return 0;
+}
+
+static double product(const step *s)
+{
+    const zc_tensor *a = &s->in[0];
+    int axis = a->rank - 1 - summed_axis(s);
+    return axis < 0 ? 0 : 2 * elements(&s->out[0]) * (double)a->dims[axis];
+}
+
+/* Each element of the result sees as many of x as a channel has weights. */
+static double convolution(const step *s)
+{
+    const zc_tensor *w = &s->in[s->info == zc_op_get(ZC_OP_QLinearConv) ? 3 : 1];
+    return w->rank < 1 || w->dims[0] < 1
+               ? 0
+               : 2 * elements(&s->out[0]) * elements(w) / (double)w->dims[0];
+}
+
+/* Each element of x goes to as many of the result as a channel has weights. */
+static double transposed_convolution(const step *s)
+{
+    const zc_tensor *w = &s->in[1];
+    return w->rank < 1 || w->dims[0] < 1
+               ? 0
+               : 2 * elements(&s->in[0]) * elements(w) / (double)w->dims[0];
+}
+
+static double attention(const step *s)
+{
+    zc_attention_form f;
+    zc_attention_node n = {.attrs = s->attrs,
+                           .nin = s->nin,
+                           .nout = s->nout,
+                           .in = s->in,
+                           .out = s->out,
+                           .total = -1,
+                           .subject = ""};
+    if (s->nin > ZC_IN_Attention_total && zc_present(&s->in[ZC_IN_Attention_total])) return -1;
+    if (zc_attention_form_of(&n, &f) != ZC_OK) return -1;
+    return 2 * (double)f.batch * (double)f.heads * (double)f.nq * (double)f.nk *
+           (double)(f.d + f.dv);
+}
+
+/* x[steps, batch, input] or [batch, steps, input] times the weights of both operands. */
+static double recurrent(const step *s)
+{
+    const zc_tensor *x = &s->in[0];
+    if (x->rank != 3 || s->nin < 3) return -1;
+    return 2 * (double)x->dims[0] * (double)x->dims[1] *
+           (elements(&s->in[1]) + elements(&s->in[2]));
+}
+
+/* An operation for each node that is no operand and no constant. */
+static double pointwise(const step *s)
+{
+    zc_expr e;
+    zc_dtype types[ZC_EXPR_MAX_INPUTS];
+    int n = 0;
+    if (s->nin > ZC_EXPR_MAX_INPUTS) return -1;
+    for (int i = 0; i < s->nin; i++) types[i] = s->in[i].dtype;
+    if (zc_pointwise_expr(s->info, s->attrs, s->nin, types, &e, "", NULL) != ZC_OK) return -1;
+    for (int i = 0; i < e.count; i++)
+        n += e.nodes[i].op != ZC_EX_INPUT && e.nodes[i].op != ZC_EX_CONST;
+    return (double)n * elements(&s->out[0]);
+}
+
+static const struct {
+    zc_op op;
+    double (*count)(const step *s);
+} counts[] = {
+    {ZC_OP_MatMul, product},          {ZC_OP_Gemm, product},
+    {ZC_OP_Linear, product},          {ZC_OP_LinearNorm, product},
+    {ZC_OP_LinearMoments, product},   {ZC_OP_MatMulInteger, product},
+    {ZC_OP_QLinearMatMul, product},   {ZC_OP_FusedMatMul, product},
+    {ZC_OP_FusedGemm, product},       {ZC_OP_Conv, convolution},
+    {ZC_OP_ConvInteger, convolution}, {ZC_OP_QLinearConv, convolution},
+    {ZC_OP_FusedConv, convolution},   {ZC_OP_ConvNhwc, convolution},
+    {ZC_OP_ConvImage, convolution},   {ZC_OP_ConvTranspose, transposed_convolution},
+    {ZC_OP_Attention, attention},     {ZC_OP_RNN, recurrent},
+    {ZC_OP_GRU, recurrent},           {ZC_OP_LSTM, recurrent},
+};
+
+static double operations(const step *s)
+{
+    if (s->info->flags & ZC_OPF_VIEW) return 0;
+    if (s->info->flags & ZC_OPF_POINTWISE) return pointwise(s);
+    for (size_t i = 0; i < ZC_COUNTOF(counts); i++)
+        if (s->info == zc_op_get(counts[i].op)) return counts[i].count(s);
+    return -1;
+}
+
+/* ---- bytes ---- */
+
+/* Operations that read of an operand no more than they write. */
+static bool picks(const zc_op_info *info)
+{
+    static const zc_op ops[] = {ZC_OP_Gather, ZC_OP_GatherElements, ZC_OP_GatherND, ZC_OP_Slice,
+                                ZC_OP_EmbedLayerNormalization};
+    for (size_t i = 0; i < ZC_COUNTOF(ops); i++)
+        if (info == zc_op_get(ops[i])) return true;
+    return false;
+}
+
+static double bytes_in(const step *s, double written)
+{
+    double sum = 0;
+    bool some = picks(s->info);
+    for (int i = 0; i < s->nin; i++) {
+        bool again = false;
+        for (int j = 0; j < i; j++)
+            again = again || (s->in[j].data && s->in[j].data == s->in[i].data);
+        double all = again ? 0 : bytes(&s->in[i]);
+        sum += some && written < all ? written : all;
+    }
+    return sum;
+}
+
+zc_work zc_work_of(const zc_op_info *info, const void *attrs, int nin, const zc_tensor *in,
+                   int nout, const zc_tensor *out)
+{
+    const step s = {info, attrs, nin, nout, in, out};
+    zc_work w = {.operations = operations(&s)};
+    if (info->flags & (ZC_OPF_VIEW | ZC_OPF_SHAPE_ONLY)) return w;
+    for (int i = 0; i < nout; i++) w.bytes_out += bytes(&out[i]);
+    w.bytes_in = bytes_in(&s, w.bytes_out);
+    return w;
+}

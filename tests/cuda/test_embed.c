@@ -1,0 +1,182 @@
+/* Sessions on a GPU: the caller's operators, which run on the CPU between kernels, polling, and
+ * tensors of other libraries. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "cuda/gpu.h"
+#include "runtime/dlpack_abi.h"
+#include "support/custom_same.h"
+#include "support/onnx_text.h"
+#include "zc/dlpack.h"
+
+enum { ROWS = 4, COLUMNS = 8, COUNT = ROWS * COLUMNS };
+
+static zc_status run_half(void *user, zc_custom_node *node, const zc_custom_value *in, size_t nin,
+                          zc_custom_value *out, size_t nout)
+{
+    const float *x = in[0].data;
+    float *y = out[0].result;
+    (void)node, (void)nin, (void)nout;
+    ++*(int *)user;
+    for (size_t i = 0; i < in[0].bytes / sizeof *x; i++) y[i] = x[i] / 2;
+    return ZC_OK;
+}
+
+static int runs;
+static const zc_custom_op half = {sizeof half,       "com.test", "Half",
+                                  custom_infer_same, run_half,   &runs};
+static const zc_custom_op *const ops[] = {&half};
+
+typedef struct fixture {
+    zc_plan *plan;
+    zc_session *session;
+    zc_diag *diag;
+    hc_context_t context;
+    float x[COUNT];
+} fixture;
+
+static int setup(void **state)
+{
+    static const char *const targets[] = {"sm_90"};
+    fixture *f = calloc(1, sizeof *f);
+    zc_buf model = {0};
+    void *bytes;
+    size_t len;
+    gpu_fake(NULL, NULL);
+    f->diag = zc_diag_create();
+    onnx_text("opset 17\nopset com.test 1\nin x 1 n,8\nout y 1 *\ninit w 1 8 1,2,3,4,5,6,7,8\n"
+              "node Add x,w a\nnode Half a h domain=com.test\nnode Mul h,w y\n",
+              &model);
+    expect_ok(f->diag, zc_compile_bytes(model.data, model.len,
+                                        ZC_COMPILE_PARAMS(.targets = targets, .target_count = 1,
+                                                          .custom_ops = ops, .custom_op_count = 1),
+                                        &bytes, &len, f->diag));
+    zc_buf_fini(&model);
+    f->plan = gpu_load(bytes, len);
+    zc_free(bytes);
+    expect_ok(f->diag, zc_session_create(f->plan,
+                                         ZC_SESSION_PARAMS(.device = ZC_DEVICE_CUDA,
+                                                           .custom_ops = ops, .custom_op_count = 1),
+                                         &f->session, f->diag));
+    for (int i = 0; i < COUNT; i++) f->x[i] = (float)(i * 7 % 10);
+    assert_int_equal(cuDevicePrimaryCtxRetain(&f->context, 0), 0);
+    assert_int_equal(cuCtxPushCurrent_v2(f->context), 0);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(zc_session_destroy(&f->session), ZC_OK);
+    zc_plan_destroy(&f->plan);
+    assert_int_equal(cuCtxPopCurrent_v2(&f->context), 0);
+    assert_int_equal(cuDevicePrimaryCtxRelease_v2(0), 0);
+    zc_diag_destroy(&f->diag);
+    free(f);
+    return 0;
+}
+
+static void check(const fixture *f, const float *y)
+{
+    for (int i = 0; i < COUNT; i++) {
+        const float w = (float)(1 + i % COLUMNS);
+        assert_true(y[i] == (f->x[i] + w) / 2 * w);
+    }
+}
+
+static void check_result(const fixture *f)
+{
+    zc_view y;
+    expect_ok(f->diag, zc_session_output(f->session, 0, &y, f->diag));
+    assert_int_equal(y.bytes, sizeof f->x);
+    check(f, y.data);
+}
+
+static void test_operator_between_kernels(void **state)
+{
+    fixture *f = *state;
+    zc_device_info device;
+    const zc_view x = {.elem = ZC_ELEM_F32,
+                       .rank = 2,
+                       .dims = {ROWS, COLUMNS},
+                       .data = f->x,
+                       .bytes = sizeof f->x};
+    expect_ok(f->diag, zc_session_set_input(f->session, 0, &x, false, f->diag));
+    runs = 0;
+    for (int i = 0; i < 3; i++) { /* found, recorded, replayed */
+        expect_ok(f->diag, zc_session_run(f->session, f->diag));
+        check_result(f);
+    }
+    assert_int_equal(runs, 3);
+    assert_int_equal(zc_session_device(f->session, &device), ZC_OK);
+    assert_int_equal(device.gpu_steps, 2);
+    assert_int_equal(device.cpu_steps, 1);
+    expect_ok(f->diag, zc_session_enqueue(f->session, f->diag));
+    for (bool done = false; !done;) expect_ok(f->diag, zc_session_poll(f->session, &done, f->diag));
+    check_result(f);
+}
+
+static int deleted;
+
+static void delete_one(struct DLManagedTensorVersioned *self)
+{
+    (void)self;
+    deleted++;
+}
+
+static void test_dlpack(void **state)
+{
+    fixture *f = *state;
+    int64_t shape[] = {ROWS, COLUMNS}, turned[] = {1, ROWS};
+    hc_ptr memory;
+    struct DLManagedTensorVersioned *y;
+    struct DLManagedTensorVersioned m = {.major = 1,
+                                         .deleter = delete_one,
+                                         .tensor = {.device_type = ZC_DL_CUDA,
+                                                    .ndim = 2,
+                                                    .code = 2,
+                                                    .bits = 32,
+                                                    .lanes = 1,
+                                                    .shape = shape}};
+    assert_int_equal(cuMemAlloc_v2(&memory, sizeof f->x), 0);
+    assert_int_equal(cuMemcpyHtoD_v2(memory, f->x, sizeof f->x), 0);
+    m.tensor.data = (void *)(uintptr_t)memory;
+    deleted = 0;
+    m.tensor.device_id = 1;
+    expect_fail(f->diag, zc_session_set_input_dlpack(f->session, 0, &m, f->diag), ZC_ERR_ARG,
+                "a tensor on another GPU (got 1, need 0)");
+    m.tensor.device_id = 0;
+    m.tensor.strides = turned;
+    expect_fail(f->diag, zc_session_set_input_dlpack(f->session, 0, &m, f->diag),
+                ZC_ERR_UNSUPPORTED, "device memory with gaps");
+    m.tensor.strides = NULL;
+    expect_ok(f->diag, zc_session_set_input_dlpack(f->session, 0, &m, f->diag));
+    for (int i = 0; i < 3; i++) {
+        expect_ok(f->diag, zc_session_run(f->session, f->diag));
+        expect_ok(f->diag, zc_session_take_output_dlpack(f->session, 0, &y, f->diag));
+        check(f, y->tensor.data);
+        y->deleter(y);
+    }
+    zc_session *s = f->session;
+    f->session = NULL;
+    assert_int_equal(deleted, 0);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    assert_int_equal(deleted, 1);
+    assert_int_equal(cuMemFree_v2(memory), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_operator_between_kernels, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_dlpack, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, gpu_group_setup, gpu_group_teardown);
+}

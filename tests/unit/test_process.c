@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "support/expect.h"
+#include "support/forks.h"
 #include "support/onnx_text.h"
 #include "zc/zc.h"
 
@@ -220,16 +221,6 @@ static void test_exit_in_first_runs(void **state)
 {
     (void)state;
     check("first", true, few_times(), 150);
-}
-
-/* AddressSanitizer before GCC 14 takes none of its allocator's locks for a fork: a child may wait
- * for one that a thread held which it does not have. */
-static void need_forks(void)
-{
-#if defined __SANITIZE_ADDRESS__ && __GNUC__ < 14
-    print_message("AddressSanitizer of this compiler does not survive forks beside threads\n");
-    skip();
-#endif
 }
 
 static void test_fork_in_first_runs(void **state)

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "support/expect.h"
+#include "support/forks.h"
 #include "support/wide_model.h"
 
 typedef struct fixture {
@@ -768,34 +769,9 @@ static int new_session_after_fork(fixture *f)
 static void test_new_session_in_a_forked_child(void **state)
 {
     fixture *f = *state;
+    need_forks();
     pid_t child = fork();
     if (child == 0) _exit(new_session_after_fork(f));
-    assert_int_equal(child_code(child), 0);
-}
-
-static void *run_for_ever(void *arg)
-{
-    for (;;)
-        if (zc_session_run(arg, NULL) != ZC_OK) return NULL;
-}
-
-/* exit() while another thread, the first to use the library, runs: no destructor trips over it. */
-static void test_exit_while_running(void **state)
-{
-    fixture *f = *state;
-    pid_t child = fork();
-    if (child == 0) {
-        zc_session *s = NULL;
-        pthread_t thread;
-        float x[2] = {1, 2};
-        alarm(10);
-        expect_ok(f->diag,
-                  zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = 2), &s, f->diag));
-        set_inputs(s, x, 2, 1000, f->diag);
-        if (pthread_create(&thread, NULL, run_for_ever, s) != 0) _exit(1);
-        doze(5000);
-        exit(0);
-    }
     assert_int_equal(child_code(child), 0);
 }
 
@@ -956,7 +932,6 @@ int main(void)
         T(test_memory_from_a_monitor),
         T(test_after_fork),
         T(test_new_session_in_a_forked_child),
-        T(test_exit_while_running),
         T(test_progress_callback),
         T(test_the_callers_surroundings_stay),
     };

@@ -27,6 +27,8 @@ template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm
     static constexpr int BARRIERS = OPERANDS + (PARTS - 1) * SENT;
     static constexpr int AT_ONCE = THREADS / (COLS / NEAR), PASSES = (SHARE + AT_ONCE - 1) / AT_ONCE;
     enum { CONSUMERS = 1 }; // named barrier
+    // A stage that is filled again is always the same warpgroup's: a parity cannot tell a phase from the one two before it.
+    static_assert(RESIDENT || (STAGES % GROUPS == 0 && STAGES >= 2 * GROUPS), "stages of each warpgroup");
 
     const zc_gemm_sm90_params &p;
     const zc_row_moments_params &moments;
@@ -152,7 +154,7 @@ template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm
     ZC_MEMBER void keep(int group, const f32 (&sum)[ROWS / 2]) const {
         f32 *const tile = (f32 *)(memory + group * SUMS);
         const int thread = (int)threadIdx.x % 128, c = thread / 32 * 16 + lane() / 4, r = lane() % 4 * 2;
-        if (GROUPS > 1) zc_named_sync(CONSUMERS, THREADS);
+        zc_named_sync(CONSUMERS, THREADS); // warps wait for their own products alone
 #pragma unroll
         for (int i = 0; i < ROWS / 2; i++) tile[(i / 4 * 8 + r + i % 2) * PITCH + c + i / 2 % 2 * 8] = sum[i];
         if (PARTS > 1 && GROUPS == 1) zc_async_fence();

@@ -82,7 +82,8 @@ static double cost_of_bytes(const problem *p, const candidate *c)
     return waves * each + meet * (c->parts + c->groups - 2);
 }
 
-/* As many stages as steps, or as fit beside the other blocks of the multiprocessor. */
+/* As many stages as steps, or as fit beside the other blocks of the multiprocessor: of those that
+ * are filled again each warpgroup has its own. */
 static int stages_of(const candidate *c, int shared)
 {
     const int fit = ZC_SM90_SMEM / ZC_SM90_LINE / SIDE;
@@ -90,6 +91,7 @@ static int stages_of(const candidate *c, int shared)
     candidate with = *c;
     with.stages = c->steps < fit ? c->steps : fit;
     while (with.stages && smem_of(&with) > most) with.stages--;
+    if (with.stages < c->steps) with.stages -= with.stages % c->groups;
     return with.stages;
 }
 
@@ -107,7 +109,8 @@ static bool shape_of(const problem *p, int number, candidate *c)
     if (c->rows % c->parts || c->steps < c->groups) return false;
     c->stages = stages_of(c, c->shared);
     if (c->shared > 1 && c->stages == stages_of(c, c->shared - 1)) return false;
-    return c->stages >= c->groups;
+    /* A warpgroup leaves a stage once its next step has begun. */
+    return c->stages == c->steps || c->stages >= 2 * c->groups;
 }
 
 /* Tiles of other rows do as much work in vain as one of these. */

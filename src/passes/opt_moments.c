@@ -14,6 +14,7 @@
 
 enum {
     FAMILY = ZC_FAMILY_gemm_few_sm90, /* that normalises by moments */
+    ROWS_LEAST = 9,                   /* fewer have not been measured */
     ROWS_MOST = 384, /* more are faster in larger tiles, with a pass over their sums */
     SIDE_MOST = 8192 /* of weights: more (a vocabulary) are better in larger tiles */
 };
@@ -61,7 +62,7 @@ static bool is_few(const zc_graph *g, const zc_node *n)
     if (!zc_family_makes(FAMILY, x->dtype) || alpha != 1 || x->rank < 2) return false;
     for (int d = 0; d + 1 < x->rank; d++)
         if (!zc_dim_is_const(x->dims[d]) || !zc_mul_i64(rows, x->dims[d].k, &rows)) return false;
-    return rows >= few.low && rows <= few.high && rows <= ROWS_MOST && is_side(w->dims[0]) &&
+    return rows >= ROWS_LEAST && rows <= few.high && rows <= ROWS_MOST && is_side(w->dims[0]) &&
            is_side(w->dims[1]) && is_constant(g, n->in[1]) &&
            !zc_op_epilogue(zc_op_get(n->op), n->attrs);
 }

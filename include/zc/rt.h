@@ -435,6 +435,37 @@ static inline zc_status zc_session_step(const zc_session *session, size_t i, zc_
  * the stream runs to its end. */
 ZC_API void zc_session_cancel(zc_session *session);
 
+/* Places for the runs that ended with each zc_status, and for those that took so long. */
+#define ZC_COUNTED_STATUSES 32
+#define ZC_LATENCY_BUCKETS  26
+/* Seconds that a run in bucket i took at most, those before it left out: 1, 2 and 5 microseconds
+ * and so on to 100 seconds; INFINITY for the last. */
+ZC_API double zc_latency_bound(size_t i);
+/* What the sessions of a plan have done since it was loaded, those that are destroyed included.
+ * Runs are those that zc_session_run and zc_session_enqueue were asked for; one that is enqueued
+ * counts once it is waited for (on the CPU when it ends), with the time since that call. Of several
+ * that are on a GPU's stream all count with the time since the last call. */
+typedef struct zc_counters {
+    size_t size;
+    uint64_t runs;                        /* that ended with ZC_OK */
+    uint64_t errors[ZC_COUNTED_STATUSES]; /* the others, by zc_status */
+    uint64_t latency[ZC_LATENCY_BUCKETS]; /* of runs that ended with ZC_OK, by their time */
+    double seconds;                       /* that these took */
+    uint64_t shapes;   /* sets of input shapes that were planned; far more than the model's users
+                          have: zc_session_params.shapes is too small */
+    uint64_t captures; /* GPU: parts of runs that were recorded as CUDA graphs */
+    uint64_t sessions; /* there are now */
+    uint64_t memory;   /* that these hold, as of each one's last call (zc_session_memory) */
+} zc_counters;
+/* Any thread may ask at any time before the plan is destroyed. Nothing is locked: numbers of a run
+ * that ends now may be there in part. */
+ZC_API zc_status zc_plan_counters_fill(const zc_plan *plan, zc_counters *out);
+static inline zc_status zc_plan_counters(const zc_plan *plan, zc_counters *out)
+{
+    if (out) out->size = sizeof *out;
+    return zc_plan_counters_fill(plan, out);
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,9 +5,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/thread.h"
 
@@ -70,13 +70,6 @@ typedef struct spin {
     int64_t end;
 } spin;
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* Every CPU has a caller at work: who spins or helps would take it from one. */
 static bool is_crowded(zc_crew *c)
 {
@@ -88,13 +81,13 @@ static bool is_crowded(zc_crew *c)
 static bool spins(zc_crew *c, spin *s)
 {
     enum { LOOKS = 32, YIELD = 256 };
-    if (s->n == 0) s->end = is_crowded(c) ? 0 : now_ns() + c->spin_ns;
+    if (s->n == 0) s->end = is_crowded(c) ? 0 : zc_clock_ns() + c->spin_ns;
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #endif
     s->n++;
     if (s->n % YIELD == 0) sched_yield();
-    return s->n % LOOKS != 0 ? s->end != 0 : now_ns() < s->end;
+    return s->n % LOOKS != 0 ? s->end != 0 : zc_clock_ns() < s->end;
 }
 
 /* ---- workers ---- */

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "cpu/conv_dnnl.h"
 #include "cpu/dnnl.h"
 #include "cpu/kernel.h"
@@ -281,13 +281,6 @@ typedef struct range_job {
     int parts;
 } range_job;
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* A range in pieces between which the run may end: the first as small as is worth a call, the next
  * ones larger while they take less than half a millisecond. */
 static void run_range(void *arg, int i)
@@ -299,10 +292,10 @@ static void run_range(void *arg, int i)
     int64_t piece = job->k->stopped ? job->grain : end - begin, before = 0;
     while (begin < end && !zc_stopped(job->k)) {
         if (piece > end - begin || end - begin - piece < job->grain) piece = end - begin;
-        if (piece < end - begin) before = now_ns();
+        if (piece < end - begin) before = zc_clock_ns();
         job->fn(job->arg, begin, begin + piece);
         begin += piece;
-        if (begin < end && now_ns() - before < SHORT_NS && piece <= INT64_MAX / GROWTH)
+        if (begin < end && zc_clock_ns() - before < SHORT_NS && piece <= INT64_MAX / GROWTH)
             piece *= GROWTH;
     }
 }

@@ -18,7 +18,7 @@ static void run_once(struct zc_background *b)
 {
     zc_session *s = b->session;
     zc_diag_lend_file(b->diag, s->plan->file);
-    b->status = zc_session_leave_run(s, zc_session_run_now(s, true, b->diag), b->diag);
+    b->status = zc_session_end_run(s, zc_session_run_now(s, true, b->diag), b->diag);
 }
 
 static void *run_in_turn(void *arg)

@@ -1,8 +1,8 @@
 /* Running steps. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "runtime/gpu.h"
 
 zc_status zc_room_fit(zc_session *s, zc_room *room, size_t bytes, zc_diag *diag)
@@ -154,16 +154,9 @@ static zc_status infer_step(zc_session *s, const zc_pstep *step, zc_diag *diag)
 
 /* ---- runs that end early ---- */
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 void zc_exec_begin(zc_session *s)
 {
-    s->deadline = s->timeout_ms ? now_ns() + (int64_t)s->timeout_ms * 1000000 : 0;
+    s->deadline = s->timeout_ms ? zc_clock_ns() + (int64_t)s->timeout_ms * 1000000 : 0;
 }
 
 static bool cancelled(const zc_session *s)
@@ -173,7 +166,7 @@ static bool cancelled(const zc_session *s)
 
 bool zc_exec_stopped(const zc_session *s)
 {
-    return cancelled(s) || (s->deadline && now_ns() >= s->deadline);
+    return cancelled(s) || (s->deadline && zc_clock_ns() >= s->deadline);
 }
 
 zc_status zc_exec_stop(const zc_session *s, const char *subject, zc_diag *diag)
@@ -328,9 +321,9 @@ zc_status zc_exec_block(zc_session *s, uint32_t b, zc_diag *diag)
     const zc_pblock *block = &s->program->blocks[b];
     double *us = b == 0 ? s->step_us : NULL;
     for (uint32_t i = 0; i < block->nsteps; i++) {
-        const int64_t before = us ? now_ns() : 0;
+        const int64_t before = us ? zc_clock_ns() : 0;
         ZC_TRY(zc_exec_step(s, &s->program->steps[block->steps[i]], diag));
-        if (us) us[i] = (double)(now_ns() - before) * 1e-3;
+        if (us) us[i] = (double)(zc_clock_ns() - before) * 1e-3;
     }
     /* Control flow handles values in host memory. */
     for (uint32_t i = 0; s->gpu && i < block->nouts; i++)

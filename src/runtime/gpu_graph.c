@@ -227,6 +227,7 @@ static zc_status record(zc_session *s, zc_gpu_part *part, zc_diag *diag)
     part->launches = g->launcher.launches - before;
     g->launcher.launches = before;
     if (status == ZC_OK) status = instantiate(s, part, graph, diag);
+    if (status == ZC_OK) zc_count(&s->plan->counts.captures, 1);
     if (graph) (void)d->cu.graph_destroy(graph);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "cpu/packs.h"
 #include "kernels/image.h"
 #include "planfile/program.h"
+#include "runtime/counters.h"
 #include "zc/rt.h"
 
 struct zc_plan {
@@ -20,6 +21,7 @@ struct zc_plan {
     zc_arena arena;
     zc_program program;
     uint64_t weight_bytes;
+    zc_counts counts; /* of its sessions */
     /* By value: the positions in blocks[0] of the step that makes it and of the last step that
      * needs it (or what it is viewed as is followed separately); -1 and nsteps for inputs and
      * outputs. */

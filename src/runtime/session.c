@@ -21,14 +21,8 @@ static void publish_memory(zc_session *s)
     bytes += s->infer_arena.held + s->infer_dims.arena.held;
     bytes += s->infer_dims.cap * sizeof *s->infer_dims.nodes;
     bytes += s->infer_dims.table_cap * sizeof *s->infer_dims.table;
-    atomic_store_explicit(&s->memory, bytes, memory_order_relaxed);
-}
-
-static void count_states(zc_session *s)
-{
-    s->state_bytes = 0;
-    for (size_t i = 0; i < 3 * (size_t)s->program->nsteps; i++)
-        s->state_bytes += s->states[i].bytes;
+    uint64_t before = atomic_exchange_explicit(&s->memory, bytes, memory_order_relaxed);
+    zc_count(&s->plan->counts.memory, bytes - before);
 }
 
 /* The default of zc_session_params.shapes. */
@@ -113,6 +107,8 @@ void zc_session_free(zc_session *s)
     free(s->step_us);
     free((void *)(uintptr_t)s->custom.ops);
     zc_tensor_free(&s->allocator, s->arena, s->arena_bytes);
+    zc_count(&s->plan->counts.memory, -atomic_load_explicit(&s->memory, memory_order_relaxed));
+    zc_count(&s->plan->counts.sessions, -(uint64_t)s->is_counted);
     zc_plan_destroy(&s->plan);
     free(s);
 }
@@ -235,6 +231,8 @@ static zc_status create(zc_plan *plan, const zc_session_params *params, zc_sessi
         zc_session_free(s);
         return status;
     }
+    zc_count(&plan->counts.sessions, 1);
+    s->is_counted = true;
     publish_memory(s);
     *out = s;
     return ZC_OK;
@@ -404,113 +402,4 @@ zc_status zc_session_device_fill(const zc_session *session, zc_device_info *out)
 uint64_t zc_session_memory(const zc_session *session)
 {
     return session ? atomic_load_explicit(&session->memory, memory_order_relaxed) : 0;
-}
-
-/* ---- running ---- */
-
-/* Points inputs, and what shares their or an output's memory, at this run's memory. */
-static void point_values(zc_session *s)
-{
-    const zc_program *p = s->program;
-    const zc_pblock *top = &p->blocks[0];
-    for (uint32_t i = 0; i < top->nparams; i++) s->values[top->params[i]] = s->inputs[i].value;
-    if (s->gpu) {
-        zc_gpu_point(s);
-        return;
-    }
-    for (uint32_t v = 1; v < p->nvalues; v++)
-        if (s->roots[v] != v) s->values[v].data = s->values[s->roots[v]].data;
-}
-
-static zc_status run_steps(zc_session *s, zc_diag *diag)
-{
-    ZC_TRY(s->gpu ? zc_gpu_run(s, diag) : zc_exec_block(s, 0, diag));
-    s->checked = s->now->checked = true;
-    return zc_session_deliver(s, diag);
-}
-
-static zc_status run(zc_session *s, zc_diag *diag)
-{
-    ZC_TRY(zc_session_check_io(s, diag));
-    zc_exec_begin(s);
-    if (!s->prepared) ZC_TRY(zc_session_make_ready(s, diag));
-    ZC_TRY(zc_session_root_outputs(s, diag));
-    point_values(s);
-    zc_status status = run_steps(s, diag);
-    if (status != ZC_OK && s->gpu) zc_gpu_settle(s);
-    return status;
-}
-
-zc_status zc_session_run_now(zc_session *s, bool wait, zc_diag *diag)
-{
-    if (!s->gpu) return run(s, diag);
-    ZC_TRY(zc_gpu_enter(s, diag));
-    zc_status status = run(s, diag);
-    if (status == ZC_OK && wait) status = zc_gpu_wait(s, diag);
-    zc_gpu_leave(s);
-    return status;
-}
-
-zc_status zc_session_leave_run(zc_session *s, zc_status status, zc_diag *diag)
-{
-    if (status != ZC_OK) {
-        zc_session_forget_results(s);
-        s->prepared = false; /* a value that is kept for later runs may be half of one */
-    }
-    count_states(s);
-    return zc_session_leave(s, status, diag);
-}
-
-zc_status zc_session_run(zc_session *session, zc_diag *diag)
-{
-    ZC_TRY(zc_session_enter_run(session, diag));
-    return zc_session_leave_run(session, zc_session_run_now(session, true, diag), diag);
-}
-
-/* What can be told at once is not left to the wait. */
-static zc_status enqueue_on_cpu(zc_session *s, zc_diag *diag)
-{
-    zc_status status = zc_session_check_io(s, diag);
-    if (status == ZC_OK) status = zc_background_start(s, diag);
-    if (status != ZC_OK) return zc_session_leave_run(s, status, diag);
-    zc_diag_lend_file(diag, NULL); /* the session is the other thread's now */
-    return ZC_OK;
-}
-
-zc_status zc_session_enqueue(zc_session *session, zc_diag *diag)
-{
-    ZC_TRY(zc_session_enter_run(session, diag));
-    if (!session->gpu) return enqueue_on_cpu(session, diag);
-    return zc_session_leave_run(session, zc_session_run_now(session, false, diag), diag);
-}
-
-static zc_status settle_gpu(zc_session *s, bool wait, bool *done, zc_diag *diag)
-{
-    if (!s->gpu) return ZC_OK;
-    ZC_TRY(zc_gpu_enter(s, diag));
-    *done = wait || zc_gpu_idle(s);
-    zc_status status = *done ? zc_gpu_wait(s, diag) : ZC_OK;
-    zc_gpu_leave(s);
-    return status;
-}
-
-static zc_status settle(zc_session *s, bool wait, bool *done, zc_diag *diag)
-{
-    struct zc_background *b = s && s->pid == getpid() ? atomic_load(&s->background) : NULL;
-    *done = true;
-    if (b) return zc_background_settle(b, wait, done, diag);
-    ZC_TRY(zc_session_enter(s, diag));
-    return zc_session_leave_run(s, settle_gpu(s, wait, done, diag), diag);
-}
-
-zc_status zc_session_wait(zc_session *session, zc_diag *diag)
-{
-    bool done;
-    return settle(session, true, &done, diag);
-}
-
-zc_status zc_session_poll(zc_session *session, bool *done, zc_diag *diag)
-{
-    if (!done) return zc_fail(diag, ZC_ERR_ARG, "done", "is NULL");
-    return settle(session, false, done, diag);
 }

@@ -76,6 +76,7 @@ struct zc_session {
     pid_t pid;
     zc_allocator allocator; /* of rooms, copies, the arena and scratch memory */
     bool reference;
+    bool is_counted;     /* among the plan's sessions */
     uint32_t timeout_ms; /* of a run on the CPU; 0: none */
     int64_t deadline;    /* of the run now, in nanoseconds of CLOCK_MONOTONIC; 0: none */
     zc_pool *pool;
@@ -110,6 +111,8 @@ struct zc_session {
     uint64_t base_bytes;  /* of the arrays above */
     uint64_t state_bytes; /* of states, after the last run */
     atomic_ullong memory; /* all that is held, as of the last call's end */
+    int64_t began;        /* when the last run was asked for, as zc_clock_ns gives it */
+    uint64_t in_flight;   /* runs on a GPU that nobody has waited for */
 
     char fallback[512]; /* why ZC_DEVICE_AUTO chose the CPU; empty: it did not */
 
@@ -122,11 +125,15 @@ struct zc_session {
 zc_status zc_session_enter(zc_session *s, zc_diag *diag);
 /* The same for a call that can be cancelled. */
 zc_status zc_session_enter_run(zc_session *s, zc_diag *diag);
+/* Returns status. */
+zc_status zc_session_leave(zc_session *s, zc_status status, zc_diag *diag);
+
+/* ---- running (run.c) ---- */
 /* Runs once; with `wait` on a GPU, until the results are there. */
 zc_status zc_session_run_now(zc_session *s, bool wait, zc_diag *diag);
-/* Returns status. */
+/* Both return status; a run that a caller asked for is also counted. */
 zc_status zc_session_leave_run(zc_session *s, zc_status status, zc_diag *diag);
-zc_status zc_session_leave(zc_session *s, zc_status status, zc_diag *diag);
+zc_status zc_session_end_run(zc_session *s, zc_status status, zc_diag *diag);
 
 /* ---- inputs and outputs (io.c) ---- */
 /* Is every input set, and does no result overwrite an input or another result? */

@@ -145,6 +145,7 @@ zc_status zc_shapes_find(zc_session *s, zc_shapes **out, zc_diag *diag)
     if (e) {
         leave_order(c, e);
     } else {
+        zc_count(&s->plan->counts.shapes, 1);
         e = c->len < c->max ? make_entry(s) : empty_oldest(s);
         if (!e) return zc_fail_nomem(diag, "shapes", s->program->nvalues);
         e->hash = hash;

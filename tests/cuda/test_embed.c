@@ -123,6 +123,27 @@ static void test_operator_between_kernels(void **state)
     check_result(f);
 }
 
+/* Runs on the stream count once they are waited for. */
+static void test_counters(void **state)
+{
+    fixture *f = *state;
+    zc_counters c;
+    const zc_view x = {.elem = ZC_ELEM_F32,
+                       .rank = 2,
+                       .dims = {ROWS, COLUMNS},
+                       .data = f->x,
+                       .bytes = sizeof f->x};
+    expect_ok(f->diag, zc_session_set_input(f->session, 0, &x, false, f->diag));
+    expect_ok(f->diag, zc_session_run(f->session, f->diag));
+    for (int i = 0; i < 3; i++) expect_ok(f->diag, zc_session_enqueue(f->session, f->diag));
+    assert_int_equal(zc_plan_counters(f->plan, &c), ZC_OK);
+    assert_int_equal(c.runs, 1);
+    expect_ok(f->diag, zc_session_wait(f->session, f->diag));
+    assert_int_equal(zc_plan_counters(f->plan, &c), ZC_OK);
+    assert_int_equal(c.runs, 4);
+    assert_int_equal(c.shapes, 1);
+}
+
 static int deleted;
 
 static void delete_one(struct DLManagedTensorVersioned *self)
@@ -175,6 +196,7 @@ static void test_dlpack(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_counters, setup, teardown),
         cmocka_unit_test_setup_teardown(test_operator_between_kernels, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dlpack, setup, teardown),
     };

@@ -92,6 +92,10 @@ static void test_kept_shapes_replay(void **state)
             if (round > 1) assert_int_equal(calls, replayed);
         }
     }
+    zc_counters c;
+    assert_int_equal(zc_plan_counters(f->plan, &c), ZC_OK);
+    assert_int_equal(c.shapes, 20);
+    assert_int_equal(c.captures, 20);
     assert_int_equal(zc_session_destroy(&s), ZC_OK);
 }
 

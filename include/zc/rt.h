@@ -256,11 +256,11 @@ ZC_API void zc_threads_destroy(zc_threads **threads);
 struct zc_custom_op;
 
 /* Whose memory a session's tensors are in: intermediate results, copies of inputs, results, and
- * temporary memory of steps. Tables, threads and what oneDNN keeps come from the C library, GPU
- * memory from the driver. The functions are called by whichever thread is in a call on the session,
- * one call at a time for each session; sessions that share an allocator may call at once. */
+ * temporary memory of steps. Tables, threads and what oneDNN keeps come from the C library. The
+ * functions are called by whichever thread is in a call on the session, one call at a time for each
+ * session; sessions that share an allocator may call at once. */
 typedef struct zc_allocator {
-    /* `bytes` at a multiple of align (a power of two, at most 64); NULL: there is no more, and the
+    /* `bytes` at a multiple of align (a power of two, at most 256); NULL: there is no more, and the
      * call on the session fails with ZC_ERR_NOMEM. */
     void *(*alloc)(void *user, size_t bytes, size_t align);
     /* Gets what alloc gave, with the same number of bytes; never NULL. */
@@ -295,6 +295,10 @@ typedef struct zc_session_params {
     size_t custom_op_count;
     const zc_allocator *allocator; /* copied; what it points to outlives the session. NULL: the C
                                       library's */
+    /* The same of device memory, called with the GPU's primary context current; align is 256. What
+     * is given back is out of use. NULL: the driver's. The plan's constants are always the
+     * driver's, and nothing is given back once the GPU is lost. */
+    const zc_allocator *device_allocator;
 } zc_session_params;
 #define ZC_SESSION_PARAMS(...) ZC_PARAMS(zc_session_params, __VA_ARGS__)
 

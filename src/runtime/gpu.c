@@ -54,6 +54,7 @@ zc_status zc_gpu_create(zc_session *s, const zc_session_params *params, zc_diag 
     s->gpu = g;
     g->image = image;
     g->graphs = !params->no_graphs && !params->profile;
+    if (params->device_allocator) g->allocator = *params->device_allocator;
     if (!allocate(s)) return zc_fail_nomem(diag, "session", s->program->nvalues);
     memcpy(g->at, image->constants, s->program->nvalues * sizeof *g->at);
     for (uint32_t v = 0; v < s->program->nvalues; v++) g->on_device[v] = g->at[v] != 0;
@@ -64,16 +65,55 @@ zc_status zc_gpu_create(zc_session *s, const zc_session_params *params, zc_diag 
     return ZC_OK;
 }
 
+/* ---- device memory ---- */
+
+/* What all of it is aligned to, as the driver's is. */
+enum { DEVICE_ALIGN = 256 };
+
+static void give_back(struct zc_gpu *g, zc_gpu_room *room)
+{
+    const zc_allocator *a = &g->allocator;
+    g->memory -= room->p ? room->cap : 0;
+    if (!a->free)
+        zc_device_free(&g->image->device, &room->p);
+    else if (room->p)
+        a->free(a->user, (void *)(uintptr_t)room->p, room->cap ? room->cap : 1);
+    *room = (zc_gpu_room){0};
+}
+
+static zc_status take(struct zc_gpu *g, size_t bytes, const char *what, zc_gpu_room *out,
+                      zc_diag *diag)
+{
+    const zc_allocator *a = &g->allocator;
+    const size_t some = bytes ? bytes : 1;
+    if (!a->alloc) {
+        ZC_TRY(zc_device_alloc(&g->image->device, some, what, &out->p, diag));
+    } else {
+        void *p = a->alloc(a->user, some, DEVICE_ALIGN);
+        if (!p)
+            return zc_fail(diag, ZC_ERR_NOMEM, what,
+                           "device_allocator has no more (need %zu bytes)", some);
+        out->p = (zc_cu_ptr)(uintptr_t)p;
+    }
+    out->cap = bytes;
+    g->memory += bytes;
+    if (out->p % DEVICE_ALIGN == 0) return ZC_OK;
+    const unsigned long long at = out->p;
+    give_back(g, out);
+    return zc_fail(diag, ZC_ERR_ARG, "device_allocator",
+                   "gave memory that is not aligned (got 0x%llx, need a multiple of %d)", at,
+                   DEVICE_ALIGN);
+}
+
 static void free_device(zc_session *s)
 {
     struct zc_gpu *g = s->gpu;
     zc_device *d = &g->image->device;
-    zc_device_free(d, &g->arena);
-    zc_device_free(d, &g->scratch);
-    for (size_t i = 0; i < g->pieces.len; i++) zc_device_free(d, &g->pieces.data[i].p);
+    give_back(g, &g->arena);
+    give_back(g, &g->scratch);
+    for (size_t i = 0; i < g->pieces.len; i++) give_back(g, &g->pieces.data[i]);
     if (g->fault) (void)d->cu.host_free(g->fault);
-    for (uint32_t v = 0; g->rooms && v < s->program->nvalues; v++)
-        zc_device_free(d, &g->rooms[v].p);
+    for (uint32_t v = 0; g->rooms && v < s->program->nvalues; v++) give_back(g, &g->rooms[v]);
     if (g->own_stream) (void)d->cu.stream_destroy(g->stream);
 }
 
@@ -128,32 +168,24 @@ void zc_gpu_leave(zc_session *s)
 
 /* ---- memory ---- */
 
-static zc_status grow(zc_session *s, zc_cu_ptr *p, size_t *cap, size_t need, const char *what,
+static zc_status grow(zc_session *s, zc_gpu_room *room, size_t need, const char *what,
                       zc_diag *diag)
 {
-    struct zc_gpu *g = s->gpu;
-    zc_device *d = &g->image->device;
-    if (*p && need <= *cap) return ZC_OK;
-    if (*p) {
-        /* Earlier runs may still read it. */
-        ZC_TRY(zc_gpu_sync(s, what, diag));
-        zc_device_free(d, p);
-        g->memory -= *cap;
-        *cap = 0;
+    if (room->p && need <= room->cap) return ZC_OK;
+    if (room->p) {
+        ZC_TRY(zc_gpu_sync(s, what, diag)); /* earlier runs may still read it */
+        give_back(s->gpu, room);
     }
-    ZC_TRY(zc_device_alloc(d, need, what, p, diag));
-    *cap = need;
-    g->memory += need;
-    return ZC_OK;
+    return take(s->gpu, need, what, room, diag);
 }
 
 zc_status zc_gpu_place(zc_session *s, const zc_placement *items, size_t n, size_t need,
                        zc_diag *diag)
 {
     struct zc_gpu *g = s->gpu;
-    ZC_TRY(grow(s, &g->arena, &g->arena_bytes, need, "working memory", diag));
+    ZC_TRY(grow(s, &g->arena, need, "working memory", diag));
     for (size_t i = 0; i < n; i++) {
-        g->at[items[i].id] = g->arena + items[i].offset;
+        g->at[items[i].id] = g->arena.p + items[i].offset;
         g->on_device[items[i].id] = false;
         s->values[items[i].id].data = NULL;
     }
@@ -164,7 +196,7 @@ zc_status zc_gpu_room_fit(zc_session *s, zc_gpu_room *room, size_t bytes, zc_dia
 {
     size_t need = room->cap ? bytes + bytes / 2 : bytes;
     if (room->p && bytes <= room->cap) return ZC_OK;
-    return grow(s, &room->p, &room->cap, need ? need : 1, "tensor", diag);
+    return grow(s, room, need ? need : 1, "tensor", diag);
 }
 
 static size_t bytes_of(const zc_tensor *t)

@@ -38,11 +38,9 @@ struct zc_gpu {
     bool *on_device;
     bool *root_set;     /* by root that an output owns: it has its address for this run */
     zc_gpu_room *rooms; /* by value */
-    zc_cu_ptr arena;
-    size_t arena_bytes;
-    zc_cu_ptr scratch;
-    size_t scratch_bytes;
-    zc_fault_word *fault; /* page-locked host memory that kernels write to */
+    zc_gpu_room arena, scratch;
+    zc_allocator allocator; /* of all rooms; without functions: the driver */
+    zc_fault_word *fault;   /* page-locked host memory that kernels write to */
     ZC_VEC(zc_gpu_room)
     pieces;              /* scratch memory of DYNAMIC steps, in the order of their requests */
     zc_tensor *operands; /* work space: device and host views of one step's operands */

@@ -160,12 +160,9 @@ static void forget_scratch(zc_session *s)
 static zc_status grow_scratch(zc_session *s, zc_diag *diag)
 {
     struct zc_gpu *g = s->gpu;
-    zc_gpu_room room = {.p = g->scratch, .cap = g->scratch_bytes};
-    zc_status status = zc_gpu_room_fit(s, &room, g->launcher.scratch_need, diag);
-    g->scratch = room.p;
-    g->scratch_bytes = room.cap;
-    g->launcher.scratch = g->scratch;
-    g->launcher.scratch_bytes = g->scratch_bytes;
+    zc_status status = zc_gpu_room_fit(s, &g->scratch, g->launcher.scratch_need, diag);
+    g->launcher.scratch = g->scratch.p;
+    g->launcher.scratch_bytes = g->scratch.cap;
     if (status != ZC_OK) forget_scratch(s);
     return status;
 }
@@ -181,7 +178,7 @@ static zc_status measure(zc_session *s, const zc_pstep *step, zc_diag *diag)
     zc_status status =
         zc_launcher_issue(&g->launcher, &g->image->kernels[zc_gpu_kernel(s, step)], &l);
     g->launcher.dry = false;
-    if (status == ZC_OK && g->launcher.scratch_need > g->scratch_bytes)
+    if (status == ZC_OK && g->launcher.scratch_need > g->scratch.cap)
         status = grow_scratch(s, diag);
     return status;
 }

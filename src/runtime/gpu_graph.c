@@ -183,8 +183,8 @@ static bool same_pointers(zc_session *s, zc_gpu_part *part)
             part->pointers[n] = at;
         }
     }
-    same &= part->pointers[n] == g->scratch;
-    part->pointers[n] = g->scratch;
+    same &= part->pointers[n] == g->scratch.p;
+    part->pointers[n] = g->scratch.p;
     return same;
 }
 

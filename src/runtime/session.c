@@ -171,6 +171,13 @@ static zc_status choose_device(zc_session *s, const zc_session_params *p, zc_dia
     return zc_fail(diag, ZC_ERR_ARG, "device", "is no zc_device_kind (got %d)", (int)p->device);
 }
 
+static zc_status check_allocator(const zc_allocator *a, const char *what, zc_diag *diag)
+{
+    if (!a || (a->alloc && a->free)) return ZC_OK;
+    return zc_fail(diag, ZC_ERR_ARG, what, "its function `%s` is NULL",
+                   a->alloc ? "free" : "alloc");
+}
+
 static zc_status take_params(const zc_session_params *params, zc_session_params *out, zc_diag *diag)
 {
     *out = (zc_session_params){.size = sizeof *out};
@@ -182,11 +189,8 @@ static zc_status take_params(const zc_session_params *params, zc_session_params 
         return zc_fail(diag, ZC_ERR_ARG, "shapes", "out of range (got %zu, need 0 to %d)",
                        out->shapes, ZC_SHAPES_MAX);
     if (!out->shapes) out->shapes = SHAPES_DEFAULT;
-    const zc_allocator *a = out->allocator;
-    if (a && (!a->alloc || !a->free))
-        return zc_fail(diag, ZC_ERR_ARG, "allocator", "its function `%s` is NULL",
-                       a->alloc ? "free" : "alloc");
-    return ZC_OK;
+    ZC_TRY(check_allocator(out->allocator, "allocator", diag));
+    return check_allocator(out->device_allocator, "device_allocator", diag);
 }
 
 /* Every step's operator is there. */

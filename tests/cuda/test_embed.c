@@ -144,6 +144,101 @@ static void test_counters(void **state)
     assert_int_equal(c.shapes, 1);
 }
 
+/* ---- device memory of the caller's ---- */
+
+typedef struct pool {
+    int held, given, refuse; /* pieces; refuse: number `given` that is refused, or 0 */
+    size_t bytes;
+    uintptr_t shift;
+} pool;
+
+static void *pool_alloc(void *user, size_t bytes, size_t align)
+{
+    pool *p = user;
+    hc_ptr at;
+    assert_int_equal(align, 256);
+    assert_true(bytes > 0);
+    if (++p->given == p->refuse || cuMemAlloc_v2(&at, bytes + 256) != 0) return NULL;
+    p->held++;
+    p->bytes += bytes;
+    return (void *)((uintptr_t)at + p->shift);
+}
+
+static void pool_free(void *user, void *at, size_t bytes)
+{
+    pool *p = user;
+    assert_non_null(at);
+    p->held--;
+    p->bytes -= bytes;
+    assert_int_equal(cuMemFree_v2((hc_ptr)((uintptr_t)at - p->shift)), 0);
+}
+
+static zc_session *pooled_session(fixture *f, pool *p)
+{
+    zc_session *s;
+    const zc_allocator own = {pool_alloc, pool_free, p};
+    const zc_view x = {.elem = ZC_ELEM_F32,
+                       .rank = 2,
+                       .dims = {ROWS, COLUMNS},
+                       .data = f->x,
+                       .bytes = sizeof f->x};
+    expect_ok(f->diag,
+              zc_session_create(f->plan,
+                                ZC_SESSION_PARAMS(.device = ZC_DEVICE_CUDA, .custom_ops = ops,
+                                                  .custom_op_count = 1, .device_allocator = &own),
+                                &s, f->diag));
+    expect_ok(f->diag, zc_session_set_input(s, 0, &x, false, f->diag));
+    return s;
+}
+
+static void test_device_allocator(void **state)
+{
+    fixture *f = *state;
+    pool p = {0};
+    zc_view y;
+    zc_device_info device;
+    zc_session *s = pooled_session(f, &p);
+    for (int i = 0; i < 3; i++) expect_ok(f->diag, zc_session_run(s, f->diag));
+    expect_ok(f->diag, zc_session_output(s, 0, &y, f->diag));
+    check(f, y.data);
+    assert_true(p.held > 0);
+    assert_int_equal(zc_session_device(s, &device), ZC_OK);
+    assert_int_equal(device.memory, p.bytes); /* all of it is the pool's */
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    assert_int_equal(p.held, 0);
+    assert_int_equal(p.bytes, 0);
+}
+
+static void test_device_allocator_that_refuses(void **state)
+{
+    fixture *f = *state;
+    pool all = {0};
+    zc_session *s = pooled_session(f, &all);
+    expect_ok(f->diag, zc_session_run(s, f->diag));
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    assert_true(all.given > 0);
+    for (int i = 1; i <= all.given; i++) {
+        pool p = {.refuse = i};
+        s = pooled_session(f, &p);
+        expect_fail(f->diag, zc_session_run(s, f->diag), ZC_ERR_NOMEM,
+                    "device_allocator has no more (need ");
+        expect_ok(f->diag, zc_session_run(s, f->diag));
+        assert_int_equal(zc_session_destroy(&s), ZC_OK);
+        assert_int_equal(p.held, 0);
+    }
+}
+
+static void test_device_allocator_misaligned(void **state)
+{
+    fixture *f = *state;
+    pool p = {.shift = 16};
+    zc_session *s = pooled_session(f, &p);
+    expect_fail(f->diag, zc_session_run(s, f->diag), ZC_ERR_ARG,
+                "device_allocator: gave memory that is not aligned");
+    assert_int_equal(p.held, 0);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+}
+
 static int deleted;
 
 static void delete_one(struct DLManagedTensorVersioned *self)
@@ -198,6 +293,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_counters, setup, teardown),
         cmocka_unit_test_setup_teardown(test_operator_between_kernels, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_device_allocator, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_device_allocator_that_refuses, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_device_allocator_misaligned, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dlpack, setup, teardown),
     };
     return cmocka_run_group_tests(tests, gpu_group_setup, gpu_group_teardown);

@@ -134,7 +134,7 @@ struct zc_conv_image {
     }
     ZC_MEMBER void finish(f32 *v, i64 pixel, int channel) const {
 #if defined(Z_FUSED_CELLS) || !defined(Z_FUSED)
-        zc_fused_pair(p.fused, v, pixel, channel, Z_OUT);
+        zc_fused_near<2>(p.fused, v, pixel, channel, Z_OUT);
 #else
         for (int e = 0; e < 2; e++) v[e] = zc_fused(p.fused, v[e], pixel * Z_OUT + channel + e);
 #endif

@@ -205,7 +205,8 @@ template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm
 #pragma unroll
         for (int e = 0; e < NEAR / 4; e++) to[e] = {v[e * 4], v[e * 4 + 1], v[e * 4 + 2], v[e * 4 + 3]};
 #else
-        zc_vec<u32, NEAR / 2> out;
+        typedef zc_vec<decltype(zc_pack(Z_Y(), 0.0f, 0.0f)), 8 / sizeof(Z_Y)> piece; // 16 bytes
+        constexpr int PER = 16 / sizeof(Z_Y);
         f32 y[NEAR];
 #pragma unroll
         for (int e = 0; e < NEAR; e++) {
@@ -215,8 +216,12 @@ template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm
         }
         o.cells[pass].apply(y);
 #pragma unroll
-        for (int e = 0; e < NEAR / 2; e++) out.v[e] = zc_pack(Z_T(), y[e * 2], y[e * 2 + 1]);
-        *(zc_vec<u32, NEAR / 2> *)(of.y + r * p.g.y_ld + c) = out;
+        for (int at = 0; at < NEAR; at += PER) {
+            piece out;
+#pragma unroll
+            for (int e = 0; e < PER / 2; e++) out.v[e] = zc_pack(Z_Y(), y[at + e * 2], y[at + e * 2 + 1]);
+            *(piece *)(of.y + r * p.g.y_ld + c + at) = out;
+        }
 #endif
     }
     ZC_MEMBER void consume() const {

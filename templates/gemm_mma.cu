@@ -63,10 +63,10 @@ struct block {
             return;
         }
         if (p.aligned & ZC_GEMM_Y_ALIGNED) {
-            zc_vec<Z_T, 2> pair;
+            zc_vec<Z_Y, 2> pair;
 #pragma unroll
             for (int v = 0; v < 2; v++) pair.v[v] = zc_gemm_finish(p, item, row, col + v, sum[v]);
-            *(zc_vec<Z_T, 2> *)(item.y + row * p.y_ld + col) = pair;
+            *(zc_vec<Z_Y, 2> *)(item.y + row * p.y_ld + col) = pair;
             return;
         }
 #pragma unroll

@@ -1,9 +1,11 @@
 // Matrix products of f16 or bf16 on Hopper: persistent blocks with the pipeline of zc/gemm_sm90.cuh. An operand of the
-// fused work that has the result's shape comes by the copy engine; results leave by it.
+// fused work that has the result's shape comes by the copy engine; results leave by it, or where they are f32 or their rows
+// do not all begin at multiples of 16 bytes, by stores of the threads.
 //
 // spec.h: see zc/gemm_sm90.cuh and zc/fused.cuh, and the configuration: Z_TILE_M x Z_TILE_N x 64 a stage, Z_STAGES, Z_CLUSTER
 // (blocks below each other), Z_PINGPONG, Z_RASTER (rows of tiles that neighbouring blocks share columns of);
-// zc/row_moments.cuh, of which A's rows alone may be normalised. Entry 1: see zc/gemm_second.cuh.
+// zc/row_moments.cuh, of which A's rows alone may be normalised; Z_PIECE: results leave by stores of so many bytes, which
+// divide a row. Entry 1: see zc/gemm_second.cuh.
 #include "zc/gemm_sm90.cuh"
 #include "zc/row_moments.cuh"
 
@@ -12,7 +14,16 @@ constexpr bool ZC_GEMM_PART = true;
 #else
 constexpr bool ZC_GEMM_PART = false;
 #endif
+#ifdef Z_PIECE
+constexpr int ZC_GEMM_PIECE = Z_PIECE;
+#else
+constexpr int ZC_GEMM_PIECE = 0; // the copy engine stores
+#endif
+constexpr bool ZC_GEMM_TENSOR_Y = !ZC_GEMM_PART && !ZC_GEMM_PIECE;
 constexpr int ZC_GEMM_STAGING = ZC_GEMM_PART ? 0 : 2;
+// Neighbours whose operands are read at once: rows of an odd length do not all begin at multiples of two elements.
+constexpr int ZC_GEMM_NEAR = ZC_GEMM_PIECE == sizeof(Z_Y) ? 1 : 2;
+typedef decltype(zc_pack(Z_Y(), 0.0f, 0.0f)) zc_gemm_two; // neighbours of a row, as elements of the result
 
 template <class PIPE> struct zc_gemm_sm90 : PIPE {
     using PIPE::p;
@@ -37,7 +48,7 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
     }
 
     // A thread's two rows of each block of 64, which four threads share.
-    typedef zc_moments_cells<2, 4> row_moments;
+    typedef zc_moments_cells<ZC_GEMM_NEAR, 4> row_moments;
     typedef row_moments block_moments[2];
 
     ZC_MEMBER void ask(const zc_gemm_origin &t, int warpgroup, int thread, block_moments (&moments)[PIPE::BLOCKS]) const {
@@ -50,34 +61,46 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
 #pragma unroll
         for (int i = 0; i < PIPE::BLOCKS * 2; i++) moments[i / 2][i % 2].join(p.moments);
     }
-    // Two neighbours of a row, as elements of the result.
-    ZC_MEMBER u32 finish(const zc_gemm_item &item, int at, int row, int col, const row_moments &moments, const f32 *sum,
-                         u32 tile) const {
-        zc_moments_columns_of<2> columns;
+    template <int N> ZC_MEMBER void finish_near(const zc_gemm_item &item, int at, int row, int col, const row_moments &moments,
+                                                const f32 *sum, u32 tile, f32 *v) const {
+        zc_moments_columns_of<N> columns;
         columns.load(p.moments, col);
-        const f32 s[2] = {moments.product(columns, 0, sum[0]), moments.product(columns, 1, sum[1])};
-        f32 v[2];
-        zc_gemm_pair(p.g, item, row, col, s, v);
-        zc_fused_pair(p.g.fused, v, at * p.g.m + row, col, (int)p.g.n, tile);
-        return zc_pack(Z_T(), v[0], v[1]);
+        f32 s[N];
+#pragma unroll
+        for (int e = 0; e < N; e++) s[e] = moments.product(columns, e, sum[e]);
+        zc_gemm_near<N>(p.g, item, row, col, s, v);
+        zc_fused_near<N>(p.g.fused, v, at * p.g.m + row, col, (int)p.g.n, tile);
     }
-    // 64 rows by 64 columns as results, in place of the operand's tile: by groups of 8 columns, two rows a thread. No branch
-    // stands between them, so that the compiler asks for all operands first; beyond the last row or column any will do.
-    ZC_MEMBER void finish_panel(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int panel, int thread,
-                                const block_moments &moments, const f32 *sum, u32 (&out)[16]) const {
-        const int lane = thread % 32, last = (int)p.g.m - 1, right = (int)p.g.n - 2;
-        const int top = row + thread / 32 * 16 + lane / 4, col = t.col + panel * 64 + lane % 4 * 2;
+    // col: of the first of each of them that are read at once.
+    ZC_MEMBER zc_gemm_two finish(const zc_gemm_item &item, int at, int row, const int *col, const row_moments &moments,
+                                 const f32 *sum, u32 tile) const {
+        f32 v[2];
+#pragma unroll
+        for (int e = 0; e < 2; e += ZC_GEMM_NEAR)
+            finish_near<ZC_GEMM_NEAR>(item, at, row, col[e], moments, sum + e, tile, v + e);
+        return zc_pack(Z_Y(), v[0], v[1]);
+    }
+    // A thread's COUNT pairs of 64 rows as results, from column `first` of the tile on: by groups of 8 columns, two rows a
+    // thread; tile: the operand's. No branch stands between them, so that the compiler asks for all operands first; beyond the
+    // last row or column any will do.
+    template <int COUNT> ZC_MEMBER void finish_pairs(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int first,
+                                                     int thread, const block_moments &moments, const f32 *sum,
+                                                     const u32 *tile, zc_gemm_two (&out)[COUNT]) const {
+        const int lane = thread % 32, last = (int)p.g.m - 1, right = (int)p.g.n - ZC_GEMM_NEAR;
+        const int top = row + thread / 32 * 16 + lane / 4, col = t.col + first + lane % 4 * 2;
         const int r0 = top < last ? top : last, r1 = top + 8 < last ? top + 8 : last;
 #pragma unroll
-        for (int j = 0; j < 8; j++) {
-            const int c = col + j * 8 < right ? col + j * 8 : right;
-            const f32 *const s = sum + (panel * 64 + j * 8) / 2;
-            out[j * 2] = finish(item, t.item, r0, c, moments[0], s, out[j * 2]);
-            out[j * 2 + 1] = finish(item, t.item, r1, c, moments[1], s + 2, out[j * 2 + 1]);
+        for (int j = 0; j < COUNT / 2; j++) {
+            int c[2];
+#pragma unroll
+            for (int e = 0; e < 2; e += ZC_GEMM_NEAR) c[e] = col + j * 8 + e < right ? col + j * 8 + e : right;
+            const f32 *const s = sum + (first + j * 8) / 2;
+            out[j * 2] = finish(item, t.item, r0, c, moments[0], s, tile[j * 2]);
+            out[j * 2 + 1] = finish(item, t.item, r1, c, moments[1], s + 2, tile[j * 2 + 1]);
         }
     }
     // buffer: what the panel before the last left.
-    ZC_MEMBER void send(const zc_gemm_origin &to, int warpgroup, int thread, const u32 (&out)[16], int &buffer) const {
+    ZC_MEMBER void send(const zc_gemm_origin &to, int warpgroup, int thread, const zc_gemm_two (&out)[16], int &buffer) const {
         const u32 panel = this->panel_of(warpgroup, buffer);
         if (thread == 0) zc_bulk_wait_read<ZC_GEMM_STAGING - 1>();
         zc_named_sync(1 + warpgroup, 128);
@@ -89,6 +112,44 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
             zc_bulk_commit();
         }
         buffer ^= 1;
+    }
+    // Each warp lays its 16 rows of the panel down in shared memory, some columns at once for the sake of registers, and stores
+    // them one after the other.
+    static constexpr int AT_ONCE = 4; // pairs
+    static ZC_MEMBER int place_in_panel(int line, int byte) {
+        constexpr int LINE = 64 * sizeof(Z_Y);
+        return line * LINE + (byte / 16 ^ line % 8 * (LINE / 128)) * 16 + byte % 16;
+    }
+    ZC_MEMBER void lay_down(unsigned char *panel, int first, int thread, const zc_gemm_two (&out)[AT_ONCE]) const {
+        const int lane = thread % 32, line = thread / 32 * 16 + lane / 4;
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            const int col = lane % 4 * 2 + (first + i) / 2 * 8;
+            *(zc_gemm_two *)(panel + place_in_panel(line + i % 2 * 8, col * sizeof(Z_Y))) = out[i];
+        }
+    }
+    ZC_MEMBER void save(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int column, int warpgroup, int thread,
+                        const block_moments &moments, const f32 *sum, const u32 (&tile)[16]) const {
+        static_assert(64 * 64 * sizeof(Z_Y) <= ZC_GEMM_STAGING * PIPE::PANEL, "a panel fits");
+        constexpr int PER = ZC_GEMM_PIECE / sizeof(Z_Y), ACROSS = 64 / PER;
+        typedef zc_vec<Z_Y, PER> piece;
+        unsigned char *const panel = this->memory + (this->panel_of(warpgroup, 0) - this->smem);
+        const int line = thread / 32 * 16, rows = (int)p.g.m - row - line, cols = (int)p.g.n - t.col - column;
+        Z_Y *const y = item.y + (row + line) * p.g.y_ld + t.col + column;
+#pragma unroll
+        for (int first = 0; first < 16; first += AT_ONCE) {
+            zc_gemm_two out[AT_ONCE];
+            zc_sync_warp();
+            finish_pairs(item, t, row, column + first * 4, thread, moments, sum, tile + first, out);
+            lay_down(panel, first, thread, out);
+        }
+        zc_sync_warp();
+#pragma unroll 8
+        for (int at = thread % 32; at < 16 * ACROSS; at += 32) {
+            const int r = at / ACROSS, c = at % ACROSS * PER;
+            if (r < rows && c < cols)
+                *(piece *)(y + r * p.g.y_ld + c) = *(const piece *)(panel + place_in_panel(line + r, c * sizeof(Z_Y)));
+        }
     }
     // at: the operand's first stage.
     ZC_MEMBER void store(const zc_gemm_origin &t, int warpgroup, int thread,
@@ -103,10 +164,15 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
 #pragma unroll
             for (int i = 0; i < PIPE::BLOCKS; i++) {
                 const int row = t.row + (first + i) * 64;
-                u32 out[16] = {};
-                if (PIPE::EXTRA) this->read_tile(at.stage, first + i, in, thread, out);
-                finish_panel(item, t, row, panel, thread, moments[i], sum[i], out);
-                send({row, t.col + panel * 64, t.item}, warpgroup, thread, out, buffer);
+                u32 tile[16] = {};
+                if (PIPE::EXTRA) this->read_tile(at.stage, first + i, in, thread, tile);
+                if constexpr (ZC_GEMM_TENSOR_Y) {
+                    zc_gemm_two out[16];
+                    finish_pairs(item, t, row, panel * 64, thread, moments[i], sum[i], tile, out);
+                    send({row, t.col + panel * 64, t.item}, warpgroup, thread, out, buffer);
+                } else {
+                    save(item, t, row, panel * 64, warpgroup, thread, moments[i], sum[i], tile);
+                }
             }
             if (PIPE::EXTRA && (in + 1 == PIPE::HELD || panel + 1 == PIPE::PANELS)) {
                 this->release(at.stage, thread);
@@ -147,12 +213,12 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
             if (Z_PINGPONG) zc_named_sync(3 + warpgroup, 256);
             this->multiply(at, warpgroup, thread, sum);
             if (Z_PINGPONG) zc_named_arrive(3 + (warpgroup ^ 1), 256);
-            if (ZC_GEMM_PART)
+            if constexpr (ZC_GEMM_PART)
                 store_sums(t, warpgroup, thread, sum);
             else
                 store(t, warpgroup, thread, moments, sum, at, buffer);
         }
-        if (!ZC_GEMM_PART && thread == 0) zc_bulk_wait<0>();
+        if (ZC_GEMM_TENSOR_Y && thread == 0) zc_bulk_wait<0>();
     }
 };
 
@@ -162,7 +228,7 @@ ZC_KERNEL_OF(0, 384)(const __grid_constant__ zc_gemm_sm90_params p) {
         zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, (Z_FUSED_TILE >= 0), ZC_GEMM_STAGING>>
         product(p, smem);
     product.begin([&] {
-        if (!ZC_GEMM_PART) zc_tensor_prefetch(&p.y);
+        if (ZC_GEMM_TENSOR_Y) zc_tensor_prefetch(&p.y);
     });
     if (threadIdx.x < 128) {
         zc_registers_drop<24>();

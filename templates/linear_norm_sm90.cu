@@ -73,7 +73,7 @@ struct zc_linear_norm : zc_norm_pipe {
 #pragma unroll
                 for (int r = 0; r < 2; r++) {
                     const int at_row = row + r * 8 < (int)p.g.m ? row + r * 8 : (int)p.g.m - 1;
-                    zc_gemm_pair(p.g, item, at_row, col, s + r * 2, s + r * 2);
+                    zc_gemm_near<2>(p.g, item, at_row, col, s + r * 2, s + r * 2);
                     if (!EXTRA) continue;
                     const zc_vec<Z_T, 2> pair = zc_unpack<Z_T>(skip[j * 2 + r]);
                     s[r * 2] += zc_get(pair.v[0]);

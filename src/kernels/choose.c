@@ -197,11 +197,14 @@ static zc_status generate(chooser *w, const variant *v, uint32_t step, int famil
                   .sizes = *sizes,
                   .arena = w->arena,
                   .diag = w->diag};
-    zc_dtype made = zc_gen_out_type(g, 0);
+    zc_dtype made = zc_gen_out_type(g, 0), plain = zc_gen_plain_result(g);
     lower_case(g->label, sizeof g->label, g->info->name);
     if (!ranks_known(g)) return zc_gen_decline(g, "a rank is known only when run");
-    if (!zc_family_makes(family, made))
-        return zc_gen_decline(g, "results of %s, not of 16 bits", zc_dtype_name(made));
+    if (!zc_family_makes(family, plain))
+        return zc_gen_decline(g, "results of %s, not of 16 bits", zc_dtype_name(plain));
+    if (made != plain && !zc_family_takes(family).widens)
+        return zc_gen_decline(g, "results of %s of products of %s", zc_dtype_name(made),
+                              zc_dtype_name(plain));
     ZC_TRY(zc_gen_takes(g, zc_family_takes(family)));
     return g->declined[0] ? ZC_OK : zc_families[family].gen(g);
 }

@@ -16,7 +16,7 @@ static const char *product_of(const zc_gen *g, zc_dtype dtype)
 zc_status zc_gen_gemm_mma(zc_gen *g)
 {
     zc_matmul_form form;
-    zc_dtype dtype = zc_gen_out_type(g, 0);
+    zc_dtype dtype = zc_gen_plain_result(g);
     const char *product = product_of(g, dtype);
     if (!product)
         return zc_gen_decline(g, "no exact tensor core product of %s", zc_dtype_name(dtype));

@@ -36,7 +36,7 @@ static void choose(zc_gen *g, const zc_matmul_form *form, zc_dtype dtype)
 zc_status zc_gen_gemm_simt(zc_gen *g)
 {
     zc_matmul_form form;
-    zc_dtype dtype = zc_gen_out_type(g, 0);
+    zc_dtype dtype = zc_gen_plain_result(g);
     ZC_TRY(zc_gen_matmul_form(g, &form));
     if (g->declined[0]) return ZC_OK;
     if (!zc_gen_plain_type(dtype))
@@ -52,7 +52,7 @@ zc_status zc_gen_gemm_simt(zc_gen *g)
 zc_status zc_launch_gemm_simt(zc_launch *l)
 {
     zc_matmul_form form;
-    zc_dtype dtype = l->out[0].dtype;
+    zc_dtype dtype = l->in[0].dtype;
     int vector = number_bytes(dtype) == 8 ? 2 : 4;
     ZC_TRY(zc_matmul_form_launch(l, &form));
     return zc_matmul_launch(l, vector * (int)zc_dtype_bits(dtype) / 8, sum_bytes(&form, dtype));

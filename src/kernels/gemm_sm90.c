@@ -31,11 +31,12 @@ static uint32_t smem_of(const problem *p, const shape *s, int stages)
 
 /* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16-bit factors, of
  * which four fifths are reached, and 48 bytes from the L2 cache. A tile's first stages arrive after
- * some 1000 cycles, and its results take a cycle for each 24 elements unless other products run
- * meanwhile. */
+ * some 1000 cycles, and its results take a cycle for each 24 elements, or for each 12 where threads
+ * store them (a guess), unless other products run meanwhile. */
 static double cost(const problem *p, const shape *s)
 {
-    const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, fill = 1000, finish = 24;
+    const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, fill = 1000;
+    const double finish = p->piece ? 12 : 24;
     int64_t tiles =
         zc_ceil_div(p->m, s->tile_m * s->cluster) * zc_ceil_div(p->n, s->tile_n) * p->items;
     int64_t waves = zc_ceil_div(tiles, p->sm_count / s->cluster);
@@ -82,12 +83,14 @@ zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p)
 
 static problem problem_of(zc_gen *g, const zc_matmul_form *form, const zc_matmul_sizes *s)
 {
+    int tile = form->norm || !zc_sm90_in_pieces(s->n) ? -1 : zc_gen_epilogue_tile(g);
     return (problem){.m = s->m_high == INT64_MAX ? ZC_MM_FAR : s->m_high,
                      .n = s->n,
                      .steps = zc_ceil_div(s->k, ZC_SM90_DEPTH),
                      .items = zc_gen_sm90_items(g, form),
                      .sm_count = g->sm_count,
-                     .fused_tile = form->norm ? -1 : zc_gen_epilogue_tile(g),
+                     .fused_tile = tile,
+                     .piece = zc_sm90_piece(s->n, zc_gen_out_type(g, 0)),
                      .norm = form->norm};
 }
 
@@ -101,13 +104,16 @@ zc_status zc_gen_gemm_sm90(zc_gen *g)
 {
     zc_matmul_form form;
     zc_matmul_sizes s;
-    ZC_TRY(zc_gen_sm90_tall(g, &form, &s));
+    ZC_TRY(zc_gen_sm90_form(g, &form, &s));
+    if (!g->declined[0]) ZC_TRY(zc_gen_sm90_tall(g, &s));
+    if (!g->declined[0] && form.norm) ZC_TRY(zc_gen_sm90_whole_rows(g, &s));
     if (g->declined[0]) return ZC_OK;
     problem p = problem_of(g, &form, &s);
     if (zc_gen_moments_beside_a(g))
         return zc_gen_decline(g, "a sum to normalise, or moments of the result");
     ZC_TRY(zc_gen_sm90(g, &p));
     if (g->declined[0]) return ZC_OK;
+    if (p.piece) zc_gen_define(g, "PIECE", "%d", p.piece);
     zc_gen_row_moments(g, &s);
     ZC_TRY(zc_gen_matmul_spec(g, &form));
     zc_gen_epilogue_cells(g);
@@ -149,6 +155,8 @@ zc_status zc_launch_gemm_sm90(zc_launch *l)
     if (form.norm) ZC_TRY(zc_matmul_partial_sums(l, &mm, 1, sizeof(float), &p.g));
     ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[ZC_SM90_TILE_M],
                         along / (int)config[ZC_SM90_CLUSTER], &p));
+    if (!zc_sm90_piece(mm.n, l->out[0].dtype))
+        ZC_TRY(zc_sm90_like_y(l, &p, p.g.y, ZC_SM90_DEPTH, &p.y));
     zc_launch_row_moments(l, &p.moments);
     ZC_TRY(zc_launch_sm90(l, &p));
     return form.norm ? zc_matmul_launch_norm(l, &p.g) : ZC_OK;

@@ -30,6 +30,11 @@ zc_dtype zc_gen_out_type(const zc_gen *g, int i)
     return v ? v->dtype : ZC_NONE;
 }
 
+zc_dtype zc_gen_plain_result(const zc_gen *g)
+{
+    return g->info->flags & ZC_OPF_WIDENS ? zc_gen_in_type(g, 0) : zc_gen_out_type(g, 0);
+}
+
 int64_t zc_gen_const_dim(const zc_pvalue *v, int d)
 {
     return zc_dim_is_const(v->dims[d]) ? v->dims[d].k : -1;

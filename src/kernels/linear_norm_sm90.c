@@ -87,7 +87,9 @@ zc_status zc_gen_linear_norm_sm90(zc_gen *g)
 {
     zc_matmul_form form;
     zc_matmul_sizes s;
-    ZC_TRY(zc_gen_sm90_tall(g, &form, &s));
+    ZC_TRY(zc_gen_sm90_form(g, &form, &s));
+    if (!g->declined[0]) ZC_TRY(zc_gen_sm90_whole_rows(g, &s));
+    if (!g->declined[0]) ZC_TRY(zc_gen_sm90_tall(g, &s));
     if (g->declined[0]) return ZC_OK;
     const problem p = {.m = s.m_high == INT64_MAX ? ZC_MM_FAR : s.m_high,
                        .n = s.n,
@@ -127,6 +129,7 @@ zc_status zc_launch_linear_norm_sm90(zc_launch *l)
                        (long long)mm.m);
     int b_rows = form.b_along_k ? (int)config[TILE_N] : ZC_SM90_DEPTH;
     ZC_TRY(zc_sm90_maps(l, &form, &mm, ROWS, b_rows, &p.product));
+    ZC_TRY(zc_sm90_like_y(l, &p.product, p.product.g.y, 64, &p.product.y));
     const struct zc_gemm_norm *norm = &p.product.g.norm;
     if (config[SKIP]) ZC_TRY(zc_sm90_like_y(l, &p.product, norm->skip, ROWS, &p.product.tile));
     if (config[SUM]) ZC_TRY(zc_sm90_like_y(l, &p.product, norm->sum, 64, &p.sum));

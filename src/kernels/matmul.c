@@ -53,10 +53,11 @@ static void put_norm(zc_gen *g)
 
 zc_status zc_gen_matmul_spec(zc_gen *g, const zc_matmul_form *form)
 {
-    zc_dtype dtype = zc_gen_out_type(g, 0);
+    zc_dtype dtype = zc_gen_plain_result(g), made = zc_gen_out_type(g, 0);
     bool is_float = zc_dtype_is_float(dtype), wide = zc_dtype_bits(dtype) == 64;
     bool scaled = zc_matmul_scales_ints(form, dtype);
     zc_gen_type(g, "T", dtype);
+    if (made != dtype) zc_gen_type(g, "Y", made);
     zc_gen_define(g, "TA", "%d", !form->a_along_k);
     zc_gen_define(g, "TB", "%d", form->b_along_k);
     zc_gen_define(g, "ADDEND", "%d", form->c >= 0);

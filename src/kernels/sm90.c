@@ -4,10 +4,16 @@
 
 /* ---- the specialisation ---- */
 
-/* Lines of 16 bytes: what the copy engine can address. */
-static bool in_pieces(int64_t n)
+bool zc_sm90_in_pieces(int64_t n)
 {
     return n > 0 && n % 8 == 0;
+}
+
+int zc_sm90_piece(int64_t n, zc_dtype dtype)
+{
+    int bytes = (int)zc_dtype_bits(dtype) / 8, piece = bytes;
+    while (piece < 16 && n * bytes % (2 * piece) == 0) piece *= 2;
+    return bytes == 2 && piece == 16 ? 0 : piece;
 }
 
 /* The batch is one axis, which both operands have, or none. */
@@ -38,24 +44,29 @@ int64_t zc_gen_sm90_items(zc_gen *g, const zc_matmul_form *f)
 
 zc_status zc_gen_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s)
 {
-    zc_dtype dtype = zc_gen_out_type(g, 0);
+    zc_dtype dtype = zc_gen_in_type(g, 0);
     ZC_TRY(zc_gen_matmul_form(g, form));
     if (g->declined[0]) return ZC_OK;
     if (!plain_form(g, form)) return zc_gen_decline(g, "batches or transposed rows");
     *s = zc_gen_matmul_sizes(g, form);
-    if (!in_pieces(s->k) || !in_pieces(s->n))
+    if (!zc_sm90_in_pieces(s->k) || !(form->b_along_k ? s->n > 0 : zc_sm90_in_pieces(s->n)))
         return zc_gen_decline(g, "rows that are not certain to be multiples of 16 bytes");
     zc_gen_define(g, "WGMMA", "%s", dtype == ZC_F16 ? "F16" : "BF16");
     if (zc_gen_in(g, form->b)->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
     return ZC_OK;
 }
 
-zc_status zc_gen_sm90_tall(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s)
+zc_status zc_gen_sm90_whole_rows(zc_gen *g, const zc_matmul_sizes *s)
 {
-    ZC_TRY(zc_gen_sm90_form(g, form, s));
-    if (!g->declined[0] && s->m_low < ZC_SM90_ROWS)
-        return zc_gen_decline(g, "too few rows for tiles of Hopper's warpgroup products");
-    return ZC_OK;
+    if (zc_sm90_in_pieces(s->n)) return ZC_OK;
+    return zc_gen_decline(g, "rows of the result that are no multiples of 16 bytes");
+}
+
+zc_status zc_gen_sm90_tall(zc_gen *g, const zc_matmul_sizes *s)
+{
+    int least = zc_sm90_in_pieces(s->n) ? ZC_SM90_ROWS : ZC_SM90_ROWS_ALONE;
+    if (s->m_low >= least) return ZC_OK;
+    return zc_gen_decline(g, "too few rows for tiles of Hopper's warpgroup products");
 }
 
 int zc_sm90_stages(int tile_m, int tile_n, uint32_t other)
@@ -91,7 +102,7 @@ zc_status zc_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *m
                        int b_rows, struct zc_gemm_sm90_params *p)
 {
     const struct zc_gemm_params *g = &p->g;
-    zc_dtype dtype = l->out[0].dtype;
+    zc_dtype dtype = l->in[f->a].dtype;
     p->items = (int)mm->batch;
     p->b_items = mm->batch > 1 && g->b_batch[0] ? p->items : 1;
     zc_tensor_box a = zc_sm90_box(g->a, dtype, g->k, g->m, p->items, g->a_ld, g->a_batch[0]);
@@ -101,16 +112,14 @@ zc_status zc_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *m
     a.box[1] = (uint32_t)rows;
     b.box[1] = (uint32_t)b_rows;
     ZC_TRY(zc_launch_tensor_map(l, &a, &p->a));
-    ZC_TRY(zc_launch_tensor_map(l, &b, &p->b));
-    zc_tensor_box y = zc_sm90_box(g->y, dtype, g->n, g->m, p->items, g->y_ld, g->y_batch[0]);
-    return zc_launch_tensor_map(l, &y, &p->y);
+    return zc_launch_tensor_map(l, &b, &p->b);
 }
 
 zc_status zc_sm90_like_y(zc_launch *l, const struct zc_gemm_sm90_params *p, const void *data,
                          int rows, zc_tensor_map *out)
 {
     int64_t m = p->g.m, n = p->g.n;
-    zc_tensor_box box = zc_sm90_box(data, l->out[0].dtype, n, m, p->items, n, m * n);
+    zc_tensor_box box = zc_sm90_box(data, l->in[0].dtype, n, m, p->items, n, m * n);
     box.box[1] = (uint32_t)rows;
     return zc_launch_tensor_map(l, &box, out);
 }

@@ -13,7 +13,8 @@ enum {
     ZC_SM90_RESULTS = 4 * ZC_SM90_PANEL, /* panels that gemm_sm90's results go through */
     ZC_SM90_SMEM = 232448,               /* of a block at most */
     ZC_SM90_STAGES = 8,                  /* at most */
-    ZC_SM90_ROWS = 65                    /* fewer leave most of a tile empty */
+    ZC_SM90_ROWS = 65,                   /* fewer leave most of a tile empty */
+    ZC_SM90_ROWS_ALONE = 9               /* ... but no other family for Hopper serves them */
 };
 
 /* The numbers of a configuration of gemm_sm90.cu, and their names. */
@@ -33,6 +34,7 @@ typedef struct zc_sm90_problem {
     int64_t m, n, steps, items; /* steps of the summed axis */
     int sm_count;
     int fused_tile; /* the fused work's operand that comes as tiles; -1: none */
+    int piece;      /* zc_sm90_piece of the result */
     bool norm;
 } zc_sm90_problem;
 
@@ -46,10 +48,16 @@ zc_tensor_box zc_sm90_box(const void *data, zc_dtype dtype, int64_t n, int64_t l
 /* Entry 0 for as many tiles as the result has, with the map of the fused work's tile. */
 zc_status zc_launch_sm90(zc_launch *l, struct zc_gemm_sm90_params *p);
 
+/* Are lines of n elements certain to be multiples of 16 bytes, as the copy engine needs them? */
+bool zc_sm90_in_pieces(int64_t n);
+/* The most bytes, 16 at most, that a store of such a result's rows can have; 0: the copy engine
+ * stores them. */
+int zc_sm90_piece(int64_t n, zc_dtype dtype);
 /* What every such product needs, in part written to the header; may decline. */
 zc_status zc_gen_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s);
-/* The same with as many rows as tiles of 128 need. */
-zc_status zc_gen_sm90_tall(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s);
+/* Declines a result whose rows are not in pieces; too few rows for tiles of 128. */
+zc_status zc_gen_sm90_whole_rows(zc_gen *g, const zc_matmul_sizes *s);
+zc_status zc_gen_sm90_tall(zc_gen *g, const zc_matmul_sizes *s);
 /* What the best configuration is held to take, beyond what a launch takes anyhow. */
 double zc_sm90_us(const zc_sm90_problem *p);
 /* The same of a step that gemm_sm90 would serve. */
@@ -62,10 +70,10 @@ int zc_sm90_stages(int tile_m, int tile_n, uint32_t other);
 /* A step's form, sizes and parameters; mm->batch 0: there is nothing to do. */
 zc_status zc_sm90_operands(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
                            struct zc_gemm_params *p);
-/* Maps of A, B and y in p->g: a box has `rows` of A, `b_rows` lines of B, 64 x 64 of y. */
+/* Maps of A and B in p->g: a box has `rows` of A, `b_rows` lines of B. */
 zc_status zc_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm, int rows,
                        int b_rows, struct zc_gemm_sm90_params *p);
-/* The map of an operand (rows of a tile) or a result (64) of y's form. */
+/* The map of an operand (rows of a tile) or a result (64) of y's form and 16 bits. */
 zc_status zc_sm90_like_y(zc_launch *l, const struct zc_gemm_sm90_params *p, const void *data,
                          int rows, zc_tensor_map *out);
 

@@ -44,32 +44,45 @@ static bool any_rank_unknown(const zc_infer *f)
 }
 
 /* Pointwise work within an operation: its inputs [first, end) broadcast to x0, whose element type
- * it keeps. */
+ * it keeps, or where it may, makes f32. */
 typedef struct fused_work {
     const char *name, *text;
     const char *what; /* x0 is */
     const zc_type *x0;
     int first, end;
+    bool widens;
 } fused_work;
 
-static zc_status check_fused_type(zc_infer *f, const fused_work *w)
+/* The type that it makes of x0 of this type. */
+static zc_status fused_type(zc_infer *f, const fused_work *w, zc_dtype x0, zc_dtype *made)
 {
     zc_dtype in[1 + ZC_EPILOGUE_INPUTS];
     int n = 0;
-    in[n++] = w->x0->dtype;
+    in[n++] = x0;
     for (int i = w->first; i < w->end; i++) in[n++] = f->in[i].type.dtype;
     zc_expr *e = f->temp ? zc_arena_alloc(f->temp, 1, sizeof *e) : zc_calloc(1, sizeof *e);
     if (!e) return zc_fail_nomem(f->diag, w->name, sizeof *e);
     zc_status status = zc_expr_parse(w->text, in, n, NULL, 0, e, f->subject, f->diag);
-    zc_dtype made = status == ZC_OK ? zc_expr_dtype(e, 0) : in[0];
-    if (made != in[0])
-        status = zc_infer_fail(f, "the %s changes the element type (got %s, need %s)", w->name,
-                               zc_dtype_name(made), zc_dtype_name(in[0]));
+    if (status == ZC_OK) *made = zc_expr_dtype(e, 0);
     if (!f->temp) free(e);
     return status;
 }
 
-static zc_status check_fused(zc_infer *f, const fused_work *w)
+static zc_status check_fused_type(zc_infer *f, const fused_work *w, zc_dtype *made)
+{
+    zc_dtype x0 = w->x0->dtype;
+    ZC_TRY(fused_type(f, w, x0, made));
+    if (w->widens && zc_dtype_is_float(x0) && *made == ZC_F32) {
+        x0 = ZC_F32;
+        ZC_TRY(fused_type(f, w, x0, made));
+    }
+    if (*made == x0) return ZC_OK;
+    return zc_infer_fail(f, "the %s changes the element type (got %s, need %s)", w->name,
+                         zc_dtype_name(*made), zc_dtype_name(x0));
+}
+
+/* made: the type of the result. */
+static zc_status check_fused(zc_infer *f, const fused_work *w, zc_dtype *made)
 {
     const zc_type *x0 = w->x0;
     for (int i = w->first; i < w->end; i++) {
@@ -80,7 +93,7 @@ static zc_status check_fused(zc_infer *f, const fused_work *w)
         for (int d = 0; same && d < x0->rank; d++) same = zc_dim_eq(both.dims[d], x0->dims[d]);
         if (!same) return zc_infer_fail(f, "input %d is larger than the %s", i, w->what);
     }
-    return check_fused_type(f, w);
+    return check_fused_type(f, w, made);
 }
 
 static zc_status check_prologue(zc_infer *f)
@@ -92,8 +105,10 @@ static zc_status check_prologue(zc_infer *f)
         return zc_infer_fail(f, "the prologue has a wrong number of inputs (got %d, need %d)",
                              f->nin - f->info->max_in, extras);
     const fused_work w = {
-        "prologue", text, "operand", zc_in(f, 0), f->info->max_in, f->nin < end ? f->nin : end};
-    return check_fused(f, &w);
+        "prologue", text, "operand", zc_in(f, 0), f->info->max_in, f->nin < end ? f->nin : end,
+        false};
+    zc_dtype made;
+    return check_fused(f, &w, &made);
 }
 
 static zc_status check_epilogue(zc_infer *f)
@@ -103,10 +118,15 @@ static zc_status check_epilogue(zc_infer *f)
     for (int i = 1; i < f->nout; i++)
         if (f->out[i].type.dtype != ZC_NONE)
             return zc_infer_fail(f, "an epilogue needs a node of one result");
-    const fused_work w = {
-        "epilogue", text, "result", &f->out[0].type, zc_op_epilogue_first(f->info, f->attrs),
-        f->nin};
-    return check_fused(f, &w);
+    const zc_type plain = f->out[0].type;
+    const fused_work w = {"epilogue",
+                          text,
+                          "result",
+                          &plain,
+                          zc_op_epilogue_first(f->info, f->attrs),
+                          f->nin,
+                          f->info->flags & ZC_OPF_WIDENS};
+    return check_fused(f, &w, &f->out[0].type.dtype);
 }
 
 zc_status zc_infer_run(zc_infer *f)

@@ -43,7 +43,12 @@ static const bool lean[ZC_FAMILY_COUNT] = {
 };
 
 static const zc_takes takes[ZC_FAMILY_COUNT] = {
-#define TAKES(family, end, start) [ZC_FAMILY_##family] = {ZC_TAKES_##end, ZC_TAKES_##start},
+#define TAKES(family, end, start) [ZC_FAMILY_##family] = {ZC_TAKES_##end, ZC_TAKES_##start, false},
+#include "op/kernels.def"
+};
+
+static const bool widens[ZC_FAMILY_COUNT] = {
+#define WIDENS(family) [ZC_FAMILY_##family] = true,
 #include "op/kernels.def"
 };
 
@@ -71,7 +76,9 @@ bool zc_family_lean(int family)
 
 zc_takes zc_family_takes(int family)
 {
-    return takes[family];
+    zc_takes own = takes[family];
+    own.widens = widens[family];
+    return own;
 }
 
 zc_rows zc_family_rows(int family)
@@ -97,12 +104,13 @@ bool zc_family_offered(zc_op op, int family)
 
 zc_takes zc_takes_of(zc_op op, zc_dtype dtype, int low, int high)
 {
-    zc_takes all = {ZC_TAKES_ANY, ZC_TAKES_ANY};
+    zc_takes all = {ZC_TAKES_ANY, ZC_TAKES_ANY, true};
     for (int i = 0, f; (f = zc_family_of(op, i)) >= 0; i++) {
         bool apart = archs[f].given && (archs[f].high < low || archs[f].low > high);
         if (apart || zc_family_offered(op, f) || !zc_family_makes(f, dtype)) continue;
         all.at_end &= takes[f].at_end;
         all.at_start &= takes[f].at_start;
+        all.widens &= widens[f];
     }
     return all;
 }

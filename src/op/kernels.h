@@ -32,6 +32,7 @@ enum {
 
 typedef struct zc_takes {
     unsigned at_end, at_start; /* on output 0, on input 0 */
+    bool widens;               /* the work at the end may make f32 of 16 bits */
 } zc_takes;
 
 /* A shape of known rank. */

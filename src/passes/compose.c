@@ -208,10 +208,12 @@ static void put_node(const writing *w, int k, zc_buf *out)
     if (!is_root) zc_buf_puts(out, "; ");
 }
 
-static bool parses(const zc_graph *g, const zc_pw_group *gr, const char *text, zc_expr *e)
+/* x0: its element type. */
+static bool parses(const zc_graph *g, const zc_pw_group *gr, zc_dtype x0, const char *text,
+                   zc_expr *e)
 {
-    zc_dtype dtypes[ZC_PW_INPUTS];
-    for (int i = 0; i < gr->ninputs; i++) dtypes[i] = zc_val(g, gr->inputs[i])->type.dtype;
+    zc_dtype dtypes[ZC_PW_INPUTS] = {x0};
+    for (int i = 1; i < gr->ninputs; i++) dtypes[i] = zc_val(g, gr->inputs[i])->type.dtype;
     if (zc_expr_parse_results(text, dtypes, gr->ninputs, NULL, 0, e, NULL, NULL) != ZC_OK)
         return false;
     for (int r = 0; r < gr->nresults; r++)
@@ -235,13 +237,15 @@ zc_status zc_pw_compose(const zc_graph *g, const zc_pw_group *given, zc_buf *tex
     zc_vid last = zc_node_at(g, gr.nodes[gr.count - 1])->out[0];
     if (gr.nresults == 0) gr.results[gr.nresults++] = last;
     writing w = {.g = g, .gr = &gr, .bound = gr.nresults > 1 || gr.results[0] != last};
+    zc_dtype x0 = gr.ninputs ? zc_val(g, gr.inputs[0])->type.dtype : ZC_NONE;
     zc_expr *e = zc_calloc(1, sizeof *e);
     *fits = false;
     for (int typed = 0; e && !text->failed && !*fits && typed < 2; typed++) {
         w.typed = typed;
         text->len = 0;
         put_group(&w, text);
-        *fits = !text->failed && text->len <= ZC_PW_TEXT && parses(g, &gr, text->data, e);
+        *fits = !text->failed && text->len <= ZC_PW_TEXT && parses(g, &gr, x0, text->data, e) &&
+                (!gr.widens || parses(g, &gr, ZC_F32, text->data, e));
     }
     zc_status status = text->failed || !e ? zc_fail_nomem(diag, "expression", text->len) : ZC_OK;
     free(e);

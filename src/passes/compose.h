@@ -19,6 +19,7 @@ typedef struct zc_pw_group {
     int nliterals;
     zc_vid results[ZC_EXPR_MAX_RESULTS]; /* of its nodes; none given: that of the last */
     int nresults;
+    bool widens; /* it must mean the same work where x0 is f32 (ZC_OPF_WIDENS) */
 } zc_pw_group;
 
 /* Has it an expression, over element types that expressions know? */

@@ -57,7 +57,8 @@ static bool kernels_take(const absorption *a, const work *w)
     zc_takes all =
         zc_takes_of(anchor->op, zc_val(a->g, anchor->out[0])->type.dtype, t->sm, t->sm_most);
     unsigned takes = w->at_end ? all.at_end : all.at_start;
-    return takes && !(zc_lies(shapes[0], n, shapes + 1) & ~takes) &&
+    return takes && (all.widens || !w->gr.widens) &&
+           !(zc_lies(shapes[0], n, shapes + 1) & ~takes) &&
            zc_work_axes(shapes[0], n, shapes + 1) <= ZC_TAKES_AXES;
 }
 
@@ -172,6 +173,16 @@ static bool takes_epilogue(const absorption *a, zc_nid n, zc_nid p, zc_vid v)
            one_result(anchor) && is_float(a->g, v);
 }
 
+/* Has v the result's type, or one that node n, which makes v, may widen to it? */
+static bool same_or_wider(const absorption *a, zc_nid n, zc_vid v, const zc_type *to)
+{
+    zc_type from = zc_val(a->g, v)->type;
+    bool half = from.dtype == ZC_F16 || from.dtype == ZC_BF16;
+    if (half && to->dtype == ZC_F32 && zc_op_get(zc_node_at(a->g, n)->op)->flags & ZC_OPF_WIDENS)
+        from.dtype = ZC_F32;
+    return zc_same_type(&from, to);
+}
+
 static uint32_t uses_by(const zc_node *n, zc_vid v)
 {
     uint32_t count = 0;
@@ -190,7 +201,7 @@ static zc_vid find_anchor(const absorption *a, zc_nid p)
         zc_vid v = node->in[i];
         zc_nid n = zc_producer(a->g, v);
         if (!takes_epilogue(a, n, p, v) || uses_by(node, v) != a->x.uses.data[v] ||
-            !zc_same_type(&zc_val(a->g, v)->type, to) || zc_index_place(&a->x, n)->order <= last)
+            !same_or_wider(a, n, v, to) || zc_index_place(&a->x, n)->order <= last)
             continue;
         found = v;
         last = zc_index_place(&a->x, n)->order;
@@ -246,6 +257,8 @@ static zc_status epilogue_at(absorption *a, zc_nid p)
     zc_vid v = find_anchor(a, p);
     if (!v) return epilogue_through(a, p);
     work w = {.gr = {.nodes = {p}, .count = 1}, .anchor = zc_producer(a->g, v), .at_end = true};
+    w.gr.widens =
+        zc_val(a->g, v)->type.dtype != zc_val(a->g, zc_node_at(a->g, p)->out[0])->type.dtype;
     return collect(a, &w, v) ? absorb(a, &w, join) : ZC_OK;
 }
 

@@ -246,6 +246,7 @@ template <class T, class V> ZC_DEV zc_compute<T> zc_through(V v) { return zc_get
 template <class T, int N> struct alignas(sizeof(T) * N) zc_vec {
     T v[N];
 };
+ZC_DEV zc_vec<f32, 2> zc_pack(f32, f32 a, f32 b) { return {{a, b}}; }
 // What zc_pack packed.
 template <class T> ZC_DEV zc_vec<T, 2> zc_unpack(u32 two) { return {{{(u16)two}, {(u16)(two >> 16)}}}; }
 

@@ -90,10 +90,11 @@ template <int N> struct zc_fused_cells {
     template <class V> ZC_MEMBER void apply(V *) const {}
 };
 #endif
-// v: elements (row, col) and (row, col + 1); tile: those of operand Z_FUSED_TILE.
+// v: elements (row, col) to (row, col + N - 1); tile: those of operand Z_FUSED_TILE.
 #if defined(Z_FUSED_CELLS) || !defined(Z_FUSED)
-template <class V> ZC_DEV void zc_fused_pair(const zc_fused_params &p, V *v, i64 row, i64 col, i64 n, u32 tile = 0) {
-    zc_fused_cells<2> cells;
+template <int N, class V>
+ZC_DEV void zc_fused_near(const zc_fused_params &p, V *v, i64 row, i64 col, i64 n, u32 tile = 0) {
+    zc_fused_cells<N> cells;
     cells.load(p, row, col, n, tile);
     cells.apply(v);
 }

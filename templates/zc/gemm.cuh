@@ -1,7 +1,7 @@
 // What the matrix product kernels share: batches, the order of tiles, and the epilogue, the one place where a sum
 // becomes an element of the result.
 //
-// spec.h: Z_T (element type), Z_TA and Z_TB (is A stored K x M, is B stored N x K), Z_ADDEND (is there a C; Z_ADDEND_ROW: all rows have the same one), Z_ACC
+// spec.h: Z_T (element type), Z_Y (of results, where the work on them makes f32 of 16 bits; else Z_T), Z_TA and Z_TB (is A stored K x M, is B stored N x K), Z_ADDEND (is there a C; Z_ADDEND_ROW: all rows have the same one), Z_ACC
 // (type of the sums; of integers unsigned, so that they wrap), Z_SCALE (type in which alpha and beta apply; not
 // defined: integers with both 1) and, with Z_EPILOGUE, a function zc_epilogue over the result's compute type; Z_ROWS
 // (most rows of the kernels for few; 0: tiles), Z_SIDE (of a tile), Z_SPLIT (is the summed axis in parts, one in
@@ -12,6 +12,9 @@
 #include "zc/fused.cuh"
 #include "spec.h"
 
+#ifndef Z_Y
+#define Z_Y Z_T
+#endif
 #ifndef Z_SPLIT
 #define Z_SPLIT 0
 #endif
@@ -21,7 +24,7 @@
 
 struct zc_gemm_item {
     const Z_T *a, *b, *c;
-    Z_T *y;
+    Z_Y *y;
 };
 ZC_DEV zc_gemm_item zc_gemm_batch(const zc_gemm_params &p, i64 item) {
     i64 a = 0, b = 0, y = 0, rest = item;
@@ -33,7 +36,7 @@ ZC_DEV zc_gemm_item zc_gemm_batch(const zc_gemm_params &p, i64 item) {
         rest = outer;
     }
     return {(const Z_T *)p.a + a, (const Z_T *)p.b + b, (const Z_T *)p.c + item * p.c_item,
-            (Z_T *)p.y + y};
+            (Z_Y *)p.y + y};
 }
 
 // First row and column of this block's tile: eight tiles below each other before the next ones to the right, so that
@@ -85,19 +88,20 @@ template <int N> struct zc_gemm_addend {
     }
 #endif
 };
-// Two neighbours, and the activation.
+// The sums of N neighbours, and the activation.
 #ifdef Z_SCALE
-ZC_DEV void zc_gemm_pair(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col, const f32 *sum, f32 *v) {
-    zc_gemm_addend<2> addend;
+template <int N>
+ZC_DEV void zc_gemm_near(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col, const f32 *sum, f32 *v) {
+    zc_gemm_addend<N> addend;
     addend.load(item, col);
 #pragma unroll
-    for (int i = 0; i < 2; i++) v[i] = zc_epilogue(addend.value(p, item, row, col, i, sum[i]));
+    for (int i = 0; i < N; i++) v[i] = zc_epilogue(addend.value(p, item, row, col, i, sum[i]));
 }
 #endif
-template <class ACC> ZC_DEV Z_T zc_gemm_finish(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col,
+template <class ACC> ZC_DEV Z_Y zc_gemm_finish(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col,
                                                ACC sum) {
     const auto v = zc_epilogue(zc_gemm_value(p, item, row, col, sum));
-    return zc_put<Z_T>(zc_fused(p.fused, v, item.y - (Z_T *)p.y + row * p.y_ld + col));
+    return zc_put<Z_Y>(zc_fused(p.fused, v, item.y - (Z_Y *)p.y + row * p.y_ld + col));
 }
 // 64-bit sums of scaled integers are signed numbers.
 ZC_DEV auto zc_gemm_sum(Z_ACC sum) {

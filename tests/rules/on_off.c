@@ -73,6 +73,7 @@ static bool check_file(const char *path, bool on_gpu, size_t *files, size_t *out
     bool ok = is_model || load(path, &text, &skip);
     if (!ok) printf("FAIL %s: cannot be read\n", path);
     if (!is_model) s.text = text.data;
+    if (ok && !is_model && strstr(text.data, ": f16[")) s.real = ZC_F16;
     if (ok && !skip) ok = check(&s, outputs, worst);
     *files += !skip;
     zc_buf_fini(&text);

@@ -199,7 +199,8 @@ static void expect_refused(const char *node, const char *message)
     zc_graph *g = NULL;
     zc_buf_printf(&text,
                   "graph \"g\" {\n  input %%x: f32[3,4] as \"x\"\n  input %%b: bool[3,4] as \"b\"\n"
-                  "  input %%l: f32[2,3,4] as \"l\"\n  %%y: f32[3,4] = %s @ \"Op_0\"\n"
+                  "  input %%l: f32[2,3,4] as \"l\"\n  input %%h: f16[3,4] as \"h\"\n"
+                  "  input %%k: f16[4,4] as \"k\"\n  %%y: f32[3,4] = %s @ \"Op_0\"\n"
                   "  output %%y as \"y\"\n}\n",
                   node);
     expect_fail(diag, zc_graph_parse(text.data, text.len, &g, diag), ZC_ERR_MODEL, message);
@@ -228,6 +229,12 @@ static void test_mistakes(void **state)
                    "wrong number of inputs");
     expect_refused("Softmax(%x, %b) {epilogue = \"x1\"}",
                    "the epilogue changes the element type (got bool, need f32)");
+    expect_refused("MatMul(%h, %k) {epilogue = \"x0 > 0\"}",
+                   "the epilogue changes the element type (got bool, need f16)");
+    expect_refused("MatMul(%h, %k, %h) {epilogue = \"f32(x0 + x1)\"}",
+                   "operands of different types (got f32 and f16)");
+    expect_refused("Softmax(%h) {epilogue = \"f32(x0)\"}",
+                   "the epilogue changes the element type (got f32, need f16)");
 }
 
 int main(void)

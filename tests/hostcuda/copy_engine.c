@@ -1,8 +1,9 @@
 /* The copy engine (TMA): copies are done as late as possible, one at a time when no thread can go
  * on; a copy for several blocks comes to each by itself. From when a copy is asked for its place is
- * filled with 0xFF, as it may come at once, and it is an error to write there. A store reads its source when a thread waits for that (it must be as it was when the store
- * was asked for), and writes when one waits for the end or the grid ends. With a seed, loads come
- * in any order, and some at once. */
+ * filled with 0xFF, as it may come at once, and it is an error to write there. A store reads its
+ * source when a thread waits for that (it must be as it was when the store was asked for), and
+ * writes when one waits for the end or the grid ends. With a seed, loads come in any order, and
+ * some at once. */
 #include <stdlib.h>
 #include <string.h>
 

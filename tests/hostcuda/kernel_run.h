@@ -170,7 +170,7 @@ struct hc_block {
     int barrier_line;
     hc_mbarrier *barriers; /* in shared memory */
     unsigned barrier_count;
-    hc_known known; /* by all who met */
+    hc_known known;                       /* by all who met */
     unsigned short order[HC_MAX_THREADS]; /* in which threads start and leave a barrier */
     hc_thread threads[HC_MAX_THREADS];
     hc_warp warps[HC_MAX_THREADS / 32];

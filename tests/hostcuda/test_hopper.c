@@ -675,9 +675,9 @@ static void what_an_im2col_map_needs(void **state)
 
 /* ---- Products ---- */
 
-/* The sums are there after the wait, not before; a product adds to the one before it. A is 64 x 16 in lines of
- * 128 bytes, B 64 columns by 16: element (i, k) of A is i, of B 2 in column 5, so that d(i, 5) = 32
- * i. */
+/* The sums are there after the wait, not before; a product adds to the one before it. A is 64 x 16
+ * in lines of 128 bytes, B 64 columns by 16: element (i, k) of A is i, of B 2 in column 5, so that
+ * d(i, 5) = 32 i. */
 static void products_come_late(void **state)
 {
     (void)state;
@@ -871,7 +871,7 @@ static void copies_wait_for_the_grid_before(void **state)
 /* One warp fills stages, GROUPS others take every GROUPS-th step each, and leave a stage when they
  * have the one of LATE steps later. */
 #define RING(stages, groups, late)                                                                 \
-    "\n#undef STAGES\n#undef GROUPS\n#undef LATE\n"                                                 \
+    "\n#undef STAGES\n#undef GROUPS\n#undef LATE\n"                                                \
     "#define STAGES " #stages "\n#define GROUPS " #groups "\n#define LATE " #late "\n"             \
     "    __shared__ __align__(16) u32 stage[STAGES][4];\n"                                         \
     "    __shared__ __align__(8) u64 full[STAGES], empty[STAGES];\n"                               \
@@ -1022,10 +1022,12 @@ static void wrong_barriers(void **state)
          "phase 1 of the barrier at 0x", 1, 1, 719},
         {READY "    zc_barrier_wait(b, 1);\n    zc_barrier_expect(b, 16);\n",
          "which counts bytes, returned before any phase", 1, 1, 719},
-        {READY "    zc_barrier_arrive(b);\n    zc_barrier_wait(b, 0);\n    zc_barrier_wait(b, 0);\n",
+        {READY
+         "    zc_barrier_arrive(b);\n    zc_barrier_wait(b, 0);\n    zc_barrier_wait(b, 0);\n",
          "waits again for what it has waited for: phase 1", 1, 1, 719},
-        {READY "    if (t == 0) {\n        zc_barrier_arrive(b);\n        zc_barrier_wait(b, 0);\n"
-               "        zc_barrier_arrive(b);\n    } else {\n        zc_barrier_wait(b, 1);\n    }\n",
+        {READY
+         "    if (t == 0) {\n        zc_barrier_arrive(b);\n        zc_barrier_wait(b, 0);\n"
+         "        zc_barrier_arrive(b);\n    } else {\n        zc_barrier_wait(b, 1);\n    }\n",
          "cannot know that the phase before has ended", 33, 1, 719},
         {READY "    if (t == 0) {\n        zc_barrier_arrive(b);\n        zc_barrier_wait(b, 0);\n"
                "        zc_barrier_arrive(b);\n    } else if (t == 32) {\n"

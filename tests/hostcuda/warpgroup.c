@@ -8,7 +8,8 @@
  * next does not.) From when it is asked for until its warp has waited for it a thread's sums are
  * NaN.
  *
- * Products are exact and summed in double, rounded to f32 once an instruction, as the warp's products are. */
+ * Products are exact and summed in double, rounded to f32 once an instruction, as the warp's
+ * products are. */
 #include <stdlib.h>
 #include <string.h>
 

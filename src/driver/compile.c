@@ -228,9 +228,12 @@ static zc_status tune_kernels(const zc_program *program, job *j, zc_arena *arena
                                     .progress = show_tuning,
                                     .progress_user = (void *)(uintptr_t)p};
     if (!params.profiles) return ZC_ERR_NOMEM;
-    ZC_TRY(zc_tune_program(program, &params, &j->own, diag));
-    ZC_TRY(zc_tuned_add_all(&j->known, &j->own, diag));
-    return p->tuned ? zc_tuned_write(&j->own, p->tuned, diag) : ZC_OK;
+    zc_status status = zc_tune_program(program, &params, &j->own, diag);
+    if (p->tuned && (status == ZC_OK || j->own.entries.len)) {
+        zc_status written = zc_tuned_write(&j->own, p->tuned, diag);
+        if (status == ZC_OK) status = written;
+    }
+    return status == ZC_OK ? zc_tuned_add_all(&j->known, &j->own, diag) : status;
 }
 
 static zc_status choose_kernels(zc_program *program, const job *j, const zc_refusals *refused,

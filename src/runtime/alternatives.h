@@ -14,10 +14,11 @@ const zc_program *zc_plan_program(const zc_plan *plan);
 zc_status zc_session_force(zc_session *s, uint32_t step, uint32_t choice, zc_diag *diag);
 
 /* Told of each choice of a step but the one that holds: `got` is what its kernel made of the same
- * operands, `need` what that one's did; `error` (NULL: none) why it could not be issued. Host
- * memory, for this call. */
+ * operands, `need` what that one's did; `error` (NULL: none) why it could not be issued, or how it
+ * ended; `lost`: the device with it, and nothing else is told. Host memory, for this call. */
 typedef void (*zc_compared_fn)(void *user, uint32_t step, uint32_t choice, int nout,
-                               const zc_tensor *got, const zc_tensor *need, const char *error);
+                               const zc_tensor *got, const zc_tensor *need, const char *error,
+                               bool lost);
 
 /* Runs once, and tells for each step of `steps` (by step) what its choices compute. */
 zc_status zc_session_compare(zc_session *s, const bool *steps, zc_compared_fn told, void *user,

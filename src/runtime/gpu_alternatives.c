@@ -4,6 +4,8 @@
 #include "runtime/alternatives.h"
 #include "runtime/gpu.h"
 
+enum { COMPARED_MS = 20000 }; /* of one choice: more is for ever */
+
 const zc_program *zc_plan_program(const zc_plan *plan)
 {
     return &plan->program;
@@ -109,10 +111,11 @@ static zc_status compare_choice(zc_session *s, const zc_pstep *step, uint32_t ch
     zc_status status = zc_gpu_step(s, step, own);
     if (status == ZC_OK) status = zc_gpu_wait(s, own);
     if (status == ZC_OK) status = move(s, step, r->got, true, own);
+    zc_status alive = zc_device_alive(&g->image->device, diag);
     g->comparing.told(g->comparing.user, number, choice, (int)step->nout, r->got, r->need,
-                      status == ZC_OK ? NULL : zc_diag_text(own, 0));
+                      status == ZC_OK ? NULL : zc_diag_text(own, 0), alive != ZC_OK);
     zc_diag_destroy(&own);
-    return zc_device_alive(&g->image->device, diag);
+    return alive;
 }
 
 static zc_status compare_all(zc_session *s, const zc_pstep *step, results *r, zc_diag *diag)
@@ -155,7 +158,10 @@ zc_status zc_session_compare(zc_session *s, const bool *steps, zc_compared_fn to
     g->comparing.user = user;
     zc_shapes_doubt(&s->shapes); /* alternatives may need more scratch memory */
     s->checked = false;
+    const uint32_t limit = g->launcher.limit_ms;
+    g->launcher.limit_ms = COMPARED_MS; /* a kernel that hangs is found here, where its name is */
     zc_status status = zc_session_run(s, diag);
+    g->launcher.limit_ms = limit;
     g->comparing.steps = NULL;
     return status;
 }

@@ -74,6 +74,8 @@ typedef struct tuner {
     double end;                  /* when the time is up */
     double compiling, measuring; /* seconds */
     size_t tried;
+    const problem *running; /* whose kernel runs; NULL: none in particular */
+    uint32_t choice;
     zc_diag *diag;
 } tuner;
 
@@ -311,10 +313,12 @@ static zc_dtype precision_of(const zc_tensor *results, int i)
 }
 
 static void compared(void *user, uint32_t step, uint32_t choice, int nout, const zc_tensor *got,
-                     const zc_tensor *need, const char *error)
+                     const zc_tensor *need, const char *error, bool lost)
 {
     tuner *t = user;
     problem *p = &t->problems.data[t->problem_of[step] - 1];
+    if (lost) t->running = p;
+    if (lost) t->choice = choice;
     bool same = !error;
     for (int o = 0; same && o < nout; o++)
         if (need[o].data)
@@ -362,7 +366,10 @@ static zc_status time_runs(tuner *t, double *us)
 static zc_status time_choice(tuner *t, problem *p, uint32_t choice, double *us)
 {
     ZC_TRY(force(t, p, choice));
+    t->running = p;
+    t->choice = choice;
     ZC_TRY(time_runs(t, us));
+    t->running = NULL;
     p->us[choice] = *us;
     t->tried++;
     return ZC_OK;
@@ -452,14 +459,19 @@ static zc_status descend(tuner *t, double first, double *total)
 
 /* ---- what was found ---- */
 
+static zc_status config_of(const tuner *t, const problem *p, uint32_t choice, zc_buf *out)
+{
+    const zc_pkernel *k = kernel_of(t, p, choice);
+    if (zc_config_text(k->family, k->config, out)) return ZC_OK;
+    zc_buf_fini(out);
+    return nomem(t);
+}
+
 static zc_status keep(tuner *t, const problem *p, zc_tuned *found)
 {
     zc_buf config = {0};
     const zc_pkernel *k = kernel_of(t, p, p->holds);
-    if (!zc_config_text(k->family, k->config, &config)) {
-        zc_buf_fini(&config);
-        return nomem(t);
-    }
+    ZC_TRY(config_of(t, p, p->holds, &config));
     const zc_tuned_entry e = {.arch = t->device.arch,
                               .gpu = t->device.name,
                               .problem = p->text,
@@ -515,19 +527,34 @@ static bool has_work(tuner *t)
     return false;
 }
 
+/* What ran when the device failed; a device that is lost says only that something did. */
+static zc_status blame(const tuner *t, zc_status status)
+{
+    zc_buf config = {0};
+    if (!t->running || config_of(t, t->running, t->choice, &config) != ZC_OK) return status;
+    (void)zc_fail(t->diag, status, t->running->text, "while %s %s was tried",
+                  kernel_of(t, t->running, t->choice)->family, config.len ? config.data : "");
+    zc_buf_fini(&config);
+    return status;
+}
+
 static zc_status measure(tuner *t, zc_tuned *found)
 {
     double first, total;
     ZC_TRY(load(t));
     ZC_TRY(bind(t));
-    ZC_TRY(compare(t));
+    t->running = NULL;
+    zc_status status = compare(t);
+    if (status != ZC_OK) return blame(t, status);
     ZC_TRY(find_batch(t, &first));
     double start = now();
     t->end = start + t->params->seconds;
     total = first;
-    ZC_TRY(descend(t, first, &total));
+    status = descend(t, first, &total);
     t->measuring = now() - start;
-    return keep_all(t, first, total, found);
+    if (status != ZC_OK) (void)blame(t, status);
+    zc_status kept = keep_all(t, first, total, found); /* what was measured before holds */
+    return status == ZC_OK ? kept : status;
 }
 
 static zc_status tune_variant(tuner *t, const zc_program *p, size_t variant, zc_tuned *found)

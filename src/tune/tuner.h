@@ -24,7 +24,7 @@ typedef struct zc_tuner_params {
     void *progress_user;
 } zc_tuner_params;
 
-/* Adds to `found` what was measured. p has no kernels yet. */
+/* Adds to `found` what was measured; after an error what was before it. p has no kernels yet. */
 zc_status zc_tune_program(const zc_program *p, const zc_tuner_params *params, zc_tuned *found,
                           zc_diag *diag);
 

@@ -132,5 +132,17 @@ expect absent 2 "absent.tuned" compile no.plan --tuned absent.tuned
 expect no-gpu 5 "no GPU" on ZC_HOSTCUDA_DEVICES=0 "$zc" tune "$model" -o a.tuned
 expect lost 5 "CUDA_ERROR" on ZC_HOSTCUDA_FAIL=cuGraphLaunch:9:700 "$zc" tune "$model" --precision f16 --dim rows=64 -o lost.tuned
 expect lost-nothing 1 "" test -e lost.tuned
+
+# ---- a kernel that takes the device with it is named, and what was measured before it is kept ----
+lost() { # CALL
+    on ZC_HOSTCUDA_FAIL="$1" "$zc" tune "$model" --precision f16 --dim rows=64 -o lost.tuned --seconds 60
+}
+expect lost-compared 5 "$(printf ' -> f16[64,64] {epilogue = "max(x0, 0)"}: while g')" lost cuLaunchKernelEx:9:719
+expect lost-compared-nothing 1 "" test -e lost.tuned
+for call in 60 80 100 140 200; do # how many runs the first problem takes depends on the clock
+    expect lost-timed 5 " was tried" lost cuGraphLaunch:$call:719
+    [ -e lost.tuned ] && break
+done
+expect lost-timed-kept 0 "$(printf 'sm_90\thostcuda sm_90\tLinear(f16[64,64], f16[64,')" cat lost.tuned
 no_temporaries temporaries "$dir"
 finish

@@ -1,7 +1,9 @@
 /* The copy engine (TMA): copies are done as late as possible, one at a time when no thread can go
- * on. A store reads its source when a thread waits for that (it must be as it was when the store
- * was asked for), and writes when one waits for the end or the grid ends. With a seed, loads come
- * in any order, and some at once. */
+ * on; a copy for several blocks comes to each by itself. From when a copy is asked for its place is
+ * filled with 0xFF, as it may come at once, and it is an error to write there. A store reads its
+ * source when a thread waits for that (it must be as it was when the store was asked for), and
+ * writes when one waits for the end or the grid ends. With a seed, loads come in any order, and
+ * some at once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,10 +19,11 @@ typedef struct hc_copy {
     hc_cluster *cluster;
     zc_host_copy c;
     hc_tensor_map map;
-    unsigned targets; /* the cluster's blocks that it writes to */
+    hc_block *to;   /* of a load */
+    unsigned phase; /* of its barrier, that was open */
     unsigned group;
-    uint64_t source;     /* of a store: what it was when it was asked for */
-    unsigned char *read; /* and its bytes, once read */
+    uint64_t source;     /* of shared memory: what it was when it was asked for */
+    unsigned char *read; /* and a store's bytes, once read */
 } hc_copy;
 
 typedef struct hc_copies {
@@ -146,22 +149,8 @@ static void load_row(const hc_copy *c, unsigned row)
     unsigned width = width_of(&c->map);
     hc_part p = part_of(c, row);
     if (p.bytes) memcpy(bytes + p.skip, p.at, p.bytes);
-    for (unsigned rank = 0; rank < c->cluster->size; rank++) {
-        if (!(c->targets >> rank & 1)) continue;
-        for (unsigned i = 0; i < width; i += 16)
-            write_shared(c, c->cluster->blocks[rank],
-                         swizzled(&c->map, c->c.smem + row * width + i), bytes + i, 16);
-    }
-}
-
-static void load_bytes(const hc_copy *c)
-{
-    hc_block *to = hc_block_at(c->thread, c->c.smem, c->c.line);
-    const void *from = c->c.global;
-    if (!from)
-        from = hc_memory_at(c->thread, hc_block_at(c->thread, c->c.source, c->c.line), c->c.source,
-                            c->c.bytes, 16, c->c.line);
-    write_shared(c, to, c->c.smem, from, c->c.bytes);
+    for (unsigned i = 0; i < width; i += 16)
+        write_shared(c, c->to, swizzled(&c->map, c->c.smem + row * width + i), bytes + i, 16);
 }
 
 static unsigned bytes_of(const hc_copy *c)
@@ -169,28 +158,44 @@ static unsigned bytes_of(const hc_copy *c)
     return c->c.map ? rows_of(&c->map) * width_of(&c->map) : c->c.bytes;
 }
 
+static uint64_t sum_of(const hc_copy *c, unsigned address)
+{
+    unsigned n = bytes_of(c);
+    return hc_memory_sum(hc_memory_at(c->thread, c->thread->block, address, n, 16, c->c.line), n);
+}
+
+static bool is_send(const hc_copy *c)
+{
+    return !c->c.map && !c->c.global;
+}
+
+static void load_bytes(const hc_copy *c)
+{
+    const void *from = c->c.global;
+    if (is_send(c)) {
+        hc_block *own = hc_block_at(c->thread, c->c.source, c->c.line);
+        from = hc_memory_at(c->thread, own, c->c.source, c->c.bytes, 16, c->c.line);
+        if (sum_of(c, c->c.source) != c->source)
+            hc_fail_of(c->thread, HC_CUDA_ERROR_LAUNCH_FAILED, c->c.line,
+                       "shared memory has changed since it was sent");
+    }
+    write_shared(c, c->to, c->c.smem, from, c->c.bytes);
+}
+
 static void do_load(const hc_copy *c)
 {
     unsigned rows = c->c.map ? rows_of(&c->map) : 0;
+    hc_memory_settle(c->thread, c->to, c->c.smem, bytes_of(c), c->c.line);
     for (unsigned row = 0; row < rows; row++) load_row(c, row);
     if (!c->c.map) load_bytes(c);
-    for (unsigned rank = 0; rank < c->cluster->size; rank++)
-        if (c->targets >> rank & 1)
-            hc_barrier_complete(c->thread, c->cluster->blocks[rank], c->c.barrier, bytes_of(c),
-                                c->c.line);
-}
-
-static uint64_t source_of(const hc_copy *c)
-{
-    unsigned n = bytes_of(c);
-    return hc_memory_sum(hc_memory_at(c->thread, c->thread->block, c->c.smem, n, 16, c->c.line), n);
+    hc_barrier_complete(c->thread, c->to, c->c.barrier, bytes_of(c), c->phase, c->c.line);
 }
 
 static void read_source(hc_copy *c)
 {
     unsigned width = width_of(&c->map), rows = rows_of(&c->map);
     if (c->read) return;
-    if (source_of(c) != c->source)
+    if (sum_of(c, c->c.smem) != c->source)
         hc_fail_of(c->thread, HC_CUDA_ERROR_LAUNCH_FAILED, c->c.line,
                    "shared memory has changed since the store was asked for");
     c->read = malloc((size_t)rows * width);
@@ -299,22 +304,19 @@ static void check_bytes(const hc_copy *c)
                 z->global, z->bytes);
 }
 
-/* The blocks that receive it, each with its barrier. */
-static void find_targets(hc_copy *c)
+/* The cluster's blocks that receive it, a bit each. */
+static unsigned targets_of(const hc_copy *c)
 {
     const zc_host_copy *z = &c->c;
-    hc_block *to = hc_block_at(c->thread, z->smem, z->line);
+    const hc_block *to = hc_block_at(c->thread, z->smem, z->line);
     if (hc_block_at(c->thread, z->barrier, z->line) != to)
         hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, z->line,
                 "a copy to 0x%x with a barrier of another block, at 0x%x", z->smem, z->barrier);
-    c->targets = z->multicast ? z->multicast : 1u << to->rank;
-    if (c->targets >> c->cluster->size)
+    unsigned targets = z->multicast ? z->multicast : 1u << to->rank;
+    if (targets >> c->cluster->size)
         hc_fail(HC_CUDA_ERROR_ILLEGAL_ADDRESS, z->line, "a copy to blocks 0x%x of a cluster of %u",
-                c->targets, c->cluster->size);
-    for (unsigned rank = 0; rank < c->cluster->size; rank++)
-        if (c->targets >> rank & 1)
-            hc_barrier_check(c->thread, hc_block_at(c->thread, rank << ZC_HOST_RANK_SHIFT, z->line),
-                             z->barrier, z->line);
+                targets, c->cluster->size);
+    return targets;
 }
 
 static hc_copy copy_of(const zc_host_copy *z)
@@ -333,11 +335,18 @@ void hc_load(const zc_host_copy *z)
         check_box(&c);
     else
         check_bytes(&c);
-    find_targets(&c);
-    if (hc_gpu.shuffle && hc_draw(2))
-        do_load(&c);
-    else
-        add(&loads, &c);
+    if (is_send(&c)) c.source = sum_of(&c, z->source);
+    unsigned targets = targets_of(&c);
+    for (unsigned rank = 0; rank < c.cluster->size; rank++) {
+        if (!(targets >> rank & 1)) continue;
+        c.to = hc_block_at(c.thread, rank << ZC_HOST_RANK_SHIFT, z->line);
+        c.phase = hc_barrier_check(c.thread, c.to, z->barrier, z->line);
+        hc_memory_await(c.thread, c.to, z->smem, bytes_of(&c), true, z->line);
+        if (hc_gpu.shuffle && hc_draw(4) == 0)
+            do_load(&c);
+        else
+            add(&loads, &c);
+    }
 }
 
 void hc_store(const zc_host_copy *z)
@@ -349,7 +358,7 @@ void hc_store(const zc_host_copy *z)
         hc_fail(HC_CUDA_ERROR_INVALID_ADDRESS_SPACE, z->line,
                 "0x%x is not memory of the block that stores", z->smem);
     hc_check_shown(c.thread, c.thread->block, z->smem, bytes_of(&c), z->line);
-    c.source = source_of(&c);
+    c.source = sum_of(&c, z->smem);
     add(&stores, &c);
     if (stores.count <= MAX_UNENDED || !stores.first->read) return;
     write_rows(stores.first);
@@ -381,7 +390,7 @@ void hc_store_wait(unsigned n, int read)
 void hc_copies_block_ends(hc_block *b)
 {
     for (hc_copy *c = loads.first; c; c = c->next)
-        if (c->cluster == b->cluster && c->targets >> b->rank & 1)
+        if (c->to == b)
             hc_fail_of(c->thread, HC_CUDA_ERROR_LAUNCH_FAILED, c->c.line,
                        "a copy to block %u of the cluster is under way when that ends", b->rank);
     for (hc_copy *c = stores.first; c; c = c->next) {

@@ -133,12 +133,14 @@ static void load(hc_warp *w, unsigned turn)
     }
 }
 
-static void check_shared(const void *p, unsigned size, int line)
+/* Returns its address. */
+static unsigned check_shared(const void *p, unsigned size, int line)
 {
     if (!hc_is_shared(p, size))
         hc_fail(HC_CUDA_ERROR_INVALID_ADDRESS_SPACE, line, "%p is not shared memory", p);
     if ((uintptr_t)p % size)
         hc_fail(HC_CUDA_ERROR_MISALIGNED_ADDRESS, line, "%p is not %u-byte aligned", p, size);
+    return hc_smem_address(p, line);
 }
 
 void hc_ldmatrix(zc_host_kind kind, int line, unsigned *r, const void *row)
@@ -146,7 +148,8 @@ void hc_ldmatrix(zc_host_kind kind, int line, unsigned *r, const void *row)
     unsigned lane = hc_state_now()->lane;
     unsigned count = kind == ZC_HOST_LDMATRIX_X4 || kind == ZC_HOST_LDMATRIX_X4_TRANS ? 4 : 2;
     need_full_warp(line);
-    if (lane < count * 8) check_shared(row, 16, line);
+    hc_thread *t = hc_thread_now();
+    if (lane < count * 8) hc_check_settled(t, t->block, check_shared(row, 16, line), 16, line);
     hc_warp *w = hc_warp_now();
     unsigned turn = hc_meet(kind, line, &row, sizeof row, load);
     memcpy(r, w->result[turn].r[lane], count * sizeof *r);
@@ -176,6 +179,7 @@ void hc_stmatrix(int line, unsigned row, const unsigned *r)
     if (b != t->block)
         hc_fail(HC_CUDA_ERROR_INVALID_ADDRESS_SPACE, line, "0x%x is memory of another block", row);
     in.row = hc_memory_at(t, b, row, 16, 16, line);
+    hc_check_settled(t, b, row, 16, line);
     memcpy(in.r, r, sizeof in.r);
     hc_meet(ZC_HOST_STMATRIX_X4, line, &in, sizeof in, store);
 }
@@ -185,7 +189,7 @@ void hc_stmatrix(int line, unsigned row, const unsigned *r)
 void hc_cp_async(int line, void *smem, const void *global, unsigned valid, unsigned size)
 {
     hc_thread *t = hc_thread_now();
-    check_shared(smem, size, line);
+    unsigned address = check_shared(smem, size, line);
     if (valid) hc_check_grid_wait(line);
     if (valid > size) hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, line, "cp.async of %u bytes", valid);
     if ((uintptr_t)global % size)
@@ -197,7 +201,9 @@ void hc_cp_async(int line, void *smem, const void *global, unsigned valid, unsig
         t->pending = grown;
         t->pending_capacity = capacity;
     }
-    t->pending[t->pending_count++] = (hc_pending){smem, global, valid, size, t->groups};
+    hc_memory_await(t, t->block, address, size, false, line);
+    t->pending[t->pending_count++] =
+        (hc_pending){smem, global, valid, size, t->groups, address, line};
 }
 
 void hc_cp_async_commit(void)
@@ -216,6 +222,7 @@ void hc_cp_async_wait(int n)
             t->pending[kept++] = *p;
             continue;
         }
+        hc_memory_settle(t, t->block, p->address, p->size, p->line);
         if (p->valid) memcpy(p->dst, p->src, p->valid);
         memset((char *)p->dst + p->valid, 0, p->size - p->valid);
     }

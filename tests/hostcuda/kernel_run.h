@@ -8,6 +8,7 @@
 #define HC_MAX_THREADS    1024 /* of a block */
 #define HC_GROUP          128  /* threads of a warpgroup */
 #define HC_NAMED_BARRIERS 16
+#define HC_BARRIERS       64 /* of a block, in shared memory */
 
 /* What modules call. */
 extern const zc_host_api hc_kernel_api;
@@ -16,7 +17,8 @@ extern const zc_host_api hc_kernel_api;
 typedef struct hc_pending {
     void *dst;
     const void *src;
-    unsigned valid, size, group;
+    unsigned valid, size, group, address;
+    int line;
 } hc_pending;
 
 /* What a thread waits for, with the words for a message. */
@@ -41,6 +43,11 @@ typedef enum hc_wait {
 
 typedef struct hc_block hc_block;
 
+/* What one knows of the block's barriers in shared memory: how many phases of each have ended. */
+typedef struct hc_known {
+    unsigned phases[HC_BARRIERS];
+} hc_known;
+
 typedef struct hc_thread {
     hc_block *block;
     unsigned index;
@@ -59,6 +66,7 @@ typedef struct hc_thread {
      * wait. */
     unsigned product_group, products;
     bool product_fence;
+    hc_known known;
 } hc_thread;
 
 /* Two buffers: a lane may enter the next collective while others still read the last. */
@@ -72,22 +80,54 @@ typedef struct hc_warp {
         double f[16][8];
         unsigned r[32][4];
     } result[2];
+    hc_known known;
 } hc_warp;
 
 typedef struct hc_named {
     unsigned threads, arrived, phase;
+    unsigned warps; /* that have arrived, a bit each */
     int line;
+    hc_known known;
 } hc_named;
+
+/* A barrier in shared memory, where only its mark lies. */
+typedef struct hc_mbarrier {
+    unsigned place, count, pending;
+    unsigned phase; /* that is open: so many have ended */
+    int64_t bytes;
+    unsigned seen; /* phases that somebody has waited for */
+    int vacuous;   /* line of a wait that returned before the first phase had ended; 0: none */
+    bool copies;   /* it counts bytes */
+    hc_known known;
+    struct hc_turn *turns; /* of the cluster's threads */
+} hc_mbarrier;
+
+/* Sums of a warpgroup's products while these are under way; the registers hold none then. */
+typedef struct hc_sums {
+    struct hc_sums *next;
+    float *d[HC_GROUP];
+    unsigned columns, under_way[HC_GROUP], threads; /* products of each thread, threads with some */
+    float v[HC_GROUP][128];
+} hc_sums;
 
 /* A product that all threads of a warpgroup have to ask for. */
 typedef struct hc_product {
     zc_host_product p;
     unsigned group, seen;
     uint64_t operands; /* what they were when the first thread asked */
-    float *d[HC_GROUP];
+    bool done;         /* its sums are there */
+    bool left;         /* others may write its operands */
+    hc_sums *sums;
     const unsigned *held[HC_GROUP]; /* A in registers; NULL: in shared memory */
     unsigned was[HC_GROUP][4];      /* and what they were when their thread asked */
 } hc_product;
+
+/* A warp of a warpgroup: waits by itself. */
+typedef struct hc_quarter {
+    struct hc_group *group;
+    unsigned waited, wanted; /* products that it has waited for; that it waits for */
+    struct hc_quarter *next; /* of those that wait */
+} hc_quarter;
 
 typedef struct hc_group {
     unsigned arrived;
@@ -97,10 +137,10 @@ typedef struct hc_group {
     unsigned registers; /* of each thread */
     hc_product *products;
     unsigned count, capacity;
-    unsigned done;   /* products before the first in the list */
-    unsigned wanted; /* products of groups before this one are waited for */
+    unsigned done; /* products before the first in the list */
+    hc_quarter quarters[4];
+    hc_sums *sums; /* all, also those not in use */
     hc_block *block;
-    struct hc_group *next; /* of those that wait for products */
 } hc_group;
 
 typedef struct hc_cluster {
@@ -122,11 +162,15 @@ struct hc_block {
     unsigned char *memory, *smem; /* as allocated, dynamic shared memory in it */
     unsigned char *fixed;         /* static shared memory, while another block runs */
     unsigned char *shown; /* what the copy engine and products see, from the first address on */
+    int *arriving;        /* of 16 bytes each: the line of a copy to them that is under way */
     bool grid_waited;     /* a thread has called zc_grid_wait */
     bool barriers_hidden; /* initialised since the last zc_barrier_fence */
     unsigned registers;   /* that no warpgroup holds, for one of its threads */
     unsigned at_barrier;
     int barrier_line;
+    hc_mbarrier *barriers; /* in shared memory */
+    unsigned barrier_count;
+    hc_known known;                       /* by all who met */
     unsigned short order[HC_MAX_THREADS]; /* in which threads start and leave a barrier */
     hc_thread threads[HC_MAX_THREADS];
     hc_warp warps[HC_MAX_THREADS / 32];
@@ -189,6 +233,13 @@ void *hc_shown_at(hc_block *b, unsigned address);
 void hc_async_fence(void);
 /* Fails when ordinary writes to these bytes have not been shown. */
 void hc_check_shown(const hc_thread *of, hc_block *b, unsigned address, unsigned n, int line);
+/* Fails when a copy to these bytes is under way. */
+void hc_check_settled(const hc_thread *of, hc_block *b, unsigned address, unsigned n, int line);
+/* A copy to n bytes (a multiple of 16) is under way: what they are is not known until it has
+ * settled, and nobody may write them. By the copy engine, or by a thread. */
+void hc_memory_await(const hc_thread *of, hc_block *b, unsigned address, unsigned n, bool engine,
+                     int line);
+void hc_memory_settle(const hc_thread *of, hc_block *b, unsigned address, unsigned n, int line);
 
 /* A number that tells bytes from others; n is a multiple of 8. */
 uint64_t hc_memory_sum(const void *p, size_t n);
@@ -204,10 +255,15 @@ void hc_barrier_init(int line, unsigned barrier, unsigned count);
 void hc_barrier_fence(void);
 void hc_barrier_arrive(int line, unsigned barrier, unsigned bytes, int remote);
 void hc_barrier_wait(int line, unsigned barrier, unsigned parity);
-/* For the copy engine: whether there is one that it can see, and the end of a copy. */
-void hc_barrier_check(const hc_thread *of, hc_block *b, unsigned barrier, int line);
+/* For the copy engine: the open phase of one that it can see, and the end of a copy that was asked
+ * for in a phase. */
+unsigned hc_barrier_check(const hc_thread *of, hc_block *b, unsigned barrier, int line);
 void hc_barrier_complete(const hc_thread *of, hc_block *b, unsigned barrier, unsigned bytes,
-                         int line);
+                         unsigned phase, int line);
+void hc_barriers_free(hc_block *b);
+/* What the running thread knows of phases, others know; and it what they do. */
+void hc_tell(hc_known *others);
+void hc_learn(const hc_known *others);
 
 /* ---- The copy engine, in copy_engine.c ---- */
 
@@ -230,8 +286,10 @@ void hc_wgmma(const zc_host_product *p, const unsigned *held, float *d);
 void hc_wgmma_fence(void);
 void hc_wgmma_commit(void);
 void hc_wgmma_wait(int line, unsigned n);
-/* The products of one warpgroup that waits for them, if there is one. */
+/* The products of one warp that waits for them, if all of its warpgroup have asked for them. */
 bool hc_products_advance(void);
+/* The running thread lets others write the operands of products that its warp has waited for. */
+void hc_products_leave(void);
 void hc_products_clear(void);
 void hc_groups_prepare(hc_block *b);
 void hc_groups_thread_ends(hc_thread *t);

@@ -230,7 +230,7 @@ static bool prepare_block(hc_block *b, hc_cluster *c, unsigned rank)
 {
     b->cluster = c;
     b->rank = rank;
-    b->started = b->ended = b->at_barrier = 0;
+    b->started = b->ended = b->at_barrier = b->barrier_count = 0;
     b->barriers_hidden = b->grid_waited = false;
     for (unsigned i = 0; i < run.count; i++) {
         b->order[i] = (unsigned short)i;
@@ -373,9 +373,17 @@ static hc_fiber *fiber_of(hc_thread *t)
     return t->fiber;
 }
 
+/* With a seed, what is under way sometimes goes on although threads can. */
+static void advance_early(void)
+{
+    if (!hc_gpu.shuffle || hc_draw(8)) return;
+    if (!hc_draw(2) || !hc_products_advance()) hc_copies_advance();
+}
+
 /* The running thread waits: another one goes on. */
 static void wait_here(void)
 {
+    advance_early();
     hc_thread *self = run.current, *next = next_thread();
     if (next == self) return;
     hc_fiber *to = next ? fiber_of(next) : hc_fiber_host();
@@ -482,13 +490,15 @@ void hc_sync(int line)
         hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, line,
                 "divergent barrier: other threads wait in the one of line %d", b->barrier_line);
     b->barrier_line = line;
+    hc_tell(&b->known);
     if (++b->at_barrier < run.count) {
         hc_wait_for(HC_AT_BARRIER, 0, line);
-        return;
+    } else {
+        b->at_barrier = 0;
+        shuffle_order(b);
+        hc_wake_all(b, HC_AT_BARRIER, 0);
     }
-    b->at_barrier = 0;
-    shuffle_order(b);
-    hc_wake_all(b, HC_AT_BARRIER, 0);
+    hc_learn(&b->known);
 }
 
 static void release_warp(hc_warp *w)
@@ -512,12 +522,14 @@ unsigned hc_meet(zc_host_kind kind, int line, const void *in, unsigned size,
     w->line = line;
     memcpy(w->lanes[turn].slot[lane], in, size);
     w->arrived |= 1u << lane;
+    hc_tell(&w->known);
     if (w->arrived != w->present) {
         hc_wait_for(HC_AT_WARP, 0, line);
-        return turn;
+    } else {
+        if (finish) finish(w, turn);
+        release_warp(w);
     }
-    if (finish) finish(w, turn);
-    release_warp(w);
+    hc_learn(&w->known);
     return turn;
 }
 
@@ -564,6 +576,7 @@ void hc_threads_clear(void)
     for (unsigned i = 0; i < pool.count; i++) {
         for (unsigned t = 0; t < HC_MAX_THREADS; t++) free(pool.all[i]->threads[t].pending);
         hc_groups_free(pool.all[i]);
+        hc_barriers_free(pool.all[i]);
         free(pool.all[i]);
     }
     free(pool.all);

@@ -34,6 +34,13 @@ static unsigned memory_end(void)
     return dynamic_begin() + hc_launch_now()->smem;
 }
 
+#define GRANULE 16 /* bytes of the smallest copy */
+
+static unsigned granules(void)
+{
+    return (memory_end() - FIRST + GRANULE - 1) / GRANULE;
+}
+
 /* Aligned in the host's memory as its addresses are. */
 static bool allocate(hc_block *b)
 {
@@ -52,6 +59,7 @@ bool hc_memory_prepare(hc_block *b)
     if (hc_launch_now()->smem) memset(b->smem, 0xFF, hc_launch_now()->smem);
     if (b->fixed) memset(b->fixed, 0xFF, fixed_size());
     if (b->shown) memset(b->shown, 0xFF, memory_end() - FIRST);
+    if (b->arriving) memset(b->arriving, 0, granules() * sizeof *b->arriving);
     return true;
 }
 
@@ -60,7 +68,9 @@ void hc_memory_free(hc_block *b)
     free(b->memory);
     free(b->fixed);
     free(b->shown);
+    free(b->arriving);
     b->memory = b->smem = b->fixed = b->shown = NULL;
+    b->arriving = NULL;
 }
 
 void hc_memory_enter(hc_block *b)
@@ -160,9 +170,56 @@ void hc_async_fence(void)
 
 void hc_check_shown(const hc_thread *of, hc_block *b, unsigned address, unsigned n, int line)
 {
+    hc_check_settled(of, b, address, n, line);
     if (memcmp(hc_memory_at(of, b, address, n, 1, line), hc_shown_at(b, address), n) == 0) return;
     hc_fail_of(of, HC_CUDA_ERROR_LAUNCH_FAILED, line,
                "shared memory from 0x%x on was written without a zc_async_fence", address);
+}
+
+/* ---- Copies under way ---- */
+
+void hc_check_settled(const hc_thread *of, hc_block *b, unsigned address, unsigned n, int line)
+{
+    unsigned first = ((address & PLACE) - FIRST) / GRANULE;
+    unsigned last = ((address & PLACE) - FIRST + n - 1) / GRANULE;
+    if (!b->arriving || n == 0) return;
+    for (unsigned i = first; i <= last; i++)
+        if (b->arriving[i])
+            hc_fail_of(of, HC_CUDA_ERROR_LAUNCH_FAILED, line,
+                       "the copy of line %d to shared memory at 0x%x is still under way",
+                       b->arriving[i], FIRST + i * GRANULE);
+}
+
+static void mark(hc_block *b, unsigned address, unsigned n, int line)
+{
+    int *first = b->arriving + ((address & PLACE) - FIRST) / GRANULE;
+    for (unsigned i = 0; i < n / GRANULE; i++) first[i] = line;
+}
+
+void hc_memory_await(const hc_thread *of, hc_block *b, unsigned address, unsigned n, bool engine,
+                     int line)
+{
+    void *memory = hc_memory_at(of, b, address, n, GRANULE, line);
+    if (!b->arriving) b->arriving = calloc(granules(), sizeof *b->arriving);
+    if (!b->arriving) hc_fail(HC_CUDA_ERROR_OUT_OF_MEMORY, line, "no memory for shared memory");
+    if (engine)
+        hc_check_shown(of, b, address, n, line);
+    else
+        hc_check_settled(of, b, address, n, line);
+    memset(memory, 0xFF, n);
+    if (engine) memset(hc_shown_at(b, address), 0xFF, n);
+    mark(b, address, n, line);
+}
+
+void hc_memory_settle(const hc_thread *of, hc_block *b, unsigned address, unsigned n, int line)
+{
+    const unsigned char *memory = hc_memory_at(of, b, address, n, GRANULE, line);
+    for (unsigned i = 0; i < n; i++)
+        if (memory[i] != 0xFF)
+            hc_fail_of(of, HC_CUDA_ERROR_LAUNCH_FAILED, line,
+                       "shared memory at 0x%x was written while a copy to it was under way",
+                       (address & PLACE) + i);
+    mark(b, address, n, 0);
 }
 
 uint64_t hc_memory_sum(const void *p, size_t n)

@@ -160,11 +160,8 @@ static void a_parity_is_not_a_phase(void **state)
                   "    zc_barrier_wait(b, 1);\n" /* as if the phase before the first had ended */
                   "    zc_barrier_arrive(b);\n"
                   "    zc_barrier_wait(b, 0);\n"
-                  "    zc_barrier_expect(b, 16);\n"
-                  "    zc_barrier_wait(b, 0);\n" /* the second phase is open: the first has ended */
-                  "    zc_barrier_fence();\n"
-                  "    zc_bulk_load(to, data, 16, b);\n"
-                  "    zc_barrier_wait(b, 1);\n"
+                  "    zc_barrier_arrive(b);\n"
+                  "    zc_barrier_wait(b, 1);\n" /* the second phase has ended */
                   "    out[0] = 7;\n",
                   1, 1, 1));
     assert_int_equal(m.result[0], 7);
@@ -525,10 +522,17 @@ static void copies_come_late(void **state)
                                "    zc_tensor_load(to, &map, b, 1, 0);\n"
                                "    out[0] = tile[0][0];\n"
                                "    zc_barrier_wait(b, 0);\n"
-                               "    out[1] = tile[0][0];\n";
+                               "    out[1] = tile[0][0];\n"
+                               "    zc_barrier_expect(b, 1024);\n"
+                               "    zc_tensor_load(to, &map, b, 2, 0);\n"
+                               "    out[2] = tile[0][0];\n" /* no more what it was */
+                               "    zc_barrier_wait(b, 1);\n"
+                               "    out[3] = tile[0][0];\n";
     assert_ok(run(&m, load, 1, 1, 1));
     assert_int_equal(m.result[0], 0xFFFF);
     assert_int_equal(m.result[1], 1);
+    assert_int_equal(m.result[2], 0xFFFF);
+    assert_int_equal(m.result[3], 2);
     static const char store[] = "    tile[0][0] = 7;\n"
                                 "    zc_async_fence();\n"
                                 "    zc_tensor_store(&map, to, 0, 0);\n"
@@ -671,9 +675,9 @@ static void what_an_im2col_map_needs(void **state)
 
 /* ---- Products ---- */
 
-/* The sums are there after the wait, not before; a second product adds. A is 64 x 16 in lines of
- * 128 bytes, B 64 columns by 16: element (i, k) of A is i, of B 2 in column 5, so that d(i, 5) = 32
- * i. */
+/* The sums are there after the wait, not before; a product adds to the one before it. A is 64 x 16
+ * in lines of 128 bytes, B 64 columns by 16: element (i, k) of A is i, of B 2 in column 5, so that
+ * d(i, 5) = 32 i. */
 static void products_come_late(void **state)
 {
     (void)state;
@@ -686,25 +690,58 @@ static void products_come_late(void **state)
             "            i % 64 == 5 ? 0x4000 : 0;\n"
             "    zc_async_fence();\n"
             "    zc_sync();\n"
-            "    f32 e[32];\n"
-            "    for (int i = 0; i < 32; i++) e[i] = -1;\n"
+            "    f32 e[32], f[32];\n"
+            "    for (int i = 0; i < 32; i++) e[i] = f[i] = -1;\n"
             "    const u64 dc = zc_wgmma_across(sb, 1024);\n"
             "    zc_wgmma_fence();\n"
             "    multiply_across(e, da, dc, false);\n"
+            "    multiply_across(f, da, dc, true);\n"
             "    zc_wgmma_commit();\n"
             "    multiply_across(e, da, dc, true);\n"
             "    zc_wgmma_commit();\n"
-            "    f32 early = e[1];\n"
+            "    f32 early = f[1];\n"
             "    zc_wgmma_wait<1>();\n"
-            "    f32 one = e[1];\n"
+            "    f32 one = f[1], late = e[1];\n"
             "    zc_wgmma_wait<0>();\n"
             "    if (t % 4 == 2) {\n" /* columns 4 and 5 */
             "        const u32 row = t / 32 * 16 + t % 32 / 4;\n"
-            "        out[row] = early == -1 && one == 32 * row && e[1] == 64 * row && e[0] == 0;\n"
+            "        out[row] = early != early && one == 32 * (f32)row - 1 && late != late &&\n"
+            "                   e[1] == 64 * row && e[0] == 0;\n"
             "        out[row + 8] = e[3] == 64 * (row + 8) && e[2] == 0;\n"
             "    }\n",
             1, 1, 128));
     for (int i = 0; i < 64; i++) assert_int_equal(m.result[i], 1);
+}
+
+static void check_reuse(const memory *m)
+{
+    assert_int_equal(m->result[0], 1);
+}
+
+/* Operands may be written when all warps have waited, and when a warp that has says so. */
+static void operands_are_left(void **state)
+{
+    (void)state;
+    memory m;
+    static const char *const meets[] = {
+        "    zc_named_sync(1, 128);\n",
+        "    if (t == 0) zc_barrier_arrive(b);\n    zc_barrier_wait(b, 0);\n"};
+    for (int i = 0; i < 2; i++) {
+        char body[1024];
+        snprintf(body, sizeof body,
+                 "    if (t == 0) zc_barrier_init(b, 1);\n"
+                 "    zc_sync();\n"
+                 "    zc_wgmma_fence();\n"
+                 "    multiply(d, da, db, false);\n"
+                 "    zc_wgmma_commit();\n"
+                 "    zc_wgmma_wait<0>();\n"
+                 "%s"
+                 "    a[t] = 1;\n"
+                 "    zc_sync();\n"
+                 "    if (t == 0) out[0] = a[127];\n",
+                 meets[i]);
+        run_in_any_order(&m, body, 1, 1, 128, check_reuse);
+    }
 }
 
 /* A across the summed axis, 64 rows a line: element (i, 3) is i, B has 2 in column 5 of this row.
@@ -829,6 +866,71 @@ static void copies_wait_for_the_grid_before(void **state)
         }
 }
 
+/* ---- Rings ---- */
+
+/* One warp fills stages, GROUPS others take every GROUPS-th step each, and leave a stage when they
+ * have the one of LATE steps later. */
+#define RING(stages, groups, late)                                                                 \
+    "\n#undef STAGES\n#undef GROUPS\n#undef LATE\n"                                                \
+    "#define STAGES " #stages "\n#define GROUPS " #groups "\n#define LATE " #late "\n"             \
+    "    __shared__ __align__(16) u32 stage[STAGES][4];\n"                                         \
+    "    __shared__ __align__(8) u64 full[STAGES], empty[STAGES];\n"                               \
+    "    const u32 warp = t / 32, f = zc_smem_address(full), e = zc_smem_address(empty);\n"        \
+    "    for (u32 i = 0; t == 0 && i < STAGES; i++) {\n"                                           \
+    "        zc_barrier_init(f + 8 * i, 1);\n"                                                     \
+    "        zc_barrier_init(e + 8 * i, 1);\n"                                                     \
+    "    }\n"                                                                                      \
+    "    if (t == 0) zc_barrier_fence();\n"                                                        \
+    "    zc_sync();\n"                                                                             \
+    "    u32 sum = 0;\n"                                                                           \
+    "    for (u32 i = 0; t == GROUPS * 32 && i < 24; i++) {\n"                                     \
+    "        const u32 s = i % STAGES;\n"                                                          \
+    "        if (i >= STAGES) zc_barrier_wait(e + 8 * s, i / STAGES - 1 & 1);\n"                   \
+    "        zc_barrier_expect(f + 8 * s, 16);\n"                                                  \
+    "        zc_bulk_load(zc_smem_address(stage[s]), data + 8 * i, 16, f + 8 * s);\n"              \
+    "    }\n"                                                                                      \
+    "    for (u32 i = warp; warp < GROUPS && i < 24; i += GROUPS) {\n"                             \
+    "        zc_barrier_wait(f + 8 * (i % STAGES), i / STAGES & 1);\n"                             \
+    "        sum += stage[i % STAGES][0] & 0xffff;\n"                                              \
+    "        zc_sync_warp();\n"                                                                    \
+    "        if (i < LATE * GROUPS || t % 32) continue;\n"                                         \
+    "        zc_barrier_arrive(e + 8 * ((i - LATE * GROUPS) % STAGES));\n"                         \
+    "    }\n"                                                                                      \
+    "    if (t % 32 == 0) out[warp] = sum;\n"
+
+static void check_two_groups(const memory *m)
+{
+    assert_int_equal(m->result[0], 12 * 11 * 8);
+    assert_int_equal(m->result[1], 12 * 11 * 8 + 12 * 8);
+}
+
+static void rings(void **state)
+{
+    (void)state;
+    memory m;
+    run_in_any_order(&m, RING(4, 2, 1), 1, 1, 96, check_two_groups);
+    run_in_any_order(&m, RING(2, 2, 0), 1, 1, 96, check_two_groups);
+}
+
+/* What a ring does wrong is seen in whatever order things happen. */
+static void wrong_rings(void **state)
+{
+    (void)state;
+    static const char *const bodies[] = {
+        RING(2, 2, 1), /* waits for a stage before it leaves its only one */
+        RING(3, 2, 0), /* stages are the one's and the other's in turn */
+        RING(3, 2, 1)};
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
+        for (int seed = 0; seed < 8; seed++) {
+            memory m;
+            char text[16];
+            snprintf(text, sizeof text, "%d", seed);
+            setenv("ZC_HOSTCUDA_SHUFFLE", text, 1);
+            device_again();
+            assert_int_equal(run(&m, bodies[i], 1, 1, 96), HC_CUDA_ERROR_LAUNCH_FAILED);
+        }
+}
+
 /* ---- What is wrong: the launch fails, and the message says why ---- */
 
 typedef struct wrong {
@@ -912,6 +1014,29 @@ static void wrong_barriers(void **state)
         {READY "    zc_barrier_expect(b, 16);\n    zc_barrier_arrive(b);\n",
          "more arrivals than the 1", 1, 1, 719},
         {READY "    zc_barrier_wait(b, 2);\n", "parity 2", 1, 1, 719},
+        {READY "    barriers[0] = 5;\n    zc_barrier_arrive(b);\n", "has been overwritten", 1, 1,
+         719},
+        {"    zc_barrier_init(b, 2);\n    zc_barrier_arrive(b);\n    zc_barrier_arrive(b);\n",
+         "arrives twice in phase 0", 1, 1, 719},
+        {"    zc_barrier_init(b, 1);\n    zc_barrier_arrive(b);\n    zc_barrier_arrive(b);\n",
+         "phase 1 of the barrier at 0x", 1, 1, 719},
+        {READY "    zc_barrier_wait(b, 1);\n    zc_barrier_expect(b, 16);\n",
+         "which counts bytes, returned before any phase", 1, 1, 719},
+        {READY
+         "    zc_barrier_arrive(b);\n    zc_barrier_wait(b, 0);\n    zc_barrier_wait(b, 0);\n",
+         "waits again for what it has waited for: phase 1", 1, 1, 719},
+        {READY
+         "    if (t == 0) {\n        zc_barrier_arrive(b);\n        zc_barrier_wait(b, 0);\n"
+         "        zc_barrier_arrive(b);\n    } else {\n        zc_barrier_wait(b, 1);\n    }\n",
+         "cannot know that the phase before has ended", 33, 1, 719},
+        {READY "    if (t == 0) {\n        zc_barrier_arrive(b);\n        zc_barrier_wait(b, 0);\n"
+               "        zc_barrier_arrive(b);\n    } else if (t == 32) {\n"
+               "        zc_barrier_wait(b, 0);\n    }\n",
+         "and the next, ended before a thread saw it", 33, 1, 719},
+        {RING(2, 2, 1), "for a barrier in shared memory in line", 96, 1, 719},
+        {RING(3, 2, 0), "cannot know that the phase before has ended", 96, 1, 719},
+        {"    if (t < 32) zc_named_arrive(1, 64);\n    if (t < 32) zc_named_arrive(1, 64);\n",
+         "comes twice to named barrier 1", 64, 1, 719},
         {READY "    zc_barrier_wait(b, 0);\n",
          "block (0, 0, 0), thread (0, 0, 0) and 31 more wait for a barrier in shared memory in "
          "line",
@@ -942,6 +1067,10 @@ static void wrong_barriers(void **state)
     fail_all(cases, sizeof cases / sizeof *cases);
 }
 
+#define LOAD                                                                                       \
+    READY "    if (t == 0) zc_barrier_expect(b, 16);\n"                                            \
+          "    if (t == 0) zc_bulk_load(to, data, 16, b);\n"
+
 static void wrong_copies(void **state)
 {
     (void)state;
@@ -965,6 +1094,23 @@ static void wrong_copies(void **state)
          "with a barrier of another block", 1, 2, 719},
         {READY "    zc_barrier_expect(b, 1024);\n    zc_tensor_load(to, &map, b, 0, 0);\n",
          "is under way when that ends", 1, 1, 719},
+        {READY "    zc_bulk_load(to, data, 16, b);\n    zc_barrier_arrive(b);\n"
+               "    zc_barrier_wait(b, 0);\n    zc_barrier_wait(b, 1);\n",
+         "has ended without the copy", 1, 1, 719},
+        {LOAD "    tile[0][7] = 1;\n    zc_barrier_wait(b, 0);\n",
+         "was written while a copy to it was under way", 1, 1, 719},
+        {LOAD "    zc_bulk_load(to, data, 16, b);\n", "is still under way", 1, 1, 719},
+        {LOAD "    zc_tensor_store(&map, to, 0, 0);\n", "is still under way", 1, 1, 719},
+        {LOAD "    u32 r[4];\n    zc_ldmatrix_x4(r, tile[0]);\n", "is still under way", 32, 1, 719},
+        {READY "    tile[0][0] = 1;\n    zc_bulk_load(to, data, 16, b);\n",
+         "without a zc_async_fence", 1, 1, 719},
+        {READY "    if (rank == 0) {\n        zc_bulk_send(zc_cluster_address(to, 1), to + 16, 16,"
+               " zc_cluster_address(b, 1));\n        tile[0][8] = 1;\n    }\n"
+               "    zc_barrier_wait(b, 0);\n",
+         "has changed since it was sent", 1, 2, 719},
+        {"    zc_cp_async16(tile, data, true);\n    tile[0][0] = 1;\n    zc_cp_async_commit();\n"
+         "    ZC_CP_ASYNC_WAIT(0);\n",
+         "was written while a copy to it was under way", 1, 1, 719},
         {"    tile[2][0] = 1;\n    zc_tensor_store(&map, to, 0, 0);\n", "without a zc_async_fence",
          1, 1, 719},
         {"    zc_async_fence();\n    tile[2][0] = 1;\n    zc_tensor_store(&map, to, 0, 0);\n",
@@ -1012,6 +1158,16 @@ static void wrong_products(void **state)
          "without a zc_async_fence", 128, 1, 719},
         {FENCE "    multiply(d, da, db, false);\n    a[t] = 1;\n" FINISH,
          "has changed since the product was asked for", 128, 1, 719},
+        /* A warp knows of its own products alone; the others may still read. */
+        {FENCE "    multiply(d, da, db, false);\n" FINISH
+               "    a[t] = 1;\n    zc_named_sync(1, 128);\n",
+         "has changed since the product was asked for", 128, 1, 719},
+        {FENCE "    multiply(d, da, db, false);\n    d[3] = 1;\n" FINISH,
+         "registers of thread 0 have changed", 128, 1, 719},
+        {READY "    if (t == 0) zc_barrier_expect(b, 16);\n"
+               "    if (t == 0) zc_bulk_load(sb, data, 16, b);\n    zc_sync();\n" FENCE
+               "    multiply(d, da, db, false);\n" FINISH,
+         "is still under way", 128, 1, 719},
         {FENCE "    u32 h[4] = {0};\n    f32 e[32];\n"
                "    multiply_held(e, h, zc_wgmma_across(sb, 1024), false);\n    h[2] = 1;\n" FINISH,
          "registers of thread 0 have changed", 128, 1, 719},
@@ -1057,11 +1213,14 @@ int main(void)
         TEST(what_an_im2col_map_needs),
         TEST(patches),
         TEST(products_come_late),
+        TEST(operands_are_left),
         TEST(products_of_rows_across),
         TEST(products_of_registers),
         TEST(matrix_stores),
         TEST(registers_move),
         TEST(copies_wait_for_the_grid_before),
+        TEST(rings),
+        TEST(wrong_rings),
         TEST(wrong_barriers),
         TEST(wrong_copies),
         TEST(wrong_products),

@@ -1,8 +1,15 @@
 /* Warpgroups: the registers of their threads, and their products (wgmma).
  *
- * A product is done when its warpgroup waits for it and no thread can go on otherwise: after every
- * copy that is under way. What it reads must not change from when it was asked for on. Products are
- * exact and summed in double, rounded to f32 once an instruction, as the warp's products are. */
+ * A product begins when all warps have asked for it, and is done when one of them waits for it and
+ * no thread can go on otherwise: after every copy that is under way. Each warp waits for itself, as
+ * late: what a product reads must not change from when it was asked for until all four have waited,
+ * or until a thread of one that has arrives at a barrier in shared memory. (What others do when
+ * they learn of it takes longer than the warps of a product are apart; what the warp itself does
+ * next does not.) From when it is asked for until its warp has waited for it a thread's sums are
+ * NaN.
+ *
+ * Products are exact and summed in double, rounded to f32 once an instruction, as the warp's
+ * products are. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +19,7 @@
 #define DEPTH 16
 #define LINE  128u /* bytes: eight of them are a swizzle's pattern */
 
-static hc_group *waiting; /* for products, in the order they began to */
+static hc_quarter *waiting; /* for products, in the order they began to */
 
 static hc_group *group_now(void)
 {
@@ -41,12 +48,12 @@ static bool arrive(hc_group *g, zc_host_kind kind, int line, unsigned value)
     return true;
 }
 
-static void wake_group(hc_block *b, const hc_group *g, hc_wait wait)
+/* Its threads from `first` on. */
+static void wake(const hc_group *g, unsigned first, unsigned count, hc_wait wait)
 {
-    for (unsigned i = 0; i < HC_GROUP; i++) {
-        hc_thread *t = &b->threads[(unsigned)(g - b->warpgroups) * HC_GROUP + i];
-        if (t->wait == wait) hc_wake(t);
-    }
+    hc_thread *t = &g->block->threads[(unsigned)(g - g->block->warpgroups) * HC_GROUP + first];
+    for (unsigned i = 0; i < count; i++)
+        if (t[i].wait == wait) hc_wake(&t[i]);
 }
 
 /* ---- Registers ---- */
@@ -67,10 +74,14 @@ void hc_groups_prepare(hc_block *b)
         hc_group *g = &b->warpgroups[i];
         hc_product *products = g->products;
         unsigned capacity = g->capacity;
+        hc_sums *sums = g->sums;
         *g = (hc_group){.products = products,
                         .capacity = capacity,
+                        .sums = sums,
                         .block = b,
                         .registers = registers_at_start()};
+        for (unsigned quarter = 0; quarter < 4; quarter++) g->quarters[quarter].group = g;
+        for (; sums; sums = sums->next) sums->threads = 0; /* an error leaves some */
     }
 }
 
@@ -100,7 +111,7 @@ void hc_registers(int line, int n, int take)
                 take ? "zc_registers_take: up to" : "zc_registers_drop: down to", n, g->registers);
     while (b->registers + g->registers < (unsigned)n) hc_wait_for(HC_FOR_REGISTERS, 0, line);
     set_registers(g, (unsigned)n);
-    wake_group(b, g, HC_AT_GROUP);
+    wake(g, 0, HC_GROUP, HC_AT_GROUP);
 }
 
 /* ---- What is asked for ---- */
@@ -188,7 +199,48 @@ static hc_product *add_product(hc_group *g, const hc_thread *t, const zc_host_pr
     product->operands = read_operands(t, p, held, a, b);
     product->group = t->product_group;
     product->seen = 0;
+    product->done = product->left = false;
+    product->sums = NULL;
     return product;
+}
+
+/* Those of products that the thread has asked for and not waited for; or others. */
+static hc_sums *find_sums(hc_group *g, unsigned thread, const float *d, int line)
+{
+    hc_sums *unused = NULL;
+    for (hc_sums *s = g->sums; s; s = s->next) {
+        if (!s->threads)
+            unused = s;
+        else if (s->under_way[thread] && s->d[thread] == d)
+            return s;
+    }
+    if (!unused) {
+        unused = malloc(sizeof *unused);
+        if (!unused) hc_fail(HC_CUDA_ERROR_OUT_OF_MEMORY, line, "no memory for sums");
+        unused->next = g->sums;
+        g->sums = unused;
+    }
+    unused->threads = 0;
+    memset(unused->under_way, 0, sizeof unused->under_way);
+    return unused;
+}
+
+/* The thread's registers hold nothing until it has waited. */
+static void take_sums(hc_group *g, hc_product *product, unsigned thread, float *d)
+{
+    size_t bytes = product->p.columns / 2 * sizeof *d;
+    if (!product->sums) product->sums = find_sums(g, thread, d, product->p.line);
+    hc_sums *s = product->sums;
+    if (!s->under_way[thread]++) {
+        s->threads++;
+        s->d[thread] = d;
+        memcpy(s->v[thread], d, bytes);
+        memset(d, 0xFF, bytes);
+    } else if (s->columns != product->p.columns) {
+        hc_fail(HC_CUDA_ERROR_NOT_SUPPORTED, product->p.line,
+                "%u columns of sums of which %u are under way", product->p.columns, s->columns);
+    }
+    s->columns = product->p.columns;
 }
 
 static bool is_same(const zc_host_product *a, const zc_host_product *b)
@@ -212,10 +264,10 @@ void hc_wgmma(const zc_host_product *p, const unsigned *held, float *d)
         hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, p->line,
                 "the threads of a warpgroup ask for different products (others in line %d)",
                 product->p.line);
-    product->d[t->index % HC_GROUP] = d;
-    product->held[t->index % HC_GROUP] = held;
-    if (held)
-        memcpy(product->was[t->index % HC_GROUP], held, sizeof product->was[t->index % HC_GROUP]);
+    unsigned thread = t->index % HC_GROUP;
+    take_sums(g, product, thread, d);
+    product->held[thread] = held;
+    if (held) memcpy(product->was[thread], held, sizeof product->was[thread]);
     product->seen++;
 }
 
@@ -229,34 +281,54 @@ void hc_wgmma_commit(void)
     hc_thread_now()->product_group++;
 }
 
-static void queue_group(hc_group *g)
+static hc_quarter *quarter_now(void)
 {
-    hc_group **end = &waiting;
+    return &group_now()->quarters[hc_thread_now()->index % HC_GROUP / 32];
+}
+
+/* All lanes wait for the products of groups before the one that each gave. */
+static void begin_wait(hc_warp *w, unsigned turn)
+{
+    const hc_thread *t = hc_thread_now();
+    const hc_group *g = group_now();
+    hc_quarter *q = quarter_now(), **end = &waiting;
+    unsigned groups;
+    memcpy(&groups, w->lanes[turn].slot[0], sizeof groups);
+    for (unsigned lane = 1; lane < 32; lane++)
+        if (memcmp(w->lanes[turn].slot[lane], &groups, sizeof groups) != 0)
+            hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, w->line,
+                    "the lanes of a warp wait for different products");
+    q->wanted = q->waited;
+    while (q->wanted < t->products && g->products[q->wanted - g->done].group < groups) q->wanted++;
+    if (q->wanted == q->waited) return;
     while (*end) end = &(*end)->next;
-    g->next = NULL;
-    *end = g;
+    q->next = NULL;
+    *end = q;
 }
 
 void hc_wgmma_wait(int line, unsigned n)
 {
     hc_thread *t = hc_thread_now();
     need_warpgroup(line);
-    hc_group *g = group_now();
+    const hc_quarter *q = quarter_now();
     t->product_fence = false;
-    unsigned wanted = t->product_group > n ? t->product_group - n : 0;
-    if (arrive(g, ZC_HOST_WGMMA_WAIT, line, wanted)) {
-        g->wanted = wanted;
-        queue_group(g);
-    }
-    hc_wait_for(HC_FOR_PRODUCTS, 0, line);
+    unsigned groups = t->product_group > n ? t->product_group - n : 0;
+    hc_meet(ZC_HOST_WGMMA_WAIT, line, &groups, sizeof groups, begin_wait);
+    if (q->waited < q->wanted) hc_wait_for(HC_FOR_PRODUCTS, 0, line);
 }
 
 void hc_groups_thread_ends(hc_thread *t)
 {
     const hc_group *g = &t->block->warpgroups[t->index / HC_GROUP];
-    if (g->count)
-        hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, g->products[0].p.line,
+    unsigned waited = g->quarters[t->index % HC_GROUP / 32].waited;
+    if (waited < t->products)
+        hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, g->products[waited - g->done].p.line,
                 "a thread ends before the product is waited for");
+    if (t->products < g->done + g->count) {
+        const hc_product *missed = &g->products[t->products - g->done];
+        hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, missed->p.line,
+                "%u of 128 threads asked for the product", missed->seen);
+    }
 }
 
 /* ---- What is done ---- */
@@ -278,18 +350,12 @@ static unsigned column_of(unsigned thread, unsigned i)
 }
 
 /* A as its threads hold it: two elements a register, where a product of 16 columns has its sums. */
-static void read_held(const hc_thread *t, const hc_product *product, hc_halves a)
+static void read_held(const hc_product *product, hc_halves a)
 {
-    for (unsigned thread = 0; thread < HC_GROUP; thread++) {
-        const unsigned *held = product->held[thread];
-        if (memcmp(held, product->was[thread], sizeof product->was[thread]) != 0)
-            hc_fail_of(t, HC_CUDA_ERROR_LAUNCH_FAILED, product->p.line,
-                       "registers of thread %u have changed since the product was asked for",
-                       thread);
+    for (unsigned thread = 0; thread < HC_GROUP; thread++)
         for (unsigned i = 0; i < 8; i++)
             a[row_of(thread, i) * DEPTH + column_of(thread, i)] =
-                (unsigned short)(held[i / 2] >> i % 2 * 16);
-    }
+                (unsigned short)(product->was[thread][i / 2] >> i % 2 * 16);
 }
 
 /* Local memory only: sanitizers would find nothing here, at a tenth of the speed. */
@@ -305,16 +371,22 @@ multiply(unsigned columns, float a[restrict ROWS][DEPTH], float b[restrict DEPTH
         }
 }
 
-static void do_product(const hc_thread *t, const hc_product *product)
+static void check_memory(const hc_thread *t, const hc_product *product, hc_halves a, hc_halves b)
+{
+    if (read_operands(t, &product->p, product->held[0], a, b) != product->operands)
+        hc_fail_of(t, HC_CUDA_ERROR_LAUNCH_FAILED, product->p.line,
+                   "shared memory has changed since the product was asked for");
+}
+
+static void do_product(const hc_thread *t, hc_product *product)
 {
     static hc_halves ha, hb;
     static float a[ROWS][DEPTH], b[DEPTH][256];
     static double sum[ROWS][256];
     const zc_host_product *p = &product->p;
-    if (read_operands(t, p, product->held[0], ha, hb) != product->operands)
-        hc_fail_of(t, HC_CUDA_ERROR_LAUNCH_FAILED, p->line,
-                   "shared memory has changed since the product was asked for");
-    if (product->held[0]) read_held(t, product, ha);
+    float(*v)[128] = product->sums->v;
+    check_memory(t, product, ha, hb);
+    if (product->held[0]) read_held(product, ha);
     for (unsigned i = 0; i < ROWS * DEPTH; i++) {
         unsigned row = p->across_a ? i % ROWS : i / DEPTH;
         a[row][p->across_a ? i / ROWS : i % DEPTH] = value_of(p->kind, ha[i]);
@@ -327,31 +399,102 @@ static void do_product(const hc_thread *t, const hc_product *product)
     if (p->add)
         for (unsigned thread = 0; thread < HC_GROUP; thread++)
             for (unsigned i = 0; i < p->columns / 2; i++)
-                sum[row_of(thread, i)][column_of(thread, i)] = product->d[thread][i];
+                sum[row_of(thread, i)][column_of(thread, i)] = v[thread][i];
     multiply(p->columns, a, b, sum);
     for (unsigned thread = 0; thread < HC_GROUP; thread++)
         for (unsigned i = 0; i < p->columns / 2; i++)
-            product->d[thread][i] = (float)sum[row_of(thread, i)][column_of(thread, i)];
+            v[thread][i] = (float)sum[row_of(thread, i)][column_of(thread, i)];
+    product->done = true;
+}
+
+static void check_registers(const hc_thread *t, const hc_product *product, bool same)
+{
+    if (!same)
+        hc_fail_of(t, HC_CUDA_ERROR_LAUNCH_FAILED, product->p.line,
+                   "registers of thread %u have changed since the product was asked for",
+                   t->index % HC_GROUP);
+}
+
+/* A thread has waited: it gets its sums, unless a later product is under way on them. */
+static void give_sums(const hc_thread *t, const hc_product *product)
+{
+    unsigned thread = t->index % HC_GROUP, count = product->p.columns / 2;
+    hc_sums *s = product->sums;
+    const unsigned *held = product->held[thread];
+    check_registers(t, product,
+                    !held || !memcmp(held, product->was[thread], sizeof product->was[thread]));
+    if (--s->under_way[thread]) return;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned bits;
+        memcpy(&bits, &s->d[thread][i], sizeof bits);
+        check_registers(t, product, bits == ~0u);
+    }
+    memcpy(s->d[thread], s->v[thread], count * sizeof *s->d[thread]);
+    s->threads--;
+}
+
+/* Those that all four warps have waited for. */
+static void drop_products(hc_group *g)
+{
+    unsigned n = g->quarters[0].waited;
+    for (unsigned i = 1; i < 4; i++)
+        if (g->quarters[i].waited < n) n = g->quarters[i].waited;
+    n -= g->done;
+    if (!n) return;
+    g->count -= n;
+    g->done += n;
+    memmove(g->products, g->products + n, g->count * sizeof *g->products);
+}
+
+static void finish(hc_quarter *q)
+{
+    hc_group *g = q->group;
+    unsigned first = (unsigned)(q - g->quarters) * 32;
+    const hc_thread *t =
+        &g->block->threads[(unsigned)(g - g->block->warpgroups) * HC_GROUP + first];
+    for (; q->waited < q->wanted; q->waited++) {
+        hc_product *product = &g->products[q->waited - g->done];
+        hc_halves a, b;
+        if (!product->done)
+            do_product(t, product);
+        else if (!product->left)
+            check_memory(t, product, a, b);
+        for (unsigned lane = 0; lane < 32; lane++) give_sums(t + lane, product);
+    }
+    drop_products(g);
+    wake(g, first, 32, HC_FOR_PRODUCTS);
+}
+
+static bool all_asked(const hc_quarter *q)
+{
+    const hc_group *g = q->group;
+    for (unsigned i = q->waited; i < q->wanted; i++)
+        if (g->products[i - g->done].seen < HC_GROUP) return false;
+    return true;
 }
 
 bool hc_products_advance(void)
 {
-    hc_group *g = waiting;
-    if (!g) return false;
-    waiting = g->next;
-    const hc_thread *t = &g->block->threads[(unsigned)(g - g->block->warpgroups) * HC_GROUP];
-    unsigned n = 0;
-    for (; n < g->count && g->products[n].group < g->wanted; n++) {
-        if (g->products[n].seen < HC_GROUP)
-            hc_fail_of(t, HC_CUDA_ERROR_LAUNCH_FAILED, g->products[n].p.line,
-                       "%u of 128 threads asked for the product", g->products[n].seen);
-        do_product(t, &g->products[n]);
-    }
-    g->count -= n;
-    g->done += n;
-    memmove(g->products, g->products + n, g->count * sizeof *g->products);
-    wake_group(g->block, g, HC_FOR_PRODUCTS);
+    hc_quarter **chosen = NULL;
+    for (hc_quarter **at = &waiting; *at && (!chosen || hc_gpu.shuffle); at = &(*at)->next)
+        if (all_asked(*at) && (!chosen || hc_draw(2))) chosen = at;
+    if (!chosen) return false;
+    hc_quarter *q = *chosen;
+    *chosen = q->next;
+    finish(q);
     return true;
+}
+
+void hc_products_leave(void)
+{
+    const hc_thread *t = hc_thread_now();
+    hc_group *g = group_now();
+    unsigned waited = quarter_now()->waited;
+    for (unsigned i = 0; g->done + i < waited; i++) {
+        hc_halves a, b;
+        if (!g->products[i].left) check_memory(t, &g->products[i], a, b);
+        g->products[i].left = true;
+    }
 }
 
 void hc_products_clear(void)
@@ -361,5 +504,13 @@ void hc_products_clear(void)
 
 void hc_groups_free(hc_block *b)
 {
-    for (unsigned i = 0; i < HC_MAX_THREADS / HC_GROUP; i++) free(b->warpgroups[i].products);
+    for (unsigned i = 0; i < HC_MAX_THREADS / HC_GROUP; i++) {
+        hc_group *g = &b->warpgroups[i];
+        free(g->products);
+        while (g->sums) {
+            hc_sums *s = g->sums;
+            g->sums = s->next;
+            free(s);
+        }
+    }
 }

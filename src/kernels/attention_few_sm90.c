@@ -40,20 +40,18 @@ static uint32_t smem_of(const problem *p, const shape *s)
                       (1 + 2 * s->groups) * 8);
 }
 
-/* Microseconds. A multiprocessor makes 12 weights in a cycle, does 3072 products of 16-bit factors,
- * and gets 48 bytes from the L2 cache; a thread takes some 12 cycles for each of its scores, as few
- * others hide its latencies. */
+/* Microseconds, as measured on an H200 (bench/NOTES.md). Each warpgroup, each of its keys and, with
+ * heads of 64, each of all keys adds to a block's time; blocks that share a multiprocessor take as
+ * long as one after the other. */
 static double cost(const problem *p, const shape *s)
 {
-    const double clock = 1650, per_cycle = 3072, l2 = 48, weights = 12, score = 12, fixed = 3600;
-    double all = (double)(s->groups * s->keys), sizes = (double)(p->of.d + p->of.dv);
-    double loads = all * sizes * 2 / l2, products = ROWS * all * sizes / per_cycle;
-    double shared = ROWS * all / weights, own = (double)s->keys / 2 * score;
-    double joined = (double)ROWS * (double)p->of.dv / 128 * 4;
-    int64_t tiles = zc_ceil_div(p->of.queries, ROWS) * p->of.items;
-    int64_t waves = zc_ceil_div(tiles, p->of.sm_count);
-    double block = loads / 2 + products + (shared > own ? shared : own) + joined;
-    return ((double)waves * block + fixed) / clock;
+    const double fixed = 1.3, begin = -0.7, group = 0.5, own = 0.015, key = 0.005;
+    double all = (double)(s->groups * s->keys), sizes = (double)(p->of.d + p->of.dv) / 128;
+    double block =
+        begin + group * (double)s->groups + own * (double)s->keys + key * all * sizes;
+    double tiles = (double)(zc_ceil_div(p->of.queries, ROWS) * p->of.items);
+    double each = tiles / p->of.sm_count;
+    return fixed + (each > 1 ? each : 1) * block;
 }
 
 static bool candidate_of(const void *of, int number, zc_candidate *out)

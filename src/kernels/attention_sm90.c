@@ -37,20 +37,20 @@ static uint32_t smem_of(const problem *p, const shape *s, int stages)
     return (uint32_t)(tile + stages * (stage + 4 * 8) + 2 * 8);
 }
 
-/* Microseconds, with as many keys as queries. A multiprocessor does 4096 products of 16-bit factors
- * in a cycle, of which three quarters are reached, and, with the rest of a softmax, 6 exponentials;
- * one warpgroup waits for the one and then the other, two overlap them. A tile's own costs take
- * some 1500 cycles, a launch some 3000. */
+/* Microseconds, with as many keys as queries, as measured on an H200 (bench/NOTES.md). A
+ * multiprocessor does 3072 products of 16-bit factors in a cycle and, with the rest of a softmax, 9
+ * exponentials; one warpgroup waits for the one and then the other, two overlap them. What a tile
+ * takes besides goes with its rows. */
 static double cost(const problem *p, const shape *s)
 {
-    const double clock = 1650, per_cycle = 4096 * 0.75, exponentials = 6;
+    const double clock = 1650, per_cycle = 3072, exponentials = 9, fixed = 2150, own = 3500;
     int64_t tiles = zc_ceil_div(p->queries, s->warpgroups * ROWS) * p->items;
     int64_t waves = zc_ceil_div(tiles, p->sm_count), steps = zc_ceil_div(p->queries, s->keys);
     double area = (double)ROWS * s->keys * s->warpgroups;
     double products = area * (double)(p->d + p->dv) / per_cycle, weights = area / exponentials;
     double step = products > weights ? products : weights;
     if (s->warpgroups == 1) step = products + weights;
-    return ((double)waves * ((double)steps * (step + 150) + 1500) + 3000) / clock;
+    return ((double)waves * ((double)steps * (step + 150) + own * s->warpgroups) + fixed) / clock;
 }
 
 static bool candidate_of(const void *of, int number, zc_candidate *out)

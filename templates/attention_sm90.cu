@@ -4,12 +4,17 @@
 // the next step's scores, a warpgroup turns scores into weights; warpgroups ask for products in turn, so that one's
 // weights are computed under the others' products. Blocks are persistent.
 //
+// AHEAD: queries of two tiles have room, so that the next tile's operands are on their way while one is computed; where a
+// tile lies takes no divisions; and the end of the keys may lie in the last ENDS of a step without a look at the others.
+// SHARE, with that: two warpgroups have the same rows and take steps of keys in turn; their sums are joined in the end.
+//
 // spec.h: see zc/attention.cuh and zc/attention_prepare.cuh, and the configuration: Z_WARPGROUPS, Z_KEYS (a step),
-// Z_STAGES, Z_COLUMNS (Z_DV, rounded up to 16); Z_WGMMA (F16, BF16). Entries: 0 attention; 2 to 5 what prepares its
-// operands.
+// Z_STAGES, Z_COLUMNS (Z_DV, rounded up to 16), Z_AHEAD, Z_SHARE; Z_WGMMA (F16, BF16). Entries: 0 attention; 2 to 5 what
+// prepares its operands.
 #include "zc/attention_prepare.cuh"
 #include "zc/attention_tile.cuh"
 #include "zc/hopper.cuh"
+#include "zc/index.cuh"
 #include "zc/ring.cuh"
 #include "abi/attention_sm90.h"
 
@@ -60,53 +65,83 @@ template <class T, bool SHARED, int KEYS> struct bias_part {
     }
 };
 
-template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
+template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct attention_sm90 {
     static constexpr int LINE = 128, WIDTH = 64; // a panel has lines of 64 elements
-    static constexpr int ROWS = WARPGROUPS * 64;
+    static constexpr int SHARES = SHARE ? WARPGROUPS : 1; // warpgroups with the same rows
+    static constexpr int ROWS = WARPGROUPS / SHARES * 64;
     static constexpr int Q_PANELS = (Z_D + WIDTH - 1) / WIDTH, V_PANELS = (Z_DV + WIDTH - 1) / WIDTH;
     static constexpr int Q_BYTES = Q_PANELS * ROWS * LINE, Y_BYTES = V_PANELS * ROWS * LINE;
     static constexpr int K_BYTES = Q_PANELS * KEYS * LINE, V_BYTES = V_PANELS * KEYS * LINE;
-    static constexpr int Y_AT = Q_BYTES, RING = Y_AT + Y_BYTES, BARRIERS = RING + STAGES * (K_BYTES + V_BYTES);
+    static constexpr int TILES = AHEAD ? 2 : 1; // of queries
+    static constexpr int ENDS = AHEAD ? 16 : 0;
+    static constexpr int Y_AT = TILES * Q_BYTES, SUMS_AT = Y_AT + Y_BYTES;
+    static constexpr int SUMS = Z_COLUMNS / 2 + 4; // of a thread: values, two maxima, two sums
+    static constexpr int RING = SUMS_AT + (SHARE ? SUMS * 128 * 4 : 0), BARRIERS = RING + STAGES * (K_BYTES + V_BYTES);
     static constexpr f32 LOG2E = 1.44269504f;
     enum { K_FULL, V_FULL, K_EMPTY, V_EMPTY, KINDS };
-    enum { TURNS = 1 }; // named barriers: a warpgroup's turn
+    enum { TURNS = 1, JOINED = 1, READ }; // named barriers: a warpgroup's turn; the second one's sums are there, were read
 
     const zc_attention_sm90_params &p;
-    u32 smem;   // queries, results, the ring, barriers
+    unsigned char *memory; // queries, results, sums of warpgroups, the ring, barriers
+    u32 smem;
     f32 factor; // of products, to scores in powers of two
 
-    ZC_MEMBER attention_sm90(const zc_attention_sm90_params &p, u32 smem)
-        : p(p), smem(smem), factor((f32)p.a.scale * LOG2E) {}
+    ZC_MEMBER attention_sm90(const zc_attention_sm90_params &p, unsigned char *memory)
+        : p(p), memory(memory), smem(zc_smem_address(memory)), factor((f32)p.a.scale * LOG2E) {}
 
     ZC_MEMBER u32 k_of(int stage) const { return smem + RING + stage * (K_BYTES + V_BYTES); }
     ZC_MEMBER u32 v_of(int stage) const { return k_of(stage) + K_BYTES; }
-    ZC_MEMBER u32 q_full() const { return smem + BARRIERS; }
-    ZC_MEMBER u32 q_empty() const { return smem + BARRIERS + 8; }
-    ZC_MEMBER u32 barrier(int kind, int stage) const { return smem + BARRIERS + (2 + kind * STAGES + stage) * 8; }
+    ZC_MEMBER u32 q_of(int of) const { return smem + of * Q_BYTES; }
+    ZC_MEMBER u32 q_full(int of) const { return smem + BARRIERS + of * 16; }
+    ZC_MEMBER u32 q_empty(int of) const { return q_full(of) + 8; }
+    ZC_MEMBER u32 barrier(int kind, int stage) const {
+        return smem + BARRIERS + (TILES * 2 + kind * STAGES + stage) * 8;
+    }
 
     typedef zc_ring_slot<STAGES> slot;
+    typedef zc_ring_slot<TILES> tile_slot;
     // Where a tile lies. Causal ones with the most keys come first, others by heads, whose keys they share.
     struct place {
         int b, h, first;
     };
     ZC_MEMBER place place_of(int at) const {
+        if constexpr (AHEAD) {
+            const int outer = (int)zc_divide((u32)at, p.a.causal ? p.by_items : p.by_down);
+            const int inner = at - outer * (p.a.causal ? p.items : p.down);
+            const int item = p.a.causal ? inner : outer, row = p.a.causal ? p.down - 1 - outer : inner;
+            const int b = (int)zc_divide((u32)item, p.by_heads);
+            return {b, item - b * (int)p.a.heads, row * ROWS};
+        }
         const int item = p.a.causal ? at % p.items : at / p.down;
         const int row = p.a.causal ? p.down - 1 - at / p.items : at % p.down;
         const int heads = (int)p.a.heads;
         return {item / heads, item % heads, row * ROWS};
     }
+    ZC_MEMBER int last_of(const place &at) const {
+        return (at.first + ROWS < p.a.len.nq ? at.first + ROWS : (int)p.a.len.nq) - 1;
+    }
     ZC_MEMBER tile tile_of(const place &at) const {
+        if constexpr (AHEAD) {
+            const int kv = (int)zc_divide((u32)at.h, p.by_group), in = at.h - kv * (int)p.by_group.d;
+            const i64 row = in * p.a.len.nq;
+            tile t = {at.b, kv, row + at.first, row + p.a.len.nq, 0, 0, sight_of(p.a.len, at.b)};
+            t.lo = (int)span_of(p.a, t.s, at.first).lo / KEYS * KEYS;
+            t.hi = span_of(p.a, t.s, last_of(at)).hi;
+            return t;
+        }
         const i64 group = p.a.heads / p.a.kv_heads, in = at.h % group * p.a.len.nq;
         return tile_at<ROWS, KEYS>(p.a, at.b, at.h / group, in + at.first, in + p.a.len.nq);
     }
 
     ZC_MEMBER void begin() const {
         if (threadIdx.x == 0) {
-            zc_barrier_init(q_full(), 1);
-            zc_barrier_init(q_empty(), WARPGROUPS);
+            for (int i = 0; i < TILES; i++) {
+                zc_barrier_init(q_full(i), 1);
+                zc_barrier_init(q_empty(i), WARPGROUPS);
+            }
             for (int s = 0; s < STAGES; s++)
                 for (int kind = 0; kind < KINDS; kind++)
-                    zc_barrier_init(barrier(kind, s), kind == K_FULL || kind == V_FULL ? 1 : WARPGROUPS);
+                    zc_barrier_init(barrier(kind, s), kind == K_FULL || kind == V_FULL ? 1 : WARPGROUPS / SHARES);
             zc_barrier_fence();
             zc_tensor_prefetch(&p.q);
             zc_tensor_prefetch(&p.k);
@@ -124,11 +159,12 @@ template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
         for (int panel = 0; panel < panels; panel++)
             zc_tensor_load(to + panel * lines * LINE, map, full, panel * WIDTH, pos, head, b);
     }
-    ZC_MEMBER void load_tile(const place &pl, const tile &t, slot &at, int &turn) const {
+    ZC_MEMBER void load_tile(const place &pl, const tile &t, slot &at, tile_slot &q) const {
         if (t.lo >= t.hi) return;
-        zc_barrier_wait(q_empty(), turn);
-        turn ^= 1;
-        load(smem, &p.q, q_full(), Q_PANELS, ROWS, pl.first, pl.h, pl.b);
+        const int of = q.stage;
+        zc_barrier_wait(q_empty(of), q.parity);
+        q.next();
+        load(q_of(of), &p.q, q_full(of), Q_PANELS, ROWS, pl.first, pl.h, pl.b);
         for (int j = (int)t.lo; j < t.hi; j += KEYS, at.next()) {
             zc_barrier_wait(barrier(K_EMPTY, at.stage), at.parity);
             load(k_of(at.stage), &p.k, barrier(K_FULL, at.stage), Q_PANELS, KEYS, j, (int)t.kv, pl.b);
@@ -136,18 +172,24 @@ template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
             load(v_of(at.stage), &p.v, barrier(V_FULL, at.stage), V_PANELS, KEYS, j, (int)t.kv, pl.b);
         }
     }
+    // Blocks go through the tiles one way and the other by turns where tiles become shorter: then the last are spread.
+    ZC_MEMBER int stride() const { return (int)(AHEAD ? 2 * (gridDim.x - blockIdx.x) - 1 : gridDim.x); }
+    ZC_MEMBER void next(int &n, int &by) const {
+        n += by;
+        if (AHEAD) by = 2 * (int)gridDim.x - by;
+    }
     // Where the first tile lies is known before the kernel in front has ended, unless lengths say.
     ZC_MEMBER void produce() const {
         slot at = {0, 1};
-        int turn = 1;
+        tile_slot q = {0, 1};
         place pl = place_of((int)blockIdx.x);
         if (Z_LENGTHS) zc_grid_wait();
         tile t = tile_of(pl);
         if (!Z_LENGTHS) zc_grid_wait();
         zc_grid_launch();
-        for (int n = (int)blockIdx.x;;) {
-            load_tile(pl, t, at, turn);
-            n += (int)gridDim.x;
+        for (int n = (int)blockIdx.x, by = stride();;) {
+            load_tile(pl, t, at, q);
+            next(n, by);
             if (n >= p.down * p.items) return;
             pl = place_of(n);
             t = tile_of(pl);
@@ -169,16 +211,25 @@ template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
         f32 max[2], sum[2];  // maxima in powers of two; sums of this thread's keys
         i64 bias0[2], bias1[2];
     };
-    ZC_MEMBER rows rows_of(const tile &t, int first) const {
+    ZC_MEMBER line line_at(const place &pl, const tile &t, int r) const {
+        if constexpr (AHEAD) {
+            const i64 at = pl.first + r, i = at < p.a.len.nq ? at : p.a.len.nq - 1;
+            line l = {query_of(p.a, pl.b, pl.h, i), span_of(p.a, t.s, i), is_even(p.a, t.s)};
+            if (at != i) l.seen = {0, 0};
+            return l;
+        }
+        return line_of(p.a, t, r);
+    }
+    ZC_MEMBER rows rows_of(const place &pl, const tile &t, int first) const {
         rows r;
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            const line l = line_of(p.a, t, first + i * 8);
+            const line l = line_at(pl, t, first + i * 8);
             const state st = begin_state(p.a, l);
             r.from[i] = (int)l.seen.lo;
             r.to[i] = (int)l.seen.hi;
             r.max[i] = st.max * LOG2E;
-            r.sum[i] = threadIdx.x % 4 ? 0 : st.sum;
+            r.sum[i] = threadIdx.x % 4 || (SHARE && threadIdx.x >= 256) ? 0 : st.sum;
             r.bias0[i] = l.q.bias0;
             r.bias1[i] = l.q.bias1;
         }
@@ -186,27 +237,28 @@ template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
         r.lo = (int)t.lo;
         r.hi = (int)t.hi;
         r.even = is_even(p.a, t.s);
-        r.all_lo = (int)span_of(p.a, t.s, last % p.a.len.nq).lo;
-        r.all_hi = factor > 0 && !r.even ? (int)span_of(p.a, t.s, t.first % p.a.len.nq).hi : r.all_lo;
+        r.all_lo = (int)span_of(p.a, t.s, AHEAD ? last_of(pl) : last % p.a.len.nq).lo;
+        r.all_hi = factor > 0 && !r.even ? (int)span_of(p.a, t.s, AHEAD ? pl.first : t.first % p.a.len.nq).hi
+                                         : r.all_lo - ENDS;
         return r;
     }
 
     ZC_MEMBER void take_turn(int warpgroup) const {
-        if (WARPGROUPS > 1) zc_named_sync(TURNS + warpgroup, 256);
+        if (WARPGROUPS > SHARES) zc_named_sync(TURNS + warpgroup, 256);
     }
     ZC_MEMBER void pass_turn(int warpgroup) const {
-        if (WARPGROUPS > 1) zc_named_arrive(TURNS + (warpgroup + 1) % WARPGROUPS, 256);
+        if (WARPGROUPS > SHARES) zc_named_arrive(TURNS + (warpgroup + 1) % WARPGROUPS, 256);
     }
     ZC_MEMBER void release(u32 empty) const {
         if (threadIdx.x % 128 == 0) zc_barrier_arrive(empty);
     }
-    ZC_MEMBER void multiply_keys(int warpgroup, const slot &at, scores &s) const {
+    ZC_MEMBER void multiply_keys(int warpgroup, u32 q, const slot &at, scores &s) const {
         zc_barrier_wait(barrier(K_FULL, at.stage), at.parity);
         zc_wgmma_fence();
 #pragma unroll
         for (int part = 0; part < (Z_D + 15) / 16; part++)
             zc_score_product(
-                s, zc_wgmma_along(smem + (part / 4 * ROWS + warpgroup * 64) * LINE + part % 4 * 32),
+                s, zc_wgmma_along(q + (part / 4 * ROWS + (SHARE ? 0 : warpgroup) * 64) * LINE + part % 4 * 32),
                 zc_wgmma_along(k_of(at.stage) + part / 4 * KEYS * LINE + part % 4 * 32), part > 0);
         zc_wgmma_commit();
     }
@@ -310,12 +362,20 @@ template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
     ZC_MEMBER bool plain(const biases &) const { return false; }
 #endif
 #endif
+    // Keys behind a row's last, of the last ENDS.
+    ZC_MEMBER void cut(const rows &r, int j, scores &s) const {
+#pragma unroll
+        for (int i = (KEYS - ENDS) / 2; i < KEYS / 2; i++)
+            if (j + i / 4 * 8 + i % 2 >= r.to[i / 2 % 2]) s[i] = least();
+    }
     ZC_MEMBER void soften_rows(rows &r, int j0, const biases &b, scores &s, f32 (&by)[2]) const {
         const int j = j0 + threadIdx.x % 4 * 2;
-        const bool all = j0 >= r.all_lo && j0 + KEYS <= r.all_hi;
-        if (all && plain(b))
+        const bool most = j0 >= r.all_lo && j0 + KEYS - ENDS <= r.all_hi;
+        const bool all = most && (!AHEAD || j0 + KEYS <= r.all_hi);
+        if (most && plain(b)) {
+            if (AHEAD && !all) cut(r, j, s);
             soften<true, true>(r, j, b, s, by);
-        else if (all && !ALWAYS_PLAIN)
+        } else if (all && !ALWAYS_PLAIN)
             soften<true, false>(r, j, b, s, by);
         else
             soften<false, false>(r, j, b, s, by);
@@ -325,26 +385,28 @@ template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
         for (int i = 0; i < KEYS / 2; i += 2) w[i / 8][i % 8 / 2] = zc_pack(Z_T(), s[i], s[i + 1]);
     }
 
-    ZC_MEMBER void attend(int warpgroup, int turn, slot &at, rows &r, values &y) const {
+    // from: this warpgroup's first key.
+    ZC_MEMBER void attend(int warpgroup, const tile_slot &tile, int from, slot &at, rows &r, values &y) const {
+        const u32 q = q_of(tile.stage);
         scores s;
         weights w;
         biases b;
         f32 by[2];
-        if (ASKED_FIRST) ask_biases(r, r.lo, b);
-        zc_barrier_wait(q_full(), turn);
+        if (ASKED_FIRST) ask_biases(r, from, b);
+        zc_barrier_wait(q_full(tile.stage), tile.parity);
         take_turn(warpgroup);
-        multiply_keys(warpgroup, at, s);
+        multiply_keys(warpgroup, q, at, s);
         pass_turn(warpgroup);
-        if (!ASKED_FIRST) ask_biases(r, r.lo, b);
+        if (!ASKED_FIRST) ask_biases(r, from, b);
         zc_wgmma_wait<0>();
         release(barrier(K_EMPTY, at.stage));
-        soften_rows(r, r.lo, b, s, by);
+        soften_rows(r, from, b, s, by);
         pack(s, w);
-        for (int j0 = r.lo + KEYS; j0 < r.hi; j0 += KEYS) {
+        for (int j0 = from + SHARES * KEYS; j0 < r.hi; j0 += SHARES * KEYS) {
             const slot old = at;
-            at.next();
+            pass_steps(at, SHARES);
             take_turn(warpgroup);
-            multiply_keys(warpgroup, at, s);
+            multiply_keys(warpgroup, q, at, s);
             multiply_values(old, w, y);
             pass_turn(warpgroup);
             ask_biases(r, j0, b);
@@ -357,13 +419,71 @@ template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
             for (int i = 0; i < Z_COLUMNS / 2; i++) y[i] *= by[i / 2 % 2];
             pack(s, w);
         }
-        release(q_empty());
+        release(q_empty(tile.stage));
         multiply_values(at, w, y);
         zc_wgmma_wait<0>();
         release(barrier(V_EMPTY, at.stage));
-        at.next();
+    }
+    ZC_MEMBER static void pass_steps(slot &at, int n) {
+        if (SHARE)
+            at.skip(n);
+        else
+            at.next();
+    }
+    // A tile's steps of this warpgroup; at: the tile's first step, then the one behind its last.
+    ZC_MEMBER void attend_steps(int warpgroup, const tile_slot &tile, slot &at, rows &r, values &y) const {
+        if (!SHARE) {
+            attend(warpgroup, tile, r.lo, at, r, y);
+            at.next();
+            return;
+        }
+        slot own = at;
+        own.skip(warpgroup);
+        const int from = r.lo + warpgroup * KEYS;
+        if (from < r.hi)
+            attend(warpgroup, tile, from, own, r, y);
+        else
+            release(q_empty(tile.stage));
+        at.skip((r.hi - r.lo + KEYS - 1) / KEYS);
+        if (warpgroup)
+            give(r, y);
+        else
+            join(r, y);
     }
 
+    // ---- sums of warpgroups that share rows ----
+
+    ZC_MEMBER zc_vec<f32, 4> *sums() const {
+        return (zc_vec<f32, 4> *)(memory + SUMS_AT) + threadIdx.x % 128;
+    }
+    ZC_MEMBER void give(const rows &r, const values &y) const {
+        zc_vec<f32, 4> *const to = sums();
+        zc_named_sync(READ, 256);
+        to[0] = {r.max[0], r.max[1], r.sum[0], r.sum[1]};
+#pragma unroll
+        for (int i = 0; i < Z_COLUMNS / 8; i++) to[(i + 1) * 128] = {y[i * 4], y[i * 4 + 1], y[i * 4 + 2], y[i * 4 + 3]};
+        zc_named_arrive(JOINED, 256);
+    }
+    ZC_MEMBER void join(rows &r, values &y) const {
+        const zc_vec<f32, 4> *const from = sums();
+        f32 own[2], other[2];
+        zc_named_sync(JOINED, 256);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const f32 max = fmaxf(r.max[i], from->v[i]), at = max == least() ? 0.0f : max;
+            own[i] = zc_exp2_approx(r.max[i] - at);
+            other[i] = zc_exp2_approx(from->v[i] - at);
+            r.sum[i] = r.sum[i] * own[i] + from->v[2 + i] * other[i];
+            r.max[i] = max;
+        }
+#pragma unroll
+        for (int i = 0; i < Z_COLUMNS / 8; i++) {
+            const zc_vec<f32, 4> x = from[(i + 1) * 128];
+#pragma unroll
+            for (int e = 0; e < 4; e++) y[i * 4 + e] = y[i * 4 + e] * own[e / 2] + x.v[e] * other[e / 2];
+        }
+        zc_named_arrive(READ, 256);
+    }
     // Element by element: for pointwise work on the result, and for rows whose sums are not finite because of values
     // that they do not see.
     ZC_MEMBER void put_rows(const place &pl, const rows &r, int first, const values &y, const f32 (&by)[2]) const {
@@ -372,7 +492,7 @@ template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             if (t.first + first + i * 8 >= t.end) continue;
-            const line l = line_of(p.a, t, first + i * 8);
+            const line l = line_at(pl, t, first + i * 8);
             bool finite = true;
 #pragma unroll
             for (int n = 0; n < Z_COLUMNS / 8; n++)
@@ -433,23 +553,25 @@ template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
     }
 
     ZC_MEMBER void consume(int warpgroup) const {
-        const int thread = threadIdx.x % 128, first = warpgroup * 64 + thread / 32 * 16 + thread % 32 / 4;
+        const int thread = threadIdx.x % 128;
+        const int first = (SHARE ? 0 : warpgroup) * 64 + thread / 32 * 16 + thread % 32 / 4;
         slot at = {0, 0};
-        int turn = 0;
+        tile_slot q = {0, 0};
         zc_grid_wait();
         zc_grid_launch();
         if (WARPGROUPS > 1 && warpgroup == WARPGROUPS - 1) pass_turn(warpgroup);
-        for (int n = (int)blockIdx.x; n < p.down * p.items; n += (int)gridDim.x) {
+        if (SHARE && warpgroup == 0) zc_named_arrive(READ, 256);
+        for (int n = (int)blockIdx.x, by = stride(); n < p.down * p.items; next(n, by)) {
             const place pl = place_of(n);
-            rows r = rows_of(tile_of(pl), first);
+            rows r = rows_of(pl, tile_of(pl), first);
             values y;
 #pragma unroll
             for (int i = 0; i < Z_COLUMNS / 2; i++) y[i] = 0;
             if (r.lo < r.hi) {
-                attend(warpgroup, turn, at, r, y);
-                turn ^= 1;
+                attend_steps(warpgroup, q, at, r, y);
+                q.next();
             }
-            finish(pl, r, first, y);
+            if (!SHARE || warpgroup == 0) finish(pl, r, first, y);
         }
         if (thread % 32 == 0) zc_bulk_wait<0>();
     }
@@ -457,13 +579,13 @@ template <int WARPGROUPS, int KEYS, int STAGES> struct attention_sm90 {
 
 ZC_KERNEL_OF(0, Z_WARPGROUPS * 128 + 128)(const __grid_constant__ zc_attention_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
-    const attention_sm90<Z_WARPGROUPS, Z_KEYS, Z_STAGES> attention(p, zc_smem_address(smem));
+    const attention_sm90<Z_WARPGROUPS, Z_KEYS, Z_STAGES, Z_AHEAD, Z_SHARE> attention(p, smem);
     attention.begin();
     if (threadIdx.x < 128) {
         if constexpr (Z_WARPGROUPS > 1) zc_registers_drop<24>();
         if (threadIdx.x == 0) attention.produce();
     } else {
-        if constexpr (Z_WARPGROUPS > 1) zc_registers_take<240>();
+        if constexpr (Z_WARPGROUPS > 1) zc_registers_take<(512 - 24) / Z_WARPGROUPS / 8 * 8>();
         attention.consume(threadIdx.x / 128 - 1);
     }
 }

@@ -20,10 +20,7 @@ enum {
 
 /* ---- the choice ---- */
 
-typedef struct problem {
-    zc_attention_sm90_problem of;
-    int64_t keys;
-} problem;
+typedef zc_attention_sm90_problem problem;
 
 typedef struct shape {
     int64_t groups, keys;
@@ -31,29 +28,26 @@ typedef struct shape {
 
 static uint32_t smem_of(const problem *p, const shape *s)
 {
-    int64_t q_panels = zc_ceil_div(p->of.d, ZC_ATTENTION_SM90_WIDTH);
-    int64_t v_panels = zc_ceil_div(p->of.dv, ZC_ATTENTION_SM90_WIDTH);
-    int64_t all = s->groups * s->keys, pitch = zc_ceil_div(p->of.dv, 16) * 16 + 8;
+    int64_t q_panels = zc_ceil_div(p->d, ZC_ATTENTION_SM90_WIDTH);
+    int64_t v_panels = zc_ceil_div(p->dv, ZC_ATTENTION_SM90_WIDTH);
+    int64_t all = s->groups * s->keys, pitch = zc_ceil_div(p->dv, 16) * 16 + 8;
     int64_t first = q_panels * (ROWS + all) * LINE, sums = s->groups * ROWS * pitch * 4;
     int64_t held = zc_ceil_div(first > sums ? first : sums, 1024) * 1024;
     return (uint32_t)(held + v_panels * all * LINE + s->groups * ROWS * 8 + all * 4 +
                       (1 + 2 * s->groups) * 8);
 }
 
-/* Microseconds. A multiprocessor makes 12 weights in a cycle, does 3072 products of 16-bit factors,
- * and gets 48 bytes from the L2 cache; a thread takes some 12 cycles for each of its scores, as few
- * others hide its latencies. */
+/* Microseconds, as measured on an H200 (bench/NOTES.md). Each warpgroup, each of its keys and, with
+ * heads of 64, each of all keys adds to a block's time; blocks that share a multiprocessor take as
+ * long as one after the other. */
 static double cost(const problem *p, const shape *s)
 {
-    const double clock = 1650, per_cycle = 3072, l2 = 48, weights = 12, score = 12, fixed = 3600;
-    double all = (double)(s->groups * s->keys), sizes = (double)(p->of.d + p->of.dv);
-    double loads = all * sizes * 2 / l2, products = ROWS * all * sizes / per_cycle;
-    double shared = ROWS * all / weights, own = (double)s->keys / 2 * score;
-    double joined = (double)ROWS * (double)p->of.dv / 128 * 4;
-    int64_t tiles = zc_ceil_div(p->of.queries, ROWS) * p->of.items;
-    int64_t waves = zc_ceil_div(tiles, p->of.sm_count);
-    double block = loads / 2 + products + (shared > own ? shared : own) + joined;
-    return ((double)waves * block + fixed) / clock;
+    const double fixed = 1.3, begin = -0.7, group = 0.5, own = 0.015, key = 0.005;
+    double all = (double)(s->groups * s->keys), sizes = (double)(p->d + p->dv) / 128;
+    double block = begin + group * (double)s->groups + own * (double)s->keys + key * all * sizes;
+    double tiles = (double)(zc_ceil_div(p->queries, ROWS) * p->items);
+    double each = tiles / p->sm_count;
+    return fixed + (each > 1 ? each : 1) * block;
 }
 
 static bool candidate_of(const void *of, int number, zc_candidate *out)
@@ -65,8 +59,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
         smem_of(p, &s) > ZC_ATTENTION_SM90_SMEM)
         return false;
     *out = (zc_candidate){
-        .config =
-            {[GROUPS] = s.groups, [KEYS] = s.keys, [COLUMNS] = zc_ceil_div(p->of.dv, 16) * 16},
+        .config = {[GROUPS] = s.groups, [KEYS] = s.keys, [COLUMNS] = zc_ceil_div(p->dv, 16) * 16},
         .threads = (uint32_t)s.groups * 128,
         .smem = smem_of(p, &s),
         .cluster = 1,
@@ -81,15 +74,13 @@ zc_status zc_gen_attention_few_sm90(zc_gen *g)
 {
     zc_attention_shape s;
     problem p;
-    ZC_TRY(zc_gen_attention_sm90_problem(g, &s, &p.of));
+    ZC_TRY(zc_gen_attention_sm90_problem(g, &s, &p));
     if (g->declined[0]) return ZC_OK;
-    bool same = zc_dim_eq(s.keys, s.queries);
-    p.keys = zc_dim_is_const(s.keys) ? s.keys.k : same ? p.of.queries : -1;
-    if (s.past || p.keys < 1 || p.keys > KEYS_MOST)
+    if (p.keys < 1 || p.keys > KEYS_MOST)
         return zc_gen_decline(g, "keys that are not certain to be 1 to %d", KEYS_MOST);
     ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &p, SHAPES));
     if (g->declined[0]) return ZC_OK;
-    double looped = zc_attention_sm90_us(&p.of);
+    double looped = zc_attention_sm90_us(&p);
     if (!g->candidate && !g->regardless && looped < g->us)
         return zc_gen_decline(g, "keys by steps are faster (%.1f us, not %.1f)", looped, g->us);
     return zc_gen_epilogue(g);

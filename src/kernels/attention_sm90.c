@@ -6,15 +6,19 @@
 #include "base/number.h"
 #include "kernels/attention_sm90.h"
 #include "kernels/candidates.h"
+#include "kernels/divisor.h"
 
-enum { WARPGROUPS, KEYS, STAGES, COLUMNS };
-const char *const zc_config_attention_sm90[] = {"warpgroups", "keys", "stages", "columns", NULL};
+enum { WARPGROUPS, KEYS, STAGES, COLUMNS, AHEAD, SHARE };
+const char *const zc_config_attention_sm90[] = {"warpgroups", "keys",  "stages", "columns",
+                                                "ahead",      "share", NULL};
 
 enum {
     LINE = ZC_ATTENTION_SM90_LINE,
     WIDTH = ZC_ATTENTION_SM90_WIDTH,
     ROWS = ZC_ATTENTION_SM90_ROWS,
     STAGES_MOST = 4,
+    KEYS_STEP = 16,  /* of the second product's summed axis */
+    EVEN_MOST = 208, /* keys of a step, with two warpgroups' registers */
     SIZE_MOST = 128, /* of a head: sums and scores of more do not fit into registers */
     FAR = 2048,      /* queries that stand for a range without an end */
     ITEMS = 96       /* heads of all of the batch, where they are not certain */
@@ -23,55 +27,83 @@ enum {
 /* ---- the choice ---- */
 
 typedef struct shape {
-    int warpgroups, keys;
+    int warpgroups, keys; /* of a step; 0: as few steps of the same size as there can be */
+    bool ahead, share;    /* have not run on a GPU: the tuner's alone */
 } shape;
 
-static const shape shapes[] = {{2, 128}, {1, 128}};
+static const shape shapes[] = {
+    {2, 128, false, false}, {1, 128, false, false}, {2, 128, true, false}, {1, 128, true, false},
+    {2, 128, true, true},   {3, 96, true, false},   {2, 0, true, false},   {1, 0, true, false},
+};
+
+static int rows_of(const shape *s)
+{
+    return (s->share ? 1 : s->warpgroups) * ROWS;
+}
 
 typedef zc_attention_sm90_problem problem;
 
-static uint32_t smem_of(const problem *p, const shape *s, int stages)
+static int64_t even_keys(int64_t keys)
 {
-    int64_t panels = zc_ceil_div(p->d, WIDTH) + zc_ceil_div(p->dv, WIDTH);
-    int64_t tile = panels * s->warpgroups * ROWS * LINE, stage = panels * s->keys * LINE;
-    return (uint32_t)(tile + stages * (stage + 4 * 8) + 2 * 8);
+    int64_t steps = zc_ceil_div(keys, EVEN_MOST);
+    return zc_ceil_div(zc_ceil_div(keys, steps), KEYS_STEP) * KEYS_STEP;
 }
 
-/* Microseconds, with as many keys as queries. A multiprocessor does 4096 products of 16-bit factors
- * in a cycle, of which three quarters are reached, and, with the rest of a softmax, 6 exponentials;
- * one warpgroup waits for the one and then the other, two overlap them. A tile's own costs take
- * some 1500 cycles, a launch some 3000. */
+static uint32_t smem_of(const problem *p, const shape *s, int stages)
+{
+    int64_t q_panels = zc_ceil_div(p->d, WIDTH), panels = q_panels + zc_ceil_div(p->dv, WIDTH);
+    int64_t tile = (panels + (s->ahead ? q_panels : 0)) * rows_of(s) * LINE;
+    int64_t stage = panels * s->keys * LINE;
+    int64_t sums = s->share ? (zc_ceil_div(p->dv, 16) * 8 + 4) * 128 * 4 : 0;
+    return (uint32_t)(tile + sums + stages * (stage + 4 * 8) + (s->ahead ? 4 : 2) * 8);
+}
+
+/* Microseconds, with as many keys as queries, as measured on an H200 (bench/NOTES.md). A
+ * multiprocessor does 3072 products of 16-bit factors in a cycle and, with the rest of a softmax, 9
+ * exponentials; one warpgroup waits for the one and then the other, more overlap them. What a tile
+ * takes besides goes with its rows; with operands ahead, a third of it is guessed. */
 static double cost(const problem *p, const shape *s)
 {
-    const double clock = 1650, per_cycle = 4096 * 0.75, exponentials = 6;
-    int64_t tiles = zc_ceil_div(p->queries, s->warpgroups * ROWS) * p->items;
+    const double clock = 1650, per_cycle = 3072, exponentials = 9, fixed = 2150, own = 3500;
+    int64_t tiles = zc_ceil_div(p->queries, rows_of(s)) * p->items;
     int64_t waves = zc_ceil_div(tiles, p->sm_count), steps = zc_ceil_div(p->queries, s->keys);
+    if (s->share) steps = zc_ceil_div(steps, s->warpgroups);
+    double tile = own * s->warpgroups / (s->ahead ? 3 : 1);
     double area = (double)ROWS * s->keys * s->warpgroups;
     double products = area * (double)(p->d + p->dv) / per_cycle, weights = area / exponentials;
     double step = products > weights ? products : weights;
     if (s->warpgroups == 1) step = products + weights;
-    return ((double)waves * ((double)steps * (step + 150) + 1500) + 3000) / clock;
+    return ((double)waves * ((double)steps * (step + 150) + tile) + fixed) / clock;
 }
 
 static bool candidate_of(const void *of, int number, zc_candidate *out)
 {
     const problem *p = of;
-    const shape *s = &shapes[number];
+    shape s = shapes[number];
     int stages = STAGES_MOST;
-    while (smem_of(p, s, stages) > ZC_ATTENTION_SM90_SMEM) stages--;
-    *out = (zc_candidate){.config = {[WARPGROUPS] = s->warpgroups,
-                                     [KEYS] = s->keys,
+    if (s.ahead && !p->asked) return false;
+    if (!s.keys && (p->biased || p->keys <= shapes[0].keys)) return false;
+    if (!s.keys) s.keys = (int)even_keys(p->keys);
+    while (stages && smem_of(p, &s, stages) > ZC_ATTENTION_SM90_SMEM) stages--;
+    if (stages < 2) return false;
+    *out = (zc_candidate){.config = {[WARPGROUPS] = s.warpgroups,
+                                     [KEYS] = s.keys,
                                      [STAGES] = stages,
-                                     [COLUMNS] = zc_ceil_div(p->dv, 16) * 16},
-                          .threads = (uint32_t)(s->warpgroups + 1) * 128,
-                          .smem = smem_of(p, s, stages),
+                                     [COLUMNS] = zc_ceil_div(p->dv, 16) * 16,
+                                     [AHEAD] = s.ahead,
+                                     [SHARE] = s.share},
+                          .threads = (uint32_t)(s.warpgroups + 1) * 128,
+                          .smem = smem_of(p, &s, stages),
                           .cluster = 1,
-                          .us = cost(p, s)};
-    zc_snprintf(out->name, sizeof out->name, "%dx%d", s->warpgroups * ROWS, s->keys);
+                          .us = cost(p, &s)};
+    zc_snprintf(out->name, sizeof out->name, "%dx%d%s%s", rows_of(&s), s.keys,
+                s.ahead ? " ahead" : "", s.share ? ", shared" : "");
     return true;
 }
 
 /* ---- the specialisation ---- */
+
+#define IN(input) zc_gen_in(g, ZC_IN_Attention_##input)
 
 zc_status zc_gen_attention_sm90_problem(zc_gen *g, zc_attention_shape *s, problem *p)
 {
@@ -83,8 +115,15 @@ zc_status zc_gen_attention_sm90_problem(zc_gen *g, zc_attention_shape *s, proble
     zc_gen_size(g, &s->queries, 1, bounds, ZC_COUNTOF(bounds), &low, &high);
     if (low < ZC_ATTENTION_SM90_LEAST)
         return zc_gen_decline(g, "too few queries for tiles of Hopper's warpgroup products");
-    *p = (problem){.d = s->d, .dv = s->dv, .items = ITEMS, .sm_count = g->sm_count};
+    *p = (problem){.d = s->d,
+                   .dv = s->dv,
+                   .items = ITEMS,
+                   .sm_count = g->sm_count,
+                   .biased = IN(mask) || IN(bias) || IN(hidden),
+                   .asked = g->candidate || g->regardless};
     p->queries = high == INT64_MAX ? FAR : high;
+    bool same = zc_dim_eq(s->keys, s->queries);
+    p->keys = s->past ? -1 : zc_dim_is_const(s->keys) ? s->keys.k : same ? p->queries : -1;
     if (zc_dim_is_const(batch) && s->heads > 0) p->items = batch.k * s->heads;
     zc_gen_define(g, "WGMMA", "%s", s->type == ZC_F16 ? "F16" : "BF16");
     return ZC_OK;
@@ -143,6 +182,10 @@ zc_status zc_attention_sm90_params(zc_launch *l, int64_t rows, int64_t keys,
     p->a = a.p;
     p->down = (int)down;
     p->items = (int)(a.p.batch * a.p.heads);
+    p->by_down = zc_divisor_of(p->down);
+    p->by_items = zc_divisor_of(p->items);
+    p->by_heads = zc_divisor_of(a.p.heads);
+    p->by_group = zc_divisor_of(a.p.heads / a.p.kv_heads);
     return ZC_OK;
 }
 
@@ -151,7 +194,8 @@ zc_status zc_launch_attention_sm90(zc_launch *l)
     struct zc_attention_sm90_params p;
     const int64_t *config = l->kernel->config;
     int64_t tiles;
-    ZC_TRY(zc_attention_sm90_params(l, config[WARPGROUPS] * ROWS, config[KEYS], &p, &tiles));
+    ZC_TRY(zc_attention_sm90_params(l, config[SHARE] ? ROWS : config[WARPGROUPS] * ROWS,
+                                    config[KEYS], &p, &tiles));
     if (!tiles) return ZC_OK;
     zc_dim3 grid = {(uint32_t)(tiles < l->sm_count ? tiles : l->sm_count), 1, 1};
     return zc_launch_configured(l, grid, &p, sizeof p);

@@ -43,15 +43,15 @@ static int64_t share_of(const problem *p, int parts)
 }
 
 /* Microseconds: a step costs what its three meetings of all threads take, bytes come at the rate
- * of a multiprocessor's share of the memory. */
+ * of a multiprocessor's share of the memory, and each other block of the cluster sends sums. */
 static double cost(const problem *p, int keys, int parts)
 {
-    const double meet = 0.4, exchange = 1.0, rate = 28e3; /* bytes a microsecond */
+    const double meet = 0.4, exchange = 0.3, rate = 28e3; /* bytes a microsecond */
     int64_t blocks = p->items * parts, waves = zc_ceil_div(blocks, p->sm_count);
     int64_t steps = zc_ceil_div(share_of(p, parts), keys);
     double bytes = (double)(share_of(p, parts) * (p->d + p->dv) * 2);
     return (double)waves * bytes / rate + (double)steps * meet * (double)zc_ceil_div(waves, 2) +
-           (parts > 1 ? exchange : 0);
+           exchange * (parts - 1);
 }
 
 static bool candidate_of(const void *of, int number, zc_candidate *out)

@@ -84,7 +84,7 @@ sed 's/gemm_few_sm90/gemm_of_another_zc/' chosen.tuned >family.tuned
 expect unknown-family 0 "" compile family.plan --tuned family.tuned
 expect unknown-family-by-cost 0 "(wgmma: " "$zc" inspect family.plan
 
-# ---- a row that has not run on a GPU (OFFERED) is taken where it was measured alone ----
+# ---- a configuration that has not run on a GPU is taken where it was measured alone ----
 cat >heads.form <<'FORM'
 form heads
 opset 23
@@ -95,13 +95,13 @@ FORM
 "$written" heads.form . || exit 1
 model=heads.onnx
 heads='f16[1,2,64,32]'
-printf '# zc tuned 1\nsm_90\thostcuda sm_90\tAttention(%s, %s, %s) -> %s\tattention_few_sm90\t%s\t1.00\t13.0\t2026-11-23\n' \
-    "$heads" "$heads" "$heads" "$heads" "groups=2 keys=32 columns=32" >heads.tuned
-expect offered 0 "" compile heads.plan
-expect offered-not-by-cost 0 "{warpgroups=" "$zc" inspect heads.plan
+printf '# zc tuned 1\nsm_90\thostcuda sm_90\tAttention(%s, %s, %s) -> %s\tattention_sm90\t%s\t1.00\t13.0\t2026-11-23\n' \
+    "$heads" "$heads" "$heads" "$heads" "warpgroups=1 keys=128 stages=4 columns=32 ahead=1 share=0" >heads.tuned
+expect by-cost 0 "" compile heads.plan
+expect by-cost-taken 0 "{groups=" "$zc" inspect heads.plan
 expect measured 0 "" compile measured.plan --tuned heads.tuned
-expect measured-taken 0 "{groups=2, keys=32, columns=32, " "$zc" inspect measured.plan
-expect offered-run 0 "on hostcuda" on "$zc" run heads.plan --random --device cuda --output-dir heads
+expect measured-taken 0 "{warpgroups=1, keys=128, stages=4, columns=32, ahead=1, " "$zc" inspect measured.plan
+expect by-cost-run 0 "on hostcuda" on "$zc" run heads.plan --random --device cuda --output-dir heads
 expect measured-right 0 "" on "$zc" run measured.plan --random --device cuda --expect heads --rtol 1e-2 --atol 1e-2
 model=two.onnx
 

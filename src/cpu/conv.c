@@ -3,10 +3,17 @@
 
 #include "cpu/matmul.h"
 #include "cpu/quant_out.h"
+#include "op/nhwc.h"
 
 /* ---- geometry ---- */
 
 #define CONV_OPS(X) X(Conv) X(FusedConv) X(ConvInteger) X(QLinearConv)
+
+static bool is_channels_last(const zc_kctx *k)
+{
+    if (k->op == ZC_OP_ConvInteger) return ZC_ATTRS(k, ConvInteger)->channels_last != 0;
+    return k->op == ZC_OP_QLinearConv && ZC_ATTRS(k, QLinearConv)->channels_last != 0;
+}
 
 static zc_window_attrs window_attrs(const zc_kctx *k, int64_t *group)
 {
@@ -47,7 +54,10 @@ static int64_t plane_of(const zc_tensor *t)
 
 zc_status zc_conv_of(zc_kctx *k, int xi, int wi, zc_conv *c)
 {
-    const zc_tensor *x = &k->in[xi], *w = &k->in[wi], *y = &k->out[0];
+    const bool last = is_channels_last(k);
+    const zc_tensor in = last ? zc_nchw_shape(&k->in[xi]) : k->in[xi];
+    const zc_tensor out = last ? zc_nchw_shape(&k->out[0]) : k->out[0];
+    const zc_tensor *x = &in, *w = &k->in[wi], *y = &out;
     zc_window_attrs a = window_attrs(k, &c->groups);
     c->batch = x->dims[0];
     c->ic = w->dims[1];
@@ -76,6 +86,7 @@ typedef struct job {
     const zc_tensor *w_zero, *w_scale;
     int64_t x_zero;
     double scale, y_zero; /* x_scale / y_scale */
+    bool last;            /* x and y are channels last */
 } job;
 
 /* Where one output element reads: its window and the offsets of its group's channels. */
@@ -121,6 +132,20 @@ static int64_t channel_of(const zc_tensor *t, int64_t channel)
     return zc_tensor_numel(t) == 1 ? 0 : channel;
 }
 
+/* Where channel ic of the window's group has this tap, and where the result stands. */
+static int64_t x_at(const job *j, const place *p, int64_t ic, int64_t tap)
+{
+    const zc_conv *c = j->c;
+    if (!j->last) return p->x + ic * c->in_plane + tap;
+    return (p->n * c->in_plane + tap) * c->groups * c->ic + p->m / c->oc * c->ic + ic;
+}
+
+static int64_t y_at(const job *j, const place *p, int64_t i)
+{
+    const zc_conv *c = j->c;
+    return j->last ? (p->n * c->out_plane + i % c->out_plane) * c->groups * c->oc + p->m : i;
+}
+
 static void integers(void *arg, int64_t begin, int64_t end)
 {
     const job *j = arg;
@@ -131,16 +156,16 @@ static void integers(void *arg, int64_t begin, int64_t end)
         zc_taps t;
         for (int64_t ic = 0; ic < c->ic; ic++) {
             for (zc_taps_begin(&c->w, p.at, &t); t.any; zc_taps_next(&t))
-                sum += (zc_geti(j->x, p.x + ic * c->in_plane + t.x) - j->x_zero) *
+                sum += (zc_geti(j->x, x_at(j, &p, ic, t.x)) - j->x_zero) *
                        (zc_geti(j->w, p.w + ic * c->taps + t.tap) - w_zero);
         }
         if (j->bias) sum += zc_geti(j->bias, p.m);
         if (!j->w_scale) {
-            zc_puti(j->y, i, sum);
+            zc_puti(j->y, y_at(j, &p, i), sum);
             continue;
         }
         double scale = j->scale * zc_get(j->w_scale, channel_of(j->w_scale, p.m));
-        zc_put_quantised(j->y, i, (double)sum * scale, j->y_zero);
+        zc_put_quantised(j->y, y_at(j, &p, i), (double)sum * scale, j->y_zero);
     }
 }
 
@@ -191,7 +216,8 @@ zc_status zc_k_ConvInteger(zc_kctx *k)
     job j = {.c = &c,
              .x = &k->in[ZC_IN_ConvInteger_x],
              .w = &k->in[ZC_IN_ConvInteger_w],
-             .y = &k->out[0]};
+             .y = &k->out[0],
+             .last = is_channels_last(k)};
     if (optional(k, ZC_IN_ConvInteger_x_zero))
         j.x_zero = zc_geti(&k->in[ZC_IN_ConvInteger_x_zero], 0);
     j.w_zero = optional(k, ZC_IN_ConvInteger_w_zero);
@@ -215,7 +241,8 @@ zc_status zc_k_QLinearConv(zc_kctx *k)
              .scale = zc_get(&k->in[ZC_IN_QLinearConv_x_scale], 0) /
                       zc_get(&k->in[ZC_IN_QLinearConv_y_scale], 0),
              .y_zero = (double)zc_geti(&k->in[ZC_IN_QLinearConv_y_zero], 0),
-             .bias = optional(k, ZC_IN_QLinearConv_bias)};
+             .bias = optional(k, ZC_IN_QLinearConv_bias),
+             .last = is_channels_last(k)};
     zc_parallel(k, outputs(&c), 64, integers, &j);
     return ZC_OK;
 }

@@ -48,7 +48,6 @@ static const struct {
     bool always;
 } needs[ZC_DNNL_USES] = {
     [ZC_DNNL_PRODUCT] = {(size_t)64 << 20, false},
-    [ZC_DNNL_INTEGER] = {(size_t)64 << 20, false},
     [ZC_DNNL_CREATE] = {(size_t)32 << 20, true},
     [ZC_DNNL_REORDER] = {(size_t)32 << 20, true},
 };

@@ -10,8 +10,4 @@ zc_status zc_sgemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, 
                    const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
                    int64_t ldc);
 
-/* c[m][n] = (op(a) - a_zero) (b - b_zero), of bytes, exactly; trans_a as above. */
-zc_status zc_igemm(bool trans_a, int64_t m, int64_t n, int64_t k, const uint8_t *a, int64_t lda,
-                   int a_zero, const int8_t *b, int64_t ldb, int b_zero, int32_t *c, int64_t ldc);
-
 #endif

@@ -2,9 +2,9 @@
  * normalisations of groups, concatenations and resizing between them run on NHWC tensors;
  * transposes stand only where other operations need the channels-first form.
  *
- * Of f32, a ReLU and an addition right after a convolution become part of it. Of f16 and bf16,
- * where the target's kernels want it: weights are turned, too, and pointwise work is left to
- * opt_epilogue. */
+ * On the CPU quantised convolutions are turned, too, with quantisation around them. Of f32, a ReLU
+ * and an addition right after a convolution become part of it. Of f16 and bf16, where the target's
+ * kernels want it: weights are turned, too, and pointwise work is left to opt_epilogue. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +16,7 @@
 typedef struct layout {
     zc_graph *g;
     bool half;    /* of 16 bits, too */
+    bool cpu;     /* bytes, and sums of their products, too */
     zc_vid *last; /* by value: its channels-last twin, 0 when there is none */
     uint32_t *uses;
     size_t values;      /* entries of the two above */
@@ -31,10 +32,20 @@ static bool is_half(zc_dtype t)
     return t == ZC_F16 || t == ZC_BF16;
 }
 
+static bool is_byte(zc_dtype t)
+{
+    return t == ZC_U8 || t == ZC_I8;
+}
+
+static bool is_taken(const layout *l, zc_dtype t)
+{
+    return t == ZC_F32 || (l->half && is_half(t)) || (l->cpu && (is_byte(t) || t == ZC_I32));
+}
+
 static bool is_plane(const layout *l, zc_vid v)
 {
     const zc_type *t = v ? &zc_val(l->g, v)->type : NULL;
-    return t && t->rank == 4 && (t->dtype == ZC_F32 || (l->half && is_half(t->dtype)));
+    return t && t->rank == 4 && is_taken(l, t->dtype);
 }
 
 static zc_type permuted(const zc_type *t, const int64_t *perm)
@@ -128,14 +139,22 @@ static bool is_native(const layout *l, zc_vid v)
 
 /* ---- operations ---- */
 
-/* Node n as a channels-last operation on these operands, with the attributes that both have. */
-static bool turn(layout *l, zc_nid n, zc_op op, int nin, const zc_vid *in, bool taps_first)
+/* Node n as a channels-last operation on these operands, with the attributes that both have. 0: no
+ * memory. */
+static zc_nid turned(layout *l, zc_nid n, zc_op op, int nin, const zc_vid *in)
 {
     zc_type type = permuted(&zc_val(l->g, zc_node_at(l->g, n)->out[0])->type, to_last);
     zc_nid m = add(l, op, zc_node_at(l->g, n)->name, nin, in, &type);
-    if (!m) return false;
+    if (!m) return 0;
     const zc_node *node = zc_node_at(l->g, n);
     zc_attrs_take(zc_op_get(op), zc_node_at(l->g, m)->attrs, zc_op_get(node->op), node->attrs);
+    return m;
+}
+
+static bool turn(layout *l, zc_nid n, zc_op op, int nin, const zc_vid *in, bool taps_first)
+{
+    zc_nid m = turned(l, n, op, nin, in);
+    if (!m) return false;
     if (taps_first) ZC_NODE_SET(l->g, ConvNhwc, m, taps_first, 1);
     return replace(l, n, m);
 }
@@ -269,6 +288,61 @@ static bool conv(layout *l, zc_nid n)
     zc_vid bias = zc_node_in(node, ZC_IN_Conv_bias);
     if (!x || !w) return false;
     return turn(l, n, ZC_OP_ConvNhwc, 4, (zc_vid[]){x, w, bias, 0}, half);
+}
+
+/* ---- of bytes ---- */
+
+static bool is_byte_conv(const layout *l, const zc_node *n)
+{
+    return l->cpu && (n->op == ZC_OP_ConvInteger || n->op == ZC_OP_QLinearConv) &&
+           is_plane(l, n->in[0]);
+}
+
+static bool byte_conv(layout *l, zc_nid n)
+{
+    enum { MOST = 9 };
+    zc_vid in[MOST] = {0}, x = last_of(l, zc_node_at(l->g, n)->in[0]);
+    const zc_node *node = zc_node_at(l->g, n);
+    const zc_op op = node->op;
+    for (int i = 0; i < node->nin; i++) in[i] = i ? node->in[i] : x;
+    zc_nid m = x ? turned(l, n, op, node->nin, in) : 0;
+    if (!m) return false;
+    if (op == ZC_OP_ConvInteger)
+        ZC_NODE_SET(l->g, ConvInteger, m, channels_last, 1);
+    else
+        ZC_NODE_SET(l->g, QLinearConv, m, channels_last, 1);
+    return replace(l, n, m);
+}
+
+/* Is something made channels-last quantised, or floats made of it again, with one scale for all? */
+static bool is_quantisation(const layout *l, const zc_node *n)
+{
+    if (!l->cpu || !is_plane(l, n->in[0]) || !l->last[n->in[0]]) return false;
+    if (n->op == ZC_OP_DynamicQuantizeLinear) return true;
+    return (n->op == ZC_OP_QuantizeLinear || n->op == ZC_OP_DequantizeLinear) &&
+           is_plane(l, n->out[0]) && zc_val(l->g, n->in[1])->type.rank == 0;
+}
+
+/* Results behind the first are numbers. */
+static bool quantisation(layout *l, zc_nid n)
+{
+    const zc_node *node = zc_node_at(l->g, n);
+    zc_vid in[] = {l->last[node->in[0]], zc_node_in(node, 1), zc_node_in(node, 2)};
+    const int nout = node->nout;
+    zc_type type = permuted(&zc_val(l->g, node->out[0])->type, to_last);
+    zc_nid m = zc_graph_node(l->g, NULL, node->op, node->name, node->nin, in, nout);
+    for (int i = 0; m && i < nout; i++) {
+        zc_vid old = zc_node_at(l->g, n)->out[i], v = old ? zc_graph_out(l->g, m, i, NULL) : 0;
+        if (!old) continue;
+        if (!v || !make_room(l)) return false;
+        zc_val(l->g, v)->type = i ? zc_val(l->g, old)->type : type;
+        if (i) zc_graph_forward(l->g, old, v);
+    }
+    if (!m || !keep(l, m)) return false;
+    node = zc_node_at(l->g, n);
+    zc_attrs_take(zc_op_get(node->op), zc_node_at(l->g, m)->attrs, zc_op_get(node->op),
+                  node->attrs);
+    return replace(l, n, m);
 }
 
 static bool is_max_pool(const layout *l, const zc_node *n)
@@ -516,9 +590,8 @@ static bool is_channels(const layout *l, zc_vid v)
 {
     const zc_type *t = &zc_val(l->g, v)->type;
     int first = t->rank - 3;
-    return (t->dtype == ZC_F32 || (l->half && is_half(t->dtype))) && (first == 0 || first == 1) &&
-           zc_dim_is_const(t->dims[first]) && zc_dim_is(t->dims[first + 1], 1) &&
-           zc_dim_is(t->dims[first + 2], 1);
+    return is_taken(l, t->dtype) && (first == 0 || first == 1) && zc_dim_is_const(t->dims[first]) &&
+           zc_dim_is(t->dims[first + 1], 1) && zc_dim_is(t->dims[first + 2], 1);
 }
 
 static zc_vid channels_last(layout *l, zc_vid v)
@@ -683,6 +756,10 @@ static zc_status block(layout *l, zc_block *b)
             ok = conv(l, n);
         else if (is_narrow(l, node))
             ok = narrow(l, n);
+        else if (is_byte_conv(l, node))
+            ok = byte_conv(l, n);
+        else if (is_quantisation(l, node))
+            ok = quantisation(l, n);
         else if (is_max_pool(l, node))
             ok = max_pool(l, n);
         else if (is_plane_mean(l->g, l, node))
@@ -715,7 +792,9 @@ static zc_status block(layout *l, zc_block *b)
 
 zc_status zc_pass_opt_layout(zc_pass *p)
 {
+    const zc_rule_target *target = p->options->target;
     layout l = {.half = zc_pass_has(p, ZC_FAMILY_conv_sm90),
+                .cpu = !target || !target->cuda,
                 .g = p->g,
                 .diag = p->diag,
                 .uses = zc_graph_uses(p->g),

@@ -1,0 +1,93 @@
+/* What the products of bytes end in, compiled into each of them for its instruction set. */
+#ifndef ZC_CPU_BYTES_FINISH_H
+#define ZC_CPU_BYTES_FINISH_H
+
+#include "cpu/bytes.h"
+#include "cpu/simd.h"
+
+#define ZC_INLINE static inline __attribute__((always_inline))
+#if SIMD_X86
+#define ZC_VNNI                                                                                    \
+    __attribute__((                                                                                \
+        target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx2,fma,prefer-vector-width=512")))
+#endif
+
+static inline bool zc_has_vnni(void)
+{
+#if SIMD_X86
+    return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+#else
+    return false;
+#endif
+}
+
+ZC_INLINE void zc_bytes_quantise(const int32_t *sums, const double *scale, int64_t n, int y_zero,
+                                 bool is_signed, uint8_t *y)
+{
+    const double low = (is_signed ? -128 : 0) - y_zero, high = low + 255, none = -y_zero;
+    const double magic = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to an integer */
+    for (int64_t i = 0; i < n; i++) {
+        double q = (double)sums[i] * scale[i];
+        q = q < low ? low : q > high ? high : q == q ? q : none;
+        y[i] = (uint8_t)(int32_t)((q + magic) - magic + y_zero);
+    }
+}
+
+ZC_INLINE void zc_bytes_finish(const zc_byte_scaling *s, const int32_t *sums, int64_t from,
+                               int64_t n, void *y)
+{
+    if (s->scale)
+        zc_bytes_quantise(sums, s->scale + from, n, s->y_zero, s->y_signed, y);
+    else
+        memcpy(y, sums, (size_t)n * sizeof *sums);
+}
+
+#if SIMD_X86
+/* What all results of a call have in common. */
+typedef struct zc_byte_range {
+    __m512d low, high, none;
+    __m512i zero;
+} zc_byte_range;
+
+ZC_INLINE ZC_VNNI zc_byte_range zc_bytes_range(const zc_byte_scaling *s)
+{
+    const double least = (s->y_signed ? -128 : 0) - s->y_zero;
+    return (zc_byte_range){_mm512_set1_pd(least), _mm512_set1_pd(least + 255),
+                           _mm512_set1_pd(-s->y_zero), _mm512_set1_epi32(s->y_zero)};
+}
+
+/* Eight of them, clamped and rounded; NaN gives 0 less the zero point. */
+ZC_INLINE ZC_VNNI __m256i zc_bytes_round8(const zc_byte_range *r, __m256i sums, __m512d scale)
+{
+    const __m512d q = _mm512_mul_pd(_mm512_cvtepi32_pd(sums), scale);
+    const __m512d c = _mm512_min_pd(_mm512_max_pd(q, r->low), r->high);
+    return _mm512_cvtpd_epi32(
+        _mm512_mask_mov_pd(c, _mm512_cmp_pd_mask(q, q, _CMP_UNORD_Q), r->none));
+}
+
+/* Those of 16 columns that the mask has, from `column` on, to y. */
+ZC_INLINE ZC_VNNI void zc_bytes_finish16(const zc_byte_scaling *s, const zc_byte_range *r,
+                                         __m512i sums, int64_t column, __mmask16 m, void *y)
+{
+    if (!s->scale) {
+        _mm512_mask_storeu_epi32(y, m, sums);
+        return;
+    }
+    const double *scale = s->scale + column;
+    const __m512d a = _mm512_maskz_loadu_pd((__mmask8)m, scale);
+    const __m512d b = _mm512_maskz_loadu_pd((__mmask8)(m >> 8), scale + 8);
+    const __m256i u = zc_bytes_round8(r, _mm512_castsi512_si256(sums), a);
+    const __m256i v = zc_bytes_round8(r, _mm512_extracti64x4_epi64(sums, 1), b);
+    const __m512i q = _mm512_inserti64x4(_mm512_castsi256_si512(u), v, 1);
+    _mm512_mask_cvtepi32_storeu_epi8(y, m, _mm512_add_epi32(q, r->zero));
+}
+
+/* The first n of 16, if there are so many. */
+static inline uint16_t zc_bytes_mask(int64_t n)
+{
+    return n >= 16 ? 0xffff : n <= 0 ? 0 : (uint16_t)((1U << n) - 1);
+}
+#endif
+
+#endif

@@ -1,0 +1,177 @@
+/* Convolutions and matrix products of dequantised bytes whose results are quantised again become
+ * those of integers. ONNX defines QLinearConv and QLinearMatMul by the same real numbers; rounding
+ * of floats on the way is what is left out, so that a result may be another where the exact one
+ * lies between two integers.
+ *
+ * On the CPU alone, and before constants are folded: weights would become floats. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "passes/passes.h"
+#include "passes/query.h"
+
+typedef struct integers {
+    uint32_t *uses;
+    size_t values; /* entries of uses */
+    size_t *changes;
+} integers;
+
+/* Bytes, their scale and their zero point. */
+typedef struct bytes {
+    zc_nid by; /* what makes floats of them */
+    zc_vid x, scale, zero;
+    int64_t axis; /* of several scales; -1: one for all */
+} bytes;
+
+static bool is_byte(const zc_graph *g, zc_vid v)
+{
+    const zc_dtype t = zc_val(g, v)->type.dtype;
+    return t == ZC_U8 || t == ZC_I8;
+}
+
+static bool has_one(const zc_type *t)
+{
+    return t->rank == 0 || (t->rank == 1 && zc_dim_is(t->dims[0], 1));
+}
+
+static const zc_tensor *known(const zc_graph *g, zc_vid v)
+{
+    const zc_tensor *t = v ? zc_val(g, v)->data : NULL;
+    return t && t->data ? t : NULL;
+}
+
+/* The zero point, which may be left out; 0: no memory. */
+static zc_vid zero_of(zc_graph *g, zc_vid zero, zc_dtype dtype)
+{
+    const uint8_t none = 0;
+    if (zero) return zero;
+    zc_tensor t = {.dtype = dtype, .rank = 0, .data = (void *)(uintptr_t)&none};
+    return zc_graph_const(g, NULL, &t, false);
+}
+
+/* Is v made of bytes, with one scale or one for each index of an axis? */
+static bool dequantised(const zc_graph *g, zc_vid v, bytes *b)
+{
+    zc_nid n = zc_producer(g, v);
+    const zc_node *node = n ? zc_node_at(g, n) : NULL;
+    if (!node || node->op != ZC_OP_DequantizeLinear) return false;
+    const zc_attrs_DequantizeLinear *a = node->attrs;
+    const zc_type *scale = &zc_val(g, node->in[ZC_IN_DequantizeLinear_scale])->type;
+    const int rank = zc_val(g, v)->type.rank;
+    *b = (bytes){.by = n,
+                 .x = node->in[ZC_IN_DequantizeLinear_x],
+                 .scale = node->in[ZC_IN_DequantizeLinear_scale],
+                 .zero = zc_node_in(node, ZC_IN_DequantizeLinear_zero),
+                 .axis = -1};
+    if (!has_one(scale)) b->axis = a->axis < 0 ? a->axis + rank : a->axis;
+    return a->block_size == 0 && scale->dtype == ZC_F32 && zc_val(g, v)->type.dtype == ZC_F32;
+}
+
+/* One scale for all, of floats that are quantised to bytes. */
+static bool is_quantised(const zc_graph *g, const zc_node *n)
+{
+    const zc_attrs_QuantizeLinear *a = n->attrs;
+    const zc_type *scale = &zc_val(g, n->in[ZC_IN_QuantizeLinear_scale])->type;
+    return n->op == ZC_OP_QuantizeLinear && a->block_size == 0 && has_one(scale) &&
+           scale->dtype == ZC_F32 && (!a->precision || a->precision == ZC_F32) &&
+           zc_val(g, n->in[0])->type.dtype == ZC_F32 && is_byte(g, n->out[0]);
+}
+
+static double at(const zc_tensor *t, int64_t i)
+{
+    return zc_load_f64(t->dtype, t->data, zc_tensor_numel(t) == 1 ? 0 : i);
+}
+
+/* Is it the bias of 32-bit integers that the sums take as it is? */
+static bool is_bias(const zc_graph *g, const bytes *b, const bytes *x, const bytes *w)
+{
+    const zc_tensor *bias = known(g, b->x), *s = known(g, b->scale);
+    const zc_tensor *xs = known(g, x->scale), *ws = known(g, w->scale);
+    double zero = 0;
+    if (!bias || bias->dtype != ZC_I32 || bias->rank != 1 || !s || !xs || !ws) return false;
+    if (b->zero && (!zc_graph_splat(g, b->zero, &zero) || zero != 0)) return false;
+    for (int64_t i = 0; i < bias->dims[0]; i++)
+        if (!(fabs(at(s, i) - at(xs, 0) * at(ws, i)) <= 1e-6 * fabs(at(s, i)))) return false;
+    return true;
+}
+
+static bool alone(const integers *p, zc_vid v)
+{
+    return v < p->values && p->uses[v] == 1;
+}
+
+/* Removes node n when its result was used once, by what is gone. */
+static void drop(zc_graph *g, const integers *p, zc_nid n)
+{
+    if (n && alone(p, zc_node_at(g, n)->out[0])) zc_graph_remove(g, n);
+}
+
+static bool convolution(zc_graph *g, zc_nid n, zc_nid c, const integers *p)
+{
+    const zc_node *q = zc_node_at(g, n), *conv = zc_node_at(g, c);
+    const zc_vid bias = zc_node_in(conv, ZC_IN_Conv_bias), scale = q->in[1];
+    const zc_vid y_zero = zc_node_in(q, ZC_IN_QuantizeLinear_zero);
+    const zc_dtype dtype = zc_val(g, q->out[0])->type.dtype;
+    const void *attrs = conv->attrs;
+    bytes x, w, b = {0};
+    if (!dequantised(g, conv->in[ZC_IN_Conv_x], &x) || x.axis >= 0 || !is_byte(g, x.x)) return true;
+    if (!dequantised(g, conv->in[ZC_IN_Conv_w], &w) || w.axis > 0 || !is_byte(g, w.x)) return true;
+    if (bias && (!dequantised(g, bias, &b) || !is_bias(g, &b, &x, &w))) return true;
+    const zc_vid zx = zero_of(g, x.zero, zc_val(g, x.x)->type.dtype);
+    const zc_vid zw = zero_of(g, w.zero, zc_val(g, w.x)->type.dtype);
+    const zc_vid zy = zero_of(g, y_zero, dtype);
+    const zc_vid in[] = {x.x, x.scale, zx, w.x, w.scale, zw, scale, zy, b.x};
+    if (!zx || !zw || !zy || !zc_graph_become(g, n, ZC_OP_QLinearConv, bias ? 9 : 8, in))
+        return false;
+    zc_attrs_take(zc_op_get(ZC_OP_QLinearConv), zc_node_at(g, n)->attrs, zc_op_get(ZC_OP_Conv),
+                  attrs);
+    if (!zc_graph_inherit(g, n, c)) return false;
+    zc_graph_remove(g, c);
+    drop(g, p, w.by);
+    drop(g, p, b.by);
+    ++*p->changes;
+    return true;
+}
+
+static bool product(zc_graph *g, zc_nid n, zc_nid m, const integers *p)
+{
+    const zc_node *q = zc_node_at(g, n), *mul = zc_node_at(g, m);
+    const zc_vid scale = q->in[1], y_zero = zc_node_in(q, ZC_IN_QuantizeLinear_zero);
+    const zc_dtype dtype = zc_val(g, q->out[0])->type.dtype;
+    bytes a, b;
+    if (!dequantised(g, mul->in[0], &a) || a.axis >= 0 || !is_byte(g, a.x)) return true;
+    if (!dequantised(g, mul->in[1], &b) || !is_byte(g, b.x)) return true;
+    const int rank = zc_val(g, b.x)->type.rank;
+    if (rank < 2 || (b.axis >= 0 && (rank != 2 || b.axis != 1))) return true;
+    const zc_vid za = zero_of(g, a.zero, zc_val(g, a.x)->type.dtype);
+    const zc_vid zb = zero_of(g, b.zero, zc_val(g, b.x)->type.dtype);
+    const zc_vid zy = zero_of(g, y_zero, dtype);
+    const zc_vid in[] = {a.x, a.scale, za, b.x, b.scale, zb, scale, zy};
+    if (!za || !zb || !zy || !zc_graph_become(g, n, ZC_OP_QLinearMatMul, 8, in)) return false;
+    if (!zc_graph_inherit(g, n, m)) return false;
+    zc_graph_remove(g, m);
+    drop(g, p, b.by);
+    ++*p->changes;
+    return true;
+}
+
+static bool visit(zc_graph *g, zc_nid n, void *user)
+{
+    const integers *p = user;
+    const zc_node *q = zc_node_at(g, n);
+    if (!is_quantised(g, q) || !alone(p, q->in[0])) return true;
+    zc_nid made = zc_producer(g, q->in[0]);
+    if (!made) return true;
+    if (zc_node_at(g, made)->op == ZC_OP_Conv) return convolution(g, n, made, p);
+    return zc_node_at(g, made)->op == ZC_OP_MatMul ? product(g, n, made, p) : true;
+}
+
+zc_status zc_pass_opt_integers(zc_pass *p)
+{
+    if (p->options->target && p->options->target->cuda) return ZC_OK;
+    integers i = {.uses = zc_graph_uses(p->g), .values = p->g->values.len, .changes = &p->changes};
+    if (!i.uses) return zc_fail_nomem(p->diag, "use counts", p->g->values.len);
+    zc_status status = zc_each_node(p->g, &p->g->top, visit, &i, p->diag);
+    free(i.uses);
+    return status;
+}

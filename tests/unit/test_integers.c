@@ -1,0 +1,222 @@
+/* Fast products and convolutions of bytes: the reference kernels' bits. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cpu/kernel.h"
+#include "support/expect.h"
+
+static unsigned seed = 11;
+
+static unsigned next(void)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return seed >> 8;
+}
+
+static zc_tensor bytes(zc_dtype dtype, int rank, const int64_t *dims)
+{
+    zc_tensor t = {.dtype = dtype, .rank = rank};
+    memcpy(t.dims, dims, (size_t)rank * sizeof *dims);
+    const int64_t n = zc_tensor_numel(&t);
+    uint8_t *v = t.data = malloc((size_t)n + 1);
+    for (int64_t i = 0; i < n; i++) v[i] = (uint8_t)next();
+    if (n > 1) v[0] = v[1] = dtype == ZC_U8 ? 255 : 0x80; /* the greatest products */
+    return t;
+}
+
+static zc_tensor floats(int64_t n, float least)
+{
+    zc_tensor t = {.dtype = ZC_F32, .rank = n > 1, .dims = {n}};
+    float *v = t.data = malloc((size_t)n * sizeof *v);
+    for (int64_t i = 0; i < n; i++) v[i] = least * (1 + (float)(next() % 1000) / 500);
+    return t;
+}
+
+static zc_tensor biases(int64_t n)
+{
+    zc_tensor t = {.dtype = ZC_I32, .rank = 1, .dims = {n}};
+    int32_t *v = t.data = malloc((size_t)n * sizeof *v);
+    for (int64_t i = 0; i < n; i++) v[i] = (int32_t)(next() % 20001) - 10000;
+    return t;
+}
+
+static void compare(zc_op op, const void *attrs, int n, zc_tensor *in, zc_dtype type)
+{
+    zc_tensor fast = {.dtype = type}, plain = {.dtype = type};
+    zc_diag *diag = zc_diag_create();
+    size_t size = 0;
+    expect_ok(diag, zc_cpu_eval(op, attrs, n, in, 1, &fast, false, "fast", diag));
+    expect_ok(diag, zc_cpu_eval(op, attrs, n, in, 1, &plain, true, "plain", diag));
+    assert_true(zc_tensor_bytes(&plain, &size));
+    assert_int_equal(fast.dtype, type);
+    assert_int_equal(zc_tensor_numel(&fast), zc_tensor_numel(&plain));
+    if (size) assert_memory_equal(fast.data, plain.data, size);
+    free(fast.data);
+    free(plain.data);
+    for (int i = 0; i < n; i++) free(in[i].data);
+    zc_diag_destroy(&diag);
+}
+
+static const zc_dtype kinds[][2] = {{ZC_U8, ZC_I8}, {ZC_U8, ZC_U8}, {ZC_I8, ZC_I8}, {ZC_I8, ZC_U8}};
+
+static const struct {
+    int ranks[2];
+    int64_t dims[2][4];
+} products[] = {
+    {{2, 2}, {{1, 1}, {1, 1}}},          {{2, 2}, {{33, 65}, {65, 17}}},
+    {{2, 2}, {{1, 300}, {300, 130}}},    {{3, 2}, {{37, 1, 64}, {64, 96}}},
+    {{3, 2}, {{4, 13, 31}, {31, 48}}},   {{3, 3}, {{3, 7, 20}, {3, 20, 33}}},
+    {{3, 3}, {{1, 7, 21}, {3, 21, 33}}}, {{2, 2}, {{200, 24}, {24, 20}}},
+    {{2, 2}, {{12, 96}, {96, 640}}},     {{1, 2}, {{36}, {36, 19}}},
+};
+
+static void test_matmul_integer(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < ZC_COUNTOF(kinds); k++)
+        for (size_t i = 0; i < ZC_COUNTOF(products); i++) {
+            const zc_attrs_MatMulInteger a = {0};
+            zc_tensor in[4] = {bytes(kinds[k][0], products[i].ranks[0], products[i].dims[0]),
+                               bytes(kinds[k][1], products[i].ranks[1], products[i].dims[1]),
+                               bytes(kinds[k][0], 0, NULL), bytes(kinds[k][1], 0, NULL)};
+            compare(ZC_OP_MatMulInteger, &a, 4, in, ZC_I32);
+        }
+}
+
+static void test_qlinear_matmul(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < ZC_COUNTOF(kinds); k++)
+        for (size_t i = 0; i < ZC_COUNTOF(products); i++) {
+            const zc_attrs_QLinearMatMul a = {0};
+            const int64_t n = products[i].dims[1][products[i].ranks[1] - 1];
+            zc_tensor in[8] = {bytes(kinds[k][0], products[i].ranks[0], products[i].dims[0]),
+                               floats(1, 0.01f),
+                               bytes(kinds[k][0], 0, NULL),
+                               bytes(kinds[k][1], products[i].ranks[1], products[i].dims[1]),
+                               floats(k % 2 && products[i].ranks[1] == 2 ? n : 1, 0.02f),
+                               bytes(kinds[k][1], 0, NULL),
+                               floats(1, 0.1f),
+                               bytes(kinds[k][0], 0, NULL)};
+            compare(ZC_OP_QLinearMatMul, &a, 8, in, kinds[k][0]);
+        }
+}
+
+typedef struct conv_case {
+    int64_t n, c, h, w, oc, group, k, stride, dilation, pads[4];
+} conv_case;
+
+static const conv_case convs[] = {
+    {1, 3, 17, 19, 8, 1, 3, 1, 1, {1, 1, 1, 1}},     {2, 4, 9, 9, 6, 2, 3, 2, 1, {0, 1, 2, 0}},
+    {1, 16, 14, 14, 33, 1, 1, 1, 1, {0, 0, 0, 0}},   {1, 16, 14, 14, 32, 1, 1, 2, 1, {0, 0, 0, 0}},
+    {1, 6, 20, 11, 6, 6, 3, 1, 1, {1, 1, 1, 1}},     {2, 70, 9, 8, 70, 70, 3, 2, 1, {1, 0, 1, 2}},
+    {1, 6, 20, 11, 12, 6, 5, 2, 1, {2, 2, 2, 2}},    {1, 2, 15, 15, 3, 1, 3, 1, 3, {3, 3, 3, 3}},
+    {1, 130, 7, 7, 130, 130, 5, 1, 2, {4, 4, 4, 4}}, {1, 1, 5, 5, 1, 1, 5, 1, 1, {4, 4, 4, 4}},
+    {3, 3, 7, 1, 4, 1, 1, 3, 1, {0, 0, 0, 0}},       {0, 3, 7, 7, 4, 1, 3, 1, 1, {1, 1, 1, 1}},
+};
+
+enum { FIRST, LAST, LAYOUTS };
+
+static zc_tensor planes(const conv_case *c, zc_dtype dtype, int layout)
+{
+    if (layout == LAST) return bytes(dtype, 4, (int64_t[]){c->n, c->h, c->w, c->c});
+    return bytes(dtype, 4, (int64_t[]){c->n, c->c, c->h, c->w});
+}
+
+static zc_tensor weights(const conv_case *c, zc_dtype dtype)
+{
+    return bytes(dtype, 4, (int64_t[]){c->oc, c->c / c->group, c->k, c->k});
+}
+
+#define SET_CONV(a, c, steps, gaps, kernel, layout)                                                \
+    do {                                                                                           \
+        (a)->auto_pad = "NOTSET";                                                                  \
+        (a)->group = (c)->group;                                                                   \
+        (a)->strides = (zc_ints){2, steps};                                                        \
+        (a)->dilations = (zc_ints){2, gaps};                                                       \
+        (a)->pads = (zc_ints){4, (c)->pads};                                                       \
+        (a)->kernel_shape = (zc_ints){2, kernel};                                                  \
+        (a)->channels_last = (layout) == LAST;                                                     \
+        (a)->set = ~UINT64_C(0);                                                                   \
+    } while (0)
+
+static void convolve(const conv_case *c, const zc_dtype *kind, int layout)
+{
+    zc_attrs_ConvInteger a = {0};
+    zc_attrs_QLinearConv q = {0};
+    int64_t steps[] = {c->stride, c->stride}, gaps[] = {c->dilation, c->dilation};
+    int64_t kernel[] = {c->k, c->k};
+    SET_CONV(&a, c, steps, gaps, kernel, layout);
+    SET_CONV(&q, c, steps, gaps, kernel, layout);
+    zc_tensor in[4] = {planes(c, kind[0], layout), weights(c, kind[1]), bytes(kind[0], 0, NULL),
+                       bytes(kind[1], 0, NULL)};
+    compare(ZC_OP_ConvInteger, &a, 4, in, ZC_I32);
+    zc_tensor more[9] = {planes(c, kind[0], layout),
+                         floats(1, 0.01f),
+                         bytes(kind[0], 0, NULL),
+                         weights(c, kind[1]),
+                         floats(layout == LAST ? c->oc : 1, 0.02f),
+                         bytes(kind[1], 0, NULL),
+                         floats(1, 0.3f),
+                         bytes(kind[0], 0, NULL),
+                         biases(c->oc)};
+    if (kind[1] == ZC_I8) *(int8_t *)more[5].data = 0; /* as quantisers write it */
+    if (c->oc > 1 && layout == LAST) ((float *)more[4].data)[c->oc - 1] = NAN;
+    if (c->oc > 2 && layout == LAST) ((float *)more[4].data)[0] = INFINITY;
+    compare(ZC_OP_QLinearConv, &q, 9, more, kind[0]);
+}
+
+static void test_convolutions(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < ZC_COUNTOF(kinds); k++)
+        for (size_t i = 0; i < ZC_COUNTOF(convs); i++)
+            for (int layout = 0; layout < LAYOUTS; layout++) convolve(&convs[i], kinds[k], layout);
+}
+
+/* Sums that 32 bits do not hold take the reference kernel. */
+static void test_large_bias(void **state)
+{
+    (void)state;
+    const conv_case c = {1, 8, 5, 5, 4, 1, 3, 1, 1, {1, 1, 1, 1}};
+    zc_attrs_QLinearConv q = {0};
+    int64_t ones[] = {1, 1}, kernel[] = {3, 3};
+    SET_CONV(&q, &c, ones, ones, kernel, FIRST);
+    zc_tensor in[9] = {planes(&c, ZC_U8, FIRST), floats(1, 1e-4f),      bytes(ZC_U8, 0, NULL),
+                       weights(&c, ZC_I8),       floats(1, 1e-4f),      bytes(ZC_I8, 0, NULL),
+                       floats(1, 1.0f),          bytes(ZC_U8, 0, NULL), biases(4)};
+    ((int32_t *)in[8].data)[0] = INT32_MAX;
+    ((int32_t *)in[8].data)[1] = INT32_MIN;
+    compare(ZC_OP_QLinearConv, &q, 9, in, ZC_U8);
+}
+
+static void test_max_pool(void **state)
+{
+    (void)state;
+    int64_t kernel[] = {3, 2}, strides[] = {2, 1}, pads[] = {1, 0, 1, 1};
+    const zc_attrs_MaxPoolNhwc a = {.auto_pad = "NOTSET",
+                                    .kernel_shape = {2, kernel},
+                                    .strides = {2, strides},
+                                    .pads = {4, pads},
+                                    .set = ~UINT64_C(0)};
+    for (int i = 0; i < 2; i++) {
+        zc_tensor in = bytes(i ? ZC_I8 : ZC_U8, 4, (int64_t[]){2, 9, 8, 19});
+        compare(ZC_OP_MaxPoolNhwc, &a, 1, &in, in.dtype);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_matmul_integer), cmocka_unit_test(test_qlinear_matmul),
+        cmocka_unit_test(test_convolutions),   cmocka_unit_test(test_large_bias),
+        cmocka_unit_test(test_max_pool),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

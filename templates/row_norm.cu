@@ -2,8 +2,9 @@
 // where v = x + skip + skip_bias, or with Z_TABLES (2 or 3) a sum of embeddings. y may overwrite x.
 //
 // spec.h: Z_X (type of x, skip, skip_bias and sum), Z_S (of scale, bias and y), Z_STAT (of mean and inv), Z_ACC (of
-// sums), rows (zc/rows.cuh), Z_RMS, Z_STRIDED (operands may be strided); Z_TABLES with Z_ID0, Z_ID1, Z_ID2 (types of ids),
-// Z_MASK and Z_COUNT (of the mask and the counts).
+// sums), rows (zc/rows.cuh), Z_RMS, Z_OUTER_RANK, Z_OUTER_DIMS and Z_OUTER_STRIDES (which row of operands belongs to a row, when that
+// is certain), Z_STRIDED (operands may be broadcast in a row); Z_TABLES with Z_ID0, Z_ID1, Z_ID2 (types of ids), Z_MASK and
+// Z_COUNT (of the mask and the counts).
 // Entries: 0, and for rows of an uncertain length 1, which takes one element at once; 2: counts.
 #include "zc/device.cuh"
 #include "abi/row_norm.h"
@@ -21,37 +22,40 @@ template <class T, int V> ZC_DEV void add(const void *data, i64 at, acc *v) {
     for (int k = 0; k < V; k++) v[k] += (acc)zc_get(x.v[k]);
 }
 
+#ifdef Z_OUTER_RANK
+ZC_STATIC_SHAPE(outer_shape, Z_OUTER_RANK, Z_OUTER_DIMS, Z_OUTER_STRIDES)
+#else
+ZC_PARAM_SHAPE(outer_shape, zc_row_axes)
+#endif
+typedef zc_offsets<ZC_ROW_OPERANDS, i64> offsets;
+
 #ifdef Z_STRIDED
-ZC_DEV i64 strided(const zc_row_norm_params &p, const zc_row_operand &o, i64 i) {
-    i64 at = 0;
-    for (int d = p.rank - 1; d >= 0; d--) {
-        const u64 size = (u64)p.dims[d], outer = (u64)i / size;
-        at += (i - (i64)(outer * size)) * o.strides[d];
-        i = (i64)outer;
-    }
-    return at;
+ZC_PARAM_SHAPE(inner_shape, zc_row_axes)
+ZC_DEV i64 operand_at(const zc_row_norm_params &p, int o, const offsets &row, i64 j) {
+    return row.of[o] * p.own_length[o] + zc_offsets_at<ZC_ROW_OPERANDS>(inner_shape::of(p.inner), j).of[o];
 }
+#else
+ZC_DEV i64 operand_at(const zc_row_norm_params &p, int o, const offsets &row, i64 j) { return row.of[o] * Z_N + j; }
 #endif
 
-// Elements [i, i + V), columns [j, j + V), of an operand; `absent` when it is not there.
+// Columns [j, j + V) of an operand's rows; `absent` when it is not there.
 template <class T, int V>
-ZC_DEV void fetch(const zc_row_norm_params &p, const zc_row_operand &o, i64 i, i64 j, acc absent, acc *v) {
+ZC_DEV void fetch(const zc_row_norm_params &p, int o, const offsets &row, i64 j, acc absent, acc *v) {
+    const bool is_there = p.operand[o] != nullptr;
 #pragma unroll
-    for (int k = 0; k < V; k++) v[k] = o.mode == ZC_ROW_ABSENT ? absent : (acc)0;
-    if (o.mode == ZC_ROW_ABSENT) return;
-#ifdef Z_STRIDED
-    if (V == 1 && o.mode == ZC_ROW_STRIDED)
-        add<T, 1>(o.data, strided(p, o, i), v);
-    else
-#endif
-        add<T, V>(o.data, o.mode == ZC_ROW_COLUMN ? j : i, v);
+    for (int k = 0; k < V; k++) v[k] = is_there ? (acc)0 : absent;
+    if (is_there) add<T, V>(p.operand[o], operand_at(p, o, row, j), v);
 }
+
+// Which rows of operands a row needs, and where those of the tables begin; -1: there is no such row.
+struct origin {
+    offsets row;
+#ifdef Z_TABLES
+    i64 table[Z_TABLES];
+#endif
+};
 
 #ifdef Z_TABLES
-// Rows of the tables that a word needs, as offsets; -1: there is none.
-struct origin {
-    i64 at[Z_TABLES];
-};
 template <class ID> ZC_DEV i64 given_id(const zc_row_norm_params &p, const zc_row_table &t, i64 word) {
     return t.ids ? (i64)zc_load<ID>(t.ids, word % t.count) : word % p.length;
 }
@@ -65,9 +69,9 @@ ZC_DEV i64 table_row(const zc_row_norm_params &p, const zc_row_table &t, i64 giv
 ZC_DEV origin origin_of(const zc_row_norm_params &p, i64 word) {
     const i64 given[] = {given_id<Z_ID0>(p, p.table[0], word), given_id<Z_ID1>(p, p.table[1], word),
                          Z_TABLES == 3 ? given_id<Z_ID2>(p, p.table[2], word) : 0};
-    origin from;
+    origin from = {};
 #pragma unroll
-    for (int t = 0; t < Z_TABLES; t++) from.at[t] = table_row(p, p.table[t], given[t]);
+    for (int t = 0; t < Z_TABLES; t++) from.table[t] = table_row(p, p.table[t], given[t]);
     return from;
 }
 template <int V> ZC_DEV void source(const zc_row_norm_params &p, const origin &from, i64, i64 j, acc *v) {
@@ -76,26 +80,24 @@ template <int V> ZC_DEV void source(const zc_row_norm_params &p, const origin &f
 #pragma unroll
     for (int t = 0; t < Z_TABLES; t++) {
         zc_vec<Z_X, V> x = {}; // no branch around the sum, so that all rows are asked for first
-        if (from.at[t] >= 0) x = *(const zc_vec<Z_X, V> *)((const Z_X *)p.table[t].data + from.at[t] + j);
+        if (from.table[t] >= 0) x = *(const zc_vec<Z_X, V> *)((const Z_X *)p.table[t].data + from.table[t] + j);
 #pragma unroll
         for (int k = 0; k < V; k++) v[k] += (acc)zc_get(x.v[k]);
     }
 }
 #else
-struct origin {};
-ZC_DEV origin origin_of(const zc_row_norm_params &, i64) { return {}; }
-template <int V> ZC_DEV void source(const zc_row_norm_params &p, const origin &, i64 i, i64 j, acc *v) {
+ZC_DEV origin origin_of(const zc_row_norm_params &p, i64 row) {
+    return {zc_offsets_at<ZC_ROW_OPERANDS>(outer_shape::of(p.outer), row)};
+}
+template <int V> ZC_DEV void source(const zc_row_norm_params &p, const origin &from, i64 i, i64 j, acc *v) {
     acc more[V];
     const zc_vec<Z_X, V> x = *(const zc_vec<Z_X, V> *)((const Z_X *)p.x + i);
 #pragma unroll
     for (int k = 0; k < V; k++) v[k] = zc_pre(p.pre, x.v[k], i + k);
-    if (p.skip.mode != ZC_ROW_ABSENT) {
-        fetch<Z_X, V>(p, p.skip, i, j, (acc)0, more);
 #pragma unroll
-        for (int k = 0; k < V; k++) v[k] += more[k];
-    }
-    if (p.skip_bias.mode != ZC_ROW_ABSENT) {
-        fetch<Z_X, V>(p, p.skip_bias, i, j, (acc)0, more);
+    for (int o = ZC_ROW_SKIP; o <= ZC_ROW_SKIP_BIAS; o++) {
+        if (!p.operand[o]) continue;
+        fetch<Z_X, V>(p, o, from.row, j, (acc)0, more);
 #pragma unroll
         for (int k = 0; k < V; k++) v[k] += more[k];
     }
@@ -109,12 +111,13 @@ template <class T, int V> ZC_DEV void put(void *to, i64 i, const acc *v) {
     *(zc_vec<T, V> *)((T *)to + i) = r;
 }
 
-template <int V> ZC_DEV void finish(const zc_row_norm_params &p, i64 i, i64 j, acc mean, acc inv, acc *v) {
+template <int V>
+ZC_DEV void finish(const zc_row_norm_params &p, const origin &from, i64 i, i64 j, acc mean, acc inv, acc *v) {
     acc scale[V], bias[V];
     if (p.sum) put<Z_X, V>(p.sum, i, v);
     if (!p.y) return;
-    fetch<Z_S, V>(p, p.scale, i, j, (acc)1, scale);
-    fetch<Z_S, V>(p, p.bias, i, j, (acc)0, bias);
+    fetch<Z_S, V>(p, ZC_ROW_SCALE, from.row, j, (acc)1, scale);
+    fetch<Z_S, V>(p, ZC_ROW_BIAS, from.row, j, (acc)0, bias);
 #pragma unroll
     for (int k = 0; k < V; k++) v[k] = (v[k] - mean) * inv * scale[k] + bias[k];
 #pragma unroll
@@ -174,12 +177,12 @@ template <int V> ZC_DEV void one_row(const zc_row_norm_params &p, i64 row) {
 #pragma unroll
         for (int k = 0; k < KEEP; k++) {
             const i64 j = first + k * step;
-            if (j < Z_N) finish<V>(p, row * Z_N + j, j, mean, inv, kept + k * V);
+            if (j < Z_N) finish<V>(p, from, row * Z_N + j, j, mean, inv, kept + k * V);
         }
     } else {
         for (i64 j = first; j < Z_N; j += step) {
             source<V>(p, from, row * Z_N + j, j, v);
-            finish<V>(p, row * Z_N + j, j, mean, inv, v);
+            finish<V>(p, from, row * Z_N + j, j, mean, inv, v);
         }
     }
 }

@@ -19,14 +19,16 @@ typedef struct fused_work {
 static bool put_shapes(zc_gen *g, const fused_work *w)
 {
     char prefix[32];
+    zc_shape to = zc_gen_shape(w->x0), in[ZC_FUSED_INPUTS];
     if (!w->n) return true;
     snprintf(prefix, sizeof prefix, "%s_", w->prefix);
-    if (!zc_gen_broadcast_certain(g, w->x0, w->first, w->n)) {
+    zc_gen_shapes(g, w->first, w->n, in);
+    if (!zc_gen_broadcast_certain(to, w->n, in)) {
         g->divides = true;
         zc_buf_printf(&g->spec, "#define Z_%sDIVIDES 1\n", prefix);
         return true;
     }
-    return zc_gen_broadcast(g, prefix, w->x0, w->first, w->n, ZC_FUSED_RANK);
+    return zc_gen_broadcast(g, prefix, to, w->n, in, ZC_FUSED_RANK);
 }
 
 static void put_inputs(zc_gen *g, const fused_work *w, const zc_dtype *in)
@@ -72,16 +74,11 @@ zc_status zc_gen_epilogue(zc_gen *g)
     return w.text ? put_work(g, &w) : ZC_OK;
 }
 
-static zc_shape shape_of(const zc_pvalue *v)
-{
-    return (zc_shape){.rank = v->rank, .dims = v->dims};
-}
-
 /* How input i lies to the result. */
 static unsigned lies(const zc_gen *g, int i)
 {
-    zc_shape operand = shape_of(zc_gen_in(g, i));
-    return zc_lies(shape_of(zc_gen_out(g, 0)), 1, &operand);
+    zc_shape operand = zc_gen_shape(zc_gen_in(g, i));
+    return zc_lies(zc_gen_shape(zc_gen_out(g, 0)), 1, &operand);
 }
 
 void zc_gen_epilogue_cells(zc_gen *g)
@@ -128,8 +125,8 @@ static zc_status check_work(zc_gen *g, unsigned takes, const char *where, const 
 {
     unsigned ways = 0;
     for (int i = first; i < first + n; i++) {
-        zc_shape operand = shape_of(zc_gen_in(g, i));
-        ways |= zc_lies(shape_of(x0), 1, &operand);
+        zc_shape operand = zc_gen_shape(zc_gen_in(g, i));
+        ways |= zc_lies(zc_gen_shape(x0), 1, &operand);
     }
     if (!takes) return zc_gen_decline(g, "pointwise work at the %s of the operation", where);
     if (!zc_dtype_is_float(x0->dtype))

@@ -40,11 +40,26 @@ int64_t zc_gen_const_dim(const zc_pvalue *v, int d)
     return zc_dim_is_const(v->dims[d]) ? v->dims[d].k : -1;
 }
 
+zc_shape zc_gen_shape(const zc_pvalue *v)
+{
+    return (zc_shape){.rank = v->rank, .dims = v->dims};
+}
+
+void zc_gen_shapes(const zc_gen *g, int first, int n, zc_shape *out)
+{
+    for (int i = 0; i < n; i++) out[i] = zc_gen_shape(zc_gen_in(g, first + i));
+}
+
+static bool is_static(zc_shape s)
+{
+    for (int d = 0; d < s.rank; d++)
+        if (!zc_dim_is_const(s.dims[d])) return false;
+    return s.rank >= 0;
+}
+
 bool zc_gen_static(const zc_pvalue *v)
 {
-    for (int d = 0; d < v->rank; d++)
-        if (!zc_dim_is_const(v->dims[d])) return false;
-    return v->rank >= 0;
+    return is_static(zc_gen_shape(v));
 }
 
 bool zc_gen_all_static(const zc_gen *g)
@@ -155,33 +170,33 @@ static void put_table(zc_gen *g, const int64_t *v, int n)
 
 /* With `open` for each dimension that is not certain; false: an operand has one that is not the
  * result's. */
-static bool tensor_with(const zc_pvalue *v, const zc_pvalue *to, int64_t open, zc_tensor *out)
+static bool tensor_with(zc_shape v, zc_shape to, int64_t open, zc_tensor *out)
 {
-    *out = (zc_tensor){.dtype = v->dtype, .rank = v->rank};
-    for (int d = 0; d < v->rank; d++) {
-        int own = to->rank - v->rank + d;
-        bool is_const = zc_dim_is_const(v->dims[d]);
-        if (!is_const && (own < 0 || !zc_dim_eq(v->dims[d], to->dims[own]))) return false;
-        out->dims[d] = is_const ? v->dims[d].k : open;
+    *out = (zc_tensor){.rank = v.rank};
+    for (int d = 0; d < v.rank; d++) {
+        int own = to.rank - v.rank + d;
+        bool is_const = zc_dim_is_const(v.dims[d]);
+        if (!is_const && (own < 0 || !zc_dim_eq(v.dims[d], to.dims[own]))) return false;
+        out->dims[d] = is_const ? v.dims[d].k : open;
     }
     return true;
 }
 
-static bool collapse_with(const zc_gen *g, const zc_pvalue *to, int first, int n, int64_t open,
+static bool collapse_with(zc_shape to, int n, const zc_shape *operands, int64_t open,
                           zc_collapsed *c)
 {
     zc_tensor out, in[ZC_COLLAPSE_OPERANDS];
     (void)tensor_with(to, to, open, &out);
     for (int i = 0; i < n; i++)
-        if (!tensor_with(zc_gen_in(g, first + i), to, open, &in[i])) return false;
+        if (!tensor_with(operands[i], to, open, &in[i])) return false;
     zc_collapse_broadcast(&out, n, in, c);
     return true;
 }
 
-bool zc_gen_broadcast_certain(zc_gen *g, const zc_pvalue *to, int first, int n)
+bool zc_gen_broadcast_certain(zc_shape to, int n, const zc_shape *operands)
 {
     zc_collapsed a, b;
-    if (!collapse_with(g, to, first, n, 7, &a) || !collapse_with(g, to, first, n, 11, &b) ||
+    if (!collapse_with(to, n, operands, 7, &a) || !collapse_with(to, n, operands, 11, &b) ||
         a.rank != b.rank)
         return false;
     for (int d = 0; d < a.rank; d++) {
@@ -192,12 +207,12 @@ bool zc_gen_broadcast_certain(zc_gen *g, const zc_pvalue *to, int first, int n)
     return true;
 }
 
-bool zc_gen_broadcast(zc_gen *g, const char *prefix, const zc_pvalue *to, int first, int n,
+bool zc_gen_broadcast(zc_gen *g, const char *prefix, zc_shape to, int n, const zc_shape *operands,
                       int most)
 {
     zc_collapsed c;
-    if (!collapse_with(g, to, first, n, 7, &c) || c.rank > most) return false;
-    if (c.rank && !zc_gen_static(to)) c.dims[0] = 0;
+    if (!collapse_with(to, n, operands, 7, &c) || c.rank > most) return false;
+    if (c.rank && !is_static(to)) c.dims[0] = 0;
     if (c.rank == 0) { /* one element, or none */
         c.rank = 1;
         c.dims[0] = 1;

@@ -70,6 +70,9 @@ zc_dtype zc_gen_plain_result(const zc_gen *g);
 /* Dimension d of a value of known rank, as a constant; -1 when symbolic. */
 int64_t zc_gen_const_dim(const zc_pvalue *v, int d);
 
+/* The shape of a value of known rank; those of inputs first to first + n - 1. */
+zc_shape zc_gen_shape(const zc_pvalue *v);
+void zc_gen_shapes(const zc_gen *g, int first, int n, zc_shape *out);
 /* Are all dimensions certain, of one value, of all operands? */
 bool zc_gen_static(const zc_pvalue *v);
 bool zc_gen_all_static(const zc_gen *g);
@@ -95,12 +98,12 @@ void zc_gen_type(zc_gen *g, const char *name, zc_dtype dtype);
 /* #define Z_<name> 768LL when the value is certain, else (p.<name>): the parameter struct has that
  * field. */
 void zc_gen_dim(zc_gen *g, const char *name, zc_dim d);
-/* Is it certain how inputs first to first + n - 1 broadcast to a value? The outermost collapsed
- * axis may have any length: where an element lies does not depend on it. */
-bool zc_gen_broadcast_certain(zc_gen *g, const zc_pvalue *to, int first, int n);
+/* Is it certain how n operands broadcast to a shape? The outermost collapsed axis may have any
+ * length: where an element lies does not depend on it. */
+bool zc_gen_broadcast_certain(zc_shape to, int n, const zc_shape *operands);
 /* How they do, when it is: constants Z_<prefix>RANK, DIMS and STRIDES[n] over collapsed axes, one
  * at least; DIMS begins with 0 where that length is not certain. false: more than `most`. */
-bool zc_gen_broadcast(zc_gen *g, const char *prefix, const zc_pvalue *to, int first, int n,
+bool zc_gen_broadcast(zc_gen *g, const char *prefix, zc_shape to, int n, const zc_shape *operands,
                       int most);
 /* Device function `name` from a scalar expression over inputs of these types: parameters and result
  * are in compute types (see device.cuh). */

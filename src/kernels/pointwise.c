@@ -58,12 +58,15 @@ static int choose_vector(zc_gen *g, int vec)
 static bool put_shapes(zc_gen *g)
 {
     zc_tensor out;
+    zc_shape in[ZC_POINT_INPUTS];
     if (!zc_gen_all_static(g)) return true;
     zc_gen_tensor(zc_gen_out(g, 0), &out);
+    zc_gen_shapes(g, 0, (int)g->step->nin, in);
     int64_t total = zc_tensor_numel(&out);
     zc_gen_define(g, "TOTAL", "%lldLL", (long long)total);
     zc_gen_define(g, "WIDE", "%d", total > INT32_MAX);
-    return zc_gen_broadcast(g, "", zc_gen_out(g, 0), 0, (int)g->step->nin, ZC_POINT_RANK);
+    return zc_gen_broadcast(g, "", zc_gen_shape(zc_gen_out(g, 0)), (int)g->step->nin, in,
+                            ZC_POINT_RANK);
 }
 
 static void put_operands(zc_gen *g, const zc_dtype *in, const zc_dtype *out)

@@ -1,27 +1,65 @@
 #include <string.h>
 
 #include "abi/row_norm.h"
+#include "kernels/collapse.h"
 #include "kernels/gen.h"
 #include "kernels/groups.h"
 #include "kernels/rowplan.h"
 
-/* ---- the specialisation ---- */
+/* ---- operands ---- */
 
-/* Is operand i of all rows the same, or as large as x? If not for certain, its elements may need
- * strides. */
-static bool simple_operand(const zc_gen *g, int i, int axis)
+/* Which inputs and outputs an operation's operands are; 0: it has none. */
+typedef struct layout {
+    int axis, operand[ZC_ROW_OPERANDS], mean, inv, sum;
+    double eps;
+} layout;
+
+/* The layout for an x of this rank. */
+static layout layout_of(zc_op op, const void *attrs, int rank)
 {
-    const zc_pvalue *x = zc_gen_in(g, 0), *t = zc_gen_in(g, i);
-    bool column = true, same = true;
-    if (!t) return true;
-    for (int d = 0; d < x->rank; d++) {
-        int own = d - (x->rank - t->rank);
-        zc_dim dim = own >= 0 ? t->dims[own] : zc_dim_const(1);
-        same = same && zc_dim_eq(dim, x->dims[d]);
-        column = column && (d < axis ? zc_dim_is(dim, 1) : zc_dim_eq(dim, x->dims[d]));
+    switch (op) {
+    case ZC_OP_LayerNormalization: {
+        const zc_attrs_LayerNormalization *a = attrs;
+        return (layout){.axis = zc_launch_axis(a->axis, rank),
+                        .operand = {[ZC_ROW_SCALE] = 1, [ZC_ROW_BIAS] = 2},
+                        .mean = 1,
+                        .inv = 2,
+                        .eps = a->epsilon};
     }
-    return column || same;
+    case ZC_OP_RMSNormalization: {
+        const zc_attrs_RMSNormalization *a = attrs;
+        return (layout){.axis = zc_launch_axis(a->axis, rank),
+                        .operand = {[ZC_ROW_SCALE] = 1},
+                        .inv = 1,
+                        .eps = a->epsilon};
+    }
+    case ZC_OP_SkipLayerNormalization:
+        return (layout){
+            .axis = rank - 1,
+            .operand =
+                {[ZC_ROW_SKIP] = 1, [ZC_ROW_SCALE] = 2, [ZC_ROW_BIAS] = 3, [ZC_ROW_SKIP_BIAS] = 4},
+            .mean = 1,
+            .inv = 2,
+            .sum = 3,
+            .eps = ((const zc_attrs_SkipLayerNormalization *)attrs)->epsilon};
+    default:
+        return (layout){.axis = rank - 1,
+                        .operand = {[ZC_ROW_SKIP] = 1, [ZC_ROW_SCALE] = 2, [ZC_ROW_SKIP_BIAS] = 3},
+                        .mean = 1,
+                        .inv = 2,
+                        .sum = 3,
+                        .eps = ((const zc_attrs_SkipSimplifiedLayerNormalization *)attrs)->epsilon};
+    }
 }
+
+/* How many of an operand's axes lie in front of axis `axis` of x. */
+static int own_axis(int rank, int own_rank, int axis)
+{
+    int own = axis - (rank - own_rank);
+    return own > 0 ? own : 0;
+}
+
+/* ---- the specialisation ---- */
 
 enum { TEAM = 1 };
 const char *const zc_config_row_norm[] = {"vector", "team", NULL};
@@ -32,11 +70,11 @@ static unsigned bytes_of(zc_dtype x, zc_dtype scale)
     return a > b ? a : b;
 }
 
-/* Rows of v from axis on. Strided operands are taken one element at once. */
-static void choose(zc_gen *g, const zc_pvalue *v, int axis, zc_dtype scale, bool strided)
+/* Rows of v from axis on. Where operands are not whole they are taken one element at once. */
+static void choose(zc_gen *g, const zc_pvalue *v, int axis, zc_dtype scale, bool whole)
 {
     zc_gen_rows(g, v->dims + axis, v->rank - axis, bytes_of(v->dtype, scale), &g->config[TEAM]);
-    if (strided) g->config[0] = 1;
+    if (!whole) g->config[0] = 1;
 }
 
 static void put_types(zc_gen *g, zc_dtype x, zc_dtype scale, zc_dtype stat)
@@ -70,18 +108,39 @@ static zc_status gen_embeddings(zc_gen *g)
     zc_dtype count = zc_gen_out_type(g, 1);
     zc_gen_type(g, "COUNT", count == ZC_NONE ? ZC_I32 : count);
     ZC_TRY(zc_gen_epilogue(g));
-    choose(g, zc_gen_in(g, 2), 1, zc_gen_in_type(g, 5), false);
+    choose(g, zc_gen_in(g, 2), 1, zc_gen_in_type(g, 5), true);
     return ZC_OK;
 }
 
-/* The first normalised axis; which input is the scale. */
-static int64_t axis_of(const zc_gen *g, int *scale)
+/* Does operand t repeat no element within x's rows, which begin at axis `axis`? False: not for
+ * certain. */
+static bool has_whole_rows(const zc_pvalue *x, const zc_pvalue *t, int axis)
 {
-    *scale = 1;
-    if (g->step->op == ZC_OP_LayerNormalization) return ZC_ATTRS(g, LayerNormalization)->axis;
-    if (g->step->op == ZC_OP_RMSNormalization) return ZC_ATTRS(g, RMSNormalization)->axis;
-    *scale = 2;
-    return -1;
+    bool whole = true;
+    for (int d = axis; d < x->rank; d++) {
+        int own = d - (x->rank - t->rank);
+        whole = whole && zc_dim_eq(own >= 0 ? t->dims[own] : zc_dim_const(1), x->dims[d]);
+    }
+    return whole;
+}
+
+/* How the operands lie to x's rows. False: one may be broadcast in a row. */
+static bool put_operands(zc_gen *g, const layout *at)
+{
+    const zc_pvalue *x = zc_gen_in(g, 0);
+    zc_shape rows = {.rank = at->axis, .dims = x->dims}, in[ZC_ROW_OPERANDS] = {{0}};
+    bool whole = true;
+    for (int o = 0; o < ZC_ROW_OPERANDS; o++) {
+        const zc_pvalue *t = at->operand[o] ? zc_gen_in(g, at->operand[o]) : NULL;
+        if (!t) continue;
+        in[o] = zc_gen_shape(t);
+        in[o].rank = own_axis(x->rank, t->rank, at->axis);
+        whole = whole && has_whole_rows(x, t, at->axis);
+    }
+    if (zc_gen_broadcast_certain(rows, ZC_ROW_OPERANDS, in))
+        (void)zc_gen_broadcast(g, "OUTER_", rows, ZC_ROW_OPERANDS, in, ZC_ROW_RANK);
+    if (!whole) zc_gen_define(g, "STRIDED", "1");
+    return whole;
 }
 
 static zc_dtype stat_type(const zc_gen *g)
@@ -104,43 +163,19 @@ zc_status zc_gen_row_norm(zc_gen *g)
         if (v->rank < 0) return zc_gen_decline(g, "rank known only when run");
     }
     if (op == ZC_OP_EmbedLayerNormalization) return gen_embeddings(g);
-    int scale, own = zc_op_own_inputs(g->info, (int)g->step->nin);
-    int64_t given = axis_of(g, &scale);
-    int axis = (int)(given < 0 ? given + x->rank : given);
-    bool simple = true;
-    put_types(g, x->dtype, zc_gen_in_type(g, scale), stat_type(g));
-    for (int i = 1; i < own; i++) simple = simple && simple_operand(g, i, axis);
-    if (!simple) zc_gen_define(g, "STRIDED", "1");
+    layout at = layout_of(op, g->attrs, x->rank);
+    zc_dtype scale = zc_gen_in_type(g, at.operand[ZC_ROW_SCALE]);
+    put_types(g, x->dtype, scale, stat_type(g));
+    bool whole = put_operands(g, &at);
     if (op == ZC_OP_RMSNormalization || op == ZC_OP_SkipSimplifiedLayerNormalization)
         zc_gen_define(g, "RMS", "1");
     ZC_TRY(zc_gen_prologue(g));
     ZC_TRY(zc_gen_epilogue(g));
-    choose(g, x, axis, zc_gen_in_type(g, scale), !simple);
+    choose(g, x, at.axis, scale, whole);
     return ZC_OK;
 }
 
 /* ---- the launch ---- */
-
-/* Input i seen from x's elements; rows begin at axis `axis`. */
-static struct zc_row_operand operand(const zc_launch *l, int i, int axis)
-{
-    const zc_tensor *x = &l->in[0], *t = &l->in[i];
-    struct zc_row_operand o = {.mode = ZC_ROW_ABSENT};
-    bool column = true, same = true;
-    int64_t stride = 1;
-    if (i == 0 || !zc_launch_has(l, i)) return o;
-    o.data = t->data;
-    for (int d = x->rank - 1; d >= 0; d--) {
-        int own = d - (x->rank - t->rank);
-        int64_t dim = own >= 0 ? t->dims[own] : 1;
-        o.strides[d] = dim == 1 ? 0 : stride;
-        stride *= dim;
-        same = same && dim == x->dims[d];
-        column = column && dim == (d < axis ? 1 : x->dims[d]);
-    }
-    o.mode = column ? ZC_ROW_COLUMN : same ? ZC_ROW_SAME : ZC_ROW_STRIDED;
-    return o;
-}
 
 static void *wanted(const zc_launch *l, int i)
 {
@@ -188,8 +223,8 @@ static zc_status launch_embeddings(zc_launch *l, struct zc_row_norm_params *p)
     set_table(l, &p->table[0], 2, 0);
     set_table(l, &p->table[1], 3, 8);
     if (zc_launch_has(l, 1)) set_table(l, &p->table[2], 4, 1);
-    p->scale = (struct zc_row_operand){.data = l->in[5].data, .mode = ZC_ROW_COLUMN};
-    p->bias = (struct zc_row_operand){.data = l->in[6].data, .mode = ZC_ROW_COLUMN};
+    p->operand[ZC_ROW_SCALE] = l->in[5].data;
+    p->operand[ZC_ROW_BIAS] = l->in[6].data;
     p->mask = zc_launch_has(l, 7) ? l->in[7].data : NULL;
     p->counts = wanted(l, 1);
     p->sum = wanted(l, 2);
@@ -201,50 +236,42 @@ static zc_status launch_embeddings(zc_launch *l, struct zc_row_norm_params *p)
     return p->N ? issue(l, p, l->in[2].dtype, l->in[5].dtype) : ZC_OK;
 }
 
-/* Which inputs and outputs an operation's operands are; 0: it has none. */
-typedef struct layout {
-    int axis, skip, scale, bias, skip_bias, mean, inv, sum;
-    double eps;
-} layout;
-
-static layout layout_of(const zc_launch *l, zc_op op)
+/* Axes [first, end) of t. */
+static zc_tensor axes_of(const zc_tensor *t, int first, int end)
 {
-    int rank = l->in[0].rank;
-    switch (op) {
-    case ZC_OP_LayerNormalization: {
-        const zc_attrs_LayerNormalization *a = ZC_ATTRS(l, LayerNormalization);
-        return (layout){.axis = zc_launch_axis(a->axis, rank),
-                        .scale = 1,
-                        .bias = 2,
-                        .mean = 1,
-                        .inv = 2,
-                        .eps = a->epsilon};
+    zc_tensor part = {.dtype = t->dtype, .rank = end - first};
+    for (int d = first; d < end; d++) part.dims[d - first] = t->dims[d];
+    return part;
+}
+
+static void set_axes(struct zc_row_axes *to, const zc_tensor *x, const zc_tensor *operands)
+{
+    zc_collapsed c;
+    zc_collapse_broadcast(x, ZC_ROW_OPERANDS, operands, &c);
+    to->rank = c.rank;
+    for (int d = 0; d < c.rank; d++) {
+        to->dims[d] = c.dims[d];
+        for (int o = 0; o < ZC_ROW_OPERANDS; o++) to->strides[o][d] = c.strides[o][d];
     }
-    case ZC_OP_RMSNormalization: {
-        const zc_attrs_RMSNormalization *a = ZC_ATTRS(l, RMSNormalization);
-        return (layout){
-            .axis = zc_launch_axis(a->axis, rank), .scale = 1, .inv = 1, .eps = a->epsilon};
+}
+
+static void set_operands(const zc_launch *l, const layout *at, struct zc_row_norm_params *p)
+{
+    const zc_tensor *x = &l->in[0];
+    zc_tensor rows = axes_of(x, 0, at->axis), row = axes_of(x, at->axis, x->rank);
+    zc_tensor outer[ZC_ROW_OPERANDS] = {{0}}, inner[ZC_ROW_OPERANDS] = {{0}};
+    for (int o = 0; o < ZC_ROW_OPERANDS; o++) {
+        int i = at->operand[o];
+        if (!i || !zc_launch_has(l, i)) continue;
+        const zc_tensor *t = &l->in[i];
+        int axis = own_axis(x->rank, t->rank, at->axis);
+        outer[o] = axes_of(t, 0, axis);
+        inner[o] = axes_of(t, axis, t->rank);
+        p->operand[o] = t->data;
+        p->own_length[o] = zc_tensor_numel(&inner[o]);
     }
-    case ZC_OP_SkipLayerNormalization:
-        return (layout){.axis = rank - 1,
-                        .skip = 1,
-                        .scale = 2,
-                        .bias = 3,
-                        .skip_bias = 4,
-                        .mean = 1,
-                        .inv = 2,
-                        .sum = 3,
-                        .eps = ZC_ATTRS(l, SkipLayerNormalization)->epsilon};
-    default:
-        return (layout){.axis = rank - 1,
-                        .skip = 1,
-                        .scale = 2,
-                        .skip_bias = 3,
-                        .mean = 1,
-                        .inv = 2,
-                        .sum = 3,
-                        .eps = ZC_ATTRS(l, SkipSimplifiedLayerNormalization)->epsilon};
-    }
+    set_axes(&p->outer, &rows, outer);
+    set_axes(&p->inner, &row, inner);
 }
 
 zc_status zc_launch_row_norm(zc_launch *l)
@@ -259,20 +286,15 @@ zc_status zc_launch_row_norm(zc_launch *l)
     ZC_TRY(zc_launch_prologue(l, &p.pre));
     ZC_TRY(zc_launch_epilogue(l, &p.fused));
     if (op == ZC_OP_EmbedLayerNormalization) return launch_embeddings(l, &p);
-    layout at = layout_of(l, op);
+    layout at = layout_of(op, l->attrs, x->rank);
     p.rows = zc_dims_span(x->dims, 0, at.axis);
     p.N = zc_dims_span(x->dims, at.axis, x->rank);
     if (p.rows <= 0 || p.N < 0) return ZC_OK;
     p.x = x->data;
-    p.skip = operand(l, at.skip, at.axis);
-    p.scale = operand(l, at.scale, at.axis);
-    p.bias = operand(l, at.bias, at.axis);
-    p.skip_bias = operand(l, at.skip_bias, at.axis);
+    set_operands(l, &at, &p);
     p.mean = wanted(l, at.mean);
     p.inv = wanted(l, at.inv);
     p.sum = wanted(l, at.sum);
     p.eps = at.eps;
-    p.rank = x->rank;
-    for (int d = 0; d < x->rank; d++) p.dims[d] = x->dims[d];
-    return issue(l, &p, x->dtype, l->in[at.scale].dtype);
+    return issue(l, &p, x->dtype, l->in[at.operand[ZC_ROW_SCALE]].dtype);
 }

@@ -4,16 +4,15 @@
 
 #include "abi/epilogue.h"
 
-/* How an operand's element belongs to element i, column j of the row: not there, element j, element
- * i, or along strides. */
-enum { ZC_ROW_ABSENT, ZC_ROW_COLUMN, ZC_ROW_SAME, ZC_ROW_STRIDED };
+/* Operands beside x, which broadcast to it. */
+enum { ZC_ROW_SKIP, ZC_ROW_SKIP_BIAS, ZC_ROW_SCALE, ZC_ROW_BIAS, ZC_ROW_OPERANDS };
 
 enum { ZC_ROW_RANK = 16 };
 
-struct zc_row_operand {
-    const void *data;
-    int mode, pad;
-    long long strides[ZC_ROW_RANK];
+struct zc_row_axes { /* collapsed where all operands run on together, outermost first */
+    int rank, pad;
+    long long dims[ZC_ROW_RANK];
+    long long strides[ZC_ROW_OPERANDS][ZC_ROW_RANK];
 };
 
 struct zc_row_table {         /* of embeddings */
@@ -23,16 +22,17 @@ struct zc_row_table {         /* of embeddings */
 
 struct zc_row_norm_params {
     const void *x;
-    struct zc_row_operand skip, skip_bias, scale, bias;
-    void *y, *mean, *inv, *sum; /* NULL: not wanted */
+    const void *operand[ZC_ROW_OPERANDS]; /* NULL: it is not there */
+    void *y, *mean, *inv, *sum;           /* NULL: not wanted */
     long long rows, N;
     double eps;
-    int rank, pad; /* of x, for strided operands */
-    long long dims[ZC_ROW_RANK];
-    struct zc_row_table table[3]; /* embeddings of words, positions and segments */
-    const void *mask;             /* of words */
-    void *counts;                 /* unmasked words of each sequence; NULL: not wanted */
-    long long length;             /* words of a sequence */
+    struct zc_row_axes outer, inner; /* x's that count rows; those in a row */
+    long long
+        own_length[ZC_ROW_OPERANDS]; /* of an operand's own rows, in which `outer` has strides */
+    struct zc_row_table table[3];    /* embeddings of words, positions and segments */
+    const void *mask;                /* of words */
+    void *counts;                    /* unmasked words of each sequence; NULL: not wanted */
+    long long length;                /* words of a sequence */
     struct zc_fault_word *fault;
     unsigned step, pad2;
     struct zc_fused_params pre, fused;

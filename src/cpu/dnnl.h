@@ -9,7 +9,7 @@
 typedef enum zc_dnnl_use {
     ZC_DNNL_NONE,
     ZC_DNNL_PRODUCT,
-    ZC_DNNL_CREATE,  /* a convolution */
+    ZC_DNNL_CREATE, /* a convolution */
     ZC_DNNL_REORDER,
     ZC_DNNL_RUN, /* a convolution */
     ZC_DNNL_USES

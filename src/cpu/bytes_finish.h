@@ -7,9 +7,14 @@
 
 #define ZC_INLINE static inline __attribute__((always_inline))
 #if SIMD_X86
+#ifdef __clang__
+#define ZC_VNNI_WIDTH "" /* clang knows it as a compiler option alone */
+#else
+#define ZC_VNNI_WIDTH ",prefer-vector-width=512"
+#endif
 #define ZC_VNNI                                                                                    \
-    __attribute__((                                                                                \
-        target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx2,fma,prefer-vector-width=512")))
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx2,"                    \
+                          "fma" ZC_VNNI_WIDTH)))
 #endif
 
 static inline bool zc_has_vnni(void)

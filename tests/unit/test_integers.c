@@ -22,7 +22,7 @@ static unsigned next(void)
 static zc_tensor bytes(zc_dtype dtype, int rank, const int64_t *dims)
 {
     zc_tensor t = {.dtype = dtype, .rank = rank};
-    memcpy(t.dims, dims, (size_t)rank * sizeof *dims);
+    if (rank) memcpy(t.dims, dims, (size_t)rank * sizeof *dims);
     const int64_t n = zc_tensor_numel(&t);
     uint8_t *v = t.data = malloc((size_t)n + 1);
     for (int64_t i = 0; i < n; i++) v[i] = (uint8_t)next();

@@ -49,11 +49,14 @@ static bool is_same(const selection *a, const selection *b)
 static bool all_select(const selecting *p, zc_vid v, bool known, selection *s)
 {
     const zc_index *x = &p->x;
+    const uint32_t block = zc_index_place(x, zc_producer(x->g, v))->block;
     uint32_t found = 0;
     for (uint32_t e = x->users.data[v]; e; e = x->edges.data[e].next) {
         selection one;
         if (!zc_use_live(x, e, v)) continue;
-        if (!read_selection(x->g, x->edges.data[e].node, v, &one)) return false;
+        const zc_nid user = x->edges.data[e].node;
+        if (zc_index_place(x, user)->block != block) return false; /* it may never run */
+        if (!read_selection(x->g, user, v, &one)) return false;
         if ((known || found) && !is_same(&one, s)) return false;
         *s = one;
         found++;

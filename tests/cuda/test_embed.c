@@ -83,6 +83,16 @@ static int teardown(void **state)
     return 0;
 }
 
+static void set_input(const fixture *f, zc_session *s)
+{
+    const zc_view x = {.elem = ZC_ELEM_F32,
+                       .rank = 2,
+                       .dims = {ROWS, COLUMNS},
+                       .data = f->x,
+                       .bytes = sizeof f->x};
+    expect_ok(f->diag, zc_session_set_input(s, 0, &x, false, f->diag));
+}
+
 static void check(const fixture *f, const float *y)
 {
     for (int i = 0; i < COUNT; i++) {
@@ -103,12 +113,7 @@ static void test_operator_between_kernels(void **state)
 {
     fixture *f = *state;
     zc_device_info device;
-    const zc_view x = {.elem = ZC_ELEM_F32,
-                       .rank = 2,
-                       .dims = {ROWS, COLUMNS},
-                       .data = f->x,
-                       .bytes = sizeof f->x};
-    expect_ok(f->diag, zc_session_set_input(f->session, 0, &x, false, f->diag));
+    set_input(f, f->session);
     runs = 0;
     for (int i = 0; i < 3; i++) { /* found, recorded, replayed */
         expect_ok(f->diag, zc_session_run(f->session, f->diag));
@@ -128,12 +133,7 @@ static void test_counters(void **state)
 {
     fixture *f = *state;
     zc_counters c;
-    const zc_view x = {.elem = ZC_ELEM_F32,
-                       .rank = 2,
-                       .dims = {ROWS, COLUMNS},
-                       .data = f->x,
-                       .bytes = sizeof f->x};
-    expect_ok(f->diag, zc_session_set_input(f->session, 0, &x, false, f->diag));
+    set_input(f, f->session);
     expect_ok(f->diag, zc_session_run(f->session, f->diag));
     for (int i = 0; i < 3; i++) expect_ok(f->diag, zc_session_enqueue(f->session, f->diag));
     assert_int_equal(zc_plan_counters(f->plan, &c), ZC_OK);
@@ -177,17 +177,12 @@ static zc_session *pooled_session(fixture *f, pool *p)
 {
     zc_session *s;
     const zc_allocator own = {pool_alloc, pool_free, p};
-    const zc_view x = {.elem = ZC_ELEM_F32,
-                       .rank = 2,
-                       .dims = {ROWS, COLUMNS},
-                       .data = f->x,
-                       .bytes = sizeof f->x};
     expect_ok(f->diag,
               zc_session_create(f->plan,
                                 ZC_SESSION_PARAMS(.device = ZC_DEVICE_CUDA, .custom_ops = ops,
                                                   .custom_op_count = 1, .device_allocator = &own),
                                 &s, f->diag));
-    expect_ok(f->diag, zc_session_set_input(s, 0, &x, false, f->diag));
+    set_input(f, s);
     return s;
 }
 

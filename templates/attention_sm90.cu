@@ -6,7 +6,8 @@
 //
 // AHEAD: queries of two tiles have room, so that the next tile's operands are on their way while one is computed; where a
 // tile lies takes no divisions; and the end of the keys may lie in the last ENDS of a step without a look at the others.
-// SHARE, with that: two warpgroups have the same rows and take steps of keys in turn; their sums are joined in the end.
+// SHARE, with that: two warpgroups have the same rows and take steps of keys in turn, each those of its own stages (a
+// barrier is waited for by one of them, or the other's phases would be taken for its own); their sums are joined in the end.
 //
 // spec.h: see zc/attention.cuh and zc/attention_prepare.cuh, and the configuration: Z_WARPGROUPS, Z_KEYS (a step),
 // Z_STAGES, Z_COLUMNS (Z_DV, rounded up to 16), Z_AHEAD, Z_SHARE; Z_WGMMA (F16, BF16). Entries: 0 attention; 2 to 5 what
@@ -68,6 +69,7 @@ template <class T, bool SHARED, int KEYS> struct bias_part {
 template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct attention_sm90 {
     static constexpr int LINE = 128, WIDTH = 64; // a panel has lines of 64 elements
     static constexpr int SHARES = SHARE ? WARPGROUPS : 1; // warpgroups with the same rows
+    static_assert(STAGES % SHARES == 0, "stages belong to one warpgroup");
     static constexpr int ROWS = WARPGROUPS / SHARES * 64;
     static constexpr int Q_PANELS = (Z_D + WIDTH - 1) / WIDTH, V_PANELS = (Z_DV + WIDTH - 1) / WIDTH;
     static constexpr int Q_BYTES = Q_PANELS * ROWS * LINE, Y_BYTES = V_PANELS * ROWS * LINE;
@@ -438,12 +440,15 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
             return;
         }
         slot own = at;
-        own.skip(warpgroup);
-        const int from = r.lo + warpgroup * KEYS;
+        const int behind = (warpgroup + at.stage) % SHARES;
+        own.skip(behind);
+        const int from = r.lo + behind * KEYS;
         if (from < r.hi)
             attend(warpgroup, tile, from, own, r, y);
-        else
+        else {
+            zc_barrier_wait(q_full(tile.stage), tile.parity);
             release(q_empty(tile.stage));
+        }
         at.skip((r.hi - r.lo + KEYS - 1) / KEYS);
         if (warpgroup)
             give(r, y);

@@ -85,6 +85,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     if (!s.keys && (p->biased || p->keys <= shapes[0].keys)) return false;
     if (!s.keys) s.keys = (int)even_keys(p->keys);
     while (stages && smem_of(p, &s, stages) > ZC_ATTENTION_SM90_SMEM) stages--;
+    if (s.share) stages -= stages % s.warpgroups;
     if (stages < 2) return false;
     *out = (zc_candidate){.config = {[WARPGROUPS] = s.warpgroups,
                                      [KEYS] = s.keys,

@@ -3,6 +3,9 @@
 
 #include "cpu/fast.h"
 
+#define SIMD_SOURCE "cpu/quant_tmpl.h"
+#include "cpu/simd_each.h"
+
 /* Elements in rows that share a scale. */
 typedef struct quant_job {
     const void *x;
@@ -23,47 +26,29 @@ static int32_t zero_at(const quant_job *j, int64_t i)
     return j->zero ? (int32_t)zc_load_i64(j->dtype, j->zero, i) : 0;
 }
 
-/* 1.5 * 2^23: adding it rounds to an integer. */
-static const float magic = 12582912.0f;
-
-/* saturate(round(x / scale) + zero); NaN gives 0. */
-static void quantize(const float *x, int64_t n, float scale, int32_t zero, bool is_signed,
-                     uint8_t *y)
-{
-    const float none = (float)-zero, low = (is_signed ? -128.0f : 0.0f) + none, high = low + 255;
-    for (int64_t i = 0; i < n; i++) {
-        float q = x[i] / scale;
-        q = q < low ? low : q > high ? high : q == q ? q : none;
-        y[i] = (uint8_t)((int32_t)((q + magic) - magic) + zero);
-    }
-}
-
 static void quantize_part(void *arg, int64_t begin, int64_t end)
 {
     const quant_job *j = arg;
     while (begin < end) {
         int64_t r = begin / j->row, to = (r + 1) * j->row < end ? (r + 1) * j->row : end;
-        quantize((const float *)j->x + begin, to - begin, j->scale[r % j->scales],
-                 zero_at(j, r % j->scales), j->dtype == ZC_I8, (uint8_t *)j->y + begin);
+        SIMD_PICK(zc_simd_level(), quantize)
+        ((const float *)j->x + begin, to - begin, j->scale[r % j->scales],
+         zero_at(j, r % j->scales), j->dtype == ZC_I8, (uint8_t *)j->y + begin);
         begin = to;
     }
 }
 
-/* Exact differences of bytes, one rounding; those of 32-bit integers go by double. */
 static void dequantize(const quant_job *j, int64_t at, int64_t n, int64_t s, float *y)
 {
+    const zc_simd level = zc_simd_level();
     const float scale = j->scale[s];
     const int32_t zero = zero_at(j, s);
-    const uint8_t *u = (const uint8_t *)j->x + at;
-    const int8_t *b = (const int8_t *)j->x + at;
     if (j->dtype == ZC_U8)
-        for (int64_t i = 0; i < n; i++) y[i] = (float)((int32_t)u[i] - zero) * scale;
+        SIMD_PICK(level, dequantize_u8)((const uint8_t *)j->x + at, n, scale, zero, y);
     else if (j->dtype == ZC_I8)
-        for (int64_t i = 0; i < n; i++) y[i] = (float)((int32_t)b[i] - zero) * scale;
+        SIMD_PICK(level, dequantize_i8)((const int8_t *)j->x + at, n, scale, zero, y);
     else
-        for (int64_t i = 0; i < n; i++)
-            y[i] =
-                (float)(((double)((const int32_t *)j->x)[at + i] - (double)zero) * (double)scale);
+        SIMD_PICK(level, dequantize_i32)((const int32_t *)j->x + at, n, scale, zero, y);
 }
 
 static void dequantize_part(void *arg, int64_t begin, int64_t end)
@@ -137,15 +122,8 @@ typedef struct range_job {
 static void find_range(void *arg, int i)
 {
     range_job *j = arg;
-    float low = 0, high = 0, odd = 0;
-    for (int64_t p = j->n * i / RANGES; p < j->n * (i + 1) / RANGES; p++) {
-        float v = j->x[p];
-        low = v < low ? v : low;
-        high = v > high ? v : high;
-        odd += v != v ? 1.0f : 0.0f;
-    }
-    j->low[i] = odd != 0 ? NAN : low;
-    j->high[i] = odd != 0 ? NAN : high;
+    const int64_t from = j->n * i / RANGES, to = j->n * (i + 1) / RANGES;
+    SIMD_PICK(zc_simd_level(), range)(j->x + from, to - from, &j->low[i], &j->high[i]);
 }
 
 bool zc_fits_dynamic_quantize(const zc_kctx *k)

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "cpu/fast.h"
+#include "cpu/quant.h"
 
 #define SIMD_SOURCE "cpu/quant_tmpl.h"
 #include "cpu/simd_each.h"
@@ -111,6 +112,33 @@ zc_status zc_fast_dequantize(zc_kctx *k)
 
 /* ---- with a scale of its own ---- */
 
+/* The scale, and the zero point. */
+static int scale_of(float low, float high, float *scale)
+{
+    *scale = (high - low) / 255.0f;
+    if (*scale == 0) *scale = 1; /* all zero: any scale does, and this one divides */
+    const float zero = nearbyintf(-low / *scale);
+    return !(zero > 0) ? 0 : zero > 255 ? 255 : (int)zero;
+}
+
+void zc_quant_range(const float *x, int64_t n, float *scale, int *zero)
+{
+    float low, high;
+    SIMD_PICK(zc_simd_level(), range)(x, n, &low, &high);
+    *zero = scale_of(low, high, scale);
+}
+
+void zc_quant_row(const float *x, int64_t n, float scale, int zero, uint8_t *y)
+{
+    SIMD_PICK(zc_simd_level(), quantize)(x, n, scale, zero, false, y);
+}
+
+void zc_quant_real(const int32_t *sums, int64_t n, int zero, const int32_t *columns, float by,
+                   const float *scale, const float *bias, float *y)
+{
+    SIMD_PICK(zc_simd_level(), real)(sums, n, zero, columns, by, scale, bias, y);
+}
+
 enum { RANGES = 16 };
 
 typedef struct range_job {
@@ -144,10 +172,8 @@ zc_status zc_fast_dynamic_quantize(zc_kctx *k)
         low = r.low[i] < low || isnan(r.low[i]) ? r.low[i] : low;
         high = r.high[i] > high || isnan(r.high[i]) ? r.high[i] : high;
     }
-    float scale = (high - low) / 255.0f;
-    if (scale == 0) scale = 1; /* all zero: any scale does, and this one divides */
-    float zero = nearbyintf(-low / scale);
-    uint8_t point = (uint8_t)(!(zero > 0) ? 0 : zero > 255 ? 255 : zero);
+    float scale;
+    const uint8_t point = (uint8_t)scale_of(low, high, &scale);
     quant_job j = {.x = x->data,
                    .y = k->out[0].data,
                    .dtype = ZC_U8,

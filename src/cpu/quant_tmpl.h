@@ -44,8 +44,7 @@ SIMD_FUNC void SIMD_FN(dequantize_i8)(const int8_t *x, int64_t n, float scale, i
 SIMD_FUNC void SIMD_FN(dequantize_i32)(const int32_t *x, int64_t n, float scale, int32_t zero,
                                        float *y)
 {
-    for (int64_t i = 0; i < n; i++)
-        y[i] = (float)(((double)x[i] - (double)zero) * (double)scale);
+    for (int64_t i = 0; i < n; i++) y[i] = (float)(((double)x[i] - (double)zero) * (double)scale);
 }
 
 /* The least and the greatest of x and 0; NaN where there is one. */
@@ -63,5 +62,16 @@ SIMD_FUNC void SIMD_FN(range)(const float *x, int64_t n, float *low, float *high
     for (int i = 0; i < SIMD_VL; i++) {
         *low = odd[i] || least[i] < *low ? (odd[i] ? NAN : least[i]) : *low;
         *high = odd[i] || most[i] > *high ? (odd[i] ? NAN : most[i]) : *high;
+    }
+}
+
+/* One multiplication and one addition, as they stand. */
+SIMD_FUNC void SIMD_FN(real)(const int32_t *sums, int64_t n, int32_t zero, const int32_t *columns,
+                             float by, const float *scale, const float *bias, float *y)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const uint32_t less = (uint32_t)zero * (uint32_t)columns[i];
+        const float v = (float)(int32_t)((uint32_t)sums[i] - less) * (by * scale[i]);
+        y[i] = bias ? v + bias[i] : v;
     }
 }

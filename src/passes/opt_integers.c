@@ -329,12 +329,100 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
     return zc_graph_inherit(g, n, made) && visit(g, n, user);
 }
 
+/* ---- products whose results stay floats ---- */
+
+/* A product that remains, as the sums that it is of and what makes floats of them. */
+typedef struct linear {
+    bytes a, b;
+    bool turned; /* b's columns are stored as rows */
+    zc_vid bias; /* 0: none */
+} linear;
+
+static bool is_plain_gemm(const zc_graph *g, const zc_node *n, linear *l)
+{
+    const zc_attrs_Gemm *a = n->attrs;
+    l->bias = zc_node_in(n, ZC_IN_Gemm_c);
+    l->turned = a->transB != 0;
+    return !a->transA && a->alpha == 1 && (!l->bias || a->beta == 1) &&
+           (!l->bias || zc_val(g, l->bias)->type.dtype == ZC_F32);
+}
+
+/* Sums of so many products of bytes fit 32 bits. */
+static bool is_shallow(const zc_type *b, bool turned)
+{
+    enum { MOST = INT32_MAX / (255 * 255) };
+    const zc_dim depth = b->dims[b->rank - (turned ? 1 : 2)];
+    return zc_dim_is_const(depth) && depth.k <= MOST;
+}
+
+static bool is_linear(const zc_graph *g, const zc_node *n, linear *l)
+{
+    *l = (linear){0};
+    if (n->op != ZC_OP_MatMul && (n->op != ZC_OP_Gemm || !is_plain_gemm(g, n, l))) return false;
+    if (zc_op_epilogue(zc_op_get(n->op), n->attrs)) return false;
+    if (!dequantised(g, n->in[0], &l->a) || !dequantised(g, n->in[1], &l->b)) return false;
+    const zc_type *b = &zc_val(g, l->b.x)->type;
+    const int64_t column = l->turned ? 0 : 1;
+    return l->a.axis < 0 && is_byte(g, l->a.x) && is_byte(g, l->b.x) && b->rank >= 2 &&
+           zc_val(g, l->a.x)->type.rank >= 1 &&
+           (l->b.axis < 0 || (b->rank == 2 && l->b.axis == column)) && is_shallow(b, l->turned) &&
+           (!l->turned || known(g, l->b.x)) && known(g, l->a.scale) && known(g, l->b.scale);
+}
+
+/* The constant matrix of bytes, turned. 0: no memory. */
+static zc_vid turned(zc_graph *g, zc_vid v)
+{
+    const zc_value *from = zc_val(g, v);
+    zc_tensor t = *from->data;
+    const int64_t rows = t.dims[0], columns = t.dims[1];
+    const uint8_t *x = t.data;
+    uint8_t *y = zc_calloc((size_t)(rows * columns), 1);
+    if (!y) return 0;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c++) y[c * rows + r] = x[r * columns + c];
+    t.dims[0] = columns;
+    t.dims[1] = rows;
+    t.data = y;
+    return zc_graph_const(g, from->name, &t, true);
+}
+
+/* What a sum counts: both scales, of one number or one a column. */
+static zc_vid scale_of(zc_graph *g, const linear *l)
+{
+    const zc_tensor *a = known(g, l->a.scale), *b = known(g, l->b.scale);
+    zc_tensor t = *b;
+    const int64_t n = zc_tensor_numel(b);
+    float *y = zc_calloc((size_t)n, sizeof *y);
+    if (!y) return 0;
+    for (int64_t i = 0; i < n; i++) y[i] = (float)(at(a, 0) * at(b, i));
+    t.rank = n > 1;
+    t.data = y;
+    return zc_graph_const(g, NULL, &t, true);
+}
+
+static bool sums(zc_graph *g, zc_nid n, void *user)
+{
+    const integers *p = user;
+    linear l;
+    if (!is_linear(g, zc_node_at(g, n), &l)) return true;
+    const zc_vid b = l.turned ? turned(g, l.b.x) : l.b.x, scale = b ? scale_of(g, &l) : 0;
+    const zc_vid za = zero_of(g, l.a.zero, zc_val(g, l.a.x)->type.dtype);
+    const zc_vid zb = zero_of(g, l.b.zero, zc_val(g, l.b.x)->type.dtype);
+    const zc_vid in[] = {l.a.x, b, za, zb, scale, l.bias};
+    if (!scale || !za || !zb || !zc_graph_become(g, n, ZC_OP_MatMulInteger, l.bias ? 6 : 5, in))
+        return false;
+    ZC_NODE_SET(g, MatMulInteger, n, epilogue, l.bias ? "f32(x0) * x1 + x2" : "f32(x0) * x1");
+    ++*p->changes;
+    return true;
+}
+
 zc_status zc_pass_opt_integers(zc_pass *p)
 {
     if (p->options->target && p->options->target->cuda) return ZC_OK;
     integers i = {.uses = zc_graph_uses(p->g), .values = p->g->values.len, .changes = &p->changes};
     if (!i.uses) return zc_fail_nomem(p->diag, "use counts", p->g->values.len);
     zc_status status = zc_each_node(p->g, &p->g->top, visit, &i, p->diag);
+    if (status == ZC_OK) status = zc_each_node(p->g, &p->g->top, sums, &i, p->diag);
     free(i.uses);
     return status;
 }

@@ -400,6 +400,8 @@ typedef struct zc_device_info {
     const char *graph_refusal; /* GPU: why a part is issued step by step instead; NULL: none is */
     bool lost;                 /* the GPU failed: every call on it fails from now on */
     const char *fallback;      /* why ZC_DEVICE_AUTO chose the CPU; NULL: it did not */
+    const char *bus;           /* GPU: its address, by which other tools know it: "0000:3b:00.0" */
+    int driver;                /* GPU: the version of CUDA that its driver serves, 13000 for 13.0 */
 } zc_device_info;
 /* Where the session runs, also after its GPU was lost. */
 ZC_API zc_status zc_session_device_fill(const zc_session *session, zc_device_info *out);

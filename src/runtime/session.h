@@ -31,6 +31,7 @@ typedef struct zc_output_slot {
     void *bound;
     size_t bound_bytes;
     bool on_device;   /* bound is device memory */
+    bool stays;       /* without bound memory: the result stays on the device that made it */
     zc_room copy;     /* of a result that no memory of its own was planned for */
     zc_tensor result; /* of the last run; dtype ZC_NONE: none */
     bool result_is_bound, result_on_device;

@@ -5,6 +5,7 @@
  *   device NAME
  *   threads N
  *   concurrency N
+ *   transfers none                with --no-transfers alone
  *   input TYPE NAME
  *   run MS                        in their order, at most RUNS_KEPT, evenly chosen
  *   step NUMBER OPERATION NAME
@@ -30,8 +31,10 @@ static void put_identity(FILE *out, const bench_target *t, const bench_options *
     char cpu[CLI_CPU_MAX];
     (void)zc_session_device(t->session, &device);
     fprintf(out, "%s\nmodel %s\ndevice ", first_line, t->info.model_sha256);
-    cli_put(out, device.kind == ZC_DEVICE_CUDA ? device.name : cli_cpu_name(cpu));
+    const char *name = device.kind == ZC_DEVICE_CUDA ? device.name : cli_cpu_name(cpu);
+    cli_put(out, *name ? name : "cpu");
     fprintf(out, "\nthreads %d\nconcurrency %lld\n", bench_threads(o), (long long)o->concurrency);
+    if (o->no_transfers) fputs("transfers none\n", out);
     for (size_t i = 0; i < t->values.n; i++) {
         char type[256];
         zc_io_info io;

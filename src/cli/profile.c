@@ -39,6 +39,18 @@ static zc_status run(cli_profile *p, double seconds, zc_diag *diag)
     return ZC_OK;
 }
 
+static zc_status run_metered(cli_profile *p, double seconds, zc_diag *diag)
+{
+    zc_device_info device;
+    cli_meter meter;
+    ZC_TRY(zc_session_device(p->session, &device));
+    cli_meter_open(&device, CLI_POWERCAP, &meter);
+    zc_status status = run(p, seconds, diag);
+    cli_meter_end(&meter, &p->reading);
+    cli_meter_close(&meter);
+    return status;
+}
+
 zc_status cli_profile_run(zc_plan *plan, const cli_values *values, const cli_profile_params *params,
                           cli_profile *out, zc_diag *diag)
 {
@@ -49,7 +61,7 @@ zc_status cli_profile_run(zc_plan *plan, const cli_values *values, const cli_pro
     out->times = zc_calloc(info.steps ? info.steps : 1, RUNS_MOST * sizeof *out->times);
     if (!out->steps || !out->times) return zc_fail_nomem(diag, "times of steps", info.steps);
     ZC_TRY(open_session(plan, values, params, &out->session, diag));
-    ZC_TRY(run(out, params->seconds, diag));
+    ZC_TRY(run_metered(out, params->seconds, diag));
     for (size_t i = 0; i < out->n; i++) {
         out->steps[i].us = out->times + i * RUNS_MOST;
         if (!cli_median_of(out->steps[i].us, out->runs, &out->steps[i].time))

@@ -4,6 +4,7 @@
 
 #include "cli/device.h"
 #include "cli/inputs.h"
+#include "cli/meter.h"
 #include "cli/stats.h"
 
 typedef struct cli_profile_step {
@@ -21,6 +22,7 @@ typedef struct cli_profile {
     double share;  /* of a run that is in its steps, the median */
     double *times;
     zc_session *session;
+    cli_reading reading; /* clocks and energy, of all runs */
 } cli_profile;
 
 typedef struct cli_profile_params {

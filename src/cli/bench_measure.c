@@ -63,9 +63,9 @@ static zc_status warm_until_stable(zc_session *s, bench_target *t, double end, z
     double before = 0;
     while (!t->stable && cli_now() < end) {
         double v[WINDOW];
-        cli_interval now;
+        zc_interval now;
         for (int i = 0; i < WINDOW; i++, t->warm_runs++) ZC_TRY(run_once(s, &v[i], diag));
-        if (!cli_median_of(v, WINDOW, &now)) return zc_fail_nomem(diag, "timings", sizeof v);
+        if (!zc_median_of(v, WINDOW, &now)) return zc_fail_nomem(diag, "timings", sizeof v);
         t->stable = now.mid > before * 0.98 && now.mid < before * 1.02;
         before = now.mid;
     }

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "cli/bench.h"
+#include "cli/stats.h"
 
 /* ---- the times alone ---- */
 

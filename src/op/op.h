@@ -111,7 +111,8 @@ enum {
     ZC_OPF_DYNAMIC = 1 << 1,     /* the kernel itself finds output shapes from values (NonZero) */
     ZC_OPF_RANDOM = 1 << 2,      /* never folded or merged */
     ZC_OPF_REGIONS = 1 << 3,     /* If, Loop, Scan: executed by the runtime, not by a kernel */
-    ZC_OPF_VIEW = 1 << 4,        /* output 0 is input 0's bytes under another shape */
+    ZC_OPF_VIEW = 1 << 4,        /* output 0 is input 0's bytes, or the first of them (First),
+                                    under another shape */
     ZC_OPF_INPLACE = 1 << 5,     /* output 0 may overwrite input 0 when shape and dtype agree */
     ZC_OPF_SHAPE_ONLY = 1 << 6,  /* reads its inputs' shapes, never their elements */
     ZC_OPF_SUBBYTE = 1 << 7,     /* the kernel handles packed 4- and 2-bit operands itself; for the

@@ -202,9 +202,11 @@ static bool translate(const zc_expr *e, program *p)
         if (!is_block_dtype(n->dtype) && !integer && !byte && !is_converted(e, i)) return false;
         if (n->op == ZC_EX_CONST) in->value = constant_of(n);
         const bool of_integers = integer || from == ZC_I32;
+        const bool kept = n->op == ZC_EX_CAST && n->dtype == ZC_F32 && !of_integers;
         bool plain = n->op == ZC_EX_CONST || n->op == ZC_EX_INPUT ||
-                     (n->op == ZC_EX_CAST && !byte && !of_integers);
+                     (n->op == ZC_EX_CAST && !byte && !of_integers && !kept);
         in->fn = plain         ? NULL
+                 : kept        ? SIMD_PICK(level, pw_copy)
                  : byte        ? byte_function(n->dtype, level)
                  : of_integers ? integer_function(n->op, level)
                                : block_function(n->op, level);

@@ -38,6 +38,8 @@ static const char *const examples[] = {
     "  %f: f32[2,3,4,4] = DequantizeLinear(%m, %u, %z) @ \"real\"\n"
     "  %r: f32[2,3,4,4] = Sub(%f, %b) @ \"difference\"\n"
     "  %y: u8[2,3,4,4] = QuantizeLinear(%r, %s, %z) @ \"q2\"\n",
+    "  %t: f32[2,3,4,2] = Slice(%a, %i, %j, %k) @ \"part\"\n"
+    "  %y: u8[2,3,4,2] = QuantizeLinear(%t, %s, %z) @ \"q\"\n",
     "  %t: f32[2,3,1,1] = GlobalAveragePool(%a) @ \"mean\"\n"
     "  %y: u8[2,3,1,1] = QuantizeLinear(%t, %u, %z) @ \"q\"\n",
 };
@@ -48,6 +50,8 @@ static void put_graph(const char *example, zc_buf *out)
                      "  input %x: f32[2,3,4,4] as \"x\"\n"
                      "  const %s: f32[] = [0.3]\n  const %z: u8[] = [113]\n"
                      "  const %u: f32[] = [0.17]\n  const %n: u8[] = [0]\n"
+                     "  const %i: i64[1] = [1]\n  const %j: i64[1] = [3]\n"
+                     "  const %k: i64[1] = [3]\n"
                      "  %q: u8[2,3,4,4] = QuantizeLinear(%x, %s, %z) @ \"qa\"\n"
                      "  %a: f32[2,3,4,4] = DequantizeLinear(%q, %s, %z) @ \"a\"\n"
                      "  %o: u8[2,3,4,4] = QuantizeLinear(%x, %u, %n) @ \"qb\"\n"

@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "cpu/fast.h"
+#include "op/kernels.h"
 
 static const struct {
     const char *op, *kernel;

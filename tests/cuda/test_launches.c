@@ -52,6 +52,10 @@ static const model models[] = {
      "init i 7 1 0\nnode LayerNormalization x,g,b n\nnode Softmax x s axis:i=1\n"
      "node Gather n,i r axis:i=1\nnode Gather s,i t axis:i=1\n",
      2, false},
+    {"parts of a tensor, apart and joined again: a kernel each", NULL,
+     "opset 17\nin x 10 1,40,64\nout y 10 *\ninit i 7 3 8,2,30\n"
+     "node Split x,i a,b,c axis:i=1\nnode Concat c,b,a y axis:i=1\n",
+     2, false},
     {"a row, normalised by a kernel", "f16", step, 6, false},
     {"a row, normalised within the products", "f16", step, 5, true},
 };

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "abi/row_norm.h"
@@ -91,6 +92,25 @@ static void put_ids(zc_gen *g, const char *name, int i)
     zc_gen_type(g, name, t == ZC_NONE ? ZC_I32 : t);
 }
 
+/* Ids of a table, input i: their type, and how many there are. What is certain spares a division in
+ * front of the first load. */
+static void put_table_ids(zc_gen *g, int table, int i)
+{
+    char name[8];
+    zc_tensor ids = {.rank = 0};
+    const zc_pvalue *v = zc_gen_in(g, i);
+    bool certain = v && zc_gen_static(v);
+    if (certain) zc_gen_tensor(v, &ids);
+    snprintf(name, sizeof name, "ID%d", table);
+    put_ids(g, name, i);
+    snprintf(name, sizeof name, "IDS%d", table);
+    if (certain)
+        zc_gen_define(g, name, "%lldLL",
+                      (long long)(zc_tensor_numel(&ids) > 0 ? zc_tensor_numel(&ids) : 1));
+    else
+        zc_gen_define(g, name, "(p.table[%d].count)", table);
+}
+
 static zc_status gen_embeddings(zc_gen *g)
 {
     static const int integers[] = {0, 1, 7, 8};
@@ -101,9 +121,10 @@ static zc_status gen_embeddings(zc_gen *g)
     }
     put_types(g, zc_gen_in_type(g, 2), zc_gen_in_type(g, 5), ZC_NONE);
     zc_gen_define(g, "TABLES", "%d", zc_gen_in(g, 1) ? 3 : 2);
-    put_ids(g, "ID0", 0);
-    put_ids(g, "ID1", 8);
-    put_ids(g, "ID2", 1);
+    put_table_ids(g, 0, 0);
+    put_table_ids(g, 1, 8);
+    put_table_ids(g, 2, 1);
+    zc_gen_dim(g, "length", zc_gen_in(g, 0)->dims[1]);
     put_ids(g, "MASK", 7);
     zc_dtype count = zc_gen_out_type(g, 1);
     zc_gen_type(g, "COUNT", count == ZC_NONE ? ZC_I32 : count);

@@ -1,7 +1,7 @@
 // Normalisation of rows: y = (v - mean) / sqrt(variance + eps) * scale + bias, or with Z_RMS v / rms * scale + bias,
 // where v = x + skip + skip_bias, or with Z_TABLES (2 or 3) a sum of embeddings. y may overwrite x.
 //
-// spec.h: Z_X (type of x, skip, skip_bias and sum), Z_S (of scale, bias and y), Z_STAT (of mean and inv), Z_ACC (of
+// spec.h: Z_X (type of x, skip, skip_bias and sum), Z_S (of scale and bias), Z_Y (of y), Z_STAT (of mean and inv), Z_ACC (of
 // sums), rows (zc/rows.cuh), Z_RMS, Z_OUTER_RANK, Z_OUTER_DIMS and Z_OUTER_STRIDES (which row of operands belongs to a row, when that
 // is certain), Z_STRIDED (operands may be broadcast in a row); Z_TABLES with Z_ID0, Z_ID1, Z_ID2 (types of ids), Z_IDS0, Z_IDS1,
 // Z_IDS2 (how many, which are used again after that many), Z_length (words of a sequence), Z_MASK and
@@ -106,10 +106,14 @@ template <int V> ZC_DEV void source(const zc_row_norm_params &p, const origin &f
 #endif
 
 template <class T, int V> ZC_DEV void put(void *to, i64 i, const acc *v) {
-    zc_vec<T, V> r;
+    constexpr int PER = V * sizeof(T) <= 16 ? V : 16 / (int)sizeof(T);
 #pragma unroll
-    for (int k = 0; k < V; k++) r.v[k] = zc_put<T>(v[k]);
-    *(zc_vec<T, V> *)((T *)to + i) = r;
+    for (int first = 0; first < V; first += PER) {
+        zc_vec<T, PER> r;
+#pragma unroll
+        for (int k = 0; k < PER; k++) r.v[k] = zc_put<T>(v[first + k]);
+        *(zc_vec<T, PER> *)((T *)to + i + first) = r;
+    }
 }
 
 template <int V>
@@ -123,7 +127,7 @@ ZC_DEV void finish(const zc_row_norm_params &p, const origin &from, i64 i, i64 j
     for (int k = 0; k < V; k++) v[k] = (v[k] - mean) * inv * scale[k] + bias[k];
 #pragma unroll
     for (int k = 0; k < V; k++) v[k] = zc_fused(p.fused, v[k], i + k);
-    put<Z_S, V>(p.y, i, v);
+    put<Z_Y, V>(p.y, i, v);
 }
 
 template <int V> ZC_DEV void one_row(const zc_row_norm_params &p, i64 row) {

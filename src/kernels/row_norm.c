@@ -82,6 +82,7 @@ static void put_types(zc_gen *g, zc_dtype x, zc_dtype scale, zc_dtype stat)
 {
     zc_gen_type(g, "X", x);
     zc_gen_type(g, "S", scale);
+    zc_gen_type(g, "Y", zc_gen_out_type(g, 0) == ZC_NONE ? scale : zc_gen_out_type(g, 0));
     zc_gen_type(g, "STAT", stat == ZC_NONE ? ZC_F32 : stat);
     zc_gen_define(g, "ACC", "%s", x == ZC_F64 || scale == ZC_F64 || stat == ZC_F64 ? "f64" : "f32");
 }

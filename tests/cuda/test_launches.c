@@ -52,6 +52,10 @@ static const model models[] = {
      "init i 7 1 0\nnode LayerNormalization x,g,b n\nnode Softmax x s axis:i=1\n"
      "node Gather n,i r axis:i=1\nnode Gather s,i t axis:i=1\n",
      2, false},
+    {"a norm as a result of f32: no Cast behind it", NULL,
+     "opset 17\nin x 10 1,40,64\nin g 10 64\nin b 10 64\nout y 1 *\n"
+     "node LayerNormalization x,g,b n\nnode Cast n y to:i=1\n",
+     1, false},
     {"parts of a tensor, apart and joined again: a kernel each", NULL,
      "opset 17\nin x 10 1,40,64\nout y 10 *\ninit i 7 3 8,2,30\n"
      "node Split x,i a,b,c axis:i=1\nnode Concat c,b,a y axis:i=1\n",

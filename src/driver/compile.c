@@ -320,6 +320,7 @@ static zc_status optimise(zc_graph *g, job *j, zc_diag *diag)
     zc_pass_options options = {.skip = j->p->skip_passes,
                                .skip_count = j->p->skip_pass_count,
                                .precision = j->precision.narrow,
+                               .offered = j->p->offered,
                                .rules = j->rules,
                                .target = &target,
                                .rules_report = j->explain ? &j->explain->report : NULL};

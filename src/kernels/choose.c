@@ -203,7 +203,7 @@ static zc_status generate(chooser *w, const variant *v, uint32_t step, int famil
     if (!zc_family_makes(family, plain))
         return zc_gen_decline(g, "results of %s, not of 16 bits", zc_dtype_name(plain));
     if (made != plain && !zc_family_takes(family).widens)
-        return zc_gen_decline(g, "results of %s of products of %s", zc_dtype_name(made),
+        return zc_gen_decline(g, "results of %s of operands of %s", zc_dtype_name(made),
                               zc_dtype_name(plain));
     ZC_TRY(zc_gen_takes(g, zc_family_takes(family)));
     return g->declined[0] ? ZC_OK : zc_families[family].gen(g);

@@ -280,6 +280,23 @@ static void fast_kernels(void **state)
     }
 }
 
+/* One sequence with so large a state that its products are divided. */
+static void fast_shared_products(void **state)
+{
+    (void)state;
+    enum { HIDDEN = 401 };
+    zc_attrs_LSTM lstm;
+    zc_attrs_GRU gru;
+    zc_attrs_default(zc_op_get(ZC_OP_LSTM), &lstm);
+    zc_attrs_default(zc_op_get(ZC_OP_GRU), &gru);
+    zc_tensor in[] = {RANDOM(1, 1, 2, 1, 3), RANDOM(2, 0.3f, 1, 4 * HIDDEN, 3),
+                      RANDOM(3, 0.05f, 1, 4 * HIDDEN, HIDDEN)};
+    fast_agrees(ZC_OP_LSTM, &lstm, 3, in, 3, 0, 4e-6);
+    in[1].dims[1] = in[2].dims[1] = 3 * HIDDEN;
+    fast_agrees(ZC_OP_GRU, &gru, 3, in, 2, 0, 4e-6);
+    free_tensors(in, 3);
+}
+
 /* Its sums are exact, so another's numbers hold but for activations. */
 static void quantised_lstm(void **state)
 {
@@ -360,6 +377,7 @@ int main(void)
         cmocka_unit_test(symbolic_shapes),
         cmocka_unit_test(bad_models),
         cmocka_unit_test(fast_kernels),
+        cmocka_unit_test(fast_shared_products),
         cmocka_unit_test(quantised_lstm),
         cmocka_unit_test(fast_quantised_lstm),
     };

@@ -1,4 +1,4 @@
-/* What measurements stand on: times of steps on the GPU, and runs without transfers. */
+/* What measurements stand on: times of steps on the GPU, runs without transfers, memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "cuda/gpu.h"
+#include "runtime/memory_map.h"
 #include "runtime/resident.h"
 
 static void test_steps(void **state)
@@ -71,6 +72,46 @@ static void test_resident(void **state)
     gpu_fixture_destroy(f, true);
 }
 
+/* What is foretold without a device is what a session holds after a run; a product of few tiles
+ * takes workspace for its split sums. */
+static void test_foretold_memory(void **state)
+{
+    enum { ROWS = 64, DEPTH = 1024, COLUMNS = 8 };
+    static float x[ROWS * DEPTH], w[DEPTH * COLUMNS];
+    zc_view in[] = {{.elem = 1, .rank = 2, .dims = {ROWS, DEPTH}, .data = x, .bytes = sizeof x},
+                    {.elem = 1, .rank = 2, .dims = {DEPTH, COLUMNS}, .data = w, .bytes = sizeof w}};
+    zc_diag *diag = zc_diag_create();
+    zc_io_info inputs[2];
+    zc_memory_map map;
+    zc_device_info device;
+    void *bytes;
+    size_t len;
+    (void)state;
+    gpu_fake(NULL, NULL);
+    gpu_compile("opset 17\nin x 1 n,1024\nin w 1 1024,8\nout y 1 *\n"
+                "node MatMul x,w a\nnode Softmax a y\n",
+                "sm_90", false, &bytes, &len);
+    zc_plan *plan = gpu_load(bytes, len);
+    zc_session *s = gpu_session(plan);
+    for (size_t i = 0; i < 2; i++) {
+        expect_ok(diag, zc_plan_input(plan, i, &inputs[i], diag));
+        expect_ok(diag, zc_session_set_input(s, i, &in[i], false, diag));
+    }
+    inputs[0].dims[0] = ROWS;
+    expect_ok(diag, zc_memory_map_make(plan, 90, inputs, 2, &map, diag));
+    expect_ok(diag, zc_session_run(s, diag));
+    assert_int_equal(zc_session_device(s, &device), ZC_OK);
+    assert_true(map.workspace > 0 && map.code_bytes > 0);
+    assert_int_equal(map.unknown, 0);
+    assert_int_equal(device.memory, map.info.arena_bytes + map.info.result_bytes + map.workspace +
+                                        sizeof x + sizeof w);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_memory_map_free(&map);
+    zc_plan_destroy(&plan);
+    zc_free(bytes);
+    zc_diag_destroy(&diag);
+}
+
 static void test_not_on_the_cpu(void **state)
 {
     gpu_fixture *f = gpu_fixture_create(false);
@@ -89,6 +130,7 @@ int main(void)
         cmocka_unit_test(test_steps),
         cmocka_unit_test(test_resident),
         cmocka_unit_test(test_not_on_the_cpu),
+        cmocka_unit_test(test_foretold_memory),
     };
     return cmocka_run_group_tests(tests, gpu_group_setup, gpu_group_teardown);
 }

@@ -139,7 +139,7 @@ typedef struct cli_profiles {
 #define CLI_OFFERED_OPTION(state, field)                                                           \
     {                                                                                              \
         .name = "offered",                                                                         \
-        .help = "also fusions that have not been measured on a GPU yet, for who measures them",    \
+        .help = "also what has not been measured on a GPU yet, for who measures it",               \
         .set = cli_set_flag, .at = offsetof(state, field)                                          \
     }
 #define CLI_SHAPE_OPTION(state, field)                                                             \

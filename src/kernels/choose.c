@@ -260,7 +260,8 @@ static bool is_open(const chooser *w, zc_op op, int family, int arch)
 {
     const char *only = w->params->family;
     if (!zc_family_serves(family, arch)) return false;
-    return only ? strcmp(zc_families[family].name, only) == 0 : !zc_family_offered(op, family);
+    if (only) return strcmp(zc_families[family].name, only) == 0;
+    return w->params->offered || !zc_family_offered(op, family);
 }
 
 /* The first family that takes the step with sizes in this range; none leaves `why`. A family that

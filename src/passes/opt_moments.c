@@ -1,4 +1,4 @@
-/* A normalisation of rows without a pass over them, for few rows on Hopper: the product that makes
+/* A normalisation of rows without a pass over them, on Hopper: the product that makes
  * them leaves the sum and its rows' moments, the products that read the norm take the sum, weights
  * times gamma, and what mean and beta come to (LinearMoments). A LinearNorm that adds the norm
  * again computes it anew where it does; what else reads it gets a normalisation of the sum.
@@ -21,8 +21,8 @@ typedef struct range {
 /* More rows are faster in larger tiles, with a pass over their sums; so are longer sides (a
  * vocabulary). */
 static const range measured = {9, 384, 8192};
-/* These, a step of decoding among them, have not run on a GPU. */
-static const range offered = {1, 64, INT64_MAX};
+/* These have not run on a GPU: a step of decoding, and rows for larger tiles. */
+static const range offered[] = {{1, 64, INT64_MAX}, {385, INT32_MAX, 8192}};
 
 /* Instead of a norm: sum 0, there is none. */
 typedef struct unnormed {
@@ -62,21 +62,27 @@ static bool is_in(const range *r, int64_t rows, const zc_type *w)
     return true;
 }
 
-/* Is node n, a Linear or LinearNorm, a product of few rows that the family serves? */
-static bool is_few(const moments_pass *m, const zc_node *n)
+static bool is_worth(const moments_pass *m, int64_t rows, const zc_type *w)
+{
+    if (is_in(&measured, rows, w)) return true;
+    for (size_t i = 0; m->offered && i < ZC_COUNTOF(offered); i++)
+        if (is_in(&offered[i], rows, w)) return true;
+    return false;
+}
+
+/* Is node n, a Linear or LinearNorm, a product that families with moments serve? */
+static bool is_served(const moments_pass *m, const zc_node *n)
 {
     const zc_graph *g = m->x.g;
     float alpha = n->op == ZC_OP_Linear ? ((const zc_attrs_Linear *)n->attrs)->alpha
                                         : ((const zc_attrs_LinearNorm *)n->attrs)->alpha;
     const zc_type *x = &zc_val(g, n->in[0])->type, *w = &zc_val(g, n->in[1])->type;
-    const zc_rows few = zc_family_rows(FAMILY);
     int64_t rows = 1;
     if (!zc_family_makes(FAMILY, x->dtype) || alpha != 1 || x->rank < 2) return false;
     for (int d = 0; d + 1 < x->rank; d++)
         if (!zc_dim_is_const(x->dims[d]) || !zc_mul_i64(rows, x->dims[d].k, &rows)) return false;
-    return rows <= few.high &&
-           (is_in(&measured, rows, w) || (m->offered && is_in(&offered, rows, w))) &&
-           is_constant(g, n->in[1]) && !zc_op_epilogue(zc_op_get(n->op), n->attrs);
+    return is_worth(m, rows, w) && is_constant(g, n->in[1]) &&
+           !zc_op_epilogue(zc_op_get(n->op), n->attrs);
 }
 
 static bool reads_once(const zc_node *n, zc_op op, int at, zc_vid v)
@@ -88,7 +94,7 @@ static bool reads_once(const zc_node *n, zc_op op, int at, zc_vid v)
 
 static bool reads_as_skip(const moments_pass *m, const zc_node *n, zc_vid v)
 {
-    return reads_once(n, ZC_OP_LinearNorm, ZC_IN_LinearNorm_skip, v) && is_few(m, n);
+    return reads_once(n, ZC_OP_LinearNorm, ZC_IN_LinearNorm_skip, v) && is_served(m, n);
 }
 
 /* ---- constants ---- */
@@ -310,7 +316,7 @@ static bool find_readers(moments_pass *m, zc_vid y, const unnormed *rows, reader
         if (!zc_use_live(&m->x, e, y)) continue;
         out->skips += reads_as_skip(m, zc_node_at(g, id), y);
         if (!reads_once(zc_node_at(g, id), ZC_OP_Linear, ZC_IN_Linear_x, y) ||
-            !is_few(m, zc_node_at(g, id)))
+            !is_served(m, zc_node_at(g, id)))
             continue;
         if (!fold(g, id, rows, &f)) return false;
         if (f.user && !ZC_VEC_PUSH(&out->products, f)) return false;
@@ -340,7 +346,7 @@ static bool visit(zc_graph *g, zc_nid id, void *user)
 {
     moments_pass *m = user;
     const zc_node *n = zc_node_at(g, id);
-    if (n->op != ZC_OP_LinearNorm || !is_few(m, n) || m->status != ZC_OK) return true;
+    if (n->op != ZC_OP_LinearNorm || !is_served(m, n) || m->status != ZC_OK) return true;
     const zc_attrs_LinearNorm *a = n->attrs;
     unnormed rows = {.gamma = n->in[ZC_IN_LinearNorm_gamma],
                      .beta = zc_node_in(n, ZC_IN_LinearNorm_beta),

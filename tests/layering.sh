@@ -24,7 +24,7 @@ allowed() {
     codegen) may="base op planfile cuda kernels" ;;
     tune) may="base op ir planfile cuda kernels codegen runtime" ;;
     driver) may="base op cpu codegen cuda kernels ir import passes planfile precision program rules tune" ;;
-    cli) may="base op io media ir import passes rules planfile cuda kernels runtime driver tune" ;;
+    cli) may="base op io media ir import passes precision rules planfile cuda kernels runtime driver tune" ;;
     *) return 1 ;;
     esac
 }

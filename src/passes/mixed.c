@@ -11,9 +11,8 @@
 static const struct {
     const char *name;
     zc_dtype dtype;
-    int digits;
 } types[] = {
-#define TYPE(name, dtype, digits) {#name, dtype, digits},
+#define TYPE(name, dtype) {#name, dtype},
 #include "passes/precision_types.def"
 };
 
@@ -25,11 +24,6 @@ const char *zc_precision_type_name(zc_precision_type t)
 zc_dtype zc_precision_dtype(zc_precision_type t)
 {
     return types[t].dtype;
-}
-
-int zc_precision_digits(zc_precision_type t)
-{
-    return types[t].digits;
 }
 
 zc_precision_type zc_precision_type_find(const char *name)

@@ -10,7 +10,7 @@
 #include "ir/graph.h"
 
 typedef enum zc_precision_type {
-#define TYPE(name, dtype, digits) ZC_PRECISION_##name,
+#define TYPE(name, dtype) ZC_PRECISION_##name,
 #include "passes/precision_types.def"
     ZC_PRECISION_COUNT
 } zc_precision_type;
@@ -18,7 +18,6 @@ typedef enum zc_precision_type {
 const char *zc_precision_type_name(zc_precision_type t);
 /* Of its values in memory. */
 zc_dtype zc_precision_dtype(zc_precision_type t);
-int zc_precision_digits(zc_precision_type t);
 /* ZC_PRECISION_COUNT: there is no such type. */
 zc_precision_type zc_precision_type_find(const char *name);
 

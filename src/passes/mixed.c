@@ -38,9 +38,17 @@ zc_precision_type zc_precision_type_find(const char *name)
 typedef struct finder {
     const zc_graph *g;
     zc_mixed *m;
+    bool describes;
     uint32_t *of; /* by node: its part's number, from 1 */
+    uint32_t count;
+    ZC_VEC(zc_buf) names; /* by part */
     zc_diag *diag;
 } finder;
+
+static zc_status no_memory(const finder *f)
+{
+    return zc_fail_nomem(f->diag, "precision", 0);
+}
 
 static bool is_f32(const finder *f, zc_vid v)
 {
@@ -83,10 +91,13 @@ static double weights_of(const finder *f, const zc_node *n)
     return sum;
 }
 
-static zc_status add_work(const finder *f, const zc_node *n, zc_precision_part *part)
+static zc_status describe(finder *f, const zc_node *n, uint32_t number)
 {
+    zc_precision_part *part = &f->m->parts.data[number - 1];
+    zc_buf *names = &f->names.data[number - 1];
+    zc_buf_printf(names, "%s%s '%s'", names->len ? ", " : "", zc_op_get(n->op)->name, n->name);
     zc_tensor *all = zc_calloc((size_t)n->nin + (size_t)n->nout + 1, sizeof *all);
-    if (!all) return zc_fail_nomem(f->diag, "precision", 0);
+    if (!all) return no_memory(f);
     for (int i = 0; i < n->nin; i++) all[i] = tensor_of(f, n->in[i]);
     for (int i = 0; i < n->nout; i++) all[n->nin + i] = tensor_of(f, n->out[i]);
     zc_work work = zc_work_of(zc_op_get(n->op), n->attrs, n->nin, all, n->nout, all + n->nin);
@@ -94,18 +105,17 @@ static zc_status add_work(const finder *f, const zc_node *n, zc_precision_part *
     part->bytes += work.bytes_in + work.bytes_out;
     part->operations += work.operations > 0 ? work.operations : 0;
     part->weights += weights_of(f, n);
-    part->nodes++;
     return ZC_OK;
 }
 
 static zc_status begin_part(finder *f, const zc_node *n)
 {
-    zc_precision_part part = {.name = zc_arena_strdup(f->m->arena, n->name),
-                              .op = zc_op_get(n->op)->name,
-                              .is_product = zc_precision_is_product(n->op),
-                              .keeps = zc_precision_sensitive(n->op)};
-    return part.name && ZC_VEC_PUSH(&f->m->parts, part) ? ZC_OK
-                                                        : zc_fail_nomem(f->diag, "precision", 0);
+    const zc_precision_part part = {.is_product = zc_precision_is_product(n->op),
+                                    .keeps = zc_precision_sensitive(n->op)};
+    const zc_buf names = {.len = 0};
+    f->count++;
+    if (!f->describes) return ZC_OK;
+    return ZC_VEC_PUSH(&f->m->parts, part) && ZC_VEC_PUSH(&f->names, names) ? ZC_OK : no_memory(f);
 }
 
 static bool begins(const finder *f, const zc_node *n, zc_precision_rule r, uint32_t follows)
@@ -134,11 +144,11 @@ static zc_status find_node(finder *f, zc_nid id)
     uint32_t follows = followed(f, n);
     if (begins(f, n, rule, follows)) {
         ZC_TRY(begin_part(f, n));
-        f->of[id] = (uint32_t)f->m->parts.len;
+        f->of[id] = f->count;
     } else if (rule == ZC_RULE_FOLLOW || rule == ZC_RULE_CLAMP) {
         f->of[id] = follows;
     }
-    return f->of[id] ? add_work(f, n, &f->m->parts.data[f->of[id] - 1]) : ZC_OK;
+    return f->of[id] && f->describes ? describe(f, n, f->of[id]) : ZC_OK;
 }
 
 static zc_status find_block(finder *f, const zc_block *b)
@@ -171,13 +181,32 @@ static void keep_output(const finder *f, zc_vid v)
     }
 }
 
+static zc_status find(finder *f)
+{
+    ZC_TRY(find_block(f, &f->g->top));
+    if (!f->describes) return ZC_OK;
+    for (size_t i = 0; i < f->g->top.outputs.len; i++) keep_output(f, f->g->top.outputs.data[i]);
+    for (size_t i = 0; i < f->names.len; i++) {
+        const zc_buf *names = &f->names.data[i];
+        char *own = names->failed ? NULL : zc_arena_strndup(f->m->arena, names->data, names->len);
+        if (!own) return no_memory(f);
+        f->m->parts.data[i].names = own;
+    }
+    return ZC_OK;
+}
+
 zc_status zc_mixed_find(const zc_graph *g, zc_mixed *m, uint32_t **of, zc_diag *diag)
 {
-    finder f = {.g = g, .m = m, .of = zc_calloc(g->nodes.len, sizeof *f.of), .diag = diag};
-    m->parts.len = 0;
+    finder f = {.g = g,
+                .m = m,
+                .describes = !m->parts.len,
+                .of = zc_calloc(g->nodes.len, sizeof *f.of),
+                .diag = diag};
     *of = f.of;
-    if (!f.of) return zc_fail_nomem(diag, "precision", g->nodes.len);
-    ZC_TRY(find_block(&f, &g->top));
-    for (size_t i = 0; i < g->top.outputs.len; i++) keep_output(&f, g->top.outputs.data[i]);
-    return ZC_OK;
+    zc_status status = f.of ? find(&f) : no_memory(&f);
+    for (size_t i = 0; i < f.names.len; i++) zc_buf_fini(&f.names.data[i]);
+    ZC_VEC_FINI(&f.names);
+    if (status == ZC_OK && f.count != m->parts.len)
+        status = zc_fail(diag, ZC_ERR_INTERNAL, NULL, "the graph has other parts than before");
+    return status;
 }

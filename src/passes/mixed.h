@@ -22,8 +22,7 @@ zc_dtype zc_precision_dtype(zc_precision_type t);
 zc_precision_type zc_precision_type_find(const char *name);
 
 typedef struct zc_precision_part {
-    const char *name, *op; /* of its first operation */
-    size_t nodes;
+    const char *names;                 /* "Conv 'stem', Relu 'relu'": its operations */
     bool is_product;                   /* tf32 is something to it */
     const char *keeps;                 /* why it is f32 from the start; NULL: it is not */
     double operations, bytes, weights; /* in f32, as zc_work_of counts; a size that is not known
@@ -35,11 +34,11 @@ typedef struct zc_mixed {
     bool emulate;    /* f32 everywhere, rounded where another type would round: for measuring errors
                         with fast kernels. Every operation rounds its result, as without fusions */
     zc_arena *arena; /* of the names in `parts` */
-    ZC_VEC(zc_precision_part) parts; /* the pass finds them */
+    ZC_VEC(zc_precision_part) parts; /* the pass describes them when there are none yet */
 } zc_mixed;
 
-/* Finds the parts; *of: by node, its part's number, from 1, or 0. The caller frees *of, also after
- * a failure. */
+/* Numbers the parts; *of: by node, its part's number, from 1, or 0. The caller frees *of, also
+ * after a failure. */
 zc_status zc_mixed_find(const zc_graph *g, zc_mixed *m, uint32_t **of, zc_diag *diag);
 
 #endif

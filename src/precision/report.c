@@ -42,9 +42,7 @@ static void put_part(const zc_precision_params *p, const zc_mixed *m, const zc_p
 {
     const zc_precision_part *part = &m->parts.data[i];
     const zc_precision_choice_of *c = &f->parts.data[i];
-    zc_buf_printf(out, "%s %s '%s'", zc_precision_type_name(c->type), part->op, part->name);
-    if (part->nodes > 1) zc_buf_printf(out, " and %zu that follow", part->nodes - 1);
-    zc_buf_puts(out, ": ");
+    zc_buf_printf(out, "%s %s: ", zc_precision_type_name(c->type), part->names);
     put_why(p, part, c, share(f, i), out);
     zc_buf_puts(out, "\n");
 }

@@ -34,7 +34,7 @@ for bound in 1e-2 3e-3 1e-3; do
     done
 done
 expect loose-is-narrow 0 "f16 Conv 'node_Conv_45'" auto 1e-2 --allow f16 --verbose
-expect tight-is-raised 0 "f32 Conv 'node_Conv_45' and 1 that follow: raised from f16" auto 1e-4 --allow f16 --verbose
+expect tight-is-raised 0 "f32 Conv 'node_Conv_45', Relu 'node_relu': raised from f16" auto 1e-4 --allow f16 --verbose
 expect sensitive 0 "f32 Softmax 'node_softmax': from the start: softmax" auto 1e-2 --allow f16 --verbose
 expect logits 0 "f32 Linear 'node_linear': from the start: makes an output" auto 1e-2 --allow f16 --verbose
 

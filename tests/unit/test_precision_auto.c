@@ -50,9 +50,7 @@ static void make_parts(zc_mixed *m)
 {
     *m = (zc_mixed){.types = NULL};
     for (size_t i = 0; i < PARTS; i++) {
-        zc_precision_part part = {.name = "part",
-                                  .op = "Linear",
-                                  .nodes = 1,
+        zc_precision_part part = {.names = "Linear 'part'",
                                   .is_product = true,
                                   .operations = 1e9,
                                   .bytes = 1e6,

@@ -5,6 +5,7 @@
 #define ZC_CLI_BENCH_H
 
 #include "cli/device.h"
+#include "cli/environment.h"
 #include "cli/inputs.h"
 #include "cli/profile.h"
 
@@ -20,7 +21,7 @@ typedef struct bench_options {
     const char *max_slowdown;            /* "3%"; NULL: not given */
     double slowdown;                     /* 0.03 */
     cli_profiles sweep; /* sizes of dimensions, of which every combination is measured */
-    bool json, steps;
+    bool json, steps, no_transfers;
 } bench_options;
 
 /* Times of runs in their order, in seconds. Of very many every second is kept, then every fourth
@@ -41,6 +42,7 @@ typedef struct bench_target {
     size_t warm_runs;
     bool stable;          /* the last warm-up runs took as long as those before */
     double runs_a_second; /* of all sessions together; by turns with others, by its own times */
+    cli_reading reading;  /* energy of this plan's runs alone, clocks of all plans' */
     cli_profile steps;    /* as far as it was asked for */
 } bench_target;
 

@@ -5,6 +5,7 @@
  *   device NAME
  *   threads N
  *   concurrency N
+ *   transfers none                with --no-transfers alone
  *   input TYPE NAME
  *   run MS                        in their order, at most RUNS_KEPT, evenly chosen
  *   step NUMBER OPERATION NAME
@@ -17,6 +18,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "cli/bench.h"
+#include "cli/stats.h"
 
 enum { RUNS_KEPT = 3000, STEP_RUNS = 200, FILE_MOST = 64 << 20 };
 
@@ -30,8 +32,10 @@ static void put_identity(FILE *out, const bench_target *t, const bench_options *
     char cpu[CLI_CPU_MAX];
     (void)zc_session_device(t->session, &device);
     fprintf(out, "%s\nmodel %s\ndevice ", first_line, t->info.model_sha256);
-    cli_put(out, device.kind == ZC_DEVICE_CUDA ? device.name : cli_cpu_name(cpu));
+    const char *name = device.kind == ZC_DEVICE_CUDA ? device.name : cli_cpu_name(cpu);
+    cli_put(out, *name ? name : "cpu");
     fprintf(out, "\nthreads %d\nconcurrency %lld\n", bench_threads(o), (long long)o->concurrency);
+    if (o->no_transfers) fputs("transfers none\n", out);
     for (size_t i = 0; i < t->values.n; i++) {
         char type[256];
         zc_io_info io;
@@ -192,9 +196,9 @@ static const cli_profile_step *find_step(const cli_profile *p, uint64_t was, con
 static void judge_step(const reader *r, const cli_profile *p, const bench_options *o,
                        const cli_profile_step *s, const double *us, size_t n)
 {
-    cli_interval was;
+    zc_interval was;
     if (cli_chance(us, n, s->us, p->runs, 1 + o->slowdown) >= CLI_CHANCE ||
-        !cli_median_of(us, n, &was))
+        !zc_median_of(us, n, &was))
         return;
     (void)zc_fail(r->diag, ZC_ERR_ACCURACY, s->info.name,
                   "step %zu (%s) became slower (got %.2f us, was %.2f, %+.1f %%)",
@@ -223,10 +227,10 @@ static zc_status judge(reader *r, const bench_target *t, const bench_options *o,
 {
     size_t n;
     char *line;
-    cli_interval before, now;
+    zc_interval before, now;
     ZC_TRY(read_runs(r, was, &n, &line));
     for (size_t i = 0; i < t->times.n; i++) is[i] = t->times.v[i] * 1e3;
-    if (!cli_median_of(was, n, &before) || !cli_median_of(is, t->times.n, &now))
+    if (!zc_median_of(was, n, &before) || !zc_median_of(is, t->times.n, &now))
         return zc_fail_nomem(r->diag, "times", n);
     if (cli_chance(was, n, is, t->times.n, 1 + o->slowdown) >= CLI_CHANCE) {
         if (!o->json)
@@ -282,9 +286,9 @@ zc_status bench_among(const bench_target *targets, size_t n, const bench_options
     const bench_times *a = &targets[0].times;
     for (size_t i = 1; i < n; i++) {
         const bench_times *b = &targets[i].times;
-        cli_interval was, is;
+        zc_interval was, is;
         if (cli_chance(a->v, a->n, b->v, b->n, 1 + o->slowdown) >= CLI_CHANCE) continue;
-        if (!cli_median_of(a->v, a->n, &was) || !cli_median_of(b->v, b->n, &is))
+        if (!zc_median_of(a->v, a->n, &was) || !zc_median_of(b->v, b->n, &is))
             return zc_fail_nomem(diag, "times", b->n);
         reader r = {.path = targets[0].path, .diag = diag};
         status = slower(&r, &targets[i], o, was.mid * 1e3, is.mid * 1e3);

@@ -178,10 +178,11 @@ static zc_status calibrate_weights(const zc_model_source *model, const zc_compil
                                    zc_calibration *c, zc_diag *diag)
 {
     zc_graph *g = NULL;
-    zc_status status = zc_compile_import(model, p, &g, diag);
-    if (status == ZC_OK) status = add_weights(g, c, diag);
+    zc_diag *own = zc_diag_create();
+    zc_status status = zc_compile_import(model, p, &g, own);
+    if (status == ZC_OK) status = add_weights(g, c, own);
     zc_graph_destroy(&g);
-    return status;
+    return zc_diag_end_again(diag, &own, status);
 }
 
 /* ---- the command ---- */

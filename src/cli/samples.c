@@ -91,8 +91,9 @@ zc_status cli_load_model(const zc_model_source *model, const zc_compile_params *
                                  .dim_count = like->dim_count,
                                  .shapes = like->shapes,
                                  .shape_count = like->shape_count};
-    zc_status status = zc_compile_model(model, &p, &bytes, &len, NULL, diag);
-    if (status == ZC_OK) status = zc_plan_load_bytes(bytes, len, out, diag);
+    zc_diag *own = zc_diag_create();
+    zc_status status = zc_compile_model(model, &p, &bytes, &len, NULL, own);
+    if (status == ZC_OK) status = zc_plan_load_bytes(bytes, len, out, own);
     zc_free(bytes);
-    return status;
+    return zc_diag_end_again(diag, &own, status);
 }

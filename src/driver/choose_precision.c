@@ -199,7 +199,7 @@ static zc_status tell(const bench *b, const zc_precision_params *search,
                       const zc_precision_found *found, zc_chosen_precision *out, zc_diag *diag)
 {
     zc_buf text = {0};
-    zc_precision_report(search, b->mixed, found, b->names, &text);
+    zc_precision_report(search, b->mixed, found, &text);
     zc_status status = take_lines(&text, out, diag);
     if (status == ZC_OK && b->params->told) zc_buf_append(b->params->told, text.data, text.len);
     zc_buf_fini(&text);
@@ -220,6 +220,7 @@ static zc_status choose(bench *b, zc_chosen_precision *out, zc_diag *diag)
     ZC_TRY(take_allowed(p, &search, diag));
     ZC_TRY(run_reference(b, diag));
     ZC_TRY(b->params->compile(b->params->user, b->mixed, NULL, diag));
+    search.outputs = b->names;
     zc_status status = zc_precision_search(&search, b->mixed, &found, diag);
     if (status == ZC_OK) status = tell(b, &search, &found, out, diag);
     if (status == ZC_OK) status = take_types(&found, out, diag);

@@ -340,6 +340,11 @@ static zc_status optimise(zc_graph *g, const job *j, zc_mixed *mixed, zc_diag *d
     return ZC_OK;
 }
 
+static const char *model_name(const zc_model_source *model)
+{
+    return model->path ? model->path : model->name;
+}
+
 /* ---- types by part ---- */
 
 static zc_status to_buffer(void *user, const void *data, size_t len, zc_diag *diag)
@@ -351,10 +356,9 @@ static zc_status to_buffer(void *user, const void *data, size_t len, zc_diag *di
 
 /* A plan for the CPU of what the targets' passes make of the model; mixed NULL: of the model as it
  * is, without passes. plan NULL: the passes alone. */
-static zc_status compile_trial(void *user, zc_mixed *mixed, zc_buf *plan, zc_diag *diag)
+static zc_status compile_again(const job *j, zc_mixed *mixed, zc_buf *plan, zc_diag *diag)
 {
     static const char *const all = "all";
-    const job *j = user;
     zc_compile_params p = *j->p;
     zc_graph *g = NULL;
     job trial = {.model = j->model, .p = &p, .rules = j->rules, .sink = {to_buffer, plan, false}};
@@ -370,6 +374,14 @@ static zc_status compile_trial(void *user, zc_mixed *mixed, zc_buf *plan, zc_dia
     if (status == ZC_OK && plan) status = finish(g, &trial, diag);
     zc_graph_destroy(&g);
     return status;
+}
+
+static zc_status compile_trial(void *user, zc_mixed *mixed, zc_buf *plan, zc_diag *diag)
+{
+    const job *j = user;
+    zc_diag *own = zc_diag_create();
+    zc_diag_set_file(own, model_name(j->model));
+    return zc_diag_end_again(diag, &own, compile_again(j, mixed, plan, own));
 }
 
 static zc_status choose_precision(job *j, zc_diag *diag)
@@ -404,11 +416,6 @@ static zc_status compile_with(job *j, zc_diag *diag)
     if (status == ZC_OK && (j->sink.fn || (counts && !is_hollow))) status = finish(g, j, diag);
     zc_graph_destroy(&g);
     return status;
-}
-
-static const char *model_name(const zc_model_source *model)
-{
-    return model->path ? model->path : model->name;
 }
 
 static zc_status load_rules(job *j, zc_diag *diag)

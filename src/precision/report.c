@@ -48,12 +48,12 @@ static void put_part(const zc_precision_params *p, const zc_mixed *m, const zc_p
 }
 
 void zc_precision_report(const zc_precision_params *p, const zc_mixed *m,
-                         const zc_precision_found *f, const char *const *outputs, zc_buf *out)
+                         const zc_precision_found *f, zc_buf *out)
 {
     zc_buf_printf(out,
                   "error %.3g of at most %.3g, relative to the largest magnitude of each output, "
                   "the worst in '%s'; %zu measurements, on samples at most 1/%d of the bound\n",
-                  f->error.error, p->max_error, outputs[f->error.output], f->measures,
+                  f->error.error, p->max_error, p->outputs[f->error.output], f->measures,
                   ZC_PRECISION_MARGIN);
     for (size_t i = 0; i < f->parts.len; i++) put_part(p, m, f, i, out);
 }

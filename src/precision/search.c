@@ -6,9 +6,10 @@
 
 #include "base/diag.h"
 
-/* Of ZC_PRECISION_MEASURES_MAX: groups at first, measurements of groups in all, and of points that
- * are there for the front alone. Two bisections, which take 6 each, the start and f32 are left. */
-enum { GROUPS_FIRST = 16, GROUPS_MEASURES = 40, FRONT_MEASURES = 6 };
+/* Of ZC_PRECISION_MEASURES_MAX: groups at first, measurements of groups in all, those among them
+ * that are kept for another type, and those of points that are there for the front alone. Two
+ * bisections, which take 6 each, the start and f32 are left. */
+enum { GROUPS_FIRST = 16, GROUPS_MEASURES = 40, RANGE_MEASURES = 4, FRONT_MEASURES = 6 };
 
 /* Neighbours among the parts that do not start at f32. */
 typedef struct group {
@@ -150,7 +151,7 @@ static group *worst_divisible(const search *s)
 static zc_status split_groups(search *s)
 {
     group *g;
-    while (s->group_measures + 2 <= GROUPS_MEASURES && (g = worst_divisible(s))) {
+    while (s->group_measures + 2 <= GROUPS_MEASURES - RANGE_MEASURES && (g = worst_divisible(s))) {
         size_t half = g->count / 2, first = g->first + half, count = g->count - half;
         g->count = half;
         ZC_TRY(measure_group(s, g));
@@ -191,7 +192,6 @@ static void tell_groups(const search *s)
         for (size_t k = 0; k < s->groups.data[i].count; k++) {
             zc_precision_choice_of *c = choice(s, s->groups.data[i].first + k);
             c->alone = s->groups.data[i].error;
-            c->group = (uint32_t)i;
             c->grouped = (uint32_t)s->groups.data[i].count;
         }
 }
@@ -314,7 +314,7 @@ static zc_status measure_front(search *s)
 static zc_status refuse(const search *s, const zc_precision_error *e)
 {
     s->found->error = *e;
-    return zc_fail(s->diag, ZC_ERR_ACCURACY, NULL,
+    return zc_fail(s->diag, ZC_ERR_ACCURACY, s->p->outputs[e->output],
                    "the bound cannot be kept: f32 itself differs from the reference by %.3g (need "
                    "at most %.3g)",
                    e->error, s->p->max_error);

@@ -32,6 +32,7 @@ typedef struct zc_precision_params {
     bool any_speed;                   /* also types that are not known to be faster */
     bool wants_front;                 /* measure some more points for it */
     zc_precision_chips chips;
+    const char *const *outputs; /* names */
     zc_precision_measure_fn measure;
     void *user;
 } zc_precision_params;
@@ -39,8 +40,8 @@ typedef struct zc_precision_params {
 /* How a part came to its type. */
 typedef struct zc_precision_choice_of {
     zc_precision_type from, type; /* at the start, and in the end */
-    double alone;            /* error of its group by itself, as it started; -1: not measured */
-    uint32_t group, grouped; /* its group's number, and how many parts are in it */
+    double alone;     /* error of its group by itself, as it started; -1: not measured */
+    uint32_t grouped; /* parts in its group */
 } zc_precision_choice_of;
 
 /* One set of types that was measured. */
@@ -64,9 +65,9 @@ void zc_precision_found_fini(zc_precision_found *f);
 
 /* ---- report.c ---- */
 
-/* Lines that tell what was found, each ended by a newline; outputs: the names. */
+/* Lines that tell what was found, each ended by a newline. */
 void zc_precision_report(const zc_precision_params *p, const zc_mixed *m,
-                         const zc_precision_found *f, const char *const *outputs, zc_buf *out);
+                         const zc_precision_found *f, zc_buf *out);
 /* The points that no other one beats in time, memory and error, by time and
  * memory: a text file. false: no memory. */
 bool zc_precision_front(const zc_precision_found *f, zc_buf *out);

@@ -64,7 +64,7 @@ expect front-is-one 0 "" awk -F '\t' '
 
 # What cannot be, and the plan that was there stays.
 cp "$plan" "$dir/before.plan"
-expect impossible 3 "the bound cannot be kept: f32 itself differs from the reference by" auto 1e-12 --allow f16
+expect impossible 3 "probabilities: the bound cannot be kept: f32 itself differs from the reference by" auto 1e-12 --allow f16
 for bound in 0 -1 nan inf x ''; do
     expect "bound-$bound" 1 "--max-error: got '$bound', need a number more than 0" auto "$bound"
 done

@@ -61,12 +61,14 @@ static void make_parts(zc_mixed *m)
 }
 
 static const int hopper = 90;
+static const char *const output = "y";
 
 static zc_precision_params params_of(world *w, double max_error)
 {
     return (zc_precision_params){.max_error = max_error,
                                  .allowed = {[ZC_PRECISION_f16] = true, [ZC_PRECISION_f32] = true},
                                  .chips = {&hopper, 1},
+                                 .outputs = &output,
                                  .measure = measure,
                                  .user = w};
 }
@@ -412,6 +414,34 @@ static void test_nothing_is_faster_on_the_cpu(void **state)
     end(&c);
 }
 
+/* Each trial imports the model again. */
+static void test_warnings_are_told_once(void **state)
+{
+    static values x;
+    zc_buf text = {0};
+    zc_plan *plan = NULL;
+    zc_diag *diag = zc_diag_create();
+    (void)state;
+    near_values(&text);
+    zc_buf_puts(&text, "info p 1 3,3\n");
+    fill(&x, 1);
+    assert_int_equal(compile(text.data, NULL, &plan, diag), ZC_OK);
+    size_t plain = zc_diag_count(diag);
+    assert_true(plain > 0);
+    zc_plan_destroy(&plan);
+    zc_diag_clear(diag);
+    assert_int_equal(
+        compile(text.data,
+                ZC_COMPILE_PARAMS(.precision = "auto", .max_error = 1e-2, .allow = f16,
+                                  .allow_count = 1, .samples = x.views, .sample_count = 1),
+                &plan, diag),
+        ZC_OK);
+    assert_int_equal(zc_diag_count(diag), plain);
+    zc_plan_destroy(&plan);
+    zc_diag_destroy(&diag);
+    zc_buf_fini(&text);
+}
+
 static void test_refusals(void **state)
 {
     static values x;
@@ -450,6 +480,7 @@ int main(void)
         cmocka_unit_test(test_large_values),
         cmocka_unit_test(test_tf32),
         cmocka_unit_test(test_nothing_is_faster_on_the_cpu),
+        cmocka_unit_test(test_warnings_are_told_once),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

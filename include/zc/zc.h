@@ -86,6 +86,8 @@ typedef struct zc_compile_params {
     /* Operators of the caller's that the model may use (zc/custom.h). */
     const zc_custom_op *const *custom_ops;
     size_t custom_op_count;
+    bool offered; /* also fusions and kernels that have not been measured on a GPU yet, for who
+                     measures them */
     /* With precision "auto": the most that an output may differ from the model's in f32, by the
      * greatest difference of its elements relative to its greatest magnitude; more than 0. On
      * the samples half of it is kept, as other inputs have other errors. ZC_ERR_ACCURACY: f32 does

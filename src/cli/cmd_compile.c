@@ -16,7 +16,7 @@ typedef struct options {
     const char *output, *data_root, *emit_cuda, *precision, *pareto;
     double max_error;
     cli_list allow, calibration;
-    bool quiet, verbose, strict, strip, explain, json;
+    bool quiet, verbose, strict, strip, offered, explain, json;
     cli_tune tune;
     int64_t threads;
     cli_list targets;
@@ -142,6 +142,7 @@ static const cli_option table[] = {
      .help = "choose kernels by the models of their cost, whatever was measured",
      .set = cli_set_flag,
      .at = offsetof(options, tune.by_cost)},
+    CLI_OFFERED_OPTION(options, offered),
     {.name = "explain",
      .help = "tell what was fused, what was not and why, and the steps; --output may be left out",
      .set = cli_set_flag,
@@ -270,6 +271,7 @@ static int compile(const char *path, options *o)
                                 .tune_seconds = o->tune.seconds,
                                 .tuned = o->tune.file,
                                 .by_cost = o->tune.by_cost,
+                                .offered = o->offered,
                                 .targets = o->targets.v,
                                 .target_count = o->targets.n,
                                 .profiles = o->profiles.v,
@@ -329,6 +331,7 @@ static int check(const options *o)
         {o->tune.on, "--tune", o->output, "--output"},
         {o->tune.file, "--tuned", gpus, gpu},
         {o->tune.by_cost, "--by-cost", gpus, gpu},
+        {o->offered, "--offered", gpus, gpu},
         {o->verbose, "--verbose", (gpus || is_auto(o)) && o->output,
          "--output, and --target of a GPU or --precision auto"},
         {is_auto(o), "--precision auto", o->max_error > 0, "--max-error"},

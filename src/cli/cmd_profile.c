@@ -5,9 +5,9 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "cli/environment.h"
+#include "cli/peaks.h"
 #include "cli/profile.h"
 #include "cli/progress.h"
-#include "runtime/probe.h"
 
 typedef struct options {
     cli_inputs in;
@@ -37,7 +37,7 @@ static const cli_option table[] = {
      .set = cli_set_int,
      .at = offsetof(options, modules)},
     {.name = "no-peaks",
-     .help = "do not measure what the processor can do",
+     .help = "do not measure what the processor or GPU can do",
      .set = cli_set_flag,
      .at = offsetof(options, no_peaks)},
     {.name = "trace",
@@ -58,7 +58,7 @@ typedef struct report {
     zc_device_info device;
     cli_values values;
     cli_profile profile;
-    zc_peaks peaks; /* 0: not known */
+    cli_peaks peaks;
     int threads;
 } report;
 
@@ -80,8 +80,9 @@ static reach reach_of(const report *r, const cli_profile_step *s)
     if (seconds <= 0) return out;
     out.rate = out.bytes / seconds;
     out.speed = out.operations > 0 ? out.operations / seconds : 0;
-    if (r->peaks.bytes <= 0 || out.bytes <= 0) return out;
-    double memory = out.rate / r->peaks.bytes, arithmetic = out.speed / r->peaks.operations;
+    if (r->peaks.v.bytes <= 0 || out.bytes <= 0) return out;
+    double memory = out.rate / r->peaks.v.bytes,
+           arithmetic = r->peaks.v.operations > 0 ? out.speed / r->peaks.v.operations : 0;
     out.share = memory > arithmetic ? memory : arithmetic;
     out.bound = memory > arithmetic ? "memory" : "arithmetic";
     return out;
@@ -194,6 +195,18 @@ static zc_status print_groups(const report *r, int64_t depth, zc_diag *diag)
     return ZC_OK;
 }
 
+static void print_peaks(const report *r)
+{
+    const zc_peaks *v = &r->peaks.v;
+    if (v->bytes <= 0) return;
+    if (v->operations > 0)
+        printf("; %d threads read %.1f GB/s and do %.1f GFLOP/s of f32 products", r->threads,
+               v->bytes * 1e-9, v->operations * 1e-9);
+    else
+        printf("; copies within its memory move %.1f GB/s", v->bytes * 1e-9);
+    if (r->peaks.kept) fputs(" (measured before)", stdout);
+}
+
 static zc_status print_text(const report *r, const options *o, zc_diag *diag)
 {
     const cli_profile *p = &r->profile;
@@ -207,9 +220,7 @@ static zc_status print_text(const report *r, const options *o, zc_diag *diag)
     if (o->modules) ZC_TRY(print_groups(r, o->modules, diag));
     printf("%.2f us in all steps, %.1f %% of a run, medians of %zu runs, on %s", p->sum,
            100 * p->share, p->runs, r->device.name);
-    if (r->peaks.bytes > 0)
-        printf("; %d threads read %.1f GB/s and do %.1f GFLOP/s of f32 products", r->threads,
-               r->peaks.bytes * 1e-9, r->peaks.operations * 1e-9);
+    print_peaks(r);
     puts("");
     cli_print_clocks(&p->reading);
     return ZC_OK;
@@ -229,6 +240,20 @@ static void put_work(FILE *out, const report *r, const cli_profile_step *s)
         fputs("\"peak_share\": null, \"bound\": null", out);
     else
         fprintf(out, "\"peak_share\": %.4f, \"bound\": \"%s\"", at.share, at.bound);
+}
+
+static void put_peaks(const cli_peaks *p)
+{
+    if (p->v.bytes <= 0) {
+        fputs("null", stdout);
+        return;
+    }
+    printf("{\"bytes_per_second\": %.0f, \"f32_operations_per_second\": ", p->v.bytes);
+    if (p->v.operations > 0)
+        printf("%.0f", p->v.operations);
+    else
+        fputs("null", stdout);
+    printf(", \"kept\": %s}", p->kept ? "true" : "false");
 }
 
 static zc_status put_groups(const cli_profile *p, const char *member, int64_t depth, zc_diag *diag)
@@ -263,11 +288,7 @@ static zc_status print_json(const report *r, const options *o, zc_diag *diag)
                                                     .sessions = 1});
     printf(", \"runs\": %zu, \"sum_us\": %.3f, \"run_us\": %.3f, \"share\": %.4f, \"peaks\": ",
            p->runs, p->sum, p->run_us, p->share);
-    if (r->peaks.bytes > 0)
-        printf("{\"bytes_per_second\": %.0f, \"f32_operations_per_second\": %.0f}", r->peaks.bytes,
-               r->peaks.operations);
-    else
-        fputs("null", stdout);
+    put_peaks(&r->peaks);
     fputs(", \"steps\": [", stdout);
     for (size_t i = 0; i < p->n; i++) {
         fputs(i ? ", {" : "{", stdout);
@@ -332,8 +353,8 @@ static zc_status measure(report *r, const options *o, zc_diag *diag)
     ZC_TRY(cli_profile_run(r->plan, &r->values, &params, &r->profile, diag));
     ZC_TRY(zc_session_device(r->profile.session, &r->device));
     r->threads = o->threads ? (int)o->threads : zc_usable_cpus();
-    if (o->no_peaks || r->device.kind != ZC_DEVICE_CPU) return ZC_OK;
-    return zc_probe_cpu(r->threads, &r->peaks, diag);
+    return o->no_peaks ? ZC_OK
+                       : cli_peaks_get(&r->device, o->device.ordinal, r->threads, &r->peaks, diag);
 }
 
 static zc_status profile(report *r, const options *o, zc_diag *diag)
@@ -376,10 +397,10 @@ const cli_command cli_profile_command = {
     .about =
         "Times every step of a plan: median and half the width of its 95 % interval, bytes of "
         "operands and results, arithmetic of products, convolutions, attention, recurrent layers "
-        "and pointwise work, and on the CPU what that is of what the machine can do, which is "
-        "measured at once: of memory's rate or of f32 products, whichever is nearer (above 100 % "
-        "where operands come from caches, or products are of shorter types). On a GPU steps are "
-        "issued one by one.\n\n"
+        "and pointwise work, and what that is of what the machine can do, which is measured the "
+        "first time and then kept (zc cache): of memory's rate or of f32 products, whichever is "
+        "nearer (above 100 % where operands come from caches, or products are of shorter types). "
+        "On a GPU steps are issued one by one, and compared with the rate of its memory alone.\n\n"
         "The longest steps come first, then sums by operation. Inputs that no file is given for "
         "are random.",
     .examples = "zc profile resnet50.plan --threads 2\n"

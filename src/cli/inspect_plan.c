@@ -273,6 +273,11 @@ static void put_precision(const zc_program *p)
             printf("%s%s (%" PRIu32 " values)", n++ ? ", " : "", zc_dtype_name((zc_dtype)d),
                    counts[d]);
     puts(!n ? "no floats" : p->tf32 ? ", products by tf32" : "");
+    for (uint32_t i = 0; i < p->nprecision; i++) {
+        fputs("  ", stdout);
+        cli_put(stdout, p->precision[i]);
+        putchar('\n');
+    }
 }
 
 static void put_memory(const plan_view *v)
@@ -401,6 +406,7 @@ static zc_status show(zc_plan *plan, const inspect *o, zc_diag *diag)
                    .weight_bytes = plan->weight_bytes,
                    .hashes = o->hashes};
     if (o->dot) return put_dot(v.program, diag);
+    if (o->memory) return cli_inspect_memory(plan, o, diag);
     ZC_TRY(cli_plan_memory(plan, &o->dims, &v.memory_known, &v.memory, diag));
     (o->json ? cli_plan_json : put_text)(&v);
     return ZC_OK;

@@ -76,7 +76,7 @@ expect why-instruction 0 "threads=384, smem=229504, cluster=1} (wgmma: 128x64 " 
 expect verbose 0 " kernels: " on env ZC_CACHE_DIR="$dir/cold" "$zc" compile "$model" -o "$dir/why.plan" --target sm_90 --verbose
 expect verbose-cached 0 " sm_90: from the cache" \
     on env ZC_CACHE_DIR="$dir/cold" "$zc" compile "$model" -o "$dir/why.plan" --target sm_90 --verbose
-expect verbose-no-gpu 1 "--verbose does nothing without --output and --target of a GPU" \
+expect verbose-no-gpu 1 "--verbose does nothing without --output, and --target of a GPU or --precision auto" \
     "$zc" compile "$model" -o "$dir/none.plan" --verbose
 
 expect profile-run 0 "on hostcuda" on "$zc" run "$dir/profile.plan" --random --dim batch=8 --device cuda
@@ -157,8 +157,8 @@ expect transfers-said 0 "; with inputs brought there and results brought back" o
 # An event stands before each step and behind the last: none of them may have a copy of an input in it.
 steps=$("$zc" inspect "$plan" --json | python3 -c "import json, sys; print(len(json.load(sys.stdin)['steps']))")
 rm -f "$dir/trace"
-expect steps-profiled 0 "" on ZC_HOSTCUDA_TRACE="$dir/trace" "$zc" profile "$plan" --device cuda --seconds 0
-expect steps-without-inputs 0 "7 copies" awk -v events="$((steps + 1))" '
+expect steps-profiled 0 "" on ZC_HOSTCUDA_TRACE="$dir/trace" "$zc" profile "$plan" --device cuda --seconds 0 --no-peaks
+expect steps-without-inputs 0 "8 copies" awk -v events="$((steps + 1))" '
     /cuEventRecord/ { n++ }
     n == 0 && /cuMemcpyHtoD/ { first = 1 }
     n > 0 && /cuMemcpyHtoD/ { later++; if (n % events) wrong++ }
@@ -167,6 +167,25 @@ on "$zc" bench "$plan" --device cuda --seconds 0 --no-transfers --save "$dir/tim
 expect transfers-kept 0 "" grep -q "^transfers none$" "$dir/times"
 expect transfers-differ 2 "times of something else (got 'transfers none', need 'input " \
     on "$zc" bench "$plan" --device cuda --seconds 0 --baseline "$dir/times"
+
+# ---- memory, foretold ----
+check_json memory "
+assert j['arch'] == 'sm_90' and j['code_bytes'] > 0 and j['device_weight_bytes'] > 0 and j['unknown_workspaces'] == 0
+assert j['workspace_bytes'] == max(s['workspace_bytes'] for s in j['steps']) > 0" \
+    "$zc" inspect "$plan" --memory --dim batch=300 --json
+expect memory-text 0 " bytes of workspace on sm_90" "$zc" inspect "$plan" --memory --dim batch=300
+
+# ---- the GPU's peaks ----
+check_json peaks "
+p = j['peaks']
+assert p['bytes_per_second'] > 0 and p['f32_operations_per_second'] is None and not p['kept']
+assert all(s['bound'] in ('memory', None) for s in j['steps']) and any(s['peak_share'] for s in j['steps'])" \
+    on "$zc" profile "$plan" --device cuda --seconds 0 --json
+check_json peaks-kept "assert j['peaks']['kept']" on "$zc" profile "$plan" --device cuda --seconds 0 --json
+check_json peaks-other-gpu "assert not j['peaks']['kept']" on ZC_HOSTCUDA_CC=80 "$zc" profile "$plan" --device cuda --seconds 0 --json
+expect peaks-listed 0 "peaks of hostcuda sm_90, driver for CUDA 13.0, measured by zc " on "$zc" cache
+expect peaks-no-memory 5 "probe: not enough memory on hostcuda sm_90 (need 257 MiB" \
+    on ZC_CACHE_DIR=/dev/null ZC_HOSTCUDA_MEMORY=200000000 "$zc" profile "$plan" --device cuda --seconds 0
 
 # ---- energy and clocks, of the fake management library ----
 for_a_second="--device cuda --dim batch=1 --seconds 1.1"

@@ -19,6 +19,11 @@
  * still be destroyed. Only an exit() during the creation of the process's first session may crash.
  *   - fork() waits likewise, so that the child can make sessions of its own.
  *
+ * On processors with AMX the first product of bytes asks Linux for the tiles' state (arch_prctl),
+ * for the process and its children. From then on a signal's frame takes some 8 KiB more: alternate
+ * stacks need getauxval(AT_MINSIGSTKSZ) bytes and the handler's own. Where a thread has a smaller
+ * one already, Linux refuses, and zc does without tiles.
+ *
  * Memory that runs out is ZC_ERR_NOMEM, in oneDNN too, with one exception: it crashes when memory
  * runs out while it generates code. So creating the first session that needs it fails unless 64 MiB
  * of address space are free, and so does the first run of a shape of a convolution without 32 MiB.

@@ -1,0 +1,99 @@
+/* zc report: cmd_report.c is the command. report_collect.c brings together what is told: times,
+ * measured or saved, memory, accuracy, fusions. report_page.c fills report.html, the page as a
+ * template; each of its places in braces is a function of report_table.c (tables), report_chart.c
+ * (runs, roofline, timeline, comparison) or report_memory.c. report_svg.c draws axes. */
+#ifndef ZC_CLI_REPORT_H
+#define ZC_CLI_REPORT_H
+
+#include "cli/bench.h"
+#include "cli/compare.h"
+#include "driver/explain.h"
+#include "planfile/program.h"
+#include "runtime/place.h"
+
+typedef struct report_options {
+    bench_options bench; /* inputs, device, threads, seconds */
+    const char *output, *expect, *model, *precision;
+    cli_list times, rules;
+    double rtol, atol; /* below 0: not given */
+    zc_peaks peaks;    /* 0: not given */
+    bool no_peaks;
+} report_options;
+
+/* One column: a plan, or saved times by themselves. */
+typedef struct report_plan {
+    const char *path;  /* as it was named */
+    const char *times; /* the file that the times are from; NULL: they were measured */
+    zc_plan *plan;     /* NULL: there is none */
+    bench_saved saved; /* what was measured; texts below are its */
+    const char *model_sha256;
+    bench_times runs;
+    bench_summary summary;
+    cli_profile steps; /* n is 0 where the file has none; without run_us, share and session */
+    bool memory_known;
+    zc_memory_info memory;
+    zc_placement *places;
+    size_t place_count;
+} report_plan;
+
+/* An output against the expected one. */
+typedef struct report_accuracy {
+    size_t plan;
+    const char *name;
+    cli_difference off;
+    char at[128], got[200], need[200]; /* the worst element's index; types, where they differ */
+} report_accuracy;
+
+/* Operations that have a colour of their own; all others share one more. */
+enum { REPORT_COLOURS = 8 };
+
+typedef struct report {
+    const report_options *o;
+    report_plan plans[BENCH_PLANS_MAX];
+    size_t n;
+    const char *operations[REPORT_COLOURS]; /* those that take longest, or NULL */
+    bool has_fusion;
+    zc_explain explain; /* of --model */
+    ZC_VEC(report_accuracy) accuracy;
+} report;
+
+/* ---- report_collect.c ---- */
+
+/* The caller frees *r, also after a failure. */
+zc_status report_collect(report *r, char **paths, size_t n, const report_options *o, zc_diag *diag);
+void report_free(report *r);
+/* What the times' file says of a key ("device"), or "". */
+const char *report_head(const report_plan *p, const char *key);
+
+/* ---- report_page.c ---- */
+
+/* The whole page. */
+zc_status report_page(const report *r, zc_buf *out, zc_diag *diag);
+
+/* What fills a place of the template: of the whole report, or of the plan whose part it is in. */
+typedef void report_put(const report *r, const report_plan *p, zc_buf *out);
+
+/* ---- text (report_page.c) ---- */
+
+/* For HTML text and quoted attributes: control characters and bytes that are not UTF-8 as \xNN, and
+ * no character that means anything there. */
+void report_text(zc_buf *out, const char *text);
+/* "12.3 MB". */
+void report_bytes(zc_buf *out, double bytes);
+/* Microseconds as "12.3 µs" or "4.56 ms". */
+void report_time(zc_buf *out, double us);
+/* The number of the operation's colour. */
+int report_colour(const report *r, const char *operation);
+/* The step of the first plan that this one is compared with, or NULL. */
+const cli_profile_step *report_was(const report *r, const report_plan *p, size_t i);
+/* Step i of the plan's program; NULL without a plan. */
+const zc_pstep *report_step(const report_plan *p, size_t i);
+
+/* ---- report_table.c ---- */
+report_put report_summary, report_operations, report_steps, report_cpu_steps, report_fusions,
+    report_accuracies, report_compared_operations;
+
+/* ---- report_chart.c, report_memory.c ---- */
+report_put report_runs, report_roofline, report_timeline, report_comparison, report_memory;
+
+#endif

@@ -1,0 +1,394 @@
+/* What a report tells. Times always come as the text that zc bench --save writes, whether they are
+ * measured now or were saved: a report of saved times is the same as of those measured. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/number.h"
+#include "base/pool.h"
+#include "cli/model.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "runtime/plan.h"
+
+/* ---- times as they are saved ---- */
+
+const char *report_head(const report_plan *p, const char *key)
+{
+    for (size_t i = 0; i < p->saved.head.len; i++) {
+        const char *text = bench_saved_behind(p->saved.head.data[i], key);
+        if (text) return text;
+    }
+    return "";
+}
+
+static zc_status take_runs(report_plan *p, zc_diag *diag)
+{
+    const size_t n = p->saved.runs.len;
+    p->runs = (bench_times){.v = zc_calloc(n, sizeof(double)), .n = n, .runs = n, .stride = 1};
+    if (!p->runs.v) return zc_fail_nomem(diag, "timings", n);
+    for (size_t i = 0; i < n; i++) p->runs.v[i] = p->saved.runs.data[i] * 1e-3;
+    return bench_summarise(&p->runs, &p->summary) ? ZC_OK : zc_fail_nomem(diag, "timings", n);
+}
+
+static zc_status take_steps(report_plan *p, zc_diag *diag)
+{
+    cli_profile *out = &p->steps;
+    const size_t n = p->saved.steps.len;
+    out->steps = zc_calloc(n ? n : 1, sizeof *out->steps);
+    if (!out->steps) return zc_fail_nomem(diag, "steps", n);
+    for (out->n = 0; out->n < n; out->n++) {
+        const bench_saved_step *s = &p->saved.steps.data[out->n];
+        cli_profile_step *step = &out->steps[out->n];
+        *step = (cli_profile_step){.info = {.name = s->name,
+                                            .op = s->op,
+                                            .kernel = s->kernel,
+                                            .why = "",
+                                            .bytes_in = s->bytes_in,
+                                            .bytes_out = s->bytes_out,
+                                            .operations = s->has_work ? s->operations : -1},
+                                   .us = s->us};
+        if (!cli_median_of(s->us, s->runs, &step->time)) return zc_fail_nomem(diag, "times", n);
+        if (!out->runs || s->runs < out->runs) out->runs = s->runs;
+        out->sum += step->time.mid;
+    }
+    return ZC_OK;
+}
+
+static zc_status take_saved(report_plan *p, const report_options *o, zc_diag *diag)
+{
+    p->model_sha256 = report_head(p, "model");
+    if (o->peaks.bytes > 0) p->saved.peaks = o->peaks;
+    ZC_TRY(take_runs(p, diag));
+    return take_steps(p, diag);
+}
+
+/* ---- times that are measured ---- */
+
+static zc_status probe(bench_target *t, const report_options *o, zc_diag *diag)
+{
+    zc_device_info device;
+    ZC_TRY(zc_session_device(t->session, &device));
+    if (o->no_peaks || o->peaks.bytes > 0 || device.kind != ZC_DEVICE_CPU) return ZC_OK;
+    return zc_probe_cpu(bench_threads(&o->bench), &t->peaks, diag);
+}
+
+/* The plan becomes the column's. */
+static zc_status take_target(report_plan *p, bench_target *t, const report_options *o,
+                             zc_diag *diag)
+{
+    char *text = NULL;
+    size_t len = 0;
+    zc_status status = bench_text(t, &o->bench, &text, &len, diag);
+    if (status == ZC_OK) status = bench_saved_parse(text, len, p->path, &p->saved, diag);
+    if (status == ZC_OK && o->bench.save) status = zc_file_write(o->bench.save, text, len, diag);
+    free(text);
+    p->plan = t->plan;
+    t->plan = NULL;
+    return status == ZC_OK ? take_saved(p, o, diag) : status;
+}
+
+/* Those columns that have no times, by turns. */
+static zc_status measure(report *r, zc_diag *diag)
+{
+    bench_target targets[BENCH_PLANS_MAX] = {0};
+    report_plan *columns[BENCH_PLANS_MAX];
+    const report_options *o = r->o;
+    size_t n = 0;
+    for (size_t i = 0; i < r->n; i++)
+        if (!r->plans[i].times) {
+            columns[n] = &r->plans[i];
+            targets[n++].path = r->plans[i].path;
+        }
+    zc_status status = n ? bench_measure(targets, n, &o->bench, diag) : ZC_OK;
+    if (status == ZC_OK && n) status = probe(&targets[0], o, diag);
+    for (size_t i = 0; status == ZC_OK && i < n; i++) {
+        targets[i].peaks = targets[0].peaks;
+        status = take_target(columns[i], &targets[i], o, diag);
+    }
+    bench_free(targets, n);
+    return status;
+}
+
+/* ---- plans beside saved times ---- */
+
+static zc_status other(const report_plan *p, const char *what, const char *got, const char *need,
+                       zc_diag *diag)
+{
+    return zc_fail(diag, ZC_ERR_INPUT, p->times,
+                   "times of something else: %s (got '" ZC_NAME "', need '" ZC_NAME "' of " ZC_NAME
+                   ")",
+                   what, got, need, p->path);
+}
+
+/* Are the times of this plan's steps? */
+static zc_status check_steps(const report_plan *p, zc_diag *diag)
+{
+    const zc_pblock *top = &p->plan->program.blocks[0];
+    char got[24], need[24];
+    if (p->steps.n == 0) return ZC_OK;
+    snprintf(got, sizeof got, "%zu", p->steps.n);
+    snprintf(need, sizeof need, "%" PRIu32, top->nsteps);
+    if (p->steps.n != top->nsteps) return other(p, "number of steps", got, need, diag);
+    for (size_t i = 0; i < p->steps.n; i++) {
+        const zc_pstep *step = report_step(p, i);
+        const cli_profile_step own = {
+            .info = {.op = zc_op_get(step->op)->name, .name = step->name}};
+        if (!bench_is_step(&own, &p->saved.steps.data[i]))
+            return other(p, "a step", p->saved.steps.data[i].name, step->name, diag);
+    }
+    return ZC_OK;
+}
+
+static zc_status load_plan(report_plan *p, zc_diag *diag)
+{
+    zc_plan_info info;
+    ZC_TRY(cli_load_plan(p->path, &p->plan, diag));
+    ZC_TRY(zc_plan_info_get(p->plan, &info));
+    if (strcmp(info.model_sha256, p->model_sha256) != 0)
+        return other(p, "model", p->model_sha256, info.model_sha256, diag);
+    return check_steps(p, diag);
+}
+
+static bool is_saved(const char *path)
+{
+    static const char mark[] = "zc-bench ";
+    char head[sizeof mark - 1];
+    int fd;
+    uint64_t size;
+    if (zc_file_is_stream(path) || zc_file_open(path, &fd, &size, NULL) != ZC_OK) return false;
+    bool is = size >= sizeof head && zc_file_pread(fd, head, sizeof head, 0, path, NULL) == ZC_OK &&
+              memcmp(head, mark, sizeof head) == 0;
+    zc_file_close(fd);
+    return is;
+}
+
+static zc_status open_columns(report *r, char **paths, size_t n, zc_diag *diag)
+{
+    const report_options *o = r->o;
+    for (r->n = 0; r->n < n; r->n++) {
+        report_plan *p = &r->plans[r->n];
+        p->path = paths[r->n];
+        if (o->times.n)
+            p->times = o->times.v[r->n];
+        else if (is_saved(p->path))
+            p->times = p->path;
+        if (!p->times) continue;
+        zc_status status = bench_saved_read(p->times, &p->saved, diag);
+        if (status == ZC_OK) status = take_saved(p, o, diag);
+        if (status == ZC_OK && p->times != p->path) status = load_plan(p, diag);
+        if (status != ZC_OK) {
+            r->n++;
+            return status;
+        }
+    }
+    return ZC_OK;
+}
+
+/* ---- memory ---- */
+
+/* "f32[1,3,224,224] NAME", as the file says of an input; false when it is not this input's. */
+static bool take_dims(const char *text, zc_io_info *io)
+{
+    const char *at = strchr(text, '[');
+    zc_buf name = {0};
+    if (!at) return false;
+    for (int d = 0; d < io->rank; d++) {
+        char *end;
+        long long size = strtoll(++at, &end, 10);
+        if (end == at || size < 0 || *end != (d + 1 < io->rank ? ',' : ']')) return false;
+        io->dims[d] = size;
+        at = end;
+    }
+    if (io->rank == 0) at++;
+    if (strncmp(at, "] ", 2) != 0) return false;
+    zc_buf_escape(&name, io->name, strlen(io->name));
+    bool same = name.data && strcmp(name.data, at + 2) == 0;
+    zc_buf_fini(&name);
+    return same;
+}
+
+static bool find_dims(const report_plan *p, zc_io_info *io)
+{
+    for (size_t i = 0; i < p->saved.head.len; i++) {
+        const char *text = bench_saved_behind(p->saved.head.data[i], "input");
+        if (text && take_dims(text, io)) return true;
+    }
+    return false;
+}
+
+static zc_status find_memory(report_plan *p, zc_diag *diag)
+{
+    const size_t n = p->plan->program.blocks[0].nparams;
+    zc_io_info *inputs = zc_calloc(n ? n : 1, sizeof *inputs);
+    zc_status status = inputs ? ZC_OK : zc_fail_nomem(diag, "inputs", n);
+    p->memory_known = true;
+    for (size_t i = 0; status == ZC_OK && i < n; i++) {
+        status = zc_plan_input(p->plan, i, &inputs[i], diag);
+        p->memory_known &= inputs[i].rank >= 0 && find_dims(p, &inputs[i]);
+    }
+    if (status == ZC_OK && p->memory_known)
+        status = zc_plan_places(p->plan, inputs, n, &p->memory, &p->places, &p->place_count, diag);
+    free(inputs);
+    return status;
+}
+
+/* ---- accuracy ---- */
+
+static zc_status compare_output(report *r, size_t plan, zc_session *session, size_t i,
+                                zc_diag *diag)
+{
+    const report_options *o = r->o;
+    report_accuracy a = {.plan = plan};
+    zc_io_info io;
+    zc_view view;
+    zc_tensor need;
+    ZC_TRY(zc_plan_output(r->plans[plan].plan, i, &io, diag));
+    ZC_TRY(zc_session_output(session, i, &view, diag));
+    ZC_TRY(cli_read_expected(o->expect, io.name, i, &need, diag));
+    const zc_tensor got = cli_tensor(&view);
+    zc_buf at = {0};
+    a.name = io.name;
+    a.off =
+        cli_differ(&got, &need, o->rtol < 0 ? CLI_RTOL : o->rtol, o->atol < 0 ? CLI_ATOL : o->atol);
+    if (a.off.n > 0) cli_put_index(&need, a.off.at, &at);
+    zc_snprintf(a.at, sizeof a.at, "%s", at.data ? at.data : "");
+    (void)zc_tensor_type_text(&got, a.got, sizeof a.got);
+    (void)zc_tensor_type_text(&need, a.need, sizeof a.need);
+    zc_buf_fini(&at);
+    free(need.data);
+    return ZC_VEC_PUSH(&r->accuracy, a) ? ZC_OK : zc_fail_nomem(diag, io.name, sizeof a);
+}
+
+static zc_status compare_outputs(report *r, size_t plan, zc_session *session, zc_diag *diag)
+{
+    ZC_TRY(cli_set_inputs(r->plans[plan].plan, session, &r->o->bench.in, diag));
+    ZC_TRY(zc_session_run(session, diag));
+    const size_t n = r->plans[plan].plan->program.blocks[0].nouts;
+    for (size_t i = 0; i < n; i++) ZC_TRY(compare_output(r, plan, session, i, diag));
+    return ZC_OK;
+}
+
+static zc_status find_accuracy(report *r, size_t plan, zc_diag *diag)
+{
+    const bench_options *o = &r->o->bench;
+    zc_session *session;
+    ZC_TRY(zc_session_create(r->plans[plan].plan,
+                             ZC_SESSION_PARAMS(.threads = (int)o->threads, .device = o->device.kind,
+                                               .ordinal = o->device.ordinal),
+                             &session, diag));
+    zc_status status = compare_outputs(r, plan, session, diag);
+    (void)zc_session_destroy(&session);
+    return status;
+}
+
+/* ---- fusions ---- */
+
+static zc_status check_model(const report *r, const zc_model_source *model, zc_diag *diag)
+{
+    uint8_t hash[32];
+    char text[2 * sizeof hash + 1];
+    ZC_TRY(zc_model_hash(model, hash, diag));
+    for (size_t i = 0; i < sizeof hash; i++) snprintf(text + 2 * i, 3, "%02x", hash[i]);
+    for (size_t i = 0; i < r->n; i++)
+        if (strcmp(r->plans[i].model_sha256, text) == 0) return ZC_OK;
+    return zc_fail(diag, ZC_ERR_INPUT, r->o->model,
+                   "is the model of no plan here (got SHA-256 %s, need %s)", text,
+                   r->plans[0].model_sha256);
+}
+
+/* The inputs whose shapes the plan has fixed, of the first plan of the model; their number. */
+static size_t fixed_shapes(const report *r, zc_fixed_shape *out, size_t most)
+{
+    const report_plan *p = r->plans;
+    size_t n = 0;
+    while (p < r->plans + r->n && !p->plan) p++;
+    zc_io_info io;
+    for (size_t i = 0; p < r->plans + r->n && n < most; i++) {
+        if (zc_plan_input(p->plan, i, &io, NULL) != ZC_OK) break;
+        if (io.bytes < 0) continue;
+        out[n] = (zc_fixed_shape){.input = io.name, .rank = io.rank};
+        memcpy(out[n++].dims, io.dims, sizeof io.dims);
+    }
+    return n;
+}
+
+static zc_status find_fusions(report *r, zc_diag *diag)
+{
+    const report_options *o = r->o;
+    zc_model_source model;
+    zc_fixed_shape shapes[CLI_LIST_MAX];
+    zc_compile_params params = {.size = sizeof params,
+                                .shapes = shapes,
+                                .shape_count = fixed_shapes(r, shapes, CLI_LIST_MAX),
+                                .precision = o->precision,
+                                .rules = o->rules.v,
+                                .rule_count = o->rules.n};
+    zc_status status = cli_model_open(o->model, &model, diag);
+    if (status == ZC_OK) status = check_model(r, &model, diag);
+    if (status == ZC_OK) status = zc_compile_model(&model, &params, NULL, NULL, &r->explain, diag);
+    r->has_fusion = status == ZC_OK;
+    cli_model_close(&model);
+    return status;
+}
+
+/* ---- all ---- */
+
+/* Those that take longest in all plans together have colours of their own. */
+static zc_status choose_colours(report *r, zc_diag *diag)
+{
+    cli_profile all = {.n = 0};
+    size_t n = 0, at = 0;
+    for (size_t i = 0; i < r->n; i++) n += r->plans[i].steps.n;
+    all.steps = zc_calloc(n ? n : 1, sizeof *all.steps);
+    for (size_t i = 0; all.steps && i < r->n; i++)
+        for (size_t s = 0; s < r->plans[i].steps.n; s++)
+            all.steps[all.n++] = r->plans[i].steps.steps[s];
+    cli_group *groups = all.steps ? cli_profile_groups(&all, 0, &at) : NULL;
+    for (size_t i = 0; groups && i < at && i < REPORT_COLOURS; i++)
+        r->operations[i] = groups[i].text;
+    zc_status status = groups ? ZC_OK : zc_fail_nomem(diag, "steps", n);
+    free(groups);
+    free(all.steps);
+    return status;
+}
+
+static zc_status collect(report *r, zc_diag *diag)
+{
+    const report_options *o = r->o;
+    if (o->model) ZC_TRY(find_fusions(r, diag));
+    for (size_t i = 0; i < r->n; i++) {
+        report_plan *p = &r->plans[i];
+        if (p->plan) ZC_TRY(find_memory(p, diag));
+        if (o->expect && p->plan) ZC_TRY(find_accuracy(r, i, diag));
+    }
+    return choose_colours(r, diag);
+}
+
+zc_status report_collect(report *r, char **paths, size_t n, const report_options *o, zc_diag *diag)
+{
+    r->o = o;
+    ZC_TRY(open_columns(r, paths, n, diag));
+    ZC_TRY(measure(r, diag));
+    cli_progress progress;
+    cli_progress_begin(&progress);
+    cli_progress_set(&progress, "looking at the plans");
+    zc_status status = collect(r, diag);
+    cli_progress_end(&progress);
+    return status;
+}
+
+void report_free(report *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        report_plan *p = &r->plans[i];
+        bench_saved_free(&p->saved);
+        free(p->runs.v);
+        cli_profile_free(&p->steps);
+        free(p->places);
+        zc_plan_destroy(&p->plan);
+    }
+    zc_explain_fini(&r->explain);
+    ZC_VEC_FINI(&r->accuracy);
+}

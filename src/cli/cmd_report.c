@@ -83,15 +83,20 @@ static const cli_option table[] = {
      .words = CLI_WORDS_FILE,
      .set = cli_set_text,
      .at = offsetof(report_options, expect)},
+    {.name = "verify",
+     .help = "with --model: compare results with those of the model as it was written, by plain "
+             "kernels, as 'zc verify' does; exit code 3 when they differ",
+     .set = cli_set_flag,
+     .at = offsetof(report_options, verify)},
     {.name = "rtol",
      .arg = "R",
-     .help = "relative tolerance of --expect (default 1e-3)",
+     .help = "relative tolerance (default: that of 'zc run --expect', or of 'zc verify')",
      .most = 1000000,
      .set = cli_set_real,
      .at = offsetof(report_options, rtol)},
     {.name = "atol",
      .arg = "A",
-     .help = "absolute tolerance of --expect (default 1e-7)",
+     .help = "absolute tolerance (default likewise)",
      .most = 1000000,
      .set = cli_set_real,
      .at = offsetof(report_options, atol)},
@@ -145,8 +150,9 @@ static int check(const report_options *o, int n)
         {o->bench.save, "--save", n == 1 && !o->times.n, "one plan that is measured"},
         {o->precision, "--precision", o->model, "--model MODEL"},
         {o->rules.n, "--rules", o->model, "--model MODEL"},
-        {o->rtol >= 0, "--rtol", o->expect, "--expect DIR"},
-        {o->atol >= 0, "--atol", o->expect, "--expect DIR"},
+        {o->verify, "--verify", o->model, "--model MODEL"},
+        {o->rtol >= 0, "--rtol", o->expect || o->verify, "--expect DIR or --verify"},
+        {o->atol >= 0, "--atol", o->expect || o->verify, "--expect DIR or --verify"},
     };
     if (n < 1 || n > BENCH_PLANS_MAX)
         return cli_usage("report", "needs 1 to %d plans or files of times (got %d)",
@@ -190,11 +196,13 @@ const cli_command cli_report_command = {
     .about =
         "Measures plans as 'zc bench' and 'zc profile' do, and writes one HTML file that needs "
         "nothing else: a summary, times of runs, a roofline, the steps in their order and as a "
-        "table, where results lie in working memory, and with --model and --expect what was fused "
-        "or not and how accurate results are. Several plans run by turns and stand side by side, "
+        "table, where results lie in working memory, and with --model and --expect or --verify "
+        "what "
+        "was fused or not and how accurate results are. Several plans run by turns and stand side "
+        "by side, "
         "and so do files of 'zc bench --save', which may take the place of plans.\n"
         "With --times nothing is measured: the same times give the same bytes.",
-    .examples = "zc report resnet50.plan -o resnet50.html --model resnet50.onnx\n"
+    .examples = "zc report resnet50.plan -o resnet50.html --model resnet50.onnx --verify\n"
                 "zc report net.plan -o net.html --inputs test_data_set_0 --expect test_data_set_0\n"
                 "zc report old.plan new.plan -o change.html --seconds 10\n"
                 "zc bench net.plan --save net.times\n"

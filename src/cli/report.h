@@ -17,7 +17,7 @@ typedef struct report_options {
     cli_list times, rules;
     double rtol, atol; /* below 0: not given */
     zc_peaks peaks;    /* 0: not given */
-    bool no_peaks;
+    bool no_peaks, verify;
 } report_options;
 
 /* One column: a plan, or saved times by themselves. */
@@ -36,22 +36,25 @@ typedef struct report_plan {
     size_t place_count;
 } report_plan;
 
-/* An output against the expected one. */
+/* An output against another. */
 typedef struct report_accuracy {
     size_t plan;
+    const char *against; /* what: the folder of --expect, or the model's plain kernels */
     const char *name;
     cli_difference off;
     char at[128], got[200], need[200]; /* the worst element's index; types, where they differ */
 } report_accuracy;
 
-/* Operations that have a colour of their own; all others share one more. */
+/* So many operations have a colour of their own; all others share one more. */
 enum { REPORT_COLOURS = 8 };
 
 typedef struct report {
     const report_options *o;
     report_plan plans[BENCH_PLANS_MAX];
     size_t n;
-    const char *operations[REPORT_COLOURS]; /* those that take longest, or NULL */
+    cli_group *operations; /* of all plans together, those first that take longest */
+    size_t operation_count;
+    char model_sha256[65]; /* of --model */
     bool has_fusion;
     zc_explain explain; /* of --model */
     ZC_VEC(report_accuracy) accuracy;

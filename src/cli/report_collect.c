@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "base/pool.h"
+#include "cli/debug.h"
 #include "cli/model.h"
 #include "cli/progress.h"
 #include "cli/report.h"
@@ -66,12 +67,18 @@ static zc_status take_saved(report_plan *p, const report_options *o, zc_diag *di
 
 /* ---- times that are measured ---- */
 
-static zc_status probe(bench_target *t, const report_options *o, zc_diag *diag)
+/* What the processor can do, for those that run on it. */
+static zc_status probe(bench_target *targets, size_t n, const report_options *o, zc_diag *diag)
 {
-    zc_device_info device;
-    ZC_TRY(zc_session_device(t->session, &device));
-    if (o->no_peaks || o->peaks.bytes > 0 || device.kind != ZC_DEVICE_CPU) return ZC_OK;
-    return zc_probe_cpu(bench_threads(&o->bench), &t->peaks, diag);
+    zc_peaks peaks = {.bytes = 0};
+    for (size_t i = 0; i < n; i++) {
+        zc_device_info device;
+        ZC_TRY(zc_session_device(targets[i].session, &device));
+        if (device.kind != ZC_DEVICE_CPU) continue;
+        if (!(peaks.bytes > 0)) ZC_TRY(zc_probe_cpu(bench_threads(&o->bench), &peaks, diag));
+        targets[i].peaks = peaks;
+    }
+    return ZC_OK;
 }
 
 /* The plan becomes the column's. */
@@ -102,11 +109,10 @@ static zc_status measure(report *r, zc_diag *diag)
             targets[n++].path = r->plans[i].path;
         }
     zc_status status = n ? bench_measure(targets, n, &o->bench, diag) : ZC_OK;
-    if (status == ZC_OK && n) status = probe(&targets[0], o, diag);
-    for (size_t i = 0; status == ZC_OK && i < n; i++) {
-        targets[i].peaks = targets[0].peaks;
+    if (status == ZC_OK && !o->no_peaks && !(o->peaks.bytes > 0))
+        status = probe(targets, n, o, diag);
+    for (size_t i = 0; status == ZC_OK && i < n; i++)
         status = take_target(columns[i], &targets[i], o, diag);
-    }
     bench_free(targets, n);
     return status;
 }
@@ -236,65 +242,114 @@ static zc_status find_memory(report_plan *p, zc_diag *diag)
 
 /* ---- accuracy ---- */
 
-static zc_status compare_output(report *r, size_t plan, zc_session *session, size_t i,
-                                zc_diag *diag)
+typedef struct tolerance {
+    double rtol, atol;
+} tolerance;
+
+/* Adds a row; what was not asked for is as usual. */
+static zc_status compare(report *r, report_accuracy row, const zc_tensor *got,
+                         const zc_tensor *need, tolerance usual, zc_diag *diag)
 {
     const report_options *o = r->o;
-    report_accuracy a = {.plan = plan};
+    zc_buf at = {0};
+    row.off = cli_differ(got, need, o->rtol < 0 ? usual.rtol : o->rtol,
+                         o->atol < 0 ? usual.atol : o->atol);
+    if (row.off.n > 0) cli_put_index(need, row.off.at, &at);
+    zc_snprintf(row.at, sizeof row.at, "%s", at.data ? at.data : "");
+    (void)zc_tensor_type_text(got, row.got, sizeof row.got);
+    (void)zc_tensor_type_text(need, row.need, sizeof row.need);
+    zc_buf_fini(&at);
+    return ZC_VEC_PUSH(&r->accuracy, row) ? ZC_OK : zc_fail_nomem(diag, row.name, sizeof row);
+}
+
+/* reference: the same outputs of the model as it was written; NULL: they are not asked for. */
+static zc_status compare_output(report *r, size_t plan, zc_session *session, size_t i,
+                                const debug_results *reference, zc_diag *diag)
+{
+    const report_options *o = r->o;
+    report_accuracy row = {.plan = plan, .against = o->expect};
     zc_io_info io;
     zc_view view;
     zc_tensor need;
+    zc_status status = ZC_OK;
     ZC_TRY(zc_plan_output(r->plans[plan].plan, i, &io, diag));
     ZC_TRY(zc_session_output(session, i, &view, diag));
-    ZC_TRY(cli_read_expected(o->expect, io.name, i, &need, diag));
     const zc_tensor got = cli_tensor(&view);
-    zc_buf at = {0};
-    a.name = io.name;
-    a.off =
-        cli_differ(&got, &need, o->rtol < 0 ? CLI_RTOL : o->rtol, o->atol < 0 ? CLI_ATOL : o->atol);
-    if (a.off.n > 0) cli_put_index(&need, a.off.at, &at);
-    zc_snprintf(a.at, sizeof a.at, "%s", at.data ? at.data : "");
-    (void)zc_tensor_type_text(&got, a.got, sizeof a.got);
-    (void)zc_tensor_type_text(&need, a.need, sizeof a.need);
-    zc_buf_fini(&at);
-    free(need.data);
-    return ZC_VEC_PUSH(&r->accuracy, a) ? ZC_OK : zc_fail_nomem(diag, io.name, sizeof a);
+    row.name = io.name;
+    if (o->expect) {
+        ZC_TRY(cli_read_expected(o->expect, io.name, i, &need, diag));
+        status = compare(r, row, &got, &need, (tolerance){CLI_RTOL, CLI_ATOL}, diag);
+        free(need.data);
+    }
+    if (status != ZC_OK || !reference) return status;
+    const double bound = cli_debug_bound(o->precision);
+    row.against = "the model by plain kernels";
+    return compare(r, row, &got, &reference->outputs.data[i], (tolerance){bound, bound / 10}, diag);
 }
 
-static zc_status compare_outputs(report *r, size_t plan, zc_session *session, zc_diag *diag)
+/* The model's outputs for these inputs, as zc verify has them. */
+static zc_status run_reference(const report *r, const cli_values *inputs, debug_results *out,
+                               zc_diag *diag)
 {
-    ZC_TRY(cli_set_inputs(r->plans[plan].plan, session, &r->o->bench.in, diag));
+    debug d = {.threads = r->o->bench.threads, .reference = {.inputs = *inputs}};
+    zc_status status = cli_model_open(r->o->model, &d.model, diag);
+    if (status == ZC_OK)
+        status = cli_debug_run(&d, &(debug_variant){.is_reference = true}, out, NULL, diag);
+    cli_model_close(&d.model);
+    return status;
+}
+
+static zc_status compare_outputs(report *r, size_t plan, zc_session *session,
+                                 const cli_values *inputs, zc_diag *diag)
+{
+    const report_plan *p = &r->plans[plan];
+    const size_t n = p->plan->program.blocks[0].nouts;
+    const bool verify = r->o->verify && strcmp(p->model_sha256, r->model_sha256) == 0;
+    debug_results reference = {.models_outputs = 0};
+    ZC_TRY(cli_give_inputs(session, inputs, diag));
     ZC_TRY(zc_session_run(session, diag));
-    const size_t n = r->plans[plan].plan->program.blocks[0].nouts;
-    for (size_t i = 0; i < n; i++) ZC_TRY(compare_output(r, plan, session, i, diag));
-    return ZC_OK;
+    zc_status status = verify ? run_reference(r, inputs, &reference, diag) : ZC_OK;
+    if (status == ZC_OK && verify && reference.outputs.len != n)
+        status =
+            zc_fail(diag, ZC_ERR_INPUT, p->path, "has not the model's outputs (got %zu, need %zu)",
+                    n, reference.outputs.len);
+    for (size_t i = 0; status == ZC_OK && i < n; i++)
+        status = compare_output(r, plan, session, i, verify ? &reference : NULL, diag);
+    cli_debug_free(&reference);
+    return status;
 }
 
 static zc_status find_accuracy(report *r, size_t plan, zc_diag *diag)
 {
     const bench_options *o = &r->o->bench;
-    zc_session *session;
-    ZC_TRY(zc_session_create(r->plans[plan].plan,
-                             ZC_SESSION_PARAMS(.threads = (int)o->threads, .device = o->device.kind,
-                                               .ordinal = o->device.ordinal),
-                             &session, diag));
-    zc_status status = compare_outputs(r, plan, session, diag);
+    zc_session *session = NULL;
+    cli_values inputs = {.n = 0};
+    cli_inputs in = o->in;
+    in.quiet = !r->plans[plan].times; /* it has been said when they were measured */
+    zc_status status = cli_read_inputs(r->plans[plan].plan, &in, &inputs, diag);
+    if (status == ZC_OK)
+        status = zc_session_create(r->plans[plan].plan,
+                                   ZC_SESSION_PARAMS(.threads = (int)o->threads,
+                                                     .device = o->device.kind,
+                                                     .ordinal = o->device.ordinal),
+                                   &session, diag);
+    if (status == ZC_OK) status = compare_outputs(r, plan, session, &inputs, diag);
     (void)zc_session_destroy(&session);
+    cli_free_values(&inputs);
     return status;
 }
 
 /* ---- fusions ---- */
 
-static zc_status check_model(const report *r, const zc_model_source *model, zc_diag *diag)
+static zc_status check_model(report *r, const zc_model_source *model, zc_diag *diag)
 {
     uint8_t hash[32];
-    char text[2 * sizeof hash + 1];
     ZC_TRY(zc_model_hash(model, hash, diag));
-    for (size_t i = 0; i < sizeof hash; i++) snprintf(text + 2 * i, 3, "%02x", hash[i]);
+    for (size_t i = 0; i < sizeof hash; i++) snprintf(r->model_sha256 + 2 * i, 3, "%02x", hash[i]);
     for (size_t i = 0; i < r->n; i++)
-        if (strcmp(r->plans[i].model_sha256, text) == 0) return ZC_OK;
+        if (strcmp(r->plans[i].model_sha256, r->model_sha256) == 0) return ZC_OK;
     return zc_fail(diag, ZC_ERR_INPUT, r->o->model,
-                   "is the model of no plan here (got SHA-256 %s, need %s)", text,
+                   "is the model of no plan here (got SHA-256 %s, need %s)", r->model_sha256,
                    r->plans[0].model_sha256);
 }
 
@@ -335,23 +390,18 @@ static zc_status find_fusions(report *r, zc_diag *diag)
 
 /* ---- all ---- */
 
-/* Those that take longest in all plans together have colours of their own. */
-static zc_status choose_colours(report *r, zc_diag *diag)
+static zc_status sum_operations(report *r, zc_diag *diag)
 {
     cli_profile all = {.n = 0};
-    size_t n = 0, at = 0;
+    size_t n = 0;
     for (size_t i = 0; i < r->n; i++) n += r->plans[i].steps.n;
     all.steps = zc_calloc(n ? n : 1, sizeof *all.steps);
     for (size_t i = 0; all.steps && i < r->n; i++)
         for (size_t s = 0; s < r->plans[i].steps.n; s++)
             all.steps[all.n++] = r->plans[i].steps.steps[s];
-    cli_group *groups = all.steps ? cli_profile_groups(&all, 0, &at) : NULL;
-    for (size_t i = 0; groups && i < at && i < REPORT_COLOURS; i++)
-        r->operations[i] = groups[i].text;
-    zc_status status = groups ? ZC_OK : zc_fail_nomem(diag, "steps", n);
-    free(groups);
+    if (all.steps) r->operations = cli_profile_groups(&all, 0, &r->operation_count);
     free(all.steps);
-    return status;
+    return r->operations ? ZC_OK : zc_fail_nomem(diag, "steps", n);
 }
 
 static zc_status collect(report *r, zc_diag *diag)
@@ -361,9 +411,9 @@ static zc_status collect(report *r, zc_diag *diag)
     for (size_t i = 0; i < r->n; i++) {
         report_plan *p = &r->plans[i];
         if (p->plan) ZC_TRY(find_memory(p, diag));
-        if (o->expect && p->plan) ZC_TRY(find_accuracy(r, i, diag));
+        if ((o->expect || o->verify) && p->plan) ZC_TRY(find_accuracy(r, i, diag));
     }
-    return choose_colours(r, diag);
+    return sum_operations(r, diag);
 }
 
 zc_status report_collect(report *r, char **paths, size_t n, const report_options *o, zc_diag *diag)
@@ -389,6 +439,7 @@ void report_free(report *r)
         free(p->places);
         zc_plan_destroy(&p->plan);
     }
+    free(r->operations);
     zc_explain_fini(&r->explain);
     ZC_VEC_FINI(&r->accuracy);
 }

@@ -69,6 +69,7 @@ void report_memory(const report *r, const report_plan *p, zc_buf *out)
     for (size_t i = 0; i < n; i++) put_box(r, p, &p->places[i], &x, &y, out);
     put_live(p, steps, &x, &y, out);
     svg_end(out);
-    zc_buf_printf(out, "<p class=\"note\">The %zu largest of %zu results.</p>\n", n,
-                  p->place_count);
+    if (n < p->place_count)
+        zc_buf_printf(out, "<p class=\"note\">The %zu largest of %zu results.</p>\n", n,
+                      p->place_count);
 }

@@ -51,9 +51,10 @@ void report_time(zc_buf *out, double us)
 int report_colour(const report *r, const char *operation)
 {
     int i = 0;
-    while (i < REPORT_COLOURS && (!r->operations[i] || strcmp(r->operations[i], operation) != 0))
+    while (i < REPORT_COLOURS && (size_t)i < r->operation_count &&
+           strcmp(r->operations[i].text, operation) != 0)
         i++;
-    return i;
+    return (size_t)i < r->operation_count ? i : REPORT_COLOURS;
 }
 
 static bool is_same(const cli_profile_step *a, const cli_profile_step *b)
@@ -134,11 +135,6 @@ static void put_model(const report *r, const report_plan *p, zc_buf *out)
     report_text(out, r->o->model);
 }
 
-static void put_expect(const report *r, const report_plan *p, zc_buf *out)
-{
-    report_text(out, r->o->expect);
-}
-
 static const struct place {
     const char *name;
     report_put *put;
@@ -162,7 +158,6 @@ static const struct place {
     {"fusions", report_fusions},
     {"model", put_model},
     {"accuracy", report_accuracies},
-    {"expect", put_expect},
 };
 
 /* ---- parts that are there or not ---- */
@@ -214,12 +209,12 @@ static bool lacks_fusion(const report *r, const report_plan *p)
 
 static bool has_accuracy(const report *r, const report_plan *p)
 {
-    return r->o->expect != NULL;
+    return r->accuracy.len > 0;
 }
 
 static bool lacks_accuracy(const report *r, const report_plan *p)
 {
-    return !r->o->expect;
+    return !has_accuracy(r, p);
 }
 
 static const struct part {

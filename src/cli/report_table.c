@@ -12,7 +12,7 @@
 
 static void put_cell(zc_buf *out, const char *text)
 {
-    zc_buf_puts(out, "<td>");
+    zc_buf_puts(out, "<td class=\"t\">");
     report_text(out, text);
     zc_buf_puts(out, "</td>");
 }
@@ -37,7 +37,7 @@ static void put_nothing(zc_buf *out)
 static void put_operation(const report *r, zc_buf *out, const char *op)
 {
     zc_buf_printf(out,
-                  "<td><svg class=\"key\" viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect "
+                  "<td class=\"o\"><svg class=\"key\" viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect "
                   "class=\"c%d\" width=\"10\" height=\"10\"/></svg> ",
                   report_colour(r, op));
     report_text(out, op);
@@ -294,16 +294,6 @@ static double time_of(const report_plan *p, const char *op, size_t *steps)
     return us;
 }
 
-/* Is it the first of all plans' steps with this operation? */
-static bool is_first(const report *r, size_t plan, size_t step)
-{
-    const char *op = r->plans[plan].steps.steps[step].info.op;
-    for (size_t i = 0; i <= plan; i++)
-        for (size_t k = 0; k < (i < plan ? r->plans[i].steps.n : step); k++)
-            if (strcmp(r->plans[i].steps.steps[k].info.op, op) == 0) return false;
-    return true;
-}
-
 static void put_compared(const report *r, const char *op, zc_buf *out)
 {
     size_t steps;
@@ -334,9 +324,7 @@ void report_compared_operations(const report *r, const report_plan *p, zc_buf *o
         zc_buf_puts(out, " (steps)</th>");
     }
     zc_buf_puts(out, "</tr></thead><tbody>\n");
-    for (size_t i = 0; i < r->n; i++)
-        for (size_t s = 0; s < r->plans[i].steps.n; s++)
-            if (is_first(r, i, s)) put_compared(r, r->plans[i].steps.steps[s].info.op, out);
+    for (size_t i = 0; i < r->operation_count; i++) put_compared(r, r->operations[i].text, out);
     zc_buf_puts(out, "</tbody></table>\n");
 }
 
@@ -443,16 +431,16 @@ void report_cpu_steps(const report *r, const report_plan *p, zc_buf *out)
     size_t n = 0;
     for (uint32_t i = 0; i < program->nsteps; i++) {
         const zc_pstep *step = &program->steps[i];
-        if (step->nchoices) continue;
+        if (step->nchoices || !step->why || !*step->why) continue;
         zc_buf_puts(out, n++ ? "<tr>"
                              : "<table><thead><tr><th>operation</th><th>name</th><th>why on "
                                "the CPU</th></tr></thead><tbody>\n<tr>");
         put_operation(r, out, zc_op_get(step->op)->name);
         put_cell(out, step->name);
-        put_cell(out, step->why ? step->why : "");
+        put_cell(out, step->why);
         zc_buf_puts(out, "</tr>\n");
     }
-    zc_buf_puts(out, n ? "</tbody></table>\n" : "<p>No step runs on the CPU.</p>\n");
+    zc_buf_puts(out, n ? "</tbody></table>\n" : "<p>There is none.</p>\n");
 }
 
 /* ---- fusions ---- */
@@ -538,6 +526,7 @@ void report_accuracies(const report *r, const report_plan *p, zc_buf *out)
         const report_accuracy *a = &r->accuracy.data[i];
         zc_buf_puts(out, "<tr>");
         put_cell(out, r->plans[a->plan].path);
+        put_cell(out, a->against);
         put_cell(out, a->name);
         put_difference(a, out);
         zc_buf_puts(out, "</tr>\n");

@@ -1,9 +1,11 @@
 """WebKit without a screen: Xvfb and WebKitWebDriver, spoken to as W3C's WebDriver says. Only Python's own modules.
 
-usage: browser.py PAGE PICTURE [--dark] [--width N] [--height N] [--selector CSS]: a PNG of the page's beginning, or of an element."""
+usage: browser.py PAGE PICTURE [--dark] [--width N] [--height N] [--selector CSS]: a small PNG of the page's beginning, or
+of an element; so are those of docs/report.md made."""
 
 import argparse
 import base64
+import collections
 import glob
 import json
 import os
@@ -45,12 +47,13 @@ def pixels(path, most=None):
     """A PNG's rows, or so many of them, each a list of (red, green, blue)."""
     data = pathlib.Path(path).read_bytes()
     width, height, depth, kind = struct.unpack(">IIBB", data[16:26])
-    channels = {2: 3, 6: 4}[kind]
+    channels = {2: 3, 3: 1, 6: 4}[kind]
     assert data[:8] == b"\x89PNG\r\n\x1a\n" and depth == 8 and data[28] == 0, path
-    packed, at = b"", 8
+    packed, palette, at = b"", b"", 8
     while at < len(data):
         size, name = struct.unpack(">I4s", data[at:at + 8])
         packed += data[at + 8:at + 8 + size] if name == b"IDAT" else b""
+        palette = data[at + 8:at + 8 + size] if name == b"PLTE" else palette
         at += size + 12
     raw, stride = zlib.decompress(packed), width * channels
     above, rows = bytearray(stride), []
@@ -60,7 +63,10 @@ def pixels(path, most=None):
         for i in range(stride if how else 0):
             left, up, corner = (line[i - channels], above[i], above[i - channels]) if i >= channels else (0, above[i], 0)
             line[i] = (line[i] + (0, left, up, (left + up) // 2, nearest(left, up, corner))[how]) & 255
-        rows.append([tuple(line[i:i + 3]) for i in range(0, stride, channels)])
+        if kind == 3:
+            rows.append([tuple(palette[3 * v:3 * v + 3]) for v in line])
+        else:
+            rows.append([tuple(line[i:i + 3]) for i in range(0, stride, channels)])
         above = line
     return rows
 
@@ -68,6 +74,24 @@ def pixels(path, most=None):
 def nearest(left, up, corner):
     """Paeth's: which of the three is nearest to left + up - corner."""
     return min((left, up, corner), key=lambda v: abs(left + up - corner - v))
+
+
+def chunk(name, data):
+    return struct.pack(">I4s", len(data), name) + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def write(path, rows):
+    """A PNG of 256 colours, the nearest of which all others become: a third of the size."""
+    counts = collections.Counter(p for row in rows for p in row)
+    kinds = {}  # the most frequent of those that are alike
+    for colour, _ in counts.most_common():
+        kinds.setdefault(tuple(v >> 4 for v in colour), colour)
+    palette = list(kinds.values())[:256]
+    number = {c: min(range(len(palette)), key=lambda i: sum((a - b) ** 2 for a, b in zip(palette[i], c))) for c in counts}
+    data = b"".join(b"\0" + bytes(number[p] for p in row) for row in rows)
+    pathlib.Path(path).write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 3, 0, 0, 0))
+                                   + chunk(b"PLTE", bytes(v for c in palette for v in c)) + chunk(b"IDAT", zlib.compress(data, 9))
+                                   + chunk(b"IEND", b""))
 
 
 class Browser:
@@ -151,13 +175,17 @@ class Browser:
         self._call("POST", "/execute/async", {"script": script, "args": []})
 
     def picture(self, path, selector=None):
-        """A PNG of the window, or of one element, as far as it fits."""
+        """A PNG of the window, or of the part of one element that fits in. WebKit's own pictures of elements lack parts."""
         if selector:
-            self.js("document.querySelector(arguments[0]).scrollIntoView({block: 'center'})", selector)
+            self.js("scrollBy(0, Math.floor(document.querySelector(arguments[0]).getBoundingClientRect().top))", selector)
         self.frames()
-        where = f"/element/{self.element(selector)}/screenshot" if selector else "/screenshot"
         with open(path, "wb") as out:
-            out.write(base64.b64decode(self._call("GET", where)))
+            out.write(base64.b64decode(self._call("GET", "/screenshot")))
+        if selector:
+            left, top, right, bottom = (round(v) for v in self.js(
+                "const r = document.querySelector(arguments[0]).getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]",
+                selector))
+            write(path, [row[left:right] for row in pixels(path, bottom)[top:]])
 
     def close(self):
         if "/session/" in getattr(self, "url", ""):
@@ -195,6 +223,8 @@ def main():
     with Browser(dark=a.dark, size=(a.width, a.height)) as browser:
         browser.open(pathlib.Path(a.page).resolve().as_uri())
         browser.picture(a.picture, a.selector)
+    if not a.selector:
+        write(a.picture, pixels(a.picture))
 
 
 if __name__ == "__main__":

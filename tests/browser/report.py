@@ -128,7 +128,6 @@ def check_light_and_dark(page, folder):
             browser.open(page.as_uri())
             browser.picture(folder / f"page-{'dark' if dark else 'light'}.png")
             browser.picture(folder / f"timeline-{'dark' if dark else 'light'}.png", "svg.timeline")
-            browser.picture(folder / f"roofline-{'dark' if dark else 'light'}.png", "svg.roofline")
             check_colours(browser, dark, folder)
             check_pictures(browser, memory=False)
             check_timeline(browser)

@@ -156,14 +156,24 @@ page mixed-page "assert p.row('device')[2] == 'abacus' and p.row('weights')[2] =
 "$zc" run digits.plan --random --dim batch=2 --output-dir good >good.txt
 "$zc" run digits.plan --random --seed 7 --dim batch=2 --output-dir other >other.txt
 expect accurate 0 "" "$zc" report digits.plan -o page.html $quick --expect good
-page accurate-page "assert ['digits.plan', 'probabilities', '0', '0', 'ok, 20 elements'] in p.rows, p.rows"
+page accurate-page "assert ['digits.plan', 'good', 'probabilities', '0', '0', 'ok, 20 elements'] in p.rows, p.rows"
 expect inaccurate 3 "probabilities: " "$zc" report digits.plan --times digits.times -o page.html --dim batch=2 --expect other
-page inaccurate-page "assert [r for r in p.rows if r[:2] == ['digits.plan', 'probabilities'] and ' of 20 elements differ, worst at [' in r[4]]"
+page inaccurate-page "assert [r for r in p.rows if r[:3] == ['digits.plan', 'other', 'probabilities'] and ' of 20 elements differ, worst at [' in r[5]]"
 expect tolerant 0 "" "$zc" report digits.plan --times digits.times -o page.html --dim batch=2 --expect other --atol 1
 "$zc" run digits.plan --random --dim batch=3 --output-dir larger >larger.txt
 expect other-shape 3 "wrong type (got f32[2,10], need f32[3,10])" \
     "$zc" report digits.plan --times digits.times -o page.html --dim batch=2 --expect larger
 page other-shape-page "assert 'wrong type: got f32[2,10], need f32[3,10]' in p.text"
+
+expect verified 0 "" "$zc" report digits.plan --times digits.times -o page.html --model "$model" --verify --dim batch=2
+page verified-page "
+r = [r for r in p.rows if r[1:3] == ['the model by plain kernels', 'probabilities']][0]
+assert r[0] == 'digits.plan' and 0 < float(r[3]) < 1e-5 and r[5] == 'ok, 20 elements', r"
+"$zc" compile "$model" -o static.plan -q --dim batch=3
+expect verified-static 0 "" "$zc" report static.plan -o page.html --seconds 0 --no-peaks --model "$model" --verify --expect larger
+page verified-static-page "assert [r[1] for r in p.rows if r[0] == 'static.plan' and r[-1] == 'ok, 30 elements'] == ['larger', 'the model by plain kernels']"
+expect verified-not 3 "elements differ, worst at" \
+    "$zc" report digits.plan --times digits.times -o page.html --model "$model" --verify --dim batch=2 --rtol 0 --atol 0
 
 # ---- names that would break out; bytes that are not UTF-8 are refused in models, and can only be in a file of times ----
 evil='</script><script>alert(1)</script>"><img/src=x/onerror=alert(2)>'"'"'&amp;{{summary}}`'
@@ -238,7 +248,8 @@ for value in 1 1, ,1 1,2,3 0,1 1,0 1,x inf,1 1e99,1 ''; do
     kept "peaks-$value" 1 "--peaks: got '$value', need GB/s,GFLOP/s" "$zc" report made.times --peaks "$value" -o page.html
 done
 kept save-alone 1 "--save does nothing without one plan that is measured" "$zc" report digits.plan --times digits.times --save x -o page.html
-kept rtol-alone 1 "--rtol does nothing without --expect DIR" "$zc" report made.times --rtol 1 -o page.html
+kept rtol-alone 1 "--rtol does nothing without --expect DIR or --verify" "$zc" report made.times --rtol 1 -o page.html
+kept verify-alone 1 "--verify does nothing without --model MODEL" "$zc" report made.times --verify -o page.html
 kept rules-alone 1 "--rules does nothing without --model MODEL" "$zc" report made.times --rules x -o page.html
 expect no-output 1 "needs --output FILE" "$zc" report made.times
 expect no-folder 2 "/nowhere/page.html: cannot open the directory" "$zc" report made.times -o /nowhere/page.html

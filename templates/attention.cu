@@ -1,5 +1,5 @@
 // Attention: y = softmax(scale * q k^T, capped, + biases) v. Entries: 0 a query by a block; 1 its partial results put
-// together; 2 to 4 what prepares its operands (zc/attention_prepare.cuh); 5 tiles of queries.
+// together; 2 and 3 what prepares its operands (zc/attention_prepare.cuh); 4 tiles of queries.
 //
 // spec.h: see zc/attention.cuh and zc/attention_prepare.cuh; Z_TILE (0 none, 1 on the ordinary cores, 2 on the tensor
 // cores).
@@ -14,7 +14,7 @@
 ZC_KERNEL(0)(const __grid_constant__ zc_attention_params p) { zc_begin(); attend_row(p); }
 ZC_KERNEL(1)(const __grid_constant__ zc_attention_params p) { zc_begin(); merge_row(p); }
 
-ZC_KERNEL(5)(const __grid_constant__ zc_attention_params p) {
+ZC_KERNEL(4)(const __grid_constant__ zc_attention_params p) {
     zc_begin();
 #if Z_TILE == 1
     attend_tile(p);

@@ -4,7 +4,7 @@
 // the order of the keys.
 //
 // spec.h: see zc/attention.cuh and zc/attention_prepare.cuh, and the configuration: Z_GROUPS (warpgroups), Z_KEYS (of
-// each), Z_COLUMNS (Z_DV, rounded up to 16); Z_WGMMA (F16, BF16). Entries: 0 attention; 2 to 5 what prepares its operands.
+// each), Z_COLUMNS (Z_DV, rounded up to 16); Z_WGMMA (F16, BF16). Entries: 0 attention; 2 and 3 what prepares its operands.
 #include "zc/attention_prepare.cuh"
 #include "zc/attention_scores.cuh"
 #include "zc/hopper.cuh"

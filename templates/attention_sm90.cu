@@ -10,7 +10,7 @@
 // barrier is waited for by one of them, or the other's phases would be taken for its own); their sums are joined in the end.
 //
 // spec.h: see zc/attention.cuh and zc/attention_prepare.cuh, and the configuration: Z_WARPGROUPS, Z_KEYS (a step),
-// Z_STAGES, Z_COLUMNS (Z_DV, rounded up to 16), Z_AHEAD, Z_SHARE; Z_WGMMA (F16, BF16). Entries: 0 attention; 2 to 5 what
+// Z_STAGES, Z_COLUMNS (Z_DV, rounded up to 16), Z_AHEAD, Z_SHARE; Z_WGMMA (F16, BF16). Entries: 0 attention; 2 and 3 what
 // prepares its operands.
 #include "zc/attention_prepare.cuh"
 #include "zc/attention_tile.cuh"

@@ -160,7 +160,7 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
 #pragma unroll
         for (int panel = 0; panel < PIPE::PANELS; panel++) {
             const int in = panel % PIPE::HELD;
-            if (PIPE::EXTRA && in == 0) zc_barrier_wait(this->full(at.stage), at.parity);
+            if (PIPE::EXTRA && !Z_PINGPONG && in == 0) zc_barrier_wait(this->full(at.stage), at.parity);
 #pragma unroll
             for (int i = 0; i < PIPE::BLOCKS; i++) {
                 const int row = t.row + (first + i) * 64;
@@ -175,6 +175,7 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
                 }
             }
             if (PIPE::EXTRA && (in + 1 == PIPE::HELD || panel + 1 == PIPE::PANELS)) {
+                if (!ZC_GEMM_TENSOR_Y) zc_named_sync(1 + warpgroup, 128); // all have read; send() has seen to it
                 this->release(at.stage, thread);
                 at.next();
             }
@@ -192,6 +193,12 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
                 if (r < p.g.m && c < p.g.n)
                     *(zc_vec<f32, 2> *)((f32 *)p.g.partial + r * p.g.n + c) = {sum[i][j], sum[i][j + 1]};
             }
+    }
+    // The operand's stages are there, and so their phases known, before the other one's turn.
+    ZC_MEMBER void await_tile(slot at) const {
+        static_assert(!Z_PINGPONG || PIPE::EXTRA <= Z_STAGES, "all of them have room");
+#pragma unroll
+        for (int i = 0; i < PIPE::EXTRA; i++, at.next()) zc_barrier_wait(this->full(at.stage), at.parity);
     }
     ZC_MEMBER void consume(int warpgroup) const {
         const int thread = threadIdx.x % 128;
@@ -212,7 +219,10 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
             ask(t, warpgroup, thread, moments);
             if (Z_PINGPONG) zc_named_sync(3 + warpgroup, 256);
             this->multiply(at, warpgroup, thread, sum);
-            if (Z_PINGPONG) zc_named_arrive(3 + (warpgroup ^ 1), 256);
+            if (Z_PINGPONG) {
+                await_tile(at);
+                zc_named_arrive(3 + (warpgroup ^ 1), 256);
+            }
             if constexpr (ZC_GEMM_PART)
                 store_sums(t, warpgroup, thread, sum);
             else

@@ -400,6 +400,8 @@ typedef struct zc_device_info {
     const char *graph_refusal; /* GPU: why a part is issued step by step instead; NULL: none is */
     bool lost;                 /* the GPU failed: every call on it fails from now on */
     const char *fallback;      /* why ZC_DEVICE_AUTO chose the CPU; NULL: it did not */
+    const char *bus;           /* GPU: its address, by which other tools know it: "0000:3b:00.0" */
+    int driver;                /* GPU: the version of CUDA that its driver serves, 13000 for 13.0 */
 } zc_device_info;
 /* Where the session runs, also after its GPU was lost. */
 ZC_API zc_status zc_session_device_fill(const zc_session *session, zc_device_info *out);
@@ -419,6 +421,9 @@ typedef struct zc_step_info {
     /* With `profile`, of the last run: bytes of operands, each once, and of results; additions and
      * multiplications, -1 where they are not counted for the operation. Else 0. */
     double bytes_in, bytes_out, operations;
+    /* Of the runs of the last zc_session_profile: the median of the step's microseconds, and the
+     * interval in which it lies in 95 of 100 cases. Before it 0. */
+    double median_us, low_us, high_us;
 } zc_step_info;
 /* Step i of the main program. */
 ZC_API zc_status zc_session_step_fill(const zc_session *session, size_t i, zc_step_info *out,
@@ -429,6 +434,46 @@ static inline zc_status zc_session_step(const zc_session *session, size_t i, zc_
     if (out) out->size = sizeof *out;
     return zc_session_step_fill(session, i, out, diag);
 }
+/* How zc_session_profile measures. */
+#define ZC_PROFILE_RUNS_MAX 100000
+typedef struct zc_profile_params {
+    size_t size;       /* sizeof(zc_profile_params); set by the macro below */
+    double seconds;    /* new runs begin for so long */
+    size_t least_runs; /* so many runs in any case; 0: 5 */
+    size_t most_runs;  /* no more runs than these, at most ZC_PROFILE_RUNS_MAX; 0: 200, or
+                          least_runs where that is more */
+} zc_profile_params;
+#define ZC_PROFILE_PARAMS(...) ZC_PARAMS(zc_profile_params, __VA_ARGS__)
+
+/* Whole runs as zc_session_profile measured them; zc_session_step has each step's. */
+typedef struct zc_profile_info {
+    size_t size;
+    size_t runs, steps;
+    double run_us, run_low_us, run_high_us; /* a whole run, as zc_step_info.median_us has a step */
+    double steps_us;                        /* the sum of the steps' medians */
+    double share; /* of a run that is in its steps: the median of the runs */
+} zc_profile_info;
+/* Runs a session that zc_session_params.profile was set for, with the inputs that are set: twice to
+ * warm up, then as params say (NULL: 5 runs), and keeps the time of each step of each run until the
+ * next call, 8 bytes each. Results are those of the last run. These runs do not count among
+ * zc_plan_counters; zc_session_cancel and timeout_ms end one of them and the call with it, and no
+ * times are kept.
+ *
+ * On the CPU a step's time is that between its begin and its end. On a GPU steps are issued one by
+ * one with an event before each, inputs are brought there before the first, and results come back
+ * behind the last: a run's time holds that, no step's does. */
+ZC_API zc_status zc_session_profile_fill(zc_session *session, const zc_profile_params *params,
+                                         zc_profile_info *out, zc_diag *diag);
+static inline zc_status zc_session_profile(zc_session *session, const zc_profile_params *params,
+                                           zc_profile_info *out, zc_diag *diag)
+{
+    if (out) out->size = sizeof *out;
+    return zc_session_profile_fill(session, params, out, diag);
+}
+/* What step i took in each of these runs, in their order: us[n] microseconds, which belong to the
+ * session until the next zc_session_profile or its end. An error before the first. */
+ZC_API zc_status zc_session_step_times(const zc_session *session, size_t i, const double **us,
+                                       size_t *n, zc_diag *diag);
 /* Asks a run in flight (from another thread, or a signal's handler) to stop: it returns
  * ZC_ERR_CANCELLED. Without one nothing happens: later runs are not touched.
  *

@@ -7,6 +7,7 @@
 
 #include "cli/bench_saved.h"
 #include "cli/device.h"
+#include "cli/environment.h"
 #include "cli/inputs.h"
 #include "cli/profile.h"
 
@@ -22,7 +23,7 @@ typedef struct bench_options {
     const char *max_slowdown;            /* "3%"; NULL: not given */
     double slowdown;                     /* 0.03 */
     cli_profiles sweep; /* sizes of dimensions, of which every combination is measured */
-    bool json, steps;
+    bool json, steps, no_transfers;
 } bench_options;
 
 /* Times of runs in their order, in seconds. Of very many every second is kept, then every fourth
@@ -43,6 +44,7 @@ typedef struct bench_target {
     size_t warm_runs;
     bool stable;          /* the last warm-up runs took as long as those before */
     double runs_a_second; /* of all sessions together; by turns with others, by its own times */
+    cli_reading reading;  /* energy of this plan's runs alone, clocks of all plans' */
     cli_profile steps;    /* as far as it was asked for */
     zc_peaks peaks;       /* of the machine; 0: not measured */
 } bench_target;

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "cli/bench.h"
 #include "cli/bench_saved.h"
+#include "cli/stats.h"
 
 /* ---- what the times are of ---- */
 
@@ -14,8 +15,10 @@ static void put_identity(FILE *out, const bench_target *t, const bench_options *
     char cpu[CLI_CPU_MAX];
     (void)zc_session_device(t->session, &device);
     fprintf(out, "%s\nmodel %s\ndevice ", BENCH_FIRST_LINE, t->info.model_sha256);
-    cli_put(out, device.kind == ZC_DEVICE_CUDA ? device.name : cli_cpu_name(cpu));
+    const char *name = device.kind == ZC_DEVICE_CUDA ? device.name : cli_cpu_name(cpu);
+    cli_put(out, *name ? name : "cpu");
     fprintf(out, "\nthreads %d\nconcurrency %lld\n", bench_threads(o), (long long)o->concurrency);
+    if (o->no_transfers) fputs("transfers none\n", out);
     for (size_t i = 0; i < t->values.n; i++) {
         char type[256];
         zc_io_info io;
@@ -132,10 +135,10 @@ static const cli_profile_step *find_step(const cli_profile *p, const bench_saved
 static void judge_step(const cli_profile *p, const bench_options *o, const bench_saved_step *before,
                        zc_diag *diag)
 {
-    cli_interval was;
+    zc_interval was;
     const cli_profile_step *s = find_step(p, before);
     if (!s || cli_chance(before->us, before->runs, s->us, p->runs, 1 + o->slowdown) >= CLI_CHANCE ||
-        !cli_median_of(before->us, before->runs, &was))
+        !zc_median_of(before->us, before->runs, &was))
         return;
     (void)zc_fail(diag, ZC_ERR_ACCURACY, s->info.name,
                   "step %zu (%s) became slower (got %.2f us, was %.2f, %+.1f %%)",
@@ -146,10 +149,10 @@ static void judge_step(const cli_profile *p, const bench_options *o, const bench
 static zc_status judge(const bench_saved *was, const bench_target *t, const bench_options *o,
                        double *is, zc_diag *diag)
 {
-    cli_interval before, now;
+    zc_interval before, now;
     for (size_t i = 0; i < t->times.n; i++) is[i] = t->times.v[i] * 1e3;
-    if (!cli_median_of(was->runs.data, was->runs.len, &before) ||
-        !cli_median_of(is, t->times.n, &now))
+    if (!zc_median_of(was->runs.data, was->runs.len, &before) ||
+        !zc_median_of(is, t->times.n, &now))
         return zc_fail_nomem(diag, "times", was->runs.len);
     if (cli_chance(was->runs.data, was->runs.len, is, t->times.n, 1 + o->slowdown) >= CLI_CHANCE) {
         if (!o->json)
@@ -200,9 +203,9 @@ zc_status bench_among(const bench_target *targets, size_t n, const bench_options
     const bench_times *a = &targets[0].times;
     for (size_t i = 1; i < n; i++) {
         const bench_times *b = &targets[i].times;
-        cli_interval was, is;
+        zc_interval was, is;
         if (cli_chance(a->v, a->n, b->v, b->n, 1 + o->slowdown) >= CLI_CHANCE) continue;
-        if (!cli_median_of(a->v, a->n, &was) || !cli_median_of(b->v, b->n, &is))
+        if (!zc_median_of(a->v, a->n, &was) || !zc_median_of(b->v, b->n, &is))
             return zc_fail_nomem(diag, "times", b->n);
         status = slower(targets[0].path, &targets[i], o, was.mid * 1e3, is.mid * 1e3, diag);
     }

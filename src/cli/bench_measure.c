@@ -1,3 +1,4 @@
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -5,6 +6,7 @@
 #include "base/thread.h"
 #include "cli/bench.h"
 #include "cli/progress.h"
+#include "runtime/resident.h"
 
 #define TIMES_MAX ((size_t)1 << 22)
 
@@ -61,9 +63,9 @@ static zc_status warm_until_stable(zc_session *s, bench_target *t, double end, z
     double before = 0;
     while (!t->stable && cli_now() < end) {
         double v[WINDOW];
-        cli_interval now;
+        zc_interval now;
         for (int i = 0; i < WINDOW; i++, t->warm_runs++) ZC_TRY(run_once(s, &v[i], diag));
-        if (!cli_median_of(v, WINDOW, &now)) return zc_fail_nomem(diag, "timings", sizeof v);
+        if (!zc_median_of(v, WINDOW, &now)) return zc_fail_nomem(diag, "timings", sizeof v);
         t->stable = now.mid > before * 0.98 && now.mid < before * 1.02;
         before = now.mid;
     }
@@ -87,7 +89,8 @@ static zc_status open_session(const bench_target *t, const bench_options *o, zc_
                              ZC_SESSION_PARAMS(.threads = (int)o->threads, .device = o->device.kind,
                                                .ordinal = o->device.ordinal),
                              out, diag));
-    return cli_give_inputs(*out, &t->values, diag);
+    ZC_TRY(cli_give_inputs(*out, &t->values, diag));
+    return o->no_transfers ? zc_session_reside(*out, diag) : ZC_OK;
 }
 
 static zc_status open_target(bench_target *t, const bench_options *o, bool quiet, zc_diag *diag)
@@ -111,10 +114,11 @@ static bool is_done(const bench_target *targets, size_t n, int64_t least, double
 
 /* Every second round goes backwards, so that none always comes behind the same. */
 static zc_status measure_in_turn(bench_target *targets, size_t n, const bench_options *o,
-                                 zc_diag *diag)
+                                 cli_meter *meter, zc_diag *diag)
 {
     const size_t most = TIMES_MAX / n;
     for (size_t i = 0; i < n; i++) ZC_TRY(times_init(&targets[i].times, most, diag));
+    cli_meter_begin(meter);
     double end = cli_now() + o->seconds, seconds, sum[BENCH_PLANS_MAX] = {0};
     for (size_t round = 0; !is_done(targets, n, o->iterations, end); round++)
         for (size_t i = 0; i < n; i++) {
@@ -122,6 +126,7 @@ static zc_status measure_in_turn(bench_target *targets, size_t n, const bench_op
             ZC_TRY(run_once(targets[at].session, &seconds, diag));
             times_add(&targets[at].times, most, seconds);
             sum[at] += seconds;
+            cli_meter_tick(meter);
         }
     for (size_t i = 0; i < n; i++)
         targets[i].runs_a_second = (double)targets[i].times.runs / sum[i];
@@ -140,6 +145,7 @@ typedef struct gate {
 typedef struct worker {
     zc_session *session;
     gate *gate;
+    cli_meter *meter; /* the first's to look at; NULL: another's */
     bench_times times;
     size_t most, least;
     pthread_t thread;
@@ -161,6 +167,7 @@ static void *work(void *arg)
         double seconds;
         w->status = run_once(w->session, &seconds, w->diag);
         if (w->status == ZC_OK) times_add(&w->times, w->most, seconds);
+        if (w->meter) cli_meter_tick(w->meter);
     }
     w->finished = cli_now();
     return NULL;
@@ -201,7 +208,8 @@ static zc_status collect(bench_target *t, const worker *workers, size_t n, doubl
     return ZC_OK;
 }
 
-static zc_status measure_together(bench_target *t, const bench_options *o, zc_diag *diag)
+static zc_status measure_together(bench_target *t, const bench_options *o, cli_meter *meter,
+                                  zc_diag *diag)
 {
     size_t n = (size_t)o->concurrency;
     worker *workers = zc_calloc(n, sizeof *workers);
@@ -209,6 +217,7 @@ static zc_status measure_together(bench_target *t, const bench_options *o, zc_di
     gate g = {.lock = PTHREAD_MUTEX_INITIALIZER, .opened = PTHREAD_COND_INITIALIZER};
     zc_status status = ZC_OK;
     workers[0].session = t->session;
+    workers[0].meter = meter;
     for (size_t i = 0; i < n && status == ZC_OK; i++) {
         worker *w = &workers[i];
         w->gate = &g;
@@ -217,6 +226,7 @@ static zc_status measure_together(bench_target *t, const bench_options *o, zc_di
             status = zc_fail(diag, ZC_ERR_LIMIT, NULL, "no more threads (got %zu, need %zu)", i, n);
     }
     pthread_mutex_lock(&g.lock);
+    cli_meter_begin(meter);
     double start = cli_now();
     g.end = start + o->seconds;
     g.open = true;
@@ -237,15 +247,32 @@ static zc_status measure_together(bench_target *t, const bench_options *o, zc_di
 
 /* ---- all ---- */
 
+static zc_status warm_up_and_measure(bench_target *targets, size_t n, const bench_options *o,
+                                     cli_meter *meter, zc_diag *diag)
+{
+    for (size_t i = 0; i < n; i++) ZC_TRY(warm_up(targets[i].session, &targets[i], o, diag));
+    return o->concurrency > 1 ? measure_together(targets, o, meter, diag)
+                              : measure_in_turn(targets, n, o, meter, diag);
+}
+
+/* Energy of runs by turns is nobody's alone. */
 static zc_status measure(bench_target *targets, size_t n, const bench_options *o, zc_diag *diag)
 {
+    zc_device_info device;
+    cli_meter meter;
+    cli_reading reading;
     for (size_t i = 0; i < n; i++) {
         ZC_TRY(open_target(&targets[i], o, i > 0, diag));
         if (o->baseline) ZC_TRY(bench_check(&targets[i], o, diag));
-        ZC_TRY(warm_up(targets[i].session, &targets[i], o, diag));
     }
-    return o->concurrency > 1 ? measure_together(targets, o, diag)
-                              : measure_in_turn(targets, n, o, diag);
+    ZC_TRY(zc_session_device(targets[0].session, &device));
+    cli_meter_open(&device, CLI_POWERCAP, &meter);
+    zc_status status = warm_up_and_measure(targets, n, o, &meter, diag);
+    cli_meter_end(&meter, &reading);
+    cli_meter_close(&meter);
+    if (n > 1) reading.gpu_joules = reading.cpu_joules = NAN;
+    for (size_t i = 0; i < n; i++) targets[i].reading = reading;
+    return status;
 }
 
 zc_status bench_measure(bench_target *targets, size_t n, const bench_options *o, zc_diag *diag)

@@ -1,8 +1,10 @@
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "cli/bench.h"
+#include "cli/stats.h"
 
 /* ---- the times alone ---- */
 
@@ -40,6 +42,29 @@ static zc_status print_steps(const cli_profile *p, zc_diag *diag)
     return ZC_OK;
 }
 
+static void print_joules(const char *whose, double joules, double watts, double runs)
+{
+    if (!isnan(joules))
+        printf("%s: %.6g J a run, %.1f W on average\n", whose, joules / runs, watts);
+}
+
+static void print_energy(const bench_target *t)
+{
+    const cli_reading *r = &t->reading;
+    print_joules("energy of the GPU", r->gpu_joules, r->gpu_watts, (double)t->times.runs);
+    print_joules("energy of the CPU's packages", r->cpu_joules, r->cpu_watts,
+                 (double)t->times.runs);
+}
+
+static void print_transfers(const zc_session *session, const bench_options *o)
+{
+    zc_device_info device;
+    if (zc_session_device(session, &device) != ZC_OK || device.kind != ZC_DEVICE_CUDA) return;
+    fputs(o->no_transfers ? "; inputs and results stayed there"
+                          : "; with inputs brought there and results brought back",
+          stdout);
+}
+
 static zc_status print_text(const bench_target *t, const bench_summary *s, const bench_options *o,
                             zc_diag *diag)
 {
@@ -57,46 +82,26 @@ static zc_status print_text(const bench_target *t, const bench_summary *s, const
         printf("two modes: runs take about %.3f ms or about %.3f ms\n", s->modes[0] * 1e3,
                s->modes[1] * 1e3);
     if (o->warmup < 0 && !t->stable) puts("not stable: warming up ended before times were alike");
+    print_energy(t);
+    cli_print_clocks(&t->reading);
     cli_print_device(t->session);
+    print_transfers(t->session, o);
     puts("");
     return o->steps ? print_steps(&t->steps, diag) : ZC_OK;
 }
 
 /* ---- JSON ---- */
 
-static void put_json_inputs(const bench_target *t)
+/* Whose joules: of the GPU, of the CPU's packages; null where they are not known. */
+static void put_json_energy(const char *whose, double joules, double watts, double runs)
 {
-    fputs(", \"inputs\": [", stdout);
-    for (size_t i = 0; i < t->values.n; i++) {
-        char type[256];
-        zc_io_info io;
-        if (zc_plan_input(t->plan, i, &io, NULL) != ZC_OK) continue;
-        printf("%s{\"name\": ", i ? ", " : "");
-        cli_json(stdout, io.name);
-        fputs(", \"type\": ", stdout);
-        cli_json(stdout, zc_tensor_type_text(&t->values.v[i], type, sizeof type));
-        putchar('}');
+    printf("\"%s\": ", whose);
+    if (isnan(joules)) {
+        fputs("null", stdout);
+        return;
     }
-    putchar(']');
-}
-
-static void put_json_environment(const bench_target *t, const bench_options *o)
-{
-    zc_device_info device = {.name = "", .kind = ZC_DEVICE_CPU};
-    char cpu[CLI_CPU_MAX];
-    (void)zc_session_device(t->session, &device);
-    fputs(", \"environment\": {\"plan\": ", stdout);
-    cli_json(stdout, t->path);
-    printf(", \"model_sha256\": \"%s\", \"compiled_by\": ", t->info.model_sha256);
-    cli_json(stdout, t->info.zc_version);
-    printf(", \"zc\": \"%s\", \"device\": ", zc_version());
-    cli_json(stdout, device.name);
-    if (device.kind == ZC_DEVICE_CUDA) printf(", \"arch\": \"sm_%d\"", device.arch);
-    fputs(", \"cpu\": ", stdout);
-    cli_json(stdout, cli_cpu_name(cpu));
-    printf(", \"threads\": %d, \"concurrency\": %lld", bench_threads(o), (long long)o->concurrency);
-    put_json_inputs(t);
-    putchar('}');
+    printf("{\"joules\": %.6f, \"joules_per_run\": %.9f, \"watts\": %.3f}", joules, joules / runs,
+           watts);
 }
 
 static void put_json_steps(const cli_profile *p)
@@ -112,6 +117,8 @@ static void put_json_steps(const cli_profile *p)
 
 void bench_print_json(const bench_target *t, const bench_summary *s, const bench_options *o)
 {
+    const cli_reading *r = &t->reading;
+    const double runs = (double)t->times.runs;
     printf("{\"runs\": %zu, \"median_ms\": %.6f, \"ci95_low_ms\": %.6f, \"ci95_high_ms\": %.6f, "
            "\"min_ms\": %.6f, \"max_ms\": %.6f, \"p90_ms\": %.6f, \"p99_ms\": %.6f, "
            "\"p999_ms\": %.6f, \"outliers\": %zu, \"session_bytes\": %llu, "
@@ -126,7 +133,19 @@ void bench_print_json(const bench_target *t, const bench_summary *s, const bench
            s->drift);
     if (s->modes[0] > 0) printf("%.6f, %.6f", s->modes[0] * 1e3, s->modes[1] * 1e3);
     putchar(']');
-    put_json_environment(t, o);
+    fputs(", \"energy\": {", stdout);
+    put_json_energy("gpu", r->gpu_joules, r->gpu_watts, runs);
+    fputs(", ", stdout);
+    put_json_energy("cpu", r->cpu_joules, r->cpu_watts, runs);
+    fputs("}, \"environment\": ", stdout);
+    cli_environment_json(stdout, &(cli_environment){.path = t->path,
+                                                    .plan = t->plan,
+                                                    .session = t->session,
+                                                    .values = &t->values,
+                                                    .reading = r,
+                                                    .threads = bench_threads(o),
+                                                    .sessions = (int)o->concurrency,
+                                                    .no_transfers = o->no_transfers});
     if (o->steps) put_json_steps(&t->steps);
     putchar('}');
 }

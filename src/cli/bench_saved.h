@@ -1,20 +1,6 @@
-/* The file of zc bench --save, one fact a line:
- *
- *   zc-bench 1
- *   model SHA-256
- *   device NAME
- *   threads N
- *   concurrency N
- *   input TYPE NAME
- *   run MS                        in their order, at most BENCH_RUNS_KEPT, evenly chosen
- *   peaks BYTES OPERATIONS        a second, that the machine can do; only where they are known
- *   step NUMBER OPERATION NAME
- *   us MICROSECONDS ...           of the step before, a run each
- *   work IN OUT OPERATIONS KERNEL bytes, arithmetic (-1: not counted) and GPU kernel (none on the
- *                                 CPU) of the step before
- *
- * Names are written as cli_put prints them, so that each stays in its line. The lines before the
- * runs say what the times are of; those that are not known here are left to whoever compares. */
+/* The file of zc bench --save, whose form is in docs/report.md. Names in it are written as cli_put
+ * prints them, so that each stays in its line. The lines before the runs say what the times are of;
+ * those that are not known here are left to whoever compares. */
 #ifndef ZC_CLI_BENCH_SAVED_H
 #define ZC_CLI_BENCH_SAVED_H
 

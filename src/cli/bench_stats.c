@@ -1,8 +1,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/stats.h"
 #include "cli/bench.h"
-#include "cli/stats.h"
 
 /* By how much the last third is longer than the first, where their medians' intervals are apart by
  * more than a hundredth. */
@@ -11,8 +11,8 @@ static bool drift_of(const bench_times *t, double *out)
     size_t third = t->n / 3;
     *out = 0;
     if (third < 3) return true;
-    cli_interval a, b;
-    if (!cli_median_of(t->v, third, &a) || !cli_median_of(t->v + t->n - third, third, &b))
+    zc_interval a, b;
+    if (!zc_median_of(t->v, third, &a) || !zc_median_of(t->v + t->n - third, third, &b))
         return false;
     bool apart = a.high < b.low || b.high < a.low;
     double change = b.mid / a.mid - 1;
@@ -45,7 +45,7 @@ static void find_modes(const double *v, size_t n, double *modes)
     if (best < least || m - best < least) return;
     double mean = all / (double)m - w[m / 2];
     double within = (squares - (double)m * mean * mean - greatest) / (double)m;
-    double low = cli_quantile(w, best, 0.5), high = cli_quantile(w + best, m - best, 0.5);
+    double low = zc_quantile(w, best, 0.5), high = zc_quantile(w + best, m - best, 0.5);
     double apart = sqrt(greatest * (double)m / ((double)best * (double)(m - best)));
     if (high < low * 1.02 || (within > 0 && apart / sqrt(within) < 4.5)) return;
     modes[0] = low;
@@ -54,19 +54,19 @@ static void find_modes(const double *v, size_t n, double *modes)
 
 bool bench_summarise(const bench_times *t, bench_summary *out)
 {
-    double *v = cli_sorted(t->v, t->n);
+    double *v = zc_sorted(t->v, t->n);
     *out = (bench_summary){0};
     if (!v) return false;
-    cli_interval mid = cli_median(v, t->n);
+    zc_interval mid = zc_median(v, t->n);
     *out = (bench_summary){.low = mid.low,
                            .high = mid.high,
                            .p50 = mid.mid,
-                           .p90 = cli_quantile(v, t->n, 0.9),
-                           .p99 = cli_quantile(v, t->n, 0.99),
-                           .p999 = cli_quantile(v, t->n, 0.999),
+                           .p90 = zc_quantile(v, t->n, 0.9),
+                           .p99 = zc_quantile(v, t->n, 0.99),
+                           .p999 = zc_quantile(v, t->n, 0.999),
                            .min = v[0],
                            .max = v[t->n - 1]};
-    double q1 = cli_quantile(v, t->n, 0.25), q3 = cli_quantile(v, t->n, 0.75),
+    double q1 = zc_quantile(v, t->n, 0.25), q3 = zc_quantile(v, t->n, 0.75),
            fence = 1.5 * (q3 - q1);
     for (size_t i = 0; i < t->n; i++) out->outliers += v[i] < q1 - fence || v[i] > q3 + fence;
     find_modes(v, t->n, out->modes);

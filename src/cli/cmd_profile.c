@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/pool.h"
+#include "cli/environment.h"
 #include "cli/profile.h"
 #include "cli/progress.h"
 #include "runtime/probe.h"
@@ -54,7 +55,6 @@ static const cli_option table[] = {
 typedef struct report {
     const char *path;
     zc_plan *plan;
-    zc_plan_info info;
     zc_device_info device;
     cli_values values;
     cli_profile profile;
@@ -131,6 +131,7 @@ static zc_status print_text(const report *r, const options *o, zc_diag *diag)
         printf("; %d threads read %.1f GB/s and do %.1f GFLOP/s of f32 products", r->threads,
                r->peaks.bytes * 1e-9, r->peaks.operations * 1e-9);
     puts("");
+    cli_print_clocks(&p->reading);
     return ZC_OK;
 }
 
@@ -172,17 +173,16 @@ static zc_status put_groups(const cli_profile *p, const char *member, int64_t de
 static zc_status print_json(const report *r, const options *o, zc_diag *diag)
 {
     const cli_profile *p = &r->profile;
-    char cpu[CLI_CPU_MAX];
-    fputs("{\"plan\": ", stdout);
-    cli_json(stdout, r->path);
-    printf(", \"model_sha256\": \"%s\", \"zc\": \"%s\", \"device\": ", r->info.model_sha256,
-           zc_version());
-    cli_json(stdout, r->device.name);
-    fputs(", \"cpu\": ", stdout);
-    cli_json(stdout, cli_cpu_name(cpu));
-    printf(", \"threads\": %d, \"runs\": %zu, \"sum_us\": %.3f, \"run_us\": %.3f, \"share\": %.4f, "
-           "\"peaks\": ",
-           r->threads, p->runs, p->sum, p->run_us, p->share);
+    fputs("{\"environment\": ", stdout);
+    cli_environment_json(stdout, &(cli_environment){.path = r->path,
+                                                    .plan = r->plan,
+                                                    .session = p->session,
+                                                    .values = &r->values,
+                                                    .reading = &p->reading,
+                                                    .threads = r->threads,
+                                                    .sessions = 1});
+    printf(", \"runs\": %zu, \"sum_us\": %.3f, \"run_us\": %.3f, \"share\": %.4f, \"peaks\": ",
+           p->runs, p->sum, p->run_us, p->share);
     if (r->peaks.bytes > 0)
         printf("{\"bytes_per_second\": %.0f, \"f32_operations_per_second\": %.0f}", r->peaks.bytes,
                r->peaks.operations);
@@ -248,7 +248,6 @@ static zc_status measure(report *r, const options *o, zc_diag *diag)
 {
     cli_profile_params params = {.device = o->device, .threads = o->threads, .seconds = o->seconds};
     ZC_TRY(cli_load_plan(r->path, &r->plan, diag));
-    ZC_TRY(zc_plan_info_get(r->plan, &r->info));
     ZC_TRY(cli_read_inputs(r->plan, &o->in, &r->values, diag));
     ZC_TRY(cli_profile_run(r->plan, &r->values, &params, &r->profile, diag));
     ZC_TRY(zc_session_device(r->profile.session, &r->device));

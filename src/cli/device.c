@@ -48,7 +48,7 @@ const char *cli_cpu_name(char buf[CLI_CPU_MAX])
     static const char key[] = "model name\t: ";
     char line[sizeof key + CLI_CPU_MAX];
     FILE *in = fopen("/proc/cpuinfo", "re");
-    snprintf(buf, CLI_CPU_MAX, "cpu");
+    buf[0] = '\0';
     while (in && fgets(line, sizeof line, in)) {
         if (strncmp(line, key, sizeof key - 1) != 0) continue;
         line[strcspn(line, "\n")] = '\0';

@@ -21,7 +21,7 @@ cli_setter cli_set_device; /* cli_device: cpu, cuda, cuda:N or auto */
 /* "on NVIDIA H200, 92 GPU steps, 2 CPU steps, ..." after a run. */
 void cli_print_device(const zc_session *session);
 
-/* What the processor calls itself; "cpu" where the system does not say. Returns buf. */
+/* What the processor calls itself; "" where the system does not say. Returns buf. */
 #define CLI_CPU_MAX 128
 const char *cli_cpu_name(char buf[CLI_CPU_MAX]);
 

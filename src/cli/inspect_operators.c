@@ -155,9 +155,8 @@ static const char notes[] =
     "vectors_per_class. SVMRegressor applies post_transform.\n"
     "- OneHotEncoder gives zeros for a category that is not listed, whatever `zeros` says. "
     "post_transform PROBIT is refused.\n"
-    "- DynamicQuantizeLSTM: the weights are what their integers stand for; what they are "
-    "multiplied "
-    "by is not quantised.\n";
+    "- DynamicQuantizeLSTM: the state of each sequence has a scale of its own (ONNX Runtime's of "
+    "several sequences\n  depends on its threads).\n";
 
 /* What is not read: under each reason, in the order of the table. */
 static void put_refusals(void)

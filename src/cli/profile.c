@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-enum { WARM = 2, RUNS_LEAST = 5, RUNS_MOST = 200 };
-
 static zc_status open_session(zc_plan *plan, const cli_values *values,
                               const cli_profile_params *params, zc_session **out, zc_diag *diag)
 {
@@ -15,46 +13,37 @@ static zc_status open_session(zc_plan *plan, const cli_values *values,
     return cli_give_inputs(*out, values, diag);
 }
 
-/* times[i * RUNS_MOST + r]: step i in run r. */
-static zc_status run(cli_profile *p, double seconds, zc_diag *diag)
+static zc_status run_metered(cli_profile *p, double seconds, zc_profile_info *out, zc_diag *diag)
 {
-    double us[RUNS_MOST], shares[RUNS_MOST];
-    for (int i = 0; i < WARM; i++) ZC_TRY(zc_session_run(p->session, diag));
-    double end = cli_now() + seconds;
-    for (; p->runs < RUNS_LEAST || (p->runs < RUNS_MOST && cli_now() < end); p->runs++) {
-        double start = cli_now(), sum = 0;
-        ZC_TRY(zc_session_run(p->session, diag));
-        us[p->runs] = (cli_now() - start) * 1e6;
-        for (size_t i = 0; i < p->n; i++) {
-            ZC_TRY(zc_session_step(p->session, i, &p->steps[i].info, diag));
-            sum += p->times[i * RUNS_MOST + p->runs] = p->steps[i].info.us;
-        }
-        shares[p->runs] = sum / us[p->runs];
-    }
-    cli_interval all, share;
-    if (!cli_median_of(us, p->runs, &all) || !cli_median_of(shares, p->runs, &share))
-        return zc_fail_nomem(diag, "times of runs", p->runs);
-    p->run_us = all.mid;
-    p->share = share.mid;
-    return ZC_OK;
+    zc_device_info device;
+    cli_meter meter;
+    ZC_TRY(zc_session_device(p->session, &device));
+    cli_meter_open(&device, CLI_POWERCAP, &meter);
+    zc_status status =
+        zc_session_profile(p->session, ZC_PROFILE_PARAMS(.seconds = seconds), out, diag);
+    cli_meter_end(&meter, &p->reading);
+    cli_meter_close(&meter);
+    return status;
 }
 
 zc_status cli_profile_run(zc_plan *plan, const cli_values *values, const cli_profile_params *params,
                           cli_profile *out, zc_diag *diag)
 {
-    zc_plan_info info;
-    ZC_TRY(zc_plan_info_get(plan, &info));
-    out->n = info.steps;
-    out->steps = zc_calloc(info.steps ? info.steps : 1, sizeof *out->steps);
-    out->times = zc_calloc(info.steps ? info.steps : 1, RUNS_MOST * sizeof *out->times);
-    if (!out->steps || !out->times) return zc_fail_nomem(diag, "times of steps", info.steps);
+    zc_profile_info all;
     ZC_TRY(open_session(plan, values, params, &out->session, diag));
-    ZC_TRY(run(out, params->seconds, diag));
+    ZC_TRY(run_metered(out, params->seconds, &all, diag));
+    out->n = all.steps;
+    out->runs = all.runs;
+    out->sum = all.steps_us;
+    out->run_us = all.run_us;
+    out->share = all.share;
+    out->steps = zc_calloc(all.steps ? all.steps : 1, sizeof *out->steps);
+    if (!out->steps) return zc_fail_nomem(diag, "times of steps", all.steps);
     for (size_t i = 0; i < out->n; i++) {
-        out->steps[i].us = out->times + i * RUNS_MOST;
-        if (!cli_median_of(out->steps[i].us, out->runs, &out->steps[i].time))
-            return zc_fail_nomem(diag, "times of steps", out->runs);
-        out->sum += out->steps[i].time.mid;
+        cli_profile_step *s = &out->steps[i];
+        ZC_TRY(zc_session_step(out->session, i, &s->info, diag));
+        ZC_TRY(zc_session_step_times(out->session, i, &s->us, &out->runs, diag));
+        s->time = (zc_interval){s->info.low_us, s->info.median_us, s->info.high_us};
     }
     return ZC_OK;
 }
@@ -63,7 +52,6 @@ void cli_profile_free(cli_profile *p)
 {
     (void)zc_session_destroy(&p->session);
     free(p->steps);
-    free(p->times);
     *p = (cli_profile){0};
 }
 

@@ -2,15 +2,16 @@
 #ifndef ZC_CLI_PROFILE_H
 #define ZC_CLI_PROFILE_H
 
+#include "base/stats.h"
 #include "cli/device.h"
 #include "cli/inputs.h"
-#include "cli/stats.h"
+#include "cli/meter.h"
 #include "runtime/probe.h"
 
 typedef struct cli_profile_step {
     zc_step_info info;
-    const double *us; /* of each run */
-    cli_interval time;
+    const double *us; /* of each run; the session's */
+    zc_interval time;
 } cli_profile_step;
 
 /* Of runs in a session that times every step; on a GPU these are issued one by one. */
@@ -20,8 +21,8 @@ typedef struct cli_profile {
     double sum;    /* of the steps' medians, in microseconds */
     double run_us; /* of a whole run, the median */
     double share;  /* of a run that is in its steps, the median */
-    double *times;
     zc_session *session;
+    cli_reading reading; /* clocks and energy, of all runs */
 } cli_profile;
 
 typedef struct cli_profile_params {

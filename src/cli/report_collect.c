@@ -50,7 +50,7 @@ static zc_status take_steps(report_plan *p, zc_diag *diag)
                                             .bytes_out = s->bytes_out,
                                             .operations = s->has_work ? s->operations : -1},
                                    .us = s->us};
-        if (!cli_median_of(s->us, s->runs, &step->time)) return zc_fail_nomem(diag, "times", n);
+        if (!zc_median_of(s->us, s->runs, &step->time)) return zc_fail_nomem(diag, "times", n);
         if (!out->runs || s->runs < out->runs) out->runs = s->runs;
         out->sum += step->time.mid;
     }

@@ -5,6 +5,7 @@
 
 #include "cli/explain_print.h"
 #include "cli/report.h"
+#include "cli/stats.h"
 #include "rules/census.h"
 #include "runtime/plan.h"
 
@@ -36,10 +37,11 @@ static void put_nothing(zc_buf *out)
 
 static void put_operation(const report *r, zc_buf *out, const char *op)
 {
-    zc_buf_printf(out,
-                  "<td class=\"o\"><svg class=\"key\" viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect "
-                  "class=\"c%d\" width=\"10\" height=\"10\"/></svg> ",
-                  report_colour(r, op));
+    zc_buf_printf(
+        out,
+        "<td class=\"o\"><svg class=\"key\" viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect "
+        "class=\"c%d\" width=\"10\" height=\"10\"/></svg> ",
+        report_colour(r, op));
     report_text(out, op);
     zc_buf_puts(out, "</td>");
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cpu/bytes_finish.h"
+#include "cpu/bytes_tiles.h"
 
 enum { LANES = ZC_BYTE_COLUMNS, DEEP = 4, PANELS = 4, ROWS = 12 };
 
@@ -124,25 +125,10 @@ void zc_bytes_offset(const void *packed, int64_t k, int64_t n, int a_zero, int b
 typedef void (*tile_fn)(const zc_byte_product *p, int64_t rows, const uint8_t *a, int64_t lda,
                         int64_t from, int64_t n, void *y, int64_t ldy);
 
-/* Of a result. */
-static size_t size_of(const zc_byte_product *p)
-{
-    return p->s.scale ? 1 : sizeof(int32_t);
-}
-
 static const int8_t *panel_at(const zc_byte_product *p, int64_t column)
 {
     const int8_t *panels = (const int8_t *)((const int32_t *)p->b + panels_of(p->n) * LANES);
     return panels + column * zc_bytes_row(p->k);
-}
-
-/* What the right operand's zero point takes off all sums of a row. */
-ZC_INLINE int32_t row_part(const zc_byte_product *p, const uint8_t *a)
-{
-    uint32_t sum = 0;
-    if (!p->b_zero) return 0;
-    for (int64_t i = 0; i < p->k; i++) sum += a[i];
-    return (int32_t)((uint32_t)p->b_zero * sum);
 }
 
 static void tile_plainly(const zc_byte_product *p, int64_t rows, const uint8_t *a, int64_t lda,
@@ -150,7 +136,7 @@ static void tile_plainly(const zc_byte_product *p, int64_t rows, const uint8_t *
 {
     int32_t sums[PANELS * LANES];
     for (int64_t r = 0; r < rows; r++, a += lda) {
-        const uint32_t part = (uint32_t)row_part(p, a);
+        const uint32_t part = (uint32_t)zc_bytes_part(p, a);
         for (int64_t i = 0; i < n; i++) {
             const int8_t *b = panel_at(p, from + i / LANES * LANES) + i % LANES * DEEP;
             uint32_t sum = (uint32_t)p->offset[from + i] - part;
@@ -158,7 +144,7 @@ static void tile_plainly(const zc_byte_product *p, int64_t rows, const uint8_t *
                 sum += (uint32_t)(a[d] * b[d / DEEP * DEEP * LANES + d % DEEP]);
             sums[i] = (int32_t)sum;
         }
-        zc_bytes_finish(&p->s, sums, from, n, (uint8_t *)y + (size_t)(r * ldy) * size_of(p));
+        zc_bytes_finish(&p->s, sums, from, n, (uint8_t *)y + (size_t)(r * ldy) * zc_bytes_size(p));
     }
 }
 
@@ -192,12 +178,12 @@ ZC_INLINE ZC_VNNI void tile_vnni(int rows, int panels, const zc_byte_product *p,
     }
     SIMD_UNROLL
     for (int r = 0; r < rows; r++) {
-        const __m512i part = _mm512_set1_epi32(row_part(p, a + r * lda));
+        const __m512i part = _mm512_set1_epi32(zc_bytes_part(p, a + r * lda));
         SIMD_UNROLL
         for (int v = 0; v < panels; v++)
             zc_bytes_finish16(&p->s, &range, _mm512_sub_epi32(sum[r][v], part), from + v * LANES,
                               zc_bytes_mask(n - v * LANES),
-                              (uint8_t *)y + (size_t)(r * ldy + v * LANES) * size_of(p));
+                              (uint8_t *)y + (size_t)(r * ldy + v * LANES) * zc_bytes_size(p));
     }
 }
 
@@ -242,8 +228,29 @@ static int64_t tile_rows(int64_t left, int64_t panels)
     return left < ROWS / 2 ? left : ROWS / 2;
 }
 
-void zc_bytes_multiply(const zc_byte_product *p, int64_t m, const uint8_t *a, int64_t lda,
-                       int64_t from, int64_t to, void *y, int64_t ldy)
+/* Rows that tiles take, in whole tiles: sums deep enough to be worth it. */
+static int64_t tiled_rows(const zc_byte_product *p, int64_t m)
+{
+    return p->k >= ZC_TILE_DEPTH / 2 && m >= ZC_TILE_ROWS && zc_has_tiles()
+               ? m / ZC_TILE_ROWS * ZC_TILE_ROWS
+               : 0;
+}
+
+static void multiply_tiled(const zc_byte_product *p, int64_t m, const uint8_t *a, int64_t lda,
+                           int64_t from, int64_t to, void *y, int64_t ldy)
+{
+    zc_tiles_begin();
+    for (int64_t c = from; c < to; c += 2 * LANES)
+        for (int64_t r = 0; r < m; r += 2 * ZC_TILE_ROWS)
+            zc_tiles_multiply(p, panel_at(p, c),
+                              m - r < 2 * ZC_TILE_ROWS ? m - r : 2 * ZC_TILE_ROWS, a + r * lda, lda,
+                              c, to - c < 2 * LANES ? to - c : 2 * LANES,
+                              (uint8_t *)y + (size_t)(r * ldy + c - from) * zc_bytes_size(p), ldy);
+    zc_tiles_end();
+}
+
+static void multiply_rows(const zc_byte_product *p, int64_t m, const uint8_t *a, int64_t lda,
+                          int64_t from, int64_t to, void *y, int64_t ldy)
 {
     const bool vnni = zc_has_vnni();
     for (int64_t c = from; c < to; c += PANELS * LANES) {
@@ -255,7 +262,17 @@ void zc_bytes_multiply(const zc_byte_product *p, int64_t m, const uint8_t *a, in
             if (vnni) tile = vnni_tile(rows, panels);
 #endif
             tile(p, rows, a + r * lda, lda, c, n,
-                 (uint8_t *)y + (size_t)(r * ldy + c - from) * size_of(p), ldy);
+                 (uint8_t *)y + (size_t)(r * ldy + c - from) * zc_bytes_size(p), ldy);
         }
     }
+}
+
+void zc_bytes_multiply(const zc_byte_product *p, int64_t m, const uint8_t *a, int64_t lda,
+                       int64_t from, int64_t to, void *y, int64_t ldy)
+{
+    const int64_t rows = tiled_rows(p, m);
+    if (rows) multiply_tiled(p, rows, a, lda, from, to, y, ldy);
+    if (rows < m)
+        multiply_rows(p, m - rows, a + rows * lda, lda, from, to,
+                      (uint8_t *)y + (size_t)(rows * ldy) * zc_bytes_size(p), ldy);
 }

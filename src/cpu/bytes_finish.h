@@ -48,6 +48,21 @@ ZC_INLINE void zc_bytes_finish(const zc_byte_scaling *s, const int32_t *sums, in
         memcpy(y, sums, (size_t)n * sizeof *sums);
 }
 
+/* Of a result. */
+static inline size_t zc_bytes_size(const zc_byte_product *p)
+{
+    return p->s.scale ? 1 : sizeof(int32_t);
+}
+
+/* What the right operand's zero point takes off all sums of a row. */
+ZC_INLINE int32_t zc_bytes_part(const zc_byte_product *p, const uint8_t *a)
+{
+    uint32_t sum = 0;
+    if (!p->b_zero) return 0;
+    for (int64_t i = 0; i < p->k; i++) sum += a[i];
+    return (int32_t)((uint32_t)p->b_zero * sum);
+}
+
 #if SIMD_X86
 /* What all results of a call have in common. */
 typedef struct zc_byte_range {

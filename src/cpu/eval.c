@@ -80,6 +80,7 @@ zc_status zc_cpu_eval(zc_op op, const void *attrs, int nin, const zc_tensor *in,
     zc_arena arena;
     zc_dims dims;
     zc_scratch scratch = {0};
+    zc_kstate epilogue = {0};
     zc_arena_init(&arena, 0);
     zc_dims_init(&dims);
     for (int i = 0; i < nout; i++) out[i].data = NULL;
@@ -101,6 +102,7 @@ zc_status zc_cpu_eval(zc_op op, const void *attrs, int nin, const zc_tensor *in,
                  .in = in,
                  .out = out,
                  .scratch = &scratch,
+                 .epilogue_state = &epilogue,
                  .resize = resize,
                  .subject = subject,
                  .diag = diag};
@@ -112,6 +114,7 @@ zc_status zc_cpu_eval(zc_op op, const void *attrs, int nin, const zc_tensor *in,
         free(out[i].data);
         out[i].data = NULL;
     }
+    if (epilogue.destroy) epilogue.destroy(epilogue.p);
     zc_scratch_fini(&scratch);
     zc_dims_fini(&dims);
     zc_arena_fini(&arena);

@@ -33,6 +33,7 @@ typedef struct conv_job {
     bool direct;                                 /* a window is a pixel, as it stands */
     uint8_t *rooms;                              /* a part: block * lda */
     int64_t parts;
+    const zc_finish *epilogue;
 } conv_job;
 
 enum { PARTS = 8, BLOCK_BYTES = 48 << 10, BLOCK_UNIT = 12 };
@@ -136,6 +137,7 @@ static void windows(const conv_job *j, int64_t from, int64_t to, uint8_t *room)
             zc_bytes_multiply(&product, n, j->direct ? j->x + p * j->lda : room, j->lda, 0, c->oc,
                               j->y + (size_t)(p * j->results + g * c->oc) * j->size, j->results);
         }
+        zc_finish_run(j->epilogue, p * j->results, 1, n * j->results, 0);
     }
 }
 
@@ -158,6 +160,7 @@ static void each_channel(const conv_job *j, int64_t from, int64_t to)
         }
         zc_bytes_each(&e, x, j->y + (size_t)(p * j->results) * j->size);
     }
+    zc_finish_run(j->epilogue, from * j->results, 1, (to - from) * j->results, 0);
 }
 
 static void conv_part(void *arg, int i)
@@ -323,6 +326,7 @@ static zc_status convolve(zc_kctx *k, int xi, int wi, int x_zero, int w_zero, bo
     ZC_TRY(each ? zc_bytes_packed_each(k, wi, c->groups, c->taps, &j.each)
                 : pack_groups(k, wi, &j));
     ZC_TRY(make_offsets(k, each, &j));
+    if (last) ZC_TRY(zc_finish_begin(k, &j.epilogue));
     zc_parts(k, (int)j.parts, conv_part, &j);
     if (!last) turn_output(&j, k->out[0].data);
     return ZC_OK;

@@ -48,6 +48,7 @@ typedef struct product_job {
     size_t size; /* of a result */
     int64_t lda, items, parts;
     bool by_rows;
+    const zc_finish *epilogue;
 } product_job;
 
 static void product_part(void *arg, int i)
@@ -65,8 +66,11 @@ static void product_part(void *arg, int i)
     zc_byte_product p = j->p;
     p.b = j->b[j->each ? item : 0];
     p.offset = j->offsets + (j->each ? item * zc_bytes_room(mm->n) : 0);
+    const int64_t at = (item * mm->m + row) * mm->n + column;
     zc_bytes_multiply(&p, rows, j->a + (a / mm->k + row) * j->lda, j->lda, column, end,
-                      j->y + (size_t)((item * mm->m + row) * mm->n + column) * j->size, mm->n);
+                      j->y + (size_t)at * j->size, mm->n);
+    const bool joined = end - column == mm->n; /* rows lie side by side */
+    zc_finish_run(j->epilogue, at, joined ? 1 : rows, joined ? rows * mm->n : end - column, mm->n);
 }
 
 /* Rows of k bytes as rows of which whole words can be read. */
@@ -151,6 +155,7 @@ static zc_status multiply(zc_kctx *k, zc_mm *mm, int ai, int bi, int a_zero, int
         j.items = 1;
     }
     divide(&j);
+    ZC_TRY(zc_finish_begin(k, &j.epilogue));
     zc_parts(k, (int)(j.items * j.parts), product_part, &j);
     return ZC_OK;
 }

@@ -96,6 +96,9 @@ typedef struct zc_fused {
 zc_kctx zc_fused_step(const zc_kctx *k, const char *text, const zc_tensor *x0, int first, int end,
                       zc_tensor *to, zc_fused *room);
 
+/* The result of a step with an epilogue as its kernel makes it, in the same memory. */
+zc_tensor zc_plain_result(const zc_kctx *k);
+
 /* The step's epilogue on pieces of the result, right after a kernel has made them. */
 typedef struct zc_finish zc_finish;
 /* From here on the epilogue is the kernel's to run. *f is NULL when there is none, or it needs the

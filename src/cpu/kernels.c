@@ -212,6 +212,13 @@ static zc_status run_prologue(zc_kctx *k, const char *text, zc_kctx *own, bool r
                      &in[0], k->prologue_state, reference_only);
 }
 
+zc_tensor zc_plain_result(const zc_kctx *k)
+{
+    zc_tensor t = k->out[0];
+    if (k->info->flags & ZC_OPF_SUMS) t.dtype = ZC_I32;
+    return t;
+}
+
 zc_status zc_kernel_run(zc_kctx *k, bool reference_only)
 {
     int extras;
@@ -221,11 +228,17 @@ zc_status zc_kernel_run(zc_kctx *k, bool reference_only)
     own.nin = zc_op_own_inputs(k->info, k->nin);
     own.step = epilogue && !reference_only ? k : NULL;
     own.finished = false;
+    zc_tensor plain;
+    if (epilogue) {
+        plain = zc_plain_result(k);
+        own.out = &plain;
+        own.nout = 1;
+    }
     if (prologue) ZC_TRY(run_prologue(k, prologue, &own, reference_only));
     ZC_TRY(needs_carriers(&own) ? run_carried(&own, reference[k->op])
                                 : pick(&own, reference_only)(&own));
     if (!epilogue || own.finished) return ZC_OK;
-    return run_fused(k, epilogue, &k->out[0], zc_op_epilogue_first(k->info, k->attrs), k->nin,
+    return run_fused(k, epilogue, &plain, zc_op_epilogue_first(k->info, k->attrs), k->nin,
                      &k->out[0], k->epilogue_state, reference_only);
 }
 

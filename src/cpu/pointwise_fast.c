@@ -59,9 +59,17 @@ static block_fn integer_function(zc_expr_op op, zc_simd level)
         return SIMD_PICK(level, pw_int_GT);
     case ZC_EX_GE:
         return SIMD_PICK(level, pw_int_GE);
+    case ZC_EX_CAST:
+        return SIMD_PICK(level, pw_int_CAST);
     default:
         return NULL;
     }
+}
+
+/* To bytes. */
+static block_fn byte_function(zc_dtype dtype, zc_simd level)
+{
+    return dtype == ZC_U8 ? SIMD_PICK(level, pw_cast_u8) : SIMD_PICK(level, pw_cast_i8);
 }
 
 /* ---- the program: made once a step ---- */
@@ -102,6 +110,17 @@ static bool is_converted(const zc_expr *e, int i)
     for (int r = 0; r < e->nresults; r++)
         if (e->result[r] == i) return false;
     return true;
+}
+
+/* Is node i a byte that is made of f32 and only stored? */
+static bool is_byte_result(const zc_expr *e, int i)
+{
+    const zc_expr_node *n = &e->nodes[i];
+    if (n->op != ZC_EX_CAST || (n->dtype != ZC_U8 && n->dtype != ZC_I8)) return false;
+    for (int u = i + 1; u < e->count; u++)
+        for (int a = 0; a < 3; a++)
+            if (e->nodes[u].arg[a] == i) return false;
+    return e->nodes[n->arg[0]].dtype == ZC_F32;
 }
 
 /* 32-bit integers are added, subtracted, multiplied, compared with one another and turned into f32;
@@ -177,11 +196,14 @@ static bool translate(const zc_expr *e, program *p)
         *in = (instruction){.op = n->op, .input = n->input, .dtype = n->dtype, .from = from};
         const bool integer = n->dtype == ZC_I32;
         if (!is_integer_work(e, i)) return false;
-        if (!is_block_dtype(n->dtype) && !integer && !is_converted(e, i)) return false;
+        const bool byte = is_byte_result(e, i);
+        if (!is_block_dtype(n->dtype) && !integer && !byte && !is_converted(e, i)) return false;
         if (n->op == ZC_EX_CONST) in->value = constant_of(n);
-        bool plain = n->op == ZC_EX_CONST || n->op == ZC_EX_INPUT || n->op == ZC_EX_CAST;
         const bool of_integers = integer || from == ZC_I32;
+        bool plain = n->op == ZC_EX_CONST || n->op == ZC_EX_INPUT ||
+                     (n->op == ZC_EX_CAST && !byte && !of_integers);
         in->fn = plain         ? NULL
+                 : byte        ? byte_function(n->dtype, level)
                  : of_integers ? integer_function(n->op, level)
                                : block_function(n->op, level);
         if (!plain && !in->fn) return false;
@@ -248,10 +270,10 @@ static void load_run(const zc_tensor *t, int64_t at, int64_t n, float *to)
         for (int64_t i = 0; i < n; i++) to[i] = (float)((const int64_t *)t->data)[at + i];
         return;
     case ZC_U8:
-        for (int64_t i = 0; i < n; i++) to[i] = (float)((const uint8_t *)t->data)[at + i];
+        SIMD_PICK(zc_simd_level(), pw_load_u8)((const uint8_t *)t->data + at, n, to);
         return;
     case ZC_I8:
-        for (int64_t i = 0; i < n; i++) to[i] = (float)((const int8_t *)t->data)[at + i];
+        SIMD_PICK(zc_simd_level(), pw_load_i8)((const int8_t *)t->data + at, n, to);
         return;
     default:
         for (int64_t i = 0; i < n; i++) to[i] = ((const uint8_t *)t->data)[at + i] != 0;
@@ -297,6 +319,12 @@ static void store_run(zc_tensor *t, int64_t at, int64_t n, const float *from)
     case ZC_BF16:
         for (int64_t i = 0; i < n; i++) ((uint16_t *)t->data)[at + i] = zc_f32_to_bf16(from[i]);
         return;
+    case ZC_U8:
+        SIMD_PICK(zc_simd_level(), pw_store_u8)(from, n, (uint8_t *)t->data + at);
+        return;
+    case ZC_I8:
+        SIMD_PICK(zc_simd_level(), pw_store_i8)(from, n, (int8_t *)t->data + at);
+        return;
     default:
         for (int64_t i = 0; i < n; i++) ((uint8_t *)t->data)[at + i] = from[i] != 0;
     }
@@ -308,11 +336,6 @@ static void convert(const instruction *c, const float *from, float *to, int64_t 
 {
     for (int64_t i = 0; i < n; i++) {
         float v = from[i];
-        if (c->from == ZC_I32) {
-            int32_t bits;
-            memcpy(&bits, &from[i], sizeof bits);
-            v = (float)bits;
-        }
         if (c->dtype == ZC_BOOL) v = v != 0;
         if (c->dtype == ZC_F16) v = zc_f16_to_f32(zc_f32_to_f16(v));
         if (c->dtype == ZC_BF16) v = zc_bf16_to_f32(zc_f32_to_bf16(v));
@@ -421,13 +444,17 @@ static program *program_of(zc_kctx *k)
     return p;
 }
 
+static bool is_stored(zc_dtype d)
+{
+    return is_block_dtype(d) || d == ZC_I32 || d == ZC_U8 || d == ZC_I8;
+}
+
 /* false: the reference kernel must run. */
 static bool prepare(zc_kctx *k, job *j)
 {
     bool fits = k->nin <= ZC_EXPR_MAX_INPUTS;
     for (int i = 0; fits && i < k->nout; i++)
-        fits =
-            !zc_present(&k->out[i]) || is_block_dtype(k->out[i].dtype) || k->out[i].dtype == ZC_I32;
+        fits = !zc_present(&k->out[i]) || is_stored(k->out[i].dtype);
     *j = (job){.p = fits ? program_of(k) : NULL, .out = k->out, .nout = k->nout};
     if (!j->p || !j->p->count) return false;
     for (int i = 0; i < k->nin; i++) j->in[i] = stream_of(&k->in[i], &k->out[0]);
@@ -472,7 +499,8 @@ zc_status zc_finish_begin(zc_kctx *k, const zc_finish **f)
     if (!step || !step->epilogue_state) return ZC_OK;
     zc_finish *made = zc_scratch_get(k->scratch, sizeof *made);
     if (!made) return zc_fail_nomem(k->diag, "epilogue", sizeof *made);
-    zc_kctx work = zc_fused_step(step, zc_op_epilogue(step->info, step->attrs), &step->out[0],
+    const zc_tensor plain = zc_plain_result(step);
+    zc_kctx work = zc_fused_step(step, zc_op_epilogue(step->info, step->attrs), &plain,
                                  zc_op_epilogue_first(step->info, step->attrs), step->nin,
                                  &step->out[0], &made->room);
     work.state = step->epilogue_state;

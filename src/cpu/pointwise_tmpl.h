@@ -108,6 +108,45 @@ PWIC(LT, <)
 PWIC(LE, <=)
 PWIC(GT, >)
 PWIC(GE, >=)
+/* As a float. */
+SIMD_FUNC void SIMD_FN(pw_int_CAST)(float *d, const float *p, const float *q, const float *r,
+                                    int64_t n)
+{
+    (void)q;
+    (void)r;
+    for (int64_t i = 0; i < n; i += SIMD_VL) {
+        vi a;
+        memcpy(&a, p + i, sizeof a);
+        SIMD_FN(store)(d + i, __builtin_convertvector(a, vf));
+    }
+}
+
+/* Bytes, as the floats that they are. */
+#define PWB(name, type, low, high)                                                                 \
+    SIMD_FUNC void SIMD_FN(pw_cast_##name)(float *d, const float *p, const float *q,               \
+                                           const float *r, int64_t n)                              \
+    {                                                                                              \
+        (void)q;                                                                                   \
+        (void)r;                                                                                   \
+        const vf least = SIMD_FN(splat)(low), most = SIMD_FN(splat)(high);                         \
+        for (int64_t i = 0; i < n; i += SIMD_VL) {                                                 \
+            const vf a = SIMD_FN(load)(p + i), c = SIMD_MIN(SIMD_MAX(a, least), most);             \
+            const vi whole =                                                                       \
+                __builtin_convertvector(SIMD_FN(choose)(a == a, c, SIMD_FN(splat)(0)), vi);        \
+            SIMD_FN(store)(d + i, __builtin_convertvector(whole, vf));                             \
+        }                                                                                          \
+    }                                                                                              \
+    SIMD_FUNC void SIMD_FN(pw_load_##name)(const type *x, int64_t n, float *d)                     \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++) d[i] = (float)x[i];                                        \
+    }                                                                                              \
+    SIMD_FUNC void SIMD_FN(pw_store_##name)(const float *p, int64_t n, type *y)                    \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++) y[i] = (type)(int32_t)p[i];                                \
+    }
+PWB(u8, uint8_t, 0, 255)
+PWB(i8, int8_t, -128, 127)
+#undef PWB
 #undef PWIC
 #undef PWI
 #undef PW1

@@ -2,6 +2,10 @@
 #include <math.h>
 
 #include "cpu/fast.h"
+#include "cpu/quant.h"
+
+#define SIMD_SOURCE "cpu/quant_tmpl.h"
+#include "cpu/simd_each.h"
 
 /* Elements in rows that share a scale. */
 typedef struct quant_job {
@@ -23,47 +27,29 @@ static int32_t zero_at(const quant_job *j, int64_t i)
     return j->zero ? (int32_t)zc_load_i64(j->dtype, j->zero, i) : 0;
 }
 
-/* 1.5 * 2^23: adding it rounds to an integer. */
-static const float magic = 12582912.0f;
-
-/* saturate(round(x / scale) + zero); NaN gives 0. */
-static void quantize(const float *x, int64_t n, float scale, int32_t zero, bool is_signed,
-                     uint8_t *y)
-{
-    const float none = (float)-zero, low = (is_signed ? -128.0f : 0.0f) + none, high = low + 255;
-    for (int64_t i = 0; i < n; i++) {
-        float q = x[i] / scale;
-        q = q < low ? low : q > high ? high : q == q ? q : none;
-        y[i] = (uint8_t)((int32_t)((q + magic) - magic) + zero);
-    }
-}
-
 static void quantize_part(void *arg, int64_t begin, int64_t end)
 {
     const quant_job *j = arg;
     while (begin < end) {
         int64_t r = begin / j->row, to = (r + 1) * j->row < end ? (r + 1) * j->row : end;
-        quantize((const float *)j->x + begin, to - begin, j->scale[r % j->scales],
-                 zero_at(j, r % j->scales), j->dtype == ZC_I8, (uint8_t *)j->y + begin);
+        SIMD_PICK(zc_simd_level(), quantize)
+        ((const float *)j->x + begin, to - begin, j->scale[r % j->scales],
+         zero_at(j, r % j->scales), j->dtype == ZC_I8, (uint8_t *)j->y + begin);
         begin = to;
     }
 }
 
-/* Exact differences of bytes, one rounding; those of 32-bit integers go by double. */
 static void dequantize(const quant_job *j, int64_t at, int64_t n, int64_t s, float *y)
 {
+    const zc_simd level = zc_simd_level();
     const float scale = j->scale[s];
     const int32_t zero = zero_at(j, s);
-    const uint8_t *u = (const uint8_t *)j->x + at;
-    const int8_t *b = (const int8_t *)j->x + at;
     if (j->dtype == ZC_U8)
-        for (int64_t i = 0; i < n; i++) y[i] = (float)((int32_t)u[i] - zero) * scale;
+        SIMD_PICK(level, dequantize_u8)((const uint8_t *)j->x + at, n, scale, zero, y);
     else if (j->dtype == ZC_I8)
-        for (int64_t i = 0; i < n; i++) y[i] = (float)((int32_t)b[i] - zero) * scale;
+        SIMD_PICK(level, dequantize_i8)((const int8_t *)j->x + at, n, scale, zero, y);
     else
-        for (int64_t i = 0; i < n; i++)
-            y[i] =
-                (float)(((double)((const int32_t *)j->x)[at + i] - (double)zero) * (double)scale);
+        SIMD_PICK(level, dequantize_i32)((const int32_t *)j->x + at, n, scale, zero, y);
 }
 
 static void dequantize_part(void *arg, int64_t begin, int64_t end)
@@ -126,6 +112,33 @@ zc_status zc_fast_dequantize(zc_kctx *k)
 
 /* ---- with a scale of its own ---- */
 
+/* The scale, and the zero point. */
+static int scale_of(float low, float high, float *scale)
+{
+    *scale = (high - low) / 255.0f;
+    if (*scale == 0) *scale = 1; /* all zero: any scale does, and this one divides */
+    const float zero = nearbyintf(-low / *scale);
+    return !(zero > 0) ? 0 : zero > 255 ? 255 : (int)zero;
+}
+
+void zc_quant_range(const float *x, int64_t n, float *scale, int *zero)
+{
+    float low, high;
+    SIMD_PICK(zc_simd_level(), range)(x, n, &low, &high);
+    *zero = scale_of(low, high, scale);
+}
+
+void zc_quant_row(const float *x, int64_t n, float scale, int zero, uint8_t *y)
+{
+    SIMD_PICK(zc_simd_level(), quantize)(x, n, scale, zero, false, y);
+}
+
+void zc_quant_real(const int32_t *sums, int64_t n, int zero, const int32_t *columns, float by,
+                   const float *scale, const float *bias, float *y)
+{
+    SIMD_PICK(zc_simd_level(), real)(sums, n, zero, columns, by, scale, bias, y);
+}
+
 enum { RANGES = 16 };
 
 typedef struct range_job {
@@ -137,15 +150,8 @@ typedef struct range_job {
 static void find_range(void *arg, int i)
 {
     range_job *j = arg;
-    float low = 0, high = 0, odd = 0;
-    for (int64_t p = j->n * i / RANGES; p < j->n * (i + 1) / RANGES; p++) {
-        float v = j->x[p];
-        low = v < low ? v : low;
-        high = v > high ? v : high;
-        odd += v != v ? 1.0f : 0.0f;
-    }
-    j->low[i] = odd != 0 ? NAN : low;
-    j->high[i] = odd != 0 ? NAN : high;
+    const int64_t from = j->n * i / RANGES, to = j->n * (i + 1) / RANGES;
+    SIMD_PICK(zc_simd_level(), range)(j->x + from, to - from, &j->low[i], &j->high[i]);
 }
 
 bool zc_fits_dynamic_quantize(const zc_kctx *k)
@@ -166,10 +172,8 @@ zc_status zc_fast_dynamic_quantize(zc_kctx *k)
         low = r.low[i] < low || isnan(r.low[i]) ? r.low[i] : low;
         high = r.high[i] > high || isnan(r.high[i]) ? r.high[i] : high;
     }
-    float scale = (high - low) / 255.0f;
-    if (scale == 0) scale = 1; /* all zero: any scale does, and this one divides */
-    float zero = nearbyintf(-low / scale);
-    uint8_t point = (uint8_t)(!(zero > 0) ? 0 : zero > 255 ? 255 : zero);
+    float scale;
+    const uint8_t point = (uint8_t)scale_of(low, high, &scale);
     quant_job j = {.x = x->data,
                    .y = k->out[0].data,
                    .dtype = ZC_U8,

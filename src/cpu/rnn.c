@@ -186,8 +186,8 @@ static zc_status check_sizes(zc_kctx *k, const zc_rnn *n)
 
 zc_status zc_rnn_of(zc_kctx *k, zc_rnn *n)
 {
-    bool cell = k->op == ZC_OP_LSTM;
     ZC_TRY(zc_recurrent_of(k->op, k->attrs, k->subject, k->diag, &n->r));
+    const bool cell = n->r.gates == 4, bytes = k->op == ZC_OP_DynamicQuantizeLSTM;
     const zc_tensor *x = n->x = zc_input(k, ZC_IN_LSTM_x);
     n->w = zc_input(k, ZC_IN_LSTM_w);
     n->rec = zc_input(k, ZC_IN_LSTM_r);
@@ -202,7 +202,7 @@ zc_status zc_rnn_of(zc_kctx *k, zc_rnn *n)
     n->length = x->dims[n->r.batch_first ? 1 : 0];
     n->batch = x->dims[n->r.batch_first ? 0 : 1];
     n->input = x->dims[2];
-    n->hidden = n->rec->dims[2];
+    n->hidden = n->rec->dims[bytes ? 1 : 2];
     return check_sizes(k, n);
 }
 

@@ -24,6 +24,25 @@ struct zc_rnn {
     double *work;     /* scratch of zc_rnn_run */
 };
 
+/* Weights of DynamicQuantizeLSTM, packed: w or r of each direction. */
+typedef struct zc_rnn_bytes {
+    int64_t depth, columns; /* of a direction's matrix */
+    const void *packed[2];  /* see cpu/bytes.h */
+    const int32_t *sums[2]; /* of a column, less what its zero point makes of `depth` ones */
+    const int32_t *none;    /* zeros */
+    const float *scale[2];  /* a column */
+    int zero[2];
+} zc_rnn_bytes;
+
+/* Input i with the scale and the zero points behind it. */
+zc_status zc_rnn_bytes_of(zc_kctx *k, const zc_rnn *n, int i, int scale, zc_rnn_bytes *out);
+/* A zero point for all columns of a direction, and sums within 32 bits? */
+bool zc_rnn_bytes_fit(const zc_kctx *k, int i, int scale);
+/* y = x W (+ bias) of direction d, with x[m][depth] quantised as it stands to `room` of m *
+ * zc_bytes_row(depth). */
+void zc_rnn_bytes_times(const zc_rnn_bytes *b, int64_t d, int64_t m, const float *x,
+                        const float *bias, uint8_t *room, float *y);
+
 /* Fills n from the operation and runs it. The caller has set project and recur. */
 zc_status zc_rnn_of(zc_kctx *k, zc_rnn *n);
 zc_status zc_rnn_run(zc_kctx *k, zc_rnn *n);

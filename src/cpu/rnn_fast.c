@@ -1,29 +1,36 @@
-/* RNN, GRU and LSTM of f32: all inputs are projected by one matrix product, and the recurrence uses
- * vector code. LSTM and GRU with their usual activations run in f32; the rest keeps its state in
- * double, as the reference kernel does. */
+/* RNN, GRU and LSTM of f32, and LSTM with weights of bytes: all inputs are projected by one matrix
+ * product, and the recurrence uses vector code. LSTM and GRU with their usual activations run in
+ * f32; the rest keeps its state in double, as the reference kernel does. */
 #include <string.h>
 
+#include "cpu/bytes.h"
 #include "cpu/fast.h"
 #include "cpu/rnn.h"
 #include "cpu/rows.h"
 
 typedef struct products {
     const zc_rows *rows;
-    zc_tensor out[2];  /* a direction each: [length * batch][gates * hidden] */
-    const float *bias; /* [directions][gates * hidden], added to `out`; NULL: none */
+    zc_tensor out[2];      /* a direction each: [length * batch][gates * hidden] */
+    const float *bias;     /* [directions][gates * hidden], added to `out`; NULL: none */
+    const zc_rnn_bytes *r; /* NULL: R is f32 */
 } products;
+
+static zc_status make_room(zc_kctx *k, const zc_rnn *n, zc_tensor *out)
+{
+    size_t bytes;
+    *out = (zc_tensor){ZC_F32, 2, {n->length * n->batch, n->r.gates * n->hidden}, NULL};
+    if (zc_tensor_bytes(out, &bytes)) out->data = zc_scratch_get(k->scratch, bytes);
+    return out->data ? ZC_OK : zc_fail_nomem(k->diag, "projected inputs", 0);
+}
 
 /* out = x W^T (+ bias) of direction d, through the Gemm kernels. */
 static zc_status multiply(zc_kctx *k, const zc_rnn *n, int64_t d, const float *bias, zc_tensor *out)
 {
     zc_attrs_Gemm attrs;
-    size_t bytes;
     int64_t rows = n->r.gates * n->hidden;
     zc_attrs_default(zc_op_get(ZC_OP_Gemm), &attrs);
     attrs.transB = 1;
-    *out = (zc_tensor){ZC_F32, 2, {n->length * n->batch, rows}, NULL};
-    if (zc_tensor_bytes(out, &bytes)) out->data = zc_scratch_get(k->scratch, bytes);
-    if (!out->data) return zc_fail_nomem(k->diag, "projected inputs", 0);
+    ZC_TRY(make_room(k, n, out));
     float *w = (float *)n->w->data + d * rows * n->input;
     zc_tensor in[] = {{ZC_F32, 2, {n->length * n->batch, n->input}, n->x->data},
                       {ZC_F32, 2, {rows, n->input}, w},
@@ -80,7 +87,10 @@ static void step_lstm(const seq *s, const float *pre)
 {
     const zc_rnn *n = s->n;
     const float *r = (const float *)n->rec->data + s->d * 4 * n->hidden * n->hidden;
-    s->p->rows->products(r, s->h, 4 * n->hidden, n->hidden, s->rec);
+    if (s->p->r)
+        zc_rnn_bytes_times(s->p->r, s->d, 1, s->h, NULL, (uint8_t *)s->v, s->rec);
+    else
+        s->p->rows->products(r, s->h, 4 * n->hidden, n->hidden, s->rec);
     s->p->rows->lstm_step(pre, s->rec, n->hidden, s->c, s->h);
 }
 
@@ -199,4 +209,51 @@ zc_status zc_fast_recurrent(zc_kctx *k)
     for (int64_t d = 0; d < n.r.directions; d++)
         ZC_TRY(multiply(k, &n, d, p.bias ? p.bias + d * n.r.gates * n.hidden : NULL, &p.out[d]));
     return usual ? run_usual(k, &n) : zc_rnn_run(k, &n);
+}
+
+/* ---- with weights of bytes ---- */
+
+bool zc_fits_quantised_lstm(const zc_kctx *k)
+{
+    return zc_fits_recurrent(k) &&
+           zc_rnn_bytes_fit(k, ZC_IN_DynamicQuantizeLSTM_w, ZC_IN_DynamicQuantizeLSTM_w_scale) &&
+           zc_rnn_bytes_fit(k, ZC_IN_DynamicQuantizeLSTM_r, ZC_IN_DynamicQuantizeLSTM_r_scale);
+}
+
+typedef struct projection {
+    const zc_rnn *n;
+    const zc_rnn_bytes *w;
+    products *p;
+    uint8_t *room; /* a direction each */
+    int64_t bytes; /* of it */
+} projection;
+
+static void project_bytes(void *arg, int d)
+{
+    const projection *j = arg;
+    const float *bias = j->p->bias;
+    zc_rnn_bytes_times(j->w, d, j->n->length * j->n->batch, j->n->x->data,
+                       bias ? bias + d * j->w->columns : NULL, j->room + d * j->bytes,
+                       j->p->out[d].data);
+}
+
+zc_status zc_fast_quantised_lstm(zc_kctx *k)
+{
+    products p = {.rows = zc_rows_get()};
+    zc_rnn n = {.user = &p};
+    zc_rnn_bytes w, r;
+    ZC_TRY(zc_rnn_of(k, &n));
+    if (!is_usual(&n)) return zc_k_DynamicQuantizeLSTM(k);
+    ZC_TRY(add_biases(k, &n, &p));
+    ZC_TRY(
+        zc_rnn_bytes_of(k, &n, ZC_IN_DynamicQuantizeLSTM_w, ZC_IN_DynamicQuantizeLSTM_w_scale, &w));
+    ZC_TRY(
+        zc_rnn_bytes_of(k, &n, ZC_IN_DynamicQuantizeLSTM_r, ZC_IN_DynamicQuantizeLSTM_r_scale, &r));
+    projection j = {.n = &n, .w = &w, .p = &p, .bytes = n.length * n.batch * zc_bytes_row(w.depth)};
+    for (int64_t d = 0; d < n.r.directions; d++) ZC_TRY(make_room(k, &n, &p.out[d]));
+    j.room = zc_scratch_get(k->scratch, (size_t)(n.r.directions * j.bytes));
+    if (!j.room) return zc_fail_nomem(k->diag, "quantised inputs", (size_t)j.bytes);
+    zc_parts(k, (int)n.r.directions, project_bytes, &j);
+    p.r = &r;
+    return run_usual(k, &n);
 }

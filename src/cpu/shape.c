@@ -4,7 +4,7 @@
 #include "cpu/copy.h"
 #include "op/slice.h"
 
-/* ---- views: the same bytes under another shape ---- */
+/* ---- views: the same bytes, or the first of them, under another shape ---- */
 
 static zc_status copy_bytes(zc_kctx *k)
 {
@@ -42,6 +42,16 @@ zc_status zc_k_Unsqueeze(zc_kctx *k)
 zc_status zc_k_Flatten(zc_kctx *k)
 {
     return copy_bytes(k);
+}
+
+zc_status zc_k_First(zc_kctx *k)
+{
+    size_t bytes = 0, there = 0;
+    zc_tensor *out = &k->out[0];
+    if (!zc_tensor_bytes(out, &bytes) || !zc_tensor_bytes(&k->in[0], &there) || bytes > there)
+        return zc_kernel_fail(k, "more elements than its operand has");
+    zc_copy_flat(k, (int64_t)bytes, 1, out->data, k->in[0].data);
+    return ZC_OK;
 }
 
 /* ---- permutations ---- */

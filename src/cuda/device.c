@@ -23,6 +23,9 @@ static zc_status describe(zc_device *d, zc_diag *diag)
     ZC_TRY(attribute(d, ZC_CU_DEVICE_CC_MAJOR, &major, diag));
     ZC_TRY(attribute(d, ZC_CU_DEVICE_CC_MINOR, &minor, diag));
     ZC_TRY(attribute(d, ZC_CU_DEVICE_SM_COUNT, &d->sm_count, diag));
+    ZC_TRY(zc_device_check(d, d->cu.driver_version(&d->driver), "cuDriverGetVersion", diag));
+    ZC_TRY(zc_device_check(d, d->cu.device_bus(d->bus, sizeof d->bus, d->device),
+                           "cuDeviceGetPCIBusId", diag));
     d->arch = major * 10 + minor;
     return attribute(d, ZC_CU_DEVICE_SMEM_OPTIN, &d->smem_max, diag);
 }

@@ -16,6 +16,8 @@ typedef struct zc_device {
     int arch; /* 90 for compute capability 9.0 */
     int sm_count, smem_max;
     char name[128];
+    char bus[16];         /* its address, "0000:3b:00.0" */
+    int driver;           /* the version of CUDA that the driver serves, 13000 for 13.0 */
     atomic_int lost_code; /* the first sticky error */
     atomic_bool lost;     /* a sticky error was seen: nothing works in this process any more */
     pid_t pid;            /* a context does not survive fork() */

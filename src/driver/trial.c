@@ -5,8 +5,8 @@
 
 #include "driver/compile.h"
 
-/* Runs before those that are measured, and these. */
-enum { WARM_RUNS = 3, TIMED_RUNS = 15 };
+/* Runs that are measured. */
+enum { TIMED_RUNS = 15 };
 
 static zc_status set_inputs(zc_session *s, size_t n, const zc_tensor *in, zc_diag *diag)
 {
@@ -33,31 +33,12 @@ static zc_status take_outputs(const zc_session *s, size_t n, zc_tensor *out, zc_
     return ZC_OK;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* All steps of the last run together. */
-static double step_time(const zc_session *s)
-{
-    double sum = 0;
-    zc_step_info step;
-    for (size_t i = 0; zc_session_step(s, i, &step, NULL) == ZC_OK; i++) sum += step.us;
-    return sum;
-}
-
 static zc_status measure(zc_session *s, double *us, zc_diag *diag)
 {
-    double times[TIMED_RUNS];
-    for (int i = 0; i < WARM_RUNS; i++) ZC_TRY(zc_session_run(s, diag));
-    for (int i = 0; i < TIMED_RUNS; i++) {
-        ZC_TRY(zc_session_run(s, diag));
-        times[i] = step_time(s);
-    }
-    qsort(times, TIMED_RUNS, sizeof *times, ascending);
-    *us = times[TIMED_RUNS / 2];
+    zc_profile_info all;
+    ZC_TRY(zc_session_profile(
+        s, ZC_PROFILE_PARAMS(.least_runs = TIMED_RUNS, .most_runs = TIMED_RUNS), &all, diag));
+    *us = all.steps_us;
     return ZC_OK;
 }
 

@@ -6,7 +6,7 @@
 
 /* Runs g, which has no weights but its own constants, on GPU number `ordinal`. in, out: by input
  * and output; what is in out[i].data is the caller's to free. us (may be NULL): the time that g's
- * nodes take on the GPU, the median of repeated runs, in microseconds. */
+ * nodes take on the GPU, the sum of their medians in repeated runs, in microseconds. */
 zc_status zc_trial_run(int ordinal, const zc_graph *g, const zc_tensor *in, zc_tensor *out,
                        double *us, zc_diag *diag);
 /* The same for zc_rule_device, with `user` an int: the GPU's number. */

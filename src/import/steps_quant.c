@@ -203,54 +203,6 @@ zc_status zc_step_ms_qgemm(zc_imp *im, zc_inode *n)
     return zc_imp_finish_value(im, n, y);
 }
 
-/* ---- DynamicQuantizeLSTM ---- */
-
-/* A scale or zero point [D] or [D, 4 * hidden] beside weights [D, input, 4 * hidden], as f32. */
-static zc_vid beside_weights(zc_imp *im, zc_inode *n, zc_vid v)
-{
-    static const int64_t axes[] = {1, 2};
-    const int rank = zc_imp_rank(im, v);
-    if (im->status != ZC_OK) return 0;
-    if (rank != 1 && rank != 2) {
-        zc_imp_fail(im, n, ZC_ERR_MODEL,
-                    "a scale or zero point has a wrong rank (got %d, need 1 or 2)", rank);
-        return 0;
-    }
-    v = zc_imp_cast(im, n, v, ZC_F32);
-    return zc_imp_op2(im, n, ZC_OP_Unsqueeze, v, zc_imp_ints(im, axes, rank == 1 ? 2 : 1, 1));
-}
-
-/* Input i, quantised by inputs `by` and by + 1, as LSTM has it: the last two axes swapped. */
-static zc_vid lstm_weights(zc_imp *im, zc_inode *n, int i, int by)
-{
-    static const int64_t perm[] = {0, 2, 1};
-    const int64_t *own = zc_arena_dup(&im->g->arena, perm, 3, sizeof *perm);
-    if (!own) zc_imp_nomem(im, "an attribute");
-    zc_vid w = zc_imp_cast(im, n, n->in[i], ZC_F32);
-    if (zc_imp_in(n, by + 1))
-        w = zc_imp_op2(im, n, ZC_OP_Sub, w, beside_weights(im, n, n->in[by + 1]));
-    w = zc_imp_op2(im, n, ZC_OP_Mul, w, beside_weights(im, n, n->in[by]));
-    zc_nid turn = zc_imp_node(im, n, ZC_OP_Transpose, 1, &w, 1);
-    ZC_IMP_SET(im, Transpose, turn, perm, ((zc_ints){.n = 3, .v = own}));
-    return zc_imp_done(im, n, turn);
-}
-
-/* The weights are what they stand for; what is multiplied by them stays a float. */
-zc_status zc_step_ms_dynamic_quantize_lstm(zc_imp *im, zc_inode *n)
-{
-    ZC_TRY(zc_imp_need_inputs(im, n, 3, 12));
-    ZC_TRY(need_at(im, n, 8));
-    ZC_TRY(need_at(im, n, 10));
-    zc_vid w = lstm_weights(im, n, 1, 8), r = lstm_weights(im, n, 2, 10);
-    ZC_TRY(im->status);
-    n->op = ZC_OP_LSTM;
-    n->in[1] = w;
-    n->in[2] = r;
-    n->nin = 8;
-    while (n->nin && !n->in[n->nin - 1]) n->nin--;
-    return zc_imp_finish_plain(im, n);
-}
-
 /* ---- weights of 2, 4 or 8 bits ---- */
 
 typedef struct nbits {

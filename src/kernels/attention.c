@@ -2,8 +2,8 @@
  * cores. */
 #include "kernels/attention_form.h"
 
-/* Entries 2 to 4 prepare operands. */
-enum { ENTRY_ROW, ENTRY_MERGE, ENTRY_TILE = 5 };
+/* Entries 2 and 3 prepare operands. */
+enum { ENTRY_ROW, ENTRY_MERGE, ENTRY_TILE = 4 };
 enum { NO_TILE, TILE_SIMT, TILE_MMA };
 /* A block has ROW_WARPS * 32 threads for a query; with fewer than ENOUGH_BLOCKS queries the keys
  * are split. */
@@ -35,15 +35,6 @@ zc_status zc_gen_attention(zc_gen *g)
 }
 
 /* ---- the launch ---- */
-
-/* May rows of `size` elements be read in the pieces that the template chooses? */
-static bool in_pieces(const struct zc_attention_view *v, zc_dtype type, int64_t size)
-{
-    int64_t bytes = zc_dtype_bits(type) / 8, piece = 16 / bytes;
-    while (piece > 1 && size % piece) piece /= 2;
-    return (uintptr_t)v->data % (uintptr_t)(piece * bytes) == 0 && v->batch % piece == 0 &&
-           v->head % piece == 0 && v->pos % piece == 0;
-}
 
 static zc_status run_tiles(zc_attention *a, int64_t rows, int kind)
 {
@@ -90,8 +81,9 @@ zc_status zc_launch_attention(zc_launch *l)
     int64_t queries = zc_numel(3, all), rows = a.p.heads / a.p.kv_heads * a.p.len.nq;
     int kind = tile_of(a.type, a.v_type, a.d, a.dv, a.p.scores != NULL);
     if (queries < 0 || queries > INT32_MAX / SPLITS_MAX) return zc_attention_too_large(&a);
-    a.p.aligned_k = in_pieces(&a.p.q, a.type, a.d) && in_pieces(&a.p.k, a.type, a.d);
-    a.p.aligned_v = in_pieces(&a.p.v, a.v_type, a.dv);
+    a.p.aligned_k =
+        zc_attention_in_pieces(&a.p.q, a.type, a.d) && zc_attention_in_pieces(&a.p.k, a.type, a.d);
+    a.p.aligned_v = zc_attention_in_pieces(&a.p.v, a.v_type, a.dv);
     if (kind && rows >= TILE_ROWS && a.p.y.data) return run_tiles(&a, rows, kind);
     return run_rows(&a, queries);
 }

@@ -4,7 +4,9 @@
 
 #include <math.h>
 
-enum { ENTRY_KEYS = 2, ENTRY_VALUES, ENTRY_MASK };
+#include "kernels/divisor.h"
+
+enum { ENTRY_ROWS = 2, ENTRY_MASK };
 
 #define IN(input) zc_launch_in(l, ZC_IN_Attention_##input)
 
@@ -102,43 +104,6 @@ static zc_status room_for(zc_attention *a, zc_dtype type, int64_t heads, int64_t
     return zc_launch_scratch(a->l, bytes, out);
 }
 
-/* Rows r->x, of the values' type and size or the keys', go to r->to, or to scratch memory when it
- * is NULL, which becomes the view. */
-static zc_status move_rows(zc_attention *a, bool values, struct zc_attention_rows_params *r,
-                           struct zc_attention_view *view)
-{
-    enum { WARPS = 8 };
-    const int64_t dims[] = {a->p.batch, r->heads, r->room};
-    int64_t rows = zc_numel(3, dims), size = values ? a->dv : a->d;
-    if (rows < 0 || rows / WARPS >= INT32_MAX) return zc_attention_too_large(a);
-    if (!r->to) ZC_TRY(room_for(a, values ? a->v_type : a->type, r->heads, r->room, size, &r->to));
-    *view = (struct zc_attention_view){r->to, r->heads * r->room * size, r->room * size, size};
-    zc_dim3 grid = {zc_launch_blocks(rows, WARPS, 0), 1, 1};
-    return zc_launch_kernel(a->l, values ? ENTRY_VALUES : ENTRY_KEYS, grid, WARPS * 32, 0, r,
-                            sizeof *r);
-}
-
-/* Past and new keys, or values, one after the other: in the result, or in scratch memory. Nothing
- * to do where they stand ready. */
-static zc_status keys_in_one(zc_attention *a, bool values, struct zc_attention_rows_params *r,
-                             struct zc_attention_view *view)
-{
-    bool ready = !r->to && !r->behind && !r->half && !r->norm;
-    return ready ? ZC_OK : move_rows(a, values, r, view);
-}
-
-/* Queries and keys that stand next to each other. */
-static zc_status queries_and_keys(zc_attention *a, const zc_attention_form *f,
-                                  struct zc_attention_rows_params *r)
-{
-    size_t bytes = zc_dtype_bits(a->type) / 8;
-    r->heads = f->heads + f->kv_heads;
-    ZC_TRY(move_rows(a, false, r, &a->p.q));
-    a->p.k = a->p.q;
-    a->p.k.data = (void *)((uintptr_t)a->p.q.data + (uintptr_t)(f->heads * f->nq * f->d) * bytes);
-    return ZC_OK;
-}
-
 static void tables_of(const zc_launch *l, const zc_attention_form *f,
                       struct zc_attention_rows_params *r)
 {
@@ -177,18 +142,79 @@ void zc_attention_rows_of(const zc_attention *a, const zc_attention_form *f,
     r->behind = f->cache || f->past > 0;
 }
 
+static int64_t piece_of(zc_dtype type, int64_t size)
+{
+    int64_t piece = 128 / (int64_t)zc_dtype_bits(type);
+    while (size % piece) piece /= 2;
+    return piece;
+}
+
+bool zc_attention_in_pieces(const struct zc_attention_view *v, zc_dtype type, int64_t size)
+{
+    int64_t piece = piece_of(type, size), bytes = zc_dtype_bits(type) / 8;
+    return (uintptr_t)v->data % (uintptr_t)(piece * bytes) == 0 && v->batch % piece == 0 &&
+           v->head % piece == 0 && v->pos % piece == 0;
+}
+
+/* The rotary tables and the norm's factors, too. */
+static bool all_in_pieces(const struct zc_attention_rows_params *r, zc_dtype type, int64_t size)
+{
+    int64_t piece = piece_of(type, size), step = r->interleaved ? piece / 2 : piece;
+    const void *flat[] = {r->norm, r->cos, r->sin, r->to};
+    if (r->half && (step < 1 || r->half % step)) return false;
+    for (int i = 0; i < (int)ZC_COUNTOF(flat); i++)
+        if ((uintptr_t)flat[i] % 16) return false;
+    return zc_attention_in_pieces(&r->x, type, size) &&
+           zc_attention_in_pieces(&r->past, type, size);
+}
+
+enum { THREADS = 256, WARP = 32 };
+
+/* Rows r->x, of the values' type and size or the keys', go to r->to, or to scratch memory when it
+ * is NULL, which becomes the view: by *blocks more blocks. */
+static zc_status plan_rows(zc_attention *a, bool values, struct zc_attention_rows_params *r,
+                           struct zc_attention_view *view, int *blocks)
+{
+    const int64_t dims[] = {a->p.batch, r->heads, r->room};
+    zc_dtype type = values ? a->v_type : a->type;
+    int64_t rows = zc_numel(3, dims), size = values ? a->dv : a->d,
+            pieces = size / piece_of(type, size);
+    r->lanes = 1;
+    while (r->lanes < WARP && r->lanes < pieces) r->lanes *= 2;
+    int64_t most = (int64_t)(INT32_MAX - *blocks) * (THREADS / r->lanes);
+    if (rows < 0 || rows > most) return zc_attention_too_large(a);
+    if (!r->to) ZC_TRY(room_for(a, type, r->heads, r->room, size, &r->to));
+    *view = (struct zc_attention_view){r->to, r->heads * r->room * size, r->room * size, size};
+    r->by_room = zc_divisor_of(r->room);
+    r->by_heads = zc_divisor_of(r->heads);
+    r->pieces = all_in_pieces(r, type, size);
+    *blocks += (int)zc_ceil_div(rows, THREADS / r->lanes);
+    return ZC_OK;
+}
+
+/* Keys or values stand ready: none in front of them, nothing to be done to them, nobody wants them.
+ */
+static bool is_ready(const struct zc_attention_rows_params *r)
+{
+    return !r->to && !r->behind && !r->half && !r->norm;
+}
+
+/* Queries, keys and values as they are computed with: past and new ones one after the other, in the
+ * result or in scratch memory. */
 static zc_status prepare_rows(zc_attention *a, const zc_attention_form *f)
 {
-    struct zc_attention_rows_params q, k, v;
-    zc_attention_rows_of(a, f, ZC_ATTENTION_QUERIES, &q);
-    zc_attention_rows_of(a, f, ZC_ATTENTION_KEYS, &k);
-    zc_attention_rows_of(a, f, ZC_ATTENTION_VALUES, &v);
-    bool kept = k.behind || k.to, together = f->q.pos == f->k.pos && f->packed;
-    ZC_TRY(keys_in_one(a, true, &v, &a->p.v));
-    if (f->half && together && f->q.head == f->d && !kept && !q.norm && !k.norm)
-        return queries_and_keys(a, f, &q);
-    ZC_TRY(keys_in_one(a, false, &k, &a->p.k));
-    return q.half || q.norm ? move_rows(a, false, &q, &a->p.q) : ZC_OK;
+    struct zc_attention_operands_params p = {.k_first = 0};
+    int blocks = 0;
+    zc_attention_rows_of(a, f, ZC_ATTENTION_QUERIES, &p.q);
+    zc_attention_rows_of(a, f, ZC_ATTENTION_KEYS, &p.k);
+    zc_attention_rows_of(a, f, ZC_ATTENTION_VALUES, &p.v);
+    if (p.q.half || p.q.norm) ZC_TRY(plan_rows(a, false, &p.q, &a->p.q, &blocks));
+    p.k_first = blocks;
+    if (!is_ready(&p.k)) ZC_TRY(plan_rows(a, false, &p.k, &a->p.k, &blocks));
+    p.v_first = blocks;
+    if (!is_ready(&p.v)) ZC_TRY(plan_rows(a, true, &p.v, &a->p.v, &blocks));
+    return zc_launch_kernel(a->l, ENTRY_ROWS, (zc_dim3){(uint32_t)blocks, 1, 1}, THREADS, 0, &p,
+                            sizeof p);
 }
 
 /* ---- hidden keys ---- */

@@ -22,6 +22,9 @@ typedef struct zc_attention {
 } zc_attention;
 
 zc_status zc_attention_too_large(const zc_attention *a);
+/* May rows of `size` elements be read in pieces of 16 bytes, or of a part of it that divides them?
+ */
+bool zc_attention_in_pieces(const struct zc_attention_view *v, zc_dtype type, int64_t size);
 /* The step's operands as they stand. */
 zc_status zc_attention_read(zc_launch *l, zc_attention *a, zc_attention_form *f);
 /* What is to be done to queries, or to new keys or values and the past ones in front of them, so

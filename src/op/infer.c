@@ -44,13 +44,13 @@ static bool any_rank_unknown(const zc_infer *f)
 }
 
 /* Pointwise work within an operation: its inputs [first, end) broadcast to x0, whose element type
- * it keeps, or where it may, makes f32. */
+ * it keeps, or where it may (`flags` of the operation), makes f32. */
 typedef struct fused_work {
     const char *name, *text;
     const char *what; /* x0 is */
     const zc_type *x0;
     int first, end;
-    bool widens;
+    unsigned flags;
 } fused_work;
 
 /* The type that it makes of x0 of this type. */
@@ -72,7 +72,8 @@ static zc_status check_fused_type(zc_infer *f, const fused_work *w, zc_dtype *ma
 {
     zc_dtype x0 = w->x0->dtype;
     ZC_TRY(fused_type(f, w, x0, made));
-    if (w->widens && zc_dtype_is_float(x0) && *made == ZC_F32) {
+    if (w->flags & ZC_OPF_SUMS && *made == ZC_F32) return ZC_OK;
+    if (w->flags & ZC_OPF_WIDENS && zc_dtype_is_float(x0) && *made == ZC_F32) {
         x0 = ZC_F32;
         ZC_TRY(fused_type(f, w, x0, made));
     }
@@ -105,8 +106,7 @@ static zc_status check_prologue(zc_infer *f)
         return zc_infer_fail(f, "the prologue has a wrong number of inputs (got %d, need %d)",
                              f->nin - f->info->max_in, extras);
     const fused_work w = {
-        "prologue", text, "operand", zc_in(f, 0), f->info->max_in, f->nin < end ? f->nin : end,
-        false};
+        "prologue", text, "operand", zc_in(f, 0), f->info->max_in, f->nin < end ? f->nin : end, 0};
     zc_dtype made;
     return check_fused(f, &w, &made);
 }
@@ -119,13 +119,9 @@ static zc_status check_epilogue(zc_infer *f)
         if (f->out[i].type.dtype != ZC_NONE)
             return zc_infer_fail(f, "an epilogue needs a node of one result");
     const zc_type plain = f->out[0].type;
-    const fused_work w = {"epilogue",
-                          text,
-                          "result",
-                          &plain,
-                          zc_op_epilogue_first(f->info, f->attrs),
-                          f->nin,
-                          f->info->flags & ZC_OPF_WIDENS};
+    const fused_work w = {
+        "epilogue", text,          "result", &plain, zc_op_epilogue_first(f->info, f->attrs),
+        f->nin,     f->info->flags};
     return check_fused(f, &w, &f->out[0].type.dtype);
 }
 

@@ -201,6 +201,31 @@ zc_status zc_infer_flatten(zc_infer *f)
     return zc_infer_set(f, 0, 2, dims);
 }
 
+/* ---- First ---- */
+
+zc_status zc_infer_first(zc_infer *f)
+{
+    const zc_type *in = &f->in[0].type;
+    const zc_attrs_First *a = ZC_ATTRS(f, First);
+    zc_dim dims[ZC_MAX_RANK];
+    int rank = 0;
+    if (a->axis < 0 || a->axis >= in->rank)
+        return zc_infer_fail(f, "axis out of range (got %lld, need [0, %d))", (long long)a->axis,
+                             in->rank);
+    for (int d = 0; d < in->rank; d++) {
+        if (d == a->axis && zc_dim_is(in->dims[d], 0))
+            return zc_infer_fail(f, "axis %d has no rows", d);
+        if (d < a->axis && !zc_dim_is(in->dims[d], 1))
+            return zc_infer_fail(f, "axis %d, in front of axis %lld, must be certain to be 1", d,
+                                 (long long)a->axis);
+        if (d != a->axis)
+            dims[rank++] = in->dims[d];
+        else if (!a->drops)
+            dims[rank++] = zc_dim_const(1);
+    }
+    return zc_infer_set(f, 0, rank, dims);
+}
+
 /* ---- Transpose ---- */
 
 zc_status zc_infer_transpose(zc_infer *f)

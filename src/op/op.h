@@ -111,7 +111,8 @@ enum {
     ZC_OPF_DYNAMIC = 1 << 1,     /* the kernel itself finds output shapes from values (NonZero) */
     ZC_OPF_RANDOM = 1 << 2,      /* never folded or merged */
     ZC_OPF_REGIONS = 1 << 3,     /* If, Loop, Scan: executed by the runtime, not by a kernel */
-    ZC_OPF_VIEW = 1 << 4,        /* output 0 is input 0's bytes under another shape */
+    ZC_OPF_VIEW = 1 << 4,        /* output 0 is input 0's bytes, or the first of them (First),
+                                    under another shape */
     ZC_OPF_INPLACE = 1 << 5,     /* output 0 may overwrite input 0 when shape and dtype agree */
     ZC_OPF_SHAPE_ONLY = 1 << 6,  /* reads its inputs' shapes, never their elements */
     ZC_OPF_SUBBYTE = 1 << 7,     /* the kernel handles packed 4- and 2-bit operands itself; for the
@@ -121,7 +122,8 @@ enum {
     ZC_OPF_INPLACE_LAST = 1 << 10, /* as INPLACE, for the last input (a residual) */
     ZC_OPF_EPILOGUE = 1 << 11,     /* has attribute `epilogue`: see zc_op_epilogue */
     ZC_OPF_PROLOGUE = 1 << 12,     /* has attribute `prologue`, too: see zc_op_prologue */
-    ZC_OPF_WIDENS = 1 << 13        /* the epilogue may make f32 of input 0's type: then x0 is f32 */
+    ZC_OPF_WIDENS = 1 << 13,       /* the epilogue may make f32 of input 0's type: then x0 is f32 */
+    ZC_OPF_SUMS = 1 << 14          /* the plain result is i32, of which the epilogue may make f32 */
 };
 
 #define ZC_VARIADIC 1000000
@@ -163,7 +165,7 @@ const char *zc_op_prologue(const zc_op_info *info, const void *attrs, int *extra
 /* The pointwise work that is done on output 0 before it is written, the only output then: an
  * expression over x0, the plain result, and x1, x2 ..., the inputs from zc_op_epilogue_first on,
  * behind the prologue's, which broadcast to it. It keeps shape and element type, the latter but for
- * ZC_OPF_WIDENS. NULL: none. */
+ * ZC_OPF_WIDENS and ZC_OPF_SUMS. NULL: none. */
 const char *zc_op_epilogue(const zc_op_info *info, const void *attrs);
 int zc_op_epilogue_first(const zc_op_info *info, const void *attrs);
 /* How many of the attributes are an operation's own: the others are for what is fused into it. */

@@ -98,6 +98,21 @@ typedef struct attrs {
     ((attrs){(a)->activations, (a)->direction, (a)->activation_alpha, (a)->activation_beta,        \
              (a)->layout, (a)->hidden_size})
 
+#define LSTM_ATTRS(name, op)                                                                       \
+    static attrs name(const zc_attrs_##op *a, zc_recurrent *r)                                     \
+    {                                                                                              \
+        r->gates = 4;                                                                              \
+        r->functions = 3;                                                                          \
+        r->clips = ZC_ATTR_GIVEN(op, a, clip);                                                     \
+        r->clip = a->clip;                                                                         \
+        r->hidden = ZC_ATTR_GIVEN(op, a, hidden_size) ? a->hidden_size : -1;                       \
+        r->input_forget = a->input_forget != 0;                                                    \
+        return ATTRS(a);                                                                           \
+    }
+LSTM_ATTRS(lstm_attrs, LSTM)
+LSTM_ATTRS(quantised_lstm_attrs, DynamicQuantizeLSTM)
+#undef LSTM_ATTRS
+
 static attrs read_attrs(zc_op op, const void *from, zc_recurrent *r)
 {
     if (op == ZC_OP_RNN) {
@@ -118,14 +133,7 @@ static attrs read_attrs(zc_op op, const void *from, zc_recurrent *r)
         r->linear_first = a->linear_before_reset != 0;
         return ATTRS(a);
     }
-    const zc_attrs_LSTM *a = from;
-    r->gates = 4;
-    r->functions = 3;
-    r->clips = ZC_ATTR_GIVEN(LSTM, a, clip);
-    r->clip = a->clip;
-    r->hidden = ZC_ATTR_GIVEN(LSTM, a, hidden_size) ? a->hidden_size : -1;
-    r->input_forget = a->input_forget != 0;
-    return ATTRS(a);
+    return op == ZC_OP_LSTM ? lstm_attrs(from, r) : quantised_lstm_attrs(from, r);
 }
 
 typedef struct names {

@@ -1,4 +1,4 @@
-/* What the attributes of RNN, GRU and LSTM say. */
+/* What the attributes of RNN, GRU, LSTM and DynamicQuantizeLSTM say. */
 #ifndef ZC_OP_RECURRENT_H
 #define ZC_OP_RECURRENT_H
 
@@ -24,7 +24,7 @@ typedef struct zc_recurrent {
     zc_rnn_act act[6];
 } zc_recurrent;
 
-/* Reads and checks the attributes of one of the three operations. */
+/* Reads and checks the attributes of one of these operations. */
 zc_status zc_recurrent_of(zc_op op, const void *attrs, const char *subject, zc_diag *diag,
                           zc_recurrent *out);
 

@@ -103,16 +103,27 @@ static const struct {
     zc_op op;
     double (*count)(const step *s);
 } counts[] = {
-    {ZC_OP_MatMul, product},          {ZC_OP_Gemm, product},
-    {ZC_OP_Linear, product},          {ZC_OP_LinearNorm, product},
-    {ZC_OP_LinearMoments, product},   {ZC_OP_MatMulInteger, product},
-    {ZC_OP_QLinearMatMul, product},   {ZC_OP_FusedMatMul, product},
-    {ZC_OP_FusedGemm, product},       {ZC_OP_Conv, convolution},
-    {ZC_OP_ConvInteger, convolution}, {ZC_OP_QLinearConv, convolution},
-    {ZC_OP_FusedConv, convolution},   {ZC_OP_ConvNhwc, convolution},
-    {ZC_OP_ConvImage, convolution},   {ZC_OP_ConvTranspose, transposed_convolution},
-    {ZC_OP_Attention, attention},     {ZC_OP_RNN, recurrent},
-    {ZC_OP_GRU, recurrent},           {ZC_OP_LSTM, recurrent},
+    {ZC_OP_MatMul, product},
+    {ZC_OP_Gemm, product},
+    {ZC_OP_Linear, product},
+    {ZC_OP_LinearNorm, product},
+    {ZC_OP_LinearMoments, product},
+    {ZC_OP_MatMulInteger, product},
+    {ZC_OP_QLinearMatMul, product},
+    {ZC_OP_FusedMatMul, product},
+    {ZC_OP_FusedGemm, product},
+    {ZC_OP_Conv, convolution},
+    {ZC_OP_ConvInteger, convolution},
+    {ZC_OP_QLinearConv, convolution},
+    {ZC_OP_FusedConv, convolution},
+    {ZC_OP_ConvNhwc, convolution},
+    {ZC_OP_ConvImage, convolution},
+    {ZC_OP_ConvTranspose, transposed_convolution},
+    {ZC_OP_Attention, attention},
+    {ZC_OP_RNN, recurrent},
+    {ZC_OP_GRU, recurrent},
+    {ZC_OP_LSTM, recurrent},
+    {ZC_OP_DynamicQuantizeLSTM, recurrent},
 };
 
 static double operations(const step *s)

@@ -170,16 +170,17 @@ static bool takes_epilogue(const absorption *a, zc_nid n, zc_nid p, zc_vid v)
     const zc_node *anchor = zc_node_at(a->g, n);
     const zc_op_info *info = zc_op_get(anchor->op);
     return (info->flags & ZC_OPF_EPILOGUE) && !zc_op_epilogue(info, anchor->attrs) &&
-           one_result(anchor) && is_float(a->g, v);
+           one_result(anchor) && (is_float(a->g, v) || info->flags & ZC_OPF_SUMS);
 }
 
-/* Has v the result's type, or one that node n, which makes v, may widen to it? */
+/* Has v the result's type, or one of which node n, which makes v, may make it? */
 static bool same_or_wider(const absorption *a, zc_nid n, zc_vid v, const zc_type *to)
 {
     zc_type from = zc_val(a->g, v)->type;
+    const unsigned flags = zc_op_get(zc_node_at(a->g, n)->op)->flags;
     bool half = from.dtype == ZC_F16 || from.dtype == ZC_BF16;
-    if (half && to->dtype == ZC_F32 && zc_op_get(zc_node_at(a->g, n)->op)->flags & ZC_OPF_WIDENS)
-        from.dtype = ZC_F32;
+    bool widens = (half && flags & ZC_OPF_WIDENS) || (from.dtype == ZC_I32 && flags & ZC_OPF_SUMS);
+    if (to->dtype == ZC_F32 && widens) from.dtype = ZC_F32;
     return zc_same_type(&from, to);
 }
 
@@ -257,8 +258,8 @@ static zc_status epilogue_at(absorption *a, zc_nid p)
     zc_vid v = find_anchor(a, p);
     if (!v) return epilogue_through(a, p);
     work w = {.gr = {.nodes = {p}, .count = 1}, .anchor = zc_producer(a->g, v), .at_end = true};
-    w.gr.widens =
-        zc_val(a->g, v)->type.dtype != zc_val(a->g, zc_node_at(a->g, p)->out[0])->type.dtype;
+    const zc_dtype from = zc_val(a->g, v)->type.dtype;
+    w.gr.widens = from != ZC_I32 && from != zc_val(a->g, zc_node_at(a->g, p)->out[0])->type.dtype;
     return collect(a, &w, v) ? absorb(a, &w, join) : ZC_OK;
 }
 

@@ -314,17 +314,19 @@ static bool byte_conv(layout *l, zc_nid n)
     return replace(l, n, m);
 }
 
-/* Is something made channels-last quantised, or floats made of it again, with one scale for all? */
-static bool is_quantisation(const layout *l, const zc_node *n)
+/* Is something made channels-last converted: cast, quantised, or floats made of it again, with one
+ * scale for all? */
+static bool is_conversion(const layout *l, const zc_node *n)
 {
     if (!l->cpu || !is_plane(l, n->in[0]) || !l->last[n->in[0]]) return false;
     if (n->op == ZC_OP_DynamicQuantizeLinear) return true;
+    if (n->op == ZC_OP_Cast) return is_plane(l, n->out[0]);
     return (n->op == ZC_OP_QuantizeLinear || n->op == ZC_OP_DequantizeLinear) &&
            is_plane(l, n->out[0]) && zc_val(l->g, n->in[1])->type.rank == 0;
 }
 
 /* Results behind the first are numbers. */
-static bool quantisation(layout *l, zc_nid n)
+static bool conversion(layout *l, zc_nid n)
 {
     const zc_node *node = zc_node_at(l->g, n);
     zc_vid in[] = {l->last[node->in[0]], zc_node_in(node, 1), zc_node_in(node, 2)};
@@ -758,8 +760,8 @@ static zc_status block(layout *l, zc_block *b)
             ok = narrow(l, n);
         else if (is_byte_conv(l, node))
             ok = byte_conv(l, n);
-        else if (is_quantisation(l, node))
-            ok = quantisation(l, n);
+        else if (is_conversion(l, node))
+            ok = conversion(l, n);
         else if (is_max_pool(l, node))
             ok = max_pool(l, n);
         else if (is_plane_mean(l->g, l, node))

@@ -1,6 +1,7 @@
 /* Rows that nobody reads are not computed: where all users of a result take the same row along an
  * axis (the class token of a vision transformer, the first token of a text's), its operands' rows
- * are taken instead, if the operation makes each row from those of its operands. */
+ * are taken instead, if the operation makes each row from those of its operands. A row that its
+ * tensor begins with is a view of it. */
 #include <stdlib.h>
 
 #include "ir/index.h"
@@ -217,6 +218,45 @@ static bool select_rows(selecting *p, zc_nid id, const selection *s)
     return true;
 }
 
+/* ---- rows that are there ---- */
+
+/* Is what is selected of v its first bytes? */
+static bool is_first(const zc_graph *g, zc_vid v, const selection *s)
+{
+    const zc_type *t = &zc_val(g, v)->type;
+    bool first = s->row == 0 && zc_dtype_bits(t->dtype) >= 8;
+    for (int d = 0; d < s->axis; d++) first = first && zc_dim_is(t->dims[d], 1);
+    return first;
+}
+
+/* Then it needs no copy. */
+static bool view_row(selecting *p, zc_nid id, const selection *s)
+{
+    zc_graph *g = p->x.g;
+    const zc_node *n = zc_node_at(g, id);
+    zc_nid made = zc_graph_node(g, NULL, ZC_OP_First, n->name, 1, n->in, 1);
+    if (!made || !zc_graph_inherit(g, made, id)) return false;
+    ZC_NODE_SET(g, First, made, axis, s->axis);
+    if (s->drops) ZC_NODE_SET(g, First, made, drops, 1);
+    zc_node_at(g, made)->out[0] = zc_node_at(g, id)->out[0];
+    ++*p->changes;
+    return zc_index_grow(&p->x) && zc_index_take_place(&p->x, made, id);
+}
+
+static bool view_rows(selecting *p, uint32_t block)
+{
+    zc_nid before;
+    for (zc_nid n = p->x.blocks.data[block].tail; n; n = before) {
+        selection s;
+        const zc_node *node = zc_node_at(p->x.g, n);
+        before = zc_index_place(&p->x, n)->prev;
+        if (node->op == ZC_OP_Gather && read_selection(p->x.g, n, node->in[0], &s) &&
+            is_first(p->x.g, node->in[0], &s) && !view_row(p, n, &s))
+            return false;
+    }
+    return true;
+}
+
 /* Users come before what they use. */
 static bool visit_block(selecting *p, uint32_t block)
 {
@@ -237,6 +277,7 @@ zc_status zc_pass_opt_select(zc_pass *p)
     selecting s = {.changes = &p->changes, .diag = p->diag};
     bool ok = zc_index_init(&s.x, p->g);
     for (uint32_t b = 0; ok && b < s.x.blocks.len; b++) ok = visit_block(&s, b);
+    for (uint32_t b = 0; ok && b < s.x.blocks.len; b++) ok = view_rows(&s, b);
     ok = ok && zc_index_finish(&s.x);
     zc_index_fini(&s.x);
     if (ok || s.status != ZC_OK) return s.status;

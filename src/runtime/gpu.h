@@ -95,11 +95,15 @@ zc_status zc_gpu_root(zc_session *s, uint32_t root, void *bound, zc_diag *diag);
 void zc_gpu_point(zc_session *s);
 /* Output i, which is bound to device memory. */
 zc_status zc_gpu_deliver(zc_session *s, uint32_t i, zc_diag *diag);
+/* Leaves output i on the device; false: it is not there. */
+bool zc_gpu_leave_output(zc_session *s, uint32_t i);
 void zc_gpu_info(const zc_session *s, zc_device_info *out);
 
 /* ---- steps (gpu_exec.c) ---- */
 /* Output 0, whose shape is known, becomes another name of input 0's bytes. */
 zc_status zc_gpu_view(zc_session *s, const zc_pstep *step, zc_diag *diag);
+/* Brings the program's inputs that kernels read to the device, before any step runs. */
+zc_status zc_gpu_bring_program_inputs(zc_session *s, zc_diag *diag);
 /* Which of its choices in the image's program serves the step now, and that one's kernel. */
 uint32_t zc_gpu_choice(const zc_session *s, const zc_pstep *step);
 uint32_t zc_gpu_kernel(const zc_session *s, const zc_pstep *step);
@@ -125,7 +129,8 @@ zc_status zc_gpu_compare(zc_session *s, const zc_pstep *step, zc_diag *diag);
 /* ---- profiles (gpu_profile.c) ---- */
 zc_status zc_gpu_profile_create(zc_session *s, zc_diag *diag);
 void zc_gpu_profile_destroy(zc_session *s);
-/* Runs block 0 with an event before each step, waits, and keeps the times. */
+/* Runs block 0 with an event before each step, waits, and keeps the times. The program's inputs are
+ * on the device before the first event. */
 zc_status zc_gpu_profile_run(zc_session *s, zc_diag *diag);
 
 #endif

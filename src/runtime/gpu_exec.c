@@ -68,6 +68,20 @@ static zc_status bring_inputs(zc_session *s, const zc_pstep *step, zc_diag *diag
     return ZC_OK;
 }
 
+zc_status zc_gpu_bring_program_inputs(zc_session *s, zc_diag *diag)
+{
+    const zc_program *p = s->program;
+    for (uint32_t n = 0; n < p->nsteps; n++) {
+        const zc_pstep *step = &p->steps[n];
+        for (uint32_t i = 0; step->nchoices && i < step->nin; i++) {
+            uint32_t root = s->roots[step->in[i]];
+            if (p->values[root].kind == ZC_P_INPUT && !host_only(step, i))
+                ZC_TRY(zc_gpu_to_device(s, root, diag));
+        }
+    }
+    return ZC_OK;
+}
+
 static const zc_pstep *own_step(const zc_session *s, const zc_pstep *step)
 {
     return &s->gpu->image->program->steps[step - s->program->steps];

@@ -81,12 +81,26 @@ zc_status zc_gpu_deliver(zc_session *s, uint32_t i, zc_diag *diag)
                            s->program->output_names[i], diag);
 }
 
+bool zc_gpu_leave_output(zc_session *s, uint32_t i)
+{
+    const struct zc_gpu *g = s->gpu;
+    zc_output_slot *out = &s->outputs[i];
+    uint32_t v = s->program->blocks[0].outs[i];
+    if (!g->on_device[v]) return false;
+    out->result = s->values[v];
+    out->result.data = (void *)(uintptr_t)g->at[v];
+    out->result_on_device = true;
+    return true;
+}
+
 void zc_gpu_info(const zc_session *s, zc_device_info *out)
 {
     const struct zc_gpu *g = s->gpu;
     out->kind = ZC_DEVICE_CUDA;
     out->name = g->image->device.name;
     out->arch = g->image->device.arch;
+    out->bus = g->image->device.bus;
+    out->driver = g->image->device.driver;
     out->memory = g->memory;
     out->weight_bytes = g->image->weight_bytes;
     out->rebuilt = g->image->rebuilt;

@@ -47,6 +47,7 @@ zc_status zc_gpu_profile_run(zc_session *s, zc_diag *diag)
     const zc_pblock *top = &s->program->blocks[0];
     struct zc_gpu *g = s->gpu;
     zc_device *d = &g->image->device;
+    ZC_TRY(zc_gpu_bring_program_inputs(s, diag));
     for (uint32_t i = 0; i < top->nsteps; i++) {
         ZC_TRY(mark(s, i, diag));
         ZC_TRY(zc_exec_step(s, &s->program->steps[top->steps[i]], diag));

@@ -264,6 +264,7 @@ static zc_status deliver(zc_session *s, uint32_t i, zc_diag *diag)
     out->result_is_bound = out->bound != NULL;
     out->result_on_device = out->on_device;
     if (out->on_device) return zc_gpu_deliver(s, i, diag);
+    if (out->stays && !out->bound && zc_gpu_leave_output(s, i)) return ZC_OK;
     if (s->gpu) ZC_TRY(zc_gpu_to_host(s, v, diag));
     const zc_tensor *t = &s->values[v];
     size_t bytes = bytes_of(t);

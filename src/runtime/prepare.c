@@ -109,6 +109,12 @@ static bool shares_root_with_other_input(const zc_session *s, const zc_pstep *st
     return false;
 }
 
+/* Is v a part of the memory that it lies in? (a view of less than its operand) */
+static bool lies_in_more(const zc_session *s, uint32_t v)
+{
+    return bytes_of(&s->values[v]) != bytes_of(&s->values[s->roots[v]]);
+}
+
 /* May output 0 of the step at position `at` overwrite input `slot`? */
 static bool can_overwrite(const zc_session *s, const zc_pstep *step, uint32_t slot, int32_t at)
 {
@@ -119,6 +125,7 @@ static bool can_overwrite(const zc_session *s, const zc_pstep *step, uint32_t sl
     const zc_op_info *info = zc_op_get(step->op);
     if (zc_dtype_bits(s->values[in].dtype) != zc_dtype_bits(s->values[out].dtype)) return false;
     if (zc_tensor_numel(&s->values[in]) != zc_tensor_numel(&s->values[out])) return false;
+    if (lies_in_more(s, in)) return false; /* a result's memory may have room for it alone */
     if (!(info->flags & ZC_OPF_POINTWISE) && shares_root_with_other_input(s, step, slot))
         return false;
     return s->root_last[s->roots[in]] <= at;
@@ -131,6 +138,14 @@ static void share(zc_session *s, const zc_pstep *step, uint32_t slot)
     if (s->root_last[root] < s->plan->last[out]) s->root_last[root] = s->plan->last[out];
 }
 
+static bool is_result(const zc_session *s, uint32_t v)
+{
+    const zc_pblock *top = &s->program->blocks[0];
+    for (uint32_t i = 0; i < top->nouts; i++)
+        if (top->outs[i] == v) return true;
+    return false;
+}
+
 static void share_step(zc_session *s, const zc_pstep *step, int32_t at)
 {
     const zc_op_info *info = zc_op_get(step->op);
@@ -138,6 +153,8 @@ static void share_step(zc_session *s, const zc_pstep *step, int32_t at)
     if ((info->flags & ZC_OPF_VIEW) && step->in[0]) {
         const zc_pvalue *in = &s->program->values[step->in[0]];
         if (in->kind == ZC_P_CONST || in->kind == ZC_P_INPUT || in->planned) share(s, step, 0);
+        if (lies_in_more(s, step->out[0]) && is_result(s, step->out[0]))
+            s->now->roots[step->out[0]] = step->out[0];
         return;
     }
     if (!(info->flags & (ZC_OPF_INPLACE | ZC_OPF_INPLACE_LAST)) || step->nout > 1) return;

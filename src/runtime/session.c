@@ -17,7 +17,7 @@
 static void publish_memory(zc_session *s)
 {
     uint64_t bytes = s->base_bytes + s->arena_bytes + s->room_bytes + s->shapes.bytes;
-    bytes += s->scratch.held + s->state_bytes;
+    bytes += s->scratch.held + s->state_bytes + s->profiled.bytes;
     bytes += s->infer_arena.held + s->infer_dims.arena.held;
     bytes += s->infer_dims.cap * sizeof *s->infer_dims.nodes;
     bytes += s->infer_dims.table_cap * sizeof *s->infer_dims.table;
@@ -105,6 +105,7 @@ void zc_session_free(zc_session *s)
     free(s->states);
     free(s->operands);
     free(s->step_us);
+    zc_profiled_free(s);
     free((void *)(uintptr_t)s->custom.ops);
     zc_tensor_free(&s->allocator, s->arena, s->arena_bytes);
     zc_count(&s->plan->counts.memory, -atomic_load_explicit(&s->memory, memory_order_relaxed));
@@ -319,7 +320,7 @@ void zc_session_cancel(zc_session *session)
                                                       memory_order_relaxed);
 }
 
-static double step_us(const zc_session *s, size_t i)
+double zc_session_step_us(const zc_session *s, size_t i)
 {
     if (s->step_us) return s->step_us[i];
     return s->gpu && s->gpu->step_ms ? s->gpu->step_ms[i] * 1e3 : 0;
@@ -355,10 +356,15 @@ static zc_status give_step(const zc_session *s, size_t i, zc_step_info *out, zc_
                                        : zc_op_get(step->op)->name,
         .kernel = on_gpu ? s->gpu->image->program->kernels[zc_gpu_kernel(s, step)].name : NULL,
         .why = s->gpu ? step->why : "",
-        .us = step_us(s, i),
+        .us = zc_session_step_us(s, i),
         .bytes_in = work.bytes_in,
         .bytes_out = work.bytes_out,
         .operations = work.operations};
+    if (s->profiled.runs) {
+        own.median_us = s->profiled.steps[i].mid;
+        own.low_us = s->profiled.steps[i].low;
+        own.high_us = s->profiled.steps[i].high;
+    }
     return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_step_info, us), out, diag);
 }
 

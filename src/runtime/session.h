@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "base/allocator.h"
+#include "base/stats.h"
 #include "cpu/kernel.h"
 #include "op/custom.h"
 #include "runtime/place.h"
@@ -31,6 +32,7 @@ typedef struct zc_output_slot {
     void *bound;
     size_t bound_bytes;
     bool on_device;   /* bound is device memory */
+    bool stays;       /* without bound memory: the result stays on the device that made it */
     zc_room copy;     /* of a result that no memory of its own was planned for */
     zc_tensor result; /* of the last run; dtype ZC_NONE: none */
     bool result_is_bound, result_on_device;
@@ -60,6 +62,14 @@ typedef struct zc_shape_cache {
     size_t len, max;
     size_t bytes; /* that all this takes */
 } zc_shape_cache;
+
+/* What zc_session_profile has measured (profile.c). */
+typedef struct zc_profiled {
+    size_t runs;        /* 0: nothing is kept */
+    double *us;         /* by step of block 0, `most` each */
+    size_t most, bytes; /* that us and steps take */
+    zc_interval *steps;
+} zc_profiled;
 
 /* One thread at a time is inside; a run can be asked to stop. */
 typedef enum zc_session_use {
@@ -104,6 +114,7 @@ struct zc_session {
     zc_kstate *states;    /* three a step: its own, its prologue's, its epilogue's */
     zc_tensor *operands;  /* work space: a step's inputs and outputs */
     double *step_us; /* of a profiled session on the CPU: of the last run, by step of block 0 */
+    zc_profiled profiled;
     zc_scratch scratch;
     zc_arena infer_arena; /* work space of shapes that are found at run time */
     zc_dims infer_dims;
@@ -134,6 +145,11 @@ zc_status zc_session_run_now(zc_session *s, bool wait, zc_diag *diag);
 /* Both return status; a run that a caller asked for is also counted. */
 zc_status zc_session_leave_run(zc_session *s, zc_status status, zc_diag *diag);
 zc_status zc_session_end_run(zc_session *s, zc_status status, zc_diag *diag);
+
+/* ---- times of steps (session.c, profile.c) ---- */
+/* Of the last run; 0 without a profile. */
+double zc_session_step_us(const zc_session *s, size_t i);
+void zc_profiled_free(zc_session *s);
 
 /* ---- inputs and outputs (io.c) ---- */
 /* Is every input set, and does no result overwrite an input or another result? */

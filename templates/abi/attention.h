@@ -2,6 +2,7 @@
 #ifndef ZC_ABI_ATTENTION_H
 #define ZC_ABI_ATTENTION_H
 
+#include "abi/divisor.h"
 #include "abi/epilogue.h"
 
 /* A [batch, head, position, element] view; the elements of a position are contiguous. */
@@ -45,9 +46,18 @@ struct zc_attention_rows_params {
     long long batch, heads, fresh, room, half, table,
         table_step; /* fresh: new positions; room: positions of to; table: rows; table_step: rows a
                        batch item */
-    int behind;     /* new positions go behind the past ones, which are copied from `past` */
-    int interleaved, table_fresh, pad; /* table_fresh: tables begin with the first new position */
+    struct zc_divisor by_room, by_heads;
+    int behind; /* new positions go behind the past ones, which are copied from `past` */
+    int interleaved, table_fresh; /* table_fresh: tables begin with the first new position */
+    int lanes;                    /* threads that share a row, a power of two up to 32 */
+    int pieces, pad; /* all of it lies in pieces of 16 bytes, or of what divides a row */
     double eps;
+};
+
+/* The rows of all operands, by blocks from 0 on, from k_first and from v_first. */
+struct zc_attention_operands_params {
+    struct zc_attention_rows_params q, k, v;
+    int k_first, v_first;
 };
 
 /* bias[b][r][j] = a filter value where the mask hides key j. */

@@ -22,7 +22,8 @@ assert j['runs'] >= 5 and j['warmup_runs'] >= 3 and j['stable'] in (True, False)
 assert len(j['modes_ms']) in (0, 2)" "$zc" bench digits.plan $quick --json
 check_json environment "
 e = j['environment']
-assert e['plan'] == 'digits.plan' and len(e['model_sha256']) == 64 and e['device'] == 'cpu' and e['cpu']
+assert e['plan'] == 'digits.plan' and e['model'] == 'main_graph' and len(e['model_sha256']) == 64 and e['device'] == 'cpu'
+assert [e[x] for x in ('arch', 'bus', 'driver', 'cuda', 'clocks', 'transfers')] == 6 * [None] and j['energy']['gpu'] is None
 assert e['threads'] == 1 and e['concurrency'] == 1 and e['zc'] == e['compiled_by']
 assert e['inputs'] == [{'name': 'image', 'type': 'f32[1,1,8,8]'}]" "$zc" bench digits.plan $quick --json
 check_json steps "
@@ -52,6 +53,7 @@ expect sweep-text 0 "" sh -c '"$1" bench digits.plan --seconds 0.05 --sweep batc
 expect sweep-size 1 "--sweep: got 'batch=1,-3', need NAME=1,8,32" "$zc" bench digits.plan --seconds 0.05 --sweep batch=1,-3
 expect sweep-name 1 "bach: no input of the plan has a symbolic dimension of this name" "$zc" bench digits.plan --seconds 0.05 --sweep bach=1,3
 expect sweep-save 1 "--sweep does nothing without one plan alone" "$zc" bench digits.plan --sweep batch=1,3 --save t
+expect no-transfers-cpu 1 "transfers: there are none to leave out on the CPU" "$zc" bench digits.plan $quick --no-transfers
 expect no-plan 1 "needs 1 to 16 plans (got 0)" "$zc" bench
 expect alone-concurrency 1 "--concurrency does nothing without one plan" "$zc" bench digits.plan again.plan --concurrency 2
 expect alone-save 1 "--save does nothing without one plan" "$zc" bench digits.plan again.plan --save t

@@ -59,7 +59,11 @@ check_json sums "
 assert abs(sum(x['median_us'] for x in j['steps']) - j['sum_us']) < 0.01 * len(j['steps'])
 assert all(0 <= x['ci95_low_us'] <= x['median_us'] <= x['ci95_high_us'] for x in j['steps'])
 assert [x['step'] for x in j['steps']] == list(range(len(j['steps'])))
-assert 0 < j['share'] <= 1 and j['run_us'] > 0 and j['runs'] >= 5 and j['threads'] == 1 and j['device'] == 'cpu' and j['cpu'] and len(j['model_sha256']) == 64
+assert 0 < j['share'] <= 1 and j['run_us'] > 0 and j['runs'] >= 5
+e = j['environment']
+assert e['plan'] == 'work.plan' and e['model'] is None and len(e['model_sha256']) == 64 and e['zc'] == e['compiled_by']
+assert e['threads'] == 1 and e['device'] == 'cpu' and e['inputs'][0] == {'name': 'a', 'type': 'f32[4,5]'}
+assert [e[x] for x in ('arch', 'bus', 'driver', 'cuda', 'clocks', 'transfers')] == 6 * [None]
 assert j['peaks'] is None and all(x['peak_share'] is None and x['bound'] is None for x in j['steps'])" \
     "$zc" profile work.plan $quick --json
 check_json peaks "$by_name

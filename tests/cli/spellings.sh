@@ -79,7 +79,7 @@ took() {
 expect warm-up-time 0 "" took
 
 # Each spelling stands in the documents.
-for spelling in minShapes optShapes maxShapes shapes loadInputs iterations duration warmUp warm-up exportTimes dumpProfile; do
+for spelling in minShapes optShapes maxShapes shapes loadInputs iterations duration warmUp warm-up exportTimes dumpProfile noDataTransfers; do
     expect "docs-$spelling" 0 "\`--$spelling" cat "$src/docs/commandline.md"
 done
 

@@ -131,6 +131,72 @@ expect lost-launch 5 "CUDA_ERROR_LAUNCH_FAILED (719): " \
     on ZC_HOSTCUDA_FAIL=cuLaunchKernelEx:2:719 "$zc" run "$plan" --random --device cuda
 expect no-capture 0 "" on ZC_HOSTCUDA_FAIL=cuStreamBeginCapture_v2:1:900 "$zc" bench "$plan" --device cuda
 
+# ---- what a measurement holds ----
+# copies DIRECTION OPTION...: how many a bench with these options makes.
+copies() {
+    call=cuMemcpy$1Async_v2
+    shift
+    rm -f "$dir/trace"
+    on ZC_HOSTCUDA_TRACE="$dir/trace" "$zc" bench "$plan" --device cuda --dim batch=1 --seconds 0 --warmup 0 "$@" \
+        >/dev/null 2>&1 && grep -c "$call" "$dir/trace"
+}
+more_copies() { # ... 20 more runs make
+    direction=$1
+    shift
+    few=$(copies "$direction" --iterations 1 "$@")
+    many=$(copies "$direction" --iterations 21 "$@")
+    echo "$((many - few)) more of $few"
+}
+expect transfers-in 0 "20 more of " more_copies HtoD
+expect transfers-out 0 "20 more of " more_copies DtoH
+expect no-transfers-in 0 "0 more of " more_copies HtoD --no-transfers
+expect no-transfers-out 0 "0 more of " more_copies DtoH --no-transfers
+expect no-transfers-together 0 "; inputs and results stayed there" \
+    on "$zc" bench "$plan" --device cuda --seconds 0 --no-transfers --concurrency 2
+expect transfers-said 0 "; with inputs brought there and results brought back" on "$zc" bench "$plan" --device cuda --seconds 0
+# An event stands before each step and behind the last: none of them may have a copy of an input in it.
+steps=$("$zc" inspect "$plan" --json | python3 -c "import json, sys; print(len(json.load(sys.stdin)['steps']))")
+rm -f "$dir/trace"
+expect steps-profiled 0 "" on ZC_HOSTCUDA_TRACE="$dir/trace" "$zc" profile "$plan" --device cuda --seconds 0
+expect steps-without-inputs 0 "7 copies" awk -v events="$((steps + 1))" '
+    /cuEventRecord/ { n++ }
+    n == 0 && /cuMemcpyHtoD/ { first = 1 }
+    n > 0 && /cuMemcpyHtoD/ { later++; if (n % events) wrong++ }
+    END { print first + later " copies"; exit wrong > 0 }' "$dir/trace"
+on "$zc" bench "$plan" --device cuda --seconds 0 --no-transfers --save "$dir/times" >/dev/null 2>&1
+expect transfers-kept 0 "" grep -q "^transfers none$" "$dir/times"
+expect transfers-differ 2 "times of something else (got 'transfers none', need 'input " \
+    on "$zc" bench "$plan" --device cuda --seconds 0 --baseline "$dir/times"
+
+# ---- energy and clocks, of the fake management library ----
+for_a_second="--device cuda --dim batch=1 --seconds 1.1"
+# shellcheck disable=SC2086
+{
+check_json energy "
+e, c = j['energy']['gpu'], j['environment']['clocks']
+assert 280 < e['watts'] < 320 and abs(e['joules'] - e['joules_per_run'] * j['runs']) < 1e-3 and e['joules'] > 280
+assert c == {'sm_low_mhz': 1980, 'sm_high_mhz': 1980, 'memory_low_mhz': 2619, 'memory_high_mhz': 2619,
+             'begin_celsius': 41, 'end_celsius': 41, 'moved': False, 'held_by': []}
+e = j['environment']
+assert (e['arch'], e['bus'], e['driver'], e['cuda'], e['transfers']) == ('sm_90', '0000:17:00.0', '580.65.06', '13.0', True)" \
+    on "$zc" bench "$plan" $for_a_second --json
+check_json energy-by-power "assert 299 < j['energy']['gpu']['watts'] < 301" on ZC_HOSTNVML=power "$zc" bench "$plan" $for_a_second --json
+check_json energy-second-gpu "assert j['environment']['bus'] == '0000:18:00.0' and j['environment']['clocks']" \
+    on ZC_HOSTCUDA_DEVICES=2 "$zc" bench "$plan" --device cuda:1 --seconds 0 --json
+check_json energy-too-short "assert j['energy']['gpu'] is None and j['environment']['clocks']" \
+    on "$zc" bench "$plan" --device cuda --seconds 0 --json
+check_json energy-of-two "assert all(x['energy']['gpu'] is None for x in j['plans'])" \
+    on "$zc" bench "$plan" "$stripped" $for_a_second --json
+expect energy-text 0 " J a run, " on "$zc" bench "$plan" $for_a_second
+expect clocks-moved 0 "clocks moved by more than 5 %: SM 1" on ZC_HOSTNVML=falling "$zc" bench "$plan" $for_a_second
+expect clocks-held 0 "; held down by: power cap" on ZC_HOSTNVML=falling "$zc" profile "$plan" --device cuda --seconds 0
+}
+check_json no-energy "
+assert j['energy']['gpu'] is None and j['environment']['clocks'] is None and j['environment']['driver'] is None" \
+    on ZC_HOSTNVML=broken "$zc" bench "$plan" --device cuda --seconds 1.1 --json
+check_json no-nvml "assert j['environment']['clocks'] is None and j['environment']['cuda'] == '13.0'" \
+    no_nvrtc "$zc" profile "$plan" --device cuda --seconds 0 --json
+
 # ---- the cache ----
 expect cache-look 0 "$dir/cache: kernels: " on "$zc" cache
 files=$(ls "$dir/cache" | wc -l)

@@ -15,6 +15,7 @@ HC_API hc_result cuGetErrorString(hc_result error, const char **text);
 HC_API hc_result cuDeviceGetCount(int *count);
 HC_API hc_result cuDeviceGet(hc_device *device, int ordinal);
 HC_API hc_result cuDeviceGetName(char *name, int len, hc_device dev);
+HC_API hc_result cuDeviceGetPCIBusId(char *name, int len, hc_device dev);
 HC_API hc_result cuDeviceGetAttribute(int *value, unsigned attribute, hc_device dev);
 HC_API hc_result cuDeviceTotalMem_v2(size_t *bytes, hc_device dev);
 HC_API hc_result cuDevicePrimaryCtxRetain(hc_context_t *ctx, hc_device dev);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bus.h"
 #include "state.h"
 
 struct hc_context {
@@ -98,6 +99,19 @@ static hc_result device_name(char *name, int len, hc_device dev)
 hc_result cuDeviceGetName(char *name, int len, hc_device dev)
 {
     HC_CALL(HC_NEEDS_INIT, device_name(name, len, dev));
+}
+
+static hc_result bus_id(char *name, int len, hc_device dev)
+{
+    if (!is_device(dev)) return HC_CUDA_ERROR_INVALID_DEVICE;
+    if (!name || len < 13) return HC_CUDA_ERROR_INVALID_VALUE;
+    snprintf(name, (size_t)len, HC_BUS_FORMAT, HC_FIRST_BUS + (unsigned)dev);
+    return HC_CUDA_SUCCESS;
+}
+
+hc_result cuDeviceGetPCIBusId(char *name, int len, hc_device dev)
+{
+    HC_CALL(HC_NEEDS_INIT, bus_id(name, len, dev));
 }
 
 unsigned hc_smem_optin(void)

@@ -272,8 +272,7 @@ static const accepted accepted_models[] = {
      "opset 13\nin x 1 5,1,3\nout h 1 *\nin w 2 1,3,8\nin r 3 1,2,8\nin ws 1 1\nin wz 2 1\n"
      "in rs 1 1,8\nnode DynamicQuantizeLSTM x,w,r,_,_,_,_,_,ws,wz,rs _,h domain=com.microsoft "
      "hidden_size:i=2\n",
-     {"Sub(", "Mul(", "f32[1,8,3] = Transpose(", "f32[1,8,2] = Transpose(",
-      "%h: f32[1,1,2] = LSTM(%x, "}},
+     {"%h: f32[1,1,2] = DynamicQuantizeLSTM(%x, %w, %r, _, _, _, _, _, %ws, %wz, %rs)"}},
     {"FusedMatMul",
      NODE("node FusedMatMul x,x y domain=com.microsoft transB:i=1"),
      {"%y: f32[2,2] = FusedMatMul(%x, %x)"}},

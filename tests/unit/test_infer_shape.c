@@ -84,6 +84,12 @@ static void flatten(void **state)
     op_infer("Flatten", "axis=0", "f32[n,3]", "f32[1,3*n]");
     op_infer("Flatten", "axis=-1", "f32[2,3,4]", "f32[6,4]");
     op_infer("Flatten", "axis=3", "f32[2,3,4]", "f32[24,1]");
+    op_infer("First", "axis=1", "f32[1,n,h]", "f32[1,1,h]");
+    op_infer("First", "axis=1 drops=1", "f32[1,n,h]", "f32[1,h]");
+    op_infer_fails("First", "axis=1", "f32[b,n,h]", 1,
+                   "axis 0, in front of axis 1, must be certain to be 1");
+    op_infer_fails("First", "axis=1", "f32[1,0,h]", 1, "axis 1 has no rows");
+    op_infer_fails("First", "axis=2", "f32[1,3]", 1, "axis out of range (got 2, need [0, 2))");
     op_infer_fails("Flatten", "axis=4", "f32[2,3,4]", 1, "axis out of range (got 4, need [-3, 3])");
 }
 

@@ -108,6 +108,20 @@ static void test_qlinear_matmul(void **state)
         }
 }
 
+/* Sums that the product's own step makes floats of: one rounding. */
+static void test_floats_of_sums(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ZC_COUNTOF(products); i++) {
+        const zc_attrs_MatMulInteger a = {.epilogue = "f32(x0) * x1", .set = ~UINT64_C(0)};
+        const int64_t n = products[i].dims[1][products[i].ranks[1] - 1];
+        zc_tensor in[5] = {bytes(ZC_U8, products[i].ranks[0], products[i].dims[0]),
+                           bytes(ZC_I8, products[i].ranks[1], products[i].dims[1]),
+                           bytes(ZC_U8, 0, NULL), bytes(ZC_I8, 0, NULL), floats(n, 0.01f)};
+        compare(ZC_OP_MatMulInteger, &a, 5, in, ZC_F32);
+    }
+}
+
 typedef struct conv_case {
     int64_t n, c, h, w, oc, group, k, stride, dilation, pads[4];
 } conv_case;
@@ -157,6 +171,11 @@ static void convolve(const conv_case *c, const zc_dtype *kind, int layout)
     zc_tensor in[4] = {planes(c, kind[0], layout), weights(c, kind[1]), bytes(kind[0], 0, NULL),
                        bytes(kind[1], 0, NULL)};
     compare(ZC_OP_ConvInteger, &a, 4, in, ZC_I32);
+    a.epilogue = "f32(x0) * x1";
+    zc_tensor floating[5] = {planes(c, kind[0], layout), weights(c, kind[1]),
+                             bytes(kind[0], 0, NULL), bytes(kind[1], 0, NULL),
+                             floats(layout == LAST ? c->oc : 1, 0.01f)};
+    compare(ZC_OP_ConvInteger, &a, 5, floating, ZC_F32);
     zc_tensor more[9] = {planes(c, kind[0], layout),
                          floats(1, 0.01f),
                          bytes(kind[0], 0, NULL),
@@ -196,6 +215,31 @@ static void test_large_bias(void **state)
     compare(ZC_OP_QLinearConv, &q, 9, in, ZC_U8);
 }
 
+/* One tensor against both kernels: floats with halves between quanta, NaN and infinities. */
+static void test_quantisation(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {1, 7, 16, 37, 1000, 20001};
+    for (size_t i = 0; i < ZC_COUNTOF(sizes); i++)
+        for (int odd = 0; odd < 2; odd++)
+            for (int kind = 0; kind < 2; kind++) {
+                const zc_dtype type = kind ? ZC_I8 : ZC_U8;
+                const zc_attrs_QuantizeLinear q = {.axis = 1, .saturate = 1};
+                const zc_attrs_DequantizeLinear d = {.axis = 1};
+                zc_tensor x[3] = {floats(sizes[i], 0.125f), floats(1, 0.25f), bytes(type, 0, NULL)};
+                float *v = x[0].data;
+                for (int64_t p = 0; p < sizes[i]; p++)
+                    v[p] = (float)((int)(next() % 600) - 300) * 0.125f;
+                if (odd) v[sizes[i] / 2] = NAN;
+                if (odd) v[sizes[i] - 1] = INFINITY;
+                x[0].rank = 1;
+                *(float *)x[1].data = 0.25f;
+                compare(ZC_OP_QuantizeLinear, &q, 3, x, type);
+                zc_tensor y[3] = {bytes(type, 1, &sizes[i]), floats(1, 0.3f), bytes(type, 0, NULL)};
+                compare(ZC_OP_DequantizeLinear, &d, 3, y, ZC_F32);
+            }
+}
+
 static void test_max_pool(void **state)
 {
     (void)state;
@@ -216,6 +260,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matmul_integer), cmocka_unit_test(test_qlinear_matmul),
         cmocka_unit_test(test_convolutions),   cmocka_unit_test(test_large_bias),
+        cmocka_unit_test(test_floats_of_sums), cmocka_unit_test(test_quantisation),
         cmocka_unit_test(test_max_pool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -280,14 +280,88 @@ static void fast_kernels(void **state)
     }
 }
 
+/* Its sums are exact, so another's numbers hold but for activations. */
+static void quantised_lstm(void **state)
+{
+    (void)state;
+    op_eval("DynamicQuantizeLSTM", "direction=bidirectional hidden_size=2",
+            "f32[3,1,3] -0.25 0.625 0.625 0.25 -1 0.25 -0.625 0.625 0.75; i8[2,3,8] 79 -106 "
+            "-82 -67 -81 77 94 21 -117 -103 -43 -17 31 -5 -60 -87 49 60 -119 -99 -12 -28 99 "
+            "4 -20 -18 42 22 -83 61 65 116 73 -55 -46 38 38 50 94 -53 112 -127 -108 121 113 "
+            "-51 -92 -47; i8[2,2,8] -117 100 41 22 -65 -7 -79 70 -7 -120 -63 53 5 -32 -63 "
+            "-104 28 41 5 110 109 -75 28 33 -64 -51 -3 62 -53 57 39 -72; f32[2,16] -0.25 "
+            "0.875 0.5 -0.375 0.75 -0.25 -0.875 0.125 0.625 0.25 -0.25 0.75 -0.125 -0.25 "
+            "-0.75 -0.625 0.375 0.5 -0.5 0.25 0.625 -0.75 -0.5 0 0 -0.25 -0.25 -0.75 0.125 "
+            "0.75 -0.625 0.5; -; -; -; -; f32[2] 0.0078125 0.005; i8[2] 0 0; f32[2] 0.01 "
+            "0.0078125; i8[2] 0 0",
+            "f32[3,2,1,2] -0.1667092 -0.2447997 -0.1830394 0.07063408 -0.3232364 0.03448198 "
+            "-0.2540831 0.1207281 -0.3009345 -0.2760129 -0.111551 -0.04167692; f32[2,1,2] "
+            "-0.3009345 -0.2760129 -0.1830394 0.07063408; f32[2,1,2] -0.9825797 -0.6260986 "
+            "-1.262158 0.157407",
+            1e-5);
+    op_infer_fails("DynamicQuantizeLSTM", "", "f32[5,2,8]; i8[1,8,12]; i8[1,3,12]", 3,
+                   "input 8 is left out");
+    op_infer_fails("DynamicQuantizeLSTM", "",
+                   "f32[5,2,8]; i8[1,8,12]; i8[1,3,12]; -; -; -; -; -; f32[1,3]; -; f32[1]", 3,
+                   "a scale has a wrong shape (got [1,3], need [1,12])");
+}
+
+static zc_tensor random_bytes(uint64_t seed, zc_dtype kind, int64_t a, int64_t b, int64_t c)
+{
+    zc_tensor t = RANDOM(seed, 50, a, b, c);
+    uint8_t *bytes = t.data;
+    for (int64_t i = 0; i < zc_tensor_numel(&t); i++) {
+        const float v = ((float *)t.data)[i]; /* behind what is overwritten */
+        bytes[i] = (uint8_t)(int)v;
+    }
+    t.dtype = kind;
+    return t;
+}
+
+/* A step, so that a state's rounding cannot become another quantum. */
+static void fast_quantised_lstm(void **state)
+{
+    (void)state;
+    for (int64_t hidden = 1; hidden < 60; hidden += 29)
+        for (int each = 0; each < 2; each++) {
+            const int64_t rows = 4 * hidden;
+            const zc_dtype kind = each ? ZC_I8 : ZC_U8;
+            zc_attrs_DynamicQuantizeLSTM attrs;
+            zc_attrs_default(zc_op_get(ZC_OP_DynamicQuantizeLSTM), &attrs);
+            attrs.direction = "bidirectional";
+            zc_tensor in[12] = {RANDOM(1, 1, 1, 3, 19),
+                                random_bytes(2, kind, 2, 19, rows),
+                                random_bytes(3, kind, 2, hidden, rows),
+                                RANDOM(4, 1, 2, 2 * rows),
+                                {0},
+                                RANDOM(5, 1, 2, 3, hidden),
+                                RANDOM(6, 1, 2, 3, hidden),
+                                {0},
+                                each ? RANDOM(7, 0.003f, 2, rows) : RANDOM(7, 0.003f, 2),
+                                random_bytes(8, kind, 2, 1, 1),
+                                each ? RANDOM(9, 0.003f, 2, rows) : RANDOM(9, 0.003f, 2),
+                                random_bytes(10, kind, 2, 1, 1)};
+            in[9].rank = in[11].rank = 1;
+            fast_agrees(ZC_OP_DynamicQuantizeLSTM, &attrs, 12, in, 3, 0, 2e-6);
+            free_tensors(in, 12);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rnn),          cmocka_unit_test(gru),
-        cmocka_unit_test(lstm),         cmocka_unit_test(batch_first),
-        cmocka_unit_test(not_a_number), cmocka_unit_test(lengths),
-        cmocka_unit_test(empty),        cmocka_unit_test(symbolic_shapes),
-        cmocka_unit_test(bad_models),   cmocka_unit_test(fast_kernels),
+        cmocka_unit_test(rnn),
+        cmocka_unit_test(gru),
+        cmocka_unit_test(lstm),
+        cmocka_unit_test(batch_first),
+        cmocka_unit_test(not_a_number),
+        cmocka_unit_test(lengths),
+        cmocka_unit_test(empty),
+        cmocka_unit_test(symbolic_shapes),
+        cmocka_unit_test(bad_models),
+        cmocka_unit_test(fast_kernels),
+        cmocka_unit_test(quantised_lstm),
+        cmocka_unit_test(fast_quantised_lstm),
     };
     return cmocka_run_group_tests_name("rnn", tests, NULL, NULL);
 }

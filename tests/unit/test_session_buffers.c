@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -285,6 +286,37 @@ static void test_results_are_not_borrowed(void **state)
     check(f, f->b, sum, 2);
 }
 
+/* A result made of a row that a larger tensor begins with: its memory is that of the row alone. */
+static void test_results_of_first_rows(void **state)
+{
+    static const char *const ends[] = {"node Sqrt r y\n", "node Reshape r,f y\n",
+                                       "node Identity r y\n"};
+    fixture *f = *state;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char model[256];
+        float x[16 * COLUMNS];
+        _Alignas(64) float y[COLUMNS + 1];
+        zc_plan *plan;
+        zc_session *s;
+        zc_view in = {.elem = 1, .rank = 3, .dims = {1, 16, COLUMNS}, .data = x, .bytes = sizeof x};
+        snprintf(model, sizeof model,
+                 "opset 17\nin x 1 1,16,4\nout y 1 *\ninit z 7 - 0\ninit f 7 1 -1\n"
+                 "node Softmax x s axis:i=1\nnode Gather s,z r axis:i=1\n%s",
+                 ends[i]);
+        compile(model, &plan, f->diag);
+        expect_ok(f->diag, zc_session_create(plan, ZC_SESSION_PARAMS(.threads = 1), &s, f->diag));
+        for (int e = 0; e < 16 * COLUMNS; e++) x[e] = 0;
+        y[COLUMNS] = 7;
+        expect_ok(f->diag, zc_session_set_input(s, 0, &in, false, f->diag));
+        expect_ok(f->diag, zc_session_bind_output(s, 0, y, COLUMNS * sizeof *y, f->diag));
+        for (int n = 0; n < 2; n++) expect_ok(f->diag, zc_session_run(s, f->diag));
+        for (int e = 0; e < COLUMNS; e++) assert_float_equal(y[e], i ? 0.0625f : 0.25f, 1e-6f);
+        assert_float_equal(y[COLUMNS], 7, 0);
+        assert_int_equal(zc_session_destroy(&s), ZC_OK);
+        zc_plan_destroy(&plan);
+    }
+}
+
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -294,6 +326,7 @@ int main(void)
         T(test_bound_memory_is_one_outputs), T(test_binding_keeps_the_last_result),
         T(test_copies_are_counted),          T(test_overlapping_buffers_are_refused),
         T(test_buffers_take_turns),          T(test_results_are_not_borrowed),
+        T(test_results_of_first_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@ static void views(void **state)
     op_eval("Squeeze", "", "f32[1,2,1] 1 2; i64[1] 0", "f32[2,1] 1 2", 0);
     op_eval("Unsqueeze", "", "bool[] 1; i64[2] 1 0", "bool[1,1] 1", 0);
     op_eval("Flatten", "", "f64[2,1,2] 1 2 3 4", "f64[2,2] 1 2 3 4", 0);
+    op_eval("First", "axis=1 drops=1", "f64[1,2,2] 1 2 3 4", "f64[1,2] 1 2", 0);
 }
 
 static void transpose(void **state)

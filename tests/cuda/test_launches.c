@@ -1,0 +1,150 @@
+/* How many kernels a run issues: what stands in front of, between and behind the large steps of
+ * transformers. Results are those of the CPU. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "cuda/gpu.h"
+#include "op/dtype.h"
+#include "support/onnx_text.h"
+
+enum { VALUES_MAX = 1 << 16 };
+
+typedef struct model {
+    const char *name, *precision, *text;
+    size_t launches;
+} model;
+
+static const model models[] = {
+    {"a prompt behind a cache: rows of queries, keys and values, then attention", NULL,
+     "opset 17\nopset com.microsoft 1\nin q 10 1,20,64\nin k 10 1,20,32\nin v 10 1,20,32\n"
+     "in pk 10 1,2,8,16\nin pv 10 1,2,8,16\nin c 10 64,8\nin s 10 64,8\nout y 10 *\n"
+     "out k1 10 *\nout v1 10 *\ninit last 6 1 27\ninit total 6 - 28\n"
+     "node GroupQueryAttention q,k,v,pk,pv,last,total,c,s y,k1,v1 domain=com.microsoft "
+     "num_heads:i=4 kv_num_heads:i=2 do_rotary:i=1\n",
+     2},
+    {"a row that its tensor begins with: the product reads it where it is", NULL,
+     "opset 17\nin x 10 1,40,64\nin g 10 64\nin b 10 64\nin w 10 64,64\nout n 10 *\nout y 10 *\n"
+     "init i 7 - 0\nnode LayerNormalization x,g,b n\nnode Gather n,i r axis:i=1\n"
+     "node MatMul r,w y\n",
+     2},
+    {"such a row as a result, of a result and of the plan's own memory", NULL,
+     "opset 17\nin x 10 1,40,64\nin g 10 64\nin b 10 64\nout n 10 *\nout r 10 *\nout t 10 *\n"
+     "init i 7 1 0\nnode LayerNormalization x,g,b n\nnode Softmax x s axis:i=1\n"
+     "node Gather n,i r axis:i=1\nnode Gather s,i t axis:i=1\n",
+     2},
+};
+
+static zc_plan *plan_of(const model *m)
+{
+    static const char *const targets[] = {"sm_90"};
+    zc_buf text = {0};
+    void *bytes;
+    size_t len;
+    zc_diag *diag = zc_diag_create();
+    onnx_text(m->text, &text);
+    expect_ok(diag, zc_compile_bytes(text.data, text.len,
+                                     ZC_COMPILE_PARAMS(.targets = targets, .target_count = 1,
+                                                       .precision = m->precision, .threads = 2),
+                                     &bytes, &len, diag));
+    zc_plan *plan = gpu_load(bytes, len);
+    zc_free(bytes);
+    zc_buf_fini(&text);
+    zc_diag_destroy(&diag);
+    return plan;
+}
+
+/* Numbers in [-1, 1], the same for each input i. */
+static void set_inputs(zc_plan *plan, zc_session *s, zc_diag *diag)
+{
+    static uint16_t half[VALUES_MAX];
+    static float single[VALUES_MAX];
+    zc_plan_info info;
+    zc_io_info io;
+    assert_int_equal(zc_plan_info_get(plan, &info), ZC_OK);
+    for (size_t i = 0; i < info.inputs; i++) {
+        expect_ok(diag, zc_plan_input(plan, i, &io, diag));
+        bool is_half = io.elem == ZC_ELEM_F16;
+        zc_view v = {.elem = io.elem,
+                     .rank = io.rank,
+                     .data = is_half ? (const void *)half : single,
+                     .bytes = (size_t)io.bytes};
+        for (int d = 0; d < io.rank; d++) v.dims[d] = io.dims[d];
+        assert_true(io.bytes > 0 && io.bytes <= (int64_t)sizeof half);
+        for (size_t e = 0; e < VALUES_MAX; e++) {
+            single[e] = (float)((e * 37 + i * 11) % 65) / 32 - 1;
+            half[e] = zc_f32_to_f16(single[e]);
+        }
+        expect_ok(diag, zc_session_set_input(s, i, &v, false, diag));
+    }
+}
+
+static zc_session *run_on(zc_plan *plan, zc_device_kind device, zc_diag *diag)
+{
+    zc_session *s = NULL;
+    expect_ok(diag,
+              zc_session_create(plan, ZC_SESSION_PARAMS(.threads = 1, .device = device), &s, diag));
+    set_inputs(plan, s, diag);
+    for (int n = 0; n < 3; n++) expect_ok(diag, zc_session_run(s, diag));
+    return s;
+}
+
+static float at(const zc_view *v, size_t i)
+{
+    return v->elem == ZC_ELEM_F16 ? zc_f16_to_f32(((const uint16_t *)v->data)[i])
+                                  : ((const float *)v->data)[i];
+}
+
+static void same_results(zc_plan *plan, zc_session *a, zc_session *b, zc_diag *diag)
+{
+    zc_plan_info info;
+    assert_int_equal(zc_plan_info_get(plan, &info), ZC_OK);
+    for (size_t i = 0; i < info.outputs; i++) {
+        zc_view x, y;
+        expect_ok(diag, zc_session_output(a, i, &x, diag));
+        expect_ok(diag, zc_session_output(b, i, &y, diag));
+        assert_int_equal(x.bytes, y.bytes);
+        assert_true(x.bytes > 0);
+        size_t n = x.bytes / (x.elem == ZC_ELEM_F16 ? 2 : 4);
+        for (size_t e = 0; e < n; e++)
+            if (!(fabsf(at(&x, e) - at(&y, e)) <= 1e-2f * (1 + fabsf(at(&y, e)))))
+                fail_msg("result %zu, element %zu: got %g, need %g", i, e, (double)at(&x, e),
+                         (double)at(&y, e));
+    }
+}
+
+static void test_launches(void **state)
+{
+    (void)state;
+    gpu_fake(NULL, NULL);
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        zc_device_info device;
+        zc_diag *diag = zc_diag_create();
+        zc_plan *plan = plan_of(&models[i]);
+        zc_session *gpu = run_on(plan, ZC_DEVICE_CUDA, diag);
+        zc_session *cpu = run_on(plan, ZC_DEVICE_CPU, diag);
+        assert_int_equal(zc_session_device(gpu, &device), ZC_OK);
+        if (device.launches != models[i].launches || device.cpu_steps)
+            fail_msg("%s: got %zu launches and %zu steps on the CPU, need %zu and 0",
+                     models[i].name, (size_t)device.launches, (size_t)device.cpu_steps,
+                     models[i].launches);
+        same_results(plan, gpu, cpu, diag);
+        assert_int_equal(zc_session_destroy(&gpu), ZC_OK);
+        assert_int_equal(zc_session_destroy(&cpu), ZC_OK);
+        zc_plan_destroy(&plan);
+        zc_diag_destroy(&diag);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_launches)};
+    return cmocka_run_group_tests_name("launches", tests, gpu_group_setup, gpu_group_teardown);
+}

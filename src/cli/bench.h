@@ -23,7 +23,7 @@ typedef struct bench_options {
     const char *max_slowdown;            /* "3%"; NULL: not given */
     double slowdown;                     /* 0.03 */
     cli_profiles sweep; /* sizes of dimensions, of which every combination is measured */
-    bool json, steps, no_transfers;
+    bool json, steps, no_transfers, chart;
 } bench_options;
 
 /* Times of runs in their order, in seconds. Of very many every second is kept, then every fourth

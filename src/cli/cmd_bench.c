@@ -63,6 +63,10 @@ static const cli_option table[] = {
          "measure these sizes of a symbolic dimension, each with each of the others' (repeatable)",
      .set = cli_set_profile,
      .at = offsetof(bench_options, sweep)},
+    {.name = "chart",
+     .help = "behind the lines of --sweep their medians as bars",
+     .set = cli_set_flag,
+     .at = offsetof(bench_options, chart)},
     {.name = "save",
      .arg = "FILE",
      .help = "write times of runs and steps there, for --baseline",
@@ -140,6 +144,7 @@ static int check(const bench_options *o, int plans)
         {o->baseline != NULL, "--baseline", plans == 1, "one plan"},
         {o->sweep.n > 0, "--sweep", plans == 1 && !o->times && !o->save && !o->baseline,
          "one plan alone, and no file of times"},
+        {o->chart, "--chart", o->sweep.n > 0 && !o->json, "--sweep, and no --json"},
         {o->max_slowdown != NULL, "--max-slowdown", o->baseline || plans > 1,
          "--baseline, or several plans"},
     };

@@ -1,6 +1,8 @@
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "cli/cli.h"
+#include "cli/peaks.h"
 #include "cuda/cache.h"
 
 typedef struct options {
@@ -27,8 +29,14 @@ static const cli_option table[] = {
 
 typedef struct state {
     const char *folder; /* NULL: there is no cache */
-    zc_cache_stats now, removed;
+    zc_cache_stats now[ZC_CACHE_KINDS], removed;
+    ZC_VEC(cli_kept_peaks) peaks;
 } state;
+
+static uint64_t bytes_of(const state *s)
+{
+    return s->now[ZC_CACHE_KERNELS].bytes + s->now[ZC_CACHE_PEAKS].bytes;
+}
 
 static void print_json(const state *s)
 {
@@ -38,8 +46,19 @@ static void print_json(const state *s)
     else
         fputs("null", stdout);
     printf(", \"files\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"removed_files\": %" PRIu64
-           ", \"removed_bytes\": %" PRIu64 "}\n",
-           s->now.files, s->now.bytes, s->removed.files, s->removed.bytes);
+           ", \"removed_bytes\": %" PRIu64 ", \"peaks\": [",
+           s->now[ZC_CACHE_KERNELS].files + s->now[ZC_CACHE_PEAKS].files, bytes_of(s),
+           s->removed.files, s->removed.bytes);
+    for (size_t i = 0; i < s->peaks.len; i++) {
+        const cli_kept_peaks *p = &s->peaks.data[i];
+        fputs(i ? ", {\"cpu\": " : "{\"cpu\": ", stdout);
+        cli_json(stdout, p->processor);
+        printf(", \"threads\": %d, \"zc\": ", p->threads);
+        cli_json(stdout, p->version);
+        printf(", \"bytes_per_second\": %.0f, \"f32_operations_per_second\": %.0f}", p->v.bytes,
+               p->v.operations);
+    }
+    puts("]}");
 }
 
 static void print_text(const state *s)
@@ -49,11 +68,28 @@ static void print_text(const state *s)
         return;
     }
     cli_put(stdout, s->folder);
-    printf(": kernels: %" PRIu64 " (%.1f MB)", s->now.files, (double)s->now.bytes / 1e6);
+    printf(": kernels: %" PRIu64 " (%.1f MB)", s->now[ZC_CACHE_KERNELS].files,
+           (double)s->now[ZC_CACHE_KERNELS].bytes / 1e6);
     if (s->removed.files)
         printf(", removed: %" PRIu64 " (%.1f MB)", s->removed.files,
                (double)s->removed.bytes / 1e6);
     puts("");
+    for (size_t i = 0; i < s->peaks.len; i++) {
+        const cli_kept_peaks *p = &s->peaks.data[i];
+        fputs("peaks of ", stdout);
+        cli_put(stdout, p->processor);
+        printf(", %d threads, measured by zc ", p->threads);
+        cli_put(stdout, p->version);
+        printf(": %.1f GB/s, %.1f GFLOP/s of f32 products\n", p->v.bytes * 1e-9,
+               p->v.operations * 1e-9);
+    }
+}
+
+static void add_peaks(void *user, const zc_buf *bytes)
+{
+    state *s = user;
+    cli_kept_peaks p;
+    if (cli_peaks_read(bytes, &p)) (void)ZC_VEC_PUSH(&s->peaks, p);
 }
 
 static zc_status look(const options *o, state *s, zc_diag *diag)
@@ -61,10 +97,12 @@ static zc_status look(const options *o, state *s, zc_diag *diag)
     bool remove = o->clear || o->keep >= 0;
     uint64_t keep = o->clear ? 0 : (uint64_t)o->keep << 20;
     if (remove) ZC_TRY(zc_cache_trim(keep, &s->removed, diag));
-    ZC_TRY(zc_cache_look(&s->now, diag));
-    if (remove && s->now.bytes > keep)
+    for (int k = 0; k < ZC_CACHE_KINDS; k++)
+        ZC_TRY(zc_cache_look((zc_cache_kind)k, &s->now[k], diag));
+    ZC_TRY(zc_cache_each(ZC_CACHE_PEAKS, add_peaks, s, diag));
+    if (remove && bytes_of(s) > keep)
         return zc_fail(diag, ZC_ERR_IO, s->folder,
-                       "files could not be removed (%" PRIu64 " bytes are left)", s->now.bytes);
+                       "files could not be removed (%" PRIu64 " bytes are left)", bytes_of(s));
     return ZC_OK;
 }
 
@@ -84,17 +122,20 @@ static int run(int argc, char **argv)
         code = cli_report(diag, status);
     else
         (o.json ? print_json : print_text)(&s);
+    ZC_VEC_FINI(&s.peaks);
     zc_diag_destroy(&diag);
     return code;
 }
 
 const cli_command cli_cache_command = {
     .name = "cache",
-    .summary = "look at or clear the cache of compiled GPU kernels",
+    .summary = "look at or clear the cache of compiled GPU kernels and measured peaks",
     .operands = "[OPTIONS]",
     .about =
-        "Says where compiled GPU kernels are kept, how many there are and how large they are. The "
-        "cache only saves time: everything in it can be made again, and it never holds more "
+        "Says where compiled GPU kernels are kept, how many there are and how large they are, and "
+        "lists what zc profile has measured of the processor once: the bytes and products a second "
+        "that it can do. The cache only saves time: everything in it can be made again, and it "
+        "never holds more "
         "than 1 GiB. The folder is ZC_CACHE_DIR; without it, zc in XDG_CACHE_HOME or .cache/zc "
         "in HOME.",
     .examples = "zc cache\n"

@@ -35,6 +35,11 @@ static const cli_option table[] = {
      .help = "of a plan: print the SHA-256 of every constant",
      .set = cli_set_flag,
      .at = offsetof(inspect, hashes)},
+    {.name = "memory",
+     .help = "of a plan: what a run with these --dim holds in memory, step by step, and who holds "
+             "the most",
+     .set = cli_set_flag,
+     .at = offsetof(inspect, memory)},
     {.name = "dot",
      .help = "print the graph for Graphviz",
      .set = cli_set_flag,
@@ -94,7 +99,9 @@ static int show(const char *path, const inspect *o)
     zc_diag *diag = zc_diag_create();
     zc_status status = cli_model_open(path, &from, diag);
     bool plan = status == ZC_OK && is_plan(&from);
-    int code = plan ? check_plan_options(o) : EXIT_OK;
+    int code = plan        ? check_plan_options(o)
+               : o->memory ? cli_usage("inspect", "--memory is of plans (got a model)")
+                           : EXIT_OK;
     zc_diag_set_file(diag, from.name);
     if (status == ZC_OK && code == EXIT_OK)
         status = plan ? cli_inspect_plan(&from, o, diag) : cli_inspect_model(&from, o, diag);
@@ -118,6 +125,7 @@ static int run(int argc, char **argv)
         return EXIT_OK;
     }
     if (optind + 1 != argc) return cli_usage("inspect", "needs one file (got %d)", argc - optind);
+    if (o.memory && o.dot) return cli_usage("inspect", "needs one of --memory and --dot");
     if (o.json && o.dot) return cli_usage("inspect", "needs one of --json and --dot");
     if (o.pass && o.stage) return cli_usage("inspect", "needs one of --pass and --stage");
     return show(argv[optind], &o);
@@ -135,6 +143,7 @@ const cli_command cli_inspect_command = {
                 "zc inspect model.onnx --pass opt_fold\n"
                 "zc inspect model.onnx --stage optimised --dot | dot -Tsvg > model.svg\n"
                 "zc inspect model.plan --dim batch=1 --hashes\n"
+                "zc inspect model.plan --dim batch=8 --memory\n"
                 "zc inspect model.plan --json\n",
     .options = table,
     .option_count = ZC_COUNTOF(table),

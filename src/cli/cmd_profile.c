@@ -5,9 +5,9 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "cli/environment.h"
+#include "cli/peaks.h"
 #include "cli/profile.h"
 #include "cli/progress.h"
-#include "runtime/probe.h"
 
 typedef struct options {
     cli_inputs in;
@@ -58,7 +58,7 @@ typedef struct report {
     zc_device_info device;
     cli_values values;
     cli_profile profile;
-    zc_peaks peaks; /* 0: not known */
+    cli_peaks peaks;
     int threads;
 } report;
 
@@ -75,7 +75,7 @@ static void put_share(double share, const char *bound)
 static void print_step(const report *r, size_t i)
 {
     const cli_profile_step *s = &r->profile.steps[i];
-    cli_reach at = cli_profile_reach(s, &r->peaks);
+    cli_reach at = cli_profile_reach(s, &r->peaks.v);
     printf("%10.2f %8.2f %5.1f%% %9.3f %8.2f ", s->time.mid, (s->time.high - s->time.low) / 2,
            r->profile.sum > 0 ? 100 * s->time.mid / r->profile.sum : 0, at.bytes * 1e-6,
            at.rate * 1e-9);
@@ -127,9 +127,10 @@ static zc_status print_text(const report *r, const options *o, zc_diag *diag)
     if (o->modules) ZC_TRY(print_groups(r, o->modules, diag));
     printf("%.2f us in all steps, %.1f %% of a run, medians of %zu runs, on %s", p->sum,
            100 * p->share, p->runs, r->device.name);
-    if (r->peaks.bytes > 0)
-        printf("; %d threads read %.1f GB/s and do %.1f GFLOP/s of f32 products", r->threads,
-               r->peaks.bytes * 1e-9, r->peaks.operations * 1e-9);
+    if (r->peaks.v.bytes > 0)
+        printf("; %d threads read %.1f GB/s and do %.1f GFLOP/s of f32 products%s", r->threads,
+               r->peaks.v.bytes * 1e-9, r->peaks.v.operations * 1e-9,
+               r->peaks.kept ? " (measured before)" : "");
     puts("");
     cli_print_clocks(&p->reading);
     return ZC_OK;
@@ -139,7 +140,7 @@ static zc_status print_text(const report *r, const options *o, zc_diag *diag)
 
 static void put_work(FILE *out, const report *r, const cli_profile_step *s)
 {
-    cli_reach at = cli_profile_reach(s, &r->peaks);
+    cli_reach at = cli_profile_reach(s, &r->peaks.v);
     fprintf(out, "\"bytes_in\": %.0f, \"bytes_out\": %.0f, ", s->info.bytes_in, s->info.bytes_out);
     if (at.operations < 0)
         fputs("\"operations\": null, ", out);
@@ -183,9 +184,9 @@ static zc_status print_json(const report *r, const options *o, zc_diag *diag)
                                                     .sessions = 1});
     printf(", \"runs\": %zu, \"sum_us\": %.3f, \"run_us\": %.3f, \"share\": %.4f, \"peaks\": ",
            p->runs, p->sum, p->run_us, p->share);
-    if (r->peaks.bytes > 0)
-        printf("{\"bytes_per_second\": %.0f, \"f32_operations_per_second\": %.0f}", r->peaks.bytes,
-               r->peaks.operations);
+    if (r->peaks.v.bytes > 0)
+        printf("{\"bytes_per_second\": %.0f, \"f32_operations_per_second\": %.0f, \"kept\": %s}",
+               r->peaks.v.bytes, r->peaks.v.operations, r->peaks.kept ? "true" : "false");
     else
         fputs("null", stdout);
     fputs(", \"steps\": [", stdout);
@@ -253,7 +254,7 @@ static zc_status measure(report *r, const options *o, zc_diag *diag)
     ZC_TRY(zc_session_device(r->profile.session, &r->device));
     r->threads = o->threads ? (int)o->threads : zc_usable_cpus();
     if (o->no_peaks || r->device.kind != ZC_DEVICE_CPU) return ZC_OK;
-    return zc_probe_cpu(r->threads, &r->peaks, diag);
+    return cli_peaks_get(r->threads, &r->peaks, diag);
 }
 
 static zc_status profile(report *r, const options *o, zc_diag *diag)
@@ -297,7 +298,8 @@ const cli_command cli_profile_command = {
         "Times every step of a plan: median and half the width of its 95 % interval, bytes of "
         "operands and results, arithmetic of products, convolutions, attention, recurrent layers "
         "and pointwise work, and on the CPU what that is of what the machine can do, which is "
-        "measured at once: of memory's rate or of f32 products, whichever is nearer (above 100 % "
+        "measured the first time and then kept (zc cache): of memory's rate or of f32 products, "
+        "whichever is nearer (above 100 % "
         "where operands come from caches, or products are of shorter types). On a GPU steps are "
         "issued one by one.\n\n"
         "The longest steps come first, then sums by operation. Inputs that no file is given for "

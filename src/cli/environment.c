@@ -5,12 +5,12 @@
 
 #include "cli/device.h"
 
-void cli_json_real(FILE *out, double value)
+static void put_real(FILE *out, double value)
 {
     if (isnan(value))
         fputs("null", out);
     else
-        fprintf(out, "%.6f", value);
+        fprintf(out, "%.6g", value);
 }
 
 /* "" is not known either. */
@@ -52,7 +52,7 @@ static void put_clocks(FILE *out, const cli_reading *r)
     }
     for (size_t i = 0; i < ZC_COUNTOF(rows); i++) {
         fprintf(out, "%s\"%s\": ", i ? ", " : "{", rows[i].name);
-        cli_json_real(out, rows[i].value);
+        put_real(out, rows[i].value);
     }
     fprintf(out, ", \"moved\": %s, \"held_by\": [", cli_clocks_moved(r) ? "true" : "false");
     put_reasons(out, r->reasons);

@@ -26,7 +26,4 @@ void cli_environment_json(FILE *out, const cli_environment *e);
  * known. */
 void cli_print_clocks(const cli_reading *r);
 
-/* A number, or null for NAN. */
-void cli_json_real(FILE *out, double value);
-
 #endif

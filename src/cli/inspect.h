@@ -1,16 +1,17 @@
 /* zc inspect: cmd_inspect.c is the command; inspect_model.c prints graphs, inspect_plan.c plans as
- * text and Graphviz, inspect_json.c as JSON; inspect_memory.c finds a plan's working memory,
- * inspect_operators.c lists what the importer reads. */
+ * text and Graphviz, inspect_json.c as JSON; inspect_memory.c finds and prints a plan's working
+ * memory, inspect_operators.c lists what the importer reads. */
 #ifndef ZC_CLI_INSPECT_H
 #define ZC_CLI_INSPECT_H
 
 #include "cli/cli.h"
 #include "driver/compile.h"
 #include "planfile/program.h"
+#include "runtime/memory_map.h"
 
 typedef struct inspect {
     const char *stage, *pass, *precision;
-    bool full, dot, json, hashes, passes, operators;
+    bool full, dot, json, hashes, memory, passes, operators;
     cli_list skips;
     cli_dims dims;
 } inspect;
@@ -54,6 +55,15 @@ void cli_dim_text(const zc_program *p, zc_dim d, zc_buf *out);
  * missing. A name that no input has is an error. */
 zc_status cli_plan_memory(const zc_plan *plan, const cli_dims *dims, bool *known,
                           zc_memory_info *out, zc_diag *diag);
+
+/* The first architecture that the plan has kernels for; 0: it has none. */
+int cli_first_arch(const zc_program *p);
+/* The same step by step, of the first architecture that the plan has kernels for, or of the CPU; a
+ * symbolic dimension that is missing is an error. The caller frees *out, also after a failure. */
+zc_status cli_plan_memory_map(const zc_plan *plan, const cli_dims *dims, zc_memory_map *out,
+                              zc_diag *diag);
+/* Prints that. */
+zc_status cli_inspect_memory(const zc_plan *plan, const inspect *o, zc_diag *diag);
 
 /* docs/operators.md. */
 int cli_print_operators(void);

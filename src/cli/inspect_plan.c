@@ -401,6 +401,7 @@ static zc_status show(zc_plan *plan, const inspect *o, zc_diag *diag)
                    .weight_bytes = plan->weight_bytes,
                    .hashes = o->hashes};
     if (o->dot) return put_dot(v.program, diag);
+    if (o->memory) return cli_inspect_memory(plan, o, diag);
     ZC_TRY(cli_plan_memory(plan, &o->dims, &v.memory_known, &v.memory, diag));
     (o->json ? cli_plan_json : put_text)(&v);
     return ZC_OK;

@@ -8,7 +8,8 @@
 #define TICK     0.1 /* seconds between looks */
 #define SHORTEST 1.0 /* seconds over which energy is told */
 
-cli_reading cli_reading_unknown(void)
+/* A reading of nothing. */
+static cli_reading unknown(void)
 {
     return (cli_reading){.gpu_joules = NAN,
                          .cpu_joules = NAN,
@@ -35,9 +36,9 @@ static void note(cli_meter *m)
 
 void cli_meter_begin(cli_meter *m)
 {
-    m->reading = cli_reading_unknown();
+    m->reading = unknown();
     m->samples = 0;
-    m->cpu_joules = cli_rapl_read(&m->rapl);
+    m->cpu_first = m->cpu_now = cli_rapl_read(&m->rapl);
     cli_nvml_read(&m->nvml, &m->first);
     m->now = m->first;
     m->begin = m->last = cli_now();
@@ -55,7 +56,7 @@ void cli_meter_open(const zc_device_info *device, const char *powercap, cli_mete
 static void look(cli_meter *m, double now)
 {
     double watts = m->now.watts;
-    (void)cli_rapl_read(&m->rapl);
+    m->cpu_now = cli_rapl_read(&m->rapl);
     cli_nvml_read(&m->nvml, &m->now);
     m->samples += (watts + m->now.watts) / 2 * (now - m->last);
     m->last = now;
@@ -78,7 +79,7 @@ void cli_meter_end(cli_meter *m, cli_reading *out)
     snprintf(out->driver, sizeof out->driver, "%s", m->nvml.driver);
     if (seconds < SHORTEST) return;
     out->gpu_joules = isnan(counted) ? m->samples : counted;
-    out->cpu_joules = cli_rapl_read(&m->rapl) - m->cpu_joules;
+    out->cpu_joules = m->cpu_now - m->cpu_first;
     out->gpu_watts = out->gpu_joules / seconds;
     out->cpu_watts = out->cpu_joules / seconds;
 }

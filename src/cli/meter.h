@@ -25,8 +25,8 @@ typedef struct cli_meter {
     cli_rapl rapl;
     double begin, last; /* seconds, as cli_now gives them */
     cli_nvml_state first, now;
-    double cpu_joules; /* at the beginning */
-    double samples;    /* joules by power, from sample to sample */
+    double cpu_first, cpu_now; /* joules */
+    double samples;            /* joules by power, from sample to sample */
     cli_reading reading;
 } cli_meter;
 
@@ -41,8 +41,6 @@ void cli_meter_tick(cli_meter *m);
 void cli_meter_end(cli_meter *m, cli_reading *out);
 void cli_meter_close(cli_meter *m);
 
-/* A reading of nothing. */
-cli_reading cli_reading_unknown(void);
 /* Did a clock move by more than CLI_CLOCK_BOUND? */
 bool cli_clocks_moved(const cli_reading *r);
 

@@ -9,7 +9,7 @@
 #include "cli/compare.h"
 #include "driver/explain.h"
 #include "planfile/program.h"
-#include "runtime/place.h"
+#include "runtime/memory_map.h"
 
 typedef struct report_options {
     bench_options bench; /* inputs, device, threads, seconds */
@@ -30,10 +30,8 @@ typedef struct report_plan {
     bench_times runs;
     bench_summary summary;
     cli_profile steps; /* n is 0 where the file has none; without run_us, share and session */
-    bool memory_known;
-    zc_memory_info memory;
-    zc_placement *places;
-    size_t place_count;
+    bool memory_known; /* the sizes of all inputs are */
+    zc_memory_map memory;
 } report_plan;
 
 /* An output against another. */

@@ -6,9 +6,10 @@
 
 #include "base/file.h"
 #include "base/number.h"
-#include "base/pool.h"
 #include "cli/debug.h"
+#include "cli/inspect.h"
 #include "cli/model.h"
+#include "cli/peaks.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "runtime/plan.h"
@@ -68,15 +69,15 @@ static zc_status take_saved(report_plan *p, const report_options *o, zc_diag *di
 /* ---- times that are measured ---- */
 
 /* What the processor can do, for those that run on it. */
-static zc_status probe(bench_target *targets, size_t n, const report_options *o, zc_diag *diag)
+static zc_status find_peaks(bench_target *targets, size_t n, const report_options *o, zc_diag *diag)
 {
-    zc_peaks peaks = {.bytes = 0};
+    cli_peaks peaks = {.kept = false};
     for (size_t i = 0; i < n; i++) {
         zc_device_info device;
         ZC_TRY(zc_session_device(targets[i].session, &device));
         if (device.kind != ZC_DEVICE_CPU) continue;
-        if (!(peaks.bytes > 0)) ZC_TRY(zc_probe_cpu(bench_threads(&o->bench), &peaks, diag));
-        targets[i].peaks = peaks;
+        if (!(peaks.v.bytes > 0)) ZC_TRY(cli_peaks_get(bench_threads(&o->bench), &peaks, diag));
+        targets[i].peaks = peaks.v;
     }
     return ZC_OK;
 }
@@ -110,7 +111,7 @@ static zc_status measure(report *r, zc_diag *diag)
         }
     zc_status status = n ? bench_measure(targets, n, &o->bench, diag) : ZC_OK;
     if (status == ZC_OK && !o->no_peaks && !(o->peaks.bytes > 0))
-        status = probe(targets, n, o, diag);
+        status = find_peaks(targets, n, o, diag);
     for (size_t i = 0; status == ZC_OK && i < n; i++)
         status = take_target(columns[i], &targets[i], o, diag);
     bench_free(targets, n);
@@ -235,7 +236,8 @@ static zc_status find_memory(report_plan *p, zc_diag *diag)
         p->memory_known &= inputs[i].rank >= 0 && find_dims(p, &inputs[i]);
     }
     if (status == ZC_OK && p->memory_known)
-        status = zc_plan_places(p->plan, inputs, n, &p->memory, &p->places, &p->place_count, diag);
+        status = zc_memory_map_make(p->plan, cli_first_arch(&p->plan->program), inputs, n,
+                                    &p->memory, diag);
     free(inputs);
     return status;
 }
@@ -436,7 +438,7 @@ void report_free(report *r)
         bench_saved_free(&p->saved);
         free(p->runs.v);
         cli_profile_free(&p->steps);
-        free(p->places);
+        zc_memory_map_free(&p->memory);
         zc_plan_destroy(&p->plan);
     }
     free(r->operations);

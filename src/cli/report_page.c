@@ -184,7 +184,7 @@ static bool has_work(const report *r, const report_plan *p)
 
 static bool has_memory(const report *r, const report_plan *p)
 {
-    return p->place_count > 0;
+    return p->memory.nvalues > 0;
 }
 
 static bool lacks_memory(const report *r, const report_plan *p)

@@ -190,9 +190,20 @@ static void fact_weights(const report *r, const report_plan *p, zc_buf *out)
 static void fact_arena(const report *r, const report_plan *p, zc_buf *out)
 {
     if (!p->memory_known) return;
-    report_bytes(out, (double)p->memory.arena_bytes);
+    report_bytes(out, (double)p->memory.info.arena_bytes);
     zc_buf_puts(out, ", of which one step needs at most ");
-    report_bytes(out, (double)p->memory.live_bytes);
+    report_bytes(out, (double)p->memory.info.live_bytes);
+}
+
+static void fact_gpu_memory(const report *r, const report_plan *p, zc_buf *out)
+{
+    const zc_memory_map *m = &p->memory;
+    if (!p->memory_known || !m->arch) return;
+    report_bytes(out, (double)m->code_bytes);
+    zc_buf_printf(out, " of code for sm_%d, ", m->arch);
+    report_bytes(out, (double)m->workspace);
+    zc_buf_puts(out, " of workspace");
+    if (m->unknown) zc_buf_printf(out, ", not known of %zu steps", m->unknown);
 }
 
 static void fact_peaks(const report *r, const report_plan *p, zc_buf *out)
@@ -215,6 +226,7 @@ static const struct fact {
     {"ONNX nodes", fact_nodes},
     {"weights", fact_weights},
     {"working memory", fact_arena},
+    {"on the GPU also", fact_gpu_memory},
     {"device", fact_device},
     {"threads", fact_threads},
     {"what it can do", fact_peaks},

@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 
-#define SUFFIX ".cubin"
+static const char *const suffixes[ZC_CACHE_KINDS] = {".cubin", ".peaks"};
 
 enum { SHA = 32, HEADER = 8 + SHA, FILES_MAX = 1 << 20 };
 static const char magic[8] = "\x89ZCC\r\n\x1a\n";
@@ -113,6 +113,18 @@ void zc_cache_make_key(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_pso
         hash_text(&ctx, sources[i].text);
     }
     sha256_digest(&ctx, SHA, digest);
+    out->kind = ZC_CACHE_KERNELS;
+    to_hex(digest, SHA, out->hex);
+}
+
+void zc_cache_key_of_text(zc_cache_kind kind, const char *text, zc_cache_key *out)
+{
+    struct sha256_ctx ctx;
+    uint8_t digest[SHA];
+    sha256_init(&ctx);
+    hash_text(&ctx, text);
+    sha256_digest(&ctx, SHA, digest);
+    out->kind = kind;
     to_hex(digest, SHA, out->hex);
 }
 
@@ -143,7 +155,7 @@ static bool file_path(const char *name, char *buf, size_t n)
 static bool entry_path(const zc_cache_key *key, char *buf, size_t n)
 {
     char name[80];
-    snprintf(name, sizeof name, "%s" SUFFIX, key->hex);
+    snprintf(name, sizeof name, "%s%s", key->hex, suffixes[key->kind]);
     return file_path(name, buf, n);
 }
 
@@ -171,40 +183,49 @@ static void digest_of(const void *data, size_t len, uint8_t out[SHA])
     sha256_digest(&ctx, SHA, out);
 }
 
-bool zc_cache_get(const zc_cache_key *key, zc_buf *out)
+/* Appends what the file holds behind its header; false when it is absent or damaged. */
+static bool read_entry(const char *path, zc_buf *out)
 {
-    char path[4096];
     uint8_t *bytes, digest[SHA];
     size_t len;
-    if (!entry_path(key, path, sizeof path) ||
-        zc_file_read(path, ZC_CACHE_BYTES_MAX, &bytes, &len, NULL) != ZC_OK)
-        return false;
+    if (zc_file_read(path, ZC_CACHE_BYTES_MAX, &bytes, &len, NULL) != ZC_OK) return false;
     bool good = len > HEADER && memcmp(bytes, magic, sizeof magic) == 0;
     if (good) {
         digest_of(bytes + HEADER, len - HEADER, digest);
         good = memcmp(bytes + sizeof magic, digest, SHA) == 0;
     }
-    if (good) {
-        zc_buf_append(out, bytes + HEADER, len - HEADER);
-        (void)utimensat(AT_FDCWD, path, NULL, 0); /* used now */
-    }
+    if (good) zc_buf_append(out, bytes + HEADER, len - HEADER);
     free(bytes);
     return good && !out->failed;
+}
+
+bool zc_cache_get(const zc_cache_key *key, zc_buf *out)
+{
+    char path[4096];
+    if (!entry_path(key, path, sizeof path) || !read_entry(path, out)) return false;
+    (void)utimensat(AT_FDCWD, path, NULL, 0); /* used now */
+    return true;
 }
 
 /* ---- size ---- */
 
 typedef struct entry {
     char name[80];
+    zc_cache_kind kind;
     struct timespec used;
     uint64_t bytes;
 } entry;
 typedef ZC_VEC(entry) entries;
 
-static bool is_entry(const char *name)
+static bool is_entry(const char *name, zc_cache_kind *kind)
 {
-    size_t n = strlen(name);
-    return n == 64 + strlen(SUFFIX) && strcmp(name + 64, SUFFIX) == 0;
+    if (strlen(name) <= 64) return false;
+    for (int k = 0; k < ZC_CACHE_KINDS; k++) {
+        if (strcmp(name + 64, suffixes[k]) != 0) continue;
+        *kind = (zc_cache_kind)k;
+        return true;
+    }
+    return false;
 }
 
 static zc_status list(entries *out, zc_diag *diag)
@@ -220,7 +241,7 @@ static zc_status list(entries *out, zc_diag *diag)
     for (struct dirent *d; status == ZC_OK && out->len < FILES_MAX && (d = readdir(dir)) != NULL;) {
         struct stat st;
         entry e;
-        if (!is_entry(d->d_name) || !file_path(d->d_name, path, sizeof path) ||
+        if (!is_entry(d->d_name, &e.kind) || !file_path(d->d_name, path, sizeof path) ||
             lstat(path, &st) != 0)
             continue;
         snprintf(e.name, sizeof e.name, "%.79s", d->d_name);
@@ -240,13 +261,33 @@ static int older_first(const void *pa, const void *pb)
     return strcmp(a->name, b->name);
 }
 
-zc_status zc_cache_look(zc_cache_stats *out, zc_diag *diag)
+zc_status zc_cache_look(zc_cache_kind kind, zc_cache_stats *out, zc_diag *diag)
 {
     entries all = {0};
     *out = (zc_cache_stats){0};
     zc_status status = list(&all, diag);
-    for (size_t i = 0; i < all.len; i++) out->bytes += all.data[i].bytes;
-    out->files = all.len;
+    for (size_t i = 0; i < all.len; i++) {
+        if (all.data[i].kind != kind) continue;
+        out->files++;
+        out->bytes += all.data[i].bytes;
+    }
+    ZC_VEC_FINI(&all);
+    return status;
+}
+
+zc_status zc_cache_each(zc_cache_kind kind, void (*fn)(void *user, const zc_buf *bytes), void *user,
+                        zc_diag *diag)
+{
+    entries all = {0};
+    zc_status status = list(&all, diag);
+    for (size_t i = 0; status == ZC_OK && i < all.len; i++) {
+        char path[4096];
+        zc_buf bytes = {0};
+        if (all.data[i].kind == kind && file_path(all.data[i].name, path, sizeof path) &&
+            read_entry(path, &bytes))
+            fn(user, &bytes);
+        zc_buf_fini(&bytes);
+    }
     ZC_VEC_FINI(&all);
     return status;
 }

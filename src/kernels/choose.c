@@ -168,8 +168,7 @@ static bool ranks_known(const zc_gen *g)
     return true;
 }
 
-/* Multiprocessors of the usual chip: what choices count with, the same on every machine. */
-static int sm_count_of(int arch)
+int zc_usual_processors(int arch)
 {
     static const struct {
         int arch, count;
@@ -188,7 +187,7 @@ static zc_status generate(chooser *w, const variant *v, uint32_t step, int famil
                   .info = zc_op_get(w->p->steps[step].op),
                   .attrs = w->p->steps[step].attrs,
                   .arch = arch,
-                  .sm_count = sm_count_of(arch),
+                  .sm_count = zc_usual_processors(arch),
                   .candidate = w->params->candidate,
                   .refused = skip,
                   .regardless = regardless,

@@ -53,6 +53,10 @@ typedef struct zc_choose_params {
     size_t variant;
 } zc_choose_params;
 
+/* Multiprocessors of an architecture's usual chip: what choices count with, the same on every
+ * machine. */
+int zc_usual_processors(int arch);
+
 /* Places every step, and chooses and specialises its kernels. New arrays live in `arena`. A step is
  * on the GPU when it has a kernel for every architecture. */
 zc_status zc_choose(zc_program *p, const zc_choose_params *params, zc_arena *arena, zc_diag *diag);

@@ -26,7 +26,7 @@ static zc_status set_zeros(zc_session *s, void **zeros, zc_diag *diag)
         in->value.data = *zeros;
         in->borrowed_bytes = 0;
         in->set = true;
-        in->on_device = false;
+        in->on_device = in->resident = false;
     }
     return ZC_OK;
 }
@@ -73,6 +73,7 @@ static zc_status prepare(zc_session *s, const zc_io_info *inputs, size_t n, zc_m
     memcpy(kept, s->inputs, slots * sizeof *kept);
     zc_status status = warm(s, inputs, n, out, diag);
     memcpy(s->inputs, kept, slots * sizeof *kept);
+    for (size_t i = 0; i < slots; i++) s->inputs[i].resident = false;
     free(kept);
     s->prepared = s->disjoint = false;
     zc_session_forget_results(s);

@@ -50,7 +50,7 @@ void zc_gpu_point(zc_session *s)
     const zc_pblock *top = &p->blocks[0];
     for (uint32_t i = 0; i < top->nparams; i++) {
         uint32_t v = top->params[i];
-        g->on_device[v] = s->inputs[i].on_device;
+        g->on_device[v] = s->inputs[i].on_device || s->inputs[i].resident;
         g->at[v] =
             s->inputs[i].on_device ? (zc_cu_ptr)(uintptr_t)s->inputs[i].value.data : g->rooms[v].p;
         if (s->inputs[i].on_device) s->values[v].data = NULL;

@@ -152,6 +152,7 @@ zc_status zc_session_give_input(zc_session *s, size_t i, const zc_view *view, bo
     in->value = t;
     in->borrowed_bytes = borrow ? view->bytes : 0;
     in->on_device = view->on_device;
+    in->resident = false;
     in->set = true;
     zc_dlpack_delete(in->tensor);
     in->tensor = tensor;

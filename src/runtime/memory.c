@@ -84,36 +84,25 @@ zc_memory_info zc_session_measure(const zc_session *s)
                             .result_bytes = result_bytes(s)};
 }
 
-static zc_status copy_places(const zc_session *s, zc_placement **out, size_t *count, zc_diag *diag)
+static zc_status measure(zc_session *s, const zc_io_info *inputs, size_t n, zc_memory_info *out,
+                         zc_diag *diag)
 {
-    *count = s->now->nitems;
-    *out = zc_calloc(*count, sizeof **out);
-    if (!*out) return zc_fail_nomem(diag, "places", *count);
-    memcpy(*out, s->now->items, *count * sizeof **out);
-    return ZC_OK;
-}
-
-zc_status zc_plan_places(const zc_plan *plan, const zc_io_info *inputs, size_t n,
-                         zc_memory_info *memory, zc_placement **out, size_t *count, zc_diag *diag)
-{
-    zc_session *s;
-    zc_plan *shared = (zc_plan *)(uintptr_t)plan; /* its references are counted */
-    ZC_TRY(zc_session_new(shared, 1, &s, diag));
-    zc_diag_lend_file(diag, plan->file);
-    zc_status status = zc_session_take_shapes(s, inputs, n, diag);
-    if (status == ZC_OK) status = zc_session_plan(s, diag);
-    if (status == ZC_OK) *memory = zc_session_measure(s);
-    if (status == ZC_OK && out) status = copy_places(s, out, count, diag);
-    zc_diag_lend_file(diag, NULL);
-    zc_session_free(s);
-    return status;
+    ZC_TRY(zc_session_take_shapes(s, inputs, n, diag));
+    ZC_TRY(zc_session_plan(s, diag));
+    const zc_memory_info own = zc_session_measure(s);
+    return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_memory_info, result_bytes), out, diag);
 }
 
 zc_status zc_plan_memory_fill(const zc_plan *plan, const zc_io_info *inputs, size_t n,
                               zc_memory_info *out, zc_diag *diag)
 {
     if (!plan || !out) return zc_fail(diag, ZC_ERR_ARG, plan ? "out" : "plan", "is NULL");
-    zc_memory_info own = {0};
-    ZC_TRY(zc_plan_places(plan, inputs, n, &own, NULL, NULL, diag));
-    return zc_sized_give(&own, sizeof own, ZC_SIZE_UPTO(zc_memory_info, result_bytes), out, diag);
+    zc_session *s;
+    zc_plan *shared = (zc_plan *)(uintptr_t)plan; /* its references are counted */
+    ZC_TRY(zc_session_new(shared, 1, &s, diag));
+    zc_diag_lend_file(diag, plan->file);
+    zc_status status = measure(s, inputs, n, out, diag);
+    zc_diag_lend_file(diag, NULL);
+    zc_session_free(s);
+    return status;
 }

@@ -10,7 +10,6 @@
 #include "kernels/image.h"
 #include "planfile/program.h"
 #include "runtime/counters.h"
-#include "runtime/place.h"
 #include "zc/rt.h"
 
 struct zc_plan {
@@ -45,12 +44,6 @@ zc_status zc_plan_enter_crew(zc_plan *plan, int threads, zc_crew **out, zc_diag 
 void zc_plan_leave_crew(zc_plan *plan, zc_crew *crew);
 
 void zc_plan_retain(zc_plan *plan);
-
-/* What runs of these input shapes take, as zc_plan_memory has it, and where in the arena each
- * intermediate result lies, `id` being its value: *out[*count], which the caller frees; out may be
- * NULL. */
-zc_status zc_plan_places(const zc_plan *plan, const zc_io_info *inputs, size_t n,
-                         zc_memory_info *memory, zc_placement **out, size_t *count, zc_diag *diag);
 
 /* Tells plan->packs which originals can be given back (packable.c). */
 zc_status zc_plan_find_packable(zc_plan *plan, zc_diag *diag);

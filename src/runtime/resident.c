@@ -2,17 +2,12 @@
 
 #include "runtime/gpu.h"
 
-/* Inputs are in rooms of their own on the device since the last run. */
+/* Inputs that the last run brought to the device are in rooms of their own there. */
 static void keep(zc_session *s)
 {
     const zc_pblock *top = &s->program->blocks[0];
-    for (uint32_t i = 0; i < top->nparams; i++) {
-        uint32_t v = top->params[i];
-        if (!s->gpu->on_device[v]) continue;
-        s->inputs[i].value.data = (void *)(uintptr_t)s->gpu->at[v];
-        s->inputs[i].on_device = true;
-        s->inputs[i].borrowed_bytes = 0;
-    }
+    for (uint32_t i = 0; i < top->nparams; i++)
+        s->inputs[i].resident = s->gpu->on_device[top->params[i]] && !s->inputs[i].on_device;
     for (uint32_t i = 0; i < top->nouts; i++) s->outputs[i].stays = true;
 }
 

@@ -26,6 +26,7 @@ typedef struct zc_input_slot {
     size_t borrowed_bytes; /* of the caller's memory in value.data; 0: it is the copy */
     struct DLManagedTensorVersioned *tensor; /* that the borrowed memory belongs to; NULL: none */
     bool set, on_device;
+    bool resident; /* on a GPU: a copy of the host's value is in the value's room (resident.c) */
 } zc_input_slot;
 
 typedef struct zc_output_slot {

@@ -50,6 +50,11 @@ check_json sweep "
 assert [x['environment']['inputs'][0]['type'] for x in j['sweep']] == ['f32[%d,1,8,8]' % n for n in (1, 3, 2)]
 assert all(x['median_ms'] > 0 for x in j['sweep'])" "$zc" bench digits.plan --seconds 0.05 --sweep batch=1,3,2 --json
 expect sweep-text 0 "" sh -c '"$1" bench digits.plan --seconds 0.05 --sweep batch=1,3,2 >rows && [ "$(cut -f1 rows | tr "\n" " ")" = "batch 1 3 2 " ]' sh "$zc"
+expect sweep-chart 0 "" sh -c '"$1" bench digits.plan --seconds 0.05 --sweep batch=1,200 --chart >rows &&
+    grep -q "^batch=200  ############################################################ [0-9.]* ms$" rows &&
+    grep -Eq "^batch=1    #* +[0-9.]* ms$" rows && [ "$(sed -n "3s/\t.*//p" rows)" = 200 ]' sh "$zc"
+expect chart-alone 1 "--chart does nothing without --sweep" "$zc" bench digits.plan --chart
+expect chart-json 1 "--chart does nothing without --sweep, and no --json" "$zc" bench digits.plan --sweep batch=1,3 --chart --json
 expect sweep-size 1 "--sweep: got 'batch=1,-3', need NAME=1,8,32" "$zc" bench digits.plan --seconds 0.05 --sweep batch=1,-3
 expect sweep-name 1 "bach: no input of the plan has a symbolic dimension of this name" "$zc" bench digits.plan --seconds 0.05 --sweep bach=1,3
 expect sweep-save 1 "--sweep does nothing without one plan alone" "$zc" bench digits.plan --sweep batch=1,3 --save t

@@ -31,6 +31,21 @@ expect memory 0 "" test "$need" -gt 100000 -a "$need" -le "$held" -a "$held" -le
 "$zc" compile "$model" -o "$dir/static.plan" -q --dim batch=1
 expect memory-static 0 " bytes of working memory" "$zc" inspect "$dir/static.plan"
 
+expect memory-steps 0 "ConvNhwc  node_Conv_47  <- the most" "$zc" inspect "$plan" --memory --dim batch=64
+expect memory-holders 0 "f32[64,8,8,32], steps " "$zc" inspect "$plan" --memory --dim batch=64
+expect memory-no-dim 1 "working memory depends on dimensions (give them by --dim NAME=VALUE)" "$zc" inspect "$plan" --memory
+expect memory-of-model 1 "--memory is of plans (got a model)" "$zc" inspect "$model" --memory
+expect memory-dot 1 "needs one of --memory and --dot" "$zc" inspect "$plan" --memory --dot
+check_json memory-json "
+assert j['working_bytes'] == $need and j['live_bytes'] == max(s['live_bytes'] for s in j['steps'])
+assert j['steps'][j['peak_step']]['live_bytes'] == j['live_bytes']
+assert sum(v['bytes'] for v in j['values'] if v['at_peak']) == j['live_bytes']
+assert abs(j['gaps'] - (1 - j['live_bytes'] / j['working_bytes'])) < 1e-5
+assert j['arch'] is None and j['context_bytes'] is None and all(s['workspace_bytes'] is None for s in j['steps'])
+for s in j['steps']:
+    assert s['live_bytes'] == sum(v['bytes'] for v in j['values'] if v['first'] <= s['step'] <= v['last'])" \
+    "$zc" inspect "$plan" --memory --dim batch=64 --json
+
 if command -v python3 >/dev/null; then
     cat >"$dir/check.py" <<'CHECK'
 import json, sys

@@ -3,6 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 writer=$(realpath "$3")
 cd "$dir" || exit 1
+export ZC_CACHE_DIR="$dir/cache"
 cat >forms.txt <<'END'
 form work
 opset 17
@@ -70,6 +71,29 @@ check_json peaks "$by_name
 assert j['peaks']['bytes_per_second'] > 0 and j['peaks']['f32_operations_per_second'] > 0
 assert s['product']['peak_share'] > 0 and s['product']['bound'] in ('memory', 'arithmetic')" \
     "$zc" profile work.plan --seconds 0 --threads 1 --json
+# The same numbers again, from the file; another number of threads, a damaged file and no folder are measured anew.
+check_json peaks-kept "
+k = json.load(open('$dir/first'))
+assert not k['peaks'].pop('kept') and j['peaks'].pop('kept') and j['peaks'] == k['peaks']" \
+    sh -c 'rm -rf "$ZC_CACHE_DIR" && "$1" profile work.plan --seconds 0 --threads 1 --json >first && "$1" profile work.plan --seconds 0 --threads 1 --json' sh "$zc"
+check_json peaks-listed "
+assert j['files'] == 1 and j['bytes'] > 40
+(p,), k = j['peaks'], json.load(open('$dir/first'))
+assert p['cpu'] == k['environment']['cpu'] and p['threads'] == 1 and p['zc'] == k['environment']['zc']
+assert p['bytes_per_second'] == k['peaks']['bytes_per_second']
+assert p['f32_operations_per_second'] == k['peaks']['f32_operations_per_second']" "$zc" cache --json
+expect peaks-listed-text 0 ", 1 threads, measured by zc " "$zc" cache
+expect peaks-no-kernels 0 "kernels: 0 (0.0 MB)" "$zc" cache
+expect peaks-said 0 "f32 products (measured before)" "$zc" profile work.plan --seconds 0 --threads 1
+check_json peaks-threads "assert not j['peaks']['kept']" "$zc" profile work.plan --seconds 0 --threads 2 --json
+for file in cache/*.peaks; do printf x >>"$file"; done
+check_json peaks-damaged-list "assert j['files'] == 2 and j['peaks'] == []" "$zc" cache --json
+check_json peaks-damaged "assert not j['peaks']['kept']" "$zc" profile work.plan --seconds 0 --threads 1 --json
+check_json peaks-mended "assert j['peaks']['kept']" "$zc" profile work.plan --seconds 0 --threads 1 --json
+check_json peaks-cleared "assert j['files'] == 0 and j['removed_files'] == 2 and j['peaks'] == []" "$zc" cache --clear --json
+check_json peaks-nowhere "assert not j['peaks']['kept'] and j['peaks']['bytes_per_second'] > 0" \
+    env ZC_CACHE_DIR=/dev/null "$zc" profile work.plan --seconds 0 --threads 1 --json
+
 check_json by-operation "
 g = j['operations']
 assert sorted(x['name'] for x in g) == sorted({x['op'] for x in j['steps']}) and sum(x['steps'] for x in g) == len(j['steps'])

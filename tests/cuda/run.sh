@@ -168,6 +168,13 @@ expect transfers-kept 0 "" grep -q "^transfers none$" "$dir/times"
 expect transfers-differ 2 "times of something else (got 'transfers none', need 'input " \
     on "$zc" bench "$plan" --device cuda --seconds 0 --baseline "$dir/times"
 
+# ---- memory, foretold ----
+check_json memory "
+assert j['arch'] == 'sm_90' and j['code_bytes'] > 0 and j['device_weight_bytes'] > 0 and j['unknown_workspaces'] == 0
+assert j['workspace_bytes'] == max(s['workspace_bytes'] for s in j['steps']) > 0" \
+    "$zc" inspect "$plan" --memory --dim batch=300 --json
+expect memory-text 0 " bytes of workspace on sm_90" "$zc" inspect "$plan" --memory --dim batch=300
+
 # ---- energy and clocks, of the fake management library ----
 for_a_second="--device cuda --dim batch=1 --seconds 1.1"
 # shellcheck disable=SC2086

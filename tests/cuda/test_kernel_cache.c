@@ -119,7 +119,7 @@ static void test_builds_of_one_version(void **state)
 
 static zc_cache_key made_up_key(unsigned n)
 {
-    zc_cache_key key;
+    zc_cache_key key = {.kind = ZC_CACHE_KERNELS};
     snprintf(key.hex, sizeof key.hex, "%064x", n);
     return key;
 }
@@ -237,7 +237,7 @@ static void test_folders_that_cannot_be_written(void **state)
         setenv("ZC_CACHE_DIR", bad[i], 1);
         zc_cache_put(&key, code, sizeof code, ZC_CACHE_BYTES_MAX);
         assert_false(holds(&key, code, sizeof code));
-        zc_status status = zc_cache_look(&stats, diag);
+        zc_status status = zc_cache_look(ZC_CACHE_KERNELS, &stats, diag);
         assert_true(status == ZC_OK || status == ZC_ERR_IO);
         zc_diag_clear(diag);
     }
@@ -248,7 +248,7 @@ static void test_folders_that_cannot_be_written(void **state)
     assert_null(zc_cache_folder(file, sizeof file));
     zc_cache_put(&key, code, sizeof code, ZC_CACHE_BYTES_MAX);
     assert_false(holds(&key, code, sizeof code));
-    expect_ok(diag, zc_cache_look(&stats, diag));
+    expect_ok(diag, zc_cache_look(ZC_CACHE_KERNELS, &stats, diag));
     assert_int_equal(stats.files, 0);
     setenv("XDG_CACHE_HOME", "/x", 1);
     assert_string_equal(zc_cache_folder(file, sizeof file), "/x/zc");
@@ -298,13 +298,13 @@ static void test_bound_on_size(void **state)
         zc_cache_put(&key, code, LEN, ZC_CACHE_BYTES_MAX);
         set_age(&key, 1000 - i);
     }
-    assert_int_equal(zc_cache_look(&stats, NULL), ZC_OK);
+    assert_int_equal(zc_cache_look(ZC_CACHE_KERNELS, &stats, NULL), ZC_OK);
     assert_int_equal(stats.files, N);
     assert_int_equal(stats.bytes, N * FILE_BYTES);
     zc_cache_key first = made_up_key(0), next = made_up_key(100);
     assert_true(holds(&first, code, LEN)); /* used now: stays longest */
     zc_cache_put(&next, code, LEN, 4 * FILE_BYTES);
-    assert_int_equal(zc_cache_look(&stats, NULL), ZC_OK);
+    assert_int_equal(zc_cache_look(ZC_CACHE_KERNELS, &stats, NULL), ZC_OK);
     assert_int_equal(stats.files, 4);
     assert_true(holds(&first, code, LEN));
     assert_true(holds(&next, code, LEN));

@@ -1,4 +1,4 @@
-/* What measurements stand on: times of steps on the GPU, and runs without transfers. */
+/* What measurements stand on: times of steps on the GPU, runs without transfers, memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "cuda/gpu.h"
+#include "runtime/memory_map.h"
 #include "runtime/resident.h"
 
 static void test_steps(void **state)
@@ -61,6 +62,16 @@ static void test_resident(void **state)
         memcpy(y, out.data, out.bytes); /* the fake device's memory is the host's */
         assert_true(gpu_rows_right(&f->in, y));
     }
+    /* Zeros take the place of the inputs on the device, not of the inputs. */
+    zc_io_info shapes[2];
+    for (size_t i = 0; i < 2; i++) {
+        expect_ok(f->diag, zc_plan_input(f->plan, i, &shapes[i], f->diag));
+        shapes[i].dims[0] = i ? f->in.m : f->in.n;
+    }
+    expect_ok(f->diag, zc_session_prepare(s, shapes, 2, NULL, f->diag));
+    expect_ok(f->diag, zc_session_run(s, f->diag));
+    expect_ok(f->diag, zc_session_output(s, 0, &out, f->diag));
+    assert_true(gpu_rows_right(&f->in, out.data));
     gpu_rows_make(&f->in, 9, 7, 11);
     expect_ok(f->diag, zc_session_bind_output(s, 0, bound, sizeof bound, f->diag));
     expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));
@@ -69,6 +80,82 @@ static void test_resident(void **state)
     assert_false(out.on_device);
     assert_true(gpu_rows_right(&f->in, bound));
     gpu_fixture_destroy(f, true);
+}
+
+/* The host needs the input `shape`, kernels read it too: it is on both sides. */
+static void test_resident_on_both_sides(void **state)
+{
+    static float x[12] = {1, -2, 3, -4, 5, -6, 7, -8, 9, -10, 11, -12};
+    static int64_t shape[2] = {4, 3};
+    const zc_view in[] = {
+        {.elem = 1, .rank = 2, .dims = {6, 2}, .data = x, .bytes = sizeof x},
+        {.elem = 7, .rank = 1, .dims = {2}, .data = shape, .bytes = sizeof shape}};
+    zc_diag *diag = zc_diag_create();
+    zc_view y, z;
+    void *bytes;
+    size_t len;
+    (void)state;
+    gpu_fake(NULL, NULL);
+    gpu_compile("opset 17\nin x 1 n,2\nin shape 7 2\nout y 1 *\nout z 7 *\n"
+                "node Abs x a\nnode Reshape a,shape y\nnode Mul shape,shape z\n",
+                "sm_90", false, &bytes, &len);
+    zc_plan *plan = gpu_load(bytes, len);
+    zc_session *s = gpu_session(plan);
+    for (size_t i = 0; i < 2; i++) expect_ok(diag, zc_session_set_input(s, i, &in[i], false, diag));
+    expect_ok(diag, zc_session_reside(s, diag));
+    for (int run = 0; run < 3; run++) {
+        expect_ok(diag, zc_session_run(s, diag));
+        expect_ok(diag, zc_session_output(s, 0, &y, diag));
+        expect_ok(diag, zc_session_output(s, 1, &z, diag));
+        assert_true(y.on_device && z.on_device && y.rank == 2 && y.dims[0] == 4);
+        for (int i = 0; i < 12; i++) assert_true(((const float *)y.data)[i] == (float)(i + 1));
+        assert_int_equal(((const int64_t *)z.data)[0], 16);
+        assert_int_equal(((const int64_t *)z.data)[1], 9);
+    }
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_plan_destroy(&plan);
+    zc_free(bytes);
+    zc_diag_destroy(&diag);
+}
+
+/* What is foretold without a device is what a session holds after a run; a product of few tiles
+ * takes workspace for its split sums. */
+static void test_foretold_memory(void **state)
+{
+    enum { ROWS = 64, DEPTH = 1024, COLUMNS = 8 };
+    static float x[ROWS * DEPTH], w[DEPTH * COLUMNS];
+    zc_view in[] = {{.elem = 1, .rank = 2, .dims = {ROWS, DEPTH}, .data = x, .bytes = sizeof x},
+                    {.elem = 1, .rank = 2, .dims = {DEPTH, COLUMNS}, .data = w, .bytes = sizeof w}};
+    zc_diag *diag = zc_diag_create();
+    zc_io_info inputs[2];
+    zc_memory_map map;
+    zc_device_info device;
+    void *bytes;
+    size_t len;
+    (void)state;
+    gpu_fake(NULL, NULL);
+    gpu_compile("opset 17\nin x 1 n,1024\nin w 1 1024,8\nout y 1 *\n"
+                "node MatMul x,w a\nnode Softmax a y\n",
+                "sm_90", false, &bytes, &len);
+    zc_plan *plan = gpu_load(bytes, len);
+    zc_session *s = gpu_session(plan);
+    for (size_t i = 0; i < 2; i++) {
+        expect_ok(diag, zc_plan_input(plan, i, &inputs[i], diag));
+        expect_ok(diag, zc_session_set_input(s, i, &in[i], false, diag));
+    }
+    inputs[0].dims[0] = ROWS;
+    expect_ok(diag, zc_memory_map_make(plan, 90, inputs, 2, &map, diag));
+    expect_ok(diag, zc_session_run(s, diag));
+    assert_int_equal(zc_session_device(s, &device), ZC_OK);
+    assert_true(map.workspace > 0 && map.code_bytes > 0);
+    assert_int_equal(map.unknown, 0);
+    assert_int_equal(device.memory, map.info.arena_bytes + map.info.result_bytes + map.workspace +
+                                        sizeof x + sizeof w);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    zc_memory_map_free(&map);
+    zc_plan_destroy(&plan);
+    zc_free(bytes);
+    zc_diag_destroy(&diag);
 }
 
 static void test_not_on_the_cpu(void **state)
@@ -88,7 +175,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps),
         cmocka_unit_test(test_resident),
+        cmocka_unit_test(test_resident_on_both_sides),
         cmocka_unit_test(test_not_on_the_cpu),
+        cmocka_unit_test(test_foretold_memory),
     };
     return cmocka_run_group_tests(tests, gpu_group_setup, gpu_group_teardown);
 }

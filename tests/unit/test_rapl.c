@@ -1,4 +1,5 @@
-/* Energy counters of packages in a folder that stands for /sys/class/powercap. */
+/* Energy counters of packages in a folder that stands for /sys/class/powercap, and measurements by
+ * them. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "cli/rapl.h"
+#include "cli/meter.h"
 
 static char folder[] = "/tmp/zc-rapl-XXXXXX";
 
@@ -111,15 +113,39 @@ static void test_one_that_says_nothing(void **state)
     assert_true(isnan(cli_rapl_read(&r)));
 }
 
+/* A measurement of the CPU: joules between begin and end, over a second at least. */
+static void test_measurement(void **state)
+{
+    const zc_device_info cpu = {.size = sizeof cpu, .kind = ZC_DEVICE_CPU};
+    cli_meter m;
+    cli_reading r;
+    (void)state;
+    put_zone("intel-rapl:0", "package-0", "262143328850", "262143328850");
+    cli_meter_open(&cpu, folder, &m);
+    put("intel-rapl:0", "energy_uj", "5000000");
+    cli_meter_end(&m, &r);
+    assert_true(isnan(r.cpu_joules) && isnan(r.cpu_watts)); /* too short */
+    cli_meter_begin(&m);
+    put("intel-rapl:0", "energy_uj", "262143328850");
+    cli_meter_tick(&m);
+    nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 50000000}, NULL);
+    cli_meter_tick(&m); /* sees the counter before it begins anew */
+    put("intel-rapl:0", "energy_uj", "40000000");
+    cli_meter_end(&m, &r);
+    cli_meter_close(&m);
+    assert_true(fabs(r.cpu_joules - (262143.32885 - 5 + 40)) < 1e-3);
+    assert_true(r.cpu_watts > 0 && r.cpu_watts < r.cpu_joules);
+    assert_true(isnan(r.gpu_joules) && isnan(r.sm_low) && !cli_clocks_moved(&r));
+}
+
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_nothing_there),
-        IN_FOLDER(test_packages_are_added),
-        IN_FOLDER(test_counter_begins_anew),
-        IN_FOLDER(test_one_that_says_nothing),
+        IN_FOLDER(test_nothing_there),       IN_FOLDER(test_packages_are_added),
+        IN_FOLDER(test_counter_begins_anew), IN_FOLDER(test_one_that_says_nothing),
+        IN_FOLDER(test_measurement),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,27 @@
+/* What this machine's processor can do: measured once, then kept in the cache of kernels, by
+ * processor, threads and version of zc. */
+#ifndef ZC_CLI_PEAKS_H
+#define ZC_CLI_PEAKS_H
+
+#include "base/mem.h"
+#include "cli/device.h"
+#include "runtime/probe.h"
+
+typedef struct cli_peaks {
+    zc_peaks v; /* 0: not measured */
+    bool kept;  /* they were measured by an earlier call */
+} cli_peaks;
+
+/* Of so many threads. Where the system does not say which processor it is, nothing is kept. */
+zc_status cli_peaks_get(int threads, cli_peaks *out, zc_diag *diag);
+
+/* What a file of the cache says. */
+typedef struct cli_kept_peaks {
+    char processor[CLI_CPU_MAX], version[32];
+    int threads;
+    zc_peaks v;
+} cli_kept_peaks;
+/* false: it says something else. */
+bool cli_peaks_read(const zc_buf *bytes, cli_kept_peaks *out);
+
+#endif

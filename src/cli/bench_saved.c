@@ -125,6 +125,7 @@ static zc_status read_step(reader *r)
     double us[BENCH_STEP_RUNS];
     bench_saved_step s = {.op = NULL};
     const char *text = bench_saved_behind(r->now, "step");
+    if (r->out->steps.len == BENCH_STEPS_MOST) return damaged(r, "no more steps");
     if (!text || !read_named(r->now + (text - r->now), &s)) return damaged(r, "a step");
     next_line(r);
     if (!numbers(bench_saved_behind(r->now, "us"), BENCH_STEP_RUNS, us, &s.runs))

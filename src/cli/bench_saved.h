@@ -9,7 +9,7 @@
 
 #define BENCH_FIRST_LINE "zc-bench 1"
 
-enum { BENCH_RUNS_KEPT = 3000, BENCH_STEP_RUNS = 200 };
+enum { BENCH_RUNS_KEPT = 3000, BENCH_STEP_RUNS = 200, BENCH_STEPS_MOST = 100000 };
 
 typedef struct bench_saved_step {
     uint64_t number;

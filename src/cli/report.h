@@ -1,7 +1,8 @@
 /* zc report: cmd_report.c is the command. report_collect.c brings together what is told: times,
- * measured or saved, memory, accuracy, fusions. report_page.c fills report.html, the page as a
- * template; each of its places in braces is a function of report_table.c (tables), report_chart.c
- * (runs, roofline, timeline, comparison) or report_memory.c. report_svg.c draws axes. */
+ * measured or saved, memory, fusions. report_page.c fills report.html, the page as a template; each
+ * of its places in braces is a function of report_summary.c, report_steps.c, report_fusion.c,
+ * report_accuracy.c (tables), report_chart.c (runs, roofline, timeline, comparison) or
+ * report_memory.c. report_html.c writes text and cells, report_svg.c draws axes. */
 #ifndef ZC_CLI_REPORT_H
 #define ZC_CLI_REPORT_H
 
@@ -52,7 +53,8 @@ typedef struct report {
     size_t n;
     cli_group *operations; /* of all plans together, those first that take longest */
     size_t operation_count;
-    char model_sha256[65]; /* of --model */
+    const cli_profile_step **first; /* the first plan's steps, by operation and name */
+    char model_sha256[65];          /* of --model */
     bool has_fusion;
     zc_explain explain; /* of --model */
     ZC_VEC(report_accuracy) accuracy;
@@ -74,25 +76,28 @@ zc_status report_page(const report *r, zc_buf *out, zc_diag *diag);
 /* What fills a place of the template: of the whole report, or of the plan whose part it is in. */
 typedef void report_put(const report *r, const report_plan *p, zc_buf *out);
 
-/* ---- text (report_page.c) ---- */
+/* ---- report_summary.c ---- */
+report_put report_summary;
 
-/* For HTML text and quoted attributes: control characters and bytes that are not UTF-8 as \xNN, and
- * no character that means anything there. */
-void report_text(zc_buf *out, const char *text);
-/* "12.3 MB". */
-void report_bytes(zc_buf *out, double bytes);
-/* Microseconds as "12.3 µs" or "4.56 ms". */
-void report_time(zc_buf *out, double us);
-/* The number of the operation's colour. */
-int report_colour(const report *r, const char *operation);
-/* The step of the first plan that this one is compared with, or NULL. */
-const cli_profile_step *report_was(const report *r, const report_plan *p, size_t i);
+/* ---- report_steps.c ---- */
+
+report_put report_operations, report_compared_operations, report_steps;
 /* Step i of the plan's program; NULL without a plan. */
 const zc_pstep *report_step(const report_plan *p, size_t i);
+/* By operation, then name, then where they stand in one profile: for qsort of pointers. */
+int report_by_name(const void *a, const void *b);
 
-/* ---- report_table.c ---- */
-report_put report_summary, report_operations, report_steps, report_cpu_steps, report_fusions,
-    report_accuracies, report_compared_operations;
+/* ---- report_fusion.c ---- */
+
+report_put report_nodes, report_rules, report_fusions, report_cpu_steps;
+/* How many ONNX nodes the step stands for. */
+size_t report_node_count(const zc_pstep *step);
+
+/* ---- report_accuracy.c ---- */
+
+/* Runs the plan, and adds what its results are compared with. */
+zc_status report_find_accuracy(report *r, size_t plan, zc_diag *diag);
+report_put report_accuracies;
 
 /* ---- report_chart.c, report_memory.c ---- */
 report_put report_runs, report_roofline, report_timeline, report_comparison, report_memory;

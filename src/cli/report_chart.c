@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/report.h"
+#include "cli/report_html.h"
 #include "cli/report_svg.h"
 
 /* "step 12, Conv, 3.40 µs: name", for who points at it or has it read out. */

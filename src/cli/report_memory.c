@@ -1,6 +1,6 @@
 /* Where intermediate results lie in working memory, from the step that makes them to the last one
  * that reads them. */
-#include "cli/report.h"
+#include "cli/report_html.h"
 #include "cli/report_svg.h"
 
 enum { BOTTOM = 380, BOXES_MOST = 4000 };

@@ -3,82 +3,9 @@
 #include <nettle/sha2.h>
 #include <string.h>
 
-#include "cli/report.h"
+#include "cli/report_html.h"
 #include "cli/report_template.h"
 #include "runtime/plan.h"
-
-/* ---- text ---- */
-
-void report_text(zc_buf *out, const char *text)
-{
-    zc_buf plain = {0};
-    zc_buf_escape(&plain, text, strlen(text));
-    out->failed |= plain.failed;
-    for (const char *c = plain.data ? plain.data : ""; *c; c++) {
-        static const char special[] = "&<>\"'`";
-        static const char *const names[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;", "&#96;"};
-        const char *at = strchr(special, *c);
-        if (at)
-            zc_buf_puts(out, names[at - special]);
-        else
-            zc_buf_append(out, c, 1);
-    }
-    zc_buf_fini(&plain);
-}
-
-void report_bytes(zc_buf *out, double bytes)
-{
-    if (bytes >= 1e9)
-        zc_buf_printf(out, "%.2f GB", bytes * 1e-9);
-    else if (bytes >= 1e6)
-        zc_buf_printf(out, "%.2f MB", bytes * 1e-6);
-    else if (bytes >= 1e3)
-        zc_buf_printf(out, "%.2f kB", bytes * 1e-3);
-    else
-        zc_buf_printf(out, "%.0f B", bytes);
-}
-
-void report_time(zc_buf *out, double us)
-{
-    if (us >= 1e6)
-        zc_buf_printf(out, "%.3f s", us * 1e-6);
-    else if (us >= 1e3)
-        zc_buf_printf(out, "%.3f ms", us * 1e-3);
-    else
-        zc_buf_printf(out, us > 0 ? "%.2f µs" : "0", us);
-}
-
-int report_colour(const report *r, const char *operation)
-{
-    int i = 0;
-    while (i < REPORT_COLOURS && (size_t)i < r->operation_count &&
-           strcmp(r->operations[i].text, operation) != 0)
-        i++;
-    return (size_t)i < r->operation_count ? i : REPORT_COLOURS;
-}
-
-static bool is_same(const cli_profile_step *a, const cli_profile_step *b)
-{
-    return strcmp(a->info.op, b->info.op) == 0 && strcmp(a->info.name, b->info.name) == 0;
-}
-
-const cli_profile_step *report_was(const report *r, const report_plan *p, size_t i)
-{
-    const cli_profile *first = &r->plans[0].steps;
-    const cli_profile_step *s = &p->steps.steps[i];
-    if (p == &r->plans[0]) return NULL;
-    if (i < first->n && is_same(&first->steps[i], s)) return &first->steps[i];
-    for (size_t k = 0; k < first->n; k++)
-        if (is_same(&first->steps[k], s)) return &first->steps[k];
-    return NULL;
-}
-
-const zc_pstep *report_step(const report_plan *p, size_t i)
-{
-    if (!p->plan) return NULL;
-    const zc_program *program = &p->plan->program;
-    return &program->steps[program->blocks[0].steps[i]];
-}
 
 /* ---- places ---- */
 
@@ -155,6 +82,7 @@ static const struct place {
     {"steps", report_steps},
     {"memory", report_memory},
     {"cpu-steps", report_cpu_steps},
+    {"rules", report_rules},
     {"fusions", report_fusions},
     {"model", put_model},
     {"accuracy", report_accuracies},
@@ -190,6 +118,11 @@ static bool has_memory(const report *r, const report_plan *p)
 static bool lacks_memory(const report *r, const report_plan *p)
 {
     return !has_memory(r, p);
+}
+
+static bool has_plan(const report *r, const report_plan *p)
+{
+    return p->plan != NULL;
 }
 
 static bool has_gpu(const report *r, const report_plan *p)
@@ -228,6 +161,7 @@ static const struct part {
     {"work", has_work},
     {"memory", has_memory},
     {"no-memory", lacks_memory},
+    {"plan", has_plan},
     {"gpu", has_gpu},
     {"fusion", has_fusion},
     {"no-fusion", lacks_fusion},

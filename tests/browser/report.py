@@ -195,7 +195,11 @@ def check_the_check(browser, page):
 
 
 def make_pages(zc, source, writer, folder):
-    run = lambda *command: subprocess.run([str(c) for c in command], check=True, cwd=folder, stdout=subprocess.DEVNULL)
+    environment = {**os.environ, "ZC_CACHE_DIR": str(folder / "cache")}
+
+    def run(*command):
+        subprocess.run([str(c) for c in command], check=True, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
+
     (folder / "made.times").write_text(TIMES)
     run(zc, "report", "made.times", "-o", "made.html")
     model = source / "models/digits/digits.onnx"

@@ -3,6 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 writer=$(realpath "$3")
 cd "$dir" || exit 1
+export ZC_CACHE_DIR="$dir/cache"
 "$zc" compile "$model" -o digits.plan -q
 "$zc" compile "$model" -o plain.plan -q --skip-pass all
 quick="--seconds 0 --threads 1 --dim batch=2 --no-peaks"
@@ -75,7 +76,14 @@ page() {
 expect measured 0 "" "$zc" report digits.plan -o page.html $quick --save digits.times --model "$model"
 no_temporaries measured-temporaries .
 steps=$("$zc" inspect digits.plan --json | python3 -c "import json, sys; print(len(json.load(sys.stdin)['blocks'][0]['steps']))")
+"$zc" inspect digits.plan --json >digits.json
 page measured-page "
+import collections, json
+of = [name for step in json.load(open('digits.json'))['steps'] for name in step['from']]
+rules = collections.Counter(name[5:] for name in of if name.startswith('rule '))
+nodes = {name for name in of if not name.startswith('rule ')}
+assert rules and all([name, str(n)] in p.rows for name, n in rules.items()), rules
+assert p.row('ONNX nodes')[1].startswith('%d nodes in $steps steps, of which ' % len(nodes)), p.row('ONNX nodes')
 assert p.text.count('digits.plan') >= 3
 assert p.row('times')[1] == 'measured for this report' and p.row('threads')[1] == '1'
 assert p.row('inputs')[1] == 'f32[2,1,8,8] image' and 'what it can do' not in p.text
@@ -145,6 +153,9 @@ page several-page "
 assert p.count('svg', 'comparison') == 1 and p.row('times the first\'s')[2].startswith('4.3333')
 assert [' MatMul', '200.00 (1)', '300.00 (1) +50.0 %'] in p.rows, p.rows
 assert [r for r in p.rows if r[2:3] == ['product']][1][-1] == '+50.0'"
+{ sed '/^step/,$d' slow.times; sed -n '/^step 1/,$p' slow.times; sed -n '/^step 0/,/^work/p' slow.times; } >moved.times
+expect moved 0 "" "$zc" report made.times moved.times -o page.html
+page moved-page "assert [r[2::9] for r in p.rows if r[-1:] in (['+0.0'], ['+50.0'])] == [['sum', '+0.0'], ['product', '+50.0']]"
 expect two-plans 0 "" "$zc" report digits.plan plain.plan -o page.html $quick
 page two-plans-page "
 assert p.rows[0] == ['', 'digits.plan', 'plain.plan'] and p.count('svg', 'memory') == 2
@@ -228,6 +239,8 @@ damaged negative 's/^work 1000 .*/work -1 1000 1/' "line 14: need a step's bytes
 damaged rest '$s/$/\nthe end/' "line 18: need a step"
 printf 'zc-bench 1\nrun 1\n\000' >bad.times
 kept nul 2 "bad.times: need text (got a NUL byte)" "$zc" report bad.times -o page.html
+{ echo "zc-bench 1"; echo "run 1"; seq 0 100000 | sed 's/.*/step & Op name\nus 1/'; } >bad.times
+kept many-steps 2 "need no more steps" "$zc" report bad.times -o page.html
 { echo "zc-bench 1"; yes "run 1" | head -3001; } >bad.times
 kept many-runs 2 "need no more runs" "$zc" report bad.times -o page.html
 : >empty

@@ -1,11 +1,11 @@
-// Matrix products of f16 or bf16 on Hopper: persistent blocks with the pipeline of zc/gemm_sm90.cuh. An operand of the
-// fused work that has the result's shape comes by the copy engine; results leave by it, or where they are f32 or their rows
-// do not all begin at multiples of 16 bytes, by stores of the threads.
+// Matrix products of f16 or bf16 on Hopper: persistent blocks with the pipeline of zc/gemm_sm90.cuh. LinearMoments' skip, or
+// an operand of the fused work that has the result's shape, comes by the copy engine; results leave by it, or where they are
+// f32 or their rows do not all begin at multiples of 16 bytes, by stores of the threads.
 //
 // spec.h: see zc/gemm_sm90.cuh and zc/fused.cuh, and the configuration: Z_TILE_M x Z_TILE_N x 64 a stage, Z_STAGES, Z_CLUSTER
 // (blocks below each other), Z_PINGPONG, Z_RASTER (rows of tiles that neighbouring blocks share columns of);
-// zc/row_moments.cuh, of which A's rows alone may be normalised; Z_PIECE: results leave by stores of so many bytes, which
-// divide a row. Entry 1: see zc/gemm_second.cuh.
+// zc/row_moments.cuh; Z_PIECE: results leave by stores of so many bytes, which divide a row (and have no moments). Entry 1:
+// see zc/gemm_second.cuh.
 #include "zc/gemm_sm90.cuh"
 #include "zc/row_moments.cuh"
 
@@ -19,11 +19,18 @@ constexpr int ZC_GEMM_PIECE = Z_PIECE;
 #else
 constexpr int ZC_GEMM_PIECE = 0; // the copy engine stores
 #endif
+#ifdef Z_MOMENTS
+constexpr bool ZC_GEMM_SKIP = Z_SKIP, ZC_GEMM_KEEP = Z_KEEP;
+#else
+constexpr bool ZC_GEMM_SKIP = false, ZC_GEMM_KEEP = false;
+#endif
 constexpr bool ZC_GEMM_TENSOR_Y = !ZC_GEMM_PART && !ZC_GEMM_PIECE;
 constexpr int ZC_GEMM_STAGING = ZC_GEMM_PART ? 0 : 2;
 // Neighbours whose operands are read at once: rows of an odd length do not all begin at multiples of two elements.
 constexpr int ZC_GEMM_NEAR = ZC_GEMM_PIECE == sizeof(Z_Y) ? 1 : 2;
 typedef decltype(zc_pack(Z_Y(), 0.0f, 0.0f)) zc_gemm_two; // neighbours of a row, as elements of the result
+static_assert(!(ZC_GEMM_SKIP || ZC_GEMM_KEEP) || ZC_GEMM_TENSOR_Y, "whole panels");
+static_assert(!ZC_GEMM_SKIP || Z_FUSED_TILE < 0, "one operand comes by the copy engine");
 
 template <class PIPE> struct zc_gemm_sm90 : PIPE {
     using PIPE::p;
@@ -61,24 +68,41 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
 #pragma unroll
         for (int i = 0; i < PIPE::BLOCKS * 2; i++) moments[i / 2][i % 2].join(p.moments);
     }
+    // Results of N neighbours; whole: what the result's moments are of.
     template <int N> ZC_MEMBER void finish_near(const zc_gemm_item &item, int at, int row, int col, const row_moments &moments,
-                                                const f32 *sum, u32 tile, f32 *v) const {
+                                                const f32 *sum, u32 tile, f32 *v, f32 *whole) const {
         zc_moments_columns_of<N> columns;
         columns.load(p.moments, col);
         f32 s[N];
 #pragma unroll
         for (int e = 0; e < N; e++) s[e] = moments.product(columns, e, sum[e]);
         zc_gemm_near<N>(p.g, item, row, col, s, v);
+        if constexpr (ZC_GEMM_SKIP) {
+            const zc_vec<Z_T, 2> skip = zc_unpack<Z_T>(tile);
+#pragma unroll
+            for (int e = 0; e < N; e++) v[e] = moments.plus(columns, e, v[e], zc_get(skip.v[e]));
+        }
+#pragma unroll
+        for (int e = 0; e < N; e++) whole[e] = v[e];
         zc_fused_near<N>(p.g.fused, v, at * p.g.m + row, col, (int)p.g.n, tile);
     }
     // col: of the first of each of them that are read at once.
     ZC_MEMBER zc_gemm_two finish(const zc_gemm_item &item, int at, int row, const int *col, const row_moments &moments,
-                                 const f32 *sum, u32 tile) const {
-        f32 v[2];
+                                 const f32 *sum, u32 tile, u32 &whole) const {
+        f32 v[2], w[2];
 #pragma unroll
         for (int e = 0; e < 2; e += ZC_GEMM_NEAR)
-            finish_near<ZC_GEMM_NEAR>(item, at, row, col[e], moments, sum + e, tile, v + e);
+            finish_near<ZC_GEMM_NEAR>(item, at, row, col[e], moments, sum + e, tile, v + e, w + e);
+        whole = zc_pack(Z_T(), w[0], w[1]);
         return zc_pack(Z_Y(), v[0], v[1]);
+    }
+    // Of a row's part, of which this thread and its three neighbours have pairs in each group of 8 columns.
+    ZC_MEMBER void keep(int row, int col, const u32 (&whole)[8]) const {
+        const int left = (int)p.g.n - col, groups = row < p.g.m && left > 0 ? (left < 64 ? left / 8 : 8) : 0;
+        f32 v[16];
+#pragma unroll
+        for (int e = 0; e < 16; e++) v[e] = zc_get(zc_unpack<Z_T>(whole[e / 2]).v[e % 2]);
+        zc_save_moments<16, 4>(p.moments, row, col, groups * 2, v);
     }
     // A thread's COUNT pairs of 64 rows as results, from column `first` of the tile on: by groups of 8 columns, two rows a
     // thread; tile: the operand's. No branch stands between them, so that the compiler asks for all operands first; beyond the
@@ -86,6 +110,7 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
     template <int COUNT> ZC_MEMBER void finish_pairs(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int first,
                                                      int thread, const block_moments &moments, const f32 *sum,
                                                      const u32 *tile, zc_gemm_two (&out)[COUNT]) const {
+        u32 whole[2][COUNT / 2];
         const int lane = thread % 32, last = (int)p.g.m - 1, right = (int)p.g.n - ZC_GEMM_NEAR;
         const int top = row + thread / 32 * 16 + lane / 4, col = t.col + first + lane % 4 * 2;
         const int r0 = top < last ? top : last, r1 = top + 8 < last ? top + 8 : last;
@@ -95,8 +120,12 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
 #pragma unroll
             for (int e = 0; e < 2; e += ZC_GEMM_NEAR) c[e] = col + j * 8 + e < right ? col + j * 8 + e : right;
             const f32 *const s = sum + (first + j * 8) / 2;
-            out[j * 2] = finish(item, t.item, r0, c, moments[0], s, tile[j * 2]);
-            out[j * 2 + 1] = finish(item, t.item, r1, c, moments[1], s + 2, tile[j * 2 + 1]);
+            out[j * 2] = finish(item, t.item, r0, c, moments[0], s, tile[j * 2], whole[0][j]);
+            out[j * 2 + 1] = finish(item, t.item, r1, c, moments[1], s + 2, tile[j * 2 + 1], whole[1][j]);
+        }
+        if constexpr (ZC_GEMM_KEEP) {
+#pragma unroll
+            for (int r = 0; r < 2; r++) keep(top + r * 8, t.col + first, whole[r]);
         }
     }
     // buffer: what the panel before the last left.
@@ -235,7 +264,7 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
 ZC_KERNEL_OF(0, 384)(const __grid_constant__ zc_gemm_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
     const zc_gemm_sm90<
-        zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, (Z_FUSED_TILE >= 0), ZC_GEMM_STAGING>>
+        zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, (ZC_GEMM_SKIP || Z_FUSED_TILE >= 0), ZC_GEMM_STAGING>>
         product(p, smem);
     product.begin([&] {
         if (ZC_GEMM_TENSOR_Y) zc_tensor_prefetch(&p.y);

@@ -28,7 +28,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_linear_moments_params p) {
             f32 v = cells.product(columns, 0, product(p.g, row, col + e));
             v = cells.plus_skip(columns, 0, zc_gemm_value(p.g, item, row, col + e, v));
             plain[e] = zc_get(zc_put<Z_T>(v));
-            item.y[row * Z_N + col + e] = zc_put<Z_T>(zc_fused(p.g.fused, v, row * Z_N + col + e));
+            item.y[row * Z_N + col + e] = zc_put<Z_Y>(zc_fused(p.g.fused, v, row * Z_N + col + e));
         }
         zc_save_moments<V, 32>(p.moments, row, col, (int)(Z_N - col), plain);
     }

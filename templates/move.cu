@@ -1,7 +1,7 @@
 // Copies between strided views: the unit at sum(index * to) becomes the one at sum(index * from).
 //
 // spec.h: Z_ELEMENT (its bytes). Entries: 0 to 4 a unit of 1 to 16 bytes a thread, 5 square tiles of elements through shared memory, where the axis that is contiguous in the
-// source is not the one in the result.
+// source is not the one in the result; 6 all parts of a whole.
 #include "zc/index.cuh"
 #include "abi/move.h"
 #include "spec.h"
@@ -59,3 +59,29 @@ template <int B> ZC_DEV void transpose(const zc_move_params &p) {
     }
 }
 ZC_KERNEL(5)(const __grid_constant__ zc_move_params p) { zc_begin(); transpose<Z_ELEMENT>(p); }
+
+template <int B> ZC_DEV void move_parts(const zc_parts_params &p) {
+    for (i64 i = zc_thread(); i < p.total; i += zc_threads()) {
+        u64 outer = (u64)i;
+        const i64 in = (i64)zc_split(&outer, p.parts);
+        int n = 0;
+        while (in >= p.first[n + 1]) n++;
+        if (!p.part[n]) continue;
+        zc_unit<B> *const whole = (zc_unit<B> *)p.whole + (i64)outer * p.row + in;
+        zc_unit<B> *const part = (zc_unit<B> *)p.part[n] + (i64)outer * (p.first[n + 1] - p.first[n]) + in - p.first[n];
+        if (p.joins)
+            *whole = *part;
+        else
+            *part = *whole;
+    }
+}
+ZC_KERNEL(6)(const __grid_constant__ zc_parts_params p) {
+    zc_begin();
+    if (p.unit == 4) return move_parts<16>(p);
+    if (p.unit == 3) return move_parts<8>(p);
+    if constexpr (Z_ELEMENT <= 4)
+        if (p.unit == 2) return move_parts<4>(p);
+    if constexpr (Z_ELEMENT <= 2)
+        if (p.unit == 1) return move_parts<2>(p);
+    if constexpr (Z_ELEMENT <= 1) move_parts<1>(p);
+}

@@ -1,9 +1,10 @@
 // Normalisation of rows: y = (v - mean) / sqrt(variance + eps) * scale + bias, or with Z_RMS v / rms * scale + bias,
 // where v = x + skip + skip_bias, or with Z_TABLES (2 or 3) a sum of embeddings. y may overwrite x.
 //
-// spec.h: Z_X (type of x, skip, skip_bias and sum), Z_S (of scale, bias and y), Z_STAT (of mean and inv), Z_ACC (of
+// spec.h: Z_X (type of x, skip, skip_bias and sum), Z_S (of scale and bias), Z_Y (of y), Z_STAT (of mean and inv), Z_ACC (of
 // sums), rows (zc/rows.cuh), Z_RMS, Z_OUTER_RANK, Z_OUTER_DIMS and Z_OUTER_STRIDES (which row of operands belongs to a row, when that
-// is certain), Z_STRIDED (operands may be broadcast in a row); Z_TABLES with Z_ID0, Z_ID1, Z_ID2 (types of ids), Z_MASK and
+// is certain), Z_STRIDED (operands may be broadcast in a row); Z_TABLES with Z_ID0, Z_ID1, Z_ID2 (types of ids), Z_IDS0, Z_IDS1,
+// Z_IDS2 (how many, which are used again after that many), Z_length (words of a sequence), Z_MASK and
 // Z_COUNT (of the mask and the counts).
 // Entries: 0, and for rows of an uncertain length 1, which takes one element at once; 2: counts.
 #include "zc/device.cuh"
@@ -56,8 +57,8 @@ struct origin {
 };
 
 #ifdef Z_TABLES
-template <class ID> ZC_DEV i64 given_id(const zc_row_norm_params &p, const zc_row_table &t, i64 word) {
-    return t.ids ? (i64)zc_load<ID>(t.ids, word % t.count) : word % p.length;
+template <class ID> ZC_DEV i64 given_id(const zc_row_norm_params &p, const zc_row_table &t, i64 word, i64 count) {
+    return t.ids ? (i64)zc_load<ID>(t.ids, word % count) : word % Z_length;
 }
 ZC_DEV i64 table_row(const zc_row_norm_params &p, const zc_row_table &t, i64 given) {
     const i64 id = given < 0 ? given + t.entries : given; // as Gather counts
@@ -67,8 +68,8 @@ ZC_DEV i64 table_row(const zc_row_norm_params &p, const zc_row_table &t, i64 giv
 }
 // All that is read is asked for before anything is computed, ids here, rows below.
 ZC_DEV origin origin_of(const zc_row_norm_params &p, i64 word) {
-    const i64 given[] = {given_id<Z_ID0>(p, p.table[0], word), given_id<Z_ID1>(p, p.table[1], word),
-                         Z_TABLES == 3 ? given_id<Z_ID2>(p, p.table[2], word) : 0};
+    const i64 given[] = {given_id<Z_ID0>(p, p.table[0], word, Z_IDS0), given_id<Z_ID1>(p, p.table[1], word, Z_IDS1),
+                         Z_TABLES == 3 ? given_id<Z_ID2>(p, p.table[2], word, Z_IDS2) : 0};
     origin from = {};
 #pragma unroll
     for (int t = 0; t < Z_TABLES; t++) from.table[t] = table_row(p, p.table[t], given[t]);
@@ -105,10 +106,14 @@ template <int V> ZC_DEV void source(const zc_row_norm_params &p, const origin &f
 #endif
 
 template <class T, int V> ZC_DEV void put(void *to, i64 i, const acc *v) {
-    zc_vec<T, V> r;
+    constexpr int PER = V * sizeof(T) <= 16 ? V : 16 / (int)sizeof(T);
 #pragma unroll
-    for (int k = 0; k < V; k++) r.v[k] = zc_put<T>(v[k]);
-    *(zc_vec<T, V> *)((T *)to + i) = r;
+    for (int first = 0; first < V; first += PER) {
+        zc_vec<T, PER> r;
+#pragma unroll
+        for (int k = 0; k < PER; k++) r.v[k] = zc_put<T>(v[first + k]);
+        *(zc_vec<T, PER> *)((T *)to + i + first) = r;
+    }
 }
 
 template <int V>
@@ -122,7 +127,7 @@ ZC_DEV void finish(const zc_row_norm_params &p, const origin &from, i64 i, i64 j
     for (int k = 0; k < V; k++) v[k] = (v[k] - mean) * inv * scale[k] + bias[k];
 #pragma unroll
     for (int k = 0; k < V; k++) v[k] = zc_fused(p.fused, v[k], i + k);
-    put<Z_S, V>(p.y, i, v);
+    put<Z_Y, V>(p.y, i, v);
 }
 
 template <int V> ZC_DEV void one_row(const zc_row_norm_params &p, i64 row) {
@@ -199,8 +204,8 @@ ZC_KERNEL(2)(const __grid_constant__ zc_row_norm_params p) {
     zc_begin();
     zc_sum<i32> n = zc_sum<i32>::none();
     const i64 sequence = blockIdx.x;
-    for (i64 s = threadIdx.x; p.mask && s < p.length; s += blockDim.x)
-        n.v += zc_load<Z_MASK>(p.mask, sequence * p.length + s) == 1 ? 1 : 0;
+    for (i64 s = threadIdx.x; p.mask && s < Z_length; s += blockDim.x)
+        n.v += zc_load<Z_MASK>(p.mask, sequence * Z_length + s) == 1 ? 1 : 0;
     n = zc_join_team<false>(n);
     if (threadIdx.x == 0) zc_save<Z_COUNT>(p.counts, sequence, n.v);
 }

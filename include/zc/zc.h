@@ -85,6 +85,8 @@ typedef struct zc_compile_params {
     /* Operators of the caller's that the model may use (zc/custom.h). */
     const zc_custom_op *const *custom_ops;
     size_t custom_op_count;
+    bool offered; /* also fusions and kernels that have not been measured on a GPU yet, for who
+                     measures them */
 } zc_compile_params;
 #define ZC_COMPILE_PARAMS(...) ZC_PARAMS(zc_compile_params, __VA_ARGS__)
 

@@ -92,7 +92,7 @@ static zc_status read_peaks(reader *r)
     const char *text = bench_saved_behind(r->now, "peaks");
     zc_peaks *p = &r->out->peaks;
     if (!text) return ZC_OK;
-    if (!number(&text, 1, 1e18, &p->bytes) || !number(&text, 1, 1e18, &p->operations) || *text)
+    if (!number(&text, 1, 1e18, &p->bytes) || !number(&text, 0, 1e18, &p->operations) || *text)
         return damaged(r, "bytes and operations a second");
     next_line(r);
     return ZC_OK;

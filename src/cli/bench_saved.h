@@ -25,7 +25,7 @@ typedef struct bench_saved_step {
 typedef struct bench_saved {
     ZC_VEC(const char *) head; /* the lines before the runs */
     ZC_VEC(double) runs;       /* in milliseconds */
-    zc_peaks peaks;            /* 0: not known */
+    zc_peaks peaks;            /* 0: not known; of a GPU, operations */
     ZC_VEC(bench_saved_step) steps;
     zc_arena arena;
 } bench_saved;

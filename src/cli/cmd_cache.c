@@ -51,12 +51,15 @@ static void print_json(const state *s)
            s->removed.files, s->removed.bytes);
     for (size_t i = 0; i < s->peaks.len; i++) {
         const cli_kept_peaks *p = &s->peaks.data[i];
-        fputs(i ? ", {\"cpu\": " : "{\"cpu\": ", stdout);
-        cli_json(stdout, p->processor);
-        printf(", \"threads\": %d, \"zc\": ", p->threads);
+        fputs(i ? ", {\"device\": " : "{\"device\": ", stdout);
+        cli_json(stdout, p->device);
+        printf(", \"driver\": %d, \"threads\": %d, \"zc\": ", p->driver, p->threads);
         cli_json(stdout, p->version);
-        printf(", \"bytes_per_second\": %.0f, \"f32_operations_per_second\": %.0f}", p->v.bytes,
-               p->v.operations);
+        printf(", \"bytes_per_second\": %.0f, \"f32_operations_per_second\": ", p->v.bytes);
+        if (p->v.operations > 0)
+            printf("%.0f}", p->v.operations);
+        else
+            fputs("null}", stdout);
     }
     puts("]}");
 }
@@ -77,11 +80,14 @@ static void print_text(const state *s)
     for (size_t i = 0; i < s->peaks.len; i++) {
         const cli_kept_peaks *p = &s->peaks.data[i];
         fputs("peaks of ", stdout);
-        cli_put(stdout, p->processor);
-        printf(", %d threads, measured by zc ", p->threads);
+        cli_put(stdout, p->device);
+        if (p->threads) printf(", %d threads", p->threads);
+        if (p->driver) printf(", driver for CUDA %d.%d", p->driver / 1000, p->driver % 1000 / 10);
+        fputs(", measured by zc ", stdout);
         cli_put(stdout, p->version);
-        printf(": %.1f GB/s, %.1f GFLOP/s of f32 products\n", p->v.bytes * 1e-9,
-               p->v.operations * 1e-9);
+        printf(": %.1f GB/s", p->v.bytes * 1e-9);
+        if (p->v.operations > 0) printf(", %.1f GFLOP/s of f32 products", p->v.operations * 1e-9);
+        puts("");
     }
 }
 
@@ -133,8 +139,9 @@ const cli_command cli_cache_command = {
     .operands = "[OPTIONS]",
     .about =
         "Says where compiled GPU kernels are kept, how many there are and how large they are, and "
-        "lists what zc profile has measured of the processor once: the bytes and products a second "
-        "that it can do. The cache only saves time: everything in it can be made again, and it "
+        "lists what zc profile has measured of processors and GPUs once: the bytes and products a "
+        "second that they can do. The cache only saves time: everything in it can be made again, "
+        "and it "
         "never holds more "
         "than 1 GiB. The folder is ZC_CACHE_DIR; without it, zc in XDG_CACHE_HOME or .cache/zc "
         "in HOME.",

@@ -10,7 +10,7 @@
 
 typedef struct options {
     const char *output, *data_root, *emit_cuda, *precision;
-    bool quiet, verbose, strict, strip, explain, json;
+    bool quiet, verbose, strict, strip, offered, explain, json;
     cli_tune tune;
     int64_t threads;
     cli_list targets;
@@ -104,6 +104,7 @@ static const cli_option table[] = {
      .help = "choose kernels by the models of their cost, whatever was measured",
      .set = cli_set_flag,
      .at = offsetof(options, tune.by_cost)},
+    CLI_OFFERED_OPTION(options, offered),
     {.name = "explain",
      .help = "tell what was fused, what was not and why, and the steps; --output may be left out",
      .set = cli_set_flag,
@@ -207,6 +208,7 @@ static int compile(const char *path, options *o)
                                 .tune_seconds = o->tune.seconds,
                                 .tuned = o->tune.file,
                                 .by_cost = o->tune.by_cost,
+                                .offered = o->offered,
                                 .targets = o->targets.v,
                                 .target_count = o->targets.n,
                                 .profiles = o->profiles.v,
@@ -262,6 +264,7 @@ static int check(const options *o)
         {o->tune.on, "--tune", o->output, "--output"},
         {o->tune.file, "--tuned", gpus, gpu},
         {o->tune.by_cost, "--by-cost", gpus, gpu},
+        {o->offered, "--offered", gpus, gpu},
         {o->verbose, "--verbose", gpus && o->output, "--output and --target of a GPU"},
     };
     if (o->quiet && (o->explain || o->verbose))

@@ -37,7 +37,7 @@ static const cli_option table[] = {
      .set = cli_set_int,
      .at = offsetof(options, modules)},
     {.name = "no-peaks",
-     .help = "do not measure what the processor can do",
+     .help = "do not measure what the processor or GPU can do",
      .set = cli_set_flag,
      .at = offsetof(options, no_peaks)},
     {.name = "trace",
@@ -114,6 +114,18 @@ static zc_status print_groups(const report *r, int64_t depth, zc_diag *diag)
     return ZC_OK;
 }
 
+static void print_peaks(const report *r)
+{
+    const zc_peaks *v = &r->peaks.v;
+    if (v->bytes <= 0) return;
+    if (v->operations > 0)
+        printf("; %d threads read %.1f GB/s and do %.1f GFLOP/s of f32 products", r->threads,
+               v->bytes * 1e-9, v->operations * 1e-9);
+    else
+        printf("; copies within its memory move %.1f GB/s", v->bytes * 1e-9);
+    if (r->peaks.kept) fputs(" (measured before)", stdout);
+}
+
 static zc_status print_text(const report *r, const options *o, zc_diag *diag)
 {
     const cli_profile *p = &r->profile;
@@ -127,10 +139,7 @@ static zc_status print_text(const report *r, const options *o, zc_diag *diag)
     if (o->modules) ZC_TRY(print_groups(r, o->modules, diag));
     printf("%.2f us in all steps, %.1f %% of a run, medians of %zu runs, on %s", p->sum,
            100 * p->share, p->runs, r->device.name);
-    if (r->peaks.v.bytes > 0)
-        printf("; %d threads read %.1f GB/s and do %.1f GFLOP/s of f32 products%s", r->threads,
-               r->peaks.v.bytes * 1e-9, r->peaks.v.operations * 1e-9,
-               r->peaks.kept ? " (measured before)" : "");
+    print_peaks(r);
     puts("");
     cli_print_clocks(&p->reading);
     return ZC_OK;
@@ -150,6 +159,20 @@ static void put_work(FILE *out, const report *r, const cli_profile_step *s)
         fputs("\"peak_share\": null, \"bound\": null", out);
     else
         fprintf(out, "\"peak_share\": %.4f, \"bound\": \"%s\"", at.share, at.bound);
+}
+
+static void put_peaks(const cli_peaks *p)
+{
+    if (p->v.bytes <= 0) {
+        fputs("null", stdout);
+        return;
+    }
+    printf("{\"bytes_per_second\": %.0f, \"f32_operations_per_second\": ", p->v.bytes);
+    if (p->v.operations > 0)
+        printf("%.0f", p->v.operations);
+    else
+        fputs("null", stdout);
+    printf(", \"kept\": %s}", p->kept ? "true" : "false");
 }
 
 static zc_status put_groups(const cli_profile *p, const char *member, int64_t depth, zc_diag *diag)
@@ -184,11 +207,7 @@ static zc_status print_json(const report *r, const options *o, zc_diag *diag)
                                                     .sessions = 1});
     printf(", \"runs\": %zu, \"sum_us\": %.3f, \"run_us\": %.3f, \"share\": %.4f, \"peaks\": ",
            p->runs, p->sum, p->run_us, p->share);
-    if (r->peaks.v.bytes > 0)
-        printf("{\"bytes_per_second\": %.0f, \"f32_operations_per_second\": %.0f, \"kept\": %s}",
-               r->peaks.v.bytes, r->peaks.v.operations, r->peaks.kept ? "true" : "false");
-    else
-        fputs("null", stdout);
+    put_peaks(&r->peaks);
     fputs(", \"steps\": [", stdout);
     for (size_t i = 0; i < p->n; i++) {
         fputs(i ? ", {" : "{", stdout);
@@ -253,8 +272,8 @@ static zc_status measure(report *r, const options *o, zc_diag *diag)
     ZC_TRY(cli_profile_run(r->plan, &r->values, &params, &r->profile, diag));
     ZC_TRY(zc_session_device(r->profile.session, &r->device));
     r->threads = o->threads ? (int)o->threads : zc_usable_cpus();
-    if (o->no_peaks || r->device.kind != ZC_DEVICE_CPU) return ZC_OK;
-    return cli_peaks_get(r->threads, &r->peaks, diag);
+    return o->no_peaks ? ZC_OK
+                       : cli_peaks_get(&r->device, o->device.ordinal, r->threads, &r->peaks, diag);
 }
 
 static zc_status profile(report *r, const options *o, zc_diag *diag)
@@ -297,11 +316,10 @@ const cli_command cli_profile_command = {
     .about =
         "Times every step of a plan: median and half the width of its 95 % interval, bytes of "
         "operands and results, arithmetic of products, convolutions, attention, recurrent layers "
-        "and pointwise work, and on the CPU what that is of what the machine can do, which is "
-        "measured the first time and then kept (zc cache): of memory's rate or of f32 products, "
-        "whichever is nearer (above 100 % "
-        "where operands come from caches, or products are of shorter types). On a GPU steps are "
-        "issued one by one.\n\n"
+        "and pointwise work, and what that is of what the machine can do, which is measured the "
+        "first time and then kept (zc cache): of memory's rate or of f32 products, whichever is "
+        "nearer (above 100 % where operands come from caches, or products are of shorter types). "
+        "On a GPU steps are issued one by one, and compared with the rate of its memory alone.\n\n"
         "The longest steps come first, then sums by operation. Inputs that no file is given for "
         "are random.",
     .examples = "zc profile resnet50.plan --threads 2\n"

@@ -6,7 +6,7 @@
 
 typedef struct options {
     const char *output, *data_root, *precision;
-    bool merge, again, quiet;
+    bool merge, again, offered, quiet;
     double seconds;
     int64_t threads;
     cli_profiles profiles;
@@ -37,6 +37,7 @@ static const cli_option table[] = {
      .help = "measure also what is known already",
      .set = cli_set_flag,
      .at = offsetof(options, again)},
+    CLI_OFFERED_OPTION(options, offered),
     CLI_DIM_OPTION(options, dims, "fix a symbolic dimension"),
     CLI_SHAPE_OPTION(options, shapes),
     CLI_PROFILE_OPTION(options, profiles, "measure with these sizes of a symbolic dimension"),
@@ -82,6 +83,7 @@ static zc_status tune_model(const char *path, const options *o, zc_diag *diag)
                                       .tune = true,
                                       .tune_seconds = o->seconds,
                                       .tune_again = o->again,
+                                      .offered = o->offered,
                                       .tuned = o->output,
                                       .progress = show_stage,
                                       .progress_user = &progress};

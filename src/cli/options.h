@@ -136,6 +136,12 @@ typedef struct cli_profiles {
         .name = "dim", .repeated = true, .arg = "NAME=VALUE", .help = text, .set = cli_set_dim,    \
         .at = offsetof(state, field)                                                               \
     }
+#define CLI_OFFERED_OPTION(state, field)                                                           \
+    {                                                                                              \
+        .name = "offered",                                                                         \
+        .help = "also what has not been measured on a GPU yet, for who measures it",               \
+        .set = cli_set_flag, .at = offsetof(state, field)                                          \
+    }
 #define CLI_SHAPE_OPTION(state, field)                                                             \
     {                                                                                              \
         .name = "shape", .repeated = true, .arg = "NAME=1x3x8", .help = "fix an input's shape",    \

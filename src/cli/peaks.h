@@ -12,13 +12,15 @@ typedef struct cli_peaks {
     bool kept;  /* they were measured by an earlier call */
 } cli_peaks;
 
-/* Of so many threads. Where the system does not say which processor it is, nothing is kept. */
-zc_status cli_peaks_get(int threads, cli_peaks *out, zc_diag *diag);
+/* Of the device of a session, which is GPU number `ordinal` or so many threads. Where the system
+ * does not say which processor it is, nothing is kept. */
+zc_status cli_peaks_get(const zc_device_info *device, int ordinal, int threads, cli_peaks *out,
+                        zc_diag *diag);
 
 /* What a file of the cache says. */
 typedef struct cli_kept_peaks {
-    char processor[CLI_CPU_MAX], version[32];
-    int threads;
+    char device[CLI_CPU_MAX], version[32];
+    int driver, threads; /* as zc_device_info has it, 0 on the CPU; 0 on a GPU */
     zc_peaks v;
 } cli_kept_peaks;
 /* false: it says something else. */

@@ -15,7 +15,8 @@ cli_reach cli_profile_reach(const cli_profile_step *s, const zc_peaks *peaks)
     out.rate = out.bytes / seconds;
     out.speed = out.operations > 0 ? out.operations / seconds : 0;
     if (peaks->bytes <= 0 || out.bytes <= 0) return out;
-    double memory = out.rate / peaks->bytes, arithmetic = out.speed / peaks->operations;
+    double memory = out.rate / peaks->bytes,
+           arithmetic = peaks->operations > 0 ? out.speed / peaks->operations : 0;
     out.share = memory > arithmetic ? memory : arithmetic;
     out.bound = memory > arithmetic ? "memory" : "arithmetic";
     return out;

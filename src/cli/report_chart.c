@@ -83,21 +83,25 @@ static size_t find_spans(const report_plan *p, span *x, span *y)
         widen(y, s.y);
         n++;
     }
-    if (n && p->saved.peaks.bytes > 0) {
+    if (n && p->saved.peaks.operations > 0) {
         widen(x, p->saved.peaks.operations / p->saved.peaks.bytes);
         widen(y, p->saved.peaks.operations);
     }
     return n;
 }
 
-/* What memory's rate and arithmetic allow. */
+/* What memory's rate allows and, where it is known, arithmetic. */
 static void put_roof(const zc_peaks *peaks, const svg_scale *x, const svg_scale *y, zc_buf *out)
 {
     if (peaks->bytes <= 0) return;
-    double begin = fmax(x->low, y->low / peaks->bytes), corner = peaks->operations / peaks->bytes;
-    zc_buf_printf(out, "<path class=\"roof\" d=\"M%.1f %.1fL%.1f %.1fH%.1f\"/>\n", svg_at(x, begin),
-                  svg_at(y, begin * peaks->bytes), svg_at(x, corner), svg_at(y, peaks->operations),
-                  x->to);
+    const bool is_flat = peaks->operations > 0;
+    double begin = fmax(x->low, y->low / peaks->bytes);
+    double end = fmin(x->high, (is_flat ? peaks->operations : y->high) / peaks->bytes);
+    if (!(begin < end)) return;
+    zc_buf_printf(out, "<path class=\"roof\" d=\"M%.1f %.1fL%.1f %.1f", svg_at(x, begin),
+                  svg_at(y, begin * peaks->bytes), svg_at(x, end), svg_at(y, end * peaks->bytes));
+    if (is_flat) zc_buf_printf(out, "H%.1f", x->to);
+    zc_buf_puts(out, "\"/>\n");
 }
 
 static void put_spot(const report *r, const report_plan *p, size_t i, const svg_scale *x,
@@ -131,8 +135,10 @@ void report_roofline(const report *r, const report_plan *p, zc_buf *out)
     svg_end(out);
     zc_buf_printf(out, "<p class=\"note\">%zu of %zu steps do arithmetic that is counted.%s</p>\n",
                   n, p->steps.n,
-                  p->saved.peaks.bytes > 0 ? ""
-                                           : " What the device can do is not known (--peaks).");
+                  !(p->saved.peaks.bytes > 0) ? " What the device can do is not known (--peaks)."
+                  : p->saved.peaks.operations > 0
+                      ? ""
+                      : " How fast the device computes is not known (--peaks).");
 }
 
 /* ---- timeline ---- */

@@ -68,16 +68,18 @@ static zc_status take_saved(report_plan *p, const report_options *o, zc_diag *di
 
 /* ---- times that are measured ---- */
 
-/* What the processor can do, for those that run on it. */
+/* What each one's device can do. */
 static zc_status find_peaks(bench_target *targets, size_t n, const report_options *o, zc_diag *diag)
 {
-    cli_peaks peaks = {.kept = false};
+    const bench_options *b = &o->bench;
+    cli_peaks peaks[] = {[ZC_DEVICE_CPU] = {.kept = false}, [ZC_DEVICE_CUDA] = {.kept = false}};
     for (size_t i = 0; i < n; i++) {
         zc_device_info device;
         ZC_TRY(zc_session_device(targets[i].session, &device));
-        if (device.kind != ZC_DEVICE_CPU) continue;
-        if (!(peaks.v.bytes > 0)) ZC_TRY(cli_peaks_get(bench_threads(&o->bench), &peaks, diag));
-        targets[i].peaks = peaks.v;
+        cli_peaks *own = &peaks[device.kind];
+        if (!(own->v.bytes > 0))
+            ZC_TRY(cli_peaks_get(&device, b->device.ordinal, bench_threads(b), own, diag));
+        targets[i].peaks = own->v;
     }
     return ZC_OK;
 }

@@ -152,9 +152,9 @@ static void fact_gpu_memory(const report *r, const report_plan *p, zc_buf *out)
 
 static void fact_peaks(const report *r, const report_plan *p, zc_buf *out)
 {
-    if (p->saved.peaks.bytes > 0)
-        zc_buf_printf(out, "%.1f GB/s, %.1f GFLOP/s", p->saved.peaks.bytes * 1e-9,
-                      p->saved.peaks.operations * 1e-9);
+    const zc_peaks *peaks = &p->saved.peaks;
+    if (peaks->bytes > 0) zc_buf_printf(out, "%.1f GB/s", peaks->bytes * 1e-9);
+    if (peaks->operations > 0) zc_buf_printf(out, ", %.1f GFLOP/s", peaks->operations * 1e-9);
 }
 
 static const struct fact {

@@ -219,6 +219,7 @@ static zc_status tune_kernels(const zc_program *program, job *j, zc_arena *arena
 {
     const zc_compile_params *p = j->p;
     const zc_tuner_params params = {.profiles = profiles_of(p, arena, diag),
+                                    .offered = p->offered,
                                     .nprofiles = p->profile_count,
                                     .threads = p->threads,
                                     .seconds = p->tune_seconds > 0 ? p->tune_seconds : 60,
@@ -245,6 +246,7 @@ static zc_status choose_kernels(zc_program *program, const job *j, const zc_refu
     if (!profiles) return ZC_ERR_NOMEM;
     const zc_choose_params choose = {.archs = j->targets.archs,
                                      .narchs = j->targets.narchs,
+                                     .offered = j->p->offered,
                                      .profiles = profiles,
                                      .nprofiles = p->profile_count,
                                      .refused = refused,
@@ -320,6 +322,7 @@ static zc_status optimise(zc_graph *g, job *j, zc_diag *diag)
     zc_pass_options options = {.skip = j->p->skip_passes,
                                .skip_count = j->p->skip_pass_count,
                                .precision = j->precision.narrow,
+                               .offered = j->p->offered,
                                .rules = j->rules,
                                .target = &target,
                                .rules_report = j->explain ? &j->explain->report : NULL};

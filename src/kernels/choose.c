@@ -202,7 +202,7 @@ static zc_status generate(chooser *w, const variant *v, uint32_t step, int famil
     if (!zc_family_makes(family, plain))
         return zc_gen_decline(g, "results of %s, not of 16 bits", zc_dtype_name(plain));
     if (made != plain && !zc_family_takes(family).widens)
-        return zc_gen_decline(g, "results of %s of products of %s", zc_dtype_name(made),
+        return zc_gen_decline(g, "results of %s of operands of %s", zc_dtype_name(made),
                               zc_dtype_name(plain));
     ZC_TRY(zc_gen_takes(g, zc_family_takes(family)));
     return g->declined[0] ? ZC_OK : zc_families[family].gen(g);
@@ -259,7 +259,8 @@ static bool is_open(const chooser *w, zc_op op, int family, int arch)
 {
     const char *only = w->params->family;
     if (!zc_family_serves(family, arch)) return false;
-    return only ? strcmp(zc_families[family].name, only) == 0 : !zc_family_offered(op, family);
+    if (only) return strcmp(zc_families[family].name, only) == 0;
+    return w->params->offered || !zc_family_offered(op, family);
 }
 
 /* The first family that takes the step with sizes in this range; none leaves `why`. A family that

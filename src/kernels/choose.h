@@ -40,6 +40,7 @@ typedef struct zc_choose_params {
     size_t nprofiles;
     const char *family; /* the one family that may serve, for checks of rows that others precede;
                            NULL: any */
+    bool offered;       /* also rows that have not run on a GPU may be taken by cost */
     int candidate;      /* of each family's configurations, from 1; 0: by cost. Families that have
                            fewer decline */
     const zc_refusals *refused; /* may be NULL */

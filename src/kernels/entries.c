@@ -6,9 +6,6 @@
 
 const char *const zc_config_entries[] = {"entries", "processors", NULL};
 
-/* Any place in device memory, aligned as all are that kernels are given. */
-#define SOMEWHERE ((void *)(uintptr_t)256)
-
 /* Is everything certain that a launch function looks at? */
 static bool certain(const zc_gen *g)
 {
@@ -30,7 +27,7 @@ static zc_tensor operand(const zc_pvalue *v, bool on_host)
     zc_tensor t = {.dtype = ZC_NONE};
     if (!v) return t;
     zc_gen_tensor(v, &t);
-    t.data = !on_host ? SOMEWHERE : v->kind == ZC_P_CONST ? (void *)(uintptr_t)v->data : NULL;
+    t.data = !on_host ? ZC_SOMEWHERE : v->kind == ZC_P_CONST ? (void *)(uintptr_t)v->data : NULL;
     return t;
 }
 
@@ -47,21 +44,8 @@ static uint32_t issued(const zc_gen *g, int family)
     }
     for (uint32_t i = 0; i < nout; i++) out[i] = operand(zc_gen_out(g, (int)i), false);
     zc_pkernel kernel = {.is_static = true, .cluster = 1};
-    zc_launcher launcher = {.dry = true};
-    zc_launch l = {.op = g->step->op,
-                   .info = g->info,
-                   .attrs = g->attrs,
-                   .nin = (int)nin,
-                   .nout = (int)nout,
-                   .in = in,
-                   .out = out,
-                   .host = host,
-                   .kernel = &kernel,
-                   .is_static = true,
-                   .sm_count = g->sm_count,
-                   .subject = g->step->name,
-                   .launcher = &launcher};
-    if (zc_families[family].launch(&l) != ZC_OK) return 0;
+    zc_launcher launcher;
+    if (zc_launcher_dry(family, g->step, &kernel, g->sm_count, in, &launcher) != ZC_OK) return 0;
     return launcher.issued ? launcher.issued : 1;
 }
 

@@ -83,13 +83,13 @@ zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p)
 
 static problem problem_of(zc_gen *g, const zc_matmul_form *form, const zc_matmul_sizes *s)
 {
-    int tile = form->norm || !zc_sm90_in_pieces(s->n) ? -1 : zc_gen_epilogue_tile(g);
+    bool free = !form->norm && zc_sm90_in_pieces(s->n) && !zc_gen_moments_skip(g);
     return (problem){.m = s->m_high == INT64_MAX ? ZC_MM_FAR : s->m_high,
                      .n = s->n,
                      .steps = zc_ceil_div(s->k, ZC_SM90_DEPTH),
                      .items = zc_gen_sm90_items(g, form),
                      .sm_count = g->sm_count,
-                     .fused_tile = tile,
+                     .fused_tile = free ? zc_gen_epilogue_tile(g) : -1,
                      .piece = zc_sm90_piece(s->n, zc_gen_out_type(g, 0)),
                      .norm = form->norm};
 }
@@ -109,8 +109,8 @@ zc_status zc_gen_gemm_sm90(zc_gen *g)
     if (!g->declined[0] && form.norm) ZC_TRY(zc_gen_sm90_whole_rows(g, &s));
     if (g->declined[0]) return ZC_OK;
     problem p = problem_of(g, &form, &s);
-    if (zc_gen_moments_beside_a(g))
-        return zc_gen_decline(g, "a sum to normalise, or moments of the result");
+    if (p.piece && zc_gen_moments_beside_a(g))
+        return zc_gen_decline(g, "moments of a result that threads store");
     ZC_TRY(zc_gen_sm90(g, &p));
     if (g->declined[0]) return ZC_OK;
     if (p.piece) zc_gen_define(g, "PIECE", "%d", p.piece);
@@ -133,7 +133,8 @@ zc_status zc_launch_sm90(zc_launch *l, struct zc_gemm_sm90_params *p)
         !zc_mul_i64(tiles, p->items, &tiles) || tiles > INT32_MAX)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld x %lld)",
                        (long long)p->g.m, (long long)p->g.n);
-    if (tile >= 0) ZC_TRY(zc_sm90_like_y(l, p, p->g.fused.in[tile], rows, &p->tile));
+    const void *like_y = tile >= 0 ? p->g.fused.in[tile] : p->moments.skip;
+    if (like_y) ZC_TRY(zc_sm90_like_y(l, p, like_y, rows, &p->tile));
     int64_t clusters = tiles < most ? tiles : most;
     zc_dim3 grid = {(uint32_t)((clusters ? clusters : 1) * cluster), 1, 1};
     return zc_launch_configured(l, grid, p, sizeof *p);

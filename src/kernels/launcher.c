@@ -1,5 +1,7 @@
 #include "kernels/launcher.h"
 
+#include "kernels/table.h"
+
 enum { SCRATCH_ALIGN = 256 };
 
 zc_status zc_launcher_issue(zc_launcher *r, const zc_image_kernel *kernel, zc_launch *l)
@@ -11,6 +13,25 @@ zc_status zc_launcher_issue(zc_launcher *r, const zc_image_kernel *kernel, zc_la
                   : r->image         ? r->image->device.sm_count
                                      : 1;
     return kernel->launch(l);
+}
+
+zc_status zc_launcher_dry(int family, const zc_pstep *step, const zc_pkernel *kernel, int sm_count,
+                          zc_tensor *operands, zc_launcher *out)
+{
+    const zc_image_kernel image = {.launch = zc_families[family].launch, .processors = sm_count};
+    zc_launch l = {.op = step->op,
+                   .info = zc_op_get(step->op),
+                   .attrs = step->attrs,
+                   .nin = (int)step->nin,
+                   .nout = (int)step->nout,
+                   .in = operands,
+                   .out = operands + step->nin,
+                   .host = operands + step->nin + step->nout,
+                   .kernel = kernel,
+                   .is_static = kernel->is_static,
+                   .subject = step->name};
+    *out = (zc_launcher){.dry = true};
+    return zc_launcher_issue(out, &image, &l);
 }
 
 static zc_status check(const zc_launch *l, int code)

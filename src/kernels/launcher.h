@@ -25,4 +25,11 @@ typedef struct zc_launcher {
 /* Issues one step. */
 zc_status zc_launcher_issue(zc_launcher *r, const zc_image_kernel *kernel, zc_launch *l);
 
+/* Any place in device memory, aligned as all are that kernels are given. */
+#define ZC_SOMEWHERE ((void *)(uintptr_t)256)
+/* Issues a step dry and without a device, to learn what *out then says: operands are its inputs,
+ * its outputs, and its inputs as the host has them, as zc_launch describes them. */
+zc_status zc_launcher_dry(int family, const zc_pstep *step, const zc_pkernel *kernel, int sm_count,
+                          zc_tensor *operands, zc_launcher *out);
+
 #endif

@@ -38,10 +38,15 @@ void zc_launch_row_moments(const zc_launch *l, struct zc_row_moments_params *p)
         .skip_epsilon = a->skip_epsilon};
 }
 
+bool zc_gen_moments_skip(const zc_gen *g)
+{
+    return g->step->op == ZC_OP_LinearMoments && zc_gen_in(g, ZC_IN_LinearMoments_skip);
+}
+
 bool zc_gen_moments_beside_a(const zc_gen *g)
 {
-    return g->step->op == ZC_OP_LinearMoments &&
-           (zc_gen_in(g, ZC_IN_LinearMoments_skip) || zc_gen_out_type(g, 1) != ZC_NONE);
+    return zc_gen_moments_skip(g) ||
+           (g->step->op == ZC_OP_LinearMoments && zc_gen_out_type(g, 1) != ZC_NONE);
 }
 
 zc_status zc_gen_linear_moments(zc_gen *g)

@@ -8,6 +8,8 @@
 /* The header that zc/row_moments.cuh describes, beside zc_gen_matmul_spec's; nothing for other
  * steps. */
 void zc_gen_row_moments(zc_gen *g, const zc_matmul_sizes *s);
+/* Is something added to the sums? */
+bool zc_gen_moments_skip(const zc_gen *g);
 /* Is there more to do with moments than to normalise A's rows? */
 bool zc_gen_moments_beside_a(const zc_gen *g);
 /* Its parameters; zeros for other steps. */

@@ -128,62 +128,54 @@ static zc_status space_to_depth(zc_launch *l)
 
 /* ---- Concat and Split ---- */
 
-/* Copies `part` of `whole`, which starts at index `at` of the axis, one way or the other. */
-static zc_status copy_part(zc_launch *l, const zc_tensor *whole, const zc_tensor *part, int axis,
-                           int64_t at, bool into_whole, const char *what)
+/* A tensor that must have the shape of the whole but along the axis. */
+static zc_status add_part(zc_launch *l, zc_parts *p, const zc_tensor *part, const char *what)
 {
-    int64_t outer[ZC_MAX_RANK], inner[ZC_MAX_RANK], dims[ZC_MAX_RANK];
-    zc_move m = {0};
+    const zc_tensor *whole = p->whole;
+    int64_t dims[ZC_MAX_RANK];
     memcpy(dims, whole->dims, sizeof dims);
-    if (part->rank == whole->rank) dims[axis] = part->dims[axis];
+    if (part->rank == whole->rank) dims[p->axis] = part->dims[p->axis];
     ZC_TRY(zc_move_check(l, part, whole->rank, dims, what));
-    if (dims[axis] > whole->dims[axis] - at)
+    if (dims[p->axis] > whole->dims[p->axis] - p->at)
         return zc_launch_fail(l, "the parts exceed the axis (got more than its length %lld)",
-                              (long long)whole->dims[axis]);
-    if (zc_tensor_numel(part) == 0) return ZC_OK;
-    zc_move_strides(whole, outer);
-    zc_move_strides(part, inner);
-    for (int i = 0; i < part->rank; i++)
-        zc_move_axis(&m, part->dims[i], into_whole ? outer[i] : inner[i],
-                     into_whole ? inner[i] : outer[i]);
-    void *where = element(whole, at * outer[axis]);
-    return into_whole ? zc_move_run(l, &m, zc_move_size(part), where, part->data)
-                      : zc_move_run(l, &m, zc_move_size(part), part->data, where);
+                              (long long)whole->dims[p->axis]);
+    return zc_parts_add(l, p, part->data, dims[p->axis]);
 }
 
 static zc_status concat(zc_launch *l)
 {
-    int axis = axis_of(ZC_ATTRS(l, Concat)->axis, l->out[0].rank);
-    int64_t at = 0;
-    for (int i = 0; i < l->nin; i++) {
-        ZC_TRY(copy_part(l, &l->out[0], &l->in[i], axis, at, true, "an input"));
-        at += l->in[i].dims[axis];
-    }
-    return zc_move_check_length(l, at, l->out[0].dims[axis], "sum of the inputs' lengths");
+    const zc_tensor *out = &l->out[0];
+    zc_parts p = {
+        .whole = out, .axis = axis_of(ZC_ATTRS(l, Concat)->axis, out->rank), .joins = true};
+    for (int i = 0; i < l->nin; i++) ZC_TRY(add_part(l, &p, &l->in[i], "an input"));
+    ZC_TRY(zc_parts_run(l, &p));
+    return zc_move_check_length(l, p.at, out->dims[p.axis], "sum of the inputs' lengths");
 }
 
 static zc_status split(zc_launch *l)
 {
     const zc_tensor *in = &l->in[0],
                     *lengths = l->nin > 1 && zc_present(&l->host[1]) ? &l->host[1] : NULL;
-    int axis = axis_of(ZC_ATTRS(l, Split)->axis, in->rank);
-    int64_t at = 0, dim = in->dims[axis], part = dim / l->nout + (dim % l->nout != 0);
+    zc_parts p = {.whole = in, .axis = axis_of(ZC_ATTRS(l, Split)->axis, in->rank)};
+    int64_t dim = in->dims[p.axis], part = dim / l->nout + (dim % l->nout != 0);
     if (lengths)
         ZC_TRY(zc_move_check_length(l, zc_tensor_numel(lengths), l->nout, "number of parts"));
     for (int i = 0; i < l->nout; i++) {
         int64_t len = lengths           ? zc_load_i64(lengths->dtype, lengths->data, i)
                       : i < l->nout - 1 ? part
                                         : dim - part * (l->nout - 1);
-        if (len < 0 || len > dim - at)
+        if (len < 0 || len > dim - p.at)
             return zc_launch_fail(l, "part %d does not fit the axis (got length %lld of %lld left)",
-                                  i, (long long)len, (long long)(dim - at));
-        if (zc_present(&l->out[i])) {
-            ZC_TRY(zc_move_check_length(l, l->out[i].dims[axis], len, "length of an output"));
-            ZC_TRY(copy_part(l, in, &l->out[i], axis, at, false, "an output"));
+                                  i, (long long)len, (long long)(dim - p.at));
+        if (!zc_present(&l->out[i])) {
+            ZC_TRY(zc_parts_add(l, &p, NULL, len));
+            continue;
         }
-        at += len;
+        ZC_TRY(zc_move_check_length(l, l->out[i].dims[p.axis], len, "length of an output"));
+        ZC_TRY(add_part(l, &p, &l->out[i], "an output"));
     }
-    return zc_move_check_length(l, at, dim, "sum of the parts' lengths");
+    ZC_TRY(zc_parts_run(l, &p));
+    return zc_move_check_length(l, p.at, dim, "sum of the parts' lengths");
 }
 
 /* ---- Slice ---- */

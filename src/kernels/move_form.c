@@ -5,7 +5,7 @@
 #include "kernels/divisor.h"
 #include "planfile/program.h"
 
-enum { BLOCK = 256, TRANSPOSE = 5, LEAST_SIDE = 8 };
+enum { BLOCK = 256, TRANSPOSE = 5, PARTS, LEAST_SIDE = 8 };
 
 void zc_move_axis(zc_move *m, int64_t dim, int64_t to, int64_t from)
 {
@@ -171,4 +171,44 @@ zc_status zc_move_run(zc_launch *l, const zc_move *m, int64_t size, void *to, co
         bytes[n++] = (uint64_t)(m->from[d] * size);
     }
     return run_strided(l, m, size, zc_move_unit(n, bytes), to, from);
+}
+
+/* ---- parts of a whole ---- */
+
+zc_status zc_parts_run(zc_launch *l, zc_parts *parts)
+{
+    struct zc_parts_params p;
+    uint64_t bytes[2 * ZC_PARTS_MOST + 2];
+    const zc_tensor *whole = parts->whole;
+    int n = parts->n, axis = parts->axis;
+    int64_t inner = zc_dims_span(whole->dims, axis + 1, whole->rank) * zc_move_size(whole);
+    if (n == 0 || zc_tensor_numel(whole) == 0) return ZC_OK;
+    memset(&p, 0, sizeof p);
+    p.whole = (char *)whole->data + parts->first * inner;
+    p.joins = parts->joins;
+    bytes[0] = (uint64_t)(uintptr_t)p.whole;
+    bytes[1] = (uint64_t)(whole->dims[axis] * inner);
+    for (int i = 0; i < n; i++) {
+        p.part[i] = parts->data[i];
+        bytes[2 + 2 * i] = (uint64_t)(uintptr_t)p.part[i];
+        bytes[3 + 2 * i] = (uint64_t)(parts->length[i] * inner);
+    }
+    p.unit = zc_move_unit(2 + 2 * n, bytes);
+    for (int i = 0; i < ZC_PARTS_MOST; i++)
+        p.first[i + 1] = p.first[i] + (i < n ? parts->length[i] * inner >> p.unit : 0);
+    p.row = whole->dims[axis] * inner >> p.unit;
+    p.parts = zc_divisor_of(p.first[n]);
+    p.total = zc_dims_span(whole->dims, 0, axis) * p.first[n];
+    parts->first = parts->at;
+    parts->n = 0;
+    return zc_launch_kernel(l, PARTS, zc_move_grid(l, p.total), BLOCK, 0, &p, sizeof p);
+}
+
+zc_status zc_parts_add(zc_launch *l, zc_parts *p, void *data, int64_t length)
+{
+    if (p->n == ZC_PARTS_MOST) ZC_TRY(zc_parts_run(l, p));
+    p->data[p->n] = data;
+    p->length[p->n++] = length;
+    p->at += length;
+    return ZC_OK;
 }

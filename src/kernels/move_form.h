@@ -19,6 +19,23 @@ void zc_move_axis(zc_move *m, int64_t dim, int64_t to, int64_t from);
 /* Issues it, with entry points of move.cu; elements of `size` bytes. */
 zc_status zc_move_run(zc_launch *l, const zc_move *m, int64_t size, void *to, const void *from);
 
+/* Parts of `whole` along an axis, one behind the other, which agree with it elsewhere: copied to it
+ * or from it, up to ZC_PARTS_MOST by a launch. */
+typedef struct zc_parts {
+    const zc_tensor *whole;
+    int axis;
+    bool joins;    /* to it */
+    int64_t at;    /* behind the parts so far */
+    int64_t first; /* index of part 0 */
+    int n;
+    void *data[ZC_PARTS_MOST];
+    int64_t length[ZC_PARTS_MOST];
+} zc_parts;
+/* data NULL: not wanted. */
+zc_status zc_parts_add(zc_launch *l, zc_parts *p, void *data, int64_t length);
+/* Copies those that were not yet copied. */
+zc_status zc_parts_run(zc_launch *l, zc_parts *p);
+
 /* Index (0 to 4) of the largest unit of 1 to 16 bytes that divides all `n` byte counts and
  * addresses. */
 int zc_move_unit(int n, const uint64_t *bytes);

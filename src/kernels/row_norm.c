@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "abi/row_norm.h"
@@ -81,6 +82,7 @@ static void put_types(zc_gen *g, zc_dtype x, zc_dtype scale, zc_dtype stat)
 {
     zc_gen_type(g, "X", x);
     zc_gen_type(g, "S", scale);
+    zc_gen_type(g, "Y", zc_gen_out_type(g, 0) == ZC_NONE ? scale : zc_gen_out_type(g, 0));
     zc_gen_type(g, "STAT", stat == ZC_NONE ? ZC_F32 : stat);
     zc_gen_define(g, "ACC", "%s", x == ZC_F64 || scale == ZC_F64 || stat == ZC_F64 ? "f64" : "f32");
 }
@@ -89,6 +91,25 @@ static void put_ids(zc_gen *g, const char *name, int i)
 {
     zc_dtype t = zc_gen_in_type(g, i);
     zc_gen_type(g, name, t == ZC_NONE ? ZC_I32 : t);
+}
+
+/* Ids of a table, input i: their type, and how many there are. What is certain spares a division in
+ * front of the first load. */
+static void put_table_ids(zc_gen *g, int table, int i)
+{
+    char name[8];
+    zc_tensor ids = {.rank = 0};
+    const zc_pvalue *v = zc_gen_in(g, i);
+    bool certain = v && zc_gen_static(v);
+    if (certain) zc_gen_tensor(v, &ids);
+    snprintf(name, sizeof name, "ID%d", table);
+    put_ids(g, name, i);
+    snprintf(name, sizeof name, "IDS%d", table);
+    if (certain)
+        zc_gen_define(g, name, "%lldLL",
+                      (long long)(zc_tensor_numel(&ids) > 0 ? zc_tensor_numel(&ids) : 1));
+    else
+        zc_gen_define(g, name, "(p.table[%d].count)", table);
 }
 
 static zc_status gen_embeddings(zc_gen *g)
@@ -101,9 +122,10 @@ static zc_status gen_embeddings(zc_gen *g)
     }
     put_types(g, zc_gen_in_type(g, 2), zc_gen_in_type(g, 5), ZC_NONE);
     zc_gen_define(g, "TABLES", "%d", zc_gen_in(g, 1) ? 3 : 2);
-    put_ids(g, "ID0", 0);
-    put_ids(g, "ID1", 8);
-    put_ids(g, "ID2", 1);
+    put_table_ids(g, 0, 0);
+    put_table_ids(g, 1, 8);
+    put_table_ids(g, 2, 1);
+    zc_gen_dim(g, "length", zc_gen_in(g, 0)->dims[1]);
     put_ids(g, "MASK", 7);
     zc_dtype count = zc_gen_out_type(g, 1);
     zc_gen_type(g, "COUNT", count == ZC_NONE ? ZC_I32 : count);

@@ -7,9 +7,6 @@
 #include "kernels/launcher.h"
 #include "kernels/table.h"
 
-/* Any place in device memory, aligned as all are that kernels are given. */
-#define SOMEWHERE ((void *)(uintptr_t)256)
-
 /* Does the launch look at values that nobody knows, or learn its sizes as it goes? */
 static bool needs_a_run(const zc_pstep *step, const zc_tensor *in)
 {
@@ -27,23 +24,10 @@ static bool measure(const zc_pstep *step, const zc_pkernel *kernel, int arch, zc
     if (family < 0) return false;
     (void)zc_family_config(family, &nconfig);
     if (kernel->nconfig != (uint32_t)nconfig) return false;
-    zc_launcher launcher = {.dry = true};
-    zc_image_kernel image = {.launch = zc_families[family].launch,
-                             .processors = zc_entries_processors(family, kernel->config)};
-    if (!image.processors) image.processors = zc_usual_processors(arch);
-    zc_tensor *out = all + step->nin, *host = out + step->nout;
-    zc_launch l = {.op = step->op,
-                   .info = zc_op_get(step->op),
-                   .attrs = step->attrs,
-                   .nin = (int)step->nin,
-                   .nout = (int)step->nout,
-                   .in = all,
-                   .out = out,
-                   .host = host,
-                   .kernel = kernel,
-                   .is_static = kernel->is_static,
-                   .subject = step->name};
-    if (zc_launcher_issue(&launcher, &image, &l) != ZC_OK) return false;
+    zc_launcher launcher;
+    int processors = zc_entries_processors(family, kernel->config);
+    if (!processors) processors = zc_usual_processors(arch);
+    if (zc_launcher_dry(family, step, kernel, processors, all, &launcher) != ZC_OK) return false;
     *bytes = launcher.scratch_need;
     return true;
 }
@@ -57,11 +41,11 @@ bool zc_step_workspace(const zc_pstep *step, const zc_pkernel *kernel, int arch,
     if (!all) return false;
     for (uint32_t i = 0; i < nin; i++) {
         all[i] = all[nin + nout + i] = in[i];
-        all[i].data = SOMEWHERE;
+        all[i].data = ZC_SOMEWHERE;
     }
     for (uint32_t i = 0; i < nout; i++) {
         all[nin + i] = out[i];
-        all[nin + i].data = SOMEWHERE;
+        all[nin + i].data = ZC_SOMEWHERE;
     }
     bool known = measure(step, kernel, arch, all, bytes);
     free(all);

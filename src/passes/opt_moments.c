@@ -1,4 +1,4 @@
-/* A normalisation of rows without a pass over them, for few rows on Hopper: the product that makes
+/* A normalisation of rows without a pass over them, on Hopper: the product that makes
  * them leaves the sum and its rows' moments, the products that read the norm take the sum, weights
  * times gamma, and what mean and beta come to (LinearMoments). A LinearNorm that adds the norm
  * again computes it anew where it does; what else reads it gets a normalisation of the sum.
@@ -12,12 +12,17 @@
 #include "passes/passes.h"
 #include "passes/query.h"
 
-enum {
-    FAMILY = ZC_FAMILY_gemm_few_sm90, /* that normalises by moments */
-    ROWS_LEAST = 9,                   /* fewer have not been measured */
-    ROWS_MOST = 384, /* more are faster in larger tiles, with a pass over their sums */
-    SIDE_MOST = 8192 /* of weights: more (a vocabulary) are better in larger tiles */
-};
+enum { FAMILY = ZC_FAMILY_gemm_few_sm90 }; /* that normalises by moments */
+
+/* Products that are worth it: their rows, and the sides of their weights. */
+typedef struct range {
+    int64_t least, most, side;
+} range;
+/* More rows are faster in larger tiles, with a pass over their sums; so are longer sides (a
+ * vocabulary). */
+static const range measured = {9, 384, 8192};
+/* These have not run on a GPU: a step of decoding, and rows for larger tiles. */
+static const range offered[] = {{1, 64, INT64_MAX}, {385, INT32_MAX, 8192}};
 
 /* Instead of a norm: sum 0, there is none. */
 typedef struct unnormed {
@@ -30,6 +35,7 @@ typedef struct moments_pass {
     zc_index x;
     unnormed *of; /* by value */
     size_t values, *changes;
+    bool offered; /* also what has not run on a GPU */
     zc_diag *diag;
     zc_status status;
 } moments_pass;
@@ -46,24 +52,36 @@ static bool is_constant(const zc_graph *g, zc_vid v)
     return v && zc_val(g, v)->kind == ZC_VALUE_CONST;
 }
 
-static bool is_side(zc_dim d)
+static bool is_in(const range *r, int64_t rows, const zc_type *w)
 {
-    return zc_dim_is_const(d) && d.k > 0 && d.k % 8 == 0 && d.k <= SIDE_MOST;
+    if (rows < r->least || rows > r->most) return false;
+    for (int d = 0; d < 2; d++)
+        if (!zc_dim_is_const(w->dims[d]) || w->dims[d].k < 1 || w->dims[d].k % 8 ||
+            w->dims[d].k > r->side)
+            return false;
+    return true;
 }
 
-/* Is node n, a Linear or LinearNorm, a product of few rows that the family serves? */
-static bool is_few(const zc_graph *g, const zc_node *n)
+static bool is_worth(const moments_pass *m, int64_t rows, const zc_type *w)
 {
+    if (is_in(&measured, rows, w)) return true;
+    for (size_t i = 0; m->offered && i < ZC_COUNTOF(offered); i++)
+        if (is_in(&offered[i], rows, w)) return true;
+    return false;
+}
+
+/* Is node n, a Linear or LinearNorm, a product that families with moments serve? */
+static bool is_served(const moments_pass *m, const zc_node *n)
+{
+    const zc_graph *g = m->x.g;
     float alpha = n->op == ZC_OP_Linear ? ((const zc_attrs_Linear *)n->attrs)->alpha
                                         : ((const zc_attrs_LinearNorm *)n->attrs)->alpha;
     const zc_type *x = &zc_val(g, n->in[0])->type, *w = &zc_val(g, n->in[1])->type;
-    const zc_rows few = zc_family_rows(FAMILY);
     int64_t rows = 1;
     if (!zc_family_makes(FAMILY, x->dtype) || alpha != 1 || x->rank < 2) return false;
     for (int d = 0; d + 1 < x->rank; d++)
         if (!zc_dim_is_const(x->dims[d]) || !zc_mul_i64(rows, x->dims[d].k, &rows)) return false;
-    return rows >= ROWS_LEAST && rows <= few.high && rows <= ROWS_MOST && is_side(w->dims[0]) &&
-           is_side(w->dims[1]) && is_constant(g, n->in[1]) &&
+    return is_worth(m, rows, w) && is_constant(g, n->in[1]) &&
            !zc_op_epilogue(zc_op_get(n->op), n->attrs);
 }
 
@@ -74,9 +92,9 @@ static bool reads_once(const zc_node *n, zc_op op, int at, zc_vid v)
     return n->op == op && uses == 1 && zc_node_in(n, at) == v;
 }
 
-static bool reads_as_skip(const zc_graph *g, const zc_node *n, zc_vid v)
+static bool reads_as_skip(const moments_pass *m, const zc_node *n, zc_vid v)
 {
-    return reads_once(n, ZC_OP_LinearNorm, ZC_IN_LinearNorm_skip, v) && is_few(g, n);
+    return reads_once(n, ZC_OP_LinearNorm, ZC_IN_LinearNorm_skip, v) && is_served(m, n);
 }
 
 /* ---- constants ---- */
@@ -296,9 +314,9 @@ static bool find_readers(moments_pass *m, zc_vid y, const unnormed *rows, reader
         folded f;
         zc_nid id = m->x.edges.data[e].node;
         if (!zc_use_live(&m->x, e, y)) continue;
-        out->skips += reads_as_skip(g, zc_node_at(g, id), y);
+        out->skips += reads_as_skip(m, zc_node_at(g, id), y);
         if (!reads_once(zc_node_at(g, id), ZC_OP_Linear, ZC_IN_Linear_x, y) ||
-            !is_few(g, zc_node_at(g, id)))
+            !is_served(m, zc_node_at(g, id)))
             continue;
         if (!fold(g, id, rows, &f)) return false;
         if (f.user && !ZC_VEC_PUSH(&out->products, f)) return false;
@@ -328,14 +346,14 @@ static bool visit(zc_graph *g, zc_nid id, void *user)
 {
     moments_pass *m = user;
     const zc_node *n = zc_node_at(g, id);
-    if (n->op != ZC_OP_LinearNorm || !is_few(g, n) || m->status != ZC_OK) return true;
+    if (n->op != ZC_OP_LinearNorm || !is_served(m, n) || m->status != ZC_OK) return true;
     const zc_attrs_LinearNorm *a = n->attrs;
     unnormed rows = {.gamma = n->in[ZC_IN_LinearNorm_gamma],
                      .beta = zc_node_in(n, ZC_IN_LinearNorm_beta),
                      .epsilon = a->epsilon,
                      .rms = a->rms};
     zc_vid y = zc_node_out(n, 0), added = zc_node_in(n, ZC_IN_LinearNorm_skip);
-    unnormed *skip = added && added < m->values && m->of[added].sum && reads_as_skip(g, n, added)
+    unnormed *skip = added && added < m->values && m->of[added].sum && reads_as_skip(m, n, added)
                          ? &m->of[added]
                          : NULL;
     readers r = {0};
@@ -359,7 +377,10 @@ static zc_status run(moments_pass *m, zc_graph *g)
 zc_status zc_pass_opt_moments(zc_pass *p)
 {
     if (!zc_pass_has(p, FAMILY)) return ZC_OK;
-    moments_pass m = {.values = p->g->values.len, .changes = &p->changes, .diag = p->diag};
+    moments_pass m = {.values = p->g->values.len,
+                      .changes = &p->changes,
+                      .offered = p->options->offered,
+                      .diag = p->diag};
     zc_status status = run(&m, p->g);
     free(m.of);
     return status;

@@ -19,6 +19,7 @@ typedef struct zc_pass_options {
     size_t skip_count;
     zc_dtype
         precision; /* ZC_F16 or ZC_BF16: what lower_precision turns f32 into; ZC_NONE: nothing */
+    bool offered;  /* also what has not run on a GPU yet */
     const zc_rules *rules;         /* of opt_rules; NULL: the built-in ones */
     const zc_rule_target *target;  /* NULL: the CPU */
     zc_rules_report *rules_report; /* with rules; may be NULL */

@@ -129,6 +129,7 @@ static zc_status choose(tuner *t, const zc_program *p, size_t variant)
                                      .narchs = 1,
                                      .profiles = t->params->profiles,
                                      .nprofiles = t->params->nprofiles,
+                                     .offered = t->params->offered,
                                      .refused = refused,
                                      .measured = note,
                                      .measured_user = t,

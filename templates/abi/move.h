@@ -19,4 +19,16 @@ struct zc_move_params {
     struct zc_divisor tiles[2];
 };
 
+/* Parts of a whole along an axis that follow each other, copied one way or the other. Of each row,
+ * which is all from that axis on, part i has units [first[i], first[i + 1]), counted from the first
+ * part's. */
+enum { ZC_PARTS_MOST = 8 };
+struct zc_parts_params {
+    void *whole,
+        *part[ZC_PARTS_MOST]; /* the whole from the first part on; a part NULL: not wanted */
+    long long total, first[ZC_PARTS_MOST + 1], row; /* row: of the whole */
+    struct zc_divisor parts;                        /* units of a row that these parts have */
+    int joins, unit; /* from parts to the whole; log2 of a unit's bytes */
+};
+
 #endif

@@ -87,11 +87,14 @@ template <int V, int LANES> struct zc_moments_cells {
         if (!Z_A_NORM) return v;
         return v * norm.scale + (Z_A_RMS ? 0.0f : norm.shift * columns.sums.get(e));
     }
-    ZC_MEMBER f32 plus_skip(const zc_moments_columns_of<V> &columns, int e, f32 v) const {
-        if (!Z_SKIP) return v;
-        if (!Z_SKIP_NORM) return v + skip.get(e);
-        const f32 x = skip.get(e) * skip_norm.scale + skip_norm.shift;
+    // x: of skip's row, as it stands.
+    ZC_MEMBER f32 plus(const zc_moments_columns_of<V> &columns, int e, f32 v, f32 x) const {
+        if (!Z_SKIP_NORM) return v + x;
+        x = x * skip_norm.scale + skip_norm.shift;
         return v + (x * columns.gamma.get(e) + (Z_SKIP_SHIFT ? columns.beta.get(e) : 0.0f));
+    }
+    ZC_MEMBER f32 plus_skip(const zc_moments_columns_of<V> &columns, int e, f32 v) const {
+        return Z_SKIP ? plus(columns, e, v, skip.get(e)) : v;
     }
 };
 

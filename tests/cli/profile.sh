@@ -79,7 +79,7 @@ assert not k['peaks'].pop('kept') and j['peaks'].pop('kept') and j['peaks'] == k
 check_json peaks-listed "
 assert j['files'] == 1 and j['bytes'] > 40
 (p,), k = j['peaks'], json.load(open('$dir/first'))
-assert p['cpu'] == k['environment']['cpu'] and p['threads'] == 1 and p['zc'] == k['environment']['zc']
+assert p['device'] == k['environment']['cpu'] and p['driver'] == 0 and p['threads'] == 1 and p['zc'] == k['environment']['zc']
 assert p['bytes_per_second'] == k['peaks']['bytes_per_second']
 assert p['f32_operations_per_second'] == k['peaks']['f32_operations_per_second']" "$zc" cache --json
 expect peaks-listed-text 0 ", 1 threads, measured by zc " "$zc" cache

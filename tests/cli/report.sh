@@ -139,6 +139,9 @@ assert p.count('svg', 'memory') == 0 and 'known of plans' in p.text
 assert [a for t, a in p.tags if t == 'circle'][0]['cx'] == '739.6', [a for t, a in p.tags if t == 'circle']
 bars = [a for t, a in p.tags if t == 'rect' and a.get('height') == '26' and a['class'] != 'plot']
 assert [(a['x'], a['width']) for a in bars] == [('80.00', '688.00'), ('768.00', '172.00')], bars"
+sed 's/^peaks .*/peaks 1000000000 0/' made.times >slope.times
+expect slope 0 "" "$zc" report slope.times -o page.html
+page slope-page "assert p.count('path', 'roof') == 1 and 'How fast the device computes is not known' in p.text and p.row('what it can do')[1] == '1.0 GB/s'"
 sed '/^step/d; /^us/d; /^work/d; /^peaks/d' made.times >stepless.times
 expect stepless 0 "" "$zc" report stepless.times -o page.html
 page stepless-page "assert 'saved without steps' in p.text and p.count('svg', 'timeline') == 0"

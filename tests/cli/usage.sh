@@ -78,7 +78,7 @@ alone() { # OPTION NEED COMMAND...
     shift 2
     expect "alone-$option-$1" 1 "$option does nothing without $need" "$zc" "$@"
 }
-for option in "--emit-cuda cuda" --strip-sources "--profile batch=1" "--threads 2" "--tune" "--tune=3" "--tuned x" --by-cost; do
+for option in "--emit-cuda cuda" --strip-sources "--profile batch=1" "--threads 2" "--tune" "--tune=3" "--tuned x" --by-cost --offered; do
     # shellcheck disable=SC2086
     alone "${option%%[ =]*}" "--target of a GPU" compile "$model" -o x.plan $option
 done

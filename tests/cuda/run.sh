@@ -157,7 +157,7 @@ expect transfers-said 0 "; with inputs brought there and results brought back" o
 # An event stands before each step and behind the last: none of them may have a copy of an input in it.
 steps=$("$zc" inspect "$plan" --json | python3 -c "import json, sys; print(len(json.load(sys.stdin)['steps']))")
 rm -f "$dir/trace"
-expect steps-profiled 0 "" on ZC_HOSTCUDA_TRACE="$dir/trace" "$zc" profile "$plan" --device cuda --seconds 0
+expect steps-profiled 0 "" on ZC_HOSTCUDA_TRACE="$dir/trace" "$zc" profile "$plan" --device cuda --seconds 0 --no-peaks
 expect steps-without-inputs 0 "7 copies" awk -v events="$((steps + 1))" '
     /cuEventRecord/ { n++ }
     n == 0 && /cuMemcpyHtoD/ { first = 1 }
@@ -174,6 +174,18 @@ assert j['arch'] == 'sm_90' and j['code_bytes'] > 0 and j['device_weight_bytes']
 assert j['workspace_bytes'] == max(s['workspace_bytes'] for s in j['steps']) > 0" \
     "$zc" inspect "$plan" --memory --dim batch=300 --json
 expect memory-text 0 " bytes of workspace on sm_90" "$zc" inspect "$plan" --memory --dim batch=300
+
+# ---- the GPU's peaks ----
+check_json peaks "
+p = j['peaks']
+assert p['bytes_per_second'] > 0 and p['f32_operations_per_second'] is None and not p['kept']
+assert all(s['bound'] in ('memory', None) for s in j['steps']) and any(s['peak_share'] for s in j['steps'])" \
+    on "$zc" profile "$plan" --device cuda --seconds 0 --json
+check_json peaks-kept "assert j['peaks']['kept']" on "$zc" profile "$plan" --device cuda --seconds 0 --json
+check_json peaks-other-gpu "assert not j['peaks']['kept']" on ZC_HOSTCUDA_CC=80 "$zc" profile "$plan" --device cuda --seconds 0 --json
+expect peaks-listed 0 "peaks of hostcuda sm_90, driver for CUDA 13.0, measured by zc " on "$zc" cache
+expect peaks-no-memory 5 "probe: not enough memory on hostcuda sm_90 (need 257 MiB" \
+    on ZC_CACHE_DIR=/dev/null ZC_HOSTCUDA_MEMORY=200000000 "$zc" profile "$plan" --device cuda --seconds 0
 
 # ---- energy and clocks, of the fake management library ----
 for_a_second="--device cuda --dim batch=1 --seconds 1.1"
@@ -242,7 +254,7 @@ expect report-device 0 "<td>hostcuda sm_90</td>" cat "$dir/report.html"
 kernel=$(sed -n 's/^work .* \(zc_[a-z0-9_]*\)$/\1/p' "$dir/gpu.times" | head -1)
 expect report-kernel 0 ">$kernel</td>" cat "$dir/report.html"
 expect report-cpu-steps 0 "<h3>Steps on the CPU</h3>" cat "$dir/report.html"
-expect report-no-roof 0 "What the device can do is not known (--peaks)." cat "$dir/report.html"
+expect report-half-a-roof 0 "How fast the device computes is not known (--peaks)." cat "$dir/report.html"
 expect report-elsewhere 0 "" "$zc" report "$plan" --times "$dir/gpu.times" -o "$dir/elsewhere.html"
 expect report-no-gpu 5 "the CUDA driver sees no GPU" on ZC_HOSTCUDA_DEVICES=0 "$zc" report "$plan" -o "$dir/none.html" --device cuda
 expect report-none 1 "" test -e "$dir/none.html"

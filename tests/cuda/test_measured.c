@@ -9,6 +9,7 @@
 
 #include "cuda/gpu.h"
 #include "runtime/memory_map.h"
+#include "runtime/probe.h"
 #include "runtime/resident.h"
 
 static void test_steps(void **state)
@@ -170,6 +171,38 @@ static void test_not_on_the_cpu(void **state)
     gpu_fixture_destroy(f, true);
 }
 
+/* Each of the driver's calls fails once: the probe says so, and leaves nothing on a device that
+ * works. */
+static void test_probe(void **state)
+{
+    static const struct {
+        const char *call;
+        long n;
+    } faults[] = {
+        {"cuMemAlloc_v2", 1},        {"cuMemAlloc_v2", 2},      {"cuStreamCreate", 1},
+        {"cuEventCreate", 1},        {"cuEventCreate", 2},      {"cuEventRecord", 1},
+        {"cuMemcpyDtoDAsync_v2", 1}, {"cuEventSynchronize", 1}, {"cuEventElapsedTime", 1}};
+    zc_diag *diag = zc_diag_create();
+    zc_peaks peaks;
+    hc_counts counts;
+    (void)state;
+    gpu_fake(NULL, NULL);
+    expect_ok(diag, zc_probe_gpu(0, &peaks, diag));
+    assert_true(peaks.bytes > 0 && peaks.operations == 0);
+    zc_hostcuda_counts(&counts);
+    assert_true(counts.live == 0 && counts.device_bytes == 0);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        gpu_fault(faults[i].call, faults[i].n, 1);
+        assert_int_equal(zc_probe_gpu(0, &peaks, diag), ZC_ERR_DEVICE);
+        zc_hostcuda_counts(&counts);
+        assert_true(counts.live == 0 && counts.device_bytes == 0);
+    }
+    gpu_fault("cuEventSynchronize", 1, 700);
+    assert_int_equal(zc_probe_gpu(0, &peaks, diag), ZC_ERR_DEVICE_LOST);
+    gpu_fake(NULL, NULL);
+    zc_diag_destroy(&diag);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +211,7 @@ int main(void)
         cmocka_unit_test(test_resident_on_both_sides),
         cmocka_unit_test(test_not_on_the_cpu),
         cmocka_unit_test(test_foretold_memory),
+        cmocka_unit_test(test_probe),
     };
     return cmocka_run_group_tests(tests, gpu_group_setup, gpu_group_teardown);
 }

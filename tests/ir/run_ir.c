@@ -1,7 +1,7 @@
 /* Golden tests of passes on the printed graph. A .zir file:
  *
  *   # passes: NAME NAME=f16 ...   (none: the text must come back unchanged; f16: the precision;
- *                                  sm_90: the target)
+ *                                  sm_90: the target; sm_90+: with what has not run on a GPU)
  *   graph "..." { ... }
  *   ---
  *   graph "..." { ... }           the expected text, or "error: text" that the parser must say
@@ -24,6 +24,7 @@ typedef struct golden {
     int npasses;
     zc_dtype precision;
     zc_rule_target target; /* the CPU, unless one is named */
+    bool offered;
 } golden;
 
 static bool load(const char *path, golden *out)
@@ -53,9 +54,10 @@ static bool load(const char *path, golden *out)
     for (char *w = strtok(line, " "); w && out->npasses < PASSES_MAX; w = strtok(NULL, " ")) {
         char *type = strchr(w, '=');
         int sm = 0;
-        if (type && sscanf(type, "=sm_%d", &sm) == 1)
+        if (type && sscanf(type, "=sm_%d", &sm) == 1) {
             out->target = (zc_rule_target){.cuda = true, .sm = sm, .sm_most = sm};
-        else if (type)
+            out->offered = strchr(type, '+') != NULL;
+        } else if (type)
             out->precision = zc_dtype_parse(type + 1);
         snprintf(out->passes[out->npasses++], sizeof out->passes[0], "%.*s", (int)strcspn(w, "="),
                  w);
@@ -69,7 +71,8 @@ static void transform(const golden *t, zc_buf *out)
     zc_diag *diag = zc_diag_create();
     zc_graph *g = NULL;
     zc_status status = zc_graph_parse(t->text, strlen(t->text), &g, diag);
-    const zc_pass_options options = {.precision = t->precision, .target = &t->target};
+    const zc_pass_options options = {
+        .precision = t->precision, .target = &t->target, .offered = t->offered};
     for (int i = 0; status == ZC_OK && i < t->npasses; i++)
         status = zc_run_pass(g, t->passes[i], &options, diag);
     if (status == ZC_OK)

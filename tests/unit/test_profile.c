@@ -1,11 +1,13 @@
 /* zc_session_profile: times of steps over several runs, on the CPU. */
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -13,7 +15,7 @@
 #include "support/onnx_text.h"
 #include "zc/zc.h"
 
-enum { ROWS = 5, COLUMNS = 4 };
+enum { ROWS = 5, MANY_ROWS = 1 << 15, COLUMNS = 4 };
 
 typedef struct fixture {
     zc_plan *plan;
@@ -21,13 +23,13 @@ typedef struct fixture {
     zc_diag *diag;
 } fixture;
 
-static zc_status set_input(zc_session *s, const float *x)
+static zc_status set_input(zc_session *s, const float *x, int64_t rows)
 {
     const zc_view in = {.elem = ZC_ELEM_F32,
                         .rank = 2,
-                        .dims = {ROWS, COLUMNS},
+                        .dims = {rows, COLUMNS},
                         .data = x,
-                        .bytes = ROWS * COLUMNS * sizeof *x};
+                        .bytes = (size_t)rows * COLUMNS * sizeof *x};
     return zc_session_set_input(s, 0, &in, false, NULL);
 }
 
@@ -48,7 +50,7 @@ static int setup(void **state)
     zc_free(bytes);
     expect_ok(f->diag, zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = 1, .profile = true),
                                          &f->session, f->diag));
-    expect_ok(f->diag, set_input(f->session, x));
+    expect_ok(f->diag, set_input(f->session, x, ROWS));
     *state = f;
     return 0;
 }
@@ -191,6 +193,35 @@ static void test_failed(void **state)
     assert_int_equal(zc_session_destroy(&empty), ZC_OK);
 }
 
+static void *cancel_soon(void *session)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    zc_session_cancel(session);
+    return NULL;
+}
+
+/* It ends the call, not one run of it; the session goes on. All runs would take a minute. */
+static void test_cancelled(void **state)
+{
+    static const float x[MANY_ROWS * COLUMNS];
+    fixture *f = *state;
+    zc_profile_info all;
+    pthread_t thread;
+    const double *us;
+    size_t n;
+    expect_ok(f->diag, set_input(f->session, x, MANY_ROWS));
+    assert_int_equal(pthread_create(&thread, NULL, cancel_soon, f->session), 0);
+    expect_fail(f->diag,
+                zc_session_profile(f->session, ZC_PROFILE_PARAMS(.least_runs = ZC_PROFILE_RUNS_MAX),
+                                   &all, f->diag),
+                ZC_ERR_CANCELLED, "");
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    expect_fail(f->diag, zc_session_step_times(f->session, 0, &us, &n, f->diag), ZC_ERR_ARG,
+                "no zc_session_profile");
+    expect_ok(f->diag, zc_session_profile(f->session, NULL, &all, f->diag));
+    check_steps(f, &all);
+}
+
 #define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -201,6 +232,7 @@ int main(void)
         WITH_FIXTURE(test_nothing_measured),
         WITH_FIXTURE(test_refused),
         WITH_FIXTURE(test_failed),
+        WITH_FIXTURE(test_cancelled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

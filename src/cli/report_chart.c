@@ -71,7 +71,7 @@ static void widen(span *s, double v)
     s->most = fmax(s->most, v);
 }
 
-/* Of all spots, and of the roof's corner; their number. */
+/* Of all spots, and of the roof's corner or, where it has none, its slope; their number. */
 static size_t find_spans(const report_plan *p, span *x, span *y)
 {
     size_t n = 0;
@@ -83,9 +83,12 @@ static size_t find_spans(const report_plan *p, span *x, span *y)
         widen(y, s.y);
         n++;
     }
-    if (n && p->saved.peaks.operations > 0) {
-        widen(x, p->saved.peaks.operations / p->saved.peaks.bytes);
-        widen(y, p->saved.peaks.operations);
+    const zc_peaks *peaks = &p->saved.peaks;
+    if (n && peaks->operations > 0) {
+        widen(x, peaks->operations / peaks->bytes);
+        widen(y, peaks->operations);
+    } else if (n && peaks->bytes > 0) {
+        widen(y, x->most * peaks->bytes);
     }
     return n;
 }

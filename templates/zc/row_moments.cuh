@@ -123,6 +123,7 @@ template <int V, int LANES> struct zc_moments_cells {
     ZC_MEMBER void load_skip(const zc_row_moments_params &, i64, i64) {}
     ZC_MEMBER void join(const zc_row_moments_params &) {}
     ZC_MEMBER f32 product(const zc_moments_columns_of<V> &, int, f32 v) const { return v; }
+    ZC_MEMBER f32 plus(const zc_moments_columns_of<V> &, int, f32 v, f32) const { return v; }
     ZC_MEMBER f32 plus_skip(const zc_moments_columns_of<V> &, int, f32 v) const { return v; }
 };
 template <int V, int LANES>

@@ -158,7 +158,7 @@ expect transfers-said 0 "; with inputs brought there and results brought back" o
 steps=$("$zc" inspect "$plan" --json | python3 -c "import json, sys; print(len(json.load(sys.stdin)['steps']))")
 rm -f "$dir/trace"
 expect steps-profiled 0 "" on ZC_HOSTCUDA_TRACE="$dir/trace" "$zc" profile "$plan" --device cuda --seconds 0 --no-peaks
-expect steps-without-inputs 0 "7 copies" awk -v events="$((steps + 1))" '
+expect steps-without-inputs 0 "8 copies" awk -v events="$((steps + 1))" '
     /cuEventRecord/ { n++ }
     n == 0 && /cuMemcpyHtoD/ { first = 1 }
     n > 0 && /cuMemcpyHtoD/ { later++; if (n % events) wrong++ }

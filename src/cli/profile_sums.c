@@ -35,30 +35,53 @@ static size_t module_length(const char *name, int64_t depth)
     return (size_t)(end - name);
 }
 
+static int by_text(const void *a, const void *b)
+{
+    const cli_group *x = a, *y = b;
+    int order = memcmp(x->text, y->text, x->len < y->len ? x->len : y->len);
+    return order ? order : x->len < y->len ? -1 : x->len > y->len;
+}
+
 static int longest_first(const void *a, const void *b)
 {
     const cli_group *x = a, *y = b;
     if (x->us != y->us) return x->us < y->us ? 1 : -1;
-    int order = memcmp(x->text, y->text, x->len < y->len ? x->len : y->len);
-    return order ? order : x->len < y->len ? -1 : 1;
+    return by_text(a, b);
+}
+
+static cli_group group_of(const cli_profile_step *s, int64_t depth)
+{
+    const char *text = depth ? s->info.name : s->info.op;
+    return (cli_group){.text = text,
+                       .len = depth ? module_length(text, depth) : strlen(text),
+                       .steps = 1,
+                       .us = s->time.mid,
+                       .bytes = s->info.bytes_in + s->info.bytes_out,
+                       .operations = s->info.operations > 0 ? s->info.operations : 0};
+}
+
+static void join(cli_group *to, const cli_group *g)
+{
+    to->steps += g->steps;
+    to->us += g->us;
+    to->bytes += g->bytes;
+    to->operations += g->operations;
 }
 
 cli_group *cli_profile_groups(const cli_profile *p, int64_t depth, size_t *n)
 {
     cli_group *groups = zc_calloc(p->n ? p->n : 1, sizeof *groups);
     *n = 0;
-    for (size_t i = 0; groups && i < p->n; i++) {
-        const cli_profile_step *s = &p->steps[i];
-        const char *text = depth ? s->info.name : s->info.op;
-        size_t len = depth ? module_length(text, depth) : strlen(text), k = 0;
-        while (k < *n && (groups[k].len != len || memcmp(groups[k].text, text, len) != 0)) k++;
-        if (k == *n) groups[(*n)++] = (cli_group){.text = text, .len = len};
-        groups[k].steps++;
-        groups[k].us += s->time.mid;
-        groups[k].bytes += s->info.bytes_in + s->info.bytes_out;
-        if (s->info.operations > 0) groups[k].operations += s->info.operations;
+    if (!groups) return NULL;
+    for (size_t i = 0; i < p->n; i++) groups[i] = group_of(&p->steps[i], depth);
+    qsort(groups, p->n, sizeof *groups, by_text);
+    for (size_t i = 0; i < p->n; i++) {
+        if (*n > 0 && by_text(&groups[*n - 1], &groups[i]) == 0)
+            join(&groups[*n - 1], &groups[i]);
+        else
+            groups[(*n)++] = groups[i];
     }
-    if (groups) qsort(groups, *n, sizeof *groups, longest_first);
+    qsort(groups, *n, sizeof *groups, longest_first);
     return groups;
 }
 

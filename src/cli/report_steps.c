@@ -47,6 +47,9 @@ const zc_pstep *report_step(const report_plan *p, size_t i)
 
 /* ---- operations ---- */
 
+/* More than there are: a file of times may say anything. */
+enum { COMPARED_MOST = 1000 };
+
 void report_operations(const report *r, const report_plan *p, zc_buf *out)
 {
     size_t n = 0;
@@ -108,7 +111,8 @@ void report_compared_operations(const report *r, const report_plan *p, zc_buf *o
         zc_buf_puts(out, " (steps)</th>");
     }
     zc_buf_puts(out, "</tr></thead><tbody>\n");
-    for (size_t i = 0; i < r->operation_count; i++) put_compared(r, r->operations[i].text, out);
+    for (size_t i = 0; i < r->operation_count && i < COMPARED_MOST; i++)
+        put_compared(r, r->operations[i].text, out);
     zc_buf_puts(out, "</tbody></table>\n");
 }
 

@@ -441,11 +441,13 @@ def static(base: str, form: quantization.QuantFormat) -> Callable[[pathlib.Path]
     return make
 
 
-for base in ("distilbert_s64", "lstm_tagger", "vit_b_16"):
+for base in ("distilbert_s64", "lstm_tagger", "vit_b_16", "bert_small_s128", "crnn_ocr", "mobilenet_v3_large"):
     MAKERS[f"{base}.int8_dynamic"] = dynamic(base)
 for base in ("resnet18", "mobilenet_v2"):
-    MAKERS[f"{base}.int8_qdq"] = static(base, quantization.QuantFormat.QDQ)
     MAKERS[f"{base}.int8_qop"] = static(base, quantization.QuantFormat.QOperator)
+for base in ("resnet18", "mobilenet_v2", "mobilenet_v3_large", "squeezenet1_1", "googlenet", "shufflenet_v2_x1_0",
+             "yolov8n_like", "unet_bilinear", "efficientnet_lite0", "vit_b_16"):
+    MAKERS[f"{base}.int8_qdq"] = static(base, quantization.QuantFormat.QDQ)
 
 
 # ---- models that others ship ----

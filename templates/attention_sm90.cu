@@ -81,7 +81,8 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
     static constexpr int RING = SUMS_AT + (SHARE ? SUMS * 128 * 4 : 0), BARRIERS = RING + STAGES * (K_BYTES + V_BYTES);
     static constexpr f32 LOG2E = 1.44269504f;
     enum { K_FULL, V_FULL, K_EMPTY, V_EMPTY, KINDS };
-    enum { TURNS = 1, JOINED = 1, READ }; // named barriers: a warpgroup's turn; the second one's sums are there, were read
+    // Named barriers: a warpgroup's turn; the second one's sums are there, were read; all of a warpgroup have seen a tile.
+    enum { TURNS = 1, JOINED = 1, READ, SEEN };
 
     const zc_attention_sm90_params &p;
     unsigned char *memory; // queries, results, sums of warpgroups, the ring, barriers
@@ -447,6 +448,7 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
             attend(warpgroup, tile, from, own, r, y);
         else {
             zc_barrier_wait(q_full(tile.stage), tile.parity);
+            zc_named_sync(SEEN + warpgroup, 128);
             release(q_empty(tile.stage));
         }
         at.skip((r.hi - r.lo + KEYS - 1) / KEYS);

@@ -19,11 +19,12 @@ allowed() {
     import) may="base op ir" ;;
     rules) may="base op ir cpu import" ;;
     passes) may="base op ir cpu rules" ;;
+    precision) may="base op ir passes" ;;
     program) may="base op ir planfile" ;;
     codegen) may="base op planfile cuda kernels" ;;
     tune) may="base op ir planfile cuda kernels codegen runtime" ;;
-    driver) may="base op cpu codegen cuda kernels ir import passes planfile program rules tune" ;;
-    cli) may="base op io media ir import passes rules planfile cuda kernels runtime driver tune" ;;
+    driver) may="base op cpu codegen cuda kernels ir import passes planfile precision program rules tune" ;;
+    cli) may="base op io media ir import passes precision rules planfile cuda kernels runtime driver tune" ;;
     *) return 1 ;;
     esac
 }

@@ -56,10 +56,11 @@ typedef struct zc_compile_params {
     bool strip_sources; /* leave out the kernels' sources: the plan cannot be built for other GPUs
                            when loaded */
     const char *emit_cuda; /* a directory that gets the kernels' readable sources; may be NULL */
-    /* "f16" or "bf16": weights and intermediate results have that type where it is safe, and sums
-     * are f32; inputs and outputs keep theirs. "tf32": all types stay, and matrix products of f32
-     * on a GPU round their factors to 11 significant digits. NULL or "f32": exactly as the model
-     * says. */
+    /* "auto": every part of the model has the cheapest type with which the bound max_error holds
+     * (below). "f16" or "bf16": weights and intermediate results have that type where it is safe,
+     * and sums are f32; inputs and outputs keep theirs. "tf32": all types stay, and matrix products
+     * of f32 on a GPU round their factors to 11 significant digits. NULL or "f32": exactly as the
+     * model says. */
     const char *precision;
     int threads;              /* for compiling kernels; 0: one a CPU */
     const char *const *rules; /* files of fusion rules (docs/rules.md), beside the built-in ones */
@@ -87,6 +88,21 @@ typedef struct zc_compile_params {
     size_t custom_op_count;
     bool offered; /* also fusions and kernels that have not been measured on a GPU yet, for who
                      measures them */
+    /* With precision "auto": the most that an output may differ from the model's in f32, by the
+     * greatest difference of its elements relative to its greatest magnitude; more than 0. On
+     * the samples half of it is kept, as other inputs have other errors. ZC_ERR_ACCURACY: f32 does
+     * not keep it either. */
+    double max_error;
+    /* "f16", "bf16", "tf32": the types that may be chosen beside f32. NULL: all that are known to
+     * be faster on the targets; for the CPU alone that is none. */
+    const char *const *allow;
+    size_t allow_count;
+    /* Values of all inputs, in order, for each of sample_count runs, which errors are measured on:
+     * sample k's input i is samples[k * inputs + i]. At least one run. */
+    const zc_view *samples;
+    size_t sample_count;
+    /* A file that gets the front of time, memory and error among what was measured; NULL: none. */
+    const char *pareto;
 } zc_compile_params;
 #define ZC_COMPILE_PARAMS(...) ZC_PARAMS(zc_compile_params, __VA_ARGS__)
 

@@ -229,6 +229,13 @@ void zc_diag_move(zc_diag *to, zc_diag *from)
     zc_diag_clear(from);
 }
 
+zc_status zc_diag_end_again(zc_diag *to, zc_diag **own, zc_status status)
+{
+    if (status != ZC_OK) zc_diag_move(to, *own);
+    zc_diag_destroy(own);
+    return status;
+}
+
 zc_status zc_fail_nomem(zc_diag *diag, const char *what, size_t bytes)
 {
     return zc_fail(diag, ZC_ERR_NOMEM, NULL, "out of memory for %s (%zu bytes)", what, bytes);

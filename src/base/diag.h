@@ -35,6 +35,9 @@ const char *zc_diag_lend_subject(zc_diag *diag, const char *subject);
 
 /* Moves all entries behind those of `to`. */
 void zc_diag_move(zc_diag *to, zc_diag *from);
+/* Ends work that does again what tells its warnings itself: *own's entries go behind those of `to`
+ * when status is an error, and it is destroyed. Returns status. */
+zc_status zc_diag_end_again(zc_diag *to, zc_diag **own, zc_status status);
 
 /* Evaluates expr once and returns its status from the enclosing function unless it is ZC_OK. */
 #define ZC_TRY(expr)                                                                               \

@@ -6,10 +6,16 @@
 #include "cli/model.h"
 #include "cli/progress.h"
 #include "cli/ranges.h"
+#include "cli/samples.h"
 #include "driver/compile.h"
 
+/* Of --precision auto without --calibration. */
+enum { RANDOM_SAMPLES = 4 };
+
 typedef struct options {
-    const char *output, *data_root, *emit_cuda, *precision;
+    const char *output, *data_root, *emit_cuda, *precision, *pareto;
+    double max_error;
+    cli_list allow, calibration;
     bool quiet, verbose, strict, strip, offered, explain, json;
     cli_tune tune;
     int64_t threads;
@@ -63,10 +69,42 @@ static const cli_option table[] = {
      .help = "leave out an optional pass, or 'all'",
      .set = cli_set_list,
      .at = offsetof(options, skips)},
-    CLI_PRECISION_OPTION(
-        options, precision,
-        "the type of weights and intermediate results (default: f32, exactly the model's); "
-        "sums stay f32. tf32: f32, but matrix products on a GPU round their factors"),
+    {.name = "precision",
+     .arg = "TYPE",
+     .choices = CLI_PRECISIONS " auto",
+     .help = "the type of weights and intermediate results (default: f32, exactly the model's); "
+             "sums stay f32. tf32: f32, but matrix products on a GPU round their factors. auto: "
+             "of each part of the model the cheapest with which --max-error holds",
+     .set = cli_set_text,
+     .at = offsetof(options, precision)},
+    {.name = "max-error",
+     .arg = "E",
+     .help = "with --precision auto: the most that an output may differ from the model's in f32, "
+             "relative to its greatest magnitude",
+     .set = cli_set_positive,
+     .at = offsetof(options, max_error)},
+    {.name = "calibration",
+     .repeated = true,
+     .arg = "DIR",
+     .help = "inputs to measure errors on, as run's --inputs takes them, or a folder of such "
+             "folders (default: 4 random runs)",
+     .words = CLI_WORDS_DIR,
+     .set = cli_set_list,
+     .at = offsetof(options, calibration)},
+    {.name = "allow",
+     .repeated = true,
+     .arg = "TYPE,...",
+     .choices = CLI_PRECISIONS,
+     .help = "types that may be chosen beside f32 (default: those that the targets are known to "
+             "run faster, on the CPU none)",
+     .set = cli_set_words,
+     .at = offsetof(options, allow)},
+    {.name = "pareto",
+     .arg = "FILE",
+     .help = "write the front of modelled time, bytes of weights and error among what was measured",
+     .words = CLI_WORDS_FILE,
+     .set = cli_set_text,
+     .at = offsetof(options, pareto)},
     {.name = "strict",
      .help = "refuse a model that declares a type which contradicts the inferred one (else: a "
              "warning)",
@@ -186,6 +224,27 @@ static bool has_gpu(const options *o)
     return has;
 }
 
+static bool is_auto(const options *o)
+{
+    return o->precision && strcmp(o->precision, "auto") == 0;
+}
+
+/* What errors are measured on. */
+static zc_status take_samples(const zc_model_source *model, const options *o, cli_samples *samples,
+                              zc_compile_params *params, zc_diag *diag)
+{
+    zc_plan *plan = NULL;
+    zc_plan_info info;
+    zc_status status = cli_load_model(model, params, &plan, diag);
+    if (status == ZC_OK) status = zc_plan_info_get(plan, &info);
+    if (status == ZC_OK)
+        status = cli_read_samples(plan, &o->calibration, RANDOM_SAMPLES, samples, diag);
+    params->samples = samples->views.data;
+    params->sample_count = samples->runs.len;
+    zc_plan_destroy(&plan);
+    return status;
+}
+
 static int compile(const char *path, options *o)
 {
     double start = cli_now();
@@ -199,6 +258,10 @@ static int compile(const char *path, options *o)
                                 .skip_passes = o->skips.v,
                                 .skip_pass_count = o->skips.n,
                                 .precision = o->precision,
+                                .max_error = o->max_error,
+                                .allow = o->allow.v,
+                                .allow_count = o->allow.n,
+                                .pareto = o->pareto,
                                 .rules = o->rules.v,
                                 .rule_count = o->rules.n,
                                 .skip_rules = o->no_rules.v,
@@ -223,6 +286,7 @@ static int compile(const char *path, options *o)
     cli_progress_begin(&progress);
     zc_explain e = {.limit = 0};
     zc_arena names;
+    cli_samples samples = {.runs = {.len = 0}};
     zc_arena_init(&names, 0);
     zc_model_source model;
     zc_explain *explain = o->explain || o->tune.on || o->verbose ? &e : NULL;
@@ -232,11 +296,13 @@ static int compile(const char *path, options *o)
         status = cli_take_ranges(&model, &params, &ranges, &o->dims, &o->profiles, &names, diag);
     params.dim_count = o->dims.n;
     params.profile_count = o->profiles.n;
+    if (status == ZC_OK && is_auto(o)) status = take_samples(&model, o, &samples, &params, diag);
     if (status == ZC_OK)
         status = o->output ? zc_compile_model_to_file(&model, o->output, &params, explain, diag)
                            : zc_compile_model(&model, &params, NULL, NULL, explain, diag);
     cli_progress_end(&progress);
     if (!o->quiet && !o->json && e.tuning.told.len) fputs(e.tuning.told.data, stdout);
+    if (o->verbose && e.precision.len) fputs(e.precision.data, stdout);
     if (o->verbose && e.compiled.len) fputs(e.compiled.data, stdout);
     if (status != ZC_OK || !o->quiet) code = cli_report(diag, status);
     if (status == ZC_OK && o->explain)
@@ -244,6 +310,7 @@ static int compile(const char *path, options *o)
     else if (status == ZC_OK && !o->quiet)
         summary(o->output, cli_now() - start);
     zc_arena_fini(&names);
+    cli_free_samples(&samples);
     zc_explain_fini(&e);
     cli_model_close(&model);
     zc_diag_destroy(&diag);
@@ -252,7 +319,7 @@ static int compile(const char *path, options *o)
 
 static int check(const options *o)
 {
-    static const char gpu[] = "--target of a GPU";
+    static const char gpu[] = "--target of a GPU", by_error[] = "--precision auto";
     bool gpus = has_gpu(o);
     const cli_need needs[] = {
         {o->json, "--json", o->explain, "--explain"},
@@ -265,7 +332,13 @@ static int check(const options *o)
         {o->tune.file, "--tuned", gpus, gpu},
         {o->tune.by_cost, "--by-cost", gpus, gpu},
         {o->offered, "--offered", gpus, gpu},
-        {o->verbose, "--verbose", gpus && o->output, "--output and --target of a GPU"},
+        {o->verbose, "--verbose", (gpus || is_auto(o)) && o->output,
+         "--output, and --target of a GPU or --precision auto"},
+        {is_auto(o), "--precision auto", o->max_error > 0, "--max-error"},
+        {o->max_error > 0, "--max-error", is_auto(o), by_error},
+        {o->calibration.n, "--calibration", is_auto(o), by_error},
+        {o->allow.n, "--allow", is_auto(o), by_error},
+        {o->pareto, "--pareto", is_auto(o), by_error},
     };
     if (o->quiet && (o->explain || o->verbose))
         return cli_usage("compile", "--quiet excludes --explain and --verbose");
@@ -304,6 +377,8 @@ const cli_command cli_compile_command = {
                 "zc compile vit.onnx -o vit.plan --target sm_90 --target sm_80\n"
                 "zc compile vit.onnx -o vit.plan --target sm_90 --precision f16\n"
                 "zc compile vit.onnx -o vit.plan --target native --precision f16 --tune\n"
+                "zc compile vit.onnx -o vit.plan --target sm_90 --precision auto --max-error 1e-3 "
+                "--calibration inputs\n"
                 "zc compile net.onnx -o net.plan --shape image=1x3x224x224\n"
                 "zc compile net.onnx --explain --json\n"
                 "curl -s https://example.com/net.onnx | zc compile - -o net.plan\n",

@@ -83,7 +83,7 @@ typedef struct debug_variant {
 typedef struct debug_difference {
     double error;  /* relative to the output's greatest element; INFINITY: not comparable */
     size_t output; /* its number */
-    cli_difference of;
+    zc_difference of;
 } debug_difference;
 
 /* The caller frees results, and explain (may be NULL), also after a failure. */

@@ -163,21 +163,13 @@ zc_status cli_debug_run(const debug *d, const debug_variant *v, debug_results *o
 
 /* ---- comparing ---- */
 
-/* Whole numbers and truth values are equal or not. */
-static double error_of(const cli_difference *d, zc_dtype type)
-{
-    bool is_whole = !zc_dtype_is_float(type) && zc_dtype_class(type) != ZC_CLASS_COMPLEX;
-    if (d->is_other_type || (is_whole && d->absolute > 0)) return INFINITY;
-    return d->absolute / (d->greatest > 0 ? d->greatest : 1);
-}
-
 debug_difference cli_debug_compare(const debug_results *got, const debug_results *need)
 {
     debug_difference worst = {.error = 0};
     for (size_t i = 0; i < need->outputs.len; i++) {
         const zc_tensor *want = &need->outputs.data[i];
-        cli_difference d = cli_differ(&got->outputs.data[i], want, 0, 0);
-        double error = error_of(&d, want->dtype);
+        zc_difference d = zc_differ(&got->outputs.data[i], want, 0, 0);
+        double error = zc_difference_error(&d, want->dtype);
         if (error > worst.error) worst = (debug_difference){error, i, d};
     }
     return worst;

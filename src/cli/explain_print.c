@@ -176,8 +176,21 @@ static void put_steps(const zc_explain *e)
                e->cpu_steps);
 }
 
+/* Lines, each further in. */
+static void put_lines(const char *text)
+{
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        printf("    %.*s\n", (int)n, text);
+    }
+}
+
 void cli_explain_text(const zc_explain *e)
 {
+    if (e->precision.len) {
+        puts("precision");
+        put_lines(e->precision.data);
+    }
     for (size_t i = 0; i < zc_rules_count(e->rules); i++)
         if (!zc_rules_at(e->rules, i).is_builtin) cli_explain_rule(e, i);
     put_kinds(e);
@@ -282,6 +295,24 @@ static void put_json_steps(const zc_explain *e)
     puts("\n}");
 }
 
+/* A list of the text's lines. */
+static void put_json_lines(const char *key, const char *text)
+{
+    const char *separator = "";
+    printf("\"%s\": [", key);
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        zc_buf line = {0};
+        n = strcspn(text, "\n");
+        zc_buf_append(&line, text, n);
+        zc_buf_append(&line, "", 1);
+        fputs(separator, stdout);
+        cli_json(stdout, line.failed ? "" : line.data);
+        zc_buf_fini(&line);
+        separator = ", ";
+    }
+    putchar(']');
+}
+
 void cli_explain_json(const zc_explain *e, const char *model)
 {
     fputs("{\n  ", stdout);
@@ -296,6 +327,8 @@ void cli_explain_json(const zc_explain *e, const char *model)
         fputs(i ? ",\n    " : "\n    ", stdout);
         put_json_rule(e, i);
     }
-    puts("],");
+    fputs("],\n  ", stdout);
+    put_json_lines("precision", e->precision.len ? e->precision.data : "");
+    puts(",");
     put_json_steps(e);
 }

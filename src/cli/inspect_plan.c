@@ -273,6 +273,11 @@ static void put_precision(const zc_program *p)
             printf("%s%s (%" PRIu32 " values)", n++ ? ", " : "", zc_dtype_name((zc_dtype)d),
                    counts[d]);
     puts(!n ? "no floats" : p->tf32 ? ", products by tf32" : "");
+    for (uint32_t i = 0; i < p->nprecision; i++) {
+        fputs("  ", stdout);
+        cli_put(stdout, p->precision[i]);
+        putchar('\n');
+    }
 }
 
 static void put_memory(const plan_view *v)

@@ -1,6 +1,7 @@
 #include "cli/options.h"
 
 #include <getopt.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,6 +206,27 @@ int cli_set_real(const cli_call *call, void *at, char *value)
     snprintf(need, sizeof need, "a number from %lld to %lld", (long long)o->least,
              (long long)o->most);
     return cli_bad_value(call, value, need);
+}
+
+int cli_set_positive(const cli_call *call, void *at, char *value)
+{
+    double v;
+    if (!cli_real(value, &v) || !(v > 0) || isinf(v))
+        return cli_bad_value(call, value, "a number more than 0");
+    *(double *)at = v;
+    return EXIT_OK;
+}
+
+int cli_set_words(const cli_call *call, void *at, char *value)
+{
+    char *word, *rest = value;
+    while ((word = strsep(&rest, ","))) {
+        const char *one = NULL;
+        int code = cli_set_text(call, (void *)&one, word);
+        if (code == EXIT_OK) code = cli_set_list(call, at, word);
+        if (code != EXIT_OK) return code;
+    }
+    return EXIT_OK;
 }
 
 int cli_set_list(const cli_call *call, void *at, char *value)

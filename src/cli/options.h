@@ -79,18 +79,20 @@ bool cli_parse_shape(const char *text, zc_fixed_shape *s);
 int cli_bad_value(const cli_call *call, const char *value, const char *need);
 
 /* Setters, by what stands at `at`. */
-cli_setter cli_set_flag;    /* bool: becomes true */
-cli_setter cli_set_text;    /* const char *; one of `choices` when there are any */
-cli_setter cli_set_int;     /* int64_t from least to most */
-cli_setter cli_set_real;    /* double from least to most */
-cli_setter cli_set_list;    /* cli_list */
-cli_setter cli_set_dim;     /* cli_dims: NAME=VALUE */
-cli_setter cli_set_shape;   /* cli_shapes: NAME=1x3x8 */
-cli_setter cli_set_profile; /* cli_profiles: NAME=1,8,32 */
-cli_setter cli_set_pair;    /* cli_list: NAME=TEXT */
-cli_setter cli_set_pairs;   /* cli_list: NAME:TEXT,NAME:TEXT as trtexec has it; kept as pairs */
-cli_setter cli_set_named;   /* cli_shapes: NAME:1x3x8,NAME:4 likewise */
-cli_setter cli_set_tune;    /* cli_tune: seconds, or no value */
+cli_setter cli_set_flag;     /* bool: becomes true */
+cli_setter cli_set_text;     /* const char *; one of `choices` when there are any */
+cli_setter cli_set_int;      /* int64_t from least to most */
+cli_setter cli_set_real;     /* double from least to most */
+cli_setter cli_set_positive; /* double, more than 0 */
+cli_setter cli_set_list;     /* cli_list */
+cli_setter cli_set_words;    /* cli_list: `choices`, separated by commas */
+cli_setter cli_set_dim;      /* cli_dims: NAME=VALUE */
+cli_setter cli_set_shape;    /* cli_shapes: NAME=1x3x8 */
+cli_setter cli_set_profile;  /* cli_profiles: NAME=1,8,32 */
+cli_setter cli_set_pair;     /* cli_list: NAME=TEXT */
+cli_setter cli_set_pairs;    /* cli_list: NAME:TEXT,NAME:TEXT as trtexec has it; kept as pairs */
+cli_setter cli_set_named;    /* cli_shapes: NAME:1x3x8,NAME:4 likewise */
+cli_setter cli_set_tune;     /* cli_tune: seconds, or no value */
 
 /* Measuring kernels. */
 typedef struct cli_tune {
@@ -154,8 +156,9 @@ typedef struct cli_profiles {
     }
 #define CLI_PRECISION_OPTION(state, field, text)                                                   \
     {                                                                                              \
-        .name = "precision", .arg = "TYPE", .choices = "f32 tf32 f16 bf16", .help = text,          \
+        .name = "precision", .arg = "TYPE", .choices = CLI_PRECISIONS, .help = text,               \
         .set = cli_set_text, .at = offsetof(state, field)                                          \
     }
+#define CLI_PRECISIONS "f32 tf32 f16 bf16"
 
 #endif

@@ -40,7 +40,7 @@ typedef struct report_accuracy {
     size_t plan;
     const char *against; /* what: the folder of --expect, or the model's plain kernels */
     const char *name;
-    cli_difference off;
+    zc_difference off;
     char at[128], got[200], need[200]; /* the worst element's index; types, where they differ */
 } report_accuracy;
 

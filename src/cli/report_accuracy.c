@@ -20,8 +20,8 @@ static zc_status compare(report *r, report_accuracy row, const zc_tensor *got,
 {
     const report_options *o = r->o;
     zc_buf at = {0};
-    row.off = cli_differ(got, need, o->rtol < 0 ? usual.rtol : o->rtol,
-                         o->atol < 0 ? usual.atol : o->atol);
+    row.off = zc_differ(got, need, o->rtol < 0 ? usual.rtol : o->rtol,
+                        o->atol < 0 ? usual.atol : o->atol);
     if (row.off.n > 0) cli_put_index(need, row.off.at, &at);
     zc_snprintf(row.at, sizeof row.at, "%s", at.data ? at.data : "");
     (void)zc_tensor_type_text(got, row.got, sizeof row.got);
@@ -111,7 +111,7 @@ zc_status report_find_accuracy(report *r, size_t plan, zc_diag *diag)
 
 static void put_difference(const report_accuracy *a, zc_buf *out)
 {
-    const cli_difference *d = &a->off;
+    const zc_difference *d = &a->off;
     if (d->is_other_type) {
         report_nothing(out);
         report_nothing(out);

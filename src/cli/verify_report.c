@@ -26,7 +26,7 @@ static void print_name(const char *runner, const char *name)
     zc_buf_fini(&text);
 }
 
-static void print_wrong(const cli_difference *d, const zc_tensor *need)
+static void print_wrong(const zc_difference *d, const zc_tensor *need)
 {
     zc_buf at = {0};
     cli_put_index(need, d->at, &at);
@@ -38,7 +38,7 @@ static void print_wrong(const cli_difference *d, const zc_tensor *need)
 static bool print_row(const verify *v, const char *runner, const char *name, const zc_tensor *got,
                       const zc_tensor *need)
 {
-    cli_difference d = cli_differ(got, need, v->rtol, v->atol);
+    zc_difference d = zc_differ(got, need, v->rtol, v->atol);
     char a[200], b[200];
     print_name(runner, name);
     if (d.is_other_type) {

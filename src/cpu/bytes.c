@@ -103,7 +103,8 @@ zc_status zc_bytes_unsigned(zc_kctx *k, int input, int *zero, const uint8_t **ou
     if (t->dtype == ZC_U8) return ZC_OK;
     uint8_t *to = zc_scratch_get(k->scratch, n);
     if (!to) return zc_fail_nomem(k->diag, "bytes", n);
-    for (size_t i = 0; i < n; i++) to[i] = (*out)[i] ^ 0x80;
+    const uint8_t *from = t->data;
+    for (size_t i = 0; i < n; i++) to[i] = from[i] ^ 0x80;
     *zero += 128;
     *out = to;
     return ZC_OK;

@@ -36,7 +36,8 @@ typedef struct conv_job {
     const zc_finish *epilogue;
 } conv_job;
 
-enum { PARTS = 8, BLOCK_BYTES = 48 << 10, BLOCK_UNIT = 12 };
+/* Windows of whole tiles, whatever multiplies them. */
+enum { PARTS = 8, PART_UNIT = 16, BLOCK_BYTES = 48 << 10, BLOCK_UNIT = 48 };
 
 /* Where a window lies. */
 typedef struct place {
@@ -166,9 +167,9 @@ static void each_channel(const conv_job *j, int64_t from, int64_t to)
 static void conv_part(void *arg, int i)
 {
     const conv_job *j = arg;
-    const int64_t all = j->c->batch * j->c->out_plane, units = (all + BLOCK_UNIT - 1) / BLOCK_UNIT;
-    const int64_t from = units * i / j->parts * BLOCK_UNIT, end = units * (i + 1) / j->parts;
-    const int64_t to = end * BLOCK_UNIT < all ? end * BLOCK_UNIT : all;
+    const int64_t all = j->c->batch * j->c->out_plane, units = (all + PART_UNIT - 1) / PART_UNIT;
+    const int64_t from = units * i / j->parts * PART_UNIT, end = units * (i + 1) / j->parts;
+    const int64_t to = end * PART_UNIT < all ? end * PART_UNIT : all;
     if (j->each)
         each_channel(j, from, to);
     else
@@ -315,7 +316,7 @@ static zc_status convolve(zc_kctx *k, int xi, int wi, int x_zero, int w_zero, bo
                   .width = c->w.out[c->w.axes - 1],
                   .channels = c->groups * c->ic,
                   .results = c->groups * c->oc,
-                  .parts = c->batch * c->out_plane < PARTS * BLOCK_UNIT ? 1 : PARTS};
+                  .parts = c->batch * c->out_plane < PARTS * PART_UNIT ? 1 : PARTS};
     if (zc_tensor_numel(&k->out[0]) == 0) return ZC_OK;
     ZC_TRY(zc_bytes_unsigned(k, xi, &j.x_zero, &j.x));
     if (!last) ZC_TRY(turn_input(k, &j));

@@ -34,7 +34,7 @@ zc_status zc_scaling_of(zc_kctx *k, const zc_tensor *t, double by, double over, 
     return ZC_OK;
 }
 
-enum { ROW_UNIT = 12 }; /* rows of whole tiles */
+enum { ROW_UNIT = 48 }; /* rows of whole tiles, whatever multiplies them */
 
 typedef struct product_job {
     const zc_mm *mm;

@@ -112,14 +112,16 @@ static bool is_converted(const zc_expr *e, int i)
     return true;
 }
 
-/* Is node i a byte that is made of f32 and only stored? */
+/* Is node i a byte that is made of f32, and stored or made f32 again? */
 static bool is_byte_result(const zc_expr *e, int i)
 {
     const zc_expr_node *n = &e->nodes[i];
     if (n->op != ZC_EX_CAST || (n->dtype != ZC_U8 && n->dtype != ZC_I8)) return false;
     for (int u = i + 1; u < e->count; u++)
         for (int a = 0; a < 3; a++)
-            if (e->nodes[u].arg[a] == i) return false;
+            if (e->nodes[u].arg[a] == i &&
+                (e->nodes[u].op != ZC_EX_CAST || e->nodes[u].dtype != ZC_F32))
+                return false;
     return e->nodes[n->arg[0]].dtype == ZC_F32;
 }
 
@@ -200,9 +202,11 @@ static bool translate(const zc_expr *e, program *p)
         if (!is_block_dtype(n->dtype) && !integer && !byte && !is_converted(e, i)) return false;
         if (n->op == ZC_EX_CONST) in->value = constant_of(n);
         const bool of_integers = integer || from == ZC_I32;
+        const bool kept = n->op == ZC_EX_CAST && n->dtype == ZC_F32 && !of_integers;
         bool plain = n->op == ZC_EX_CONST || n->op == ZC_EX_INPUT ||
-                     (n->op == ZC_EX_CAST && !byte && !of_integers);
+                     (n->op == ZC_EX_CAST && !byte && !of_integers && !kept);
         in->fn = plain         ? NULL
+                 : kept        ? SIMD_PICK(level, pw_copy)
                  : byte        ? byte_function(n->dtype, level)
                  : of_integers ? integer_function(n->op, level)
                                : block_function(n->op, level);

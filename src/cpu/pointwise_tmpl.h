@@ -121,6 +121,14 @@ SIMD_FUNC void SIMD_FN(pw_int_CAST)(float *d, const float *p, const float *q, co
     }
 }
 
+/* What a block holds as a float already. */
+SIMD_FUNC void SIMD_FN(pw_copy)(float *d, const float *p, const float *q, const float *r, int64_t n)
+{
+    (void)q;
+    (void)r;
+    for (int64_t i = 0; i < n; i += SIMD_VL) SIMD_FN(store)(d + i, SIMD_FN(load)(p + i));
+}
+
 /* Bytes, as the floats that they are. */
 #define PWB(name, type, low, high)                                                                 \
     SIMD_FUNC void SIMD_FN(pw_cast_##name)(float *d, const float *p, const float *q,               \

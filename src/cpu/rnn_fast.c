@@ -13,6 +13,7 @@ typedef struct products {
     zc_tensor out[2];      /* a direction each: [length * batch][gates * hidden] */
     const float *bias;     /* [directions][gates * hidden], added to `out`; NULL: none */
     const zc_rnn_bytes *r; /* NULL: R is f32 */
+    zc_kctx *shared;       /* whose threads share each product of the one sequence; NULL: none do */
 } products;
 
 static zc_status make_room(zc_kctx *k, const zc_rnn *n, zc_tensor *out)
@@ -83,6 +84,32 @@ typedef struct seq {
 
 enum { SEQ_VECTORS = 5 }; /* of `hidden` beside rec */
 
+/* Rows [0, rows) of R times v, to out. */
+typedef struct product {
+    const zc_rows *rows;
+    const float *r, *v;
+    int64_t count, hidden;
+    float *out;
+} product;
+
+enum { PRODUCT_PARTS = 8, SHARED_LEAST = 1 << 19 }; /* floats of R that are worth several threads */
+
+static void product_part(void *arg, int i)
+{
+    const product *p = arg;
+    const int64_t from = p->count * i / PRODUCT_PARTS, to = p->count * (i + 1) / PRODUCT_PARTS;
+    p->rows->products(p->r + from * p->hidden, p->v, to - from, p->hidden, p->out + from);
+}
+
+static void multiply_state(const seq *s, const float *r, const float *v, int64_t count, float *out)
+{
+    product p = {s->p->rows, r, v, count, s->n->hidden, out};
+    if (s->p->shared)
+        zc_parts(s->p->shared, PRODUCT_PARTS, product_part, &p);
+    else
+        s->p->rows->products(r, v, count, p.hidden, out);
+}
+
 static void step_lstm(const seq *s, const float *pre)
 {
     const zc_rnn *n = s->n;
@@ -90,7 +117,7 @@ static void step_lstm(const seq *s, const float *pre)
     if (s->p->r)
         zc_rnn_bytes_times(s->p->r, s->d, 1, s->h, NULL, (uint8_t *)s->v, s->rec);
     else
-        s->p->rows->products(r, s->h, 4 * n->hidden, n->hidden, s->rec);
+        multiply_state(s, r, s->h, 4 * n->hidden, s->rec);
     s->p->rows->lstm_step(pre, s->rec, n->hidden, s->c, s->h);
 }
 
@@ -101,9 +128,9 @@ static void step_gru(const seq *s, const float *pre)
     const bool linear = n->r.linear_first;
     const float *r = (const float *)n->rec->data + s->d * 3 * hidden * hidden, *bias = NULL;
     if (linear && n->bias) bias = (const float *)n->bias->data + s->d * 6 * hidden + 5 * hidden;
-    s->p->rows->products(r, s->h, linear ? 3 * hidden : gates, hidden, s->rec);
+    multiply_state(s, r, s->h, linear ? 3 * hidden : gates, s->rec);
     s->p->rows->gru_gates(pre, s->rec, hidden, s->h, s->z, s->reset, s->v);
-    if (!linear) s->p->rows->products(r + gates * hidden, s->v, hidden, hidden, s->rec + gates);
+    if (!linear) multiply_state(s, r + gates * hidden, s->v, hidden, s->rec + gates);
     s->p->rows->gru_state(pre + gates, s->rec + gates, bias, linear ? s->reset : NULL, s->z, hidden,
                           s->h);
 }
@@ -181,7 +208,7 @@ static zc_status add_biases(zc_kctx *k, const zc_rnn *n, products *p)
     return ZC_OK;
 }
 
-static zc_status run_usual(zc_kctx *k, zc_rnn *n)
+static zc_status run_usual(zc_kctx *k, zc_rnn *n, products *p)
 {
     const int64_t tasks = n->r.directions * n->batch;
     size_t bytes = 0;
@@ -190,7 +217,12 @@ static zc_status run_usual(zc_kctx *k, zc_rnn *n)
         n->work = zc_scratch_get(k->scratch, bytes);
     if (!n->work) return zc_fail_nomem(k->diag, "recurrent state", bytes);
     n->k = k;
-    zc_parallel(k, tasks, 1, sequences, n);
+    if (tasks == 1 && n->r.gates * n->hidden * n->hidden >= SHARED_LEAST) {
+        p->shared = k;
+        run_sequence(n, 0);
+    } else {
+        zc_parallel(k, tasks, 1, sequences, n);
+    }
     return ZC_OK;
 }
 
@@ -208,7 +240,7 @@ zc_status zc_fast_recurrent(zc_kctx *k)
     if (usual) ZC_TRY(add_biases(k, &n, &p));
     for (int64_t d = 0; d < n.r.directions; d++)
         ZC_TRY(multiply(k, &n, d, p.bias ? p.bias + d * n.r.gates * n.hidden : NULL, &p.out[d]));
-    return usual ? run_usual(k, &n) : zc_rnn_run(k, &n);
+    return usual ? run_usual(k, &n, &p) : zc_rnn_run(k, &n);
 }
 
 /* ---- with weights of bytes ---- */
@@ -255,5 +287,5 @@ zc_status zc_fast_quantised_lstm(zc_kctx *k)
     if (!j.room) return zc_fail_nomem(k->diag, "quantised inputs", (size_t)j.bytes);
     zc_parts(k, (int)n.r.directions, project_bytes, &j);
     p.r = &r;
-    return run_usual(k, &n);
+    return run_usual(k, &n, &p);
 }

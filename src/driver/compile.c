@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/sized.h"
 #include "codegen/codegen.h"
+#include "driver/choose_precision.h"
 #include "driver/compile.h"
 #include "driver/copies.h"
 #include "driver/rules.h"
@@ -50,6 +51,8 @@ static zc_status check_lists(const zc_compile_params *p, zc_diag *diag)
         ZC_TRY(check_list("profiles", p->profiles[i].values, p->profiles[i].count, diag));
     }
     ZC_TRY(check_list("targets", p->targets, p->target_count, diag));
+    ZC_TRY(check_list("allow", p->allow, p->allow_count, diag));
+    for (size_t i = 0; i < p->allow_count; i++) ZC_TRY(check_name("allow", p->allow[i], diag));
     ZC_TRY(check_list("rules", p->rules, p->rule_count, diag));
     ZC_TRY(zc_custom_check(&(zc_custom_set){p->custom_ops, p->custom_op_count}, diag));
     ZC_TRY(check_list("skip_rules", p->skip_rules, p->skip_rule_count, diag));
@@ -80,12 +83,14 @@ static zc_status copy_params(const zc_compile_params *given, zc_compile_params *
 zc_status zc_precision_parse(const char *name, zc_precision_choice *out, zc_diag *diag)
 {
     *out = (zc_precision_choice){.narrow = ZC_NONE};
-    if (!name || strcmp(name, "f32") == 0) return ZC_OK;
+    out->is_auto = name && strcmp(name, "auto") == 0;
+    if (out->is_auto || !name || strcmp(name, "f32") == 0) return ZC_OK;
     out->tf32 = strcmp(name, "tf32") == 0;
     if (out->tf32) return ZC_OK;
     zc_dtype d = zc_dtype_parse(name);
     if (d != ZC_F16 && d != ZC_BF16)
-        return zc_fail(diag, ZC_ERR_ARG, name, "is no precision (need f32, tf32, f16 or bf16)");
+        return zc_fail(diag, ZC_ERR_ARG, name,
+                       "is no precision (need f32, tf32, f16, bf16 or auto)");
     out->narrow = d;
     return ZC_OK;
 }
@@ -190,6 +195,7 @@ typedef struct job {
     const zc_compile_params *p;
     zc_targets targets;
     zc_precision_choice precision;
+    zc_chosen_precision chosen; /* of "auto" */
     zc_rules *rules;
     zc_tuned known, own; /* measurements: all, and those of the file that params name */
     zc_explain *explain; /* may be NULL */
@@ -295,6 +301,8 @@ static zc_status finish(const zc_graph *g, job *j, zc_diag *diag)
     zc_arena_init(&arena, 0);
     zc_status status = zc_program_build(g, &arena, &program, diag);
     program.tf32 = j->precision.tf32 && j->targets.narchs;
+    program.precision = j->chosen.lines;
+    program.nprecision = j->chosen.line_count;
     if (status == ZC_OK && j->p->tune && j->sink.fn)
         status = tune_kernels(&program, j, &arena, diag);
     if (status == ZC_OK && j->targets.narchs)
@@ -316,12 +324,13 @@ static bool has_hollow_weights(const zc_graph *g)
     return false;
 }
 
-static zc_status optimise(zc_graph *g, job *j, zc_diag *diag)
+static zc_status optimise(zc_graph *g, const job *j, zc_mixed *mixed, zc_diag *diag)
 {
     zc_rule_target target = zc_compile_rule_target(&j->targets);
     zc_pass_options options = {.skip = j->p->skip_passes,
                                .skip_count = j->p->skip_pass_count,
                                .precision = j->precision.narrow,
+                               .mixed = mixed,
                                .offered = j->p->offered,
                                .rules = j->rules,
                                .target = &target,
@@ -334,17 +343,73 @@ static zc_status optimise(zc_graph *g, job *j, zc_diag *diag)
     return ZC_OK;
 }
 
+static const char *model_name(const zc_model_source *model)
+{
+    return model->path ? model->path : model->name;
+}
+
+/* ---- types by part ---- */
+
+static zc_status to_buffer(void *user, const void *data, size_t len, zc_diag *diag)
+{
+    zc_buf *b = user;
+    zc_buf_append(b, data, len);
+    return b->failed ? zc_fail_nomem(diag, "plan", b->len + len) : ZC_OK;
+}
+
+/* A plan for the CPU of what the targets' passes make of the model; mixed NULL: of the model as it
+ * is, without passes. plan NULL: the passes alone. */
+static zc_status compile_again(const job *j, zc_mixed *mixed, zc_buf *plan, zc_diag *diag)
+{
+    static const char *const all = "all";
+    zc_compile_params p = *j->p;
+    zc_graph *g = NULL;
+    job trial = {.model = j->model, .p = &p, .rules = j->rules, .sink = {to_buffer, plan, false}};
+    if (mixed) trial.targets = j->targets;
+    p.skip_passes = mixed ? p.skip_passes : &all;
+    p.skip_pass_count = mixed ? p.skip_pass_count : 1;
+    p.tune = false;
+    p.progress = NULL;
+    const zc_custom_set custom = {p.custom_ops, p.custom_op_count};
+    ZC_TRY(import(j->model, &p, &custom, false, &g, diag));
+    zc_status status = optimise(g, &trial, mixed, diag);
+    trial.targets.narchs = 0;
+    if (status == ZC_OK && plan) status = finish(g, &trial, diag);
+    zc_graph_destroy(&g);
+    return status;
+}
+
+static zc_status compile_trial(void *user, zc_mixed *mixed, zc_buf *plan, zc_diag *diag)
+{
+    const job *j = user;
+    zc_diag *own = zc_diag_create();
+    zc_diag_set_file(own, model_name(j->model));
+    return zc_diag_end_again(diag, &own, compile_again(j, mixed, plan, own));
+}
+
+static zc_status choose_precision(job *j, zc_diag *diag)
+{
+    ZC_TRY(progress(j->p, "precision", STAGE_IMPORT, diag));
+    const zc_choose_precision_params params = {.p = j->p,
+                                               .targets = &j->targets,
+                                               .compile = compile_trial,
+                                               .user = j,
+                                               .told = j->explain ? &j->explain->precision : NULL};
+    return zc_choose_precision(&params, &j->chosen, diag);
+}
+
 static zc_status compile_with(job *j, zc_diag *diag)
 {
     zc_graph *g = NULL;
     ZC_TRY(zc_precision_parse(j->p->precision, &j->precision, diag));
+    if (j->precision.is_auto) ZC_TRY(choose_precision(j, diag));
     if (j->p->profile_count && !j->targets.narchs)
         return zc_fail(diag, ZC_ERR_ARG, j->p->profiles[0].name,
                        "a profile needs a GPU among the targets");
     ZC_TRY(progress(j->p, "import", STAGE_IMPORT, diag));
     const zc_custom_set custom = {j->p->custom_ops, j->p->custom_op_count};
     ZC_TRY(import(j->model, j->p, &custom, !j->sink.fn, &g, diag));
-    zc_status status = optimise(g, j, diag);
+    zc_status status = optimise(g, j, j->precision.is_auto ? &j->chosen.mixed : NULL, diag);
     if (status == ZC_OK && j->p->tune && j->p->rule_count)
         status = zc_tune_graph(g, j->p, j->tuning, diag);
     /* Without a plan, kernels are only counted. */
@@ -354,11 +419,6 @@ static zc_status compile_with(job *j, zc_diag *diag)
     if (status == ZC_OK && (j->sink.fn || (counts && !is_hollow))) status = finish(g, j, diag);
     zc_graph_destroy(&g);
     return status;
-}
-
-static const char *model_name(const zc_model_source *model)
-{
-    return model->path ? model->path : model->name;
 }
 
 static zc_status load_rules(job *j, zc_diag *diag)
@@ -401,6 +461,7 @@ static zc_status compile(const zc_model_source *model, const zc_compile_params *
     if (status == ZC_OK && explain) status = zc_explain_begin(explain, j.rules, diag);
     if (status == ZC_OK) status = compile_with(&j, diag);
     if (!explain || !explain->is_begun) zc_rules_destroy(&j.rules);
+    zc_chosen_precision_fini(&j.chosen);
     zc_tuning_fini(&own);
     zc_tuned_fini(&j.known);
     zc_tuned_fini(&j.own);
@@ -413,13 +474,6 @@ static zc_status compile(const zc_model_source *model, const zc_compile_params *
 static zc_status to_file(void *user, const void *data, size_t len, zc_diag *diag)
 {
     return zc_writer_write(user, data, len, diag);
-}
-
-static zc_status to_buffer(void *user, const void *data, size_t len, zc_diag *diag)
-{
-    zc_buf *b = user;
-    zc_buf_append(b, data, len);
-    return b->failed ? zc_fail_nomem(diag, "plan", b->len + len) : ZC_OK;
 }
 
 /* Nobody gets a plan that would not load. */

@@ -29,6 +29,7 @@ zc_status zc_compile_import_weightless(const zc_model_source *model,
 
 /* zc_compile_params.precision. */
 typedef struct zc_precision_choice {
+    bool is_auto;    /* parts have types of their own, which have to be found */
     zc_dtype narrow; /* what f32 becomes, as the passes take it; ZC_NONE: it stays */
     bool tf32;       /* f32 stays, products on a GPU round their factors */
 } zc_precision_choice;

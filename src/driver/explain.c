@@ -19,6 +19,7 @@ void zc_explain_fini(zc_explain *e)
     if (e->is_begun) zc_census_fini(&e->census);
     zc_tuning_fini(&e->tuning);
     zc_buf_fini(&e->compiled);
+    zc_buf_fini(&e->precision);
     zc_rules_destroy(&e->rules);
     free(e->stats);
 }

@@ -28,6 +28,7 @@ typedef struct zc_explain {
     size_t gpu_steps, cpu_steps; /* of `steps` */
     size_t kernels;              /* different ones */
     zc_buf compiled;             /* text: how long each kernel took */
+    zc_buf precision;            /* text: how types were chosen; empty: nobody asked */
 } zc_explain;
 
 /* Takes the rules over. */

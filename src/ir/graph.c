@@ -296,6 +296,7 @@ bool zc_graph_inherit(zc_graph *g, zc_nid to, zc_nid from)
         if (!has_prov(dst, src->prov[i])) prov[n++] = src->prov[i];
     dst->prov = prov;
     dst->nprov = n;
+    dst->tf32 |= src->tf32;
     return true;
 }
 

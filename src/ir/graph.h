@@ -40,6 +40,8 @@ typedef struct zc_node {
     const char *name;   /* for messages and reports */
     const char **prov;  /* names of the ONNX nodes it stands for */
     int nprov;
+    bool
+        tf32; /* a product that may round f32 factors to tf32 on a GPU; the printed form omits it */
 } zc_node;
 
 /* A list of nodes with parameters and results: the whole graph, or a region.
@@ -124,7 +126,7 @@ bool zc_graph_become(zc_graph *g, zc_nid n, zc_op op, int nin, const zc_vid *in)
 /* A fresh output value for slot i of node n. */
 zc_vid zc_graph_out(zc_graph *g, zc_nid n, int i, const char *name);
 zc_block *zc_graph_region(zc_graph *g, zc_nid n, int i);
-/* Adds node `from`'s provenance to node `to`. */
+/* Adds node `from`'s provenance to node `to`, and whether it may round to tf32. */
 bool zc_graph_inherit(zc_graph *g, zc_nid to, zc_nid from);
 /* Copies an attribute struct deeply into the graph's arena; NULL: no memory. */
 void *zc_graph_attrs_dup(zc_graph *g, zc_op op, const void *attrs);

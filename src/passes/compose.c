@@ -16,9 +16,23 @@ static bool is_expr_dtype(zc_dtype d)
            (d < ZC_F8E4M3FN || d == ZC_BF16);
 }
 
+/* Between f32 and bytes, with one scale? */
+static bool is_quantisation(const zc_graph *g, const zc_node *n)
+{
+    const bool down = n->op == ZC_OP_QuantizeLinear, up = n->op == ZC_OP_DequantizeLinear;
+    if ((!down && !up) || n->nin < 2 || !n->in[1]) return false;
+    const zc_type *scale = &zc_val(g, n->in[1])->type;
+    const zc_dtype bytes = zc_val(g, down ? n->out[0] : n->in[0])->type.dtype;
+    const zc_dtype real = zc_val(g, down ? n->in[0] : n->out[0])->type.dtype;
+    const bool f32 = !down || !((const zc_attrs_QuantizeLinear *)n->attrs)->precision;
+    return scale->rank == 0 && scale->dtype == ZC_F32 && real == ZC_F32 && f32 &&
+           (bytes == ZC_U8 || bytes == ZC_I8);
+}
+
 bool zc_pw_is(const zc_graph *g, const zc_node *n)
 {
-    bool has_text = n->op == ZC_OP_Cast || (zc_op_get(n->op)->flags & ZC_OPF_POINTWISE);
+    bool has_text = n->op == ZC_OP_Cast || (zc_op_get(n->op)->flags & ZC_OPF_POINTWISE) ||
+                    is_quantisation(g, n);
     if (!has_text || n->nout != 1 || !n->out[0]) return false;
     const zc_type *out = &zc_val(g, n->out[0])->type;
     if (out->rank < 0 || !is_expr_dtype(out->dtype)) return false;
@@ -180,18 +194,34 @@ static void put_text(const writing *w, int k, const char *text, zc_buf *out)
     }
 }
 
+/* Of a conversion, written to `room`, which it is: the text knows the type. */
+static const char *conversion_text(const writing *w, const zc_node *n, char *room, size_t size)
+{
+    const char *to = zc_dtype_name(zc_val(w->g, n->out[0])->type.dtype);
+    const bool zero = n->nin > 2 && n->in[2];
+    if (n->op == ZC_OP_QuantizeLinear)
+        snprintf(room, size, zero ? "%s(round(x / y) + f32(z))" : "%s(round(x / y))", to);
+    else if (n->op == ZC_OP_DequantizeLinear)
+        snprintf(room, size, zero ? "(f32(x) - f32(z)) * y" : "f32(x) * y");
+    else
+        snprintf(room, size, "%s(x)", to);
+    return room;
+}
+
+static const char *text_of(const writing *w, const zc_node *n, char *room, size_t size)
+{
+    if (n->op == ZC_OP_Pointwise) return ((const zc_attrs_Pointwise *)n->attrs)->expr;
+    const char *text = zc_op_get(n->op)->expr;
+    return text ? text : conversion_text(w, n, room, size);
+}
+
 /* What node k computes, bound to the name tk unless it is the last. */
 static void put_node(const writing *w, int k, zc_buf *out)
 {
     const zc_node *n = zc_node_at(w->g, w->gr->nodes[k]);
     bool is_root = !w->bound && k == w->gr->count - 1;
-    char cast[32];
-    const char *text = zc_op_get(n->op)->expr;
-    if (n->op == ZC_OP_Pointwise) text = ((const zc_attrs_Pointwise *)n->attrs)->expr;
-    if (n->op == ZC_OP_Cast) {
-        snprintf(cast, sizeof cast, "%s(x)", zc_dtype_name(zc_val(w->g, n->out[0])->type.dtype));
-        text = cast;
-    }
+    char room[64];
+    const char *text = text_of(w, n, room, sizeof room);
     const char *last = strrchr(text, ';');
     if (last) {
         zc_buf own = {0};

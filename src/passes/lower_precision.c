@@ -11,14 +11,8 @@
 
 #include "passes/passes.h"
 #include "passes/precision.h"
+#include "passes/precision_rules.h"
 #include "passes/query.h"
-
-typedef enum rule { RULE_NONE, LOWER, FOLLOW, CLAMP, ANY, KEEP } rule;
-
-static const rule rules[ZC_OP_COUNT] = {
-#define PRECISION(op, r) [ZC_OP_##op] = (r),
-#include "passes/precision.def"
-};
 
 static const uint64_t wide_inputs[ZC_OP_COUNT] = {
 #define WIDE(op, input) [ZC_OP_##op] = UINT64_C(1) << ZC_IN_##op##_##input,
@@ -27,6 +21,10 @@ static const uint64_t wide_inputs[ZC_OP_COUNT] = {
 
 typedef struct pass {
     zc_precision values;
+    const zc_mixed *mixed;   /* types by part; NULL: everything that may */
+    const uint32_t *part_of; /* by node, of the first `nodes` ones */
+    size_t nodes;
+    zc_precision_type type; /* of the parts that are lowered now */
     zc_graph *g;
     size_t *changes;
     zc_diag *diag;
@@ -38,63 +36,6 @@ static zc_status no_memory(const pass *p)
 }
 
 /* ---- what an operation does ---- */
-
-static bool is_pointwise(const zc_node *n)
-{
-    return zc_op_get(n->op)->flags & ZC_OPF_POINTWISE;
-}
-
-static bool is_one(const zc_type *t, int axis)
-{
-    return t->rank > axis && axis >= 0 && zc_dim_is(t->dims[axis], 1);
-}
-
-/* Is every index of the operands one of the result's? */
-static bool is_outer_einsum(const char *equation)
-{
-    const char *arrow = equation ? strstr(equation, "->") : NULL;
-    for (const char *c = equation; arrow && c < arrow; c++)
-        if (*c != ' ' && *c != ',' && !strchr(arrow + 2, *c)) return false;
-    return arrow != NULL;
-}
-
-/* A product without sums: angles of position encodings are written so. */
-static bool is_outer_product(const zc_graph *g, const zc_node *n)
-{
-    const zc_type *x = &zc_val(g, n->in[0])->type;
-    switch (n->op) {
-    case ZC_OP_MatMul:
-    case ZC_OP_Linear:
-        return is_one(x, x->rank - 1);
-    case ZC_OP_Gemm:
-        return is_one(x, ((const zc_attrs_Gemm *)n->attrs)->transA ? 0 : 1);
-    case ZC_OP_Einsum:
-        return is_outer_einsum(((const zc_attrs_Einsum *)n->attrs)->equation);
-    default:
-        return false;
-    }
-}
-
-/* Scattered elements that meet are added or multiplied one after the other. */
-static bool accumulates(const zc_node *n)
-{
-    const char *reduction =
-        n->op == ZC_OP_ScatterElements ? ((const zc_attrs_ScatterElements *)n->attrs)->reduction
-        : n->op == ZC_OP_ScatterND     ? ((const zc_attrs_ScatterND *)n->attrs)->reduction
-                                       : NULL;
-    return reduction && (strcmp(reduction, "add") == 0 || strcmp(reduction, "mul") == 0);
-}
-
-static rule rule_of(const zc_graph *g, const zc_node *n)
-{
-    rule r = rules[n->op];
-    if (r == RULE_NONE) r = is_pointwise(n) ? FOLLOW : KEEP;
-    if (n->op == ZC_OP_Cast && ((const zc_attrs_Cast *)n->attrs)->to != ZC_F32) return ANY;
-    if (n->op == ZC_OP_Mul && n->in[0] == n->in[1]) return KEEP; /* a square */
-    if (r == FOLLOW && accumulates(n)) return KEEP;
-    if (r == LOWER && is_outer_product(g, n)) return FOLLOW;
-    return r;
-}
 
 /* Is input i an f32 operand that may be lowered? */
 static bool is_operand(const pass *p, const zc_node *n, int i)
@@ -133,8 +74,8 @@ static zc_status keep(pass *p, zc_nid n)
     for (int i = 0; i < zc_node_at(p->g, n)->nin; i++) {
         const zc_node *node = zc_node_at(p->g, n);
         if (!zc_precision_ours(&p->values, node->in[i])) continue;
-        zc_vid v = is_pointwise(node) ? zc_precision_wide_for(&p->values, node->in[i], n)
-                                      : zc_precision_wide(&p->values, node->in[i]);
+        zc_vid v = zc_precision_pointwise(node) ? zc_precision_wide_for(&p->values, node->in[i], n)
+                                                : zc_precision_wide(&p->values, node->in[i]);
         if (!v) return no_memory(p);
         zc_node_at(p->g, n)->in[i] = v;
     }
@@ -226,40 +167,42 @@ static zc_status lower(pass *p, zc_nid n)
     return status;
 }
 
-/* A table of rows, such as an embedding, and not a vector of numbers. */
-static bool reads_table(const zc_graph *g, const zc_node *n)
-{
-    return (n->op == ZC_OP_Gather || n->op == ZC_OP_GatherND) &&
-           zc_val(g, n->in[0])->type.rank >= 2;
-}
-
-static zc_status follow(pass *p, zc_nid n, rule r)
+static zc_status follow(pass *p, zc_nid n, zc_precision_rule r)
 {
     const zc_node *node = zc_node_at(p->g, n);
     operands o = count(p, node);
-    bool pointwise = is_pointwise(node);
+    bool pointwise = zc_precision_pointwise(node);
     if (o.narrow + o.wide + o.constants == 0) return ZC_OK;
-    if (!o.narrow && (o.wide || !reads_table(p->g, node))) return keep(p, n);
-    if (!o.in_range && r != CLAMP) return keep(p, n);
+    if (!o.narrow && (o.wide || !zc_precision_reads_table(p->g, node))) return keep(p, n);
+    if (!o.in_range && r != ZC_RULE_CLAMP) return keep(p, n);
     if (pointwise && o.vanish) return keep(p, n);
     if (pointwise && o.wide) return mix(p, n);
     return lower(p, n);
 }
 
+/* Is the node of a part that gets the type? */
+static bool is_chosen(const pass *p, zc_nid n)
+{
+    if (!p->mixed) return true;
+    uint32_t part = n < p->nodes ? p->part_of[n] : 0;
+    return part && p->mixed->types[part - 1] == p->type;
+}
+
 static zc_status lower_plain(pass *p, zc_nid n)
 {
     const zc_node *node = zc_node_at(p->g, n);
-    rule r = rule_of(p->g, node);
+    zc_precision_rule r = zc_precision_rule_of(p->g, node);
+    if (r != ZC_RULE_ANY && !is_chosen(p, n)) return keep(p, n);
     switch (r) {
-    case ANY:
+    case ZC_RULE_ANY:
         return ZC_OK;
-    case FOLLOW:
-    case CLAMP:
+    case ZC_RULE_FOLLOW:
+    case ZC_RULE_CLAMP:
         return follow(p, n, r);
-    case LOWER:
+    case ZC_RULE_LOWER:
         return count(p, node).in_range ? lower(p, n) : keep(p, n);
-    case RULE_NONE:
-    case KEEP:
+    case ZC_RULE_NONE:
+    case ZC_RULE_KEEP:
         break;
     }
     return keep(p, n);
@@ -417,13 +360,75 @@ static bool drop_cast(zc_graph *g, zc_nid n, void *user)
     return true;
 }
 
+static zc_status lower_to(zc_pass *p, pass *q, zc_dtype narrow)
+{
+    zc_status status = zc_precision_init(&q->values, p->g, narrow, p->diag);
+    if (status == ZC_OK) status = lower_graph(q);
+    if (status == ZC_OK) status = zc_each_node(p->g, &p->g->top, drop_cast, &p->changes, p->diag);
+    zc_precision_fini(&q->values);
+    return status;
+}
+
+/* ---- types by part ---- */
+
+static bool has_type(const zc_mixed *m, zc_precision_type t)
+{
+    for (size_t i = 0; i < m->parts.len; i++)
+        if (m->types[i] == t) return true;
+    return false;
+}
+
+static void mark_tf32(const pass *q)
+{
+    for (zc_nid n = 1; n < q->nodes; n++) {
+        zc_node *node = zc_node_at(q->g, n);
+        uint32_t part = q->part_of[n];
+        node->tf32 = part && q->mixed->types[part - 1] == ZC_PRECISION_tf32 &&
+                     zc_precision_is_product(node->op);
+    }
+}
+
+/* One type after the other: what the earlier ones made is not f32 any more. */
+static zc_status lower_parts(zc_pass *p, pass *q)
+{
+    for (int t = 0; t < ZC_PRECISION_COUNT; t++) {
+        q->type = (zc_precision_type)t;
+        if (zc_precision_dtype(q->type) != ZC_F32 && has_type(q->mixed, q->type))
+            ZC_TRY(lower_to(p, q, zc_precision_dtype(q->type)));
+    }
+    mark_tf32(q);
+    return ZC_OK;
+}
+
+static zc_status lower_and_emulate(zc_pass *p, pass *q)
+{
+    size_t count = p->g->values.len;
+    zc_dtype *was = zc_calloc(count, sizeof *was);
+    if (!was) return no_memory(q);
+    for (zc_vid v = 1; v < count; v++) was[v] = zc_val(p->g, v)->type.dtype;
+    zc_status status = lower_parts(p, q);
+    if (status == ZC_OK) status = zc_precision_emulate(p->g, was, count, p->diag);
+    if (status == ZC_OK) status = zc_each_node(p->g, &p->g->top, drop_cast, &p->changes, p->diag);
+    free(was);
+    return status;
+}
+
+static zc_status lower_mixed(zc_pass *p, pass *q, zc_mixed *m)
+{
+    uint32_t *part_of;
+    zc_status status = zc_mixed_find(p->g, m, &part_of, p->diag);
+    q->mixed = m;
+    q->part_of = part_of;
+    q->nodes = p->g->nodes.len;
+    if (status == ZC_OK && m->types)
+        status = m->emulate ? lower_and_emulate(p, q) : lower_parts(p, q);
+    free(part_of);
+    return status;
+}
+
 zc_status zc_pass_lower_precision(zc_pass *p)
 {
-    if (p->options->precision == ZC_NONE) return ZC_OK;
     pass q = {.g = p->g, .changes = &p->changes, .diag = p->diag};
-    zc_status status = zc_precision_init(&q.values, p->g, p->options->precision, p->diag);
-    if (status == ZC_OK) status = lower_graph(&q);
-    if (status == ZC_OK) status = zc_each_node(p->g, &p->g->top, drop_cast, &p->changes, p->diag);
-    zc_precision_fini(&q.values);
-    return status;
+    if (p->options->mixed) return lower_mixed(p, &q, p->options->mixed);
+    return p->options->precision == ZC_NONE ? ZC_OK : lower_to(p, &q, p->options->precision);
 }

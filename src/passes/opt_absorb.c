@@ -210,12 +210,6 @@ static zc_vid find_anchor(const absorption *a, zc_nid p)
     return found;
 }
 
-static bool only_moves(zc_op op)
-{
-    return (zc_op_get(op)->flags & ZC_OPF_VIEW) || op == ZC_OP_Transpose ||
-           op == ZC_OP_DepthToSpace || op == ZC_OP_SpaceToDepth;
-}
-
 /* The one operand of p, beside numbers; 0: it has several. */
 static zc_vid only_operand(const zc_graph *g, zc_nid p)
 {
@@ -235,7 +229,7 @@ static zc_nid moved_anchor(const absorption *a, zc_nid at, zc_vid v)
 {
     const uint32_t *uses = a->x.uses.data;
     zc_nid n = zc_producer(a->g, v);
-    for (; n && uses[v] == 1 && only_moves(zc_node_at(a->g, n)->op); n = zc_producer(a->g, v))
+    for (; n && uses[v] == 1 && zc_only_moves(zc_node_at(a->g, n)->op); n = zc_producer(a->g, v))
         v = zc_node_at(a->g, n)->in[0];
     return uses[v] == 1 && takes_epilogue(a, n, at, v) ? n : 0;
 }

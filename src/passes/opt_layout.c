@@ -294,8 +294,9 @@ static bool conv(layout *l, zc_nid n)
 
 static bool is_byte_conv(const layout *l, const zc_node *n)
 {
-    return l->cpu && (n->op == ZC_OP_ConvInteger || n->op == ZC_OP_QLinearConv) &&
-           is_plane(l, n->in[0]);
+    if (!l->cpu || !is_plane(l, n->in[0])) return false;
+    if (n->op == ZC_OP_ConvInteger) return !((const zc_attrs_ConvInteger *)n->attrs)->channels_last;
+    return n->op == ZC_OP_QLinearConv && !((const zc_attrs_QLinearConv *)n->attrs)->channels_last;
 }
 
 static bool byte_conv(layout *l, zc_nid n)

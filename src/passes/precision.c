@@ -163,9 +163,15 @@ static zc_vid cast(zc_precision *p, zc_vid v, zc_dtype to)
     return made;
 }
 
-static const char *clamp_text(zc_dtype narrow)
+const char *zc_precision_clamp_text(zc_dtype narrow)
 {
     return narrow == ZC_F16 ? CLAMPED("f16", F16_MAX) : CLAMPED("bf16", BF16_MAX);
+}
+
+const char *zc_precision_rounding_text(zc_dtype narrow)
+{
+    return narrow == ZC_F16 ? "f32(" CLAMPED("f16", F16_MAX) ")"
+                            : "f32(" CLAMPED("bf16", BF16_MAX) ")";
 }
 
 zc_vid zc_precision_origin(const zc_graph *g, zc_vid v)
@@ -175,7 +181,7 @@ zc_vid zc_precision_origin(const zc_graph *g, zc_vid v)
     if (!node || node->op != ZC_OP_Pointwise || node->nin != 1) return 0;
     const char *expr = ((const zc_attrs_Pointwise *)node->attrs)->expr;
     bool narrows = zc_val(g, node->in[0])->type.dtype == ZC_F32 &&
-                   strcmp(expr, clamp_text(zc_val(g, v)->type.dtype)) == 0;
+                   strcmp(expr, zc_precision_clamp_text(zc_val(g, v)->type.dtype)) == 0;
     return narrows ? node->in[0] : 0;
 }
 
@@ -183,7 +189,8 @@ static zc_vid narrow_clamped(zc_precision *p, zc_vid v)
 {
     zc_vid made = converted(p, v, ZC_OP_Pointwise, p->narrow);
     if (made)
-        ZC_NODE_SET(p->g, Pointwise, zc_val(p->g, made)->producer, expr, clamp_text(p->narrow));
+        ZC_NODE_SET(p->g, Pointwise, zc_val(p->g, made)->producer, expr,
+                    zc_precision_clamp_text(p->narrow));
     return made;
 }
 

@@ -49,7 +49,15 @@ zc_vid zc_precision_wide_for(zc_precision *p, zc_vid v, zc_nid user);
 /* The f32 value that v is the narrow form of, by zc_precision_narrow; 0: it is none. */
 zc_vid zc_precision_origin(const zc_graph *g, zc_vid v);
 
+/* The expressions of these conversions, and of the same that give f32. */
+const char *zc_precision_clamp_text(zc_dtype narrow);
+const char *zc_precision_rounding_text(zc_dtype narrow);
+
 /* Puts the conversions into the blocks. */
 zc_status zc_precision_place(zc_precision *p);
+
+/* Turns what was lowered back into f32, with roundings (zc_mixed.emulate). was[count]: the values'
+ * types before. */
+zc_status zc_precision_emulate(zc_graph *g, const zc_dtype *was, size_t count, zc_diag *diag);
 
 #endif

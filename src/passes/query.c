@@ -24,6 +24,12 @@ zc_nid zc_producer(const zc_graph *g, zc_vid v)
     return v && zc_val(g, v)->kind == ZC_VALUE_NODE ? zc_val(g, v)->producer : 0;
 }
 
+bool zc_only_moves(zc_op op)
+{
+    return (zc_op_get(op)->flags & ZC_OPF_VIEW) || op == ZC_OP_Transpose ||
+           op == ZC_OP_DepthToSpace || op == ZC_OP_SpaceToDepth;
+}
+
 zc_status zc_each_node(zc_graph *g, zc_block *b, bool (*fn)(zc_graph *g, zc_nid n, void *user),
                        void *user, zc_diag *diag)
 {

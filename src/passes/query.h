@@ -11,6 +11,8 @@ bool zc_same_shape(const zc_type *a, const zc_type *b);
 bool zc_is_splat(const zc_graph *g, zc_vid v, double x);
 /* The node that makes v, or 0 (an input, a parameter, a constant). */
 zc_nid zc_producer(const zc_graph *g, zc_vid v);
+/* Has its result the elements of its first operand, each once? */
+bool zc_only_moves(zc_op op);
 /* Calls fn for every live node of the block and of its regions, inner ones first, with the node's
  * inputs resolved. fn may remove the node, forward values and append nodes elsewhere; it returns
  * false when memory is exhausted. */

@@ -15,7 +15,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "plans are read in place: little-endian only");
 
 #define ZC_PLAN_MAGIC      "\x89ZCP\r\n\x1a\n"
-#define ZC_PLAN_MAJOR      4 /* a reader refuses another */
+#define ZC_PLAN_MAJOR      5 /* a reader refuses another */
 #define ZC_PLAN_MINOR      0
 #define ZC_PLAN_ALIGN      256
 #define ZC_PLAN_DATA_ALIGN 64 /* of each constant */
@@ -74,7 +74,7 @@ typedef struct zc_plan_list {
     uint32_t first, count;
 } zc_plan_list;
 
-enum { ZC_PLAN_TF32 = 1 };
+enum { ZC_PLAN_TF32 = 1 }; /* products may round: of META all, of STEP this one */
 
 typedef struct zc_plan_meta {
     uint32_t model_name, version, target; /* strings */
@@ -85,8 +85,9 @@ typedef struct zc_plan_meta {
     uint32_t producer, producer_version, domain, doc;
     int64_t model_version;
     zc_plan_list pairs;
+    zc_plan_list precision; /* strings in REFS: lines that tell how types were chosen */
 } zc_plan_meta;
-_Static_assert(sizeof(zc_plan_meta) == 96, "meta size");
+_Static_assert(sizeof(zc_plan_meta) == 104, "meta size");
 
 typedef struct zc_plan_dref {
     int64_t k;
@@ -113,7 +114,7 @@ typedef struct zc_plan_step {
     uint32_t op, name; /* strings */
     zc_plan_list in, out, blocks, prov, attrs;
     zc_plan_list choices;
-    uint32_t why, reserved; /* string */
+    uint32_t why, flags; /* string; ZC_PLAN_TF32 */
 } zc_plan_step;
 _Static_assert(sizeof(zc_plan_step) == 64, "step size");
 

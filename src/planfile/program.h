@@ -41,6 +41,7 @@ typedef struct zc_pstep {
     uint32_t nchoices;
     const struct zc_pchoice *choices;
     const char *why; /* of a GPU program's CPU step: the reason; else "" */
+    bool tf32;       /* a product that may round f32 factors to tf32, whatever the program says */
 } zc_pstep;
 
 /* Why a GPU program's step runs on the CPU by design: it computes what the host needs to launch
@@ -101,6 +102,8 @@ typedef struct zc_program {
     uint8_t model_sha256[32];
     zc_origin origin;
     bool tf32; /* of a GPU program: may products round f32 factors to tf32? */
+    uint32_t nprecision;
+    const char *const *precision; /* lines that tell how types were chosen; may be none */
     uint32_t ndims, nvalues, nsteps, nblocks, nkernels, nbinaries, nsources;
     const zc_dim_node *dim_nodes;
     const zc_pvalue *values;

@@ -456,7 +456,8 @@ static zc_status read_step(plan_reader *r, uint32_t i, zc_pstep *out)
     ZC_TRY(get_refs(r, s->blocks, count(r, ZC_PLAN_BLKS), "block", &out->blocks));
     ZC_TRY(get_strings(r, s->prov, &out->prov));
     ZC_TRY(get_string(r, s->why, &out->why));
-    if (s->reserved) return bad(r, "a step's flags are unknown");
+    if (s->flags > ZC_PLAN_TF32) return bad(r, "a step's flags are unknown");
+    out->tf32 = s->flags & ZC_PLAN_TF32;
     return read_choices(r, s->choices, out);
 }
 
@@ -584,6 +585,8 @@ static zc_status read_meta(plan_reader *r)
     memcpy(r->p->model_sha256, m->model_sha256, sizeof m->model_sha256);
     ZC_TRY(get_strings(r, m->input_names, &r->p->input_names));
     ZC_TRY(get_strings(r, m->output_names, &r->p->output_names));
+    r->p->nprecision = m->precision.count;
+    ZC_TRY(get_strings(r, m->precision, &r->p->precision));
     return read_origin(r, m, &r->p->origin);
 }
 

@@ -189,7 +189,8 @@ static void put_steps(plan_writer *w)
                           .prov = put_strings(w, s->prov, s->nprov),
                           .attrs = put_attrs(w, s),
                           .choices = put_choices(w, s),
-                          .why = put_string(w, s->why)};
+                          .why = put_string(w, s->why),
+                          .flags = s->tf32 ? ZC_PLAN_TF32 : 0};
         zc_buf_append(&w->sections[ZC_PLAN_STEP], &r, sizeof r);
     }
 }
@@ -253,7 +254,8 @@ static void put_meta(plan_writer *w)
                       .domain = put_string(w, p->origin.domain),
                       .doc = put_string(w, p->origin.doc),
                       .model_version = p->origin.version,
-                      .pairs = put_strings(w, p->origin.pairs, 2 * p->origin.npairs)};
+                      .pairs = put_strings(w, p->origin.pairs, 2 * p->origin.npairs),
+                      .precision = put_strings(w, p->precision, p->nprecision)};
     memcpy(r.model_sha256, p->model_sha256, sizeof r.model_sha256);
     zc_buf_append(&w->sections[ZC_PLAN_META], &r, sizeof r);
 }

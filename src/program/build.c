@@ -121,6 +121,7 @@ static zc_status add_step(builder *b, const zc_node *node, uint32_t *out)
                   .nprov = (uint32_t)node->nprov,
                   .name = node->name,
                   .why = "",
+                  .tf32 = node->tf32,
                   .prov = node->prov};
     ZC_TRY(use_all(b, node->in, s.nin, &s.in));
     ZC_TRY(add_attr_constants(b, node));

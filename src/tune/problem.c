@@ -74,6 +74,6 @@ bool zc_problem_text(const zc_program *p, const zc_pstep *step, zc_buf *out)
     zc_buf_puts(out, ") -> ");
     if (!put_values(p, step->out, step->nout, out)) return false;
     if (!put_attrs(step, out)) return false;
-    if (p->tf32) zc_buf_puts(out, " tf32");
+    if (p->tf32 || step->tf32) zc_buf_puts(out, " tf32");
     return !out->failed && out->len <= TEXT_MOST;
 }

@@ -76,7 +76,7 @@ expect why-instruction 0 "threads=384, smem=229504, cluster=1} (wgmma: 128x64 " 
 expect verbose 0 " kernels: " on env ZC_CACHE_DIR="$dir/cold" "$zc" compile "$model" -o "$dir/why.plan" --target sm_90 --verbose
 expect verbose-cached 0 " sm_90: from the cache" \
     on env ZC_CACHE_DIR="$dir/cold" "$zc" compile "$model" -o "$dir/why.plan" --target sm_90 --verbose
-expect verbose-no-gpu 1 "--verbose does nothing without --output and --target of a GPU" \
+expect verbose-no-gpu 1 "--verbose does nothing without --output, and --target of a GPU or --precision auto" \
     "$zc" compile "$model" -o "$dir/none.plan" --verbose
 
 expect profile-run 0 "on hostcuda" on "$zc" run "$dir/profile.plan" --random --dim batch=8 --device cuda

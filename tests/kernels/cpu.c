@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "cpu/fast.h"
+#include "op/kernels.h"
 
 static const struct {
     const char *op, *kernel;
@@ -185,7 +186,9 @@ int kc_check_cpu_rows(const bool ran[KC_FAST])
 {
     int missing = 0;
     for (size_t i = 0; i < ZC_COUNTOF(fast); i++) {
-        if (ran[i]) continue;
+        /* Cases are of kernels on a GPU, too; what has none there is compared in tests/unit. */
+        const bool cases = zc_family_of(zc_op_find(fast[i].op, strlen(fast[i].op)), 0) >= 0;
+        if (ran[i] || !cases) continue;
         printf("FAIL the row FAST(%s, %s) was not executed\n", fast[i].op, fast[i].kernel);
         missing++;
     }

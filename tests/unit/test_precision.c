@@ -224,7 +224,7 @@ static void test_unknown_precision(void **state)
         expect_fail(
             diag,
             compile("opset 19\nin x 1 2\nout y 1 *\nnode Relu x y\n", names[i], &bytes, &len, diag),
-            ZC_ERR_ARG, "is no precision (need f32, tf32, f16 or bf16)");
+            ZC_ERR_ARG, "is no precision (need f32, tf32, f16, bf16 or auto)");
         assert_null(bytes);
     }
     zc_diag_destroy(&diag);

@@ -1,0 +1,248 @@
+#include "driver/choose_precision.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "op/differ.h"
+#include "precision/search.h"
+
+/* The runs that errors are measured by. */
+typedef struct bench {
+    const zc_choose_precision_params *params;
+    zc_mixed *mixed;
+    zc_plan *reference;
+    size_t inputs, outputs;
+    const char **names;         /* of outputs */
+    ZC_VEC(zc_tensor) expected; /* by sample and output */
+} bench;
+
+/* ---- runs ---- */
+
+static zc_status load(bench *b, zc_mixed *mixed, zc_plan **out, zc_diag *diag)
+{
+    zc_buf bytes = {0};
+    zc_status status = b->params->compile(b->params->user, mixed, &bytes, diag);
+    if (status == ZC_OK) status = zc_plan_load_bytes(bytes.data, bytes.len, out, diag);
+    zc_buf_fini(&bytes);
+    return status;
+}
+
+static zc_status run_sample(const bench *b, zc_session *s, size_t sample, zc_diag *diag)
+{
+    const zc_view *values = b->params->p->samples + sample * b->inputs;
+    for (size_t i = 0; i < b->inputs; i++)
+        ZC_TRY(zc_session_set_input(s, i, &values[i], true, diag));
+    return zc_session_run(s, diag);
+}
+
+static zc_status tensor_of(const zc_session *s, size_t i, zc_tensor *out, zc_diag *diag)
+{
+    zc_view v;
+    ZC_TRY(zc_session_output(s, i, &v, diag));
+    *out =
+        (zc_tensor){.dtype = (zc_dtype)v.elem, .rank = v.rank, .data = (void *)(uintptr_t)v.data};
+    memcpy(out->dims, v.dims, sizeof out->dims);
+    return ZC_OK;
+}
+
+typedef zc_status result_fn(bench *b, size_t sample, size_t output, const zc_tensor *t, void *user,
+                            zc_diag *diag);
+
+/* Tells every result of every sample. */
+static zc_status run_all(bench *b, zc_plan *plan, result_fn *told, void *user, zc_diag *diag)
+{
+    zc_session *s = NULL;
+    ZC_TRY(zc_session_create(plan, NULL, &s, diag));
+    zc_status status = ZC_OK;
+    for (size_t k = 0; k < b->params->p->sample_count && status == ZC_OK; k++) {
+        status = run_sample(b, s, k, diag);
+        for (size_t i = 0; i < b->outputs && status == ZC_OK; i++) {
+            zc_tensor t;
+            status = tensor_of(s, i, &t, diag);
+            if (status == ZC_OK) status = told(b, k, i, &t, user, diag);
+        }
+    }
+    (void)zc_session_destroy(&s);
+    return status;
+}
+
+static zc_status keep(bench *b, size_t sample, size_t output, const zc_tensor *t, void *user,
+                      zc_diag *diag)
+{
+    size_t bytes;
+    zc_tensor copy = *t;
+    (void)sample, (void)user;
+    if (!zc_tensor_bytes(t, &bytes) || !(copy.data = zc_calloc(bytes, 1)))
+        return zc_fail_nomem(diag, b->names[output], 0);
+    if (bytes) memcpy(copy.data, t->data, bytes);
+    if (ZC_VEC_PUSH(&b->expected, copy)) return ZC_OK;
+    free(copy.data);
+    return zc_fail_nomem(diag, b->names[output], bytes);
+}
+
+static zc_status compare(bench *b, size_t sample, size_t output, const zc_tensor *t, void *user,
+                         zc_diag *diag)
+{
+    zc_precision_error *worst = user;
+    const zc_tensor *need = &b->expected.data[sample * b->outputs + output];
+    zc_difference d = zc_differ(t, need, 0, 0);
+    double error = zc_difference_error(&d, need->dtype);
+    (void)diag;
+    if (error > worst->error) *worst = (zc_precision_error){error, output};
+    return ZC_OK;
+}
+
+static zc_status measure(void *user, const zc_precision_type *types, zc_precision_error *out,
+                         zc_diag *diag)
+{
+    bench *b = user;
+    zc_plan *plan = NULL;
+    *out = (zc_precision_error){.error = 0};
+    b->mixed->types = types;
+    zc_status status = load(b, b->mixed, &plan, diag);
+    if (status == ZC_OK) status = run_all(b, plan, compare, out, diag);
+    zc_plan_destroy(&plan);
+    return status;
+}
+
+static zc_status run_reference(bench *b, zc_diag *diag)
+{
+    zc_plan_info info;
+    ZC_TRY(load(b, NULL, &b->reference, diag));
+    ZC_TRY(zc_plan_info_get(b->reference, &info));
+    b->inputs = info.inputs;
+    b->outputs = info.outputs;
+    b->names = zc_calloc(info.outputs + 1, sizeof *b->names);
+    if (!b->names) return zc_fail_nomem(diag, "outputs", info.outputs);
+    for (size_t i = 0; i < info.outputs; i++) {
+        zc_io_info io;
+        ZC_TRY(zc_plan_output(b->reference, i, &io, diag));
+        b->names[i] = io.name;
+    }
+    return run_all(b, b->reference, keep, NULL, diag);
+}
+
+static void end_bench(bench *b)
+{
+    for (size_t i = 0; i < b->expected.len; i++) free(b->expected.data[i].data);
+    ZC_VEC_FINI(&b->expected);
+    free(b->names);
+    zc_plan_destroy(&b->reference);
+}
+
+/* ---- parameters ---- */
+
+static zc_status take_allowed(const zc_compile_params *p, zc_precision_params *out, zc_diag *diag)
+{
+    for (size_t i = 0; i < p->allow_count; i++) {
+        zc_precision_type t = zc_precision_type_find(p->allow[i]);
+        if (t == ZC_PRECISION_COUNT)
+            return zc_fail(diag, ZC_ERR_ARG, p->allow[i],
+                           "is no type that may be allowed (need f16, bf16, tf32 or f32)");
+        out->allowed[t] = true;
+    }
+    for (int t = 0; t < ZC_PRECISION_COUNT && !p->allow_count; t++) out->allowed[t] = true;
+    return ZC_OK;
+}
+
+static zc_status check(const zc_compile_params *p, zc_diag *diag)
+{
+    if (!(p->max_error > 0) || isinf(p->max_error))
+        return zc_fail(diag, ZC_ERR_ARG, "max_error", "got %g, need more than 0", p->max_error);
+    if (!p->sample_count)
+        return zc_fail(diag, ZC_ERR_ARG, "samples", "errors are measured on samples (got none)");
+    return ZC_OK;
+}
+
+/* ---- what was found ---- */
+
+static zc_status take_types(const zc_precision_found *found, zc_chosen_precision *out,
+                            zc_diag *diag)
+{
+    zc_precision_type *types = zc_arena_alloc(&out->arena, found->parts.len + 1, sizeof *types);
+    if (!types) return zc_fail_nomem(diag, "precision", found->parts.len);
+    for (size_t i = 0; i < found->parts.len; i++) types[i] = found->parts.data[i].type;
+    out->mixed.types = types;
+    out->mixed.emulate = false;
+    return ZC_OK;
+}
+
+static zc_status take_lines(const zc_buf *text, zc_chosen_precision *out, zc_diag *diag)
+{
+    size_t n = 0;
+    char *copy = text->failed ? NULL : zc_arena_strndup(&out->arena, text->data, text->len);
+    for (size_t i = 0; copy && i < text->len; i++) n += copy[i] == '\n';
+    out->lines = copy ? zc_arena_alloc(&out->arena, n + 1, sizeof *out->lines) : NULL;
+    if (!out->lines) return zc_fail_nomem(diag, "report", text->len);
+    for (char *line = copy, *end; (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        out->lines[out->line_count++] = line;
+    }
+    return ZC_OK;
+}
+
+static zc_status write_front(const zc_compile_params *p, const zc_precision_found *found,
+                             zc_diag *diag)
+{
+    zc_buf text = {0};
+    if (!p->pareto) return ZC_OK;
+    zc_status status = zc_precision_front(found, &text)
+                           ? zc_file_write(p->pareto, text.data, text.len, diag)
+                           : zc_fail_nomem(diag, "front", 0);
+    zc_buf_fini(&text);
+    return status;
+}
+
+static zc_status tell(const bench *b, const zc_precision_params *search,
+                      const zc_precision_found *found, zc_chosen_precision *out, zc_diag *diag)
+{
+    zc_buf text = {0};
+    zc_precision_report(search, b->mixed, found, &text);
+    zc_status status = take_lines(&text, out, diag);
+    if (status == ZC_OK && b->params->told) zc_buf_append(b->params->told, text.data, text.len);
+    zc_buf_fini(&text);
+    return status;
+}
+
+static zc_status choose(bench *b, zc_chosen_precision *out, zc_diag *diag)
+{
+    const zc_compile_params *p = b->params->p;
+    zc_precision_found found;
+    zc_precision_params search = {.max_error = p->max_error,
+                                  .any_speed = p->allow_count && !b->params->targets->narchs,
+                                  .wants_front = p->pareto,
+                                  .chips = {b->params->targets->archs, b->params->targets->narchs},
+                                  .measure = measure,
+                                  .user = b};
+    ZC_TRY(check(p, diag));
+    ZC_TRY(take_allowed(p, &search, diag));
+    ZC_TRY(run_reference(b, diag));
+    ZC_TRY(b->params->compile(b->params->user, b->mixed, NULL, diag));
+    search.outputs = b->names;
+    zc_status status = zc_precision_search(&search, b->mixed, &found, diag);
+    if (status == ZC_OK) status = tell(b, &search, &found, out, diag);
+    if (status == ZC_OK) status = take_types(&found, out, diag);
+    if (status == ZC_OK) status = write_front(p, &found, diag);
+    zc_precision_found_fini(&found);
+    return status;
+}
+
+zc_status zc_choose_precision(const zc_choose_precision_params *params, zc_chosen_precision *out,
+                              zc_diag *diag)
+{
+    zc_arena_init(&out->arena, 0);
+    out->is_begun = true;
+    out->mixed = (zc_mixed){.emulate = true, .arena = &out->arena};
+    bench b = {.params = params, .mixed = &out->mixed};
+    zc_status status = choose(&b, out, diag);
+    end_bench(&b);
+    return status;
+}
+
+void zc_chosen_precision_fini(zc_chosen_precision *c)
+{
+    if (c->is_begun) zc_arena_fini(&c->arena);
+    ZC_VEC_FINI(&c->mixed.parts);
+}

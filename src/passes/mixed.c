@@ -1,0 +1,212 @@
+#include "passes/mixed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "op/work.h"
+#include "passes/cost.h"
+#include "passes/precision_rules.h"
+#include "passes/query.h"
+
+static const struct {
+    const char *name;
+    zc_dtype dtype;
+} types[] = {
+#define TYPE(name, dtype) {#name, dtype},
+#include "passes/precision_types.def"
+};
+
+const char *zc_precision_type_name(zc_precision_type t)
+{
+    return types[t].name;
+}
+
+zc_dtype zc_precision_dtype(zc_precision_type t)
+{
+    return types[t].dtype;
+}
+
+zc_precision_type zc_precision_type_find(const char *name)
+{
+    int t = 0;
+    while (t < ZC_PRECISION_COUNT && strcmp(types[t].name, name) != 0) t++;
+    return (zc_precision_type)t;
+}
+
+/* ---- finding parts ---- */
+
+typedef struct finder {
+    const zc_graph *g;
+    zc_mixed *m;
+    bool describes;
+    uint32_t *of; /* by node: its part's number, from 1 */
+    uint32_t count;
+    ZC_VEC(zc_buf) names; /* by part */
+    zc_diag *diag;
+} finder;
+
+static zc_status no_memory(const finder *f)
+{
+    return zc_fail_nomem(f->diag, "precision", 0);
+}
+
+static bool is_f32(const finder *f, zc_vid v)
+{
+    return v && zc_val(f->g, v)->type.dtype == ZC_F32;
+}
+
+static uint32_t part_of_value(const finder *f, zc_vid v)
+{
+    zc_nid n = is_f32(f, v) ? zc_producer(f->g, v) : 0;
+    return n ? f->of[n] : 0;
+}
+
+/* The latest of the parts that the operands are of. */
+static uint32_t followed(const finder *f, const zc_node *n)
+{
+    uint32_t latest = 0;
+    for (int i = 0; i < n->nin; i++) {
+        uint32_t part = part_of_value(f, n->in[i]);
+        if (part > latest) latest = part;
+    }
+    return latest;
+}
+
+static zc_tensor tensor_of(const finder *f, zc_vid v)
+{
+    if (!v) return (zc_tensor){.dtype = ZC_NONE};
+    const zc_type *t = &zc_val(f->g, v)->type;
+    zc_tensor out = {.dtype = t->dtype, .rank = t->rank < 0 ? 0 : t->rank};
+    for (int d = 0; d < out.rank; d++)
+        out.dims[d] = zc_dim_is_const(t->dims[d]) ? t->dims[d].k : ZC_COST_DIM;
+    return out;
+}
+
+static double weights_of(const finder *f, const zc_node *n)
+{
+    double sum = 0;
+    for (int i = 0; i < n->nin; i++)
+        if (is_f32(f, n->in[i]) && zc_val(f->g, n->in[i])->kind == ZC_VALUE_CONST)
+            sum += (double)zc_cost_bytes(&zc_val(f->g, n->in[i])->type);
+    return sum;
+}
+
+static zc_status describe(finder *f, const zc_node *n, uint32_t number)
+{
+    zc_precision_part *part = &f->m->parts.data[number - 1];
+    zc_buf *names = &f->names.data[number - 1];
+    zc_buf_printf(names, "%s%s '%s'", names->len ? ", " : "", zc_op_get(n->op)->name, n->name);
+    zc_tensor *all = zc_calloc((size_t)n->nin + (size_t)n->nout + 1, sizeof *all);
+    if (!all) return no_memory(f);
+    for (int i = 0; i < n->nin; i++) all[i] = tensor_of(f, n->in[i]);
+    for (int i = 0; i < n->nout; i++) all[n->nin + i] = tensor_of(f, n->out[i]);
+    zc_work work = zc_work_of(zc_op_get(n->op), n->attrs, n->nin, all, n->nout, all + n->nin);
+    free(all);
+    part->bytes += work.bytes_in + work.bytes_out;
+    part->operations += work.operations > 0 ? work.operations : 0;
+    part->weights += weights_of(f, n);
+    return ZC_OK;
+}
+
+static zc_status begin_part(finder *f, const zc_node *n)
+{
+    const zc_precision_part part = {.is_product = zc_precision_is_product(n->op),
+                                    .keeps = zc_precision_sensitive(n->op)};
+    const zc_buf names = {.len = 0};
+    f->count++;
+    if (!f->describes) return ZC_OK;
+    return ZC_VEC_PUSH(&f->m->parts, part) && ZC_VEC_PUSH(&f->names, names) ? ZC_OK : no_memory(f);
+}
+
+static bool begins(const finder *f, const zc_node *n, zc_precision_rule r, uint32_t follows)
+{
+    if (r == ZC_RULE_LOWER) return true;
+    bool may = r == ZC_RULE_FOLLOW || r == ZC_RULE_CLAMP;
+    return may && ((follows && zc_precision_sensitive(n->op)) ||
+                   (!follows && zc_precision_reads_table(f->g, n)));
+}
+
+static bool is_of_floats(const finder *f, const zc_node *n)
+{
+    for (int i = 0; i < n->nin; i++)
+        if (is_f32(f, n->in[i])) return true;
+    return false;
+}
+
+static zc_status find_block(finder *f, const zc_block *b);
+
+static zc_status find_node(finder *f, zc_nid id)
+{
+    const zc_node *n = zc_node_at(f->g, id);
+    for (int r = 0; r < n->nregions; r++) ZC_TRY(find_block(f, n->regions[r]));
+    if (n->op == ZC_OP_NONE || n->nregions || !is_of_floats(f, n)) return ZC_OK;
+    zc_precision_rule rule = zc_precision_rule_of(f->g, n);
+    uint32_t follows = followed(f, n);
+    if (begins(f, n, rule, follows)) {
+        ZC_TRY(begin_part(f, n));
+        f->of[id] = f->count;
+    } else if (rule == ZC_RULE_FOLLOW || rule == ZC_RULE_CLAMP) {
+        f->of[id] = follows;
+    }
+    return f->of[id] && f->describes ? describe(f, n, f->of[id]) : ZC_OK;
+}
+
+static zc_status find_block(finder *f, const zc_block *b)
+{
+    for (size_t i = 0; i < b->nodes.len; i++) ZC_TRY(find_node(f, b->nodes.data[i]));
+    return ZC_OK;
+}
+
+/* ---- what makes an output ---- */
+
+/* The operand that the node passes on, element by element or by the row. */
+static zc_vid passed_on(const finder *f, const zc_node *n)
+{
+    const unsigned flags = zc_op_get(n->op)->flags;
+    bool passes = (flags & (ZC_OPF_VIEW | ZC_OPF_POINTWISE)) || n->op == ZC_OP_Softmax ||
+                  n->op == ZC_OP_LogSoftmax || n->op == ZC_OP_Transpose;
+    for (int i = 0; passes && i < n->nin; i++)
+        if (is_f32(f, n->in[i]) && zc_val(f->g, n->in[i])->kind == ZC_VALUE_NODE) return n->in[i];
+    return 0;
+}
+
+static void keep_output(const finder *f, zc_vid v)
+{
+    while (v && is_f32(f, v)) {
+        zc_nid n = zc_producer(f->g, v);
+        if (!n) return;
+        zc_precision_part *part = f->of[n] ? &f->m->parts.data[f->of[n] - 1] : NULL;
+        if (part && !part->keeps) part->keeps = "makes an output";
+        v = passed_on(f, zc_node_at(f->g, n));
+    }
+}
+
+static zc_status find(finder *f)
+{
+    ZC_TRY(find_block(f, &f->g->top));
+    if (!f->describes) return ZC_OK;
+    for (size_t i = 0; i < f->g->top.outputs.len; i++) keep_output(f, f->g->top.outputs.data[i]);
+    for (size_t i = 0; i < f->names.len; i++) {
+        const zc_buf *names = &f->names.data[i];
+        char *own = names->failed ? NULL : zc_arena_strndup(f->m->arena, names->data, names->len);
+        if (!own) return no_memory(f);
+        f->m->parts.data[i].names = own;
+    }
+    return ZC_OK;
+}
+
+zc_status zc_mixed_find(const zc_graph *g, zc_mixed *m, uint32_t **of, zc_diag *diag)
+{
+    finder f = {.g = g,
+                .m = m,
+                .describes = !m->parts.len,
+                .of = zc_calloc(g->nodes.len, sizeof *f.of),
+                .diag = diag};
+    *of = f.of;
+    zc_status status = f.of ? find(&f) : no_memory(&f);
+    for (size_t i = 0; i < f.names.len; i++) zc_buf_fini(&f.names.data[i]);
+    ZC_VEC_FINI(&f.names);
+    if (status == ZC_OK && f.count != m->parts.len)
+        status = zc_fail(diag, ZC_ERR_INTERNAL, NULL, "the graph has other parts than before");
+    return status;
+}

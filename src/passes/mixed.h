@@ -1,0 +1,44 @@
+/* Precision by part of the graph: what lower_precision turns f32 into where not everything gets the
+ * same type.
+ *
+ * A part is an operation that is lowered whatever its operands are (a product, a normalisation) and
+ * the operations that follow it, up to the next such one. Parts are numbered in running order; the
+ * same graph has the same parts. */
+#ifndef ZC_PASSES_MIXED_H
+#define ZC_PASSES_MIXED_H
+
+#include "ir/graph.h"
+
+typedef enum zc_precision_type {
+#define TYPE(name, dtype) ZC_PRECISION_##name,
+#include "passes/precision_types.def"
+    ZC_PRECISION_COUNT
+} zc_precision_type;
+
+const char *zc_precision_type_name(zc_precision_type t);
+/* Of its values in memory. */
+zc_dtype zc_precision_dtype(zc_precision_type t);
+/* ZC_PRECISION_COUNT: there is no such type. */
+zc_precision_type zc_precision_type_find(const char *name);
+
+typedef struct zc_precision_part {
+    const char *names;                 /* "Conv 'stem', Relu 'relu'": its operations */
+    bool is_product;                   /* tf32 is something to it */
+    const char *keeps;                 /* why it is f32 from the start; NULL: it is not */
+    double operations, bytes, weights; /* in f32, as zc_work_of counts; a size that is not known
+                                          counts ZC_COST_DIM. weights: bytes of constants */
+} zc_precision_part;
+
+typedef struct zc_mixed {
+    const zc_precision_type *types; /* by part; NULL: all f32 */
+    bool emulate;    /* f32 everywhere, rounded where another type would round: for measuring errors
+                        with fast kernels. Every operation rounds its result, as without fusions */
+    zc_arena *arena; /* of the names in `parts` */
+    ZC_VEC(zc_precision_part) parts; /* the pass describes them when there are none yet */
+} zc_mixed;
+
+/* Numbers the parts; *of: by node, its part's number, from 1, or 0. The caller frees *of, also
+ * after a failure. */
+zc_status zc_mixed_find(const zc_graph *g, zc_mixed *m, uint32_t **of, zc_diag *diag);
+
+#endif

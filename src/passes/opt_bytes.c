@@ -1,0 +1,195 @@
+/* Quantisation before what only moves, compares or joins elements, which then are bytes. What
+ * follows has the bits that it had: quantisation is a function of one element that keeps their
+ * order.
+ *
+ * On the CPU alone, whose kernels of bytes are fast. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "passes/passes.h"
+#include "passes/quantised.h"
+
+typedef struct hoisting {
+    zc_use_counts uses;
+    size_t *changes;
+} hoisting;
+
+/* Scale and zero point that are known, the scale positive, finite and so that no byte overflows. */
+typedef struct quanta {
+    zc_dtype dtype;
+    float scale;
+    int64_t zero;
+} quanta;
+
+static bool quanta_of(const zc_graph *g, zc_vid scale, zc_vid zero, zc_dtype dtype, quanta *out)
+{
+    const zc_tensor *s = zc_known(g, scale), *z = zc_known(g, zero);
+    if (!s || (zero && !z)) return false;
+    *out = (quanta){.dtype = dtype, .scale = (float)zc_scale_at(s, 0)};
+    if (z) out->zero = zc_load_i64(dtype, z->data, 0);
+    return out->scale > 0 && isfinite(255 * out->scale);
+}
+
+static bool quanta_after(const zc_graph *g, const zc_node *q, quanta *out)
+{
+    return quanta_of(g, q->in[1], zc_node_in(q, ZC_IN_QuantizeLinear_zero),
+                     zc_val(g, q->out[0])->type.dtype, out);
+}
+
+/* Of v, when it is made of bytes with one scale. */
+static bool quanta_before(const zc_graph *g, zc_vid v, zc_quantised *b, quanta *out)
+{
+    return zc_dequantised(g, v, b) && b->axis < 0 && zc_is_bytes(g, b->x) &&
+           quanta_of(g, b->scale, b->zero, zc_val(g, b->x)->type.dtype, out);
+}
+
+static bool same_quanta(const quanta *a, const quanta *b)
+{
+    return a->dtype == b->dtype && a->scale == b->scale && a->zero == b->zero;
+}
+
+/* Bytes that were made floats and are made the same bytes again: |byte - zero| <= 255, so that the
+ * two roundings between are lost in the third. */
+static bool again(zc_graph *g, zc_nid n, const hoisting *p)
+{
+    const zc_node *q = zc_node_at(g, n);
+    zc_quantised b;
+    quanta from, to;
+    if (!quanta_before(g, q->in[0], &b, &from) || !quanta_after(g, q, &to)) return true;
+    if (!same_quanta(&from, &to)) return true;
+    zc_graph_forward(g, q->out[0], b.x);
+    zc_graph_remove(g, n);
+    zc_drop(g, &p->uses, b.by);
+    ++*p->changes;
+    return true;
+}
+
+static int64_t quantum(const quanta *q, double v)
+{
+    const int64_t low = q->dtype == ZC_I8 ? -128 : 0;
+    const double r = nearbyint((double)((float)v / q->scale)) + (double)q->zero;
+    return r < (double)low ? low : r > (double)(low + 255) ? low + 255 : (int64_t)r;
+}
+
+/* Does node m cut off nothing but what quantisation cuts off, too? */
+static bool cuts_nothing(const zc_graph *g, zc_nid m, const quanta *q)
+{
+    const zc_node *node = zc_node_at(g, m);
+    const int64_t low = q->dtype == ZC_I8 ? -128 : 0;
+    double least = 0, most = INFINITY;
+    if (node->op == ZC_OP_Clip &&
+        (!zc_graph_splat(g, node->in[1], &least) || !zc_graph_splat(g, node->in[2], &most)))
+        return false;
+    return (node->op == ZC_OP_Relu || node->op == ZC_OP_Clip) && least < most &&
+           quantum(q, least) == low && quantum(q, most) == low + 255;
+}
+
+/* Is each element of m's result one of its first operand's? Quantisation keeps the order of
+ * numbers, so that it may come before a maximum of them. What drops elements is only worth it where
+ * they are bytes already. */
+static bool only_selects(const zc_graph *g, zc_nid m)
+{
+    const zc_node *node = zc_node_at(g, m);
+    const bool pool = node->op == ZC_OP_MaxPool && !zc_node_out(node, 1) &&
+                      zc_val(g, node->in[0])->type.rank == 4;
+    zc_quantised b;
+    quanta q;
+    if (pool || node->op == ZC_OP_Slice) return quanta_before(g, node->in[0], &b, &q);
+    return zc_only_moves(node->op);
+}
+
+static bool visit(zc_graph *g, zc_nid n, void *user);
+
+/* Nodes m and n change places: the one quantises, then the other moves. */
+static bool hoist(zc_graph *g, zc_nid n, zc_nid m, hoisting *p)
+{
+    zc_node *last = zc_node_at(g, n), *first = zc_node_at(g, m);
+    const zc_node move = *first, q = *last;
+    const zc_vid x = move.in[0], between = move.out[0];
+    const zc_dtype dtype = zc_val(g, q.out[0])->type.dtype;
+    *first = q;
+    *last = move;
+    first->out = move.out;
+    last->out = q.out;
+    first->nout = last->nout = 1;
+    first->in[0] = x;
+    last->in[0] = between;
+    zc_val(g, between)->type = zc_val(g, x)->type;
+    zc_val(g, between)->type.dtype = dtype;
+    ++*p->changes;
+    return visit(g, m, p);
+}
+
+/* The bytes of v with other quanta, by the arithmetic of floats that the graph has. 0: no memory.
+ */
+static zc_vid requantised(zc_graph *g, const zc_quantised *b, const quanta *from, const quanta *to)
+{
+    if (same_quanta(from, to)) return b->x;
+    zc_buf text = {0};
+    zc_buf_printf(&text, "%s(round((f32(x0) - (%d)) * (%.9g) / (%.9g)) + (%d))",
+                  zc_dtype_name(to->dtype), (int)from->zero, (double)from->scale, (double)to->scale,
+                  (int)to->zero);
+    const char *expr = text.failed ? NULL : zc_arena_strdup(&g->arena, text.data);
+    zc_buf_fini(&text);
+    if (!expr || !zc_graph_become(g, b->by, ZC_OP_Pointwise, 1, &b->x)) return 0;
+    ZC_NODE_SET(g, Pointwise, b->by, expr, expr);
+    zc_vid made = zc_node_at(g, b->by)->out[0];
+    zc_val(g, made)->type.dtype = to->dtype;
+    return made;
+}
+
+/* Parts of one quantisation or another are joined as bytes. */
+static bool concat(zc_graph *g, zc_nid n, zc_nid m, const hoisting *p)
+{
+    const zc_node *q = zc_node_at(g, n), *node = zc_node_at(g, m);
+    const int nin = node->nin;
+    zc_quantised b;
+    quanta from, to;
+    if (!quanta_after(g, q, &to)) return true;
+    for (int i = 0; i < nin; i++)
+        if (!quanta_before(g, node->in[i], &b, &from) ||
+            (!same_quanta(&from, &to) && !zc_used_once(&p->uses, node->in[i])))
+            return true;
+    const void *attrs = node->attrs;
+    zc_vid *in = zc_arena_dup(&g->arena, node->in, (size_t)nin, sizeof *in);
+    for (int i = 0; in && i < nin; i++) {
+        quanta_before(g, in[i], &b, &from);
+        in[i] = requantised(g, &b, &from, &to);
+        if (!in[i]) return false;
+    }
+    if (!in || !zc_graph_become(g, n, ZC_OP_Concat, nin, in) || !zc_graph_inherit(g, n, m))
+        return false;
+    zc_node_at(g, n)->attrs = zc_graph_attrs_dup(g, ZC_OP_Concat, attrs);
+    zc_graph_remove(g, m);
+    ++*p->changes;
+    return zc_node_at(g, n)->attrs != NULL;
+}
+
+static bool visit(zc_graph *g, zc_nid n, void *user)
+{
+    hoisting *p = user;
+    const zc_node *q = zc_node_at(g, n);
+    quanta to;
+    if (!zc_is_quantised(g, q) || !quanta_after(g, q, &to)) return true;
+    const zc_nid made = zc_producer(g, q->in[0]);
+    const zc_op op = made ? zc_node_at(g, made)->op : ZC_OP_NONE;
+    if (op == ZC_OP_DequantizeLinear) return again(g, n, p);
+    if (!made || !zc_used_once(&p->uses, q->in[0])) return true;
+    if (op == ZC_OP_Concat) return concat(g, n, made, p);
+    if (only_selects(g, made)) return hoist(g, n, made, p);
+    if (!cuts_nothing(g, made, &to)) return true;
+    zc_node_at(g, n)->in[0] = zc_node_at(g, made)->in[0];
+    zc_graph_remove(g, made);
+    ++*p->changes;
+    return zc_graph_inherit(g, n, made) && visit(g, n, user);
+}
+
+zc_status zc_pass_opt_bytes(zc_pass *p)
+{
+    if (p->options->target && p->options->target->cuda) return ZC_OK;
+    hoisting h = {.changes = &p->changes};
+    if (!zc_count_uses(p->g, &h.uses)) return zc_fail_nomem(p->diag, "use counts", 0);
+    zc_status status = zc_each_node(p->g, &p->g->top, visit, &h, p->diag);
+    free(h.uses.of);
+    return status;
+}

@@ -1,0 +1,66 @@
+#include "passes/quantised.h"
+
+bool zc_is_bytes(const zc_graph *g, zc_vid v)
+{
+    const zc_dtype t = zc_val(g, v)->type.dtype;
+    return t == ZC_U8 || t == ZC_I8;
+}
+
+static bool has_one(const zc_type *t)
+{
+    return t->rank == 0 || (t->rank == 1 && zc_dim_is(t->dims[0], 1));
+}
+
+const zc_tensor *zc_known(const zc_graph *g, zc_vid v)
+{
+    const zc_tensor *t = v ? zc_val(g, v)->data : NULL;
+    return t && t->data ? t : NULL;
+}
+
+bool zc_dequantised(const zc_graph *g, zc_vid v, zc_quantised *out)
+{
+    zc_nid n = zc_producer(g, v);
+    const zc_node *node = n ? zc_node_at(g, n) : NULL;
+    if (!node || node->op != ZC_OP_DequantizeLinear) return false;
+    const zc_attrs_DequantizeLinear *a = node->attrs;
+    const zc_type *scale = &zc_val(g, node->in[ZC_IN_DequantizeLinear_scale])->type;
+    const int rank = zc_val(g, v)->type.rank;
+    *out = (zc_quantised){.by = n,
+                          .x = node->in[ZC_IN_DequantizeLinear_x],
+                          .scale = node->in[ZC_IN_DequantizeLinear_scale],
+                          .zero = zc_node_in(node, ZC_IN_DequantizeLinear_zero),
+                          .axis = -1};
+    if (!has_one(scale)) out->axis = a->axis < 0 ? a->axis + rank : a->axis;
+    return a->block_size == 0 && scale->dtype == ZC_F32 && zc_val(g, v)->type.dtype == ZC_F32;
+}
+
+bool zc_is_quantised(const zc_graph *g, const zc_node *n)
+{
+    if (n->op != ZC_OP_QuantizeLinear) return false;
+    const zc_attrs_QuantizeLinear *a = n->attrs;
+    const zc_type *scale = &zc_val(g, n->in[ZC_IN_QuantizeLinear_scale])->type;
+    return a->block_size == 0 && has_one(scale) && scale->dtype == ZC_F32 &&
+           (!a->precision || a->precision == ZC_F32) && zc_val(g, n->in[0])->type.dtype == ZC_F32 &&
+           zc_is_bytes(g, n->out[0]);
+}
+
+double zc_scale_at(const zc_tensor *t, int64_t i)
+{
+    return zc_load_f64(t->dtype, t->data, zc_tensor_numel(t) == 1 ? 0 : i);
+}
+
+bool zc_count_uses(const zc_graph *g, zc_use_counts *out)
+{
+    *out = (zc_use_counts){.of = zc_graph_uses(g), .values = g->values.len};
+    return out->of != NULL;
+}
+
+bool zc_used_once(const zc_use_counts *uses, zc_vid v)
+{
+    return v < uses->values && uses->of[v] == 1;
+}
+
+void zc_drop(zc_graph *g, const zc_use_counts *uses, zc_nid n)
+{
+    if (n && zc_used_once(uses, zc_node_at(g, n)->out[0])) zc_graph_remove(g, n);
+}

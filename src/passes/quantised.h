@@ -1,0 +1,36 @@
+/* What passes ask of quantisation in a graph. */
+#ifndef ZC_PASSES_QUANTISED_H
+#define ZC_PASSES_QUANTISED_H
+
+#include "passes/query.h"
+
+/* Bytes, their scale and their zero point. */
+typedef struct zc_quantised {
+    zc_nid by; /* what makes floats of them */
+    zc_vid x, scale, zero;
+    int64_t axis; /* of several scales; -1: one for all */
+} zc_quantised;
+
+/* Is v a f32 made of integers, with one scale or one for each index of an axis? */
+bool zc_dequantised(const zc_graph *g, zc_vid v, zc_quantised *out);
+/* Makes it bytes of f32, with one scale for all? */
+bool zc_is_quantised(const zc_graph *g, const zc_node *n);
+bool zc_is_bytes(const zc_graph *g, zc_vid v);
+/* The constant v; NULL: it is none, or absent, or without data. */
+const zc_tensor *zc_known(const zc_graph *g, zc_vid v);
+/* Scale i, where one may stand for all. */
+double zc_scale_at(const zc_tensor *t, int64_t i);
+
+/* Uses of the values that a graph had when they were counted. */
+typedef struct zc_use_counts {
+    uint32_t *of; /* the caller frees it */
+    size_t values;
+} zc_use_counts;
+
+/* false: no memory. */
+bool zc_count_uses(const zc_graph *g, zc_use_counts *out);
+bool zc_used_once(const zc_use_counts *uses, zc_vid v);
+/* Removes node n when its result was used once, by what is gone. */
+void zc_drop(zc_graph *g, const zc_use_counts *uses, zc_nid n);
+
+#endif

@@ -1,0 +1,56 @@
+#include "precision/cost.h"
+
+#include <math.h>
+
+typedef struct chip {
+    int arch;
+    double bytes, f32, tf32, f16;
+} chip;
+
+static const chip chips[] = {
+#define CHIP(arch, bytes, f32, tf32, f16) {arch, bytes, f32, tf32, f16},
+#include "precision/chips.def"
+};
+
+static const chip *chip_of(int arch)
+{
+    for (size_t i = 0; i < ZC_COUNTOF(chips); i++)
+        if (chips[i].arch == arch) return &chips[i];
+    return &chips[0];
+}
+
+static double speed(const chip *c, const zc_precision_part *part, zc_precision_type type)
+{
+    if (type == ZC_PRECISION_f32) return c->f32;
+    if (type == ZC_PRECISION_tf32) return part->is_product ? c->tf32 : c->f32;
+    return c->f16;
+}
+
+/* As part of what f32 takes. */
+static double size(zc_precision_type type)
+{
+    return zc_dtype_bits(zc_precision_dtype(type)) / 32.0;
+}
+
+double zc_precision_us(const zc_precision_chips *c, const zc_precision_part *part,
+                       zc_precision_type type)
+{
+    double most = 0;
+    for (int i = 0; i < c->narchs; i++) {
+        const chip *at = chip_of(c->archs[i]);
+        most = fmax(most, part->bytes * size(type) / at->bytes);
+        most = fmax(most, part->operations / speed(at, part, type));
+    }
+    return most * 1e6;
+}
+
+bool zc_precision_faster(const zc_precision_chips *c, const zc_precision_part *part,
+                         zc_precision_type type)
+{
+    return zc_precision_us(c, part, type) < zc_precision_us(c, part, ZC_PRECISION_f32);
+}
+
+double zc_precision_weights(const zc_precision_part *part, zc_precision_type type)
+{
+    return part->weights * size(type);
+}

@@ -1,0 +1,23 @@
+/* What a part costs in each type on a GPU: a roofline of the usual chip of each architecture. It
+ * orders types and plans; it predicts no times. */
+#ifndef ZC_PRECISION_COST_H
+#define ZC_PRECISION_COST_H
+
+#include "passes/mixed.h"
+
+/* Architectures (90 for sm_90) that all count; none: the CPU, of which no such costs are known. */
+typedef struct zc_precision_chips {
+    const int *archs;
+    int narchs;
+} zc_precision_chips;
+
+/* Microseconds on the slowest; 0 without any. */
+double zc_precision_us(const zc_precision_chips *c, const zc_precision_part *part,
+                       zc_precision_type type);
+/* Is the part faster in this type than in f32, as far as is known? */
+bool zc_precision_faster(const zc_precision_chips *c, const zc_precision_part *part,
+                         zc_precision_type type);
+/* Bytes of its weights. */
+double zc_precision_weights(const zc_precision_part *part, zc_precision_type type);
+
+#endif

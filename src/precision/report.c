@@ -1,0 +1,105 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "precision/search.h"
+
+/* ---- the report ---- */
+
+/* Of the squares of all groups' errors that are not f32: independent roundings add up so. */
+static double share(const zc_precision_found *f, size_t part)
+{
+    double all = 0;
+    const zc_precision_choice_of *own = &f->parts.data[part];
+    for (size_t i = 0; i < f->parts.len; i++) {
+        const zc_precision_choice_of *c = &f->parts.data[i];
+        if (c->type == c->from && c->alone > 0) all += c->alone * c->alone / c->grouped;
+    }
+    return all > 0 ? own->alone * own->alone / all : 0;
+}
+
+static void put_why(const zc_precision_params *p, const zc_precision_part *part,
+                    const zc_precision_choice_of *c, double share, zc_buf *out)
+{
+    if (part->keeps)
+        zc_buf_printf(out, "from the start: %s", part->keeps);
+    else if (c->from == ZC_PRECISION_f32)
+        zc_buf_puts(out, p->any_speed      ? "no allowed type changes it"
+                         : p->chips.narchs ? "no allowed type is faster here"
+                                           : "no type is known to be faster on the CPU");
+    else if (c->alone < 0)
+        zc_buf_printf(out, "raised from %s: f32 itself comes near the bound",
+                      zc_precision_type_name(c->from));
+    else if (c->type != c->from)
+        zc_buf_printf(out, "raised from %s, which alone makes an error of %.2g",
+                      zc_precision_type_name(c->from), c->alone);
+    else
+        zc_buf_printf(out, "%.0f%% of the error, %.2g alone", 100 * share, c->alone);
+    if (c->grouped > 1) zc_buf_printf(out, ", with its group of %u", c->grouped);
+}
+
+static void put_part(const zc_precision_params *p, const zc_mixed *m, const zc_precision_found *f,
+                     size_t i, zc_buf *out)
+{
+    const zc_precision_part *part = &m->parts.data[i];
+    const zc_precision_choice_of *c = &f->parts.data[i];
+    zc_buf_printf(out, "%s %s: ", zc_precision_type_name(c->type), part->names);
+    put_why(p, part, c, share(f, i), out);
+    zc_buf_puts(out, "\n");
+}
+
+void zc_precision_report(const zc_precision_params *p, const zc_mixed *m,
+                         const zc_precision_found *f, zc_buf *out)
+{
+    zc_buf_printf(out,
+                  "error %.3g of at most %.3g, relative to the largest magnitude of each output, "
+                  "the worst in '%s'; %zu measurements, on samples at most 1/%d of the bound\n",
+                  f->error.error, p->max_error, p->outputs[f->error.output], f->measures,
+                  ZC_PRECISION_MARGIN);
+    for (size_t i = 0; i < f->parts.len; i++) put_part(p, m, f, i, out);
+}
+
+/* ---- the front ---- */
+
+static bool beats(const zc_precision_point *a, const zc_precision_point *b)
+{
+    bool no_worse = a->us <= b->us && a->weights <= b->weights && a->error <= b->error;
+    return no_worse && (a->us < b->us || a->weights < b->weights || a->error < b->error);
+}
+
+static bool is_same(const zc_precision_point *a, const zc_precision_point *b)
+{
+    return a->us == b->us && a->weights == b->weights && a->error == b->error;
+}
+
+/* Nobody beats it, and none before it is the same. */
+static bool is_on_front(const zc_precision_found *f, size_t i)
+{
+    const zc_precision_point *all = f->points.data;
+    for (size_t k = 0; k < f->points.len; k++)
+        if (beats(&all[k], &all[i]) || (k < i && is_same(&all[k], &all[i]))) return false;
+    return isfinite(all[i].error);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const zc_precision_point *x = a, *y = b;
+    if (x->us != y->us) return x->us < y->us ? -1 : 1;
+    if (x->weights != y->weights) return x->weights < y->weights ? -1 : 1;
+    return x->error < y->error ? -1 : x->error > y->error;
+}
+
+bool zc_precision_front(const zc_precision_found *f, zc_buf *out)
+{
+    size_t n = 0;
+    zc_precision_point *front = zc_calloc(f->points.len + 1, sizeof *front);
+    if (!front) return false;
+    for (size_t i = 0; i < f->points.len; i++)
+        if (is_on_front(f, i)) front[n++] = f->points.data[i];
+    qsort(front, n, sizeof *front, by_time);
+    zc_buf_puts(out, "microseconds\tweight_bytes\terror\tnarrow_parts\n");
+    for (size_t i = 0; i < n; i++)
+        zc_buf_printf(out, "%.2f\t%.0f\t%.3g\t%zu\n", front[i].us, front[i].weights, front[i].error,
+                      front[i].narrow);
+    free(front);
+    return !out->failed;
+}

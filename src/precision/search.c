@@ -1,0 +1,367 @@
+#include "precision/search.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+
+/* Of ZC_PRECISION_MEASURES_MAX: groups at first, measurements of groups in all, those among them
+ * that are kept for another type, and those of points that are there for the front alone. Two
+ * bisections, which take 6 each, the start and f32 are left. */
+enum { GROUPS_FIRST = 16, GROUPS_MEASURES = 40, RANGE_MEASURES = 4, FRONT_MEASURES = 6 };
+
+/* Neighbours among the parts that do not start at f32. */
+typedef struct group {
+    size_t first, count; /* of search.order */
+    double error;        /* alone */
+} group;
+
+typedef struct search {
+    const zc_precision_params *p;
+    const zc_mixed *m;
+    zc_precision_found *found;
+    size_t *order; /* parts that do not start at f32, in running order */
+    size_t count;
+    zc_precision_type *types; /* work space */
+    ZC_VEC(group) groups;
+    size_t group_measures;
+    bool left_range; /* did any part start at another type than was first thought? */
+    zc_diag *diag;
+} search;
+
+static zc_status no_memory(const search *s)
+{
+    return zc_fail_nomem(s->diag, "precision", s->m->parts.len);
+}
+
+/* ---- the start ---- */
+
+/* Is the type allowed, and faster? */
+static bool suits(const search *s, const zc_precision_part *part, zc_precision_type type)
+{
+    if (!s->p->allowed[type] || (type == ZC_PRECISION_tf32 && !part->is_product)) return false;
+    return s->p->any_speed || zc_precision_faster(&s->p->chips, part, type);
+}
+
+static zc_precision_type start_of(const search *s, const zc_precision_part *part)
+{
+    int t = 0;
+    while (t < ZC_PRECISION_f32 && !suits(s, part, (zc_precision_type)t)) t++;
+    return part->keeps ? ZC_PRECISION_f32 : (zc_precision_type)t;
+}
+
+static zc_status start(search *s)
+{
+    size_t n = s->m->parts.len;
+    s->order = zc_calloc(n + 1, sizeof *s->order);
+    s->types = zc_calloc(n + 1, sizeof *s->types);
+    if (!s->order || !s->types) return no_memory(s);
+    for (size_t i = 0; i < n; i++) {
+        zc_precision_choice_of c = {.alone = -1};
+        c.from = c.type = start_of(s, &s->m->parts.data[i]);
+        if (!ZC_VEC_PUSH(&s->found->parts, c)) return no_memory(s);
+        if (c.from != ZC_PRECISION_f32) s->order[s->count++] = i;
+    }
+    return ZC_OK;
+}
+
+/* ---- measuring ---- */
+
+static zc_precision_choice_of *choice(const search *s, size_t at)
+{
+    return &s->found->parts.data[s->order[at]];
+}
+
+static void all_f32(const search *s)
+{
+    for (size_t i = 0; i < s->m->parts.len; i++) s->types[i] = ZC_PRECISION_f32;
+}
+
+static void take_types(const search *s)
+{
+    for (size_t i = 0; i < s->m->parts.len; i++) s->types[i] = s->found->parts.data[i].type;
+}
+
+/* Of s->types. Every set that is measured is a point. */
+static zc_status measure(search *s, zc_precision_error *out)
+{
+    zc_precision_point point = {.us = 0};
+    s->found->measures++;
+    ZC_TRY(s->p->measure(s->p->user, s->types, out, s->diag));
+    for (size_t i = 0; i < s->m->parts.len; i++) {
+        const zc_precision_part *part = &s->m->parts.data[i];
+        point.us += zc_precision_us(&s->p->chips, part, s->types[i]);
+        point.weights += zc_precision_weights(part, s->types[i]);
+        point.narrow += s->types[i] != ZC_PRECISION_f32;
+    }
+    point.error = out->error;
+    return ZC_VEC_PUSH(&s->found->points, point) ? ZC_OK : no_memory(s);
+}
+
+static bool keeps_bound(const search *s, const zc_precision_error *e)
+{
+    return e->error <= s->p->max_error / ZC_PRECISION_MARGIN;
+}
+
+/* ---- sensitivity ---- */
+
+static zc_status measure_group(search *s, group *g)
+{
+    zc_precision_error e;
+    all_f32(s);
+    for (size_t i = 0; i < g->count; i++)
+        s->types[s->order[g->first + i]] = choice(s, g->first + i)->from;
+    s->group_measures++;
+    ZC_TRY(measure(s, &e));
+    g->error = e.error;
+    return ZC_OK;
+}
+
+static zc_status add_group(search *s, size_t first, size_t count)
+{
+    group g = {.first = first, .count = count};
+    ZC_TRY(measure_group(s, &g));
+    return ZC_VEC_PUSH(&s->groups, g) ? ZC_OK : no_memory(s);
+}
+
+static zc_status make_groups(search *s)
+{
+    size_t n = s->count < GROUPS_FIRST ? s->count : GROUPS_FIRST;
+    for (size_t i = 0, first = 0; i < n; i++) {
+        size_t end = s->count * (i + 1) / n;
+        ZC_TRY(add_group(s, first, end - first));
+        first = end;
+    }
+    return ZC_OK;
+}
+
+/* The worst group of several parts; NULL: none adds enough to be worth a look. */
+static group *worst_divisible(const search *s)
+{
+    group *worst = NULL;
+    const double least = s->p->max_error / ZC_PRECISION_MARGIN / 8;
+    for (size_t i = 0; i < s->groups.len; i++) {
+        group *g = &s->groups.data[i];
+        if (g->count > 1 && g->error > least && (!worst || g->error > worst->error)) worst = g;
+    }
+    return worst;
+}
+
+static zc_status split_groups(search *s)
+{
+    group *g;
+    while (s->group_measures + 2 <= GROUPS_MEASURES - RANGE_MEASURES && (g = worst_divisible(s))) {
+        size_t half = g->count / 2, first = g->first + half, count = g->count - half;
+        g->count = half;
+        ZC_TRY(measure_group(s, g));
+        ZC_TRY(add_group(s, first, count));
+    }
+    return ZC_OK;
+}
+
+/* Where nothing finite comes of a type, the next of fewer digits and more range may do. */
+static zc_status leave_range(search *s)
+{
+    for (size_t i = 0; i < s->groups.len; i++) {
+        group *g = &s->groups.data[i];
+        bool is_f16 = choice(s, g->first)->from == ZC_PRECISION_f16;
+        if (!is_f16 || isfinite(g->error) || !s->p->allowed[ZC_PRECISION_bf16] ||
+            s->group_measures >= GROUPS_MEASURES)
+            continue;
+        for (size_t k = 0; k < g->count; k++) {
+            zc_precision_choice_of *c = choice(s, g->first + k);
+            if (c->from == ZC_PRECISION_f16) c->from = c->type = ZC_PRECISION_bf16;
+        }
+        s->left_range = true;
+        ZC_TRY(measure_group(s, g));
+    }
+    return ZC_OK;
+}
+
+static int by_error(const void *a, const void *b)
+{
+    const group *x = a, *y = b;
+    if (x->error != y->error) return x->error > y->error ? -1 : 1;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static void tell_groups(const search *s)
+{
+    for (size_t i = 0; i < s->groups.len; i++)
+        for (size_t k = 0; k < s->groups.data[i].count; k++) {
+            zc_precision_choice_of *c = choice(s, s->groups.data[i].first + k);
+            c->alone = s->groups.data[i].error;
+            c->grouped = (uint32_t)s->groups.data[i].count;
+        }
+}
+
+static zc_status find_sensitivity(search *s, bool split)
+{
+    ZC_TRY(make_groups(s));
+    if (split) ZC_TRY(split_groups(s));
+    if (split) ZC_TRY(leave_range(s));
+    if (s->groups.len) qsort(s->groups.data, s->groups.len, sizeof *s->groups.data, by_error);
+    tell_groups(s);
+    return ZC_OK;
+}
+
+/* ---- raising ---- */
+
+/* The groups from `first` to `end` get this type; parts that it is nothing to get f32. */
+static void set_groups(const search *s, size_t first, size_t end, zc_precision_type type)
+{
+    for (size_t i = first; i < end; i++)
+        for (size_t k = 0; k < s->groups.data[i].count; k++) {
+            size_t at = s->groups.data[i].first + k;
+            choice(s, at)->type =
+                suits(s, &s->m->parts.data[s->order[at]], type) ? type : ZC_PRECISION_f32;
+        }
+}
+
+static void set_start(const search *s, size_t first)
+{
+    for (size_t i = first; i < s->groups.len; i++)
+        for (size_t k = 0; k < s->groups.data[i].count; k++)
+            choice(s, s->groups.data[i].first + k)->type =
+                choice(s, s->groups.data[i].first + k)->from;
+}
+
+/* The first n groups are f32, or tf32 behind the first `exact` ones, and all others as at the
+ * start. */
+static zc_status try_raised(search *s, size_t n, size_t exact, zc_precision_error *e)
+{
+    set_groups(s, 0, exact, ZC_PRECISION_f32);
+    set_groups(s, exact, n, ZC_PRECISION_tf32);
+    set_start(s, n);
+    take_types(s);
+    return measure(s, e);
+}
+
+/* The fewest groups, from the worst on, that have to be f32: 0 are known not to be enough, and
+ * `high` to be, with the error *best. So many are raised in all, those that are not f32 to tf32; 0:
+ * only these. */
+static zc_status bisect(search *s, size_t high, size_t raised, size_t *out,
+                        zc_precision_error *best)
+{
+    for (size_t low = 0; high - low > 1;) {
+        size_t middle = low + (high - low) / 2;
+        zc_precision_error e;
+        ZC_TRY(try_raised(s, raised ? raised : middle, middle, &e));
+        if (keeps_bound(s, &e)) {
+            high = middle;
+            *best = e;
+        } else {
+            low = middle;
+        }
+    }
+    *out = high;
+    return ZC_OK;
+}
+
+/* Raised groups that tf32 is something to, as many as keep the bound. */
+static zc_status round_products(search *s, size_t raised, zc_precision_error *best)
+{
+    size_t exact = 0;
+    zc_precision_error e;
+    bool narrow = false; /* are there types below? */
+    for (size_t i = 0; i < raised; i++)
+        narrow |= choice(s, s->groups.data[i].first)->from < ZC_PRECISION_tf32;
+    if (!s->p->allowed[ZC_PRECISION_tf32] || !narrow) return ZC_OK;
+    ZC_TRY(try_raised(s, raised, 0, &e));
+    if (keeps_bound(s, &e))
+        *best = e;
+    else
+        ZC_TRY(bisect(s, raised, raised, &exact, best));
+    set_groups(s, 0, exact, ZC_PRECISION_f32);
+    set_groups(s, exact, raised, ZC_PRECISION_tf32);
+    return ZC_OK;
+}
+
+static zc_status raise(search *s, const zc_precision_error *exact)
+{
+    size_t raised;
+    zc_precision_error best = *exact;
+    if (s->left_range) {
+        ZC_TRY(try_raised(s, 0, 0, &s->found->error));
+        if (keeps_bound(s, &s->found->error)) return ZC_OK;
+    }
+    ZC_TRY(bisect(s, s->groups.len, 0, &raised, &best));
+    set_groups(s, 0, raised, ZC_PRECISION_f32);
+    set_start(s, raised);
+    ZC_TRY(round_products(s, raised, &best));
+    s->found->error = best;
+    return ZC_OK;
+}
+
+/* Some more points between the start and f32. */
+static zc_status measure_front(search *s)
+{
+    zc_precision_type *kept = zc_calloc(s->m->parts.len + 1, sizeof *kept);
+    if (!kept) return no_memory(s);
+    for (size_t i = 0; i < s->m->parts.len; i++) kept[i] = s->found->parts.data[i].type;
+    zc_status status = ZC_OK;
+    for (size_t i = 1; i <= FRONT_MEASURES && status == ZC_OK; i++) {
+        zc_precision_error e;
+        size_t n = s->groups.len * i / (FRONT_MEASURES + 1);
+        if (n && n < s->groups.len) status = try_raised(s, n, n, &e);
+    }
+    for (size_t i = 0; i < s->m->parts.len; i++) s->found->parts.data[i].type = kept[i];
+    free(kept);
+    return status;
+}
+
+static zc_status refuse(const search *s, const zc_precision_error *e)
+{
+    s->found->error = *e;
+    return zc_fail(s->diag, ZC_ERR_ACCURACY, s->p->outputs[e->output],
+                   "the bound cannot be kept: f32 itself differs from the reference by %.3g (need "
+                   "at most %.3g)",
+                   e->error, s->p->max_error);
+}
+
+/* Where f32 alone leaves no room. */
+static void stay_f32(search *s)
+{
+    for (size_t i = 0; i < s->count; i++) choice(s, i)->type = ZC_PRECISION_f32;
+    s->count = 0;
+}
+
+static zc_status run(search *s)
+{
+    zc_precision_error exact, first;
+    ZC_TRY(start(s));
+    all_f32(s);
+    ZC_TRY(measure(s, &exact));
+    if (exact.error > s->p->max_error) return refuse(s, &exact);
+    s->found->error = exact;
+    if (!keeps_bound(s, &exact)) stay_f32(s);
+    if (!s->count) return ZC_OK;
+    take_types(s);
+    ZC_TRY(measure(s, &first));
+    bool holds = keeps_bound(s, &first);
+    ZC_TRY(find_sensitivity(s, !holds));
+    if (holds)
+        s->found->error = first;
+    else
+        ZC_TRY(raise(s, &exact));
+    return s->p->wants_front ? measure_front(s) : ZC_OK;
+}
+
+zc_status zc_precision_search(const zc_precision_params *p, const zc_mixed *m,
+                              zc_precision_found *out, zc_diag *diag)
+{
+    search s = {.p = p, .m = m, .found = out, .diag = diag};
+    *out = (zc_precision_found){.measures = 0};
+    zc_status status = run(&s);
+    free(s.order);
+    free(s.types);
+    ZC_VEC_FINI(&s.groups);
+    return status;
+}
+
+void zc_precision_found_fini(zc_precision_found *f)
+{
+    ZC_VEC_FINI(&f->parts);
+    ZC_VEC_FINI(&f->points);
+}

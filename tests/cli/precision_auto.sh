@@ -1,0 +1,82 @@
+#!/bin/sh
+# usage: precision_auto.sh ZC SOURCE_DIR: types chosen by part under a bound, on the bundled digit classifier.
+. "$(dirname "$0")/lib.sh"
+plan=$dir/auto.plan
+
+# auto E OPTIONS...: chooses on the bundled test data.
+auto() {
+    bound=$1
+    shift
+    "$zc" compile "$model" -o "$plan" --precision auto --max-error "$bound" \
+        --calibration "$src/models/digits/test_data_set_0" "$@"
+}
+
+# results PLAN DIGIT: the class probabilities, one a line.
+results() {
+    "$zc" run "$1" --input image="$src/models/digits/sample_$2.npy" --output-dir "$dir/y" >"$dir/log" 2>&1 &&
+        tail -c 40 "$dir/y/output_0.npy" | od -An -v -tf4 -w4
+}
+
+# keeps E DIGIT: on an image that was not measured, the error relative to the largest value is at most E.
+keeps() {
+    results "$dir/f32.plan" "$2" >"$dir/want" && results "$plan" "$2" >"$dir/have" &&
+        paste "$dir/want" "$dir/have" | awk -v bound="$1" '
+            function abs(x) { return x < 0 ? -x : x }
+            { n++; if (abs($1) > most) most = abs($1); if (abs($1 - $2) > worst) worst = abs($1 - $2) }
+            END { print n " values, worst error " worst / most; exit !(n == 10 && worst <= bound * most) }'
+}
+
+expect f32 0 "steps" "$zc" compile "$model" -o "$dir/f32.plan"
+for bound in 1e-2 3e-3 1e-3; do
+    expect "choose-$bound" 0 "relative to the largest magnitude of each output" auto $bound --allow f16,bf16 --verbose
+    for digit in 2 5 7; do
+        expect "keeps-$bound-$digit" 0 "10 values" keeps $bound $digit
+    done
+done
+expect loose-is-narrow 0 "f16 Conv 'node_Conv_45'" auto 1e-2 --allow f16 --verbose
+expect tight-is-raised 0 "f32 Conv 'node_Conv_45', Relu 'node_relu': raised from f16" auto 1e-4 --allow f16 --verbose
+expect sensitive 0 "f32 Softmax 'node_softmax': from the start: softmax" auto 1e-2 --allow f16 --verbose
+expect logits 0 "f32 Linear 'node_linear': from the start: makes an output" auto 1e-2 --allow f16 --verbose
+
+# What was found is in the plan.
+expect mixed 0 "" auto 1.2e-3 --allow f16,bf16
+expect kept 0 "% of the error" "$zc" inspect "$plan"
+check_json kept-json "assert j['precision'][0].startswith('error '), j['precision'][0]
+assert len(j['precision']) == 6, j['precision']" "$zc" inspect "$plan" --json
+expect none-without 0 "" sh -c '! "$1" inspect "$2" | grep "of the error"' sh "$zc" "$dir/f32.plan"
+cp "$plan" "$dir/first.plan"
+expect again 0 "" auto 1.2e-3 --allow f16,bf16
+expect deterministic 0 "" cmp "$plan" "$dir/first.plan"
+expect explain 0 "from the start: softmax" "$zc" compile "$model" --explain --precision auto --max-error 1e-2
+check_json explain-json "assert len(j['precision']) == 6, j['precision']" \
+    "$zc" compile "$model" --explain --json --precision auto --max-error 1e-2
+expect cpu-keeps-f32 0 "no type is known to be faster on the CPU" auto 1e-2 --verbose
+expect random-inputs 0 "steps" "$zc" compile "$model" -o "$plan" --precision auto --max-error 1e-2 --allow f16
+expect folders 0 "steps" "$zc" compile "$model" -o "$plan" --precision auto --max-error 1e-2 --allow f16 \
+    --calibration "$src/models/digits"
+
+expect front 0 "" auto 1e-3 --allow f16 --pareto "$dir/front"
+expect front-is-one 0 "" awk -F '\t' '
+    NR == 1 { if ($1 != "microseconds" || $3 != "error") exit 1; next }
+    $2 + 0 < bytes + 0 || (NR > 2 && $3 + 0 >= error + 0) { bad = 1 }
+    { bytes = $2; error = $3; n++ }
+    END { exit bad || n < 3 }' "$dir/front"
+
+# What cannot be, and the plan that was there stays.
+cp "$plan" "$dir/before.plan"
+expect impossible 3 "probabilities: the bound cannot be kept: f32 itself differs from the reference by" auto 1e-12 --allow f16
+for bound in 0 -1 nan inf x ''; do
+    expect "bound-$bound" 1 "--max-error: got '$bound', need a number more than 0" auto "$bound"
+done
+expect no-bound 1 "--precision auto does nothing without --max-error" "$zc" compile "$model" -o "$plan" --precision auto
+expect unknown-type 1 "--allow: got 'f8', need one of: f32 tf32 f16 bf16" auto 1e-2 --allow f16,f8
+expect bound-without-auto 1 "--max-error does nothing without --precision auto" "$zc" compile "$model" -o "$plan" --max-error 1e-2
+expect allow-without-auto 1 "--allow does nothing without --precision auto" "$zc" compile "$model" -o "$plan" --allow f16
+expect no-folder 2 "cannot open" "$zc" compile "$model" -o "$plan" --precision auto --max-error 1e-2 \
+    --calibration "$dir/none"
+mkdir "$dir/empty"
+expect empty-folder 2 "holds no inputs" "$zc" compile "$model" -o "$plan" --precision auto --max-error 1e-2 \
+    --calibration "$dir/empty"
+expect plan-stays 0 "" cmp "$plan" "$dir/before.plan"
+no_temporaries no-rest "$dir"
+finish

@@ -1,0 +1,118 @@
+/* Graphs between quantisations: passes change no bit of what they make. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "driver/compile.h"
+#include "ir/graph.h"
+#include "passes/passes.h"
+#include "support/expect.h"
+#include "zc/zc.h"
+
+enum { ELEMENTS = 96 };
+
+/* %a and %b are f32[2,3,4,4] of bytes with different quanta; each makes %y: u8. */
+static const char *const examples[] = {
+    "  %p: f32[2,3,3,3] = MaxPool(%a) {kernel_shape = [2, 2]} @ \"pool\"\n"
+    "  %t: f32[2,3,3,3] = Transpose(%p) {perm = [0, 2, 3, 1]} @ \"turn\"\n"
+    "  %y: u8[2,3,3,3] = QuantizeLinear(%t, %s, %z) @ \"q\"\n",
+    "  %p: f32[2,3,4,4] = MaxPool(%a) {kernel_shape = [3, 3], pads = [1, 1, 1, 1]} @ \"pool\"\n"
+    "  %y: u8[2,3,4,4] = QuantizeLinear(%p, %u, %n) @ \"q\"\n",
+    "  %t: f32[2,6,4,4] = Concat(%a, %b) {axis = 1} @ \"join\"\n"
+    "  %y: u8[2,6,4,4] = QuantizeLinear(%t, %s, %z) @ \"q\"\n",
+    "  %t: f32[2,3,4,8] = Concat(%b, %a) {axis = -1} @ \"join\"\n"
+    "  %y: u8[2,3,4,8] = QuantizeLinear(%t, %u, %n) @ \"q\"\n",
+    "  %t: f32[2,3,4,4] = Add(%a, %b) @ \"sum\"\n"
+    "  %r: f32[2,3,4,4] = Relu(%t) @ \"positive\"\n"
+    "  %y: u8[2,3,4,4] = QuantizeLinear(%r, %u, %n) @ \"q\"\n",
+    "  %t: f32[2,3,4,4] = Mul(%a, %b) @ \"product\"\n"
+    "  %r: f32[2,3,4,4] = Relu(%t) @ \"positive\"\n"
+    "  %y: u8[2,3,4,4] = QuantizeLinear(%r, %u, %z) @ \"q\"\n",
+    "  %t: f32[2,3,4,4] = HardSwish(%a) @ \"swish\"\n"
+    "  %m: u8[2,3,4,4] = QuantizeLinear(%t, %u, %z) @ \"q\"\n"
+    "  %f: f32[2,3,4,4] = DequantizeLinear(%m, %u, %z) @ \"real\"\n"
+    "  %r: f32[2,3,4,4] = Sub(%f, %b) @ \"difference\"\n"
+    "  %y: u8[2,3,4,4] = QuantizeLinear(%r, %s, %z) @ \"q2\"\n",
+    "  %t: f32[2,3,4,2] = Slice(%a, %i, %j, %k) @ \"part\"\n"
+    "  %y: u8[2,3,4,2] = QuantizeLinear(%t, %s, %z) @ \"q\"\n",
+    "  %t: f32[2,3,1,1] = GlobalAveragePool(%a) @ \"mean\"\n"
+    "  %y: u8[2,3,1,1] = QuantizeLinear(%t, %u, %z) @ \"q\"\n",
+};
+
+static void put_graph(const char *example, zc_buf *out)
+{
+    zc_buf_puts(out, "graph \"between\" {\n"
+                     "  input %x: f32[2,3,4,4] as \"x\"\n"
+                     "  const %s: f32[] = [0.3]\n  const %z: u8[] = [113]\n"
+                     "  const %u: f32[] = [0.17]\n  const %n: u8[] = [0]\n"
+                     "  const %i: i64[1] = [1]\n  const %j: i64[1] = [3]\n"
+                     "  const %k: i64[1] = [3]\n"
+                     "  %q: u8[2,3,4,4] = QuantizeLinear(%x, %s, %z) @ \"qa\"\n"
+                     "  %a: f32[2,3,4,4] = DequantizeLinear(%q, %s, %z) @ \"a\"\n"
+                     "  %o: u8[2,3,4,4] = QuantizeLinear(%x, %u, %n) @ \"qb\"\n"
+                     "  %b: f32[2,3,4,4] = DequantizeLinear(%o, %u, %n) @ \"b\"\n");
+    zc_buf_puts(out, example);
+    zc_buf_puts(out, "  output %y as \"y\"\n}\n");
+}
+
+static size_t run(const char *example, bool plain, uint8_t y[2 * ELEMENTS])
+{
+    zc_diag *diag = zc_diag_create();
+    zc_buf text = {0};
+    zc_graph *g = NULL;
+    zc_plan *plan = NULL;
+    zc_session *session = NULL;
+    float x[ELEMENTS];
+    zc_view in = {.elem = zc_elem_parse("f32"), .data = x, .bytes = sizeof x}, out;
+    zc_io_info io;
+    void *bytes;
+    size_t len;
+    put_graph(example, &text);
+    expect_ok(diag, zc_graph_parse(text.data, text.len, &g, diag));
+    if (!plain) expect_ok(diag, zc_run_passes(g, NULL, diag));
+    expect_ok(diag, zc_compile_graph(g, NULL, &bytes, &len, diag));
+    expect_ok(diag, zc_plan_load_bytes(bytes, len, &plan, diag));
+    expect_ok(diag, zc_plan_input(plan, 0, &io, diag));
+    in.rank = io.rank;
+    memcpy(in.dims, io.dims, sizeof in.dims);
+    for (int i = 0; i < ELEMENTS; i++) x[i] = (float)(i * 37 % 97 - 48) * 1.09f;
+    x[5] = INFINITY;
+    x[50] = NAN;
+    expect_ok(diag, zc_session_create(plan, NULL, &session, diag));
+    expect_ok(diag, zc_session_set_input(session, 0, &in, false, diag));
+    expect_ok(diag, zc_session_run(session, diag));
+    expect_ok(diag, zc_session_output(session, 0, &out, diag));
+    const size_t n = out.bytes;
+    assert_in_range(n, 6, 2 * ELEMENTS);
+    memcpy(y, out.data, n);
+    zc_session_destroy(&session);
+    zc_plan_destroy(&plan);
+    zc_graph_destroy(&g);
+    zc_free(bytes);
+    zc_buf_fini(&text);
+    zc_diag_destroy(&diag);
+    return n;
+}
+
+static void test_same_bits(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ZC_COUNTOF(examples); i++) {
+        uint8_t fused[2 * ELEMENTS], plain[2 * ELEMENTS];
+        const size_t n = run(examples[i], false, fused);
+        assert_int_equal(run(examples[i], true, plain), n);
+        if (memcmp(fused, plain, n) != 0)
+            fail_msg("other bytes than without passes:\n%s", examples[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits)};
+    return cmocka_run_group_tests_name("between", tests, NULL, NULL);
+}

@@ -1,0 +1,487 @@
+/* Types chosen by part: the search on errors that are made up, and whole models whose plans run on
+ * other inputs than those that were measured. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "precision/search.h"
+#include "runtime/alternatives.h"
+#include "support/expect.h"
+#include "support/onnx_text.h"
+#include "zc/zc.h"
+
+/* ---- the search ---- */
+
+enum { PARTS = 1000, BAD = 617, BIASED = 3 };
+
+/* Independent errors add up by their squares; part BAD's is a hundred times the others'. */
+typedef struct world {
+    double each;
+    size_t measured;
+    bool overflows; /* part BAD has no finite value in f16 */
+} world;
+
+static double error_in(const world *w, size_t part, zc_precision_type type)
+{
+    static const double digits[ZC_PRECISION_COUNT] = {1, 8, 1, 0};
+    if (w->overflows && part == BAD && type == ZC_PRECISION_f16) return INFINITY;
+    return w->each * digits[type] * (part == BAD && !w->overflows ? 100 : 1);
+}
+
+static zc_status measure(void *user, const zc_precision_type *types, zc_precision_error *out,
+                         zc_diag *diag)
+{
+    world *w = user;
+    double sum = 0;
+    (void)diag;
+    w->measured++;
+    for (size_t i = 0; i < PARTS; i++) sum += pow(error_in(w, i, types[i]), 2);
+    *out = (zc_precision_error){.error = sqrt(sum)};
+    return ZC_OK;
+}
+
+static void make_parts(zc_mixed *m)
+{
+    *m = (zc_mixed){.types = NULL};
+    for (size_t i = 0; i < PARTS; i++) {
+        zc_precision_part part = {.names = "Linear 'part'",
+                                  .is_product = true,
+                                  .operations = 1e9,
+                                  .bytes = 1e6,
+                                  .weights = 1e5};
+        if (i == BIASED) part.keeps = "softmax";
+        assert_true(ZC_VEC_PUSH(&m->parts, part));
+    }
+}
+
+static const int hopper = 90;
+static const char *const output = "y";
+
+static zc_precision_params params_of(world *w, double max_error)
+{
+    return (zc_precision_params){.max_error = max_error,
+                                 .allowed = {[ZC_PRECISION_f16] = true, [ZC_PRECISION_f32] = true},
+                                 .chips = {&hopper, 1},
+                                 .outputs = &output,
+                                 .measure = measure,
+                                 .user = w};
+}
+
+static size_t count_of(const zc_precision_found *f, zc_precision_type type)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->parts.len; i++) n += f->parts.data[i].type == type;
+    return n;
+}
+
+static void test_one_bad_part(void **state)
+{
+    world w = {.each = 1e-6};
+    zc_mixed m;
+    zc_precision_found f;
+    (void)state;
+    make_parts(&m);
+    const zc_precision_params p = params_of(&w, 1.6e-4); /* all but BAD: 3.2e-5; BAD: 1e-4 */
+    assert_int_equal(zc_precision_search(&p, &m, &f, NULL), ZC_OK);
+    assert_true(f.error.error <= p.max_error / ZC_PRECISION_MARGIN);
+    assert_int_equal(f.parts.data[BAD].type, ZC_PRECISION_f32);
+    assert_int_equal(f.parts.data[BIASED].type, ZC_PRECISION_f32);
+    assert_int_equal(count_of(&f, ZC_PRECISION_f32), 2);
+    assert_true(f.measures == w.measured && f.measures <= ZC_PRECISION_MEASURES_MAX);
+    zc_precision_found_fini(&f);
+    ZC_VEC_FINI(&m.parts);
+}
+
+/* Whatever the bound, it is kept, within the limit of measurements, and by the same types again. */
+static void test_bounds_are_kept(void **state)
+{
+    (void)state;
+    for (double bound = 1e-3; bound > 1e-8; bound /= 3) {
+        world w = {.each = 1e-6};
+        zc_mixed m;
+        zc_precision_found f, again;
+        make_parts(&m);
+        zc_precision_params p = params_of(&w, bound);
+        p.wants_front = true;
+        p.allowed[ZC_PRECISION_tf32] = true;
+        assert_int_equal(zc_precision_search(&p, &m, &f, NULL), ZC_OK);
+        assert_int_equal(zc_precision_search(&p, &m, &again, NULL), ZC_OK);
+        assert_true(f.error.error <= bound / ZC_PRECISION_MARGIN);
+        assert_true(f.measures <= ZC_PRECISION_MEASURES_MAX);
+        assert_int_equal(f.parts.len, again.parts.len);
+        for (size_t i = 0; i < PARTS; i++)
+            assert_int_equal(f.parts.data[i].type, again.parts.data[i].type);
+        zc_precision_found_fini(&f);
+        zc_precision_found_fini(&again);
+        ZC_VEC_FINI(&m.parts);
+    }
+}
+
+static void test_overflow_becomes_bf16(void **state)
+{
+    world w = {.each = 1e-6, .overflows = true};
+    zc_mixed m;
+    zc_precision_found f;
+    (void)state;
+    make_parts(&m);
+    zc_precision_params p = params_of(&w, 1e-3);
+    p.allowed[ZC_PRECISION_bf16] = true;
+    assert_int_equal(zc_precision_search(&p, &m, &f, NULL), ZC_OK);
+    assert_int_equal(f.parts.data[BAD].type, ZC_PRECISION_bf16);
+    assert_int_equal(count_of(&f, ZC_PRECISION_f16), PARTS - 2);
+    zc_precision_found_fini(&f);
+    ZC_VEC_FINI(&m.parts);
+}
+
+static void test_front(void **state)
+{
+    world w = {.each = 1e-6};
+    zc_mixed m;
+    zc_precision_found f;
+    zc_buf text = {0};
+    (void)state;
+    make_parts(&m);
+    zc_precision_params p = params_of(&w, 2e-5);
+    p.wants_front = true;
+    assert_int_equal(zc_precision_search(&p, &m, &f, NULL), ZC_OK);
+    assert_true(zc_precision_front(&f, &text));
+    zc_buf_append(&text, "", 1);
+    double us = -1, error = INFINITY;
+    size_t lines = 0;
+    for (const char *line = strchr(text.data, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
+        double t, bytes, e;
+        assert_int_equal(sscanf(line, "%lf %lf %lf", &t, &bytes, &e), 3);
+        assert_true(t > us && e < error);
+        us = t;
+        error = e;
+        lines++;
+    }
+    assert_true(lines >= 3 && error == 0);
+    zc_buf_fini(&text);
+    zc_precision_found_fini(&f);
+    ZC_VEC_FINI(&m.parts);
+}
+
+/* ---- models ---- */
+
+enum { SIDE = 16, SAMPLES = 3 };
+
+static uint64_t next(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return *state >> 33;
+}
+
+static float normal_like(uint64_t *state)
+{
+    double sum = 0;
+    for (int i = 0; i < 12; i++) sum += (double)next(state) / (double)(UINT64_C(1) << 31);
+    return (float)(sum - 6);
+}
+
+/* A matrix of random numbers, scaled, and added to what the seed `base` gives (0: nothing). */
+static void put_matrix(zc_buf *text, const char *name, uint64_t seed, double scale, uint64_t base)
+{
+    uint64_t own = seed, other = base;
+    zc_buf_printf(text, "init %s 1 %d,%d ", name, SIDE, SIDE);
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        double v = scale * normal_like(&own) + (base ? normal_like(&other) : 0);
+        zc_buf_printf(text, "%s%.9g", i ? "," : "", v);
+    }
+    zc_buf_puts(text, "\n");
+}
+
+static void put_head(zc_buf *text)
+{
+    zc_buf_printf(text, "opset 17\nin x 1 %d,%d\nout y 1 *\n", SIDE, SIDE);
+    put_matrix(text, "last", 5, 0.25, 0);
+}
+
+/* y = ((x a - x b) * 2000) last, where a and b are nearly the same. */
+static void near_values(zc_buf *text)
+{
+    put_head(text);
+    put_matrix(text, "a", 1, 0, 7);
+    put_matrix(text, "b", 2, 1e-3, 7);
+    put_matrix(text, "c", 3, 0.25, 0);
+    zc_buf_puts(text, "init k 1 - 2000\n"
+                      "node MatMul x,c h name=harmless\n"
+                      "node Tanh h t\n"
+                      "node MatMul t,a p name=near_a\n"
+                      "node MatMul t,b q name=near_b\n"
+                      "node Sub p,q d\n"
+                      "node Mul d,k e\n"
+                      "node Tanh e f\n"
+                      "node MatMul f,last y name=last\n");
+}
+
+/* exp of large values. */
+static void large_exp(zc_buf *text)
+{
+    put_head(text);
+    put_matrix(text, "a", 1, 1.5, 0);
+    put_matrix(text, "c", 3, 0.25, 0);
+    zc_buf_puts(text, "node MatMul x,c h name=harmless\n"
+                      "node Tanh h t\n"
+                      "node MatMul t,a p name=exponents\n"
+                      "node Exp p e\n"
+                      "node MatMul e,last y name=last\n");
+}
+
+/* Products beyond 65504. */
+static void large_values(zc_buf *text)
+{
+    put_head(text);
+    put_matrix(text, "a", 1, 12000, 0);
+    put_matrix(text, "c", 3, 0.25, 0);
+    zc_buf_puts(text, "init k 1 - 0.00001\n"
+                      "node MatMul x,c h name=harmless\n"
+                      "node Tanh h t\n"
+                      "node MatMul t,a p name=overflows\n"
+                      "node Mul p,k e\n"
+                      "node MatMul e,last y name=last\n");
+}
+
+typedef struct values {
+    float v[SAMPLES][SIDE * SIDE];
+    zc_view views[SAMPLES];
+} values;
+
+static void fill(values *out, uint64_t seed)
+{
+    for (int s = 0; s < SAMPLES; s++) {
+        for (int i = 0; i < SIDE * SIDE; i++) out->v[s][i] = normal_like(&seed);
+        out->views[s] = (zc_view){.elem = ZC_ELEM_F32,
+                                  .rank = 2,
+                                  .dims = {SIDE, SIDE},
+                                  .data = out->v[s],
+                                  .bytes = sizeof out->v[s]};
+    }
+}
+
+static zc_status compile(const char *text, const zc_compile_params *params, zc_plan **out,
+                         zc_diag *diag)
+{
+    zc_buf model = {0};
+    void *bytes = NULL;
+    size_t len;
+    onnx_text(text, &model);
+    zc_status status = zc_compile_bytes(model.data, model.len, params, &bytes, &len, diag);
+    if (status == ZC_OK) status = zc_plan_load_bytes(bytes, len, out, diag);
+    zc_buf_fini(&model);
+    zc_free(bytes);
+    return status;
+}
+
+static void run(zc_plan *plan, const zc_view *x, float y[SIDE * SIDE], zc_diag *diag)
+{
+    zc_session *s;
+    zc_view v;
+    expect_ok(diag, zc_session_create(plan, NULL, &s, diag));
+    expect_ok(diag, zc_session_set_input(s, 0, x, false, diag));
+    expect_ok(diag, zc_session_run(s, diag));
+    expect_ok(diag, zc_session_output(s, 0, &v, diag));
+    assert_int_equal(v.bytes, SIDE * SIDE * sizeof *y);
+    memcpy(y, v.data, v.bytes);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+}
+
+static double error_of(zc_plan *plan, zc_plan *exact, const zc_view *x, zc_diag *diag)
+{
+    float y[SIDE * SIDE], need[SIDE * SIDE];
+    double most = 0, worst = 0;
+    run(plan, x, y, diag);
+    run(exact, x, need, diag);
+    for (int i = 0; i < SIDE * SIDE; i++) {
+        most = fmax(most, fabs(need[i]));
+        worst = fmax(worst, fabs(y[i] - need[i]));
+    }
+    return worst / most;
+}
+
+/* The report's line of the part that begins so. */
+static const char *line_of(const zc_plan *plan, const char *name)
+{
+    const zc_program *p = zc_plan_program(plan);
+    char quoted[64];
+    snprintf(quoted, sizeof quoted, "'%s'", name);
+    for (uint32_t i = 0; i < p->nprecision; i++)
+        if (strstr(p->precision[i], quoted)) return p->precision[i];
+    fail_msg("no line tells of %s", name);
+    return "";
+}
+
+static void expect_line(const zc_plan *plan, const char *name, const char *type, const char *why)
+{
+    const char *line = line_of(plan, name);
+    if (strncmp(line, type, strlen(type)) != 0 || !strstr(line, why))
+        fail_msg("%s: got \"%s\", need %s and \"%s\"", name, line, type, why);
+}
+
+typedef struct compiled {
+    zc_plan *plan, *exact;
+    zc_diag *diag;
+} compiled;
+
+/* The bound holds on inputs that were not measured. */
+static compiled compile_both(void (*model)(zc_buf *), const char *const *allow, size_t allow_count,
+                             double max_error)
+{
+    compiled c = {.diag = zc_diag_create()};
+    static values chosen_by, others;
+    zc_buf text = {0};
+    model(&text);
+    fill(&chosen_by, 11);
+    fill(&others, 99);
+    expect_ok(c.diag,
+              compile(text.data,
+                      ZC_COMPILE_PARAMS(.precision = "auto", .max_error = max_error, .allow = allow,
+                                        .allow_count = allow_count, .samples = chosen_by.views,
+                                        .sample_count = SAMPLES),
+                      &c.plan, c.diag));
+    expect_ok(c.diag, compile(text.data, NULL, &c.exact, c.diag));
+    for (int s = 0; s < SAMPLES; s++)
+        assert_true(error_of(c.plan, c.exact, &others.views[s], c.diag) <= max_error);
+    zc_buf_fini(&text);
+    return c;
+}
+
+static void end(compiled *c)
+{
+    zc_plan_destroy(&c->plan);
+    zc_plan_destroy(&c->exact);
+    zc_diag_destroy(&c->diag);
+}
+
+static const char *const f16[] = {"f16"}, *const halves[] = {"f16", "bf16"},
+                         *const tf32[] = {"tf32"};
+
+static void test_near_values(void **state)
+{
+    compiled c = compile_both(near_values, f16, 1, 1e-2);
+    (void)state;
+    expect_line(c.plan, "near_a", "f32", "raised from f16");
+    expect_line(c.plan, "near_b", "f32", "raised from f16");
+    expect_line(c.plan, "last", "f32", "makes an output");
+    end(&c);
+}
+
+static void test_large_exp(void **state)
+{
+    compiled c = compile_both(large_exp, f16, 1, 5e-3);
+    (void)state;
+    expect_line(c.plan, "exponents", "f32", "raised from f16");
+    end(&c);
+}
+
+static void test_large_values(void **state)
+{
+    compiled c = compile_both(large_values, halves, 2, 3e-2);
+    (void)state;
+    expect_line(c.plan, "overflows", "bf16", "% of the error");
+    expect_line(c.plan, "harmless", "f16", "% of the error");
+    end(&c);
+    c = compile_both(large_values, f16, 1, 3e-2);
+    expect_line(c.plan, "overflows", "f32", "raised from f16");
+    end(&c);
+}
+
+/* On the CPU tf32 computes in f32: what is measured is what a GPU would round. */
+static void test_tf32(void **state)
+{
+    compiled c = compile_both(near_values, tf32, 1, 1e-2);
+    const zc_program *p = zc_plan_program(c.plan);
+    size_t rounding = 0;
+    (void)state;
+    expect_line(c.plan, "near_a", "f32", "raised from tf32");
+    expect_line(c.plan, "harmless", "tf32", "% of the error");
+    for (uint32_t i = 0; i < p->nsteps; i++) rounding += p->steps[i].tf32;
+    assert_int_equal(rounding, 1);
+    end(&c);
+}
+
+static void test_nothing_is_faster_on_the_cpu(void **state)
+{
+    compiled c = compile_both(large_exp, NULL, 0, 1e-3);
+    (void)state;
+    expect_line(c.plan, "harmless", "f32", "no type is known to be faster on the CPU");
+    end(&c);
+}
+
+/* Each trial imports the model again. */
+static void test_warnings_are_told_once(void **state)
+{
+    static values x;
+    zc_buf text = {0};
+    zc_plan *plan = NULL;
+    zc_diag *diag = zc_diag_create();
+    (void)state;
+    near_values(&text);
+    zc_buf_puts(&text, "info p 1 3,3\n");
+    fill(&x, 1);
+    assert_int_equal(compile(text.data, NULL, &plan, diag), ZC_OK);
+    size_t plain = zc_diag_count(diag);
+    assert_true(plain > 0);
+    zc_plan_destroy(&plan);
+    zc_diag_clear(diag);
+    assert_int_equal(
+        compile(text.data,
+                ZC_COMPILE_PARAMS(.precision = "auto", .max_error = 1e-2, .allow = f16,
+                                  .allow_count = 1, .samples = x.views, .sample_count = 1),
+                &plan, diag),
+        ZC_OK);
+    assert_int_equal(zc_diag_count(diag), plain);
+    zc_plan_destroy(&plan);
+    zc_diag_destroy(&diag);
+    zc_buf_fini(&text);
+}
+
+static void test_refusals(void **state)
+{
+    static values x;
+    zc_buf text = {0};
+    zc_plan *plan = NULL;
+    const char *const unknown[] = {"f8"};
+    (void)state;
+    large_exp(&text);
+    fill(&x, 1);
+    zc_compile_params p = {
+        .size = sizeof p, .precision = "auto", .samples = x.views, .sample_count = 1};
+    const double wrong[] = {0, -1, NAN, INFINITY};
+    for (size_t i = 0; i < ZC_COUNTOF(wrong); i++) {
+        p.max_error = wrong[i];
+        assert_int_equal(compile(text.data, &p, &plan, NULL), ZC_ERR_ARG);
+    }
+    p.max_error = 1e-2;
+    p.allow = unknown;
+    p.allow_count = 1;
+    assert_int_equal(compile(text.data, &p, &plan, NULL), ZC_ERR_ARG);
+    p.allow_count = 0;
+    p.sample_count = 0;
+    assert_int_equal(compile(text.data, &p, &plan, NULL), ZC_ERR_ARG);
+    zc_buf_fini(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_bad_part),
+        cmocka_unit_test(test_bounds_are_kept),
+        cmocka_unit_test(test_overflow_becomes_bf16),
+        cmocka_unit_test(test_front),
+        cmocka_unit_test(test_near_values),
+        cmocka_unit_test(test_large_exp),
+        cmocka_unit_test(test_large_values),
+        cmocka_unit_test(test_tf32),
+        cmocka_unit_test(test_nothing_is_faster_on_the_cpu),
+        cmocka_unit_test(test_warnings_are_told_once),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

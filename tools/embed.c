@@ -7,7 +7,7 @@
 static int put_text(FILE *out, const char *name, FILE *in)
 {
     fprintf(out, "    {\"%s\", (const char[]){", name);
-    for (int c; (c = fgetc(in)) != EOF;) fprintf(out, "%d,", c);
+    for (int c; (c = fgetc(in)) != EOF;) fprintf(out, c < 128 ? "%d," : "(char)%d,", c);
     fprintf(out, "0}},\n");
     return ferror(in);
 }

@@ -1,9 +1,11 @@
 /* What zc bench measures, and what its times say. cmd_bench.c has the options, bench_measure.c runs
  * plans, bench_stats.c judges times, bench_print.c tells them, bench_sweep.c measures several
- * sizes, bench_baseline.c keeps times in a file and compares with one. */
+ * sizes, bench_baseline.c keeps times in a file and compares with one, which bench_saved.c reads.
+ */
 #ifndef ZC_CLI_BENCH_H
 #define ZC_CLI_BENCH_H
 
+#include "cli/bench_saved.h"
 #include "cli/device.h"
 #include "cli/environment.h"
 #include "cli/inputs.h"
@@ -44,6 +46,7 @@ typedef struct bench_target {
     double runs_a_second; /* of all sessions together; by turns with others, by its own times */
     cli_reading reading;  /* energy of this plan's runs alone, clocks of all plans' */
     cli_profile steps;    /* as far as it was asked for */
+    zc_peaks peaks;       /* of the machine; 0: not measured */
 } bench_target;
 
 /* ---- bench_measure.c ---- */
@@ -81,8 +84,13 @@ zc_status bench_sweep(const char *path, const bench_options *o, zc_diag *diag);
 
 /* ---- bench_baseline.c ---- */
 
+/* What bench_save writes; the caller frees *text. */
+zc_status bench_text(const bench_target *t, const bench_options *o, char **text, size_t *len,
+                     zc_diag *diag);
 zc_status bench_save(const bench_target *t, const bench_options *o, const char *path,
                      zc_diag *diag);
+/* Is it the step that was saved? */
+bool bench_is_step(const cli_profile_step *s, const bench_saved_step *was);
 /* ZC_ERR_INPUT when the file of --baseline is damaged, or of another model, device or input. */
 zc_status bench_check(const bench_target *t, const bench_options *o, zc_diag *diag);
 /* The same, and ZC_ERR_ACCURACY when t is slower than the file says by more than the options allow,

@@ -62,87 +62,6 @@ typedef struct report {
     int threads;
 } report;
 
-/* ---- what a step reaches ---- */
-
-typedef struct reach {
-    double bytes, rate;       /* moved; a second */
-    double operations, speed; /* -1: not counted; a second */
-    double share;             /* of the peak that is nearer; -1: neither is known */
-    const char *bound;        /* that peak: "memory", "arithmetic" */
-} reach;
-
-static reach reach_of(const report *r, const cli_profile_step *s)
-{
-    const zc_step_info *i = &s->info;
-    double seconds = s->time.mid * 1e-6;
-    reach out = {
-        .bytes = i->bytes_in + i->bytes_out, .operations = i->operations, .share = -1, .bound = ""};
-    if (seconds <= 0) return out;
-    out.rate = out.bytes / seconds;
-    out.speed = out.operations > 0 ? out.operations / seconds : 0;
-    if (r->peaks.v.bytes <= 0 || out.bytes <= 0) return out;
-    double memory = out.rate / r->peaks.v.bytes,
-           arithmetic = r->peaks.v.operations > 0 ? out.speed / r->peaks.v.operations : 0;
-    out.share = memory > arithmetic ? memory : arithmetic;
-    out.bound = memory > arithmetic ? "memory" : "arithmetic";
-    return out;
-}
-
-/* ---- sums by operation, or by where in the model's modules ---- */
-
-typedef struct group {
-    const char *text; /* its first len bytes name the group */
-    size_t len, steps;
-    double us, bytes, operations;
-} group;
-
-/* The first `depth` parts of a path, of which the last part of all is the node's own. */
-static size_t module_length(const char *name, int64_t depth)
-{
-    const char *end = name;
-    for (const char *at = name + (*name == '/'); depth > 0; depth--) {
-        const char *slash = strchr(at, '/');
-        if (!slash) break;
-        end = slash;
-        at = slash + 1;
-    }
-    return (size_t)(end - name);
-}
-
-static int longest_first(const void *a, const void *b)
-{
-    const group *x = a, *y = b;
-    if (x->us != y->us) return x->us < y->us ? 1 : -1;
-    int order = memcmp(x->text, y->text, x->len < y->len ? x->len : y->len);
-    return order ? order : x->len < y->len ? -1 : 1;
-}
-
-/* depth 0: by operation. The caller frees it; NULL: no memory. */
-static group *groups_of(const cli_profile *p, int64_t depth, size_t *n)
-{
-    group *groups = zc_calloc(p->n ? p->n : 1, sizeof *groups);
-    *n = 0;
-    for (size_t i = 0; groups && i < p->n; i++) {
-        const cli_profile_step *s = &p->steps[i];
-        const char *text = depth ? s->info.name : s->info.op;
-        size_t len = depth ? module_length(text, depth) : strlen(text), k = 0;
-        while (k < *n && (groups[k].len != len || memcmp(groups[k].text, text, len) != 0)) k++;
-        if (k == *n) groups[(*n)++] = (group){.text = text, .len = len};
-        groups[k].steps++;
-        groups[k].us += s->time.mid;
-        groups[k].bytes += s->info.bytes_in + s->info.bytes_out;
-        if (s->info.operations > 0) groups[k].operations += s->info.operations;
-    }
-    if (groups) qsort(groups, *n, sizeof *groups, longest_first);
-    return groups;
-}
-
-/* The group's name, cut from the text that it begins. */
-static char *group_name(const group *g)
-{
-    return strndup(g->len ? g->text : "(none)", g->len ? g->len : strlen("(none)"));
-}
-
 /* ---- text ---- */
 
 static void put_share(double share, const char *bound)
@@ -156,7 +75,7 @@ static void put_share(double share, const char *bound)
 static void print_step(const report *r, size_t i)
 {
     const cli_profile_step *s = &r->profile.steps[i];
-    reach at = reach_of(r, s);
+    cli_reach at = cli_profile_reach(s, &r->peaks.v);
     printf("%10.2f %8.2f %5.1f%% %9.3f %8.2f ", s->time.mid, (s->time.high - s->time.low) / 2,
            r->profile.sum > 0 ? 100 * s->time.mid / r->profile.sum : 0, at.bytes * 1e-6,
            at.rate * 1e-9);
@@ -177,13 +96,13 @@ static void print_step(const report *r, size_t i)
 static zc_status print_groups(const report *r, int64_t depth, zc_diag *diag)
 {
     size_t n;
-    group *groups = groups_of(&r->profile, depth, &n);
+    cli_group *groups = cli_profile_groups(&r->profile, depth, &n);
     if (!groups) return zc_fail_nomem(diag, "steps", r->profile.n);
     printf("%10s %6s %9s %9s  %s\n", "us", "share", "MB", "GFLOP",
            depth ? "steps of a module" : "steps of an operation");
     for (size_t i = 0; i < n; i++) {
-        const group *g = &groups[i];
-        char *name = group_name(g);
+        const cli_group *g = &groups[i];
+        char *name = cli_group_name(g);
         printf("%10.2f %5.1f%% %9.3f %9.3f  %zu ", g->us,
                r->profile.sum > 0 ? 100 * g->us / r->profile.sum : 0, g->bytes * 1e-6,
                g->operations * 1e-9, g->steps);
@@ -230,7 +149,7 @@ static zc_status print_text(const report *r, const options *o, zc_diag *diag)
 
 static void put_work(FILE *out, const report *r, const cli_profile_step *s)
 {
-    reach at = reach_of(r, s);
+    cli_reach at = cli_profile_reach(s, &r->peaks.v);
     fprintf(out, "\"bytes_in\": %.0f, \"bytes_out\": %.0f, ", s->info.bytes_in, s->info.bytes_out);
     if (at.operations < 0)
         fputs("\"operations\": null, ", out);
@@ -259,11 +178,11 @@ static void put_peaks(const cli_peaks *p)
 static zc_status put_groups(const cli_profile *p, const char *member, int64_t depth, zc_diag *diag)
 {
     size_t n;
-    group *groups = groups_of(p, depth, &n);
+    cli_group *groups = cli_profile_groups(p, depth, &n);
     if (!groups) return zc_fail_nomem(diag, "steps", p->n);
     printf(", \"%s\": [", member);
     for (size_t i = 0; i < n; i++) {
-        char *name = group_name(&groups[i]);
+        char *name = cli_group_name(&groups[i]);
         fputs(i ? ", {\"name\": " : "{\"name\": ", stdout);
         cli_json(stdout, name ? name : "");
         printf(", \"steps\": %zu, \"us\": %.3f, \"bytes\": %.0f, \"operations\": %.0f}",

@@ -1,6 +1,5 @@
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli/compare.h"
 #include "cli/progress.h"
@@ -112,23 +111,10 @@ static const cli_option table[] = {
 
 /* ---- the command ---- */
 
-/* A .npz file, not a folder. */
-static bool is_archive(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
-}
-
 static zc_status compare(const run_result *r, const run_options *o, zc_diag *diag)
 {
-    char path[4096];
     zc_tensor want;
-    if (is_archive(o->expect)) {
-        ZC_TRY(cli_read_array(o->expect, r->name, &want, diag));
-    } else {
-        (void)cli_tensor_file(o->expect, "output", r->number, path, sizeof path);
-        ZC_TRY(cli_read_tensor(path, &want, diag));
-    }
+    ZC_TRY(cli_read_expected(o->expect, r->name, r->number, &want, diag));
     zc_status status = cli_compare(r->name, &r->t, &want, o->rtol < 0 ? CLI_RTOL : o->rtol,
                                    o->atol < 0 ? CLI_ATOL : o->atol, diag);
     free(want.data);

@@ -27,7 +27,7 @@ typedef struct debug {
     bool force_rules;
     int64_t threads;
     double bound;
-    debug_results reference;
+    debug_results reference; /* its inputs are read when it runs, unless they are there */
 } debug;
 
 /* Rows of the tables of both commands, whose options are a `debug`. */

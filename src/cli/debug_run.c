@@ -131,7 +131,7 @@ static zc_status run_plan(const debug *d, const debug_variant *v, zc_plan *plan,
         &s, diag));
     const cli_values *inputs = &d->reference.inputs;
     zc_status status = ZC_OK;
-    if (v->is_reference) {
+    if (v->is_reference && !inputs->n) {
         status = read_inputs(d, plan, out, diag);
         inputs = &out->inputs;
     }

@@ -121,26 +121,35 @@ static size_t count_candidates_like(const zc_explain *e, size_t i)
     return n;
 }
 
+bool cli_explain_missed(const zc_explain *e, zc_rule_kind kind, size_t *at, cli_missed *out)
+{
+    for (; *at < e->census.candidates.len; ++*at) {
+        const zc_candidate *c = &e->census.candidates.data[*at];
+        size_t n = c->kind == kind && !c->found ? count_candidates_like(e, *at) : 0;
+        if (!n) continue;
+        *out = (cli_missed){.places = n, .node = c->node, .miss = miss_at(e, c->miss)};
+        if (!out->miss) out->why = lone_reason(e, c);
+        ++*at;
+        return true;
+    }
+    return false;
+}
+
 static void put_missed(const zc_explain *e, zc_rule_kind kind)
 {
-    size_t told = 0;
-    for (size_t i = 0; i < e->census.candidates.len; i++) {
-        const zc_candidate *c = &e->census.candidates.data[i];
-        if (c->kind != kind || c->found) continue;
-        size_t n = count_candidates_like(e, i);
-        if (!n) continue;
-        if (told++ == REASONS_MAX) {
+    cli_missed m;
+    for (size_t at = 0, told = 0; cli_explain_missed(e, kind, &at, &m); told++) {
+        if (told == REASONS_MAX) {
             puts("    and others (--json tells all)");
             break;
         }
-        put_places(n, c->node);
-        const zc_rule_miss *m = miss_at(e, c->miss);
-        if (!m) {
-            puts(lone_reason(e, c));
+        put_places(m.places, m.node);
+        if (!m.miss) {
+            puts(m.why);
             continue;
         }
-        printf("%s: ", zc_rules_at(e->rules, m->rule).name);
-        put_reason(e, m);
+        printf("%s: ", zc_rules_at(e->rules, m.miss->rule).name);
+        put_reason(e, m.miss);
     }
 }
 

@@ -97,6 +97,10 @@ bool cli_tensor_file(const char *dir, const char *kind, size_t i, char *buf, siz
 zc_status cli_load_plan(const char *path, zc_plan **out, zc_diag *diag);
 /* A tensor in the form of .npy or .pb from such a place; the caller frees data. */
 zc_status cli_read_tensor(const char *path, zc_tensor *out, zc_diag *diag);
+/* What output number i, of that name, is expected to be: of --expect's folder, or .npz file; the
+ * caller frees data. */
+zc_status cli_read_expected(const char *path, const char *name, size_t i, zc_tensor *out,
+                            zc_diag *diag);
 /* A copy of another element type, which the caller frees; false without memory. As zc_store_f64 and
  * zc_store_i64 do it. */
 bool cli_cast(const zc_tensor *t, zc_dtype to, zc_tensor *out);

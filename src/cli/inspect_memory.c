@@ -33,8 +33,7 @@ zc_status cli_plan_memory(const zc_plan *plan, const cli_dims *dims, bool *known
     return status;
 }
 
-/* Of the first architecture that the plan has kernels for; 0: it has none. */
-static int first_arch(const zc_program *p)
+int cli_first_arch(const zc_program *p)
 {
     for (uint32_t i = 0; i < p->nsteps; i++)
         if (p->steps[i].nchoices) return (int)p->steps[i].choices[0].arch;
@@ -52,8 +51,8 @@ zc_status cli_plan_memory_map(const zc_plan *plan, const cli_dims *dims, zc_memo
         status = zc_fail(diag, ZC_ERR_ARG, NULL,
                          "working memory depends on dimensions (give them by --dim NAME=VALUE)");
     if (status == ZC_OK)
-        status =
-            zc_memory_map_make(plan, first_arch(&plan->program), sizes.inputs, sizes.n, out, diag);
+        status = zc_memory_map_make(plan, cli_first_arch(&plan->program), sizes.inputs, sizes.n,
+                                    out, diag);
     cli_sizes_close(&sizes);
     return status;
 }

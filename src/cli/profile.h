@@ -6,6 +6,7 @@
 #include "cli/device.h"
 #include "cli/inputs.h"
 #include "cli/meter.h"
+#include "runtime/probe.h"
 
 typedef struct cli_profile_step {
     zc_step_info info;
@@ -38,5 +39,26 @@ void cli_profile_free(cli_profile *p);
 void cli_profile_json(const cli_profile *p, size_t i);
 /* The numbers of the steps, the longest first; the caller frees them. NULL: no memory. */
 size_t *cli_profile_order(const cli_profile *p);
+
+/* ---- what it comes to (profile_sums.c) ---- */
+
+typedef struct cli_reach {
+    double bytes, rate;       /* moved; a second */
+    double operations, speed; /* -1: not counted; a second */
+    double share;             /* of the peak that is nearer; -1: neither is known */
+    const char *bound;        /* that peak: "memory", "arithmetic" */
+} cli_reach;
+cli_reach cli_profile_reach(const cli_profile_step *s, const zc_peaks *peaks);
+
+typedef struct cli_group {
+    const char *text; /* its first len bytes name the group */
+    size_t len, steps;
+    double us, bytes, operations;
+} cli_group;
+/* Sums, the longest first: by operation, or with a depth by so many parts of the nodes' paths. The
+ * caller frees them; NULL: no memory. */
+cli_group *cli_profile_groups(const cli_profile *p, int64_t depth, size_t *n);
+/* The group's name by itself, which the caller frees; NULL: no memory. */
+char *cli_group_name(const cli_group *g);
 
 #endif

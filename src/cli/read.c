@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "cli/inputs.h"
@@ -65,6 +66,22 @@ zc_status cli_read_tensor(const char *path, zc_tensor *out, zc_diag *diag)
     ZC_TRY(read_head(path, head, &len, diag));
     return is_npy(head, len) ? zc_npy_read(path, out, diag)
                              : zc_tensor_pb_read(path, out, NULL, diag);
+}
+
+/* A .npz file, not a folder. */
+static bool is_archive(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
+zc_status cli_read_expected(const char *path, const char *name, size_t i, zc_tensor *out,
+                            zc_diag *diag)
+{
+    char file[4096];
+    if (is_archive(path)) return cli_read_array(path, name, out, diag);
+    (void)cli_tensor_file(path, "output", i, file, sizeof file);
+    return cli_read_tensor(file, out, diag);
 }
 
 /* ---- bare elements ---- */

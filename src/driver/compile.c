@@ -173,7 +173,7 @@ static zc_status hash_file(const char *path, uint8_t out[32], zc_diag *diag)
     return status;
 }
 
-static zc_status hash_model(const zc_model_source *model, uint8_t out[32], zc_diag *diag)
+zc_status zc_model_hash(const zc_model_source *model, uint8_t out[32], zc_diag *diag)
 {
     if (model->path) return hash_file(model->path, out, diag);
     struct sha256_ctx ctx;
@@ -287,7 +287,7 @@ static zc_status write_plan(zc_program *program, const job *j, zc_arena *arena, 
 {
     program->version = ZC_VERSION;
     if (!j->targets.narchs) program->target = "cpu";
-    ZC_TRY(hash_model(j->model, program->model_sha256, diag));
+    ZC_TRY(zc_model_hash(j->model, program->model_sha256, diag));
     if (j->targets.narchs) ZC_TRY(build_kernels(program, j, arena, diag));
     ZC_TRY(progress(j->p, "write", STAGE_WRITE, diag));
     return zc_program_write(program, j->sink.fn, j->sink.user, diag);

@@ -14,6 +14,9 @@ typedef struct zc_model_source {
     size_t len;
 } zc_model_source;
 
+/* The SHA-256 of the model's bytes, as plans keep it. */
+zc_status zc_model_hash(const zc_model_source *model, uint8_t out[32], zc_diag *diag);
+
 /* The first stage: the imported graph, before any pass. */
 zc_status zc_compile_import(const zc_model_source *model, const zc_compile_params *params,
                             zc_graph **out, zc_diag *diag);

@@ -75,7 +75,7 @@ static bool make_labels(engine *e)
         uint32_t i = e->order[k];
         const zc_rl_rule *rule = e->r->rules.data[i];
         char label[640];
-        snprintf(label, sizeof label, "rule %s (%.300s:%d%s%s)", rule->name.text,
+        snprintf(label, sizeof label, ZC_RULE_LABEL "%s (%.300s:%d%s%s)", rule->name.text,
                  e->r->files.data[rule->file].name, rule->name.loc.line,
                  rule->unchecked ? ", unchecked: " : "", rule->unchecked ? rule->unchecked : "");
         e->labels[i] = zc_arena_strdup(&e->x.g->arena, label);

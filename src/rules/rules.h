@@ -11,6 +11,9 @@
 /* Longest rule file. */
 #define ZC_RULES_FILE_MAX ((size_t)4 << 20)
 
+/* Where a node is from, the rules that made it are "rule NAME (FILE:LINE)". */
+#define ZC_RULE_LABEL "rule "
+
 /* What a rule fuses. */
 typedef enum zc_rule_kind {
     ZC_RULE_KIND_NONE,

@@ -74,7 +74,7 @@ expect faster 0 "not slower than the baseline by more than 3%" "$zc" bench digit
 expect slower 3 "digits.plan: slower than fast by more than 1000%" "$zc" bench digits.plan $quick --baseline fast --max-slowdown 1000%
 expect slower-step 3 "(ConvNhwc) became slower (got " "$zc" bench digits.plan $quick --baseline fast
 expect slower-json 3 "median_ms" "$zc" bench digits.plan $quick --baseline fast --json
-sed '/^step/d; /^us/d' fast >stepless
+sed '/^step/d; /^us/d;/^work/d' fast >stepless
 expect stepless 3 "slower than stepless" "$zc" bench digits.plan $quick --baseline stepless
 
 # ---- what is no baseline ----

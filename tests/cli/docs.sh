@@ -2,7 +2,7 @@
 # usage: docs.sh ZC SOURCE_DIR [--bless]: what is generated from the tables. --bless writes docs/operators.md.
 . "$(dirname "$0")/lib.sh"
 bless=${3:-}
-commands="compile calibrate tune run bench profile inspect fill conform rules debug verify cache help"
+commands="compile calibrate tune run bench profile report inspect fill conform rules debug verify cache help"
 
 for command in $commands; do
     expect "overview-$command" 0 "  $command " "$zc" help

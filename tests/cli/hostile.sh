@@ -5,7 +5,7 @@ plan=$dir/digits.plan
 "$zc" compile "$model" -o "$plan" -q
 
 # Mistakes in options, of every command.
-for command in compile run bench inspect fill conform help; do
+for command in compile run bench report inspect fill conform help; do
     expect "unknown-$command" 1 "unknown option '--no-such-option'" "$zc" $command --no-such-option
     expect "letter-$command" 1 "unknown option '-Z'" "$zc" $command -Z
     expect "hint-$command" 1 "Try 'zc $command --help'" "$zc" $command --no-such-option

@@ -248,6 +248,17 @@ expect run-one 0 "on hostcuda" on "$zc" run "$dir/one.plan" --random --device cu
 expect run-two 0 "on hostcuda" on "$zc" run "$dir/two.plan" --random --device cuda
 no_temporaries cache-temporaries "$dir/cache"
 
+# ---- zc report ----
+expect report 0 "" on "$zc" report "$plan" -o "$dir/report.html" --device cuda --seconds 0 --dim batch=2 --save "$dir/gpu.times"
+expect report-device 0 "<td>hostcuda sm_90</td>" cat "$dir/report.html"
+kernel=$(sed -n 's/^work .* \(zc_[a-z0-9_]*\)$/\1/p' "$dir/gpu.times" | head -1)
+expect report-kernel 0 ">$kernel</td>" cat "$dir/report.html"
+expect report-cpu-steps 0 "<h3>Steps on the CPU</h3>" cat "$dir/report.html"
+expect report-half-a-roof 0 "How fast the device computes is not known (--peaks)." cat "$dir/report.html"
+expect report-elsewhere 0 "" "$zc" report "$plan" --times "$dir/gpu.times" -o "$dir/elsewhere.html"
+expect report-no-gpu 5 "the CUDA driver sees no GPU" on ZC_HOSTCUDA_DEVICES=0 "$zc" report "$plan" -o "$dir/none.html" --device cuda
+expect report-none 1 "" test -e "$dir/none.html"
+
 # ---- zc debug ----
 echo 'rule bad { match o = Relu(x); emit o = LeakyRelu(x); }' >"$dir/leaky.zcr"
 expect debug-clean 0 "no difference" on "$zc" debug "$model" --device cuda

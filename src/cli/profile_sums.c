@@ -1,0 +1,91 @@
+/* What a profile comes to: of each step, by operation, and by where in the model's modules. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/profile.h"
+
+cli_reach cli_profile_reach(const cli_profile_step *s, const zc_peaks *peaks)
+{
+    const zc_step_info *i = &s->info;
+    double seconds = s->time.mid * 1e-6;
+    cli_reach out = {
+        .bytes = i->bytes_in + i->bytes_out, .operations = i->operations, .share = -1, .bound = ""};
+    if (seconds <= 0) return out;
+    out.rate = out.bytes / seconds;
+    out.speed = out.operations > 0 ? out.operations / seconds : 0;
+    if (peaks->bytes <= 0 || out.bytes <= 0) return out;
+    double memory = out.rate / peaks->bytes,
+           arithmetic = peaks->operations > 0 ? out.speed / peaks->operations : 0;
+    out.share = memory > arithmetic ? memory : arithmetic;
+    out.bound = memory > arithmetic ? "memory" : "arithmetic";
+    return out;
+}
+
+/* The first `depth` parts of a path, of which the last part of all is the node's own. */
+static size_t module_length(const char *name, int64_t depth)
+{
+    const char *end = name;
+    for (const char *at = name + (*name == '/'); depth > 0; depth--) {
+        const char *slash = strchr(at, '/');
+        if (!slash) break;
+        end = slash;
+        at = slash + 1;
+    }
+    return (size_t)(end - name);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    const cli_group *x = a, *y = b;
+    int order = memcmp(x->text, y->text, x->len < y->len ? x->len : y->len);
+    return order ? order : x->len < y->len ? -1 : x->len > y->len;
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const cli_group *x = a, *y = b;
+    if (x->us != y->us) return x->us < y->us ? 1 : -1;
+    return by_text(a, b);
+}
+
+static cli_group group_of(const cli_profile_step *s, int64_t depth)
+{
+    const char *text = depth ? s->info.name : s->info.op;
+    return (cli_group){.text = text,
+                       .len = depth ? module_length(text, depth) : strlen(text),
+                       .steps = 1,
+                       .us = s->time.mid,
+                       .bytes = s->info.bytes_in + s->info.bytes_out,
+                       .operations = s->info.operations > 0 ? s->info.operations : 0};
+}
+
+static void join(cli_group *to, const cli_group *g)
+{
+    to->steps += g->steps;
+    to->us += g->us;
+    to->bytes += g->bytes;
+    to->operations += g->operations;
+}
+
+cli_group *cli_profile_groups(const cli_profile *p, int64_t depth, size_t *n)
+{
+    cli_group *groups = zc_calloc(p->n ? p->n : 1, sizeof *groups);
+    *n = 0;
+    if (!groups) return NULL;
+    for (size_t i = 0; i < p->n; i++) groups[i] = group_of(&p->steps[i], depth);
+    qsort(groups, p->n, sizeof *groups, by_text);
+    for (size_t i = 0; i < p->n; i++) {
+        if (*n > 0 && by_text(&groups[*n - 1], &groups[i]) == 0)
+            join(&groups[*n - 1], &groups[i]);
+        else
+            groups[(*n)++] = groups[i];
+    }
+    qsort(groups, *n, sizeof *groups, longest_first);
+    return groups;
+}
+
+char *cli_group_name(const cli_group *g)
+{
+    return strndup(g->len ? g->text : "(none)", g->len ? g->len : strlen("(none)"));
+}

@@ -1,10 +1,15 @@
 #!/bin/sh
-# Installs what is missing of scripts/packages.txt. Needs root or sudo only when something is missing.
+# usage: setup.sh [--test]: installs what is missing of scripts/packages.txt, with --test also of scripts/packages-test.txt.
+# Needs root or sudo only when something is missing.
 set -eu
 cd "$(dirname "$0")/.."
 
+lists=scripts/packages.txt
+[ "${1:-}" != --test ] || lists="$lists scripts/packages-test.txt"
+
 missing=
-for package in $(grep -v '^#' scripts/packages.txt); do
+# shellcheck disable=SC2086
+for package in $(grep -hv '^#' $lists); do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' ||
         missing="$missing $package"
 done

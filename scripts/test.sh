@@ -11,7 +11,7 @@ case $* in
     exit 1
     ;;
 esac
-scripts/setup.sh
+scripts/setup.sh --test
 
 [ -f build/build.ninja ] || meson setup build
 ninja -C build

@@ -6,13 +6,11 @@ of an element; so are those of docs/report.md made."""
 import argparse
 import base64
 import collections
-import contextlib
 import glob
 import json
 import os
 import pathlib
 import shutil
-import signal
 import socket
 import struct
 import subprocess
@@ -140,7 +138,7 @@ class Browser:
         log = open(os.path.join(self.home, os.path.basename(command[0]) + ".log"), "wb")
         with log:
             self.processes.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                                                   start_new_session=True, **more))
+                                                   **more))
 
     def _call(self, method, path, body=None):
         data = None if body is None else json.dumps(body).encode()
@@ -202,13 +200,7 @@ class Browser:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-            with contextlib.suppress(ProcessLookupError):  # what it began and left: WebKit's own processes
-                os.killpg(process.pid, signal.SIGKILL)
-        for _ in range(50):  # they write to their caches until they have ended
-            shutil.rmtree(self.home, ignore_errors=True)
-            if not os.path.exists(self.home):
-                break
-            time.sleep(0.1)
+        shutil.rmtree(self.home, ignore_errors=True)
 
     def __enter__(self):
         return self

@@ -182,9 +182,12 @@ zc_status zc_parts_run(zc_launch *l, zc_parts *parts)
     const zc_tensor *whole = parts->whole;
     int n = parts->n, axis = parts->axis;
     int64_t inner = zc_dims_span(whole->dims, axis + 1, whole->rank) * zc_move_size(whole);
+    int64_t first = parts->first;
+    parts->first = parts->at;
+    parts->n = 0;
     if (n == 0 || zc_tensor_numel(whole) == 0) return ZC_OK;
     memset(&p, 0, sizeof p);
-    p.whole = (char *)whole->data + parts->first * inner;
+    p.whole = (char *)whole->data + first * inner;
     p.joins = parts->joins;
     bytes[0] = (uint64_t)(uintptr_t)p.whole;
     bytes[1] = (uint64_t)(whole->dims[axis] * inner);
@@ -199,8 +202,6 @@ zc_status zc_parts_run(zc_launch *l, zc_parts *parts)
     p.row = whole->dims[axis] * inner >> p.unit;
     p.parts = zc_divisor_of(p.first[n]);
     p.total = zc_dims_span(whole->dims, 0, axis) * p.first[n];
-    parts->first = parts->at;
-    parts->n = 0;
     return zc_launch_kernel(l, PARTS, zc_move_grid(l, p.total), BLOCK, 0, &p, sizeof p);
 }
 

@@ -62,12 +62,9 @@ typedef struct debug {
          .help = "compile to this precision",                                                      \
          .set = cli_set_text,                                                                      \
          .at = offsetof(debug, precision)},                                                        \
-        {.name = "data-root",                                                                      \
-         .arg = "DIR",                                                                             \
-         .help = "where external weights lie (default: the model's directory; none of a pipe's)",  \
-         .words = CLI_WORDS_DIR,                                                                   \
-         .set = cli_set_text,                                                                      \
-         .at = offsetof(debug, data_root)},                                                        \
+        CLI_DATA_ROOT_OPTION(                                                                      \
+            debug, data_root,                                                                      \
+            "where external weights lie (default: the model's directory; none of a pipe's)"),      \
         CLI_THREADS_OPTION(debug, threads, "threads to use (default: one a CPU)")
 
 /* What is compiled, and how it is run. */

@@ -1,4 +1,5 @@
-/* LinearMoments on any architecture (linear_moments.cu), and what gemm_few_sm90 shares with it. */
+/* LinearMoments on any architecture (linear_moments.cu), and what the products on Hopper share with
+ * it. */
 #include "kernels/linear_moments.h"
 
 #include <string.h>

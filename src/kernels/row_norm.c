@@ -1,7 +1,7 @@
-#include <stdio.h>
 #include <string.h>
 
 #include "abi/row_norm.h"
+#include "base/number.h"
 #include "kernels/collapse.h"
 #include "kernels/gen.h"
 #include "kernels/groups.h"
@@ -102,9 +102,9 @@ static void put_table_ids(zc_gen *g, int table, int i)
     const zc_pvalue *v = zc_gen_in(g, i);
     bool certain = v && zc_gen_static(v);
     if (certain) zc_gen_tensor(v, &ids);
-    snprintf(name, sizeof name, "ID%d", table);
+    zc_snprintf(name, sizeof name, "ID%d", table);
     put_ids(g, name, i);
-    snprintf(name, sizeof name, "IDS%d", table);
+    zc_snprintf(name, sizeof name, "IDS%d", table);
     if (certain)
         zc_gen_define(g, name, "%lldLL",
                       (long long)(zc_tensor_numel(&ids) > 0 ? zc_tensor_numel(&ids) : 1));

@@ -51,7 +51,10 @@ typedef enum zc_host_kind {
     ZC_HOST_REGISTERS,
     ZC_HOST_WGMMA_WAIT,
     ZC_HOST_WGMMA_F16,
-    ZC_HOST_WGMMA_BF16
+    ZC_HOST_WGMMA_BF16,
+    ZC_HOST_WGMMA_TF32,
+    ZC_HOST_WGMMA_E4M3,
+    ZC_HOST_WGMMA_S8
 } zc_host_kind;
 
 /* A product of a warpgroup, as one thread asks for it. */

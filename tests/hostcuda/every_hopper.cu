@@ -3,6 +3,9 @@
 
 ZC_WGMMA(narrow, 8, F16, 0)
 ZC_WGMMA(wide, 256, BF16, 1)
+ZC_WGMMA_ALONG(narrow_tf32, 8, TF32)
+ZC_WGMMA_ALONG(narrow_e4m3, 8, E4M3)
+ZC_WGMMA_ALONG(narrow_s8, 8, S8)
 ZC_WGMMA_ACROSS(both, 8, F16, 1, 0)
 
 extern "C" __global__ void __launch_bounds__(256)
@@ -48,11 +51,15 @@ extern "C" __global__ void __launch_bounds__(256)
         zc_wgmma_fence();
         narrow(d, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
         both(d, zc_wgmma_across(tile, 1024), zc_wgmma_along(tile + 32768), true);
+        i32 s[4] = {};
+        narrow_tf32(d, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
+        narrow_e4m3(d, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
+        narrow_s8(s, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
         wide(e, zc_wgmma_along(tile), zc_wgmma_across(tile + 32768, 8192), false);
         zc_wgmma_commit();
         zc_wgmma_wait<1>();
         zc_wgmma_wait<0>();
-        const u32 r[4] = {zc_bits(d[0]), zc_bits(d[1]), zc_bits(e[2]), zc_bits(e[3])};
+        const u32 r[4] = {zc_bits(d[0]), (u32)s[0], zc_bits(e[2]), zc_bits(e[3])};
         zc_stmatrix_x4(tile + 16 * (threadIdx.x % 32), r);
     }
     zc_grid_launch();

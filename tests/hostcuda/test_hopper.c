@@ -13,6 +13,9 @@ static const char head[] =
     "ZC_WGMMA(multiply_across, 64, F16, 1)\n"
     "ZC_WGMMA_ACROSS(multiply_both, 8, F16, 1, 0)\n"
     "ZC_WGMMA_HELD(multiply_held, 64, F16, 1)\n"
+    "ZC_WGMMA_ALONG(multiply_tf32, 8, TF32)\n"
+    "ZC_WGMMA_ALONG(multiply_e4m3, 8, E4M3)\n"
+    "ZC_WGMMA_ALONG(multiply_s8, 8, S8)\n"
     "__shared__ __align__(1024) u16 tile[16][64], a[64 * 64], bb[64 * 64];\n"
     "__shared__ __align__(8) u64 barriers[2];\n"
     "#define KERNEL(name) extern \"C\" __global__ void __launch_bounds__(256) \\\n"
@@ -744,6 +747,54 @@ static void operands_are_left(void **state)
     }
 }
 
+/* Of other types: elements 3 and the last of the summed axis are not 0, and the product is added to
+ * itself. tf32 has bits behind its last, which do not count. */
+static void products_of_other_types(void **state)
+{
+    static const struct {
+        const char *name, *element, *sum;
+        int count;
+        uint32_t one, two, minus; /* -1.5, of integers -3 */
+        const char *odd, *even;   /* rows of column 5 */
+    } types[] = {{"tf32", "u32", "f32", 8, 0x3f800fff, 0x40000001, 0xbfc00000, "8", "-2"},
+                 {"e4m3", "u8", "f32", 32, 0x38, 0x40, 0xbc, "8", "-2"},
+                 {"s8", "u8", "i32", 32, 1, 2, 0xfd, "8", "-8"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        char body[3072];
+        memory m;
+        snprintf(body, sizeof body,
+                 "    typedef %s E;\n"
+                 "    %s e[4] = {};\n"
+                 "    for (u32 i = t; i < 64 * 64; i += 128) a[i] = bb[i] = 0;\n"
+                 "    zc_sync();\n"
+                 "    auto put = [](u16 *tile, u32 row, u32 k, u32 v) {\n"
+                 "        const u32 at = k * (u32)sizeof(E) ^ row %% 8 << 4;\n"
+                 "        *(E *)((u8 *)tile + row * 128 + at) = (E)v;\n"
+                 "    };\n"
+                 "    if (t < 64) put(a, t, 3, t %% 2 ? %uu : %uu), put(a, t, %d, %uu);\n"
+                 "    if (t == 5) put(bb, t, 3, %uu), put(bb, t, %d, %uu);\n"
+                 "    zc_async_fence();\n"
+                 "    zc_sync();\n"
+                 "    zc_wgmma_fence();\n"
+                 "    multiply_%s(e, da, db, false);\n"
+                 "    multiply_%s(e, da, db, true);\n"
+                 "    zc_wgmma_commit();\n"
+                 "    zc_wgmma_wait<0>();\n"
+                 "    if (t %% 4 == 2) {\n" /* columns 4 and 5 */
+                 "        const u32 row = t / 32 * 16 + t %% 32 / 4;\n"
+                 "        const bool odd = row %% 2;\n"
+                 "        out[row] = e[1] == (odd ? %s : %s) && e[0] == 0;\n"
+                 "        out[row + 8] = e[3] == (odd ? %s : %s) && e[2] == 0;\n"
+                 "    }\n",
+                 types[i].element, types[i].sum, types[i].one, types[i].minus, types[i].count - 1,
+                 types[i].two, types[i].two, types[i].count - 1, types[i].one, types[i].name,
+                 types[i].name, types[i].odd, types[i].even, types[i].odd, types[i].even);
+        assert_ok(run(&m, body, 1, 1, 128));
+        for (int r = 0; r < 64; r++) assert_int_equal(m.result[r], 1);
+    }
+}
+
 /* A across the summed axis, 64 rows a line: element (i, 3) is i, B has 2 in column 5 of this row.
  */
 static void products_of_rows_across(void **state)
@@ -1214,6 +1265,7 @@ int main(void)
         TEST(patches),
         TEST(products_come_late),
         TEST(operands_are_left),
+        TEST(products_of_other_types),
         TEST(products_of_rows_across),
         TEST(products_of_registers),
         TEST(matrix_stores),

@@ -10,14 +10,16 @@
  *
  * Products are exact and summed in double, rounded to f32 once an instruction, as the warp's
  * products are. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernel_run.h"
 
-#define ROWS  64 /* of a product */
-#define DEPTH 16
-#define LINE  128u /* bytes: eight of them are a swizzle's pattern */
+#define ROWS       64 /* of a product */
+#define DEPTH      16 /* of 16 bits each; of others as many as have the same bytes */
+#define DEPTH_MOST 32
+#define LINE       128u /* bytes: eight of them are a swizzle's pattern */
 
 static hc_quarter *waiting; /* for products, in the order they began to */
 
@@ -333,9 +335,62 @@ void hc_groups_thread_ends(hc_thread *t)
 
 /* ---- What is done ---- */
 
-static float value_of(zc_host_kind kind, unsigned short bits)
+static float e4m3_value(unsigned char bits)
 {
-    return kind == ZC_HOST_WGMMA_F16 ? hc_f16_value(bits) : hc_bf16_value(bits);
+    int exponent = bits >> 3 & 15, fraction = bits & 7;
+    float v = exponent ? ldexpf((float)(8 + fraction), exponent - 10) : ldexpf((float)fraction, -9);
+    if (exponent == 15 && fraction == 7) v = NAN;
+    return bits & 0x80 ? -v : v;
+}
+
+/* Bytes of an element; 32 of them are a line's part in a product. */
+static unsigned bytes_of(zc_host_kind kind)
+{
+    return kind == ZC_HOST_WGMMA_TF32                               ? 4
+           : kind == ZC_HOST_WGMMA_E4M3 || kind == ZC_HOST_WGMMA_S8 ? 1
+                                                                    : 2;
+}
+
+/* Element i of an operand. */
+static float value_of(zc_host_kind kind, const void *operand, unsigned i)
+{
+    const unsigned char *byte = operand;
+    const unsigned short *half = operand;
+    float tf32;
+    unsigned bits;
+    switch (kind) {
+    case ZC_HOST_WGMMA_F16:
+        return hc_f16_value(half[i]);
+    case ZC_HOST_WGMMA_E4M3:
+        return e4m3_value(byte[i]);
+    case ZC_HOST_WGMMA_S8:
+        return (signed char)byte[i];
+    case ZC_HOST_WGMMA_TF32: /* the last 13 bits are not looked at */
+        memcpy(&bits, byte + (size_t)i * 4, 4);
+        bits &= 0xffffe000u;
+        memcpy(&tf32, &bits, 4);
+        return tf32;
+    default:
+        return hc_bf16_value(half[i]);
+    }
+}
+
+/* Sums are f32, those of S8 32-bit integers in the same registers. */
+static double sum_value(zc_host_kind kind, float v)
+{
+    int whole;
+    memcpy(&whole, &v, sizeof whole);
+    return kind == ZC_HOST_WGMMA_S8 ? whole : v;
+}
+
+static float sum_register(zc_host_kind kind, double v)
+{
+    float out;
+    unsigned whole;
+    if (kind != ZC_HOST_WGMMA_S8) return (float)v;
+    whole = (unsigned)(long long)v;
+    memcpy(&out, &whole, sizeof out);
+    return out;
 }
 
 /* The place of a thread's register i in the product. */
@@ -360,11 +415,11 @@ static void read_held(const hc_product *product, hc_halves a)
 
 /* Local memory only: sanitizers would find nothing here, at a tenth of the speed. */
 __attribute__((no_sanitize("address", "undefined"))) static void
-multiply(unsigned columns, float a[restrict ROWS][DEPTH], float b[restrict DEPTH][256],
-         double sum[restrict ROWS][256])
+multiply(unsigned columns, unsigned depth, float a[restrict ROWS][DEPTH_MOST],
+         float b[restrict DEPTH_MOST][256], double sum[restrict ROWS][256])
 {
     for (unsigned row = 0; row < ROWS; row++)
-        for (unsigned k = 0; k < DEPTH; k++) {
+        for (unsigned k = 0; k < depth; k++) {
             double factor = a[row][k];
             for (unsigned column = 0; column < columns; column++)
                 sum[row][column] += factor * b[k][column];
@@ -381,29 +436,30 @@ static void check_memory(const hc_thread *t, const hc_product *product, hc_halve
 static void do_product(const hc_thread *t, hc_product *product)
 {
     static hc_halves ha, hb;
-    static float a[ROWS][DEPTH], b[DEPTH][256];
+    static float a[ROWS][DEPTH_MOST], b[DEPTH_MOST][256];
     static double sum[ROWS][256];
     const zc_host_product *p = &product->p;
     float(*v)[128] = product->sums->v;
     check_memory(t, product, ha, hb);
     if (product->held[0]) read_held(product, ha);
-    for (unsigned i = 0; i < ROWS * DEPTH; i++) {
-        unsigned row = p->across_a ? i % ROWS : i / DEPTH;
-        a[row][p->across_a ? i / ROWS : i % DEPTH] = value_of(p->kind, ha[i]);
+    const unsigned depth = 2 * DEPTH / bytes_of(p->kind);
+    for (unsigned i = 0; i < ROWS * depth; i++) {
+        unsigned row = p->across_a ? i % ROWS : i / depth;
+        a[row][p->across_a ? i / ROWS : i % depth] = value_of(p->kind, ha, i);
     }
-    for (unsigned i = 0; i < p->columns * DEPTH; i++) {
-        unsigned k = p->across ? i / p->columns : i % DEPTH;
-        b[k][p->across ? i % p->columns : i / DEPTH] = value_of(p->kind, hb[i]);
+    for (unsigned i = 0; i < p->columns * depth; i++) {
+        unsigned k = p->across ? i / p->columns : i % depth;
+        b[k][p->across ? i % p->columns : i / depth] = value_of(p->kind, hb, i);
     }
     for (unsigned row = 0; row < ROWS; row++) memset(sum[row], 0, p->columns * sizeof **sum);
     if (p->add)
         for (unsigned thread = 0; thread < HC_GROUP; thread++)
             for (unsigned i = 0; i < p->columns / 2; i++)
-                sum[row_of(thread, i)][column_of(thread, i)] = v[thread][i];
-    multiply(p->columns, a, b, sum);
+                sum[row_of(thread, i)][column_of(thread, i)] = sum_value(p->kind, v[thread][i]);
+    multiply(p->columns, depth, a, b, sum);
     for (unsigned thread = 0; thread < HC_GROUP; thread++)
         for (unsigned i = 0; i < p->columns / 2; i++)
-            v[thread][i] = (float)sum[row_of(thread, i)][column_of(thread, i)];
+            v[thread][i] = sum_register(p->kind, sum[row_of(thread, i)][column_of(thread, i)]);
     product->done = true;
 }
 

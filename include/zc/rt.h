@@ -429,6 +429,9 @@ typedef struct zc_step_info {
     /* Of the runs of the last zc_session_profile: the median of the step's microseconds, and the
      * interval in which it lies in 95 of 100 cases. Before it 0. */
     double median_us, low_us, high_us;
+    /* GPU: the tensor cores' instruction that its products are, and the type of their factors,
+     * "wgmma.f16"; and what `zc inspect` says of why it has this kernel. "" where there is none. */
+    const char *products, *choice;
 } zc_step_info;
 /* Step i of the main program. */
 ZC_API zc_status zc_session_step_fill(const zc_session *session, size_t i, zc_step_info *out,

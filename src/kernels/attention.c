@@ -30,7 +30,9 @@ zc_status zc_gen_attention(zc_gen *g)
     zc_attention_shape s;
     ZC_TRY(zc_gen_attention_spec(g, &s));
     if (g->declined[0]) return ZC_OK;
-    zc_gen_define(g, "TILE", "%d", tile_of(s.type, s.v_type, s.d, s.dv, s.scores >= 0));
+    int tile = tile_of(s.type, s.v_type, s.d, s.dv, s.scores >= 0);
+    zc_gen_define(g, "TILE", "%d", tile);
+    if (tile == TILE_MMA) zc_gen_tensor_cores(g, "mma", s.type);
     return zc_gen_epilogue(g);
 }
 

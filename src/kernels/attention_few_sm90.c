@@ -78,6 +78,7 @@ zc_status zc_gen_attention_few_sm90(zc_gen *g)
     if (g->declined[0]) return ZC_OK;
     if (p.keys < 1 || p.keys > KEYS_MOST)
         return zc_gen_decline(g, "keys that are not certain to be 1 to %d", KEYS_MOST);
+    zc_gen_tensor_cores(g, "wgmma", s.type);
     ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &p, SHAPES));
     if (g->declined[0]) return ZC_OK;
     double looped = zc_attention_sm90_us(&p);

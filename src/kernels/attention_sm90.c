@@ -148,6 +148,7 @@ zc_status zc_gen_attention_sm90(zc_gen *g)
     problem p;
     ZC_TRY(zc_gen_attention_sm90_problem(g, &s, &p));
     if (g->declined[0]) return ZC_OK;
+    zc_gen_tensor_cores(g, "wgmma", s.type);
     ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &p, ZC_COUNTOF(shapes)));
     return g->declined[0] ? ZC_OK : zc_gen_epilogue(g);
 }

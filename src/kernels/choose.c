@@ -91,6 +91,7 @@ static zc_status make_kernel(chooser *w, zc_gen *g, int family, zc_pkernel *out)
     *out = (zc_pkernel){.family = zc_families[family].name,
                         .template_name = zc_families[family].template_name,
                         .name = zc_arena_strdup(w->arena, name),
+                        .products = zc_arena_strdup(w->arena, g->products),
                         .spec = ok ? zc_arena_strndup(w->arena, whole.data, whole.len) : NULL,
                         .is_static = zc_gen_all_static(g),
                         .abi = zc_family_abi(family),
@@ -101,7 +102,7 @@ static zc_status make_kernel(chooser *w, zc_gen *g, int family, zc_pkernel *out)
                         .config =
                             zc_arena_dup(w->arena, g->config, (size_t)nconfig, sizeof *g->config)};
     zc_buf_fini(&whole);
-    return out->name && out->spec && out->config ? ZC_OK : nomem(w, "kernel");
+    return out->name && out->products && out->spec && out->config ? ZC_OK : nomem(w, "kernel");
 }
 
 static zc_status add_kernel(chooser *w, zc_gen *g, int family, uint32_t *out)

@@ -265,6 +265,7 @@ static void choose(zc_gen *g, const conv_roles *r)
     g->config[TILE] = direct ? 0 : large ? 128 : 64;
     g->config[MMA] = !direct && !not_mma;
     g->threads = BLOCK;
+    if (g->config[MMA]) zc_gen_tensor_cores(g, "mma", x);
     zc_snprintf(g->why, sizeof g->why, "%s",
                 direct    ? "no tensor cores: few channels or taps"
                 : not_mma ? not_mma

@@ -130,6 +130,7 @@ zc_status zc_gen_conv_image(zc_gen *g)
     const zc_attrs_Conv conv = zc_nchw_conv_image(at);
     if (!zc_conv_image_fits(&conv, &p.w)) return zc_gen_decline(g, "its windows or channels");
     sizes_of(g, &p);
+    zc_gen_tensor_cores(g, "mma", dtype);
     ZC_TRY(zc_gen_candidates(g, "mma.m16n8k16", image_candidate, &p, ZC_COUNTOF(shapes)));
     if (g->declined[0]) return ZC_OK;
     put_spec(g, &p.a, &p.w);

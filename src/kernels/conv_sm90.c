@@ -209,6 +209,7 @@ zc_status zc_gen_conv_few_sm90(zc_gen *g)
     ZC_TRY(sizes_of(g, &p));
     if (g->declined[0]) return ZC_OK;
     if (p.m > FEW_PIXELS) return zc_gen_decline(g, "many pixels");
+    zc_gen_tensor_cores(g, "wgmma", zc_gen_plain_result(g));
     ZC_TRY(zc_gen_candidates(g, "wgmma", few_candidate, &p, FEW_COUNT));
     if (g->declined[0]) return ZC_OK;
     if (!g->candidate && !g->regardless && g->us > zc_sm90_us(&p))

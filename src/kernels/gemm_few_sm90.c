@@ -163,6 +163,7 @@ zc_status zc_gen_gemm_few_sm90(zc_gen *g)
                  .uneven = g->candidate,
                  .shared = s.m_high <= ROWS_OF_BYTES || g->candidate || g->regardless,
                  .sm_count = g->sm_count};
+    zc_gen_tensor_cores(g, "wgmma", zc_gen_plain_result(g));
     ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &p, SHAPES));
     if (g->declined[0]) return ZC_OK;
     double tall = zc_gen_gemm_sm90_us(g, &form, &s) + TALL_FIXED;

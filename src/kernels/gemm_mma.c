@@ -29,6 +29,7 @@ zc_status zc_gen_gemm_mma(zc_gen *g)
     int side = (int)g->config[ZC_MM_SIDE];
     if (side) { /* three stages of two tiles of 64 bytes a line; two threads a line */
         zc_gen_define(g, "MMA", "zc_mma_%s", product);
+        zc_gen_tensor_cores(g, "mma", dtype);
         zc_snprintf(g->why, sizeof g->why, "mma.%s", product);
         g->threads = (uint32_t)side * 2;
         g->smem = (uint32_t)(3 * 2 * 64 * side);

@@ -28,6 +28,7 @@ zc_status zc_gen_gemm_quant_mma(zc_gen *g)
     int side =
         zc_gen_matmul_side(g, &s, &(zc_matmul_tiling){.small = 64, .large = 128, .least = 64});
     zc_gen_define(g, "MMA", "zc_mma_m16n8k32_%s", types);
+    zc_gen_tensor_cores(g, "mma", ZC_I8);
     zc_snprintf(g->why, sizeof g->why, "mma.m16n8k32_%s", types);
     /* Three stages of two tiles of 64 bytes a line; two threads a line. */
     g->config[0] = side;

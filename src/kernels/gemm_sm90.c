@@ -76,6 +76,7 @@ double zc_sm90_us(const zc_sm90_problem *p)
 
 zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p)
 {
+    zc_gen_tensor_cores(g, "wgmma", zc_gen_plain_result(g));
     return zc_gen_candidates(g, "wgmma", candidate_of, p, ZC_COUNTOF(shapes));
 }
 

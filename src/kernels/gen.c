@@ -133,6 +133,14 @@ void zc_gen_unit(zc_gen *g, zc_dtype dtype, const zc_dim *run, int n)
     g->threads = 256;
 }
 
+void zc_gen_tensor_cores(zc_gen *g, const char *instruction, zc_dtype factors)
+{
+    const char *type = factors == ZC_F32             ? "tf32"
+                       : zc_dtype_bits(factors) == 8 ? "s8"
+                                                     : zc_dtype_name(factors);
+    zc_snprintf(g->products, sizeof g->products, "%s.%s", instruction, type);
+}
+
 void zc_gen_define(zc_gen *g, const char *name, const char *fmt, ...)
 {
     char text[256];

@@ -39,9 +39,10 @@ typedef struct zc_gen {
      * entry 0 is launched. */
     int64_t config[ZC_CONFIG_MAX];
     uint32_t threads, smem, cluster;
-    char why[384];  /* the choice: what else there was */
-    zc_buf spec;    /* the header so far */
-    char label[64]; /* the kernel's readable name part: set by default to the operation's name */
+    char why[384];     /* the choice: what else there was */
+    char products[16]; /* zc_gen_tensor_cores; empty: products are the ordinary cores' */
+    zc_buf spec;       /* the header so far */
+    char label[64];    /* the kernel's readable name part: set by default to the operation's name */
     char declined[160]; /* why not; empty: accepted */
     bool divides;      /* set by zc_gen_epilogue and zc_gen_prologue: where their operands lie takes
                           divisions by what only a run knows, so that code for each of several elements
@@ -117,6 +118,9 @@ zc_status zc_gen_activation(zc_gen *g, const char *name, const char *activation,
                             const float *params, zc_dtype dtype);
 const char *zc_gen_type_name(zc_dtype dtype);
 const char *zc_gen_compute_type(zc_dtype dtype);
+/* Its products are the tensor cores', by this instruction (wgmma, mma), of factors of this type:
+ * f32 is rounded to tf32. */
+void zc_gen_tensor_cores(zc_gen *g, const char *instruction, zc_dtype factors);
 /* Writes what zc/fused.cuh needs of the step's epilogue, if it has one. The family's kernels
  * send output 0 through zc_fused, and its launch function calls zc_launch_epilogue. */
 zc_status zc_gen_epilogue(zc_gen *g);

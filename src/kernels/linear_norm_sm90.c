@@ -102,6 +102,7 @@ zc_status zc_gen_linear_norm_sm90(zc_gen *g)
         return zc_gen_decline(g, "rows longer than a cluster's blocks have (got %lld, need %d)",
                               (long long)s.n, CLUSTER_MOST * widths[0]);
     double apart = separate(&p);
+    zc_gen_tensor_cores(g, "wgmma", zc_gen_plain_result(g));
     ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &p, ZC_COUNTOF(widths)));
     if (g->declined[0]) return ZC_OK;
     if (!g->candidate && !g->regardless && g->us > apart)

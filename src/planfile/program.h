@@ -69,6 +69,8 @@ typedef struct zc_pkernel {
     const char *family;        /* of the kernel table */
     const char *template_name; /* the source that is compiled */
     const char *name;          /* its entry points are <name>_0, <name>_1 ... */
+    const char *products;      /* the tensor cores' instruction and the type of its factors,
+                                  "wgmma.f16"; "": they are the ordinary cores' */
     const char *spec;          /* text of "spec.h" */
     bool is_static;            /* shapes are constants in it */
     uint64_t abi;              /* of its parameters: kernels/table.h */

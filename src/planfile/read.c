@@ -477,7 +477,7 @@ static zc_status read_steps(plan_reader *r)
 static zc_status read_kernel(plan_reader *r, uint32_t i, zc_pkernel *out)
 {
     const zc_plan_kernel *k = record(r, ZC_PLAN_KERN, i);
-    if (k->is_static > 1) return bad(r, "a kernel's flags are unknown");
+    if (k->is_static > 1 || k->reserved) return bad(r, "a kernel's flags are unknown");
     ZC_TRY(check_list(r, ZC_PLAN_INTS, k->config));
     *out =
         (zc_pkernel){.is_static = k->is_static,
@@ -490,6 +490,7 @@ static zc_status read_kernel(plan_reader *r, uint32_t i, zc_pkernel *out)
     ZC_TRY(get_string(r, k->family, &out->family));
     ZC_TRY(get_string(r, k->template_name, &out->template_name));
     ZC_TRY(get_string(r, k->name, &out->name));
+    ZC_TRY(get_string(r, k->products, &out->products));
     return get_string(r, k->spec, &out->spec);
 }
 

@@ -204,6 +204,7 @@ static void put_kernels(plan_writer *w)
                             .template_name = put_string(w, k->template_name),
                             .name = put_string(w, k->name),
                             .spec = put_string(w, k->spec),
+                            .products = put_string(w, k->products),
                             .is_static = k->is_static,
                             .threads = k->threads,
                             .smem = k->smem,

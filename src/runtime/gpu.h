@@ -107,6 +107,8 @@ zc_status zc_gpu_bring_program_inputs(zc_session *s, zc_diag *diag);
 /* Which of its choices in the image's program serves the step now, and that one's kernel. */
 uint32_t zc_gpu_choice(const zc_session *s, const zc_pstep *step);
 uint32_t zc_gpu_kernel(const zc_session *s, const zc_pstep *step);
+/* Why it was chosen. */
+const char *zc_gpu_why(const zc_session *s, const zc_pstep *step);
 zc_status zc_gpu_step(zc_session *s, const zc_pstep *step, zc_diag *diag);
 /* Waits for the stream; reports what kernels found wrong. */
 zc_status zc_gpu_wait(zc_session *s, zc_diag *diag);

@@ -101,6 +101,11 @@ uint32_t zc_gpu_kernel(const zc_session *s, const zc_pstep *step)
     return own_step(s, step)->choices[zc_gpu_choice(s, step)].kernel;
 }
 
+const char *zc_gpu_why(const zc_session *s, const zc_pstep *step)
+{
+    return own_step(s, step)->choices[zc_gpu_choice(s, step)].why;
+}
+
 typedef struct resizing {
     zc_session *s;
     const zc_pstep *step;

@@ -350,16 +350,20 @@ static zc_status give_step(const zc_session *s, size_t i, zc_step_info *out, zc_
     bool on_gpu = s->gpu && step->nchoices;
     zc_work work = {0};
     if (s->step_us || (s->gpu && s->gpu->step_ms)) work = work_of(s, step);
-    zc_step_info own = {
-        .name = step->name,
-        .op = step->op == ZC_OP_Custom ? ((const zc_attrs_Custom *)step->attrs)->name
-                                       : zc_op_get(step->op)->name,
-        .kernel = on_gpu ? s->gpu->image->program->kernels[zc_gpu_kernel(s, step)].name : NULL,
-        .why = s->gpu ? step->why : "",
-        .us = zc_session_step_us(s, i),
-        .bytes_in = work.bytes_in,
-        .bytes_out = work.bytes_out,
-        .operations = work.operations};
+    const zc_pkernel *kernel =
+        on_gpu ? &s->gpu->image->program->kernels[zc_gpu_kernel(s, step)] : NULL;
+    zc_step_info own = {.name = step->name,
+                        .op = step->op == ZC_OP_Custom
+                                  ? ((const zc_attrs_Custom *)step->attrs)->name
+                                  : zc_op_get(step->op)->name,
+                        .kernel = kernel ? kernel->name : NULL,
+                        .why = s->gpu ? step->why : "",
+                        .us = zc_session_step_us(s, i),
+                        .bytes_in = work.bytes_in,
+                        .bytes_out = work.bytes_out,
+                        .operations = work.operations,
+                        .products = kernel ? kernel->products : "",
+                        .choice = kernel ? zc_gpu_why(s, step) : ""};
     if (s->profiled.runs) {
         own.median_us = s->profiled.steps[i].mid;
         own.low_us = s->profiled.steps[i].low;

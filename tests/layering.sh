@@ -22,7 +22,7 @@ allowed() {
     precision) may="base op ir passes" ;;
     program) may="base op ir planfile" ;;
     codegen) may="base op planfile cuda kernels" ;;
-    tune) may="base op ir planfile cuda kernels codegen runtime" ;;
+    tune) may="base op ir planfile cuda kernels codegen runtime abi" ;;
     driver) may="base op cpu codegen cuda kernels ir import passes planfile precision program rules tune" ;;
     cli) may="base op io media ir import passes precision rules planfile cuda kernels runtime driver tune" ;;
     *) return 1 ;;

@@ -42,6 +42,17 @@ static void put_step(FILE *out, const cli_profile *p, size_t i)
         cli_put(out, s->info.kernel);
     }
     fputc('\n', out);
+    if (*s->info.products) fprintf(out, "products %s\n", s->info.products);
+}
+
+static void put_peaks(FILE *out, const zc_peaks *v)
+{
+    if (!(v->bytes > 0)) return;
+    fprintf(out, "peaks %.0f %.0f\n", v->bytes, v->operations[ZC_PEAK_F32]);
+    for (int p = ZC_PEAK_F32 + 1; p < ZC_PEAK_COUNT; p++)
+        if (v->operations[p] > 0)
+            fprintf(out, "peak %s %.0f\n", zc_peak_name((zc_peak)p), v->operations[p]);
+    if (v->launch > 0) fprintf(out, "launch %.3f\n", v->launch * 1e6);
 }
 
 static void put_all(FILE *out, const bench_target *t, const bench_options *o)
@@ -51,7 +62,7 @@ static void put_all(FILE *out, const bench_target *t, const bench_options *o)
     put_identity(out, t, o);
     for (size_t i = 0; i < kept; i++)
         fprintf(out, "run %.6f\n", times->v[times->n * i / kept] * 1e3);
-    if (t->peaks.bytes > 0) fprintf(out, "peaks %.0f %.0f\n", t->peaks.bytes, t->peaks.operations);
+    put_peaks(out, &t->peaks);
     for (size_t i = 0; i < t->steps.n; i++) put_step(out, &t->steps, i);
 }
 

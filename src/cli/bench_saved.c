@@ -87,13 +87,30 @@ static zc_status read_runs(reader *r)
     return r->out->runs.len ? ZC_OK : damaged(r, "runs");
 }
 
+/* "TYPE RATE" of the tensor cores. */
+static bool read_peak(const char *text, zc_peaks *out)
+{
+    for (int p = ZC_PEAK_F32 + 1; p < ZC_PEAK_COUNT; p++) {
+        const char *rate = bench_saved_behind(text, zc_peak_name((zc_peak)p));
+        if (rate) return number(&rate, 1, 1e21, &out->operations[p]) && !*rate;
+    }
+    return false;
+}
+
 static zc_status read_peaks(reader *r)
 {
     const char *text = bench_saved_behind(r->now, "peaks");
     zc_peaks *p = &r->out->peaks;
     if (!text) return ZC_OK;
-    if (!number(&text, 1, 1e18, &p->bytes) || !number(&text, 0, 1e18, &p->operations) || *text)
+    if (!number(&text, 1, 1e18, &p->bytes) ||
+        !number(&text, 0, 1e18, &p->operations[ZC_PEAK_F32]) || *text)
         return damaged(r, "bytes and operations a second");
+    for (next_line(r); (text = bench_saved_behind(r->now, "peak")); next_line(r))
+        if (!read_peak(text, p)) return damaged(r, "a type and its operations a second");
+    text = bench_saved_behind(r->now, "launch");
+    if (!text) return ZC_OK;
+    if (!number(&text, 0, 1e9, &p->launch) || *text) return damaged(r, "a launch's microseconds");
+    p->launch *= 1e-6;
     next_line(r);
     return ZC_OK;
 }
@@ -135,6 +152,9 @@ static zc_status read_step(reader *r)
     next_line(r);
     text = bench_saved_behind(r->now, "work");
     if (text && !read_work(text, &s)) return damaged(r, "a step's bytes and operations");
+    if (text) next_line(r);
+    text = bench_saved_behind(r->now, "products");
+    s.products = text ? text : "";
     if (text) next_line(r);
     return ZC_VEC_PUSH(&r->out->steps, s) ? ZC_OK : no_memory(r);
 }

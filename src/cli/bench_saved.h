@@ -15,6 +15,7 @@ typedef struct bench_saved_step {
     uint64_t number;
     const char *op, *name; /* as they are written */
     const char *kernel;    /* likewise; NULL: none */
+    const char *products;  /* as zc_step_info has them */
     double *us;
     size_t runs;
     bool has_work;

@@ -55,11 +55,9 @@ static void print_json(const state *s)
         cli_json(stdout, p->device);
         printf(", \"driver\": %d, \"threads\": %d, \"zc\": ", p->driver, p->threads);
         cli_json(stdout, p->version);
-        printf(", \"bytes_per_second\": %.0f, \"f32_operations_per_second\": ", p->v.bytes);
-        if (p->v.operations > 0)
-            printf("%.0f}", p->v.operations);
-        else
-            fputs("null}", stdout);
+        fputs(", ", stdout);
+        cli_peaks_json(stdout, &p->v);
+        putchar('}');
     }
     puts("]}");
 }
@@ -86,7 +84,9 @@ static void print_text(const state *s)
         fputs(", measured by zc ", stdout);
         cli_put(stdout, p->version);
         printf(": %.1f GB/s", p->v.bytes * 1e-9);
-        if (p->v.operations > 0) printf(", %.1f GFLOP/s of f32 products", p->v.operations * 1e-9);
+        if (p->v.operations[ZC_PEAK_F32] > 0)
+            printf(", %.1f GFLOP/s of f32 products", p->v.operations[ZC_PEAK_F32] * 1e-9);
+        cli_peaks_print_cores(stdout, &p->v);
         puts("");
     }
 }

@@ -83,8 +83,12 @@ static void print_step(const report *r, size_t i)
         printf("%9s ", "-");
     else
         printf("%9.2f ", at.speed * 1e-9);
+    if (at.intensity < 0)
+        printf("%7s ", "-");
+    else
+        printf("%7.1f ", at.intensity);
     put_share(at.share, at.bound);
-    printf(" %5zu  %-20s ", i, s->info.op);
+    printf(" %-10s %5zu  %-20s ", *s->info.products ? s->info.products : "-", i, s->info.op);
     if (s->info.kernel) {
         cli_put(stdout, s->info.kernel);
         fputs("  ", stdout);
@@ -118,11 +122,15 @@ static void print_peaks(const report *r)
 {
     const zc_peaks *v = &r->peaks.v;
     if (v->bytes <= 0) return;
-    if (v->operations > 0)
-        printf("; %d threads read %.1f GB/s and do %.1f GFLOP/s of f32 products", r->threads,
-               v->bytes * 1e-9, v->operations * 1e-9);
-    else
+    const double f32 = v->operations[ZC_PEAK_F32];
+    if (r->device.kind == ZC_DEVICE_CUDA) {
         printf("; copies within its memory move %.1f GB/s", v->bytes * 1e-9);
+        if (f32 > 0) printf("; cores: f32 %.1f TFLOP/s", f32 * 1e-12);
+        cli_peaks_print_cores(stdout, v);
+    } else {
+        printf("; %d threads read %.1f GB/s and do %.1f GFLOP/s of f32 products", r->threads,
+               v->bytes * 1e-9, f32 * 1e-9);
+    }
     if (r->peaks.kept) fputs(" (measured before)", stdout);
 }
 
@@ -131,8 +139,8 @@ static zc_status print_text(const report *r, const options *o, zc_diag *diag)
     const cli_profile *p = &r->profile;
     size_t *order = cli_profile_order(p);
     if (!order) return zc_fail_nomem(diag, "steps", p->n);
-    printf("%10s %8s %6s %9s %8s %9s %-18s %5s  %s\n", "us", "+-", "share", "MB", "GB/s", "GFLOP/s",
-           "  peak, of", "step", "operation");
+    printf("%10s %8s %6s %9s %8s %9s %7s %-18s %-10s %5s  %s\n", "us", "+-", "share", "MB", "GB/s",
+           "GFLOP/s", "FLOP/B", "  peak, of", "products", "step", "operation");
     for (size_t i = 0; i < p->n; i++) print_step(r, order[i]);
     free(order);
     ZC_TRY(print_groups(r, 0, diag));
@@ -155,10 +163,18 @@ static void put_work(FILE *out, const report *r, const cli_profile_step *s)
         fputs("\"operations\": null, ", out);
     else
         fprintf(out, "\"operations\": %.0f, ", at.operations);
-    if (at.share < 0)
-        fputs("\"peak_share\": null, \"bound\": null", out);
+    if (at.intensity < 0)
+        fputs("\"operations_per_byte\": null, ", out);
     else
-        fprintf(out, "\"peak_share\": %.4f, \"bound\": \"%s\"", at.share, at.bound);
+        fprintf(out, "\"operations_per_byte\": %.4g, ", at.intensity);
+    fputs("\"products\": ", out);
+    cli_json(out, s->info.products);
+    fputs(", \"choice\": ", out);
+    cli_json(out, s->info.choice);
+    if (at.share < 0)
+        fputs(", \"peak_share\": null, \"bound\": null", out);
+    else
+        fprintf(out, ", \"peak_share\": %.4f, \"bound\": \"%s\"", at.share, at.bound);
 }
 
 static void put_peaks(const cli_peaks *p)
@@ -167,11 +183,8 @@ static void put_peaks(const cli_peaks *p)
         fputs("null", stdout);
         return;
     }
-    printf("{\"bytes_per_second\": %.0f, \"f32_operations_per_second\": ", p->v.bytes);
-    if (p->v.operations > 0)
-        printf("%.0f", p->v.operations);
-    else
-        fputs("null", stdout);
+    putchar('{');
+    cli_peaks_json(stdout, &p->v);
     printf(", \"kept\": %s}", p->kept ? "true" : "false");
 }
 
@@ -317,9 +330,11 @@ const cli_command cli_profile_command = {
         "Times every step of a plan: median and half the width of its 95 % interval, bytes of "
         "operands and results, arithmetic of products, convolutions, attention, recurrent layers "
         "and pointwise work, and what that is of what the machine can do, which is measured the "
-        "first time and then kept (zc cache): of memory's rate or of f32 products, whichever is "
-        "nearer (above 100 % where operands come from caches, or products are of shorter types). "
-        "On a GPU steps are issued one by one, and compared with the rate of its memory alone.\n\n"
+        "first time and then kept (zc cache): of memory's rate or of products, whichever is nearer "
+        "(above 100 % where operands come from caches). On a GPU steps are issued one by one, and "
+        "their products are compared with those of the tensor cores of their type, or of the "
+        "ordinary cores; what takes about as long as a kernel that does nothing is bound by its "
+        "launch. (docs/profile.md)\n\n"
         "The longest steps come first, then sums by operation. Inputs that no file is given for "
         "are random.",
     .examples = "zc profile resnet50.plan --threads 2\n"

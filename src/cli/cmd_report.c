@@ -16,7 +16,7 @@ static int set_peaks(const cli_call *call, void *at, char *value)
     if (end == value || *end != ',' || second == end + 1 || *second ||
         !(bytes > 0 && bytes < 1e9) || !(operations > 0 && operations < 1e9))
         return cli_bad_value(call, value, "GB/s,GFLOP/s, as in 204.8,1500");
-    *p = (zc_peaks){.bytes = bytes * 1e9, .operations = operations * 1e9};
+    *p = (zc_peaks){.bytes = bytes * 1e9, .operations[ZC_PEAK_F32] = operations * 1e9};
     return EXIT_OK;
 }
 
@@ -54,7 +54,8 @@ static const cli_option table[] = {
      .at = offsetof(report_options, bench.save)},
     {.name = "peaks",
      .arg = "GB/s,GFLOP/s",
-     .help = "what the device can do, for the roofline (default: measured; of a GPU memory alone)",
+     .help =
+         "what the device can do, with f32 on ordinary cores, for the roofline (default: measured)",
      .set = set_peaks,
      .at = offsetof(report_options, peaks)},
     {.name = "no-peaks",

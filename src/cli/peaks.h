@@ -3,6 +3,8 @@
 #ifndef ZC_CLI_PEAKS_H
 #define ZC_CLI_PEAKS_H
 
+#include <stdio.h>
+
 #include "base/mem.h"
 #include "cli/device.h"
 #include "runtime/probe.h"
@@ -16,6 +18,11 @@ typedef struct cli_peaks {
  * does not say which processor it is, nothing is kept. */
 zc_status cli_peaks_get(const zc_device_info *device, int ordinal, int threads, cli_peaks *out,
                         zc_diag *diag);
+
+/* Members of a JSON object. */
+void cli_peaks_json(FILE *out, const zc_peaks *v);
+/* What a GPU has beside the ordinary cores and memory, as the end of a line. */
+void cli_peaks_print_cores(FILE *out, const zc_peaks *v);
 
 /* What a file of the cache says. */
 typedef struct cli_kept_peaks {

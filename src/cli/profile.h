@@ -45,8 +45,10 @@ size_t *cli_profile_order(const cli_profile *p);
 typedef struct cli_reach {
     double bytes, rate;       /* moved; a second */
     double operations, speed; /* -1: not counted; a second */
-    double share;             /* of the peak that is nearer; -1: neither is known */
-    const char *bound;        /* that peak: "memory", "arithmetic" */
+    double intensity;         /* operations a byte; -1: not known */
+    zc_peak peak;             /* of its arithmetic */
+    double share;      /* of its time that what it is bound by takes at its peak; -1: not known */
+    const char *bound; /* that: "memory", "arithmetic", "launch" */
 } cli_reach;
 cli_reach cli_profile_reach(const cli_profile_step *s, const zc_peaks *peaks);
 

@@ -5,20 +5,41 @@
 #include "base/mem.h"
 #include "cli/profile.h"
 
+/* Of the type that the tensor cores multiply; f32 of the ordinary cores without any. */
+static zc_peak peak_of(const zc_step_info *i)
+{
+    const char *dot = i->products ? strchr(i->products, '.') : NULL;
+    for (int p = 0; dot && p < ZC_PEAK_COUNT; p++)
+        if (strcmp(zc_peak_name((zc_peak)p), dot + 1) == 0) return (zc_peak)p;
+    return ZC_PEAK_F32;
+}
+
+static void bind(cli_reach *to, double share, const char *by)
+{
+    if (share <= to->share) return;
+    to->share = share;
+    to->bound = by;
+}
+
 cli_reach cli_profile_reach(const cli_profile_step *s, const zc_peaks *peaks)
 {
     const zc_step_info *i = &s->info;
     double seconds = s->time.mid * 1e-6;
-    cli_reach out = {
-        .bytes = i->bytes_in + i->bytes_out, .operations = i->operations, .share = -1, .bound = ""};
+    cli_reach out = {.bytes = i->bytes_in + i->bytes_out,
+                     .operations = i->operations,
+                     .intensity = -1,
+                     .peak = peak_of(i),
+                     .share = -1,
+                     .bound = ""};
+    if (out.operations > 0 && out.bytes > 0) out.intensity = out.operations / out.bytes;
     if (seconds <= 0) return out;
     out.rate = out.bytes / seconds;
     out.speed = out.operations > 0 ? out.operations / seconds : 0;
     if (peaks->bytes <= 0 || out.bytes <= 0) return out;
-    double memory = out.rate / peaks->bytes,
-           arithmetic = peaks->operations > 0 ? out.speed / peaks->operations : 0;
-    out.share = memory > arithmetic ? memory : arithmetic;
-    out.bound = memory > arithmetic ? "memory" : "arithmetic";
+    double peak = peaks->operations[out.peak];
+    bind(&out, peak > 0 ? out.speed / peak : 0, "arithmetic");
+    bind(&out, out.rate / peaks->bytes, "memory");
+    if (i->kernel) bind(&out, peaks->launch / seconds, "launch");
     return out;
 }
 

@@ -50,6 +50,7 @@ enum { ROOF_BOTTOM = 380 };
 
 typedef struct spot {
     double x, y; /* operations a byte; operations a second */
+    zc_peak peak;
 } spot;
 
 /* false: the step does no arithmetic that is counted, or nothing is known. */
@@ -57,7 +58,7 @@ static bool spot_of(const report_plan *p, size_t i, spot *out)
 {
     cli_reach at = cli_profile_reach(&p->steps.steps[i], &p->saved.peaks);
     if (!(at.operations > 0) || !(at.bytes > 0) || !(at.speed > 0)) return false;
-    *out = (spot){at.operations / at.bytes, at.speed};
+    *out = (spot){at.intensity, at.speed, at.peak};
     return true;
 }
 
@@ -71,9 +72,11 @@ static void widen(span *s, double v)
     s->most = fmax(s->most, v);
 }
 
-/* Of all spots, and of the roof's corner or, where it has none, its slope; their number. */
-static size_t find_spans(const report_plan *p, span *x, span *y)
+/* Of all spots, and of their roofs' corners or, where they have none, the slope; their number.
+ * used[ZC_PEAK_COUNT]: which roofs there are spots of. */
+static size_t find_spans(const report_plan *p, span *x, span *y, bool *used)
 {
+    const zc_peaks *peaks = &p->saved.peaks;
     size_t n = 0;
     spot s;
     *x = *y = (span){INFINITY, 0};
@@ -81,30 +84,33 @@ static size_t find_spans(const report_plan *p, span *x, span *y)
         if (!spot_of(p, i, &s)) continue;
         widen(x, s.x);
         widen(y, s.y);
+        used[s.peak] = true;
         n++;
     }
-    const zc_peaks *peaks = &p->saved.peaks;
-    if (n && peaks->operations > 0) {
-        widen(x, peaks->operations / peaks->bytes);
-        widen(y, peaks->operations);
-    } else if (n && peaks->bytes > 0) {
-        widen(y, x->most * peaks->bytes);
+    for (int k = 0; k < ZC_PEAK_COUNT; k++) {
+        if (!used[k] || !(peaks->bytes > 0)) continue;
+        if (peaks->operations[k] > 0) widen(x, peaks->operations[k] / peaks->bytes);
+        widen(y, peaks->operations[k] > 0 ? peaks->operations[k] : x->most * peaks->bytes);
     }
     return n;
 }
 
-/* What memory's rate allows and, where it is known, arithmetic. */
-static void put_roof(const zc_peaks *peaks, const svg_scale *x, const svg_scale *y, zc_buf *out)
+/* What memory's rate allows and, where it is known, the arithmetic of a type. */
+static void put_roof(const zc_peaks *peaks, zc_peak k, const svg_scale *x, const svg_scale *y,
+                     zc_buf *out)
 {
     if (peaks->bytes <= 0) return;
-    const bool is_flat = peaks->operations > 0;
+    const double flat = peaks->operations[k];
     double begin = fmax(x->low, y->low / peaks->bytes);
-    double end = fmin(x->high, (is_flat ? peaks->operations : y->high) / peaks->bytes);
+    double end = fmin(x->high, (flat > 0 ? flat : y->high) / peaks->bytes);
     if (!(begin < end)) return;
     zc_buf_printf(out, "<path class=\"roof\" d=\"M%.1f %.1fL%.1f %.1f", svg_at(x, begin),
                   svg_at(y, begin * peaks->bytes), svg_at(x, end), svg_at(y, end * peaks->bytes));
-    if (is_flat) zc_buf_printf(out, "H%.1f", x->to);
+    if (flat > 0) zc_buf_printf(out, "H%.1f", x->to);
     zc_buf_puts(out, "\"/>\n");
+    if (flat > 0)
+        zc_buf_printf(out, "<text class=\"tick end\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", x->to - 6,
+                      svg_at(y, flat) - 5, zc_peak_name(k));
 }
 
 static void put_spot(const report *r, const report_plan *p, size_t i, const svg_scale *x,
@@ -123,8 +129,10 @@ static void put_spot(const report *r, const report_plan *p, size_t i, const svg_
 
 void report_roofline(const report *r, const report_plan *p, zc_buf *out)
 {
+    const zc_peaks *peaks = &p->saved.peaks;
     span xs, ys;
-    size_t n = find_spans(p, &xs, &ys);
+    bool used[ZC_PEAK_COUNT] = {false}, unknown = false;
+    size_t n = find_spans(p, &xs, &ys, used);
     if (!n) {
         zc_buf_puts(out, "<p>No step does arithmetic that is counted.</p>\n");
         return;
@@ -133,15 +141,17 @@ void report_roofline(const report *r, const report_plan *p, zc_buf *out)
     const svg_scale y = svg_log_scale(ys.least, ys.most, ROOF_BOTTOM, SVG_TOP);
     svg_begin(out, "roofline", ROOF_BOTTOM + 44, "roofline of the steps");
     svg_axes(out, &x, "operations a byte", 1, &y, "GFLOP/s", 1e9);
-    put_roof(&p->saved.peaks, &x, &y, out);
+    for (int k = 0; k < ZC_PEAK_COUNT; k++) {
+        if (used[k]) put_roof(peaks, (zc_peak)k, &x, &y, out);
+        unknown |= used[k] && !(peaks->operations[k] > 0);
+    }
     for (size_t i = 0; i < p->steps.n; i++) put_spot(r, p, i, &x, &y, out);
     svg_end(out);
     zc_buf_printf(out, "<p class=\"note\">%zu of %zu steps do arithmetic that is counted.%s</p>\n",
                   n, p->steps.n,
-                  !(p->saved.peaks.bytes > 0) ? " What the device can do is not known (--peaks)."
-                  : p->saved.peaks.operations > 0
-                      ? ""
-                      : " How fast the device computes is not known (--peaks).");
+                  !(peaks->bytes > 0) ? " What the device can do is not known (--peaks)."
+                  : unknown ? " How fast the device computes all of them is not known (--peaks)."
+                            : "");
 }
 
 /* ---- timeline ---- */

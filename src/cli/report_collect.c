@@ -47,6 +47,8 @@ static zc_status take_steps(report_plan *p, zc_diag *diag)
                                             .op = s->op,
                                             .kernel = s->kernel,
                                             .why = "",
+                                            .products = s->products,
+                                            .choice = "",
                                             .bytes_in = s->bytes_in,
                                             .bytes_out = s->bytes_out,
                                             .operations = s->has_work ? s->operations : -1},

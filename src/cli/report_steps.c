@@ -182,6 +182,7 @@ static void put_step(const report *r, const report_plan *p, size_t i, bool kerne
     report_operation(r, s->info.op, out);
     report_cell(s->info.name, out);
     if (kernels) report_cell(s->info.kernel ? s->info.kernel : "", out);
+    if (kernels) report_cell(s->info.products, out);
     report_number(s->time.mid, 2, out);
     report_number((s->time.high - s->time.low) / 2, 2, out);
     report_number(p->steps.sum > 0 ? 100 * s->time.mid / p->steps.sum : 0, 1, out);
@@ -206,6 +207,7 @@ void report_steps(const report *r, const report_plan *p, zc_buf *out)
     put_head(out, "operation", false);
     put_head(out, "name", false);
     if (kernels) put_head(out, "GPU kernel", false);
+    if (kernels) put_head(out, "products", false);
     for (size_t i = 0; i < ZC_COUNTOF(numbers); i++) put_head(out, numbers[i], true);
     if (p->plan) put_head(out, "nodes", true);
     if (r->n > 1) put_head(out, "% longer than the first's", true);

@@ -154,7 +154,12 @@ static void fact_peaks(const report *r, const report_plan *p, zc_buf *out)
 {
     const zc_peaks *peaks = &p->saved.peaks;
     if (peaks->bytes > 0) zc_buf_printf(out, "%.1f GB/s", peaks->bytes * 1e-9);
-    if (peaks->operations > 0) zc_buf_printf(out, ", %.1f GFLOP/s", peaks->operations * 1e-9);
+    if (peaks->operations[ZC_PEAK_F32] > 0)
+        zc_buf_printf(out, ", %.1f GFLOP/s", peaks->operations[ZC_PEAK_F32] * 1e-9);
+    for (int k = ZC_PEAK_F32 + 1; k < ZC_PEAK_COUNT; k++)
+        if (peaks->operations[k] > 0)
+            zc_buf_printf(out, ", %s %.1f TFLOP/s", zc_peak_name((zc_peak)k),
+                          peaks->operations[k] * 1e-12);
 }
 
 static const struct fact {

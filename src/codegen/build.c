@@ -250,6 +250,37 @@ static zc_status compile_all(zc_program *p, const zc_rtc *rtc,
     return status;
 }
 
+/* The template, and what it includes. */
+static zc_status sources_of(const zc_pkernel *kernel, zc_arena *arena, zc_program *out,
+                            zc_diag *diag)
+{
+    source_set set = {0};
+    for (const zc_psource *s = zc_templates; s->name; s++) set.cap++;
+    set.v = zc_arena_alloc(arena, set.cap, sizeof *set.v);
+    if (!set.v) return zc_fail_nomem(diag, "sources", set.cap);
+    ZC_TRY(add_source(&set, kernel->template_name, diag));
+    for (uint32_t i = 0; i < set.n; i++) ZC_TRY(add_includes(&set, &set.v[i], diag));
+    *out = (zc_program){.kernels = kernel, .nkernels = 1, .sources = set.v, .nsources = set.n};
+    return ZC_OK;
+}
+
+zc_status zc_codegen_kernel(const zc_rtc *rtc, const zc_pkernel *kernel, int arch, zc_buf *out,
+                            zc_diag *diag)
+{
+    zc_arena arena;
+    zc_program p;
+    zc_arena_init(&arena, 0);
+    unit u = {.arch = arch, .cubin = *out, .diag = diag};
+    zc_status status = sources_of(kernel, &arena, &p, diag);
+    if (status == ZC_OK) {
+        compile_one(&(job){.rtc = rtc, .p = &p, .units = &u, .n = 1}, 0);
+        status = u.status;
+    }
+    *out = u.cubin;
+    zc_arena_fini(&arena);
+    return status;
+}
+
 zc_status zc_codegen_build(zc_program *p, const zc_codegen_build_params *params, zc_arena *arena,
                            zc_diag *diag)
 {

@@ -2,6 +2,7 @@
 #ifndef ZC_CODEGEN_CODEGEN_H
 #define ZC_CODEGEN_CODEGEN_H
 
+#include "cuda/nvrtc.h"
 #include "kernels/choose.h"
 
 typedef struct zc_codegen_build_params {
@@ -21,6 +22,11 @@ zc_status zc_codegen_sources(zc_program *p, zc_arena *arena, zc_diag *diag);
 /* Compiles every kernel for every architecture (NVRTC, disk cache). */
 zc_status zc_codegen_build(zc_program *p, const zc_codegen_build_params *params, zc_arena *arena,
                            zc_diag *diag);
+
+/* The machine code of a kernel that is no program's, appended to `out`; from the disk cache when it
+ * is there. */
+zc_status zc_codegen_kernel(const zc_rtc *rtc, const zc_pkernel *kernel, int arch, zc_buf *out,
+                            zc_diag *diag);
 
 /* The embedded sources. */
 const zc_psource *zc_template_find(const char *name);

@@ -8,9 +8,6 @@
 #include "base/mem.h"
 #include "base/pool.h"
 #include "cpu/gemm.h"
-#include "cuda/device.h"
-
-/* ---- the processor ---- */
 
 /* Rounds of a millisecond or so: other programs leave some of them alone. */
 enum {
@@ -19,6 +16,16 @@ enum {
     SIDE = 384,         /* of a product's matrices, one a thread and round */
     ROUNDS = 48
 };
+
+const char *zc_peak_name(zc_peak peak)
+{
+    static const char *const names[] = {
+#define X(id, name) name,
+        ZC_PEAKS(X)
+#undef X
+    };
+    return names[peak];
+}
 
 typedef struct probe {
     zc_pool *pool;
@@ -78,7 +85,7 @@ static zc_status measure(probe *p, zc_peaks *out, zc_diag *diag)
     for (size_t i = 0; i < count; i++) p->matrices[i] = (float)(i % 7) - 3;
     ZC_TRY(zc_pool_create(p->threads, &p->pool, diag));
     out->bytes = (double)BUFFER / PARTS / shortest(p, read_part);
-    out->operations = 2.0 * SIDE * SIDE * SIDE * p->threads / shortest(p, multiply);
+    out->operations[ZC_PEAK_F32] = 2.0 * SIDE * SIDE * SIDE * p->threads / shortest(p, multiply);
     return atomic_load(&p->failed) ? zc_fail(diag, ZC_ERR_INTERNAL, NULL, "probe: no product")
                                    : ZC_OK;
 }
@@ -91,75 +98,5 @@ zc_status zc_probe_cpu(int threads, zc_peaks *out, zc_diag *diag)
     zc_pool_destroy(&p.pool);
     free(p.memory);
     free(p.matrices);
-    return status;
-}
-
-/* ---- a GPU ---- */
-
-enum { COPY = 256 << 20, COPIES = 10 };
-
-typedef struct gpu_probe {
-    zc_device device;
-    zc_cu_ptr from, to;
-    zc_cu_stream stream;
-    zc_cu_event begin, end;
-} gpu_probe;
-
-static zc_status open_gpu(gpu_probe *p, zc_diag *diag)
-{
-    zc_device *d = &p->device;
-    ZC_TRY(zc_device_alloc(d, COPY, "probe", &p->from, diag));
-    ZC_TRY(zc_device_alloc(d, COPY, "probe", &p->to, diag));
-    ZC_TRY(zc_device_check(d, d->cu.stream_create(&p->stream, ZC_CU_STREAM_NON_BLOCKING),
-                           "cuStreamCreate", diag));
-    ZC_TRY(zc_device_check(d, d->cu.event_create(&p->begin, 0), "cuEventCreate", diag));
-    return zc_device_check(d, d->cu.event_create(&p->end, 0), "cuEventCreate", diag);
-}
-
-static void close_gpu(gpu_probe *p)
-{
-    zc_device *d = &p->device;
-    if (!d->lost && p->begin) (void)d->cu.event_destroy(p->begin);
-    if (!d->lost && p->end) (void)d->cu.event_destroy(p->end);
-    if (!d->lost && p->stream) (void)d->cu.stream_destroy(p->stream);
-    zc_device_free(d, &p->from);
-    zc_device_free(d, &p->to);
-}
-
-static zc_status copy(gpu_probe *p, float *ms, zc_diag *diag)
-{
-    zc_device *d = &p->device;
-    ZC_TRY(zc_device_check(d, d->cu.event_record(p->begin, p->stream), "cuEventRecord", diag));
-    ZC_TRY(zc_device_check(d, d->cu.copy_within(p->to, p->from, COPY, p->stream), "probe", diag));
-    ZC_TRY(zc_device_check(d, d->cu.event_record(p->end, p->stream), "cuEventRecord", diag));
-    ZC_TRY(zc_device_check(d, d->cu.event_wait(p->end), "cuEventSynchronize", diag));
-    return zc_device_check(d, d->cu.event_ms(ms, p->begin, p->end), "cuEventElapsedTime", diag);
-}
-
-/* The first copy warms up. */
-static zc_status copy_often(gpu_probe *p, zc_peaks *out, zc_diag *diag)
-{
-    float ms;
-    ZC_TRY(open_gpu(p, diag));
-    for (int i = 0; i <= COPIES; i++) {
-        ZC_TRY(copy(p, &ms, diag));
-        double rate = 2.0 * COPY / (ms > 0 ? ms * 1e-3 : 1e-6);
-        if (i && rate > out->bytes) out->bytes = rate;
-    }
-    return ZC_OK;
-}
-
-zc_status zc_probe_gpu(int ordinal, zc_peaks *out, zc_diag *diag)
-{
-    gpu_probe p = {.from = 0};
-    *out = (zc_peaks){0};
-    ZC_TRY(zc_device_open(ordinal, &p.device, diag));
-    zc_status status = zc_device_enter(&p.device, diag);
-    if (status == ZC_OK) {
-        status = copy_often(&p, out, diag);
-        close_gpu(&p);
-        zc_device_leave(&p.device);
-    }
-    zc_device_close(&p.device);
     return status;
 }

@@ -69,7 +69,10 @@ assert j['peaks'] is None and all(x['peak_share'] is None and x['bound'] is None
     "$zc" profile work.plan $quick --json
 check_json peaks "$by_name
 assert j['peaks']['bytes_per_second'] > 0 and j['peaks']['f32_operations_per_second'] > 0
-assert s['product']['peak_share'] > 0 and s['product']['bound'] in ('memory', 'arithmetic')" \
+assert j['peaks']['tensor_core_operations_per_second'] == {} and j['peaks']['launch_us'] is None
+p = s['product']
+assert p['peak_share'] > 0 and p['bound'] in ('memory', 'arithmetic') and p['products'] == p['choice'] == ''
+assert abs(p['operations_per_byte'] - 240 / (50 + 24) / 4) < 1e-3, p" \
     "$zc" profile work.plan --seconds 0 --threads 1 --json
 # The same numbers again, from the file; another number of threads, a damaged file and no folder are measured anew.
 check_json peaks-kept "

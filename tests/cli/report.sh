@@ -132,8 +132,8 @@ expect alone 0 "" "$zc" report made.times -o page.html
 page alone-page "
 assert p.row('device')[1] == 'abacus' and p.row('also')[1] == 'concurrency 2beads wooden' and p.row('inputs')[1] == 'f32[4] x'
 assert p.row('median of a run')[1].startswith('3.000 ms') and p.row('steps')[1] == '2, together 250.00 µs'
-assert ['0', ' MatMul', 'product', '', '200.00', '100.00', '80.0', '0.002', '0.01', '2.00', '50.0 arithmetic'] in p.rows, p.rows
-assert ['1', ' Add', 'sum', 'some_kernel_0', '50.00', '0.00', '20.0', '0.004', '0.08', '–', '8.0 memory'] in p.rows, p.rows
+assert ['0', ' MatMul', 'product', '', '', '200.00', '100.00', '80.0', '0.002', '0.01', '2.00', '50.0 arithmetic'] in p.rows, p.rows
+assert ['1', ' Add', 'sum', 'some_kernel_0', '', '50.00', '0.00', '20.0', '0.004', '0.08', '–', '8.0 memory'] in p.rows, p.rows
 assert p.count('svg', 'memory') == 0 and 'known of plans' in p.text
 # The spot: 200 operations a byte at 2 GFLOP/s, between 1 and 1000 and between 1 and 10; the corner at 4.
 assert [a for t, a in p.tags if t == 'circle'][0]['cx'] == '739.6', [a for t, a in p.tags if t == 'circle']
@@ -141,7 +141,32 @@ bars = [a for t, a in p.tags if t == 'rect' and a.get('height') == '26' and a['c
 assert [(a['x'], a['width']) for a in bars] == [('80.00', '688.00'), ('768.00', '172.00')], bars"
 sed 's/^peaks .*/peaks 1000000000 0/' made.times >slope.times
 expect slope 0 "" "$zc" report slope.times -o page.html
-page slope-page "assert p.count('path', 'roof') == 1 and 'How fast the device computes is not known' in p.text and p.row('what it can do')[1] == '1.0 GB/s'"
+page slope-page "assert p.count('path', 'roof') == 1 and 'How fast the device computes all of them is not known' in p.text and p.row('what it can do')[1] == '1.0 GB/s'"
+# Each type of products has its own roof; a step that is as short as an empty kernel is bound by its launch.
+{
+    sed '/^peaks/,$d' made.times
+    cat <<'END_TIMES'
+peaks 1000000000 4000000000
+peak f16 40000000000
+launch 40.000
+step 0 MatMul product
+us 100
+work 1000 1000 2000000 kernel_0
+products wgmma.f16
+step 1 MatMul other
+us 100
+work 1000 1000 200000 kernel_1
+step 2 Add sum
+us 50
+work 4000 0 -1 kernel_2
+END_TIMES
+} >roofs.times
+expect roofs 0 "" "$zc" report roofs.times -o page.html
+page roofs-page "
+assert p.count('path', 'roof') == 2 and 'f16 0.0 TFLOP/s' in p.row('what it can do')[1] and 'is not known' not in p.text
+assert ['0', ' MatMul', 'product', 'kernel_0', 'wgmma.f16', '100.00', '0.00', '40.0', '0.002', '0.02', '20.00', '50.0 arithmetic'] in p.rows, p.rows
+assert ['1', ' MatMul', 'other', 'kernel_1', '', '100.00', '0.00', '40.0', '0.002', '0.02', '2.00', '50.0 arithmetic'] in p.rows, p.rows
+assert ['2', ' Add', 'sum', 'kernel_2', '', '50.00', '0.00', '20.0', '0.004', '0.08', '–', '80.0 launch'] in p.rows, p.rows"
 sed '/^step/d; /^us/d; /^work/d; /^peaks/d' made.times >stepless.times
 expect stepless 0 "" "$zc" report stepless.times -o page.html
 page stepless-page "assert 'saved without steps' in p.text and p.count('svg', 'timeline') == 0"
@@ -158,7 +183,7 @@ assert [' MatMul', '200.00 (1)', '300.00 (1) +50.0 %'] in p.rows, p.rows
 assert [r for r in p.rows if r[2:3] == ['product']][1][-1] == '+50.0'"
 { sed '/^step/,$d' slow.times; sed -n '/^step 1/,$p' slow.times; sed -n '/^step 0/,/^work/p' slow.times; } >moved.times
 expect moved 0 "" "$zc" report made.times moved.times -o page.html
-page moved-page "assert [r[2::9] for r in p.rows if r[-1:] in (['+0.0'], ['+50.0'])] == [['sum', '+0.0'], ['product', '+50.0']]"
+page moved-page "assert [r[2::10] for r in p.rows if r[-1:] in (['+0.0'], ['+50.0'])] == [['sum', '+0.0'], ['product', '+50.0']]"
 expect two-plans 0 "" "$zc" report digits.plan plain.plan -o page.html $quick
 page two-plans-page "
 assert p.rows[0] == ['', 'digits.plan', 'plain.plan'] and p.count('svg', 'memory') == 2
@@ -234,6 +259,8 @@ damaged run 's/^run 4.*/run four/' "line 9: need a run's milliseconds"
 damaged infinite 's/^run 4.*/run inf/' "line 9: need a run's milliseconds"
 damaged peaks 's/^peaks .*/peaks 1/' "line 11: need bytes and operations a second"
 damaged no-peaks 's/^peaks .*/peaks 0 0/' "line 11: need bytes and operations a second"
+damaged peak 's/^peaks.*/&\npeak f17 1000/' "line 12: need a type and its operations a second"
+damaged launch 's/^peaks.*/&\nlaunch soon/' "line 12: need a launch's microseconds"
 damaged step 's/^step 0 .*/step 0 MatMul/' "line 12: need a step"
 damaged us 's/^us 100.*/us nan/' "line 13: need a step's microseconds"
 damaged many-us "s/^us 50/us $(seq -s ' ' 1 300)/" "line 16: need a step's microseconds"

@@ -178,11 +178,17 @@ expect memory-text 0 " bytes of workspace on sm_90" "$zc" inspect "$plan" --memo
 # ---- the GPU's peaks ----
 check_json peaks "
 p = j['peaks']
-assert p['bytes_per_second'] > 0 and p['f32_operations_per_second'] is None and not p['kept']
-assert all(s['bound'] in ('memory', None) for s in j['steps']) and any(s['peak_share'] for s in j['steps'])" \
+assert p['bytes_per_second'] > 0 and p['f32_operations_per_second'] > 0 and p['launch_us'] > 0 and not p['kept']
+assert set(p['tensor_core_operations_per_second']) == {'f16', 'bf16', 'tf32', 'e4m3', 's8'}, p
+assert all(s['bound'] in ('memory', 'arithmetic', 'launch', None) for s in j['steps']) and any(s['peak_share'] for s in j['steps'])
+assert all(s['products'] == '' for s in j['steps']) and any('no tensor cores' in s['choice'] for s in j['steps']), j['steps']" \
     on "$zc" profile "$plan" --device cuda --seconds 0 --json
 check_json peaks-kept "assert j['peaks']['kept']" on "$zc" profile "$plan" --device cuda --seconds 0 --json
-check_json peaks-other-gpu "assert not j['peaks']['kept']" on ZC_HOSTCUDA_CC=80 "$zc" profile "$plan" --device cuda --seconds 0 --json
+check_json peaks-of-products "
+assert [s['products'] for s in j['steps'] if s['op'] == 'Linear'][0] == 'mma.tf32', [(s['op'], s['products']) for s in j['steps']]" \
+    on "$zc" profile "$dir/tf32.plan" --dim batch=300 --device cuda --seconds 0 --json
+expect peaks-in-words 0 "; tensor cores: f16 " on "$zc" profile "$plan" --device cuda --seconds 0
+check_json peaks-mma "assert set(j['peaks']['tensor_core_operations_per_second']) == {'f16', 'bf16', 'tf32', 's8'} and not j['peaks']['kept']" on ZC_HOSTCUDA_CC=80 "$zc" profile "$plan" --device cuda --seconds 0 --json
 expect peaks-listed 0 "peaks of hostcuda sm_90, driver for CUDA 13.0, measured by zc " on "$zc" cache
 expect peaks-no-memory 5 "probe: not enough memory on hostcuda sm_90 (need 257 MiB" \
     on ZC_CACHE_DIR=/dev/null ZC_HOSTCUDA_MEMORY=200000000 "$zc" profile "$plan" --device cuda --seconds 0
@@ -254,7 +260,10 @@ expect report-device 0 "<td>hostcuda sm_90</td>" cat "$dir/report.html"
 kernel=$(sed -n 's/^work .* \(zc_[a-z0-9_]*\)$/\1/p' "$dir/gpu.times" | head -1)
 expect report-kernel 0 ">$kernel</td>" cat "$dir/report.html"
 expect report-cpu-steps 0 "<h3>Steps on the CPU</h3>" cat "$dir/report.html"
-expect report-half-a-roof 0 "How fast the device computes is not known (--peaks)." cat "$dir/report.html"
+expect report-roof 0 '<path class="roof"' cat "$dir/report.html"
+expect report-peaks 0 "TFLOP/s" cat "$dir/report.html"
+expect report-peaks-saved 0 "peak e4m3 " cat "$dir/gpu.times"
+expect report-half-a-roof 0 "" on "$zc" report "$plan" --device cuda --seconds 0 --no-peaks --save "$dir/half.times" -o "$dir/half.html"
 expect report-elsewhere 0 "" "$zc" report "$plan" --times "$dir/gpu.times" -o "$dir/elsewhere.html"
 expect report-no-gpu 5 "the CUDA driver sees no GPU" on ZC_HOSTCUDA_DEVICES=0 "$zc" report "$plan" -o "$dir/none.html" --device cuda
 expect report-none 1 "" test -e "$dir/none.html"

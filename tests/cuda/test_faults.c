@@ -14,6 +14,7 @@
 
 #include "cuda/gpu.h"
 #include "cuda/nvrtc.h"
+#include "tune/gpu_peaks.h"
 
 static int setup(void **state)
 {
@@ -82,6 +83,18 @@ static void test_no_compiler(void **state)
                 "libnvrtc.so, "
                 "/usr/local/cuda/lib64/libnvrtc.so)");
     hidden = NULL;
+}
+
+/* Memory is measured all the same. */
+static void test_peaks_without_compiler(void **state)
+{
+    gpu_fixture *f = *state;
+    zc_peaks peaks;
+    hidden = "nvrtc";
+    expect_ok(f->diag, zc_probe_gpu(0, &peaks, f->diag));
+    hidden = NULL;
+    assert_true(peaks.bytes > 0 && peaks.launch == 0);
+    for (int i = 0; i < ZC_PEAK_COUNT; i++) assert_true(peaks.operations[i] == 0);
 }
 
 /* ---- D1: no device ---- */
@@ -529,6 +542,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(test_no_driver_library),
         T(test_no_compiler),
+        T(test_peaks_without_compiler),
         T(test_no_device),
         T(test_no_such_device),
         T(test_driver_does_not_start),

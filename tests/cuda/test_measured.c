@@ -7,10 +7,13 @@
 
 #include <cmocka.h>
 
+#include "abi/peak.h"
+#include "codegen/codegen.h"
+#include "cuda/device.h"
 #include "cuda/gpu.h"
 #include "runtime/memory_map.h"
-#include "runtime/probe.h"
 #include "runtime/resident.h"
+#include "tune/gpu_peaks.h"
 
 static void test_steps(void **state)
 {
@@ -179,16 +182,19 @@ static void test_probe(void **state)
         const char *call;
         long n;
     } faults[] = {
-        {"cuMemAlloc_v2", 1},        {"cuMemAlloc_v2", 2},      {"cuStreamCreate", 1},
-        {"cuEventCreate", 1},        {"cuEventCreate", 2},      {"cuEventRecord", 1},
-        {"cuMemcpyDtoDAsync_v2", 1}, {"cuEventSynchronize", 1}, {"cuEventElapsedTime", 1}};
+        {"cuMemAlloc_v2", 1},        {"cuMemAlloc_v2", 2},       {"cuStreamCreate", 1},
+        {"cuEventCreate", 1},        {"cuEventCreate", 2},       {"cuEventRecord", 1},
+        {"cuMemcpyDtoDAsync_v2", 1}, {"cuEventSynchronize", 1},  {"cuEventElapsedTime", 1},
+        {"cuModuleLoadData", 1},     {"cuModuleGetFunction", 1}, {"cuLaunchKernelEx", 1},
+        {"cuLaunchKernelEx", 53},    {"cuFuncSetAttribute", 1}};
     zc_diag *diag = zc_diag_create();
     zc_peaks peaks;
     hc_counts counts;
     (void)state;
     gpu_fake(NULL, NULL);
     expect_ok(diag, zc_probe_gpu(0, &peaks, diag));
-    assert_true(peaks.bytes > 0 && peaks.operations == 0);
+    assert_true(peaks.bytes > 0 && peaks.launch > 0);
+    for (int i = 0; i < ZC_PEAK_COUNT; i++) assert_true(peaks.operations[i] > 0);
     zc_hostcuda_counts(&counts);
     assert_true(counts.live == 0 && counts.device_bytes == 0);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
@@ -203,6 +209,80 @@ static void test_probe(void **state)
     zc_diag_destroy(&diag);
 }
 
+static zc_cu_module load_ones(const zc_peak_kernel *k, zc_device *d, zc_cu_function *function,
+                              zc_diag *diag)
+{
+    static const char *const ones[] = {
+        [ZC_PEAK_F32] = "3f800000",  [ZC_PEAK_F16] = "3c003c00",  [ZC_PEAK_BF16] = "3f803f80",
+        [ZC_PEAK_TF32] = "3f800000", [ZC_PEAK_E4M3] = "38383838", [ZC_PEAK_S8] = "01010101"};
+    zc_pkernel kernel = k->kernel;
+    char spec[sizeof k->spec];
+    zc_rtc rtc;
+    zc_buf code = {0};
+    zc_cu_module module;
+    memcpy(spec, k->spec, sizeof spec);
+    memcpy(strstr(spec, "Z_KEEP 0x") + strlen("Z_KEEP 0x"), "00000000", 8);
+    memcpy(strstr(spec, "Z_SET 0x") + strlen("Z_SET 0x"), ones[k->peak], 8);
+    kernel.spec = spec;
+    expect_ok(diag, zc_rtc_open(&rtc, diag));
+    expect_ok(diag, zc_codegen_kernel(&rtc, &kernel, d->arch, &code, diag));
+    zc_rtc_close(&rtc);
+    assert_int_equal(d->cu.module_load(&module, code.data), 0);
+    assert_int_equal(d->cu.module_function(function, module, "zc_peak_0"), 0);
+    if (kernel.smem)
+        assert_int_equal(
+            d->cu.function_set(*function, ZC_CU_FUNCTION_MAX_DYNAMIC_SMEM, (int)kernel.smem), 0);
+    zc_buf_fini(&code);
+    return module;
+}
+
+/* With operands that are all 1, sums come to the multiplications and additions that are counted. */
+static void check_counts(int arch, const char *cc)
+{
+    static float sums[1024];
+    zc_diag *diag = zc_diag_create();
+    zc_device d;
+    zc_peak_kernel k;
+    gpu_fake("CC", cc);
+    expect_ok(diag, zc_device_open(0, &d, diag));
+    expect_ok(diag, zc_device_enter(&d, diag));
+    assert_int_equal(d.arch, arch);
+    for (size_t i = 0; zc_peak_kernel_of(arch, i, &k); i++) {
+        struct zc_peak_params params = {.sums = sums, .rounds = 2};
+        void *arguments[] = {&params};
+        const zc_cu_launch_config config = {.grid_x = 1,
+                                            .grid_y = 1,
+                                            .grid_z = 1,
+                                            .block_x = k.kernel.threads,
+                                            .block_y = 1,
+                                            .block_z = 1,
+                                            .shared_bytes = k.kernel.smem};
+        double sum = 0;
+        zc_cu_ptr at;
+        zc_cu_function function;
+        zc_cu_module module = load_ones(&k, &d, &function, diag);
+        expect_ok(diag, zc_device_alloc(&d, sizeof sums, "sums", &at, diag));
+        params.sums = (void *)(uintptr_t)at;
+        assert_int_equal(d.cu.launch(&config, function, arguments, NULL), 0);
+        assert_int_equal(d.cu.stream_wait(NULL), 0);
+        for (uint32_t t = 0; t < k.kernel.threads; t++) sum += (double)params.sums[t];
+        assert_true(sum == k.operations); /* two rounds; two operations each */
+        zc_device_free(&d, &at);
+        assert_int_equal(d.cu.module_unload(module), 0);
+    }
+    zc_device_leave(&d);
+    zc_device_close(&d);
+    zc_diag_destroy(&diag);
+}
+
+static void test_peak_counts(void **state)
+{
+    (void)state;
+    check_counts(90, "90");
+    check_counts(80, "80");
+    gpu_fake(NULL, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_not_on_the_cpu),
         cmocka_unit_test(test_foretold_memory),
         cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_peak_counts),
     };
     return cmocka_run_group_tests(tests, gpu_group_setup, gpu_group_teardown);
 }

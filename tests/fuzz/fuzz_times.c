@@ -11,7 +11,9 @@ static void check(const bench_saved *s)
     FUZZ_CHECK(s->runs.len > 0 && s->runs.len <= BENCH_RUNS_KEPT);
     for (size_t i = 0; i < s->head.len; i++) FUZZ_CHECK(!strchr(s->head.data[i], '\n'));
     for (size_t i = 0; i < s->runs.len; i++) FUZZ_CHECK(s->runs.data[i] >= 0);
-    FUZZ_CHECK(s->peaks.bytes > 0 ? s->peaks.operations >= 0 : s->peaks.operations == 0);
+    FUZZ_CHECK(s->peaks.bytes >= 0 && s->peaks.launch >= 0);
+    for (int i = 0; i < ZC_PEAK_COUNT; i++)
+        FUZZ_CHECK(s->peaks.bytes > 0 ? s->peaks.operations[i] >= 0 : s->peaks.operations[i] == 0);
     for (size_t i = 0; i < s->steps.len; i++) {
         const bench_saved_step *step = &s->steps.data[i];
         FUZZ_CHECK(!strpbrk(step->op, " \n") && !strchr(step->name, '\n'));

@@ -304,6 +304,10 @@ typedef struct zc_session_params {
      * is given back is out of use. NULL: the driver's. The plan's constants are always the
      * driver's, and nothing is given back once the GPU is lost. */
     const zc_allocator *device_allocator;
+    bool profile_graphs; /* GPU: with `profile`, runs are as without it, CUDA graphs included, and
+                            kernels note when they begin and end. For that they are compiled anew,
+                            from the plan's sources, which have to be this zc's own, by NVRTC (and
+                            kept in the disk cache); those of other sessions stay as they are. */
 } zc_session_params;
 #define ZC_SESSION_PARAMS(...) ZC_PARAMS(zc_session_params, __VA_ARGS__)
 
@@ -432,6 +436,11 @@ typedef struct zc_step_info {
     /* GPU: the tensor cores' instruction that its products are, and the type of their factors,
      * "wgmma.f16"; and what `zc inspect` says of why it has this kernel. "" where there is none. */
     const char *products, *choice;
+    /* With `profile_graphs`. Of the last run: when the step's first kernel began and its last one
+     * ended, since the run's first. Of the runs of the last zc_session_profile, the means: how long
+     * nothing was there before it, and how long what came before it was there, too. A step without
+     * kernels has none of its own. */
+    double begin_us, end_us, gap_us, overlap_us;
 } zc_step_info;
 /* Step i of the main program. */
 ZC_API zc_status zc_session_step_fill(const zc_session *session, size_t i, zc_step_info *out,
@@ -459,7 +468,8 @@ typedef struct zc_profile_info {
     size_t runs, steps;
     double run_us, run_low_us, run_high_us; /* a whole run, as zc_step_info.median_us has a step */
     double steps_us;                        /* the sum of the steps' medians */
-    double share; /* of a run that is in its steps: the median of the runs */
+    double share;     /* of a run that is in its steps: the median of the runs */
+    double device_us; /* GPU: from before the first step to behind the last, the median; else 0 */
 } zc_profile_info;
 /* Runs a session that zc_session_params.profile was set for, with the inputs that are set: twice to
  * warm up, then as params say (NULL: 5 runs), and keeps the time of each step of each run until the
@@ -469,7 +479,10 @@ typedef struct zc_profile_info {
  *
  * On the CPU a step's time is that between its begin and its end. On a GPU steps are issued one by
  * one with an event before each, inputs are brought there before the first, and results come back
- * behind the last: a run's time holds that, no step's does. */
+ * behind the last: a run's time holds that, no step's does. With `profile_graphs` a step's time is
+ * that by which it ended later than all steps before it, so that a run's are together the time from
+ * its first kernel's begin to its last one's end; and median_us, low_us and high_us are the mean of
+ * the runs and its interval, as the device's clock may be coarse. */
 ZC_API zc_status zc_session_profile_fill(zc_session *session, const zc_profile_params *params,
                                          zc_profile_info *out, zc_diag *diag);
 static inline zc_status zc_session_profile(zc_session *session, const zc_profile_params *params,

@@ -43,3 +43,13 @@ bool zc_median_of(const double *v, size_t n, zc_interval *out)
     free(in_order);
     return in_order != NULL;
 }
+
+zc_interval zc_mean(const double *v, size_t n)
+{
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) sum += v[i];
+    const double mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++) squares += (v[i] - mean) * (v[i] - mean);
+    const double half = n > 1 ? 1.96 * sqrt(squares / (double)(n - 1) / (double)n) : 0;
+    return (zc_interval){mean - half, mean, mean + half};
+}

@@ -16,5 +16,7 @@ double zc_quantile(const double *v, size_t n, double q);
 zc_interval zc_median(const double *v, size_t n);
 /* Of n > 0 numbers in any order; false: no memory. */
 bool zc_median_of(const double *v, size_t n, zc_interval *out);
+/* The mean of n > 0 numbers, and where it lies so if they are many, or normal. */
+zc_interval zc_mean(const double *v, size_t n);
 
 #endif

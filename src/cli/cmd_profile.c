@@ -15,7 +15,7 @@ typedef struct options {
     int64_t threads, modules; /* modules: parts of their paths; 0: no sums by module */
     double seconds;
     const char *trace;
-    bool json, no_peaks;
+    bool json, no_peaks, in_graph;
 } options;
 
 static const cli_option table[] = {
@@ -36,6 +36,11 @@ static const cli_option table[] = {
      .most = 64,
      .set = cli_set_int,
      .at = offsetof(options, modules)},
+    {.name = "in-graph",
+     .help = "on a GPU: time the steps within the CUDA graphs that they run in, by what their "
+             "kernels note, which are compiled anew for that",
+     .set = cli_set_flag,
+     .at = offsetof(options, in_graph)},
     {.name = "no-peaks",
      .help = "do not measure what the processor or GPU can do",
      .set = cli_set_flag,
@@ -76,9 +81,10 @@ static void print_step(const report *r, size_t i)
 {
     const cli_profile_step *s = &r->profile.steps[i];
     cli_reach at = cli_profile_reach(s, &r->peaks.v);
-    printf("%10.2f %8.2f %5.1f%% %9.3f %8.2f ", s->time.mid, (s->time.high - s->time.low) / 2,
-           r->profile.sum > 0 ? 100 * s->time.mid / r->profile.sum : 0, at.bytes * 1e-6,
-           at.rate * 1e-9);
+    printf("%10.2f %8.2f %5.1f%% ", s->time.mid, (s->time.high - s->time.low) / 2,
+           r->profile.sum > 0 ? 100 * s->time.mid / r->profile.sum : 0);
+    if (r->profile.in_graph) printf("%7.2f %7.2f ", s->info.gap_us, s->info.overlap_us);
+    printf("%9.3f %8.2f ", at.bytes * 1e-6, at.rate * 1e-9);
     if (at.operations < 0)
         printf("%9s ", "-");
     else
@@ -139,14 +145,17 @@ static zc_status print_text(const report *r, const options *o, zc_diag *diag)
     const cli_profile *p = &r->profile;
     size_t *order = cli_profile_order(p);
     if (!order) return zc_fail_nomem(diag, "steps", p->n);
-    printf("%10s %8s %6s %9s %8s %9s %7s %-18s %-10s %5s  %s\n", "us", "+-", "share", "MB", "GB/s",
-           "GFLOP/s", "FLOP/B", "  peak, of", "products", "step", "operation");
+    printf("%10s %8s %6s ", "us", "+-", "share");
+    if (p->in_graph) printf("%7s %7s ", "gap", "overlap");
+    printf("%9s %8s %9s %7s %-18s %-10s %5s  %s\n", "MB", "GB/s", "GFLOP/s", "FLOP/B", "  peak, of",
+           "products", "step", "operation");
     for (size_t i = 0; i < p->n; i++) print_step(r, order[i]);
     free(order);
     ZC_TRY(print_groups(r, 0, diag));
     if (o->modules) ZC_TRY(print_groups(r, o->modules, diag));
-    printf("%.2f us in all steps, %.1f %% of a run, medians of %zu runs, on %s", p->sum,
-           100 * p->share, p->runs, r->device.name);
+    printf("%.2f us in all steps, %.1f %% of a run, %s of %zu runs, on %s", p->sum, 100 * p->share,
+           p->in_graph ? "means" : "medians", p->runs, r->device.name);
+    if (p->device_us > 0) printf(", there %.2f us a run", p->device_us);
     print_peaks(r);
     puts("");
     cli_print_clocks(&p->reading);
@@ -221,6 +230,8 @@ static zc_status print_json(const report *r, const options *o, zc_diag *diag)
     printf(", \"runs\": %zu, \"sum_us\": %.3f, \"run_us\": %.3f, \"share\": %.4f, \"peaks\": ",
            p->runs, p->sum, p->run_us, p->share);
     put_peaks(&r->peaks);
+    if (p->device_us > 0) printf(", \"device_us\": %.3f", p->device_us);
+    printf(", \"in_graph\": %s", p->in_graph ? "true" : "false");
     fputs(", \"steps\": [", stdout);
     for (size_t i = 0; i < p->n; i++) {
         fputs(i ? ", {" : "{", stdout);
@@ -238,27 +249,41 @@ static zc_status print_json(const report *r, const options *o, zc_diag *diag)
 
 /* ---- Chrome's trace events ---- */
 
-/* The last run, its steps one behind the other. */
+/* Of the last run, which began at 0: one behind the other, or when they were there. */
+typedef struct trace {
+    double at;      /* where the next step begins */
+    double ends[2]; /* of what is in each row: steps that overlap are beside each other */
+} trace;
+
+static void put_event(FILE *out, const report *r, size_t i, trace *t)
+{
+    const cli_profile_step *s = &r->profile.steps[i];
+    const bool graph = r->profile.in_graph;
+    const double begin = graph ? s->info.begin_us : t->at;
+    const double us = graph ? s->info.end_us - begin : s->us[r->profile.runs - 1];
+    const int row = t->ends[0] > begin && t->ends[1] <= begin;
+    fprintf(out, ",\n{\"ph\": \"X\", \"pid\": 1, \"tid\": %d, \"name\": ", row + 1);
+    cli_json(out, s->info.name);
+    fprintf(out, ", \"cat\": \"%s\", \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"step\": %zu, ",
+            s->info.op, begin, us, i);
+    put_work(out, r, s);
+    fputs("}}", out);
+    t->at = begin + us;
+    t->ends[row] = t->at;
+}
+
 static void put_trace(FILE *out, const report *r)
 {
-    const cli_profile *p = &r->profile;
-    double at = 0;
+    trace t = {0};
     fputs(
         "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n"
         "{\"ph\": \"M\", \"pid\": 1, \"tid\": 1, \"name\": \"process_name\", \"args\": {\"name\": ",
         out);
     cli_json(out, r->path);
     fputs("}}", out);
-    for (size_t i = 0; i < p->n; i++) {
-        const cli_profile_step *s = &p->steps[i];
-        double us = s->us[p->runs - 1];
-        fputs(",\n{\"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"name\": ", out);
-        cli_json(out, s->info.name);
-        fprintf(out, ", \"cat\": \"%s\", \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"step\": %zu, ",
-                s->info.op, at, us, i);
-        put_work(out, r, s);
-        fputs("}}", out);
-        at += us;
+    for (size_t i = 0; i < r->profile.n; i++) {
+        const zc_step_info *s = &r->profile.steps[i].info;
+        if (!r->profile.in_graph || s->end_us > s->begin_us) put_event(out, r, i, &t);
     }
     fputs("\n]}\n", out);
 }
@@ -279,14 +304,17 @@ static zc_status write_trace(const report *r, const char *path, zc_diag *diag)
 
 static zc_status measure(report *r, const options *o, zc_diag *diag)
 {
-    cli_profile_params params = {.device = o->device, .threads = o->threads, .seconds = o->seconds};
+    cli_profile_params params = {
+        .device = o->device, .threads = o->threads, .in_graph = o->in_graph, .seconds = o->seconds};
     ZC_TRY(cli_load_plan(r->path, &r->plan, diag));
     ZC_TRY(cli_read_inputs(r->plan, &o->in, &r->values, diag));
     ZC_TRY(cli_profile_run(r->plan, &r->values, &params, &r->profile, diag));
     ZC_TRY(zc_session_device(r->profile.session, &r->device));
     r->threads = o->threads ? (int)o->threads : zc_usable_cpus();
-    return o->no_peaks ? ZC_OK
-                       : cli_peaks_get(&r->device, o->device.ordinal, r->threads, &r->peaks, diag);
+    if (o->no_peaks) return ZC_OK;
+    ZC_TRY(cli_peaks_get(&r->device, o->device.ordinal, r->threads, &r->peaks, diag));
+    if (o->in_graph) r->peaks.v.launch = 0; /* that is of kernels by themselves */
+    return ZC_OK;
 }
 
 static zc_status profile(report *r, const options *o, zc_diag *diag)

@@ -8,8 +8,13 @@ static zc_status open_session(zc_plan *plan, const cli_values *values,
     ZC_TRY(zc_session_create(plan,
                              ZC_SESSION_PARAMS(.threads = (int)params->threads,
                                                .device = params->device.kind,
-                                               .ordinal = params->device.ordinal, .profile = true),
+                                               .ordinal = params->device.ordinal, .profile = true,
+                                               .profile_graphs = params->in_graph),
                              out, diag));
+    zc_device_info device;
+    ZC_TRY(zc_session_device(*out, &device));
+    if (params->in_graph && device.kind != ZC_DEVICE_CUDA)
+        return zc_fail(diag, ZC_ERR_ARG, "--in-graph", "needs a GPU");
     return cli_give_inputs(*out, values, diag);
 }
 
@@ -33,12 +38,14 @@ zc_status cli_profile_run(zc_plan *plan, const cli_values *values, const cli_pro
 {
     zc_profile_info all;
     ZC_TRY(open_session(plan, values, params, &out->session, diag));
+    out->in_graph = params->in_graph;
     ZC_TRY(run_metered(out, params->seconds, &all, diag));
     out->n = all.steps;
     out->runs = all.runs;
     out->sum = all.steps_us;
     out->run_us = all.run_us;
     out->share = all.share;
+    out->device_us = all.device_us;
     out->steps = zc_calloc(all.steps ? all.steps : 1, sizeof *out->steps);
     if (!out->steps) return zc_fail_nomem(diag, "times of steps", all.steps);
     for (size_t i = 0; i < out->n; i++) {
@@ -64,8 +71,11 @@ void cli_profile_json(const cli_profile *p, size_t i)
     cli_json(stdout, s->info.name);
     fputs(", \"kernel\": ", stdout);
     cli_json(stdout, s->info.kernel ? s->info.kernel : "");
-    printf(", \"median_us\": %.3f, \"ci95_low_us\": %.3f, \"ci95_high_us\": %.3f", s->time.mid,
-           s->time.low, s->time.high);
+    printf(", \"%s\": %.3f, \"ci95_low_us\": %.3f, \"ci95_high_us\": %.3f",
+           p->in_graph ? "mean_us" : "median_us", s->time.mid, s->time.low, s->time.high);
+    if (p->in_graph)
+        printf(", \"begin_us\": %.3f, \"end_us\": %.3f, \"gap_us\": %.3f, \"overlap_us\": %.3f",
+               s->info.begin_us, s->info.end_us, s->info.gap_us, s->info.overlap_us);
 }
 
 typedef struct rank {

@@ -14,13 +14,16 @@ typedef struct cli_profile_step {
     zc_interval time;
 } cli_profile_step;
 
-/* Of runs in a session that times every step; on a GPU these are issued one by one. */
+/* Of runs in a session that times every step; on a GPU these are issued one by one, or in graphs.
+ */
 typedef struct cli_profile {
     cli_profile_step *steps;
     size_t n, runs;
-    double sum;    /* of the steps' medians, in microseconds */
-    double run_us; /* of a whole run, the median */
-    double share;  /* of a run that is in its steps, the median */
+    double sum;       /* of the steps' medians, in microseconds */
+    double run_us;    /* of a whole run, the median */
+    double share;     /* of a run that is in its steps, the median */
+    double device_us; /* of a run on the GPU, the median; else 0 */
+    bool in_graph;
     zc_session *session;
     cli_reading reading; /* clocks and energy, of all runs */
 } cli_profile;
@@ -28,6 +31,7 @@ typedef struct cli_profile {
 typedef struct cli_profile_params {
     cli_device device;
     int64_t threads;
+    bool in_graph;  /* a GPU's steps as they run, by what their kernels note */
     double seconds; /* for at least so long, or until there are enough runs */
 } cli_profile_params;
 

@@ -5,6 +5,8 @@
 
 /* What zc_constant_load leaves in the text. */
 #define CONSTANT "// zc: constant"
+/* And zc_stamp_least. */
+#define STAMP "// zc: stamp"
 
 static bool starts(const char *at, const char *word)
 {
@@ -31,7 +33,7 @@ static bool touches_memory(const char *at)
 /* From the first line of a body to its end. */
 static bool body_waits(const char *at, const char *end)
 {
-    bool constant = false; /* does the next access read a constant of the plan? */
+    bool apart = false; /* is the next access of what no kernel in front writes or reads? */
     while (at < end) {
         at += strspn(at, " \t");
         if (*at == '@') { /* a predicate */
@@ -39,11 +41,11 @@ static bool body_waits(const char *at, const char *end)
             at += strspn(at, " \t");
         }
         if (starts(at, "griddepcontrol.wait")) return true;
-        if (starts(at, CONSTANT))
-            constant = true;
+        if (starts(at, CONSTANT) || starts(at, STAMP))
+            apart = true;
         else if (touches_memory(at)) {
-            if (!constant) return false;
-            constant = false;
+            if (!apart) return false;
+            apart = false;
         }
         at += strcspn(at, "\n");
         at += *at == '\n';

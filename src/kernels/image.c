@@ -1,5 +1,6 @@
 #include "kernels/image.h"
 #include "kernels/entries.h"
+#include "kernels/stamps.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,11 +75,11 @@ static zc_status rebuild(const zc_image *m, uint32_t kernel, zc_buf *out, zc_dia
                        "%s, need sm_%d)",
                        built, arch);
     ZC_TRY(open_compiler(&rtc, p->kernels[kernel].name, built, arch, diag));
-    zc_cache_make_key(&rtc, &p->kernels[kernel], p->sources, p->nsources, arch, &key);
+    zc_cache_make_key(&rtc, &p->kernels[kernel], m->sources, p->nsources, arch, &key);
     zc_status status = ZC_OK;
     if (!zc_cache_get(&key, out)) {
         out->len = 0;
-        status = zc_rtc_compile(&rtc, &p->kernels[kernel], p->sources, p->nsources, arch, out, NULL,
+        status = zc_rtc_compile(&rtc, &p->kernels[kernel], m->sources, p->nsources, arch, out, NULL,
                                 diag);
         if (status == ZC_OK) zc_cache_put(&key, out->data, out->len, ZC_CACHE_BYTES_MAX);
     }
@@ -142,12 +143,12 @@ static zc_status load_kernel(zc_image *m, uint32_t i, zc_diag *diag)
     const zc_pkernel *source = &m->program->kernels[i];
     zc_image_kernel *k = &m->kernels[i];
     ZC_TRY(find_family(m->program, source, k, diag));
-    const zc_pbinary *b = find_binary(m->program, i, m->device.arch);
+    const zc_pbinary *b = m->stamped ? NULL : find_binary(m->program, i, m->device.arch);
     zc_buf built = {0};
     zc_status status = ZC_OK;
     if (!b) {
         status = rebuild(m, i, &built, diag);
-        m->rebuilt++;
+        m->rebuilt += !m->stamped;
     }
     if (status == ZC_OK)
         status = zc_device_check_memory(
@@ -280,6 +281,8 @@ static zc_status fill(zc_image *m, zc_diag *diag)
         ZC_TRY(choose_anew(m, diag));
         m->arch = (uint32_t)m->device.arch;
     }
+    m->sources = m->program->sources;
+    if (m->stamped) ZC_TRY(zc_stamped_sources(m->program, &m->arena, &m->sources, diag));
     m->kernels = zc_calloc(m->program->nkernels, sizeof *m->kernels);
     m->constants = zc_calloc(m->program->nvalues, sizeof *m->constants);
     if (!m->kernels || !m->constants)
@@ -293,7 +296,8 @@ static zc_status fill(zc_image *m, zc_diag *diag)
     return status;
 }
 
-zc_status zc_image_create(const zc_program *program, int ordinal, zc_image **out, zc_diag *diag)
+zc_status zc_image_create(const zc_program *program, int ordinal, bool stamped, zc_image **out,
+                          zc_diag *diag)
 {
     *out = NULL;
     zc_image *m = zc_calloc(1, sizeof *m);
@@ -304,6 +308,7 @@ zc_status zc_image_create(const zc_program *program, int ordinal, zc_image **out
         return status;
     }
     m->program = program;
+    m->stamped = stamped;
     zc_arena_init(&m->arena, 0);
     status = fill(m, diag);
     if (status == ZC_OK)

@@ -20,7 +20,9 @@ typedef struct zc_image {
     zc_device device;
     const zc_program *program; /* the plan's, or with kernels chosen for this device */
     uint32_t arch;             /* of the choices that hold here */
-    zc_arena arena;            /* of a program of its own */
+    zc_arena arena;            /* of a program and sources of its own */
+    bool stamped;              /* its kernels note when they run (kernels/stamps.h) */
+    const zc_psource *sources; /* that kernels without code here are compiled from */
     char built[128];           /* the architectures that the plan was compiled for, as text */
     zc_image_kernel *kernels;  /* by kernel */
     zc_cu_ptr weights;         /* one block */
@@ -29,7 +31,9 @@ typedef struct zc_image {
     uint32_t rebuilt;     /* kernels compiled at load because the plan has no code for this GPU */
 } zc_image;
 
-zc_status zc_image_create(const zc_program *program, int ordinal, zc_image **out, zc_diag *diag);
+/* stamped: all kernels are compiled now, from the program's sources. */
+zc_status zc_image_create(const zc_program *program, int ordinal, bool stamped, zc_image **out,
+                          zc_diag *diag);
 void zc_image_destroy(zc_image **image);
 
 /* Bytes of device memory that the plan's constants take. */

@@ -91,7 +91,7 @@ static zc_status issue(zc_launch *l, int entry, zc_dim3 grid, block_shape block,
         return zc_fail(l->diag, ZC_ERR_DEVICE, l->subject,
                        "too much shared memory (need %u bytes, %s has %d)", block.smem, d->name,
                        d->smem_max);
-    void *arguments[] = {(void *)(uintptr_t)params};
+    void *arguments[] = {(void *)(uintptr_t)params, &r->stamps};
     zc_cu_launch_attribute attributes[2];
     zc_cu_launch_config config = config_of(r, grid, block, attributes);
     r->launches++;

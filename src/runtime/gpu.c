@@ -48,12 +48,12 @@ static zc_status open_stream(zc_session *s, void *stream, zc_diag *diag)
 zc_status zc_gpu_create(zc_session *s, const zc_session_params *params, zc_diag *diag)
 {
     zc_image *image;
-    ZC_TRY(zc_plan_image(s->plan, params->ordinal, &image, diag));
+    ZC_TRY(zc_plan_image(s->plan, params->ordinal, params->profile_graphs, &image, diag));
     struct zc_gpu *g = zc_calloc(1, sizeof *g);
     if (!g) return zc_fail_nomem(diag, "session", sizeof *g);
     s->gpu = g;
     g->image = image;
-    g->graphs = !params->no_graphs && !params->profile;
+    g->graphs = !params->no_graphs && (!params->profile || params->profile_graphs);
     if (params->device_allocator) g->allocator = *params->device_allocator;
     if (!allocate(s)) return zc_fail_nomem(diag, "session", s->program->nvalues);
     memcpy(g->at, image->constants, s->program->nvalues * sizeof *g->at);
@@ -62,6 +62,7 @@ zc_status zc_gpu_create(zc_session *s, const zc_session_params *params, zc_diag 
     if (params->profile) ZC_TRY(zc_gpu_profile_create(s, diag));
     g->launcher =
         (zc_launcher){.image = image, .stream = g->stream, .limit_ms = params->timeout_ms};
+    zc_gpu_stamp(s, 0);
     return ZC_OK;
 }
 
@@ -111,6 +112,7 @@ static void free_device(zc_session *s)
     zc_device *d = &g->image->device;
     give_back(g, &g->arena);
     give_back(g, &g->scratch);
+    give_back(g, &g->stamped.room);
     for (size_t i = 0; i < g->pieces.len; i++) give_back(g, &g->pieces.data[i]);
     if (g->fault) (void)d->cu.host_free(g->fault);
     for (uint32_t v = 0; g->rooms && v < s->program->nvalues; v++) give_back(g, &g->rooms[v]);

@@ -30,6 +30,21 @@ typedef struct zc_gpu_part {
     bool refused; /* capture failed: issue the steps by themselves */
 } zc_gpu_part;
 
+/* When a step's kernels were there, since the run's first; what came before the step is all that
+ * has ended later than any before. */
+typedef struct zc_step_span {
+    double begin_us, end_us;
+    double gap_us;     /* nothing was there before it */
+    double overlap_us; /* it was there, and what came before it, too */
+} zc_step_span;
+
+/* When the steps of block 0 ran, as their kernels noted. */
+typedef struct zc_gpu_stamped {
+    zc_gpu_room room; /* on the device: zc_stamps by step; none: kernels note nothing */
+    struct zc_stamps *read;
+    zc_step_span *spans; /* of the last run */
+} zc_gpu_stamped;
+
 struct zc_gpu {
     zc_image *image; /* the plan's */
     zc_cu_stream stream;
@@ -47,7 +62,8 @@ struct zc_gpu {
     zc_launcher launcher;
     zc_cu_event
         *events; /* of a profiled session: before each step of block 0, and after the last */
-    float *step_ms;
+    float *step_ms, run_ms; /* from the first event to the last */
+    zc_gpu_stamped stamped; /* of one that is profiled as it runs */
     uint64_t memory;
     uint64_t launches; /* of the last run */
     char refusal[256]; /* why a part could not be recorded; empty: none was refused */
@@ -120,7 +136,8 @@ void zc_gpu_settle(zc_session *s);
 /* ---- graphs (gpu_graph.c) ---- */
 /* Finds the kernels and graphs for the current input shapes, which are planned. */
 zc_status zc_gpu_prepare(zc_session *s, zc_diag *diag);
-/* Runs block 0. */
+/* Runs block 0; zc_gpu_run_block without looking whether it is to be timed. */
+zc_status zc_gpu_run_block(zc_session *s, zc_diag *diag);
 zc_status zc_gpu_run(zc_session *s, zc_diag *diag);
 void zc_gpu_free_parts(zc_session *s, zc_shapes *e);
 
@@ -131,8 +148,11 @@ zc_status zc_gpu_compare(zc_session *s, const zc_pstep *step, zc_diag *diag);
 /* ---- profiles (gpu_profile.c) ---- */
 zc_status zc_gpu_profile_create(zc_session *s, zc_diag *diag);
 void zc_gpu_profile_destroy(zc_session *s);
-/* Runs block 0 with an event before each step, waits, and keeps the times. The program's inputs are
- * on the device before the first event. */
+/* Runs block 0 with an event before each step, or as ever between two events while kernels note
+ * their times; waits, and keeps the times. The program's inputs are on the device before the first
+ * event. */
 zc_status zc_gpu_profile_run(zc_session *s, zc_diag *diag);
+/* Where the kernels of step i of block 0 note their times. */
+void zc_gpu_stamp(zc_session *s, uint32_t i);
 
 #endif

@@ -192,6 +192,7 @@ static zc_status record_steps(zc_session *s, zc_gpu_part *part, zc_diag *diag)
 {
     for (uint32_t i = part->first; i < part->end; i++) {
         const zc_pstep *step = step_at(s, i);
+        zc_gpu_stamp(s, i);
         if (zc_op_get(step->op)->flags & ZC_OPF_VIEW)
             ZC_TRY(zc_gpu_view(s, step, diag));
         else if (step->nchoices)
@@ -236,7 +237,10 @@ static zc_status record(zc_session *s, zc_gpu_part *part, zc_diag *diag)
 
 static zc_status run_steps(zc_session *s, uint32_t first, uint32_t end, zc_diag *diag)
 {
-    for (uint32_t i = first; i < end; i++) ZC_TRY(zc_exec_step(s, step_at(s, i), diag));
+    for (uint32_t i = first; i < end; i++) {
+        zc_gpu_stamp(s, i);
+        ZC_TRY(zc_exec_step(s, step_at(s, i), diag));
+    }
     return ZC_OK;
 }
 
@@ -303,15 +307,11 @@ static zc_status run_part(zc_session *s, zc_gpu_part *part, zc_diag *diag)
     return follow(s, part, diag);
 }
 
-zc_status zc_gpu_run(zc_session *s, zc_diag *diag)
+zc_status zc_gpu_run_block(zc_session *s, zc_diag *diag)
 {
     struct zc_gpu *g = s->gpu;
-    uint32_t n = s->program->blocks[0].nsteps, part = 0;
-    g->launcher.launches = 0;
-    if (g->events) {
-        ZC_TRY(zc_gpu_profile_run(s, diag));
-        n = 0;
-    }
+    const uint32_t n = s->program->blocks[0].nsteps;
+    uint32_t part = 0;
     bool compares = g->comparing.steps != NULL, replay = s->now->checked && !compares;
     for (uint32_t i = 0; i < n;) {
         if (replay && part < s->now->nparts && s->now->parts[part].first == i) {
@@ -319,9 +319,18 @@ zc_status zc_gpu_run(zc_session *s, zc_diag *diag)
             i = s->now->parts[part++].end;
             continue;
         }
+        zc_gpu_stamp(s, i);
         ZC_TRY((compares ? zc_gpu_compare : zc_exec_step)(s, step_at(s, i), diag));
         i++;
     }
+    return ZC_OK;
+}
+
+zc_status zc_gpu_run(zc_session *s, zc_diag *diag)
+{
+    struct zc_gpu *g = s->gpu;
+    g->launcher.launches = 0;
+    ZC_TRY((g->step_ms ? zc_gpu_profile_run : zc_gpu_run_block)(s, diag));
     g->launches = g->launcher.launches;
     return ZC_OK;
 }

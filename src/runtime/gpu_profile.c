@@ -1,11 +1,22 @@
 /* How long each step takes on the device. */
 #include <stdlib.h>
 
+#include "kernels/stamps.h"
 #include "runtime/gpu.h"
 
 static uint32_t step_count(const zc_session *s)
 {
     return s->program->blocks[0].nsteps;
+}
+
+static zc_status make_room(zc_session *s, zc_diag *diag)
+{
+    zc_gpu_stamped *t = &s->gpu->stamped;
+    const size_t n = step_count(s) ? step_count(s) : 1;
+    t->read = zc_calloc(n, sizeof *t->read);
+    t->spans = zc_calloc(n, sizeof *t->spans);
+    if (!t->read || !t->spans) return zc_fail_nomem(diag, "profile", n);
+    return zc_gpu_room_fit(s, &t->room, n * sizeof *t->read, diag);
 }
 
 zc_status zc_gpu_profile_create(zc_session *s, zc_diag *diag)
@@ -16,7 +27,7 @@ zc_status zc_gpu_profile_create(zc_session *s, zc_diag *diag)
     g->step_ms = zc_calloc(step_count(s) + 1, sizeof *g->step_ms);
     if (!g->events || !g->step_ms) return zc_fail_nomem(diag, "profile", step_count(s));
     ZC_TRY(zc_gpu_enter(s, diag));
-    zc_status status = ZC_OK;
+    zc_status status = g->image->stamped ? make_room(s, diag) : ZC_OK;
     for (uint32_t i = 0; status == ZC_OK && i <= step_count(s); i++)
         status = zc_device_check(d, d->cu.event_create(&g->events[i], 0), "cuEventCreate", diag);
     zc_gpu_leave(s);
@@ -31,8 +42,12 @@ void zc_gpu_profile_destroy(zc_session *s)
         if (g->events[i] && !d->lost) (void)d->cu.event_destroy(g->events[i]);
     free(g->events);
     free(g->step_ms);
+    free(g->stamped.read);
+    free(g->stamped.spans);
     g->events = NULL;
     g->step_ms = NULL;
+    g->stamped.read = NULL;
+    g->stamped.spans = NULL;
 }
 
 static zc_status mark(zc_session *s, uint32_t i, zc_diag *diag)
@@ -42,12 +57,19 @@ static zc_status mark(zc_session *s, uint32_t i, zc_diag *diag)
                            "cuEventRecord", diag);
 }
 
-zc_status zc_gpu_profile_run(zc_session *s, zc_diag *diag)
+static zc_status between(zc_session *s, uint32_t i, uint32_t k, float *ms, zc_diag *diag)
 {
-    const zc_pblock *top = &s->program->blocks[0];
     struct zc_gpu *g = s->gpu;
     zc_device *d = &g->image->device;
-    ZC_TRY(zc_gpu_bring_program_inputs(s, diag));
+    return zc_device_check(d, d->cu.event_ms(ms, g->events[i], g->events[k]), "cuEventElapsedTime",
+                           diag);
+}
+
+/* ---- step by step ---- */
+
+static zc_status run_apart(zc_session *s, zc_diag *diag)
+{
+    const zc_pblock *top = &s->program->blocks[0];
     for (uint32_t i = 0; i < top->nsteps; i++) {
         ZC_TRY(mark(s, i, diag));
         ZC_TRY(zc_exec_step(s, &s->program->steps[top->steps[i]], diag));
@@ -55,7 +77,81 @@ zc_status zc_gpu_profile_run(zc_session *s, zc_diag *diag)
     ZC_TRY(mark(s, top->nsteps, diag));
     ZC_TRY(zc_gpu_wait(s, diag));
     for (uint32_t i = 0; i < top->nsteps; i++)
-        ZC_TRY(zc_device_check(d, d->cu.event_ms(&g->step_ms[i], g->events[i], g->events[i + 1]),
-                               "cuEventElapsedTime", diag));
+        ZC_TRY(between(s, i, i + 1, &s->gpu->step_ms[i], diag));
     return ZC_OK;
+}
+
+/* ---- as they run, by what their kernels note ---- */
+
+void zc_gpu_stamp(zc_session *s, uint32_t i)
+{
+    struct zc_gpu *g = s->gpu;
+    if (g->stamped.read) g->launcher.stamps = g->stamped.room.p + i * sizeof(zc_stamps);
+}
+
+static zc_status read_stamps(zc_session *s, zc_diag *diag)
+{
+    struct zc_gpu *g = s->gpu;
+    zc_device *d = &g->image->device;
+    ZC_TRY(zc_device_check(d,
+                           d->cu.copy_out(g->stamped.read, g->stamped.room.p,
+                                          step_count(s) * sizeof *g->stamped.read, g->stream),
+                           "profile", diag));
+    return zc_gpu_sync(s, "profile", diag);
+}
+
+static uint64_t first_of_all(const zc_session *s)
+{
+    uint64_t first = UINT64_MAX, begin, end;
+    for (uint32_t i = 0; i < step_count(s); i++)
+        if (zc_stamps_read(&s->gpu->stamped.read[i], &begin, &end) && begin < first) first = begin;
+    return first;
+}
+
+/* A step's time is that by which it ended later than all before it: together they make the run. */
+static void follow(zc_session *s)
+{
+    struct zc_gpu *g = s->gpu;
+    const uint64_t first = first_of_all(s);
+    uint64_t begin, end;
+    double before = 0;
+    for (uint32_t i = 0; i < step_count(s); i++) {
+        zc_step_span *t = &g->stamped.spans[i];
+        *t = (zc_step_span){before, before, 0, 0};
+        g->step_ms[i] = 0;
+        if (!zc_stamps_read(&g->stamped.read[i], &begin, &end)) continue;
+        t->begin_us = (double)(begin - first) * 1e-3;
+        t->end_us = end > begin ? (double)(end - first) * 1e-3 : t->begin_us;
+        if (t->begin_us > before)
+            t->gap_us = t->begin_us - before;
+        else
+            t->overlap_us = (t->end_us < before ? t->end_us : before) - t->begin_us;
+        if (t->end_us <= before) continue;
+        g->step_ms[i] = (float)((t->end_us - before) * 1e-3);
+        before = t->end_us;
+    }
+}
+
+static zc_status run_stamped(zc_session *s, zc_diag *diag)
+{
+    struct zc_gpu *g = s->gpu;
+    zc_device *d = &g->image->device;
+    ZC_TRY(zc_device_check(
+        d, d->cu.fill(g->stamped.room.p, 0xFF, step_count(s) * sizeof *g->stamped.read, g->stream),
+        "profile", diag));
+    ZC_TRY(mark(s, 0, diag));
+    ZC_TRY(zc_gpu_run_block(s, diag));
+    ZC_TRY(mark(s, step_count(s), diag));
+    ZC_TRY(zc_gpu_wait(s, diag));
+    ZC_TRY(read_stamps(s, diag));
+    follow(s);
+    return ZC_OK;
+}
+
+zc_status zc_gpu_profile_run(zc_session *s, zc_diag *diag)
+{
+    struct zc_gpu *g = s->gpu;
+    ZC_TRY(zc_gpu_bring_program_inputs(s, diag));
+    ZC_TRY(g->stamped.read ? run_stamped(s, diag) : run_apart(s, diag));
+    return between(s, 0, step_count(s), &g->run_ms, diag);
 }

@@ -209,14 +209,15 @@ void zc_plan_destroy(zc_plan **planp)
     free(plan);
 }
 
-static zc_status find_image(zc_plan *plan, int ordinal, zc_image **out, zc_diag *diag)
+static zc_status find_image(zc_plan *plan, int ordinal, bool stamped, zc_image **out, zc_diag *diag)
 {
     for (size_t i = 0; i < plan->images.len; i++) {
         *out = plan->images.data[i];
-        if ((*out)->device.ordinal == ordinal) return zc_device_alive(&(*out)->device, diag);
+        if ((*out)->device.ordinal == ordinal && (*out)->stamped == stamped)
+            return zc_device_alive(&(*out)->device, diag);
     }
     ZC_TRY(zc_packs_keep(&plan->packs, diag)); /* the upload reads the originals */
-    ZC_TRY(zc_image_create(&plan->program, ordinal, out, diag));
+    ZC_TRY(zc_image_create(&plan->program, ordinal, stamped, out, diag));
     if (ZC_VEC_PUSH(&plan->images, *out)) return ZC_OK;
     zc_image_destroy(out);
     return zc_fail_nomem(diag, "device image", sizeof **out);
@@ -234,11 +235,11 @@ static zc_status claim_images(zc_plan *plan, zc_diag *diag)
                    "the plan was used on a GPU before fork() in another process");
 }
 
-zc_status zc_plan_image(zc_plan *plan, int ordinal, zc_image **out, zc_diag *diag)
+zc_status zc_plan_image(zc_plan *plan, int ordinal, bool stamped, zc_image **out, zc_diag *diag)
 {
     ZC_TRY(claim_images(plan, diag));
     pthread_mutex_lock(&plan->images_lock);
-    zc_status status = find_image(plan, ordinal, out, diag);
+    zc_status status = find_image(plan, ordinal, stamped, out, diag);
     pthread_mutex_unlock(&plan->images_lock);
     return status;
 }

@@ -32,11 +32,12 @@ struct zc_plan {
     int crew_users;
     atomic_int images_pid; /* the process that first asked for one; 0: none has */
     pthread_mutex_t images_lock;
-    ZC_VEC(zc_image *) images; /* by GPU that a session asked for */
+    ZC_VEC(zc_image *) images; /* by GPU that a session asked for, and whether stamped */
 };
 
-/* The plan on GPU number `ordinal`, made on first use; it lives as long as the plan. */
-zc_status zc_plan_image(zc_plan *plan, int ordinal, zc_image **out, zc_diag *diag);
+/* The plan on GPU number `ordinal`, with kernels that note when they run or as they are, made on
+ * first use; it lives as long as the plan. */
+zc_status zc_plan_image(zc_plan *plan, int ordinal, bool stamped, zc_image **out, zc_diag *diag);
 
 /* The threads that the plan's sessions share, at least `threads` with a caller unless that is more
  * than there are CPUs. Each success is given back by zc_plan_leave_crew; the last one ends them. */

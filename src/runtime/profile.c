@@ -17,6 +17,8 @@ void zc_profiled_free(zc_session *s)
 {
     free(s->profiled.us);
     free(s->profiled.steps);
+    free(s->profiled.gap);
+    free(s->profiled.overlap);
     s->profiled = (zc_profiled){0};
 }
 
@@ -46,9 +48,12 @@ static zc_status make_room(zc_session *s, size_t most, zc_diag *diag)
     if (!zc_mul_size(steps, most, &count)) return zc_fail_nomem(diag, "times of steps", SIZE_MAX);
     *p = (zc_profiled){.us = zc_calloc(count, sizeof *p->us),
                        .most = most,
-                       .steps = zc_calloc(steps, sizeof *p->steps)};
-    if (!p->us || !p->steps) return zc_fail_nomem(diag, "times of steps", count);
-    p->bytes = count * sizeof *p->us + steps * sizeof *p->steps;
+                       .steps = zc_calloc(steps, sizeof *p->steps),
+                       .gap = zc_calloc(steps, sizeof *p->gap),
+                       .overlap = zc_calloc(steps, sizeof *p->overlap)};
+    if (!p->us || !p->steps || !p->gap || !p->overlap)
+        return zc_fail_nomem(diag, "times of steps", count);
+    p->bytes = count * sizeof *p->us + steps * (sizeof *p->steps + 2 * sizeof *p->gap);
     return ZC_OK;
 }
 
@@ -60,9 +65,32 @@ static zc_status run_timed(zc_session *s, double *us, zc_diag *diag)
     return ZC_OK;
 }
 
-/* runs[most], shares[most]: each run's time, and how much of it is in steps. */
-static zc_status measure(zc_session *s, const zc_profile_params *params, double *runs,
-                         double *shares, zc_diag *diag)
+static bool is_stamped(const zc_session *s)
+{
+    return s->gpu && s->gpu->image->stamped;
+}
+
+/* Of the run that has ended; returns what its steps took. */
+static double take_steps(zc_session *s, size_t run)
+{
+    zc_profiled *p = &s->profiled;
+    double sum = 0;
+    for (size_t i = 0; i < step_count(s); i++) {
+        sum += p->us[i * p->most + run] = zc_session_step_us(s, i);
+        if (!is_stamped(s)) continue;
+        p->gap[i] += s->gpu->stamped.spans[i].gap_us;
+        p->overlap[i] += s->gpu->stamped.spans[i].overlap_us;
+    }
+    return sum;
+}
+
+/* By run, `most` each: its time, how much of it is in steps, and its time on the device. */
+typedef struct series {
+    double *runs, *shares, *device;
+} series;
+
+static zc_status measure(zc_session *s, const zc_profile_params *params, const series *to,
+                         zc_diag *diag)
 {
     zc_profiled *p = &s->profiled;
     double us;
@@ -71,26 +99,35 @@ static zc_status measure(zc_session *s, const zc_profile_params *params, double 
     const int64_t begin = zc_clock_ns();
     while (n < params->least_runs ||
            (n < params->most_runs && (double)(zc_clock_ns() - begin) * 1e-9 < params->seconds)) {
-        double sum = 0;
-        ZC_TRY(run_timed(s, &runs[n], diag));
-        for (size_t i = 0; i < step_count(s); i++)
-            sum += p->us[i * p->most + n] = zc_session_step_us(s, i);
-        shares[n] = sum / runs[n];
+        ZC_TRY(run_timed(s, &to->runs[n], diag));
+        to->shares[n] = take_steps(s, n) / to->runs[n];
+        to->device[n] = s->gpu ? (double)s->gpu->run_ms * 1e3 : 0;
         n++;
     }
     p->runs = n;
     return ZC_OK;
 }
 
-static zc_status sum_up(zc_session *s, const double *runs, const double *shares,
-                        zc_profile_info *out, zc_diag *diag)
+/* A coarse clock's readings have the right mean alone. */
+static bool sum_up_step(const zc_session *s, size_t i, zc_interval *out)
+{
+    const zc_profiled *p = &s->profiled;
+    const double *us = p->us + i * p->most;
+    if (!is_stamped(s)) return zc_median_of(us, p->runs, out);
+    *out = zc_mean(us, p->runs);
+    return true;
+}
+
+static zc_status sum_up(zc_session *s, const series *of, zc_profile_info *out, zc_diag *diag)
 {
     zc_profiled *p = &s->profiled;
-    zc_interval run, share;
-    bool good = zc_median_of(runs, p->runs, &run) && zc_median_of(shares, p->runs, &share);
+    zc_interval run, share, device;
+    bool good = zc_median_of(of->runs, p->runs, &run) &&
+                zc_median_of(of->shares, p->runs, &share) &&
+                zc_median_of(of->device, p->runs, &device);
     *out = (zc_profile_info){.runs = p->runs, .steps = step_count(s)};
     for (size_t i = 0; good && i < step_count(s); i++) {
-        good = zc_median_of(p->us + i * p->most, p->runs, &p->steps[i]);
+        good = sum_up_step(s, i, &p->steps[i]);
         out->steps_us += p->steps[i].mid;
     }
     if (!good) return zc_fail_nomem(diag, "times of runs", p->runs);
@@ -98,23 +135,29 @@ static zc_status sum_up(zc_session *s, const double *runs, const double *shares,
     out->run_low_us = run.low;
     out->run_high_us = run.high;
     out->share = share.mid;
+    out->device_us = device.mid;
     return ZC_OK;
 }
 
 static zc_status profile(zc_session *s, const zc_profile_params *params, zc_profile_info *out,
                          zc_diag *diag)
 {
+    const size_t most = params->most_runs;
     if (!s->step_us && !(s->gpu && s->gpu->step_ms))
         return zc_fail(diag, ZC_ERR_ARG, "session",
                        "was created without zc_session_params.profile");
-    ZC_TRY(make_room(s, params->most_runs, diag));
-    double *runs = zc_calloc(2 * params->most_runs, sizeof *runs),
-           *shares = runs ? runs + params->most_runs : NULL;
-    zc_status status = runs ? measure(s, params, runs, shares, diag)
-                            : zc_fail_nomem(diag, "times of runs", params->most_runs);
-    if (status == ZC_OK) status = sum_up(s, runs, shares, out, diag);
+    ZC_TRY(make_room(s, most, diag));
+    double *all = zc_calloc(3 * most, sizeof *all);
+    zc_status status = ZC_ERR_NOMEM;
+    if (all) {
+        const series of = {all, all + most, all + 2 * most};
+        status = measure(s, params, &of, diag);
+        if (status == ZC_OK) status = sum_up(s, &of, out, diag);
+    } else {
+        (void)zc_fail_nomem(diag, "times of runs", most);
+    }
     if (status != ZC_OK) zc_profiled_free(s);
-    free(runs);
+    free(all);
     return status;
 }
 

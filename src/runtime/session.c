@@ -186,6 +186,8 @@ static zc_status take_params(const zc_session_params *params, zc_session_params 
         ZC_TRY(zc_sized_take(params, ZC_SIZE_UPTO(zc_session_params, timeout_ms), out, sizeof *out,
                              "params", diag));
     ZC_TRY(zc_threads_check(out->threads, diag));
+    if (out->profile_graphs && !out->profile)
+        return zc_fail(diag, ZC_ERR_ARG, "profile_graphs", "needs profile");
     if (out->shapes > ZC_SHAPES_MAX)
         return zc_fail(diag, ZC_ERR_ARG, "shapes", "out of range (got %zu, need 0 to %d)",
                        out->shapes, ZC_SHAPES_MAX);
@@ -364,7 +366,13 @@ static zc_status give_step(const zc_session *s, size_t i, zc_step_info *out, zc_
                         .operations = work.operations,
                         .products = kernel ? kernel->products : "",
                         .choice = kernel ? zc_gpu_why(s, step) : ""};
+    if (s->gpu && s->gpu->stamped.spans) {
+        own.begin_us = s->gpu->stamped.spans[i].begin_us;
+        own.end_us = s->gpu->stamped.spans[i].end_us;
+    }
     if (s->profiled.runs) {
+        own.gap_us = s->profiled.gap[i] / (double)s->profiled.runs;
+        own.overlap_us = s->profiled.overlap[i] / (double)s->profiled.runs;
         own.median_us = s->profiled.steps[i].mid;
         own.low_us = s->profiled.steps[i].low;
         own.high_us = s->profiled.steps[i].high;

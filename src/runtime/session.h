@@ -70,6 +70,7 @@ typedef struct zc_profiled {
     double *us;         /* by step of block 0, `most` each */
     size_t most, bytes; /* that us and steps take */
     zc_interval *steps;
+    double *gap, *overlap; /* by step: the sums of the runs; 0 without stamps */
 } zc_profiled;
 
 /* One thread at a time is inside; a run can be asked to stop. */

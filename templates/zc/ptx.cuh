@@ -117,6 +117,31 @@ ZC_ATOMIC_CAS(u32)
 ZC_ATOMIC_CAS(u64)
 #undef ZC_ATOMIC_CAS
 
+/* ---- When something is, for profiles ---- */
+
+/* Nanoseconds of the device's clock, the same for all of it. */
+ZC_INLINE u64 zc_clock_ns()
+{
+    u64 r;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(r));
+    return r;
+}
+
+ZC_INLINE u32 zc_multiprocessor()
+{
+    u32 r;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(r));
+    return r;
+}
+
+/* *p becomes v where v is less. Before zc_grid_wait, too: no kernel reads *p. */
+ZC_INLINE void zc_stamp_least(u64 *p, u64 v)
+{
+    asm volatile("// zc: stamp\n\tred.global.min.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(p)),
+                 "l"(v)
+                 : "memory");
+}
+
 /* ---- Bits ---- */
 
 ZC_INLINE u32 zc_bits(f32 v)

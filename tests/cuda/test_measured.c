@@ -1,4 +1,5 @@
 /* What measurements stand on: times of steps on the GPU, runs without transfers, memory. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -9,8 +10,10 @@
 
 #include "abi/peak.h"
 #include "codegen/codegen.h"
+#include "codegen/emit.h"
 #include "cuda/device.h"
 #include "cuda/gpu.h"
+#include "kernels/stamps.h"
 #include "runtime/memory_map.h"
 #include "runtime/resident.h"
 #include "tune/gpu_peaks.h"
@@ -46,6 +49,119 @@ static void test_steps(void **state)
     assert_true(gpu_rows_right(&f->in, y));
     assert_int_equal(zc_session_destroy(&s), ZC_OK);
     gpu_fixture_destroy(f, true);
+}
+
+static zc_status profiled_session(zc_plan *plan, bool profile, zc_session **out, zc_diag *diag)
+{
+    return zc_session_create(
+        plan,
+        ZC_SESSION_PARAMS(.device = ZC_DEVICE_CUDA, .profile = profile, .profile_graphs = true),
+        out, diag);
+}
+
+/* Steps within their graph: together they are the time from the first begin to the last end, which
+ * is no more than the device's. */
+static void test_steps_in_graphs(void **state)
+{
+    gpu_fixture *f = gpu_fixture_create(false);
+    zc_session *s, *plain;
+    zc_profile_info all;
+    zc_device_info device;
+    zc_view out;
+    float y[GPU_ROWS_MAX * GPU_COLUMNS];
+    double last_run = 0, end = 0;
+    (void)state;
+    expect_ok(f->diag, profiled_session(f->plan, true, &s, f->diag));
+    expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));
+    expect_ok(f->diag, zc_session_profile(s, ZC_PROFILE_PARAMS(.least_runs = 9), &all, f->diag));
+    assert_int_equal(zc_session_device(s, &device), ZC_OK);
+    assert_true(device.graphs == 1 && !device.graph_refusal && device.rebuilt == 0);
+    for (size_t i = 0; i < all.steps; i++) {
+        zc_step_info step;
+        const double *us;
+        size_t n;
+        expect_ok(f->diag, zc_session_step(s, i, &step, f->diag));
+        expect_ok(f->diag, zc_session_step_times(s, i, &us, &n, f->diag));
+        assert_true(step.kernel && step.end_us > step.begin_us && step.begin_us >= end);
+        assert_true(step.median_us > 0 && step.gap_us >= 0 && step.overlap_us == 0);
+        assert_true(fabs(us[n - 1] - (step.end_us - end)) < 0.01);
+        assert_true(step.median_us + 0.01 >= step.gap_us);
+        end = step.end_us;
+        last_run += us[n - 1];
+    }
+    assert_true(fabs(last_run - end) < 0.05 && all.device_us > 0);
+    expect_ok(f->diag, zc_session_output(s, 0, &out, f->diag));
+    memcpy(y, out.data, out.bytes);
+    assert_true(gpu_rows_right(&f->in, y));
+    plain = gpu_session(f->plan); /* has the plan's own kernels */
+    gpu_rows_run(plain, &f->in);
+    assert_int_equal(zc_session_destroy(&plain), ZC_OK);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    expect_fail(f->diag, profiled_session(f->plan, false, &s, f->diag), ZC_ERR_ARG,
+                "profile_graphs: needs profile");
+    gpu_fixture_destroy(f, true);
+}
+
+/* Each of the driver's calls fails once. */
+static void test_steps_in_graphs_fail(void **state)
+{
+    static const char *const calls[] = {
+        "cuEventCreate", "cuMemAlloc_v2",        "cuModuleLoadData",    "cuMemsetD8Async",
+        "cuEventRecord", "cuMemcpyDtoHAsync_v2", "nvrtcCompileProgram", "cuEventElapsedTime"};
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        gpu_fixture *f = gpu_fixture_create(false);
+        zc_session *s = NULL;
+        zc_profile_info all;
+        bool compiles = strncmp(calls[i], "nvrtc", 5) == 0;
+        char *cache = compiles ? strdup(getenv("ZC_CACHE_DIR")) : NULL;
+        if (compiles) setenv("ZC_CACHE_DIR", "/dev/null", 1);
+        gpu_fault(calls[i], 1, compiles ? 6 : 1);
+        zc_status status = profiled_session(f->plan, true, &s, f->diag);
+        if (status == ZC_OK) {
+            expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));
+            status = zc_session_profile(s, NULL, &all, f->diag);
+        }
+        assert_int_equal(status, compiles ? ZC_ERR_INTERNAL : ZC_ERR_DEVICE);
+        if (s) assert_int_equal(zc_session_destroy(&s), ZC_OK);
+        gpu_fixture_destroy(f, true);
+        if (cache) setenv("ZC_CACHE_DIR", cache, 1);
+        free(cache);
+    }
+    gpu_fixture *f = gpu_fixture_create(true);
+    zc_session *s;
+    expect_fail(f->diag, profiled_session(f->plan, true, &s, f->diag), ZC_ERR_UNSUPPORTED,
+                "compile the model without --strip-sources");
+    gpu_fixture_destroy(f, true);
+}
+
+static int count_of(const char *text, const char *what)
+{
+    int n = 0;
+    for (; (text = strstr(text, what)) != NULL; text++) n++;
+    return n;
+}
+
+/* Every entry of every template notes its times. */
+static void test_stamped_sources(void **state)
+{
+    zc_diag *diag = zc_diag_create();
+    zc_arena arena;
+    zc_program p = {.sources = zc_templates};
+    const zc_psource *stamped;
+    int entries = 0;
+    (void)state;
+    zc_arena_init(&arena, 0);
+    while (zc_templates[p.nsources].name) p.nsources++;
+    expect_ok(diag, zc_stamped_sources(&p, &arena, &stamped, diag));
+    for (uint32_t i = 0; i < p.nsources; i++) {
+        int n = count_of(zc_templates[i].text, "__grid_constant__");
+        assert_int_equal(count_of(stamped[i].text, "{ const zc_stamp "), n);
+        entries += n;
+    }
+    assert_true(entries > 100);
+    zc_arena_fini(&arena);
+    zc_diag_destroy(&diag);
 }
 
 /* Inputs stay until they are set again, and a bound output is delivered as ever. */
@@ -287,6 +403,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_steps_in_graphs),
+        cmocka_unit_test(test_steps_in_graphs_fail),
+        cmocka_unit_test(test_stamped_sources),
         cmocka_unit_test(test_resident),
         cmocka_unit_test(test_resident_on_both_sides),
         cmocka_unit_test(test_not_on_the_cpu),

@@ -3,7 +3,7 @@
 #ifndef ZC_HOSTCUDA_ABI_H
 #define ZC_HOSTCUDA_ABI_H
 
-#define ZC_HOST_ABI_VERSION 2
+#define ZC_HOST_ABI_VERSION 3
 #define ZC_HOST_SLOT        32 /* bytes a lane can give to an exchange */
 
 typedef struct zc_host_dim {
@@ -91,6 +91,7 @@ typedef struct zc_host_api {
     void (*cp_async_wait)(int n);
 
     void (*yield)(void);
+    unsigned long long (*clock_ns)(void);
     void (*grid_wait)(void);
     void (*constant_load)(void);
     unsigned (*smem_address)(const void *smem, int line);

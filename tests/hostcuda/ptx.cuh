@@ -177,6 +177,23 @@ ZC_ATOMIC_CAS(u32)
 ZC_ATOMIC_CAS(u64)
 #undef ZC_ATOMIC_CAS
 
+/* ---- When something is, for profiles ---- */
+
+ZC_INLINE u64 zc_clock_ns()
+{
+    return zc_host_call->clock_ns();
+}
+
+ZC_INLINE u32 zc_multiprocessor()
+{
+    return blockIdx.x;
+}
+
+ZC_INLINE void zc_stamp_least(u64 *p, u64 v)
+{
+    zc_atomic_min(p, v);
+}
+
 /* ---- Bits ---- */
 
 template <typename To, typename From> ZC_INLINE To zc_host_bit_cast(From v)

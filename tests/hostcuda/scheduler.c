@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "kernel_run.h"
 
@@ -435,6 +436,13 @@ static void look_later(void)
     run.state->patience = PATIENCE_LATER;
 }
 
+static unsigned long long clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec;
+}
+
 static void grid_wait(void)
 {
     run.current->block->grid_waited = true;
@@ -547,6 +555,7 @@ const zc_host_api hc_kernel_api = {
     .cp_async_commit = hc_cp_async_commit,
     .cp_async_wait = hc_cp_async_wait,
     .yield = look_later,
+    .clock_ns = clock_ns,
     .grid_wait = grid_wait,
     .constant_load = constant_load,
     .smem_address = hc_smem_address,

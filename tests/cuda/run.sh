@@ -187,6 +187,22 @@ check_json peaks-kept "assert j['peaks']['kept']" on "$zc" profile "$plan" --dev
 check_json peaks-of-products "
 assert [s['products'] for s in j['steps'] if s['op'] == 'Linear'][0] == 'mma.tf32', [(s['op'], s['products']) for s in j['steps']]" \
     on "$zc" profile "$dir/tf32.plan" --dim batch=300 --device cuda --seconds 0 --json
+check_json in-graph "
+own = [s for s in j['steps'] if s['end_us'] > s['begin_us']]
+assert j['in_graph'] and len(own) > 3 and all(s['kernel'] for s in own) and j['peaks']['launch_us'] is None
+assert all(s['gap_us'] >= 0 and s['overlap_us'] >= 0 and 'median_us' not in s for s in j['steps'])
+assert [s['begin_us'] for s in own] == sorted(s['begin_us'] for s in own) and own[0]['begin_us'] == 0
+assert abs(sum(s['mean_us'] for s in j['steps']) - j['sum_us']) < 0.01 * len(j['steps'])
+assert 0.9 * j['device_us'] < j['sum_us'] < 1.2 * j['device_us'], (j['device_us'], j['sum_us'])" \
+    on "$zc" profile "$plan" --device cuda --seconds 0 --dim batch=300 --in-graph --trace "$dir/graph.json" --json
+expect in-graph-trace 0 "" python3 -c "
+import json
+e = json.load(open('$dir/graph.json'))['traceEvents'][1:]
+assert len(e) > 3 and e[0]['ts'] == 0 and all(a['ts'] + a['dur'] <= b['ts'] + 0.01 for a, b in zip(e, e[1:]))"
+expect in-graph-text 0 " means of 5 runs" on "$zc" profile "$plan" --device cuda --seconds 0 --in-graph
+expect in-graph-stripped 2 "compile the model without --strip-sources" \
+    on "$zc" profile "$stripped" --device cuda --seconds 0 --in-graph
+expect in-graph-on-the-cpu 1 "--in-graph: needs a GPU" "$zc" profile "$plan" --device cpu --in-graph
 expect peaks-in-words 0 "; tensor cores: f16 " on "$zc" profile "$plan" --device cuda --seconds 0
 check_json peaks-mma "assert set(j['peaks']['tensor_core_operations_per_second']) == {'f16', 'bf16', 'tf32', 's8'} and not j['peaks']['kept']" on ZC_HOSTCUDA_CC=80 "$zc" profile "$plan" --device cuda --seconds 0 --json
 expect peaks-listed 0 "peaks of hostcuda sm_90, driver for CUDA 13.0, measured by zc " on "$zc" cache

@@ -10,9 +10,11 @@ PyTorch: eager and torch.compile in the modes asked for, each replayed as a CUDA
 PLAN RUNS`. All run in turn, three rounds, and medians are compared. Errors are those of both engines' outputs in f16 against
 PyTorch's in f32 without tf32: the greatest difference, over the greatest value of the output; the worst output counts.
 
+--save DIR writes DIR/CASE.ENGINE.times, the times of each round, which `zc report DIR/CASE.*.times -o page.html` draws side by side.
 --prepare N writes models, plans and what torch.compile caches by N processes at once beforehand.
 """
 import argparse
+import hashlib
 import json
 import pathlib
 import statistics
@@ -27,6 +29,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from networks import ConvNextTiny, Resnet50, Unet, efficientnet_b0, mobilenet_v2
+from saved_times import write_times
 
 
 class Layer(nn.Module):
@@ -290,6 +293,14 @@ def time_zc(session, plan, runs):
     return next(json.loads(line)["wall_us"] for line in out.splitlines() if "wall_us" in line)
 
 
+def save(case, times, args):
+    args.save.mkdir(parents=True, exist_ok=True)
+    model = hashlib.sha256(case.onnx.read_bytes()).hexdigest()
+    for key, us in times.items():
+        engine = "zc" if key == "zc" else f"PyTorch {torch.__version__}, {key}"
+        write_times(args.save / f"{case.name}.{key}.times", model, torch.cuda.get_device_name(), engine, [t / 1000 for t in us])
+
+
 def compare(case, modes, args):
     """us of each mode and of zc; PyTorch's worst error of the modes, and zc's."""
     case.prepare(args.zc, args.zc_options)
@@ -304,6 +315,8 @@ def compare(case, modes, args):
             times[mode].append(time_graph(graph, args.runs))
         times["zc"].append(time_zc(args.session, case.plan, args.runs))
     us = {key: statistics.median(v) for key, v in times.items()}
+    if args.save:
+        save(case, times, args)
     torch_error = max(error(tensors(result), reference) for _, result in graphs.values())
     return us, torch_error, error(case.outputs_of_zc(args.zc), reference)
 
@@ -333,6 +346,7 @@ def arguments():
     parser.add_argument("--work", type=pathlib.Path, default="compare.work", help="a folder for models and plans; what is there is used")
     parser.add_argument("--modes", default="eager,default")
     parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--save", type=pathlib.Path, metavar="DIR", help="a folder for the times, as zc bench --save has them")
     parser.add_argument("--prepare", type=int, default=0, metavar="N")
     parser.add_argument("--only-prepare", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("cases", nargs="*", metavar="CASE", help="of " + ", ".join(CASES), default=list(CASES))

@@ -24,6 +24,7 @@ typedef struct bench_options {
     double slowdown;                     /* 0.03 */
     cli_profiles sweep; /* sizes of dimensions, of which every combination is measured */
     bool json, steps, no_transfers, chart;
+    const char *picture; /* of a sweep, as SVG; NULL: none */
 } bench_options;
 
 /* Times of runs in their order, in seconds. Of very many every second is kept, then every fourth

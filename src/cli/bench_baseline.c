@@ -1,10 +1,12 @@
 /* Times in a file (cli/bench_saved.h), and comparing with them. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "cli/bench.h"
 #include "cli/bench_saved.h"
+#include "cli/environment.h"
 #include "cli/stats.h"
 
 /* ---- what the times are of ---- */
@@ -45,6 +47,21 @@ static void put_step(FILE *out, const cli_profile *p, size_t i)
     if (*s->info.products) fprintf(out, "products %s\n", s->info.products);
 }
 
+static void put_energy(FILE *out, const char *whose, double joules, double watts, double runs)
+{
+    if (!isnan(joules)) fprintf(out, "energy %s %.9f %.3f\n", whose, joules / runs, watts);
+}
+
+static void put_reading(FILE *out, const cli_reading *r, double runs)
+{
+    put_energy(out, "gpu", r->gpu_joules, r->gpu_watts, runs);
+    put_energy(out, "cpu", r->cpu_joules, r->cpu_watts, runs);
+    if (isnan(r->sm_low)) return;
+    fputs("clocks ", out);
+    cli_put_clocks(out, r);
+    fputc('\n', out);
+}
+
 static void put_peaks(FILE *out, const zc_peaks *v)
 {
     if (!(v->bytes > 0)) return;
@@ -62,6 +79,7 @@ static void put_all(FILE *out, const bench_target *t, const bench_options *o)
     put_identity(out, t, o);
     for (size_t i = 0; i < kept; i++)
         fprintf(out, "run %.6f\n", times->v[times->n * i / kept] * 1e3);
+    put_reading(out, &t->reading, (double)times->runs);
     put_peaks(out, &t->peaks);
     for (size_t i = 0; i < t->steps.n; i++) put_step(out, &t->steps, i);
 }

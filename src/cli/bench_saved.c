@@ -87,6 +87,24 @@ static zc_status read_runs(reader *r)
     return r->out->runs.len ? ZC_OK : damaged(r, "runs");
 }
 
+/* "JOULES WATTS" */
+static bool read_joules(const char *text, bench_saved_energy *out)
+{
+    return number(&text, 0, 1e12, &out->joules) && number(&text, 0, 1e12, &out->watts) && !*text;
+}
+
+static zc_status read_energy(reader *r)
+{
+    for (const char *text; (text = bench_saved_behind(r->now, "energy")); next_line(r)) {
+        const char *gpu = bench_saved_behind(text, "gpu"), *cpu = bench_saved_behind(text, "cpu");
+        if (!(gpu ? read_joules(gpu, &r->out->gpu) : cpu ? read_joules(cpu, &r->out->cpu) : false))
+            return damaged(r, "gpu or cpu, joules a run and watts");
+    }
+    r->out->clocks = bench_saved_behind(r->now, "clocks");
+    if (r->out->clocks) next_line(r);
+    return ZC_OK;
+}
+
 /* "TYPE RATE" of the tensor cores. */
 static bool read_peak(const char *text, zc_peaks *out)
 {
@@ -170,6 +188,7 @@ zc_status bench_saved_parse(const char *text, size_t len, const char *path, benc
     ZC_TRY(read_head(&r));
     if (text_len != len) return zc_fail(diag, ZC_ERR_INPUT, path, "need text (got a NUL byte)");
     ZC_TRY(read_runs(&r));
+    ZC_TRY(read_energy(&r));
     ZC_TRY(read_peaks(&r));
     while (r.now) ZC_TRY(read_step(&r));
     return ZC_OK;

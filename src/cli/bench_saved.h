@@ -22,11 +22,18 @@ typedef struct bench_saved_step {
     double bytes_in, bytes_out, operations;
 } bench_saved_step;
 
+/* Of a run, on average; 0: not known. */
+typedef struct bench_saved_energy {
+    double joules, watts;
+} bench_saved_energy;
+
 /* All texts are the struct's. */
 typedef struct bench_saved {
-    ZC_VEC(const char *) head; /* the lines before the runs */
-    ZC_VEC(double) runs;       /* in milliseconds */
-    zc_peaks peaks;            /* 0: not known; of a GPU, operations */
+    ZC_VEC(const char *) head;   /* the lines before the runs */
+    ZC_VEC(double) runs;         /* in milliseconds */
+    bench_saved_energy gpu, cpu; /* of the whole GPU, of the CPU's packages */
+    const char *clocks;          /* of a GPU, in words; NULL: not known */
+    zc_peaks peaks;              /* 0: not known; of a GPU, operations */
     ZC_VEC(bench_saved_step) steps;
     zc_arena arena;
 } bench_saved;

@@ -1,6 +1,9 @@
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "cli/bench.h"
+#include "cli/report_html.h"
+#include "cli/report_svg.h"
 
 /* One of each dimension's sizes; `at` counts combinations, the last dimension's sizes first. False
  * when there are no more. */
@@ -34,10 +37,10 @@ static void print_row(const cli_profiles *sweep, const cli_dims *dims, const ben
 
 /* ---- the chart ---- */
 
-/* One combination's median. */
+/* One combination's median and its interval, in seconds. */
 typedef struct point {
     size_t at;
-    double seconds;
+    zc_interval seconds;
 } point;
 typedef ZC_VEC(point) points;
 
@@ -62,24 +65,71 @@ static void print_chart(const cli_profiles *sweep, const points *all)
     for (size_t i = 0; i < all->len; i++) {
         zc_buf label = label_of(sweep, all->data[i].at);
         if ((int)label.len > widest) widest = (int)label.len;
-        if (all->data[i].seconds > most) most = all->data[i].seconds;
+        if (all->data[i].seconds.mid > most) most = all->data[i].seconds.mid;
         zc_buf_fini(&label);
     }
     puts("");
     for (size_t i = 0; i < all->len; i++) {
         zc_buf label = label_of(sweep, all->data[i].at);
-        int len = (int)(all->data[i].seconds / most * WIDTH + 0.5);
+        int len = (int)(all->data[i].seconds.mid / most * WIDTH + 0.5);
         cli_put(stdout, label.data ? label.data : "");
         printf("%*s  %-*.*s %.3f ms\n", widest - (int)label.len, "", WIDTH, len, bar,
-               all->data[i].seconds * 1e3);
+               all->data[i].seconds.mid * 1e3);
         zc_buf_fini(&label);
     }
 }
 
+/* ---- the picture ---- */
+
+/* The report's colours, light and dark. */
+static const char style[] =
+    "<style>\n"
+    "svg { background: #fff; } text { fill: #555; font: 12px sans-serif; }\n"
+    ".tick.y, .tick.end { text-anchor: end; } .axis { fill: none; stroke: #bbb; }\n"
+    ".c0 { fill: #3b7dd8; } .interval { fill: none; stroke: #222; stroke-width: 2; }\n"
+    "@media (prefers-color-scheme: dark) { svg { background: #181a1b; } text { fill: #aaa; }\n"
+    ".interval { stroke: #eee; } .axis { stroke: #555; } }\n"
+    "</style>\n";
+
+static void put_picture(const cli_profiles *sweep, const points *all, zc_buf *out)
+{
+    double most = 0;
+    for (size_t i = 0; i < all->len; i++)
+        if (all->data[i].seconds.high > most) most = all->data[i].seconds.high;
+    const svg_scale x = svg_scale_between(0, most, SVG_LEFT, SVG_RIGHT);
+    /* A file by itself names its namespace; the report's pictures are part of a page. */
+    zc_buf_printf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\">\n",
+                  SVG_WIDTH, svg_bars_height(all->len));
+    svg_begin(out, "sweep", svg_bars_height(all->len), "medians of runs by size");
+    zc_buf_puts(out, style);
+    for (size_t i = 0; i < all->len; i++) {
+        zc_buf label = label_of(sweep, all->data[i].at), text = {0};
+        report_text(&text, label.data ? label.data : "");
+        zc_buf_printf(&text, ": %.4g ms", all->data[i].seconds.mid * 1e3);
+        out->failed |= text.failed;
+        svg_bar(out, &x, i, text.data ? text.data : "", all->data[i].seconds);
+        zc_buf_fini(&label);
+        zc_buf_fini(&text);
+    }
+    svg_bars_axis(out, &x, all->len);
+    svg_end(out);
+    svg_end(out);
+}
+
+static zc_status write_picture(const cli_profiles *sweep, const points *all, const char *path,
+                               zc_diag *diag)
+{
+    zc_buf out = {0};
+    put_picture(sweep, all, &out);
+    zc_status status = out.failed ? zc_fail_nomem(diag, "picture", out.len)
+                                  : zc_file_write(path, out.data, out.len, diag);
+    zc_buf_fini(&out);
+    return status;
+}
+
 /* ---- all ---- */
 
-/* *median: seconds. */
-static zc_status measure(const char *path, const bench_options *o, bool first, double *median,
+static zc_status measure(const char *path, const bench_options *o, bool first, zc_interval *median,
                          zc_diag *diag)
 {
     bench_target t = {.path = path};
@@ -93,7 +143,7 @@ static zc_status measure(const char *path, const bench_options *o, bool first, d
     } else if (status == ZC_OK) {
         print_row(&o->sweep, &o->in.dims, &s, &t);
     }
-    if (status == ZC_OK) *median = s.p50;
+    if (status == ZC_OK) *median = (zc_interval){s.low, s.p50, s.high};
     bench_free(&t, 1);
     return status;
 }
@@ -122,6 +172,7 @@ zc_status bench_sweep(const char *path, const bench_options *o, zc_diag *diag)
     zc_status status = measure_all(path, o, &all, diag);
     if (status == ZC_OK && o->json) puts("]}");
     if (status == ZC_OK && o->chart) print_chart(&o->sweep, &all);
+    if (status == ZC_OK && o->picture) status = write_picture(&o->sweep, &all, o->picture, diag);
     ZC_VEC_FINI(&all);
     return status;
 }

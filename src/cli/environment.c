@@ -119,26 +119,33 @@ void cli_environment_json(FILE *out, const cli_environment *e)
 
 /* ---- text ---- */
 
-static void print_range(const char *what, double low, double high)
+static void put_range(FILE *out, const char *what, double low, double high)
 {
-    printf("%s %.0f", what, low);
-    if (high > low) printf(" to %.0f", high);
-    printf(" MHz");
+    fprintf(out, "%s %.0f", what, low);
+    if (high > low) fprintf(out, " to %.0f", high);
+    fputs(" MHz", out);
+}
+
+void cli_put_clocks(FILE *out, const cli_reading *r)
+{
+    const char *text, *between = "; held down by: ";
+    put_range(out, "SM", r->sm_low, r->sm_high);
+    put_range(out, ", memory", r->memory_low, r->memory_high);
+    if (!isnan(r->celsius_begin))
+        fprintf(out, ", %.0f to %.0f C", r->celsius_begin, r->celsius_end);
+    for (int i = 0; (text = cli_nvml_reason(i)); i++) {
+        if (!(r->reasons >> i & 1)) continue;
+        fprintf(out, "%s%s", between, text);
+        between = ", ";
+    }
 }
 
 void cli_print_clocks(const cli_reading *r)
 {
-    const char *text, *between = "; held down by: ";
     if (isnan(r->sm_low)) return;
     fputs("clocks", stdout);
     if (cli_clocks_moved(r)) printf(" moved by more than %.0f %%", 100 * CLI_CLOCK_BOUND);
-    print_range(": SM", r->sm_low, r->sm_high);
-    print_range(", memory", r->memory_low, r->memory_high);
-    if (!isnan(r->celsius_begin)) printf(", %.0f to %.0f C", r->celsius_begin, r->celsius_end);
-    for (int i = 0; (text = cli_nvml_reason(i)); i++) {
-        if (!(r->reasons >> i & 1)) continue;
-        printf("%s%s", between, text);
-        between = ", ";
-    }
+    fputs(": ", stdout);
+    cli_put_clocks(stdout, r);
     puts("");
 }

@@ -25,5 +25,7 @@ void cli_environment_json(FILE *out, const cli_environment *e);
 /* Clocks, temperature and what held clocks down, as a line of text; nothing where they are not
  * known. */
 void cli_print_clocks(const cli_reading *r);
+/* The same words, where they are known, without what they are and the line's end. */
+void cli_put_clocks(FILE *out, const cli_reading *r);
 
 #endif

@@ -9,7 +9,7 @@
 #include "cli/help.h"
 
 /* Most options of a command; the tables are short. */
-#define OPTIONS_MAX 32
+#define OPTIONS_MAX 40
 /* getopt's value of option i, above every letter. */
 #define LONG_VALUE 256
 

@@ -204,34 +204,22 @@ void report_timeline(const report *r, const report_plan *p, zc_buf *out)
 
 /* ---- comparison ---- */
 
-enum { BAR_HEIGHT = 22, BAR_PITCH = 50 };
-
 void report_comparison(const report *r, const report_plan *p, zc_buf *out)
 {
     double most = 0;
     for (size_t i = 0; i < r->n; i++) most = fmax(most, r->plans[i].summary.high);
-    const double bottom = SVG_TOP + (double)r->n * BAR_PITCH;
     const svg_scale x = svg_scale_between(0, most, SVG_LEFT, SVG_RIGHT);
-    svg_begin(out, "comparison", bottom + 44, "medians of runs");
+    svg_begin(out, "comparison", svg_bars_height(r->n), "medians of runs");
     for (size_t i = 0; i < r->n; i++) {
         const bench_summary *s = &r->plans[i].summary;
-        double top = SVG_TOP + (double)i * BAR_PITCH, middle = top + 18 + BAR_HEIGHT / 2.0;
-        zc_buf_printf(out, "<text class=\"tick\" x=\"%d\" y=\"%.0f\">", SVG_LEFT, top + 12);
-        report_text(out, r->plans[i].path);
-        zc_buf_puts(out, ": ");
-        report_time(out, s->p50 * 1e6);
-        zc_buf_printf(
-            out,
-            "</text><rect class=\"c0\" x=\"%d\" y=\"%.0f\" width=\"%.1f\" height=\"%d\"/>"
-            "<path class=\"interval\" d=\"M%.1f %.1fH%.1fM%.1f %.1fv10M%.1f %.1fv10\"/>\n",
-            SVG_LEFT, top + 18, svg_at(&x, s->p50) - SVG_LEFT, BAR_HEIGHT, svg_at(&x, s->low),
-            middle, svg_at(&x, s->high), svg_at(&x, s->low), middle - 5, svg_at(&x, s->high),
-            middle - 5);
+        zc_buf text = {0};
+        report_text(&text, r->plans[i].path);
+        zc_buf_puts(&text, ": ");
+        report_time(&text, s->p50 * 1e6);
+        out->failed |= text.failed;
+        svg_bar(out, &x, i, text.data ? text.data : "", (zc_interval){s->low, s->p50, s->high});
+        zc_buf_fini(&text);
     }
-    zc_buf_printf(out, "<path class=\"axis\" d=\"M%d %.0fH%d\"/>\n", SVG_LEFT, bottom, SVG_RIGHT);
-    zc_buf_printf(out, "<text class=\"tick y\" x=\"%d\" y=\"%.0f\">0</text>", SVG_LEFT - 6,
-                  bottom + 4);
-    zc_buf_printf(out, "<text class=\"tick end\" x=\"%d\" y=\"%.0f\">%.4g ms</text>\n", SVG_RIGHT,
-                  bottom + 16, x.high * 1e3);
+    svg_bars_axis(out, &x, r->n);
     svg_end(out);
 }

@@ -150,6 +150,24 @@ static void fact_gpu_memory(const report *r, const report_plan *p, zc_buf *out)
     if (m->unknown) zc_buf_printf(out, ", not known of %zu steps", m->unknown);
 }
 
+static void put_energy(const char *whose, const bench_saved_energy *e, zc_buf *out)
+{
+    if (e->joules > 0)
+        zc_buf_printf(out, "<div>%s: %.4g J a run, %.1f W on average</div>", whose, e->joules,
+                      e->watts);
+}
+
+static void fact_energy(const report *r, const report_plan *p, zc_buf *out)
+{
+    put_energy("GPU", &p->saved.gpu, out);
+    put_energy("CPU's packages", &p->saved.cpu, out);
+}
+
+static void fact_clocks(const report *r, const report_plan *p, zc_buf *out)
+{
+    if (p->saved.clocks) report_text(out, p->saved.clocks);
+}
+
 static void fact_peaks(const report *r, const report_plan *p, zc_buf *out)
 {
     const zc_peaks *peaks = &p->saved.peaks;
@@ -171,6 +189,8 @@ static const struct fact {
     {"90 and 99 of 100 runs within", fact_percentiles},
     {"runs", fact_range},
     {"their manner", fact_manner},
+    {"energy", fact_energy},
+    {"clocks", fact_clocks},
     {"steps", fact_steps},
     {"ONNX nodes", report_nodes},
     {"weights", fact_weights},

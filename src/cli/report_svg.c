@@ -41,7 +41,8 @@ double svg_at(const svg_scale *s, double value)
 void svg_begin(zc_buf *out, const char *class_name, double height, const char *label)
 {
     zc_buf_printf(out,
-                  "<svg class=\"%s\" viewBox=\"0 0 %d %.0f\" role=\"img\" aria-label=\"%s\">\n",
+                  "<svg class=\"%s\" viewBox=\"0 0 %d %.0f\" "
+                  "role=\"img\" aria-label=\"%s\">\n",
                   class_name, SVG_WIDTH, height, label);
 }
 
@@ -81,4 +82,39 @@ void svg_axes(zc_buf *out, const svg_scale *x, const char *x_title, double x_uni
     zc_buf_printf(out,
                   "<text class=\"title y\" transform=\"translate(14 %.1f)rotate(-90)\">%s</text>\n",
                   (y->from + y->to) / 2, y_title);
+}
+
+enum { BAR_HEIGHT = 22, BAR_PITCH = 50, AXIS_HEIGHT = 44 };
+
+static double bars_bottom(size_t n)
+{
+    return SVG_TOP + (double)n * BAR_PITCH;
+}
+
+double svg_bars_height(size_t n)
+{
+    return bars_bottom(n) + AXIS_HEIGHT;
+}
+
+void svg_bar(zc_buf *out, const svg_scale *x, size_t i, const char *text, zc_interval v)
+{
+    const double top = bars_bottom(i), middle = top + 18 + BAR_HEIGHT / 2.0;
+    zc_buf_printf(out, "<text class=\"tick\" x=\"%d\" y=\"%.0f\">%s</text>", SVG_LEFT, top + 12,
+                  text);
+    zc_buf_printf(out,
+                  "<rect class=\"c0\" x=\"%d\" y=\"%.0f\" width=\"%.1f\" height=\"%d\"/>"
+                  "<path class=\"interval\" d=\"M%.1f %.1fH%.1fM%.1f %.1fv10M%.1f %.1fv10\"/>\n",
+                  SVG_LEFT, top + 18, svg_at(x, v.mid) - SVG_LEFT, BAR_HEIGHT, svg_at(x, v.low),
+                  middle, svg_at(x, v.high), svg_at(x, v.low), middle - 5, svg_at(x, v.high),
+                  middle - 5);
+}
+
+void svg_bars_axis(zc_buf *out, const svg_scale *x, size_t n)
+{
+    const double bottom = bars_bottom(n);
+    zc_buf_printf(out, "<path class=\"axis\" d=\"M%d %.0fH%d\"/>\n", SVG_LEFT, bottom, SVG_RIGHT);
+    zc_buf_printf(out, "<text class=\"tick y\" x=\"%d\" y=\"%.0f\">0</text>", SVG_LEFT - 6,
+                  bottom + 4);
+    zc_buf_printf(out, "<text class=\"tick end\" x=\"%d\" y=\"%.0f\">%.4g ms</text>\n", SVG_RIGHT,
+                  bottom + 16, x->high * 1e3);
 }

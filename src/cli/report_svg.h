@@ -3,6 +3,7 @@
 #define ZC_CLI_REPORT_SVG_H
 
 #include "base/mem.h"
+#include "base/stats.h"
 
 /* Values from `low` to `high` are drawn from `from` to `to`, with a line every `step`. */
 typedef struct svg_scale {
@@ -26,6 +27,12 @@ void svg_end(zc_buf *out);
  * the axis' titles are plain text. */
 void svg_axes(zc_buf *out, const svg_scale *x, const char *x_title, double x_unit,
               const svg_scale *y, const char *y_title, double y_unit);
+
+/* Bars one below the other, from 0: number i with its interval, under text that is already escaped;
+ * below n of them the axis, in milliseconds of x's seconds. */
+void svg_bar(zc_buf *out, const svg_scale *x, size_t i, const char *text, zc_interval v);
+void svg_bars_axis(zc_buf *out, const svg_scale *x, size_t n);
+double svg_bars_height(size_t n);
 
 enum { SVG_WIDTH = 960, SVG_LEFT = 80, SVG_RIGHT = 940, SVG_TOP = 16 };
 

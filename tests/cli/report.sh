@@ -139,6 +139,11 @@ assert p.count('svg', 'memory') == 0 and 'known of plans' in p.text
 assert [a for t, a in p.tags if t == 'circle'][0]['cx'] == '739.6', [a for t, a in p.tags if t == 'circle']
 bars = [a for t, a in p.tags if t == 'rect' and a.get('height') == '26' and a['class'] != 'plot']
 assert [(a['x'], a['width']) for a in bars] == [('80.00', '688.00'), ('768.00', '172.00')], bars"
+sed 's/^peaks/energy gpu 0.25 350.5\nenergy cpu 2e-3 80\nclocks SM 1400 to 1980 MHz; held down by: power cap <b>\n&/' made.times >energy.times
+expect energy 0 "" "$zc" report energy.times -o page.html
+page energy-page "
+assert p.row('energy')[1] == \"GPU: 0.25 J a run, 350.5 W on averageCPU's packages: 0.002 J a run, 80.0 W on average\", p.row('energy')
+assert p.row('clocks')[1] == 'SM 1400 to 1980 MHz; held down by: power cap <b>' and p.count('b', None) == 0"
 sed 's/^peaks .*/peaks 1000000000 0/' made.times >slope.times
 expect slope 0 "" "$zc" report slope.times -o page.html
 page slope-page "assert p.count('path', 'roof') == 1 and 'How fast the device computes all of them is not known' in p.text and p.row('what it can do')[1] == '1.0 GB/s'"
@@ -181,6 +186,17 @@ page several-page "
 assert p.count('svg', 'comparison') == 1 and p.row('times the first\'s')[2].startswith('4.3333')
 assert [' MatMul', '200.00 (1)', '300.00 (1) +50.0 %'] in p.rows, p.rows
 assert [r for r in p.rows if r[2:3] == ['product']][1][-1] == '+50.0'"
+# Other engines' times, as bench/compare.py writes them.
+expect others 0 "" python3 -c "
+import pathlib, sys
+sys.path.insert(0, '$src/bench')
+from saved_times import write_times
+for engine, runs in (('zc', [0.5, 0.5, 0.25]), ('PyTorch 2.11, eager', [1, 0.75, 1.5])):
+    write_times(pathlib.Path(engine[:2] + '.times'), '00', 'abacus', engine, runs)"
+expect others-report 0 "" "$zc" report zc.times Py.times -o page.html
+page others-page "
+assert p.count('svg', 'comparison') == 1 and p.row('times the first\'s')[2].startswith('2.0000'), p.row('times the first\'s')
+assert 'engine PyTorch 2.11, eager' in p.row('also')[2] and p.row('device')[1:] == ['abacus', 'abacus']"
 { sed '/^step/,$d' slow.times; sed -n '/^step 1/,$p' slow.times; sed -n '/^step 0/,/^work/p' slow.times; } >moved.times
 expect moved 0 "" "$zc" report made.times moved.times -o page.html
 page moved-page "assert [r[2::10] for r in p.rows if r[-1:] in (['+0.0'], ['+50.0'])] == [['sum', '+0.0'], ['product', '+50.0']]"
@@ -259,6 +275,8 @@ damaged run 's/^run 4.*/run four/' "line 9: need a run's milliseconds"
 damaged infinite 's/^run 4.*/run inf/' "line 9: need a run's milliseconds"
 damaged peaks 's/^peaks .*/peaks 1/' "line 11: need bytes and operations a second"
 damaged no-peaks 's/^peaks .*/peaks 0 0/' "line 11: need bytes and operations a second"
+damaged energy 's/^peaks/energy sun 1 1\n&/' "line 11: need gpu or cpu, joules a run and watts"
+damaged joules 's/^peaks/energy gpu 1\n&/' "line 11: need gpu or cpu, joules a run and watts"
 damaged peak 's/^peaks.*/&\npeak f17 1000/' "line 12: need a type and its operations a second"
 damaged launch 's/^peaks.*/&\nlaunch soon/' "line 12: need a launch's microseconds"
 damaged step 's/^step 0 .*/step 0 MatMul/' "line 12: need a step"

@@ -11,6 +11,8 @@ static void check(const bench_saved *s)
     FUZZ_CHECK(s->runs.len > 0 && s->runs.len <= BENCH_RUNS_KEPT);
     for (size_t i = 0; i < s->head.len; i++) FUZZ_CHECK(!strchr(s->head.data[i], '\n'));
     for (size_t i = 0; i < s->runs.len; i++) FUZZ_CHECK(s->runs.data[i] >= 0);
+    FUZZ_CHECK(s->gpu.joules >= 0 && s->gpu.watts >= 0 && s->cpu.joules >= 0 && s->cpu.watts >= 0);
+    FUZZ_CHECK(!s->clocks || !strchr(s->clocks, '\n'));
     FUZZ_CHECK(s->peaks.bytes >= 0 && s->peaks.launch >= 0);
     for (int i = 0; i < ZC_PEAK_COUNT; i++)
         FUZZ_CHECK(s->peaks.bytes > 0 ? s->peaks.operations[i] >= 0 : s->peaks.operations[i] == 0);

@@ -261,8 +261,8 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
 #pragma unroll
         for (int part = 0; part < (Z_D + 15) / 16; part++)
             zc_score_product(
-                s, zc_wgmma_along(q + (part / 4 * ROWS + (SHARE ? 0 : warpgroup) * 64) * LINE + part % 4 * 32),
-                zc_wgmma_along(k_of(at.stage) + part / 4 * KEYS * LINE + part % 4 * 32), part > 0);
+                s, zc_wgmma_along(q + (SHARE ? 0 : warpgroup) * 64 * LINE, part / 4 * ROWS * LINE + part % 4 * 32),
+                zc_wgmma_along(k_of(at.stage), part / 4 * KEYS * LINE + part % 4 * 32), part > 0);
         zc_wgmma_commit();
     }
     ZC_MEMBER void multiply_values(const slot &at, const weights &w, values &y) const {
@@ -270,7 +270,7 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
         zc_wgmma_fence();
 #pragma unroll
         for (int part = 0; part < KEYS / 16; part++)
-            zc_value_product(y, w[part], zc_wgmma_across(v_of(at.stage) + part * 16 * LINE, KEYS * LINE), true);
+            zc_value_product(y, w[part], zc_wgmma_across(v_of(at.stage), part * 16 * LINE, KEYS * LINE), true);
         zc_wgmma_commit();
     }
 
@@ -588,11 +588,12 @@ ZC_KERNEL_OF(0, Z_WARPGROUPS * 128 + 128)(const __grid_constant__ zc_attention_s
     ZC_SWIZZLED_SMEM(smem);
     const attention_sm90<Z_WARPGROUPS, Z_KEYS, Z_STAGES, Z_AHEAD, Z_SHARE> attention(p, smem);
     attention.begin();
-    if (threadIdx.x < 128) {
+    const int warpgroup = zc_warpgroup();
+    if (warpgroup == 0) {
         if constexpr (Z_WARPGROUPS > 1) zc_registers_drop<24>();
         if (threadIdx.x == 0) attention.produce();
     } else {
         if constexpr (Z_WARPGROUPS > 1) zc_registers_take<(512 - 24) / Z_WARPGROUPS / 8 * 8>();
-        attention.consume(threadIdx.x / 128 - 1);
+        attention.consume(warpgroup - 1);
     }
 }

@@ -1219,8 +1219,9 @@ static void wrong_products(void **state)
                "    if (t == 0) zc_bulk_load(sb, data, 16, b);\n    zc_sync();\n" FENCE
                "    multiply(d, da, db, false);\n" FINISH,
          "is still under way", 128, 1, 719},
-        {FENCE "    u32 h[4] = {0};\n    f32 e[32];\n"
-               "    multiply_held(e, h, zc_wgmma_across(sb, 0, 1024), false);\n    h[2] = 1;\n" FINISH,
+        {FENCE
+         "    u32 h[4] = {0};\n    f32 e[32];\n"
+         "    multiply_held(e, h, zc_wgmma_across(sb, 0, 1024), false);\n    h[2] = 1;\n" FINISH,
          "registers of thread 0 have changed", 128, 1, 719},
         {FENCE "    multiply(d, da, db, false);\n    zc_wgmma_commit();\n"
                "    out[t] = (u32)d[0];\n",

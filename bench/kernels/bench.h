@@ -171,6 +171,8 @@ typedef struct kb_side {
     zc_cu_graph_exec graph; /* or the library's calls */
     zc_cu_ptr out;          /* its results, copy by copy */
     kb_form form;
+    void (*release)(void *held); /* frees what the graph needs; may be NULL */
+    void *held;
     double scale; /* of its time, to what the case asks for; 0: 1 */
     char how[320];
     double error;

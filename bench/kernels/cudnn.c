@@ -1,22 +1,12 @@
 /* Convolutions by cuDNN: channels last, f16 with sums of f32, bias, residual and ReLU in its call,
  * the fastest of its algorithms. An image comes as f16, channels last, where zc reads f32. */
-#include "cudnn.h"
+#include "cudnn_api.h"
 
 #include <stdlib.h>
 
 #include "base/number.h"
 
-enum {
-    ALGORITHMS = 8,
-
-    DNN_FLOAT = 0,
-    DNN_HALF = 2,
-    DNN_NHWC = 1,
-    DNN_CROSS_CORRELATION = 1,
-    DNN_TENSOR_OP_MATH = 1,
-    DNN_RELU = 1,
-    DNN_NOT_PROPAGATE_NAN = 0
-};
+enum { ALGORITHMS = 8 };
 
 static const kb_symbol symbols[] = {
 #define DNN(field, symbol, result, params) {symbol, offsetof(struct kb_cudnn, field)},

@@ -11,8 +11,9 @@
 #include "base/pool.h"
 #include "bench.h"
 
-enum { FAILED = 1, USAGE = 2, NO_GPU = 77 };
+enum { FAILED = 1, USAGE = 2, NO_GPU = 77, FEW_COPIES = 4 };
 #define ROTATED (UINT64_C(128) << 20) /* bytes: more than twice any GPU's L2 */
+#define MOST    (UINT64_C(1) << 30)
 
 static int usage(void)
 {
@@ -150,11 +151,12 @@ static void list_cases(const selection *s)
 
 /* ---- compiling, all at once ---- */
 
-/* So many that all data come from memory. */
+/* So many that all data come from memory, and that what the launch of a graph costs is little. */
 static int copies_of(const selection *s, const kb_problem *p)
 {
-    uint64_t n = ROTATED / p->bytes + 1;
-    return !s->rig.is_real ? 2 : n > KB_COPIES ? KB_COPIES : (int)n;
+    uint64_t n = ROTATED / p->bytes + 1, fit = MOST / p->bytes;
+    if (n < FEW_COPIES) n = fit < FEW_COPIES ? fit : FEW_COPIES;
+    return !s->rig.is_real ? 2 : n < 1 ? 1 : n > KB_COPIES ? KB_COPIES : (int)n;
 }
 
 static void compile_one(void *arg, int i)

@@ -141,6 +141,7 @@ static void close_side(kb_run *r, kb_side *side)
     (void)zc_session_destroy(&side->session);
     if (side->graph) (void)r->rig->device.cu.graph_exec_destroy(side->graph);
     side->graph = NULL;
+    if (side->release) side->release(side->held);
     zc_device_free(&r->rig->device, &side->out);
 }
 

@@ -12,7 +12,7 @@
 enum { OFFERS = 8 };
 
 static const kb_symbol symbols[] = {
-#define LT(field, symbol, result, params) {symbol, offsetof(struct kb_cublaslt, field)},
+#define LT(field, symbol, result, params) {#symbol, offsetof(struct kb_cublaslt, field)},
 #include "cublaslt.def"
 #undef LT
 };

@@ -9,7 +9,7 @@
 enum { ALGORITHMS = 8 };
 
 static const kb_symbol symbols[] = {
-#define DNN(field, symbol, result, params) {symbol, offsetof(struct kb_cudnn, field)},
+#define DNN(field, symbol, result, params) {#symbol, offsetof(struct kb_cudnn, field)},
 #include "cudnn.def"
 #undef DNN
 };

@@ -47,13 +47,11 @@ static zc_status open_device(kb_rig *rig, zc_diag *diag)
     return open_pools(rig, diag);
 }
 
-/* The tests' driver has no use for the libraries, nor they for it. */
 static void open_libraries(kb_rig *rig, const kb_options *o)
 {
-    const char *why = !rig->is_real ? "not with this driver" : o->alone ? "--alone" : NULL;
-    if (why) {
-        zc_snprintf(rig->no_cublaslt, sizeof rig->no_cublaslt, "%s", why);
-        zc_snprintf(rig->no_cudnn, sizeof rig->no_cudnn, "%s", why);
+    if (o->alone) {
+        zc_snprintf(rig->no_cublaslt, sizeof rig->no_cublaslt, "--alone");
+        zc_snprintf(rig->no_cudnn, sizeof rig->no_cudnn, "--alone");
         return;
     }
     rig->cublaslt = kb_cublaslt_open(o->libraries, rig->no_cublaslt, sizeof rig->no_cublaslt);

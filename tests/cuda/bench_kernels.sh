@@ -1,8 +1,9 @@
 #!/bin/sh
-# usage: bench_kernels.sh BENCH_KERNELS SOURCE_DIR FAKE_DRIVER_DIR: the kernels' benchmark without a GPU, and on the fake
-# one, where its times mean nothing but its results are compared.
+# usage: bench_kernels.sh BENCH_KERNELS SOURCE_DIR FAKE_DRIVER_DIR FAKE_LIBRARIES_DIR: the kernels' benchmark without a GPU,
+# and on the fake one, where its times mean nothing but its results are compared.
 . "$(dirname "$0")/../cli/lib.sh"
 fake=$3
+libraries=$4
 bench=$zc
 cd "$dir"
 export ZC_CACHE_DIR=/dev/null
@@ -32,12 +33,13 @@ expect usage 2 "usage: bench_kernels" "$bench" --wrong
 expect filter 2 "usage: bench_kernels" "$bench" --filter '('
 expect rounds 2 "usage: bench_kernels" "$bench" --rounds 0
 
-# ---- the fake GPU: all kinds of kernels, right, and libraries that it cannot have ----
-expect smoke 0 "| smoke | 9 | 0 | 2 |" on "$bench" --filter ^smoke --rounds 2 --json all.json
-expect tuned 0 "no cuBLASLt: not with this driver" on "$bench" --filter smoke/linear --rounds 1 --by-cost
+# ---- the fake GPU: all kinds of kernels, right, beside fake libraries; and without any ----
+expect smoke 0 "| smoke | 9 | 0 | 9 |" on "$bench" --filter ^smoke --rounds 2 --libraries "/nowhere:$libraries" --json all.json
 check_json json 'assert len(j["cases"]) == 9 and not any(c["wrong"] for c in j["cases"])
-assert [c["yardstick"] is None for c in j["cases"]] == [True] * 7 + [False] * 2
-assert all(len(c["zc"]["rounds"]) == 2 for c in j["cases"])' cat all.json
+assert all(len(c[s]["rounds"]) == 2 for c in j["cases"] for s in ("zc", "yardstick"))
+errors = {c["case"]: c["yardstick"]["error"] for c in j["cases"]}
+assert all(0 < e < 0.01 for n, e in errors.items() if n not in ("layer_norm", "softmax")), errors' cat all.json
+expect alone 0 "no cuBLASLt: --alone, no cuDNN: --alone" on "$bench" --filter smoke/linear --rounds 1 --by-cost --alone
 expect compile 0 "smoke/conv: conv_few_sm90" on "$bench" --compile --filter ^smoke
 
 # ---- a case that fails: the others go on, and it is told ----

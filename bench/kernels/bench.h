@@ -265,7 +265,7 @@ typedef struct kb_result {
 const char *kb_yardstick_name(const kb_case *c);
 /* Is a result further off than rounding explains? */
 bool kb_is_wrong(const kb_case *c, double error);
-/* How many times as fast as the yardstick; 0: one of them is not known. */
+/* How many times as fast as the yardstick; 0: one of them is not known, or wrong. */
 double kb_ratio(const kb_result *r);
 
 void kb_table_head(const kb_rig *rig);

@@ -30,7 +30,9 @@ bool kb_is_wrong(const kb_case *c, double error)
 
 double kb_ratio(const kb_result *r)
 {
-    return r->ours.median > 0 ? r->yardstick.median / r->ours.median : 0;
+    bool counts = r->ours.median > 0 && !kb_is_wrong(r->c, r->ours.error) &&
+                  !kb_is_wrong(r->c, r->yardstick.error);
+    return counts ? r->yardstick.median / r->ours.median : 0;
 }
 
 /* TFLOP/s, or GB/s where nothing is multiplied. */

@@ -40,6 +40,8 @@ assert all(len(c[s]["rounds"]) == 2 for c in j["cases"] for s in ("zc", "yardsti
 errors = {c["case"]: c["yardstick"]["error"] for c in j["cases"]}
 assert all(0 < e < 0.01 for n, e in errors.items() if n not in ("layer_norm", "softmax")), errors' cat all.json
 expect alone 0 "no cuBLASLt: --alone, no cuDNN: --alone" on "$bench" --filter smoke/linear --rounds 1 --by-cost --alone
+expect wrong 0 ", WRONG: " on env ZC_TEST_WRONG=1 "$bench" --filter smoke/linear --rounds 1 --libraries "$libraries"
+expect wrong-is-not-compared 0 "| smoke | 1 | 0 | 0 |" on env ZC_TEST_WRONG=1 "$bench" --filter smoke/linear --rounds 1 --libraries "$libraries"
 expect compile 0 "smoke/conv: conv_few_sm90" on "$bench" --compile --filter ^smoke
 
 # ---- a case that fails: the others go on, and it is told ----

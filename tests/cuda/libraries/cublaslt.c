@@ -1,5 +1,6 @@
 /* A cuBLASLt for tests: products on the CPU, by its documentation: columns first, D = op(A) B +
- * beta C, a bias for each row, GELU by tanh. Its second offer fails when it is called. */
+ * beta C, a bias for each row, GELU by tanh. Its second offer fails when it is called. With
+ * ZC_TEST_WRONG in the environment its results are wrong. */
 #include "cublaslt_api.h"
 
 #include <math.h>
@@ -170,6 +171,7 @@ int cublasLtMatmul(void *handle, void *desc, const void *alpha, const void *a, v
                                    : (int64_t)i + (int64_t)n * la->ld) *
                        at(lb->type, b, (int64_t)n + (int64_t)j * lb->ld);
             sum *= (double)*(const float *)alpha;
+            if (getenv("ZC_TEST_WRONG")) sum += 1;
             if (*(const float *)beta != 0) sum += *(const float *)beta * at(lc->type, c, to);
             put(ld->type, out, to, epilogue(k, ld, i, sum));
         }

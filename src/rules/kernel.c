@@ -147,6 +147,7 @@ static void put_operand(writer *w, const zc_rl_pat *a, int nested)
         break;
     case ZC_RP_ABSENT:
     case ZC_RP_ALT:
+    case ZC_RP_REST:
         zc_buf_puts(&w->out, "_ ");
         break;
     }

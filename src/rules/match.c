@@ -7,13 +7,26 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "rules/check.h"
 #include "rules/words.h"
 
 typedef struct goal goal;
+/* Operands that the patterns of an operation are still to be found for. */
+typedef struct placing {
+    const zc_rl_pat *p;
+    const zc_vid *v;
+    int n;
+    int at;                      /* in order: the first operand that is left */
+    int arg;                     /* the first pattern that is */
+    uint64_t used;               /* in any order: the operands that are not left */
+    uint8_t run[ZC_RL_RUNS_MAX]; /* and how many each run has */
+} placing;
+
 struct goal {
     const zc_rl_pat *pat;
     zc_vid v;
-    int out; /* which result of the pattern's operation v is */
+    int out;                /* which result of the pattern's operation v is */
+    const placing *placing; /* or NULL; with it, pat and v say nothing */
     const goal *next;
 };
 
@@ -25,6 +38,7 @@ static bool solve_extra(zc_rl_matcher *m, int k);
 /* Is a reason wanted that is found now? */
 static bool is_farthest(const zc_rl_matcher *m)
 {
+    if (m->count == m->best) return m->explain && m->is_complete && !m->best_complete;
     return m->explain && m->count > m->best;
 }
 
@@ -38,6 +52,7 @@ static bool miss(zc_rl_matcher *m, zc_nid at, const char *fmt, ...)
     zc_vsnprintf(m->why, sizeof m->why, fmt, args);
     va_end(args);
     m->best = m->count;
+    m->best_complete = m->is_complete;
     m->place = at;
     memcpy(m->best_node, m->node, sizeof m->node);
     return false;
@@ -176,6 +191,13 @@ static bool match_attrs(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n)
 
 /* ---- operations ---- */
 
+static bool is_taken(const zc_rl_matcher *m, zc_nid n)
+{
+    for (int i = 0; i < m->rule->nnodes; i++)
+        if (m->node[i] == n) return true;
+    return false;
+}
+
 static int operand_count(const zc_node *n)
 {
     int nin = n->nin;
@@ -190,11 +212,11 @@ static bool match_args(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n, bool swap
 {
     goal goals[ZC_RL_LIST_MAX];
     const zc_node *node = zc_node_at(m->x->g, n);
-    for (int k = p->args.n - 1 + (p->base != NULL); k >= 0; k--) {
+    bool is_repeated = p->base && p->through >= 0;
+    for (int k = p->args.n - 1 + is_repeated; k >= 0; k--) {
         bool goes_on = k == p->args.n;
         int i = goes_on ? p->through : k, at = swapped ? 1 - i : i;
-        if (p->base && !goes_on && i == p->through) continue;
-        if (p->loose >= 0 && i >= p->loose && i >= node->nin) continue;
+        if (is_repeated && !goes_on && i == p->through) continue;
         goals[i] = (goal){
             .pat = zc_rl_pat_at(&p->args, i), .v = at < node->nin ? node->in[at] : 0, .next = next};
         next = &goals[i];
@@ -211,18 +233,165 @@ static bool goes_on_second(const zc_rl_matcher *m, const zc_rl_pat *p, const zc_
         zc_nid n = producer_of(m, node->in[i]);
         goes_on[i] = n && zc_node_at(m->x->g, n)->op == p->op;
     }
-    return p->base && !goes_on[p->through] && goes_on[1 - p->through];
+    return !goes_on[p->through] && goes_on[1 - p->through];
+}
+
+/* ---- any number of operands ---- */
+
+static int end_of_run(const zc_rl_pat *p, int arg)
+{
+    int run = zc_rl_pat_at(&p->args, arg)->run;
+    while (arg < p->args.n && zc_rl_pat_at(&p->args, arg)->run == run) arg++;
+    return arg;
+}
+
+/* Pattern s->arg stands for operand `at`, and then the others as `left` says. */
+static bool place_one(zc_rl_matcher *m, const goal *g, const placing *left, const zc_rl_pat *a,
+                      int at)
+{
+    int trail = m->ntrail;
+    goal others = {.placing = left, .next = g->next};
+    goal one = {.pat = a, .v = at < left->n ? left->v[at] : 0, .next = &others};
+    if (solve(m, &one)) return true;
+    unwind(m, trail);
+    return false;
+}
+
+/* A run takes as many operands as there are, or else fewer. */
+static bool place_in_order(zc_rl_matcher *m, const goal *g)
+{
+    placing left = *g->placing;
+    if (left.arg == left.p->args.n)
+        return left.at == left.n ? solve(m, g->next)
+                                 : miss(m, 0, "%s has more operands (got %d, need %d)",
+                                        left.p->text, left.n, left.at);
+    const zc_rl_pat *a = zc_rl_pat_at(&left.p->args, left.arg);
+    int at = left.at++;
+    left.arg++;
+    if (!a->run) return place_one(m, g, &left, a, at);
+    if (at < left.n && place_one(m, g, &left, a, at)) return true;
+    left.at = at;
+    left.arg = end_of_run(left.p, left.arg - 1);
+    return place_in_order(m, &(goal){.placing = &left, .next = g->next});
+}
+
+/* Those that stand for one operand come first, each with any; what is left goes to the runs, and to
+ * the first of them that takes it. */
+static bool place_in_any_order(zc_rl_matcher *m, const goal *g)
+{
+    placing left = *g->placing;
+    const zc_rl_list *args = &left.p->args;
+    while (left.arg < args->n && zc_rl_pat_at(args, left.arg)->run) left.arg++;
+    int at = 0;
+    if (left.arg < args->n) {
+        const zc_rl_pat *a = zc_rl_pat_at(args, left.arg++);
+        for (; at < left.n; at++) {
+            if (left.used >> at & 1) continue;
+            left.used |= UINT64_C(1) << at;
+            if (place_one(m, g, &left, a, at)) return true;
+            left.used = g->placing->used;
+        }
+        return false;
+    }
+    while (at < left.n && left.used >> at & 1) at++;
+    if (at == left.n) return solve(m, g->next);
+    left.used |= UINT64_C(1) << at;
+    for (int arg = 0; arg < args->n; arg++) {
+        int run = zc_rl_pat_at(args, arg)->run;
+        if (!run) continue;
+        int first = arg, end = end_of_run(left.p, arg), taken = left.run[run - 1];
+        arg = end - 1;
+        if (first + taken == end) continue;
+        left.run[run - 1]++;
+        if (place_one(m, g, &left, zc_rl_pat_at(args, first + taken), at)) return true;
+        left.run[run - 1]--;
+    }
+    return false;
+}
+
+/* ---- chains: of an associative operation, whatever their shape ---- */
+
+typedef struct chain {
+    const zc_rl_pat *p;
+    zc_vid v[ZC_RL_LIST_MAX]; /* what is joined, in the order of the graph */
+    int n, links;
+    bool is_whole; /* what may be taken apart is */
+    const goal *next;
+} chain;
+
+/* The operation that v can be taken apart by: nothing else uses it. */
+static zc_nid link_of(const zc_rl_matcher *m, const chain *c, zc_vid v)
+{
+    zc_nid n = producer_of(m, v);
+    if (!n || zc_node_at(m->x->g, n)->op != c->p->op || m->x->uses.data[v] != 1) return 0;
+    return zc_index_place(m->x, n)->block == m->block && !is_taken(m, n) ? n : 0;
+}
+
+static bool match_chain_from(zc_rl_matcher *m, chain *c, int i);
+
+static bool take_apart(zc_rl_matcher *m, chain *c, int i, zc_nid n)
+{
+    const zc_node *node = zc_node_at(m->x->g, n);
+    zc_vid v = c->v[i];
+    int at = c->p->links + c->links++;
+    m->node[at] = n;
+    m->count++;
+    memmove(&c->v[i + 1], &c->v[i], (size_t)(c->n++ - i) * sizeof *c->v);
+    c->v[i] = node->in[0];
+    c->v[i + 1] = node->in[1];
+    if (match_chain_from(m, c, i)) return true;
+    memmove(&c->v[i], &c->v[i + 1], (size_t)(--c->n - i) * sizeof *c->v);
+    c->v[i] = v;
+    c->links--;
+    m->node[at] = 0;
+    m->count--;
+    return false;
+}
+
+/* Takes apart what can be, from value i on; where the pattern says how many there are, only so many
+ * and in every way. */
+static bool match_chain_from(zc_rl_matcher *m, chain *c, int i)
+{
+    if (m->gave_up || ++m->steps > ZC_RL_STEPS_MAX) {
+        m->gave_up = true;
+        return false;
+    }
+    if (i == c->n) {
+        placing all = {.p = c->p, .v = c->v, .n = c->n};
+        if (!c->is_whole && c->n < c->p->args.n)
+            return miss(m, 0, "%s joins too few (got %d, need %d)", c->p->text, c->n, c->p->args.n);
+        return solve(m, &(goal){.placing = &all, .next = c->next});
+    }
+    zc_nid n = link_of(m, c, c->v[i]);
+    if (n && c->n < c->p->args.n && take_apart(m, c, i, n)) return true;
+    return !(n && c->is_whole) && match_chain_from(m, c, i + 1);
+}
+
+static bool match_chain(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n, const goal *next)
+{
+    const zc_node *node = zc_node_at(m->x->g, n);
+    chain c = {.p = p,
+               .v = {node->in[0], node->in[1]},
+               .n = 2,
+               .is_whole = zc_rl_has_runs(p),
+               .next = next};
+    return match_chain_from(m, &c, 0);
 }
 
 static bool match_operands(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n, const goal *next)
 {
     const zc_node *node = zc_node_at(m->x->g, n);
     int nin = operand_count(node), trail = m->ntrail;
+    if (p->is_chain) return match_chain(m, p, n, next);
+    if (zc_rl_has_runs(p)) {
+        placing all = {.p = p, .v = node->in, .n = nin};
+        return solve(m, &(goal){.placing = &all, .next = next});
+    }
     if (nin > p->args.n && !p->rest)
         return miss(m, n, "has more operands (got %d, need %d)", nin, p->args.n);
     bool may_swap = (zc_op_get(node->op)->flags & ZC_OPF_COMMUTATIVE) && p->args.n == 2 &&
                     nin == 2 && node->in[0] != node->in[1];
-    bool swap = may_swap && goes_on_second(m, p, node);
+    bool swap = may_swap && p->base && p->through >= 0 && goes_on_second(m, p, node);
     if (match_args(m, p, n, swap, next)) return true;
     unwind(m, trail);
     return may_swap && match_args(m, p, n, !swap, next);
@@ -259,10 +428,15 @@ static bool is_twin(const zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n)
     return false;
 }
 
-static bool is_taken(const zc_rl_matcher *m, zc_nid n)
+/* Of what is repeated, copies that stand for the same values are one operation, too. Is n that of
+ * another copy? */
+static bool is_copy_of(const zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n)
 {
-    for (int i = 0; i < m->rule->nnodes; i++)
-        if (m->node[i] == n) return true;
+    for (int i = 0; p->repetition && i < m->rule->nnodes; i++) {
+        const zc_rl_pat *other = m->rule->nodes[i];
+        if (m->node[i] == n)
+            return other->origin == p->origin && other->repetition == p->repetition;
+    }
     return false;
 }
 
@@ -286,7 +460,8 @@ static bool may_be(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n, zc_vid v, int
                     n ? zc_op_get(zc_node_at(m->x->g, n)->op)->name : "no operation");
     if (zc_index_place(m->x, n)->block != m->block)
         return miss(m, n, "%s stands in another graph", p->text);
-    if (!is_result(zc_node_at(m->x->g, n), out, v) || (is_taken(m, n) && !is_twin(m, p, n)))
+    if (!is_result(zc_node_at(m->x->g, n), out, v) ||
+        (is_taken(m, n) && !is_twin(m, p, n) && !is_copy_of(m, p, n)))
         return miss(m, n, "%s stands for something else already", p->text);
     if (p->is_inner && !has_one_user(m, v))
         return miss(m, n, "its result is used outside of the repetition too");
@@ -313,15 +488,16 @@ static bool match_present(zc_rl_matcher *m, const zc_rl_pat *p, zc_vid v, int ou
     bool may = may_be(m, p, n, v, out);
     m->explain = explain;
     if (!may) return false;
-    if (is_taken(m, n)) return match_twin(m, p, n, next);
+    bool is_known = is_taken(m, n);
+    if (is_known && is_twin(m, p, n)) return match_twin(m, p, n, next);
     int trail = m->ntrail;
-    m->node[p->node] = n;
-    m->count++;
+    if (!is_known) m->node[p->node] = n;
+    m->count += !is_known;
     bool ok = match_results(m, p, n) && match_attrs(m, p, n) && match_operands(m, p, n, next);
     if (ok) return true;
     unwind(m, trail);
     m->node[p->node] = 0;
-    m->count--;
+    m->count -= !is_known;
     return false;
 }
 
@@ -401,6 +577,8 @@ static bool solve(zc_rl_matcher *m, const goal *g)
         m->gave_up = true;
         return false;
     }
+    if (g->placing)
+        return g->placing->p->is_chain ? place_in_any_order(m, g) : place_in_order(m, g);
     switch (g->pat->kind) {
     case ZC_RP_NAME:
         return match_name(m, g);
@@ -413,6 +591,7 @@ static bool solve(zc_rl_matcher *m, const goal *g)
     case ZC_RP_ABSENT:
         return g->v ? miss(m, producer_of(m, g->v), "an operand is there") : solve(m, g->next);
     case ZC_RP_LIST:
+    case ZC_RP_REST:
         break;
     }
     return false;
@@ -499,13 +678,21 @@ static bool holds(zc_rl_matcher *m, const zc_rl_env *env, const zc_rl_expr *e)
     return ok;
 }
 
-static bool complete(zc_rl_matcher *m)
+static bool meets_all(zc_rl_matcher *m)
 {
     zc_rl_env env = zc_rl_match_env(m, &m->scratch);
     if (!check_outputs(m) || !check_uses(m)) return false;
     for (int i = 0; i < m->rule->where.n; i++)
         if (!holds(m, &env, zc_rl_expr_at(&m->rule->where, i))) return false;
     return true;
+}
+
+static bool complete(zc_rl_matcher *m)
+{
+    m->is_complete = true;
+    bool ok = meets_all(m);
+    m->is_complete = false;
+    return ok;
 }
 
 /* ---- further statements, found among the users of a bound value ---- */

@@ -254,8 +254,10 @@ static void find_operations(checker *k, uint64_t *random)
 {
     size_t tries = patience(k);
     for (int i = 0; i < k->rule->nnodes; i++) {
-        if (!k->made[i]) find(k, &(task){.want = i + 1, .places = 1}, random, tries);
-        if (k->rule->nodes[i]->optional && !k->absent[i])
+        const zc_rl_pat *p = k->rule->nodes[i];
+        bool is_alike = p->is_link || (p->is_copy && !p->base); /* one of them tells of all */
+        if (!k->made[i] && !is_alike) find(k, &(task){.want = i + 1, .places = 1}, random, tries);
+        if (p->optional && !k->absent[i])
             find(k, &(task){.want = -i - 1, .places = 1}, random, tries);
     }
 }

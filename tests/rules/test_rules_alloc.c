@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "prover/prover.h"
 #include "rules/census.h"
 #include "support/fail_alloc.h"
 

@@ -1,9 +1,9 @@
-#include "rules/sample.h"
+#include "prover/sample.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "rules/sample_parts.h"
+#include "prover/sample_parts.h"
 
 typedef zc_rl_maker maker;
 typedef zc_rl_role role;

@@ -57,7 +57,7 @@ static int spoken_of(maker *m, int var)
     const zc_rl_var *vars = m->rule->vars;
     int list = var;
     if (!vars[var].is_listed) return var;
-    while (vars[list].kind != ZC_RV_LIST) list--;
+    while (vars[list].is_listed) list--;
     for (int k = 0; k < m->rule->nvars; k++)
         if (vars[k].kind == ZC_RV_LIST && vars[k].group == vars[list].group)
             m->value[k] = m->value[vars[k].first + var - vars[list].first];

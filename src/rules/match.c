@@ -66,19 +66,28 @@ static zc_nid producer_of(const zc_rl_matcher *m, zc_vid v)
 
 /* ---- bindings ---- */
 
-static bool fits_var(zc_rl_matcher *m, const zc_rl_var *var, zc_vid v)
+/* What the rule calls the variable: of a collected value, what it is collected by. */
+static const char *name_of(const zc_rl_matcher *m, int var)
 {
+    while (m->rule->vars[var].is_listed) var--;
+    return m->rule->vars[var].name;
+}
+
+static bool fits_var(zc_rl_matcher *m, int which, zc_vid v)
+{
+    const zc_rl_var *var = &m->rule->vars[which];
+    const char *name = name_of(m, which);
     const zc_value *value = zc_val(m->x->g, v);
     zc_nid at = producer_of(m, v);
     if (var->dtype != ZC_NONE && value->type.dtype != var->dtype)
-        return miss(m, at, "'%s' has another element type (got %s, need %s)", var->name,
+        return miss(m, at, "'%s' has another element type (got %s, need %s)", name,
                     zc_dtype_name(value->type.dtype), zc_dtype_name(var->dtype));
     if ((var->flags & ZC_RC_CONST) && !value->data)
-        return miss(m, at, "'%s' is not constant", var->name);
+        return miss(m, at, "'%s' is not constant", name);
     if (!(var->flags & ZC_RC_SCALAR)) return true;
     for (int i = 0; i < value->type.rank; i++)
-        if (!zc_dim_is(value->type.dims[i], 1)) return miss(m, at, "'%s' is no scalar", var->name);
-    return value->type.rank >= 0 || miss(m, at, "'%s' has an unknown rank", var->name);
+        if (!zc_dim_is(value->type.dims[i], 1)) return miss(m, at, "'%s' is no scalar", name);
+    return value->type.rank >= 0 || miss(m, at, "'%s' has an unknown rank", name);
 }
 
 static bool bind(zc_rl_matcher *m, int var, zc_vid v)
@@ -86,8 +95,8 @@ static bool bind(zc_rl_matcher *m, int var, zc_vid v)
     if (var < 0) return true;
     if (m->bound[var])
         return m->value[var] == v ||
-               miss(m, producer_of(m, v), "'%s' stands for two values", m->rule->vars[var].name);
-    if (!fits_var(m, &m->rule->vars[var], v)) return false;
+               miss(m, producer_of(m, v), "'%s' stands for two values", name_of(m, var));
+    if (!fits_var(m, var, v)) return false;
     m->bound[var] = true;
     m->value[var] = v;
     m->trail[m->ntrail++] = var;
@@ -245,7 +254,7 @@ static int end_of_run(const zc_rl_pat *p, int arg)
     return arg;
 }
 
-/* Pattern s->arg stands for operand `at`, and then the others as `left` says. */
+/* Pattern a stands for operand `at`, and then the others as `left` says. */
 static bool place_one(zc_rl_matcher *m, const goal *g, const placing *left, const zc_rl_pat *a,
                       int at)
 {
@@ -275,38 +284,43 @@ static bool place_in_order(zc_rl_matcher *m, const goal *g)
     return place_in_order(m, &(goal){.placing = &left, .next = g->next});
 }
 
-/* Those that stand for one operand come first, each with any; what is left goes to the runs, and to
- * the first of them that takes it. */
-static bool place_in_any_order(zc_rl_matcher *m, const goal *g)
+/* The next pattern that stands for one operand is found for any. */
+static bool place_single(zc_rl_matcher *m, const goal *g, placing left)
 {
-    placing left = *g->placing;
-    const zc_rl_list *args = &left.p->args;
-    while (left.arg < args->n && zc_rl_pat_at(args, left.arg)->run) left.arg++;
-    int at = 0;
-    if (left.arg < args->n) {
-        const zc_rl_pat *a = zc_rl_pat_at(args, left.arg++);
-        for (; at < left.n; at++) {
-            if (left.used >> at & 1) continue;
-            left.used |= UINT64_C(1) << at;
-            if (place_one(m, g, &left, a, at)) return true;
-            left.used = g->placing->used;
-        }
-        return false;
+    const zc_rl_pat *a = zc_rl_pat_at(&left.p->args, left.arg++);
+    for (int at = 0; at < left.n; at++) {
+        if (left.used >> at & 1) continue;
+        left.used |= UINT64_C(1) << at;
+        if (place_one(m, g, &left, a, at)) return true;
+        left.used = g->placing->used;
     }
+    return false;
+}
+
+/* The next operand goes to the first run that takes it. */
+static bool place_in_run(zc_rl_matcher *m, const goal *g, placing left)
+{
+    int at = 0;
     while (at < left.n && left.used >> at & 1) at++;
     if (at == left.n) return solve(m, g->next);
     left.used |= UINT64_C(1) << at;
-    for (int arg = 0; arg < args->n; arg++) {
-        int run = zc_rl_pat_at(args, arg)->run;
-        if (!run) continue;
-        int first = arg, end = end_of_run(left.p, arg), taken = left.run[run - 1];
-        arg = end - 1;
-        if (first + taken == end) continue;
-        left.run[run - 1]++;
-        if (place_one(m, g, &left, zc_rl_pat_at(args, first + taken), at)) return true;
+    for (int first = 0, end; first < left.p->args.n; first = end) {
+        int run = zc_rl_pat_at(&left.p->args, first)->run;
+        end = run ? end_of_run(left.p, first) : first + 1;
+        if (!run || first + left.run[run - 1] == end) continue;
+        const zc_rl_pat *a = zc_rl_pat_at(&left.p->args, first + left.run[run - 1]++);
+        if (place_one(m, g, &left, a, at)) return true;
         left.run[run - 1]--;
     }
     return false;
+}
+
+/* Those that stand for one operand come first; what is left goes to the runs. */
+static bool place_in_any_order(zc_rl_matcher *m, const goal *g)
+{
+    placing left = *g->placing;
+    while (left.arg < left.p->args.n && zc_rl_pat_at(&left.p->args, left.arg)->run) left.arg++;
+    return left.arg < left.p->args.n ? place_single(m, g, left) : place_in_run(m, g, left);
 }
 
 /* ---- chains: of an associative operation, whatever their shape ---- */
@@ -543,7 +557,7 @@ static bool match_number(zc_rl_matcher *m, const goal *g)
 static bool match_name(zc_rl_matcher *m, const goal *g)
 {
     int var = g->pat->var, stmt = m->rule->vars[var].stmt;
-    if (!g->v) return miss(m, 0, "the operand '%s' is left out", g->pat->text);
+    if (!g->v) return miss(m, 0, "the operand '%s' is left out", name_of(m, var));
     if (stmt < 0 || m->bound[var]) {
         int trail = m->ntrail;
         if (bind(m, var, g->v) && solve(m, g->next)) return true;

@@ -33,7 +33,7 @@ template <int GROUPS, int KEYS> struct attention_few {
     zc_attention_scores scoring;
 
     ZC_MEMBER attention_few(const zc_attention_sm90_params &p, unsigned char *memory)
-        : p(p), memory(memory), smem(zc_smem_address(memory)), group((int)threadIdx.x / 128),
+        : p(p), memory(memory), smem(zc_smem_address(memory)), group(zc_warpgroup()),
           b((int)blockIdx.x / p.down / (int)p.a.heads), h((int)blockIdx.x / p.down % (int)p.a.heads),
           first((int)blockIdx.x % p.down * ROWS), scoring(p.a, memory + ADDENDS, b, h) {}
 
@@ -92,8 +92,8 @@ template <int GROUPS, int KEYS> struct attention_few {
         zc_wgmma_fence();
 #pragma unroll
         for (int part = 0; part < (Z_D + 15) / 16; part++)
-            zc_score_product(s, zc_wgmma_along(smem + part / 4 * ROWS * LINE + part % 4 * 32),
-                             zc_wgmma_along(k_of(group) + part / 4 * KEYS * LINE + part % 4 * 32), part > 0);
+            zc_score_product(s, zc_wgmma_along(smem, part / 4 * ROWS * LINE + part % 4 * 32),
+                             zc_wgmma_along(k_of(group), part / 4 * KEYS * LINE + part % 4 * 32), part > 0);
         zc_wgmma_commit();
         zc_wgmma_wait<0>();
     }
@@ -159,7 +159,7 @@ template <int GROUPS, int KEYS> struct attention_few {
         zc_wgmma_fence();
 #pragma unroll
         for (int part = 0; part < KEYS / 16; part++)
-            zc_value_product(y, w[part], zc_wgmma_across(v_of(group) + part * 16 * LINE, KEYS * LINE), part > 0);
+            zc_value_product(y, w[part], zc_wgmma_across(v_of(group), part * 16 * LINE, KEYS * LINE), part > 0);
         zc_wgmma_commit();
         zc_wgmma_wait<0>();
         f32 *const to = values_of(group) + (int)threadIdx.x % 4 * 2;

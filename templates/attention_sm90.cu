@@ -9,9 +9,12 @@
 // SHARE, with that: two warpgroups have the same rows and take steps of keys in turn, each those of its own stages (a
 // barrier is waited for by one of them, or the other's phases would be taken for its own); their sums are joined in the end.
 //
+// KEPT: what biases that are the same for all queries add to a step's scores is made once, by the producer's warp, and comes
+// with the keys; most steps have nothing or finite numbers, which takes no look at each score.
+//
 // spec.h: see zc/attention.cuh and zc/attention_prepare.cuh, and the configuration: Z_WARPGROUPS, Z_KEYS (a step),
-// Z_STAGES, Z_COLUMNS (Z_DV, rounded up to 16), Z_AHEAD, Z_SHARE; Z_WGMMA (F16, BF16). Entries: 0 attention; 2 and 3 what
-// prepares its operands.
+// Z_STAGES, Z_COLUMNS (Z_DV, rounded up to 16), Z_AHEAD, Z_SHARE; Z_KEPT; Z_WGMMA (F16, BF16). Entries: 0 attention; 2 and 3
+// what prepares its operands.
 #include "zc/attention_prepare.cuh"
 #include "zc/attention_tile.cuh"
 #include "zc/hopper.cuh"
@@ -22,29 +25,31 @@
 ZC_WGMMA(zc_score_product, Z_KEYS, Z_WGMMA, 0)
 ZC_WGMMA_HELD(zc_value_product, Z_COLUMNS, Z_WGMMA, 1)
 
-template <class T> ZC_DEV u32 bias_bits(const zc_vec<T, 2> &) { return 1; }
-ZC_DEV u32 bias_bits(const zc_vec<f16, 2> &x) { return x.v[0].v | (u32)x.v[1].v << 16; }
-ZC_DEV u32 bias_bits(const zc_vec<bf16, 2> &x) { return x.v[0].v | (u32)x.v[1].v << 16; }
+#if defined(Z_BIAS0) && !Z_BIAS0_SHARED
+#define OWN_BIAS0 Z_BIAS0
+#endif
+#if defined(Z_BIAS1) && !Z_BIAS1_SHARED
+#define OWN_BIAS1 Z_BIAS1
+#endif
 
-// Biases of a step's keys, as they stand in memory, for a thread's two rows; or one row of them, the same for all queries
-// (SHARED). They are asked for before the products are waited for.
-template <class T, bool SHARED, int KEYS> struct bias_part {
-    static constexpr int LINES = SHARED ? 1 : 2;
-    zc_vec<T, 2> at[LINES][KEYS / 8];
-    // from: where each line's keys begin; j: the thread's first key; keys from `end` on are not there.
-    ZC_MEMBER void load(const T *const (&from)[LINES], i64 step, int j, int end) {
+// A bias of a step's keys, as it stands in memory, for a thread's two rows. It is asked for before the products are waited
+// for.
+template <class T, int KEYS> struct bias_part {
+    zc_vec<T, 2> at[2][KEYS / 8];
+    // from: where each row's keys begin; j: the thread's first key; keys from `end` on are not there.
+    ZC_MEMBER void load(const T *const (&from)[2], i64 step, int j, int end) {
         bool pairs = step == 1 && j - (int)threadIdx.x % 4 * 2 + KEYS <= end;
 #pragma unroll
-        for (int l = 0; l < LINES; l++) pairs = pairs && (u64)(from[l] + j) % (2 * sizeof(T)) == 0;
+        for (int l = 0; l < 2; l++) pairs = pairs && (u64)(from[l] + j) % (2 * sizeof(T)) == 0;
         if (pairs) {
 #pragma unroll
-            for (int l = 0; l < LINES; l++)
+            for (int l = 0; l < 2; l++)
 #pragma unroll
                 for (int n = 0; n < KEYS / 8; n++) at[l][n] = *(const zc_vec<T, 2> *)(from[l] + j + n * 8);
             return;
         }
 #pragma unroll
-        for (int l = 0; l < LINES; l++)
+        for (int l = 0; l < 2; l++)
 #pragma unroll
             for (int n = 0; n < KEYS / 8; n++)
 #pragma unroll
@@ -53,17 +58,20 @@ template <class T, bool SHARED, int KEYS> struct bias_part {
                     at[l][n].v[e] = at_key < end ? from[l][at_key * step] : T();
                 }
     }
-    ZC_MEMBER f32 get(int row, int n, int e) const { return as_bias(at[SHARED ? 0 : row][n].v[e]); }
-    // Is there nothing to add, for certain? (of lines of 16-bit elements that all queries share)
-    ZC_MEMBER bool none() const {
-        if constexpr (SHARED) {
-            u32 any = 0;
-#pragma unroll
-            for (int n = 0; n < KEYS / 8; n++) any |= bias_bits(at[0][n]);
-            return any == 0;
-        }
-        return false;
+    ZC_MEMBER f32 get(int row, int n, int e) const { return as_bias(at[row][n].v[e]); }
+};
+
+// What a step's scores get besides, in powers of two, the same for all queries. Numbers lie as a thread of the products needs
+// them: those of 4 columns, two of each of two groups of 8, are neighbours.
+template <int KEYS> struct kept_biases {
+    enum { NOTHING, FINITE, ANY };
+    zc_vec<f32, 4> four[KEYS / 4];
+    i32 kind, unused[3];
+    ZC_MEMBER void put(int key, f32 x) {
+        four[key / 16 * 4 + key % 8 / 2].v[key / 8 % 2 * 2 + key % 2] = x;
     }
+    // Of the thread's columns.
+    ZC_MEMBER f32 get(int n, int e) const { return four[n / 2 * 4 + threadIdx.x % 4].v[n % 2 * 2 + e]; }
 };
 
 template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct attention_sm90 {
@@ -79,8 +87,10 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
     static constexpr int Y_AT = TILES * Q_BYTES, SUMS_AT = Y_AT + Y_BYTES;
     static constexpr int SUMS = Z_COLUMNS / 2 + 4; // of a thread: values, two maxima, two sums
     static constexpr int RING = SUMS_AT + (SHARE ? SUMS * 128 * 4 : 0), BARRIERS = RING + STAGES * (K_BYTES + V_BYTES);
-    static constexpr f32 LOG2E = 1.44269504f;
     enum { K_FULL, V_FULL, K_EMPTY, V_EMPTY, KINDS };
+    static constexpr bool KEPT = Z_KEPT;
+    static constexpr int KEPT_AT = BARRIERS + (TILES * 2 + KINDS * STAGES) * 8;
+    static constexpr f32 LOG2E = 1.44269504f;
     // Named barriers: a warpgroup's turn; the second one's sums are there, were read; all of a warpgroup have seen a tile.
     enum { TURNS = 1, JOINED = 1, READ, SEEN };
 
@@ -102,6 +112,10 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
     }
 
     typedef zc_ring_slot<STAGES> slot;
+    typedef kept_biases<KEYS> kept;
+    // Two for each stage, by turns: when a stage's keys have been read, those of the phase before need no biases any more.
+    ZC_MEMBER kept &kept_of(int stage, int turn) const { return ((kept *)(memory + KEPT_AT))[turn * STAGES + stage]; }
+
     typedef zc_ring_slot<TILES> tile_slot;
     // Where a tile lies. Causal ones with the most keys come first, others by heads, whose keys they share.
     struct place {
@@ -164,16 +178,79 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
     }
     ZC_MEMBER void load_tile(const place &pl, const tile &t, slot &at, tile_slot &q) const {
         if (t.lo >= t.hi) return;
+        const query row = query_of(p.a, pl.b, pl.h, 0);
         const int of = q.stage;
+        lane_biases own;
+        if (KEPT) ask_kept(row, (int)t.lo, (int)t.hi, own);
         zc_barrier_wait(q_empty(of), q.parity);
         q.next();
-        load(q_of(of), &p.q, q_full(of), Q_PANELS, ROWS, pl.first, pl.h, pl.b);
+        if (leads()) load(q_of(of), &p.q, q_full(of), Q_PANELS, ROWS, pl.first, pl.h, pl.b);
         for (int j = (int)t.lo; j < t.hi; j += KEYS, at.next()) {
             zc_barrier_wait(barrier(K_EMPTY, at.stage), at.parity);
-            load(k_of(at.stage), &p.k, barrier(K_FULL, at.stage), Q_PANELS, KEYS, j, (int)t.kv, pl.b);
+            if (KEPT) {
+                keep(own, kept_of(at.stage, at.parity ^ 1));
+                ask_kept(row, j + KEYS, (int)t.hi, own);
+            }
+            if (leads()) load(k_of(at.stage), &p.k, barrier(K_FULL, at.stage), Q_PANELS, KEYS, j, (int)t.kv, pl.b);
             zc_barrier_wait(barrier(V_EMPTY, at.stage), at.parity);
-            load(v_of(at.stage), &p.v, barrier(V_FULL, at.stage), V_PANELS, KEYS, j, (int)t.kv, pl.b);
+            if (leads()) load(v_of(at.stage), &p.v, barrier(V_FULL, at.stage), V_PANELS, KEYS, j, (int)t.kv, pl.b);
         }
+    }
+
+    // A lane's part of the biases of a step's keys, as they stand in memory.
+    static constexpr int LANE_KEYS = (KEYS + 31) / 32;
+    struct lane_biases {
+#if defined(Z_BIAS0) && Z_BIAS0_SHARED
+        Z_BIAS0 one[LANE_KEYS];
+#endif
+#if defined(Z_BIAS1) && Z_BIAS1_SHARED
+        Z_BIAS1 two[LANE_KEYS];
+#endif
+    };
+    // The thread that issues copies.
+    ZC_MEMBER bool leads() const { return !KEPT || threadIdx.x == 0; }
+    // Keys from `end` on are not there.
+    template <class T> ZC_MEMBER void ask_kept(int x, i64 row, int j0, int end, T (&to)[LANE_KEYS]) const {
+        const T *const from = (const T *)p.a.bias[x];
+#pragma unroll
+        for (int i = 0; i < LANE_KEYS; i++) {
+            const int j = j0 + i * 32 + (int)threadIdx.x;
+            to[i] = from && j < end ? from[row + j * p.a.bias_steps[x][3]] : no_bias(T());
+        }
+    }
+    ZC_MEMBER void ask_kept([[maybe_unused]] const query &row, int j0, int end, [[maybe_unused]] lane_biases &to) const {
+#if defined(Z_BIAS0) && Z_BIAS0_SHARED
+        ask_kept(0, row.bias0, j0, end, to.one);
+#endif
+#if defined(Z_BIAS1) && Z_BIAS1_SHARED
+        ask_kept(1, row.bias1, j0, end, to.two);
+#endif
+    }
+    // What they add to the scores, and which kind it is.
+    ZC_MEMBER void keep(const lane_biases &b, kept &to) const {
+        f32 one[LANE_KEYS] = {}, two[LANE_KEYS] = {};
+        bool some = false, odd = false;
+#pragma unroll
+        for (int i = 0; i < LANE_KEYS; i++) {
+#if defined(Z_BIAS0) && Z_BIAS0_SHARED
+            one[i] = as_bias(b.one[i]);
+#endif
+#if defined(Z_BIAS1) && Z_BIAS1_SHARED
+            two[i] = as_bias(b.two[i]);
+#endif
+            some = some || one[i] != 0 || two[i] != 0;
+        }
+        some = zc_any(some);
+#pragma unroll
+        for (int i = 0; i < LANE_KEYS; i++) {
+            const int key = i * 32 + (int)threadIdx.x;
+            const f32 x = some ? both(one[i], two[i]) * LOG2E : 0.0f;
+            odd = odd || !zc_isfinite(x);
+            if (key < KEYS) to.put(key, x);
+        }
+        if (some) odd = zc_any(odd);
+        if (threadIdx.x == 0) to.kind = odd ? kept::ANY : some ? kept::FINITE : kept::NOTHING;
+        zc_sync_warp();
     }
     // Blocks go through the tiles one way and the other by turns where tiles become shorter: then the last are spread.
     ZC_MEMBER int stride() const { return (int)(AHEAD ? 2 * (gridDim.x - blockIdx.x) - 1 : gridDim.x); }
@@ -261,8 +338,8 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
 #pragma unroll
         for (int part = 0; part < (Z_D + 15) / 16; part++)
             zc_score_product(
-                s, zc_wgmma_along(q + (part / 4 * ROWS + (SHARE ? 0 : warpgroup) * 64) * LINE + part % 4 * 32),
-                zc_wgmma_along(k_of(at.stage) + part / 4 * KEYS * LINE + part % 4 * 32), part > 0);
+                s, zc_wgmma_along(q + (SHARE ? 0 : warpgroup) * 64 * LINE, part / 4 * ROWS * LINE + part % 4 * 32),
+                zc_wgmma_along(k_of(at.stage), part / 4 * KEYS * LINE + part % 4 * 32), part > 0);
         zc_wgmma_commit();
     }
     ZC_MEMBER void multiply_values(const slot &at, const weights &w, values &y) const {
@@ -270,68 +347,68 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
         zc_wgmma_fence();
 #pragma unroll
         for (int part = 0; part < KEYS / 16; part++)
-            zc_value_product(y, w[part], zc_wgmma_across(v_of(at.stage) + part * 16 * LINE, KEYS * LINE), true);
+            zc_value_product(y, w[part], zc_wgmma_across(v_of(at.stage), part * 16 * LINE, KEYS * LINE), true);
         zc_wgmma_commit();
     }
 
-    // What is added to the scores of a step. Of the first it is asked for before the operands are waited for, where it takes
-    // few registers: one row for all queries.
-#if defined(Z_BIAS0) && !defined(Z_BIAS1)
-    static constexpr bool ASKED_FIRST = Z_BIAS0_SHARED;
+    // What is added to the scores of a step. OWN: by biases of each query.
+#if defined(OWN_BIAS0) || defined(OWN_BIAS1)
+    static constexpr bool OWN = true;
 #else
-    static constexpr bool ASKED_FIRST = false;
+    static constexpr bool OWN = false;
 #endif
     struct biases {
-#ifdef Z_BIAS0
-        bias_part<Z_BIAS0, Z_BIAS0_SHARED, KEYS> one;
+        const kept *all; // of all queries
+#ifdef OWN_BIAS0
+        bias_part<OWN_BIAS0, KEYS> one;
 #endif
-#ifdef Z_BIAS1
-        bias_part<Z_BIAS1, Z_BIAS1_SHARED, KEYS> two;
+#ifdef OWN_BIAS1
+        bias_part<OWN_BIAS1, KEYS> two;
 #endif
     };
-    template <class T, bool SHARED>
-    ZC_MEMBER void ask(bias_part<T, SHARED, KEYS> &to, const rows &r, int x, int j) const {
-        const T *from[SHARED ? 1 : 2];
-#pragma unroll
-        for (int i = 0; i < (SHARED ? 1 : 2); i++)
-            from[i] = (const T *)p.a.bias[x] + (x ? r.bias1[i] : r.bias0[i]);
+    template <class T> ZC_MEMBER void ask(bias_part<T, KEYS> &to, const i64 (&begin)[2], const rows &r, int x, int j) const {
+        const T *const from[2] = {(const T *)p.a.bias[x] + begin[0], (const T *)p.a.bias[x] + begin[1]};
         to.load(from, p.a.bias_steps[x][3], j, p.a.bias[x] ? r.hi : 0);
     }
-    ZC_MEMBER void ask_biases(const rows &r, int j0, biases &b) const {
+    ZC_MEMBER void ask_biases(const rows &r, const slot &at, int j0, biases &b) const {
         [[maybe_unused]] const int j = j0 + threadIdx.x % 4 * 2;
-#ifdef Z_BIAS0
-        ask(b.one, r, 0, j);
+        b.all = KEPT ? &kept_of(at.stage, at.parity) : nullptr;
+#ifdef OWN_BIAS0
+        ask(b.one, r.bias0, r, 0, j);
 #endif
-#ifdef Z_BIAS1
-        ask(b.two, r, 1, j);
+#ifdef OWN_BIAS1
+        ask(b.two, r.bias1, r, 1, j);
 #endif
     }
     // The score of a product, in powers of two.
     ZC_MEMBER f32 score(const biases &b, bool even, int row, int n, int e, f32 dot) const {
         f32 s = Z_SOFTCAP ? capped(p.a, scaled(p.a, even, dot)) * LOG2E : even ? 0.0f : dot * factor;
-#if defined(Z_BIAS0) || defined(Z_BIAS1)
-        f32 one = 0, two = 0;
-#ifdef Z_BIAS0
+        f32 kept = 0, one = 0, two = 0;
+        if (KEPT) s += kept = b.all->get(n, e);
+#ifdef OWN_BIAS0
         if (p.a.bias[0]) one = b.one.get(row, n, e);
 #endif
-#ifdef Z_BIAS1
+#ifdef OWN_BIAS1
         if (p.a.bias[1]) two = b.two.get(row, n, e);
 #endif
-        s = one == least() || two == least() ? (f32)p.a.mask_value * LOG2E : s + (one + two) * LOG2E;
-#endif
-        return s;
+        if (OWN) s += (one + two) * LOG2E;
+        return kept == least() || one == least() || two == least() ? (f32)p.a.mask_value * LOG2E : s;
     }
 
-    // Scores to weights; by: what the sums so far are to be multiplied with. ALL: both rows see every key. PLAIN: that, and
-    // scores are products, which they stay until their maximum is known. The two rows, and two neighbours of each, are
-    // independent: there are few warps to hide latencies.
-    template <bool ALL, bool PLAIN>
+    // Scores to weights; by: what the sums so far are to be multiplied with. ALL: both rows see every key. FORM: of PRODUCTS,
+    // which they stay until their maximum is known, or of these and what all queries' biases add, where nothing is masked, or
+    // of whatever the score is. The two rows, and two neighbours of each, are independent: there are few warps to hide
+    // latencies.
+    enum form { PRODUCTS, SUMS_OF_KEPT, SCORES };
+    template <bool ALL, form FORM>
     ZC_MEMBER void soften(rows &r, int j, const biases &b, scores &s, f32 (&by)[2]) const {
+        constexpr bool PLAIN = FORM == PRODUCTS;
         f32 top[4] = {least(), least(), least(), least()}, part[4] = {0, 0, 0, 0}, from[2];
 #pragma unroll
         for (int i = 0; i < KEYS / 2; i++) {
             const int n = i / 4, row = i / 2 % 2, e = i % 2;
-            if (!PLAIN) s[i] = score(b, !ALL && r.even, row, n, e, s[i]);
+            if (FORM == SCORES) s[i] = score(b, !ALL && r.even, row, n, e, s[i]);
+            if (FORM == SUMS_OF_KEPT) s[i] = fmaf(s[i], factor, b.all->get(n, e));
             if (!ALL && (j + n * 8 + e < r.from[row] || j + n * 8 + e >= r.to[row])) s[i] = least();
             top[i % 4] = fmaxf(top[i % 4], s[i]);
         }
@@ -353,36 +430,43 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
 #pragma unroll
         for (int row = 0; row < 2; row++) r.sum[row] = r.sum[row] * by[row] + (part[row * 2] + part[row * 2 + 1]);
     }
-    // Padding adds 0 to most steps' scores: then they need no look at each.
-#if !defined(Z_BIAS0) && !defined(Z_BIAS1) && !Z_SOFTCAP
-    static constexpr bool ALWAYS_PLAIN = true;
-    ZC_MEMBER bool plain(const biases &) const { return true; }
-#else
-    static constexpr bool ALWAYS_PLAIN = false;
-#if defined(Z_BIAS0) && !defined(Z_BIAS1) && !Z_SOFTCAP
-    ZC_MEMBER bool plain(const biases &b) const { return !zc_any(!b.one.none()); }
-#else
-    ZC_MEMBER bool plain(const biases &) const { return false; }
-#endif
-#endif
     // Keys behind a row's last, of the last ENDS.
     ZC_MEMBER void cut(const rows &r, int j, scores &s) const {
 #pragma unroll
         for (int i = (KEYS - ENDS) / 2; i < KEYS / 2; i++)
             if (j + i / 4 * 8 + i % 2 >= r.to[i / 2 % 2]) s[i] = least();
     }
+    // Nothing but minus infinity is left of what is masked, whatever its product was.
+    ZC_MEMBER void hide(const biases &b, scores &s) const {
+#pragma unroll
+        for (int i = 0; i < KEYS / 2; i++)
+            if (b.all->get(i / 4, i % 2) == least()) s[i] = 0;
+    }
     ZC_MEMBER void soften_rows(rows &r, int j0, const biases &b, scores &s, f32 (&by)[2]) const {
         const int j = j0 + threadIdx.x % 4 * 2;
         const bool most = j0 >= r.all_lo && j0 + KEYS - ENDS <= r.all_hi;
         const bool all = most && (!AHEAD || j0 + KEYS <= r.all_hi);
-        if (most && plain(b)) {
+        if (most && simple(b, kept::NOTHING)) {
             if (AHEAD && !all) cut(r, j, s);
-            soften<true, true>(r, j, b, s, by);
-        } else if (all && !ALWAYS_PLAIN)
-            soften<true, false>(r, j, b, s, by);
+            soften<true, PRODUCTS>(r, j, b, s, by);
+        } else if constexpr (KEPT && SIMPLE) {
+            const bool masks = all && p.a.mask_value == (f64)least() && simple(b, kept::ANY);
+            if (masks || (most && simple(b, kept::FINITE))) {
+                if (masks)
+                    hide(b, s);
+                else if (AHEAD && !all)
+                    cut(r, j, s);
+                soften<true, SUMS_OF_KEPT>(r, j, b, s, by);
+            } else
+                soften<false, SCORES>(r, j, b, s, by);
+        } else if (all && !SIMPLE)
+            soften<true, SCORES>(r, j, b, s, by);
         else
-            soften<false, false>(r, j, b, s, by);
+            soften<false, SCORES>(r, j, b, s, by);
     }
+    // Scores are products and what all queries' biases add.
+    static constexpr bool SIMPLE = !OWN && !Z_SOFTCAP;
+    ZC_MEMBER bool simple(const biases &b, int kind) const { return SIMPLE && (KEPT ? b.all->kind : kept::NOTHING) == kind; }
     ZC_MEMBER void pack(const scores &s, weights &w) const {
 #pragma unroll
         for (int i = 0; i < KEYS / 2; i += 2) w[i / 8][i % 8 / 2] = zc_pack(Z_T(), s[i], s[i + 1]);
@@ -395,12 +479,11 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
         weights w;
         biases b;
         f32 by[2];
-        if (ASKED_FIRST) ask_biases(r, from, b);
         zc_barrier_wait(q_full(tile.stage), tile.parity);
         take_turn(warpgroup);
         multiply_keys(warpgroup, q, at, s);
         pass_turn(warpgroup);
-        if (!ASKED_FIRST) ask_biases(r, from, b);
+        ask_biases(r, at, from, b);
         zc_wgmma_wait<0>();
         release(barrier(K_EMPTY, at.stage));
         soften_rows(r, from, b, s, by);
@@ -412,7 +495,7 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
             multiply_keys(warpgroup, q, at, s);
             multiply_values(old, w, y);
             pass_turn(warpgroup);
-            ask_biases(r, j0, b);
+            ask_biases(r, at, j0, b);
             zc_wgmma_wait<1>();
             release(barrier(K_EMPTY, at.stage));
             soften_rows(r, j0, b, s, by);
@@ -584,15 +667,18 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
     }
 };
 
+constexpr int PRODUCER = Z_KEPT ? 40 : 24; // registers of its threads
+
 ZC_KERNEL_OF(0, Z_WARPGROUPS * 128 + 128)(const __grid_constant__ zc_attention_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
     const attention_sm90<Z_WARPGROUPS, Z_KEYS, Z_STAGES, Z_AHEAD, Z_SHARE> attention(p, smem);
     attention.begin();
-    if (threadIdx.x < 128) {
-        if constexpr (Z_WARPGROUPS > 1) zc_registers_drop<24>();
-        if (threadIdx.x == 0) attention.produce();
+    const int warpgroup = zc_warpgroup();
+    if (warpgroup == 0) {
+        if constexpr (Z_WARPGROUPS > 1) zc_registers_drop<PRODUCER>();
+        if (threadIdx.x < (Z_KEPT ? 32 : 1)) attention.produce();
     } else {
-        if constexpr (Z_WARPGROUPS > 1) zc_registers_take<(512 - 24) / Z_WARPGROUPS / 8 * 8>();
-        attention.consume(threadIdx.x / 128 - 1);
+        if constexpr (Z_WARPGROUPS > 1) zc_registers_take<(512 - PRODUCER) / Z_WARPGROUPS / 8 * 8>();
+        attention.consume(warpgroup - 1);
     }
 }

@@ -83,14 +83,14 @@ struct zc_conv_few {
         }
     }
     ZC_MEMBER void multiply(f32 (&sum)[Z_PIXELS / 2]) const {
-        const int group = threadIdx.x / 128;
+        const int group = zc_warpgroup();
         for (int i = 0; i < steps; i++) {
             const u32 a = weights_of(i) + group * 64 * LINE, b = patches_of(i);
             zc_barrier_wait(full(i), 0);
             zc_wgmma_fence();
 #pragma unroll
             for (int part = 0; part < 4; part++)
-                zc_product(sum, zc_wgmma_along(a + part * 32), zc_wgmma_along(b + part * 32), i || part);
+                zc_product(sum, zc_wgmma_along(a, part * 32), zc_wgmma_along(b, part * 32), i || part);
             zc_wgmma_commit();
         }
         zc_wgmma_wait<0>();

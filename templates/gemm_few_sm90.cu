@@ -141,8 +141,8 @@ template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm
             zc_wgmma_fence();
 #pragma unroll
             for (int part = 0; part < DEPTH / 16; part++)
-                zc_product(sum, Z_TB ? zc_wgmma_along(b + part * 32) : zc_wgmma_across(b + part * 16 * LINE, B_BYTES),
-                           zc_wgmma_along(a + part * 32), i > group || part);
+                zc_product(sum, Z_TB ? zc_wgmma_along(b, part * 32) : zc_wgmma_across(b, part * 16 * LINE, B_BYTES),
+                           zc_wgmma_along(a, part * 32), i > group || part);
             zc_wgmma_commit();
             if (RESIDENT || i == group) continue;
             zc_wgmma_wait<1>(); // one group is in flight: the products of the step before are done
@@ -226,7 +226,7 @@ template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm
     }
     ZC_MEMBER void consume() const {
         const zc_gemm_item of = zc_gemm_batch(p.g, item);
-        const int group = (int)threadIdx.x / 128;
+        const int group = zc_warpgroup();
         operands o;
         f32 sum[ROWS / 2];
 #ifndef Z_NORM

@@ -65,6 +65,8 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
             const int row = t.row + (first + i / 2) * 64 + thread / 32 * 16 + thread % 32 / 4 + i % 2 * 8;
             moments[i / 2][i % 2].load_rows(p.moments, row < last ? row : last);
         }
+    }
+    ZC_MEMBER void join(block_moments (&moments)[PIPE::BLOCKS]) const {
 #pragma unroll
         for (int i = 0; i < PIPE::BLOCKS * 2; i++) moments[i / 2][i % 2].join(p.moments);
     }
@@ -229,6 +231,8 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
 #pragma unroll
         for (int i = 0; i < PIPE::EXTRA; i++, at.next()) zc_barrier_wait(this->full(at.stage), at.parity);
     }
+    // What was asked for arrives under the products where there are registers for it; in turn it does so before them anyhow.
+    static constexpr bool JOINED_LATE = !Z_PINGPONG && PIPE::BLOCKS == 1;
     ZC_MEMBER void consume(int warpgroup) const {
         const int thread = threadIdx.x % 128;
         slot at = {0, 0};
@@ -246,8 +250,10 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
             f32 sum[PIPE::BLOCKS][Z_TILE_N / 2];
             block_moments moments[PIPE::BLOCKS];
             ask(t, warpgroup, thread, moments);
+            if (!JOINED_LATE) join(moments);
             if (Z_PINGPONG) zc_named_sync(3 + warpgroup, 256);
             this->multiply(at, warpgroup, thread, sum);
+            if (JOINED_LATE) join(moments);
             if (Z_PINGPONG) {
                 await_tile(at);
                 zc_named_arrive(3 + (warpgroup ^ 1), 256);
@@ -269,12 +275,13 @@ ZC_KERNEL_OF(0, 384)(const __grid_constant__ zc_gemm_sm90_params p) {
     product.begin([&] {
         if (ZC_GEMM_TENSOR_Y) zc_tensor_prefetch(&p.y);
     });
-    if (threadIdx.x < 128) {
+    const int warpgroup = zc_warpgroup();
+    if (warpgroup == 0) {
         zc_registers_drop<24>();
         if (threadIdx.x == 0) product.produce();
     } else {
         zc_registers_take<240>();
-        product.consume(threadIdx.x / 128 - 1);
+        product.consume(warpgroup - 1);
     }
     product.end();
 }

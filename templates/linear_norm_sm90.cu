@@ -220,12 +220,13 @@ ZC_KERNEL_OF(0, 384)(const __grid_constant__ zc_linear_norm_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
     const zc_linear_norm rows(p, smem);
     rows.begin();
-    if (threadIdx.x < 128) {
+    const int warpgroup = zc_warpgroup();
+    if (warpgroup == 0) {
         zc_registers_drop<24>();
         if (threadIdx.x == 0) rows.produce();
     } else {
         zc_registers_take<240>();
-        rows.consume(threadIdx.x / 128 - 1);
+        rows.consume(warpgroup - 1);
     }
     rows.end();
 }

@@ -551,8 +551,13 @@ zc_status zc_compile_graph(const zc_graph *g, const zc_compile_params *params, v
     *out_len = 0;
     ZC_TRY(copy_params(params, &p, diag));
     ZC_TRY(zc_targets_parse(p.targets, p.target_count, &j.targets, diag));
-    zc_status status = finish(g, &j, diag);
+    zc_tuned_init(&j.known);
+    zc_tuned_init(&j.own);
+    zc_status status = load_measurements(&j, diag);
+    if (status == ZC_OK) status = finish(g, &j, diag);
     if (status == ZC_OK) status = verify(buf.data, buf.len, diag);
+    zc_tuned_fini(&j.known);
+    zc_tuned_fini(&j.own);
     if (status != ZC_OK) {
         zc_buf_fini(&buf);
         return status;

@@ -35,7 +35,8 @@ typedef struct zc_precision_choice {
 } zc_precision_choice;
 zc_status zc_precision_parse(const char *name, zc_precision_choice *out, zc_diag *diag);
 
-/* Compiles a graph as it stands, without passes, for params' targets. */
+/* Compiles a graph as it stands, without passes, for params' targets and by the measurements that
+ * params say. */
 zc_status zc_compile_graph(const zc_graph *g, const zc_compile_params *params, void **out,
                            size_t *out_len, zc_diag *diag);
 

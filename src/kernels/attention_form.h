@@ -47,6 +47,8 @@ typedef struct zc_attention_shape {
     zc_dim keys;    /* positions of new ones */
     bool past;      /* are there others? */
     int scores;     /* mode; -1: not wanted */
+    int biases;     /* of each query */
+    int kept;       /* biases that are the same for all queries */
     zc_dtype type, v_type;
 } zc_attention_shape;
 

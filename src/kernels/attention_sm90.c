@@ -62,7 +62,8 @@ static uint32_t smem_of(const problem *p, const shape *s, int stages)
     int64_t tile = (panels + (s->ahead ? q_panels : 0)) * rows_of(s) * LINE;
     int64_t stage = panels * s->keys * LINE;
     int64_t sums = s->share ? (zc_ceil_div(p->dv, 16) * 8 + 4) * 128 * 4 : 0;
-    return (uint32_t)(tile + sums + stages * (stage + 4 * 8) + (s->ahead ? 4 : 2) * 8);
+    int64_t kept = p->kept ? 2 * (s->keys * 4 + 16) : 0;
+    return (uint32_t)(tile + sums + stages * (stage + 4 * 8 + kept) + (s->ahead ? 4 : 2) * 8);
 }
 
 /* Microseconds, with as many keys as queries, as measured on an H200 (bench/NOTES.md). A
@@ -89,7 +90,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     shape s = shapes[number];
     int stages = STAGES_MOST;
     if (s.tuned && !p->asked) return false;
-    if (!s.keys && (p->biased || p->keys <= shapes[0].keys)) return false;
+    if (!s.keys && (p->biases || p->keys <= shapes[0].keys)) return false;
     if (!s.keys) s.keys = (int)even_keys(p->keys);
     while (stages && smem_of(p, &s, stages) > ZC_ATTENTION_SM90_SMEM) stages--;
     if (s.share) stages -= stages % s.warpgroups;
@@ -127,7 +128,8 @@ zc_status zc_gen_attention_sm90_problem(zc_gen *g, zc_attention_shape *s, proble
                    .dv = s->dv,
                    .items = ITEMS,
                    .sm_count = g->sm_count,
-                   .biased = IN(mask) || IN(bias) || IN(hidden),
+                   .biases = s->biases,
+                   .kept = s->kept,
                    .asked = g->candidate || g->regardless};
     p->queries = high == INT64_MAX ? FAR : high;
     bool same = zc_dim_eq(s->keys, s->queries);
@@ -148,6 +150,7 @@ zc_status zc_gen_attention_sm90(zc_gen *g)
     problem p;
     ZC_TRY(zc_gen_attention_sm90_problem(g, &s, &p));
     if (g->declined[0]) return ZC_OK;
+    zc_gen_define(g, "KEPT", "%d", p.kept > 0);
     ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &p, ZC_COUNTOF(shapes)));
     return g->declined[0] ? ZC_OK : zc_gen_epilogue(g);
 }

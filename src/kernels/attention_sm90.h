@@ -18,8 +18,8 @@ typedef struct zc_attention_sm90_problem {
     int64_t d, dv, queries, keys; /* keys: -1: not certain */
     int64_t items;                /* heads of all of the batch */
     int sm_count;
-    bool biased;
-    bool asked; /* also for what has not run on a GPU */
+    int biases, kept; /* of each query; the same for all */
+    bool asked;       /* also for what has not run on a GPU */
 } zc_attention_sm90_problem;
 
 /* Writes the header but for the configuration; asks for ranges of queries; or declines. */

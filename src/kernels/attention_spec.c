@@ -63,21 +63,21 @@ static bool is_shared(const zc_pvalue *bias)
            (zc_dim_is_const(bias->dims[bias->rank - 2]) && bias->dims[bias->rank - 2].k == 1);
 }
 
-static void put_bias(zc_gen *g, const char *name, const char *shared, const zc_pvalue *bias)
+static void put_bias(zc_gen *g, int number, zc_dtype type, bool shared, zc_attention_shape *s)
 {
-    if (!bias) return;
-    zc_gen_type(g, name, bias->dtype);
-    zc_gen_define(g, shared, "%d", is_shared(bias));
+    static const char *const names[][2] = {{"BIAS0", "BIAS0_SHARED"}, {"BIAS1", "BIAS1_SHARED"}};
+    zc_gen_type(g, names[number][0], type);
+    zc_gen_define(g, names[number][1], "%d", shared);
+    *(shared ? &s->kept : &s->biases) += 1;
 }
 
-static void put_biases(zc_gen *g)
+static void put_biases(zc_gen *g, zc_attention_shape *s)
 {
-    put_bias(g, "BIAS0", "BIAS0_SHARED", IN(mask));
-    put_bias(g, "BIAS1", "BIAS1_SHARED", IN(bias));
+    if (IN(mask)) put_bias(g, 0, IN(mask)->dtype, is_shared(IN(mask)), s);
+    if (IN(bias)) put_bias(g, 1, IN(bias)->dtype, is_shared(IN(bias)), s);
     if (!IN(hidden)) return;
     zc_gen_type(g, "MASK", IN(hidden)->dtype);
-    zc_gen_type(g, "BIAS0", ZC_F32);
-    zc_gen_define(g, "BIAS0_SHARED", "%d", IN(hidden)->rank != 3);
+    put_bias(g, 0, ZC_F32, IN(hidden)->rank != 3, s);
 }
 
 /* Are any heads moved before they are computed with? */
@@ -107,7 +107,7 @@ zc_status zc_gen_attention_spec(zc_gen *g, zc_attention_shape *s)
     zc_gen_define(g, "LENGTHS", "%d", lengths_of(g));
     zc_gen_type(g, "LENGTH_TYPE", IN(lengths) ? IN(lengths)->dtype : ZC_I64);
     zc_gen_type(g, "ID_TYPE", IN(positions) ? IN(positions)->dtype : ZC_I64);
-    put_biases(g);
+    put_biases(g, s);
     zc_gen_define(g, "SOFTCAP", "%d", ZC_ATTRS(g, Attention)->softcap > 0);
     zc_gen_define(g, "SCORES", "%d", s->scores);
     zc_gen_define(g, "ROWS", "%d", moves_rows(g));

@@ -34,15 +34,16 @@ static bool is_quick(const zc_expr_node *n)
     return n->dtype == ZC_F16 || n->dtype == ZC_BF16;
 }
 
-/* Of 1 + erf(v), or erf(v) + 1: v; else -1. */
-static int one_plus_erf(const zc_expr *e, const zc_expr_node *n)
+/* The f of 1 + f(v), or f(v) + 1, that has a faster version as a whole; else NULL. */
+static const zc_expr_node *one_plus(const zc_expr *e, const zc_expr_node *n)
 {
-    if (n->op != ZC_EX_ADD || !is_quick(n)) return -1;
+    if (n->op != ZC_EX_ADD || !is_quick(n)) return NULL;
     for (int i = 0; i < 2; i++) {
-        const zc_expr_node *one = &e->nodes[n->arg[i]], *erf = &e->nodes[n->arg[1 - i]];
-        if (one->op == ZC_EX_CONST && one->f == 1 && erf->op == ZC_EX_ERF) return erf->arg[0];
+        const zc_expr_node *one = &e->nodes[n->arg[i]], *f = &e->nodes[n->arg[1 - i]];
+        if (one->op == ZC_EX_CONST && one->f == 1 && (f->op == ZC_EX_ERF || f->op == ZC_EX_TANH))
+            return f;
     }
-    return -1;
+    return NULL;
 }
 
 static const char *const comparisons[ZC_EXPR_OP_COUNT] = {
@@ -100,9 +101,9 @@ static void put_node(zc_buf *b, const zc_expr *e, const zc_expr_node *n)
 {
     int x = n->arg[0], y = n->arg[1], z = n->arg[2];
     const char *type = zc_gen_type_name(n->dtype);
-    int erf_of = one_plus_erf(e, n);
-    if (erf_of >= 0) {
-        zc_buf_printf(b, "zq_one_plus_erf(v%d)", erf_of);
+    const zc_expr_node *f = one_plus(e, n);
+    if (f) {
+        zc_buf_printf(b, "zq_one_plus_%s(v%d)", functions[f->op], f->arg[0]);
     } else if (n->op == ZC_EX_INPUT) {
         zc_buf_printf(b, "x%d", n->input);
     } else if (n->op == ZC_EX_CONST) {

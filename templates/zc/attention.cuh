@@ -63,6 +63,9 @@ ZC_DEV span span_of(const zc_attention_params &p, const sight &s, i64 i) {
 
 ZC_DEV real as_bias(b8 v) { return zc_get(v) ? (real)0 : least(); }
 template <class T> ZC_DEV real as_bias(T v) { return (real)zc_get(v); }
+// What adds nothing.
+ZC_DEV b8 no_bias(b8) { return {1}; }
+template <class T> ZC_DEV T no_bias(T) { return {}; }
 
 // A query and where its biases begin.
 struct query {
@@ -94,6 +97,9 @@ ZC_DEV real biased(const zc_attention_params &p, const query &q, i64 j, real s) 
 #endif
     return one == least() || two == least() ? (real)p.mask_value : s + (one + two);
 }
+
+// What two biases add; minus infinity masks whatever the other is.
+ZC_DEV real both(real one, real two) { return one == least() || two == least() ? least() : one + two; }
 
 // What values summed under the maximum `was` weigh under the maximum `now`; nothing was summed under minus infinity.
 ZC_DEV real rescale(real was, real now) { return was == least() || was == now ? (real)1 : zx_exp(was - now); }

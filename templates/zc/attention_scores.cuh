@@ -28,8 +28,6 @@ struct zc_attention_scores {
     ZC_MEMBER zc_attention_scores(const zc_attention_params &p, void *addends, i64 b, i64 h)
         : p(p), addends((f32 *)addends), b(b), h(h), factor((f32)p.scale * ZC_LOG2E) {}
 
-    // Two addends of a score; minus infinity masks whatever the other is.
-    static ZC_MEMBER f32 both(f32 one, f32 two) { return one == least() || two == least() ? least() : one + two; }
     template <class T> ZC_MEMBER f32 bias_at(int x, i64 at, int j, int end) const {
         return p.bias[x] && j < end ? as_bias(((const T *)p.bias[x])[at + j * p.bias_steps[x][3]]) : 0.0f;
     }

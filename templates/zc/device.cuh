@@ -297,11 +297,14 @@ ZC_FLOAT_FN(f64, )
 ZC_DEV f32 zq_div(f32 a, f32 b) { return zc_div_approx(a, b); }
 ZC_DEV f32 zq_sqrt(f32 a) { return zc_sqrt_approx(a); }
 ZC_DEV f32 zq_rsqrt(f32 a) { return zc_rsqrt_approx(a); }
-ZC_DEV f32 zq_sigmoid(f32 a) { return zc_div_approx(1.0f, 1.0f + expf(-a)); }
+ZC_DEV f32 zc_exp_approx(f32 a) { return zc_exp2_approx(a * 1.44269504f); }
+ZC_DEV f32 zq_sigmoid(f32 a) { return zc_reciprocal_approx(1.0f + zc_exp_approx(-a)); }
+// 1 + tanh(a), which keeps its digits where it is small.
+ZC_DEV f32 zq_one_plus_tanh(f32 a) { return 2.0f * zq_sigmoid(2.0f * a); }
 ZC_DEV f32 zq_tanh(f32 a) {
     const f32 s = a * a, x = fabsf(a);
     const f32 low = a * (1.0f + s * (-0.333333333f + s * (0.133333333f + s * (-0.0539682540f + s * 0.0218694885f))));
-    const f32 high = 1.0f - zc_div_approx(2.0f, 1.0f + expf(2.0f * x));
+    const f32 high = 1.0f - zq_one_plus_tanh(-x);
     return x < 0.4f ? low : copysignf(high, a);
 }
 // erfc of a number that is not negative: 2 to a polynomial, fitted to log2(erfc) on [0, 4]; beyond, it falls to 0 faster.

@@ -177,8 +177,8 @@ template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPON
             for (int part = 0; part < DEPTH / 16; part++)
 #pragma unroll
                 for (int i = 0; i < BLOCKS; i++)
-                    zc_product(sum[i], zc_wgmma_along(a + i * PANEL + part * 32),
-                               Z_TB ? zc_wgmma_along(b + part * 32) : zc_wgmma_across(b + part * 16 * LINE, PANEL),
+                    zc_product(sum[i], zc_wgmma_along(a, i * PANEL + part * 32),
+                               Z_TB ? zc_wgmma_along(b, part * 32) : zc_wgmma_across(b, part * 16 * LINE, PANEL),
                                k || part);
             zc_wgmma_commit();
             if (last >= 0) { // one group is in flight: the products of the step before are done

@@ -232,6 +232,15 @@ ZC_INLINE f32 zc_exp2_approx(f32 v)
     return r;
 }
 
+/* ---- 1 / v to one unit in the last place; v or a result that is subnormal counts as 0 ---- */
+
+ZC_INLINE f32 zc_reciprocal_approx(f32 v)
+{
+    f32 r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(v));
+    return r;
+}
+
 /* ---- a / b to two units in the last place, and square roots to one or two, without branches ---- */
 
 ZC_INLINE f32 zc_div_approx(f32 a, f32 b)

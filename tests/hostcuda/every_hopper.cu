@@ -47,8 +47,8 @@ extern "C" __global__ void __launch_bounds__(256)
         zc_async_fence();
         zc_wgmma_fence();
         narrow(d, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
-        both(d, zc_wgmma_across(tile, 1024), zc_wgmma_along(tile + 32768), true);
-        wide(e, zc_wgmma_along(tile), zc_wgmma_across(tile + 32768, 8192), false);
+        both(d, zc_wgmma_across(tile, 0, 1024), zc_wgmma_along(tile + 32768), true);
+        wide(e, zc_wgmma_along(tile), zc_wgmma_across(tile, 32768, 8192), false);
         zc_wgmma_commit();
         zc_wgmma_wait<1>();
         zc_wgmma_wait<0>();

@@ -212,14 +212,19 @@ ZC_INLINE void zc_async_fence()
 
 /* ---- Products of a warpgroup ---- */
 
-ZC_INLINE u64 zc_wgmma_along(u32 smem)
+ZC_INLINE int zc_warpgroup()
 {
-    return (u64)((smem & 0x3ffff) >> 4) | 1ull << 16 | (u64)(1024 >> 4) << 32 | 1ull << 62;
+    return (int)(threadIdx.x / 128);
 }
 
-ZC_INLINE u64 zc_wgmma_across(u32 smem, u32 pitch)
+ZC_INLINE u64 zc_wgmma_along(u32 smem, u32 offset = 0)
 {
-    return (u64)((smem & 0x3ffff) >> 4) | (u64)(pitch >> 4) << 16 | (u64)(1024 >> 4) << 32 |
+    return (u64)(((smem + offset) & 0x3ffff) >> 4) | 1ull << 16 | (u64)(1024 >> 4) << 32 | 1ull << 62;
+}
+
+ZC_INLINE u64 zc_wgmma_across(u32 smem, u32 offset, u32 pitch)
+{
+    return (u64)(((smem + offset) & 0x3ffff) >> 4) | (u64)(pitch >> 4) << 16 | (u64)(1024 >> 4) << 32 |
            1ull << 62;
 }
 

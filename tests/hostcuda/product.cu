@@ -93,8 +93,8 @@ ZC_INLINE void consume(const arguments &p, u32 ring, u32 out, u32 full, u32 empt
             zc_barrier_wait(full + 8 * at.stage, at.parity);
             zc_wgmma_fence();
             for (u32 step = 0; step < 4; step++)
-                multiply(d, zc_wgmma_along(a + 32 * step),
-                         ACROSS ? zc_wgmma_across(b + 2048 * step, TILE / 2) : zc_wgmma_along(b + 32 * step),
+                multiply(d, zc_wgmma_along(a, 32 * step),
+                         ACROSS ? zc_wgmma_across(b, 2048 * step, TILE / 2) : zc_wgmma_along(b, 32 * step),
                          k > 0 || step > 0);
             zc_wgmma_commit();
             zc_wgmma_wait<1>();

@@ -438,6 +438,12 @@ ZC_INLINE f32 zc_exp2_approx(f32 v)
     return r < 1.17549435e-38f ? 0.0f : r;
 }
 
+ZC_INLINE f32 zc_reciprocal_approx(f32 v)
+{
+    const f32 r = 1.0f / (fabsf(v) < 1.17549435e-38f ? copysignf(0.0f, v) : v);
+    return fabsf(r) < 1.17549435e-38f ? copysignf(0.0f, r) : r;
+}
+
 ZC_INLINE f32 zc_div_approx(f32 a, f32 b)
 {
     return a / b;

@@ -692,7 +692,7 @@ static void products_come_late(void **state)
             "    zc_sync();\n"
             "    f32 e[32], f[32];\n"
             "    for (int i = 0; i < 32; i++) e[i] = f[i] = -1;\n"
-            "    const u64 dc = zc_wgmma_across(sb, 1024);\n"
+            "    const u64 dc = zc_wgmma_across(sb, 0, 1024);\n"
             "    zc_wgmma_fence();\n"
             "    multiply_across(e, da, dc, false);\n"
             "    multiply_across(f, da, dc, true);\n"
@@ -759,7 +759,7 @@ static void products_of_rows_across(void **state)
                   "    zc_async_fence();\n"
                   "    zc_sync();\n"
                   "    zc_wgmma_fence();\n"
-                  "    multiply_both(d, zc_wgmma_across(sa, 1024), db, false);\n"
+                  "    multiply_both(d, zc_wgmma_across(sa, 0, 1024), db, false);\n"
                   "    zc_wgmma_commit();\n"
                   "    zc_wgmma_wait<0>();\n"
                   "    if (t % 4 == 2) {\n" /* columns 4 and 5 */
@@ -791,7 +791,7 @@ static void products_of_registers(void **state)
                   "                      third ? zc_f32x2_to_f16x2(0, 1) : 0};\n"
                   "    f32 e[32];\n"
                   "    zc_wgmma_fence();\n"
-                  "    multiply_held(e, h, zc_wgmma_across(sb, 1024), false);\n"
+                  "    multiply_held(e, h, zc_wgmma_across(sb, 0, 1024), false);\n"
                   "    zc_wgmma_commit();\n"
                   "    zc_wgmma_wait<0>();\n"
                   "    if (t % 4 == 2) {\n" /* columns 4 and 5 */
@@ -1169,7 +1169,7 @@ static void wrong_products(void **state)
                "    multiply(d, da, db, false);\n" FINISH,
          "is still under way", 128, 1, 719},
         {FENCE "    u32 h[4] = {0};\n    f32 e[32];\n"
-               "    multiply_held(e, h, zc_wgmma_across(sb, 1024), false);\n    h[2] = 1;\n" FINISH,
+               "    multiply_held(e, h, zc_wgmma_across(sb, 0, 1024), false);\n    h[2] = 1;\n" FINISH,
          "registers of thread 0 have changed", 128, 1, 719},
         {FENCE "    multiply(d, da, db, false);\n    zc_wgmma_commit();\n"
                "    out[t] = (u32)d[0];\n",

@@ -1,5 +1,6 @@
 /* Measuring one variant: a graph of copies of the step, whose operands together exceed the L2 cache
  * twice. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,6 +147,13 @@ static bool set_inputs(timing *t)
     return t->d->cu.stream_wait(t->stream) == 0;
 }
 
+/* Workers prepare at once and measure one after the other. */
+static bool turn(const timing *t, short how)
+{
+    struct flock whole = {.l_type = how, .l_whence = SEEK_SET};
+    return t->o->turn < 0 || fcntl(t->o->turn, F_SETLKW, &whole) == 0;
+}
+
 static bool replay(timing *t, int n, float *ms)
 {
     const zc_cu *cu = &t->d->cu;
@@ -220,8 +228,9 @@ static bool measure(timing *t, const kc_sizes *sizes)
     if (kc_build(t->v, sizes, copies, false, t->d->arch, &t->p, t->diag) != ZC_OK ||
         zc_session_create(t->p.plan, &params, &t->s, t->diag) != ZC_OK || !set_inputs(t))
         return false;
-    if (!replay(t, 1, &ms) || !keep_outputs(t) || !replay(t, 3, &ms) || !replay(t, replays, &ms))
-        return false;
+    if (!replay(t, 1, &ms) || !keep_outputs(t) || !turn(t, F_WRLCK)) return false;
+    bool ok = replay(t, 3, &ms) && replay(t, replays, &ms);
+    if (!turn(t, F_UNLCK) || !ok) return false;
     print_result(t, sizes, 1e3 * (double)ms / replays / copies);
     return true;
 }

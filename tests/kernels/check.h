@@ -92,6 +92,7 @@ typedef struct kc_sizes {
 typedef struct kc_options {
     const char *filter;
     int ordinal, jobs;
+    int turn; /* the file that a worker locks while it measures; -1: it is alone */
     int part, parts; /* every parts-th variant, from number `part` (0 is the first) on */
     uint64_t seed;
     zc_targets targets; /* to compile for; none: kernels are run */

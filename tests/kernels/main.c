@@ -144,10 +144,10 @@ static bool check_variant(job *j, const kc_variant *v, const char *name)
     return ok;
 }
 
-/* Measuring and compiling are one process's work. */
+/* Compiling alone is one process's work. */
 static int workers(const kc_options *o)
 {
-    return o->bench || o->list || o->targets.narchs ? 1 : o->jobs;
+    return o->list || o->targets.narchs ? 1 : o->jobs;
 }
 
 bool kc_is_rows_first(const kc_case *c)
@@ -396,18 +396,24 @@ static bool parse(int argc, char **argv, kc_options *o)
 
 int main(int argc, char **argv)
 {
-    kc_options o = {.jobs = 1, .parts = 1, .seed = (uint64_t)time(NULL) % 100000};
+    kc_options o = {.jobs = 1, .parts = 1, .turn = -1, .seed = (uint64_t)time(NULL) % 100000};
     regex_t filter;
+    FILE *turn = NULL;
     totals sum = {.variants = 0};
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (!parse(argc, argv, &o)) return usage();
     if (o.takes) return check_takes();
     if (o.filter && regcomp(&filter, o.filter, REG_EXTENDED | REG_NOSUB) != 0) return usage();
+    if (o.bench && workers(&o) > 1) {
+        if (!(turn = tmpfile())) return perror("temporary file"), 1;
+        o.turn = fileno(turn);
+    }
     int missing = check_coverage();
     if (!o.bench && !o.list) printf("seed %llu\n", (unsigned long long)o.seed);
     bool ok = spread(&o, o.filter ? &filter : NULL, &sum);
     if (!o.bench && !o.list) missing += check_rows(&o, &sum);
     if (!o.bench && !o.list && !o.targets.narchs) report(&sum);
     if (o.filter) regfree(&filter);
+    if (turn) fclose(turn);
     return ok && !missing ? 0 : 1;
 }

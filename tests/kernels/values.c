@@ -57,6 +57,30 @@ static int64_t draw_integer(kc_kind kind, kc_random *r)
     return (int64_t)floor(u * 201) - 100;
 }
 
+/* Whether a mask of keys, a row a sequence, hides element i: rows that hide nothing, what follows a
+ * length, what is in front of it, everything. */
+static bool hides(int64_t i, int64_t row, kc_random *r)
+{
+    int64_t at = i % row,
+            length = (int64_t)(zc_random_uniform(r->key, (uint64_t)(i / row)) * (double)row);
+    switch (i / row % 4) {
+    case 0:
+        return at >= length;
+    case 1:
+        return at < length;
+    case 2:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* Rows by turns hide with minus infinity and with what is left of it in f16. */
+static double padding(int64_t i, int64_t row, kc_random *r)
+{
+    return !hides(i, row, r) ? 0 : i / row / 4 % 2 ? -65504 : -INFINITY;
+}
+
 static void fill_float(kc_operand *o, kc_kind kind, kc_random *r)
 {
     const zc_tensor *t = &o->t;
@@ -71,6 +95,8 @@ static void fill_float(kc_operand *o, kc_kind kind, kc_random *r)
             v = 0.5 + 1.5 * kc_unit(r);
         else if (strcmp(k, "unit") == 0)
             v = kc_unit(r);
+        else if (strcmp(k, "padding") == 0)
+            v = padding(i, row, r);
         else if (strcmp(k, "small") == 0)
             v = 0.1 * normal(r);
         else if (strcmp(k, "angle") == 0)
@@ -91,13 +117,13 @@ static void fill_integer(kc_operand *o, kc_kind kind, kc_random *r)
     int64_t n = zc_tensor_numel(t), row = t->rank ? t->dims[t->rank - 1] : 1;
     long long low = 0, high = 0;
     bool range = sscanf(o->kind, "int(%lld,%lld)", &low, &high) == 2,
-         perm = strcmp(o->kind, "perm") == 0;
+         perm = strcmp(o->kind, "perm") == 0, padded = strcmp(o->kind, "padding") == 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t v = draw_integer(kind, r);
         if (range) v = low + (int64_t)floor((double)(high - low + 1) * kc_unit(r));
         if (perm)
             v = (i % row * 7 + 3) % row; /* each once a row, when 7 does not divide its length */
-        if (t->dtype == ZC_BOOL) v = range ? v != 0 : kc_unit(r) < 0.5;
+        if (t->dtype == ZC_BOOL) v = range ? v != 0 : padded ? !hides(i, row, r) : kc_unit(r) < 0.5;
         zc_store_i64(t->dtype, t->data, i, v);
     }
 }

@@ -1,0 +1,115 @@
+/* cuDNN 9: its functions and numbers, which tests/cuda/abi_libraries.c compares with its headers,
+ * and how an error is told. */
+#ifndef ZC_BENCH_KERNELS_CUDNN_API_H
+#define ZC_BENCH_KERNELS_CUDNN_API_H
+
+#include "bench.h"
+
+enum {
+    DNN_FLOAT = 0,
+    DNN_HALF = 2,
+    DNN_INT32 = 4,
+    DNN_BFLOAT16 = 9,
+    DNN_BOOLEAN = 11,
+
+    DNN_NHWC = 1,
+    DNN_CROSS_CORRELATION = 1,
+    DNN_TENSOR_OP_MATH = 1,
+    DNN_RELU = 1,
+    DNN_NOT_PROPAGATE_NAN = 0,
+
+    DNN_POINTWISE = 0,
+    DNN_ENGINE_CONFIG = 3,
+    DNN_HEURISTICS = 4,
+    DNN_PLAN = 5,
+    DNN_OPERATION_POINTWISE = 13,
+    DNN_GRAPH = 15,
+    DNN_VARIANT_PACK = 16,
+    DNN_TENSOR = 17,
+    DNN_MATMUL = 18,
+    DNN_OPERATION_MATMUL = 19,
+    DNN_REDUCTION = 21,
+    DNN_OPERATION_REDUCTION = 22,
+
+    DNN_TYPE_HANDLE = 0,
+    DNN_TYPE_DATA_TYPE = 1,
+    DNN_TYPE_BOOLEAN = 2,
+    DNN_TYPE_INT64 = 3,
+    DNN_TYPE_FLOAT = 4,
+    DNN_TYPE_POINTER = 6,
+    DNN_TYPE_HEURISTICS_MODE = 8,
+    DNN_TYPE_POINTWISE_MODE = 14,
+    DNN_TYPE_DESCRIPTOR = 15,
+    DNN_TYPE_REDUCTION = 18,
+
+    DNN_ADD = 0,
+    DNN_MUL = 1,
+    DNN_DIV = 6,
+    DNN_SUB = 9,
+    DNN_EXP = 13,
+    DNN_LOG = 15,
+    DNN_GREATER_EQUAL = 303,
+    DNN_INDEX = 501,
+    DNN_SELECT = 601,
+    DNN_REDUCE_ADD = 0,
+    DNN_REDUCE_MAX = 3,
+    DNN_HEURISTICS_A = 3,
+
+    DNN_AT_POINTWISE_MODE = 0,
+    DNN_AT_POINTWISE_COMPUTE = 1,
+    DNN_AT_POINTWISE_AXIS = 9,
+    DNN_AT_HEURISTICS_MODE = 200,
+    DNN_AT_HEURISTICS_GRAPH = 201,
+    DNN_AT_HEURISTICS_RESULTS = 202,
+    DNN_AT_PLAN_HANDLE = 400,
+    DNN_AT_PLAN_CONFIG = 401,
+    DNN_AT_PLAN_WORKSPACE = 402,
+    DNN_AT_OPERATION_POINTWISE = 750,
+    DNN_AT_OPERATION_POINTWISE_X = 751,
+    DNN_AT_OPERATION_POINTWISE_B = 752,
+    DNN_AT_OPERATION_POINTWISE_Y = 753,
+    DNN_AT_OPERATION_POINTWISE_ALPHA1 = 754,
+    DNN_AT_OPERATION_POINTWISE_ALPHA2 = 755,
+    DNN_AT_OPERATION_POINTWISE_T = 758,
+    DNN_AT_GRAPH_HANDLE = 800,
+    DNN_AT_GRAPH_OPERATIONS = 801,
+    DNN_AT_TENSOR_ALIGNMENT = 900,
+    DNN_AT_TENSOR_TYPE = 901,
+    DNN_AT_TENSOR_DIMS = 902,
+    DNN_AT_TENSOR_STRIDES = 903,
+    DNN_AT_TENSOR_ID = 906,
+    DNN_AT_TENSOR_VIRTUAL = 907,
+    DNN_AT_TENSOR_BY_VALUE = 908,
+    DNN_AT_PACK_IDS = 1000,
+    DNN_AT_PACK_POINTERS = 1001,
+    DNN_AT_PACK_WORKSPACE = 1003,
+    DNN_AT_MATMUL_COMPUTE = 1500,
+    DNN_AT_OPERATION_MATMUL_A = 1520,
+    DNN_AT_OPERATION_MATMUL_B = 1521,
+    DNN_AT_OPERATION_MATMUL_C = 1522,
+    DNN_AT_OPERATION_MATMUL = 1523,
+    DNN_AT_REDUCTION_OPERATOR = 1600,
+    DNN_AT_REDUCTION_COMPUTE = 1601,
+    DNN_AT_REDUCTION_DETERMINISTIC = 1602,
+    DNN_AT_OPERATION_REDUCTION_X = 1610,
+    DNN_AT_OPERATION_REDUCTION_Y = 1611,
+    DNN_AT_OPERATION_REDUCTION = 1612
+};
+
+typedef struct dnn_algorithm {
+    int algorithm, status;
+    float time;
+    size_t memory;
+    int determinism, math, reserved[3];
+} dnn_algorithm;
+
+struct kb_cudnn {
+    void *library, *handle;
+#define DNN(field, symbol, result, params) result(*field) params;
+#include "cudnn.def"
+#undef DNN
+};
+
+zc_status kb_cudnn_check(const struct kb_cudnn *dnn, int code, const char *what, zc_diag *diag);
+
+#endif

@@ -1,0 +1,84 @@
+/* Random numbers: a pool of each element type, which every tensor takes its values from, beginning
+ * at a place of its own. So a value is known on the host without a copy of the tensor there, and
+ * device memory is filled by the device. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "bench.h"
+
+static const struct {
+    zc_dtype dtype;
+    float scale;
+} kinds[KB_POOLS] = {[KB_F16] = {ZC_F16, 1},
+                     [KB_BF16] = {ZC_BF16, 1},
+                     [KB_F32] = {ZC_F32, 1},
+                     [KB_F16_W] = {ZC_F16, 0x1p-5f},
+                     [KB_BF16_W] = {ZC_BF16, 0x1p-5f}};
+
+static uint64_t next(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
+    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+    return z ^ z >> 31;
+}
+
+static float normal(uint64_t *state)
+{
+    double u = ((double)(next(state) >> 11) + 1) * 0x1p-53,
+           v = (double)(next(state) >> 11) * 0x1p-53;
+    return (float)(sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
+}
+
+zc_status kb_pools_make(kb_pools *p, zc_diag *diag)
+{
+    uint64_t state = 1;
+    *p = (kb_pools){0};
+    for (int k = 0; k < KB_POOLS; k++) {
+        p->raw[k] = zc_calloc(KB_POOL, zc_dtype_bits(kinds[k].dtype) / 8);
+        p->value[k] = zc_calloc(KB_POOL, sizeof(float));
+        if (!p->raw[k] || !p->value[k]) return zc_fail_nomem(diag, "random numbers", KB_POOL * 6);
+    }
+    for (int64_t i = 0; i < KB_POOL; i++) {
+        /* All of them f16's numbers, so that f32 has what an image of f16 has. */
+        float v = zc_f16_to_f32(zc_f32_to_f16(normal(&state)));
+        for (int k = 0; k < KB_POOLS; k++) {
+            zc_store_f64(kinds[k].dtype, p->raw[k], i, (double)(v * kinds[k].scale));
+            p->value[k][i] = (float)zc_load_f64(kinds[k].dtype, p->raw[k], i);
+        }
+    }
+    return ZC_OK;
+}
+
+void kb_pools_free(kb_pools *p)
+{
+    for (int k = 0; k < KB_POOLS; k++) {
+        free(p->raw[k]);
+        free(p->value[k]);
+    }
+    *p = (kb_pools){0};
+}
+
+kb_pool_kind kb_pool_of(const kb_tensor *t)
+{
+    if (t->dtype == ZC_F32) return KB_F32;
+    if (t->dtype == ZC_BF16) return t->weight ? KB_BF16_W : KB_BF16;
+    return t->weight ? KB_F16_W : KB_F16;
+}
+
+int64_t kb_place(kb_role role, int copy)
+{
+    return ((int64_t)role * 1299709 + (int64_t)copy * 611953) % KB_POOL;
+}
+
+void kb_values(const kb_pools *p, const kb_tensor *t, kb_role role, int copy, void *out)
+{
+    const char *pool = p->raw[kb_pool_of(t)];
+    size_t size = zc_dtype_bits(t->dtype) / 8;
+    for (int64_t done = 0, at = kb_place(role, copy), n; done < t->count; done += n, at = 0) {
+        n = t->count - done < KB_POOL - at ? t->count - done : KB_POOL - at;
+        memcpy((char *)out + (size_t)done * size, pool + (size_t)at * size, (size_t)n * size);
+    }
+}

@@ -86,7 +86,7 @@ static void check_arity(zc_rl_checker *c, zc_rl_pat *p)
     const zc_op_info *info = zc_op_get(p->op);
     int own = p->pointwise ? p->pointwise->params.n : p->kernel ? p->kernel->params.n : -1;
     int least = own >= 0 ? own : info->min_in, most = own >= 0 ? own : info->max_in;
-    int single = count_single(p);
+    int single = c->in_each ? p->args.n : count_single(p);
     bool has_any = single < p->args.n;
     if (has_any && own >= 0) {
         zc_rl_fault(c, p->loc, "operands of a definition are named one by one");
@@ -95,6 +95,10 @@ static void check_arity(zc_rl_checker *c, zc_rl_pat *p)
     if (info->flags & ZC_OPF_ASSOCIATIVE && !c->in_kernel && (has_any || single > 2)) {
         p->is_chain = true;
         if (p->base) zc_rl_fault(c, p->loc, "a repeated operation has no more operands than two");
+        return;
+    }
+    if (has_any && most < ZC_VARIADIC) {
+        zc_rl_fault(c, p->loc, "dots stand in an operation with any number of operands");
         return;
     }
     if (has_any && single <= most) return; /* counted when a rule is applied */

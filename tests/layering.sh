@@ -18,13 +18,14 @@ allowed() {
     ir) may="base op" ;;
     import) may="base op ir" ;;
     rules) may="base op ir cpu import" ;;
+    prover) may="base op ir cpu rules" ;;
     passes) may="base op ir cpu rules" ;;
     precision) may="base op ir passes" ;;
     program) may="base op ir planfile" ;;
     codegen) may="base op planfile cuda kernels" ;;
     tune) may="base op ir planfile cuda kernels codegen runtime abi" ;;
-    driver) may="base op cpu codegen cuda kernels ir import passes planfile precision program rules tune" ;;
-    cli) may="base op io media ir import passes precision rules planfile cuda kernels runtime driver tune" ;;
+    driver) may="base op cpu codegen cuda kernels ir import passes planfile precision program prover rules tune" ;;
+    cli) may="base op io media ir import passes precision prover rules planfile cuda kernels runtime driver tune" ;;
     *) return 1 ;;
     esac
 }

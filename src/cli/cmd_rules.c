@@ -8,6 +8,7 @@
 #include "cli/model.h"
 #include "driver/compile.h"
 #include "driver/trial.h"
+#include "prover/prover.h"
 
 typedef struct options {
     bool quiet, all;

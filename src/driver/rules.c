@@ -2,6 +2,7 @@
 
 #include "cuda/device.h"
 #include "driver/trial.h"
+#include "prover/prover.h"
 
 /* Of the check's samples; any number serves. */
 #define SEED 1

@@ -9,6 +9,7 @@
 #include "driver/trial.h"
 #include "op/sizes.h"
 #include "passes/query.h"
+#include "prover/prover.h"
 #include "tune/same.h"
 
 /* Of symbolic dimensions without a profile. */

@@ -123,7 +123,9 @@ enum {
     ZC_OPF_EPILOGUE = 1 << 11,     /* has attribute `epilogue`: see zc_op_epilogue */
     ZC_OPF_PROLOGUE = 1 << 12,     /* has attribute `prologue`, too: see zc_op_prologue */
     ZC_OPF_WIDENS = 1 << 13,       /* the epilogue may make f32 of input 0's type: then x0 is f32 */
-    ZC_OPF_SUMS = 1 << 14          /* the plain result is i32, of which the epilogue may make f32 */
+    ZC_OPF_SUMS = 1 << 14,         /* the plain result is i32, of which the epilogue may make f32 */
+    ZC_OPF_ASSOCIATIVE = 1 << 15   /* of two operands of one kind; of more, the order of doing it
+                                    makes no difference but rounding */
 };
 
 #define ZC_VARIADIC 1000000

@@ -279,6 +279,7 @@ static zc_status try_rule(engine *e, uint32_t rule, zc_nid n, zc_nid *next, bool
 {
     zc_rule_stats *s = e->report ? &e->report->stats[rule] : NULL;
     e->m->best = 0;
+    e->m->best_complete = false;
     if (s) s->tried++;
     bool matched = zc_rl_match_at(e->m, e->r->rules.data[rule], n);
     e->steps[rule] += e->m->steps;

@@ -7,7 +7,7 @@
 #include "rules/rules.h"
 
 /* Bounds on one rule; the matcher's recursion is bounded by them. */
-#define ZC_RL_NODES_MAX 64
+#define ZC_RL_NODES_MAX 128
 #define ZC_RL_VARS_MAX  128
 #define ZC_RL_STMTS_MAX 64
 #define ZC_RL_LIST_MAX  64 /* conditions too, which masks count on */
@@ -15,6 +15,8 @@
 #define ZC_RL_NAME_MAX  128
 /* Repetitions of one operation, and operands that one name collects. */
 #define ZC_RL_REPEAT_MAX 16
+/* Operands with dots behind them in one operation. */
+#define ZC_RL_RUNS_MAX 4
 /* Rules, and scalar definitions, in one set. */
 #define ZC_RL_RULES_MAX 4096
 /* Tuning parameters of a kernel, and the longest file of CUDA source. */
@@ -95,7 +97,8 @@ typedef enum zc_rl_pat_kind {
     ZC_RP_ABSENT, /* _: an operand left out */
     ZC_RP_NODE,
     ZC_RP_ALT,
-    ZC_RP_LIST /* emit only: a constant vector of integers */
+    ZC_RP_LIST, /* emit only: a constant vector of integers */
+    ZC_RP_REST  /* ...: operands that are not named */
 } zc_rl_pat_kind;
 
 enum {
@@ -114,6 +117,14 @@ typedef struct zc_rl_attr {
     int field;
 } zc_rl_attr;
 
+/* What `name...` stands for: a value of each repetition, with a name of its own. */
+typedef struct zc_rl_collected {
+    const char *text;
+    zc_rl_loc loc;
+    int count, group;
+    int var; /* LIST, when checked; before, -1 */
+} zc_rl_collected;
+
 typedef struct zc_rl_pat zc_rl_pat;
 struct zc_rl_pat {
     zc_rl_pat_kind kind;
@@ -127,26 +138,35 @@ struct zc_rl_pat {
     zc_rl_expr *computed; /* NUM in emit: the number is this one's value; or NULL */
     zc_rl_list args;      /* NODE, ALT: patterns; LIST: expressions */
     zc_rl_list attrs;     /* NODE */
-    bool rest;            /* NODE: more operands may follow */
+    bool rest;            /* NODE: more operands may follow, however many */
     bool any_attrs;       /* NODE: attributes not named may have any value */
     bool optional;        /* NODE */
     int least, most;      /* NODE: how often it is repeated; 1, 1 of an ordinary one */
-    bool spread;          /* NAME...: all that it collects */
+    bool spread;          /* written with dots behind it: any number of operands */
+    /* Found by the expander: */
+    zc_rl_collected *of; /* NAME: what it is one of, or NULL */
+    int run;             /* an operand of any number: which of its operation's such runs, from 1 */
+    bool is_copy;        /* NODE: written once, like the copy before it */
+    bool is_extra;       /* NODE: what is repeated may be without it */
+    int repetition;      /* NODE: what it is a copy for, or 0, */
+    const zc_rl_pat *origin; /* and of what */
     /* Found by the checker: */
     int var; /* NAME */
     zc_op op;
     const struct zc_rl_pointwise *pointwise; /* NODE in emit */
     const struct zc_rl_kernel *kernel;       /* NODE in emit */
     int node;                                /* NODE: index among the rule's nodes */
-    int through;     /* optional or repeated NODE: operand that stands for it when absent */
+    int through;     /* optional or repeated NODE: operand that stands for it when absent, or -1 */
     zc_rl_pat *base; /* repeated NODE: what the innermost repetition is applied to */
-    bool is_inner;   /* repeated NODE: a repetition behind the first */
+    bool is_inner;   /* repeated operation: one behind the first */
+    bool is_chain;   /* NODE: of an associative operation, with any or more than two operands */
+    int links;       /* chain: the first of the args.n - 2 nodes for operations behind the last */
+    bool is_link;    /* one of these */
     int like;        /* NODE in emit with `{ ... }`: that of match whose attributes it has; or -1 */
     int choice,
         branch;     /* NODE: the outermost ( | ) that it stands in, from 1, and where; 0: none */
     int twin;       /* NODE: the first one that says the same, itself included */
     bool is_nested; /* NODE: an operand, which no statement names */
-    int loose;      /* NODE: operands from here on may be missing; -1: none */
     int outs[8], nouts; /* NODE: variables of its results; -1: `_` */
 };
 
@@ -154,6 +174,7 @@ typedef struct zc_rl_stmt {
     zc_rl_loc loc;
     zc_rl_list outs; /* NAME or ABSENT patterns */
     zc_rl_pat *pat;
+    bool is_repeated; /* of a repetition of a named pattern */
 } zc_rl_stmt;
 
 /* ---- definitions ---- */
@@ -176,8 +197,8 @@ typedef struct zc_rl_var {
     bool is_output;          /* defined on both sides */
     int uses;                /* mentions beside the one that binds */
     uint64_t where, of_data; /* by condition: does it speak of this, and of its elements? */
-    /* LIST: its values, in the order in which the graph computes with them; lists of one repetition
-     * have the same group. */
+    /* LIST: its values, in the order in which the graph computes with them; lists that are
+     * collected together have the same group. */
     int first, count, group;
     bool is_listed; /* one of them */
 } zc_rl_var;

@@ -53,11 +53,8 @@ static void merge_kinds(zc_rl_checker *c, zc_rl_var *v, const zc_rl_pat *p)
 
 static void match_name(zc_rl_checker *c, zc_rl_pat *p)
 {
+    if (p->of && !zc_rl_add_collected(c, p->of)) return;
     int var = zc_rl_var_find(c->rule, p->text);
-    if (p->spread) {
-        zc_rl_fault(c, p->loc, "'%s...' stands among the operands of an operation", p->text);
-        return;
-    }
     if (var >= 0) {
         if (c->rule->vars[var].kind == ZC_RV_ATTR)
             zc_rl_fault(c, p->loc, "'%s' is an attribute", p->text);
@@ -74,18 +71,6 @@ static void match_name(zc_rl_checker *c, zc_rl_pat *p)
     merge_kinds(c, &c->rule->vars[var], p);
     if (c->rule->vars[var].stmt >= 0 && (c->rule->vars[var].flags & ZC_RC_CONST))
         zc_rl_fault(c, p->loc, "'%s' is computed, so it is no constant", p->text);
-}
-
-/* The operand that an optional operation passes on when it is not there. */
-static int through(const zc_rl_pat *p)
-{
-    for (int i = 0; i < p->args.n; i++) {
-        const zc_rl_pat *a = zc_rl_pat_at(&p->args, i);
-        if (a->kind == ZC_RP_NODE || a->kind == ZC_RP_ALT ||
-            (a->kind == ZC_RP_NAME && !(a->flags & ZC_RC_CONST)))
-            return i;
-    }
-    return -1;
 }
 
 /* ---- the same operation twice ---- */
@@ -117,9 +102,8 @@ static bool same_attrs(const zc_rl_pat *a, const zc_rl_pat *b)
 /* Do both say the same, so that one operation can be both? */
 static bool same_pat(const zc_rl_pat *a, const zc_rl_pat *b)
 {
-    bool is_plain = !a->optional && !b->optional && a->most == 1 && b->most == 1;
-    if (a->kind != b->kind || !is_plain || a->spread || b->spread || a->rest != b->rest)
-        return false;
+    bool is_plain = !a->optional && !b->optional && !a->base && !b->base && !a->run && !b->run;
+    if (a->kind != b->kind || !is_plain || a->rest != b->rest) return false;
     if (a->kind == ZC_RP_ABSENT) return true;
     if (a->kind == ZC_RP_NUM) return a->num == b->num && a->tol == b->tol;
     if (a->kind == ZC_RP_NAME) return strcmp(a->text, b->text) == 0;
@@ -137,31 +121,66 @@ static int twin_of(const zc_rl_rule *rule, const zc_rl_pat *p)
     return p->node;
 }
 
-static void match_node(zc_rl_checker *c, zc_rl_pat *p)
+static bool add_node(zc_rl_checker *c, zc_rl_pat *p)
 {
     zc_rl_rule *rule = c->rule;
     if (rule->nnodes == ZC_RL_NODES_MAX) {
         zc_rl_fault(c, p->loc, "too many operations in match (need at most %d)", ZC_RL_NODES_MAX);
-        return;
+        return false;
     }
-    p->node = rule->nnodes;
+    p->node = p->twin = rule->nnodes;
     rule->nodes[rule->nnodes++] = p;
     p->choice = c->choice;
     p->branch = c->branch;
+    return true;
+}
+
+/* A chain of n operands takes n - 1 operations: the last is the pattern's own. */
+static void add_links(zc_rl_checker *c, zc_rl_pat *p)
+{
+    p->links = c->rule->nnodes;
+    for (int i = 0; i < p->args.n - 2; i++) {
+        zc_rl_pat *link = zc_rl_new(c->r, sizeof *link);
+        if (!link) return;
+        *link = (zc_rl_pat){.kind = ZC_RP_NODE,
+                            .loc = p->loc,
+                            .text = p->text,
+                            .op = p->op,
+                            .through = -1,
+                            .like = -1,
+                            .is_copy = true,
+                            .is_link = true};
+        if (!add_node(c, link)) return;
+        c->rule->nsure += !zc_rl_has_runs(p);
+    }
+}
+
+static void match_operands(zc_rl_checker *c, zc_rl_pat *p)
+{
+    for (int i = 0; i < p->args.n; i++) {
+        zc_rl_pat *a = zc_rl_pat_at(&p->args, i);
+        bool passes = p->optional && i == p->through;
+        c->optional += (a->run > 0) - passes;
+        match_pat(c, a);
+        c->optional -= (a->run > 0) - passes;
+    }
+}
+
+static void match_node(zc_rl_checker *c, zc_rl_pat *p)
+{
+    zc_rl_rule *rule = c->rule;
+    if (!add_node(c, p)) return;
     p->is_nested = p != zc_rl_stmt_at(&rule->match, c->stmt)->pat;
     p->twin = twin_of(rule, p);
-    rule->nsure += !p->is_inner || !p->optional;
-    if (!p->is_inner) p->through = p->optional ? through(p) : -1;
-    if (p->optional && p->through < 0)
+    rule->nsure += !p->is_extra;
+    if (!p->base) p->through = p->optional ? zc_rl_through(p) : -1;
+    if (p->optional && !p->base && p->through < 0)
         zc_rl_fault(c, p->loc, "an optional operation needs an operand that is no constant");
+    if (zc_rl_check_op(c, p) && p->is_chain) add_links(c, p);
+    /* What a named pattern is repeated on is there in any case. */
+    if (p->base && p->through < 0) match_pat(c, p->base);
     c->optional += p->optional;
-    if (!p->is_inner && zc_rl_check_op(c, p)) zc_rl_write_out(c, p);
-    for (int i = 0; i < p->args.n; i++) {
-        bool passes = p->optional && i == p->through;
-        c->optional -= passes;
-        match_pat(c, zc_rl_pat_at(&p->args, i));
-        c->optional += passes;
-    }
+    match_operands(c, p);
     c->optional -= p->optional;
 }
 
@@ -180,6 +199,10 @@ static void match_choice(zc_rl_checker *c, zc_rl_pat *p)
 
 static void match_pat(zc_rl_checker *c, zc_rl_pat *p)
 {
+    if (p->spread) {
+        zc_rl_fault(c, p->loc, "dots stand among the operands of an operation");
+        return;
+    }
     switch (p->kind) {
     case ZC_RP_NAME:
         match_name(c, p);
@@ -199,6 +222,7 @@ static void match_pat(zc_rl_checker *c, zc_rl_pat *p)
                         "a computed number stands in emit only; match a name and compare value()");
         break;
     case ZC_RP_ABSENT:
+    case ZC_RP_REST:
         break;
     }
 }
@@ -247,6 +271,16 @@ static void match_stmt(zc_rl_checker *c, zc_rl_stmt *st)
 
 static void emit_pat(zc_rl_checker *c, zc_rl_pat *p);
 
+/* What one operand with dots behind it is made from is collected together. */
+static void join_group(zc_rl_checker *c, const zc_rl_pat *p, const zc_rl_var *v)
+{
+    if (c->list < 0)
+        c->list = p->var;
+    else if (c->rule->vars[c->list].group != v->group)
+        zc_rl_fault(c, p->loc, "'%s' and '%s' are not collected together", p->text,
+                    c->rule->vars[c->list].name);
+}
+
 static void emit_name(zc_rl_checker *c, zc_rl_pat *p)
 {
     int var = zc_rl_var_find(c->rule, p->text);
@@ -261,11 +295,29 @@ static void emit_name(zc_rl_checker *c, zc_rl_pat *p)
     if (v->kind == ZC_RV_ATTR) zc_rl_fault(c, p->loc, "'%s' is an attribute", p->text);
     if (v->kind == ZC_RV_LIST && !p->spread)
         zc_rl_fault(c, p->loc, "'%s' stands for several values (need %s...)", p->text, p->text);
+    if (v->kind == ZC_RV_LIST && c->in_each) join_group(c, p, v);
     if (v->kind != ZC_RV_LIST && p->spread)
         zc_rl_fault(c, p->loc, "'%s' stands for one value, without the dots", p->text);
     if (v->is_output && v->emit < 0)
         zc_rl_fault(c, p->loc, "'%s' is used before emit defines it", p->text);
     if (v->stmt >= 0 && v->emit < 0) v->flags |= ZC_RC_SHARED; /* it stays */
+}
+
+/* Behind other patterns than names, dots make one for each of what is collected. */
+static void emit_operand(zc_rl_checker *c, zc_rl_pat *p)
+{
+    if (!p->spread || p->kind == ZC_RP_NAME) {
+        emit_pat(c, p);
+        return;
+    }
+    if (c->in_each) zc_rl_fault(c, p->loc, "dots within dots stand behind names");
+    c->in_each = true;
+    c->list = -1;
+    emit_pat(c, p);
+    c->in_each = false;
+    p->var = c->list;
+    if (p->var < 0)
+        zc_rl_fault(c, p->loc, "dots behind what collects nothing (need dots behind a name in it)");
 }
 
 static void emit_pat(zc_rl_checker *c, zc_rl_pat *p)
@@ -276,7 +328,7 @@ static void emit_pat(zc_rl_checker *c, zc_rl_pat *p)
         break;
     case ZC_RP_NODE:
         zc_rl_check_op(c, p);
-        for (int i = 0; i < p->args.n; i++) emit_pat(c, zc_rl_pat_at(&p->args, i));
+        for (int i = 0; i < p->args.n; i++) emit_operand(c, zc_rl_pat_at(&p->args, i));
         break;
     case ZC_RP_ALT:
         zc_rl_fault(c, p->loc, "alternatives stand in match only");
@@ -291,6 +343,9 @@ static void emit_pat(zc_rl_checker *c, zc_rl_pat *p)
             zc_rl_fault(c, p->loc, "the numbers of a meaning are written out");
         else if (p->computed)
             zc_rl_check_expr_is(c, p->computed, ZC_RT_NUM);
+        break;
+    case ZC_RP_REST:
+        zc_rl_fault(c, p->loc, "'...' stands in match only");
         break;
     case ZC_RP_ABSENT:
         break;
@@ -324,8 +379,6 @@ static void emit_stmt(zc_rl_checker *c, zc_rl_stmt *st)
                                                 : 1;
     if (most > (int)ZC_COUNTOF(p->outs)) most = (int)ZC_COUNTOF(p->outs);
     if (p->kind == ZC_RP_ABSENT) zc_rl_fault(c, p->loc, "a statement of emit needs a value");
-    if (p->spread)
-        zc_rl_fault(c, p->loc, "'%s...' stands among the operands of an operation", p->text);
     if (st->outs.n > most) {
         zc_rl_fault(c, st->loc, "too many results (got %d, need at most %d)", st->outs.n, most);
         return;
@@ -403,7 +456,8 @@ static bool reach_more(reach *r)
 {
     zc_rl_rule *rule = r->c->rule;
     for (int i = rule->match.n - 1; i >= 0; i--) {
-        int pivot = r->stmt[i] ? -1 : pivot_of(r, i);
+        bool is_taken = r->stmt[i] || zc_rl_stmt_at(&rule->match, i)->is_repeated;
+        int pivot = is_taken ? -1 : pivot_of(r, i);
         if (pivot < 0) continue;
         rule->extra[rule->nextra].stmt = i;
         rule->extra[rule->nextra++].pivot = pivot;
@@ -422,10 +476,13 @@ static void check_connection(zc_rl_checker *c)
     reach_stmt(&r, rule->root);
     while (reach_more(&r)) {
     }
-    for (int i = 0; i < rule->match.n; i++)
+    for (int i = 0; i < rule->match.n; i++) {
+        const zc_rl_stmt *st = zc_rl_stmt_at(&rule->match, i);
         if (!r.stmt[i])
-            zc_rl_fault(c, zc_rl_stmt_at(&rule->match, i)->loc,
-                        "this statement shares no value with the others");
+            zc_rl_fault(c, st->loc,
+                        st->is_repeated ? "what a repeated pattern computes is part of its result"
+                                        : "this statement shares no value with the others");
+    }
 }
 
 /* Can the root be any value at all? Then nothing says where to look. */
@@ -447,6 +504,7 @@ static bool is_open(const zc_rl_rule *rule, const zc_rl_pat *p, int depth)
     case ZC_RP_NUM:
     case ZC_RP_ABSENT:
     case ZC_RP_LIST:
+    case ZC_RP_REST:
         return true;
     }
     return true;

@@ -19,6 +19,8 @@ typedef struct zc_rl_checker {
     int list;                    /* the list that it speaks of, or -1 */
     int calls;                   /* of patterns, so far */
     int copies;                  /* parts that definitions made, so far */
+    int groups;                  /* of names that collect together, so far */
+    bool in_each;                /* emit: an operand with dots behind it */
 } zc_rl_checker;
 
 /* An error of the rule in work. */
@@ -49,8 +51,13 @@ zc_rl_type zc_rl_attr_type(zc_attr_kind kind);
 
 /* An operation with its attributes, on either side. false: the operation is unknown. */
 bool zc_rl_check_op(zc_rl_checker *c, zc_rl_pat *p);
-/* Of match, after that: repetitions and collected operands become ordinary patterns. */
-void zc_rl_write_out(zc_rl_checker *c, zc_rl_pat *p);
+/* May some of its operands be any number? */
+bool zc_rl_has_runs(const zc_rl_pat *p);
+/* The operand that takes the operation's place when that is missing: the first that is no constant;
+ * or -1. */
+int zc_rl_through(const zc_rl_pat *p);
+/* The variables of `name...` for all that it collects, and for each. false: reported. */
+bool zc_rl_add_collected(zc_rl_checker *c, zc_rl_collected *of);
 
 /* A scalar definition: its parameters and expression. */
 void zc_rl_check_pointwise(zc_rules *r, zc_rl_pointwise *p);

@@ -65,29 +65,43 @@ static bool find_op(zc_rl_checker *c, zc_rl_pat *p)
 
 /* ---- arity ---- */
 
-/* Operands that stand for any number of them; in a repeated operation each stands for one. */
-static int count_spread(const zc_rl_pat *p)
+bool zc_rl_has_runs(const zc_rl_pat *p)
+{
+    for (int i = 0; i < p->args.n; i++)
+        if (zc_rl_pat_at(&p->args, i)->run) return true;
+    return false;
+}
+
+/* Operands that stand for one each. */
+static int count_single(const zc_rl_pat *p)
 {
     int n = 0;
-    for (int i = 0; p->most == 1 && i < p->args.n; i++) n += zc_rl_pat_at(&p->args, i)->spread;
+    for (int i = 0; i < p->args.n; i++)
+        n += !zc_rl_pat_at(&p->args, i)->run && !zc_rl_pat_at(&p->args, i)->spread;
     return n;
 }
 
-static void check_arity(zc_rl_checker *c, const zc_rl_pat *p)
+static void check_arity(zc_rl_checker *c, zc_rl_pat *p)
 {
     const zc_op_info *info = zc_op_get(p->op);
     int own = p->pointwise ? p->pointwise->params.n : p->kernel ? p->kernel->params.n : -1;
     int least = own >= 0 ? own : info->min_in, most = own >= 0 ? own : info->max_in;
-    int spread = count_spread(p);
-    if (p->rest && c->in_emit) {
-        zc_rl_fault(c, p->loc, "'...' stands in match only");
-        return;
-    }
-    if (spread && own >= 0) {
+    int single = c->in_each ? p->args.n : count_single(p);
+    bool has_any = single < p->args.n;
+    if (has_any && own >= 0) {
         zc_rl_fault(c, p->loc, "operands of a definition are named one by one");
         return;
     }
-    if (spread && p->args.n - spread <= most) return; /* counted when a rule is applied */
+    if (info->flags & ZC_OPF_ASSOCIATIVE && !c->in_kernel && (has_any || single > 2)) {
+        p->is_chain = true;
+        if (p->base) zc_rl_fault(c, p->loc, "a repeated operation has no more operands than two");
+        return;
+    }
+    if (has_any && most < ZC_VARIADIC) {
+        zc_rl_fault(c, p->loc, "dots stand in an operation with any number of operands");
+        return;
+    }
+    if (has_any && single <= most) return; /* counted when a rule is applied */
     if (p->args.n <= most && (p->args.n >= least || p->rest)) return;
     if (least == most)
         zc_rl_fault(c, p->loc, "wrong number of operands of %s (got %d, need %d)", p->text,
@@ -219,7 +233,7 @@ static int count_open(const zc_rl_rule *rule, zc_op op, int *which)
     int n = 0;
     for (int i = 0; i < rule->nnodes; i++) {
         const zc_rl_pat *p = rule->nodes[i];
-        if (!p->any_attrs || p->is_inner || (op != ZC_OP_NONE && p->op != op)) continue;
+        if (!p->any_attrs || p->is_copy || (op != ZC_OP_NONE && p->op != op)) continue;
         bool is_other = last && p->op == last->op && p->choice && p->choice == last->choice &&
                         p->branch != last->branch;
         if (!last) *which = i;

@@ -100,7 +100,7 @@ static bool fits_args(fit *f, const zc_rl_pat *g, const zc_rl_pat *s, bool swapp
 static bool fits_node(fit *f, const zc_rl_pat *g, const zc_rl_pat *s, int depth)
 {
     if (s->kind != ZC_RP_NODE || g->op != s->op || g->pointwise != s->pointwise) return false;
-    if (g->optional || s->optional) return false;
+    if (g->optional || s->optional || zc_rl_has_runs(g) || zc_rl_has_runs(s)) return false;
     if (g->args.n != s->args.n && !(g->rest && g->args.n <= s->args.n)) return false;
     if (s->rest && !g->rest) return false;
     if (!fits_attrs(f, g, s)) return false;

@@ -280,8 +280,7 @@ zc_rl_pat *zc_rl_make_pat(zc_rl_scan *s, zc_rl_loc loc, zc_rl_pat_kind kind)
                          .most = 1,
                          .var = -1,
                          .node = -1,
-                         .like = -1,
-                         .loose = -1};
+                         .like = -1};
     return p;
 }
 
@@ -295,9 +294,8 @@ zc_rl_pat *zc_rl_make_value(zc_rl_scan *s, zc_rl_loc loc, const char *text, zc_r
     return p;
 }
 
-zc_rl_pat *zc_rl_make_spread(zc_rl_scan *s, zc_rl_loc loc, const char *text, zc_rl_kinds kinds)
+zc_rl_pat *zc_rl_add_dots(zc_rl_pat *p)
 {
-    zc_rl_pat *p = zc_rl_make_value(s, loc, text, kinds);
     if (p) p->spread = true;
     return p;
 }
@@ -363,13 +361,12 @@ zc_rl_pat *zc_rl_make_alt(zc_rl_scan *s, zc_rl_loc loc, const zc_rl_list *items)
 }
 
 zc_rl_pat *zc_rl_make_call(zc_rl_scan *s, zc_rl_loc loc, const char *text, const zc_rl_list *args,
-                           bool rest, const zc_rl_braces *braces, zc_rl_times times)
+                           const zc_rl_braces *braces, zc_rl_times times)
 {
     zc_rl_pat *p = zc_rl_make_pat(s, loc, ZC_RP_NODE);
     if (!p) return NULL;
     p->text = text;
     p->args = copy_list(args);
-    p->rest = rest;
     p->optional = times.least == 0;
     p->least = times.least;
     p->most = times.most;

@@ -92,9 +92,9 @@ zc_rl_pat *zc_rl_make_computed(zc_rl_scan *s, zc_rl_loc loc, zc_rl_expr *e);
 zc_rl_pat *zc_rl_make_vector(zc_rl_scan *s, zc_rl_loc loc, const zc_rl_list *items);
 zc_rl_pat *zc_rl_make_alt(zc_rl_scan *s, zc_rl_loc loc, const zc_rl_list *items);
 zc_rl_pat *zc_rl_make_call(zc_rl_scan *s, zc_rl_loc loc, const char *text, const zc_rl_list *args,
-                           bool rest, const zc_rl_braces *braces, zc_rl_times times);
-/* `name: kinds...` */
-zc_rl_pat *zc_rl_make_spread(zc_rl_scan *s, zc_rl_loc loc, const char *text, zc_rl_kinds kinds);
+                           const zc_rl_braces *braces, zc_rl_times times);
+/* `pattern...` */
+zc_rl_pat *zc_rl_add_dots(zc_rl_pat *p);
 /* `*least..most` */
 zc_rl_times zc_rl_make_times(zc_rl_scan *s, zc_rl_loc loc, zc_rl_number least, zc_rl_number most);
 /* op -1: written with a single =. */

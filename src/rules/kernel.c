@@ -147,6 +147,7 @@ static void put_operand(writer *w, const zc_rl_pat *a, int nested)
         break;
     case ZC_RP_ABSENT:
     case ZC_RP_ALT:
+    case ZC_RP_REST:
         zc_buf_puts(&w->out, "_ ");
         break;
     }
@@ -264,5 +265,22 @@ bool zc_rules_emits(const zc_rules *r, size_t i, size_t k)
     const zc_rl_list *emit = &r->rules.data[i]->emit;
     for (int s = 0; s < emit->n; s++)
         if (emits(zc_rl_stmt_at(emit, s)->pat, r->kernels.data[k])) return true;
+    return false;
+}
+
+/* ---- which rules emit them ---- */
+
+static bool has_kernel(const zc_rl_pat *p)
+{
+    for (int i = 0; p->kind == ZC_RP_NODE && i < p->args.n; i++)
+        if (has_kernel(zc_rl_pat_at(&p->args, i))) return true;
+    return p->kernel != NULL;
+}
+
+bool zc_rules_has_kernels(const zc_rules *r, size_t i)
+{
+    const zc_rl_list *emit = &r->rules.data[i]->emit;
+    for (int k = 0; k < emit->n; k++)
+        if (has_kernel(zc_rl_stmt_at(emit, k)->pat)) return true;
     return false;
 }

@@ -63,10 +63,22 @@ bool zc_rl_push(zc_rules *r, zc_rl_list *list, void *item)
 
 /* ---- messages ---- */
 
+/* Copies of what is written once say the same. */
+static bool is_known(const zc_rules *r, int file, zc_rl_loc loc, const char *text)
+{
+    for (size_t i = r->messages.len; i-- > 0;) {
+        const zc_rl_message *m = &r->messages.data[i];
+        if (m->file == file && m->loc.line == loc.line && m->loc.col == loc.col &&
+            strcmp(m->text, text) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void add_message(zc_rules *r, bool is_error, int file, zc_rl_loc loc, const char *text)
 {
     zc_rl_message m = {.is_error = is_error, .file = file, .loc = loc};
-    if (r->messages.len >= MESSAGES_MAX) return;
+    if (r->messages.len >= MESSAGES_MAX || is_known(r, file, loc, text)) return;
     m.text = zc_arena_strdup(&r->arena, text);
     if (!m.text || !ZC_VEC_PUSH(&r->messages, m)) r->nomem = true;
 }

@@ -7,13 +7,26 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "rules/check.h"
 #include "rules/words.h"
 
 typedef struct goal goal;
+/* Operands that the patterns of an operation are still to be found for. */
+typedef struct placing {
+    const zc_rl_pat *p;
+    const zc_vid *v;
+    int n;
+    int at;                      /* in order: the first operand that is left */
+    int arg;                     /* the first pattern that is */
+    uint64_t used;               /* in any order: the operands that are not left */
+    uint8_t run[ZC_RL_RUNS_MAX]; /* and how many each run has */
+} placing;
+
 struct goal {
     const zc_rl_pat *pat;
     zc_vid v;
-    int out; /* which result of the pattern's operation v is */
+    int out;                /* which result of the pattern's operation v is */
+    const placing *placing; /* or NULL; with it, pat and v say nothing */
     const goal *next;
 };
 
@@ -25,6 +38,7 @@ static bool solve_extra(zc_rl_matcher *m, int k);
 /* Is a reason wanted that is found now? */
 static bool is_farthest(const zc_rl_matcher *m)
 {
+    if (m->count == m->best) return m->explain && m->is_complete && !m->best_complete;
     return m->explain && m->count > m->best;
 }
 
@@ -38,6 +52,7 @@ static bool miss(zc_rl_matcher *m, zc_nid at, const char *fmt, ...)
     zc_vsnprintf(m->why, sizeof m->why, fmt, args);
     va_end(args);
     m->best = m->count;
+    m->best_complete = m->is_complete;
     m->place = at;
     memcpy(m->best_node, m->node, sizeof m->node);
     return false;
@@ -51,19 +66,28 @@ static zc_nid producer_of(const zc_rl_matcher *m, zc_vid v)
 
 /* ---- bindings ---- */
 
-static bool fits_var(zc_rl_matcher *m, const zc_rl_var *var, zc_vid v)
+/* What the rule calls the variable: of a collected value, what it is collected by. */
+static const char *name_of(const zc_rl_matcher *m, int var)
 {
+    while (m->rule->vars[var].is_listed) var--;
+    return m->rule->vars[var].name;
+}
+
+static bool fits_var(zc_rl_matcher *m, int which, zc_vid v)
+{
+    const zc_rl_var *var = &m->rule->vars[which];
+    const char *name = name_of(m, which);
     const zc_value *value = zc_val(m->x->g, v);
     zc_nid at = producer_of(m, v);
     if (var->dtype != ZC_NONE && value->type.dtype != var->dtype)
-        return miss(m, at, "'%s' has another element type (got %s, need %s)", var->name,
+        return miss(m, at, "'%s' has another element type (got %s, need %s)", name,
                     zc_dtype_name(value->type.dtype), zc_dtype_name(var->dtype));
     if ((var->flags & ZC_RC_CONST) && !value->data)
-        return miss(m, at, "'%s' is not constant", var->name);
+        return miss(m, at, "'%s' is not constant", name);
     if (!(var->flags & ZC_RC_SCALAR)) return true;
     for (int i = 0; i < value->type.rank; i++)
-        if (!zc_dim_is(value->type.dims[i], 1)) return miss(m, at, "'%s' is no scalar", var->name);
-    return value->type.rank >= 0 || miss(m, at, "'%s' has an unknown rank", var->name);
+        if (!zc_dim_is(value->type.dims[i], 1)) return miss(m, at, "'%s' is no scalar", name);
+    return value->type.rank >= 0 || miss(m, at, "'%s' has an unknown rank", name);
 }
 
 static bool bind(zc_rl_matcher *m, int var, zc_vid v)
@@ -71,8 +95,8 @@ static bool bind(zc_rl_matcher *m, int var, zc_vid v)
     if (var < 0) return true;
     if (m->bound[var])
         return m->value[var] == v ||
-               miss(m, producer_of(m, v), "'%s' stands for two values", m->rule->vars[var].name);
-    if (!fits_var(m, &m->rule->vars[var], v)) return false;
+               miss(m, producer_of(m, v), "'%s' stands for two values", name_of(m, var));
+    if (!fits_var(m, var, v)) return false;
     m->bound[var] = true;
     m->value[var] = v;
     m->trail[m->ntrail++] = var;
@@ -176,6 +200,13 @@ static bool match_attrs(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n)
 
 /* ---- operations ---- */
 
+static bool is_taken(const zc_rl_matcher *m, zc_nid n)
+{
+    for (int i = 0; i < m->rule->nnodes; i++)
+        if (m->node[i] == n) return true;
+    return false;
+}
+
 static int operand_count(const zc_node *n)
 {
     int nin = n->nin;
@@ -190,11 +221,11 @@ static bool match_args(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n, bool swap
 {
     goal goals[ZC_RL_LIST_MAX];
     const zc_node *node = zc_node_at(m->x->g, n);
-    for (int k = p->args.n - 1 + (p->base != NULL); k >= 0; k--) {
+    bool is_repeated = p->base && p->through >= 0;
+    for (int k = p->args.n - 1 + is_repeated; k >= 0; k--) {
         bool goes_on = k == p->args.n;
         int i = goes_on ? p->through : k, at = swapped ? 1 - i : i;
-        if (p->base && !goes_on && i == p->through) continue;
-        if (p->loose >= 0 && i >= p->loose && i >= node->nin) continue;
+        if (is_repeated && !goes_on && i == p->through) continue;
         goals[i] = (goal){
             .pat = zc_rl_pat_at(&p->args, i), .v = at < node->nin ? node->in[at] : 0, .next = next};
         next = &goals[i];
@@ -211,18 +242,170 @@ static bool goes_on_second(const zc_rl_matcher *m, const zc_rl_pat *p, const zc_
         zc_nid n = producer_of(m, node->in[i]);
         goes_on[i] = n && zc_node_at(m->x->g, n)->op == p->op;
     }
-    return p->base && !goes_on[p->through] && goes_on[1 - p->through];
+    return !goes_on[p->through] && goes_on[1 - p->through];
+}
+
+/* ---- any number of operands ---- */
+
+static int end_of_run(const zc_rl_pat *p, int arg)
+{
+    int run = zc_rl_pat_at(&p->args, arg)->run;
+    while (arg < p->args.n && zc_rl_pat_at(&p->args, arg)->run == run) arg++;
+    return arg;
+}
+
+/* Pattern a stands for operand `at`, and then the others as `left` says. */
+static bool place_one(zc_rl_matcher *m, const goal *g, const placing *left, const zc_rl_pat *a,
+                      int at)
+{
+    int trail = m->ntrail;
+    goal others = {.placing = left, .next = g->next};
+    goal one = {.pat = a, .v = at < left->n ? left->v[at] : 0, .next = &others};
+    if (solve(m, &one)) return true;
+    unwind(m, trail);
+    return false;
+}
+
+/* A run takes as many operands as there are, or else fewer. */
+static bool place_in_order(zc_rl_matcher *m, const goal *g)
+{
+    placing left = *g->placing;
+    if (left.arg == left.p->args.n)
+        return left.at == left.n ? solve(m, g->next)
+                                 : miss(m, 0, "%s has more operands (got %d, need %d)",
+                                        left.p->text, left.n, left.at);
+    const zc_rl_pat *a = zc_rl_pat_at(&left.p->args, left.arg);
+    int at = left.at++;
+    left.arg++;
+    if (!a->run) return place_one(m, g, &left, a, at);
+    if (at < left.n && place_one(m, g, &left, a, at)) return true;
+    left.at = at;
+    left.arg = end_of_run(left.p, left.arg - 1);
+    return place_in_order(m, &(goal){.placing = &left, .next = g->next});
+}
+
+/* The next pattern that stands for one operand is found for any. */
+static bool place_single(zc_rl_matcher *m, const goal *g, placing left)
+{
+    const zc_rl_pat *a = zc_rl_pat_at(&left.p->args, left.arg++);
+    for (int at = 0; at < left.n; at++) {
+        if (left.used >> at & 1) continue;
+        left.used |= UINT64_C(1) << at;
+        if (place_one(m, g, &left, a, at)) return true;
+        left.used = g->placing->used;
+    }
+    return false;
+}
+
+/* The next operand goes to the first run that takes it. */
+static bool place_in_run(zc_rl_matcher *m, const goal *g, placing left)
+{
+    int at = 0;
+    while (at < left.n && left.used >> at & 1) at++;
+    if (at == left.n) return solve(m, g->next);
+    left.used |= UINT64_C(1) << at;
+    for (int first = 0, end; first < left.p->args.n; first = end) {
+        int run = zc_rl_pat_at(&left.p->args, first)->run;
+        end = run ? end_of_run(left.p, first) : first + 1;
+        if (!run || first + left.run[run - 1] == end) continue;
+        const zc_rl_pat *a = zc_rl_pat_at(&left.p->args, first + left.run[run - 1]++);
+        if (place_one(m, g, &left, a, at)) return true;
+        left.run[run - 1]--;
+    }
+    return false;
+}
+
+/* Those that stand for one operand come first; what is left goes to the runs. */
+static bool place_in_any_order(zc_rl_matcher *m, const goal *g)
+{
+    placing left = *g->placing;
+    while (left.arg < left.p->args.n && zc_rl_pat_at(&left.p->args, left.arg)->run) left.arg++;
+    return left.arg < left.p->args.n ? place_single(m, g, left) : place_in_run(m, g, left);
+}
+
+/* ---- chains: of an associative operation, whatever their shape ---- */
+
+typedef struct chain {
+    const zc_rl_pat *p;
+    zc_vid v[ZC_RL_LIST_MAX]; /* what is joined, in the order of the graph */
+    int n, links;
+    bool is_whole; /* what may be taken apart is */
+    const goal *next;
+} chain;
+
+/* The operation that v can be taken apart by: nothing else uses it. */
+static zc_nid link_of(const zc_rl_matcher *m, const chain *c, zc_vid v)
+{
+    zc_nid n = producer_of(m, v);
+    if (!n || zc_node_at(m->x->g, n)->op != c->p->op || m->x->uses.data[v] != 1) return 0;
+    return zc_index_place(m->x, n)->block == m->block && !is_taken(m, n) ? n : 0;
+}
+
+static bool match_chain_from(zc_rl_matcher *m, chain *c, int i);
+
+static bool take_apart(zc_rl_matcher *m, chain *c, int i, zc_nid n)
+{
+    const zc_node *node = zc_node_at(m->x->g, n);
+    zc_vid v = c->v[i];
+    int at = c->p->links + c->links++;
+    m->node[at] = n;
+    m->count++;
+    memmove(&c->v[i + 1], &c->v[i], (size_t)(c->n++ - i) * sizeof *c->v);
+    c->v[i] = node->in[0];
+    c->v[i + 1] = node->in[1];
+    if (match_chain_from(m, c, i)) return true;
+    memmove(&c->v[i], &c->v[i + 1], (size_t)(--c->n - i) * sizeof *c->v);
+    c->v[i] = v;
+    c->links--;
+    m->node[at] = 0;
+    m->count--;
+    return false;
+}
+
+/* Takes apart what can be, from value i on; where the pattern says how many there are, only so many
+ * and in every way. */
+static bool match_chain_from(zc_rl_matcher *m, chain *c, int i)
+{
+    if (m->gave_up || ++m->steps > ZC_RL_STEPS_MAX) {
+        m->gave_up = true;
+        return false;
+    }
+    if (i == c->n) {
+        placing all = {.p = c->p, .v = c->v, .n = c->n};
+        if (!c->is_whole && c->n < c->p->args.n)
+            return miss(m, 0, "%s joins too few (got %d, need %d)", c->p->text, c->n, c->p->args.n);
+        return solve(m, &(goal){.placing = &all, .next = c->next});
+    }
+    zc_nid n = link_of(m, c, c->v[i]);
+    if (n && c->n < c->p->args.n && take_apart(m, c, i, n)) return true;
+    return !(n && c->is_whole) && match_chain_from(m, c, i + 1);
+}
+
+static bool match_chain(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n, const goal *next)
+{
+    const zc_node *node = zc_node_at(m->x->g, n);
+    chain c = {.p = p,
+               .v = {node->in[0], node->in[1]},
+               .n = 2,
+               .is_whole = zc_rl_has_runs(p),
+               .next = next};
+    return match_chain_from(m, &c, 0);
 }
 
 static bool match_operands(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n, const goal *next)
 {
     const zc_node *node = zc_node_at(m->x->g, n);
     int nin = operand_count(node), trail = m->ntrail;
+    if (p->is_chain) return match_chain(m, p, n, next);
+    if (zc_rl_has_runs(p)) {
+        placing all = {.p = p, .v = node->in, .n = nin};
+        return solve(m, &(goal){.placing = &all, .next = next});
+    }
     if (nin > p->args.n && !p->rest)
         return miss(m, n, "has more operands (got %d, need %d)", nin, p->args.n);
     bool may_swap = (zc_op_get(node->op)->flags & ZC_OPF_COMMUTATIVE) && p->args.n == 2 &&
                     nin == 2 && node->in[0] != node->in[1];
-    bool swap = may_swap && goes_on_second(m, p, node);
+    bool swap = may_swap && p->base && p->through >= 0 && goes_on_second(m, p, node);
     if (match_args(m, p, n, swap, next)) return true;
     unwind(m, trail);
     return may_swap && match_args(m, p, n, !swap, next);
@@ -259,10 +442,15 @@ static bool is_twin(const zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n)
     return false;
 }
 
-static bool is_taken(const zc_rl_matcher *m, zc_nid n)
+/* Of what is repeated, copies that stand for the same values are one operation, too. Is n that of
+ * another copy? */
+static bool is_copy_of(const zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n)
 {
-    for (int i = 0; i < m->rule->nnodes; i++)
-        if (m->node[i] == n) return true;
+    for (int i = 0; p->repetition && i < m->rule->nnodes; i++) {
+        const zc_rl_pat *other = m->rule->nodes[i];
+        if (m->node[i] == n)
+            return other->origin == p->origin && other->repetition == p->repetition;
+    }
     return false;
 }
 
@@ -286,7 +474,8 @@ static bool may_be(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n, zc_vid v, int
                     n ? zc_op_get(zc_node_at(m->x->g, n)->op)->name : "no operation");
     if (zc_index_place(m->x, n)->block != m->block)
         return miss(m, n, "%s stands in another graph", p->text);
-    if (!is_result(zc_node_at(m->x->g, n), out, v) || (is_taken(m, n) && !is_twin(m, p, n)))
+    if (!is_result(zc_node_at(m->x->g, n), out, v) ||
+        (is_taken(m, n) && !is_twin(m, p, n) && !is_copy_of(m, p, n)))
         return miss(m, n, "%s stands for something else already", p->text);
     if (p->is_inner && !has_one_user(m, v))
         return miss(m, n, "its result is used outside of the repetition too");
@@ -313,15 +502,16 @@ static bool match_present(zc_rl_matcher *m, const zc_rl_pat *p, zc_vid v, int ou
     bool may = may_be(m, p, n, v, out);
     m->explain = explain;
     if (!may) return false;
-    if (is_taken(m, n)) return match_twin(m, p, n, next);
+    bool is_known = is_taken(m, n);
+    if (is_known && is_twin(m, p, n)) return match_twin(m, p, n, next);
     int trail = m->ntrail;
-    m->node[p->node] = n;
-    m->count++;
+    if (!is_known) m->node[p->node] = n;
+    m->count += !is_known;
     bool ok = match_results(m, p, n) && match_attrs(m, p, n) && match_operands(m, p, n, next);
     if (ok) return true;
     unwind(m, trail);
     m->node[p->node] = 0;
-    m->count--;
+    m->count -= !is_known;
     return false;
 }
 
@@ -367,7 +557,7 @@ static bool match_number(zc_rl_matcher *m, const goal *g)
 static bool match_name(zc_rl_matcher *m, const goal *g)
 {
     int var = g->pat->var, stmt = m->rule->vars[var].stmt;
-    if (!g->v) return miss(m, 0, "the operand '%s' is left out", g->pat->text);
+    if (!g->v) return miss(m, 0, "the operand '%s' is left out", name_of(m, var));
     if (stmt < 0 || m->bound[var]) {
         int trail = m->ntrail;
         if (bind(m, var, g->v) && solve(m, g->next)) return true;
@@ -401,6 +591,8 @@ static bool solve(zc_rl_matcher *m, const goal *g)
         m->gave_up = true;
         return false;
     }
+    if (g->placing)
+        return g->placing->p->is_chain ? place_in_any_order(m, g) : place_in_order(m, g);
     switch (g->pat->kind) {
     case ZC_RP_NAME:
         return match_name(m, g);
@@ -413,6 +605,7 @@ static bool solve(zc_rl_matcher *m, const goal *g)
     case ZC_RP_ABSENT:
         return g->v ? miss(m, producer_of(m, g->v), "an operand is there") : solve(m, g->next);
     case ZC_RP_LIST:
+    case ZC_RP_REST:
         break;
     }
     return false;
@@ -499,13 +692,21 @@ static bool holds(zc_rl_matcher *m, const zc_rl_env *env, const zc_rl_expr *e)
     return ok;
 }
 
-static bool complete(zc_rl_matcher *m)
+static bool meets_all(zc_rl_matcher *m)
 {
     zc_rl_env env = zc_rl_match_env(m, &m->scratch);
     if (!check_outputs(m) || !check_uses(m)) return false;
     for (int i = 0; i < m->rule->where.n; i++)
         if (!holds(m, &env, zc_rl_expr_at(&m->rule->where, i))) return false;
     return true;
+}
+
+static bool complete(zc_rl_matcher *m)
+{
+    m->is_complete = true;
+    bool ok = meets_all(m);
+    m->is_complete = false;
+    return ok;
 }
 
 /* ---- further statements, found among the users of a bound value ---- */

@@ -29,6 +29,7 @@ typedef struct zc_rl_matcher {
     bool gave_up;
     /* Why not, when asked for: of the attempt that got farthest. */
     bool explain;
+    bool is_complete, best_complete; /* all operations match: then it is something else */
     int best;
     zc_nid place;
     zc_nid best_node[ZC_RL_NODES_MAX];

@@ -45,7 +45,6 @@ static void zc_rl_yyerror(zc_rl_loc *loc, void *scanner, zc_rl_scan *s, const ch
     zc_rl_kinds kinds;
     zc_rl_times times;
     int op;
-    bool flag;
 }
 /* Owned by the arena. */
 %destructor { (void)$$; } <*>
@@ -70,12 +69,11 @@ static void zc_rl_yyerror(zc_rl_loc *loc, void *scanner, zc_rl_scan *s, const ch
 %type <number> priority sign_number tolerance
 %type <list> where
 %type <stmt> statement
-%type <pat> out operand call
+%type <pat> out operand argument call
 %type <kinds> kinds kind_list kind
 %type <braces> braces attr_list
 %type <attr> attr
 %type <op> relation rule_kind
-%type <flag> rest
 %type <times> times
 %type <expr> expr
 
@@ -149,18 +147,18 @@ out: T_NAME kinds { $$ = zc_rl_make_value(s, @T_NAME, $T_NAME, $kinds); }
     | T_UNDERSCORE { $$ = zc_rl_make_pat(s, @$, ZC_RP_ABSENT); };
 
 operand: T_NAME kinds { $$ = zc_rl_make_value(s, @T_NAME, $T_NAME, $kinds); }
-    | T_NAME kinds T_DOTS { $$ = zc_rl_make_spread(s, @T_NAME, $T_NAME, $kinds); }
     | T_UNDERSCORE { $$ = zc_rl_make_pat(s, @$, ZC_RP_ABSENT); }
     | sign_number tolerance { $$ = zc_rl_make_number(s, @sign_number, $sign_number, $tolerance); }
     | '[' exprs_or_none ']' { $$ = zc_rl_make_vector(s, @$, $2); }
     | '{' expr '}' { $$ = zc_rl_make_computed(s, @$, $expr); }
     | '(' alternatives ')' { $$ = zc_rl_make_alt(s, @$, $alternatives); }
     | call;
-call: T_NAME '(' operands rest ')' braces times
-        { $$ = zc_rl_make_call(s, @T_NAME, $T_NAME, $operands, $rest, $braces, $times); };
-operands: operand { $$ = zc_rl_append(s, NULL, $operand); }
-    | operands[list] ',' operand { $$ = zc_rl_append(s, $list, $operand); };
-rest: %empty { $$ = false; } | ',' T_DOTS { $$ = true; };
+call: T_NAME '(' operands ')' braces times
+        { $$ = zc_rl_make_call(s, @T_NAME, $T_NAME, $operands, $braces, $times); };
+operands: argument { $$ = zc_rl_append(s, NULL, $argument); }
+    | operands[list] ',' argument { $$ = zc_rl_append(s, $list, $argument); };
+argument: operand | operand T_DOTS { $$ = zc_rl_add_dots($operand); }
+    | T_DOTS { $$ = zc_rl_make_pat(s, @$, ZC_RP_REST); };
 times: %empty { $$ = (zc_rl_times){1, 1}; } | '?' { $$ = (zc_rl_times){0, 1}; }
     | '*' T_NUMBER[least] T_RANGE T_NUMBER[most] { $$ = zc_rl_make_times(s, @$, $least, $most); };
 alternatives: operand { $$ = zc_rl_append(s, NULL, $operand); }

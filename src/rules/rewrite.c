@@ -33,6 +33,8 @@ static bool no_memory(zc_rl_patch *p)
 
 static zc_vid value_of(const zc_rl_patch *p, int var)
 {
+    const zc_rl_var *v = &p->m->rule->vars[var];
+    if (v->kind == ZC_RV_LIST) return p->m->value[v->first + p->nth];
     return p->value[var] ? p->value[var] : p->m->value[var];
 }
 
@@ -195,7 +197,7 @@ typedef struct operands {
 
 static bool add_operand(zc_rl_patch *p, const zc_rl_pat *pat, operands *in, zc_vid v)
 {
-    int most = zc_op_get(pat->op)->max_in;
+    int most = pat->is_chain ? ZC_RL_LIST_MAX : zc_op_get(pat->op)->max_in;
     if (in->n >= ZC_RL_LIST_MAX || in->n >= most)
         return refuse(p, "%s would have too many operands (need at most %d)", pat->text,
                       most < ZC_RL_LIST_MAX ? most : ZC_RL_LIST_MAX);
@@ -203,14 +205,19 @@ static bool add_operand(zc_rl_patch *p, const zc_rl_pat *pat, operands *in, zc_v
     return true;
 }
 
-static bool emit_spread(zc_rl_patch *p, const zc_rl_pat *pat, const zc_rl_pat *a, operands *in)
+/* One operand for each that was collected: the value, or what the pattern makes of it. */
+static bool emit_each(zc_rl_patch *p, const zc_rl_pat *pat, const zc_rl_pat *a, operands *in)
 {
     const zc_rl_var *list = &p->m->rule->vars[a->var];
-    for (int i = 0; i < list->count; i++) {
+    bool ok = true;
+    for (int i = 0; ok && i < list->count; i++) {
         zc_vid v = p->m->value[list->first + i];
-        if (v && !add_operand(p, pat, in, v)) return false;
+        p->nth = i;
+        if (v)
+            ok = (a->kind == ZC_RP_NAME || emit(p, a, ZC_NONE, &v)) && add_operand(p, pat, in, v);
     }
-    return true;
+    p->nth = -1;
+    return ok;
 }
 
 static bool emit_operands(zc_rl_patch *p, const zc_rl_pat *pat, operands *in)
@@ -218,8 +225,8 @@ static bool emit_operands(zc_rl_patch *p, const zc_rl_pat *pat, operands *in)
     for (int i = 0; i < pat->args.n; i++) {
         const zc_rl_pat *a = zc_rl_pat_at(&pat->args, i);
         zc_vid v = 0;
-        if (a->spread) {
-            if (!emit_spread(p, pat, a, in)) return false;
+        if (a->spread && p->nth < 0) {
+            if (!emit_each(p, pat, a, in)) return false;
             continue;
         }
         if (a->kind != ZC_RP_NUM && !emit(p, a, ZC_NONE, &v)) return false;
@@ -307,11 +314,10 @@ static bool infer(zc_rl_patch *p, zc_nid n)
     return status == ZC_OK;
 }
 
-static bool make_node(zc_rl_patch *p, const zc_rl_pat *pat, const operands *own, zc_nid *out)
+static bool make_node(zc_rl_patch *p, const zc_rl_pat *pat, int nin, const zc_vid *in, zc_nid *out)
 {
     zc_graph *g = p->x->g;
-    const zc_vid *in = own->v;
-    int nin = own->n, nout = pat->nouts ? pat->nouts : 1;
+    int nout = pat->nouts ? pat->nouts : 1;
     int least = pat->kernel ? pat->kernel->params.n : zc_op_get(pat->op)->min_in;
     if (pat->kernel) nout = pat->kernel->nresults;
     while (nin > 0 && !in[nin - 1]) nin--;
@@ -330,15 +336,30 @@ static bool make_node(zc_rl_patch *p, const zc_rl_pat *pat, const operands *own,
     return set_attrs(p, pat, n) && infer(p, n);
 }
 
-/* The pattern's node; out[i]: its results. */
-static bool emit_node(zc_rl_patch *p, const zc_rl_pat *pat, zc_vid *out)
+/* out[i]: the node's results. */
+static bool emit_with(zc_rl_patch *p, const zc_rl_pat *pat, int nin, const zc_vid *in, zc_vid *out)
 {
-    operands in = {.n = 0};
     zc_nid n;
-    if (!emit_operands(p, pat, &in) || !make_node(p, pat, &in, &n)) return false;
+    if (!make_node(p, pat, nin, in, &n)) return false;
     const zc_node *node = zc_node_at(p->x->g, n);
     for (int i = 0; i < node->nout; i++) out[i] = node->out[i];
     return fold(p, n, &out[0]);
+}
+
+/* The first two operands, the result and the next one, and so on; of one operand, that. */
+static bool emit_chain(zc_rl_patch *p, const zc_rl_pat *pat, const operands *in, zc_vid *out)
+{
+    *out = in->v[0];
+    for (int i = 1; i < in->n; i++)
+        if (!emit_with(p, pat, 2, (zc_vid[]){*out, in->v[i]}, out)) return false;
+    return *out || refuse(p, "%s lacks an operand", pat->text);
+}
+
+static bool emit_node(zc_rl_patch *p, const zc_rl_pat *pat, zc_vid *out)
+{
+    operands in = {.n = 0};
+    if (!emit_operands(p, pat, &in)) return false;
+    return pat->is_chain ? emit_chain(p, pat, &in, out) : emit_with(p, pat, in.n, in.v, out);
 }
 
 static bool emit(zc_rl_patch *p, const zc_rl_pat *pat, zc_dtype hint, zc_vid *out)
@@ -359,6 +380,7 @@ static bool emit(zc_rl_patch *p, const zc_rl_pat *pat, zc_dtype hint, zc_vid *ou
         return true;
     case ZC_RP_ABSENT:
     case ZC_RP_ALT:
+    case ZC_RP_REST:
         return true;
     }
     return true;
@@ -637,6 +659,7 @@ bool zc_rl_rewrite(zc_rl_patch *p)
     const zc_rl_rule *rule = p->m->rule;
     zc_nid before;
     p->nmade = 0;
+    p->nth = -1;
     p->nomem = false;
     memset(p->value, 0, sizeof p->value);
     bool ok = true;

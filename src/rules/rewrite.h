@@ -13,6 +13,7 @@ typedef struct zc_rl_patch {
     const char *label; /* goes into the new nodes' provenance */
     zc_nid made[ZC_RL_MADE_MAX];
     int nmade;
+    int nth; /* which of the collected values a name with dots stands for; -1: for all */
     zc_vid value[ZC_RL_VARS_MAX]; /* by variable: what emit defines */
     zc_nid resume;                /* after the patch: where to go on, a node or 0 */
     bool nomem;

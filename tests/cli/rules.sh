@@ -7,7 +7,7 @@ cd "$dir"
 awk '/^```zcr/ { file = "tutorial" ++n ".zcr"; next } /^```cuda / { file = $2; next } /^```/ { file = "" }
     file { print > file }' "$src/docs/rules.md"
 count=$(ls tutorial*.zcr | wc -l)
-expect tutorial-count 0 "" test "$count" -eq 5
+expect tutorial-count 0 "" test "$count" -eq 8
 for file in tutorial*.zcr; do
     expect "check-$file" 0 "1 rules" "$zc" rules check "$file"
     expect "silent-$file" 0 "" sh -c '! "$1" rules check -q "$2" 2>&1 | grep .' sh "$zc" "$file"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "rules/rules.h"
+#include "prover/prover.h"
 
 enum { SEEDS = 10 };
 

@@ -13,10 +13,11 @@
 #include "support/onnx_text.h"
 
 /* What the tutorial's rules match: x * sigmoid(1.702 x), a linear layer with Relu, a scaled and
- * shifted row, three products of one value, and three biases. */
+ * shifted row, three products of one value, three biases, two scaled activations, and
+ * concatenations. */
 static const char model[] =
     "opset 18\nin x 1 n,4\nout gelu 1 *\nout linear 1 *\nout scaled 1 *\nout qkv 1 *\nout biased 1 "
-    "*\n"
+    "*\nout faded 1 *\nout joined 1 *\n"
     "init k 1 - 1.702\ninit w 1 4,4 1,-2,3,0.5,0.25,1,-1,2,1,1,-0.5,0.125,2,-1,1,1\n"
     "init g 1 4 0.5,-2,3,1.25\ninit b 1 4 1,0.125,-3,0.5\n"
     "node Mul x,k m\nnode Sigmoid m s\nnode Mul x,s gelu\n"
@@ -27,7 +28,10 @@ static const char model[] =
     "init wv 1 4,4 1,1,0,0.5,0.5,1,-1,2,1,0,-0.5,1,2,1,1,1\n"
     "node MatMul scaled,wq q\nnode MatMul scaled,wk kk\nnode MatMul scaled,wv v\n"
     "node Sum q,kk,v qkv\n"
-    "node Add scaled,b b1\nnode Add g,b1 b2\nnode Add b2,b biased\n";
+    "node Add scaled,b b1\nnode Add g,b1 b2\nnode Add b2,b biased\n"
+    "init h 1 - 0.25\nnode Mul x,h f1\nnode Relu f1 f2\nnode Mul h,f2 f3\nnode Relu f3 faded\n"
+    "node Relu biased j1\nnode Relu gelu j2\nnode Concat j1,j2 j3 axis:i=1\n"
+    "node Relu scaled j4\nnode Concat j3,j4 joined axis:i=1\n";
 
 static int write_model(const char *path)
 {

@@ -22,7 +22,7 @@ same() { # NAME DIR: all results
         expect "$label-${result##*/}" 0 "" "$manual" near "$result" "$2/${result##*/}"
     done
 }
-for pair in 1:quick_gelu 2:linear_relu 3:qkv 4:scale_shift 5:biases; do
+for pair in 1:quick_gelu 2:linear_relu 3:qkv 4:scale_shift 5:biases 6:fades 7:relu_behind_concat 8:concat_of_concat; do
     zcr=tutorial${pair%%:*}.zcr
     rule=${pair##*:}
     expect "$rule-test" 0 "ok   " "$zc" rules test "$zcr"

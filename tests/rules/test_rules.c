@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "rules/rules.h"
+#include "prover/prover.h"
 
 /* ---- helpers ---- */
 

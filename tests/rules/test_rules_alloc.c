@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "prover/prover.h"
 #include "rules/census.h"
 #include "support/fail_alloc.h"
 
@@ -26,6 +27,11 @@ static const char rules[] =
     "rule d { match o = Exp(x); emit o = Twice(x); }\n"
     "rule e { match o = Neg(Neg(Exp(Add(x, y...)*1..3))); where rank(y) == 3, count(y) > 0;\n"
     "  emit o = Concat(x, y...) { axis = 0 }; }\n"
+    "pattern Fold(x, w) { h = Neg(x); o = Sub(h, w); }\n"
+    "rule f { match o = Neg(Concat(..., Fold(Abs(y), w...)*1..2, Fold(x..., z)...) { axis = 0 });\n"
+    "  emit o = Add(Abs(x...)..., y, w..., z); }\n"
+    "rule g { match o = Abs(Add(x, y, z...)); emit o = Abs(Concat(Neg(z...)..., x) { axis = 0 }); "
+    "}\n"
     "rule c { match o = ( Neg(Neg(x)) | Abs(Abs(x)) ); emit o = Cast(x) { to = f16 }; }\n";
 
 static const char model[] = "graph \"g\" {\n  input %x: f32[n,2] as \"x\"\n"
@@ -52,7 +58,7 @@ static zc_status read_source(void *user, const char *name, uint8_t **data, size_
 
 static zc_status apply(const zc_rules *r, zc_graph *g, zc_diag *diag)
 {
-    zc_rule_stats stats[5] = {{0}};
+    zc_rule_stats stats[7] = {{0}};
     zc_census census;
     size_t changes = 0, found;
     zc_census_init(&census);

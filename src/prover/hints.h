@@ -1,7 +1,7 @@
 /* What a rule's conditions ask of operands, for samples: shapes, types and numbers that conditions
  * need are not left to luck. A condition that does not hold is solved for the operand in work. */
-#ifndef ZC_RULES_HINTS_H
-#define ZC_RULES_HINTS_H
+#ifndef ZC_PROVER_HINTS_H
+#define ZC_PROVER_HINTS_H
 
 #include "rules/eval.h"
 

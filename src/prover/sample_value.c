@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "rules/sample_parts.h"
+#include "prover/sample_parts.h"
 
 #define KIND(name, words, ints) words,
 const char *zc_rl_values_name(zc_rl_values v)

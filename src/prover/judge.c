@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "rules/run.h"
+#include "prover/run.h"
 
 /* Errors up to so many units of the type's precision count as rounding. */
 #define ROUNDING 128

@@ -1,8 +1,9 @@
 /* Samples computed with the reference kernels, and the two sides of a rule compared. */
-#ifndef ZC_RULES_RUN_H
-#define ZC_RULES_RUN_H
+#ifndef ZC_PROVER_RUN_H
+#define ZC_PROVER_RUN_H
 
-#include "rules/sample.h"
+#include "prover/prover.h"
+#include "prover/sample.h"
 
 /* A sample and its values. */
 typedef struct zc_rl_run {

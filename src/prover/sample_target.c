@@ -1,8 +1,8 @@
-#include "rules/sample_target.h"
+#include "prover/sample_target.h"
 
 #include <string.h>
 
-#include "rules/sample.h"
+#include "prover/sample.h"
 
 typedef zc_rl_dims target;
 

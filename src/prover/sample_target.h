@@ -1,6 +1,6 @@
 /* Targets of Reshape and Expand for samples: what models do to dimensions. */
-#ifndef ZC_RULES_SAMPLE_TARGET_H
-#define ZC_RULES_SAMPLE_TARGET_H
+#ifndef ZC_PROVER_SAMPLE_TARGET_H
+#define ZC_PROVER_SAMPLE_TARGET_H
 
 #include "ir/graph.h"
 

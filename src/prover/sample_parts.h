@@ -1,10 +1,10 @@
 /* What the parts of the sampler share. */
-#ifndef ZC_RULES_SAMPLE_PARTS_H
-#define ZC_RULES_SAMPLE_PARTS_H
+#ifndef ZC_PROVER_SAMPLE_PARTS_H
+#define ZC_PROVER_SAMPLE_PARTS_H
 
-#include "rules/hints.h"
-#include "rules/sample.h"
-#include "rules/sample_target.h"
+#include "prover/hints.h"
+#include "prover/sample.h"
+#include "prover/sample_target.h"
 
 enum { ZC_RL_BASE = 5 }; /* dimensions of the base shape */
 

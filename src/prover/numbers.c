@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rules/hints.h"
-#include "rules/run.h"
+#include "prover/hints.h"
+#include "prover/run.h"
 
 #define TRIES_MAX   200000 /* graphs made in search of the first place */
 #define CORE_SEED   1
@@ -254,8 +254,10 @@ static void find_operations(checker *k, uint64_t *random)
 {
     size_t tries = patience(k);
     for (int i = 0; i < k->rule->nnodes; i++) {
-        if (!k->made[i]) find(k, &(task){.want = i + 1, .places = 1}, random, tries);
-        if (k->rule->nodes[i]->optional && !k->absent[i])
+        const zc_rl_pat *p = k->rule->nodes[i];
+        bool is_alike = p->is_link || (p->is_copy && !p->base); /* one of them tells of all */
+        if (!k->made[i] && !is_alike) find(k, &(task){.want = i + 1, .places = 1}, random, tries);
+        if (p->optional && !k->absent[i])
             find(k, &(task){.want = -i - 1, .places = 1}, random, tries);
     }
 }
@@ -298,21 +300,6 @@ static void find_core(checker *k)
 }
 
 /* ---- the check ---- */
-
-static bool has_kernel(const zc_rl_pat *p)
-{
-    for (int i = 0; p->kind == ZC_RP_NODE && i < p->args.n; i++)
-        if (has_kernel(zc_rl_pat_at(&p->args, i))) return true;
-    return p->kernel != NULL;
-}
-
-bool zc_rules_has_kernels(const zc_rules *r, size_t i)
-{
-    const zc_rl_list *emit = &r->rules.data[i]->emit;
-    for (int k = 0; k < emit->n; k++)
-        if (has_kernel(zc_rl_stmt_at(emit, k)->pat)) return true;
-    return false;
-}
 
 /* Nothing found, or nothing compared, is no success. */
 static void check_extent(zc_rule_check *out)

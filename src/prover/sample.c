@@ -1,9 +1,9 @@
-#include "rules/sample.h"
+#include "prover/sample.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "rules/sample_parts.h"
+#include "prover/sample_parts.h"
 
 typedef zc_rl_maker maker;
 typedef zc_rl_role role;
@@ -15,6 +15,7 @@ typedef zc_rl_role role;
 static void add_role(const zc_rl_pat *p, int k, zc_rl_role *out)
 {
     const zc_rl_pat *first = zc_rl_pat_at(&p->args, 0), *a = zc_rl_pat_at(&p->args, k);
+    if (p->is_chain && k > 1) k = 1;
     bool is_repeated = k > 0 && first->kind == ZC_RP_NAME && first->var == a->var;
     out->is |= zc_op_role_of(p->op, k);
     out->is_host |= k < 64 && (zc_op_host_inputs(p->op) >> k & 1);
@@ -50,8 +51,22 @@ static zc_rl_env env_of(maker *m)
                        .arena = &m->arena};
 }
 
+/* Conditions speak of a collected value by its list's name, as of those collected with it. */
+static int spoken_of(maker *m, int var)
+{
+    const zc_rl_var *vars = m->rule->vars;
+    int list = var;
+    if (!vars[var].is_listed) return var;
+    while (vars[list].is_listed) list--;
+    for (int k = 0; k < m->rule->nvars; k++)
+        if (vars[k].kind == ZC_RV_LIST && vars[k].group == vars[list].group)
+            m->value[k] = m->value[vars[k].first + var - vars[list].first];
+    return list;
+}
+
 zc_rl_solver zc_rl_solver_of(maker *m, int var)
 {
+    var = spoken_of(m, var);
     return (zc_rl_solver){
         .env = env_of(m), .random = &m->hint_random, .var = var, .draft = m->draft};
 }
@@ -382,12 +397,49 @@ static zc_dtype type_of(const maker *m, zc_vid v)
     return v ? zc_val(m->g, v)->type.dtype : ZC_NONE;
 }
 
-static bool make_operands(maker *m, const zc_rl_pat *p, int result, zc_vid *in)
+/* seen: statements; NULL: names are not followed. */
+static bool has_wanted_in(const maker *m, const zc_rl_pat *p, uint64_t *seen)
+{
+    uint64_t none = 0;
+    int stmt = p->kind == ZC_RP_NAME && seen ? m->rule->vars[p->var].stmt : -1;
+    if (stmt >= 0 && !(*seen >> stmt & 1)) {
+        *seen |= UINT64_C(1) << stmt;
+        return has_wanted_in(m, zc_rl_stmt_at(&m->rule->match, stmt)->pat, seen);
+    }
+    if (p->kind != ZC_RP_NODE && p->kind != ZC_RP_ALT) return false;
+    if (p->kind == ZC_RP_NODE && p->node == abs(m->c->want) - 1) return true;
+    if (p->base && p->through < 0 && !seen) seen = &none;
+    for (int i = 0; i < p->args.n; i++)
+        if (has_wanted_in(m, zc_rl_pat_at(&p->args, i), seen)) return true;
+    return false;
+}
+
+/* Is the operation that is wanted among p's? A named pattern that is repeated has the next one
+ * behind a name. */
+static bool has_wanted(const maker *m, const zc_rl_pat *p)
+{
+    return has_wanted_in(m, p, NULL);
+}
+
+/* The patterns that this operation has operands for: of a run, some. */
+static int choose_operands(maker *m, const zc_rl_pat *p, const zc_rl_pat **out)
+{
+    int n = 0, run = 0, left = 0;
+    for (int i = 0; i < p->args.n; i++) {
+        out[n] = zc_rl_pat_at(&p->args, i);
+        if (out[n]->run && out[n]->run != run) left = (int)below(m, 4);
+        run = out[n]->run;
+        n += !run || left-- > 0 || has_wanted(m, out[n]);
+    }
+    return n;
+}
+
+static bool make_operands(maker *m, const zc_rl_pat *p, int result, const zc_rl_pat *const *args,
+                          int n, zc_vid *in)
 {
     zc_dtype like = ZC_NONE;
-    int n = p->loose < 0 ? p->args.n : p->loose + (int)below(m, 4);
     for (int i = 0; i < n; i++) {
-        const zc_rl_pat *a = zc_rl_pat_at(&p->args, i);
+        const zc_rl_pat *a = args[i];
         if (a->kind == ZC_RP_NUM || a->kind == ZC_RP_ABSENT) continue;
         bool is_target = (p->op == ZC_OP_Reshape || p->op == ZC_OP_Expand) && i == 1 &&
                          a->kind == ZC_RP_NAME && m->rule->vars[a->var].stmt < 0;
@@ -401,7 +453,7 @@ static bool make_operands(maker *m, const zc_rl_pat *p, int result, zc_vid *in)
         if (like == ZC_NONE || like == ZC_BOOL) like = type_of(m, in[i]);
     }
     for (int i = 0; i < n; i++) {
-        const zc_rl_pat *a = zc_rl_pat_at(&p->args, i);
+        const zc_rl_pat *a = args[i];
         if (a->kind != ZC_RP_NUM) continue;
         in[i] = make_number(m, a, zc_rl_is_list(p->op, i) ? ZC_I64 : like);
         if (!in[i]) return false;
@@ -419,9 +471,9 @@ static bool is_small(const maker *m, zc_vid v)
     return n <= m->c->elements;
 }
 
-static zc_nid make_node(maker *m, const zc_rl_pat *p, zc_vid *in)
+static zc_nid make_node(maker *m, const zc_rl_pat *p, int nin, const zc_vid *in)
 {
-    int nin = p->args.n, nout = p->nouts ? p->nouts : 1;
+    int nout = p->nouts ? p->nouts : 1;
     while (nin > 0 && !in[nin - 1]) nin--;
     zc_nid n = zc_graph_node(m->g, &m->g->top, p->op, p->text, nin, in, nout);
     if (!n) return 0;
@@ -433,20 +485,28 @@ static zc_nid make_node(maker *m, const zc_rl_pat *p, zc_vid *in)
     return is_small(m, zc_node_at(m->g, n)->out[0]) ? n : 0;
 }
 
+/* A chain's operands in any order, joined in any way. */
+static zc_nid make_chain(maker *m, const zc_rl_pat *p, int n, zc_vid *in)
+{
+    zc_nid last = 0;
+    while (n > 1) {
+        zc_vid pair[2];
+        for (int i = 0; i < 2; i++) {
+            int at = (int)below(m, n);
+            pair[i] = in[at];
+            in[at] = in[--n];
+        }
+        last = make_node(m, p, 2, pair);
+        if (!last) return 0;
+        in[n++] = zc_node_at(m->g, last)->out[0];
+    }
+    return last;
+}
+
 static void name_results(maker *m, const zc_rl_pat *p, const zc_vid *out, int nout)
 {
     for (int i = 0; i < p->nouts && i < nout; i++)
         if (p->outs[i] >= 0) m->value[p->outs[i]] = out[i];
-}
-
-/* Is the operation that is wanted among p's? */
-static bool has_wanted(const maker *m, const zc_rl_pat *p)
-{
-    if (p->kind != ZC_RP_NODE && p->kind != ZC_RP_ALT) return false;
-    if (p->kind == ZC_RP_NODE && p->node == abs(m->c->want) - 1) return true;
-    for (int i = 0; i < p->args.n; i++)
-        if (has_wanted(m, zc_rl_pat_at(&p->args, i))) return true;
-    return false;
 }
 
 static bool is_left_out(maker *m, const zc_rl_pat *p)
@@ -464,12 +524,15 @@ static zc_vid make_op(maker *m, const zc_rl_pat *p)
     m->result = -1;
     if (is_left_out(m, p)) {
         m->out->absent[p->node] = true;
-        zc_vid v = make(m, zc_rl_pat_at(&p->args, p->through));
+        zc_vid v = make(m, p->through < 0 ? p->base : zc_rl_pat_at(&p->args, p->through));
         name_results(m, p, &v, 1);
         return v;
     }
     if (p->is_nested && m->made[p->twin] && below(m, 2)) return m->made[p->twin];
-    zc_nid n = make_operands(m, p, result, in) ? make_node(m, p, in) : 0;
+    const zc_rl_pat *args[ZC_RL_LIST_MAX + 1];
+    int nin = choose_operands(m, p, args);
+    if (!make_operands(m, p, result, args, nin, in)) return 0;
+    zc_nid n = p->is_chain ? make_chain(m, p, nin, in) : make_node(m, p, nin, in);
     if (!n) return 0;
     m->made[p->twin] = zc_node_at(m->g, n)->out[0];
     m->out->made[p->node] = true;
@@ -518,6 +581,7 @@ static zc_vid make(maker *m, const zc_rl_pat *p)
     }
     case ZC_RP_ABSENT:
     case ZC_RP_LIST:
+    case ZC_RP_REST:
         break;
     }
     return 0;

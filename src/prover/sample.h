@@ -1,10 +1,10 @@
 /* Graphs that a rule may match, made from its match side. */
-#ifndef ZC_RULES_SAMPLE_H
-#define ZC_RULES_SAMPLE_H
+#ifndef ZC_PROVER_SAMPLE_H
+#define ZC_PROVER_SAMPLE_H
 
 #include "ir/graph.h"
+#include "prover/sample_target.h"
 #include "rules/eval.h"
-#include "rules/sample_target.h"
 
 /* Kinds of numbers in operands: KIND(name, words, in integers). */
 #define ZC_VALUES(KIND)                                                                            \

@@ -1,9 +1,9 @@
-#include "rules/hints.h"
+#include "prover/hints.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "rules/sample.h"
+#include "prover/sample.h"
 
 #define SIZE_LIMIT 65536 /* no sample is longer in a dimension */
 #define PASSES     4     /* conditions may undo each other */

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "rules/sample_parts.h"
+#include "prover/sample_parts.h"
 
 enum {
     FORM_BASE,

@@ -1,4 +1,4 @@
-#include "rules/run.h"
+#include "prover/run.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -71,8 +71,9 @@ template <int GROUPS, int KEYS> struct attention_few {
             zc_tensor_load(to + panel * lines * LINE, map, full, panel * WIDTH, pos, head, b);
     }
     ZC_MEMBER void ask(const tile &t) const {
-        if (threadIdx.x == 0 && t.lo < t.hi) load(smem, &p.q, q_full(), Q_PANELS, ROWS, first, h);
-        if (threadIdx.x % 128 || !has_keys(t, group)) return;
+        if (zc_warp() % 4 || !zc_elect()) return;
+        if (group == 0 && t.lo < t.hi) load(smem, &p.q, q_full(), Q_PANELS, ROWS, first, h);
+        if (!has_keys(t, group)) return;
         load(k_of(group), &p.k, k_full(group), Q_PANELS, KEYS, group * KEYS, (int)t.kv);
         load(v_of(group), &p.v, v_full(group), V_PANELS, KEYS, group * KEYS, (int)t.kv);
     }

@@ -673,12 +673,11 @@ ZC_KERNEL_OF(0, Z_WARPGROUPS * 128 + 128)(const __grid_constant__ zc_attention_s
     ZC_SWIZZLED_SMEM(smem);
     const attention_sm90<Z_WARPGROUPS, Z_KEYS, Z_STAGES, Z_AHEAD, Z_SHARE> attention(p, smem);
     attention.begin();
-    const int warpgroup = zc_warpgroup();
-    if (warpgroup == 0) {
+    if (threadIdx.x < 128) {
         if constexpr (Z_WARPGROUPS > 1) zc_registers_drop<PRODUCER>();
         if (threadIdx.x < (Z_KEPT ? 32 : 1)) attention.produce();
     } else {
         if constexpr (Z_WARPGROUPS > 1) zc_registers_take<(512 - PRODUCER) / Z_WARPGROUPS / 8 * 8>();
-        attention.consume(warpgroup - 1);
+        attention.consume(threadIdx.x / 128 - 1);
     }
 }

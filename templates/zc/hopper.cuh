@@ -6,6 +6,7 @@
 #ifndef ZC_HOPPER_CUH
 #define ZC_HOPPER_CUH
 #include "zc/wgmma.cuh"
+#include "zc/wgmma_tile.cuh"
 #include "abi/tensor_map.h"
 
 /* unsigned char *name: the block's dynamic shared memory, 1024-byte aligned as swizzled tiles need it. */
@@ -172,23 +173,18 @@ template <int N> ZC_INLINE void zc_bulk_wait() { asm volatile("cp.async.bulk.wai
 /* Shows ordinary writes to shared memory to the copy engine and the tensor cores. */
 ZC_INLINE void zc_async_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-/* ---- Tiles for zc_wgmma, in 128-byte lines swizzled as tensor maps do, aligned to 1024 ----
- *
- * Along the summed axis: the first line plus 32 bytes a step; lines follow each other at 128 bytes. Across it: 64 columns
- * a line, one line a step of the summed axis; the first line plus 2048 bytes for 16 steps, and `pitch` the bytes from one
- * 64 columns to the next. The address is smem + offset, of which what is known when compiling is best the offset: the rest
- * is then common to many. */
+/* ---- Roles of warps ---- */
 
-ZC_INLINE u64 zc_wgmma_tile(u32 smem, u32 offset, u32 pitch) {
-    const u32 low = (smem >> 4 | pitch >> 4 << 16) + (offset >> 4); // shared memory ends within 18 bits
-    u64 r;
-    asm("mov.b64 %0, {%1, %2};" : "=l"(r) : "r"(low), "n"(1024 >> 4 | 1 << 30));
-    return r;
-}
-ZC_INLINE u64 zc_wgmma_along(u32 smem, u32 offset = 0) { return zc_wgmma_tile(smem, offset, 16); }
-ZC_INLINE u64 zc_wgmma_across(u32 smem, u32 offset, u32 pitch) { return zc_wgmma_tile(smem, offset, pitch); }
 /* The thread's warpgroup, which the compiler then knows to be a warp's: what follows from it alone is computed once a warp. */
 ZC_INLINE int zc_warpgroup() { return zc_shfl((int)(threadIdx.x / 128), 0); }
+ZC_INLINE int zc_warp() { return zc_shfl((int)(threadIdx.x / 32), 0); }
+/* True in one thread of a warp that is here as a whole. */
+ZC_INLINE bool zc_elect() {
+    u32 r;
+    asm volatile("{\n .reg .pred p;\n elect.sync _|p, 0xffffffff;\n selp.u32 %0, 1, 0, p;\n}" : "=r"(r));
+    return r != 0;
+}
+
 ZC_INLINE void zc_wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 ZC_INLINE void zc_wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int N> ZC_INLINE void zc_wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory"); }

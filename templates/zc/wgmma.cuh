@@ -1,5 +1,5 @@
 /* Matrix products of a warpgroup (four neighbouring warps from a multiple of four on; sm_90a): d += a * b, 64 x n, sums
- * in registers, both factors in shared memory, described by zc_wgmma_along or zc_wgmma_across (zc/hopper.cuh).
+ * in registers, both factors in shared memory, described by zc_wgmma_along or zc_wgmma_across (zc/wgmma_tile.cuh).
  *
  * ZC_WGMMA(name, n, TYPE, across) defines `void name(SUM (&d)[n / 2], u64 a, u64 b, bool add)`: the product of
  * 64 x 16 elements of A by n x 16 of B. n is a number 8, 16 ... 256, TYPE F16 or BF16; sums are f32. A lies along the

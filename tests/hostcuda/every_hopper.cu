@@ -47,6 +47,7 @@ extern "C" __global__ void __launch_bounds__(256)
         zc_registers_take<200>();
         zc_named_sync(1, 256);
         f32 d[4] = {f[0], f[1], f[2], f[3]}, e[128];
+        if (zc_warpgroup() == 1 && zc_warp() == 4 && zc_elect()) d[0] = 1;
         zc_async_fence();
         zc_wgmma_fence();
         narrow(d, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);

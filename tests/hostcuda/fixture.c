@@ -57,11 +57,11 @@ int device_down(void **state)
     return 0;
 }
 
-/* What #include "zc/hopper.cuh" needs of the templates. */
-static char *tensor_map_header(void)
+/* One of the templates' headers. */
+static char *header(const char *path)
 {
     char *text = calloc(1, 4096);
-    FILE *f = fopen(ZC_TEMPLATES "/abi/tensor_map.h", "rb");
+    FILE *f = fopen(path, "rb");
     assert_true(text && f && fread(text, 1, 4095, f) > 0);
     fclose(f);
     return text;
@@ -73,10 +73,14 @@ hc_result compile_source(const char *source, const char *arch, char **image, cha
     hc_program_t p;
     size_t n;
     *image = NULL;
-    char *tensor_map = tensor_map_header();
-    const char *headers[] = {"", tensor_map}, *names[] = {"zc/hopper.cuh", "abi/tensor_map.h"};
-    assert_int_equal(nvrtcCreateProgram(&p, source, "test.cu", 2, headers, names), 0);
+    /* What #include "zc/hopper.cuh" needs. */
+    char *tensor_map = header(ZC_TEMPLATES "/abi/tensor_map.h");
+    char *tile = header(ZC_TEMPLATES "/zc/wgmma_tile.cuh");
+    const char *names[] = {"zc/hopper.cuh", "abi/tensor_map.h", "zc/wgmma_tile.cuh"};
+    const char *headers[] = {"", tensor_map, tile};
+    assert_int_equal(nvrtcCreateProgram(&p, source, "test.cu", 3, headers, names), 0);
     free(tensor_map);
+    free(tile);
     hc_result r = nvrtcCompileProgram(p, 1, options);
     assert_int_equal(nvrtcGetProgramLogSize(p, &n), 0);
     *log = malloc(n);

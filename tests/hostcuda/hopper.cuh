@@ -4,6 +4,7 @@
 #define ZC_HOPPER_CUH
 #define ZC_WGMMA_CUH
 #include "abi/tensor_map.h"
+#include "zc/wgmma_tile.cuh"
 
 /* The line of the call, as a type of its own: coordinates are not taken for it. */
 struct zc_host_line {
@@ -217,15 +218,14 @@ ZC_INLINE int zc_warpgroup()
     return (int)(threadIdx.x / 128);
 }
 
-ZC_INLINE u64 zc_wgmma_along(u32 smem, u32 offset = 0)
+ZC_INLINE int zc_warp()
 {
-    return (u64)(((smem + offset) & 0x3ffff) >> 4) | 1ull << 16 | (u64)(1024 >> 4) << 32 | 1ull << 62;
+    return (int)(threadIdx.x / 32);
 }
 
-ZC_INLINE u64 zc_wgmma_across(u32 smem, u32 offset, u32 pitch)
+ZC_INLINE bool zc_elect()
 {
-    return (u64)(((smem + offset) & 0x3ffff) >> 4) | (u64)(pitch >> 4) << 16 | (u64)(1024 >> 4) << 32 |
-           1ull << 62;
+    return threadIdx.x % 32 == 0;
 }
 
 ZC_INLINE void zc_wgmma_fence()

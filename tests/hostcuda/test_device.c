@@ -46,10 +46,10 @@ static int find(void *library, const char *name, void *to)
     return symbol != NULL;
 }
 
-#define HEADERS 4
+#define HEADERS 5
 
 static const char *const header_names[HEADERS] = {"zc/ptx.cuh", "zc/hopper.cuh", "zc/wgmma.cuh",
-                                                  "abi/tensor_map.h"};
+                                                  "zc/wgmma_tile.cuh", "abi/tensor_map.h"};
 static char *headers[HEADERS];
 
 /* 0 when it assembles. */

@@ -275,10 +275,10 @@ ZC_KERNEL_OF(0, 384)(const __grid_constant__ zc_gemm_sm90_params p) {
     product.begin([&] {
         if (ZC_GEMM_TENSOR_Y) zc_tensor_prefetch(&p.y);
     });
-    const int warpgroup = zc_warpgroup();
+    const int warpgroup = product.role();
     if (warpgroup == 0) {
         zc_registers_drop<24>();
-        if (zc_warp() == 0 && zc_elect()) product.produce();
+        if (product.issues()) product.produce();
     } else {
         zc_registers_take<240>();
         product.consume(warpgroup - 1);

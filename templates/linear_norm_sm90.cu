@@ -220,10 +220,10 @@ ZC_KERNEL_OF(0, 384)(const __grid_constant__ zc_linear_norm_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
     const zc_linear_norm rows(p, smem);
     rows.begin();
-    const int warpgroup = zc_warpgroup();
+    const int warpgroup = rows.role();
     if (warpgroup == 0) {
         zc_registers_drop<24>();
-        if (zc_warp() == 0 && zc_elect()) rows.produce();
+        if (rows.issues()) rows.produce();
     } else {
         zc_registers_take<240>();
         rows.consume(warpgroup - 1);

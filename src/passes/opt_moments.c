@@ -21,7 +21,7 @@ typedef struct range {
 /* More rows are faster in larger tiles, with a pass over their sums; so are longer sides (a
  * vocabulary). */
 static const range measured = {1, 1024, 8192};
-/* A step of decoding, which has not run on a GPU, and more rows, slower where they were measured. */
+/* A step of decoding, which has not run on a GPU, and more rows, slower where measured. */
 static const range offered[] = {{1, 64, INT64_MAX}, {1025, INT32_MAX, 8192}};
 
 /* Instead of a norm: sum 0, there is none. */

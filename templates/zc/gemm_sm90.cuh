@@ -53,6 +53,11 @@ template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPON
     ZC_MEMBER int first_tile() const { return blockIdx.x / CLUSTER; }
     ZC_MEMBER int tile_step() const { return gridDim.x / CLUSTER; }
 
+    // Which warpgroup this is, 0 the producer, and whether this thread of it issues copies. In clusters the compiler is not told
+    // that both are a warp's: such code was too slow in one run (bench/NOTES.md) and waits to be measured again.
+    static ZC_MEMBER int role() { return CLUSTER > 1 ? (int)threadIdx.x / 128 : zc_warpgroup(); }
+    static ZC_MEMBER bool issues() { return CLUSTER > 1 ? threadIdx.x == 0 : zc_warp() == 0 && zc_elect(); }
+
     // own: initialises the kernel's other barriers.
     template <class F> ZC_MEMBER void begin(F own) const {
         if (threadIdx.x == 0) {

@@ -22,7 +22,7 @@ enum {
     SHARED_MOST = 3,   /* blocks that share a multiprocessor */
     RESERVED = 1024,   /* bytes of its shared memory that a block takes beside its own */
     SHAPES = TILINGS * SHARED_MOST,
-    TALL_FIXED = 3 /* microseconds of gemm_sm90 beside its estimate */
+    TALL_FIXED = 2 /* microseconds of gemm_sm90 beside its estimate */
 };
 
 /* ---- the choice ---- */
@@ -49,11 +49,11 @@ static uint32_t smem_of(const candidate *c)
 
 /* Microseconds, beyond what any kernel takes: fitted to a chain of products of 128 rows on an H200
  * (bench/NOTES.md). A step takes as long as its products or its rows of A from the L2 cache; blocks
- * of one wave have their part of B before they begin. */
+ * of one wave have their part of B before they begin, those behind it start anew. */
 static double cost(const problem *p, const candidate *c)
 {
     static const double meets[] = {0, 0, 1000, 0, 2000, 0, 0, 0, 4000}; /* cycles, by parts */
-    const double clock = 1650, l2 = 48, turn = 70, a_block = 15, join = 900;
+    const double clock = 1650, l2 = 48, turn = 70, a_block = 15, join = 900, start = 1000;
     const double element = p->heavy ? 40 : 20; /* cycles of a thread */
     int64_t blocks = zc_ceil_div(p->m, c->rows) * zc_ceil_div(p->n, SIDE) * p->items * c->parts;
     int64_t waves = zc_ceil_div(blocks, p->sm_count);
@@ -64,7 +64,7 @@ static double cost(const problem *p, const candidate *c)
     double results = (double)c->rows * SIDE / c->parts / (128 * c->groups) * element;
     double meet = meets[c->parts] + (c->parts > 1 && c->groups > 1 ? join : 0);
     double groups = 90 * c->groups * (c->groups - 1);
-    double later = (double)(waves - 1) * c->steps * (step + b);
+    double later = (double)(waves - 1) * (c->steps * (step + b) + start + results);
     return (first + later + results + meet + groups + (double)blocks * a_block) / clock;
 }
 
@@ -167,8 +167,7 @@ zc_status zc_gen_gemm_few_sm90(zc_gen *g)
     ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &p, SHAPES));
     if (g->declined[0]) return ZC_OK;
     double tall = zc_gen_gemm_sm90_us(g, &form, &s) + TALL_FIXED;
-    if (!g->candidate && !g->regardless && g->step->op != ZC_OP_LinearMoments &&
-        s.m_low >= ZC_SM90_ROWS && tall < g->us)
+    if (!g->candidate && !g->regardless && s.m_low >= ZC_SM90_ROWS && tall < g->us)
         return zc_gen_decline(g, "larger tiles are faster (%.1f us, not %.1f)", tall, g->us);
     zc_gen_row_moments(g, &s);
     ZC_TRY(zc_gen_matmul_spec(g, &form));

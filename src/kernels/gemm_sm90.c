@@ -32,10 +32,11 @@ static uint32_t smem_of(const problem *p, const shape *s, int stages)
 /* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16-bit factors, of
  * which four fifths are reached, and 48 bytes from the L2 cache. A tile's first stages arrive after
  * some 1000 cycles, and its results take a cycle for each 24 elements, or for each 12 where threads
- * store them (a guess), unless other products run meanwhile. */
+ * store them (a guess), unless other products run meanwhile. Blocks in pairs wait for each other in
+ * every step, which took what they save of the L2 cache or more in all that was measured. */
 static double cost(const problem *p, const shape *s)
 {
-    const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, fill = 1000;
+    const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, fill = 1000, pair = 64;
     const double finish = p->piece ? 12 : 24;
     int64_t tiles =
         zc_ceil_div(p->m, s->tile_m * s->cluster) * zc_ceil_div(p->n, s->tile_n) * p->items;
@@ -44,7 +45,7 @@ static double cost(const problem *p, const shape *s)
     double products = area * ZC_SM90_DEPTH / per_cycle;
     double loads = (s->tile_m + (double)s->tile_n / s->cluster) * ZC_SM90_LINE / l2;
     double results = area / finish * (s->pingpong && waves > 1 ? 0.25 : 1);
-    double step = products > loads ? products : loads;
+    double step = (products > loads ? products : loads) + (s->cluster > 1 ? pair : 0);
     return ((double)waves * ((double)p->steps * step + results) + fill) / clock;
 }
 

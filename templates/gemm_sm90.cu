@@ -2,11 +2,10 @@
 // an operand of the fused work that has the result's shape, comes by the copy engine; results leave by it, or where they are
 // f32 or their rows do not all begin at multiples of 16 bytes, by stores of the threads.
 //
-// spec.h: see zc/gemm_sm90.cuh and zc/fused.cuh, and the configuration: Z_TILE_M x Z_TILE_N x 64 a
-// stage, Z_STAGES, Z_CLUSTER (blocks below each other), Z_PINGPONG, Z_RASTER (rows of tiles that
-// neighbouring blocks share columns of); Z_WHOLE (have all tiles columns for all of their width?);
-// zc/row_moments.cuh; Z_PIECE: results leave by stores of so many bytes, which divide a row (and
-// have no moments). Entry 1: see zc/gemm_second.cuh.
+// spec.h: see zc/gemm_sm90.cuh and zc/fused.cuh, and the configuration: Z_TILE_M x Z_TILE_N x 64 a stage, Z_STAGES, Z_CLUSTER
+// (blocks below each other), Z_PINGPONG, Z_RASTER (rows of tiles that neighbouring blocks share columns of);
+// Z_WHOLE (have all tiles columns for all of their width?); zc/row_moments.cuh; Z_PIECE: threads store results, whose rows are
+// so many bytes or a multiple, 16 at most (and have no moments). Entry 1: see zc/gemm_second.cuh.
 #include "zc/gemm_sm90.cuh"
 #include "zc/row_moments.cuh"
 
@@ -26,7 +25,9 @@ constexpr bool ZC_GEMM_SKIP = Z_SKIP, ZC_GEMM_KEEP = Z_KEEP;
 constexpr bool ZC_GEMM_SKIP = false, ZC_GEMM_KEEP = false;
 #endif
 constexpr bool ZC_GEMM_TENSOR_Y = !ZC_GEMM_PART && !ZC_GEMM_PIECE;
-constexpr int ZC_GEMM_STAGING = ZC_GEMM_PART ? 0 : 2;
+// Threads store rows that begin within pieces of 16 bytes.
+constexpr bool ZC_GEMM_RAGGED = !ZC_GEMM_PART && ZC_GEMM_PIECE && ZC_GEMM_PIECE < 16;
+constexpr int ZC_GEMM_STAGING = ZC_GEMM_TENSOR_Y ? 2 : 0;
 // Neighbours whose operands are read at once: rows of an odd length do not all begin at multiples of two elements.
 constexpr int ZC_GEMM_NEAR = ZC_GEMM_PIECE == sizeof(Z_Y) ? 1 : 2;
 typedef decltype(zc_pack(Z_Y(), 0.0f, 0.0f)) zc_gemm_two; // neighbours of a row, as elements of the result
@@ -37,10 +38,15 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
     using PIPE::p;
     typedef typename PIPE::slot slot;
 
+    // Where threads store: elements of 16 bytes, and of a panel's row as it is laid down.
+    static constexpr int PER = 16 / sizeof(Z_Y), ROW = 64 + PER;
+    static constexpr int RESULTS = ZC_GEMM_TENSOR_Y || ZC_GEMM_PART ? PIPE::RESULTS : 2 * 64 * ROW * (int)sizeof(Z_Y);
+    typedef zc_vec<Z_Y, PER> piece;
+
     int down, across, tiles; // tiles: of clusters
 
     ZC_MEMBER zc_gemm_sm90(const zc_gemm_sm90_params &p, unsigned char *memory)
-        : PIPE(p, memory, PIPE::RING + PIPE::RESULTS) {
+        : PIPE(p, memory, PIPE::RING + RESULTS) {
         down = (int)((p.g.m + Z_TILE_M * PIPE::CLUSTER - 1) / (Z_TILE_M * PIPE::CLUSTER));
         across = (int)((p.g.n + Z_TILE_N - 1) / Z_TILE_N);
         tiles = down * across * p.items;
@@ -151,43 +157,79 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
             for (int r = 0; r < 2; r++) keep(top + r * 8, t.col + first, whole[r]);
         }
     }
-    // Each warp lays its 16 rows of the panel down in shared memory, some columns at once for the sake of registers, and stores
-    // them one after the other.
+    // Each warp lays its 16 rows of a panel down in shared memory, some columns at once for the sake of registers, and stores
+    // them by pieces of 16 bytes: a row lies as far behind a piece's begin as it does in memory. What it has of a last piece
+    // waits for the tile's next panel, so that only what a tile ends with is stored by elements.
     static constexpr int AT_ONCE = 4; // pairs
-    static ZC_MEMBER int place_in_panel(int line, int byte) {
-        constexpr int LINE = 64 * sizeof(Z_Y);
-        return line * LINE + (byte / 16 ^ line % 8 * (LINE / 128)) * 16 + byte % 16;
+
+    // In this order the two rows of a thread, which begin alike, are neighbours.
+    static ZC_MEMBER int row_of(int line) { return line / 2 + line % 2 * 8; }
+    // Elements between the piece that a row begins in and its first.
+    static ZC_MEMBER int phase_of(const Z_Y *row) {
+        return ZC_GEMM_RAGGED ? (int)((u32)(u64)row / sizeof(Z_Y) % PER) : 0;
     }
-    ZC_MEMBER void lay_down(unsigned char *panel, int first, int thread, const zc_gemm_two (&out)[AT_ONCE]) const {
-        const int lane = thread % 32, line = thread / 32 * 16 + lane / 4;
+    // to: a thread's first column of its first row.
+    static ZC_MEMBER void lay_down(Z_Y *to, const zc_gemm_two (&out)[AT_ONCE]) {
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
-            const int col = lane % 4 * 2 + (first + i) / 2 * 8;
-            *(zc_gemm_two *)(panel + place_in_panel(line + i % 2 * 8, col * sizeof(Z_Y))) = out[i];
+            Z_Y *const pair = to + i % 2 * ROW + i / 2 * 8;
+            if constexpr (ZC_GEMM_NEAR == 2) {
+                *(zc_gemm_two *)pair = out[i];
+            } else {
+                const zc_vec<Z_Y, 2> two = zc_unpack<Z_Y>(out[i]);
+                pair[0] = two.v[0];
+                pair[1] = two.v[1];
+            }
         }
     }
-    ZC_MEMBER void save(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int column, int warpgroup, int thread,
+    // The whole pieces of a panel's `rows` rows of `cols` columns; first: the tile's first panel, whose first piece never counts
+    // as whole.
+    ZC_MEMBER void store_pieces(const Z_Y *laid, Z_Y *y, int lane, int rows, int cols, bool first) const {
+        constexpr int ACROSS = 64 / PER, DOWN = 32 / ACROSS;
+        const int line = lane / ACROSS, at = lane % ACROSS * PER;
+        const bool some = !ZC_GEMM_RAGGED || !first || at;
+        Z_Y *to = y + row_of(line) * p.g.y_ld;
+#pragma unroll
+        for (int i = 0; i < 16; i += DOWN, to += DOWN / 2 * p.g.y_ld) {
+            const piece v = *(const piece *)(laid + (i + line) * ROW + at);
+            const int phase = phase_of(to);
+            if (row_of(i + line) < rows && at + PER <= phase + cols && some) *zc_aligned<piece>(to - phase + at) = v;
+        }
+    }
+    // The rest; last: no panel goes on with these rows.
+    ZC_MEMBER void store_ends(const Z_Y *laid, Z_Y *y, int lane, int rows, int cols, bool first, bool last) const {
+#pragma unroll
+        for (int i = lane; i < 16 * PER; i += 32) {
+            const int line = i / PER, row = row_of(line), head = i % PER;
+            Z_Y *const to = y + row * p.g.y_ld;
+            const int phase = phase_of(to), end = phase + cols, tail = end / PER * PER + head;
+            if (row >= rows) continue;
+            if (first && head >= phase && head < end) to[head - phase] = laid[line * ROW + head];
+            if (last && tail < end && (!first || tail >= PER)) to[tail - phase] = laid[line * ROW + tail];
+        }
+    }
+    ZC_MEMBER void save(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int panel, int warpgroup, int thread,
                         const block_moments &moments, const addends &addend, const f32 *sum, const u32 (&tile)[16]) const {
-        static_assert(64 * 64 * sizeof(Z_Y) <= ZC_GEMM_STAGING * PIPE::PANEL, "a panel fits");
-        constexpr int PER = ZC_GEMM_PIECE / sizeof(Z_Y), ACROSS = 64 / PER;
-        typedef zc_vec<Z_Y, PER> piece;
-        unsigned char *const panel = this->memory + (this->panel_of(warpgroup, 0) - this->smem);
-        const int line = thread / 32 * 16, rows = (int)p.g.m - row - line, cols = (int)p.g.n - t.col - column;
-        Z_Y *const y = item.y + (row + line) * p.g.y_ld + t.col + column;
+        const int lane = thread % 32, warp = thread / 32, top = row + warp * 16, column = panel * 64;
+        const int rows = (int)p.g.m - top, left = (int)p.g.n - t.col - column, cols = left < 64 ? left : 64;
+        if (cols <= 0) return;
+        Z_Y *const y = item.y + top * p.g.y_ld + t.col + column;
+        Z_Y *const laid = (Z_Y *)(this->memory + PIPE::RING) + (warpgroup * 64 + warp * 16) * ROW;
+        Z_Y *const own = laid + lane / 4 * 2 * ROW + phase_of(y + lane / 4 * p.g.y_ld) + lane % 4 * 2;
+        zc_sync_warp();
+        if (ZC_GEMM_RAGGED && panel && lane < 16)
+            *(piece *)(laid + lane * ROW) = *(const piece *)(laid + lane * ROW + 64);
 #pragma unroll
         for (int first = 0; first < 16; first += AT_ONCE) {
             zc_gemm_two out[AT_ONCE];
             zc_sync_warp();
             finish_pairs(item, t, row, column + first * 4, thread, moments, addend, sum, tile + first, out);
-            lay_down(panel, first, thread, out);
+            lay_down(own + first * 4, out);
         }
         zc_sync_warp();
-#pragma unroll 8
-        for (int at = thread % 32; at < 16 * ACROSS; at += 32) {
-            const int r = at / ACROSS, c = at % ACROSS * PER;
-            if (r < rows && c < cols)
-                *(piece *)(y + r * p.g.y_ld + c) = *(const piece *)(panel + place_in_panel(line + r, c * sizeof(Z_Y)));
-        }
+        const bool begins = panel == 0, ends = panel + 1 == PIPE::PANELS || left <= 64;
+        store_pieces(laid, y, lane, rows, cols, begins);
+        if (ZC_GEMM_RAGGED && (begins || ends)) store_ends(laid, y, lane, rows, cols, begins, ends);
     }
     // at: the operand's first stage.
     ZC_MEMBER void store(const zc_gemm_item &item, const zc_gemm_origin &t, int warpgroup, int thread,
@@ -208,7 +250,7 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
                     finish_pairs(item, t, row, panel * 64, thread, moments[i], addend, sum[i], tile, out);
                     this->send_panel(&p.y, {row, t.col + panel * 64, t.item}, warpgroup, thread, out, buffer);
                 } else {
-                    save(item, t, row, panel * 64, warpgroup, thread, moments[i], addend, sum[i], tile);
+                    save(item, t, row, panel, warpgroup, thread, moments[i], addend, sum[i], tile);
                 }
             }
             if (PIPE::EXTRA && (in + 1 == PIPE::HELD || panel + 1 == PIPE::PANELS)) {
@@ -217,6 +259,19 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
                 at.next();
             }
         }
+    }
+    // The same of rows whose panels share pieces, and so come one after the other.
+    ZC_MEMBER void store_ragged(const zc_gemm_item &item, const zc_gemm_origin &t, int warpgroup, int thread,
+                                const block_moments (&moments)[PIPE::BLOCKS], const addends &addend,
+                                const typename PIPE::sums &sum) const {
+        static_assert(!PIPE::EXTRA, "no operand comes by the copy engine");
+        const u32 tile[16] = {};
+        const int row = t.row + (Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS * 64);
+#pragma unroll
+        for (int i = 0; i < PIPE::BLOCKS; i++)
+#pragma unroll
+            for (int panel = 0; panel < PIPE::PANELS; panel++)
+                save(item, t, row + i * 64, panel, warpgroup, thread, moments[i], addend, sum[i], tile);
     }
     // Sums as they are, for the kernel that normalises rows.
     ZC_MEMBER void store_sums(const zc_gemm_origin &t, int warpgroup, int thread, const typename PIPE::sums &sum) const {
@@ -268,6 +323,8 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
             }
             if constexpr (ZC_GEMM_PART)
                 store_sums(t, warpgroup, thread, sum);
+            else if constexpr (ZC_GEMM_RAGGED)
+                store_ragged(item, t, warpgroup, thread, moments, addend, sum);
             else
                 store(item, t, warpgroup, thread, moments, addend, sum, at, buffer);
         }

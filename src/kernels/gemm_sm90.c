@@ -25,7 +25,7 @@ typedef zc_sm90_problem problem;
 
 static uint32_t smem_of(const problem *p, const shape *s, int stages)
 {
-    int results = p->norm ? 0 : ZC_SM90_RESULTS;
+    int results = p->norm ? 0 : p->piece ? ZC_SM90_LAID : ZC_SM90_RESULTS;
     return (uint32_t)(stages * ((s->tile_m + s->tile_n) * ZC_SM90_LINE + 16) + results);
 }
 

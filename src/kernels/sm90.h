@@ -7,14 +7,15 @@
 
 enum {
     ZC_SM90_THREADS = 384,
-    ZC_SM90_DEPTH = 64,                  /* of a stage: a line of 128 bytes */
-    ZC_SM90_LINE = 128,                  /* bytes */
-    ZC_SM90_PANEL = 64 * ZC_SM90_LINE,   /* 64 lines */
-    ZC_SM90_RESULTS = 4 * ZC_SM90_PANEL, /* panels that gemm_sm90's results go through */
-    ZC_SM90_SMEM = 232448,               /* of a block at most */
-    ZC_SM90_STAGES = 8,                  /* at most */
-    ZC_SM90_ROWS = 65,                   /* fewer leave most of a tile empty */
-    ZC_SM90_ROWS_ALONE = 9               /* ... but no other family for Hopper serves them */
+    ZC_SM90_DEPTH = 64,                    /* of a stage: a line of 128 bytes */
+    ZC_SM90_LINE = 128,                    /* bytes */
+    ZC_SM90_PANEL = 64 * ZC_SM90_LINE,     /* 64 lines */
+    ZC_SM90_RESULTS = 4 * ZC_SM90_PANEL,   /* panels that gemm_sm90's results go through */
+    ZC_SM90_LAID = 2 * 64 * (64 * 4 + 16), /* ... or that threads store, f32 */
+    ZC_SM90_SMEM = 232448,                 /* of a block at most */
+    ZC_SM90_STAGES = 8,                    /* at most */
+    ZC_SM90_ROWS = 65,                     /* fewer leave most of a tile empty */
+    ZC_SM90_ROWS_ALONE = 9                 /* ... but no other family for Hopper serves them */
 };
 
 /* The numbers of a configuration of gemm_sm90.cu, and their names. */
@@ -50,8 +51,8 @@ zc_status zc_launch_sm90(zc_launch *l, struct zc_gemm_sm90_params *p);
 
 /* Are lines of n elements certain to be multiples of 16 bytes, as the copy engine needs them? */
 bool zc_sm90_in_pieces(int64_t n);
-/* The most bytes, 16 at most, that a store of such a result's rows can have; 0: the copy engine
- * stores them. */
+/* The most bytes, 16 at most, that divide such a result's rows where threads store them; 0: the
+ * copy engine does. */
 int zc_sm90_piece(int64_t n, zc_dtype dtype);
 /* What every such product needs, in part written to the header; may decline. */
 zc_status zc_gen_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s);

@@ -249,6 +249,7 @@ template <class T, int N> struct alignas(sizeof(T) * N) zc_vec {
 ZC_DEV zc_vec<f32, 2> zc_pack(f32, f32 a, f32 b) { return {{a, b}}; }
 // What zc_pack packed.
 template <class T> ZC_DEV zc_vec<T, 2> zc_unpack(u32 two) { return {{{(u16)two}, {(u16)(two >> 16)}}}; }
+template <class T> ZC_DEV zc_vec<T, 2> zc_unpack(const zc_vec<T, 2> &two) { return two; }
 
 // ---- functions of scalar expressions (op/expr.h says what they mean) ----
 

@@ -372,6 +372,14 @@ ZC_LDMATRIX_X2(zc_ldmatrix_x2_trans, ".trans")
 #undef ZC_LDMATRIX_X4
 #undef ZC_LDMATRIX_X2
 
+/* ---- Accesses of neighbours at once ---- */
+
+/* p, which is a multiple of T's size though the compiler cannot see it. */
+template <class T> ZC_INLINE T *zc_aligned(void *p)
+{
+    return (T *)__builtin_assume_aligned(p, sizeof(T));
+}
+
 /* ---- Copies from global to shared memory that finish in the background ----
  *
  * 16 bytes, from global or (not some) zeros; both addresses aligned to 16. commit closes a group;

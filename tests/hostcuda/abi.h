@@ -95,6 +95,7 @@ typedef struct zc_host_api {
     void (*grid_wait)(void);
     void (*constant_load)(void);
     unsigned (*smem_address)(const void *smem, int line);
+    void (*aligned)(int line, const void *p, unsigned bytes);
     void (*stmatrix)(int line, unsigned row, const unsigned *r);
     void (*named)(zc_host_kind kind, int line, int barrier, int threads);
     void (*registers)(int line, int n, int take);

@@ -41,6 +41,7 @@ extern "C" __global__ void __launch_bounds__(128, 2)
     f32 c[4] = {f[5], f[6], f[7], f[8]};
     i32 ci[4] = {i[9], i[10], i[11], i[12]};
     u32 a[4], b[2];
+    *zc_aligned<u64>(u) = 1;
     zc_cp_async16(smem + 16 * t, u, true);
     zc_cp_async_commit();
     ZC_CP_ASYNC_WAIT(1);

@@ -143,6 +143,12 @@ static unsigned check_shared(const void *p, unsigned size, int line)
     return hc_smem_address(p, line);
 }
 
+void hc_aligned(int line, const void *p, unsigned bytes)
+{
+    if ((uintptr_t)p % bytes)
+        hc_fail(HC_CUDA_ERROR_MISALIGNED_ADDRESS, line, "%p is not %u-byte aligned", p, bytes);
+}
+
 void hc_ldmatrix(zc_host_kind kind, int line, unsigned *r, const void *row)
 {
     unsigned lane = hc_state_now()->lane;

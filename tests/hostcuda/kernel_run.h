@@ -298,6 +298,7 @@ void hc_groups_free(hc_block *b);
 /* ---- Instructions of a warp, in instructions.c ---- */
 
 void hc_mma(zc_host_kind kind, int line, void *d, const unsigned *a, const unsigned *b);
+void hc_aligned(int line, const void *p, unsigned bytes);
 void hc_ldmatrix(zc_host_kind kind, int line, unsigned *r, const void *row);
 void hc_stmatrix(int line, unsigned row, const unsigned *r);
 void hc_cp_async(int line, void *smem, const void *global, unsigned valid, unsigned size);

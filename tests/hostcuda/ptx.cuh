@@ -381,6 +381,12 @@ ZC_LDMATRIX(zc_ldmatrix_x2, ZC_HOST_LDMATRIX_X2)
 ZC_LDMATRIX(zc_ldmatrix_x2_trans, ZC_HOST_LDMATRIX_X2_TRANS)
 #undef ZC_LDMATRIX
 
+template <class T> ZC_INLINE T *zc_aligned(void *p, int line = __builtin_LINE())
+{
+    zc_host_call->aligned(line, p, sizeof(T));
+    return (T *)p;
+}
+
 /* ---- Background copies: done only when waited for, so that a missing wait is seen ---- */
 
 ZC_INLINE void zc_cp_async16(void *smem, const void *global, bool some, int line = __builtin_LINE())

@@ -559,6 +559,7 @@ const zc_host_api hc_kernel_api = {
     .grid_wait = grid_wait,
     .constant_load = constant_load,
     .smem_address = hc_smem_address,
+    .aligned = hc_aligned,
     .stmatrix = hc_stmatrix,
     .named = hc_named_barrier,
     .registers = hc_registers,

@@ -1133,6 +1133,7 @@ static void wrong_copies(void **state)
          700},
         {READY "    zc_bulk_load(to + (1 << 20), data, 16, b);\n", "are not shared memory", 1, 1,
          700},
+        {"    *zc_aligned<u64>(out + 1) = 1;\n", "is not 8-byte aligned", 1, 1, 716},
         {READY "    zc_tensor_load(to + 64, &map, b, 0, 0);\n", "is not 128-byte aligned", 1, 1,
          716},
         {READY "    zc_tensor_load(to, &map, b, 0, 0, 0);\n",

@@ -570,6 +570,6 @@ ZC_KERNEL_OF(0, Z_WARPGROUPS * 128 + 128)(const __grid_constant__ zc_attention_s
         if (threadIdx.x < (Z_KEPT ? 32 : 1)) attention.produce();
     } else {
         if constexpr (Z_WARPGROUPS > 1) zc_registers_take<(512 - PRODUCER) / Z_WARPGROUPS / 8 * 8>();
-        attention.consume(threadIdx.x / 128 - 1);
+        attention.consume(zc_warpgroup() - 1);
     }
 }

@@ -128,8 +128,9 @@ static void compile_one(void *arg, int i)
     u->status =
         zc_rtc_compile(j->rtc, k, j->p->sources, j->p->nsources, u->arch, &u->cubin, &log, u->diag);
     u->seconds = thread_seconds() - start;
-    bool refused = j->asks && zc_family_lean(zc_family_find(k->family)) && log.len &&
-                   zc_rtc_remarks(log.data, u->remark, sizeof u->remark);
+    int most = zc_family_lean(zc_family_find(k->family));
+    bool refused = j->asks && most >= 0 && log.len &&
+                   zc_rtc_remarks(log.data, most, u->remark, sizeof u->remark);
     zc_buf_fini(&log);
     if (u->status == ZC_OK && !refused)
         zc_cache_put(&key, u->cubin.data, u->cubin.len, ZC_CACHE_BYTES_MAX);

@@ -99,7 +99,7 @@ static long most_bytes(const char *log, const char *unit)
     return most;
 }
 
-bool zc_rtc_remarks(const char *log, char *why, size_t n)
+bool zc_rtc_remarks(const char *log, int most, char *why, size_t n)
 {
     if (strstr(log, "(C75")) {
         snprintf(why, n, "the compiler serialises products of warpgroups");
@@ -108,7 +108,7 @@ bool zc_rtc_remarks(const char *log, char *why, size_t n)
     long frame = most_bytes(log, " bytes stack frame"),
          stores = most_bytes(log, " bytes spill stores"),
          loads = most_bytes(log, " bytes spill loads");
-    if (!frame && !stores && !loads) return false;
+    if (frame <= most && stores <= most && loads <= most) return false;
     snprintf(why, n, "%ld bytes of stack, %ld of spilled registers", frame, stores);
     return true;
 }

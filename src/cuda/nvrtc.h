@@ -33,9 +33,9 @@ void zc_rtc_options(int arch, char arch_option[64], const char *options[ZC_RTC_O
 #define ZC_USER_SOURCE "user/"
 bool zc_rtc_serves(const zc_psource *source, const zc_pkernel *kernel);
 
-/* Does the compiler's log tell of something kept in local memory, or of products of warpgroups that
- * it serialises? Then what, in `why`. */
-bool zc_rtc_remarks(const char *log, char *why, size_t n);
+/* Does the compiler's log tell of more than `most` bytes kept in local memory, or of products of
+ * warpgroups that it serialises? Then what, in `why`. */
+bool zc_rtc_remarks(const char *log, int most, char *why, size_t n);
 
 /* One kernel's machine code, appended to `out`; its compiler log (registers, spills) to `log`,
  * which may be NULL. SIGINT, SIGTERM and SIGXFSZ are NVRTC's while it compiles: they are blocked in

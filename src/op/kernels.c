@@ -37,8 +37,11 @@ static const bool half[ZC_FAMILY_COUNT] = {
 #include "op/kernels.def"
 };
 
-static const bool lean[ZC_FAMILY_COUNT] = {
-#define LEAN(family) [ZC_FAMILY_##family] = true,
+static const struct {
+    bool given;
+    int bytes;
+} lean[ZC_FAMILY_COUNT] = {
+#define LEAN(family, bytes) [ZC_FAMILY_##family] = {true, bytes},
 #include "op/kernels.def"
 };
 
@@ -69,9 +72,9 @@ bool zc_family_makes(int family, zc_dtype dtype)
     return !half[family] || dtype == ZC_F16 || dtype == ZC_BF16;
 }
 
-bool zc_family_lean(int family)
+int zc_family_lean(int family)
 {
-    return lean[family];
+    return family >= 0 && lean[family].given ? lean[family].bytes : -1;
 }
 
 zc_takes zc_family_takes(int family)

@@ -51,8 +51,9 @@ int zc_family_find(const char *name);
 /* Is the family for this architecture (90 for sm_90), for results of this type? */
 bool zc_family_serves(int family, int arch);
 bool zc_family_makes(int family, zc_dtype dtype);
-/* Is code of it refused that spills or serialises? */
-bool zc_family_lean(int family);
+/* Bytes that its code may keep in local memory, or else is refused, as is code that serialises; -1:
+ * none is refused. */
+int zc_family_lean(int family);
 zc_takes zc_family_takes(int family);
 
 /* Of products that the family serves; 0, 0: of a family without ROWS. */

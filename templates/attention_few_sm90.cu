@@ -5,37 +5,34 @@
 //
 // spec.h: see zc/attention.cuh and zc/attention_prepare.cuh, and the configuration: Z_GROUPS (warpgroups), Z_KEYS (of
 // each), Z_COLUMNS (Z_DV, rounded up to 16); Z_WGMMA (F16, BF16). Entries: 0 attention; 2 and 3 what prepares its operands.
-#include "zc/attention_prepare.cuh"
+#include "zc/attention_sm90.cuh"
 #include "zc/attention_scores.cuh"
-#include "zc/hopper.cuh"
-#include "abi/attention_sm90.h"
 
 ZC_WGMMA(zc_score_product, Z_KEYS, Z_WGMMA, 0)
 ZC_WGMMA_HELD(zc_value_product, Z_COLUMNS, Z_WGMMA, 1)
 
 template <int GROUPS, int KEYS> struct attention_few {
-    static constexpr int LINE = 128, WIDTH = 64; // a panel has lines of 64 elements
-    static constexpr int ROWS = 64, THREADS = GROUPS * 128, NEAR = 8; // NEAR columns are finished by one thread
-    static constexpr int Q_PANELS = (Z_D + WIDTH - 1) / WIDTH, V_PANELS = (Z_DV + WIDTH - 1) / WIDTH;
-    static constexpr int Q_BYTES = Q_PANELS * ROWS * LINE;
-    static constexpr int K_BYTES = Q_PANELS * KEYS * LINE, V_BYTES = V_PANELS * KEYS * LINE; // of a warpgroup
+    static constexpr int ROWS = 64, THREADS = GROUPS * 128;
+    static constexpr int NEAR = 8, NEARS = Z_DV / NEAR; // columns that one thread adds up; such of a row
+    static constexpr int Q_BYTES = ZC_Q_PANELS * ROWS * ZC_LINE, Y_BYTES = ZC_V_PANELS * ROWS * ZC_LINE;
+    static constexpr int K_BYTES = ZC_Q_PANELS * KEYS * ZC_LINE, V_BYTES = ZC_V_PANELS * KEYS * ZC_LINE; // of a warpgroup
     static constexpr int PITCH = Z_COLUMNS + 8, SUMS = ROWS * PITCH * 4; // of f32, in place of queries and keys
     static constexpr int FIRST = Q_BYTES + GROUPS * K_BYTES, HELD = FIRST > GROUPS * SUMS ? FIRST : GROUPS * SUMS;
     static constexpr int VALUES = (HELD + 1023) / 1024 * 1024;
     static constexpr int STATES = VALUES + GROUPS * V_BYTES; // maximum and sum of each row, of each warpgroup
     static constexpr int ADDENDS = STATES + GROUPS * ROWS * 8, BARRIERS = ADDENDS + GROUPS * KEYS * 4;
-    static constexpr bool PRODUCTS = ZC_SCORES_ARE_PRODUCTS;
+    static_assert(Y_BYTES <= VALUES && GROUPS * KEYS <= THREADS, "room for results, a thread for each key");
 
     const zc_attention_sm90_params &p;
     unsigned char *memory;
     u32 smem;
-    int group, b, h, first; // of this thread; the block's head and first query
+    int group; // of this thread
+    place at;
     zc_attention_scores scoring;
 
-    ZC_MEMBER attention_few(const zc_attention_sm90_params &p, unsigned char *memory)
-        : p(p), memory(memory), smem(zc_smem_address(memory)), group(zc_warpgroup()),
-          b((int)blockIdx.x / p.down / (int)p.a.heads), h((int)blockIdx.x / p.down % (int)p.a.heads),
-          first((int)blockIdx.x % p.down * ROWS), scoring(p.a, memory + ADDENDS, b, h) {}
+    ZC_MEMBER attention_few(const zc_attention_sm90_params &p, unsigned char *memory, const place &at)
+        : p(p), memory(memory), smem(zc_smem_address(memory)), group(GROUPS > 1 ? zc_warpgroup() : 0), at(at),
+          scoring(p.a, memory + ADDENDS, at.b, at.h) {}
 
     ZC_MEMBER u32 k_of(int of) const { return smem + Q_BYTES + of * K_BYTES; }
     ZC_MEMBER u32 v_of(int of) const { return smem + VALUES + of * V_BYTES; }
@@ -46,46 +43,36 @@ template <int GROUPS, int KEYS> struct attention_few {
     ZC_MEMBER f32 *sum_of(int of) const { return (f32 *)(memory + STATES) + (GROUPS + of) * ROWS; }
     ZC_MEMBER f32 *values_of(int of) const { return (f32 *)(memory + of * SUMS); }
 
-    ZC_MEMBER tile tile_of() const {
-        const i64 shared = p.a.heads / p.a.kv_heads, in = h % shared * p.a.len.nq;
-        return tile_at<ROWS, KEYS>(p.a, b, h / shared, in + first, in + p.a.len.nq);
-    }
     // Does any of the tile's rows see keys of this warpgroup?
     static ZC_MEMBER bool has_keys(const tile &t, int of) { return of * KEYS < t.hi && of * KEYS + KEYS > t.lo; }
 
-    // ---- operands ----
+    // ---- operands: the thread that copies for a warpgroup makes their barriers, and need not wait for others ----
 
     ZC_MEMBER void prepare() const {
-        if (threadIdx.x == 0) {
-            for (int i = 0; i < 1 + 2 * GROUPS; i++) zc_barrier_init(smem + BARRIERS + i * 8, 1);
-            zc_barrier_fence();
-            zc_tensor_prefetch(&p.q);
-            zc_tensor_prefetch(&p.k);
-            zc_tensor_prefetch(&p.v);
-        }
-        zc_sync();
-    }
-    ZC_MEMBER void load(u32 to, const zc_tensor_map *map, u32 full, int panels, int lines, int pos, int head) const {
-        zc_barrier_expect(full, panels * lines * LINE);
-        for (int panel = 0; panel < panels; panel++)
-            zc_tensor_load(to + panel * lines * LINE, map, full, panel * WIDTH, pos, head, b);
+        if (group == 0) zc_barrier_init(q_full(), 1);
+        zc_barrier_init(k_full(group), 1);
+        zc_barrier_init(v_full(group), 1);
+        zc_barrier_fence();
+        zc_tensor_prefetch(&p.q);
+        zc_tensor_prefetch(&p.k);
+        zc_tensor_prefetch(&p.v);
     }
     ZC_MEMBER void ask(const tile &t) const {
-        if (zc_warp() % 4 || !zc_elect()) return;
-        if (group == 0 && t.lo < t.hi) load(smem, &p.q, q_full(), Q_PANELS, ROWS, first, h);
+        const int j = group * KEYS, kv = (int)t.kv;
+        if (group == 0 && t.lo < t.hi) load_head(smem, &p.q, q_full(), ZC_Q_PANELS, ROWS, at.first, at.h, at.b);
         if (!has_keys(t, group)) return;
-        load(k_of(group), &p.k, k_full(group), Q_PANELS, KEYS, group * KEYS, (int)t.kv);
-        load(v_of(group), &p.v, v_full(group), V_PANELS, KEYS, group * KEYS, (int)t.kv);
+        load_head(k_of(group), &p.k, k_full(group), ZC_Q_PANELS, KEYS, j, kv, at.b);
+        load_head(v_of(group), &p.v, v_full(group), ZC_V_PANELS, KEYS, j, kv, at.b);
     }
 
     // ---- scores: a thread has parts of two rows, as a product's sums lie ----
 
     typedef f32 scores[KEYS / 2];
-    typedef f32 values[Z_COLUMNS / 2];
+    typedef f32 pair[2]; // of its rows
     typedef zc_vec<f32, 4> four;
 
-    ZC_MEMBER int own_row(int i) const { return (int)threadIdx.x % 128 / 32 * 16 + (int)threadIdx.x % 32 / 4 + i * 8; }
-    ZC_MEMBER int own_key() const { return group * KEYS + (int)threadIdx.x % 4 * 2; }
+    ZC_MEMBER int own_row(int i) const { return (int)(threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4) + i * 8; }
+    ZC_MEMBER int own_key() const { return group * KEYS + (int)(threadIdx.x % 4 * 2); }
 
     ZC_MEMBER void multiply_keys(scores &s) const {
         zc_barrier_wait(q_full(), 0);
@@ -93,21 +80,32 @@ template <int GROUPS, int KEYS> struct attention_few {
         zc_wgmma_fence();
 #pragma unroll
         for (int part = 0; part < (Z_D + 15) / 16; part++)
-            zc_score_product(s, zc_wgmma_along(smem, part / 4 * ROWS * LINE + part % 4 * 32),
-                             zc_wgmma_along(k_of(group), part / 4 * KEYS * LINE + part % 4 * 32), part > 0);
+            zc_score_product(s, zc_wgmma_along(smem, part / 4 * ROWS * ZC_LINE + part % 4 * 32),
+                             zc_wgmma_along(k_of(group), part / 4 * KEYS * ZC_LINE + part % 4 * 32), part > 0);
         zc_wgmma_commit();
         zc_wgmma_wait<0>();
     }
-    // Products to scores, and the greatest of each row. ALL: both rows see every key of this warpgroup, and with PRODUCTS
-    // scores stay products until their maximum is known.
-    template <bool ALL> ZC_MEMBER void score(const tile &t, const span (&seen)[2], scores &s, f32 (&max)[2]) const {
+    // Products to scores, and the greatest of each row. ALL: both rows see every key of this warpgroup. FORM: scores stay
+    // PRODUCTS until their maximum is known, or are SUMS of a product and what its key's score gets besides, or ANY.
+    enum form { PRODUCTS, SUMS_OF_KEPT, ANY };
+    template <bool ALL, form FORM> ZC_MEMBER void score(const tile &t, scores &s, pair &max) const {
         f32 top[4] = {least(), least(), least(), least()};
         const bool even = !ALL && is_even(p.a, t.s);
-        const query q[2] = {query_of(p.a, b, h, first + own_row(0)), query_of(p.a, b, h, first + own_row(1))};
+        query q[2];
+        span seen[2];
+#pragma unroll
+        for (int row = 0; row < 2; row++) {
+            const int i = at.first + own_row(row);
+            q[row] = query_of(p.a, at.b, at.h, i);
+            seen[row] = span_of(p.a, t.s, i);
+            if (i >= (int)p.a.len.nq) seen[row].hi = seen[row].lo;
+        }
 #pragma unroll
         for (int i = 0; i < KEYS / 2; i++) {
             const int row = i / 2 % 2, j = own_key() + i / 4 * 8 + i % 2;
-            if (!ALL || !PRODUCTS) s[i] = scoring.of(q[row], even, s[i], j, (int)t.hi);
+            const f32 add = FORM == PRODUCTS ? 0.0f : scoring.kept_of(own_key() + i / 4 * 8).v[i % 2];
+            if (FORM == SUMS_OF_KEPT) s[i] = ZC_BIASED ? fmaf(s[i], scoring.factor, add) : s[i] * scoring.factor;
+            if (FORM == ANY) s[i] = scoring.of(q[row], even, s[i], add, j, t.hi);
             if (!ALL && (j < seen[row].lo || j >= seen[row].hi)) s[i] = least();
             top[i % 4] = fmaxf(top[i % 4], s[i]);
         }
@@ -115,18 +113,41 @@ template <int GROUPS, int KEYS> struct attention_few {
         for (int row = 0; row < 2; row++) {
             f32 m = fmaxf(top[row * 2], top[row * 2 + 1]);
             m = fmaxf(m, zc_shfl_xor(m, 1));
-            m = fmaxf(m, zc_shfl_xor(m, 2));
-            max[row] = ALL && PRODUCTS ? m * scoring.factor : m;
+            max[row] = fmaxf(m, zc_shfl_xor(m, 2));
         }
     }
-    // Scores to weights; their sums.
-    template <bool ALL> ZC_MEMBER void weigh(scores &s, const f32 (&max)[2], f32 (&sum)[2]) const {
+    ZC_MEMBER int kind() const { return scoring.template kind_of<KEYS>(group * KEYS); }
+    // kind: of what the keys get. Returns what the scores are to be multiplied with; the maxima are.
+    ZC_MEMBER f32 score_keys(const tile &t, int kind, scores &s, pair &max) const {
+        const int k0 = group * KEYS, last = last_of<ROWS>(p, at);
+        const bool even = is_even(p.a, t.s);
+        const bool all = !even && k0 >= span_of(p.a, t.s, last).lo && k0 + KEYS <= span_of(p.a, t.s, at.first).hi;
+        if constexpr (ZC_SCORES_ARE_SUMS) {
+            if (all && kind == zc_attention_scores::NOTHING && scoring.factor > 0) {
+                score<true, PRODUCTS>(t, s, max);
+#pragma unroll
+                for (int row = 0; row < 2; row++) max[row] *= scoring.factor;
+                return scoring.factor;
+            }
+            if (even || kind == zc_attention_scores::ANY)
+                score<false, ANY>(t, s, max);
+            else if (ZC_BIASED && all)
+                score<true, SUMS_OF_KEPT>(t, s, max);
+            else
+                score<false, SUMS_OF_KEPT>(t, s, max);
+        } else if (all)
+            score<true, ANY>(t, s, max);
+        else
+            score<false, ANY>(t, s, max);
+        return 1;
+    }
+    // Scores, times `by`, to weights; their sums.
+    ZC_MEMBER void weigh(scores &s, f32 by, const pair &max, pair &sum) const {
         const f32 from[2] = {max[0] == least() ? 0.0f : max[0], max[1] == least() ? 0.0f : max[1]};
         f32 part[4] = {0, 0, 0, 0};
 #pragma unroll
         for (int i = 0; i < KEYS / 2; i++) {
-            const f32 at = from[i / 2 % 2];
-            s[i] = zc_exp2_approx(ALL && PRODUCTS ? fmaf(s[i], scoring.factor, -at) : s[i] - at);
+            s[i] = zc_exp2_approx(fmaf(s[i], by, -from[i / 2 % 2]));
             part[i % 4] += s[i];
         }
 #pragma unroll
@@ -136,23 +157,7 @@ template <int GROUPS, int KEYS> struct attention_few {
             sum[row] += zc_shfl_xor(sum[row], 2);
         }
     }
-
-    // ---- what the warpgroups tell each other ----
-
-    ZC_MEMBER f32 joined_max(const tile &t, int row) const {
-        f32 max = scoring.begin().max;
-#pragma unroll
-        for (int of = 0; of < GROUPS; of++)
-            if (has_keys(t, of)) max = fmaxf(max, max_of(of)[row]);
-        return max;
-    }
-    ZC_MEMBER void tell(f32 *to, const f32 (&v)[2]) const {
-        if (threadIdx.x % 4) return;
-        to[own_row(0)] = v[0];
-        to[own_row(1)] = v[1];
-    }
-    ZC_MEMBER void multiply_values(const scores &s) const {
-        values y;
+    ZC_MEMBER void multiply_values(const scores &s, values &y) const {
         u32 w[KEYS / 16][4];
 #pragma unroll
         for (int i = 0; i < KEYS / 2; i += 2) w[i / 8][i % 8 / 2] = zc_pack(Z_T(), s[i], s[i + 1]);
@@ -160,28 +165,68 @@ template <int GROUPS, int KEYS> struct attention_few {
         zc_wgmma_fence();
 #pragma unroll
         for (int part = 0; part < KEYS / 16; part++)
-            zc_value_product(y, w[part], zc_wgmma_across(v_of(group), part * 16 * LINE, KEYS * LINE), part > 0);
+            zc_value_product(y, w[part], zc_wgmma_across(v_of(group), part * 16 * ZC_LINE, KEYS * ZC_LINE), part > 0);
         zc_wgmma_commit();
         zc_wgmma_wait<0>();
-        f32 *const to = values_of(group) + (int)threadIdx.x % 4 * 2;
+    }
+    // A row's sum of weights with the sink's, under `max`.
+    static ZC_MEMBER f32 sink_sum(const state &sink, f32 max) {
+        return sink.sum == 0 ? 0.0f : sink.sum * zc_exp2_approx(sink.max - max);
+    }
+
+    // ---- one warpgroup: its threads have all of their rows ----
+
+    ZC_MEMBER void attend_alone(const tile &t) const {
+        const state sink = scoring.begin();
+        pair max = {sink.max, sink.max}, sum = {};
+        values y = {};
+        if (has_keys(t, 0)) {
+            const int kept = kind();
+            scores s;
+            pair top;
+            multiply_keys(s);
+            const f32 by = score_keys(t, kept, s, top);
+#pragma unroll
+            for (int i = 0; i < 2; i++) max[i] = fmaxf(max[i], top[i]);
+            weigh(s, by, max, sum);
+            multiply_values(s, y);
+        }
+#pragma unroll
+        for (int i = 0; i < 2; i++) sum[i] = sink_sum(sink, max[i]) + sum[i];
+        if (Y_BYTES > Q_BYTES) zc_sync(); // else a warp's results take the place of its own queries
+        finish_rows<ROWS>(p, at, smem, own_row(0), y, max, sum);
+        if (zc_elect()) zc_bulk_wait<0>();
+    }
+
+    // ---- several: what they tell each other, and the result, of which a thread has NEAR columns ----
+
+    ZC_MEMBER f32 joined_max(const tile &t, const state &sink, int row) const {
+        f32 max = sink.max;
+#pragma unroll
+        for (int of = 0; of < GROUPS; of++)
+            if (has_keys(t, of)) max = fmaxf(max, max_of(of)[row]);
+        return max;
+    }
+    ZC_MEMBER void tell(f32 *to, const pair &v) const {
+        if (threadIdx.x % 4) return;
+        to[own_row(0)] = v[0];
+        to[own_row(1)] = v[1];
+    }
+    ZC_MEMBER void add_up(const tile &t, const state &sink, scores &s, f32 by) const {
+        const pair max = {joined_max(t, sink, own_row(0)), joined_max(t, sink, own_row(1))};
+        pair sum;
+        values y;
+        weigh(s, by, max, sum);
+        tell(sum_of(group), sum);
+        multiply_values(s, y);
+        f32 *const to = values_of(group) + own_row(0) * PITCH + threadIdx.x % 4 * 2;
 #pragma unroll
         for (int i = 0; i < Z_COLUMNS / 2; i += 2)
-            *(zc_vec<f32, 2> *)(to + own_row(i / 2 % 2) * PITCH + i / 4 * 8) = {y[i], y[i + 1]};
+            *(zc_vec<f32, 2> *)(to + i / 2 % 2 * 8 * PITCH + i / 4 * 8) = {y[i], y[i + 1]};
     }
-    template <bool ALL> ZC_MEMBER void add_up(const tile &t, scores &s) const {
-        const f32 max[2] = {joined_max(t, own_row(0)), joined_max(t, own_row(1))};
-        f32 sum[2];
-        weigh<ALL>(s, max, sum);
-        tell(sum_of(group), sum);
-        multiply_values(s);
-    }
-
-    // ---- the result ----
-
-    ZC_MEMBER void put(const tile &t, int row, int col) const {
-        const state sink = scoring.begin();
-        const f32 max = joined_max(t, row);
-        f32 y[NEAR] = {}, sum = sink.sum == 0 ? 0.0f : sink.sum * zc_exp2_approx(sink.max - max);
+    ZC_MEMBER void put(const tile &t, const state &sink, int row, int col) const {
+        const f32 max = joined_max(t, sink, row);
+        f32 y[NEAR] = {}, sum = sink_sum(sink, max);
 #pragma unroll
         for (int of = 0; of < GROUPS; of++) {
             if (!has_keys(t, of)) continue;
@@ -190,54 +235,65 @@ template <int GROUPS, int KEYS> struct attention_few {
 #pragma unroll
             for (int e = 0; e < NEAR; e++) y[e] += v[e / 4].v[e % 4];
         }
-        scoring.put<NEAR>(t, row, first + row, col, y, max, sum);
-    }
-
-    ZC_MEMBER void run() const {
-        prepare();
-        if (Z_LENGTHS) zc_grid_wait();
-        const tile t = tile_of();
-        const i64 last = first + ROWS < p.a.len.nq ? first + ROWS - 1 : p.a.len.nq - 1;
-        span seen[2];
+        const f32 by = sum == 0 ? 0.0f : 1 / sum;
+        bool finite = true;
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const int at = first + own_row(i);
-            seen[i] = span_of(p.a, t.s, at);
-            if (at >= p.a.len.nq) seen[i].hi = seen[i].lo;
+        for (int e = 0; e < NEAR; e++) finite = finite && zc_isfinite(y[e]);
+        if (!finite && zc_isfinite(sum)) {
+            put_seen<NEAR, Z_DV>(p.a, t, line_at(p.a, at, t, row), row, {max / ZC_LOG2E, sum}, col);
+            return;
         }
-        const int k0 = group * KEYS;
-        const bool all = !is_even(p.a, t.s) && scoring.factor > 0 && k0 >= span_of(p.a, t.s, last).lo &&
-                         k0 + KEYS <= span_of(p.a, t.s, first).hi;
-        if (!Z_LENGTHS) zc_grid_wait();
-        zc_grid_launch();
-        ask(t);
-        scoring.keep(GROUPS * KEYS, THREADS, (int)t.hi);
-        if (ZC_BIASED) zc_sync();
+        const i64 to = at.b * p.a.y.batch + at.h * p.a.y.head + (at.first + row) * p.a.y.pos + col;
+#ifdef Z_FUSED
+#pragma unroll
+        for (int e = 0; e < NEAR; e++) put_y(p.a, to + e, y[e] * by);
+#else
+        zc_vec<u32, NEAR / 2> out;
+#pragma unroll
+        for (int e = 0; e < NEAR / 2; e++) out.v[e] = zc_pack(Z_T(), y[e * 2] * by, y[e * 2 + 1] * by);
+        *(zc_vec<u32, NEAR / 2> *)((Z_T *)p.a.y.data + to) = out;
+#endif
+    }
+    ZC_MEMBER void attend_together(const tile &t) const {
+        const state sink = scoring.begin();
         const bool busy = has_keys(t, group);
         scores s;
+        f32 by = 1;
         if (busy) {
-            f32 max[2];
+            const int kept = kind();
+            pair max;
             multiply_keys(s);
-            if (all)
-                score<true>(t, seen, s, max);
-            else
-                score<false>(t, seen, s, max);
+            by = score_keys(t, kept, s, max);
             tell(max_of(group), max);
         }
         zc_sync();
-        if (busy && all)
-            add_up<true>(t, s);
-        else if (busy)
-            add_up<false>(t, s);
+        if (busy) add_up(t, sink, s, by);
         zc_sync();
-        for (int at = (int)threadIdx.x; at < ROWS * (Z_DV / NEAR); at += THREADS) {
-            const int row = at / (Z_DV / NEAR);
-            if (first + row < p.a.len.nq) put(t, row, at % (Z_DV / NEAR) * NEAR);
+        for (u32 n = threadIdx.x; n < ROWS * NEARS; n += THREADS) {
+            const int row = (int)(n / NEARS), col = (int)(n % NEARS * NEAR);
+            if (at.first + row < (int)p.a.len.nq) put(t, sink, row, col);
         }
+    }
+
+    ZC_MEMBER void run() const {
+        const bool copies = zc_warp() % 4 == 0; // one thread of it
+        if (copies && zc_elect()) prepare();
+        if (Z_LENGTHS) zc_grid_wait();
+        const tile t = tile_of<ROWS, KEYS>(p, at);
+        if (!Z_LENGTHS) zc_grid_wait();
+        zc_grid_launch();
+        if (copies && zc_elect()) ask(t);
+        scoring.template keep<GROUPS * KEYS>(t.hi);
+        zc_sync();
+        if constexpr (GROUPS == 1)
+            attend_alone(t);
+        else
+            attend_together(t);
     }
 };
 
 ZC_KERNEL_OF(0, Z_GROUPS * 128)(const __grid_constant__ zc_attention_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
-    attention_few<Z_GROUPS, Z_KEYS>(p, smem).run();
+    const int item = (int)zc_divide(blockIdx.x, p.by_down), row = (int)blockIdx.x - item * p.down;
+    attention_few<Z_GROUPS, Z_KEYS>(p, smem, place_of(p, item, row * 64)).run();
 }

@@ -15,12 +15,8 @@
 // spec.h: see zc/attention.cuh and zc/attention_prepare.cuh, and the configuration: Z_WARPGROUPS, Z_KEYS (a step),
 // Z_STAGES, Z_COLUMNS (Z_DV, rounded up to 16), Z_AHEAD, Z_SHARE; Z_KEPT; Z_WGMMA (F16, BF16). Entries: 0 attention; 2 and 3
 // what prepares its operands.
-#include "zc/attention_prepare.cuh"
-#include "zc/attention_tile.cuh"
-#include "zc/hopper.cuh"
-#include "zc/index.cuh"
+#include "zc/attention_sm90.cuh"
 #include "zc/ring.cuh"
-#include "abi/attention_sm90.h"
 
 ZC_WGMMA(zc_score_product, Z_KEYS, Z_WGMMA, 0)
 ZC_WGMMA_HELD(zc_value_product, Z_COLUMNS, Z_WGMMA, 1)
@@ -75,13 +71,11 @@ template <int KEYS> struct kept_biases {
 };
 
 template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct attention_sm90 {
-    static constexpr int LINE = 128, WIDTH = 64; // a panel has lines of 64 elements
     static constexpr int SHARES = SHARE ? WARPGROUPS : 1; // warpgroups with the same rows
     static_assert(STAGES % SHARES == 0, "stages belong to one warpgroup");
     static constexpr int ROWS = WARPGROUPS / SHARES * 64;
-    static constexpr int Q_PANELS = (Z_D + WIDTH - 1) / WIDTH, V_PANELS = (Z_DV + WIDTH - 1) / WIDTH;
-    static constexpr int Q_BYTES = Q_PANELS * ROWS * LINE, Y_BYTES = V_PANELS * ROWS * LINE;
-    static constexpr int K_BYTES = Q_PANELS * KEYS * LINE, V_BYTES = V_PANELS * KEYS * LINE;
+    static constexpr int Q_BYTES = ZC_Q_PANELS * ROWS * ZC_LINE, Y_BYTES = ZC_V_PANELS * ROWS * ZC_LINE;
+    static constexpr int K_BYTES = ZC_Q_PANELS * KEYS * ZC_LINE, V_BYTES = ZC_V_PANELS * KEYS * ZC_LINE;
     static constexpr int TILES = AHEAD ? 2 : 1; // of queries
     static constexpr int ENDS = AHEAD ? 16 : 0;
     static constexpr int Y_AT = TILES * Q_BYTES, SUMS_AT = Y_AT + Y_BYTES;
@@ -90,7 +84,6 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
     enum { K_FULL, V_FULL, K_EMPTY, V_EMPTY, KINDS };
     static constexpr bool KEPT = Z_KEPT;
     static constexpr int KEPT_AT = BARRIERS + (TILES * 2 + KINDS * STAGES) * 8;
-    static constexpr f32 LOG2E = 1.44269504f;
     // Named barriers: a warpgroup's turn; the second one's sums are there, were read; all of a warpgroup have seen a tile.
     enum { TURNS = 1, JOINED = 1, READ, SEEN };
 
@@ -100,7 +93,7 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
     f32 factor; // of products, to scores in powers of two
 
     ZC_MEMBER attention_sm90(const zc_attention_sm90_params &p, unsigned char *memory)
-        : p(p), memory(memory), smem(zc_smem_address(memory)), factor((f32)p.a.scale * LOG2E) {}
+        : p(p), memory(memory), smem(zc_smem_address(memory)), factor((f32)p.a.scale * ZC_LOG2E) {}
 
     ZC_MEMBER u32 k_of(int stage) const { return smem + RING + stage * (K_BYTES + V_BYTES); }
     ZC_MEMBER u32 v_of(int stage) const { return k_of(stage) + K_BYTES; }
@@ -118,37 +111,13 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
 
     typedef zc_ring_slot<TILES> tile_slot;
     // Where a tile lies. Causal ones with the most keys come first, others by heads, whose keys they share.
-    struct place {
-        int b, h, first;
-    };
-    ZC_MEMBER place place_of(int at) const {
-        if constexpr (AHEAD) {
-            const int outer = (int)zc_divide((u32)at, p.a.causal ? p.by_items : p.by_down);
-            const int inner = at - outer * (p.a.causal ? p.items : p.down);
-            const int item = p.a.causal ? inner : outer, row = p.a.causal ? p.down - 1 - outer : inner;
-            const int b = (int)zc_divide((u32)item, p.by_heads);
-            return {b, item - b * (int)p.a.heads, row * ROWS};
-        }
-        const int item = p.a.causal ? at % p.items : at / p.down;
-        const int row = p.a.causal ? p.down - 1 - at / p.items : at % p.down;
-        const int heads = (int)p.a.heads;
-        return {item / heads, item % heads, row * ROWS};
+    ZC_MEMBER place place_at(int n) const {
+        const int outer = (int)zc_divide((u32)n, p.a.causal ? p.by_items : p.by_down);
+        const int inner = n - outer * (p.a.causal ? p.items : p.down);
+        const int item = p.a.causal ? inner : outer, row = p.a.causal ? p.down - 1 - outer : inner;
+        return place_of(p, item, row * ROWS);
     }
-    ZC_MEMBER int last_of(const place &at) const {
-        return (at.first + ROWS < p.a.len.nq ? at.first + ROWS : (int)p.a.len.nq) - 1;
-    }
-    ZC_MEMBER tile tile_of(const place &at) const {
-        if constexpr (AHEAD) {
-            const int kv = (int)zc_divide((u32)at.h, p.by_group), in = at.h - kv * (int)p.by_group.d;
-            const i64 row = in * p.a.len.nq;
-            tile t = {at.b, kv, row + at.first, row + p.a.len.nq, 0, 0, sight_of(p.a.len, at.b)};
-            t.lo = (int)span_of(p.a, t.s, at.first).lo / KEYS * KEYS;
-            t.hi = span_of(p.a, t.s, last_of(at)).hi;
-            return t;
-        }
-        const i64 group = p.a.heads / p.a.kv_heads, in = at.h % group * p.a.len.nq;
-        return tile_at<ROWS, KEYS>(p.a, at.b, at.h / group, in + at.first, in + p.a.len.nq);
-    }
+    ZC_MEMBER tile tile_at(const place &at) const { return tile_of<ROWS, KEYS>(p, at); }
 
     ZC_MEMBER void begin() const {
         if (threadIdx.x == 0) {
@@ -170,30 +139,24 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
 
     // ---- the producer ----
 
-    ZC_MEMBER void load(u32 to, const zc_tensor_map *map, u32 full, int panels, int lines, int pos, int head,
-                        int b) const {
-        zc_barrier_expect(full, panels * lines * LINE);
-        for (int panel = 0; panel < panels; panel++)
-            zc_tensor_load(to + panel * lines * LINE, map, full, panel * WIDTH, pos, head, b);
-    }
     ZC_MEMBER void load_tile(const place &pl, const tile &t, slot &at, tile_slot &q) const {
         if (t.lo >= t.hi) return;
         const query row = query_of(p.a, pl.b, pl.h, 0);
-        const int of = q.stage;
+        const int of = q.stage, kv = (int)t.kv;
         lane_biases own;
-        if (KEPT) ask_kept(row, (int)t.lo, (int)t.hi, own);
+        if (KEPT) ask_kept(row, t.lo, t.hi, own);
         zc_barrier_wait(q_empty(of), q.parity);
         q.next();
-        if (leads()) load(q_of(of), &p.q, q_full(of), Q_PANELS, ROWS, pl.first, pl.h, pl.b);
-        for (int j = (int)t.lo; j < t.hi; j += KEYS, at.next()) {
+        if (leads()) load_head(q_of(of), &p.q, q_full(of), ZC_Q_PANELS, ROWS, pl.first, pl.h, pl.b);
+        for (int j = t.lo; j < t.hi; j += KEYS, at.next()) {
             zc_barrier_wait(barrier(K_EMPTY, at.stage), at.parity);
             if (KEPT) {
                 keep(own, kept_of(at.stage, at.parity ^ 1));
-                ask_kept(row, j + KEYS, (int)t.hi, own);
+                ask_kept(row, j + KEYS, t.hi, own);
             }
-            if (leads()) load(k_of(at.stage), &p.k, barrier(K_FULL, at.stage), Q_PANELS, KEYS, j, (int)t.kv, pl.b);
+            if (leads()) load_head(k_of(at.stage), &p.k, barrier(K_FULL, at.stage), ZC_Q_PANELS, KEYS, j, kv, pl.b);
             zc_barrier_wait(barrier(V_EMPTY, at.stage), at.parity);
-            if (leads()) load(v_of(at.stage), &p.v, barrier(V_FULL, at.stage), V_PANELS, KEYS, j, (int)t.kv, pl.b);
+            if (leads()) load_head(v_of(at.stage), &p.v, barrier(V_FULL, at.stage), ZC_V_PANELS, KEYS, j, kv, pl.b);
         }
     }
 
@@ -244,7 +207,7 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
 #pragma unroll
         for (int i = 0; i < LANE_KEYS; i++) {
             const int key = i * 32 + (int)threadIdx.x;
-            const f32 x = some ? both(one[i], two[i]) * LOG2E : 0.0f;
+            const f32 x = some ? both(one[i], two[i]) * ZC_LOG2E : 0.0f;
             odd = odd || !zc_isfinite(x);
             if (key < KEYS) to.put(key, x);
         }
@@ -262,24 +225,23 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
     ZC_MEMBER void produce() const {
         slot at = {0, 1};
         tile_slot q = {0, 1};
-        place pl = place_of((int)blockIdx.x);
+        place pl = place_at((int)blockIdx.x);
         if (Z_LENGTHS) zc_grid_wait();
-        tile t = tile_of(pl);
+        tile t = tile_at(pl);
         if (!Z_LENGTHS) zc_grid_wait();
         zc_grid_launch();
         for (int n = (int)blockIdx.x, by = stride();;) {
             load_tile(pl, t, at, q);
             next(n, by);
             if (n >= p.down * p.items) return;
-            pl = place_of(n);
-            t = tile_of(pl);
+            pl = place_at(n);
+            t = tile_at(pl);
         }
     }
 
     // ---- the consumers: a thread has parts of two rows, as a product's sums lie ----
 
     typedef f32 scores[KEYS / 2];
-    typedef f32 values[Z_COLUMNS / 2];
     typedef u32 weights[KEYS / 16][4];
 
     // What a thread keeps of its tile while it goes over the keys.
@@ -291,35 +253,24 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
         f32 max[2], sum[2];  // maxima in powers of two; sums of this thread's keys
         i64 bias0[2], bias1[2];
     };
-    ZC_MEMBER line line_at(const place &pl, const tile &t, int r) const {
-        if constexpr (AHEAD) {
-            const i64 at = pl.first + r, i = at < p.a.len.nq ? at : p.a.len.nq - 1;
-            line l = {query_of(p.a, pl.b, pl.h, i), span_of(p.a, t.s, i), is_even(p.a, t.s)};
-            if (at != i) l.seen = {0, 0};
-            return l;
-        }
-        return line_of(p.a, t, r);
-    }
     ZC_MEMBER rows rows_of(const place &pl, const tile &t, int first) const {
+        const state sink = begin_state(p.a, pl.h);
         rows r;
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            const line l = line_at(pl, t, first + i * 8);
-            const state st = begin_state(p.a, l);
-            r.from[i] = (int)l.seen.lo;
-            r.to[i] = (int)l.seen.hi;
-            r.max[i] = st.max * LOG2E;
-            r.sum[i] = threadIdx.x % 4 || (SHARE && threadIdx.x >= 256) ? 0 : st.sum;
+            const line l = line_at(p.a, pl, t, first + i * 8);
+            r.from[i] = l.seen.lo;
+            r.to[i] = l.seen.hi;
+            r.max[i] = sink.max * ZC_LOG2E;
+            r.sum[i] = threadIdx.x % 4 || (SHARE && threadIdx.x >= 256) ? 0 : sink.sum;
             r.bias0[i] = l.q.bias0;
             r.bias1[i] = l.q.bias1;
         }
-        const i64 last = t.first + ROWS < t.end ? t.first + ROWS - 1 : t.end - 1;
-        r.lo = (int)t.lo;
-        r.hi = (int)t.hi;
+        r.lo = t.lo;
+        r.hi = t.hi;
         r.even = is_even(p.a, t.s);
-        r.all_lo = (int)span_of(p.a, t.s, AHEAD ? last_of(pl) : last % p.a.len.nq).lo;
-        r.all_hi = factor > 0 && !r.even ? (int)span_of(p.a, t.s, AHEAD ? pl.first : t.first % p.a.len.nq).hi
-                                         : r.all_lo - ENDS;
+        r.all_lo = span_of(p.a, t.s, last_of<ROWS>(p, pl)).lo;
+        r.all_hi = factor > 0 && !r.even ? span_of(p.a, t.s, pl.first).hi : r.all_lo - ENDS;
         return r;
     }
 
@@ -338,8 +289,8 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
 #pragma unroll
         for (int part = 0; part < (Z_D + 15) / 16; part++)
             zc_score_product(
-                s, zc_wgmma_along(q + (SHARE ? 0 : warpgroup) * 64 * LINE, part / 4 * ROWS * LINE + part % 4 * 32),
-                zc_wgmma_along(k_of(at.stage), part / 4 * KEYS * LINE + part % 4 * 32), part > 0);
+                s, zc_wgmma_along(q + (SHARE ? 0 : warpgroup) * 64 * ZC_LINE, part / 4 * ROWS * ZC_LINE + part % 4 * 32),
+                zc_wgmma_along(k_of(at.stage), part / 4 * KEYS * ZC_LINE + part % 4 * 32), part > 0);
         zc_wgmma_commit();
     }
     ZC_MEMBER void multiply_values(const slot &at, const weights &w, values &y) const {
@@ -347,7 +298,7 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
         zc_wgmma_fence();
 #pragma unroll
         for (int part = 0; part < KEYS / 16; part++)
-            zc_value_product(y, w[part], zc_wgmma_across(v_of(at.stage), part * 16 * LINE, KEYS * LINE), true);
+            zc_value_product(y, w[part], zc_wgmma_across(v_of(at.stage), part * 16 * ZC_LINE, KEYS * ZC_LINE), true);
         zc_wgmma_commit();
     }
 
@@ -382,7 +333,7 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
     }
     // The score of a product, in powers of two.
     ZC_MEMBER f32 score(const biases &b, bool even, int row, int n, int e, f32 dot) const {
-        f32 s = Z_SOFTCAP ? capped(p.a, scaled(p.a, even, dot)) * LOG2E : even ? 0.0f : dot * factor;
+        f32 s = Z_SOFTCAP ? capped(p.a, scaled(p.a, even, dot)) * ZC_LOG2E : even ? 0.0f : dot * factor;
         f32 kept = 0, one = 0, two = 0;
         if (KEPT) s += kept = b.all->get(n, e);
 #ifdef OWN_BIAS0
@@ -391,8 +342,8 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
 #ifdef OWN_BIAS1
         if (p.a.bias[1]) two = b.two.get(row, n, e);
 #endif
-        if (OWN) s += (one + two) * LOG2E;
-        return kept == least() || one == least() || two == least() ? (f32)p.a.mask_value * LOG2E : s;
+        if (OWN) s += (one + two) * ZC_LOG2E;
+        return kept == least() || one == least() || two == least() ? (f32)p.a.mask_value * ZC_LOG2E : s;
     }
 
     // Scores to weights; by: what the sums so far are to be multiplied with. ALL: both rows see every key. FORM: of PRODUCTS,
@@ -574,72 +525,13 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
         }
         zc_named_arrive(READ, 256);
     }
-    // Element by element: for pointwise work on the result, and for rows whose sums are not finite because of values
-    // that they do not see.
-    ZC_MEMBER void put_rows(const place &pl, const rows &r, int first, const values &y, const f32 (&by)[2]) const {
-        const tile t = tile_of(pl);
-        const int e0 = threadIdx.x % 4 * 2;
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            if (t.first + first + i * 8 >= t.end) continue;
-            const line l = line_at(pl, t, first + i * 8);
-            bool finite = true;
-#pragma unroll
-            for (int n = 0; n < Z_COLUMNS / 8; n++)
-                finite = finite && zc_isfinite(y[n * 4 + i * 2]) && zc_isfinite(y[n * 4 + i * 2 + 1]);
-            if (!finite && zc_isfinite(r.sum[i])) {
-                put_seen<2, 8>(p.a, t, l, first + i * 8, {r.max[i] / LOG2E, r.sum[i]}, e0);
-                continue;
-            }
-            const i64 to = line_y(p.a, l);
-#pragma unroll
-            for (int n = 0; n < Z_COLUMNS / 8; n++)
-#pragma unroll
-                for (int e = 0; e < 2; e++)
-                    if (n * 8 + e0 + e < Z_DV) put_y(p.a, to + n * 8 + e0 + e, y[n * 4 + i * 2 + e] * by[i]);
-        }
-    }
-    // 16 rows of a warp, through shared memory.
-    ZC_MEMBER void copy_rows(const place &pl, int first, const values &y, const f32 (&by)[2]) const {
-        const int lane = threadIdx.x % 32, top = first - lane / 4, row = top + lane % 16;
-        const u32 to = smem + Y_AT;
-        if (lane == 0) zc_bulk_wait_read<0>();
-        zc_sync_warp();
-#pragma unroll
-        for (int n = 0; n < Z_COLUMNS / 8; n += 2) {
-            u32 out[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                out[i] = zc_pack(Z_T(), y[n * 4 + i * 2] * by[i % 2], y[n * 4 + i * 2 + 1] * by[i % 2]);
-            zc_stmatrix_x4(to + (n / 8 * ROWS + row) * LINE + ((n % 8 + lane / 16) ^ row % 8) * 16, out);
-        }
-        zc_async_fence();
-        zc_sync_warp();
-        if (lane) return;
-        for (int panel = 0; panel < V_PANELS; panel++)
-            zc_tensor_store(&p.y, to + (panel * ROWS + top) * LINE, panel * WIDTH, pl.first + top, pl.h, pl.b);
-        zc_bulk_commit();
-    }
     ZC_MEMBER void finish(const place &pl, rows &r, int first, const values &y) const {
-        f32 by[2];
-        bool odd = false;
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            f32 &sum = r.sum[i];
-            sum += zc_shfl_xor(sum, 1);
-            sum += zc_shfl_xor(sum, 2);
-            by[i] = sum == 0 ? 0.0f : 1 / sum;
-#pragma unroll
-            for (int n = 0; n < Z_COLUMNS / 8; n++)
-                odd = odd || !zc_isfinite(y[n * 4 + i * 2]) || !zc_isfinite(y[n * 4 + i * 2 + 1]);
+            r.sum[i] += zc_shfl_xor(r.sum[i], 1);
+            r.sum[i] += zc_shfl_xor(r.sum[i], 2);
         }
-#ifdef Z_FUSED
-        odd = true;
-#endif
-        if (zc_any(odd))
-            put_rows(pl, r, first, y, by);
-        else
-            copy_rows(pl, first, y, by);
+        finish_rows<ROWS>(p, pl, smem + Y_AT, first, y, r.max, r.sum);
     }
 
     ZC_MEMBER void consume(int warpgroup) const {
@@ -652,8 +544,8 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
         if (WARPGROUPS > 1 && warpgroup == WARPGROUPS - 1) pass_turn(warpgroup);
         if (SHARE && warpgroup == 0) zc_named_arrive(READ, 256);
         for (int n = (int)blockIdx.x, by = stride(); n < p.down * p.items; next(n, by)) {
-            const place pl = place_of(n);
-            rows r = rows_of(pl, tile_of(pl), first);
+            const place pl = place_at(n);
+            rows r = rows_of(pl, tile_at(pl), first);
             values y;
 #pragma unroll
             for (int i = 0; i < Z_COLUMNS / 2; i++) y[i] = 0;
@@ -663,7 +555,7 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
             }
             if (!SHARE || warpgroup == 0) finish(pl, r, first, y);
         }
-        if (thread % 32 == 0) zc_bulk_wait<0>();
+        if (zc_elect()) zc_bulk_wait<0>();
     }
 };
 
@@ -678,6 +570,6 @@ ZC_KERNEL_OF(0, Z_WARPGROUPS * 128 + 128)(const __grid_constant__ zc_attention_s
         if (threadIdx.x < (Z_KEPT ? 32 : 1)) attention.produce();
     } else {
         if constexpr (Z_WARPGROUPS > 1) zc_registers_take<(512 - PRODUCER) / Z_WARPGROUPS / 8 * 8>();
-        attention.consume(threadIdx.x / 128 - 1);
+        attention.consume(zc_warpgroup() - 1);
     }
 }

@@ -172,6 +172,19 @@ static zc_status put_map(const zc_attention *a, const struct zc_attention_view *
     return zc_launch_tensor_map(a->l, &b, out);
 }
 
+/* Do numbers of keys and rows have room in 31 bits, those a tile behind the last included? */
+static bool fits(const zc_attention *a, int64_t group, int64_t rows, int64_t keys)
+{
+    const struct zc_attention_lengths *len = &a->p.len;
+    int64_t room = INT32_MAX - rows - keys;
+    return len->nk <= room && len->nq <= room / group && len->past <= room - len->nq;
+}
+
+static int64_t at_most(int64_t v, int64_t limit)
+{
+    return v < limit ? v : limit;
+}
+
 zc_status zc_attention_sm90_params(zc_launch *l, int64_t rows, int64_t keys,
                                    struct zc_attention_sm90_params *p, int64_t *tiles)
 {
@@ -183,21 +196,24 @@ zc_status zc_attention_sm90_params(zc_launch *l, int64_t rows, int64_t keys,
     ZC_TRY(zc_attention_describe(l, &a, &some));
     if (!some) return ZC_OK;
     int64_t nq = a.p.len.nq, nk = a.p.len.nk, down = zc_ceil_div(nq, rows);
+    int64_t group = a.p.heads / a.p.kv_heads;
     const int64_t all[] = {a.p.batch, a.p.heads, down};
     *tiles = zc_numel(3, all);
-    if (*tiles < 0 || *tiles > INT32_MAX || nk > INT32_MAX - keys)
+    if (*tiles < 0 || *tiles > INT32_MAX || !fits(&a, group, rows, keys))
         return zc_attention_too_large(&a);
     ZC_TRY(put_map(&a, &a.p.q, a.d, nq, a.p.heads, rows, &p->q));
     ZC_TRY(put_map(&a, &a.p.k, a.d, nk, a.p.kv_heads, keys, &p->k));
     ZC_TRY(put_map(&a, &a.p.v, a.dv, nk, a.p.kv_heads, keys, &p->v));
     ZC_TRY(put_map(&a, &a.p.y, a.dv, nq, a.p.heads, WARP_ROWS, &p->y));
     p->a = a.p;
+    p->a.window = at_most(a.p.window, INT32_MAX);
+    for (int x = 0; x < 2; x++) p->a.bias_cols[x] = at_most(a.p.bias_cols[x], INT32_MAX);
     p->down = (int)down;
     p->items = (int)(a.p.batch * a.p.heads);
     p->by_down = zc_divisor_of(p->down);
     p->by_items = zc_divisor_of(p->items);
     p->by_heads = zc_divisor_of(a.p.heads);
-    p->by_group = zc_divisor_of(a.p.heads / a.p.kv_heads);
+    p->by_group = zc_divisor_of(group);
     return ZC_OK;
 }
 

@@ -11,6 +11,12 @@
 
 typedef Z_REAL real;
 
+// Numbers of keys and of rows. A kernel whose launch function refuses more than 31 bits says so before it includes this.
+#ifndef ZC_POSITION
+#define ZC_POSITION i64
+#endif
+typedef ZC_POSITION position;
+
 ZC_DEV real least() { return (real)-zc_inf32(); }
 
 // ---- which keys count ----
@@ -44,16 +50,16 @@ ZC_DEV sight sight_of(const zc_attention_lengths &l, i64 b) {
 ZC_DEV bool is_even(const zc_attention_params &p, const sight &s) { return s.even && p.mask_value != (f64)least(); }
 
 struct span {
-    i64 lo, hi; // keys
+    position lo, hi; // keys
 };
-ZC_DEV span span_of(const zc_attention_params &p, const sight &s, i64 i) {
-    const i64 at = s.position + i;
-    span r = {0, s.keys < p.len.nk ? s.keys : p.len.nk};
-    if (is_even(p, s)) r.hi = p.len.nk;
+ZC_DEV span span_of(const zc_attention_params &p, const sight &s, position i) {
+    const position at = (position)s.position + i, nk = (position)p.len.nk, window = (position)p.window;
+    span r = {0, (position)s.keys < nk ? (position)s.keys : nk};
+    if (is_even(p, s)) r.hi = nk;
     if (p.causal && r.hi > at + 1) r.hi = at + 1;
-    if (p.window > 0 && at + 1 > p.window) r.lo = at + 1 - p.window;
+    if (window > 0 && at + 1 > window) r.lo = at + 1 - window;
 #ifdef Z_BIAS0
-    if (p.bias[0] && r.hi > p.bias_cols[0]) r.hi = p.bias_cols[0];
+    if (p.bias[0] && r.hi > (position)p.bias_cols[0]) r.hi = (position)p.bias_cols[0];
 #endif
     if (r.hi < r.lo) r.hi = r.lo;
     return r;

@@ -105,7 +105,7 @@ ZC_DEV void attend_mma(const zc_attention_params &p) {
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         lines[i] = line_of(p, t, first + lane / 4 + i * 8);
-        st[i] = begin_state(p, lines[i]);
+        st[i] = begin_state(p, lines[i].q.h);
     }
 #pragma unroll
     for (int n = 0; n < VP / 8; n++)

@@ -73,7 +73,7 @@ ZC_DEV void attend_tile(const zc_attention_params &p) {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         lines[i] = line_of(p, t, ty * 4 + i);
-        st[i] = begin_state(p, lines[i]);
+        st[i] = begin_state(p, lines[i].q.h);
     }
     for (int x = (int)threadIdx.x; x < 64 * Z_D; x += 256) {
         const Z_T *q = line_q(p, t, x / Z_D);

@@ -5,14 +5,15 @@
 
 // Row r of a key head is query r % nq of the head's query head r / nq.
 struct tile {
-    i64 b, kv, first, end, lo, hi; // first row, end of the rows that are in it; keys that any row may see
+    i64 b, kv;
+    position first, end, lo, hi; // first row, end of the rows that are in it; keys that any row may see
     sight s;
 };
 // Rows [first, end) of a key head, up to LINES of them; keys from a multiple of KEYS on.
 template <int LINES, int KEYS>
-ZC_DEV tile tile_at(const zc_attention_params &p, i64 b, i64 kv, i64 first, i64 end) {
+ZC_DEV tile tile_at(const zc_attention_params &p, i64 b, i64 kv, position first, position end) {
     tile t = {b, kv, first, end, 0, 0, sight_of(p.len, b)};
-    const i64 last = first + LINES < end ? first + LINES - 1 : end - 1;
+    const position last = first + LINES < end ? first + LINES - 1 : end - 1;
     const bool one = first / p.len.nq == last / p.len.nq; // else queries from the first to the last are in it
     t.lo = span_of(p, t.s, one ? first % p.len.nq : 0).lo / KEYS * KEYS;
     t.hi = span_of(p, t.s, one ? last % p.len.nq : p.len.nq - 1).hi;
@@ -45,13 +46,13 @@ ZC_DEV f32 line_score(const zc_attention_params &p, const line &l, i64 j, f32 do
     return biased(p, l.q, j, capped(p, scaled(p, l.even, dot)));
 }
 
-// The softmax's state of one row, the same in all threads that share the row.
+// The softmax's state of one row, the same in all threads that share the row; it begins with its head's sink.
 struct state {
     f32 max, sum;
 };
-ZC_DEV state begin_state(const zc_attention_params &p, const line &l) {
+ZC_DEV state begin_state(const zc_attention_params &p, i64 h) {
     if (!has_sink(p)) return {least(), 0};
-    const f32 sink = sink_of(p, l.q.h);
+    const f32 sink = sink_of(p, h);
     return {sink, weight_of(sink, sink)};
 }
 

@@ -181,7 +181,7 @@ ZC_INLINE int zc_warp() { return zc_shfl((int)(threadIdx.x / 32), 0); }
 /* True in one thread of a warp that is here as a whole. */
 ZC_INLINE bool zc_elect() {
     u32 r;
-    asm volatile("{\n .reg .pred p;\n elect.sync _|p, 0xffffffff;\n selp.u32 %0, 1, 0, p;\n}" : "=r"(r));
+    asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p; }" : "=r"(r));
     return r != 0;
 }
 

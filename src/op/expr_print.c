@@ -44,27 +44,41 @@ static const char *keep(printer *p, zc_buf *text)
 
 /* ---- leaves ---- */
 
+static void put_number(double f, zc_buf *out)
+{
+    if (isnan(f))
+        zc_buf_puts(out, "nan");
+    else
+        zc_buf_printf(out, "%.6g", f == 0 ? 0.0 : f); /* no -0, which would be parsed as 0 */
+}
+
 static const char *constant(printer *p, const zc_expr_node *n)
 {
     zc_buf b = {0};
     if (n->dtype == ZC_BOOL)
         zc_buf_puts(&b, n->i ? "true" : "false");
-    else if (!zc_dtype_is_float(n->dtype))
-        zc_buf_printf(&b, "%" PRId64, n->i);
-    else if (isnan(n->f))
-        zc_buf_puts(&b, "nan");
+    else if (zc_dtype_is_float(n->dtype))
+        put_number(n->f, &b);
     else
-        zc_buf_printf(&b, "%.6g", n->f == 0 ? 0.0 : n->f); /* no -0, which would be parsed as 0 */
+        zc_buf_printf(&b, "%" PRId64, n->i);
     return keep(p, &b);
 }
 
-/* Where no other operand gives a constant its type. */
+/* Where no other operand gives a constant its type: as the conversion that makes it. */
 static const char *typed(printer *p, int node)
 {
     const zc_expr_node *n = &p->e->nodes[node];
+    int64_t slot = 0;
     zc_buf b = {0};
     if (n->op != ZC_EX_CONST || n->dtype == ZC_BOOL) return p->of[node].text;
-    zc_buf_printf(&b, "%s(%s)", zc_dtype_name(n->dtype), p->of[node].text);
+    zc_buf_printf(&b, "%s(", zc_dtype_name(n->dtype));
+    if (zc_dtype_is_float(n->dtype)) {
+        zc_store_f64(n->dtype, &slot, 0, n->f);
+        put_number(zc_load_f64(n->dtype, &slot, 0), &b);
+    } else {
+        zc_buf_puts(&b, p->of[node].text);
+    }
+    zc_buf_puts(&b, ")");
     return keep(p, &b);
 }
 

@@ -2,10 +2,11 @@
 // an operand of the fused work that has the result's shape, comes by the copy engine; results leave by it, or where they are
 // f32 or their rows do not all begin at multiples of 16 bytes, by stores of the threads.
 //
-// spec.h: see zc/gemm_sm90.cuh and zc/fused.cuh, and the configuration: Z_TILE_M x Z_TILE_N x 64 a stage, Z_STAGES, Z_CLUSTER
-// (blocks below each other), Z_PINGPONG, Z_RASTER (rows of tiles that neighbouring blocks share columns of);
-// zc/row_moments.cuh; Z_PIECE: results leave by stores of so many bytes, which divide a row (and have no moments). Entry 1:
-// see zc/gemm_second.cuh.
+// spec.h: see zc/gemm_sm90.cuh and zc/fused.cuh, and the configuration: Z_TILE_M x Z_TILE_N x 64 a
+// stage, Z_STAGES, Z_CLUSTER (blocks below each other), Z_PINGPONG, Z_RASTER (rows of tiles that
+// neighbouring blocks share columns of); Z_WHOLE (have all tiles columns for all of their width?);
+// zc/row_moments.cuh; Z_PIECE: results leave by stores of so many bytes, which divide a row (and
+// have no moments). Entry 1: see zc/gemm_second.cuh.
 #include "zc/gemm_sm90.cuh"
 #include "zc/row_moments.cuh"
 
@@ -70,15 +71,33 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
 #pragma unroll
         for (int i = 0; i < PIPE::BLOCKS * 2; i++) moments[i / 2][i % 2].join(p.moments);
     }
-    // Results of N neighbours; whole: what the result's moments are of.
-    template <int N> ZC_MEMBER void finish_near(const zc_gemm_item &item, int at, int row, int col, const row_moments &moments,
-                                                const f32 *sum, u32 tile, f32 *v, f32 *whole) const {
+    // What the rows of a tile share, of this thread's pairs of columns, one in each group of 8.
+    typedef zc_gemm_addend<ZC_GEMM_NEAR> pair_addends[2 / ZC_GEMM_NEAR];
+    typedef pair_addends addends[Z_TILE_N / 8];
+
+    // The first of the neighbours that element e of a group's pair is read with; beyond the last column any will do.
+    ZC_MEMBER int column_of(int first, int group, int e) const {
+        const int at = first + group * 8 + e, right = (int)p.g.n - ZC_GEMM_NEAR;
+        return Z_WHOLE || at < right ? at : right;
+    }
+    ZC_MEMBER void ask_addends(const zc_gemm_item &item, int col, int thread, addends &out) const {
+        const int first = col + thread % 4 * 2;
+#pragma unroll
+        for (int j = 0; j < Z_TILE_N / 8; j++)
+#pragma unroll
+            for (int e = 0; e < 2; e += ZC_GEMM_NEAR) out[j][e / ZC_GEMM_NEAR].load(item, column_of(first, j, e));
+    }
+    // Results of neighbours; whole: what the result's moments are of.
+    ZC_MEMBER void finish_near(const zc_gemm_item &item, int at, int row, int col, const row_moments &moments,
+                               const zc_gemm_addend<ZC_GEMM_NEAR> &addend, const f32 *sum, u32 tile, f32 *v,
+                               f32 *whole) const {
+        constexpr int N = ZC_GEMM_NEAR;
         zc_moments_columns_of<N> columns;
         columns.load(p.moments, col);
         f32 s[N];
 #pragma unroll
         for (int e = 0; e < N; e++) s[e] = moments.product(columns, e, sum[e]);
-        zc_gemm_near<N>(p.g, item, row, col, s, v);
+        zc_gemm_near<N>(p.g, item, addend, row, col, s, v);
         if constexpr (ZC_GEMM_SKIP) {
             const zc_vec<Z_T, 2> skip = zc_unpack<Z_T>(tile);
 #pragma unroll
@@ -90,11 +109,11 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
     }
     // col: of the first of each of them that are read at once.
     ZC_MEMBER zc_gemm_two finish(const zc_gemm_item &item, int at, int row, const int *col, const row_moments &moments,
-                                 const f32 *sum, u32 tile, u32 &whole) const {
+                                 const pair_addends &addend, const f32 *sum, u32 tile, u32 &whole) const {
         f32 v[2], w[2];
 #pragma unroll
         for (int e = 0; e < 2; e += ZC_GEMM_NEAR)
-            finish_near<ZC_GEMM_NEAR>(item, at, row, col[e], moments, sum + e, tile, v + e, w + e);
+            finish_near(item, at, row, col[e], moments, addend[e / ZC_GEMM_NEAR], sum + e, tile, v + e, w + e);
         whole = zc_pack(Z_T(), w[0], w[1]);
         return zc_pack(Z_Y(), v[0], v[1]);
     }
@@ -109,40 +128,28 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
     // A thread's COUNT pairs of 64 rows as results, from column `first` of the tile on: by groups of 8 columns, two rows a
     // thread; tile: the operand's. No branch stands between them, so that the compiler asks for all operands first; beyond the
     // last row or column any will do.
-    template <int COUNT> ZC_MEMBER void finish_pairs(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int first,
-                                                     int thread, const block_moments &moments, const f32 *sum,
-                                                     const u32 *tile, zc_gemm_two (&out)[COUNT]) const {
+    template <int COUNT>
+    ZC_MEMBER void finish_pairs(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int first, int thread,
+                                const block_moments &moments, const addends &addend, const f32 *sum, const u32 *tile,
+                                zc_gemm_two (&out)[COUNT]) const {
         u32 whole[2][COUNT / 2];
-        const int lane = thread % 32, last = (int)p.g.m - 1, right = (int)p.g.n - ZC_GEMM_NEAR;
-        const int top = row + thread / 32 * 16 + lane / 4, col = t.col + first + lane % 4 * 2;
+        const int last = (int)p.g.m - 1;
+        const int top = row + thread / 32 * 16 + thread % 32 / 4, col = t.col + first + thread % 4 * 2;
         const int r0 = top < last ? top : last, r1 = top + 8 < last ? top + 8 : last;
 #pragma unroll
         for (int j = 0; j < COUNT / 2; j++) {
             int c[2];
 #pragma unroll
-            for (int e = 0; e < 2; e += ZC_GEMM_NEAR) c[e] = col + j * 8 + e < right ? col + j * 8 + e : right;
+            for (int e = 0; e < 2; e += ZC_GEMM_NEAR) c[e] = column_of(col, j, e);
             const f32 *const s = sum + (first + j * 8) / 2;
-            out[j * 2] = finish(item, t.item, r0, c, moments[0], s, tile[j * 2], whole[0][j]);
-            out[j * 2 + 1] = finish(item, t.item, r1, c, moments[1], s + 2, tile[j * 2 + 1], whole[1][j]);
+            const pair_addends &a = addend[first / 8 + j];
+            out[j * 2] = finish(item, t.item, r0, c, moments[0], a, s, tile[j * 2], whole[0][j]);
+            out[j * 2 + 1] = finish(item, t.item, r1, c, moments[1], a, s + 2, tile[j * 2 + 1], whole[1][j]);
         }
         if constexpr (ZC_GEMM_KEEP) {
 #pragma unroll
             for (int r = 0; r < 2; r++) keep(top + r * 8, t.col + first, whole[r]);
         }
-    }
-    // buffer: what the panel before the last left.
-    ZC_MEMBER void send(const zc_gemm_origin &to, int warpgroup, int thread, const zc_gemm_two (&out)[16], int &buffer) const {
-        const u32 panel = this->panel_of(warpgroup, buffer);
-        if (thread == 0) zc_bulk_wait_read<ZC_GEMM_STAGING - 1>();
-        zc_named_sync(1 + warpgroup, 128);
-        this->write_panel(panel, thread, out);
-        zc_async_fence();
-        zc_named_sync(1 + warpgroup, 128);
-        if (thread == 0) {
-            zc_tensor_store(&p.y, panel, to.col, to.row, to.item);
-            zc_bulk_commit();
-        }
-        buffer ^= 1;
     }
     // Each warp lays its 16 rows of the panel down in shared memory, some columns at once for the sake of registers, and stores
     // them one after the other.
@@ -160,7 +167,7 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
         }
     }
     ZC_MEMBER void save(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int column, int warpgroup, int thread,
-                        const block_moments &moments, const f32 *sum, const u32 (&tile)[16]) const {
+                        const block_moments &moments, const addends &addend, const f32 *sum, const u32 (&tile)[16]) const {
         static_assert(64 * 64 * sizeof(Z_Y) <= ZC_GEMM_STAGING * PIPE::PANEL, "a panel fits");
         constexpr int PER = ZC_GEMM_PIECE / sizeof(Z_Y), ACROSS = 64 / PER;
         typedef zc_vec<Z_Y, PER> piece;
@@ -171,7 +178,7 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
         for (int first = 0; first < 16; first += AT_ONCE) {
             zc_gemm_two out[AT_ONCE];
             zc_sync_warp();
-            finish_pairs(item, t, row, column + first * 4, thread, moments, sum, tile + first, out);
+            finish_pairs(item, t, row, column + first * 4, thread, moments, addend, sum, tile + first, out);
             lay_down(panel, first, thread, out);
         }
         zc_sync_warp();
@@ -183,10 +190,9 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
         }
     }
     // at: the operand's first stage.
-    ZC_MEMBER void store(const zc_gemm_origin &t, int warpgroup, int thread,
-                         const block_moments (&moments)[PIPE::BLOCKS], const f32 (&sum)[PIPE::BLOCKS][Z_TILE_N / 2],
+    ZC_MEMBER void store(const zc_gemm_item &item, const zc_gemm_origin &t, int warpgroup, int thread,
+                         const block_moments (&moments)[PIPE::BLOCKS], const addends &addend, const typename PIPE::sums &sum,
                          slot &at, int &buffer) const {
-        const zc_gemm_item item = zc_gemm_batch(p.g, t.item);
         const int first = Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS;
 #pragma unroll
         for (int panel = 0; panel < PIPE::PANELS; panel++) {
@@ -199,22 +205,21 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
                 if (PIPE::EXTRA) this->read_tile(at.stage, first + i, in, thread, tile);
                 if constexpr (ZC_GEMM_TENSOR_Y) {
                     zc_gemm_two out[16];
-                    finish_pairs(item, t, row, panel * 64, thread, moments[i], sum[i], tile, out);
-                    send({row, t.col + panel * 64, t.item}, warpgroup, thread, out, buffer);
+                    finish_pairs(item, t, row, panel * 64, thread, moments[i], addend, sum[i], tile, out);
+                    this->send_panel(&p.y, {row, t.col + panel * 64, t.item}, warpgroup, thread, out, buffer);
                 } else {
-                    save(item, t, row, panel * 64, warpgroup, thread, moments[i], sum[i], tile);
+                    save(item, t, row, panel * 64, warpgroup, thread, moments[i], addend, sum[i], tile);
                 }
             }
             if (PIPE::EXTRA && (in + 1 == PIPE::HELD || panel + 1 == PIPE::PANELS)) {
-                if (!ZC_GEMM_TENSOR_Y) zc_named_sync(1 + warpgroup, 128); // all have read; send() has seen to it
+                if (!ZC_GEMM_TENSOR_Y) zc_named_sync(1 + warpgroup, 128); // all have read; send_panel() has seen to it
                 this->release(at.stage, thread);
                 at.next();
             }
         }
     }
     // Sums as they are, for the kernel that normalises rows.
-    ZC_MEMBER void store_sums(const zc_gemm_origin &t, int warpgroup, int thread,
-                              const f32 (&sum)[PIPE::BLOCKS][Z_TILE_N / 2]) const {
+    ZC_MEMBER void store_sums(const zc_gemm_origin &t, int warpgroup, int thread, const typename PIPE::sums &sum) const {
         const int row = t.row + (Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS * 64) + thread / 32 * 16 + thread % 32 / 4;
 #pragma unroll
         for (int i = 0; i < PIPE::BLOCKS; i++)
@@ -247,9 +252,12 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
                 continue;
             }
             const zc_gemm_origin t = place_of(tile);
-            f32 sum[PIPE::BLOCKS][Z_TILE_N / 2];
+            typename PIPE::sums sum;
             block_moments moments[PIPE::BLOCKS];
+            addends addend;
+            const zc_gemm_item item = zc_gemm_batch(p.g, t.item);
             ask(t, warpgroup, thread, moments);
+            ask_addends(item, t.col, thread, addend);
             if (!JOINED_LATE) join(moments);
             if (Z_PINGPONG) zc_named_sync(3 + warpgroup, 256);
             this->multiply(at, warpgroup, thread, sum);
@@ -261,7 +269,7 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
             if constexpr (ZC_GEMM_PART)
                 store_sums(t, warpgroup, thread, sum);
             else
-                store(t, warpgroup, thread, moments, sum, at, buffer);
+                store(item, t, warpgroup, thread, moments, addend, sum, at, buffer);
         }
         if (ZC_GEMM_TENSOR_Y && thread == 0) zc_bulk_wait<0>();
     }
@@ -269,16 +277,16 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
 
 ZC_KERNEL_OF(0, 384)(const __grid_constant__ zc_gemm_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
-    const zc_gemm_sm90<
-        zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, (ZC_GEMM_SKIP || Z_FUSED_TILE >= 0), ZC_GEMM_STAGING>>
+    const zc_gemm_sm90<zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG,
+                                    (ZC_GEMM_SKIP || Z_FUSED_TILE >= 0), ZC_GEMM_STAGING>>
         product(p, smem);
     product.begin([&] {
         if (ZC_GEMM_TENSOR_Y) zc_tensor_prefetch(&p.y);
     });
-    const int warpgroup = product.role();
+    const int warpgroup = zc_warpgroup();
     if (warpgroup == 0) {
         zc_registers_drop<24>();
-        if (product.issues()) product.produce();
+        if (zc_warp() == 0 && zc_elect()) product.produce();
     } else {
         zc_registers_take<240>();
         product.consume(warpgroup - 1);

@@ -46,6 +46,27 @@ static const zc_expr_node *one_plus(const zc_expr *e, const zc_expr_node *n)
     return NULL;
 }
 
+/* The v of k * v or v * k; else -1. */
+static int times(const zc_expr *e, int of, double k)
+{
+    const zc_expr_node *n = &e->nodes[of];
+    for (int i = 0; n->op == ZC_EX_MUL && i < 2; i++) {
+        const zc_expr_node *factor = &e->nodes[n->arg[i]];
+        if (factor->op == ZC_EX_CONST && fabs(factor->f - k) < 1e-7) return n->arg[1 - i];
+    }
+    return -1;
+}
+
+/* The v of 0.5 * v * (1 + erf(v / sqrt(2))), as Gelu is written; else -1. */
+static int gelu_of(const zc_expr *e, const zc_expr_node *n)
+{
+    if (n->op != ZC_EX_MUL || !is_quick(n)) return -1;
+    const zc_expr_node *f = one_plus(e, &e->nodes[n->arg[1]]);
+    int v = times(e, n->arg[0], 0.5);
+    bool is = v >= 0 && f && f->op == ZC_EX_ERF && times(e, f->arg[0], 0.70710678118654752) == v;
+    return is ? v : -1;
+}
+
 static const char *const comparisons[ZC_EXPR_OP_COUNT] = {
     [ZC_EX_EQ] = "==", [ZC_EX_NE] = "!=", [ZC_EX_LT] = "<",   [ZC_EX_LE] = "<=",
     [ZC_EX_GT] = ">",  [ZC_EX_GE] = ">=", [ZC_EX_AND] = "&&", [ZC_EX_OR] = "||",
@@ -102,7 +123,10 @@ static void put_node(zc_buf *b, const zc_expr *e, const zc_expr_node *n)
     int x = n->arg[0], y = n->arg[1], z = n->arg[2];
     const char *type = zc_gen_type_name(n->dtype);
     const zc_expr_node *f = one_plus(e, n);
-    if (f) {
+    int gelu = gelu_of(e, n);
+    if (gelu >= 0) {
+        zc_buf_printf(b, "zq_gelu(v%d)", gelu);
+    } else if (f) {
         zc_buf_printf(b, "zq_one_plus_%s(v%d)", functions[f->op], f->arg[0]);
     } else if (n->op == ZC_EX_INPUT) {
         zc_buf_printf(b, "x%d", n->input);

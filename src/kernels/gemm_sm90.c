@@ -78,7 +78,9 @@ double zc_sm90_us(const zc_sm90_problem *p)
 zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p)
 {
     zc_gen_tensor_cores(g, "wgmma", zc_gen_plain_result(g));
-    return zc_gen_candidates(g, "wgmma", candidate_of, p, ZC_COUNTOF(shapes));
+    ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, p, ZC_COUNTOF(shapes)));
+    if (!g->declined[0]) zc_gen_define(g, "WHOLE", "%d", p->n % g->config[ZC_SM90_TILE_N] == 0);
+    return ZC_OK;
 }
 
 /* ---- the specialisation ---- */

@@ -7,15 +7,27 @@
 #include "kernels/candidates.h"
 #include "kernels/sm90.h"
 
-enum { TILE_M, TILE_N, STAGES, CLUSTER, SKIP, SHIFT, SUM };
-const char *const zc_config_linear_norm_sm90[] = {"tile_m", "tile_n", "stages", "cluster",
-                                                  "skip",   "shift",  "sum",    NULL};
+enum { TILE_M, TILE_N, STAGES, CLUSTER, STAGING, SKIP, SHIFT, SUM };
+const char *const zc_config_linear_norm_sm90[] = {
+    "tile_m", "tile_n", "stages", "cluster", "staging", "skip", "shift", "sum", NULL};
 
-enum { ROWS = 128, CLUSTER_MOST = 8, STATE = 8 /* bytes, of a row in a block */ };
+enum {
+    CLUSTER_MOST = 8,
+    STATE = 8 /* bytes, of a row's part */,
+    COLUMNS = 3 /* bias, gamma, beta */
+};
 
 /* ---- the choice ---- */
 
-static const int widths[] = {256, 192, 128};
+/* Of a block's tile. The two warpgroups have 64 rows each, or half of the columns of 64 rows. */
+typedef struct shape {
+    int rows, width;
+} shape;
+
+static const shape shapes[] = {{128, 384}, {128, 256}, {128, 192}, {128, 128},
+                               {64, 384},  {64, 256},  {64, 128}};
+
+enum { WIDEST = 384 };
 
 static int cluster_of(int64_t n, int width)
 {
@@ -23,10 +35,25 @@ static int cluster_of(int64_t n, int width)
     return blocks <= CLUSTER_MOST ? (int)blocks : 0;
 }
 
-/* Beside the ring: results on their way, barriers, and states of rows, for odd and even tiles. */
-static uint32_t other_smem(int width, int cluster)
+static int own_columns(const shape *s)
 {
-    return (uint32_t)(2 * width / 64 * ZC_SM90_PANEL + 2 * 2 * 8 + 2 * ROWS * STATE * cluster);
+    return s->rows == 64 ? s->width / 2 : s->width;
+}
+
+/* Of a product, which has 256 columns at most. */
+static int product_columns(const shape *s)
+{
+    int own = own_columns(s);
+    return own > 256 ? own / 2 : own;
+}
+
+/* Beside the ring: results on their way, barriers, states of rows for odd and even tiles, and each
+ * warpgroup's columns of what all rows share. */
+static uint32_t other_smem(const shape *s, int cluster, int staging)
+{
+    int groups = s->rows / 64, parts = cluster * 2 / groups;
+    int states = 2 * groups * (8 + 64 * STATE * parts);
+    return (uint32_t)(2 * staging * ZC_SM90_PANEL + states + 2 * COLUMNS * own_columns(s) * 2);
 }
 
 typedef struct problem {
@@ -36,36 +63,55 @@ typedef struct problem {
 } problem;
 
 /* Microseconds, fitted to an H200: nothing runs under a tile's end, when rows are joined across
- * blocks. Clusters lie within parts of the device, which leaves a sixteenth of it idle. */
-static double cost(const problem *p, int width, int cluster)
+ * blocks. A step takes what its products do, what passes through shared memory (128 bytes a cycle:
+ * factors come in once, and each warpgroup's products read them), or what comes from the L2 cache.
+ * Clusters lie within parts of the device, which leaves a ninth of it idle where they are more than
+ * pairs. */
+static double cost(const problem *p, const shape *s, int cluster)
 {
-    const double clock = 1650, per_cycle = 2048, wait = 60, fill = 1000, join = 6000, finish = 12;
-    int at_once = p->sm_count * 15 / 16 / cluster;
-    int64_t waves = zc_ceil_div(zc_ceil_div(p->m, ROWS), at_once > 1 ? at_once : 1);
-    double area = (double)ROWS * width, step = area * ZC_SM90_DEPTH / per_cycle + wait;
+    const double clock = 1650, per_cycle = 2048, wait = 60, fill = 1000, join = 6000, finish = 8;
+    const double shared = 128, l2 = 48;
+    int blocks = cluster > 2 ? p->sm_count * 8 / 9 : p->sm_count, at_once = blocks / cluster;
+    int64_t waves = zc_ceil_div(zc_ceil_div(p->m, s->rows), at_once > 1 ? at_once : 1);
+    int pieces = own_columns(s) / product_columns(s);
+    double area = (double)s->rows * s->width, products = area * ZC_SM90_DEPTH / per_cycle;
+    double factors = (double)(s->rows + s->width) * ZC_SM90_LINE;
+    double read = 2.0 * (pieces * 64 + own_columns(s)) * ZC_SM90_LINE;
+    double through = (factors + read) / shared;
+    double loads = ((double)s->rows / cluster + s->width) * ZC_SM90_LINE / l2;
+    double step = products > through ? products : through;
+    step = (step > loads ? step : loads) + wait;
     double tile = (double)zc_ceil_div(p->k, ZC_SM90_DEPTH) * step + join + area / finish;
     return ((double)waves * tile + fill) / clock;
+}
+
+static int stages_of(const shape *s, int cluster, int staging)
+{
+    return zc_sm90_stages(s->rows, s->width, other_smem(s, cluster, staging));
 }
 
 static bool candidate_of(const void *of, int number, zc_candidate *out)
 {
     const problem *p = of;
-    int width = widths[number], cluster = cluster_of(p->n, width);
+    const shape *s = &shapes[number];
+    int cluster = cluster_of(p->n, s->width), staging = 1;
     if (!cluster) return false;
-    uint32_t other = other_smem(width, cluster);
-    int stages = zc_sm90_stages(ROWS, width, other);
-    *out = (zc_candidate){.config = {[TILE_M] = ROWS,
-                                     [TILE_N] = width,
+    int stages = stages_of(s, cluster, staging);
+    if (stages_of(s, cluster, 2) == stages) staging = 2;
+    *out = (zc_candidate){.config = {[TILE_M] = s->rows,
+                                     [TILE_N] = s->width,
                                      [STAGES] = stages,
                                      [CLUSTER] = cluster,
+                                     [STAGING] = staging,
                                      [SKIP] = p->skip,
                                      [SHIFT] = p->shift,
                                      [SUM] = p->sum},
                           .threads = ZC_SM90_THREADS,
-                          .smem = (uint32_t)(stages * ((ROWS + width) * ZC_SM90_LINE + 16)) + other,
+                          .smem = (uint32_t)(stages * ((s->rows + s->width) * ZC_SM90_LINE + 16)) +
+                                  other_smem(s, cluster, staging),
                           .cluster = (uint32_t)cluster,
-                          .us = cost(p, width, cluster)};
-    zc_snprintf(out->name, sizeof out->name, "%dx%d, %d to a row", ROWS, width, cluster);
+                          .us = cost(p, s, cluster)};
+    zc_snprintf(out->name, sizeof out->name, "%dx%d, %d to a row", s->rows, s->width, cluster);
     return true;
 }
 
@@ -98,13 +144,15 @@ zc_status zc_gen_linear_norm_sm90(zc_gen *g)
                        .shift = zc_gen_in(g, ZC_IN_LinearNorm_beta) != NULL,
                        .sum = zc_gen_out_type(g, 1) != ZC_NONE,
                        .sm_count = g->sm_count};
-    if (!cluster_of(p.n, widths[0]))
+    if (!cluster_of(p.n, WIDEST))
         return zc_gen_decline(g, "rows longer than a cluster's blocks have (got %lld, need %d)",
-                              (long long)s.n, CLUSTER_MOST * widths[0]);
+                              (long long)s.n, CLUSTER_MOST * WIDEST);
     double apart = separate(&p);
     zc_gen_tensor_cores(g, "wgmma", zc_gen_plain_result(g));
-    ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &p, ZC_COUNTOF(widths)));
+    ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &p, ZC_COUNTOF(shapes)));
     if (g->declined[0]) return ZC_OK;
+    const shape chosen = {(int)g->config[TILE_M], (int)g->config[TILE_N]};
+    zc_gen_define(g, "PRODUCT_N", "%d", product_columns(&chosen));
     if (!g->candidate && !g->regardless && g->us > apart)
         return zc_gen_decline(g, "a product and a pass over it are faster (%.1f us, not %.1f)",
                               apart, g->us);
@@ -125,17 +173,19 @@ zc_status zc_launch_linear_norm_sm90(zc_launch *l)
     memset(&p, 0, sizeof p);
     ZC_TRY(zc_sm90_operands(l, &form, &mm, &p.product.g));
     if (mm.batch == 0) return ZC_OK;
-    if (mm.m > INT32_MAX - ROWS)
+    int rows = (int)config[TILE_M];
+    if (mm.m > INT32_MAX - rows)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "too many rows (got %lld)",
                        (long long)mm.m);
-    int b_rows = form.b_along_k ? (int)config[TILE_N] : ZC_SM90_DEPTH;
-    ZC_TRY(zc_sm90_maps(l, &form, &mm, ROWS, b_rows, &p.product));
+    int width = (int)config[TILE_N], along = width > 256 ? width / 2 : width;
+    int b_rows = form.b_along_k ? along : ZC_SM90_DEPTH;
+    ZC_TRY(zc_sm90_maps(l, &form, &mm, rows, b_rows, &p.product));
     ZC_TRY(zc_sm90_like_y(l, &p.product, p.product.g.y, 64, &p.product.y));
     const struct zc_gemm_norm *norm = &p.product.g.norm;
-    if (config[SKIP]) ZC_TRY(zc_sm90_like_y(l, &p.product, norm->skip, ROWS, &p.product.tile));
+    if (config[SKIP]) ZC_TRY(zc_sm90_like_y(l, &p.product, norm->skip, rows, &p.product.tile));
     if (config[SUM]) ZC_TRY(zc_sm90_like_y(l, &p.product, norm->sum, 64, &p.sum));
     ZC_TRY(zc_launch_clusters(l, &clusters));
-    int64_t tiles = zc_ceil_div(mm.m, ROWS);
+    int64_t tiles = zc_ceil_div(mm.m, rows);
     zc_dim3 grid = {(uint32_t)((tiles < clusters ? tiles : clusters) * config[CLUSTER]), 1, 1};
     return zc_launch_configured(l, grid, &p, sizeof p);
 }

@@ -64,7 +64,9 @@ zc_status zc_gen_matmul_spec(zc_gen *g, const zc_matmul_form *form)
     if (form->c >= 0 && is_row(zc_gen_in(g, form->c), zc_gen_out(g, 0)))
         zc_gen_define(g, "ADDEND_ROW", "1");
     zc_gen_define(g, "ACC", "%s%d", is_float ? "f" : "u", wide || scaled ? 64 : 32);
+    bool unscaled = form->alpha == 1 && (form->c < 0 || form->beta == 1);
     if (is_float) zc_gen_define(g, "SCALE", "f%d", wide ? 64 : 32);
+    if (is_float && unscaled) zc_gen_define(g, "UNSCALED", "1");
     if (scaled) {
         zc_gen_define(g, "SCALE", "f64");
         zc_gen_define(g, "SIGNED_SUM", "1");

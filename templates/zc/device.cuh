@@ -307,14 +307,18 @@ ZC_DEV f32 zq_tanh(f32 a) {
     const f32 high = 1.0f - zq_one_plus_tanh(-x);
     return x < 0.4f ? low : copysignf(high, a);
 }
-// erfc of a number that is not negative: 2 to a polynomial, fitted to log2(erfc) on [0, 4]; beyond, it falls to 0 faster.
-ZC_DEV f32 zc_erfc_tail(f32 x) {
-    const f32 c[] = {1.60629952e-6f,    -1.62800145f,   -0.917567253f,   -0.151343435f,
-                     0.0328677148f, -0.00474186055f, 0.000380641926f, -1.15549647e-5f};
+// 2 to a polynomial of x.
+ZC_DEV f32 zc_exp2_of(const f32 (&c)[8], f32 x) {
     f32 e = c[7];
 #pragma unroll
     for (int i = 6; i >= 0; i--) e = e * x + c[i];
     return zc_exp2_approx(e);
+}
+// erfc of a number that is not negative: the polynomial is fitted to log2(erfc) on [0, 4]; beyond, it falls to 0 faster.
+ZC_DEV f32 zc_erfc_tail(f32 x) {
+    const f32 c[] = {1.60629952e-6f,    -1.62800145f,   -0.917567253f,   -0.151343435f,
+                     0.0328677148f, -0.00474186055f, 0.000380641926f, -1.15549647e-5f};
+    return zc_exp2_of(c, x);
 }
 ZC_DEV f32 zq_erf(f32 a) {
     const f32 s = a * a, x = fabsf(a);
@@ -325,6 +329,13 @@ ZC_DEV f32 zq_erf(f32 a) {
 ZC_DEV f32 zq_one_plus_erf(f32 a) {
     const f32 e = zc_erfc_tail(fabsf(a));
     return a < 0 ? e : 2.0f - e;
+}
+// 0.5 * a * (1 + erf(a / sqrt(2))); the polynomial is fitted to log2(erfc(x / sqrt(2)) / 2) on [0, 4 sqrt(2)].
+ZC_DEV f32 zq_gelu(f32 a) {
+    const f32 c[] = {-0.999995371f, -1.15124916f,    -0.458471591f,  -0.0539501927f,
+                     0.00850164615f, -0.000928551492f, 6.1295856e-5f, -1.81693721e-6f};
+    const f32 e = zc_exp2_of(c, fabsf(a));
+    return a * (a < 0 ? e : 1.0f - e);
 }
 
 #define ZC_INT_FN(I, U, BITS)                                                                                          \

@@ -3,7 +3,7 @@
 //
 // spec.h: Z_T (element type), Z_Y (of results, where the work on them makes f32 of 16 bits; else Z_T), Z_TA and Z_TB (is A stored K x M, is B stored N x K), Z_ADDEND (is there a C; Z_ADDEND_ROW: all rows have the same one), Z_ACC
 // (type of the sums; of integers unsigned, so that they wrap), Z_SCALE (type in which alpha and beta apply; not
-// defined: integers with both 1) and, with Z_EPILOGUE, a function zc_epilogue over the result's compute type; Z_ROWS
+// defined: integers with both 1), Z_UNSCALED (both are 1) and, with Z_EPILOGUE, a function zc_epilogue over the result's compute type; Z_ROWS
 // (most rows of the kernels for few; 0: tiles), Z_SIDE (of a tile), Z_SPLIT (is the summed axis in parts, one in
 // blockIdx.y: 0 never, 1 always, 2 when there are several). Entry 1 finishes what entry 0 left (zc/gemm_second.cuh).
 #pragma once
@@ -53,7 +53,9 @@ ZC_DEV zc_gemm_tile zc_gemm_place(i64 m, i64 n, int height, int width) {
 
 // alpha * sum + beta * c.
 template <class ACC, class C> ZC_DEV auto zc_gemm_add(const zc_gemm_params &p, ACC sum, C c) {
-#ifdef Z_SCALE
+#ifdef Z_UNSCALED
+    return (Z_SCALE)sum + (Z_SCALE)c;
+#elif defined(Z_SCALE)
     return (Z_SCALE)p.alpha * (Z_SCALE)sum + (Z_SCALE)p.beta * (Z_SCALE)c;
 #else
     return sum + (ACC)c;
@@ -65,7 +67,7 @@ template <class ACC> ZC_DEV auto zc_gemm_value(const zc_gemm_params &p, const zc
     return zc_gemm_add(p, sum, zc_get(item.c[col]));
 #elif Z_ADDEND
     return zc_gemm_add(p, sum, zc_get(item.c[row * p.c_row + (p.c_col ? col : 0)]));
-#elif defined(Z_SCALE)
+#elif defined(Z_SCALE) && !defined(Z_UNSCALED)
     return (Z_SCALE)p.alpha * (Z_SCALE)sum;
 #else
     return sum;
@@ -91,9 +93,8 @@ template <int N> struct zc_gemm_addend {
 // The sums of N neighbours, and the activation.
 #ifdef Z_SCALE
 template <int N>
-ZC_DEV void zc_gemm_near(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col, const f32 *sum, f32 *v) {
-    zc_gemm_addend<N> addend;
-    addend.load(item, col);
+ZC_DEV void zc_gemm_near(const zc_gemm_params &p, const zc_gemm_item &item, const zc_gemm_addend<N> &addend, i64 row,
+                         i64 col, const f32 *sum, f32 *v) {
 #pragma unroll
     for (int i = 0; i < N; i++) v[i] = zc_epilogue(addend.value(p, item, row, col, i, sum[i]));
 }

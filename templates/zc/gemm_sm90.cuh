@@ -1,28 +1,38 @@
-// The pipeline of products of f16 or bf16 on Hopper: the copy engine fills a ring of stages in shared memory, products of
-// whole warpgroups empty it. One warpgroup of three is the producer (one thread of it issues copies); the other two share
-// a tile's rows, or with PINGPONG take tiles in turn, so that one's epilogue runs under the other's products. The blocks of
-// a cluster lie below each other (DOWN) and share B, each copying a part of it to all; or side by side (ACROSS) and share
-// A, which they copy to all by turns. Behind a tile's last step, EXTRA stages bring the tile of p.tile, an operand of the
-// result's shape (TILED), in panels of 64 columns.
+// The pipeline of products of f16 or bf16 on Hopper: the copy engine fills a ring of stages in
+// shared memory, products of whole warpgroups empty it. One warpgroup of three is the producer (one
+// thread of it issues copies); the other two share a tile's rows, or with SIDE its columns, or with
+// PINGPONG take tiles in turn, so that one's epilogue runs under the other's products. The blocks
+// of a cluster lie below each other (DOWN) and share B, each copying a part of it to all; or side
+// by side (ACROSS) and share A, which they copy to all by turns. Behind a tile's last step, EXTRA
+// stages bring the tile of p.tile, an operand of the result's shape (TILED), in panels of 64
+// columns.
 //
-// spec.h: see zc/gemm.cuh, and Z_WGMMA (F16, BF16); Z_B_CONSTANT: B is a constant of the plan, so its first stages are
-// copied before the kernel in front has ended; what zc/sm90_rows.cuh needs.
+// spec.h: see zc/gemm.cuh, and Z_WGMMA (F16, BF16); Z_PRODUCT_N: columns of a product where a
+// warpgroup has more than one (else it is Z_TILE_N); Z_B_CONSTANT: B is a constant of the plan, so
+// its first stages are copied before the kernel in front has ended; what zc/sm90_rows.cuh needs.
 #pragma once
 #include "zc/gemm.cuh"
 #include "zc/hopper.cuh"
 #include "zc/ring.cuh"
 #include "zc/sm90_rows.cuh"
 
-ZC_WGMMA(zc_product, Z_TILE_N, Z_WGMMA, !Z_TB)
+#ifndef Z_PRODUCT_N
+#define Z_PRODUCT_N Z_TILE_N
+#endif
+ZC_WGMMA(zc_product, Z_PRODUCT_N, Z_WGMMA, !Z_TB)
 
 struct zc_gemm_origin { // of a tile
     int row, col, item;
 };
 
 // STAGING: panels behind the ring that each warpgroup's results go through.
-template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPONG, bool TILED, int STAGING> struct zc_gemm_pipe {
-    static constexpr int DEPTH = 64, LINE = 128, PANEL = 64 * LINE; // 64 lines
-    static constexpr int BLOCKS = TILE_M / (PINGPONG ? 64 : 128);   // of 64 rows, a warpgroup
+template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPONG, bool TILED, int STAGING, bool SIDE = false>
+struct zc_gemm_pipe {
+    static constexpr int DEPTH = 64, LINE = 128, PANEL = 64 * LINE;       // 64 lines
+    static constexpr int BLOCKS = TILE_M / (PINGPONG || SIDE ? 64 : 128); // of 64 rows, a warpgroup
+    static constexpr int OWN = SIDE ? TILE_N / 2 : TILE_N;                // columns, a warpgroup
+    static constexpr int PIECES = OWN / Z_PRODUCT_N;                      // of them
+    static constexpr int B_PART = TILE_N / DOWN, B_COPIES = B_PART > 256 ? 2 : 1; // lines of B along the summed axis
     static constexpr int A_BYTES = TILE_M * LINE, STAGE = A_BYTES + TILE_N * LINE;
     static constexpr int CLUSTER = DOWN * ACROSS, PANELS = TILE_N / 64;
     static constexpr int HELD = STAGE / A_BYTES; // panels of p.tile in a stage
@@ -36,6 +46,7 @@ template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPON
     int steps, rank;
 
     typedef zc_ring_slot<STAGES> slot;
+    typedef f32 sums[BLOCKS * PIECES][Z_PRODUCT_N / 2]; // of a warpgroup's tile: blocks, pieces of each
 
     ZC_MEMBER zc_gemm_pipe(const zc_gemm_sm90_params &p, unsigned char *memory, int barriers)
         : p(p), memory(memory), smem(zc_smem_address(memory)), barriers(smem + barriers) {
@@ -46,17 +57,10 @@ template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPON
     ZC_MEMBER u32 b_of(int stage) const { return smem + stage * STAGE + A_BYTES; }
     ZC_MEMBER u32 full(int stage) const { return barriers + stage * 8; }
     ZC_MEMBER u32 empty(int stage) const { return barriers + (STAGES + stage) * 8; }
-    ZC_MEMBER u32 panel_of(int warpgroup, int buffer) const {
-        return smem + RING + (warpgroup * STAGING + buffer) * PANEL;
-    }
+    ZC_MEMBER u32 panel_of(int warpgroup, int buffer) const { return smem + RING + (warpgroup * STAGING + buffer) * PANEL; }
 
     ZC_MEMBER int first_tile() const { return blockIdx.x / CLUSTER; }
     ZC_MEMBER int tile_step() const { return gridDim.x / CLUSTER; }
-
-    // Which warpgroup this is, 0 the producer, and whether this thread of it issues copies. In clusters the compiler is not told
-    // that both are a warp's: such code was too slow in one run (bench/NOTES.md) and waits to be measured again.
-    static ZC_MEMBER int role() { return CLUSTER > 1 ? (int)threadIdx.x / 128 : zc_warpgroup(); }
-    static ZC_MEMBER bool issues() { return CLUSTER > 1 ? threadIdx.x == 0 : zc_warp() == 0 && zc_elect(); }
 
     // own: initialises the kernel's other barriers.
     template <class F> ZC_MEMBER void begin(F own) const {
@@ -99,8 +103,12 @@ template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPON
         const int item = zc_sm90_rows::b_item(p, t.item, step), depth = zc_sm90_rows::depth(step);
         const int part = DOWN > 1 ? rank : 0;
         if constexpr (Z_TB) {
-            constexpr int LINES = TILE_N / DOWN;
-            load_b_part<EARLY>(to + part * LINES * LINE, barrier, depth, t.col + part * LINES, item);
+            constexpr int LINES = B_PART / B_COPIES;
+#pragma unroll
+            for (int i = 0; i < B_COPIES; i++) {
+                const int line = part * B_PART + i * LINES;
+                load_b_part<EARLY>(to + line * LINE, barrier, depth, t.col + line, item);
+            }
         } else {
             constexpr int LINES = DEPTH / DOWN;
 #pragma unroll
@@ -171,20 +179,23 @@ template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPON
             zc_barrier_arrive(empty(stage));
         }
     }
-    ZC_MEMBER void multiply(slot &at, int warpgroup, int thread, f32 (&sum)[BLOCKS][TILE_N / 2]) const {
+    ZC_MEMBER void multiply(slot &at, int warpgroup, int thread, sums &sum) const {
         int last = -1;
         for (int k = 0; k < steps; k++, at.next()) {
             zc_barrier_wait(full(at.stage), at.parity);
-            const u32 a = a_of(at.stage) + (PINGPONG ? 0 : warpgroup * BLOCKS * PANEL);
-            const u32 b = b_of(at.stage);
+            const u32 a = a_of(at.stage) + (PINGPONG || SIDE ? 0 : warpgroup * BLOCKS * PANEL);
+            const u32 b = b_of(at.stage) + (SIDE ? warpgroup * OWN * LINE : 0);
             zc_wgmma_fence();
 #pragma unroll
             for (int part = 0; part < DEPTH / 16; part++)
 #pragma unroll
-                for (int i = 0; i < BLOCKS; i++)
-                    zc_product(sum[i], zc_wgmma_along(a, i * PANEL + part * 32),
-                               Z_TB ? zc_wgmma_along(b, part * 32) : zc_wgmma_across(b, part * 16 * LINE, PANEL),
+                for (int i = 0; i < BLOCKS * PIECES; i++) {
+                    const int piece = i % PIECES * Z_PRODUCT_N * LINE;
+                    zc_product(sum[i], zc_wgmma_along(a, i / PIECES * PANEL + part * 32),
+                               Z_TB ? zc_wgmma_along(b, piece + part * 32)
+                                    : zc_wgmma_across(b, piece + part * 16 * LINE, PANEL),
                                k || part);
+                }
             zc_wgmma_commit();
             if (last >= 0) { // one group is in flight: the products of the step before are done
                 zc_wgmma_wait<1>();
@@ -208,8 +219,28 @@ template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPON
 #pragma unroll
         for (int j = 0; j < 8; j += 2) zc_ldmatrix_x4(out + j * 2, from + piece_of(thread, j));
     }
+    // The same of one line and group, for who has no four registers in a row to spare.
+    ZC_MEMBER zc_vec<Z_T, 2> pair_of_tile(int stage, int block, int panel, int line, int group, int thread) const {
+        const unsigned char *const from = memory + stage * STAGE + panel * A_BYTES + block * PANEL;
+        return *(const zc_vec<Z_T, 2> *)(from + line * LINE + (group ^ line % 8) * 16 + thread % 4 * 4);
+    }
     ZC_MEMBER void write_panel(u32 panel, int thread, const u32 (&out)[16]) const {
 #pragma unroll
         for (int j = 0; j < 8; j += 2) zc_stmatrix_x4(panel + piece_of(thread, j), out + j * 2);
+    }
+    // Out of shared memory by the copy engine; buffer: what the panel before the last left.
+    ZC_MEMBER void send_panel(const zc_tensor_map *map, const zc_gemm_origin &to, int warpgroup, int thread,
+                              const u32 (&out)[16], int &buffer) const {
+        const u32 panel = panel_of(warpgroup, buffer);
+        if (thread == 0) zc_bulk_wait_read<STAGING - 1>();
+        zc_named_sync(1 + warpgroup, 128);
+        write_panel(panel, thread, out);
+        zc_async_fence();
+        zc_named_sync(1 + warpgroup, 128);
+        if (thread == 0) {
+            zc_tensor_store(map, panel, to.col, to.row, to.item);
+            zc_bulk_commit();
+        }
+        buffer = STAGING == 1 ? 0 : buffer ^ 1;
     }
 };

@@ -170,6 +170,10 @@ void zc_graph_print(const zc_graph *g, bool full, zc_buf *out);
  * value of one attribute. */
 void zc_attrs_print(zc_op op, const void *attrs, zc_buf *out);
 void zc_attr_print(const zc_attr_field *field, const void *at, zc_buf *out);
+/* What zc_attrs_print wrote, to be added to `attrs`; what it refers to lives in `arena`. Tensors
+ * are refused. */
+zc_status zc_attrs_parse(const char *text, size_t len, zc_op op, void *attrs, zc_arena *arena,
+                         zc_diag *diag);
 zc_status zc_graph_parse(const char *text, size_t len, zc_graph **out, zc_diag *diag);
 
 /* "f32[batch,3,224]" */

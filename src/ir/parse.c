@@ -14,7 +14,8 @@
 
 typedef struct parser {
     const char *text, *at, *end;
-    zc_graph *g;
+    zc_graph *g; /* NULL: attributes alone */
+    zc_arena *arena;
     zc_diag *diag;
     zc_status status; /* sticky: the first error */
 } parser;
@@ -259,7 +260,7 @@ static zc_status constant(parser *p)
 
 static zc_status int_list(parser *p, zc_ints *out)
 {
-    int64_t *v = zc_arena_alloc(&p->g->arena, LIST_MAX, sizeof *v);
+    int64_t *v = zc_arena_alloc(p->arena, LIST_MAX, sizeof *v);
     if (!v) return zc_fail_nomem(p->diag, "list", 0);
     int n = 0;
     ZC_TRY(expect(p, "["));
@@ -274,7 +275,7 @@ static zc_status int_list(parser *p, zc_ints *out)
 
 static zc_status float_list(parser *p, zc_floats *out)
 {
-    float *v = zc_arena_alloc(&p->g->arena, LIST_MAX, sizeof *v);
+    float *v = zc_arena_alloc(p->arena, LIST_MAX, sizeof *v);
     if (!v) return zc_fail_nomem(p->diag, "list", 0);
     int n = 0;
     ZC_TRY(expect(p, "["));
@@ -292,12 +293,13 @@ static zc_status float_list(parser *p, zc_floats *out)
 static zc_status tensor_attr(parser *p, const zc_tensor **out)
 {
     zc_tensor t, *own;
+    if (!p->g) return fail(p, "a tensor belongs to a graph");
     ZC_TRY(tensor(p, &t));
     if (!ZC_VEC_PUSH(&p->g->buffers, t.data)) {
         free(t.data);
         return zc_fail_nomem(p->diag, "graph", 0);
     }
-    own = zc_arena_dup(&p->g->arena, &t, 1, sizeof t);
+    own = zc_arena_dup(p->arena, &t, 1, sizeof t);
     *out = own;
     return own ? ZC_OK : zc_fail_nomem(p->diag, "graph", 0);
 }
@@ -315,7 +317,7 @@ static zc_status attr_value(parser *p, zc_attr_kind kind, void *at)
         return ZC_OK;
     case ZC_ATTR_STR:
         ZC_TRY(quoted(p, text));
-        *(const char **)at = zc_arena_strdup(&p->g->arena, text);
+        *(const char **)at = zc_arena_strdup(p->arena, text);
         return *(const char **)at ? ZC_OK : zc_fail_nomem(p->diag, "graph", 0);
     case ZC_ATTR_DTYPE:
         return dtype(p, at);
@@ -329,21 +331,29 @@ static zc_status attr_value(parser *p, zc_attr_kind kind, void *at)
     return fail(p, "no such attribute kind");
 }
 
-static zc_status attributes(parser *p, zc_nid n)
+static zc_status attributes(parser *p, zc_op op, void *attrs)
 {
     char name[WORD_MAX];
-    const zc_op_info *info = zc_op_get(zc_node_at(p->g, n)->op);
+    const zc_op_info *info = zc_op_get(op);
     if (!take(p, "{")) return p->status;
     do {
         ZC_TRY(word(p, name));
         int i = zc_attr_find(info, name, strlen(name));
         if (i < 0) return fail(p, "the operation has no such attribute");
         ZC_TRY(expect(p, "="));
-        void *attrs = zc_node_at(p->g, n)->attrs;
         ZC_TRY(attr_value(p, info->fields[i].kind, zc_attr_at(info, attrs, i)));
         zc_attr_mark(attrs, i);
     } while (take(p, ","));
     return expect(p, "}");
+}
+
+zc_status zc_attrs_parse(const char *text, size_t len, zc_op op, void *attrs, zc_arena *arena,
+                         zc_diag *diag)
+{
+    parser p = {.text = text, .at = text, .end = text + len, .arena = arena, .diag = diag};
+    ZC_TRY(attributes(&p, op, attrs));
+    skip_space(&p);
+    return p.at == p.end ? ZC_OK : fail(&p, "text follows the attributes");
 }
 
 /* ---- nodes ---- */
@@ -399,17 +409,17 @@ static zc_status provenance(parser *p, zc_nid n)
     char text[WORD_MAX];
     ZC_TRY(expect(p, "@"));
     ZC_TRY(quoted(p, text));
-    zc_node_at(p->g, n)->name = zc_arena_strdup(&p->g->arena, text);
+    zc_node_at(p->g, n)->name = zc_arena_strdup(p->arena, text);
     if (!take(p, "from ")) return p->status;
     ZC_VEC(const char *) list = {0};
     zc_status status;
     do {
         status = quoted(p, text);
-        if (status == ZC_OK && !ZC_VEC_PUSH(&list, zc_arena_strdup(&p->g->arena, text)))
+        if (status == ZC_OK && !ZC_VEC_PUSH(&list, zc_arena_strdup(p->arena, text)))
             status = zc_fail_nomem(p->diag, "graph", 0);
     } while (status == ZC_OK && take(p, ","));
     zc_node *node = zc_node_at(p->g, n);
-    node->prov = zc_arena_dup(&p->g->arena, list.data, list.len, sizeof *list.data);
+    node->prov = zc_arena_dup(p->arena, list.data, list.len, sizeof *list.data);
     node->nprov = node->prov ? (int)list.len : 0;
     ZC_VEC_FINI(&list);
     return status;
@@ -454,7 +464,7 @@ static zc_status node_with(parser *p, zc_block *b, zc_vid *lists, unsigned depth
         zc_node_at(p->g, n)->out[i] = out[i];
         if (out[i]) zc_val(p->g, out[i])->producer = n;
     }
-    ZC_TRY(attributes(p, n));
+    ZC_TRY(attributes(p, op, zc_node_at(p->g, n)->attrs));
     ZC_TRY(provenance(p, n));
     while (take(p, "(")) ZC_TRY(region(p, n, depth));
     return p->status;
@@ -479,10 +489,10 @@ static zc_status io_name(parser *p, const char ***names, size_t n)
     char text[WORD_MAX];
     ZC_TRY(expect(p, "as"));
     ZC_TRY(quoted(p, text));
-    const char **grown = zc_arena_alloc(&p->g->arena, n + 1, sizeof *grown);
+    const char **grown = zc_arena_alloc(p->arena, n + 1, sizeof *grown);
     if (!grown) return zc_fail_nomem(p->diag, "graph", 0);
     if (n) memcpy(grown, *names, n * sizeof *grown);
-    grown[n] = zc_arena_strdup(&p->g->arena, text);
+    grown[n] = zc_arena_strdup(p->arena, text);
     *names = grown;
     return grown[n] ? ZC_OK : zc_fail_nomem(p->diag, "graph", 0);
 }
@@ -519,6 +529,7 @@ zc_status zc_graph_parse(const char *text, size_t len, zc_graph **out, zc_diag *
     parser p = {.text = text, .at = text, .end = text + len, .diag = diag};
     *out = NULL;
     ZC_TRY(zc_graph_create("", &p.g, diag));
+    p.arena = &p.g->arena;
     zc_status status = parse_graph(&p);
     if (status == ZC_OK) status = zc_graph_validate(p.g, NULL, diag);
     if (status == ZC_OK) status = zc_graph_infer_all(p.g, diag);

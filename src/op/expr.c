@@ -87,6 +87,13 @@ static const struct {
     {"fmod", ZC_EX_FMOD, 2},   {"pow", ZC_EX_POW, 2},     {"select", ZC_EX_SELECT, 3},
 };
 
+const char *zc_ex_function(zc_expr_op op)
+{
+    for (size_t i = 0; i < ZC_COUNTOF(calls); i++)
+        if (calls[i].op == op) return calls[i].name;
+    return NULL;
+}
+
 /* The count, at most 3, or -1. */
 static int arguments(parser *p, int args[3])
 {
@@ -192,6 +199,14 @@ static const struct {
     {">>", "", ZC_EX_SHR, 8},   {"+", "", ZC_EX_ADD, 9},     {"-", "", ZC_EX_SUB, 9},
     {"*", "", ZC_EX_MUL, 10},   {"/", "", ZC_EX_DIV, 10},    {"%", "", ZC_EX_MOD, 10},
 };
+
+const char *zc_ex_sign(zc_expr_op op)
+{
+    for (size_t i = 0; i < ZC_COUNTOF(signs); i++)
+        if (signs[i].op == op) return signs[i].sign;
+    return NULL;
+}
+
 /* The sign at p of this level or above; -1: none. */
 static int sign_at(const parser *p, int level)
 {

@@ -86,6 +86,11 @@ static inline zc_dtype zc_expr_dtype(const zc_expr *e, int i)
     return e->nodes[e->result[i]].dtype;
 }
 
+/* One text for all that compute the same but for names, the order of operands that may be
+ * exchanged, and digits of numbers behind the sixth. As a rule it parses to an expression that is
+ * written the same. false: it would be too long, or no memory. */
+bool zc_expr_print(const zc_expr *e, zc_buf *out);
+
 const char *zc_expr_op_name(zc_expr_op op);
 /* Does an expression call it by that name? */
 bool zc_expr_is_function(const char *name);

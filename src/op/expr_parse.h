@@ -44,6 +44,10 @@ bool zc_ex_is_digit(char c);
 /* An unsigned number; the locale does not matter. */
 int zc_ex_number(zc_ex_parser *p);
 
+/* How an operation is written: "+", or NULL; "max", or NULL. */
+const char *zc_ex_sign(zc_expr_op op);
+const char *zc_ex_function(zc_expr_op op);
+
 /* ---- nodes ----
  * Functions that make a node return its index, or -1 after an error, and accept -1 as an operand.
  *

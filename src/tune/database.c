@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "tune/builtin.h"
+#include "tune/problem.h"
 
 static const char header[] = "# zc tuned 1";
 
@@ -177,6 +178,17 @@ static zc_status parse_line(char *line, zc_tuned_entry *out, char *why, size_t n
     return ZC_ERR_FORMAT;
 }
 
+/* Under the normal form of its problem, whatever zc wrote it. */
+static zc_status add_normal(zc_tuned *t, zc_tuned_entry *e, zc_diag *diag)
+{
+    zc_buf normal = {0};
+    if (zc_problem_normal(e->problem, &normal)) e->problem = normal.data;
+    zc_status status =
+        normal.failed ? zc_fail_nomem(diag, "measurements", normal.len) : zc_tuned_add(t, e, diag);
+    zc_buf_fini(&normal);
+    return status;
+}
+
 static zc_status add_line(zc_tuned *t, const char *text, size_t len, const char *name,
                           size_t number, zc_diag *diag)
 {
@@ -196,7 +208,7 @@ static zc_status add_line(zc_tuned *t, const char *text, size_t len, const char 
                        header);
     if (parse_line(line, &e, why, sizeof why) != ZC_OK)
         return zc_fail(diag, ZC_ERR_FORMAT, name, "line %zu: %s", number, why);
-    return zc_tuned_add(t, &e, diag);
+    return add_normal(t, &e, diag);
 }
 
 zc_status zc_tuned_parse(zc_tuned *t, const char *text, size_t len, const char *name, zc_diag *diag)

@@ -32,7 +32,8 @@ void zc_tuned_fini(zc_tuned *t);
 zc_status zc_tuned_add(zc_tuned *t, const zc_tuned_entry *e, zc_diag *diag);
 zc_status zc_tuned_add_all(zc_tuned *t, const zc_tuned *from, zc_diag *diag);
 
-/* Adds what the text says. Lines may come in any order. Names of families and configurations may be
+/* Adds what the text says, problems in their normal form. Lines may come in any order. Names of
+ * families and configurations may be
  * those of another zc: nobody finds them. `name` is the file's, for errors. */
 zc_status zc_tuned_parse(zc_tuned *t, const char *text, size_t len, const char *name,
                          zc_diag *diag);

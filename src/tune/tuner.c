@@ -27,17 +27,30 @@ enum {
 
 /* ---- what is known ---- */
 
+typedef bool (*problem_fn)(const zc_program *p, const zc_pstep *step, zc_buf *out);
+
+static const zc_tuned_entry *find(const zc_tuner_lookup *l, const zc_program *p, uint32_t step,
+                                  int arch, problem_fn problem)
+{
+    zc_buf text = {0};
+    const zc_tuned_entry *e = NULL;
+    if (problem(p, &p->steps[step], &text)) e = zc_tuned_find(l->known, arch, l->gpu, text.data);
+    zc_buf_fini(&text);
+    return e;
+}
+
 bool zc_tuner_measured(void *user, const zc_program *p, uint32_t step, int arch, zc_measured *out)
 {
     zc_tuner_lookup *l = user;
-    zc_buf text = {0};
-    const zc_tuned_entry *e = NULL;
-    if (zc_problem_text(p, &p->steps[step], &text))
-        e = zc_tuned_find(l->known, arch, l->gpu, text.data);
-    zc_buf_fini(&text);
+    const zc_tuned_entry *e = find(l, p, step, arch, zc_problem_text);
+    const char *how = "";
+    if (!e) {
+        e = find(l, p, step, arch, zc_problem_transposed);
+        how = " with weights stored the other way";
+    }
     if (!e) return false;
-    zc_snprintf(l->why, sizeof l->why, "measured: %.2f us saved, %s, CUDA %s, %s", e->saved, e->gpu,
-                e->cuda, e->day);
+    zc_snprintf(l->why, sizeof l->why, "measured: %.2f us saved%s, %s, CUDA %s, %s", e->saved, how,
+                e->gpu, e->cuda, e->day);
     *out = (zc_measured){.family = e->family, .config = e->config, .why = l->why};
     return true;
 }
@@ -272,6 +285,20 @@ static zc_status add_problem(tuner *t, uint32_t step)
     return p.bad && p.us && ZC_VEC_PUSH(&t->problems, p) ? ZC_OK : nomem(t);
 }
 
+/* A choice is forced by its number on all steps of a problem. */
+static bool same_choices(const tuner *t, uint32_t step, uint32_t other)
+{
+    const zc_pstep *a = &t->program.steps[step], *b = &t->program.steps[other];
+    bool same = a->nchoices == b->nchoices;
+    for (uint32_t c = 0; same && c < a->nchoices; c++) {
+        const zc_pkernel *x = &t->program.kernels[a->choices[c].kernel],
+                         *y = &t->program.kernels[b->choices[c].kernel];
+        same = strcmp(x->family, y->family) == 0 &&
+               memcmp(x->config, y->config, x->nconfig * sizeof *x->config) == 0;
+    }
+    return same;
+}
+
 static zc_status find_problems(tuner *t)
 {
     const zc_pblock *top = &t->program.blocks[0];
@@ -284,7 +311,7 @@ static zc_status find_problems(tuner *t)
         if (!t->texts[step] || s->nchoices < 2) continue;
         while (n < t->problems.len && strcmp(t->problems.data[n].text, t->texts[step]) != 0) n++;
         if (n == t->problems.len) ZC_TRY(add_problem(t, step));
-        if (s->nchoices != t->problems.data[n].nchoices) continue; /* not the same after all */
+        if (!same_choices(t, step, t->problems.data[n].first)) continue;
         t->problem_of[step] = (uint32_t)n + 1;
         t->problems.data[n].uses++;
     }

@@ -278,13 +278,84 @@ static void test_several(void **state)
     free(e);
 }
 
+static void assert_printed(const char *text, const zc_dtype *in, int n, const char *need)
+{
+    zc_expr *e = calloc(1, sizeof *e);
+    zc_diag *diag = zc_diag_create();
+    zc_buf printed = {0};
+    expect_ok(diag, zc_expr_parse_results(text, in, n, NULL, 0, e, "node", diag));
+    assert_true(zc_expr_print(e, &printed));
+    assert_string_equal(printed.data, need);
+    zc_buf_fini(&printed);
+    zc_diag_destroy(&diag);
+    free(e);
+}
+
+/* The same in other words has one text, which stays what it is. */
+static void test_printed(void **state)
+{
+    static const zc_dtype in[] = {ZC_F16, ZC_F16, ZC_I32, ZC_BOOL};
+    static const struct {
+        const char *text, *need;
+    } cases[] = {
+        {"t0_t0 = x1 + x0; max(t0_t0, 0)", "max(x0 + x1, 0)"},
+        {"max(0.0, x + y)", "max(x0 + x1, 0)"},
+        {"x + (y + 1) + x * 0.3333333333", "(x0 * 0.333333) + x0 + x1 + 1"},
+        {"max(1, max(y, x))", "max(max(x0, x1), 1)"},
+        {"2 * x * 3", "x0 * 2 * 3"},
+        {"x - (y - x)", "x0 - (x1 - x0)"},
+        {"y / x", "x1 / x0"},
+        {"-x * 2 + -0.0", "(-(x0) * 2) + 0"},
+        {"x + (-inf) + y", "x0 + x1 + -inf"},
+        {"x > y ? x : 0", "select(x0 > x1, x0, 0)"},
+        {"w && x == y", "(x0 == x1) && x3"},
+        {"y != x && !w", "!(x3) && (x0 != x1)"},
+        {"w ? f16(1) : f16(0)", "select(x3, f16(1), f16(0))"},
+        {"x + f16(1) * f16(2)", "(f16(1) * f16(2)) + x0"},
+        {"exp(f16(1)) * x", "exp(f16(1)) * x0"},
+        {"pow(x, 2) + pow(2, x)", "pow(2, x0) + pow(x0, 2)"},
+        {"f32(x) * f32(y)", "f32(x0) * f32(x1)"},
+        {"(z << 2) + z % 7 | ~z", "((x2 % 7) + (x2 << 2)) | ~(x2)"},
+        {"2", "f16(2)"},
+        {"3.4e38", "f16(inf)"},
+        {"0.123456789", "f16(0.123474)"},
+        {"x + y, y + x, z", "x0 + x1, x0 + x1, x2"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_printed(cases[i].text, in, 4, cases[i].need);
+        assert_printed(cases[i].need, in, 4, cases[i].need);
+    }
+}
+
+/* Each name stands for twice the one before: written out it would be far too long. */
+static void test_printed_too_long(void **state)
+{
+    char text[4096] = "a0 = exp(x); ";
+    zc_expr *e = calloc(1, sizeof *e);
+    zc_diag *diag = zc_diag_create();
+    zc_buf printed = {0};
+    (void)state;
+    for (int i = 1; i < 60; i++) {
+        size_t at = strlen(text);
+        snprintf(text + at, sizeof text - at, "a%d = exp(a%d) / a%d; ", i, i - 1, i - 1);
+    }
+    strcat(text, "a59");
+    expect_ok(diag, zc_expr_parse(text, floats, 1, NULL, 0, e, "node", diag));
+    assert_false(zc_expr_print(e, &printed));
+    zc_buf_fini(&printed);
+    zc_diag_destroy(&diag);
+    free(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_results),        cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_constants),      cmocka_unit_test(test_constant_conditions),
-        cmocka_unit_test(test_literals_round), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_several),
+        cmocka_unit_test(test_results),          cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_constants),        cmocka_unit_test(test_constant_conditions),
+        cmocka_unit_test(test_literals_round),   cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_several),          cmocka_unit_test(test_printed),
+        cmocka_unit_test(test_printed_too_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,9 @@
 
 #include <cmocka.h>
 
+#include "tune/builtin.h"
 #include "tune/database.h"
+#include "tune/problem.h"
 #include "tune/same.h"
 
 #define HEADER "# zc tuned 1\n"
@@ -204,13 +206,177 @@ static void files_are_written_whole_or_not_at_all(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* What zc brings along is well-formed, sorted, and of one line for each problem and GPU. */
-static void those_that_zc_brings_along_are_read(void **state)
+/* What zc brings along is well-formed, sorted, of one line for each problem and GPU, and in normal
+ * form. */
+static void those_that_zc_brings_along_are_normal(void **state)
 {
     fixture *f = *state;
+    zc_buf text = {0};
     assert_int_equal(zc_tuned_add_builtin(&f->tuned, f->diag), ZC_OK);
-    for (size_t i = 0; i < f->tuned.entries.len; i++)
-        assert_int_equal(f->tuned.entries.data[i].arch, 90);
+    for (size_t i = 0; i < f->tuned.entries.len; i++) {
+        const zc_tuned_entry *e = &f->tuned.entries.data[i];
+        zc_buf normal = {0};
+        assert_int_equal(e->arch, 90);
+        if (!zc_problem_normal(e->problem, &normal)) fail_msg("%s: is no problem", e->problem);
+        assert_string_equal(normal.data, e->problem);
+        zc_buf_fini(&normal);
+    }
+    assert_int_equal(zc_tuned_print(&f->tuned, &text, f->diag), ZC_OK);
+    assert_string_equal(text.data, zc_tuned_files[0].text);
+    assert_null(zc_tuned_files[1].name);
+    zc_buf_fini(&text);
+}
+
+/* ---- problems ---- */
+
+static void assert_normal(const char *text, const char *need)
+{
+    zc_buf normal = {0}, again = {0};
+    if (!zc_problem_normal(text, &normal)) fail_msg("%s: is no problem", text);
+    assert_string_equal(normal.data, need);
+    assert_true(zc_problem_normal(normal.data, &again));
+    assert_string_equal(again.data, need);
+    zc_buf_fini(&normal);
+    zc_buf_fini(&again);
+}
+
+#define MOMENTS "f16[128,768], f16[768,768]=, f16[768]=, _, _, f16[128,768]) -> f16[128,768]"
+
+/* Steps whose kernels do the same work: all texts up to a NULL have the first's normal form. */
+static void equal_problems_have_one_text(void **state)
+{
+    static const char *const groups[][6] = {
+        {"Linear(f16[512,768], f16[768,64]=, f16[64]=) -> f16[512,64]",
+         "Linear(f16[1,512,768], f16[768,64]=, f16[64]=) -> f16[1,512,64]",
+         "Linear(f16[4,128,768], f16[768,64]=, f16[64]=) -> f16[4,128,64] {transB = 0, alpha = 1}",
+         "Linear(f16[2,2,128,768], f16[768,64]=, f16[64]=, _) -> f16[2,2,128,64], _"},
+        {"Linear(f16[512,768], f16[64,768]=) -> f16[512,64] {transB = 1}",
+         "Linear(f16[4,128,768], f16[64,768]=) -> f16[4,128,64] {alpha = 1.0000001, transB = 1}"},
+        {"LinearMoments(" MOMENTS ", f32[128,12,2]",
+         "LinearMoments(f16[1,128,768], f16[768,768]=, f16[768]=, _, _, f16[1,128,768]) -> "
+         "f16[1,128,768], f32[1,128,12,2] {skip_epsilon = 9.99999996e-13}",
+         "LinearMoments(" MOMENTS ", f32[128,12,2] {epsilon = 0.5}"},
+        {"LinearNorm(f16[8,64], f16[64,64]=, _, f16[8,64], f16[64]=) -> f16[8,64] {rms = 1}",
+         "LinearNorm(f16[2,4,64], f16[64,64]=, _, f16[2,4,64], f16[64]=) -> f16[2,4,64], _ "
+         "{epsilon = 1e-06, rms = 1}"},
+        {"Linear(f16[8,64], f16[64,64]=, _, f16[8,64]) -> f16[8,64] {epilogue = \"max(x0 + x1, "
+         "0)\"}",
+         "Linear(f16[8,64], f16[64,64]=, _, f16[8,64]) -> f16[8,64] "
+         "{epilogue = \"t0_t0 = x1 + x0; max(t0_t0, 0)\"}",
+         "Linear(f16[2,4,64], f16[64,64]=, _, f16[2,4,64]) -> f16[2,4,64] "
+         "{epilogue = \"a = x0; max(0.0, a + x1)\"}"},
+        {"Linear(f16[8,64], f16[64,64]=, _, f16[64]) -> f16[8,64] {epilogue = \"x0 * x1\"}",
+         "Linear(f16[1,8,64], f16[64,64]=, _, f16[1,1,64]) -> f16[1,8,64] {epilogue = \"x1 * "
+         "x0\"}"},
+        {"Linear(f16[8,64], f16[64,64]=) -> f16[8,64] "
+         "{epilogue = \"(erf(x0 * 0.707107) + 1) * x0 * 0.5\"}",
+         "Linear(f16[8,64], f16[64,64]=) -> f16[8,64] "
+         "{epilogue = \"0.5 * x0 * (1 + erf(x0 * 0.7071067811865476))\"}",
+         "Linear(f16[8,64], f16[64,64]=) -> f16[8,64] "
+         "{epilogue = \"h = 0.5 * x0; h * (erf(0.70710678 * x0) + 1)\"}"},
+        {"Linear(f16[8,64], f16[64,64]=) -> f32[8,64] {epilogue = \"tanh(x0)\"}",
+         "Linear(f16[8,64], f16[64,64]=) -> f32[8,64] {epilogue = \"t0_t0 = tanh(x0); "
+         "f32(t0_t0)\"}"},
+        {"Attention(f16[1,128,2304]) -> f16[1,128,768] {kv_num_heads = 12, q_num_heads = 12}",
+         "Attention(f16[1,128,2304]) -> f16[1,128,768] "
+         "{kv_num_heads = 12, q_num_heads = 12, scale = 0.124999993}",
+         "Attention(f16[1,128,2304]) -> f16[1,128,768] "
+         "{is_causal = 0, kv_num_heads = 12, q_num_heads = 12, scale = 0.125}"},
+        {"Attention(f16[2,4,8,64], f16[2,4,8,64], f16[2,4,8,64], f16[8]) -> f16[2,4,8,64]",
+         "Attention(f16[2,4,8,64], f16[2,4,8,64], f16[2,4,8,64], f16[1,1,1,8]) -> f16[2,4,8,64] "
+         "{kv_num_heads = 4, q_num_heads = 4}"},
+        {"ConvNhwc(f16[1,8,8,64], f16[64,3,3,64]=) -> f16[1,8,8,64] {pads = [1, 1, 1, 1]}",
+         "ConvNhwc(f16[1,8,8,64], f16[64,3,3,64]=, _, _) -> f16[1,8,8,64] {auto_pad = \"NOTSET\", "
+         "dilations = [1, 1], group = 1, kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = [1, "
+         "1]}"},
+    };
+    (void)state;
+    for (size_t g = 0; g < ZC_COUNTOF(groups); g++)
+        for (size_t i = 0; i < ZC_COUNTOF(groups[g]) && groups[g][i]; i++)
+            assert_normal(groups[g][i], groups[g][0]);
+}
+
+/* No two of these are one problem. */
+static void other_problems_have_other_texts(void **state)
+{
+    static const char *const texts[] = {
+        "Linear(f16[512,64], f16[64,64]=) -> f16[512,64]",
+        "Linear(f16[256,64], f16[64,64]=) -> f16[256,64]",
+        "Linear(bf16[512,64], f16[64,64]=) -> bf16[512,64]",
+        "Linear(f16[512,64], f16[64,64]) -> f16[512,64]",
+        "Linear(f16[512,64], f16[64,64]=) -> f16[512,64] tf32",
+        "Linear(f16[512,64], f16[64,64]=) -> f16[512,64] {transB = 1}",
+        "Linear(f16[512,64], f16[64,64]=) -> f16[512,64] {alpha = 2}",
+        "Linear(f16[512,64], f16[64,64]=, f16[64]=) -> f16[512,64]",
+        "Linear(f16[512,64], f16[64,64]=) -> f16[512,64] {epilogue = \"max(x0, 0)\"}",
+        "Linear(f16[512,64], f16[64,64]=, _, f16[64]) -> f16[512,64] {epilogue = \"x0 - x1\"}",
+        "Linear(f16[512,64], f16[64,64]=, _, f16[64]) -> f16[512,64] {epilogue = \"x1 - x0\"}",
+        "Linear(f16[512,64], f16[64,64]=, _, f16[512,1]) -> f16[512,64] {epilogue = \"x1 - x0\"}",
+        "Linear(f16[512,64], f16[64,64]=, _, f16[512,64]) -> f16[512,64] {epilogue = \"x1 - x0\"}",
+        "Attention(f16[1,512,192]) -> f16[1,512,64] {kv_num_heads = 1, q_num_heads = 1}",
+        "Attention(f16[4,128,192]) -> f16[4,128,64] {kv_num_heads = 1, q_num_heads = 1}",
+        "Attention(f16[1,512,192]) -> f16[1,512,64] {kv_num_heads = 2, q_num_heads = 2}",
+        "Attention(f16[1,512,192]) -> f16[1,512,64] {is_causal = 1, kv_num_heads = 1, q_num_heads "
+        "= 1}",
+        "MatMul(f16[4,128,64], f16[4,64,64]) -> f16[4,128,64]",
+        "MatMul(f16[2,2,128,64], f16[2,2,64,64]) -> f16[2,2,128,64]",
+        "ConvNhwc(f16[1,8,8,64], f16[64,1,1,64]=) -> f16[1,8,8,64]",
+        "ConvNhwc(f16[4,4,4,64], f16[64,1,1,64]=) -> f16[4,4,4,64]",
+        "MaxPool(f16[1,64,8,8]) -> f16[1,64,8,8] {kernel_shape = [1, 1]}",
+        "MaxPool(f16[1,64,8,8]) -> f16[1,64,8,8] {kernel_shape = [2, 2]}",
+    };
+    zc_buf normal[ZC_COUNTOF(texts)] = {{0}};
+    (void)state;
+    for (size_t i = 0; i < ZC_COUNTOF(texts); i++) {
+        if (!zc_problem_normal(texts[i], &normal[i])) fail_msg("%s: is no problem", texts[i]);
+        for (size_t k = 0; k < i; k++) assert_string_not_equal(normal[k].data, normal[i].data);
+    }
+    for (size_t i = 0; i < ZC_COUNTOF(texts); i++) zc_buf_fini(&normal[i]);
+}
+
+/* They may be those of another zc: nobody finds them, and nobody changes them. */
+static void what_is_no_problem_stays(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "Linear",
+        "NoSuchOperation(f16[8]) -> f16[8]",
+        "Linear(f16[8,8], f16[8,8]=)",
+        "Linear(f16[8,n], f16[n,8]=) -> f16[8,8]",
+        "Linear(f16[8,-8], f16[8,8]=) -> f16[8,8]",
+        "Linear(f16[8,99999999999999999999], f16[8,8]=) -> f16[8,8]",
+        "Linear(f17[8,8], f16[8,8]=) -> f16[8,8]",
+        "Linear(f16[8,8], f16[8,8]=) -> _",
+        "Linear(f16[8,8], f16[8,8]=) -> f16[8,8] {beta = 1}",
+        "Linear(f16[8,8], f16[8,8]=) -> f16[8,8] {transB = 1",
+        "Linear(f16[8,8], f16[8,8]=) -> f16[8,8] more",
+        "Linear(f16[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1], f16[8,8]=) -> f16[8,8]",
+        "Linear(f16[8,9000000000000000000,9000000000000000000], f16[8,8]=) -> "
+        "f16[8,9000000000000000000,9000000000000000000,8]",
+    };
+    fixture *f = *state;
+    for (size_t i = 0; i < ZC_COUNTOF(texts); i++) {
+        zc_buf normal = {0};
+        if (zc_problem_normal(texts[i], &normal)) fail_msg("%s: is a problem", texts[i]);
+        zc_buf_fini(&normal);
+    }
+    assert_int_equal(parse(f, HEADER H200 "Linear(f16[8,n])\tf\t\t0.00\t13.0\t2026-11-23\n"),
+                     ZC_OK);
+    assert_string_equal(f->tuned.entries.data[0].problem, "Linear(f16[8,n])");
+}
+
+/* Lines of an older zc: one problem in two spellings becomes one line. */
+static void old_lines_come_to_the_normal_form(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(parse(f, HEADER H200
+                           "Linear(f16[1,8,64], f16[64,64]=) -> f16[1,8,64]\tf\ta=1\t1.00\t13.0"
+                           "\t2026-11-23\n" H200
+                           "Linear(f16[2,4,64], f16[64,64]=) -> f16[2,4,64], _\tf\ta=2\t2.00\t13.0"
+                           "\t2026-11-23\n"),
+                     ZC_OK);
+    assert_prints(f, HEADER H200 "Linear(f16[8,64], f16[64,64]=) -> f16[8,64]\tf\ta=2\t2.00\t13.0"
+                                 "\t2026-11-23\n");
 }
 
 /* Rounding is measured at the greatest finite element. */
@@ -251,7 +417,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(long_lines_and_zero_bytes_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(files_are_written_whole_or_not_at_all, setup, teardown),
         cmocka_unit_test(results_differ_by_rounding_alone),
-        cmocka_unit_test_setup_teardown(those_that_zc_brings_along_are_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(those_that_zc_brings_along_are_normal, setup, teardown),
+        cmocka_unit_test(equal_problems_have_one_text),
+        cmocka_unit_test(other_problems_have_other_texts),
+        cmocka_unit_test_setup_teardown(what_is_no_problem_stays, setup, teardown),
+        cmocka_unit_test_setup_teardown(old_lines_come_to_the_normal_form, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

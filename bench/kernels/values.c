@@ -1,12 +1,12 @@
 /* Random numbers: a pool of each element type, which every tensor takes its values from, beginning
  * at a place of its own. So a value is known on the host without a copy of the tensor there, and
  * device memory is filled by the device. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/diag.h"
 #include "bench.h"
+#include "cpu/random.h"
 
 static const struct {
     zc_dtype dtype;
@@ -17,24 +17,9 @@ static const struct {
                      [KB_F16_W] = {ZC_F16, 0x1p-5f},
                      [KB_BF16_W] = {ZC_BF16, 0x1p-5f}};
 
-static uint64_t next(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
-}
-
-static float normal(uint64_t *state)
-{
-    double u = ((double)(next(state) >> 11) + 1) * 0x1p-53,
-           v = (double)(next(state) >> 11) * 0x1p-53;
-    return (float)(sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
-}
-
 zc_status kb_pools_make(kb_pools *p, zc_diag *diag)
 {
-    uint64_t state = 1;
+    uint64_t key = zc_random_key(1);
     *p = (kb_pools){0};
     for (int k = 0; k < KB_POOLS; k++) {
         p->raw[k] = zc_calloc(KB_POOL, zc_dtype_bits(kinds[k].dtype) / 8);
@@ -43,7 +28,7 @@ zc_status kb_pools_make(kb_pools *p, zc_diag *diag)
     }
     for (int64_t i = 0; i < KB_POOL; i++) {
         /* All of them f16's numbers, so that f32 has what an image of f16 has. */
-        float v = zc_f16_to_f32(zc_f32_to_f16(normal(&state)));
+        float v = zc_f16_to_f32(zc_f32_to_f16((float)zc_random_normal(key, (uint64_t)i)));
         for (int k = 0; k < KB_POOLS; k++) {
             zc_store_f64(kinds[k].dtype, p->raw[k], i, (double)(v * kinds[k].scale));
             p->value[k][i] = (float)zc_load_f64(kinds[k].dtype, p->raw[k], i);

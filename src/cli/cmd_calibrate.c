@@ -54,9 +54,7 @@ static const cli_option table[] = {
      .at = offsetof(options, merge)},
     CLI_DIM_OPTION(options, dims, "fix a symbolic dimension"),
     CLI_SHAPE_OPTION(options, shapes),
-    CLI_DATA_ROOT_OPTION(
-        options, data_root,
-        "where external weights lie (default: the model's directory; none of a pipe's)"),
+    CLI_DATA_ROOT_OPTION(options, data_root),
     {.name = "quiet",
      .letter = 'q',
      .help = "print nothing on success",

@@ -56,9 +56,7 @@ static const cli_option table[] = {
      .help = "as trtexec: the greatest sizes of inputs",
      .set = cli_set_named,
      .at = offsetof(options, max)},
-    CLI_DATA_ROOT_OPTION(
-        options, data_root,
-        "where external weights lie (default: the model's directory; none of a pipe's)"),
+    CLI_DATA_ROOT_OPTION(options, data_root),
     {.name = "skip-pass",
      .repeated = true,
      .arg = "NAME",

@@ -62,9 +62,7 @@ typedef struct debug {
          .help = "compile to this precision",                                                      \
          .set = cli_set_text,                                                                      \
          .at = offsetof(debug, precision)},                                                        \
-        CLI_DATA_ROOT_OPTION(                                                                      \
-            debug, data_root,                                                                      \
-            "where external weights lie (default: the model's directory; none of a pipe's)"),      \
+        CLI_DATA_ROOT_OPTION(debug, data_root),                                                    \
         CLI_THREADS_OPTION(debug, threads, "threads to use (default: one a CPU)")
 
 /* What is compiled, and how it is run. */

@@ -149,10 +149,11 @@ typedef struct cli_profiles {
         .name = "shape", .repeated = true, .arg = "NAME=1x3x8", .help = "fix an input's shape",    \
         .set = cli_set_shape, .at = offsetof(state, field)                                         \
     }
-#define CLI_DATA_ROOT_OPTION(state, field, text)                                                   \
+#define CLI_DATA_ROOT_OPTION(state, field)                                                         \
     {                                                                                              \
-        .name = "data-root", .arg = "DIR", .help = text, .words = CLI_WORDS_DIR,                   \
-        .set = cli_set_text, .at = offsetof(state, field)                                          \
+        .name = "data-root", .arg = "DIR",                                                         \
+        .help = "where external weights lie (default: the model's directory; none of a pipe's)",   \
+        .words = CLI_WORDS_DIR, .set = cli_set_text, .at = offsetof(state, field)                  \
     }
 #define CLI_PROFILE_OPTION(state, field, text)                                                     \
     {                                                                                              \

@@ -18,13 +18,20 @@
 #include "runtime/resident.h"
 #include "tune/gpu_peaks.h"
 
+/* What the last run left, of inputs f->in; the fake device's memory is the host's. */
+static void expect_rows(gpu_fixture *f, zc_session *s, bool on_device)
+{
+    zc_view out;
+    expect_ok(f->diag, zc_session_output(s, 0, &out, f->diag));
+    assert_int_equal(out.on_device, on_device);
+    assert_true(gpu_rows_right(&f->in, out.data));
+}
+
 static void test_steps(void **state)
 {
     gpu_fixture *f = gpu_fixture_create(false);
     zc_session *s;
     zc_profile_info all;
-    float y[GPU_ROWS_MAX * GPU_COLUMNS];
-    zc_view out;
     (void)state;
     expect_ok(f->diag, zc_session_create(
                            f->plan, ZC_SESSION_PARAMS(.device = ZC_DEVICE_CUDA, .profile = true),
@@ -44,9 +51,7 @@ static void test_steps(void **state)
         assert_true(step.median_us > 0 && step.median_us <= step.high_us);
         assert_true(step.bytes_in > 0 && step.bytes_out > 0);
     }
-    expect_ok(f->diag, zc_session_output(s, 0, &out, f->diag));
-    memcpy(y, out.data, out.bytes);
-    assert_true(gpu_rows_right(&f->in, y));
+    expect_rows(f, s, false);
     assert_int_equal(zc_session_destroy(&s), ZC_OK);
     gpu_fixture_destroy(f, true);
 }
@@ -67,8 +72,6 @@ static void test_steps_in_graphs(void **state)
     zc_session *s, *plain;
     zc_profile_info all;
     zc_device_info device;
-    zc_view out;
-    float y[GPU_ROWS_MAX * GPU_COLUMNS];
     double last_run = 0, end = 0;
     (void)state;
     expect_ok(f->diag, profiled_session(f->plan, true, &s, f->diag));
@@ -90,9 +93,7 @@ static void test_steps_in_graphs(void **state)
         last_run += us[n - 1];
     }
     assert_true(fabs(last_run - end) < 0.05 && all.device_us > 0);
-    expect_ok(f->diag, zc_session_output(s, 0, &out, f->diag));
-    memcpy(y, out.data, out.bytes);
-    assert_true(gpu_rows_right(&f->in, y));
+    expect_rows(f, s, false);
     plain = gpu_session(f->plan); /* has the plan's own kernels */
     gpu_rows_run(plain, &f->in);
     assert_int_equal(zc_session_destroy(&plain), ZC_OK);
@@ -168,19 +169,14 @@ static void test_stamped_sources(void **state)
 static void test_resident(void **state)
 {
     gpu_fixture *f = gpu_fixture_create(false);
-    float y[GPU_ROWS_MAX * GPU_COLUMNS] = {0};
     _Alignas(64) static float bound[GPU_ROWS_MAX * GPU_COLUMNS];
     zc_session *s = f->session = gpu_session(f->plan);
-    zc_view out;
     (void)state;
     expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));
     expect_ok(f->diag, zc_session_reside(s, f->diag));
     for (int i = 0; i < 3; i++) {
         expect_ok(f->diag, zc_session_run(s, f->diag));
-        expect_ok(f->diag, zc_session_output(s, 0, &out, f->diag));
-        assert_true(out.on_device);
-        memcpy(y, out.data, out.bytes); /* the fake device's memory is the host's */
-        assert_true(gpu_rows_right(&f->in, y));
+        expect_rows(f, s, true);
     }
     /* Zeros take the place of the inputs on the device, not of the inputs. */
     zc_io_info shapes[2];
@@ -190,14 +186,12 @@ static void test_resident(void **state)
     }
     expect_ok(f->diag, zc_session_prepare(s, shapes, 2, NULL, f->diag));
     expect_ok(f->diag, zc_session_run(s, f->diag));
-    expect_ok(f->diag, zc_session_output(s, 0, &out, f->diag));
-    assert_true(gpu_rows_right(&f->in, out.data));
+    expect_rows(f, s, true);
     gpu_rows_make(&f->in, 9, 7, 11);
     expect_ok(f->diag, zc_session_bind_output(s, 0, bound, sizeof bound, f->diag));
     expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));
     expect_ok(f->diag, zc_session_run(s, f->diag));
-    expect_ok(f->diag, zc_session_output(s, 0, &out, f->diag));
-    assert_false(out.on_device);
+    expect_rows(f, s, false);
     assert_true(gpu_rows_right(&f->in, bound));
     gpu_fixture_destroy(f, true);
 }

@@ -72,7 +72,7 @@ inspects() { # SUFFIX-OF-TEXT OPTION...: what inspect says of the model's produc
     on "$zc" compile "$model" -o "$dir/why.plan" --target sm_90 --quiet "$@" && "$zc" inspect "$dir/why.plan"
 }
 expect why-no-tensor-cores 0 "; not gemm_mma: no exact tensor core product of f32)" inspects
-expect why-instruction 0 "threads=384, smem=229504, cluster=1} (wgmma: 128x64 " inspects --precision f16
+expect why-instruction 0 "threads=384, smem=231552, cluster=1} (wgmma: 128x64 " inspects --precision f16
 expect verbose 0 " kernels: " on env ZC_CACHE_DIR="$dir/cold" "$zc" compile "$model" -o "$dir/why.plan" --target sm_90 --verbose
 expect verbose-cached 0 " sm_90: from the cache" \
     on env ZC_CACHE_DIR="$dir/cold" "$zc" compile "$model" -o "$dir/why.plan" --target sm_90 --verbose

@@ -9,7 +9,7 @@ enum {
 
 static int team_of(int64_t n)
 {
-    return n <= WARP_MOST ? WARP : n <= 8192 ? 256 : n <= 16384 ? 512 : 1024;
+    return n <= WARP_MOST ? WARP : n <= 4096 ? 128 : n <= 8192 ? 256 : n <= 16384 ? 512 : 1024;
 }
 
 /* Is every row's length a multiple of vec? */

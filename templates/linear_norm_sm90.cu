@@ -4,19 +4,13 @@
 // alike in each. Nothing but the results goes to memory.
 //
 // spec.h: see zc/gemm_sm90.cuh and zc/gemm_norm.cuh, and the configuration: Z_TILE_M (128; 64: the warpgroups side by side),
-// Z_TILE_N, Z_STAGES, Z_CLUSTER (blocks that have a row), Z_STAGING (panels of a warpgroup's results on their way); Z_SKIP,
-// Z_SHIFT (is there a beta), Z_SUM (is what was normalised wanted).
+// Z_TILE_N, Z_STAGES, Z_CLUSTER (blocks that have a row), Z_STAGING (panels of a warpgroup's results on their way); Z_WHOLE
+// (have all blocks columns for all of their width?); Z_SKIP, Z_SHIFT (is there a beta), Z_SUM (is what was normalised wanted).
 #include "zc/gemm_sm90.cuh"
 #include "abi/linear_norm_sm90.h"
 
 typedef zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, 1, Z_CLUSTER, false, Z_SKIP, Z_STAGING, Z_TILE_M == 64> zc_norm_pipe;
 
-// Do all blocks have columns for all of their tile?
-#ifdef Z_N
-constexpr bool ZC_NORM_WHOLE = Z_N % Z_TILE_N == 0;
-#else
-constexpr bool ZC_NORM_WHOLE = false;
-#endif
 #if Z_ADDEND && defined(Z_ADDEND_ROW)
 constexpr bool ZC_NORM_BIAS = true;
 #else
@@ -72,12 +66,12 @@ struct zc_norm_rows : zc_linear_norm {
         : zc_linear_norm(of), warpgroup(warpgroup), thread(threadIdx.x % 128), line(thread / 32 * 16 + thread % 32 / 4),
           group(SIDE ? 0 : warpgroup), part(rank * HERE + (SIDE ? warpgroup : 0)), first(part * OWN), buffer(0) {
         const int left = (int)p.g.n - first;
-        columns = ZC_NORM_WHOLE || left >= OWN ? OWN : left > 0 ? left : 0;
+        columns = Z_WHOLE || left >= OWN ? OWN : left > 0 ? left : 0;
     }
     // What all rows share comes while the first products run.
     ZC_MEMBER void copy_columns(int which, const void *from) const {
         for (int i = thread; i < OWN; i += 128)
-            if (ZC_NORM_WHOLE || i < columns) columns_of(warpgroup, which)[i] = ((const Z_T *)from)[first + i];
+            if (Z_WHOLE || i < columns) columns_of(warpgroup, which)[i] = ((const Z_T *)from)[first + i];
     }
     ZC_MEMBER void load_columns() const {
         if (ZC_NORM_BIAS) copy_columns(BIAS, p.g.c);
@@ -96,7 +90,7 @@ struct zc_norm_rows : zc_linear_norm {
 #pragma unroll
         for (int j = 0; j < 8; j++) {
             const int at = panel * 64 + j * 8;
-            f(j, at + thread % 4 * 2, ZC_NORM_WHOLE || at < columns, sum_at(sum, at));
+            f(j, at + thread % 4 * 2, Z_WHOLE || at < columns, sum_at(sum, at));
         }
     }
     // alpha * product + bias + skip, in place.
@@ -111,7 +105,7 @@ struct zc_norm_rows : zc_linear_norm {
         for (int panel = 0; panel < OWN_PANELS; panel++) {
             if (EXTRA && panel % HELD == 0) zc_barrier_wait(full(at.stage), at.parity);
             each_group(panel, sum, [&](int j, int col, bool, f32 *s) {
-                if (!ZC_NORM_WHOLE && !ZC_NORM_BIAS && col > right) col = right;
+                if (!Z_WHOLE && !ZC_NORM_BIAS && col > right) col = right;
                 zc_gemm_addend<2> addend;
                 addend.load(item, ZC_NORM_BIAS ? col : first + col);
 #pragma unroll
@@ -188,8 +182,8 @@ struct zc_norm_rows : zc_linear_norm {
         const f32 mean = sum * per_n;
 #pragma unroll
         for (int b = 0; b < CLUSTER * HERE; b++) {
-            const int left = (int)p.g.n - b * OWN, count = ZC_NORM_WHOLE || left > OWN ? OWN : left;
-            if (!ZC_NORM_WHOLE && count <= 0) continue;
+            const int left = (int)p.g.n - b * OWN, count = Z_WHOLE || left > OWN ? OWN : left;
+            if (!Z_WHOLE && count <= 0) continue;
             const f32 off = s[b].sum * (1.0f / (f32)count) - mean;
             squares += s[b].squares + (f32)count * off * off;
         }

@@ -13,8 +13,9 @@ const char *const zc_config_linear_norm_sm90[] = {
 
 enum {
     CLUSTER_MOST = 8,
-    STATE = 8 /* bytes, of a row's part */,
-    COLUMNS = 3 /* bias, gamma, beta */
+    WIDEST = 384, /* of the shapes */
+    STATE = 8,    /* bytes, of a row's part */
+    COLUMNS = 3   /* bias, gamma, beta */
 };
 
 /* ---- the choice ---- */
@@ -24,10 +25,8 @@ typedef struct shape {
     int rows, width;
 } shape;
 
-static const shape shapes[] = {{128, 384}, {128, 256}, {128, 192}, {128, 128},
-                               {64, 384},  {64, 256},  {64, 128}};
-
-enum { WIDEST = 384 };
+static const shape shapes[] = {{128, WIDEST}, {128, 256}, {128, 192}, {128, 128},
+                               {64, 384},     {64, 256},  {64, 128}};
 
 static int cluster_of(int64_t n, int width)
 {
@@ -153,6 +152,7 @@ zc_status zc_gen_linear_norm_sm90(zc_gen *g)
     if (g->declined[0]) return ZC_OK;
     const shape chosen = {(int)g->config[TILE_M], (int)g->config[TILE_N]};
     zc_gen_define(g, "PRODUCT_N", "%d", product_columns(&chosen));
+    zc_gen_define(g, "WHOLE", "%d", s.n % chosen.width == 0);
     if (!g->candidate && !g->regardless && g->us > apart)
         return zc_gen_decline(g, "a product and a pass over it are faster (%.1f us, not %.1f)",
                               apart, g->us);

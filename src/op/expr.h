@@ -90,6 +90,8 @@ static inline zc_dtype zc_expr_dtype(const zc_expr *e, int i)
  * exchanged, and digits of numbers behind the sixth. As a rule it parses to an expression that is
  * written the same. false: it would be too long, or no memory. */
 bool zc_expr_print(const zc_expr *e, zc_buf *out);
+/* A number as it is written there. */
+void zc_expr_put_number(double f, zc_buf *out);
 
 const char *zc_expr_op_name(zc_expr_op op);
 /* Does an expression call it by that name? */

@@ -44,7 +44,7 @@ static const char *keep(printer *p, zc_buf *text)
 
 /* ---- leaves ---- */
 
-static void put_number(double f, zc_buf *out)
+void zc_expr_put_number(double f, zc_buf *out)
 {
     if (isnan(f))
         zc_buf_puts(out, "nan");
@@ -58,7 +58,7 @@ static const char *constant(printer *p, const zc_expr_node *n)
     if (n->dtype == ZC_BOOL)
         zc_buf_puts(&b, n->i ? "true" : "false");
     else if (zc_dtype_is_float(n->dtype))
-        put_number(n->f, &b);
+        zc_expr_put_number(n->f, &b);
     else
         zc_buf_printf(&b, "%" PRId64, n->i);
     return keep(p, &b);
@@ -74,7 +74,7 @@ static const char *typed(printer *p, int node)
     zc_buf_printf(&b, "%s(", zc_dtype_name(n->dtype));
     if (zc_dtype_is_float(n->dtype)) {
         zc_store_f64(n->dtype, &slot, 0, n->f);
-        put_number(zc_load_f64(n->dtype, &slot, 0), &b);
+        zc_expr_put_number(zc_load_f64(n->dtype, &slot, 0), &b);
     } else {
         zc_buf_puts(&b, p->of[node].text);
     }

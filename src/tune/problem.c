@@ -133,16 +133,11 @@ static bool is_named(const zc_attr_field *f, const char *name)
     return strcmp(f->name, name) == 0;
 }
 
-static void put_float(float v, zc_buf *out)
-{
-    zc_buf_printf(out, "%.6g", v == 0 ? 0.0 : (double)v);
-}
-
 static bool same_float(float a, float b)
 {
     zc_buf x = {0}, y = {0};
-    put_float(a, &x);
-    put_float(b, &y);
+    zc_expr_put_number((double)a, &x);
+    zc_expr_put_number((double)b, &y);
     bool same = !x.failed && !y.failed && strcmp(x.data, y.data) == 0;
     zc_buf_fini(&x);
     zc_buf_fini(&y);
@@ -249,7 +244,7 @@ static void put_attrs(const writer *w)
         if (!matters(w, i)) continue;
         zc_buf_printf(w->out, "%s%s = ", separator, f->name);
         if (f->kind == ZC_ATTR_FLOAT)
-            put_float(*(const float *)value, w->out);
+            zc_expr_put_number((double)*(const float *)value, w->out);
         else if (f->kind == ZC_ATTR_STR)
             put_string(w, f, *(const char *const *)value);
         else

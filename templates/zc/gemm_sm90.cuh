@@ -1,15 +1,13 @@
-// The pipeline of products of f16 or bf16 on Hopper: the copy engine fills a ring of stages in
-// shared memory, products of whole warpgroups empty it. One warpgroup of three is the producer (one
-// thread of it issues copies); the other two share a tile's rows, or with SIDE its columns, or with
-// PINGPONG take tiles in turn, so that one's epilogue runs under the other's products. The blocks
-// of a cluster lie below each other (DOWN) and share B, each copying a part of it to all; or side
-// by side (ACROSS) and share A, which they copy to all by turns. Behind a tile's last step, EXTRA
-// stages bring the tile of p.tile, an operand of the result's shape (TILED), in panels of 64
-// columns.
+// The pipeline of products of f16 or bf16 on Hopper: the copy engine fills a ring of stages in shared memory, products of
+// whole warpgroups empty it. One warpgroup of three is the producer (one thread of it issues copies); the other two share
+// a tile's rows, or with SIDE its columns, or with PINGPONG take tiles in turn, so that one's epilogue runs under the other's
+// products. The blocks of a cluster lie below each other (DOWN) and share B, each copying a part of it to all; or side by side
+// (ACROSS) and share A, which they copy to all by turns. Behind a tile's last step, EXTRA stages bring the tile of p.tile, an
+// operand of the result's shape (TILED), in panels of 64 columns.
 //
-// spec.h: see zc/gemm.cuh, and Z_WGMMA (F16, BF16); Z_PRODUCT_N: columns of a product where a
-// warpgroup has more than one (else it is Z_TILE_N); Z_B_CONSTANT: B is a constant of the plan, so
-// its first stages are copied before the kernel in front has ended; what zc/sm90_rows.cuh needs.
+// spec.h: see zc/gemm.cuh, and Z_WGMMA (F16, BF16); Z_PRODUCT_N: columns of a product where a warpgroup has more than one
+// (else it is Z_TILE_N); Z_B_CONSTANT: B is a constant of the plan, so its first stages are copied before the kernel in front
+// has ended; what zc/sm90_rows.cuh needs.
 #pragma once
 #include "zc/gemm.cuh"
 #include "zc/hopper.cuh"

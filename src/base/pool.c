@@ -46,6 +46,9 @@ struct zc_crew {
     atomic_int started;
     int64_t spin_ns;
     pthread_t *workers;
+    zc_status (*prepare)(void);
+    int prepared; /* workers that came back from it */
+    zc_status outcome;
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
 };
@@ -145,9 +148,20 @@ static void help(zc_crew *c)
     }
 }
 
+static void get_prepared(zc_crew *c)
+{
+    zc_status status = c->prepare();
+    pthread_mutex_lock(&c->lock);
+    if (status != ZC_OK) c->outcome = status;
+    c->prepared++;
+    pthread_cond_broadcast(&c->done);
+    pthread_mutex_unlock(&c->lock);
+}
+
 static void *worker(void *arg)
 {
     zc_crew *c = arg;
+    if (c->prepare) get_prepared(c);
     for (unsigned seen = 0;;) {
         seen = wait_jobs(c, seen);
         if (atomic_load(&c->stop)) return NULL;
@@ -248,6 +262,18 @@ static void bind_worker(const zc_crew_options *o, int i, pthread_t thread)
     (void)pthread_setaffinity_np(thread, sizeof set, &set);
 }
 
+static zc_status await_prepared(zc_crew *c, zc_diag *diag)
+{
+    if (!c->prepare) return ZC_OK;
+    pthread_mutex_lock(&c->lock);
+    while (c->prepared < atomic_load(&c->started)) pthread_cond_wait(&c->done, &c->lock);
+    zc_status status = c->outcome;
+    c->outcome = ZC_OK;
+    pthread_mutex_unlock(&c->lock);
+    if (status == ZC_OK) return ZC_OK;
+    return zc_fail(diag, status, "threads", "a new thread could not prepare itself");
+}
+
 zc_status zc_crew_grow(zc_crew *c, int threads, zc_diag *diag)
 {
     if (threads > c->most) threads = c->most;
@@ -257,7 +283,7 @@ zc_status zc_crew_grow(zc_crew *c, int threads, zc_diag *diag)
                            "the system refused to start another thread (asked for %d)", threads);
         atomic_store(&c->started, i + 1);
     }
-    return ZC_OK;
+    return await_prepared(c, diag);
 }
 
 zc_status zc_crew_create(const zc_crew_options *options, zc_crew **out, zc_diag *diag)
@@ -277,7 +303,8 @@ zc_status zc_crew_create(const zc_crew_options *options, zc_crew **out, zc_diag 
                    .cpus = zc_usable_cpus(),
                    .most = most,
                    .spin_ns = (int64_t)options->spin_us * 1000,
-                   .workers = workers};
+                   .workers = workers,
+                   .prepare = options->prepare};
     atomic_init(&c->refs, 1);
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->wake, NULL);

@@ -16,6 +16,9 @@ typedef struct zc_crew_options {
     int spin_us;     /* how long a thread that waits spins before it sleeps; 0: does not */
     const int *cpus; /* worker i runs on cpus[i % ncpus] alone; NULL: wherever the system puts it */
     size_t ncpus;
+    /* What each worker does before all else; who starts it waits for that, and fails as it does.
+     * NULL: nothing. */
+    zc_status (*prepare)(void);
 } zc_crew_options;
 
 /* Steps of a model follow one another within microseconds, and waking a sleeper costs tens of them.

@@ -2,6 +2,7 @@
 
 #include <omp.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "cpu/catch.h"
@@ -26,13 +27,31 @@ static zc_status outcome(zc_caught caught, dnnl_status_t status)
     return status == dnnl_success ? ZC_OK : ZC_ERR_UNSUPPORTED;
 }
 
-/* oneDNN takes its threads from OpenMP, as many as the calling thread's setting says. Here that is
- * one: the session's own threads each compute a part. The caller's setting is put back. */
+/* oneDNN takes its threads from OpenMP, as many as the calling thread's setting says. A thread's
+ * first setting takes memory, and libgomp ends the process where there is none: so what this gives
+ * back is there for it. */
+static zc_status set_threads(int n)
+{
+    enum { ENOUGH = 4096 };
+    void *volatile room = malloc(ENOUGH);
+    if (!room) return ZC_ERR_NOMEM;
+    free(room);
+    omp_set_num_threads(n);
+    return ZC_OK;
+}
+
+zc_status zc_dnnl_prepare_worker(void)
+{
+    return set_threads(1);
+}
+
+/* On one thread: the session's own threads each compute a part. The caller's setting is put back.
+ */
 static zc_status call_alone(dnnl_status_t (*fn)(void *arg), void *arg)
 {
     call c = {.fn = fn, .arg = arg};
     int before = omp_get_max_threads();
-    if (before != 1) omp_set_num_threads(1);
+    if (before != 1) ZC_TRY(set_threads(1));
     zc_caught caught = zc_catch(make_call, &c);
     if (before != 1) omp_set_num_threads(before);
     return outcome(caught, c.status);

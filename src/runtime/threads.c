@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/sized.h"
+#include "cpu/dnnl.h"
 #include "cpu/gate.h"
 
 /* ---- threads of the caller's ---- */
@@ -55,7 +56,8 @@ static zc_status create(const zc_threads_params *params, zc_crew **out, zc_diag 
     const zc_crew_options options = {.threads = own.threads ? own.threads : default_threads(),
                                      .spin_us = spin_us(own.spin_us),
                                      .cpus = own.cpus,
-                                     .ncpus = own.cpu_count};
+                                     .ncpus = own.cpu_count,
+                                     .prepare = zc_dnnl_prepare_worker};
     return zc_crew_create(&options, out, diag);
 }
 
@@ -101,8 +103,10 @@ static zc_status find_crew(zc_plan *plan, int threads, zc_diag *diag)
 {
     if (plan->crew && zc_crew_is_own(plan->crew)) return zc_crew_grow(plan->crew, threads, diag);
     const int cpus = default_threads();
-    const zc_crew_options options = {
-        .threads = threads < cpus ? threads : cpus, .most = cpus, .spin_us = ZC_SPIN_US};
+    const zc_crew_options options = {.threads = threads < cpus ? threads : cpus,
+                                     .most = cpus,
+                                     .spin_us = ZC_SPIN_US,
+                                     .prepare = zc_dnnl_prepare_worker};
     plan->crew_users = 0;
     return zc_crew_create(&options, &plan->crew, diag);
 }

@@ -191,6 +191,38 @@ static void test_pools_share_a_crew(void **state)
     }
 }
 
+static atomic_int prepared;
+
+static zc_status prepare(void)
+{
+    atomic_fetch_add(&prepared, 1);
+    return ZC_OK;
+}
+
+static zc_status fail_to_prepare(void)
+{
+    return ZC_ERR_NOMEM;
+}
+
+static void test_workers_prepare(void **state)
+{
+    (void)state;
+    zc_crew *crew;
+    zc_diag *diag = zc_diag_create();
+    zc_crew_options options = {.threads = 3, .most = 5, .prepare = prepare};
+    atomic_store(&prepared, 0);
+    expect_ok(diag, zc_crew_create(&options, &crew, diag));
+    assert_int_equal(atomic_load(&prepared), 2);
+    expect_ok(diag, zc_crew_grow(crew, 5, diag));
+    assert_int_equal(atomic_load(&prepared), 4);
+    zc_crew_release(&crew);
+    options.prepare = fail_to_prepare;
+    expect_fail(diag, zc_crew_create(&options, &crew, diag), ZC_ERR_NOMEM,
+                "threads: a new thread could not prepare itself");
+    assert_null(crew);
+    zc_diag_destroy(&diag);
+}
+
 typedef struct places {
     pthread_t caller;
     atomic_int begun, bound;
@@ -241,10 +273,15 @@ static void test_bad_count(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_index_once),   cmocka_unit_test(test_items_run_at_once),
-        cmocka_unit_test(test_caller_waits),       cmocka_unit_test(test_destroy_at_once),
-        cmocka_unit_test(test_pools_share_a_crew), cmocka_unit_test(test_workers_are_bound),
-        cmocka_unit_test(test_after_sleep),        cmocka_unit_test(test_workers_take_no_signals),
+        cmocka_unit_test(test_every_index_once),
+        cmocka_unit_test(test_items_run_at_once),
+        cmocka_unit_test(test_caller_waits),
+        cmocka_unit_test(test_destroy_at_once),
+        cmocka_unit_test(test_workers_prepare),
+        cmocka_unit_test(test_pools_share_a_crew),
+        cmocka_unit_test(test_workers_are_bound),
+        cmocka_unit_test(test_after_sleep),
+        cmocka_unit_test(test_workers_take_no_signals),
         cmocka_unit_test(test_bad_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,10 +86,11 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
         const int at = first + group * 8 + e, right = (int)p.g.n - ZC_GEMM_NEAR;
         return Z_WHOLE || at < right ? at : right;
     }
-    ZC_MEMBER void ask_addends(const zc_gemm_item &item, int col, int thread, addends &out) const {
+    // Of panels [panel, panel + count) of the tile whose first column is col.
+    ZC_MEMBER void ask_addends(const zc_gemm_item &item, int col, int panel, int count, int thread, addends &out) const {
         const int first = col + thread % 4 * 2;
 #pragma unroll
-        for (int j = 0; j < Z_TILE_N / 8; j++)
+        for (int j = panel * 8; j < (panel + count) * 8; j++)
 #pragma unroll
             for (int e = 0; e < 2; e += ZC_GEMM_NEAR) out[j][e / ZC_GEMM_NEAR].load(item, column_of(first, j, e));
     }
@@ -156,6 +157,21 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
 #pragma unroll
             for (int r = 0; r < 2; r++) keep(top + r * 8, t.col + first, whole[r]);
         }
+    }
+    // A panel's results by two groups of columns at once, for want of registers; stage, in: where the operand's panel lies.
+    ZC_MEMBER void send_pieces(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int panel, int block, int stage, int in,
+                               int warpgroup, int thread, const block_moments &moments, const addends &addend, const f32 *sum,
+                               int &buffer) const {
+        this->send(&p.y, {row, t.col + panel * 64, t.item}, warpgroup, thread, buffer, [&](u32 to) {
+#pragma unroll
+            for (int j = 0; j < 8; j += 2) {
+                u32 tile[4] = {};
+                zc_gemm_two out[4];
+                if (PIPE::EXTRA) this->read_piece(stage, block, in, thread, j, tile);
+                finish_pairs(item, t, row, panel * 64 + j * 8, thread, moments, addend, sum, tile, out);
+                this->write_piece(to, thread, j, out);
+            }
+        });
     }
     // Each warp lays its 16 rows of a panel down in shared memory, some columns at once for the sake of registers, and stores
     // them by pieces of 16 bytes: a row lies as far behind a piece's begin as it does in memory. What it has of a last piece
@@ -233,16 +249,21 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
     }
     // at: the operand's first stage.
     ZC_MEMBER void store(const zc_gemm_item &item, const zc_gemm_origin &t, int warpgroup, int thread,
-                         const block_moments (&moments)[PIPE::BLOCKS], const addends &addend, const typename PIPE::sums &sum,
+                         const block_moments (&moments)[PIPE::BLOCKS], addends &addend, const typename PIPE::sums &sum,
                          slot &at, int &buffer) const {
         const int first = Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS;
 #pragma unroll
         for (int panel = 0; panel < PIPE::PANELS; panel++) {
             const int in = panel % PIPE::HELD;
+            if (LATE) ask_addends(item, t.col, panel, 1, thread, addend);
             if (PIPE::EXTRA && !Z_PINGPONG && in == 0) zc_barrier_wait(this->full(at.stage), at.parity);
 #pragma unroll
             for (int i = 0; i < PIPE::BLOCKS; i++) {
                 const int row = t.row + (first + i) * 64;
+                if constexpr (LATE && ZC_GEMM_TENSOR_Y) {
+                    send_pieces(item, t, row, panel, i, at.stage, in, warpgroup, thread, moments[i], addend, sum[i], buffer);
+                    continue;
+                }
                 u32 tile[16] = {};
                 if (PIPE::EXTRA) this->read_tile(at.stage, first + i, in, thread, tile);
                 if constexpr (ZC_GEMM_TENSOR_Y) {
@@ -262,7 +283,7 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
     }
     // The same of rows whose panels share pieces, and so come one after the other.
     ZC_MEMBER void store_ragged(const zc_gemm_item &item, const zc_gemm_origin &t, int warpgroup, int thread,
-                                const block_moments (&moments)[PIPE::BLOCKS], const addends &addend,
+                                const block_moments (&moments)[PIPE::BLOCKS], addends &addend,
                                 const typename PIPE::sums &sum) const {
         static_assert(!PIPE::EXTRA, "no operand comes by the copy engine");
         const u32 tile[16] = {};
@@ -270,8 +291,10 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
 #pragma unroll
         for (int i = 0; i < PIPE::BLOCKS; i++)
 #pragma unroll
-            for (int panel = 0; panel < PIPE::PANELS; panel++)
+            for (int panel = 0; panel < PIPE::PANELS; panel++) {
+                if (LATE) ask_addends(item, t.col, panel, 1, thread, addend);
                 save(item, t, row + i * 64, panel, warpgroup, thread, moments[i], addend, sum[i], tile);
+            }
     }
     // Sums as they are, for the kernel that normalises rows.
     ZC_MEMBER void store_sums(const zc_gemm_origin &t, int warpgroup, int thread, const typename PIPE::sums &sum) const {
@@ -293,6 +316,9 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
     }
     // What was asked for arrives under the products where there are registers for it; in turn it does so before them anyhow.
     static constexpr bool JOINED_LATE = !Z_PINGPONG && PIPE::BLOCKS == 1;
+    // Sums leave few registers: what results need is asked for behind them, under the other warpgroup's products.
+    static constexpr bool LATE = Z_PINGPONG && PIPE::BLOCKS * Z_TILE_N > 256;
+    static_assert(!LATE || !ZC_GEMM_KEEP, "moments are of whole panels");
     ZC_MEMBER void consume(int warpgroup) const {
         const int thread = threadIdx.x % 128;
         slot at = {0, 0};
@@ -312,7 +338,7 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
             addends addend;
             const zc_gemm_item item = zc_gemm_batch(p.g, t.item);
             ask(t, warpgroup, thread, moments);
-            ask_addends(item, t.col, thread, addend);
+            if (!LATE) ask_addends(item, t.col, 0, PIPE::PANELS, thread, addend);
             if (!JOINED_LATE) join(moments);
             if (Z_PINGPONG) zc_named_sync(3 + warpgroup, 256);
             this->multiply(at, warpgroup, thread, sum);

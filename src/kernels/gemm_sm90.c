@@ -16,12 +16,15 @@ typedef struct shape {
 } shape;
 
 static const shape shapes[] = {
-    {128, 256, 1, 0}, {128, 256, 2, 0}, {256, 128, 1, 0}, {256, 128, 2, 0},
-    {128, 192, 1, 0}, {128, 192, 2, 0}, {128, 128, 1, 1}, {128, 128, 2, 1},
-    {128, 128, 1, 0}, {128, 64, 1, 0},  {256, 64, 1, 0},  {128, 64, 1, 1},
+    {128, 256, 1, 0}, {128, 256, 2, 0}, {256, 128, 1, 0}, {256, 128, 2, 0}, {128, 192, 1, 0},
+    {128, 192, 2, 0}, {128, 128, 1, 1}, {128, 128, 2, 1}, {128, 128, 1, 0}, {128, 64, 1, 0},
+    {256, 64, 1, 0},  {128, 64, 1, 1},  {128, 192, 1, 1}, {128, 192, 2, 1},
 };
 
 typedef zc_sm90_problem problem;
+
+/* A tile in turn of more elements has no registers left for the moments of its rows. */
+enum { MOMENTS_MOST = 128 * 128 };
 
 static uint32_t smem_of(const problem *p, const shape *s, int stages)
 {
@@ -53,6 +56,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
 {
     const problem *p = of;
     const shape *s = &shapes[number];
+    if (p->moments && s->pingpong && s->tile_m * s->tile_n > MOMENTS_MOST) return false;
     int stages = zc_sm90_stages(s->tile_m, s->tile_n, smem_of(p, s, 0));
     *out = (zc_candidate){.config = {[ZC_SM90_TILE_M] = s->tile_m,
                                      [ZC_SM90_TILE_N] = s->tile_n,
@@ -95,7 +99,8 @@ static problem problem_of(zc_gen *g, const zc_matmul_form *form, const zc_matmul
                      .sm_count = g->sm_count,
                      .fused_tile = free ? zc_gen_epilogue_tile(g) : -1,
                      .piece = zc_sm90_piece(s->n, zc_gen_out_type(g, 0)),
-                     .norm = form->norm};
+                     .norm = form->norm,
+                     .moments = g->step->op == ZC_OP_LinearMoments};
 }
 
 double zc_gen_gemm_sm90_us(zc_gen *g, const zc_matmul_form *form, const zc_matmul_sizes *s)

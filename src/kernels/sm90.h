@@ -37,6 +37,7 @@ typedef struct zc_sm90_problem {
     int fused_tile; /* the fused work's operand that comes as tiles; -1: none */
     int piece;      /* zc_sm90_piece of the result */
     bool norm;
+    bool moments; /* of rows are applied or made */
 } zc_sm90_problem;
 
 /* The configuration: the candidate that is asked for, or the best by cost that is not refused; may

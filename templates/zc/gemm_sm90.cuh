@@ -211,28 +211,29 @@ struct zc_gemm_pipe {
         const int lane = thread % 32, line = thread / 32 * 16 + lane % 16;
         return line * LINE + ((group + lane / 16) ^ line % 8) * 16;
     }
-    // Of p.tile, rows [64 block, 64 block + 64) of the tile; panel: in the stage.
+    // Of p.tile, rows [64 block, 64 block + 64) of the tile, two groups; panel: in the stage.
+    ZC_MEMBER void read_piece(int stage, int block, int panel, int thread, int group, u32 *out) const {
+        zc_ldmatrix_x4(out, memory + stage * STAGE + panel * A_BYTES + block * PANEL + piece_of(thread, group));
+    }
     ZC_MEMBER void read_tile(int stage, int block, int panel, int thread, u32 (&out)[16]) const {
-        const unsigned char *const from = memory + stage * STAGE + panel * A_BYTES + block * PANEL;
 #pragma unroll
-        for (int j = 0; j < 8; j += 2) zc_ldmatrix_x4(out + j * 2, from + piece_of(thread, j));
+        for (int j = 0; j < 8; j += 2) read_piece(stage, block, panel, thread, j, out + j * 2);
     }
     // The same of one line and group, for who has no four registers in a row to spare.
     ZC_MEMBER zc_vec<Z_T, 2> pair_of_tile(int stage, int block, int panel, int line, int group, int thread) const {
         const unsigned char *const from = memory + stage * STAGE + panel * A_BYTES + block * PANEL;
         return *(const zc_vec<Z_T, 2> *)(from + line * LINE + (group ^ line % 8) * 16 + thread % 4 * 4);
     }
-    ZC_MEMBER void write_panel(u32 panel, int thread, const u32 (&out)[16]) const {
-#pragma unroll
-        for (int j = 0; j < 8; j += 2) zc_stmatrix_x4(panel + piece_of(thread, j), out + j * 2);
+    static ZC_MEMBER void write_piece(u32 panel, int thread, int group, const u32 *v) {
+        zc_stmatrix_x4(panel + piece_of(thread, group), v);
     }
-    // Out of shared memory by the copy engine; buffer: what the panel before the last left.
-    ZC_MEMBER void send_panel(const zc_tensor_map *map, const zc_gemm_origin &to, int warpgroup, int thread,
-                              const u32 (&out)[16], int &buffer) const {
+    // Out of shared memory by the copy engine; lay_down(panel) writes it there; buffer: what the panel before the last left.
+    template <class F>
+    ZC_MEMBER void send(const zc_tensor_map *map, const zc_gemm_origin &to, int warpgroup, int thread, int &buffer, F lay_down) const {
         const u32 panel = panel_of(warpgroup, buffer);
         if (thread == 0) zc_bulk_wait_read<STAGING - 1>();
         zc_named_sync(1 + warpgroup, 128);
-        write_panel(panel, thread, out);
+        lay_down(panel);
         zc_async_fence();
         zc_named_sync(1 + warpgroup, 128);
         if (thread == 0) {
@@ -240,5 +241,12 @@ struct zc_gemm_pipe {
             zc_bulk_commit();
         }
         buffer = STAGING == 1 ? 0 : buffer ^ 1;
+    }
+    ZC_MEMBER void send_panel(const zc_tensor_map *map, const zc_gemm_origin &to, int warpgroup, int thread,
+                              const u32 (&out)[16], int &buffer) const {
+        send(map, to, warpgroup, thread, buffer, [&](u32 panel) {
+#pragma unroll
+            for (int j = 0; j < 8; j += 2) write_piece(panel, thread, j, out + j * 2);
+        });
     }
 };

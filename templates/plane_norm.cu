@@ -33,15 +33,15 @@ struct zc_plane_norm {
     // work(vector, pixel) of the thread's pixels, in order.
     template <class F> ZC_MEMBER void walk(F work) const {
         const Z_X *const x = (const Z_X *)p.x;
-        i64 pixel = line < LINES ? begin + line : end;
-        for (; pixel + (AHEAD - 1) * LINES < end; pixel += AHEAD * LINES) {
+        for (i64 pixel = line < LINES ? begin + line : end; pixel < end; pixel += AHEAD * LINES) {
             vec v[AHEAD];
 #pragma unroll
-            for (int i = 0; i < AHEAD; i++) v[i] = *(const vec *)(x + place_of(pixel + i * LINES));
+            for (int i = 0; i < AHEAD; i++) // behind the end any will do
+                v[i] = *(const vec *)(x + place_of(pixel + i * LINES < end ? pixel + i * LINES : pixel));
 #pragma unroll
-            for (int i = 0; i < AHEAD; i++) work(v[i], pixel + i * LINES);
+            for (int i = 0; i < AHEAD; i++)
+                if (pixel + i * LINES < end) work(v[i], pixel + i * LINES);
         }
-        for (; pixel < end; pixel += LINES) work(*(const vec *)(x + place_of(pixel)), pixel);
     }
 
     static ZC_MEMBER f32 team_sum(f32 v) {

@@ -33,10 +33,14 @@ static zc_status outcome(zc_caught caught, dnnl_status_t status)
 static zc_status set_threads(int n)
 {
     enum { ENOUGH = 4096 };
-    void *volatile room = malloc(ENOUGH);
-    if (!room) return ZC_ERR_NOMEM;
-    free(room);
+    static _Thread_local bool has_setting;
+    if (!has_setting) {
+        void *volatile room = malloc(ENOUGH);
+        if (!room) return ZC_ERR_NOMEM;
+        free(room);
+    }
     omp_set_num_threads(n);
+    has_setting = true;
     return ZC_OK;
 }
 

@@ -1,15 +1,10 @@
 // MatMulInteger and QLinearMatMul of 8-bit integers on the tensor cores: exact sums of a b, and of rows of A and
 // columns of B, from which zero points follow.
 //
-// spec.h: see zc/gemm_quant.cuh (Z_FLOAT and Z_TB are 0); Z_MMA (the instruction for these types), Z_SIDE (of
+// spec.h: see zc/gemm_quant.cuh (Z_FLOAT is 0); Z_MMA (the instruction for these types), Z_SIDE (of
 // a tile: 128 with 8 warps, 64 with 4).
 #include "zc/gemm_quant.cuh"
 #include "zc/mma_tile.cuh"
-
-// Adds the four bytes of x to sum.
-ZC_DEV u32 add_bytes(u32 x, u32 sum, bool is_signed) {
-    return is_signed ? (u32)zc_dp4a((i32)x, 0x01010101, (i32)sum) : zc_dp4a_uu(x, 0x01010101u, sum);
-}
 
 // B's tile is turned round on its way to shared memory, in squares of 4 x 4 bytes: a warp has 8 of them along N, 4
 // along K.
@@ -20,7 +15,7 @@ template <int SIDE, int THREADS> struct turned {
     static ZC_MEMBER int square(int i) { return threadIdx.x + i * THREADS; }
     static ZC_MEMBER int col(int i) { return (square(i) / 32 % (SIDE / 32) * 8 + square(i) % 8) * 4; }
     static ZC_MEMBER int depth(int i) { return (square(i) / SIDE * 4 + square(i) % 32 / 8) * 4; }
-    ZC_MEMBER void fetch(const u8 *from, i64 ld, i64 col0, i64 n, i64 k0, i64 k, bool aligned) {
+    ZC_MEMBER void fetch(unsigned char *, const u8 *from, i64 ld, i64 col0, i64 n, i64 k0, i64 k, bool aligned) {
 #pragma unroll
         for (int i = 0; i < EACH; i++) {
             const i64 c = col0 + col(i), left = n - c;
@@ -53,6 +48,20 @@ template <int SIDE, int THREADS> struct turned {
     }
 };
 
+// B's tile as it stands.
+template <int SIDE, int THREADS> struct straight {
+    static ZC_MEMBER void fetch(unsigned char *tile, const u8 *from, i64 ld, i64 col0, i64 n, i64 k0, i64 k, bool aligned) {
+        zc_tile_stage<u8, SIDE, true, THREADS>(tile, from, ld, col0, n, k0, k, aligned);
+    }
+    static ZC_MEMBER void store(unsigned char *) {}
+};
+
+#if Z_TB
+template <int SIDE, int THREADS> using right = straight<SIDE, THREADS>;
+#else
+template <int SIDE, int THREADS> using right = turned<SIDE, THREADS>;
+#endif
+
 // SIDE x SIDE elements a block; a warp has ROWS x 32 of them.
 template <int SIDE> struct block {
     static constexpr int WARPS = SIDE / 16, ROWS = SIDE / 2, DOWN = ROWS / 16, THREADS = WARPS * 32;
@@ -80,14 +89,14 @@ template <int SIDE> struct block {
             for (int i = 0; i < DOWN; i++)
 #pragma unroll
                 for (int r = 0; r < 4; r++)
-                    rows[i][r % 2] = add_bytes(a[i][r], rows[i][r % 2], zc_traits<Z_A>::is_signed);
+                    rows[i][r % 2] = zc_gq_add_bytes(a[i][r], rows[i][r % 2], zc_traits<Z_A>::is_signed);
 #endif
 #if Z_ZERO_A
 #pragma unroll
             for (int j = 0; j < 4; j++)
 #pragma unroll
                 for (int r = 0; r < 2; r++)
-                    cols[j] = add_bytes(b[j / 2][j % 2 * 2 + r], cols[j], zc_traits<Z_B>::is_signed);
+                    cols[j] = zc_gq_add_bytes(b[j / 2][j % 2 * 2 + r], cols[j], zc_traits<Z_B>::is_signed);
 #endif
         }
     }
@@ -136,15 +145,15 @@ template <int SIDE> ZC_DEV void product(const zc_gemm_quant_params &p) {
         const zc_gq_item item = zc_gq_batch(p, i);
         const u8 *const a = (const u8 *)p.in[ZC_GQ_A] + item.at[ZC_GQ_A];
         const u8 *const b = (const u8 *)p.in[ZC_GQ_B] + item.at[ZC_GQ_B];
-        turned<SIDE, bl::THREADS> square;
+        right<SIDE, bl::THREADS> columns;
         bl own = {};
 #pragma unroll
         for (int s = 0; s < ZC_TILE_STAGES - 1; s++) {
             unsigned char *const to = smem + s * 2 * bl::TILE;
             if (s < tiles) {
                 zc_tile_stage<u8, SIDE, true, bl::THREADS>(to, a, p.a_ld, row, p.m, s * bl::DEPTH, p.k, a_aligned);
-                square.fetch(b, p.b_ld, col, p.n, s * bl::DEPTH, p.k, b_aligned);
-                square.store(to + bl::TILE);
+                columns.fetch(to + bl::TILE, b, p.b_ld, col, p.n, s * bl::DEPTH, p.k, b_aligned);
+                columns.store(to + bl::TILE);
             }
             zc_cp_async_commit();
         }
@@ -156,11 +165,11 @@ template <int SIDE> ZC_DEV void product(const zc_gemm_quant_params &p) {
             zc_sync();
             if (k < p.k) {
                 zc_tile_stage<u8, SIDE, true, bl::THREADS>(to, a, p.a_ld, row, p.m, k, p.k, a_aligned);
-                square.fetch(b, p.b_ld, col, p.n, k, p.k, b_aligned);
+                columns.fetch(to + bl::TILE, b, p.b_ld, col, p.n, k, p.k, b_aligned);
             }
             zc_cp_async_commit();
             own.multiply(smem + now * 2 * bl::TILE);
-            if (k < p.k) square.store(to + bl::TILE);
+            if (k < p.k) columns.store(to + bl::TILE);
             now = now + 1 < ZC_TILE_STAGES ? now + 1 : 0;
             next = next + 1 < ZC_TILE_STAGES ? next + 1 : 0;
         }

@@ -2,11 +2,10 @@
 // an operand of the fused work that has the result's shape, comes by the copy engine; results leave by it, or where they are
 // f32 or their rows do not all begin at multiples of 16 bytes, by stores of the threads.
 //
-// spec.h: see zc/gemm_sm90.cuh and zc/fused.cuh, and the configuration: Z_TILE_M x Z_TILE_N x 64 a stage, Z_STAGES, Z_CLUSTER
-// (blocks below each other), Z_PINGPONG, Z_RASTER (rows of tiles that neighbouring blocks share columns of);
-// Z_WHOLE (have all tiles columns for all of their width?); zc/row_moments.cuh; Z_PIECE: threads store results, whose rows are
+// spec.h: see zc/gemm.cuh, zc/gemm_tiles.cuh and zc/fused.cuh; Z_WHOLE (have all tiles columns for all of their width?); zc/row_moments.cuh; Z_PIECE: threads store results, whose rows are
 // so many bytes or a multiple, 16 at most (and have no moments). Entry 1: see zc/gemm_second.cuh.
-#include "zc/gemm_sm90.cuh"
+#include "zc/gemm.cuh"
+#include "zc/gemm_tiles.cuh"
 #include "zc/row_moments.cuh"
 
 #ifdef Z_NORM
@@ -34,8 +33,9 @@ typedef decltype(zc_pack(Z_Y(), 0.0f, 0.0f)) zc_gemm_two; // neighbours of a row
 static_assert(!(ZC_GEMM_SKIP || ZC_GEMM_KEEP) || ZC_GEMM_TENSOR_Y, "whole panels");
 static_assert(!ZC_GEMM_SKIP || Z_FUSED_TILE < 0, "one operand comes by the copy engine");
 
-template <class PIPE> struct zc_gemm_sm90 : PIPE {
+template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     using PIPE::p;
+    using zc_gemm_tiles<PIPE>::tiles;
     typedef typename PIPE::slot slot;
 
     // Where threads store: elements of 16 bytes, and of a panel's row as it is laid down.
@@ -43,23 +43,8 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
     static constexpr int RESULTS = ZC_GEMM_TENSOR_Y || ZC_GEMM_PART ? PIPE::RESULTS : 2 * 64 * ROW * (int)sizeof(Z_Y);
     typedef zc_vec<Z_Y, PER> piece;
 
-    int down, across, tiles; // tiles: of clusters
-
     ZC_MEMBER zc_gemm_sm90(const zc_gemm_sm90_params &p, unsigned char *memory)
-        : PIPE(p, memory, PIPE::RING + RESULTS) {
-        down = (int)((p.g.m + Z_TILE_M * PIPE::CLUSTER - 1) / (Z_TILE_M * PIPE::CLUSTER));
-        across = (int)((p.g.n + Z_TILE_N - 1) / Z_TILE_N);
-        tiles = down * across * p.items;
-    }
-    ZC_MEMBER zc_gemm_origin place_of(int tile) const {
-        const int item = tile / (down * across), at = tile - item * down * across;
-        const int group = at / (Z_RASTER * across), first = group * Z_RASTER, in = at - first * across;
-        const int rows = down - first < Z_RASTER ? down - first : Z_RASTER;
-        return {((first + in % rows) * PIPE::CLUSTER + this->rank) * Z_TILE_M, in / rows * Z_TILE_N, item};
-    }
-    ZC_MEMBER void produce() const {
-        PIPE::produce(tiles, [&](int tile) { return place_of(tile); });
-    }
+        : zc_gemm_tiles<PIPE>(p, memory, RESULTS) {}
 
     // A thread's two rows of each block of 64, which four threads share.
     typedef zc_moments_cells<ZC_GEMM_NEAR, 4> row_moments;
@@ -332,7 +317,7 @@ template <class PIPE> struct zc_gemm_sm90 : PIPE {
                 at.skip(this->steps + PIPE::EXTRA);
                 continue;
             }
-            const zc_gemm_origin t = place_of(tile);
+            const zc_gemm_origin t = this->place_of(tile);
             typename PIPE::sums sum;
             block_moments moments[PIPE::BLOCKS];
             addends addend;

@@ -6,6 +6,7 @@
 // spec.h: see zc/gemm_sm90.cuh and zc/gemm_norm.cuh, and the configuration: Z_TILE_M (128; 64: the warpgroups side by side),
 // Z_TILE_N, Z_STAGES, Z_CLUSTER (blocks that have a row), Z_STAGING (panels of a warpgroup's results on their way); Z_WHOLE
 // (have all blocks columns for all of their width?); Z_SKIP, Z_SHIFT (is there a beta), Z_SUM (is what was normalised wanted).
+#include "zc/gemm.cuh"
 #include "zc/gemm_sm90.cuh"
 #include "abi/linear_norm_sm90.h"
 

@@ -190,9 +190,10 @@ bool zc_fits_qlinear_matmul(const zc_kctx *k)
     const zc_tensor *b = &k->in[ZC_IN_QLinearMatMul_b],
                     *scale = &k->in[ZC_IN_QLinearMatMul_b_scale];
     int64_t n = zc_tensor_numel(scale);
-    bool columns = scale->rank == 1 && b->rank >= 2 && n == b->dims[b->rank - 1];
+    int depth = b->rank - (ZC_ATTRS(k, QLinearMatMul)->transB ? 1 : 2);
+    bool columns = scale->rank == 1 && b->rank >= 2 && n == b->dims[2 * b->rank - 3 - depth];
     return zc_is_byte(&k->out[0]) && zc_tensor_numel(&k->in[ZC_IN_QLinearMatMul_a_scale]) == 1 &&
-           (n == 1 || columns) && b->rank >= 2 && b->dims[b->rank - 2] <= ZC_BYTE_DEPTH_MAX &&
+           (n == 1 || columns) && b->rank >= 2 && b->dims[depth] <= ZC_BYTE_DEPTH_MAX &&
            fits_product(k, ZC_IN_QLinearMatMul_a, ZC_IN_QLinearMatMul_b, ZC_IN_QLinearMatMul_a_zero,
                         ZC_IN_QLinearMatMul_b_zero);
 }

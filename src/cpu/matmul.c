@@ -93,6 +93,10 @@ static bool product_of(const zc_kctx *k, int i, int j, zc_mm *mm)
         batch_a = at->transBatchA;
         batch_b = at->transBatchB;
         alpha = at->alpha;
+    } else if (k->op == ZC_OP_MatMulInteger) {
+        tb = ZC_ATTRS(k, MatMulInteger)->transB;
+    } else if (k->op == ZC_OP_QLinearMatMul) {
+        tb = ZC_ATTRS(k, QLinearMatMul)->transB;
     }
     zc_matrix a = zc_matrix_of(&k->in[i], true, ta, batch_a);
     zc_matrix b = zc_matrix_of(&k->in[j], false, tb, batch_b);

@@ -17,14 +17,14 @@ static bool broadcasts(const zc_tensor *t, const zc_tensor *operand, int summed)
 }
 
 /* Parameter i of `operand`: one element; or one a row (left) or column; or of the operand's rank,
- * broadcast to it. */
-static zc_status param_of(zc_kctx *k, int i, const zc_tensor *operand, bool left, const zc_mm *mm,
-                          param *p)
+ * broadcast to it. trans: its last two axes are exchanged. */
+static zc_status param_of(zc_kctx *k, int i, const zc_tensor *operand, bool left, bool trans,
+                          const zc_mm *mm, param *p)
 {
     *p = (param){.t = i < k->nin && zc_present(&k->in[i]) ? &k->in[i] : NULL};
     if (!p->t || zc_tensor_numel(p->t) == 1) return ZC_OK;
-    int rank = operand->rank, lines = left ? rank - 2 : rank - 1,
-        summed = left ? rank - 1 : rank - 2;
+    int rank = operand->rank, summed = rank - (left || trans ? 1 : 2),
+        lines = 2 * rank - 3 - summed;
     if (p->t->rank == 1 && p->t->dims[0] == (left ? mm->m : mm->n)) {
         *(left ? &p->row : &p->col) = 1;
         return ZC_OK;
@@ -100,13 +100,14 @@ static void rows(void *arg, int64_t begin, int64_t end)
 zc_status zc_k_MatMulInteger(zc_kctx *k)
 {
     zc_mm mm;
+    bool trans_b = ZC_ATTRS(k, MatMulInteger)->transB;
     ZC_TRY(zc_mm_of(k, ZC_IN_MatMulInteger_a, ZC_IN_MatMulInteger_b, &mm));
     job j = {.mm = &mm,
              .a = &k->in[ZC_IN_MatMulInteger_a],
              .b = &k->in[ZC_IN_MatMulInteger_b],
              .y = &k->out[0]};
-    ZC_TRY(param_of(k, ZC_IN_MatMulInteger_a_zero, j.a, true, &mm, &j.a_zero));
-    ZC_TRY(param_of(k, ZC_IN_MatMulInteger_b_zero, j.b, false, &mm, &j.b_zero));
+    ZC_TRY(param_of(k, ZC_IN_MatMulInteger_a_zero, j.a, true, false, &mm, &j.a_zero));
+    ZC_TRY(param_of(k, ZC_IN_MatMulInteger_b_zero, j.b, false, trans_b, &mm, &j.b_zero));
     zc_parallel(k, mm.batch * mm.m, 1, rows, &j);
     return ZC_OK;
 }
@@ -114,6 +115,7 @@ zc_status zc_k_MatMulInteger(zc_kctx *k)
 zc_status zc_k_QLinearMatMul(zc_kctx *k)
 {
     zc_mm mm;
+    bool trans_b = ZC_ATTRS(k, QLinearMatMul)->transB;
     ZC_TRY(zc_mm_of(k, ZC_IN_QLinearMatMul_a, ZC_IN_QLinearMatMul_b, &mm));
     job j = {.mm = &mm,
              .a = &k->in[ZC_IN_QLinearMatMul_a],
@@ -121,10 +123,10 @@ zc_status zc_k_QLinearMatMul(zc_kctx *k)
              .y = &k->out[0],
              .y_scale = zc_get(&k->in[ZC_IN_QLinearMatMul_y_scale], 0),
              .y_zero = zc_get(&k->in[ZC_IN_QLinearMatMul_y_zero], 0)};
-    ZC_TRY(param_of(k, ZC_IN_QLinearMatMul_a_scale, j.a, true, &mm, &j.a_scale));
-    ZC_TRY(param_of(k, ZC_IN_QLinearMatMul_a_zero, j.a, true, &mm, &j.a_zero));
-    ZC_TRY(param_of(k, ZC_IN_QLinearMatMul_b_scale, j.b, false, &mm, &j.b_scale));
-    ZC_TRY(param_of(k, ZC_IN_QLinearMatMul_b_zero, j.b, false, &mm, &j.b_zero));
+    ZC_TRY(param_of(k, ZC_IN_QLinearMatMul_a_scale, j.a, true, false, &mm, &j.a_scale));
+    ZC_TRY(param_of(k, ZC_IN_QLinearMatMul_a_zero, j.a, true, false, &mm, &j.a_zero));
+    ZC_TRY(param_of(k, ZC_IN_QLinearMatMul_b_scale, j.b, false, trans_b, &mm, &j.b_scale));
+    ZC_TRY(param_of(k, ZC_IN_QLinearMatMul_b_zero, j.b, false, trans_b, &mm, &j.b_zero));
     zc_parallel(k, mm.batch * mm.m, 1, rows, &j);
     return ZC_OK;
 }

@@ -7,6 +7,14 @@ static bool is_qlinear(const zc_gen *g)
     return g->step->op == ZC_OP_QLinearMatMul;
 }
 
+static bool is_one(const zc_pvalue *v)
+{
+    zc_tensor t;
+    if (!zc_gen_static(v)) return false;
+    zc_gen_tensor(v, &t);
+    return zc_tensor_numel(&t) == 1;
+}
+
 zc_status zc_gen_matmul_quant(zc_gen *g, const zc_matmul_form *form)
 {
     bool q = is_qlinear(g);
@@ -25,6 +33,7 @@ zc_status zc_gen_matmul_quant(zc_gen *g, const zc_matmul_form *form)
     zc_gen_type(g, "A_SCALE", zc_gen_in_type(g, 1));
     zc_gen_type(g, "B_SCALE", zc_gen_in_type(g, 4));
     zc_gen_type(g, "Y_SCALE", zc_gen_in_type(g, 6));
+    zc_gen_define(g, "ROW_SCALES", "%d", !is_one(zc_gen_in(g, 1)));
     zc_gen_define(g, "Y_FLOAT", "%d", zc_dtype_is_float(y));
     return ZC_OK;
 }

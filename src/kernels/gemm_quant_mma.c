@@ -9,19 +9,28 @@ enum { MAX_DEPTH = 33025 };
 
 /* ---- the specialisation ---- */
 
-zc_status zc_gen_gemm_quant_mma(zc_gen *g)
+zc_status zc_gen_matmul_bytes(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s)
 {
-    zc_matmul_form form;
-    ZC_TRY(zc_gen_matmul_form(g, &form));
+    ZC_TRY(zc_gen_matmul_form(g, form));
     if (g->declined[0]) return ZC_OK;
-    zc_dtype a = zc_gen_in_type(g, form.a), b = zc_gen_in_type(g, form.b);
+    zc_dtype a = zc_gen_in_type(g, form->a), b = zc_gen_in_type(g, form->b);
     if (zc_dtype_is_float(a) || zc_dtype_is_float(b))
         return zc_gen_decline(g, "no exact tensor core product of %s and %s", zc_dtype_name(a),
                               zc_dtype_name(b));
-    zc_matmul_sizes s = zc_gen_matmul_sizes(g, &form);
-    if (zc_gen_out_type(g, 0) != ZC_I32 && (s.k < 0 || s.k > MAX_DEPTH))
+    *s = zc_gen_matmul_sizes(g, form);
+    if (zc_gen_out_type(g, 0) != ZC_I32 && (s->k < 0 || s->k > MAX_DEPTH))
         return zc_gen_decline(g, "sums that may not fit 32 bits");
-    if (form.b_along_k) return zc_gen_decline(g, "B is a vector");
+    return ZC_OK;
+}
+
+zc_status zc_gen_gemm_quant_mma(zc_gen *g)
+{
+    zc_matmul_form form;
+    zc_matmul_sizes s;
+    ZC_TRY(zc_gen_matmul_bytes(g, &form, &s));
+    if (g->declined[0]) return ZC_OK;
+    zc_dtype a = zc_gen_in_type(g, form.a), b = zc_gen_in_type(g, form.b);
+    if (form.b_along_k && !form.trans_b) return zc_gen_decline(g, "B is a vector");
     ZC_TRY(zc_gen_matmul_quant(g, &form));
     if (g->declined[0]) return ZC_OK;
     const char *const types = a == b ? (a == ZC_I8 ? "s8" : "u8u8") : a == ZC_I8 ? "s8u8" : "u8s8";
@@ -50,7 +59,7 @@ zc_status zc_launch_gemm_quant_mma(zc_launch *l)
     if (mm.batch == 0) return ZC_OK;
     if (zc_matmul_aligned(&l->in[form.a], &mm.view[ZC_MM_A], &mm, p.a_ld, 16))
         p.aligned |= ZC_GEMM_A_ALIGNED;
-    if (zc_matmul_aligned(&l->in[form.b], &mm.view[ZC_MM_B], &mm, p.b_ld, 4))
+    if (zc_matmul_aligned(&l->in[form.b], &mm.view[ZC_MM_B], &mm, p.b_ld, form.b_along_k ? 16 : 4))
         p.aligned |= ZC_GEMM_B_ALIGNED;
     ZC_TRY(zc_matmul_grid(l, &mm, side, side, &grid));
     return zc_launch_configured(l, grid, &p, sizeof p);

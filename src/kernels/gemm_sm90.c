@@ -28,12 +28,16 @@ enum { MOMENTS_MOST = 128 * 128 };
 
 static uint32_t smem_of(const problem *p, const shape *s, int stages)
 {
-    int results = p->norm ? 0 : p->piece ? ZC_SM90_LAID : ZC_SM90_RESULTS;
+    int sums = (s->pingpong ? 2 : 1) * (s->tile_m + s->tile_n) * (int)sizeof(uint32_t);
+    int results = p->norm    ? 0
+                  : p->bytes ? sums
+                  : p->piece ? ZC_SM90_LAID
+                             : ZC_SM90_RESULTS;
     return (uint32_t)(stages * ((s->tile_m + s->tile_n) * ZC_SM90_LINE + 16) + results);
 }
 
-/* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16-bit factors, of
- * which four fifths are reached, and 48 bytes from the L2 cache. A tile's first stages arrive after
+/* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16-bit factors, or
+ * twice as many of 8 bits, of which four fifths are reached, and 48 bytes from the L2 cache. A tile's first stages arrive after
  * some 1000 cycles, and its results take a cycle for each 24 elements, or for each 12 where threads
  * store them (a guess), unless other products run meanwhile. Blocks in pairs wait for each other in
  * every step, which took what they save of the L2 cache or more in all that was measured. */
@@ -81,7 +85,7 @@ double zc_sm90_us(const zc_sm90_problem *p)
 
 zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p)
 {
-    zc_gen_tensor_cores(g, "wgmma", zc_gen_plain_result(g));
+    zc_gen_tensor_cores(g, "wgmma", zc_gen_in_type(g, 0));
     ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, p, ZC_COUNTOF(shapes)));
     if (!g->declined[0]) zc_gen_define(g, "WHOLE", "%d", p->n % g->config[ZC_SM90_TILE_N] == 0);
     return ZC_OK;
@@ -131,10 +135,10 @@ zc_status zc_gen_gemm_sm90(zc_gen *g)
 
 /* ---- the launch ---- */
 
-zc_status zc_launch_sm90(zc_launch *l, struct zc_gemm_sm90_params *p)
+zc_status zc_sm90_grid(zc_launch *l, const struct zc_gemm_sm90_params *p, zc_dim3 *grid)
 {
     const int64_t *config = l->kernel->config;
-    int rows = (int)config[ZC_SM90_TILE_M], tile = (int)config[ZC_SM90_FUSED_TILE];
+    int64_t rows = config[ZC_SM90_TILE_M];
     int64_t cluster = config[ZC_SM90_CLUSTER], most = l->sm_count / cluster, tiles;
     if (p->g.m > INT32_MAX ||
         !zc_mul_i64(zc_ceil_div(p->g.m, rows * cluster),
@@ -142,10 +146,19 @@ zc_status zc_launch_sm90(zc_launch *l, struct zc_gemm_sm90_params *p)
         !zc_mul_i64(tiles, p->items, &tiles) || tiles > INT32_MAX)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld x %lld)",
                        (long long)p->g.m, (long long)p->g.n);
-    const void *like_y = tile >= 0 ? p->g.fused.in[tile] : p->moments.skip;
-    if (like_y) ZC_TRY(zc_sm90_like_y(l, p, like_y, rows, &p->tile));
     int64_t clusters = tiles < most ? tiles : most;
-    zc_dim3 grid = {(uint32_t)((clusters ? clusters : 1) * cluster), 1, 1};
+    *grid = (zc_dim3){(uint32_t)((clusters ? clusters : 1) * cluster), 1, 1};
+    return ZC_OK;
+}
+
+zc_status zc_launch_sm90(zc_launch *l, struct zc_gemm_sm90_params *p)
+{
+    const int64_t *config = l->kernel->config;
+    int rows = (int)config[ZC_SM90_TILE_M], tile = (int)config[ZC_SM90_FUSED_TILE];
+    const void *like_y = tile >= 0 ? p->g.fused.in[tile] : p->moments.skip;
+    zc_dim3 grid;
+    ZC_TRY(zc_sm90_grid(l, p, &grid));
+    if (like_y) ZC_TRY(zc_sm90_like_y(l, p, like_y, rows, &p->tile));
     return zc_launch_configured(l, grid, p, sizeof *p);
 }
 

@@ -114,6 +114,8 @@ typedef struct zc_matmul_sizes {
     int64_t m_low, m_high, n, k, batch;
 } zc_matmul_sizes;
 zc_matmul_sizes zc_gen_matmul_sizes(zc_gen *g, const zc_matmul_form *form);
+/* The form and sizes of a product of 8-bit integers whose sums fit 32 bits; may decline. */
+zc_status zc_gen_matmul_bytes(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s);
 
 /* The configuration of products that are no pipeline of Hopper: `rows` at most of the kernels for
  * few, 0: tiles; the `side` of a tile; `split`: the summed axis goes in parts whose sums entry 1

@@ -64,6 +64,12 @@ static void fused_matmul_form(const zc_attrs_FusedMatMul *at, zc_matmul_form *f)
     f->alpha = at->alpha;
 }
 
+static void qlinear_form(const zc_attrs_QLinearMatMul *at, zc_matmul_form *f)
+{
+    f->b = ZC_IN_QLinearMatMul_b;
+    f->trans_b = at->transB;
+}
+
 bool zc_matmul_form_of(const zc_op_info *info, const void *attrs, int nin, const int *ranks,
                        zc_matmul_form *out)
 {
@@ -83,8 +89,10 @@ bool zc_matmul_form_of(const zc_op_info *info, const void *attrs, int nin, const
         linear_moments_form(attrs, out);
     else if (is(info, ZC_OP_FusedMatMul))
         fused_matmul_form(attrs, out);
+    else if (is(info, ZC_OP_MatMulInteger))
+        out->trans_b = ((const zc_attrs_MatMulInteger *)attrs)->transB;
     else if (is(info, ZC_OP_QLinearMatMul))
-        out->b = 3;
+        qlinear_form(attrs, out);
     bool addend = is(info, ZC_OP_Gemm) || is(info, ZC_OP_FusedGemm) || is(info, ZC_OP_Linear) ||
                   is(info, ZC_OP_LinearNorm) || is(info, ZC_OP_LinearMoments);
     if (addend && nin > 2 && ranks[2] >= 0 && out->beta != 0) out->c = 2;
@@ -240,8 +248,8 @@ zc_status zc_matmul_param(zc_launch *l, const zc_matmul_form *form, int i, int v
     bool left = view < ZC_MM_B;
     const zc_tensor *t = &l->in[i], *operand = &l->in[left ? form->a : form->b];
     zc_matmul_view *v = &mm->view[view];
-    int rank = operand->rank, lines = left ? rank - 2 : rank - 1,
-        summed = left ? rank - 1 : rank - 2;
+    int rank = operand->rank, summed = rank - (left || form->trans_b ? 1 : 2),
+        lines = 2 * rank - 3 - summed;
     if (t->rank == 1 && t->dims[0] == (left ? mm->m : mm->n)) {
         v->line = 1;
         return ZC_OK;

@@ -42,16 +42,25 @@ int64_t zc_gen_sm90_items(zc_gen *g, const zc_matmul_form *f)
     return n;
 }
 
+/* What the instruction calls the types of A and B. */
+static const char *factors_of(zc_dtype a, zc_dtype b)
+{
+    if (a == ZC_I8) return b == ZC_I8 ? "S8" : "S8U8";
+    if (a == ZC_U8) return b == ZC_I8 ? "U8S8" : "U8";
+    return a == ZC_F16 ? "F16" : "BF16";
+}
+
 zc_status zc_gen_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s)
 {
-    zc_dtype dtype = zc_gen_in_type(g, 0);
     ZC_TRY(zc_gen_matmul_form(g, form));
     if (g->declined[0]) return ZC_OK;
     if (!plain_form(g, form)) return zc_gen_decline(g, "batches or transposed rows");
     *s = zc_gen_matmul_sizes(g, form);
-    if (!zc_sm90_in_pieces(s->k) || !(form->b_along_k ? s->n > 0 : zc_sm90_in_pieces(s->n)))
+    zc_dtype a = zc_gen_in_type(g, form->a), b = zc_gen_in_type(g, form->b);
+    int64_t piece = 128 / (int64_t)zc_dtype_bits(a);
+    if (s->k <= 0 || s->k % piece || s->n <= 0 || (!form->b_along_k && s->n % piece))
         return zc_gen_decline(g, "rows that are not certain to be multiples of 16 bytes");
-    zc_gen_define(g, "WGMMA", "%s", dtype == ZC_F16 ? "F16" : "BF16");
+    zc_gen_define(g, "WGMMA", "%s", factors_of(a, b));
     if (zc_gen_in(g, form->b)->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
     return ZC_OK;
 }
@@ -89,13 +98,15 @@ zc_status zc_sm90_operands(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
 zc_tensor_box zc_sm90_box(const void *data, zc_dtype dtype, int64_t n, int64_t lines, int64_t items,
                           int64_t pitch, int64_t item)
 {
-    return (zc_tensor_box){.data = data,
-                           .dtype = dtype,
-                           .rank = 3,
-                           .dims = {n, lines, items},
-                           .strides = {0, pitch * 2, (items > 1 ? item : lines * pitch) * 2},
-                           .box = {ZC_SM90_DEPTH, ZC_SM90_DEPTH, 1},
-                           .swizzled = true};
+    int64_t bytes = (int64_t)zc_dtype_bits(dtype) / 8;
+    return (zc_tensor_box){
+        .data = data,
+        .dtype = dtype,
+        .rank = 3,
+        .dims = {n, lines, items},
+        .strides = {0, pitch * bytes, (items > 1 ? item : lines * pitch) * bytes},
+        .box = {(uint32_t)(ZC_SM90_LINE / bytes), ZC_SM90_DEPTH, 1},
+        .swizzled = true};
 }
 
 zc_status zc_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm, int rows,

@@ -7,7 +7,7 @@
 
 enum {
     ZC_SM90_THREADS = 384,
-    ZC_SM90_DEPTH = 64,                    /* of a stage: a line of 128 bytes */
+    ZC_SM90_DEPTH = 64,                    /* of a stage, of 16 bits: a line */
     ZC_SM90_LINE = 128,                    /* bytes */
     ZC_SM90_PANEL = 64 * ZC_SM90_LINE,     /* 64 lines */
     ZC_SM90_RESULTS = 4 * ZC_SM90_PANEL,   /* panels that gemm_sm90's results go through */
@@ -38,6 +38,7 @@ typedef struct zc_sm90_problem {
     int piece;      /* zc_sm90_piece of the result */
     bool norm;
     bool moments; /* of rows are applied or made */
+    bool bytes;   /* 8-bit integers: sums of lines lie in shared memory, threads store results */
 } zc_sm90_problem;
 
 /* The configuration: the candidate that is asked for, or the best by cost that is not refused; may
@@ -49,6 +50,8 @@ zc_tensor_box zc_sm90_box(const void *data, zc_dtype dtype, int64_t n, int64_t l
                           int64_t pitch, int64_t item);
 /* Entry 0 for as many tiles as the result has, with the map of the fused work's tile. */
 zc_status zc_launch_sm90(zc_launch *l, struct zc_gemm_sm90_params *p);
+/* Its blocks. */
+zc_status zc_sm90_grid(zc_launch *l, const struct zc_gemm_sm90_params *p, zc_dim3 *grid);
 
 /* Are lines of n elements certain to be multiples of 16 bytes, as the copy engine needs them? */
 bool zc_sm90_in_pieces(int64_t n);
@@ -72,7 +75,7 @@ int zc_sm90_stages(int tile_m, int tile_n, uint32_t other);
 /* A step's form, sizes and parameters; mm->batch 0: there is nothing to do. */
 zc_status zc_sm90_operands(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
                            struct zc_gemm_params *p);
-/* Maps of A and B in p->g: a box has `rows` of A, `b_rows` lines of B. */
+/* Maps of A and B in p->g, and items: a box has `rows` of A, `b_rows` lines of B. */
 zc_status zc_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm, int rows,
                        int b_rows, struct zc_gemm_sm90_params *p);
 /* The map of an operand (rows of a tile) or a result (64) of y's form and 16 bits. */

@@ -119,17 +119,17 @@ static zc_status product(zc_infer *f, int i, int j, const matrix *a, const matri
     return zc_infer_set(f, 0, out.rank, out.dims);
 }
 
-static zc_status plain_product(zc_infer *f, int i, int j)
+static zc_status plain_product(zc_infer *f, int i, int j, bool trans_b)
 {
     matrix a, b;
     ZC_TRY(matrix_of(f, i, true, false, false, &a));
-    ZC_TRY(matrix_of(f, j, false, false, false, &b));
+    ZC_TRY(matrix_of(f, j, false, trans_b, false, &b));
     return product(f, i, j, &a, &b);
 }
 
 zc_status zc_infer_matmul(zc_infer *f)
 {
-    return plain_product(f, 0, 1);
+    return plain_product(f, 0, 1, false);
 }
 
 zc_status zc_infer_fused_matmul(zc_infer *f)
@@ -287,13 +287,15 @@ zc_status zc_infer_linear_moments(zc_infer *f)
 /* ---- quantised products ---- */
 
 /* A scale or zero point of input i: one element, one a row (left) or column, or of input i's rank
- * and broadcast to it with 1 along the axis that is summed. */
-static zc_status check_quant(zc_infer *f, int param, int i, bool left)
+ * and broadcast to it with 1 along the axis that is summed. trans: the last two axes are exchanged.
+ */
+static zc_status check_quant(zc_infer *f, int param, int i, bool left, bool trans)
 {
     if (!zc_in_present(f, param)) return ZC_OK;
     const zc_type *p = zc_in(f, param), *t = zc_in(f, i);
     if (zc_infer_vector_len(f, param) == 1) return ZC_OK;
-    zc_dim lines = t->rank < 2 ? zc_dim_const(1) : t->dims[left ? t->rank - 2 : t->rank - 1];
+    int summed = t->rank - (left || trans ? 1 : 2);
+    zc_dim lines = t->rank < 2 ? zc_dim_const(1) : t->dims[2 * t->rank - 3 - summed];
     if (p->rank <= 1) {
         zc_dim have = p->rank ? p->dims[0] : zc_dim_const(1);
         return zc_infer_same(f, have, lines,
@@ -306,8 +308,7 @@ static zc_status check_quant(zc_infer *f, int param, int i, bool left)
     }
     for (int d = 0; d < p->rank; d++) {
         if (zc_dim_is(p->dims[d], 1)) continue;
-        bool summed = d == (left ? t->rank - 1 : t->rank - 2);
-        ZC_TRY(zc_infer_same(f, p->dims[d], summed ? zc_dim_const(1) : t->dims[d],
+        ZC_TRY(zc_infer_same(f, p->dims[d], d == summed ? zc_dim_const(1) : t->dims[d],
                              "scale or zero point and operand dimensions"));
     }
     return ZC_OK;
@@ -324,18 +325,20 @@ static zc_status need_one(zc_infer *f, int i)
 
 zc_status zc_infer_matmul_integer(zc_infer *f)
 {
-    ZC_TRY(plain_product(f, 0, 1));
-    ZC_TRY(check_quant(f, 2, 0, true));
-    return check_quant(f, 3, 1, false);
+    bool trans_b = ZC_ATTRS(f, MatMulInteger)->transB;
+    ZC_TRY(plain_product(f, 0, 1, trans_b));
+    ZC_TRY(check_quant(f, 2, 0, true, false));
+    return check_quant(f, 3, 1, false, trans_b);
 }
 
 zc_status zc_infer_qlinear_matmul(zc_infer *f)
 {
-    ZC_TRY(plain_product(f, 0, 3));
-    ZC_TRY(check_quant(f, 1, 0, true));
-    ZC_TRY(check_quant(f, 2, 0, true));
-    ZC_TRY(check_quant(f, 4, 3, false));
-    ZC_TRY(check_quant(f, 5, 3, false));
+    bool trans_b = ZC_ATTRS(f, QLinearMatMul)->transB;
+    ZC_TRY(plain_product(f, 0, 3, trans_b));
+    ZC_TRY(check_quant(f, 1, 0, true, false));
+    ZC_TRY(check_quant(f, 2, 0, true, false));
+    ZC_TRY(check_quant(f, 4, 3, false, trans_b));
+    ZC_TRY(check_quant(f, 5, 3, false, trans_b));
     ZC_TRY(need_one(f, 6));
     return need_one(f, 7);
 }

@@ -2,7 +2,7 @@
 //
 // spec.h: Z_A, Z_B, Z_Y (element types), Z_TB (is B stored N x K), Z_ZERO_A, Z_ZERO_B (are there zero points), Z_FLOAT
 // (is A or B of floats: sums in f64; else sums are exact), and for results that are quantised again Z_A_SCALE,
-// Z_B_SCALE, Z_Y_SCALE (types) and Z_Y_FLOAT (8-bit floats).
+// Z_B_SCALE, Z_Y_SCALE (types), Z_ROW_SCALES (has A more than one scale) and Z_Y_FLOAT (8-bit floats).
 #pragma once
 #include "zc/device.cuh"
 #include "abi/gemm_quant.h"
@@ -49,21 +49,36 @@ ZC_DEV zc_gq_number zc_gq_zero_b(const zc_gemm_quant_params &p, const zc_gq_item
 #endif
 }
 
-ZC_DEV void zc_gq_save(const zc_gemm_quant_params &p, const zc_gq_item &item, i64 row, i64 col, zc_gq_sum sum) {
-    const i64 at = item.y + row * p.n + col;
+// What sums of a row and column are multiplied by, where results are quantised again.
+ZC_DEV f64 zc_gq_scale(const zc_gemm_quant_params &p, const zc_gq_item &item, i64 row, i64 col) {
 #ifdef Z_Y_SCALE
-    const f64 a = (f64)zc_load<Z_A_SCALE>(p.in[ZC_GQ_A_SCALE], item.at[ZC_GQ_A_SCALE] + row * p.line[ZC_GQ_A_SCALE]);
+    const i64 at_a = item.at[ZC_GQ_A_SCALE] + (Z_ROW_SCALES ? row * p.line[ZC_GQ_A_SCALE] : 0);
+    const f64 a = (f64)zc_load<Z_A_SCALE>(p.in[ZC_GQ_A_SCALE], at_a);
     const f64 b = (f64)zc_load<Z_B_SCALE>(p.in[ZC_GQ_B_SCALE], item.at[ZC_GQ_B_SCALE] + col * p.line[ZC_GQ_B_SCALE]);
-    const f64 v = (f64)sum * (a * b / (f64)zc_load<Z_Y_SCALE>(p.y_scale, 0));
-    const f64 zero = (f64)zc_load<Z_Y>(p.y_zero, 0);
+    return a * b / (f64)zc_load<Z_Y_SCALE>(p.y_scale, 0);
+#else
+    return 1;
+#endif
+}
+ZC_DEV Z_Y zc_gq_result(const zc_gemm_quant_params &p, zc_gq_sum sum, f64 scale) {
+#ifdef Z_Y_SCALE
+    const f64 v = (f64)sum * scale, zero = (f64)zc_load<Z_Y>(p.y_zero, 0);
 #if Z_Y_FLOAT
-    ((Z_Y *)p.y)[at] = zc_mini<Z_Y>((f32)(v + zero), true);
+    return zc_mini<Z_Y>((f32)(v + zero), true);
 #else
-    ((Z_Y *)p.y)[at] = zc_put<Z_Y>(rint(v) + zero); // saturates
+    return zc_put<Z_Y>(rint(v) + zero); // saturates
 #endif
 #else
-    ((Z_Y *)p.y)[at] = zc_put<Z_Y>(sum); // wraps
+    return zc_put<Z_Y>(sum); // wraps
 #endif
+}
+ZC_DEV void zc_gq_save(const zc_gemm_quant_params &p, const zc_gq_item &item, i64 row, i64 col, zc_gq_sum sum) {
+    ((Z_Y *)p.y)[item.y + row * p.n + col] = zc_gq_result(p, sum, zc_gq_scale(p, item, row, col));
+}
+
+// Adds the four bytes of x to sum.
+ZC_DEV u32 zc_gq_add_bytes(u32 x, u32 sum, bool is_signed) {
+    return is_signed ? (u32)zc_dp4a((i32)x, 0x01010101, (i32)sum) : zc_dp4a_uu(x, 0x01010101u, sum);
 }
 
 // One element a thread, operands through tiles in shared memory.

@@ -1,15 +1,15 @@
-// The pipeline of products of f16 or bf16 on Hopper: the copy engine fills a ring of stages in shared memory, products of
+// The pipeline of products of f16, bf16 or bytes on Hopper: the copy engine fills a ring of stages in shared memory, products of
 // whole warpgroups empty it. One warpgroup of three is the producer (one thread of it issues copies); the other two share
 // a tile's rows, or with SIDE its columns, or with PINGPONG take tiles in turn, so that one's epilogue runs under the other's
 // products. The blocks of a cluster lie below each other (DOWN) and share B, each copying a part of it to all; or side by side
 // (ACROSS) and share A, which they copy to all by turns. Behind a tile's last step, EXTRA stages bring the tile of p.tile, an
 // operand of the result's shape (TILED), in panels of 64 columns.
 //
-// spec.h: see zc/gemm.cuh, and Z_WGMMA (F16, BF16); Z_PRODUCT_N: columns of a product where a warpgroup has more than one
-// (else it is Z_TILE_N); Z_B_CONSTANT: B is a constant of the plan, so its first stages are copied before the kernel in front
+// spec.h: Z_T, Z_TB (zc/gemm.cuh), and Z_WGMMA (F16, BF16, or with Z_INTEGERS S8, S8U8, U8S8, U8, and Z_TB then is 1);
+// Z_PRODUCT_N: columns of a product where a warpgroup has more than one (else it is Z_TILE_N); Z_B_CONSTANT: B is a constant of the plan, so its first stages are copied before the kernel in front
 // has ended; what zc/sm90_rows.cuh needs.
 #pragma once
-#include "zc/gemm.cuh"
+#include "zc/device.cuh"
 #include "zc/hopper.cuh"
 #include "zc/ring.cuh"
 #include "zc/sm90_rows.cuh"
@@ -17,7 +17,13 @@
 #ifndef Z_PRODUCT_N
 #define Z_PRODUCT_N Z_TILE_N
 #endif
+#ifdef Z_INTEGERS
+ZC_WGMMA_ALONG(zc_product, Z_PRODUCT_N, Z_WGMMA)
+typedef i32 zc_product_sum;
+#else
 ZC_WGMMA(zc_product, Z_PRODUCT_N, Z_WGMMA, !Z_TB)
+typedef f32 zc_product_sum;
+#endif
 
 struct zc_gemm_origin { // of a tile
     int row, col, item;
@@ -26,7 +32,7 @@ struct zc_gemm_origin { // of a tile
 // STAGING: panels behind the ring that each warpgroup's results go through.
 template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPONG, bool TILED, int STAGING, bool SIDE = false>
 struct zc_gemm_pipe {
-    static constexpr int DEPTH = 64, LINE = 128, PANEL = 64 * LINE;       // 64 lines
+    static constexpr int DEPTH = ZC_LINE_DEPTH, LINE = 128, PANEL = 64 * LINE;       // 64 lines
     static constexpr int BLOCKS = TILE_M / (PINGPONG || SIDE ? 64 : 128); // of 64 rows, a warpgroup
     static constexpr int OWN = SIDE ? TILE_N / 2 : TILE_N;                // columns, a warpgroup
     static constexpr int PIECES = OWN / Z_PRODUCT_N;                      // of them
@@ -44,7 +50,7 @@ struct zc_gemm_pipe {
     int steps, rank;
 
     typedef zc_ring_slot<STAGES> slot;
-    typedef f32 sums[BLOCKS * PIECES][Z_PRODUCT_N / 2]; // of a warpgroup's tile: blocks, pieces of each
+    typedef zc_product_sum sums[BLOCKS * PIECES][Z_PRODUCT_N / 2]; // of a warpgroup's tile: blocks, pieces of each
 
     ZC_MEMBER zc_gemm_pipe(const zc_gemm_sm90_params &p, unsigned char *memory, int barriers)
         : p(p), memory(memory), smem(zc_smem_address(memory)), barriers(smem + barriers) {
@@ -178,6 +184,10 @@ struct zc_gemm_pipe {
         }
     }
     ZC_MEMBER void multiply(slot &at, int warpgroup, int thread, sums &sum) const {
+        multiply(at, warpgroup, thread, sum, [](int) {});
+    }
+    // read(stage): under its products; all threads have read when it returns.
+    template <class F> ZC_MEMBER void multiply(slot &at, int warpgroup, int thread, sums &sum, F read) const {
         int last = -1;
         for (int k = 0; k < steps; k++, at.next()) {
             zc_barrier_wait(full(at.stage), at.parity);
@@ -185,7 +195,7 @@ struct zc_gemm_pipe {
             const u32 b = b_of(at.stage) + (SIDE ? warpgroup * OWN * LINE : 0);
             zc_wgmma_fence();
 #pragma unroll
-            for (int part = 0; part < DEPTH / 16; part++)
+            for (int part = 0; part < LINE / 32; part++)
 #pragma unroll
                 for (int i = 0; i < BLOCKS * PIECES; i++) {
                     const int piece = i % PIECES * Z_PRODUCT_N * LINE;
@@ -195,6 +205,7 @@ struct zc_gemm_pipe {
                                k || part);
                 }
             zc_wgmma_commit();
+            read(at.stage);
             if (last >= 0) { // one group is in flight: the products of the step before are done
                 zc_wgmma_wait<1>();
                 release(last, thread);

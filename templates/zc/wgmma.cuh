@@ -6,8 +6,9 @@
  * summed axis; B too, or with `across` 1 its columns are contiguous. Without add, d is overwritten.
  * ZC_WGMMA_ACROSS(name, n, TYPE, across_a, across): with across_a 1, A's rows are contiguous instead, 64 of them a line.
  *
- * ZC_WGMMA_ALONG(name, n, TYPE): the same for TYPE TF32, E4M3 or S8, of 8, 32 and 32 elements instead of 16, also 32 bytes
- * of a line; both factors lie along the summed axis. Sums of S8 are i32.
+ * ZC_WGMMA_ALONG(name, n, TYPE): the same for TYPE TF32, of 8 elements instead of 16, and E4M3, S8, S8U8 (of A and of B),
+ * U8S8 or U8, of 32, also 32 bytes of a line; both factors lie along the summed axis. Sums of integers are i32; their n is
+ * 24 or a multiple of 16, or 8.
  *
  * ZC_WGMMA_HELD(name, n, TYPE, across) defines `void name(SUM (&d)[n / 2], const u32 (&a)[4], u64 b, bool add)`: A in
  * registers, two elements each, the first in the low half: those that d has in the same place with n = 16, row by row.
@@ -132,6 +133,9 @@
 #define ZC_WGMMA_TF32(use, ...) use("k8.f32.tf32.tf32", ", 1, 1", "f", f32, __VA_ARGS__)
 #define ZC_WGMMA_E4M3(use, ...) use("k32.f32.e4m3.e4m3", ", 1, 1", "f", f32, __VA_ARGS__)
 #define ZC_WGMMA_S8(use, ...)   use("k32.s32.s8.s8", "", "r", i32, __VA_ARGS__)
+#define ZC_WGMMA_S8U8(use, ...) use("k32.s32.s8.u8", "", "r", i32, __VA_ARGS__)
+#define ZC_WGMMA_U8S8(use, ...) use("k32.s32.u8.s8", "", "r", i32, __VA_ARGS__)
+#define ZC_WGMMA_U8(use, ...)   use("k32.s32.u8.u8", "", "r", i32, __VA_ARGS__)
 
 #define ZC_WGMMA_ADD(a, b, add, ...) add
 #define ZC_WGMMA_FACTORS(a, b, ...) a ", " b
@@ -148,7 +152,8 @@
 #define ZC_WGMMA_OF(name, n, TYPE, across_a, across) ZC_WGMMA_##TYPE(ZC_WGMMA_DEFINE, name, n, across_a, across)
 #define ZC_WGMMA_ACROSS(name, n, TYPE, across_a, across) ZC_WGMMA_OF(name, n, TYPE, across_a, across)
 #define ZC_WGMMA(name, n, TYPE, across) ZC_WGMMA_OF(name, n, TYPE, 0, across)
-#define ZC_WGMMA_ALONG(name, n, TYPE) ZC_WGMMA_##TYPE(ZC_WGMMA_BODY, name, n)
+#define ZC_WGMMA_ALONG_OF(name, n, TYPE) ZC_WGMMA_##TYPE(ZC_WGMMA_BODY, name, n)
+#define ZC_WGMMA_ALONG(name, n, TYPE) ZC_WGMMA_ALONG_OF(name, n, TYPE)
 
 #define ZC_WGMMA_HELD_ADD(a0, a1, a2, a3, b, add) add
 #define ZC_WGMMA_HELD_FACTORS(a0, a1, a2, a3, b, add) "{" a0 ", " a1 ", " a2 ", " a3 "}, " b

@@ -54,7 +54,10 @@ typedef enum zc_host_kind {
     ZC_HOST_WGMMA_BF16,
     ZC_HOST_WGMMA_TF32,
     ZC_HOST_WGMMA_E4M3,
-    ZC_HOST_WGMMA_S8
+    ZC_HOST_WGMMA_S8, /* integers are last */
+    ZC_HOST_WGMMA_S8U8,
+    ZC_HOST_WGMMA_U8S8,
+    ZC_HOST_WGMMA_U8
 } zc_host_kind;
 
 /* A product of a warpgroup, as one thread asks for it. */

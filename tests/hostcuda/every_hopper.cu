@@ -6,6 +6,9 @@ ZC_WGMMA(wide, 256, BF16, 1)
 ZC_WGMMA_ALONG(narrow_tf32, 8, TF32)
 ZC_WGMMA_ALONG(narrow_e4m3, 8, E4M3)
 ZC_WGMMA_ALONG(narrow_s8, 8, S8)
+ZC_WGMMA_ALONG(narrow_s8u8, 8, S8U8)
+ZC_WGMMA_ALONG(narrow_u8s8, 8, U8S8)
+ZC_WGMMA_ALONG(narrow_u8, 8, U8)
 ZC_WGMMA_ACROSS(both, 8, F16, 1, 0)
 
 extern "C" __global__ void __launch_bounds__(256)
@@ -56,6 +59,9 @@ extern "C" __global__ void __launch_bounds__(256)
         narrow_tf32(d, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
         narrow_e4m3(d, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
         narrow_s8(s, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
+        narrow_s8u8(s, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
+        narrow_u8s8(s, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
+        narrow_u8(s, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
         wide(e, zc_wgmma_along(tile), zc_wgmma_across(tile, 32768, 8192), false);
         zc_wgmma_commit();
         zc_wgmma_wait<1>();

@@ -259,12 +259,17 @@ template <int N> ZC_INLINE void zc_wgmma_wait(ZC_HOST_LINE)
     ZC_INLINE void name(ZC_HOST_SUM_##TYPE(&d)[(n) / 2], u64 a, u64 b, bool add, ZC_HOST_LINE)     \
     {                                                                                              \
         static_assert((n) % 8 == 0 && (n) >= 8 && (n) <= 256, "8, 16 ... 256 columns");            \
+        static_assert(ZC_HOST_WGMMA_##TYPE < ZC_HOST_WGMMA_S8 || (n) <= 32 || (n) % 16 == 0,       \
+                      "columns that products of integers have");                                   \
         zc_host_product p = {ZC_HOST_WGMMA_##TYPE, line.number, n, 0, 0, add, a, b};               \
         zc_host_call->wgmma(&p, 0, (f32 *)d);                                                      \
     }
 #define ZC_HOST_SUM_TF32 f32
 #define ZC_HOST_SUM_E4M3 f32
 #define ZC_HOST_SUM_S8   i32
+#define ZC_HOST_SUM_S8U8 i32
+#define ZC_HOST_SUM_U8S8 i32
+#define ZC_HOST_SUM_U8   i32
 
 #define ZC_WGMMA_HELD(name, n, TYPE, across) ZC_HOST_WGMMA_HELD(name, n, TYPE, across)
 #define ZC_HOST_WGMMA_HELD(name, n, TYPE, across)                                                  \

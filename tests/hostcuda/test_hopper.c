@@ -16,6 +16,9 @@ static const char head[] =
     "ZC_WGMMA_ALONG(multiply_tf32, 8, TF32)\n"
     "ZC_WGMMA_ALONG(multiply_e4m3, 8, E4M3)\n"
     "ZC_WGMMA_ALONG(multiply_s8, 8, S8)\n"
+    "ZC_WGMMA_ALONG(multiply_s8u8, 8, S8U8)\n"
+    "ZC_WGMMA_ALONG(multiply_u8s8, 8, U8S8)\n"
+    "ZC_WGMMA_ALONG(multiply_u8, 8, U8)\n"
     "__shared__ __align__(1024) u16 tile[16][64], a[64 * 64], bb[64 * 64];\n"
     "__shared__ __align__(8) u64 barriers[2];\n"
     "#define KERNEL(name) extern \"C\" __global__ void __launch_bounds__(256) \\\n"
@@ -758,7 +761,10 @@ static void products_of_other_types(void **state)
         const char *odd, *even;   /* rows of column 5 */
     } types[] = {{"tf32", "u32", "f32", 8, 0x3f800fff, 0x40000001, 0xbfc00000, "8", "-2"},
                  {"e4m3", "u8", "f32", 32, 0x38, 0x40, 0xbc, "8", "-2"},
-                 {"s8", "u8", "i32", 32, 1, 2, 0xfd, "8", "-8"}};
+                 {"s8", "u8", "i32", 32, 1, 2, 0xfd, "8", "-8"},
+                 {"s8u8", "u8", "i32", 32, 1, 0xfe, 0xfd, "504", "-1528"},
+                 {"u8s8", "u8", "i32", 32, 1, 0xfe, 0xfd, "504", "-504"},
+                 {"u8", "u8", "i32", 32, 1, 0xfe, 0xfd, "1016", "129032"}};
     (void)state;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         char body[3072];

@@ -346,13 +346,18 @@ static float e4m3_value(unsigned char bits)
 /* Bytes of an element; 32 of them are a line's part in a product. */
 static unsigned bytes_of(zc_host_kind kind)
 {
-    return kind == ZC_HOST_WGMMA_TF32                               ? 4
-           : kind == ZC_HOST_WGMMA_E4M3 || kind == ZC_HOST_WGMMA_S8 ? 1
-                                                                    : 2;
+    return kind == ZC_HOST_WGMMA_TF32   ? 4
+           : kind >= ZC_HOST_WGMMA_E4M3 ? 1
+                                        : 2;
 }
 
-/* Element i of an operand. */
-static float value_of(zc_host_kind kind, const void *operand, unsigned i)
+static bool is_integer(zc_host_kind kind)
+{
+    return kind >= ZC_HOST_WGMMA_S8;
+}
+
+/* Element i of an operand, the left one or the right one. */
+static float value_of(zc_host_kind kind, bool left, const void *operand, unsigned i)
 {
     const unsigned char *byte = operand;
     const unsigned short *half = operand;
@@ -364,7 +369,12 @@ static float value_of(zc_host_kind kind, const void *operand, unsigned i)
     case ZC_HOST_WGMMA_E4M3:
         return e4m3_value(byte[i]);
     case ZC_HOST_WGMMA_S8:
-        return (signed char)byte[i];
+    case ZC_HOST_WGMMA_S8U8:
+    case ZC_HOST_WGMMA_U8S8:
+    case ZC_HOST_WGMMA_U8:
+        if (kind == ZC_HOST_WGMMA_S8 || kind == (left ? ZC_HOST_WGMMA_S8U8 : ZC_HOST_WGMMA_U8S8))
+            return (signed char)byte[i];
+        return byte[i];
     case ZC_HOST_WGMMA_TF32: /* the last 13 bits are not looked at */
         memcpy(&bits, byte + (size_t)i * 4, 4);
         bits &= 0xffffe000u;
@@ -375,19 +385,19 @@ static float value_of(zc_host_kind kind, const void *operand, unsigned i)
     }
 }
 
-/* Sums are f32, those of S8 32-bit integers in the same registers. */
+/* Sums are f32, those of integers 32-bit ones in the same registers. */
 static double sum_value(zc_host_kind kind, float v)
 {
     int whole;
     memcpy(&whole, &v, sizeof whole);
-    return kind == ZC_HOST_WGMMA_S8 ? whole : v;
+    return is_integer(kind) ? (double)whole : (double)v;
 }
 
 static float sum_register(zc_host_kind kind, double v)
 {
     float out;
     unsigned whole;
-    if (kind != ZC_HOST_WGMMA_S8) return (float)v;
+    if (!is_integer(kind)) return (float)v;
     whole = (unsigned)(long long)v;
     memcpy(&out, &whole, sizeof out);
     return out;
@@ -445,11 +455,11 @@ static void do_product(const hc_thread *t, hc_product *product)
     const unsigned depth = 2 * DEPTH / bytes_of(p->kind);
     for (unsigned i = 0; i < ROWS * depth; i++) {
         unsigned row = p->across_a ? i % ROWS : i / depth;
-        a[row][p->across_a ? i / ROWS : i % depth] = value_of(p->kind, ha, i);
+        a[row][p->across_a ? i / ROWS : i % depth] = value_of(p->kind, true, ha, i);
     }
     for (unsigned i = 0; i < p->columns * depth; i++) {
         unsigned k = p->across ? i / p->columns : i % depth;
-        b[k][p->across ? i % p->columns : i / depth] = value_of(p->kind, hb, i);
+        b[k][p->across ? i % p->columns : i / depth] = value_of(p->kind, false, hb, i);
     }
     for (unsigned row = 0; row < ROWS; row++) memset(sum[row], 0, p->columns * sizeof **sum);
     if (p->add)

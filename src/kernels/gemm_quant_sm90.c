@@ -1,0 +1,69 @@
+/* Products of 8-bit integers on Hopper (gemm_quant_sm90.cu): gemm_sm90's pipeline, configurations
+ * and model of cost. */
+#include <string.h>
+
+#include "abi/gemm_quant_sm90.h"
+#include "kernels/sm90.h"
+
+const char *const zc_config_gemm_quant_sm90[] = {ZC_SM90_CONFIG};
+
+/* ---- the specialisation ---- */
+
+/* Scales and zero points that differ from item to item of a batch would leave it several axes. */
+static bool by_item(zc_gen *g, const zc_matmul_form *form)
+{
+    for (int i = 0; i < (int)g->step->nin; i++) {
+        const zc_pvalue *v = i == form->a || i == form->b ? NULL : zc_gen_in(g, i);
+        if (v && v->rank > 2) return true;
+    }
+    return false;
+}
+
+zc_status zc_gen_gemm_quant_sm90(zc_gen *g)
+{
+    zc_matmul_form form;
+    zc_matmul_sizes s;
+    ZC_TRY(zc_gen_matmul_bytes(g, &form, &s));
+    if (g->declined[0]) return ZC_OK;
+    if (!form.b_along_k) return zc_gen_decline(g, "B is not stored N x K");
+    if (by_item(g, &form)) return zc_gen_decline(g, "scales or zero points by item of a batch");
+    ZC_TRY(zc_gen_sm90_form(g, &form, &s));
+    if (g->declined[0]) return ZC_OK;
+    if (s.m_low < ZC_SM90_ROWS) return zc_gen_decline(g, "too few rows for tiles of 128");
+    zc_sm90_problem p = {.m = s.m_high == INT64_MAX ? ZC_MM_FAR : s.m_high,
+                         .n = s.n,
+                         .steps = zc_ceil_div(s.k, ZC_SM90_LINE),
+                         .items = zc_gen_sm90_items(g, &form),
+                         .sm_count = g->sm_count,
+                         .fused_tile = -1,
+                         .piece = zc_sm90_piece(s.n, zc_gen_out_type(g, 0)),
+                         .bytes = true};
+    ZC_TRY(zc_gen_sm90(g, &p));
+    if (g->declined[0]) return ZC_OK;
+    zc_gen_type(g, "T", zc_gen_in_type(g, form.a));
+    zc_gen_define(g, "INTEGERS", "1");
+    zc_gen_define(g, "PAIRS", "%d", s.n % 2 == 0);
+    return zc_gen_matmul_quant(g, &form);
+}
+
+/* ---- the launch ---- */
+
+zc_status zc_launch_gemm_quant_sm90(zc_launch *l)
+{
+    const int64_t *config = l->kernel->config;
+    zc_matmul_form form;
+    zc_matmul mm;
+    struct zc_gemm_quant_sm90_params p;
+    zc_dim3 grid;
+    memset(&p, 0, sizeof p);
+    ZC_TRY(zc_matmul_quant(l, &form, &mm, &p.quant));
+    if (mm.batch == 0) return ZC_OK;
+    if (mm.batch_rank > 1 || mm.batch > INT32_MAX)
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld items)",
+                       (long long)mm.batch);
+    ZC_TRY(zc_matmul_params(l, &form, &mm, 16, &p.product.g));
+    ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[ZC_SM90_TILE_M],
+                        (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]), &p.product));
+    ZC_TRY(zc_sm90_grid(l, &p.product, &grid));
+    return zc_launch_configured(l, grid, &p, sizeof p);
+}

@@ -29,18 +29,16 @@ enum { MOMENTS_MOST = 128 * 128 };
 static uint32_t smem_of(const problem *p, const shape *s, int stages)
 {
     int sums = (s->pingpong ? 2 : 1) * (s->tile_m + s->tile_n) * (int)sizeof(uint32_t);
-    int results = p->norm    ? 0
-                  : p->bytes ? sums
-                  : p->piece ? ZC_SM90_LAID
-                             : ZC_SM90_RESULTS;
+    int results = p->norm ? 0 : p->bytes ? sums : p->piece ? ZC_SM90_LAID : ZC_SM90_RESULTS;
     return (uint32_t)(stages * ((s->tile_m + s->tile_n) * ZC_SM90_LINE + 16) + results);
 }
 
 /* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16-bit factors, or
- * twice as many of 8 bits, of which four fifths are reached, and 48 bytes from the L2 cache. A tile's first stages arrive after
- * some 1000 cycles, and its results take a cycle for each 24 elements, or for each 12 where threads
- * store them (a guess), unless other products run meanwhile. Blocks in pairs wait for each other in
- * every step, which took what they save of the L2 cache or more in all that was measured. */
+ * twice as many of 8 bits, of which four fifths are reached, and 48 bytes from the L2 cache. A
+ * tile's first stages arrive after some 1000 cycles, and its results take a cycle for each 24
+ * elements, or for each 12 where threads store them (a guess), unless other products run meanwhile.
+ * Blocks in pairs wait for each other in every step, which took what they save of the L2 cache or
+ * more in all that was measured. */
 static double cost(const problem *p, const shape *s)
 {
     const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, fill = 1000, pair = 64;

@@ -346,9 +346,7 @@ static float e4m3_value(unsigned char bits)
 /* Bytes of an element; 32 of them are a line's part in a product. */
 static unsigned bytes_of(zc_host_kind kind)
 {
-    return kind == ZC_HOST_WGMMA_TF32   ? 4
-           : kind >= ZC_HOST_WGMMA_E4M3 ? 1
-                                        : 2;
+    return kind == ZC_HOST_WGMMA_TF32 ? 4 : kind >= ZC_HOST_WGMMA_E4M3 ? 1 : 2;
 }
 
 static bool is_integer(zc_host_kind kind)

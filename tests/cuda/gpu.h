@@ -1,6 +1,7 @@
 /* What the tests of the GPU runtime share: the fake driver of tests/hostcuda in this process, small
- * models compiled for it, and what their results must be. Include cmocka.h and what it needs
- * before. */
+ * models compiled for it, and what their results must be. Where the dynamic linker finds a GPU's
+ * own driver first, they run there: device memory is reached by gpu_put and gpu_get alone, and what
+ * only the fake can show is skipped. Include cmocka.h and what it needs before. */
 #ifndef ZC_TESTS_GPU_H
 #define ZC_TESTS_GPU_H
 
@@ -12,10 +13,23 @@
 int gpu_group_setup(void **state);
 int gpu_group_teardown(void **state);
 
-/* Forgets everything in the driver, and sets the variable ZC_HOSTCUDA_<name>; name NULL: none. */
+bool gpu_is_fake(void);
+/* Skip the test elsewhere. Not for setup functions, which cmocka does not let skip. */
+void gpu_needs_fake(void);
+void gpu_needs_real(void);
+/* Forgets everything in the driver, and sets the variable ZC_HOSTCUDA_<name>, which needs the fake;
+ * name NULL: none. */
 void gpu_fake(const char *name, const char *value);
 /* The same with ZC_HOSTCUDA_FAIL="<call>:<n>:<code>". */
 void gpu_fault(const char *call, long n, int code);
+/* What the fake driver counts; on a GPU's own all is 0. */
+void gpu_counts(hc_counts *out);
+
+/* Copies to and from device memory. */
+void gpu_put(hc_ptr to, const void *from, size_t bytes);
+void gpu_get(void *to, const void *from, size_t bytes);
+/* What is free of the device's memory. */
+size_t gpu_bytes_free(void);
 
 /* The plan of a model in the words of support/onnx_text.h; the caller frees it with zc_free. */
 void gpu_compile(const char *text, const char *target, bool strip, void **bytes, size_t *len);
@@ -35,6 +49,7 @@ void gpu_rows_make(gpu_rows *in, int64_t n, int64_t m, unsigned seed);
 zc_status gpu_rows_set(zc_session *s, gpu_rows *in, zc_diag *diag);
 /* Are these the m rows that the inputs give? */
 bool gpu_rows_right(const gpu_rows *in, const float *y);
+bool gpu_rows_right_at(const gpu_rows *in, hc_ptr y);
 /* Runs, and the result must be right. */
 void gpu_rows_run(zc_session *s, gpu_rows *in);
 

@@ -85,14 +85,17 @@ static bool inside(const void *p, const void *begin, size_t bytes)
     return (uintptr_t)p - (uintptr_t)begin < bytes;
 }
 
-/* The fake device's memory can be read here. */
 static void check(fixture *f, zc_session *s, const float *x)
 {
     for (size_t o = 0; o < OUTPUTS; o++) {
         zc_view v = output(f, s, o);
-        const float *got = v.data;
+        float got[COUNT];
         int count = o == CONSTANT ? COLUMNS : COUNT;
         assert_int_equal(v.bytes, (size_t)count * sizeof *x);
+        if (v.on_device)
+            gpu_get(got, v.data, v.bytes);
+        else
+            memcpy(got, v.data, v.bytes);
         for (int i = 0; i < count; i++) {
             float w = (float)(i % COLUMNS + 1);
             float want = o == CONSTANT ? w : o == INPUT || o == VIEW ? x[i] : (x[i] + w) * w;
@@ -134,7 +137,7 @@ static void test_bound_device_memory_is_one_outputs(void **state)
     fixture *f = *state;
     hc_ptr x, y;
     assert_int_equal(cuMemAlloc_v2(&x, BYTES) | cuMemAlloc_v2(&y, BYTES), 0);
-    memcpy((void *)(uintptr_t)x, f->x, BYTES);
+    gpu_put(x, f->x, BYTES);
     set(f, f->a, (void *)(uintptr_t)x, true, true);
     for (size_t bound = 0; bound < OUTPUTS; bound++) {
         void *p = (void *)(uintptr_t)y;
@@ -158,9 +161,10 @@ static void test_bound_device_memory_is_one_outputs(void **state)
 static void test_overlapping_device_memory_is_refused(void **state)
 {
     fixture *f = *state;
+    static const char zeros[4096];
     hc_ptr p;
-    assert_int_equal(cuMemAlloc_v2(&p, 4096), 0);
-    memset((void *)(uintptr_t)p, 0, 4096);
+    assert_int_equal(cuMemAlloc_v2(&p, sizeof zeros), 0);
+    gpu_put(p, zeros, sizeof zeros);
     char *memory = (char *)(uintptr_t)p;
     set(f, f->a, memory + 256, true, true);
     for (size_t o = 0; o < 2; o++) {

@@ -17,6 +17,8 @@
 
 enum { ROWS = 4, COLUMNS = 8, COUNT = ROWS * COLUMNS };
 
+static zc_session *cancelled; /* by the next run of Half */
+
 static zc_status run_half(void *user, zc_custom_node *node, const zc_custom_value *in, size_t nin,
                           zc_custom_value *out, size_t nout)
 {
@@ -24,6 +26,7 @@ static zc_status run_half(void *user, zc_custom_node *node, const zc_custom_valu
     float *y = out[0].result;
     (void)node, (void)nin, (void)nout;
     ++*(int *)user;
+    if (cancelled) zc_session_cancel(cancelled);
     for (size_t i = 0; i < in[0].bytes / sizeof *x; i++) y[i] = x[i] / 2;
     return ZC_OK;
 }
@@ -126,6 +129,24 @@ static void test_operator_between_kernels(void **state)
     expect_ok(f->diag, zc_session_enqueue(f->session, f->diag));
     for (bool done = false; !done;) expect_ok(f->diag, zc_session_poll(f->session, &done, f->diag));
     check_result(f);
+}
+
+/* A run that is cancelled between two of its steps gives nothing; the next does. */
+static void test_cancel_between_kernels(void **state)
+{
+    fixture *f = *state;
+    zc_view y;
+    set_input(f, f->session);
+    for (int i = 0; i < 3; i++) {
+        cancelled = f->session;
+        zc_status status = zc_session_run(f->session, f->diag);
+        cancelled = NULL;
+        expect_fail(f->diag, status, ZC_ERR_CANCELLED, "");
+        expect_fail(f->diag, zc_session_output(f->session, 0, &y, f->diag), ZC_ERR_ARG,
+                    "y: no run has given a result");
+        expect_ok(f->diag, zc_session_run(f->session, f->diag));
+        check_result(f);
+    }
 }
 
 /* Runs on the stream count once they are waited for. */
@@ -257,7 +278,7 @@ static void test_dlpack(void **state)
                                                     .lanes = 1,
                                                     .shape = shape}};
     assert_int_equal(cuMemAlloc_v2(&memory, sizeof f->x), 0);
-    assert_int_equal(cuMemcpyHtoD_v2(memory, f->x, sizeof f->x), 0);
+    gpu_put(memory, f->x, sizeof f->x);
     m.tensor.data = (void *)(uintptr_t)memory;
     deleted = 0;
     m.tensor.device_id = 1;
@@ -288,6 +309,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_counters, setup, teardown),
         cmocka_unit_test_setup_teardown(test_operator_between_kernels, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cancel_between_kernels, setup, teardown),
         cmocka_unit_test_setup_teardown(test_device_allocator, setup, teardown),
         cmocka_unit_test_setup_teardown(test_device_allocator_that_refuses, setup, teardown),
         cmocka_unit_test_setup_teardown(test_device_allocator_misaligned, setup, teardown),

@@ -35,6 +35,15 @@ static zc_status try_create(gpu_fixture *f, zc_device_kind kind, int ordinal, zc
         f->plan, ZC_SESSION_PARAMS(.threads = 1, .device = kind, .ordinal = ordinal), s, f->diag);
 }
 
+/* The fixture's plan becomes one for another GPU. */
+static void plan_for_another(gpu_fixture *f, bool strip)
+{
+    zc_free(f->bytes);
+    zc_plan_destroy(&f->plan);
+    gpu_compile(gpu_rows_text, "sm_80", strip, &f->bytes, &f->len);
+    f->plan = gpu_load(f->bytes, f->len);
+}
+
 /* ---- D1, D4: no driver, no compiler ---- */
 
 /* The program is linked so that dlopen comes here: zc's calls, and a sanitized driver's. */
@@ -73,11 +82,11 @@ static void test_no_compiler(void **state)
     expect_ok(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s)); /* nothing to compile */
     for (int i = 0; i < 3; i++) gpu_rows_run(s, &f->in);
     assert_int_equal(zc_session_destroy(&s), ZC_OK);
-    zc_plan_destroy(&f->plan);
-    f->plan = gpu_load(f->bytes, f->len);
-    gpu_fake("CC", "80");
+    hidden = NULL;
+    plan_for_another(f, false);
+    hidden = "nvrtc";
     expect_fail(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s), ZC_ERR_DEVICE,
-                "the plan has no code for this GPU (built for sm_90, need sm_80), and none can be "
+                "the plan has no code for this GPU (built for sm_80, need sm_90), and none can be "
                 "made: nvrtc: NVRTC, "
                 "CUDA's run-time compiler, is not installed (tried libnvrtc.so.13, libnvrtc.so.12, "
                 "libnvrtc.so, "
@@ -166,10 +175,10 @@ static void test_wrong_gpu_with_sources(void **state)
     gpu_fixture *f = *state;
     zc_session *s;
     zc_device_info info;
-    gpu_fake("CC", "80");
+    plan_for_another(f, false);
     expect_ok(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s));
     assert_int_equal(zc_session_device(s, &info), ZC_OK);
-    assert_int_equal(info.arch, 80);
+    assert_int_equal(info.arch, 90);
     assert_int_equal(info.rebuilt, 3);
     for (int i = 0; i < 3; i++) gpu_rows_run(s, &f->in);
     assert_int_equal(zc_session_destroy(&s), ZC_OK);
@@ -179,14 +188,10 @@ static void test_wrong_gpu_without_sources(void **state)
 {
     gpu_fixture *f = *state;
     zc_session *s;
-    zc_free(f->bytes);
-    zc_plan_destroy(&f->plan);
-    gpu_compile(gpu_rows_text, "sm_90", true, &f->bytes, &f->len);
-    f->plan = gpu_load(f->bytes, f->len);
-    gpu_fake("CC", "80");
+    plan_for_another(f, true);
     expect_fail(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s), ZC_ERR_DEVICE,
-                "the plan has no code for this GPU and no sources to build it (built for sm_90, "
-                "need sm_80)");
+                "the plan has no code for this GPU and no sources to build it (built for sm_80, "
+                "need sm_90)");
     expect_ok(f->diag, try_create(f, ZC_DEVICE_AUTO, 0, &s));
     gpu_rows_run(s, &f->in);
     assert_int_equal(zc_session_destroy(&s), ZC_OK);
@@ -207,19 +212,17 @@ static void test_compiler_fails(void **state)
         {"nvrtcGetCUBINSize", 4, ZC_ERR_DEVICE, "NVRTC gives no machine code"},
         {"nvrtcGetCUBIN", 4, ZC_ERR_DEVICE, "NVRTC gives no machine code"}};
     gpu_fixture *f = *state;
+    gpu_needs_fake();
+    plan_for_another(f, false);
     const char *cache = getenv("ZC_CACHE_DIR");
     char *kept = strdup(cache);
     setenv("ZC_CACHE_DIR", "/nowhere/at/all", 1); /* or it would not compile */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char fault[64];
         zc_session *s;
         hc_counts counts;
-        snprintf(fault, sizeof fault, "%s:1:%d", cases[i].call, cases[i].code);
-        setenv("ZC_HOSTCUDA_CC", "80", 1);
-        setenv("ZC_HOSTCUDA_FAIL", fault, 1);
-        zc_hostcuda_reset();
+        gpu_fault(cases[i].call, 1, cases[i].code);
         expect_fail(f->diag, try_create(f, ZC_DEVICE_CUDA, 0, &s), cases[i].status, cases[i].text);
-        zc_hostcuda_counts(&counts);
+        gpu_counts(&counts);
         assert_int_equal(counts.live, 0); /* no program of NVRTC stays */
     }
     setenv("ZC_CACHE_DIR", kept, 1);
@@ -252,7 +255,7 @@ static void test_source_does_not_compile(void **state)
     kernel.template_name = "another.cu";
     expect_fail(f->diag, zc_rtc_compile(&rtc, &kernel, sources, 1, 90, &out, NULL, f->diag),
                 ZC_ERR_INTERNAL, "the source of template another.cu is missing");
-    zc_hostcuda_counts(&counts);
+    gpu_counts(&counts);
     assert_int_equal(counts.live, 0);
     zc_buf_fini(&out);
     zc_buf_fini(&log);
@@ -365,7 +368,7 @@ static void test_fault_of_enqueued_work(void **state)
     expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));
     expect_ok(f->diag, zc_session_enqueue(s, f->diag));
     expect_ok(f->diag, zc_session_wait(s, f->diag));
-    assert_true(gpu_rows_right(&f->in, (const float *)(uintptr_t)y));
+    assert_true(gpu_rows_right_at(&f->in, y));
     assert_int_equal(zc_session_destroy(&s), ZC_OK);
     assert_int_equal(cuMemFree_v2(y), 0);
     assert_int_equal(cuCtxPopCurrent_v2(&context), 0);
@@ -487,12 +490,40 @@ static void test_kernel_that_never_ends(void **state)
     expect_fail(f->diag, zc_session_run(s, f->diag), ZC_ERR_DEVICE_LOST, "(702)");
     expect_fail(f->diag, zc_session_run(other, f->diag), ZC_ERR_DEVICE_LOST, "(702)");
     /* Destroying asks nothing of a driver that would wait. */
-    zc_hostcuda_counts(&before);
+    gpu_counts(&before);
     assert_int_equal(zc_session_destroy(&s), ZC_OK);
     assert_int_equal(zc_session_destroy(&other), ZC_OK);
     zc_plan_destroy(&f->plan);
-    zc_hostcuda_counts(&after);
+    gpu_counts(&after);
     assert_int_equal(after.calls, before.calls);
+}
+
+/* Products that take a GPU far longer than the limit. The fake's work is done when it is issued. */
+static void test_work_beyond_the_limit(void **state)
+{
+    enum { SIDE = 4096, PRODUCTS = 300, BYTES = SIDE * SIDE * (int)sizeof(float) };
+    gpu_fixture *f = *state;
+    zc_session *s;
+    char text[PRODUCTS * 32];
+    gpu_needs_real();
+    size_t n = (size_t)snprintf(text, sizeof text, "opset 17\nin y0 1 %d,%d\nout y%d 1 *\n", SIDE,
+                                SIDE, PRODUCTS);
+    for (int i = 0; i < PRODUCTS; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "node MatMul y%d,y0 y%d\n", i, i + 1);
+    zc_free(f->bytes);
+    zc_plan_destroy(&f->plan);
+    gpu_compile(text, "sm_90", true, &f->bytes, &f->len);
+    f->plan = gpu_load(f->bytes, f->len);
+    float *x = calloc(1, BYTES);
+    const zc_view v = {.elem = 1, .rank = 2, .dims = {SIDE, SIDE}, .data = x, .bytes = BYTES};
+    expect_ok(f->diag, create_with_limit(f, &s));
+    expect_ok(f->diag, zc_session_set_input(s, 0, &v, false, f->diag));
+    double start = seconds();
+    expect_fail(f->diag, zc_session_run(s, f->diag), ZC_ERR_DEVICE_LOST,
+                "the GPU did not finish within 30 ms");
+    assert_true(seconds() - start < 5);
+    assert_int_equal(zc_session_destroy(&s), ZC_OK);
+    free(x);
 }
 
 /* Work that ends in time. */
@@ -500,7 +531,7 @@ static void test_limit_kept(void **state)
 {
     gpu_fixture *f = *state;
     zc_session *s;
-    gpu_fault("cuStreamQuery", 2, 600);
+    if (gpu_is_fake()) gpu_fault("cuStreamQuery", 2, 600);
     expect_ok(f->diag, create_with_limit(f, &s));
     for (int i = 0; i < 5; i++) gpu_rows_run(s, &f->in);
     assert_int_equal(zc_session_destroy(&s), ZC_OK);
@@ -560,6 +591,7 @@ int main(void)
         T(test_failed_run_leaves_no_report),
         T(test_the_other_session_learns),
         T(test_codes_that_break_the_device),
+        T(test_work_beyond_the_limit), /* the GPU is busy after it */
     };
     return cmocka_run_group_tests(tests, gpu_group_setup, gpu_group_teardown);
 }

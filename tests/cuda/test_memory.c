@@ -16,7 +16,6 @@
 static int setup(void **state)
 {
     *state = gpu_fixture_create(true);
-    gpu_fake("MEMORY", "67108864");
     return 0;
 }
 
@@ -24,6 +23,13 @@ static int teardown(void **state)
 {
     gpu_fixture_destroy(*state, false);
     return 0;
+}
+
+/* A device of 64 MiB. */
+static gpu_fixture *with_little_memory(void **state)
+{
+    gpu_fake("MEMORY", "67108864");
+    return *state;
 }
 
 /* Another program's memory: all but `leave` bytes. */
@@ -54,7 +60,7 @@ static zc_status try_create(gpu_fixture *f, zc_session **s)
 
 static void test_constants_do_not_fit(void **state)
 {
-    gpu_fixture *f = *state;
+    gpu_fixture *f = with_little_memory(state);
     zc_session *s = NULL;
     hc_ptr hog = take_all_but(f, 16);
     expect_fail(f->diag, try_create(f, &s), ZC_ERR_NOMEM,
@@ -81,6 +87,7 @@ static void test_loading_and_creating(void **state)
          "fault word: not enough memory on hostcuda sm_90 (16383 MiB of 16384 MiB are free)"},
         {"cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEMORY (2)"}};
     gpu_fixture *f = *state;
+    gpu_needs_fake();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         zc_session *s = NULL;
         zc_plan_destroy(&f->plan);
@@ -96,7 +103,7 @@ static void test_loading_and_creating(void **state)
 
 static void test_first_run(void **state)
 {
-    gpu_fixture *f = *state;
+    gpu_fixture *f = with_little_memory(state);
     zc_session *s = gpu_session(f->plan);
     hc_ptr hog = take_all_but(f, 64);
     expect_ok(f->diag, gpu_rows_set(s, &f->in, f->diag));
@@ -113,6 +120,7 @@ static void test_graph(void **state)
 {
     gpu_fixture *f = *state;
     zc_device_info info;
+    gpu_needs_fake();
     zc_plan_destroy(&f->plan);
     gpu_fault("cuGraphInstantiateWithFlags", 1, 2);
     f->plan = gpu_load(f->bytes, f->len);
@@ -156,7 +164,7 @@ static zc_status sums_run(zc_session *s, int64_t n, int64_t k, zc_diag *diag)
 
 static void test_smaller_shapes_work_again(void **state)
 {
-    gpu_fixture *f = *state;
+    gpu_fixture *f = with_little_memory(state);
     zc_free(f->bytes);
     zc_plan_destroy(&f->plan);
     gpu_compile(sums_text, "sm_90", true, &f->bytes, &f->len);

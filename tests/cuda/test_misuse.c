@@ -68,9 +68,11 @@ static void test_wrong_pointers(void **state)
     } cases[] = {{mine, "the address is not device memory"},
                  {pinned, "the address is not device memory"},
                  {(void *)(uintptr_t)0x40, "the address is not device memory"},
-                 {(void *)(uintptr_t)(p + 4096), "the address is not device memory"},
-                 {(void *)(uintptr_t)(p + 4), "aligned to"}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+                 {(void *)(uintptr_t)(p + 4), "aligned to"},
+                 {(void *)(uintptr_t)(p + 4096), "the address is not device memory"}};
+    /* The last may be another piece of memory on a GPU. */
+    size_t ncases = sizeof cases / sizeof *cases - !gpu_is_fake();
+    for (size_t i = 0; i < ncases; i++) {
         zc_view v = x_view(f, cases[i].data);
         expect_fail(f->diag, zc_session_set_input(f->session, 0, &v, true, f->diag), ZC_ERR_ARG,
                     cases[i].text);
@@ -121,7 +123,7 @@ static void test_bound_memory_too_small(void **state)
     expect_ok(f->diag,
               zc_session_bind_output_device(f->session, 0, (void *)(uintptr_t)p, BYTES, f->diag));
     expect_ok(f->diag, zc_session_run(f->session, f->diag));
-    assert_true(gpu_rows_right(&f->in, (const float *)(uintptr_t)p));
+    assert_true(gpu_rows_right_at(&f->in, p));
     expect_ok(f->diag, zc_session_bind_output(f->session, 0, NULL, 0, f->diag));
     gpu_rows_run(f->session, &f->in);
     assert_int_equal(cuMemFree_v2(p), 0);
@@ -134,11 +136,12 @@ static void test_bound_memory_moves(void **state)
     gpu_fixture *f = *state;
     hc_ptr x[2] = {device_memory(sizeof f->in.x), device_memory(sizeof f->in.x)};
     hc_ptr y[2] = {device_memory(BYTES), device_memory(BYTES)};
+    static const char zeros[BYTES];
     gpu_rows in[2];
     for (unsigned i = 0; i < 2; i++) {
         gpu_rows_make(&in[i], 5, ROWS, i + 3);
         memcpy(in[i].idx, f->in.idx, sizeof in[i].idx);
-        memcpy((void *)(uintptr_t)x[i], in[i].x, sizeof in[i].x);
+        gpu_put(x[i], in[i].x, sizeof in[i].x);
     }
     expect_ok(f->diag, gpu_rows_set(f->session, &f->in, f->diag));
     for (int run = 0; run < 8; run++) {
@@ -147,9 +150,9 @@ static void test_bound_memory_moves(void **state)
         expect_ok(f->diag, zc_session_set_input(f->session, 0, &v, true, f->diag));
         expect_ok(f->diag, zc_session_bind_output_device(f->session, 0, (void *)(uintptr_t)y[b],
                                                          BYTES, f->diag));
-        memset((void *)(uintptr_t)y[b], 0, BYTES);
+        gpu_put(y[b], zeros, sizeof zeros);
         expect_ok(f->diag, zc_session_run(f->session, f->diag));
-        assert_true(gpu_rows_right(&in[a], (const float *)(uintptr_t)y[b]));
+        assert_true(gpu_rows_right_at(&in[a], y[b]));
     }
     for (int i = 0; i < 2; i++) assert_int_equal(cuMemFree_v2(x[i]) | cuMemFree_v2(y[i]), 0);
     expect_ok(f->diag, zc_session_bind_output(f->session, 0, NULL, 0, f->diag));
@@ -270,11 +273,11 @@ static void test_plan_destroyed_first(void **state)
     for (int i = 0; i < 3; i++) gpu_rows_run(a, &f->in);
     assert_int_equal(zc_session_destroy(&a), ZC_OK);
     for (int i = 0; i < 3; i++) gpu_rows_run(b, &f->in);
-    zc_hostcuda_counts(&counts);
+    gpu_counts(&counts);
     size_t live = counts.live;
     assert_int_equal(zc_session_destroy(&b), ZC_OK);
-    zc_hostcuda_counts(&counts);
-    assert_true(counts.live < live);
+    gpu_counts(&counts);
+    if (gpu_is_fake()) assert_true(counts.live < live);
 }
 
 /* ---- A9: fork ---- */
@@ -285,20 +288,20 @@ static int child(gpu_fixture *f)
 {
     hc_counts before, after;
     zc_session *s = NULL, *mine = f->session;
-    zc_hostcuda_counts(&before);
+    gpu_counts(&before);
     if (zc_session_run(f->session, NULL) != ZC_ERR_FORKED) return 1;
     if (gpu_rows_set(f->session, &f->in, NULL) != ZC_ERR_FORKED) return 2;
     if (zc_session_destroy(&mine) != ZC_ERR_FORKED) return 3;
     if (zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = 1, .device = ZC_DEVICE_CUDA), &s,
                           NULL) != ZC_ERR_FORKED)
         return 4;
-    zc_hostcuda_counts(&after);
+    gpu_counts(&after);
     if (after.calls != before.calls) return 5;
     if (zc_session_create(f->plan, ZC_SESSION_PARAMS(.threads = 1), &s, NULL) != ZC_OK) return 6;
     if (one_run(s, &f->in, 1)) return 7;
     if (zc_session_destroy(&s) != ZC_OK) return 8;
     zc_plan_destroy(&f->plan);
-    zc_hostcuda_counts(&after);
+    gpu_counts(&after);
     return after.calls == before.calls ? 0 : 9;
 }
 
@@ -360,9 +363,8 @@ static void test_fork_while_a_session_is_made(void **state)
     char cache[256];
     snprintf(cache, sizeof cache, "%s", getenv("ZC_CACHE_DIR"));
     zc_free(f->bytes);
-    gpu_compile(gpu_rows_text, "sm_90", false, &f->bytes, &f->len);
+    gpu_compile(gpu_rows_text, "sm_80", false, &f->bytes, &f->len);
     setenv("ZC_CACHE_DIR", "/dev/null", 1); /* every kernel is compiled */
-    gpu_fake("CC", "80");
     for (int i = 0; i < 5; i++) {
         maker m = {.plan = gpu_load(f->bytes, f->len)};
         pthread_t thread;

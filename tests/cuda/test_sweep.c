@@ -110,7 +110,7 @@ static void every_call_says_lost(life *l)
     zc_device_info info;
     zc_view view;
     zc_session *another = NULL;
-    zc_hostcuda_counts(&before);
+    gpu_counts(&before);
     expect_lost(gpu_rows_set(l->session, &l->in, NULL), "set_input");
     expect_lost(zc_session_bind_output(l->session, 0, NULL, 0, NULL), "bind_output");
     expect_lost(zc_session_bind_output_device(l->session, 0, NULL, 0, NULL), "bind_output_device");
@@ -127,7 +127,7 @@ static void every_call_says_lost(life *l)
     assert_int_equal(zc_session_destroy(&l->session), ZC_OK);
     assert_null(l->session);
     zc_plan_destroy(&l->plan);
-    zc_hostcuda_counts(&after);
+    gpu_counts(&after);
     assert_int_equal(after.calls, before.calls);
 }
 
@@ -186,7 +186,7 @@ static void begin(life *l, start *s)
     assert_int_equal(cuCtxPushCurrent_v2(s->context), 0);
     assert_int_equal(cuMemAlloc_v2(&l->device, ROWS * GPU_COLUMNS * sizeof(float)), 0);
     gpu_rows_make(&l->in, 5, ROWS, 1);
-    zc_hostcuda_counts(&s->counts);
+    gpu_counts(&s->counts);
 }
 
 /* The caller's context is current as before, however the calls ended. */
@@ -222,7 +222,7 @@ static bool one_fault(const fixture *f, long n, int code)
     begin(&l, &s);
     l.plan = gpu_load(f->bytes, f->len);
     bool good = create(&l, diag) && work(&l, diag);
-    zc_hostcuda_counts(&now);
+    gpu_counts(&now);
     bool hit = now.failed[0] != '\0';
     if (!good && !hit) fail_msg("%s failed by itself: %s", l.what, l.text);
     if (!good) check_words(&l, code, now.failed);
@@ -233,7 +233,7 @@ static bool one_fault(const fixture *f, long n, int code)
         works_again(&l, diag);
     }
     end(&l);
-    zc_hostcuda_counts(&now);
+    gpu_counts(&now);
     if (now.failed[0] && !breaks(code)) {
         if (now.live != s.counts.live && !gives_back(now.failed))
             fail_msg("%s failed with %d as call %ld: %zu things stay in the driver", now.failed,
@@ -259,6 +259,7 @@ static void sweep(const fixture *f, int code)
 static void all_codes(const char *text)
 {
     fixture f;
+    gpu_needs_fake();
     gpu_fake(NULL, NULL);
     gpu_compile(text, "sm_90", true, &f.bytes, &f.len);
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) sweep(&f, codes[i]);

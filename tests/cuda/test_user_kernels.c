@@ -142,11 +142,21 @@ static void test_tuning_needs_a_gpu(void **state)
     zc_plan *plan;
     zc_diag *diag = zc_diag_create();
     (void)state;
-    gpu_fake("DEVICES", "0");
-    expect_fail(diag, compile("1", "sm_90", true, false, &plan, diag), ZC_ERR_DEVICE, "");
     gpu_fake(NULL, NULL);
     expect_fail(diag, compile("1", "cpu", true, false, &plan, diag), ZC_ERR_ARG,
                 "tuning needs a GPU among the targets");
+    zc_diag_destroy(&diag);
+}
+
+static void test_tuning_without_a_gpu(void **state)
+{
+    zc_plan *plan;
+    (void)state;
+    gpu_needs_fake();
+    zc_diag *diag = zc_diag_create();
+    gpu_fake("DEVICES", "0");
+    expect_fail(diag, compile("1", "sm_90", true, false, &plan, diag), ZC_ERR_DEVICE, "");
+    gpu_fake(NULL, NULL);
     zc_diag_destroy(&diag);
 }
 
@@ -156,6 +166,7 @@ int main(void)
         cmocka_unit_test(test_wrong_kernel_is_refused),
         cmocka_unit_test(test_tuning_takes_right_ones_only),
         cmocka_unit_test(test_tuning_needs_a_gpu),
+        cmocka_unit_test(test_tuning_without_a_gpu),
     };
     return cmocka_run_group_tests(tests, gpu_group_setup, gpu_group_teardown);
 }

@@ -32,4 +32,4 @@ meson test -C build --no-rebuild --print-errorlogs $long
     meson setup build-asan -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1
 ninja -C build-asan
 # The newer command line, GPU and rule tests have not been seen to pass under sanitizers yet: not in here until they have.
-meson test -C build-asan --no-rebuild --print-errorlogs --suite unit --suite hostcuda --no-suite long --timeout-multiplier 4
+meson test -C build-asan --no-rebuild --print-errorlogs --suite unit --suite examples --suite hostcuda --no-suite long --timeout-multiplier 4

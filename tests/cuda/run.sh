@@ -32,10 +32,11 @@ expect compile-fails 2 "NVRTC: NVRTC_ERROR_COMPILATION" on ZC_CACHE_DIR="$dir/no
 expect compile-fails-no-plan 1 "" test -e "$dir/failed.plan"
 
 # ---- signals while kernels are compiled: the compiler takes the handlers ----
-# ended_by SIGNAL: the exit code of a compilation that gets it after its first kernel; a hang is killed.
+# ended_by SIGNAL COMPILER: the exit code of a compilation by the NVRTC in this folder that gets the signal after its first
+# kernel; a hang is killed.
 ended_by() {
     rm -rf "$dir/signalled"
-    env --default-signal="$1" LD_LIBRARY_PATH="$fake" ZC_CACHE_DIR="$dir/signalled" \
+    env --default-signal="$1" LD_LIBRARY_PATH="$2" ZC_CACHE_DIR="$dir/signalled" \
         "$zc" compile "$model" -o "$dir/signalled.plan" --target sm_90 --threads 1 --quiet &
     pid=$!
     while kill -0 $pid 2>/dev/null && [ -z "$(find "$dir/signalled" -type f 2>/dev/null)" ]; do sleep 0.02; done
@@ -46,10 +47,18 @@ ended_by() {
     echo "ended $?"
     kill $watchdog
 }
-for signal in INT=130 TERM=143 HUP=129; do
-    expect "signal-${signal%=*}" 0 "ended ${signal#*=}" ended_by "${signal%=*}"
-    expect "signal-${signal%=*}-no-plan" 1 "" test -e "$dir/signalled.plan"
-done
+end_at_once() { # NAME COMPILER
+    for signal in INT=130 TERM=143 HUP=129; do
+        expect "$1-${signal%=*}" 0 "ended ${signal#*=}" ended_by "${signal%=*}" "$2"
+        expect "$1-${signal%=*}-no-plan" 1 "" test -e "$dir/signalled.plan"
+    done
+}
+end_at_once signal "$fake"
+if [ -n "${ZC_NVRTC:-}" ]; then
+    end_at_once signal-nvrtc "$ZC_NVRTC"
+else
+    skip signal-nvrtc "ZC_NVRTC is not set"
+fi
 
 # ---- products on the tensor cores only where they are asked for ----
 uses_tf32() {

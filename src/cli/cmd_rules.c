@@ -100,12 +100,11 @@ static int list(int argc, char **argv, const options *o)
 
 /* ---- test ---- */
 
-static int test_rule(const zc_rules *r, size_t i, const options *o)
+static int test_rule(const zc_rules *r, size_t i, zc_trial_gpu *gpu, const options *o)
 {
     zc_rule_check check;
     zc_diag *diag = zc_diag_create();
-    zc_rule_device device = {.run = zc_trial_run_once,
-                             .user = (void *)(uintptr_t)&o->device.ordinal};
+    const zc_rule_device device = {.run = zc_trial_run_once, .user = gpu};
     bool on_device = o->device.kind == ZC_DEVICE_CUDA && zc_rules_has_kernels(r, i);
     zc_status status = zc_rules_check_kernels(r, i, (uint64_t)(o->seed < 0 ? 1 : o->seed),
                                               on_device ? &device : NULL, &check, diag);
@@ -129,13 +128,15 @@ static int test_rule(const zc_rules *r, size_t i, const options *o)
 static int test(int argc, char **argv, const options *o)
 {
     zc_rules *r = NULL;
+    zc_trial_gpu gpu = {.ordinal = o->device.ordinal};
     if (argc == 0 && !o->all) return cli_usage("rules", "test needs a rule file, or --all");
     int code = load(argv, argc, &r);
     for (size_t i = 0; (code == EXIT_OK || code == EXIT_ACCURACY) && i < zc_rules_count(r); i++) {
         if (zc_rules_at(r, i).is_builtin && !o->all) continue;
-        int one = test_rule(r, i, o);
+        int one = test_rule(r, i, &gpu, o);
         if (one) code = one;
     }
+    zc_trial_gpu_close(&gpu);
     zc_rules_destroy(&r);
     return code;
 }

@@ -28,10 +28,11 @@ static zc_status check_rule(const zc_rules *r, size_t i, const zc_rule_device *d
                    info.name, info.line, check.why, *check.input ? " for " : "", check.input);
 }
 
-static zc_status check_all(const zc_rules *r, const zc_targets *targets, zc_diag *diag)
+static zc_status check_all(const zc_rules *r, const zc_targets *targets, zc_trial_gpu *trials,
+                           zc_diag *diag)
 {
-    int ordinal = 0, gpu = targets->narchs ? -1 : 0; /* -1: not asked yet */
-    zc_rule_device device = {.run = zc_trial_run_once, .user = &ordinal};
+    int gpu = targets->narchs ? -1 : 0; /* -1: not asked yet */
+    const zc_rule_device device = {.run = zc_trial_run_once, .user = trials};
     for (size_t i = 0; i < zc_rules_count(r); i++) {
         zc_rule_info info = zc_rules_at(r, i);
         bool has_kernels = zc_rules_has_kernels(r, i);
@@ -56,7 +57,10 @@ static zc_status load(const zc_compile_params *p, const zc_targets *targets, zc_
     for (size_t i = 0; i < p->skip_rule_count; i++)
         ZC_TRY(zc_rules_disable(r, p->skip_rules[i], diag));
     if (p->force_rules) return ZC_OK;
-    ZC_TRY(check_all(r, targets, diag));
+    zc_trial_gpu trials = {.ordinal = 0};
+    zc_status status = check_all(r, targets, &trials, diag);
+    zc_trial_gpu_close(&trials);
+    ZC_TRY(status);
     return tuning ? zc_tune_check(r, SEED, tuning, diag) : ZC_OK;
 }
 

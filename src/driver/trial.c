@@ -58,7 +58,21 @@ static zc_status run_plan(zc_plan *plan, int ordinal, const zc_graph *g, const z
     return status;
 }
 
-zc_status zc_trial_run(int ordinal, const zc_graph *g, const zc_tensor *in, zc_tensor *out,
+static zc_status open_once(zc_trial_gpu *gpu, zc_diag *diag)
+{
+    if (gpu->is_open) return ZC_OK;
+    ZC_TRY(zc_device_open(gpu->ordinal, &gpu->device, diag));
+    gpu->is_open = true;
+    return ZC_OK;
+}
+
+void zc_trial_gpu_close(zc_trial_gpu *gpu)
+{
+    if (gpu->is_open) zc_device_close(&gpu->device);
+    gpu->is_open = false;
+}
+
+zc_status zc_trial_run(zc_trial_gpu *gpu, const zc_graph *g, const zc_tensor *in, zc_tensor *out,
                        double *us, zc_diag *diag)
 {
     static const char *const native = "native";
@@ -66,9 +80,10 @@ zc_status zc_trial_run(int ordinal, const zc_graph *g, const zc_tensor *in, zc_t
     zc_plan *plan = NULL;
     void *bytes;
     size_t len;
+    ZC_TRY(open_once(gpu, diag));
     ZC_TRY(zc_compile_graph(g, &params, &bytes, &len, diag));
     zc_status status = zc_plan_load_bytes(bytes, len, &plan, diag);
-    if (status == ZC_OK) status = run_plan(plan, ordinal, g, in, out, us, diag);
+    if (status == ZC_OK) status = run_plan(plan, gpu->ordinal, g, in, out, us, diag);
     zc_plan_destroy(&plan);
     zc_free(bytes);
     return status;
@@ -77,5 +92,5 @@ zc_status zc_trial_run(int ordinal, const zc_graph *g, const zc_tensor *in, zc_t
 zc_status zc_trial_run_once(void *user, const zc_graph *g, const zc_tensor *in, zc_tensor *out,
                             zc_diag *diag)
 {
-    return zc_trial_run(*(const int *)user, g, in, out, NULL, diag);
+    return zc_trial_run(user, g, in, out, NULL, diag);
 }

@@ -86,10 +86,10 @@ static bool is_of_combination(zc_status s)
 /* ---- by the rules' samples ---- */
 
 static zc_status check_combination(const zc_rules *r, size_t rule, const zc_rule_kernel *k,
-                                   size_t combination, uint64_t seed, zc_tuning *t, zc_diag *diag)
+                                   size_t combination, uint64_t seed, zc_trial_gpu *gpu,
+                                   zc_tuning *t, zc_diag *diag)
 {
-    int ordinal = 0;
-    zc_rule_device device = {.run = zc_trial_run_once, .user = &ordinal};
+    const zc_rule_device device = {.run = zc_trial_run_once, .user = gpu};
     zc_rule_check check;
     zc_diag *own = zc_diag_create();
     zc_status status = zc_rules_check_kernels(r, rule, seed, &device, &check, own);
@@ -103,8 +103,8 @@ static zc_status check_combination(const zc_rules *r, size_t rule, const zc_rule
     return status;
 }
 
-static zc_status check_kernel(zc_rules *r, size_t kernel, uint64_t seed, zc_tuning *t,
-                              zc_diag *diag)
+static zc_status check_kernel(zc_rules *r, size_t kernel, uint64_t seed, zc_trial_gpu *gpu,
+                              zc_tuning *t, zc_diag *diag)
 {
     zc_rule_kernel k = zc_rules_kernel_at(r, kernel);
     size_t n = zc_tuning_count(k.tuning);
@@ -118,7 +118,7 @@ static zc_status check_kernel(zc_rules *r, size_t kernel, uint64_t seed, zc_tuni
         for (size_t i = 0; status == ZC_OK && i < zc_rules_count(r); i++)
             if (!zc_rules_at(r, i).is_disabled && zc_rules_emits(r, i, kernel) &&
                 !is_refused(t, k.origin, c))
-                status = check_combination(r, i, &k, c, seed, t, diag);
+                status = check_combination(r, i, &k, c, seed, gpu, t, diag);
     }
     zc_rules_kernel_choose(r, kernel, 0);
     return status;
@@ -126,8 +126,12 @@ static zc_status check_kernel(zc_rules *r, size_t kernel, uint64_t seed, zc_tuni
 
 zc_status zc_tune_check(zc_rules *r, uint64_t seed, zc_tuning *t, zc_diag *diag)
 {
-    for (size_t k = 0; k < zc_rules_kernel_count(r); k++) ZC_TRY(check_kernel(r, k, seed, t, diag));
-    return ZC_OK;
+    zc_trial_gpu gpu = {.ordinal = 0};
+    zc_status status = ZC_OK;
+    for (size_t k = 0; status == ZC_OK && k < zc_rules_kernel_count(r); k++)
+        status = check_kernel(r, k, seed, &gpu, t, diag);
+    zc_trial_gpu_close(&gpu);
+    return status;
 }
 
 /* ---- a kernel of the model by itself ---- */
@@ -215,14 +219,14 @@ static zc_status compute(bench *b, const zc_graph *g, zc_diag *diag)
 }
 
 /* One combination: its time, or INFINITY when it computes something else. */
-static zc_status measure(bench *b, size_t combination, double *us, zc_diag *diag)
+static zc_status measure(bench *b, size_t combination, zc_trial_gpu *gpu, double *us, zc_diag *diag)
 {
     zc_graph *g = NULL;
     zc_tensor got[RESULTS_MAX] = {{0}};
     (void)zc_tuning_values(b->attrs.tuning, combination, b->tuned, TUNED_MAX);
     zc_status status = make_graph(b, &g, diag);
     if (status == ZC_OK && combination == 0) status = compute(b, g, diag);
-    if (status == ZC_OK) status = zc_trial_run(0, g, b->in, got, us, diag);
+    if (status == ZC_OK) status = zc_trial_run(gpu, g, b->in, got, us, diag);
     for (int i = 0; status == ZC_OK && i < b->node->nout; i++)
         if (!zc_same_tensor(&got[i], &b->need[i], got[i].dtype, ROUNDING, 1)) *us = INFINITY;
     for (int i = 0; i < b->node->nout; i++) free(got[i].data);
@@ -285,6 +289,7 @@ typedef struct chooser {
     zc_graph *g;
     zc_tuning *t;
     int64_t *sizes;
+    zc_trial_gpu gpu;
     ZC_VEC(choice) made;
     zc_diag *diag;
 } chooser;
@@ -305,7 +310,7 @@ static zc_status try_combination(chooser *c, bench *b, size_t combination, doubl
 {
     zc_diag *own = zc_diag_create();
     const zc_rule_kernel k = {b->attrs.name, b->attrs.origin, b->attrs.tuning};
-    zc_status status = measure(b, combination, us, own);
+    zc_status status = measure(b, combination, &c->gpu, us, own);
     if (is_of_combination(status) && combination > 0) {
         *us = INFINITY;
         status = refuse(c->t, &k, combination, zc_diag_text(own, 0), c->diag);
@@ -407,6 +412,7 @@ zc_status zc_tune_graph(zc_graph *g, const zc_compile_params *p, zc_tuning *t, z
     for (zc_nid n = 1; status == ZC_OK && n < g->nodes.len; n++)
         if (zc_node_at(g, n)->op == ZC_OP_UserKernel) status = tune_node(&c, n);
     if (status == ZC_OK && t->told.failed) status = zc_fail_nomem(diag, "tuning", 0);
+    zc_trial_gpu_close(&c.gpu);
     ZC_VEC_FINI(&c.made);
     free(c.sizes);
     return status;

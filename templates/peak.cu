@@ -33,7 +33,7 @@ ZC_KERNEL_OF(0, Z_THREADS)(const __grid_constant__ zc_peak_params p) {
     zc_async_fence();
     zc_sync();
     const u32 b = zc_smem_address(smem) + A_BYTES, a = b - A_BYTES + (u32)zc_warpgroup() * 64 * LINE;
-    Z_SUM d[COLUMNS / 2];
+    Z_SUM d[COLUMNS / 2]; // begins anew each round: sums that only grew would lose low bits, and with them the power
 #pragma unroll
     for (int i = 0; i < COLUMNS / 2; i++) d[i] = 0;
     for (int round = 0; round < p.rounds; round++) {
@@ -41,7 +41,7 @@ ZC_KERNEL_OF(0, Z_THREADS)(const __grid_constant__ zc_peak_params p) {
 #pragma unroll
         for (int i = 0; i < STAGES * 4; i++) {
             const u32 at = (u32)(i / 4 * STAGE + i % 4 * 32);
-            zc_peak_product(d, zc_wgmma_along(a, at), zc_wgmma_along(b, at), true);
+            zc_peak_product(d, zc_wgmma_along(a, at), zc_wgmma_along(b, at), i > 0);
         }
         zc_wgmma_commit();
         zc_wgmma_wait<0>();

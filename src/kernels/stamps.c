@@ -7,14 +7,11 @@
 
 bool zc_stamps_read(const zc_stamps *s, uint64_t *begin, uint64_t *end)
 {
-    uint64_t first = UINT64_MAX, last = UINT64_MAX;
-    for (int i = 0; i < ZC_STAMP_PLACES; i++) {
-        if (s->begin[i][0] < first) first = s->begin[i][0];
-        if (s->end[i][0] < last) last = s->end[i][0];
-    }
-    *begin = first;
-    *end = ~last;
-    return first != UINT64_MAX && last != UINT64_MAX;
+    *begin = s->begin;
+    *end = 0;
+    for (int i = 0; i < ZC_STAMP_PLACES; i++)
+        if (s->end[i] != UINT64_MAX && s->end[i] > *end) *end = s->end[i];
+    return *begin != UINT64_MAX && *end != 0;
 }
 
 /* Every entry is "...const __grid_constant__ TYPE p) {". */

@@ -5,10 +5,10 @@
 
 #include "planfile/program.h"
 
-/* As the device has it: nanoseconds, and complements of them; all bits set where nothing ran. */
-enum { ZC_STAMP_PLACES = 32 };
+/* As the device has it: nanoseconds; all bits set where nothing ran. */
+enum { ZC_STAMP_PLACES = 256 };
 typedef struct zc_stamps {
-    uint64_t begin[ZC_STAMP_PLACES][4], end[ZC_STAMP_PLACES][4];
+    uint64_t begin, end[ZC_STAMP_PLACES];
 } zc_stamps;
 
 /* When the first began and the last ended; false: none ran. */

@@ -420,25 +420,24 @@ static __device__ __noinline__ void zc_report(zc_fault_word *f, u32 step, u32 co
 
 // ---- profiles: src/kernels/stamps.c puts a zc_stamp at the beginning of every entry ----
 
-// When a step's kernels began, and the complement of when they ended; of both the least is kept, by multiprocessor and
-// each in a sector of its own, so that blocks do not wait for one another's. The host has the same struct.
+// When a step's kernels began, the least of all, and when they last ended on each multiprocessor. The host has the same struct.
 struct zc_stamps {
-    u64 begin[32][4], end[32][4];
+    u64 begin, end[256];
 };
-// Of the first and the last blocks alone: one of these begins first, and one of those ends last. Lane 0 of a warp is there
-// until its end.
+// Blocks begin in their order, so the first one notes it. Of the last ones any may be the last: lane 0 of each of their
+// warps, which is there until its end, writes over what was noted on its multiprocessor before. Nothing waits for that.
 struct zc_stamp {
-    enum { FIRST = 256, LAST = 1024 };
+    enum { LAST = 1024 };
     zc_stamps *const at;
     __device__ __forceinline__ static u64 block() {
         return blockIdx.x + (u64)gridDim.x * (blockIdx.y + (u64)gridDim.y * blockIdx.z);
     }
     __device__ __forceinline__ explicit zc_stamp(zc_stamps *stamps) : at(stamps) {
-        if (threadIdx.x == 0 && block() < FIRST) zc_stamp_least(at->begin[zc_multiprocessor() % 32], zc_clock_ns());
+        if (threadIdx.x == 0 && block() == 0) zc_stamp_least(&at->begin, zc_clock_ns());
     }
     __device__ __forceinline__ ~zc_stamp() {
         if (threadIdx.x % 32 == 0 && block() + LAST >= (u64)gridDim.x * gridDim.y * gridDim.z)
-            zc_stamp_least(at->end[zc_multiprocessor() % 32], ~zc_clock_ns());
+            zc_stamp_last(&at->end[zc_multiprocessor() % 256], zc_clock_ns());
     }
 };
 

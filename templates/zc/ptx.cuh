@@ -142,6 +142,15 @@ ZC_INLINE void zc_stamp_least(u64 *p, u64 v)
                  : "memory");
 }
 
+/* *p becomes v. Before zc_grid_wait, too: no kernel reads *p. */
+ZC_INLINE void zc_stamp_last(u64 *p, u64 v)
+{
+    asm volatile("// zc: stamp\n\tst.relaxed.gpu.global.u64 [%0], %1;" ::"l"(
+                     __cvta_generic_to_global(p)),
+                 "l"(v)
+                 : "memory");
+}
+
 /* ---- Bits ---- */
 
 ZC_INLINE u32 zc_bits(f32 v)

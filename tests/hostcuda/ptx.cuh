@@ -194,6 +194,11 @@ ZC_INLINE void zc_stamp_least(u64 *p, u64 v)
     zc_atomic_min(p, v);
 }
 
+ZC_INLINE void zc_stamp_last(u64 *p, u64 v)
+{
+    *p = v;
+}
+
 /* ---- Bits ---- */
 
 template <typename To, typename From> ZC_INLINE To zc_host_bit_cast(From v)

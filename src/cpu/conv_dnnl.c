@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/gate.h"
 #include "cpu/dnnl.h"
-#include "cpu/gate.h"
 
 #define V2 (DNNL_VERSION_MAJOR < 3)
 
@@ -188,14 +188,14 @@ static dnnl_status_t run_reordering(void *arg)
 
 static void free_reordering(reordering *r)
 {
-    if (zc_gate_enter() != ZC_OK) return; /* the process is exiting */
+    if (zc_gate_enter(ZC_GATE_ONEDNN) != ZC_OK) return; /* the process is exiting */
     if (r->reorder) dnnl_primitive_destroy(r->reorder);
     if (r->desc) dnnl_primitive_desc_destroy(r->desc);
     if (r->from) dnnl_memory_destroy(r->from);
     if (r->to) dnnl_memory_destroy(r->to);
     if (r->stream) dnnl_stream_destroy(r->stream);
     if (r->engine) dnnl_engine_destroy(r->engine);
-    zc_gate_leave();
+    zc_gate_leave(ZC_GATE_ONEDNN);
 }
 
 static bool reorder(md_ref from_md, const void *from, md_ref to_md, void *to)
@@ -398,7 +398,7 @@ zc_status zc_dnnl_conv_prepare(void)
 
 void zc_dnnl_conv_destroy(zc_dnnl_conv *c)
 {
-    if (!c || zc_gate_enter() != ZC_OK) return; /* the process is exiting */
+    if (!c || zc_gate_enter(ZC_GATE_ONEDNN) != ZC_OK) return; /* the process is exiting */
     if (c->x) dnnl_memory_destroy(c->x);
     if (c->y) dnnl_memory_destroy(c->y);
     if (c->bias) dnnl_memory_destroy(c->bias);
@@ -408,7 +408,7 @@ void zc_dnnl_conv_destroy(zc_dnnl_conv *c)
     if (c->desc) dnnl_primitive_desc_destroy(c->desc);
     if (c->stream) dnnl_stream_destroy(c->stream);
     if (c->engine) dnnl_engine_destroy(c->engine);
-    zc_gate_leave();
+    zc_gate_leave(ZC_GATE_ONEDNN);
     free(c);
 }
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/gate.h"
 #include "cpu/catch.h"
-#include "cpu/gate.h"
 
 typedef struct call {
     dnnl_status_t (*fn)(void *arg);
@@ -114,17 +114,14 @@ static zc_status call_inside(zc_dnnl_use use, dnnl_status_t (*fn)(void *arg), vo
     if ((first || needs[use].always) && needs[use].room && !has_room(needs[use].room))
         return ZC_ERR_NOMEM;
     ZC_TRY(call_alone(fn, arg));
-    if (!first) return ZC_OK;
-    ZC_TRY(zc_gate_close_at_exit());
-    atomic_store_explicit(&used[use], true, memory_order_release);
-    return ZC_OK;
+    return zc_gate_close_at_exit(&used[use]);
 }
 
 zc_status zc_dnnl_call(zc_dnnl_use use, dnnl_status_t (*fn)(void *arg), void *arg)
 {
-    ZC_TRY(zc_gate_enter());
+    ZC_TRY(zc_gate_enter(ZC_GATE_ONEDNN));
     zc_status status = call_inside(use, fn, arg);
-    zc_gate_leave();
+    zc_gate_leave(ZC_GATE_ONEDNN);
     return status;
 }
 

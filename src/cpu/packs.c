@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cpu/gate.h"
+#include "base/gate.h"
 
 #define ALIGN ((size_t)64)
 
@@ -42,7 +42,7 @@ void zc_packs_fini(zc_packs *p)
  * process is exiting, and the lock does all the same. */
 static bool lock(zc_packs *p)
 {
-    bool inside = zc_gate_enter() == ZC_OK;
+    bool inside = zc_gate_enter(ZC_GATE_ONEDNN) == ZC_OK;
     pthread_mutex_lock(&p->lock);
     return inside;
 }
@@ -50,7 +50,7 @@ static bool lock(zc_packs *p)
 static void unlock(zc_packs *p, bool inside)
 {
     pthread_mutex_unlock(&p->lock);
-    if (inside) zc_gate_leave();
+    if (inside) zc_gate_leave(ZC_GATE_ONEDNN);
 }
 
 void zc_packs_count(zc_packs *p, uint64_t *packed, uint64_t *released)

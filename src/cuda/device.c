@@ -4,6 +4,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/gate.h"
+
 static zc_status attribute(zc_device *d, int which, int *out, zc_diag *diag)
 {
     return zc_device_check(d, d->cu.device_attribute(out, which, d->device), "cuDeviceGetAttribute",
@@ -30,14 +32,33 @@ static zc_status describe(zc_device *d, zc_diag *diag)
     return attribute(d, ZC_CU_DEVICE_SMEM_OPTIN, &d->smem_max, diag);
 }
 
+static zc_status enter_gate(zc_diag *diag)
+{
+    if (zc_gate_enter(ZC_GATE_CUDA) == ZC_OK) return ZC_OK;
+    return zc_fail(diag, ZC_ERR_CANCELLED, "cuda", "the process is exiting");
+}
+
 zc_status zc_device_arch(int ordinal, int *arch, zc_diag *diag)
 {
     zc_device d = {.ordinal = ordinal};
-    ZC_TRY(zc_cu_open(&d.cu, diag));
-    zc_status status = describe(&d, diag);
+    ZC_TRY(enter_gate(diag));
+    zc_status status = zc_cu_open(&d.cu, diag);
+    if (status == ZC_OK) status = describe(&d, diag);
     *arch = d.arch;
     zc_cu_close(&d.cu);
+    zc_gate_leave(ZC_GATE_CUDA);
     return status;
+}
+
+/* The driver may have more exit handlers once it has a context. */
+static zc_status retain(zc_device *d, zc_diag *diag)
+{
+    static atomic_bool closes;
+    ZC_TRY(describe(d, diag));
+    int code = d->cu.context_retain(&d->context, d->device);
+    if (code) d->context = NULL;
+    ZC_TRY(zc_device_check(d, code, "cuDevicePrimaryCtxRetain", diag));
+    return zc_gate_close_at_exit(&closes) == ZC_OK ? ZC_OK : zc_fail_nomem(diag, "cuda", 0);
 }
 
 zc_status zc_device_open(int ordinal, zc_device *d, zc_diag *diag)
@@ -45,25 +66,23 @@ zc_status zc_device_open(int ordinal, zc_device *d, zc_diag *diag)
     *d = (zc_device){.ordinal = ordinal, .pid = getpid()};
     atomic_init(&d->lost, false);
     atomic_init(&d->lost_code, 0);
-    ZC_TRY(zc_cu_open(&d->cu, diag));
-    zc_status status = describe(d, diag);
-    if (status == ZC_OK)
-        status = zc_device_check(d, d->cu.context_retain(&d->context, d->device),
-                                 "cuDevicePrimaryCtxRetain", diag);
-    if (status != ZC_OK) {
-        d->context = NULL;
-        zc_device_close(d);
-    }
+    ZC_TRY(enter_gate(diag));
+    zc_status status = zc_cu_open(&d->cu, diag);
+    if (status == ZC_OK) status = retain(d, diag);
+    if (status != ZC_OK) zc_device_close(d);
+    zc_gate_leave(ZC_GATE_CUDA);
     return status;
 }
 
-/* A lost device's context is not released, nor a parent process's, and the driver stays loaded: its
- * clean-up can hang or abort. */
+/* A lost device's context is not released, nor a parent process's, nor one while exit() runs, and
+ * the driver stays loaded: its clean-up can hang or abort. */
 void zc_device_close(zc_device *d)
 {
-    if (!d->cu.library || d->lost || d->pid != getpid()) return;
+    if (!d->cu.library || d->lost || d->pid != getpid() || zc_gate_enter(ZC_GATE_CUDA) != ZC_OK)
+        return;
     if (d->context) (void)d->cu.context_release(d->device);
     zc_cu_close(&d->cu);
+    zc_gate_leave(ZC_GATE_CUDA);
 }
 
 /* need 0: not known. The entry tells that it is the device's memory, not the allocator's. */
@@ -120,9 +139,14 @@ static int poll_stream(zc_device *d, zc_cu_stream stream, uint32_t limit_ms)
 zc_status zc_device_wait(zc_device *d, zc_cu_stream stream, uint32_t limit_ms, const char *what,
                          zc_diag *diag)
 {
-    if (!limit_ms) return zc_device_check(d, d->cu.stream_wait(stream), what, diag);
-    int code = poll_stream(d, stream, limit_ms);
-    if (code != ZC_CU_ERROR_NOT_READY) return zc_device_check(d, code, what, diag);
+    /* exit() need not wait for kernels. */
+    const unsigned times = zc_gate_step_out(ZC_GATE_CUDA);
+    int code = limit_ms ? poll_stream(d, stream, limit_ms) : d->cu.stream_wait(stream);
+    if (zc_gate_step_in(ZC_GATE_CUDA, times) != ZC_OK) {
+        lose(d, ZC_CU_ERROR_DEINITIALIZED);
+        return zc_fail(diag, ZC_ERR_CANCELLED, what, "the process is exiting");
+    }
+    if (!limit_ms || code != ZC_CU_ERROR_NOT_READY) return zc_device_check(d, code, what, diag);
     lose(d, ZC_CU_ERROR_LAUNCH_TIMEOUT);
     return zc_fail(diag, ZC_ERR_DEVICE_LOST, what,
                    "the GPU did not finish within %u ms; a kernel cannot be killed: start a new "
@@ -153,13 +177,17 @@ zc_status zc_device_alive(zc_device *d, zc_diag *diag)
 zc_status zc_device_enter(zc_device *d, zc_diag *diag)
 {
     ZC_TRY(zc_device_alive(d, diag));
-    return zc_device_check(d, d->cu.context_push(d->context), "cuCtxPushCurrent", diag);
+    ZC_TRY(enter_gate(diag));
+    zc_status status = zc_device_check(d, d->cu.context_push(d->context), "cuCtxPushCurrent", diag);
+    if (status != ZC_OK) zc_gate_leave(ZC_GATE_CUDA);
+    return status;
 }
 
 void zc_device_leave(zc_device *d)
 {
     zc_cu_context popped;
-    (void)d->cu.context_pop(&popped);
+    if (d->lost_code != ZC_CU_ERROR_DEINITIALIZED) (void)d->cu.context_pop(&popped);
+    zc_gate_leave(ZC_GATE_CUDA);
 }
 
 zc_status zc_device_alloc(zc_device *d, size_t bytes, const char *what, zc_cu_ptr *out,

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "base/gate.h"
+
 static const struct {
     size_t offset;
     const char *symbol;
@@ -26,14 +28,23 @@ static zc_status bind(zc_cu *cu, zc_diag *diag)
     return ZC_OK;
 }
 
-zc_status zc_cu_open(zc_cu *cu, zc_diag *diag)
+/* It stays loaded, so that its exit handlers are there but once. */
+static zc_status load(zc_cu *cu, zc_diag *diag)
 {
-    *cu = (zc_cu){0};
-    cu->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    static atomic_bool before, after;
+    if (zc_gate_close_at_exit(&before) != ZC_OK) return zc_fail_nomem(diag, "libcuda.so.1", 0);
+    cu->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!cu->library)
         return zc_fail(diag, ZC_ERR_DEVICE, "libcuda.so.1", "no CUDA driver is installed (%s)",
                        dlerror());
-    zc_status status = bind(cu, diag);
+    if (zc_gate_close_at_exit(&after) != ZC_OK) return zc_fail_nomem(diag, "libcuda.so.1", 0);
+    return bind(cu, diag);
+}
+
+zc_status zc_cu_open(zc_cu *cu, zc_diag *diag)
+{
+    *cu = (zc_cu){0};
+    zc_status status = load(cu, diag);
     int code = status == ZC_OK ? cu->init(0) : 0;
     if (code == ZC_CU_ERROR_NO_DEVICE)
         status = zc_fail(diag, ZC_ERR_DEVICE, "cuda", "the CUDA driver sees no GPU");
@@ -52,7 +63,7 @@ void zc_cu_close(zc_cu *cu)
 bool zc_cu_is_sticky(int code)
 {
     switch (code) {
-    case 4:   /* deinitialised */
+    case ZC_CU_ERROR_DEINITIALIZED:
     case 214: /* ECC uncorrectable */
     case 220: /* NVLink uncorrectable */
     case 226: /* contained error */

@@ -47,6 +47,7 @@ typedef struct zc_cu_update_info {
 enum {
     ZC_CU_ERROR_VALUE = 1,
     ZC_CU_ERROR_MEMORY = 2,
+    ZC_CU_ERROR_DEINITIALIZED = 4,
     ZC_CU_ERROR_NO_DEVICE = 100,
     ZC_CU_ERROR_NO_BINARY = 209,
     ZC_CU_ERROR_NOT_READY = 600,
@@ -80,7 +81,8 @@ typedef struct zc_cu {
 #undef CU
 } zc_cu;
 
-/* Opens the driver library (libcuda.so.1) and starts it. */
+/* Opens the driver library (libcuda.so.1) and starts it, inside the gate of CUDA as all calls of
+ * the driver but waits (base/gate.h). */
 zc_status zc_cu_open(zc_cu *cu, zc_diag *diag);
 void zc_cu_close(zc_cu *cu);
 

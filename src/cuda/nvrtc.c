@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/gate.h"
 #include "cuda/ptx_check.h"
 
 static const char *const library_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so",
@@ -40,12 +41,15 @@ zc_status zc_rtc_open(zc_rtc *rtc, zc_diag *diag)
     *rtc = (zc_rtc){0};
     size_t i = 0;
     for (; i < ZC_COUNTOF(library_names) && !rtc->library; i++)
-        rtc->library = dlopen(library_names[i], RTLD_NOW | RTLD_LOCAL);
+        rtc->library = dlopen(library_names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!rtc->library)
         return zc_fail(diag, ZC_ERR_DEVICE, "nvrtc",
                        "NVRTC, CUDA's run-time compiler, is not installed (tried %s, %s, %s, %s)",
                        library_names[0], library_names[1], library_names[2], library_names[3]);
-    zc_status status = bind(rtc, library_names[i - 1], diag);
+    static atomic_bool closes;
+    zc_status status = zc_gate_close_at_exit(&closes) == ZC_OK
+                           ? bind(rtc, library_names[i - 1], diag)
+                           : zc_fail_nomem(diag, "nvrtc", 0);
     if (status != ZC_OK) zc_rtc_close(rtc);
     return status;
 }
@@ -301,12 +305,14 @@ zc_status zc_rtc_compile(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_p
     if (!source)
         return zc_fail(diag, ZC_ERR_INTERNAL, kernel->name,
                        "the source of template " ZC_NAME " is missing", kernel->template_name);
+    if (zc_gate_enter(ZC_GATE_CUDA) != ZC_OK)
+        return zc_fail(diag, ZC_ERR_CANCELLED, kernel->name, "the process is exiting");
     zc_rtc_program program = NULL;
     int code = rtc->create(&program, source, kernel->template_name, n, texts, names);
-    if (code)
-        return zc_fail(diag, failure(kernel, code), kernel->name, "NVRTC: %s",
-                       rtc->error_string(code));
-    zc_status status = compile(rtc, program, kernel, arch, out, log, diag);
-    rtc->destroy(&program);
+    zc_status status = code ? zc_fail(diag, failure(kernel, code), kernel->name, "NVRTC: %s",
+                                      rtc->error_string(code))
+                            : compile(rtc, program, kernel, arch, out, log, diag);
+    if (!code) rtc->destroy(&program);
+    zc_gate_leave(ZC_GATE_CUDA);
     return status;
 }

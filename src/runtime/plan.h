@@ -27,7 +27,7 @@ struct zc_plan {
      * outputs. */
     int32_t *first, *last;
     zc_packs packs;            /* constants as CPU kernels read them */
-    pthread_mutex_t crew_lock; /* of what follows; taken inside the gate (cpu/gate.h) */
+    pthread_mutex_t crew_lock; /* of what follows; taken inside the gate (base/gate.h) */
     zc_crew *crew;             /* of the sessions that bring none of their own (threads.c) */
     int crew_users;
     atomic_int images_pid; /* the process that first asked for one; 0: none has */

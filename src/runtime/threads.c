@@ -3,9 +3,9 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "base/gate.h"
 #include "base/sized.h"
 #include "cpu/dnnl.h"
-#include "cpu/gate.h"
 
 /* ---- threads of the caller's ---- */
 
@@ -87,7 +87,7 @@ void zc_threads_destroy(zc_threads **threads)
 
 static bool lock(zc_plan *plan)
 {
-    const bool inside = zc_gate_enter() == ZC_OK;
+    const bool inside = zc_gate_enter(ZC_GATE_ONEDNN) == ZC_OK;
     pthread_mutex_lock(&plan->crew_lock);
     return inside;
 }
@@ -95,7 +95,7 @@ static bool lock(zc_plan *plan)
 static void unlock(zc_plan *plan, bool inside)
 {
     pthread_mutex_unlock(&plan->crew_lock);
-    if (inside) zc_gate_leave();
+    if (inside) zc_gate_leave(ZC_GATE_ONEDNN);
 }
 
 /* A parent process's crew is of no use here, and stays as it is. */

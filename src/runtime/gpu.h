@@ -38,11 +38,15 @@ typedef struct zc_step_span {
     double overlap_us; /* it was there, and what came before it, too */
 } zc_step_span;
 
-/* When the steps of block 0 ran, as their kernels noted. */
+/* When the steps of block 0 ran, as their kernels noted. A run goes through them in several turns,
+ * each of which notes a part of them. */
 typedef struct zc_gpu_stamped {
     zc_gpu_room room; /* on the device: zc_stamps by step; none: kernels note nothing */
     struct zc_stamps *read;
     zc_step_span *spans; /* of the last run */
+    uint32_t *order;     /* by step: how many with kernels are before it */
+    uint32_t turn, turns;
+    double extra_us; /* what the last run took longer than in one turn */
 } zc_gpu_stamped;
 
 struct zc_gpu {

@@ -421,6 +421,7 @@ static __device__ __noinline__ void zc_report(zc_fault_word *f, u32 step, u32 co
 // ---- profiles: src/kernels/stamps.c puts a zc_stamp at the beginning of every entry ----
 
 // When a step's kernels began, the least of all, and when they last ended on each multiprocessor. The host has the same struct.
+// NULL: this run notes other steps.
 struct zc_stamps {
     u64 begin, end[256];
 };
@@ -433,10 +434,10 @@ struct zc_stamp {
         return blockIdx.x + (u64)gridDim.x * (blockIdx.y + (u64)gridDim.y * blockIdx.z);
     }
     __device__ __forceinline__ explicit zc_stamp(zc_stamps *stamps) : at(stamps) {
-        if (threadIdx.x == 0 && block() == 0) zc_stamp_least(&at->begin, zc_clock_ns());
+        if (at && threadIdx.x == 0 && block() == 0) zc_stamp_least(&at->begin, zc_clock_ns());
     }
     __device__ __forceinline__ ~zc_stamp() {
-        if (threadIdx.x % 32 == 0 && block() + LAST >= (u64)gridDim.x * gridDim.y * gridDim.z)
+        if (at && threadIdx.x % 32 == 0 && block() + LAST >= (u64)gridDim.x * gridDim.y * gridDim.z)
             zc_stamp_last(&at->end[zc_multiprocessor() % 256], zc_clock_ns());
     }
 };

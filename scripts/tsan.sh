@@ -8,7 +8,7 @@ build=${1:-build-tsan}
 [ -f "$build/build.ninja" ] ||
     meson setup "$build" -Db_sanitize=thread -Db_lundef=false -Doptimization=1
 ninja -C "$build" examples/digits.plan examples/service examples/background tests/unit/test_session_threads \
-    tests/unit/test_embed tests/unit/test_pool
+    tests/unit/test_embed tests/unit/test_pool tests/unit/test_session_misuse tests/unit/test_counters
 log=$(mktemp -d)
 trap 'rm -rf "$log"' EXIT
 
@@ -26,6 +26,8 @@ run "$build/examples/background" "$build/examples/digits.plan" 3 50
 run "$build/tests/unit/test_session_threads"
 run "$build/tests/unit/test_embed"
 run "$build/tests/unit/test_pool"
+run "$build/tests/unit/test_session_misuse"
+run "$build/tests/unit/test_counters"
 
 grep -v '^#' scripts/tsan.supp | while read -r entry; do
     [ -z "$entry" ] || grep -qh "^[0-9]* $entry\$" "$log"/tsan.* || { echo "tsan: needs no suppression $entry"; exit 1; }

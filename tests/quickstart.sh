@@ -3,7 +3,7 @@
 # those of the bundled images. Its build here is ZC, laid down by a ninja of this test's.
 set -eu
 src=$1
-zc=$2
+zc=$(realpath "$2")
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 mkdir -p "$dir/bin" "$dir/copy/scripts"

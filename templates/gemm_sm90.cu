@@ -327,6 +327,8 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
             if (!JOINED_LATE) join(moments);
             if (Z_PINGPONG) zc_named_sync(3 + warpgroup, 256);
             this->multiply(at, warpgroup, thread, sum);
+            if constexpr (PIPE::SENT > 0)
+                if (!this->join_parts(at, warpgroup, thread, sum)) break;
             if (JOINED_LATE) join(moments);
             if (Z_PINGPONG) {
                 await_tile(at);
@@ -346,7 +348,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
 ZC_KERNEL_OF(0, 384)(const __grid_constant__ zc_gemm_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
     const zc_gemm_sm90<zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG,
-                                    (ZC_GEMM_SKIP || Z_FUSED_TILE >= 0), ZC_GEMM_STAGING>>
+                                    (ZC_GEMM_SKIP || Z_FUSED_TILE >= 0), ZC_GEMM_STAGING, false, Z_PARTS>>
         product(p, smem);
     product.begin([&] {
         if (ZC_GEMM_TENSOR_Y) zc_tensor_prefetch(&p.y);

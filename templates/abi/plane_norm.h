@@ -4,7 +4,8 @@
 
 #include "abi/epilogue.h"
 
-/* Threads that join the states of a group, and how many of an image's parts each of them has at most. */
+/* Threads that join the states of a group, and how many of an image's parts each of them has at
+ * most. */
 #define ZC_PLANE_NORM_TEAM(groups) ((groups) <= 16 ? 32 : (groups) <= 32 ? 16 : 8)
 enum { ZC_PLANE_NORM_EACH = 8 };
 

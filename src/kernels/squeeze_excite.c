@@ -15,7 +15,8 @@ enum {
     NARROW = 4 * EACH, /* of a slice, at least: two sectors of memory */
     WIDE = BLOCK * EACH,
     CLUSTER = 8,
-    HELD_MOST = 8, /* pixels that a thread keeps */
+    HELD_MOST = 16, /* pixels that a thread keeps, */
+    HELD_OPEN = 8,  /* and where only a run knows how many there are */
     SHARED_MOST = 48 * 1024,
     SHAPES = 4 * 4
 };
@@ -65,7 +66,9 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     int64_t each = zc_ceil_div(zc_ceil_div(p->pixels, parts), lines_of(slice));
     *out = (zc_candidate){.config = {[SLICES] = slices,
                                      [PARTS] = parts,
-                                     [HELD] = p->pixels > 0 && each < HELD_MOST ? each : HELD_MOST},
+                                     [HELD] = p->pixels <= 0     ? HELD_OPEN
+                                              : each < HELD_MOST ? each
+                                                                 : HELD_MOST},
                           .threads = BLOCK,
                           .cluster = (uint32_t)blocks,
                           .us = us_of(p, slice, slices, parts)};

@@ -106,7 +106,7 @@ static bool visit(zc_graph *g, zc_nid id, void *user)
 zc_status zc_pass_opt_pair(zc_pass *p)
 {
     pairing pairs = {.changes = &p->changes};
-    if (!p->options->offered || !zc_pass_has(p, ZC_FAMILY_conv_sm90)) return ZC_OK;
+    if (!zc_pass_has(p, ZC_FAMILY_conv_sm90)) return ZC_OK;
     ZC_TRY(zc_pass_opt_dce(p)); /* what opt_layout left is no use of a value */
     if (!zc_index_init(&pairs.x, p->g)) return zc_fail_nomem(p->diag, "uses", 0);
     zc_status status = zc_each_node(p->g, &p->g->top, visit, &pairs, p->diag);

@@ -47,7 +47,7 @@ struct zc_conv_few {
         for (int i = 0; i < steps; i++) {
             const int step = first + i;
             if (EARLY) zc_constant_load();
-            zc_tensor_load(weights_of(i), &p.b, full(i), zc_sm90_rows::depth(step), col,
+            zc_tensor_load(weights_of(i), zc_sm90_rows::b(p, step), full(i), zc_sm90_rows::depth(p, step), col,
                            zc_sm90_rows::b_item(p, 0, step));
         }
     }

@@ -323,10 +323,14 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
             addends addend;
             const zc_gemm_item item = zc_gemm_batch(p.g, t.item);
             ask(t, warpgroup, thread, moments);
-            if (!LATE) ask_addends(item, t.col, 0, PIPE::PANELS, thread, addend);
+            if (!LATE && !PIPE::SENT) ask_addends(item, t.col, 0, PIPE::PANELS, thread, addend);
             if (!JOINED_LATE) join(moments);
             if (Z_PINGPONG) zc_named_sync(3 + warpgroup, 256);
             this->multiply(at, warpgroup, thread, sum);
+            if constexpr (PIPE::SENT > 0) { // operands arrive under the exchange of sums
+                ask_addends(item, t.col, 0, PIPE::PANELS, thread, addend);
+                if (!this->join_parts(at, warpgroup, thread, sum)) break;
+            }
             if (JOINED_LATE) join(moments);
             if (Z_PINGPONG) {
                 await_tile(at);
@@ -346,17 +350,18 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
 ZC_KERNEL_OF(0, 384)(const __grid_constant__ zc_gemm_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
     const zc_gemm_sm90<zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG,
-                                    (ZC_GEMM_SKIP || Z_FUSED_TILE >= 0), ZC_GEMM_STAGING>>
+                                    (ZC_GEMM_SKIP || Z_FUSED_TILE >= 0), ZC_GEMM_STAGING, false, Z_PARTS>>
         product(p, smem);
+    constexpr int PRODUCER = Z_PARTS > 1 ? 40 : 24, CONSUMER = (504 - PRODUCER) / 2; // registers: a part's steps take some more
     product.begin([&] {
         if (ZC_GEMM_TENSOR_Y) zc_tensor_prefetch(&p.y);
     });
     const int warpgroup = zc_warpgroup();
     if (warpgroup == 0) {
-        zc_registers_drop<24>();
+        zc_registers_drop<PRODUCER>();
         if (zc_warp() == 0 && zc_elect()) product.produce();
     } else {
-        zc_registers_take<240>();
+        zc_registers_take<CONSUMER>();
         product.consume(warpgroup - 1);
     }
     product.end();

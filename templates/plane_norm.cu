@@ -11,10 +11,14 @@
 struct zc_plane_norm {
     static constexpr int THREADS = 512, EACH = 8, OCTETS = Z_CHANNELS / EACH, LINES = THREADS / OCTETS;
     static constexpr int WIDTH = Z_CHANNELS / Z_GROUPS; // of a group
-    static constexpr int TEAM = 8, TEAMS = THREADS / TEAM; // threads that join a group's states
-    static constexpr int AHEAD = 8;                        // pixels that are asked for at once
+    static constexpr int RUN = WIDTH % 8 == 0 ? 8 : WIDTH % 4 == 0 ? 4 : WIDTH % 2 == 0 ? 2 : 1; // of a thread's channels in one group
+    static constexpr int RUNS = EACH / RUN, COLUMNS = Z_CHANNELS / RUN;
+    static constexpr int TEAM = ZC_PLANE_NORM_TEAM(Z_GROUPS), TEAMS = THREADS / TEAM; // threads that join a group's states
+    static constexpr int STATES = (LINES * (WIDTH / RUN) + TEAM - 1) / TEAM;          // each of them, of a part's
+    static constexpr int AHEAD = 8; // pixels that are asked for at once
     typedef zc_vec<Z_X, EACH> vec;
-    struct state {
+    typedef zc_fused_run<Z_S, EACH, false, true, false> row;
+    struct alignas(8) state {
         f32 mean, squares; // the sum of squared differences from it
     };
 
@@ -29,15 +33,19 @@ struct zc_plane_norm {
         line = (int)threadIdx.x / OCTETS;
     }
     ZC_MEMBER i64 place_of(i64 pixel) const { return (image * p.pixels + pixel) * Z_CHANNELS + octet * EACH; }
+    ZC_MEMBER i64 first() const { return line < LINES ? begin + line : end; }
 
-    // work(vector, pixel) of the thread's pixels, in order.
-    template <class F> ZC_MEMBER void walk(F work) const {
-        const Z_X *const x = (const Z_X *)p.x;
-        for (i64 pixel = line < LINES ? begin + line : end; pixel < end; pixel += AHEAD * LINES) {
-            vec v[AHEAD];
+    // The thread's pixels from `pixel` on; behind the end any will do.
+    ZC_MEMBER void ask(i64 pixel, vec (&v)[AHEAD]) const {
 #pragma unroll
-            for (int i = 0; i < AHEAD; i++) // behind the end any will do
-                v[i] = *(const vec *)(x + place_of(pixel + i * LINES < end ? pixel + i * LINES : pixel));
+        for (int i = 0; i < AHEAD; i++)
+            if (pixel < end)
+                v[i] = *(const vec *)((const Z_X *)p.x + place_of(pixel + i * LINES < end ? pixel + i * LINES : pixel));
+    }
+    // work(vector, pixel) of the thread's pixels, in order; v: the first of them, asked for.
+    template <class F> ZC_MEMBER void walk(vec (&v)[AHEAD], F work) const {
+        for (i64 pixel = first(); pixel < end; pixel += AHEAD * LINES) {
+            if (pixel != first()) ask(pixel, v);
 #pragma unroll
             for (int i = 0; i < AHEAD; i++)
                 if (pixel + i * LINES < end) work(v[i], pixel + i * LINES);
@@ -49,22 +57,28 @@ struct zc_plane_norm {
         for (int mask = TEAM / 2; mask; mask >>= 1) v += zc_shfl_xor(v, mask);
         return v;
     }
-    // put(group, elements, state) by one thread for each group, of `count` states by at(group, i) with size(i) elements.
-    template <class A, class N, class P> static ZC_MEMBER void join(int count, A at, N size, P put) {
+    // put(group, elements, state) by one thread for each group, of `count` states by at(group, i) with size(i) elements,
+    // MOST of them at most for each thread of a team.
+    template <int MOST, class A, class N, class P> static ZC_MEMBER void join(int count, A at, N size, P put) {
         const int lane = (int)threadIdx.x % TEAM;
         for (int first = 0; first < Z_GROUPS; first += TEAMS) {
             const int group = first + (int)threadIdx.x / TEAM, own = group < Z_GROUPS ? group : 0;
+            state s[MOST];
             f32 n = 0, sum = 0, squares = 0;
-            for (int i = lane; i < count; i += TEAM) {
-                n += size(i);
-                sum += size(i) * at(own, i).mean;
+#pragma unroll
+            for (int i = 0; i < MOST; i++) s[i] = lane + i * TEAM < count ? at(own, lane + i * TEAM) : state{};
+#pragma unroll
+            for (int i = 0; i < MOST; i++) {
+                const f32 own_size = lane + i * TEAM < count ? size(lane + i * TEAM) : 0;
+                n += own_size;
+                sum += own_size * s[i].mean;
             }
             n = team_sum(n);
             const f32 mean = team_sum(sum) / n;
-            for (int i = lane; i < count; i += TEAM) {
-                const state s = at(own, i);
-                const f32 d = s.mean - mean;
-                if (size(i) > 0) squares += s.squares + size(i) * d * d;
+#pragma unroll
+            for (int i = 0; i < MOST; i++) {
+                const f32 own_size = lane + i * TEAM < count ? size(lane + i * TEAM) : 0, d = s[i].mean - mean;
+                if (own_size > 0) squares += s[i].squares + own_size * d * d;
             }
             squares = team_sum(squares);
             if (lane == 0 && group < Z_GROUPS) put(group, n, state{mean, squares});
@@ -73,98 +87,97 @@ struct zc_plane_norm {
 
     // ---- statistics ----
 
-    // The pixels that a line of threads has.
+    // Elements of each run that a line of threads has.
     ZC_MEMBER f32 size_of(int line) const {
         const i64 n = end - begin - line;
-        return n > 0 ? (f32)((n + LINES - 1) / LINES) : 0;
+        return n > 0 ? (f32)((n + LINES - 1) / LINES * RUN) : 0;
     }
-    // By channel: sums of differences from the thread's first element, which lies within the spread of the others.
-    ZC_MEMBER void channels(state (*lines)[Z_CHANNELS]) const {
-        f32 zero[EACH], sum[EACH], squares[EACH];
+    // By runs of channels: sums of differences from the thread's first element, which lies within the spread of the others.
+    ZC_MEMBER void runs(state (*lines)[COLUMNS]) const {
+        vec v[AHEAD];
+        f32 zero[RUNS], sum[RUNS] = {}, squares[RUNS] = {};
+        ask(first(), v);
 #pragma unroll
-        for (int e = 0; e < EACH; e++) zero[e] = sum[e] = squares[e] = 0;
-        bool first = true;
-        walk([&](const vec &v, i64) {
+        for (int r = 0; r < RUNS; r++) zero[r] = first() < end ? zc_get(v[0].v[r * RUN]) : 0;
+        walk(v, [&](const vec &x, i64) {
 #pragma unroll
             for (int e = 0; e < EACH; e++) {
-                const f32 x = zc_get(v.v[e]);
-                zero[e] = first ? x : zero[e];
-                const f32 d = x - zero[e];
-                sum[e] += d;
-                squares[e] += d * d;
+                const f32 d = zc_get(x.v[e]) - zero[e / RUN];
+                sum[e / RUN] += d;
+                squares[e / RUN] += d * d;
             }
-            first = false;
         });
         if (line >= LINES) return;
         const f32 n = size_of(line), inverse = n > 0 ? 1 / n : 0;
 #pragma unroll
-        for (int e = 0; e < EACH; e++) {
-            const f32 off = sum[e] * inverse, rest = squares[e] - sum[e] * off;
-            lines[line][octet * EACH + e] = state{zero[e] + off, rest < 0 ? 0 : rest};
+        for (int r = 0; r < RUNS; r++) {
+            const f32 off = sum[r] * inverse, rest = squares[r] - sum[r] * off;
+            lines[line][octet * RUNS + r] = state{zero[r] + off, rest < 0 ? 0 : rest};
         }
     }
-    ZC_MEMBER void statistics(state (*lines)[Z_CHANNELS]) const {
-        channels(lines);
+    ZC_MEMBER void statistics(state (*lines)[COLUMNS]) const {
+        constexpr int PER = WIDTH / RUN;
+        runs(lines);
         zc_sync();
-        state *const to = (state *)p.states + (image * p.parts + blockIdx.x) * Z_GROUPS;
-        join(LINES * WIDTH, [&](int group, int i) { return lines[i / WIDTH][group * WIDTH + i % WIDTH]; },
-             [&](int i) { return size_of(i / WIDTH); }, [&](int group, f32, state s) { to[group] = s; });
+        state *const to = (state *)p.states + image * Z_GROUPS * p.parts + blockIdx.x;
+        join<STATES>(LINES * PER, [&](int group, int i) { return lines[i / PER][group * PER + i % PER]; },
+                     [&](int i) { return size_of(i / PER); }, [&](int group, f32, state s) { to[group * p.parts] = s; });
     }
 
     // ---- the result ----
 
     // What became of each group: its mean, and 1 / sqrt(variance + eps) in place of the squares.
-    ZC_MEMBER void groups(state *parts, state *out) const {
-        const state *const from = (const state *)p.states + image * p.parts * Z_GROUPS;
-        const int count = (int)p.parts * Z_GROUPS;
-#pragma unroll 8
-        for (int i = threadIdx.x; i < count; i += THREADS) parts[i] = from[i];
-        zc_sync();
-        join((int)p.parts, [&](int group, int i) { return parts[i * Z_GROUPS + group]; },
-             [&](int i) { return (f32)((i + 1) * p.chunk < p.pixels ? p.chunk : p.pixels - i * p.chunk); },
-             [&](int group, f32 n, state s) { out[group] = state{s.mean, 1 / zx_sqrt(s.squares / (n * WIDTH) + p.eps)}; });
+    ZC_MEMBER void groups(state *out) const {
+        const state *const from = (const state *)p.states + image * Z_GROUPS * p.parts;
+        join<ZC_PLANE_NORM_EACH>(
+            (int)p.parts, [&](int group, int i) { return from[group * p.parts + i]; },
+            [&](int i) { return (f32)((i + 1) * p.chunk < p.pixels ? p.chunk : p.pixels - i * p.chunk) * WIDTH; },
+            [&](int group, f32 n, state s) { out[group] = state{s.mean, 1 / zx_sqrt(s.squares / n + p.eps)}; });
         zc_sync();
     }
-    ZC_MEMBER void result(const state *group) const {
+    ZC_MEMBER void result(state *group) const {
+        vec v[AHEAD];
         f32 mean[EACH], scale[EACH], bias[EACH];
+        ask(first(), v);
+        row gamma, beta;
+        gamma.load(p.scale, 0, octet * EACH, Z_CHANNELS, 0);
+        beta.load(p.bias, 0, octet * EACH, Z_CHANNELS, 0);
+        groups(group);
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
-            const int channel = octet * EACH + e;
-            const state s = group[channel / WIDTH];
+            const state s = group[(octet * EACH + e) / WIDTH];
             mean[e] = s.mean;
-            scale[e] = s.squares * (f32)zc_get(((const Z_S *)p.scale)[channel]);
-            bias[e] = zc_get(((const Z_S *)p.bias)[channel]);
+            scale[e] = s.squares * (f32)gamma.get(e);
+            bias[e] = beta.get(e);
         }
-        walk([&](const vec &x, i64 pixel) {
-            f32 v[EACH];
+        walk(v, [&](const vec &x, i64 pixel) {
+            f32 y[EACH];
             vec out;
             zc_fused_cells<EACH> cells;
             cells.load(p.fused, image * p.pixels + pixel, octet * EACH, Z_CHANNELS);
 #pragma unroll
             for (int e = 0; e < EACH; e++) {
-                v[e] = (zc_get(x.v[e]) - mean[e]) * scale[e] + bias[e];
+                y[e] = (zc_get(x.v[e]) - mean[e]) * scale[e] + bias[e];
 #ifdef Z_SILU
-                v[e] = v[e] / (1 + zx_exp(-v[e]));
+                y[e] = y[e] / (1 + zx_exp(-y[e]));
 #endif
             }
-            cells.apply(v);
+            cells.apply(y);
 #pragma unroll
-            for (int e = 0; e < EACH; e++) out.v[e] = zc_put<Z_X>(v[e]);
+            for (int e = 0; e < EACH; e++) out.v[e] = zc_put<Z_X>(y[e]);
             *(vec *)((Z_X *)p.y + place_of(pixel)) = out;
         });
     }
 };
 
 ZC_KERNEL_OF(0, 512)(const __grid_constant__ zc_plane_norm_params p) {
-    __shared__ zc_plane_norm::state lines[zc_plane_norm::LINES][Z_CHANNELS];
+    __shared__ zc_plane_norm::state lines[zc_plane_norm::LINES][zc_plane_norm::COLUMNS];
     zc_begin();
     zc_plane_norm(p, p.chunk).statistics(lines);
 }
 
 ZC_KERNEL_OF(1, 512)(const __grid_constant__ zc_plane_norm_params p) {
-    __shared__ zc_plane_norm::state parts[ZC_PLANE_NORM_STATES], group[Z_GROUPS];
+    __shared__ zc_plane_norm::state group[Z_GROUPS];
     zc_begin();
-    const zc_plane_norm block(p, p.chunk_of_result);
-    block.groups(parts, group);
-    block.result(group);
+    zc_plane_norm(p, p.chunk_of_result).result(group);
 }

@@ -114,6 +114,25 @@ zc_status zc_k_ConvImage(zc_kctx *k)
     return inner_nchw(k, ZC_OP_Conv, &attrs, k->nin, in, zc_k_Conv, NULL, false);
 }
 
+/* The sum of z's convolution and x's, whose result takes it as a residual. */
+zc_status zc_k_ConvPair(zc_kctx *k)
+{
+    const zc_attrs_Conv first = zc_nchw_conv_first(ZC_ATTRS(k, ConvPair));
+    const zc_attrs_Conv second = zc_nchw_conv_second(ZC_ATTRS(k, ConvPair));
+    const zc_tensor *bias = zc_input(k, ZC_IN_ConvPair_bias);
+    zc_tensor in[3], sum = k->out[0];
+    zc_kctx other = *k;
+    ZC_TRY(room(k, &sum));
+    other.out = &sum;
+    ZC_TRY(turned(k, &k->in[ZC_IN_ConvPair_z], &in[0]));
+    ZC_TRY(turned(k, &k->in[ZC_IN_ConvPair_v], &in[1]));
+    ZC_TRY(inner_nchw(&other, ZC_OP_Conv, &second, 2, in, zc_k_Conv, NULL, false));
+    ZC_TRY(turned(k, &k->in[ZC_IN_ConvPair_x], &in[0]));
+    ZC_TRY(turned(k, &k->in[ZC_IN_ConvPair_w], &in[1]));
+    if (bias) in[2] = *bias;
+    return inner_nchw(k, ZC_OP_Conv, &first, bias ? 3 : 2, in, zc_k_Conv, &sum, false);
+}
+
 zc_status zc_k_MaxPoolNhwc(zc_kctx *k)
 {
     zc_attrs_MaxPool attrs = zc_nchw_max_pool(ZC_ATTRS(k, MaxPoolNhwc));

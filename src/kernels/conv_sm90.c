@@ -53,31 +53,49 @@ static bool in_pieces(int64_t channels)
     return channels > 0 && channels % PIECE == 0;
 }
 
-static zc_matmul_form form_of(const zc_attrs_ConvNhwc *at, bool bias)
+static zc_matmul_form form_of(const char *activation, int bias)
 {
     return (zc_matmul_form){.a = 0,
                             .b = 1,
-                            .c = bias ? 2 : -1,
+                            .c = bias,
                             .a_along_k = true,
                             .b_along_k = true,
                             .flat = true,
                             .alpha = 1,
                             .beta = 1,
-                            .activation = *at->activation ? at->activation : NULL};
+                            .activation = *activation ? activation : NULL};
 }
 
-/* Why its types or operands are not taken; NULL: they are. */
-static const char *not_these(const zc_gen *g, const zc_attrs_ConvNhwc *at)
+static int bias_of(zc_op op)
 {
-    zc_dtype dtype = zc_gen_out_type(g, 0), bias = zc_gen_in_type(g, 2);
-    if (zc_gen_in_type(g, 1) != dtype || (bias != ZC_NONE && bias != dtype))
-        return "weights or bias of another type";
+    return op == ZC_OP_ConvPair ? ZC_IN_ConvPair_bias : ZC_IN_ConvNhwc_bias;
+}
+
+static const char *activation_of(zc_op op, const void *attrs)
+{
+    return op == ZC_OP_ConvPair ? "" : ((const zc_attrs_ConvNhwc *)attrs)->activation;
+}
+
+/* Why it is none of these convolutions; NULL: it is one. */
+static const char *not_plain(const zc_gen *g)
+{
+    const zc_attrs_ConvNhwc *at = ZC_ATTRS(g, ConvNhwc);
+    if (g->step->op == ZC_OP_ConvPair) return NULL;
     if (at->group != 1) return "groups";
     if (!at->taps_first) return "weights whose channels do not lie side by side";
     if (zc_gen_in_type(g, 3) != ZC_NONE) return "a residual before the activation";
-    if (!zc_gen_static(zc_gen_in(g, 1))) return "weights whose shape only a run knows";
     if (*at->activation && strcmp(at->activation, "Relu") != 0) return "its activation";
     return NULL;
+}
+
+/* Why its types or operands are not taken; NULL: they are. */
+static const char *not_these(const zc_gen *g)
+{
+    zc_dtype dtype = zc_gen_out_type(g, 0), bias = zc_gen_in_type(g, bias_of(g->step->op));
+    if (zc_gen_in_type(g, 1) != dtype || (bias != ZC_NONE && bias != dtype))
+        return "weights or bias of another type";
+    if (!zc_gen_static(zc_gen_in(g, 1))) return "weights whose shape only a run knows";
+    return not_plain(g);
 }
 
 /* Pixels of the result: the most of the range that is asked for. */
@@ -98,25 +116,42 @@ static void put_patches(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w,
     zc_gen_define(g, "BLOCKS", "%d", (int)blocks);
 }
 
+/* Steps of the second pair of operands, if there is one, which the header then has; -1: not taken.
+ */
+static int64_t second_steps(zc_gen *g)
+{
+    if (g->step->op != ZC_OP_ConvPair) return 0;
+    const zc_attrs_ConvPair *at = ZC_ATTRS(g, ConvPair);
+    const zc_pvalue *v = zc_gen_in(g, ZC_IN_ConvPair_v);
+    zc_window_attrs a = {.strides = at->second_strides};
+    if (!zc_gen_static(v) || !in_pieces(v->dims[3].k) || !window_fits(&a, (int64_t[]){1, 1}))
+        return -1;
+    int64_t blocks = zc_ceil_div(v->dims[3].k, ZC_SM90_DEPTH);
+    zc_gen_define(g, "PAIR", "%d", (int)blocks);
+    for (int i = 0; i < 2; i++)
+        zc_gen_define(g, i ? "PAIR_STRIDE2" : "PAIR_STRIDE1", "%d", (int)zc_window_stride(&a, i));
+    return blocks;
+}
+
 /* Both families: the sizes; may decline. */
 static zc_status sizes_of(zc_gen *g, zc_sm90_problem *p)
 {
-    const zc_attrs_ConvNhwc *at = ZC_ATTRS(g, ConvNhwc);
-    const char *why = not_these(g, at);
+    const char *why = not_these(g);
     if (why) return zc_gen_decline(g, "%s", why);
     zc_window_attrs a;
     zc_tensor w;
     int64_t group;
-    zc_window_attrs_of(g->step->op, at, &a, &group);
+    zc_window_attrs_of(g->step->op, g->attrs, &a, &group);
     zc_gen_tensor(zc_gen_in(g, 1), &w);
     if (!in_pieces(w.dims[0]) || !in_pieces(w.dims[3]))
         return zc_gen_decline(g, "channels that are no multiple of %d", PIECE);
     if (!window_fits(&a, w.dims + 1))
         return zc_gen_decline(g, "windows that the copy engine cannot gather");
-    int64_t blocks = zc_ceil_div(w.dims[3], ZC_SM90_DEPTH);
+    int64_t blocks = zc_ceil_div(w.dims[3], ZC_SM90_DEPTH), second = second_steps(g);
+    if (second < 0) return zc_gen_decline(g, "the second pair of operands");
     *p = (zc_sm90_problem){.m = pixels_of(g),
                            .n = w.dims[0],
-                           .steps = w.dims[1] * w.dims[2] * blocks,
+                           .steps = w.dims[1] * w.dims[2] * blocks + second,
                            .items = 1,
                            .sm_count = g->sm_count,
                            .fused_tile = zc_gen_epilogue_tile(g)};
@@ -127,9 +162,13 @@ static zc_status sizes_of(zc_gen *g, zc_sm90_problem *p)
 /* Both families: the rest of the header. */
 static zc_status put_spec(zc_gen *g)
 {
-    zc_matmul_form form = form_of(ZC_ATTRS(g, ConvNhwc), zc_gen_in_type(g, 2) != ZC_NONE);
+    const zc_op op = g->step->op;
+    int bias = zc_gen_in_type(g, bias_of(op)) != ZC_NONE ? bias_of(op) : -1;
+    zc_matmul_form form = form_of(activation_of(op, g->attrs), bias);
     zc_gen_define(g, "WGMMA", "%s", zc_gen_out_type(g, 0) == ZC_F16 ? "F16" : "BF16");
-    if (zc_gen_in(g, 1)->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
+    if (zc_gen_in(g, 1)->kind == ZC_P_CONST &&
+        (op != ZC_OP_ConvPair || zc_gen_in(g, ZC_IN_ConvPair_v)->kind == ZC_P_CONST))
+        zc_gen_define(g, "B_CONSTANT", "1");
     ZC_TRY(zc_gen_matmul_spec(g, &form));
     zc_gen_epilogue_cells(g);
     return ZC_OK;
@@ -220,10 +259,9 @@ zc_status zc_gen_conv_few_sm90(zc_gen *g)
 /* ---- the launch ---- */
 
 /* Patches of x, or its pixels as rows. */
-static zc_tensor_box patches_of(const zc_launch *l, const zc_window *w, bool product,
+static zc_tensor_box patches_of(const zc_tensor *x, const zc_window *w, bool product,
                                 int64_t pixels, int tile)
 {
-    const zc_tensor *x = &l->in[0];
     int64_t channels = x->dims[3];
     zc_tensor_box b = zc_sm90_box(x->data, x->dtype, channels, pixels, 1, channels, 0);
     b.box[1] = (uint32_t)tile;
@@ -244,6 +282,25 @@ static zc_tensor_box patches_of(const zc_launch *l, const zc_window *w, bool pro
     return b;
 }
 
+/* The same of the second pair, whose windows are points. */
+static zc_status put_second_maps(zc_launch *l, int pixels, int channels,
+                                 struct zc_gemm_sm90_params *p)
+{
+    const zc_tensor *z = &l->in[ZC_IN_ConvPair_z], *v = &l->in[ZC_IN_ConvPair_v];
+    const zc_attrs_ConvPair *at = ZC_ATTRS(l, ConvPair);
+    zc_window_attrs a = {.strides = at->second_strides};
+    zc_window w = {.kernel = {1, 1}, .dilation = {1, 1}};
+    for (int i = 0; i < 2; i++) {
+        w.in[i] = z->dims[1 + i];
+        w.stride[i] = zc_window_stride(&a, i);
+    }
+    zc_tensor_box x = patches_of(z, &w, false, p->g.m, pixels);
+    zc_tensor_box b = zc_sm90_box(v->data, v->dtype, v->dims[3], p->g.n, 1, v->dims[3], 0);
+    b.box[1] = (uint32_t)channels;
+    ZC_TRY(zc_launch_tensor_map(l, &x, &p->second_a));
+    return zc_launch_tensor_map(l, &b, &p->second_b);
+}
+
 /* Maps of patches and weights, of which a tile has so many lines. */
 static zc_status put_maps(zc_launch *l, const zc_window *w, int pixels, int channels,
                           struct zc_gemm_sm90_params *p)
@@ -253,12 +310,13 @@ static zc_status put_maps(zc_launch *l, const zc_window *w, int pixels, int chan
     zc_window_attrs_of(l->op, l->attrs, &a, &group);
     const zc_tensor *weights = &l->in[1];
     int64_t depth = weights->dims[3], taps = w->kernel[0] * w->kernel[1];
-    zc_tensor_box x = patches_of(l, w, is_product(&a, w->kernel), p->g.m, pixels);
+    zc_tensor_box x = patches_of(&l->in[0], w, is_product(&a, w->kernel), p->g.m, pixels);
     zc_tensor_box b =
         zc_sm90_box(weights->data, weights->dtype, depth, p->g.n, taps, taps * depth, depth);
     b.box[1] = (uint32_t)channels;
     ZC_TRY(zc_launch_tensor_map(l, &x, &p->a));
-    return zc_launch_tensor_map(l, &b, &p->b);
+    ZC_TRY(zc_launch_tensor_map(l, &b, &p->b));
+    return l->op == ZC_OP_ConvPair ? put_second_maps(l, pixels, channels, p) : ZC_OK;
 }
 
 static zc_status check(zc_launch *l)
@@ -266,7 +324,8 @@ static zc_status check(zc_launch *l)
     const zc_tensor *x = &l->in[0], *w = &l->in[1], *y = &l->out[0];
     bool fits = x->rank == 4 && w->rank == 4 && y->rank == 4 && x->dims[0] == y->dims[0] &&
                 x->dims[3] == w->dims[3] && y->dims[3] == w->dims[0] &&
-                (!zc_launch_has(l, 2) || zc_tensor_numel(&l->in[2]) == w->dims[0]);
+                (!zc_launch_has(l, bias_of(l->op)) ||
+                 zc_tensor_numel(&l->in[bias_of(l->op)]) == w->dims[0]);
     char t[128], u[128];
     if (fits) return ZC_OK;
     return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
@@ -287,7 +346,7 @@ static zc_status fill(zc_launch *l, zc_window *window, struct zc_gemm_sm90_param
     zc_window_resolve(&a, 2, x->dims + 1, y->dims + 1, w->dims + 1, window);
     ZC_TRY(zc_launch_window(l, window, &p->window));
     p->g.y = y->data;
-    p->g.c = zc_launch_in(l, 2);
+    p->g.c = zc_launch_in(l, bias_of(l->op));
     p->g.c_col = 1;
     p->g.alpha = p->g.beta = 1;
     p->g.m = zc_dims_span(y->dims, 0, 3);

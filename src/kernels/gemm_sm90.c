@@ -11,14 +11,16 @@ const char *const zc_config_gemm_sm90[] = {ZC_SM90_CONFIG};
 
 /* ---- the choice ---- */
 
+/* parts: of the summed axis, which the blocks of a cluster share. */
 typedef struct shape {
-    int tile_m, tile_n, cluster, pingpong;
+    int tile_m, tile_n, cluster, pingpong, parts;
 } shape;
 
 static const shape shapes[] = {
-    {128, 256, 1, 0}, {128, 256, 2, 0}, {256, 128, 1, 0}, {256, 128, 2, 0}, {128, 192, 1, 0},
-    {128, 192, 2, 0}, {128, 128, 1, 1}, {128, 128, 2, 1}, {128, 128, 1, 0}, {128, 64, 1, 0},
-    {256, 64, 1, 0},  {128, 64, 1, 1},  {128, 192, 1, 1}, {128, 192, 2, 1},
+    {128, 256, 1, 0, 1}, {128, 256, 2, 0, 1}, {256, 128, 1, 0, 1}, {256, 128, 2, 0, 1},
+    {128, 192, 1, 0, 1}, {128, 192, 2, 0, 1}, {128, 128, 1, 1, 1}, {128, 128, 2, 1, 1},
+    {128, 128, 1, 0, 1}, {128, 64, 1, 0, 1},  {256, 64, 1, 0, 1},  {128, 64, 1, 1, 1},
+    {128, 192, 1, 1, 1}, {128, 192, 2, 1, 1}, {128, 128, 1, 0, 2},
 };
 
 typedef zc_sm90_problem problem;
@@ -30,6 +32,7 @@ static uint32_t smem_of(const problem *p, const shape *s, int stages)
 {
     int sums = (s->pingpong ? 2 : 1) * (s->tile_m + s->tile_n) * (int)sizeof(uint32_t);
     int results = p->norm ? 0 : p->bytes ? sums : p->piece ? ZC_SM90_LAID : ZC_SM90_RESULTS;
+    if (s->parts > 1) results += 64 * s->tile_n * (int)sizeof(float) + 8;
     return (uint32_t)(stages * ((s->tile_m + s->tile_n) * ZC_SM90_LINE + 16) + results);
 }
 
@@ -41,17 +44,25 @@ static uint32_t smem_of(const problem *p, const shape *s, int stages)
  * more in all that was measured. */
 static double cost(const problem *p, const shape *s)
 {
-    const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, fill = 1000, pair = 64;
+    const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, fill = 1000, pair = 64, join = 1500;
     const double finish = p->piece ? 12 : 24;
-    int64_t tiles =
-        zc_ceil_div(p->m, s->tile_m * s->cluster) * zc_ceil_div(p->n, s->tile_n) * p->items;
+    int64_t tiles = zc_ceil_div(p->m, s->tile_m * s->cluster) * zc_ceil_div(p->n, s->tile_n) *
+                    p->items * s->parts;
     int64_t waves = zc_ceil_div(tiles, p->sm_count / s->cluster);
     double area = (double)s->tile_m * s->tile_n;
     double products = area * ZC_SM90_DEPTH / per_cycle;
     double loads = (s->tile_m + (double)s->tile_n / s->cluster) * ZC_SM90_LINE / l2;
     double results = area / finish * (s->pingpong && waves > 1 ? 0.25 : 1);
     double step = (products > loads ? products : loads) + (s->cluster > 1 ? pair : 0);
-    return ((double)waves * ((double)p->steps * step + results) + fill) / clock;
+    double steps = (double)zc_ceil_div(p->steps, s->parts);
+    if (s->parts > 1) results += join;
+    return ((double)waves * (steps * step + results) + fill) / clock;
+}
+
+/* Blocks that share the summed axis of tiles whose results the copy engine stores. */
+static bool shares(const problem *p, const shape *s)
+{
+    return p->untried && p->steps >= s->parts && !p->norm && !p->moments && !p->bytes && !p->piece;
 }
 
 static bool candidate_of(const void *of, int number, zc_candidate *out)
@@ -59,6 +70,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     const problem *p = of;
     const shape *s = &shapes[number];
     if (p->moments && s->pingpong && s->tile_m * s->tile_n > MOMENTS_MOST) return false;
+    if (s->parts > 1 && !shares(p, s)) return false;
     int stages = zc_sm90_stages(s->tile_m, s->tile_n, smem_of(p, s, 0));
     *out = (zc_candidate){.config = {[ZC_SM90_TILE_M] = s->tile_m,
                                      [ZC_SM90_TILE_N] = s->tile_n,
@@ -66,13 +78,15 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
                                      [ZC_SM90_CLUSTER] = s->cluster,
                                      [ZC_SM90_PINGPONG] = s->pingpong,
                                      [ZC_SM90_RASTER] = 8,
-                                     [ZC_SM90_FUSED_TILE] = p->fused_tile},
+                                     [ZC_SM90_FUSED_TILE] = p->fused_tile,
+                                     [ZC_SM90_PARTS] = s->parts},
                           .threads = ZC_SM90_THREADS,
                           .smem = smem_of(p, s, stages),
-                          .cluster = (uint32_t)s->cluster,
+                          .cluster = (uint32_t)(s->cluster * s->parts),
                           .us = cost(p, s)};
-    zc_snprintf(out->name, sizeof out->name, "%dx%d%s%s", s->tile_m, s->tile_n,
-                s->cluster > 1 ? " in pairs" : "", s->pingpong ? " in turn" : "");
+    zc_snprintf(out->name, sizeof out->name, "%dx%d%s%s%s", s->tile_m, s->tile_n,
+                s->cluster > 1 ? " in pairs" : "", s->pingpong ? " in turn" : "",
+                s->parts > 1 ? " in parts" : "");
     return true;
 }
 
@@ -83,8 +97,10 @@ double zc_sm90_us(const zc_sm90_problem *p)
 
 zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p)
 {
+    problem with = *p;
+    with.untried = g->candidate || g->regardless;
     zc_gen_tensor_cores(g, "wgmma", zc_gen_in_type(g, 0));
-    ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, p, ZC_COUNTOF(shapes)));
+    ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &with, ZC_COUNTOF(shapes)));
     if (!g->declined[0]) zc_gen_define(g, "WHOLE", "%d", p->n % g->config[ZC_SM90_TILE_N] == 0);
     return ZC_OK;
 }
@@ -137,15 +153,16 @@ zc_status zc_sm90_grid(zc_launch *l, const struct zc_gemm_sm90_params *p, zc_dim
 {
     const int64_t *config = l->kernel->config;
     int64_t rows = config[ZC_SM90_TILE_M];
-    int64_t cluster = config[ZC_SM90_CLUSTER], most = l->sm_count / cluster, tiles;
+    int64_t cluster = config[ZC_SM90_CLUSTER], parts = config[ZC_SM90_PARTS];
+    int64_t most = l->sm_count / cluster, tiles;
     if (p->g.m > INT32_MAX ||
         !zc_mul_i64(zc_ceil_div(p->g.m, rows * cluster),
                     zc_ceil_div(p->g.n, config[ZC_SM90_TILE_N]), &tiles) ||
-        !zc_mul_i64(tiles, p->items, &tiles) || tiles > INT32_MAX)
+        !zc_mul_i64(tiles, p->items, &tiles) || tiles > INT32_MAX / parts)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld x %lld)",
                        (long long)p->g.m, (long long)p->g.n);
-    int64_t clusters = tiles < most ? tiles : most;
-    *grid = (zc_dim3){(uint32_t)((clusters ? clusters : 1) * cluster), 1, 1};
+    int64_t clusters = tiles < most || parts > 1 ? tiles : most;
+    *grid = (zc_dim3){(uint32_t)((clusters ? clusters : 1) * cluster * parts), 1, 1};
     return ZC_OK;
 }
 

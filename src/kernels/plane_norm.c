@@ -5,7 +5,7 @@
 #include "kernels/gen.h"
 #include "kernels/launch.h"
 
-enum { BLOCK = 512, EACH = 8, STATE = 8 };
+enum { BLOCK = 512, EACH = 8, STATE = 8, GROUPS = 512 };
 
 /* ---- the specialisation ---- */
 
@@ -19,7 +19,7 @@ static const char *not_these(const zc_gen *g, const zc_attrs_MsGroupNorm *a)
     if (!a->channels_last) return "channels first";
     if (channels <= 0 || channels % EACH || channels > BLOCK * EACH)
         return "channels that are no multiple of 8, or too many";
-    if (a->groups <= 0 || channels % a->groups || a->groups > ZC_PLANE_NORM_STATES / EACH)
+    if (a->groups <= 0 || channels % a->groups || a->groups > GROUPS)
         return "groups that do not divide them, or too many";
     return NULL;
 }
@@ -82,7 +82,8 @@ zc_status zc_launch_plane_norm(zc_launch *l)
     ZC_TRY(check(l, channels));
     if (zc_tensor_numel(x) == 0) return ZC_OK;
     ZC_TRY(zc_launch_epilogue(l, &p.fused));
-    p.parts = parts_of(l, p.pixels, 4, ZC_PLANE_NORM_STATES / a->groups, &p.chunk);
+    const int64_t most = ZC_PLANE_NORM_TEAM(a->groups) * ZC_PLANE_NORM_EACH;
+    p.parts = parts_of(l, p.pixels, 4, most, &p.chunk);
     int64_t blocks = parts_of(l, p.pixels, 2, INT32_MAX, &p.chunk_of_result);
     if (!zc_mul_size((size_t)(images * p.parts), (size_t)a->groups * STATE, &bytes))
         return zc_fail_nomem(l->diag, "statistics", 0);

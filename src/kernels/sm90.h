@@ -26,10 +26,11 @@ enum {
     ZC_SM90_CLUSTER,
     ZC_SM90_PINGPONG,
     ZC_SM90_RASTER,
-    ZC_SM90_FUSED_TILE
+    ZC_SM90_FUSED_TILE,
+    ZC_SM90_PARTS
 };
 #define ZC_SM90_CONFIG                                                                             \
-    "tile_m", "tile_n", "stages", "cluster", "pingpong", "raster", "fused_tile", NULL
+    "tile_m", "tile_n", "stages", "cluster", "pingpong", "raster", "fused_tile", "parts", NULL
 
 typedef struct zc_sm90_problem {
     int64_t m, n, steps, items; /* steps of the summed axis */
@@ -38,6 +39,7 @@ typedef struct zc_sm90_problem {
     int piece;      /* zc_sm90_piece of the result */
     bool norm;
     bool moments; /* of rows are applied or made */
+    bool untried; /* also configurations that have not run on a GPU */
     bool bytes;   /* 8-bit integers: sums of lines lie in shared memory, threads store results */
 } zc_sm90_problem;
 

@@ -118,6 +118,12 @@ bool zc_window_attrs_of(zc_op op, const void *attrs, zc_window_attrs *a, int64_t
     }
         POOL_OPS(X)
 #undef X
+    case ZC_OP_ConvPair: {
+        const zc_attrs_ConvPair *at = attrs;
+        *a = ZC_WINDOW_ATTRS(at);
+        a->auto_pad = at->auto_pad;
+        return true;
+    }
     case ZC_OP_DeformConv: {
         const zc_attrs_DeformConv *at = attrs;
         *a = ZC_WINDOW_ATTRS(at);

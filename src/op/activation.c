@@ -26,3 +26,13 @@ void zc_activation_attrs(zc_op op, const float *params, int n, void *attrs)
             *(float *)zc_attr_at(info, attrs, i) = params[used++];
     }
 }
+
+int zc_activation_params(zc_op op, const void *attrs, float out[ZC_ACTIVATION_PARAMS])
+{
+    const zc_op_info *info = zc_op_get(op);
+    int n = 0;
+    for (int i = 0; i < info->field_count && n < ZC_ACTIVATION_PARAMS; i++)
+        if (info->fields[i].kind == ZC_ATTR_FLOAT)
+            out[n++] = *(const float *)((const char *)attrs + info->fields[i].offset);
+    return n;
+}

@@ -5,6 +5,8 @@
 
 #include "op/infer.h"
 
+enum { ZC_ACTIVATION_PARAMS = 2 }; /* of one operation, at most */
+
 /* ZC_OP_NONE for NULL and ""; an error of the node for a name that cannot be an activation. */
 zc_status zc_infer_activation(zc_infer *f, const char *name);
 
@@ -14,5 +16,8 @@ zc_op zc_activation_find(const char *name);
 /* Fills attrs (zc_op_get(op)->attrs_size bytes): the defaults, then params[] into its float
  * attributes in table order. */
 void zc_activation_attrs(zc_op op, const float *params, int n, void *attrs);
+
+/* The parameters that say the same: its float attributes into out[], as many as it returns. */
+int zc_activation_params(zc_op op, const void *attrs, float out[ZC_ACTIVATION_PARAMS]);
 
 #endif

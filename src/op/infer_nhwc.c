@@ -1,4 +1,5 @@
-#include "op/infer.h"
+#include "op/activation.h"
+#include "op/infer_common.h"
 #include "op/nhwc.h"
 
 static zc_type nchw(const zc_type *t)
@@ -69,6 +70,36 @@ zc_status zc_infer_conv_image(zc_infer *f)
     return by_nchw(f, ZC_OP_Conv, &attrs, f->nin, in, zc_infer_conv);
 }
 
+/* Operands i, j and bias as those of a channels-first convolution. */
+static zc_status conv_of(zc_infer *f, const zc_attrs_Conv *attrs, int i, int j, int bias)
+{
+    const int from[] = {i, j, bias};
+    zc_operand in[3] = {{.vals = {.n = -1}}, {.vals = {.n = -1}}, {.vals = {.n = -1}}};
+    int nin = zc_in_present(f, bias) ? 3 : 2;
+    for (int n = 0; n < nin; n++) in[n] = f->in[from[n]];
+    for (int n = 0; n < 2; n++) {
+        ZC_TRY(zc_infer_need_rank(f, from[n], 4, 4));
+        in[n].type = nchw(zc_in(f, from[n]));
+    }
+    return by_nchw(f, ZC_OP_Conv, attrs, nin, in, zc_infer_conv);
+}
+
+zc_status zc_infer_conv_pair(zc_infer *f)
+{
+    const zc_attrs_Conv first = zc_nchw_conv_first(ZC_ATTRS(f, ConvPair));
+    const zc_attrs_Conv second = zc_nchw_conv_second(ZC_ATTRS(f, ConvPair));
+    ZC_TRY(conv_of(f, &second, ZC_IN_ConvPair_z, ZC_IN_ConvPair_v, ZC_IN_ConvPair_bias));
+    const zc_type other = f->out[0].type;
+    for (int d = 1; d < 3; d++)
+        if (!zc_dim_is(zc_in(f, ZC_IN_ConvPair_v)->dims[d], 1))
+            return zc_infer_fail(f, "the second convolution's windows are not points");
+    ZC_TRY(conv_of(f, &first, ZC_IN_ConvPair_x, ZC_IN_ConvPair_w, ZC_IN_ConvPair_bias));
+    for (int d = 0; d < 4; d++)
+        ZC_TRY(zc_infer_same(f, other.dims[d], f->out[0].type.dims[d],
+                             "dimensions of both convolutions"));
+    return ZC_OK;
+}
+
 zc_status zc_infer_max_pool_nhwc(zc_infer *f)
 {
     zc_attrs_MaxPool attrs = zc_nchw_max_pool(ZC_ATTRS(f, MaxPoolNhwc));
@@ -76,4 +107,21 @@ zc_status zc_infer_max_pool_nhwc(zc_infer *f)
     zc_operand in = f->in[0];
     in.type = nchw(zc_in(f, 0));
     return by_nchw(f, ZC_OP_MaxPool, &attrs, 1, &in, zc_infer_max_pool);
+}
+
+zc_status zc_infer_squeeze_excite(zc_infer *f)
+{
+    const zc_attrs_SqueezeExcite *a = ZC_ATTRS(f, SqueezeExcite);
+    const zc_type *x = zc_in(f, 0), *w = zc_in(f, ZC_IN_SqueezeExcite_w1);
+    ZC_TRY(zc_infer_need_rank(f, 0, 3, ZC_MAX_RANK));
+    ZC_TRY(zc_infer_need_rank(f, ZC_IN_SqueezeExcite_w1, 2, 2));
+    zc_dim hidden = w->dims[0], channels = x->dims[x->rank - 1];
+    const zc_dim matrix[] = {hidden, channels};
+    ZC_TRY(zc_infer_same(f, w->dims[1], channels, "columns of w1 and channels"));
+    ZC_TRY(zc_infer_need_shape(f, ZC_IN_SqueezeExcite_w2, 2, matrix, "w2"));
+    ZC_TRY(zc_infer_need_shape(f, ZC_IN_SqueezeExcite_bias1, 1, &hidden, "bias1"));
+    ZC_TRY(zc_infer_need_shape(f, ZC_IN_SqueezeExcite_bias2, 1, &channels, "bias2"));
+    ZC_TRY(zc_infer_activation(f, a->activation));
+    ZC_TRY(zc_infer_activation(f, a->gate));
+    return zc_infer_same0(f);
 }

@@ -21,6 +21,22 @@ static inline zc_attrs_Conv zc_nchw_conv_image(const zc_attrs_ConvImage *a)
     return (zc_attrs_Conv)ZC_NCHW_CONV(a);
 }
 
+/* The two convolutions of ConvPair: of x and w, of z and v. */
+static inline zc_attrs_Conv zc_nchw_conv_first(const zc_attrs_ConvPair *a)
+{
+    return (zc_attrs_Conv){.auto_pad = a->auto_pad,
+                           .dilations = a->dilations,
+                           .group = 1,
+                           .kernel_shape = a->kernel_shape,
+                           .pads = a->pads,
+                           .strides = a->strides};
+}
+
+static inline zc_attrs_Conv zc_nchw_conv_second(const zc_attrs_ConvPair *a)
+{
+    return (zc_attrs_Conv){.auto_pad = "NOTSET", .group = 1, .strides = a->second_strides};
+}
+
 /* What the kernels of ConvImage take: w is [OC,KH,KW,C]. */
 static inline bool zc_conv_image_fits(const zc_attrs_Conv *a, const zc_tensor *w)
 {

@@ -51,6 +51,12 @@ static double convolution(const step *s)
                : 2 * elements(&s->out[0]) * elements(w) / (double)w->dims[0];
 }
 
+static double pair_of_convolutions(const step *s)
+{
+    const zc_tensor *v = &s->in[ZC_IN_ConvPair_v];
+    return convolution(s) + (v->rank == 4 ? 2 * elements(&s->out[0]) * (double)v->dims[3] : 0);
+}
+
 /* Each element of x goes to as many of the result as a channel has weights. */
 static double transposed_convolution(const step *s)
 {
@@ -118,6 +124,7 @@ static const struct {
     {ZC_OP_FusedConv, convolution},
     {ZC_OP_ConvNhwc, convolution},
     {ZC_OP_ConvImage, convolution},
+    {ZC_OP_ConvPair, pair_of_convolutions},
     {ZC_OP_ConvTranspose, transposed_convolution},
     {ZC_OP_Attention, attention},
     {ZC_OP_RNN, recurrent},

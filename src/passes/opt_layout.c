@@ -180,22 +180,9 @@ static bool is_conv(const layout *l, const zc_node *n)
 /* The constant's elements in channels-last order; 0: no memory. */
 static zc_vid turned_const(layout *l, zc_vid v)
 {
-    const zc_value *from = zc_val(l->g, v);
-    const zc_tensor *w = from->data;
-    zc_type type = permuted(&from->type, to_last);
-    if (!w->data) return zc_graph_hollow(l->g, from->name, &type);
-    int64_t n = zc_tensor_numel(w), taps = w->dims[2] * w->dims[3], channels = w->dims[1];
-    const uint16_t *x = w->data;
-    uint16_t *y = zc_calloc((size_t)n, sizeof *y);
-    zc_tensor t = *w;
-    if (!y) return 0;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t row = i / taps, tap = i - row * taps, line = row / channels;
-        y[(line * taps + tap) * channels + row - line * channels] = x[i];
-    }
-    for (int d = 0; d < 4; d++) t.dims[d] = w->dims[to_last[d]];
-    t.data = y;
-    zc_vid made = zc_graph_const(l->g, from->name, &t, true);
+    const zc_tensor *w = zc_val(l->g, v)->data;
+    zc_type type = permuted(&zc_val(l->g, v)->type, to_last);
+    zc_vid made = zc_transposed_const(l->g, v, w->dims[1], w->dims[2] * w->dims[3], &type);
     return made && make_room(l) ? made : 0;
 }
 

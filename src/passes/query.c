@@ -19,6 +19,25 @@ bool zc_is_splat(const zc_graph *g, zc_vid v, double x)
     return zc_graph_splat(g, v, &all) && all == x;
 }
 
+zc_vid zc_transposed_const(zc_graph *g, zc_vid v, int64_t rows, int64_t columns,
+                           const zc_type *type)
+{
+    const zc_value *from = zc_val(g, v);
+    const uint16_t *x = from->data->data;
+    zc_tensor t = {.dtype = type->dtype, .rank = type->rank};
+    if (!x) return zc_graph_hollow(g, from->name, type);
+    int64_t n = zc_tensor_numel(from->data);
+    uint16_t *y = zc_calloc((size_t)n, sizeof *y);
+    if (!y) return 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t line = i / columns, column = i - line * columns, matrix = line / rows;
+        y[(matrix * columns + column) * rows + line - matrix * rows] = x[i];
+    }
+    for (int d = 0; d < type->rank; d++) t.dims[d] = type->dims[d].k;
+    t.data = y;
+    return zc_graph_const(g, from->name, &t, true);
+}
+
 zc_nid zc_producer(const zc_graph *g, zc_vid v)
 {
     return v && zc_val(g, v)->kind == ZC_VALUE_NODE ? zc_val(g, v)->producer : 0;

@@ -10,6 +10,7 @@
 struct zc_gemm_sm90_params {
     zc_tensor_map a, b, y, tile; /* innermost first: [k, m, batch], [k, n, batch] or [n, k, batch],
                                     [n, m, batch]; an operand of the result's shape */
+    zc_tensor_map second_a, second_b; /* of ConvPair: [d, w, h, images], [d, n, 1] */
     struct zc_gemm_params g;
     int items, b_items;             /* of the batch; b_items 1: all items share B */
     struct zc_window_params window; /* of convolutions: A's rows are patches of [c, w, h, images],

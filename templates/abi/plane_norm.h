@@ -4,12 +4,14 @@
 
 #include "abi/epilogue.h"
 
-/* States of an image's parts that a block joins in shared memory. */
-enum { ZC_PLANE_NORM_STATES = 4096 };
+/* Threads that join the states of a group, and how many of an image's parts each of them has at
+ * most. */
+#define ZC_PLANE_NORM_TEAM(groups) ((groups) <= 16 ? 32 : (groups) <= 32 ? 16 : 8)
+enum { ZC_PLANE_NORM_EACH = 8 };
 
 struct zc_plane_norm_params {
     const void *x, *scale, *bias;
-    void *y, *states;          /* [images][parts][groups] of mean and sum of squared differences */
+    void *y, *states;          /* [images][groups][parts] of mean and sum of squared differences */
     long long pixels, chunk;   /* of an image; of a part of it, */
     long long chunk_of_result; /* and of a block that writes the result */
     long long parts;

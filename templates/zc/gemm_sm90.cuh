@@ -2,8 +2,9 @@
 // whole warpgroups empty it. One warpgroup of three is the producer (one thread of it issues copies); the other two share
 // a tile's rows, or with SIDE its columns, or with PINGPONG take tiles in turn, so that one's epilogue runs under the other's
 // products. The blocks of a cluster lie below each other (DOWN) and share B, each copying a part of it to all; or side by side
-// (ACROSS) and share A, which they copy to all by turns. Behind a tile's last step, EXTRA stages bring the tile of p.tile, an
-// operand of the result's shape (TILED), in panels of 64 columns.
+// (ACROSS) and share A, which they copy to all by turns; or they have the same tile, which is a block's only one, each a part
+// of the summed axis (PARTS), and exchange sums. Behind a tile's last step, EXTRA stages bring the tile of p.tile, an operand of the
+// result's shape (TILED), in panels of 64 columns.
 //
 // spec.h: Z_T, Z_TB (zc/gemm.cuh), and Z_WGMMA (F16, BF16, or with Z_INTEGERS S8, S8U8, U8S8, U8, and Z_TB then is 1);
 // Z_PRODUCT_N: columns of a product where a warpgroup has more than one (else it is Z_TILE_N); Z_B_CONSTANT: B is a constant of the plan, so its first stages are copied before the kernel in front
@@ -30,7 +31,8 @@ struct zc_gemm_origin { // of a tile
 };
 
 // STAGING: panels behind the ring that each warpgroup's results go through.
-template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPONG, bool TILED, int STAGING, bool SIDE = false>
+template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPONG, bool TILED, int STAGING, bool SIDE = false,
+          int PARTS = 1>
 struct zc_gemm_pipe {
     static constexpr int DEPTH = ZC_LINE_DEPTH, LINE = 128, PANEL = 64 * LINE;       // 64 lines
     static constexpr int BLOCKS = TILE_M / (PINGPONG || SIDE ? 64 : 128); // of 64 rows, a warpgroup
@@ -42,29 +44,37 @@ struct zc_gemm_pipe {
     static constexpr int HELD = STAGE / A_BYTES; // panels of p.tile in a stage
     static constexpr int EXTRA = TILED ? (PANELS + HELD - 1) / HELD : 0;
     static constexpr u16 ALL = (1 << CLUSTER) - 1;
-    static constexpr int RING = STAGES * STAGE, RESULTS = 2 * STAGING * PANEL, BARRIERS = 2 * STAGES * 8;
+    static constexpr int SENT = PARTS > 1 ? 64 * TILE_N * 4 : 0; // sums of a warpgroup
+    static constexpr int RING = STAGES * STAGE, RESULTS = 2 * STAGING * PANEL + SENT;
+    static constexpr int BARRIERS = 2 * STAGES * 8 + (PARTS > 1 ? 8 : 0);
+    static_assert(PARTS == 1 || (PARTS == 2 && BLOCKS == 1 && OWN == TILE_N && !PINGPONG), "a warpgroup for each part");
+    static_assert(PARTS == 1 || (CLUSTER == 1 && SENT <= STAGE && EXTRA < STAGES), "a stage for the sums");
 
     const zc_gemm_sm90_params &p;
     unsigned char *memory;
     u32 smem, barriers; // memory; the ring's barriers in it
-    int steps, rank;
+    int steps, rank, part, begins; // part: its first step
 
     typedef zc_ring_slot<STAGES> slot;
     typedef zc_product_sum sums[BLOCKS * PIECES][Z_PRODUCT_N / 2]; // of a warpgroup's tile: blocks, pieces of each
 
     ZC_MEMBER zc_gemm_pipe(const zc_gemm_sm90_params &p, unsigned char *memory, int barriers)
         : p(p), memory(memory), smem(zc_smem_address(memory)), barriers(smem + barriers) {
-        steps = zc_sm90_rows::steps(p);
+        const int all = zc_sm90_rows::steps(p);
+        part = PARTS > 1 ? (int)zc_cluster_rank() : 0;
+        begins = part * all / PARTS;
+        steps = (part + 1) * all / PARTS - begins;
         rank = CLUSTER > 1 ? (int)zc_cluster_rank() : 0;
     }
     ZC_MEMBER u32 a_of(int stage) const { return smem + stage * STAGE; }
     ZC_MEMBER u32 b_of(int stage) const { return smem + stage * STAGE + A_BYTES; }
     ZC_MEMBER u32 full(int stage) const { return barriers + stage * 8; }
     ZC_MEMBER u32 empty(int stage) const { return barriers + (STAGES + stage) * 8; }
+    ZC_MEMBER u32 received() const { return barriers + 2 * STAGES * 8; }
     ZC_MEMBER u32 panel_of(int warpgroup, int buffer) const { return smem + RING + (warpgroup * STAGING + buffer) * PANEL; }
 
-    ZC_MEMBER int first_tile() const { return blockIdx.x / CLUSTER; }
-    ZC_MEMBER int tile_step() const { return gridDim.x / CLUSTER; }
+    ZC_MEMBER int first_tile() const { return blockIdx.x / (CLUSTER * PARTS); }
+    ZC_MEMBER int tile_step() const { return gridDim.x / (CLUSTER * PARTS); }
 
     // own: initialises the kernel's other barriers.
     template <class F> ZC_MEMBER void begin(F own) const {
@@ -73,18 +83,20 @@ struct zc_gemm_pipe {
                 zc_barrier_init(full(s), 1);
                 zc_barrier_init(empty(s), (PINGPONG ? 1 : 2) * CLUSTER);
             }
+            if (PARTS > 1) zc_barrier_init(received(), 1);
             own();
             zc_barrier_fence();
+            if (PARTS > 1) zc_barrier_expect(received(), SENT);
             zc_tensor_prefetch(&p.a);
             zc_tensor_prefetch(&p.b);
         }
-        if (CLUSTER > 1)
+        if (CLUSTER * PARTS > 1)
             meet();
         else
             zc_sync();
     }
     ZC_MEMBER void end() const {
-        if (CLUSTER > 1) meet();
+        if (CLUSTER * PARTS > 1) meet();
     }
     ZC_MEMBER void meet() const {
         zc_sync_warp();
@@ -95,30 +107,32 @@ struct zc_gemm_pipe {
     // ---- the producer ----
 
     // EARLY: before the kernel in front has ended.
-    template <bool EARLY> ZC_MEMBER void load_b_part(u32 to, u32 barrier, int c0, int c1, int item) const {
+    template <bool EARLY>
+    ZC_MEMBER void load_b_part(u32 to, const zc_tensor_map *b, u32 barrier, int c0, int c1, int item) const {
         if (EARLY) zc_constant_load();
         if (DOWN > 1)
-            zc_tensor_multicast(to, &p.b, barrier, ALL, c0, c1, item);
+            zc_tensor_multicast(to, b, barrier, ALL, c0, c1, item);
         else
-            zc_tensor_load(to, &p.b, barrier, c0, c1, item);
+            zc_tensor_load(to, b, barrier, c0, c1, item);
     }
     template <bool EARLY> ZC_MEMBER void load_b(int stage, const zc_gemm_origin &t, int step) const {
         const u32 to = b_of(stage), barrier = full(stage);
-        const int item = zc_sm90_rows::b_item(p, t.item, step), depth = zc_sm90_rows::depth(step);
-        const int part = DOWN > 1 ? rank : 0;
+        const int item = zc_sm90_rows::b_item(p, t.item, step), depth = zc_sm90_rows::depth(p, step);
+        const zc_tensor_map *const b = zc_sm90_rows::b(p, step);
+        const int share = DOWN > 1 ? rank : 0;
         if constexpr (Z_TB) {
             constexpr int LINES = B_PART / B_COPIES;
 #pragma unroll
             for (int i = 0; i < B_COPIES; i++) {
-                const int line = part * B_PART + i * LINES;
-                load_b_part<EARLY>(to + line * LINE, barrier, depth, t.col + line, item);
+                const int line = share * B_PART + i * LINES;
+                load_b_part<EARLY>(to + line * LINE, b, barrier, depth, t.col + line, item);
             }
         } else {
             constexpr int LINES = DEPTH / DOWN;
 #pragma unroll
             for (int panel = 0; panel < PANELS; panel++)
-                load_b_part<EARLY>(to + panel * PANEL + part * LINES * LINE, barrier, t.col + panel * 64,
-                                   depth + part * LINES, item);
+                load_b_part<EARLY>(to + panel * PANEL + share * LINES * LINE, b, barrier, t.col + panel * 64,
+                                   depth + share * LINES, item);
         }
     }
     ZC_MEMBER void load_a(int stage, const zc_gemm_origin &t, const zc_sm90_rows &rows, int step) const {
@@ -148,7 +162,7 @@ struct zc_gemm_pipe {
             early = steps < STAGES ? steps : STAGES;
             for (int k = 0; k < early; k++) {
                 zc_barrier_expect(full(k), STAGE);
-                load_b<true>(k, t, k);
+                load_b<true>(k, t, begins + k);
             }
         }
 #endif
@@ -163,9 +177,9 @@ struct zc_gemm_pipe {
                 } else {
                     zc_barrier_wait(empty(at.stage), at.parity);
                     zc_barrier_expect(full(at.stage), STAGE);
-                    load_b<false>(at.stage, t, k);
+                    load_b<false>(at.stage, t, begins + k);
                 }
-                load_a(at.stage, t, rows, k);
+                load_a(at.stage, t, rows, begins + k);
             }
             load_tile(at, t);
         }
@@ -214,6 +228,38 @@ struct zc_gemm_pipe {
         }
         zc_wgmma_wait<0>();
         if (last >= 0) release(last, thread);
+    }
+
+    // ---- parts of the summed axis ----
+
+    // Each block finishes the rows of the warpgroup of its part's number: false in the other one, whose sums go to the other
+    // block. They are laid down in the stage that comes after the operand's, which nobody fills any more.
+    ZC_MEMBER bool join_parts(slot at, int warpgroup, int thread, sums &sum) const {
+        typedef zc_vec<f32, 4> four;
+        constexpr int PIECES_OF_SUMS = TILE_N / 8;
+        zc_named_sync(3, 256); // all products have read their operands
+        if (warpgroup == part) {
+            const four *const from = (const four *)(memory + RING + RESULTS - SENT) + thread;
+            zc_barrier_wait_cluster(received(), 0);
+#pragma unroll
+            for (int i = 0; i < PIECES_OF_SUMS; i++) {
+                const four more = from[i * 128];
+#pragma unroll
+                for (int e = 0; e < 4; e++) sum[0][i * 4 + e] += more.v[e];
+            }
+            return true;
+        }
+        at.skip(EXTRA);
+        four *const to = (four *)(memory + at.stage * STAGE) + thread;
+#pragma unroll
+        for (int i = 0; i < PIECES_OF_SUMS; i++)
+            to[i * 128] = {sum[0][i * 4], sum[0][i * 4 + 1], sum[0][i * 4 + 2], sum[0][i * 4 + 3]};
+        zc_async_fence();
+        zc_named_sync(1 + warpgroup, 128);
+        if (thread == 0)
+            zc_bulk_send(zc_cluster_address(smem + RING + RESULTS - SENT, warpgroup), a_of(at.stage), SENT,
+                         zc_cluster_address(received(), warpgroup));
+        return false;
     }
 
     // ---- panels: 64 rows by 64 columns as pairs of elements, for each group of 8 columns two rows a thread ----

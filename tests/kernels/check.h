@@ -58,7 +58,8 @@ enum {
 /* Operands, with ';' between them:
  *   T[n,4]              an input of the case's type, U for the second of a pair "f32:i8"
  *   i64[m]~int(0,9)     ... of integers in [0, 9]; ~pos in [0.5, 2); ~unit in [0, 1); ~small: a
- * tenth; ~angle in [-pi, pi) i64[2]~val(n,4)     ... of just these numbers, in host memory
+ *                       tenth; ~angle in [-pi, pi); ~rising: about 0 first and about 8 in the end
+ *   i64[2]~val(n,4)     ... of just these numbers, in host memory
  *   i64[2]=[0,1]        a constant
  *   _                   left out
  * sizes: "n=1; n=33,m=7" are two shapes. In attributes, $T and $U are the types' names. */

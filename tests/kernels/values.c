@@ -99,6 +99,8 @@ static void fill_float(kc_operand *o, kc_kind kind, kc_random *r)
             v = padding(i, row, r);
         else if (strcmp(k, "small") == 0)
             v = 0.1 * normal(r);
+        else if (strcmp(k, "rising") == 0)
+            v = normal(r) + 8 * (double)i / (double)n;
         else if (strcmp(k, "angle") == 0)
             v = (2 * kc_unit(r) - 1) * 3.14159;
         else if (sscanf(k, "in(%lf,%lf)", &low, &high) == 2)

@@ -1,0 +1,60 @@
+/* Operations that passes make of several, channels last: by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/op_text.h"
+
+static void squeeze_excite(void **state)
+{
+    (void)state;
+    /* means 2 and 4, h = relu(2 * 0.5 + 4 * 0.25 + 1) = 3, factors of 3 and 0 */
+    op_eval("SqueezeExcite", "activation=Relu gate=HardSigmoid gate_params=0.25,0.5",
+            "f32[1,2,2] 1 2 3 6; f32[1,2] 0.5 0.25; f32[1,2] 1 -1; f32[1] 1; f32[2] 0 3",
+            "f32[1,2,2] 1 1 3 3", 1e-6);
+    /* each image has its own mean, which is what the products give: 1 and 3 */
+    op_eval("SqueezeExcite", "gate=Tanh", "f32[2,1,1,1] 1 3; f32[2,1] 1 2; f32[2,1] 3 -1; -; -",
+            "f32[2,1,1,1] 0.7615942 2.985164", 1e-6);
+    op_eval("SqueezeExcite", "", "f32[1,1,2] 1 2; f32[1,2] 0 0; f32[1,2] 5 5", "f32[1,1,2] 0.5 1",
+            1e-6);
+    op_infer("SqueezeExcite", "", "f16[n,h,w,8]; f16[2,8]; f16[2,8]; -; f16[8]", "f16[n,h,w,8]");
+    op_infer_fails("SqueezeExcite", "", "f32[1,2,8]; f32[2,8]; f32[8,2]", 1, "w2");
+    op_infer_fails("SqueezeExcite", "", "f32[1,2,8]; f32[2,4]; f32[2,4]", 1,
+                   "columns of w1 and channels");
+    op_infer_fails("SqueezeExcite", "gate=Add", "f32[1,2,8]; f32[2,8]; f32[2,8]", 1,
+                   "unknown activation (got \"Add\")");
+    op_infer_fails("SqueezeExcite", "", "f32[1,2,8]; f16[2,8]; f32[2,8]", 1, "f16");
+}
+
+static void conv_pair(void **state)
+{
+    (void)state;
+    /* 2 x + 10 z + 0.5, of every second z */
+    op_eval("ConvPair", "second_strides=2,2",
+            "f32[1,2,2,1] 1 2 3 4; f32[1,1,1,1] 2; f32[1,3,3,1] 1 2 3 4 5 6 7 8 9; "
+            "f32[1,1,1,1] 10; f32[1] 0.5",
+            "f32[1,2,2,1] 12.5 34.5 76.5 98.5", 1e-6);
+    /* taps before channels */
+    op_eval("ConvPair", "",
+            "f32[1,2,1,2] 1 2 3 4; f32[1,2,1,2] 1 10 100 1000; f32[1,1,1,1] 5; f32[1,1,1,1] 1",
+            "f32[1,1,1,1] 4326", 1e-6);
+    op_infer("ConvPair", "pads=1,1,1,1 second_strides=2,2",
+             "f16[n,7,7,8]; f16[16,3,3,8]; f16[n,14,14,4]; f16[16,1,1,4]; f16[16]",
+             "f16[n,7,7,16]");
+    op_infer_fails("ConvPair", "", "f32[1,2,2,1]; f32[1,1,1,1]; f32[1,3,3,1]; f32[1,2,2,1]", 1,
+                   "windows are not points");
+    op_infer_fails("ConvPair", "", "f32[1,2,2,1]; f32[1,1,1,1]; f32[1,3,3,1]; f32[1,1,1,1]", 1,
+                   "dimensions of both convolutions");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(squeeze_excite),
+        cmocka_unit_test(conv_pair),
+    };
+    return cmocka_run_group_tests_name("channels_last", tests, NULL, NULL);
+}

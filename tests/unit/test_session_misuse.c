@@ -380,15 +380,22 @@ static void expect_text(fixture *f, zc_status status, const char *text)
 static void test_files_in_messages(void **state)
 {
     fixture *f = *state;
-    char dir[] = "/tmp/zc-test-XXXXXX", good[64], bad[64], none[64], want[256];
+    char dir[] = "/tmp/zc-test-XXXXXX", good[64], bad[64], none[64], model[64], made[64], want[256];
     assert_non_null(mkdtemp(dir));
     snprintf(good, sizeof good, "%s/good", dir);
     snprintf(bad, sizeof bad, "%s/bad", dir);
     snprintf(none, sizeof none, "%s/none", dir);
+    snprintf(model, sizeof model, "%s/model", dir);
+    snprintf(made, sizeof made, "%s/made", dir);
+    zc_buf onnx = {0};
+    onnx_text(loop_text, &onnx);
+    write_bytes(model, onnx.data, onnx.len);
+    zc_buf_fini(&onnx);
     write_bytes(good, f->bytes, f->len);
     write_bytes(bad, "", 0);
     zc_plan *plan, *broken;
     zc_session *s;
+    zc_threads *threads;
     void *out;
     size_t len;
     for (int round = 0; round < 2; round++) {
@@ -400,6 +407,11 @@ static void test_files_in_messages(void **state)
         snprintf(want, sizeof want, "%s: cannot open (No such file or directory)", none);
         expect_text(f, zc_plan_load_file(none, &broken, f->diag), want);
         expect_text(f, zc_compile_file(none, bad, NULL, f->diag), want);
+        expect_ok(f->diag, zc_compile_file(model, made, NULL, f->diag));
+        expect_text(f, zc_threads_create(ZC_THREADS_PARAMS(.threads = -1), &threads, f->diag),
+                    "threads: out of range (got -1, need 0 to 1024)");
+        snprintf(want, sizeof want, "%s: the output is the model itself", model);
+        expect_text(f, zc_compile_file(model, model, NULL, f->diag), want);
         expect_text(f,
                     zc_compile_bytes("x", 1, ZC_COMPILE_PARAMS(.threads = -1), &out, &len, f->diag),
                     "threads: out of range (got -1, need 0 to 1024)");
@@ -411,7 +423,7 @@ static void test_files_in_messages(void **state)
         assert_int_equal(zc_session_destroy(&s), ZC_OK);
         zc_plan_destroy(&plan);
     }
-    assert_int_equal(unlink(good) | unlink(bad) | rmdir(dir), 0);
+    assert_int_equal(unlink(good) | unlink(bad) | unlink(model) | unlink(made) | rmdir(dir), 0);
 }
 
 /* ---- where it runs ---- */

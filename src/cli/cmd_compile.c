@@ -98,6 +98,7 @@ static const cli_option table[] = {
      .arg = "FILE",
      .help = "write the front of modelled time, bytes of weights and error among what was measured",
      .words = CLI_WORDS_FILE,
+     .writes = true,
      .set = cli_set_text,
      .at = offsetof(options, pareto)},
     {.name = "strict",

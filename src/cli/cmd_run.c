@@ -189,7 +189,7 @@ static int check(const run_options *o)
     bool is_loop = o->loop || o->slices.n;
     const cli_need needs[] = {
         {o->format, "--format", o->output_dir, "--output-dir DIR"},
-        {o->labels, "--labels", o->top > 0, "--top K"},
+        {o->labels, "--labels", o->top != 0, "--top K"},
         {o->rtol >= 0, "--rtol", o->expect, "--expect DIR"},
         {o->atol >= 0, "--atol", o->expect, "--expect DIR"},
         {o->in.seed >= 0, "--seed", o->in.random, "--random"},
@@ -204,13 +204,14 @@ static int check(const run_options *o)
         return cli_usage("run", "--each and --concat exclude each other");
     if (o->each && o->expect) return cli_usage("run", "--each and --expect exclude each other");
     if (o->json && o->labels) return cli_usage("run", "--json and --labels exclude each other");
+    if (o->json && o->top >= 0) return cli_usage("run", "--json and --top exclude each other");
     return cli_check_needs("run", needs, ZC_COUNTOF(needs));
 }
 
 static int run(int argc, char **argv)
 {
     run_options o = {.in = {.seed = -1},
-                     .top = 5,
+                     .top = -1,
                      .concat = -1,
                      .rtol = -1,
                      .atol = -1,
@@ -220,6 +221,7 @@ static int run(int argc, char **argv)
     if (code != CLI_GO) return code;
     code = check(&o);
     if (code) return code;
+    if (o.top < 0) o.top = 5;
     zc_diag *diag = zc_diag_create();
     zc_status status = run_plan(plan, &o, diag);
     if (status != ZC_OK) code = cli_report(diag, status);

@@ -916,6 +916,55 @@ static void test_the_callers_surroundings_stay(void **state)
     zc_free(again);
 }
 
+/* Pointwise work, attention, convolution and rows: kernels with large frames. */
+static const char frames_text[] =
+    "opset 23\nin x 1 1,8,40,40\nout y 1 *\ninit s 7 4 8,8,3,3\n"
+    "node ConstantOfShape s w value:t=1/1/0.01\nnode Sin x i\nnode Exp i e\nnode Mul i,e p\n"
+    "node Attention p,p,p a\nnode Conv a,w c pads:is=1,1,1,1\nnode Softmax c y axis:i=3\n";
+
+static zc_status live(const zc_buf *model)
+{
+    static float x[8 * 40 * 40];
+    const zc_view v = {.elem = 1, .rank = 4, .dims = {1, 8, 40, 40}, .data = x, .bytes = sizeof x};
+    void *bytes = NULL;
+    size_t len;
+    zc_plan *plan = NULL;
+    zc_session *s = NULL;
+    zc_status status = zc_compile_bytes(model->data, model->len, NULL, &bytes, &len, NULL);
+    if (status == ZC_OK) status = zc_plan_load_bytes(bytes, len, &plan, NULL);
+    if (status == ZC_OK)
+        status = zc_session_create(plan, ZC_SESSION_PARAMS(.threads = 1), &s, NULL);
+    if (status == ZC_OK) status = zc_session_set_input(s, 0, &v, false, NULL);
+    if (status == ZC_OK) status = zc_session_run(s, NULL);
+    zc_session_destroy(&s);
+    zc_plan_destroy(&plan);
+    zc_free(bytes);
+    return status;
+}
+
+static void *live_in_thread(void *model)
+{
+    return (void *)(intptr_t)live(model);
+}
+
+/* As much stack as zc/rt.h says that a call takes. */
+static void test_little_stack(void **state)
+{
+    zc_buf model = {0};
+    pthread_attr_t attr;
+    pthread_t thread;
+    void *status;
+    (void)state;
+    onnx_text(frames_text, &model);
+    assert_int_equal(pthread_attr_init(&attr), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attr, (size_t)256 << 10), 0);
+    assert_int_equal(pthread_create(&thread, &attr, live_in_thread, &model), 0);
+    assert_int_equal(pthread_join(thread, &status), 0);
+    pthread_attr_destroy(&attr);
+    zc_buf_fini(&model);
+    assert_int_equal((intptr_t)status, ZC_OK);
+}
+
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -946,6 +995,7 @@ int main(void)
         T(test_new_session_in_a_forked_child),
         T(test_progress_callback),
         T(test_the_callers_surroundings_stay),
+        T(test_little_stack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,6 +99,18 @@ alone --device "test" rules list --device cuda
 alone --quiet "check or test" rules list --quiet
 alone --timeout "a process for each test" conform "$src/models/digits" --timeout 3 --in-process
 alone --verbose "text" conform "$src/models/digits" --json --verbose
+for option in "--skip-pass all" "--precision f16"; do
+    # shellcheck disable=SC2086
+    alone "${option%% *}" "--pass, or --stage optimised or program" inspect "$model" $option
+done
+alone --hashes "a plan, or --stage program" inspect "$model" --hashes
+alone --full "the graph as text" inspect "$model" --full --dot
+expect absent-hashes 2 "absent.plan: cannot open" "$zc" inspect absent.plan --hashes
+expect memory-hashes 1 "needs one of --memory and --hashes" "$zc" inspect digits.plan --memory --hashes
+for option in --json --passes "--dim batch=1"; do
+    # shellcheck disable=SC2086
+    expect "operators-$option" 1 "--operators goes with no other option" "$zc" inspect --operators $option
+done
 expect quiet-explain 1 "--quiet excludes --explain and --verbose" "$zc" compile "$model" -q --explain
 expect reference-cuda 1 "--reference is of the CPU" "$zc" run digits.plan --random --reference --device cuda
 expect passes-file 1 "--passes takes no file (got '$model')" "$zc" inspect --passes "$model"

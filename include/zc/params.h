@@ -25,16 +25,23 @@ template <class Type> struct zc_params {
 };
 }
 
-/* p.field = value for each argument; arguments that were not given are empty. */
-#define ZC_PARAMS_SET(p, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, q, r, s, t, u, v, w, x, y,   \
-                      z, A, B, C, D, E, F, G, ...)                                                 \
+/* p.field = value for each argument; arguments that were not given are empty. One that is left over
+ * does not compile. */
+#define ZC_PARAMS_SET8(p, a, b, c, d, e, f, g, h)                                                  \
     (void)(p a), (void)(p b), (void)(p c), (void)(p d), (void)(p e), (void)(p f), (void)(p g),     \
-        (void)(p h), (void)(p i), (void)(p j), (void)(p k), (void)(p l), (void)(p m), (void)(p n), \
-        (void)(p o), (void)(p q), (void)(p r), (void)(p s), (void)(p t), (void)(p u), (void)(p v), \
-        (void)(p w), (void)(p x), (void)(p y), (void)(p z), (void)(p A), (void)(p B), (void)(p C), \
-        (void)(p D), (void)(p E), (void)(p F), (void)(p G)
+        (void)(p h)
+#define ZC_PARAMS_SET(p, a0, a1, a2, a3, a4, a5, a6, a7, b0, b1, b2, b3, b4, b5, b6, b7, c0, c1,   \
+                      c2, c3, c4, c5, c6, c7, d0, d1, d2, d3, d4, d5, d6, d7, e0, e1, e2, e3, e4,  \
+                      e5, e6, e7, f0, f1, f2, f3, f4, f5, f6, f7, over, ...)                       \
+    ZC_PARAMS_SET8(p, a0, a1, a2, a3, a4, a5, a6, a7),                                             \
+        ZC_PARAMS_SET8(p, b0, b1, b2, b3, b4, b5, b6, b7),                                         \
+        ZC_PARAMS_SET8(p, c0, c1, c2, c3, c4, c5, c6, c7),                                         \
+        ZC_PARAMS_SET8(p, d0, d1, d2, d3, d4, d5, d6, d7),                                         \
+        ZC_PARAMS_SET8(p, e0, e1, e2, e3, e4, e5, e6, e7),                                         \
+        ZC_PARAMS_SET8(p, f0, f1, f2, f3, f4, f5, f6, f7), (void)(0 over)
 #define ZC_PARAMS_FILL(...)                                                                        \
-    ZC_PARAMS_SET(__VA_ARGS__, , , , , , , , , , , , , , , , , , , , , , , , , , , , , , , , , )
+    ZC_PARAMS_SET(__VA_ARGS__, , , , , , , , , , , , , , , , , , , , , , , , , , , , , , , , , , , \
+                  , , , , , , , , , , , , , , )
 #define ZC_PARAMS(type, ...)                                                                       \
     ([&]() {                                                                                       \
         zc_params<type> zc_made = zc_params<type>();                                               \

@@ -10,7 +10,9 @@
  * the caller's locale and signal handlers alone. A session's worker threads block all signals but
  * those of their own faults.
  *
- * Results on the CPU are the same bits on any number of threads.
+ * Results on the CPU are the same bits on any number of threads, as long as all of these round to
+ * nearest and keep subnormal numbers, as threads do unless told otherwise. A call takes up to 256
+ * KiB of stack; a thread that is cancelled (pthread_cancel) in one leaves the session in use.
  *
  * oneDNN, which some CPU kernels call, keeps caches and generated code for the whole process. The
  * first session that needs it generates that code, which takes tens of milliseconds. From then on:

@@ -261,6 +261,13 @@ zc_status zc_file_read(const char *path, uint64_t limit, uint8_t **out, size_t *
     return status;
 }
 
+bool zc_file_is_same(const char *a, const char *b)
+{
+    struct stat sa, sb;
+    return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
+           sa.st_ino == sb.st_ino;
+}
+
 bool zc_file_is_stream(const char *path)
 {
     struct stat st;

@@ -37,6 +37,9 @@ zc_status zc_file_open_beneath(const char *root, const char *location, int *out_
 
 void zc_file_close(int fd);
 
+/* Do both paths lead to one file? */
+bool zc_file_is_same(const char *a, const char *b);
+
 /* pread of exactly len bytes; a short file is an error that says how many bytes there were. */
 zc_status zc_file_pread(int fd, void *buf, uint64_t len, uint64_t off, const char *name,
                         zc_diag *diag);

@@ -219,7 +219,7 @@ static zc_status merge(char *const *files, int n, zc_calibration *c, zc_diag *di
     return status;
 }
 
-static int check(const options *o, int operands)
+static int check(const options *o, char *const *paths, int operands)
 {
     if (!operands) return cli_usage("calibrate", "needs a model, or files to merge");
     if (!o->output) return cli_usage("calibrate", "needs --output FILE");
@@ -228,6 +228,7 @@ static int check(const options *o, int operands)
     if (!o->merge && operands > 1) return cli_usage("calibrate", "needs one model");
     if (!o->merge && !o->inputs.n == !o->random)
         return cli_usage("calibrate", "needs --inputs DIR or --random N");
+    if (!o->merge) return cli_check_written("calibrate", "output", o->output, paths, operands);
     return EXIT_OK;
 }
 
@@ -238,7 +239,7 @@ static int run(int argc, char **argv)
     if (code != CLI_GO) return code;
     char *const *operands = argv + optind;
     int n = argc - optind;
-    code = check(&o, n);
+    code = check(&o, operands, n);
     if (code) return code;
     zc_diag *diag = zc_diag_create();
     zc_calibration c;

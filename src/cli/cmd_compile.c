@@ -98,6 +98,7 @@ static const cli_option table[] = {
      .arg = "FILE",
      .help = "write the front of modelled time, bytes of weights and error among what was measured",
      .words = CLI_WORDS_FILE,
+     .writes = true,
      .set = cli_set_text,
      .at = offsetof(options, pareto)},
     {.name = "strict",
@@ -176,13 +177,6 @@ static const cli_option table[] = {
      .set = cli_set_flag,
      .at = offsetof(options, quiet)},
 };
-
-static bool same_file(const char *a, const char *b)
-{
-    struct stat sa, sb;
-    return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
-           sa.st_ino == sb.st_ino;
-}
 
 static bool show_stage(void *user, const char *stage, size_t done, size_t total)
 {
@@ -351,8 +345,6 @@ static int run(int argc, char **argv)
     code = check(&o);
     if (code) return code;
     if (!o.output && !o.explain) return cli_usage("compile", "needs --output PLAN or --explain");
-    if (o.output && same_file(model, o.output))
-        return cli_usage("compile", "the output is the model itself");
     return compile(model, &o);
 }
 

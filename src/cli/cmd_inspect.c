@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "base/file.h"
 #include "cli/inspect.h"
 #include "cli/model.h"
@@ -66,19 +68,22 @@ static void list_passes(void)
         printf("%-20s %s%s\n", name, summary, required ? " (required)" : "");
 }
 
-/* What cannot be read is left to the importer to report. */
-static bool is_plan(const zc_model_source *from)
+static zc_status find_kind(const zc_model_source *from, bool *is_plan, zc_diag *diag)
 {
     uint8_t head[8];
     int fd;
     uint64_t size;
     const char *path = from->path;
-    if (!path) return from->len >= sizeof head && zc_program_magic(from->bytes, sizeof head);
-    if (zc_file_open(path, &fd, &size, NULL) != ZC_OK) return false;
-    bool is = size >= sizeof head && zc_file_pread(fd, head, sizeof head, 0, path, NULL) == ZC_OK &&
-              zc_program_magic(head, sizeof head);
+    if (!path) {
+        *is_plan = from->len >= sizeof head && zc_program_magic(from->bytes, sizeof head);
+        return ZC_OK;
+    }
+    ZC_TRY(zc_file_open(path, &fd, &size, diag));
+    *is_plan = size >= sizeof head &&
+               zc_file_pread(fd, head, sizeof head, 0, path, NULL) == ZC_OK &&
+               zc_program_magic(head, sizeof head);
     zc_file_close(fd);
-    return is;
+    return ZC_OK;
 }
 
 /* What is only said of models is a mistake with a plan. */
@@ -93,15 +98,41 @@ static int check_plan_options(const inspect *o)
     return name ? cli_usage("inspect", "--%s is of models (got a plan)", name) : EXIT_OK;
 }
 
+static int check_model_options(const inspect *o)
+{
+    static const char later[] = "--pass, or --stage optimised or program";
+    const bool program = o->stage && strcmp(o->stage, STAGE_PROGRAM) == 0;
+    const bool changed = o->pass || program || (o->stage && strcmp(o->stage, STAGE_OPTIMISED) == 0);
+    if (o->memory) return cli_usage("inspect", "--memory is of plans (got a model)");
+    const cli_need needs[] = {
+        {o->skips.n, "--skip-pass", changed, later},
+        {o->precision, "--precision", changed, later},
+        {o->hashes, "--hashes", program, "a plan, or --stage program"},
+        {o->full, "--full", !program && !o->dot, "the graph as text"},
+    };
+    return cli_check_needs("inspect", needs, ZC_COUNTOF(needs));
+}
+
+/* Lists are of zc, not of a file. */
+static int check_lists(const inspect *o, int files, const char *file)
+{
+    const char *name = o->operators ? "operators" : "passes";
+    if (files) return cli_usage("inspect", "--%s takes no file (got '%s')", name, file);
+    if ((o->operators && o->passes) || o->stage || o->pass || o->precision || o->full || o->dot ||
+        o->json || o->hashes || o->memory || o->skips.n || o->dims.n)
+        return cli_usage("inspect", "--%s goes with no other option", name);
+    return EXIT_OK;
+}
+
 static int show(const char *path, const inspect *o)
 {
     zc_model_source from;
     zc_diag *diag = zc_diag_create();
+    bool plan = false;
+    int code = EXIT_OK;
     zc_status status = cli_model_open(path, &from, diag);
-    bool plan = status == ZC_OK && is_plan(&from);
-    int code = plan        ? check_plan_options(o)
-               : o->memory ? cli_usage("inspect", "--memory is of plans (got a model)")
-                           : EXIT_OK;
+    if (status == ZC_OK) status = find_kind(&from, &plan, diag);
+    if (status == ZC_OK) code = plan ? check_plan_options(o) : check_model_options(o);
     zc_diag_set_file(diag, from.name);
     if (status == ZC_OK && code == EXIT_OK)
         status = plan ? cli_inspect_plan(&from, o, diag) : cli_inspect_model(&from, o, diag);
@@ -116,16 +147,17 @@ static int run(int argc, char **argv)
     inspect o = {.full = false};
     int code = cli_parse(&cli_inspect_command, argc, argv, &o);
     if (code != CLI_GO) return code;
-    if ((o.operators || o.passes) && optind != argc)
-        return cli_usage("inspect", "--%s takes no file (got '%s')",
-                         o.operators ? "operators" : "passes", argv[optind]);
+    if ((o.operators || o.passes) &&
+        (code = check_lists(&o, argc - optind, argv[optind])) != EXIT_OK)
+        return code;
     if (o.operators) return cli_print_operators();
     if (o.passes) {
         list_passes();
         return EXIT_OK;
     }
     if (optind + 1 != argc) return cli_usage("inspect", "needs one file (got %d)", argc - optind);
-    if (o.memory && o.dot) return cli_usage("inspect", "needs one of --memory and --dot");
+    if (o.memory && (o.dot || o.hashes))
+        return cli_usage("inspect", "needs one of --memory and --%s", o.dot ? "dot" : "hashes");
     if (o.json && o.dot) return cli_usage("inspect", "needs one of --json and --dot");
     if (o.pass && o.stage) return cli_usage("inspect", "needs one of --pass and --stage");
     return show(argv[optind], &o);

@@ -49,6 +49,7 @@ static const cli_option table[] = {
      .arg = "FILE",
      .help = "write the steps as Chrome's trace events, for Perfetto and chrome://tracing",
      .words = CLI_WORDS_FILE,
+     .writes = true,
      .set = cli_set_text,
      .at = offsetof(options, trace)},
     {.name = "json",

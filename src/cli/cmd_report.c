@@ -26,6 +26,7 @@ static const cli_option table[] = {
      .arg = "FILE",
      .help = "the page; an existing one is replaced only on success",
      .words = CLI_WORDS_FILE,
+     .writes = true,
      .set = cli_set_text,
      .at = offsetof(report_options, output)},
     CLI_INPUT_OPTIONS(report_options, bench.in),
@@ -50,6 +51,7 @@ static const cli_option table[] = {
      .help = "write what was measured there, as 'zc bench --save' does, with what the machine can "
              "do",
      .words = CLI_WORDS_FILE,
+     .writes = true,
      .set = cli_set_text,
      .at = offsetof(report_options, bench.save)},
     {.name = "peaks",

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "cli/compare.h"
 #include "cli/progress.h"
 #include "cli/run.h"
@@ -16,7 +17,7 @@ static const cli_option table[] = {
     {.name = "format",
      .arg = "FORMAT",
      .choices = "npy npz pb raw",
-     .help = "of saved results: npy (default), npz: outputs.npz by name, pb, or raw: bare "
+     .help = "of saved results: npy (default), npz: " RUN_ARCHIVE " by name, pb, or raw: bare "
              "elements; pb for types that .npy lacks",
      .set = cli_set_text,
      .at = offsetof(run_options, format)},
@@ -183,13 +184,22 @@ static zc_status run_plan(const char *path, const run_options *o, zc_diag *diag)
     return status;
 }
 
+/* They would be compared with themselves. */
+static bool saves_over_expected(const run_options *o)
+{
+    char archive[4096];
+    if (!o->expect || !o->output_dir) return false;
+    snprintf(archive, sizeof archive, "%s/" RUN_ARCHIVE, o->output_dir);
+    return zc_file_is_same(o->expect, o->output_dir) || zc_file_is_same(o->expect, archive);
+}
+
 static int check(const run_options *o)
 {
     static const char loop[] = "--loop N or --slice";
     bool is_loop = o->loop || o->slices.n;
     const cli_need needs[] = {
         {o->format, "--format", o->output_dir, "--output-dir DIR"},
-        {o->labels, "--labels", o->top > 0, "--top K"},
+        {o->labels, "--labels", o->top != 0, "--top K"},
         {o->rtol >= 0, "--rtol", o->expect, "--expect DIR"},
         {o->atol >= 0, "--atol", o->expect, "--expect DIR"},
         {o->in.seed >= 0, "--seed", o->in.random, "--random"},
@@ -203,14 +213,17 @@ static int check(const run_options *o)
     if (o->each && o->concat >= 0)
         return cli_usage("run", "--each and --concat exclude each other");
     if (o->each && o->expect) return cli_usage("run", "--each and --expect exclude each other");
+    if (saves_over_expected(o))
+        return cli_usage("run", "results would take the place of what --expect names");
     if (o->json && o->labels) return cli_usage("run", "--json and --labels exclude each other");
+    if (o->json && o->top >= 0) return cli_usage("run", "--json and --top exclude each other");
     return cli_check_needs("run", needs, ZC_COUNTOF(needs));
 }
 
 static int run(int argc, char **argv)
 {
     run_options o = {.in = {.seed = -1},
-                     .top = 5,
+                     .top = -1,
                      .concat = -1,
                      .rtol = -1,
                      .atol = -1,
@@ -220,6 +233,7 @@ static int run(int argc, char **argv)
     if (code != CLI_GO) return code;
     code = check(&o);
     if (code) return code;
+    if (o.top < 0) o.top = 5;
     zc_diag *diag = zc_diag_create();
     zc_status status = run_plan(plan, &o, diag);
     if (status != ZC_OK) code = cli_report(diag, status);

@@ -116,6 +116,7 @@ static int run(int argc, char **argv)
     int n = argc - optind;
     if (!n) return cli_usage("tune", "needs a model, or files to merge");
     if (!o.output) return cli_usage("tune", "needs --output FILE");
+    if (!o.merge && cli_check_written("tune", "output", o.output, operands, n)) return EXIT_USAGE;
     zc_diag *diag = zc_diag_create();
     zc_status status = o.merge ? merge(operands, n, &o, diag) : ZC_OK;
     for (int i = 0; !o.merge && status == ZC_OK && i < n; i++)

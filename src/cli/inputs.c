@@ -208,7 +208,12 @@ static zc_status assign_file(setting *s, const char *pair, bool is_bare)
             best = i;
     }
     if (best < s->sizes.n && !s->files[best]) {
-        s->files[best] = pair + strlen(s->sizes.inputs[best].name) + 1;
+        const char *file = pair + strlen(s->sizes.inputs[best].name) + 1;
+        for (size_t i = 0; i < s->sizes.n && strcmp(file, "-") == 0; i++)
+            if (s->files[i] && strcmp(s->files[i], "-") == 0)
+                return zc_fail(s->diag, ZC_ERR_ARG, s->sizes.inputs[best].name,
+                               "the standard input is another input's, too");
+        s->files[best] = file;
         s->bare[best] = is_bare;
         return ZC_OK;
     }
@@ -249,7 +254,7 @@ static zc_status check_dir(const setting *s)
     if (access(dir, R_OK | X_OK) != 0)
         return zc_fail(s->diag, ZC_ERR_IO, dir, "cannot open (%s)", strerror(errno));
     for (size_t i = 0; i < s->sizes.n; i++)
-        if (file_of(s, i, path, sizeof path) == path) return ZC_OK;
+        if (cli_tensor_file(dir, "input", i, path, sizeof path)) return ZC_OK;
     return zc_fail(s->diag, ZC_ERR_IO, dir, "holds no value (need input_0.npy or input_0.pb, ...)");
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "cli/cli.h"
 #include "cli/help.h"
 
@@ -99,6 +100,25 @@ static int report_bad(const cli_command *c, int answer, const char *word)
                      word);
 }
 
+int cli_check_written(const char *command, const char *option, const char *path,
+                      char *const *operands, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (zc_file_is_same(path, operands[i]))
+            return cli_usage(command, "--%s: '%s' is what is read", option, path);
+    return EXIT_OK;
+}
+
+static int check_written(const cli_command *c, const void *state, char *const *operands, int n)
+{
+    for (size_t i = 0; i < c->option_count; i++) {
+        const cli_option *o = &c->options[i];
+        const char *path = o->writes ? *(char *const *)((const char *)state + o->at) : NULL;
+        if (path && cli_check_written(c->name, o->name, path, operands, n)) return EXIT_USAGE;
+    }
+    return CLI_GO;
+}
+
 int cli_parse(const cli_command *command, int argc, char **argv, void *state)
 {
     getopt_table table;
@@ -116,7 +136,7 @@ int cli_parse(const cli_command *command, int argc, char **argv, void *state)
         int code = o->set(&(cli_call){command, o}, (char *)state + o->at, optarg);
         if (code) return code;
     }
-    return CLI_GO;
+    return check_written(command, state, argv + optind, argc - optind);
 }
 
 int cli_parse_one(const cli_command *command, int argc, char **argv, void *state, const char *what,

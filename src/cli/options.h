@@ -39,6 +39,7 @@ struct cli_option {
     const char *help;    /* one line */
     const char *choices; /* the values it takes, separated by spaces; NULL: others */
     cli_words words;     /* what else completes its value */
+    bool writes;         /* its value is a file that is written, and no operand */
     cli_setter *set;
     size_t at;           /* offset into the command's options */
     int64_t least, most; /* of cli_set_int and cli_set_real */
@@ -71,6 +72,11 @@ int cli_parse(const cli_command *command, int argc, char **argv, void *state);
 /* The same for a command with exactly one operand; `what` says which ("one model"). */
 int cli_parse_one(const cli_command *command, int argc, char **argv, void *state, const char *what,
                   const char **operand);
+
+/* Reports, with EXIT_USAGE, an option's file that is to be written and is one of the operands;
+ * cli_parse does it for options that say `writes`. */
+int cli_check_written(const char *command, const char *option, const char *path,
+                      char *const *operands, int n);
 
 /* "1x3x8" into rank and dims. */
 bool cli_parse_shape(const char *text, zc_fixed_shape *s);

@@ -6,6 +6,9 @@
 #include "cli/device.h"
 #include "cli/inputs.h"
 
+/* In --output-dir, with --format npz. */
+#define RUN_ARCHIVE "outputs.npz"
+
 typedef struct run_options {
     cli_inputs in;
     const char *output_dir, *format, *labels, *expect, *tail;

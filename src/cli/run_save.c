@@ -37,12 +37,12 @@ static zc_status save_raw(const char *path, const zc_tensor *t, zc_diag *diag)
     return zc_file_write(path, t->data, bytes, diag);
 }
 
-/* All results in DIR/outputs.npz, by name. */
+/* All results in one archive, by name. */
 static zc_status save_npz(const run_results *r, const run_options *o, zc_diag *diag)
 {
     char path[4096];
     zc_zip_writer w = {.at = 0};
-    snprintf(path, sizeof path, "%s/outputs.npz", o->output_dir);
+    snprintf(path, sizeof path, "%s/" RUN_ARCHIVE, o->output_dir);
     ZC_TRY(zc_writer_open(path, &w.file, diag));
     zc_status status = ZC_OK;
     for (size_t i = 0; status == ZC_OK && i < r->list.len; i++) {

@@ -1,12 +1,10 @@
 #include "cli/signals.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,20 +13,6 @@
 /* Descriptors are given out from the lowest; writers have few files open at a time. */
 #define DESCRIPTORS_MAX 256
 #define STACK_BYTES     ((size_t)128 << 10)
-
-void cli_remove_folder(const char *path)
-{
-    DIR *d = opendir(path);
-    for (struct dirent *e; d && (e = readdir(d));) (void)unlinkat(dirfd(d), e->d_name, 0);
-    if (d) closedir(d);
-    (void)rmdir(path);
-}
-
-static int is_temporary_folder(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && strncmp(slash + 1, CLI_TEMP_FOLDER, strlen(CLI_TEMP_FOLDER)) == 0;
-}
 
 static int is_temporary(const char *path)
 {
@@ -39,7 +23,7 @@ static int is_temporary(const char *path)
            strcmp(slash + 1 + n - end, ZC_TEMP_END) == 0;
 }
 
-/* The process's own temporaries are those that it has open: files for writing, and folders. */
+/* The process's own temporaries are those that it has open for writing. */
 static void remove_temporaries(void)
 {
     for (int fd = 3; fd < DESCRIPTORS_MAX; fd++) {
@@ -49,7 +33,6 @@ static void remove_temporaries(void)
         if (n <= 0) continue;
         path[n] = 0;
         int flags = fcntl(fd, F_GETFL);
-        if (flags >= 0 && flags & O_DIRECTORY && is_temporary_folder(path)) cli_remove_folder(path);
         if (is_temporary(path) && flags >= 0 && (flags & O_ACCMODE) != O_RDONLY) unlink(path);
     }
 }

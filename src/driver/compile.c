@@ -491,9 +491,11 @@ static zc_status verify_file(zc_writer *writer, const char *path, zc_diag *diag)
 {
     const void *plan;
     size_t len;
-    zc_diag_set_file(diag, path);
-    ZC_TRY(zc_writer_view(writer, &plan, &len, diag));
-    return verify(plan, len, diag);
+    zc_diag_lend_file(diag, path);
+    zc_status status = zc_writer_view(writer, &plan, &len, diag);
+    if (status == ZC_OK) status = verify(plan, len, diag);
+    zc_diag_lend_file(diag, NULL);
+    return status;
 }
 
 zc_status zc_compile_model_to_file(const zc_model_source *model, const char *plan_path,
@@ -502,6 +504,8 @@ zc_status zc_compile_model_to_file(const zc_model_source *model, const char *pla
 {
     zc_compile_params p;
     ZC_TRY(copy_params(params, &p, diag));
+    if (model->path && zc_file_is_same(model->path, plan_path))
+        return zc_fail(diag, ZC_ERR_ARG, plan_path, "the output is the model itself");
     zc_writer *writer;
     ZC_TRY(zc_writer_open(plan_path, &writer, diag));
     zc_status status = compile(model, &p, explain, (plan_sink){to_file, writer, true}, diag);

@@ -68,7 +68,7 @@ expect dash-input 2 "./-x.npy: cannot open" "$zc" run "$plan" --input image=./-x
 expect equals-input 2 "a=b.npy: cannot open" "$zc" run "$plan" --input image=a=b.npy
 
 # Little memory: an error that says so and exit code 2, never a crash.
-if (ulimit -v 4000000) 2>/dev/null && ! ldd "$zc" | grep -q libasan; then
+if has_memory_limits; then
     "$zc" fill "$src/models/bench/resnet50.dynamo.onnx" -o "$dir/big" -q
     "$zc" compile "$dir/big/model.onnx" -o "$dir/big.plan" -q
     refused=0

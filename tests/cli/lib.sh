@@ -40,6 +40,11 @@ skip() {
     echo "skipped $1: $2"
 }
 
+# Can the program live with a limit on its address space? Where AddressSanitizer is in it, it cannot.
+has_memory_limits() {
+    (ulimit -v 4000000) 2>/dev/null && ! ldd "$zc" | grep -q libasan
+}
+
 # no_temporaries NAME FOLDER: no writer left its temporary file there.
 no_temporaries() {
     expect "$1" 0 "" sh -c '! ls -a "$1" | grep "^\.zc-.*\.tmp$"' sh "$2"

@@ -70,6 +70,12 @@ expect differs 3 "probabilities: 40 of 40 elements differ, worst at [" \
 expect differs-type 3 "probabilities: wrong type (got f32[2,10], need f32[4,10])" \
     "$zc" run "$plan" --random --dim batch=2 --expect "$src/models/digits/test_data_set_0"
 expect expected-absent 2 "output_0.pb: cannot open" "$zc" run "$plan" --random --expect "$dir/case-none"
+cp -r "$src/models/digits/test_data_set_0" "$dir/own"
+expect expected-folder 1 "results would take the place of what --expect names" \
+    "$zc" run "$plan" --random --expect "$dir/own" --output-dir "$dir/own/."
+"$zc" run "$plan" --random --output-dir "$dir/own" --format npz >/dev/null 2>&1
+expect expected-npz 1 "results would take the place of what --expect names" \
+    "$zc" run "$plan" --random --seed 2 --expect "$dir/own/outputs.npz" --output-dir "$dir/own" --format npz
 expect rtol-alone 1 "--rtol does nothing without --expect DIR" "$zc" run "$plan" --random --rtol 1
 touch "$dir/file"
 expect output-dir-first 2 "file: cannot be written to (Not a directory)" "$zc" run "$plan" --random --output-dir "$dir/file"

@@ -99,10 +99,39 @@ alone --device "test" rules list --device cuda
 alone --quiet "check or test" rules list --quiet
 alone --timeout "a process for each test" conform "$src/models/digits" --timeout 3 --in-process
 alone --verbose "text" conform "$src/models/digits" --json --verbose
+for option in "--skip-pass all" "--precision f16"; do
+    # shellcheck disable=SC2086
+    alone "${option%% *}" "--pass, or --stage optimised or program" inspect "$model" $option
+done
+alone --hashes "a plan, or --stage program" inspect "$model" --hashes
+alone --full "the graph as text" inspect "$model" --full --dot
+expect absent-hashes 2 "absent.plan: cannot open" "$zc" inspect absent.plan --hashes
+expect memory-hashes 1 "needs one of --memory and --hashes" "$zc" inspect digits.plan --memory --hashes
+for option in --json --passes "--dim batch=1"; do
+    # shellcheck disable=SC2086
+    expect "operators-$option" 1 "--operators goes with no other option" "$zc" inspect --operators $option
+done
 expect quiet-explain 1 "--quiet excludes --explain and --verbose" "$zc" compile "$model" -q --explain
 expect reference-cuda 1 "--reference is of the CPU" "$zc" run digits.plan --random --reference --device cuda
 expect passes-file 1 "--passes takes no file (got '$model')" "$zc" inspect --passes "$model"
+expect json-top 1 "--json and --top exclude each other" "$zc" run digits.plan --random --json --top 2
 expect nothing-made 2 "No such file" ls x.plan
+
+# ---- what is read is not written over, nor read twice ----
+cp digits.plan kept.plan
+cp "$model" kept.onnx
+ln -s kept.plan link.plan
+for command in "bench kept.plan --save kept.plan" "bench kept.plan --exportTimes ./kept.plan" \
+    "bench kept.plan --sweep batch=1,2 --chart-file link.plan" "profile kept.plan --trace kept.plan" \
+    "report kept.plan -o kept.plan" "report kept.plan -o x.html --save kept.plan" "calibrate kept.onnx --random 1 -o kept.onnx" \
+    "tune kept.onnx -o kept.onnx" \
+    "compile kept.onnx -o x.plan --pareto kept.onnx --precision auto --max-error 1 --calibration $src/models/digits/test_data_set_0"; do
+    # shellcheck disable=SC2086
+    expect "over-${command%% *}" 1 "' is what is read" "$zc" $command
+done
+expect over-kept 0 "" sh -c 'cmp kept.plan digits.plan && cmp kept.onnx "$1"' sh "$model"
+expect stdin-twice 1 "a=b: the standard input is another input's, too" "$zc" run equals.plan --input a=- --input a=b=-
+expect folder-under 0 "ran in" "$zc" run digits.plan --inputs "$src/models/digits/test_data_set_0" --input "image=$digit"
 
 # ---- bench measures as long as it is told to, however short the runs are ----
 took() { # SECONDS COMMAND...

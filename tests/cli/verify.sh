@@ -6,9 +6,17 @@ writer=$(realpath "$3")
 cd "$dir"
 mkdir tmp modules
 export TMPDIR="$dir/tmp" PYTHONPATH="$dir/modules"
+# This numpy has arrays of f32, as the bytes of their .npy files.
 cat >modules/numpy.py <<'END'
-def load(path): return open(path, 'rb').read()
-def save(path, bytes): open(path, 'wb').write(bytes)
+import ast, math, struct, zipfile
+def load(file):
+    head = file.read(10)
+    text = file.read(struct.unpack('<H', head[8:])[0])
+    return head + text + file.read(4 * math.prod(ast.literal_eval(text.decode())['shape']))
+def savez(file, *arrays):
+    with zipfile.ZipFile(file, 'w') as z:
+        for i, array in enumerate(arrays):
+            with z.open(f'arr_{i}.npy', 'w', force_zip64=True) as entry: entry.write(array)
 END
 # This onnxruntime hands every input through.
 cat >modules/onnxruntime.py <<'END'
@@ -30,6 +38,14 @@ opset 17
 in x 1 n
 out y 1 n
 node Neg x y
+form two
+opset 17
+in a 1 n
+in b 1 2,n
+out a2 1 n
+out b2 1 2,n
+node Identity a a2
+node Identity b b2
 form nan
 opset 17
 in x 1 n
@@ -57,6 +73,9 @@ expect other-worst 3 "8 of 8 elements differ, worst at [" "$zc" verify other.onn
 expect other-verdict 3 "results differ" "$zc" verify other.onnx --dim n=8 --device cpu
 expect other-allowed 0 "no difference" "$zc" verify other.onnx --dim n=8 --device cpu --atol 100
 expect layers 0 "cpu          a " "$zc" verify same.onnx --device cpu --layers --skip-pass all
+expect inputs-in-order 0 "onnxruntime  a2                                         0 " "$zc" verify two.onnx --device cpu
+expect outputs-in-order 0 "onnxruntime  b2                                         0 " "$zc" verify two.onnx --device cpu
+expect no-folder 0 "onnxruntime  y " env TMPDIR=/nowhere "$zc" verify same.onnx --device cpu
 expect pipe 0 "onnxruntime  y " sh -c '"$1" verify - --device cpu <same.onnx' sh "$zc"
 
 # ---- what is not there ----
@@ -68,19 +87,21 @@ expect failed 2 "onnxruntime  not run: onnxruntime: failed: RuntimeError: no suc
 echo 'import no_such_module' >modules/onnxruntime.py
 expect no-module 0 "onnxruntime  not run: python3 has no module no_such_module" "$zc" verify same.onnx --device cpu
 expect no-python 0 "onnxruntime  not run: python3: No such file" env PATH=/nowhere "$zc" verify same.onnx --device cpu
-expect no-folder 0 "onnxruntime  not run: /nowhere/zc-temporary-" env TMPDIR=/nowhere "$zc" verify same.onnx --device cpu
 
 # ---- told to stop ----
 mkdir slow
 printf '#!/bin/sh\ntouch "$TMPDIR/asked"\nexec sleep 20\n' >slow/python3
 chmod +x slow/python3
-PATH="$dir/slow:$PATH" "$zc" verify same.onnx --device cpu >/dev/null 2>&1 &
-while [ ! -e tmp/asked ] && kill -0 $! 2>/dev/null; do sleep 0.05; done
-kill -TERM $!
-wait $!
-[ $? -eq 143 ] && [ -e tmp/asked ] || fail stopped "zc verify did not end by the signal while python3 was at work"
-rm -f tmp/asked
-expect nothing-left 0 "0" sh -c 'ls tmp | wc -l'
+stopped_by() { # SIGNAL, while python3 is at work
+    PATH="$dir/slow:$PATH" "$zc" verify same.onnx --device cpu >/dev/null 2>&1 &
+    while [ ! -e tmp/asked ] && kill -0 $! 2>/dev/null; do sleep 0.05; done
+    rm tmp/asked && kill -"$1" $!
+    wait $!
+}
+for signal in TERM:143 KILL:137; do
+    expect "stopped-${signal%:*}" "${signal#*:}" "" stopped_by "${signal%:*}"
+    expect "nothing-left-${signal%:*}" 0 "0" sh -c 'ls -A tmp | wc -l'
+done
 if "$zc" verify same.onnx --device auto | grep -q "^cuda *not run"; then
     expect cuda 5 "no CUDA driver" "$zc" verify same.onnx --device cuda
 else

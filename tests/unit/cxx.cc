@@ -39,6 +39,28 @@ void session_params()
           "fields by name");
 }
 
+// The largest struct, with all of its fields.
+void compile_params()
+{
+    const zc_compile_params got = *static_cast<const zc_compile_params *>(
+        ZC_COMPILE_PARAMS(.data_root = nullptr, .dims = nullptr, .dim_count = 1, .shapes = nullptr,
+                          .shape_count = 2, .skip_passes = nullptr, .skip_pass_count = 3,
+                          .targets = nullptr, .target_count = 4, .profiles = nullptr,
+                          .profile_count = 5, .strip_sources = true, .emit_cuda = nullptr,
+                          .precision = nullptr, .threads = 6, .rules = nullptr, .rule_count = 7,
+                          .skip_rules = nullptr, .skip_rule_count = 8, .force_rules = true,
+                          .tune = true, .strict = true, .max_memory = 9, .progress = nullptr,
+                          .progress_user = nullptr, .tuned = nullptr, .tune_seconds = 10,
+                          .tune_again = true, .by_cost = true, .custom_ops = nullptr,
+                          .custom_op_count = 11, .offered = true, .max_error = 12, .allow = nullptr,
+                          .allow_count = 13, .samples = nullptr, .sample_count = 14,
+                          .pareto = "pareto"));
+    check(got.dim_count == 1 && got.threads == 6 && got.max_memory == 9 && got.offered &&
+              got.max_error == 12 && got.sample_count == 14 &&
+              std::strcmp(got.pareto, "pareto") == 0,
+          "all fields");
+}
+
 void threads()
 {
     zc_threads *threads = nullptr;
@@ -84,6 +106,7 @@ void calls()
 int main()
 {
     session_params();
+    compile_params();
     threads();
     calls();
     return faults != 0;

@@ -380,15 +380,22 @@ static void expect_text(fixture *f, zc_status status, const char *text)
 static void test_files_in_messages(void **state)
 {
     fixture *f = *state;
-    char dir[] = "/tmp/zc-test-XXXXXX", good[64], bad[64], none[64], want[256];
+    char dir[] = "/tmp/zc-test-XXXXXX", good[64], bad[64], none[64], model[64], made[64], want[256];
     assert_non_null(mkdtemp(dir));
     snprintf(good, sizeof good, "%s/good", dir);
     snprintf(bad, sizeof bad, "%s/bad", dir);
     snprintf(none, sizeof none, "%s/none", dir);
+    snprintf(model, sizeof model, "%s/model", dir);
+    snprintf(made, sizeof made, "%s/made", dir);
+    zc_buf onnx = {0};
+    onnx_text(loop_text, &onnx);
+    write_bytes(model, onnx.data, onnx.len);
+    zc_buf_fini(&onnx);
     write_bytes(good, f->bytes, f->len);
     write_bytes(bad, "", 0);
     zc_plan *plan, *broken;
     zc_session *s;
+    zc_threads *threads;
     void *out;
     size_t len;
     for (int round = 0; round < 2; round++) {
@@ -400,6 +407,11 @@ static void test_files_in_messages(void **state)
         snprintf(want, sizeof want, "%s: cannot open (No such file or directory)", none);
         expect_text(f, zc_plan_load_file(none, &broken, f->diag), want);
         expect_text(f, zc_compile_file(none, bad, NULL, f->diag), want);
+        expect_ok(f->diag, zc_compile_file(model, made, NULL, f->diag));
+        expect_text(f, zc_threads_create(ZC_THREADS_PARAMS(.threads = -1), &threads, f->diag),
+                    "threads: out of range (got -1, need 0 to 1024)");
+        snprintf(want, sizeof want, "%s: the output is the model itself", model);
+        expect_text(f, zc_compile_file(model, model, NULL, f->diag), want);
         expect_text(f,
                     zc_compile_bytes("x", 1, ZC_COMPILE_PARAMS(.threads = -1), &out, &len, f->diag),
                     "threads: out of range (got -1, need 0 to 1024)");
@@ -411,7 +423,7 @@ static void test_files_in_messages(void **state)
         assert_int_equal(zc_session_destroy(&s), ZC_OK);
         zc_plan_destroy(&plan);
     }
-    assert_int_equal(unlink(good) | unlink(bad) | rmdir(dir), 0);
+    assert_int_equal(unlink(good) | unlink(bad) | unlink(model) | unlink(made) | rmdir(dir), 0);
 }
 
 /* ---- where it runs ---- */
@@ -904,6 +916,55 @@ static void test_the_callers_surroundings_stay(void **state)
     zc_free(again);
 }
 
+/* Pointwise work, attention, convolution and rows: kernels with large frames. */
+static const char frames_text[] =
+    "opset 23\nin x 1 1,8,40,40\nout y 1 *\ninit s 7 4 8,8,3,3\n"
+    "node ConstantOfShape s w value:t=1/1/0.01\nnode Sin x i\nnode Exp i e\nnode Mul i,e p\n"
+    "node Attention p,p,p a\nnode Conv a,w c pads:is=1,1,1,1\nnode Softmax c y axis:i=3\n";
+
+static zc_status live(const zc_buf *model)
+{
+    static float x[8 * 40 * 40];
+    const zc_view v = {.elem = 1, .rank = 4, .dims = {1, 8, 40, 40}, .data = x, .bytes = sizeof x};
+    void *bytes = NULL;
+    size_t len;
+    zc_plan *plan = NULL;
+    zc_session *s = NULL;
+    zc_status status = zc_compile_bytes(model->data, model->len, NULL, &bytes, &len, NULL);
+    if (status == ZC_OK) status = zc_plan_load_bytes(bytes, len, &plan, NULL);
+    if (status == ZC_OK)
+        status = zc_session_create(plan, ZC_SESSION_PARAMS(.threads = 1), &s, NULL);
+    if (status == ZC_OK) status = zc_session_set_input(s, 0, &v, false, NULL);
+    if (status == ZC_OK) status = zc_session_run(s, NULL);
+    zc_session_destroy(&s);
+    zc_plan_destroy(&plan);
+    zc_free(bytes);
+    return status;
+}
+
+static void *live_in_thread(void *model)
+{
+    return (void *)(intptr_t)live(model);
+}
+
+/* As much stack as zc/rt.h says that a call takes. */
+static void test_little_stack(void **state)
+{
+    zc_buf model = {0};
+    pthread_attr_t attr;
+    pthread_t thread;
+    void *status;
+    (void)state;
+    onnx_text(frames_text, &model);
+    assert_int_equal(pthread_attr_init(&attr), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attr, (size_t)256 << 10), 0);
+    assert_int_equal(pthread_create(&thread, &attr, live_in_thread, &model), 0);
+    assert_int_equal(pthread_join(thread, &status), 0);
+    pthread_attr_destroy(&attr);
+    zc_buf_fini(&model);
+    assert_int_equal((intptr_t)status, ZC_OK);
+}
+
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -934,6 +995,7 @@ int main(void)
         T(test_new_session_in_a_forked_child),
         T(test_progress_callback),
         T(test_the_callers_surroundings_stay),
+        T(test_little_stack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

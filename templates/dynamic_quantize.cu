@@ -1,7 +1,8 @@
-// DynamicQuantizeLinear: least and greatest element of each block (entry 0), scale and zero point from them (entry 1,
-// one block), elements (entry 2).
+// DynamicQuantizeLinear: least and greatest element of each block, and in the last of them scale and zero point (entry
+// 0); elements (entry 1).
 //
 // spec.h: Z_X (type).
+#include "zc/last_block.cuh"
 #include "zc/packed.cuh"
 #include "abi/dynamic_quantize.h"
 #include "spec.h"
@@ -50,12 +51,8 @@ ZC_KERNEL(0)(const __grid_constant__ zc_dynamic_quantize_params p) {
         p.parts[2 * blockIdx.x] = r.low;
         p.parts[2 * blockIdx.x + 1] = r.high;
     }
-}
-
-ZC_KERNEL(1)(const __grid_constant__ zc_dynamic_quantize_params p) {
-    zc_begin();
-    range r = {0, 0};
-    for (int i = (int)threadIdx.x; i < 2 * p.part_count; i += (int)blockDim.x) widen(&r, p.parts[i]);
+    if (!zc_last_block(p.counter, gridDim.x)) return;
+    for (u32 i = threadIdx.x; i < 2 * gridDim.x; i += blockDim.x) widen(&r, p.parts[i]);
     r = block_range(r);
     if (threadIdx.x) return;
     f32 scale = (r.high - r.low) / 255.0f;
@@ -65,7 +62,7 @@ ZC_KERNEL(1)(const __grid_constant__ zc_dynamic_quantize_params p) {
     *p.zero = (u8)(!(zero > 0) ? 0.0f : zero > 255 ? 255.0f : zero);
 }
 
-ZC_KERNEL(2)(const __grid_constant__ zc_dynamic_quantize_params p) {
+ZC_KERNEL(1)(const __grid_constant__ zc_dynamic_quantize_params p) {
     zc_begin();
     const f32 scale = *p.scale, zero = (f32)*p.zero;
     for (i64 i = zc_thread() * 4; i < p.total; i += zc_threads() * 4) {

@@ -1,0 +1,18 @@
+// The last of some blocks to come, which goes on with what all of them left.
+#pragma once
+#include "zc/device.cuh"
+
+// Is this block the last of `count`? It then sees what each of them wrote before it came, and the counter (of
+// zc_launch_counters) is zero again. All threads of the block call it.
+ZC_DEV bool zc_last_block(u32 *counter, u32 count) {
+    __shared__ bool last;
+    zc_sync();
+    if (threadIdx.x == 0) {
+        zc_fence();
+        last = zc_atomic_add(counter, 1u) == count - 1;
+        if (last) *counter = 0;
+        zc_fence();
+    }
+    zc_sync();
+    return last;
+}

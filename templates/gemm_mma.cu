@@ -114,7 +114,6 @@ ZC_DEV void product(const zc_gemm_params &p) {
             next = next + 1 < ZC_TILE_STAGES ? next + 1 : 0;
         }
         bl::save_all(p, item, at, sum);
-        zc_gemm_join_parts<Z_SIDE>(p, item, at);
         ZC_CP_ASYNC_WAIT(0);
         zc_sync();
     }

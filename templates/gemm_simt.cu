@@ -117,7 +117,6 @@ ZC_DEV void simt(const zc_gemm_params &p) {
                     zc_gemm_save(p, item, row, col, sum[r][c]);
             }
         }
-        zc_gemm_join_parts<Z_SIDE>(p, item, at);
     }
 }
 

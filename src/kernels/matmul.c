@@ -314,7 +314,7 @@ zc_status zc_matmul_launch_norm(zc_launch *l, const struct zc_gemm_params *p)
     return zc_launch_kernel(l, 1, grid, threads, 32 * sizeof(double), p, sizeof *p);
 }
 
-/* Entry 0, whose last blocks add parts up, and what normalises its rows. */
+/* Entry 0, and what adds its parts up or normalises its rows. */
 static zc_status launch_parts(zc_launch *l, const zc_matmul_form *form, const zc_matmul *mm,
                               zc_dim3 grid, size_t sum_bytes, struct zc_gemm_params *p)
 {
@@ -323,10 +323,12 @@ static zc_status launch_parts(zc_launch *l, const zc_matmul_form *form, const zc
     bool adds = split == ZC_MM_SPLIT_ALWAYS || parts > 1;
     p->split_k = mm->k;
     if (adds || form->norm) ZC_TRY(zc_matmul_partial_sums(l, mm, parts, sum_bytes, p));
-    if (adds && !form->norm) ZC_TRY(zc_launch_counters(l, grid.x, &p->counters));
     grid.y = parts > 1 ? (uint32_t)p->splits : 1;
     ZC_TRY(zc_launch_configured(l, grid, p, sizeof *p));
-    return form->norm ? zc_matmul_launch_norm(l, p) : ZC_OK;
+    if (form->norm) return zc_matmul_launch_norm(l, p);
+    if (!adds) return ZC_OK;
+    zc_dim3 flat = {zc_launch_blocks(mm->m * mm->n, ZC_GEMM_THREADS, 8 * l->sm_count), 1, 1};
+    return zc_launch_kernel(l, 1, flat, ZC_GEMM_THREADS, 0, p, sizeof *p);
 }
 
 zc_status zc_matmul_launch(zc_launch *l, int vector_bytes, size_t sum_bytes)

@@ -118,8 +118,8 @@ zc_matmul_sizes zc_gen_matmul_sizes(zc_gen *g, const zc_matmul_form *form);
 zc_status zc_gen_matmul_bytes(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s);
 
 /* The configuration of products that are no pipeline of Hopper: `rows` at most of the kernels for
- * few, 0: tiles; the `side` of a tile; `split`: the summed axis goes in parts whose sums the
- * last block adds up (never, always, or where there are few tiles). */
+ * few, 0: tiles; the `side` of a tile; `split`: the summed axis goes in parts whose sums entry 1
+ * adds up (never, always, or where there are few tiles). */
 enum { ZC_MM_ROWS, ZC_MM_SIDE, ZC_MM_SPLIT };
 enum { ZC_MM_SPLIT_NEVER, ZC_MM_SPLIT_ALWAYS, ZC_MM_SPLIT_FEW };
 typedef struct zc_matmul_tiling {

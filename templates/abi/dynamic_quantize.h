@@ -9,9 +9,8 @@ struct zc_dynamic_quantize_params {
     unsigned char *y, *zero;
     float *scale;
     float *parts; /* least and greatest of each block */
-    unsigned *counter;
     long long total;
-    int aligned, pad; /* aligned: four neighbours may be read and written at once */
+    int part_count, aligned; /* aligned: four neighbours may be read and written at once */
 };
 
 #endif

@@ -38,7 +38,6 @@ struct zc_gemm_params {
     int batch_rank, aligned;
     float alpha, beta;
     void *partial;             /* sums of each part of the summed axis: [splits][m][n] */
-    unsigned *counters;        /* by tile; NULL: its block has whole sums, or entry 1 adds up */
     long long splits, split_k; /* parts, and the length of one */
     long long batch_dims[ZC_GEMM_BATCH], a_batch[ZC_GEMM_BATCH], b_batch[ZC_GEMM_BATCH],
         y_batch[ZC_GEMM_BATCH];

@@ -5,12 +5,11 @@
 // (type of the sums; of integers unsigned, so that they wrap), Z_SCALE (type in which alpha and beta apply; not
 // defined: integers with both 1), Z_UNSCALED (both are 1) and, with Z_EPILOGUE, a function zc_epilogue over the result's compute type; Z_ROWS
 // (most rows of the kernels for few; 0: tiles), Z_SIDE (of a tile), Z_SPLIT (is the summed axis in parts, one in
-// blockIdx.y: 0 never, 1 always, 2 when there are several). Entry 1 normalises rows (zc/gemm_second.cuh).
+// blockIdx.y: 0 never, 1 always, 2 when there are several). Entry 1 finishes what entry 0 left (zc/gemm_second.cuh).
 #pragma once
 #include "zc/device.cuh"
 #include "abi/gemm.h"
 #include "zc/fused.cuh"
-#include "zc/last_block.cuh"
 #include "spec.h"
 
 #ifndef Z_Y
@@ -124,7 +123,7 @@ ZC_DEV Z_ACC zc_gemm_parts(const zc_gemm_params &p, i64 i) {
     for (i64 s = 1; s < p.splits; s++) sum += part[s * p.m * p.n];
     return sum;
 }
-// Does a tile leave its sums to the last block of those that share it, or to entry 1, which normalises rows?
+// Does a tile leave its sums to entry 1, which adds parts up or normalises rows?
 ZC_DEV bool zc_gemm_is_part(const zc_gemm_params &p) {
 #ifdef Z_NORM
     return true;
@@ -142,16 +141,5 @@ ZC_DEV void zc_gemm_save(const zc_gemm_params &p, const zc_gemm_item &item, i64 
     zc_gemm_save_part(p, row, col, sum);
 #else
     item.y[row * p.y_ld + col] = zc_gemm_finish(p, item, row, col, zc_gemm_sum(sum));
-#endif
-}
-// Of a tile of SIDE x SIDE whose parts the blocks have left: the last of them adds these up.
-template <int SIDE>
-ZC_DEV void zc_gemm_join_parts(const zc_gemm_params &p, const zc_gemm_item &item, const zc_gemm_tile &at) {
-#if Z_SPLIT && !defined(Z_NORM)
-    if (!zc_gemm_is_part(p) || !zc_last_block(p.counters + blockIdx.x, gridDim.y)) return;
-    for (int i = (int)threadIdx.x; i < SIDE * SIDE; i += (int)blockDim.x) {
-        const i64 row = at.row + i / SIDE, col = at.col + i % SIDE;
-        if (row < p.m && col < p.n) zc_gemm_save(p, item, row, col, zc_gemm_parts(p, row * p.n + col));
-    }
 #endif
 }

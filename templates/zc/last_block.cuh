@@ -7,12 +7,7 @@
 ZC_DEV bool zc_last_block(u32 *counter, u32 count) {
     __shared__ bool last;
     zc_sync();
-    if (threadIdx.x == 0) {
-        zc_fence();
-        last = zc_atomic_add(counter, 1u) == count - 1;
-        if (last) *counter = 0;
-        zc_fence();
-    }
+    if (threadIdx.x == 0) last = zc_take_turn(counter, count - 1) == count - 1;
     zc_sync();
     return last;
 }

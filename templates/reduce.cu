@@ -2,9 +2,9 @@
 //
 // spec.h: Z_IN and Z_OUT (types), Z_ACC (type of sums: f32, f64, i64, u64), Z_KIND (ZC_REDUCE_...), Z_FIRST (what a
 // reduction over nothing starts with), Z_LAST (ArgMax, ArgMin: of equal elements the last).
-// Where outputs are split among blocks, each leaves states, and the last of those that share outputs joins them.
+// Entries: 0 from elements to outputs, or to states when an output is split among blocks; 1 from states to outputs, a warp
+// each.
 #include "zc/groups.cuh"
-#include "zc/last_block.cuh"
 #include "zc/states.cuh"
 #include "abi/reduce.h"
 #include "spec.h"
@@ -73,15 +73,15 @@ struct state : zc_exps<acc> {
 typedef plain state;
 #endif
 
-// In the last block: the parts' states, joined in the same order every time.
-ZC_DEV bool join_parts(const zc_reduce_params &p, const zc_place &at, state *s) {
-    state *const states = (state *)p.states + at.out * gridDim.y;
-    if (at.valid && at.lane == 0) states[blockIdx.y] = *s;
-    if (!zc_last_block(p.counters + blockIdx.x, gridDim.y)) return false;
-    *s = state::none();
-    for (u32 i = at.lane; at.valid && i < gridDim.y; i += zc_lanes(p.g)) *s = s->join(states[i]);
-    *s = zc_join_lanes(p.g, at, *s);
-    return true;
+ZC_DEV void put(const zc_reduce_params &p, i64 out, state s) {
+    zc_save<Z_OUT>(p.out, out, zc_fused(p.fused, s.finish(p.elements), out));
+}
+ZC_DEV void leave(const zc_reduce_params &p, const zc_place &at, state s) {
+    if (!at.valid || at.lane != 0) return;
+    if (Z_SPLIT == 2 || (Z_SPLIT == 0 && p.states))
+        ((state *)p.states)[at.out * gridDim.y + blockIdx.y] = s;
+    else
+        put(p, at.out, s);
 }
 
 ZC_KERNEL(0)(const __grid_constant__ zc_reduce_params p) {
@@ -89,9 +89,18 @@ ZC_KERNEL(0)(const __grid_constant__ zc_reduce_params p) {
     const zc_place at = zc_place_of(p.g);
     state s = state::none();
     zc_walk<Z_IN>(p.g, at, p.in, [&](Z_IN x, i64 off, i64 r) { s.add((acc)zc_pre(p.pre, x, off), r); });
-    s = zc_join_lanes(p.g, at, s);
-    if (Z_SPLIT == 2 || (Z_SPLIT == 0 && p.states))
-        if (!join_parts(p, at, &s)) return;
-    if (at.valid && at.lane == 0)
-        zc_save<Z_OUT>(p.out, at.out, zc_fused(p.fused, s.finish(p.elements), at.out));
+    leave(p, at, zc_join_lanes(p.g, at, s));
 }
+
+#if Z_SPLIT != 1
+ZC_KERNEL(1)(const __grid_constant__ zc_reduce_params p) {
+    zc_begin();
+    const i64 out = zc_thread() / 32;
+    if (out >= p.g.outputs) return;
+    state s = state::none();
+    for (i64 i = threadIdx.x % 32u; i < p.splits; i += 32) s = s.join(((const state *)p.states)[out * p.splits + i]);
+#pragma unroll
+    for (int mask = 1; mask < 32; mask *= 2) s = s.join(s.other(mask));
+    if (threadIdx.x % 32u == 0) put(p, out, s);
+}
+#endif

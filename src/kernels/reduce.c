@@ -166,12 +166,14 @@ zc_status zc_launch_reduce(zc_launch *l)
     p.in = x->data;
     p.out = l->out[0].data;
     p.elements = p.g.count;
+    p.splits = grid.y;
     ZC_TRY(zc_launch_prologue(l, &p.pre));
     ZC_TRY(zc_launch_epilogue(l, &p.fused));
     if (split) {
         size_t bytes = (size_t)p.g.outputs * grid.y * ZC_REDUCE_STATE;
         ZC_TRY(zc_launch_scratch(l, bytes, &p.states));
-        ZC_TRY(zc_launch_counters(l, grid.x, &p.counters));
     }
-    return zc_launch_configured(l, grid, &p, sizeof p);
+    ZC_TRY(zc_launch_configured(l, grid, &p, sizeof p));
+    zc_dim3 join = {zc_launch_blocks(p.g.outputs, ZC_GROUP_BLOCK / 32, 0), 1, 1};
+    return split ? zc_launch_kernel(l, 1, join, ZC_GROUP_BLOCK, 0, &p, sizeof p) : ZC_OK;
 }

@@ -27,9 +27,8 @@ struct zc_reduce_params {
     struct zc_groups g;
     const void *in;
     void *out;
-    void *states;       /* [outputs, blocks that share one]; NULL: an output is one block's */
-    unsigned *counters; /* by the blocks' x */
-    long long elements; /* of the input in each output */
+    void *states;               /* [outputs, splits]; NULL: an output is one block's */
+    long long elements, splits; /* of the input in each output; of each output */
     struct zc_fused_params pre, fused;
 };
 

@@ -60,8 +60,10 @@ static const model models[] = {
      "node Split x,i a,b,c axis:i=1\nnode Concat c,b,a y axis:i=1\n",
      2},
     {"a row, normalised within the products", "f16", step, 5},
-    {"sums of long rows, in parts that the last block joins", NULL,
-     "opset 17\nin x 1 2,16384\nout y 1 *\ninit a 7 1 1\nnode ReduceSum x,a y\n", 1},
+    {"a query whose keys blocks share: the last puts their results together", NULL,
+     "opset 23\nin q 1 1,2,1,16\nin k 1 1,2,600,16\nin v 1 1,2,600,16\nout y 1 *\n"
+     "node Attention q,k,v y\n",
+     1},
     {"the range of all elements, bytes by it, and numbers again", NULL,
      "opset 17\nin x 1 30,1000\nout y 1 *\n"
      "node DynamicQuantizeLinear x q,s,z\nnode DequantizeLinear q,s,z y\n",

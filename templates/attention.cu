@@ -1,5 +1,6 @@
-// Attention: y = softmax(scale * q k^T, capped, + biases) v. Entries: 0 a query by a block; 1 its partial results put
-// together; 2 and 3 what prepares its operands (zc/attention_prepare.cuh); 4 tiles of queries.
+// Attention: y = softmax(scale * q k^T, capped, + biases) v. Entries: 0 a query by a block, or by several that share its
+// keys, of which the last puts their results together; 1 tiles of queries; 2 and 3 what prepares its operands
+// (zc/attention_prepare.cuh).
 //
 // spec.h: see zc/attention.cuh and zc/attention_prepare.cuh; Z_TILE (0 none, 1 on the ordinary cores, 2 on the tensor
 // cores).
@@ -12,9 +13,8 @@
 #endif
 
 ZC_KERNEL(0)(const __grid_constant__ zc_attention_params p) { zc_begin(); attend_row(p); }
-ZC_KERNEL(1)(const __grid_constant__ zc_attention_params p) { zc_begin(); merge_row(p); }
 
-ZC_KERNEL(4)(const __grid_constant__ zc_attention_params p) {
+ZC_KERNEL(1)(const __grid_constant__ zc_attention_params p) {
     zc_begin();
 #if Z_TILE == 1
     attend_tile(p);

@@ -1,5 +1,5 @@
-// DynamicQuantizeLinear: least and greatest element of each block (entry 0), scale and zero point from them (entry 1,
-// one block), elements (entry 2).
+// DynamicQuantizeLinear: least and greatest element of each block (entry 0); elements, by the scale and zero point that
+// every block finds in these (entry 1).
 //
 // spec.h: Z_X (type).
 #include "zc/packed.cuh"
@@ -52,22 +52,34 @@ ZC_KERNEL(0)(const __grid_constant__ zc_dynamic_quantize_params p) {
     }
 }
 
-ZC_KERNEL(1)(const __grid_constant__ zc_dynamic_quantize_params p) {
-    zc_begin();
+ZC_DEV u8 to_byte(f32 v) { return (u8)(!(v > 0) ? 0.0f : v > 255 ? 255.0f : v); }
+
+struct quanta {
+    f32 scale;
+    u8 zero;
+};
+// Of all blocks' ranges, in every thread.
+ZC_DEV quanta quanta_of(const zc_dynamic_quantize_params &p) {
+    __shared__ quanta all;
     range r = {0, 0};
     for (int i = (int)threadIdx.x; i < 2 * p.part_count; i += (int)blockDim.x) widen(&r, p.parts[i]);
     r = block_range(r);
-    if (threadIdx.x) return;
-    f32 scale = (r.high - r.low) / 255.0f;
-    if (scale == 0) scale = 1;
-    const f32 zero = rintf(-r.low / scale);
-    *p.scale = scale;
-    *p.zero = (u8)(!(zero > 0) ? 0.0f : zero > 255 ? 255.0f : zero);
+    if (threadIdx.x == 0) {
+        const f32 scale = (r.high - r.low) / 255.0f;
+        all.scale = scale == 0 ? 1 : scale;
+        all.zero = to_byte(rintf(-r.low / all.scale));
+    }
+    zc_sync();
+    return all;
 }
 
-ZC_KERNEL(2)(const __grid_constant__ zc_dynamic_quantize_params p) {
+ZC_KERNEL(1)(const __grid_constant__ zc_dynamic_quantize_params p) {
     zc_begin();
-    const f32 scale = *p.scale, zero = (f32)*p.zero;
+    const quanta q = quanta_of(p);
+    if (zc_thread() == 0) {
+        *p.scale = q.scale;
+        *p.zero = q.zero;
+    }
     for (i64 i = zc_thread() * 4; i < p.total; i += zc_threads() * 4) {
         const int n = p.total - i < 4 ? (int)(p.total - i) : 4;
         zc_four<Z_X> x;
@@ -75,10 +87,7 @@ ZC_KERNEL(2)(const __grid_constant__ zc_dynamic_quantize_params p) {
         if (p.aligned && n == 4) x.load4(p.x, i);
         else x.load(p.x, i, n);
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const f32 q = rintf((f32)zc_get(x.get(j)) / scale) + zero;
-            y.set(j, (u8)(!(q > 0) ? 0.0f : q > 255 ? 255.0f : q));
-        }
+        for (int j = 0; j < 4; j++) y.set(j, to_byte(rintf((f32)zc_get(x.get(j)) / q.scale) + (f32)q.zero));
         if (p.aligned && n == 4) y.store4(p.y, i);
         else y.store(p.y, i, n);
     }

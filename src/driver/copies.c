@@ -11,16 +11,20 @@ enum { LEAST_BYTES = 65536 };
 
 typedef struct weight {
     const zc_pvalue *value;
-    uint64_t sum; /* of its elements' halves: quick, and seldom the same by chance */
+    uint64_t sum; /* quick, and seldom the same by chance */
 } weight;
 
+/* Of its bytes, or of its elements' halves. */
 static uint64_t quick_sum(const zc_pvalue *v)
 {
-    const int16_t *x = v->data;
+    const int8_t *bytes = v->data;
+    const int16_t *halves = v->data;
+    const size_t size = zc_dtype_bits(v->dtype) == 8 ? sizeof *bytes : sizeof *halves;
     uint32_t sum = 0, squares = 0;
-    for (uint64_t i = 0; i < v->bytes / 2; i++) {
-        sum += (uint32_t)x[i];
-        squares += (uint32_t)(x[i] * x[i]);
+    for (uint64_t i = 0; i < v->bytes / size; i++) {
+        const int x = size == sizeof *bytes ? bytes[i] : halves[i];
+        sum += (uint32_t)x;
+        squares += (uint32_t)(x * x);
     }
     return (uint64_t)squares << 32 | sum;
 }
@@ -44,7 +48,8 @@ static bool is_weight(const zc_pvalue *v)
 {
     const unsigned bits = zc_dtype_bits(v->dtype);
     return v->kind == ZC_P_CONST && v->data && v->bytes >= LEAST_BYTES &&
-           zc_dtype_is_float(v->dtype) && (bits == 16 || bits == 32);
+           zc_dtype_class(v->dtype) != ZC_CLASS_BOOL &&
+           (bits == 8 || (zc_dtype_is_float(v->dtype) && (bits == 16 || bits == 32)));
 }
 
 static int by_sum(const void *a, const void *b)

@@ -3,7 +3,7 @@
 #include "kernels/attention_form.h"
 
 /* Entries 2 and 3 prepare operands. */
-enum { ENTRY_ROW, ENTRY_MERGE, ENTRY_TILE = 4 };
+enum { ENTRY_ROW, ENTRY_TILE };
 enum { NO_TILE, TILE_SIMT, TILE_MMA };
 /* A block has ROW_WARPS * 32 threads for a query; with fewer than ENOUGH_BLOCKS queries the keys
  * are split. */
@@ -58,19 +58,22 @@ static int splits_of(const zc_attention *a, int64_t queries)
     return (int)(n < 1 ? 1 : n > SPLITS_MAX ? SPLITS_MAX : n);
 }
 
-static zc_status run_rows(zc_attention *a, int64_t queries)
+/* What blocks that share a query's keys leave for the last of them. */
+static zc_status share_keys(zc_attention *a, int64_t queries)
 {
-    a->p.splits = splits_of(a, queries);
-    zc_dim3 grid = {zc_launch_blocks(queries * a->p.splits, 1, 0), 1, 1};
-    zc_dim3 merges = {zc_launch_blocks(queries, 1, 0), 1, 1};
-    if (a->p.splits == 1)
-        return zc_launch_kernel(a->l, ENTRY_ROW, grid, ROW_WARPS * 32, 0, &a->p, sizeof a->p);
     size_t real = a->type == ZC_F64 || a->v_type == ZC_F64 ? 8 : 4, bytes;
     if (!zc_mul_size((size_t)queries * (size_t)a->p.splits, (size_t)(a->dv + 2) * real, &bytes))
         return zc_attention_too_large(a);
     ZC_TRY(zc_launch_scratch(a->l, bytes, &a->p.parts));
-    ZC_TRY(zc_launch_kernel(a->l, ENTRY_ROW, grid, ROW_WARPS * 32, 0, &a->p, sizeof a->p));
-    return zc_launch_kernel(a->l, ENTRY_MERGE, merges, ROW_WARPS * 32, 0, &a->p, sizeof a->p);
+    return zc_launch_counters(a->l, queries, &a->p.counters);
+}
+
+static zc_status run_rows(zc_attention *a, int64_t queries)
+{
+    a->p.splits = splits_of(a, queries);
+    zc_dim3 grid = {zc_launch_blocks(queries * a->p.splits, 1, 0), 1, 1};
+    if (a->p.splits > 1) ZC_TRY(share_keys(a, queries));
+    return zc_launch_kernel(a->l, ENTRY_ROW, grid, ROW_WARPS * 32, 0, &a->p, sizeof a->p);
 }
 
 zc_status zc_launch_attention(zc_launch *l)

@@ -44,7 +44,7 @@ static zc_status check(zc_gen *g, const zc_attention_shape *s)
         const zc_pvalue *v = zc_gen_in(g, (int)i);
         if (!v) continue;
         if (v->rank < 0) return zc_gen_decline(g, "rank known only when run");
-        if (!zc_gen_plain_type(v->dtype))
+        if (!zc_kernel_type(v->dtype))
             return zc_gen_decline(g, "element type %s", zc_dtype_name(v->dtype));
     }
     if (!is_float(s->type)) return zc_gen_decline(g, "element type %s", zc_dtype_name(s->type));

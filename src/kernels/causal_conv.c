@@ -10,7 +10,7 @@ zc_status zc_gen_causal_conv(zc_gen *g)
 {
     const zc_pvalue *x = zc_gen_in(g, 0), *w = zc_gen_in(g, 1);
     if (x->rank < 0 || w->rank < 0) return zc_gen_decline(g, "rank known only when run");
-    if (!zc_gen_plain_type(x->dtype) || zc_dtype_bits(x->dtype) < 16)
+    if (!zc_kernel_type(x->dtype) || zc_dtype_bits(x->dtype) < 16)
         return zc_gen_decline(g, "element type %s", zc_dtype_name(x->dtype));
     zc_gen_type(g, "T", x->dtype);
     zc_gen_define(g, "SILU", "%d",

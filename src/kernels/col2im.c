@@ -11,7 +11,7 @@ zc_status zc_gen_col2im(zc_gen *g)
     zc_window_attrs a;
     int64_t group;
     if (y->rank < 0) return zc_gen_decline(g, "rank known only when run");
-    if (!zc_gen_plain_type(y->dtype))
+    if (!zc_kernel_type(y->dtype))
         return zc_gen_decline(g, "element type %s", zc_dtype_name(y->dtype));
     zc_window_attrs_of(g->step->op, g->attrs, &a, &group);
     if (!zc_gen_window_fits(g, &a, y->rank - 2)) return ZC_OK;

@@ -30,8 +30,7 @@ zc_status zc_gen_einsum(zc_gen *g)
     zc_dtype dtype = zc_gen_out_type(g, 0);
     zc_einsum e;
     if (nin > ZC_EINSUM_INPUTS) return zc_gen_decline(g, "more than %d operands", ZC_EINSUM_INPUTS);
-    if (!zc_gen_plain_type(dtype))
-        return zc_gen_decline(g, "element type %s", zc_dtype_name(dtype));
+    if (!zc_kernel_type(dtype)) return zc_gen_decline(g, "element type %s", zc_dtype_name(dtype));
     for (int i = 0; i < nin; i++) {
         const zc_pvalue *v = zc_gen_in(g, i);
         if (!v || v->rank < 0) return zc_gen_decline(g, "rank known only when run");

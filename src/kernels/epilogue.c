@@ -47,11 +47,7 @@ static zc_status put_work(zc_gen *g, fused_work *w)
     zc_dtype types[1 + ZC_FUSED_INPUTS];
     if (w->n < 0) w->n = 0;
     types[0] = w->x0->dtype;
-    for (int i = 0; i < w->n; i++) {
-        types[1 + i] = zc_gen_in_type(g, w->first + i);
-        if (!zc_gen_plain_type(types[1 + i]))
-            return zc_gen_decline(g, "element type %s", zc_dtype_name(types[1 + i]));
-    }
+    for (int i = 0; i < w->n; i++) types[1 + i] = zc_gen_in_type(g, w->first + i);
     zc_expr *e = zc_arena_alloc(g->arena, 1, sizeof *e);
     if (!e) return zc_fail_nomem(g->diag, "fused work", sizeof *e);
     ZC_TRY(zc_expr_parse(w->text, types, 1 + w->n, NULL, 0, e, g->step->name, g->diag));
@@ -120,31 +116,31 @@ zc_status zc_gen_prologue(zc_gen *g)
 }
 
 /* Declines the work on a value unless the family takes its operands, inputs [first, first + n). */
-static zc_status check_work(zc_gen *g, unsigned takes, const char *where, const zc_pvalue *x0,
-                            int first, int n)
+static zc_status check_work(zc_gen *g, zc_takes takes, bool at_end, const zc_pvalue *x0, int first,
+                            int n)
 {
-    unsigned ways = 0;
-    for (int i = first; i < first + n; i++) {
-        zc_shape operand = zc_gen_shape(zc_gen_in(g, i));
-        ways |= zc_lies(zc_gen_shape(x0), 1, &operand);
-    }
-    if (!takes) return zc_gen_decline(g, "pointwise work at the %s of the operation", where);
-    if (!zc_dtype_is_float(x0->dtype))
-        return zc_gen_decline(g, "pointwise work on %s", zc_dtype_name(x0->dtype));
-    if (ways & ~takes)
-        return zc_gen_decline(g, "pointwise work whose operands are no rows or columns");
-    return ZC_OK;
+    zc_shape in[ZC_FUSED_INPUTS];
+    zc_dtype types[ZC_FUSED_INPUTS];
+    if (n > ZC_FUSED_INPUTS) return zc_gen_decline(g, "pointwise work on %d operands", n);
+    for (int i = 0; i < n; i++) types[i] = zc_gen_in_type(g, first + i);
+    if (n > 0) zc_gen_shapes(g, first, n, in);
+    const zc_work work = {.at_end = at_end,
+                          .dtype = x0->dtype,
+                          .to = zc_gen_shape(x0),
+                          .n = n,
+                          .in = in,
+                          .types = types};
+    const char *why = zc_takes_not(takes, &work);
+    return why ? zc_gen_decline(g, "%s", why) : ZC_OK;
 }
 
 zc_status zc_gen_takes(zc_gen *g, zc_takes takes)
 {
     int extras, first = zc_op_epilogue_first(g->info, g->attrs);
     if (zc_op_prologue(g->info, g->attrs, &extras))
-        ZC_TRY(
-            check_work(g, takes.at_start, "beginning", zc_gen_in(g, 0), g->info->max_in, extras));
+        ZC_TRY(check_work(g, takes, false, zc_gen_in(g, 0), g->info->max_in, extras));
     if (!g->declined[0] && zc_op_epilogue(g->info, g->attrs))
-        return check_work(g, takes.at_end, "end", zc_gen_out(g, 0), first,
-                          (int)g->step->nin - first);
+        return check_work(g, takes, true, zc_gen_out(g, 0), first, (int)g->step->nin - first);
     return ZC_OK;
 }
 

@@ -20,7 +20,7 @@ zc_status zc_gen_matmul_quant(zc_gen *g, const zc_matmul_form *form)
     bool q = is_qlinear(g);
     zc_dtype a = zc_gen_in_type(g, form->a), b = zc_gen_in_type(g, form->b),
              y = zc_gen_out_type(g, 0);
-    if (!zc_gen_plain_type(a) || !zc_gen_plain_type(b) || !zc_gen_plain_type(y))
+    if (!zc_kernel_type(a) || !zc_kernel_type(b) || !zc_kernel_type(y))
         return zc_gen_decline(g, "element types %s and %s", zc_dtype_name(a), zc_dtype_name(b));
     zc_gen_type(g, "A", a);
     zc_gen_type(g, "B", b);

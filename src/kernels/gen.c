@@ -245,8 +245,3 @@ zc_status zc_gen_decline(zc_gen *g, const char *fmt, ...)
     va_end(args);
     return ZC_OK;
 }
-
-bool zc_gen_plain_type(zc_dtype dtype)
-{
-    return zc_dtype_bits(dtype) >= 8 && zc_dtype_class(dtype) != ZC_CLASS_COMPLEX;
-}

@@ -136,8 +136,6 @@ zc_status zc_gen_prologue(zc_gen *g);
 zc_status zc_gen_takes(zc_gen *g, zc_takes takes);
 /* Declines: returns ZC_OK. */
 zc_status zc_gen_decline(zc_gen *g, const char *fmt, ...) ZC_PRINTF(2, 3);
-/* Can the template's loads and stores handle it? (all but complex and packed 4- and 2-bit types) */
-bool zc_gen_plain_type(zc_dtype dtype);
 
 #define FAMILY(name, template) zc_status zc_gen_##name(zc_gen *g);
 #define CONFIG(name)           extern const char *const zc_config_##name[]; /* ended by NULL */

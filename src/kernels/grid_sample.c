@@ -19,9 +19,9 @@ zc_status zc_gen_grid_sample(zc_gen *g)
     if (x->rank < 0) return zc_gen_decline(g, "rank known only when run");
     if (x->rank < 3 || x->rank > 2 + ZC_GRID_AXES)
         return zc_gen_decline(g, "%d spatial axes", x->rank - 2);
-    if (!zc_gen_plain_type(x->dtype))
+    if (!zc_kernel_type(x->dtype))
         return zc_gen_decline(g, "element type %s", zc_dtype_name(x->dtype));
-    if (!zc_gen_plain_type(grid->dtype))
+    if (!zc_kernel_type(grid->dtype))
         return zc_gen_decline(g, "element type %s", zc_dtype_name(grid->dtype));
     zc_gen_type(g, "X", x->dtype);
     zc_gen_type(g, "GRID", grid->dtype);

@@ -22,7 +22,7 @@ zc_status zc_gen_interpolate(zc_gen *g)
     zc_dtype t = zc_gen_in_type(g, 0);
     zc_resize_words words;
     if (zc_gen_in(g, 0)->rank < 0) return zc_gen_decline(g, "rank known only when run");
-    if (!zc_gen_plain_type(t)) return zc_gen_decline(g, "element type %s", zc_dtype_name(t));
+    if (!zc_kernel_type(t)) return zc_gen_decline(g, "element type %s", zc_dtype_name(t));
     ZC_TRY(zc_resize_read_words(a, &words, g->step->name, g->diag));
     zc_gen_type(g, "X", t);
     zc_gen_define(g, "ACC", "%s", zc_dtype_is_float(t) ? zc_gen_compute_type(t) : "f64");

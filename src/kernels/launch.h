@@ -91,6 +91,9 @@ zc_status zc_launch_prologue(const zc_launch *l, struct zc_fused_params *p);
 zc_status zc_launch_epilogue(const zc_launch *l, struct zc_fused_params *p);
 /* Device memory for this step alone, aligned to 256; earlier pieces of the same step stay valid. */
 zc_status zc_launch_scratch(zc_launch *l, size_t bytes, void **out);
+/* n counters in device memory, all 0 where kernels begin: each kernel leaves them so
+ * (zc/last_block.cuh). All steps share them, so a step asks once. Not of DYNAMIC operations. */
+zc_status zc_launch_counters(zc_launch *l, int64_t n, unsigned **out);
 /* Fills device memory with a byte; copies within the device. */
 zc_status zc_launch_fill(zc_launch *l, void *to, int byte, size_t bytes);
 zc_status zc_launch_copy(zc_launch *l, void *to, const void *from, size_t bytes);

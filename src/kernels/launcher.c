@@ -205,6 +205,21 @@ zc_status zc_launch_scratch(zc_launch *l, size_t bytes, void **out)
     return ZC_OK;
 }
 
+zc_status zc_launch_counters(zc_launch *l, int64_t n, unsigned **out)
+{
+    zc_launcher *r = l->launcher;
+    size_t bytes;
+    if (n < 0 || !zc_mul_size((size_t)n, sizeof **out, &bytes))
+        return zc_fail_nomem(l->diag, "counters", 0);
+    if (!r->dry && bytes > r->counters_bytes)
+        return zc_fail(l->diag, ZC_ERR_INTERNAL, l->subject,
+                       "counters were not planned (need %zu bytes, have %zu)", bytes,
+                       r->counters_bytes);
+    *out = r->dry ? ZC_SOMEWHERE : (void *)(uintptr_t)r->counters;
+    if (bytes > r->counters_need) r->counters_need = bytes;
+    return ZC_OK;
+}
+
 zc_status zc_launch_fill(zc_launch *l, void *to, int byte, size_t bytes)
 {
     zc_launcher *r = l->launcher;

@@ -14,8 +14,10 @@ typedef struct zc_launcher {
     zc_cu_ptr scratch;
     size_t scratch_bytes, scratch_used;
     size_t scratch_need; /* the most that any step used */
-    uint64_t launches;   /* kernels, fills and copies issued */
-    zc_cu_ptr stamps;    /* of a stamped image: where kernels note when they run */
+    zc_cu_ptr counters;  /* of 32 bits, zero between kernels */
+    size_t counters_bytes, counters_need;
+    uint64_t launches; /* kernels, fills and copies issued */
+    zc_cu_ptr stamps;  /* of a stamped image: where kernels note when they run */
     /* Of DYNAMIC steps, else NULL: they learn their sizes as they go. */
     zc_status (*resize)(void *user, int i, int rank, const int64_t *dims, zc_tensor *out,
                         zc_diag *diag);

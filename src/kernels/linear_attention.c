@@ -23,9 +23,9 @@ zc_status zc_gen_linear_attention(zc_gen *g)
     for (int i = IN(q); i <= IN(beta); i++)
         if (zc_gen_in(g, i) && zc_gen_in(g, i)->rank < 0)
             return zc_gen_decline(g, "rank known only when run");
-    if (!zc_gen_plain_type(t) || zc_dtype_bits(t) < 16)
+    if (!zc_kernel_type(t) || zc_dtype_bits(t) < 16)
         return zc_gen_decline(g, "element type %s", zc_dtype_name(t));
-    if (state && !zc_gen_plain_type(state))
+    if (state && !zc_kernel_type(state))
         return zc_gen_decline(g, "states of type %s", zc_dtype_name(state));
     int64_t q = last_dim(g, IN(q)), decay = last_dim(g, IN(decay)), beta = last_dim(g, IN(beta));
     if (q < 0 || decay < 0 || beta < 0) return zc_gen_decline(g, "head size known only when run");

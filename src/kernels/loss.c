@@ -21,9 +21,8 @@ zc_status zc_gen_loss(zc_gen *g)
     const zc_attrs_NegativeLogLikelihoodLoss *b = ZC_ATTRS(g, NegativeLogLikelihoodLoss);
     bool softmax = g->step->op == ZC_OP_SoftmaxCrossEntropyLoss;
     zc_dtype t = zc_gen_in_type(g, 0), label = zc_gen_in_type(g, 1);
-    if (!zc_gen_plain_type(t)) return zc_gen_decline(g, "element type %s", zc_dtype_name(t));
-    if (!zc_gen_plain_type(label))
-        return zc_gen_decline(g, "element type %s", zc_dtype_name(label));
+    if (!zc_kernel_type(t)) return zc_gen_decline(g, "element type %s", zc_dtype_name(t));
+    if (!zc_kernel_type(label)) return zc_gen_decline(g, "element type %s", zc_dtype_name(label));
     if (zc_gen_in(g, 0)->rank < 0) return zc_gen_decline(g, "rank known only when run");
     zc_gen_type(g, "T", t);
     zc_gen_type(g, "LABEL", label);

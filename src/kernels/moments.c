@@ -128,7 +128,7 @@ zc_status zc_gen_moments(zc_gen *g)
     zc_op op = g->step->op;
     bool plain = op == ZC_OP_MeanVarianceNormalization, batch = op == ZC_OP_BatchNormalization;
     for (int i = 0; i < (int)g->step->nin; i++)
-        if (!zc_gen_plain_type(zc_gen_in_type(g, i)))
+        if (!zc_kernel_type(zc_gen_in_type(g, i)))
             return zc_gen_decline(g, "element type %s", zc_dtype_name(zc_gen_in_type(g, i)));
     if (x->rank < 0) return zc_gen_decline(g, "rank known only when run");
     bool given = batch && !ZC_ATTRS(g, BatchNormalization)->training_mode;

@@ -9,9 +9,8 @@
 zc_status zc_gen_nms(zc_gen *g)
 {
     zc_dtype boxes = zc_gen_in_type(g, 0), scores = zc_gen_in_type(g, 1);
-    if (!zc_gen_plain_type(boxes))
-        return zc_gen_decline(g, "boxes of type %s", zc_dtype_name(boxes));
-    if (!zc_gen_plain_type(scores))
+    if (!zc_kernel_type(boxes)) return zc_gen_decline(g, "boxes of type %s", zc_dtype_name(boxes));
+    if (!zc_kernel_type(scores))
         return zc_gen_decline(g, "scores of type %s", zc_dtype_name(scores));
     zc_gen_type(g, "BOX", boxes);
     zc_gen_type(g, "SCORE", scores);

@@ -14,7 +14,7 @@ static const char *not_these(const zc_gen *g, const zc_attrs_MsGroupNorm *a)
     const zc_pvalue *x = zc_gen_in(g, 0);
     zc_dtype s = zc_gen_in_type(g, 1);
     int64_t channels = x->rank > 2 ? zc_gen_const_dim(x, x->rank - 1) : -1;
-    if (s != zc_gen_in_type(g, 2) || !zc_gen_plain_type(s) || !zc_dtype_is_float(s) || s == ZC_F64)
+    if (s != zc_gen_in_type(g, 2) || !zc_kernel_type(s) || !zc_dtype_is_float(s) || s == ZC_F64)
         return "types of scale and bias";
     if (!a->channels_last) return "channels first";
     if (channels <= 0 || channels % EACH || channels > BLOCK * EACH)

@@ -95,12 +95,12 @@ zc_status zc_gen_pointwise(zc_gen *g)
         return zc_gen_decline(g, "more than %d outputs", ZC_POINT_OUTPUTS);
     for (uint32_t i = 0; i < g->step->nout; i++) {
         out[i] = zc_gen_out_type(g, (int)i);
-        if (out[i] != ZC_NONE && !zc_gen_plain_type(out[i]))
+        if (out[i] != ZC_NONE && !zc_kernel_type(out[i]))
             return zc_gen_decline(g, "element type %s", zc_dtype_name(out[i]));
     }
     for (uint32_t i = 0; i < g->step->nin; i++) {
         in[i] = zc_gen_in_type(g, (int)i);
-        if (!zc_gen_plain_type(in[i]))
+        if (!zc_kernel_type(in[i]))
             return zc_gen_decline(g, "element type %s", zc_dtype_name(in[i]));
     }
     zc_expr *e = zc_arena_alloc(g->arena, 1, sizeof *e);

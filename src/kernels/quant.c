@@ -73,9 +73,9 @@ static zc_status check_types(zc_gen *g, bool down)
     zc_dtype x = zc_gen_in_type(g, 0), scale = zc_gen_in_type(g, 1), y = zc_gen_out_type(g, 0);
     if (zc_dtype_class(x) == ZC_CLASS_COMPLEX || zc_dtype_class(x) == ZC_CLASS_BOOL)
         return zc_gen_decline(g, "element type %s", zc_dtype_name(x));
-    if (!zc_gen_plain_type(scale) || zc_dtype_class(scale) == ZC_CLASS_BOOL)
+    if (!zc_kernel_type(scale) || zc_dtype_class(scale) == ZC_CLASS_BOOL)
         return zc_gen_decline(g, "scales of type %s", zc_dtype_name(scale));
-    if (down ? zc_dtype_bits(x) < 8 : !zc_gen_plain_type(y))
+    if (down ? zc_dtype_bits(x) < 8 : !zc_kernel_type(y))
         return zc_gen_decline(g, "element type %s to %s", zc_dtype_name(x), zc_dtype_name(y));
     if (zc_gen_in(g, 2) && zc_dtype_class(zc_gen_in_type(g, 2)) == ZC_CLASS_COMPLEX)
         return zc_gen_decline(g, "zero points of type %s", zc_dtype_name(zc_gen_in_type(g, 2)));
@@ -101,7 +101,7 @@ zc_status zc_gen_quant(zc_gen *g)
              precision = precision_of(g, down);
     ZC_TRY(check_types(g, down));
     if (g->declined[0]) return ZC_OK;
-    if (!zc_gen_plain_type(precision))
+    if (!zc_kernel_type(precision))
         return zc_gen_decline(g, "precision %s", zc_dtype_name(precision));
     zc_gen_define(g, "QUANTIZE", "%d", down);
     zc_gen_type(g, "X", x);

@@ -32,9 +32,9 @@ zc_status zc_gen_recurrent(zc_gen *g)
     ZC_TRY(zc_recurrent_of(g->step->op, g->attrs, g->step->name, g->diag, &r));
     for (int i = 0; i < 3; i++)
         if (zc_gen_in(g, i)->rank < 0) return zc_gen_decline(g, "rank known only when run");
-    if (!zc_gen_plain_type(t) || zc_dtype_bits(t) < 16)
+    if (!zc_kernel_type(t) || zc_dtype_bits(t) < 16)
         return zc_gen_decline(g, "element type %s", zc_dtype_name(t));
-    if (lengths && !zc_gen_plain_type(lengths->dtype))
+    if (lengths && !zc_kernel_type(lengths->dtype))
         return zc_gen_decline(g, "lengths of type %s", zc_dtype_name(lengths->dtype));
     for (int i = 0; i < r.functions * r.directions; i++)
         if (!is_finite(r.act[i].alpha) || !is_finite(r.act[i].beta))

@@ -11,9 +11,9 @@ zc_status zc_gen_rotary(zc_gen *g)
     int64_t interleaved = ms ? ZC_ATTRS(g, MsRotaryEmbedding)->interleaved
                              : ZC_ATTRS(g, RotaryEmbedding)->interleaved;
     if (x->rank < 0) return zc_gen_decline(g, "rank known only when run");
-    if (!zc_gen_plain_type(x->dtype) || zc_dtype_bits(x->dtype) < 16)
+    if (!zc_kernel_type(x->dtype) || zc_dtype_bits(x->dtype) < 16)
         return zc_gen_decline(g, "element type %s", zc_dtype_name(x->dtype));
-    if (ids && !zc_gen_plain_type(ids->dtype))
+    if (ids && !zc_kernel_type(ids->dtype))
         return zc_gen_decline(g, "position ids of type %s", zc_dtype_name(ids->dtype));
     zc_gen_type(g, "T", x->dtype);
     zc_gen_define(g, "INTERLEAVED", "%d", interleaved != 0);

@@ -117,7 +117,7 @@ static zc_status gen_embeddings(zc_gen *g)
     static const int integers[] = {0, 1, 7, 8};
     for (size_t i = 0; i < ZC_COUNTOF(integers); i++) {
         zc_dtype t = zc_gen_in_type(g, integers[i]);
-        if (t != ZC_NONE && !zc_gen_plain_type(t))
+        if (t != ZC_NONE && !zc_kernel_type(t))
             return zc_gen_decline(g, "element type %s", zc_dtype_name(t));
     }
     put_types(g, zc_gen_in_type(g, 2), zc_gen_in_type(g, 5), ZC_NONE);
@@ -180,7 +180,7 @@ zc_status zc_gen_row_norm(zc_gen *g)
     for (int i = 0; i < (int)g->step->nin; i++) {
         const zc_pvalue *v = zc_gen_in(g, i);
         if (!v) continue;
-        if (!zc_gen_plain_type(v->dtype))
+        if (!zc_kernel_type(v->dtype))
             return zc_gen_decline(g, "element type %s", zc_dtype_name(v->dtype));
         if (v->rank < 0) return zc_gen_decline(g, "rank known only when run");
     }

@@ -32,9 +32,9 @@ zc_status zc_gen_scatter(zc_gen *g)
     bool nd = g->step->op == ZC_OP_ScatterND;
     int how =
         how_of(nd ? ZC_ATTRS(g, ScatterND)->reduction : ZC_ATTRS(g, ScatterElements)->reduction);
-    if (zc_dtype_bits(in->dtype) < 8 || (how && !zc_gen_plain_type(in->dtype)))
+    if (zc_dtype_bits(in->dtype) < 8 || (how && !zc_kernel_type(in->dtype)))
         return zc_gen_decline(g, "element type %s", zc_dtype_name(in->dtype));
-    if (!zc_gen_plain_type(at->dtype) || !zc_dtype_is_int(at->dtype))
+    if (!zc_kernel_type(at->dtype) || !zc_dtype_is_int(at->dtype))
         return zc_gen_decline(g, "indices of type %s", zc_dtype_name(at->dtype));
     if (in->rank < 0 || at->rank < 0) return zc_gen_decline(g, "rank known only when run");
     snprintf(g->label, sizeof g->label, "scatter");

@@ -47,7 +47,7 @@ zc_status zc_gen_softmax(zc_gen *g)
     const zc_pvalue *x = zc_gen_in(g, 0);
     int64_t axis;
     bool hard = g->step->op == ZC_OP_Hardmax;
-    if (!zc_gen_plain_type(x->dtype))
+    if (!zc_kernel_type(x->dtype))
         return zc_gen_decline(g, "element type %s", zc_dtype_name(x->dtype));
     if (x->rank < 0) return zc_gen_decline(g, "rank known only when run");
     zc_gen_type(g, "T", x->dtype);

@@ -102,7 +102,7 @@ zc_status zc_gen_tfidf(zc_gen *g)
 {
     const zc_attrs_TfIdfVectorizer *a = ZC_ATTRS(g, TfIdfVectorizer);
     zc_dtype in = zc_gen_in_type(g, 0);
-    if (!zc_dtype_is_int(in) || !zc_gen_plain_type(in))
+    if (!zc_dtype_is_int(in) || !zc_kernel_type(in))
         return zc_gen_decline(g, "element type %s", zc_dtype_name(in));
     if (a->pool_int64s.n > POOL_MOST)
         return zc_gen_decline(g, "more than %d items in the n-gram pool", POOL_MOST);

@@ -98,7 +98,7 @@ static zc_status check_types(zc_gen *g)
     for (uint32_t i = 0; i < g->step->nin + g->step->nout && !g->declined[0]; i++) {
         zc_dtype d = i < g->step->nin ? zc_gen_in_type(g, (int)i)
                                       : zc_gen_out_type(g, (int)(i - g->step->nin));
-        if (!zc_gen_plain_type(d)) zc_gen_decline(g, "element type %s", zc_dtype_name(d));
+        if (!zc_kernel_type(d)) zc_gen_decline(g, "element type %s", zc_dtype_name(d));
     }
     return ZC_OK;
 }

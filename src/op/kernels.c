@@ -156,7 +156,8 @@ unsigned zc_lies(zc_shape to, int n, const zc_shape *operands)
     return ways;
 }
 
-int zc_work_axes(zc_shape to, int n, const zc_shape *operands)
+/* The axes of work on the shape with these operands, once they are joined. */
+static int work_axes(zc_shape to, int n, const zc_shape *operands)
 {
     int axes = 0, last = -1;
     for (int d = 0; d < to.rank; d++) {
@@ -168,4 +169,25 @@ int zc_work_axes(zc_shape to, int n, const zc_shape *operands)
         last = d;
     }
     return axes;
+}
+
+bool zc_kernel_type(zc_dtype dtype)
+{
+    return zc_dtype_bits(dtype) >= 8 && zc_dtype_class(dtype) != ZC_CLASS_COMPLEX;
+}
+
+const char *zc_takes_not(zc_takes can, const zc_work *w)
+{
+    const unsigned ways = w->at_end ? can.at_end : can.at_start;
+    if (!ways) return w->at_end ? "pointwise work at the end" : "pointwise work at the beginning";
+    if (!zc_dtype_is_float(w->dtype)) return "pointwise work on what is not float";
+    if (w->widens && !can.widens) return "results of f32 of operands of 16 bits";
+    if (zc_lies(w->to, w->n, w->in) & ~ways)
+        return "pointwise work whose operands are no rows or columns";
+    for (int i = 0; i < w->n; i++)
+        if (!zc_kernel_type(w->types[i]))
+            return "pointwise work whose operands' type it cannot load";
+    if (work_axes(w->to, w->n, w->in) > ZC_TAKES_AXES)
+        return "pointwise work whose operands broadcast along too many axes";
+    return NULL;
 }

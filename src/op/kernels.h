@@ -41,10 +41,23 @@ typedef struct zc_shape {
     const zc_dim *dims;
 } zc_shape;
 
+/* Pointwise work on a value, with n operands that broadcast to it. */
+typedef struct zc_work {
+    bool at_end, widens; /* as in zc_takes */
+    zc_dtype dtype;
+    zc_shape to;
+    int n;
+    const zc_shape *in;
+    const zc_dtype *types; /* of the operands */
+} zc_work;
+
 /* The ways in which n operands lie that broadcast to a shape. */
 unsigned zc_lies(zc_shape to, int n, const zc_shape *operands);
-/* The axes of work on the shape with these operands, once they are joined. */
-int zc_work_axes(zc_shape to, int n, const zc_shape *operands);
+/* Why kernels that can take so much do not take the work; NULL: they do. Passes ask before they
+ * fuse, and each family before it serves. */
+const char *zc_takes_not(zc_takes can, const zc_work *w);
+/* Can kernels load and store it? (all but complex and packed 4- and 2-bit types) */
+bool zc_kernel_type(zc_dtype dtype);
 
 /* A zc_family_id; -1: there is none of this name. */
 int zc_family_find(const char *name);

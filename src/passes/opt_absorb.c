@@ -48,18 +48,22 @@ static bool kernels_take(const absorption *a, const work *w)
     const zc_rule_target *t = a->target;
     const zc_node *anchor = zc_node_at(a->g, w->anchor);
     zc_shape shapes[ZC_PW_INPUTS];
-    int n = w->gr.ninputs - 1;
+    zc_dtype types[ZC_PW_INPUTS];
     if (!t || !t->cuda) return true;
-    for (int i = 0; i <= n; i++) {
+    for (int i = 0; i < w->gr.ninputs; i++) {
         const zc_type *type = &zc_val(a->g, w->gr.inputs[i])->type;
         shapes[i] = (zc_shape){.rank = type->rank, .dims = type->dims};
+        types[i] = type->dtype;
     }
-    zc_takes all =
-        zc_takes_of(anchor->op, zc_val(a->g, anchor->out[0])->type.dtype, t->sm, t->sm_most);
-    unsigned takes = w->at_end ? all.at_end : all.at_start;
-    return takes && (all.widens || !w->gr.widens) &&
-           !(zc_lies(shapes[0], n, shapes + 1) & ~takes) &&
-           zc_work_axes(shapes[0], n, shapes + 1) <= ZC_TAKES_AXES;
+    const zc_work asked = {.at_end = w->at_end,
+                           .widens = w->gr.widens,
+                           .dtype = types[0],
+                           .to = shapes[0],
+                           .n = w->gr.ninputs - 1,
+                           .in = shapes + 1,
+                           .types = types + 1};
+    zc_dtype made = zc_val(a->g, anchor->out[0])->type.dtype;
+    return !zc_takes_not(zc_takes_of(anchor->op, made, t->sm, t->sm_most), &asked);
 }
 
 static bool collect(const absorption *a, work *w, zc_vid x0)

@@ -11,6 +11,8 @@ typedef struct builder {
     zc_pstep *steps;
     zc_pblock *blocks;
     uint32_t nvalues, nsteps, nblocks;
+    uint32_t *constants; /* those that steps read, by mark_of; 0: free */
+    size_t places;       /* a power of two */
 } builder;
 
 static zc_status nomem(const builder *b)
@@ -29,7 +31,9 @@ static zc_status allocate(builder *b)
     b->values = zc_arena_alloc(b->arena, values, sizeof *b->values);
     b->steps = zc_arena_alloc(b->arena, b->g->nodes.len, sizeof *b->steps);
     b->blocks = zc_arena_alloc(b->arena, b->g->blocks.len + 1, sizeof *b->blocks);
-    if (!b->ids || !b->values || !b->steps || !b->blocks) return nomem(b);
+    for (b->places = 64; b->places < 2 * values;) b->places *= 2;
+    b->constants = zc_arena_alloc(b->arena, b->places, sizeof *b->constants);
+    if (!b->ids || !b->values || !b->steps || !b->blocks || !b->constants) return nomem(b);
     b->values[0] = (zc_pvalue){.kind = ZC_P_ABSENT, .name = "", .rank = -1};
     b->nvalues = 1;
     return ZC_OK;
@@ -54,6 +58,39 @@ static zc_status add_constant(builder *b, const char *name, const zc_tensor *t, 
     return ZC_OK;
 }
 
+/* Tells most constants apart: type, shape and some of the bytes. */
+static uint64_t mark_of(const zc_tensor *t, size_t bytes)
+{
+    enum { SAMPLES = 64 };
+    const uint8_t *data = t->data;
+    uint64_t h = (uint64_t)t->dtype;
+    for (int d = 0; d < t->rank; d++) h = (h ^ (uint64_t)t->dims[d]) * 0x9E3779B97F4A7C15u;
+    for (size_t i = 0; data && i < bytes; i += bytes / SAMPLES + 1)
+        h = (h ^ data[i]) * 0x9E3779B97F4A7C15u;
+    return h ^ h >> 32;
+}
+
+static bool is_constant(const zc_pvalue *v, const zc_tensor *t, size_t bytes)
+{
+    bool same = v->dtype == t->dtype && v->rank == t->rank && v->bytes == bytes;
+    for (int d = 0; same && d < t->rank; d++) same = v->dims[d].k == t->dims[d];
+    return same && (!bytes || (t->data && memcmp(v->data, t->data, bytes) == 0));
+}
+
+/* Equal ones are one: a weight that several steps wanted in the same other layout was turned for
+ * each of them. */
+static zc_status use_constant(builder *b, const char *name, const zc_tensor *t, uint32_t *out)
+{
+    size_t bytes;
+    if (!zc_tensor_bytes(t, &bytes)) return nomem(b);
+    size_t at = (size_t)mark_of(t, bytes) & (b->places - 1);
+    while (b->constants[at] && !is_constant(&b->values[b->constants[at]], t, bytes))
+        at = (at + 1) & (b->places - 1);
+    if (!b->constants[at]) ZC_TRY(add_constant(b, name, t, &b->constants[at]));
+    *out = b->constants[at];
+    return ZC_OK;
+}
+
 static zc_status define(builder *b, zc_vid v, zc_pkind kind)
 {
     if (!v) return ZC_OK;
@@ -74,7 +111,7 @@ static zc_status use(builder *b, zc_vid v, uint32_t *out)
         const zc_value *value = zc_val(b->g, v);
         if (value->kind != ZC_VALUE_CONST)
             return zc_fail(b->diag, ZC_ERR_INTERNAL, value->name, "is used before it is defined");
-        ZC_TRY(add_constant(b, value->name, value->data, &b->ids[v]));
+        ZC_TRY(use_constant(b, value->name, value->data, &b->ids[v]));
     }
     *out = v ? b->ids[v] : 0;
     return ZC_OK;

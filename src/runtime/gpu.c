@@ -112,6 +112,7 @@ static void free_device(zc_session *s)
     zc_device *d = &g->image->device;
     give_back(g, &g->arena);
     give_back(g, &g->scratch);
+    give_back(g, &g->counters);
     give_back(g, &g->stamped.room);
     for (size_t i = 0; i < g->pieces.len; i++) give_back(g, &g->pieces.data[i]);
     if (g->fault) (void)d->cu.host_free(g->fault);

@@ -24,7 +24,7 @@ typedef struct zc_gpu_part {
     uint32_t nneeds;
     zc_cu_graph_exec exec; /* NULL: not captured */
     zc_cu_ptr *pointers;   /* addresses that the graph holds: of needs, then of the outputs in its
-                              steps, then scratch */
+                              steps, then scratch and counters */
     uint32_t npointers;
     uint64_t launches;
     bool refused; /* capture failed: issue the steps by themselves */
@@ -57,7 +57,7 @@ struct zc_gpu {
     bool *on_device;
     bool *root_set;     /* by root that an output owns: it has its address for this run */
     zc_gpu_room *rooms; /* by value */
-    zc_gpu_room arena, scratch;
+    zc_gpu_room arena, scratch, counters;
     zc_allocator allocator; /* of all rooms; without functions: the driver */
     zc_fault_word *fault;   /* page-locked host memory that kernels write to */
     ZC_VEC(zc_gpu_room)

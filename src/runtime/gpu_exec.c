@@ -167,11 +167,11 @@ static void fill_launch(zc_session *s, const zc_pstep *step, zc_launch *l, zc_di
                      .diag = diag};
 }
 
-/* The old scratch memory is gone and there is no new: smaller shapes, which may fit, are measured
+/* The old memory of steps is gone and there is no new: smaller shapes, which may fit, are measured
  * again. */
-static void forget_scratch(zc_session *s)
+static void measure_again(zc_session *s)
 {
-    s->gpu->launcher.scratch_need = 0;
+    s->gpu->launcher.scratch_need = s->gpu->launcher.counters_need = 0;
     s->checked = false;
     zc_shapes_doubt(&s->shapes);
 }
@@ -182,11 +182,30 @@ static zc_status grow_scratch(zc_session *s, zc_diag *diag)
     zc_status status = zc_gpu_room_fit(s, &g->scratch, g->launcher.scratch_need, diag);
     g->launcher.scratch = g->scratch.p;
     g->launcher.scratch_bytes = g->scratch.cap;
-    if (status != ZC_OK) forget_scratch(s);
+    if (status != ZC_OK) measure_again(s);
     return status;
 }
 
-/* A step whose shapes are new is first issued dry, to learn how much scratch memory it takes. */
+/* Zero here, once: kernels leave them so. */
+static zc_status grow_counters(zc_session *s, zc_diag *diag)
+{
+    struct zc_gpu *g = s->gpu;
+    zc_device *d = &g->image->device;
+    g->launcher.counters_bytes = 0;
+    zc_status status = zc_gpu_room_fit(s, &g->counters, g->launcher.counters_need, diag);
+    if (status == ZC_OK)
+        status = zc_device_check(d, d->cu.fill(g->counters.p, 0, g->counters.cap, g->stream),
+                                 "counters", diag);
+    if (status != ZC_OK) {
+        measure_again(s);
+        return status;
+    }
+    g->launcher.counters = g->counters.p;
+    g->launcher.counters_bytes = g->counters.cap;
+    return ZC_OK;
+}
+
+/* A step whose shapes are new is first issued dry, to learn how much memory of its own it takes. */
 static zc_status measure(zc_session *s, const zc_pstep *step, zc_diag *diag)
 {
     struct zc_gpu *g = s->gpu;
@@ -199,6 +218,8 @@ static zc_status measure(zc_session *s, const zc_pstep *step, zc_diag *diag)
     g->launcher.dry = false;
     if (status == ZC_OK && g->launcher.scratch_need > g->scratch.cap)
         status = grow_scratch(s, diag);
+    if (status == ZC_OK && g->launcher.counters_need > g->launcher.counters_bytes)
+        status = grow_counters(s, diag);
     return status;
 }
 

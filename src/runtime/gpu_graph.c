@@ -114,7 +114,7 @@ static zc_status find_needs(zc_session *s, zc_gpu_part *part, uint8_t *mark, zc_
     for (uint32_t i = 0; i < part->nneeds; i++) mark[part->needs[i]] = 0;
     for (uint32_t i = part->first; i < part->end; i++)
         for (uint32_t o = 0; o < step_at(s, i)->nout; o++) mark[step_at(s, i)->out[o]] = 0;
-    part->npointers = part->nneeds + outs + 2;
+    part->npointers = part->nneeds + outs + 3;
     part->pointers = zc_calloc(part->npointers, sizeof *part->pointers);
     return part->pointers ? ZC_OK : zc_fail_nomem(diag, "graph", part->npointers);
 }
@@ -185,6 +185,8 @@ static bool same_pointers(zc_session *s, zc_gpu_part *part)
     }
     same &= part->pointers[n] == g->scratch.p;
     part->pointers[n++] = g->scratch.p;
+    same &= part->pointers[n] == g->counters.p;
+    part->pointers[n++] = g->counters.p;
     same &= part->pointers[n] == g->stamped.turn; /* which decides where times are noted */
     part->pointers[n] = g->stamped.turn;
     return same;

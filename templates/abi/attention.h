@@ -26,9 +26,10 @@ struct zc_attention_params {
     struct zc_attention_view q, k, v, y;
     const void *bias[2]; /* NULL: none */
     long long bias_steps[2][4], bias_cols[2];
-    const void *sink; /* NULL: none */
-    void *scores;     /* [batch, heads, nq, nk]; NULL: not wanted */
-    void *parts;      /* of splits: [rows][splits][2 + dv] */
+    const void *sink;   /* NULL: none */
+    void *scores;       /* [batch, heads, nq, nk]; NULL: not wanted */
+    void *parts;        /* of splits: [rows][splits][2 + dv] */
+    unsigned *counters; /* by row */
     long long batch, heads, kv_heads, window;
     int splits, causal, zero_sink;
     int aligned_k, aligned_v, pad; /* 16-byte pieces of q and k, of v */

@@ -1,6 +1,7 @@
-// One query of attention by a block or, with splits, by a few whose partial sums another kernel puts together.
+// One query of attention by a block or, with splits, by a few, the last of which puts their partial sums together.
 #pragma once
 #include "zc/attention.cuh"
+#include "zc/last_block.cuh"
 
 ZC_DEV constexpr int power_below(int n, int most) { return most > 1 && n % most ? power_below(n, most / 2) : most; }
 ZC_DEV constexpr int power_above(int n, int at) { return at < n && at < 32 ? power_above(n, at * 2) : at; }
@@ -188,12 +189,15 @@ ZC_DEV void attend_row(const zc_attention_params &p) {
     zc_sync();
     real max, sum;
     if (p.splits > 1) {
-        partial *to = (partial *)p.parts + blockIdx.x;
+        const partial *const all = (const partial *)p.parts + at * p.splits;
+        partial *const to = (partial *)p.parts + blockIdx.x;
         max = merged_max(parts, ROW_WARPS, least());
         for (int e = (int)threadIdx.x; e < Z_DV; e += (int)blockDim.x) to->value[e] = merged(parts, ROW_WARPS, max, e);
-        if (threadIdx.x) return;
-        to->max = max;
-        to->sum = merged_sum(parts, ROW_WARPS, max);
+        if (threadIdx.x == 0) {
+            to->max = max;
+            to->sum = merged_sum(parts, ROW_WARPS, max);
+        }
+        if (zc_last_block(p.counters + at, (u32)p.splits)) finish_row(p, r.q, all, p.splits, &max, &sum);
         return;
     }
     finish_row(p, r.q, parts, ROW_WARPS, &max, &sum);
@@ -203,11 +207,4 @@ ZC_DEV void attend_row(const zc_attention_params &p) {
         put_score(p, r, 3, j0 + r.lane, sum == 0 ? (real)0 : w / sum);
     }
 #endif
-}
-
-ZC_DEV void merge_row(const zc_attention_params &p) {
-    const i64 at = blockIdx.x, i = at % p.len.nq, h = at / p.len.nq % p.heads, b = at / p.len.nq / p.heads;
-    const query q = {b, h, i, 0, 0};
-    real max, sum;
-    finish_row(p, q, (const partial *)p.parts + at * p.splits, p.splits, &max, &sum);
 }

@@ -117,6 +117,18 @@ ZC_ATOMIC_CAS(u32)
 ZC_ATOMIC_CAS(u64)
 #undef ZC_ATOMIC_CAS
 
+/* *p becomes *p + 1, or 0 again behind `last`; returns the value before. What this thread, and those
+ * it has met, did before is seen by whoever sees the new value. */
+ZC_INLINE u32 zc_take_turn(u32 *p, u32 last)
+{
+    u32 r;
+    asm volatile("atom.inc.acq_rel.gpu.global.u32 %0, [%1], %2;"
+                 : "=r"(r)
+                 : "l"(__cvta_generic_to_global(p)), "r"(last)
+                 : "memory");
+    return r;
+}
+
 /* ---- When something is, for profiles ---- */
 
 /* Nanoseconds of the device's clock, the same for all of it. */

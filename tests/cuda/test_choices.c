@@ -119,6 +119,23 @@ static void test_another_gpu_gets_its_own(void **state)
     }
 }
 
+/* Code runs on later chips of its generation, unless it may use what its own alone has. */
+static void test_code_of_one_chip(void **state)
+{
+    static const struct {
+        const char *target, *cc;
+        int rebuilt;
+    } cases[] = {{"sm_80", "86", 0}, {"sm_100", "100", 0}, {"sm_100", "103", 1}};
+    char kernel[128];
+    (void)state;
+    gpu_needs_fake();
+    for (size_t i = 0; i < ZC_COUNTOF(cases); i++) {
+        zc_plan *plan = plan_of(fixed, &cases[i].target, 1);
+        assert_int_equal(run(plan, cases[i].cc, 128, kernel), cases[i].rebuilt);
+        zc_plan_destroy(&plan);
+    }
+}
+
 static void test_ranges_of_a_size(void **state)
 {
     static const char *const target[] = {"sm_90"};
@@ -275,6 +292,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_architectures_choose_for_themselves),
         cmocka_unit_test(test_another_gpu_gets_its_own),
+        cmocka_unit_test(test_code_of_one_chip),
         cmocka_unit_test(test_ranges_of_a_size),
         cmocka_unit_test(test_entries_that_are_issued),
         cmocka_unit_test(test_code_that_spills_is_refused),

@@ -1,5 +1,5 @@
 /* How many kernels a run issues: what stands in front of, between and behind the large steps of
- * transformers. Results are those of the CPU. */
+ * transformers, and what several blocks share. Results are those of the CPU. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,6 +60,14 @@ static const model models[] = {
      "node Split x,i a,b,c axis:i=1\nnode Concat c,b,a y axis:i=1\n",
      2},
     {"a row, normalised within the products", "f16", step, 5},
+    {"a query whose keys blocks share: the last puts their results together", NULL,
+     "opset 23\nin q 1 1,2,1,16\nin k 1 1,2,600,16\nin v 1 1,2,600,16\nout y 1 *\n"
+     "node Attention q,k,v y\n",
+     1},
+    {"the range of all elements, bytes by it, and numbers again", NULL,
+     "opset 17\nin x 1 30,1000\nout y 1 *\n"
+     "node DynamicQuantizeLinear x q,s,z\nnode DequantizeLinear q,s,z y\n",
+     3},
 };
 
 static zc_plan *plan_of(const model *m)

@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(128, 2)
     zc_atomic_add(ul, 1ull), zc_atomic_add(l, 1ll);
     zc_atomic_max(i, 1), zc_atomic_max(u, 1u), zc_atomic_max(ul, 1ull), zc_atomic_max(l, 1ll);
     zc_atomic_min(i, 1), zc_atomic_min(u, 1u), zc_atomic_min(ul, 1ull), zc_atomic_min(l, 1ll);
-    zc_atomic_cas(u, 1u, 2u), zc_atomic_cas(ul, 1ull, 2ull), zc_atomic_cas(h, (u16)1, (u16)2);
+    zc_atomic_cas(u, 1u, 2u), zc_atomic_cas(ul, 1ull, 2ull), zc_atomic_cas(h, (u16)1, (u16)2), zc_take_turn(u, 1u);
 
     u[2] = zc_bits(f[1]) + (u32)(zc_popc(u[3]) + zc_clz(u[4]) + zc_popc64(ul[1]) + zc_clz64(ul[2]));
     ul[3] = zc_bits64(d[1]) + zc_mulhi64(ul[4], ul[5]);

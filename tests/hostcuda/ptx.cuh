@@ -177,6 +177,13 @@ ZC_ATOMIC_CAS(u32)
 ZC_ATOMIC_CAS(u64)
 #undef ZC_ATOMIC_CAS
 
+ZC_INLINE u32 zc_take_turn(u32 *p, u32 last)
+{
+    u32 old = *p;
+    *p = old >= last ? 0 : old + 1;
+    return old;
+}
+
 /* ---- When something is, for profiles ---- */
 
 ZC_INLINE u64 zc_clock_ns()

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "runtime/gpu.h"
 
 /* Outputs are aligned to 64 bytes, inputs to 16, and to no more. */
 enum { GUARD = 320, OFFSET = 272, CANARY = 0xA5 };
@@ -167,6 +168,21 @@ static bool same_type(runner *r, int slot, const zc_tensor *want)
     return fail(r, text);
 }
 
+/* Kernels leave their counters at zero (zc_launch_counters). */
+static bool counters_are_zero(runner *r)
+{
+    const zc_gpu_room *room = &r->s->gpu->counters;
+    uint8_t *bytes = zc_calloc(room->cap + 1, 1);
+    bool ok = bytes || fail(r, "no memory");
+    if (ok && room->cap)
+        ok = driver(r, r->d->cu.copy_out(bytes, room->p, room->cap, NULL), "counters") &&
+             driver(r, r->d->cu.stream_wait(NULL), "wait");
+    for (size_t i = 0; ok && i < room->cap; i++)
+        if (bytes[i]) ok = fail(r, "a kernel left a counter that is not zero");
+    free(bytes);
+    return ok;
+}
+
 static bool run_once(runner *r, kc_reference *ref, int run)
 {
     for (int c = 0; c < r->p.copies; c++)
@@ -175,6 +191,7 @@ static bool run_once(runner *r, kc_reference *ref, int run)
                 return false;
     if (!driver(r, r->d->cu.stream_wait(NULL), "wait")) return false;
     if (zc_session_run(r->s, r->diag) != ZC_OK) return fail_diag(r, run ? "replay" : "run");
+    if (!counters_are_zero(r)) return false;
     for (int c = 0, slot = 0; c < r->p.copies; c++)
         for (int o = 0; o < r->p.nout; o++)
             if (r->p.wanted[o] && (!same_type(r, slot++, &ref->same[o]) ||

@@ -1,7 +1,8 @@
 /* The table's TAKES against the generators: every row of an operation that may carry pointwise work
- * is given work with an operand that lies in each of the ways. It must serve the step, with the
- * work in its header, where the table says so, and decline elsewhere. At the end all families have
- * to take something: one without a TAKES row would keep passes from fusing into its operations. */
+ * is given work with an operand that lies in each of the ways, and of types that kernels load and
+ * do not load. It must serve the step, with the work in its header, where the table says so (as
+ * passes ask it before they fuse), and decline elsewhere. At the end all families have to take
+ * something: one without a TAKES row would keep passes from fusing into its operations. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,30 +22,38 @@ static bool own_work(const kc_case *c)
     return c->attrs && (strstr(c->attrs, "epilogue") || strstr(c->attrs, "prologue"));
 }
 
+/* How the work's operand lies, and its type. */
+typedef struct operand {
+    unsigned way;
+    const char *type;
+} operand;
+
 /* A constant shape with 1 where the operand does not go on. */
-static void operand_text(zc_shape to, unsigned way, zc_buf *out)
+static void operand_text(zc_shape to, const operand *o, zc_buf *out)
 {
+    const unsigned way = o->way;
+    zc_buf_printf(out, "; %s[", o->type);
     for (int d = 0; d < to.rank; d++) {
         bool last = d + 1 == to.rank;
         bool goes_on = way == ZC_LIES_TILE || (way == ZC_LIES_ROW && last) ||
                        (way == ZC_LIES_COLUMN && !last) || (way == ZC_LIES_OTHER && d == 0);
-        zc_buf_printf(out, "%s%lld", d ? "," : "; T[", goes_on ? (long long)to.dims[d].k : 1LL);
+        zc_buf_printf(out, "%s%lld", d ? "," : "", goes_on ? (long long)to.dims[d].k : 1LL);
     }
-    zc_buf_puts(out, to.rank ? "]" : "; T[]");
+    zc_buf_puts(out, "]");
 }
 
-/* The case with work whose one operand lies in this way. */
+/* The case with work on this one operand. */
 static void put_work(const kc_case *c, const zc_op_info *info, const place *p, zc_shape to,
-                     unsigned way, zc_buf *in, zc_buf *attrs)
+                     const operand *o, zc_buf *in, zc_buf *attrs)
 {
     int given = 1;
     zc_buf_puts(in, c->in);
     for (const char *at = c->in; *at; at++) given += *at == ';';
     for (; given < info->max_in; given++) zc_buf_puts(in, "; _");
-    operand_text(to, way, in);
+    operand_text(to, o, in);
     const char *own = c->attrs ? c->attrs : "{}";
     zc_buf_append(attrs, own, strlen(own) - 1);
-    zc_buf_printf(attrs, "%s%s = \"x0 + x1\"%s}", own[1] == '}' ? "" : ", ",
+    zc_buf_printf(attrs, "%s%s = \"x0 + $T(x1)\"%s}", own[1] == '}' ? "" : ", ",
                   p->at_end ? "epilogue" : "prologue", p->at_end ? "" : ", prologue_inputs = 1");
 }
 
@@ -55,8 +64,8 @@ static zc_shape shape_of(const kc_program *p, bool at_end)
     return (zc_shape){.rank = v->rank, .dims = v->dims};
 }
 
-/* Is the work in the header of the kernel that serves? false: none serves. */
-static bool serves(const kc_variant *v, const kc_sizes *sizes, const place *p, unsigned *way,
+/* Is the work in the header of the kernel that serves? false: none serves. should: by the table. */
+static bool serves(const kc_variant *v, const kc_sizes *sizes, place *p, bool *should,
                    zc_diag *diag)
 {
     kc_program made;
@@ -67,8 +76,15 @@ static bool serves(const kc_variant *v, const kc_sizes *sizes, const place *p, u
         int first =
             p->at_end ? zc_op_epilogue_first(zc_op_get(s->op), s->attrs) : zc_op_get(s->op)->max_in;
         const zc_pvalue *x = &made.program.values[s->in[first]];
-        zc_shape operand = {.rank = x->rank, .dims = x->dims};
-        *way = zc_lies(shape_of(&made, p->at_end), 1, &operand);
+        zc_shape in = {.rank = x->rank, .dims = x->dims};
+        const zc_work work = {.at_end = p->at_end,
+                              .dtype = zc_dtype_parse(v->t),
+                              .to = shape_of(&made, p->at_end),
+                              .n = 1,
+                              .in = &in,
+                              .types = &x->dtype};
+        p->tried |= zc_lies(work.to, 1, &in);
+        *should = !zc_takes_not(zc_family_takes(zc_family_find(v->c->family)), &work);
         ok = made.family && strstr(made.program.kernels[s->choices[0].kernel].spec,
                                    p->at_end ? "#define Z_FUSED 1\n" : "#define Z_PRE 1\n");
     } else {
@@ -78,29 +94,38 @@ static bool serves(const kc_variant *v, const kc_sizes *sizes, const place *p, u
     return ok;
 }
 
-static void try_way(const kc_variant *v, const kc_sizes *sizes, place *p, zc_shape to, unsigned way)
+static void try_operand(const kc_variant *v, const kc_sizes *sizes, place *p, zc_shape to,
+                        const operand *o)
 {
     zc_buf in = {0}, attrs = {0};
     zc_diag *diag = zc_diag_create();
     zc_op op = zc_op_find(v->c->op, strlen(v->c->op));
-    zc_takes takes = zc_family_takes(zc_family_find(v->c->family));
-    put_work(v->c, zc_op_get(op), p, to, way, &in, &attrs);
+    bool should = true; /* so a case that cannot be made fails */
+    put_work(v->c, zc_op_get(op), p, to, o, &in, &attrs);
     kc_case c = *v->c;
     c.in = in.data;
     c.attrs = attrs.data;
     if (p->at_end) c.outs = NULL; /* work on a result that is the only one */
     kc_variant with = *v;
     with.c = &c;
-    bool does = serves(&with, sizes, p, &way, diag);
-    if (does != (((p->at_end ? takes.at_end : takes.at_start) & way) != 0)) {
+    bool does = serves(&with, sizes, p, &should, diag);
+    if (does != should) {
         printf("FAIL %s by %s (%s, %s): %s, and the table says otherwise\n", c.op, c.family, c.in,
                c.attrs, does ? "taken" : "declined");
         p->failed++;
     }
-    p->tried |= way;
     zc_buf_fini(&in);
     zc_buf_fini(&attrs);
     zc_diag_destroy(&diag);
+}
+
+static void try_operands(const kc_variant *v, const kc_sizes *sizes, place *p, zc_shape to)
+{
+    static const char *const others[] = {"bool", "i8", "i64", "f64", "i4"};
+    for (unsigned way = 1; way < 1u << WAYS; way <<= 1)
+        try_operand(v, sizes, p, to, &(operand){way, "T"});
+    for (size_t i = 0; i < ZC_COUNTOF(others); i++)
+        try_operand(v, sizes, p, to, &(operand){ZC_LIES_SCALAR, others[i]});
 }
 
 typedef struct trial {
@@ -117,9 +142,7 @@ static bool try_sizes(void *user, const char *text)
     zc_diag *diag = zc_diag_create();
     bool ok = kc_sizes_parse(text, &sizes) &&
               kc_lower(t->v, &sizes, 1, false, &arch, 1, &plain, diag) == ZC_OK;
-    if (ok && plain.family)
-        for (unsigned way = 1; way < 1u << WAYS; way <<= 1)
-            try_way(t->v, &sizes, t->p, shape_of(&plain, t->p->at_end), way);
+    if (ok && plain.family) try_operands(t->v, &sizes, t->p, shape_of(&plain, t->p->at_end));
     if (ok) kc_program_free(&plain);
     zc_diag_destroy(&diag);
     return t->p->tried + 1 < 1u << WAYS;

@@ -13,6 +13,10 @@ enum { ROWS = 256, COLUMNS = 200, PADDED = 208 };
 static uint16_t rows[ROWS][COLUMNS], turned[COLUMNS][ROWS], padded[ROWS][PADDED],
     other[ROWS][COLUMNS];
 
+enum { BYTE_ROWS = 2 * ROWS };
+static int8_t small[BYTE_ROWS][COLUMNS], small_turned[COLUMNS][BYTE_ROWS],
+    small_other[BYTE_ROWS][COLUMNS];
+
 static zc_pvalue constant(const char *name, const void *data, size_t bytes)
 {
     return (zc_pvalue){
@@ -53,8 +57,28 @@ static void test_copies(void **state)
     assert_told(w, brain, NULL);
 }
 
+/* As the rules that turn weights of byte products leave one that another step reads, too. */
+static void test_copies_of_bytes(void **state)
+{
+    (void)state;
+    uint32_t random = 1;
+    for (int r = 0; r < BYTE_ROWS; r++)
+        for (int c = 0; c < COLUMNS; c++) {
+            random = random * 1664525u + 1013904223u;
+            small[r][c] = small_turned[c][r] = small_other[r][c] = (int8_t)(random >> 24);
+        }
+    small_other[7][9] ^= 1;
+    zc_pvalue w = constant("w", small, sizeof small);
+    zc_pvalue wt = constant("wt", small_turned, sizeof small_turned);
+    zc_pvalue o = constant("o", small_other, sizeof small_other);
+    w.dtype = wt.dtype = o.dtype = ZC_I8;
+    assert_told(w, wt, "elements of w in another order");
+    assert_told(w, o, NULL);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies),
+                                       cmocka_unit_test(test_copies_of_bytes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

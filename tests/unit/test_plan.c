@@ -245,6 +245,38 @@ static void test_epilogues_come_back(void **state)
     zc_free(bytes);
 }
 
+/* Constants with the same bytes and shape are one. */
+static void test_equal_constants_are_one(void **state)
+{
+    static const char text[] = "graph \"g\" {\n"
+                               "  input %x: f32[2,2] as \"x\"\n"
+                               "  const %a: f32[2,2] = [1, 2, 3, 4]\n"
+                               "  const %same: f32[2,2] = [1, 2, 3, 4]\n"
+                               "  const %other: f32[2,2] = [1, 2, 3, 5]\n"
+                               "  const %tall: f32[1,2,2] = [1, 2, 3, 4]\n"
+                               "  %p: f32[2,2] = Add(%x, %a) @ \"p\"\n"
+                               "  %q: f32[2,2] = Mul(%p, %same) @ \"q\"\n"
+                               "  %r: f32[2,2] = Mul(%q, %other) @ \"r\"\n"
+                               "  %s: f32[1,2,2] = Mul(%r, %tall) @ \"s\"\n"
+                               "  output %s as \"s\"\n}\n";
+    fixture *f = *state;
+    zc_graph *g = NULL;
+    zc_arena arena;
+    zc_program p;
+    size_t constants = 0;
+    zc_arena_init(&arena, 0);
+    expect_ok(f->diag, zc_graph_parse(text, sizeof text - 1, &g, f->diag));
+    expect_ok(f->diag, zc_program_build(g, &arena, &p, f->diag));
+    for (uint32_t v = 0; v < p.nvalues; v++) constants += p.values[v].kind == ZC_P_CONST;
+    assert_int_equal(constants, 3);
+    assert_int_equal(p.nsteps, 4);
+    assert_int_equal(p.steps[0].in[1], p.steps[1].in[1]);
+    assert_int_not_equal(p.steps[0].in[1], p.steps[2].in[1]);
+    assert_int_not_equal(p.steps[0].in[1], p.steps[3].in[1]);
+    zc_graph_destroy(&g);
+    zc_arena_fini(&arena);
+}
+
 /* What no run would take is no plan. */
 static void test_a_plan_that_cannot_run_is_refused(void **state)
 {
@@ -281,6 +313,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_failed_compile_keeps_the_old_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dimension_without_value, setup, teardown),
         cmocka_unit_test_setup_teardown(test_epilogues_come_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_equal_constants_are_one, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_plan_that_cannot_run_is_refused, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

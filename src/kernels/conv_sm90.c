@@ -154,6 +154,7 @@ static zc_status sizes_of(zc_gen *g, zc_sm90_problem *p)
                            .steps = w.dims[1] * w.dims[2] * blocks + second,
                            .items = 1,
                            .sm_count = g->sm_count,
+                           .parts = true,
                            .fused_tile = zc_gen_epilogue_tile(g)};
     put_patches(g, &a, &w, blocks);
     return ZC_OK;

@@ -59,10 +59,12 @@ static double cost(const problem *p, const shape *s)
     return ((double)waves * (steps * step + results) + fill) / clock;
 }
 
-/* Blocks that share the summed axis of tiles whose results the copy engine stores. */
+/* Blocks share the summed axis of tiles that one wave has, whose results the copy engine stores. */
 static bool shares(const problem *p, const shape *s)
 {
-    return p->untried && p->steps >= s->parts && !p->norm && !p->moments && !p->bytes && !p->piece;
+    int64_t tiles = zc_ceil_div(p->m, s->tile_m) * zc_ceil_div(p->n, s->tile_n) * p->items;
+    bool plain = !p->norm && !p->moments && !p->bytes && !p->piece;
+    return p->parts && plain && p->steps >= s->parts && tiles <= p->sm_count / s->parts;
 }
 
 static bool candidate_of(const void *of, int number, zc_candidate *out)
@@ -98,7 +100,7 @@ double zc_sm90_us(const zc_sm90_problem *p)
 zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p)
 {
     problem with = *p;
-    with.untried = g->candidate || g->regardless;
+    with.parts = p->parts || g->candidate || g->regardless; /* of products: not measured yet */
     zc_gen_tensor_cores(g, "wgmma", zc_gen_in_type(g, 0));
     ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &with, ZC_COUNTOF(shapes)));
     if (!g->declined[0]) zc_gen_define(g, "WHOLE", "%d", p->n % g->config[ZC_SM90_TILE_N] == 0);

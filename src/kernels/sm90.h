@@ -39,7 +39,7 @@ typedef struct zc_sm90_problem {
     int piece;      /* zc_sm90_piece of the result */
     bool norm;
     bool moments; /* of rows are applied or made */
-    bool untried; /* also configurations that have not run on a GPU */
+    bool parts;   /* blocks may share the summed axis */
     bool bytes;   /* 8-bit integers: sums of lines lie in shared memory, threads store results */
 } zc_sm90_problem;
 

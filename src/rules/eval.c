@@ -392,6 +392,19 @@ static zc_rl_val entry(const zc_rl_val *list, const zc_rl_val *i)
     return at >= 0 && at < list->ints.n ? of_int(list->ints.v[at]) : unknown;
 }
 
+static zc_rl_val picked(const zc_rl_env *env, const zc_rl_val *list, const zc_rl_val *which)
+{
+    if (list->type != ZC_RT_INTS || which->type != ZC_RT_INTS) return no_value(list, which);
+    int64_t *v = zc_arena_alloc(env->arena, (size_t)which->ints.n, sizeof *v);
+    if (!v) return unknown;
+    for (int i = 0; i < which->ints.n; i++) {
+        zc_rl_val at = of_int(which->ints.v[i]), one = entry(list, &at);
+        if (one.type != ZC_RT_INT) return unknown;
+        v[i] = one.dim.k;
+    }
+    return (zc_rl_val){.type = ZC_RT_INTS, .ints = {which->ints.n, v}};
+}
+
 static zc_rl_val of_numbers(const zc_rl_env *env, const zc_rl_expr *e)
 {
     zc_rl_val a = zc_rl_eval(env, zc_rl_expr_at(&e->args, 0));
@@ -400,6 +413,7 @@ static zc_rl_val of_numbers(const zc_rl_env *env, const zc_rl_expr *e)
     if (e->index == ZC_RF_default) return a.type == ZC_RT_ANY && a.absent ? b : a;
     if (e->index == ZC_RF_wrap) return wrapped(env, &a, &b);
     if (e->index == ZC_RF_at) return entry(&a, &b);
+    if (e->index == ZC_RF_pick) return picked(env, &a, &b);
     if (e->index == ZC_RF_ceil_div)
         return a.type == ZC_RT_INT && b.type == ZC_RT_INT
                    ? of_dim(zc_dim_cdiv(&env->g->dims, a.dim, b.dim))
@@ -429,11 +443,20 @@ static zc_rl_val call(const zc_rl_env *env, const zc_rl_expr *e)
 
 /* ---- operators ---- */
 
+/* Of an operation that is absent it is, too. */
+static zc_rl_val attribute(const zc_rl_env *env, int var)
+{
+    if (env->rule->vars[var].kind != ZC_RV_ATTR) return unknown;
+    zc_rl_val v = env->attr[var];
+    v.absent |= v.type == ZC_RT_ANY;
+    return v;
+}
+
 static zc_rl_val name(const zc_rl_env *env, const zc_rl_expr *e)
 {
     switch (e->word) {
     case ZC_RW_VAR:
-        return env->rule->vars[e->index].kind == ZC_RV_ATTR ? env->attr[e->index] : unknown;
+        return attribute(env, e->index);
     case ZC_RW_DTYPE:
         return (zc_rl_val){.type = ZC_RT_DTYPE, .dtype = (zc_dtype)e->index};
     case ZC_RW_BOOL:

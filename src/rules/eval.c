@@ -405,11 +405,21 @@ static zc_rl_val picked(const zc_rl_env *env, const zc_rl_val *list, const zc_rl
     return (zc_rl_val){.type = ZC_RT_INTS, .ints = {which->ints.n, v}};
 }
 
+/* Of integers the arithmetic of dimensions tells, with symbols too. */
+static zc_rl_val extreme(const zc_rl_env *env, const zc_rl_val *a, const zc_rl_val *b, bool least)
+{
+    double x, y;
+    if (a->type == ZC_RT_INT && b->type == ZC_RT_INT)
+        return of_dim((least ? zc_dim_min : zc_dim_max)(&env->g->dims, a->dim, b->dim));
+    if (!as_real(a, &x) || !as_real(b, &y)) return no_value(a, b);
+    return (least ? x <= y : x >= y) ? *a : *b;
+}
+
 static zc_rl_val of_numbers(const zc_rl_env *env, const zc_rl_expr *e)
 {
     zc_rl_val a = zc_rl_eval(env, zc_rl_expr_at(&e->args, 0));
     zc_rl_val b = e->args.n > 1 ? zc_rl_eval(env, zc_rl_expr_at(&e->args, 1)) : unknown;
-    double x, y = 0;
+    double x;
     if (e->index == ZC_RF_default) return a.type == ZC_RT_ANY && a.absent ? b : a;
     if (e->index == ZC_RF_wrap) return wrapped(env, &a, &b);
     if (e->index == ZC_RF_at) return entry(&a, &b);
@@ -419,12 +429,10 @@ static zc_rl_val of_numbers(const zc_rl_env *env, const zc_rl_expr *e)
                    ? of_dim(zc_dim_cdiv(&env->g->dims, a.dim, b.dim))
                    : no_value(&a, &b);
     if (e->index == ZC_RF_len) return a.type == ZC_RT_INTS ? of_int(a.ints.n) : no_value(&a, NULL);
-    if (!as_real(&a, &x) || (e->args.n > 1 && !as_real(&b, &y))) return no_value(&a, &b);
+    if (e->index == ZC_RF_min || e->index == ZC_RF_max)
+        return extreme(env, &a, &b, e->index == ZC_RF_min);
+    if (!as_real(&a, &x)) return no_value(&a, NULL);
     switch ((zc_rl_function)e->index) {
-    case ZC_RF_min:
-        return x <= y ? a : b;
-    case ZC_RF_max:
-        return x >= y ? a : b;
     case ZC_RF_abs:
         if (a.type == ZC_RT_INT && a.dim.k > INT64_MIN)
             return of_int(a.dim.k < 0 ? -a.dim.k : a.dim.k);

@@ -105,8 +105,7 @@ static bool run_plan(const void *bytes, size_t len, const zc_session_params *how
 static void widen(zc_buf *text, const char *type)
 {
     for (char *at = text->data; (at = strstr(at, type));) {
-        memcpy(at, "f64", 3);
-        at += 3;
+        for (const char *wide = "f64"; *wide; wide++) *at++ = *wide;
     }
 }
 

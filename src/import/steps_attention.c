@@ -149,11 +149,24 @@ zc_status zc_step_ms_attention(zc_imp *im, zc_inode *n)
 
 /* ---- MultiHeadAttention ---- */
 
-/* Elements [from, to) of the bias. */
-static zc_vid part_of(zc_imp *im, zc_inode *n, zc_vid bias, int64_t from, int64_t to)
+/* `times` the width of q[batch, length, width], known or not. */
+static zc_vid widths_of(zc_imp *im, zc_inode *n, zc_vid q, int64_t times)
 {
-    const int64_t axis = 0;
-    zc_vid in[] = {bias, zc_imp_ints(im, &from, 1, 1), zc_imp_ints(im, &to, 1, 1),
+    zc_dim width = zc_val(im->g, q)->type.dims[2];
+    int64_t known = zc_dim_is_const(width) ? width.k * times : times;
+    if (times == 0 || zc_dim_is_const(width)) return zc_imp_ints(im, &known, 1, 1);
+    zc_nid shape = zc_imp_node(im, n, ZC_OP_Shape, 1, &q, 1);
+    ZC_IMP_SET(im, Shape, shape, start, 2);
+    ZC_IMP_SET(im, Shape, shape, end, 3);
+    return zc_imp_op2(im, n, ZC_OP_Mul, zc_imp_done(im, n, shape), zc_imp_ints(im, &times, 1, 1));
+}
+
+/* The bias from `from` widths of q on, up to `to` (0: all that is left). */
+static zc_vid part_of(zc_imp *im, zc_inode *n, zc_vid bias, zc_vid q, int64_t from, int64_t to)
+{
+    const int64_t axis = 0, all = INT64_MAX;
+    zc_vid in[] = {bias, widths_of(im, n, q, from),
+                   to ? widths_of(im, n, q, to) : zc_imp_ints(im, &all, 1, 1),
                    zc_imp_ints(im, &axis, 1, 1)};
     return zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_Slice, 4, in, 1));
 }
@@ -176,27 +189,24 @@ static zc_vid add_packed(zc_imp *im, zc_inode *n, zc_vid x, zc_vid bias, int64_t
 static zc_status add_biases(zc_imp *im, zc_inode *n, zc_vid bias, int64_t heads, zc_vid *in)
 {
     if (!bias || im->status != ZC_OK) return im->status;
-    const zc_type *q = &zc_val(im->g, in[AT(q)])->type;
+    zc_vid q = in[AT(q)];
     if (!in[AT(k)]) {
-        in[AT(q)] = add_packed(im, n, in[AT(q)], bias, 3, heads);
+        in[AT(q)] = add_packed(im, n, q, bias, 3, heads);
         return im->status;
     }
-    if (q->rank != 3 || !zc_dim_is_const(q->dims[2]))
-        return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED,
-                           "with a bias the query's size must be known (got rank %d)", q->rank);
-    int64_t hidden = q->dims[2].k;
+    if (zc_imp_rank(im, q) != 3)
+        return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED, "bad rank of the query (got %d, need 3)",
+                           zc_imp_rank(im, q));
     int rank = zc_imp_rank(im, in[AT(k)]);
-    in[AT(q)] = zc_imp_op2(im, n, ZC_OP_Add, in[AT(q)], part_of(im, n, bias, 0, hidden));
+    in[AT(q)] = zc_imp_op2(im, n, ZC_OP_Add, q, part_of(im, n, bias, q, 0, 1));
     if (rank == 4) return im->status;
     if (rank == 5) {
-        zc_vid rest = part_of(im, n, bias, hidden, INT64_MAX);
-        in[AT(k)] = add_packed(im, n, in[AT(k)], rest, 2, heads);
+        in[AT(k)] = add_packed(im, n, in[AT(k)], part_of(im, n, bias, q, 1, 0), 2, heads);
         return im->status;
     }
-    in[AT(k)] = zc_imp_op2(im, n, ZC_OP_Add, in[AT(k)], part_of(im, n, bias, hidden, 2 * hidden));
+    in[AT(k)] = zc_imp_op2(im, n, ZC_OP_Add, in[AT(k)], part_of(im, n, bias, q, 1, 2));
     if (in[AT(v)])
-        in[AT(v)] =
-            zc_imp_op2(im, n, ZC_OP_Add, in[AT(v)], part_of(im, n, bias, 2 * hidden, INT64_MAX));
+        in[AT(v)] = zc_imp_op2(im, n, ZC_OP_Add, in[AT(v)], part_of(im, n, bias, q, 2, 0));
     return im->status;
 }
 

@@ -91,6 +91,10 @@ zc_dim zc_dim_mod(zc_dims *t, zc_dim a, zc_dim b);
 zc_dim zc_dim_max(zc_dims *t, zc_dim a, zc_dim b);
 zc_dim zc_dim_min(zc_dims *t, zc_dim a, zc_dim b);
 
+/* The one of these that texts write as +, -, *, /, %, cdiv, max or min; NULL: none. */
+typedef zc_dim zc_dim_fn(zc_dims *t, zc_dim a, zc_dim b);
+zc_dim_fn *zc_dim_fn_of(const char *word, size_t len);
+
 /* What is certain when all symbols, input or not, are >= 0 (false: not provable). */
 bool zc_dim_known_ge(const zc_dims *t, zc_dim a, int64_t k);
 

@@ -267,17 +267,15 @@ static bool parse_operands(parser *p, zc_dim *a, zc_dim *b)
     return accept(p, '(') && parse_sum(p, a) && accept(p, ',') && parse_sum(p, b) && accept(p, ')');
 }
 
-typedef zc_dim constructor(zc_dims *t, zc_dim a, zc_dim b);
-
-static constructor *find_function(const char *name, size_t len)
+zc_dim_fn *zc_dim_fn_of(const char *word, size_t len)
 {
     static const struct {
-        const char *name;
-        constructor *make;
-    } functions[] = {{"cdiv", zc_dim_cdiv}, {"max", zc_dim_max}, {"min", zc_dim_min}};
-    for (size_t i = 0; i < ZC_COUNTOF(functions); i++)
-        if (strlen(functions[i].name) == len && memcmp(functions[i].name, name, len) == 0)
-            return functions[i].make;
+        const char *word;
+        zc_dim_fn *fn;
+    } all[] = {{"+", zc_dim_add}, {"-", zc_dim_sub},     {"*", zc_dim_mul},   {"/", zc_dim_div},
+               {"%", zc_dim_mod}, {"cdiv", zc_dim_cdiv}, {"max", zc_dim_max}, {"min", zc_dim_min}};
+    for (size_t i = 0; i < ZC_COUNTOF(all); i++)
+        if (strlen(all[i].word) == len && memcmp(all[i].word, word, len) == 0) return all[i].fn;
     return NULL;
 }
 
@@ -290,7 +288,7 @@ static bool parse_name(parser *p, zc_dim *out)
     if (p->pos < p->end && *p->pos == '"') return parse_quoted(p, is_input, out);
     while (p->pos < p->end && name_part(*p->pos)) p->pos++;
     const size_t len = (size_t)(p->pos - start);
-    constructor *make = find_function(start, len);
+    zc_dim_fn *make = zc_dim_fn_of(start, len);
     if (make && peek(p) == '(') {
         zc_dim a, b;
         if (!parse_operands(p, &a, &b)) return false;
@@ -323,34 +321,34 @@ static bool parse_unary(parser *p, zc_dim *out)
     return parse_primary(p, negative, out);
 }
 
+/* What one of these signs does, if one comes next. */
+static zc_dim_fn *accept_sign(parser *p, const char *signs)
+{
+    const char c = peek(p);
+    if (!c || !strchr(signs, c)) return NULL;
+    return zc_dim_fn_of(p->pos++, 1);
+}
+
 static bool parse_product(parser *p, zc_dim *out)
 {
-    if (!parse_unary(p, out)) return false;
-    for (;;) {
-        const char c = peek(p);
-        constructor *make = c == '*'   ? zc_dim_mul
-                            : c == '/' ? zc_dim_div
-                            : c == '%' ? zc_dim_mod
-                                       : NULL;
-        if (!make) return true;
-        p->pos++;
+    bool ok = parse_unary(p, out);
+    for (zc_dim_fn *make; ok && (make = accept_sign(p, "*/%"));) {
         zc_dim right;
-        if (!parse_unary(p, &right)) return false;
-        *out = make(p->t, *out, right);
+        ok = parse_unary(p, &right);
+        if (ok) *out = make(p->t, *out, right);
     }
+    return ok;
 }
 
 static bool parse_terms(parser *p, zc_dim *out)
 {
-    if (!parse_product(p, out)) return false;
-    for (;;) {
-        const char c = peek(p);
-        if (c != '+' && c != '-') return true;
-        p->pos++;
+    bool ok = parse_product(p, out);
+    for (zc_dim_fn *make; ok && (make = accept_sign(p, "+-"));) {
         zc_dim right;
-        if (!parse_product(p, &right)) return false;
-        *out = c == '+' ? zc_dim_add(p->t, *out, right) : zc_dim_sub(p->t, *out, right);
+        ok = parse_product(p, &right);
+        if (ok) *out = make(p->t, *out, right);
     }
+    return ok;
 }
 
 /* Every recursion passes through here. */

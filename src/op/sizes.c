@@ -86,13 +86,6 @@ static const struct {
              {"shape", word_shape},
              {"tune", word_tune}};
 
-static const struct {
-    const char *word;
-    zc_dim (*fn)(zc_dims *t, zc_dim a, zc_dim b);
-} operators[] = {{"+", zc_dim_add},   {"-", zc_dim_sub},  {"*", zc_dim_mul},
-                 {"/", zc_dim_div},   {"%", zc_dim_mod},  {"cdiv", zc_dim_cdiv},
-                 {"max", zc_dim_max}, {"min", zc_dim_min}};
-
 static bool is_word(const char *text, size_t n, const char *word)
 {
     return strlen(word) == n && memcmp(text, word, n) == 0;
@@ -119,12 +112,12 @@ static void run_word(machine *m, const char *text, size_t n)
             words[i].run(m);
             return;
         }
-    for (size_t i = 0; i < ZC_COUNTOF(operators); i++)
-        if (is_word(text, n, operators[i].word)) {
-            zc_dim b = pop(m), a = pop(m);
-            if (m->ok) push(m, operators[i].fn(m->env->dims, a, b));
-            return;
-        }
+    zc_dim_fn *fn = zc_dim_fn_of(text, n);
+    if (fn) {
+        zc_dim b = pop(m), a = pop(m);
+        if (m->ok) push(m, fn(m->env->dims, a, b));
+        return;
+    }
     m->ok = m->ok && integer(text, n, &k);
     if (m->ok) push(m, zc_dim_const(k));
 }

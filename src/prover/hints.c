@@ -489,5 +489,7 @@ zc_dtype zc_rl_hint_named_dtype(const zc_rl_rule *rule, uint64_t which)
 {
     dtypes of = {.var = -1};
     all_dtypes(rule, &of);
+    for (int i = 0; i < rule->nvars && of.count < (int)ZC_COUNTOF(of.d); i++)
+        if (rule->vars[i].dtype != ZC_NONE) of.d[of.count++] = rule->vars[i].dtype;
     return of.count ? of.d[which % (uint64_t)of.count] : ZC_NONE;
 }

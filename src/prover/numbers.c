@@ -30,7 +30,8 @@ typedef struct checker {
     zc_rl_role roles[ZC_RL_VARS_MAX];
     zc_rl_sides sides; /* of the sample in work */
     zc_rules_report report;
-    bool made[ZC_RL_NODES_MAX], absent[ZC_RL_NODES_MAX]; /* in some place, by operation */
+    /* In some place, as what a choice may want is numbered. */
+    bool made[ZC_RL_NODES_MAX + ZC_RL_VARS_MAX], absent[ZC_RL_NODES_MAX + ZC_RL_VARS_MAX];
     bool keeps_forms;
     size_t tries, work;
     zc_rule_check *out;
@@ -135,6 +136,10 @@ static bool check_choice(checker *k, bool all)
     for (int i = 0; ok && i < k->rule->nnodes; i++) {
         k->made[i] |= own->made[i];
         k->absent[i] |= own->absent[i];
+    }
+    for (int i = 0; ok && i < k->rule->nvars; i++) {
+        k->made[k->rule->nnodes + i] |= own->value[i] != 0;
+        k->absent[k->rule->nnodes + i] |= own->value[i] == 0;
     }
     sides_fini(s);
     return ok;
@@ -249,17 +254,25 @@ static void find_dtypes(checker *k, uint64_t *random)
         find(k, &(task){.dtype = dtypes[i], .places = 1}, random, tries);
 }
 
-/* Every operation of the pattern, and where it may be absent, a place without it. */
+/* Every operation of the pattern, and where it may be absent, a place without it; operands that may
+ * be left out as well. */
 static void find_operations(checker *k, uint64_t *random)
 {
     size_t tries = patience(k);
-    for (int i = 0; i < k->rule->nnodes; i++) {
-        const zc_rl_pat *p = k->rule->nodes[i];
-        bool is_alike = p->is_link || (p->is_copy && !p->base); /* one of them tells of all */
-        if (!k->made[i] && !is_alike) find(k, &(task){.want = i + 1, .places = 1}, random, tries);
-        if (p->optional && !k->absent[i])
+    for (int i = 0; i < k->rule->nnodes + k->rule->nvars; i++) {
+        const zc_rl_pat *p = i < k->rule->nnodes ? k->rule->nodes[i] : NULL;
+        bool is_optional = p ? p->optional : k->rule->vars[i - k->rule->nnodes].is_optional;
+        bool is_alike = p && (p->is_link || (p->is_copy && !p->base)); /* one tells of all */
+        if (!k->made[i] && (p || is_optional) && !is_alike)
+            find(k, &(task){.want = i + 1, .places = 1}, random, tries);
+        if (is_optional && !k->absent[i])
             find(k, &(task){.want = -i - 1, .places = 1}, random, tries);
     }
+}
+
+static bool has_many_values(const zc_attr_field *f)
+{
+    return f->kind == ZC_ATTR_FLOAT || f->kind == ZC_ATTR_INTS;
 }
 
 /* Every attribute that may have any value, with some: a number is a fraction, negative and zero. */
@@ -274,7 +287,7 @@ static void find_attributes(checker *k, uint64_t *random)
                      &(task){.sizes = square ? ZC_SIZES_SQUARE : ZC_SIZES_ANY,
                              .want = i + 1,
                              .vary = a + 1,
-                             .places = info->fields[a].kind == ZC_ATTR_FLOAT ? 4 : 2},
+                             .places = has_many_values(&info->fields[a]) ? 4 : 2},
                      random, tries);
     }
 }

@@ -262,6 +262,19 @@ static const char *draw_word(maker *m)
     return words[below(m, (int64_t)ZC_COUNTOF(words))];
 }
 
+/* An order of dimensions: that of the sample, or another one. */
+static zc_ints draw_perm(maker *m)
+{
+    int64_t *v = below(m, 2) ? zc_arena_alloc(&m->arena, (size_t)m->rank, sizeof *v) : NULL;
+    if (!v) return (zc_ints){m->rank, m->perm};
+    for (int i = 0; i < m->rank; i++) {
+        int at = (int)below(m, i + 1);
+        v[i] = v[at];
+        v[at] = i;
+    }
+    return (zc_ints){m->rank, v};
+}
+
 /* A window of an image, its steps or what surrounds it; other lists are orders of dimensions. */
 static zc_ints draw_list(maker *m, const zc_attr_field *f)
 {
@@ -270,7 +283,7 @@ static zc_ints draw_list(maker *m, const zc_attr_field *f)
                      strcmp(f->name, "strides") == 0 || strcmp(f->name, "dilations") == 0;
     int axes = m->rank > 2 ? m->rank - 2 : 1;
     int64_t *v = is_window ? zc_arena_alloc(&m->arena, 2 * ZC_RL_BASE, sizeof *v) : NULL;
-    if (!v) return (zc_ints){m->rank, m->perm};
+    if (!v) return draw_perm(m);
     for (int i = 0; i < 2 * axes; i++) v[i] = is_pads ? below(m, 2) : 1 + below(m, 3);
     return (zc_ints){is_pads ? 2 * axes : axes, v};
 }
@@ -406,6 +419,8 @@ static bool has_wanted_in(const maker *m, const zc_rl_pat *p, uint64_t *seen)
         *seen |= UINT64_C(1) << stmt;
         return has_wanted_in(m, zc_rl_stmt_at(&m->rule->match, stmt)->pat, seen);
     }
+    if (p->kind == ZC_RP_NAME && p->optional)
+        return m->rule->nnodes + p->var == abs(m->c->want) - 1;
     if (p->kind != ZC_RP_NODE && p->kind != ZC_RP_ALT) return false;
     if (p->kind == ZC_RP_NODE && p->node == abs(m->c->want) - 1) return true;
     if (p->base && p->through < 0 && !seen) seen = &none;
@@ -421,12 +436,23 @@ static bool has_wanted(const maker *m, const zc_rl_pat *p)
     return has_wanted_in(m, p, NULL);
 }
 
+static bool is_left_out(maker *m, const zc_rl_pat *p)
+{
+    if (!p->optional) return false;
+    bool by_chance = below(m, 2);
+    int number = p->kind == ZC_RP_NAME ? m->rule->nnodes + p->var : p->node;
+    if (!m->c->want || !has_wanted(m, p)) return by_chance;
+    return number == -m->c->want - 1;
+}
+
 /* The patterns that this operation has operands for: of a run, some. */
 static int choose_operands(maker *m, const zc_rl_pat *p, const zc_rl_pat **out)
 {
+    static const zc_rl_pat absent = {.kind = ZC_RP_ABSENT};
     int n = 0, run = 0, left = 0;
     for (int i = 0; i < p->args.n; i++) {
         out[n] = zc_rl_pat_at(&p->args, i);
+        if (out[n]->kind == ZC_RP_NAME && is_left_out(m, out[n])) out[n] = &absent;
         if (out[n]->run && out[n]->run != run) left = (int)below(m, 4);
         run = out[n]->run;
         n += !run || left-- > 0 || has_wanted(m, out[n]);
@@ -507,14 +533,6 @@ static void name_results(maker *m, const zc_rl_pat *p, const zc_vid *out, int no
 {
     for (int i = 0; i < p->nouts && i < nout; i++)
         if (p->outs[i] >= 0) m->value[p->outs[i]] = out[i];
-}
-
-static bool is_left_out(maker *m, const zc_rl_pat *p)
-{
-    if (!p->optional) return false;
-    bool by_chance = below(m, 2);
-    if (!m->c->want || !has_wanted(m, p)) return by_chance;
-    return p->node == -m->c->want - 1;
 }
 
 static zc_vid make_op(maker *m, const zc_rl_pat *p)
@@ -626,8 +644,10 @@ bool zc_rl_make_exact(const zc_rl_rule *rule, const zc_rl_choice *c, zc_rl_exact
     ok = ok && m->draft;
     if (ok) zc_rl_draw_base(m);
     m->result = -1;
-    for (int i = 0; ok && i < rule->match.n; i++)
+    for (int i = 0; ok && i < rule->match.n; i++) {
+        m->user = NULL;
         ok = make(m, zc_rl_stmt_at(&rule->match, i)->pat) != 0;
+    }
     ok = ok && make_outputs(m);
     if (ok) out->g = m->g;
     memcpy(out->value, m->value, sizeof m->value);

@@ -55,7 +55,9 @@ typedef struct zc_rl_choice {
     zc_rl_values values;
     int64_t elements; /* that results may have */
     int constants;    /* the variant of constants */
-    int want; /* 1 + an operation of the pattern that is to be there; negative: to be absent */
+    /* 1 + an operation of the pattern that is to be there, or, behind all of them, a variable: an
+     * operand that may be left out; negative: to be absent. */
+    int want;
     int vary; /* 1 + an attribute of that operation that is not to have its default */
     int turn; /* which of the numbers that an attribute may have it then has */
     zc_rule_target target;

@@ -232,8 +232,13 @@ static zc_status out_of_rewrites(engine *e)
         names[at] = e->order[k];
         times[at] = n;
     }
+    const char *first = e->r->rules.data[names[0]]->name.text;
+    if (!times[1])
+        return zc_fail(e->diag, ZC_ERR_LIMIT, first,
+                       "it rewrites without end (%zu rewrites; '%s' did the last %zu)", e->rewrites,
+                       e->labels[names[0]], times[0]);
     return zc_fail(
-        e->diag, ZC_ERR_LIMIT, e->r->rules.data[names[0]]->name.text,
+        e->diag, ZC_ERR_LIMIT, first,
         "rules rewrite without end (%zu rewrites; of the last %d '%s' did %zu, '%s' %zu)",
         e->rewrites, NEWEST, e->labels[names[0]], times[0], e->labels[names[1]], times[1]);
 }

@@ -140,7 +140,7 @@ struct zc_rl_pat {
     zc_rl_list attrs;     /* NODE */
     bool rest;            /* NODE: more operands may follow, however many */
     bool any_attrs;       /* NODE: attributes not named may have any value */
-    bool optional;        /* NODE */
+    bool optional;        /* NODE; NAME in match: an operand that may be left out */
     int least, most;      /* NODE: how often it is repeated; 1, 1 of an ordinary one */
     bool spread;          /* written with dots behind it: any number of operands */
     /* Found by the expander: */
@@ -194,6 +194,7 @@ typedef struct zc_rl_var {
     int emit;                /* emit statement that defines it, or -1 */
     bool in_match;           /* named on the match side */
     bool maybe;              /* absent when an optional node is */
+    bool is_optional;        /* an operand that may be left out */
     bool is_output;          /* defined on both sides */
     int uses;                /* mentions beside the one that binds */
     uint64_t where, of_data; /* by condition: does it speak of this, and of its elements? */

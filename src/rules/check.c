@@ -55,6 +55,8 @@ static void match_name(zc_rl_checker *c, zc_rl_pat *p)
 {
     if (p->of && !zc_rl_add_collected(c, p->of)) return;
     int var = zc_rl_var_find(c->rule, p->text);
+    if (var >= 0 && (p->optional || c->rule->vars[var].is_optional))
+        zc_rl_fault(c, p->loc, "'%s' may be left out, so it stands in one place of match", p->text);
     if (var >= 0) {
         if (c->rule->vars[var].kind == ZC_RV_ATTR)
             zc_rl_fault(c, p->loc, "'%s' is an attribute", p->text);
@@ -64,9 +66,11 @@ static void match_name(zc_rl_checker *c, zc_rl_pat *p)
     } else {
         var = zc_rl_var_add(c, p->text, p->loc, ZC_RV_VALUE);
         if (var < 0) return;
-        c->rule->vars[var].maybe = c->optional > 0;
+        c->rule->vars[var].is_optional = p->optional;
+        c->rule->vars[var].maybe = p->optional || c->optional > 0;
     }
-    if (c->optional == 0 && !c->rule->vars[var].is_listed) c->rule->vars[var].maybe = false;
+    if (c->optional == 0 && !p->optional && !c->rule->vars[var].is_listed)
+        c->rule->vars[var].maybe = false;
     p->var = var;
     merge_kinds(c, &c->rule->vars[var], p);
     if (c->rule->vars[var].stmt >= 0 && (c->rule->vars[var].flags & ZC_RC_CONST))
@@ -285,6 +289,7 @@ static void emit_name(zc_rl_checker *c, zc_rl_pat *p)
 {
     int var = zc_rl_var_find(c->rule, p->text);
     if (p->flags || p->dtype != ZC_NONE) zc_rl_fault(c, p->loc, "kinds of values stand in match");
+    if (p->optional) zc_rl_fault(c, p->loc, "'?' stands in match only");
     if (var < 0) {
         zc_rl_unbound(c, p->text, p->loc);
         return;
@@ -441,15 +446,21 @@ static void reach_pat(reach *r, const zc_rl_pat *p)
         for (int i = 0; i < p->args.n; i++) reach_pat(r, zc_rl_pat_at(&p->args, i));
 }
 
-/* A variable among the operands of statement i that is bound already, or -1. */
-static int pivot_of(const reach *r, int i)
+/* A variable among the operands of the operation, or of each alternative, that is bound already, or
+ * -1. */
+static int pivot_of(const reach *r, const zc_rl_pat *p)
 {
-    const zc_rl_pat *p = zc_rl_stmt_at(&r->c->rule->match, i)->pat;
+    int pivot = -1;
     for (int k = 0; p->kind == ZC_RP_NODE && k < p->args.n; k++) {
         const zc_rl_pat *a = zc_rl_pat_at(&p->args, k);
         if (a->kind == ZC_RP_NAME && a->var >= 0 && r->var[a->var]) return a->var;
     }
-    return -1;
+    for (int k = 0; p->kind == ZC_RP_ALT && k < p->args.n; k++) {
+        int one = pivot_of(r, zc_rl_pat_at(&p->args, k));
+        if (one < 0 || (k && one != pivot)) return -1;
+        pivot = one;
+    }
+    return pivot;
 }
 
 static bool reach_more(reach *r)
@@ -457,7 +468,7 @@ static bool reach_more(reach *r)
     zc_rl_rule *rule = r->c->rule;
     for (int i = rule->match.n - 1; i >= 0; i--) {
         bool is_taken = r->stmt[i] || zc_rl_stmt_at(&rule->match, i)->is_repeated;
-        int pivot = is_taken ? -1 : pivot_of(r, i);
+        int pivot = is_taken ? -1 : pivot_of(r, zc_rl_stmt_at(&rule->match, i)->pat);
         if (pivot < 0) continue;
         rule->extra[rule->nextra].stmt = i;
         rule->extra[rule->nextra++].pivot = pivot;

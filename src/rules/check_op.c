@@ -114,6 +114,21 @@ static void check_arity(zc_rl_checker *c, zc_rl_pat *p)
                     p->args.n, least, most);
 }
 
+/* Of operands that are or may be left out: an operation can do without them, and they have places.
+ */
+static void check_optional(zc_rl_checker *c, const zc_rl_pat *p)
+{
+    for (int i = 0; i < p->args.n; i++) {
+        const zc_rl_pat *a = zc_rl_pat_at(&p->args, i);
+        bool is_optional = a->kind == ZC_RP_NAME && a->optional;
+        if (!is_optional && a->kind != ZC_RP_ABSENT) continue;
+        if (zc_rl_has_runs(p) || p->is_chain)
+            zc_rl_fault(c, a->loc, "an operand that may be left out stands beside no dots");
+        else if (i < zc_op_get(p->op)->min_in)
+            zc_rl_fault(c, a->loc, "%s cannot do without operand %d", p->text, i + 1);
+    }
+}
+
 static void check_regions(zc_rl_checker *c, const zc_rl_pat *p)
 {
     if (zc_op_get(p->op)->flags & ZC_OPF_REGIONS)
@@ -277,6 +292,7 @@ bool zc_rl_check_op(zc_rl_checker *c, zc_rl_pat *p)
     check_arity(c, p);
     check_regions(c, p);
     if (p->any_attrs && c->in_emit) find_like(c, p);
+    if (!p->pointwise && !p->kernel) check_optional(c, p);
     if (p->optional && c->in_emit) zc_rl_fault(c, p->loc, "'?' stands in match only");
     if (p->most > 1 && c->in_emit) zc_rl_fault(c, p->loc, "repetitions stand in match only");
     if (p->pointwise || p->kernel) {

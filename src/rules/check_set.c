@@ -167,7 +167,8 @@ static bool fits(fit *f, const zc_rl_pat *g, const zc_rl_pat *s, int depth)
     enum {
         DEPTH_MAX = 12
     }; /* deeper pairs count as different: both tests only warn of the likely */
-    if (depth > DEPTH_MAX) return false;
+    bool may_lack = s->kind == ZC_RP_NAME && s->optional && !g->optional;
+    if (depth > DEPTH_MAX || may_lack) return false;
     if (g->kind == ZC_RP_NAME) return fits_name(f, g, s, depth);
     if (g->kind == ZC_RP_ALT) return fits_any(f, g, defined(f, s), depth);
     s = defined(f, s);

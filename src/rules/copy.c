@@ -157,7 +157,7 @@ static zc_rl_pat *copy_name(copier *x, const zc_rl_pat *p)
 {
     int param = zc_rl_param_of(x->d, p->text);
     zc_rl_pat *arg = param >= 0 ? zc_rl_pat_at(&x->call->args, param) : NULL;
-    bool is_plain = !p->flags && p->dtype == ZC_NONE && !p->spread;
+    bool is_plain = !p->flags && p->dtype == ZC_NONE && !p->spread && !p->optional;
     if (arg && is_plain) return zc_rl_copy_pat(&(copier){.c = x->c, .loc = x->loc}, arg);
     if (arg && arg->kind != ZC_RP_NAME) zc_rl_fault(x->c, arg->loc, "'%s' is a name here", p->text);
     zc_rl_pat *out = new_pat(x, p);
@@ -168,6 +168,7 @@ static zc_rl_pat *copy_name(copier *x, const zc_rl_pat *p)
     if (arg && out->dtype == ZC_NONE) out->dtype = arg->dtype;
     if (is_named) out->of = arg->of;
     if (is_named) out->spread |= arg->spread;
+    if (is_named) out->optional |= arg->optional;
     return out->text ? out : NULL;
 }
 

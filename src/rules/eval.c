@@ -392,25 +392,47 @@ static zc_rl_val entry(const zc_rl_val *list, const zc_rl_val *i)
     return at >= 0 && at < list->ints.n ? of_int(list->ints.v[at]) : unknown;
 }
 
+static zc_rl_val picked(const zc_rl_env *env, const zc_rl_val *list, const zc_rl_val *which)
+{
+    if (list->type != ZC_RT_INTS || which->type != ZC_RT_INTS) return no_value(list, which);
+    int64_t *v = zc_arena_alloc(env->arena, (size_t)which->ints.n, sizeof *v);
+    if (!v) return unknown;
+    for (int i = 0; i < which->ints.n; i++) {
+        zc_rl_val at = of_int(which->ints.v[i]), one = entry(list, &at);
+        if (one.type != ZC_RT_INT) return unknown;
+        v[i] = one.dim.k;
+    }
+    return (zc_rl_val){.type = ZC_RT_INTS, .ints = {which->ints.n, v}};
+}
+
+/* Of integers the arithmetic of dimensions tells, with symbols too. */
+static zc_rl_val extreme(const zc_rl_env *env, const zc_rl_val *a, const zc_rl_val *b, bool least)
+{
+    double x, y;
+    if (a->type == ZC_RT_INT && b->type == ZC_RT_INT)
+        return of_dim((least ? zc_dim_min : zc_dim_max)(&env->g->dims, a->dim, b->dim));
+    if (!as_real(a, &x) || !as_real(b, &y)) return no_value(a, b);
+    return (least ? x <= y : x >= y) ? *a : *b;
+}
+
 static zc_rl_val of_numbers(const zc_rl_env *env, const zc_rl_expr *e)
 {
     zc_rl_val a = zc_rl_eval(env, zc_rl_expr_at(&e->args, 0));
     zc_rl_val b = e->args.n > 1 ? zc_rl_eval(env, zc_rl_expr_at(&e->args, 1)) : unknown;
-    double x, y = 0;
+    double x;
     if (e->index == ZC_RF_default) return a.type == ZC_RT_ANY && a.absent ? b : a;
     if (e->index == ZC_RF_wrap) return wrapped(env, &a, &b);
     if (e->index == ZC_RF_at) return entry(&a, &b);
+    if (e->index == ZC_RF_pick) return picked(env, &a, &b);
     if (e->index == ZC_RF_ceil_div)
         return a.type == ZC_RT_INT && b.type == ZC_RT_INT
                    ? of_dim(zc_dim_cdiv(&env->g->dims, a.dim, b.dim))
                    : no_value(&a, &b);
     if (e->index == ZC_RF_len) return a.type == ZC_RT_INTS ? of_int(a.ints.n) : no_value(&a, NULL);
-    if (!as_real(&a, &x) || (e->args.n > 1 && !as_real(&b, &y))) return no_value(&a, &b);
+    if (e->index == ZC_RF_min || e->index == ZC_RF_max)
+        return extreme(env, &a, &b, e->index == ZC_RF_min);
+    if (!as_real(&a, &x)) return no_value(&a, NULL);
     switch ((zc_rl_function)e->index) {
-    case ZC_RF_min:
-        return x <= y ? a : b;
-    case ZC_RF_max:
-        return x >= y ? a : b;
     case ZC_RF_abs:
         if (a.type == ZC_RT_INT && a.dim.k > INT64_MIN)
             return of_int(a.dim.k < 0 ? -a.dim.k : a.dim.k);
@@ -429,11 +451,20 @@ static zc_rl_val call(const zc_rl_env *env, const zc_rl_expr *e)
 
 /* ---- operators ---- */
 
+/* Of an operation that is absent it is, too. */
+static zc_rl_val attribute(const zc_rl_env *env, int var)
+{
+    if (env->rule->vars[var].kind != ZC_RV_ATTR) return unknown;
+    zc_rl_val v = env->attr[var];
+    v.absent |= v.type == ZC_RT_ANY;
+    return v;
+}
+
 static zc_rl_val name(const zc_rl_env *env, const zc_rl_expr *e)
 {
     switch (e->word) {
     case ZC_RW_VAR:
-        return env->rule->vars[e->index].kind == ZC_RV_ATTR ? env->attr[e->index] : unknown;
+        return attribute(env, e->index);
     case ZC_RW_DTYPE:
         return (zc_rl_val){.type = ZC_RT_DTYPE, .dtype = (zc_dtype)e->index};
     case ZC_RW_BOOL:

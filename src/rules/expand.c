@@ -170,12 +170,11 @@ static zc_rl_pat *expand_node(zc_rl_checker *c, zc_rl_pat *p, zc_rl_list *out)
 {
     const zc_rl_define *d = zc_rl_called(c, p);
     bool is_written_out = c->rule && !c->in_emit;
-    if (d && c->in_emit) zc_rl_fault(c, p->loc, "the pattern '%s' stands in match only", p->text);
     if (is_written_out && p->most > 1) return zc_rl_repeat(c, p, out);
     if (is_written_out && !d && !zc_rl_spread(c, p)) return NULL;
     bool is_read = d && is_written_out; /* as a part of the body */
     if (!is_read && (!expand_operands(c, p, out) || !expand_attrs(c, p))) return NULL;
-    if (!d || c->in_emit || p->most > 1) return p;
+    if (!d || p->most > 1) return p;
     zc_rl_pat *body = zc_rl_put_pattern(c, d, p, out);
     return body && body != p && c->rule ? zc_rl_expand_pat(c, body, out) : body;
 }

@@ -109,6 +109,7 @@ static void unwind(zc_rl_matcher *m, int trail)
         int var = m->trail[--m->ntrail];
         m->bound[var] = false;
         m->value[var] = 0;
+        m->attr[var].type = ZC_RT_ANY;
     }
 }
 
@@ -557,6 +558,7 @@ static bool match_number(zc_rl_matcher *m, const goal *g)
 static bool match_name(zc_rl_matcher *m, const goal *g)
 {
     int var = g->pat->var, stmt = m->rule->vars[var].stmt;
+    if (!g->v && g->pat->optional) return solve(m, g->next);
     if (!g->v) return miss(m, 0, "the operand '%s' is left out", name_of(m, var));
     if (stmt < 0 || m->bound[var]) {
         int trail = m->ntrail;
@@ -713,7 +715,25 @@ static bool complete(zc_rl_matcher *m)
 
 static bool is_done(const zc_rl_matcher *m, const zc_rl_pat *p)
 {
-    return m->node[p->node] || m->absent[p->node];
+    if (p->kind == ZC_RP_NODE) return m->node[p->node] || m->absent[p->node];
+    for (int i = 0; i < p->args.n; i++)
+        if (is_done(m, zc_rl_pat_at(&p->args, i))) return true;
+    return false;
+}
+
+/* Is that operation the pattern's, or one of its alternatives'? */
+static bool may_be_op(const zc_rl_pat *p, zc_op op)
+{
+    if (p->kind == ZC_RP_NODE) return p->op == op;
+    for (int i = 0; i < p->args.n; i++)
+        if (may_be_op(zc_rl_pat_at(&p->args, i), op)) return true;
+    return false;
+}
+
+static bool try_user(zc_rl_matcher *m, const zc_rl_pat *p, zc_vid v, int out)
+{
+    if (p->kind == ZC_RP_NODE) return match_present(m, p, v, out, NULL);
+    return match_alternatives(m, &(goal){.pat = p, .v = v});
 }
 
 static bool try_users(zc_rl_matcher *m, const zc_rl_pat *p, zc_vid pivot)
@@ -724,8 +744,8 @@ static bool try_users(zc_rl_matcher *m, const zc_rl_pat *p, zc_vid pivot)
         zc_nid n = m->x->edges.data[e].node;
         const zc_node *node = zc_node_at(m->x->g, n);
         if (++m->steps > ZC_RL_STEPS_MAX) m->gave_up = true;
-        if (node->op != p->op || !zc_use_live(m->x, e, pivot) || out >= node->nout) continue;
-        if (node->out[out] && match_present(m, p, node->out[out], out, NULL)) return true;
+        if (!may_be_op(p, node->op) || !zc_use_live(m->x, e, pivot) || out >= node->nout) continue;
+        if (node->out[out] && try_user(m, p, node->out[out], out)) return true;
     }
     return false;
 }
@@ -740,6 +760,7 @@ static bool solve_extra(zc_rl_matcher *m, int k)
     zc_vid pivot = m->value[m->rule->extra[k].pivot];
     if (!pivot) return false;
     if (try_users(m, p, pivot)) return true;
+    if (p->kind == ZC_RP_ALT) return miss(m, 0, "no alternative uses the shared value");
     if (!p->optional) return miss(m, 0, "no %s uses the shared value", p->text);
     const zc_rl_pat *through = zc_rl_pat_at(&p->args, p->through);
     return through->kind == ZC_RP_NAME && m->value[through->var] &&
@@ -769,6 +790,7 @@ bool zc_rl_match_at(zc_rl_matcher *m, const zc_rl_rule *rule, zc_nid n)
     memset(m->value, 0, sizeof m->value);
     memset(m->node, 0, sizeof m->node);
     memset(m->absent, 0, sizeof m->absent);
+    for (int i = 0; i < rule->nvars; i++) m->attr[i].type = ZC_RT_ANY;
     m->ntrail = m->count = 0;
     m->steps = 0;
     m->gave_up = false;

@@ -158,6 +158,7 @@ call: T_NAME '(' operands ')' braces times
 operands: argument { $$ = zc_rl_append(s, NULL, $argument); }
     | operands[list] ',' argument { $$ = zc_rl_append(s, $list, $argument); };
 argument: operand | operand T_DOTS { $$ = zc_rl_add_dots($operand); }
+    | T_NAME kinds '?' { $$ = zc_rl_make_value(s, @T_NAME, $T_NAME, $kinds); if ($$) $$->optional = true; }
     | T_DOTS { $$ = zc_rl_make_pat(s, @$, ZC_RP_REST); };
 times: %empty { $$ = (zc_rl_times){1, 1}; } | '?' { $$ = (zc_rl_times){0, 1}; }
     | '*' T_NUMBER[least] T_RANGE T_NUMBER[most] { $$ = zc_rl_make_times(s, @$, $least, $most); };

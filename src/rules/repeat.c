@@ -11,7 +11,7 @@ int zc_rl_through(const zc_rl_pat *p)
         const zc_rl_pat *a = zc_rl_pat_at(&p->args, i);
         if (a->spread) continue;
         if (a->kind == ZC_RP_NODE || a->kind == ZC_RP_ALT ||
-            (a->kind == ZC_RP_NAME && !(a->flags & ZC_RC_CONST)))
+            (a->kind == ZC_RP_NAME && !a->optional && !(a->flags & ZC_RC_CONST)))
             return i;
     }
     return -1;

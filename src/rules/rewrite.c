@@ -314,12 +314,21 @@ static bool infer(zc_rl_patch *p, zc_nid n)
     return status == ZC_OK;
 }
 
+/* Results that match has none of are not made. */
+static bool is_wanted(const zc_rl_patch *p, const zc_rl_pat *pat, int i)
+{
+    if (pat->kernel || pat->nouts == 0 || i < zc_op_get(pat->op)->min_out) return true;
+    int var = pat->outs[i];
+    return var >= 0 && (!p->m->rule->vars[var].is_output || p->m->bound[var]);
+}
+
 static bool make_node(zc_rl_patch *p, const zc_rl_pat *pat, int nin, const zc_vid *in, zc_nid *out)
 {
     zc_graph *g = p->x->g;
     int nout = pat->nouts ? pat->nouts : 1;
     int least = pat->kernel ? pat->kernel->params.n : zc_op_get(pat->op)->min_in;
     if (pat->kernel) nout = pat->kernel->nresults;
+    while (nout > 1 && !is_wanted(p, pat, nout - 1)) nout--;
     while (nin > 0 && !in[nin - 1]) nin--;
     if (p->nmade == ZC_RL_MADE_MAX) return refuse(p, "too many operations");
     if (nin < least) return refuse(p, "%s lacks an operand", pat->text);
@@ -328,9 +337,7 @@ static bool make_node(zc_rl_patch *p, const zc_rl_pat *pat, int nin, const zc_vi
     if (!n) return no_memory(p);
     p->made[p->nmade++] = n;
     for (int i = 0; i < nout; i++) {
-        bool is_wanted =
-            pat->kernel || pat->nouts == 0 || pat->outs[i] >= 0 || i < zc_op_get(pat->op)->min_out;
-        if (is_wanted && !zc_graph_out(g, n, i, NULL)) return no_memory(p);
+        if (is_wanted(p, pat, i) && !zc_graph_out(g, n, i, NULL)) return no_memory(p);
     }
     *out = n;
     return set_attrs(p, pat, n) && infer(p, n);
@@ -355,10 +362,19 @@ static bool emit_chain(zc_rl_patch *p, const zc_rl_pat *pat, const operands *in,
     return *out || refuse(p, "%s lacks an operand", pat->text);
 }
 
+/* Of a first operand that match left out, what an operation would compute is absent, too. */
+static bool is_left_out(const zc_rl_pat *pat, const operands *in)
+{
+    const zc_rl_pat *first = zc_rl_pat_at(&pat->args, 0);
+    bool is_value = first->kind == ZC_RP_NAME || first->kind == ZC_RP_NODE;
+    return !pat->is_chain && in->n && !in->v[0] && is_value && !first->spread;
+}
+
 static bool emit_node(zc_rl_patch *p, const zc_rl_pat *pat, zc_vid *out)
 {
     operands in = {.n = 0};
     if (!emit_operands(p, pat, &in)) return false;
+    if (is_left_out(pat, &in)) return true;
     return pat->is_chain ? emit_chain(p, pat, &in, out) : emit_with(p, pat, in.n, in.v, out);
 }
 

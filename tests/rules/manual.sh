@@ -124,6 +124,15 @@ sed 's/rows.cu/nan.cu/' rows.zcr >nan.zcr
 expect rows-nan 3 "NaN and infinite values" on "$zc" rules test nan.zcr --device cuda
 sed 's/m = ReduceMax/s = ReduceMax/' rows.zcr >twice.zcr
 expect rows-meaning 2 "the meaning does not define 'm'" "$zc" rules check twice.zcr
+# A kernel of sums and expf, whose meaning is an operation: some units off are allowed, more are not, and floats do not do for f64.
+sed 's/{100000}/{10}/' "$src/bench/baseline/spin.zcr" >spin.zcr
+cp "$src/bench/baseline/spin.cu" .
+expect softmax 0 "ok   " on "$zc" rules test spin.zcr --device cuda
+sed 's/) \/ sum)/) \/ (sum * 1.0001f))/' spin.cu >off.cu
+sed 's/spin.cu/off.cu/' spin.zcr >off.zcr
+expect softmax-off 3 "its meaning gives" on "$zc" rules test off.zcr --device cuda
+sed 's/, dtype(x) in {f32, f16, bf16}//' spin.zcr >any.zcr
+expect softmax-f64 3 "for x: f64" on "$zc" rules test any.zcr --device cuda
 mkdir -p below
 cp scale_shift.cu below/
 cp tutorial4.zcr below/rule.zcr

@@ -72,11 +72,12 @@ typedef enum text_form {
     GROUP,    /* a named pattern: G(x, _y...)*1..3 */
     JOINED,   /* Concat of operands of which runs are any number */
     CHAIN,    /* of additions, of three operands or with runs */
+    LACKING,  /* Concat of operands that may be left out */
     FORMS
 } text_form;
 
-/* Operands of JOINED and CHAIN: a name, _y... or Neg(_y...)... */
-typedef enum text_item { ONE, RUN, RUN_OF_NEG } text_item;
+/* Operands of the last three: a name, _y..., Neg(_y...)... or _y? */
+typedef enum text_item { ONE, RUN, RUN_OF_NEG, MAYBE } text_item;
 
 typedef struct text_stmt {
     const char *op, *inner; /* inner: in the body of GROUP */
@@ -122,6 +123,7 @@ static void make_special(text_stmt *s, text_form form, int i)
         any |= s->item[k] != ONE;
         pick_operand(s->operand[k], i);
     }
+    for (int k = 0; form == LACKING && k < s->items; k++) s->item[k] = k ? MAYBE : ONE;
     /* Chains have as many shapes as the plain matcher may have rules for. */
     for (int k = 1; form == CHAIN && k < s->items; k++)
         if (s->item[0] != ONE) s->item[k] = ONE;
@@ -186,7 +188,11 @@ static void put_items(zc_buf *out, const text_stmt *s)
         if (s->item[k] == ONE)
             zc_buf_puts(out, s->operand[k]);
         else
-            zc_buf_printf(out, s->item[k] == RUN ? "_%c..." : "Neg(_%c...)...", names[k]);
+            zc_buf_printf(out,
+                          s->item[k] == RUN     ? "_%c..."
+                          : s->item[k] == MAYBE ? "_%c?"
+                                                : "Neg(_%c...)...",
+                          names[k]);
     }
     zc_buf_puts(out, strcmp(s->op, "Concat") == 0 ? ") { axis = 0 }" : ")");
 }
@@ -259,13 +265,14 @@ static void write_group(zc_buf *out, const text_stmt *s, int stmt, int times)
     }
 }
 
-/* Leaves of JOINED and CHAIN by name, with count[k] of a run. Operations of a run are e1, ... */
+/* Leaves of the last three forms by name, with count[k] of a run. Operations of a run are e1, ...
+ */
 static int write_leaves(zc_buf *out, const text_stmt *s, const int *count, char (*leaf)[24])
 {
     int n = 0;
     for (int k = 0; k < s->items; k++)
         for (int i = 0; i < (s->item[k] == ONE ? 1 : count[k]); i++, n++) {
-            if (s->item[k] == RUN) snprintf(leaf[n], 24, "_l%d%d", k, i);
+            if (s->item[k] == RUN || s->item[k] == MAYBE) snprintf(leaf[n], 24, "_l%d%d", k, i);
             if (s->item[k] == ONE) snprintf(leaf[n], 24, "%s", s->operand[k]);
             if (s->item[k] != RUN_OF_NEG) continue;
             snprintf(leaf[n], 24, "e%d%d", k, i);
@@ -311,23 +318,30 @@ static int sum_of(const text_stmt *s, const int *count)
     return n;
 }
 
+/* What is left out is so at the end. */
+static bool has_gap(const text_stmt *s, const int *count)
+{
+    for (int k = 2; k < s->items; k++)
+        if (s->item[k] == MAYBE && count[k] > count[k - 1]) return true;
+    return false;
+}
+
 static void write_items(texts *t, const text_rule *r, int stmt)
 {
     const text_stmt *s = &r->s[stmt];
-    int count[3] = {0}, k = 0;
+    int count[3] = {0}, k = 0, most = r->form == LACKING ? 1 : MEMBERS_MAX;
     while (k < s->items) {
         char leaf[3 * MEMBERS_MAX][24];
         int n = sum_of(s, count);
         zc_buf text = {0};
-        if (n <= MEMBERS_MAX && n > (r->form == CHAIN)) {
+        if (n <= MEMBERS_MAX && n > (r->form == CHAIN) && !has_gap(s, count)) {
             write_leaves(&text, s, count, leaf);
-            if (r->form == JOINED) write_joined(&text, s, stmt, n, leaf);
-            if (r->form == JOINED) zc_buf_puts(next_text(t), text.data);
+            if (r->form != CHAIN) write_joined(&text, s, stmt, n, leaf);
+            if (r->form != CHAIN) zc_buf_puts(next_text(t), text.data);
             if (r->form == CHAIN) write_chains(t, &text, s, stmt, n, leaf);
         }
         zc_buf_fini(&text);
-        for (k = 0; k < s->items && (s->item[k] == ONE || ++count[k] > MEMBERS_MAX); k++)
-            count[k] = 0;
+        for (k = 0; k < s->items && (s->item[k] == ONE || ++count[k] > most); k++) count[k] = 0;
     }
 }
 
@@ -736,7 +750,8 @@ static bool one_round(size_t *matches)
 
 static void test_against_plain(void **state)
 {
-    static const char *const names[] = {"plain", "repeated", "groups", "joined", "chains"};
+    static const char *const names[] = {"plain",  "repeated", "groups",
+                                        "joined", "chains",   "lacking"};
     size_t rounds = 0, matches[FORMS] = {0}, most = setting("ZC_MATCH_ROUNDS", ROUNDS);
     for (seed = setting("ZC_MATCH_SEED", 1); rounds < most;) rounds += one_round(matches);
     print_message("%zu rules and graphs; matches:", rounds);

@@ -3,7 +3,8 @@
  * Without is the graph as it was read, by the reference kernels; the same in f64 is the truth. With
  * passes a result may be off by twice what it is without, plus some units of its type at the size
  * of the output's greatest element, plus what inputs and intermediate results would do to it that
- * are wrong by some units of their type: the kernel check's bounds, for whole graphs. */
+ * are wrong by some units of their type: the kernel check's bounds, for whole graphs. On the CPU
+ * several threads give the bits that one gives. */
 #ifndef ZC_TESTS_ON_OFF_H
 #define ZC_TESTS_ON_OFF_H
 

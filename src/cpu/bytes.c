@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu/bytes_avx2.h"
 #include "cpu/bytes_finish.h"
 #include "cpu/bytes_tiles.h"
 
@@ -254,6 +255,10 @@ static void multiply_rows(const zc_byte_product *p, int64_t m, const uint8_t *a,
                           int64_t from, int64_t to, void *y, int64_t ldy)
 {
     const bool vnni = zc_has_vnni();
+    if (!vnni && zc_simd_level() >= ZC_SIMD_AVX2) {
+        zc_avx2_multiply(p, panel_at(p, from), m, a, lda, from, to, y, ldy);
+        return;
+    }
     for (int64_t c = from; c < to; c += PANELS * LANES) {
         const int64_t n = to - c < PANELS * LANES ? to - c : PANELS * LANES, panels = panels_of(n);
         for (int64_t r = 0, rows; r < m; r += rows) {

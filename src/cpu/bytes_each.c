@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu/bytes_avx2.h"
 #include "cpu/bytes_finish.h"
 
 enum { BLOCK = 64, DEEP = 4, LANE = 16, VECTORS = 4 };
@@ -95,10 +96,11 @@ static const int8_t *weights_of(const zc_byte_each *e)
     return (const int8_t *)((const int32_t *)e->w + blocks_of(e->channels) * BLOCK);
 }
 
-static void each_plainly(const zc_byte_each *e, const uint8_t *const *x, void *y)
+/* Channels from `first` on. */
+static void each_plainly(const zc_byte_each *e, const uint8_t *const *x, int64_t first, void *y)
 {
     const int8_t *w = weights_of(e);
-    for (int64_t from = 0; from < e->channels; from += BLOCK) {
+    for (int64_t from = first; from < e->channels; from += BLOCK) {
         const int64_t n = e->channels - from < BLOCK ? e->channels - from : BLOCK;
         int32_t sums[BLOCK];
         for (int64_t c = from; c < from + n; c++) {
@@ -168,11 +170,13 @@ static ZC_VNNI void each_vnni(const zc_byte_each *e, const uint8_t *const *x, vo
 
 void zc_bytes_each(const zc_byte_each *e, const uint8_t *const *x, void *y)
 {
+    int64_t done = 0;
 #if SIMD_X86
     if (!e->w_zero && zc_has_vnni()) {
         each_vnni(e, x, y);
         return;
     }
 #endif
-    each_plainly(e, x, y);
+    if (!e->w_zero && zc_simd_level() >= ZC_SIMD_AVX2) done = zc_avx2_each(e, weights_of(e), x, y);
+    each_plainly(e, x, done, y);
 }

@@ -1,5 +1,4 @@
 /* Products of bytes, one a channel: blocks of 64 channels, four taps at a time. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cpu/bytes_avx2.h"
@@ -59,26 +58,17 @@ static bool gives_back(const zc_pack_format *base, const void *packed, const voi
     return false;
 }
 
-static void destroy(zc_pack_format *base)
-{
-    free(base);
-}
-
 zc_status zc_bytes_packed_each(zc_kctx *k, int input, int64_t channels, int64_t taps,
                                const void **out)
 {
     const zc_tensor *t = &k->in[input];
     const size_t channel = (size_t)(quads_of(taps) * DEEP) + sizeof(int32_t);
     format f = {.channels = channels, .taps = taps, .is_signed = t->dtype == ZC_I8};
-    f.base = (zc_pack_format){0, same_format, pack, NULL, gives_back, destroy};
+    f.base = (zc_pack_format){0, same_format, pack, NULL, gives_back, NULL};
     if (!zc_mul_size((size_t)(blocks_of(channels) * BLOCK), channel, &f.base.bytes))
         return zc_fail_nomem(k->diag, "packed bytes", 0);
-    if (k->packs && (k->const_in >> input & 1)) {
-        format *kept = zc_calloc(1, sizeof *kept);
-        if (!kept) return zc_fail_nomem(k->diag, "packed bytes", sizeof *kept);
-        *kept = f;
-        return zc_packs_get(k->packs, t->data, &kept->base, out, k->diag);
-    }
+    if (k->packs && (k->const_in >> input & 1))
+        return zc_packs_get_plain(k->packs, t->data, &f.base, sizeof f, out, k->diag);
     void *room = zc_scratch_get(k->scratch, f.base.bytes);
     if (!room) return zc_fail_nomem(k->diag, "packed bytes", f.base.bytes);
     pack(&f.base, t->data, room);

@@ -55,9 +55,9 @@ static bool unpack(const zc_pack_format *base, const void *from, void *to)
 static bool gives_back(const zc_pack_format *base, const void *packed, const void *plain)
 {
     const zc_panel_matrix *m = &((const format *)(const void *)base)->m;
-    const float *a = packed, *b = plain;
+    const uint32_t *a = packed, *b = plain; /* bits: NaN is given back, too */
     bool same = true;
-    EACH_ELEMENT(m, i, at, same = same && memcmp(&a[at], &b[i], sizeof *a) == 0);
+    EACH_ELEMENT(m, i, at, same = same && a[at] == b[i]);
     return same;
 }
 

@@ -97,12 +97,12 @@ static int64_t parts_of(int64_t pixels)
     return parts > PARTS ? PARTS : parts > 2 ? parts : pixels > 1 ? 2 : 1;
 }
 
-/* Where oneDNN's kernels for AVX2 are slow: groups, and 1 x 1 windows that leave out pixels. One a
- * channel is theirs: their vectors lie along the channels. */
+/* Where oneDNN's kernels for AVX2 were measured slower: groups of whole panels, and 1 x 1 windows
+ * that leave out pixels of many channels. */
 static bool suits(const zc_conv *c)
 {
-    const bool grouped = c->groups > 1 && c->ic > 1 && c->oc >= 8;
-    const bool sparse = c->taps == 1 && c->w.stride[0] * c->w.stride[1] > 1;
+    const bool grouped = c->groups > 1 && c->ic > 1 && c->oc >= ZC_PANEL;
+    const bool sparse = c->taps == 1 && c->ic >= 64 && c->w.stride[0] * c->w.stride[1] > 1;
     return zc_panels_wanted() && c->taps <= TAPS_MAX && (grouped || sparse);
 }
 

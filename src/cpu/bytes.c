@@ -1,8 +1,8 @@
 #include "cpu/bytes.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "cpu/bytes_avx2.h"
 #include "cpu/bytes_finish.h"
 #include "cpu/bytes_tiles.h"
 
@@ -69,11 +69,6 @@ static bool gives_back(const zc_pack_format *base, const void *packed, const voi
     return false;
 }
 
-static void destroy(zc_pack_format *base)
-{
-    free(base);
-}
-
 zc_status zc_bytes_packed(zc_kctx *k, int input, int64_t offset, const zc_byte_matrix *m,
                           const void **out)
 {
@@ -81,12 +76,8 @@ zc_status zc_bytes_packed(zc_kctx *k, int input, int64_t offset, const zc_byte_m
     size_t bytes;
     if (!packed_bytes(m->k, m->n, &bytes)) return zc_fail_nomem(k->diag, "packed bytes", 0);
     if (k->packs && (k->const_in >> input & 1)) {
-        format *f = zc_calloc(1, sizeof *f);
-        if (!f) return zc_fail_nomem(k->diag, "packed bytes", sizeof *f);
-        f->base = (zc_pack_format){bytes, same_format, pack, NULL, gives_back, destroy};
-        f->offset = offset;
-        f->m = *m;
-        return zc_packs_get(k->packs, t->data, &f->base, out, k->diag);
+        const format f = {{bytes, same_format, pack, NULL, gives_back, NULL}, offset, *m};
+        return zc_packs_get_plain(k->packs, t->data, &f.base, sizeof f, out, k->diag);
     }
     void *room = zc_scratch_get(k->scratch, bytes);
     if (!room) return zc_fail_nomem(k->diag, "packed bytes", bytes);
@@ -254,6 +245,10 @@ static void multiply_rows(const zc_byte_product *p, int64_t m, const uint8_t *a,
                           int64_t from, int64_t to, void *y, int64_t ldy)
 {
     const bool vnni = zc_has_vnni();
+    if (!vnni && zc_simd_level() >= ZC_SIMD_AVX2) {
+        zc_avx2_multiply(p, panel_at(p, from), m, a, lda, from, to, y, ldy);
+        return;
+    }
     for (int64_t c = from; c < to; c += PANELS * LANES) {
         const int64_t n = to - c < PANELS * LANES ? to - c : PANELS * LANES, panels = panels_of(n);
         for (int64_t r = 0, rows; r < m; r += rows) {

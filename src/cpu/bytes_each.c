@@ -1,7 +1,7 @@
 /* Products of bytes, one a channel: blocks of 64 channels, four taps at a time. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "cpu/bytes_avx2.h"
 #include "cpu/bytes_finish.h"
 
 enum { BLOCK = 64, DEEP = 4, LANE = 16, VECTORS = 4 };
@@ -58,26 +58,17 @@ static bool gives_back(const zc_pack_format *base, const void *packed, const voi
     return false;
 }
 
-static void destroy(zc_pack_format *base)
-{
-    free(base);
-}
-
 zc_status zc_bytes_packed_each(zc_kctx *k, int input, int64_t channels, int64_t taps,
                                const void **out)
 {
     const zc_tensor *t = &k->in[input];
     const size_t channel = (size_t)(quads_of(taps) * DEEP) + sizeof(int32_t);
     format f = {.channels = channels, .taps = taps, .is_signed = t->dtype == ZC_I8};
-    f.base = (zc_pack_format){0, same_format, pack, NULL, gives_back, destroy};
+    f.base = (zc_pack_format){0, same_format, pack, NULL, gives_back, NULL};
     if (!zc_mul_size((size_t)(blocks_of(channels) * BLOCK), channel, &f.base.bytes))
         return zc_fail_nomem(k->diag, "packed bytes", 0);
-    if (k->packs && (k->const_in >> input & 1)) {
-        format *kept = zc_calloc(1, sizeof *kept);
-        if (!kept) return zc_fail_nomem(k->diag, "packed bytes", sizeof *kept);
-        *kept = f;
-        return zc_packs_get(k->packs, t->data, &kept->base, out, k->diag);
-    }
+    if (k->packs && (k->const_in >> input & 1))
+        return zc_packs_get_plain(k->packs, t->data, &f.base, sizeof f, out, k->diag);
     void *room = zc_scratch_get(k->scratch, f.base.bytes);
     if (!room) return zc_fail_nomem(k->diag, "packed bytes", f.base.bytes);
     pack(&f.base, t->data, room);
@@ -95,10 +86,11 @@ static const int8_t *weights_of(const zc_byte_each *e)
     return (const int8_t *)((const int32_t *)e->w + blocks_of(e->channels) * BLOCK);
 }
 
-static void each_plainly(const zc_byte_each *e, const uint8_t *const *x, void *y)
+/* Channels from `first` on. */
+static void each_plainly(const zc_byte_each *e, const uint8_t *const *x, int64_t first, void *y)
 {
     const int8_t *w = weights_of(e);
-    for (int64_t from = 0; from < e->channels; from += BLOCK) {
+    for (int64_t from = first; from < e->channels; from += BLOCK) {
         const int64_t n = e->channels - from < BLOCK ? e->channels - from : BLOCK;
         int32_t sums[BLOCK];
         for (int64_t c = from; c < from + n; c++) {
@@ -168,11 +160,13 @@ static ZC_VNNI void each_vnni(const zc_byte_each *e, const uint8_t *const *x, vo
 
 void zc_bytes_each(const zc_byte_each *e, const uint8_t *const *x, void *y)
 {
+    int64_t done = 0;
 #if SIMD_X86
     if (!e->w_zero && zc_has_vnni()) {
         each_vnni(e, x, y);
         return;
     }
 #endif
-    each_plainly(e, x, y);
+    if (!e->w_zero && zc_simd_level() >= ZC_SIMD_AVX2) done = zc_avx2_each(e, weights_of(e), x, y);
+    each_plainly(e, x, done, y);
 }

@@ -5,7 +5,7 @@
 #include "cpu/dnnl.h"
 #include "cpu/fast.h"
 #include "cpu/gemm.h"
-#include "cpu/matmul.h"
+#include "cpu/matmul_panels.h"
 
 bool zc_fits_matmul_f32(const zc_kctx *k)
 {
@@ -119,6 +119,9 @@ zc_status zc_fast_matmul_f32(zc_kctx *k)
             start_from_c(&j, j.y + i * mm.m * mm.n, 0, mm.m, 0, mm.n);
         return ZC_OK;
     }
+    bool done;
+    ZC_TRY(zc_matmul_panels(k, &mm, &done));
+    if (done) return ZC_OK;
     double flops = 2.0 * (double)mm.m * (double)mm.n * (double)mm.k;
     divide(&j, flops);
     int64_t parts = mm.batch * j.row_parts * j.col_parts;

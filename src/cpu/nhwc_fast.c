@@ -9,6 +9,7 @@
 #include "cpu/dnnl.h"
 #include "cpu/fast.h"
 #include "cpu/nhwc.h"
+#include "cpu/nhwc_panels.h"
 #include "op/nhwc.h"
 
 /* ---- convolution ---- */
@@ -269,7 +270,10 @@ zc_status zc_fast_conv_nhwc_f32(zc_kctx *k)
 {
     zc_conv c;
     conv_shape *s;
+    bool done;
     ZC_TRY(geometry(k, &c));
+    ZC_TRY(zc_conv_panels(k, &c, &done));
+    if (done) return ZC_OK;
     flatten(&c);
     ZC_TRY(find_shape(k, &c, &s));
     if (!s) { /* the reference kernel reads the original */

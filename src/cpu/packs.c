@@ -1,6 +1,7 @@
 #include "cpu/packs.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -179,4 +180,24 @@ zc_status zc_packs_get(zc_packs *p, const void *constant, zc_pack_format *format
     zc_status status = get(p, constant, format, out, diag);
     unlock(p, inside);
     return status;
+}
+
+static void free_plain(zc_pack_format *f)
+{
+    free(f);
+}
+
+zc_status zc_packs_get_plain(zc_packs *p, const void *constant, const zc_pack_format *format,
+                             size_t size, const void **out, zc_diag *diag)
+{
+    bool inside = lock(p);
+    const zc_packed *c = find(p, constant, format);
+    *out = c ? c->data : NULL;
+    unlock(p, inside);
+    if (c) return ZC_OK;
+    zc_pack_format *kept = zc_calloc(1, size);
+    if (!kept) return zc_fail_nomem(diag, "packed constant", size);
+    memcpy(kept, format, size);
+    kept->destroy = free_plain;
+    return zc_packs_get(p, constant, kept, out, diag);
 }

@@ -48,6 +48,11 @@ void zc_packs_fini(zc_packs *p);
 zc_status zc_packs_get(zc_packs *p, const void *constant, zc_pack_format *format, const void **out,
                        zc_diag *diag);
 
+/* The same for a format of `size` bytes that stays the caller's and has nothing to destroy. Takes
+ * no memory when the copy is there. */
+zc_status zc_packs_get_plain(zc_packs *p, const void *constant, const zc_pack_format *format,
+                             size_t size, const void **out, zc_diag *diag);
+
 /* From now on all originals can be read. */
 zc_status zc_packs_keep(zc_packs *p, zc_diag *diag);
 

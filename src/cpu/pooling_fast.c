@@ -6,11 +6,17 @@
 #include "cpu/fast.h"
 #include "cpu/pooling.h"
 
+/* Output columns [from, to) have the tap at offset `at` of theirs on the input row. */
+typedef struct span {
+    int64_t at, from, to;
+} span;
+
 typedef struct pool_job {
     zc_pooling p;
     const float *x;
     float *y;
     bool max, count_pad;
+    span *spans;    /* of each tap along the width */
     float *columns; /* an average: taps that count along each output column's width */
     int64_t in_h, in_w, out_h, out_w, k_h, k_w, stride_h, stride_w, step_h, step_w, top, left;
     int64_t end_h,
@@ -45,28 +51,36 @@ static void take_geometry(pool_job *j)
     j->end_h = w->in[0] + w->end[0];
 }
 
-/* Output columns [*from, *to) whose tap at offset `at` lies on the input row. */
-static void columns_inside(const pool_job *j, int64_t at, int64_t *from, int64_t *to)
+static span span_of(const pool_job *j, int64_t kw)
 {
-    int64_t first = at >= 0 ? 0 : (-at + j->stride_w - 1) / j->stride_w;
-    int64_t last = j->in_w - 1 - at < 0 ? -1 : (j->in_w - 1 - at) / j->stride_w;
-    *from = first;
-    *to = last + 1 < j->out_w ? last + 1 : j->out_w;
+    const int64_t at = kw * j->step_w - j->left;
+    const int64_t first = at >= 0 ? 0 : (-at + j->stride_w - 1) / j->stride_w;
+    const int64_t last = j->in_w - 1 - at < 0 ? -1 : (j->in_w - 1 - at) / j->stride_w;
+    return (span){at, first, last + 1 < j->out_w ? last + 1 : j->out_w};
+}
+
+static void add_span(const span *s, const float *row, int64_t step, float *to)
+{
+    row += s->at;
+    if (step == 1)
+        for (int64_t o = s->from; o < s->to; o++) to[o] += row[o];
+    else
+        for (int64_t o = s->from; o < s->to; o++) to[o] += row[o * step];
+}
+
+static void max_span(const span *s, const float *row, int64_t step, float *to)
+{
+    row += s->at;
+    for (int64_t o = s->from; o < s->to; o++) {
+        const float v = row[o * step];
+        to[o] = v > to[o] || v != v ? v : to[o];
+    }
 }
 
 static void add_row(const pool_job *j, const float *row, float *to)
 {
-    for (int64_t kw = 0; kw < j->k_w; kw++) {
-        int64_t at = kw * j->step_w - j->left, from, end;
-        columns_inside(j, at, &from, &end);
-        if (j->max)
-            for (int64_t o = from; o < end; o++) {
-                float v = row[at + o * j->stride_w];
-                to[o] = v > to[o] || v != v ? v : to[o];
-            }
-        else
-            for (int64_t o = from; o < end; o++) to[o] += row[at + o * j->stride_w];
-    }
+    for (int64_t kw = 0; kw < j->k_w; kw++)
+        (j->max ? max_span : add_span)(&j->spans[kw], row, j->stride_w, to);
 }
 
 /* Taps of one axis that count for the average. */
@@ -118,7 +132,9 @@ static zc_status pool(zc_kctx *k, pool_job *j)
     j->x = k->in[0].data;
     j->y = k->out[0].data;
     j->columns = zc_scratch_get(k->scratch, (size_t)j->out_w * sizeof *j->columns);
-    if (!j->columns) return zc_fail_nomem(k->diag, "pooling", (size_t)j->out_w);
+    j->spans = zc_scratch_get(k->scratch, (size_t)j->k_w * sizeof *j->spans);
+    if (!j->columns || !j->spans) return zc_fail_nomem(k->diag, "pooling", (size_t)j->out_w);
+    for (int64_t kw = 0; kw < j->k_w; kw++) j->spans[kw] = span_of(j, kw);
     if (!j->max) count_columns(j);
     if (j->p.out_plane > 0)
         zc_parallel(k, j->p.planes, 1 + 4096 / (j->p.in_plane + 1), pool_planes, j);

@@ -1,6 +1,7 @@
 /* Which constants are read packed by fast CPU kernels, and in no other way. */
 #include <stdlib.h>
 
+#include "cpu/matmul_panels.h"
 #include "cpu/nhwc.h"
 #include "runtime/plan.h"
 
@@ -66,9 +67,10 @@ static void read_attrs(const zc_pstep *step, search *f)
 
 static bool reads_packed(const zc_program *p, const zc_pstep *step, uint32_t i)
 {
-    return step->op == ZC_OP_ConvNhwc && i == 1 &&
-           zc_conv_nhwc_packs(step->attrs, p->values[step->in[0]].dtype,
-                              p->values[step->in[1]].dtype);
+    const zc_pvalue *a = &p->values[step->in[0]], *b = &p->values[step->in[i]];
+    if (i != 1) return false;
+    if (step->op == ZC_OP_ConvNhwc) return zc_conv_nhwc_packs(step->attrs, a->dtype, b->dtype);
+    return zc_matmul_packs(step->op, a->dtype, b->dtype, b->rank);
 }
 
 static void read_step(const zc_program *p, const zc_pstep *step, search *f)

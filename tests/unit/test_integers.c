@@ -8,7 +8,9 @@
 
 #include <cmocka.h>
 
+#include "cpu/bytes_avx2.h"
 #include "cpu/kernel.h"
+#include "cpu/simd.h"
 #include "support/expect.h"
 
 static unsigned seed = 11;
@@ -120,6 +122,53 @@ static void test_floats_of_sums(void **state)
                            bytes(ZC_U8, 0, NULL), bytes(ZC_I8, 0, NULL), floats(n, 0.01f)};
         compare(ZC_OP_MatMulInteger, &a, 5, in, ZC_F32);
     }
+}
+
+static uint8_t *random_bytes(size_t n)
+{
+    uint8_t *v = malloc(n);
+    for (size_t i = 0; i < n; i++)
+        v[i] = next() % 8 ? (uint8_t)next() : (uint8_t)(next() % 2 * 255);
+    return v;
+}
+
+/* Also where the processor has what is taken before it: m rows, k deep, and n columns. */
+static void avx2_product(int64_t m, int64_t k, int64_t n, int b_zero)
+{
+    enum { LANES = ZC_BYTE_COLUMNS };
+    const int64_t lda = zc_bytes_row(k), room = zc_bytes_room(n);
+    uint8_t *a = random_bytes((size_t)(m * lda));
+    int8_t *b = (int8_t *)random_bytes((size_t)(room * lda));
+    int32_t *offset = malloc((size_t)room * sizeof *offset);
+    int32_t *y = malloc((size_t)(m * n) * sizeof *y);
+    for (int64_t c = 0; c < room; c++) offset[c] = (int32_t)next() - 1000;
+    for (int64_t c = 0; c < room; c++) /* behind the depth's end */
+        for (int64_t d = k; d < lda; d++)
+            b[c / LANES * LANES * lda + d / 4 * 4 * LANES + c % LANES * 4 + d % 4] = 0;
+    const zc_byte_product p = {.k = k, .n = n, .b_zero = b_zero, .offset = offset};
+    zc_avx2_multiply(&p, b, m, a, lda, 0, n, y, n);
+    for (int64_t r = 0; r < m; r++)
+        for (int64_t c = 0; c < n; c++) {
+            int64_t sum = offset[c];
+            const int8_t *column = b + c / LANES * LANES * lda + c % LANES * 4;
+            for (int64_t d = 0; d < k; d++)
+                sum += a[r * lda + d] * (column[d / 4 * 4 * LANES + d % 4] - b_zero);
+            assert_int_equal(y[r * n + c], sum);
+        }
+    free(a);
+    free(b);
+    free(offset);
+    free(y);
+}
+
+static void test_avx2_products(void **state)
+{
+    (void)state;
+    if (zc_simd_level() < ZC_SIMD_AVX2) skip(); /* the processor has no AVX2 */
+    avx2_product(1, 1, 1, 0);
+    avx2_product(7, 65, 33, 0);
+    avx2_product(70, 64, 16, -128);
+    avx2_product(3, 1030, 50, 5);
 }
 
 typedef struct conv_case {
@@ -261,7 +310,7 @@ int main(void)
         cmocka_unit_test(test_matmul_integer), cmocka_unit_test(test_qlinear_matmul),
         cmocka_unit_test(test_convolutions),   cmocka_unit_test(test_large_bias),
         cmocka_unit_test(test_floats_of_sums), cmocka_unit_test(test_quantisation),
-        cmocka_unit_test(test_max_pool),
+        cmocka_unit_test(test_max_pool),       cmocka_unit_test(test_avx2_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

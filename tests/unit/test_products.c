@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include "cpu/kernel.h"
+#include "cpu/panels.h"
+#include "cpu/simd.h"
 #include "support/expect.h"
 
 static unsigned seed = 7;
@@ -183,12 +185,66 @@ static void test_pools(void **state)
     compare(ZC_OP_GlobalAveragePool, &none, 1, &x, 1);
 }
 
+/* m rows of two taps by all columns, and again by rows and panels one at a time: the same bits. */
+static void multiply_panels(int64_t m, int64_t depth, int64_t n)
+{
+    enum { TAPS = 2 };
+    const int64_t panels = zc_panels_of(n), width = panels * ZC_PANEL;
+    zc_tensor x = make(2, (int64_t[]){TAPS * m, depth});
+    zc_tensor w = make(3, (int64_t[]){panels, TAPS * depth, ZC_PANEL});
+    zc_tensor bias = make(1, (int64_t[]){width}), more = make(2, (int64_t[]){m, n});
+    zc_tensor whole = make(2, (int64_t[]){m, n}), parts = make(2, (int64_t[]){m, n});
+    const float *a = x.data, *b = w.data, *rows[TAPS * ZC_PANEL_BLOCK];
+    for (int64_t t = 0; t < TAPS; t++)
+        for (int64_t r = 0; r < m; r++) rows[t * ZC_PANEL_BLOCK + r] = a + (t * m + r) * depth;
+    zc_panel_product p = {.w = b,
+                          .n = n,
+                          .depth = depth,
+                          .taps = TAPS,
+                          .bias = bias.data,
+                          .residual = more.data,
+                          .relu = true,
+                          .y = whole.data,
+                          .ldy = n};
+    zc_panels_multiply(&p, m, rows, 0, 0, panels);
+    for (int64_t r = 0; r < m; r++)
+        for (int64_t i = 0; i < panels; i++) {
+            p.y = (float *)parts.data + r * n;
+            p.residual = (float *)more.data + r * n;
+            zc_panels_multiply(&p, 1, rows + r, 0, i, i + 1);
+        }
+    assert_memory_equal(whole.data, parts.data, (size_t)(m * n) * sizeof(float));
+    for (int64_t i = 0; i < m * n; i++) {
+        const int64_t r = i / n, c = i % n;
+        const float *column = b + c / ZC_PANEL * TAPS * depth * ZC_PANEL + c % ZC_PANEL;
+        double sum = (double)((float *)bias.data)[c] + (double)((float *)more.data)[i];
+        for (int64_t d = 0; d < TAPS * depth; d++)
+            sum += (double)rows[d / depth * ZC_PANEL_BLOCK + r][d % depth] *
+                   (double)column[d * ZC_PANEL];
+        sum = sum > 0 ? sum : 0;
+        assert_true(fabs(sum - (double)((float *)whole.data)[i]) < 1e-5 * (double)depth);
+    }
+    zc_tensor all[] = {x, w, bias, more, whole, parts};
+    for (size_t i = 0; i < ZC_COUNTOF(all); i++) free(all[i].data);
+}
+
+static void test_panels(void **state)
+{
+    (void)state;
+    if (zc_simd_level() < ZC_SIMD_AVX2) skip(); /* the processor has no AVX2 */
+    multiply_panels(1, 1, 1);
+    multiply_panels(5, 30, 8);
+    multiply_panels(47, 64, 33);
+    multiply_panels(ZC_PANEL_BLOCK, 7, 16);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matmul),           cmocka_unit_test(test_gemm),
         cmocka_unit_test(test_linear),           cmocka_unit_test(test_conv),
         cmocka_unit_test(test_conv_of_one_axis), cmocka_unit_test(test_pools),
+        cmocka_unit_test(test_panels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,5 +31,5 @@ meson test -C build --no-rebuild --print-errorlogs $long
 [ -f build-asan/build.ninja ] ||
     meson setup build-asan -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1
 ninja -C build-asan
-# The newer command line, GPU and rule tests have not been seen to pass under sanitizers yet: not in here until they have.
-meson test -C build-asan --no-rebuild --print-errorlogs --suite unit --suite examples --suite hostcuda --no-suite long --timeout-multiplier 4
+# Not in here: what has not been seen to pass under sanitizers (docs/reliability.md, Known gaps).
+meson test -C build-asan --no-rebuild --print-errorlogs --suite unit --suite examples --suite hostcuda --suite commands --no-suite long --timeout-multiplier 4

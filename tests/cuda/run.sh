@@ -207,7 +207,11 @@ assert 0.9 * j['device_us'] < j['sum_us'] < 1.2 * j['device_us'], (j['device_us'
 expect in-graph-trace 0 "" python3 -c "
 import json
 e = json.load(open('$dir/graph.json'))['traceEvents'][1:]
-assert len(e) > 3 and e[0]['ts'] == 0 and all(a['ts'] + a['dur'] <= b['ts'] + 0.01 for a, b in zip(e, e[1:]))"
+assert len(e) > 3 and e[0]['ts'] == 0 and {x['tid'] for x in e} <= {1, 2}
+assert all(a['ts'] <= b['ts'] <= a['ts'] + a['dur'] + 0.01 <= b['ts'] + b['dur'] + 0.02 for a, b in zip(e, e[1:])), e
+for row in (1, 2):
+    x = [x for x in e if x['tid'] == row]
+    assert all(a['ts'] + a['dur'] <= b['ts'] + 0.01 for a, b in zip(x, x[1:])), x"
 expect in-graph-text 0 " means of 5 runs" on "$zc" profile "$plan" --device cuda --seconds 0 --in-graph
 expect in-graph-stripped 2 "compile the model without --strip-sources" \
     on "$zc" profile "$stripped" --device cuda --seconds 0 --in-graph

@@ -102,6 +102,9 @@ g = j['operations']
 assert sorted(x['name'] for x in g) == sorted({x['op'] for x in j['steps']}) and sum(x['steps'] for x in g) == len(j['steps'])
 assert [x['us'] for x in g] == sorted((x['us'] for x in g), reverse=True) and 'modules' not in j
 assert sum(x['operations'] for x in g) == sum(x['operations'] or 0 for x in j['steps'])" "$zc" profile work.plan $quick --json
+check_json nodes "
+assert {'product', 'twice', 'square', 'sum'} <= {n for x in j['steps'] for n in x['from']}
+assert 'kernels' not in j and max(len(x['from']) for x in j['steps']) > 1, j['steps']" "$zc" profile work.plan $quick --json
 expect text 0 " % of a run, medians of" "$zc" profile work.plan --seconds 0 --threads 1
 expect text-peaks 0 "GFLOP/s of f32 products" "$zc" profile work.plan --seconds 0 --threads 1
 expect by-operation 0 "1 LSTM" "$zc" profile work.plan $quick
@@ -115,7 +118,8 @@ at = 0
 for x in e[1:]:
     assert x['ph'] == 'X' and x['dur'] >= 0 and abs(x['ts'] - at) < 0.01
     at = x['ts'] + x['dur']
-assert [x['args']['step'] for x in e[1:]] == list(range(len(e) - 1)) and 'product' in [x['name'] for x in e[1:]]"
+assert [x['args']['step'] for x in e[1:]] == list(range(len(e) - 1)) and 'product' in [x['name'] for x in e[1:]]
+assert any({'twice', 'square'} <= set(x['args']['from']) for x in e[1:])"
 
 cat >forms.txt <<'END'
 form attention

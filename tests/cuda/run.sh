@@ -196,6 +196,12 @@ check_json peaks-kept "assert j['peaks']['kept']" on "$zc" profile "$plan" --dev
 check_json peaks-of-products "
 assert [s['products'] for s in j['steps'] if s['op'] == 'Linear'][0] == 'mma.tf32', [(s['op'], s['products']) for s in j['steps']]" \
     on "$zc" profile "$dir/tf32.plan" --dim batch=300 --device cuda --seconds 0 --json
+check_json by-kernel "
+g = j['kernels']
+assert sum(x['steps'] for x in g) == len(j['steps']) and {x['name'] for x in g} == {x['kernel'] or '(none)' for x in j['steps']}
+assert abs(sum(x['us'] for x in g) - j['sum_us']) < 0.01 * len(j['steps'])" \
+    on "$zc" profile "$plan" --device cuda --seconds 0 --no-peaks --json
+expect by-kernel-text 0 "steps of a kernel" on "$zc" profile "$plan" --device cuda --seconds 0 --no-peaks
 check_json in-graph "
 own = [s for s in j['steps'] if s['end_us'] > s['begin_us']]
 assert j['in_graph'] and len(own) > 3 and all(s['kernel'] for s in own) and j['peaks']['launch_us'] is None

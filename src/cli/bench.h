@@ -84,8 +84,8 @@ typedef struct bench_pair {
 } bench_pair;
 
 /* Which of n steps take more than `factor` times as long now. alone: nothing else says that any
- * does, so that CLI_CHANCE is for all of them together, and none is blamed for what half of them
- * became slower by. false: no memory. */
+ * does, so that CLI_CHANCE is for all of them together, and none is blamed for what the others
+ * became slower by together. false: no memory. */
 bool bench_judge_steps(bench_pair *pairs, size_t n, double factor, bool alone);
 
 /* ---- bench_print.c ---- */

@@ -77,33 +77,28 @@ bool bench_summarise(const bench_times *t, bench_summary *out)
 
 /* ---- steps against what they took before ---- */
 
-/* By how much half of the steps became slower at least; 1 where they became faster. */
-static bool shared_slowdown(const bench_pair *pairs, size_t n, double *out)
+/* By how much all but one of the steps became slower together; 1 where they did not. */
+static double shared_slowdown(const bench_pair *pairs, size_t n, size_t but)
 {
-    double *ratios = zc_calloc(n, sizeof *ratios);
-    if (!ratios) return false;
-    for (size_t i = 0; i < n; i++)
-        ratios[i] = pairs[i].before.mid > 0 ? pairs[i].now.mid / pairs[i].before.mid : 1;
-    double *in_order = zc_sorted(ratios, n);
-    if (in_order) *out = fmax(in_order[(n - 1) / 2], 1);
-    free(in_order);
-    free(ratios);
-    return in_order != NULL;
+    double before = 0, now = 0;
+    for (size_t i = 0; i < n; i++) {
+        before += i == but ? 0 : pairs[i].before.mid;
+        now += i == but ? 0 : pairs[i].now.mid;
+    }
+    return before > 0 ? fmax(now / before, 1) : 1;
 }
 
 bool bench_judge_steps(bench_pair *pairs, size_t n, double factor, bool alone)
 {
-    double shared = 1;
-    if (n == 0) return true;
+    const double chance = alone ? CLI_CHANCE / (double)n : CLI_CHANCE;
     for (size_t i = 0; i < n; i++)
         if (!zc_median_of(pairs[i].was, pairs[i].was_n, &pairs[i].before) ||
             !zc_median_of(pairs[i].is, pairs[i].is_n, &pairs[i].now))
             return false;
-    if (alone && !shared_slowdown(pairs, n, &shared)) return false;
-    const cli_limit limit = {.factor = factor * shared, .more = BENCH_STEP_TICK};
-    const double chance = alone ? CLI_CHANCE / (double)n : CLI_CHANCE;
     for (size_t i = 0; i < n; i++) {
         bench_pair *p = &pairs[i];
+        const cli_limit limit = {.factor = factor * (alone ? shared_slowdown(pairs, n, i) : 1),
+                                 .more = BENCH_STEP_TICK};
         p->slower = cli_chance(p->was, p->was_n, p->is, p->is_n, limit) < chance;
     }
     return true;

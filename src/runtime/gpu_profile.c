@@ -74,7 +74,7 @@ static zc_status run_apart(zc_session *s, zc_diag *diag)
     const zc_pblock *top = &s->program->blocks[0];
     for (uint32_t i = 0; i < top->nsteps; i++) {
         ZC_TRY(mark(s, i, diag));
-        ZC_TRY(zc_exec_step(s, &s->program->steps[top->steps[i]], diag));
+        ZC_TRY(zc_exec_named(s, &s->program->steps[top->steps[i]], diag));
     }
     ZC_TRY(mark(s, top->nsteps, diag));
     ZC_TRY(zc_gpu_wait(s, diag));

@@ -147,7 +147,7 @@ class Zc:
         folder, times = self.work / "zc", self.work / "zc.json"
         folder.mkdir(exist_ok=True)
         first, _, _ = self.call("run", self.plan, *self.common, "--output-dir", folder)
-        _, peak, text = self.call("bench", self.plan, *self.common, "--seconds", seconds, "--json", "--exportTimes", times)
+        _, peak, text = self.call("bench", self.plan, *self.common, "--seconds", seconds, "--json", "--export-times", times)
         cpu = json.loads(text[text.index("{"):])["energy"]["cpu"]
         return {"ms": [x["latencyMs"] for x in json.loads(times.read_text())], "compile_s": self.compile_s, "first_s": first,
                 "peak_mb": peak, "joules": cpu and cpu["joules_per_run"]}

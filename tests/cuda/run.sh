@@ -252,7 +252,7 @@ expect energy-saved 0 "" awk '/^energy gpu / && $3 > 0 && $4 > 280 && $4 < 320 {
 expect energy-on-the-page 0 "W on average" cat "$dir/energy.html"
 expect clocks-on-the-page 0 "SM 1980 MHz, memory 2619 MHz, 41 to 41 C" cat "$dir/energy.html"
 expect energy-text 0 " J a run, " on "$zc" bench "$plan" $for_a_second
-expect clocks-moved 0 "clocks moved by more than 5 %: SM 1" on ZC_HOSTNVML=falling "$zc" bench "$plan" $for_a_second
+expect clocks-moved 0 "clocks moved by more than 5 %: SM " on ZC_HOSTNVML=falling "$zc" bench "$plan" $for_a_second
 expect clocks-held 0 "; held down by: power cap" on ZC_HOSTNVML=falling "$zc" profile "$plan" --device cuda --seconds 0
 }
 check_json no-energy "

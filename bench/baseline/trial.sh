@@ -1,19 +1,19 @@
 #!/bin/sh
 # usage: trial.sh ZC OUT_DIR [SLOWER] [SAME] [TURNS]: how often `zc bench --baseline` finds a kernel that was made slower by
 # 5 % on purpose, in SLOWER (20) tries, and how often it blames the same plan, in SAME (100) tries. Needs a GPU: the bundled
-# digits, whose softmax is the kernel spin.cu of TURNS (20000) turns: the fewer, the less of the run it is. Ends with 1 where
+# digits, whose softmax is the kernel spin.cu of TURNS (100000) turns: the fewer, the less of the run it is. Ends with 1 where
 # one slower kernel is missed or not named, or more than one in a hundred blamed.
 set -eu
 zc=$1
 out=$2
 slower=${3:-20}
 same=${4:-100}
-turns=${5:-20000}
+turns=${5:-100000}
 here=$(dirname "$0")
 mkdir -p "$out/good" "$out/slow"
 turn() { # PLAN TURNS
     cp "$here/spin.cu" "$out/$1"
-    sed "s/TURNS in {20000}/TURNS in {$2}/" "$here/spin.zcr" >"$out/$1/spin.zcr"
+    sed "s/TURNS in {100000}/TURNS in {$2}/" "$here/spin.zcr" >"$out/$1/spin.zcr"
 }
 turn good "$turns"
 turn slow $((turns * 21 / 20))

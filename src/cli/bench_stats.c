@@ -77,15 +77,16 @@ bool bench_summarise(const bench_times *t, bench_summary *out)
 
 /* ---- steps against what they took before ---- */
 
-/* By how much all but one of the steps became slower together; 1 where they did not. */
+/* By how much all but one of the steps became slower together for certain; 1 where they did not. */
 static double shared_slowdown(const bench_pair *pairs, size_t n, size_t but)
 {
     double before = 0, now = 0;
     for (size_t i = 0; i < n; i++) {
-        before += i == but ? 0 : pairs[i].before.mid;
-        now += i == but ? 0 : pairs[i].now.mid;
+        const bench_pair *p = &pairs[i];
+        before += i == but ? 0 : p->before.mid;
+        now += i == but ? 0 : fmax(p->before.mid, p->now.mid - BENCH_STEP_UNSURE);
     }
-    return before > 0 ? fmax(now / before, 1) : 1;
+    return before > 0 ? now / before : 1;
 }
 
 bool bench_judge_steps(bench_pair *pairs, size_t n, double factor, bool alone)
@@ -98,7 +99,7 @@ bool bench_judge_steps(bench_pair *pairs, size_t n, double factor, bool alone)
     for (size_t i = 0; i < n; i++) {
         bench_pair *p = &pairs[i];
         const cli_limit limit = {.factor = factor * (alone ? shared_slowdown(pairs, n, i) : 1),
-                                 .more = BENCH_STEP_TICK};
+                                 .more = BENCH_STEP_UNSURE};
         p->slower = cli_chance(p->was, p->was_n, p->is, p->is_n, limit) < chance;
     }
     return true;

@@ -133,13 +133,13 @@ static void test_stretches(void **unused)
 
 enum { STEPS = 60, STEP_RUNS = 200 };
 
-/* Steps of 2 to 120 us: neighbouring runs are alike within 1 %, stretches of them within half of
+/* Steps of 20 to 1200 us: neighbouring runs are alike within 1 %, stretches of them within half of
  * it. */
 static void fill_steps(double (*v)[STEP_RUNS], double slower)
 {
     for (size_t s = 0; s < STEPS; s++)
         for (size_t i = 0; i < STEP_RUNS; i += 10)
-            fill(v[s] + i, 10, slower * (double)(2 + 2 * s) * (1 + 0.005 * normal()), 0.01);
+            fill(v[s] + i, 10, slower * (double)(20 + 20 * s) * (1 + 0.005 * normal()), 0.01);
 }
 
 static size_t judge(double (*was)[STEP_RUNS], double (*is)[STEP_RUNS], bool alone,
@@ -176,17 +176,17 @@ static void test_steps(void **unused)
     assert_int_equal(found, 200);
 }
 
-/* What is less than events can tell apart is nobody's. */
+/* What two processes differ by is nobody's fault. */
 static void test_short_steps(void **unused)
 {
     double was[STEP_RUNS], is[STEP_RUNS];
     state = 6;
-    fill(was, STEP_RUNS, 2, 0.001);
-    fill(is, STEP_RUNS, 2.4, 0.001);
+    fill(was, STEP_RUNS, 20, 0.001);
+    fill(is, STEP_RUNS, 24.5, 0.001);
     bench_pair one = {.was = was, .is = is, .was_n = STEP_RUNS, .is_n = STEP_RUNS};
     assert_true(bench_judge_steps(&one, 1, 1.03, false));
     assert_false(one.slower);
-    fill(is, STEP_RUNS, 2.6, 0.001);
+    fill(is, STEP_RUNS, 25.5, 0.001);
     assert_true(bench_judge_steps(&one, 1, 1.03, false));
     assert_true(one.slower);
     assert_true(bench_judge_steps(&one, 1, 1.03, true));

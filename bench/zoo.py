@@ -1,4 +1,4 @@
-"""Makes the models that cpu_vs_ort.py times: a folder each, with model.onnx and test_data_set_0/input_<k>.pb.
+"""Makes the models that compare.py times: a folder each, with model.onnx and test_data_set_0/input_<k>.pb.
 
 usage: python3 bench/zoo.py FOLDER [--wheels DIR] [--light DIR] [NAME...]
 Networks of torchvision, timm and transformers are built from their configurations with random weights; nothing is

@@ -275,12 +275,13 @@ template <int GROUPS, int KEYS> struct attention_few {
         }
     }
 
-    ZC_MEMBER void run() const {
+    // wait: for the kernel in front.
+    template <class WAIT> ZC_MEMBER void run(WAIT wait) const {
         const bool copies = zc_warp() % 4 == 0; // one thread of it
         if (copies && zc_elect()) prepare();
-        if (Z_LENGTHS) zc_grid_wait();
+        if (Z_LENGTHS) wait();
         const tile t = tile_of<ROWS, KEYS>(p, at);
-        if (!Z_LENGTHS) zc_grid_wait();
+        if (!Z_LENGTHS) wait();
         zc_grid_launch();
         if (copies && zc_elect()) ask(t);
         scoring.template keep<GROUPS * KEYS>(t.hi);
@@ -295,5 +296,5 @@ template <int GROUPS, int KEYS> struct attention_few {
 ZC_KERNEL_OF(0, Z_GROUPS * 128)(const __grid_constant__ zc_attention_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
     const int item = (int)zc_divide(blockIdx.x, p.by_down), row = (int)blockIdx.x - item * p.down;
-    attention_few<Z_GROUPS, Z_KEYS>(p, smem, place_of(p, item, row * 64)).run();
+    attention_few<Z_GROUPS, Z_KEYS>(p, smem, place_of(p, item, row * 64)).run([&] { zc_wait(); });
 }

@@ -567,7 +567,7 @@ ZC_KERNEL_OF(0, Z_WARPGROUPS * 128 + 128)(const __grid_constant__ zc_attention_s
     attention.begin();
     if (threadIdx.x < 128) {
         if constexpr (Z_WARPGROUPS > 1) zc_registers_drop<PRODUCER>();
-        if (threadIdx.x < (Z_KEPT ? 32 : 1)) attention.produce();
+        ZC_FIRST_WARP(threadIdx.x < (Z_KEPT ? 32 : 1)) attention.produce();
     } else {
         if constexpr (Z_WARPGROUPS > 1) zc_registers_take<(512 - PRODUCER) / Z_WARPGROUPS / 8 * 8>();
         attention.consume(zc_warpgroup() - 1);

@@ -345,7 +345,7 @@ ZC_KERNEL_OF(0, 256)(const __grid_constant__ zc_attention_step_sm90_params p) {
     } else {
         zc_sync();
     }
-    zc_grid_wait();
+    zc_wait();
     zc_grid_launch();
 #ifndef Z_PAST_EARLY
     step.place();

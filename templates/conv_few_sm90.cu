@@ -51,7 +51,7 @@ struct zc_conv_few {
                            zc_sm90_rows::b_item(p, 0, step));
         }
     }
-    ZC_MEMBER void begin() const {
+    template <class WAIT> ZC_MEMBER void begin(WAIT wait) const {
         if (threadIdx.x == 0) {
             for (int i = 0; i <= Z_STEPS; i++) zc_barrier_init(full(i), 1);
             zc_barrier_fence();
@@ -63,7 +63,7 @@ struct zc_conv_few {
             zc_tensor_prefetch(&p.a);
         }
         meet();
-        zc_grid_wait();
+        wait();
         zc_grid_launch();
         if (threadIdx.x == 0) {
             const zc_sm90_rows rows(p, row, 0);
@@ -162,11 +162,12 @@ struct zc_conv_few {
         for (int i = 0; i < 8; i += 2) out.v[i / 2] = zc_pack(Z_T(), v[i], v[i + 1]);
         *(zc_vec<u32, 4> *)(item.y + (i64)x.r * p.g.n + x.c) = out;
     }
-    ZC_MEMBER void run() const {
+    // wait: for the kernel in front.
+    template <class WAIT> ZC_MEMBER void run(WAIT wait) const {
         f32 sum[Z_PIXELS / 2];
         piece pieces[PIECES];
         const zc_gemm_item item = zc_gemm_batch(p.g, 0);
-        begin();
+        begin(wait);
         ask(item, pieces);
         multiply(sum);
         put_sums(sum);
@@ -179,5 +180,5 @@ struct zc_conv_few {
 
 ZC_KERNEL_OF(0, Z_WARPGROUPS * 128)(const __grid_constant__ zc_gemm_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
-    zc_conv_few(p, smem).run();
+    zc_conv_few(p, smem).run([&] { zc_wait(); });
 }

@@ -260,7 +260,7 @@ ZC_KERNEL_OF(0, Z_GROUPS * 128 + 32)(const __grid_constant__ zc_gemm_few_sm90_pa
     } else {
         zc_sync();
     }
-    zc_grid_wait();
+    zc_wait();
     zc_grid_launch();
     if (producer)
         product.produce();

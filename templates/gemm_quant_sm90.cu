@@ -154,7 +154,7 @@ ZC_KERNEL_OF(0, 384)(const __grid_constant__ zc_gemm_quant_sm90_params p) {
     const int warpgroup = zc_warpgroup();
     if (warpgroup == 0) {
         zc_registers_drop<24>();
-        if (zc_warp() == 0 && zc_elect()) product.produce();
+        ZC_FIRST_WARP(zc_warp() == 0 && zc_elect()) product.produce();
     } else {
         zc_registers_take<240>();
         product.consume(warpgroup - 1);

@@ -13,6 +13,9 @@
 
 /* Plans that one call compares, and sessions that run at the same time, at most. */
 enum { BENCH_PLANS_MAX = 16, BENCH_SESSIONS_MAX = 256 };
+/* Microseconds that a step may take longer in one process than in another for no fault of its own:
+ * on a GPU the first ones wait for the processor to issue them. */
+#define BENCH_STEP_UNSURE 5.0
 
 typedef struct bench_options {
     cli_inputs in;
@@ -70,6 +73,21 @@ typedef struct bench_summary {
 
 /* false: no memory. */
 bool bench_summarise(const bench_times *t, bench_summary *out);
+
+/* Microseconds of a step in runs before, and in runs now. */
+typedef struct bench_pair {
+    const cli_profile_step *step;
+    const double *was, *is;
+    size_t was_n, is_n;
+    zc_interval before, now;
+    bool slower;
+} bench_pair;
+
+/* Which of n steps take more than `factor` times as long now. alone: nothing else says that any
+ * does, so that CLI_CHANCE is for all of them together, and none is blamed for what the others
+ * became slower by together. false: no memory. */
+bool bench_judge_steps(bench_pair *pairs, size_t n, double factor, bool alone);
+
 /* ---- bench_print.c ---- */
 
 zc_status bench_print(const bench_target *targets, size_t n, const bench_options *o, zc_diag *diag);

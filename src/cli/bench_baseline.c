@@ -161,37 +161,78 @@ static const cli_profile_step *find_step(const cli_profile *p, const bench_saved
     return NULL;
 }
 
-static void judge_step(const cli_profile *p, const bench_options *o, const bench_saved_step *before,
-                       zc_diag *diag)
+static bool is_run_slower(const double *was, size_t nwas, const double *is, size_t nis,
+                          const bench_options *o)
 {
-    zc_interval was;
-    const cli_profile_step *s = find_step(p, before);
-    if (!s || cli_chance(before->us, before->runs, s->us, p->runs, 1 + o->slowdown) >= CLI_CHANCE ||
-        !zc_median_of(before->us, before->runs, &was))
-        return;
-    (void)zc_fail(diag, ZC_ERR_ACCURACY, s->info.name,
-                  "step %zu (%s) became slower (got %.2f us, was %.2f, %+.1f %%)",
-                  (size_t)(s - p->steps), s->info.op, s->time.mid, was.mid,
-                  100 * (s->time.mid / was.mid - 1));
+    const cli_limit limit = {.factor = 1 + o->slowdown};
+    return cli_chance(was, nwas, is, nis, limit) < CLI_CHANCE;
+}
+
+static zc_status judge_run(const bench_saved *was, const bench_target *t, const bench_options *o,
+                           const double *is, zc_diag *diag)
+{
+    zc_interval before, now;
+    if (!zc_median_of(was->runs.data, was->runs.len, &before) ||
+        !zc_median_of(is, t->times.n, &now))
+        return zc_fail_nomem(diag, "times", was->runs.len);
+    if (is_run_slower(was->runs.data, was->runs.len, is, t->times.n, o))
+        return slower(o->baseline, t, o, before.mid, now.mid, diag);
+    if (!o->json)
+        printf("the run is not slower than the baseline by more than %s (%.3f ms, was %.3f)\n",
+               o->max_slowdown, now.mid, before.mid);
+    return ZC_OK;
+}
+
+/* Steps of both; returns how many. */
+static size_t pair_steps(const bench_saved *was, const cli_profile *p, bench_pair *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < was->steps.len; i++) {
+        const bench_saved_step *before = &was->steps.data[i];
+        const cli_profile_step *s = find_step(p, before);
+        if (!s) continue;
+        out[n++] = (bench_pair){
+            .step = s, .was = before->us, .was_n = before->runs, .is = s->us, .is_n = p->runs};
+    }
+    return n;
+}
+
+static zc_status report_steps(const bench_pair *pairs, size_t n, const cli_profile *p,
+                              zc_diag *diag)
+{
+    zc_status status = ZC_OK;
+    for (const bench_pair *s = pairs; s < pairs + n; s++)
+        if (s->slower)
+            status = zc_fail(diag, ZC_ERR_ACCURACY, s->step->info.name,
+                             "step %zu (%s) became slower (got %.2f us, was %.2f, %+.1f %%)",
+                             (size_t)(s->step - p->steps), s->step->info.op, s->now.mid,
+                             s->before.mid, 100 * (s->now.mid / s->before.mid - 1));
+    return status;
+}
+
+/* alone: the run is not slower. */
+static zc_status judge_steps(const bench_saved *was, const bench_target *t, const bench_options *o,
+                             bool alone, zc_diag *diag)
+{
+    bench_pair *pairs = zc_calloc(was->steps.len ? was->steps.len : 1, sizeof *pairs);
+    if (!pairs) return zc_fail_nomem(diag, "steps", was->steps.len);
+    const size_t n = pair_steps(was, &t->steps, pairs);
+    zc_status status = bench_judge_steps(pairs, n, 1 + o->slowdown, alone)
+                           ? report_steps(pairs, n, &t->steps, diag)
+                           : zc_fail_nomem(diag, "times of steps", n);
+    if (status == ZC_OK && n && alone && !o->json) printf("nor is one of %zu steps\n", n);
+    free(pairs);
+    return status;
 }
 
 static zc_status judge(const bench_saved *was, const bench_target *t, const bench_options *o,
                        double *is, zc_diag *diag)
 {
-    zc_interval before, now;
     for (size_t i = 0; i < t->times.n; i++) is[i] = t->times.v[i] * 1e3;
-    if (!zc_median_of(was->runs.data, was->runs.len, &before) ||
-        !zc_median_of(is, t->times.n, &now))
-        return zc_fail_nomem(diag, "times", was->runs.len);
-    if (cli_chance(was->runs.data, was->runs.len, is, t->times.n, 1 + o->slowdown) >= CLI_CHANCE) {
-        if (!o->json)
-            printf("not slower than the baseline by more than %s (%.3f ms, was %.3f)\n",
-                   o->max_slowdown, now.mid, before.mid);
-        return ZC_OK;
-    }
-    zc_status status = slower(o->baseline, t, o, before.mid, now.mid, diag);
-    for (size_t i = 0; i < was->steps.len; i++) judge_step(&t->steps, o, &was->steps.data[i], diag);
-    return status;
+    const zc_status run = judge_run(was, t, o, is, diag);
+    if (run != ZC_OK && run != ZC_ERR_ACCURACY) return run;
+    const zc_status steps = judge_steps(was, t, o, run == ZC_OK, diag);
+    return steps == ZC_OK ? run : steps;
 }
 
 /* The caller frees *was, also after a failure. */
@@ -233,7 +274,7 @@ zc_status bench_among(const bench_target *targets, size_t n, const bench_options
     for (size_t i = 1; i < n; i++) {
         const bench_times *b = &targets[i].times;
         zc_interval was, is;
-        if (cli_chance(a->v, a->n, b->v, b->n, 1 + o->slowdown) >= CLI_CHANCE) continue;
+        if (!is_run_slower(a->v, a->n, b->v, b->n, o)) continue;
         if (!zc_median_of(a->v, a->n, &was) || !zc_median_of(b->v, b->n, &is))
             return zc_fail_nomem(diag, "times", b->n);
         status = slower(targets[0].path, &targets[i], o, was.mid * 1e3, is.mid * 1e3, diag);

@@ -171,8 +171,8 @@ static void print_ratio(const bench_target *first, const bench_target *t, double
                         const bench_options *o)
 {
     const bench_times *a = &first->times, *b = &t->times;
-    double longer = cli_chance(a->v, a->n, b->v, b->n, 1);
-    double less = cli_chance(b->v, b->n, a->v, a->n, 1);
+    double longer = cli_chance(a->v, a->n, b->v, b->n, CLI_ANY);
+    double less = cli_chance(b->v, b->n, a->v, a->n, CLI_ANY);
     bool apart = longer < CLI_CHANCE || less < CLI_CHANCE;
     if (o->json) {
         fputs("{\"plan\": ", stdout);

@@ -3,6 +3,7 @@
 
 #include "base/stats.h"
 #include "cli/bench.h"
+#include "cli/stats.h"
 
 /* By how much the last third is longer than the first, where their medians' intervals are apart by
  * more than a hundredth. */
@@ -72,4 +73,34 @@ bool bench_summarise(const bench_times *t, bench_summary *out)
     find_modes(v, t->n, out->modes);
     free(v);
     return drift_of(t, &out->drift);
+}
+
+/* ---- steps against what they took before ---- */
+
+/* By how much all but one of the steps became slower together for certain; 1 where they did not. */
+static double shared_slowdown(const bench_pair *pairs, size_t n, size_t but)
+{
+    double before = 0, now = 0;
+    for (size_t i = 0; i < n; i++) {
+        const bench_pair *p = &pairs[i];
+        before += i == but ? 0 : p->before.mid;
+        now += i == but ? 0 : fmax(p->before.mid, p->now.mid - BENCH_STEP_UNSURE);
+    }
+    return before > 0 ? now / before : 1;
+}
+
+bool bench_judge_steps(bench_pair *pairs, size_t n, double factor, bool alone)
+{
+    const double chance = alone ? CLI_CHANCE / (double)n : CLI_CHANCE;
+    for (size_t i = 0; i < n; i++)
+        if (!zc_median_of(pairs[i].was, pairs[i].was_n, &pairs[i].before) ||
+            !zc_median_of(pairs[i].is, pairs[i].is_n, &pairs[i].now))
+            return false;
+    for (size_t i = 0; i < n; i++) {
+        bench_pair *p = &pairs[i];
+        const cli_limit limit = {.factor = factor * (alone ? shared_slowdown(pairs, n, i) : 1),
+                                 .more = BENCH_STEP_UNSURE};
+        p->slower = cli_chance(p->was, p->was_n, p->is, p->is_n, limit) < chance;
+    }
+    return true;
 }

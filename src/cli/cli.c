@@ -109,6 +109,16 @@ void cli_json(FILE *out, const char *text)
     zc_buf_fini(&b);
 }
 
+void cli_json_texts(FILE *out, const char *key, const char *const *texts, size_t n)
+{
+    fprintf(out, "\"%s\": [", key);
+    for (size_t i = 0; i < n; i++) {
+        if (i) fputs(", ", out);
+        cli_json(out, texts[i]);
+    }
+    fputc(']', out);
+}
+
 double cli_now(void)
 {
     struct timespec t;

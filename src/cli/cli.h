@@ -56,6 +56,8 @@ bool cli_real(const char *text, double *out);
 void cli_put(FILE *out, const char *text);
 /* The same inside a JSON string, quotes included. */
 void cli_json(FILE *out, const char *text);
+/* The same of several, as the member `key`. */
+void cli_json_texts(FILE *out, const char *key, const char *const *texts, size_t n);
 
 /* Seconds since some fixed moment. */
 double cli_now(void);

@@ -8,6 +8,7 @@
 #include "cli/peaks.h"
 #include "cli/profile.h"
 #include "cli/progress.h"
+#include "runtime/plan.h"
 
 typedef struct options {
     cli_inputs in;
@@ -104,13 +105,12 @@ static void print_step(const report *r, size_t i)
     puts("");
 }
 
-static zc_status print_groups(const report *r, int64_t depth, zc_diag *diag)
+static zc_status print_groups(const report *r, const char *of, int64_t by, zc_diag *diag)
 {
     size_t n;
-    cli_group *groups = cli_profile_groups(&r->profile, depth, &n);
+    cli_group *groups = cli_profile_groups(&r->profile, by, &n);
     if (!groups) return zc_fail_nomem(diag, "steps", r->profile.n);
-    printf("%10s %6s %9s %9s  %s\n", "us", "share", "MB", "GFLOP",
-           depth ? "steps of a module" : "steps of an operation");
+    printf("%10s %6s %9s %9s  steps of %s\n", "us", "share", "MB", "GFLOP", of);
     for (size_t i = 0; i < n; i++) {
         const cli_group *g = &groups[i];
         char *name = cli_group_name(g);
@@ -152,8 +152,9 @@ static zc_status print_text(const report *r, const options *o, zc_diag *diag)
            "products", "step", "operation");
     for (size_t i = 0; i < p->n; i++) print_step(r, order[i]);
     free(order);
-    ZC_TRY(print_groups(r, 0, diag));
-    if (o->modules) ZC_TRY(print_groups(r, o->modules, diag));
+    ZC_TRY(print_groups(r, "an operation", CLI_BY_OPERATION, diag));
+    if (r->device.kind == ZC_DEVICE_CUDA) ZC_TRY(print_groups(r, "a kernel", CLI_BY_KERNEL, diag));
+    if (o->modules) ZC_TRY(print_groups(r, "a module", o->modules, diag));
     printf("%.2f us in all steps, %.1f %% of a run, %s of %zu runs, on %s", p->sum, 100 * p->share,
            p->in_graph ? "means" : "medians", p->runs, r->device.name);
     if (p->device_us > 0) printf(", there %.2f us a run", p->device_us);
@@ -165,10 +166,16 @@ static zc_status print_text(const report *r, const options *o, zc_diag *diag)
 
 /* ---- JSON ---- */
 
-static void put_work(FILE *out, const report *r, const cli_profile_step *s)
+/* What stands of step i in JSON and in traces. */
+static void put_work(FILE *out, const report *r, size_t i)
 {
+    const cli_profile_step *s = &r->profile.steps[i];
+    const zc_program *p = &r->plan->program;
+    const zc_pstep *step = &p->steps[p->blocks[0].steps[i]];
     cli_reach at = cli_profile_reach(s, &r->peaks.v);
-    fprintf(out, "\"bytes_in\": %.0f, \"bytes_out\": %.0f, ", s->info.bytes_in, s->info.bytes_out);
+    cli_json_texts(out, "from", step->prov, step->nprov);
+    fprintf(out, ", \"bytes_in\": %.0f, \"bytes_out\": %.0f, ", s->info.bytes_in,
+            s->info.bytes_out);
     if (at.operations < 0)
         fputs("\"operations\": null, ", out);
     else
@@ -198,10 +205,10 @@ static void put_peaks(const cli_peaks *p)
     printf(", \"kept\": %s}", p->kept ? "true" : "false");
 }
 
-static zc_status put_groups(const cli_profile *p, const char *member, int64_t depth, zc_diag *diag)
+static zc_status put_groups(const cli_profile *p, const char *member, int64_t by, zc_diag *diag)
 {
     size_t n;
-    cli_group *groups = cli_profile_groups(p, depth, &n);
+    cli_group *groups = cli_profile_groups(p, by, &n);
     if (!groups) return zc_fail_nomem(diag, "steps", p->n);
     printf(", \"%s\": [", member);
     for (size_t i = 0; i < n; i++) {
@@ -238,11 +245,12 @@ static zc_status print_json(const report *r, const options *o, zc_diag *diag)
         fputs(i ? ", {" : "{", stdout);
         cli_profile_json(p, i);
         fputs(", ", stdout);
-        put_work(stdout, r, &p->steps[i]);
+        put_work(stdout, r, i);
         putchar('}');
     }
     putchar(']');
-    ZC_TRY(put_groups(p, "operations", 0, diag));
+    ZC_TRY(put_groups(p, "operations", CLI_BY_OPERATION, diag));
+    if (r->device.kind == ZC_DEVICE_CUDA) ZC_TRY(put_groups(p, "kernels", CLI_BY_KERNEL, diag));
     if (o->modules) ZC_TRY(put_groups(p, "modules", o->modules, diag));
     puts("}");
     return ZC_OK;
@@ -267,7 +275,7 @@ static void put_event(FILE *out, const report *r, size_t i, trace *t)
     cli_json(out, s->info.name);
     fprintf(out, ", \"cat\": \"%s\", \"ts\": %.3f, \"dur\": %.3f, \"args\": {\"step\": %zu, ",
             s->info.op, begin, us, i);
-    put_work(out, r, s);
+    put_work(out, r, i);
     fputs("}}", out);
     t->at = begin + us;
     t->ends[row] = t->at;
@@ -364,8 +372,9 @@ const cli_command cli_profile_command = {
         "their products are compared with those of the tensor cores of their type, or of the "
         "ordinary cores; what takes about as long as a kernel that does nothing is bound by its "
         "launch. (docs/profile.md)\n\n"
-        "The longest steps come first, then sums by operation. Inputs that no file is given for "
-        "are random.",
+        "The longest steps come first, then sums by operation, and by kernel on a GPU. Inputs that "
+        "no file is given for are random. --json and --trace have the ONNX nodes that each stands "
+        "for, too.",
     .examples = "zc profile resnet50.plan --threads 2\n"
                 "zc profile bert.plan --dim batch=1 --dim sequence=128 --trace bert.json\n"
                 "zc profile bert.plan --modules 3\n",

@@ -12,16 +12,6 @@ static void put_string(const char *key, const char *text)
     cli_json(stdout, text);
 }
 
-static void put_texts(const char *key, const char *const *texts, uint32_t n)
-{
-    printf("\"%s\": [", key);
-    for (uint32_t i = 0; i < n; i++) {
-        if (i) fputs(", ", stdout);
-        cli_json(stdout, texts[i]);
-    }
-    putchar(']');
-}
-
 /* Numbers, and strings where a dimension is not the same for every run; null: an unknown rank. */
 static void put_dims(const zc_program *p, const zc_pvalue *v)
 {
@@ -163,7 +153,7 @@ static void put_step(const zc_program *p, uint32_t at)
     fputs(", ", stdout);
     put_string("name", s->name);
     fputs(", ", stdout);
-    put_texts("from", s->prov, s->nprov);
+    cli_json_texts(stdout, "from", s->prov, s->nprov);
     fputs(", ", stdout);
     put_attrs(s);
     put_values(p, "inputs", s->in, s->nin, NULL);
@@ -261,7 +251,7 @@ static void put_head(const plan_view *v)
                    counts[d]);
     printf("}, \"tf32\": %s, \"unplanned_values\": %" PRIu32 ",\n  ", p->tf32 ? "true" : "false",
            cli_unplanned_values(p));
-    put_texts("precision", p->precision, p->nprecision);
+    cli_json_texts(stdout, "precision", p->precision, p->nprecision);
     fputs(",\n  ", stdout);
     put_string("model", p->model_name);
     fputs(", ", stdout);

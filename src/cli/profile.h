@@ -61,9 +61,10 @@ typedef struct cli_group {
     size_t len, steps;
     double us, bytes, operations;
 } cli_group;
-/* Sums, the longest first: by operation, or with a depth by so many parts of the nodes' paths. The
- * caller frees them; NULL: no memory. */
-cli_group *cli_profile_groups(const cli_profile *p, int64_t depth, size_t *n);
+/* What sums are by; any number of 1 or more: so many parts of the nodes' paths. */
+enum { CLI_BY_KERNEL = -1, CLI_BY_OPERATION = 0 };
+/* Sums, the longest first. The caller frees them; NULL: no memory. */
+cli_group *cli_profile_groups(const cli_profile *p, int64_t by, size_t *n);
 /* The group's name by itself, which the caller frees; NULL: no memory. */
 char *cli_group_name(const cli_group *g);
 

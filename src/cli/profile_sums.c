@@ -70,11 +70,18 @@ static int longest_first(const void *a, const void *b)
     return by_text(a, b);
 }
 
-static cli_group group_of(const cli_profile_step *s, int64_t depth)
+static const char *text_of(const zc_step_info *i, int64_t by)
 {
-    const char *text = depth ? s->info.name : s->info.op;
+    if (by == CLI_BY_OPERATION) return i->op;
+    if (by != CLI_BY_KERNEL) return i->name;
+    return i->kernel ? i->kernel : "";
+}
+
+static cli_group group_of(const cli_profile_step *s, int64_t by)
+{
+    const char *text = text_of(&s->info, by);
     return (cli_group){.text = text,
-                       .len = depth ? module_length(text, depth) : strlen(text),
+                       .len = by > 0 ? module_length(text, by) : strlen(text),
                        .steps = 1,
                        .us = s->time.mid,
                        .bytes = s->info.bytes_in + s->info.bytes_out,
@@ -89,12 +96,12 @@ static void join(cli_group *to, const cli_group *g)
     to->operations += g->operations;
 }
 
-cli_group *cli_profile_groups(const cli_profile *p, int64_t depth, size_t *n)
+cli_group *cli_profile_groups(const cli_profile *p, int64_t by, size_t *n)
 {
     cli_group *groups = zc_calloc(p->n ? p->n : 1, sizeof *groups);
     *n = 0;
     if (!groups) return NULL;
-    for (size_t i = 0; i < p->n; i++) groups[i] = group_of(&p->steps[i], depth);
+    for (size_t i = 0; i < p->n; i++) groups[i] = group_of(&p->steps[i], by);
     qsort(groups, p->n, sizeof *groups, by_text);
     for (size_t i = 0; i < p->n; i++) {
         if (*n > 0 && by_text(&groups[*n - 1], &groups[i]) == 0)

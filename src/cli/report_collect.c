@@ -306,7 +306,7 @@ static zc_status sum_operations(report *r, zc_diag *diag)
     for (size_t i = 0; all.steps && i < r->n; i++)
         for (size_t s = 0; s < r->plans[i].steps.n; s++)
             all.steps[all.n++] = r->plans[i].steps.steps[s];
-    if (all.steps) r->operations = cli_profile_groups(&all, 0, &r->operation_count);
+    if (all.steps) r->operations = cli_profile_groups(&all, CLI_BY_OPERATION, &r->operation_count);
     free(all.steps);
     return r->operations ? ZC_OK : zc_fail_nomem(diag, "steps", n);
 }

@@ -53,7 +53,7 @@ enum { COMPARED_MOST = 1000 };
 void report_operations(const report *r, const report_plan *p, zc_buf *out)
 {
     size_t n = 0;
-    cli_group *groups = cli_profile_groups(&p->steps, 0, &n);
+    cli_group *groups = cli_profile_groups(&p->steps, CLI_BY_OPERATION, &n);
     out->failed |= !groups;
     for (size_t i = 0; groups && i < n; i++) {
         const cli_group *g = &groups[i];

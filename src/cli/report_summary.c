@@ -84,8 +84,8 @@ static void fact_ratio(const report *r, const report_plan *p, zc_buf *out)
 {
     const bench_times *a = &r->plans[0].runs, *b = &p->runs;
     if (p == &r->plans[0]) return;
-    bool apart = cli_chance(a->v, a->n, b->v, b->n, 1) < CLI_CHANCE ||
-                 cli_chance(b->v, b->n, a->v, a->n, 1) < CLI_CHANCE;
+    bool apart = cli_chance(a->v, a->n, b->v, b->n, CLI_ANY) < CLI_CHANCE ||
+                 cli_chance(b->v, b->n, a->v, a->n, CLI_ANY) < CLI_CHANCE;
     zc_buf_printf(out, "%.4f%s", p->summary.p50 / r->plans[0].summary.p50,
                   apart ? "" : ", which may be chance");
 }

@@ -19,16 +19,18 @@ static size_t stretch(const double *v, size_t n, double *out)
     return parts;
 }
 
-double cli_chance(const double *a, size_t na, const double *b, size_t nb, double factor)
+double cli_chance(const double *a, size_t na, const double *b, size_t nb, cli_limit limit)
 {
     double x[STRETCHES], y[STRETCHES], wins = 0, ties = 0;
     size_t m = stretch(a, na, x), n = stretch(b, nb, y);
     if (m == 0 || n == 0) return 1;
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < m; j++) {
-            wins += y[i] > x[j] * factor;
-            ties += y[i] == x[j] * factor;
+    for (size_t j = 0; j < m; j++) {
+        const double most = fmax(x[j] * limit.factor, x[j] + limit.more);
+        for (size_t i = 0; i < n; i++) {
+            wins += y[i] > most;
+            ties += y[i] == most;
         }
+    }
     double u = wins + ties / 2, pairs = (double)(m * n);
     double spread = sqrt(pairs * (double)(m + n + 1) / 12);
     return 0.5 * erfc((u - pairs / 2 - 0.5) / spread / sqrt(2));

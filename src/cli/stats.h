@@ -4,10 +4,15 @@
 
 #include <stddef.h>
 
-/* The chance (Mann and Whitney) that b would be so much longer if it took `factor` times a's time
- * at most; both in the order of the runs. Of medians of stretches of each, as neighbouring runs are
- * alike. 1 without memory. */
-double cli_chance(const double *a, size_t na, const double *b, size_t nb, double factor);
+/* How much longer is no matter: `factor` times the time, or `more` than it. */
+typedef struct cli_limit {
+    double factor, more;
+} cli_limit;
+#define CLI_ANY ((cli_limit){.factor = 1})
+/* The chance (Mann and Whitney) that b would be so much longer than a if it were within the limit;
+ * both in the order of the runs. Of medians of stretches of each, as neighbouring runs are alike. 1
+ * without memory. */
+double cli_chance(const double *a, size_t na, const double *b, size_t nb, cli_limit limit);
 /* What a chance must be below to be none. */
 #define CLI_CHANCE 0.01
 

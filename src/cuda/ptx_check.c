@@ -5,7 +5,7 @@
 
 /* What zc_constant_load leaves in the text. */
 #define CONSTANT "// zc: constant"
-/* And zc_stamp_least, zc_stamp_last. */
+/* And zc_stamp_least. */
 #define STAMP "// zc: stamp"
 
 static bool starts(const char *at, const char *word)

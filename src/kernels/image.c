@@ -116,7 +116,11 @@ static zc_status find_entries(zc_image *m, zc_image_kernel *k, const char *name,
         ZC_TRY(open_shared_memory(&m->device, k->entries[i], name, diag));
         any = true;
     }
-    return any ? ZC_OK : zc_fail(diag, ZC_ERR_FORMAT, name, "its machine code has no entry point");
+    if (!any) return zc_fail(diag, ZC_ERR_FORMAT, name, "its machine code has no entry point");
+    if (!m->stamped) return ZC_OK;
+    return zc_device_check(&m->device,
+                           m->device.cu.module_function(&k->stamp_end, k->module, ZC_STAMP_ENTRY),
+                           name, diag);
 }
 
 /* Kernels whose parameters this zc lays out otherwise would read them wrongly. */

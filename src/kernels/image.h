@@ -12,6 +12,7 @@ enum { ZC_ENTRIES_MAX = 24 };
 typedef struct zc_image_kernel {
     zc_cu_module module;
     zc_cu_function entries[ZC_ENTRIES_MAX]; /* NULL: this specialisation has no such entry */
+    zc_cu_function stamp_end;               /* of a stamped image */
     zc_launch_fn launch;
     int processors; /* that its entries were chosen for; 0: any number */
 } zc_image_kernel;

@@ -95,7 +95,29 @@ static zc_status issue(zc_launch *l, int entry, zc_dim3 grid, block_shape block,
     zc_cu_launch_attribute attributes[2];
     zc_cu_launch_config config = config_of(r, grid, block, attributes);
     r->launches++;
+    r->open.stamps = r->stamps;
+    r->open.kernel = r->kernel;
     return check(l, d->cu.launch(&config, r->kernel->entries[entry], arguments, NULL));
+}
+
+zc_status zc_launcher_close(zc_launcher *r, zc_diag *diag)
+{
+    if (!r->open.stamps) return ZC_OK;
+    zc_device *d = &r->image->device;
+    zc_cu_launch_attribute attributes[2];
+    void *arguments[] = {&r->open.stamps};
+    zc_cu_launch_config config =
+        config_of(r, (zc_dim3){1, 1, 1}, (block_shape){1, 0, 1}, attributes);
+    int code = d->cu.launch(&config, r->open.kernel->stamp_end, arguments, NULL);
+    r->open.stamps = 0;
+    return zc_device_check(d, code, "profile", diag);
+}
+
+/* Before a step's fill or copy. */
+static zc_status close_step_in_front(const zc_launch *l)
+{
+    zc_launcher *r = l->launcher;
+    return r->open.stamps == r->stamps ? ZC_OK : zc_launcher_close(r, l->diag);
 }
 
 zc_status zc_launch_kernel(zc_launch *l, int entry, zc_dim3 grid, uint32_t block, uint32_t smem,
@@ -224,6 +246,7 @@ zc_status zc_launch_fill(zc_launch *l, void *to, int byte, size_t bytes)
 {
     zc_launcher *r = l->launcher;
     if (r->dry || bytes == 0) return ZC_OK;
+    ZC_TRY(close_step_in_front(l));
     r->launches++;
     return check(l, r->image->device.cu.fill((zc_cu_ptr)(uintptr_t)to, (unsigned char)byte, bytes,
                                              r->stream));
@@ -233,6 +256,7 @@ zc_status zc_launch_copy(zc_launch *l, void *to, const void *from, size_t bytes)
 {
     zc_launcher *r = l->launcher;
     if (r->dry || bytes == 0 || to == from) return ZC_OK;
+    ZC_TRY(close_step_in_front(l));
     r->launches++;
     return check(l, r->image->device.cu.copy_within((zc_cu_ptr)(uintptr_t)to,
                                                     (zc_cu_ptr)(uintptr_t)from, bytes, r->stream));
@@ -246,6 +270,7 @@ zc_status zc_launch_fetch(zc_launch *l, void *to, const void *from, size_t bytes
         return ZC_OK;
     }
     zc_device *d = &r->image->device;
+    ZC_TRY(zc_launcher_close(r, l->diag));
     /* A copy to memory that is not page-locked waits inside the driver, without a limit. */
     if (r->limit_ms) ZC_TRY(zc_device_wait(d, r->stream, r->limit_ms, l->subject, l->diag));
     ZC_TRY(check(l, d->cu.copy_out(to, (zc_cu_ptr)(uintptr_t)from, bytes, r->stream)));

@@ -18,6 +18,10 @@ typedef struct zc_launcher {
     size_t counters_bytes, counters_need;
     uint64_t launches; /* kernels, fills and copies issued */
     zc_cu_ptr stamps;  /* of a stamped image: where kernels note when they run */
+    struct {
+        zc_cu_ptr stamps;              /* 0: nothing is open */
+        const zc_image_kernel *kernel; /* the last that was issued */
+    } open;                            /* whose end the next kernel would note */
     /* Of DYNAMIC steps, else NULL: they learn their sizes as they go. */
     zc_status (*resize)(void *user, int i, int rank, const int64_t *dims, zc_tensor *out,
                         zc_diag *diag);
@@ -27,6 +31,8 @@ typedef struct zc_launcher {
 
 /* Issues one step. */
 zc_status zc_launcher_issue(zc_launcher *r, const zc_image_kernel *kernel, zc_launch *l);
+/* What comes next is no kernel: has the end of what is open noted now. */
+zc_status zc_launcher_close(zc_launcher *r, zc_diag *diag);
 
 /* Any place in device memory, aligned as all are that kernels are given. */
 #define ZC_SOMEWHERE ((void *)(uintptr_t)256)

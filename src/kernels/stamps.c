@@ -5,19 +5,20 @@
 #include "base/mem.h"
 #include "kernels/table.h"
 
-bool zc_stamps_read(const zc_stamps *s, uint64_t *begin, uint64_t *end)
+uint64_t zc_stamps_end(const zc_stamps *s, size_t n)
 {
-    *begin = s->begin;
-    *end = 0;
-    for (int i = 0; i < ZC_STAMP_PLACES; i++)
-        if (s->end[i] != UINT64_MAX && s->end[i] > *end) *end = s->end[i];
-    return *begin != UINT64_MAX && *end != 0;
+    if (n == 0 || s->begin == ZC_STAMP_NONE || s->end != ZC_STAMP_NONE)
+        return n ? s->end : ZC_STAMP_NONE;
+    for (size_t i = 1; i < n; i++)
+        if (s[i].ready != ZC_STAMP_NONE) return s[i].ready;
+    return ZC_STAMP_NONE;
 }
 
 /* Every entry is "...const __grid_constant__ TYPE p) {". */
 static zc_status stamp(const char *text, zc_buf *out)
 {
     static const char parameter[] = "const __grid_constant__ ", close[] = " p) {";
+    zc_buf_puts(out, "#define ZC_STAMPED\n");
     for (const char *at; (at = strstr(text, parameter)) != NULL;) {
         const char *end = strstr(at, close);
         if (!end || memchr(at, '\n', (size_t)(end - at))) return ZC_ERR_INTERNAL;

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "runtime/gpu.h"
+#include "runtime/nvtx.h"
 
 zc_status zc_room_fit(zc_session *s, zc_room *room, size_t bytes, zc_diag *diag)
 {
@@ -316,13 +317,21 @@ zc_status zc_exec_step(zc_session *s, const zc_pstep *step, zc_diag *diag)
     return run_kernel(s, step, diag);
 }
 
+zc_status zc_exec_named(zc_session *s, const zc_pstep *step, zc_diag *diag)
+{
+    zc_nvtx_push(step->name);
+    const zc_status status = zc_exec_step(s, step, diag);
+    zc_nvtx_pop();
+    return status;
+}
+
 zc_status zc_exec_block(zc_session *s, uint32_t b, zc_diag *diag)
 {
     const zc_pblock *block = &s->program->blocks[b];
     double *us = b == 0 ? s->step_us : NULL;
     for (uint32_t i = 0; i < block->nsteps; i++) {
         const int64_t before = us ? zc_clock_ns() : 0;
-        ZC_TRY(zc_exec_step(s, &s->program->steps[block->steps[i]], diag));
+        ZC_TRY((us ? zc_exec_named : zc_exec_step)(s, &s->program->steps[block->steps[i]], diag));
         if (us) us[i] = (double)(zc_clock_ns() - before) * 1e-3;
     }
     /* Control flow handles values in host memory. */

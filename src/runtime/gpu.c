@@ -62,8 +62,7 @@ zc_status zc_gpu_create(zc_session *s, const zc_session_params *params, zc_diag 
     if (params->profile) ZC_TRY(zc_gpu_profile_create(s, diag));
     g->launcher =
         (zc_launcher){.image = image, .stream = g->stream, .limit_ms = params->timeout_ms};
-    zc_gpu_stamp(s, 0);
-    return ZC_OK;
+    return zc_gpu_stamp(s, 0, diag);
 }
 
 /* ---- device memory ---- */

@@ -38,15 +38,11 @@ typedef struct zc_step_span {
     double overlap_us; /* it was there, and what came before it, too */
 } zc_step_span;
 
-/* When the steps of block 0 ran, as their kernels noted. A run goes through them in several turns,
- * each of which notes a part of them. */
+/* When the steps of block 0 ran, as their kernels noted. */
 typedef struct zc_gpu_stamped {
     zc_gpu_room room; /* on the device: zc_stamps by step; none: kernels note nothing */
     struct zc_stamps *read;
     zc_step_span *spans; /* of the last run */
-    uint32_t *order;     /* by step: how many with kernels are before it */
-    uint32_t turn, turns;
-    double extra_us; /* what the last run took longer than in one turn */
 } zc_gpu_stamped;
 
 struct zc_gpu {
@@ -156,7 +152,7 @@ void zc_gpu_profile_destroy(zc_session *s);
  * their times; waits, and keeps the times. The program's inputs are on the device before the first
  * event. */
 zc_status zc_gpu_profile_run(zc_session *s, zc_diag *diag);
-/* Where the kernels of step i of block 0 note their times. */
-void zc_gpu_stamp(zc_session *s, uint32_t i);
+/* Step i of block 0 comes next: where its kernels note their times. */
+zc_status zc_gpu_stamp(zc_session *s, uint32_t i, zc_diag *diag);
 
 #endif

@@ -114,7 +114,7 @@ static zc_status find_needs(zc_session *s, zc_gpu_part *part, uint8_t *mark, zc_
     for (uint32_t i = 0; i < part->nneeds; i++) mark[part->needs[i]] = 0;
     for (uint32_t i = part->first; i < part->end; i++)
         for (uint32_t o = 0; o < step_at(s, i)->nout; o++) mark[step_at(s, i)->out[o]] = 0;
-    part->npointers = part->nneeds + outs + 3;
+    part->npointers = part->nneeds + outs + 2;
     part->pointers = zc_calloc(part->npointers, sizeof *part->pointers);
     return part->pointers ? ZC_OK : zc_fail_nomem(diag, "graph", part->npointers);
 }
@@ -186,9 +186,7 @@ static bool same_pointers(zc_session *s, zc_gpu_part *part)
     same &= part->pointers[n] == g->scratch.p;
     part->pointers[n++] = g->scratch.p;
     same &= part->pointers[n] == g->counters.p;
-    part->pointers[n++] = g->counters.p;
-    same &= part->pointers[n] == g->stamped.turn; /* which decides where times are noted */
-    part->pointers[n] = g->stamped.turn;
+    part->pointers[n] = g->counters.p;
     return same;
 }
 
@@ -196,13 +194,14 @@ static zc_status record_steps(zc_session *s, zc_gpu_part *part, zc_diag *diag)
 {
     for (uint32_t i = part->first; i < part->end; i++) {
         const zc_pstep *step = step_at(s, i);
-        zc_gpu_stamp(s, i);
-        if (zc_op_get(step->op)->flags & ZC_OPF_VIEW)
+        if (zc_op_get(step->op)->flags & ZC_OPF_VIEW) {
             ZC_TRY(zc_gpu_view(s, step, diag));
-        else if (step->nchoices)
+        } else if (step->nchoices) {
+            ZC_TRY(zc_gpu_stamp(s, i, diag));
             ZC_TRY(zc_gpu_step(s, step, diag));
+        }
     }
-    return ZC_OK;
+    return zc_launcher_close(&s->gpu->launcher, diag);
 }
 
 static zc_status instantiate(zc_session *s, zc_gpu_part *part, zc_cu_graph graph, zc_diag *diag)
@@ -242,10 +241,10 @@ static zc_status record(zc_session *s, zc_gpu_part *part, zc_diag *diag)
 static zc_status run_steps(zc_session *s, uint32_t first, uint32_t end, zc_diag *diag)
 {
     for (uint32_t i = first; i < end; i++) {
-        zc_gpu_stamp(s, i);
+        ZC_TRY(zc_gpu_stamp(s, i, diag));
         ZC_TRY(zc_exec_step(s, step_at(s, i), diag));
     }
-    return ZC_OK;
+    return zc_launcher_close(&s->gpu->launcher, diag);
 }
 
 /* CPU steps whose results the shapes decide run only when these are gone. Their place on the device
@@ -286,6 +285,7 @@ static zc_status try_record(zc_session *s, zc_gpu_part *part, zc_diag *diag)
     zc_diag *why = zc_diag_create();
     if (record(s, part, why) != ZC_OK) {
         part->refused = true;
+        s->gpu->launcher.open.stamps = 0;
         drop_exec(&s->gpu->image->device, part);
         snprintf(s->gpu->refusal, sizeof s->gpu->refusal, "%s",
                  zc_diag_count(why) ? zc_diag_text(why, 0) : "no memory");
@@ -299,6 +299,7 @@ static zc_status run_part(zc_session *s, zc_gpu_part *part, zc_diag *diag)
     struct zc_gpu *g = s->gpu;
     zc_device *d = &g->image->device;
     if (part->refused) return run_steps(s, part->first, part->end, diag);
+    ZC_TRY(zc_launcher_close(&g->launcher, diag));
     ZC_TRY(refresh(s, part, diag));
     for (uint32_t i = 0; i < part->nneeds; i++) ZC_TRY(zc_gpu_to_device(s, part->needs[i], diag));
     if (!same_pointers(s, part) || !part->exec) {
@@ -323,11 +324,11 @@ zc_status zc_gpu_run_block(zc_session *s, zc_diag *diag)
             i = s->now->parts[part++].end;
             continue;
         }
-        zc_gpu_stamp(s, i);
+        ZC_TRY(zc_gpu_stamp(s, i, diag));
         ZC_TRY((compares ? zc_gpu_compare : zc_exec_step)(s, step_at(s, i), diag));
         i++;
     }
-    return ZC_OK;
+    return zc_launcher_close(&g->launcher, diag);
 }
 
 zc_status zc_gpu_run(zc_session *s, zc_diag *diag)

@@ -202,6 +202,8 @@ void zc_shapes_doubt(zc_shape_cache *c);
 zc_status zc_exec_ready(const zc_session *s, zc_diag *diag);
 /* Runs one step of any kind; block b's steps in order (exec.c). */
 zc_status zc_exec_step(zc_session *s, const zc_pstep *step, zc_diag *diag);
+/* The same, in a range of its name (runtime/nvtx.h). */
+zc_status zc_exec_named(zc_session *s, const zc_pstep *step, zc_diag *diag);
 zc_status zc_exec_block(zc_session *s, uint32_t b, zc_diag *diag);
 /* Gives value v, which is not planned, this shape and host memory for it. */
 zc_status zc_exec_shape(zc_session *s, uint32_t v, int rank, const int64_t *dims,

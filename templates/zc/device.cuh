@@ -418,34 +418,14 @@ static __device__ __noinline__ void zc_report(zc_fault_word *f, u32 step, u32 co
     f->high = high;
 }
 
-// ---- profiles: src/kernels/stamps.c puts a zc_stamp at the beginning of every entry ----
-
-// When a step's kernels began, the least of all, and when they last ended on each multiprocessor. The host has the same struct.
-// NULL: this run notes other steps.
-struct zc_stamps {
-    u64 begin, end[256];
-};
-// Blocks begin in their order, so the first one notes it. Of the last ones any may be the last: lane 0 of each of their
-// warps, which is there until its end, writes over what was noted on its multiprocessor before. Nothing waits for that.
-struct zc_stamp {
-    enum { LAST = 1024 };
-    zc_stamps *const at;
-    __device__ __forceinline__ static u64 block() {
-        return blockIdx.x + (u64)gridDim.x * (blockIdx.y + (u64)gridDim.y * blockIdx.z);
-    }
-    __device__ __forceinline__ explicit zc_stamp(zc_stamps *stamps) : at(stamps) {
-        if (at && threadIdx.x == 0 && block() == 0) zc_stamp_least(&at->begin, zc_clock_ns());
-    }
-    __device__ __forceinline__ ~zc_stamp() {
-        if (at && threadIdx.x % 32 == 0 && block() + LAST >= (u64)gridDim.x * gridDim.y * gridDim.z)
-            zc_stamp_last(&at->end[zc_multiprocessor() % 256], zc_clock_ns());
-    }
-};
-
 // ---- threads ----
 
 ZC_DEV i64 zc_thread() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }
 ZC_DEV i64 zc_threads() { return (i64)gridDim.x * blockDim.x; }
+
+// ---- how kernels begin ----
+
+#ifndef ZC_STAMPED
 
 // Every kernel begins with this: it may have been launched before the kernel in front of it was done, and reads or
 // writes nothing until then; and the one behind it may be launched now.
@@ -453,6 +433,49 @@ ZC_DEV void zc_begin() {
     zc_grid_launch();
     zc_grid_wait();
 }
+// Where an entry has something to do before it waits.
+ZC_DEV void zc_wait() { zc_grid_wait(); }
+// if (...), in a warpgroup whose first warp alone has work: another one may wait where those that work do so elsewhere.
+#define ZC_FIRST_WARP(...) if (__VA_ARGS__)
+
+#else // for profiles: src/kernels/stamps.c gives every entry a zc_stamp
+
+// When a step's first kernel began, when the kernels in front of it had ended, and its own where no kernel comes next. The
+// host has the same struct.
+struct zc_stamps {
+    u64 begin, ready, end;
+};
+// Blocks begin in their order, so the first one notes. An end is what the next kernel waits for: to note it in the kernel
+// itself would delay it.
+struct zc_stamp {
+    zc_stamps *const at;
+    ZC_MEMBER bool notes(u32 thread) const { return threadIdx.x == thread && !(blockIdx.x | blockIdx.y | blockIdx.z); }
+    ZC_MEMBER explicit zc_stamp(zc_stamps *stamps) : at(stamps) {
+        if (notes(0)) zc_stamp_least(&at->begin, zc_clock_ns());
+    }
+    ZC_MEMBER void wait(u32 thread) const {
+        zc_grid_wait();
+        if (notes(thread)) zc_stamp_least(&at->ready, zc_clock_ns());
+    }
+    ZC_MEMBER void begin() const {
+        zc_grid_launch();
+        wait(0);
+    }
+};
+#define zc_begin() zc_stamped.begin()
+#define zc_wait() zc_stamped.wait(0)
+#define ZC_FIRST_WARP(...)                                                                                            \
+    if (threadIdx.x / 32 == 1)                                                                                         \
+        zc_stamped.wait(32);                                                                                           \
+    else if (__VA_ARGS__)
+
+// Behind a kernel that no other one comes next to.
+extern "C" __global__ void zc_stamp_end(zc_stamps *at) {
+    zc_grid_wait();
+    at->end = zc_clock_ns();
+}
+
+#endif
 
 #define ZC_CAT2(a, b) a##b
 #define ZC_CAT(a, b) ZC_CAT2(a, b)

@@ -139,26 +139,10 @@ ZC_INLINE u64 zc_clock_ns()
     return r;
 }
 
-ZC_INLINE u32 zc_multiprocessor()
-{
-    u32 r;
-    asm volatile("mov.u32 %0, %%smid;" : "=r"(r));
-    return r;
-}
-
 /* *p becomes v where v is less. Before zc_grid_wait, too: no kernel reads *p. */
 ZC_INLINE void zc_stamp_least(u64 *p, u64 v)
 {
     asm volatile("// zc: stamp\n\tred.global.min.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(p)),
-                 "l"(v)
-                 : "memory");
-}
-
-/* *p becomes v. Before zc_grid_wait, too: no kernel reads *p. */
-ZC_INLINE void zc_stamp_last(u64 *p, u64 v)
-{
-    asm volatile("// zc: stamp\n\tst.relaxed.gpu.global.u64 [%0], %1;" ::"l"(
-                     __cvta_generic_to_global(p)),
                  "l"(v)
                  : "memory");
 }

@@ -35,6 +35,13 @@ check_json warm-given "assert j['warmup_runs'] == 7 and j['stable'] is None and 
     "$zc" bench digits.plan --seconds 0 --iterations 9 --warmup 7 --json --dim batch=1
 check_json warm-none "assert j['warmup_runs'] == 0" "$zc" bench digits.plan $quick --warmup 0 --json
 
+expect export 0 "" "$zc" bench digits.plan $quick --iterations 7 --seconds 0 --export-times each.json
+expect exported 0 "" python3 -c "
+import json
+each = json.load(open('each.json'))
+assert len(each) >= 7 and all(x['latencyMs'] > 0 for x in each)"
+expect export-alone 1 "--export-times does nothing without one plan" "$zc" bench digits.plan again.plan --export-times each.json
+
 # ---- several sessions, several plans ----
 check_json together "assert j['runs'] >= 12 and j['environment']['concurrency'] == 4 and j['runs_per_second'] > 0" \
     "$zc" bench digits.plan $quick --iterations 12 --concurrency 4 --json

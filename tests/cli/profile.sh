@@ -2,6 +2,7 @@
 # zc profile: the work of each step, which is certain; of times only that they hang together.
 . "$(dirname "$0")/lib.sh"
 writer=$(realpath "$3")
+nvtx=$(realpath "$4")
 cd "$dir" || exit 1
 export ZC_CACHE_DIR="$dir/cache"
 cat >forms.txt <<'END'
@@ -102,6 +103,9 @@ g = j['operations']
 assert sorted(x['name'] for x in g) == sorted({x['op'] for x in j['steps']}) and sum(x['steps'] for x in g) == len(j['steps'])
 assert [x['us'] for x in g] == sorted((x['us'] for x in g), reverse=True) and 'modules' not in j
 assert sum(x['operations'] for x in g) == sum(x['operations'] or 0 for x in j['steps'])" "$zc" profile work.plan $quick --json
+check_json nodes "
+assert {'product', 'twice', 'square', 'sum'} <= {n for x in j['steps'] for n in x['from']}
+assert 'kernels' not in j and max(len(x['from']) for x in j['steps']) > 1, j['steps']" "$zc" profile work.plan $quick --json
 expect text 0 " % of a run, medians of" "$zc" profile work.plan --seconds 0 --threads 1
 expect text-peaks 0 "GFLOP/s of f32 products" "$zc" profile work.plan --seconds 0 --threads 1
 expect by-operation 0 "1 LSTM" "$zc" profile work.plan $quick
@@ -115,7 +119,8 @@ at = 0
 for x in e[1:]:
     assert x['ph'] == 'X' and x['dur'] >= 0 and abs(x['ts'] - at) < 0.01
     at = x['ts'] + x['dur']
-assert [x['args']['step'] for x in e[1:]] == list(range(len(e) - 1)) and 'product' in [x['name'] for x in e[1:]]"
+assert [x['args']['step'] for x in e[1:]] == list(range(len(e) - 1)) and 'product' in [x['name'] for x in e[1:]]
+assert any({'twice', 'square'} <= set(x['args']['from']) for x in e[1:])"
 
 cat >forms.txt <<'END'
 form attention
@@ -146,6 +151,19 @@ g = {x['name']: x['steps'] for x in j['modules']}
 assert g == {'/encoder/layer.0': 2, '/encoder/layer.1': 1, '(none)': 1}, g" "$zc" profile modules.plan $quick --modules 2 --json
 expect modules-text 0 "1 /encoder/layer.1/out" "$zc" profile modules.plan $quick --modules 9
 expect modules-none 1 "--modules: got '0'" "$zc" profile modules.plan --modules 0
+
+# ---- ranges for NVIDIA's tools ----
+runs=$(NVTX_INJECTION64_PATH=$nvtx ZC_TEST_NVTX=ranges "$zc" profile modules.plan $quick --json | python3 -c "
+import json, sys
+print(json.load(sys.stdin)['runs'] + 3)")
+expect nvtx 0 "" python3 -c "
+steps = ['/encoder/layer.0/self/MatMul', '/encoder/layer.0/out/MatMul', '/encoder/layer.1/out/MatMul', 'MatMul']
+assert open('ranges').read().splitlines() == steps * $runs"
+expect nvtx-not-in-runs 0 "" sh -c 'NVTX_INJECTION64_PATH=$2 ZC_TEST_NVTX=none "$1" run modules.plan --random >said && [ ! -e none ]' sh "$zc" "$nvtx"
+expect nvtx-refuses 0 "" env NVTX_INJECTION64_PATH="$nvtx" ZC_TEST_NVTX=/nowhere/x "$zc" profile modules.plan $quick
+for library in /nowhere.so "$zc" modules.plan ''; do
+    expect "nvtx-wrong-$library" 0 "" env NVTX_INJECTION64_PATH="$library" "$zc" profile modules.plan $quick
+done
 
 # ---- names that would break out ----
 cat >forms.txt <<'END'

@@ -191,19 +191,9 @@ ZC_INLINE u64 zc_clock_ns()
     return zc_host_call->clock_ns();
 }
 
-ZC_INLINE u32 zc_multiprocessor()
-{
-    return blockIdx.x;
-}
-
 ZC_INLINE void zc_stamp_least(u64 *p, u64 v)
 {
     zc_atomic_min(p, v);
-}
-
-ZC_INLINE void zc_stamp_last(u64 *p, u64 v)
-{
-    *p = v;
 }
 
 /* ---- Bits ---- */

@@ -104,6 +104,7 @@ typedef struct kc_options {
     bool planted;   /* also with NaN and infinity in the operands */
     bool small;     /* leave out sizes for a real GPU */
     bool real;      /* not the driver of the tests */
+    bool noted;     /* compile them as profiles of graphs do (kernels/stamps.h) */
 } kc_options;
 
 /* A case for one pair of element types. */

@@ -15,6 +15,7 @@
 #include "base/pool.h"
 #include "check.h"
 #include "cuda/nvrtc.h"
+#include "kernels/stamps.h"
 
 typedef struct usage {
     zc_status status;
@@ -171,6 +172,20 @@ static bool read_log(char *log, usage *out)
     return out->entries > 0 && out->functions >= out->entries;
 }
 
+static zc_status compile_unit(const kc_compiler *k, const unit *u, int arch, zc_buf *code,
+                              zc_buf *log, zc_diag *diag)
+{
+    zc_arena arena;
+    const zc_program p = {.sources = u->sources, .nsources = u->nsources};
+    const zc_psource *sources = u->sources;
+    zc_arena_init(&arena, 0);
+    zc_status status = k->o->noted ? zc_stamped_sources(&p, &arena, &sources, diag) : ZC_OK;
+    if (status == ZC_OK)
+        status = zc_rtc_compile(&k->rtc, &u->kernel, sources, u->nsources, arch, code, log, diag);
+    zc_arena_fini(&arena);
+    return status;
+}
+
 static void compile_one(void *arg, int i)
 {
     kc_compiler *k = arg;
@@ -180,8 +195,7 @@ static void compile_one(void *arg, int i)
     zc_buf code = {0}, log = {0};
     if (!u->wanted[i % n]) return;
     zc_diag *diag = zc_diag_create();
-    r->status = zc_rtc_compile(&k->rtc, &u->kernel, u->sources, u->nsources,
-                               k->o->targets.archs[i % n], &code, &log, diag);
+    r->status = compile_unit(k, u, k->o->targets.archs[i % n], &code, &log, diag);
     if (r->status == ZC_OK && (!log.data || !read_log(log.data, r)))
         r->status = zc_fail(diag, ZC_ERR_INTERNAL, u->kernel.name,
                             "the compiler's log does not tell what the kernel uses");

@@ -322,7 +322,7 @@ static int usage(void)
           "--rows] [--small] [--cpu | --takes] [--not-finite]\n"
           "                    [--part K/N] [--no-graphs] [--list] [--verbose] [--bench [--json] | "
           "--compile "
-          "ARCH[,ARCH]...]\n",
+          "ARCH[,ARCH]... [--noted]]\n",
           stderr);
     return 2;
 }
@@ -372,6 +372,8 @@ static bool parse(int argc, char **argv, kc_options *o)
             o->cpu = true;
         else if (strcmp(a, "--takes") == 0)
             o->takes = true;
+        else if (strcmp(a, "--noted") == 0)
+            o->noted = true;
         else if (strcmp(a, "--verbose") == 0)
             o->verbose = true;
         else if (!value)

@@ -146,7 +146,9 @@ static zc_status choose(tuner *t, const zc_program *p, size_t variant)
                                      .refused = refused,
                                      .measured = note,
                                      .measured_user = t,
-                                     .alternatives = ALTERNATIVES,
+                                     .alternatives = t->params->alternatives > 0
+                                                         ? t->params->alternatives
+                                                         : ALTERNATIVES,
                                      .variant = variant};
     const zc_codegen_build_params build = {
         .archs = &t->device.arch, .narchs = 1, .threads = t->params->threads, .refused = refused};
@@ -516,6 +518,19 @@ static zc_status keep(tuner *t, const problem *p, zc_tuned *found)
     return status;
 }
 
+static zc_status tell_times(tuner *t, const problem *p)
+{
+    for (uint32_t c = 0; t->params->alternatives && c < p->nchoices; c++) {
+        zc_buf config = {0};
+        if (!(p->us[c] > 0)) continue;
+        ZC_TRY(config_of(t, p, c, &config));
+        tell(t, "%s: %s %s: %.2f us a run\n", p->text, kernel_of(t, p, c)->family,
+             config.len ? config.data : "", p->us[c]);
+        zc_buf_fini(&config);
+    }
+    return ZC_OK;
+}
+
 static zc_status keep_all(tuner *t, double first, double total, zc_tuned *found)
 {
     size_t known = 0, left = 0;
@@ -523,7 +538,9 @@ static zc_status keep_all(tuner *t, double first, double total, zc_tuned *found)
         const problem *p = &t->problems.data[i];
         known += p->known;
         left += !p->known && !p->done;
-        if (p->done) ZC_TRY(keep(t, p, found));
+        if (!p->done) continue;
+        ZC_TRY(tell_times(t, p));
+        ZC_TRY(keep(t, p, found));
     }
     tell(t,
          "%.1f us a run, %.1f at first: %zu problems (%zu known, %zu left for lack of time), %zu "

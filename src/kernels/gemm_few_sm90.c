@@ -58,7 +58,8 @@ static double cost(const problem *p, const candidate *c)
     const double element = p->heavy ? 40 : 20; /* cycles of a thread */
     int64_t blocks = zc_ceil_div(p->m, c->rows) * zc_ceil_div(p->n, SIDE) * p->items * c->parts;
     int64_t waves = zc_ceil_div(blocks, p->sm_count);
-    double product = c->rows > 32 ? c->rows * 2.5 : 80, loads = c->rows * ZC_SM90_LINE / l2 / c->across;
+    double product = c->rows > 32 ? c->rows * 2.5 : 80,
+           loads = c->rows * ZC_SM90_LINE / l2 / c->across;
     double step = (product > loads ? product : loads) + turn / c->groups,
            b = SIDE * ZC_SM90_LINE / l2;
     double first = c->steps * (c->stages < c->steps ? step + b / 2 : step);
@@ -201,8 +202,8 @@ zc_status zc_launch_gemm_few_sm90(zc_launch *l)
     p.across = (int)across;
     zc_launch_row_moments(l, &p.product.moments);
     if (form.norm) ZC_TRY(zc_matmul_partial_sums(l, &mm, 1, sizeof(float), &p.product.g));
-    ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)(config[TILE_ROWS] / config[ACROSS]), SIDE,
-                        &p.product));
+    ZC_TRY(
+        zc_sm90_maps(l, &form, &mm, (int)(config[TILE_ROWS] / config[ACROSS]), SIDE, &p.product));
     zc_dim3 grid = {(uint32_t)(blocks * config[PARTS]), 1, 1};
     ZC_TRY(zc_launch_configured(l, grid, &p, sizeof p));
     return form.norm ? zc_matmul_launch_norm(l, &p.product.g) : ZC_OK;

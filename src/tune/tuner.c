@@ -138,18 +138,17 @@ static zc_status choose(tuner *t, const zc_program *p, size_t variant)
     zc_refusals *refused = zc_arena_alloc(&t->arena, 1, sizeof *refused);
     t->texts = zc_arena_alloc(&t->arena, p->nsteps, sizeof *t->texts);
     if (!refused || !t->texts) return nomem(t);
-    const zc_choose_params params = {.archs = &t->device.arch,
-                                     .narchs = 1,
-                                     .profiles = t->params->profiles,
-                                     .nprofiles = t->params->nprofiles,
-                                     .offered = t->params->offered,
-                                     .refused = refused,
-                                     .measured = note,
-                                     .measured_user = t,
-                                     .alternatives = t->params->alternatives > 0
-                                                         ? t->params->alternatives
-                                                         : ALTERNATIVES,
-                                     .variant = variant};
+    const zc_choose_params params = {
+        .archs = &t->device.arch,
+        .narchs = 1,
+        .profiles = t->params->profiles,
+        .nprofiles = t->params->nprofiles,
+        .offered = t->params->offered,
+        .refused = refused,
+        .measured = note,
+        .measured_user = t,
+        .alternatives = t->params->alternatives > 0 ? t->params->alternatives : ALTERNATIVES,
+        .variant = variant};
     const zc_codegen_build_params build = {
         .archs = &t->device.arch, .narchs = 1, .threads = t->params->threads, .refused = refused};
     for (size_t before = SIZE_MAX; before != refused->n;) {

@@ -148,16 +148,19 @@ template <int ROWS, int GROUPS, int PARTS, int ACROSS, int STEPS, int STAGES> st
         }
     }
 
-    // To all who load A for this block.
-    ZC_MEMBER void release(int stage) const {
-        const int to = (int)threadIdx.x % 128;
-        if (ACROSS == 1) {
-            if (to == 0) zc_barrier_arrive(empty(stage));
-        } else if (to < ACROSS) {
-            zc_barrier_arrive_remote(zc_cluster_address(empty(stage), neighbour(to)));
-        }
+    // To all who load A for this block: a thread for each, that has the address of its barriers.
+    ZC_MEMBER u32 loader() const {
+        return ACROSS > 1 ? zc_cluster_address(empty(0), neighbour((int)threadIdx.x % ACROSS)) : empty(0);
+    }
+    ZC_MEMBER static void release(u32 loader, int stage) {
+        if (threadIdx.x % 128 >= ACROSS) return;
+        if (ACROSS > 1)
+            zc_barrier_arrive_remote(loader + stage * 8);
+        else
+            zc_barrier_arrive(loader + stage * 8);
     }
     ZC_MEMBER void multiply(int group, f32 (&sum)[ROWS / 2]) const {
+        const u32 to = loader();
         if (group >= steps)
             for (int i = 0; i < ROWS / 2; i++) sum[i] = 0;
         for (int i = group; i < steps; i += GROUPS) {
@@ -172,7 +175,7 @@ template <int ROWS, int GROUPS, int PARTS, int ACROSS, int STEPS, int STAGES> st
             zc_wgmma_commit();
             if (RESIDENT || i == group) continue;
             zc_wgmma_wait<1>(); // one group is in flight: the products of the step before are done
-            release((i - GROUPS) % STAGES);
+            release(to, (i - GROUPS) % STAGES);
         }
         zc_wgmma_wait<0>();
     }

@@ -35,13 +35,13 @@ typedef struct candidate {
     int blocks, shares; /* on a multiprocessor; how many fit there */
 } candidate;
 
-/* Numbers of a candidate, the last one changing first. */
-static const int cols_of[] = {16, 32, 64}, warps_of[] = {4, 8, 16}, parts_of[] = {1, 2, 4, 8},
-                 pieces_of[] = {1, 2, 4};
+/* What candidates are made of; the first of equal ones is taken. */
+static const int cols_of[] = {16, 32, 64}, warps_of[] = {4, 8, 16}, parts_of[] = {1, 2, 4},
+                 pieces_of[] = {2, 1}; /* slots that a warp's part of a tile takes */
 /* Where fewer blocks than fit are asked for, those of the kernel behind have room beside them. */
 static const struct {
     int blocks, shares;
-} sharings[] = {{1, 1}, {1, 2}, {2, 2}, {3, 3}, {2, 4}, {4, 4}};
+} sharings[] = {{1, 1}, {1, 2}, {2, 2}};
 enum {
     CANDIDATES = ZC_COUNTOF(cols_of) * ZC_COUNTOF(warps_of) * ZC_COUNTOF(parts_of) *
                  ZC_COUNTOF(pieces_of) * ZC_COUNTOF(sharings)
@@ -60,17 +60,20 @@ static uint32_t smem_of(const problem *p, const candidate *c)
 }
 
 /* Microseconds beyond what any kernel takes. Every multiprocessor has an equal share of the
- * memory's rate, if enough is on its way there; guessed, by what a kernel of this form took
- * elsewhere. */
+ * memory's rate, if enough is on its way there in copies that are not too short. Fitted to 378
+ * configurations of 4096 x 4096 and a row on an H100 (bench/NOTES.md); the rate is an H200's. */
 static double cost(const problem *p, const candidate *c)
 {
-    const double rate = 31e3, latency = 1.5, meet = 0.7; /* bytes a us; us; us */
+    const double rate = 31e3, latency = 2.4; /* bytes a us; us */
+    const double a_copy = 4.2e-3, meet = 0.35, step = 0.01, a_warp = 0.02;
     int64_t tiles = zc_ceil_div(p->n, c->cols) * c->parts;
-    double busiest = (double)zc_ceil_div(tiles, p->sm_count);
-    double tile = (double)c->cols * (double)p->k / c->parts * 2;
-    double flies = (double)c->blocks * c->warps * c->slots * slot_of(c), fast = flies / latency;
-    return busiest * tile / (fast < rate ? fast : rate) + (c->parts > 1 ? meet : 0) +
-           0.02 * c->warps;
+    int64_t busiest = zc_ceil_div(tiles, p->sm_count);
+    int64_t beside = busiest < c->blocks ? busiest : c->blocks;
+    double bytes = (double)busiest * c->cols * (double)p->k / c->parts * 2;
+    double fast = (double)beside * c->warps * c->slots * slot_of(c) / latency;
+    double loads = bytes / (fast < rate ? fast : rate), copies = bytes / (c->depth * STEP * 2);
+    return (loads > copies * a_copy ? loads : copies * a_copy) + meet * (c->parts - 1) +
+           step * c->steps + a_warp * c->warps;
 }
 
 /* As many slots as fit beside the other blocks of the multiprocessor. */

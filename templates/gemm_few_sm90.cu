@@ -7,11 +7,8 @@
 // shared memory, where each block of the cluster gets some of the tile's rows from all others, adds them up in the
 // order of the parts and finishes them.
 //
-// Blocks of a cluster that have tiles side by side load a share of A's rows each, for all of them: many rows are read as
-// often as there are tiles across, and that takes the L2 cache longer than B takes the memory.
-//
-// spec.h: see zc/gemm.cuh, and the configuration: Z_TILE_ROWS x 64, Z_GROUPS (warpgroups), Z_PARTS and Z_ACROSS (blocks
-// of a cluster that share the summed axis, and side by side), Z_STEPS (of 64, of a part), Z_STAGES (in shared memory); Z_WGMMA (F16, BF16); Z_B_CONSTANT: B is a constant
+// spec.h: see zc/gemm.cuh, and the configuration: Z_TILE_ROWS x 64, Z_GROUPS (warpgroups), Z_PARTS (blocks of a
+// cluster), Z_STEPS (of 64, of a part), Z_STAGES (in shared memory); Z_WGMMA (F16, BF16); Z_B_CONSTANT: B is a constant
 // of the plan; zc/row_moments.cuh. Entry 1: see zc/gemm_second.cuh.
 #include "zc/row_moments.cuh"
 #include "zc/hopper.cuh"
@@ -19,10 +16,9 @@
 
 ZC_WGMMA_ACROSS(zc_product, Z_TILE_ROWS, Z_WGMMA, !Z_TB, 0)
 
-template <int ROWS, int GROUPS, int PARTS, int ACROSS, int STEPS, int STAGES> struct zc_gemm_few_sm90 {
+template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm_few_sm90 {
     static constexpr int COLS = 64, DEPTH = 64, LINE = 128, NEAR = 8; // NEAR columns are finished by one thread
     static constexpr int THREADS = GROUPS * 128;                      // that multiply; one more warp asks for copies
-    static constexpr int CLUSTER = PARTS * ACROSS, A_SHARE = ROWS / ACROSS; // rows of A that a block loads
     static constexpr bool RESIDENT = STAGES >= STEPS;
     static constexpr int B_BYTES = COLS * LINE, STAGE = B_BYTES + ROWS * LINE;
     static constexpr int PITCH = COLS + 4, SUMS = ROWS * PITCH * 4; // of f32
@@ -38,7 +34,6 @@ template <int ROWS, int GROUPS, int PARTS, int ACROSS, int STEPS, int STAGES> st
     const zc_row_moments_params &moments;
     unsigned char *memory; // stages, then each warpgroup's sums in their place; sums of the other blocks; barriers
     u32 smem;
-    int side;               // of the blocks side by side
     int rank, first, steps; // of this block's part
     int row, col, item;     // of the tile
 
@@ -52,20 +47,15 @@ template <int ROWS, int GROUPS, int PARTS, int ACROSS, int STEPS, int STAGES> st
 
     ZC_MEMBER zc_gemm_few_sm90(const zc_gemm_few_sm90_params &all, unsigned char *memory)
         : p(all.product), moments(all.product.moments), memory(memory), smem(zc_smem_address(memory)) {
-        const int tile = (int)blockIdx.x / CLUSTER, count = (int)((p.g.k + DEPTH - 1) / DEPTH);
-        const int place = CLUSTER > 1 ? (int)zc_cluster_rank() : 0, wide = all.across / ACROSS;
-        side = place / PARTS;
-        rank = place % PARTS;
+        const int tile = (int)blockIdx.x / PARTS, count = (int)((p.g.k + DEPTH - 1) / DEPTH);
+        rank = PARTS > 1 ? (int)zc_cluster_rank() : 0;
         first = rank * STEPS;
         steps = count - first < STEPS ? count - first : STEPS;
         if (steps < 0) steps = 0;
         row = tile % all.down * ROWS;
-        col = (tile / all.down % wide * ACROSS + side) * COLS;
-        item = tile / all.down / wide;
+        col = tile / all.down % all.across * COLS;
+        item = tile / all.down / all.across;
     }
-    // In the cluster: block `part` of this tile, block `side` of this part.
-    ZC_MEMBER int sharer(int part) const { return side * PARTS + part; }
-    ZC_MEMBER int neighbour(int side) const { return side * PARTS + rank; }
 
     // ---- the warp that asks for copies: lane i for stage i ----
 
@@ -75,20 +65,13 @@ template <int ROWS, int GROUPS, int PARTS, int ACROSS, int STEPS, int STAGES> st
         zc_tensor_load(b_of(stage), &p.b, full(stage), Z_TB ? at : col, Z_TB ? col : at, of);
     }
     ZC_MEMBER void load_a(int stage, int step) const {
-        const int at = (first + step) * DEPTH;
-        if constexpr (ACROSS == 1) {
-            zc_tensor_load(a_of(stage), &p.a, full(stage), at, row, item);
-        } else {
-            u16 all = 0;
-            for (int i = 0; i < ACROSS; i++) all |= (u16)(1 << neighbour(i));
-            zc_tensor_multicast(a_of(stage) + side * A_SHARE * LINE, &p.a, full(stage), all, at, row + side * A_SHARE, item);
-        }
+        zc_tensor_load(a_of(stage), &p.a, full(stage), (first + step) * DEPTH, row, item);
     }
     ZC_MEMBER static int lane() { return (int)threadIdx.x % 32; }
     ZC_MEMBER void prepare() const {
         if (lane() < STAGES) {
             zc_barrier_init(full(lane()), 1);
-            if (!RESIDENT) zc_barrier_init(empty(lane()), ACROSS);
+            if (!RESIDENT) zc_barrier_init(empty(lane()), 1);
         }
         if (PARTS > 1 && lane() == 0) zc_barrier_init(arrived(), 1);
         zc_barrier_fence();
@@ -148,19 +131,7 @@ template <int ROWS, int GROUPS, int PARTS, int ACROSS, int STEPS, int STAGES> st
         }
     }
 
-    // To all who load A for this block: a thread for each, that has the address of its barriers.
-    ZC_MEMBER u32 loader() const {
-        return ACROSS > 1 ? zc_cluster_address(empty(0), neighbour((int)threadIdx.x % ACROSS)) : empty(0);
-    }
-    ZC_MEMBER static void release(u32 loader, int stage) {
-        if (threadIdx.x % 128 >= ACROSS) return;
-        if (ACROSS > 1)
-            zc_barrier_arrive_remote(loader + stage * 8);
-        else
-            zc_barrier_arrive(loader + stage * 8);
-    }
     ZC_MEMBER void multiply(int group, f32 (&sum)[ROWS / 2]) const {
-        const u32 to = loader();
         if (group >= steps)
             for (int i = 0; i < ROWS / 2; i++) sum[i] = 0;
         for (int i = group; i < steps; i += GROUPS) {
@@ -175,7 +146,7 @@ template <int ROWS, int GROUPS, int PARTS, int ACROSS, int STEPS, int STAGES> st
             zc_wgmma_commit();
             if (RESIDENT || i == group) continue;
             zc_wgmma_wait<1>(); // one group is in flight: the products of the step before are done
-            release(to, (i - GROUPS) % STAGES);
+            if (threadIdx.x % 128 == 0) zc_barrier_arrive(empty((i - GROUPS) % STAGES));
         }
         zc_wgmma_wait<0>();
     }
@@ -209,8 +180,8 @@ template <int ROWS, int GROUPS, int PARTS, int ACROSS, int STEPS, int STAGES> st
         const int to = (int)threadIdx.x;
         if (GROUPS > 1) join_groups();
         if (to < PARTS && to != rank)
-            zc_bulk_send(zc_cluster_address(smem + received(rank, to), sharer(to)), smem + to * SENT, SENT,
-                         zc_cluster_address(arrived(), sharer(to)));
+            zc_bulk_send(zc_cluster_address(smem + received(rank, to), to), smem + to * SENT, SENT,
+                         zc_cluster_address(arrived(), to));
         zc_barrier_wait_cluster(arrived(), 0);
     }
     // NEAR neighbours of a row of this block's share: all parts' sums, in their order, or all warpgroups'.
@@ -279,11 +250,10 @@ template <int ROWS, int GROUPS, int PARTS, int ACROSS, int STEPS, int STAGES> st
 
 ZC_KERNEL_OF(0, Z_GROUPS * 128 + 32)(const __grid_constant__ zc_gemm_few_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
-    typedef zc_gemm_few_sm90<Z_TILE_ROWS, Z_GROUPS, Z_PARTS, Z_ACROSS, Z_STEPS, Z_STAGES> few;
-    const few product(p, smem);
+    const zc_gemm_few_sm90<Z_TILE_ROWS, Z_GROUPS, Z_PARTS, Z_STEPS, Z_STAGES> product(p, smem);
     const bool producer = threadIdx.x >= Z_GROUPS * 128;
     if (producer) product.prepare();
-    if (few::CLUSTER > 1) {
+    if (Z_PARTS > 1) {
         zc_sync_warp();
         zc_cluster_arrive_relaxed();
         zc_cluster_wait();
@@ -296,7 +266,7 @@ ZC_KERNEL_OF(0, Z_GROUPS * 128 + 32)(const __grid_constant__ zc_gemm_few_sm90_pa
         product.produce();
     else
         product.consume();
-    if (few::CLUSTER > 1) { // what this block sent has been read when its partners have it
+    if (Z_PARTS > 1) { // what this block sent has been read when its partners have it
         zc_sync_warp();
         zc_cluster_arrive_relaxed();
         zc_cluster_wait();

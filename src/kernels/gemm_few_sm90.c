@@ -8,8 +8,8 @@
 #include "kernels/linear_moments.h"
 #include "kernels/sm90.h"
 
-enum { TILE_ROWS, GROUPS, PARTS, ACROSS, STEPS, STAGES };
-const char *const zc_config_gemm_few_sm90[] = {"tile_rows", "groups", "parts", "across",
+enum { TILE_ROWS, GROUPS, PARTS, STEPS, STAGES };
+const char *const zc_config_gemm_few_sm90[] = {"tile_rows", "groups", "parts",
                                                "steps",     "stages", NULL};
 
 enum {
@@ -21,8 +21,7 @@ enum {
     ROWS_OF_BYTES = 8, /* so many or fewer take as long as B's bytes */
     SHARED_MOST = 3,   /* blocks that share a multiprocessor */
     RESERVED = 1024,   /* bytes of its shared memory that a block takes beside its own */
-    ACROSS_MOST = 2,   /* tiles side by side that share rows of A */
-    SHAPES = TILINGS * SHARED_MOST * ACROSS_MOST,
+    SHAPES = TILINGS * SHARED_MOST,
     TALL_FIXED = 2 /* microseconds of gemm_sm90 beside its estimate */
 };
 
@@ -32,12 +31,12 @@ typedef struct problem {
     int64_t m, n, k, items;
     bool heavy;  /* is there more to do with a sum than to add a bias? */
     bool uneven; /* tiles that do work in vain, too */
-    bool shared; /* blocks that share a multiprocessor, or rows of A, too */
+    bool shared; /* blocks that share a multiprocessor, too */
     int sm_count;
 } problem;
 
 typedef struct candidate {
-    int rows, groups, parts, across, steps, stages, shared;
+    int rows, groups, parts, steps, stages, shared;
 } candidate;
 
 static uint32_t smem_of(const candidate *c)
@@ -58,8 +57,7 @@ static double cost(const problem *p, const candidate *c)
     const double element = p->heavy ? 40 : 20; /* cycles of a thread */
     int64_t blocks = zc_ceil_div(p->m, c->rows) * zc_ceil_div(p->n, SIDE) * p->items * c->parts;
     int64_t waves = zc_ceil_div(blocks, p->sm_count);
-    double product = c->rows > 32 ? c->rows * 2.5 : 80,
-           loads = c->rows * ZC_SM90_LINE / l2 / c->across;
+    double product = c->rows > 32 ? c->rows * 2.5 : 80, loads = c->rows * ZC_SM90_LINE / l2;
     double step = (product > loads ? product : loads) + turn / c->groups,
            b = SIDE * ZC_SM90_LINE / l2;
     double first = c->steps * (c->stages < c->steps ? step + b / 2 : step);
@@ -107,14 +105,11 @@ static bool shape_of(const problem *p, int number, candidate *c)
     *c = (candidate){.rows = (tiling / 12 + 1) * 8,
                      .parts = 1 << tiling / 3 % 4,
                      .groups = 1 << tiling % 3,
-                     .shared = number / TILINGS % SHARED_MOST + 1,
-                     .across = number / TILINGS / SHARED_MOST + 1};
+                     .shared = number / TILINGS + 1};
     int64_t all = zc_ceil_div(p->k, SIDE), steps = zc_ceil_div(all, c->parts);
     if (steps > INT32_MAX / SIDE || (c->parts > 1 && steps * (c->parts - 1) >= all)) return false;
     c->steps = (int)steps;
     if (c->rows % c->parts || c->steps < c->groups) return false;
-    if (c->across > 1 && (c->rows % (8 * c->across) || c->parts * c->across > PARTS_MOST))
-        return false;
     c->stages = stages_of(c, c->shared);
     if (c->shared > 1 && c->stages == stages_of(c, c->shared - 1)) return false;
     /* A warpgroup leaves a stage once its next step has begun. */
@@ -133,16 +128,15 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     const problem *p = of;
     candidate c;
     if (!shape_of(p, number, &c) || !(p->uneven || is_even(p, &c))) return false;
-    if ((c.shared > 1 || c.across > 1) && !p->shared) return false;
+    if (c.shared > 1 && !p->shared) return false;
     *out = (zc_candidate){.config = {[TILE_ROWS] = c.rows,
                                      [GROUPS] = c.groups,
                                      [PARTS] = c.parts,
-                                     [ACROSS] = c.across,
                                      [STEPS] = c.steps,
                                      [STAGES] = c.stages},
                           .threads = (uint32_t)c.groups * 128 + 32,
                           .smem = smem_of(&c),
-                          .cluster = (uint32_t)(c.parts * c.across),
+                          .cluster = (uint32_t)c.parts,
                           .us = p->m <= ROWS_OF_BYTES ? cost_of_bytes(p, &c) : cost(p, &c)};
     zc_snprintf(out->name, sizeof out->name, "%dx%d in %d parts, %d groups", c.rows, SIDE, c.parts,
                 c.groups);
@@ -192,8 +186,7 @@ zc_status zc_launch_gemm_few_sm90(zc_launch *l)
     ZC_TRY(zc_sm90_operands(l, &form, &mm, &p.product.g));
     if (mm.batch == 0 || mm.m == 0) return ZC_OK;
     const int64_t *config = l->kernel->config;
-    int64_t down = zc_ceil_div(mm.m, config[TILE_ROWS]), blocks;
-    int64_t across = zc_ceil_div(zc_ceil_div(mm.n, SIDE), config[ACROSS]) * config[ACROSS];
+    int64_t down = zc_ceil_div(mm.m, config[TILE_ROWS]), across = zc_ceil_div(mm.n, SIDE), blocks;
     if (mm.batch_rank > 1 || mm.m > INT32_MAX || !zc_mul_i64(down, across, &blocks) ||
         !zc_mul_i64(blocks, mm.batch, &blocks) || blocks > INT32_MAX / config[PARTS])
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld x %lld)",
@@ -202,8 +195,7 @@ zc_status zc_launch_gemm_few_sm90(zc_launch *l)
     p.across = (int)across;
     zc_launch_row_moments(l, &p.product.moments);
     if (form.norm) ZC_TRY(zc_matmul_partial_sums(l, &mm, 1, sizeof(float), &p.product.g));
-    ZC_TRY(
-        zc_sm90_maps(l, &form, &mm, (int)(config[TILE_ROWS] / config[ACROSS]), SIDE, &p.product));
+    ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[TILE_ROWS], SIDE, &p.product));
     zc_dim3 grid = {(uint32_t)(blocks * config[PARTS]), 1, 1};
     ZC_TRY(zc_launch_configured(l, grid, &p, sizeof p));
     return form.norm ? zc_matmul_launch_norm(l, &p.product.g) : ZC_OK;

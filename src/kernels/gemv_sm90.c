@@ -16,6 +16,7 @@ enum {
     GROUP = 16, /* columns of a slot */
     COLS_MOST = 64,
     SLOTS_MOST = 8,
+    ROWS_BY_COST = 1,     /* more are the tuner's alone */
     STEPS_MOST = 64,      /* of a warp, whose part of A lies in registers */
     RESERVED = 1024,      /* bytes of shared memory that a block takes beside its own */
     REGISTERS = 65536,    /* of a multiprocessor */
@@ -59,20 +60,30 @@ static uint32_t smem_of(const problem *p, const candidate *c)
     return (uint32_t)(rings + 2 * c->warps * sums + parts + (int)p->m * 16 + 8);
 }
 
+/* Blocks that share the summed axis have one tile each, others as many as there are. */
+static int64_t blocks_of(int64_t n, int cols, int parts, int64_t places)
+{
+    int64_t tiles = zc_ceil_div(n, cols);
+    return parts == 1 && tiles > places ? places : tiles * parts;
+}
+
 /* Microseconds beyond what any kernel takes. Every multiprocessor has an equal share of the
- * memory's rate, if enough is on its way there in copies that are not too short. Fitted to 378
- * configurations of 4096 x 4096 and a row on an H100 (bench/NOTES.md); the rate is an H200's. */
+ * memory's rate, if enough is on its way there in copies that are not too short; every block reads
+ * A from the L2 cache before. Fitted to 378 configurations of 4096 x 4096 and a row, and 16 with
+ * eight, on an H100 (bench/NOTES.md); the rate is an H200's. */
 static double cost(const problem *p, const candidate *c)
 {
     const double rate = 31e3, latency = 2.4; /* bytes a us; us */
-    const double a_copy = 4.2e-3, meet = 0.35, step = 0.01, a_warp = 0.02;
+    const double a_copy = 4.2e-3, meet = 0.35, step = 0.01, a_warp = 0.02, l2 = 6e6;
     int64_t tiles = zc_ceil_div(p->n, c->cols) * c->parts;
     int64_t busiest = zc_ceil_div(tiles, p->sm_count);
     int64_t beside = busiest < c->blocks ? busiest : c->blocks;
     double bytes = (double)busiest * c->cols * (double)p->k / c->parts * 2;
     double fast = (double)beside * c->warps * c->slots * slot_of(c) / latency;
     double loads = bytes / (fast < rate ? fast : rate), copies = bytes / (c->depth * STEP * 2);
-    return (loads > copies * a_copy ? loads : copies * a_copy) + meet * (c->parts - 1) +
+    double rows = (double)p->m * (double)p->k / c->parts * 2 *
+                  (double)blocks_of(p->n, c->cols, c->parts, (int64_t)c->blocks * p->sm_count);
+    return (loads > copies * a_copy ? loads : copies * a_copy) + rows / l2 + meet * (c->parts - 1) +
            step * c->steps + a_warp * c->warps;
 }
 
@@ -144,6 +155,8 @@ zc_status zc_gen_gemv_sm90(zc_gen *g)
     if (!form.b_along_k) return zc_gen_decline(g, "B is not stored N x K");
     if (s.m_high > rows.high || s.m_low < rows.low)
         return zc_gen_decline(g, "rows that are not certain to be %d to %d", rows.low, rows.high);
+    if (!g->candidate && !g->regardless && s.m_high > ROWS_BY_COST)
+        return zc_gen_decline(g, "more rows than one, with which gemm_few_sm90 was faster");
     problem p = {.m = s.m_high,
                  .n = s.n,
                  .k = s.k,
@@ -161,36 +174,27 @@ zc_status zc_gen_gemv_sm90(zc_gen *g)
 
 /* ---- the launch ---- */
 
-/* Blocks that share the summed axis have one tile each, others as many as there are. */
-static zc_status grid_of(const zc_launch *l, const zc_matmul *mm, uint32_t *blocks)
-{
-    const int64_t *config = l->kernel->config;
-    int64_t tiles = zc_ceil_div(mm->n, config[COLS]), places = config[BLOCKS] * l->sm_count;
-    if (config[PARTS] == 1 && tiles > places) tiles = places;
-    if (tiles > INT32_MAX / config[PARTS])
-        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld columns)",
-                       (long long)mm->n);
-    *blocks = (uint32_t)(tiles * config[PARTS]);
-    return ZC_OK;
-}
-
 zc_status zc_launch_gemv_sm90(zc_launch *l)
 {
     zc_matmul_form form;
     zc_matmul mm;
     struct zc_linear_moments_params p;
-    zc_dim3 grid = {1, 1, 1};
+    const int64_t *config = l->kernel->config;
     memset(&p, 0, sizeof p);
     ZC_TRY(zc_sm90_operands(l, &form, &mm, &p.g));
     if (mm.batch == 0 || mm.m == 0) return ZC_OK;
-    if (mm.batch > 1 || mm.m > l->kernel->config[ROWS_MOST])
+    if (mm.batch > 1 || mm.m > config[ROWS_MOST])
         return zc_fail(l->diag, ZC_ERR_INTERNAL, l->subject,
                        "more rows than its kernel has (got %lld of %lld items, need at most %lld)",
-                       (long long)mm.m, (long long)mm.batch,
-                       (long long)l->kernel->config[ROWS_MOST]);
+                       (long long)mm.m, (long long)mm.batch, (long long)config[ROWS_MOST]);
     zc_launch_row_moments(l, &p.moments);
     if (form.norm) ZC_TRY(zc_matmul_partial_sums(l, &mm, 1, sizeof(float), &p.g));
-    ZC_TRY(grid_of(l, &mm, &grid.x));
+    int64_t blocks =
+        blocks_of(mm.n, (int)config[COLS], (int)config[PARTS], config[BLOCKS] * l->sm_count);
+    if (mm.n > INT32_MAX)
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld columns)",
+                       (long long)mm.n);
+    zc_dim3 grid = {(uint32_t)blocks, 1, 1};
     ZC_TRY(zc_launch_configured(l, grid, &p, sizeof p));
     return form.norm ? zc_matmul_launch_norm(l, &p.g) : ZC_OK;
 }

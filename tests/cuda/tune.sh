@@ -78,10 +78,10 @@ choose() { # NAME CONFIGURATION
     compile "$1.plan" --tuned "$1.tuned" && "$zc" inspect "$1.plan"
 }
 awk -F'\t' -v OFS='\t' '/^sm_90/ { $4 = "gemm_few_sm90" } { print }' a.tuned >chosen.tuned
-expect takes 0 "{tile_rows=64, groups=1, parts=1, across=1, steps=1, stages=1, " choose takes "tile_rows=64 groups=1 parts=1 across=1 steps=1 stages=1"
-expect takes-other 0 "{tile_rows=32, groups=1, parts=1, across=1, steps=1, stages=1, " \
-    choose other "tile_rows=32 groups=1 parts=1 across=1 steps=1 stages=1"
-expect unknown-config 0 "(wgmma: " choose unknown "tile_rows=63 groups=1 parts=1 across=1 steps=1 stages=1"
+expect takes 0 "{tile_rows=64, groups=1, parts=1, steps=1, stages=1, " choose takes "tile_rows=64 groups=1 parts=1 steps=1 stages=1"
+expect takes-other 0 "{tile_rows=32, groups=1, parts=1, steps=1, stages=1, " \
+    choose other "tile_rows=32 groups=1 parts=1 steps=1 stages=1"
+expect unknown-config 0 "(wgmma: " choose unknown "tile_rows=63 groups=1 parts=1 steps=1 stages=1"
 sed 's/gemm_few_sm90/gemm_of_another_zc/' chosen.tuned >family.tuned
 expect unknown-family 0 "" compile family.plan --tuned family.tuned
 expect unknown-family-by-cost 0 "(wgmma: " "$zc" inspect family.plan
@@ -96,8 +96,8 @@ expect batches-other 0 "(0 known, " on "$zc" tune batches.onnx --precision f16 -
 
 # ---- weights stored the other way: their own measurement is taken, else that of the other layout ----
 other_problem='Linear(f16[64,64], f16[128,64]=) -> f32[64,128] {transB = 1, epilogue = "x0"}'
-few='tile_rows=32 groups=1 parts=1 across=1 steps=1 stages=1'
-own='tile_rows=64 groups=1 parts=1 across=1 steps=1 stages=1'
+few='tile_rows=32 groups=1 parts=1 steps=1 stages=1'
+own='tile_rows=64 groups=1 parts=1 steps=1 stages=1'
 line() { # PROBLEM CONFIGURATION
     printf 'sm_90\thostcuda sm_90\t%s\tgemm_few_sm90\t%s\t1.00\t13.0\t2026-11-23\n' "$1" "$2"
 }
@@ -105,15 +105,15 @@ printf '# zc tuned 1\n' >other.tuned
 line "$other_problem" "$few" >>other.tuned
 expect other-way 0 "" compile other.plan --tuned other.tuned
 expect other-way-told 0 " us saved with weights stored the other way, hostcuda sm_90" "$zc" inspect other.plan
-expect other-way-taken 0 "{tile_rows=32, groups=1, parts=1, across=1, steps=1, stages=1, " "$zc" inspect other.plan
+expect other-way-taken 0 "{tile_rows=32, groups=1, parts=1, steps=1, stages=1, " "$zc" inspect other.plan
 expect other-way-right 0 "" on "$zc" run other.plan --random --device cuda --expect results --rtol 1e-2 --atol 1e-2
 expect other-way-measures 0 " (0 known, " tune -o other.tuned --seconds 1e-6
 line 'Linear(f16[64,64], f16[64,128]=) -> f32[64,128] {epilogue = "x0"}' "$own" >>other.tuned
 expect own-way 0 "" compile own.plan --tuned other.tuned
-expect own-way-taken 0 "{tile_rows=64, groups=1, parts=1, across=1, steps=1, stages=1, " "$zc" inspect own.plan
+expect own-way-taken 0 "{tile_rows=64, groups=1, parts=1, steps=1, stages=1, " "$zc" inspect own.plan
 expect own-way-told 1 "" sh -c '"$1" inspect own.plan | grep "the other way"' sh "$zc"
 printf '# zc tuned 1\n' >other.tuned
-line "$other_problem" "tile_rows=63 groups=1 parts=1 across=1 steps=1 stages=1" >>other.tuned
+line "$other_problem" "tile_rows=63 groups=1 parts=1 steps=1 stages=1" >>other.tuned
 expect no-other-way 0 "" compile other.plan --tuned other.tuned
 expect no-other-way-by-cost 1 "" sh -c '"$1" inspect other.plan | grep "us saved"' sh "$zc"
 

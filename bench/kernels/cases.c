@@ -62,6 +62,7 @@
      .k = k_,                                                                                      \
      .n = __VA_ARGS__},
 
+/* Weights of so few rows are stored along the summed axis (rule few_rows). */
 #define LINEAR(rows_, goal_)                                                                       \
     {.group = "linear",                                                                            \
      .name = "4096x4096_m" #rows_,                                                                 \
@@ -69,6 +70,7 @@
      .goal = goal_,                                                                                \
      .batch = 1,                                                                                   \
      .rows = rows_,                                                                                \
+     .transposed = (rows_) <= 8,                                                                   \
      .k = 4096,                                                                                    \
      .n = 4096},
 

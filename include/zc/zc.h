@@ -103,6 +103,8 @@ typedef struct zc_compile_params {
     size_t sample_count;
     /* A file that gets the front of time, memory and error among what was measured; NULL: none. */
     const char *pareto;
+    int tune_alternatives; /* configurations of each family that are measured, the best by cost, and
+                              the times of all are told; 0: 16, and what was found is */
 } zc_compile_params;
 #define ZC_COMPILE_PARAMS(...) ZC_PARAMS(zc_compile_params, __VA_ARGS__)
 

@@ -8,7 +8,7 @@ typedef struct options {
     const char *output, *data_root, *precision;
     bool merge, again, offered, quiet;
     double seconds;
-    int64_t threads;
+    int64_t threads, alternatives;
     cli_profiles profiles;
     cli_dims dims;
     cli_shapes shapes;
@@ -37,6 +37,14 @@ static const cli_option table[] = {
      .help = "measure also what is known already",
      .set = cli_set_flag,
      .at = offsetof(options, again)},
+    {.name = "alternatives",
+     .arg = "N",
+     .help = "how many configurations of each kernel family to measure, the best by cost (default: "
+             "16), and print the times of all",
+     .least = 1,
+     .most = 4096,
+     .set = cli_set_int,
+     .at = offsetof(options, alternatives)},
     CLI_OFFERED_OPTION(options, offered),
     CLI_DIM_OPTION(options, dims, "fix a symbolic dimension"),
     CLI_SHAPE_OPTION(options, shapes),
@@ -78,6 +86,7 @@ static zc_status tune_model(const char *path, const options *o, zc_diag *diag)
                                       .tune = true,
                                       .tune_seconds = o->seconds,
                                       .tune_again = o->again,
+                                      .tune_alternatives = (int)o->alternatives,
                                       .offered = o->offered,
                                       .tuned = o->output,
                                       .progress = show_stage,

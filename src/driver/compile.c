@@ -231,6 +231,7 @@ static zc_status tune_kernels(const zc_program *program, job *j, zc_arena *arena
                                     .seconds = p->tune_seconds > 0 ? p->tune_seconds : 60,
                                     .known = &j->known,
                                     .again = p->tune_again,
+                                    .alternatives = p->tune_alternatives,
                                     .told = &j->tuning->told,
                                     .progress = show_tuning,
                                     .progress_user = (void *)(uintptr_t)p};

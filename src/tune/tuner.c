@@ -138,16 +138,17 @@ static zc_status choose(tuner *t, const zc_program *p, size_t variant)
     zc_refusals *refused = zc_arena_alloc(&t->arena, 1, sizeof *refused);
     t->texts = zc_arena_alloc(&t->arena, p->nsteps, sizeof *t->texts);
     if (!refused || !t->texts) return nomem(t);
-    const zc_choose_params params = {.archs = &t->device.arch,
-                                     .narchs = 1,
-                                     .profiles = t->params->profiles,
-                                     .nprofiles = t->params->nprofiles,
-                                     .offered = t->params->offered,
-                                     .refused = refused,
-                                     .measured = note,
-                                     .measured_user = t,
-                                     .alternatives = ALTERNATIVES,
-                                     .variant = variant};
+    const zc_choose_params params = {
+        .archs = &t->device.arch,
+        .narchs = 1,
+        .profiles = t->params->profiles,
+        .nprofiles = t->params->nprofiles,
+        .offered = t->params->offered,
+        .refused = refused,
+        .measured = note,
+        .measured_user = t,
+        .alternatives = t->params->alternatives > 0 ? t->params->alternatives : ALTERNATIVES,
+        .variant = variant};
     const zc_codegen_build_params build = {
         .archs = &t->device.arch, .narchs = 1, .threads = t->params->threads, .refused = refused};
     for (size_t before = SIZE_MAX; before != refused->n;) {
@@ -516,6 +517,19 @@ static zc_status keep(tuner *t, const problem *p, zc_tuned *found)
     return status;
 }
 
+static zc_status tell_times(tuner *t, const problem *p)
+{
+    for (uint32_t c = 0; t->params->alternatives && c < p->nchoices; c++) {
+        zc_buf config = {0};
+        if (!(p->us[c] > 0)) continue;
+        ZC_TRY(config_of(t, p, c, &config));
+        tell(t, "%s: %s %s: %.2f us a run\n", p->text, kernel_of(t, p, c)->family,
+             config.len ? config.data : "", p->us[c]);
+        zc_buf_fini(&config);
+    }
+    return ZC_OK;
+}
+
 static zc_status keep_all(tuner *t, double first, double total, zc_tuned *found)
 {
     size_t known = 0, left = 0;
@@ -523,7 +537,9 @@ static zc_status keep_all(tuner *t, double first, double total, zc_tuned *found)
         const problem *p = &t->problems.data[i];
         known += p->known;
         left += !p->known && !p->done;
-        if (p->done) ZC_TRY(keep(t, p, found));
+        if (!p->done) continue;
+        ZC_TRY(tell_times(t, p));
+        ZC_TRY(keep(t, p, found));
     }
     tell(t,
          "%.1f us a run, %.1f at first: %zu problems (%zu known, %zu left for lack of time), %zu "

@@ -18,6 +18,7 @@ typedef struct zc_tuner_params {
     double seconds;        /* for measuring, compiling not counted */
     const zc_tuned *known; /* what need not be measured again */
     bool again;            /* measure it all the same */
+    int alternatives;      /* of each family; all their times are told. 0: the usual number */
     bool offered;          /* a step's row by cost may be one that has not run on a GPU */
     zc_buf *told;          /* gets lines of text; may be NULL */
     /* Called before each problem. Return false to cancel. May be NULL. */

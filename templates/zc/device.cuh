@@ -486,5 +486,7 @@ extern "C" __global__ void zc_stamp_end(zc_stamps *at) {
 #define ZC_ENTRY_SECOND(a, b, ...) b
 #define ZC_ENTRY_KIND(...) ZC_ENTRY_SECOND(__VA_ARGS__)
 #define ZC_KERNEL(n) ZC_ENTRY_KIND(Z_TAKES_##n ZC_ENTRY, Z_REST, 0)(n)
-// Of blocks of so many threads, one at a time on a multiprocessor.
-#define ZC_KERNEL_OF(n, threads) extern "C" __global__ void __launch_bounds__(threads, 1) ZC_CAT(ZC_NAME, _##n)
+// Of blocks of so many threads, some at a time on a multiprocessor, or one.
+#define ZC_KERNEL_BESIDE(n, threads, blocks)                                                                           \
+    extern "C" __global__ void __launch_bounds__(threads, blocks) ZC_CAT(ZC_NAME, _##n)
+#define ZC_KERNEL_OF(n, threads) ZC_KERNEL_BESIDE(n, threads, 1)

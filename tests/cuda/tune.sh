@@ -45,6 +45,8 @@ cp a.tuned before.tuned
 expect resume 0 "nothing is left to measure: " tune -o a.tuned
 expect resume-same 0 "" cmp a.tuned before.tuned
 expect again 0 " (0 known, " tune -o a.tuned --again --seconds 1
+tune -o each.tuned --alternatives 2 --seconds 60 >each.txt 2>&1
+expect each 0 "gemm_few_sm90 tile_rows=" grep -E '^Linear.*: (gemm|gemv)_[a-z0-9_]+ .*: [0-9.]+ us a run$' each.txt
 expect no-time 0 " left for lack of time" on "$zc" tune "$model" --precision f16 --dim rows=64 -o none.tuned --seconds 1e-6
 expect no-size 0 "no kernel is measured: the shape of input x is not certain" \
     on "$zc" tune "$model" --precision f16 -o sizes.tuned

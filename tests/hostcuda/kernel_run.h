@@ -8,7 +8,7 @@
 #define HC_MAX_THREADS    1024 /* of a block */
 #define HC_GROUP          128  /* threads of a warpgroup */
 #define HC_NAMED_BARRIERS 16
-#define HC_BARRIERS       64 /* of a block, in shared memory */
+#define HC_BARRIERS       160 /* of a block, in shared memory */
 
 /* What modules call. */
 extern const zc_host_api hc_kernel_api;

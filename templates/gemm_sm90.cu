@@ -1,4 +1,4 @@
-// Matrix products of f16 or bf16 on Hopper: persistent blocks with the pipeline of zc/gemm_sm90.cuh. LinearMoments' skip, or
+// Matrix products of f16, bf16 or e4m3 on Hopper: persistent blocks with the pipeline of zc/gemm_sm90.cuh. LinearMoments' skip, or
 // an operand of the fused work that has the result's shape, comes by the copy engine; results leave by it, or where they are
 // f32 or their rows do not all begin at multiples of 16 bytes, by stores of the threads.
 //
@@ -22,6 +22,11 @@ constexpr int ZC_GEMM_PIECE = 0; // the copy engine stores
 constexpr bool ZC_GEMM_SKIP = Z_SKIP, ZC_GEMM_KEEP = Z_KEEP;
 #else
 constexpr bool ZC_GEMM_SKIP = false, ZC_GEMM_KEEP = false;
+#endif
+#ifdef Z_COLUMN_SCALES
+constexpr bool ZC_GEMM_SCALED = true;
+#else
+constexpr bool ZC_GEMM_SCALED = false;
 #endif
 constexpr bool ZC_GEMM_TENSOR_Y = !ZC_GEMM_PART && !ZC_GEMM_PIECE;
 // Threads store rows that begin within pieces of 16 bytes.
@@ -106,7 +111,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
 #pragma unroll
         for (int e = 0; e < 2; e += ZC_GEMM_NEAR)
             finish_near(item, at, row, col[e], moments, addend[e / ZC_GEMM_NEAR], sum + e, tile, v + e, w + e);
-        whole = zc_pack(Z_T(), w[0], w[1]);
+        if constexpr (ZC_GEMM_KEEP) whole = zc_pack(Z_T(), w[0], w[1]);
         return zc_pack(Z_Y(), v[0], v[1]);
     }
     // Of a row's part, of which this thread and its three neighbours have pairs in each group of 8 columns.
@@ -246,7 +251,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
             for (int i = 0; i < PIPE::BLOCKS; i++) {
                 const int row = t.row + (first + i) * 64;
                 if constexpr (LATE && ZC_GEMM_TENSOR_Y) {
-                    send_pieces(item, t, row, panel, i, at.stage, in, warpgroup, thread, moments[i], addend, sum[i], buffer);
+                    send_pieces(item, t, row, panel, first + i, at.stage, in, warpgroup, thread, moments[i], addend, sum[i], buffer);
                     continue;
                 }
                 u32 tile[16] = {};
@@ -302,7 +307,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     // What was asked for arrives under the products where there are registers for it; in turn it does so before them anyhow.
     static constexpr bool JOINED_LATE = !Z_PINGPONG && PIPE::BLOCKS == 1;
     // Sums leave few registers: what results need is asked for behind them, under the other warpgroup's products.
-    static constexpr bool LATE = Z_PINGPONG && PIPE::BLOCKS * Z_TILE_N > 256;
+    static constexpr bool LATE = ZC_GEMM_SCALED || (Z_PINGPONG && PIPE::BLOCKS * Z_TILE_N > 256);
     static_assert(!LATE || !ZC_GEMM_KEEP, "moments are of whole panels");
     ZC_MEMBER void consume(int warpgroup) const {
         const int thread = threadIdx.x % 128;

@@ -12,6 +12,7 @@ enum { ARCH = 90, WAYS = 5, WAYS_LEAST = 3 /* of results of one element a row */
 
 typedef struct place {
     bool at_end;
+    zc_dtype dtype; /* of what the work is done on, and of its operand */
     unsigned tried; /* ZC_LIES_ bits */
     int failed;
 } place;
@@ -22,15 +23,16 @@ static bool own_work(const kc_case *c)
 }
 
 /* A constant shape with 1 where the operand does not go on. */
-static void operand_text(zc_shape to, unsigned way, zc_buf *out)
+static void operand_text(zc_shape to, zc_dtype dtype, unsigned way, zc_buf *out)
 {
+    zc_buf_printf(out, "; %s[", zc_dtype_name(dtype));
     for (int d = 0; d < to.rank; d++) {
         bool last = d + 1 == to.rank;
         bool goes_on = way == ZC_LIES_TILE || (way == ZC_LIES_ROW && last) ||
                        (way == ZC_LIES_COLUMN && !last) || (way == ZC_LIES_OTHER && d == 0);
-        zc_buf_printf(out, "%s%lld", d ? "," : "; T[", goes_on ? (long long)to.dims[d].k : 1LL);
+        zc_buf_printf(out, "%s%lld", d ? "," : "", goes_on ? (long long)to.dims[d].k : 1LL);
     }
-    zc_buf_puts(out, to.rank ? "]" : "; T[]");
+    zc_buf_puts(out, "]");
 }
 
 /* The case with work whose one operand lies in this way. */
@@ -41,17 +43,22 @@ static void put_work(const kc_case *c, const zc_op_info *info, const place *p, z
     zc_buf_puts(in, c->in);
     for (const char *at = c->in; *at; at++) given += *at == ';';
     for (; given < info->max_in; given++) zc_buf_puts(in, "; _");
-    operand_text(to, way, in);
+    operand_text(to, p->dtype, way, in);
     const char *own = c->attrs ? c->attrs : "{}";
     zc_buf_append(attrs, own, strlen(own) - 1);
     zc_buf_printf(attrs, "%s%s = \"x0 + x1\"%s}", own[1] == '}' ? "" : ", ",
                   p->at_end ? "epilogue" : "prologue", p->at_end ? "" : ", prologue_inputs = 1");
 }
 
-static zc_shape shape_of(const kc_program *p, bool at_end)
+static const zc_pvalue *value_of(const kc_program *p, bool at_end)
 {
     const zc_pstep *s = &p->program.steps[0];
-    const zc_pvalue *v = &p->program.values[at_end ? s->out[0] : s->in[0]];
+    return &p->program.values[at_end ? s->out[0] : s->in[0]];
+}
+
+static zc_shape shape_of(const kc_program *p, bool at_end)
+{
+    const zc_pvalue *v = value_of(p, at_end);
     return (zc_shape){.rank = v->rank, .dims = v->dims};
 }
 
@@ -117,9 +124,11 @@ static bool try_sizes(void *user, const char *text)
     zc_diag *diag = zc_diag_create();
     bool ok = kc_sizes_parse(text, &sizes) &&
               kc_lower(t->v, &sizes, 1, false, &arch, 1, &plain, diag) == ZC_OK;
-    if (ok && plain.family)
+    if (ok && plain.family) {
+        t->p->dtype = value_of(&plain, t->p->at_end)->dtype;
         for (unsigned way = 1; way < 1u << WAYS; way <<= 1)
             try_way(t->v, &sizes, t->p, shape_of(&plain, t->p->at_end), way);
+    }
     if (ok) kc_program_free(&plain);
     zc_diag_destroy(&diag);
     return t->p->tried + 1 < 1u << WAYS;

@@ -94,6 +94,14 @@ static double weights_of(const finder *f, const zc_node *n)
     return sum;
 }
 
+/* Work on what the part makes is done where that is made: it reads what else it needs. */
+static double bytes_of(const zc_node *n, const zc_work *w, const zc_precision_part *part)
+{
+    double all = w->bytes_in + w->bytes_out, beside = w->bytes_in - w->bytes_out;
+    if (!part->bytes || !zc_precision_pointwise(n)) return all;
+    return beside > 0 ? beside : 0;
+}
+
 static zc_status describe(finder *f, const zc_node *n, uint32_t number)
 {
     zc_precision_part *part = &f->m->parts.data[number - 1];
@@ -105,7 +113,7 @@ static zc_status describe(finder *f, const zc_node *n, uint32_t number)
     for (int i = 0; i < n->nout; i++) all[n->nin + i] = tensor_of(f, n->out[i]);
     zc_work work = zc_work_of(zc_op_get(n->op), n->attrs, n->nin, all, n->nout, all + n->nin);
     free(all);
-    part->bytes += work.bytes_in + work.bytes_out;
+    part->bytes += bytes_of(n, &work, part);
     part->operations += work.operations > 0 ? work.operations : 0;
     part->weights += weights_of(f, n);
     return ZC_OK;

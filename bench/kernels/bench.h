@@ -116,6 +116,7 @@ typedef struct kb_pools {
 zc_status kb_pools_make(kb_pools *p, zc_diag *diag);
 void kb_pools_free(kb_pools *p);
 kb_pool_kind kb_pool_of(const kb_tensor *t);
+size_t kb_pool_bytes(kb_pool_kind kind);
 /* Where in its pool the values of a tensor's copy begin. */
 int64_t kb_place(kb_role role, int copy);
 /* The tensor's bytes. */

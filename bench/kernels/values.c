@@ -21,7 +21,7 @@ zc_status kb_pools_make(kb_pools *p, zc_diag *diag)
     uint64_t key = zc_random_key(1);
     *p = (kb_pools){0};
     for (int k = 0; k < KB_POOLS; k++) {
-        p->raw[k] = zc_calloc(KB_POOL, zc_dtype_bits(kinds[k].dtype) / 8);
+        p->raw[k] = zc_calloc(kb_pool_bytes((kb_pool_kind)k), 1);
         p->value[k] = zc_calloc(KB_POOL, sizeof(float));
         if (!p->raw[k] || !p->value[k]) return zc_fail_nomem(diag, "random numbers", KB_POOL * 6);
     }
@@ -44,6 +44,11 @@ void kb_pools_free(kb_pools *p)
         free(p->value[k]);
     }
     *p = (kb_pools){0};
+}
+
+size_t kb_pool_bytes(kb_pool_kind kind)
+{
+    return (size_t)KB_POOL * (zc_dtype_bits(kinds[kind].dtype) / 8);
 }
 
 kb_pool_kind kb_pool_of(const kb_tensor *t)

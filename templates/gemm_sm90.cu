@@ -48,8 +48,37 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     static constexpr int RESULTS = ZC_GEMM_TENSOR_Y || ZC_GEMM_PART ? PIPE::RESULTS : 2 * 64 * ROW * (int)sizeof(Z_Y);
     typedef zc_vec<Z_Y, PER> piece;
 
+    // Threads that share a tile, and its columns' scales and biases in shared memory.
+    static constexpr int TEAM = Z_PINGPONG ? 128 : 256;
+    static constexpr int COLUMNS = ZC_GEMM_SCALED ? (Z_PINGPONG ? 2 : 1) * 2 * Z_TILE_N * (int)sizeof(f32) : 0;
+
     ZC_MEMBER zc_gemm_sm90(const zc_gemm_sm90_params &p, unsigned char *memory)
-        : zc_gemm_tiles<PIPE>(p, memory, RESULTS) {}
+        : zc_gemm_tiles<PIPE>(p, memory, RESULTS + COLUMNS) {}
+
+    // Of one column, asked for before the products, and laid down behind them where the item then has them.
+    struct column_terms {
+        f32 scale, bias;
+    };
+    ZC_MEMBER void ask_terms(const zc_gemm_item &item, const zc_gemm_origin &t, int warpgroup, int thread,
+                             column_terms &terms) const {
+        static_assert(!ZC_GEMM_SCALED || Z_TILE_N <= TEAM, "a thread has one");
+        const int at = t.col + (Z_PINGPONG ? thread : warpgroup * 128 + thread), last = (int)p.g.n - 1;
+        terms.scale = item.scale[at < last ? at : last];
+        terms.bias = Z_ADDEND ? zc_get(item.c[at < last ? at : last]) : 0.0f;
+    }
+    ZC_MEMBER void lay_terms(const zc_gemm_origin &t, int warpgroup, int thread, const column_terms &terms,
+                             zc_gemm_item &item) const {
+        f32 *const laid = (f32 *)(this->memory + PIPE::RING + RESULTS) + (Z_PINGPONG ? warpgroup * 2 * Z_TILE_N : 0);
+        const int barrier = Z_PINGPONG ? 1 + warpgroup : 5, at = Z_PINGPONG ? thread : warpgroup * 128 + thread;
+        zc_named_sync(barrier, TEAM); // all have read those of the tile before
+        if (at < Z_TILE_N) {
+            laid[at] = terms.scale;
+            laid[Z_TILE_N + at] = terms.bias;
+        }
+        zc_named_sync(barrier, TEAM);
+        item.scale = laid - t.col;
+        item.c = (const Z_C *)(laid + Z_TILE_N - t.col);
+    }
 
     // A thread's two rows of each block of 64, which four threads share.
     typedef zc_moments_cells<ZC_GEMM_NEAR, 4> row_moments;
@@ -326,7 +355,9 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
             typename PIPE::sums sum;
             block_moments moments[PIPE::BLOCKS];
             addends addend;
-            const zc_gemm_item item = zc_gemm_batch(p.g, t.item);
+            zc_gemm_item item = zc_gemm_batch(p.g, t.item);
+            column_terms terms;
+            if constexpr (ZC_GEMM_SCALED) ask_terms(item, t, warpgroup, thread, terms);
             ask(t, warpgroup, thread, moments);
             if (!LATE) ask_addends(item, t.col, 0, PIPE::PANELS, thread, addend);
             if (!JOINED_LATE) join(moments);
@@ -337,6 +368,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
                 await_tile(at);
                 zc_named_arrive(3 + (warpgroup ^ 1), 256);
             }
+            if constexpr (ZC_GEMM_SCALED) lay_terms(t, warpgroup, thread, terms, item);
             if constexpr (ZC_GEMM_PART)
                 store_sums(t, warpgroup, thread, sum);
             else if constexpr (ZC_GEMM_RAGGED)

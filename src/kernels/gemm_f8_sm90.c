@@ -15,6 +15,9 @@ zc_status zc_gen_gemm_f8_sm90(zc_gen *g)
     ZC_TRY(zc_gen_sm90_form(g, &form, &s));
     if (!g->declined[0]) ZC_TRY(zc_gen_sm90_tall(g, &s));
     if (g->declined[0]) return ZC_OK;
+    /* A thread's two rows, eight apart, are to begin alike within 16 bytes. */
+    if (zc_dtype_bits(zc_gen_out_type(g, 0)) == 8 && s.n % 2)
+        return zc_gen_decline(g, "results of 8 bits in rows of an odd length");
     zc_sm90_problem p = {.m = s.m_high == INT64_MAX ? ZC_MM_FAR : s.m_high,
                          .n = s.n,
                          .steps = zc_ceil_div(s.k, ZC_SM90_LINE),

@@ -34,6 +34,7 @@ static uint32_t smem_of(const problem *p, const shape *s, int stages)
 {
     int sums = (s->pingpong ? 2 : 1) * (s->tile_m + s->tile_n) * (int)sizeof(uint32_t);
     int results = p->norm ? 0 : p->bytes ? sums : p->piece ? ZC_SM90_LAID : ZC_SM90_RESULTS;
+    if (p->scales) results += (s->pingpong ? 2 : 1) * 2 * s->tile_n * (int)sizeof(float);
     return (uint32_t)(stages * ((s->tile_m + s->tile_n) * ZC_SM90_LINE + 16) + results);
 }
 

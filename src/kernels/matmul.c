@@ -61,9 +61,10 @@ zc_status zc_gen_matmul_spec(zc_gen *g, const zc_matmul_form *form)
     zc_gen_define(g, "TA", "%d", !form->a_along_k);
     zc_gen_define(g, "TB", "%d", form->b_along_k);
     zc_gen_define(g, "ADDEND", "%d", form->c >= 0);
-    if (form->c >= 0 && zc_gen_in_type(g, form->c) != dtype)
-        zc_gen_type(g, "C", zc_gen_in_type(g, form->c));
-    if (form->scale >= 0) zc_gen_define(g, "COLUMN_SCALES", "1");
+    if (form->scale >= 0) {
+        zc_gen_define(g, "COLUMN_SCALES", "1");
+        zc_gen_type(g, "C", ZC_F32);
+    }
     if (form->c >= 0 && is_row(zc_gen_in(g, form->c), zc_gen_out(g, 0)))
         zc_gen_define(g, "ADDEND_ROW", "1");
     zc_gen_define(g, "ACC", "%s%d", is_float ? "f" : "u", wide || scaled ? 64 : 32);

@@ -61,7 +61,7 @@ zc_status zc_gen_matmul_spec(zc_gen *g, const zc_matmul_form *form)
     zc_gen_define(g, "TA", "%d", !form->a_along_k);
     zc_gen_define(g, "TB", "%d", form->b_along_k);
     zc_gen_define(g, "ADDEND", "%d", form->c >= 0);
-    if (form->scale >= 0) {
+    if (form->scale) {
         zc_gen_define(g, "COLUMN_SCALES", "1");
         zc_gen_type(g, "C", ZC_F32);
     }
@@ -254,7 +254,7 @@ zc_status zc_matmul_params(const zc_launch *l, const zc_matmul_form *form, const
     p->a = l->in[form->a].data;
     p->b = l->in[form->b].data;
     p->c = form->c >= 0 ? l->in[form->c].data : NULL;
-    p->scale = form->scale >= 0 ? l->in[form->scale].data : NULL;
+    p->scale = form->scale ? l->in[form->scale].data : NULL;
     p->y = l->out[0].data;
     p->m = mm->m;
     p->n = mm->n;

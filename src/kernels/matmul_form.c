@@ -91,7 +91,7 @@ static int addend_of(const zc_op_info *info)
 bool zc_matmul_form_of(const zc_op_info *info, const void *attrs, int nin, const int *ranks,
                        zc_matmul_form *out)
 {
-    *out = (zc_matmul_form){.a = 0, .b = 1, .c = -1, .scale = -1, .alpha = 1, .beta = 1};
+    *out = (zc_matmul_form){.a = 0, .b = 1, .c = -1, .alpha = 1, .beta = 1};
     if (is(info, ZC_OP_Einsum))
         return nin == 2 &&
                zc_matmul_form_einsum(((const zc_attrs_Einsum *)attrs)->equation, ranks, out);

@@ -2,7 +2,7 @@
 // zc/gemm_sm90.cuh, and of rows of A and columns of B, from which zero points follow, by dot products of what lies in shared
 // memory for them.
 //
-// spec.h: see zc/gemm_quant.cuh (Z_FLOAT is 0) and zc/gemm_tiles.cuh (Z_INTEGERS); Z_PAIRS: the result has an even number of
+// spec.h: see zc/gemm_quant.cuh (Z_FLOAT is 0) and zc/gemm_tiles.cuh (Z_BYTES, Z_INTEGERS); Z_PAIRS: the result has an even number of
 // columns.
 #include "zc/gemm_quant.cuh"
 #include "zc/gemm_tiles.cuh"

@@ -1,4 +1,4 @@
-// Matrix products of f16 or bf16 on Hopper: persistent blocks with the pipeline of zc/gemm_sm90.cuh. LinearMoments' skip, or
+// Matrix products of f16, bf16 or e4m3 on Hopper: persistent blocks with the pipeline of zc/gemm_sm90.cuh. LinearMoments' skip, or
 // an operand of the fused work that has the result's shape, comes by the copy engine; results leave by it, or where they are
 // f32 or their rows do not all begin at multiples of 16 bytes, by stores of the threads.
 //
@@ -23,6 +23,11 @@ constexpr bool ZC_GEMM_SKIP = Z_SKIP, ZC_GEMM_KEEP = Z_KEEP;
 #else
 constexpr bool ZC_GEMM_SKIP = false, ZC_GEMM_KEEP = false;
 #endif
+#ifdef Z_COLUMN_SCALES
+constexpr bool ZC_GEMM_SCALED = true;
+#else
+constexpr bool ZC_GEMM_SCALED = false;
+#endif
 constexpr bool ZC_GEMM_TENSOR_Y = !ZC_GEMM_PART && !ZC_GEMM_PIECE;
 // Threads store rows that begin within pieces of 16 bytes.
 constexpr bool ZC_GEMM_RAGGED = !ZC_GEMM_PART && ZC_GEMM_PIECE && ZC_GEMM_PIECE < 16;
@@ -43,8 +48,37 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     static constexpr int RESULTS = ZC_GEMM_TENSOR_Y || ZC_GEMM_PART ? PIPE::RESULTS : 2 * 64 * ROW * (int)sizeof(Z_Y);
     typedef zc_vec<Z_Y, PER> piece;
 
+    // Threads that share a tile, and its columns' scales and biases in shared memory.
+    static constexpr int TEAM = Z_PINGPONG ? 128 : 256;
+    static constexpr int COLUMNS = ZC_GEMM_SCALED ? (Z_PINGPONG ? 2 : 1) * 2 * Z_TILE_N * (int)sizeof(f32) : 0;
+
     ZC_MEMBER zc_gemm_sm90(const zc_gemm_sm90_params &p, unsigned char *memory)
-        : zc_gemm_tiles<PIPE>(p, memory, RESULTS) {}
+        : zc_gemm_tiles<PIPE>(p, memory, RESULTS + COLUMNS) {}
+
+    // Of one column, asked for before the products, and laid down behind them where the item then has them.
+    struct column_terms {
+        f32 scale, bias;
+    };
+    ZC_MEMBER void ask_terms(const zc_gemm_item &item, const zc_gemm_origin &t, int warpgroup, int thread,
+                             column_terms &terms) const {
+        static_assert(!ZC_GEMM_SCALED || Z_TILE_N <= TEAM, "a thread has one");
+        const int at = t.col + (Z_PINGPONG ? thread : warpgroup * 128 + thread), last = (int)p.g.n - 1;
+        terms.scale = item.scale[at < last ? at : last];
+        terms.bias = Z_ADDEND ? zc_get(item.c[at < last ? at : last]) : 0.0f;
+    }
+    ZC_MEMBER void lay_terms(const zc_gemm_origin &t, int warpgroup, int thread, const column_terms &terms,
+                             zc_gemm_item &item) const {
+        f32 *const laid = (f32 *)(this->memory + PIPE::RING + RESULTS) + (Z_PINGPONG ? warpgroup * 2 * Z_TILE_N : 0);
+        const int barrier = Z_PINGPONG ? 1 + warpgroup : 5, at = Z_PINGPONG ? thread : warpgroup * 128 + thread;
+        zc_named_sync(barrier, TEAM); // all have read those of the tile before
+        if (at < Z_TILE_N) {
+            laid[at] = terms.scale;
+            laid[Z_TILE_N + at] = terms.bias;
+        }
+        zc_named_sync(barrier, TEAM);
+        item.scale = laid - t.col;
+        item.c = (const Z_C *)(laid + Z_TILE_N - t.col);
+    }
 
     // A thread's two rows of each block of 64, which four threads share.
     typedef zc_moments_cells<ZC_GEMM_NEAR, 4> row_moments;
@@ -106,7 +140,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
 #pragma unroll
         for (int e = 0; e < 2; e += ZC_GEMM_NEAR)
             finish_near(item, at, row, col[e], moments, addend[e / ZC_GEMM_NEAR], sum + e, tile, v + e, w + e);
-        whole = zc_pack(Z_T(), w[0], w[1]);
+        if constexpr (ZC_GEMM_KEEP) whole = zc_pack(Z_T(), w[0], w[1]);
         return zc_pack(Z_Y(), v[0], v[1]);
     }
     // Of a row's part, of which this thread and its three neighbours have pairs in each group of 8 columns.
@@ -246,7 +280,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
             for (int i = 0; i < PIPE::BLOCKS; i++) {
                 const int row = t.row + (first + i) * 64;
                 if constexpr (LATE && ZC_GEMM_TENSOR_Y) {
-                    send_pieces(item, t, row, panel, i, at.stage, in, warpgroup, thread, moments[i], addend, sum[i], buffer);
+                    send_pieces(item, t, row, panel, first + i, at.stage, in, warpgroup, thread, moments[i], addend, sum[i], buffer);
                     continue;
                 }
                 u32 tile[16] = {};
@@ -302,7 +336,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     // What was asked for arrives under the products where there are registers for it; in turn it does so before them anyhow.
     static constexpr bool JOINED_LATE = !Z_PINGPONG && PIPE::BLOCKS == 1;
     // Sums leave few registers: what results need is asked for behind them, under the other warpgroup's products.
-    static constexpr bool LATE = Z_PINGPONG && PIPE::BLOCKS * Z_TILE_N > 256;
+    static constexpr bool LATE = ZC_GEMM_SCALED || (Z_PINGPONG && PIPE::BLOCKS * Z_TILE_N > 256);
     static_assert(!LATE || !ZC_GEMM_KEEP, "moments are of whole panels");
     ZC_MEMBER void consume(int warpgroup) const {
         const int thread = threadIdx.x % 128;
@@ -321,7 +355,9 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
             typename PIPE::sums sum;
             block_moments moments[PIPE::BLOCKS];
             addends addend;
-            const zc_gemm_item item = zc_gemm_batch(p.g, t.item);
+            zc_gemm_item item = zc_gemm_batch(p.g, t.item);
+            column_terms terms;
+            if constexpr (ZC_GEMM_SCALED) ask_terms(item, t, warpgroup, thread, terms);
             ask(t, warpgroup, thread, moments);
             if (!LATE && !PIPE::SENT) ask_addends(item, t.col, 0, PIPE::PANELS, thread, addend);
             if (!JOINED_LATE) join(moments);
@@ -336,6 +372,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
                 await_tile(at);
                 zc_named_arrive(3 + (warpgroup ^ 1), 256);
             }
+            if constexpr (ZC_GEMM_SCALED) lay_terms(t, warpgroup, thread, terms, item);
             if constexpr (ZC_GEMM_PART)
                 store_sums(t, warpgroup, thread, sum);
             else if constexpr (ZC_GEMM_RAGGED)

@@ -66,7 +66,8 @@ extern const size_t kb_group_count;
 const kb_group *kb_group_of(const kb_case *c);
 
 /* Operands by what they are. */
-typedef enum kb_role { KB_X, KB_W, KB_BIAS, KB_RESIDUAL, KB_OUT, KB_ROLES } kb_role;
+/* KB_SCALE: of the columns of a product of 8 bits, 1 as the libraries have none. */
+typedef enum kb_role { KB_X, KB_W, KB_SCALE, KB_BIAS, KB_RESIDUAL, KB_OUT, KB_ROLES } kb_role;
 
 typedef struct kb_tensor {
     zc_dtype dtype; /* ZC_NONE: there is none */
@@ -74,7 +75,8 @@ typedef struct kb_tensor {
     int64_t dims[KB_RANK], count;
     size_t bytes;
     bool constant;
-    bool weight; /* its values are a 32nd of normal numbers */
+    bool weight; /* its values are a 32nd of normal numbers, but for e4m3's */
+    bool ones;
 } kb_tensor;
 
 /* A case as an operation of zc's. */
@@ -96,7 +98,16 @@ bool kb_describe(const kb_case *c, kb_problem *out);
 /* Values repeat after so many, a prime: rows never begin alike. */
 #define KB_POOL 4194301
 
-typedef enum kb_pool_kind { KB_F16, KB_BF16, KB_F32, KB_F16_W, KB_BF16_W, KB_POOLS } kb_pool_kind;
+typedef enum kb_pool_kind {
+    KB_F16,
+    KB_BF16,
+    KB_F32,
+    KB_F16_W,
+    KB_BF16_W,
+    KB_E4M3,
+    KB_ONES,
+    KB_POOLS
+} kb_pool_kind;
 typedef struct kb_pools {
     void *raw[KB_POOLS];    /* elements of their type */
     float *value[KB_POOLS]; /* the same as f32 */
@@ -105,6 +116,7 @@ typedef struct kb_pools {
 zc_status kb_pools_make(kb_pools *p, zc_diag *diag);
 void kb_pools_free(kb_pools *p);
 kb_pool_kind kb_pool_of(const kb_tensor *t);
+size_t kb_pool_bytes(kb_pool_kind kind);
 /* Where in its pool the values of a tensor's copy begin. */
 int64_t kb_place(kb_role role, int copy);
 /* The tensor's bytes. */

@@ -13,6 +13,7 @@
      .rows = side,                                                                                 \
      .k = side,                                                                                    \
      .n = side,                                                                                    \
+     .transposed = (type_) == ZC_F8E4M3FN,                                                         \
      .variable = true},
 
 /* A transformer's four products, of `hidden` columns. */
@@ -127,6 +128,8 @@ const kb_case kb_cases[] = {
     GEMM("bf16", ZC_BF16, 4096, 0.98)
     GEMM("f16", ZC_F16, 8192, 1.0)
     GEMM("bf16", ZC_BF16, 8192, 1.0)
+    GEMM("e4m3", ZC_F8E4M3FN, 4096, 1.0)
+    GEMM("e4m3", ZC_F8E4M3FN, 8192, 1.0)
     LAYER("bert_base_128", 1, 128, 768, KB_GELU)
     LAYER("bert_base_512", 1, 512, 768, KB_GELU)
     LAYER("bert_base_4096", 32, 128, 768, KB_GELU)
@@ -159,6 +162,7 @@ const kb_case kb_cases[] = {
     {.group = "rows", .name = "softmax", .kind = KB_SOFTMAX, .type = ZC_F16, .rows = 16384, .n = 4096},
     /* Each kind once, small: does all of it work? */
     {.group = "smoke", .name = "gemm", .type = ZC_BF16, .rows = 96, .k = 128, .n = 64, .variable = true},
+    {.group = "smoke", .name = "e4m3", .type = ZC_F8E4M3FN, .rows = 96, .k = 128, .n = 64, .transposed = true, .variable = true},
     {.group = "smoke", .name = "linear", .type = ZC_F16, .batch = 1, .rows = 24, .k = 64, .n = 72, .bias = true,
      .residual = true},
     {.group = "smoke", .name = "gelu", .type = ZC_F16, .batch = 2, .rows = 40, .k = 64, .n = 64, .bias = true, .act = KB_GELU},
@@ -235,22 +239,28 @@ static const char *product_epilogue(const kb_case *c)
 static bool product(const kb_case *c, kb_problem *p)
 {
     const char *epilogue = product_epilogue(c);
-    zc_dtype out = c->wide ? ZC_F32 : c->type;
+    const bool bytes = c->type == ZC_F8E4M3FN;
+    zc_dtype out = c->wide ? ZC_F32 : bytes ? ZC_F16 : c->type;
     int rank = c->batch ? 3 : 2, skip = 3 - rank;
     const int64_t x[] = {c->batch, c->rows, c->k}, y[] = {c->batch, c->rows, c->n};
     bool ok =
         put_tensor(p, KB_X, c->type, rank, x + skip) &&
         put_tensor(p, KB_OUT, out, rank, y + skip) &&
         TENSOR(p, KB_W, c->type, 2, c->transposed ? c->n : c->k, c->transposed ? c->k : c->n) &&
+        (!bytes || TENSOR(p, KB_SCALE, ZC_F32, 1, c->n)) &&
         (!c->bias || TENSOR(p, KB_BIAS, c->type, 1, c->n)) &&
         (!c->residual || put_tensor(p, KB_RESIDUAL, c->type, rank, y + skip));
-    p->op = c->variable ? "MatMul" : "Linear";
+    p->op = bytes ? "ScaledLinear" : c->variable ? "MatMul" : "Linear";
     constant_weights(p);
+    p->t[KB_SCALE].constant = p->t[KB_SCALE].ones = true;
     p->t[KB_W].constant = !c->variable;
-    zc_snprintf(p->attrs, sizeof p->attrs, "{%s%s%s%s%s}", c->transposed ? "transB = 1" : "",
-                c->transposed && epilogue ? ", " : "", epilogue ? "epilogue = \"" : "",
-                epilogue ? epilogue : "", epilogue ? "\"" : "");
-    ORDER(p, 1, 4, KB_X, KB_W, KB_BIAS, KB_RESIDUAL);
+    zc_snprintf(p->attrs, sizeof p->attrs, "{%s%s%s%s%s%s}", bytes ? "to = f16, " : "",
+                c->transposed ? "transB = 1" : "", c->transposed && epilogue ? ", " : "",
+                epilogue ? "epilogue = \"" : "", epilogue ? epilogue : "", epilogue ? "\"" : "");
+    if (bytes)
+        ORDER(p, 3, 4, KB_X, KB_W, KB_SCALE, KB_BIAS);
+    else
+        ORDER(p, 1, 4, KB_X, KB_W, KB_BIAS, KB_RESIDUAL);
     p->flops = 2.0 * (double)p->t[KB_OUT].count * (double)c->k;
     return ok;
 }

@@ -65,6 +65,7 @@ static zc_status check(const struct kb_cublaslt *lt, int code, const char *what,
 
 static int type_of(zc_dtype dtype)
 {
+    if (dtype == ZC_F8E4M3FN) return LT_R_8F_E4M3;
     return dtype == ZC_F32 ? LT_R_32F : dtype == ZC_BF16 ? LT_R_16BF : LT_R_16F;
 }
 
@@ -98,12 +99,16 @@ static zc_status describe(call *k, bool transposed, zc_diag *diag)
              out = (uint64_t)c->n, workspace = KB_WORKSPACE;
     int type = type_of(c->type), trans = transposed ? LT_OP_T : LT_OP_N,
         epilogue = (c->bias ? LT_EPILOGUE_BIAS : 0) | (c->act ? LT_EPILOGUE_GELU : 0);
+    const int8_t fast = 1; /* e4m3's sums stay in the tensor cores */
     void *bias = (void *)(uintptr_t)kb_at(k->r, KB_BIAS, 0);
     if (!epilogue) epilogue = LT_EPILOGUE_DEFAULT;
     ZC_TRY(check(lt, lt->desc_create(&k->desc, LT_COMPUTE_32F, LT_R_32F), "description", diag));
     ZC_TRY(check(lt, lt->desc_set(k->desc, LT_DESC_TRANSA, &trans, sizeof trans), "A", diag));
     ZC_TRY(check(lt, lt->desc_set(k->desc, LT_DESC_EPILOGUE, &epilogue, sizeof epilogue),
                  "epilogue", diag));
+    if (c->type == ZC_F8E4M3FN)
+        ZC_TRY(
+            check(lt, lt->desc_set(k->desc, LT_DESC_FAST_ACCUM, &fast, sizeof fast), "sums", diag));
     if (c->bias)
         ZC_TRY(check(lt, lt->desc_set(k->desc, LT_DESC_BIAS_POINTER, &bias, sizeof bias), "bias",
                      diag));
@@ -126,9 +131,9 @@ static void tell(const call *k, bool transposed, int offer)
     const kb_case *c = k->r->c;
     kb_side *y = &k->r->yardstick;
     y->form = (kb_form){.transposed = transposed, .act = c->act ? KB_GELU_TANH : KB_PLAIN};
-    zc_snprintf(y->how, sizeof y->how, "%s, offer %d%s%s%s", transposed ? "TN" : "NN", offer + 1,
-                c->bias ? ", bias" : "", c->act ? ", GELU by tanh" : "",
-                c->residual ? ", residual as C" : "");
+    zc_snprintf(y->how, sizeof y->how, "%s, offer %d%s%s%s%s", transposed ? "TN" : "NN", offer + 1,
+                c->type == ZC_F8E4M3FN ? ", fast sums" : "", c->bias ? ", bias" : "",
+                c->act ? ", GELU by tanh" : "", c->residual ? ", residual as C" : "");
 }
 
 /* An offer that fails is none; the last one's error stays in diag. */

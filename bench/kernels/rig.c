@@ -28,7 +28,7 @@ static zc_status open_pools(kb_rig *rig, zc_diag *diag)
 {
     ZC_TRY(kb_pools_make(&rig->pools, diag));
     for (int k = 0; k < KB_POOLS; k++) {
-        size_t bytes = (size_t)KB_POOL * (k == KB_F32 ? 4 : 2);
+        size_t bytes = kb_pool_bytes((kb_pool_kind)k);
         ZC_TRY(zc_device_alloc(&rig->device, bytes, "random numbers", &rig->pool[k], diag));
         ZC_TRY(check(rig,
                      rig->device.cu.copy_in(rig->pool[k], rig->pools.raw[k], bytes, rig->stream),

@@ -11,18 +11,17 @@
 static const struct {
     zc_dtype dtype;
     float scale;
-} kinds[KB_POOLS] = {[KB_F16] = {ZC_F16, 1},
-                     [KB_BF16] = {ZC_BF16, 1},
-                     [KB_F32] = {ZC_F32, 1},
-                     [KB_F16_W] = {ZC_F16, 0x1p-5f},
-                     [KB_BF16_W] = {ZC_BF16, 0x1p-5f}};
+} kinds[KB_POOLS] = {
+    [KB_F16] = {ZC_F16, 1},         [KB_BF16] = {ZC_BF16, 1},         [KB_F32] = {ZC_F32, 1},
+    [KB_F16_W] = {ZC_F16, 0x1p-5f}, [KB_BF16_W] = {ZC_BF16, 0x1p-5f}, [KB_E4M3] = {ZC_F8E4M3FN, 1},
+    [KB_ONES] = {ZC_F32, 0}};
 
 zc_status kb_pools_make(kb_pools *p, zc_diag *diag)
 {
     uint64_t key = zc_random_key(1);
     *p = (kb_pools){0};
     for (int k = 0; k < KB_POOLS; k++) {
-        p->raw[k] = zc_calloc(KB_POOL, zc_dtype_bits(kinds[k].dtype) / 8);
+        p->raw[k] = zc_calloc(kb_pool_bytes((kb_pool_kind)k), 1);
         p->value[k] = zc_calloc(KB_POOL, sizeof(float));
         if (!p->raw[k] || !p->value[k]) return zc_fail_nomem(diag, "random numbers", KB_POOL * 6);
     }
@@ -30,7 +29,8 @@ zc_status kb_pools_make(kb_pools *p, zc_diag *diag)
         /* All of them f16's numbers, so that f32 has what an image of f16 has. */
         float v = zc_f16_to_f32(zc_f32_to_f16((float)zc_random_normal(key, (uint64_t)i)));
         for (int k = 0; k < KB_POOLS; k++) {
-            zc_store_f64(kinds[k].dtype, p->raw[k], i, (double)(v * kinds[k].scale));
+            double value = k == KB_ONES ? 1 : (double)(v * kinds[k].scale);
+            zc_store_f64(kinds[k].dtype, p->raw[k], i, value);
             p->value[k][i] = (float)zc_load_f64(kinds[k].dtype, p->raw[k], i);
         }
     }
@@ -46,9 +46,16 @@ void kb_pools_free(kb_pools *p)
     *p = (kb_pools){0};
 }
 
+size_t kb_pool_bytes(kb_pool_kind kind)
+{
+    return (size_t)KB_POOL * (zc_dtype_bits(kinds[kind].dtype) / 8);
+}
+
 kb_pool_kind kb_pool_of(const kb_tensor *t)
 {
+    if (t->ones) return KB_ONES;
     if (t->dtype == ZC_F32) return KB_F32;
+    if (t->dtype == ZC_F8E4M3FN) return KB_E4M3;
     if (t->dtype == ZC_BF16) return t->weight ? KB_BF16_W : KB_BF16;
     return t->weight ? KB_F16_W : KB_F16;
 }

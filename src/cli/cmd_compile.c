@@ -89,9 +89,9 @@ static const cli_option table[] = {
     {.name = "allow",
      .repeated = true,
      .arg = "TYPE,...",
-     .choices = CLI_PRECISIONS,
+     .choices = CLI_PRECISIONS " fp8",
      .help = "types that may be chosen beside f32 (default: those that the targets are known to "
-             "run faster, on the CPU none)",
+             "run faster, on the CPU none; fp8 only where it is named, with --calibration)",
      .set = cli_set_words,
      .at = offsetof(options, allow)},
     {.name = "pareto",
@@ -218,6 +218,13 @@ static bool is_auto(const options *o)
     return o->precision && strcmp(o->precision, "auto") == 0;
 }
 
+static bool allows(const options *o, const char *type)
+{
+    for (size_t i = 0; i < o->allow.n; i++)
+        if (strcmp(o->allow.v[i], type) == 0) return true;
+    return false;
+}
+
 /* What errors are measured on. */
 static zc_status take_samples(const zc_model_source *model, const options *o, cli_samples *samples,
                               zc_compile_params *params, zc_diag *diag)
@@ -327,6 +334,7 @@ static int check(const options *o)
         {o->max_error > 0, "--max-error", is_auto(o), by_error},
         {o->calibration.n, "--calibration", is_auto(o), by_error},
         {o->allow.n, "--allow", is_auto(o), by_error},
+        {allows(o, "fp8"), "--allow fp8", o->calibration.n, "--calibration"},
         {o->pareto, "--pareto", is_auto(o), by_error},
     };
     if (o->quiet && (o->explain || o->verbose))

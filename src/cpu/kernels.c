@@ -216,7 +216,17 @@ zc_tensor zc_plain_result(const zc_kctx *k)
 {
     zc_tensor t = k->out[0];
     if (k->info->flags & ZC_OPF_SUMS) t.dtype = ZC_I32;
+    if (k->op == ZC_OP_ScaledLinear) t.dtype = ZC_ATTRS(k, ScaledLinear)->to;
     return t;
+}
+
+/* Room of its own for a plain result of larger elements than what the epilogue makes of it. */
+static zc_status make_room(zc_kctx *k, zc_tensor *plain)
+{
+    size_t bytes;
+    if (zc_dtype_bits(plain->dtype) <= zc_dtype_bits(k->out[0].dtype)) return ZC_OK;
+    plain->data = zc_tensor_bytes(plain, &bytes) ? zc_scratch_get(k->scratch, bytes) : NULL;
+    return plain->data ? ZC_OK : zc_fail_nomem(k->diag, "plain result", 0);
 }
 
 zc_status zc_kernel_run(zc_kctx *k, bool reference_only)
@@ -231,6 +241,7 @@ zc_status zc_kernel_run(zc_kctx *k, bool reference_only)
     zc_tensor plain;
     if (epilogue) {
         plain = zc_plain_result(k);
+        ZC_TRY(make_room(k, &plain));
         own.out = &plain;
         own.nout = 1;
     }

@@ -51,9 +51,10 @@ static bool set_addend(zc_mm *mm, const zc_tensor *c, double beta)
     return true;
 }
 
-static const zc_tensor *third(const zc_kctx *k)
+/* Input i; NULL: left out. */
+static const zc_tensor *given(const zc_kctx *k, int i)
 {
-    return k->nin > 2 && zc_present(&k->in[2]) ? &k->in[2] : NULL;
+    return k->nin > i && zc_present(&k->in[i]) ? &k->in[i] : NULL;
 }
 
 static bool gemm_of(const zc_kctx *k, bool trans_a, bool trans_b, double alpha, double beta,
@@ -63,23 +64,31 @@ static bool gemm_of(const zc_kctx *k, bool trans_a, bool trans_b, double alpha, 
     zc_matrix b = zc_matrix_of(&k->in[1], false, trans_b, false);
     bool ok = combine(&a, &b, &k->out[0], 2, mm);
     mm->alpha = alpha;
-    return ok && (!third(k) || set_addend(mm, third(k), beta));
+    return ok && (!given(k, 2) || set_addend(mm, given(k, 2), beta));
 }
 
 /* x's leading axes are all rows: one matrix. */
-static bool linear_of(const zc_kctx *k, zc_mm *mm)
+static bool linear_of(const zc_kctx *k, bool trans_b, double alpha, const zc_tensor *bias,
+                      zc_mm *mm)
 {
-    const zc_attrs_Linear *at = ZC_ATTRS(k, Linear);
     const zc_tensor *x = &k->in[0], *y = &k->out[0];
     int64_t width = y->dims[y->rank - 1];
     for (int d = 0; d < x->rank - 1; d++)
         if (x->dims[d] != y->dims[d]) return false;
     zc_matrix a = zc_matrix_flat(x);
-    zc_matrix b = zc_matrix_of(&k->in[1], false, at->transB, false);
+    zc_matrix b = zc_matrix_of(&k->in[1], false, trans_b, false);
     zc_tensor flat = {.rank = 2, .dims = {a.rows, width}};
     bool ok = combine(&a, &b, &flat, 2, mm);
-    mm->alpha = at->alpha;
-    return ok && (!third(k) || set_addend(mm, third(k), 1.0));
+    mm->alpha = alpha;
+    return ok && (!bias || set_addend(mm, bias, 1.0));
+}
+
+static bool scaled_linear_of(const zc_kctx *k, zc_mm *mm)
+{
+    bool trans_b = ZC_ATTRS(k, ScaledLinear)->transB;
+    if (!linear_of(k, trans_b, 1, given(k, ZC_IN_ScaledLinear_bias), mm)) return false;
+    mm->scale = &k->in[ZC_IN_ScaledLinear_scale];
+    return mm->scale->rank == 1 && mm->scale->dims[0] == mm->n;
 }
 
 static bool product_of(const zc_kctx *k, int i, int j, zc_mm *mm)
@@ -108,7 +117,11 @@ static bool product_of(const zc_kctx *k, int i, int j, zc_mm *mm)
 
 static bool mm_of(const zc_kctx *k, int i, int j, zc_mm *mm)
 {
-    if (k->op == ZC_OP_Linear) return linear_of(k, mm);
+    if (k->op == ZC_OP_Linear) {
+        const zc_attrs_Linear *at = ZC_ATTRS(k, Linear);
+        return linear_of(k, at->transB, at->alpha, given(k, ZC_IN_Linear_bias), mm);
+    }
+    if (k->op == ZC_OP_ScaledLinear) return scaled_linear_of(k, mm);
     if (k->op == ZC_OP_Gemm) {
         const zc_attrs_Gemm *at = ZC_ATTRS(k, Gemm);
         return gemm_of(k, at->transA, at->transB, at->alpha, at->beta, mm);
@@ -162,7 +175,8 @@ static void put_scaled(const job *j, double dot, int64_t row, int64_t col, int64
     const zc_mm *mm = j->mm;
     double c =
         mm->c && mm->beta != 0 ? mm->beta * zc_get(mm->c, row * mm->c_row + col * mm->c_col) : 0;
-    zc_put(j->y, at, mm->alpha * dot + c);
+    double scale = mm->scale ? zc_get(mm->scale, col) : mm->alpha;
+    zc_put(j->y, at, scale * dot + c);
 }
 
 static void put_exact(const job *j, int64_t dot, int64_t row, int64_t col, int64_t at)
@@ -266,6 +280,10 @@ zc_status zc_k_Gemm(zc_kctx *k)
     return reference(k);
 }
 zc_status zc_k_Linear(zc_kctx *k)
+{
+    return reference(k);
+}
+zc_status zc_k_ScaledLinear(zc_kctx *k)
 {
     return reference(k);
 }

@@ -4,8 +4,8 @@
 
 #include "cpu/kernel.h"
 
-/* y[b][i][j] = alpha * sum over p of a[b][i][p] * b[b][p][j]  +  beta * c[i][j].
- * y is contiguous; strides are in elements, 0 along broadcast axes. */
+/* y[b][i][j] = alpha * sum over p of a[b][i][p] * b[b][p][j]  +  beta * c[i][j]; with a scale for
+ * each column, that is alpha. y is contiguous; strides are in elements, 0 along broadcast axes. */
 typedef struct zc_mm {
     int64_t m, n, k;
     int64_t a_row, a_col, b_row, b_col;
@@ -13,7 +13,7 @@ typedef struct zc_mm {
     int64_t batch_dims[ZC_MAX_RANK], batch; /* batch: their product */
     int64_t a_batch[ZC_MAX_RANK], b_batch[ZC_MAX_RANK];
     double alpha, beta;
-    const zc_tensor *c; /* NULL: none */
+    const zc_tensor *c, *scale; /* NULL: none */
     int64_t c_row, c_col;
 } zc_mm;
 

@@ -92,7 +92,7 @@ typedef struct program {
 
 static bool is_block_dtype(zc_dtype d)
 {
-    return d == ZC_F32 || d == ZC_F16 || d == ZC_BF16 || d == ZC_BOOL;
+    return d == ZC_F32 || d == ZC_F16 || d == ZC_BF16 || d == ZC_F8E4M3FN || d == ZC_BOOL;
 }
 
 /* Is node i an integer operand of which nothing is used but its conversion to f32? A block holds
@@ -270,6 +270,10 @@ static void load_run(const zc_tensor *t, int64_t at, int64_t n, float *to)
     case ZC_BF16:
         for (int64_t i = 0; i < n; i++) to[i] = zc_bf16_to_f32(((const uint16_t *)t->data)[at + i]);
         return;
+    case ZC_F8E4M3FN:
+        for (int64_t i = 0; i < n; i++)
+            to[i] = zc_f8_to_f32(t->dtype, ((const uint8_t *)t->data)[at + i]);
+        return;
     case ZC_I64:
         for (int64_t i = 0; i < n; i++) to[i] = (float)((const int64_t *)t->data)[at + i];
         return;
@@ -323,6 +327,10 @@ static void store_run(zc_tensor *t, int64_t at, int64_t n, const float *from)
     case ZC_BF16:
         for (int64_t i = 0; i < n; i++) ((uint16_t *)t->data)[at + i] = zc_f32_to_bf16(from[i]);
         return;
+    case ZC_F8E4M3FN:
+        for (int64_t i = 0; i < n; i++)
+            ((uint8_t *)t->data)[at + i] = zc_f32_to_f8(t->dtype, from[i], true);
+        return;
     case ZC_U8:
         SIMD_PICK(zc_simd_level(), pw_store_u8)(from, n, (uint8_t *)t->data + at);
         return;
@@ -343,6 +351,7 @@ static void convert(const instruction *c, const float *from, float *to, int64_t 
         if (c->dtype == ZC_BOOL) v = v != 0;
         if (c->dtype == ZC_F16) v = zc_f16_to_f32(zc_f32_to_f16(v));
         if (c->dtype == ZC_BF16) v = zc_bf16_to_f32(zc_f32_to_bf16(v));
+        if (c->dtype == ZC_F8E4M3FN) v = zc_f8_to_f32(c->dtype, zc_f32_to_f8(c->dtype, v, true));
         to[i] = v;
     }
 }

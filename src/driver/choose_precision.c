@@ -14,6 +14,7 @@ typedef struct bench {
     zc_mixed *mixed;
     zc_plan *reference;
     size_t inputs, outputs;
+    double *ranges;             /* by part: zc_mixed.ranges */
     const char **names;         /* of outputs */
     ZC_VEC(zc_tensor) expected; /* by sample and output */
 } bench;
@@ -50,15 +51,16 @@ static zc_status tensor_of(const zc_session *s, size_t i, zc_tensor *out, zc_dia
 typedef zc_status result_fn(bench *b, size_t sample, size_t output, const zc_tensor *t, void *user,
                             zc_diag *diag);
 
-/* Tells every result of every sample. */
-static zc_status run_all(bench *b, zc_plan *plan, result_fn *told, void *user, zc_diag *diag)
+/* Tells the results from `first` to `end` of every sample. */
+static zc_status run_all(bench *b, zc_plan *plan, size_t first, size_t end, result_fn *told,
+                         void *user, zc_diag *diag)
 {
     zc_session *s = NULL;
     ZC_TRY(zc_session_create(plan, NULL, &s, diag));
     zc_status status = ZC_OK;
     for (size_t k = 0; k < b->params->p->sample_count && status == ZC_OK; k++) {
         status = run_sample(b, s, k, diag);
-        for (size_t i = 0; i < b->outputs && status == ZC_OK; i++) {
+        for (size_t i = first; i < end && status == ZC_OK; i++) {
             zc_tensor t;
             status = tensor_of(s, i, &t, diag);
             if (status == ZC_OK) status = told(b, k, i, &t, user, diag);
@@ -102,7 +104,7 @@ static zc_status measure(void *user, const zc_precision_type *types, zc_precisio
     *out = (zc_precision_error){.error = 0};
     b->mixed->types = types;
     zc_status status = load(b, b->mixed, &plan, diag);
-    if (status == ZC_OK) status = run_all(b, plan, compare, out, diag);
+    if (status == ZC_OK) status = run_all(b, plan, 0, b->outputs, compare, out, diag);
     zc_plan_destroy(&plan);
     return status;
 }
@@ -121,7 +123,39 @@ static zc_status run_reference(bench *b, zc_diag *diag)
         ZC_TRY(zc_plan_output(b->reference, i, &io, diag));
         b->names[i] = io.name;
     }
-    return run_all(b, b->reference, keep, NULL, diag);
+    return run_all(b, b->reference, 0, b->outputs, keep, NULL, diag);
+}
+
+/* ---- ranges of factors ---- */
+
+/* Output i is that of the i-th part that scales, behind the model's own. */
+static zc_status widen_range(bench *b, size_t sample, size_t output, const zc_tensor *t, void *user,
+                             zc_diag *diag)
+{
+    double most = zc_load_f64(t->dtype, t->data, 0);
+    size_t left = output - b->outputs, part = 0;
+    (void)sample, (void)user, (void)diag;
+    for (; !b->mixed->parts.data[part].scales || left; part++)
+        left -= b->mixed->parts.data[part].scales;
+    if (!(most <= b->ranges[part])) b->ranges[part] = most;
+    return ZC_OK;
+}
+
+static zc_status find_ranges(bench *b, zc_diag *diag)
+{
+    zc_plan *plan = NULL;
+    size_t scaling = 0, n = b->mixed->parts.len;
+    for (size_t i = 0; i < n; i++) scaling += b->mixed->parts.data[i].scales;
+    b->ranges = zc_arena_alloc(b->mixed->arena, n + 1, sizeof *b->ranges);
+    if (!b->ranges) return zc_fail_nomem(diag, "ranges", n);
+    b->mixed->observe = true;
+    zc_status status = load(b, b->mixed, &plan, diag);
+    b->mixed->observe = false;
+    if (status == ZC_OK)
+        status = run_all(b, plan, b->outputs, b->outputs + scaling, widen_range, NULL, diag);
+    zc_plan_destroy(&plan);
+    b->mixed->ranges = b->ranges;
+    return status;
 }
 
 static void end_bench(bench *b)
@@ -140,10 +174,11 @@ static zc_status take_allowed(const zc_compile_params *p, zc_precision_params *o
         zc_precision_type t = zc_precision_type_find(p->allow[i]);
         if (t == ZC_PRECISION_COUNT)
             return zc_fail(diag, ZC_ERR_ARG, p->allow[i],
-                           "is no type that may be allowed (need f16, bf16, tf32 or f32)");
+                           "is no type that may be allowed (need fp8, f16, bf16, tf32 or f32)");
         out->allowed[t] = true;
     }
-    for (int t = 0; t < ZC_PRECISION_COUNT && !p->allow_count; t++) out->allowed[t] = true;
+    for (int t = 0; t < ZC_PRECISION_COUNT && !p->allow_count; t++)
+        out->allowed[t] = t != ZC_PRECISION_fp8; /* whose scales are of the samples */
     return ZC_OK;
 }
 
@@ -220,6 +255,7 @@ static zc_status choose(bench *b, zc_chosen_precision *out, zc_diag *diag)
     ZC_TRY(take_allowed(p, &search, diag));
     ZC_TRY(run_reference(b, diag));
     ZC_TRY(b->params->compile(b->params->user, b->mixed, NULL, diag));
+    if (search.allowed[ZC_PRECISION_fp8]) ZC_TRY(find_ranges(b, diag));
     search.outputs = b->names;
     zc_status status = zc_precision_search(&search, b->mixed, &found, diag);
     if (status == ZC_OK) status = tell(b, &search, &found, out, diag);

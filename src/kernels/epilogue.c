@@ -12,6 +12,7 @@ typedef struct fused_work {
     const char *text;
     const char *prefix, *function; /* of what the template needs of it */
     const zc_pvalue *x0;
+    zc_dtype type; /* of x0 */
     int first, n;
 } fused_work;
 
@@ -46,7 +47,7 @@ static zc_status put_work(zc_gen *g, fused_work *w)
 {
     zc_dtype types[1 + ZC_FUSED_INPUTS];
     if (w->n < 0) w->n = 0;
-    types[0] = w->x0->dtype;
+    types[0] = w->type;
     for (int i = 0; i < w->n; i++) types[1 + i] = zc_gen_in_type(g, w->first + i);
     zc_expr *e = zc_arena_alloc(g->arena, 1, sizeof *e);
     if (!e) return zc_fail_nomem(g->diag, "fused work", sizeof *e);
@@ -65,6 +66,8 @@ zc_status zc_gen_epilogue(zc_gen *g)
                     .prefix = "FUSED",
                     .function = "zc_fused_point",
                     .x0 = zc_gen_out(g, 0),
+                    .type = g->info->flags & ZC_OPF_QUANTISES ? zc_gen_plain_result(g)
+                                                              : zc_gen_out_type(g, 0),
                     .first = first,
                     .n = (int)g->step->nin - first};
     return w.text ? put_work(g, &w) : ZC_OK;
@@ -110,6 +113,7 @@ zc_status zc_gen_prologue(zc_gen *g)
     fused_work w = {.prefix = "PRE",
                     .function = "zc_pre_point",
                     .x0 = zc_gen_in(g, 0),
+                    .type = zc_gen_in_type(g, 0),
                     .first = g->info->max_in};
     w.text = zc_op_prologue(g->info, g->attrs, &w.n);
     return w.text ? put_work(g, &w) : ZC_OK;

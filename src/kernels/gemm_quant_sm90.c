@@ -25,7 +25,6 @@ zc_status zc_gen_gemm_quant_sm90(zc_gen *g)
     zc_matmul_sizes s;
     ZC_TRY(zc_gen_matmul_bytes(g, &form, &s));
     if (g->declined[0]) return ZC_OK;
-    if (!form.b_along_k) return zc_gen_decline(g, "B is not stored N x K");
     if (by_item(g, &form)) return zc_gen_decline(g, "scales or zero points by item of a batch");
     ZC_TRY(zc_gen_sm90_form(g, &form, &s));
     if (g->declined[0]) return ZC_OK;

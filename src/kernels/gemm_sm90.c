@@ -25,14 +25,19 @@ static const shape shapes[] = {
 
 typedef zc_sm90_problem problem;
 
-/* A tile in turn of more elements has no registers left for the moments of its rows. */
-enum { MOMENTS_MOST = 128 * 128 };
+/* A tile in turn of more elements has no registers left for the moments of its rows, or for its
+ * columns' scales. */
+enum { CROWDED_MOST = 128 * 128 };
+
+/* Columns of a product whose sums are added to others: both are in registers. */
+enum { STEPWISE_MOST = 128 };
 
 static uint32_t smem_of(const problem *p, const shape *s, int stages)
 {
     int sums = (s->pingpong ? 2 : 1) * (s->tile_m + s->tile_n) * (int)sizeof(uint32_t);
     int results = p->norm ? 0 : p->bytes ? sums : p->piece ? ZC_SM90_LAID : ZC_SM90_RESULTS;
     if (s->parts > 1) results += 64 * s->tile_n * (int)sizeof(float) + 8;
+    if (p->scales) results += (s->pingpong ? 2 : 1) * 2 * s->tile_n * (int)sizeof(float);
     return (uint32_t)(stages * ((s->tile_m + s->tile_n) * ZC_SM90_LINE + 16) + results);
 }
 
@@ -71,8 +76,10 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
 {
     const problem *p = of;
     const shape *s = &shapes[number];
-    if (p->moments && s->pingpong && s->tile_m * s->tile_n > MOMENTS_MOST) return false;
-    if (s->parts > 1 && !shares(p, s)) return false;
+    if (p->stepwise && s->pingpong) return false;
+    if ((p->moments || p->scales) && s->pingpong && s->tile_m * s->tile_n > CROWDED_MOST)
+        return false;
+    if (s->parts > 1 && (p->scales || !shares(p, s))) return false;
     int stages = zc_sm90_stages(s->tile_m, s->tile_n, smem_of(p, s, 0));
     *out = (zc_candidate){.config = {[ZC_SM90_TILE_M] = s->tile_m,
                                      [ZC_SM90_TILE_N] = s->tile_n,
@@ -103,7 +110,12 @@ zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p)
     with.parts = p->parts || g->candidate || g->regardless; /* of products: not measured yet */
     zc_gen_tensor_cores(g, "wgmma", zc_gen_in_type(g, 0));
     ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &with, ZC_COUNTOF(shapes)));
-    if (!g->declined[0]) zc_gen_define(g, "WHOLE", "%d", p->n % g->config[ZC_SM90_TILE_N] == 0);
+    if (g->declined[0]) return ZC_OK;
+    int64_t columns = g->config[ZC_SM90_TILE_N];
+    zc_gen_define(g, "WHOLE", "%d", p->n % columns == 0);
+    if (!p->stepwise) return ZC_OK;
+    zc_gen_define(g, "STEPWISE", "1");
+    zc_gen_define(g, "PRODUCT_N", "%d", (int)(columns > STEPWISE_MOST ? columns / 2 : columns));
     return ZC_OK;
 }
 

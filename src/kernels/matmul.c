@@ -53,7 +53,7 @@ static void put_norm(zc_gen *g)
 
 zc_status zc_gen_matmul_spec(zc_gen *g, const zc_matmul_form *form)
 {
-    zc_dtype dtype = zc_gen_plain_result(g), made = zc_gen_out_type(g, 0);
+    zc_dtype dtype = zc_gen_in_type(g, form->a), made = zc_gen_out_type(g, 0);
     bool is_float = zc_dtype_is_float(dtype), wide = zc_dtype_bits(dtype) == 64;
     bool scaled = zc_matmul_scales_ints(form, dtype);
     zc_gen_type(g, "T", dtype);
@@ -61,6 +61,10 @@ zc_status zc_gen_matmul_spec(zc_gen *g, const zc_matmul_form *form)
     zc_gen_define(g, "TA", "%d", !form->a_along_k);
     zc_gen_define(g, "TB", "%d", form->b_along_k);
     zc_gen_define(g, "ADDEND", "%d", form->c >= 0);
+    if (form->scale) {
+        zc_gen_define(g, "COLUMN_SCALES", "1");
+        zc_gen_type(g, "C", ZC_F32);
+    }
     if (form->c >= 0 && is_row(zc_gen_in(g, form->c), zc_gen_out(g, 0)))
         zc_gen_define(g, "ADDEND_ROW", "1");
     zc_gen_define(g, "ACC", "%s%d", is_float ? "f" : "u", wide || scaled ? 64 : 32);
@@ -250,6 +254,7 @@ zc_status zc_matmul_params(const zc_launch *l, const zc_matmul_form *form, const
     p->a = l->in[form->a].data;
     p->b = l->in[form->b].data;
     p->c = form->c >= 0 ? l->in[form->c].data : NULL;
+    p->scale = form->scale ? l->in[form->scale].data : NULL;
     p->y = l->out[0].data;
     p->m = mm->m;
     p->n = mm->n;

@@ -17,6 +17,7 @@ typedef struct zc_matmul_side {
 /* What operation, attributes and ranks decide. */
 typedef struct zc_matmul_form {
     int a, b, c; /* inputs; c is -1 without one, or when beta is 0 */
+    int scale;   /* input of the columns' scales; 0: none */
     bool flat;   /* A's leading axes are all rows (Linear) */
     bool norm;   /* its rows are normalised afterwards (LinearNorm) */
     bool trans_a, trans_b, trans_batch_a, trans_batch_b;

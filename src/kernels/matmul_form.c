@@ -41,6 +41,13 @@ static void linear_form(const zc_attrs_Linear *at, zc_matmul_form *f)
     f->alpha = at->alpha;
 }
 
+static void scaled_linear_form(const zc_attrs_ScaledLinear *at, zc_matmul_form *f)
+{
+    f->flat = true;
+    f->trans_b = at->transB;
+    f->scale = ZC_IN_ScaledLinear_scale;
+}
+
 static void linear_norm_form(const zc_attrs_LinearNorm *at, zc_matmul_form *f)
 {
     f->flat = true;
@@ -70,6 +77,17 @@ static void qlinear_form(const zc_attrs_QLinearMatMul *at, zc_matmul_form *f)
     f->trans_b = at->transB;
 }
 
+/* The input that is added to the product; -1: the operation has none. */
+static int addend_of(const zc_op_info *info)
+{
+    static const zc_op third[] = {ZC_OP_Gemm, ZC_OP_FusedGemm, ZC_OP_Linear, ZC_OP_LinearNorm,
+                                  ZC_OP_LinearMoments};
+    if (is(info, ZC_OP_ScaledLinear)) return ZC_IN_ScaledLinear_bias;
+    for (size_t i = 0; i < ZC_COUNTOF(third); i++)
+        if (is(info, third[i])) return 2;
+    return -1;
+}
+
 bool zc_matmul_form_of(const zc_op_info *info, const void *attrs, int nin, const int *ranks,
                        zc_matmul_form *out)
 {
@@ -83,6 +101,8 @@ bool zc_matmul_form_of(const zc_op_info *info, const void *attrs, int nin, const
         fused_gemm_form(attrs, out);
     else if (is(info, ZC_OP_Linear))
         linear_form(attrs, out);
+    else if (is(info, ZC_OP_ScaledLinear))
+        scaled_linear_form(attrs, out);
     else if (is(info, ZC_OP_LinearNorm))
         linear_norm_form(attrs, out);
     else if (is(info, ZC_OP_LinearMoments))
@@ -93,9 +113,8 @@ bool zc_matmul_form_of(const zc_op_info *info, const void *attrs, int nin, const
         out->trans_b = ((const zc_attrs_MatMulInteger *)attrs)->transB;
     else if (is(info, ZC_OP_QLinearMatMul))
         qlinear_form(attrs, out);
-    bool addend = is(info, ZC_OP_Gemm) || is(info, ZC_OP_FusedGemm) || is(info, ZC_OP_Linear) ||
-                  is(info, ZC_OP_LinearNorm) || is(info, ZC_OP_LinearMoments);
-    if (addend && nin > 2 && ranks[2] >= 0 && out->beta != 0) out->c = 2;
+    int c = addend_of(info);
+    if (c >= 0 && nin > c && ranks[c] >= 0 && out->beta != 0) out->c = c;
     out->a_along_k = ranks[out->a] == 1 || !out->trans_a;
     out->b_along_k = ranks[out->b] == 1 || out->trans_b;
     return true;

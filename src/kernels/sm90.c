@@ -45,6 +45,7 @@ int64_t zc_gen_sm90_items(zc_gen *g, const zc_matmul_form *f)
 /* What the instruction calls the types of A and B. */
 static const char *factors_of(zc_dtype a, zc_dtype b)
 {
+    if (a == ZC_F8E4M3FN) return "E4M3";
     if (a == ZC_I8) return b == ZC_I8 ? "S8" : "S8U8";
     if (a == ZC_U8) return b == ZC_I8 ? "U8S8" : "U8";
     return a == ZC_F16 ? "F16" : "BF16";
@@ -58,9 +59,11 @@ zc_status zc_gen_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s)
     *s = zc_gen_matmul_sizes(g, form);
     zc_dtype a = zc_gen_in_type(g, form->a), b = zc_gen_in_type(g, form->b);
     int64_t piece = 128 / (int64_t)zc_dtype_bits(a);
+    if (piece == 16 && !form->b_along_k) return zc_gen_decline(g, "B is not stored N x K");
     if (s->k <= 0 || s->k % piece || s->n <= 0 || (!form->b_along_k && s->n % piece))
         return zc_gen_decline(g, "rows that are not certain to be multiples of 16 bytes");
     zc_gen_define(g, "WGMMA", "%s", factors_of(a, b));
+    if (zc_dtype_bits(a) == 8) zc_gen_define(g, "BYTES", "1");
     if (zc_gen_in(g, form->b)->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
     return ZC_OK;
 }
@@ -130,7 +133,7 @@ zc_status zc_sm90_like_y(zc_launch *l, const struct zc_gemm_sm90_params *p, cons
                          int rows, zc_tensor_map *out)
 {
     int64_t m = p->g.m, n = p->g.n;
-    zc_tensor_box box = zc_sm90_box(data, l->in[0].dtype, n, m, p->items, n, m * n);
+    zc_tensor_box box = zc_sm90_box(data, ZC_U16, n, m, p->items, n, m * n);
     box.box[1] = (uint32_t)rows;
     return zc_launch_tensor_map(l, &box, out);
 }

@@ -38,9 +38,11 @@ typedef struct zc_sm90_problem {
     int fused_tile; /* the fused work's operand that comes as tiles; -1: none */
     int piece;      /* zc_sm90_piece of the result */
     bool norm;
-    bool moments; /* of rows are applied or made */
-    bool parts;   /* blocks may share the summed axis */
-    bool bytes;   /* 8-bit integers: sums of lines lie in shared memory, threads store results */
+    bool moments;  /* of rows are applied or made */
+    bool parts;    /* blocks may share the summed axis */
+    bool scales;   /* of columns are applied */
+    bool stepwise; /* sums of each step apart (Z_STEPWISE) */
+    bool bytes;    /* 8-bit integers: sums of lines lie in shared memory, threads store results */
 } zc_sm90_problem;
 
 /* The configuration: the candidate that is asked for, or the best by cost that is not refused; may
@@ -80,7 +82,7 @@ zc_status zc_sm90_operands(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
 /* Maps of A and B in p->g, and items: a box has `rows` of A, `b_rows` lines of B. */
 zc_status zc_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm, int rows,
                        int b_rows, struct zc_gemm_sm90_params *p);
-/* The map of an operand (rows of a tile) or a result (64) of y's form and 16 bits. */
+/* The map of an operand (rows of a tile) or a result (64) of y's form and 16 bits, whichever. */
 zc_status zc_sm90_like_y(zc_launch *l, const struct zc_gemm_sm90_params *p, const void *data,
                          int rows, zc_tensor_map *out);
 

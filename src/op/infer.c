@@ -44,7 +44,7 @@ static bool any_rank_unknown(const zc_infer *f)
 }
 
 /* Pointwise work within an operation: its inputs [first, end) broadcast to x0, whose element type
- * it keeps, or where it may (`flags` of the operation), makes f32. */
+ * it keeps, or where it may (`flags` of the operation), makes another. */
 typedef struct fused_work {
     const char *name, *text;
     const char *what; /* x0 is */
@@ -73,6 +73,7 @@ static zc_status check_fused_type(zc_infer *f, const fused_work *w, zc_dtype *ma
     zc_dtype x0 = w->x0->dtype;
     ZC_TRY(fused_type(f, w, x0, made));
     if (w->flags & ZC_OPF_SUMS && *made == ZC_F32) return ZC_OK;
+    if (w->flags & ZC_OPF_QUANTISES && *made == ZC_F8E4M3FN) return ZC_OK;
     if (w->flags & ZC_OPF_WIDENS && zc_dtype_is_float(x0) && *made == ZC_F32) {
         x0 = ZC_F32;
         ZC_TRY(fused_type(f, w, x0, made));

@@ -31,15 +31,31 @@ zc_status zc_dt_matmul(zc_infer *f)
     return zc_infer_set_dtype(f, t);
 }
 
+/* Input i, where it is there, of this type. */
+static zc_status need_type(zc_infer *f, int i, zc_dtype need)
+{
+    if (!zc_in_present(f, i) || f->in[i].type.dtype == need) return ZC_OK;
+    return zc_infer_fail(f, "element type of input %d (got %s, need %s)", i,
+                         zc_dtype_name(f->in[i].type.dtype), zc_dtype_name(need));
+}
+
+zc_status zc_dt_scaled_linear(zc_infer *f)
+{
+    const zc_dtype to = ZC_ATTRS(f, ScaledLinear)->to;
+    if (to != ZC_F32 && to != ZC_F16 && to != ZC_BF16)
+        return zc_infer_fail(f, "attribute 'to' (got %s, need f32, f16 or bf16)",
+                             zc_dtype_name(to));
+    for (int i = 0; i < f->nin; i++)
+        ZC_TRY(need_type(f, i, i < ZC_IN_ScaledLinear_scale ? ZC_F8E4M3FN : ZC_F32));
+    return zc_infer_set_dtype(f, to);
+}
+
 zc_status zc_dt_linear_moments(zc_infer *f)
 {
     for (int i = 0; i < f->nin; i++) {
         bool is_f32 = i == ZC_IN_LinearMoments_moments || i == ZC_IN_LinearMoments_sums ||
                       i == ZC_IN_LinearMoments_skip_moments;
-        zc_dtype need = is_f32 ? ZC_F32 : f->in[0].type.dtype;
-        if (zc_in_present(f, i) && f->in[i].type.dtype != need)
-            return zc_infer_fail(f, "element type of input %d (got %s, need %s)", i,
-                                 zc_dtype_name(f->in[i].type.dtype), zc_dtype_name(need));
+        ZC_TRY(need_type(f, i, is_f32 ? ZC_F32 : f->in[0].type.dtype));
     }
     zc_infer_out_dtype(f, 0, f->in[0].type.dtype);
     zc_infer_out_dtype(f, 1, ZC_F32);
@@ -186,6 +202,14 @@ zc_status zc_infer_fused_gemm(zc_infer *f)
     return gemm(f, a->transA, a->transB);
 }
 
+/* Input i, where it is there, has a number for each of n columns. */
+static zc_status check_columns(zc_infer *f, int i, zc_dim n)
+{
+    if (!zc_in_present(f, i)) return ZC_OK;
+    ZC_TRY(zc_infer_need_rank(f, i, 1, 1));
+    return zc_infer_same(f, zc_in(f, i)->dims[0], n, "length of scale or bias and output width");
+}
+
 static zc_status infer_linear(zc_infer *f, bool trans_b)
 {
     const zc_type *x = zc_in(f, 0), *w = zc_in(f, 1);
@@ -196,16 +220,20 @@ static zc_status infer_linear(zc_infer *f, bool trans_b)
     zc_dim out[ZC_MAX_RANK], n = w->dims[trans_b ? 0 : 1];
     for (int d = 0; d < x->rank - 1; d++) out[d] = x->dims[d];
     out[x->rank - 1] = n;
-    if (zc_in_present(f, 2)) {
-        ZC_TRY(zc_infer_need_rank(f, 2, 1, 1));
-        ZC_TRY(zc_infer_same(f, zc_in(f, 2)->dims[0], n, "bias length and output width"));
-    }
+    ZC_TRY(check_columns(f, 2, n));
     return zc_infer_set(f, 0, x->rank, out);
 }
 
 zc_status zc_infer_linear(zc_infer *f)
 {
     return infer_linear(f, ZC_ATTRS(f, Linear)->transB != 0);
+}
+
+zc_status zc_infer_scaled_linear(zc_infer *f)
+{
+    ZC_TRY(infer_linear(f, ZC_ATTRS(f, ScaledLinear)->transB != 0));
+    const zc_type *y = &f->out[0].type;
+    return check_columns(f, ZC_IN_ScaledLinear_bias, y->dims[y->rank - 1]);
 }
 
 zc_status zc_infer_linear_norm(zc_infer *f)

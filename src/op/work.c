@@ -112,6 +112,7 @@ static const struct {
     {ZC_OP_MatMul, product},
     {ZC_OP_Gemm, product},
     {ZC_OP_Linear, product},
+    {ZC_OP_ScaledLinear, product},
     {ZC_OP_LinearNorm, product},
     {ZC_OP_LinearMoments, product},
     {ZC_OP_MatMulInteger, product},

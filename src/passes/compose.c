@@ -13,7 +13,16 @@
 static bool is_expr_dtype(zc_dtype d)
 {
     return zc_dtype_bits(d) >= 8 && zc_dtype_class(d) != ZC_CLASS_COMPLEX &&
-           (d < ZC_F8E4M3FN || d == ZC_BF16);
+           (d <= ZC_F8E4M3FN || d == ZC_BF16);
+}
+
+/* A conversion to e4m3 saturates in expressions. */
+static bool saturates(const zc_node *n)
+{
+    return n->op == ZC_OP_Cast ? ((const zc_attrs_Cast *)n->attrs)->saturate != 0
+           : n->op == ZC_OP_QuantizeLinear
+               ? ((const zc_attrs_QuantizeLinear *)n->attrs)->saturate != 0
+               : true;
 }
 
 /* Between f32 and bytes, with one scale? */
@@ -26,7 +35,7 @@ static bool is_quantisation(const zc_graph *g, const zc_node *n)
     const zc_dtype real = zc_val(g, down ? n->in[0] : n->out[0])->type.dtype;
     const bool f32 = !down || !((const zc_attrs_QuantizeLinear *)n->attrs)->precision;
     return scale->rank == 0 && scale->dtype == ZC_F32 && real == ZC_F32 && f32 &&
-           (bytes == ZC_U8 || bytes == ZC_I8);
+           (bytes == ZC_U8 || bytes == ZC_I8 || bytes == ZC_F8E4M3FN);
 }
 
 bool zc_pw_is(const zc_graph *g, const zc_node *n)
@@ -36,6 +45,7 @@ bool zc_pw_is(const zc_graph *g, const zc_node *n)
     if (!has_text || n->nout != 1 || !n->out[0]) return false;
     const zc_type *out = &zc_val(g, n->out[0])->type;
     if (out->rank < 0 || !is_expr_dtype(out->dtype)) return false;
+    if (out->dtype == ZC_F8E4M3FN && !saturates(n)) return false;
     for (int i = 0; i < n->nin; i++)
         if (!n->in[i] || !is_expr_dtype(zc_val(g, n->in[i])->type.dtype)) return false;
     return true;
@@ -194,15 +204,22 @@ static void put_text(const writing *w, int k, const char *text, zc_buf *out)
     }
 }
 
-/* Of a conversion, written to `room`, which it is: the text knows the type. */
+/* Of a conversion, written to `room`, which it is: the text knows the type. The zero point of
+ * floats is 0, and their conversion rounds. */
 static const char *conversion_text(const writing *w, const zc_node *n, char *room, size_t size)
 {
-    const char *to = zc_dtype_name(zc_val(w->g, n->out[0])->type.dtype);
+    const zc_dtype made = zc_val(w->g, n->out[0])->type.dtype;
+    const zc_dtype from = zc_val(w->g, n->in[0])->type.dtype;
+    const char *to = zc_dtype_name(made);
     const bool zero = n->nin > 2 && n->in[2];
-    if (n->op == ZC_OP_QuantizeLinear)
+    if (n->op == ZC_OP_QuantizeLinear && made == ZC_F8E4M3FN)
+        snprintf(room, size, "%s(x / y)", to);
+    else if (n->op == ZC_OP_QuantizeLinear)
         snprintf(room, size, zero ? "%s(round(x / y) + f32(z))" : "%s(round(x / y))", to);
+    else if (n->op == ZC_OP_DequantizeLinear && zero && from != ZC_F8E4M3FN)
+        snprintf(room, size, "(f32(x) - f32(z)) * y");
     else if (n->op == ZC_OP_DequantizeLinear)
-        snprintf(room, size, zero ? "(f32(x) - f32(z)) * y" : "f32(x) * y");
+        snprintf(room, size, "f32(x) * y");
     else
         snprintf(room, size, "%s(x)", to);
     return room;

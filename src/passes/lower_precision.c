@@ -13,6 +13,7 @@
 #include "passes/precision.h"
 #include "passes/precision_rules.h"
 #include "passes/query.h"
+#include "passes/scaled.h"
 
 static const uint64_t wide_inputs[ZC_OP_COUNT] = {
 #define WIDE(op, input) [ZC_OP_##op] = UINT64_C(1) << ZC_IN_##op##_##input,
@@ -24,7 +25,6 @@ typedef struct pass {
     const zc_mixed *mixed;   /* types by part; NULL: everything that may */
     const uint32_t *part_of; /* by node, of the first `nodes` ones */
     size_t nodes;
-    zc_precision_type type; /* of the parts that are lowered now */
     zc_graph *g;
     size_t *changes;
     zc_diag *diag;
@@ -180,12 +180,26 @@ static zc_status follow(pass *p, zc_nid n, zc_precision_rule r)
     return lower(p, n);
 }
 
-/* Is the node of a part that gets the type? */
+/* The type of the node's part. */
+static zc_precision_type type_of(const pass *p, zc_nid n)
+{
+    uint32_t part = n < p->nodes ? p->part_of[n] : 0;
+    return part ? p->mixed->types[part - 1] : ZC_PRECISION_f32;
+}
+
+/* Is the node of a part whose values get the narrow type? */
 static bool is_chosen(const pass *p, zc_nid n)
 {
-    if (!p->mixed) return true;
-    uint32_t part = n < p->nodes ? p->part_of[n] : 0;
-    return part && p->mixed->types[part - 1] == p->type;
+    return !p->mixed || zc_precision_dtype(type_of(p, n)) == p->values.narrow;
+}
+
+static void lower_result(pass *p, zc_nid n)
+{
+    zc_vid v = zc_node_at(p->g, n)->out[0];
+    if (!zc_precision_ours(&p->values, v)) return;
+    ZC_NODE_SET(p->g, ScaledLinear, n, to, p->values.narrow);
+    zc_precision_lower(&p->values, v);
+    ++*p->changes;
 }
 
 static zc_status lower_plain(pass *p, zc_nid n)
@@ -201,6 +215,9 @@ static zc_status lower_plain(pass *p, zc_nid n)
         return follow(p, n, r);
     case ZC_RULE_LOWER:
         return count(p, node).in_range ? lower(p, n) : keep(p, n);
+    case ZC_RULE_RESULT:
+        lower_result(p, n);
+        return ZC_OK;
     case ZC_RULE_NONE:
     case ZC_RULE_KEEP:
         break;
@@ -371,10 +388,10 @@ static zc_status lower_to(zc_pass *p, pass *q, zc_dtype narrow)
 
 /* ---- types by part ---- */
 
-static bool has_type(const zc_mixed *m, zc_precision_type t)
+static bool has_type(const zc_mixed *m, zc_dtype values)
 {
     for (size_t i = 0; i < m->parts.len; i++)
-        if (m->types[i] == t) return true;
+        if (zc_precision_dtype(m->types[i]) == values) return true;
     return false;
 }
 
@@ -382,21 +399,95 @@ static void mark_tf32(const pass *q)
 {
     for (zc_nid n = 1; n < q->nodes; n++) {
         zc_node *node = zc_node_at(q->g, n);
-        uint32_t part = q->part_of[n];
-        node->tf32 = part && q->mixed->types[part - 1] == ZC_PRECISION_tf32 &&
-                     zc_precision_is_product(node->op);
+        node->tf32 = type_of(q, n) == ZC_PRECISION_tf32 && zc_precision_is_product(node->op);
     }
 }
 
 /* One type after the other: what the earlier ones made is not f32 any more. */
 static zc_status lower_parts(zc_pass *p, pass *q)
 {
-    for (int t = 0; t < ZC_PRECISION_COUNT; t++) {
-        q->type = (zc_precision_type)t;
-        if (zc_precision_dtype(q->type) != ZC_F32 && has_type(q->mixed, q->type))
-            ZC_TRY(lower_to(p, q, zc_precision_dtype(q->type)));
-    }
+    static const zc_dtype narrow[] = {ZC_F16, ZC_BF16};
+    for (size_t i = 0; i < ZC_COUNTOF(narrow); i++)
+        if (has_type(q->mixed, narrow[i])) ZC_TRY(lower_to(p, q, narrow[i]));
     mark_tf32(q);
+    return ZC_OK;
+}
+
+/* ---- products of e4m3 ---- */
+
+/* Is node n the product of a part that scales? */
+static bool is_scalable(const pass *q, zc_nid n, zc_scalable *out)
+{
+    uint32_t part = n < q->nodes ? q->part_of[n] : 0;
+    return part && q->mixed->parts.data[part - 1].scales &&
+           zc_precision_is_product(zc_node_at(q->g, n)->op) &&
+           zc_scalable_of(q->g, zc_node_at(q->g, n), out);
+}
+
+/* Puts node n's first factor, in e4m3, in front of it; factors: by value, those that are made. */
+static zc_status scale_product(const pass *q, zc_nid n, const zc_scalable *s, zc_vid *factors,
+                               zc_block *b)
+{
+    zc_graph *g = q->g;
+    const bool emulate = q->mixed->emulate;
+    const double scale = zc_scale_for(q->mixed->ranges[q->part_of[n] - 1]);
+    if (!factors[s->x]) {
+        zc_nid made =
+            emulate ? zc_scaled_rounding(g, s->x, scale) : zc_scaled_factor(g, s->x, scale);
+        if (!made || !ZC_VEC_PUSH(&b->nodes, made)) return no_memory(q);
+        factors[s->x] = zc_node_at(g, made)->out[0];
+    }
+    if (!emulate) return zc_scaled_become(g, n, s, factors[s->x], scale) ? ZC_OK : no_memory(q);
+    zc_vid w = zc_scaled_weights(g, s);
+    if (!w) return no_memory(q);
+    zc_node_at(g, n)->in[0] = factors[s->x];
+    zc_node_at(g, n)->in[1] = w;
+    return ZC_OK;
+}
+
+static zc_status scale_products(const pass *q)
+{
+    zc_block *b = &q->g->top, old = *b;
+    zc_vid *factors = zc_calloc(q->g->values.len, sizeof *factors);
+    if (!factors) return no_memory(q);
+    zc_status status = ZC_OK;
+    memset(&b->nodes, 0, sizeof b->nodes);
+    for (size_t i = 0; i < old.nodes.len && status == ZC_OK; i++) {
+        zc_nid n = old.nodes.data[i];
+        zc_scalable s;
+        if (type_of(q, n) == ZC_PRECISION_fp8 && is_scalable(q, n, &s))
+            status = scale_product(q, n, &s, factors, b);
+        if (status == ZC_OK && !ZC_VEC_PUSH(&b->nodes, n)) status = no_memory(q);
+    }
+    ZC_VEC_FINI(&old.nodes);
+    free(factors);
+    return status;
+}
+
+/* One more output: the greatest magnitude of x. */
+static zc_status observe_value(const pass *q, zc_vid x)
+{
+    zc_graph *g = q->g;
+    zc_nid abs = zc_graph_node(g, &g->top, ZC_OP_Abs, "observed", 1, &x, 1);
+    zc_vid v = abs ? zc_graph_out(g, abs, 0, NULL) : 0;
+    zc_nid max = v ? zc_graph_node(g, &g->top, ZC_OP_ReduceMax, "observed", 1, &v, 1) : 0;
+    zc_vid y = max ? zc_graph_out(g, max, 0, NULL) : 0;
+    size_t n = g->top.outputs.len;
+    const char **names = y ? zc_arena_alloc(&g->arena, n + 1, sizeof *names) : NULL;
+    if (!names || !ZC_VEC_PUSH(&g->top.outputs, y)) return no_memory(q);
+    memcpy(names, g->output_names, n * sizeof *names);
+    names[n] = "observed";
+    g->output_names = names;
+    ZC_TRY(zc_graph_infer(g, abs, q->diag));
+    return zc_graph_infer(g, max, q->diag);
+}
+
+static zc_status observe(const pass *q)
+{
+    const size_t count = q->g->top.nodes.len;
+    zc_scalable s;
+    for (size_t i = 0; i < count; i++)
+        if (is_scalable(q, q->g->top.nodes.data[i], &s)) ZC_TRY(observe_value(q, s.x));
     return ZC_OK;
 }
 
@@ -420,8 +511,12 @@ static zc_status lower_mixed(zc_pass *p, pass *q, zc_mixed *m)
     q->mixed = m;
     q->part_of = part_of;
     q->nodes = p->g->nodes.len;
-    if (status == ZC_OK && m->types)
-        status = m->emulate ? lower_and_emulate(p, q) : lower_parts(p, q);
+    if (status == ZC_OK && m->observe) {
+        status = observe(q);
+    } else if (status == ZC_OK && m->types) {
+        status = scale_products(q);
+        if (status == ZC_OK) status = m->emulate ? lower_and_emulate(p, q) : lower_parts(p, q);
+    }
     free(part_of);
     return status;
 }

@@ -7,6 +7,7 @@
 #include "passes/cost.h"
 #include "passes/precision_rules.h"
 #include "passes/query.h"
+#include "passes/scaled.h"
 
 static const struct {
     const char *name;
@@ -39,7 +40,9 @@ typedef struct finder {
     const zc_graph *g;
     zc_mixed *m;
     bool describes;
-    uint32_t *of; /* by node: its part's number, from 1 */
+    int inside;     /* regions */
+    uint32_t *uses; /* by value */
+    uint32_t *of;   /* by node: its part's number, from 1 */
     uint32_t count;
     ZC_VEC(zc_buf) names; /* by part */
     zc_diag *diag;
@@ -91,6 +94,14 @@ static double weights_of(const finder *f, const zc_node *n)
     return sum;
 }
 
+/* Work on what the part makes is done where that is made: it reads what else it needs. */
+static double bytes_of(const zc_node *n, const zc_work *w, const zc_precision_part *part)
+{
+    double all = w->bytes_in + w->bytes_out, beside = w->bytes_in - w->bytes_out;
+    if (!part->bytes || !zc_precision_pointwise(n)) return all;
+    return beside > 0 ? beside : 0;
+}
+
 static zc_status describe(finder *f, const zc_node *n, uint32_t number)
 {
     zc_precision_part *part = &f->m->parts.data[number - 1];
@@ -102,19 +113,30 @@ static zc_status describe(finder *f, const zc_node *n, uint32_t number)
     for (int i = 0; i < n->nout; i++) all[n->nin + i] = tensor_of(f, n->out[i]);
     zc_work work = zc_work_of(zc_op_get(n->op), n->attrs, n->nin, all, n->nout, all + n->nin);
     free(all);
-    part->bytes += work.bytes_in + work.bytes_out;
+    part->bytes += bytes_of(n, &work, part);
     part->operations += work.operations > 0 ? work.operations : 0;
     part->weights += weights_of(f, n);
     return ZC_OK;
 }
 
+/* Bytes of the product's first factor, unless what makes it may as well make e4m3 of it. */
+static double conversion_of(const finder *f, zc_vid x)
+{
+    zc_nid n = zc_producer(f->g, x);
+    bool joins = n && f->uses[x] == 1 && zc_precision_pointwise(zc_node_at(f->g, n));
+    return joins ? 0 : (double)zc_cost_bytes(&zc_val(f->g, x)->type);
+}
+
 static zc_status begin_part(finder *f, const zc_node *n)
 {
-    const zc_precision_part part = {.is_product = zc_precision_is_product(n->op),
-                                    .keeps = zc_precision_sensitive(n->op)};
+    zc_precision_part part = {.is_product = zc_precision_is_product(n->op),
+                              .keeps = zc_precision_sensitive(n->op)};
     const zc_buf names = {.len = 0};
+    zc_scalable s;
     f->count++;
     if (!f->describes) return ZC_OK;
+    part.scales = !f->inside && zc_scalable_of(f->g, n, &s);
+    if (part.scales) part.conversion = conversion_of(f, s.x);
     return ZC_VEC_PUSH(&f->m->parts, part) && ZC_VEC_PUSH(&f->names, names) ? ZC_OK : no_memory(f);
 }
 
@@ -138,7 +160,9 @@ static zc_status find_block(finder *f, const zc_block *b);
 static zc_status find_node(finder *f, zc_nid id)
 {
     const zc_node *n = zc_node_at(f->g, id);
+    f->inside++;
     for (int r = 0; r < n->nregions; r++) ZC_TRY(find_block(f, n->regions[r]));
+    f->inside--;
     if (n->op == ZC_OP_NONE || n->nregions || !is_of_floats(f, n)) return ZC_OK;
     zc_precision_rule rule = zc_precision_rule_of(f->g, n);
     uint32_t follows = followed(f, n);
@@ -203,7 +227,9 @@ zc_status zc_mixed_find(const zc_graph *g, zc_mixed *m, uint32_t **of, zc_diag *
                 .of = zc_calloc(g->nodes.len, sizeof *f.of),
                 .diag = diag};
     *of = f.of;
-    zc_status status = f.of ? find(&f) : no_memory(&f);
+    if (f.describes) f.uses = zc_graph_uses(g);
+    zc_status status = f.of && (f.uses || !f.describes) ? find(&f) : no_memory(&f);
+    free(f.uses);
     for (size_t i = 0; i < f.names.len; i++) zc_buf_fini(&f.names.data[i]);
     ZC_VEC_FINI(&f.names);
     if (status == ZC_OK && f.count != m->parts.len)

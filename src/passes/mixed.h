@@ -22,18 +22,23 @@ zc_dtype zc_precision_dtype(zc_precision_type t);
 zc_precision_type zc_precision_type_find(const char *name);
 
 typedef struct zc_precision_part {
-    const char *names;                 /* "Conv 'stem', Relu 'relu'": its operations */
-    bool is_product;                   /* tf32 is something to it */
-    const char *keeps;                 /* why it is f32 from the start; NULL: it is not */
+    const char *names; /* "Conv 'stem', Relu 'relu'": its operations */
+    bool is_product;   /* tf32 is something to it */
+    bool scales;       /* fp8 is */
+    double conversion; /* bytes in f32 of the factor that has to be made e4m3 by itself */
+    const char *keeps; /* why it is f32 from the start; NULL: it is not */
     double operations, bytes, weights; /* in f32, as zc_work_of counts; a size that is not known
                                           counts ZC_COST_DIM. weights: bytes of constants */
 } zc_precision_part;
 
 typedef struct zc_mixed {
     const zc_precision_type *types; /* by part; NULL: all f32 */
-    bool emulate;    /* f32 everywhere, rounded where another type would round: for measuring errors
-                        with fast kernels. Every operation rounds its result, as without fusions */
-    zc_arena *arena; /* of the names in `parts` */
+    bool emulate; /* f32 everywhere, rounded where another type would round: for measuring errors
+                     with fast kernels. Every operation rounds its result, as without fusions */
+    bool observe; /* no types: further outputs, the greatest magnitude of the first factor of each
+                     part that scales */
+    const double *ranges;            /* by part, for fp8: these magnitudes */
+    zc_arena *arena;                 /* of the names in `parts` */
     ZC_VEC(zc_precision_part) parts; /* the pass describes them when there are none yet */
 } zc_mixed;
 

@@ -185,6 +185,7 @@ static bool same_or_wider(const absorption *a, zc_nid n, zc_vid v, const zc_type
     bool half = from.dtype == ZC_F16 || from.dtype == ZC_BF16;
     bool widens = (half && flags & ZC_OPF_WIDENS) || (from.dtype == ZC_I32 && flags & ZC_OPF_SUMS);
     if (to->dtype == ZC_F32 && widens) from.dtype = ZC_F32;
+    if (to->dtype == ZC_F8E4M3FN && flags & ZC_OPF_QUANTISES) from.dtype = ZC_F8E4M3FN;
     return zc_same_type(&from, to);
 }
 
@@ -257,7 +258,8 @@ static zc_status epilogue_at(absorption *a, zc_nid p)
     if (!v) return epilogue_through(a, p);
     work w = {.gr = {.nodes = {p}, .count = 1}, .anchor = zc_producer(a->g, v), .at_end = true};
     const zc_dtype from = zc_val(a->g, v)->type.dtype;
-    w.gr.widens = from != ZC_I32 && from != zc_val(a->g, zc_node_at(a->g, p)->out[0])->type.dtype;
+    const zc_dtype to = zc_val(a->g, zc_node_at(a->g, p)->out[0])->type.dtype;
+    w.gr.widens = from != ZC_I32 && to == ZC_F32 && from != to;
     return collect(a, &w, v) ? absorb(a, &w, join) : ZC_OK;
 }
 

@@ -104,22 +104,6 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
 
 /* ---- products whose results stay floats ---- */
 
-/* A product that remains, as the sums that it is of and what makes floats of them. */
-typedef struct linear {
-    zc_quantised a, b;
-    bool turned; /* b's columns are stored as rows */
-    zc_vid bias; /* 0: none */
-} linear;
-
-static bool is_plain_gemm(const zc_graph *g, const zc_node *n, linear *l)
-{
-    const zc_attrs_Gemm *a = n->attrs;
-    l->bias = zc_node_in(n, ZC_IN_Gemm_c);
-    l->turned = a->transB != 0;
-    return !a->transA && a->alpha == 1 && (!l->bias || a->beta == 1) &&
-           (!l->bias || zc_val(g, l->bias)->type.dtype == ZC_F32);
-}
-
 /* Sums of so many products of bytes fit 32 bits. */
 static bool is_shallow(const zc_type *b, bool turned)
 {
@@ -128,40 +112,14 @@ static bool is_shallow(const zc_type *b, bool turned)
     return zc_dim_is_const(depth) && depth.k <= MOST;
 }
 
-static bool is_linear(const zc_graph *g, const zc_node *n, linear *l)
+static bool is_linear(const zc_graph *g, const zc_node *n, zc_linear *l)
 {
-    *l = (linear){0};
-    if (n->op != ZC_OP_MatMul && (n->op != ZC_OP_Gemm || !is_plain_gemm(g, n, l))) return false;
-    if (zc_op_epilogue(zc_op_get(n->op), n->attrs)) return false;
-    if (!zc_dequantised(g, n->in[0], &l->a) || !zc_dequantised(g, n->in[1], &l->b)) return false;
-    const zc_type *b = &zc_val(g, l->b.x)->type;
-    const int64_t column = l->turned ? 0 : 1;
-    return l->a.axis < 0 && zc_is_bytes(g, l->a.x) && zc_is_bytes(g, l->b.x) && b->rank >= 2 &&
-           zc_val(g, l->a.x)->type.rank >= 1 &&
-           (l->b.axis < 0 || (b->rank == 2 && l->b.axis == column)) && is_shallow(b, l->turned) &&
-           (!l->turned || zc_known(g, l->b.x)) && zc_known(g, l->a.scale) &&
-           zc_known(g, l->b.scale);
-}
-
-/* The constant matrix of bytes, turned. 0: no memory. */
-static zc_vid turned(zc_graph *g, zc_vid v)
-{
-    const zc_value *from = zc_val(g, v);
-    zc_tensor t = *from->data;
-    const int64_t rows = t.dims[0], columns = t.dims[1];
-    const uint8_t *x = t.data;
-    uint8_t *y = zc_calloc((size_t)(rows * columns), 1);
-    if (!y) return 0;
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < columns; c++) y[c * rows + r] = x[r * columns + c];
-    t.dims[0] = columns;
-    t.dims[1] = rows;
-    t.data = y;
-    return zc_graph_const(g, from->name, &t, true);
+    return zc_linear_of(g, n, l) && zc_is_bytes(g, l->a.x) && zc_is_bytes(g, l->b.x) &&
+           is_shallow(&zc_val(g, l->b.x)->type, l->turned) && (!l->turned || zc_known(g, l->b.x));
 }
 
 /* What a sum counts: both scales, of one number or one a column. */
-static zc_vid scale_of(zc_graph *g, const linear *l)
+static zc_vid scale_of(zc_graph *g, const zc_linear *l)
 {
     const zc_tensor *a = zc_known(g, l->a.scale), *b = zc_known(g, l->b.scale);
     zc_tensor t = *b;
@@ -177,9 +135,9 @@ static zc_vid scale_of(zc_graph *g, const linear *l)
 static bool sums(zc_graph *g, zc_nid n, void *user)
 {
     const integers *p = user;
-    linear l;
+    zc_linear l;
     if (!is_linear(g, zc_node_at(g, n), &l)) return true;
-    const zc_vid b = l.turned ? turned(g, l.b.x) : l.b.x, scale = b ? scale_of(g, &l) : 0;
+    const zc_vid b = l.turned ? zc_turned(g, l.b.x) : l.b.x, scale = b ? scale_of(g, &l) : 0;
     const zc_vid za = zero_of(g, l.a.zero, zc_val(g, l.a.x)->type.dtype);
     const zc_vid zb = zero_of(g, l.b.zero, zc_val(g, l.b.x)->type.dtype);
     const zc_vid in[] = {l.a.x, b, za, zb, scale, l.bias};

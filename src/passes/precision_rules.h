@@ -9,6 +9,7 @@ typedef enum zc_precision_rule {
     ZC_RULE_LOWER,
     ZC_RULE_FOLLOW,
     ZC_RULE_CLAMP,
+    ZC_RULE_RESULT,
     ZC_RULE_ANY,
     ZC_RULE_KEEP
 } zc_precision_rule;

@@ -1,5 +1,7 @@
 #include "passes/quantised.h"
 
+#include <stdlib.h>
+
 bool zc_is_bytes(const zc_graph *g, zc_vid v)
 {
     const zc_dtype t = zc_val(g, v)->type.dtype;
@@ -63,4 +65,42 @@ bool zc_used_once(const zc_use_counts *uses, zc_vid v)
 void zc_drop(zc_graph *g, const zc_use_counts *uses, zc_nid n)
 {
     if (n && zc_used_once(uses, zc_node_at(g, n)->out[0])) zc_graph_remove(g, n);
+}
+
+static bool is_plain_gemm(const zc_graph *g, const zc_node *n, zc_linear *l)
+{
+    const zc_attrs_Gemm *a = n->attrs;
+    l->bias = zc_node_in(n, ZC_IN_Gemm_c);
+    l->turned = a->transB != 0;
+    return !a->transA && a->alpha == 1 && (!l->bias || a->beta == 1) &&
+           (!l->bias || zc_val(g, l->bias)->type.dtype == ZC_F32);
+}
+
+bool zc_linear_of(const zc_graph *g, const zc_node *n, zc_linear *l)
+{
+    *l = (zc_linear){0};
+    if (n->op != ZC_OP_MatMul && (n->op != ZC_OP_Gemm || !is_plain_gemm(g, n, l))) return false;
+    if (zc_op_epilogue(zc_op_get(n->op), n->attrs)) return false;
+    if (!zc_dequantised(g, n->in[0], &l->a) || !zc_dequantised(g, n->in[1], &l->b)) return false;
+    const int rank = zc_val(g, l->b.x)->type.rank;
+    const int64_t column = l->turned ? 0 : 1;
+    return l->a.axis < 0 && zc_val(g, l->a.x)->type.rank >= 1 && rank >= 2 &&
+           (l->b.axis < 0 || (rank == 2 && l->b.axis == column)) && zc_known(g, l->a.scale) &&
+           zc_known(g, l->b.scale);
+}
+
+zc_vid zc_turned(zc_graph *g, zc_vid v)
+{
+    const zc_value *from = zc_val(g, v);
+    zc_tensor t = *from->data;
+    const int64_t rows = t.dims[0], columns = t.dims[1];
+    const uint8_t *x = t.data;
+    uint8_t *y = zc_calloc((size_t)(rows * columns), 1);
+    if (!y) return 0;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c++) y[c * rows + r] = x[r * columns + c];
+    t.dims[0] = columns;
+    t.dims[1] = rows;
+    t.data = y;
+    return zc_graph_const(g, from->name, &t, true);
 }

@@ -21,6 +21,18 @@ const zc_tensor *zc_known(const zc_graph *g, zc_vid v);
 /* Scale i, where one may stand for all. */
 double zc_scale_at(const zc_tensor *t, int64_t i);
 
+/* A MatMul or Gemm of what is dequantised: the first factor by one scale that is known, the matrix
+ * b by one or one for each column. */
+typedef struct zc_linear {
+    zc_quantised a, b;
+    bool turned; /* b's columns are stored as rows */
+    zc_vid bias; /* 0: none */
+} zc_linear;
+
+bool zc_linear_of(const zc_graph *g, const zc_node *n, zc_linear *l);
+/* The constant matrix of 8-bit elements, turned. 0: no memory. */
+zc_vid zc_turned(zc_graph *g, zc_vid v);
+
 /* Uses of the values that a graph had when they were counted. */
 typedef struct zc_use_counts {
     uint32_t *of; /* the caller frees it */

@@ -7,9 +7,9 @@
 #include "base/diag.h"
 
 /* Of ZC_PRECISION_MEASURES_MAX: groups at first, measurements of groups in all, those among them
- * that are kept for another type, and those of points that are there for the front alone. Two
- * bisections, which take 6 each, the start and f32 are left. */
-enum { GROUPS_FIRST = 16, GROUPS_MEASURES = 40, RANGE_MEASURES = 4, FRONT_MEASURES = 6 };
+ * that are kept for another type, and those of points that are there for the front alone. Three
+ * bisections, which take 7 each at most, the start and f32 are left. */
+enum { GROUPS_FIRST = 16, GROUPS_MEASURES = 34, RANGE_MEASURES = 4, FRONT_MEASURES = 6 };
 
 /* Neighbours among the parts that do not start at f32. */
 typedef struct group {
@@ -40,7 +40,9 @@ static zc_status no_memory(const search *s)
 /* Is the type allowed, and faster? */
 static bool suits(const search *s, const zc_precision_part *part, zc_precision_type type)
 {
-    if (!s->p->allowed[type] || (type == ZC_PRECISION_tf32 && !part->is_product)) return false;
+    if (!s->p->allowed[type] || (type == ZC_PRECISION_tf32 && !part->is_product) ||
+        (type == ZC_PRECISION_fp8 && !part->scales))
+        return false;
     return s->p->any_speed || zc_precision_faster(&s->p->chips, part, type);
 }
 
@@ -208,46 +210,47 @@ static zc_status find_sensitivity(search *s, bool split)
 
 /* ---- raising ---- */
 
+enum { AS_STARTED = ZC_PRECISION_COUNT };
+
 /* The groups from `first` to `end` get this type; parts that it is nothing to get f32. */
-static void set_groups(const search *s, size_t first, size_t end, zc_precision_type type)
+static void set_groups(const search *s, size_t first, size_t end, int type)
 {
     for (size_t i = first; i < end; i++)
         for (size_t k = 0; k < s->groups.data[i].count; k++) {
             size_t at = s->groups.data[i].first + k;
-            choice(s, at)->type =
-                suits(s, &s->m->parts.data[s->order[at]], type) ? type : ZC_PRECISION_f32;
+            zc_precision_choice_of *c = choice(s, at);
+            bool suited = type == AS_STARTED ||
+                          suits(s, &s->m->parts.data[s->order[at]], (zc_precision_type)type);
+            c->type = type == AS_STARTED ? c->from
+                      : suited           ? (zc_precision_type)type
+                                         : ZC_PRECISION_f32;
         }
 }
 
-static void set_start(const search *s, size_t first)
-{
-    for (size_t i = first; i < s->groups.len; i++)
-        for (size_t k = 0; k < s->groups.data[i].count; k++)
-            choice(s, s->groups.data[i].first + k)->type =
-                choice(s, s->groups.data[i].first + k)->from;
-}
-
-/* The first n groups are f32, or tf32 behind the first `exact` ones, and all others as at the
- * start. */
-static zc_status try_raised(search *s, size_t n, size_t exact, zc_precision_error *e)
+/* Of the groups before `end` the first `exact` get f32 and the others this type; those behind stay.
+ */
+static void split(const search *s, size_t exact, size_t end, int type)
 {
     set_groups(s, 0, exact, ZC_PRECISION_f32);
-    set_groups(s, exact, n, ZC_PRECISION_tf32);
-    set_start(s, n);
+    set_groups(s, exact, end, type);
+}
+
+static zc_status try_split(search *s, size_t exact, size_t end, int type, zc_precision_error *e)
+{
+    split(s, exact, end, type);
     take_types(s);
     return measure(s, e);
 }
 
-/* The fewest groups, from the worst on, that have to be f32: 0 are known not to be enough, and
- * `high` to be, with the error *best. So many are raised in all, those that are not f32 to tf32; 0:
- * only these. */
-static zc_status bisect(search *s, size_t high, size_t raised, size_t *out,
-                        zc_precision_error *best)
+/* The fewest groups before `end`, from the worst on, that have to be f32 while the others have this
+ * type: 0 are known not to be enough, and all to be, with the error *best. */
+static zc_status bisect(search *s, size_t end, int type, size_t *out, zc_precision_error *best)
 {
+    size_t high = end;
     for (size_t low = 0; high - low > 1;) {
         size_t middle = low + (high - low) / 2;
         zc_precision_error e;
-        ZC_TRY(try_raised(s, raised ? raised : middle, middle, &e));
+        ZC_TRY(try_split(s, middle, end, type, &e));
         if (keeps_bound(s, &e)) {
             high = middle;
             *best = e;
@@ -255,26 +258,30 @@ static zc_status bisect(search *s, size_t high, size_t raised, size_t *out,
             low = middle;
         }
     }
+    split(s, high, end, type);
     *out = high;
     return ZC_OK;
 }
 
-/* Raised groups that tf32 is something to, as many as keep the bound. */
-static zc_status round_products(search *s, size_t raised, zc_precision_error *best)
+/* Is the type one that a group may have which was raised from another? */
+static bool is_finer(zc_precision_type from, zc_precision_type type)
 {
-    size_t exact = 0;
+    return from < type && (type == ZC_PRECISION_tf32 || from == ZC_PRECISION_fp8);
+}
+
+/* Of the first *raised groups, which are f32, as many as keep the bound get the type. */
+static zc_status lower_again(search *s, zc_precision_type type, size_t *raised,
+                             zc_precision_error *best)
+{
     zc_precision_error e;
-    bool narrow = false; /* are there types below? */
-    for (size_t i = 0; i < raised; i++)
-        narrow |= choice(s, s->groups.data[i].first)->from < ZC_PRECISION_tf32;
-    if (!s->p->allowed[ZC_PRECISION_tf32] || !narrow) return ZC_OK;
-    ZC_TRY(try_raised(s, raised, 0, &e));
-    if (keeps_bound(s, &e))
-        *best = e;
-    else
-        ZC_TRY(bisect(s, raised, raised, &exact, best));
-    set_groups(s, 0, exact, ZC_PRECISION_f32);
-    set_groups(s, exact, raised, ZC_PRECISION_tf32);
+    bool any = false;
+    for (size_t i = 0; i < *raised; i++)
+        any |= is_finer(choice(s, s->groups.data[i].first)->from, type);
+    if (!s->p->allowed[type] || !any) return ZC_OK;
+    ZC_TRY(try_split(s, 0, *raised, type, &e));
+    if (!keeps_bound(s, &e)) return bisect(s, *raised, type, raised, best);
+    *best = e;
+    *raised = 0;
     return ZC_OK;
 }
 
@@ -282,14 +289,14 @@ static zc_status raise(search *s, const zc_precision_error *exact)
 {
     size_t raised;
     zc_precision_error best = *exact;
+    zc_precision_type half = s->p->allowed[ZC_PRECISION_f16] ? ZC_PRECISION_f16 : ZC_PRECISION_bf16;
     if (s->left_range) {
-        ZC_TRY(try_raised(s, 0, 0, &s->found->error));
+        ZC_TRY(try_split(s, 0, s->groups.len, AS_STARTED, &s->found->error));
         if (keeps_bound(s, &s->found->error)) return ZC_OK;
     }
-    ZC_TRY(bisect(s, s->groups.len, 0, &raised, &best));
-    set_groups(s, 0, raised, ZC_PRECISION_f32);
-    set_start(s, raised);
-    ZC_TRY(round_products(s, raised, &best));
+    ZC_TRY(bisect(s, s->groups.len, AS_STARTED, &raised, &best));
+    ZC_TRY(lower_again(s, half, &raised, &best));
+    ZC_TRY(lower_again(s, ZC_PRECISION_tf32, &raised, &best));
     s->found->error = best;
     return ZC_OK;
 }
@@ -304,7 +311,7 @@ static zc_status measure_front(search *s)
     for (size_t i = 1; i <= FRONT_MEASURES && status == ZC_OK; i++) {
         zc_precision_error e;
         size_t n = s->groups.len * i / (FRONT_MEASURES + 1);
-        if (n && n < s->groups.len) status = try_raised(s, n, n, &e);
+        if (n && n < s->groups.len) status = try_split(s, n, s->groups.len, AS_STARTED, &e);
     }
     for (size_t i = 0; i < s->m->parts.len; i++) s->found->parts.data[i].type = kept[i];
     free(kept);

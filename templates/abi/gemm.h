@@ -1,6 +1,6 @@
 /* Parameters of the matrix product kernels (gemm_simt.cu, gemm_mma.cu): y[item][m][n], of
- * neighbouring columns, is alpha * a b + beta * c. Strides are in elements; 0 along axes that
- * broadcast. */
+ * neighbouring columns, is alpha * a b + beta * c, a b times each column's scale. Strides are in
+ * elements; 0 along axes that broadcast. */
 #ifndef ZC_ABI_GEMM_H
 #define ZC_ABI_GEMM_H
 
@@ -29,6 +29,7 @@ struct zc_gemm_norm {
 
 struct zc_gemm_params {
     const void *a, *b, *c;
+    const float *scale; /* [n]; NULL: none */
     void *y;
     long long m, n, k, batch;
     long long a_ld, b_ld; /* along the axis that is not contiguous */

@@ -107,6 +107,16 @@ ZC_DEV void zc_encode(f32 v, bool saturate, zc_minifloat<EXP, MAN, BIAS, MAX, IN
     out->v = (u8)(UNSIGNED_ZERO && (code == 0 || code == NOT) ? code : code | sign);
 }
 
+ZC_DEV void zc_encode(f32 v, bool saturate, f8e4m3fn *out) {
+#ifdef ZC_HAS_E4M3
+    if (saturate) {
+        out->v = (u8)zc_f32x2_to_e4m3x2(v, 0.0f);
+        return;
+    }
+#endif
+    zc_encode<4, 3, 7, 0x7E, 0x7F, 0x7F, 0>(v, saturate, out);
+}
+
 // Powers of two: round 0 up, 1 down, 2 to the nearest (ties up).
 ZC_DEV void zc_encode(f32 v, bool saturate, f8e8m0 *out, int round = 0) {
     const u32 m = zc_bits(v) & 0x7FFFFFFFu;
@@ -236,6 +246,13 @@ template <class T, class V> ZC_DEV T zc_put(V v) { return zc_store<T>::from(v); 
 // Two neighbours, the first in the low half.
 ZC_DEV u32 zc_pack(f16, f32 a, f32 b) { return zc_f32x2_to_f16x2(a, b); }
 ZC_DEV u32 zc_pack(bf16, f32 a, f32 b) { return zc_f32x2_to_bf16x2(a, b); }
+ZC_DEV u16 zc_pack(f8e4m3fn, f32 a, f32 b) {
+#ifdef ZC_HAS_E4M3
+    return zc_f32x2_to_e4m3x2(a, b);
+#else
+    return (u16)(zc_put<f8e4m3fn>(a).v | zc_put<f8e4m3fn>(b).v << 8);
+#endif
+}
 // Elements of arrays.
 template <class T> ZC_DEV zc_compute<T> zc_load(const void *p, i64 i) { return zc_get(((const T *)p)[i]); }
 template <class T, class V> ZC_DEV void zc_save(void *p, i64 i, V v) { ((T *)p)[i] = zc_put<T>(v); }
@@ -249,6 +266,7 @@ template <class T, int N> struct alignas(sizeof(T) * N) zc_vec {
 ZC_DEV zc_vec<f32, 2> zc_pack(f32, f32 a, f32 b) { return {{a, b}}; }
 // What zc_pack packed.
 template <class T> ZC_DEV zc_vec<T, 2> zc_unpack(u32 two) { return {{{(u16)two}, {(u16)(two >> 16)}}}; }
+template <class T> ZC_DEV zc_vec<T, 2> zc_unpack(u16 two) { return {{{(u8)two}, {(u8)(two >> 8)}}}; }
 template <class T> ZC_DEV zc_vec<T, 2> zc_unpack(const zc_vec<T, 2> &two) { return two; }
 
 // ---- functions of scalar expressions (op/expr.h says what they mean) ----

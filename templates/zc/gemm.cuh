@@ -1,7 +1,8 @@
 // What the matrix product kernels share: batches, the order of tiles, and the epilogue, the one place where a sum
 // becomes an element of the result.
 //
-// spec.h: Z_T (element type), Z_Y (of results, where the work on them makes f32 of 16 bits; else Z_T), Z_TA and Z_TB (is A stored K x M, is B stored N x K), Z_ADDEND (is there a C; Z_ADDEND_ROW: all rows have the same one), Z_ACC
+// spec.h: Z_T (element type), Z_Y (of results, where the work on them makes f32 of 16 bits; else Z_T), Z_TA and Z_TB (is A stored K x M, is B stored N x K), Z_ADDEND (is there a C; Z_ADDEND_ROW: all rows have the same one; Z_C: its type, else Z_T), Z_COLUMN_SCALES (sums are multiplied by their
+// column's), Z_ACC
 // (type of the sums; of integers unsigned, so that they wrap), Z_SCALE (type in which alpha and beta apply; not
 // defined: integers with both 1), Z_UNSCALED (both are 1) and, with Z_EPILOGUE, a function zc_epilogue over the result's compute type; Z_ROWS
 // (most rows of the kernels for few; 0: tiles), Z_SIDE (of a tile), Z_SPLIT (is the summed axis in parts, one in
@@ -15,6 +16,9 @@
 #ifndef Z_Y
 #define Z_Y Z_T
 #endif
+#ifndef Z_C
+#define Z_C Z_T
+#endif
 #ifndef Z_SPLIT
 #define Z_SPLIT 0
 #endif
@@ -23,7 +27,9 @@
 #endif
 
 struct zc_gemm_item {
-    const Z_T *a, *b, *c;
+    const Z_T *a, *b;
+    const Z_C *c;
+    const f32 *scale;
     Z_Y *y;
 };
 ZC_DEV zc_gemm_item zc_gemm_batch(const zc_gemm_params &p, i64 item) {
@@ -35,7 +41,7 @@ ZC_DEV zc_gemm_item zc_gemm_batch(const zc_gemm_params &p, i64 item) {
         y += at * p.y_batch[d];
         rest = outer;
     }
-    return {(const Z_T *)p.a + a, (const Z_T *)p.b + b, (const Z_T *)p.c + item * p.c_item,
+    return {(const Z_T *)p.a + a, (const Z_T *)p.b + b, (const Z_C *)p.c + item * p.c_item, p.scale,
             (Z_Y *)p.y + y};
 }
 
@@ -61,8 +67,9 @@ template <class ACC, class C> ZC_DEV auto zc_gemm_add(const zc_gemm_params &p, A
     return sum + (ACC)c;
 #endif
 }
-template <class ACC> ZC_DEV auto zc_gemm_value(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col,
-                                               ACC sum) {
+// What is added to a product's element.
+template <class ACC> ZC_DEV auto zc_gemm_plus(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col,
+                                              ACC sum) {
 #if Z_ADDEND && defined(Z_ADDEND_ROW)
     return zc_gemm_add(p, sum, zc_get(item.c[col]));
 #elif Z_ADDEND
@@ -73,20 +80,39 @@ template <class ACC> ZC_DEV auto zc_gemm_value(const zc_gemm_params &p, const zc
     return sum;
 #endif
 }
-// The same of N neighbours; what all rows add is read in one piece, and may be read early.
+template <class ACC> ZC_DEV auto zc_gemm_value(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col,
+                                               ACC sum) {
+#ifdef Z_COLUMN_SCALES
+    return zc_gemm_plus(p, item, row, col, sum * item.scale[col]);
+#else
+    return zc_gemm_plus(p, item, row, col, sum);
+#endif
+}
+// The same of N neighbours; what all rows share is read in one piece, and may be read early.
 template <int N> struct zc_gemm_addend {
+#ifdef Z_COLUMN_SCALES
+    zc_vec<f32, N> scale;
+    ZC_MEMBER void load_scale(const zc_gemm_item &item, i64 col) { scale = *(const zc_vec<f32, N> *)(item.scale + col); }
+    template <class ACC> ZC_MEMBER ACC scaled(int e, ACC sum) const { return sum * scale.v[e]; }
+#else
+    ZC_MEMBER void load_scale(const zc_gemm_item &, i64) {}
+    template <class ACC> ZC_MEMBER ACC scaled(int, ACC sum) const { return sum; }
+#endif
 #if Z_ADDEND && defined(Z_ADDEND_ROW)
-    zc_vec<Z_T, N> c;
-    ZC_MEMBER void load(const zc_gemm_item &item, i64 col) { c = *(const zc_vec<Z_T, N> *)(item.c + col); }
+    zc_vec<Z_C, N> c;
+    ZC_MEMBER void load(const zc_gemm_item &item, i64 col) {
+        load_scale(item, col);
+        c = *(const zc_vec<Z_C, N> *)(item.c + col);
+    }
     template <class ACC> ZC_MEMBER auto value(const zc_gemm_params &p, const zc_gemm_item &, i64, i64, int e,
                                               ACC sum) const {
-        return zc_gemm_add(p, sum, zc_get(c.v[e]));
+        return zc_gemm_add(p, scaled(e, sum), zc_get(c.v[e]));
     }
 #else
-    ZC_MEMBER void load(const zc_gemm_item &, i64) {}
+    ZC_MEMBER void load(const zc_gemm_item &item, i64 col) { load_scale(item, col); }
     template <class ACC> ZC_MEMBER auto value(const zc_gemm_params &p, const zc_gemm_item &item, i64 row, i64 col,
                                               int e, ACC sum) const {
-        return zc_gemm_value(p, item, row, col + e, sum);
+        return zc_gemm_plus(p, item, row, col + e, scaled(e, sum));
     }
 #endif
 };

@@ -6,8 +6,9 @@
 // of the summed axis (PARTS), and exchange sums. Behind a tile's last step, EXTRA stages bring the tile of p.tile, an operand of the
 // result's shape (TILED), in panels of 64 columns.
 //
-// spec.h: Z_T, Z_TB (zc/gemm.cuh), and Z_WGMMA (F16, BF16, or with Z_INTEGERS S8, S8U8, U8S8, U8, and Z_TB then is 1);
-// Z_PRODUCT_N: columns of a product where a warpgroup has more than one (else it is Z_TILE_N); Z_B_CONSTANT: B is a constant of the plan, so its first stages are copied before the kernel in front
+// spec.h: Z_T, Z_TB (zc/gemm.cuh), and Z_WGMMA (F16, BF16; with Z_BYTES E4M3, or where sums are Z_INTEGERS S8, S8U8, U8S8, U8, and
+// Z_TB then is 1); Z_PRODUCT_N: columns of a product where a warpgroup has more than one (else it is Z_TILE_N); Z_STEPWISE: the
+// tensor cores' sums, which keep some 14 digits of e4m3's products, are those of a step, and are added up in f32 (only without PINGPONG); Z_B_CONSTANT: B is a constant of the plan, so its first stages are copied before the kernel in front
 // has ended; what zc/sm90_rows.cuh needs.
 #pragma once
 #include "zc/device.cuh"
@@ -18,12 +19,20 @@
 #ifndef Z_PRODUCT_N
 #define Z_PRODUCT_N Z_TILE_N
 #endif
-#ifdef Z_INTEGERS
+#ifdef Z_BYTES
 ZC_WGMMA_ALONG(zc_product, Z_PRODUCT_N, Z_WGMMA)
-typedef i32 zc_product_sum;
 #else
 ZC_WGMMA(zc_product, Z_PRODUCT_N, Z_WGMMA, !Z_TB)
+#endif
+#ifdef Z_INTEGERS
+typedef i32 zc_product_sum;
+#else
 typedef f32 zc_product_sum;
+#endif
+#ifdef Z_STEPWISE
+constexpr bool ZC_STEPWISE = true;
+#else
+constexpr bool ZC_STEPWISE = false;
 #endif
 
 struct zc_gemm_origin { // of a tile
@@ -56,7 +65,8 @@ struct zc_gemm_pipe {
     int steps, rank, part, begins; // part: its first step
 
     typedef zc_ring_slot<STAGES> slot;
-    typedef zc_product_sum sums[BLOCKS * PIECES][Z_PRODUCT_N / 2]; // of a warpgroup's tile: blocks, pieces of each
+    static constexpr int APART = ZC_STEPWISE ? 1 : PIECES;     // of a block, arrays of sums
+    typedef zc_product_sum sums[BLOCKS * APART][OWN / APART / 2]; // of a warpgroup's tile
 
     ZC_MEMBER zc_gemm_pipe(const zc_gemm_sm90_params &p, unsigned char *memory, int barriers)
         : p(p), memory(memory), smem(zc_smem_address(memory)), barriers(smem + barriers) {
@@ -198,26 +208,33 @@ struct zc_gemm_pipe {
         }
     }
     ZC_MEMBER void multiply(slot &at, int warpgroup, int thread, sums &sum) const {
-        multiply(at, warpgroup, thread, sum, [](int) {});
+        if constexpr (ZC_STEPWISE)
+            multiply_stepwise(at, warpgroup, thread, sum);
+        else
+            multiply(at, warpgroup, thread, sum, [](int) {});
+    }
+    // The factors of product i of a stage, from its `part`th 32 bytes on: of block i / PIECES and piece i % PIECES.
+    ZC_MEMBER u64 a_part(int stage, int warpgroup, int i, int part) const {
+        const u32 a = a_of(stage) + (PINGPONG || SIDE ? 0 : warpgroup * BLOCKS * PANEL);
+        return zc_wgmma_along(a, i / PIECES * PANEL + part * 32);
+    }
+    ZC_MEMBER u64 b_part(int stage, int warpgroup, int i, int part) const {
+        const u32 b = b_of(stage) + (SIDE ? warpgroup * OWN * LINE : 0);
+        const int piece = i % PIECES * Z_PRODUCT_N * LINE;
+        return Z_TB ? zc_wgmma_along(b, piece + part * 32) : zc_wgmma_across(b, piece + part * 16 * LINE, PANEL);
     }
     // read(stage): under its products; all threads have read when it returns.
     template <class F> ZC_MEMBER void multiply(slot &at, int warpgroup, int thread, sums &sum, F read) const {
         int last = -1;
         for (int k = 0; k < steps; k++, at.next()) {
             zc_barrier_wait(full(at.stage), at.parity);
-            const u32 a = a_of(at.stage) + (PINGPONG || SIDE ? 0 : warpgroup * BLOCKS * PANEL);
-            const u32 b = b_of(at.stage) + (SIDE ? warpgroup * OWN * LINE : 0);
             zc_wgmma_fence();
 #pragma unroll
             for (int part = 0; part < LINE / 32; part++)
 #pragma unroll
-                for (int i = 0; i < BLOCKS * PIECES; i++) {
-                    const int piece = i % PIECES * Z_PRODUCT_N * LINE;
-                    zc_product(sum[i], zc_wgmma_along(a, i / PIECES * PANEL + part * 32),
-                               Z_TB ? zc_wgmma_along(b, piece + part * 32)
-                                    : zc_wgmma_across(b, piece + part * 16 * LINE, PANEL),
+                for (int i = 0; i < BLOCKS * PIECES; i++)
+                    zc_product(sum[i], a_part(at.stage, warpgroup, i, part), b_part(at.stage, warpgroup, i, part),
                                k || part);
-                }
             zc_wgmma_commit();
             read(at.stage);
             if (last >= 0) { // one group is in flight: the products of the step before are done
@@ -228,6 +245,30 @@ struct zc_gemm_pipe {
         }
         zc_wgmma_wait<0>();
         if (last >= 0) release(last, thread);
+    }
+    // The same with the sums of each step apart. While one warpgroup adds, the other multiplies.
+    ZC_MEMBER void multiply_stepwise(slot &at, int warpgroup, int thread, sums &sum) const {
+        static_assert(!PINGPONG, "two warpgroups multiply");
+#pragma unroll
+        for (int i = 0; i < BLOCKS; i++)
+#pragma unroll
+            for (int e = 0; e < OWN / 2; e++) sum[i][e] = 0;
+        for (int k = 0; k < steps; k++, at.next()) {
+            zc_barrier_wait(full(at.stage), at.parity);
+#pragma unroll
+            for (int i = 0; i < BLOCKS * PIECES; i++) {
+                zc_product_sum step[Z_PRODUCT_N / 2];
+                zc_wgmma_fence();
+#pragma unroll
+                for (int part = 0; part < LINE / 32; part++)
+                    zc_product(step, a_part(at.stage, warpgroup, i, part), b_part(at.stage, warpgroup, i, part), part);
+                zc_wgmma_commit();
+                zc_wgmma_wait<0>();
+                if (i == BLOCKS * PIECES - 1) release(at.stage, thread);
+#pragma unroll
+                for (int e = 0; e < Z_PRODUCT_N / 2; e++) sum[i / PIECES][i % PIECES * Z_PRODUCT_N / 2 + e] += step[e];
+            }
+        }
     }
 
     // ---- parts of the summed axis ----

@@ -253,6 +253,17 @@ ZC_INLINE u32 zc_f32x2_to_bf16x2(f32 low, f32 high)
     return r;
 }
 
+/* To e4m3, what is beyond its range to its largest number. */
+#if __CUDA_ARCH__ >= 890
+#define ZC_HAS_E4M3 1
+ZC_INLINE u16 zc_f32x2_to_e4m3x2(f32 low, f32 high)
+{
+    u16 r;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(r) : "f"(high), "f"(low));
+    return r;
+}
+#endif
+
 /* ---- 2^v, to two units in the last place; results that are subnormal become 0 ---- */
 
 ZC_INLINE f32 zc_exp2_approx(f32 v)

@@ -72,6 +72,8 @@ expect no-bound 1 "--precision auto does nothing without --max-error" "$zc" comp
 expect unknown-type 1 "--allow: got 'f8', need one of: f32 tf32 f16 bf16" auto 1e-2 --allow f16,f8
 expect bound-without-auto 1 "--max-error does nothing without --precision auto" "$zc" compile "$model" -o "$plan" --max-error 1e-2
 expect allow-without-auto 1 "--allow does nothing without --precision auto" "$zc" compile "$model" -o "$plan" --allow f16
+expect fp8-needs-samples 1 "--allow fp8 does nothing without --calibration" "$zc" compile "$model" -o "$plan" \
+    --precision auto --max-error 1e-2 --allow fp8
 expect no-folder 2 "cannot open" "$zc" compile "$model" -o "$plan" --precision auto --max-error 1e-2 \
     --calibration "$dir/none"
 mkdir "$dir/empty"

@@ -42,8 +42,10 @@ enum {
     KC_BENCH_ONLY = 1 << 5,
     KC_OFF_BY_ONE = 1 << 7, /* integers may be: they are truncated where sums lie near one */
     KC_CANCELS = 1 << 6,    /* its formula leaves small rests of numbers of the operand's size */
-    KC_CLIPS = 1 << 14, /* clips in between, which hides what wrong inputs do to some elements: all
-                           get the slack that a quarter of them has */
+    KC_CLIPS = 1 << 14,  /* clips in between, which hides what wrong inputs do to some elements: all
+                            get the slack that a quarter of them has */
+    KC_COARSE = 1 << 15, /* sums of e4m3 in the tensor cores, which cut off 2^-14 of a sum at each
+                            32 products: all elements get 2^-11 of the largest */
     /* Kinds beside KC_NORMAL. */
     KC_WITH_BIG = 1 << 8,
     KC_WITH_CANCEL = 1 << 9,

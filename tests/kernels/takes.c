@@ -13,6 +13,7 @@ enum { ARCH = 90, WAYS = 5, WAYS_LEAST = 3 /* of results of one element a row */
 
 typedef struct place {
     bool at_end;
+    zc_dtype dtype; /* of what the work is done on */
     unsigned tried; /* ZC_LIES_ bits */
     int failed;
 } place;
@@ -53,14 +54,20 @@ static void put_work(const kc_case *c, const zc_op_info *info, const place *p, z
     operand_text(to, o, in);
     const char *own = c->attrs ? c->attrs : "{}";
     zc_buf_append(attrs, own, strlen(own) - 1);
-    zc_buf_printf(attrs, "%s%s = \"x0 + $T(x1)\"%s}", own[1] == '}' ? "" : ", ",
-                  p->at_end ? "epilogue" : "prologue", p->at_end ? "" : ", prologue_inputs = 1");
+    zc_buf_printf(attrs, "%s%s = \"x0 + %s(x1)\"%s}", own[1] == '}' ? "" : ", ",
+                  p->at_end ? "epilogue" : "prologue", zc_dtype_name(p->dtype),
+                  p->at_end ? "" : ", prologue_inputs = 1");
+}
+
+static const zc_pvalue *value_of(const kc_program *p, bool at_end)
+{
+    const zc_pstep *s = &p->program.steps[0];
+    return &p->program.values[at_end ? s->out[0] : s->in[0]];
 }
 
 static zc_shape shape_of(const kc_program *p, bool at_end)
 {
-    const zc_pstep *s = &p->program.steps[0];
-    const zc_pvalue *v = &p->program.values[at_end ? s->out[0] : s->in[0]];
+    const zc_pvalue *v = value_of(p, at_end);
     return (zc_shape){.rank = v->rank, .dims = v->dims};
 }
 
@@ -78,7 +85,7 @@ static bool serves(const kc_variant *v, const kc_sizes *sizes, place *p, bool *s
         const zc_pvalue *x = &made.program.values[s->in[first]];
         zc_shape in = {.rank = x->rank, .dims = x->dims};
         const zc_work work = {.at_end = p->at_end,
-                              .dtype = zc_dtype_parse(v->t),
+                              .dtype = p->dtype,
                               .to = shape_of(&made, p->at_end),
                               .n = 1,
                               .in = &in,
@@ -123,7 +130,7 @@ static void try_operands(const kc_variant *v, const kc_sizes *sizes, place *p, z
 {
     static const char *const others[] = {"bool", "i8", "i64", "f64", "i4"};
     for (unsigned way = 1; way < 1u << WAYS; way <<= 1)
-        try_operand(v, sizes, p, to, &(operand){way, "T"});
+        try_operand(v, sizes, p, to, &(operand){way, zc_dtype_name(p->dtype)});
     for (size_t i = 0; i < ZC_COUNTOF(others); i++)
         try_operand(v, sizes, p, to, &(operand){ZC_LIES_SCALAR, others[i]});
 }
@@ -142,7 +149,10 @@ static bool try_sizes(void *user, const char *text)
     zc_diag *diag = zc_diag_create();
     bool ok = kc_sizes_parse(text, &sizes) &&
               kc_lower(t->v, &sizes, 1, false, &arch, 1, &plain, diag) == ZC_OK;
-    if (ok && plain.family) try_operands(t->v, &sizes, t->p, shape_of(&plain, t->p->at_end));
+    if (ok && plain.family) {
+        t->p->dtype = value_of(&plain, t->p->at_end)->dtype;
+        try_operands(t->v, &sizes, t->p, shape_of(&plain, t->p->at_end));
+    }
     if (ok) kc_program_free(&plain);
     zc_diag_destroy(&diag);
     return t->p->tried + 1 < 1u << WAYS;

@@ -29,7 +29,10 @@ typedef struct world {
 
 static double error_in(const world *w, size_t part, zc_precision_type type)
 {
-    static const double digits[ZC_PRECISION_COUNT] = {1, 8, 1, 0};
+    static const double digits[ZC_PRECISION_COUNT] = {[ZC_PRECISION_fp8] = 16,
+                                                      [ZC_PRECISION_f16] = 1,
+                                                      [ZC_PRECISION_bf16] = 8,
+                                                      [ZC_PRECISION_tf32] = 1};
     if (w->overflows && part == BAD && type == ZC_PRECISION_f16) return INFINITY;
     return w->each * digits[type] * (part == BAD && !w->overflows ? 100 : 1);
 }
@@ -52,6 +55,7 @@ static void make_parts(zc_mixed *m)
     for (size_t i = 0; i < PARTS; i++) {
         zc_precision_part part = {.names = "Linear 'part'",
                                   .is_product = true,
+                                  .scales = true,
                                   .operations = 1e9,
                                   .bytes = 1e6,
                                   .weights = 1e5};
@@ -109,7 +113,7 @@ static void test_bounds_are_kept(void **state)
         make_parts(&m);
         zc_precision_params p = params_of(&w, bound);
         p.wants_front = true;
-        p.allowed[ZC_PRECISION_tf32] = true;
+        p.allowed[ZC_PRECISION_tf32] = p.allowed[ZC_PRECISION_fp8] = true;
         assert_int_equal(zc_precision_search(&p, &m, &f, NULL), ZC_OK);
         assert_int_equal(zc_precision_search(&p, &m, &again, NULL), ZC_OK);
         assert_true(f.error.error <= bound / ZC_PRECISION_MARGIN);
@@ -121,6 +125,30 @@ static void test_bounds_are_kept(void **state)
         zc_precision_found_fini(&again);
         ZC_VEC_FINI(&m.parts);
     }
+}
+
+/* What cannot be fp8 goes no further up than it has to. */
+static void test_fp8_becomes_f16(void **state)
+{
+    world w = {.each = 1e-6};
+    zc_mixed m;
+    zc_precision_found f;
+    (void)state;
+    make_parts(&m);
+    m.parts.data[BAD - 1].scales = false;
+    m.parts.data[BAD + 1].conversion = 1e9; /* takes longer than f16 */
+    zc_precision_params p =
+        params_of(&w, 1.2e-3); /* all but BAD: 5.1e-4; BAD: 1.6e-3, in f16 1e-4 */
+    p.allowed[ZC_PRECISION_fp8] = true;
+    assert_int_equal(zc_precision_search(&p, &m, &f, NULL), ZC_OK);
+    assert_true(f.error.error <= p.max_error / ZC_PRECISION_MARGIN);
+    assert_int_equal(f.parts.data[BAD].type, ZC_PRECISION_f16);
+    assert_int_equal(f.parts.data[BAD - 1].type, ZC_PRECISION_f16);
+    assert_int_equal(f.parts.data[BAD + 1].type, ZC_PRECISION_f16);
+    assert_int_equal(f.parts.data[BIASED].type, ZC_PRECISION_f32);
+    assert_int_equal(count_of(&f, ZC_PRECISION_fp8), PARTS - 4);
+    zc_precision_found_fini(&f);
+    ZC_VEC_FINI(&m.parts);
 }
 
 static void test_overflow_becomes_bf16(void **state)
@@ -170,7 +198,7 @@ static void test_front(void **state)
 
 /* ---- models ---- */
 
-enum { SIDE = 16, SAMPLES = 3 };
+enum { ROWS = 80, SIDE = 16, SAMPLES = 3 };
 
 static uint64_t next(uint64_t *state)
 {
@@ -199,7 +227,7 @@ static void put_matrix(zc_buf *text, const char *name, uint64_t seed, double sca
 
 static void put_head(zc_buf *text)
 {
-    zc_buf_printf(text, "opset 17\nin x 1 %d,%d\nout y 1 *\n", SIDE, SIDE);
+    zc_buf_printf(text, "opset 17\nin x 1 %d,%d\nout y 1 *\n", ROWS, SIDE);
     put_matrix(text, "last", 5, 0.25, 0);
 }
 
@@ -249,17 +277,17 @@ static void large_values(zc_buf *text)
 }
 
 typedef struct values {
-    float v[SAMPLES][SIDE * SIDE];
+    float v[SAMPLES][ROWS * SIDE];
     zc_view views[SAMPLES];
 } values;
 
 static void fill(values *out, uint64_t seed)
 {
     for (int s = 0; s < SAMPLES; s++) {
-        for (int i = 0; i < SIDE * SIDE; i++) out->v[s][i] = normal_like(&seed);
+        for (int i = 0; i < ROWS * SIDE; i++) out->v[s][i] = normal_like(&seed);
         out->views[s] = (zc_view){.elem = ZC_ELEM_F32,
                                   .rank = 2,
-                                  .dims = {SIDE, SIDE},
+                                  .dims = {ROWS, SIDE},
                                   .data = out->v[s],
                                   .bytes = sizeof out->v[s]};
     }
@@ -279,7 +307,7 @@ static zc_status compile(const char *text, const zc_compile_params *params, zc_p
     return status;
 }
 
-static void run(zc_plan *plan, const zc_view *x, float y[SIDE * SIDE], zc_diag *diag)
+static void run(zc_plan *plan, const zc_view *x, float y[ROWS * SIDE], zc_diag *diag)
 {
     zc_session *s;
     zc_view v;
@@ -287,18 +315,18 @@ static void run(zc_plan *plan, const zc_view *x, float y[SIDE * SIDE], zc_diag *
     expect_ok(diag, zc_session_set_input(s, 0, x, false, diag));
     expect_ok(diag, zc_session_run(s, diag));
     expect_ok(diag, zc_session_output(s, 0, &v, diag));
-    assert_int_equal(v.bytes, SIDE * SIDE * sizeof *y);
+    assert_int_equal(v.bytes, ROWS * SIDE * sizeof *y);
     memcpy(y, v.data, v.bytes);
     assert_int_equal(zc_session_destroy(&s), ZC_OK);
 }
 
 static double error_of(zc_plan *plan, zc_plan *exact, const zc_view *x, zc_diag *diag)
 {
-    float y[SIDE * SIDE], need[SIDE * SIDE];
+    float y[ROWS * SIDE], need[ROWS * SIDE];
     double most = 0, worst = 0;
     run(plan, x, y, diag);
     run(exact, x, need, diag);
-    for (int i = 0; i < SIDE * SIDE; i++) {
+    for (int i = 0; i < ROWS * SIDE; i++) {
         most = fmax(most, fabs(need[i]));
         worst = fmax(worst, fabs(y[i] - need[i]));
     }
@@ -360,7 +388,7 @@ static void end(compiled *c)
 }
 
 static const char *const f16[] = {"f16"}, *const halves[] = {"f16", "bf16"},
-                         *const tf32[] = {"tf32"};
+                         *const tf32[] = {"tf32"}, *const fp8[] = {"fp8", "f16"};
 
 static void test_near_values(void **state)
 {
@@ -406,6 +434,28 @@ static void test_tf32(void **state)
     end(&c);
 }
 
+static size_t steps_of(const zc_plan *plan, zc_op op)
+{
+    const zc_program *p = zc_plan_program(plan);
+    size_t n = 0;
+    for (uint32_t i = 0; i < p->nsteps; i++) n += p->steps[i].op == op;
+    return n;
+}
+
+static void test_fp8(void **state)
+{
+    compiled c = compile_both(near_values, fp8, 2, 0.5);
+    (void)state;
+    expect_line(c.plan, "harmless", "fp8", "% of the error");
+    expect_line(c.plan, "near_a", "f32", "raised from fp8");
+    assert_int_equal(steps_of(c.plan, ZC_OP_ScaledLinear), 1);
+    end(&c);
+    c = compile_both(near_values, fp8, 2, 1e-2);
+    expect_line(c.plan, "harmless", "f16", "raised from fp8");
+    assert_int_equal(steps_of(c.plan, ZC_OP_ScaledLinear), 0);
+    end(&c);
+}
+
 static void test_nothing_is_faster_on_the_cpu(void **state)
 {
     compiled c = compile_both(large_exp, NULL, 0, 1e-3);
@@ -447,7 +497,7 @@ static void test_refusals(void **state)
     static values x;
     zc_buf text = {0};
     zc_plan *plan = NULL;
-    const char *const unknown[] = {"f8"};
+    const char *const unknown[] = {"f9"};
     (void)state;
     large_exp(&text);
     fill(&x, 1);
@@ -473,12 +523,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_bad_part),
         cmocka_unit_test(test_bounds_are_kept),
+        cmocka_unit_test(test_fp8_becomes_f16),
         cmocka_unit_test(test_overflow_becomes_bf16),
         cmocka_unit_test(test_front),
         cmocka_unit_test(test_near_values),
         cmocka_unit_test(test_large_exp),
         cmocka_unit_test(test_large_values),
         cmocka_unit_test(test_tf32),
+        cmocka_unit_test(test_fp8),
         cmocka_unit_test(test_nothing_is_faster_on_the_cpu),
         cmocka_unit_test(test_warnings_are_told_once),
         cmocka_unit_test(test_refusals),

@@ -26,10 +26,19 @@ typedef struct description {
 
 static results made;
 
+static double e4m3_of(uint8_t code)
+{
+    int exponent = code >> 3 & 15, digits = code & 7;
+    double v = exponent ? ldexp(8 + digits, exponent - 10) : ldexp(digits, -9);
+    if ((code & 0x7f) == 0x7f) v = NAN;
+    return code & 0x80 ? -v : v;
+}
+
 static double at(int type, const void *data, int64_t i)
 {
     if (type == LT_R_32F) return (double)((const float *)data)[i];
     if (type == LT_R_16BF) return (double)zc_bf16_to_f32(((const uint16_t *)data)[i]);
+    if (type == LT_R_8F_E4M3) return e4m3_of(((const uint8_t *)data)[i]);
     return (double)half_at(data, i);
 }
 
@@ -86,6 +95,8 @@ int cublasLtMatmulDescSetAttribute(void *desc, int attribute, const void *value,
         memcpy(&d->trans, value, bytes);
     else if (attribute == LT_DESC_EPILOGUE && bytes == sizeof d->epilogue)
         memcpy(&d->epilogue, value, bytes);
+    else if (attribute == LT_DESC_FAST_ACCUM && bytes == sizeof(int8_t))
+        return 0; /* its sums are exact all the same */
     else
         return BAD_PARAMETER;
     return 0;

@@ -1,0 +1,41 @@
+/* Products of e4m3 on Hopper: gemm_sm90.cu with factors of 8 bits. */
+#include "kernels/sm90.h"
+
+const char *const zc_config_gemm_f8_sm90[] = {ZC_SM90_CONFIG};
+
+/* The tensor cores align what they add to the largest and keep some 14 binary digits, so that each
+ * of their sums of 32 products may cut off 2^-14 of a result. Up to so many products that stays
+ * below 2^-9, where e4m3's own roundings are 2^-4 of a factor; longer sums are added up in f32. */
+enum { SHORT = 1024 };
+
+zc_status zc_gen_gemm_f8_sm90(zc_gen *g)
+{
+    zc_matmul_form form;
+    zc_matmul_sizes s;
+    ZC_TRY(zc_gen_sm90_form(g, &form, &s));
+    if (!g->declined[0]) ZC_TRY(zc_gen_sm90_tall(g, &s));
+    if (g->declined[0]) return ZC_OK;
+    /* A thread's two rows, eight apart, are to begin alike within 16 bytes. */
+    if (zc_dtype_bits(zc_gen_out_type(g, 0)) == 8 && s.n % 2)
+        return zc_gen_decline(g, "results of 8 bits in rows of an odd length");
+    zc_sm90_problem p = {.m = s.m_high == INT64_MAX ? ZC_MM_FAR : s.m_high,
+                         .n = s.n,
+                         .steps = zc_ceil_div(s.k, ZC_SM90_LINE),
+                         .items = 1,
+                         .sm_count = g->sm_count,
+                         .fused_tile = zc_sm90_in_pieces(s.n) ? zc_gen_epilogue_tile(g) : -1,
+                         .piece = zc_sm90_piece(s.n, zc_gen_out_type(g, 0)),
+                         .scales = true,
+                         .stepwise = s.k > SHORT};
+    ZC_TRY(zc_gen_sm90(g, &p));
+    if (g->declined[0]) return ZC_OK;
+    if (p.piece) zc_gen_define(g, "PIECE", "%d", p.piece);
+    ZC_TRY(zc_gen_matmul_spec(g, &form));
+    zc_gen_epilogue_cells(g);
+    return ZC_OK;
+}
+
+zc_status zc_launch_gemm_f8_sm90(zc_launch *l)
+{
+    return zc_launch_gemm_sm90(l);
+}

@@ -1,0 +1,199 @@
+#include "passes/scaled.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/number.h"
+#include "op/kernels.h"
+#include "passes/quantised.h"
+#include "passes/query.h"
+
+/* e4m3's largest number. */
+#define E4M3_MAX 448.0
+
+/* Rows of 16 bytes, as the copy engine reads them, and enough of them for its tiles. */
+enum { DEPTH = 16, ROWS = 65 };
+
+/* ---- which ---- */
+
+static bool is_plain(const zc_graph *g, const zc_node *n, zc_scalable *s)
+{
+    *s = (zc_scalable){.x = n->in[0], .w = n->in[1], .alpha = 1};
+    if (n->op == ZC_OP_Linear) {
+        const zc_attrs_Linear *a = n->attrs;
+        s->bias = zc_node_in(n, ZC_IN_Linear_bias);
+        s->along_k = a->transB;
+        s->alpha = a->alpha;
+    } else if (n->op == ZC_OP_Gemm) {
+        const zc_attrs_Gemm *a = n->attrs;
+        s->bias = zc_node_in(n, ZC_IN_Gemm_c);
+        s->along_k = a->transB;
+        s->alpha = a->alpha;
+        if (a->transA || (s->bias && a->beta != 1)) return false;
+    } else if (n->op != ZC_OP_MatMul) {
+        return false;
+    }
+    const zc_type *bias = s->bias ? &zc_val(g, s->bias)->type : NULL;
+    const zc_type *y = &zc_val(g, n->out[0])->type;
+    return !bias ||
+           (bias->rank == 1 && y->rank > 0 && zc_dim_eq(bias->dims[0], y->dims[y->rank - 1]));
+}
+
+/* Of the product's rows, which are x's leading axes; 0: not certain. */
+static int64_t rows_of(const zc_type *x)
+{
+    int64_t n = x->rank < 2 ? 0 : 1;
+    for (int d = 0; d + 1 < x->rank; d++)
+        if (!zc_dim_is_const(x->dims[d]) || !zc_mul_i64(n, x->dims[d].k, &n)) return 0;
+    return n;
+}
+
+static bool is_finite(const zc_tensor *t)
+{
+    const float *x = t->data;
+    int64_t n = zc_tensor_numel(t);
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(x[i])) return false;
+    return true;
+}
+
+bool zc_scalable_of(const zc_graph *g, const zc_node *n, zc_scalable *out)
+{
+    if (n->nin < 2 || !is_plain(g, n, out)) return false;
+    const zc_type *x = &zc_val(g, out->x)->type;
+    const zc_tensor *w = zc_known(g, out->w);
+    return x->dtype == ZC_F32 && w && w->dtype == ZC_F32 && w->rank == 2 && rows_of(x) >= ROWS &&
+           w->dims[out->along_k ? 1 : 0] % DEPTH == 0 && zc_tensor_numel(w) > 0 && is_finite(w);
+}
+
+/* ---- scales ---- */
+
+double zc_scale_for(double magnitude)
+{
+    int exponent;
+    double rest = frexp(magnitude / E4M3_MAX, &exponent);
+    if (!(magnitude > 0) || !isfinite(magnitude)) return 1;
+    return ldexp(1, rest == 0.5 ? exponent - 1 : exponent);
+}
+
+/* Where column c of the weights has element k. */
+static int64_t place(const zc_scalable *s, const zc_tensor *w, int64_t c, int64_t k)
+{
+    return s->along_k ? c * w->dims[1] + k : k * w->dims[1] + c;
+}
+
+static double column_scale(const zc_scalable *s, const zc_tensor *w, int64_t c)
+{
+    const float *x = w->data;
+    double most = 0;
+    for (int64_t k = 0; k < w->dims[s->along_k ? 1 : 0]; k++)
+        most = fmax(most, fabs((double)x[place(s, w, c, k)]));
+    return zc_scale_for(most);
+}
+
+/* ---- the product ---- */
+
+bool zc_scaled_linear(zc_graph *g, zc_nid n, zc_vid x, zc_vid w, zc_vid scale, zc_vid bias)
+{
+    const zc_vid in[] = {x, w, scale, bias};
+    if (!zc_graph_become(g, n, ZC_OP_ScaledLinear, bias ? 4 : 3, in)) return false;
+    ZC_NODE_SET(g, ScaledLinear, n, transB, 1);
+    return true;
+}
+
+/* Weights as rows of codes, and their scales. */
+typedef struct encoded {
+    int64_t columns, depth;
+    uint8_t *codes;
+    float *scales;
+} encoded;
+
+static void drop_encoded(encoded *e)
+{
+    free(e->codes);
+    free(e->scales);
+}
+
+/* false: no memory. */
+static bool encode(const zc_scalable *s, const zc_tensor *w, encoded *e)
+{
+    const float *x = w->data;
+    *e = (encoded){.columns = w->dims[s->along_k ? 0 : 1], .depth = w->dims[s->along_k ? 1 : 0]};
+    e->codes = zc_calloc((size_t)zc_tensor_numel(w), 1);
+    e->scales = zc_calloc((size_t)e->columns, sizeof *e->scales);
+    if (!e->codes || !e->scales) {
+        drop_encoded(e);
+        return false;
+    }
+    for (int64_t c = 0; c < e->columns; c++) {
+        double scale = column_scale(s, w, c);
+        e->scales[c] = (float)scale;
+        for (int64_t k = 0; k < e->depth; k++)
+            e->codes[c * e->depth + k] =
+                zc_f32_to_f8(ZC_F8E4M3FN, (float)((double)x[place(s, w, c, k)] / scale), true);
+    }
+    return true;
+}
+
+bool zc_scaled_become(zc_graph *g, zc_nid n, const zc_scalable *s, zc_vid x, double scale)
+{
+    encoded e;
+    if (!encode(s, zc_known(g, s->w), &e)) return false;
+    for (int64_t c = 0; c < e.columns; c++)
+        e.scales[c] = (float)(s->alpha * scale * (double)e.scales[c]);
+    const zc_tensor codes = {
+        .dtype = ZC_F8E4M3FN, .rank = 2, .dims = {e.columns, e.depth}, .data = e.codes};
+    const zc_tensor scales = {.dtype = ZC_F32, .rank = 1, .dims = {e.columns}, .data = e.scales};
+    zc_vid w = zc_graph_const(g, zc_val(g, s->w)->name, &codes, true);
+    zc_vid by = zc_graph_const(g, NULL, &scales, true);
+    return w && by && zc_scaled_linear(g, n, x, w, by, s->bias);
+}
+
+static zc_nid pointwise(zc_graph *g, zc_vid x, const char *text)
+{
+    zc_nid n = zc_graph_node(g, NULL, ZC_OP_Pointwise, "e4m3", 1, &x, 1);
+    zc_vid y = n ? zc_graph_out(g, n, 0, zc_val(g, x)->name) : 0;
+    const char *own = zc_arena_strdup(&g->arena, text);
+    if (!y || !own) return 0;
+    ZC_NODE_SET(g, Pointwise, n, expr, own);
+    zc_val(g, y)->type = zc_val(g, x)->type;
+    return n;
+}
+
+zc_nid zc_scaled_factor(zc_graph *g, zc_vid x, double scale)
+{
+    char text[64];
+    zc_snprintf(text, sizeof text, "f8e4m3fn(x0 * %.17g)", 1 / scale);
+    zc_nid n = pointwise(g, x, text);
+    if (n) zc_val(g, zc_node_at(g, n)->out[0])->type.dtype = ZC_F8E4M3FN;
+    return n;
+}
+
+/* ---- the same in f32 ---- */
+
+/* Multiples of 2^-9 below e4m3's least normal number, and from there on four digits: what is cut
+ * off of t * (2^20 + 1) are the low 20 of 24. */
+#define ROUND_E4M3                                                                                 \
+    "t = min(max(x0 * %.17g, -448.0), 448.0); select(abs(t) < 0.015625, (t + 24576.0) - 24576.0, " \
+    "t * 1048577.0 - (t * 1048577.0 - t)) * %.17g"
+
+zc_nid zc_scaled_rounding(zc_graph *g, zc_vid x, double scale)
+{
+    char text[256];
+    zc_snprintf(text, sizeof text, ROUND_E4M3, 1 / scale, scale);
+    return pointwise(g, x, text);
+}
+
+zc_vid zc_scaled_weights(zc_graph *g, const zc_scalable *s)
+{
+    encoded e;
+    zc_tensor w = *zc_known(g, s->w);
+    if (!encode(s, &w, &e)) return 0;
+    float *y = zc_calloc((size_t)zc_tensor_numel(&w), sizeof *y);
+    for (int64_t i = 0; y && i < e.columns * e.depth; i++)
+        y[place(s, &w, i / e.depth, i % e.depth)] =
+            e.scales[i / e.depth] * zc_f8_to_f32(ZC_F8E4M3FN, e.codes[i]);
+    drop_encoded(&e);
+    w.data = y;
+    return y ? zc_graph_const(g, zc_val(g, s->w)->name, &w, true) : 0;
+}

@@ -288,6 +288,15 @@ static bool compute(zc_graph *g, const zc_node *n, zc_vid *out)
     return status != ZC_ERR_NOMEM && (*out || status != ZC_OK);
 }
 
+/* Views of a constant that change nothing leave it as it is, with its name. */
+static bool is_same(const zc_graph *g, const zc_node *n)
+{
+    const zc_type *a = &zc_val(g, n->in[0])->type, *b = &zc_val(g, n->out[0])->type;
+    bool same = zc_op_get(n->op)->flags & ZC_OPF_VIEW && a->dtype == b->dtype && a->rank == b->rank;
+    for (int d = 0; same && d < a->rank; d++) same = zc_dim_eq(a->dims[d], b->dims[d]);
+    return same;
+}
+
 /* A node on constants becomes its result; *out stays when that cannot be computed. */
 static bool fold(zc_rl_patch *p, zc_nid n, zc_vid *out)
 {
@@ -295,7 +304,10 @@ static bool fold(zc_rl_patch *p, zc_nid n, zc_vid *out)
     const zc_node *node = zc_node_at(g, n);
     zc_vid v;
     if (!is_foldable(g, node)) return true;
-    if (!compute(g, node, &v)) return no_memory(p);
+    if (is_same(g, node))
+        v = node->in[0];
+    else if (!compute(g, node, &v))
+        return no_memory(p);
     if (!v) return true;
     *out = v;
     zc_graph_remove(g, n);

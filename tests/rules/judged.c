@@ -2,7 +2,8 @@
  * several seeds.
  *
  * usage: judged right|wrong FILE [SECONDS]: every rule of the file passes, or fails, with each
- * seed; no seed takes longer for all of them than that. */
+ * seed; the quickest seed takes no longer for all of them than that (all do as much, but a machine
+ * that others share may take half as long again). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,7 @@ int main(int argc, char **argv)
 {
     zc_rules *r = NULL;
     size_t misjudged = 0;
-    double slowest = 0;
+    double least = 0, most = 0;
     if (argc < 3 || zc_rules_create(&r, NULL) != ZC_OK) return 2;
     bool is_right = strcmp(argv[1], "right") == 0, is_builtin = strcmp(argv[2], "builtin") == 0;
     zc_status status =
@@ -59,11 +60,13 @@ int main(int argc, char **argv)
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         double start = now();
         for (size_t i = 0; i < n; i++) misjudged += !is_judged(r, i, seed, is_right);
-        if (now() - start > slowest) slowest = now() - start;
+        double took = now() - start;
+        if (seed == 1 || took < least) least = took;
+        if (took > most) most = took;
     }
     zc_rules_destroy(&r);
-    printf("%zu rules, %d seeds, %zu misjudged, %.2f s for a seed at most\n", n, SEEDS, misjudged,
-           slowest);
-    bool is_slow = argc > 3 && slowest > strtod(argv[3], NULL);
+    printf("%zu rules, %d seeds, %zu misjudged, %.2f to %.2f s a seed\n", n, SEEDS, misjudged,
+           least, most);
+    bool is_slow = argc > 3 && least > strtod(argv[3], NULL);
     return n == 0 || misjudged || is_slow;
 }

@@ -18,13 +18,14 @@ struct pixel {
 
 // x's window of the pixel, with weights [taps][channels].
 ZC_DEV f32 window_product(const zc_conv_pair_params &p, const pixel &y, const Z_X *w) {
+    const zc_window_params &of = p.window;
     f32 sum = 0;
-    for (int t = 0; t < p.kernel[0]; t++)
-        for (int u = 0; u < p.kernel[1]; u++, w += p.channels) {
-            const i64 r = y.at[0] * p.stride[0] - p.begin[0] + t * p.dilation[0];
-            const i64 c = y.at[1] * p.stride[1] - p.begin[1] + u * p.dilation[1];
-            if (r < 0 || r >= p.in[0] || c < 0 || c >= p.in[1]) continue;
-            sum += product((const Z_X *)p.x + ((y.image * p.in[0] + r) * p.in[1] + c) * p.channels, w, p.channels);
+    for (int t = 0; t < of.kernel[1]; t++)
+        for (int u = 0; u < of.kernel[2]; u++, w += p.channels) {
+            const i64 r = y.at[0] * of.stride[1] - of.begin[1] + (i64)t * of.dilation[1];
+            const i64 c = y.at[1] * of.stride[2] - of.begin[2] + (i64)u * of.dilation[2];
+            if (r < 0 || r >= of.in[1] || c < 0 || c >= of.in[2]) continue;
+            sum += product((const Z_X *)p.x + ((y.image * of.in[1] + r) * of.in[2] + c) * p.channels, w, p.channels);
         }
     return sum;
 }
@@ -37,9 +38,9 @@ ZC_DEV f32 point_product(const zc_conv_pair_params &p, const pixel &y, const Z_X
 ZC_KERNEL(0)(const __grid_constant__ zc_conv_pair_params p) {
     zc_begin();
     for (i64 i = zc_thread(); i < p.total; i += zc_threads()) {
-        const i64 n = i % p.n, at = i / p.n, line = at / p.out[1];
-        const pixel y = {line / p.out[0], {line % p.out[0], at % p.out[1]}};
-        f32 sum = window_product(p, y, (const Z_X *)p.w + n * p.kernel[0] * p.kernel[1] * p.channels);
+        const i64 n = i % p.n, at = i / p.n, line = at / p.window.out[2];
+        const pixel y = {line / p.window.out[1], {line % p.window.out[1], at % p.window.out[2]}};
+        f32 sum = window_product(p, y, (const Z_X *)p.w + n * p.window.kernel[1] * p.window.kernel[2] * p.channels);
         sum += point_product(p, y, (const Z_X *)p.v + n * p.second_channels);
         if (Z_HAS_BIAS) sum += zc_get(((const Z_X *)p.bias)[n]);
         ((Z_X *)p.y)[i] = zc_put<Z_X>(zc_fused(p.fused, sum, i));

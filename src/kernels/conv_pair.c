@@ -39,21 +39,18 @@ static zc_status put_windows(zc_launch *l, struct zc_conv_pair_params *p)
     zc_window_attrs a;
     zc_window window;
     int64_t group;
-    struct zc_window_params fits;
+    for (int i = 0; i < 2; i++) {
+        p->second_in[i] = z->dims[1 + i];
+        p->second_stride[i] = zc_window_stride(&second, i);
+        if (zc_ceil_div(z->dims[1 + i], p->second_stride[i]) != y->dims[1 + i])
+            return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
+                           "axis %d of the second convolution gives %lld pixels, need %lld", i + 1,
+                           (long long)zc_ceil_div(z->dims[1 + i], p->second_stride[i]),
+                           (long long)y->dims[1 + i]);
+    }
     zc_window_attrs_of(l->op, l->attrs, &a, &group);
     zc_window_resolve(&a, 2, x->dims + 1, y->dims + 1, w->dims + 1, &window);
-    ZC_TRY(zc_launch_window(l, &window, &fits));
-    for (int i = 0; i < 2; i++) {
-        p->in[i] = x->dims[1 + i];
-        p->out[i] = y->dims[1 + i];
-        p->second_in[i] = z->dims[1 + i];
-        p->kernel[i] = (int)window.kernel[i];
-        p->stride[i] = (int)window.stride[i];
-        p->dilation[i] = (int)window.dilation[i];
-        p->begin[i] = (int)window.begin[i];
-        p->second_stride[i] = (int)zc_window_stride(&second, i);
-    }
-    return ZC_OK;
+    return zc_launch_window(l, &window, &p->window);
 }
 
 zc_status zc_launch_conv_pair(zc_launch *l)

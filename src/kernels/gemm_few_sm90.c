@@ -149,12 +149,8 @@ zc_status zc_gen_gemm_few_sm90(zc_gen *g)
 {
     zc_matmul_form form;
     zc_matmul_sizes s;
-    ZC_TRY(zc_gen_sm90_form(g, &form, &s));
-    if (!g->declined[0]) ZC_TRY(zc_gen_sm90_whole_rows(g, &s));
+    ZC_TRY(zc_gen_sm90_few(g, ZC_FAMILY_gemm_few_sm90, &form, &s));
     if (g->declined[0]) return ZC_OK;
-    const zc_rows rows = zc_family_rows(ZC_FAMILY_gemm_few_sm90);
-    if (s.m_high > rows.high || s.m_low < rows.low)
-        return zc_gen_decline(g, "rows that are not certain to be %d to %d", rows.low, rows.high);
     problem p = {.m = s.m_high,
                  .n = s.n,
                  .k = s.k,

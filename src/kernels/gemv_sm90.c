@@ -96,19 +96,24 @@ static bool set_slots(const problem *p, candidate *c)
     return c->slots > 0;
 }
 
+/* The last digit, below `base`, of what is left of a number. */
+static int take(int *left, size_t base)
+{
+    int digit = *left % (int)base;
+    *left /= (int)base;
+    return digit;
+}
+
 /* Number `number` of all; false: not for this product. */
 static bool shape_of(const problem *p, int number, candidate *c)
 {
-    int pieces, at = number;
-#define TAKE(of) of[at % (int)ZC_COUNTOF(of)], at /= (int)ZC_COUNTOF(of)
-    c->blocks = sharings[at % (int)ZC_COUNTOF(sharings)].blocks;
-    c->shares = sharings[at % (int)ZC_COUNTOF(sharings)].shares;
-    at /= (int)ZC_COUNTOF(sharings);
-    pieces = TAKE(pieces_of);
-    c->parts = TAKE(parts_of);
-    c->warps = TAKE(warps_of);
-    c->cols = TAKE(cols_of);
-#undef TAKE
+    const int sharing = take(&number, ZC_COUNTOF(sharings));
+    const int pieces = pieces_of[take(&number, ZC_COUNTOF(pieces_of))];
+    c->blocks = sharings[sharing].blocks;
+    c->shares = sharings[sharing].shares;
+    c->parts = parts_of[take(&number, ZC_COUNTOF(parts_of))];
+    c->warps = warps_of[take(&number, ZC_COUNTOF(warps_of))];
+    c->cols = cols_of[take(&number, ZC_COUNTOF(cols_of))];
     int64_t all = zc_ceil_div(p->k, STEP), sharers = (int64_t)c->warps * c->parts;
     int64_t steps = zc_ceil_div(all, sharers);
     if (steps > STEPS_MOST || steps < pieces || steps * (sharers - 1) >= all) return false;
@@ -148,13 +153,9 @@ zc_status zc_gen_gemv_sm90(zc_gen *g)
 {
     zc_matmul_form form;
     zc_matmul_sizes s;
-    ZC_TRY(zc_gen_sm90_form(g, &form, &s));
-    if (!g->declined[0]) ZC_TRY(zc_gen_sm90_whole_rows(g, &s));
+    ZC_TRY(zc_gen_sm90_few(g, ZC_FAMILY_gemv_sm90, &form, &s));
     if (g->declined[0]) return ZC_OK;
-    const zc_rows rows = zc_family_rows(ZC_FAMILY_gemv_sm90);
     if (!form.b_along_k) return zc_gen_decline(g, "B is not stored N x K");
-    if (s.m_high > rows.high || s.m_low < rows.low)
-        return zc_gen_decline(g, "rows that are not certain to be %d to %d", rows.low, rows.high);
     if (!g->candidate && !g->regardless && s.m_high > ROWS_BY_COST)
         return zc_gen_decline(g, "more rows than one, with which gemm_few_sm90 was faster");
     problem p = {.m = s.m_high,

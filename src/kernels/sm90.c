@@ -74,6 +74,15 @@ zc_status zc_gen_sm90_whole_rows(zc_gen *g, const zc_matmul_sizes *s)
     return zc_gen_decline(g, "rows of the result that are no multiples of 16 bytes");
 }
 
+zc_status zc_gen_sm90_few(zc_gen *g, int family, zc_matmul_form *form, zc_matmul_sizes *s)
+{
+    const zc_rows rows = zc_family_rows(family);
+    ZC_TRY(zc_gen_sm90_form(g, form, s));
+    if (!g->declined[0]) ZC_TRY(zc_gen_sm90_whole_rows(g, s));
+    if (g->declined[0] || (s->m_high <= rows.high && s->m_low >= rows.low)) return ZC_OK;
+    return zc_gen_decline(g, "rows that are not certain to be %d to %d", rows.low, rows.high);
+}
+
 zc_status zc_gen_sm90_tall(zc_gen *g, const zc_matmul_sizes *s)
 {
     int least = zc_sm90_in_pieces(s->n) ? ZC_SM90_ROWS : ZC_SM90_ROWS_ALONE;

@@ -64,6 +64,8 @@ bool zc_sm90_in_pieces(int64_t n);
 int zc_sm90_piece(int64_t n, zc_dtype dtype);
 /* What every such product needs, in part written to the header; may decline. */
 zc_status zc_gen_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s);
+/* The same of products with so many rows as the family serves, and whole rows of the result. */
+zc_status zc_gen_sm90_few(zc_gen *g, int family, zc_matmul_form *form, zc_matmul_sizes *s);
 /* Declines a result whose rows are not in pieces; too few rows for tiles of 128. */
 zc_status zc_gen_sm90_whole_rows(zc_gen *g, const zc_matmul_sizes *s);
 zc_status zc_gen_sm90_tall(zc_gen *g, const zc_matmul_sizes *s);

@@ -86,7 +86,8 @@ extern const kc_case kc_cases[];
 extern const size_t kc_case_count;
 
 /* Of the cases for its operation and family. */
-bool kc_is_rows_first(const kc_case *c);
+/* How many cases of its row come before it. */
+int kc_row_number(const kc_case *c);
 
 typedef struct kc_sizes {
     int64_t v[KC_SYMBOLS]; /* -1: not given */
@@ -113,7 +114,7 @@ typedef struct kc_options {
 typedef struct kc_variant {
     const kc_case *c;
     char t[16], u[16];
-    bool first; /* of its case: it is the one that is also built with fixed sizes */
+    bool fixed; /* of its case: it is the one that is also built with fixed sizes */
 } kc_variant;
 
 typedef struct kc_operand {

@@ -137,7 +137,7 @@ bool kc_compile_add(kc_compiler *k, const kc_variant *v)
     fixing f = {.k = k, .v = v, .ok = true};
     if (!is_static && !add_program(k, v, NULL)) return false;
     /* Constants in place of sizes: once a row will do. */
-    if (is_static || (v->first && !k->o->rows && kc_is_rows_first(c)))
+    if (is_static || (v->fixed && !k->o->rows && kc_row_number(c) == 0))
         (void)kc_each(c->sizes ? c->sizes : c->bench ? c->bench : "x=1", ';', with_sizes, &f);
     return f.ok;
 }

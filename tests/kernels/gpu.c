@@ -279,7 +279,7 @@ static bool run_kind(runner *r, kc_kind kind, kc_random *random)
 static bool run_planted(runner *r, bool edges, kc_random *random)
 {
     bool ok = true;
-    if (!edges && !r->v->first) return true;
+    if (!edges && !r->v->fixed) return true;
     for (int i = 0; i < r->nin; i++) {
         int turns = kc_plant_turns(r->v->c, r->in, i);
         r->planted = i;
@@ -368,7 +368,7 @@ static void run_program(runner *r)
         r->p = (kc_program){0};
         if (!ok) return;
     }
-    if (!is_static && !r->v->first) return;
+    if (!is_static && !r->v->fixed) return;
     /* With sizes as constants: the first, or all when the case says so. */
     walk.i = is_static ? 0 : 1;
     (void)kc_each(c->sizes ? c->sizes : "x=1", ';', fixed_size, &walk);

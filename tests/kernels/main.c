@@ -1,8 +1,9 @@
 /* Checks every row of the CUDA kernel table against the CPU's reference kernels, or measures it, or
  * compiles it; usage() names the options. Needs a CUDA driver and NVRTC: real ones, or the tests'
  * own, which execute kernels on the CPU. --compile needs a real NVRTC alone. --brief: one pair of
- * element types of each case; --rows: of each row's first case, not compiled for fixed sizes where
- * that is not needed. --small: not the sizes for a real GPU;
+ * element types of each case, the cases of a row having them in turn; --rows: of each row's first
+ * case, not compiled for fixed sizes where that is not needed. --small: not the sizes for a real
+ * GPU;
  * --not-finite: NaN and infinity in the operands, too; --part: every N-th variant. --cpu: the
  * CPU's fast kernels, with NaN and infinity in the operands. --takes: what each row takes of
  * pointwise work, without running anything. */
@@ -40,7 +41,7 @@ typedef struct totals {
 typedef struct job {
     const kc_options *o;
     const regex_t *filter;
-    int number, index;
+    int number, index, pair; /* `pair` of the case's element types is next */
     zc_device *d;
     kc_compiler *compiler;
     const kc_case *c;
@@ -150,11 +151,20 @@ static int workers(const kc_options *o)
     return o->list || o->targets.narchs ? 1 : o->jobs;
 }
 
-bool kc_is_rows_first(const kc_case *c)
+int kc_row_number(const kc_case *c)
 {
-    const kc_case *first = kc_cases;
-    while (strcmp(first->op, c->op) != 0 || strcmp(first->family, c->family) != 0) first++;
-    return first == c;
+    int n = 0;
+    for (const kc_case *k = kc_cases; k != c; k++)
+        n += strcmp(k->op, c->op) == 0 && strcmp(k->family, c->family) == 0;
+    return n;
+}
+
+/* The number of the pair of element types that stands for its case. */
+static int fixed_pair(const kc_options *o, const kc_case *c)
+{
+    int pairs = 1;
+    for (const char *p = c->types; (p = strchr(p, ' ')); p++) pairs++;
+    return o->brief ? kc_row_number(c) % pairs : 0;
 }
 
 static bool one_variant(void *arg, const char *pair)
@@ -167,12 +177,12 @@ static bool one_variant(void *arg, const char *pair)
         j->ok = false;
         return true;
     }
-    v.first = strncmp(j->c->types, pair, strlen(pair)) == 0;
+    v.fixed = j->pair++ == fixed_pair(j->o, j->c);
     snprintf(name, sizeof name, "%s/%s/%s", j->c->op, j->c->family, pair);
     if (j->filter && regexec(j->filter, name, 0, NULL, 0) != 0) return true;
     if (j->c->flags & KC_BENCH_ONLY && !j->o->bench) return true;
-    if (j->o->brief && !v.first) return true;
-    if (j->o->rows && !kc_is_rows_first(j->c)) return true;
+    if (j->o->brief && !v.fixed) return true;
+    if (j->o->rows && kc_row_number(j->c) > 0) return true;
     int i = j->index++, parts = j->o->parts;
     if (i % parts != j->o->part || i / parts % workers(j->o) != j->number) return true;
     if (j->o->list) {
@@ -193,6 +203,7 @@ static void all_cases(job *j)
 {
     for (size_t i = 0; i < kc_case_count; i++) {
         j->c = &kc_cases[i];
+        j->pair = 0;
         (void)kc_each(j->c->types, ' ', one_variant, j);
     }
 }

@@ -1,8 +1,10 @@
 #include "cli/signals.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,16 +51,22 @@ static void ending_signals(sigset_t *set)
     }
 }
 
+typedef struct watched {
+    sigset_t set;
+    sem_t begun;
+} watched;
+
 /* The thread allocates and frees nothing: malloc would take 64 MiB of address space for it, at a
  * moment that nobody knows, which little room for oneDNN's code cannot bear. */
 static void *watch(void *arg)
 {
-    const sigset_t *set = arg;
+    watched *w = arg;
     int number;
-    while (sigwait(set, &number) == 0) {
+    sem_post(&w->begun);
+    while (sigwait(&w->set, &number) == 0) {
         remove_temporaries();
         (void)signal(number, SIG_DFL);
-        pthread_sigmask(SIG_UNBLOCK, set, NULL);
+        pthread_sigmask(SIG_UNBLOCK, &w->set, NULL);
         raise(number);
     }
     return NULL;
@@ -66,16 +74,22 @@ static void *watch(void *arg)
 
 void cli_catch_signals(void)
 {
-    static sigset_t set; /* the thread's, to the end */
+    static watched w; /* the thread's, to the end */
     pthread_attr_t attr;
     pthread_t thread;
     /* A write past a limit on file sizes fails then, and is reported as any other. */
     (void)signal(SIGXFSZ, SIG_IGN);
-    ending_signals(&set);
+    ending_signals(&w.set);
+    sem_init(&w.begun, 0, 0);
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-    if (pthread_create(&thread, &attr, watch, &set) != 0) pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    pthread_sigmask(SIG_BLOCK, &w.set, NULL);
+    /* Until it runs a sanitizer's allocator may be at work for it, whose locks a fork would copy as
+     * they are. */
+    if (pthread_create(&thread, &attr, watch, &w) == 0)
+        while (sem_wait(&w.begun) != 0 && errno == EINTR) continue;
+    else
+        pthread_sigmask(SIG_UNBLOCK, &w.set, NULL);
     pthread_attr_destroy(&attr);
 }

@@ -242,9 +242,35 @@ static void copy_tile(size_t size, int64_t rows, int64_t cols, char *to, int64_t
         for (int64_t c = 0; c < cols; c++)                                                         \
     memcpy(to + r * to_step + c * (bytes), from + r * (bytes) + c * from_step, bytes)
 
+#define INTERLEAVE(count)                                                                          \
+    for (int64_t r = 0; r < rows; r++)                                                             \
+        for (int64_t c = 0; c < (count); c++)                                                      \
+    memcpy(to + (r * (count) + c) * 4, from + r * 4 + c * from_step, 4)
+
+/* Two to four rows of 4-byte elements in turn, the way for compilers to vectors; false: others. */
+static bool interleave(size_t size, int64_t rows, int64_t cols, char *restrict to, int64_t to_step,
+                       const char *restrict from, int64_t from_step)
+{
+    if (size != 4 || to_step != 4 * cols) return false;
+    switch (cols) {
+    case 2:
+        INTERLEAVE(2);
+        return true;
+    case 3:
+        INTERLEAVE(3);
+        return true;
+    case 4:
+        INTERLEAVE(4);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void copy_narrow(size_t size, int64_t rows, int64_t cols, char *to, int64_t to_step,
                         const char *from, int64_t from_step)
 {
+    if (interleave(size, rows, cols, to, to_step, from, from_step)) return;
     switch (size) {
     case 1:
         NARROW_WORDS(1);

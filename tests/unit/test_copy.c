@@ -51,7 +51,7 @@ static void transposes(void **state)
     (void)state;
     static const int64_t shapes[][3] = {{1, 64, 64},  {2, 16, 16},  {3, 17, 33}, {1, 130, 3},
                                         {1, 3, 300},  {2, 129, 66}, {1, 1, 9},   {5, 4, 4},
-                                        {1, 512, 31}, {1, 15, 520}};
+                                        {1, 512, 31}, {1, 15, 520}, {7, 2, 58}};
     for (size_t i = 0; i < ZC_COUNTOF(shapes); i++) {
         for (size_t s = 0; s < ZC_COUNTOF(sizes); s++) {
             const int64_t *d = shapes[i];

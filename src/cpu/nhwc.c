@@ -138,3 +138,9 @@ zc_status zc_k_MaxPoolNhwc(zc_kctx *k)
     zc_attrs_MaxPool attrs = zc_nchw_max_pool(ZC_ATTRS(k, MaxPoolNhwc));
     return by_nchw(k, ZC_OP_MaxPool, &attrs, 1, zc_k_MaxPool, NULL, false, false);
 }
+
+zc_status zc_k_AveragePoolNhwc(zc_kctx *k)
+{
+    zc_attrs_AveragePool attrs = zc_nchw_average_pool(ZC_ATTRS(k, AveragePoolNhwc));
+    return by_nchw(k, ZC_OP_AveragePool, &attrs, 1, zc_k_AveragePool, NULL, false, false);
+}

@@ -1,4 +1,4 @@
-/* Channels-last convolutions and poolings of f32: bands of output rows, one a thread. */
+/* Channels-last convolutions of f32: bands of output rows, one a thread. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -298,75 +298,4 @@ zc_status zc_fast_conv_nhwc_f32(zc_kctx *k)
     ZC_TRY(zc_finish_begin(k, &j.epilogue));
     zc_parts(k, s->bands, conv_band, &j);
     return zc_dnnl_report(k, (zc_status)atomic_load(&j.status), "convolution");
-}
-
-/* ---- maximum ---- */
-
-typedef struct pool_job {
-    const zc_window *w;
-    const void *x;
-    void *y;
-    int64_t channels;
-} pool_job;
-
-/* Output rows of all images. */
-#define MAX_ROWS(name, type, least)                                                                \
-    static void name(void *arg, int64_t begin, int64_t end)                                        \
-    {                                                                                              \
-        const pool_job *j = arg;                                                                   \
-        const zc_window *w = j->w;                                                                 \
-        for (int64_t r = begin; r < end; r++) {                                                    \
-            int64_t n = r / w->out[0], oh = r % w->out[0];                                         \
-            for (int64_t ow = 0; ow < w->out[1]; ow++) {                                           \
-                type *y = (type *)j->y + (r * w->out[1] + ow) * j->channels;                       \
-                for (int64_t c = 0; c < j->channels; c++) y[c] = (least);                          \
-                for (int64_t t = 0; t < w->kernel[0] * w->kernel[1]; t++) {                        \
-                    const type *x = tap_of(j, sizeof *x, n, oh, ow, t);                            \
-                    for (int64_t c = 0; x && c < j->channels; c++)                                 \
-                        y[c] = x[c] > y[c] || x[c] != x[c] ? x[c] : y[c];                          \
-                }                                                                                  \
-            }                                                                                      \
-        }                                                                                          \
-    }
-
-/* The channels of a tap; NULL: in the padding. */
-static const void *tap_of(const pool_job *j, size_t size, int64_t n, int64_t oh, int64_t ow,
-                          int64_t t)
-{
-    const zc_window *w = j->w;
-    int64_t ih = oh * w->stride[0] - w->begin[0] + t / w->kernel[1] * w->dilation[0];
-    int64_t iw = ow * w->stride[1] - w->begin[1] + t % w->kernel[1] * w->dilation[1];
-    if (ih < 0 || ih >= w->in[0] || iw < 0 || iw >= w->in[1]) return NULL;
-    int64_t pixel = (n * w->in[0] + ih) * w->in[1] + iw;
-    return (const uint8_t *)j->x + (size_t)(pixel * j->channels) * size;
-}
-
-MAX_ROWS(max_rows_f32, float, -INFINITY)
-MAX_ROWS(max_rows_u8, uint8_t, 0)
-MAX_ROWS(max_rows_i8, int8_t, INT8_MIN)
-#undef MAX_ROWS
-
-bool zc_fits_max_pool_nhwc(const zc_kctx *k)
-{
-    const zc_dtype t = k->in[0].dtype;
-    return t == ZC_F32 || t == ZC_U8 || t == ZC_I8;
-}
-
-zc_status zc_fast_max_pool_nhwc(zc_kctx *k)
-{
-    zc_attrs_MaxPool a = zc_nchw_max_pool(ZC_ATTRS(k, MaxPoolNhwc));
-    zc_window_attrs attrs = ZC_WINDOW_ATTRS(&a);
-    attrs.auto_pad = a.auto_pad;
-    attrs.ceil_mode = a.ceil_mode != 0;
-    zc_window w;
-    zc_tensor in = zc_nchw_shape(&k->in[0]), out = zc_nchw_shape(&k->out[0]);
-    if (zc_tensor_numel(&out) == 0) return ZC_OK;
-    zc_window_resolve(&attrs, 2, in.dims + 2, out.dims + 2, attrs.kernel.v, &w);
-    pool_job j = {.w = &w, .x = k->in[0].data, .y = k->out[0].data, .channels = in.dims[1]};
-    zc_parallel(k, in.dims[0] * w.out[0], 1,
-                in.dtype == ZC_F32  ? max_rows_f32
-                : in.dtype == ZC_U8 ? max_rows_u8
-                                    : max_rows_i8,
-                &j);
-    return ZC_OK;
 }

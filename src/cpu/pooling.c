@@ -55,14 +55,13 @@ typedef struct job {
                     zc_coords(i % (j)->p.out_plane, (j)->p.w.axes, (j)->p.w.out, at), true);       \
          i++)
 
-/* Taps of a window that lie on the input or its padding (ceil_mode may leave some beyond). */
-static double padded_taps(const zc_window *w, const int64_t *at)
+int64_t zc_padded_taps(const zc_window *w, const int64_t *at)
 {
-    double n = 1;
+    int64_t n = 1;
     for (int i = 0; i < w->axes; i++) {
         int64_t start = at[i] * w->stride[i], size = w->in[i] + w->begin[i] + w->end[i];
         int64_t fit = start < size ? (size - start - 1) / w->dilation[i] + 1 : 0;
-        n *= (double)(fit < w->kernel[i] ? fit : w->kernel[i]);
+        n *= fit < w->kernel[i] ? fit : w->kernel[i];
     }
     return n;
 }
@@ -76,7 +75,7 @@ static void average(void *arg, int64_t begin, int64_t end)
         zc_taps t;
         for (zc_taps_begin(&j->p.w, at, &t); t.any; zc_taps_next(&t), n++)
             sum += zc_get(&j->k->in[0], base + t.x);
-        if (j->count_pad) n = padded_taps(&j->p.w, at);
+        if (j->count_pad) n = (double)zc_padded_taps(&j->p.w, at);
         /* The mean of an empty plane is no number, as that of an empty axis. */
         zc_put(&j->k->out[0], i, n > 0 || j->whole ? sum / n : 0);
     }

@@ -106,7 +106,10 @@ static void divide_row(const pool_job *j, int64_t oh, float *to)
     int64_t top = oh * j->stride_h - j->top;
     int64_t rows = j->count_pad ? counted(top, j->k_h, j->step_h, -j->top, j->end_h)
                                 : counted(top, j->k_h, j->step_h, 0, j->in_h);
-    for (int64_t o = 0; o < j->out_w; o++) to[o] /= (float)rows * j->columns[o];
+    for (int64_t o = 0; o < j->out_w; o++) {
+        const float count = (float)rows * j->columns[o];
+        to[o] = count > 0 ? to[o] / count : 0;
+    }
 }
 
 static void pool_planes(void *arg, int64_t begin, int64_t end)

@@ -25,6 +25,20 @@ static bool is_max(zc_op op)
     return op == ZC_OP_MaxPool || op == ZC_OP_MaxPoolNhwc || op == ZC_OP_GlobalMaxPool;
 }
 
+/* Are channels last? */
+static bool is_last(zc_op op)
+{
+    return op == ZC_OP_MaxPoolNhwc || op == ZC_OP_AveragePoolNhwc;
+}
+
+static bool counts_pad(const zc_gen *g)
+{
+    const zc_op op = g->step->op;
+    return op == ZC_OP_AveragePool       ? ZC_ATTRS(g, AveragePool)->count_include_pad != 0
+           : op == ZC_OP_AveragePoolNhwc ? ZC_ATTRS(g, AveragePoolNhwc)->count_include_pad != 0
+                                         : false;
+}
+
 static void put_kind(zc_gen *g)
 {
     zc_op op = g->step->op;
@@ -43,8 +57,7 @@ static void put_kind(zc_gen *g)
     bool index = op == ZC_OP_MaxPool && zc_gen_out(g, 1);
     zc_gen_define(g, "INDEX", "%d", index);
     zc_gen_define(g, "COLUMN_MAJOR", "%d", index && ZC_ATTRS(g, MaxPool)->storage_order == 1);
-    zc_gen_define(g, "COUNT_PAD", "%d",
-                  op == ZC_OP_AveragePool && ZC_ATTRS(g, AveragePool)->count_include_pad != 0);
+    zc_gen_define(g, "COUNT_PAD", "%d", counts_pad(g));
 }
 
 /* Need positions 64 bits? Of the result's and the input's elements, those in planes. */
@@ -83,7 +96,7 @@ zc_status zc_gen_pool(zc_gen *g)
         choose_team(g, x);
         return zc_gen_epilogue(g);
     }
-    bool last = g->step->op == ZC_OP_MaxPoolNhwc;
+    bool last = is_last(g->step->op);
     int first = last ? 1 : 2;
     zc_gen_window_dims d = {.axes = x->rank - 2};
     for (int i = 0; i < d.axes; i++) {
@@ -124,7 +137,7 @@ zc_status zc_launch_pool(zc_launch *l)
     ZC_TRY(zc_launch_epilogue(l, &p.fused));
     if (!zc_window_attrs_of(l->op, l->attrs, &a, &group)) return launch_global(l, &p);
     int first = 2;
-    if (l->op == ZC_OP_MaxPoolNhwc) {
+    if (is_last(l->op)) {
         p.inner = x->dims[3];
         first = 1;
     }

@@ -100,13 +100,24 @@ zc_status zc_infer_conv_pair(zc_infer *f)
     return ZC_OK;
 }
 
-zc_status zc_infer_max_pool_nhwc(zc_infer *f)
+static zc_status pool(zc_infer *f, zc_op op, const void *attrs, zc_status (*infer)(zc_infer *))
 {
-    zc_attrs_MaxPool attrs = zc_nchw_max_pool(ZC_ATTRS(f, MaxPoolNhwc));
     ZC_TRY(check_rank(f));
     zc_operand in = f->in[0];
     in.type = nchw(zc_in(f, 0));
-    return by_nchw(f, ZC_OP_MaxPool, &attrs, 1, &in, zc_infer_max_pool);
+    return by_nchw(f, op, attrs, 1, &in, infer);
+}
+
+zc_status zc_infer_max_pool_nhwc(zc_infer *f)
+{
+    zc_attrs_MaxPool attrs = zc_nchw_max_pool(ZC_ATTRS(f, MaxPoolNhwc));
+    return pool(f, ZC_OP_MaxPool, &attrs, zc_infer_max_pool);
+}
+
+zc_status zc_infer_average_pool_nhwc(zc_infer *f)
+{
+    zc_attrs_AveragePool attrs = zc_nchw_average_pool(ZC_ATTRS(f, AveragePoolNhwc));
+    return pool(f, ZC_OP_AveragePool, &attrs, zc_infer_average_pool);
 }
 
 zc_status zc_infer_squeeze_excite(zc_infer *f)

@@ -4,7 +4,8 @@
 
 #include "op/op.h"
 
-/* The attributes of ConvNhwc, ConvImage and MaxPoolNhwc as those of Conv and MaxPool. */
+/* The attributes of ConvNhwc, ConvImage and the poolings as those of the channels-first operations.
+ */
 #define ZC_NCHW_CONV(a)                                                                            \
     {                                                                                              \
         .auto_pad = (a)->auto_pad, .dilations = (a)->dilations, .group = (a)->group,               \
@@ -56,6 +57,17 @@ static inline zc_attrs_MaxPool zc_nchw_max_pool(const zc_attrs_MaxPoolNhwc *a)
                               .kernel_shape = a->kernel_shape,
                               .pads = a->pads,
                               .strides = a->strides};
+}
+
+static inline zc_attrs_AveragePool zc_nchw_average_pool(const zc_attrs_AveragePoolNhwc *a)
+{
+    return (zc_attrs_AveragePool){.auto_pad = a->auto_pad,
+                                  .ceil_mode = a->ceil_mode,
+                                  .count_include_pad = a->count_include_pad,
+                                  .dilations = a->dilations,
+                                  .kernel_shape = a->kernel_shape,
+                                  .pads = a->pads,
+                                  .strides = a->strides};
 }
 
 /* Axis i of the channels-first order stands here in the channels-last order. */

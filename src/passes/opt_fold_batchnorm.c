@@ -1,5 +1,6 @@
 /* y = BatchNormalization(conv(x, w) + b) is conv(x, w*s) + (b - mean)*s + shift with s =
- * scale/sqrt(var+eps), a constant vector by output channel. */
+ * scale/sqrt(var+eps), a constant vector by output channel. Behind anything else it is pointwise
+ * work by channel. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,13 +98,11 @@ static zc_vid shifted_bias(zc_graph *g, zc_vid old, zc_vid w, int64_t channels, 
     return zc_graph_const(g, old ? zc_val(g, old)->name : "bias", &t, true);
 }
 
-static bool is_hollow(const zc_graph *g, zc_nid bn, zc_nid p)
+static bool is_hollow(const zc_graph *g, const zc_node *bn)
 {
-    const zc_node *a = zc_node_at(g, bn), *b = zc_node_at(g, p);
-    bool hollow =
-        zc_graph_is_hollow(g, b->in[WEIGHTS]) || zc_graph_is_hollow(g, zc_node_in(b, BIAS));
+    bool hollow = false;
     for (int i = ZC_IN_BatchNormalization_scale; i <= ZC_IN_BatchNormalization_variance; i++)
-        hollow |= zc_graph_is_hollow(g, a->in[i]);
+        hollow |= zc_graph_is_hollow(g, bn->in[i]);
     return hollow;
 }
 
@@ -148,28 +147,98 @@ static bool rewire(zc_graph *g, bn_pass *pass, zc_nid n, zc_nid p, zc_vid w, zc_
     return true;
 }
 
-static bool visit(zc_graph *g, zc_nid n, void *user)
+/* The axis of the producer's weights that the BatchNormalization's channels stand on, when it can
+ * take that over; -1. */
+static int foldable_axis(const zc_graph *g, const bn_pass *pass, const zc_node *bn)
 {
-    bn_pass *pass = user;
-    const zc_node *bn = zc_node_at(g, n);
-    if (bn->op != ZC_OP_BatchNormalization) return true;
     zc_nid p = zc_producer(g, bn->in[0]);
-    if (!p || pass->uses[bn->in[0]] != 1) return true;
+    if (!p || pass->uses[bn->in[0]] != 1) return -1;
     const zc_node *prod = zc_node_at(g, p);
     int axis = channel_axis(prod);
     const zc_tensor *w = axis >= 0 ? constant(g, prod, WEIGHTS) : NULL;
     zc_vid bias = zc_node_in(prod, BIAS);
-    if (!w || (bias && !constant(g, prod, BIAS)) || !is_foldable(g, bn, w->dims[axis])) return true;
+    if (!w || (bias && !constant(g, prod, BIAS)) || !is_foldable(g, bn, w->dims[axis])) return -1;
     /* On a matrix product the channel must be the last axis, which it is for rank 2 only. */
-    if (prod->op == ZC_OP_Linear && zc_val(g, bn->in[0])->type.rank != 2) return true;
-    int64_t channels = w->dims[axis];
+    return prod->op == ZC_OP_Linear && zc_val(g, bn->in[0])->type.rank != 2 ? -1 : axis;
+}
+
+static bool fold(zc_graph *g, bn_pass *pass, zc_nid n, int axis)
+{
+    zc_nid p = zc_producer(g, zc_node_at(g, n)->in[0]);
+    int64_t channels = constant(g, zc_node_at(g, p), WEIGHTS)->dims[axis];
     zc_vid new_w, new_b;
-    if (is_hollow(g, n, p))
+    const zc_node *prod = zc_node_at(g, p);
+    if (is_hollow(g, zc_node_at(g, n)) || zc_graph_is_hollow(g, prod->in[WEIGHTS]) ||
+        zc_graph_is_hollow(g, zc_node_in(prod, BIAS)))
         hollow_parameters(g, p, channels, &new_w, &new_b);
     else if (!folded_parameters(g, n, p, axis, channels, &new_w, &new_b))
         return false;
     ++*pass->changes;
     return rewire(g, pass, n, p, new_w, new_b);
+}
+
+/* ---- behind something else ---- */
+
+/* All in f32 or f64, of rank 3 and more, channels and parameters known. */
+static bool is_affine(const zc_graph *g, const zc_node *bn)
+{
+    const zc_type *x = &zc_val(g, bn->in[0])->type;
+    if ((x->dtype != ZC_F32 && x->dtype != ZC_F64) || x->rank < 3) return false;
+    if (!zc_dim_is_const(x->dims[1]) || !is_foldable(g, bn, x->dims[1].k)) return false;
+    for (int i = ZC_IN_BatchNormalization_scale; i <= ZC_IN_BatchNormalization_variance; i++)
+        if (constant(g, bn, i)->dtype != x->dtype) return false;
+    return true;
+}
+
+/* v by channel of x, [C,1,...]; NULL: not known. finite: unchanged, or false where one is not a
+ * number that x's type has. */
+static zc_vid by_channel(zc_graph *g, const char *name, const zc_type *x, const double *v,
+                         bool *finite)
+{
+    int64_t channels = x->dims[1].k;
+    zc_tensor t = {.dtype = x->dtype, .rank = x->rank - 1};
+    zc_type type = {.dtype = x->dtype, .rank = x->rank - 1};
+    for (int d = 0; d < t.rank; d++) {
+        t.dims[d] = d ? 1 : channels;
+        type.dims[d] = zc_dim_const(t.dims[d]);
+    }
+    if (!v) return zc_graph_hollow(g, name, &type);
+    if (!(t.data = zc_calloc((size_t)channels, sizeof *v))) return 0;
+    for (int64_t c = 0; c < channels; c++) {
+        zc_store_f64(t.dtype, t.data, c, v[c]);
+        *finite &= isfinite(zc_load_f64(t.dtype, t.data, c));
+    }
+    return zc_graph_const(g, name, &t, true);
+}
+
+/* A variance so small that a factor overflows keeps the operation, which subtracts first. */
+static bool become_affine(zc_graph *g, bn_pass *pass, zc_nid n)
+{
+    const zc_node *bn = zc_node_at(g, n);
+    const zc_type x = zc_val(g, bn->in[0])->type;
+    bool finite = true;
+    affine f = {NULL, NULL};
+    if (!is_hollow(g, bn) && !affine_of(g, bn, x.dims[1].k, &f)) return false;
+    zc_vid scale = by_channel(g, "scale", &x, f.scale, &finite);
+    zc_vid shift = by_channel(g, "shift", &x, f.shift, &finite);
+    free(f.scale);
+    if (!scale || !shift) return false;
+    if (!finite) return true;
+    const zc_vid in[] = {zc_node_at(g, n)->in[0], scale, shift};
+    if (!zc_graph_become(g, n, ZC_OP_Pointwise, 3, in)) return false;
+    ZC_NODE_SET(g, Pointwise, n, expr, "x0 * x1 + x2");
+    zc_node_at(g, n)->nout = 1;
+    ++*pass->changes;
+    return true;
+}
+
+static bool visit(zc_graph *g, zc_nid n, void *user)
+{
+    const zc_node *bn = zc_node_at(g, n);
+    if (bn->op != ZC_OP_BatchNormalization) return true;
+    int axis = foldable_axis(g, user, bn);
+    if (axis >= 0) return fold(g, user, n, axis);
+    return !is_affine(g, bn) || become_affine(g, user, n);
 }
 
 zc_status zc_pass_opt_fold_batchnorm(zc_pass *p)

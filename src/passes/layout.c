@@ -1,0 +1,135 @@
+#include "passes/layout.h"
+
+#include <string.h>
+
+#include "passes/query.h"
+
+const int64_t zc_to_last[4] = {0, 2, 3, 1}, zc_to_first[4] = {0, 3, 1, 2};
+
+bool zc_layout_is_half(zc_dtype t)
+{
+    return t == ZC_F16 || t == ZC_BF16;
+}
+
+static bool is_byte(zc_dtype t)
+{
+    return t == ZC_U8 || t == ZC_I8;
+}
+
+bool zc_layout_takes(const zc_layout *l, zc_dtype t)
+{
+    return t == ZC_F32 || (l->half && zc_layout_is_half(t)) ||
+           (l->cpu && (is_byte(t) || t == ZC_I32));
+}
+
+bool zc_layout_is_plane(const zc_layout *l, zc_vid v)
+{
+    const zc_type *t = v ? &zc_val(l->g, v)->type : NULL;
+    return t && t->rank == 4 && zc_layout_takes(l, t->dtype);
+}
+
+zc_type zc_layout_permuted(const zc_type *t, const int64_t *perm)
+{
+    zc_type r = *t;
+    for (int i = 0; i < 4; i++) r.dims[i] = t->dims[perm[i]];
+    return r;
+}
+
+bool zc_layout_room(zc_layout *l)
+{
+    size_t n = l->g->values.len;
+    if (n <= l->values) return true;
+    size_t cap = n * 2;
+    zc_vid *last = zc_realloc(l->last, cap, sizeof *last);
+    if (!last) return false;
+    l->last = last;
+    uint32_t *uses = zc_realloc(l->uses, cap, sizeof *uses);
+    if (!uses) return false;
+    l->uses = uses;
+    memset(last + l->values, 0, (cap - l->values) * sizeof *last);
+    memset(uses + l->values, 0, (cap - l->values) * sizeof *uses);
+    l->values = cap;
+    return true;
+}
+
+bool zc_layout_keep(zc_layout *l, zc_nid n)
+{
+    return ZC_VEC_PUSH(&l->out, n);
+}
+
+zc_nid zc_layout_add(zc_layout *l, zc_op op, const char *name, int nin, const zc_vid *in,
+                     const zc_type *type)
+{
+    zc_nid n = zc_graph_node(l->g, NULL, op, name, nin, in, 1);
+    zc_vid v = n ? zc_graph_out(l->g, n, 0, NULL) : 0;
+    if (!v || !zc_layout_room(l) || !zc_layout_keep(l, n)) return 0;
+    zc_val(l->g, v)->type = *type;
+    return n;
+}
+
+zc_vid zc_layout_result(const zc_layout *l, zc_nid n)
+{
+    return zc_node_at(l->g, n)->out[0];
+}
+
+zc_vid zc_layout_transposed(zc_layout *l, zc_vid v, const int64_t *perm)
+{
+    zc_type type = zc_layout_permuted(&zc_val(l->g, v)->type, perm);
+    zc_nid n = zc_layout_add(l, ZC_OP_Transpose, "layout", 1, &v, &type);
+    if (!n) return 0;
+    ZC_NODE_SET(l->g, Transpose, n, perm, (zc_ints){4, perm});
+    return zc_layout_result(l, n);
+}
+
+zc_vid zc_layout_last_of(zc_layout *l, zc_vid v)
+{
+    if (!l->last[v]) {
+        zc_vid t = zc_layout_transposed(l, v, zc_to_last);
+        l->last[v] = t;
+    }
+    return l->last[v];
+}
+
+bool zc_layout_replace_value(zc_layout *l, zc_vid old, zc_vid made)
+{
+    zc_vid back = zc_layout_transposed(l, made, zc_to_first);
+    if (!back) return false;
+    l->last[back] = made;
+    l->last[old] = made;
+    l->uses[made] = l->uses[old];
+    zc_graph_forward(l->g, old, back);
+    return true;
+}
+
+bool zc_layout_replace(zc_layout *l, zc_nid n, zc_nid m)
+{
+    if (!zc_graph_inherit(l->g, m, n)) return false;
+    if (!zc_layout_replace_value(l, zc_node_at(l->g, n)->out[0], zc_layout_result(l, m)))
+        return false;
+    zc_graph_remove(l->g, n);
+    l->changes++;
+    return true;
+}
+
+bool zc_layout_is_native(const zc_layout *l, zc_vid v)
+{
+    zc_nid p = zc_layout_is_plane(l, v) && l->last[v] ? zc_producer(l->g, v) : 0;
+    const zc_node *n = p ? zc_node_at(l->g, p) : NULL;
+    return n && n->op == ZC_OP_Transpose && n->in[0] == l->last[v];
+}
+
+zc_nid zc_layout_turned(zc_layout *l, zc_nid n, zc_op op, int nin, const zc_vid *in)
+{
+    zc_type type = zc_layout_permuted(&zc_val(l->g, zc_node_at(l->g, n)->out[0])->type, zc_to_last);
+    zc_nid m = zc_layout_add(l, op, zc_node_at(l->g, n)->name, nin, in, &type);
+    if (!m) return 0;
+    const zc_node *node = zc_node_at(l->g, n);
+    zc_attrs_take(zc_op_get(op), zc_node_at(l->g, m)->attrs, zc_op_get(node->op), node->attrs);
+    return m;
+}
+
+bool zc_layout_turn(zc_layout *l, zc_nid n, zc_op op, int nin, const zc_vid *in)
+{
+    zc_nid m = zc_layout_turned(l, n, op, nin, in);
+    return m && zc_layout_replace(l, n, m);
+}

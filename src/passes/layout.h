@@ -1,0 +1,61 @@
+/* What the layout pass shares with what it turns: the graph on its way to channels last. */
+#ifndef ZC_PASSES_LAYOUT_H
+#define ZC_PASSES_LAYOUT_H
+
+#include "ir/graph.h"
+
+typedef struct zc_layout {
+    zc_graph *g;
+    bool half;    /* of 16 bits, too */
+    bool cpu;     /* bytes, and sums of their products, too */
+    zc_vid *last; /* by value: its channels-last twin, 0 when there is none */
+    uint32_t *uses;
+    size_t values;      /* entries of the two above */
+    ZC_VEC(zc_nid) out; /* the block's new node list */
+    size_t changes;
+    zc_diag *diag;
+} zc_layout;
+
+/* Operations that are turned: `is` says whether n is one, `make` turns it (false: no memory). */
+typedef struct zc_layout_op {
+    bool (*is)(const zc_layout *l, const zc_node *n);
+    bool (*make)(zc_layout *l, zc_nid n);
+} zc_layout_op;
+
+/* Each ends with an entry of NULL. */
+extern const zc_layout_op zc_layout_convs[], zc_layout_moves[];
+
+/* Channels first to channels last, and back. */
+extern const int64_t zc_to_last[4], zc_to_first[4];
+
+bool zc_layout_is_half(zc_dtype t);
+/* Are planes of this type turned? */
+bool zc_layout_takes(const zc_layout *l, zc_dtype t);
+bool zc_layout_is_plane(const zc_layout *l, zc_vid v);
+/* Is v a plane that was made channels-last, so that its own form costs a transpose? */
+bool zc_layout_is_native(const zc_layout *l, zc_vid v);
+zc_type zc_layout_permuted(const zc_type *t, const int64_t *perm);
+
+/* What follows returns 0 or false when there is no memory. */
+
+/* Side tables grow with the graph: after every new value. */
+bool zc_layout_room(zc_layout *l);
+/* n is next in the new list. */
+bool zc_layout_keep(zc_layout *l, zc_nid n);
+/* A new node with one result of the given type, at the end of the new list. */
+zc_nid zc_layout_add(zc_layout *l, zc_op op, const char *name, int nin, const zc_vid *in,
+                     const zc_type *type);
+zc_vid zc_layout_result(const zc_layout *l, zc_nid n);
+zc_vid zc_layout_transposed(zc_layout *l, zc_vid v, const int64_t *perm);
+/* The channels-last form of v, made when it is not there. */
+zc_vid zc_layout_last_of(zc_layout *l, zc_vid v);
+/* `old` is now `made`, channels-last: other users get it transposed back. */
+bool zc_layout_replace_value(zc_layout *l, zc_vid old, zc_vid made);
+/* Node n's result now comes from the channels-last node m. */
+bool zc_layout_replace(zc_layout *l, zc_nid n, zc_nid m);
+/* Node n as a channels-last operation on these operands, with the attributes that both have. */
+zc_nid zc_layout_turned(zc_layout *l, zc_nid n, zc_op op, int nin, const zc_vid *in);
+/* The same in n's place. */
+bool zc_layout_turn(zc_layout *l, zc_nid n, zc_op op, int nin, const zc_vid *in);
+
+#endif

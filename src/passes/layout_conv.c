@@ -1,0 +1,197 @@
+/* Convolutions that the layout pass turns, those of bytes with what quantises around them, and
+ * images that they read. */
+#include <string.h>
+
+#include "op/nhwc.h"
+#include "passes/layout.h"
+#include "passes/precision.h"
+#include "passes/query.h"
+
+/* Has a convolution of 16 bits a kernel for channels last? One a channel reads neighbours; others
+ * read and write whole pieces of 16 bytes. */
+static bool half_fits(const zc_tensor *w, int64_t group)
+{
+    int64_t channels = w->dims[1];
+    if (w->dims[0] % 8) return false;
+    return group == 1 ? channels % 8 == 0 : channels == 1 && w->dims[0] == group;
+}
+
+static bool is_conv(const zc_layout *l, const zc_node *n)
+{
+    const zc_attrs_Conv *a = n->attrs;
+    if (n->op != ZC_OP_Conv || !zc_layout_is_plane(l, n->in[0]) ||
+        !zc_layout_is_plane(l, n->out[0]))
+        return false;
+    const zc_tensor *w = zc_val(l->g, n->in[ZC_IN_Conv_w])->data;
+    if (!w || w->dtype != zc_val(l->g, n->in[0])->type.dtype) return false;
+    return w->dtype == ZC_F32 || half_fits(w, a->group);
+}
+
+/* The constant's elements in channels-last order; 0: no memory. */
+static zc_vid turned_const(zc_layout *l, zc_vid v)
+{
+    const zc_tensor *w = zc_val(l->g, v)->data;
+    zc_type type = zc_layout_permuted(&zc_val(l->g, v)->type, zc_to_last);
+    zc_vid made = zc_transposed_const(l->g, v, w->dims[1], w->dims[2] * w->dims[3], &type);
+    return made && zc_layout_room(l) ? made : 0;
+}
+
+/* Does it read an image of few channels, channels first? */
+static bool is_image(const zc_layout *l, const zc_node *n)
+{
+    if (n->op != ZC_OP_Conv || !l->half || !zc_layout_is_plane(l, n->in[0]) || l->last[n->in[0]])
+        return false;
+    const zc_tensor *w = zc_val(l->g, n->in[ZC_IN_Conv_w])->data;
+    if (!w || !zc_layout_is_half(w->dtype) || w->dtype != zc_val(l->g, n->in[0])->type.dtype)
+        return false;
+    zc_tensor turned = *w;
+    for (int d = 0; d < 4; d++) turned.dims[d] = w->dims[zc_to_last[d]];
+    return zc_conv_image_fits(n->attrs, &turned);
+}
+
+static bool image(zc_layout *l, zc_nid n)
+{
+    const zc_node *node = zc_node_at(l->g, n);
+    zc_vid x = node->in[0], bias = zc_node_in(node, ZC_IN_Conv_bias);
+    zc_vid wide = zc_precision_origin(l->g, x), w = turned_const(l, node->in[ZC_IN_Conv_w]);
+    if (!w) return false;
+    return zc_layout_turn(l, n, ZC_OP_ConvImage, 3, (zc_vid[]){wide ? wide : x, w, bias});
+}
+
+/* ---- few channels of a result, from something made channels-last ---- */
+
+enum { PIECE = 8 }; /* channels that kernels write */
+
+static bool is_narrow(const zc_layout *l, const zc_node *n)
+{
+    const zc_attrs_Conv *a = n->attrs;
+    if (!l->half || n->op != ZC_OP_Conv || !zc_layout_is_plane(l, n->out[0]) ||
+        !zc_layout_is_native(l, n->in[0]))
+        return false;
+    const zc_tensor *w = zc_val(l->g, n->in[ZC_IN_Conv_w])->data;
+    zc_vid bias = zc_node_in(n, ZC_IN_Conv_bias);
+    bool known =
+        w && w->data && (!bias || (zc_val(l->g, bias)->data && zc_val(l->g, bias)->data->data));
+    return known && zc_layout_is_half(w->dtype) && w->dtype == zc_val(l->g, n->in[0])->type.dtype &&
+           a->group == 1 && w->dims[0] % PIECE && w->dims[1] % PIECE == 0;
+}
+
+/* The constant with zeros behind it, to whole pieces along its first axis; 0: no memory. */
+static zc_vid padded_const(zc_layout *l, zc_vid v)
+{
+    const zc_tensor *from = zc_val(l->g, v)->data;
+    zc_tensor t = *from;
+    int64_t n = zc_tensor_numel(from), row = n / from->dims[0];
+    t.dims[0] = (from->dims[0] + PIECE - 1) / PIECE * PIECE;
+    t.data = zc_calloc((size_t)(t.dims[0] * row), sizeof(uint16_t));
+    if (!t.data) return 0;
+    memcpy(t.data, from->data, (size_t)n * sizeof(uint16_t));
+    zc_vid made = zc_graph_const(l->g, zc_val(l->g, v)->name, &t, true);
+    return made && zc_layout_room(l) ? made : 0;
+}
+
+/* The convolution with more channels, and of its result those that are wanted. */
+static bool narrow(zc_layout *l, zc_nid n)
+{
+    const zc_node *node = zc_node_at(l->g, n);
+    zc_vid x = l->last[node->in[0]], w = node->in[ZC_IN_Conv_w];
+    zc_vid bias = zc_node_in(node, ZC_IN_Conv_bias);
+    zc_type type = zc_layout_permuted(&zc_val(l->g, node->out[0])->type, zc_to_last), wide = type;
+    int64_t from = 0, to = zc_val(l->g, w)->data->dims[0], axis = 3;
+    if (!(w = padded_const(l, w)) || (bias && !(bias = padded_const(l, bias)))) return false;
+    wide.dims[3] = zc_dim_const(zc_val(l->g, w)->data->dims[0]);
+    if (!(w = turned_const(l, w))) return false;
+    zc_nid m = zc_layout_add(l, ZC_OP_ConvNhwc, zc_node_at(l->g, n)->name, 3,
+                             (zc_vid[]){x, w, bias}, &wide);
+    if (!m) return false;
+    zc_attr_unmark(zc_node_at(l->g, n)->attrs, ZC_AT_Conv_group);
+    zc_attrs_take(zc_op_get(ZC_OP_ConvNhwc), zc_node_at(l->g, m)->attrs, zc_op_get(ZC_OP_Conv),
+                  zc_node_at(l->g, n)->attrs);
+    ZC_NODE_SET(l->g, ConvNhwc, m, taps_first, 1);
+    zc_vid starts = zc_graph_const_i64(l->g, NULL, &from, 1, 1);
+    zc_vid ends = zc_graph_const_i64(l->g, NULL, &to, 1, 1);
+    zc_vid axes = zc_graph_const_i64(l->g, NULL, &axis, 1, 1);
+    zc_nid s = starts && ends && axes
+                   ? zc_layout_add(l, ZC_OP_Slice, "layout", 4,
+                                   (zc_vid[]){zc_layout_result(l, m), starts, ends, axes}, &type)
+                   : 0;
+    return s && zc_graph_inherit(l->g, m, n) && zc_layout_replace(l, n, s);
+}
+
+static bool conv(zc_layout *l, zc_nid n)
+{
+    zc_vid x = zc_layout_last_of(l, zc_node_at(l->g, n)->in[0]),
+           w = zc_node_at(l->g, n)->in[ZC_IN_Conv_w];
+    bool half = zc_layout_is_half(zc_val(l->g, w)->type.dtype);
+    if (half) w = turned_const(l, w);
+    const zc_node *node = zc_node_at(l->g, n);
+    if (((const zc_attrs_Conv *)node->attrs)->group == 1)
+        zc_attr_unmark(node->attrs, ZC_AT_Conv_group); /* which need not be said */
+    zc_vid bias = zc_node_in(node, ZC_IN_Conv_bias);
+    if (!x || !w) return false;
+    zc_nid m = zc_layout_turned(l, n, ZC_OP_ConvNhwc, 4, (zc_vid[]){x, w, bias, 0});
+    if (m && half) ZC_NODE_SET(l->g, ConvNhwc, m, taps_first, 1);
+    return m && zc_layout_replace(l, n, m);
+}
+
+/* ---- of bytes ---- */
+
+static bool is_byte_conv(const zc_layout *l, const zc_node *n)
+{
+    if (!l->cpu || !zc_layout_is_plane(l, n->in[0])) return false;
+    if (n->op == ZC_OP_ConvInteger) return !((const zc_attrs_ConvInteger *)n->attrs)->channels_last;
+    return n->op == ZC_OP_QLinearConv && !((const zc_attrs_QLinearConv *)n->attrs)->channels_last;
+}
+
+static bool byte_conv(zc_layout *l, zc_nid n)
+{
+    enum { MOST = 9 };
+    zc_vid in[MOST] = {0}, x = zc_layout_last_of(l, zc_node_at(l->g, n)->in[0]);
+    const zc_node *node = zc_node_at(l->g, n);
+    const zc_op op = node->op;
+    for (int i = 0; i < node->nin; i++) in[i] = i ? node->in[i] : x;
+    zc_nid m = x ? zc_layout_turned(l, n, op, node->nin, in) : 0;
+    if (!m) return false;
+    if (op == ZC_OP_ConvInteger)
+        ZC_NODE_SET(l->g, ConvInteger, m, channels_last, 1);
+    else
+        ZC_NODE_SET(l->g, QLinearConv, m, channels_last, 1);
+    return zc_layout_replace(l, n, m);
+}
+
+/* Is something made channels-last converted: cast, quantised, or floats made of it again, with one
+ * scale for all? */
+static bool is_conversion(const zc_layout *l, const zc_node *n)
+{
+    if (!l->cpu || !zc_layout_is_plane(l, n->in[0]) || !l->last[n->in[0]]) return false;
+    if (n->op == ZC_OP_DynamicQuantizeLinear) return true;
+    if (n->op == ZC_OP_Cast) return zc_layout_is_plane(l, n->out[0]);
+    return (n->op == ZC_OP_QuantizeLinear || n->op == ZC_OP_DequantizeLinear) &&
+           zc_layout_is_plane(l, n->out[0]) && zc_val(l->g, n->in[1])->type.rank == 0;
+}
+
+/* Results behind the first are numbers. */
+static bool conversion(zc_layout *l, zc_nid n)
+{
+    const zc_node *node = zc_node_at(l->g, n);
+    zc_vid in[] = {l->last[node->in[0]], zc_node_in(node, 1), zc_node_in(node, 2)};
+    const int nout = node->nout;
+    zc_type type = zc_layout_permuted(&zc_val(l->g, node->out[0])->type, zc_to_last);
+    zc_nid m = zc_graph_node(l->g, NULL, node->op, node->name, node->nin, in, nout);
+    for (int i = 0; m && i < nout; i++) {
+        zc_vid old = zc_node_at(l->g, n)->out[i], v = old ? zc_graph_out(l->g, m, i, NULL) : 0;
+        if (!old) continue;
+        if (!v || !zc_layout_room(l)) return false;
+        zc_val(l->g, v)->type = i ? zc_val(l->g, old)->type : type;
+        if (i) zc_graph_forward(l->g, old, v);
+    }
+    if (!m || !zc_layout_keep(l, m)) return false;
+    node = zc_node_at(l->g, n);
+    zc_attrs_take(zc_op_get(node->op), zc_node_at(l->g, m)->attrs, zc_op_get(node->op),
+                  node->attrs);
+    return zc_layout_replace(l, n, m);
+}
+
+const zc_layout_op zc_layout_convs[] = {{is_image, image},           {is_conv, conv},
+                                        {is_narrow, narrow},         {is_byte_conv, byte_conv},
+                                        {is_conversion, conversion}, {NULL, NULL}};

@@ -37,14 +37,17 @@ zc_status zc_step_batch_norm_outputs(zc_imp *im, zc_inode *n)
 
 /* ---- Dropout ---- */
 
-/* Before opset 10 the mask had the data's type. */
-static zc_status float_mask(zc_imp *im, zc_inode *n)
+/* The data as they are, and the mask by itself, which few read: before opset 10 it had the data's
+ * type. */
+static zc_status masked(zc_imp *im, zc_inode *n)
 {
     zc_dtype dtype = zc_imp_dtype(im, n->in[0]);
+    zc_vid y = zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_Identity, 1, n->in, 1));
     zc_nid id = zc_imp_node(im, n, ZC_OP_Dropout, 1, n->in, 2);
-    zc_vid y = zc_imp_done(im, n, id);
-    zc_vid mask =
-        id && im->status == ZC_OK ? zc_imp_cast(im, n, zc_node_at(im->g, id)->out[1], dtype) : 0;
+    (void)zc_imp_done(im, n, id);
+    ZC_TRY(im->status);
+    zc_vid mask = zc_node_at(im->g, id)->out[1];
+    if (n->version < 10) mask = zc_imp_cast(im, n, mask, dtype);
     ZC_TRY(im->status);
     const zc_vid values[] = {y, mask};
     for (int i = 0; i < 2; i++) {
@@ -62,7 +65,7 @@ zc_status zc_step_dropout(zc_imp *im, zc_inode *n)
     zc_imp_take_float(im, n, "ratio", 0.5);
     if (n->version < 7) zc_imp_take_int(im, n, "is_test", 0);
     ZC_TRY(zc_imp_no_more_attrs(im, n));
-    return n->version < 10 && n->nout == 2 ? float_mask(im, n) : ZC_OK;
+    return n->nout == 2 && n->nin < 3 ? masked(im, n) : ZC_OK;
 }
 
 /* ---- Softmax and its like before opset 13 ---- */

@@ -1,7 +1,7 @@
 """Times builds of zc and ONNX Runtime on a CPU that others use, too: processor time of one thread, in turn.
 
 usage: python3 bench/cpu_time.py ROUNDS SECONDS ZC[,ZC...] FOLDER...
-Folders are those of cpu_vs_ort.py. A build's time is the difference of `zc bench` with few and with more runs, about
+Folders are those of zoo.py: model.onnx and test_data_set_0. A build's time is the difference of `zc bench` with few and with more runs, about
 SECONDS of them. Prints for each model the medians in ms, each build's ratio to ONNX Runtime (the median of the
 rounds', above 1: zc is faster) with the least and greatest, and the geometric means.
 """
@@ -14,8 +14,9 @@ import sys
 import tempfile
 import time
 
+import onnx
 import onnxruntime
-from cpu_vs_ort import read_inputs
+from onnx import numpy_helper
 
 FEW = 2
 
@@ -25,6 +26,15 @@ def session_of(folder: pathlib.Path) -> onnxruntime.InferenceSession:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"])
+
+
+def read_inputs(folder: pathlib.Path, session: onnxruntime.InferenceSession) -> dict:
+    feeds = {}
+    for i, value in enumerate(session.get_inputs()):
+        proto = onnx.TensorProto()
+        proto.ParseFromString((folder / "test_data_set_0" / f"input_{i}.pb").read_bytes())
+        feeds[value.name] = numpy_helper.to_array(proto)
+    return feeds
 
 
 def time_ort(session: onnxruntime.InferenceSession, feeds: dict, seconds: float) -> float:

@@ -133,3 +133,36 @@ bool zc_layout_turn(zc_layout *l, zc_nid n, zc_op op, int nin, const zc_vid *in)
     zc_nid m = zc_layout_turned(l, n, op, nin, in);
     return m && zc_layout_replace(l, n, m);
 }
+
+/* Result i of m in the place of n's. */
+static bool take_result(zc_layout *l, zc_nid n, zc_nid m, int i)
+{
+    zc_vid old = zc_node_out(zc_node_at(l->g, n), i), made = zc_node_out(zc_node_at(l->g, m), i);
+    if (!old) return true;
+    if (zc_layout_is_plane(l, old)) return zc_layout_replace_value(l, old, made);
+    zc_graph_forward(l->g, old, made);
+    return true;
+}
+
+zc_nid zc_layout_turn_all(zc_layout *l, zc_nid n, const zc_vid *in)
+{
+    const zc_node *node = zc_node_at(l->g, n);
+    const zc_op_info *info = zc_op_get(node->op);
+    const int nout = node->nout;
+    zc_nid m = zc_graph_node(l->g, NULL, node->op, node->name, node->nin, in, nout);
+    for (int i = 0; m && i < nout; i++) {
+        zc_vid old = zc_node_at(l->g, n)->out[i], v = old ? zc_graph_out(l->g, m, i, NULL) : 0;
+        if (!old) continue;
+        if (!v || !zc_layout_room(l)) return 0;
+        const zc_type type = zc_val(l->g, old)->type;
+        zc_val(l->g, v)->type =
+            zc_layout_is_plane(l, old) ? zc_layout_permuted(&type, zc_to_last) : type;
+    }
+    if (!m || !zc_layout_keep(l, m) || !zc_graph_inherit(l->g, m, n)) return 0;
+    zc_attrs_take(info, zc_node_at(l->g, m)->attrs, info, zc_node_at(l->g, n)->attrs);
+    for (int i = 0; i < nout; i++)
+        if (!take_result(l, n, m, i)) return 0;
+    zc_graph_remove(l->g, n);
+    l->changes++;
+    return m;
+}

@@ -57,5 +57,8 @@ bool zc_layout_replace(zc_layout *l, zc_nid n, zc_nid m);
 zc_nid zc_layout_turned(zc_layout *l, zc_nid n, zc_op op, int nin, const zc_vid *in);
 /* The same in n's place. */
 bool zc_layout_turn(zc_layout *l, zc_nid n, zc_op op, int nin, const zc_vid *in);
+/* n's operation, in its place, on as many operands as it has; of its results planes are turned, and
+ * others stay as they are. */
+zc_nid zc_layout_turn_all(zc_layout *l, zc_nid n, const zc_vid *in);
 
 #endif

@@ -170,26 +170,11 @@ static bool is_conversion(const zc_layout *l, const zc_node *n)
            zc_layout_is_plane(l, n->out[0]) && zc_val(l->g, n->in[1])->type.rank == 0;
 }
 
-/* Results behind the first are numbers. */
 static bool conversion(zc_layout *l, zc_nid n)
 {
     const zc_node *node = zc_node_at(l->g, n);
-    zc_vid in[] = {l->last[node->in[0]], zc_node_in(node, 1), zc_node_in(node, 2)};
-    const int nout = node->nout;
-    zc_type type = zc_layout_permuted(&zc_val(l->g, node->out[0])->type, zc_to_last);
-    zc_nid m = zc_graph_node(l->g, NULL, node->op, node->name, node->nin, in, nout);
-    for (int i = 0; m && i < nout; i++) {
-        zc_vid old = zc_node_at(l->g, n)->out[i], v = old ? zc_graph_out(l->g, m, i, NULL) : 0;
-        if (!old) continue;
-        if (!v || !zc_layout_room(l)) return false;
-        zc_val(l->g, v)->type = i ? zc_val(l->g, old)->type : type;
-        if (i) zc_graph_forward(l->g, old, v);
-    }
-    if (!m || !zc_layout_keep(l, m)) return false;
-    node = zc_node_at(l->g, n);
-    zc_attrs_take(zc_op_get(node->op), zc_node_at(l->g, m)->attrs, zc_op_get(node->op),
-                  node->attrs);
-    return zc_layout_replace(l, n, m);
+    const zc_vid in[] = {l->last[node->in[0]], zc_node_in(node, 1), zc_node_in(node, 2)};
+    return zc_layout_turn_all(l, n, in) != 0;
 }
 
 const zc_layout_op zc_layout_convs[] = {{is_image, image},           {is_conv, conv},

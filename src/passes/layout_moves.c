@@ -83,24 +83,11 @@ static bool is_split(const zc_layout *l, const zc_node *n)
 static bool split(zc_layout *l, zc_nid n)
 {
     const zc_node *node = zc_node_at(l->g, n);
-    const int nout = node->nout;
     int64_t axis = ((const zc_attrs_Split *)node->attrs)->axis;
     const zc_vid in[] = {l->last[node->in[0]], zc_node_in(node, ZC_IN_Split_lengths)};
-    zc_nid m = zc_graph_node(l->g, NULL, ZC_OP_Split, node->name, node->nin, in, nout);
-    if (!m || !zc_layout_keep(l, m) || !zc_graph_inherit(l->g, m, n)) return false;
-    zc_attrs_take(zc_op_get(ZC_OP_Split), zc_node_at(l->g, m)->attrs, zc_op_get(ZC_OP_Split),
-                  zc_node_at(l->g, n)->attrs);
+    zc_nid m = zc_layout_turn_all(l, n, in);
+    if (!m) return false;
     ZC_NODE_SET(l->g, Split, m, axis, zc_nhwc_axis((int)(axis < 0 ? axis + 4 : axis)));
-    for (int i = 0; i < nout; i++) {
-        zc_vid old = zc_node_at(l->g, n)->out[i], made = zc_graph_out(l->g, m, i, NULL);
-        if (!made || !zc_layout_room(l)) return false;
-        zc_val(l->g, made)->type = zc_layout_permuted(&zc_val(l->g, old)->type, zc_to_last);
-    }
-    for (int i = 0; i < nout; i++)
-        if (!zc_layout_replace_value(l, zc_node_at(l->g, n)->out[i], zc_node_at(l->g, m)->out[i]))
-            return false;
-    zc_graph_remove(l->g, n);
-    l->changes++;
     return true;
 }
 
@@ -274,7 +261,9 @@ static zc_vid plane_of_shuffle(const zc_layout *l, const zc_node *n, int64_t *gr
     for (int d = 2; d < 4; d++)
         if (!zc_dim_eq(x->dims[d], five->dims[d + 1])) return 0;
     if (!zc_dim_is_const(x->dims[1]) || !zc_dim_is_const(five->dims[1])) return 0;
-    *groups = five->dims[1].k;
+    const int64_t channels = x->dims[1].k, parts = five->dims[1].k;
+    if (parts < 1 || channels % parts || !zc_dim_is(five->dims[2], channels / parts)) return 0;
+    *groups = parts;
     return r->in[0];
 }
 

@@ -45,11 +45,11 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
 
     // Where threads store: elements of 16 bytes, and of a panel's row as it is laid down.
     static constexpr int PER = 16 / sizeof(Z_Y), ROW = 64 + PER;
-    static constexpr int RESULTS = ZC_GEMM_TENSOR_Y || ZC_GEMM_PART ? PIPE::RESULTS : 2 * 64 * ROW * (int)sizeof(Z_Y);
+    static constexpr int RESULTS = ZC_GEMM_TENSOR_Y || ZC_GEMM_PART ? PIPE::RESULTS : PIPE::GROUPS * 64 * ROW * (int)sizeof(Z_Y);
     typedef zc_vec<Z_Y, PER> piece;
 
     // Threads that share a tile, and its columns' scales and biases in shared memory.
-    static constexpr int TEAM = Z_PINGPONG ? 128 : 256;
+    static constexpr int TEAM = Z_PINGPONG ? 128 : PIPE::GROUPS * 128;
     static constexpr int COLUMNS = ZC_GEMM_SCALED ? (Z_PINGPONG ? 2 : 1) * 2 * Z_TILE_N * (int)sizeof(f32) : 0;
 
     ZC_MEMBER zc_gemm_sm90(const zc_gemm_sm90_params &p, unsigned char *memory)
@@ -384,12 +384,16 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     }
 };
 
-ZC_KERNEL_OF(0, 384)(const __grid_constant__ zc_gemm_sm90_params p) {
+typedef zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, (ZC_GEMM_SKIP || Z_FUSED_TILE >= 0),
+                     ZC_GEMM_STAGING, false, Z_PARTS>
+    zc_product_pipe;
+
+ZC_KERNEL_OF(0, zc_product_pipe::THREADS)(const __grid_constant__ zc_gemm_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
-    const zc_gemm_sm90<zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG,
-                                    (ZC_GEMM_SKIP || Z_FUSED_TILE >= 0), ZC_GEMM_STAGING, false, Z_PARTS>>
-        product(p, smem);
-    constexpr int PRODUCER = Z_PARTS > 1 ? 40 : 24, CONSUMER = (504 - PRODUCER) / 2; // registers: a part's steps take some more
+    const zc_gemm_sm90<zc_product_pipe> product(p, smem);
+    // Registers of a thread; of all warpgroups there are 504 or 512. A part's steps take some more.
+    constexpr int PRODUCER = Z_PARTS > 1 ? 40 : 24, GROUPS = zc_product_pipe::GROUPS;
+    constexpr int CONSUMER = GROUPS == 3 ? (512 - PRODUCER) / 3 / 8 * 8 : (504 - PRODUCER) / 2;
     product.begin([&] {
         if (ZC_GEMM_TENSOR_Y) zc_tensor_prefetch(&p.y);
     });

@@ -20,7 +20,7 @@ static const shape shapes[] = {
     {128, 256, 1, 0, 1}, {128, 256, 2, 0, 1}, {256, 128, 1, 0, 1}, {256, 128, 2, 0, 1},
     {128, 192, 1, 0, 1}, {128, 192, 2, 0, 1}, {128, 128, 1, 1, 1}, {128, 128, 2, 1, 1},
     {128, 128, 1, 0, 1}, {128, 64, 1, 0, 1},  {256, 64, 1, 0, 1},  {128, 64, 1, 1, 1},
-    {128, 192, 1, 1, 1}, {128, 192, 2, 1, 1}, {128, 128, 1, 0, 2},
+    {128, 192, 1, 1, 1}, {128, 192, 2, 1, 1}, {128, 128, 1, 0, 2}, {192, 128, 1, 0, 1},
 };
 
 typedef zc_sm90_problem problem;
@@ -32,10 +32,17 @@ enum { CROWDED_MOST = 128 * 128 };
 /* Columns of a product whose sums are added to others: both are in registers. */
 enum { STEPWISE_MOST = 128 };
 
+/* Warpgroups that multiply. */
+static int groups_of(const shape *s)
+{
+    return s->tile_m == ZC_SM90_TALL ? 3 : 2;
+}
+
 static uint32_t smem_of(const problem *p, const shape *s, int stages)
 {
     int sums = (s->pingpong ? 2 : 1) * (s->tile_m + s->tile_n) * (int)sizeof(uint32_t);
-    int results = p->norm ? 0 : p->bytes ? sums : p->piece ? ZC_SM90_LAID : ZC_SM90_RESULTS;
+    int each = p->piece ? ZC_SM90_LAID : ZC_SM90_RESULTS;
+    int results = p->norm ? 0 : p->bytes ? sums : groups_of(s) * each;
     if (s->parts > 1) results += 64 * s->tile_n * (int)sizeof(float) + 8;
     if (p->scales) results += (s->pingpong ? 2 : 1) * 2 * s->tile_n * (int)sizeof(float);
     return (uint32_t)(stages * ((s->tile_m + s->tile_n) * ZC_SM90_LINE + 16) + results);
@@ -80,6 +87,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     if ((p->moments || p->scales) && s->pingpong && s->tile_m * s->tile_n > CROWDED_MOST)
         return false;
     if (s->parts > 1 && (p->scales || !shares(p, s))) return false;
+    if (s->tile_m == ZC_SM90_TALL && (p->bytes || p->stepwise || p->moments)) return false;
     int stages = zc_sm90_stages(s->tile_m, s->tile_n, smem_of(p, s, 0));
     *out = (zc_candidate){.config = {[ZC_SM90_TILE_M] = s->tile_m,
                                      [ZC_SM90_TILE_N] = s->tile_n,
@@ -89,7 +97,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
                                      [ZC_SM90_RASTER] = 8,
                                      [ZC_SM90_FUSED_TILE] = p->fused_tile,
                                      [ZC_SM90_PARTS] = s->parts},
-                          .threads = ZC_SM90_THREADS,
+                          .threads = (uint32_t)(groups_of(s) + 1) * 128,
                           .smem = smem_of(p, s, stages),
                           .cluster = (uint32_t)(s->cluster * s->parts),
                           .us = cost(p, s)};

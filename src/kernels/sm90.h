@@ -6,16 +6,17 @@
 #include "kernels/matmul.h"
 
 enum {
-    ZC_SM90_THREADS = 384,
-    ZC_SM90_DEPTH = 64,                    /* of a stage, of 16 bits: a line */
-    ZC_SM90_LINE = 128,                    /* bytes */
-    ZC_SM90_PANEL = 64 * ZC_SM90_LINE,     /* 64 lines */
-    ZC_SM90_RESULTS = 4 * ZC_SM90_PANEL,   /* panels that gemm_sm90's results go through */
-    ZC_SM90_LAID = 2 * 64 * (64 * 4 + 16), /* ... or that threads store, f32 */
-    ZC_SM90_SMEM = 232448,                 /* of a block at most */
-    ZC_SM90_STAGES = 8,                    /* at most */
-    ZC_SM90_ROWS = 65,                     /* fewer leave most of a tile empty */
-    ZC_SM90_ROWS_ALONE = 9                 /* ... but no other family for Hopper serves them */
+    ZC_SM90_THREADS = 384, /* but of tiles of ZC_SM90_TALL rows, which three warpgroups share */
+    ZC_SM90_TALL = 192,
+    ZC_SM90_DEPTH = 64,                  /* of a stage, of 16 bits: a line */
+    ZC_SM90_LINE = 128,                  /* bytes */
+    ZC_SM90_PANEL = 64 * ZC_SM90_LINE,   /* 64 lines */
+    ZC_SM90_RESULTS = 2 * ZC_SM90_PANEL, /* panels that a warpgroup's results go through */
+    ZC_SM90_LAID = 64 * (64 * 4 + 16),   /* ... or that threads store, f32 */
+    ZC_SM90_SMEM = 232448,               /* of a block at most */
+    ZC_SM90_STAGES = 8,                  /* at most */
+    ZC_SM90_ROWS = 65,                   /* fewer leave most of a tile empty */
+    ZC_SM90_ROWS_ALONE = 9               /* ... but no other family for Hopper serves them */
 };
 
 /* The numbers of a configuration of gemm_sm90.cu, and their names. */

@@ -1,9 +1,9 @@
 // The pipeline of products of f16, bf16 or bytes on Hopper: the copy engine fills a ring of stages in shared memory, products of
-// whole warpgroups empty it. One warpgroup of three is the producer (one thread of it issues copies); the other two share
-// a tile's rows, or with SIDE its columns, or with PINGPONG take tiles in turn, so that one's epilogue runs under the other's
-// products. The blocks of a cluster lie below each other (DOWN) and share B, each copying a part of it to all; or side by side
-// (ACROSS) and share A, which they copy to all by turns; or they have the same tile, which is a block's only one, each a part
-// of the summed axis (PARTS), and exchange sums. Behind a tile's last step, EXTRA stages bring the tile of p.tile, an operand of the
+// whole warpgroups empty it. One warpgroup is the producer (one thread of it issues copies); the others, two, or three where a
+// tile has 192 rows, share a tile's rows, or with SIDE its columns, or with PINGPONG take tiles in turn, so that one's epilogue
+// runs under the other's products. The blocks of a cluster lie below each other (DOWN) and share B, each copying a part of it
+// to all; or side by side (ACROSS) and share A, which they copy to all by turns; or they have the same tile, which is a block's
+// only one, each a part of the summed axis (PARTS), and exchange sums. Behind a tile's last step, EXTRA stages bring the tile of p.tile, an operand of the
 // result's shape (TILED), in panels of 64 columns.
 //
 // spec.h: Z_T, Z_TB (zc/gemm.cuh), and Z_WGMMA (F16, BF16; with Z_BYTES E4M3, or where sums are Z_INTEGERS S8, S8U8, U8S8, U8, and
@@ -44,7 +44,8 @@ template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPON
           int PARTS = 1>
 struct zc_gemm_pipe {
     static constexpr int DEPTH = ZC_LINE_DEPTH, LINE = 128, PANEL = 64 * LINE;       // 64 lines
-    static constexpr int BLOCKS = TILE_M / (PINGPONG || SIDE ? 64 : 128); // of 64 rows, a warpgroup
+    static constexpr int GROUPS = TILE_M == 192 ? 3 : 2, THREADS = (GROUPS + 1) * 128; // GROUPS: that multiply
+    static constexpr int BLOCKS = TILE_M / (PINGPONG || SIDE ? 64 : GROUPS * 64);      // of 64 rows, a warpgroup
     static constexpr int OWN = SIDE ? TILE_N / 2 : TILE_N;                // columns, a warpgroup
     static constexpr int PIECES = OWN / Z_PRODUCT_N;                      // of them
     static constexpr int B_PART = TILE_N / DOWN, B_COPIES = B_PART > 256 ? 2 : 1; // lines of B along the summed axis
@@ -54,10 +55,11 @@ struct zc_gemm_pipe {
     static constexpr int EXTRA = TILED ? (PANELS + HELD - 1) / HELD : 0;
     static constexpr u16 ALL = (1 << CLUSTER) - 1;
     static constexpr int SENT = PARTS > 1 ? 64 * TILE_N * 4 : 0; // sums of a warpgroup
-    static constexpr int RING = STAGES * STAGE, RESULTS = 2 * STAGING * PANEL + SENT;
+    static constexpr int RING = STAGES * STAGE, RESULTS = GROUPS * STAGING * PANEL + SENT;
     static constexpr int BARRIERS = 2 * STAGES * 8 + (PARTS > 1 ? 8 : 0);
     static_assert(PARTS == 1 || (PARTS == 2 && BLOCKS == 1 && OWN == TILE_N && !PINGPONG), "a warpgroup for each part");
     static_assert(PARTS == 1 || (CLUSTER == 1 && SENT <= STAGE && EXTRA < STAGES), "a stage for the sums");
+    static_assert(GROUPS == 2 || (PARTS == 1 && !PINGPONG && !SIDE), "three warpgroups share rows");
 
     const zc_gemm_sm90_params &p;
     unsigned char *memory;
@@ -91,7 +93,7 @@ struct zc_gemm_pipe {
         if (threadIdx.x == 0) {
             for (int s = 0; s < STAGES; s++) {
                 zc_barrier_init(full(s), 1);
-                zc_barrier_init(empty(s), (PINGPONG ? 1 : 2) * CLUSTER);
+                zc_barrier_init(empty(s), (PINGPONG ? 1 : GROUPS) * CLUSTER);
             }
             if (PARTS > 1) zc_barrier_init(received(), 1);
             own();

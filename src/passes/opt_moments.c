@@ -18,11 +18,11 @@ enum { FAMILY = ZC_FAMILY_gemm_few_sm90 }; /* that normalises by moments */
 typedef struct range {
     int64_t least, most, side;
 } range;
-/* More rows are faster in larger tiles, with a pass over their sums; so are longer sides (a
- * vocabulary). */
-static const range measured = {1, 1024, 8192};
-/* A step of decoding, which has not run on a GPU, and more rows, slower where measured. */
-static const range offered[] = {{1, 64, INT64_MAX}, {1025, INT32_MAX, 8192}};
+/* Of any side for a step of decoding. More rows are faster in larger tiles, with a pass over their
+ * sums; so were longer sides (a vocabulary) where there are more of them. */
+static const range measured[] = {{1, 1024, 8192}, {1, 8, INT64_MAX}};
+/* What has not run on a GPU, and more rows, slower where measured. */
+static const range offered[] = {{9, 64, INT64_MAX}, {1025, INT32_MAX, 8192}};
 
 /* Instead of a norm: sum 0, there is none. */
 typedef struct unnormed {
@@ -62,12 +62,17 @@ static bool is_in(const range *r, int64_t rows, const zc_type *w)
     return true;
 }
 
+static bool is_in_one(const range *ranges, size_t n, int64_t rows, const zc_type *w)
+{
+    for (size_t i = 0; i < n; i++)
+        if (is_in(&ranges[i], rows, w)) return true;
+    return false;
+}
+
 static bool is_worth(const moments_pass *m, int64_t rows, const zc_type *w)
 {
-    if (is_in(&measured, rows, w)) return true;
-    for (size_t i = 0; m->offered && i < ZC_COUNTOF(offered); i++)
-        if (is_in(&offered[i], rows, w)) return true;
-    return false;
+    return is_in_one(measured, ZC_COUNTOF(measured), rows, w) ||
+           (m->offered && is_in_one(offered, ZC_COUNTOF(offered), rows, w));
 }
 
 /* Is node n, a Linear or LinearNorm, a product that families with moments serve? */

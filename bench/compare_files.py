@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""Model files in zc and ONNX Runtime: the same file, inputs and threads, in turn, each engine in processes of its own.
+"""Model files in zc, ONNX Runtime and PyTorch: the same file, inputs and threads, in turn, each engine in processes of its own.
 
-usage: compare.py --zc ZC [--threads N] [--dim NAME=VALUE]... [--inputs DIR] [--providers CPU,CUDA] [--rounds N]
-                  [--seconds S] [--save DIR] [--json FILE] MODEL.onnx...
+usage: compare.py --zc ZC [--device cpu|cuda] [--precision TYPE] [--threads N] [--dim NAME=VALUE]... [--inputs DIR]
+                  [--providers CPU,CUDA,Tensorrt] [--pytorch eager,default,max-autotune] [--rounds N] [--seconds S]
+                  [--save DIR] [--json FILE] MODEL.onnx...
+
+The device and the precision are zc's and PyTorch's. On a GPU inputs and outputs stay there in all engines, and PyTorch is replayed as a
+CUDA graph. Providers are ONNX Runtime's, as its package has them: TensorRT's engines are built by Tensorrt. PyTorch reads
+the file by the package onnx2torch, in the modes of torch.compile that are named.
 
 A round times every engine for S seconds. A row of the table, and of the JSON, is an engine's: the median of its runs and
 what 99 of 100 of them are within; the median of the rounds' ratios to zc's (above 1: zc is faster); seconds to compile
-(ONNX Runtime: to create the session) and until the first result is there (zc: of `zc run` with the plan, as a process);
-the most memory that its process held (ONNX Runtime's without Python's own); joules a run, where Linux's counters of the CPU's packages can be read; and how far
+(ONNX Runtime: to create the session; PyTorch: to read the model) and until the first result is there (zc: of `zc run` with the plan, as a process);
+the most memory that its process held on the host (without what Python and its packages had before); joules a run, where Linux's counters of the CPU's packages can be read; and how far
 its outputs are from those of ONNX Runtime in f32 without any optimisation: the greatest difference, over the greatest
 value of the output. --save writes times for `zc report DIR/*.times -o page.html`. Inputs that neither DIR has nor test_data_set_0 beside the
 model are random. Last comes the geometric mean of all models' ratios."""
@@ -64,23 +69,86 @@ def feeds_of(session, inputs):
     return {x.name: np.load(inputs / f"input_{i}.npy") for i, x in enumerate(session.get_inputs())}
 
 
-def measure_onnxruntime(job):
-    """One round: what is known of it as an object; outputs as files, when a folder is named."""
-    import onnxruntime  # noqa: F401 (is no part of what is timed)
+def measure(job, prepare):
+    """One round: what is known of it as an object; outputs as files. prepare() gives what makes the first run ready, which gives
+    the run and what fetches its results."""
     own, begin = memory_mb("VmRSS"), time.perf_counter()
-    session = open_session(job["model"], job["threads"], job["provider"])
+    ready = prepare()
     compiled = time.perf_counter()
-    feeds = feeds_of(session, pathlib.Path(job["inputs"]))
-    results = session.run(None, feeds)
+    run, results = ready()
+    run()
+    outputs = results()
     first, ms, before = time.perf_counter(), [], joules()
     while time.perf_counter() < first + job["seconds"] or len(ms) < 5:
         start = time.perf_counter()
-        session.run(None, feeds)
+        run()
         ms.append((time.perf_counter() - start) * 1e3)
     after = joules()
-    save_outputs(results, job["outputs"])
+    save_outputs(outputs, job["outputs"])
     return {"ms": ms, "compile_s": compiled - begin, "first_s": first - begin, "peak_mb": memory_mb("VmHWM") - own,
             "joules": None if before is None else (after - before) / len(ms)}
+
+
+def measure_onnxruntime(job):
+    import onnxruntime as ort  # (is no part of what is timed)
+
+    def prepare():
+        session = open_session(job["model"], job["threads"], job["provider"])
+        return lambda: bound(session, "cpu" if job["provider"] == "CPU" else "cuda")
+
+    def bound(session, device):
+        binding = session.io_binding()
+        for name, x in feeds_of(session, pathlib.Path(job["inputs"])).items():
+            binding.bind_ortvalue_input(name, ort.OrtValue.ortvalue_from_numpy(x, device, 0))
+        for y in session.get_outputs():
+            binding.bind_output(y.name, device)
+
+        def run():
+            session.run_with_iobinding(binding)
+            binding.synchronize_outputs()
+        return run, binding.copy_outputs_to_cpu
+    return measure(job, prepare)
+
+
+# ---- PyTorch, likewise ----
+
+def measure_pytorch(job):
+    import numpy as np
+    import onnx
+    import onnx2torch
+    import torch
+
+    from compare_cases import graph_of, in_mode
+    device, half = job["device"], job["precision"] == "f16"
+    torch.set_num_threads(job["threads"])
+    torch.set_grad_enabled(False)
+
+    def prepare():
+        source = onnx.load(job["model"])
+        known = {x.name for x in source.graph.initializer}
+        names = [x.name for x in source.graph.input if x.name not in known]
+        model = onnx2torch.convert(source).to(device).eval()
+        model = in_mode(model.half() if half else model, job["mode"])
+        return lambda: ready(model, [given(i) for i in range(len(names))])
+
+    def given(i):
+        x = torch.from_numpy(np.load(pathlib.Path(job["inputs"]) / f"input_{i}.npy")).to(device)
+        return x.half() if half and x.is_floating_point() else x
+
+    def ready(model, inputs):
+        if device == "cpu":
+            kept = {}
+            return lambda: kept.update(y=model(*inputs)), lambda: arrays(kept["y"])
+        graph, y = graph_of(model, inputs)
+
+        def run():
+            graph.replay()
+            torch.cuda.synchronize()
+        return run, lambda: arrays(y)
+
+    def arrays(y):
+        return [t.cpu().numpy() for t in (y if isinstance(y, (tuple, list)) else (y,))]
+    return measure(job, prepare)
 
 
 def save_outputs(results, folder):
@@ -106,7 +174,7 @@ def make_reference(job):
     return {}
 
 
-WORK = {"onnxruntime": measure_onnxruntime, "reference": make_reference}
+WORK = {"onnxruntime": measure_onnxruntime, "pytorch": measure_pytorch, "reference": make_reference}
 
 
 def in_process(work, **job):
@@ -125,8 +193,10 @@ class Zc:
     def __init__(self, args, model, work):
         self.args, self.work, self.plan = args, work, work / "model.plan"
         dims = [o for dim in args.dim for o in ("--dim", dim)]
-        self.compile_s, _, _ = self.call("compile", model, "-o", self.plan, "--quiet", *dims)
-        self.common = ["--inputs", work / "inputs", "--threads", str(args.threads), "--device", "cpu"]
+        target = ["--target", "native"] if args.device == "cuda" else []
+        self.compile_s, _, _ = self.call("compile", model, "-o", self.plan, "--quiet", "--precision", args.precision, *target, *dims)
+        self.common = ["--inputs", work / "inputs", "--threads", str(args.threads), "--device", args.device]
+        self.timed = ["--no-transfers"] if args.device == "cuda" else []
 
     def call(self, *words):
         """Seconds, the most MB of memory, and what it printed."""
@@ -147,7 +217,7 @@ class Zc:
         folder, times = self.work / "zc", self.work / "zc.json"
         folder.mkdir(exist_ok=True)
         first, _, _ = self.call("run", self.plan, *self.common, "--output-dir", folder)
-        _, peak, text = self.call("bench", self.plan, *self.common, "--seconds", seconds, "--json", "--export-times", times)
+        _, peak, text = self.call("bench", self.plan, *self.common, *self.timed, "--seconds", seconds, "--json", "--export-times", times)
         cpu = json.loads(text[text.index("{"):])["energy"]["cpu"]
         return {"ms": [x["latencyMs"] for x in json.loads(times.read_text())], "compile_s": self.compile_s, "first_s": first,
                 "peak_mb": peak, "joules": cpu and cpu["joules_per_run"]}
@@ -163,6 +233,23 @@ class OnnxRuntime:
         folder.mkdir(exist_ok=True)
         return in_process("onnxruntime", model=self.model, threads=self.args.threads, provider=self.provider,
                           inputs=self.work / "inputs", outputs=folder, seconds=seconds)
+
+
+class PyTorch:
+    def __init__(self, args, model, work, mode):
+        self.name = f"PyTorch {mode}"
+        self.args, self.model, self.work, self.mode = args, model, work, mode
+
+    def round(self, seconds):
+        folder = self.work / self.name
+        folder.mkdir(exist_ok=True)
+        return in_process("pytorch", model=self.model, threads=self.args.threads, device=self.args.device, mode=self.mode,
+                          precision=self.args.precision, inputs=self.work / "inputs", outputs=folder, seconds=seconds)
+
+
+def engines_of(args, model, work):
+    return [Zc(args, model, work)] + [OnnxRuntime(args, model, work, p) for p in args.providers.split(",") if p] + [
+        PyTorch(args, model, work, mode) for mode in args.pytorch.split(",") if mode]
 
 
 # ---- comparing ----
@@ -197,7 +284,7 @@ def save_times(args, model, rows, times):
     for row in rows:
         name, ms = row["engine"].replace(" ", "-"), times[row["engine"]]
         step = -(-len(ms) // RUNS_KEPT)
-        write_times(args.save / f"{name_of(model)}.{name}.times", digest, "cpu", row["engine"], ms[::step])
+        write_times(args.save / f"{name_of(model)}.{name}.times", digest, args.device, row["engine"], ms[::step])
 
 
 def copy_inputs(source, folder):
@@ -218,7 +305,7 @@ def compare_file(args, model):
         copy_inputs(args.inputs or model.parent / "test_data_set_0", work / "inputs")
         dims = {name: int(size) for name, size in (dim.split("=") for dim in args.dim)}
         in_process("reference", model=model, threads=args.threads, dims=dims, inputs=work / "inputs", outputs=work / "reference")
-        engines = [Zc(args, model, work)] + [OnnxRuntime(args, model, work, p) for p in args.providers.split(",")]
+        engines = engines_of(args, model, work)
         rounds = {e.name: [] for e in engines}
         for turn in range(args.rounds):
             for e in engines if turn % 2 == 0 else reversed(engines):
@@ -238,7 +325,7 @@ def print_rows(model, rows):
 
 def compare_files(args):
     import onnxruntime
-    print(f"onnxruntime {onnxruntime.__version__}, {args.threads} threads, {args.rounds} rounds of {args.seconds} s each")
+    print(f"onnxruntime {onnxruntime.__version__}, {args.device}, {args.precision}, {args.threads} threads, {args.rounds} rounds of {args.seconds} s each")
     print(f"{'model':24} {'engine':18} {'median ms':>10} {'99 % ms':>10} {'to zc':>7} {'compile s':>9} {'first s':>8} {'memory MB':>9} "
           f"{'joules':>8} {'error':>9}")
     failed, all_rows = 0, {}
@@ -263,10 +350,13 @@ def compare_files(args):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--zc", required=True, help="the program zc")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--precision", choices=["f32", "f16"], default="f32")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--dim", action="append", default=[], metavar="NAME=VALUE", help="the size of a symbolic dimension (default 1)")
     parser.add_argument("--inputs", type=pathlib.Path, metavar="DIR", help="input_<k>.npy or .pb")
-    parser.add_argument("--providers", default="CPU", help="ONNX Runtime's, as in CPU,CUDA")
+    parser.add_argument("--providers", default="CPU", help="ONNX Runtime's, as in CPU,CUDA,Tensorrt; may be empty")
+    parser.add_argument("--pytorch", default="", metavar="MODES", help="eager, default, max-autotune; none by default")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--save", type=pathlib.Path, metavar="DIR")

@@ -23,6 +23,7 @@ expect report 0 "" "$zc" report times/*.times -o page.html
 expect page 0 "onnxruntime CPU" cat page.html
 expect no-provider 1 "onnxruntime has no provider Abacus here" python3 "$compare" --zc "$zc" $quick --providers Abacus "$model"
 expect no-model 1 "absent.onnx: " python3 "$compare" --zc "$zc" $quick absent.onnx
+python3 -c 'import onnx2torch' 2>/dev/null || expect no-pytorch 1 "No module named 'onnx2torch'" python3 "$compare" --zc "$zc" $quick --pytorch eager "$model"
 expect no-zc 1 "No such file or directory: 'absent'" python3 "$compare" --zc absent $quick "$model"
 }
 finish

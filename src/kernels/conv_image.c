@@ -125,6 +125,7 @@ zc_status zc_gen_conv_image(zc_gen *g)
     zc_window_attrs_of(g->step->op, at, &p.a, &group);
     if (bias != ZC_NONE && bias != dtype) return zc_gen_decline(g, "bias of another type");
     if (x->dtype != ZC_F32 && x->dtype != dtype) return zc_gen_decline(g, "type of the image");
+    if (zc_conv_image_pools(at)) return zc_gen_decline(g, "pooling");
     if (!zc_gen_static(w)) return zc_gen_decline(g, "weights whose shape only a run knows");
     zc_gen_tensor(w, &p.w);
     const zc_attrs_Conv conv = zc_nchw_conv_image(at);

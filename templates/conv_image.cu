@@ -3,9 +3,14 @@
 // neighbouring taps of a window are 16 bytes in a row, which ldmatrix reads where they lie: windows overlap, and nothing is
 // copied for them. Where windows may begin at odd pixels, a second copy lies one pixel further left.
 //
-// spec.h: Z_X (type of x), Z_T (of the others), Z_HAS_BIAS, Z_CHANNELS (of x), Z_OUT (of y), the window (zc/window.cuh; kernel
-// and stride are constants), Z_W_CONSTANT (the weights are of the plan), Z_MMA (the product), Z_MOST (largest finite number of Z_T), Z_ACROSS and Z_DOWN (a tile's
-// pieces of 8 x 2 pixels), Z_WARPS, Z_EACH (pieces of a warp).
+// A block computes those pixels of the convolution that its tile of y needs, 16 at once; without pooling, these are y's. Else
+// they are rounded and kept in shared memory, those beyond the convolution's result as -inf, and y is the largest of each
+// window of them; what the windows of two tiles share, both compute.
+//
+// spec.h: Z_X (type of x), Z_T (of the others), Z_HAS_BIAS, Z_CHANNELS (of x), Z_OUT (of y), the convolution's window
+// (zc/window.cuh; kernel and stride are constants), Z_POOLS, Z_POOL_KERNEL<axis> and Z_POOL_STRIDE<axis> (1 without pooling),
+// Z_W_CONSTANT (the weights are of the plan), Z_MMA (the product), Z_MOST (largest finite number of Z_T), Z_ROWS and Z_COLS
+// (of a tile of y), Z_WARPS, Z_EACH (pieces of 16 pixels of a warp), Z_SHARES (blocks that share a multiprocessor).
 #include "zc/device.cuh"
 #include "abi/conv_image.h"
 #include "spec.h"
@@ -15,24 +20,25 @@
 struct zc_conv_image {
     static constexpr int THREADS = Z_WARPS * 32, PIXEL = 8, PAIR = 16;       // bytes of one, of two
     static constexpr int PAIRS = (Z_KERNEL2 + 3) / 4 * 2, STEPS = PAIRS / 2; // of a line of taps; 16 of the summed axis each
-    static constexpr int COLS = Z_ACROSS * 8, ROWS = Z_DOWN * 2;             // of a tile of y
+    static constexpr int ROWS = (Z_ROWS - 1) * Z_POOL_STRIDE1 + Z_POOL_KERNEL1; // of the convolution
+    static constexpr int COLS = (Z_COLS - 1) * Z_POOL_STRIDE2 + Z_POOL_KERNEL2, PIXELS = ROWS * COLS;
     static constexpr int WIDE = ((COLS - 1) * Z_STRIDE2 + PAIRS * 2 + 1) / 2 * 2, HIGH = (ROWS - 1) * Z_STRIDE1 + Z_KERNEL1;
     static constexpr int LINE = WIDE * PIXEL, PLANE = HIGH * LINE, PLANES = 1 + Z_STRIDE2 % 2;
     static constexpr int GROUPS = (Z_OUT + 15) / 16 * 2;            // of 8 channels of y, in pairs
     static constexpr int PITCH = (Z_KERNEL1 * PAIRS + 1) * PAIR;    // of a channel's weights: an odd number of 16 bytes
     static constexpr int WEIGHTS = GROUPS * 8 * PITCH, TAPS = Z_KERNEL1 * Z_KERNEL2;
+    static constexpr int PIECE = 8, KEPT = (Z_OUT / PIECE | 1) * PIECE * 2; // bytes of a kept pixel: an odd number of 16
 
     const zc_conv_image_params &p;
-    zc_window w;
-    unsigned char *weights, *image;
+    zc_window w; // of the convolution
+    unsigned char *weights, *image, *kept;
 
     ZC_MEMBER zc_conv_image(const zc_conv_image_params &p, unsigned char *smem)
-        : p(p), w(zc_window_of(p)), weights(smem), image(smem + WEIGHTS) {}
+        : p(p), w(zc_window_of(p)), weights(smem), image(smem + WEIGHTS), kept(image + PLANES * PLANE) {}
 
     // ---- weights: [channel of y][taps' lines][pairs of taps][4 channels of x], what is not there is 0 ----
 
     ZC_MEMBER void load_weights() const {
-        enum { PIECE = 8 };
         for (int i = threadIdx.x; i < WEIGHTS / PAIR; i += THREADS) ((zc_vec<u32, 4> *)weights)[i] = zc_vec<u32, 4>{};
         zc_sync();
         for (int i = threadIdx.x; i < Z_OUT * TAPS * Z_CHANNELS / PIECE; i += THREADS) {
@@ -75,12 +81,9 @@ struct zc_conv_image {
 
     // ---- products ----
 
-    // Which pixel of the tile is row `row` of the warp's piece.
-    static ZC_MEMBER int row_of(int piece, int row) {
-        return ((int)threadIdx.x / 32 * Z_EACH + piece) / Z_ACROSS * 2 + row / 8;
-    }
-    static ZC_MEMBER int col_of(int piece, int row) {
-        return ((int)threadIdx.x / 32 * Z_EACH + piece) % Z_ACROSS * 8 + row % 8;
+    // Which of the block's pixels is row `row` of the warp's piece: the last ones may be none.
+    static ZC_MEMBER int pixel_of(int piece, int row) {
+        return ((int)threadIdx.x / 32 * Z_EACH + piece) * 16 + row;
     }
     static ZC_MEMBER void product(f32 (&sum)[4], const u32 *a, const u32 *b) { Z_MMA(sum, a, b); }
     ZC_MEMBER void multiply(f32 (&sum)[Z_EACH][GROUPS][4]) const {
@@ -89,8 +92,9 @@ struct zc_conv_image {
         const unsigned char *a[Z_EACH];
 #pragma unroll
         for (int i = 0; i < Z_EACH; i++) {
-            const int col = col_of(i, lane % 16) * Z_STRIDE2, odd = PLANES > 1 ? col % 2 : 0;
-            a[i] = image + odd * PLANE + row_of(i, lane % 16) * Z_STRIDE1 * LINE + (col - odd) * PIXEL + lane / 16 * PAIR;
+            const int pixel = pixel_of(i, lane % 16), at = pixel < PIXELS ? pixel : PIXELS - 1, row = at / COLS;
+            const int col = (at - row * COLS) * Z_STRIDE2, odd = PLANES > 1 ? col % 2 : 0;
+            a[i] = image + odd * PLANE + row * Z_STRIDE1 * LINE + (col - odd) * PIXEL + lane / 16 * PAIR;
         }
 #pragma unroll 1
         for (int down = 0; down < Z_KERNEL1; down++)
@@ -132,12 +136,25 @@ struct zc_conv_image {
                 (lane & mask ? r[i] : r[i + mask]) = got;
             }
     }
-    ZC_MEMBER void finish(f32 *v, i64 pixel, int channel) const {
-#if defined(Z_FUSED_CELLS) || !defined(Z_FUSED)
-        zc_fused_near<2>(p.fused, v, pixel, channel, Z_OUT);
-#else
-        for (int e = 0; e < 2; e++) v[e] = zc_fused(p.fused, v[e], pixel * Z_OUT + channel + e);
+    // Two channels of a pixel of the convolution, as they come from a piece's product.
+    ZC_MEMBER zc_vec<f32, 2> convolved(const f32 *sum, int channel) const {
+        zc_vec<f32, 2> v = {{sum[0], sum[1]}};
+#if Z_HAS_BIAS
+        const auto bias = *(const zc_vec<Z_T, 2> *)((const Z_T *)p.bias + channel);
+        v.v[0] += zc_get(bias.v[0]);
+        v.v[1] += zc_get(bias.v[1]);
 #endif
+        return v;
+    }
+    template <int N> ZC_MEMBER void finish(f32 *v, i64 pixel, int channel) const {
+#if defined(Z_FUSED_CELLS) || !defined(Z_FUSED)
+        zc_fused_near<N>(p.fused, v, pixel, channel, Z_OUT);
+#else
+        for (int e = 0; e < N; e++) v[e] = zc_fused(p.fused, v[e], pixel * Z_OUT + channel + e);
+#endif
+    }
+    ZC_MEMBER void store(i64 pixel, int channel, const u32 *r) const {
+        *(zc_vec<u32, 4> *)((Z_T *)p.y + pixel * Z_OUT + channel) = zc_vec<u32, 4>{{r[0], r[1], r[2], r[3]}};
     }
     // Eight channels of a pixel of y a lane, 64 bytes of four lanes.
     ZC_MEMBER void put(f32 (&sum)[Z_EACH][GROUPS][4], i64 number, int top, int left) const {
@@ -146,9 +163,9 @@ struct zc_conv_image {
         for (int i = 0; i < Z_EACH; i++)
 #pragma unroll
             for (int half = 0; half < 2; half++) {
-                const int row = top + row_of(i, lane / 4 + half * 8), col = left + col_of(i, lane / 4 + half * 8);
-                const bool inside = row < w.out[1] && col < w.out[2];
-                const i64 pixel = inside ? (number * w.out[1] + row) * w.out[2] + col : 0;
+                const int at = pixel_of(i, lane / 4 + half * 8), row = top + at / COLS, col = left + at % COLS;
+                const bool inside = at < PIXELS && row < p.sides[0] && col < p.sides[1];
+                const i64 pixel = inside ? (number * p.sides[0] + row) * p.sides[1] + col : 0;
 #pragma unroll
                 for (int n = 0; n < GROUPS; n += 4) {
                     u32 r[4];
@@ -157,24 +174,69 @@ struct zc_conv_image {
                         const int channel = (n + k) * 8 + lane % 4 * 2;
                         r[k] = 0;
                         if ((n + k) * 8 >= Z_OUT) continue;
-                        f32 v[2] = {sum[i][n + k < GROUPS ? n + k : 0][half * 2], sum[i][n + k < GROUPS ? n + k : 0][half * 2 + 1]};
-#if Z_HAS_BIAS
-                        const auto bias = *(const zc_vec<Z_T, 2> *)((const Z_T *)p.bias + channel);
-                        v[0] += zc_get(bias.v[0]);
-                        v[1] += zc_get(bias.v[1]);
-#endif
-                        finish(v, pixel, channel);
-                        r[k] = zc_pack(Z_T(), v[0], v[1]);
+                        auto two = convolved(sum[i][n + k < GROUPS ? n + k : 0] + half * 2, channel);
+                        finish<2>(two.v, pixel, channel);
+                        r[k] = zc_pack(Z_T(), two.v[0], two.v[1]);
                     }
                     exchange(r);
                     const int channel = (n + lane % 4) * 8;
-                    if (inside && channel < Z_OUT)
-                        *(zc_vec<u32, 4> *)((Z_T *)p.y + pixel * Z_OUT + channel) = zc_vec<u32, 4>{{r[0], r[1], r[2], r[3]}};
+                    if (inside && channel < Z_OUT) store(pixel, channel, r);
                 }
             }
     }
+
+    // ---- the largest of windows ----
+
+    ZC_MEMBER void keep(const f32 (&sum)[Z_EACH][GROUPS][4], int top, int left) const {
+        const int lane = threadIdx.x % 32;
+        const u32 least = zc_pack(Z_T(), -zc_inf32(), -zc_inf32());
+#pragma unroll
+        for (int i = 0; i < Z_EACH; i++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const int at = pixel_of(i, lane / 4 + half * 8), row = at / COLS, col = at - row * COLS;
+                const bool inside = (u32)(top + row) < (u32)w.out[1] && (u32)(left + col) < (u32)w.out[2];
+                if (at >= PIXELS) continue;
+#pragma unroll
+                for (int n = 0; n < Z_OUT / 8; n++) {
+                    const int channel = n * 8 + lane % 4 * 2;
+                    const auto two = convolved(sum[i][n] + half * 2, channel);
+                    *(u32 *)(kept + at * KEPT + channel * 2) = inside ? zc_pack(Z_T(), two.v[0], two.v[1]) : least;
+                }
+            }
+    }
+    // Of each of eight channels, of the window that begins there.
+    static ZC_MEMBER zc_vec<u32, 4> largest(const unsigned char *from) {
+        auto most = *(const zc_vec<u32, 4> *)from;
+#pragma unroll
+        for (int tap = 1; tap < Z_POOL_KERNEL1 * Z_POOL_KERNEL2; tap++) {
+            const int row = tap / Z_POOL_KERNEL2, col = tap % Z_POOL_KERNEL2;
+            const auto other = *(const zc_vec<u32, 4> *)(from + (row * COLS + col) * KEPT);
+#pragma unroll
+            for (int e = 0; e < 4; e++) most.v[e] = zc_larger(Z_T(), most.v[e], other.v[e]);
+        }
+        return most;
+    }
+    ZC_MEMBER void pool(i64 number, int top, int left) const {
+        constexpr int PIECES = Z_OUT / PIECE;
+        for (int i = threadIdx.x; i < Z_ROWS * Z_COLS * PIECES; i += THREADS) {
+            const int at = i / PIECES, channel = (i - at * PIECES) * PIECE, row = at / Z_COLS, col = at - row * Z_COLS;
+            if (top + row >= p.sides[0] || left + col >= p.sides[1]) continue;
+            const i64 pixel = (number * p.sides[0] + top + row) * p.sides[1] + left + col;
+            auto most = largest(kept + (row * Z_POOL_STRIDE1 * COLS + col * Z_POOL_STRIDE2) * KEPT + channel * 2);
+            f32 v[PIECE];
+#pragma unroll
+            for (int e = 0; e < PIECE; e++) v[e] = zc_get(zc_unpack<Z_T>(most.v[e / 2]).v[e % 2]);
+            finish<PIECE>(v, pixel, channel);
+#pragma unroll
+            for (int e = 0; e < PIECE / 2; e++) most.v[e] = zc_pack(Z_T(), v[e * 2], v[e * 2 + 1]);
+            store(pixel, channel, most.v);
+        }
+    }
+
     ZC_MEMBER void tile(int number) const {
-        const int line = number / p.across, top = line % p.down * ROWS, left = (number - line * p.across) * COLS;
+        const int line = number / p.across, row = line % p.down * Z_ROWS, col = (number - line * p.across) * Z_COLS; // of y
+        const int top = row * Z_POOL_STRIDE1 - p.before[0], left = col * Z_POOL_STRIDE2 - p.before[1];
         const i64 of = line / p.down;
         f32 sum[Z_EACH][GROUPS][4];
 #pragma unroll
@@ -184,14 +246,20 @@ struct zc_conv_image {
 #pragma unroll
                 for (int e = 0; e < 4; e++) sum[i][n][e] = 0;
         load_image(of, top * Z_STRIDE1 - w.begin[1], left * Z_STRIDE2 - w.begin[2]);
-        zc_sync();
+        zc_sync(); // nobody reads what is kept of the tile before, either
         multiply(sum);
+#if Z_POOLS
+        keep(sum, top, left);
+        zc_sync();
+        pool(of, row, col);
+#else
         zc_sync();
         put(sum, of, top, left);
+#endif
     }
 };
 
-ZC_KERNEL_OF(0, Z_WARPS * 32)(const __grid_constant__ zc_conv_image_params p) {
+ZC_KERNEL_BESIDE(0, Z_WARPS * 32, Z_SHARES)(const __grid_constant__ zc_conv_image_params p) {
     ZC_DYNAMIC_SMEM(smem);
     const zc_conv_image block(p, smem);
 #ifdef Z_W_CONSTANT

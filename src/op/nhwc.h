@@ -74,6 +74,21 @@ static inline bool zc_conv_image_fits(const zc_attrs_Conv *a, const zc_tensor *w
     return fits;
 }
 
+/* What they take behind it: windows of which at most four share a pixel, all of them with one. */
+static inline bool zc_conv_image_pool_fits(const zc_attrs_MaxPool *a)
+{
+    enum { AXES = 2, KERNEL = 4, STRIDE = 4 };
+    bool fits = a->kernel_shape.n == AXES;
+    for (int i = 0; fits && i < AXES; i++) {
+        int64_t kernel = a->kernel_shape.v[i], stride = a->strides.n ? a->strides.v[i] : 1;
+        fits = kernel <= KERNEL && stride <= STRIDE && kernel <= 2 * stride;
+        for (int side = 0; side < 2; side++)
+            fits = fits && (!a->pads.n || a->pads.v[side * AXES + i] < kernel);
+    }
+    for (int64_t i = 0; i < a->dilations.n; i++) fits = fits && a->dilations.v[i] == 1;
+    return fits;
+}
+
 static inline zc_attrs_MaxPool zc_nchw_max_pool(const zc_attrs_MaxPoolNhwc *a)
 {
     return (zc_attrs_MaxPool){.auto_pad = a->auto_pad,

@@ -7,8 +7,9 @@
 #include "kernels/window.h"
 #include "op/nhwc.h"
 
-enum { ROWS, COLS, WARPS, EACH, SHARES };
-const char *const zc_config_conv_image[] = {"rows", "cols", "warps", "each", "shares", NULL};
+enum { ROWS, COLS, WARPS, EACH, SHARES, LINE };
+const char *const zc_config_conv_image[] = {"rows",   "cols", "warps", "each",
+                                            "shares", "line", NULL};
 
 enum {
     PIECE = 16, /* pixels of one product */
@@ -16,26 +17,31 @@ enum {
     SUMS_MOST = 128,
     WARPS_MOST = 16,
     SHARES_MOST = 3,
-    REGISTERS = 512,   /* of a lane, in each of a multiprocessor's quarters */
-    OTHERS = 53,       /* registers of a thread beside its sums */
-    SMEM = 232448,     /* of a block on sm_90 */
-    SMEM_LESS = 101376 /* elsewhere */
+    REGISTERS = 512,    /* of a lane, in each of a multiprocessor's quarters */
+    OTHERS = 53,        /* registers of a thread beside its sums */
+    SMEM = 232448,      /* of a block on sm_90 */
+    SMEM_LESS = 101376, /* elsewhere */
+    SMEM_OWN = 1024,    /* that each block takes besides */
+    LINE_CHANNELS = 64  /* of a warpgroup's product */
 };
 
 /* ---- the specialisation ---- */
 
-/* A tile of the result, and the pieces of a warp. */
+/* A tile of the result, and the pieces of a warp; or the warpgroups that compute its lines. */
 typedef struct shape {
-    int rows, cols, each;
+    int rows, cols, each, groups;
 } shape;
 
-static const shape plain[] = {{4, 56, 2}, {16, 16, 2}, {8, 16, 1}, {2, 56, 1}, {8, 16, 2}};
-static const shape pooled[] = {{7, 8, 2}, {4, 8, 1}, {2, 8, 1}, {7, 8, 1}, {4, 8, 2}, {4, 16, 2}};
+static const shape plain[] = {
+    {4, 56, 2, 0}, {16, 16, 2, 0}, {8, 16, 1, 0}, {2, 56, 1, 0}, {8, 16, 2, 0}};
+static const shape pooled[] = {{7, 8, 2, 0},  {4, 8, 1, 0},  {2, 8, 1, 0},  {7, 8, 1, 0},
+                               {4, 8, 2, 0},  {4, 16, 2, 0}, {7, 14, 0, 2}, {4, 14, 0, 2},
+                               {4, 14, 0, 1}, {2, 14, 0, 2}, {4, 28, 0, 2}};
 
 typedef struct image_problem {
     zc_window_attrs a;
-    zc_attrs_MaxPool pool; /* windows of one pixel where there is none */
-    bool pools;
+    zc_attrs_MaxPool pool;    /* windows of one pixel where there is none */
+    bool pools, lines;        /* may warpgroups compute lines? */
     zc_tensor w;              /* its shape */
     int64_t images, sides[2]; /* of the result */
     int sm_count;
@@ -65,45 +71,71 @@ static int64_t pixels_of(const image_problem *p, const shape *s)
     return tile_side(p, s, 0) * tile_side(p, s, 1);
 }
 
-static int64_t warps_of(const image_problem *p, const shape *s)
+/* Columns of a warpgroup's product; 0: by warps. */
+static int64_t line_of(const image_problem *p, const shape *s)
 {
-    return zc_ceil_div(pixels_of(p, s), (int64_t)PIECE * s->each);
+    return s->groups ? zc_ceil_div(tile_side(p, s, 1), 8) * 8 : 0;
 }
 
-/* Of a thread. */
-static int64_t sums_of(const image_problem *p, const shape *s)
+static int64_t warps_of(const image_problem *p, const shape *s)
 {
-    return s->each * ((p->w.dims[0] + 15) / 16 * 8);
+    return s->groups ? (int64_t)4 * s->groups
+                     : zc_ceil_div(pixels_of(p, s), (int64_t)PIECE * s->each);
+}
+
+/* Pairs of taps of a window's line, in pairs. */
+static int64_t pairs_of(const image_problem *p)
+{
+    return (p->w.dims[2] + 3) / 4 * 2;
+}
+
+/* Sums of a thread, and by lines its weights. */
+static int64_t kept_in_registers(const image_problem *p, const shape *s)
+{
+    const int64_t *w = p->w.dims;
+    return s->groups ? line_of(p, s) / 2 + w[1] * pairs_of(p) * 2
+                     : s->each * ((w[0] + 15) / 16 * 8);
 }
 
 /* As conv_image.cu lays it out. */
 static int64_t smem_of(const image_problem *p, const shape *s)
 {
-    const int64_t *w = p->w.dims;
-    int64_t pairs = (w[2] + 3) / 4 * 2, channels = (w[0] + 15) / 16 * 16;
-    int64_t wide = ((tile_side(p, s, 1) - 1) * zc_window_stride(&p->a, 1) + pairs * 2 + 1) / 2 * 2;
-    int64_t planes = 1 + zc_window_stride(&p->a, 1) % 2;
+    const int64_t *w = p->w.dims, line = line_of(p, s);
+    int64_t across = line ? line : tile_side(p, s, 1), stride = zc_window_stride(&p->a, 1);
+    int64_t wide = ((across - 1) * stride + pairs_of(p) * 2 + 1) / 2 * 2;
+    int64_t planes = 1 + (line ? w[2] : stride) % 2;
+    int64_t image = planes * image_side(p, s, 0) * wide * PIXEL;
+    int64_t weights = (w[0] + 15) / 16 * 16 * (w[1] * pairs_of(p) + 1) * 2 * PIXEL;
     int64_t kept = p->pools ? pixels_of(p, s) * (w[0] / 8 | 1) * 16 : 0;
-    return channels * (w[1] * pairs + 1) * 2 * PIXEL + planes * image_side(p, s, 0) * wide * PIXEL +
-           kept;
+    return image + (!line ? weights + kept : weights > kept ? weights : kept);
 }
 
-/* Blocks of a multiprocessor, by registers, which warps are given in eights. */
+/* Blocks of a multiprocessor, by shared memory and by registers, which warps are given in eights.
+ */
 static int64_t shares_of(const image_problem *p, const shape *s)
 {
-    int64_t shares = SHARES_MOST;
+    int64_t shares = (p->smem_most + SMEM_OWN) / (smem_of(p, s) + SMEM_OWN);
+    if (shares > SHARES_MOST) shares = SHARES_MOST;
     for (; shares > 1; shares--) {
         int64_t warps = zc_ceil_div(shares * warps_of(p, s), 4);
-        if (REGISTERS / warps / 8 * 8 >= sums_of(p, s) + OTHERS) break;
+        if (REGISTERS / warps / 8 * 8 >= kept_in_registers(p, s) + OTHERS) break;
     }
     return shares;
 }
 
+static bool shape_fits(const image_problem *p, const shape *s)
+{
+    if (s->groups && !p->lines) return false;
+    return kept_in_registers(p, s) <= SUMS_MOST && warps_of(p, s) <= WARPS_MOST &&
+           smem_of(p, s) <= p->smem_most;
+}
+
 /* Microseconds: the pixels of x that the tiles read; where all run at once, the convolution's that
- * one writes. What is kept for the pooling is written and read besides. */
+ * one writes. What is kept for the pooling is written and read besides. By lines: not measured. */
 static double image_us(const image_problem *p, const shape *s)
 {
-    const double start = 5, once = 9, each_read = 0.0075, each_written = 0.01, each_kept = 0.004;
+    const double start = 5, once = 9, each_written = 0.01, each_kept = 0.004;
+    const double each_read = s->groups ? 0.005 : 0.0075;
     int64_t tiles =
         p->images * zc_ceil_div(p->sides[0], s->rows) * zc_ceil_div(p->sides[1], s->cols);
     double read = (double)(image_side(p, s, 0) * image_side(p, s, 1));
@@ -117,20 +149,29 @@ static bool image_candidate(const void *of, int number, zc_candidate *out)
 {
     const image_problem *p = of;
     const shape *s = p->pools ? &pooled[number] : &plain[number];
-    int64_t warps = warps_of(p, s), smem = smem_of(p, s);
-    if (sums_of(p, s) > SUMS_MOST || warps > WARPS_MOST || smem > p->smem_most) return false;
+    if (!shape_fits(p, s)) return false;
     *out = (zc_candidate){.config = {[ROWS] = s->rows,
                                      [COLS] = s->cols,
-                                     [WARPS] = warps,
+                                     [WARPS] = warps_of(p, s),
                                      [EACH] = s->each,
-                                     [SHARES] = shares_of(p, s)},
-                          .threads = (uint32_t)warps * 32,
-                          .smem = (uint32_t)smem,
+                                     [SHARES] = shares_of(p, s),
+                                     [LINE] = line_of(p, s)},
+                          .threads = (uint32_t)warps_of(p, s) * 32,
+                          .smem = (uint32_t)smem_of(p, s),
                           .cluster = 1,
                           .us = image_us(p, s)};
-    zc_snprintf(out->name, sizeof out->name, "%dx%d by %lld warps", s->rows, s->cols,
-                (long long)warps);
+    zc_snprintf(out->name, sizeof out->name, "%dx%d by %lld warps%s", s->rows, s->cols,
+                (long long)warps_of(p, s), s->groups ? ", lines" : "");
     return true;
+}
+
+/* Pairs of taps come to whole steps of 16, or nearly: a last tap by itself has a copy of the image.
+ */
+static bool lines_fit(const zc_gen *g, const image_problem *p)
+{
+    bool asked = g->candidate || g->regardless; /* not measured yet */
+    return asked && g->arch == 90 && p->pools && p->w.dims[0] == LINE_CHANNELS &&
+           p->w.dims[2] > pairs_of(p) * 2 - 2 && zc_window_stride(&p->a, 1) == 2;
 }
 
 static void sizes_of(zc_gen *g, image_problem *p)
@@ -186,6 +227,7 @@ static void put_spec(zc_gen *g, const image_problem *p)
     zc_gen_define(g, "CHANNELS", "%d", (int)p->w.dims[3]);
     zc_gen_define(g, "OUT", "%d", (int)p->w.dims[0]);
     zc_gen_define(g, "MMA", "%s", f16 ? "zc_mma_m16n8k16_f16" : "zc_mma_m16n8k16_bf16");
+    zc_gen_define(g, "WGMMA", "%s", f16 ? "F16" : "BF16");
     zc_gen_define(g, "MOST", "%s", f16 ? "65504.0" : "3.38953139e38");
 }
 
@@ -205,10 +247,11 @@ zc_status zc_gen_conv_image(zc_gen *g)
     if (!zc_conv_image_fits(&conv, &p.w)) return zc_gen_decline(g, "its windows or channels");
     if (p.pools && !zc_conv_image_pool_fits(&p.pool)) return zc_gen_decline(g, "its pooling");
     sizes_of(g, &p);
-    zc_gen_tensor_cores(g, "mma", dtype);
+    p.lines = lines_fit(g, &p);
     ZC_TRY(zc_gen_candidates(g, "mma.m16n8k16", image_candidate, &p,
                              p.pools ? ZC_COUNTOF(pooled) : ZC_COUNTOF(plain)));
     if (g->declined[0]) return ZC_OK;
+    zc_gen_tensor_cores(g, g->config[LINE] ? "wgmma" : "mma", dtype);
     put_spec(g, &p);
     ZC_TRY(zc_gen_epilogue(g));
     zc_gen_epilogue_cells(g);

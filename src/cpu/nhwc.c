@@ -104,14 +104,30 @@ static zc_status narrowed(zc_kctx *k, const zc_tensor *x, zc_dtype dtype, zc_ten
     return ZC_OK;
 }
 
-zc_status zc_k_ConvImage(zc_kctx *k)
+static zc_status conv_image(zc_kctx *k)
 {
-    zc_attrs_Conv attrs = zc_nchw_conv_image(ZC_ATTRS(k, ConvImage));
+    const zc_attrs_Conv attrs = zc_nchw_conv_image(ZC_ATTRS(k, ConvImage));
     zc_tensor in[3];
     for (int i = 0; i < k->nin; i++) in[i] = k->in[i];
     ZC_TRY(narrowed(k, &k->in[0], k->in[1].dtype, &in[0]));
     ZC_TRY(turned(k, &k->in[1], &in[1]));
     return inner_nchw(k, ZC_OP_Conv, &attrs, k->nin, in, zc_k_Conv, NULL, false);
+}
+
+/* The convolution, and with pool_shape a pooling of its rounded result. */
+zc_status zc_k_ConvImage(zc_kctx *k)
+{
+    const zc_attrs_ConvImage *a = ZC_ATTRS(k, ConvImage);
+    if (!zc_conv_image_pools(a)) return conv_image(k);
+    const zc_attrs_MaxPool pooling = zc_nchw_conv_image_pool(a);
+    zc_tensor whole = k->out[0], in;
+    zc_kctx first = *k;
+    zc_conv_image_sides(a, &k->in[0], &k->in[1], whole.dims + 1);
+    ZC_TRY(room(k, &whole));
+    first.out = &whole;
+    ZC_TRY(conv_image(&first));
+    ZC_TRY(turned(k, &whole, &in));
+    return inner_nchw(k, ZC_OP_MaxPool, &pooling, 1, &in, zc_k_MaxPool, NULL, false);
 }
 
 /* The sum of z's convolution and x's, whose result takes it as a residual. */

@@ -7,111 +7,227 @@
 #include "kernels/window.h"
 #include "op/nhwc.h"
 
-enum { ACROSS, DOWN, WARPS, EACH };
-const char *const zc_config_conv_image[] = {"across", "down", "warps", "each", NULL};
+enum { ROWS, COLS, WARPS, EACH, SHARES, LINE };
+const char *const zc_config_conv_image[] = {"rows",   "cols", "warps", "each",
+                                            "shares", "line", NULL};
 
-enum { PIECE_COLS = 8, PIECE_ROWS = 2, PIXEL = 8, SUMS_MOST = 128 /* of a thread */ };
+enum {
+    PIECE = 16, /* pixels of one product */
+    PIXEL = 8,  /* bytes of one in shared memory */
+    SUMS_MOST = 128,
+    WARPS_MOST = 16,
+    SHARES_MOST = 3,
+    REGISTERS = 512,    /* of a lane, in each of a multiprocessor's quarters */
+    OTHERS = 53,        /* registers of a thread beside its sums */
+    SMEM = 232448,      /* of a block on sm_90 */
+    SMEM_LESS = 101376, /* elsewhere */
+    SMEM_OWN = 1024,    /* that each block takes besides */
+    LINE_CHANNELS = 64  /* of a warpgroup's product */
+};
 
 /* ---- the specialisation ---- */
 
-/* A tile's pieces, and the warps that share them. */
+/* A tile of the result, and the pieces of a warp; or the warpgroups that compute its lines. */
 typedef struct shape {
-    int across, down, warps;
+    int rows, cols, each, groups;
 } shape;
 
-static const shape shapes[] = {{7, 2, 7}, {2, 8, 8}, {2, 4, 8}, {7, 1, 7}, {2, 4, 4}};
-
-static int pieces_of(const shape *s)
-{
-    return s->across * s->down / s->warps;
-}
-
-/* As conv_image.cu lays it out. */
-static int64_t smem_of(const shape *s, const zc_window_attrs *a, const zc_tensor *w)
-{
-    int64_t pairs = (w->dims[2] + 3) / 4 * 2, groups = (w->dims[0] + 15) / 16 * 2;
-    int64_t wide = ((s->across * PIECE_COLS - 1) * zc_window_stride(a, 1) + pairs * 2 + 1) / 2 * 2;
-    int64_t high = (s->down * PIECE_ROWS - 1) * zc_window_stride(a, 0) + w->dims[1];
-    int64_t planes = 1 + zc_window_stride(a, 1) % 2;
-    return groups * 8 * (w->dims[1] * pairs + 1) * 2 * PIXEL + planes * high * wide * PIXEL;
-}
-
-static bool shape_fits(const shape *s, const zc_tensor *w)
-{
-    return pieces_of(s) * ((w->dims[0] + 15) / 16 * 2) * 4 <= SUMS_MOST;
-}
+static const shape plain[] = {
+    {4, 56, 2, 0}, {16, 16, 2, 0}, {8, 16, 1, 0}, {2, 56, 1, 0}, {8, 16, 2, 0}};
+static const shape pooled[] = {{7, 8, 2, 0},  {4, 8, 1, 0},  {2, 8, 1, 0},  {7, 8, 1, 0},
+                               {4, 8, 2, 0},  {4, 16, 2, 0}, {7, 14, 0, 2}, {4, 14, 0, 2},
+                               {4, 14, 0, 1}, {2, 14, 0, 2}, {4, 28, 0, 2}};
 
 typedef struct image_problem {
     zc_window_attrs a;
+    zc_attrs_MaxPool pool;    /* windows of one pixel where there is none */
+    bool pools, lines;        /* may warpgroups compute lines? */
     zc_tensor w;              /* its shape */
     int64_t images, sides[2]; /* of the result */
     int sm_count;
+    int64_t smem_most;
 } image_problem;
 
-/* Microseconds: the pixels of x that the tiles read; where all run at once, the pixels of y that
- * one writes. */
+/* What the pooling's window is along an axis; 1 where it is not said. */
+static int64_t of_axis(zc_ints list, int axis)
+{
+    return list.n ? list.v[axis] : 1;
+}
+
+/* Pixels of the convolution that a tile needs along an axis, and of the image. */
+static int64_t tile_side(const image_problem *p, const shape *s, int axis)
+{
+    int64_t size = axis ? s->cols : s->rows;
+    return (size - 1) * of_axis(p->pool.strides, axis) + of_axis(p->pool.kernel_shape, axis);
+}
+
+static int64_t image_side(const image_problem *p, const shape *s, int axis)
+{
+    return (tile_side(p, s, axis) - 1) * zc_window_stride(&p->a, axis) + p->w.dims[1 + axis];
+}
+
+static int64_t pixels_of(const image_problem *p, const shape *s)
+{
+    return tile_side(p, s, 0) * tile_side(p, s, 1);
+}
+
+/* Columns of a warpgroup's product; 0: by warps. */
+static int64_t line_of(const image_problem *p, const shape *s)
+{
+    return s->groups ? zc_ceil_div(tile_side(p, s, 1), 8) * 8 : 0;
+}
+
+static int64_t warps_of(const image_problem *p, const shape *s)
+{
+    return s->groups ? (int64_t)4 * s->groups
+                     : zc_ceil_div(pixels_of(p, s), (int64_t)PIECE * s->each);
+}
+
+/* Pairs of taps of a window's line, in pairs. */
+static int64_t pairs_of(const image_problem *p)
+{
+    return (p->w.dims[2] + 3) / 4 * 2;
+}
+
+/* Sums of a thread, and by lines its weights. */
+static int64_t kept_in_registers(const image_problem *p, const shape *s)
+{
+    const int64_t *w = p->w.dims;
+    return s->groups ? line_of(p, s) / 2 + w[1] * pairs_of(p) * 2
+                     : s->each * ((w[0] + 15) / 16 * 8);
+}
+
+/* As conv_image.cu lays it out. */
+static int64_t smem_of(const image_problem *p, const shape *s)
+{
+    const int64_t *w = p->w.dims, line = line_of(p, s);
+    int64_t across = line ? line : tile_side(p, s, 1), stride = zc_window_stride(&p->a, 1);
+    int64_t wide = ((across - 1) * stride + pairs_of(p) * 2 + 1) / 2 * 2;
+    int64_t planes = 1 + (line ? w[2] : stride) % 2;
+    int64_t image = planes * image_side(p, s, 0) * wide * PIXEL;
+    int64_t weights = (w[0] + 15) / 16 * 16 * (w[1] * pairs_of(p) + 1) * 2 * PIXEL;
+    int64_t kept = p->pools ? pixels_of(p, s) * (w[0] / 8 | 1) * 16 : 0;
+    return image + (!line ? weights + kept : weights > kept ? weights : kept);
+}
+
+/* Blocks of a multiprocessor, by shared memory and by registers, which warps are given in eights.
+ */
+static int64_t shares_of(const image_problem *p, const shape *s)
+{
+    int64_t shares = (p->smem_most + SMEM_OWN) / (smem_of(p, s) + SMEM_OWN);
+    if (shares > SHARES_MOST) shares = SHARES_MOST;
+    for (; shares > 1; shares--) {
+        int64_t warps = zc_ceil_div(shares * warps_of(p, s), 4);
+        if (REGISTERS / warps / 8 * 8 >= kept_in_registers(p, s) + OTHERS) break;
+    }
+    return shares;
+}
+
+static bool shape_fits(const image_problem *p, const shape *s)
+{
+    if (s->groups && !p->lines) return false;
+    return kept_in_registers(p, s) <= SUMS_MOST && warps_of(p, s) <= WARPS_MOST &&
+           smem_of(p, s) <= p->smem_most;
+}
+
+/* Microseconds: the pixels of x that the tiles read; where all run at once, the convolution's that
+ * one writes. What is kept for the pooling is written and read besides. By lines: not measured. */
 static double image_us(const image_problem *p, const shape *s)
 {
-    const double start = 5, once = 9, each_read = 0.0075, each_written = 0.01;
-    int64_t size[2] = {s->down * PIECE_ROWS, s->across * PIECE_COLS}, tiles = p->images;
-    double read = 1, written = 1;
-    for (int i = 0; i < 2; i++) {
-        tiles *= zc_ceil_div(p->sides[i], size[i]);
-        read *= (double)((size[i] - 1) * zc_window_stride(&p->a, i) + p->w.dims[1 + i]);
-        written *= (double)size[i];
-    }
+    const double start = 5, once = 9, each_written = 0.01, each_kept = 0.004;
+    const double each_read = s->groups ? 0.005 : 0.0075;
+    int64_t tiles =
+        p->images * zc_ceil_div(p->sides[0], s->rows) * zc_ceil_div(p->sides[1], s->cols);
+    double read = (double)(image_side(p, s, 0) * image_side(p, s, 1));
+    double written = (double)pixels_of(p, s), kept = p->pools ? written * each_kept : 0;
     double waves = (double)tiles / (2.0 * p->sm_count);
-    return waves < 1 ? once + written * each_written : start + waves * read * each_read;
+    return waves < 1 ? once + written * each_written + kept
+                     : start + waves * (read * each_read + kept);
 }
 
 static bool image_candidate(const void *of, int number, zc_candidate *out)
 {
     const image_problem *p = of;
-    const shape *s = &shapes[number];
-    if (!shape_fits(s, &p->w)) return false;
-    *out = (zc_candidate){
-        .config =
-            {[ACROSS] = s->across, [DOWN] = s->down, [WARPS] = s->warps, [EACH] = pieces_of(s)},
-        .threads = (uint32_t)s->warps * 32,
-        .smem = (uint32_t)smem_of(s, &p->a, &p->w),
-        .cluster = 1,
-        .us = image_us(p, s)};
-    zc_snprintf(out->name, sizeof out->name, "%dx%d by %d warps", s->down * PIECE_ROWS,
-                s->across * PIECE_COLS, s->warps);
+    const shape *s = p->pools ? &pooled[number] : &plain[number];
+    if (!shape_fits(p, s)) return false;
+    *out = (zc_candidate){.config = {[ROWS] = s->rows,
+                                     [COLS] = s->cols,
+                                     [WARPS] = warps_of(p, s),
+                                     [EACH] = s->each,
+                                     [SHARES] = shares_of(p, s),
+                                     [LINE] = line_of(p, s)},
+                          .threads = (uint32_t)warps_of(p, s) * 32,
+                          .smem = (uint32_t)smem_of(p, s),
+                          .cluster = 1,
+                          .us = image_us(p, s)};
+    zc_snprintf(out->name, sizeof out->name, "%dx%d by %lld warps%s", s->rows, s->cols,
+                (long long)warps_of(p, s), s->groups ? ", lines" : "");
     return true;
+}
+
+/* Pairs of taps come to whole steps of 16, or nearly: a last tap by itself has a copy of the image.
+ */
+static bool lines_fit(const zc_gen *g, const image_problem *p)
+{
+    bool asked = g->candidate || g->regardless; /* not measured yet */
+    return asked && g->arch == 90 && p->pools && p->w.dims[0] == LINE_CHANNELS &&
+           p->w.dims[2] > pairs_of(p) * 2 - 2 && zc_window_stride(&p->a, 1) == 2;
 }
 
 static void sizes_of(zc_gen *g, image_problem *p)
 {
-    enum { USUAL = 112, MANY = 32 };
-    static const int64_t bounds[] = {32768};
+    enum { USUAL = 112, MANY = 32, PIXELS = 32768 /* of the convolution */ };
     const zc_pvalue *y = zc_gen_out(g, 0);
-    int64_t low, high;
+    int64_t low, high, steps[2];
+    for (int i = 0; i < 2; i++) steps[i] = of_axis(p->pool.strides, i);
+    const int64_t bound = PIXELS / (steps[0] * steps[1]);
     p->sm_count = g->sm_count;
+    p->smem_most = g->arch == 90 ? SMEM : SMEM_LESS;
     for (int i = 0; i < 2; i++) p->sides[i] = zc_gen_const_dim(y, 1 + i);
-    zc_gen_size(g, y->dims, 3, bounds, ZC_COUNTOF(bounds), &low, &high);
-    if (p->sides[0] <= 0 || p->sides[1] <= 0) p->sides[0] = p->sides[1] = USUAL;
+    zc_gen_size(g, y->dims, 3, &bound, 1, &low, &high);
+    if (p->sides[0] <= 0 || p->sides[1] <= 0)
+        for (int i = 0; i < 2; i++) p->sides[i] = USUAL / steps[i];
     p->images = high == INT64_MAX ? MANY : zc_ceil_div(high, p->sides[0] * p->sides[1]);
 }
 
-static void put_spec(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w)
+/* The convolution's window. Where it is pooled, its result's sizes are as certain as x's. */
+static void put_window(zc_gen *g, const image_problem *p)
+{
+    const zc_pvalue *x = zc_gen_in(g, 0), *y = zc_gen_out(g, 0);
+    zc_gen_window_dims d = {.axes = 2};
+    for (int i = 0; i < 2; i++) {
+        const zc_dim in = x->dims[2 + i];
+        const int64_t kernel = p->w.dims[1 + i];
+        d.in[i] = in;
+        d.out[i] = !p->pools ? y->dims[1 + i]
+                   : zc_dim_is_const(in)
+                       ? zc_dim_const(zc_window_out_size(&p->a, 2, i, in.k, kernel))
+                       : in;
+        d.kernel[i] = zc_dim_const(kernel);
+    }
+    zc_gen_window(g, &p->a, &d);
+}
+
+static void put_spec(zc_gen *g, const image_problem *p)
 {
     const zc_pvalue *x = zc_gen_in(g, 0), *y = zc_gen_out(g, 0);
     bool f16 = y->dtype == ZC_F16;
-    zc_gen_window_dims d = {.axes = 2};
+    put_window(g, p);
+    zc_gen_define(g, "POOLS", "%d", p->pools);
     for (int i = 0; i < 2; i++) {
-        d.in[i] = x->dims[2 + i];
-        d.out[i] = y->dims[1 + i];
-        d.kernel[i] = zc_dim_const(w->dims[1 + i]);
+        const char *const names[][2] = {{"POOL_KERNEL1", "POOL_STRIDE1"},
+                                        {"POOL_KERNEL2", "POOL_STRIDE2"}};
+        zc_gen_define(g, names[i][0], "%d", (int)of_axis(p->pool.kernel_shape, i));
+        zc_gen_define(g, names[i][1], "%d", (int)of_axis(p->pool.strides, i));
     }
-    zc_gen_window(g, a, &d);
     if (zc_gen_in(g, 1)->kind == ZC_P_CONST) zc_gen_define(g, "W_CONSTANT", "1");
     zc_gen_type(g, "X", x->dtype);
     zc_gen_type(g, "T", y->dtype);
     zc_gen_define(g, "HAS_BIAS", "%d", zc_gen_in_type(g, 2) != ZC_NONE);
-    zc_gen_define(g, "CHANNELS", "%d", (int)w->dims[3]);
-    zc_gen_define(g, "OUT", "%d", (int)w->dims[0]);
+    zc_gen_define(g, "CHANNELS", "%d", (int)p->w.dims[3]);
+    zc_gen_define(g, "OUT", "%d", (int)p->w.dims[0]);
     zc_gen_define(g, "MMA", "%s", f16 ? "zc_mma_m16n8k16_f16" : "zc_mma_m16n8k16_bf16");
+    zc_gen_define(g, "WGMMA", "%s", f16 ? "F16" : "BF16");
     zc_gen_define(g, "MOST", "%s", f16 ? "65504.0" : "3.38953139e38");
 }
 
@@ -120,7 +236,7 @@ zc_status zc_gen_conv_image(zc_gen *g)
     const zc_attrs_ConvImage *at = ZC_ATTRS(g, ConvImage);
     const zc_pvalue *x = zc_gen_in(g, 0), *w = zc_gen_in(g, 1);
     zc_dtype dtype = zc_gen_out_type(g, 0), bias = zc_gen_in_type(g, 2);
-    image_problem p;
+    image_problem p = {.pool = zc_nchw_conv_image_pool(at), .pools = zc_conv_image_pools(at)};
     int64_t group;
     zc_window_attrs_of(g->step->op, at, &p.a, &group);
     if (bias != ZC_NONE && bias != dtype) return zc_gen_decline(g, "bias of another type");
@@ -129,11 +245,14 @@ zc_status zc_gen_conv_image(zc_gen *g)
     zc_gen_tensor(w, &p.w);
     const zc_attrs_Conv conv = zc_nchw_conv_image(at);
     if (!zc_conv_image_fits(&conv, &p.w)) return zc_gen_decline(g, "its windows or channels");
+    if (p.pools && !zc_conv_image_pool_fits(&p.pool)) return zc_gen_decline(g, "its pooling");
     sizes_of(g, &p);
-    zc_gen_tensor_cores(g, "mma", dtype);
-    ZC_TRY(zc_gen_candidates(g, "mma.m16n8k16", image_candidate, &p, ZC_COUNTOF(shapes)));
+    p.lines = lines_fit(g, &p);
+    ZC_TRY(zc_gen_candidates(g, "mma.m16n8k16", image_candidate, &p,
+                             p.pools ? ZC_COUNTOF(pooled) : ZC_COUNTOF(plain)));
     if (g->declined[0]) return ZC_OK;
-    put_spec(g, &p.a, &p.w);
+    zc_gen_tensor_cores(g, g->config[LINE] ? "wgmma" : "mma", dtype);
+    put_spec(g, &p);
     ZC_TRY(zc_gen_epilogue(g));
     zc_gen_epilogue_cells(g);
     return ZC_OK;
@@ -141,32 +260,47 @@ zc_status zc_gen_conv_image(zc_gen *g)
 
 /* ---- the launch ---- */
 
+/* The convolution's window, and the pooling's padding. */
+static zc_status set_windows(zc_launch *l, struct zc_conv_image_params *p)
+{
+    const zc_tensor *x = &l->in[0], *w = &l->in[1], *y = &l->out[0];
+    const zc_attrs_ConvImage *at = ZC_ATTRS(l, ConvImage);
+    const zc_attrs_MaxPool pool = zc_nchw_conv_image_pool(at);
+    zc_window_attrs a;
+    zc_window window;
+    int64_t group, sides[2];
+    zc_conv_image_sides(at, x, w, sides);
+    zc_window_attrs_of(l->op, at, &a, &group);
+    zc_window_resolve(&a, 2, x->dims + 2, sides, w->dims + 1, &window);
+    ZC_TRY(zc_launch_window(l, &window, &p->window));
+    for (int i = 0; i < 2; i++) p->sides[i] = (int)y->dims[1 + i];
+    if (!zc_conv_image_pools(at)) return ZC_OK;
+    zc_window_attrs_of(ZC_OP_MaxPool, &pool, &a, &group);
+    zc_window_resolve(&a, 2, sides, y->dims + 1, pool.kernel_shape.v, &window);
+    for (int i = 0; i < 2; i++) p->before[i] = (int)window.begin[i];
+    return ZC_OK;
+}
+
 zc_status zc_launch_conv_image(zc_launch *l)
 {
-    enum { BLOCKS = 3 };
     const int64_t *config = l->kernel->config;
     const zc_tensor *x = &l->in[0], *w = &l->in[1], *y = &l->out[0];
     struct zc_conv_image_params p = {
         .x = x->data, .w = w->data, .bias = zc_launch_in(l, 2), .y = y->data};
-    zc_window_attrs a;
-    zc_window window;
-    int64_t group;
     if (x->rank != 4 || x->dims[1] != w->dims[3])
         return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
                        "input and weights do not fit each other (got %lld channels, need %lld)",
                        (long long)x->dims[1], (long long)w->dims[3]);
     if (zc_tensor_numel(y) == 0) return ZC_OK;
-    zc_window_attrs_of(l->op, l->attrs, &a, &group);
-    zc_window_resolve(&a, 2, x->dims + 2, y->dims + 1, w->dims + 1, &window);
-    ZC_TRY(zc_launch_window(l, &window, &p.window));
+    ZC_TRY(set_windows(l, &p));
     ZC_TRY(zc_launch_epilogue(l, &p.fused));
-    int64_t down = zc_ceil_div(y->dims[1], config[DOWN] * PIECE_ROWS);
-    int64_t across = zc_ceil_div(y->dims[2], config[ACROSS] * PIECE_COLS);
+    int64_t down = zc_ceil_div(y->dims[1], config[ROWS]);
+    int64_t across = zc_ceil_div(y->dims[2], config[COLS]);
     if (down * across > INT32_MAX / y->dims[0])
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "convolution too large for the kernel");
     p.down = (int)down;
     p.across = (int)across;
     p.tiles = (int)(down * across * y->dims[0]);
-    zc_dim3 grid = {zc_launch_blocks(p.tiles, 1, BLOCKS * l->sm_count), 1, 1};
+    zc_dim3 grid = {zc_launch_blocks(p.tiles, 1, config[SHARES] * l->sm_count), 1, 1};
     return zc_launch_configured(l, grid, &p, sizeof p);
 }

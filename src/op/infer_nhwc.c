@@ -57,6 +57,14 @@ zc_status zc_infer_conv_nhwc(zc_infer *f)
     return ZC_OK;
 }
 
+/* A channels-first pooling on something that is channels-last. */
+static zc_status pool(zc_infer *f, const zc_type *x, zc_op op, const void *attrs,
+                      zc_status (*infer)(zc_infer *))
+{
+    const zc_operand in = {.type = nchw(x), .vals = {.n = -1}};
+    return by_nchw(f, op, attrs, 1, &in, infer);
+}
+
 zc_status zc_infer_conv_image(zc_infer *f)
 {
     zc_attrs_Conv attrs = zc_nchw_conv_image(ZC_ATTRS(f, ConvImage));
@@ -67,7 +75,11 @@ zc_status zc_infer_conv_image(zc_infer *f)
         return zc_infer_fail(f, "weights have a wrong rank (got %d, need 4)", in[1].type.rank);
     in[1].type = nchw(&in[1].type);
     in[0].type.dtype = in[1].type.dtype;
-    return by_nchw(f, ZC_OP_Conv, &attrs, f->nin, in, zc_infer_conv);
+    ZC_TRY(by_nchw(f, ZC_OP_Conv, &attrs, f->nin, in, zc_infer_conv));
+    if (!zc_conv_image_pools(ZC_ATTRS(f, ConvImage))) return ZC_OK;
+    const zc_attrs_MaxPool pooling = zc_nchw_conv_image_pool(ZC_ATTRS(f, ConvImage));
+    const zc_type whole = f->out[0].type;
+    return pool(f, &whole, ZC_OP_MaxPool, &pooling, zc_infer_max_pool);
 }
 
 /* Operands i, j and bias as those of a channels-first convolution. */
@@ -100,24 +112,18 @@ zc_status zc_infer_conv_pair(zc_infer *f)
     return ZC_OK;
 }
 
-static zc_status pool(zc_infer *f, zc_op op, const void *attrs, zc_status (*infer)(zc_infer *))
-{
-    ZC_TRY(check_rank(f));
-    zc_operand in = f->in[0];
-    in.type = nchw(zc_in(f, 0));
-    return by_nchw(f, op, attrs, 1, &in, infer);
-}
-
 zc_status zc_infer_max_pool_nhwc(zc_infer *f)
 {
     zc_attrs_MaxPool attrs = zc_nchw_max_pool(ZC_ATTRS(f, MaxPoolNhwc));
-    return pool(f, ZC_OP_MaxPool, &attrs, zc_infer_max_pool);
+    ZC_TRY(check_rank(f));
+    return pool(f, zc_in(f, 0), ZC_OP_MaxPool, &attrs, zc_infer_max_pool);
 }
 
 zc_status zc_infer_average_pool_nhwc(zc_infer *f)
 {
     zc_attrs_AveragePool attrs = zc_nchw_average_pool(ZC_ATTRS(f, AveragePoolNhwc));
-    return pool(f, ZC_OP_AveragePool, &attrs, zc_infer_average_pool);
+    ZC_TRY(check_rank(f));
+    return pool(f, zc_in(f, 0), ZC_OP_AveragePool, &attrs, zc_infer_average_pool);
 }
 
 zc_status zc_infer_squeeze_excite(zc_infer *f)

@@ -2,7 +2,7 @@
 #ifndef ZC_OP_NHWC_H
 #define ZC_OP_NHWC_H
 
-#include "op/op.h"
+#include "op/window.h"
 
 /* The attributes of ConvNhwc, ConvImage and the poolings as those of the channels-first operations.
  */
@@ -20,6 +20,31 @@ static inline zc_attrs_Conv zc_nchw_conv(const zc_attrs_ConvNhwc *a)
 static inline zc_attrs_Conv zc_nchw_conv_image(const zc_attrs_ConvImage *a)
 {
     return (zc_attrs_Conv)ZC_NCHW_CONV(a);
+}
+
+/* Rows and columns that the convolution itself has of x[N,C,H,W] and w[OC,KH,KW,C]. */
+static inline void zc_conv_image_sides(const zc_attrs_ConvImage *a, const zc_tensor *x,
+                                       const zc_tensor *w, int64_t sides[2])
+{
+    zc_window_attrs window = ZC_WINDOW_ATTRS(a);
+    window.auto_pad = a->auto_pad;
+    for (int i = 0; i < 2; i++)
+        sides[i] = zc_window_out_size(&window, 2, i, x->dims[2 + i], w->dims[1 + i]);
+}
+
+/* Is its result pooled? */
+static inline bool zc_conv_image_pools(const zc_attrs_ConvImage *a)
+{
+    return a->pool_shape.n > 0;
+}
+
+static inline zc_attrs_MaxPool zc_nchw_conv_image_pool(const zc_attrs_ConvImage *a)
+{
+    return (zc_attrs_MaxPool){.auto_pad = a->pool_auto_pad,
+                              .ceil_mode = a->pool_ceil_mode,
+                              .kernel_shape = a->pool_shape,
+                              .pads = a->pool_pads,
+                              .strides = a->pool_strides};
 }
 
 /* The two convolutions of ConvPair: of x and w, of z and v. */
@@ -45,6 +70,21 @@ static inline bool zc_conv_image_fits(const zc_attrs_Conv *a, const zc_tensor *w
     bool fits = a->group == 1 && w->dims[3] <= CHANNELS && w->dims[0] % 8 == 0 &&
                 w->dims[0] <= OUT && w->dims[1] <= TAPS && w->dims[2] <= TAPS;
     for (int64_t i = 0; i < a->strides.n; i++) fits = fits && a->strides.v[i] <= STRIDE;
+    for (int64_t i = 0; i < a->dilations.n; i++) fits = fits && a->dilations.v[i] == 1;
+    return fits;
+}
+
+/* What they take behind it: windows of which at most four share a pixel, all of them with one. */
+static inline bool zc_conv_image_pool_fits(const zc_attrs_MaxPool *a)
+{
+    enum { AXES = 2, KERNEL = 4, STRIDE = 4 };
+    bool fits = a->kernel_shape.n == AXES;
+    for (int i = 0; fits && i < AXES; i++) {
+        int64_t kernel = a->kernel_shape.v[i], stride = a->strides.n ? a->strides.v[i] : 1;
+        fits = kernel <= KERNEL && stride <= STRIDE && kernel <= 2 * stride;
+        for (int side = 0; side < 2; side++)
+            fits = fits && (!a->pads.n || a->pads.v[side * AXES + i] < kernel);
+    }
     for (int64_t i = 0; i < a->dilations.n; i++) fits = fits && a->dilations.v[i] == 1;
     return fits;
 }

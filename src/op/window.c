@@ -46,25 +46,26 @@ zc_status zc_window_check(zc_infer *f, const zc_window_attrs *a, int axes)
 }
 
 /* Positions that a window of the axis spans: (kernel - 1) * dilation + 1. */
-static zc_dim span_of(zc_infer *f, const zc_window_attrs *a, int i, zc_dim kernel)
+static zc_dim span_of(zc_dims *d, const zc_window_attrs *a, int i, zc_dim kernel)
 {
     zc_dim one = zc_dim_const(1);
-    zc_dim steps = zc_dim_sub(f->dims, kernel, one);
+    zc_dim steps = zc_dim_sub(d, kernel, one);
     zc_dim gap = zc_dim_const(zc_window_dilation(a, i));
-    return zc_dim_add(f->dims, zc_dim_mul(f->dims, steps, gap), one);
+    return zc_dim_add(d, zc_dim_mul(d, steps, gap), one);
 }
 
-static zc_dim out_dim(zc_infer *f, const zc_window_attrs *a, zc_auto_pad mode, int axes, int i,
-                      zc_dim in, zc_dim kernel)
+static zc_dim out_dim(zc_dims *d, const zc_window_attrs *a, int axes, int i, zc_dim in,
+                      zc_dim kernel)
 {
-    zc_dims *d = f->dims;
+    zc_auto_pad mode;
+    zc_auto_pad_parse(a->auto_pad, &mode);
     zc_dim stride = zc_dim_const(zc_window_stride(a, i)), one = zc_dim_const(1);
     if (mode == ZC_PAD_SAME_UPPER || mode == ZC_PAD_SAME_LOWER) return zc_dim_cdiv(d, in, stride);
     bool pad = mode == ZC_PAD_EXPLICIT;
     zc_dim begin = zc_dim_const(pad ? zc_window_pad(a, axes, i, 0) : 0);
     zc_dim end = zc_dim_const(pad ? zc_window_pad(a, axes, i, 1) : 0);
     zc_dim reach = zc_dim_add(d, in, begin); /* windows start before this */
-    zc_dim room = zc_dim_sub(d, zc_dim_add(d, reach, end), span_of(f, a, i, kernel));
+    zc_dim room = zc_dim_sub(d, zc_dim_add(d, reach, end), span_of(d, a, i, kernel));
     if (!a->ceil_mode || !pad) return zc_dim_add(d, zc_dim_div(d, room, stride), one);
     zc_dim most = zc_dim_add(d, zc_dim_cdiv(d, room, stride), one);
     return zc_dim_min(d, most, zc_dim_cdiv(d, reach, stride));
@@ -74,20 +75,23 @@ zc_status zc_window_out(zc_infer *f, const zc_window_attrs *a, const zc_type *x,
                         const zc_dim *kernel, zc_dim *out)
 {
     int axes = x->rank - 2;
-    zc_auto_pad mode;
-    zc_auto_pad_parse(a->auto_pad, &mode);
     for (int i = 0; i < axes; i++) {
         if (zc_dim_is_const(kernel[i]) && (kernel[i].k < 1 || kernel[i].k > ZC_WINDOW_LIMIT)) {
             return zc_infer_fail(f, "kernel size out of range on axis %d (got %lld, need [1, %d])",
                                  i + 2, (long long)kernel[i].k, ZC_WINDOW_LIMIT);
         }
-        out[i] = out_dim(f, a, mode, axes, i, x->dims[i + 2], kernel[i]);
+        out[i] = out_dim(f->dims, a, axes, i, x->dims[i + 2], kernel[i]);
         if (zc_dim_is_const(out[i]) && out[i].k < 0) {
             return zc_infer_fail(f, "window larger than the padded input on axis %d (input %lld)",
                                  i + 2, (long long)x->dims[i + 2].k);
         }
     }
     return ZC_OK;
+}
+
+int64_t zc_window_out_size(const zc_window_attrs *a, int axes, int i, int64_t in, int64_t kernel)
+{
+    return out_dim(NULL, a, axes, i, zc_dim_const(in), zc_dim_const(kernel)).k;
 }
 
 /* Padding that SAME needs in all for one axis. */

@@ -59,6 +59,8 @@ zc_status zc_window_check(zc_infer *f, const zc_window_attrs *a, int axes);
  * The attributes have been checked. */
 zc_status zc_window_out(zc_infer *f, const zc_window_attrs *a, const zc_type *x,
                         const zc_dim *kernel, zc_dim *out);
+/* The same of axis i, everything concrete. */
+int64_t zc_window_out_size(const zc_window_attrs *a, int axes, int i, int64_t in, int64_t kernel);
 
 /* Everything concrete. Tap t of window o covers position o*stride - begin + t*dilation. */
 typedef struct zc_window {

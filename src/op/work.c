@@ -1,6 +1,7 @@
 #include "op/work.h"
 
 #include "op/attention.h"
+#include "op/nhwc.h"
 #include "op/pointwise.h"
 
 typedef struct step {
@@ -49,6 +50,18 @@ static double convolution(const step *s)
     return w->rank < 1 || w->dims[0] < 1
                ? 0
                : 2 * elements(&s->out[0]) * elements(w) / (double)w->dims[0];
+}
+
+/* Of all pixels, also where the result is a pooling of them. */
+static double image_convolution(const step *s)
+{
+    const zc_tensor *x = &s->in[0], *w = &s->in[1];
+    zc_tensor whole = s->out[0];
+    step all = *s;
+    if (x->rank != 4 || w->rank != 4 || whole.rank != 4) return -1;
+    zc_conv_image_sides(s->attrs, x, w, whole.dims + 1);
+    all.out = &whole;
+    return convolution(&all);
 }
 
 static double pair_of_convolutions(const step *s)
@@ -124,7 +137,7 @@ static const struct {
     {ZC_OP_QLinearConv, convolution},
     {ZC_OP_FusedConv, convolution},
     {ZC_OP_ConvNhwc, convolution},
-    {ZC_OP_ConvImage, convolution},
+    {ZC_OP_ConvImage, image_convolution},
     {ZC_OP_ConvPair, pair_of_convolutions},
     {ZC_OP_ConvTranspose, transposed_convolution},
     {ZC_OP_Attention, attention},

@@ -9,7 +9,8 @@ struct zc_conv_image_params {
     const void *x, *w, *bias;
     void *y;
     int across, down, tiles, pad; /* tiles of an image; of all images */
-    struct zc_window_params window;
+    int sides[2], before[2];      /* y's rows and columns; the pooling's padding in front of them */
+    struct zc_window_params window; /* of the convolution */
     struct zc_fused_params fused;
 };
 

@@ -253,6 +253,9 @@ ZC_DEV u16 zc_pack(f8e4m3fn, f32 a, f32 b) {
     return (u16)(zc_put<f8e4m3fn>(a).v | zc_put<f8e4m3fn>(b).v << 8);
 #endif
 }
+// Of two packed pairs the larger ones, NaN where one is.
+ZC_DEV u32 zc_larger(f16, u32 a, u32 b) { return zc_larger_f16x2(a, b); }
+ZC_DEV u32 zc_larger(bf16, u32 a, u32 b) { return zc_larger_bf16x2(a, b); }
 // Elements of arrays.
 template <class T> ZC_DEV zc_compute<T> zc_load(const void *p, i64 i) { return zc_get(((const T *)p)[i]); }
 template <class T, class V> ZC_DEV void zc_save(void *p, i64 i, V v) { ((T *)p)[i] = zc_put<T>(v); }

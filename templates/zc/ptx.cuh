@@ -253,6 +253,18 @@ ZC_INLINE u32 zc_f32x2_to_bf16x2(f32 low, f32 high)
     return r;
 }
 
+/* The larger ones of two pairs, NaN where one is. */
+#define ZC_LARGER(name, type)                                                                      \
+    ZC_INLINE u32 name(u32 a, u32 b)                                                               \
+    {                                                                                              \
+        u32 r;                                                                                     \
+        asm("max.NaN." type " %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));                            \
+        return r;                                                                                  \
+    }
+ZC_LARGER(zc_larger_f16x2, "f16x2")
+ZC_LARGER(zc_larger_bf16x2, "bf16x2")
+#undef ZC_LARGER
+
 /* To e4m3, what is beyond its range to its largest number. */
 #if __CUDA_ARCH__ >= 890
 #define ZC_HAS_E4M3 1

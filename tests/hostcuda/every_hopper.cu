@@ -62,6 +62,7 @@ extern "C" __global__ void __launch_bounds__(256)
         narrow_s8u8(s, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
         narrow_u8s8(s, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
         narrow_u8(s, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
+        narrow(d, zc_wgmma_along(tile), zc_wgmma_windows(tile, 32768, 48), true);
         wide(e, zc_wgmma_along(tile), zc_wgmma_across(tile, 32768, 8192), false);
         zc_wgmma_commit();
         zc_wgmma_wait<1>();

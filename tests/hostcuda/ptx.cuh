@@ -316,6 +316,25 @@ ZC_INLINE u32 zc_f32x2_to_bf16x2(f32 low, f32 high)
     return (u32)zc_f32_to_bf16(low) | (u32)zc_f32_to_bf16(high) << 16;
 }
 
+/* 0 is larger than -0. */
+ZC_INLINE f32 zc_host_larger(f32 a, f32 b)
+{
+    if (a != a || b != b) return zc_float(0x7fffffffu);
+    return a > b || (a == b && !(zc_bits(a) >> 31)) ? a : b;
+}
+
+ZC_INLINE u32 zc_larger_f16x2(u32 a, u32 b)
+{
+    return zc_f32x2_to_f16x2(zc_host_larger(zc_f16_to_f32((u16)a), zc_f16_to_f32((u16)b)),
+                             zc_host_larger(zc_f16_to_f32(a >> 16), zc_f16_to_f32(b >> 16)));
+}
+
+ZC_INLINE u32 zc_larger_bf16x2(u32 a, u32 b)
+{
+    return zc_f32x2_to_bf16x2(zc_host_larger(zc_bf16_to_f32((u16)a), zc_bf16_to_f32((u16)b)),
+                              zc_host_larger(zc_bf16_to_f32(a >> 16), zc_bf16_to_f32(b >> 16)));
+}
+
 ZC_INLINE u32 zc_f32_to_tf32(f32 v)
 {
     u32 bits = zc_bits(v);

@@ -13,6 +13,7 @@ static const char head[] =
     "ZC_WGMMA(multiply_across, 64, F16, 1)\n"
     "ZC_WGMMA_ACROSS(multiply_both, 8, F16, 1, 0)\n"
     "ZC_WGMMA_HELD(multiply_held, 64, F16, 1)\n"
+    "ZC_WGMMA_HELD(multiply_windows, 64, F16, 0)\n"
     "ZC_WGMMA_ALONG(multiply_tf32, 8, TF32)\n"
     "ZC_WGMMA_ALONG(multiply_e4m3, 8, E4M3)\n"
     "ZC_WGMMA_ALONG(multiply_s8, 8, S8)\n"
@@ -859,6 +860,38 @@ static void products_of_registers(void **state)
     for (int i = 0; i < 64; i++) assert_int_equal(m.result[i], 1);
 }
 
+/* The same A, by windows of which each begins eight elements behind the one before: element 3 of
+ * window j is 8 j + 3, element 11 lies 32 bytes behind that, not 16. */
+static void products_of_windows(void **state)
+{
+    (void)state;
+    memory m;
+    assert_ok(
+        run(&m,
+            "    for (u32 i = t; i < 64 * 64; i += 128) bb[i] = zc_f32_to_f16((f32)(i % 1024));\n"
+            "    zc_async_fence();\n"
+            "    zc_sync();\n"
+            "    const u32 row = t / 32 * 16 + t % 32 / 4;\n"
+            "    const bool third = t % 4 == 1;\n"
+            "    const u32 h[4] = {third ? zc_f32x2_to_f16x2(0, row) : 0,\n"
+            "                      third ? zc_f32x2_to_f16x2(0, row + 8) : 0,\n"
+            "                      third ? zc_f32x2_to_f16x2(0, 1) : 0,\n"
+            "                      third ? zc_f32x2_to_f16x2(0, 1) : 0};\n"
+            "    f32 e[32];\n"
+            "    zc_wgmma_fence();\n"
+            "    multiply_windows(e, h, zc_wgmma_windows(sb, 48, 32), false);\n"
+            "    zc_wgmma_commit();\n"
+            "    zc_wgmma_wait<0>();\n"
+            "    u32 right = 0;\n"
+            "    for (u32 i = 0; i < 32; i++) {\n"
+            "        const u32 r = row + i / 2 % 2 * 8, j = i / 4 * 8 + t % 4 * 2 + i % 2;\n"
+            "        right += e[i] == r * (24 + 8 * j + 3) + 24 + 8 * j + 3 + 16;\n"
+            "    }\n"
+            "    out[t] = right;\n",
+            1, 1, 128));
+    for (int i = 0; i < 128; i++) assert_int_equal(m.result[i], 32);
+}
+
 /* The matrices of zc_stmatrix_x4 are what zc_ldmatrix_x4 reads. */
 static void matrix_stores(void **state)
 {
@@ -1210,6 +1243,8 @@ static void wrong_products(void **state)
          "whose first line is not 1024-byte aligned", 128, 1, 716},
         {FENCE "    multiply(d, da & ~(3ull << 62), db, false);\n" FINISH, "a descriptor", 128, 1,
          719},
+        {FENCE "    multiply(d, da, db ^ 3ull << 62, false);\n" FINISH, "a descriptor", 128, 1,
+         719},
         {FENCE "    multiply(d, zc_wgmma_along(0), db, false);\n" FINISH, "are not shared memory",
          128, 1, 700},
         {FENCE "    a[t] = 1;\n    multiply(d, da, db, false);\n" FINISH,
@@ -1276,6 +1311,7 @@ int main(void)
         TEST(products_of_other_types),
         TEST(products_of_rows_across),
         TEST(products_of_registers),
+        TEST(products_of_windows),
         TEST(matrix_stores),
         TEST(registers_move),
         TEST(copies_wait_for_the_grid_before),

@@ -110,6 +110,39 @@ static void to_halves(void **state)
     free(h);
 }
 
+static const char larger_text[] =
+    "extern \"C\" __global__ void larger(u32 *a, u32 *b)\n"
+    "{\n"
+    "    u32 i = blockIdx.x * blockDim.x + threadIdx.x, x = i | i << 16, y = i * 40503u % 65536u;\n"
+    "    a[i] = zc_larger_f16x2(x, y | (i ^ 0x8000u) << 16);\n"
+    "    b[i] = zc_larger_bf16x2(x, y | (i ^ 0x8000u) << 16);\n"
+    "}\n";
+
+static double larger_of(double a, double b)
+{
+    return isnan(a) || isnan(b) ? NAN : a > b || (a == b && !signbit(a)) ? a : b;
+}
+
+/* Each with some other, and with itself of the other sign. */
+static void larger_halves(void **state)
+{
+    (void)state;
+    static uint32_t got[2][65536];
+    hc_ptr da = device_bytes(NULL, sizeof got[0]), db = device_bytes(NULL, sizeof got[1]);
+    void *params[] = {&da, &db};
+    assert_ok(launch(function_of(load_source(larger_text), "larger"), 256, 256, 0, params));
+    assert_ok(cuMemcpyDtoH_v2(got[0], da, sizeof got[0]));
+    assert_ok(cuMemcpyDtoH_v2(got[1], db, sizeof got[1]));
+    for (unsigned i = 0; i < 65536; i++)
+        for (int k = 0; k < 2; k++) {
+            int exponent = k ? 8 : 5;
+            double x = half_value(i, exponent), y = half_value(i * 40503u % 65536u, exponent);
+            double other = half_value(i ^ 0x8000u, exponent);
+            assert_true(same(half_value(got[k][i] & 65535, exponent), larger_of(x, y)));
+            assert_true(same(half_value(got[k][i] >> 16, exponent), larger_of(x, other)));
+        }
+}
+
 static const char bit_text[] =
     "extern \"C\" __global__ void bits(const u64 *x, u64 *out)\n"
     "{\n"
@@ -193,6 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(all_halves, device_up, device_down),
         cmocka_unit_test_setup_teardown(to_halves, device_up, device_down),
+        cmocka_unit_test_setup_teardown(larger_halves, device_up, device_down),
         cmocka_unit_test_setup_teardown(bit_functions, device_up, device_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,15 +124,16 @@ static unsigned field(uint64_t descriptor, unsigned from)
 }
 
 /* An operand: lines of 128 bytes, in which 16 bytes are a chunk; rows along the summed axis, or
- * across it steps of that axis with 64 columns each, `pitch` bytes from one 64 to the next. */
+ * across it steps of that axis with 64 columns each, `pitch` bytes from one 64 to the next. Or
+ * windows: rows 16 bytes apart, of which the second chunk lies `pitch` bytes behind the first. */
 typedef struct hc_operand {
     unsigned start, pitch, rows;
-    bool across;
+    bool across, windows;
 } hc_operand;
 
 static hc_operand operand_of(uint64_t d, unsigned rows, bool across)
 {
-    return (hc_operand){field(d, 0), field(d, 16), rows, across};
+    return (hc_operand){field(d, 0), field(d, 16), rows, across, d >> 62 == 0};
 }
 
 static unsigned chunks(const hc_operand *o)
@@ -140,9 +141,10 @@ static unsigned chunks(const hc_operand *o)
     return o->rows * DEPTH / 8;
 }
 
-/* The address's bits 4 to 6 are exchanged by bits 7 to 9. */
+/* But of windows, the address's bits 4 to 6 are exchanged by bits 7 to 9. */
 static unsigned chunk_at(const hc_operand *o, unsigned i)
 {
+    if (o->windows) return o->start + i / 2 * 16 + i % 2 * o->pitch;
     unsigned step = i / (o->rows / 8), column = i % (o->rows / 8);
     unsigned at = o->across ? o->start + column / 8 * o->pitch + step * LINE + column % 8 * 16
                             : o->start + i / 2 * LINE + i % 2 * 16;
@@ -152,11 +154,15 @@ static unsigned chunk_at(const hc_operand *o, unsigned i)
 static void check_operand(const hc_thread *t, uint64_t d, unsigned rows, bool across, int line)
 {
     hc_operand o = operand_of(d, rows, across);
-    if (d >> 62 != 1 || (d >> 49 & 7) || field(d, 32) != 1024 || (!across && field(d, 16) != 16))
+    bool made = o.windows ? !across && field(d, 32) == 128
+                          : d >> 62 == 1 && field(d, 32) == 1024 && (across || field(d, 16) == 16);
+    if (!made || (d >> 49 & 7))
         hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, line,
                 "a descriptor 0x%llx that zc_wgmma_%s does not make", (unsigned long long)d,
-                across ? "across" : "along");
-    if (across ? o.start % 1024 || o.pitch % 1024 : o.start % 1024 >= LINE || o.start % 32)
+                across ? "across" : "along or windows");
+    bool aligned = o.windows || (across ? o.start % 1024 == 0 && o.pitch % 1024 == 0
+                                        : o.start % 1024 < LINE && o.start % 32 == 0);
+    if (!aligned)
         hc_fail(HC_CUDA_ERROR_MISALIGNED_ADDRESS, line,
                 "an operand at 0x%x whose first line is not 1024-byte aligned", o.start);
     for (unsigned i = 0; i < chunks(&o); i++)

@@ -50,11 +50,30 @@ static void conv_pair(void **state)
                    "dimensions of both convolutions");
 }
 
+static void conv_image(void **state)
+{
+    (void)state;
+    /* -x, of which the largest in windows of 2 x 2 that begin before the first: padding is no 0 */
+    op_eval("ConvImage", "pool_shape=2,2 pool_strides=2,2 pool_pads=1,1,0,0",
+            "f32[1,1,3,3] 1 2 3 4 5 6 7 8 9; f32[1,1,1,1] -1", "f32[1,2,2,1] -1 -2 -4 -5", 1e-6);
+    op_eval("ConvImage", "pool_shape=1,2", "f32[1,1,1,3] nan 1 2; f16[1,1,1,1] 1",
+            "f16[1,1,2,1] nan 2", 0);
+    op_infer("ConvImage",
+             "pads=3,3,3,3 strides=2,2 pool_shape=3,3 pool_pads=1,1,1,1 pool_strides=2,2",
+             "f32[n,3,224,230]; f16[64,7,7,3]; f16[64]", "f16[n,56,58,64]");
+    op_infer("ConvImage", "strides=2,2 pool_shape=3,3 pool_strides=2,2 pool_ceil_mode=1",
+             "f32[n,3,224,224]; f16[64,3,3,3]", "f16[n,55,55,64]");
+    op_infer("ConvImage", "pool_shape=3,3 pool_auto_pad=SAME_UPPER pool_strides=2,2",
+             "f32[n,3,9,9]; f16[8,1,1,3]", "f16[n,5,5,8]");
+    op_infer_fails("ConvImage", "pool_shape=3", "f32[n,3,9,9]; f16[8,1,1,3]", 1, "kernel_shape");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(squeeze_excite),
         cmocka_unit_test(conv_pair),
+        cmocka_unit_test(conv_image),
     };
     return cmocka_run_group_tests_name("channels_last", tests, NULL, NULL);
 }

@@ -151,9 +151,10 @@ zc_status zc_gen_takes(zc_gen *g, zc_takes takes)
 /* ---- the launch ---- */
 
 zc_status zc_launch_broadcast(const zc_launch *l, const zc_tensor *to, int n,
-                              const zc_tensor *operands, int most, zc_collapsed *out)
+                              const zc_tensor *operands, const int64_t *pitches, int most,
+                              zc_collapsed *out)
 {
-    zc_collapse_broadcast(to, n, operands, out);
+    zc_collapse_broadcast(to, n, operands, pitches, out);
     if (out->rank <= most) return ZC_OK;
     return zc_fail(
         l->diag, ZC_ERR_LIMIT, l->subject,
@@ -173,7 +174,7 @@ static zc_status set_operands(const zc_launch *l, const zc_tensor *to, int first
     int n = end - first;
     memset(p, 0, sizeof *p);
     if (n <= 0) return ZC_OK;
-    ZC_TRY(zc_launch_broadcast(l, to, n, l->in + first, ZC_FUSED_RANK, &c));
+    ZC_TRY(zc_launch_broadcast(l, to, n, l->in + first, NULL, ZC_FUSED_RANK, &c));
     p->rank = c.rank;
     for (int d = 0; d < c.rank; d++) p->dims[d] = c.dims[d];
     for (int i = 0; i < n; i++) {

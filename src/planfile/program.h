@@ -64,6 +64,15 @@ typedef struct zc_pchoice {
     const char *why; /* what else there was, and its cost; "" where there was nothing else */
 } zc_pchoice;
 
+/* Operands that a kernel takes with a pitch: lines of their last axis lie further apart than they
+ * are long, as channels of a larger tensor do. Bit i: input i. */
+enum {
+    ZC_PITCHED_INPUTS = 29, /* that have a bit; of others, all or none */
+    ZC_PITCHED_INPUT = 1,
+    ZC_PITCHED_RESULTS = 1 << ZC_PITCHED_INPUTS,
+    ZC_PITCHED_ALL = (1 << (ZC_PITCHED_INPUTS + 1)) - 1
+};
+
 /* A specialised GPU kernel: a template with its specialisation header. */
 typedef struct zc_pkernel {
     const char *family;        /* of the kernel table */
@@ -74,6 +83,7 @@ typedef struct zc_pkernel {
     const char *spec;          /* text of "spec.h" */
     bool is_static;            /* shapes are constants in it */
     uint64_t abi;              /* of its parameters: kernels/table.h */
+    uint32_t pitched;          /* ZC_PITCHED_...: may have a pitch */
     /* Of a family that is configured: a block's threads and bytes of dynamic shared memory, the
      * blocks of a cluster, and the numbers that the family's list names. Else 0, 0, 1 and which
      * entries it has: kernels/entries.h. */

@@ -108,6 +108,7 @@ zc_status zc_memory_map_make(const zc_plan *plan, int arch, const zc_io_info *in
     zc_plan *shared = (zc_plan *)(uintptr_t)plan; /* its references are counted */
     *out = (zc_memory_map){.arch = arch};
     ZC_TRY(zc_session_new(shared, 1, &s, diag));
+    s->arch = arch;
     zc_status status = make(s, inputs, n, out, diag);
     zc_session_free(s);
     return status;

@@ -144,6 +144,9 @@ const zc_pchoice *zc_program_choice(const zc_pstep *step, uint32_t arch, const i
 /* Does any step of the program choose the kernel on this architecture? */
 bool zc_program_uses(const zc_program *p, uint32_t kernel, uint32_t arch);
 
+/* The first architecture that it has kernels for, 90 for sm_90; 0: it is for the CPU alone. */
+int zc_program_arch(const zc_program *p);
+
 /* Does the file begin as a plan of any version? */
 bool zc_program_magic(const uint8_t *data, size_t len);
 

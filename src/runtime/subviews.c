@@ -280,3 +280,19 @@ zc_status zc_subviews_find(zc_session *s, zc_diag *diag)
     free(f.places);
     return room ? ZC_OK : zc_fail_nomem(diag, "subviews", n);
 }
+
+bool zc_subviews_in_place(const zc_session *s, const zc_pstep *step)
+{
+    const zc_subview *subviews = s->now->subviews;
+    lines l;
+    if (!lines_of(s, step, &l)) return false;
+    int64_t first = l.first;
+    const size_t bytes = zc_dtype_bits(s->values[l.whole].dtype) / 8;
+    for (uint32_t i = 0; i < l.n; first += length(s, l.parts[i++])) {
+        const zc_subview *part = &subviews[l.parts[i]];
+        if (!part->pitch || s->roots[l.parts[i]] != s->roots[l.whole] ||
+            part->offset != subviews[l.whole].offset + (size_t)first * bytes)
+            return false;
+    }
+    return true;
+}

@@ -12,4 +12,8 @@ const zc_pkernel *zc_session_kernel(const zc_session *s, const zc_pstep *step);
  * takes is read there, where kernels take a pitch; then these steps have nothing to copy. */
 zc_status zc_subviews_find(zc_session *s, zc_diag *diag);
 
+/* Is what the step puts together or takes apart where it belongs, so that there is nothing to copy?
+ */
+bool zc_subviews_in_place(const zc_session *s, const zc_pstep *step);
+
 #endif

@@ -170,8 +170,9 @@ typedef struct place {
 
 typedef struct finder {
     zc_session *s;
-    bool *may;     /* by value: have a pitch */
-    place *places; /* by value */
+    bool *may;        /* by value: have a pitch */
+    place *places;    /* by value */
+    uint32_t *slices; /* work space: those of one value */
 } finder;
 
 static place root_of(const finder *f, uint32_t v)
@@ -229,16 +230,41 @@ static bool are_joined(const finder *f, const lines *l, place *at)
     return first == length(f->s, l->whole);
 }
 
-static void put_lines(finder *f, const lines *l)
+static void put_whole(finder *f, const lines *l)
 {
     place at;
-    if (lies_alone(f, l->whole) && are_joined(f, l, &at)) {
-        put(f, l->whole, at.in, at.first);
-        return;
-    }
+    if (lies_alone(f, l->whole) && are_joined(f, l, &at)) put(f, l->whole, at.in, at.first);
+}
+
+static void put_parts(finder *f, const lines *l)
+{
     int64_t first = l->first;
     for (uint32_t i = 0; i < l->n; first += length(f->s, l->parts[i++]))
         if (lies_alone(f, l->parts[i])) put(f, l->parts[i], l->whole, first);
+}
+
+/* The slice of the whole that begins there; 0: none. */
+static uint32_t slice_at(const zc_session *s, uint32_t whole, int64_t first)
+{
+    const zc_program *p = s->program;
+    lines l;
+    for (uint32_t i = 0; i < p->blocks[0].nsteps; i++) {
+        const zc_pstep *step = &p->steps[p->blocks[0].steps[i]];
+        if (step->op == ZC_OP_Slice && step->in[0] == whole && lines_of(s, step, &l) &&
+            l.first == first && length(s, step->out[0]) > 0)
+            return step->out[0];
+    }
+    return 0;
+}
+
+/* Slices that follow each other are what a Split is. */
+static void put_sliced(finder *f, uint32_t whole)
+{
+    lines all = {.whole = whole, .parts = f->slices};
+    const int64_t end = length(f->s, whole);
+    for (int64_t first = 0; first < end; first += length(f->s, f->slices[all.n++]))
+        if (!(f->slices[all.n] = slice_at(f->s, whole, first))) return;
+    put_whole(f, &all);
 }
 
 /* The last steps say most: what they put together holds what earlier ones did. */
@@ -247,8 +273,15 @@ static void find_places(finder *f)
     const zc_program *p = f->s->program;
     lines l;
     for (uint32_t v = 0; v < p->nvalues; v++) f->places[v] = (place){.in = v};
-    for (uint32_t i = p->blocks[0].nsteps; i-- > 0;)
-        if (lines_of(f->s, &p->steps[p->blocks[0].steps[i]], &l)) put_lines(f, &l);
+    for (uint32_t i = p->blocks[0].nsteps; i-- > 0;) {
+        const zc_pstep *step = &p->steps[p->blocks[0].steps[i]];
+        if (!lines_of(f->s, step, &l)) continue;
+        if (step->op == ZC_OP_Slice)
+            put_sliced(f, l.whole);
+        else
+            put_whole(f, &l);
+        put_parts(f, &l);
+    }
 }
 
 static void take_places(const finder *f)
@@ -268,9 +301,11 @@ static void take_places(const finder *f)
 zc_status zc_subviews_find(zc_session *s, zc_diag *diag)
 {
     const uint32_t n = s->program->nvalues;
-    finder f = {
-        .s = s, .may = zc_calloc(n, sizeof *f.may), .places = zc_calloc(n, sizeof *f.places)};
-    const bool room = f.may && f.places;
+    finder f = {.s = s,
+                .may = zc_calloc(n, sizeof *f.may),
+                .places = zc_calloc(n, sizeof *f.places),
+                .slices = zc_calloc(n, sizeof *f.slices)};
+    const bool room = f.may && f.places && f.slices;
     if (room) {
         find_may(s, f.may);
         find_places(&f);
@@ -278,6 +313,7 @@ zc_status zc_subviews_find(zc_session *s, zc_diag *diag)
     }
     free(f.may);
     free(f.places);
+    free(f.slices);
     return room ? ZC_OK : zc_fail_nomem(diag, "subviews", n);
 }
 

@@ -107,11 +107,13 @@ static void put_node(const writer *w, int copy, zc_buf *out, zc_buf *outputs)
     zc_buf_puts(out, " @ \"node\"\n");
 }
 
-/* The two copies' results in halves of something larger, which is split again. */
-static void put_joined(zc_buf *out)
+/* The copies' results, or the only one twice, in halves of something larger, which is split again.
+ */
+static void put_joined(int copies, zc_buf *out)
 {
-    zc_buf_puts(out, "  %w: f32[*] = Concat(%o0_0, %o0_1) {axis = -1} @ \"joined\"\n"
-                     "  %ho0_0: f32[*], %ho0_1: f32[*] = Split(%w) {axis = -1} @ \"results\"\n");
+    zc_buf_printf(out, "  %%w: f32[*] = Concat(%%o0_0, %%o0_%d) {axis = -1} @ \"joined\"\n",
+                  copies - 1);
+    zc_buf_puts(out, "  %ho0_0: f32[*], %ho0_1: f32[*] = Split(%w) {axis = -1} @ \"results\"\n");
 }
 
 static bool write_text(const kc_variant *v, const kc_sizes *fixed, kc_program *p, bool shared,
@@ -127,7 +129,7 @@ static bool write_text(const kc_variant *v, const kc_sizes *fixed, kc_program *p
     if (w.consts.data) zc_buf_puts(out, w.consts.data);
     if (w.halves.data) zc_buf_puts(out, w.halves.data);
     for (int c = 0; c < p->copies; c++) put_node(&w, c, out, &outputs);
-    if (v->c->pitched & KC_RESULT) put_joined(out);
+    if (v->c->pitched & KC_RESULT) put_joined(p->copies, out);
     zc_buf_puts(out, outputs.data ? outputs.data : "");
     zc_buf_puts(out, "}\n");
     p->nin = w.n;

@@ -240,6 +240,31 @@ static void test_apart_and_joined(void **state)
     is_sound(f);
 }
 
+/* The same by slices, whatever their order; one more reads a part that lies across. */
+static void test_sliced(void **state)
+{
+    fixture *f = *state;
+    map(f, "input %x: f16[n,6,6,48] as \"x\"\n"
+           "%a: f32[*] = MaxPoolNhwc(%x) " POOL "\n"
+           "%c: f32[*] = Slice(%a, %i16, %i48, %last)\n"
+           "%m: f32[*] = Slice(%a, %i8, %i24, %last)\n"
+           "%b: f32[*] = Slice(%a, %i0, %i16, %last)\n"
+           "%d: f32[*] = MaxPoolNhwc(%c) " POOL "\n"
+           "%e: f32[*] = MaxPoolNhwc(%m) " POOL "\n"
+           "%w: f32[*] = Concat(%b, %c, %d) {axis = 3}\n"
+           "%y: f32[*] = Transpose(%w) {perm = [3,2,1,0]}\n"
+           "output %y as \"y\"\noutput %e as \"e\"\n"
+           "const %i0: i64[1] = [0]\nconst %i8: i64[1] = [8]\nconst %i16: i64[1] = [16]\n"
+           "const %i24: i64[1] = [24]\nconst %i48: i64[1] = [48]\nconst %last: i64[1] = [-1]\n");
+    lies_within(f, "a", "w", 0, 80);
+    lies_within(f, "b", "w", 0, 80);
+    lies_within(f, "c", "w", 32, 80);
+    lies_within(f, "m", "w", 16, 80);
+    for (size_t i = 1; i < 4; i++) assert_true(f->map.steps[i].in_place);
+    assert_true(f->map.steps[6].in_place);
+    is_sound(f);
+}
+
 /* The whole is a result: its memory is the output's. */
 static void test_result(void **state)
 {
@@ -343,6 +368,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_concatenation, setup, teardown),
         cmocka_unit_test_setup_teardown(test_growing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_apart_and_joined, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_sliced, setup, teardown),
         cmocka_unit_test_setup_teardown(test_result, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(test_odd_lines, setup, teardown),

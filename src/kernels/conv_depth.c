@@ -162,7 +162,8 @@ zc_status zc_gen_conv_depth(zc_gen *g)
     put_window(g, &a);
     ZC_TRY(zc_gen_epilogue(g));
     zc_gen_epilogue_cells(g);
-    g->pitched = ZC_PITCHED_INPUT << 0 | ZC_PITCHED_RESULTS;
+    zc_gen_epilogue_pitches(g);
+    g->pitched |= ZC_PITCHED_INPUT << 0 | ZC_PITCHED_RESULTS;
     return ZC_OK;
 }
 

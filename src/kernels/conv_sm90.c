@@ -172,7 +172,8 @@ static zc_status put_spec(zc_gen *g)
         zc_gen_define(g, "B_CONSTANT", "1");
     ZC_TRY(zc_gen_matmul_spec(g, &form));
     zc_gen_epilogue_cells(g);
-    g->pitched = ZC_PITCHED_INPUT << 0 | ZC_PITCHED_RESULTS;
+    zc_gen_epilogue_pitches(g);
+    g->pitched |= ZC_PITCHED_INPUT << 0 | ZC_PITCHED_RESULTS;
     if (op == ZC_OP_ConvPair) g->pitched |= ZC_PITCHED_INPUT << ZC_IN_ConvPair_z;
     return ZC_OK;
 }

@@ -80,6 +80,14 @@ static unsigned lies(const zc_gen *g, int i)
     return zc_lies(zc_gen_shape(zc_gen_out(g, 0)), 1, &operand);
 }
 
+void zc_gen_epilogue_pitches(zc_gen *g)
+{
+    int first = zc_op_epilogue_first(g->info, g->attrs);
+    if (!zc_op_epilogue(g->info, g->attrs)) return;
+    for (int i = first; i < (int)g->step->nin && i < ZC_PITCHED_INPUTS; i++)
+        if (lies(g, i) == ZC_LIES_TILE) g->pitched |= ZC_PITCHED_INPUT << i;
+}
+
 void zc_gen_epilogue_cells(zc_gen *g)
 {
     int first = zc_op_epilogue_first(g->info, g->attrs);
@@ -179,6 +187,7 @@ static zc_status set_operands(const zc_launch *l, const zc_tensor *to, int first
     for (int d = 0; d < c.rank; d++) p->dims[d] = c.dims[d];
     for (int i = 0; i < n; i++) {
         p->in[i] = l->in[first + i].data;
+        if (l->in[first + i].rank) p->pitch[i] = zc_launch_in_pitch(l, first + i);
         for (int d = 0; d < c.rank; d++) p->strides[i][d] = c.strides[i][d];
     }
     return ZC_OK;

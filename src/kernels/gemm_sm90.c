@@ -185,9 +185,10 @@ zc_status zc_launch_sm90(zc_launch *l, struct zc_gemm_sm90_params *p)
     const int64_t *config = l->kernel->config;
     int rows = (int)config[ZC_SM90_TILE_M], tile = (int)config[ZC_SM90_FUSED_TILE];
     const void *like_y = tile >= 0 ? p->g.fused.in[tile] : p->moments.skip;
+    const int64_t pitch = tile >= 0 ? p->g.fused.pitch[tile] : p->g.n;
     zc_dim3 grid;
     ZC_TRY(zc_sm90_grid(l, p, &grid));
-    if (like_y) ZC_TRY(zc_sm90_like_y(l, p, like_y, p->g.n, rows, &p->tile));
+    if (like_y) ZC_TRY(zc_sm90_like_y(l, p, like_y, pitch, rows, &p->tile));
     return zc_launch_configured(l, grid, p, sizeof *p);
 }
 

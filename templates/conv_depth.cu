@@ -67,7 +67,7 @@ struct zc_conv_depth {
 #pragma unroll
         for (int i = 0; i < SPAN; i++) {
             v[i] = vec{};
-            if ((u32)(start + i) < (u32)w.in[2]) v[i] = *(const vec *)(x + (i64)i * Z_channels);
+            if ((u32)(start + i) < (u32)w.in[2]) v[i] = *(const vec *)(x + (i64)i * p.x_pitch);
         }
 #pragma unroll
         for (int i = 0; i < SPAN; i++)
@@ -95,7 +95,7 @@ struct zc_conv_depth {
             cells.apply(v);
 #pragma unroll
             for (int e = 0; e < Z_EACH; e++) out.v[e] = zc_put<Z_X>(v[e]);
-            *(vec *)((Z_X *)p.y + pixel * Z_channels + chunk + channel()) = out;
+            *(vec *)((Z_X *)p.y + pixel * p.y_pitch + chunk + channel()) = out;
         }
     }
     ZC_MEMBER void windows(const taps &all, int row) const {
@@ -110,7 +110,7 @@ struct zc_conv_depth {
 #pragma unroll UNROLL
         for (int a = 0; a < Z_KERNEL1; a++) {
             const int y = top + a * w.dilation[1];
-            const i64 at = ((image * w.in[1] + y) * w.in[2] + start) * Z_channels + chunk + channel();
+            const i64 at = ((image * w.in[1] + y) * w.in[2] + start) * p.x_pitch + chunk + channel();
             if ((u32)y < (u32)w.in[1]) add_line((const Z_X *)p.x + at, start, &all[a * Z_KERNEL2], sum);
         }
         put(sum, row);

@@ -160,7 +160,7 @@ struct zc_conv_few {
         x.cells.apply(v);
 #pragma unroll
         for (int i = 0; i < 8; i += 2) out.v[i / 2] = zc_pack(Z_T(), v[i], v[i + 1]);
-        *(zc_vec<u32, 4> *)(item.y + (i64)x.r * p.g.n + x.c) = out;
+        *(zc_vec<u32, 4> *)(item.y + (i64)x.r * p.g.y_ld + x.c) = out;
     }
     // wait: for the kernel in front.
     template <class WAIT> ZC_MEMBER void run(WAIT wait) const {

@@ -72,6 +72,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_resize_table p) {
 // Element i of the result: positions on the three axes, and where the rest of it lies in the input.
 struct place {
     i64 at[3], outer, keep[3];
+    i64 line; // of the result, an inner each
 };
 template <class INDEX> ZC_DEV place place_of(const zc_resize_pass &p, INDEX i) {
     place r;
@@ -79,6 +80,7 @@ template <class INDEX> ZC_DEV place place_of(const zc_resize_pass &p, INDEX i) {
     for (int d = 2; d >= 0; d--) {
         INDEX outer = i / (INDEX)p.keep[d];
         r.keep[d] = i - outer * (INDEX)p.keep[d];
+        if (d == 2) r.line = outer;
         i = outer;
         outer = i / (INDEX)p.out[d];
         r.at[d] = i - outer * (INDEX)p.out[d];
@@ -94,12 +96,14 @@ ZC_DEV i64 clamp(i64 i, i64 n) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
 ZC_DEV i64 source_at(const zc_resize_pass &p, const place &r, const i64 first[3]) {
     i64 at = r.outer;
 #pragma unroll
-    for (int d = 0; d < 3; d++) at = (at * p.in[d] + clamp(first[d], p.in[d])) * p.keep[d] + r.keep[d];
+    for (int d = 0; d < 3; d++)
+        at = (at * p.in[d] + clamp(first[d], p.in[d])) * (d < 2 ? p.keep[d] : p.from_pitch) + r.keep[d];
     return at;
 }
+ZC_DEV i64 result_at(const zc_resize_pass &p, const place &r) { return r.line * p.to_pitch + r.keep[2]; }
 
-template <class TO, bool LAST> ZC_DEV void put(const zc_resize_pass &p, i64 at, Z_ACC v) {
-    zc_save<TO>(p.to, at, LAST ? (Z_ACC)zc_fused(p.fused, v, at) : v);
+template <class TO, bool LAST> ZC_DEV void put(const zc_resize_pass &p, const place &r, i64 i, Z_ACC v) {
+    zc_save<TO>(p.to, result_at(p, r), LAST ? (Z_ACC)zc_fused(p.fused, v, i) : v);
 }
 
 template <class FROM, class TO, bool LAST> ZC_DEV void resize(const zc_resize_pass &p) {
@@ -114,15 +118,15 @@ template <class FROM, class TO, bool LAST> ZC_DEV void resize(const zc_resize_pa
         outside = outside || first[d] == OUTSIDE;
     }
     if (outside) {
-        put<TO, LAST>(p, i, (Z_ACC)Z_EXTRAPOLATED);
+        put<TO, LAST>(p, r, i, (Z_ACC)Z_EXTRAPOLATED);
         return;
     }
 #if Z_MODE == 0
     const i64 at = source_at(p, r, first);
 #ifdef Z_FUSED
-    if (LAST) return put<TO, LAST>(p, i, (Z_ACC)zc_load<FROM>(p.from, at));
+    if (LAST) return put<TO, LAST>(p, r, i, (Z_ACC)zc_load<FROM>(p.from, at));
 #endif
-    ((TO *)p.to)[i] = ((const TO *)p.from)[at];
+    ((TO *)p.to)[result_at(p, r)] = ((const TO *)p.from)[at];
 #else
     Z_ACC sum = 0;
     const Z_ACC *w[3];
@@ -138,12 +142,12 @@ template <class FROM, class TO, bool LAST> ZC_DEV void resize(const zc_resize_pa
             if (wb == 0) continue;
             for (int c = 0; c < p.taps[2]; c++) {
                 const Z_ACC wc = p.first[2] ? wb * w[2][c] : wb;
-                const i64 rc = (rb * p.in[2] + clamp(first[2] + c, p.in[2])) * p.keep[2] + r.keep[2];
+                const i64 rc = (rb * p.in[2] + clamp(first[2] + c, p.in[2])) * p.from_pitch + r.keep[2];
                 if (wc != 0) sum += wc * (Z_ACC)zc_load<FROM>(p.from, rc);
             }
         }
     }
-    put<TO, LAST>(p, i, sum);
+    put<TO, LAST>(p, r, i, sum);
 #endif
 }
 
@@ -159,7 +163,7 @@ ZC_KERNEL(5)(const __grid_constant__ zc_resize_pass p) {
     i64 first[3];
 #pragma unroll
     for (int d = 0; d < 3; d++) first[d] = p.first[d] ? p.first[d][r.at[d]] : r.at[d];
-    ((unit *)p.to)[i] = ((const unit *)p.from)[source_at(p, r, first)];
+    ((unit *)p.to)[result_at(p, r)] = ((const unit *)p.from)[source_at(p, r, first)];
 }
 #else
 ZC_KERNEL(2)(const __grid_constant__ zc_resize_pass p) { zc_begin(); resize<Z_X, Z_ACC, false>(p); }

@@ -68,7 +68,7 @@ template <int B> ZC_DEV void move_parts(const zc_parts_params &p) {
         while (in >= p.first[n + 1]) n++;
         if (!p.part[n]) continue;
         zc_unit<B> *const whole = (zc_unit<B> *)p.whole + (i64)outer * p.row + in;
-        zc_unit<B> *const part = (zc_unit<B> *)p.part[n] + (i64)outer * (p.first[n + 1] - p.first[n]) + in - p.first[n];
+        zc_unit<B> *const part = (zc_unit<B> *)p.part[n] + (i64)outer * p.part_row[n] + in - p.first[n];
         if (p.joins)
             *whole = *part;
         else

@@ -1,15 +1,18 @@
 // A pointwise operation or a fused group of them: {y0[i], y1[i], ...} = zc_point(in0[..], in1[..], ...), inputs
-// broadcast.
+// broadcast. Lines of the last axis of an input may lie apart (p.strides).
 //
 // spec.h: Z_OUTPUTS(X) = X(i, type) ..., Z_VEC (elements a thread computes at once), Z_COUNT (of inputs), Z_INPUTS(X) =
-// X(i, type) ..., Z_ARGS(A) = A(0), A(1) ..., zc_point; with static shapes also Z_RANK, Z_TOTAL, Z_DIMS, Z_STRIDES and
-// Z_WIDE (64-bit indices).
+// X(i, type) ..., Z_ARGS(A) = A(0), A(1) ..., zc_point; with static shapes also Z_RANK, Z_TOTAL, Z_DIMS, Z_STRIDES,
+// Z_PITCHED (bit i: input i may have a pitch) and Z_WIDE (64-bit indices).
 // Entries: 0; of symbolic shapes 1 one element a thread, 2 the same with 64-bit indices.
 #include "zc/broadcast.cuh"
 #include "abi/pointwise.h"
 #include "spec.h"
 
-#ifdef Z_RANK
+#if defined(Z_RANK) && defined(Z_PITCHED)
+ZC_PITCHED_SHAPE(shape, Z_RANK, Z_DIMS, Z_STRIDES, zc_pointwise_params, Z_PITCHED)
+#define TOTAL(p) Z_TOTAL
+#elif defined(Z_RANK)
 ZC_STATIC_SHAPE(shape, Z_RANK, Z_DIMS, Z_STRIDES)
 #define TOTAL(p) Z_TOTAL
 #else

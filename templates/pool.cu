@@ -105,7 +105,8 @@ ZC_KERNEL(0)(const __grid_constant__ zc_pool_params p) {
     const index_t outer = (index_t)i / (index_t)inner, planes = outer / (index_t)zc_out_plane(w);
     int at[3];
     zc_coords((index_t)(outer - planes * (index_t)zc_out_plane(w)), w.out, at);
-    const i64 plane = (i64)planes * zc_in_plane(w), base = plane * inner + (i - (i64)outer * inner);
+    const i64 plane = (i64)planes * zc_in_plane(w), along = i - (i64)outer * inner;
+    const i64 base = plane * p.in_pitch + along, to = (i64)outer * p.out_pitch + along;
     const zc_window_span s = zc_window_clip(w, at);
     state r[Z_EACH];
 #pragma unroll
@@ -115,7 +116,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_pool_params p) {
             for (int c = s.lo[2]; c < s.hi[2]; c++) {
                 const int slab = s.start[0] + a * w.dilation[0], row = s.start[1] + b * w.dilation[1];
                 const i64 x = ((i64)slab * w.in[1] + row) * w.in[2] + s.start[2] + c * w.dilation[2];
-                const auto v = *(const zc_vec<Z_X, Z_EACH> *)((const Z_X *)p.in + base + x * inner);
+                const auto v = *(const zc_vec<Z_X, Z_EACH> *)((const Z_X *)p.in + base + x * p.in_pitch);
 #pragma unroll
                 for (int e = 0; e < Z_EACH; e++) take(r[e], zc_get(v.v[e]), x);
             }
@@ -128,7 +129,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_pool_params p) {
     zc_vec<Z_X, Z_EACH> out;
 #pragma unroll
     for (int e = 0; e < Z_EACH; e++) out.v[e] = zc_put<Z_X>(zc_fused(p.fused, result(r[e], count), i + e));
-    *(zc_vec<Z_X, Z_EACH> *)((Z_X *)p.out + i) = out;
+    *(zc_vec<Z_X, Z_EACH> *)((Z_X *)p.out + to) = out;
 #if Z_INDEX
     p.index[i] = r[0].at < 0 ? -1 : plane + index_of(w, r[0].at);
 #endif

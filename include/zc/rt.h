@@ -213,7 +213,8 @@ typedef struct zc_memory_info {
 /* Finds it out without making a session: inputs[n] are as zc_plan_input gives them, for all inputs
  * in order, with every dimension of -1 replaced by a size (rank and dims alone count). Temporary
  * memory of single steps and results whose size depends on values come on top; zc_session_memory
- * tells what a session then holds. */
+ * tells what a session then holds. Of a plan with GPU kernels it is what runs take on the first GPU
+ * that it is for; on the CPU, where no tensor lies within another, arena_bytes may differ. */
 ZC_API zc_status zc_plan_memory_fill(const zc_plan *plan, const zc_io_info *inputs, size_t n,
                                      zc_memory_info *out, zc_diag *diag);
 static inline zc_status zc_plan_memory(const zc_plan *plan, const zc_io_info *inputs, size_t n,

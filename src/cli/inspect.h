@@ -56,8 +56,6 @@ void cli_dim_text(const zc_program *p, zc_dim d, zc_buf *out);
 zc_status cli_plan_memory(const zc_plan *plan, const cli_dims *dims, bool *known,
                           zc_memory_info *out, zc_diag *diag);
 
-/* The first architecture that the plan has kernels for; 0: it has none. */
-int cli_first_arch(const zc_program *p);
 /* The same step by step, of the first architecture that the plan has kernels for, or of the CPU; a
  * symbolic dimension that is missing is an error. The caller frees *out, also after a failure. */
 zc_status cli_plan_memory_map(const zc_plan *plan, const cli_dims *dims, zc_memory_map *out,

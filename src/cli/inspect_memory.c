@@ -33,13 +33,6 @@ zc_status cli_plan_memory(const zc_plan *plan, const cli_dims *dims, bool *known
     return status;
 }
 
-int cli_first_arch(const zc_program *p)
-{
-    for (uint32_t i = 0; i < p->nsteps; i++)
-        if (p->steps[i].nchoices) return (int)p->steps[i].choices[0].arch;
-    return 0;
-}
-
 zc_status cli_plan_memory_map(const zc_plan *plan, const cli_dims *dims, zc_memory_map *out,
                               zc_diag *diag)
 {
@@ -51,7 +44,7 @@ zc_status cli_plan_memory_map(const zc_plan *plan, const cli_dims *dims, zc_memo
         status = zc_fail(diag, ZC_ERR_ARG, NULL,
                          "working memory depends on dimensions (give them by --dim NAME=VALUE)");
     if (status == ZC_OK)
-        status = zc_memory_map_make(plan, cli_first_arch(&plan->program), sizes.inputs, sizes.n,
+        status = zc_memory_map_make(plan, zc_program_arch(&plan->program), sizes.inputs, sizes.n,
                                     out, diag);
     cli_sizes_close(&sizes);
     return status;
@@ -99,7 +92,22 @@ static void put_steps(const zc_memory_map *m)
         int len = (int)(share(s->live, m->info.live_bytes) * WIDTH + 0.5);
         printf("%12" PRIu64 "  %5zu  %-*.*s  %s  ", s->live, i, WIDTH, len, bar, s->op);
         cli_put(stdout, s->name);
+        fputs(s->in_place ? "  in place" : "", stdout);
         puts(i == m->peak ? "  <- the most" : "");
+    }
+}
+
+static void put_subviews(const zc_memory_map *m)
+{
+    char type[256];
+    if (m->nsubviews) printf("%12s  %6s  lies within\n", "from byte", "pitch");
+    for (size_t i = 0; i < m->nsubviews; i++) {
+        const zc_memory_subview *v = &m->subviews[i];
+        printf("%12" PRIu64 "  %6" PRId64 "  ", v->offset, v->pitch);
+        cli_put(stdout, v->root);
+        fputs(": ", stdout);
+        cli_put(stdout, v->name);
+        printf("  %s\n", zc_tensor_type_text(&v->type, type, sizeof type));
     }
 }
 
@@ -145,9 +153,10 @@ static void json_step(const zc_memory_step *s, size_t i)
     cli_json(stdout, s->name);
     printf(", \"live_bytes\": %" PRIu64 ", \"workspace_bytes\": ", s->live);
     if (s->workspace < 0)
-        fputs("null}", stdout);
+        fputs("null", stdout);
     else
-        printf("%" PRId64 "}", s->workspace);
+        printf("%" PRId64, s->workspace);
+    printf(", \"in_place\": %s}", s->in_place ? "true" : "false");
 }
 
 static void json_value(const zc_memory_map *m, size_t i)
@@ -162,6 +171,17 @@ static void json_value(const zc_memory_map *m, size_t i)
            holds_peak(m, v) ? "true" : "false");
 }
 
+static void json_subview(const zc_memory_subview *v, size_t i)
+{
+    char type[256];
+    printf("%s{\"name\": ", i ? ", " : "");
+    cli_json(stdout, v->name);
+    fputs(", \"root\": ", stdout);
+    cli_json(stdout, v->root);
+    printf(", \"type\": \"%s\", \"offset\": %" PRIu64 ", \"pitch\": %" PRId64 "}",
+           zc_tensor_type_text(&v->type, type, sizeof type), v->offset, v->pitch);
+}
+
 static void put_json(const zc_memory_map *m, const zc_program *p)
 {
     json_totals(m, p);
@@ -169,6 +189,8 @@ static void put_json(const zc_memory_map *m, const zc_program *p)
     for (size_t i = 0; i < m->nsteps; i++) json_step(&m->steps[i], i);
     fputs("], \"values\": [", stdout);
     for (size_t i = 0; i < m->nvalues; i++) json_value(m, i);
+    fputs("], \"subviews\": [", stdout);
+    for (size_t i = 0; i < m->nsubviews; i++) json_subview(&m->subviews[i], i);
     puts("]}");
 }
 
@@ -184,6 +206,7 @@ zc_status cli_inspect_memory(const zc_plan *plan, const inspect *o, zc_diag *dia
         put_totals(&map, &plan->program);
         put_steps(&map);
         put_holders(&map);
+        put_subviews(&map);
     }
     zc_memory_map_free(&map);
     return status;

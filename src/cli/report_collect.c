@@ -240,7 +240,7 @@ static zc_status find_memory(report_plan *p, zc_diag *diag)
         p->memory_known &= inputs[i].rank >= 0 && find_dims(p, &inputs[i]);
     }
     if (status == ZC_OK && p->memory_known)
-        status = zc_memory_map_make(p->plan, cli_first_arch(&p->plan->program), inputs, n,
+        status = zc_memory_map_make(p->plan, zc_program_arch(&p->plan->program), inputs, n,
                                     &p->memory, diag);
     free(inputs);
     return status;

@@ -60,11 +60,13 @@ static bool same_kernel(const zc_pkernel *a, const zc_pkernel *b)
            a->threads == b->threads && a->smem == b->smem && a->cluster == b->cluster;
 }
 
-/* The numbers of the kernel's configuration as constants of the header. */
+/* The numbers of the kernel's configuration as constants of the header, and which of its operands
+ * have a pitch. */
 static void put_config(zc_gen *g, int family)
 {
     int n;
     zc_gen_entries(g, family);
+    if (g->pitched) zc_gen_define(g, "PITCHED", "0x%x", (unsigned)g->pitched);
     const char *const *names = zc_family_config(family, &n);
     for (int i = 0; i < n; i++) {
         char upper[32];
@@ -95,6 +97,7 @@ static zc_status make_kernel(chooser *w, zc_gen *g, int family, zc_pkernel *out)
                         .spec = ok ? zc_arena_strndup(w->arena, whole.data, whole.len) : NULL,
                         .is_static = zc_gen_all_static(g),
                         .abi = zc_family_abi(family),
+                        .pitched = g->pitched,
                         .threads = g->threads,
                         .smem = g->smem,
                         .cluster = g->cluster,
@@ -255,12 +258,19 @@ static void tell_why(int family, zc_gen *g, char *tried, size_t n)
         zc_snprintf(to + at, n - at, "%s%s", separator, tried);
 }
 
-/* May it be taken by cost? A check of one row takes that row. */
+static bool has_row(zc_op op, const char *name)
+{
+    for (int i = 0, family; (family = zc_family_of(op, i)) >= 0; i++)
+        if (strcmp(zc_families[family].name, name) == 0) return true;
+    return false;
+}
+
+/* May it be taken by cost? A check of one row takes that row, where the operation has it. */
 static bool is_open(const chooser *w, zc_op op, int family, int arch)
 {
     const char *only = w->params->family;
     if (!zc_family_serves(family, arch)) return false;
-    if (only) return strcmp(zc_families[family].name, only) == 0;
+    if (only && has_row(op, only)) return strcmp(zc_families[family].name, only) == 0;
     return w->params->offered || !zc_family_offered(op, family);
 }
 

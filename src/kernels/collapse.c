@@ -42,7 +42,7 @@ void zc_collapse(int rank, const int64_t *dims, int n, const int64_t (*strides)[
 }
 
 void zc_collapse_broadcast(const zc_tensor *out, int n, const zc_tensor *operands,
-                           zc_collapsed *collapsed)
+                           const int64_t *pitches, zc_collapsed *collapsed)
 {
     int64_t strides[ZC_COLLAPSE_OPERANDS][ZC_MAX_RANK];
     for (int i = 0; i < n; i++) {
@@ -52,7 +52,8 @@ void zc_collapse_broadcast(const zc_tensor *out, int n, const zc_tensor *operand
             int own = d - (out->rank - t->rank);
             bool along = own >= 0 && t->dims[own] != 1;
             strides[i][d] = along ? s : 0;
-            if (own >= 0) s *= t->dims[own];
+            if (own >= 0)
+                s = own == t->rank - 1 && pitches && pitches[i] ? pitches[i] : s * t->dims[own];
         }
     }
     zc_collapse(out->rank, out->dims, n, (const int64_t(*)[ZC_MAX_RANK])strides, collapsed);

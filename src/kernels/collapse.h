@@ -16,8 +16,9 @@ typedef struct zc_collapsed {
 /* The shape dims[rank] with n operands that have these strides along it. */
 void zc_collapse(int rank, const int64_t *dims, int n, const int64_t (*strides)[ZC_MAX_RANK],
                  zc_collapsed *out);
-/* n operands broadcast to the shape of `out`. */
+/* n operands broadcast to the shape of `out`; pitches: of each operand, from one line of the last
+ * axis to the next, 0: they lie side by side; NULL: all do. */
 void zc_collapse_broadcast(const zc_tensor *out, int n, const zc_tensor *operands,
-                           zc_collapsed *collapsed);
+                           const int64_t *pitches, zc_collapsed *collapsed);
 
 #endif

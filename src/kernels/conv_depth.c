@@ -162,6 +162,8 @@ zc_status zc_gen_conv_depth(zc_gen *g)
     put_window(g, &a);
     ZC_TRY(zc_gen_epilogue(g));
     zc_gen_epilogue_cells(g);
+    zc_gen_epilogue_pitches(g);
+    g->pitched |= ZC_PITCHED_INPUT << 0 | ZC_PITCHED_RESULTS;
     return ZC_OK;
 }
 
@@ -171,8 +173,12 @@ zc_status zc_launch_conv_depth(zc_launch *l)
 {
     const int64_t *config = l->kernel->config;
     const zc_tensor *x = &l->in[0], *w = &l->in[1], *y = &l->out[0];
-    struct zc_conv_params p = {
-        .x = x->data, .w = w->data, .bias = zc_launch_in(l, 2), .y = y->data};
+    struct zc_conv_params p = {.x = x->data,
+                               .w = w->data,
+                               .bias = zc_launch_in(l, 2),
+                               .y = y->data,
+                               .x_pitch = (int)zc_launch_in_pitch(l, 0),
+                               .y_pitch = (int)zc_launch_out_pitch(l, 0)};
     zc_window_attrs a;
     zc_window window;
     int64_t group;

@@ -172,6 +172,9 @@ static zc_status put_spec(zc_gen *g)
         zc_gen_define(g, "B_CONSTANT", "1");
     ZC_TRY(zc_gen_matmul_spec(g, &form));
     zc_gen_epilogue_cells(g);
+    zc_gen_epilogue_pitches(g);
+    g->pitched |= ZC_PITCHED_INPUT << 0 | ZC_PITCHED_RESULTS;
+    if (op == ZC_OP_ConvPair) g->pitched |= ZC_PITCHED_INPUT << ZC_IN_ConvPair_z;
     return ZC_OK;
 }
 
@@ -259,12 +262,11 @@ zc_status zc_gen_conv_few_sm90(zc_gen *g)
 
 /* ---- the launch ---- */
 
-/* Patches of x, or its pixels as rows. */
-static zc_tensor_box patches_of(const zc_tensor *x, const zc_window *w, bool product,
+/* Patches of x, or its pixels as rows; pitch: from pixel to pixel. */
+static zc_tensor_box patches_of(const zc_tensor *x, int64_t pitch, const zc_window *w, bool product,
                                 int64_t pixels, int tile)
 {
-    int64_t channels = x->dims[3];
-    zc_tensor_box b = zc_sm90_box(x->data, x->dtype, channels, pixels, 1, channels, 0);
+    zc_tensor_box b = zc_sm90_box(x->data, x->dtype, x->dims[3], pixels, 1, pitch, 0);
     b.box[1] = (uint32_t)tile;
     if (product) return b;
     b.rank = 4;
@@ -277,7 +279,7 @@ static zc_tensor_box patches_of(const zc_tensor *x, const zc_window *w, bool pro
         b.step[i] = (int)w->stride[side];
     }
     b.dims[3] = x->dims[0];
-    b.strides[1] = channels * 2;
+    b.strides[1] = pitch * 2;
     b.strides[2] = b.strides[1] * w->in[1];
     b.strides[3] = b.strides[2] * w->in[0];
     return b;
@@ -295,7 +297,8 @@ static zc_status put_second_maps(zc_launch *l, int pixels, int channels,
         w.in[i] = z->dims[1 + i];
         w.stride[i] = zc_window_stride(&a, i);
     }
-    zc_tensor_box x = patches_of(z, &w, false, p->g.m, pixels);
+    const int64_t pitch = zc_launch_in_pitch(l, ZC_IN_ConvPair_z);
+    zc_tensor_box x = patches_of(z, pitch, &w, false, p->g.m, pixels);
     zc_tensor_box b = zc_sm90_box(v->data, v->dtype, v->dims[3], p->g.n, 1, v->dims[3], 0);
     b.box[1] = (uint32_t)channels;
     ZC_TRY(zc_launch_tensor_map(l, &x, &p->second_a));
@@ -311,7 +314,8 @@ static zc_status put_maps(zc_launch *l, const zc_window *w, int pixels, int chan
     zc_window_attrs_of(l->op, l->attrs, &a, &group);
     const zc_tensor *weights = &l->in[1];
     int64_t depth = weights->dims[3], taps = w->kernel[0] * w->kernel[1];
-    zc_tensor_box x = patches_of(&l->in[0], w, is_product(&a, w->kernel), p->g.m, pixels);
+    zc_tensor_box x = patches_of(&l->in[0], zc_launch_in_pitch(l, 0), w, is_product(&a, w->kernel),
+                                 p->g.m, pixels);
     zc_tensor_box b =
         zc_sm90_box(weights->data, weights->dtype, depth, p->g.n, taps, taps * depth, depth);
     b.box[1] = (uint32_t)channels;
@@ -353,7 +357,7 @@ static zc_status fill(zc_launch *l, zc_window *window, struct zc_gemm_sm90_param
     p->g.m = zc_dims_span(y->dims, 0, 3);
     p->g.n = w->dims[0];
     p->g.k = w->dims[3];
-    p->g.y_ld = p->g.n;
+    p->g.y_ld = zc_launch_out_pitch(l, 0);
     p->items = 1;
     p->b_items = (int)(w->dims[1] * w->dims[2]);
     return zc_launch_epilogue(l, &p->g.fused);
@@ -368,7 +372,7 @@ zc_status zc_launch_conv_sm90(zc_launch *l)
     if (!p.g.m) return ZC_OK;
     int columns = (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]);
     ZC_TRY(put_maps(l, &window, (int)config[ZC_SM90_TILE_M], columns, &p));
-    ZC_TRY(zc_sm90_like_y(l, &p, p.g.y, ZC_SM90_DEPTH, &p.y));
+    ZC_TRY(zc_sm90_like_y(l, &p, p.g.y, p.g.y_ld, ZC_SM90_DEPTH, &p.y));
     return zc_launch_sm90(l, &p);
 }
 

@@ -80,6 +80,14 @@ static unsigned lies(const zc_gen *g, int i)
     return zc_lies(zc_gen_shape(zc_gen_out(g, 0)), 1, &operand);
 }
 
+void zc_gen_epilogue_pitches(zc_gen *g)
+{
+    int first = zc_op_epilogue_first(g->info, g->attrs);
+    if (!zc_op_epilogue(g->info, g->attrs)) return;
+    for (int i = first; i < (int)g->step->nin && i < ZC_PITCHED_INPUTS; i++)
+        if (lies(g, i) == ZC_LIES_TILE) g->pitched |= ZC_PITCHED_INPUT << i;
+}
+
 void zc_gen_epilogue_cells(zc_gen *g)
 {
     int first = zc_op_epilogue_first(g->info, g->attrs);
@@ -151,9 +159,10 @@ zc_status zc_gen_takes(zc_gen *g, zc_takes takes)
 /* ---- the launch ---- */
 
 zc_status zc_launch_broadcast(const zc_launch *l, const zc_tensor *to, int n,
-                              const zc_tensor *operands, int most, zc_collapsed *out)
+                              const zc_tensor *operands, const int64_t *pitches, int most,
+                              zc_collapsed *out)
 {
-    zc_collapse_broadcast(to, n, operands, out);
+    zc_collapse_broadcast(to, n, operands, pitches, out);
     if (out->rank <= most) return ZC_OK;
     return zc_fail(
         l->diag, ZC_ERR_LIMIT, l->subject,
@@ -173,11 +182,12 @@ static zc_status set_operands(const zc_launch *l, const zc_tensor *to, int first
     int n = end - first;
     memset(p, 0, sizeof *p);
     if (n <= 0) return ZC_OK;
-    ZC_TRY(zc_launch_broadcast(l, to, n, l->in + first, ZC_FUSED_RANK, &c));
+    ZC_TRY(zc_launch_broadcast(l, to, n, l->in + first, NULL, ZC_FUSED_RANK, &c));
     p->rank = c.rank;
     for (int d = 0; d < c.rank; d++) p->dims[d] = c.dims[d];
     for (int i = 0; i < n; i++) {
         p->in[i] = l->in[first + i].data;
+        if (l->in[first + i].rank) p->pitch[i] = zc_launch_in_pitch(l, first + i);
         for (int d = 0; d < c.rank; d++) p->strides[i][d] = c.strides[i][d];
     }
     return ZC_OK;

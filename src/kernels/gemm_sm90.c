@@ -193,9 +193,10 @@ zc_status zc_launch_sm90(zc_launch *l, struct zc_gemm_sm90_params *p)
     const int64_t *config = l->kernel->config;
     int rows = (int)config[ZC_SM90_TILE_M], tile = (int)config[ZC_SM90_FUSED_TILE];
     const void *like_y = tile >= 0 ? p->g.fused.in[tile] : p->moments.skip;
+    const int64_t pitch = tile >= 0 ? p->g.fused.pitch[tile] : p->g.n;
     zc_dim3 grid;
     ZC_TRY(zc_sm90_grid(l, p, &grid));
-    if (like_y) ZC_TRY(zc_sm90_like_y(l, p, like_y, rows, &p->tile));
+    if (like_y) ZC_TRY(zc_sm90_like_y(l, p, like_y, pitch, rows, &p->tile));
     return zc_launch_configured(l, grid, p, sizeof *p);
 }
 
@@ -216,7 +217,7 @@ zc_status zc_launch_gemm_sm90(zc_launch *l)
     ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[ZC_SM90_TILE_M],
                         along / (int)config[ZC_SM90_CLUSTER], &p));
     if (!zc_sm90_piece(mm.n, l->out[0].dtype))
-        ZC_TRY(zc_sm90_like_y(l, &p, p.g.y, ZC_SM90_DEPTH, &p.y));
+        ZC_TRY(zc_sm90_like_y(l, &p, p.g.y, p.g.y_ld, ZC_SM90_DEPTH, &p.y));
     zc_launch_row_moments(l, &p.moments);
     ZC_TRY(zc_launch_sm90(l, &p));
     return form.norm ? zc_matmul_launch_norm(l, &p.g) : ZC_OK;

@@ -198,7 +198,7 @@ static bool collapse_with(zc_shape to, int n, const zc_shape *operands, int64_t 
     (void)tensor_with(to, to, open, &out);
     for (int i = 0; i < n; i++)
         if (!tensor_with(operands[i], to, open, &in[i])) return false;
-    zc_collapse_broadcast(&out, n, in, c);
+    zc_collapse_broadcast(&out, n, in, NULL, c);
     return true;
 }
 

@@ -39,6 +39,7 @@ typedef struct zc_gen {
      * entry 0 is launched. */
     int64_t config[ZC_CONFIG_MAX];
     uint32_t threads, smem, cluster;
+    uint32_t pitched;  /* ZC_PITCHED_...: operands that it takes with a pitch; 0 at first */
     char why[384];     /* the choice: what else there was */
     char products[16]; /* zc_gen_tensor_cores; empty: products are the ordinary cores' */
     zc_buf spec;       /* the header so far */
@@ -127,6 +128,8 @@ zc_status zc_gen_epilogue(zc_gen *g);
 /* With it, for kernels that have rows and columns of the result in hand and use zc_fused_cells,
  * where all operands are such (ZC_TAKES_CELLS). */
 void zc_gen_epilogue_cells(zc_gen *g);
+/* With them: operands of the result's shape may have a pitch. */
+void zc_gen_epilogue_pitches(zc_gen *g);
 /* The first operand of the epilogue that has the result's shape and is f16 or bf16; -1: none. */
 int zc_gen_epilogue_tile(const zc_gen *g);
 /* The same of the step's prologue: the kernels send input 0 through zc_pre

@@ -16,6 +16,17 @@ static void put_float(zc_gen *g, const char *name, float v)
     zc_gen_define(g, name, "zc_float(0x%08xu)", (unsigned)bits);
 }
 
+/* Is it sure to be one pass over two axes, whose lines of channels stay as they are? */
+static bool keeps_lines(const zc_gen *g, const zc_resize_words *words)
+{
+    const zc_pvalue *x = zc_gen_in(g, 0), *y = zc_gen_out(g, 0);
+    if (x->rank != 4) return false;
+    const int64_t from = zc_gen_const_dim(x, 2), to = zc_gen_const_dim(y, 2);
+    return zc_dim_eq(x->dims[0], y->dims[0]) && zc_dim_eq(x->dims[3], y->dims[3]) && from >= 0 &&
+           to >= 0 && from != to && !ZC_ATTRS(g, Resize)->antialias &&
+           words->coords != ZC_COORD_TF_CROP_AND_RESIZE;
+}
+
 zc_status zc_gen_interpolate(zc_gen *g)
 {
     const zc_attrs_Resize *a = ZC_ATTRS(g, Resize);
@@ -33,6 +44,7 @@ zc_status zc_gen_interpolate(zc_gen *g)
     put_float(g, "CUBIC", a->cubic_coeff_a);
     zc_gen_define(g, "EXCLUDE", "%d", a->exclude_outside != 0);
     put_float(g, "EXTRAPOLATED", a->extrapolation_value);
+    if (keeps_lines(g, &words)) g->pitched = ZC_PITCHED_INPUT << 0 | ZC_PITCHED_RESULTS;
     return zc_gen_epilogue(g);
 }
 
@@ -134,6 +146,7 @@ static zc_status fill_pass(job *j, int *next, struct zc_resize_pass *p)
         kept = 1;
         ZC_TRY(put_axis(j, *next, p, s--));
     }
+    p->from_pitch = p->to_pitch = p->keep[ZC_RESIZE_AXES - 1];
     p->total = zc_numel(j->rank, j->dims);
     return ZC_OK;
 }
@@ -155,8 +168,18 @@ static bool in_units(const job *j, struct zc_resize_pass *p)
         zc_op_epilogue(l->info, l->attrs) || p->keep[INNER] % each)
         return false;
     p->keep[INNER] /= each;
+    p->from_pitch /= each;
+    p->to_pitch /= each;
     p->total /= each;
     return true;
+}
+
+/* Operands with a pitch: of the only pass (keeps_lines). */
+static void put_pitches(const job *j, struct zc_resize_pass *p)
+{
+    const zc_launch *l = j->l;
+    if (l->in_pitch && l->in_pitch[0]) p->from_pitch = l->in_pitch[0];
+    if (l->out_pitch && l->out_pitch[0]) p->to_pitch = l->out_pitch[0];
 }
 
 static zc_status run(job *j, const void *from)
@@ -168,6 +191,7 @@ static zc_status run(job *j, const void *from)
         struct zc_resize_pass p;
         ZC_TRY(fill_pass(j, &next, &p));
         last = !any_left(j, next);
+        put_pitches(j, &p);
         ZC_TRY(zc_launch_epilogue(l, &p.fused));
         p.from = from;
         p.to = l->out[0].data;

@@ -39,6 +39,10 @@ typedef struct zc_launch {
     /* The same inputs in host memory where the host knows the values (constants; the operands that
      * zc_op_host_inputs names, always); else data is NULL. */
     const zc_tensor *host;
+    /* Elements from one line of the last axis to the next, of inputs and of results; 0: lines lie
+     * side by side, as all do where the array is NULL. Only of operands that the kernel takes so.
+     */
+    const int64_t *in_pitch, *out_pitch;
     zc_fault_word *fault;            /* device memory, for kernels that report */
     uint32_t step_id;                /* 1 + index of the step, for fault reports */
     const struct zc_pkernel *kernel; /* with its configuration, by zc_config_<family> */
@@ -83,9 +87,10 @@ typedef struct zc_tensor_box {
 /* Can the copy engine address it? */
 bool zc_tensor_box_ok(const zc_tensor_box *b);
 zc_status zc_launch_tensor_map(zc_launch *l, const zc_tensor_box *b, zc_tensor_map *out);
-/* n operands broadcast to the shape of `to`, over at most `most` axes. */
+/* n operands broadcast to the shape of `to`, over at most `most` axes; pitches as in_pitch. */
 zc_status zc_launch_broadcast(const zc_launch *l, const zc_tensor *to, int n,
-                              const zc_tensor *operands, int most, zc_collapsed *out);
+                              const zc_tensor *operands, const int64_t *pitches, int most,
+                              zc_collapsed *out);
 /* The operands of the step's prologue, of its epilogue: none without one. */
 zc_status zc_launch_prologue(const zc_launch *l, struct zc_fused_params *p);
 zc_status zc_launch_epilogue(const zc_launch *l, struct zc_fused_params *p);
@@ -112,6 +117,18 @@ static inline const void *zc_launch_in(const zc_launch *l, int i)
 static inline bool zc_launch_has(const zc_launch *l, int i)
 {
     return i < l->nin && l->in[i].dtype != ZC_NONE;
+}
+
+/* Elements from one line of the last axis to the next, at least of rank 1. */
+static inline int64_t zc_launch_in_pitch(const zc_launch *l, int i)
+{
+    const int64_t pitch = l->in_pitch ? l->in_pitch[i] : 0;
+    return pitch ? pitch : l->in[i].dims[l->in[i].rank - 1];
+}
+static inline int64_t zc_launch_out_pitch(const zc_launch *l, int i)
+{
+    const int64_t pitch = l->out_pitch ? l->out_pitch[i] : 0;
+    return pitch ? pitch : l->out[i].dims[l->out[i].rank - 1];
 }
 
 /* What shape inference may have left open: input i, if it is there, has `need` elements. */

@@ -14,6 +14,12 @@ static bool is_false(const zc_pvalue *v)
     return !v || (v->kind == ZC_P_CONST && v->bytes == 1 && *(const unsigned char *)v->data == 0);
 }
 
+/* Parts of lines, which may lie in longer ones. */
+static bool moves_parts(zc_op op)
+{
+    return op == ZC_OP_Concat || op == ZC_OP_Split || op == ZC_OP_Slice;
+}
+
 zc_status zc_gen_move(zc_gen *g)
 {
     const zc_pvalue *in = zc_gen_in(g, 0);
@@ -24,6 +30,7 @@ zc_status zc_gen_move(zc_gen *g)
     snprintf(g->label, sizeof g->label, "move");
     unsigned bits = zc_dtype_bits(in->dtype);
     zc_gen_define(g, "ELEMENT", "%u", bits < 8 ? 1 : bits / 8);
+    if (moves_parts(g->step->op)) g->pitched = ZC_PITCHED_ALL;
     return ZC_OK;
 }
 
@@ -128,8 +135,15 @@ static zc_status space_to_depth(zc_launch *l)
 
 /* ---- Concat and Split ---- */
 
-/* A tensor that must have the shape of the whole but along the axis. */
-static zc_status add_part(zc_launch *l, zc_parts *p, const zc_tensor *part, const char *what)
+/* From one row of a tensor along an axis to the next, in elements of that axis. */
+static int64_t row_pitch(const zc_tensor *t, int axis, int64_t pitch)
+{
+    return axis == t->rank - 1 ? pitch : t->dims[axis];
+}
+
+/* A tensor that must have the shape of the whole but along the axis; pitch: of its last axis. */
+static zc_status add_part(zc_launch *l, zc_parts *p, const zc_tensor *part, int64_t pitch,
+                          const char *what)
 {
     const zc_tensor *whole = p->whole;
     int64_t dims[ZC_MAX_RANK];
@@ -139,7 +153,7 @@ static zc_status add_part(zc_launch *l, zc_parts *p, const zc_tensor *part, cons
     if (dims[p->axis] > whole->dims[p->axis] - p->at)
         return zc_launch_fail(l, "the parts exceed the axis (got more than its length %lld)",
                               (long long)whole->dims[p->axis]);
-    return zc_parts_add(l, p, part->data, dims[p->axis]);
+    return zc_parts_add(l, p, part->data, dims[p->axis], row_pitch(part, p->axis, pitch));
 }
 
 static zc_status concat(zc_launch *l)
@@ -147,7 +161,9 @@ static zc_status concat(zc_launch *l)
     const zc_tensor *out = &l->out[0];
     zc_parts p = {
         .whole = out, .axis = axis_of(ZC_ATTRS(l, Concat)->axis, out->rank), .joins = true};
-    for (int i = 0; i < l->nin; i++) ZC_TRY(add_part(l, &p, &l->in[i], "an input"));
+    p.pitch = row_pitch(out, p.axis, zc_launch_out_pitch(l, 0));
+    for (int i = 0; i < l->nin; i++)
+        ZC_TRY(add_part(l, &p, &l->in[i], zc_launch_in_pitch(l, i), "an input"));
     ZC_TRY(zc_parts_run(l, &p));
     return zc_move_check_length(l, p.at, out->dims[p.axis], "sum of the inputs' lengths");
 }
@@ -157,6 +173,7 @@ static zc_status split(zc_launch *l)
     const zc_tensor *in = &l->in[0],
                     *lengths = l->nin > 1 && zc_present(&l->host[1]) ? &l->host[1] : NULL;
     zc_parts p = {.whole = in, .axis = axis_of(ZC_ATTRS(l, Split)->axis, in->rank)};
+    p.pitch = row_pitch(in, p.axis, zc_launch_in_pitch(l, 0));
     int64_t dim = in->dims[p.axis], part = dim / l->nout + (dim % l->nout != 0);
     if (lengths)
         ZC_TRY(zc_move_check_length(l, zc_tensor_numel(lengths), l->nout, "number of parts"));
@@ -168,11 +185,11 @@ static zc_status split(zc_launch *l)
             return zc_launch_fail(l, "part %d does not fit the axis (got length %lld of %lld left)",
                                   i, (long long)len, (long long)(dim - p.at));
         if (!zc_present(&l->out[i])) {
-            ZC_TRY(zc_parts_add(l, &p, NULL, len));
+            ZC_TRY(zc_parts_add(l, &p, NULL, len, 0));
             continue;
         }
         ZC_TRY(zc_move_check_length(l, l->out[i].dims[p.axis], len, "length of an output"));
-        ZC_TRY(add_part(l, &p, &l->out[i], "an output"));
+        ZC_TRY(add_part(l, &p, &l->out[i], zc_launch_out_pitch(l, i), "an output"));
     }
     ZC_TRY(zc_parts_run(l, &p));
     return zc_move_check_length(l, p.at, dim, "sum of the parts' lengths");
@@ -212,6 +229,25 @@ static zc_status read_slices(zc_launch *l, slices *s)
     return ZC_OK;
 }
 
+/* Neighbours of the last axis alone, in each of several lines. */
+static bool is_part(const zc_tensor *in, const slices *s)
+{
+    const int last = in->rank - 1;
+    for (int i = 0; i < last; i++)
+        if (s->dims[i] != in->dims[i] || (s->dims[i] > 1 && s->step[i] != 1)) return false;
+    return zc_dims_span(in->dims, 0, last) > 1 && (s->dims[last] == 1 || s->step[last] == 1);
+}
+
+static zc_status slice_part(zc_launch *l, int64_t first)
+{
+    const zc_tensor *in = &l->in[0], *out = &l->out[0];
+    const int axis = in->rank - 1;
+    zc_parts p = {
+        .whole = in, .axis = axis, .at = first, .first = first, .pitch = zc_launch_in_pitch(l, 0)};
+    ZC_TRY(zc_parts_add(l, &p, out->data, out->dims[axis], zc_launch_out_pitch(l, 0)));
+    return zc_parts_run(l, &p);
+}
+
 static zc_status slice(zc_launch *l)
 {
     const zc_tensor *in = &l->in[0];
@@ -222,6 +258,7 @@ static zc_status slice(zc_launch *l)
     ZC_TRY(read_slices(l, &s));
     ZC_TRY(zc_move_check(l, out, in->rank, s.dims, "the output"));
     if (zc_tensor_numel(out) == 0) return ZC_OK;
+    if (in->rank && is_part(in, &s)) return slice_part(l, s.first[in->rank - 1]);
     zc_move_strides(in, from);
     zc_move_strides(out, to);
     for (int i = 0; i < in->rank; i++) {

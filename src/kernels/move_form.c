@@ -178,38 +178,56 @@ zc_status zc_move_run(zc_launch *l, const zc_move *m, int64_t size, void *to, co
 zc_status zc_parts_run(zc_launch *l, zc_parts *parts)
 {
     struct zc_parts_params p;
-    uint64_t bytes[2 * ZC_PARTS_MOST + 2];
+    uint64_t bytes[3 * ZC_PARTS_MOST + 2];
     const zc_tensor *whole = parts->whole;
     int n = parts->n, axis = parts->axis;
     int64_t inner = zc_dims_span(whole->dims, axis + 1, whole->rank) * zc_move_size(whole);
     int64_t first = parts->first;
     parts->first = parts->at;
     parts->n = 0;
+    while (n && !parts->data[n - 1]) n--;
     if (n == 0 || zc_tensor_numel(whole) == 0) return ZC_OK;
     memset(&p, 0, sizeof p);
     p.whole = (char *)whole->data + first * inner;
     p.joins = parts->joins;
     bytes[0] = (uint64_t)(uintptr_t)p.whole;
-    bytes[1] = (uint64_t)(whole->dims[axis] * inner);
+    bytes[1] = (uint64_t)(parts->pitch * inner);
     for (int i = 0; i < n; i++) {
         p.part[i] = parts->data[i];
-        bytes[2 + 2 * i] = (uint64_t)(uintptr_t)p.part[i];
-        bytes[3 + 2 * i] = (uint64_t)(parts->length[i] * inner);
+        bytes[2 + 3 * i] = (uint64_t)(uintptr_t)p.part[i];
+        bytes[3 + 3 * i] = (uint64_t)(parts->length[i] * inner);
+        bytes[4 + 3 * i] = (uint64_t)(parts->pitches[i] * inner);
     }
-    p.unit = zc_move_unit(2 + 2 * n, bytes);
-    for (int i = 0; i < ZC_PARTS_MOST; i++)
+    p.unit = zc_move_unit(2 + 3 * n, bytes);
+    for (int i = 0; i < ZC_PARTS_MOST; i++) {
         p.first[i + 1] = p.first[i] + (i < n ? parts->length[i] * inner >> p.unit : 0);
-    p.row = whole->dims[axis] * inner >> p.unit;
+        p.part_row[i] = i < n ? parts->pitches[i] * inner >> p.unit : 0;
+    }
+    p.row = parts->pitch * inner >> p.unit;
     p.parts = zc_divisor_of(p.first[n]);
     p.total = zc_dims_span(whole->dims, 0, axis) * p.first[n];
     return zc_launch_kernel(l, PARTS, zc_move_grid(l, p.total), BLOCK, 0, &p, sizeof p);
 }
 
-zc_status zc_parts_add(zc_launch *l, zc_parts *p, void *data, int64_t length)
+/* Does the next part lie where the whole has it? */
+static bool in_place(const zc_parts *p, const void *data, int64_t length, int64_t pitch)
 {
+    const zc_tensor *whole = p->whole;
+    return p->axis == whole->rank - 1 && pitch > length && pitch == p->pitch &&
+           data == (char *)whole->data + p->at * zc_move_size(whole);
+}
+
+zc_status zc_parts_add(zc_launch *l, zc_parts *p, void *data, int64_t length, int64_t pitch)
+{
+    const bool wanted = data && !in_place(p, data, length, pitch);
     if (p->n == ZC_PARTS_MOST) ZC_TRY(zc_parts_run(l, p));
-    p->data[p->n] = data;
-    p->length[p->n++] = length;
     p->at += length;
+    if (!wanted && p->n == 0) {
+        p->first = p->at;
+        return ZC_OK;
+    }
+    p->data[p->n] = wanted ? data : NULL;
+    p->pitches[p->n] = pitch;
+    p->length[p->n++] = length;
     return ZC_OK;
 }

@@ -27,12 +27,13 @@ typedef struct zc_parts {
     bool joins;    /* to it */
     int64_t at;    /* behind the parts so far */
     int64_t first; /* index of part 0 */
+    int64_t pitch; /* of the whole: along the axis, from one row to the next */
     int n;
     void *data[ZC_PARTS_MOST];
-    int64_t length[ZC_PARTS_MOST];
+    int64_t length[ZC_PARTS_MOST], pitches[ZC_PARTS_MOST];
 } zc_parts;
-/* data NULL: not wanted. */
-zc_status zc_parts_add(zc_launch *l, zc_parts *p, void *data, int64_t length);
+/* data NULL: not wanted. A part that lies where the whole has it is not copied. */
+zc_status zc_parts_add(zc_launch *l, zc_parts *p, void *data, int64_t length, int64_t pitch);
 /* Copies those that were not yet copied. */
 zc_status zc_parts_run(zc_launch *l, zc_parts *p);
 

@@ -43,15 +43,43 @@ static bool can_vectorise(const zc_collapsed *c, int nin, int vec)
 
 /* ---- the specialisation ---- */
 
-static int choose_vector(zc_gen *g, int vec)
+/* false: only a run knows the shapes. */
+static bool collapse_certain(zc_gen *g, zc_collapsed *c)
 {
     zc_tensor out, in[ZC_POINT_INPUTS];
-    zc_collapsed c;
-    if (!zc_gen_all_static(g)) return 0;
+    if (!zc_gen_all_static(g)) return false;
     zc_gen_tensor(zc_gen_out(g, 0), &out);
     for (uint32_t i = 0; i < g->step->nin; i++) zc_gen_tensor(zc_gen_in(g, (int)i), &in[i]);
-    zc_collapse_broadcast(&out, (int)g->step->nin, in, &c);
+    zc_collapse_broadcast(&out, (int)g->step->nin, in, NULL, c);
+    return true;
+}
+
+static int choose_vector(zc_gen *g, int vec)
+{
+    zc_collapsed c;
+    if (!collapse_certain(g, &c)) return 0;
     return can_vectorise(&c, (int)g->step->nin, vec) ? vec : 1;
+}
+
+/* Is this operand one line for each of the result's? */
+static bool has_all_lines(const zc_pvalue *x, const zc_pvalue *y)
+{
+    bool same = x->rank == y->rank && x->rank > 0;
+    for (int d = 0; same && d < x->rank; d++) same = zc_dim_eq(x->dims[d], y->dims[d]);
+    return same;
+}
+
+/* Operands may have a pitch where axes are collapsed when run, or where lines of the last axis keep
+ * an axis of their own. */
+static void take_pitches(zc_gen *g)
+{
+    const zc_pvalue *y = zc_gen_out(g, 0);
+    zc_collapsed c;
+    if (collapse_certain(g, &c) &&
+        (c.rank < 2 || c.dims[c.rank - 1] != zc_gen_const_dim(y, y->rank - 1)))
+        return;
+    for (uint32_t i = 0; i < g->step->nin && i < ZC_PITCHED_INPUTS; i++)
+        if (has_all_lines(zc_gen_in(g, (int)i), y)) g->pitched |= ZC_PITCHED_INPUT << i;
 }
 
 /* Shapes that are certain become constants. */
@@ -114,6 +142,7 @@ zc_status zc_gen_pointwise(zc_gen *g)
     put_operands(g, in, out);
     if (!put_shapes(g))
         return zc_gen_decline(g, "broadcast pattern of more than %d axes", ZC_POINT_RANK);
+    take_pitches(g);
     e->ninputs = (int)g->step->nin;
     return zc_gen_results(g, "zc_point", e, in);
 }
@@ -126,7 +155,7 @@ zc_status zc_launch_pointwise(zc_launch *l)
     zc_collapsed c;
     zc_dtype in[ZC_POINT_INPUTS], out[ZC_POINT_OUTPUTS];
     memset(&p, 0, sizeof p);
-    ZC_TRY(zc_launch_broadcast(l, &l->out[0], l->nin, l->in, ZC_POINT_RANK, &c));
+    ZC_TRY(zc_launch_broadcast(l, &l->out[0], l->nin, l->in, l->in_pitch, ZC_POINT_RANK, &c));
     for (int i = 0; i < l->nout; i++) {
         out[i] = l->out[i].dtype;
         p.out[i] = l->out[i].data;

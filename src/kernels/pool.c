@@ -107,7 +107,10 @@ zc_status zc_gen_pool(zc_gen *g)
     zc_gen_window(g, &a, &d);
     zc_gen_dim(g, "inner", last ? x->dims[3] : zc_dim_const(1));
     zc_gen_define(g, "WIDE", "%d", wide(g));
-    if (last) g->config[EACH] = each_of(x->dtype, x->dims[3]);
+    if (last) {
+        g->config[EACH] = each_of(x->dtype, x->dims[3]);
+        g->pitched = ZC_PITCHED_INPUT << 0 | ZC_PITCHED_RESULTS;
+    }
     return zc_gen_epilogue(g);
 }
 
@@ -132,13 +135,15 @@ zc_status zc_launch_pool(zc_launch *l)
     p.in = x->data;
     p.out = y->data;
     p.total = zc_tensor_numel(y);
-    p.inner = 1;
+    p.inner = p.in_pitch = p.out_pitch = 1;
     if (p.total == 0) return ZC_OK;
     ZC_TRY(zc_launch_epilogue(l, &p.fused));
     if (!zc_window_attrs_of(l->op, l->attrs, &a, &group)) return launch_global(l, &p);
     int first = 2;
     if (is_last(l->op)) {
         p.inner = x->dims[3];
+        p.in_pitch = zc_launch_in_pitch(l, 0);
+        p.out_pitch = zc_launch_out_pitch(l, 0);
         first = 1;
     }
     if (l->nout > 1 && zc_present(&l->out[1])) p.index = l->out[1].data;

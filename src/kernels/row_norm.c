@@ -269,7 +269,7 @@ static zc_tensor axes_of(const zc_tensor *t, int first, int end)
 static void set_axes(struct zc_row_axes *to, const zc_tensor *x, const zc_tensor *operands)
 {
     zc_collapsed c;
-    zc_collapse_broadcast(x, ZC_ROW_OPERANDS, operands, &c);
+    zc_collapse_broadcast(x, ZC_ROW_OPERANDS, operands, NULL, &c);
     to->rank = c.rank;
     for (int d = 0; d < c.rank; d++) {
         to->dims[d] = c.dims[d];

@@ -139,10 +139,10 @@ zc_status zc_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *m
 }
 
 zc_status zc_sm90_like_y(zc_launch *l, const struct zc_gemm_sm90_params *p, const void *data,
-                         int rows, zc_tensor_map *out)
+                         int64_t pitch, int rows, zc_tensor_map *out)
 {
     int64_t m = p->g.m, n = p->g.n;
-    zc_tensor_box box = zc_sm90_box(data, ZC_U16, n, m, p->items, n, m * n);
+    zc_tensor_box box = zc_sm90_box(data, ZC_U16, n, m, p->items, pitch, m * pitch);
     box.box[1] = (uint32_t)rows;
     return zc_launch_tensor_map(l, &box, out);
 }

@@ -85,8 +85,9 @@ zc_status zc_sm90_operands(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
 /* Maps of A and B in p->g, and items: a box has `rows` of A, `b_rows` lines of B. */
 zc_status zc_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm, int rows,
                        int b_rows, struct zc_gemm_sm90_params *p);
-/* The map of an operand (rows of a tile) or a result (64) of y's form and 16 bits, whichever. */
+/* The map of an operand (rows of a tile) or a result (64) of y's form and 16 bits, whichever;
+ * pitch: elements from row to row. */
 zc_status zc_sm90_like_y(zc_launch *l, const struct zc_gemm_sm90_params *p, const void *data,
-                         int rows, zc_tensor_map *out);
+                         int64_t pitch, int rows, zc_tensor_map *out);
 
 #endif

@@ -15,7 +15,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "plans are read in place: little-endian only");
 
 #define ZC_PLAN_MAGIC      "\x89ZCP\r\n\x1a\n"
-#define ZC_PLAN_MAJOR      6 /* a reader refuses another */
+#define ZC_PLAN_MAJOR      7 /* a reader refuses another */
 #define ZC_PLAN_MINOR      0
 #define ZC_PLAN_ALIGN      256
 #define ZC_PLAN_DATA_ALIGN 64 /* of each constant */
@@ -136,7 +136,7 @@ typedef struct zc_plan_kernel {
     uint32_t is_static, threads, smem, cluster;
     zc_plan_list config; /* in INTS */
     uint64_t abi;
-    uint32_t products, reserved; /* string */
+    uint32_t products, pitched; /* string; ZC_PITCHED_... */
 } zc_plan_kernel;
 _Static_assert(sizeof(zc_plan_kernel) == 56, "kernel size");
 

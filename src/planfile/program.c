@@ -29,3 +29,10 @@ bool zc_program_uses(const zc_program *p, uint32_t kernel, uint32_t arch)
         }
     return false;
 }
+
+int zc_program_arch(const zc_program *p)
+{
+    for (uint32_t i = 0; i < p->nsteps; i++)
+        if (p->steps[i].nchoices) return (int)p->steps[i].choices[0].arch;
+    return 0;
+}

@@ -64,6 +64,15 @@ typedef struct zc_pchoice {
     const char *why; /* what else there was, and its cost; "" where there was nothing else */
 } zc_pchoice;
 
+/* Operands that a kernel takes with a pitch: lines of their last axis lie further apart than they
+ * are long, as channels of a larger tensor do. Bit i: input i. */
+enum {
+    ZC_PITCHED_INPUTS = 29, /* that have a bit; of others, all or none */
+    ZC_PITCHED_INPUT = 1,
+    ZC_PITCHED_RESULTS = 1 << ZC_PITCHED_INPUTS,
+    ZC_PITCHED_ALL = (1 << (ZC_PITCHED_INPUTS + 1)) - 1
+};
+
 /* A specialised GPU kernel: a template with its specialisation header. */
 typedef struct zc_pkernel {
     const char *family;        /* of the kernel table */
@@ -74,6 +83,7 @@ typedef struct zc_pkernel {
     const char *spec;          /* text of "spec.h" */
     bool is_static;            /* shapes are constants in it */
     uint64_t abi;              /* of its parameters: kernels/table.h */
+    uint32_t pitched;          /* ZC_PITCHED_...: may have a pitch */
     /* Of a family that is configured: a block's threads and bytes of dynamic shared memory, the
      * blocks of a cluster, and the numbers that the family's list names. Else 0, 0, 1 and which
      * entries it has: kernels/entries.h. */
@@ -133,6 +143,9 @@ zc_status zc_program_read(const uint8_t *data, size_t len, zc_arena *arena, zc_p
 const zc_pchoice *zc_program_choice(const zc_pstep *step, uint32_t arch, const int64_t *dim_values);
 /* Does any step of the program choose the kernel on this architecture? */
 bool zc_program_uses(const zc_program *p, uint32_t kernel, uint32_t arch);
+
+/* The first architecture that it has kernels for, 90 for sm_90; 0: it is for the CPU alone. */
+int zc_program_arch(const zc_program *p);
 
 /* Does the file begin as a plan of any version? */
 bool zc_program_magic(const uint8_t *data, size_t len);

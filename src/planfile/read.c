@@ -477,11 +477,13 @@ static zc_status read_steps(plan_reader *r)
 static zc_status read_kernel(plan_reader *r, uint32_t i, zc_pkernel *out)
 {
     const zc_plan_kernel *k = record(r, ZC_PLAN_KERN, i);
-    if (k->is_static > 1 || k->reserved) return bad(r, "a kernel's flags are unknown");
+    if (k->is_static > 1 || k->pitched > ZC_PITCHED_ALL)
+        return bad(r, "a kernel's flags are unknown");
     ZC_TRY(check_list(r, ZC_PLAN_INTS, k->config));
     *out =
         (zc_pkernel){.is_static = k->is_static,
                      .abi = k->abi,
+                     .pitched = k->pitched,
                      .threads = k->threads,
                      .smem = k->smem,
                      .cluster = k->cluster,

@@ -210,7 +210,8 @@ static void put_kernels(plan_writer *w)
                             .smem = k->smem,
                             .cluster = k->cluster,
                             .config = put_ints(w, k->config, k->nconfig),
-                            .abi = k->abi};
+                            .abi = k->abi,
+                            .pitched = k->pitched};
         zc_buf_append(&w->sections[ZC_PLAN_KERN], &r, sizeof r);
     }
     for (uint32_t i = 0; i < p->nbinaries; i++) {

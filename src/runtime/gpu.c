@@ -18,7 +18,8 @@ static bool allocate(zc_session *s)
     g->root_set = zc_calloc(p->nvalues, sizeof *g->root_set);
     g->rooms = zc_calloc(p->nvalues, sizeof *g->rooms);
     g->operands = zc_calloc(2 * (size_t)widest, sizeof *g->operands);
-    return g->at && g->on_device && g->root_set && g->rooms && g->operands;
+    g->pitches = zc_calloc(widest, sizeof *g->pitches);
+    return g->at && g->on_device && g->root_set && g->rooms && g->operands && g->pitches;
 }
 
 static zc_status open_stream(zc_session *s, void *stream, zc_diag *diag)
@@ -142,6 +143,7 @@ void zc_gpu_destroy(zc_session *s)
     free(g->rooms);
     ZC_VEC_FINI(&g->pieces);
     free(g->operands);
+    free(g->pitches);
     free(g->forced);
     free(g);
     s->gpu = NULL;

@@ -57,8 +57,10 @@ struct zc_gpu {
     zc_allocator allocator; /* of all rooms; without functions: the driver */
     zc_fault_word *fault;   /* page-locked host memory that kernels write to */
     ZC_VEC(zc_gpu_room)
-    pieces;              /* scratch memory of DYNAMIC steps, in the order of their requests */
-    zc_tensor *operands; /* work space: device and host views of one step's operands */
+    pieces; /* scratch memory of DYNAMIC steps, in the order of their requests */
+    /* Work space: device and host views of one step's operands, and their pitches. */
+    zc_tensor *operands;
+    int64_t *pitches;
     zc_launcher launcher;
     zc_cu_event
         *events; /* of a profiled session: before each step of block 0, and after the last */

@@ -13,6 +13,19 @@ const zc_program *zc_plan_program(const zc_plan *plan)
 
 /* ---- forcing ---- */
 
+/* Another kernel may not take the pitches that the one which holds does, and whole results are
+ * compared: from now on every value lies by itself. */
+static void plan_anew(zc_session *s)
+{
+    s->no_subviews = true;
+    zc_shapes_doubt(&s->shapes);
+    for (zc_shapes *e = s->shapes.newest; e; e = e->older) {
+        zc_gpu_free_parts(s, e);
+        e->planned = false;
+    }
+    s->checked = s->prepared = false;
+}
+
 static zc_status force(zc_session *s, uint32_t step, uint32_t choice, zc_diag *diag)
 {
     struct zc_gpu *g = s->gpu;
@@ -23,10 +36,14 @@ static zc_status force(zc_session *s, uint32_t step, uint32_t choice, zc_diag *d
     if (!g->forced) g->forced = zc_calloc(p->nsteps, sizeof *g->forced);
     if (!g->forced) return zc_fail_nomem(diag, "choices", p->nsteps);
     g->forced[step] = choice + 1;
-    zc_shapes_doubt(&s->shapes);
-    for (zc_shapes *e = s->shapes.newest; e; e = e->older) zc_gpu_free_parts(s, e);
-    s->checked = s->prepared = false;
+    plan_anew(s);
     return ZC_OK;
+}
+
+static zc_status leave(zc_session *s, zc_status status, zc_diag *diag)
+{
+    zc_gpu_leave(s);
+    return zc_session_leave(s, status, diag);
 }
 
 zc_status zc_session_force(zc_session *s, uint32_t step, uint32_t choice, zc_diag *diag)
@@ -34,8 +51,7 @@ zc_status zc_session_force(zc_session *s, uint32_t step, uint32_t choice, zc_dia
     ZC_TRY(zc_session_enter(s, diag));
     zc_status status = zc_gpu_enter(s, diag);
     if (status == ZC_OK) status = force(s, step, choice, diag);
-    zc_gpu_leave(s);
-    return zc_session_leave(s, status, diag);
+    return leave(s, status, diag);
 }
 
 /* ---- comparing ---- */
@@ -149,6 +165,10 @@ zc_status zc_gpu_compare(zc_session *s, const zc_pstep *step, zc_diag *diag)
 zc_status zc_session_compare(zc_session *s, const bool *steps, zc_compared_fn told, void *user,
                              zc_diag *diag)
 {
+    ZC_TRY(zc_session_enter(s, diag));
+    zc_status status = zc_gpu_enter(s, diag);
+    if (status == ZC_OK) plan_anew(s);
+    ZC_TRY(leave(s, status, diag));
     ZC_TRY(zc_session_run(s, diag)); /* from here on every shape and address is known */
     struct zc_gpu *g = s->gpu;
     if (!g->forced) g->forced = zc_calloc(s->program->nsteps, sizeof *g->forced);
@@ -160,7 +180,7 @@ zc_status zc_session_compare(zc_session *s, const bool *steps, zc_compared_fn to
     s->checked = false;
     const uint32_t limit = g->launcher.limit_ms;
     g->launcher.limit_ms = COMPARED_MS; /* a kernel that hangs is found here, where its name is */
-    zc_status status = zc_session_run(s, diag);
+    status = zc_session_run(s, diag);
     g->launcher.limit_ms = limit;
     g->comparing.steps = NULL;
     return status;

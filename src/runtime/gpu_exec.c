@@ -142,12 +142,15 @@ static void fill_launch(zc_session *s, const zc_pstep *step, zc_launch *l, zc_di
     struct zc_gpu *g = s->gpu;
     const zc_pkernel *kernel = &g->image->program->kernels[zc_gpu_kernel(s, step)];
     zc_tensor *in = g->operands, *out = in + step->nin, *host = out + step->nout;
+    int64_t *in_pitch = g->pitches, *out_pitch = in_pitch + step->nin;
     for (uint32_t i = 0; i < step->nin; i++) {
+        in_pitch[i] = s->now->subviews[step->in[i]].pitch;
         host[i] = s->values[step->in[i]];
         in[i] = host[i];
         in[i].data = (void *)(uintptr_t)(host_only(step, i) ? 0 : g->at[step->in[i]]);
     }
     for (uint32_t i = 0; i < step->nout; i++) {
+        out_pitch[i] = s->now->subviews[step->out[i]].pitch;
         out[i] = s->values[step->out[i]];
         out[i].data = (void *)(uintptr_t)g->at[step->out[i]];
     }
@@ -159,6 +162,8 @@ static void fill_launch(zc_session *s, const zc_pstep *step, zc_launch *l, zc_di
                      .in = in,
                      .out = out,
                      .host = host,
+                     .in_pitch = in_pitch,
+                     .out_pitch = out_pitch,
                      .fault = g->fault,
                      .step_id = (uint32_t)(step - s->program->steps) + 1,
                      .kernel = kernel,

@@ -57,7 +57,8 @@ void zc_gpu_point(zc_session *s)
     }
     for (uint32_t v = 1; v < p->nvalues; v++) {
         uint32_t root = s->roots[v];
-        if (root != v && p->values[root].kind == ZC_P_STEP) g->at[v] = g->at[root];
+        if (root != v && p->values[root].kind == ZC_P_STEP)
+            g->at[v] = g->at[root] + s->now->subviews[v].offset;
     }
 }
 

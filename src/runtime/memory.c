@@ -100,6 +100,7 @@ zc_status zc_plan_memory_fill(const zc_plan *plan, const zc_io_info *inputs, siz
     zc_session *s;
     zc_plan *shared = (zc_plan *)(uintptr_t)plan; /* its references are counted */
     ZC_TRY(zc_session_new(shared, 1, &s, diag));
+    s->arch = zc_program_arch(&plan->program);
     zc_diag_lend_file(diag, plan->file);
     zc_status status = measure(s, inputs, n, out, diag);
     zc_diag_lend_file(diag, NULL);

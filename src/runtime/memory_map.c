@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "kernels/workspace.h"
-#include "runtime/session.h"
+#include "runtime/subviews.h"
 
 /* ---- the arena over the steps ---- */
 
@@ -34,6 +34,20 @@ static void take_items(const zc_session *s, zc_memory_map *m)
         if (m->steps[i].live > m->steps[m->peak].live) m->peak = i;
 }
 
+static void take_subviews(const zc_session *s, zc_memory_map *m)
+{
+    for (uint32_t v = 1; v < s->program->nvalues; v++) {
+        const zc_subview *at = &s->now->subviews[v];
+        if (!at->pitch) continue;
+        m->subviews[m->nsubviews++] =
+            (zc_memory_subview){.name = s->program->values[v].name,
+                                .root = s->program->values[s->roots[v]].name,
+                                .type = type_of(s, v),
+                                .offset = at->offset,
+                                .pitch = at->pitch};
+    }
+}
+
 /* ---- workspace ---- */
 
 /* The value's shape and, of a constant, its data; false: a run alone can tell. */
@@ -60,9 +74,8 @@ static int64_t workspace_of(const zc_session *s, const zc_pstep *step, int arch)
     for (uint32_t i = 0; known && i < step->nout; i++)
         known = operand(s, step->out[i], &all[step->nin + i]);
     if (known) {
-        uint32_t kernel = zc_program_choice(step, (uint32_t)arch, s->dim_values)->kernel;
-        known = zc_step_workspace(step, &s->program->kernels[kernel], arch, all, all + step->nin,
-                                  &bytes);
+        known =
+            zc_step_workspace(step, zc_session_kernel(s, step), arch, all, all + step->nin, &bytes);
     }
     free(all);
     return known ? (int64_t)bytes : -1;
@@ -76,6 +89,7 @@ static void take_steps(const zc_session *s, zc_memory_map *m)
         zc_memory_step *out = &m->steps[i];
         out->name = step->name;
         out->op = zc_op_get(step->op)->name;
+        out->in_place = zc_subviews_in_place(s, step);
         out->workspace = workspace_of(s, step, m->arch);
         if (out->workspace > (int64_t)m->workspace) m->workspace = (uint64_t)out->workspace;
         m->unknown += out->workspace < 0;
@@ -95,8 +109,11 @@ static zc_status make(zc_session *s, const zc_io_info *inputs, size_t n, zc_memo
     m->nsteps = s->program->blocks[0].nsteps;
     m->steps = zc_calloc(m->nsteps + 1, sizeof *m->steps);
     m->values = zc_calloc(s->now->nitems + 1, sizeof *m->values);
-    if (!m->steps || !m->values) return zc_fail_nomem(diag, "memory map", m->nsteps);
+    m->subviews = zc_calloc(s->program->nvalues, sizeof *m->subviews);
+    if (!m->steps || !m->values || !m->subviews)
+        return zc_fail_nomem(diag, "memory map", m->nsteps);
     take_items(s, m);
+    take_subviews(s, m);
     take_steps(s, m);
     return ZC_OK;
 }
@@ -108,6 +125,7 @@ zc_status zc_memory_map_make(const zc_plan *plan, int arch, const zc_io_info *in
     zc_plan *shared = (zc_plan *)(uintptr_t)plan; /* its references are counted */
     *out = (zc_memory_map){.arch = arch};
     ZC_TRY(zc_session_new(shared, 1, &s, diag));
+    s->arch = arch;
     zc_status status = make(s, inputs, n, out, diag);
     zc_session_free(s);
     return status;
@@ -117,5 +135,6 @@ void zc_memory_map_free(zc_memory_map *map)
 {
     free(map->steps);
     free(map->values);
+    free(map->subviews);
     *map = (zc_memory_map){0};
 }

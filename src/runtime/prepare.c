@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/gpu.h"
+#include "runtime/subviews.h"
 
 /* ---- dimensions ---- */
 
@@ -159,6 +160,8 @@ static void share_step(zc_session *s, const zc_pstep *step, int32_t at)
     }
     if (!(info->flags & (ZC_OPF_INPLACE | ZC_OPF_INPLACE_LAST)) || step->nout > 1) return;
     uint32_t own = (uint32_t)zc_op_own_inputs(info, (int)step->nin);
+    const zc_subview *place = &s->now->subviews[step->out[0]];
+    if (place->pitch || place->holds) return; /* its memory is settled */
     bool last = info->flags & ZC_OPF_INPLACE_LAST;
     if (last && own < (uint32_t)info->max_in) return;
     uint32_t first = last ? own - 1 : 0;
@@ -171,20 +174,35 @@ static void share_step(zc_session *s, const zc_pstep *step, int32_t at)
     }
 }
 
-static void find_roots(zc_session *s)
+/* A root's memory is needed as long as anything that lies in it. */
+static void join_lives(zc_session *s)
+{
+    for (uint32_t v = 1; v < s->program->nvalues; v++) {
+        const uint32_t root = s->roots[v];
+        if (s->root_first[root] > s->plan->first[v]) s->root_first[root] = s->plan->first[v];
+        if (s->root_last[root] < s->plan->last[v]) s->root_last[root] = s->plan->last[v];
+    }
+}
+
+static zc_status find_roots(zc_session *s, zc_diag *diag)
 {
     const zc_program *p = s->program;
     const zc_pblock *top = &p->blocks[0];
     for (uint32_t v = 0; v < p->nvalues; v++) {
         s->now->roots[v] = v;
+        s->now->subviews[v] = (zc_subview){0};
+        s->root_first[v] = s->plan->first[v];
         s->root_last[v] = s->plan->last[v];
         s->now->external[v] = false;
     }
+    if ((s->gpu || s->arch) && !s->no_subviews) ZC_TRY(zc_subviews_find(s, diag));
+    join_lives(s);
     for (uint32_t i = 0; i < top->nsteps; i++) share_step(s, &p->steps[top->steps[i]], (int32_t)i);
     for (uint32_t i = 0; i < top->nouts; i++) {
         uint32_t root = s->roots[top->outs[i]];
         if (is_planned_step_value(s, root)) s->now->external[root] = true;
     }
+    return ZC_OK;
 }
 
 /* ---- placing ---- */
@@ -209,7 +227,7 @@ static zc_status place(zc_session *s, zc_diag *diag)
         if (!is_planned_step_value(s, v) || s->roots[v] != v || s->external[v]) continue;
         int32_t last = s->root_last[v] < s->plan->first[v] ? s->plan->first[v] : s->root_last[v];
         e->items[e->nitems++] = (zc_placement){
-            .bytes = bytes_of(&s->values[v]), .first = s->plan->first[v], .last = last, .id = v};
+            .bytes = bytes_of(&s->values[v]), .first = s->root_first[v], .last = last, .id = v};
     }
     if (zc_place(e->items, e->nitems, &e->arena_bytes)) return ZC_OK;
     return zc_fail(diag, ZC_ERR_INPUT, NULL, "these input shapes need too much working memory");
@@ -226,7 +244,7 @@ zc_status zc_session_plan(zc_session *s, zc_diag *diag)
     s->roots = s->now->roots;
     s->external = s->now->external;
     if (s->now->planned) return ZC_OK;
-    find_roots(s);
+    ZC_TRY(find_roots(s, diag));
     ZC_TRY(place(s, diag));
     s->now->planned = true;
     return ZC_OK;

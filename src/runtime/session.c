@@ -56,12 +56,13 @@ static bool allocate(zc_session *s)
     s->outputs = array(s, top->nouts, sizeof *s->outputs);
     s->values = array(s, p->nvalues, sizeof *s->values);
     s->rooms = array(s, p->nvalues, sizeof *s->rooms);
+    s->root_first = array(s, p->nvalues, sizeof *s->root_first);
     s->root_last = array(s, p->nvalues, sizeof *s->root_last);
     s->dim_values = array(s, p->ndims, sizeof *s->dim_values);
     s->states = array(s, 3 * (size_t)p->nsteps, sizeof *s->states);
     s->operands = array(s, widest_step(p), sizeof *s->operands);
-    return s->inputs && s->outputs && s->values && s->rooms && s->root_last && s->dim_values &&
-           s->states && s->operands;
+    return s->inputs && s->outputs && s->values && s->rooms && s->root_first && s->root_last &&
+           s->dim_values && s->states && s->operands;
 }
 
 static void set_constants(zc_session *s)
@@ -100,6 +101,7 @@ void zc_session_free(zc_session *s)
     zc_shapes_fini(&s->shapes);
     zc_arena_fini(&s->infer_arena);
     zc_dims_fini(&s->infer_dims);
+    free(s->root_first);
     free(s->root_last);
     free(s->dim_values);
     free(s->states);

@@ -39,6 +39,14 @@ typedef struct zc_output_slot {
     bool result_is_bound, result_on_device;
 } zc_output_slot;
 
+/* Where a value lies in its root, which is larger: its lines of the last axis are parts of the
+ * root's (subviews.h). */
+typedef struct zc_subview {
+    int64_t pitch; /* elements from one line to the next; 0: it has its root's memory */
+    size_t offset; /* bytes */
+    bool holds;    /* others lie in it */
+} zc_subview;
+
 /* What planning finds for one set of input shapes. */
 typedef struct zc_shapes {
     uint64_t hash;                   /* of the dimensions */
@@ -47,9 +55,10 @@ typedef struct zc_shapes {
     int64_t *dims;                   /* of all inputs, one after the other */
     bool planned;                    /* what follows is found */
     bool checked;                    /* a run has confirmed every planned shape */
-    uint32_t *roots;     /* by value: the value whose memory it shares (itself, mostly) */
-    bool *external;      /* by root: memory is an output's, not the arena's */
-    zc_placement *items; /* what lies in the arena */
+    uint32_t *roots;      /* by value: the value whose memory it shares (itself, mostly) */
+    zc_subview *subviews; /* by value */
+    bool *external;       /* by root: memory is an output's, not the arena's */
+    zc_placement *items;  /* what lies in the arena */
     size_t nitems, arena_bytes;
     struct zc_gpu_part *parts; /* on a GPU: what replays as graphs (gpu_graph.c); NULL: not found */
     uint32_t nparts;
@@ -88,6 +97,8 @@ struct zc_session {
     pid_t pid;
     zc_allocator allocator; /* of rooms, copies, the arena and scratch memory */
     bool reference;
+    int arch; /* of a session that only plans: the GPU's, 90 for sm_90; 0: it plans for the CPU */
+    bool no_subviews;    /* every value has memory of its own */
     bool is_counted;     /* among the plan's sessions */
     uint32_t timeout_ms; /* of a run on the CPU; 0: none */
     int64_t deadline;    /* of the run now, in nanoseconds of CLOCK_MONOTONIC; 0: none */
@@ -102,7 +113,8 @@ struct zc_session {
     zc_room *rooms;        /* by value: memory of values that are not in the arena */
     const uint32_t *roots; /* of the current shapes, as in zc_shapes */
     const bool *external;
-    int32_t *root_last;  /* work space of planning, by root: last step that needs the memory */
+    /* Work space of planning, by root: first and last step that need the memory. */
+    int32_t *root_first, *root_last;
     int64_t *dim_values; /* by dimension expression */
     uint8_t *arena;
     size_t arena_bytes;

@@ -19,6 +19,7 @@ static void free_entry(zc_shapes *e)
 {
     free(e->dims);
     free(e->roots);
+    free(e->subviews);
     free(e->external);
     free(e->items);
     free(e);
@@ -114,15 +115,17 @@ static zc_shapes *make_entry(zc_session *s)
     if (!e) return NULL;
     e->dims = zc_calloc(inputs, ZC_MAX_RANK * sizeof *e->dims);
     e->roots = zc_calloc(values, sizeof *e->roots);
+    e->subviews = zc_calloc(values, sizeof *e->subviews);
     e->external = zc_calloc(values, sizeof *e->external);
     e->items = zc_calloc(values, sizeof *e->items);
-    if (!e->dims || !e->roots || !e->external || !e->items) {
+    if (!e->dims || !e->roots || !e->subviews || !e->external || !e->items) {
         free_entry(e);
         return NULL;
     }
     s->shapes.len++;
-    s->shapes.bytes += sizeof *e + inputs * ZC_MAX_RANK * sizeof *e->dims +
-                       values * (sizeof *e->roots + sizeof *e->external + sizeof *e->items);
+    s->shapes.bytes +=
+        sizeof *e + inputs * ZC_MAX_RANK * sizeof *e->dims +
+        values * (sizeof *e->roots + sizeof *e->subviews + sizeof *e->external + sizeof *e->items);
     return e;
 }
 

@@ -14,7 +14,8 @@ struct zc_conv_params {
     void *y;
     long long batch, groups, ic, oc; /* channels of one group */
     int w_zero_step, w_scale_step;   /* 0: one for all channels, 1: one each */
-    int w_aligned, pad;              /* rows of weights may be read 16 bytes at once */
+    int w_aligned;                   /* rows of weights may be read 16 bytes at once */
+    int x_pitch, y_pitch, pad;       /* of conv_depth: elements from pixel to pixel */
     struct zc_window_params window;
     struct zc_fused_params fused;
 };

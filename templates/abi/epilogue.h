@@ -9,6 +9,7 @@ struct zc_fused_params {
     const void *in[ZC_FUSED_INPUTS];
     long long dims[ZC_FUSED_RANK];
     long long strides[ZC_FUSED_INPUTS][ZC_FUSED_RANK]; /* in elements; 0 along a broadcast axis */
+    long long pitch[ZC_FUSED_INPUTS]; /* from one line of the last axis to the next */
     int rank, pad;
 };
 

@@ -23,6 +23,8 @@ struct zc_resize_pass {
     long long total; /* elements of the result */
     long long in[ZC_RESIZE_AXES], out[ZC_RESIZE_AXES];
     long long keep[ZC_RESIZE_AXES]; /* keep[2]: inner */
+    long long from_pitch, to_pitch; /* from one inner to the next; keep[2], where they are not of a
+                                       larger tensor */
     const long long *first[ZC_RESIZE_AXES];
     const void *weights[ZC_RESIZE_AXES];
     int taps[ZC_RESIZE_AXES], pad;

@@ -26,8 +26,9 @@ enum { ZC_PARTS_MOST = 8 };
 struct zc_parts_params {
     void *whole,
         *part[ZC_PARTS_MOST]; /* the whole from the first part on; a part NULL: not wanted */
-    long long total, first[ZC_PARTS_MOST + 1], row; /* row: of the whole */
-    struct zc_divisor parts;                        /* units of a row that these parts have */
+    long long total, first[ZC_PARTS_MOST + 1];
+    long long row, part_row[ZC_PARTS_MOST]; /* from one row to the next, of the whole and parts */
+    struct zc_divisor parts;                /* units of a row that these parts have */
     int joins, unit; /* from parts to the whole; log2 of a unit's bytes */
 };
 

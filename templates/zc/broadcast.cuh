@@ -18,6 +18,21 @@
             return strides[i][d];                                                                                      \
         }                                                                                                              \
     };
+// Constants, but for strides over lines of the last axis of operands that may have a pitch (bits of PITCHED).
+#define ZC_PITCHED_SHAPE(NAME, RANK, DIMS, STRIDES, P, PITCHED)                                                        \
+    struct NAME {                                                                                                      \
+        const P &p;                                                                                                    \
+        static ZC_MEMBER NAME of(const P &p) { return {p}; }                                                           \
+        ZC_MEMBER int rank() const { return RANK; }                                                                    \
+        ZC_MEMBER i64 dim(int d) const {                                                                               \
+            constexpr i64 dims[] = DIMS;                                                                               \
+            return dims[d];                                                                                            \
+        }                                                                                                              \
+        ZC_MEMBER i64 stride(int i, int d) const {                                                                     \
+            constexpr i64 strides[][RANK] = STRIDES;                                                                   \
+            return d + 1 < RANK && (PITCHED) >> i & 1 ? p.strides[i][d] : strides[i][d];                               \
+        }                                                                                                              \
+    };
 #define ZC_PARAM_SHAPE(NAME, P)                                                                                        \
     struct NAME {                                                                                                      \
         const P &p;                                                                                                    \

@@ -45,14 +45,21 @@ ZC_WORK(zc_fused, FUSED, T)
 // Z_FUSED_CELLS(X): X(i, type, rows, columns) for each operand, whether it differs from row to row and from column to
 // column. Then rows and columns say where its elements are, and neighbours are one access: zc_fused_cells<N> has the
 // operands of elements (row, col) to (row, col + N - 1) of the result as rows of n elements, col and n multiples of N.
+// Z_PITCHED: rows of operands of the result's shape lie as far apart as p.pitch says, else n.
 // Z_FUSED_TILE: the operand, of f16 or bf16 and the result's shape, that the kernel brings itself, of two neighbours; -1:
 // none.
 #ifndef Z_FUSED_TILE
 #define Z_FUSED_TILE -1
 #endif
+#ifdef Z_PITCHED
+#define ZC_FUSED_PITCH(p, i, n) p.pitch[i]
+#else
+#define ZC_FUSED_PITCH(p, i, n) n
+#endif
 template <class T, int N, bool ROWS, bool COLS, bool TILE> struct zc_fused_run {
     static constexpr int PIECE = !COLS ? 1 : N * sizeof(T) < 16 ? N : 16 / sizeof(T), COUNT = COLS ? N / PIECE : 1;
     zc_vec<T, PIECE> x[COUNT];
+    // n: from one row to the next.
     ZC_MEMBER void load(const void *p, i64 row, i64 col, i64 n, u32 tile) {
         if constexpr (TILE) {
             x[0] = zc_unpack<T>(tile);
@@ -70,7 +77,7 @@ template <int N> struct zc_fused_cells {
     Z_FUSED_CELLS(ZC_RUN)
 #undef ZC_RUN
     ZC_MEMBER void load(const zc_fused_params &p, i64 row, i64 col, i64 n, u32 tile = 0) {
-#define ZC_LOAD(i, T, ROWS, COLS) run##i.load(p.in[i], row, col, n, tile);
+#define ZC_LOAD(i, T, ROWS, COLS) run##i.load(p.in[i], row, col, ZC_FUSED_PITCH(p, i, n), tile);
         Z_FUSED_CELLS(ZC_LOAD)
 #undef ZC_LOAD
     }

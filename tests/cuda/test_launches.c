@@ -8,11 +8,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "cuda/gpu.h"
 #include "op/dtype.h"
+#include "runtime/alternatives.h"
 #include "support/onnx_text.h"
 
 enum { VALUES_MAX = 1 << 16 };
@@ -32,6 +34,39 @@ typedef struct model {
 static const char step[] =
     "opset 23\nin x 1 1,1,64\nin r 1 1,1,64\nout s 1 *\nout y 1 *\n" WEIGHTS
     "node MatMul x,w p\nnode Add p,r s\nnode RMSNormalization s,g h\nnode MatMul h,w y\n";
+
+/* Constants w[16, 16, 3, 3] and v[16, 32, 3, 3]. */
+#define FILTERS                                                                                    \
+    "init a 1 - 0\ninit b 1 - 2304\ninit c 1 - 1\ninit by 1 - 0.05\ninit ws 7 4 16,16,3,3\n"       \
+    "node Range a,b,c n\nnode Sin n q\nnode Mul q,by m\nnode Reshape m,ws w\n"                     \
+    "node Concat w,w v axis:i=1\n"
+#define CONV(x, w, y) "node Conv " #x "," #w " " #y " pads:is=1,1,1,1\n"
+
+/* Down and up again, beside what was on the way. */
+static const char rung[] =
+    "opset 17\nin x 1 1,16,12,12\nout y 1 *\ninit by2 1 4 1,1,2,2\n" FILTERS CONV(x, w, e)
+        CONV(e, w, l) "node MaxPool l p kernel_shape:is=2,2 strides:is=2,2\n" CONV(
+            p, w, d) "node Resize d,_,by2 u\nnode Concat l,u j axis:i=1\n" CONV(j, v, k)
+            CONV(k, w, y);
+
+/* Each convolution reads all in front of it. */
+static const char dense[] =
+    "opset 17\nin x 1 1,16,12,12\nout y 1 *\ninit s 1 32,1,1 "
+    "1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2,3,4,5\n" FILTERS CONV(x, w, e)
+        CONV(e, w, f) "node Concat e,f j axis:i=1\nnode Mul j,s g\nnode Relu g h\n" CONV(
+            h, v,
+            i) "node Concat e,f,i k axis:i=1\nnode Slice k,i16,i48,i1 t\n" CONV(t, v,
+                                                                                y) "init i16 7 1 "
+                                                                                   "16\ninit i48 7 "
+                                                                                   "1 48\ninit i1 "
+                                                                                   "7 1 1\n";
+
+/* One half as it is, the other one by a convolution. */
+static const char halves[] =
+    "opset 17\nin x 1 1,16,12,12\nout y 1 *\n" FILTERS
+    "node Concat w,w u axis:i=0\n" CONV(x, u, e) "node Split e l,r axis:i=1\n" CONV(
+        r, w, d) "node Concat l,r,d j axis:i=1\n"
+                 "node Concat v,w z axis:i=1\n" CONV(j, z, y);
 
 static const model models[] = {
     {"a prompt behind a cache: rows of queries, keys and values, then attention", NULL,
@@ -64,6 +99,9 @@ static const model models[] = {
      "opset 23\nin q 1 1,2,1,16\nin k 1 1,2,600,16\nin v 1 1,2,600,16\nout y 1 *\n"
      "node Attention q,k,v y\n",
      1},
+    {"channels beside those that they come from: written where they are read", "f16", rung, 13},
+    {"more and more channels: each written once", "f16", dense, 9},
+    {"channels apart and joined again: written once, read where they are", "f16", halves, 7},
     {"the range of all elements, bytes by it, and numbers again", NULL,
      "opset 17\nin x 1 30,1000\nout y 1 *\n"
      "node DynamicQuantizeLinear x q,s,z\nnode DequantizeLinear q,s,z y\n",
@@ -148,6 +186,23 @@ static void same_results(zc_plan *plan, zc_session *a, zc_session *b, zc_diag *d
     }
 }
 
+/* A session whose kernels are forced, here those that it has, has no tensors within others: the
+ * bits are the same. */
+static void same_bits_alone(zc_plan *plan, zc_session *s, zc_diag *diag)
+{
+    zc_view v;
+    expect_ok(diag, zc_session_output(s, 0, &v, diag));
+    void *within = malloc(v.bytes);
+    memcpy(within, v.data, v.bytes);
+    uint32_t one = 0;
+    while (zc_plan_program(plan)->steps[one].nchoices != 1) one++;
+    expect_ok(diag, zc_session_force(s, one, 0, diag));
+    for (int n = 0; n < 2; n++) expect_ok(diag, zc_session_run(s, diag));
+    expect_ok(diag, zc_session_output(s, 0, &v, diag));
+    assert_memory_equal(within, v.data, v.bytes);
+    free(within);
+}
+
 static void test_launches(void **state)
 {
     (void)state;
@@ -164,6 +219,7 @@ static void test_launches(void **state)
                      models[i].name, (size_t)device.launches, (size_t)device.cpu_steps,
                      models[i].launches);
         same_results(plan, gpu, cpu, diag);
+        same_bits_alone(plan, gpu, diag);
         assert_int_equal(zc_session_destroy(&gpu), ZC_OK);
         assert_int_equal(zc_session_destroy(&cpu), ZC_OK);
         zc_plan_destroy(&plan);

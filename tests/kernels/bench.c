@@ -123,7 +123,7 @@ static bool give_input(timing *t, int i, int copy)
     memcpy(v.dims, o->t.dims, sizeof v.dims);
     if (o->input < 0) return true;
     (void)zc_tensor_bytes(&o->t, &v.bytes);
-    if (!o->listed && !(zc_op_host_inputs(t->p.program.steps[0].op) >> i & 1)) {
+    if (!o->listed && !(zc_op_host_inputs(t->p.step->op) >> i & 1)) {
         zc_cu_ptr *p = &t->in[t->nin_device++];
         if (zc_device_alloc(t->d, v.bytes, "input", p, t->diag) != ZC_OK ||
             (v.bytes && t->d->cu.copy_in(*p, v.data, v.bytes, t->stream)))

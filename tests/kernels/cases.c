@@ -22,6 +22,7 @@ const kc_case kc_cases[] = {
 #include "cases_matmul.def"
 #include "cases_misc.def"
 #include "cases_move.def"
+#include "cases_pitched.def"
 #include "cases_pointwise.def"
 #include "cases_reduce.def"
 };

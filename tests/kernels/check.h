@@ -18,7 +18,8 @@
 enum {
     KC_OPERANDS = 24,
     KC_OUTPUTS = 8,
-    KC_SYMBOLS = 26 /* dimensions named a to z */
+    KC_SYMBOLS = 26, /* dimensions named a to z */
+    KC_RESULT = 1 << KC_OPERANDS
 };
 
 /* What the numbers of operands without a kind of their own are. */
@@ -80,6 +81,8 @@ typedef struct kc_case {
     unsigned finite;   /* bit i: operand i never holds NaN or infinity */
     const char *because; /* ... and why */
     const char *mixes;   /* why what is infinite in the reference may be NaN; NULL: it may not */
+    unsigned pitched; /* bit i: operand i is the second half of each line of something larger's last
+                         axis; KC_RESULT: the two copies' results are halves, too */
 } kc_case;
 
 extern const kc_case kc_cases[];
@@ -135,7 +138,8 @@ typedef struct kc_program {
     int ninputs; /* of one copy */
     bool wanted[KC_OUTPUTS];
     char why[256];
-    const char *family; /* of the step's kernel; NULL: none */
+    const zc_pstep *step; /* the case's operation */
+    const char *family;   /* of its kernel; NULL: none */
 } kc_program;
 
 typedef struct kc_result {

@@ -52,7 +52,7 @@ static void note(const runner *r, const zc_kctx *k)
 /* As a session runs a step, the second operand being a constant of the plan. */
 static zc_status run_step(runner *r, const zc_tensor *in, zc_tensor *out)
 {
-    const zc_pstep *step = &r->p.program.steps[0];
+    const zc_pstep *step = r->p.step;
     zc_scratch scratch = {0};
     zc_kstate states[3] = {0};
     zc_packs packs;

@@ -104,7 +104,7 @@ static bool fetch(runner *r, zc_cu_ptr p, size_t bytes, uint8_t **out)
 
 static bool host_operand(const runner *r, int i)
 {
-    return r->in[i].listed || (zc_op_host_inputs(r->p.program.steps[0].op) >> i & 1);
+    return r->in[i].listed || (zc_op_host_inputs(r->p.step->op) >> i & 1);
 }
 
 static zc_view view_of(const zc_tensor *t, void *data, bool on_device)
@@ -218,8 +218,7 @@ static bool on_gpu(runner *r)
 {
     zc_device_info info;
     char text[160];
-    bool replays =
-        !r->o->no_graphs && !(zc_op_get(r->p.program.steps[0].op)->flags & ZC_OPF_DYNAMIC);
+    bool replays = !r->o->no_graphs && !(zc_op_get(r->p.step->op)->flags & ZC_OPF_DYNAMIC);
     for (int i = 0; i < r->nin; i++) replays = replays && !r->in[i].listed;
     if (zc_session_device(r->s, &info) != ZC_OK) return fail(r, "no device");
     snprintf(text, sizeof text, "%zu steps on the GPU, %zu on the CPU, %zu for shapes, %zu graphs",
@@ -242,10 +241,25 @@ static void free_memory(runner *r)
     }
 }
 
+/* Do the operands that the case says lie in something larger, and no others? */
+static bool lie_in_halves(runner *r)
+{
+    const zc_subview *subviews = r->s->now->subviews;
+    const zc_pstep *step = r->p.step;
+    const unsigned pitched = r->v->c->pitched;
+    char text[64];
+    for (uint32_t i = 0; i < step->nin; i++) {
+        snprintf(text, sizeof text, "operand %u lies by itself or does not", i);
+        if ((subviews[step->in[i]].pitch != 0) != (pitched >> i & 1)) return fail(r, text);
+    }
+    return (subviews[step->out[0]].pitch != 0) == ((pitched & KC_RESULT) != 0) ||
+           fail(r, "the result lies by itself or does not");
+}
+
 static bool run_and_compare(runner *r, kc_reference *ref)
 {
     bool ok = set_inputs(r) && bind_outputs(r, ref) && run_once(r, ref, 0) && run_once(r, ref, 1) &&
-              on_gpu(r) && agree(r);
+              on_gpu(r) && agree(r) && lie_in_halves(r);
     for (int o = 0; ok && o < r->p.nout; o++) {
         char text[400], whole[440];
         if (!r->p.wanted[o] ||

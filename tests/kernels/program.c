@@ -9,7 +9,7 @@
 
 typedef struct writer {
     const kc_variant *v;
-    zc_buf inputs, consts, args[64];
+    zc_buf inputs, consts, halves, args[64];
     int copies, n, ninputs;
     bool shared;
 } writer;
@@ -25,18 +25,30 @@ static void put_type(writer *w, const char *item, zc_buf *out)
     zc_buf_append(out, item + name, end + 1 - name);
 }
 
+/* The operand in both halves of each line of something larger, which is split again. */
+static void put_halves(writer *w)
+{
+    zc_buf_printf(&w->halves,
+                  "  %%d%d: f32[*] = Concat(%%i%d_0, %%i%d_0) {axis = -1} @ \"twice\"\n", w->n,
+                  w->n, w->n);
+    zc_buf_printf(&w->halves,
+                  "  %%u%d: f32[*], %%h%d: f32[*] = Split(%%d%d) {axis = -1} @ \"halves\"\n", w->n,
+                  w->n, w->n);
+}
+
 static bool put_operand(void *arg, const char *item)
 {
     writer *w = arg;
-    bool absent = strcmp(item, "_") == 0;
+    bool absent = strcmp(item, "_") == 0, half = w->v->c->pitched >> w->n & 1;
     const char *equals = strstr(item, "]=");
+    if (half) put_halves(w);
     for (int c = 0; c < w->copies; c++) {
         zc_buf *a = &w->args[c];
         if (w->n) zc_buf_puts(a, ", ");
         if (absent)
             zc_buf_puts(a, "_");
-        else if (equals)
-            zc_buf_printf(a, "%%c%d", w->n);
+        else if (equals || half)
+            zc_buf_printf(a, "%%%c%d", half ? 'h' : 'c', w->n);
         else
             zc_buf_printf(a, "%%i%d_%d", w->n, w->shared ? 0 : c);
         if (absent || equals || (w->shared && c)) continue;
@@ -77,6 +89,7 @@ static const char *outs_of(const kc_case *c)
 static void put_node(const writer *w, int copy, zc_buf *out, zc_buf *outputs)
 {
     const char *outs = outs_of(w->v->c);
+    const char *half = w->v->c->pitched & KC_RESULT ? "h" : "";
     zc_buf_puts(out, "  ");
     for (int o = 0; outs[o]; o++) {
         if (o) zc_buf_puts(out, ", ");
@@ -85,12 +98,22 @@ static void put_node(const writer *w, int copy, zc_buf *out, zc_buf *outputs)
             continue;
         }
         zc_buf_printf(out, "%%o%d_%d: f32[*]", o, copy);
-        zc_buf_printf(outputs, "  output %%o%d_%d as \"o%d_%d\"\n", o, copy, o, copy);
+        zc_buf_printf(outputs, "  output %%%so%d_%d as \"o%d_%d\"\n", o ? "" : half, o, copy, o,
+                      copy);
     }
     /* The copies have one name: it decides what operations without a seed draw. */
     zc_buf_printf(out, " = %s(%s) ", w->v->c->op, w->args[copy].data ? w->args[copy].data : "");
     put_attrs(w->v, out);
     zc_buf_puts(out, " @ \"node\"\n");
+}
+
+/* The copies' results, or the only one twice, in halves of something larger, which is split again.
+ */
+static void put_joined(int copies, zc_buf *out)
+{
+    zc_buf_printf(out, "  %%w: f32[*] = Concat(%%o0_0, %%o0_%d) {axis = -1} @ \"joined\"\n",
+                  copies - 1);
+    zc_buf_puts(out, "  %ho0_0: f32[*], %ho0_1: f32[*] = Split(%w) {axis = -1} @ \"results\"\n");
 }
 
 static bool write_text(const kc_variant *v, const kc_sizes *fixed, kc_program *p, bool shared,
@@ -104,7 +127,9 @@ static bool write_text(const kc_variant *v, const kc_sizes *fixed, kc_program *p
     zc_buf_puts(out, "graph \"case\" {\n");
     if (w.inputs.data) zc_buf_puts(out, w.inputs.data);
     if (w.consts.data) zc_buf_puts(out, w.consts.data);
+    if (w.halves.data) zc_buf_puts(out, w.halves.data);
     for (int c = 0; c < p->copies; c++) put_node(&w, c, out, &outputs);
+    if (v->c->pitched & KC_RESULT) put_joined(p->copies, out);
     zc_buf_puts(out, outputs.data ? outputs.data : "");
     zc_buf_puts(out, "}\n");
     p->nin = w.n;
@@ -113,6 +138,7 @@ static bool write_text(const kc_variant *v, const kc_sizes *fixed, kc_program *p
     zc_buf_fini(&in);
     zc_buf_fini(&w.inputs);
     zc_buf_fini(&w.consts);
+    zc_buf_fini(&w.halves);
     zc_buf_fini(&outputs);
     return ok && !out->failed;
 }
@@ -135,7 +161,9 @@ static zc_status lower_graph(const kc_variant *v, const int *archs, int narchs, 
     const zc_choose_params choose = {
         .archs = archs, .narchs = narchs, .family = v->c->family, .candidate = v->c->candidate};
     ZC_TRY(zc_choose(program, &choose, &p->arena, diag));
-    const zc_pstep *step = &program->steps[0];
+    const zc_pstep *step = program->steps;
+    while (strcmp(step->name, "node") != 0) step++;
+    p->step = step;
     snprintf(p->why, sizeof p->why, "%s", step->why ? step->why : "");
     p->family = step->nchoices ? program->kernels[step->choices[0].kernel].family : NULL;
     return ZC_OK;

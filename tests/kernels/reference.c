@@ -26,7 +26,7 @@ static bool complex_type(zc_dtype t)
 
 static zc_status eval(const kc_reference *r, const zc_tensor *in, zc_tensor *out, zc_diag *diag)
 {
-    const zc_pstep *step = &r->p->program.steps[0];
+    const zc_pstep *step = r->p->step;
     for (int o = 0; o < r->p->nout; o++)
         out[o] = (zc_tensor){.dtype = r->p->wanted[o] ? ZC_F32 : ZC_NONE};
     return zc_cpu_eval(step->op, step->attrs, r->p->nin, in, r->p->nout, out, true, "node", diag);

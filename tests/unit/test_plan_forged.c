@@ -260,7 +260,7 @@ static const field fields[] = {
     LIST(KERN, zc_plan_kernel, config, INTS),
     F(KERN, zc_plan_kernel, abi, -1),
     F(KERN, zc_plan_kernel, products, ZC_PLAN_STRS),
-    F(KERN, zc_plan_kernel, reserved, -1),
+    F(KERN, zc_plan_kernel, pitched, -1),
     F(BINS, zc_plan_binary, kernel, ZC_PLAN_KERN),
     F(BINS, zc_plan_binary, arch, -1),
     F(BINS, zc_plan_binary, offset, ZC_PLAN_CODE),

@@ -201,7 +201,7 @@ static void level_slack(const kc_reference *r, int o)
         memcpy(change, r->slack[o], (size_t)n * sizeof *change);
         absolute = quantile(change, n, 0.75) * 2; /* half of them may be clipped */
     }
-    if (r->v->c->flags & KC_COARSE) absolute = fmax(absolute, 0x1p-11 * largest);
+    if (r->v->c->flags & KC_COARSE) absolute = fmax(absolute, 0x1p-10 * largest);
     for (int64_t i = 0; i < n; i++) {
         double least = fmax(2 * relative * fabs(at(x, i)), absolute);
         double f64 = (is_long(r) ? 1024 : 64) * 0x1p-52 * largest + 16 * DBL_TRUE_MIN;
@@ -267,11 +267,12 @@ static double ulp(zc_dtype t, double v)
                            : t == ZC_BF16     ? 8
                            : t == ZC_F8E4M3FN ? 4
                                               : 3;
-    int lowest = t == ZC_F64    ? -1074
-                 : t == ZC_F32  ? -149
-                 : t == ZC_F16  ? -24
-                 : t == ZC_BF16 ? -133
-                                : -16;
+    int lowest = t == ZC_F64        ? -1074
+                 : t == ZC_F32      ? -149
+                 : t == ZC_F16      ? -24
+                 : t == ZC_BF16     ? -133
+                 : t == ZC_F8E4M3FN ? -9
+                                    : -16;
     (void)frexp(v, &exponent);
     exponent -= digits;
     return v == 0 || exponent < lowest ? ldexp(1, lowest) : ldexp(1, exponent);

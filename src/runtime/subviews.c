@@ -257,7 +257,7 @@ static uint32_t slice_at(const zc_session *s, uint32_t whole, int64_t first)
     return 0;
 }
 
-/* Slices that follow each other are what a Split is. */
+/* Slices that follow each other are what a Split is, which the first of them stands for. */
 static void put_sliced(finder *f, uint32_t whole)
 {
     lines all = {.whole = whole, .parts = f->slices};
@@ -276,10 +276,10 @@ static void find_places(finder *f)
     for (uint32_t i = p->blocks[0].nsteps; i-- > 0;) {
         const zc_pstep *step = &p->steps[p->blocks[0].steps[i]];
         if (!lines_of(f->s, step, &l)) continue;
-        if (step->op == ZC_OP_Slice)
-            put_sliced(f, l.whole);
-        else
+        if (step->op != ZC_OP_Slice)
             put_whole(f, &l);
+        else if (l.first == 0)
+            put_sliced(f, l.whole);
         put_parts(f, &l);
     }
 }

@@ -29,7 +29,7 @@ struct zc_parts_params {
     long long total, first[ZC_PARTS_MOST + 1];
     long long row, part_row[ZC_PARTS_MOST]; /* from one row to the next, of the whole and parts */
     struct zc_divisor parts;                /* units of a row that these parts have */
-    int joins, unit; /* from parts to the whole; log2 of a unit's bytes */
+    int joins, unit;                        /* from parts to the whole; log2 of a unit's bytes */
 };
 
 #endif

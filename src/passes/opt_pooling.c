@@ -29,7 +29,7 @@ static zc_nid maker(const pooling *p, zc_nid at, zc_vid v)
     return own ? n : 0;
 }
 
-/* Does it never fall as its first operand rises, and keep NaN, whatever pixel that is of? */
+/* Does it never fall as its first operand rises, the others being constants, and keep NaN? */
 static bool never_falls(const zc_graph *g, const zc_node *n)
 {
     static const zc_op ops[] = {ZC_OP_Relu, ZC_OP_Clip, ZC_OP_Sigmoid, ZC_OP_Tanh};

@@ -12,6 +12,13 @@
 #include "zc/fused.cuh"
 #include "zc/window.cuh"
 
+// Elements from pixel to pixel: the compiler knows them where x and y are no parts of larger tensors.
+#ifdef Z_PITCHED
+#define ZC_PIXEL_PITCH(of) (of)
+#else
+#define ZC_PIXEL_PITCH(of) Z_channels
+#endif
+
 struct zc_conv_depth {
     static constexpr int CHANNELS = Z_GROUPS * Z_EACH, TAPS = Z_KERNEL1 * Z_KERNEL2, PIECE = 8, FOUR = Z_EACH < 4 ? Z_EACH : 4;
     static constexpr int THREADS = Z_GROUPS * Z_ACROSS * Z_DOWN;
@@ -67,7 +74,7 @@ struct zc_conv_depth {
 #pragma unroll
         for (int i = 0; i < SPAN; i++) {
             v[i] = vec{};
-            if ((u32)(start + i) < (u32)w.in[2]) v[i] = *(const vec *)(x + (i64)i * p.x_pitch);
+            if ((u32)(start + i) < (u32)w.in[2]) v[i] = *(const vec *)(x + (i64)i * ZC_PIXEL_PITCH(p.x_pitch));
         }
 #pragma unroll
         for (int i = 0; i < SPAN; i++)
@@ -95,7 +102,7 @@ struct zc_conv_depth {
             cells.apply(v);
 #pragma unroll
             for (int e = 0; e < Z_EACH; e++) out.v[e] = zc_put<Z_X>(v[e]);
-            *(vec *)((Z_X *)p.y + pixel * p.y_pitch + chunk + channel()) = out;
+            *(vec *)((Z_X *)p.y + pixel * ZC_PIXEL_PITCH(p.y_pitch) + chunk + channel()) = out;
         }
     }
     ZC_MEMBER void windows(const taps &all, int row) const {
@@ -110,7 +117,7 @@ struct zc_conv_depth {
 #pragma unroll UNROLL
         for (int a = 0; a < Z_KERNEL1; a++) {
             const int y = top + a * w.dilation[1];
-            const i64 at = ((image * w.in[1] + y) * w.in[2] + start) * p.x_pitch + chunk + channel();
+            const i64 at = ((image * w.in[1] + y) * w.in[2] + start) * ZC_PIXEL_PITCH(p.x_pitch) + chunk + channel();
             if ((u32)y < (u32)w.in[1]) add_line((const Z_X *)p.x + at, start, &all[a * Z_KERNEL2], sum);
         }
         put(sum, row);

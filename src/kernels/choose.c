@@ -60,12 +60,49 @@ static bool same_kernel(const zc_pkernel *a, const zc_pkernel *b)
            a->threads == b->threads && a->smem == b->smem && a->cluster == b->cluster;
 }
 
+static bool has(const uint32_t *values, uint32_t n, uint32_t v)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (values[i] == v) return true;
+    return false;
+}
+
+static bool joins(zc_op op)
+{
+    return op == ZC_OP_Concat || op == ZC_OP_Split || op == ZC_OP_Slice;
+}
+
+/* Is v, or does it hold, a part of another value? */
+static bool is_joined(const zc_program *p, uint32_t v)
+{
+    for (uint32_t i = 0; i < p->nsteps; i++) {
+        const zc_pstep *step = &p->steps[i];
+        if (joins(step->op) && (has(step->in, step->nin, v) || has(step->out, step->nout, v)))
+            return true;
+    }
+    return false;
+}
+
+/* Only where there is a reason has an operand a pitch that the compiler does not know. */
+static void forget_pitches(zc_gen *g)
+{
+    const zc_pstep *step = g->step;
+    if (joins(step->op)) return;
+    for (uint32_t i = 0; i < step->nin && i < ZC_PITCHED_INPUTS; i++)
+        if (g->pitched >> i & 1 && !is_joined(g->program, step->in[i]))
+            g->pitched &= ~(ZC_PITCHED_INPUT << i);
+    bool joined = false;
+    for (uint32_t i = 0; i < step->nout; i++) joined |= is_joined(g->program, step->out[i]);
+    if (!joined) g->pitched &= ~(uint32_t)ZC_PITCHED_RESULTS;
+}
+
 /* The numbers of the kernel's configuration as constants of the header, and which of its operands
  * have a pitch. */
 static void put_config(zc_gen *g, int family)
 {
     int n;
     zc_gen_entries(g, family);
+    forget_pitches(g);
     if (g->pitched) zc_gen_define(g, "PITCHED", "0x%x", (unsigned)g->pitched);
     const char *const *names = zc_family_config(family, &n);
     for (int i = 0; i < n; i++) {

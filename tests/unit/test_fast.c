@@ -72,6 +72,10 @@ static void convolutions(void **state)
         {"ConvTranspose", "strides=2,1 pads=1,2,0,1 output_padding=1,0 dilations=1,2",
          "f32[2,8,7,19] ~; f32[8,5,4,3] ~", 1, 1e-4},
         {"ConvTranspose", "strides=3 group=4", "f32[1,16,50] ~; f32[16,3,5] ~; f32[12] ~", 1, 1e-4},
+        {"ConvTranspose", "strides=2,2 pads=1,1,1,1",
+         "f32[2,40,9,70] ~; f32[40,19,4,4] ~; f32[19] ~", 1, 1e-4},
+        {"ConvTranspose", "strides=2,1 pads=1,2,0,1 output_padding=1,0 dilations=1,2",
+         "f32[2,32,7,19] ~; f32[32,5,4,3] ~", 1, 1e-4},
     };
     CHECK(cases, ~WEIGHTS);
 }

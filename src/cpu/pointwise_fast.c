@@ -219,13 +219,14 @@ static bool translate(const zc_expr *e, program *p)
 
 /* ---- inputs and outputs of a block ---- */
 
-typedef enum access { WHOLE, SCALAR, STRIDED } access;
+typedef enum access { WHOLE, SCALAR, ROW, STRIDED } access;
 
 typedef struct stream {
     const zc_tensor *t;
     access how;
     int rank; /* STRIDED: axes merged as far as this input allows */
     int64_t dims[ZC_MAX_RANK], strides[ZC_MAX_RANK];
+    const float *row; /* ROW: one of dims[1] elements for all, over and over for any block */
 } stream;
 
 typedef struct job {
@@ -314,6 +315,24 @@ static void load_strided(const stream *s, int64_t at, int64_t n, float *to)
     }
 }
 
+/* Where one row serves all, as by channel, each block finds its elements in one piece. */
+static zc_status repeat_rows(zc_kctx *k, stream *in, int nin)
+{
+    enum { ROW_MAX = 8192 };
+    for (stream *s = in; s < in + nin; s++) {
+        const int64_t n = s->rank == 2 ? s->dims[1] : 0, all = n + BLOCK;
+        if (s->how != STRIDED || n < 1 || n > ROW_MAX || s->strides[0] || s->strides[1] != 1)
+            continue;
+        float *row = zc_scratch_get(k->scratch, (size_t)all * sizeof *row);
+        if (!row) return zc_fail_nomem(k->diag, "rows of an operand", (size_t)all * sizeof *row);
+        for (int64_t at = 0; at < all; at += n)
+            load_run(s->t, 0, n < all - at ? n : all - at, row + at);
+        s->row = row;
+        s->how = ROW;
+    }
+    return ZC_OK;
+}
+
 static void store_run(zc_tensor *t, int64_t at, int64_t n, const float *from)
 {
     switch (t->dtype) {
@@ -382,6 +401,8 @@ static void load_input(const stream *s, int64_t at, int64_t n, bool whole, frame
     f->at[slot] = room;
     if (s->how == STRIDED) {
         load_strided(s, at, n, room);
+    } else if (s->how == ROW) {
+        f->at[slot] = s->row + at % s->dims[1];
     } else if (s->how == SCALAR) {
         float v;
         load_run(s->t, 0, 1, &v);
@@ -492,7 +513,8 @@ zc_status zc_fast_pointwise(zc_kctx *k)
         status = zc_k_pointwise(k);
     } else if (zc_tensor_numel(&k->out[0]) > 0) {
         int64_t blocks = (zc_tensor_numel(&k->out[0]) + BLOCK - 1) / BLOCK;
-        zc_parallel(k, blocks, 16, run_part, &j);
+        status = repeat_rows(k, j.in, k->nin);
+        if (status == ZC_OK) zc_parallel(k, blocks, 16, run_part, &j);
     }
     if (!k->state) free((void *)(uintptr_t)j.p);
     return status;
@@ -518,6 +540,7 @@ zc_status zc_finish_begin(zc_kctx *k, const zc_finish **f)
                                  &step->out[0], &made->room);
     work.state = step->epilogue_state;
     if (!prepare(&work, &made->j)) return ZC_OK;
+    ZC_TRY(repeat_rows(k, made->j.in, work.nin));
     k->finished = true;
     *f = made;
     return ZC_OK;

@@ -7,11 +7,13 @@
 enum {
     BLOCK = ZC_PANEL_BLOCK,
     STRETCHES_MAX = 49,
-    WINDOW_MAX = 1024 /* floats of a window whose pixels side by side are one stretch */
+    /* Of windows whose pixels side by side are one stretch. */
+    CHANNELS_MAX = 31,
+    WINDOW_MAX = 1024 /* floats */
 };
 
-/* A window as stretches of floats that lie one after the other in the input: the pixels of its rows
- * where they do, else each pixel. */
+/* A window as stretches of floats that lie one after the other in the input: the pixels of a row
+ * where they do and are short, else each pixel. */
 typedef struct stretches {
     int64_t rows, columns;           /* of stretches */
     int64_t width;                   /* pixels of one */
@@ -34,7 +36,8 @@ typedef struct panels_job {
 static stretches stretches_of(const zc_conv *c)
 {
     const zc_window *w = &c->w;
-    const bool joined = c->groups == 1 && w->dilation[1] == 1 && c->taps * c->ic <= WINDOW_MAX;
+    const bool joined = c->groups == 1 && w->dilation[1] == 1 && c->ic <= CHANNELS_MAX &&
+                        c->taps * c->ic <= WINDOW_MAX;
     stretches s = {.rows = w->kernel[0],
                    .columns = joined ? 1 : w->kernel[1],
                    .width = joined ? w->kernel[1] : 1,

@@ -268,10 +268,10 @@ static stream stream_of(const zc_tensor *t, const zc_tensor *out)
             s.strides[s.rank++] = strides[d];
         }
     }
-    if (s.rank == 0 || (s.rank == 1 && s.strides[0] == 0)) s.period = 1;
+    if (s.rank == 1 && s.strides[0] == 0) s.period = 1;
     if (s.rank == 2 && s.strides[0] == 0 && s.strides[1] == 1) s.period = s.dims[1];
     if (s.period > 0 && s.period <= PERIOD_MAX) s.how = PERIODIC;
-    if (s.rank == 1 && s.strides[0] == 1) s.how = WHOLE;
+    if (s.rank == 0 || (s.rank == 1 && s.strides[0] == 1)) s.how = WHOLE;
     return s;
 }
 
@@ -333,6 +333,7 @@ static void load_strided(const stream *s, int64_t at, int64_t n, float *to)
     }
 }
 
+/* What a kernel has yet to make, its result, is never among them. */
 static zc_status repeat_periods(zc_kctx *k, stream *in, int nin)
 {
     for (stream *s = in; s < in + nin; s++) {

@@ -23,7 +23,8 @@ typedef struct pool_job {
     bool average, count_pad;
 } pool_job;
 
-/* The part of a window along an axis that lies on the input: taps [*from, *to). */
+/* The part of a window along an axis that lies on the input, taps [*from, *to); returns where its
+ * first tap is. */
 static int64_t taps_inside(const zc_window *w, int axis, int64_t out, int64_t *from, int64_t *to)
 {
     const int64_t at = out * w->stride[axis] - w->begin[axis], step = w->dilation[axis];

@@ -26,7 +26,7 @@ typedef struct bench_options {
     const char *max_slowdown;            /* "3%"; NULL: not given */
     double slowdown;                     /* 0.03 */
     cli_profiles sweep; /* sizes of dimensions, of which every combination is measured */
-    bool json, steps, no_transfers, chart;
+    bool json, steps, no_transfers, processor_time, chart;
     const char *picture; /* of a sweep, as SVG; NULL: none */
 } bench_options;
 

@@ -39,11 +39,12 @@ static void times_add(bench_times *t, size_t most, double seconds)
     t->stride *= 2;
 }
 
-static zc_status run_once(zc_session *s, double *seconds, zc_diag *diag)
+static zc_status run_once(zc_session *s, const bench_options *o, double *seconds, zc_diag *diag)
 {
-    double start = cli_now();
+    const clockid_t clock = o->processor_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
+    double start = cli_clock(clock);
     zc_status status = zc_session_run(s, diag);
-    *seconds = cli_now() - start;
+    *seconds = cli_clock(clock) - start;
     return status;
 }
 
@@ -51,20 +52,20 @@ static zc_status run_once(zc_session *s, double *seconds, zc_diag *diag)
 
 static zc_status warm_times(zc_session *s, bench_target *t, int64_t runs, double end, zc_diag *diag)
 {
-    double seconds;
     for (int64_t i = 0; i < runs || cli_now() < end; i++, t->warm_runs++)
-        ZC_TRY(run_once(s, &seconds, diag));
+        ZC_TRY(zc_session_run(s, diag));
     return ZC_OK;
 }
 
 /* Until the median of some runs is within a fiftieth of that of those before. */
-static zc_status warm_until_stable(zc_session *s, bench_target *t, double end, zc_diag *diag)
+static zc_status warm_until_stable(zc_session *s, bench_target *t, const bench_options *o,
+                                   double end, zc_diag *diag)
 {
     double before = 0;
     while (!t->stable && cli_now() < end) {
         double v[WINDOW];
         zc_interval now;
-        for (int i = 0; i < WINDOW; i++, t->warm_runs++) ZC_TRY(run_once(s, &v[i], diag));
+        for (int i = 0; i < WINDOW; i++, t->warm_runs++) ZC_TRY(run_once(s, o, &v[i], diag));
         if (!zc_median_of(v, WINDOW, &now)) return zc_fail_nomem(diag, "timings", sizeof v);
         t->stable = now.mid > before * 0.98 && now.mid < before * 1.02;
         before = now.mid;
@@ -77,7 +78,7 @@ static zc_status warm_up(zc_session *s, bench_target *t, const bench_options *o,
     double start = cli_now();
     bool given = o->warmup >= 0;
     ZC_TRY(warm_times(s, t, given ? o->warmup : WARM_LEAST, start + o->warm_ms / 1e3, diag));
-    return given ? ZC_OK : warm_until_stable(s, t, start + o->seconds / WARM_SHARE, diag);
+    return given ? ZC_OK : warm_until_stable(s, t, o, start + o->seconds / WARM_SHARE, diag);
 }
 
 /* ---- sessions ---- */
@@ -123,7 +124,7 @@ static zc_status measure_in_turn(bench_target *targets, size_t n, const bench_op
     for (size_t round = 0; !is_done(targets, n, o->iterations, end); round++)
         for (size_t i = 0; i < n; i++) {
             size_t at = round % 2 ? n - 1 - i : i;
-            ZC_TRY(run_once(targets[at].session, &seconds, diag));
+            ZC_TRY(run_once(targets[at].session, o, &seconds, diag));
             times_add(&targets[at].times, most, seconds);
             sum[at] += seconds;
             cli_meter_tick(meter);
@@ -144,6 +145,7 @@ typedef struct gate {
 
 typedef struct worker {
     zc_session *session;
+    const bench_options *options;
     gate *gate;
     cli_meter *meter; /* the first's to look at; NULL: another's */
     bench_times times;
@@ -165,7 +167,7 @@ static void *work(void *arg)
     pthread_mutex_unlock(&g->lock);
     while (go && w->status == ZC_OK && (w->times.runs < w->least || cli_now() < g->end)) {
         double seconds;
-        w->status = run_once(w->session, &seconds, w->diag);
+        w->status = run_once(w->session, w->options, &seconds, w->diag);
         if (w->status == ZC_OK) times_add(&w->times, w->most, seconds);
         if (w->meter) cli_meter_tick(w->meter);
     }
@@ -179,6 +181,7 @@ static zc_status prepare(worker *w, bench_target *t, const bench_options *o, zc_
         ZC_TRY(open_session(t, o, &w->session, diag));
         ZC_TRY(warm_times(w->session, t, WARM_LEAST, 0, diag));
     }
+    w->options = o;
     w->most = TIMES_MAX / (size_t)o->concurrency;
     w->least = (size_t)((o->iterations + o->concurrency - 1) / o->concurrency);
     w->diag = zc_diag_create();

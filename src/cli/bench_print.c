@@ -68,10 +68,11 @@ static void print_transfers(const zc_session *session, const bench_options *o)
 static zc_status print_text(const bench_target *t, const bench_summary *s, const bench_options *o,
                             zc_diag *diag)
 {
-    printf("%zu runs: median %.3f ms (95 %%: %.3f to %.3f), min %.3f, max %.3f, %zu outliers; "
+    printf("%zu runs: median %.3f ms%s (95 %%: %.3f to %.3f), min %.3f, max %.3f, %zu outliers; "
            "session memory %llu bytes\n",
-           t->times.runs, s->p50 * 1e3, s->low * 1e3, s->high * 1e3, s->min * 1e3, s->max * 1e3,
-           s->outliers, (unsigned long long)zc_session_memory(t->session));
+           t->times.runs, s->p50 * 1e3, o->processor_time ? " of processor time" : "", s->low * 1e3,
+           s->high * 1e3, s->min * 1e3, s->max * 1e3, s->outliers,
+           (unsigned long long)zc_session_memory(t->session));
     printf(
         "90 of 100 within %.3f ms, 99 within %.3f, 999 of 1000 within %.3f; %.1f runs a second\n",
         s->p90 * 1e3, s->p99 * 1e3, s->p999 * 1e3, t->runs_a_second);
@@ -119,14 +120,16 @@ void bench_print_json(const bench_target *t, const bench_summary *s, const bench
 {
     const cli_reading *r = &t->reading;
     const double runs = (double)t->times.runs;
-    printf("{\"runs\": %zu, \"median_ms\": %.6f, \"ci95_low_ms\": %.6f, \"ci95_high_ms\": %.6f, "
+    printf("{\"runs\": %zu, \"processor_time\": %s, \"median_ms\": %.6f, \"ci95_low_ms\": %.6f, "
+           "\"ci95_high_ms\": %.6f, "
            "\"min_ms\": %.6f, \"max_ms\": %.6f, \"p90_ms\": %.6f, \"p99_ms\": %.6f, "
            "\"p999_ms\": %.6f, \"outliers\": %zu, \"session_bytes\": %llu, "
            "\"runs_per_second\": %.3f, \"warmup_runs\": %zu, \"stable\": %s, \"drift\": %.4f, "
            "\"modes_ms\": [",
-           t->times.runs, s->p50 * 1e3, s->low * 1e3, s->high * 1e3, s->min * 1e3, s->max * 1e3,
-           s->p90 * 1e3, s->p99 * 1e3, s->p999 * 1e3, s->outliers,
-           (unsigned long long)zc_session_memory(t->session), t->runs_a_second, t->warm_runs,
+           t->times.runs, o->processor_time ? "true" : "false", s->p50 * 1e3, s->low * 1e3,
+           s->high * 1e3, s->min * 1e3, s->max * 1e3, s->p90 * 1e3, s->p99 * 1e3, s->p999 * 1e3,
+           s->outliers, (unsigned long long)zc_session_memory(t->session), t->runs_a_second,
+           t->warm_runs,
            o->warmup >= 0 ? "null"
            : t->stable    ? "true"
                           : "false",

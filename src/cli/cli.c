@@ -119,9 +119,14 @@ void cli_json_texts(FILE *out, const char *key, const char *const *texts, size_t
     fputc(']', out);
 }
 
-double cli_now(void)
+double cli_clock(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double cli_now(void)
+{
+    return cli_clock(CLOCK_MONOTONIC);
 }

@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "base/mem.h"
 #include "cli/options.h"
@@ -59,6 +60,8 @@ void cli_json(FILE *out, const char *text);
 /* The same of several, as the member `key`. */
 void cli_json_texts(FILE *out, const char *key, const char *const *texts, size_t n);
 
+/* Seconds that a clock shows. */
+double cli_clock(clockid_t clock);
 /* Seconds since some fixed moment. */
 double cli_now(void);
 

@@ -266,14 +266,52 @@ static void conv_band(void *arg, int i)
     }
 }
 
+/* ---- channels that several filters have for themselves ---- */
+
+typedef struct repeat_job {
+    const float *from;
+    float *to;
+    int64_t times;
+} repeat_job;
+
+static void repeat(void *arg, int64_t begin, int64_t end)
+{
+    const repeat_job *j = arg;
+    float *to = j->to + begin * j->times;
+    for (int64_t i = begin; i < end; i++)
+        for (int64_t t = 0; t < j->times; t++) *to++ = j->from[i];
+}
+
+/* Each as often as there are filters, so that all of those have a group: the library's kernels for
+ * groups of one channel know only these. */
+static zc_status repeat_channels(zc_kctx *k, zc_conv *c, const float **x)
+{
+    const int64_t n = zc_tensor_numel(&k->in[0]);
+    repeat_job j = {.from = *x, .times = c->oc};
+    size_t bytes;
+    if (c->groups == 1 || c->ic > 1 || c->oc == 1) return ZC_OK;
+    if (!zc_mul_size((size_t)(n * c->oc), sizeof *j.to, &bytes) ||
+        !(j.to = zc_scratch_get(k->scratch, bytes)))
+        return zc_fail_nomem(k->diag, "repeated channels", 0);
+    zc_parallel(k, n, 4096, repeat, &j);
+    *x = j.to;
+    c->groups *= c->oc;
+    c->oc = 1;
+    return ZC_OK;
+}
+
+/* ---- the kernel ---- */
+
 zc_status zc_fast_conv_nhwc_f32(zc_kctx *k)
 {
+    const float *x = k->in[0].data;
     zc_conv c;
     conv_shape *s;
     bool done;
     ZC_TRY(geometry(k, &c));
     ZC_TRY(zc_conv_panels(k, &c, &done));
     if (done) return ZC_OK;
+    ZC_TRY(repeat_channels(k, &c, &x));
     flatten(&c);
     ZC_TRY(find_shape(k, &c, &s));
     if (!s) { /* the reference kernel reads the original */
@@ -282,7 +320,7 @@ zc_status zc_fast_conv_nhwc_f32(zc_kctx *k)
     }
     conv_job j = {.k = k,
                   .s = s,
-                  .x = k->in[0].data,
+                  .x = x,
                   .y = k->out[0].data,
                   .images = k->in[0].dims[0],
                   .bias = present(k, 2) ? k->in[2].data : NULL,

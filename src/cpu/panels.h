@@ -5,7 +5,7 @@
 
 #include "cpu/kernel.h"
 
-enum { ZC_PANEL = 16, ZC_PANEL_BLOCK = 48 }; /* columns; rows that are multiplied at a time */
+enum { ZC_PANEL = 16, ZC_PANEL_BLOCK = 64 }; /* columns; rows that are multiplied at a time */
 
 /* A matrix a group, of taps * depth rows and n columns, which becomes panels of ZC_PANEL columns.
  * Steps are those of the constant's elements. */

@@ -72,6 +72,17 @@ static block_fn byte_function(zc_dtype dtype, zc_simd level)
     return dtype == ZC_U8 ? SIMD_PICK(level, pw_cast_u8) : SIMD_PICK(level, pw_cast_i8);
 }
 
+/* Bounds, as of Relu and Clip; NULL: node i is something else. */
+static block_fn bound_function(const zc_expr *e, int i, zc_simd level)
+{
+    const zc_expr_node *n = &e->nodes[i];
+    const zc_expr_node *b = n->arg[1] >= 0 ? &e->nodes[n->arg[1]] : NULL;
+    if (!b || b->op != ZC_EX_CONST || !zc_dtype_is_float(b->dtype) || isnan(b->f)) return NULL;
+    return n->op == ZC_EX_MAX   ? SIMD_PICK(level, pw_MAX_NUMBER)
+           : n->op == ZC_EX_MIN ? SIMD_PICK(level, pw_MIN_NUMBER)
+                                : NULL;
+}
+
 /* ---- the program: made once a step ---- */
 
 typedef struct instruction {
@@ -211,6 +222,8 @@ static bool translate(const zc_expr *e, program *p)
                  : of_integers ? integer_function(n->op, level)
                                : block_function(n->op, level);
         if (!plain && !in->fn) return false;
+        block_fn bound = bound_function(e, i, level);
+        if (bound) in->fn = bound;
         bool needs_float = n->op == ZC_EX_POW;
         if (needs_float && !zc_dtype_is_float(e->nodes[n->arg[1]].dtype)) return false;
     }
@@ -219,13 +232,17 @@ static bool translate(const zc_expr *e, program *p)
 
 /* ---- inputs and outputs of a block ---- */
 
-typedef enum access { WHOLE, SCALAR, STRIDED } access;
+#define PERIOD_MAX 8192
+
+typedef enum access { WHOLE, PERIODIC, STRIDED } access;
 
 typedef struct stream {
     const zc_tensor *t;
     access how;
     int rank; /* STRIDED: axes merged as far as this input allows */
     int64_t dims[ZC_MAX_RANK], strides[ZC_MAX_RANK];
+    int64_t period; /* PERIODIC: elements that come over and over, as one a channel, or one */
+    const float *repeated; /* so that each block finds its own in one piece */
 } stream;
 
 typedef struct job {
@@ -251,8 +268,10 @@ static stream stream_of(const zc_tensor *t, const zc_tensor *out)
             s.strides[s.rank++] = strides[d];
         }
     }
-    if (s.rank == 0 || (s.rank == 1 && s.strides[0] == 0)) s.how = SCALAR;
-    if (s.rank == 1 && s.strides[0] == 1) s.how = WHOLE;
+    if (s.rank == 1 && s.strides[0] == 0) s.period = 1;
+    if (s.rank == 2 && s.strides[0] == 0 && s.strides[1] == 1) s.period = s.dims[1];
+    if (s.period > 0 && s.period <= PERIOD_MAX) s.how = PERIODIC;
+    if (s.rank == 0 || (s.rank == 1 && s.strides[0] == 1)) s.how = WHOLE;
     return s;
 }
 
@@ -312,6 +331,21 @@ static void load_strided(const stream *s, int64_t at, int64_t n, float *to)
         idx[s->rank - 1] = 0;
         for (int d = s->rank - 2; d >= 0 && ++idx[d] == s->dims[d]; d--) idx[d] = 0;
     }
+}
+
+/* What a kernel has yet to make, its result, is never among them. */
+static zc_status repeat_periods(zc_kctx *k, stream *in, int nin)
+{
+    for (stream *s = in; s < in + nin; s++) {
+        if (s->how != PERIODIC) continue;
+        const int64_t n = s->period + BLOCK;
+        float *to = zc_scratch_get(k->scratch, (size_t)n * sizeof *to);
+        if (!to) return zc_fail_nomem(k->diag, "repeated elements", (size_t)n * sizeof *to);
+        load_run(s->t, 0, s->period, to);
+        for (int64_t i = s->period; i < n; i++) to[i] = to[i - s->period];
+        s->repeated = to;
+    }
+    return ZC_OK;
 }
 
 static void store_run(zc_tensor *t, int64_t at, int64_t n, const float *from)
@@ -382,10 +416,8 @@ static void load_input(const stream *s, int64_t at, int64_t n, bool whole, frame
     f->at[slot] = room;
     if (s->how == STRIDED) {
         load_strided(s, at, n, room);
-    } else if (s->how == SCALAR) {
-        float v;
-        load_run(s->t, 0, 1, &v);
-        spread(v, room);
+    } else if (s->how == PERIODIC) {
+        f->at[slot] = s->repeated + at % s->period;
     } else if (whole && s->t->dtype == ZC_F32) {
         f->at[slot] = (const float *)s->t->data + at;
     } else {
@@ -492,7 +524,8 @@ zc_status zc_fast_pointwise(zc_kctx *k)
         status = zc_k_pointwise(k);
     } else if (zc_tensor_numel(&k->out[0]) > 0) {
         int64_t blocks = (zc_tensor_numel(&k->out[0]) + BLOCK - 1) / BLOCK;
-        zc_parallel(k, blocks, 16, run_part, &j);
+        status = repeat_periods(k, j.in, k->nin);
+        if (status == ZC_OK) zc_parallel(k, blocks, 16, run_part, &j);
     }
     if (!k->state) free((void *)(uintptr_t)j.p);
     return status;
@@ -518,6 +551,7 @@ zc_status zc_finish_begin(zc_kctx *k, const zc_finish **f)
                                  &step->out[0], &made->room);
     work.state = step->epilogue_state;
     if (!prepare(&work, &made->j)) return ZC_OK;
+    ZC_TRY(repeat_periods(k, made->j.in, work.nin));
     k->finished = true;
     *f = made;
     return ZC_OK;

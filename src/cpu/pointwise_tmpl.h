@@ -37,6 +37,9 @@
 #define TRUTH(c) SIMD_FN(choose)((c), SIMD_FN(splat)(1), SIMD_FN(splat)(0))
 
 #include "cpu/pointwise_ops.h"
+/* Of numbers b, which no NaN is among. */
+PW2(MAX_NUMBER, SIMD_MAX(b, a))
+PW2(MIN_NUMBER, SIMD_MIN(b, a))
 
 SIMD_FUNC void SIMD_FN(pw_SELECT)(float *d, const float *p, const float *q, const float *r,
                                   int64_t n)

@@ -33,6 +33,12 @@ assert all(x['ci95_low_us'] <= x['median_us'] <= x['ci95_high_us'] for x in s)
 assert any(x['op'].startswith('Conv') and x['median_us'] > 0 for x in s)" "$zc" bench digits.plan $quick --json --steps
 check_json warm-given "assert j['warmup_runs'] == 7 and j['stable'] is None and j['runs'] == 9" \
     "$zc" bench digits.plan --seconds 0 --iterations 9 --warmup 7 --json --dim batch=1
+check_json processor-time "assert j['processor_time'] and 0 < j['min_ms'] <= j['median_ms']" \
+    "$zc" bench digits.plan $quick --processor-time --json
+expect processor-time-text 0 "ms of processor time (95" "$zc" bench digits.plan $quick --processor-time
+expect processor-time-sessions 1 "--processor-time does nothing without one session" \
+    "$zc" bench digits.plan $quick --processor-time --concurrency 2
+check_json wall-time "assert not j['processor_time']" "$zc" bench digits.plan $quick --json
 check_json warm-none "assert j['warmup_runs'] == 0" "$zc" bench digits.plan $quick --warmup 0 --json
 
 expect export 0 "" "$zc" bench digits.plan $quick --iterations 7 --seconds 0 --export-times each.json

@@ -72,6 +72,10 @@ static void convolutions(void **state)
         {"ConvTranspose", "strides=2,1 pads=1,2,0,1 output_padding=1,0 dilations=1,2",
          "f32[2,8,7,19] ~; f32[8,5,4,3] ~", 1, 1e-4},
         {"ConvTranspose", "strides=3 group=4", "f32[1,16,50] ~; f32[16,3,5] ~; f32[12] ~", 1, 1e-4},
+        {"ConvTranspose", "strides=2,2 pads=1,1,1,1",
+         "f32[2,40,9,70] ~; f32[40,19,4,4] ~; f32[19] ~", 1, 1e-4},
+        {"ConvTranspose", "strides=2,1 pads=1,2,0,1 output_padding=1,0 dilations=1,2",
+         "f32[2,32,7,19] ~; f32[32,5,4,3] ~", 1, 1e-4},
     };
     CHECK(cases, ~WEIGHTS);
 }
@@ -122,6 +126,17 @@ static void channels_last_convolutions(void **state)
         {"ConvNhwc", "pads=1,1,1,1 group=6", "f32[1,9,9,24] ~; f32[48,4,3,3] ~; f32[48] ~", 1,
          1e-4},
         {"ConvNhwc", "group=3", "f32[1,9,9,51] ~; f32[51,17,1,1] ~", 1, 1e-4},
+        /* rows of windows in one stretch, which the input's borders cut on either side */
+        {"ConvNhwc", "pads=1,19,1,19", "f32[1,6,30,8] ~; f32[8,8,3,39] ~; f32[8] ~", 1, 1e-4},
+        {"ConvNhwc", "pads=2,1,2,1 strides=1,2 dilations=2,1",
+         "f32[2,9,7,16] ~; f32[32,16,3,3] ~; f32[32] ~", 1, 1e-4},
+        {"ConvNhwc", "pads=1,3,1,3", "f32[1,5,3,16] ~; f32[16,16,3,7] ~", 1, 1e-4},
+        /* parts of the columns */
+        {"ConvNhwc", "pads=1,1,1,1 activation=Relu",
+         "f32[1,5,5,128] ~; f32[264,128,3,3] ~; f32[264] ~; f32[1,5,5,264] ~", 1, 1e-4},
+        /* several filters a channel */
+        {"ConvNhwc", "pads=3,3,3,3 strides=2,2 group=12 activation=Relu",
+         "f32[2,9,9,12] ~; f32[36,1,7,7] ~; f32[36] ~; f32[2,5,5,36] ~", 1, 1e-4},
     };
     CHECK(odd, ~WEIGHTS);
 }

@@ -77,8 +77,8 @@ ZC_DEV void finish(const zc_conv_params &p, i64 at, i64 channel, acc_t sum) {
 #if Z_HAS_BIAS
     total += zc_load<Z_BIAS>(p.bias, channel);
 #endif
-    const f64 ratio = (f64)zc_load<Z_XS>(p.x_scale, 0) / (f64)zc_load<Z_YS>(p.y_scale, 0);
-    const f64 scale = ratio * (f64)zc_load<Z_WS>(p.w_scale, channel * p.w_scale_step);
+    const f64 both = (f64)zc_load<Z_XS>(p.x_scale, 0) * (f64)zc_load<Z_WS>(p.w_scale, channel * p.w_scale_step);
+    const f64 scale = both / (f64)zc_load<Z_YS>(p.y_scale, 0);
     const f64 q = zx_round((f64)total * scale) + (f64)zc_load<Z_Y>(p.y_zero, 0);
     zc_save<Z_Y>(p.y, at, q < Z_LOW ? (f64)Z_LOW : q > Z_HIGH ? (f64)Z_HIGH : q == q ? q : 0.0);
 #endif

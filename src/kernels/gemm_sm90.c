@@ -29,13 +29,33 @@ typedef zc_sm90_problem problem;
  * columns' scales. */
 enum { CROWDED_MOST = 128 * 128 };
 
+enum { STAGES_LEAST = 2 };
+
 /* Columns of a product whose sums are added to others: both are in registers. */
 enum { STEPWISE_MOST = 128 };
 
+/* What gemm_quant_sm90.cu has beside the ring: panels that results go through; of each team columns
+ * with their scales, and sums of lines. */
+static int byte_smem(const problem *p, const shape *s)
+{
+    enum { WORD = 4, COLUMN = 24, PANELS = 2 * ZC_SM90_PANEL };
+    int team = s->tile_m * WORD + s->tile_n * (COLUMN + p->column_words * WORD);
+    return (s->pingpong ? 2 : 1) * team + (p->piece ? 0 : PANELS);
+}
+
+/* The copy engine stores panels of 128 columns of bytes, of which those beyond the tile have to lie
+ * beyond the result. */
+static bool panels_fit(const problem *p, const shape *s)
+{
+    return !p->column_words || p->piece || s->tile_n % 128 == 0 || p->n <= s->tile_n;
+}
+
 static uint32_t smem_of(const problem *p, const shape *s, int stages)
 {
-    int sums = (s->pingpong ? 2 : 1) * (s->tile_m + s->tile_n) * (int)sizeof(uint32_t);
-    int results = p->norm ? 0 : p->bytes ? sums : p->piece ? ZC_SM90_LAID : ZC_SM90_RESULTS;
+    int results = p->norm           ? 0
+                  : p->column_words ? byte_smem(p, s)
+                  : p->piece        ? ZC_SM90_LAID
+                                    : ZC_SM90_RESULTS;
     if (s->parts > 1) results += 64 * s->tile_n * (int)sizeof(float) + 8;
     if (p->scales) results += (s->pingpong ? 2 : 1) * 2 * s->tile_n * (int)sizeof(float);
     return (uint32_t)(stages * ((s->tile_m + s->tile_n) * ZC_SM90_LINE + 16) + results);
@@ -68,7 +88,7 @@ static double cost(const problem *p, const shape *s)
 static bool shares(const problem *p, const shape *s)
 {
     int64_t tiles = zc_ceil_div(p->m, s->tile_m) * zc_ceil_div(p->n, s->tile_n) * p->items;
-    bool plain = !p->norm && !p->moments && !p->bytes && !p->piece;
+    bool plain = !p->norm && !p->moments && !p->column_words && !p->piece;
     return p->parts && plain && p->steps >= s->parts && tiles <= p->sm_count / s->parts;
 }
 
@@ -77,10 +97,12 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     const problem *p = of;
     const shape *s = &shapes[number];
     if (p->stepwise && s->pingpong) return false;
+    if (!panels_fit(p, s)) return false;
     if ((p->moments || p->scales) && s->pingpong && s->tile_m * s->tile_n > CROWDED_MOST)
         return false;
     if (s->parts > 1 && (p->scales || !shares(p, s))) return false;
     int stages = zc_sm90_stages(s->tile_m, s->tile_n, smem_of(p, s, 0));
+    if (stages < STAGES_LEAST) return false;
     *out = (zc_candidate){.config = {[ZC_SM90_TILE_M] = s->tile_m,
                                      [ZC_SM90_TILE_N] = s->tile_n,
                                      [ZC_SM90_STAGES_SET] = stages,
@@ -187,7 +209,7 @@ zc_status zc_launch_sm90(zc_launch *l, struct zc_gemm_sm90_params *p)
     const void *like_y = tile >= 0 ? p->g.fused.in[tile] : p->moments.skip;
     zc_dim3 grid;
     ZC_TRY(zc_sm90_grid(l, p, &grid));
-    if (like_y) ZC_TRY(zc_sm90_like_y(l, p, like_y, rows, &p->tile));
+    if (like_y) ZC_TRY(zc_sm90_like_y(l, p, like_y, ZC_U16, rows, &p->tile));
     return zc_launch_configured(l, grid, p, sizeof *p);
 }
 
@@ -208,7 +230,7 @@ zc_status zc_launch_gemm_sm90(zc_launch *l)
     ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[ZC_SM90_TILE_M],
                         along / (int)config[ZC_SM90_CLUSTER], &p));
     if (!zc_sm90_piece(mm.n, l->out[0].dtype))
-        ZC_TRY(zc_sm90_like_y(l, &p, p.g.y, ZC_SM90_DEPTH, &p.y));
+        ZC_TRY(zc_sm90_like_y(l, &p, p.g.y, ZC_U16, ZC_SM90_DEPTH, &p.y));
     zc_launch_row_moments(l, &p.moments);
     ZC_TRY(zc_launch_sm90(l, &p));
     return form.norm ? zc_matmul_launch_norm(l, &p.g) : ZC_OK;

@@ -70,6 +70,21 @@ static inline zc_attrs_AveragePool zc_nchw_average_pool(const zc_attrs_AveragePo
                                   .strides = a->strides};
 }
 
+/* Are images of this convolution, and weights, channels last? */
+static inline bool zc_conv_channels_last(zc_op op, const void *attrs)
+{
+    if (op == ZC_OP_ConvInteger) return ((const zc_attrs_ConvInteger *)attrs)->channels_last != 0;
+    if (op == ZC_OP_QLinearConv) return ((const zc_attrs_QLinearConv *)attrs)->channels_last != 0;
+    return op == ZC_OP_ConvNhwc;
+}
+
+static inline bool zc_conv_taps_first(zc_op op, const void *attrs)
+{
+    if (op == ZC_OP_ConvInteger) return ((const zc_attrs_ConvInteger *)attrs)->taps_first != 0;
+    if (op == ZC_OP_QLinearConv) return ((const zc_attrs_QLinearConv *)attrs)->taps_first != 0;
+    return op == ZC_OP_ConvNhwc && ((const zc_attrs_ConvNhwc *)attrs)->taps_first;
+}
+
 /* Axis i of the channels-first order stands here in the channels-last order. */
 static inline int zc_nhwc_axis(int i)
 {

@@ -2,7 +2,7 @@
 //
 // spec.h: Z_A, Z_B, Z_Y (element types), Z_TB (is B stored N x K), Z_ZERO_A, Z_ZERO_B (are there zero points), Z_FLOAT
 // (is A or B of floats: sums in f64; else sums are exact), and for results that are quantised again Z_A_SCALE,
-// Z_B_SCALE, Z_Y_SCALE (types), Z_ROW_SCALES (has A more than one scale) and Z_Y_FLOAT (8-bit floats).
+// Z_B_SCALE, Z_Y_SCALE (types), Z_ROW_SCALES (has A more than one scale) and Z_Y_FLOAT (8-bit floats); Z_BIAS: columns have one.
 #pragma once
 #include "zc/device.cuh"
 #include "abi/gemm_quant.h"
@@ -60,18 +60,47 @@ ZC_DEV f64 zc_gq_scale(const zc_gemm_quant_params &p, const zc_gq_item &item, i6
     return 1;
 #endif
 }
-ZC_DEV Z_Y zc_gq_result(const zc_gemm_quant_params &p, zc_gq_sum sum, f64 scale) {
-#ifdef Z_Y_SCALE
-    const f64 v = (f64)sum * scale, zero = (f64)zc_load<Z_Y>(p.y_zero, 0);
-#if Z_Y_FLOAT
-    return zc_mini<Z_Y>((f32)(v + zero), true);
+ZC_DEV f64 zc_gq_bias(const zc_gemm_quant_params &p, i64 col) {
+#ifdef Z_BIAS
+    return (f64)p.bias[col];
 #else
-    return zc_put<Z_Y>(rint(v) + zero); // saturates
-#endif
-#else
-    return zc_put<Z_Y>(sum); // wraps
+    return 0;
 #endif
 }
+
+// (f64)v: conversions between f64 and integers are slow.
+ZC_DEV f64 zc_gq_wide(i32 v) {
+    return zc_double(0x4330000000000000ull | ((u32)v ^ 0x80000000u)) - 4503601774854144.0; // 2^52 + 2^31
+}
+
+#ifdef Z_Y_SCALE
+#if Z_Y_FLOAT
+typedef f64 zc_gq_y_zero;
+ZC_DEV Z_Y zc_gq_quantised(f64 total, f64 scale, f64 zero) { return zc_mini<Z_Y>((f32)(total * scale + zero), true); }
+#else
+typedef i32 zc_gq_y_zero;
+// rint(v), or if that has more than 32 bits a number of its sign beyond all bytes; `odd` for NaN. Units are the last digits of
+// what is added.
+ZC_DEV i32 zc_gq_round(f64 v, i32 odd) {
+    const u64 bits = zc_bits64(v + 6755399441055744.0); // 1.5 2^52
+    const i32 low = (i32)(u32)bits, high = (i32)(bits >> 32) - 0x43380000;
+    if (high == low >> 31) return low;
+    return v > 0 ? 1 << 20 : v < 0 ? -(1 << 20) : odd;
+}
+// Saturates; NaN gives 0.
+ZC_DEV Z_Y zc_gq_quantised(f64 total, f64 scale, i32 zero) {
+    const i32 least = zc_traits<Z_Y>::is_signed ? -128 - zero : -zero, most = least + 255;
+    const i32 n = zc_gq_round(zc_product64(total, scale), -zero);
+    return (Z_Y)((n < least ? least : n > most ? most : n) + zero);
+}
+#endif
+ZC_DEV zc_gq_y_zero zc_gq_zero_y(const zc_gemm_quant_params &p) { return (zc_gq_y_zero)zc_load<Z_Y>(p.y_zero, 0); }
+ZC_DEV Z_Y zc_gq_result(const zc_gemm_quant_params &p, zc_gq_sum sum, f64 scale) {
+    return zc_gq_quantised((f64)sum, scale, zc_gq_zero_y(p));
+}
+#else
+ZC_DEV Z_Y zc_gq_result(const zc_gemm_quant_params &p, zc_gq_sum sum, f64) { return zc_put<Z_Y>(sum); } // wraps
+#endif
 ZC_DEV void zc_gq_save(const zc_gemm_quant_params &p, const zc_gq_item &item, i64 row, i64 col, zc_gq_sum sum) {
     ((Z_Y *)p.y)[item.y + row * p.n + col] = zc_gq_result(p, sum, zc_gq_scale(p, item, row, col));
 }

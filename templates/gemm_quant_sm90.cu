@@ -3,10 +3,11 @@
 // shared memory for them. Bytes leave by the copy engine, other results by stores of the threads.
 //
 // spec.h: see zc/gemm_quant.cuh (Z_FLOAT is 0), zc/gemm_tiles.cuh (Z_BYTES, Z_INTEGERS) and zc/sm90_rows.cuh; Z_PAIRS: the result has an
-// even number of columns; Z_TENSOR_Y: the copy engine stores; Z_EDGES: with Z_ZERO_A, windows of Z_DOWN x Z_ACROSS taps reach
+// even number of columns; Z_STORED: the type of results behind fused work (zc/fused.cuh); Z_TENSOR_Y: the copy engine stores; Z_EDGES: with Z_ZERO_A, windows of Z_DOWN x Z_ACROSS taps reach
 // beyond images, where the copy engine puts zeros in the place of zero points.
 #include "zc/gemm_quant.cuh"
 #include "zc/gemm_tiles.cuh"
+#include "zc/fused.cuh"
 #include "abi/gemm_quant_sm90.h"
 
 // Lines of a stage, A's rows and then B's columns, whose sums are wanted.
@@ -201,14 +202,28 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         const i32 all = (i32)((u32)sum + r.zero * turned - c.zero * r.sum);
 #ifdef Z_Y_SCALE
         const f64 scale = Z_ROW_SCALES ? zc_gq_scale(q, v.item, r.at, v.t.col + at) : c.scale;
-        return zc_gq_quantised(zc_gq_wide(all) + c.bias, scale, v.y_zero);
+        return zc_gq_quantised(zc_wide(all) + c.bias, scale, v.y_zero);
 #else
         return zc_put<Z_Y>(all); // wraps
 #endif
     }
-    // Of two neighbours.
-    ZC_MEMBER zc_vec<Z_Y, 2> results(const view &v, const row &r, int at, const zc_gq_column (&c)[2], const i32 *sum) const {
-        return {result(v, r, at, c[0], sum[0]), result(v, r, at + 1, c[1], sum[1])};
+    // Of two neighbours, with the fused work on them, whose operands are any beyond the last row or column.
+    typedef zc_vec<Z_STORED, 2> two_results;
+    ZC_MEMBER two_results results(const view &v, const row &r, int at, const zc_gq_column (&c)[2], const i32 *sum) const {
+        const Z_Y y[2] = {result(v, r, at, c[0], sum[0]), result(v, r, at + 1, c[1], sum[1])};
+#ifdef Z_FUSED
+        constexpr int NEAR = Z_PAIRS ? 2 : 1; // rows of an odd length do not all begin at pairs
+        const i64 row = r.at < q.m ? r.at : q.m - 1, last = q.n - NEAR;
+        i32 all[2] = {y[0], y[1]};
+#pragma unroll
+        for (int e = 0; e < 2; e += NEAR) {
+            const i64 col = v.t.col + at + e;
+            zc_fused_near<NEAR>(p.g.fused, all + e, row, col < last ? col : last, q.n);
+        }
+        return {(Z_STORED)all[0], (Z_STORED)all[1]};
+#else
+        return {y[0], y[1]};
+#endif
     }
     // By the threads, two neighbours at once where rows have whole pairs.
     ZC_MEMBER void save(const view &v, int thread, const typename PIPE::sums &sum) const {
@@ -220,10 +235,10 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 #pragma unroll
             for (int i = 0; i < ROWS; i++) {
                 if (v.rows[i].at >= q.m || col >= q.n) continue;
-                Z_Y *const to = (Z_Y *)q.y + v.item.y + v.rows[i].at * q.n + col;
-                const zc_vec<Z_Y, 2> y = results(v, v.rows[i], at, c, sum[i / 2] + j * 4 + i % 2 * 2);
+                Z_STORED *const to = (Z_STORED *)q.y + v.item.y + v.rows[i].at * q.n + col;
+                const two_results y = results(v, v.rows[i], at, c, sum[i / 2] + j * 4 + i % 2 * 2);
                 if constexpr (Z_PAIRS) {
-                    *(zc_vec<Z_Y, 2> *)to = y;
+                    *(two_results *)to = y;
                 } else {
                     to[0] = y.v[0];
                     if (col + 1 < q.n) to[1] = y.v[1];
@@ -254,7 +269,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             unsigned char *const place = laid + (in / 16 ^ line % 8) * 16 + in % 16;
 #pragma unroll
             for (int i = 0; i < 2; i++) // a row and the one 8 lines below, whose pieces have the same order
-                *(zc_vec<Z_Y, 2> *)(place + i * 8 * PIPE::LINE) =
+                *(two_results *)(place + i * 8 * PIPE::LINE) =
                     results(v, v.rows[block * 2 + i], at, c, sum + (panel * ACROSS / 8 + j) * 4 + i * 2);
         }
     }

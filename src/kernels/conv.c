@@ -109,6 +109,7 @@ static void put_types(zc_gen *g, const conv_roles *r)
     zc_gen_type(g, "X", x);
     zc_gen_type(g, "W", zc_gen_in_type(g, r->w));
     zc_gen_type(g, "Y", y);
+    zc_gen_type(g, "PLAIN", zc_gen_plain_result(g));
     zc_gen_define(g, "QUANT", "%d", quant);
     zc_gen_define(g, "HAS_BIAS", "%d", bias);
     if (bias) zc_gen_type(g, "BIAS", type_of(g, r->bias));
@@ -122,8 +123,6 @@ static void put_types(zc_gen *g, const conv_roles *r)
     zc_gen_type(g, "XS", type_of(g, r->x_scale));
     zc_gen_type(g, "WS", type_of(g, r->w_scale));
     zc_gen_type(g, "YS", type_of(g, r->y_scale));
-    zc_gen_define(g, "LOW", "%d", y == ZC_I8 ? -128 : 0);
-    zc_gen_define(g, "HIGH", "%d", y == ZC_I8 ? 127 : 255);
 }
 
 /* ---- shapes ---- */
@@ -283,8 +282,7 @@ zc_status zc_gen_conv(zc_gen *g)
     if (!put_shapes(g, &r)) return ZC_OK;
     put_types(g, &r);
     choose(g, &r);
-    if (quant_of(op)) return ZC_OK;
-    ZC_TRY(put_own_activation(g, x->dtype));
+    if (!quant_of(op)) ZC_TRY(put_own_activation(g, x->dtype));
     return zc_gen_epilogue(g);
 }
 
@@ -293,19 +291,6 @@ zc_status zc_gen_conv(zc_gen *g)
 static const void *role(const zc_launch *l, int i)
 {
     return i < 0 ? NULL : zc_launch_in(l, i);
-}
-
-/* A parameter has one element (step 0) or one a channel. */
-static zc_status step_of(zc_launch *l, int i, int64_t channels, int *step)
-{
-    *step = 0;
-    if (i < 0 || !zc_launch_has(l, i)) return ZC_OK;
-    int64_t n = zc_tensor_numel(&l->in[i]);
-    *step = n != 1;
-    if (n == 1 || n == channels) return ZC_OK;
-    return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
-                   "input %d has a wrong length (got %lld, need %lld)", i, (long long)n,
-                   (long long)channels);
 }
 
 static zc_status check(zc_launch *l, const zc_tensor *x, const zc_tensor *w, const conv_size *s,
@@ -349,8 +334,8 @@ static zc_status fill(zc_launch *l, const conv_roles *r, struct zc_conv_params *
     p->w_scale = role(l, r->w_scale);
     p->y_scale = role(l, r->y_scale);
     p->y_zero = role(l, r->y_zero);
-    ZC_TRY(step_of(l, r->w_zero, channels, &p->w_zero_step));
-    return step_of(l, r->w_scale, channels, &p->w_scale_step);
+    ZC_TRY(zc_launch_step(l, r->w_zero, channels, &p->w_zero_step));
+    return zc_launch_step(l, r->w_scale, channels, &p->w_scale_step);
 }
 
 static zc_status issue(zc_launch *l, const conv_size *s, struct zc_conv_params *p)

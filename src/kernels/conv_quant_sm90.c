@@ -82,27 +82,13 @@ zc_status zc_gen_conv_quant_sm90(zc_gen *g)
     if (g->declined[0]) return ZC_OK;
     zc_gen_sm90_factors(g, zc_gen_in_type(g, 0), zc_gen_in_type(g, weights));
     if (zc_gen_in(g, weights)->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
-    return zc_gen_quant_sm90_spec(g, &p);
+    ZC_TRY(zc_gen_quant_sm90_spec(g, &p));
+    ZC_TRY(zc_gen_epilogue(g));
+    zc_gen_epilogue_cells(g);
+    return ZC_OK;
 }
 
 /* ---- the launch ---- */
-
-static zc_status wrong_length(zc_launch *l, int i, int64_t channels)
-{
-    return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
-                   "input %d has a wrong length (got %lld, need %lld)", i,
-                   (long long)zc_tensor_numel(&l->in[i]), (long long)channels);
-}
-
-/* An operand of the columns: one number, or one a channel. */
-static zc_status put_columns(zc_launch *l, int i, int64_t channels, long long *step)
-{
-    *step = 0;
-    if (i < 0 || !zc_launch_has(l, i)) return ZC_OK;
-    const int64_t n = zc_tensor_numel(&l->in[i]);
-    *step = n != 1;
-    return n == 1 || n == channels ? ZC_OK : wrong_length(l, i, channels);
-}
 
 static zc_status check(zc_launch *l, const zc_tensor *w)
 {
@@ -131,11 +117,14 @@ static zc_status put_quant(zc_launch *l, const zc_quant_roles *r, const zc_tenso
     q->n = w->dims[0];
     q->k = zc_dims_span(w->dims, 1, 4);
     q->batch = 1;
-    ZC_TRY(put_columns(l, r->in[ZC_GQ_B_SCALE], q->n, &q->line[ZC_GQ_B_SCALE]));
-    ZC_TRY(put_columns(l, r->in[ZC_GQ_B_ZERO], q->n, &q->line[ZC_GQ_B_ZERO]));
-    if (r->bias < 0 || !zc_launch_has(l, r->bias)) return ZC_OK;
-    q->bias = l->in[r->bias].data;
-    return zc_tensor_numel(&l->in[r->bias]) == q->n ? ZC_OK : wrong_length(l, r->bias, q->n);
+    for (int i = 0; i < 2; i++) {
+        const int v = i ? ZC_GQ_B_ZERO : ZC_GQ_B_SCALE;
+        int step;
+        ZC_TRY(zc_launch_step(l, r->in[v], q->n, &step));
+        q->line[v] = step;
+    }
+    if (r->bias >= 0) q->bias = zc_launch_in(l, r->bias);
+    return ZC_OK;
 }
 
 zc_status zc_launch_conv_quant_sm90(zc_launch *l)
@@ -164,6 +153,7 @@ zc_status zc_launch_conv_quant_sm90(zc_launch *l)
                                (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]),
                                &p.product));
     ZC_TRY(zc_sm90_put_bytes(l, &p));
+    ZC_TRY(zc_launch_epilogue(l, &p.product.g.fused));
     ZC_TRY(zc_sm90_grid(l, &p.product, &grid));
     return zc_launch_configured(l, grid, &p, sizeof p);
 }

@@ -37,7 +37,7 @@ zc_status zc_gen_quant_spec(zc_gen *g, bool b_along_k)
 {
     const zc_quant_roles r = zc_quant_roles_of(g->step->op);
     zc_dtype a = zc_gen_in_type(g, r.in[ZC_GQ_A]), b = zc_gen_in_type(g, r.in[ZC_GQ_B]),
-             y = zc_gen_out_type(g, 0);
+             y = zc_gen_plain_result(g);
     if (!zc_kernel_type(a) || !zc_kernel_type(b) || !zc_kernel_type(y))
         return zc_gen_decline(g, "element types %s and %s", zc_dtype_name(a), zc_dtype_name(b));
     zc_gen_type(g, "A", a);

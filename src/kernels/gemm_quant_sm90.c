@@ -21,6 +21,7 @@ static bool by_item(zc_gen *g, const zc_matmul_form *form)
 zc_status zc_gen_quant_sm90_spec(zc_gen *g, const zc_sm90_problem *p)
 {
     zc_gen_type(g, "T", zc_gen_in_type(g, zc_quant_roles_of(g->step->op).in[ZC_GQ_A]));
+    zc_gen_type(g, "STORED", zc_gen_out_type(g, 0));
     zc_gen_define(g, "INTEGERS", "1");
     zc_gen_define(g, "PAIRS", "%d", p->n % 2 == 0);
     zc_gen_define(g, "TENSOR_Y", "%d", p->piece == 0);

@@ -38,6 +38,11 @@ static inline zc_attrs_Conv zc_nchw_conv_second(const zc_attrs_ConvPair *a)
     return (zc_attrs_Conv){.auto_pad = "NOTSET", .group = 1, .strides = a->second_strides};
 }
 
+static inline zc_attrs_Conv zc_nchw_qlinear_conv(const zc_attrs_QLinearConv *a)
+{
+    return (zc_attrs_Conv)ZC_NCHW_CONV(a);
+}
+
 /* What the kernels of ConvImage take: w is [OC,KH,KW,C]. */
 static inline bool zc_conv_image_fits(const zc_attrs_Conv *a, const zc_tensor *w)
 {

@@ -7,6 +7,7 @@
 #include "zc/device.cuh"
 #include "abi/gemm_quant.h"
 #include "spec.h"
+#include "zc/quantised.cuh"
 
 // Element offsets of one item of the batch.
 struct zc_gq_item {
@@ -68,31 +69,13 @@ ZC_DEV f64 zc_gq_bias(const zc_gemm_quant_params &p, i64 col) {
 #endif
 }
 
-// (f64)v: conversions between f64 and integers are slow.
-ZC_DEV f64 zc_gq_wide(i32 v) {
-    return zc_double(0x4330000000000000ull | ((u32)v ^ 0x80000000u)) - 4503601774854144.0; // 2^52 + 2^31
-}
-
 #ifdef Z_Y_SCALE
 #if Z_Y_FLOAT
 typedef f64 zc_gq_y_zero;
 ZC_DEV Z_Y zc_gq_quantised(f64 total, f64 scale, f64 zero) { return zc_mini<Z_Y>((f32)(total * scale + zero), true); }
 #else
 typedef i32 zc_gq_y_zero;
-// rint(v), or if that has more than 32 bits a number of its sign beyond all bytes; `odd` for NaN. Units are the last digits of
-// what is added.
-ZC_DEV i32 zc_gq_round(f64 v, i32 odd) {
-    const u64 bits = zc_bits64(v + 6755399441055744.0); // 1.5 2^52
-    const i32 low = (i32)(u32)bits, high = (i32)(bits >> 32) - 0x43380000;
-    if (high == low >> 31) return low;
-    return v > 0 ? 1 << 20 : v < 0 ? -(1 << 20) : odd;
-}
-// Saturates; NaN gives 0.
-ZC_DEV Z_Y zc_gq_quantised(f64 total, f64 scale, i32 zero) {
-    const i32 least = zc_traits<Z_Y>::is_signed ? -128 - zero : -zero, most = least + 255;
-    const i32 n = zc_gq_round(zc_product64(total, scale), -zero);
-    return (Z_Y)((n < least ? least : n > most ? most : n) + zero);
-}
+ZC_DEV Z_Y zc_gq_quantised(f64 total, f64 scale, i32 zero) { return zc_quantised<Z_Y>(total, scale, zero); }
 #endif
 ZC_DEV zc_gq_y_zero zc_gq_zero_y(const zc_gemm_quant_params &p) { return (zc_gq_y_zero)zc_load<Z_Y>(p.y_zero, 0); }
 ZC_DEV Z_Y zc_gq_result(const zc_gemm_quant_params &p, zc_gq_sum sum, f64 scale) {

@@ -36,7 +36,6 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     // Threads that share a tile, which of them a thread is, and what they do together.
     static constexpr int TEAM = Z_PINGPONG ? 128 : 256, EACH = ZC_GQ_LINES ? (ZC_GQ_LINES + TEAM - 1) / TEAM : 1;
     static constexpr int COLUMNS = (Z_TILE_N + TEAM - 1) / TEAM; // of a thread
-    static constexpr int ROWS = PIPE::BLOCKS * 2;
     static ZC_MEMBER int member(int warpgroup, int thread) { return Z_PINGPONG ? thread : warpgroup * 128 + thread; }
     static ZC_MEMBER void meet_team(int warpgroup) { zc_named_sync(Z_PINGPONG ? 1 + warpgroup : 3, TEAM); }
 
@@ -144,7 +143,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     // A row of a thread's results, and what its sums need. first, last: corners of the taps on the image, above and below; left,
     // right: how far behind them.
     struct row {
-        i64 at;
+        int at;
         u32 zero, sum;
         int first, last, left, right;
     };
@@ -157,12 +156,14 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         r.left = taps_below(0, x, w.dilation[2], w.kernel[2]) * Z_TILE_N;
         r.right = taps_below(w.in[2], x, w.dilation[2], w.kernel[2]) * Z_TILE_N;
     }
+    // Beyond the last row any will do.
+    ZC_MEMBER int known(int row) const { return row < q.m ? row : (int)q.m - 1; }
     ZC_MEMBER row row_of(const zc_gq_item &item, const zc_gemm_origin &t, int line, const u32 *sums) const {
         row r = {t.row + line};
-        const i64 at = r.at < q.m ? r.at : q.m - 1; // beyond the last any will do
+        const int at = known(r.at);
         r.zero = (u32)zc_gq_zero_a(q, item, at);
         r.sum = Z_ZERO_B ? sums[line] : 0u;
-        if (ZC_GQ_EDGES) put_edges((int)at, r);
+        if (ZC_GQ_EDGES) put_edges(at, r);
         return r;
     }
     // What the row's zero point is multiplied by: -(w - zero) of the taps on the image.
@@ -178,23 +179,26 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         zc_gemm_origin t;
         const zc_gq_column *columns;
         const u32 *sums; // of columns
+        int top; // the thread's first row, in the tile
 #ifdef Z_Y_SCALE
         zc_gq_y_zero y_zero;
 #endif
-        row rows[ROWS];
     };
     ZC_MEMBER void see(const zc_gq_item &item, const zc_gemm_origin &t, int warpgroup, int thread, view &v) const {
-        const u32 *const sums = sums_of(warpgroup);
-        const int top = (Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS * 64) + thread / 32 * 16 + thread % 32 / 4;
         v.item = item;
         v.t = t;
         v.columns = columns_of(warpgroup);
-        v.sums = sums + Z_TILE_M;
+        v.sums = sums_of(warpgroup) + Z_TILE_M;
+        v.top = (Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS * 64) + thread / 32 * 16 + thread % 32 / 4;
 #ifdef Z_Y_SCALE
         v.y_zero = zc_gq_zero_y(q);
 #endif
+    }
+    // A thread's two rows of a block of 64.
+    typedef row two_rows[2];
+    ZC_MEMBER void rows_of(const view &v, int block, two_rows &rows) const {
 #pragma unroll
-        for (int i = 0; i < ROWS; i++) v.rows[i] = row_of(item, t, top + i / 2 * 64 + i % 2 * 8, sums);
+        for (int i = 0; i < 2; i++) rows[i] = row_of(v.item, v.t, v.top + block * 64 + i * 8, v.sums - Z_TILE_M);
     }
     // at: the column in the tile.
     ZC_MEMBER Z_Y result(const view &v, const row &r, int at, const zc_gq_column &c, i32 sum) const {
@@ -213,12 +217,12 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         const Z_Y y[2] = {result(v, r, at, c[0], sum[0]), result(v, r, at + 1, c[1], sum[1])};
 #ifdef Z_FUSED
         constexpr int NEAR = Z_PAIRS ? 2 : 1; // rows of an odd length do not all begin at pairs
-        const i64 row = r.at < q.m ? r.at : q.m - 1, last = q.n - NEAR;
+        const int last = (int)q.n - NEAR;
         i32 all[2] = {y[0], y[1]};
 #pragma unroll
         for (int e = 0; e < 2; e += NEAR) {
-            const i64 col = v.t.col + at + e;
-            zc_fused_near<NEAR>(p.g.fused, all + e, row, col < last ? col : last, q.n);
+            const int col = v.t.col + at + e;
+            zc_fused_near<NEAR>(p.g.fused, all + e, known(r.at), col < last ? col : last, q.n);
         }
         return {(Z_STORED)all[0], (Z_STORED)all[1]};
 #else
@@ -228,20 +232,25 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     // By the threads, two neighbours at once where rows have whole pairs.
     ZC_MEMBER void save(const view &v, int thread, const typename PIPE::sums &sum) const {
 #pragma unroll
-        for (int j = 0; j < Z_TILE_N / 8; j++) {
-            const int at = j * 8 + thread % 4 * 2;
-            const i64 col = v.t.col + at;
-            const zc_gq_column c[2] = {v.columns[at], v.columns[at + 1]};
+        for (int block = 0; block < PIPE::BLOCKS; block++) {
+            two_rows rows;
+            rows_of(v, block, rows);
 #pragma unroll
-            for (int i = 0; i < ROWS; i++) {
-                if (v.rows[i].at >= q.m || col >= q.n) continue;
-                Z_STORED *const to = (Z_STORED *)q.y + v.item.y + v.rows[i].at * q.n + col;
-                const two_results y = results(v, v.rows[i], at, c, sum[i / 2] + j * 4 + i % 2 * 2);
-                if constexpr (Z_PAIRS) {
-                    *(two_results *)to = y;
-                } else {
-                    to[0] = y.v[0];
-                    if (col + 1 < q.n) to[1] = y.v[1];
+            for (int j = 0; j < Z_TILE_N / 8; j++) {
+                const int at = j * 8 + thread % 4 * 2;
+                const i64 col = v.t.col + at;
+                const zc_gq_column c[2] = {v.columns[at], v.columns[at + 1]};
+#pragma unroll
+                for (int i = 0; i < 2; i++) {
+                    if (rows[i].at >= q.m || col >= q.n) continue;
+                    Z_STORED *const to = (Z_STORED *)q.y + v.item.y + (i64)rows[i].at * q.n + col;
+                    const two_results y = results(v, rows[i], at, c, sum[block] + j * 4 + i * 2);
+                    if constexpr (Z_PAIRS) {
+                        *(two_results *)to = y;
+                    } else {
+                        to[0] = y.v[0];
+                        if (col + 1 < q.n) to[1] = y.v[1];
+                    }
                 }
             }
         }
@@ -260,6 +269,8 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     }
     ZC_MEMBER void lay_panel(const view &v, int panel, int block, int thread, const zc_product_sum (&sum)[Z_TILE_N / 2], u32 to) const {
         const int line = thread / 32 * 16 + thread % 32 / 4;
+        two_rows rows;
+        rows_of(v, block, rows);
         unsigned char *const laid = this->memory + (to - this->smem) + line * PIPE::LINE;
 #pragma unroll
         for (int j = 0; j < ACROSS / 8; j++) {
@@ -270,7 +281,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 #pragma unroll
             for (int i = 0; i < 2; i++) // a row and the one 8 lines below, whose pieces have the same order
                 *(two_results *)(place + i * 8 * PIPE::LINE) =
-                    results(v, v.rows[block * 2 + i], at, c, sum + (panel * ACROSS / 8 + j) * 4 + i * 2);
+                    results(v, rows[i], at, c, sum + (panel * ACROSS / 8 + j) * 4 + i * 2);
         }
     }
     ZC_MEMBER void consume(int warpgroup) const {

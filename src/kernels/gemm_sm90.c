@@ -64,13 +64,13 @@ static uint32_t smem_of(const problem *p, const shape *s, int stages)
 /* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16-bit factors, or
  * twice as many of 8 bits, of which four fifths are reached, and 48 bytes from the L2 cache. A
  * tile's first stages arrive after some 1000 cycles, and its results take a cycle for each 24
- * elements, or for each 12 where threads store them (a guess), unless other products run meanwhile.
- * Blocks in pairs wait for each other in every step, which took what they save of the L2 cache or
- * more in all that was measured. */
+ * elements, or for each 12 where threads store them, or for each 8 where sums of bytes are scaled
+ * in f64 (guesses), unless other products run meanwhile. Blocks in pairs wait for each other in
+ * every step, which took what they save of the L2 cache or more in all that was measured. */
 static double cost(const problem *p, const shape *s)
 {
     const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, fill = 1000, pair = 64, join = 1500;
-    const double finish = p->piece ? 12 : 24;
+    const double finish = p->column_words ? 8 : p->piece ? 12 : 24;
     int64_t tiles = zc_ceil_div(p->m, s->tile_m * s->cluster) * zc_ceil_div(p->n, s->tile_n) *
                     p->items * s->parts;
     int64_t waves = zc_ceil_div(tiles, p->sm_count / s->cluster);

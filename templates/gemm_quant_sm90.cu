@@ -36,6 +36,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     // Threads that share a tile, which of them a thread is, and what they do together.
     static constexpr int TEAM = Z_PINGPONG ? 128 : 256, EACH = ZC_GQ_LINES ? (ZC_GQ_LINES + TEAM - 1) / TEAM : 1;
     static constexpr int COLUMNS = (Z_TILE_N + TEAM - 1) / TEAM; // of a thread
+    static constexpr int ROWS = PIPE::BLOCKS * 2;
     static ZC_MEMBER int member(int warpgroup, int thread) { return Z_PINGPONG ? thread : warpgroup * 128 + thread; }
     static ZC_MEMBER void meet_team(int warpgroup) { zc_named_sync(Z_PINGPONG ? 1 + warpgroup : 3, TEAM); }
 
@@ -179,26 +180,23 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         zc_gemm_origin t;
         const zc_gq_column *columns;
         const u32 *sums; // of columns
-        int top; // the thread's first row, in the tile
 #ifdef Z_Y_SCALE
         zc_gq_y_zero y_zero;
 #endif
+        row rows[ROWS];
     };
     ZC_MEMBER void see(const zc_gq_item &item, const zc_gemm_origin &t, int warpgroup, int thread, view &v) const {
+        const u32 *const sums = sums_of(warpgroup);
+        const int top = (Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS * 64) + thread / 32 * 16 + thread % 32 / 4;
         v.item = item;
         v.t = t;
         v.columns = columns_of(warpgroup);
-        v.sums = sums_of(warpgroup) + Z_TILE_M;
-        v.top = (Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS * 64) + thread / 32 * 16 + thread % 32 / 4;
+        v.sums = sums + Z_TILE_M;
 #ifdef Z_Y_SCALE
         v.y_zero = zc_gq_zero_y(q);
 #endif
-    }
-    // A thread's two rows of a block of 64.
-    typedef row two_rows[2];
-    ZC_MEMBER void rows_of(const view &v, int block, two_rows &rows) const {
 #pragma unroll
-        for (int i = 0; i < 2; i++) rows[i] = row_of(v.item, v.t, v.top + block * 64 + i * 8, v.sums - Z_TILE_M);
+        for (int i = 0; i < ROWS; i++) v.rows[i] = row_of(item, t, top + i / 2 * 64 + i % 2 * 8, sums);
     }
     // at: the column in the tile.
     ZC_MEMBER Z_Y result(const view &v, const row &r, int at, const zc_gq_column &c, i32 sum) const {
@@ -232,25 +230,20 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     // By the threads, two neighbours at once where rows have whole pairs.
     ZC_MEMBER void save(const view &v, int thread, const typename PIPE::sums &sum) const {
 #pragma unroll
-        for (int block = 0; block < PIPE::BLOCKS; block++) {
-            two_rows rows;
-            rows_of(v, block, rows);
+        for (int j = 0; j < Z_TILE_N / 8; j++) {
+            const int at = j * 8 + thread % 4 * 2;
+            const i64 col = v.t.col + at;
+            const zc_gq_column c[2] = {v.columns[at], v.columns[at + 1]};
 #pragma unroll
-            for (int j = 0; j < Z_TILE_N / 8; j++) {
-                const int at = j * 8 + thread % 4 * 2;
-                const i64 col = v.t.col + at;
-                const zc_gq_column c[2] = {v.columns[at], v.columns[at + 1]};
-#pragma unroll
-                for (int i = 0; i < 2; i++) {
-                    if (rows[i].at >= q.m || col >= q.n) continue;
-                    Z_STORED *const to = (Z_STORED *)q.y + v.item.y + (i64)rows[i].at * q.n + col;
-                    const two_results y = results(v, rows[i], at, c, sum[block] + j * 4 + i * 2);
-                    if constexpr (Z_PAIRS) {
-                        *(two_results *)to = y;
-                    } else {
-                        to[0] = y.v[0];
-                        if (col + 1 < q.n) to[1] = y.v[1];
-                    }
+            for (int i = 0; i < ROWS; i++) {
+                if (v.rows[i].at >= q.m || col >= q.n) continue;
+                Z_STORED *const to = (Z_STORED *)q.y + v.item.y + (i64)v.rows[i].at * q.n + col;
+                const two_results y = results(v, v.rows[i], at, c, sum[i / 2] + j * 4 + i % 2 * 2);
+                if constexpr (Z_PAIRS) {
+                    *(two_results *)to = y;
+                } else {
+                    to[0] = y.v[0];
+                    if (col + 1 < q.n) to[1] = y.v[1];
                 }
             }
         }
@@ -269,8 +262,6 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     }
     ZC_MEMBER void lay_panel(const view &v, int panel, int block, int thread, const zc_product_sum (&sum)[Z_TILE_N / 2], u32 to) const {
         const int line = thread / 32 * 16 + thread % 32 / 4;
-        two_rows rows;
-        rows_of(v, block, rows);
         unsigned char *const laid = this->memory + (to - this->smem) + line * PIPE::LINE;
 #pragma unroll
         for (int j = 0; j < ACROSS / 8; j++) {
@@ -281,7 +272,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 #pragma unroll
             for (int i = 0; i < 2; i++) // a row and the one 8 lines below, whose pieces have the same order
                 *(two_results *)(place + i * 8 * PIPE::LINE) =
-                    results(v, rows[i], at, c, sum + (panel * ACROSS / 8 + j) * 4 + i * 2);
+                    results(v, v.rows[block * 2 + i], at, c, sum + (panel * ACROSS / 8 + j) * 4 + i * 2);
         }
     }
     ZC_MEMBER void consume(int warpgroup) const {

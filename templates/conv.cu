@@ -3,15 +3,16 @@
 // same with other patches: window o of the input reaches pixel o * stride - begin + tap * dilation. So are deformable
 // ones, whose patches are interpolated.
 //
-// spec.h: the window (zc/window.cuh); Z_X, Z_W, Z_Y, Z_BIAS (types); Z_ACC (sums), Z_OPERAND (what is multiplied);
+// spec.h: the window (zc/window.cuh); Z_X, Z_W, Z_Y, Z_BIAS (types), Z_PLAIN (of y before fused work); Z_ACC (sums), Z_OPERAND (what is multiplied);
 // Z_LAST (channels are last; Z_TAPS_FIRST: of the weights, too), Z_HAS_BIAS, Z_HAS_RESIDUAL, zc_act (activation); Z_QUANT (0 floats, 1 integer result, 2
-// quantised result) with Z_HAS_X_ZERO, Z_HAS_W_ZERO and for 2 the types Z_XS, Z_WS, Z_YS and Z_LOW, Z_HIGH; Z_batch,
+// quantised result) with Z_HAS_X_ZERO, Z_HAS_W_ZERO and for 2 the types Z_XS, Z_WS, Z_YS; Z_batch,
 // Z_groups, Z_ic, Z_oc; Z_TRANSPOSED; Z_DEFORM with Z_HAS_MASK, Z_AXES and Z_OFFSET_GROUPS; Z_TILE (the side of a
 // block's tile; 0: a thread for each element) and Z_MMA (by tensor cores).
 #include "zc/device.cuh"
 #include "abi/conv.h"
 #include "spec.h"
 #include "zc/fused.cuh"
+#include "zc/quantised.cuh"
 #include "zc/window.cuh"
 
 typedef Z_ACC acc_t;
@@ -77,10 +78,10 @@ ZC_DEV void finish(const zc_conv_params &p, i64 at, i64 channel, acc_t sum) {
 #if Z_HAS_BIAS
     total += zc_load<Z_BIAS>(p.bias, channel);
 #endif
-    const f64 ratio = (f64)zc_load<Z_XS>(p.x_scale, 0) / (f64)zc_load<Z_YS>(p.y_scale, 0);
-    const f64 scale = ratio * (f64)zc_load<Z_WS>(p.w_scale, channel * p.w_scale_step);
-    const f64 q = zx_round((f64)total * scale) + (f64)zc_load<Z_Y>(p.y_zero, 0);
-    zc_save<Z_Y>(p.y, at, q < Z_LOW ? (f64)Z_LOW : q > Z_HIGH ? (f64)Z_HIGH : q == q ? q : 0.0);
+    const f64 both = (f64)zc_load<Z_XS>(p.x_scale, 0) * (f64)zc_load<Z_WS>(p.w_scale, channel * p.w_scale_step);
+    const f64 scale = both / (f64)zc_load<Z_YS>(p.y_scale, 0);
+    const Z_PLAIN y = zc_quantised<Z_PLAIN>((f64)total, scale, (i32)zc_load<Z_PLAIN>(p.y_zero, 0));
+    ((Z_Y *)p.y)[at] = (Z_Y)zc_fused(p.fused, y, at);
 #endif
 }
 

@@ -1,16 +1,32 @@
-// MatMulInteger and QLinearMatMul of 8-bit integers on Hopper, B stored N x K: exact sums of a b by the pipeline of
-// zc/gemm_sm90.cuh, and of rows of A and columns of B, from which zero points follow, by dot products of what lies in shared
-// memory for them.
+// MatMulInteger, QLinearMatMul, ConvInteger and QLinearConv of 8-bit integers on Hopper, B stored N x K: exact sums of a b by the
+// pipeline of zc/gemm_sm90.cuh, and of rows of A and columns of B, from which zero points follow, by dot products of what lies in
+// shared memory for them. Bytes leave by the copy engine, other results by stores of the threads.
 //
-// spec.h: see zc/gemm_quant.cuh (Z_FLOAT is 0) and zc/gemm_tiles.cuh (Z_BYTES, Z_INTEGERS); Z_PAIRS: the result has an even number of
-// columns.
+// spec.h: see zc/gemm_quant.cuh (Z_FLOAT is 0), zc/gemm_tiles.cuh (Z_BYTES, Z_INTEGERS) and zc/sm90_rows.cuh; Z_PAIRS: the result has an
+// even number of columns; Z_STORED: the type of results behind fused work (zc/fused.cuh); Z_TENSOR_Y: the copy engine stores; Z_EDGES: with Z_ZERO_A, windows of Z_DOWN x Z_ACROSS taps reach
+// beyond images, where the copy engine puts zeros in the place of zero points.
 #include "zc/gemm_quant.cuh"
 #include "zc/gemm_tiles.cuh"
+#include "zc/fused.cuh"
 #include "abi/gemm_quant_sm90.h"
 
 // Lines of a stage, A's rows and then B's columns, whose sums are wanted.
 constexpr int ZC_GQ_FIRST = Z_ZERO_B ? 0 : Z_TILE_M, ZC_GQ_END = Z_ZERO_A ? Z_TILE_M + Z_TILE_N : Z_TILE_M;
 constexpr int ZC_GQ_LINES = ZC_GQ_END > ZC_GQ_FIRST ? ZC_GQ_END - ZC_GQ_FIRST : 0;
+// Words of each column: its sum, or of the taps above and to the left of each corner between taps.
+#ifdef Z_EDGES
+constexpr bool ZC_GQ_EDGES = true;
+constexpr int ZC_GQ_SIDE_X = Z_ACROSS + 1, ZC_GQ_CORNERS = (Z_DOWN + 1) * ZC_GQ_SIDE_X, ZC_GQ_TAP_STEPS = Z_BLOCKS;
+#else
+constexpr bool ZC_GQ_EDGES = false;
+constexpr int ZC_GQ_SIDE_X = 1, ZC_GQ_CORNERS = 1, ZC_GQ_TAP_STEPS = 1;
+#endif
+
+// A column's part of a result; turned: what A's zero point is multiplied by.
+struct zc_gq_column {
+    f64 scale, bias;
+    u32 zero, turned;
+};
 
 template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     using PIPE::p;
@@ -19,18 +35,24 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 
     // Threads that share a tile, which of them a thread is, and what they do together.
     static constexpr int TEAM = Z_PINGPONG ? 128 : 256, EACH = ZC_GQ_LINES ? (ZC_GQ_LINES + TEAM - 1) / TEAM : 1;
-    static constexpr int SHARED = (Z_PINGPONG ? 2 : 1) * (Z_TILE_M + Z_TILE_N) * 4;
+    static constexpr int COLUMNS = (Z_TILE_N + TEAM - 1) / TEAM; // of a thread
+    static constexpr int ROWS = PIPE::BLOCKS * 2;
     static ZC_MEMBER int member(int warpgroup, int thread) { return Z_PINGPONG ? thread : warpgroup * 128 + thread; }
-    static ZC_MEMBER void meet_team(int warpgroup) { zc_named_sync(Z_PINGPONG ? 1 + warpgroup : 1, TEAM); }
-    // Of each line of the team's tile.
-    ZC_MEMBER u32 *sums_of(int warpgroup) const {
-        return (u32 *)(this->memory + PIPE::RING) + (Z_PINGPONG ? warpgroup * (Z_TILE_M + Z_TILE_N) : 0);
+    static ZC_MEMBER void meet_team(int warpgroup) { zc_named_sync(Z_PINGPONG ? 1 + warpgroup : 3, TEAM); }
+
+    // What a team has in shared memory beside the ring: columns, sums of A's rows, and ZC_GQ_CORNERS rows of sums of columns.
+    static constexpr int SHARED = Z_TILE_N * (int)sizeof(zc_gq_column) + (Z_TILE_M + ZC_GQ_CORNERS * Z_TILE_N) * 4;
+    ZC_MEMBER zc_gq_column *columns_of(int warpgroup) const {
+        return (zc_gq_column *)(this->memory + PIPE::RING + PIPE::RESULTS + (Z_PINGPONG ? warpgroup * SHARED : 0));
     }
+    ZC_MEMBER u32 *sums_of(int warpgroup) const { return (u32 *)(columns_of(warpgroup) + Z_TILE_N); }
 
     const zc_gemm_quant_params &q;
 
     ZC_MEMBER zc_gemm_quant_sm90(const zc_gemm_quant_sm90_params &p, unsigned char *memory)
-        : zc_gemm_tiles<PIPE>(p.product, memory, SHARED), q(p.quant) {}
+        : zc_gemm_tiles<PIPE>(p.product, memory, PIPE::RESULTS + (Z_PINGPONG ? 2 : 1) * SHARED), q(p.quant) {}
+
+    // ---- sums of lines ----
 
     ZC_MEMBER u32 line_sum(const unsigned char *stage, int line, u32 sum) const {
         const bool is_signed = line < Z_TILE_M ? zc_traits<Z_A>::is_signed : zc_traits<Z_B>::is_signed;
@@ -42,93 +64,221 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         }
         return sum;
     }
+    // The sums of a tap's columns go to the corner below it and to its right.
+    ZC_MEMBER void keep_tap(int tap, int first, u32 (&lines)[EACH], u32 *sums) const {
+        const int corner = (tap / (ZC_GQ_SIDE_X - 1) + 1) * ZC_GQ_SIDE_X + tap % (ZC_GQ_SIDE_X - 1) + 1;
+#pragma unroll
+        for (int i = 0; i < EACH; i++) {
+            const int line = first + i * TEAM;
+            if (line < Z_TILE_M || line >= ZC_GQ_END) continue;
+            sums[corner * Z_TILE_N + line] = lines[i];
+            lines[i] = 0;
+        }
+    }
     ZC_MEMBER void multiply(slot &at, int warpgroup, int thread, typename PIPE::sums &sum) const {
-        if constexpr (ZC_GQ_LINES == 0) {
-            PIPE::multiply(at, warpgroup, thread, sum);
-        } else {
-            const int first = ZC_GQ_FIRST + member(warpgroup, thread);
-            u32 lines[EACH] = {};
-            PIPE::multiply(at, warpgroup, thread, sum, [&](int stage) {
+        const int first = ZC_GQ_FIRST + member(warpgroup, thread);
+        u32 *const sums = sums_of(warpgroup);
+        u32 lines[EACH] = {};
+        int step = 0;
+        if (ZC_GQ_EDGES) meet_team(warpgroup); // all have what they need of the tile before
+        PIPE::multiply(at, warpgroup, thread, sum, [&](int stage) {
+            if constexpr (ZC_GQ_LINES > 0) {
 #pragma unroll
                 for (int i = 0; i < EACH; i++)
                     if (first + i * TEAM < ZC_GQ_END)
                         lines[i] = line_sum(this->memory + stage * PIPE::STAGE, first + i * TEAM, lines[i]);
-                zc_named_sync(Z_PINGPONG ? 1 + warpgroup : 2 + warpgroup, 128);
-            });
-            meet_team(warpgroup); // all have what they need of the tile before
-            u32 *const to = sums_of(warpgroup);
+                if constexpr (ZC_GQ_EDGES)
+                    if (++step % ZC_GQ_TAP_STEPS == 0) keep_tap(step / ZC_GQ_TAP_STEPS - 1, first, lines, sums);
+                zc_named_sync(1 + warpgroup, 128);
+            }
+        });
+        meet_team(warpgroup);
+        if constexpr (ZC_GQ_LINES > 0) {
+            constexpr int END = ZC_GQ_EDGES ? Z_TILE_M : ZC_GQ_END;
 #pragma unroll
             for (int i = 0; i < EACH; i++)
-                if (first + i * TEAM < ZC_GQ_END) to[first + i * TEAM] = lines[i];
+                if (first + i * TEAM < END) sums[first + i * TEAM] = lines[i];
             meet_team(warpgroup);
         }
     }
+    // Sums of taps become those of all taps above and to the left.
+    static ZC_MEMBER void add_up(u32 *sums) {
+        for (int corner = 0; corner < ZC_GQ_CORNERS; corner++) {
+            u32 *const to = sums + corner * Z_TILE_N;
+            const bool inside = corner >= ZC_GQ_SIDE_X && corner % ZC_GQ_SIDE_X;
+            *to = inside ? *to + to[-Z_TILE_N] + to[-ZC_GQ_SIDE_X * Z_TILE_N] - to[-(ZC_GQ_SIDE_X + 1) * Z_TILE_N] : 0u;
+        }
+    }
 
-    // A row of a thread's results, and what its sums need.
+    // ---- results ----
+
+    // Asked for before the products, and laid down behind them.
+    ZC_MEMBER void ask_columns(const zc_gq_item &item, const zc_gemm_origin &t, int member, zc_gq_column (&own)[COLUMNS]) const {
+#pragma unroll
+        for (int i = 0; i < COLUMNS; i++) {
+            const i64 at = t.col + member + i * TEAM, col = at < q.n ? at : q.n - 1;
+            own[i] = {zc_gq_scale(q, item, 0, col), zc_gq_bias(q, col), (u32)zc_gq_zero_b(q, item, col), 0};
+        }
+    }
+    ZC_MEMBER void lay_columns(int warpgroup, int thread, zc_gq_column (&own)[COLUMNS]) const {
+        zc_gq_column *const to = columns_of(warpgroup);
+#pragma unroll
+        for (int i = 0; i < COLUMNS; i++) {
+            const int at = member(warpgroup, thread) + i * TEAM;
+            if (at >= Z_TILE_N) break;
+            u32 *const sums = sums_of(warpgroup) + Z_TILE_M + at;
+            if (ZC_GQ_EDGES)
+                add_up(sums);
+            else if (Z_ZERO_A)
+                own[i].turned = (u32)q.k * own[i].zero - *sums;
+            to[at] = own[i];
+        }
+        meet_team(warpgroup);
+    }
+
+    // Taps of a window, from where it begins on, that lie below `end`.
+    static ZC_MEMBER int taps_below(int end, int begin, int dilation, int taps) {
+        const int n = (end - begin + dilation - 1) / dilation;
+        return n < 0 ? 0 : n < taps ? n : taps;
+    }
+    // A row of a thread's results, and what its sums need. first, last: corners of the taps on the image, above and below; left,
+    // right: how far behind them.
     struct row {
-        i64 at;
-        bool is_there;
-        Z_Y *y;
+        int at;
         u32 zero, sum;
+        int first, last, left, right;
     };
-    ZC_MEMBER row row_of(const zc_gq_item &item, const zc_gemm_origin &t, int line, const u32 *lines) const {
-        row r = {t.row + line, t.row + line < q.m};
-        r.y = (Z_Y *)q.y + item.y + r.at * q.n;
-        r.zero = r.is_there ? (u32)zc_gq_zero_a(q, item, r.at) : 0u;
-        r.sum = Z_ZERO_B ? lines[line] : 0u;
+    ZC_MEMBER void put_edges(int pixel, row &r) const {
+        const zc_window_params &w = p.window;
+        const int line = pixel / w.out[2], y = line % w.out[1] * w.stride[1] - w.begin[1];
+        const int x = (pixel - line * w.out[2]) * w.stride[2] - w.begin[2];
+        r.first = taps_below(0, y, w.dilation[1], w.kernel[1]) * ZC_GQ_SIDE_X * Z_TILE_N;
+        r.last = taps_below(w.in[1], y, w.dilation[1], w.kernel[1]) * ZC_GQ_SIDE_X * Z_TILE_N;
+        r.left = taps_below(0, x, w.dilation[2], w.kernel[2]) * Z_TILE_N;
+        r.right = taps_below(w.in[2], x, w.dilation[2], w.kernel[2]) * Z_TILE_N;
+    }
+    // Beyond the last row any will do.
+    ZC_MEMBER int known(int row) const { return row < q.m ? row : (int)q.m - 1; }
+    ZC_MEMBER row row_of(const zc_gq_item &item, const zc_gemm_origin &t, int line, const u32 *sums) const {
+        row r = {t.row + line};
+        const int at = known(r.at);
+        r.zero = (u32)zc_gq_zero_a(q, item, at);
+        r.sum = Z_ZERO_B ? sums[line] : 0u;
+        if (ZC_GQ_EDGES) put_edges(at, r);
         return r;
     }
-    // A column's part of a result.
-    struct column {
-        u32 zero, turned; // turned: what A's zero point is multiplied by
-        f64 scale;
-    };
-    ZC_MEMBER column column_of(const zc_gq_item &item, const zc_gemm_origin &t, int at, const u32 *lines) const {
-        column c = {};
-        if (t.col + at >= q.n) return c;
-        c.zero = (u32)zc_gq_zero_b(q, item, t.col + at);
-        c.turned = Z_ZERO_A ? (u32)q.k * c.zero - lines[Z_TILE_M + at] : 0u;
-        c.scale = zc_gq_scale(q, item, t.row, t.col + at);
-        return c;
+    // What the row's zero point is multiplied by: -(w - zero) of the taps on the image.
+    ZC_MEMBER u32 turned_of(const row &r, const zc_gq_column &c, const u32 *sums) const {
+        if (!ZC_GQ_EDGES) return c.turned;
+        const u32 all = sums[r.last + r.right] - sums[r.first + r.right] - sums[r.last + r.left] + sums[r.first + r.left];
+        const int taps = (r.last - r.first) / (ZC_GQ_SIDE_X * Z_TILE_N) * ((r.right - r.left) / Z_TILE_N);
+        return (Z_ZERO_B ? (u32)p.g.k * taps * c.zero : 0u) - all;
     }
-    ZC_MEMBER Z_Y result(const zc_gq_item &item, const row &r, i64 col, const column &c, i32 sum) const {
-        const u32 all = (u32)sum + r.zero * c.turned - c.zero * r.sum;
-#if defined(Z_Y_SCALE) && Z_ROW_SCALES
-        return zc_gq_result(q, (i32)all, zc_gq_scale(q, item, r.at, col));
+    // A tile as the threads that finish it see it.
+    struct view {
+        zc_gq_item item;
+        zc_gemm_origin t;
+        const zc_gq_column *columns;
+        const u32 *sums; // of columns
+#ifdef Z_Y_SCALE
+        zc_gq_y_zero y_zero;
+#endif
+        row rows[ROWS];
+    };
+    ZC_MEMBER void see(const zc_gq_item &item, const zc_gemm_origin &t, int warpgroup, int thread, view &v) const {
+        const u32 *const sums = sums_of(warpgroup);
+        const int top = (Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS * 64) + thread / 32 * 16 + thread % 32 / 4;
+        v.item = item;
+        v.t = t;
+        v.columns = columns_of(warpgroup);
+        v.sums = sums + Z_TILE_M;
+#ifdef Z_Y_SCALE
+        v.y_zero = zc_gq_zero_y(q);
+#endif
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) v.rows[i] = row_of(item, t, top + i / 2 * 64 + i % 2 * 8, sums);
+    }
+    // at: the column in the tile.
+    ZC_MEMBER Z_Y result(const view &v, const row &r, int at, const zc_gq_column &c, i32 sum) const {
+        const u32 turned = Z_ZERO_A ? turned_of(r, c, v.sums + at) : 0u;
+        const i32 all = (i32)((u32)sum + r.zero * turned - c.zero * r.sum);
+#ifdef Z_Y_SCALE
+        const f64 scale = Z_ROW_SCALES ? zc_gq_scale(q, v.item, r.at, v.t.col + at) : c.scale;
+        return zc_gq_quantised(zc_wide(all) + c.bias, scale, v.y_zero);
 #else
-        return zc_gq_result(q, (i32)all, c.scale);
+        return zc_put<Z_Y>(all); // wraps
 #endif
     }
-    ZC_MEMBER void save(const zc_gemm_origin &t, int warpgroup, int thread, const typename PIPE::sums &sum) const {
-        const zc_gq_item item = zc_gq_batch(q, t.item);
-        const u32 *const lines = sums_of(warpgroup);
-        const int top = (Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS * 64) + thread / 32 * 16 + thread % 32 / 4;
-        row rows[PIPE::BLOCKS * 2];
+    // Of two neighbours, with the fused work on them, whose operands are any beyond the last row or column.
+    typedef zc_vec<Z_STORED, 2> two_results;
+    ZC_MEMBER two_results results(const view &v, const row &r, int at, const zc_gq_column (&c)[2], const i32 *sum) const {
+        const Z_Y y[2] = {result(v, r, at, c[0], sum[0]), result(v, r, at + 1, c[1], sum[1])};
+#ifdef Z_FUSED
+        constexpr int NEAR = Z_PAIRS ? 2 : 1; // rows of an odd length do not all begin at pairs
+        const int last = (int)q.n - NEAR;
+        i32 all[2] = {y[0], y[1]};
 #pragma unroll
-        for (int i = 0; i < PIPE::BLOCKS * 2; i++) rows[i] = row_of(item, t, top + i / 2 * 64 + i % 2 * 8, lines);
+        for (int e = 0; e < 2; e += NEAR) {
+            const int col = v.t.col + at + e;
+            zc_fused_near<NEAR>(p.g.fused, all + e, known(r.at), col < last ? col : last, q.n);
+        }
+        return {(Z_STORED)all[0], (Z_STORED)all[1]};
+#else
+        return {y[0], y[1]};
+#endif
+    }
+    // By the threads, two neighbours at once where rows have whole pairs.
+    ZC_MEMBER void save(const view &v, int thread, const typename PIPE::sums &sum) const {
 #pragma unroll
         for (int j = 0; j < Z_TILE_N / 8; j++) {
             const int at = j * 8 + thread % 4 * 2;
-            const i64 col = t.col + at;
-            const column c0 = column_of(item, t, at, lines), c1 = column_of(item, t, at + 1, lines);
+            const i64 col = v.t.col + at;
+            const zc_gq_column c[2] = {v.columns[at], v.columns[at + 1]};
 #pragma unroll
-            for (int i = 0; i < PIPE::BLOCKS * 2; i++) {
-                if (!rows[i].is_there || col >= q.n) continue;
-                const i32 *const s = sum[i / 2] + j * 4 + i % 2 * 2;
-                const Z_Y y0 = result(item, rows[i], col, c0, s[0]);
+            for (int i = 0; i < ROWS; i++) {
+                if (v.rows[i].at >= q.m || col >= q.n) continue;
+                Z_STORED *const to = (Z_STORED *)q.y + v.item.y + (i64)v.rows[i].at * q.n + col;
+                const two_results y = results(v, v.rows[i], at, c, sum[i / 2] + j * 4 + i % 2 * 2);
                 if constexpr (Z_PAIRS) {
-                    *(zc_vec<Z_Y, 2> *)(rows[i].y + col) = {y0, result(item, rows[i], col + 1, c1, s[1])};
+                    *(two_results *)to = y;
                 } else {
-                    rows[i].y[col] = y0;
-                    if (col + 1 < q.n) rows[i].y[col + 1] = result(item, rows[i], col + 1, c1, s[1]);
+                    to[0] = y.v[0];
+                    if (col + 1 < q.n) to[1] = y.v[1];
                 }
             }
+        }
+    }
+    // Bytes by the copy engine, panels of 64 rows and 128 columns; what a tile has not of its last one lies beyond the result.
+    static constexpr int ACROSS = 128, PANELS = (Z_TILE_N + ACROSS - 1) / ACROSS;
+    ZC_MEMBER void send_all(const view &v, int warpgroup, int thread, const typename PIPE::sums &sum, int &buffer) const {
+#pragma unroll
+        for (int panel = 0; panel < PANELS; panel++)
+#pragma unroll
+            for (int i = 0; i < PIPE::BLOCKS; i++) {
+                const int row = v.t.row + ((Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS) + i) * 64;
+                this->send(&p.y, {row, v.t.col + panel * ACROSS, v.t.item}, warpgroup, thread, buffer,
+                           [&](u32 to) { lay_panel(v, panel, i, thread, sum[i], to); });
+            }
+    }
+    ZC_MEMBER void lay_panel(const view &v, int panel, int block, int thread, const zc_product_sum (&sum)[Z_TILE_N / 2], u32 to) const {
+        const int line = thread / 32 * 16 + thread % 32 / 4;
+        unsigned char *const laid = this->memory + (to - this->smem) + line * PIPE::LINE;
+#pragma unroll
+        for (int j = 0; j < ACROSS / 8; j++) {
+            if (panel * ACROSS + j * 8 >= Z_TILE_N) break;
+            const int in = j * 8 + thread % 4 * 2, at = panel * ACROSS + in;
+            const zc_gq_column c[2] = {v.columns[at], v.columns[at + 1]};
+            unsigned char *const place = laid + (in / 16 ^ line % 8) * 16 + in % 16;
+#pragma unroll
+            for (int i = 0; i < 2; i++) // a row and the one 8 lines below, whose pieces have the same order
+                *(two_results *)(place + i * 8 * PIPE::LINE) =
+                    results(v, v.rows[block * 2 + i], at, c, sum + (panel * ACROSS / 8 + j) * 4 + i * 2);
         }
     }
     ZC_MEMBER void consume(int warpgroup) const {
         const int thread = threadIdx.x % 128;
         slot at = {0, 0};
-        int turn = 0;
+        int turn = 0, buffer = 0;
         zc_grid_wait();
         zc_grid_launch();
         // A parity cannot tell a phase from the one two before it: the two enter their products in turn.
@@ -138,19 +288,32 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
                 at.skip(this->steps);
                 continue;
             }
+            const zc_gemm_origin t = this->place_of(tile);
+            const zc_gq_item item = zc_gq_batch(q, t.item);
+            zc_gq_column own[COLUMNS];
+            ask_columns(item, t, member(warpgroup, thread), own);
             typename PIPE::sums sum;
             if (Z_PINGPONG) zc_named_sync(4 + warpgroup, 256);
             multiply(at, warpgroup, thread, sum);
             if (Z_PINGPONG) zc_named_arrive(4 + (warpgroup ^ 1), 256);
-            save(this->place_of(tile), warpgroup, thread, sum);
+            lay_columns(warpgroup, thread, own);
+            view v;
+            see(item, t, warpgroup, thread, v);
+            if constexpr (Z_TENSOR_Y)
+                send_all(v, warpgroup, thread, sum, buffer);
+            else
+                save(v, thread, sum);
         }
+        if (Z_TENSOR_Y && thread == 0) zc_bulk_wait<0>();
     }
 };
 
 ZC_KERNEL_OF(0, 384)(const __grid_constant__ zc_gemm_quant_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
-    const zc_gemm_quant_sm90<zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, false, 0>> product(p, smem);
-    product.begin([] {});
+    const zc_gemm_quant_sm90<zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, false, Z_TENSOR_Y>> product(p, smem);
+    product.begin([&] {
+        if (Z_TENSOR_Y) zc_tensor_prefetch(&p.product.y);
+    });
     const int warpgroup = zc_warpgroup();
     if (warpgroup == 0) {
         zc_registers_drop<24>();

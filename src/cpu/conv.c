@@ -9,12 +9,6 @@
 
 #define CONV_OPS(X) X(Conv) X(FusedConv) X(ConvInteger) X(QLinearConv)
 
-static bool is_channels_last(const zc_kctx *k)
-{
-    if (k->op == ZC_OP_ConvInteger) return ZC_ATTRS(k, ConvInteger)->channels_last != 0;
-    return k->op == ZC_OP_QLinearConv && ZC_ATTRS(k, QLinearConv)->channels_last != 0;
-}
-
 static zc_window_attrs window_attrs(const zc_kctx *k, int64_t *group)
 {
     zc_window_attrs a = {0};
@@ -54,10 +48,12 @@ static int64_t plane_of(const zc_tensor *t)
 
 zc_status zc_conv_of(zc_kctx *k, int xi, int wi, zc_conv *c)
 {
-    const bool last = is_channels_last(k);
+    const bool last = zc_conv_channels_last(k->op, k->attrs);
+    const bool turned = zc_conv_taps_first(k->op, k->attrs);
     const zc_tensor in = last ? zc_nchw_shape(&k->in[xi]) : k->in[xi];
     const zc_tensor out = last ? zc_nchw_shape(&k->out[0]) : k->out[0];
-    const zc_tensor *x = &in, *w = &k->in[wi], *y = &out;
+    const zc_tensor weights = turned ? zc_nchw_shape(&k->in[wi]) : k->in[wi];
+    const zc_tensor *x = &in, *w = &weights, *y = &out;
     zc_window_attrs a = window_attrs(k, &c->groups);
     c->batch = x->dims[0];
     c->ic = w->dims[1];
@@ -85,8 +81,8 @@ typedef struct job {
     /* quantised forms */
     const zc_tensor *w_zero, *w_scale;
     int64_t x_zero;
-    double scale, y_zero; /* x_scale / y_scale */
-    bool last;            /* x and y are channels last */
+    double x_scale, y_scale, y_zero;
+    bool last, turned; /* x and y are channels last; w, too */
 } job;
 
 /* Where one output element reads: its window and the offsets of its group's channels. */
@@ -140,6 +136,12 @@ static int64_t x_at(const job *j, const place *p, int64_t ic, int64_t tap)
     return (p->n * c->in_plane + tap) * c->groups * c->ic + p->m / c->oc * c->ic + ic;
 }
 
+static int64_t w_at(const job *j, const place *p, int64_t ic, int64_t tap)
+{
+    const zc_conv *c = j->c;
+    return p->w + (j->turned ? tap * c->ic + ic : ic * c->taps + tap);
+}
+
 static int64_t y_at(const job *j, const place *p, int64_t i)
 {
     const zc_conv *c = j->c;
@@ -157,14 +159,14 @@ static void integers(void *arg, int64_t begin, int64_t end)
         for (int64_t ic = 0; ic < c->ic; ic++) {
             for (zc_taps_begin(&c->w, p.at, &t); t.any; zc_taps_next(&t))
                 sum += (zc_geti(j->x, x_at(j, &p, ic, t.x)) - j->x_zero) *
-                       (zc_geti(j->w, p.w + ic * c->taps + t.tap) - w_zero);
+                       (zc_geti(j->w, w_at(j, &p, ic, t.tap)) - w_zero);
         }
         if (j->bias) sum += zc_geti(j->bias, p.m);
         if (!j->w_scale) {
             zc_puti(j->y, y_at(j, &p, i), sum);
             continue;
         }
-        double scale = j->scale * zc_get(j->w_scale, channel_of(j->w_scale, p.m));
+        double scale = j->x_scale * zc_get(j->w_scale, channel_of(j->w_scale, p.m)) / j->y_scale;
         zc_put_quantised(j->y, y_at(j, &p, i), (double)sum * scale, j->y_zero);
     }
 }
@@ -217,7 +219,8 @@ zc_status zc_k_ConvInteger(zc_kctx *k)
              .x = &k->in[ZC_IN_ConvInteger_x],
              .w = &k->in[ZC_IN_ConvInteger_w],
              .y = &k->out[0],
-             .last = is_channels_last(k)};
+             .last = zc_conv_channels_last(k->op, k->attrs),
+             .turned = zc_conv_taps_first(k->op, k->attrs)};
     if (optional(k, ZC_IN_ConvInteger_x_zero))
         j.x_zero = zc_geti(&k->in[ZC_IN_ConvInteger_x_zero], 0);
     j.w_zero = optional(k, ZC_IN_ConvInteger_w_zero);
@@ -238,11 +241,12 @@ zc_status zc_k_QLinearConv(zc_kctx *k)
              .x_zero = zc_geti(&k->in[ZC_IN_QLinearConv_x_zero], 0),
              .w_scale = &k->in[ZC_IN_QLinearConv_w_scale],
              .w_zero = &k->in[ZC_IN_QLinearConv_w_zero],
-             .scale = zc_get(&k->in[ZC_IN_QLinearConv_x_scale], 0) /
-                      zc_get(&k->in[ZC_IN_QLinearConv_y_scale], 0),
+             .x_scale = zc_get(&k->in[ZC_IN_QLinearConv_x_scale], 0),
+             .y_scale = zc_get(&k->in[ZC_IN_QLinearConv_y_scale], 0),
              .y_zero = (double)zc_geti(&k->in[ZC_IN_QLinearConv_y_zero], 0),
              .bias = optional(k, ZC_IN_QLinearConv_bias),
-             .last = is_channels_last(k)};
+             .last = zc_conv_channels_last(k->op, k->attrs),
+             .turned = zc_conv_taps_first(k->op, k->attrs)};
     zc_parallel(k, outputs(&c), 64, integers, &j);
     return ZC_OK;
 }

@@ -7,6 +7,7 @@
 #include "cpu/conv.h"
 #include "cpu/fast.h"
 #include "cpu/integer.h"
+#include "op/nhwc.h"
 
 /* A tap's place in the window. */
 typedef struct tap {
@@ -240,11 +241,12 @@ static void turn_output(const conv_job *j, void *y)
 static zc_status pack_groups(zc_kctx *k, int wi, conv_job *j)
 {
     const zc_conv *c = j->c;
+    const bool turned = zc_conv_taps_first(k->op, k->attrs);
     const zc_byte_matrix m = {.k = c->ic * c->taps,
                               .n = c->oc,
                               .inner = c->ic,
-                              .outer_step = 1,
-                              .inner_step = c->taps,
+                              .outer_step = turned ? c->ic : 1,
+                              .inner_step = turned ? 1 : c->taps,
                               .column_step = c->ic * c->taps,
                               .is_signed = k->in[wi].dtype == ZC_I8};
     j->w = zc_scratch_get(k->scratch, (size_t)c->groups * sizeof *j->w);
@@ -300,9 +302,10 @@ static zc_status pad_channels(zc_kctx *k, conv_job *j)
     return ZC_OK;
 }
 
-static zc_status convolve(zc_kctx *k, int xi, int wi, int x_zero, int w_zero, bool last,
-                          const zc_conv *c, const zc_byte_scaling *s, const int32_t *bias)
+static zc_status convolve(zc_kctx *k, int xi, int wi, int x_zero, int w_zero, const zc_conv *c,
+                          const zc_byte_scaling *s, const int32_t *bias)
 {
+    const bool last = zc_conv_channels_last(k->op, k->attrs);
     const bool each = c->ic == 1 && c->oc == 1 && c->taps <= ZC_BYTE_TAPS;
     conv_job j = {.k = k,
                   .c = c,
@@ -354,8 +357,7 @@ zc_status zc_fast_conv_integer(zc_kctx *k)
     const zc_byte_scaling s = {.scale = NULL};
     ZC_TRY(zc_conv_of(k, ZC_IN_ConvInteger_x, ZC_IN_ConvInteger_w, &c));
     return convolve(k, ZC_IN_ConvInteger_x, ZC_IN_ConvInteger_w, ZC_IN_ConvInteger_x_zero,
-                    ZC_IN_ConvInteger_w_zero, ZC_ATTRS(k, ConvInteger)->channels_last != 0, &c, &s,
-                    NULL);
+                    ZC_IN_ConvInteger_w_zero, &c, &s, NULL);
 }
 
 bool zc_fits_qlinear_conv(const zc_kctx *k)
@@ -388,10 +390,8 @@ zc_status zc_fast_qlinear_conv(zc_kctx *k)
     if (zc_input(k, ZC_IN_QLinearConv_bias)) bias = k->in[ZC_IN_QLinearConv_bias].data;
     if (!is_bounded(&c, bias)) return zc_k_QLinearConv(k);
     ZC_TRY(zc_scaling_of(k, &k->in[ZC_IN_QLinearConv_w_scale],
-                         zc_get(&k->in[ZC_IN_QLinearConv_x_scale], 0) /
-                             zc_get(&k->in[ZC_IN_QLinearConv_y_scale], 0),
-                         1, c.groups * c.oc, &s));
+                         zc_get(&k->in[ZC_IN_QLinearConv_x_scale], 0),
+                         zc_get(&k->in[ZC_IN_QLinearConv_y_scale], 0), c.groups * c.oc, &s));
     return convolve(k, ZC_IN_QLinearConv_x, ZC_IN_QLinearConv_w, ZC_IN_QLinearConv_x_zero,
-                    ZC_IN_QLinearConv_w_zero, ZC_ATTRS(k, QLinearConv)->channels_last != 0, &c, &s,
-                    bias);
+                    ZC_IN_QLinearConv_w_zero, &c, &s, bias);
 }

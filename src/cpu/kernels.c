@@ -216,6 +216,7 @@ zc_tensor zc_plain_result(const zc_kctx *k)
 {
     zc_tensor t = k->out[0];
     if (k->info->flags & ZC_OPF_SUMS) t.dtype = ZC_I32;
+    if (k->op == ZC_OP_QLinearConv) t.dtype = k->in[ZC_IN_QLinearConv_y_zero].dtype;
     if (k->op == ZC_OP_ScaledLinear) t.dtype = ZC_ATTRS(k, ScaledLinear)->to;
     return t;
 }

@@ -242,7 +242,8 @@ static zc_status generate(chooser *w, const variant *v, uint32_t step, int famil
     if (!ranks_known(g)) return zc_gen_decline(g, "a rank is known only when run");
     if (!zc_family_makes(family, plain))
         return zc_gen_decline(g, "results of %s, not of 16 bits", zc_dtype_name(plain));
-    if (made != plain && !zc_family_takes(family).widens && !(g->info->flags & ZC_OPF_QUANTISES))
+    const unsigned others = ZC_OPF_QUANTISES | ZC_OPF_BYTES; /* every family makes them */
+    if (made != plain && !zc_family_takes(family).widens && !(g->info->flags & others))
         return zc_gen_decline(g, "results of %s of operands of %s", zc_dtype_name(made),
                               zc_dtype_name(plain));
     ZC_TRY(zc_gen_takes(g, zc_family_takes(family)));

@@ -48,17 +48,12 @@ static conv_roles roles_of(zc_op op)
     return r;
 }
 
-static bool taps_first(zc_op op, const void *attrs)
-{
-    return op == ZC_OP_ConvNhwc && ((const zc_attrs_ConvNhwc *)attrs)->taps_first;
-}
-
 /* ---- the specialisation ---- */
 
 /* Axis i of weights [oc, ic, taps ...]. */
 static zc_dim weight_dim(const zc_gen *g, const zc_pvalue *w, int i)
 {
-    return w->dims[taps_first(g->step->op, g->attrs) ? zc_nhwc_axis(i) : i];
+    return w->dims[zc_conv_taps_first(g->step->op, g->attrs) ? zc_nhwc_axis(i) : i];
 }
 
 static zc_dtype type_of(const zc_gen *g, int i)
@@ -114,6 +109,7 @@ static void put_types(zc_gen *g, const conv_roles *r)
     zc_gen_type(g, "X", x);
     zc_gen_type(g, "W", zc_gen_in_type(g, r->w));
     zc_gen_type(g, "Y", y);
+    zc_gen_type(g, "PLAIN", zc_gen_plain_result(g));
     zc_gen_define(g, "QUANT", "%d", quant);
     zc_gen_define(g, "HAS_BIAS", "%d", bias);
     if (bias) zc_gen_type(g, "BIAS", type_of(g, r->bias));
@@ -127,8 +123,6 @@ static void put_types(zc_gen *g, const conv_roles *r)
     zc_gen_type(g, "XS", type_of(g, r->x_scale));
     zc_gen_type(g, "WS", type_of(g, r->w_scale));
     zc_gen_type(g, "YS", type_of(g, r->y_scale));
-    zc_gen_define(g, "LOW", "%d", y == ZC_I8 ? -128 : 0);
-    zc_gen_define(g, "HIGH", "%d", y == ZC_I8 ? 127 : 255);
 }
 
 /* ---- shapes ---- */
@@ -188,7 +182,7 @@ static bool put_shapes(zc_gen *g, const conv_roles *r)
     int64_t groups;
     zc_window_attrs_of(g->step->op, g->attrs, &a, &groups);
     if (!zc_gen_window_fits(g, &a, x->rank - 2)) return false;
-    bool last = g->step->op == ZC_OP_ConvNhwc;
+    bool last = zc_conv_channels_last(g->step->op, g->attrs);
     int first = last ? 1 : 2;
     zc_gen_window_dims d = {.axes = x->rank - 2};
     for (int i = 0; i < d.axes; i++) {
@@ -207,7 +201,7 @@ static bool put_shapes(zc_gen *g, const conv_roles *r)
     zc_gen_define(g, "groups", "%lldLL", (long long)groups);
     zc_gen_dim(g, "batch", x->dims[0]);
     zc_gen_define(g, "TRANSPOSED", "%d", transposed);
-    zc_gen_define(g, "TAPS_FIRST", "%d", taps_first(g->step->op, g->attrs));
+    zc_gen_define(g, "TAPS_FIRST", "%d", zc_conv_taps_first(g->step->op, g->attrs));
     zc_gen_dim(g, transposed ? "oc" : "ic", weight_dim(g, w, 1));
     put_part(g, transposed ? "ic" : "oc", w->dims[0], groups);
     put_deform(g, &d);
@@ -228,7 +222,7 @@ static bool fills(zc_gen *g, int64_t groups, int64_t oc)
     enum { BLOCKS = 128 };
     const zc_pvalue *y = zc_gen_out(g, 0);
     zc_dim factors[ZC_MAX_RANK];
-    int n = 0, channels = g->step->op == ZC_OP_ConvNhwc ? y->rank - 1 : 1;
+    int n = 0, channels = zc_conv_channels_last(g->step->op, g->attrs) ? y->rank - 1 : 1;
     for (int d = 0; d < y->rank; d++)
         if (d != channels) factors[n++] = y->dims[d];
     int64_t low, high, rows = (oc + 127) / 128 * groups;
@@ -251,7 +245,7 @@ static void choose(zc_gen *g, const conv_roles *r)
         int64_t groups;
         zc_window_attrs_of(op, g->attrs, &a, &groups);
         zc_gen_tensor(w, &shape);
-        if (taps_first(op, g->attrs)) shape = zc_nchw_shape(&shape);
+        if (zc_conv_taps_first(op, g->attrs)) shape = zc_nchw_shape(&shape);
         conv_size s = size_of(op, &shape, groups);
         int64_t k = s.ic * s.taps;
         direct = s.oc < 16 || k < 8;
@@ -259,7 +253,7 @@ static void choose(zc_gen *g, const conv_roles *r)
         /* Quantised results may need sums of 64 bits, for which the big tiles have no room. */
         if (op == ZC_OP_QLinearConv && k > SHORT_SUM) large = false;
         /* The families before this one have made ranges of their own. */
-        bool ranges = op == ZC_OP_ConvNhwc && !not_mma;
+        bool ranges = zc_conv_channels_last(op, g->attrs) && (quant_of(op) || !not_mma);
         large = large && (g->candidate || (!ranges && fills(g, groups, s.oc)));
     }
     g->config[TILE] = direct ? 0 : large ? 128 : 64;
@@ -288,8 +282,7 @@ zc_status zc_gen_conv(zc_gen *g)
     if (!put_shapes(g, &r)) return ZC_OK;
     put_types(g, &r);
     choose(g, &r);
-    if (quant_of(op)) return ZC_OK;
-    ZC_TRY(put_own_activation(g, x->dtype));
+    if (!quant_of(op)) ZC_TRY(put_own_activation(g, x->dtype));
     return zc_gen_epilogue(g);
 }
 
@@ -298,19 +291,6 @@ zc_status zc_gen_conv(zc_gen *g)
 static const void *role(const zc_launch *l, int i)
 {
     return i < 0 ? NULL : zc_launch_in(l, i);
-}
-
-/* A parameter has one element (step 0) or one a channel. */
-static zc_status step_of(zc_launch *l, int i, int64_t channels, int *step)
-{
-    *step = 0;
-    if (i < 0 || !zc_launch_has(l, i)) return ZC_OK;
-    int64_t n = zc_tensor_numel(&l->in[i]);
-    *step = n != 1;
-    if (n == 1 || n == channels) return ZC_OK;
-    return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
-                   "input %d has a wrong length (got %lld, need %lld)", i, (long long)n,
-                   (long long)channels);
 }
 
 static zc_status check(zc_launch *l, const zc_tensor *x, const zc_tensor *w, const conv_size *s,
@@ -354,8 +334,8 @@ static zc_status fill(zc_launch *l, const conv_roles *r, struct zc_conv_params *
     p->w_scale = role(l, r->w_scale);
     p->y_scale = role(l, r->y_scale);
     p->y_zero = role(l, r->y_zero);
-    ZC_TRY(step_of(l, r->w_zero, channels, &p->w_zero_step));
-    return step_of(l, r->w_scale, channels, &p->w_scale_step);
+    ZC_TRY(zc_launch_step(l, r->w_zero, channels, &p->w_zero_step));
+    return zc_launch_step(l, r->w_scale, channels, &p->w_scale_step);
 }
 
 static zc_status issue(zc_launch *l, const conv_size *s, struct zc_conv_params *p)
@@ -394,13 +374,13 @@ zc_status zc_launch_conv(zc_launch *l)
     conv_roles r = roles_of(op);
     const zc_tensor *x = &l->in[0], *w = &l->in[r.w], *y = &l->out[0];
     zc_tensor turned;
-    if (taps_first(op, l->attrs)) {
+    if (zc_conv_taps_first(op, l->attrs)) {
         turned = zc_nchw_shape(w);
         w = &turned;
     }
     struct zc_conv_params p;
     zc_window_attrs a;
-    bool last = op == ZC_OP_ConvNhwc;
+    bool last = zc_conv_channels_last(op, l->attrs);
     int first = last ? 1 : 2;
     int64_t groups;
     memset(&p, 0, sizeof p);

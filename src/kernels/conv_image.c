@@ -1,4 +1,5 @@
-/* Convolutions of images with up to four channels, from channels first to channels last. */
+/* Convolutions of images with up to four channels: from channels first to channels last, or of
+ * bytes that are channels last. */
 #include <string.h>
 
 #include "abi/conv_image.h"
@@ -8,8 +9,9 @@
 #include "op/nhwc.h"
 
 enum { ROWS, COLS, WARPS, EACH, SHARES, LINE };
-const char *const zc_config_conv_image[] = {"rows",   "cols", "warps", "each",
-                                            "shares", "line", NULL};
+#define CONFIG_NAMES "rows", "cols", "warps", "each", "shares", "line", NULL
+const char *const zc_config_conv_image[] = {CONFIG_NAMES};
+const char *const zc_config_conv_image_quant[] = {CONFIG_NAMES};
 
 enum {
     PIECE = 16, /* pixels of one product */
@@ -22,7 +24,8 @@ enum {
     SMEM = 232448,      /* of a block on sm_90 */
     SMEM_LESS = 101376, /* elsewhere */
     SMEM_OWN = 1024,    /* that each block takes besides */
-    LINE_CHANNELS = 64  /* of a warpgroup's product */
+    LINE_CHANNELS = 64, /* of a warpgroup's product */
+    QUANT_CHANNEL = 16  /* bytes: scale and bias */
 };
 
 /* ---- the specialisation ---- */
@@ -42,6 +45,7 @@ typedef struct image_problem {
     zc_window_attrs a;
     zc_attrs_MaxPool pool;    /* windows of one pixel where there is none */
     bool pools, lines;        /* may warpgroups compute lines? */
+    bool quant;               /* of bytes */
     zc_tensor w;              /* its shape */
     int64_t images, sides[2]; /* of the result */
     int sm_count;
@@ -107,7 +111,8 @@ static int64_t smem_of(const image_problem *p, const shape *s)
     int64_t image = planes * image_side(p, s, 0) * wide * PIXEL;
     int64_t weights = (w[0] + 15) / 16 * 16 * (w[1] * pairs_of(p) + 1) * 2 * PIXEL;
     int64_t kept = p->pools ? pixels_of(p, s) * (w[0] / 8 | 1) * 16 : 0;
-    return image + (!line ? weights + kept : weights > kept ? weights : kept);
+    int64_t channels = p->quant ? w[0] * QUANT_CHANNEL : 0;
+    return channels + image + (!line ? weights + kept : weights > kept ? weights : kept);
 }
 
 /* Blocks of a multiprocessor, by shared memory and by registers, which warps are given in eights.
@@ -190,13 +195,14 @@ static void sizes_of(zc_gen *g, image_problem *p)
     p->images = high == INT64_MAX ? MANY : zc_ceil_div(high, p->sides[0] * p->sides[1]);
 }
 
-/* The convolution's window. Where it is pooled, its result's sizes are as certain as x's. */
-static void put_window(zc_gen *g, const image_problem *p)
+/* x's sides begin at axis `first`. Where the convolution is pooled, its result's sizes are as
+ * certain as x's. */
+static void put_window(zc_gen *g, const image_problem *p, int first)
 {
     const zc_pvalue *x = zc_gen_in(g, 0), *y = zc_gen_out(g, 0);
     zc_gen_window_dims d = {.axes = 2};
     for (int i = 0; i < 2; i++) {
-        const zc_dim in = x->dims[2 + i];
+        const zc_dim in = x->dims[first + i];
         const int64_t kernel = p->w.dims[1 + i];
         d.in[i] = in;
         d.out[i] = !p->pools ? y->dims[1 + i]
@@ -208,11 +214,10 @@ static void put_window(zc_gen *g, const image_problem *p)
     zc_gen_window(g, &p->a, &d);
 }
 
-static void put_spec(zc_gen *g, const image_problem *p)
+/* of: what is multiplied. */
+static void put_spec(zc_gen *g, const image_problem *p, zc_dtype of)
 {
-    const zc_pvalue *x = zc_gen_in(g, 0), *y = zc_gen_out(g, 0);
-    bool f16 = y->dtype == ZC_F16;
-    put_window(g, p);
+    bool f16 = of == ZC_F16;
     zc_gen_define(g, "POOLS", "%d", p->pools);
     for (int i = 0; i < 2; i++) {
         const char *const names[][2] = {{"POOL_KERNEL1", "POOL_STRIDE1"},
@@ -220,10 +225,8 @@ static void put_spec(zc_gen *g, const image_problem *p)
         zc_gen_define(g, names[i][0], "%d", (int)of_axis(p->pool.kernel_shape, i));
         zc_gen_define(g, names[i][1], "%d", (int)of_axis(p->pool.strides, i));
     }
-    if (zc_gen_in(g, 1)->kind == ZC_P_CONST) zc_gen_define(g, "W_CONSTANT", "1");
-    zc_gen_type(g, "X", x->dtype);
-    zc_gen_type(g, "T", y->dtype);
-    zc_gen_define(g, "HAS_BIAS", "%d", zc_gen_in_type(g, 2) != ZC_NONE);
+    zc_gen_type(g, "X", zc_gen_in_type(g, 0));
+    zc_gen_type(g, "T", of);
     zc_gen_define(g, "CHANNELS", "%d", (int)p->w.dims[3]);
     zc_gen_define(g, "OUT", "%d", (int)p->w.dims[0]);
     zc_gen_define(g, "MMA", "%s", f16 ? "zc_mma_m16n8k16_f16" : "zc_mma_m16n8k16_bf16");
@@ -252,7 +255,49 @@ zc_status zc_gen_conv_image(zc_gen *g)
                              p.pools ? ZC_COUNTOF(pooled) : ZC_COUNTOF(plain)));
     if (g->declined[0]) return ZC_OK;
     zc_gen_tensor_cores(g, g->config[LINE] ? "wgmma" : "mma", dtype);
-    put_spec(g, &p);
+    put_window(g, &p, 2);
+    put_spec(g, &p, dtype);
+    if (w->kind == ZC_P_CONST) zc_gen_define(g, "W_CONSTANT", "1");
+    zc_gen_define(g, "HAS_BIAS", "%d", bias != ZC_NONE);
+    ZC_TRY(zc_gen_epilogue(g));
+    zc_gen_epilogue_cells(g);
+    return ZC_OK;
+}
+
+/* Why it is none of bytes; NULL: it is one. Sums of so few products of differences of bytes are
+ * exact in f32. */
+static const char *not_bytes(const zc_gen *g, zc_tensor *w)
+{
+    const zc_attrs_QLinearConv *at = ZC_ATTRS(g, QLinearConv);
+    const zc_attrs_Conv conv = zc_nchw_qlinear_conv(at);
+    const zc_pvalue *v = zc_gen_in(g, ZC_IN_QLinearConv_w);
+    if (!at->channels_last || !at->taps_first) return "channels first";
+    if (!zc_gen_static(v)) return "weights whose shape only a run knows";
+    zc_gen_tensor(v, w);
+    return zc_conv_image_fits(&conv, w) ? NULL : "its windows or channels";
+}
+
+zc_status zc_gen_conv_image_quant(zc_gen *g)
+{
+    image_problem p = {.quant = true};
+    int64_t group;
+    const char *why = not_bytes(g, &p.w);
+    if (why) return zc_gen_decline(g, "%s", why);
+    zc_window_attrs_of(g->step->op, g->attrs, &p.a, &group);
+    sizes_of(g, &p);
+    zc_gen_tensor_cores(g, "mma", ZC_F16);
+    ZC_TRY(zc_gen_candidates(g, "mma.m16n8k16", image_candidate, &p, ZC_COUNTOF(plain)));
+    if (g->declined[0]) return ZC_OK;
+    put_window(g, &p, 1);
+    put_spec(g, &p, ZC_F16);
+    zc_gen_define(g, "QUANT", "1");
+    zc_gen_type(g, "W", zc_gen_in_type(g, ZC_IN_QLinearConv_w));
+    zc_gen_type(g, "Y", zc_gen_out_type(g, 0));
+    zc_gen_type(g, "PLAIN", zc_gen_plain_result(g));
+    zc_gen_type(g, "XS", zc_gen_in_type(g, ZC_IN_QLinearConv_x_scale));
+    zc_gen_type(g, "WS", zc_gen_in_type(g, ZC_IN_QLinearConv_w_scale));
+    zc_gen_type(g, "YS", zc_gen_in_type(g, ZC_IN_QLinearConv_y_scale));
+    zc_gen_define(g, "HAS_BIAS", "%d", zc_gen_in(g, ZC_IN_QLinearConv_bias) != NULL);
     ZC_TRY(zc_gen_epilogue(g));
     zc_gen_epilogue_cells(g);
     return ZC_OK;
@@ -260,47 +305,89 @@ zc_status zc_gen_conv_image(zc_gen *g)
 
 /* ---- the launch ---- */
 
-/* The convolution's window, and the pooling's padding. */
-static zc_status set_windows(zc_launch *l, struct zc_conv_image_params *p)
+/* The convolution's window, whose result has these sides; x's begin at axis `first`. */
+static zc_status set_window(zc_launch *l, const zc_tensor *w, int first, const int64_t sides[2],
+                            struct zc_conv_image_params *p)
 {
-    const zc_tensor *x = &l->in[0], *w = &l->in[1], *y = &l->out[0];
+    zc_window_attrs a;
+    zc_window window;
+    int64_t group;
+    zc_window_attrs_of(l->op, l->attrs, &a, &group);
+    zc_window_resolve(&a, 2, l->in[0].dims + first, sides, w->dims + 1, &window);
+    return zc_launch_window(l, &window, &p->window);
+}
+
+/* The pooling's padding. */
+static void set_pooling(zc_launch *l, const int64_t sides[2], struct zc_conv_image_params *p)
+{
     const zc_attrs_ConvImage *at = ZC_ATTRS(l, ConvImage);
     const zc_attrs_MaxPool pool = zc_nchw_conv_image_pool(at);
     zc_window_attrs a;
     zc_window window;
-    int64_t group, sides[2];
-    zc_conv_image_sides(at, x, w, sides);
-    zc_window_attrs_of(l->op, at, &a, &group);
-    zc_window_resolve(&a, 2, x->dims + 2, sides, w->dims + 1, &window);
-    ZC_TRY(zc_launch_window(l, &window, &p->window));
-    for (int i = 0; i < 2; i++) p->sides[i] = (int)y->dims[1 + i];
-    if (!zc_conv_image_pools(at)) return ZC_OK;
+    int64_t group;
+    if (!zc_conv_image_pools(at)) return;
     zc_window_attrs_of(ZC_OP_MaxPool, &pool, &a, &group);
-    zc_window_resolve(&a, 2, sides, y->dims + 1, pool.kernel_shape.v, &window);
+    zc_window_resolve(&a, 2, sides, l->out[0].dims + 1, pool.kernel_shape.v, &window);
     for (int i = 0; i < 2; i++) p->before[i] = (int)window.begin[i];
-    return ZC_OK;
 }
 
-zc_status zc_launch_conv_image(zc_launch *l)
+static zc_status launch(zc_launch *l, struct zc_conv_image_params *p)
 {
     const int64_t *config = l->kernel->config;
-    const zc_tensor *x = &l->in[0], *w = &l->in[1], *y = &l->out[0];
-    struct zc_conv_image_params p = {
-        .x = x->data, .w = w->data, .bias = zc_launch_in(l, 2), .y = y->data};
-    if (x->rank != 4 || x->dims[1] != w->dims[3])
-        return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
-                       "input and weights do not fit each other (got %lld channels, need %lld)",
-                       (long long)x->dims[1], (long long)w->dims[3]);
-    if (zc_tensor_numel(y) == 0) return ZC_OK;
-    ZC_TRY(set_windows(l, &p));
-    ZC_TRY(zc_launch_epilogue(l, &p.fused));
+    const zc_tensor *y = &l->out[0];
+    ZC_TRY(zc_launch_epilogue(l, &p->fused));
     int64_t down = zc_ceil_div(y->dims[1], config[ROWS]);
     int64_t across = zc_ceil_div(y->dims[2], config[COLS]);
     if (down * across > INT32_MAX / y->dims[0])
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "convolution too large for the kernel");
-    p.down = (int)down;
-    p.across = (int)across;
-    p.tiles = (int)(down * across * y->dims[0]);
-    zc_dim3 grid = {zc_launch_blocks(p.tiles, 1, config[SHARES] * l->sm_count), 1, 1};
-    return zc_launch_configured(l, grid, &p, sizeof p);
+    for (int i = 0; i < 2; i++) p->sides[i] = (int)y->dims[1 + i];
+    p->down = (int)down;
+    p->across = (int)across;
+    p->tiles = (int)(down * across * y->dims[0]);
+    zc_dim3 grid = {zc_launch_blocks(p->tiles, 1, config[SHARES] * l->sm_count), 1, 1};
+    return zc_launch_configured(l, grid, p, sizeof *p);
+}
+
+static zc_status check_channels(const zc_launch *l, const zc_tensor *w, int axis)
+{
+    const zc_tensor *x = &l->in[0];
+    if (x->rank == 4 && x->dims[axis] == w->dims[3]) return ZC_OK;
+    return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
+                   "input and weights do not fit each other (got %lld channels, need %lld)",
+                   (long long)x->dims[axis], (long long)w->dims[3]);
+}
+
+zc_status zc_launch_conv_image(zc_launch *l)
+{
+    const zc_tensor *x = &l->in[0], *w = &l->in[1];
+    struct zc_conv_image_params p = {
+        .x = x->data, .w = w->data, .bias = zc_launch_in(l, 2), .y = l->out[0].data};
+    int64_t sides[2];
+    ZC_TRY(check_channels(l, w, 1));
+    if (zc_tensor_numel(&l->out[0]) == 0) return ZC_OK;
+    zc_conv_image_sides(ZC_ATTRS(l, ConvImage), x, w, sides);
+    ZC_TRY(set_window(l, w, 2, sides, &p));
+    set_pooling(l, sides, &p);
+    return launch(l, &p);
+}
+
+zc_status zc_launch_conv_image_quant(zc_launch *l)
+{
+    const zc_tensor *in = l->in, *w = &in[ZC_IN_QLinearConv_w], *y = &l->out[0];
+    struct zc_conv_image_params p = {.x = in[0].data,
+                                     .w = w->data,
+                                     .bias = zc_launch_in(l, ZC_IN_QLinearConv_bias),
+                                     .x_zero = in[ZC_IN_QLinearConv_x_zero].data,
+                                     .w_zero = in[ZC_IN_QLinearConv_w_zero].data,
+                                     .x_scale = in[ZC_IN_QLinearConv_x_scale].data,
+                                     .w_scale = in[ZC_IN_QLinearConv_w_scale].data,
+                                     .y_scale = in[ZC_IN_QLinearConv_y_scale].data,
+                                     .y_zero = in[ZC_IN_QLinearConv_y_zero].data,
+                                     .y = y->data};
+    ZC_TRY(check_channels(l, w, 3));
+    if (zc_tensor_numel(y) == 0) return ZC_OK;
+    ZC_TRY(zc_launch_step(l, ZC_IN_QLinearConv_w_zero, w->dims[0], &p.w_zero_step));
+    ZC_TRY(zc_launch_step(l, ZC_IN_QLinearConv_w_scale, w->dims[0], &p.w_scale_step));
+    ZC_TRY(set_window(l, w, 1, y->dims + 1, &p));
+    return launch(l, &p);
 }

@@ -5,9 +5,7 @@
 
 #include "base/number.h"
 #include "kernels/candidates.h"
-#include "kernels/matmul.h"
-#include "kernels/sm90.h"
-#include "kernels/window.h"
+#include "kernels/conv_sm90.h"
 
 const char *const zc_config_conv_sm90[] = {ZC_SM90_CONFIG};
 
@@ -15,38 +13,11 @@ enum { PIXELS, WARPGROUPS, PARTS, STEPS };
 const char *const zc_config_conv_few_sm90[] = {"pixels", "warpgroups", "parts", "steps", NULL};
 
 enum {
-    PAD_MOST = 127, /* padding, and how far a tap lies from where its window begins */
-    STRIDE_MOST = 8,
-    FEW_PIXELS = 4096,
+    FEW_PIXELS = ZC_CONV_FEW_PIXELS,
     PIECE = 8 /* channels that the copy engine can address */
 };
 
 /* ---- the specialisation ---- */
-
-/* Do windows of 1 x 1 see every pixel, so that pixels are rows of a matrix? */
-static bool is_product(const zc_window_attrs *a, const int64_t kernel[2])
-{
-    bool plain = kernel[0] == 1 && kernel[1] == 1;
-    for (int i = 0; i < 2; i++)
-        plain = plain && zc_window_stride(a, i) == 1 && zc_window_pad(a, 2, i, 0) == 0 &&
-                zc_window_pad(a, 2, i, 1) == 0;
-    return plain;
-}
-
-static bool window_fits(const zc_window_attrs *a, const int64_t kernel[2])
-{
-    bool fits = true;
-    for (int i = 0; i < 2; i++) {
-        fits = fits && zc_window_stride(a, i) <= STRIDE_MOST && kernel[i] <= PAD_MOST &&
-               zc_window_dilation(a, i) <= PAD_MOST &&
-               (kernel[i] - 1) * zc_window_dilation(a, i) <= PAD_MOST;
-        for (int end = 0; end < 2; end++) {
-            int64_t pad = zc_window_pad(a, 2, i, end);
-            fits = fits && pad >= 0 && pad <= PAD_MOST;
-        }
-    }
-    return fits;
-}
 
 static bool in_pieces(int64_t channels)
 {
@@ -98,24 +69,6 @@ static const char *not_these(const zc_gen *g)
     return not_plain(g);
 }
 
-/* Pixels of the result: the most of the range that is asked for. */
-static int64_t pixels_of(zc_gen *g)
-{
-    static const int64_t bounds[] = {1024, FEW_PIXELS, 32768};
-    int64_t low, high;
-    zc_gen_size(g, zc_gen_out(g, 0)->dims, 3, bounds, ZC_COUNTOF(bounds), &low, &high);
-    return high == INT64_MAX ? 4 * bounds[ZC_COUNTOF(bounds) - 1] : high;
-}
-
-/* How patches come to the product. */
-static void put_patches(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w, int64_t blocks)
-{
-    if (is_product(a, w->dims + 1)) return;
-    zc_gen_define(g, "ACROSS", "%d", (int)w->dims[2]);
-    zc_gen_define(g, "PATCHES", "1");
-    zc_gen_define(g, "BLOCKS", "%d", (int)blocks);
-}
-
 /* Steps of the second pair of operands, if there is one, which the header then has; -1: not taken.
  */
 static int64_t second_steps(zc_gen *g)
@@ -124,7 +77,8 @@ static int64_t second_steps(zc_gen *g)
     const zc_attrs_ConvPair *at = ZC_ATTRS(g, ConvPair);
     const zc_pvalue *v = zc_gen_in(g, ZC_IN_ConvPair_v);
     zc_window_attrs a = {.strides = at->second_strides};
-    if (!zc_gen_static(v) || !in_pieces(v->dims[3].k) || !window_fits(&a, (int64_t[]){1, 1}))
+    if (!zc_gen_static(v) || !in_pieces(v->dims[3].k) ||
+        !zc_conv_window_fits(&a, (int64_t[]){1, 1}))
         return -1;
     int64_t blocks = zc_ceil_div(v->dims[3].k, ZC_SM90_DEPTH);
     zc_gen_define(g, "PAIR", "%d", (int)blocks);
@@ -145,18 +99,18 @@ static zc_status sizes_of(zc_gen *g, zc_sm90_problem *p)
     zc_gen_tensor(zc_gen_in(g, 1), &w);
     if (!in_pieces(w.dims[0]) || !in_pieces(w.dims[3]))
         return zc_gen_decline(g, "channels that are no multiple of %d", PIECE);
-    if (!window_fits(&a, w.dims + 1))
+    if (!zc_conv_window_fits(&a, w.dims + 1))
         return zc_gen_decline(g, "windows that the copy engine cannot gather");
     int64_t blocks = zc_ceil_div(w.dims[3], ZC_SM90_DEPTH), second = second_steps(g);
     if (second < 0) return zc_gen_decline(g, "the second pair of operands");
-    *p = (zc_sm90_problem){.m = pixels_of(g),
+    *p = (zc_sm90_problem){.m = zc_gen_conv_pixels(g),
                            .n = w.dims[0],
                            .steps = w.dims[1] * w.dims[2] * blocks + second,
                            .items = 1,
                            .sm_count = g->sm_count,
                            .parts = true,
                            .fused_tile = zc_gen_epilogue_tile(g)};
-    put_patches(g, &a, &w, blocks);
+    zc_gen_patches(g, &a, &w, blocks);
     return ZC_OK;
 }
 
@@ -262,29 +216,6 @@ zc_status zc_gen_conv_few_sm90(zc_gen *g)
 
 /* ---- the launch ---- */
 
-/* Patches of x, or its pixels as rows; pitch: from pixel to pixel. */
-static zc_tensor_box patches_of(const zc_tensor *x, int64_t pitch, const zc_window *w, bool product,
-                                int64_t pixels, int tile)
-{
-    zc_tensor_box b = zc_sm90_box(x->data, x->dtype, x->dims[3], pixels, 1, pitch, 0);
-    b.box[1] = (uint32_t)tile;
-    if (product) return b;
-    b.rank = 4;
-    b.pixels = (uint32_t)tile;
-    for (int i = 0; i < 2; i++) { /* innermost first */
-        int side = 1 - i;
-        b.dims[1 + i] = w->in[side];
-        b.first[i] = (int)-w->begin[side];
-        b.beyond[i] = (int)(w->end[side] - (w->kernel[side] - 1) * w->dilation[side]);
-        b.step[i] = (int)w->stride[side];
-    }
-    b.dims[3] = x->dims[0];
-    b.strides[1] = pitch * 2;
-    b.strides[2] = b.strides[1] * w->in[1];
-    b.strides[3] = b.strides[2] * w->in[0];
-    return b;
-}
-
 /* The same of the second pair, whose windows are points. */
 static zc_status put_second_maps(zc_launch *l, int pixels, int channels,
                                  struct zc_gemm_sm90_params *p)
@@ -298,29 +229,18 @@ static zc_status put_second_maps(zc_launch *l, int pixels, int channels,
         w.stride[i] = zc_window_stride(&a, i);
     }
     const int64_t pitch = zc_launch_in_pitch(l, ZC_IN_ConvPair_z);
-    zc_tensor_box x = patches_of(z, pitch, &w, false, p->g.m, pixels);
+    zc_tensor_box x = zc_conv_patches(z, pitch, &w, false, p->g.m, pixels);
     zc_tensor_box b = zc_sm90_box(v->data, v->dtype, v->dims[3], p->g.n, 1, v->dims[3], 0);
     b.box[1] = (uint32_t)channels;
     ZC_TRY(zc_launch_tensor_map(l, &x, &p->second_a));
     return zc_launch_tensor_map(l, &b, &p->second_b);
 }
 
-/* Maps of patches and weights, of which a tile has so many lines. */
+/* Maps of all operands, of which a tile has so many lines. */
 static zc_status put_maps(zc_launch *l, const zc_window *w, int pixels, int channels,
                           struct zc_gemm_sm90_params *p)
 {
-    zc_window_attrs a;
-    int64_t group;
-    zc_window_attrs_of(l->op, l->attrs, &a, &group);
-    const zc_tensor *weights = &l->in[1];
-    int64_t depth = weights->dims[3], taps = w->kernel[0] * w->kernel[1];
-    zc_tensor_box x = patches_of(&l->in[0], zc_launch_in_pitch(l, 0), w, is_product(&a, w->kernel),
-                                 p->g.m, pixels);
-    zc_tensor_box b =
-        zc_sm90_box(weights->data, weights->dtype, depth, p->g.n, taps, taps * depth, depth);
-    b.box[1] = (uint32_t)channels;
-    ZC_TRY(zc_launch_tensor_map(l, &x, &p->a));
-    ZC_TRY(zc_launch_tensor_map(l, &b, &p->b));
+    ZC_TRY(zc_launch_conv_maps(l, &l->in[1], w, pixels, channels, p));
     return l->op == ZC_OP_ConvPair ? put_second_maps(l, pixels, channels, p) : ZC_OK;
 }
 
@@ -372,7 +292,7 @@ zc_status zc_launch_conv_sm90(zc_launch *l)
     if (!p.g.m) return ZC_OK;
     int columns = (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]);
     ZC_TRY(put_maps(l, &window, (int)config[ZC_SM90_TILE_M], columns, &p));
-    ZC_TRY(zc_sm90_like_y(l, &p, p.g.y, p.g.y_ld, ZC_SM90_DEPTH, &p.y));
+    ZC_TRY(zc_sm90_like_y(l, &p, p.g.y, ZC_U16, p.g.y_ld, ZC_SM90_DEPTH, &p.y));
     return zc_launch_sm90(l, &p);
 }
 

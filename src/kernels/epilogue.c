@@ -66,8 +66,9 @@ zc_status zc_gen_epilogue(zc_gen *g)
                     .prefix = "FUSED",
                     .function = "zc_fused_point",
                     .x0 = zc_gen_out(g, 0),
-                    .type = g->info->flags & ZC_OPF_QUANTISES ? zc_gen_plain_result(g)
-                                                              : zc_gen_out_type(g, 0),
+                    .type = g->info->flags & (ZC_OPF_QUANTISES | ZC_OPF_BYTES)
+                                ? zc_gen_plain_result(g)
+                                : zc_gen_out_type(g, 0),
                     .first = first,
                     .n = (int)g->step->nin - first};
     return w.text ? put_work(g, &w) : ZC_OK;
@@ -137,6 +138,7 @@ static zc_status check_work(zc_gen *g, zc_takes takes, bool at_end, const zc_pva
     for (int i = 0; i < n; i++) types[i] = zc_gen_in_type(g, first + i);
     if (n > 0) zc_gen_shapes(g, first, n, in);
     const zc_work work = {.at_end = at_end,
+                          .bytes = at_end && g->info->flags & ZC_OPF_BYTES,
                           .dtype = x0->dtype,
                           .to = zc_gen_shape(x0),
                           .n = n,

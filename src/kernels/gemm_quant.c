@@ -2,9 +2,16 @@
 
 /* ---- the specialisation ---- */
 
-static bool is_qlinear(const zc_gen *g)
+zc_quant_roles zc_quant_roles_of(zc_op op)
 {
-    return g->step->op == ZC_OP_QLinearMatMul;
+    switch (op) {
+    case ZC_OP_QLinearMatMul:
+        return (zc_quant_roles){{0, 1, 2, 3, 4, 5}, 6, 7, -1};
+    case ZC_OP_QLinearConv:
+        return (zc_quant_roles){{0, 1, 2, 3, 4, 5}, 6, 7, 8};
+    default: /* MatMulInteger, ConvInteger */
+        return (zc_quant_roles){{0, -1, 2, 1, -1, 3}, -1, -1, -1};
+    }
 }
 
 static bool is_one(const zc_pvalue *v)
@@ -15,25 +22,37 @@ static bool is_one(const zc_pvalue *v)
     return zc_tensor_numel(&t) == 1;
 }
 
-zc_status zc_gen_matmul_quant(zc_gen *g, const zc_matmul_form *form)
+bool zc_gen_zero_point(const zc_gen *g, int i)
 {
-    bool q = is_qlinear(g);
-    zc_dtype a = zc_gen_in_type(g, form->a), b = zc_gen_in_type(g, form->b),
-             y = zc_gen_out_type(g, 0);
+    const zc_pvalue *v = zc_gen_in(g, i);
+    if (!v) return false;
+    if (v->kind != ZC_P_CONST || !v->data) return true;
+    const unsigned char *bytes = v->data;
+    for (uint64_t b = 0; b < v->bytes; b++)
+        if (bytes[b]) return true;
+    return false;
+}
+
+zc_status zc_gen_quant_spec(zc_gen *g, bool b_along_k)
+{
+    const zc_quant_roles r = zc_quant_roles_of(g->step->op);
+    zc_dtype a = zc_gen_in_type(g, r.in[ZC_GQ_A]), b = zc_gen_in_type(g, r.in[ZC_GQ_B]),
+             y = zc_gen_plain_result(g);
     if (!zc_kernel_type(a) || !zc_kernel_type(b) || !zc_kernel_type(y))
         return zc_gen_decline(g, "element types %s and %s", zc_dtype_name(a), zc_dtype_name(b));
     zc_gen_type(g, "A", a);
     zc_gen_type(g, "B", b);
     zc_gen_type(g, "Y", y);
-    zc_gen_define(g, "TB", "%d", form->b_along_k);
-    zc_gen_define(g, "ZERO_A", "%d", zc_gen_in(g, 2) != NULL);
-    zc_gen_define(g, "ZERO_B", "%d", zc_gen_in(g, q ? 5 : 3) != NULL);
+    zc_gen_define(g, "TB", "%d", b_along_k);
+    zc_gen_define(g, "ZERO_A", "%d", zc_gen_zero_point(g, r.in[ZC_GQ_A_ZERO]));
+    zc_gen_define(g, "ZERO_B", "%d", zc_gen_zero_point(g, r.in[ZC_GQ_B_ZERO]));
     zc_gen_define(g, "FLOAT", "%d", zc_dtype_is_float(a) || zc_dtype_is_float(b));
-    if (!q) return ZC_OK;
-    zc_gen_type(g, "A_SCALE", zc_gen_in_type(g, 1));
-    zc_gen_type(g, "B_SCALE", zc_gen_in_type(g, 4));
-    zc_gen_type(g, "Y_SCALE", zc_gen_in_type(g, 6));
-    zc_gen_define(g, "ROW_SCALES", "%d", !is_one(zc_gen_in(g, 1)));
+    if (r.bias >= 0 && zc_gen_in(g, r.bias)) zc_gen_define(g, "BIAS", "1");
+    if (r.y_scale < 0) return ZC_OK;
+    zc_gen_type(g, "A_SCALE", zc_gen_in_type(g, r.in[ZC_GQ_A_SCALE]));
+    zc_gen_type(g, "B_SCALE", zc_gen_in_type(g, r.in[ZC_GQ_B_SCALE]));
+    zc_gen_type(g, "Y_SCALE", zc_gen_in_type(g, r.y_scale));
+    zc_gen_define(g, "ROW_SCALES", "%d", !is_one(zc_gen_in(g, r.in[ZC_GQ_A_SCALE])));
     zc_gen_define(g, "Y_FLOAT", "%d", zc_dtype_is_float(y));
     return ZC_OK;
 }
@@ -42,7 +61,7 @@ zc_status zc_gen_gemm_quant(zc_gen *g)
 {
     zc_matmul_form form;
     ZC_TRY(zc_gen_matmul_form(g, &form));
-    return g->declined[0] ? ZC_OK : zc_gen_matmul_quant(g, &form);
+    return g->declined[0] ? ZC_OK : zc_gen_quant_spec(g, form.b_along_k);
 }
 
 /* ---- the launch ---- */

@@ -3,10 +3,6 @@
 
 const char *const zc_config_gemm_quant_mma[] = {"side", NULL};
 
-/* A sum of so many products of 8-bit numbers, each less its zero point, fits 32 bits: 2^31 / 255^2.
- */
-enum { MAX_DEPTH = 33025 };
-
 /* ---- the specialisation ---- */
 
 zc_status zc_gen_matmul_bytes(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s)
@@ -18,7 +14,7 @@ zc_status zc_gen_matmul_bytes(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *
         return zc_gen_decline(g, "no exact tensor core product of %s and %s", zc_dtype_name(a),
                               zc_dtype_name(b));
     *s = zc_gen_matmul_sizes(g, form);
-    if (zc_gen_out_type(g, 0) != ZC_I32 && (s->k < 0 || s->k > MAX_DEPTH))
+    if (zc_gen_out_type(g, 0) != ZC_I32 && (s->k < 0 || s->k > ZC_GQ_DEPTH_MOST))
         return zc_gen_decline(g, "sums that may not fit 32 bits");
     return ZC_OK;
 }
@@ -31,7 +27,7 @@ zc_status zc_gen_gemm_quant_mma(zc_gen *g)
     if (g->declined[0]) return ZC_OK;
     zc_dtype a = zc_gen_in_type(g, form.a), b = zc_gen_in_type(g, form.b);
     if (form.b_along_k && !form.trans_b) return zc_gen_decline(g, "B is a vector");
-    ZC_TRY(zc_gen_matmul_quant(g, &form));
+    ZC_TRY(zc_gen_quant_spec(g, form.b_along_k));
     if (g->declined[0]) return ZC_OK;
     const char *const types = a == b ? (a == ZC_I8 ? "s8" : "u8u8") : a == ZC_I8 ? "s8u8" : "u8s8";
     int side =

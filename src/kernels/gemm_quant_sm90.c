@@ -1,8 +1,7 @@
-/* Products of 8-bit integers on Hopper (gemm_quant_sm90.cu): gemm_sm90's pipeline, configurations
- * and model of cost. */
+/* Products of 8-bit integers on Hopper (gemm_quant_sm90.cu), of matrices: gemm_sm90's pipeline,
+ * configurations and model of cost. */
 #include <string.h>
 
-#include "abi/gemm_quant_sm90.h"
 #include "kernels/sm90.h"
 
 const char *const zc_config_gemm_quant_sm90[] = {ZC_SM90_CONFIG};
@@ -17,6 +16,16 @@ static bool by_item(zc_gen *g, const zc_matmul_form *form)
         if (v && v->rank > 2) return true;
     }
     return false;
+}
+
+zc_status zc_gen_quant_sm90_spec(zc_gen *g, const zc_sm90_problem *p)
+{
+    zc_gen_type(g, "T", zc_gen_in_type(g, zc_quant_roles_of(g->step->op).in[ZC_GQ_A]));
+    zc_gen_type(g, "STORED", zc_gen_out_type(g, 0));
+    zc_gen_define(g, "INTEGERS", "1");
+    zc_gen_define(g, "PAIRS", "%d", p->n % 2 == 0);
+    zc_gen_define(g, "TENSOR_Y", "%d", p->piece == 0);
+    return zc_gen_quant_spec(g, true);
 }
 
 zc_status zc_gen_gemm_quant_sm90(zc_gen *g)
@@ -35,17 +44,20 @@ zc_status zc_gen_gemm_quant_sm90(zc_gen *g)
                          .items = zc_gen_sm90_items(g, &form),
                          .sm_count = g->sm_count,
                          .fused_tile = -1,
-                         .piece = zc_sm90_piece(s.n, zc_gen_out_type(g, 0)),
-                         .bytes = true};
+                         .piece = zc_sm90_byte_piece(s.n, zc_gen_out_type(g, 0)),
+                         .column_words = 1};
     ZC_TRY(zc_gen_sm90(g, &p));
-    if (g->declined[0]) return ZC_OK;
-    zc_gen_type(g, "T", zc_gen_in_type(g, form.a));
-    zc_gen_define(g, "INTEGERS", "1");
-    zc_gen_define(g, "PAIRS", "%d", s.n % 2 == 0);
-    return zc_gen_matmul_quant(g, &form);
+    return g->declined[0] ? ZC_OK : zc_gen_quant_sm90_spec(g, &p);
 }
 
 /* ---- the launch ---- */
+
+zc_status zc_sm90_put_bytes(zc_launch *l, struct zc_gemm_quant_sm90_params *p)
+{
+    zc_dtype y = l->out[0].dtype;
+    if (zc_sm90_byte_piece(p->quant.n, y)) return ZC_OK;
+    return zc_sm90_like_y(l, &p->product, p->quant.y, y, p->quant.n, 64, &p->product.y);
+}
 
 zc_status zc_launch_gemm_quant_sm90(zc_launch *l)
 {
@@ -63,6 +75,7 @@ zc_status zc_launch_gemm_quant_sm90(zc_launch *l)
     ZC_TRY(zc_matmul_params(l, &form, &mm, 16, &p.product.g));
     ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[ZC_SM90_TILE_M],
                         (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]), &p.product));
+    ZC_TRY(zc_sm90_put_bytes(l, &p));
     ZC_TRY(zc_sm90_grid(l, &p.product, &grid));
     return zc_launch_configured(l, grid, &p, sizeof p);
 }

@@ -29,6 +29,8 @@ typedef zc_sm90_problem problem;
  * columns' scales. */
 enum { CROWDED_MOST = 128 * 128 };
 
+enum { STAGES_LEAST = 2 };
+
 /* Columns of a product whose sums are added to others: both are in registers. */
 enum { STEPWISE_MOST = 128 };
 
@@ -38,11 +40,26 @@ static int groups_of(const shape *s)
     return s->tile_m == ZC_SM90_TALL ? 3 : 2;
 }
 
+/* What gemm_quant_sm90.cu has beside the ring: panels that results go through; of each team columns
+ * with their scales, and sums of lines. */
+static int byte_smem(const problem *p, const shape *s)
+{
+    enum { WORD = 4, COLUMN = 24, PANELS = 2 * ZC_SM90_PANEL };
+    int team = s->tile_m * WORD + s->tile_n * (COLUMN + p->column_words * WORD);
+    return (s->pingpong ? 2 : 1) * team + (p->piece ? 0 : PANELS);
+}
+
+/* The copy engine stores panels of 128 columns of bytes, of which those beyond the tile have to lie
+ * beyond the result. */
+static bool panels_fit(const problem *p, const shape *s)
+{
+    return !p->column_words || p->piece || s->tile_n % 128 == 0 || p->n <= s->tile_n;
+}
+
 static uint32_t smem_of(const problem *p, const shape *s, int stages)
 {
-    int sums = (s->pingpong ? 2 : 1) * (s->tile_m + s->tile_n) * (int)sizeof(uint32_t);
     int each = p->piece ? ZC_SM90_LAID : ZC_SM90_RESULTS;
-    int results = p->norm ? 0 : p->bytes ? sums : groups_of(s) * each;
+    int results = p->norm ? 0 : p->column_words ? byte_smem(p, s) : groups_of(s) * each;
     if (s->parts > 1) results += 64 * s->tile_n * (int)sizeof(float) + 8;
     if (p->scales) results += (s->pingpong ? 2 : 1) * 2 * s->tile_n * (int)sizeof(float);
     return (uint32_t)(stages * ((s->tile_m + s->tile_n) * ZC_SM90_LINE + 16) + results);
@@ -51,13 +68,13 @@ static uint32_t smem_of(const problem *p, const shape *s, int stages)
 /* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16-bit factors, or
  * twice as many of 8 bits, of which four fifths are reached, and 48 bytes from the L2 cache. A
  * tile's first stages arrive after some 1000 cycles, and its results take a cycle for each 24
- * elements, or for each 12 where threads store them (a guess), unless other products run meanwhile.
- * Blocks in pairs wait for each other in every step, which took what they save of the L2 cache or
- * more in all that was measured. */
+ * elements, or for each 12 where threads store them, or for each 8 where sums of bytes are scaled
+ * in f64 (guesses), unless other products run meanwhile. Blocks in pairs wait for each other in
+ * every step, which took what they save of the L2 cache or more in all that was measured. */
 static double cost(const problem *p, const shape *s)
 {
     const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, fill = 1000, pair = 64, join = 1500;
-    const double finish = p->piece ? 12 : 24;
+    const double finish = p->column_words ? 8 : p->piece ? 12 : 24;
     int64_t tiles = zc_ceil_div(p->m, s->tile_m * s->cluster) * zc_ceil_div(p->n, s->tile_n) *
                     p->items * s->parts;
     int64_t waves = zc_ceil_div(tiles, p->sm_count / s->cluster);
@@ -75,7 +92,7 @@ static double cost(const problem *p, const shape *s)
 static bool shares(const problem *p, const shape *s)
 {
     int64_t tiles = zc_ceil_div(p->m, s->tile_m) * zc_ceil_div(p->n, s->tile_n) * p->items;
-    bool plain = !p->norm && !p->moments && !p->bytes && !p->piece;
+    bool plain = !p->norm && !p->moments && !p->column_words && !p->piece;
     return p->parts && plain && p->steps >= s->parts && tiles <= p->sm_count / s->parts;
 }
 
@@ -84,11 +101,13 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     const problem *p = of;
     const shape *s = &shapes[number];
     if (p->stepwise && s->pingpong) return false;
+    if (!panels_fit(p, s)) return false;
     if ((p->moments || p->scales) && s->pingpong && s->tile_m * s->tile_n > CROWDED_MOST)
         return false;
     if (s->parts > 1 && (p->scales || !shares(p, s))) return false;
-    if (s->tile_m == ZC_SM90_TALL && (p->bytes || p->stepwise || p->moments)) return false;
+    if (s->tile_m == ZC_SM90_TALL && (p->column_words || p->stepwise || p->moments)) return false;
     int stages = zc_sm90_stages(s->tile_m, s->tile_n, smem_of(p, s, 0));
+    if (stages < STAGES_LEAST) return false;
     *out = (zc_candidate){.config = {[ZC_SM90_TILE_M] = s->tile_m,
                                      [ZC_SM90_TILE_N] = s->tile_n,
                                      [ZC_SM90_STAGES_SET] = stages,
@@ -196,7 +215,7 @@ zc_status zc_launch_sm90(zc_launch *l, struct zc_gemm_sm90_params *p)
     const int64_t pitch = tile >= 0 ? p->g.fused.pitch[tile] : p->g.n;
     zc_dim3 grid;
     ZC_TRY(zc_sm90_grid(l, p, &grid));
-    if (like_y) ZC_TRY(zc_sm90_like_y(l, p, like_y, pitch, rows, &p->tile));
+    if (like_y) ZC_TRY(zc_sm90_like_y(l, p, like_y, ZC_U16, pitch, rows, &p->tile));
     return zc_launch_configured(l, grid, p, sizeof *p);
 }
 
@@ -217,7 +236,7 @@ zc_status zc_launch_gemm_sm90(zc_launch *l)
     ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[ZC_SM90_TILE_M],
                         along / (int)config[ZC_SM90_CLUSTER], &p));
     if (!zc_sm90_piece(mm.n, l->out[0].dtype))
-        ZC_TRY(zc_sm90_like_y(l, &p, p.g.y, p.g.y_ld, ZC_SM90_DEPTH, &p.y));
+        ZC_TRY(zc_sm90_like_y(l, &p, p.g.y, ZC_U16, p.g.y_ld, ZC_SM90_DEPTH, &p.y));
     zc_launch_row_moments(l, &p.moments);
     ZC_TRY(zc_launch_sm90(l, &p));
     return form.norm ? zc_matmul_launch_norm(l, &p.g) : ZC_OK;

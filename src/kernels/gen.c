@@ -33,6 +33,7 @@ zc_dtype zc_gen_out_type(const zc_gen *g, int i)
 zc_dtype zc_gen_plain_result(const zc_gen *g)
 {
     if (g->step->op == ZC_OP_ScaledLinear) return ZC_ATTRS(g, ScaledLinear)->to;
+    if (g->step->op == ZC_OP_QLinearConv) return zc_gen_in_type(g, ZC_IN_QLinearConv_y_zero);
     return g->info->flags & ZC_OPF_WIDENS ? zc_gen_in_type(g, 0) : zc_gen_out_type(g, 0);
 }
 

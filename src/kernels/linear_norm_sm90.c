@@ -180,11 +180,13 @@ zc_status zc_launch_linear_norm_sm90(zc_launch *l)
     int width = (int)config[TILE_N], along = width > 256 ? width / 2 : width;
     int b_rows = form.b_along_k ? along : ZC_SM90_DEPTH;
     ZC_TRY(zc_sm90_maps(l, &form, &mm, rows, b_rows, &p.product));
-    ZC_TRY(zc_sm90_like_y(l, &p.product, p.product.g.y, p.product.g.n, 64, &p.product.y));
+    ZC_TRY(zc_sm90_like_y(l, &p.product, p.product.g.y, ZC_U16, p.product.g.n, 64, &p.product.y));
     const struct zc_gemm_norm *norm = &p.product.g.norm;
     if (config[SKIP])
-        ZC_TRY(zc_sm90_like_y(l, &p.product, norm->skip, p.product.g.n, rows, &p.product.tile));
-    if (config[SUM]) ZC_TRY(zc_sm90_like_y(l, &p.product, norm->sum, p.product.g.n, 64, &p.sum));
+        ZC_TRY(zc_sm90_like_y(l, &p.product, norm->skip, ZC_U16, p.product.g.n, rows,
+                              &p.product.tile));
+    if (config[SUM])
+        ZC_TRY(zc_sm90_like_y(l, &p.product, norm->sum, ZC_U16, p.product.g.n, 64, &p.sum));
     ZC_TRY(zc_launch_clusters(l, &clusters));
     int64_t tiles = zc_ceil_div(mm.m, rows);
     zc_dim3 grid = {(uint32_t)((tiles < clusters ? tiles : clusters) * config[CLUSTER]), 1, 1};

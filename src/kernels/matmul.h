@@ -97,8 +97,20 @@ zc_status zc_matmul_partial_sums(zc_launch *l, const zc_matmul *mm, int64_t spli
  * of a tile; sum_bytes: of one sum. */
 zc_status zc_matmul_launch(zc_launch *l, int vector_bytes, size_t sum_bytes);
 
-/* The header that zc/gemm_quant.cuh describes; may decline. */
-zc_status zc_gen_matmul_quant(zc_gen *g, const zc_matmul_form *form);
+/* Which inputs of MatMulInteger, QLinearMatMul, ConvInteger and QLinearConv are what; -1: it has
+ * none. */
+typedef struct zc_quant_roles {
+    int in[ZC_GQ_OPERANDS]; /* as abi/gemm_quant.h names them */
+    int y_scale, y_zero, bias;
+} zc_quant_roles;
+
+zc_quant_roles zc_quant_roles_of(zc_op op);
+/* Has the step zero points, in input i, that are not certain to be 0? */
+bool zc_gen_zero_point(const zc_gen *g, int i);
+/* The header that zc/gemm_quant.cuh describes, B along the summed axis or not; may decline. */
+zc_status zc_gen_quant_spec(zc_gen *g, bool b_along_k);
+/* A sum of so many products of 8-bit numbers, each less its zero point, fits 32 bits. */
+enum { ZC_GQ_DEPTH_MOST = 33025 }; /* 2^31 / 255^2 */
 /* MatMulInteger and QLinearMatMul: sizes and parameters, with nothing said about alignment. */
 zc_status zc_matmul_quant(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
                           struct zc_gemm_quant_params *p);

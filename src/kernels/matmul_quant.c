@@ -3,34 +3,23 @@
 
 #include "kernels/matmul.h"
 
-static bool is_qlinear(const zc_launch *l)
-{
-    return l->info == zc_op_get(ZC_OP_QLinearMatMul);
-}
-
-/* Which input each view is; MatMulInteger has no scales. */
-static int input_of(const zc_launch *l, int view)
-{
-    static const int qlinear[] = {0, 1, 2, 3, 4, 5}, integer[] = {0, -1, 2, 1, -1, 3};
-    return is_qlinear(l) ? qlinear[view] : integer[view];
-}
-
 zc_status zc_matmul_quant(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
                           struct zc_gemm_quant_params *p)
 {
+    const zc_quant_roles r = zc_quant_roles_of(l->op);
     memset(p, 0, sizeof *p);
     ZC_TRY(zc_matmul_form_launch(l, form));
     ZC_TRY(zc_matmul_of(l, form, mm));
     for (int v = 0; v < ZC_GQ_OPERANDS; v++) {
-        int i = input_of(l, v);
+        int i = r.in[v];
         if (i < 0) continue;
         if (v != ZC_MM_A && v != ZC_MM_B) ZC_TRY(zc_matmul_param(l, form, i, v, mm));
         p->in[v] = zc_launch_in(l, i);
     }
     zc_matmul_simplify(form, mm);
-    if (is_qlinear(l)) {
-        p->y_scale = l->in[6].data;
-        p->y_zero = l->in[7].data;
+    if (r.y_scale >= 0) {
+        p->y_scale = l->in[r.y_scale].data;
+        p->y_zero = l->in[r.y_zero].data;
     }
     p->y = l->out[0].data;
     p->m = mm->m;
@@ -52,8 +41,8 @@ zc_status zc_matmul_launch_general(zc_launch *l, const zc_matmul *mm,
                                    const struct zc_gemm_quant_params *p)
 {
     zc_dim3 grid;
-    bool floats =
-        zc_dtype_is_float(l->in[0].dtype) || zc_dtype_is_float(l->in[is_qlinear(l) ? 3 : 1].dtype);
+    int b = zc_quant_roles_of(l->op).in[ZC_GQ_B];
+    bool floats = zc_dtype_is_float(l->in[0].dtype) || zc_dtype_is_float(l->in[b].dtype);
     uint32_t number = floats ? sizeof(double) : sizeof(int32_t);
     ZC_TRY(zc_matmul_grid(l, mm, ZC_GQ_SIDE, ZC_GQ_SIDE, &grid));
     return zc_launch_kernel(l, 0, grid, ZC_GQ_SIDE * ZC_GQ_SIDE,

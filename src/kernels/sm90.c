@@ -16,6 +16,12 @@ int zc_sm90_piece(int64_t n, zc_dtype dtype)
     return bytes == 2 && piece == 16 ? 0 : piece;
 }
 
+int zc_sm90_byte_piece(int64_t n, zc_dtype dtype)
+{
+    int piece = zc_sm90_piece(n, dtype);
+    return zc_dtype_bits(dtype) == 8 && piece == 16 ? 0 : piece;
+}
+
 /* The batch is one axis, which both operands have, or none. */
 static bool same_batch(const zc_pvalue *a, const zc_pvalue *b)
 {
@@ -51,6 +57,12 @@ static const char *factors_of(zc_dtype a, zc_dtype b)
     return a == ZC_F16 ? "F16" : "BF16";
 }
 
+void zc_gen_sm90_factors(zc_gen *g, zc_dtype a, zc_dtype b)
+{
+    zc_gen_define(g, "WGMMA", "%s", factors_of(a, b));
+    if (zc_dtype_bits(a) == 8) zc_gen_define(g, "BYTES", "1");
+}
+
 zc_status zc_gen_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s)
 {
     ZC_TRY(zc_gen_matmul_form(g, form));
@@ -62,8 +74,7 @@ zc_status zc_gen_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s)
     if (piece == 16 && !form->b_along_k) return zc_gen_decline(g, "B is not stored N x K");
     if (s->k <= 0 || s->k % piece || s->n <= 0 || (!form->b_along_k && s->n % piece))
         return zc_gen_decline(g, "rows that are not certain to be multiples of 16 bytes");
-    zc_gen_define(g, "WGMMA", "%s", factors_of(a, b));
-    if (zc_dtype_bits(a) == 8) zc_gen_define(g, "BYTES", "1");
+    zc_gen_sm90_factors(g, a, b);
     if (zc_gen_in(g, form->b)->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
     return ZC_OK;
 }
@@ -139,10 +150,10 @@ zc_status zc_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *m
 }
 
 zc_status zc_sm90_like_y(zc_launch *l, const struct zc_gemm_sm90_params *p, const void *data,
-                         int64_t pitch, int rows, zc_tensor_map *out)
+                         zc_dtype dtype, int64_t pitch, int rows, zc_tensor_map *out)
 {
     int64_t m = p->g.m, n = p->g.n;
-    zc_tensor_box box = zc_sm90_box(data, ZC_U16, n, m, p->items, pitch, m * pitch);
+    zc_tensor_box box = zc_sm90_box(data, dtype, n, m, p->items, pitch, m * pitch);
     box.box[1] = (uint32_t)rows;
     return zc_launch_tensor_map(l, &box, out);
 }

@@ -2,6 +2,7 @@
 #ifndef ZC_KERNELS_SM90_H
 #define ZC_KERNELS_SM90_H
 
+#include "abi/gemm_quant_sm90.h"
 #include "abi/gemm_sm90.h"
 #include "kernels/matmul.h"
 
@@ -39,11 +40,11 @@ typedef struct zc_sm90_problem {
     int fused_tile; /* the fused work's operand that comes as tiles; -1: none */
     int piece;      /* zc_sm90_piece of the result */
     bool norm;
-    bool moments;  /* of rows are applied or made */
-    bool parts;    /* blocks may share the summed axis */
-    bool scales;   /* of columns are applied */
-    bool stepwise; /* sums of each step apart (Z_STEPWISE) */
-    bool bytes;    /* 8-bit integers: sums of lines lie in shared memory, threads store results */
+    bool moments;     /* of rows are applied or made */
+    bool parts;       /* blocks may share the summed axis */
+    bool scales;      /* of columns are applied */
+    bool stepwise;    /* sums of each step apart (Z_STEPWISE) */
+    int column_words; /* of 8-bit integers: words of sums that each column has; 0: other types */
 } zc_sm90_problem;
 
 /* The configuration: the candidate that is asked for, or the best by cost that is not refused; may
@@ -63,6 +64,10 @@ bool zc_sm90_in_pieces(int64_t n);
 /* The most bytes, 16 at most, that divide such a result's rows where threads store them; 0: the
  * copy engine does. */
 int zc_sm90_piece(int64_t n, zc_dtype dtype);
+/* The same of results of products of 8-bit integers, whose bytes the copy engine stores, too. */
+int zc_sm90_byte_piece(int64_t n, zc_dtype dtype);
+/* The header's part about the types of A and B. */
+void zc_gen_sm90_factors(zc_gen *g, zc_dtype a, zc_dtype b);
 /* What every such product needs, in part written to the header; may decline. */
 zc_status zc_gen_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s);
 /* The same of products with so many rows as the family serves, and whole rows of the result. */
@@ -85,9 +90,13 @@ zc_status zc_sm90_operands(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
 /* Maps of A and B in p->g, and items: a box has `rows` of A, `b_rows` lines of B. */
 zc_status zc_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm, int rows,
                        int b_rows, struct zc_gemm_sm90_params *p);
-/* The map of an operand (rows of a tile) or a result (64) of y's form and 16 bits, whichever;
- * pitch: elements from row to row. */
+/* The map of an operand (rows of a tile) or a result (64) of y's form; pitch: elements from row to
+ * row. */
 zc_status zc_sm90_like_y(zc_launch *l, const struct zc_gemm_sm90_params *p, const void *data,
-                         int64_t pitch, int rows, zc_tensor_map *out);
+                         zc_dtype dtype, int64_t pitch, int rows, zc_tensor_map *out);
+/* What gemm_quant_sm90.cu's header has beside the configuration and the factors. */
+zc_status zc_gen_quant_sm90_spec(zc_gen *g, const zc_sm90_problem *p);
+/* The map of results that the copy engine stores. */
+zc_status zc_sm90_put_bytes(zc_launch *l, struct zc_gemm_quant_sm90_params *p);
 
 #endif

@@ -142,6 +142,18 @@ bool zc_window_attrs_of(zc_op op, const void *attrs, zc_window_attrs *a, int64_t
     }
 }
 
+zc_status zc_launch_step(zc_launch *l, int i, int64_t channels, int *step)
+{
+    *step = 0;
+    if (i < 0 || !zc_launch_has(l, i)) return ZC_OK;
+    int64_t n = zc_tensor_numel(&l->in[i]);
+    *step = n != 1;
+    if (n == 1 || n == channels) return ZC_OK;
+    return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
+                   "input %d has a wrong length (got %lld, need %lld)", i, (long long)n,
+                   (long long)channels);
+}
+
 static bool within(int64_t v, int64_t most)
 {
     return v >= -most && v <= most;

@@ -17,6 +17,9 @@
  * for others. */
 bool zc_window_attrs_of(zc_op op, const void *attrs, zc_window_attrs *a, int64_t *group);
 
+/* Has input i, if it is there, one element (step 0) or one for each channel of a convolution (1)?
+ */
+zc_status zc_launch_step(zc_launch *l, int i, int64_t channels, int *step);
 /* Fills the parameters; fails where a number is too large for the kernels. */
 zc_status zc_launch_window(zc_launch *l, const zc_window *w, struct zc_window_params *p);
 

@@ -86,23 +86,27 @@ static zc_status conv(zc_infer *f, int xi, int wi, int bias, const zc_window_att
     return zc_infer_set(f, 0, x->rank, out);
 }
 
-/* The same; `last`: x and the result are channels last. */
+/* The same; `last`: x and the result are channels last; `taps_first`: weights, too. */
 static zc_status conv_last(zc_infer *f, int xi, int wi, int bias, const zc_window_attrs *a,
-                           int64_t group, bool last)
+                           int64_t group, bool last, bool taps_first)
 {
     enum { MOST = 9 };
     zc_operand in[MOST],
         out = {.type = {.dtype = f->out[0].type.dtype, .rank = -1}, .vals = {.n = -1}};
     zc_infer inner = *f;
     zc_dim dims[4];
-    if (!last) return conv(f, xi, wi, bias, a, group);
+    if (!last && !taps_first) return conv(f, xi, wi, bias, a, group);
     ZC_TRY(zc_infer_need_rank(f, xi, 4, 4));
+    if (taps_first) ZC_TRY(zc_infer_need_rank(f, wi, 4, 4));
     for (int i = 0; i < MOST && i < f->nin; i++) in[i] = f->in[i];
-    for (int i = 0; i < 4; i++) in[xi].type.dims[i] = zc_in(f, xi)->dims[zc_nhwc_axis(i)];
+    for (int i = 0; i < 4; i++) {
+        if (last) in[xi].type.dims[i] = zc_in(f, xi)->dims[zc_nhwc_axis(i)];
+        if (taps_first) in[wi].type.dims[i] = zc_in(f, wi)->dims[zc_nhwc_axis(i)];
+    }
     inner.in = in;
     inner.out = &out;
     ZC_TRY(conv(&inner, xi, wi, bias, a, group));
-    for (int i = 0; i < 4; i++) dims[zc_nhwc_axis(i)] = out.type.dims[i];
+    for (int i = 0; i < 4; i++) dims[last ? zc_nhwc_axis(i) : i] = out.type.dims[i];
     return zc_infer_set(f, 0, 4, dims);
 }
 
@@ -148,7 +152,7 @@ zc_status zc_infer_conv_integer(zc_infer *f)
     const zc_attrs_ConvInteger *at = ZC_ATTRS(f, ConvInteger);
     zc_window_attrs a = ZC_WINDOW_ATTRS(at);
     a.auto_pad = at->auto_pad;
-    ZC_TRY(conv_last(f, 0, 1, -1, &a, at->group, at->channels_last != 0));
+    ZC_TRY(conv_last(f, 0, 1, -1, &a, at->group, at->channels_last != 0, at->taps_first != 0));
     ZC_TRY(check_quant(f, 2, NULL));
     return check_quant(f, 3, &zc_in(f, 1)->dims[0]);
 }
@@ -158,7 +162,7 @@ zc_status zc_infer_qlinear_conv(zc_infer *f)
     const zc_attrs_QLinearConv *at = ZC_ATTRS(f, QLinearConv);
     zc_window_attrs a = ZC_WINDOW_ATTRS(at);
     a.auto_pad = at->auto_pad;
-    ZC_TRY(conv_last(f, 0, 3, 8, &a, at->group, at->channels_last != 0));
+    ZC_TRY(conv_last(f, 0, 3, 8, &a, at->group, at->channels_last != 0, at->taps_first != 0));
     for (int i = 1; i < 8; i++) {
         bool weight = i == 4 || i == 5;
         if (i != 3) ZC_TRY(check_quant(f, i, weight ? &zc_in(f, 3)->dims[0] : NULL));

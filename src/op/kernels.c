@@ -180,7 +180,7 @@ const char *zc_takes_not(zc_takes can, const zc_work *w)
 {
     const unsigned ways = w->at_end ? can.at_end : can.at_start;
     if (!ways) return w->at_end ? "pointwise work at the end" : "pointwise work at the beginning";
-    if (!zc_dtype_is_float(w->dtype)) return "pointwise work on what is not float";
+    if (!zc_dtype_is_float(w->dtype) && !w->bytes) return "pointwise work on what is not float";
     if (w->widens && !can.widens) return "results of f32 of operands of 16 bits";
     if (zc_lies(w->to, w->n, w->in) & ~ways)
         return "pointwise work whose operands are no rows or columns";

@@ -44,6 +44,7 @@ typedef struct zc_shape {
 /* Pointwise work on a value, with n operands that broadcast to it. */
 typedef struct zc_work {
     bool at_end, widens; /* as in zc_takes */
+    bool bytes;          /* on 8-bit integers, of an operation with ZC_OPF_BYTES */
     zc_dtype dtype;
     zc_shape to;
     int n;

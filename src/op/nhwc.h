@@ -63,6 +63,11 @@ static inline zc_attrs_Conv zc_nchw_conv_second(const zc_attrs_ConvPair *a)
     return (zc_attrs_Conv){.auto_pad = "NOTSET", .group = 1, .strides = a->second_strides};
 }
 
+static inline zc_attrs_Conv zc_nchw_qlinear_conv(const zc_attrs_QLinearConv *a)
+{
+    return (zc_attrs_Conv)ZC_NCHW_CONV(a);
+}
+
 /* What the kernels of ConvImage take: w is [OC,KH,KW,C]. */
 static inline bool zc_conv_image_fits(const zc_attrs_Conv *a, const zc_tensor *w)
 {
@@ -108,6 +113,21 @@ static inline zc_attrs_AveragePool zc_nchw_average_pool(const zc_attrs_AveragePo
                                   .kernel_shape = a->kernel_shape,
                                   .pads = a->pads,
                                   .strides = a->strides};
+}
+
+/* Are images of this convolution, and weights, channels last? */
+static inline bool zc_conv_channels_last(zc_op op, const void *attrs)
+{
+    if (op == ZC_OP_ConvInteger) return ((const zc_attrs_ConvInteger *)attrs)->channels_last != 0;
+    if (op == ZC_OP_QLinearConv) return ((const zc_attrs_QLinearConv *)attrs)->channels_last != 0;
+    return op == ZC_OP_ConvNhwc;
+}
+
+static inline bool zc_conv_taps_first(zc_op op, const void *attrs)
+{
+    if (op == ZC_OP_ConvInteger) return ((const zc_attrs_ConvInteger *)attrs)->taps_first != 0;
+    if (op == ZC_OP_QLinearConv) return ((const zc_attrs_QLinearConv *)attrs)->taps_first != 0;
+    return op == ZC_OP_ConvNhwc && ((const zc_attrs_ConvNhwc *)attrs)->taps_first;
 }
 
 /* Axis i of the channels-first order stands here in the channels-last order. */

@@ -125,6 +125,8 @@ enum {
     ZC_OPF_WIDENS = 1 << 13,       /* the epilogue may make f32 of input 0's type: then x0 is f32 */
     ZC_OPF_SUMS = 1 << 14,         /* the plain result is i32, of which the epilogue may make f32 */
     ZC_OPF_QUANTISES = 1 << 15,    /* the epilogue may make f8e4m3fn of the plain result's type */
+    ZC_OPF_BYTES = 1 << 17,        /* the plain result has 8-bit integers, of which the epilogue may
+                                      make others */
     ZC_OPF_ASSOCIATIVE = 1 << 16   /* of two operands of one kind; of more, the order of doing it
                                     makes no difference but rounding */
 };
@@ -168,7 +170,7 @@ const char *zc_op_prologue(const zc_op_info *info, const void *attrs, int *extra
 /* The pointwise work that is done on output 0 before it is written, the only output then: an
  * expression over x0, the plain result, and x1, x2 ..., the inputs from zc_op_epilogue_first on,
  * behind the prologue's, which broadcast to it. It keeps shape and element type, the latter but for
- * ZC_OPF_WIDENS, ZC_OPF_SUMS and ZC_OPF_QUANTISES. NULL: none. */
+ * ZC_OPF_WIDENS, ZC_OPF_SUMS, ZC_OPF_QUANTISES and ZC_OPF_BYTES. NULL: none. */
 const char *zc_op_epilogue(const zc_op_info *info, const void *attrs);
 int zc_op_epilogue_first(const zc_op_info *info, const void *attrs);
 /* How many of the attributes are an operation's own: the others are for what is fused into it. */

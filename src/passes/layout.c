@@ -19,7 +19,7 @@ static bool is_byte(zc_dtype t)
 bool zc_layout_takes(const zc_layout *l, zc_dtype t)
 {
     return t == ZC_F32 || (l->half && zc_layout_is_half(t)) ||
-           (l->cpu && (is_byte(t) || t == ZC_I32));
+           (l->bytes && (is_byte(t) || t == ZC_I32));
 }
 
 bool zc_layout_is_plane(const zc_layout *l, zc_vid v)

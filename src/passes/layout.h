@@ -6,8 +6,8 @@
 
 typedef struct zc_layout {
     zc_graph *g;
-    bool half;    /* of 16 bits, too */
-    bool cpu;     /* bytes, and sums of their products, too */
+    bool half;    /* of 16 bits, too, whose convolutions take weights channels last */
+    bool bytes;   /* bytes, and sums of their products, too */
     zc_vid *last; /* by value: its channels-last twin, 0 when there is none */
     uint32_t *uses;
     size_t values;      /* entries of the two above */

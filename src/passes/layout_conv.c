@@ -136,12 +136,23 @@ static bool conv(zc_layout *l, zc_nid n)
 
 /* ---- of bytes ---- */
 
+static int weights_of(zc_op op)
+{
+    return op == ZC_OP_ConvInteger ? ZC_IN_ConvInteger_w : ZC_IN_QLinearConv_w;
+}
+
 static bool is_byte_conv(const zc_layout *l, const zc_node *n)
 {
-    if (!l->cpu || !zc_layout_is_plane(l, n->in[0])) return false;
-    if (n->op == ZC_OP_ConvInteger) return !((const zc_attrs_ConvInteger *)n->attrs)->channels_last;
-    return n->op == ZC_OP_QLinearConv && !((const zc_attrs_QLinearConv *)n->attrs)->channels_last;
+    if (n->op != ZC_OP_ConvInteger && n->op != ZC_OP_QLinearConv) return false;
+    return l->bytes && zc_layout_is_plane(l, n->in[0]) && !zc_conv_channels_last(n->op, n->attrs) &&
+           (!l->half || zc_val(l->g, n->in[weights_of(n->op)])->data);
 }
+
+#define SET_LAST(l, op, m)                                                                         \
+    do {                                                                                           \
+        ZC_NODE_SET((l)->g, op, m, channels_last, 1);                                              \
+        if ((l)->half) ZC_NODE_SET((l)->g, op, m, taps_first, 1);                                  \
+    } while (0)
 
 static bool byte_conv(zc_layout *l, zc_nid n)
 {
@@ -150,22 +161,26 @@ static bool byte_conv(zc_layout *l, zc_nid n)
     const zc_node *node = zc_node_at(l->g, n);
     const zc_op op = node->op;
     for (int i = 0; i < node->nin; i++) in[i] = i ? node->in[i] : x;
-    zc_nid m = x ? zc_layout_turned(l, n, op, node->nin, in) : 0;
+    if (x && l->half) in[weights_of(op)] = turned_const(l, in[weights_of(op)]);
+    node = zc_node_at(l->g, n);
+    zc_nid m = x && in[weights_of(op)] ? zc_layout_turned(l, n, op, node->nin, in) : 0;
     if (!m) return false;
     if (op == ZC_OP_ConvInteger)
-        ZC_NODE_SET(l->g, ConvInteger, m, channels_last, 1);
+        SET_LAST(l, ConvInteger, m);
     else
-        ZC_NODE_SET(l->g, QLinearConv, m, channels_last, 1);
+        SET_LAST(l, QLinearConv, m);
     return zc_layout_replace(l, n, m);
 }
 
-/* Is something made channels-last converted: cast, quantised, or floats made of it again, with one
- * scale for all? */
+/* Is something made channels-last converted: cast, unless it has 16 bits, which are turned back in
+ * less; quantised, or floats made of it again, with one scale for all? */
 static bool is_conversion(const zc_layout *l, const zc_node *n)
 {
-    if (!l->cpu || !zc_layout_is_plane(l, n->in[0]) || !l->last[n->in[0]]) return false;
+    if (!l->bytes || !zc_layout_is_plane(l, n->in[0]) || !l->last[n->in[0]]) return false;
     if (n->op == ZC_OP_DynamicQuantizeLinear) return true;
-    if (n->op == ZC_OP_Cast) return zc_layout_is_plane(l, n->out[0]);
+    if (n->op == ZC_OP_Cast)
+        return zc_layout_is_plane(l, n->out[0]) &&
+               !zc_layout_is_half(zc_val(l->g, n->in[0])->type.dtype);
     return (n->op == ZC_OP_QuantizeLinear || n->op == ZC_OP_DequantizeLinear) &&
            zc_layout_is_plane(l, n->out[0]) && zc_val(l->g, n->in[1])->type.rank == 0;
 }

@@ -57,6 +57,7 @@ static bool kernels_take(const absorption *a, const work *w)
     }
     const zc_work asked = {.at_end = w->at_end,
                            .widens = w->gr.widens,
+                           .bytes = w->at_end && zc_op_get(anchor->op)->flags & ZC_OPF_BYTES,
                            .dtype = types[0],
                            .to = shapes[0],
                            .n = w->gr.ninputs - 1,
@@ -167,6 +168,13 @@ static bool one_result(const zc_node *n)
     return n->nout > 0 && n->out[0];
 }
 
+/* Are there elements that work may be done on? Of bytes by a GPU's kernels alone. */
+static bool takes_elements(const absorption *a, const zc_op_info *info, zc_vid v)
+{
+    return is_float(a->g, v) || info->flags & ZC_OPF_SUMS ||
+           (info->flags & ZC_OPF_BYTES && a->target && a->target->cuda);
+}
+
 /* May node n take work on its result v, for the node p? */
 static bool takes_epilogue(const absorption *a, zc_nid n, zc_nid p, zc_vid v)
 {
@@ -174,7 +182,7 @@ static bool takes_epilogue(const absorption *a, zc_nid n, zc_nid p, zc_vid v)
     const zc_node *anchor = zc_node_at(a->g, n);
     const zc_op_info *info = zc_op_get(anchor->op);
     return (info->flags & ZC_OPF_EPILOGUE) && !zc_op_epilogue(info, anchor->attrs) &&
-           one_result(anchor) && (is_float(a->g, v) || info->flags & ZC_OPF_SUMS);
+           one_result(anchor) && takes_elements(a, info, v);
 }
 
 /* Has v the result's type, or one of which node n, which makes v, may make it? */
@@ -186,6 +194,7 @@ static bool same_or_wider(const absorption *a, zc_nid n, zc_vid v, const zc_type
     bool widens = (half && flags & ZC_OPF_WIDENS) || (from.dtype == ZC_I32 && flags & ZC_OPF_SUMS);
     if (to->dtype == ZC_F32 && widens) from.dtype = ZC_F32;
     if (to->dtype == ZC_F8E4M3FN && flags & ZC_OPF_QUANTISES) from.dtype = ZC_F8E4M3FN;
+    if ((to->dtype == ZC_U8 || to->dtype == ZC_I8) && flags & ZC_OPF_BYTES) from.dtype = to->dtype;
     return zc_same_type(&from, to);
 }
 

@@ -3,7 +3,8 @@
  * QLinearConv and QLinearMatMul by the same real numbers; rounding of floats on the way is what is
  * left out, so that a result may be another where the exact one lies between two integers.
  *
- * On the CPU alone, and before constants are folded: weights would become floats. */
+ * On the CPU, and of convolutions on Hopper; before constants are folded: weights would become
+ * floats. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,6 +13,7 @@
 
 typedef struct integers {
     zc_use_counts uses;
+    bool products; /* of matrices, too */
     size_t *changes;
 } integers;
 
@@ -99,7 +101,7 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
     const zc_nid made = zc_producer(g, q->in[0]);
     if (!made) return true;
     if (zc_node_at(g, made)->op == ZC_OP_Conv) return convolution(g, n, made, p);
-    return zc_node_at(g, made)->op == ZC_OP_MatMul ? product(g, n, made, p) : true;
+    return zc_node_at(g, made)->op == ZC_OP_MatMul && p->products ? product(g, n, made, p) : true;
 }
 
 /* ---- products whose results stay floats ---- */
@@ -150,11 +152,11 @@ static bool sums(zc_graph *g, zc_nid n, void *user)
 
 zc_status zc_pass_opt_integers(zc_pass *p)
 {
-    if (p->options->target && p->options->target->cuda) return ZC_OK;
-    integers i = {.changes = &p->changes};
+    if (!zc_pass_bytes(p)) return ZC_OK;
+    integers i = {.products = zc_pass_on_cpu(p), .changes = &p->changes};
     if (!zc_count_uses(p->g, &i.uses)) return zc_fail_nomem(p->diag, "use counts", 0);
     zc_status status = zc_each_node(p->g, &p->g->top, visit, &i, p->diag);
-    if (status == ZC_OK) status = zc_each_node(p->g, &p->g->top, sums, &i, p->diag);
+    if (status == ZC_OK && i.products) status = zc_each_node(p->g, &p->g->top, sums, &i, p->diag);
     free(i.uses.of);
     return status;
 }

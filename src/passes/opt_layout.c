@@ -2,9 +2,9 @@
  * normalisations of groups, and what moves elements between them run on NHWC tensors;
  * transposes stand only where other operations need the channels-first form.
  *
- * On the CPU quantised convolutions are turned, too, with quantisation around them. Of f32, a ReLU
- * and an addition right after a convolution become part of it. Of f16 and bf16, where the target's
- * kernels want it: weights are turned, too, and pointwise work is left to opt_epilogue. */
+ * On the CPU and on Hopper quantised convolutions are turned, too, with quantisation around them.
+ * Of f32, a ReLU and an addition right after a convolution become part of it. Of f16 and bf16, and
+ * of bytes on Hopper: weights are turned, too, and pointwise work is left to opt_epilogue. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -349,9 +349,8 @@ static zc_status block(zc_layout *l, zc_block *b)
 
 zc_status zc_pass_opt_layout(zc_pass *p)
 {
-    const zc_rule_target *target = p->options->target;
     zc_layout l = {.half = zc_pass_has(p, ZC_FAMILY_conv_sm90),
-                   .cpu = !target || !target->cuda,
+                   .bytes = zc_pass_bytes(p),
                    .g = p->g,
                    .diag = p->diag,
                    .uses = zc_graph_uses(p->g),

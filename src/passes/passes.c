@@ -30,6 +30,16 @@ bool zc_pass_has(const zc_pass *p, int family)
     return t && t->cuda && zc_family_serves(family, t->sm) && zc_family_serves(family, t->sm_most);
 }
 
+bool zc_pass_on_cpu(const zc_pass *p)
+{
+    return !p->options->target || !p->options->target->cuda;
+}
+
+bool zc_pass_bytes(const zc_pass *p)
+{
+    return zc_pass_on_cpu(p) || zc_pass_has(p, ZC_FAMILY_conv_quant_sm90);
+}
+
 static zc_status check_skip(const char *name, zc_diag *diag)
 {
     if (strcmp(name, "all") == 0) return ZC_OK;

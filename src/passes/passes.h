@@ -51,6 +51,10 @@ typedef struct zc_pass {
 /* Have all GPUs that are compiled for the family of kernels? */
 bool zc_pass_has(const zc_pass *p, int family);
 
+bool zc_pass_on_cpu(const zc_pass *p);
+/* Do bytes have kernels of their own for convolutions between quantisations? */
+bool zc_pass_bytes(const zc_pass *p);
+
 typedef zc_status (*zc_pass_fn)(zc_pass *p);
 #define PASS(name, required, summary) zc_status zc_pass_##name(zc_pass *p);
 #include "passes/passes.def"

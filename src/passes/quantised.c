@@ -91,16 +91,8 @@ bool zc_linear_of(const zc_graph *g, const zc_node *n, zc_linear *l)
 
 zc_vid zc_turned(zc_graph *g, zc_vid v)
 {
-    const zc_value *from = zc_val(g, v);
-    zc_tensor t = *from->data;
-    const int64_t rows = t.dims[0], columns = t.dims[1];
-    const uint8_t *x = t.data;
-    uint8_t *y = zc_calloc((size_t)(rows * columns), 1);
-    if (!y) return 0;
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < columns; c++) y[c * rows + r] = x[r * columns + c];
-    t.dims[0] = columns;
-    t.dims[1] = rows;
-    t.data = y;
-    return zc_graph_const(g, from->name, &t, true);
+    const zc_tensor *t = zc_val(g, v)->data;
+    const zc_type type = {
+        .dtype = t->dtype, .rank = 2, .dims = {zc_dim_const(t->dims[1]), zc_dim_const(t->dims[0])}};
+    return zc_transposed_const(g, v, t->dims[0], t->dims[1], &type);
 }

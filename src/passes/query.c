@@ -23,15 +23,17 @@ zc_vid zc_transposed_const(zc_graph *g, zc_vid v, int64_t rows, int64_t columns,
                            const zc_type *type)
 {
     const zc_value *from = zc_val(g, v);
-    const uint16_t *x = from->data->data;
+    const size_t size = zc_dtype_bits(type->dtype) / 8;
+    const uint8_t *x = from->data->data;
     zc_tensor t = {.dtype = type->dtype, .rank = type->rank};
     if (!x) return zc_graph_hollow(g, from->name, type);
     int64_t n = zc_tensor_numel(from->data);
-    uint16_t *y = zc_calloc((size_t)n, sizeof *y);
+    uint8_t *y = zc_calloc((size_t)n, size);
     if (!y) return 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t line = i / columns, column = i - line * columns, matrix = line / rows;
-        y[(matrix * columns + column) * rows + line - matrix * rows] = x[i];
+        int64_t to = (matrix * columns + column) * rows + line - matrix * rows;
+        memcpy(y + (size_t)to * size, x + (size_t)i * size, size);
     }
     for (int d = 0; d < type->rank; d++) t.dims[d] = type->dims[d].k;
     t.data = y;

@@ -9,8 +9,7 @@ bool zc_same_type(const zc_type *a, const zc_type *b);
 bool zc_same_shape(const zc_type *a, const zc_type *b);
 /* Is v a constant whose elements all equal x? */
 bool zc_is_splat(const zc_graph *g, zc_vid v, double x);
-/* Constant v of 16-bit elements as `type`, its matrices of rows x columns transposed; 0: no memory.
- */
+/* Constant v as `type`, its matrices of rows x columns transposed; 0: no memory. */
 zc_vid zc_transposed_const(zc_graph *g, zc_vid v, int64_t rows, int64_t columns,
                            const zc_type *type);
 /* The node that makes v, or 0 (an input, a parameter, a constant). */

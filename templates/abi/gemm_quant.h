@@ -12,6 +12,7 @@ enum { ZC_GQ_SIDE = 16 }; /* threads along each side of a block of the general k
 struct zc_gemm_quant_params {
     const void *in[ZC_GQ_OPERANDS]; /* NULL: absent */
     const void *y_scale, *y_zero;
+    const int *bias; /* of columns, of convolutions; NULL: none */
     void *y;
     long long m, n, k, batch;
     long long a_ld, b_ld; /* along the axis that is not contiguous */

@@ -162,11 +162,12 @@ ZC_DEV bool zc_get(b8 x) { return x.v != 0; }
 template <class T> struct zc_store;
 #define ZC_STORE_INT(T, LOW, ABOVE)                                                                                    \
     template <> struct zc_store<T> {                                                                                   \
-        static ZC_MEMBER T from(f64 v) {                                                                               \
-            if (!(v > (LOW))) return v != v ? (T)0 : (T)(LOW);                                                         \
-            return v >= (ABOVE) ? (T)~((T)1 << (sizeof(T) * 8 - 1)) : (T)v;                                            \
+        template <class F> static ZC_MEMBER T of_float(F v) {                                                          \
+            if (!(v > (F)(LOW))) return v != v ? (T)0 : (T)(LOW);                                                      \
+            return v >= (F)(ABOVE) ? (T)~((T)1 << (sizeof(T) * 8 - 1)) : (T)v;                                         \
         }                                                                                                              \
-        static ZC_MEMBER T from(f32 v) { return from((f64)v); }                                                        \
+        static ZC_MEMBER T from(f64 v) { return of_float(v); }                                                         \
+        static ZC_MEMBER T from(f32 v) { return of_float(v); }                                                         \
         static ZC_MEMBER T from(i32 v) { return (T)v; }                                                                \
         static ZC_MEMBER T from(u32 v) { return (T)v; }                                                                \
         static ZC_MEMBER T from(i64 v) { return (T)v; }                                                                \
@@ -175,8 +176,11 @@ template <class T> struct zc_store;
     };
 #define ZC_STORE_UINT(T, ABOVE)                                                                                        \
     template <> struct zc_store<T> {                                                                                   \
-        static ZC_MEMBER T from(f64 v) { return !(v > 0) ? (T)0 : v >= (ABOVE) ? (T)~(T)0 : (T)v; }                    \
-        static ZC_MEMBER T from(f32 v) { return from((f64)v); }                                                        \
+        template <class F> static ZC_MEMBER T of_float(F v) {                                                          \
+            return !(v > 0) ? (T)0 : v >= (F)(ABOVE) ? (T)~(T)0 : (T)v;                                                \
+        }                                                                                                              \
+        static ZC_MEMBER T from(f64 v) { return of_float(v); }                                                         \
+        static ZC_MEMBER T from(f32 v) { return of_float(v); }                                                         \
         static ZC_MEMBER T from(i32 v) { return (T)v; }                                                                \
         static ZC_MEMBER T from(u32 v) { return (T)v; }                                                                \
         static ZC_MEMBER T from(i64 v) { return (T)v; }                                                                \

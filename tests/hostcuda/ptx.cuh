@@ -226,6 +226,11 @@ ZC_INLINE f64 zc_double(u64 v)
     return zc_host_bit_cast<f64>(v);
 }
 
+ZC_INLINE f64 zc_product64(f64 a, f64 b)
+{
+    return a * b;
+}
+
 ZC_INLINE int zc_popc(u32 v)
 {
     return __builtin_popcount(v);

@@ -85,6 +85,7 @@ static bool serves(const kc_variant *v, const kc_sizes *sizes, place *p, bool *s
         const zc_pvalue *x = &made.program.values[s->in[first]];
         zc_shape in = {.rank = x->rank, .dims = x->dims};
         const zc_work work = {.at_end = p->at_end,
+                              .bytes = p->at_end && zc_op_get(s->op)->flags & ZC_OPF_BYTES,
                               .dtype = p->dtype,
                               .to = shape_of(&made, p->at_end),
                               .n = 1,
@@ -163,7 +164,9 @@ static bool try_type(void *user, const char *pair)
     trial *t = user;
     kc_variant v;
     const kc_case *c = t->v->c;
-    if (!kc_variant_of(c, pair, &v) || !zc_dtype_is_float(zc_dtype_parse(v.t))) return true;
+    const unsigned flags = zc_op_get(zc_op_find(c->op, strlen(c->op)))->flags;
+    if (!kc_variant_of(c, pair, &v)) return true;
+    if (!zc_dtype_is_float(zc_dtype_parse(v.t)) && !(flags & ZC_OPF_BYTES)) return true;
     trial one = {&v, t->p};
     kc_each(c->sizes ? c->sizes : "a=1", ';', try_sizes, &one);
     return false;

@@ -184,16 +184,18 @@ static const conv_case convs[] = {
     {3, 3, 7, 1, 4, 1, 1, 3, 1, {0, 0, 0, 0}},       {0, 3, 7, 7, 4, 1, 3, 1, 1, {1, 1, 1, 1}},
 };
 
-enum { FIRST, LAST, LAYOUTS };
+enum { FIRST, LAST, TAPS_FIRST /* and channels last */, LAYOUTS };
 
 static zc_tensor planes(const conv_case *c, zc_dtype dtype, int layout)
 {
-    if (layout == LAST) return bytes(dtype, 4, (int64_t[]){c->n, c->h, c->w, c->c});
+    if (layout != FIRST) return bytes(dtype, 4, (int64_t[]){c->n, c->h, c->w, c->c});
     return bytes(dtype, 4, (int64_t[]){c->n, c->c, c->h, c->w});
 }
 
-static zc_tensor weights(const conv_case *c, zc_dtype dtype)
+static zc_tensor weights(const conv_case *c, zc_dtype dtype, int layout)
 {
+    if (layout == TAPS_FIRST)
+        return bytes(dtype, 4, (int64_t[]){c->oc, c->k, c->k, c->c / c->group});
     return bytes(dtype, 4, (int64_t[]){c->oc, c->c / c->group, c->k, c->k});
 }
 
@@ -205,7 +207,8 @@ static zc_tensor weights(const conv_case *c, zc_dtype dtype)
         (a)->dilations = (zc_ints){2, gaps};                                                       \
         (a)->pads = (zc_ints){4, (c)->pads};                                                       \
         (a)->kernel_shape = (zc_ints){2, kernel};                                                  \
-        (a)->channels_last = (layout) == LAST;                                                     \
+        (a)->channels_last = (layout) != FIRST;                                                    \
+        (a)->taps_first = (layout) == TAPS_FIRST;                                                  \
         (a)->set = ~UINT64_C(0);                                                                   \
     } while (0)
 
@@ -217,18 +220,18 @@ static void convolve(const conv_case *c, const zc_dtype *kind, int layout)
     int64_t kernel[] = {c->k, c->k};
     SET_CONV(&a, c, steps, gaps, kernel, layout);
     SET_CONV(&q, c, steps, gaps, kernel, layout);
-    zc_tensor in[4] = {planes(c, kind[0], layout), weights(c, kind[1]), bytes(kind[0], 0, NULL),
-                       bytes(kind[1], 0, NULL)};
+    zc_tensor in[4] = {planes(c, kind[0], layout), weights(c, kind[1], layout),
+                       bytes(kind[0], 0, NULL), bytes(kind[1], 0, NULL)};
     compare(ZC_OP_ConvInteger, &a, 4, in, ZC_I32);
     a.epilogue = "f32(x0) * x1";
-    zc_tensor floating[5] = {planes(c, kind[0], layout), weights(c, kind[1]),
+    zc_tensor floating[5] = {planes(c, kind[0], layout), weights(c, kind[1], layout),
                              bytes(kind[0], 0, NULL), bytes(kind[1], 0, NULL),
                              floats(layout == LAST ? c->oc : 1, 0.01f)};
     compare(ZC_OP_ConvInteger, &a, 5, floating, ZC_F32);
     zc_tensor more[9] = {planes(c, kind[0], layout),
                          floats(1, 0.01f),
                          bytes(kind[0], 0, NULL),
-                         weights(c, kind[1]),
+                         weights(c, kind[1], layout),
                          floats(layout == LAST ? c->oc : 1, 0.02f),
                          bytes(kind[1], 0, NULL),
                          floats(1, 0.3f),
@@ -256,9 +259,9 @@ static void test_large_bias(void **state)
     zc_attrs_QLinearConv q = {0};
     int64_t ones[] = {1, 1}, kernel[] = {3, 3};
     SET_CONV(&q, &c, ones, ones, kernel, FIRST);
-    zc_tensor in[9] = {planes(&c, ZC_U8, FIRST), floats(1, 1e-4f),      bytes(ZC_U8, 0, NULL),
-                       weights(&c, ZC_I8),       floats(1, 1e-4f),      bytes(ZC_I8, 0, NULL),
-                       floats(1, 1.0f),          bytes(ZC_U8, 0, NULL), biases(4)};
+    zc_tensor in[9] = {planes(&c, ZC_U8, FIRST),  floats(1, 1e-4f),      bytes(ZC_U8, 0, NULL),
+                       weights(&c, ZC_I8, FIRST), floats(1, 1e-4f),      bytes(ZC_I8, 0, NULL),
+                       floats(1, 1.0f),           bytes(ZC_U8, 0, NULL), biases(4)};
     ((int32_t *)in[8].data)[0] = INT32_MAX;
     ((int32_t *)in[8].data)[1] = INT32_MIN;
     compare(ZC_OP_QLinearConv, &q, 9, in, ZC_U8);

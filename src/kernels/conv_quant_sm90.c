@@ -1,0 +1,159 @@
+/* Convolutions of 8-bit integers on Hopper, channels last: the patches of conv_sm90, the product of
+ * gemm_quant_sm90.cu. */
+#include <string.h>
+
+#include "kernels/conv_sm90.h"
+#include "op/nhwc.h"
+
+const char *const zc_config_conv_quant_sm90[] = {ZC_SM90_CONFIG};
+
+enum { PIECE = 16 /* channels that the copy engine can address */ };
+
+/* ---- the specialisation ---- */
+
+/* May windows reach beyond the image? */
+static bool has_edges(const zc_window_attrs *a, const int64_t kernel[2])
+{
+    zc_auto_pad mode;
+    bool edges = false;
+    zc_auto_pad_parse(a->auto_pad, &mode);
+    if (mode == ZC_PAD_VALID) return false;
+    for (int i = 0; i < 2; i++)
+        edges = edges || (mode == ZC_PAD_EXPLICIT
+                              ? zc_window_pad(a, 2, i, 0) > 0 || zc_window_pad(a, 2, i, 1) > 0
+                              : kernel[i] > 1);
+    return edges;
+}
+
+/* Why it is none of these convolutions; NULL: it is one. */
+static const char *not_these(const zc_gen *g, const zc_quant_roles *r, int64_t group)
+{
+    const zc_pvalue *w = zc_gen_in(g, r->in[ZC_GQ_B]);
+    if (!zc_conv_channels_last(g->step->op, g->attrs)) return "channels first";
+    if (!zc_conv_taps_first(g->step->op, g->attrs))
+        return "weights whose channels do not lie side by side";
+    if (group != 1) return "groups";
+    if (!zc_gen_static(w)) return "weights whose shape only a run knows";
+    return NULL;
+}
+
+/* Sums of columns, where x has a zero point: of the taps on the image, which are fewer at its
+ * edges. */
+static void put_edges(zc_gen *g, const zc_quant_roles *r, const zc_window_attrs *a,
+                      const zc_tensor *w, zc_sm90_problem *p)
+{
+    p->column_words = 1;
+    if (!zc_gen_zero_point(g, r->in[ZC_GQ_A_ZERO]) || !has_edges(a, w->dims + 1)) return;
+    p->column_words = (int)((w->dims[1] + 1) * (w->dims[2] + 1));
+    zc_gen_define(g, "EDGES", "1");
+    zc_gen_define(g, "DOWN", "%d", (int)w->dims[1]);
+}
+
+zc_status zc_gen_conv_quant_sm90(zc_gen *g)
+{
+    const zc_quant_roles r = zc_quant_roles_of(g->step->op);
+    const int weights = r.in[ZC_GQ_B];
+    zc_window_attrs a;
+    zc_tensor w;
+    int64_t group;
+    zc_window_attrs_of(g->step->op, g->attrs, &a, &group);
+    const char *why = not_these(g, &r, group);
+    if (why) return zc_gen_decline(g, "%s", why);
+    zc_gen_tensor(zc_gen_in(g, weights), &w);
+    const int64_t depth = w.dims[3], taps = w.dims[1] * w.dims[2];
+    if (w.dims[0] <= 0 || depth <= 0 || depth % PIECE)
+        return zc_gen_decline(g, "channels that are no multiple of %d", PIECE);
+    if (!zc_conv_window_fits(&a, w.dims + 1))
+        return zc_gen_decline(g, "windows that the copy engine cannot gather");
+    zc_dtype y = zc_gen_out_type(g, 0);
+    if (y != ZC_I32 && taps * depth > ZC_GQ_DEPTH_MOST)
+        return zc_gen_decline(g, "sums that may not fit 32 bits");
+    const int64_t blocks = zc_ceil_div(depth, ZC_SM90_LINE);
+    zc_sm90_problem p = {.m = zc_gen_conv_pixels(g),
+                         .n = w.dims[0],
+                         .steps = taps * blocks,
+                         .items = 1,
+                         .sm_count = g->sm_count,
+                         .fused_tile = -1,
+                         .piece = zc_sm90_byte_piece(w.dims[0], y)};
+    zc_gen_patches(g, &a, &w, blocks);
+    put_edges(g, &r, &a, &w, &p);
+    ZC_TRY(zc_gen_sm90(g, &p));
+    if (g->declined[0]) return ZC_OK;
+    zc_gen_sm90_factors(g, zc_gen_in_type(g, 0), zc_gen_in_type(g, weights));
+    if (zc_gen_in(g, weights)->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
+    ZC_TRY(zc_gen_quant_sm90_spec(g, &p));
+    ZC_TRY(zc_gen_epilogue(g));
+    zc_gen_epilogue_cells(g);
+    return ZC_OK;
+}
+
+/* ---- the launch ---- */
+
+static zc_status check(zc_launch *l, const zc_tensor *w)
+{
+    const zc_tensor *x = &l->in[0], *y = &l->out[0];
+    char t[128], u[128];
+    if (x->rank == 4 && w->rank == 4 && y->rank == 4 && x->dims[0] == y->dims[0] &&
+        x->dims[3] == w->dims[3] && y->dims[3] == w->dims[0])
+        return ZC_OK;
+    return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
+                   "input and weights do not fit each other (got %s and %s)",
+                   zc_tensor_type_text(x, t, sizeof t), zc_tensor_type_text(w, u, sizeof u));
+}
+
+/* What becomes of sums. */
+static zc_status put_quant(zc_launch *l, const zc_quant_roles *r, const zc_tensor *w,
+                           struct zc_gemm_quant_params *q)
+{
+    for (int v = 0; v < ZC_GQ_OPERANDS; v++)
+        if (r->in[v] >= 0) q->in[v] = zc_launch_in(l, r->in[v]);
+    if (r->y_scale >= 0) {
+        q->y_scale = l->in[r->y_scale].data;
+        q->y_zero = l->in[r->y_zero].data;
+    }
+    q->y = l->out[0].data;
+    q->m = zc_dims_span(l->out[0].dims, 0, 3);
+    q->n = w->dims[0];
+    q->k = zc_dims_span(w->dims, 1, 4);
+    q->batch = 1;
+    for (int i = 0; i < 2; i++) {
+        const int v = i ? ZC_GQ_B_ZERO : ZC_GQ_B_SCALE;
+        int step;
+        ZC_TRY(zc_launch_step(l, r->in[v], q->n, &step));
+        q->line[v] = step;
+    }
+    if (r->bias >= 0) q->bias = zc_launch_in(l, r->bias);
+    return ZC_OK;
+}
+
+zc_status zc_launch_conv_quant_sm90(zc_launch *l)
+{
+    const zc_quant_roles r = zc_quant_roles_of(l->op);
+    const int64_t *config = l->kernel->config;
+    const zc_tensor *w = &l->in[r.in[ZC_GQ_B]];
+    struct zc_gemm_quant_sm90_params p;
+    zc_window_attrs a;
+    zc_window window;
+    zc_dim3 grid;
+    int64_t group;
+    memset(&p, 0, sizeof p);
+    ZC_TRY(check(l, w));
+    if (zc_tensor_numel(&l->out[0]) == 0) return ZC_OK;
+    zc_window_attrs_of(l->op, l->attrs, &a, &group);
+    zc_window_resolve(&a, 2, l->in[0].dims + 1, l->out[0].dims + 1, w->dims + 1, &window);
+    ZC_TRY(zc_launch_window(l, &window, &p.product.window));
+    ZC_TRY(put_quant(l, &r, w, &p.quant));
+    p.product.g.m = p.quant.m;
+    p.product.g.n = p.quant.n;
+    p.product.g.k = w->dims[3];
+    p.product.items = 1;
+    p.product.b_items = (int)(w->dims[1] * w->dims[2]);
+    ZC_TRY(zc_launch_conv_maps(l, w, &window, (int)config[ZC_SM90_TILE_M],
+                               (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]),
+                               &p.product));
+    ZC_TRY(zc_sm90_put_bytes(l, &p));
+    ZC_TRY(zc_launch_epilogue(l, &p.product.g.fused));
+    ZC_TRY(zc_sm90_grid(l, &p.product, &grid));
+    return zc_launch_configured(l, grid, &p, sizeof p);
+}

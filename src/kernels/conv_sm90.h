@@ -1,0 +1,28 @@
+/* What convolutions on Hopper share: patches of channels-last images, which the copy engine gathers
+ * as rows of a product with weights [Cout][taps][Cin]. */
+#ifndef ZC_KERNELS_CONV_SM90_H
+#define ZC_KERNELS_CONV_SM90_H
+
+#include "kernels/sm90.h"
+#include "kernels/window.h"
+
+enum { ZC_CONV_FEW_PIXELS = 4096 };
+
+/* Do windows of 1 x 1 see every pixel, so that pixels are rows of a matrix? */
+bool zc_conv_is_product(const zc_window_attrs *a, const int64_t kernel[2]);
+/* Can the copy engine gather it? */
+bool zc_conv_window_fits(const zc_window_attrs *a, const int64_t kernel[2]);
+
+/* Pixels of the result: the most of the range that is asked for. */
+int64_t zc_gen_conv_pixels(zc_gen *g);
+/* How patches come to the product, with so many lines of channels; w is [Cout][KH][KW][Cin]. */
+void zc_gen_patches(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w, int64_t blocks);
+
+/* Patches of x, `tile` at once, or its pixels as rows; pitch: from pixel to pixel. */
+zc_tensor_box zc_conv_patches(const zc_tensor *x, int64_t pitch, const zc_window *w, bool product,
+                              int64_t pixels, int tile);
+/* The maps of input 0 and the weights, of which a tile has so many lines. */
+zc_status zc_launch_conv_maps(zc_launch *l, const zc_tensor *weights, const zc_window *w,
+                              int pixels, int channels, struct zc_gemm_sm90_params *p);
+
+#endif

@@ -85,9 +85,9 @@ static double cost(const problem *p, const candidate *c)
     int64_t places = (int64_t)c->blocks * p->sm_count;
     int64_t blocks = blocks_of(p->n, c->cols, c->parts, places);
     double rows = (double)p->m * (double)p->k / c->parts * 2 * (double)blocks;
-    double starts = latency * (double)((blocks - 1) / places);
-    return (loads > copies * a_copy ? loads : copies * a_copy) + starts + rows / l2 +
-           meet * (c->parts - 1) + step * c->steps + a_warp * c->warps;
+    int64_t again = (blocks - 1) / places;
+    return (loads > copies * a_copy ? loads : copies * a_copy) + latency * (double)again +
+           rows / l2 + meet * (c->parts - 1) + step * c->steps + a_warp * c->warps;
 }
 
 /* As many slots as fit beside the other blocks of the multiprocessor. */

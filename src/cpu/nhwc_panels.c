@@ -27,7 +27,8 @@ typedef struct panels_job {
     stretches s;
     zc_panel_product p; /* of group 0 */
     const float *x, *padding;
-    float *borders; /* stretches that lie on the input in part: a block's for each part */
+    float *borders; /* stretches that lie on the input in part, of each part */
+    size_t room;    /* floats of a part's, which are a block's */
     const zc_finish *epilogue;
     int64_t pixels, panels; /* of all images; of a group */
     int64_t pixel_parts, panel_parts;
@@ -49,18 +50,17 @@ static stretches stretches_of(const zc_conv *c)
     return s;
 }
 
-/* The stretch from a pixel on; where it lies on the input in part it is put together at
- * borders[at].
- */
+/* The stretch from a pixel on; where it lies on the input in part it is put together in *room. */
 static const float *stretch_from(const panels_job *j, const float *image, int64_t ih, int64_t iw,
-                                 float *borders, int64_t at)
+                                 float **room)
 {
     const int64_t *in = j->c->w.in, width = j->s.width, channels = j->s.channels;
     if (ih < 0 || ih >= in[0] || iw + width <= 0 || iw >= in[1]) return j->padding;
     const float *row = image + ih * in[1] * channels;
     if (iw >= 0 && iw + width <= in[1]) return row + iw * channels;
     const int64_t from = iw < 0 ? 0 : iw, to = iw + width < in[1] ? iw + width : in[1];
-    float *border = borders + at;
+    float *border = *room;
+    *room += j->p.depth;
     memset(border, 0, (size_t)(width * channels) * sizeof *border);
     memcpy(border + (from - iw) * channels, row + from * channels,
            (size_t)((to - from) * channels) * sizeof *border);
@@ -69,13 +69,12 @@ static const float *stretch_from(const panels_job *j, const float *image, int64_
 
 /* The stretches of the window whose first pixel is (ih, iw), the i-th of a block. */
 static void find_at_border(const panels_job *j, const float *image, int64_t ih, int64_t iw,
-                           int64_t i, float *borders, const float **to)
+                           int64_t i, float **room, const float **to)
 {
     const zc_window *w = &j->c->w;
     for (int64_t t = 0; t < j->p.taps; t++)
         to[t * BLOCK + i] = stretch_from(j, image, ih + t / j->s.columns * w->dilation[0],
-                                         iw + t % j->s.columns * w->dilation[1], borders,
-                                         (i * j->p.taps + t) * j->p.depth);
+                                         iw + t % j->s.columns * w->dilation[1], room);
 }
 
 /* Does the window lie on the input along this axis? */
@@ -86,7 +85,7 @@ static bool is_inside(const zc_window *w, int axis, int64_t at)
 
 /* Those of n windows side by side. */
 static void find_in_row(const panels_job *j, const float *image, int64_t oh, int64_t ow, int64_t n,
-                        int64_t i, float *borders, const float **to)
+                        int64_t i, float **room, const float **to)
 {
     const zc_window *w = &j->c->w;
     const int64_t ih = oh * w->stride[0] - w->begin[0], move = w->stride[1] * j->s.channels;
@@ -101,7 +100,7 @@ static void find_in_row(const panels_job *j, const float *image, int64_t oh, int
             for (int64_t r = 0; r < run; r++)
                 to[t * BLOCK + i + r] = start + j->s.distance[t] + r * move;
         if (run == 0) {
-            find_at_border(j, image, ih, iw, i, borders, to);
+            find_at_border(j, image, ih, iw, i, room, to);
             run = 1;
         }
         i += run;
@@ -110,7 +109,7 @@ static void find_in_row(const panels_job *j, const float *image, int64_t oh, int
 }
 
 /* Those of output pixels [first, first + n) of all images. */
-static void find_stretches(const panels_job *j, int64_t first, int64_t n, float *borders,
+static void find_stretches(const panels_job *j, int64_t first, int64_t n, float *room,
                            const float **to)
 {
     const zc_conv *c = j->c;
@@ -118,7 +117,7 @@ static void find_stretches(const panels_job *j, int64_t first, int64_t n, float 
         const int64_t pixel = (first + i) % c->out_plane, ow = pixel % c->w.out[1];
         const int64_t row = c->w.out[1] - ow, run = row < n - i ? row : n - i;
         const float *image = j->x + (first + i) / c->out_plane * c->in_plane * j->s.channels;
-        find_in_row(j, image, pixel / c->w.out[1], ow, run, i, borders, to);
+        find_in_row(j, image, pixel / c->w.out[1], ow, run, i, &room, to);
         i += run;
     }
 }
@@ -155,11 +154,11 @@ static void conv_part(void *arg, int part)
     const int64_t from = j->panels * cp / j->panel_parts,
                   to = j->panels * (cp + 1) / j->panel_parts;
     const int64_t blocks = (n + BLOCK - 1) / BLOCK; /* of about the same number of pixels */
-    float *borders = j->borders ? j->borders + part * BLOCK * j->p.taps * j->p.depth : NULL;
+    float *room = j->borders ? j->borders + (size_t)part * j->room : NULL;
     const float *x[STRETCHES_MAX * BLOCK];
     for (int64_t b = 0; b < blocks && !zc_stopped(j->k); b++) {
         const int64_t at = n * b / blocks, rows = n * (b + 1) / blocks - at;
-        find_stretches(j, first + at, rows, borders, x);
+        find_stretches(j, first + at, rows, room, x);
         multiply(j, first + at, rows, x, from, to);
     }
 }
@@ -178,19 +177,28 @@ static void divide(panels_job *j)
         j->c->groups > 1 ? 1 : within(j->panels / LEAST_PANELS, PARTS / j->pixel_parts);
 }
 
-/* Zeros for what lies beside the input. */
+/* The most windows of a block that reach beyond a row of the input. */
+static int64_t at_borders(const zc_window *w)
+{
+    int64_t in_row = 0;
+    for (int64_t ow = 0; ow < w->out[1]; ow++)
+        in_row += !is_inside(w, 1, ow * w->stride[1] - w->begin[1]);
+    return within((BLOCK / w->out[1] + 2) * in_row, BLOCK);
+}
+
+/* Zeros for what lies beside the input, and room for what does in part. */
 static zc_status make_padding(zc_kctx *k, panels_job *j)
 {
     const zc_window *w = &j->c->w;
     const size_t stretch = (size_t)(j->s.width * j->s.channels) * sizeof(float);
-    const size_t block = stretch * (size_t)(j->p.taps * BLOCK);
     const int64_t reach = (w->out[1] - 1) * w->stride[1] - w->begin[1] + w->kernel[1];
     float *padding = zc_scratch_get(k->scratch, stretch);
     if (!padding) return zc_fail_nomem(k->diag, "convolution", stretch);
     memset(padding, 0, stretch);
     j->padding = padding;
     if (j->s.width == 1 || (w->begin[1] == 0 && reach <= w->in[1])) return ZC_OK;
-    const size_t bytes = block * (size_t)(j->pixel_parts * j->panel_parts);
+    j->room = (size_t)(at_borders(w) * j->p.taps * j->p.depth);
+    const size_t bytes = j->room * (size_t)(j->pixel_parts * j->panel_parts) * sizeof(float);
     j->borders = zc_scratch_get(k->scratch, bytes);
     return j->borders ? ZC_OK : zc_fail_nomem(k->diag, "convolution", bytes);
 }

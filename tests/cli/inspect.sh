@@ -20,14 +20,14 @@ expect provenance 0 'from "node_Conv_45", "node_relu"' "$zc" inspect "$plan"
 hash=$(printf '\000\000\000\000\000\000\000\000\000\001\000\000\000\000\000\000' | sha256sum | cut -d' ' -f1)
 expect constant-hash 0 "i64[2], 16 bytes, sha256:$hash" "$zc" inspect "$plan" --hashes
 
-# Working memory, against what a session holds after a run: its inputs, outputs of 40 bytes a row, tables and what kernels work in beside.
+# Working memory, against what a session holds after a run: its inputs, outputs of 40 bytes a row, and tables beside.
 expect memory-unknown 0 "working memory depends on dimensions" "$zc" inspect "$plan"
 expect memory-bad-dim 1 "bogus: no input of the plan has a symbolic dimension of this name" \
     "$zc" inspect "$plan" --dim bogus=3
 need=$("$zc" inspect "$plan" --dim batch=64 | sed -n 's/ bytes of working memory$//p')
 held=$("$zc" bench "$plan" --random --dim batch=64 --seconds 0.05 --json | sed 's/.*"session_bytes": \([0-9]*\).*/\1/')
 inputs=$((64 * 64 * 4))
-expect memory 0 "" test "$need" -gt 100000 -a "$need" -le "$held" -a "$held" -le $((need + inputs + 64 * 40 + 524288))
+expect memory 0 "" test "$need" -gt 100000 -a "$need" -le "$held" -a "$held" -le $((need + inputs + 64 * 40 + 262144))
 "$zc" compile "$model" -o "$dir/static.plan" -q --dim batch=1
 expect memory-static 0 " bytes of working memory" "$zc" inspect "$dir/static.plan"
 

@@ -223,33 +223,24 @@ class Zc:
                 "peak_mb": peak, "joules": cpu and cpu["joules_per_run"]}
 
 
-class OnnxRuntime:
-    def __init__(self, args, model, work, provider):
-        self.name = f"onnxruntime {provider}"
-        self.args, self.model, self.work, self.provider = args, model, work, provider
+class InProcess:
+    """An engine of WORK, in a process of its own each round."""
+
+    def __init__(self, name, engine, args, model, work, **job):
+        self.name, self.engine, self.work = name, engine, work
+        self.job = {"model": model, "threads": args.threads, "inputs": work / "inputs", **job}
 
     def round(self, seconds):
         folder = self.work / self.name
         folder.mkdir(exist_ok=True)
-        return in_process("onnxruntime", model=self.model, threads=self.args.threads, provider=self.provider,
-                          inputs=self.work / "inputs", outputs=folder, seconds=seconds)
-
-
-class PyTorch:
-    def __init__(self, args, model, work, mode):
-        self.name = f"PyTorch {mode}"
-        self.args, self.model, self.work, self.mode = args, model, work, mode
-
-    def round(self, seconds):
-        folder = self.work / self.name
-        folder.mkdir(exist_ok=True)
-        return in_process("pytorch", model=self.model, threads=self.args.threads, device=self.args.device, mode=self.mode,
-                          precision=self.args.precision, inputs=self.work / "inputs", outputs=folder, seconds=seconds)
+        return in_process(self.engine, outputs=folder, seconds=seconds, **self.job)
 
 
 def engines_of(args, model, work):
-    return [Zc(args, model, work)] + [OnnxRuntime(args, model, work, p) for p in args.providers.split(",") if p] + [
-        PyTorch(args, model, work, mode) for mode in args.pytorch.split(",") if mode]
+    providers = [InProcess(f"onnxruntime {p}", "onnxruntime", args, model, work, provider=p) for p in args.providers.split(",") if p]
+    modes = [InProcess(f"PyTorch {mode}", "pytorch", args, model, work, mode=mode, device=args.device, precision=args.precision)
+             for mode in args.pytorch.split(",") if mode]
+    return [Zc(args, model, work), *providers, *modes]
 
 
 # ---- comparing ----

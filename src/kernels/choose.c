@@ -7,6 +7,7 @@
 #include "kernels/choose.h"
 #include "kernels/entries.h"
 #include "kernels/host_steps.h"
+#include "kernels/move_form.h"
 #include "kernels/table.h"
 #include "op/dim_poly.h"
 
@@ -67,17 +68,13 @@ static bool has(const uint32_t *values, uint32_t n, uint32_t v)
     return false;
 }
 
-static bool joins(zc_op op)
-{
-    return op == ZC_OP_Concat || op == ZC_OP_Split || op == ZC_OP_Slice;
-}
-
 /* Is v, or does it hold, a part of another value? */
 static bool is_joined(const zc_program *p, uint32_t v)
 {
     for (uint32_t i = 0; i < p->nsteps; i++) {
         const zc_pstep *step = &p->steps[i];
-        if (joins(step->op) && (has(step->in, step->nin, v) || has(step->out, step->nout, v)))
+        if (zc_moves_parts(step->op) &&
+            (has(step->in, step->nin, v) || has(step->out, step->nout, v)))
             return true;
     }
     return false;
@@ -87,7 +84,7 @@ static bool is_joined(const zc_program *p, uint32_t v)
 static void forget_pitches(zc_gen *g)
 {
     const zc_pstep *step = g->step;
-    if (joins(step->op)) return;
+    if (zc_moves_parts(step->op)) return;
     for (uint32_t i = 0; i < step->nin && i < ZC_PITCHED_INPUTS; i++)
         if (g->pitched >> i & 1 && !is_joined(g->program, step->in[i]))
             g->pitched &= ~(ZC_PITCHED_INPUT << i);

@@ -1,4 +1,4 @@
-#include "kernels/conv_sm90.h"
+#include "kernels/conv_patches.h"
 
 enum {
     PAD_MOST = 127, /* padding, and how far a tap lies from where its window begins */

@@ -1,7 +1,7 @@
 /* What convolutions on Hopper share: patches of channels-last images, which the copy engine gathers
  * as rows of a product with weights [Cout][taps][Cin]. */
-#ifndef ZC_KERNELS_CONV_SM90_H
-#define ZC_KERNELS_CONV_SM90_H
+#ifndef ZC_KERNELS_CONV_PATCHES_H
+#define ZC_KERNELS_CONV_PATCHES_H
 
 #include "kernels/sm90.h"
 #include "kernels/window.h"

@@ -2,7 +2,7 @@
  * gemm_quant_sm90.cu. */
 #include <string.h>
 
-#include "kernels/conv_sm90.h"
+#include "kernels/conv_patches.h"
 #include "op/nhwc.h"
 
 const char *const zc_config_conv_quant_sm90[] = {ZC_SM90_CONFIG};

@@ -5,7 +5,7 @@
 
 #include "base/number.h"
 #include "kernels/candidates.h"
-#include "kernels/conv_sm90.h"
+#include "kernels/conv_patches.h"
 
 const char *const zc_config_conv_sm90[] = {ZC_SM90_CONFIG};
 

@@ -14,12 +14,6 @@ static bool is_false(const zc_pvalue *v)
     return !v || (v->kind == ZC_P_CONST && v->bytes == 1 && *(const unsigned char *)v->data == 0);
 }
 
-/* Parts of lines, which may lie in longer ones. */
-static bool moves_parts(zc_op op)
-{
-    return op == ZC_OP_Concat || op == ZC_OP_Split || op == ZC_OP_Slice;
-}
-
 zc_status zc_gen_move(zc_gen *g)
 {
     const zc_pvalue *in = zc_gen_in(g, 0);
@@ -30,7 +24,7 @@ zc_status zc_gen_move(zc_gen *g)
     snprintf(g->label, sizeof g->label, "move");
     unsigned bits = zc_dtype_bits(in->dtype);
     zc_gen_define(g, "ELEMENT", "%u", bits < 8 ? 1 : bits / 8);
-    if (moves_parts(g->step->op)) g->pitched = ZC_PITCHED_ALL;
+    if (zc_moves_parts(g->step->op)) g->pitched = ZC_PITCHED_ALL;
     return ZC_OK;
 }
 

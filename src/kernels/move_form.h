@@ -19,6 +19,12 @@ void zc_move_axis(zc_move *m, int64_t dim, int64_t to, int64_t from);
 /* Issues it, with entry points of move.cu; elements of `size` bytes. */
 zc_status zc_move_run(zc_launch *l, const zc_move *m, int64_t size, void *to, const void *from);
 
+/* Is one of its operands or results a whole that holds the others along an axis? */
+static inline bool zc_moves_parts(zc_op op)
+{
+    return op == ZC_OP_Concat || op == ZC_OP_Split || op == ZC_OP_Slice;
+}
+
 /* Parts of `whole` along an axis, one behind the other, which agree with it elsewhere: copied to it
  * or from it, up to ZC_PARTS_MOST by a launch. */
 typedef struct zc_parts {

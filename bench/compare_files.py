@@ -15,7 +15,7 @@ what 99 of 100 of them are within; the median of the rounds' ratios to zc's (abo
 the most memory that its process held on the host (without what Python and its packages had before); joules a run, where Linux's counters of the CPU's packages can be read; and how far
 its outputs are from those of ONNX Runtime in f32 without any optimisation: the greatest difference, over the greatest
 value of the output. --save writes times for `zc report DIR/*.times -o page.html`. Inputs that neither DIR has nor test_data_set_0 beside the
-model are random. Last comes the geometric mean of all models' ratios."""
+model are random. An engine that fails has a row that says why, and the exit status is 1. Last comes the geometric mean of all models' ratios."""
 
 import argparse
 import hashlib
@@ -297,18 +297,34 @@ def compare_file(args, model):
         dims = {name: int(size) for name, size in (dim.split("=") for dim in args.dim)}
         in_process("reference", model=model, threads=args.threads, dims=dims, inputs=work / "inputs", outputs=work / "reference")
         engines = engines_of(args, model, work)
-        rounds = {e.name: [] for e in engines}
-        for turn in range(args.rounds):
-            for e in engines if turn % 2 == 0 else reversed(engines):
-                rounds[e.name].append(e.round(args.seconds))
-        rows = [summary(e, rounds[e.name], rounds["zc"], work) for e in engines]
+        rounds, failures = in_turn(engines, args)
+        if "zc" in failures:
+            raise RuntimeError(failures["zc"])
+        rows = [summary(e, rounds[e.name], rounds["zc"], work) for e in engines if e.name not in failures]
         if args.save:
             save_times(args, model, rows, {name: [t for r in rs for t in r["ms"]] for name, rs in rounds.items()})
-        return rows
+        return rows + [{"engine": name, "failed": why} for name, why in failures.items()]
+
+
+def in_turn(engines, args):
+    """Each engine's rounds, and why some failed: these take no part in further ones."""
+    rounds, failures = {e.name: [] for e in engines}, {}
+    for turn in range(args.rounds):
+        for e in engines if turn % 2 == 0 else reversed(engines):
+            if e.name in failures:
+                continue
+            try:
+                rounds[e.name].append(e.round(args.seconds))
+            except (RuntimeError, OSError) as error:
+                failures[e.name] = str(error)
+    return rounds, failures
 
 
 def print_rows(model, rows):
     for r in rows:
+        if "failed" in r:
+            print(f"{name_of(model)[:24]:24} {r['engine']:18} failed: {r['failed']}", flush=True)
+            continue
         energy = "-" if r["joules_per_run"] is None else f"{r['joules_per_run']:.3g}"
         print(f"{name_of(model)[:24]:24} {r['engine']:18} {r['median_ms']:10.3f} {r['p99_ms']:10.3f} {r['ratio']:7.2f} {r['compile_s']:9.2f} "
               f"{r['first_s']:8.2f} {r['peak_mb']:9.1f} {energy:>8} {r['error']:9.1e}", flush=True)
@@ -324,11 +340,12 @@ def compare_files(args):
         try:
             all_rows[str(model)] = compare_file(args, model)
             print_rows(model, all_rows[str(model)])
+            failed += sum("failed" in r for r in all_rows[str(model)])
         except (RuntimeError, OSError) as e:
             failed += 1
             print(f"{model}: {e}", file=sys.stderr, flush=True)
     ratios = {}
-    for r in (r for rows in all_rows.values() for r in rows):
+    for r in (r for rows in all_rows.values() for r in rows if "ratio" in r):
         ratios.setdefault(r["engine"], []).append(r["ratio"])
     for engine, values in ratios.items():
         print(f"{engine} to zc: {statistics.geometric_mean(values):.2f} (geometric mean of {len(values)})")

@@ -21,9 +21,13 @@ assert all(r['runs'] >= 10 and 0 < r['median_ms'] <= r['p99_ms'] and r['first_s'
 assert all(0 <= r['error'] < 1e-5 and r['peak_mb'] > 1 for r in rows), rows"
 expect report 0 "" "$zc" report times/*.times -o page.html
 expect page 0 "onnxruntime CPU" cat page.html
-expect no-provider 1 "onnxruntime has no provider Abacus here" python3 "$compare" --zc "$zc" $quick --providers Abacus "$model"
+expect no-provider 1 "failed: onnxruntime has no provider Abacus here" python3 "$compare" --zc "$zc" $quick --providers Abacus,CPU --json some.json "$model"
+expect others 0 "" python3 -c "
+import json
+(rows,) = json.load(open('some.json'))['models'].values()
+assert [r['engine'] for r in rows] == ['zc', 'onnxruntime CPU', 'onnxruntime Abacus'] and ['failed' in r for r in rows] == [False, False, True]"
 expect no-model 1 "absent.onnx: " python3 "$compare" --zc "$zc" $quick absent.onnx
-python3 -c 'import onnx2torch' 2>/dev/null || expect no-pytorch 1 "No module named 'onnx2torch'" python3 "$compare" --zc "$zc" $quick --pytorch eager "$model"
+python3 -c 'import onnx2torch' 2>/dev/null || expect no-pytorch 1 "failed: ModuleNotFoundError: No module named 'onnx2torch'" python3 "$compare" --zc "$zc" $quick --pytorch eager "$model"
 expect no-zc 1 "No such file or directory: 'absent'" python3 "$compare" --zc absent $quick "$model"
 }
 finish

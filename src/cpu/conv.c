@@ -7,7 +7,7 @@
 
 /* ---- geometry ---- */
 
-#define CONV_OPS(X) X(Conv) X(FusedConv) X(ConvInteger) X(QLinearConv)
+#define CONV_OPS(X) X(Conv) X(ConvInteger) X(QLinearConv)
 
 static zc_window_attrs window_attrs(const zc_kctx *k, int64_t *group)
 {
@@ -76,7 +76,7 @@ zc_status zc_conv_of(zc_kctx *k, int xi, int wi, zc_conv *c)
 
 typedef struct job {
     const zc_conv *c;
-    const zc_tensor *x, *w, *bias, *residual;
+    const zc_tensor *x, *w, *bias;
     zc_tensor *y;
     /* quantised forms */
     const zc_tensor *w_zero, *w_scale;
@@ -117,7 +117,6 @@ static void floats(void *arg, int64_t begin, int64_t end)
                        zc_get(j->w, p.w + ic * c->taps + t.tap);
         }
         if (j->bias) sum += zc_get(j->bias, p.m);
-        if (j->residual) sum += zc_get(j->residual, i);
         zc_put(j->y, i, sum);
     }
 }
@@ -197,17 +196,8 @@ zc_status zc_k_Conv(zc_kctx *k)
     ZC_TRY(zc_conv_of(k, 0, 1, &c));
     job j = {.c = &c, .x = &k->in[0], .w = &k->in[1], .y = &k->out[0]};
     j.bias = optional(k, 2);
-    j.residual = optional(k, 3);
     zc_parallel(k, outputs(&c), 64, floats, &j);
     return ZC_OK;
-}
-
-zc_status zc_k_FusedConv(zc_kctx *k)
-{
-    const zc_attrs_FusedConv *at = ZC_ATTRS(k, FusedConv);
-    ZC_TRY(zc_k_Conv(k));
-    return zc_activate(k, at->activation, at->activation_params.v, at->activation_params.n,
-                       &k->out[0]);
 }
 
 zc_status zc_k_ConvInteger(zc_kctx *k)

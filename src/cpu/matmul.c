@@ -1,10 +1,8 @@
 /* Reference kernels of float and integer matrix products, and the geometry they share. */
 #include "cpu/matmul.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "op/activation.h"
 #include "op/matrix.h"
 
 /* ---- geometry ---- */
@@ -124,10 +122,6 @@ static bool mm_of(const zc_kctx *k, int i, int j, zc_mm *mm)
     if (k->op == ZC_OP_ScaledLinear) return scaled_linear_of(k, mm);
     if (k->op == ZC_OP_Gemm) {
         const zc_attrs_Gemm *at = ZC_ATTRS(k, Gemm);
-        return gemm_of(k, at->transA, at->transB, at->alpha, at->beta, mm);
-    }
-    if (k->op == ZC_OP_FusedGemm) {
-        const zc_attrs_FusedGemm *at = ZC_ATTRS(k, FusedGemm);
         return gemm_of(k, at->transA, at->transB, at->alpha, at->beta, mm);
     }
     return product_of(k, i, j, mm);
@@ -286,42 +280,4 @@ zc_status zc_k_Linear(zc_kctx *k)
 zc_status zc_k_ScaledLinear(zc_kctx *k)
 {
     return reference(k);
-}
-
-zc_status zc_activate(zc_kctx *k, const char *name, const float *params, int n, zc_tensor *t)
-{
-    zc_op op = zc_activation_find(name);
-    if (op == ZC_OP_NONE) return ZC_OK;
-    const zc_op_info *info = zc_op_get(op);
-    void *attrs = zc_scratch_get(k->scratch, info->attrs_size + 2 * sizeof(double));
-    if (!attrs) return zc_fail_nomem(k->diag, "activation", info->attrs_size);
-    zc_activation_attrs(op, params, n, attrs);
-    zc_tensor in[3] = {*t, {.dtype = t->dtype}, {.dtype = t->dtype}};
-    for (int i = 1; i < 3; i++) { /* the bounds of Clip */
-        in[i].data = (char *)attrs + info->attrs_size + (size_t)(i - 1) * sizeof(double);
-        zc_put(&in[i], 0, n >= i ? params[i - 1] : i == 1 ? -(double)INFINITY : (double)INFINITY);
-    }
-    zc_kctx inner = *k;
-    inner.op = op;
-    inner.info = info;
-    inner.attrs = attrs;
-    inner.nin = info->max_in;
-    inner.nout = 1;
-    inner.in = in;
-    inner.const_in = 0;
-    inner.out = t;
-    inner.state = NULL;
-    return zc_kernel_run(&inner, false);
-}
-
-zc_status zc_k_FusedGemm(zc_kctx *k)
-{
-    const zc_attrs_FusedGemm *at = ZC_ATTRS(k, FusedGemm);
-    const float params[] = {at->activation_alpha, at->activation_beta, at->activation_gamma};
-    ZC_TRY(reference(k));
-    int n = ZC_ATTR_GIVEN(FusedGemm, at, activation_gamma)   ? 3
-            : ZC_ATTR_GIVEN(FusedGemm, at, activation_beta)  ? 2
-            : ZC_ATTR_GIVEN(FusedGemm, at, activation_alpha) ? 1
-                                                             : 0;
-    return zc_activate(k, at->activation, params, n, &k->out[0]);
 }

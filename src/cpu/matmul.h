@@ -24,7 +24,4 @@ zc_status zc_mm_of(zc_kctx *k, int i, int j, zc_mm *mm);
 /* Element offsets of batch item b in the operands. */
 void zc_mm_offsets(const zc_mm *mm, int64_t b, int64_t *a_off, int64_t *b_off);
 
-/* Replaces t's elements by an activation of them (op/activation.h). */
-zc_status zc_activate(zc_kctx *k, const char *name, const float *params, int n, zc_tensor *t);
-
 #endif

@@ -165,6 +165,15 @@ zc_vid zc_imp_cast(zc_imp *im, zc_inode *n, zc_vid v, zc_dtype to)
     return zc_imp_done(im, n, id);
 }
 
+zc_nid zc_imp_transpose(zc_imp *im, zc_inode *n, zc_vid v, const int64_t *perm, int rank)
+{
+    const int64_t *own = zc_arena_dup(&im->g->arena, perm, (size_t)rank, sizeof *perm);
+    zc_nid id = zc_imp_node(im, n, ZC_OP_Transpose, 1, &v, 1);
+    if (!own) zc_imp_nomem(im, "an attribute");
+    ZC_IMP_SET(im, Transpose, id, perm, ((zc_ints){.n = rank, .v = own}));
+    return id;
+}
+
 zc_nid zc_imp_expr(zc_imp *im, zc_inode *n, int nin, const zc_vid *in, const char *expr)
 {
     zc_nid id = zc_imp_node(im, n, ZC_OP_Pointwise, nin, in, 1);

@@ -258,6 +258,8 @@ const char *zc_imp_out_name(const zc_imp *im, const zc_inode *n);
 /* Counts unwanted outputs at the end too: their number means something. */
 void zc_imp_all_outputs(zc_inode *n);
 zc_vid zc_imp_cast(zc_imp *im, zc_inode *n, zc_vid v, zc_dtype to);
+/* A Transpose node; perm is copied. */
+zc_nid zc_imp_transpose(zc_imp *im, zc_inode *n, zc_vid v, const int64_t *perm, int rank);
 /* A Pointwise node: expr over x0, x1, ...; at most ZC_EXPR_MAX_INPUTS of them. */
 zc_nid zc_imp_expr(zc_imp *im, zc_inode *n, int nin, const zc_vid *in, const char *expr);
 

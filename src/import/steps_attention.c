@@ -176,12 +176,9 @@ static zc_vid add_packed(zc_imp *im, zc_inode *n, zc_vid x, zc_vid bias, int64_t
                          int64_t heads)
 {
     const int64_t sizes[] = {parts, heads, -1}, perm[] = {1, 0, 2};
-    const int64_t *own = zc_arena_dup(&im->g->arena, perm, 3, sizeof *perm);
-    if (!own) zc_imp_nomem(im, "an attribute");
     bias = zc_imp_op2(im, n, ZC_OP_Reshape, bias, zc_imp_ints(im, sizes, 3, 1));
-    zc_nid turn = zc_imp_node(im, n, ZC_OP_Transpose, 1, &bias, 1);
-    ZC_IMP_SET(im, Transpose, turn, perm, ((zc_ints){.n = 3, .v = own}));
-    return zc_imp_op2(im, n, ZC_OP_Add, x, zc_imp_done(im, n, turn));
+    return zc_imp_op2(im, n, ZC_OP_Add, x,
+                      zc_imp_done(im, n, zc_imp_transpose(im, n, bias, perm, 3)));
 }
 
 /* The bias of queries, keys and values; keys that stand [batch, heads, length, size] have theirs.

@@ -59,11 +59,8 @@ static zc_vid modify(zc_imp *im, zc_inode *n, const Onnx__GraphProto *graph, zc_
 static zc_vid scores(zc_imp *im, zc_inode *n, zc_vid q, zc_vid k, double scale, zc_dtype precision)
 {
     static const int64_t perm[] = {0, 1, 3, 2};
-    const int64_t *own = zc_arena_dup(&im->g->arena, perm, 4, sizeof *perm);
-    if (!own) zc_imp_nomem(im, "an attribute");
-    zc_nid turn = zc_imp_node(im, n, ZC_OP_Transpose, 1, &k, 1);
-    ZC_IMP_SET(im, Transpose, turn, perm, ((zc_ints){.n = 4, .v = own}));
-    zc_vid product = zc_imp_op2(im, n, ZC_OP_MatMul, q, zc_imp_done(im, n, turn));
+    zc_vid keys = zc_imp_done(im, n, zc_imp_transpose(im, n, k, perm, 4));
+    zc_vid product = zc_imp_op2(im, n, ZC_OP_MatMul, q, keys);
     zc_vid wide = zc_imp_cast(im, n, product, precision);
     return zc_imp_op2(im, n, ZC_OP_Mul, wide, zc_imp_scalar(im, precision, scale));
 }

@@ -41,7 +41,7 @@ static conv_size size_of(zc_op op, const zc_tensor *w, int64_t groups)
 static conv_roles roles_of(zc_op op)
 {
     conv_roles r = {1, 2, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-    if (op == ZC_OP_FusedConv || op == ZC_OP_ConvNhwc) r.residual = 3;
+    if (op == ZC_OP_ConvNhwc) r.residual = 3;
     if (op == ZC_OP_ConvInteger) r = (conv_roles){1, -1, -1, -1, -1, 2, 3, -1, -1, -1, -1};
     if (op == ZC_OP_QLinearConv) r = (conv_roles){3, 8, -1, -1, -1, 2, 5, 1, 4, 6, 7};
     if (op == ZC_OP_DeformConv) r = (conv_roles){1, 3, -1, 2, 4, -1, -1, -1, -1, -1, -1};
@@ -63,21 +63,11 @@ static zc_dtype type_of(const zc_gen *g, int i)
 
 /* ---- activation ---- */
 
-/* zc_act: the activation `name` with its parameters. */
-static zc_status put_activation(zc_gen *g, const char *name, zc_floats params, zc_dtype t)
+/* zc_act: the step's own activation. */
+static zc_status put_activation(zc_gen *g, zc_dtype t)
 {
-    return zc_gen_activation(g, "zc_act", name, params.n, params.v, t);
-}
-
-static zc_status put_own_activation(zc_gen *g, zc_dtype t)
-{
-    zc_floats none = {0};
-    if (g->step->op == ZC_OP_FusedConv) {
-        const zc_attrs_FusedConv *at = ZC_ATTRS(g, FusedConv);
-        return put_activation(g, at->activation, at->activation_params, t);
-    }
-    return put_activation(g, g->step->op == ZC_OP_ConvNhwc ? ZC_ATTRS(g, ConvNhwc)->activation : "",
-                          none, t);
+    const char *name = g->step->op == ZC_OP_ConvNhwc ? ZC_ATTRS(g, ConvNhwc)->activation : "";
+    return zc_gen_activation(g, "zc_act", name, 0, NULL, t);
 }
 
 /* ---- types ---- */
@@ -282,7 +272,7 @@ zc_status zc_gen_conv(zc_gen *g)
     if (!put_shapes(g, &r)) return ZC_OK;
     put_types(g, &r);
     choose(g, &r);
-    if (!quant_of(op)) ZC_TRY(put_own_activation(g, x->dtype));
+    if (!quant_of(op)) ZC_TRY(put_activation(g, x->dtype));
     return zc_gen_epilogue(g);
 }
 

@@ -78,8 +78,7 @@ zc_status zc_gen_matmul_spec(zc_gen *g, const zc_matmul_form *form)
     if (form->norm) put_norm(g);
     if (form->activation) {
         zc_gen_define(g, "EPILOGUE", "1");
-        ZC_TRY(zc_gen_activation(g, "zc_epilogue", form->activation, form->activation_count,
-                                 form->activation_params, dtype));
+        ZC_TRY(zc_gen_activation(g, "zc_epilogue", form->activation, 0, NULL, dtype));
     }
     return zc_gen_epilogue(g);
 }

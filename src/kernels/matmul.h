@@ -24,9 +24,7 @@ typedef struct zc_matmul_form {
     bool a_along_k, b_along_k; /* is the summed axis the contiguous one? */
     float alpha, beta;
     const char *activation; /* NULL: none */
-    float activation_params[3];
-    int activation_count;
-    bool by_axes; /* Einsum: the next three say what is what */
+    bool by_axes;           /* Einsum: the next three say what is what */
     int axes_batch;
     zc_matmul_side side_a, side_b, side_y; /* of y: lines are rows */
 } zc_matmul_form;

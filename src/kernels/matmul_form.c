@@ -18,22 +18,6 @@ static void gemm_form(const zc_attrs_Gemm *at, zc_matmul_form *f)
     f->beta = at->beta;
 }
 
-static void fused_gemm_form(const zc_attrs_FusedGemm *at, zc_matmul_form *f)
-{
-    f->trans_a = at->transA;
-    f->trans_b = at->transB;
-    f->alpha = at->alpha;
-    f->beta = at->beta;
-    f->activation = at->activation && at->activation[0] ? at->activation : NULL;
-    f->activation_params[0] = at->activation_alpha;
-    f->activation_params[1] = at->activation_beta;
-    f->activation_params[2] = at->activation_gamma;
-    f->activation_count = ZC_ATTR_GIVEN(FusedGemm, at, activation_gamma)   ? 3
-                          : ZC_ATTR_GIVEN(FusedGemm, at, activation_beta)  ? 2
-                          : ZC_ATTR_GIVEN(FusedGemm, at, activation_alpha) ? 1
-                                                                           : 0;
-}
-
 static void linear_form(const zc_attrs_Linear *at, zc_matmul_form *f)
 {
     f->flat = true;
@@ -80,8 +64,7 @@ static void qlinear_form(const zc_attrs_QLinearMatMul *at, zc_matmul_form *f)
 /* The input that is added to the product; -1: the operation has none. */
 static int addend_of(const zc_op_info *info)
 {
-    static const zc_op third[] = {ZC_OP_Gemm, ZC_OP_FusedGemm, ZC_OP_Linear, ZC_OP_LinearNorm,
-                                  ZC_OP_LinearMoments};
+    static const zc_op third[] = {ZC_OP_Gemm, ZC_OP_Linear, ZC_OP_LinearNorm, ZC_OP_LinearMoments};
     if (is(info, ZC_OP_ScaledLinear)) return ZC_IN_ScaledLinear_bias;
     for (size_t i = 0; i < ZC_COUNTOF(third); i++)
         if (is(info, third[i])) return 2;
@@ -97,8 +80,6 @@ bool zc_matmul_form_of(const zc_op_info *info, const void *attrs, int nin, const
                zc_matmul_form_einsum(((const zc_attrs_Einsum *)attrs)->equation, ranks, out);
     if (is(info, ZC_OP_Gemm))
         gemm_form(attrs, out);
-    else if (is(info, ZC_OP_FusedGemm))
-        fused_gemm_form(attrs, out);
     else if (is(info, ZC_OP_Linear))
         linear_form(attrs, out);
     else if (is(info, ZC_OP_ScaledLinear))

@@ -22,8 +22,9 @@ void zc_activation_attrs(zc_op op, const float *params, int n, void *attrs)
     const zc_op_info *info = zc_op_get(op);
     zc_attrs_default(info, attrs);
     for (int i = 0, used = 0; i < info->field_count && used < n; i++) {
-        if (info->fields[i].kind == ZC_ATTR_FLOAT)
-            *(float *)zc_attr_at(info, attrs, i) = params[used++];
+        if (info->fields[i].kind != ZC_ATTR_FLOAT) continue;
+        *(float *)zc_attr_at(info, attrs, i) = params[used++];
+        zc_attr_mark(attrs, i);
     }
 }
 

@@ -118,22 +118,6 @@ zc_status zc_infer_conv(zc_infer *f)
     return conv(f, 0, 1, 2, &a, at->group);
 }
 
-zc_status zc_infer_fused_conv(zc_infer *f)
-{
-    const zc_attrs_FusedConv *at = ZC_ATTRS(f, FusedConv);
-    zc_window_attrs a = ZC_WINDOW_ATTRS(at);
-    a.auto_pad = at->auto_pad;
-    ZC_TRY(zc_infer_activation(f, at->activation));
-    ZC_TRY(conv(f, 0, 1, 2, &a, at->group));
-    if (!zc_in_present(f, 3)) return ZC_OK;
-    const zc_type *out = &f->out[0].type;
-    ZC_TRY(zc_infer_need_rank(f, 3, out->rank, out->rank));
-    for (int d = 0; d < out->rank; d++)
-        ZC_TRY(
-            zc_infer_same(f, zc_in(f, 3)->dims[d], out->dims[d], "residual and output dimensions"));
-    return ZC_OK;
-}
-
 /* A per-tensor parameter, or with channels one a channel. */
 static zc_status check_quant(zc_infer *f, int i, const zc_dim *channels)
 {

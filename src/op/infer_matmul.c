@@ -195,13 +195,6 @@ zc_status zc_infer_gemm(zc_infer *f)
     return gemm(f, a->transA, a->transB);
 }
 
-zc_status zc_infer_fused_gemm(zc_infer *f)
-{
-    const zc_attrs_FusedGemm *a = ZC_ATTRS(f, FusedGemm);
-    ZC_TRY(zc_infer_activation(f, a->activation));
-    return gemm(f, a->transA, a->transB);
-}
-
 /* Input i, where it is there, has a number for each of n columns. */
 static zc_status check_columns(zc_infer *f, int i, zc_dim n)
 {

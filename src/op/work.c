@@ -29,8 +29,6 @@ static double bytes(const zc_tensor *t)
 static int summed_axis(const step *s)
 {
     if (s->info == zc_op_get(ZC_OP_Gemm)) return ((const zc_attrs_Gemm *)s->attrs)->transA != 0;
-    if (s->info == zc_op_get(ZC_OP_FusedGemm))
-        return ((const zc_attrs_FusedGemm *)s->attrs)->transA != 0;
     if (s->info == zc_op_get(ZC_OP_FusedMatMul))
         return ((const zc_attrs_FusedMatMul *)s->attrs)->transA != 0;
     return 0;
@@ -131,11 +129,9 @@ static const struct {
     {ZC_OP_MatMulInteger, product},
     {ZC_OP_QLinearMatMul, product},
     {ZC_OP_FusedMatMul, product},
-    {ZC_OP_FusedGemm, product},
     {ZC_OP_Conv, convolution},
     {ZC_OP_ConvInteger, convolution},
     {ZC_OP_QLinearConv, convolution},
-    {ZC_OP_FusedConv, convolution},
     {ZC_OP_ConvNhwc, convolution},
     {ZC_OP_ConvImage, image_convolution},
     {ZC_OP_ConvPair, pair_of_convolutions},

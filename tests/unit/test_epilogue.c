@@ -36,8 +36,6 @@ static const example examples[] = {
      "x0 * sigmoid(x0)"}, /* in parts of the columns */
     {"ConvTranspose", "%a, %w", ", _", "group = 1", "[1,4,4,3]", "[4,4,1,1]", "[1,4,4,3]", "%a",
      "x0 + x1"},
-    {"FusedConv", "%a, %w, %v, %a", "", "activation = \"Relu\"", "[1,4,4,3]", "[4,4,1,1]",
-     "[1,4,4,3]", "%a", "x0 * sigmoid(x1)"},
     {"AveragePool", "%a", "", "kernel_shape = [1,1]", "[1,4,4,3]", "[16]", "[1,4,4,3]", "%a",
      "x0 + x1"},
     {"MaxPool", "%a", "", "kernel_shape = [1,1]", "[1,4,4,3]", "[16]", "[1,4,4,3]", "%a",

@@ -238,6 +238,13 @@ static const refused refused_models[] = {
      ZC_ERR_MODEL, "attribute 'direction' is unknown (got 'UP', need LEFT or RIGHT)"},
     {"Cast to no type, old", UNARY("5", "node Cast x y to:s=FLOOT"), ZC_ERR_MODEL,
      "attribute 'to' is unknown (got 'FLOOT'"},
+    {"an activation of FusedGemm that is none",
+     NODE("init w 1 3,3 1,2,3,4,5,6,7,8,9\nnode FusedGemm x,w y domain=com.microsoft "
+          "activation:s=Add"),
+     ZC_ERR_UNSUPPORTED, "unknown activation (got \"Add\")"},
+    {"NhwcConv of a matrix",
+     NODE("init w 1 1,1,1,3 1,2,3\nnode NhwcConv x,w y domain=com.microsoft"), ZC_ERR_MODEL,
+     "input 0 has a wrong rank (got 2, need 4)"},
     {"LpPool by a fraction, old",
      "opset 1\nin x 1 1,1,4\nout y 1 *\nnode GlobalLpPool x y p:f=2.5\n", ZC_ERR_UNSUPPORTED,
      "attribute 'p' is not supported (got 2.5"},

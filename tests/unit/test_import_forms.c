@@ -257,6 +257,33 @@ static const accepted accepted_models[] = {
      "opset 13\nin x 1 2,4\nout y 1 *\ninit b 1 4 1,1,1,1\nnode BiasSplitGelu x,b y "
      "domain=com.microsoft\n",
      {"Split(", "Gelu(", "%y: f32[2,2] = Mul("}},
+    {"FusedConv",
+     "opset 13\nin x 1 1,2,5,5\nin z 1 1,4,3,3\nout y 1 *\nin w 1 4,2,3,3\nin b 1 4\n"
+     "node FusedConv x,w,b,z y domain=com.microsoft strides:is=2,2 pads:is=1,1,1,1 "
+     "activation:s=LeakyRelu activation_params:fs=0.5\n",
+     {"Conv(%x, %w, %b) {pads = [1, 1, 1, 1], strides = [2, 2]}", "Add(", ", %z)",
+      "%y: f32[1,4,3,3] = LeakyRelu(", "{alpha = 0.5}"}},
+    {"FusedConv without more",
+     "opset 13\nin x 1 1,2,5,5\nout y 1 *\nin w 1 4,2,3,3\nnode FusedConv x,w y "
+     "domain=com.microsoft\n",
+     {"%y: f32[1,4,3,3] = Conv(%x, %w)"}},
+    {"FusedConv and Clip",
+     "opset 13\nin x 1 1,2,5,5\nout y 1 *\nin w 1 4,2,3,3\nnode FusedConv x,w y "
+     "domain=com.microsoft activation:s=Clip activation_params:fs=0,6\n",
+     {"= [0]", "= [6]", "%y: f32[1,4,3,3] = Clip("}},
+    {"FusedGemm",
+     "opset 13\nin x 1 2,3\nout y 1 *\nin w 1 4,3\nnode FusedGemm x,w y domain=com.microsoft "
+     "transB:i=1 activation:s=HardSigmoid activation_alpha:f=0.25 activation_beta:f=0.5\n",
+     {"Gemm(%x, %w) {transB = 1}", "%y: f32[2,4] = HardSigmoid(", "alpha = 0.25", "beta = 0.5"}},
+    {"FusedMatMulActivation",
+     "opset 13\nin x 1 2,3\nout y 1 *\nin w 1 4,3\nnode FusedMatMulActivation x,w y "
+     "domain=com.microsoft transB:i=1 activation:s=Relu\n",
+     {"FusedMatMul(%x, %w) {transB = 1}", "%y: f32[2,4] = Relu("}},
+    {"NhwcConv",
+     "opset 13\nin x 1 1,5,6,2\nout y 1 *\nin w 1 4,3,3,2\nin b 1 4\nnode NhwcConv x,w,b y "
+     "domain=com.microsoft strides:is=2,1\n",
+     {"f32[1,2,5,6] = Transpose(%x)", "f32[4,2,3,3] = Transpose(%w)", "f32[1,4,2,4] = Conv(",
+      "%y: f32[1,2,4,4] = Transpose("}},
     {"QGemm",
      "opset 13\nin x 2 2,3\nout y 2 2,4\nin b 3 4,3\nin z 2 1\nin bz 3 4\nin bs 1 4\nin s 1 1\n"
      "in c 6 4\nnode QGemm x,s,z,b,bs,bz,c,s,z y domain=com.microsoft transB:i=1\n",

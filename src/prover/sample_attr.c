@@ -48,7 +48,9 @@ static const char *other_word(const char *word, int turn)
 /* ---- values ---- */
 
 static const float reals[] = {0.25F, -0.5F, 0, 2, 0.5F, -1, 1, 3, 1e-3F, 0.75F};
+enum { INTEGERS = 5 };
 
+/* Lists are drawn anew each time: windows have many. */
 int zc_rl_attr_turns(const zc_attr_field *f)
 {
     int size = 0, at;
@@ -56,7 +58,7 @@ int zc_rl_attr_turns(const zc_attr_field *f)
     case ZC_ATTR_STR:
         return family_of(f->def_str, &size, &at) ? size - 1 : 0;
     case ZC_ATTR_INT:
-        return 5;
+        return INTEGERS;
     case ZC_ATTR_FLOAT:
         return 4;
     case ZC_ATTR_INTS:
@@ -69,8 +71,8 @@ int zc_rl_attr_turns(const zc_attr_field *f)
 /* An integer that is not v: a flag, an axis, a count. */
 static int64_t other_integer(const maker *m, int64_t v)
 {
-    const int64_t integers[] = {0, 1, -1, 2, m->rank - 1};
-    int64_t other = integers[m->c->turn % (int)ZC_COUNTOF(integers)];
+    const int64_t integers[INTEGERS] = {0, 1, -1, 2, m->rank - 1};
+    int64_t other = integers[m->c->turn % INTEGERS];
     return other == v ? 3 : other;
 }
 

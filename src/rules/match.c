@@ -2,6 +2,7 @@
  * trail of bindings to undo. Its recursion is bounded by the size of the rule. */
 #include "rules/match.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -180,9 +181,10 @@ static bool is_named(const zc_rl_pat *p, int field)
 /* The only attribute that is a tensor, ConstantOfShape's value, is one f32 of 0 when left out. */
 static bool is_default_tensor(const zc_tensor *t)
 {
-    static const float zero;
-    return !t || (t->dtype == ZC_F32 && zc_tensor_numel(t) == 1 && t->data &&
-                  memcmp(t->data, &zero, sizeof zero) == 0);
+    if (!t) return true;
+    if (t->dtype != ZC_F32 || !t->data || zc_tensor_numel(t) != 1) return false;
+    double v = zc_load_f64(t->dtype, t->data, 0);
+    return v == 0 && !signbit(v);
 }
 
 static bool is_default(const zc_rl_matcher *m, const zc_op_info *info, const void *attrs,

@@ -166,6 +166,14 @@ static void draw_filter(zc_rl_maker *m, const zc_type *x, zc_tensor *t)
     t->dims[1 - to] = x->dims[1].k;
 }
 
+/* Weights of a recurrent layer of one direction, for its input or its state. */
+static void draw_gates(zc_rl_maker *m, const zc_type *x, zc_tensor *t)
+{
+    int64_t gates = m->user->op == ZC_OP_LSTM ? 4 : m->user->op == ZC_OP_GRU ? 3 : 1;
+    if (m->place > 2 || x->rank != 3 || !zc_dim_is_const(x->dims[2])) return;
+    set_shape(t, 3, (int64_t[]){1, gates * m->n, m->place == 1 ? x->dims[2].k : m->n});
+}
+
 /* Weights whose shape the operands before them decide. */
 static void draw_weight(zc_rl_maker *m, zc_tensor *t)
 {
@@ -180,6 +188,11 @@ static void draw_weight(zc_rl_maker *m, zc_tensor *t)
     case ZC_OP_Conv:
     case ZC_OP_ConvTranspose:
         draw_filter(m, x, t);
+        break;
+    case ZC_OP_RNN:
+    case ZC_OP_GRU:
+    case ZC_OP_LSTM:
+        draw_gates(m, x, t);
         break;
     default:
         break;

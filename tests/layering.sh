@@ -17,15 +17,16 @@ allowed() {
     runtime) may="base op cpu cuda kernels planfile" ;;
     ir) may="base op" ;;
     import) may="base op ir" ;;
-    rules) may="base op ir cpu import" ;;
+    census) may="base op ir" ;;
+    rules) may="base op ir cpu import census" ;;
     prover) may="base op ir cpu rules" ;;
-    passes) may="base op ir cpu rules" ;;
+    passes) may="base op ir cpu census rules" ;;
     precision) may="base op ir passes" ;;
     program) may="base op ir planfile" ;;
     codegen) may="base op planfile cuda kernels" ;;
     tune) may="base op ir planfile cuda kernels codegen runtime abi" ;;
-    driver) may="base op cpu codegen cuda kernels ir import passes planfile precision program prover rules tune" ;;
-    cli) may="base op io media ir import passes precision prover rules planfile cuda kernels runtime driver tune" ;;
+    driver) may="base op cpu codegen cuda kernels ir import passes planfile precision program prover census rules tune" ;;
+    cli) may="base op io media ir import passes precision prover census rules planfile cuda kernels runtime driver tune" ;;
     *) return 1 ;;
     esac
 }

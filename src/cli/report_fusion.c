@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "census/census.h"
 #include "cli/explain_print.h"
 #include "cli/report_html.h"
-#include "rules/census.h"
 #include "runtime/plan.h"
 
 /* ---- where steps are from ---- */

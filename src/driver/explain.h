@@ -2,9 +2,9 @@
 #ifndef ZC_DRIVER_EXPLAIN_H
 #define ZC_DRIVER_EXPLAIN_H
 
+#include "census/census.h"
 #include "driver/tune_user.h"
 #include "planfile/program.h"
-#include "rules/census.h"
 
 /* Zeroed and given `limit` and `expose` by the caller, filled in by compiling, also when that
  * fails. */

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "rules/census.h"
+#include "census/census.h"
 
 static const struct pass {
     const char *name;

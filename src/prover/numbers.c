@@ -150,8 +150,8 @@ static bool check_choice(checker *k, bool all)
 /* Places of one kind. */
 typedef struct task {
     zc_rl_sizes sizes;
-    zc_dtype dtype; /* ZC_NONE: any */
-    int want, vary; /* as in the choice */
+    zc_dtype dtype;       /* ZC_NONE: any */
+    int want, vary, turn; /* as in the choice */
     int places;
     bool all_constants; /* every variant of them at each place */
 } task;
@@ -178,6 +178,7 @@ static void draw(checker *k, const task *t, bool is_patient, uint64_t *random)
     k->c.elements = is_patient ? ELEMENTS_MAX : ELEMENTS;
     k->c.want = t->want;
     k->c.vary = t->vary;
+    k->c.turn = t->turn;
     k->c.constants = (int)((z >> 24) % ZC_RL_CONSTANTS);
     if (!k->keeps_forms) zc_rl_choose_forms(k->rule, random, &k->c);
 }
@@ -213,7 +214,6 @@ static bool find(checker *k, const task *t, uint64_t *random, size_t tries)
     for (size_t i = 0; i < tries && k->status == ZC_OK && !k->out->failed; i++) {
         if (places == t->places || (places && k->work > WORK_MAX)) return true;
         if (k->out->places && k->work > 2 * (size_t)WORK_MAX) return false;
-        k->c.turn = places;
         draw(k, t, i >= tries / 2 || i >= 1000, random);
         k->tries++;
         size_t before = k->work;
@@ -270,25 +270,24 @@ static void find_operations(checker *k, uint64_t *random)
     }
 }
 
-static bool has_many_values(const zc_attr_field *f)
-{
-    return f->kind == ZC_ATTR_FLOAT || f->kind == ZC_ATTR_INTS;
-}
-
-/* Every attribute that may have any value, with some: a number is a fraction, negative and zero. */
+/* Every attribute that may have any value, with other values than its default: a number is a
+ * fraction, negative and zero. */
 static void find_attributes(checker *k, uint64_t *random)
 {
     size_t tries = patience(k);
     for (int i = 0; i < k->rule->nnodes; i++) {
         const zc_op_info *info = zc_op_get(k->rule->nodes[i]->op);
-        for (int a = 0; a < info->field_count; a++)
-            for (int square = 0; square < 2 && zc_rl_is_free_attr(k->rule->nodes[i], a); square++)
+        for (int a = 0; a < info->field_count; a++) {
+            if (!zc_rl_is_free_attr(k->rule->nodes[i], a)) continue;
+            for (int turn = 0; turn < zc_rl_attr_turns(&info->fields[a]); turn++)
                 find(k,
-                     &(task){.sizes = square ? ZC_SIZES_SQUARE : ZC_SIZES_ANY,
+                     &(task){.sizes = turn % 2 ? ZC_SIZES_ANY : ZC_SIZES_SQUARE,
                              .want = i + 1,
                              .vary = a + 1,
-                             .places = has_many_values(&info->fields[a]) ? 4 : 2},
+                             .turn = turn,
+                             .places = 1},
                      random, tries);
+        }
     }
 }
 

@@ -41,7 +41,7 @@ void zc_rl_find_roles(const zc_rl_rule *rule, zc_rl_role *out)
 
 /* ---- operands ---- */
 
-static zc_rl_env env_of(maker *m)
+zc_rl_env zc_rl_env_of(maker *m)
 {
     return (zc_rl_env){.rule = m->rule,
                        .g = m->g,
@@ -68,10 +68,10 @@ zc_rl_solver zc_rl_solver_of(maker *m, int var)
 {
     var = spoken_of(m, var);
     return (zc_rl_solver){
-        .env = env_of(m), .random = &m->hint_random, .var = var, .draft = m->draft};
+        .env = zc_rl_env_of(m), .random = &m->hint_random, .var = var, .draft = m->draft};
 }
 
-static zc_dtype widened(const maker *m, zc_dtype d)
+zc_dtype zc_rl_widened(const maker *m, zc_dtype d)
 {
     return m->exactness != ZC_SAMPLE_OWN && zc_dtype_is_float(d) ? ZC_F64 : d;
 }
@@ -164,7 +164,7 @@ static zc_vid make_operand(maker *m, int var)
         return zc_graph_const(m->g, v->name, &t, false);
     }
     m->out->own[var] = own;
-    t.dtype = widened(m, own);
+    t.dtype = zc_rl_widened(m, own);
     settle_shape(m, var, &t);
     bool is_const = what->is_list || (v->flags & ZC_RC_CONST);
     return is_const ? make_const(m, var, &t, own, what) : make_input(m, var, &t);
@@ -236,7 +236,7 @@ static zc_vid make_number(maker *m, const zc_rl_pat *p, zc_dtype like)
     uint64_t bytes[2] = {0}, rounded[2] = {0};
     double v = zc_rl_draw_number(m, p);
     zc_dtype own = m->c->dtype;
-    zc_tensor t = {.dtype = like ? like : widened(m, own),
+    zc_tensor t = {.dtype = like ? like : zc_rl_widened(m, own),
                    .rank = (int)below(m, 2),
                    .dims = {1},
                    .data = bytes};
@@ -248,161 +248,6 @@ static zc_vid make_number(maker *m, const zc_rl_pat *p, zc_dtype like)
     else
         zc_store_f64(t.dtype, bytes, 0, v);
     return zc_graph_const(m->g, NULL, &t, false);
-}
-
-/* The words that string attributes have in ONNX. */
-static const char *draw_word(maker *m)
-{
-    static const char *const words[] = {
-        "NOTSET",  "SAME_UPPER", "SAME_LOWER",    "VALID",  "constant",  "reflect",
-        "edge",    "wrap",       "nearest",       "linear", "cubic",     "none",
-        "add",     "mul",        "max",           "min",    "mean",      "sum",
-        "forward", "reverse",    "bidirectional", "LEFT",   "RIGHT",     "DCR",
-        "CRD",     "tanh",       "zeros",         "border", "half_pixel"};
-    return words[below(m, (int64_t)ZC_COUNTOF(words))];
-}
-
-/* An order of dimensions: that of the sample, or another one. */
-static zc_ints draw_perm(maker *m)
-{
-    int64_t *v = below(m, 2) ? zc_arena_alloc(&m->arena, (size_t)m->rank, sizeof *v) : NULL;
-    if (!v) return (zc_ints){m->rank, m->perm};
-    for (int i = 0; i < m->rank; i++) {
-        int at = (int)below(m, i + 1);
-        v[i] = v[at];
-        v[at] = i;
-    }
-    return (zc_ints){m->rank, v};
-}
-
-/* A window of an image, its steps or what surrounds it; other lists are orders of dimensions. */
-static zc_ints draw_list(maker *m, const zc_attr_field *f)
-{
-    bool is_pads = strcmp(f->name, "pads") == 0;
-    bool is_window = is_pads || strcmp(f->name, "kernel_shape") == 0 ||
-                     strcmp(f->name, "strides") == 0 || strcmp(f->name, "dilations") == 0;
-    int axes = m->rank > 2 ? m->rank - 2 : 1;
-    int64_t *v = is_window ? zc_arena_alloc(&m->arena, 2 * ZC_RL_BASE, sizeof *v) : NULL;
-    if (!v) return draw_perm(m);
-    for (int i = 0; i < 2 * axes; i++) v[i] = is_pads ? below(m, 2) : 1 + below(m, 3);
-    return (zc_ints){is_pads ? 2 * axes : axes, v};
-}
-
-static zc_rl_val draw_attr(maker *m, const zc_op_info *info, const void *attrs, int field)
-{
-    static const float reals[] = {0.25F, -0.5F, 0, 2, 0.5F, -1, 1, 3, 1e-3F, 0.75F};
-    static const zc_dtype types[] = {ZC_F32, ZC_F16, ZC_F64,  ZC_I64, ZC_I32,
-                                     ZC_U8,  ZC_I8,  ZC_BOOL, ZC_BF16};
-    zc_rl_val v = zc_rl_attr_value(info, attrs, field);
-    bool is_perm = field == ZC_AT_Transpose_perm && info == zc_op_get(ZC_OP_Transpose);
-    bool is_varied = m->c->vary == field + 1;
-    if (!is_perm && !below(m, 3)) return v;
-    switch (v.type) {
-    case ZC_RT_INT:
-        v.dim = zc_dim_const(zc_rl_small_integer(m));
-        break;
-    case ZC_RT_REAL:
-        v.real = (double)reals[is_varied ? m->c->turn % (int)ZC_COUNTOF(reals)
-                                         : (int)below(m, (int64_t)ZC_COUNTOF(reals))];
-        break;
-    case ZC_RT_INTS:
-        v.ints = draw_list(m, &info->fields[field]);
-        break;
-    case ZC_RT_DTYPE:
-        v.dtype = below(m, 2) ? m->c->dtype : types[below(m, (int64_t)ZC_COUNTOF(types))];
-        break;
-    case ZC_RT_STR:
-        v.str = draw_word(m);
-        break;
-    default:
-        break;
-    }
-    return v;
-}
-
-static void take_number(const zc_rl_val *from, zc_rl_val *to)
-{
-    if (to->type == ZC_RT_INT) to->dim = from->dim;
-    if (to->type == ZC_RT_REAL) to->real = from->real;
-}
-
-/* A value that the attribute's condition allows, or any. */
-static zc_rl_val choose_attr(maker *m, const zc_op_info *info, const void *attrs,
-                             const zc_rl_attr *a)
-{
-    zc_rl_env env = env_of(m);
-    if (a->is_capture && m->has_attr[a->var]) return m->attr[a->var];
-    if (!a->is_capture &&
-        (a->op == ZC_RE_EQ || a->op == ZC_RE_NEAR || a->op == ZC_RE_GE || a->op == ZC_RE_LE))
-        return zc_rl_eval(&env, a->value);
-    if (a->op == ZC_RE_IN)
-        return zc_rl_eval(&env, zc_rl_expr_at(&a->value->args, (int)below(m, a->value->args.n)));
-    zc_rl_val v = draw_attr(m, info, attrs, a->field);
-    if (a->is_capture) {
-        zc_rl_solver s = zc_rl_solver_of(m, a->var);
-        if (m->own)
-            take_number(&m->own->attr[a->var], &v);
-        else
-            zc_rl_hint_attr(&s, &v);
-        m->attr[a->var] = m->out->attr[a->var] = v;
-        m->has_attr[a->var] = true;
-    }
-    return v;
-}
-
-static bool set_attr(maker *m, const zc_op_info *info, void *attrs, int field, const zc_rl_val *v)
-{
-    if (!zc_rl_attr_set(&m->arena, &info->fields[field], v, zc_attr_at(info, attrs, field)))
-        return false;
-    zc_attr_mark(attrs, field);
-    return true;
-}
-
-/* Made by passes behind the rules: no model has them. */
-static bool is_internal(const zc_attr_field *f)
-{
-    return strcmp(f->name, "prologue") == 0 || strcmp(f->name, "epilogue") == 0;
-}
-
-static bool is_named(const zc_rl_pat *p, int field)
-{
-    for (int i = 0; i < p->attrs.n; i++)
-        if (zc_rl_attr_at(&p->attrs, i)->field == field) return true;
-    return false;
-}
-
-bool zc_rl_is_free_attr(const zc_rl_pat *p, int field)
-{
-    const zc_attr_field *f = &zc_op_get(p->op)->fields[field];
-    return p->any_attrs && !is_named(p, field) && !is_internal(f) && f->kind != ZC_ATTR_TENSOR;
-}
-
-/* `{ ... }`: what the pattern does not name may have any value. */
-static bool set_others(maker *m, const zc_rl_pat *p, const zc_op_info *info, void *attrs)
-{
-    for (int i = 0; i < info->field_count; i++) {
-        bool is_varied = m->c->vary == i + 1 && m->c->want == p->node + 1;
-        if (!zc_rl_is_free_attr(p, i)) continue;
-        if (!is_varied && below(m, m->c->vary ? 8 : 3)) continue;
-        zc_rl_val v = draw_attr(m, info, attrs, i);
-        if (!set_attr(m, info, attrs, i, &v)) return false;
-    }
-    return true;
-}
-
-static bool set_attrs(maker *m, const zc_rl_pat *p, zc_nid n)
-{
-    const zc_op_info *info = zc_op_get(p->op);
-    void *attrs = zc_node_at(m->g, n)->attrs;
-    for (int i = 0; i < p->attrs.n; i++) {
-        const zc_rl_attr *a = zc_rl_attr_at(&p->attrs, i);
-        zc_rl_val v = choose_attr(m, info, attrs, a);
-        if (!set_attr(m, info, attrs, a->field, &v)) return false;
-    }
-    if (p->any_attrs && !set_others(m, p, info, attrs)) return false;
-    void *own = zc_graph_attrs_dup(m->g, p->op, attrs);
-    zc_node_at(m->g, n)->attrs = own;
-    return own != NULL;
 }
 
 static zc_dtype type_of(const maker *m, zc_vid v)
@@ -507,7 +352,7 @@ static zc_nid make_node(maker *m, const zc_rl_pat *p, int nin, const zc_vid *in)
     for (int i = 0; swap && i < 2; i++) zc_node_at(m->g, n)->in[i] = in[1 - i];
     for (int i = 0; i < nout; i++)
         if (!zc_graph_out(m->g, n, i, NULL)) return 0;
-    if (!set_attrs(m, p, n) || zc_graph_infer(m->g, n, NULL) != ZC_OK) return 0;
+    if (!zc_rl_set_attrs(m, p, n) || zc_graph_infer(m->g, n, NULL) != ZC_OK) return 0;
     return is_small(m, zc_node_at(m->g, n)->out[0]) ? n : 0;
 }
 

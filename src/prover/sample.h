@@ -59,7 +59,7 @@ typedef struct zc_rl_choice {
      * operand that may be left out; negative: to be absent. */
     int want;
     int vary; /* 1 + an attribute of that operation that is not to have its default */
-    int turn; /* which of the numbers that an attribute may have it then has */
+    int turn; /* which of the values that it may have instead (zc_rl_attr_turns) */
     zc_rule_target target;
     const zc_rl_role *roles;      /* by variable */
     uint8_t form[ZC_RL_VARS_MAX]; /* by variable: kind of shape */
@@ -72,6 +72,8 @@ typedef struct zc_rl_choice {
 void zc_rl_choose_numbers(const zc_rl_rule *rule, zc_rl_choice *c);
 /* `{ ... }`: may this attribute of the pattern's operation have any value? */
 bool zc_rl_is_free_attr(const zc_rl_pat *p, int field);
+/* How many values there are to try in place of the attribute's default. */
+int zc_rl_attr_turns(const zc_attr_field *f);
 /* Draws forms of all operands. */
 void zc_rl_choose_forms(const zc_rl_rule *rule, uint64_t *random, zc_rl_choice *c);
 

@@ -41,7 +41,12 @@ static inline int64_t zc_rl_below(zc_rl_maker *m, int64_t n)
     return (int64_t)(zc_rl_random(&m->random) % (uint64_t)n);
 }
 
+zc_rl_env zc_rl_env_of(zc_rl_maker *m);
 zc_rl_solver zc_rl_solver_of(zc_rl_maker *m, int var);
+/* The type that this one has in the sample: f64 in an exact one, where it is a float. */
+zc_dtype zc_rl_widened(const zc_rl_maker *m, zc_dtype d);
+/* Gives the node, whose operands are there, the attributes that the pattern says. */
+bool zc_rl_set_attrs(zc_rl_maker *m, const zc_rl_pat *p, zc_nid n);
 
 /* The shape that all operands' shapes are made of, and what else is drawn once. */
 void zc_rl_draw_base(zc_rl_maker *m);

@@ -145,6 +145,35 @@ static void set_shape(zc_tensor *t, int rank, const int64_t *dims)
     for (int i = 0; i < rank; i++) t->dims[i] = dims[i];
 }
 
+/* How long a window is; where strides and the like are tried, one of 1 would not show them. */
+static int64_t draw_tap(zc_rl_maker *m)
+{
+    bool is_long = zc_rl_below(m, 4) == 0, is_varied = m->c->vary && zc_rl_below(m, 2);
+    return is_long || is_varied ? 3 : 1;
+}
+
+/* Weights of a convolution of x, or its bias. */
+static void draw_filter(zc_rl_maker *m, const zc_type *x, zc_tensor *t)
+{
+    int to = m->user->op == ZC_OP_ConvTranspose; /* the dimension of channels that come out */
+    if (m->place == 2) {
+        set_shape(t, 1, &(int64_t){zc_val(m->g, m->others[1])->type.dims[to].k});
+        return;
+    }
+    t->rank = x->rank;
+    for (int i = 2; i < t->rank; i++) t->dims[i] = draw_tap(m);
+    t->dims[to] = m->n;
+    t->dims[1 - to] = x->dims[1].k;
+}
+
+/* Weights of a recurrent layer of one direction, for its input or its state. */
+static void draw_gates(zc_rl_maker *m, const zc_type *x, zc_tensor *t)
+{
+    int64_t gates = m->user->op == ZC_OP_LSTM ? 4 : m->user->op == ZC_OP_GRU ? 3 : 1;
+    if (m->place > 2 || x->rank != 3 || !zc_dim_is_const(x->dims[2])) return;
+    set_shape(t, 3, (int64_t[]){1, gates * m->n, m->place == 1 ? x->dims[2].k : m->n});
+}
+
 /* Weights whose shape the operands before them decide. */
 static void draw_weight(zc_rl_maker *m, zc_tensor *t)
 {
@@ -157,14 +186,13 @@ static void draw_weight(zc_rl_maker *m, zc_tensor *t)
         set_shape(t, 1, &(int64_t){x->dims[1].k});
         break;
     case ZC_OP_Conv:
-        if (m->place == 2) {
-            set_shape(t, 1, &(int64_t){zc_val(m->g, m->others[1])->type.dims[0].k});
-            break;
-        }
-        t->rank = x->rank;
-        for (int i = 2; i < t->rank; i++) t->dims[i] = zc_rl_below(m, 4) ? 1 : 3;
-        t->dims[0] = m->n;
-        t->dims[1] = x->dims[1].k;
+    case ZC_OP_ConvTranspose:
+        draw_filter(m, x, t);
+        break;
+    case ZC_OP_RNN:
+    case ZC_OP_GRU:
+    case ZC_OP_LSTM:
+        draw_gates(m, x, t);
         break;
     default:
         break;

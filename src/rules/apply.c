@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rules/census.h"
+#include "census/census.h"
 #include "rules/rewrite.h"
 
 /* Rewrites of one run: what is more does not end by itself. */

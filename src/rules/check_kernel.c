@@ -174,48 +174,65 @@ static void clause_entry(reader *d, const zc_rl_clause *c)
 
 /* ---- what the source includes ---- */
 
-/* Lines joined by backslashes are one, and comments are spaces. */
-static void strip(const char *s, zc_buf *out)
+/* Lines joined by backslashes are one; behind a backslash compilers let blanks stand. */
+static void splice(const char *s, zc_buf *out)
 {
-    while (*s) {
-        const char *end = NULL;
-        size_t splice = s[0] == '\\' ? (s[1] == '\n'                     ? 2
-                                        : strncmp(s + 1, "\r\n", 2) == 0 ? 3
-                                                                         : 0)
-                                     : 0;
-        if (splice) {
-            s += splice;
-            continue;
-        }
-        if (s[0] == '/' && s[1] == '*') end = strstr(s + 2, "*/");
-        if (end) {
-            zc_buf_puts(out, " ");
-            s = end + 2;
-            continue;
-        }
-        zc_buf_append(out, s++, 1);
+    for (; *s; s++) {
+        size_t blanks = *s == '\\' ? 1 + strspn(s + 1, " \t\v\f\r") : 0;
+        if (blanks && s[blanks] == '\n')
+            s += blanks;
+        else
+            zc_buf_append(out, s, 1);
     }
     zc_buf_puts(out, "");
 }
 
-/* Behind the # of a directive that brings another file in; NULL: the line is none. */
-static const char *included(const char *line)
+/* Behind blanks and comments. */
+static const char *skip_blanks(const char *s)
+{
+    for (const char *end = s; end; s = end ? end + 2 : s) {
+        s += strspn(s, " \t\v\f");
+        end = strncmp(s, "/*", 2) == 0 ? strstr(s + 2, "*/") : NULL;
+    }
+    return s;
+}
+
+/* Is `at` the first of its line, but for blanks and a comment that ends there? */
+static bool begins_line(const char *text, const char *at)
+{
+    while (at > text && strchr(" \t\v\f", at[-1])) at--;
+    return at == text || at[-1] == '\n' || at[-1] == '\r' ||
+           (at[-1] == '/' && at - text > 1 && at[-2] == '*');
+}
+
+/* What follows the # of a directive, or __has_, which asks whether a file is there; NULL: neither.
+ */
+static const char *directive(const char *text, const char *s)
+{
+    size_t mark = *s == '#' ? 1 : strncmp(s, "%:", 2) == 0 ? 2 : 0;
+    if (strncmp(s, "__has_", 6) == 0) return s + 6;
+    return mark && begins_line(text, s) ? skip_blanks(s + mark) : NULL;
+}
+
+/* Behind the next word that brings another file in or asks for one; NULL: there is none. What looks
+ * like one within a comment or a string counts, too: to tell, the source would have to be read as
+ * the compiler reads it. */
+static const char *next_include(const char *text, const char *from)
 {
     static const char *const words[] = {"include_next", "include", "import", "embed"};
-    line += strspn(line, " \t\v\f");
-    size_t mark = *line == '#' ? 1 : strncmp(line, "%:", 2) == 0 ? 2 : 0;
-    if (!mark) return NULL;
-    line += mark;
-    line += strspn(line, " \t\v\f");
-    for (size_t i = 0; i < ZC_COUNTOF(words); i++)
-        if (strncmp(line, words[i], strlen(words[i])) == 0) return line + strlen(words[i]);
+    for (const char *s = from; *s; s++) {
+        const char *word = directive(text, s);
+        for (size_t i = 0; word && i < ZC_COUNTOF(words); i++)
+            if (strncmp(word, words[i], strlen(words[i])) == 0) return word + strlen(words[i]);
+    }
     return NULL;
 }
 
 /* zc's own header, which is part of zc's version and so of what kernels are cached by. */
 static bool is_own_header(const char *s)
 {
-    s += strspn(s, " \t");
+    s = skip_blanks(s);
+    s += *s == '(';
     if ((*s != '"' && *s != '<') || strncmp(s + 1, "zc/", 3) != 0) return false;
     for (s++; *s && *s != '"' && *s != '>' && *s != '\n'; s++)
         if (s[0] == '.' && s[1] == '.') return false;
@@ -226,16 +243,13 @@ static bool is_own_header(const char *s)
 static void check_includes(reader *d, const zc_rl_clause *c, const char *text)
 {
     zc_buf plain = {0};
-    strip(text, &plain);
+    splice(text, &plain);
     if (!plain.data) d->c.r->nomem = true;
-    for (const char *line = plain.data; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        const char *what = included(line);
-        if (!what || is_own_header(what)) continue;
+    const char *what = plain.data;
+    while (what && (what = next_include(plain.data, what)) && is_own_header(what)) what++;
+    if (what)
         zc_rl_fault(&d->c, c->loc, "the source includes another file than zc's headers (%.*s)",
                     (int)strcspn(what, "\r\n") > 80 ? 80 : (int)strcspn(what, "\r\n"), what);
-        break;
-    }
     zc_buf_fini(&plain);
 }
 
@@ -496,8 +510,6 @@ static void add_operands(reader *d)
     d->k->attrs.params = keep(d, &names);
 }
 
-/* ---- the meaning ---- */
-
 /* ---- the entry ---- */
 
 static bool is_clause(const zc_rl_clause *c, const char *word)
@@ -520,7 +532,7 @@ static void check_entry(reader *d)
     zc_buf plain = {0};
     const char *entry = d->k->attrs.entry, *source = d->k->attrs.source;
     if (!entry || !source) return;
-    strip(strchr(source, '\n'), &plain);
+    splice(strchr(source, '\n'), &plain);
     bool makes_names = plain.data && strstr(plain.data, "##");
     if (plain.failed) d->c.r->nomem = true;
     if (!plain.failed && !makes_names && !has_word(plain.data, entry))
@@ -530,6 +542,8 @@ static void check_entry(reader *d)
                             "the source has no function '%s'", entry);
     zc_buf_fini(&plain);
 }
+
+/* ---- the meaning ---- */
 
 static void check_meaning(reader *d)
 {

@@ -191,15 +191,20 @@ static zc_rl_val dimension(const zc_rl_env *env, const zc_type *t, const zc_rl_e
     return at >= 0 && at < t->rank ? of_dim(t->dims[at]) : unknown;
 }
 
+static zc_rl_val stored(const zc_tensor *t, int64_t i)
+{
+    if (zc_dtype_class(t->dtype) == ZC_CLASS_COMPLEX) return unknown;
+    return zc_dtype_is_float(t->dtype) ? of_real(zc_load_f64(t->dtype, t->data, i))
+                                       : of_int(zc_load_i64(t->dtype, t->data, i));
+}
+
 static zc_rl_val element_of(const zc_rl_env *env, zc_vid v, const zc_rl_expr *index)
 {
     zc_rl_val i = zc_rl_eval(env, index);
     const zc_tensor *t = zc_val(env->g, v)->data;
     if (i.type != ZC_RT_INT || !zc_dim_is_const(i.dim) || !t || !t->data) return no_value(&i, NULL);
     if (i.dim.k < 0 || i.dim.k >= zc_tensor_numel(t)) return unknown;
-    if (zc_dtype_class(t->dtype) == ZC_CLASS_COMPLEX) return unknown;
-    return zc_dtype_is_float(t->dtype) ? of_real(zc_load_f64(t->dtype, t->data, i.dim.k))
-                                       : of_int(zc_load_i64(t->dtype, t->data, i.dim.k));
+    return stored(t, i.dim.k);
 }
 
 static zc_rl_val number_of(const zc_graph *g, zc_vid v)
@@ -210,21 +215,24 @@ static zc_rl_val number_of(const zc_graph *g, zc_vid v)
     return zc_dtype_is_float(t->dtype) ? of_real(x) : of_int(zc_load_i64(t->dtype, t->data, 0));
 }
 
+static bool is_below(const zc_tensor *t, int64_t i, int64_t j)
+{
+    if (zc_dtype_is_float(t->dtype))
+        return zc_load_f64(t->dtype, t->data, i) < zc_load_f64(t->dtype, t->data, j);
+    return zc_load_i64(t->dtype, t->data, i) < zc_load_i64(t->dtype, t->data, j);
+}
+
 /* The smallest element of a constant, or the largest; not known of an empty one, and beside NaN. */
 static zc_rl_val extreme_of(const zc_graph *g, zc_vid v, bool is_least)
 {
     const zc_tensor *t = zc_val(g, v)->data;
     int64_t n = t && t->data ? zc_tensor_numel(t) : 0, at = 0;
     if (n < 1 || zc_dtype_class(t->dtype) == ZC_CLASS_COMPLEX) return unknown;
-    double best = zc_load_f64(t->dtype, t->data, 0);
     for (int64_t i = 0; i < n; i++) {
-        double x = zc_load_f64(t->dtype, t->data, i);
-        if (isnan(x)) return unknown;
-        if (is_least ? x >= best : x <= best) continue;
-        best = x;
-        at = i;
+        if (isnan(zc_load_f64(t->dtype, t->data, i))) return unknown;
+        if (is_least ? is_below(t, i, at) : is_below(t, at, i)) at = i;
     }
-    return zc_dtype_is_float(t->dtype) ? of_real(best) : of_int(zc_load_i64(t->dtype, t->data, at));
+    return stored(t, at);
 }
 
 static zc_rl_val size_of(const zc_rl_env *env, const zc_type *t)

@@ -353,17 +353,6 @@ zc_status zc_rules_add_builtin(zc_rules *r, zc_diag *diag)
 
 /* ---- looking ---- */
 
-const char *zc_rule_kind_name(zc_rule_kind kind)
-{
-    static const char *const names[] = {
-        "",
-#define KIND(name, how, before, what) #name,
-#include "rules/kinds.def"
-#undef KIND
-    };
-    return names[kind];
-}
-
 size_t zc_rules_count(const zc_rules *r)
 {
     return r->rules.len;

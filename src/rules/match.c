@@ -2,6 +2,7 @@
  * trail of bindings to undo. Its recursion is bounded by the size of the rule. */
 #include "rules/match.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -177,6 +178,26 @@ static bool is_named(const zc_rl_pat *p, int field)
     return false;
 }
 
+/* The only attribute that is a tensor, ConstantOfShape's value, is one f32 of 0 when left out. */
+static bool is_default_tensor(const zc_tensor *t)
+{
+    if (!t) return true;
+    if (t->dtype != ZC_F32 || !t->data || zc_tensor_numel(t) != 1) return false;
+    double v = zc_load_f64(t->dtype, t->data, 0);
+    return v == 0 && !signbit(v);
+}
+
+static bool is_default(const zc_rl_matcher *m, const zc_op_info *info, const void *attrs,
+                       const void *defaults, int field)
+{
+    if (info->fields[field].kind == ZC_ATTR_TENSOR)
+        return is_default_tensor(
+            *(const zc_tensor *const *)((const char *)attrs + info->fields[field].offset));
+    zc_rl_val got = zc_rl_attr_value(info, attrs, field);
+    zc_rl_val need = zc_rl_attr_value(info, defaults, field);
+    return zc_rl_compare(&m->x->g->dims, ZC_RE_EQ, &got, &need);
+}
+
 /* Attributes that the pattern does not name have their defaults. */
 static bool match_attrs(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n)
 {
@@ -189,10 +210,7 @@ static bool match_attrs(zc_rl_matcher *m, const zc_rl_pat *p, zc_nid n)
     if (!defaults) return false;
     zc_attrs_default(info, defaults);
     for (int i = 0; i < info->field_count; i++) {
-        if (is_named(p, i) || info->fields[i].kind == ZC_ATTR_TENSOR) continue;
-        zc_rl_val got = zc_rl_attr_value(info, node->attrs, i);
-        zc_rl_val need = zc_rl_attr_value(info, defaults, i);
-        if (!zc_rl_compare(&m->x->g->dims, ZC_RE_EQ, &got, &need))
+        if (!is_named(p, i) && !is_default(m, info, node->attrs, defaults, i))
             return miss(m, n, "attribute '%s' is not the default, and the rule does not name it",
                         info->fields[i].name);
     }

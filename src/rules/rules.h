@@ -6,6 +6,7 @@
 #define ZC_RULES_RULES_H
 
 #include "base/mem.h"
+#include "census/kinds.h"
 #include "ir/graph.h"
 
 /* Longest rule file. */
@@ -13,15 +14,6 @@
 
 /* Where a node is from, the rules that made it are "rule NAME (FILE:LINE)". */
 #define ZC_RULE_LABEL "rule "
-
-/* What a rule fuses. */
-typedef enum zc_rule_kind {
-    ZC_RULE_KIND_NONE,
-#define KIND(name, how, before, what) ZC_RULE_##name,
-#include "rules/kinds.def"
-#undef KIND
-    ZC_RULE_KIND_COUNT
-} zc_rule_kind;
 
 typedef struct zc_rules zc_rules;
 
@@ -60,8 +52,6 @@ typedef struct zc_rule_info {
     int nodes; /* of the match side */
 } zc_rule_info;
 
-/* The word for it in rule files; "" of NONE. */
-const char *zc_rule_kind_name(zc_rule_kind kind);
 size_t zc_rules_count(const zc_rules *r);
 zc_rule_info zc_rules_at(const zc_rules *r, size_t i);
 
@@ -90,7 +80,7 @@ typedef struct zc_rule_stats {
 
 typedef struct zc_rules_report {
     zc_rule_stats *stats;     /* one a rule, by its number; zeroed by the caller */
-    struct zc_census *census; /* rules/census.h; may be NULL */
+    struct zc_census *census; /* census/census.h; may be NULL */
     size_t limit;             /* rewrites after which the rules are done; 0: no limit */
     size_t rewrites;          /* that were done */
     size_t last;              /* the rule of the newest one, by its number */

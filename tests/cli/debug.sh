@@ -52,7 +52,7 @@ expect explain-gpu 0 "steps on the GPU by" "$zc" compile "$model" --explain --ta
 expect explain-gpu-json 0 '"cpu_steps": 0' "$zc" compile "$model" --explain --json --target sm_90
 expect explain-gpu-weightless 0 "weights are absent" "$zc" compile "$bert" --explain --target sm_90
 expect explain-gpu-none 0 '"gpu": null' "$zc" compile "$bert" --explain --json --target sm_90
-for kind in $(sed -n 's/^KIND(\([a-z_]*\),.*/\1/p' "$src/src/rules/kinds.def"); do
+for kind in $(sed -n 's/^KIND(\([a-z_]*\),.*/\1/p' "$src/src/census/kinds.def"); do
     expect "kind-$kind" 0 '"found"' sh -c '"$1" compile "$2" --explain --json | grep "\"$3\""' sh "$zc" "$model" "$kind"
     expect "manual-$kind" 0 "$kind" grep -w "$kind" "$src/docs/rules.md"
 done

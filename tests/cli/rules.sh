@@ -77,11 +77,15 @@ kernel() { # SOURCE-FILE
 }
 kernel k.cu
 for line in '#include "/etc/hostname"' '  # include </etc/hostname>' '%:include "/etc/hostname"' '/**/ #include "../up.h"' \
-    '#define H "/etc/hostname"\n#include H' '#inc\\\nlude "/etc/hostname"' '#include "zc/../../up.h"'; do
+    '#define H "/etc/hostname"\n#include H' '#inc\\\nlude "/etc/hostname"' '#inc\\ \nlude "/etc/hostname"' '#include "zc/../../up.h"' \
+    '// /*\n#include "/etc/hostname"\n// */' 'const char *s = "/*";\n#include "/etc/hostname"\n// */' \
+    '/*\n*/ # /*\n*/ include "/etc/hostname"' '#if __has_include("/etc/hostname")\n#endif' \
+    '#include "zc/device.cuh"\n#include "/etc/hostname"'; do
     printf '%b\n' "$line" >kernels/k.cu
     expect "include $line" 2 "includes another file than zc's headers" "$zc" rules check kernels/k.zcr
 done
-printf '#include "zc/device.cuh"\n// #include "/etc/hostname"\nvoid k();\n' >kernels/k.cu
+printf '#if __has_include(<zc/device.cuh>)\n#include /* it */ "zc/device.cuh"\n#endif\n// #include "/etc/hostname"\nvoid k();\n' \
+    >kernels/k.cu
 expect include-own 0 "0 rules" "$zc" rules check kernels/k.zcr
 echo '// out' >out.cu
 ln -s ../out.cu kernels/link.cu

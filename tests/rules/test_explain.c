@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "census/census.h"
 #include "passes/passes.h"
-#include "rules/census.h"
 
 static zc_graph *graph(const char *text)
 {

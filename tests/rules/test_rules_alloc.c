@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
+#include "census/census.h"
 #include "prover/prover.h"
-#include "rules/census.h"
 #include "support/fail_alloc.h"
 
 static const char rules[] =

@@ -34,6 +34,12 @@ typedef struct refused {
 /* One f32 matrix through some nodes. */
 #define UNARY(opset, node) "opset " opset "\nin x 1 2,3\nout y 0\n" node "\n"
 #define NODE(node)         UNARY("13", node)
+/* An operation that passes or the importer make is no operator. */
+#define OWN(op)                                                                                    \
+    {                                                                                              \
+        op " is not ONNX's", NODE("node " op " x y"), ZC_ERR_UNSUPPORTED,                          \
+            "not supported: operator '" op "' (in 1 nodes: " op "_0)"                              \
+    }
 
 static const refused refused_models[] = {
     /* the model as a whole */
@@ -260,8 +266,11 @@ static const refused refused_models[] = {
      "node Foo b c domain=com.foo\nnode Relu c y\n",
      ZC_ERR_UNSUPPORTED,
      "not supported: operator 'Foo' of domain 'com.foo' (in 2 nodes: f, Foo_2)"},
-    {"an operation that is not ONNX's", NODE("node FMod x,x y"), ZC_ERR_UNSUPPORTED,
-     "not supported: operator 'FMod' (in 1 nodes: FMod_0)"},
+    OWN("AveragePoolNhwc"),
+    OWN("ConvImage"),
+    OWN("ConvNhwc"),
+    OWN("FMod"),
+    OWN("MaxPoolNhwc"),
     {"sequence input", "opset 13\nin x s1 2\nin z 1 2\nout y 1 2\nnode Relu z y\n",
      ZC_ERR_UNSUPPORTED, "x: a sequence of unknown length (fix its length: --dim x/length=N)"},
     {"string initialiser", NODE("init w 8 1 a\nnode Relu x y"), ZC_ERR_UNSUPPORTED,

@@ -2,11 +2,11 @@
  *
  * Candidates are counted by their shape alone (census.c), whatever the rules look for. A candidate
  * has an anchor, one operation; what a rewrite makes carries the candidates of what it matched. */
-#ifndef ZC_RULES_CENSUS_H
-#define ZC_RULES_CENSUS_H
+#ifndef ZC_CENSUS_CENSUS_H
+#define ZC_CENSUS_CENSUS_H
 
+#include "census/kinds.h"
 #include "ir/index.h"
-#include "rules/rules.h"
 
 #define ZC_CENSUS_NONE UINT32_MAX
 
@@ -70,11 +70,6 @@ zc_status zc_census_finish(zc_census *c, const zc_graph *g, zc_diag *diag);
 
 /* Candidates of a kind, and how many of them were found. */
 size_t zc_census_count(const zc_census *c, zc_rule_kind kind, size_t *found);
-
-/* What the kind is, in words. */
-const char *zc_rule_kind_about(zc_rule_kind kind);
-/* Is it found when a rule rewrote it, and not just when it is gone? */
-bool zc_rule_kind_by_rule(zc_rule_kind kind);
 
 /* ---- for the engine; what memory runs out for sets nomem ---- */
 

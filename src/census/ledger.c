@@ -2,31 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rules/census.h"
-
-static const struct {
-    const char *about;
-    bool by_rule;
-} kinds[] = {
-    {"", true},
-#define RULE                          true
-#define GONE                          false
-#define KIND(name, how, before, what) {what, how},
-#include "rules/kinds.def"
-#undef KIND
-#undef RULE
-#undef GONE
-};
-
-const char *zc_rule_kind_about(zc_rule_kind kind)
-{
-    return kinds[kind].about;
-}
-
-bool zc_rule_kind_by_rule(zc_rule_kind kind)
-{
-    return kinds[kind].by_rule;
-}
+#include "census/census.h"
 
 void zc_census_init(zc_census *c)
 {
@@ -191,7 +167,7 @@ void zc_census_settle(zc_census *c, const zc_index *x)
         if (zc_node_at(x->g, n)->op == ZC_OP_NONE) continue;
         for (uint32_t l = c->carried.data[n]; l != ZC_CENSUS_NONE; l = c->links.data[l].next) {
             zc_candidate *one = &c->candidates.data[c->links.data[l].candidate];
-            if (!one->found && kinds[one->kind].by_rule) look_below(c, x, one, n);
+            if (!one->found && zc_rule_kind_by_rule(one->kind)) look_below(c, x, one, n);
         }
     }
 }
@@ -223,7 +199,8 @@ zc_status zc_census_finish(zc_census *c, const zc_graph *g, zc_diag *diag)
     if (c->nomem) return zc_fail_nomem(diag, "census", 0);
     for (size_t i = 0; i < c->candidates.len; i++) {
         zc_candidate *one = &c->candidates.data[i];
-        if (!kinds[one->kind].by_rule) one->found = zc_node_at(g, one->anchor)->op != one->op;
+        if (!zc_rule_kind_by_rule(one->kind))
+            one->found = zc_node_at(g, one->anchor)->op != one->op;
     }
     explain_misses(c);
     for (size_t i = 0; i < c->candidates.len; i++)

@@ -1,5 +1,5 @@
 /* What there is to fuse: one short question for each kind, asked of every node. */
-#include "rules/census.h"
+#include "census/census.h"
 
 #include <string.h>
 
@@ -522,7 +522,7 @@ static const struct {
     test *asks;
 } questions[] = {
 #define KIND(name, how, before, what) {ZC_RULE_##name, #before, count_##name},
-#include "rules/kinds.def"
+#include "census/kinds.def"
 #undef KIND
 };
 

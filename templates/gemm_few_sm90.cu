@@ -49,14 +49,14 @@ template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm
     ZC_MEMBER zc_gemm_few_sm90(const zc_gemm_few_sm90_params &all, unsigned char *memory)
         : p(all.product), moments(all.product.moments), memory(memory), smem(zc_smem_address(memory)) {
         const int count = (int)((p.g.k + DEPTH - 1) / DEPTH);
-        u64 tile = blockIdx.x / PARTS;
+        const u32 tile = blockIdx.x / PARTS, line = (u32)zc_divide(tile, all.by_down);
         rank = PARTS > 1 ? (int)zc_cluster_rank() : 0;
         first = rank * STEPS;
         steps = count - first < STEPS ? count - first : STEPS;
         if (steps < 0) steps = 0;
-        row = (int)zc_split(&tile, all.by_down) * ROWS;
-        col = (int)zc_split(&tile, all.by_across) * COLS;
-        item = (int)tile;
+        item = (int)zc_divide(line, all.by_across);
+        row = (int)(tile - line * (u32)all.by_down.d) * ROWS;
+        col = (int)(line - (u32)item * (u32)all.by_across.d) * COLS;
     }
 
     // ---- the warp that asks for copies: lane i for stage i ----

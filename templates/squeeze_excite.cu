@@ -50,7 +50,7 @@ struct zc_squeeze_excite {
     ZC_MEMBER zc_squeeze_excite(const zc_squeeze_excite_params &p, shared &s) : p(p), s(s) {
         rank = BLOCKS > 1 ? (int)zc_cluster_rank() : 0;
         image = blockIdx.x / BLOCKS;
-        pixels = Z_PIXELS ? Z_PIXELS : p.pixels;
+        pixels = p.pixels; // as a constant, the compiler stores results piece by piece
         const int part = Z_PIXELS ? PART : (pixels + Z_PARTS - 1) / Z_PARTS;
         begin = rank / Z_SLICES * part;
         end = part < pixels - begin ? begin + part : pixels;

@@ -26,11 +26,11 @@ struct zc_conv_few {
 
     ZC_MEMBER zc_conv_few(const zc_gemm_sm90_params &p, unsigned char *memory)
         : p(p), memory(memory), smem(zc_smem_address(memory)) {
-        const int tile = blockIdx.x / Z_PARTS, across = (int)((p.g.n + CHANNELS - 1) / CHANNELS);
+        const int tile = blockIdx.x / Z_PARTS, line = (int)zc_divide((u32)tile, p.order.by_group);
         const int all = zc_sm90_rows::steps(p);
         rank = Z_PARTS > 1 ? (int)zc_cluster_rank() : 0;
-        row = tile / across * Z_PIXELS;
-        col = tile % across * CHANNELS;
+        row = line * Z_PIXELS;
+        col = (tile - line * p.order.across) * CHANNELS;
         first = rank * all / Z_PARTS;
         steps = (rank + 1) * all / Z_PARTS - first;
     }

@@ -12,6 +12,7 @@
 // of the plan; zc/row_moments.cuh. Entry 1: see zc/gemm_second.cuh.
 #include "zc/row_moments.cuh"
 #include "zc/hopper.cuh"
+#include "zc/index.cuh"
 #include "abi/gemm_few_sm90.h"
 
 ZC_WGMMA_ACROSS(zc_product, Z_TILE_ROWS, Z_WGMMA, !Z_TB, 0)
@@ -47,14 +48,15 @@ template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm
 
     ZC_MEMBER zc_gemm_few_sm90(const zc_gemm_few_sm90_params &all, unsigned char *memory)
         : p(all.product), moments(all.product.moments), memory(memory), smem(zc_smem_address(memory)) {
-        const int tile = (int)blockIdx.x / PARTS, count = (int)((p.g.k + DEPTH - 1) / DEPTH);
+        const int count = (int)((p.g.k + DEPTH - 1) / DEPTH);
+        const u32 tile = blockIdx.x / PARTS, line = (u32)zc_divide(tile, all.by_down);
         rank = PARTS > 1 ? (int)zc_cluster_rank() : 0;
         first = rank * STEPS;
         steps = count - first < STEPS ? count - first : STEPS;
         if (steps < 0) steps = 0;
-        row = tile % all.down * ROWS;
-        col = tile / all.down % all.across * COLS;
-        item = tile / all.down / all.across;
+        item = (int)zc_divide(line, all.by_across);
+        row = (int)(tile - line * (u32)all.by_down.d) * ROWS;
+        col = (int)(line - (u32)item * (u32)all.by_across.d) * COLS;
     }
 
     // ---- the warp that asks for copies: lane i for stage i ----
@@ -225,7 +227,7 @@ template <int ROWS, int GROUPS, int PARTS, int STEPS, int STAGES> struct zc_gemm
 #endif
     }
     ZC_MEMBER void consume() const {
-        const zc_gemm_item of = zc_gemm_batch(p.g, item);
+        const zc_gemm_item of = zc_gemm_item_at(p.g, item);
         const int group = zc_warpgroup();
         operands o;
         f32 sum[ROWS / 2];

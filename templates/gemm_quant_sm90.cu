@@ -3,7 +3,7 @@
 // shared memory for them. Bytes leave by the copy engine, other results by stores of the threads.
 //
 // spec.h: see zc/gemm_quant.cuh (Z_FLOAT is 0), zc/gemm_tiles.cuh (Z_BYTES, Z_INTEGERS) and zc/sm90_rows.cuh; Z_PAIRS: the result has an
-// even number of columns; Z_STORED: the type of results behind fused work (zc/fused.cuh); Z_TENSOR_Y: the copy engine stores; Z_EDGES: with Z_ZERO_A, windows of Z_DOWN x Z_ACROSS taps reach
+// even number of columns; Z_STORED: the type of results behind fused work (zc/fused.cuh); Z_TENSOR_Y: the copy engine stores; Z_EDGES: with Z_ZERO_A, windows of Z_DOWN x Z_ACROSS taps, of Z_TAP_STEPS steps each, reach
 // beyond images, where the copy engine puts zeros in the place of zero points.
 #include "zc/gemm_quant.cuh"
 #include "zc/gemm_tiles.cuh"
@@ -16,7 +16,7 @@ constexpr int ZC_GQ_LINES = ZC_GQ_END > ZC_GQ_FIRST ? ZC_GQ_END - ZC_GQ_FIRST : 
 // Words of each column: its sum, or of the taps above and to the left of each corner between taps.
 #ifdef Z_EDGES
 constexpr bool ZC_GQ_EDGES = true;
-constexpr int ZC_GQ_SIDE_X = Z_ACROSS + 1, ZC_GQ_CORNERS = (Z_DOWN + 1) * ZC_GQ_SIDE_X, ZC_GQ_TAP_STEPS = Z_BLOCKS;
+constexpr int ZC_GQ_SIDE_X = Z_ACROSS + 1, ZC_GQ_CORNERS = (Z_DOWN + 1) * ZC_GQ_SIDE_X, ZC_GQ_TAP_STEPS = Z_TAP_STEPS;
 #else
 constexpr bool ZC_GQ_EDGES = false;
 constexpr int ZC_GQ_SIDE_X = 1, ZC_GQ_CORNERS = 1, ZC_GQ_TAP_STEPS = 1;

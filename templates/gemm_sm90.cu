@@ -355,7 +355,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
             typename PIPE::sums sum;
             block_moments moments[PIPE::BLOCKS];
             addends addend;
-            zc_gemm_item item = zc_gemm_batch(p.g, t.item);
+            zc_gemm_item item = zc_gemm_item_at(p.g, t.item);
             column_terms terms;
             if constexpr (ZC_GEMM_SCALED) ask_terms(item, t, warpgroup, thread, terms);
             ask(t, warpgroup, thread, moments);

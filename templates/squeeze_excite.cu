@@ -4,7 +4,8 @@
 // channels of every LINES-th pixel, and keeps the first of them from the sums to the result, which may overwrite x.
 //
 // spec.h: Z_X (type), Z_CHANNELS, Z_HIDDEN (numbers of h), zc_activation and zc_gate, Z_W_CONSTANT (the weights are of the
-// plan), Z_SLICES and Z_PARTS (of the channels, of the pixels: blocks of a cluster), Z_HELD (pixels that a thread keeps).
+// plan), Z_SLICES and Z_PARTS (of the channels, of the pixels: blocks of a cluster), Z_HELD (pixels that a thread keeps),
+// Z_PIXELS (of an image; 0: only a run knows).
 #include "zc/hopper.cuh"
 #include "zc/device.cuh"
 #include "abi/squeeze_excite.h"
@@ -21,6 +22,8 @@ struct zc_squeeze_excite {
     static constexpr int ROWS2 = (Z_HIDDEN + LINES - 1) / LINES;                              // of w2: of a thread
     static constexpr int EARLY = 4; // pieces of each matrix that a thread asks for before the pixels, at most
     static constexpr bool EARLY1 = ROWS1 * ALONG1 <= EARLY, EARLY2 = ROWS2 <= EARLY;
+    static constexpr int PART = (Z_PIXELS + Z_PARTS - 1) / Z_PARTS;
+    static constexpr bool HOLDS_ALL = Z_PIXELS && PART <= Z_HELD * LINES; // there is no other pixel
     static constexpr int UNROLL1 = EARLY1 ? ROWS1 : 1, UNROLL2 = EARLY2 ? ROWS2 : 1;
     typedef zc_vec<Z_X, EACH> vec;
     typedef zc_vec<f32, 4> four;
@@ -39,15 +42,18 @@ struct zc_squeeze_excite {
 
     const zc_squeeze_excite_params &p;
     shared &s;
-    i64 image, begin, end; // the block's pixels
+    i64 image;
+    int pixels, begin, end; // of the image; the block's
     int rank, first;       // in the cluster; channel of the slice
     int octet, line;
 
     ZC_MEMBER zc_squeeze_excite(const zc_squeeze_excite_params &p, shared &s) : p(p), s(s) {
         rank = BLOCKS > 1 ? (int)zc_cluster_rank() : 0;
         image = blockIdx.x / BLOCKS;
-        begin = rank / Z_SLICES * p.chunk;
-        end = begin + p.chunk < p.pixels ? begin + p.chunk : p.pixels;
+        pixels = p.pixels; // as a constant, the compiler stores results piece by piece
+        const int part = Z_PIXELS ? PART : (pixels + Z_PARTS - 1) / Z_PARTS;
+        begin = rank / Z_SLICES * part;
+        end = part < pixels - begin ? begin + part : pixels;
         first = rank % Z_SLICES * SLICE;
         octet = (int)threadIdx.x % OCTETS;
         line = (int)threadIdx.x / OCTETS;
@@ -114,9 +120,9 @@ struct zc_squeeze_excite {
             e.bias2[i] = p.bias2 && at < SLICE ? zc_get(((const Z_X *)p.bias2)[first + at]) : 0;
         }
     }
-    ZC_MEMBER i64 pixel_of(i64 i) const { return line < LINES ? begin + line + i * LINES : end; }
-    ZC_MEMBER i64 place_of(i64 pixel) const { return (image * p.pixels + pixel) * Z_CHANNELS + first + octet * EACH; }
-    ZC_MEMBER vec pixel(i64 i) const {
+    ZC_MEMBER int pixel_of(int i) const { return line < LINES ? begin + line + i * LINES : end; }
+    ZC_MEMBER i64 place_of(int pixel) const { return (image * pixels + pixel) * Z_CHANNELS + first + octet * EACH; }
+    ZC_MEMBER vec pixel(int i) const {
         return pixel_of(i) < end ? *(const vec *)((const Z_X *)p.x + place_of(pixel_of(i))) : vec{};
     }
     static ZC_MEMBER void add(f32 (&sum)[EACH], const vec &v, f32 by = 1) {
@@ -154,8 +160,9 @@ struct zc_squeeze_excite {
         for (int i = 0; i < Z_HELD; i++) held[i] = pixel(i);
 #pragma unroll
         for (int i = 0; i < Z_HELD; i++) add(sum, held[i]);
+        if (!HOLDS_ALL)
 #pragma unroll 8
-        for (i64 i = Z_HELD; pixel_of(i) < end; i++) add(sum, pixel(i));
+            for (int i = Z_HELD; pixel_of(i) < end; i++) add(sum, pixel(i));
         add_lines(sum, [&](int column, int, f32 v) { s.column[column] = v; });
     }
 
@@ -190,7 +197,7 @@ struct zc_squeeze_excite {
         if (BLOCKS > 1) zc_barrier_wait_cluster(received(), 0);
     }
     ZC_MEMBER void excite(const early &e) const {
-        const f32 inverse = 1 / (f32)p.pixels;
+        const f32 inverse = 1 / (f32)pixels;
         f32 sum[EACH] = {};
 #pragma unroll
         for (int i = 0; i < NUMBERS; i++) {
@@ -212,17 +219,17 @@ struct zc_squeeze_excite {
 
     // ---- the result ----
 
-    ZC_MEMBER void put(i64 pixel, const vec &x, const f32 (&factor)[EACH]) const {
+    ZC_MEMBER void put(int pixel, const vec &x, const f32 (&factor)[EACH]) const {
         zc_fused_cells<EACH> cells;
         f32 v[EACH];
-        vec out;
-        cells.load(p.fused, image * p.pixels + pixel, first + octet * EACH, Z_CHANNELS);
+        zc_vec<u32, EACH / 2> out;
+        cells.load(p.fused, image * pixels + pixel, first + octet * EACH, Z_CHANNELS);
 #pragma unroll
         for (int e = 0; e < EACH; e++) v[e] = zc_get(x.v[e]) * factor[e];
         cells.apply(v);
 #pragma unroll
-        for (int e = 0; e < EACH; e++) out.v[e] = zc_put<Z_X>(v[e]);
-        *(vec *)((Z_X *)p.y + place_of(pixel)) = out;
+        for (int e = 0; e < EACH; e += 2) out.v[e / 2] = zc_pack(Z_X(), v[e], v[e + 1]);
+        *(zc_vec<u32, EACH / 2> *)((Z_X *)p.y + place_of(pixel)) = out;
     }
     ZC_MEMBER void scale(const vec (&held)[Z_HELD]) const {
         f32 factor[EACH];
@@ -231,8 +238,9 @@ struct zc_squeeze_excite {
 #pragma unroll
         for (int i = 0; i < Z_HELD; i++)
             if (pixel_of(i) < end) put(pixel_of(i), held[i], factor);
+        if (!HOLDS_ALL)
 #pragma unroll 4
-        for (i64 i = Z_HELD; pixel_of(i) < end; i++) put(pixel_of(i), pixel(i), factor);
+            for (int i = Z_HELD; pixel_of(i) < end; i++) put(pixel_of(i), pixel(i), factor);
     }
 };
 

@@ -96,6 +96,19 @@ void cli_put(FILE *out, const char *text)
     zc_buf_fini(&b);
 }
 
+void cli_put_short(FILE *out, const char *text, const char *quote)
+{
+    enum { MOST = 200 };
+    size_t len = strlen(text), n = len;
+    if (len > MOST)
+        for (n = MOST; n && ((unsigned char)text[n] & 0xC0) == 0x80;) n--; /* no part of a letter */
+    zc_buf b = {0};
+    zc_buf_escape(&b, text, n);
+    fprintf(out, "%s%s%s", quote, b.data ? b.data : "", quote);
+    if (n < len) fprintf(out, " ... (%zu bytes more)", len - n);
+    zc_buf_fini(&b);
+}
+
 void cli_json(FILE *out, const char *text)
 {
     zc_buf b = {0};

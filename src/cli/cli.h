@@ -55,7 +55,10 @@ bool cli_real(const char *text, double *out);
 
 /* Prints text with control characters and bytes that are not UTF-8 as \xNN. */
 void cli_put(FILE *out, const char *text);
-/* The same inside a JSON string, quotes included. */
+/* The same of what may be long, between quotes: its first 200 bytes, and how many more there are.
+ */
+void cli_put_short(FILE *out, const char *text, const char *quote);
+/* All of it inside a JSON string, quotes included. */
 void cli_json(FILE *out, const char *text);
 /* The same of several, as the member `key`. */
 void cli_json_texts(FILE *out, const char *key, const char *const *texts, size_t n);

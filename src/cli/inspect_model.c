@@ -32,7 +32,7 @@ static void put_comment(const char *key, const char *value)
 {
     if (!value || !*value) return;
     printf("# %s: ", key);
-    cli_put(stdout, value);
+    cli_put_short(stdout, value, "");
     putchar('\n');
 }
 
@@ -58,7 +58,7 @@ static zc_status print_metadata(const zc_model_source *model, zc_diag *diag)
         fputs("# metadata ", stdout);
         cli_put(stdout, m->metadata_props[i]->key ? m->metadata_props[i]->key : "");
         fputs(": ", stdout);
-        cli_put(stdout, m->metadata_props[i]->value ? m->metadata_props[i]->value : "");
+        cli_put_short(stdout, m->metadata_props[i]->value ? m->metadata_props[i]->value : "", "");
         putchar('\n');
     }
     zc_onnx_free(&m);

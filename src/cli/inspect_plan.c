@@ -300,7 +300,7 @@ static void put_said(const char *what, const char *text)
 {
     if (!*text) return;
     printf("%s ", what);
-    put_quoted(text);
+    cli_put_short(stdout, text, "\"");
     putchar('\n');
 }
 
@@ -316,7 +316,7 @@ static void put_origin(const zc_origin *o)
         fputs("metadata ", stdout);
         put_quoted(o->pairs[2 * i]);
         fputs(": ", stdout);
-        put_quoted(o->pairs[2 * i + 1]);
+        cli_put_short(stdout, o->pairs[2 * i + 1], "\"");
         putchar('\n');
     }
 }

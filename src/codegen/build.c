@@ -104,6 +104,8 @@ typedef struct job {
     bool asks; /* whether code is to be refused */
     unit *units;
     uint32_t n;
+    uint32_t *order; /* in which units are compiled */
+    const zc_codegen_build_params *params;
 } job;
 
 static double thread_seconds(void)
@@ -113,10 +115,8 @@ static double thread_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void compile_one(void *arg, int i)
+static void compile_unit(const job *j, unit *u)
 {
-    const job *j = arg;
-    unit *u = &j->units[i];
     const zc_pkernel *k = &j->p->kernels[u->kernel];
     zc_cache_key key;
     zc_cache_make_key(j->rtc, k, j->p->sources, j->p->nsources, u->arch, &key);
@@ -134,6 +134,16 @@ static void compile_one(void *arg, int i)
     zc_buf_fini(&log);
     if (u->status == ZC_OK && !refused)
         zc_cache_put(&key, u->cubin.data, u->cubin.len, ZC_CACHE_BYTES_MAX);
+}
+
+/* Task 0 is what is done besides. */
+static void do_task(void *arg, int i)
+{
+    const job *j = arg;
+    if (i > 0)
+        compile_unit(j, &j->units[j->order[i - 1]]);
+    else if (j->params->beside)
+        j->params->beside(j->params->beside_user);
 }
 
 static int cpu_count(void)
@@ -155,13 +165,39 @@ static const char *origin_of(const zc_program *p, uint32_t kernel)
     return NULL;
 }
 
-static zc_status run_pool(job *j, int threads, zc_diag *diag)
+/* What compiling takes goes with what is written down of the kernel. */
+static size_t effort(const job *j, uint32_t i)
+{
+    const zc_pkernel *k = &j->p->kernels[j->units[i].kernel];
+    for (uint32_t s = 0; s < j->p->nsources; s++)
+        if (strcmp(j->p->sources[s].name, k->template_name) == 0)
+            return strlen(j->p->sources[s].text) + strlen(k->spec);
+    return 0;
+}
+
+/* The most effort first, so that all threads end at about one time. */
+static zc_status put_in_order(job *j, zc_diag *diag)
+{
+    size_t *efforts = zc_calloc(j->n, sizeof *efforts);
+    j->order = zc_calloc(j->n, sizeof *j->order);
+    for (uint32_t i = 0; efforts && j->order && i < j->n; i++) {
+        uint32_t at = i;
+        efforts[i] = effort(j, i);
+        for (; at && efforts[j->order[at - 1]] < efforts[i]; at--) j->order[at] = j->order[at - 1];
+        j->order[at] = i;
+    }
+    bool room = efforts && j->order;
+    free(efforts);
+    return room ? ZC_OK : zc_fail_nomem(diag, "kernels", j->n);
+}
+
+static zc_status run_pool(job *j, zc_diag *diag)
 {
     zc_pool *pool;
-    int n = (int)j->n;
-    if (threads < 1) threads = cpu_count();
-    ZC_TRY(zc_pool_create(threads < n ? threads : n, &pool, diag));
-    zc_pool_run(pool, n, compile_one, j);
+    int tasks = (int)j->n + 1, threads = j->params->threads < 1 ? cpu_count() : j->params->threads;
+    ZC_TRY(put_in_order(j, diag));
+    ZC_TRY(zc_pool_create(threads < tasks ? threads : tasks, &pool, diag));
+    zc_pool_run(pool, tasks, do_task, j);
     zc_pool_destroy(&pool);
     for (uint32_t i = 0; i < j->n; i++) {
         const unit *u = &j->units[i];
@@ -189,8 +225,9 @@ static zc_status take_binaries(zc_program *p, const job *j, zc_arena *arena, zc_
 }
 
 /* Each kernel for the architectures that chose it. */
-static zc_status list_units(job *j, const zc_codegen_build_params *params, zc_diag *diag)
+static zc_status list_units(job *j, zc_diag *diag)
 {
+    const zc_codegen_build_params *params = j->params;
     size_t most;
     if (!zc_mul_size(j->p->nkernels, (size_t)params->narchs, &most) ||
         !(j->units = zc_calloc(most, sizeof *j->units)))
@@ -237,9 +274,9 @@ static zc_status compile_all(zc_program *p, const zc_rtc *rtc,
                              const zc_codegen_build_params *params, zc_arena *arena, zc_diag *diag)
 {
     zc_refusals *refused = params->refused;
-    job j = {.rtc = rtc, .p = p, .asks = refused && refused->n < ZC_REFUSED_MAX};
-    zc_status status = list_units(&j, params, diag);
-    if (status == ZC_OK) status = run_pool(&j, params->threads, diag);
+    job j = {.rtc = rtc, .p = p, .asks = refused && refused->n < ZC_REFUSED_MAX, .params = params};
+    zc_status status = list_units(&j, diag);
+    if (status == ZC_OK) status = run_pool(&j, diag);
     if (status == ZC_OK) status = take_binaries(p, &j, arena, diag);
     if (status == ZC_OK && j.asks) refuse(&j, refused);
     if (status == ZC_OK && params->told) tell(&j, params->told);
@@ -247,6 +284,7 @@ static zc_status compile_all(zc_program *p, const zc_rtc *rtc,
         zc_buf_fini(&j.units[i].cubin);
         zc_diag_destroy(&j.units[i].diag);
     }
+    free(j.order);
     free(j.units);
     return status;
 }
@@ -274,7 +312,7 @@ zc_status zc_codegen_kernel(const zc_rtc *rtc, const zc_pkernel *kernel, int arc
     unit u = {.arch = arch, .cubin = *out, .diag = diag};
     zc_status status = sources_of(kernel, &arena, &p, diag);
     if (status == ZC_OK) {
-        compile_one(&(job){.rtc = rtc, .p = &p, .units = &u, .n = 1}, 0);
+        compile_unit(&(job){.rtc = rtc, .p = &p}, &u);
         status = u.status;
     }
     *out = u.cubin;

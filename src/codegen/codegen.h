@@ -14,6 +14,8 @@ typedef struct zc_codegen_build_params {
     zc_refusals *refused; /* gets kernels whose code is not to be taken; then there is no machine
                              code: choose again. NULL: all is taken */
     zc_buf *told;         /* gets a line for each kernel: how long it took; may be NULL */
+    void (*beside)(void *user); /* what one of the threads does besides; may be NULL */
+    void *beside_user;
 } zc_codegen_build_params;
 
 /* The sources that the kernels are compiled from. */

@@ -100,11 +100,11 @@ void zc_cache_make_key(const zc_rtc *rtc, const zc_pkernel *kernel, const zc_pso
     char version[64], arch_option[64];
     const char *options[ZC_RTC_OPTIONS];
     snprintf(version, sizeof version, "nvrtc %d.%d", rtc->major, rtc->minor);
-    zc_rtc_options(arch, arch_option, options);
+    int n = zc_rtc_options(rtc, kernel, arch, arch_option, options);
     sha256_init(&ctx);
     hash_text(&ctx, version);
     hash_library(&ctx, rtc);
-    for (int i = 0; i < ZC_RTC_OPTIONS; i++) hash_text(&ctx, options[i]);
+    for (int i = 0; i < n; i++) hash_text(&ctx, options[i]);
     hash_text(&ctx, kernel->template_name);
     hash_text(&ctx, kernel->spec);
     for (uint32_t i = 0; i < nsources; i++) {

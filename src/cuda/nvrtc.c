@@ -10,6 +10,8 @@
 #include "base/gate.h"
 #include "cuda/ptx_check.h"
 
+enum { MINIMAL_SINCE = 13 }; /* the oldest NVRTC that was seen to know the option */
+
 static const char *const library_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so",
                                             "/usr/local/cuda/lib64/libnvrtc.so"};
 
@@ -71,14 +73,24 @@ const char *zc_rtc_arch(int arch, char *buf, size_t n)
     return buf;
 }
 
-void zc_rtc_options(int arch, char arch_option[64], const char *options[ZC_RTC_OPTIONS])
+static bool is_user(const zc_pkernel *kernel)
 {
+    return strcmp(kernel->family, "user") == 0;
+}
+
+int zc_rtc_options(const zc_rtc *rtc, const zc_pkernel *kernel, int arch, char arch_option[64],
+                   const char *options[ZC_RTC_OPTIONS])
+{
+    int n = 0;
     char name[32];
     snprintf(arch_option, 64, "--gpu-architecture=%s", zc_rtc_arch(arch, name, sizeof name));
-    options[0] = "--std=c++17";
-    options[1] = "--disable-warnings";
-    options[2] = "--ptxas-options=-v";
-    options[3] = arch_option;
+    options[n++] = "--std=c++17";
+    options[n++] = "--disable-warnings";
+    options[n++] = "--ptxas-options=-v";
+    options[n++] = arch_option;
+    /* zc's kernels read nothing of CUDA's own headers, which NVRTC reads first otherwise. */
+    if (rtc->major >= MINIMAL_SINCE && !is_user(kernel)) options[n++] = "--minimal";
+    return n;
 }
 
 static void append_log(const zc_rtc *rtc, zc_rtc_program program, zc_buf *out)
@@ -174,7 +186,7 @@ static zc_status failure(const zc_pkernel *kernel, int code)
     enum { OUT_OF_MEMORY = 1, COMPILATION = 6 };
     if (code == OUT_OF_MEMORY) return ZC_ERR_NOMEM;
     if (code != COMPILATION) return ZC_ERR_DEVICE;
-    return strcmp(kernel->family, "user") == 0 ? ZC_ERR_FORMAT : ZC_ERR_INTERNAL;
+    return is_user(kernel) ? ZC_ERR_FORMAT : ZC_ERR_INTERNAL;
 }
 
 /* While it compiles, NVRTC has handlers of its own for these signals, and puts the old ones back
@@ -237,14 +249,15 @@ static void restore_signals(void)
 
 /* NVRTC's handlers would end the compilation, or the process, from within: the signals wait until
  * it is done. */
-static int compile_apart(const zc_rtc *rtc, zc_rtc_program program, const char *const *options)
+static int compile_apart(const zc_rtc *rtc, zc_rtc_program program, int n,
+                         const char *const *options)
 {
     sigset_t taken, before;
     sigemptyset(&taken);
     for (size_t i = 0; i < ZC_COUNTOF(taken_signals); i++) sigaddset(&taken, taken_signals[i]);
     pthread_sigmask(SIG_BLOCK, &taken, &before);
     keep_signals();
-    const int code = rtc->compile(program, ZC_RTC_OPTIONS, options);
+    const int code = rtc->compile(program, n, options);
     restore_signals();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return code;
@@ -269,8 +282,8 @@ static zc_status compile(const zc_rtc *rtc, zc_rtc_program program, const zc_pke
     const char *name = kernel->name;
     char arch_option[64];
     const char *options[ZC_RTC_OPTIONS];
-    zc_rtc_options(arch, arch_option, options);
-    int code = compile_apart(rtc, program, options);
+    int n = zc_rtc_options(rtc, kernel, arch, arch_option, options);
+    int code = compile_apart(rtc, program, n, options);
     zc_buf text = {0};
     append_log(rtc, program, &text);
     zc_buf_append(&text, "", 1);

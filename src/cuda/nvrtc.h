@@ -24,9 +24,10 @@ void zc_rtc_close(zc_rtc *rtc);
 bool zc_rtc_arch_alone(int arch);
 /* "sm_90a": how NVRTC is told the architecture 90. */
 const char *zc_rtc_arch(int arch, char *buf, size_t n);
-/* The options every kernel is compiled with; the last is the architecture's. */
-enum { ZC_RTC_OPTIONS = 4 };
-void zc_rtc_options(int arch, char arch_option[64], const char *options[ZC_RTC_OPTIONS]);
+/* The options a kernel is compiled with; returns how many. */
+enum { ZC_RTC_OPTIONS = 5 };
+int zc_rtc_options(const zc_rtc *rtc, const zc_pkernel *kernel, int arch, char arch_option[64],
+                   const char *options[ZC_RTC_OPTIONS]);
 
 /* Sources of users have names that begin so, and serve the kernels whose specialisation names them;
  * all others may serve any. */

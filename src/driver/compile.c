@@ -262,6 +262,11 @@ static zc_status choose_kernels(zc_program *program, const job *j, const zc_refu
     return zc_choose(program, &choose, arena, diag);
 }
 
+static void hash_data(void *program)
+{
+    zc_program_hash_data(program);
+}
+
 /* Machine code for the GPUs among the targets. Where the compiler's remarks refuse a kernel, others
  * are chosen. */
 static zc_status build_kernels(zc_program *program, const job *j, zc_arena *arena, zc_diag *diag)
@@ -269,17 +274,20 @@ static zc_status build_kernels(zc_program *program, const job *j, zc_arena *aren
     const zc_compile_params *p = j->p;
     ZC_TRY(progress(p, "kernels", STAGE_KERNELS, diag));
     zc_refusals refused = {.n = 0};
-    const zc_codegen_build_params build = {.archs = j->targets.archs,
-                                           .narchs = j->targets.narchs,
-                                           .threads = p->threads,
-                                           .strip_sources = p->strip_sources,
-                                           .emit_dir = p->emit_cuda,
-                                           .refused = &refused,
-                                           .told = j->explain ? &j->explain->compiled : NULL};
+    zc_codegen_build_params build = {.archs = j->targets.archs,
+                                     .narchs = j->targets.narchs,
+                                     .threads = p->threads,
+                                     .strip_sources = p->strip_sources,
+                                     .emit_dir = p->emit_cuda,
+                                     .refused = &refused,
+                                     .told = j->explain ? &j->explain->compiled : NULL,
+                                     .beside = hash_data,
+                                     .beside_user = program};
     for (size_t before;;) {
         before = refused.n;
         ZC_TRY(zc_codegen_build(program, &build, arena, diag));
         if (refused.n == before) return ZC_OK;
+        build.beside = NULL; /* it is done */
         ZC_TRY(choose_kernels(program, j, &refused, arena, diag));
     }
 }

@@ -84,13 +84,13 @@ static bool is_joined(const zc_program *p, uint32_t v)
 static void forget_pitches(zc_gen *g)
 {
     const zc_pstep *step = g->step;
+    uint32_t kept = g->mapped;
     if (zc_moves_parts(step->op)) return;
     for (uint32_t i = 0; i < step->nin && i < ZC_PITCHED_INPUTS; i++)
-        if (g->pitched >> i & 1 && !is_joined(g->program, step->in[i]))
-            g->pitched &= ~(ZC_PITCHED_INPUT << i);
-    bool joined = false;
-    for (uint32_t i = 0; i < step->nout; i++) joined |= is_joined(g->program, step->out[i]);
-    if (!joined) g->pitched &= ~(uint32_t)ZC_PITCHED_RESULTS;
+        if (is_joined(g->program, step->in[i])) kept |= ZC_PITCHED_INPUT << i;
+    for (uint32_t i = 0; i < step->nout; i++)
+        if (is_joined(g->program, step->out[i])) kept |= ZC_PITCHED_RESULTS;
+    g->pitched &= kept;
 }
 
 /* The numbers of the kernel's configuration as constants of the header, and which of its operands

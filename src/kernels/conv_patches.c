@@ -1,5 +1,7 @@
 #include "kernels/conv_patches.h"
 
+#include "kernels/divisor.h"
+
 enum {
     PAD_MOST = 127, /* padding, and how far a tap lies from where its window begins */
     STRIDE_MOST = 8
@@ -39,12 +41,11 @@ int64_t zc_gen_conv_pixels(zc_gen *g)
     return high == INT64_MAX ? 4 * bounds[ZC_COUNTOF(bounds) - 1] : high;
 }
 
-void zc_gen_patches(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w, int64_t blocks)
+void zc_gen_patches(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w)
 {
     if (zc_conv_is_product(a, w->dims + 1)) return;
     zc_gen_define(g, "ACROSS", "%d", (int)w->dims[2]);
     zc_gen_define(g, "PATCHES", "1");
-    zc_gen_define(g, "BLOCKS", "%d", (int)blocks);
 }
 
 /* ---- the launch ---- */
@@ -83,6 +84,10 @@ zc_status zc_launch_conv_maps(zc_launch *l, const zc_tensor *weights, const zc_w
     zc_tensor_box b =
         zc_sm90_box(weights->data, weights->dtype, depth, p->g.n, taps, taps * depth, depth);
     b.box[1] = (uint32_t)channels;
+    p->by_lines = zc_divisor_of(
+        zc_ceil_div(depth * (int64_t)zc_dtype_bits(weights->dtype) / 8, ZC_SM90_LINE));
+    p->by_line = zc_divisor_of(w->out[1]);
+    p->by_plane = zc_divisor_of(w->out[0]);
     ZC_TRY(zc_launch_tensor_map(l, &x, &p->a));
     return zc_launch_tensor_map(l, &b, &p->b);
 }

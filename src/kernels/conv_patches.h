@@ -15,13 +15,14 @@ bool zc_conv_window_fits(const zc_window_attrs *a, const int64_t kernel[2]);
 
 /* Pixels of the result: the most of the range that is asked for. */
 int64_t zc_gen_conv_pixels(zc_gen *g);
-/* How patches come to the product, with so many lines of channels; w is [Cout][KH][KW][Cin]. */
-void zc_gen_patches(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w, int64_t blocks);
+/* How patches come to the product; w is [Cout][KH][KW][Cin]. */
+void zc_gen_patches(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w);
 
 /* Patches of x, `tile` at once, or its pixels as rows; pitch: from pixel to pixel. */
 zc_tensor_box zc_conv_patches(const zc_tensor *x, int64_t pitch, const zc_window *w, bool product,
                               int64_t pixels, int tile);
-/* The maps of input 0 and the weights, of which a tile has so many lines. */
+/* The maps of input 0 and the weights, of which a tile has so many lines, and which pixel a row is.
+ */
 zc_status zc_launch_conv_maps(zc_launch *l, const zc_tensor *weights, const zc_window *w,
                               int pixels, int channels, struct zc_gemm_sm90_params *p);
 

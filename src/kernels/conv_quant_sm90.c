@@ -76,7 +76,8 @@ zc_status zc_gen_conv_quant_sm90(zc_gen *g)
                          .sm_count = g->sm_count,
                          .fused_tile = -1,
                          .piece = zc_sm90_byte_piece(w.dims[0], y)};
-    zc_gen_patches(g, &a, &w, blocks);
+    zc_gen_patches(g, &a, &w);
+    zc_gen_define(g, "TAP_STEPS", "%d", (int)blocks);
     put_edges(g, &r, &a, &w, &p);
     ZC_TRY(zc_gen_sm90(g, &p));
     if (g->declined[0]) return ZC_OK;

@@ -110,7 +110,7 @@ static zc_status sizes_of(zc_gen *g, zc_sm90_problem *p)
                            .sm_count = g->sm_count,
                            .parts = true,
                            .fused_tile = zc_gen_epilogue_tile(g)};
-    zc_gen_patches(g, &a, &w, blocks);
+    zc_gen_patches(g, &a, &w);
     return ZC_OK;
 }
 
@@ -127,8 +127,9 @@ static zc_status put_spec(zc_gen *g)
     ZC_TRY(zc_gen_matmul_spec(g, &form));
     zc_gen_epilogue_cells(g);
     zc_gen_epilogue_pitches(g);
-    g->pitched |= ZC_PITCHED_INPUT << 0 | ZC_PITCHED_RESULTS;
-    if (op == ZC_OP_ConvPair) g->pitched |= ZC_PITCHED_INPUT << ZC_IN_ConvPair_z;
+    g->mapped |= ZC_PITCHED_INPUT << 0 | ZC_PITCHED_RESULTS;
+    if (op == ZC_OP_ConvPair) g->mapped |= ZC_PITCHED_INPUT << ZC_IN_ConvPair_z;
+    g->pitched |= g->mapped;
     return ZC_OK;
 }
 
@@ -138,6 +139,8 @@ zc_status zc_gen_conv_sm90(zc_gen *g)
     ZC_TRY(sizes_of(g, &p));
     if (g->declined[0]) return ZC_OK;
     ZC_TRY(zc_gen_sm90(g, &p));
+    if (p.fused_tile >= 0)
+        g->mapped |= ZC_PITCHED_INPUT << (zc_op_epilogue_first(g->info, g->attrs) + p.fused_tile);
     return g->declined[0] ? ZC_OK : put_spec(g);
 }
 
@@ -305,8 +308,9 @@ zc_status zc_launch_conv_few_sm90(zc_launch *l)
     ZC_TRY(fill(l, &window, &p));
     if (!p.g.m) return ZC_OK;
     ZC_TRY(put_maps(l, &window, (int)config[PIXELS], (int)channels, &p));
-    int64_t blocks =
-        zc_ceil_div(p.g.m, config[PIXELS]) * zc_ceil_div(p.g.n, channels) * config[PARTS];
+    int64_t down = zc_ceil_div(p.g.m, config[PIXELS]), across = zc_ceil_div(p.g.n, channels);
+    int64_t blocks = down * across * config[PARTS];
+    p.order = zc_sm90_order(down, across, 1);
     if (p.g.m > INT32_MAX || blocks > INT32_MAX)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "convolution too large for the kernel");
     return zc_launch_configured(l, (zc_dim3){(uint32_t)blocks, 1, 1}, &p, sizeof p);

@@ -95,6 +95,7 @@ void zc_gen_epilogue_cells(zc_gen *g)
     if (!zc_op_epilogue(g->info, g->attrs)) return;
     for (int i = first; i < (int)g->step->nin; i++)
         if (lies(g, i) == ZC_LIES_OTHER) return;
+    if (first < (int)g->step->nin) zc_gen_define(g, "FUSED_FIRST", "%d", first);
     zc_buf_puts(&g->spec, "#define Z_FUSED_CELLS(X)");
     for (int i = first; i < (int)g->step->nin; i++) {
         unsigned way = lies(g, i);

@@ -5,6 +5,7 @@
 #include "abi/gemm_few_sm90.h"
 #include "base/number.h"
 #include "kernels/candidates.h"
+#include "kernels/divisor.h"
 #include "kernels/linear_moments.h"
 #include "kernels/sm90.h"
 
@@ -187,8 +188,8 @@ zc_status zc_launch_gemm_few_sm90(zc_launch *l)
         !zc_mul_i64(blocks, mm.batch, &blocks) || blocks > INT32_MAX / config[PARTS])
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld x %lld)",
                        (long long)mm.m, (long long)mm.n);
-    p.down = (int)down;
-    p.across = (int)across;
+    p.by_down = zc_divisor_of(down);
+    p.by_across = zc_divisor_of(across);
     zc_launch_row_moments(l, &p.product.moments);
     if (form.norm) ZC_TRY(zc_matmul_partial_sums(l, &mm, 1, sizeof(float), &p.product.g));
     ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[TILE_ROWS], SIDE, &p.product));

@@ -4,6 +4,7 @@
 
 #include "base/number.h"
 #include "kernels/candidates.h"
+#include "kernels/divisor.h"
 #include "kernels/linear_moments.h"
 #include "kernels/sm90.h"
 
@@ -190,18 +191,27 @@ zc_status zc_gen_gemm_sm90(zc_gen *g)
 
 /* ---- the launch ---- */
 
-zc_status zc_sm90_grid(zc_launch *l, const struct zc_gemm_sm90_params *p, zc_dim3 *grid)
+struct zc_gemm_order zc_sm90_order(int64_t down, int64_t across, int64_t lines)
+{
+    return (struct zc_gemm_order){.down = (int)down,
+                                  .across = (int)across,
+                                  .by_item = zc_divisor_of(down * across),
+                                  .by_group = zc_divisor_of(lines * across),
+                                  .by_rest = zc_divisor_of(down % lines)};
+}
+
+zc_status zc_sm90_grid(zc_launch *l, struct zc_gemm_sm90_params *p, zc_dim3 *grid)
 {
     const int64_t *config = l->kernel->config;
-    int64_t rows = config[ZC_SM90_TILE_M];
     int64_t cluster = config[ZC_SM90_CLUSTER], parts = config[ZC_SM90_PARTS];
+    int64_t down = zc_ceil_div(p->g.m, config[ZC_SM90_TILE_M] * cluster),
+            across = zc_ceil_div(p->g.n, config[ZC_SM90_TILE_N]);
     int64_t most = l->sm_count / cluster, tiles;
-    if (p->g.m > INT32_MAX ||
-        !zc_mul_i64(zc_ceil_div(p->g.m, rows * cluster),
-                    zc_ceil_div(p->g.n, config[ZC_SM90_TILE_N]), &tiles) ||
+    if (p->g.m > INT32_MAX || !zc_mul_i64(down, across, &tiles) ||
         !zc_mul_i64(tiles, p->items, &tiles) || tiles > INT32_MAX / parts)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld x %lld)",
                        (long long)p->g.m, (long long)p->g.n);
+    p->order = zc_sm90_order(down, across, config[ZC_SM90_RASTER]);
     int64_t clusters = tiles < most || parts > 1 ? tiles : most;
     *grid = (zc_dim3){(uint32_t)((clusters ? clusters : 1) * cluster * parts), 1, 1};
     return ZC_OK;

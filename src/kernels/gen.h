@@ -40,6 +40,7 @@ typedef struct zc_gen {
     int64_t config[ZC_CONFIG_MAX];
     uint32_t threads, smem, cluster;
     uint32_t pitched;  /* ZC_PITCHED_...: operands that it takes with a pitch; 0 at first */
+    uint32_t mapped;   /* of these, those whose pitch only the launch function knows */
     char why[384];     /* the choice: what else there was */
     char products[16]; /* zc_gen_tensor_cores; empty: products are the ordinary cores' */
     zc_buf spec;       /* the header so far */

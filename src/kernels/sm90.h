@@ -56,8 +56,10 @@ zc_tensor_box zc_sm90_box(const void *data, zc_dtype dtype, int64_t n, int64_t l
                           int64_t pitch, int64_t item);
 /* Entry 0 for as many tiles as the result has, with the map of the fused work's tile. */
 zc_status zc_launch_sm90(zc_launch *l, struct zc_gemm_sm90_params *p);
-/* Its blocks. */
-zc_status zc_sm90_grid(zc_launch *l, const struct zc_gemm_sm90_params *p, zc_dim3 *grid);
+/* The order of its tiles, and its blocks. */
+zc_status zc_sm90_grid(zc_launch *l, struct zc_gemm_sm90_params *p, zc_dim3 *grid);
+/* The order of so many tiles below and beside each other, in groups of so many lines. */
+struct zc_gemm_order zc_sm90_order(int64_t down, int64_t across, int64_t lines);
 
 /* Are lines of n elements certain to be multiples of 16 bytes, as the copy engine needs them? */
 bool zc_sm90_in_pieces(int64_t n);

@@ -18,6 +18,7 @@ enum {
     HELD_MOST = 16, /* pixels that a thread keeps, */
     HELD_OPEN = 8,  /* and where only a run knows how many there are */
     SHARED_MOST = 48 * 1024,
+    PIXELS_MOST = INT32_MAX - BLOCK * HELD_MOST, /* of an image: what threads count up to */
     SHAPES = 4 * 4
 };
 
@@ -111,6 +112,7 @@ zc_status zc_gen_squeeze_excite(zc_gen *g)
     const char *why = not_these(g);
     if (why) return zc_gen_decline(g, "%s", why);
     problem p = problem_of(g);
+    if (p.pixels > PIXELS_MOST) return zc_gen_decline(g, "images of too many pixels");
     ZC_TRY(zc_gen_candidates(g, "no tensor cores", candidate_of, &p, SHAPES));
     if (g->declined[0]) return ZC_OK;
     bool constant = zc_gen_in(g, ZC_IN_SqueezeExcite_w1)->kind == ZC_P_CONST &&
@@ -118,6 +120,7 @@ zc_status zc_gen_squeeze_excite(zc_gen *g)
     zc_gen_type(g, "X", zc_gen_in_type(g, 0));
     zc_gen_define(g, "CHANNELS", "%d", (int)p.channels);
     zc_gen_define(g, "HIDDEN", "%d", (int)p.hidden);
+    zc_gen_define(g, "PIXELS", "%d", p.pixels > 0 ? (int)p.pixels : 0);
     if (constant) zc_gen_define(g, "W_CONSTANT", "1");
     ZC_TRY(zc_gen_activation(g, "zc_activation", a->activation, a->activation_params.n,
                              a->activation_params.v, ZC_F32));
@@ -134,21 +137,25 @@ zc_status zc_launch_squeeze_excite(zc_launch *l)
     const int64_t *config = l->kernel->config;
     const zc_tensor *x = &l->in[0], *w = &l->in[ZC_IN_SqueezeExcite_w1];
     int64_t channels = x->dims[x->rank - 1], blocks = config[SLICES] * config[PARTS];
+    int64_t pixels = zc_dims_span(x->dims, 1, x->rank - 1);
     struct zc_squeeze_excite_params p = {.x = x->data,
                                          .w1 = w->data,
                                          .bias1 = zc_launch_in(l, ZC_IN_SqueezeExcite_bias1),
                                          .w2 = l->in[ZC_IN_SqueezeExcite_w2].data,
                                          .bias2 = zc_launch_in(l, ZC_IN_SqueezeExcite_bias2),
                                          .y = l->out[0].data,
-                                         .pixels = zc_dims_span(x->dims, 1, x->rank - 1)};
+                                         .pixels = (int)pixels};
     if (channels != w->dims[1])
         return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
                        "input and weights do not fit each other (got %lld channels, need %lld)",
                        (long long)channels, (long long)w->dims[1]);
     if (zc_tensor_numel(x) == 0) return ZC_OK;
-    if (x->dims[0] > INT32_MAX / blocks)
-        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "too many images for the kernel");
-    p.chunk = zc_ceil_div(p.pixels, config[PARTS]);
+    if (x->dims[0] > INT32_MAX / blocks || pixels > PIXELS_MOST)
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject,
+                       "too large for the kernel (got %lld images of %lld pixels, need at most %lld "
+                       "of %d)",
+                       (long long)x->dims[0], (long long)pixels, (long long)(INT32_MAX / blocks),
+                       PIXELS_MOST);
     ZC_TRY(zc_launch_epilogue(l, &p.fused));
     return zc_launch_configured(l, (zc_dim3){(uint32_t)(x->dims[0] * blocks), 1, 1}, &p, sizeof p);
 }

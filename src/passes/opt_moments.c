@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "ir/index.h"
+#include "op/half.h"
 #include "passes/passes.h"
 #include "passes/query.h"
 
@@ -116,31 +117,54 @@ typedef struct weights {
     int64_t k, n;
 } weights;
 
-/* An element of 16 bits. */
-static inline float load(bool half, const uint16_t *x, int64_t i)
+static float *floats_of(const zc_tensor *t, int64_t n)
 {
-    return half ? zc_f16_to_f32(x[i]) : zc_bf16_to_f32(x[i]);
+    float *x = zc_calloc((size_t)n, sizeof *x);
+    if (x) zc_floats_of_halves(t->dtype, t->data, x, n);
+    return x;
 }
+
+/* What comes of elements [first, first + n) of a line, times gamma, for their columns. */
+static void add_to_columns(const weights *f, column *columns, int64_t line, int64_t first,
+                           int64_t n, const float *v, const float *kept)
+{
+    for (int64_t i = 0; i < n; i++) {
+        column *c = &columns[f->along_k ? line : first + i];
+        double error = (double)kept[i] - (double)v[i];
+        c->sum += (double)kept[i];
+        c->error += error * error;
+        c->size += (double)v[i] * (double)v[i];
+    }
+}
+
+static void add_shifts(const weights *f, column *columns, int64_t line, int64_t first, int64_t n,
+                       const float *x, const float *beta)
+{
+    for (int64_t i = 0; i < n; i++)
+        columns[f->along_k ? line : first + i].shift +=
+            (double)x[i] * (double)beta[f->along_k ? first + i : line];
+}
+
+enum { PIECE = 512 }; /* elements that stay in the cache */
 
 /* Weights times gamma into f->out; what comes of each column. Products of two elements are exact.
  */
-static void scale_weights(const weights *f, column *columns)
+static void scale_weights(const weights *f, const float *gamma, const float *beta, column *columns)
 {
-    const bool half = f->w->dtype == ZC_F16, along_k = f->along_k;
-    const uint16_t *w = f->w->data, *gamma = f->gamma->data, *beta = f->beta ? f->beta->data : NULL;
-    uint16_t *out = f->out.data;
-    int64_t lines = along_k ? f->n : f->k, length = along_k ? f->k : f->n;
+    zc_dtype t = f->w->dtype;
+    float x[PIECE], v[PIECE], kept[PIECE];
+    int64_t lines = f->along_k ? f->n : f->k, length = f->along_k ? f->k : f->n;
     for (int64_t line = 0; line < lines; line++)
-        for (int64_t i = 0; i < length; i++) {
-            int64_t k = along_k ? i : line, at = line * length + i;
-            column *c = &columns[along_k ? line : i];
-            float x = load(half, w, at), v = x * load(half, gamma, k);
-            out[at] = half ? zc_f32_to_f16(v) : zc_f32_to_bf16(v);
-            double kept = load(half, out, at), error = kept - (double)v;
-            c->sum += kept;
-            c->error += error * error;
-            c->size += (double)v * (double)v;
-            if (beta) c->shift += (double)x * (double)load(half, beta, k);
+        for (int64_t first = 0; first < length; first += PIECE) {
+            int64_t at = line * length + first, n = length - first;
+            if (n > PIECE) n = PIECE;
+            uint16_t *out = (uint16_t *)f->out.data + at;
+            zc_floats_of_halves(t, (const uint16_t *)f->w->data + at, x, n);
+            for (int64_t i = 0; i < n; i++) v[i] = x[i] * gamma[f->along_k ? first + i : line];
+            zc_halves_of_floats(t, v, out, n);
+            zc_floats_of_halves(t, out, kept, n);
+            add_to_columns(f, columns, line, first, n, v, kept);
+            if (beta) add_shifts(f, columns, line, first, n, x, beta);
         }
 }
 
@@ -170,12 +194,14 @@ static bool fold_values(zc_graph *g, const zc_node *user, const unnormed *rows, 
 {
     zc_vid bias = zc_node_in(user, ZC_IN_Linear_bias), w = user->in[ZC_IN_Linear_w];
     column *columns = zc_calloc((size_t)f->n, sizeof *columns);
+    float *gamma = floats_of(f->gamma, f->k), *beta = f->beta ? floats_of(f->beta, f->k) : NULL;
+    bool room = columns && gamma && (beta || !f->beta);
     size_t bytes;
     f->out = *f->w;
-    f->out.data = columns && zc_tensor_bytes(f->w, &bytes) ? zc_calloc(bytes, 1) : NULL;
+    f->out.data = room && zc_tensor_bytes(f->w, &bytes) ? zc_calloc(bytes, 1) : NULL;
     if (f->out.data) {
         zc_dtype t = f->w->dtype;
-        scale_weights(f, columns);
+        scale_weights(f, gamma, beta, columns);
         *fits = true;
         for (int64_t c = 0; c < f->n; c++) *fits = *fits && is_safe(t, &columns[c]);
         const zc_tensor *b = bias ? zc_val(g, bias)->data : NULL;
@@ -184,6 +210,8 @@ static bool fold_values(zc_graph *g, const zc_node *user, const unnormed *rows, 
         if (!rows->rms) out->sums = row_constant(g, "sums", ZC_F32, f->n, columns, NULL, fits);
     }
     free(columns);
+    free(gamma);
+    free(beta);
     return out->w && (out->bias || !(rows->beta || bias)) && (out->sums || rows->rms);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "op/half.h"
 #include "passes/query.h"
 
 /* Largest finite values. */
@@ -89,11 +90,17 @@ static float largest(const zc_precision *p)
 
 static void narrow(const zc_precision *p, const float *x, uint16_t *y, int64_t n)
 {
+    enum { PIECE = 512 }; /* elements that stay in the cache */
     const float max = largest(p);
-    const bool half = p->narrow == ZC_F16;
-    for (int64_t i = 0; i < n; i++) {
-        float v = isinf(x[i]) ? x[i] : x[i] > max ? max : x[i] < -max ? -max : x[i];
-        y[i] = half ? zc_f32_to_f16(v) : zc_f32_to_bf16(v);
+    for (int64_t first = 0; first < n; first += PIECE) {
+        const int64_t count = n - first < PIECE ? n - first : PIECE;
+        const float *from = x + first;
+        float v[PIECE];
+        for (int64_t i = 0; i < count; i++) {
+            const float within = from[i] > max ? max : from[i] < -max ? -max : from[i];
+            v[i] = isinf(from[i]) ? from[i] : within;
+        }
+        zc_halves_of_floats(p->narrow, v, y + first, count);
     }
 }
 

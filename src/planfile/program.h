@@ -112,6 +112,8 @@ typedef struct zc_pblock {
 typedef struct zc_program {
     const char *model_name, *version, *target;
     uint8_t model_sha256[32];
+    bool has_data_sha256; /* of all constants as the plan file has them */
+    uint8_t data_sha256[32];
     zc_origin origin;
     bool tf32; /* of a GPU program: may products round f32 factors to tf32? */
     uint32_t nprecision;
@@ -130,6 +132,8 @@ typedef struct zc_program {
 
 /* Bytes of the plan file, section by section into `sink`: deterministic for equal programs. */
 typedef zc_status (*zc_sink)(void *user, const void *data, size_t len, zc_diag *diag);
+/* The constants' hash, ahead of zc_program_write, which computes it where it is not there. */
+void zc_program_hash_data(zc_program *p);
 zc_status zc_program_write(const zc_program *p, zc_sink sink, void *user, zc_diag *diag);
 
 /* Verifies [data, data+len) completely (hashes, ranges, ids, order, types) before using any of it.

@@ -268,10 +268,10 @@ static const char zeros[ZC_PLAN_ALIGN];
 
 typedef zc_status (*byte_fn)(void *user, const void *data, size_t len, zc_diag *diag);
 
-static zc_status each_constant(const plan_writer *w, byte_fn fn, void *user, zc_diag *diag)
+static zc_status each_constant(const zc_program *p, byte_fn fn, void *user, zc_diag *diag)
 {
-    for (uint32_t v = 1; v < w->p->nvalues; v++) {
-        const zc_pvalue *value = &w->p->values[v];
+    for (uint32_t v = 1; v < p->nvalues; v++) {
+        const zc_pvalue *value = &p->values[v];
         if (value->kind != ZC_P_CONST) continue;
         if (value->bytes) ZC_TRY(fn(user, value->data, value->bytes, diag));
         size_t pad = zc_align_up(value->bytes, ZC_PLAN_DATA_ALIGN) - value->bytes;
@@ -287,14 +287,33 @@ static zc_status hash_bytes(void *user, const void *data, size_t len, zc_diag *d
     return ZC_OK;
 }
 
-static void hash_section(const plan_writer *w, int i, uint8_t out[ZC_PLAN_SHA])
+static void hash_data(const zc_program *p, uint8_t out[ZC_PLAN_SHA])
 {
     struct sha256_ctx ctx;
     sha256_init(&ctx);
-    if (i == ZC_PLAN_DATA)
-        (void)each_constant(w, hash_bytes, &ctx, NULL);
-    else
-        sha256_update(&ctx, w->sections[i].len, (const uint8_t *)w->sections[i].data);
+    (void)each_constant(p, hash_bytes, &ctx, NULL);
+    sha256_digest(&ctx, ZC_PLAN_SHA, out);
+}
+
+void zc_program_hash_data(zc_program *p)
+{
+    hash_data(p, p->data_sha256);
+    p->has_data_sha256 = true;
+}
+
+static void hash_section(const plan_writer *w, int i, uint8_t out[ZC_PLAN_SHA])
+{
+    struct sha256_ctx ctx;
+    if (i == ZC_PLAN_DATA && w->p->has_data_sha256) {
+        memcpy(out, w->p->data_sha256, ZC_PLAN_SHA);
+        return;
+    }
+    if (i == ZC_PLAN_DATA) {
+        hash_data(w->p, out);
+        return;
+    }
+    sha256_init(&ctx);
+    sha256_update(&ctx, w->sections[i].len, (const uint8_t *)w->sections[i].data);
     sha256_digest(&ctx, ZC_PLAN_SHA, out);
 }
 
@@ -346,7 +365,7 @@ static zc_status write_all(const plan_writer *w, zc_sink sink, void *user, zc_di
     for (int i = 0; i < ZC_PLAN_SECTION_COUNT; i++) {
         ZC_TRY(pad_to(&at, table[i].offset, sink, user, diag));
         if (i == ZC_PLAN_DATA)
-            ZC_TRY(each_constant(w, sink, user, diag));
+            ZC_TRY(each_constant(w->p, sink, user, diag));
         else if (table[i].length)
             ZC_TRY(sink(user, w->sections[i].data, (size_t)table[i].length, diag));
         at += table[i].length;

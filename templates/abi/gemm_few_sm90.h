@@ -6,7 +6,7 @@
 
 struct zc_gemm_few_sm90_params {
     struct zc_gemm_sm90_params product;
-    int down, across; /* tiles */
+    struct zc_divisor by_down, by_across; /* tiles; those below each other follow each other */
 };
 
 #endif

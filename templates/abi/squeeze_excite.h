@@ -7,7 +7,7 @@
 struct zc_squeeze_excite_params {
     const void *x, *w1, *bias1, *w2, *bias2; /* biases may be NULL */
     void *y;
-    long long pixels, chunk; /* of an image; of a block */
+    int pixels; /* of an image */
     struct zc_fused_params fused;
 };
 

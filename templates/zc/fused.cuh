@@ -45,14 +45,15 @@ ZC_WORK(zc_fused, FUSED, T)
 // Z_FUSED_CELLS(X): X(i, type, rows, columns) for each operand, whether it differs from row to row and from column to
 // column. Then rows and columns say where its elements are, and neighbours are one access: zc_fused_cells<N> has the
 // operands of elements (row, col) to (row, col + N - 1) of the result as rows of n elements, col and n multiples of N.
-// Z_PITCHED: rows of operands of the result's shape lie as far apart as p.pitch says, else n.
+// Z_PITCHED (bits of the step's inputs, of which Z_FUSED_FIRST is operand 0): rows of such operands of the result's shape lie as
+// far apart as p.pitch says, else n.
 // Z_FUSED_TILE: the operand, of f16 or bf16 and the result's shape, that the kernel brings itself, of two neighbours; -1:
 // none.
 #ifndef Z_FUSED_TILE
 #define Z_FUSED_TILE -1
 #endif
 #ifdef Z_PITCHED
-#define ZC_FUSED_PITCH(p, i, n) p.pitch[i]
+#define ZC_FUSED_PITCH(p, i, n) ((Z_PITCHED) >> (Z_FUSED_FIRST + i) & 1 ? p.pitch[i] : n)
 #else
 #define ZC_FUSED_PITCH(p, i, n) n
 #endif

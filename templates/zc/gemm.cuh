@@ -44,6 +44,11 @@ ZC_DEV zc_gemm_item zc_gemm_batch(const zc_gemm_params &p, i64 item) {
     return {(const Z_T *)p.a + a, (const Z_T *)p.b + b, (const Z_C *)p.c + item * p.c_item, p.scale,
             (Z_Y *)p.y + y};
 }
+// The same where the batch has one axis at most.
+ZC_DEV zc_gemm_item zc_gemm_item_at(const zc_gemm_params &p, i64 item) {
+    return {(const Z_T *)p.a + item * p.a_batch[0], (const Z_T *)p.b + item * p.b_batch[0],
+            (const Z_C *)p.c + item * p.c_item, p.scale, (Z_Y *)p.y + item * p.y_batch[0]};
+}
 
 // First row and column of this block's tile: eight tiles below each other before the next ones to the right, so that
 // neighbouring blocks share operands in the cache.

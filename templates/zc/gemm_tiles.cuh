@@ -4,22 +4,21 @@
 // other), Z_PINGPONG, Z_RASTER (rows of tiles that neighbouring blocks share columns of).
 #pragma once
 #include "zc/gemm_sm90.cuh"
+#include "zc/index.cuh"
 
 template <class PIPE> struct zc_gemm_tiles : PIPE {
-    int down, across, tiles; // tiles: of clusters
+    int tiles; // of clusters
 
     // results: bytes between the ring and its barriers.
     ZC_MEMBER zc_gemm_tiles(const zc_gemm_sm90_params &p, unsigned char *memory, int results)
-        : PIPE(p, memory, PIPE::RING + results) {
-        down = (int)((p.g.m + Z_TILE_M * PIPE::CLUSTER - 1) / (Z_TILE_M * PIPE::CLUSTER));
-        across = (int)((p.g.n + Z_TILE_N - 1) / Z_TILE_N);
-        tiles = down * across * p.items;
-    }
+        : PIPE(p, memory, PIPE::RING + results), tiles(p.order.down * p.order.across * p.items) {}
     ZC_MEMBER zc_gemm_origin place_of(int tile) const {
-        const int item = tile / (down * across), at = tile - item * down * across;
-        const int group = at / (Z_RASTER * across), first = group * Z_RASTER, in = at - first * across;
-        const int rows = down - first < Z_RASTER ? down - first : Z_RASTER;
-        return {((first + in % rows) * PIPE::CLUSTER + this->rank) * Z_TILE_M, in / rows * Z_TILE_N, item};
+        const zc_gemm_order &o = this->p.order;
+        const int item = (int)zc_divide((u32)tile, o.by_item), at = tile - item * (int)o.by_item.d;
+        const int group = (int)zc_divide((u32)at, o.by_group), in = at - group * (int)o.by_group.d;
+        const int first = group * Z_RASTER, lines = o.down - first < Z_RASTER ? (int)o.by_rest.d : Z_RASTER;
+        const int col = lines < Z_RASTER ? (int)zc_divide((u32)in, o.by_rest) : in / Z_RASTER;
+        return {((first + in - col * lines) * PIPE::CLUSTER + this->rank) * Z_TILE_M, col * Z_TILE_N, item};
     }
     ZC_MEMBER void produce() const {
         PIPE::produce(tiles, [&](int tile) { return place_of(tile); });

@@ -103,6 +103,14 @@ expect metadata 0 "# producer: pytorch" "$zc" inspect "$model"
 expect opset 0 "# opset: ai.onnx 18" "$zc" inspect "$model"
 expect metadata-plan 0 'producer "pytorch"' "$zc" inspect "$plan"
 expect metadata-json 0 '"producer": "pytorch"' "$zc" inspect "$plan" --json
+# A value of 300 bytes, field 14 of the model: people see its beginning, programs all of it.
+value=$(printf '%0300d' 0)
+{ cat "$model"; printf '\162\265\002\012\004note\022\254\002%s' "$value"; } >"$dir/noted.onnx"
+"$zc" compile "$dir/noted.onnx" -o "$dir/noted.plan" -q
+begin=$(printf '%0200d' 0)
+expect metadata-long 0 "# metadata note: $begin ... (100 bytes more)" "$zc" inspect "$dir/noted.onnx"
+expect metadata-long-plan 0 "metadata \"note\": \"$begin\" ... (100 bytes more)" "$zc" inspect "$dir/noted.plan"
+expect metadata-long-json 0 "$value" "$zc" inspect "$dir/noted.plan" --json
 expect precision 0 "precision: f32 (10 values)" "$zc" inspect "$plan"
 "$zc" compile "$model" -o "$dir/half.plan" --precision f16 -q
 expect precision-f16 0 "precision: f32 (" "$zc" inspect "$dir/half.plan"

@@ -39,7 +39,8 @@ static int teardown(void **state)
 /* ---- keys ---- */
 
 static zc_psource source = {.name = "t.cu", .text = "extern \"C\" __global__ void k() {}\n"};
-static const zc_pkernel kernel = {.name = "K", .template_name = "t.cu", .spec = "#define N 1\n"};
+static const zc_pkernel kernel = {
+    .name = "K", .family = "cast", .template_name = "t.cu", .spec = "#define N 1\n"};
 
 static zc_cache_key key_of(const zc_rtc *rtc, const zc_pkernel *k, const zc_psource *s, int arch)
 {

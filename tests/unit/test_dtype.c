@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "op/half.h"
 #include "op/tensor.h"
 
 static void test_table(void **state)
@@ -189,6 +190,44 @@ static void test_short_floats(void **state)
     }
 }
 
+static void test_rows_of_floats(zc_dtype t, const float *x, int64_t n)
+{
+    enum { MOST = 64 };
+    uint16_t y[MOST];
+    zc_halves_of_floats(t, x, y, n);
+    for (int64_t i = 0; i < n; i++) {
+        const uint16_t need = t == ZC_F16 ? zc_f32_to_f16(x[i]) : zc_f32_to_bf16(x[i]);
+        if (y[i] != need)
+            fail_msg("%s of 0x%08x: got 0x%04x, need 0x%04x", zc_dtype_name(t),
+                     (unsigned)zc_f32_bits(x[i]), y[i], need);
+    }
+}
+
+/* Rows as their elements, whatever the machine does at once: numbers alone, and with NaN. */
+static void test_rows(void **state)
+{
+    enum { ROW = 29, HALVES = 1 << 16 };
+    static uint16_t halves[HALVES];
+    static float floats[HALVES];
+    static const zc_dtype types[] = {ZC_F16, ZC_BF16};
+    (void)state;
+    for (size_t t = 0; t < ZC_COUNTOF(types); t++) {
+        float row[ROW];
+        uint64_t bits = 0;
+        while (bits >> 32 == 0) {
+            for (int i = 0; i < ROW; i++, bits += 1021) row[i] = zc_f32_of_bits((uint32_t)bits);
+            test_rows_of_floats(types[t], row, ROW);
+        }
+        for (uint32_t i = 0; i < HALVES; i++) halves[i] = (uint16_t)(i * 40503);
+        zc_floats_of_halves(types[t], halves, floats, HALVES - 3);
+        for (uint32_t i = 0; i < HALVES - 3; i++) {
+            const float need =
+                types[t] == ZC_F16 ? zc_f16_to_f32(halves[i]) : zc_bf16_to_f32(halves[i]);
+            assert_int_equal(zc_f32_bits(floats[i]), zc_f32_bits(need));
+        }
+    }
+}
+
 static void test_e8m0(void **state)
 {
     (void)state;
@@ -348,6 +387,7 @@ int main(void)
         cmocka_unit_test(test_round_to_even),
         cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_short_floats),
+        cmocka_unit_test(test_rows),
         cmocka_unit_test(test_e8m0),
         cmocka_unit_test(test_packing),
         cmocka_unit_test(test_integers),

@@ -105,11 +105,11 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
         const int at = first + group * 8 + e, right = (int)p.g.n - ZC_GEMM_NEAR;
         return Z_WHOLE || at < right ? at : right;
     }
-    // Of panels [panel, panel + count) of the tile whose first column is col.
-    ZC_MEMBER void ask_addends(const zc_gemm_item &item, int col, int panel, int count, int thread, addends &out) const {
+    // Of groups [group, group + count) of the tile whose first column is col.
+    ZC_MEMBER void ask_addends(const zc_gemm_item &item, int col, int group, int count, int thread, addends &out) const {
         const int first = col + thread % 4 * 2;
 #pragma unroll
-        for (int j = panel * 8; j < (panel + count) * 8; j++)
+        for (int j = group; j < group + count; j++)
 #pragma unroll
             for (int e = 0; e < 2; e += ZC_GEMM_NEAR) out[j][e / ZC_GEMM_NEAR].load(item, column_of(first, j, e));
     }
@@ -181,13 +181,14 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     ZC_MEMBER void send_pieces(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int panel, int block, int stage, int in,
                                int warpgroup, int thread, const block_moments &moments, const addends &addend, const f32 *sum,
                                int &buffer) const {
-        this->send(&p.y, {row, t.col + panel * 64, t.item}, warpgroup, thread, buffer, [&](u32 to) {
+        const int first = PIPE::panel_begin(panel);
+        this->send(&p.y, {row, t.col + first, t.item}, warpgroup, thread, buffer, [&](u32 to) {
 #pragma unroll
             for (int j = 0; j < 8; j += 2) {
                 u32 tile[4] = {};
                 zc_gemm_two out[4];
                 if (PIPE::EXTRA) this->read_piece(stage, block, in, thread, j, tile);
-                finish_pairs(item, t, row, panel * 64 + j * 8, thread, moments, addend, sum, tile, out);
+                finish_pairs(item, t, row, first + j * 8, thread, moments, addend, sum, tile, out);
                 this->write_piece(to, thread, j, out);
             }
         });
@@ -245,7 +246,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     }
     ZC_MEMBER void save(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int panel, int warpgroup, int thread,
                         const block_moments &moments, const addends &addend, const f32 *sum, const u32 (&tile)[16]) const {
-        const int lane = thread % 32, warp = thread / 32, top = row + warp * 16, column = panel * 64;
+        const int lane = thread % 32, warp = thread / 32, top = row + warp * 16, column = PIPE::panel_begin(panel);
         const int rows = (int)p.g.m - top, left = (int)p.g.n - t.col - column, cols = left < 64 ? left : 64;
         if (cols <= 0) return;
         Z_Y *const y = item.y + top * p.g.y_ld + t.col + column;
@@ -273,8 +274,8 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
         const int first = Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS;
 #pragma unroll
         for (int panel = 0; panel < PIPE::PANELS; panel++) {
-            const int in = panel % PIPE::HELD;
-            if (LATE) ask_addends(item, t.col, panel, 1, thread, addend);
+            const int in = panel % PIPE::HELD, column = PIPE::panel_begin(panel);
+            if (LATE) ask_addends(item, t.col, column / 8, 8, thread, addend);
             if (PIPE::EXTRA && !Z_PINGPONG && in == 0) zc_barrier_wait(this->full(at.stage), at.parity);
 #pragma unroll
             for (int i = 0; i < PIPE::BLOCKS; i++) {
@@ -287,8 +288,8 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
                 if (PIPE::EXTRA) this->read_tile(at.stage, first + i, in, thread, tile);
                 if constexpr (ZC_GEMM_TENSOR_Y) {
                     zc_gemm_two out[16];
-                    finish_pairs(item, t, row, panel * 64, thread, moments[i], addend, sum[i], tile, out);
-                    this->send_panel(&p.y, {row, t.col + panel * 64, t.item}, warpgroup, thread, out, buffer);
+                    finish_pairs(item, t, row, column, thread, moments[i], addend, sum[i], tile, out);
+                    this->send_panel(&p.y, {row, t.col + column, t.item}, warpgroup, thread, out, buffer);
                 } else {
                     save(item, t, row, panel, warpgroup, thread, moments[i], addend, sum[i], tile);
                 }
@@ -305,13 +306,14 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
                                 const block_moments (&moments)[PIPE::BLOCKS], addends &addend,
                                 const typename PIPE::sums &sum) const {
         static_assert(!PIPE::EXTRA, "no operand comes by the copy engine");
+        static_assert(PIPE::PANELS * 64 == Z_TILE_N, "panels do not overlap");
         const u32 tile[16] = {};
         const int row = t.row + (Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS * 64);
 #pragma unroll
         for (int i = 0; i < PIPE::BLOCKS; i++)
 #pragma unroll
             for (int panel = 0; panel < PIPE::PANELS; panel++) {
-                if (LATE) ask_addends(item, t.col, panel, 1, thread, addend);
+                if (LATE) ask_addends(item, t.col, PIPE::panel_begin(panel) / 8, 8, thread, addend);
                 save(item, t, row + i * 64, panel, warpgroup, thread, moments[i], addend, sum[i], tile);
             }
     }
@@ -337,7 +339,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     static constexpr bool JOINED_LATE = !Z_PINGPONG && PIPE::BLOCKS == 1;
     // Sums leave few registers: what results need is asked for behind them, under the other warpgroup's products.
     static constexpr bool LATE = ZC_GEMM_SCALED || (Z_PINGPONG && PIPE::BLOCKS * Z_TILE_N > 256);
-    static_assert(!LATE || !ZC_GEMM_KEEP, "moments are of whole panels");
+    static_assert(!ZC_GEMM_KEEP || (!LATE && Z_TILE_N % 64 == 0), "moments are of whole panels");
     ZC_MEMBER void consume(int warpgroup) const {
         const int thread = threadIdx.x % 128;
         slot at = {0, 0};
@@ -359,12 +361,12 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
             column_terms terms;
             if constexpr (ZC_GEMM_SCALED) ask_terms(item, t, warpgroup, thread, terms);
             ask(t, warpgroup, thread, moments);
-            if (!LATE && !PIPE::SENT) ask_addends(item, t.col, 0, PIPE::PANELS, thread, addend);
+            if (!LATE && !PIPE::SENT) ask_addends(item, t.col, 0, Z_TILE_N / 8, thread, addend);
             if (!JOINED_LATE) join(moments);
             if (Z_PINGPONG) zc_named_sync(3 + warpgroup, 256);
             this->multiply(at, warpgroup, thread, sum);
             if constexpr (PIPE::SENT > 0) { // operands arrive under the exchange of sums
-                ask_addends(item, t.col, 0, PIPE::PANELS, thread, addend);
+                ask_addends(item, t.col, 0, Z_TILE_N / 8, thread, addend);
                 if (!this->join_parts(at, warpgroup, thread, sum)) break;
             }
             if (JOINED_LATE) join(moments);

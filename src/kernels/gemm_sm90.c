@@ -21,6 +21,11 @@ static const shape shapes[] = {
     {128, 192, 1, 0, 1}, {128, 192, 2, 0, 1}, {128, 128, 1, 1, 1}, {128, 128, 2, 1, 1},
     {128, 128, 1, 0, 1}, {128, 64, 1, 0, 1},  {256, 64, 1, 0, 1},  {128, 64, 1, 1, 1},
     {128, 192, 1, 1, 1}, {128, 192, 2, 1, 1}, {128, 128, 1, 0, 2}, {192, 128, 1, 0, 1},
+    {128, 80, 1, 0, 1},  {128, 96, 1, 0, 1},  {128, 112, 1, 0, 1}, {128, 144, 1, 0, 1},
+    {128, 160, 1, 0, 1}, {128, 176, 1, 0, 1}, {128, 208, 1, 0, 1}, {128, 224, 1, 0, 1},
+    {128, 240, 1, 0, 1}, {128, 80, 1, 1, 1},  {128, 96, 1, 1, 1},  {128, 112, 1, 1, 1},
+    {128, 144, 1, 1, 1}, {128, 160, 1, 1, 1}, {192, 96, 1, 0, 1},  {192, 112, 1, 0, 1},
+    {192, 144, 1, 0, 1}, {192, 160, 1, 0, 1}, {256, 96, 1, 0, 1},  {256, 112, 1, 0, 1},
 };
 
 typedef zc_sm90_problem problem;
@@ -38,6 +43,26 @@ enum { STEPWISE_MOST = 128 };
 static int groups_of(const shape *s)
 {
     return s->tile_m == ZC_SM90_TALL ? 3 : 2;
+}
+
+/* Columns of the panels that a tile's results leave by, and B comes by where its lines lie across
+ * the summed axis: the last one overlaps the one before it, or has more than the tile. */
+static int in_panels(int tile_n)
+{
+    return (int)zc_ceil_div(tile_n, ZC_SM90_DEPTH) * ZC_SM90_DEPTH;
+}
+
+/* Lines of B in a stage. */
+static int b_lines(const problem *p, const shape *s)
+{
+    return p->across ? in_panels(s->tile_n) : s->tile_n;
+}
+
+/* Panels may not overlap where each is a part of the rows' moments, or goes on with pieces that the
+ * one before it began; for bytes and e4m3 it has not been tried. */
+static bool panels_overlap(const problem *p)
+{
+    return !p->moments && (!p->piece || p->piece == 16) && !p->column_words && !p->scales;
 }
 
 /* What gemm_quant_sm90.cu has beside the ring: panels that results go through; of each team columns
@@ -62,7 +87,7 @@ static uint32_t smem_of(const problem *p, const shape *s, int stages)
     int results = p->norm ? 0 : p->column_words ? byte_smem(p, s) : groups_of(s) * each;
     if (s->parts > 1) results += 64 * s->tile_n * (int)sizeof(float) + 8;
     if (p->scales) results += (s->pingpong ? 2 : 1) * 2 * s->tile_n * (int)sizeof(float);
-    return (uint32_t)(stages * ((s->tile_m + s->tile_n) * ZC_SM90_LINE + 16) + results);
+    return (uint32_t)(stages * ((s->tile_m + b_lines(p, s)) * ZC_SM90_LINE + 16) + results);
 }
 
 /* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16-bit factors, or
@@ -80,8 +105,9 @@ static double cost(const problem *p, const shape *s)
     int64_t waves = zc_ceil_div(tiles, p->sm_count / s->cluster);
     double area = (double)s->tile_m * s->tile_n;
     double products = area * ZC_SM90_DEPTH / per_cycle;
-    double loads = (s->tile_m + (double)s->tile_n / s->cluster) * ZC_SM90_LINE / l2;
-    double results = area / finish * (s->pingpong && waves > 1 ? 0.25 : 1);
+    double loads = (s->tile_m + (double)b_lines(p, s) / s->cluster) * ZC_SM90_LINE / l2;
+    double made = (double)s->tile_m * in_panels(s->tile_n);
+    double results = made / finish * (s->pingpong && waves > 1 ? 0.25 : 1);
     double step = (products > loads ? products : loads) + (s->cluster > 1 ? pair : 0);
     double steps = (double)zc_ceil_div(p->steps, s->parts);
     if (s->parts > 1) results += join;
@@ -102,11 +128,12 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     const shape *s = &shapes[number];
     if (p->stepwise && s->pingpong) return false;
     if (!panels_fit(p, s)) return false;
+    if (s->tile_n != in_panels(s->tile_n) && !panels_overlap(p)) return false;
     if ((p->moments || p->scales) && s->pingpong && s->tile_m * s->tile_n > CROWDED_MOST)
         return false;
     if (s->parts > 1 && (p->scales || !shares(p, s))) return false;
     if (s->tile_m == ZC_SM90_TALL && (p->column_words || p->stepwise || p->moments)) return false;
-    int stages = zc_sm90_stages(s->tile_m, s->tile_n, smem_of(p, s, 0));
+    int stages = zc_sm90_stages(s->tile_m, b_lines(p, s), smem_of(p, s, 0));
     if (stages < STAGES_LEAST) return false;
     *out = (zc_candidate){.config = {[ZC_SM90_TILE_M] = s->tile_m,
                                      [ZC_SM90_TILE_N] = s->tile_n,
@@ -156,6 +183,7 @@ static problem problem_of(zc_gen *g, const zc_matmul_form *form, const zc_matmul
                      .steps = zc_ceil_div(s->k, ZC_SM90_DEPTH),
                      .items = zc_gen_sm90_items(g, form),
                      .sm_count = g->sm_count,
+                     .across = !form->b_along_k,
                      .fused_tile = free ? zc_gen_epilogue_tile(g) : -1,
                      .piece = zc_sm90_piece(s->n, zc_gen_out_type(g, 0)),
                      .norm = form->norm,

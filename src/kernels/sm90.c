@@ -101,9 +101,9 @@ zc_status zc_gen_sm90_tall(zc_gen *g, const zc_matmul_sizes *s)
     return zc_gen_decline(g, "too few rows for tiles of Hopper's warpgroup products");
 }
 
-int zc_sm90_stages(int tile_m, int tile_n, uint32_t other)
+int zc_sm90_stages(int tile_m, int b_lines, uint32_t other)
 {
-    int stage = (tile_m + tile_n) * ZC_SM90_LINE + 16, fit = (int)(ZC_SM90_SMEM - other) / stage;
+    int stage = (tile_m + b_lines) * ZC_SM90_LINE + 16, fit = (int)(ZC_SM90_SMEM - other) / stage;
     return fit < ZC_SM90_STAGES ? fit : ZC_SM90_STAGES;
 }
 

@@ -40,6 +40,7 @@ typedef struct zc_sm90_problem {
     int fused_tile; /* the fused work's operand that comes as tiles; -1: none */
     int piece;      /* zc_sm90_piece of the result */
     bool norm;
+    bool across;      /* B's lines lie across the summed axis */
     bool moments;     /* of rows are applied or made */
     bool parts;       /* blocks may share the summed axis */
     bool scales;      /* of columns are applied */
@@ -81,8 +82,8 @@ double zc_sm90_us(const zc_sm90_problem *p);
 double zc_gen_gemm_sm90_us(zc_gen *g, const zc_matmul_form *form, const zc_matmul_sizes *s);
 /* Of the batch, as far as it is certain. */
 int64_t zc_gen_sm90_items(zc_gen *g, const zc_matmul_form *f);
-/* As many stages as fit beside `other` bytes. */
-int zc_sm90_stages(int tile_m, int tile_n, uint32_t other);
+/* As many stages, of so many lines of A and of B, as fit beside `other` bytes. */
+int zc_sm90_stages(int tile_m, int b_lines, uint32_t other);
 
 /* A step's form, sizes and parameters; mm->batch 0: there is nothing to do. */
 zc_status zc_sm90_operands(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,

@@ -4,7 +4,9 @@
 // runs under the other's products. The blocks of a cluster lie below each other (DOWN) and share B, each copying a part of it
 // to all; or side by side (ACROSS) and share A, which they copy to all by turns; or they have the same tile, which is a block's
 // only one, each a part of the summed axis (PARTS), and exchange sums. Behind a tile's last step, EXTRA stages bring the tile of p.tile, an operand of the
-// result's shape (TILED), in panels of 64 columns.
+// result's shape (TILED), in panels of 64 columns, as results leave; where a tile's width is no multiple of them, the last one overlaps
+// the one before it.
+// Lines of B that are stored across the summed axis come in panels of 64 columns, the last of which may have more than the tile.
 //
 // spec.h: Z_T, Z_TB (zc/gemm.cuh), and Z_WGMMA (F16, BF16; with Z_BYTES E4M3, or where sums are Z_INTEGERS S8, S8U8, U8S8, U8, and
 // Z_TB then is 1); Z_PRODUCT_N: columns of a product where a warpgroup has more than one (else it is Z_TILE_N); Z_STEPWISE: the
@@ -49,8 +51,9 @@ struct zc_gemm_pipe {
     static constexpr int OWN = SIDE ? TILE_N / 2 : TILE_N;                // columns, a warpgroup
     static constexpr int PIECES = OWN / Z_PRODUCT_N;                      // of them
     static constexpr int B_PART = TILE_N / DOWN, B_COPIES = B_PART > 256 ? 2 : 1; // lines of B along the summed axis
-    static constexpr int A_BYTES = TILE_M * LINE, STAGE = A_BYTES + TILE_N * LINE;
-    static constexpr int CLUSTER = DOWN * ACROSS, PANELS = TILE_N / 64;
+    static constexpr int PANELS = (TILE_N + 63) / 64, B_LINES = Z_TB ? TILE_N : PANELS * 64;
+    static constexpr int A_BYTES = TILE_M * LINE, STAGE = A_BYTES + B_LINES * LINE;
+    static constexpr int CLUSTER = DOWN * ACROSS;
     static constexpr int HELD = STAGE / A_BYTES; // panels of p.tile in a stage
     static constexpr int EXTRA = TILED ? (PANELS + HELD - 1) / HELD : 0;
     static constexpr u16 ALL = (1 << CLUSTER) - 1;
@@ -78,6 +81,8 @@ struct zc_gemm_pipe {
         steps = (part + 1) * all / PARTS - begins;
         rank = CLUSTER > 1 ? (int)zc_cluster_rank() : 0;
     }
+    // The first column of a panel.
+    static ZC_MEMBER constexpr int panel_begin(int panel) { return panel * 64 < TILE_N - 64 ? panel * 64 : TILE_N - 64; }
     ZC_MEMBER u32 a_of(int stage) const { return smem + stage * STAGE; }
     ZC_MEMBER u32 b_of(int stage) const { return smem + stage * STAGE + A_BYTES; }
     ZC_MEMBER u32 full(int stage) const { return barriers + stage * 8; }
@@ -160,8 +165,8 @@ struct zc_gemm_pipe {
             zc_barrier_wait(empty(at.stage), at.parity);
             zc_barrier_expect(full(at.stage), n * A_BYTES);
             for (int i = 0; i < n; i++)
-                zc_tensor_load(a_of(at.stage) + i * A_BYTES, &p.tile, full(at.stage), t.col + (first + i) * 64, t.row,
-                               t.item);
+                zc_tensor_load(a_of(at.stage) + i * A_BYTES, &p.tile, full(at.stage), t.col + panel_begin(first + i),
+                               t.row, t.item);
         }
     }
     // Tiles first, first + step ... below tiles; place_of(tile).

@@ -1,8 +1,9 @@
 // Matrix products of f16, bf16 or e4m3 on Hopper: persistent blocks with the pipeline of zc/gemm_sm90.cuh. LinearMoments' skip, or
 // an operand of the fused work that has the result's shape, comes by the copy engine; results leave by it, or where they are
-// f32 or their rows do not all begin at multiples of 16 bytes, by stores of the threads.
+// f32 or their rows do not all begin at multiples of 16 bytes, by stores of the threads. Of GatedLinear's two products a thread has
+// the sums of the same places.
 //
-// spec.h: see zc/gemm.cuh, zc/gemm_tiles.cuh and zc/fused.cuh; Z_WHOLE (have all tiles columns for all of their width?); zc/row_moments.cuh; Z_PIECE: threads store results, whose rows are
+// spec.h: see zc/gemm.cuh, zc/gemm_tiles.cuh and zc/fused.cuh; Z_WHOLE (have all tiles columns for all of their width?); Z_GATED: GatedLinear; zc/row_moments.cuh; Z_PIECE: threads store results, whose rows are
 // so many bytes or a multiple, 16 at most (and have no moments). Entry 1: see zc/gemm_second.cuh.
 #include "zc/gemm.cuh"
 #include "zc/gemm_tiles.cuh"
@@ -28,6 +29,11 @@ constexpr bool ZC_GEMM_SCALED = true;
 #else
 constexpr bool ZC_GEMM_SCALED = false;
 #endif
+#ifdef Z_GATED
+constexpr int ZC_GEMM_MATRICES = 2; // the second product multiplies the first one's activation
+#else
+constexpr int ZC_GEMM_MATRICES = 1;
+#endif
 constexpr bool ZC_GEMM_TENSOR_Y = !ZC_GEMM_PART && !ZC_GEMM_PIECE;
 // Threads store rows that begin within pieces of 16 bytes.
 constexpr bool ZC_GEMM_RAGGED = !ZC_GEMM_PART && ZC_GEMM_PIECE && ZC_GEMM_PIECE < 16;
@@ -36,6 +42,7 @@ constexpr int ZC_GEMM_STAGING = ZC_GEMM_TENSOR_Y ? 2 : 0;
 constexpr int ZC_GEMM_NEAR = ZC_GEMM_PIECE == sizeof(Z_Y) ? 1 : 2;
 typedef decltype(zc_pack(Z_Y(), 0.0f, 0.0f)) zc_gemm_two; // neighbours of a row, as elements of the result
 static_assert(!(ZC_GEMM_SKIP || ZC_GEMM_KEEP) || ZC_GEMM_TENSOR_Y, "whole panels");
+static_assert(ZC_GEMM_MATRICES == 1 || (ZC_GEMM_TENSOR_Y && !ZC_GEMM_SKIP && !ZC_GEMM_KEEP && !ZC_GEMM_SCALED), "whole panels, of products alone");
 static_assert(!ZC_GEMM_SKIP || Z_FUSED_TILE < 0, "one operand comes by the copy engine");
 
 template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
@@ -105,17 +112,23 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
         const int at = first + group * 8 + e, right = (int)p.g.n - ZC_GEMM_NEAR;
         return Z_WHOLE || at < right ? at : right;
     }
+    // Groups of a tile's results; those of a second matrix stand behind them.
+    static constexpr int RESULT_GROUPS = PIPE::RESULT_N / 8;
     // Of groups [group, group + count) of the tile whose first column is col.
     ZC_MEMBER void ask_addends(const zc_gemm_item &item, int col, int group, int count, int thread, addends &out) const {
         const int first = col + thread % 4 * 2;
+        zc_gemm_item of = item;
 #pragma unroll
-        for (int j = group; j < group + count; j++)
+        for (int matrix = 0; matrix < ZC_GEMM_MATRICES; matrix++, of.c = (const Z_C *)p.second_c)
 #pragma unroll
-            for (int e = 0; e < 2; e += ZC_GEMM_NEAR) out[j][e / ZC_GEMM_NEAR].load(item, column_of(first, j, e));
+            for (int j = group; j < group + count; j++)
+#pragma unroll
+                for (int e = 0; e < 2; e += ZC_GEMM_NEAR)
+                    out[matrix * RESULT_GROUPS + j][e / ZC_GEMM_NEAR].load(of, column_of(first, j, e));
     }
-    // Results of neighbours; whole: what the result's moments are of.
+    // Results of neighbours; whole: what the result's moments are of. A second matrix's addends and sums stand behind the first's.
     ZC_MEMBER void finish_near(const zc_gemm_item &item, int at, int row, int col, const row_moments &moments,
-                               const zc_gemm_addend<ZC_GEMM_NEAR> &addend, const f32 *sum, u32 tile, f32 *v,
+                               const zc_gemm_addend<ZC_GEMM_NEAR> *addend, const f32 *sum, u32 tile, f32 *v,
                                f32 *whole) const {
         constexpr int N = ZC_GEMM_NEAR;
         zc_moments_columns_of<N> columns;
@@ -123,7 +136,12 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
         f32 s[N];
 #pragma unroll
         for (int e = 0; e < N; e++) s[e] = moments.product(columns, e, sum[e]);
-        zc_gemm_near<N>(p.g, item, addend, row, col, s, v);
+        zc_gemm_near<N>(p.g, item, *addend, row, col, s, v);
+        if constexpr (ZC_GEMM_MATRICES > 1) {
+            const f32 *const gate = sum + PIPE::RESULT_N / 2;
+#pragma unroll
+            for (int e = 0; e < N; e++) v[e] *= addend[RESULT_GROUPS * 2 / N].value(p.g, item, row, col, e, gate[e]);
+        }
         if constexpr (ZC_GEMM_SKIP) {
             const zc_vec<Z_T, 2> skip = zc_unpack<Z_T>(tile);
 #pragma unroll
@@ -139,7 +157,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
         f32 v[2], w[2];
 #pragma unroll
         for (int e = 0; e < 2; e += ZC_GEMM_NEAR)
-            finish_near(item, at, row, col[e], moments, addend[e / ZC_GEMM_NEAR], sum + e, tile, v + e, w + e);
+            finish_near(item, at, row, col[e], moments, addend + e / ZC_GEMM_NEAR, sum + e, tile, v + e, w + e);
         if constexpr (ZC_GEMM_KEEP) whole = zc_pack(Z_T(), w[0], w[1]);
         return zc_pack(Z_Y(), v[0], v[1]);
     }
@@ -361,12 +379,12 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
             column_terms terms;
             if constexpr (ZC_GEMM_SCALED) ask_terms(item, t, warpgroup, thread, terms);
             ask(t, warpgroup, thread, moments);
-            if (!LATE && !PIPE::SENT) ask_addends(item, t.col, 0, Z_TILE_N / 8, thread, addend);
+            if (!LATE && !PIPE::SENT) ask_addends(item, t.col, 0, RESULT_GROUPS, thread, addend);
             if (!JOINED_LATE) join(moments);
             if (Z_PINGPONG) zc_named_sync(3 + warpgroup, 256);
             this->multiply(at, warpgroup, thread, sum);
             if constexpr (PIPE::SENT > 0) { // operands arrive under the exchange of sums
-                ask_addends(item, t.col, 0, Z_TILE_N / 8, thread, addend);
+                ask_addends(item, t.col, 0, RESULT_GROUPS, thread, addend);
                 if (!this->join_parts(at, warpgroup, thread, sum)) break;
             }
             if (JOINED_LATE) join(moments);
@@ -387,7 +405,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
 };
 
 typedef zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, (ZC_GEMM_SKIP || Z_FUSED_TILE >= 0),
-                     ZC_GEMM_STAGING, false, Z_PARTS>
+                     ZC_GEMM_STAGING, false, Z_PARTS, ZC_GEMM_MATRICES>
     zc_product_pipe;
 
 ZC_KERNEL_OF(0, zc_product_pipe::THREADS)(const __grid_constant__ zc_gemm_sm90_params p) {

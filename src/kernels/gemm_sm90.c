@@ -52,6 +52,12 @@ static int in_panels(int tile_n)
     return (int)zc_ceil_div(tile_n, ZC_SM90_DEPTH) * ZC_SM90_DEPTH;
 }
 
+/* Columns of the result in a tile. */
+static int result_n(const problem *p, const shape *s)
+{
+    return p->gated ? s->tile_n / 2 : s->tile_n;
+}
+
 /* Lines of B in a stage. */
 static int b_lines(const problem *p, const shape *s)
 {
@@ -100,13 +106,13 @@ static double cost(const problem *p, const shape *s)
 {
     const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, fill = 1000, pair = 64, join = 1500;
     const double finish = p->column_words ? 8 : p->piece ? 12 : 24;
-    int64_t tiles = zc_ceil_div(p->m, s->tile_m * s->cluster) * zc_ceil_div(p->n, s->tile_n) *
+    int64_t tiles = zc_ceil_div(p->m, s->tile_m * s->cluster) * zc_ceil_div(p->n, result_n(p, s)) *
                     p->items * s->parts;
     int64_t waves = zc_ceil_div(tiles, p->sm_count / s->cluster);
     double area = (double)s->tile_m * s->tile_n;
     double products = area * ZC_SM90_DEPTH / per_cycle;
     double loads = (s->tile_m + (double)b_lines(p, s) / s->cluster) * ZC_SM90_LINE / l2;
-    double made = (double)s->tile_m * in_panels(s->tile_n);
+    double made = (double)s->tile_m * in_panels(result_n(p, s));
     double results = made / finish * (s->pingpong && waves > 1 ? 0.25 : 1);
     double step = (products > loads ? products : loads) + (s->cluster > 1 ? pair : 0);
     double steps = (double)zc_ceil_div(p->steps, s->parts);
@@ -118,7 +124,7 @@ static double cost(const problem *p, const shape *s)
 static bool shares(const problem *p, const shape *s)
 {
     int64_t tiles = zc_ceil_div(p->m, s->tile_m) * zc_ceil_div(p->n, s->tile_n) * p->items;
-    bool plain = !p->norm && !p->moments && !p->column_words && !p->piece;
+    bool plain = !p->norm && !p->gated && !p->moments && !p->column_words && !p->piece;
     return p->parts && plain && p->steps >= s->parts && tiles <= p->sm_count / s->parts;
 }
 
@@ -129,6 +135,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     if (p->stepwise && s->pingpong) return false;
     if (!panels_fit(p, s)) return false;
     if (s->tile_n != in_panels(s->tile_n) && !panels_overlap(p)) return false;
+    if (result_n(p, s) < ZC_SM90_DEPTH) return false;
     if ((p->moments || p->scales) && s->pingpong && s->tile_m * s->tile_n > CROWDED_MOST)
         return false;
     if (s->parts > 1 && (p->scales || !shares(p, s))) return false;
@@ -166,7 +173,8 @@ zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p)
     ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &with, ZC_COUNTOF(shapes)));
     if (g->declined[0]) return ZC_OK;
     int64_t columns = g->config[ZC_SM90_TILE_N];
-    zc_gen_define(g, "WHOLE", "%d", p->n % columns == 0);
+    zc_gen_define(g, "WHOLE", "%d", p->n % (p->gated ? columns / 2 : columns) == 0);
+    if (p->gated) zc_gen_define(g, "GATED", "1");
     if (!p->stepwise) return ZC_OK;
     zc_gen_define(g, "STEPWISE", "1");
     zc_gen_define(g, "PRODUCT_N", "%d", (int)(columns > STEPWISE_MOST ? columns / 2 : columns));
@@ -187,6 +195,7 @@ static problem problem_of(zc_gen *g, const zc_matmul_form *form, const zc_matmul
                      .fused_tile = free ? zc_gen_epilogue_tile(g) : -1,
                      .piece = zc_sm90_piece(s->n, zc_gen_out_type(g, 0)),
                      .norm = form->norm,
+                     .gated = form->gate != 0,
                      .moments = g->step->op == ZC_OP_LinearMoments};
 }
 
@@ -205,6 +214,7 @@ zc_status zc_gen_gemm_sm90(zc_gen *g)
     if (!g->declined[0] && form.norm) ZC_TRY(zc_gen_sm90_whole_rows(g, &s));
     if (g->declined[0]) return ZC_OK;
     problem p = problem_of(g, &form, &s);
+    if (p.gated && p.piece) return zc_gen_decline(g, "a gate of results that threads store");
     if (p.piece && zc_gen_moments_beside_a(g))
         return zc_gen_decline(g, "moments of a result that threads store");
     ZC_TRY(zc_gen_sm90(g, &p));
@@ -222,11 +232,11 @@ zc_status zc_sm90_grid(zc_launch *l, const struct zc_gemm_sm90_params *p, zc_dim
 {
     const int64_t *config = l->kernel->config;
     int64_t rows = config[ZC_SM90_TILE_M];
+    int64_t columns = config[ZC_SM90_TILE_N] / (l->op == ZC_OP_GatedLinear ? 2 : 1);
     int64_t cluster = config[ZC_SM90_CLUSTER], parts = config[ZC_SM90_PARTS];
     int64_t most = l->sm_count / cluster, tiles;
     if (p->g.m > INT32_MAX ||
-        !zc_mul_i64(zc_ceil_div(p->g.m, rows * cluster),
-                    zc_ceil_div(p->g.n, config[ZC_SM90_TILE_N]), &tiles) ||
+        !zc_mul_i64(zc_ceil_div(p->g.m, rows * cluster), zc_ceil_div(p->g.n, columns), &tiles) ||
         !zc_mul_i64(tiles, p->items, &tiles) || tiles > INT32_MAX / parts)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld x %lld)",
                        (long long)p->g.m, (long long)p->g.n);
@@ -247,6 +257,14 @@ zc_status zc_launch_sm90(zc_launch *l, struct zc_gemm_sm90_params *p)
     return zc_launch_configured(l, grid, p, sizeof *p);
 }
 
+/* Of B, which the blocks of a cluster share, or which are two matrices. */
+static int lines_at_once(const zc_matmul_form *form, const int64_t *config)
+{
+    int cluster = (int)config[ZC_SM90_CLUSTER];
+    int copies = form->gate && cluster < 2 ? 2 : cluster;
+    return (form->b_along_k ? (int)config[ZC_SM90_TILE_N] : ZC_SM90_DEPTH) / copies;
+}
+
 zc_status zc_launch_gemm_sm90(zc_launch *l)
 {
     zc_matmul_form form;
@@ -256,13 +274,16 @@ zc_status zc_launch_gemm_sm90(zc_launch *l)
     ZC_TRY(zc_sm90_operands(l, &form, &mm, &p.g));
     if (mm.batch == 0) return ZC_OK;
     const int64_t *config = l->kernel->config;
-    int along = form.b_along_k ? (int)config[ZC_SM90_TILE_N] : ZC_SM90_DEPTH;
     if (mm.batch_rank > 1 || mm.batch > INT32_MAX)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld items)",
                        (long long)mm.batch);
     if (form.norm) ZC_TRY(zc_matmul_partial_sums(l, &mm, 1, sizeof(float), &p.g));
-    ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[ZC_SM90_TILE_M],
-                        along / (int)config[ZC_SM90_CLUSTER], &p));
+    int lines = lines_at_once(&form, config);
+    ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[ZC_SM90_TILE_M], lines, &p));
+    if (form.gate) {
+        p.second_c = zc_launch_in(l, form.gate_c);
+        ZC_TRY(zc_sm90_b_map(l, &form, form.gate, lines, &p, &p.second_b));
+    }
     if (!zc_sm90_piece(mm.n, l->out[0].dtype))
         ZC_TRY(zc_sm90_like_y(l, &p, p.g.y, ZC_U16, p.g.y_ld, ZC_SM90_DEPTH, &p.y));
     zc_launch_row_moments(l, &p.moments);

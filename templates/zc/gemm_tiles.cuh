@@ -12,14 +12,14 @@ template <class PIPE> struct zc_gemm_tiles : PIPE {
     ZC_MEMBER zc_gemm_tiles(const zc_gemm_sm90_params &p, unsigned char *memory, int results)
         : PIPE(p, memory, PIPE::RING + results) {
         down = (int)((p.g.m + Z_TILE_M * PIPE::CLUSTER - 1) / (Z_TILE_M * PIPE::CLUSTER));
-        across = (int)((p.g.n + Z_TILE_N - 1) / Z_TILE_N);
+        across = (int)((p.g.n + PIPE::RESULT_N - 1) / PIPE::RESULT_N);
         tiles = down * across * p.items;
     }
     ZC_MEMBER zc_gemm_origin place_of(int tile) const {
         const int item = tile / (down * across), at = tile - item * down * across;
         const int group = at / (Z_RASTER * across), first = group * Z_RASTER, in = at - first * across;
         const int rows = down - first < Z_RASTER ? down - first : Z_RASTER;
-        return {((first + in % rows) * PIPE::CLUSTER + this->rank) * Z_TILE_M, in / rows * Z_TILE_N, item};
+        return {((first + in % rows) * PIPE::CLUSTER + this->rank) * Z_TILE_M, in / rows * PIPE::RESULT_N, item};
     }
     ZC_MEMBER void produce() const {
         PIPE::produce(tiles, [&](int tile) { return place_of(tile); });

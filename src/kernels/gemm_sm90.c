@@ -21,11 +21,8 @@ static const shape shapes[] = {
     {128, 192, 1, 0, 1}, {128, 192, 2, 0, 1}, {128, 128, 1, 1, 1}, {128, 128, 2, 1, 1},
     {128, 128, 1, 0, 1}, {128, 64, 1, 0, 1},  {256, 64, 1, 0, 1},  {128, 64, 1, 1, 1},
     {128, 192, 1, 1, 1}, {128, 192, 2, 1, 1}, {128, 128, 1, 0, 2}, {192, 128, 1, 0, 1},
-    {128, 80, 1, 0, 1},  {128, 96, 1, 0, 1},  {128, 112, 1, 0, 1}, {128, 144, 1, 0, 1},
-    {128, 160, 1, 0, 1}, {128, 176, 1, 0, 1}, {128, 208, 1, 0, 1}, {128, 224, 1, 0, 1},
-    {128, 240, 1, 0, 1}, {128, 80, 1, 1, 1},  {128, 96, 1, 1, 1},  {128, 112, 1, 1, 1},
-    {128, 144, 1, 1, 1}, {128, 160, 1, 1, 1}, {192, 96, 1, 0, 1},  {192, 112, 1, 0, 1},
-    {192, 144, 1, 0, 1}, {192, 160, 1, 0, 1}, {256, 96, 1, 0, 1},  {256, 112, 1, 0, 1},
+    {128, 144, 1, 0, 1}, {128, 160, 1, 0, 1}, {128, 176, 1, 0, 1}, {128, 208, 1, 0, 1},
+    {128, 224, 1, 0, 1}, {128, 240, 1, 0, 1}, {128, 144, 1, 1, 1}, {128, 160, 1, 1, 1},
 };
 
 typedef zc_sm90_problem problem;
@@ -64,11 +61,14 @@ static int b_lines(const problem *p, const shape *s)
     return p->across ? in_panels(s->tile_n) : s->tile_n;
 }
 
-/* Panels may not overlap where each is a part of the rows' moments, or goes on with pieces that the
- * one before it began; for bytes and e4m3 it has not been tried. */
+/* Panels may overlap: of one product's results only where that is measured, as with no pause
+ * between runs it was no faster, and slower with pauses (bench/NOTES.md). They may not where each
+ * is a part of the rows' moments, or goes on with pieces that the one before it began; for bytes
+ * and e4m3 it has not been tried. */
 static bool panels_overlap(const problem *p)
 {
-    return !p->moments && (!p->piece || p->piece == 16) && !p->column_words && !p->scales;
+    return p->uneven && !p->moments && (!p->piece || p->piece == 16) && !p->column_words &&
+           !p->scales;
 }
 
 /* What gemm_quant_sm90.cu has beside the ring: panels that results go through; of each team columns
@@ -168,7 +168,9 @@ double zc_sm90_us(const zc_sm90_problem *p)
 zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p)
 {
     problem with = *p;
-    with.parts = p->parts || g->candidate || g->regardless; /* of products: not measured yet */
+    bool measures = g->candidate || g->regardless;
+    with.parts = p->parts || measures; /* of products: not measured yet */
+    with.uneven = p->gated || measures;
     zc_gen_tensor_cores(g, "wgmma", zc_gen_in_type(g, 0));
     ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &with, ZC_COUNTOF(shapes)));
     if (g->declined[0]) return ZC_OK;

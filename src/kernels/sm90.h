@@ -41,6 +41,7 @@ typedef struct zc_sm90_problem {
     int piece;      /* zc_sm90_piece of the result */
     bool norm;
     bool gated;       /* two matrices, of whose products a tile has the same places */
+    bool uneven;      /* tiles' widths may be no multiples of a panel's */
     bool across;      /* B's lines lie across the summed axis */
     bool moments;     /* of rows are applied or made */
     bool parts;       /* blocks may share the summed axis */

@@ -1,8 +1,9 @@
 // Matrix products of f16, bf16 or e4m3 on Hopper: persistent blocks with the pipeline of zc/gemm_sm90.cuh. LinearMoments' skip, or
 // an operand of the fused work that has the result's shape, comes by the copy engine; results leave by it, or where they are
-// f32 or their rows do not all begin at multiples of 16 bytes, by stores of the threads.
+// f32 or their rows do not all begin at multiples of 16 bytes, by stores of the threads. Of GatedLinear's two products a thread has
+// the sums of the same places.
 //
-// spec.h: see zc/gemm.cuh, zc/gemm_tiles.cuh and zc/fused.cuh; Z_WHOLE (have all tiles columns for all of their width?); zc/row_moments.cuh; Z_PIECE: threads store results, whose rows are
+// spec.h: see zc/gemm.cuh, zc/gemm_tiles.cuh and zc/fused.cuh; Z_WHOLE (have all tiles columns for all of their width?); Z_GATED: GatedLinear; zc/row_moments.cuh; Z_PIECE: threads store results, whose rows are
 // so many bytes or a multiple, 16 at most (and have no moments). Entry 1: see zc/gemm_second.cuh.
 #include "zc/gemm.cuh"
 #include "zc/gemm_tiles.cuh"
@@ -28,6 +29,11 @@ constexpr bool ZC_GEMM_SCALED = true;
 #else
 constexpr bool ZC_GEMM_SCALED = false;
 #endif
+#ifdef Z_GATED
+constexpr int ZC_GEMM_MATRICES = 2; // the second product multiplies the first one's activation
+#else
+constexpr int ZC_GEMM_MATRICES = 1;
+#endif
 constexpr bool ZC_GEMM_TENSOR_Y = !ZC_GEMM_PART && !ZC_GEMM_PIECE;
 // Threads store rows that begin within pieces of 16 bytes.
 constexpr bool ZC_GEMM_RAGGED = !ZC_GEMM_PART && ZC_GEMM_PIECE && ZC_GEMM_PIECE < 16;
@@ -36,6 +42,7 @@ constexpr int ZC_GEMM_STAGING = ZC_GEMM_TENSOR_Y ? 2 : 0;
 constexpr int ZC_GEMM_NEAR = ZC_GEMM_PIECE == sizeof(Z_Y) ? 1 : 2;
 typedef decltype(zc_pack(Z_Y(), 0.0f, 0.0f)) zc_gemm_two; // neighbours of a row, as elements of the result
 static_assert(!(ZC_GEMM_SKIP || ZC_GEMM_KEEP) || ZC_GEMM_TENSOR_Y, "whole panels");
+static_assert(ZC_GEMM_MATRICES == 1 || (ZC_GEMM_TENSOR_Y && !ZC_GEMM_SKIP && !ZC_GEMM_KEEP && !ZC_GEMM_SCALED), "whole panels, of products alone");
 static_assert(!ZC_GEMM_SKIP || Z_FUSED_TILE < 0, "one operand comes by the copy engine");
 
 template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
@@ -105,17 +112,23 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
         const int at = first + group * 8 + e, right = (int)p.g.n - ZC_GEMM_NEAR;
         return Z_WHOLE || at < right ? at : right;
     }
-    // Of panels [panel, panel + count) of the tile whose first column is col.
-    ZC_MEMBER void ask_addends(const zc_gemm_item &item, int col, int panel, int count, int thread, addends &out) const {
+    // Groups of a tile's results; those of a second matrix stand behind them.
+    static constexpr int RESULT_GROUPS = PIPE::RESULT_N / 8;
+    // Of groups [group, group + count) of the tile whose first column is col.
+    ZC_MEMBER void ask_addends(const zc_gemm_item &item, int col, int group, int count, int thread, addends &out) const {
         const int first = col + thread % 4 * 2;
+        zc_gemm_item of = item;
 #pragma unroll
-        for (int j = panel * 8; j < (panel + count) * 8; j++)
+        for (int matrix = 0; matrix < ZC_GEMM_MATRICES; matrix++, of.c = (const Z_C *)p.second_c)
 #pragma unroll
-            for (int e = 0; e < 2; e += ZC_GEMM_NEAR) out[j][e / ZC_GEMM_NEAR].load(item, column_of(first, j, e));
+            for (int j = group; j < group + count; j++)
+#pragma unroll
+                for (int e = 0; e < 2; e += ZC_GEMM_NEAR)
+                    out[matrix * RESULT_GROUPS + j][e / ZC_GEMM_NEAR].load(of, column_of(first, j, e));
     }
-    // Results of neighbours; whole: what the result's moments are of.
+    // Results of neighbours; whole: what the result's moments are of. A second matrix's addends and sums stand behind the first's.
     ZC_MEMBER void finish_near(const zc_gemm_item &item, int at, int row, int col, const row_moments &moments,
-                               const zc_gemm_addend<ZC_GEMM_NEAR> &addend, const f32 *sum, u32 tile, f32 *v,
+                               const zc_gemm_addend<ZC_GEMM_NEAR> *addend, const f32 *sum, u32 tile, f32 *v,
                                f32 *whole) const {
         constexpr int N = ZC_GEMM_NEAR;
         zc_moments_columns_of<N> columns;
@@ -123,7 +136,12 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
         f32 s[N];
 #pragma unroll
         for (int e = 0; e < N; e++) s[e] = moments.product(columns, e, sum[e]);
-        zc_gemm_near<N>(p.g, item, addend, row, col, s, v);
+        zc_gemm_near<N>(p.g, item, *addend, row, col, s, v);
+        if constexpr (ZC_GEMM_MATRICES > 1) {
+            const f32 *const gate = sum + PIPE::RESULT_N / 2;
+#pragma unroll
+            for (int e = 0; e < N; e++) v[e] *= addend[RESULT_GROUPS * 2 / N].value(p.g, item, row, col, e, gate[e]);
+        }
         if constexpr (ZC_GEMM_SKIP) {
             const zc_vec<Z_T, 2> skip = zc_unpack<Z_T>(tile);
 #pragma unroll
@@ -139,7 +157,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
         f32 v[2], w[2];
 #pragma unroll
         for (int e = 0; e < 2; e += ZC_GEMM_NEAR)
-            finish_near(item, at, row, col[e], moments, addend[e / ZC_GEMM_NEAR], sum + e, tile, v + e, w + e);
+            finish_near(item, at, row, col[e], moments, addend + e / ZC_GEMM_NEAR, sum + e, tile, v + e, w + e);
         if constexpr (ZC_GEMM_KEEP) whole = zc_pack(Z_T(), w[0], w[1]);
         return zc_pack(Z_Y(), v[0], v[1]);
     }
@@ -181,13 +199,14 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     ZC_MEMBER void send_pieces(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int panel, int block, int stage, int in,
                                int warpgroup, int thread, const block_moments &moments, const addends &addend, const f32 *sum,
                                int &buffer) const {
-        this->send(&p.y, {row, t.col + panel * 64, t.item}, warpgroup, thread, buffer, [&](u32 to) {
+        const int first = PIPE::panel_begin(panel);
+        this->send(&p.y, {row, t.col + first, t.item}, warpgroup, thread, buffer, [&](u32 to) {
 #pragma unroll
             for (int j = 0; j < 8; j += 2) {
                 u32 tile[4] = {};
                 zc_gemm_two out[4];
                 if (PIPE::EXTRA) this->read_piece(stage, block, in, thread, j, tile);
-                finish_pairs(item, t, row, panel * 64 + j * 8, thread, moments, addend, sum, tile, out);
+                finish_pairs(item, t, row, first + j * 8, thread, moments, addend, sum, tile, out);
                 this->write_piece(to, thread, j, out);
             }
         });
@@ -245,7 +264,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     }
     ZC_MEMBER void save(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int panel, int warpgroup, int thread,
                         const block_moments &moments, const addends &addend, const f32 *sum, const u32 (&tile)[16]) const {
-        const int lane = thread % 32, warp = thread / 32, top = row + warp * 16, column = panel * 64;
+        const int lane = thread % 32, warp = thread / 32, top = row + warp * 16, column = PIPE::panel_begin(panel);
         const int rows = (int)p.g.m - top, left = (int)p.g.n - t.col - column, cols = left < 64 ? left : 64;
         if (cols <= 0) return;
         Z_Y *const y = item.y + top * p.g.y_ld + t.col + column;
@@ -273,8 +292,8 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
         const int first = Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS;
 #pragma unroll
         for (int panel = 0; panel < PIPE::PANELS; panel++) {
-            const int in = panel % PIPE::HELD;
-            if (LATE) ask_addends(item, t.col, panel, 1, thread, addend);
+            const int in = panel % PIPE::HELD, column = PIPE::panel_begin(panel);
+            if (LATE) ask_addends(item, t.col, column / 8, 8, thread, addend);
             if (PIPE::EXTRA && !Z_PINGPONG && in == 0) zc_barrier_wait(this->full(at.stage), at.parity);
 #pragma unroll
             for (int i = 0; i < PIPE::BLOCKS; i++) {
@@ -287,8 +306,8 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
                 if (PIPE::EXTRA) this->read_tile(at.stage, first + i, in, thread, tile);
                 if constexpr (ZC_GEMM_TENSOR_Y) {
                     zc_gemm_two out[16];
-                    finish_pairs(item, t, row, panel * 64, thread, moments[i], addend, sum[i], tile, out);
-                    this->send_panel(&p.y, {row, t.col + panel * 64, t.item}, warpgroup, thread, out, buffer);
+                    finish_pairs(item, t, row, column, thread, moments[i], addend, sum[i], tile, out);
+                    this->send_panel(&p.y, {row, t.col + column, t.item}, warpgroup, thread, out, buffer);
                 } else {
                     save(item, t, row, panel, warpgroup, thread, moments[i], addend, sum[i], tile);
                 }
@@ -305,13 +324,14 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
                                 const block_moments (&moments)[PIPE::BLOCKS], addends &addend,
                                 const typename PIPE::sums &sum) const {
         static_assert(!PIPE::EXTRA, "no operand comes by the copy engine");
+        static_assert(PIPE::PANELS * 64 == Z_TILE_N, "panels do not overlap");
         const u32 tile[16] = {};
         const int row = t.row + (Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS * 64);
 #pragma unroll
         for (int i = 0; i < PIPE::BLOCKS; i++)
 #pragma unroll
             for (int panel = 0; panel < PIPE::PANELS; panel++) {
-                if (LATE) ask_addends(item, t.col, panel, 1, thread, addend);
+                if (LATE) ask_addends(item, t.col, PIPE::panel_begin(panel) / 8, 8, thread, addend);
                 save(item, t, row + i * 64, panel, warpgroup, thread, moments[i], addend, sum[i], tile);
             }
     }
@@ -337,7 +357,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     static constexpr bool JOINED_LATE = !Z_PINGPONG && PIPE::BLOCKS == 1;
     // Sums leave few registers: what results need is asked for behind them, under the other warpgroup's products.
     static constexpr bool LATE = ZC_GEMM_SCALED || (Z_PINGPONG && PIPE::BLOCKS * Z_TILE_N > 256);
-    static_assert(!LATE || !ZC_GEMM_KEEP, "moments are of whole panels");
+    static_assert(!ZC_GEMM_KEEP || (!LATE && Z_TILE_N % 64 == 0), "moments are of whole panels");
     ZC_MEMBER void consume(int warpgroup) const {
         const int thread = threadIdx.x % 128;
         slot at = {0, 0};
@@ -359,12 +379,12 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
             column_terms terms;
             if constexpr (ZC_GEMM_SCALED) ask_terms(item, t, warpgroup, thread, terms);
             ask(t, warpgroup, thread, moments);
-            if (!LATE && !PIPE::SENT) ask_addends(item, t.col, 0, PIPE::PANELS, thread, addend);
+            if (!LATE && !PIPE::SENT) ask_addends(item, t.col, 0, RESULT_GROUPS, thread, addend);
             if (!JOINED_LATE) join(moments);
             if (Z_PINGPONG) zc_named_sync(3 + warpgroup, 256);
             this->multiply(at, warpgroup, thread, sum);
             if constexpr (PIPE::SENT > 0) { // operands arrive under the exchange of sums
-                ask_addends(item, t.col, 0, PIPE::PANELS, thread, addend);
+                ask_addends(item, t.col, 0, RESULT_GROUPS, thread, addend);
                 if (!this->join_parts(at, warpgroup, thread, sum)) break;
             }
             if (JOINED_LATE) join(moments);
@@ -385,7 +405,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
 };
 
 typedef zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, (ZC_GEMM_SKIP || Z_FUSED_TILE >= 0),
-                     ZC_GEMM_STAGING, false, Z_PARTS>
+                     ZC_GEMM_STAGING, false, Z_PARTS, ZC_GEMM_MATRICES>
     zc_product_pipe;
 
 ZC_KERNEL_OF(0, zc_product_pipe::THREADS)(const __grid_constant__ zc_gemm_sm90_params p) {

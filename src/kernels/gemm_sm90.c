@@ -22,6 +22,8 @@ static const shape shapes[] = {
     {128, 192, 1, 0, 1}, {128, 192, 2, 0, 1}, {128, 128, 1, 1, 1}, {128, 128, 2, 1, 1},
     {128, 128, 1, 0, 1}, {128, 64, 1, 0, 1},  {256, 64, 1, 0, 1},  {128, 64, 1, 1, 1},
     {128, 192, 1, 1, 1}, {128, 192, 2, 1, 1}, {128, 128, 1, 0, 2}, {192, 128, 1, 0, 1},
+    {128, 144, 1, 0, 1}, {128, 160, 1, 0, 1}, {128, 176, 1, 0, 1}, {128, 208, 1, 0, 1},
+    {128, 224, 1, 0, 1}, {128, 240, 1, 0, 1}, {128, 144, 1, 1, 1}, {128, 160, 1, 1, 1},
 };
 
 typedef zc_sm90_problem problem;
@@ -39,6 +41,35 @@ enum { STEPWISE_MOST = 128 };
 static int groups_of(const shape *s)
 {
     return s->tile_m == ZC_SM90_TALL ? 3 : 2;
+}
+
+/* Columns of the panels that a tile's results leave by, and B comes by where its lines lie across
+ * the summed axis: the last one overlaps the one before it, or has more than the tile. */
+static int in_panels(int tile_n)
+{
+    return (int)zc_ceil_div(tile_n, ZC_SM90_DEPTH) * ZC_SM90_DEPTH;
+}
+
+/* Columns of the result in a tile. */
+static int result_n(const problem *p, const shape *s)
+{
+    return p->gated ? s->tile_n / 2 : s->tile_n;
+}
+
+/* Lines of B in a stage. */
+static int b_lines(const problem *p, const shape *s)
+{
+    return p->across ? in_panels(s->tile_n) : s->tile_n;
+}
+
+/* Panels may overlap: of one product's results only where that is measured, as with no pause
+ * between runs it was no faster, and slower with pauses (bench/NOTES.md). They may not where each
+ * is a part of the rows' moments, or goes on with pieces that the one before it began; for bytes
+ * and e4m3 it has not been tried. */
+static bool panels_overlap(const problem *p)
+{
+    return p->uneven && !p->moments && (!p->piece || p->piece == 16) && !p->column_words &&
+           !p->scales;
 }
 
 /* What gemm_quant_sm90.cu has beside the ring: panels that results go through; of each team columns
@@ -63,7 +94,7 @@ static uint32_t smem_of(const problem *p, const shape *s, int stages)
     int results = p->norm ? 0 : p->column_words ? byte_smem(p, s) : groups_of(s) * each;
     if (s->parts > 1) results += 64 * s->tile_n * (int)sizeof(float) + 8;
     if (p->scales) results += (s->pingpong ? 2 : 1) * 2 * s->tile_n * (int)sizeof(float);
-    return (uint32_t)(stages * ((s->tile_m + s->tile_n) * ZC_SM90_LINE + 16) + results);
+    return (uint32_t)(stages * ((s->tile_m + b_lines(p, s)) * ZC_SM90_LINE + 16) + results);
 }
 
 /* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16-bit factors, or
@@ -76,13 +107,14 @@ static double cost(const problem *p, const shape *s)
 {
     const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, fill = 1000, pair = 64, join = 1500;
     const double finish = p->column_words ? 8 : p->piece ? 12 : 24;
-    int64_t tiles = zc_ceil_div(p->m, s->tile_m * s->cluster) * zc_ceil_div(p->n, s->tile_n) *
+    int64_t tiles = zc_ceil_div(p->m, s->tile_m * s->cluster) * zc_ceil_div(p->n, result_n(p, s)) *
                     p->items * s->parts;
     int64_t waves = zc_ceil_div(tiles, p->sm_count / s->cluster);
     double area = (double)s->tile_m * s->tile_n;
     double products = area * ZC_SM90_DEPTH / per_cycle;
-    double loads = (s->tile_m + (double)s->tile_n / s->cluster) * ZC_SM90_LINE / l2;
-    double results = area / finish * (s->pingpong && waves > 1 ? 0.25 : 1);
+    double loads = (s->tile_m + (double)b_lines(p, s) / s->cluster) * ZC_SM90_LINE / l2;
+    double made = (double)s->tile_m * in_panels(result_n(p, s));
+    double results = made / finish * (s->pingpong && waves > 1 ? 0.25 : 1);
     double step = (products > loads ? products : loads) + (s->cluster > 1 ? pair : 0);
     double steps = (double)zc_ceil_div(p->steps, s->parts);
     if (s->parts > 1) results += join;
@@ -93,7 +125,7 @@ static double cost(const problem *p, const shape *s)
 static bool shares(const problem *p, const shape *s)
 {
     int64_t tiles = zc_ceil_div(p->m, s->tile_m) * zc_ceil_div(p->n, s->tile_n) * p->items;
-    bool plain = !p->norm && !p->moments && !p->column_words && !p->piece;
+    bool plain = !p->norm && !p->gated && !p->moments && !p->column_words && !p->piece;
     return p->parts && plain && p->steps >= s->parts && tiles <= p->sm_count / s->parts;
 }
 
@@ -103,11 +135,13 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     const shape *s = &shapes[number];
     if (p->stepwise && s->pingpong) return false;
     if (!panels_fit(p, s)) return false;
+    if (s->tile_n != in_panels(s->tile_n) && !panels_overlap(p)) return false;
+    if (result_n(p, s) < ZC_SM90_DEPTH) return false;
     if ((p->moments || p->scales) && s->pingpong && s->tile_m * s->tile_n > CROWDED_MOST)
         return false;
     if (s->parts > 1 && (p->scales || !shares(p, s))) return false;
     if (s->tile_m == ZC_SM90_TALL && (p->column_words || p->stepwise || p->moments)) return false;
-    int stages = zc_sm90_stages(s->tile_m, s->tile_n, smem_of(p, s, 0));
+    int stages = zc_sm90_stages(s->tile_m, b_lines(p, s), smem_of(p, s, 0));
     if (stages < STAGES_LEAST) return false;
     *out = (zc_candidate){.config = {[ZC_SM90_TILE_M] = s->tile_m,
                                      [ZC_SM90_TILE_N] = s->tile_n,
@@ -135,12 +169,15 @@ double zc_sm90_us(const zc_sm90_problem *p)
 zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p)
 {
     problem with = *p;
-    with.parts = p->parts || g->candidate || g->regardless; /* of products: not measured yet */
+    bool measures = g->candidate || g->regardless;
+    with.parts = p->parts || measures; /* of products: not measured yet */
+    with.uneven = p->gated || measures;
     zc_gen_tensor_cores(g, "wgmma", zc_gen_in_type(g, 0));
     ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &with, ZC_COUNTOF(shapes)));
     if (g->declined[0]) return ZC_OK;
     int64_t columns = g->config[ZC_SM90_TILE_N];
-    zc_gen_define(g, "WHOLE", "%d", p->n % columns == 0);
+    zc_gen_define(g, "WHOLE", "%d", p->n % (p->gated ? columns / 2 : columns) == 0);
+    if (p->gated) zc_gen_define(g, "GATED", "1");
     if (!p->stepwise) return ZC_OK;
     zc_gen_define(g, "STEPWISE", "1");
     zc_gen_define(g, "PRODUCT_N", "%d", (int)(columns > STEPWISE_MOST ? columns / 2 : columns));
@@ -157,9 +194,11 @@ static problem problem_of(zc_gen *g, const zc_matmul_form *form, const zc_matmul
                      .steps = zc_ceil_div(s->k, ZC_SM90_DEPTH),
                      .items = zc_gen_sm90_items(g, form),
                      .sm_count = g->sm_count,
+                     .across = !form->b_along_k,
                      .fused_tile = free ? zc_gen_epilogue_tile(g) : -1,
                      .piece = zc_sm90_piece(s->n, zc_gen_out_type(g, 0)),
                      .norm = form->norm,
+                     .gated = form->gate != 0,
                      .moments = g->step->op == ZC_OP_LinearMoments};
 }
 
@@ -178,6 +217,7 @@ zc_status zc_gen_gemm_sm90(zc_gen *g)
     if (!g->declined[0] && form.norm) ZC_TRY(zc_gen_sm90_whole_rows(g, &s));
     if (g->declined[0]) return ZC_OK;
     problem p = problem_of(g, &form, &s);
+    if (p.gated && p.piece) return zc_gen_decline(g, "a gate of results that threads store");
     if (p.piece && zc_gen_moments_beside_a(g))
         return zc_gen_decline(g, "moments of a result that threads store");
     ZC_TRY(zc_gen_sm90(g, &p));
@@ -203,9 +243,10 @@ struct zc_gemm_order zc_sm90_order(int64_t down, int64_t across, int64_t lines)
 zc_status zc_sm90_grid(zc_launch *l, struct zc_gemm_sm90_params *p, zc_dim3 *grid)
 {
     const int64_t *config = l->kernel->config;
+    int64_t columns = config[ZC_SM90_TILE_N] / (l->op == ZC_OP_GatedLinear ? 2 : 1);
     int64_t cluster = config[ZC_SM90_CLUSTER], parts = config[ZC_SM90_PARTS];
     int64_t down = zc_ceil_div(p->g.m, config[ZC_SM90_TILE_M] * cluster),
-            across = zc_ceil_div(p->g.n, config[ZC_SM90_TILE_N]);
+            across = zc_ceil_div(p->g.n, columns);
     int64_t most = l->sm_count / cluster, tiles;
     if (p->g.m > INT32_MAX || !zc_mul_i64(down, across, &tiles) ||
         !zc_mul_i64(tiles, p->items, &tiles) || tiles > INT32_MAX / parts)
@@ -229,6 +270,14 @@ zc_status zc_launch_sm90(zc_launch *l, struct zc_gemm_sm90_params *p)
     return zc_launch_configured(l, grid, p, sizeof *p);
 }
 
+/* Of B, which the blocks of a cluster share, or which are two matrices. */
+static int lines_at_once(const zc_matmul_form *form, const int64_t *config)
+{
+    int cluster = (int)config[ZC_SM90_CLUSTER];
+    int copies = form->gate && cluster < 2 ? 2 : cluster;
+    return (form->b_along_k ? (int)config[ZC_SM90_TILE_N] : ZC_SM90_DEPTH) / copies;
+}
+
 zc_status zc_launch_gemm_sm90(zc_launch *l)
 {
     zc_matmul_form form;
@@ -238,13 +287,16 @@ zc_status zc_launch_gemm_sm90(zc_launch *l)
     ZC_TRY(zc_sm90_operands(l, &form, &mm, &p.g));
     if (mm.batch == 0) return ZC_OK;
     const int64_t *config = l->kernel->config;
-    int along = form.b_along_k ? (int)config[ZC_SM90_TILE_N] : ZC_SM90_DEPTH;
     if (mm.batch_rank > 1 || mm.batch > INT32_MAX)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld items)",
                        (long long)mm.batch);
     if (form.norm) ZC_TRY(zc_matmul_partial_sums(l, &mm, 1, sizeof(float), &p.g));
-    ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[ZC_SM90_TILE_M],
-                        along / (int)config[ZC_SM90_CLUSTER], &p));
+    int lines = lines_at_once(&form, config);
+    ZC_TRY(zc_sm90_maps(l, &form, &mm, (int)config[ZC_SM90_TILE_M], lines, &p));
+    if (form.gate) {
+        p.second_c = zc_launch_in(l, form.gate_c);
+        ZC_TRY(zc_sm90_b_map(l, &form, form.gate, lines, &p, &p.second_b));
+    }
     if (!zc_sm90_piece(mm.n, l->out[0].dtype))
         ZC_TRY(zc_sm90_like_y(l, &p, p.g.y, ZC_U16, p.g.y_ld, ZC_SM90_DEPTH, &p.y));
     zc_launch_row_moments(l, &p.moments);

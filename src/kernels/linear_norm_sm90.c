@@ -25,6 +25,7 @@ typedef struct shape {
     int rows, width;
 } shape;
 
+_Static_assert((int)CLUSTER_MOST *(int)WIDEST == (int)ZC_NORM_SM90_MOST, "what passes are told");
 static const shape shapes[] = {{128, WIDEST}, {128, 256}, {128, 192}, {128, 128},
                                {64, 384},     {64, 256},  {64, 128}};
 
@@ -145,7 +146,7 @@ zc_status zc_gen_linear_norm_sm90(zc_gen *g)
                        .sm_count = g->sm_count};
     if (!cluster_of(p.n, WIDEST))
         return zc_gen_decline(g, "rows longer than a cluster's blocks have (got %lld, need %d)",
-                              (long long)s.n, CLUSTER_MOST * WIDEST);
+                              (long long)s.n, ZC_NORM_SM90_MOST);
     double apart = separate(&p);
     zc_gen_tensor_cores(g, "wgmma", zc_gen_plain_result(g));
     ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &p, ZC_COUNTOF(shapes)));

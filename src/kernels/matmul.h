@@ -16,10 +16,11 @@ typedef struct zc_matmul_side {
 
 /* What operation, attributes and ranks decide. */
 typedef struct zc_matmul_form {
-    int a, b, c; /* inputs; c is -1 without one, or when beta is 0 */
-    int scale;   /* input of the columns' scales; 0: none */
-    bool flat;   /* A's leading axes are all rows (Linear) */
-    bool norm;   /* its rows are normalised afterwards (LinearNorm) */
+    int a, b, c;      /* inputs; c is -1 without one, or when beta is 0 */
+    int scale;        /* input of the columns' scales; 0: none */
+    bool flat;        /* A's leading axes are all rows (Linear) */
+    bool norm;        /* its rows are normalised afterwards (LinearNorm) */
+    int gate, gate_c; /* inputs, as b and c, of the product that gates it (GatedLinear); 0: none */
     bool trans_a, trans_b, trans_batch_a, trans_batch_b;
     bool a_along_k, b_along_k; /* is the summed axis the contiguous one? */
     float alpha, beta;

@@ -32,6 +32,18 @@ static void scaled_linear_form(const zc_attrs_ScaledLinear *at, zc_matmul_form *
     f->scale = ZC_IN_ScaledLinear_scale;
 }
 
+static void gated_linear_form(const zc_attrs_GatedLinear *at, zc_matmul_form *f)
+{
+    f->flat = true;
+    f->trans_b = true;
+    f->gate = ZC_IN_GatedLinear_v;
+    f->gate_c = ZC_IN_GatedLinear_gate_bias;
+    f->activation = *at->activation ? at->activation : NULL;
+    f->activation_count = at->activation_params.n;
+    for (int i = 0; i < f->activation_count && i < (int)ZC_COUNTOF(f->activation_params); i++)
+        f->activation_params[i] = at->activation_params.v[i];
+}
+
 static void linear_norm_form(const zc_attrs_LinearNorm *at, zc_matmul_form *f)
 {
     f->flat = true;
@@ -66,6 +78,7 @@ static int addend_of(const zc_op_info *info)
 {
     static const zc_op third[] = {ZC_OP_Gemm, ZC_OP_Linear, ZC_OP_LinearNorm, ZC_OP_LinearMoments};
     if (is(info, ZC_OP_ScaledLinear)) return ZC_IN_ScaledLinear_bias;
+    if (is(info, ZC_OP_GatedLinear)) return ZC_IN_GatedLinear_bias;
     for (size_t i = 0; i < ZC_COUNTOF(third); i++)
         if (is(info, third[i])) return 2;
     return -1;
@@ -84,6 +97,8 @@ bool zc_matmul_form_of(const zc_op_info *info, const void *attrs, int nin, const
         linear_form(attrs, out);
     else if (is(info, ZC_OP_ScaledLinear))
         scaled_linear_form(attrs, out);
+    else if (is(info, ZC_OP_GatedLinear))
+        gated_linear_form(attrs, out);
     else if (is(info, ZC_OP_LinearNorm))
         linear_norm_form(attrs, out);
     else if (is(info, ZC_OP_LinearMoments))

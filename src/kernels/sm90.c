@@ -75,7 +75,9 @@ zc_status zc_gen_sm90_form(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s)
     if (s->k <= 0 || s->k % piece || s->n <= 0 || (!form->b_along_k && s->n % piece))
         return zc_gen_decline(g, "rows that are not certain to be multiples of 16 bytes");
     zc_gen_sm90_factors(g, a, b);
-    if (zc_gen_in(g, form->b)->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
+    bool constant = zc_gen_in(g, form->b)->kind == ZC_P_CONST &&
+                    (!form->gate || zc_gen_in(g, form->gate)->kind == ZC_P_CONST);
+    if (constant) zc_gen_define(g, "B_CONSTANT", "1");
     return ZC_OK;
 }
 
@@ -101,9 +103,9 @@ zc_status zc_gen_sm90_tall(zc_gen *g, const zc_matmul_sizes *s)
     return zc_gen_decline(g, "too few rows for tiles of Hopper's warpgroup products");
 }
 
-int zc_sm90_stages(int tile_m, int tile_n, uint32_t other)
+int zc_sm90_stages(int tile_m, int b_lines, uint32_t other)
 {
-    int stage = (tile_m + tile_n) * ZC_SM90_LINE + 16, fit = (int)(ZC_SM90_SMEM - other) / stage;
+    int stage = (tile_m + b_lines) * ZC_SM90_LINE + 16, fit = (int)(ZC_SM90_SMEM - other) / stage;
     return fit < ZC_SM90_STAGES ? fit : ZC_SM90_STAGES;
 }
 
@@ -132,6 +134,18 @@ zc_tensor_box zc_sm90_box(const void *data, zc_dtype dtype, int64_t n, int64_t l
         .swizzled = true};
 }
 
+zc_status zc_sm90_b_map(zc_launch *l, const zc_matmul_form *f, int input, int lines,
+                        const struct zc_gemm_sm90_params *p, zc_tensor_map *out)
+{
+    const struct zc_gemm_params *g = &p->g;
+    const void *data = l->in[input].data;
+    zc_dtype dtype = l->in[f->a].dtype; /* or another of as many bits */
+    int64_t n = f->b_along_k ? g->k : g->n, count = f->b_along_k ? g->n : g->k;
+    zc_tensor_box b = zc_sm90_box(data, dtype, n, count, p->b_items, g->b_ld, g->b_batch[0]);
+    b.box[1] = (uint32_t)lines;
+    return zc_launch_tensor_map(l, &b, out);
+}
+
 zc_status zc_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm, int rows,
                        int b_rows, struct zc_gemm_sm90_params *p)
 {
@@ -140,13 +154,9 @@ zc_status zc_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *m
     p->items = (int)mm->batch;
     p->b_items = mm->batch > 1 && g->b_batch[0] ? p->items : 1;
     zc_tensor_box a = zc_sm90_box(g->a, dtype, g->k, g->m, p->items, g->a_ld, g->a_batch[0]);
-    zc_tensor_box b =
-        f->b_along_k ? zc_sm90_box(g->b, dtype, g->k, g->n, p->b_items, g->b_ld, g->b_batch[0])
-                     : zc_sm90_box(g->b, dtype, g->n, g->k, p->b_items, g->b_ld, g->b_batch[0]);
     a.box[1] = (uint32_t)rows;
-    b.box[1] = (uint32_t)b_rows;
     ZC_TRY(zc_launch_tensor_map(l, &a, &p->a));
-    return zc_launch_tensor_map(l, &b, &p->b);
+    return zc_sm90_b_map(l, f, f->b, b_rows, p, &p->b);
 }
 
 zc_status zc_sm90_like_y(zc_launch *l, const struct zc_gemm_sm90_params *p, const void *data,

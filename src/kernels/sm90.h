@@ -40,6 +40,9 @@ typedef struct zc_sm90_problem {
     int fused_tile; /* the fused work's operand that comes as tiles; -1: none */
     int piece;      /* zc_sm90_piece of the result */
     bool norm;
+    bool gated;       /* two matrices, of whose products a tile has the same places */
+    bool uneven;      /* tiles' widths may be no multiples of a panel's */
+    bool across;      /* B's lines lie across the summed axis */
     bool moments;     /* of rows are applied or made */
     bool parts;       /* blocks may share the summed axis */
     bool scales;      /* of columns are applied */
@@ -83,8 +86,8 @@ double zc_sm90_us(const zc_sm90_problem *p);
 double zc_gen_gemm_sm90_us(zc_gen *g, const zc_matmul_form *form, const zc_matmul_sizes *s);
 /* Of the batch, as far as it is certain. */
 int64_t zc_gen_sm90_items(zc_gen *g, const zc_matmul_form *f);
-/* As many stages as fit beside `other` bytes. */
-int zc_sm90_stages(int tile_m, int tile_n, uint32_t other);
+/* As many stages, of so many lines of A and of B, as fit beside `other` bytes. */
+int zc_sm90_stages(int tile_m, int b_lines, uint32_t other);
 
 /* A step's form, sizes and parameters; mm->batch 0: there is nothing to do. */
 zc_status zc_sm90_operands(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
@@ -92,6 +95,9 @@ zc_status zc_sm90_operands(zc_launch *l, zc_matmul_form *form, zc_matmul *mm,
 /* Maps of A and B in p->g, and items: a box has `rows` of A, `b_rows` lines of B. */
 zc_status zc_sm90_maps(zc_launch *l, const zc_matmul_form *f, const zc_matmul *mm, int rows,
                        int b_rows, struct zc_gemm_sm90_params *p);
+/* The map of an operand as B lies, of which p has the sizes. */
+zc_status zc_sm90_b_map(zc_launch *l, const zc_matmul_form *f, int input, int lines,
+                        const struct zc_gemm_sm90_params *p, zc_tensor_map *out);
 /* The map of an operand (rows of a tile) or a result (64) of y's form; pitch: elements from row to
  * row. */
 zc_status zc_sm90_like_y(zc_launch *l, const struct zc_gemm_sm90_params *p, const void *data,

@@ -229,6 +229,27 @@ zc_status zc_infer_scaled_linear(zc_infer *f)
     return check_columns(f, ZC_IN_ScaledLinear_bias, y->dims[y->rank - 1]);
 }
 
+zc_status zc_infer_gated_linear(zc_infer *f)
+{
+    const zc_type *x = zc_in(f, 0), *w = zc_in(f, 1), *v = zc_in(f, ZC_IN_GatedLinear_v);
+    ZC_TRY(zc_infer_activation(f, ZC_ATTRS(f, GatedLinear)->activation));
+    ZC_TRY(zc_infer_need_float(f, 0));
+    if (x->rank < 1) return zc_infer_fail(f, "input 0 must not be a scalar");
+    ZC_TRY(zc_infer_need_rank(f, ZC_IN_GatedLinear_w, 2, 2));
+    ZC_TRY(zc_infer_need_rank(f, ZC_IN_GatedLinear_v, 2, 2));
+    ZC_TRY(zc_infer_same(f, x->dims[x->rank - 1], w->dims[1], "inner dimensions of the product"));
+    for (int d = 0; d < 2; d++)
+        ZC_TRY(zc_infer_same(f, v->dims[d], w->dims[d], "dimensions of the two matrices"));
+    if (zc_in_present(f, ZC_IN_GatedLinear_bias) != zc_in_present(f, ZC_IN_GatedLinear_gate_bias))
+        return zc_infer_fail(f, "bias and gate_bias belong together");
+    ZC_TRY(check_columns(f, ZC_IN_GatedLinear_bias, w->dims[0]));
+    ZC_TRY(check_columns(f, ZC_IN_GatedLinear_gate_bias, w->dims[0]));
+    zc_dim out[ZC_MAX_RANK];
+    for (int d = 0; d < x->rank; d++) out[d] = x->dims[d];
+    out[x->rank - 1] = w->dims[0];
+    return zc_infer_set(f, 0, x->rank, out);
+}
+
 zc_status zc_infer_linear_norm(zc_infer *f)
 {
     ZC_TRY(zc_infer_need_float(f, 0));

@@ -65,6 +65,8 @@ int zc_family_find(const char *name);
 /* Is the family for this architecture (90 for sm_90), for results of this type? */
 bool zc_family_serves(int family, int arch);
 bool zc_family_makes(int family, zc_dtype dtype);
+/* Elements of the longest row that linear_norm_sm90 normalises within its product. */
+enum { ZC_NORM_SM90_MOST = 3072 };
 /* Bytes that its code may keep in local memory, or else is refused, as is code that serialises; -1:
  * none is refused. */
 int zc_family_lean(int family);

@@ -77,6 +77,12 @@ static double transposed_convolution(const step *s)
                : 2 * elements(&s->in[0]) * elements(w) / (double)w->dims[0];
 }
 
+/* Two products of one operand. */
+static double gated_product(const step *s)
+{
+    return 2 * product(s);
+}
+
 static double attention(const step *s)
 {
     zc_attention_form f;
@@ -124,6 +130,7 @@ static const struct {
     {ZC_OP_Gemm, product},
     {ZC_OP_Linear, product},
     {ZC_OP_ScaledLinear, product},
+    {ZC_OP_GatedLinear, gated_product},
     {ZC_OP_LinearNorm, product},
     {ZC_OP_LinearMoments, product},
     {ZC_OP_MatMulInteger, product},

@@ -17,6 +17,7 @@ typedef struct norm {
 typedef struct joining {
     zc_index x;
     size_t *changes;
+    bool hopper;
 } joining;
 
 static bool last_axis(const zc_graph *g, const zc_node *n, int64_t axis)
@@ -87,6 +88,16 @@ static bool fits(const zc_graph *g, const norm *m, const zc_node *linear)
            (!m->skip || zc_same_type(&zc_val(g, m->skip)->type, y));
 }
 
+/* Rows that no kernel of Hopper's normalises within the product: sums in f32, which another one
+ * reads again, are twice the bytes of the result as it is stored. */
+static bool better_apart(const joining *j, const zc_node *linear)
+{
+    const zc_type *y = &zc_val(j->x.g, linear->out[0])->type;
+    const zc_dim n = y->dims[y->rank - 1];
+    return j->hopper && zc_family_makes(ZC_FAMILY_linear_norm_sm90, y->dtype) &&
+           zc_dim_is_const(n) && n.k > ZC_NORM_SM90_MOST && zc_certain_rows(y) >= ZC_MANY_ROWS;
+}
+
 static bool join(zc_index *x, zc_nid at, const norm *m, zc_nid linear)
 {
     zc_graph *g = x->g;
@@ -126,14 +137,14 @@ static bool visit(zc_graph *g, zc_nid id, void *user)
         m.a = skip;
         linear = linear_of(g, j, id, m.a);
     }
-    if (!linear || !fits(g, &m, linear)) return true;
+    if (!linear || !fits(g, &m, linear) || better_apart(j, linear)) return true;
     ++*j->changes;
     return join(&j->x, id, &m, zc_producer(g, m.a));
 }
 
 zc_status zc_pass_opt_linear_norm(zc_pass *p)
 {
-    joining j = {.changes = &p->changes};
+    joining j = {.changes = &p->changes, .hopper = zc_pass_has(p, ZC_FAMILY_linear_norm_sm90)};
     if (!zc_index_init(&j.x, p->g)) return zc_fail_nomem(p->diag, "uses", 0);
     zc_status status = zc_each_node(p->g, &p->g->top, visit, &j, p->diag);
     zc_index_fini(&j.x);

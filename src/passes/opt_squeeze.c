@@ -120,31 +120,12 @@ static bool is_taken(const zc_type *x)
 
 /* ---- the node ---- */
 
-/* The weights as [hidden][channels]; 0: no memory. */
-static zc_vid weights_of(zc_graph *g, const layer *l, bool turned)
-{
-    const zc_node *n = zc_node_at(g, l->product);
-    zc_vid w = n->in[ZC_IN_Linear_w];
-    if ((((const zc_attrs_Linear *)n->attrs)->transB != 0) != turned) return w;
-    zc_type type = zc_val(g, w)->type;
-    int64_t rows = type.dims[0].k, columns = type.dims[1].k;
-    type.dims[0] = zc_dim_const(columns);
-    type.dims[1] = zc_dim_const(rows);
-    return zc_transposed_const(g, w, rows, columns, &type);
-}
-
 /* The name of a layer's activation and its parameters; false: no memory. */
 static bool read_activation(zc_graph *g, const layer *l, const char **name, zc_floats *params)
 {
-    float v[ZC_ACTIVATION_PARAMS];
     *name = "";
     *params = (zc_floats){0};
-    if (!l->activation) return true;
-    const zc_node *n = zc_node_at(g, l->activation);
-    *name = zc_op_get(n->op)->name;
-    params->n = zc_activation_params(n->op, n->attrs, v);
-    params->v = params->n ? zc_arena_dup(&g->arena, v, (size_t)params->n, sizeof *v) : NULL;
-    return !params->n || params->v;
+    return !l->activation || zc_activation_of(g, l->activation, name, params);
 }
 
 static bool set_activations(zc_graph *g, zc_nid made, const layer *first, const layer *second)
@@ -164,7 +145,8 @@ static bool join(squeezing *s, zc_nid at, zc_vid x, const chain *c, const layer 
                  const layer *second)
 {
     zc_graph *g = s->x.g;
-    zc_vid w1 = weights_of(g, first, false), w2 = weights_of(g, second, true);
+    zc_vid w1 = zc_linear_matrix(g, first->product, true); /* both as [hidden][channels] */
+    zc_vid w2 = zc_linear_matrix(g, second->product, false);
     if (!w1 || !w2) return false;
     const zc_vid inputs[] = {[ZC_IN_SqueezeExcite_x] = x,
                              [ZC_IN_SqueezeExcite_w1] = w1,

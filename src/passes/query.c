@@ -1,5 +1,7 @@
 #include "passes/query.h"
 
+#include "op/activation.h"
+
 bool zc_same_shape(const zc_type *a, const zc_type *b)
 {
     if (a->rank < 0 || a->rank != b->rank) return false;
@@ -38,6 +40,36 @@ zc_vid zc_transposed_const(zc_graph *g, zc_vid v, int64_t rows, int64_t columns,
     for (int d = 0; d < type->rank; d++) t.dims[d] = type->dims[d].k;
     t.data = y;
     return zc_graph_const(g, from->name, &t, true);
+}
+
+int64_t zc_certain_rows(const zc_type *x)
+{
+    int64_t rows = 1;
+    for (int d = 0; d + 1 < x->rank; d++)
+        if (!zc_dim_is_const(x->dims[d]) || !zc_mul_i64(rows, x->dims[d].k, &rows)) return 0;
+    return rows;
+}
+
+zc_vid zc_linear_matrix(zc_graph *g, zc_nid linear, bool along)
+{
+    const zc_node *n = zc_node_at(g, linear);
+    zc_vid w = n->in[ZC_IN_Linear_w];
+    if ((((const zc_attrs_Linear *)n->attrs)->transB != 0) == along) return w;
+    zc_type type = zc_val(g, w)->type;
+    const int64_t rows = type.dims[0].k, columns = type.dims[1].k;
+    type.dims[0] = zc_dim_const(columns);
+    type.dims[1] = zc_dim_const(rows);
+    return zc_transposed_const(g, w, rows, columns, &type);
+}
+
+bool zc_activation_of(zc_graph *g, zc_nid activation, const char **name, zc_floats *params)
+{
+    const zc_node *n = zc_node_at(g, activation);
+    float v[ZC_ACTIVATION_PARAMS];
+    *name = zc_op_get(n->op)->name;
+    *params = (zc_floats){.n = zc_activation_params(n->op, n->attrs, v)};
+    if (params->n) params->v = zc_arena_dup(&g->arena, v, (size_t)params->n, sizeof *v);
+    return !params->n || params->v;
 }
 
 zc_nid zc_producer(const zc_graph *g, zc_vid v)

@@ -12,6 +12,16 @@ bool zc_is_splat(const zc_graph *g, zc_vid v, double x);
 /* Constant v as `type`, its matrices of rows x columns transposed; 0: no memory. */
 zc_vid zc_transposed_const(zc_graph *g, zc_vid v, int64_t rows, int64_t columns,
                            const zc_type *type);
+/* The constant matrix of a Linear, N x K (along: its lines lie along the summed axis) or K x N; 0:
+ * no memory. */
+zc_vid zc_linear_matrix(zc_graph *g, zc_nid linear, bool along);
+/* The name of an activation and its parameters, as attributes say them (op/activation.h); false: no
+ * memory. */
+bool zc_activation_of(zc_graph *g, zc_nid activation, const char **name, zc_floats *params);
+/* Rows from which on a product on Hopper counts as one of many: fewer have kernels of their own. */
+enum { ZC_MANY_ROWS = 385 };
+/* Rows of the last axis, 0 where they are not certain. */
+int64_t zc_certain_rows(const zc_type *x);
 /* The node that makes v, or 0 (an input, a parameter, a constant). */
 zc_nid zc_producer(const zc_graph *g, zc_vid v);
 /* Has its result the elements of its first operand, each once? */

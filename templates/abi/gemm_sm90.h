@@ -19,7 +19,9 @@ struct zc_gemm_order {
 struct zc_gemm_sm90_params {
     zc_tensor_map a, b, y, tile; /* innermost first: [k, m, batch], [k, n, batch] or [n, k, batch],
                                     [n, m, batch]; an operand of the result's shape */
-    zc_tensor_map second_a, second_b; /* of ConvPair: [d, w, h, images], [d, n, 1] */
+    zc_tensor_map second_a, second_b; /* of ConvPair: [d, w, h, images], [d, n, 1]; of GatedLinear
+                                         only B, as b */
+    const void *second_c;             /* of GatedLinear, as c */
     struct zc_gemm_params g;
     struct zc_gemm_order order;
     int items, b_items;             /* of the batch; b_items 1: all items share B */

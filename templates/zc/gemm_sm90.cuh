@@ -4,7 +4,10 @@
 // runs under the other's products. The blocks of a cluster lie below each other (DOWN) and share B, each copying a part of it
 // to all; or side by side (ACROSS) and share A, which they copy to all by turns; or they have the same tile, which is a block's
 // only one, each a part of the summed axis (PARTS), and exchange sums. Behind a tile's last step, EXTRA stages bring the tile of p.tile, an operand of the
-// result's shape (TILED), in panels of 64 columns.
+// result's shape (TILED), in panels of 64 columns, as results leave; where a tile's width is no multiple of them, the last one overlaps
+// the one before it.
+// B is one matrix, or MATRICES side by side, whose products have the same places in the tile: TILE_N columns are RESULT_N of each.
+// Lines of B that are stored across the summed axis come in panels of 64 columns, the last of which may have more than the tile.
 //
 // spec.h: Z_T, Z_TB (zc/gemm.cuh), and Z_WGMMA (F16, BF16; with Z_BYTES E4M3, or where sums are Z_INTEGERS S8, S8U8, U8S8, U8, and
 // Z_TB then is 1); Z_PRODUCT_N: columns of a product where a warpgroup has more than one (else it is Z_TILE_N); Z_STEPWISE: the
@@ -41,16 +44,19 @@ struct zc_gemm_origin { // of a tile
 
 // STAGING: panels behind the ring that each warpgroup's results go through.
 template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPONG, bool TILED, int STAGING, bool SIDE = false,
-          int PARTS = 1>
+          int PARTS = 1, int MATRICES = 1>
 struct zc_gemm_pipe {
     static constexpr int DEPTH = ZC_LINE_DEPTH, LINE = 128, PANEL = 64 * LINE;       // 64 lines
     static constexpr int GROUPS = TILE_M == 192 ? 3 : 2, THREADS = (GROUPS + 1) * 128; // GROUPS: that multiply
     static constexpr int BLOCKS = TILE_M / (PINGPONG || SIDE ? 64 : GROUPS * 64);      // of 64 rows, a warpgroup
     static constexpr int OWN = SIDE ? TILE_N / 2 : TILE_N;                // columns, a warpgroup
     static constexpr int PIECES = OWN / Z_PRODUCT_N;                      // of them
-    static constexpr int B_PART = TILE_N / DOWN, B_COPIES = B_PART > 256 ? 2 : 1; // lines of B along the summed axis
-    static constexpr int A_BYTES = TILE_M * LINE, STAGE = A_BYTES + TILE_N * LINE;
-    static constexpr int CLUSTER = DOWN * ACROSS, PANELS = TILE_N / 64;
+    static constexpr int B_PART = TILE_N / DOWN, B_COPIES = B_PART > 256 || MATRICES > DOWN ? 2 : 1; // lines of B along the summed axis
+    static constexpr int RESULT_N = TILE_N / MATRICES, PANELS = (RESULT_N + 63) / 64; // of results
+    static constexpr int B_LINES = Z_TB ? TILE_N : PANELS * 64;
+    static_assert(MATRICES == 1 || (MATRICES == 2 && Z_TB), "a copy for each matrix");
+    static constexpr int A_BYTES = TILE_M * LINE, STAGE = A_BYTES + B_LINES * LINE;
+    static constexpr int CLUSTER = DOWN * ACROSS;
     static constexpr int HELD = STAGE / A_BYTES; // panels of p.tile in a stage
     static constexpr int EXTRA = TILED ? (PANELS + HELD - 1) / HELD : 0;
     static constexpr u16 ALL = (1 << CLUSTER) - 1;
@@ -78,6 +84,8 @@ struct zc_gemm_pipe {
         steps = (part + 1) * all / PARTS - begins;
         rank = CLUSTER > 1 ? (int)zc_cluster_rank() : 0;
     }
+    // The first column of a panel.
+    static ZC_MEMBER constexpr int panel_begin(int panel) { return panel * 64 < RESULT_N - 64 ? panel * 64 : RESULT_N - 64; }
     ZC_MEMBER u32 a_of(int stage) const { return smem + stage * STAGE; }
     ZC_MEMBER u32 b_of(int stage) const { return smem + stage * STAGE + A_BYTES; }
     ZC_MEMBER u32 full(int stage) const { return barriers + stage * 8; }
@@ -130,14 +138,14 @@ struct zc_gemm_pipe {
     template <bool EARLY> ZC_MEMBER void load_b(int stage, const zc_gemm_origin &t, int step) const {
         const u32 to = b_of(stage), barrier = full(stage);
         const int item = zc_sm90_rows::b_item(p, t.item, step), depth = zc_sm90_rows::depth(p, step);
-        const zc_tensor_map *const b = zc_sm90_rows::b(p, step);
+        const zc_tensor_map *const b = zc_sm90_rows::b(p, step), *const second = MATRICES > 1 ? &p.second_b : b;
         const int share = DOWN > 1 ? rank : 0;
         if constexpr (Z_TB) {
             constexpr int LINES = B_PART / B_COPIES;
 #pragma unroll
             for (int i = 0; i < B_COPIES; i++) {
                 const int line = share * B_PART + i * LINES;
-                load_b_part<EARLY>(to + line * LINE, b, barrier, depth, t.col + line, item);
+                load_b_part<EARLY>(to + line * LINE, line < RESULT_N ? b : second, barrier, depth, t.col + line % RESULT_N, item);
             }
         } else {
             constexpr int LINES = DEPTH / DOWN;
@@ -160,8 +168,8 @@ struct zc_gemm_pipe {
             zc_barrier_wait(empty(at.stage), at.parity);
             zc_barrier_expect(full(at.stage), n * A_BYTES);
             for (int i = 0; i < n; i++)
-                zc_tensor_load(a_of(at.stage) + i * A_BYTES, &p.tile, full(at.stage), t.col + (first + i) * 64, t.row,
-                               t.item);
+                zc_tensor_load(a_of(at.stage) + i * A_BYTES, &p.tile, full(at.stage), t.col + panel_begin(first + i),
+                               t.row, t.item);
         }
     }
     // Tiles first, first + step ... below tiles; place_of(tile).

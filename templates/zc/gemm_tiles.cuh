@@ -18,7 +18,7 @@ template <class PIPE> struct zc_gemm_tiles : PIPE {
         const int group = (int)zc_divide((u32)at, o.by_group), in = at - group * (int)o.by_group.d;
         const int first = group * Z_RASTER, lines = o.down - first < Z_RASTER ? (int)o.by_rest.d : Z_RASTER;
         const int col = lines < Z_RASTER ? (int)zc_divide((u32)in, o.by_rest) : in / Z_RASTER;
-        return {((first + in - col * lines) * PIPE::CLUSTER + this->rank) * Z_TILE_M, col * Z_TILE_N, item};
+        return {((first + in - col * lines) * PIPE::CLUSTER + this->rank) * Z_TILE_M, col * PIPE::RESULT_N, item};
     }
     ZC_MEMBER void produce() const {
         PIPE::produce(tiles, [&](int tile) { return place_of(tile); });

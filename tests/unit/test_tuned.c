@@ -252,6 +252,9 @@ static void equal_problems_have_one_text(void **state)
          "Linear(f16[2,2,128,768], f16[768,64]=, f16[64]=, _) -> f16[2,2,128,64], _"},
         {"Linear(f16[512,768], f16[64,768]=) -> f16[512,64] {transB = 1}",
          "Linear(f16[4,128,768], f16[64,768]=) -> f16[4,128,64] {alpha = 1.0000001, transB = 1}"},
+        {"GatedLinear(f16[8,64], f16[24,64]=, f16[24,64]=) -> f16[8,24] {activation = \"Relu\"}",
+         "GatedLinear(f16[2,4,64], f16[24,64]=, f16[24,64]=, _, _) -> f16[2,4,24] "
+         "{activation = \"Relu\"}"},
         {"LinearMoments(" MOMENTS ", f32[128,12,2]",
          "LinearMoments(f16[1,128,768], f16[768,768]=, f16[768]=, _, _, f16[1,128,768]) -> "
          "f16[1,128,768], f32[1,128,12,2] {skip_epsilon = 9.99999996e-13}",

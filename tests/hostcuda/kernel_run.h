@@ -164,6 +164,7 @@ struct hc_block {
     unsigned char *memory, *smem; /* as allocated, dynamic shared memory in it */
     unsigned char *fixed;         /* static shared memory, while another block runs */
     unsigned char *shown; /* what the copy engine and products see, from the first address on */
+    bool watched[HC_MAX_CHUNKS]; /* chunks of dynamic shared memory that fences show */
     int *arriving;        /* of 16 bytes each: the line of a copy to them that is under way */
     bool grid_waited;     /* a thread has called zc_grid_wait */
     bool barriers_hidden; /* initialised since the last zc_barrier_fence */

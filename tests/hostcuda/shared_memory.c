@@ -51,6 +51,7 @@ bool hc_memory_prepare(hc_block *b)
     if (hc_shared_memory.moving) memset(b->smem, 0xFF, hc_shared_memory.moving);
     if (b->fixed) memset(b->fixed, 0xFF, hc_shared_memory.fixed);
     if (b->shown) memset(b->shown, 0xFF, memory_size());
+    memcpy(b->watched, hc_launch_now()->function->watched, sizeof b->watched);
     if (b->arriving) memset(b->arriving, 0, granules() * sizeof *b->arriving);
     return true;
 }
@@ -122,7 +123,14 @@ void hc_memory_refuse(const hc_thread *of, unsigned address, unsigned n, bool th
 /* ---- What the copy engine has been shown ----
  *
  * A second copy, brought up to date by a fence: which thread wrote what is not known, so the fence
- * of one shows what all have written. */
+ * of one shows what all have written. Where a block has much memory most of it is for the copy
+ * engine alone, and every thread's fence would copy all: there, fences show the chunks that are
+ * watched, which are those that once differed when the engine looked at them. That first time they
+ * are taken for shown, in the block and in those that have begun before; later blocks and launches
+ * of the kernel are held to it. */
+
+#define CHUNK 1024u
+#define MUCH  (32 * CHUNK)
 
 /* False without memory. */
 static bool need_shown(hc_block *b)
@@ -140,19 +148,44 @@ void *hc_shown_at(hc_block *b, unsigned address)
     return b->shown + ((address & HC_PLACE) - HC_FIRST);
 }
 
+static void show(hc_block *b, unsigned from, unsigned n)
+{
+    unsigned left = hc_shared_memory.moving - from;
+    memcpy(hc_shown_at(b, hc_shared_memory.dynamic + from), b->smem + from, n < left ? n : left);
+}
+
 void hc_async_fence(void)
 {
     const hc_shared *m = &hc_shared_memory;
     hc_block *b = hc_thread_now()->block;
-    unsigned char *shown = hc_shown_at(b, HC_FIRST);
-    if (m->fixed) memcpy(shown, m->section, m->fixed);
-    memcpy(shown + (m->dynamic - HC_FIRST), b->smem, m->moving);
+    if (m->fixed) memcpy(hc_shown_at(b, HC_FIRST), m->section, m->fixed);
+    for (unsigned i = 0; i * CHUNK < m->moving; i++)
+        if (m->moving <= MUCH || b->watched[i]) show(b, i * CHUNK, CHUNK);
+}
+
+/* Whether some of these bytes have not been watched; from now on they are. */
+static bool is_new(hc_block *b, unsigned address, unsigned n)
+{
+    const hc_shared *m = &hc_shared_memory;
+    unsigned first = ((address & HC_PLACE) - m->dynamic) / CHUNK;
+    unsigned last = ((address & HC_PLACE) - m->dynamic + n - 1) / CHUNK;
+    bool some = false;
+    if (m->moving <= MUCH || (address & HC_PLACE) < m->dynamic) return false;
+    for (unsigned i = first; i <= last; i++) {
+        if (b->watched[i]) continue;
+        b->watched[i] = hc_launch_now()->function->watched[i] = some = true;
+        show(b, i * CHUNK, CHUNK);
+    }
+    return some;
 }
 
 void hc_check_shown(const hc_thread *of, hc_block *b, unsigned address, unsigned n, int line)
 {
     hc_check_settled(of, b, address, n, line);
-    if (memcmp(hc_memory_at(of, b, address, n, 1, line), hc_shown_at(b, address), n) == 0) return;
+    const void *memory = hc_memory_at(of, b, address, n, 1, line);
+    const void *shown = hc_shown_at(b, address);
+    if (memcmp(memory, shown, n) == 0) return;
+    if (is_new(b, address, n) && memcmp(memory, shown, n) == 0) return;
     hc_fail_of(of, HC_CUDA_ERROR_LAUNCH_FAILED, line,
                "shared memory from 0x%x on was written without a zc_async_fence", address);
 }

@@ -124,10 +124,13 @@ hc_result hc_check_copy(const hc_work *w);
 
 /* ---- Modules and kernels ---- */
 
+#define HC_MAX_CHUNKS 228 /* of 1024 bytes, of a block's shared memory */
+
 struct hc_function {
     hc_module_t module;
     const zc_host_kernel *kernel;
     unsigned max_dynamic;
+    bool watched[HC_MAX_CHUNKS]; /* by its next blocks */
 };
 
 struct hc_module {

@@ -458,9 +458,10 @@ multiply(const zc_host_product *p, unsigned depth, const double *restrict a,
     for (unsigned row = 0; row < ROWS; row++) {
         double sum[256] = {0};
         for (unsigned i = 0; p->add && i < columns; i++) sum[i] = sum_value(p->kind, v[row][i]);
-        for (unsigned k = 0; k < depth; k++)
-            for (unsigned i = 0; i < columns; i++)
-                sum[i] += a[row * depth + k] * b[k * columns + i];
+        for (unsigned k = 0; k < depth; k++) {
+            const double factor = a[row * depth + k], *factors = b + (size_t)k * columns;
+            for (unsigned i = 0; i < columns; i++) sum[i] += factor * factors[i];
+        }
         for (unsigned i = 0; i < columns; i++) v[row][i] = sum_register(p->kind, sum[i]);
     }
 }

@@ -146,8 +146,7 @@ hc_result hc_check_launch(const hc_launch *l);
 unsigned hc_max_resident(const hc_launch *l);
 /* Runs every block. */
 hc_result hc_run_grid(const hc_launch *l);
-/* Frees what the kernels' threads used; for tests that reset. */
-void hc_fibers_clear(void);
+/* Frees what the kernels' threads used, but for their stacks; for tests that reset. */
 void hc_threads_clear(void);
 void hc_modules_clear(void);
 

@@ -33,10 +33,10 @@ expect compile-fails-no-plan 1 "" test -e "$dir/failed.plan"
 
 # ---- signals while kernels are compiled: the compiler takes the handlers ----
 # ended_by SIGNAL COMPILER: the exit code of a compilation by the NVRTC in this folder that gets the signal after its first
-# kernel; a hang is killed.
+# kernel, which no test has compiled before; a hang is killed.
 ended_by() {
     rm -rf "$dir/signalled"
-    env --default-signal="$1" LD_LIBRARY_PATH="$2" ZC_CACHE_DIR="$dir/signalled" \
+    env -u ZC_HOSTCUDA_CACHE --default-signal="$1" LD_LIBRARY_PATH="$2" ZC_CACHE_DIR="$dir/signalled" \
         "$zc" compile "$model" -o "$dir/signalled.plan" --target sm_90 --threads 1 --quiet &
     pid=$!
     while kill -0 $pid 2>/dev/null && [ -z "$(find "$dir/signalled" -type f 2>/dev/null)" ]; do sleep 0.02; done

@@ -105,7 +105,8 @@ void hc_cluster_thread_ends(hc_thread *t)
 
 static void join(hc_known *to, const hc_known *from)
 {
-    for (unsigned i = 0; i < hc_thread_now()->block->barrier_count; i++)
+    const unsigned count = hc_thread_now()->block->barrier_count;
+    for (unsigned i = 0; i < count; i++)
         if (to->phases[i] < from->phases[i]) to->phases[i] = from->phases[i];
 }
 
@@ -131,7 +132,6 @@ static void forget_all(hc_block *b)
 /* ---- Barriers in shared memory ---- */
 
 #define COUNT_MAX ((1u << 20) - 1)
-#define PLACE     ((1u << ZC_HOST_RANK_SHIFT) - 1)
 
 /* What a thread has done with a barrier; phases are counted from 1, 0: nothing. */
 typedef struct hc_turn {
@@ -158,9 +158,9 @@ static hc_mbarrier *barrier_at(const hc_thread *of, hc_block *b, unsigned addres
     uint64_t mark;
     memcpy(&mark, hc_memory_at(of, b, address, sizeof mark, sizeof mark, line), sizeof mark);
     unsigned index = mark & 0xff;
-    if (index >= b->barrier_count || mark != mark_of(index, address & PLACE))
+    if (index >= b->barrier_count || mark != mark_of(index, address & HC_PLACE))
         hc_fail_of(of, HC_CUDA_ERROR_LAUNCH_FAILED, line, "the barrier at 0x%x has %s", address,
-                   find(b, address & PLACE) ? "been overwritten" : "not been initialised");
+                   find(b, address & HC_PLACE) ? "been overwritten" : "not been initialised");
     return &b->barriers[index];
 }
 
@@ -236,10 +236,10 @@ void hc_barrier_init(int line, unsigned barrier, unsigned count)
         hc_fail(HC_CUDA_ERROR_LAUNCH_FAILED, line, "a barrier for %u arrivals (need 1 to %u)",
                 count, COUNT_MAX);
     uint64_t *memory = hc_memory_at(t, b, barrier, sizeof *memory, sizeof *memory, line);
-    hc_mbarrier *m = find(b, barrier & PLACE);
+    hc_mbarrier *m = find(b, barrier & HC_PLACE);
     if (!m) m = new_barrier(b, line);
     free(m->turns);
-    *m = (hc_mbarrier){.place = barrier & PLACE, .pending = count, .count = count};
+    *m = (hc_mbarrier){.place = barrier & HC_PLACE, .pending = count, .count = count};
     m->turns = calloc((size_t)b->cluster->size * hc_thread_count(), sizeof *m->turns);
     if (!m->turns) hc_fail(HC_CUDA_ERROR_OUT_OF_MEMORY, line, "no memory for barriers");
     *memory = mark_of((unsigned)(m - b->barriers), m->place);

@@ -184,6 +184,7 @@ hc_fiber *hc_fiber_host(void)
 void hc_fiber_switch(hc_fiber *from, hc_fiber *to)
 {
 #ifdef HC_SANITIZED
+    if (from == &host) host.stack = NULL;    /* another thread's than before, maybe */
     if (to == &host && !host.stack) abort(); /* fibers are entered from the host */
     /* A given-back fiber does not come back here: its fake stack can go. */
     __sanitizer_start_switch_fiber(from == &host || from->taken ? &from->fake : NULL, to->stack,
@@ -206,22 +207,4 @@ void hc_fibers_abandon(void)
 #endif
         if (f->taken) hc_fiber_give(f);
     }
-}
-
-void hc_fibers_clear(void)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    for (unsigned i = 0; i < pool_count; i++) {
-#ifdef HC_SANITIZED
-        __asan_unpoison_memory_region(pool[i]->stack,
-                                      pool[i]->size); /* others will be mapped there */
-#endif
-        munmap(pool[i]->stack - page, pool[i]->size + page);
-        free(pool[i]);
-    }
-    free(pool);
-    pool = NULL;
-    pool_count = pool_capacity = 0;
-    free_list = NULL;
-    host.stack = NULL;
 }

@@ -14,26 +14,6 @@ static void need_full_warp(int line)
 
 /* ---- Matrix products ---- */
 
-static float bits_to_f32(unsigned bits)
-{
-    float v;
-    memcpy(&v, &bits, sizeof v);
-    return v;
-}
-
-float hc_f16_value(unsigned bits)
-{
-    unsigned sign = (bits & 0x8000u) << 16, magnitude = bits & 0x7fffu;
-    if (magnitude >= 0x7c00u) return bits_to_f32(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
-    float v = bits_to_f32(magnitude << 13) * 0x1p112f;
-    return sign ? -v : v;
-}
-
-float hc_bf16_value(unsigned bits)
-{
-    return bits_to_f32(bits << 16);
-}
-
 static int byte(unsigned bits, bool is_signed)
 {
     return is_signed && bits >= 128 ? (int)bits - 256 : (int)bits;
@@ -48,7 +28,7 @@ static double element(zc_host_kind kind, bool is_a, const unsigned *r, unsigned 
     case ZC_HOST_MMA_BF16:
         return hc_bf16_value(r[i / 2] >> i % 2 * 16 & 0xffffu);
     case ZC_HOST_MMA_TF32: /* the last 13 bits are not looked at */
-        return bits_to_f32(r[i] & 0xffffe000u);
+        return hc_bits_to_f32(r[i] & 0xffffe000u);
     default:
         break;
     }

@@ -2,6 +2,8 @@
 #ifndef ZC_HOSTCUDA_KERNEL_RUN_H
 #define ZC_HOSTCUDA_KERNEL_RUN_H
 
+#include <string.h>
+
 #include "fibers.h"
 #include "state.h"
 
@@ -107,7 +109,7 @@ typedef struct hc_sums {
     struct hc_sums *next;
     float *d[HC_GROUP];
     unsigned columns, under_way[HC_GROUP], threads; /* products of each thread, threads with some */
-    float v[HC_GROUP][128];
+    float v[64][256];                               /* by row and column of the product */
 } hc_sums;
 
 /* A product that all threads of a warpgroup have to ask for. */
@@ -162,6 +164,7 @@ struct hc_block {
     unsigned char *memory, *smem; /* as allocated, dynamic shared memory in it */
     unsigned char *fixed;         /* static shared memory, while another block runs */
     unsigned char *shown; /* what the copy engine and products see, from the first address on */
+    bool watched[HC_MAX_CHUNKS]; /* chunks of dynamic shared memory that fences show */
     int *arriving;        /* of 16 bytes each: the line of a copy to them that is under way */
     bool grid_waited;     /* a thread has called zc_grid_wait */
     bool barriers_hidden; /* initialised since the last zc_barrier_fence */
@@ -225,9 +228,39 @@ bool hc_is_shared(const void *p, size_t n);
 unsigned hc_smem_address(const void *p, int line);
 /* The block of an address: of the cluster of `of`, and still running. Fails otherwise. */
 hc_block *hc_block_at(const hc_thread *of, unsigned address, int line);
+
+#define HC_FIRST 1024u /* place of a block's memory: the system keeps what is before */
+#define HC_PLACE ((1u << ZC_HOST_RANK_SHIFT) - 1)
+
+/* The launch's, which is the same for all blocks. */
+typedef struct hc_shared {
+    unsigned char *section;  /* of the module: static memory of the block that is in there */
+    unsigned fixed, dynamic; /* bytes of static memory; the place of dynamic memory */
+    unsigned moving;         /* bytes of that */
+    hc_block *entered;       /* whose static memory lies in the section */
+} hc_shared;
+extern hc_shared hc_shared_memory;
+
+void hc_memory_begin(const hc_launch *l);
+/* Fails: it is not there, or not aligned. */
+__attribute__((noreturn)) void hc_memory_refuse(const hc_thread *of, unsigned address, unsigned n,
+                                                bool there, unsigned align, int line);
+
 /* n bytes of the block's shared memory, aligned to `align`; fails when they are not that. */
-void *hc_memory_at(const hc_thread *of, hc_block *b, unsigned address, unsigned n, unsigned align,
-                   int line);
+static inline void *hc_memory_at(const hc_thread *of, hc_block *b, unsigned address, unsigned n,
+                                 unsigned align, int line)
+{
+    const hc_shared *m = &hc_shared_memory;
+    unsigned place = address & HC_PLACE;
+    unsigned char *p = NULL;
+    if (place >= m->dynamic && n <= m->moving && place - m->dynamic <= m->moving - n)
+        p = b->smem + (place - m->dynamic);
+    else if (place >= HC_FIRST && n <= m->fixed && place - HC_FIRST <= m->fixed - n)
+        p = (b == m->entered ? m->section : b->fixed) + (place - HC_FIRST);
+    if (!p || address % align) hc_memory_refuse(of, address, n, p != NULL, align, line);
+    return p;
+}
+
 /* The same bytes as the copy engine sees them. */
 void *hc_shown_at(hc_block *b, unsigned address);
 void hc_async_fence(void);
@@ -295,6 +328,36 @@ void hc_groups_prepare(hc_block *b);
 void hc_groups_thread_ends(hc_thread *t);
 void hc_groups_free(hc_block *b);
 
+/* ---- Numbers ---- */
+
+static inline float hc_bits_to_f32(unsigned bits)
+{
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+static inline unsigned hc_f32_to_bits(float v)
+{
+    unsigned bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
+static inline float hc_f16_value(unsigned bits)
+{
+    unsigned sign = (bits & 0x8000u) << 16, magnitude = bits & 0x7fffu;
+    if (magnitude >= 0x7c00u)
+        return hc_bits_to_f32(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
+    /* The exponent's field has moved, and is 112 too low; subnormals come out right, too. */
+    return hc_bits_to_f32(sign | hc_f32_to_bits(hc_bits_to_f32(magnitude << 13) * 0x1p112f));
+}
+
+static inline float hc_bf16_value(unsigned bits)
+{
+    return hc_bits_to_f32(bits << 16);
+}
+
 /* ---- Instructions of a warp, in instructions.c ---- */
 
 void hc_mma(zc_host_kind kind, int line, void *d, const unsigned *a, const unsigned *b);
@@ -304,7 +367,5 @@ void hc_stmatrix(int line, unsigned row, const unsigned *r);
 void hc_cp_async(int line, void *smem, const void *global, unsigned valid, unsigned size);
 void hc_cp_async_commit(void);
 void hc_cp_async_wait(int n);
-float hc_f16_value(unsigned bits);
-float hc_bf16_value(unsigned bits);
 
 #endif

@@ -663,6 +663,7 @@ hc_result hc_run_grid(const hc_launch *l)
     run.random = 0x9E3779B97F4A7C15u * (hc_gpu.shuffle + 1ull);
     run.state->bdim = l->block;
     run.state->gdim = l->grid;
+    hc_memory_begin(l);
     prepare_ids(l->block);
     prepare_clusters(l);
     run_threads();

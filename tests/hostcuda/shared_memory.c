@@ -8,44 +8,36 @@
 
 #include "kernel_run.h"
 
-#define FIRST 1024u
-#define PLACE ((1u << ZC_HOST_RANK_SHIFT) - 1)
+hc_shared hc_shared_memory;
 
-static hc_block *entered; /* whose static shared memory lies in the module's section */
-
-static unsigned char *section(void)
+void hc_memory_begin(const hc_launch *l)
 {
-    return hc_launch_now()->function->module->info->shared_begin;
+    const zc_host_module *m = l->function->module->info;
+    unsigned fixed = (unsigned)(m->shared_end - m->shared_begin);
+    hc_shared_memory = (hc_shared){.section = m->shared_begin,
+                                   .fixed = fixed,
+                                   .dynamic = (HC_FIRST + fixed + 127) / 128 * 128,
+                                   .moving = l->smem};
 }
 
-static unsigned fixed_size(void)
+static unsigned memory_size(void)
 {
-    const zc_host_module *m = hc_launch_now()->function->module->info;
-    return (unsigned)(m->shared_end - m->shared_begin);
-}
-
-static unsigned dynamic_begin(void)
-{
-    return (FIRST + fixed_size() + 127) / 128 * 128;
-}
-
-static unsigned memory_end(void)
-{
-    return dynamic_begin() + hc_launch_now()->smem;
+    return hc_shared_memory.dynamic + hc_shared_memory.moving - HC_FIRST;
 }
 
 #define GRANULE 16 /* bytes of the smallest copy */
 
 static unsigned granules(void)
 {
-    return (memory_end() - FIRST + GRANULE - 1) / GRANULE;
+    return (memory_size() + GRANULE - 1) / GRANULE;
 }
 
 /* Aligned in the host's memory as its addresses are. */
 static bool allocate(hc_block *b)
 {
     void *memory = NULL;
-    unsigned before = dynamic_begin() % 1024, fixed = fixed_size(), n = hc_launch_now()->smem;
+    unsigned before = hc_shared_memory.dynamic % 1024, fixed = hc_shared_memory.fixed,
+             n = hc_shared_memory.moving;
     if (posix_memalign(&memory, 1024, before + (n ? n : 1)) != 0) return false;
     b->memory = memory;
     b->smem = b->memory + before;
@@ -56,9 +48,10 @@ static bool allocate(hc_block *b)
 bool hc_memory_prepare(hc_block *b)
 {
     if (!b->memory && !allocate(b)) return false;
-    if (hc_launch_now()->smem) memset(b->smem, 0xFF, hc_launch_now()->smem);
-    if (b->fixed) memset(b->fixed, 0xFF, fixed_size());
-    if (b->shown) memset(b->shown, 0xFF, memory_end() - FIRST);
+    if (hc_shared_memory.moving) memset(b->smem, 0xFF, hc_shared_memory.moving);
+    if (b->fixed) memset(b->fixed, 0xFF, hc_shared_memory.fixed);
+    if (b->shown) memset(b->shown, 0xFF, memory_size());
+    memcpy(b->watched, hc_launch_now()->function->watched, sizeof b->watched);
     if (b->arriving) memset(b->arriving, 0, granules() * sizeof *b->arriving);
     return true;
 }
@@ -75,9 +68,10 @@ void hc_memory_free(hc_block *b)
 
 void hc_memory_enter(hc_block *b)
 {
-    if (b && entered && entered->fixed) memcpy(entered->fixed, section(), fixed_size());
-    if (b && b->fixed) memcpy(section(), b->fixed, fixed_size());
-    entered = b;
+    hc_shared *m = &hc_shared_memory;
+    if (b && m->entered && m->entered->fixed) memcpy(m->entered->fixed, m->section, m->fixed);
+    if (b && b->fixed) memcpy(m->section, b->fixed, m->fixed);
+    m->entered = b;
 }
 
 /* ---- Addresses ---- */
@@ -85,8 +79,8 @@ void hc_memory_enter(hc_block *b)
 bool hc_is_shared(const void *p, size_t n)
 {
     uintptr_t at = (uintptr_t)p, dynamic = (uintptr_t)hc_thread_now()->block->smem;
-    uintptr_t begin = (uintptr_t)section();
-    size_t fixed = fixed_size(), moving = hc_launch_now()->smem;
+    uintptr_t begin = (uintptr_t)hc_shared_memory.section;
+    size_t fixed = hc_shared_memory.fixed, moving = hc_shared_memory.moving;
     if (at >= dynamic && n <= moving && at - dynamic <= moving - n) return true;
     return at >= begin && n <= fixed && at - begin <= fixed - n;
 }
@@ -97,9 +91,9 @@ unsigned hc_smem_address(const void *p, int line)
     if (!hc_is_shared(p, 0))
         hc_fail(HC_CUDA_ERROR_INVALID_ADDRESS_SPACE, line, "%p is not shared memory", p);
     uintptr_t at = (uintptr_t)p, dynamic = (uintptr_t)b->smem;
-    unsigned place = at >= dynamic && at - dynamic <= hc_launch_now()->smem
-                         ? dynamic_begin() + (unsigned)(at - dynamic)
-                         : FIRST + (unsigned)(at - (uintptr_t)section());
+    unsigned place = at >= dynamic && at - dynamic <= hc_shared_memory.moving
+                         ? hc_shared_memory.dynamic + (unsigned)(at - dynamic)
+                         : HC_FIRST + (unsigned)(at - (uintptr_t)hc_shared_memory.section);
     return b->rank << ZC_HOST_RANK_SHIFT | place;
 }
 
@@ -116,62 +110,82 @@ hc_block *hc_block_at(const hc_thread *of, unsigned address, int line)
     return c->blocks[rank];
 }
 
-static unsigned char *memory_of(hc_block *b, unsigned place, unsigned n)
+void hc_memory_refuse(const hc_thread *of, unsigned address, unsigned n, bool there, unsigned align,
+                      int line)
 {
-    unsigned dynamic = dynamic_begin(), fixed = fixed_size(), moving = hc_launch_now()->smem;
-    if (place >= dynamic && n <= moving && place - dynamic <= moving - n)
-        return b->smem + (place - dynamic);
-    if (place >= FIRST && n <= fixed && place - FIRST <= fixed - n)
-        return (b == entered ? section() : b->fixed) + (place - FIRST);
-    return NULL;
-}
-
-void *hc_memory_at(const hc_thread *of, hc_block *b, unsigned address, unsigned n, unsigned align,
-                   int line)
-{
-    unsigned char *p = memory_of(b, address & PLACE, n);
-    if (!p)
+    if (!there)
         hc_fail_of(of, HC_CUDA_ERROR_ILLEGAL_ADDRESS, line,
                    "%u bytes from 0x%x are not shared memory", n, address);
-    if (address % align)
-        hc_fail_of(of, HC_CUDA_ERROR_MISALIGNED_ADDRESS, line, "0x%x is not %u-byte aligned",
-                   address, align);
-    return p;
+    hc_fail_of(of, HC_CUDA_ERROR_MISALIGNED_ADDRESS, line, "0x%x is not %u-byte aligned", address,
+               align);
 }
 
 /* ---- What the copy engine has been shown ----
  *
  * A second copy, brought up to date by a fence: which thread wrote what is not known, so the fence
- * of one shows what all have written. */
+ * of one shows what all have written. Where a block has much memory most of it is for the copy
+ * engine alone, and every thread's fence would copy all: there, fences show the chunks that are
+ * watched, which are those that once differed when the engine looked at them. That first time they
+ * are taken for shown, in the block and in those that have begun before; later blocks and launches
+ * of the kernel are held to it. */
+
+#define CHUNK 1024u
+#define MUCH  (32 * CHUNK)
 
 /* False without memory. */
 static bool need_shown(hc_block *b)
 {
     if (b->shown) return true;
-    b->shown = malloc(memory_end() - FIRST);
+    b->shown = malloc(memory_size());
     if (!b->shown) return false;
-    memset(b->shown, 0xFF, memory_end() - FIRST);
+    memset(b->shown, 0xFF, memory_size());
     return true;
 }
 
 void *hc_shown_at(hc_block *b, unsigned address)
 {
     if (!need_shown(b)) hc_fail(HC_CUDA_ERROR_OUT_OF_MEMORY, 0, "no memory for shared memory");
-    return b->shown + ((address & PLACE) - FIRST);
+    return b->shown + ((address & HC_PLACE) - HC_FIRST);
+}
+
+static void show(hc_block *b, unsigned from, unsigned n)
+{
+    unsigned left = hc_shared_memory.moving - from;
+    memcpy(hc_shown_at(b, hc_shared_memory.dynamic + from), b->smem + from, n < left ? n : left);
 }
 
 void hc_async_fence(void)
 {
+    const hc_shared *m = &hc_shared_memory;
     hc_block *b = hc_thread_now()->block;
-    unsigned char *shown = hc_shown_at(b, FIRST);
-    if (fixed_size()) memcpy(shown, section(), fixed_size());
-    memcpy(shown + (dynamic_begin() - FIRST), b->smem, hc_launch_now()->smem);
+    if (m->fixed) memcpy(hc_shown_at(b, HC_FIRST), m->section, m->fixed);
+    for (unsigned i = 0; i * CHUNK < m->moving; i++)
+        if (m->moving <= MUCH || b->watched[i]) show(b, i * CHUNK, CHUNK);
+}
+
+/* Whether some of these bytes have not been watched; from now on they are. */
+static bool is_new(hc_block *b, unsigned address, unsigned n)
+{
+    const hc_shared *m = &hc_shared_memory;
+    unsigned first = ((address & HC_PLACE) - m->dynamic) / CHUNK;
+    unsigned last = ((address & HC_PLACE) - m->dynamic + n - 1) / CHUNK;
+    bool some = false;
+    if (m->moving <= MUCH || (address & HC_PLACE) < m->dynamic) return false;
+    for (unsigned i = first; i <= last; i++) {
+        if (b->watched[i]) continue;
+        b->watched[i] = hc_launch_now()->function->watched[i] = some = true;
+        show(b, i * CHUNK, CHUNK);
+    }
+    return some;
 }
 
 void hc_check_shown(const hc_thread *of, hc_block *b, unsigned address, unsigned n, int line)
 {
     hc_check_settled(of, b, address, n, line);
-    if (memcmp(hc_memory_at(of, b, address, n, 1, line), hc_shown_at(b, address), n) == 0) return;
+    const void *memory = hc_memory_at(of, b, address, n, 1, line);
+    const void *shown = hc_shown_at(b, address);
+    if (memcmp(memory, shown, n) == 0) return;
+    if (is_new(b, address, n) && memcmp(memory, shown, n) == 0) return;
     hc_fail_of(of, HC_CUDA_ERROR_LAUNCH_FAILED, line,
                "shared memory from 0x%x on was written without a zc_async_fence", address);
 }
@@ -180,19 +194,19 @@ void hc_check_shown(const hc_thread *of, hc_block *b, unsigned address, unsigned
 
 void hc_check_settled(const hc_thread *of, hc_block *b, unsigned address, unsigned n, int line)
 {
-    unsigned first = ((address & PLACE) - FIRST) / GRANULE;
-    unsigned last = ((address & PLACE) - FIRST + n - 1) / GRANULE;
+    unsigned first = ((address & HC_PLACE) - HC_FIRST) / GRANULE;
+    unsigned last = ((address & HC_PLACE) - HC_FIRST + n - 1) / GRANULE;
     if (!b->arriving || n == 0) return;
     for (unsigned i = first; i <= last; i++)
         if (b->arriving[i])
             hc_fail_of(of, HC_CUDA_ERROR_LAUNCH_FAILED, line,
                        "the copy of line %d to shared memory at 0x%x is still under way",
-                       b->arriving[i], FIRST + i * GRANULE);
+                       b->arriving[i], HC_FIRST + i * GRANULE);
 }
 
 static void mark(hc_block *b, unsigned address, unsigned n, int line)
 {
-    int *first = b->arriving + ((address & PLACE) - FIRST) / GRANULE;
+    int *first = b->arriving + ((address & HC_PLACE) - HC_FIRST) / GRANULE;
     for (unsigned i = 0; i < n / GRANULE; i++) first[i] = line;
 }
 
@@ -218,7 +232,7 @@ void hc_memory_settle(const hc_thread *of, hc_block *b, unsigned address, unsign
         if (memory[i] != 0xFF)
             hc_fail_of(of, HC_CUDA_ERROR_LAUNCH_FAILED, line,
                        "shared memory at 0x%x was written while a copy to it was under way",
-                       (address & PLACE) + i);
+                       (address & HC_PLACE) + i);
     mark(b, address, n, 0);
 }
 

@@ -274,7 +274,6 @@ void zc_hostcuda_reset(void)
     hc_for_each(HC_DEVICE_MEMORY, free_memory);
     hc_for_each(HC_HOST_MEMORY, free_memory);
     hc_registry_clear();
-    hc_fibers_clear();
     hc_threads_clear();
     if (settings.trace) fclose(settings.trace);
     memset(&settings, 0, sizeof settings);

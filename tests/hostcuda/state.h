@@ -124,10 +124,13 @@ hc_result hc_check_copy(const hc_work *w);
 
 /* ---- Modules and kernels ---- */
 
+#define HC_MAX_CHUNKS 228 /* of 1024 bytes, of a block's shared memory */
+
 struct hc_function {
     hc_module_t module;
     const zc_host_kernel *kernel;
     unsigned max_dynamic;
+    bool watched[HC_MAX_CHUNKS]; /* by its next blocks */
 };
 
 struct hc_module {
@@ -143,8 +146,7 @@ hc_result hc_check_launch(const hc_launch *l);
 unsigned hc_max_resident(const hc_launch *l);
 /* Runs every block. */
 hc_result hc_run_grid(const hc_launch *l);
-/* Frees what the kernels' threads used; for tests that reset. */
-void hc_fibers_clear(void);
+/* Frees what the kernels' threads used, but for their stacks; for tests that reset. */
 void hc_threads_clear(void);
 void hc_modules_clear(void);
 

@@ -136,18 +136,22 @@ static hc_operand operand_of(uint64_t d, unsigned rows, bool across)
     return (hc_operand){field(d, 0), field(d, 16), rows, across, d >> 62 == 0};
 }
 
-static unsigned chunks(const hc_operand *o)
+/* Its chunks by lines, and how many of them a line has. */
+static unsigned lines_of(const hc_operand *o)
 {
-    return o->rows * DEPTH / 8;
+    return o->across ? DEPTH : o->rows;
+}
+
+static unsigned chunks_of(const hc_operand *o)
+{
+    return o->across ? o->rows / 8 : 2;
 }
 
 /* But of windows, the address's bits 4 to 6 are exchanged by bits 7 to 9. */
-static unsigned chunk_at(const hc_operand *o, unsigned i)
+static unsigned chunk_at(const hc_operand *o, unsigned line, unsigned i)
 {
-    if (o->windows) return o->start + i / 2 * 16 + i % 2 * o->pitch;
-    unsigned step = i / (o->rows / 8), column = i % (o->rows / 8);
-    unsigned at = o->across ? o->start + column / 8 * o->pitch + step * LINE + column % 8 * 16
-                            : o->start + i / 2 * LINE + i % 2 * 16;
+    if (o->windows) return o->start + line * 16 + i * o->pitch;
+    unsigned at = o->start + line * LINE + (o->across ? i / 8 * o->pitch + i % 8 * 16 : i * 16);
     return at ^ (at >> 7 & 7) << 4;
 }
 
@@ -165,16 +169,19 @@ static void check_operand(const hc_thread *t, uint64_t d, unsigned rows, bool ac
     if (!aligned)
         hc_fail(HC_CUDA_ERROR_MISALIGNED_ADDRESS, line,
                 "an operand at 0x%x whose first line is not 1024-byte aligned", o.start);
-    for (unsigned i = 0; i < chunks(&o); i++)
-        hc_check_shown(t, t->block, chunk_at(&o, i), 16, line);
+    for (unsigned i = 0; i < lines_of(&o); i++)
+        for (unsigned chunk = 0; chunk < chunks_of(&o); chunk++)
+            hc_check_shown(t, t->block, chunk_at(&o, i, chunk), 16, line);
 }
 
 typedef unsigned short hc_halves[256 * DEPTH];
 
-static void read_operand(const hc_thread *t, const hc_operand *o, hc_halves to, int line)
+static void read_operand(const hc_thread *t, const hc_operand *o, unsigned short *to, int line)
 {
-    for (unsigned i = 0; i < chunks(o); i++)
-        memcpy(to + i * 8, hc_memory_at(t, t->block, chunk_at(o, i), 16, 16, line), 16);
+    const unsigned lines = lines_of(o), chunks = chunks_of(o);
+    for (unsigned i = 0; i < lines; i++)
+        for (unsigned chunk = 0; chunk < chunks; chunk++, to += 8)
+            memcpy(to, hc_memory_at(t, t->block, chunk_at(o, i, chunk), 16, 16, line), 16);
 }
 
 /* Reads those in shared memory; returns a number that tells what they are. */
@@ -233,17 +240,28 @@ static hc_sums *find_sums(hc_group *g, unsigned thread, const float *d, int line
     return unused;
 }
 
+/* The place of a thread's register i in the product. */
+static unsigned row_of(unsigned thread, unsigned i)
+{
+    return 16 * (thread / 32) + thread % 32 / 4 + 8 * (i / 2 % 2);
+}
+
+static unsigned column_of(unsigned thread, unsigned i)
+{
+    return 8 * (i / 4) + 2 * (thread % 4) + i % 2;
+}
+
 /* The thread's registers hold nothing until it has waited. */
 static void take_sums(hc_group *g, hc_product *product, unsigned thread, float *d)
 {
-    size_t bytes = product->p.columns / 2 * sizeof *d;
+    unsigned count = product->p.columns / 2;
     if (!product->sums) product->sums = find_sums(g, thread, d, product->p.line);
     hc_sums *s = product->sums;
     if (!s->under_way[thread]++) {
         s->threads++;
         s->d[thread] = d;
-        memcpy(s->v[thread], d, bytes);
-        memset(d, 0xFF, bytes);
+        for (unsigned i = 0; i < count; i++) s->v[row_of(thread, i)][column_of(thread, i)] = d[i];
+        memset(d, 0xFF, count * sizeof *d);
     } else if (s->columns != product->p.columns) {
         hc_fail(HC_CUDA_ERROR_NOT_SUPPORTED, product->p.line,
                 "%u columns of sums of which %u are under way", product->p.columns, s->columns);
@@ -341,12 +359,12 @@ void hc_groups_thread_ends(hc_thread *t)
 
 /* ---- What is done ---- */
 
-static float e4m3_value(unsigned char bits)
+static float e4m3_value(unsigned bits)
 {
-    int exponent = bits >> 3 & 15, fraction = bits & 7;
-    float v = exponent ? ldexpf((float)(8 + fraction), exponent - 10) : ldexpf((float)fraction, -9);
-    if (exponent == 15 && fraction == 7) v = NAN;
-    return bits & 0x80 ? -v : v;
+    unsigned sign = (bits & 0x80u) << 24, magnitude = bits & 0x7fu;
+    if (magnitude == 0x7fu) return NAN;
+    /* The exponent's field has moved, and is 120 too low; subnormals come out right, too. */
+    return hc_bits_to_f32(sign | hc_f32_to_bits(hc_bits_to_f32(magnitude << 20) * 0x1p120f));
 }
 
 /* Bytes of an element; 32 of them are a line's part in a product. */
@@ -360,32 +378,38 @@ static bool is_integer(zc_host_kind kind)
     return kind >= ZC_HOST_WGMMA_S8;
 }
 
-/* Element i of an operand, the left one or the right one. */
-static float value_of(zc_host_kind kind, bool left, const void *operand, unsigned i)
+/* Whether an operand, the left one or the right one, has signed bytes. */
+static bool is_signed(zc_host_kind kind, bool left)
+{
+    return kind == ZC_HOST_WGMMA_S8 || kind == (left ? ZC_HOST_WGMMA_S8U8 : ZC_HOST_WGMMA_U8S8);
+}
+
+/* The n elements of an operand. */
+static void values_of(zc_host_kind kind, bool left, const void *operand, unsigned n, double *to)
 {
     const unsigned char *byte = operand;
     const unsigned short *half = operand;
-    float tf32;
     unsigned bits;
     switch (kind) {
     case ZC_HOST_WGMMA_F16:
-        return hc_f16_value(half[i]);
-    case ZC_HOST_WGMMA_E4M3:
-        return e4m3_value(byte[i]);
-    case ZC_HOST_WGMMA_S8:
-    case ZC_HOST_WGMMA_S8U8:
-    case ZC_HOST_WGMMA_U8S8:
-    case ZC_HOST_WGMMA_U8:
-        if (kind == ZC_HOST_WGMMA_S8 || kind == (left ? ZC_HOST_WGMMA_S8U8 : ZC_HOST_WGMMA_U8S8))
-            return (signed char)byte[i];
-        return byte[i];
+        for (unsigned i = 0; i < n; i++) to[i] = hc_f16_value(half[i]);
+        return;
+    case ZC_HOST_WGMMA_BF16:
+        for (unsigned i = 0; i < n; i++) to[i] = hc_bf16_value(half[i]);
+        return;
     case ZC_HOST_WGMMA_TF32: /* the last 13 bits are not looked at */
-        memcpy(&bits, byte + (size_t)i * 4, 4);
-        bits &= 0xffffe000u;
-        memcpy(&tf32, &bits, 4);
-        return tf32;
-    default:
-        return hc_bf16_value(half[i]);
+        for (unsigned i = 0; i < n; i++) {
+            memcpy(&bits, byte + (size_t)i * 4, 4);
+            to[i] = hc_bits_to_f32(bits & 0xffffe000u);
+        }
+        return;
+    case ZC_HOST_WGMMA_E4M3:
+        for (unsigned i = 0; i < n; i++) to[i] = e4m3_value(byte[i]);
+        return;
+    default: {
+        unsigned turn = is_signed(kind, left) ? 0x80 : 0;
+        for (unsigned i = 0; i < n; i++) to[i] = (int)(byte[i] ^ turn) - (int)turn;
+    }
     }
 }
 
@@ -407,17 +431,6 @@ static float sum_register(zc_host_kind kind, double v)
     return out;
 }
 
-/* The place of a thread's register i in the product. */
-static unsigned row_of(unsigned thread, unsigned i)
-{
-    return 16 * (thread / 32) + thread % 32 / 4 + 8 * (i / 2 % 2);
-}
-
-static unsigned column_of(unsigned thread, unsigned i)
-{
-    return 8 * (i / 4) + 2 * (thread % 4) + i % 2;
-}
-
 /* A as its threads hold it: two elements a register, where a product of 16 columns has its sums. */
 static void read_held(const hc_product *product, hc_halves a)
 {
@@ -427,17 +440,30 @@ static void read_held(const hc_product *product, hc_halves a)
                 (unsigned short)(product->was[thread][i / 2] >> i % 2 * 16);
 }
 
-/* Local memory only: sanitizers would find nothing here, at a tenth of the speed. */
-__attribute__((no_sanitize("address", "undefined"))) static void
-multiply(unsigned columns, unsigned depth, float a[restrict ROWS][DEPTH_MOST],
-         float b[restrict DEPTH_MOST][256], double sum[restrict ROWS][256])
+/* To where element (line, column) of [lines][columns] is element (column, line). */
+static void transpose(const double *from, unsigned lines, unsigned columns, double *to)
 {
-    for (unsigned row = 0; row < ROWS; row++)
+    for (unsigned line = 0; line < lines; line++)
+        for (unsigned column = 0; column < columns; column++)
+            to[column * lines + line] = from[line * columns + column];
+}
+
+/* a is [ROWS][depth], b [depth][columns]. Local memory only: sanitizers would find nothing here, at
+ * a tenth of the speed. */
+__attribute__((no_sanitize("address", "undefined"))) static void
+multiply(const zc_host_product *p, unsigned depth, const double *restrict a,
+         const double *restrict b, float v[ROWS][256])
+{
+    const unsigned columns = p->columns;
+    for (unsigned row = 0; row < ROWS; row++) {
+        double sum[256] = {0};
+        for (unsigned i = 0; p->add && i < columns; i++) sum[i] = sum_value(p->kind, v[row][i]);
         for (unsigned k = 0; k < depth; k++) {
-            double factor = a[row][k];
-            for (unsigned column = 0; column < columns; column++)
-                sum[row][column] += factor * b[k][column];
+            const double factor = a[row * depth + k], *factors = b + (size_t)k * columns;
+            for (unsigned i = 0; i < columns; i++) sum[i] += factor * factors[i];
         }
+        for (unsigned i = 0; i < columns; i++) v[row][i] = sum_register(p->kind, sum[i]);
+    }
 }
 
 static void check_memory(const hc_thread *t, const hc_product *product, hc_halves a, hc_halves b)
@@ -450,30 +476,16 @@ static void check_memory(const hc_thread *t, const hc_product *product, hc_halve
 static void do_product(const hc_thread *t, hc_product *product)
 {
     static hc_halves ha, hb;
-    static float a[ROWS][DEPTH_MOST], b[DEPTH_MOST][256];
-    static double sum[ROWS][256];
+    static double a[ROWS * DEPTH_MOST], b[256 * DEPTH_MOST], turned[256 * DEPTH_MOST];
     const zc_host_product *p = &product->p;
-    float(*v)[128] = product->sums->v;
+    const unsigned depth = 2 * DEPTH / bytes_of(p->kind);
     check_memory(t, product, ha, hb);
     if (product->held[0]) read_held(product, ha);
-    const unsigned depth = 2 * DEPTH / bytes_of(p->kind);
-    for (unsigned i = 0; i < ROWS * depth; i++) {
-        unsigned row = p->across_a ? i % ROWS : i / depth;
-        a[row][p->across_a ? i / ROWS : i % depth] = value_of(p->kind, true, ha, i);
-    }
-    for (unsigned i = 0; i < p->columns * depth; i++) {
-        unsigned k = p->across ? i / p->columns : i % depth;
-        b[k][p->across ? i % p->columns : i / depth] = value_of(p->kind, false, hb, i);
-    }
-    for (unsigned row = 0; row < ROWS; row++) memset(sum[row], 0, p->columns * sizeof **sum);
-    if (p->add)
-        for (unsigned thread = 0; thread < HC_GROUP; thread++)
-            for (unsigned i = 0; i < p->columns / 2; i++)
-                sum[row_of(thread, i)][column_of(thread, i)] = sum_value(p->kind, v[thread][i]);
-    multiply(p->columns, depth, a, b, sum);
-    for (unsigned thread = 0; thread < HC_GROUP; thread++)
-        for (unsigned i = 0; i < p->columns / 2; i++)
-            v[thread][i] = sum_register(p->kind, sum[row_of(thread, i)][column_of(thread, i)]);
+    values_of(p->kind, true, ha, ROWS * depth, p->across_a ? turned : a);
+    if (p->across_a) transpose(turned, depth, ROWS, a);
+    values_of(p->kind, false, hb, p->columns * depth, p->across ? b : turned);
+    if (!p->across) transpose(turned, p->columns, depth, b);
+    multiply(p, depth, a, b, product->sums->v);
     product->done = true;
 }
 
@@ -499,7 +511,8 @@ static void give_sums(const hc_thread *t, const hc_product *product)
         memcpy(&bits, &s->d[thread][i], sizeof bits);
         check_registers(t, product, bits == ~0u);
     }
-    memcpy(s->d[thread], s->v[thread], count * sizeof *s->d[thread]);
+    for (unsigned i = 0; i < count; i++)
+        s->d[thread][i] = s->v[row_of(thread, i)][column_of(thread, i)];
     s->threads--;
 }
 

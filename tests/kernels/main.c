@@ -8,9 +8,11 @@
  * CPU's fast kernels, with NaN and infinity in the operands. --takes: what each row takes of
  * pointwise work, without running anything. */
 #include <regex.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,7 +43,9 @@ typedef struct totals {
 typedef struct job {
     const kc_options *o;
     const regex_t *filter;
-    int number, index, pair; /* `pair` of the case's element types is next */
+    int index, pair;   /* `pair` of the case's element types is next */
+    atomic_int *taken; /* how many variants the workers have taken */
+    int mine;          /* the one that this worker has */
     zc_device *d;
     kc_compiler *compiler;
     const kc_case *c;
@@ -167,6 +171,21 @@ static int fixed_pair(const kc_options *o, const kc_case *c)
     return o->brief ? kc_row_number(c) % pairs : 0;
 }
 
+static void run_variant(job *j, const kc_variant *v, const char *name)
+{
+    if (j->o->list) {
+        printf("%s %s\n", name, j->c->in);
+        return;
+    }
+    if (j->o->bench) {
+        j->ok &= kc_bench_variant(j->o, j->d, v);
+        return;
+    }
+    j->sum.variants++;
+    count_row(&j->sum, j->c);
+    j->ok &= j->compiler ? kc_compile_add(j->compiler, v) : check_variant(j, v, name);
+}
+
 static bool one_variant(void *arg, const char *pair)
 {
     job *j = arg;
@@ -184,18 +203,9 @@ static bool one_variant(void *arg, const char *pair)
     if (j->o->brief && !v.fixed) return true;
     if (j->o->rows && kc_row_number(j->c) > 0) return true;
     int i = j->index++, parts = j->o->parts;
-    if (i % parts != j->o->part || i / parts % workers(j->o) != j->number) return true;
-    if (j->o->list) {
-        printf("%s %s\n", name, j->c->in);
-        return true;
-    }
-    if (j->o->bench) {
-        j->ok &= kc_bench_variant(j->o, j->d, &v);
-        return true;
-    }
-    j->sum.variants++;
-    count_row(&j->sum, j->c);
-    j->ok &= j->compiler ? kc_compile_add(j->compiler, &v) : check_variant(j, &v, name);
+    if (i % parts != j->o->part || i / parts != j->mine) return true;
+    run_variant(j, &v, name);
+    j->mine = atomic_fetch_add(j->taken, 1);
     return true;
 }
 
@@ -237,6 +247,7 @@ static void compile(job *j)
 static void work(job *j)
 {
     j->ok = true;
+    j->mine = atomic_fetch_add(j->taken, 1);
     if (j->o->list)
         all_cases(j);
     else if (j->o->targets.narchs)
@@ -285,8 +296,11 @@ static bool spread(const kc_options *o, const regex_t *filter, totals *sum)
     int fds[64][2];
     pid_t children[64];
     bool ok = true;
+    atomic_int *taken =
+        mmap(NULL, sizeof *taken, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (taken == MAP_FAILED) return false;
     if (workers(o) == 1) {
-        job j = {.o = o, .filter = filter};
+        job j = {.o = o, .filter = filter, .taken = taken};
         work(&j);
         *sum = j.sum;
         return j.ok;
@@ -295,7 +309,7 @@ static bool spread(const kc_options *o, const regex_t *filter, totals *sum)
         fflush(stdout);
         if (pipe(fds[w]) != 0 || (children[w] = fork()) < 0) return false;
         if (children[w] == 0) {
-            job j = {.o = o, .filter = filter, .number = w};
+            job j = {.o = o, .filter = filter, .taken = taken};
             close(fds[w][0]);
             work(&j);
             ssize_t n = write(fds[w][1], &j.sum, sizeof j.sum);

@@ -5,7 +5,7 @@
 manual=$(realpath "$3")
 fake=$4
 cd "$dir"
-export ZC_CACHE_DIR="$dir/cache" ZC_HOSTCUDA_CACHE="$dir/hostcuda"
+export ZC_CACHE_DIR="$dir/cache"
 unset XDG_CACHE_HOME LD_LIBRARY_PATH
 on() {
     env LD_LIBRARY_PATH="$fake" "$@"

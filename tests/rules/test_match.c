@@ -620,7 +620,9 @@ static bool any_matches(const variants *v, const zc_graph *g, const uint32_t *us
 {
     for (int i = 0; i < v->n; i++) {
         plain p = {.rule = v->r[i]->rules.data[0], .g = g, .uses = uses, .whole = -1};
-        p.node[p.rule->match.n - 1] = n;
+        const int last = p.rule->match.n - 1;
+        p.node[last] = n;
+        if (zc_node_at(g, n)->op != pattern(&p, last)->op) continue; /* before all of the others */
         for (int k = 0; v->is_whole && k < p.rule->match.n; k++)
             if (strcmp(zc_rl_pat_at(&zc_rl_stmt_at(&p.rule->match, k)->outs, 0)->text, v->name) ==
                 0)

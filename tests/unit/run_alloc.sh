@@ -1,6 +1,6 @@
 #!/bin/sh
 # usage: run_alloc.sh ZC TEST SOURCE_DIR [MODEL...]: test_run_alloc on the digits and on these of models/bench
-# (resnet50.legacy ...), filled at random: of each, 200 of a run's allocations, or as many as ZC_TEST_ALLOCATIONS says, fail
+# (resnet50.legacy ...), filled at random: of each, 100 of a run's allocations, or as many as ZC_TEST_ALLOCATIONS says, fail
 # in a run of its own, which takes minutes.
 set -eu
 zc=$1

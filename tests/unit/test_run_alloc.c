@@ -111,8 +111,9 @@ static uint64_t sum_of_outputs(const zc_plan *plan, const zc_session *s)
     return sum;
 }
 
-/* Every allocation of a run fails once; at most so many of them, evenly spread. */
-static void check(const char *name, zc_plan *plan, int threads, long most)
+/* Every allocation of a run fails once; at most so many of them, evenly spread. After so many runs
+ * in which one failed, whatever became of them, one that has all gives the same results. */
+static void check(const char *name, zc_plan *plan, int threads, long most, long together)
 {
     zc_session *s = NULL;
     zc_diag *diag = zc_diag_create();
@@ -123,7 +124,7 @@ static void check(const char *name, zc_plan *plan, int threads, long most)
     fail_at(0);
     expect_ok(diag, zc_session_run(s, diag));
     const long all = atomic_load(&count), step = all / most + 1;
-    long failed = 0;
+    long failed = 0, tried = 0;
     for (long n = 1; n <= all; n += step) {
         fail_at(n);
         zc_status status = zc_session_run(s, diag);
@@ -134,6 +135,7 @@ static void check(const char *name, zc_plan *plan, int threads, long most)
                      zc_diag_text(diag, 0));
         failed += status == ZC_ERR_NOMEM;
         zc_diag_clear(diag);
+        if (++tried % together && n + step <= all) continue;
         expect_ok(diag, zc_session_run(s, diag));
         assert_true(sum_of_outputs(plan, s) == want);
     }
@@ -178,7 +180,8 @@ static void test_models(void **state)
         onnx_text(models[i].text, &model);
         assert_int_equal(zc_compile_bytes(model.data, model.len, NULL, &bytes, &len, NULL), ZC_OK);
         assert_int_equal(zc_plan_load_bytes(bytes, len, &plan, NULL), ZC_OK);
-        for (int threads = 1; threads <= 2; threads++) check(models[i].name, plan, threads, 1000);
+        for (int threads = 1; threads <= 2; threads++)
+            check(models[i].name, plan, threads, 1000, 1);
         zc_plan_destroy(&plan);
         zc_free(bytes);
         zc_buf_fini(&model);
@@ -191,7 +194,7 @@ static char **plans;
 static long tries(void)
 {
     const char *text = getenv("ZC_TEST_ALLOCATIONS");
-    return text && atol(text) > 0 ? atol(text) : 200;
+    return text && atol(text) > 0 ? atol(text) : 100;
 }
 
 static void test_plans(void **state)
@@ -200,7 +203,7 @@ static void test_plans(void **state)
     for (char **path = plans; *path; path++) {
         zc_plan *plan;
         assert_int_equal(zc_plan_load_file(*path, &plan, NULL), ZC_OK);
-        check(*path, plan, 1, tries());
+        check(*path, plan, 1, tries(), 4);
         zc_plan_destroy(&plan);
     }
 }

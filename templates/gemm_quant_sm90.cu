@@ -22,9 +22,9 @@ constexpr bool ZC_GQ_EDGES = false;
 constexpr int ZC_GQ_SIDE_X = 1, ZC_GQ_CORNERS = 1, ZC_GQ_TAP_STEPS = 1;
 #endif
 
-// A column's part of a result; turned: what A's zero point is multiplied by.
+// A column's part of a result; more: see zc_wide; turned: what A's zero point is multiplied by.
 struct zc_gq_column {
-    f64 scale, bias;
+    f64 scale, more;
     u32 zero, turned;
 };
 
@@ -117,7 +117,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 #pragma unroll
         for (int i = 0; i < COLUMNS; i++) {
             const i64 at = t.col + member + i * TEAM, col = at < q.n ? at : q.n - 1;
-            own[i] = {zc_gq_scale(q, item, 0, col), zc_gq_bias(q, col), (u32)zc_gq_zero_b(q, item, col), 0};
+            own[i] = {zc_gq_scale(q, item, 0, col), zc_gq_bias(q, col) - ZC_WIDE, (u32)zc_gq_zero_b(q, item, col), 0};
         }
     }
     ZC_MEMBER void lay_columns(int warpgroup, int thread, zc_gq_column (&own)[COLUMNS]) const {
@@ -198,25 +198,31 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 #pragma unroll
         for (int i = 0; i < ROWS; i++) v.rows[i] = row_of(item, t, top + i / 2 * 64 + i % 2 * 8, sums);
     }
-    // at: the column in the tile.
-    ZC_MEMBER Z_Y result(const view &v, const row &r, int at, const zc_gq_column &c, i32 sum) const {
+    // Before bytes are saturated. at: the column in the tile.
+    ZC_MEMBER i32 result(const view &v, const row &r, int at, const zc_gq_column &c, i32 sum) const {
         const u32 turned = Z_ZERO_A ? turned_of(r, c, v.sums + at) : 0u;
         const i32 all = (i32)((u32)sum + r.zero * turned - c.zero * r.sum);
 #ifdef Z_Y_SCALE
         const f64 scale = Z_ROW_SCALES ? zc_gq_scale(q, v.item, r.at, v.t.col + at) : c.scale;
-        return zc_gq_quantised(zc_wide(all) + c.bias, scale, v.y_zero);
+        return zc_gq_requantised(all, c.more, scale, v.y_zero);
 #else
-        return zc_put<Z_Y>(all); // wraps
+        return all;
 #endif
     }
     // Of two neighbours, with the fused work on them, whose operands are any beyond the last row or column.
+#ifdef Z_FUSED
     typedef zc_vec<Z_STORED, 2> two_results;
+#else
+    typedef decltype(zc_saturated(Z_Y(), 0, 0)) two_results;
+#endif
     ZC_MEMBER two_results results(const view &v, const row &r, int at, const zc_gq_column (&c)[2], const i32 *sum) const {
-        const Z_Y y[2] = {result(v, r, at, c[0], sum[0]), result(v, r, at + 1, c[1], sum[1])};
+        const i32 y[2] = {result(v, r, at, c[0], sum[0]), result(v, r, at + 1, c[1], sum[1])};
+        const auto plain = zc_saturated(Z_Y(), y[0], y[1]);
 #ifdef Z_FUSED
         constexpr int NEAR = Z_PAIRS ? 2 : 1; // rows of an odd length do not all begin at pairs
         const int last = (int)q.n - NEAR;
-        i32 all[2] = {y[0], y[1]};
+        const auto two = zc_unpack<Z_Y>(plain);
+        i32 all[2] = {two.v[0], two.v[1]};
 #pragma unroll
         for (int e = 0; e < 2; e += NEAR) {
             const int col = v.t.col + at + e;
@@ -224,7 +230,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         }
         return {(Z_STORED)all[0], (Z_STORED)all[1]};
 #else
-        return {y[0], y[1]};
+        return plain;
 #endif
     }
     // By the threads, two neighbours at once where rows have whole pairs.
@@ -242,8 +248,9 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
                 if constexpr (Z_PAIRS) {
                     *(two_results *)to = y;
                 } else {
-                    to[0] = y.v[0];
-                    if (col + 1 < q.n) to[1] = y.v[1];
+                    const auto two = zc_unpack<Z_STORED>(y);
+                    to[0] = two.v[0];
+                    if (col + 1 < q.n) to[1] = two.v[1];
                 }
             }
         }

@@ -319,6 +319,23 @@ template <class T> ZC_DEV zc_vec<T, 2> zc_unpack(const zc_vec<T, 2> &two) { retu
 ZC_FLOAT_FN(f32, f)
 ZC_FLOAT_FN(f64, )
 
+// Two neighbours: bytes saturate and are packed, the first one in the low half.
+ZC_DEV u16 zc_saturated(i8, i32 a, i32 b) { return zc_saturated_s8x2(a, b); }
+ZC_DEV u16 zc_saturated(u8, i32 a, i32 b) { return zc_saturated_u8x2(a, b); }
+ZC_DEV zc_vec<i32, 2> zc_saturated(i32, i32 a, i32 b) { return {{a, b}}; }
+// T(round(x / scale) + zero), T of 8 bits, for a scale between 2^-100 and 2^100; high: 1 / scale in f32, low: what is left of it.
+// There are no branches, so that elements are computed side by side. q is within one unit in the last place (half of one, and
+// 2^-23 of it by both factors' errors) of the quotient; so the rest is exact and q + rest * high, rounded, is the quotient,
+// rounded (Markstein). Where x / scale is so small that the rest is not, the byte is zero's; where it is so large, it is the
+// last one: a float beyond 2^22 looks like a larger integer there, and what is below -2^20, or NaN, is made that.
+template <class T> ZC_DEV zc_compute<T> zx_quantised(f32 x, f32 scale, f32 high, f32 low, i32 zero) {
+    const f32 q = fminf(fmaf(x, high, x * low), 1048576.0f), rest = fmaf(-q, scale, x);
+    const f32 quotient = fmaxf(fmaf(rest, high, q), -1048576.0f);
+    const i32 n = (i32)(zc_bits(quotient + 12582912.0f) - 0x4B400000u) + zero;
+    const T y = (T)zc_saturated(T(), n, 0);
+    return zc_traits<T>::is_signed && x != x ? (T)0 : y;
+}
+
 // The same for elements of 16 bits: errors of some 2^-19, no branches.
 ZC_DEV f32 zq_div(f32 a, f32 b) { return zc_div_approx(a, b); }
 ZC_DEV f32 zq_sqrt(f32 a) { return zc_sqrt_approx(a); }

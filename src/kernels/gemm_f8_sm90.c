@@ -23,7 +23,7 @@ zc_status zc_gen_gemm_f8_sm90(zc_gen *g)
                          .steps = zc_ceil_div(s.k, ZC_SM90_LINE),
                          .items = 1,
                          .sm_count = g->sm_count,
-                         .fused_tile = zc_sm90_in_pieces(s.n) ? zc_gen_epilogue_tile(g) : -1,
+                         .fused_tile = zc_sm90_in_pieces(s.n) ? zc_gen_epilogue_tile(g, 16) : -1,
                          .piece = zc_sm90_piece(s.n, zc_gen_out_type(g, 0)),
                          .scales = true,
                          .stepwise = s.k > SHORT};

@@ -156,7 +156,7 @@ static problem problem_of(zc_gen *g, const zc_matmul_form *form, const zc_matmul
                      .steps = zc_ceil_div(s->k, ZC_SM90_DEPTH),
                      .items = zc_gen_sm90_items(g, form),
                      .sm_count = g->sm_count,
-                     .fused_tile = free ? zc_gen_epilogue_tile(g) : -1,
+                     .fused_tile = free ? zc_gen_epilogue_tile(g, 16) : -1,
                      .piece = zc_sm90_piece(s->n, zc_gen_out_type(g, 0)),
                      .norm = form->norm,
                      .moments = g->step->op == ZC_OP_LinearMoments};

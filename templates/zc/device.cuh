@@ -273,7 +273,7 @@ template <class T, int N> struct alignas(sizeof(T) * N) zc_vec {
 ZC_DEV zc_vec<f32, 2> zc_pack(f32, f32 a, f32 b) { return {{a, b}}; }
 // What zc_pack packed.
 template <class T> ZC_DEV zc_vec<T, 2> zc_unpack(u32 two) { return {{{(u16)two}, {(u16)(two >> 16)}}}; }
-template <class T> ZC_DEV zc_vec<T, 2> zc_unpack(u16 two) { return {{{(u8)two}, {(u8)(two >> 8)}}}; }
+template <class T> ZC_DEV zc_vec<T, 2> zc_unpack(u16 two) { return *(const zc_vec<T, 2> *)&two; }
 template <class T> ZC_DEV zc_vec<T, 2> zc_unpack(const zc_vec<T, 2> &two) { return two; }
 
 // ---- functions of scalar expressions (op/expr.h says what they mean) ----
@@ -324,14 +324,14 @@ ZC_DEV u16 zc_saturated(i8, i32 a, i32 b) { return zc_saturated_s8x2(a, b); }
 ZC_DEV u16 zc_saturated(u8, i32 a, i32 b) { return zc_saturated_u8x2(a, b); }
 ZC_DEV zc_vec<i32, 2> zc_saturated(i32, i32 a, i32 b) { return {{a, b}}; }
 // T(round(x / scale) + zero), T of 8 bits, for a scale between 2^-100 and 2^100; high: 1 / scale in f32, low: what is left of it.
-// There are no branches, so that elements are computed side by side. q is within one unit in the last place (half of one, and
-// 2^-23 of it by both factors' errors) of the quotient; so the rest is exact and q + rest * high, rounded, is the quotient,
-// rounded (Markstein). Where x / scale is so small that the rest is not, the byte is zero's; where it is so large, it is the
-// last one: a float beyond 2^22 looks like a larger integer there, and what is below -2^20, or NaN, is made that.
+// There are no branches, so that elements are computed side by side. What is beyond 2^20 scales saturates as that does. q is less
+// than a unit in the last place from the quotient (half of one by its own rounding, 2^-23 by both factors); so the rest is exact, and
+// q + rest * high, rounded, is the quotient, rounded (Markstein). Where that is so small that the rest is not exact, it rounds to
+// 0 all the same. NaN gives 0.
 template <class T> ZC_DEV zc_compute<T> zx_quantised(f32 x, f32 scale, f32 high, f32 low, i32 zero) {
-    const f32 q = fminf(fmaf(x, high, x * low), 1048576.0f), rest = fmaf(-q, scale, x);
-    const f32 quotient = fmaxf(fmaf(rest, high, q), -1048576.0f);
-    const i32 n = (i32)(zc_bits(quotient + 12582912.0f) - 0x4B400000u) + zero;
+    const f32 most = scale * 1048576.0f, within = fminf(fmaxf(x, -most), most); // NaN: the least
+    const f32 q = fmaf(within, high, within * low), quotient = fmaf(fmaf(-q, scale, within), high, q);
+    const i32 n = (i32)(zc_bits(quotient + 12582912.0f) - 0x4B400000u) + zero; // the last digit of 1.5 2^23 counts 1
     const T y = (T)zc_saturated(T(), n, 0);
     return zc_traits<T>::is_signed && x != x ? (T)0 : y;
 }

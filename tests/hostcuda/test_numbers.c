@@ -223,7 +223,8 @@ static void bit_functions(void **state)
 
 static const char quantise_text[] =
     "#include \"zc/device.cuh\"\n"
-    "extern \"C\" __global__ void quantise(const f32 *x, i32 *o, f32 scale, f32 high, f32 low, i32 zero)\n"
+    "extern \"C\" __global__ void quantise(const f32 *x, i32 *o, f32 scale, f32 high, f32 low, i32 "
+    "zero)\n"
     "{\n"
     "    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;\n"
     "    o[i * 2] = (i32)zx_quantised<u8>(x[i], scale, high, low, zero);\n"
@@ -254,7 +255,10 @@ static int quantised(float x, float scale, int zero, int least)
 {
     volatile float quotient = x / scale;
     const float n = rintf(quotient) + (float)zero;
-    return isnan(n) ? 0 : n < (float)least ? least : n > (float)(least + 255) ? least + 255 : (int)n;
+    return isnan(n)                   ? 0
+           : n < (float)least         ? least
+           : n > (float)(least + 255) ? least + 255
+                                      : (int)n;
 }
 
 static void quantisations(void **state)

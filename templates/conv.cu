@@ -4,7 +4,7 @@
 // ones, whose patches are interpolated.
 //
 // spec.h: the window (zc/window.cuh); Z_X, Z_W, Z_Y, Z_BIAS (types), Z_PLAIN (of y before fused work); Z_ACC (sums), Z_OPERAND (what is multiplied);
-// Z_LAST (channels are last; Z_TAPS_FIRST: of the weights, too), Z_HAS_BIAS, Z_HAS_RESIDUAL, zc_act (activation); Z_QUANT (0 floats, 1 integer result, 2
+// Z_LAST (channels are last; Z_TAPS_FIRST: of the weights, too), Z_HAS_SCALE, Z_HAS_BIAS, Z_HAS_RESIDUAL, zc_act (activation); Z_QUANT (0 floats, 1 integer result, 2
 // quantised result) with Z_HAS_X_ZERO, Z_HAS_W_ZERO and for 2 the types Z_XS, Z_WS, Z_YS; Z_batch,
 // Z_groups, Z_ic, Z_oc; Z_TRANSPOSED; Z_DEFORM with Z_HAS_MASK, Z_AXES and Z_OFFSET_GROUPS; Z_TILE (the side of a
 // block's tile; 0: a thread for each element) and Z_MMA (by tensor cores).
@@ -64,6 +64,9 @@ ZC_DEV operand_t load_w(const zc_conv_params &p, i64 channel, i64 at) {
 // Writes the sum of output channel `channel` to element `at`.
 ZC_DEV void finish(const zc_conv_params &p, i64 at, i64 channel, acc_t sum) {
 #if Z_QUANT == 0
+#if Z_HAS_SCALE
+    sum *= zc_load<f32>(p.w_scale, channel);
+#endif
 #if Z_HAS_BIAS
     sum += zc_load<Z_BIAS>(p.bias, channel);
 #endif
@@ -80,8 +83,8 @@ ZC_DEV void finish(const zc_conv_params &p, i64 at, i64 channel, acc_t sum) {
 #endif
     const f64 both = (f64)zc_load<Z_XS>(p.x_scale, 0) * (f64)zc_load<Z_WS>(p.w_scale, channel * p.w_scale_step);
     const f64 scale = both / (f64)zc_load<Z_YS>(p.y_scale, 0);
-    const Z_PLAIN y = zc_quantised<Z_PLAIN>((f64)total, scale, (i32)zc_load<Z_PLAIN>(p.y_zero, 0));
-    ((Z_Y *)p.y)[at] = (Z_Y)zc_fused(p.fused, y, at);
+    const i32 n = zc_requantised<false>((f64)total, scale, (i32)zc_load<Z_PLAIN>(p.y_zero, 0));
+    ((Z_Y *)p.y)[at] = (Z_Y)zc_fused(p.fused, (Z_PLAIN)zc_saturated(Z_PLAIN(), n, 0), at);
 #endif
 }
 

@@ -16,7 +16,7 @@
 // Z_W_CONSTANT (the weights are of the plan), Z_MMA (the product), Z_MOST (largest finite number of Z_T), Z_ROWS and Z_COLS
 // (of a tile of y), Z_WARPS, Z_EACH (pieces of 16 pixels of a warp), Z_SHARES (blocks that share a multiprocessor), Z_LINE
 // (pixels of a warpgroup's product: those of the tile's line and some more; 0: by warps, Z_EACH). Of bytes: Z_QUANT, Z_W, Z_Y
-// and Z_PLAIN (types of weights, y, and y before fused work), Z_XS, Z_WS and Z_YS (of scales).
+// and Z_PLAIN (types of weights, y, and y before fused work), Z_XS, Z_WS and Z_YS (of scales), Z_SMALL_SCALES (zc/gemm_quant.cuh).
 #include "zc/device.cuh"
 #include "abi/conv_image.h"
 #include "spec.h"
@@ -29,9 +29,9 @@ ZC_WGMMA_HELD(zc_line_product, Z_LINE, Z_WGMMA, 0)
 #endif
 
 #ifdef Z_QUANT
-// How a channel's sums become bytes.
+// How a channel's sums become bytes; more: see zc_wide.
 struct zc_image_channel {
-    f64 scale, bias;
+    f64 scale, more;
 };
 constexpr int ZC_IMAGE_CHANNEL = sizeof(zc_image_channel);
 #else
@@ -89,7 +89,7 @@ struct zc_conv_image {
         const f64 xs = (f64)zc_load<Z_XS>(p.x_scale, 0), ys = (f64)zc_load<Z_YS>(p.y_scale, 0);
         for (int i = threadIdx.x; i < Z_OUT; i += THREADS)
             ((zc_image_channel *)channels)[i] = {xs * (f64)zc_load<Z_WS>(p.w_scale, i * p.w_scale_step) / ys,
-                                                 Z_HAS_BIAS ? (f64)((const i32 *)p.bias)[i] : 0};
+                                                 (Z_HAS_BIAS ? (f64)((const i32 *)p.bias)[i] : 0) - ZC_WIDE};
     }
 #else
     static ZC_MEMBER Z_T weight(Z_W v, int) { return v; }
@@ -284,12 +284,19 @@ struct zc_conv_image {
 #ifdef Z_QUANT
         const zc_image_channel *const c = (const zc_image_channel *)channels + channel;
         const i32 zero = (i32)*(const Z_PLAIN *)p.y_zero;
-        i32 v[2];
+        i32 y[2];
 #pragma unroll
         for (int e = 0; e < 2; e++)
-            v[e] = zc_quantised<Z_PLAIN>(zc_wide((i32)sum[e]) + c[e].bias, c[e].scale, zero);
+            y[e] = zc_requantised<Z_SMALL_SCALES>(zc_wide((i32)sum[e], c[e].more), c[e].scale, zero);
+        const u16 plain = zc_saturated(Z_PLAIN(), y[0], y[1]);
+#ifdef Z_FUSED
+        const auto two = zc_unpack<Z_PLAIN>(plain);
+        i32 v[2] = {two.v[0], two.v[1]};
         finish<2>(v, pixel, channel);
         return (u32)(u8)v[0] | (u32)(u8)v[1] << 8;
+#else
+        return plain;
+#endif
 #else
         auto two = convolved(sum, channel);
         finish<2>(two.v, pixel, channel);

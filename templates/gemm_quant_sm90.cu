@@ -1,6 +1,7 @@
 // MatMulInteger, QLinearMatMul, ConvInteger and QLinearConv of 8-bit integers on Hopper, B stored N x K: exact sums of a b by the
 // pipeline of zc/gemm_sm90.cuh, and of rows of A and columns of B, from which zero points follow, by dot products of what lies in
-// shared memory for them. Bytes leave by the copy engine, other results by stores of the threads.
+// shared memory for them. Bytes leave by the copy engine, and a fused operand of bytes (a residual) comes by it; other results are
+// stored by the threads.
 //
 // spec.h: see zc/gemm_quant.cuh (Z_FLOAT is 0), zc/gemm_tiles.cuh (Z_BYTES, Z_INTEGERS) and zc/sm90_rows.cuh; Z_PAIRS: the result has an
 // even number of columns; Z_STORED: the type of results behind fused work (zc/fused.cuh); Z_TENSOR_Y: the copy engine stores; Z_EDGES: with Z_ZERO_A, windows of Z_DOWN x Z_ACROSS taps, of Z_TAP_STEPS steps each, reach
@@ -22,9 +23,9 @@ constexpr bool ZC_GQ_EDGES = false;
 constexpr int ZC_GQ_SIDE_X = 1, ZC_GQ_CORNERS = 1, ZC_GQ_TAP_STEPS = 1;
 #endif
 
-// A column's part of a result; turned: what A's zero point is multiplied by.
+// A column's part of a result; more: see zc_wide; turned: what A's zero point is multiplied by.
 struct zc_gq_column {
-    f64 scale, bias;
+    f64 scale, more;
     u32 zero, turned;
 };
 
@@ -117,7 +118,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 #pragma unroll
         for (int i = 0; i < COLUMNS; i++) {
             const i64 at = t.col + member + i * TEAM, col = at < q.n ? at : q.n - 1;
-            own[i] = {zc_gq_scale(q, item, 0, col), zc_gq_bias(q, col), (u32)zc_gq_zero_b(q, item, col), 0};
+            own[i] = {zc_gq_scale(q, item, 0, col), zc_gq_bias(q, col) - ZC_WIDE, (u32)zc_gq_zero_b(q, item, col), 0};
         }
     }
     ZC_MEMBER void lay_columns(int warpgroup, int thread, zc_gq_column (&own)[COLUMNS]) const {
@@ -198,33 +199,39 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 #pragma unroll
         for (int i = 0; i < ROWS; i++) v.rows[i] = row_of(item, t, top + i / 2 * 64 + i % 2 * 8, sums);
     }
-    // at: the column in the tile.
-    ZC_MEMBER Z_Y result(const view &v, const row &r, int at, const zc_gq_column &c, i32 sum) const {
+    // Before bytes are saturated. at: the column in the tile.
+    ZC_MEMBER i32 result(const view &v, const row &r, int at, const zc_gq_column &c, i32 sum) const {
         const u32 turned = Z_ZERO_A ? turned_of(r, c, v.sums + at) : 0u;
         const i32 all = (i32)((u32)sum + r.zero * turned - c.zero * r.sum);
 #ifdef Z_Y_SCALE
         const f64 scale = Z_ROW_SCALES ? zc_gq_scale(q, v.item, r.at, v.t.col + at) : c.scale;
-        return zc_gq_quantised(zc_wide(all) + c.bias, scale, v.y_zero);
+        return zc_gq_requantised(all, c.more, scale, v.y_zero);
 #else
-        return zc_put<Z_Y>(all); // wraps
+        return all;
 #endif
     }
     // Of two neighbours, with the fused work on them, whose operands are any beyond the last row or column.
+#ifdef Z_FUSED
     typedef zc_vec<Z_STORED, 2> two_results;
-    ZC_MEMBER two_results results(const view &v, const row &r, int at, const zc_gq_column (&c)[2], const i32 *sum) const {
-        const Z_Y y[2] = {result(v, r, at, c[0], sum[0]), result(v, r, at + 1, c[1], sum[1])};
+#else
+    typedef decltype(zc_saturated(Z_Y(), 0, 0)) two_results;
+#endif
+    ZC_MEMBER two_results results(const view &v, const row &r, int at, const zc_gq_column (&c)[2], const i32 *sum, u16 tile) const {
+        const i32 y[2] = {result(v, r, at, c[0], sum[0]), result(v, r, at + 1, c[1], sum[1])};
+        const auto plain = zc_saturated(Z_Y(), y[0], y[1]);
 #ifdef Z_FUSED
         constexpr int NEAR = Z_PAIRS ? 2 : 1; // rows of an odd length do not all begin at pairs
         const int last = (int)q.n - NEAR;
-        i32 all[2] = {y[0], y[1]};
+        const auto two = zc_unpack<Z_Y>(plain);
+        i32 all[2] = {two.v[0], two.v[1]};
 #pragma unroll
         for (int e = 0; e < 2; e += NEAR) {
             const int col = v.t.col + at + e;
-            zc_fused_near<NEAR>(p.g.fused, all + e, known(r.at), col < last ? col : last, q.n);
+            zc_fused_near<NEAR>(p.g.fused, all + e, known(r.at), col < last ? col : last, q.n, tile);
         }
         return {(Z_STORED)all[0], (Z_STORED)all[1]};
 #else
-        return {y[0], y[1]};
+        return plain;
 #endif
     }
     // By the threads, two neighbours at once where rows have whole pairs.
@@ -238,41 +245,64 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             for (int i = 0; i < ROWS; i++) {
                 if (v.rows[i].at >= q.m || col >= q.n) continue;
                 Z_STORED *const to = (Z_STORED *)q.y + v.item.y + (i64)v.rows[i].at * q.n + col;
-                const two_results y = results(v, v.rows[i], at, c, sum[i / 2] + j * 4 + i % 2 * 2);
+                const two_results y = results(v, v.rows[i], at, c, sum[i / 2] + j * 4 + i % 2 * 2, 0);
                 if constexpr (Z_PAIRS) {
                     *(two_results *)to = y;
                 } else {
-                    to[0] = y.v[0];
-                    if (col + 1 < q.n) to[1] = y.v[1];
+                    const auto two = zc_unpack<Z_STORED>(y);
+                    to[0] = two.v[0];
+                    if (col + 1 < q.n) to[1] = two.v[1];
                 }
             }
         }
     }
     // Bytes by the copy engine, panels of 64 rows and 128 columns; what a tile has not of its last one lies beyond the result.
     static constexpr int ACROSS = 128, PANELS = (Z_TILE_N + ACROSS - 1) / ACROSS;
-    ZC_MEMBER void send_all(const view &v, int warpgroup, int thread, const typename PIPE::sums &sum, int &buffer) const {
+    // at: the fused operand's first stage.
+    ZC_MEMBER void send_all(const view &v, int warpgroup, int thread, const typename PIPE::sums &sum, slot &at, int &buffer) const {
+        const int first = Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS;
 #pragma unroll
-        for (int panel = 0; panel < PANELS; panel++)
+        for (int panel = 0; panel < PANELS; panel++) {
+            const int in = panel % PIPE::HELD;
+            if (PIPE::EXTRA && !Z_PINGPONG && in == 0) zc_barrier_wait(this->full(at.stage), at.parity);
 #pragma unroll
             for (int i = 0; i < PIPE::BLOCKS; i++) {
-                const int row = v.t.row + ((Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS) + i) * 64;
-                this->send(&p.y, {row, v.t.col + panel * ACROSS, v.t.item}, warpgroup, thread, buffer,
-                           [&](u32 to) { lay_panel(v, panel, i, thread, sum[i], to); });
+                const unsigned char *const tile = this->tile_panel(at.stage, first + i, in);
+                this->send(&p.y, {v.t.row + (first + i) * 64, v.t.col + panel * ACROSS, v.t.item}, warpgroup, thread, buffer,
+                           [&](u32 to) { lay_panel(v, panel, i, thread, sum[i], tile, to); });
             }
+            if (PIPE::EXTRA && (in + 1 == PIPE::HELD || panel + 1 == PANELS)) { // all have read it
+                this->release(at.stage, thread);
+                at.next();
+            }
+        }
     }
-    ZC_MEMBER void lay_panel(const view &v, int panel, int block, int thread, const zc_product_sum (&sum)[Z_TILE_N / 2], u32 to) const {
+    // tile: the fused operand's panel.
+    ZC_MEMBER void lay_panel(const view &v, int panel, int block, int thread, const zc_product_sum (&sum)[Z_TILE_N / 2],
+                             const unsigned char *tile, u32 to) const {
+        constexpr int TOGETHER = 4; // groups of 8 columns, read before any is written, so that results are computed side by side
         const int line = thread / 32 * 16 + thread % 32 / 4;
-        unsigned char *const laid = this->memory + (to - this->smem) + line * PIPE::LINE;
+        unsigned char *const laid = this->memory + (to - this->smem);
 #pragma unroll
-        for (int j = 0; j < ACROSS / 8; j++) {
-            if (panel * ACROSS + j * 8 >= Z_TILE_N) break;
-            const int in = j * 8 + thread % 4 * 2, at = panel * ACROSS + in;
-            const zc_gq_column c[2] = {v.columns[at], v.columns[at + 1]};
-            unsigned char *const place = laid + (in / 16 ^ line % 8) * 16 + in % 16;
+        for (int group = 0; group < ACROSS / 8; group += TOGETHER) {
+            if (panel * ACROSS + group * 8 >= Z_TILE_N) break;
+            two_results out[TOGETHER][2];
+            int place[TOGETHER]; // of a row's pair, and of that in the one 8 lines below, whose pieces have the same order
 #pragma unroll
-            for (int i = 0; i < 2; i++) // a row and the one 8 lines below, whose pieces have the same order
-                *(two_results *)(place + i * 8 * PIPE::LINE) =
-                    results(v, v.rows[block * 2 + i], at, c, sum + (panel * ACROSS / 8 + j) * 4 + i * 2);
+            for (int j = 0; j < TOGETHER; j++) {
+                const int in = (group + j) * 8 + thread % 4 * 2, at = panel * ACROSS + in;
+                const zc_gq_column c[2] = {v.columns[at], v.columns[at + 1]};
+                place[j] = line * PIPE::LINE + (in / 16 ^ line % 8) * 16 + in % 16;
+#pragma unroll
+                for (int i = 0; i < 2; i++) {
+                    const u16 pair = PIPE::EXTRA ? *(const u16 *)(tile + place[j] + i * 8 * PIPE::LINE) : 0;
+                    out[j][i] = results(v, v.rows[block * 2 + i], at, c, sum + (panel * ACROSS / 8 + group + j) * 4 + i * 2, pair);
+                }
+            }
+#pragma unroll
+            for (int j = 0; j < TOGETHER; j++)
+#pragma unroll
+                for (int i = 0; i < 2; i++) *(two_results *)(laid + place[j] + i * 8 * PIPE::LINE) = out[j][i];
         }
     }
     ZC_MEMBER void consume(int warpgroup) const {
@@ -285,7 +315,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         if (Z_PINGPONG && warpgroup == 1) zc_named_arrive(4, 256);
         for (int tile = this->first_tile(); tile < tiles; tile += this->tile_step(), turn ^= Z_PINGPONG) {
             if (Z_PINGPONG && turn != warpgroup) {
-                at.skip(this->steps);
+                at.skip(this->steps + PIPE::EXTRA);
                 continue;
             }
             const zc_gemm_origin t = this->place_of(tile);
@@ -295,12 +325,15 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             typename PIPE::sums sum;
             if (Z_PINGPONG) zc_named_sync(4 + warpgroup, 256);
             multiply(at, warpgroup, thread, sum);
-            if (Z_PINGPONG) zc_named_arrive(4 + (warpgroup ^ 1), 256);
+            if (Z_PINGPONG) {
+                this->await_tile(at);
+                zc_named_arrive(4 + (warpgroup ^ 1), 256);
+            }
             lay_columns(warpgroup, thread, own);
             view v;
             see(item, t, warpgroup, thread, v);
             if constexpr (Z_TENSOR_Y)
-                send_all(v, warpgroup, thread, sum, buffer);
+                send_all(v, warpgroup, thread, sum, at, buffer);
             else
                 save(v, thread, sum);
         }
@@ -310,7 +343,8 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 
 ZC_KERNEL_OF(0, 384)(const __grid_constant__ zc_gemm_quant_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
-    const zc_gemm_quant_sm90<zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, false, Z_TENSOR_Y>> product(p, smem);
+    typedef zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, Z_FUSED_TILE >= 0, Z_TENSOR_Y> pipe;
+    const zc_gemm_quant_sm90<pipe> product(p, smem);
     product.begin([&] {
         if (Z_TENSOR_Y) zc_tensor_prefetch(&p.product.y);
     });

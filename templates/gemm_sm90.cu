@@ -347,12 +347,6 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
                     *(zc_vec<f32, 2> *)((f32 *)p.g.partial + r * p.g.n + c) = {sum[i][j], sum[i][j + 1]};
             }
     }
-    // The operand's stages are there, and so their phases known, before the other one's turn.
-    ZC_MEMBER void await_tile(slot at) const {
-        static_assert(!Z_PINGPONG || PIPE::EXTRA <= Z_STAGES, "all of them have room");
-#pragma unroll
-        for (int i = 0; i < PIPE::EXTRA; i++, at.next()) zc_barrier_wait(this->full(at.stage), at.parity);
-    }
     // What was asked for arrives under the products where there are registers for it; in turn it does so before them anyhow.
     static constexpr bool JOINED_LATE = !Z_PINGPONG && PIPE::BLOCKS == 1;
     // Sums leave few registers: what results need is asked for behind them, under the other warpgroup's products.
@@ -389,7 +383,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
             }
             if (JOINED_LATE) join(moments);
             if (Z_PINGPONG) {
-                await_tile(at);
+                this->await_tile(at);
                 zc_named_arrive(3 + (warpgroup ^ 1), 256);
             }
             if constexpr (ZC_GEMM_SCALED) lay_terms(t, warpgroup, thread, terms, item);
@@ -404,7 +398,8 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     }
 };
 
-typedef zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, (ZC_GEMM_SKIP || Z_FUSED_TILE >= 0),
+typedef zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG,
+                     ZC_GEMM_SKIP || Z_FUSED_TILE >= 0 ? 2 : 0,
                      ZC_GEMM_STAGING, false, Z_PARTS, ZC_GEMM_MATRICES>
     zc_product_pipe;
 

@@ -10,7 +10,7 @@
 #include "zc/gemm_sm90.cuh"
 #include "abi/linear_norm_sm90.h"
 
-typedef zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, 1, Z_CLUSTER, false, Z_SKIP, Z_STAGING, Z_TILE_M == 64> zc_norm_pipe;
+typedef zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, 1, Z_CLUSTER, false, Z_SKIP ? 2 : 0, Z_STAGING, Z_TILE_M == 64> zc_norm_pipe;
 
 #if Z_ADDEND && defined(Z_ADDEND_ROW)
 constexpr bool ZC_NORM_BIAS = true;

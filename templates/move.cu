@@ -1,7 +1,7 @@
 // Copies between strided views: the unit at sum(index * to) becomes the one at sum(index * from).
 //
 // spec.h: Z_ELEMENT (its bytes). Entries: 0 to 4 a unit of 1 to 16 bytes a thread, 5 square tiles of elements through shared memory, where the axis that is contiguous in the
-// source is not the one in the result; 6 all parts of a whole.
+// source is not the one in the result; 6 all parts of a whole; 7 a few planes as the elements of their pixels, four pixels a thread.
 #include "zc/index.cuh"
 #include "abi/move.h"
 #include "spec.h"
@@ -84,4 +84,36 @@ ZC_KERNEL(6)(const __grid_constant__ zc_parts_params p) {
     if constexpr (Z_ELEMENT <= 2)
         if (p.unit == 1) return move_parts<2>(p);
     if constexpr (Z_ELEMENT <= 1) move_parts<1>(p);
+}
+
+template <int B, int N> ZC_DEV void interleave_some(const zc_unit<B> *in, zc_unit<B> *out, i64 from_stride) {
+    typedef zc_vec<zc_unit<B>, 4> four;
+    four planes[N], pixels[N];
+#pragma unroll
+    for (int c = 0; c < N; c++) planes[c] = *(const four *)(in + c * from_stride);
+#pragma unroll
+    for (int i = 0; i < N * 4; i++) pixels[i / 4].v[i % 4] = planes[i % N].v[i / N];
+#pragma unroll
+    for (int c = 0; c < N; c++) ((four *)out)[c] = pixels[c];
+}
+template <int B> ZC_DEV void interleave(const zc_move_params &p) {
+    for (i64 i = zc_thread(); i < p.total; i += zc_threads()) {
+        u64 rest = (u64)i;
+        const i64 pixel = (i64)zc_split(&rest, p.tiles[0]) * 4;
+        i64 to = pixel * p.size[1], from = pixel;
+        for (int d = p.rank - 1; d >= 0; d--) {
+            const i64 at = (i64)zc_split(&rest, p.dims[d]);
+            to += at * p.to[d];
+            from += at * p.from[d];
+        }
+        const zc_unit<B> *in = (const zc_unit<B> *)p.in + from;
+        zc_unit<B> *out = (zc_unit<B> *)p.out + to;
+        if (p.size[1] == 2) interleave_some<B, 2>(in, out, p.from_stride);
+        else if (p.size[1] == 3) interleave_some<B, 3>(in, out, p.from_stride);
+        else interleave_some<B, 4>(in, out, p.from_stride);
+    }
+}
+ZC_KERNEL(7)(const __grid_constant__ zc_move_params p) {
+    zc_begin();
+    if constexpr (Z_ELEMENT <= 4) interleave<Z_ELEMENT>(p);
 }

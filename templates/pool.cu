@@ -12,7 +12,15 @@
 
 typedef zc_compute<Z_X> T;
 
-#if Z_POOL == 0
+#if Z_POOL == 0 && !Z_INDEX
+struct state {
+    T best;
+};
+ZC_DEV state fresh() { return state{(T)Z_LEAST}; }
+ZC_DEV void take(state &s, T v, i64) { s.best = zx_max(s.best, v); }
+ZC_DEV void merge(state &s, const state &o) { s.best = zx_max(s.best, o.best); }
+ZC_DEV T result(const state &s, T) { return s.best; }
+#elif Z_POOL == 0
 struct state {
     T best;
     i64 at;
@@ -138,8 +146,10 @@ ZC_KERNEL(0)(const __grid_constant__ zc_pool_params p) {
 
 ZC_DEV T exchange(T v, int mask) { return zc_shfl_xor(v, mask); }
 ZC_DEV state shuffle(const state &s, int mask) {
-#if Z_POOL == 0
+#if Z_POOL == 0 && Z_INDEX
     return state{exchange(s.best, mask), zc_shfl_xor(s.at, mask)};
+#elif Z_POOL == 0
+    return state{exchange(s.best, mask)};
 #else
     return state{exchange(s.sum, mask)};
 #endif

@@ -7,7 +7,7 @@
 
 /* ---- geometry ---- */
 
-#define CONV_OPS(X) X(Conv) X(ConvInteger) X(QLinearConv)
+#define CONV_OPS(X) X(Conv) X(ConvInteger) X(QLinearConv) X(ScaledConv)
 
 static zc_window_attrs window_attrs(const zc_kctx *k, int64_t *group)
 {
@@ -78,7 +78,7 @@ typedef struct job {
     const zc_conv *c;
     const zc_tensor *x, *w, *bias;
     zc_tensor *y;
-    /* quantised forms */
+    /* quantised forms; ScaledConv has w_scale alone */
     const zc_tensor *w_zero, *w_scale;
     int64_t x_zero;
     double x_scale, y_scale, y_zero;
@@ -170,6 +170,23 @@ static void integers(void *arg, int64_t begin, int64_t end)
     }
 }
 
+static void scaled(void *arg, int64_t begin, int64_t end)
+{
+    const job *j = arg;
+    const zc_conv *c = j->c;
+    for (int64_t i = begin; i < end; i++) {
+        place p = place_of(c, i);
+        double sum = 0;
+        zc_taps t;
+        for (int64_t ic = 0; ic < c->ic; ic++) {
+            for (zc_taps_begin(&c->w, p.at, &t); t.any; zc_taps_next(&t))
+                sum += zc_get(j->x, x_at(j, &p, ic, t.x)) * zc_get(j->w, w_at(j, &p, ic, t.tap));
+        }
+        double bias = j->bias ? zc_get(j->bias, p.m) : 0;
+        zc_put(j->y, y_at(j, &p, i), sum * zc_get(j->w_scale, p.m) + bias);
+    }
+}
+
 static const zc_tensor *optional(const zc_kctx *k, int i)
 {
     return i < k->nin && zc_present(&k->in[i]) ? &k->in[i] : NULL;
@@ -238,5 +255,21 @@ zc_status zc_k_QLinearConv(zc_kctx *k)
              .last = zc_conv_channels_last(k->op, k->attrs),
              .turned = zc_conv_taps_first(k->op, k->attrs)};
     zc_parallel(k, outputs(&c), 64, integers, &j);
+    return ZC_OK;
+}
+
+zc_status zc_k_ScaledConv(zc_kctx *k)
+{
+    zc_conv c;
+    ZC_TRY(zc_conv_of(k, ZC_IN_ScaledConv_x, ZC_IN_ScaledConv_w, &c));
+    job j = {.c = &c,
+             .x = &k->in[ZC_IN_ScaledConv_x],
+             .w = &k->in[ZC_IN_ScaledConv_w],
+             .y = &k->out[0],
+             .w_scale = &k->in[ZC_IN_ScaledConv_scale],
+             .bias = optional(k, ZC_IN_ScaledConv_bias),
+             .last = zc_conv_channels_last(k->op, k->attrs),
+             .turned = zc_conv_taps_first(k->op, k->attrs)};
+    zc_parallel(k, outputs(&c), 64, scaled, &j);
     return ZC_OK;
 }

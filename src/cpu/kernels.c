@@ -5,6 +5,7 @@
 #include "cpu/conv_dnnl.h"
 #include "cpu/dnnl.h"
 #include "cpu/kernel.h"
+#include "op/scaled.h"
 
 static const zc_kernel_fn reference[ZC_OP_COUNT] = {
 #define OP(name, mini, maxi, mino, maxo, dt, infer, fl) [ZC_OP_##name] = zc_k_##name,
@@ -217,7 +218,8 @@ zc_tensor zc_plain_result(const zc_kctx *k)
     zc_tensor t = k->out[0];
     if (k->info->flags & ZC_OPF_SUMS) t.dtype = ZC_I32;
     if (k->op == ZC_OP_QLinearConv) t.dtype = k->in[ZC_IN_QLinearConv_y_zero].dtype;
-    if (k->op == ZC_OP_ScaledLinear) t.dtype = ZC_ATTRS(k, ScaledLinear)->to;
+    const zc_dtype to = zc_scaled_to(k->op, k->attrs);
+    if (to != ZC_NONE) t.dtype = to;
     return t;
 }
 

@@ -7,6 +7,7 @@
 #include "kernels/window.h"
 #include "op/activation.h"
 #include "op/nhwc.h"
+#include "op/scaled.h"
 
 /* ---- what both halves need ---- */
 
@@ -44,6 +45,7 @@ static conv_roles roles_of(zc_op op)
     if (op == ZC_OP_ConvNhwc) r.residual = 3;
     if (op == ZC_OP_ConvInteger) r = (conv_roles){1, -1, -1, -1, -1, 2, 3, -1, -1, -1, -1};
     if (op == ZC_OP_QLinearConv) r = (conv_roles){3, 8, -1, -1, -1, 2, 5, 1, 4, 6, 7};
+    if (op == ZC_OP_ScaledConv) r = (conv_roles){1, 3, -1, -1, -1, -1, -1, -1, 2, -1, -1};
     if (op == ZC_OP_DeformConv) r = (conv_roles){1, 3, -1, 2, 4, -1, -1, -1, -1, -1, -1};
     return r;
 }
@@ -107,6 +109,7 @@ static void put_types(zc_gen *g, const conv_roles *r)
     zc_gen_define(g, "HAS_X_ZERO", "%d", type_of(g, r->x_zero) != ZC_NONE);
     zc_gen_define(g, "HAS_W_ZERO", "%d", type_of(g, r->w_zero) != ZC_NONE);
     bool wide = quant == 2 && !short_sums(g, r);
+    zc_gen_define(g, "HAS_SCALE", "%d", zc_scaled_to(g->step->op, g->attrs) != ZC_NONE);
     zc_gen_define(g, "OPERAND", "%s", quant ? "i32" : zc_gen_compute_type(x));
     zc_gen_define(g, "ACC", "%s", wide ? "i64" : quant ? "i32" : zc_gen_compute_type(x));
     if (quant != 2) return;
@@ -263,7 +266,7 @@ zc_status zc_gen_conv(zc_gen *g)
     const zc_pvalue *x = zc_gen_in(g, 0), *w = zc_gen_in(g, r.w), *y = zc_gen_out(g, 0);
     if (x->rank < 0 || w->rank < 0 || y->rank < 0)
         return zc_gen_decline(g, "rank known only when run");
-    if (!quant_of(op) && !zc_gen_sums_type(x->dtype))
+    if (!quant_of(op) && op != ZC_OP_ScaledConv && !zc_gen_sums_type(x->dtype))
         return zc_gen_decline(g, "element type %s", zc_dtype_name(x->dtype));
     if (op == ZC_OP_ConvNhwc) {
         const char *act = ZC_ATTRS(g, ConvNhwc)->activation;

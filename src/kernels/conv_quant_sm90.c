@@ -69,13 +69,14 @@ zc_status zc_gen_conv_quant_sm90(zc_gen *g)
     if (y != ZC_I32 && taps * depth > ZC_GQ_DEPTH_MOST)
         return zc_gen_decline(g, "sums that may not fit 32 bits");
     const int64_t blocks = zc_ceil_div(depth, ZC_SM90_LINE);
+    const int piece = zc_sm90_byte_piece(w.dims[0], y);
     zc_sm90_problem p = {.m = zc_gen_conv_pixels(g),
                          .n = w.dims[0],
                          .steps = taps * blocks,
                          .items = 1,
                          .sm_count = g->sm_count,
-                         .fused_tile = -1,
-                         .piece = zc_sm90_byte_piece(w.dims[0], y)};
+                         .fused_tile = piece ? -1 : zc_gen_epilogue_tile(g, 8),
+                         .piece = piece};
     zc_gen_patches(g, &a, &w);
     zc_gen_define(g, "TAP_STEPS", "%d", (int)blocks);
     put_edges(g, &r, &a, &w, &p);
@@ -155,6 +156,10 @@ zc_status zc_launch_conv_quant_sm90(zc_launch *l)
                                &p.product));
     ZC_TRY(zc_sm90_put_bytes(l, &p));
     ZC_TRY(zc_launch_epilogue(l, &p.product.g.fused));
+    const int64_t tile = config[ZC_SM90_FUSED_TILE];
+    if (tile >= 0)
+        ZC_TRY(zc_sm90_like_y(l, &p.product, p.product.g.fused.in[tile], ZC_U8, p.quant.n,
+                              (int)config[ZC_SM90_TILE_M], &p.product.tile));
     ZC_TRY(zc_sm90_grid(l, &p.product, &grid));
     return zc_launch_configured(l, grid, &p, sizeof p);
 }

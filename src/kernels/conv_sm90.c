@@ -109,7 +109,7 @@ static zc_status sizes_of(zc_gen *g, zc_sm90_problem *p)
                            .items = 1,
                            .sm_count = g->sm_count,
                            .parts = true,
-                           .fused_tile = zc_gen_epilogue_tile(g)};
+                           .fused_tile = zc_gen_epilogue_tile(g, 16)};
     zc_gen_patches(g, &a, &w);
     return ZC_OK;
 }

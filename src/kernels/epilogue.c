@@ -107,13 +107,14 @@ void zc_gen_epilogue_cells(zc_gen *g)
     zc_buf_puts(&g->spec, "\n");
 }
 
-int zc_gen_epilogue_tile(const zc_gen *g)
+int zc_gen_epilogue_tile(const zc_gen *g, unsigned bits)
 {
     int first = zc_op_epilogue_first(g->info, g->attrs);
     if (!zc_op_epilogue(g->info, g->attrs)) return -1;
     for (int i = first; i < (int)g->step->nin; i++) {
         zc_dtype dtype = zc_gen_in_type(g, i);
-        if ((dtype == ZC_F16 || dtype == ZC_BF16) && lies(g, i) == ZC_LIES_TILE) return i - first;
+        bool fits = bits == 8 ? zc_dtype_bits(dtype) == 8 : dtype == ZC_F16 || dtype == ZC_BF16;
+        if (fits && lies(g, i) == ZC_LIES_TILE) return i - first;
     }
     return -1;
 }

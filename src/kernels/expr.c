@@ -67,6 +67,60 @@ static int gelu_of(const zc_expr *e, const zc_expr_node *n)
     return is ? v : -1;
 }
 
+/* T(round(x / scale) + zero) of f32, T of 8 bits, as QuantizeLinear is written; or e4m3(x / scale).
+ */
+typedef struct quantised {
+    int x;
+    float scale;
+    int zero;
+} quantised;
+
+static bool is_constant(const zc_expr_node *n, double least, double most)
+{
+    return n->op == ZC_EX_CONST && n->dtype == ZC_F32 && n->f >= least && n->f <= most;
+}
+
+static bool quantised_of(const zc_expr *e, const zc_expr_node *n, quantised *out)
+{
+    const bool bytes = n->dtype == ZC_I8 || n->dtype == ZC_U8;
+    if (n->op != ZC_EX_CAST || (!bytes && n->dtype != ZC_F8E4M3FN)) return false;
+    const zc_expr_node *round = &e->nodes[n->arg[0]], *zero = NULL;
+    if (bytes && round->op == ZC_EX_ADD) {
+        zero = &e->nodes[round->arg[1]];
+        round = &e->nodes[round->arg[0]];
+        if (!is_constant(zero, -128, 255) || zero->f != rint(zero->f)) return false;
+    }
+    if (bytes && round->op != ZC_EX_ROUND) return false;
+    const zc_expr_node *div = bytes ? &e->nodes[round->arg[0]] : round;
+    if (div->op != ZC_EX_DIV || !is_constant(&e->nodes[div->arg[1]], 0x1p-100, 0x1p100))
+        return false;
+    *out = (quantised){
+        .x = div->arg[0], .scale = (float)e->nodes[div->arg[1]].f, .zero = zero ? (int)zero->f : 0};
+    return true;
+}
+
+/* The scale's reciprocal is two floats, as zc_divided wants it. */
+static void put_quantised(zc_buf *b, const quantised *q, zc_dtype dtype)
+{
+    const double reciprocal = 1 / (double)q->scale;
+    const float high = (float)reciprocal, low = (float)(reciprocal - (double)high);
+    const bool bytes = zc_dtype_is_int(dtype);
+    zc_buf_printf(b, "zx_%s<%s>(v%d, %af, %af, %af", bytes ? "quantised" : "scaled",
+                  zc_gen_type_name(dtype), q->x, (double)q->scale, (double)high, (double)low);
+    if (bytes) zc_buf_printf(b, ", %d", q->zero);
+    zc_buf_puts(b, ")");
+}
+
+/* Are there quantised numbers? Then products are rounded before they are added, as elsewhere the
+ * compiler need not: a byte, or e4m3's number, is to be the one that the graph says. */
+static bool has_quantised(const zc_expr *e)
+{
+    quantised q;
+    for (int i = 0; i < e->count; i++)
+        if (quantised_of(e, &e->nodes[i], &q)) return true;
+    return false;
+}
+
 static const char *const comparisons[ZC_EXPR_OP_COUNT] = {
     [ZC_EX_EQ] = "==", [ZC_EX_NE] = "!=", [ZC_EX_LT] = "<",   [ZC_EX_LE] = "<=",
     [ZC_EX_GT] = ">",  [ZC_EX_GE] = ">=", [ZC_EX_AND] = "&&", [ZC_EX_OR] = "||",
@@ -124,8 +178,13 @@ static void put_node(zc_buf *b, const zc_expr *e, const zc_expr_node *n)
     const char *type = zc_gen_type_name(n->dtype);
     const zc_expr_node *f = one_plus(e, n);
     int gelu = gelu_of(e, n);
+    quantised q;
     if (gelu >= 0) {
         zc_buf_printf(b, "zq_gelu(v%d)", gelu);
+    } else if (quantised_of(e, n, &q)) {
+        put_quantised(b, &q, n->dtype);
+    } else if (n->op == ZC_EX_MUL && n->dtype == ZC_F32 && has_quantised(e)) {
+        zc_buf_printf(b, "zc_product32(v%d, v%d)", x, y);
     } else if (f) {
         zc_buf_printf(b, "zq_one_plus_%s(v%d)", functions[f->op], f->arg[0]);
     } else if (n->op == ZC_EX_INPUT) {

@@ -3,11 +3,6 @@
 
 const char *const zc_config_gemm_f8_sm90[] = {ZC_SM90_CONFIG};
 
-/* The tensor cores align what they add to the largest and keep some 14 binary digits, so that each
- * of their sums of 32 products may cut off 2^-14 of a result. Up to so many products that stays
- * below 2^-9, where e4m3's own roundings are 2^-4 of a factor; longer sums are added up in f32. */
-enum { SHORT = 1024 };
-
 zc_status zc_gen_gemm_f8_sm90(zc_gen *g)
 {
     zc_matmul_form form;
@@ -23,10 +18,10 @@ zc_status zc_gen_gemm_f8_sm90(zc_gen *g)
                          .steps = zc_ceil_div(s.k, ZC_SM90_LINE),
                          .items = 1,
                          .sm_count = g->sm_count,
-                         .fused_tile = zc_sm90_in_pieces(s.n) ? zc_gen_epilogue_tile(g) : -1,
+                         .fused_tile = zc_sm90_in_pieces(s.n) ? zc_gen_epilogue_tile(g, 16) : -1,
                          .piece = zc_sm90_piece(s.n, zc_gen_out_type(g, 0)),
                          .scales = true,
-                         .stepwise = s.k > SHORT};
+                         .stepwise = s.k > ZC_SM90_F8_SHORT};
     ZC_TRY(zc_gen_sm90(g, &p));
     if (g->declined[0]) return ZC_OK;
     if (p.piece) zc_gen_define(g, "PIECE", "%d", p.piece);

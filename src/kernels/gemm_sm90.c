@@ -195,7 +195,7 @@ static problem problem_of(zc_gen *g, const zc_matmul_form *form, const zc_matmul
                      .items = zc_gen_sm90_items(g, form),
                      .sm_count = g->sm_count,
                      .across = !form->b_along_k,
-                     .fused_tile = free ? zc_gen_epilogue_tile(g) : -1,
+                     .fused_tile = free ? zc_gen_epilogue_tile(g, 16) : -1,
                      .piece = zc_sm90_piece(s->n, zc_gen_out_type(g, 0)),
                      .norm = form->norm,
                      .gated = form->gate != 0,

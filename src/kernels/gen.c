@@ -1,6 +1,7 @@
 #include "kernels/gen.h"
 #include "base/number.h"
 #include "kernels/collapse.h"
+#include "op/scaled.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,7 +33,8 @@ zc_dtype zc_gen_out_type(const zc_gen *g, int i)
 
 zc_dtype zc_gen_plain_result(const zc_gen *g)
 {
-    if (g->step->op == ZC_OP_ScaledLinear) return ZC_ATTRS(g, ScaledLinear)->to;
+    const zc_dtype to = zc_scaled_to(g->step->op, g->attrs);
+    if (to != ZC_NONE) return to;
     if (g->step->op == ZC_OP_QLinearConv) return zc_gen_in_type(g, ZC_IN_QLinearConv_y_zero);
     return g->info->flags & ZC_OPF_WIDENS ? zc_gen_in_type(g, 0) : zc_gen_out_type(g, 0);
 }

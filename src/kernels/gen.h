@@ -131,8 +131,9 @@ zc_status zc_gen_epilogue(zc_gen *g);
 void zc_gen_epilogue_cells(zc_gen *g);
 /* With them: operands of the result's shape may have a pitch. */
 void zc_gen_epilogue_pitches(zc_gen *g);
-/* The first operand of the epilogue that has the result's shape and is f16 or bf16; -1: none. */
-int zc_gen_epilogue_tile(const zc_gen *g);
+/* The first operand of the epilogue that has the result's shape and is of 8 bits, or f16 or bf16;
+ * -1: none. */
+int zc_gen_epilogue_tile(const zc_gen *g, unsigned bits);
 /* The same of the step's prologue: the kernels send input 0 through zc_pre
  * whenever they read it, and the launch function calls zc_launch_prologue. */
 zc_status zc_gen_prologue(zc_gen *g);

@@ -5,7 +5,15 @@
 #include "kernels/divisor.h"
 #include "planfile/program.h"
 
-enum { BLOCK = 256, TRANSPOSE = 5, PARTS, LEAST_SIDE = 8 };
+enum {
+    BLOCK = 256,
+    TRANSPOSE = 5,
+    PARTS,
+    INTERLEAVE,
+    LEAST_SIDE = 8,
+    PLANES = 4, /* that are interleaved, at most */
+    PIXELS = 4  /* at once */
+};
 
 void zc_move_axis(zc_move *m, int64_t dim, int64_t to, int64_t from)
 {
@@ -106,45 +114,76 @@ static zc_status run_strided(zc_launch *l, const zc_move *m, int64_t size, int u
     return zc_launch_kernel(l, unit, zc_move_grid(l, p.total), BLOCK, 0, &p, sizeof p);
 }
 
+/* The axis `across`, contiguous in the source, and the last one change places: what both kernels
+ * need, but how much of the two a piece of work has. */
+static void put_exchange(const zc_move *m, int across, void *to, const void *from,
+                         struct zc_move_params *p)
+{
+    int last = m->rank - 1;
+    memset(p, 0, sizeof *p);
+    p->in = from;
+    p->out = to;
+    p->size[0] = m->dims[across];
+    p->size[1] = m->dims[last];
+    p->to_stride = m->to[across];
+    p->from_stride = m->from[last];
+    p->total = 1;
+    for (int d = 0; d < last; d++) {
+        if (d == across) continue;
+        p->dims[p->rank] = zc_divisor_of(m->dims[d]);
+        p->to[p->rank] = m->to[d];
+        p->from[p->rank++] = m->from[d];
+        p->total *= m->dims[d];
+    }
+}
+
 static zc_status run_transpose(zc_launch *l, const zc_move *m, int across, int64_t size, void *to,
                                const void *from)
 {
     struct zc_move_params p;
-    memset(&p, 0, sizeof p);
-    int last = m->rank - 1;
-    int64_t side = size <= 2 ? 64 : 32, tiles[2];
-    p.in = from;
-    p.out = to;
-    p.size[0] = m->dims[across];
-    p.size[1] = m->dims[last];
-    p.to_stride = m->to[across];
-    p.from_stride = m->from[last];
+    put_exchange(m, across, to, from, &p);
+    int64_t side = size <= 2 ? 64 : 32;
     for (int i = 0; i < 2; i++) {
-        tiles[i] = (p.size[i] - 1) / side + 1;
-        p.tiles[i] = zc_divisor_of(tiles[i]);
-    }
-    p.total = tiles[0] * tiles[1];
-    for (int d = 0; d < last; d++) {
-        if (d == across) continue;
-        p.dims[p.rank] = zc_divisor_of(m->dims[d]);
-        p.to[p.rank] = m->to[d];
-        p.from[p.rank++] = m->from[d];
-        p.total *= m->dims[d];
+        int64_t tiles = (p.size[i] - 1) / side + 1;
+        p.tiles[i] = zc_divisor_of(tiles);
+        p.total *= tiles;
     }
     zc_dim3 grid = {zc_launch_blocks(p.total, 1, 0), 1, 1};
     return zc_launch_kernel(l, TRANSPOSE, grid, BLOCK, 0, &p, sizeof p);
 }
 
-/* The axis that is contiguous in the source, when tiles pay; else -1. */
-static int transposed_axis(const zc_move *m)
+static zc_status run_interleave(zc_launch *l, const zc_move *m, int across, void *to,
+                                const void *from)
+{
+    struct zc_move_params p;
+    put_exchange(m, across, to, from, &p);
+    p.tiles[0] = zc_divisor_of(p.size[0] / PIXELS);
+    p.total *= p.size[0] / PIXELS;
+    return zc_launch_kernel(l, INTERLEAVE, zc_move_grid(l, p.total), BLOCK, 0, &p, sizeof p);
+}
+
+/* The axis that is contiguous in the source and not in the result, whose last one is; else -1. */
+static int exchanged_axis(const zc_move *m)
 {
     int last = m->rank - 1;
-    if (last < 1 || m->to[last] != 1 || m->from[last] == 0 || m->from[last] == 1 ||
-        m->dims[last] < LEAST_SIDE)
-        return -1;
+    if (last < 1 || m->to[last] != 1 || m->from[last] == 0 || m->from[last] == 1) return -1;
     for (int d = 0; d < last; d++)
         if (m->from[d] == 1 && m->dims[d] >= LEAST_SIDE) return d;
     return -1;
+}
+
+/* Are its planes few, its pixels dense, and all read and written by fours? */
+static bool interleaves(const zc_move *m, int across, int64_t size, const void *to,
+                        const void *from)
+{
+    int last = m->rank - 1;
+    const uintptr_t bytes = (uintptr_t)(PIXELS * size);
+    bool fits = size <= 4 && m->dims[last] >= 2 && m->dims[last] <= PLANES &&
+                m->to[across] == m->dims[last] && m->dims[across] % PIXELS == 0 &&
+                (uintptr_t)to % bytes == 0 && (uintptr_t)from % bytes == 0;
+    for (int d = 0; fits && d <= last; d++)
+        if (d != across && (m->from[d] % PIXELS || (d < last && m->to[d] % PIXELS))) fits = false;
+    return fits;
 }
 
 zc_status zc_move_run(zc_launch *l, const zc_move *m, int64_t size, void *to, const void *from)
@@ -157,9 +196,12 @@ zc_status zc_move_run(zc_launch *l, const zc_move *m, int64_t size, void *to, co
                    ? ZC_OK
                    : zc_launch_copy(l, to, from, (size_t)(size * (m->rank ? m->dims[0] : 1)));
     if (!contiguous) {
-        int across = transposed_axis(m);
-        return across >= 0 ? run_transpose(l, m, across, size, to, from)
-                           : run_strided(l, m, size, log2_of(size), to, from);
+        int across = exchanged_axis(m);
+        if (across >= 0 && m->dims[last] >= LEAST_SIDE)
+            return run_transpose(l, m, across, size, to, from);
+        if (across >= 0 && interleaves(m, across, size, to, from))
+            return run_interleave(l, m, across, to, from);
+        return run_strided(l, m, size, log2_of(size), to, from);
     }
     uint64_t bytes[2 * ZC_MOVE_AXES + 3];
     int n = 0;

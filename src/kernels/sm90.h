@@ -20,6 +20,12 @@ enum {
     ZC_SM90_ROWS_ALONE = 9               /* ... but no other family for Hopper serves them */
 };
 
+/* Of e4m3 the tensor cores align what they add to the largest and keep some 14 binary digits, so
+ * that each of their sums of 32 products may cut off 2^-14 of a result. Up to so many products that
+ * stays below 2^-9, where e4m3's own roundings are 2^-4 of a factor; longer sums are added up in
+ * f32. */
+enum { ZC_SM90_F8_SHORT = 1024 };
+
 /* The numbers of a configuration of gemm_sm90.cu, and their names. */
 enum {
     ZC_SM90_TILE_M,

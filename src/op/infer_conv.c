@@ -154,6 +154,16 @@ zc_status zc_infer_qlinear_conv(zc_infer *f)
     return ZC_OK;
 }
 
+zc_status zc_infer_scaled_conv(zc_infer *f)
+{
+    const zc_attrs_ScaledConv *at = ZC_ATTRS(f, ScaledConv);
+    zc_window_attrs a = ZC_WINDOW_ATTRS(at);
+    a.auto_pad = at->auto_pad;
+    ZC_TRY(conv_last(f, 0, 1, ZC_IN_ScaledConv_bias, &a, at->group, at->channels_last != 0,
+                     at->taps_first != 0));
+    return check_bias(f, ZC_IN_ScaledConv_scale, zc_in(f, 1)->dims[0]);
+}
+
 /* ---- transposed convolution ---- */
 
 /* stride * (in - 1) + output_padding + span: the size before padding is cut off. */

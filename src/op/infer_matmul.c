@@ -2,6 +2,7 @@
 #include "op/activation.h"
 #include "op/einsum.h"
 #include "op/infer_common.h"
+#include "op/scaled.h"
 
 /* ---- element types ---- */
 
@@ -39,9 +40,10 @@ static zc_status need_type(zc_infer *f, int i, zc_dtype need)
                          zc_dtype_name(f->in[i].type.dtype), zc_dtype_name(need));
 }
 
-zc_status zc_dt_scaled_linear(zc_infer *f)
+/* ScaledConv's operands have the same places. */
+zc_status zc_dt_scaled(zc_infer *f)
 {
-    const zc_dtype to = ZC_ATTRS(f, ScaledLinear)->to;
+    const zc_dtype to = zc_scaled_to(f->op, f->attrs);
     if (to != ZC_F32 && to != ZC_F16 && to != ZC_BF16)
         return zc_infer_fail(f, "attribute 'to' (got %s, need f32, f16 or bf16)",
                              zc_dtype_name(to));

@@ -120,6 +120,7 @@ static inline bool zc_conv_channels_last(zc_op op, const void *attrs)
 {
     if (op == ZC_OP_ConvInteger) return ((const zc_attrs_ConvInteger *)attrs)->channels_last != 0;
     if (op == ZC_OP_QLinearConv) return ((const zc_attrs_QLinearConv *)attrs)->channels_last != 0;
+    if (op == ZC_OP_ScaledConv) return ((const zc_attrs_ScaledConv *)attrs)->channels_last != 0;
     return op == ZC_OP_ConvNhwc;
 }
 
@@ -127,6 +128,7 @@ static inline bool zc_conv_taps_first(zc_op op, const void *attrs)
 {
     if (op == ZC_OP_ConvInteger) return ((const zc_attrs_ConvInteger *)attrs)->taps_first != 0;
     if (op == ZC_OP_QLinearConv) return ((const zc_attrs_QLinearConv *)attrs)->taps_first != 0;
+    if (op == ZC_OP_ScaledConv) return ((const zc_attrs_ScaledConv *)attrs)->taps_first != 0;
     return op == ZC_OP_ConvNhwc && ((const zc_attrs_ConvNhwc *)attrs)->taps_first;
 }
 

@@ -139,6 +139,7 @@ static const struct {
     {ZC_OP_Conv, convolution},
     {ZC_OP_ConvInteger, convolution},
     {ZC_OP_QLinearConv, convolution},
+    {ZC_OP_ScaledConv, convolution},
     {ZC_OP_ConvNhwc, convolution},
     {ZC_OP_ConvImage, image_convolution},
     {ZC_OP_ConvPair, pair_of_convolutions},

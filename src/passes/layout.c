@@ -13,7 +13,7 @@ bool zc_layout_is_half(zc_dtype t)
 
 static bool is_byte(zc_dtype t)
 {
-    return t == ZC_U8 || t == ZC_I8;
+    return t == ZC_U8 || t == ZC_I8 || t == ZC_F8E4M3FN;
 }
 
 bool zc_layout_takes(const zc_layout *l, zc_dtype t)

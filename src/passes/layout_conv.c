@@ -138,12 +138,13 @@ static bool conv(zc_layout *l, zc_nid n)
 
 static int weights_of(zc_op op)
 {
-    return op == ZC_OP_ConvInteger ? ZC_IN_ConvInteger_w : ZC_IN_QLinearConv_w;
+    return op == ZC_OP_QLinearConv ? ZC_IN_QLinearConv_w : 1;
 }
 
 static bool is_byte_conv(const zc_layout *l, const zc_node *n)
 {
-    if (n->op != ZC_OP_ConvInteger && n->op != ZC_OP_QLinearConv) return false;
+    if (n->op != ZC_OP_ConvInteger && n->op != ZC_OP_QLinearConv && n->op != ZC_OP_ScaledConv)
+        return false;
     return l->bytes && zc_layout_is_plane(l, n->in[0]) && !zc_conv_channels_last(n->op, n->attrs) &&
            (!l->half || zc_val(l->g, n->in[weights_of(n->op)])->data);
 }
@@ -167,6 +168,8 @@ static bool byte_conv(zc_layout *l, zc_nid n)
     if (!m) return false;
     if (op == ZC_OP_ConvInteger)
         SET_LAST(l, ConvInteger, m);
+    else if (op == ZC_OP_ScaledConv)
+        SET_LAST(l, ScaledConv, m);
     else
         SET_LAST(l, QLinearConv, m);
     return zc_layout_replace(l, n, m);

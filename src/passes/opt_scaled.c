@@ -1,6 +1,6 @@
-/* On Hopper, products of dequantised e4m3 whose second factor is a constant matrix become those of
- * e4m3 itself: the sums are of exact products in f32 and scaled once, where floats are scaled
- * first.
+/* On Hopper, products of dequantised e4m3 whose second factor is a constant matrix, and
+ * convolutions with constant weights, become those of e4m3 itself: the sums are of exact products
+ * in f32 and scaled once, where floats are scaled first.
  *
  * Before constants are folded: weights would become floats. */
 #include <stdlib.h>
@@ -21,9 +21,9 @@ static bool is_row(const zc_graph *g, zc_vid v, int64_t columns)
 }
 
 /* What each column's sums count. 0: no memory. */
-static zc_vid scales_of(zc_graph *g, const zc_linear *l, int64_t columns)
+static zc_vid scales_of(zc_graph *g, const zc_quantised *x, const zc_quantised *w, int64_t columns)
 {
-    const zc_tensor *a = zc_known(g, l->a.scale), *b = zc_known(g, l->b.scale);
+    const zc_tensor *a = zc_known(g, x->scale), *b = zc_known(g, w->scale);
     zc_tensor t = {.dtype = ZC_F32, .rank = 1, .dims = {columns}};
     float *y = zc_calloc((size_t)columns, sizeof *y);
     if (!y) return 0;
@@ -32,9 +32,40 @@ static zc_vid scales_of(zc_graph *g, const zc_linear *l, int64_t columns)
     return zc_graph_const(g, NULL, &t, true);
 }
 
-static bool visit(zc_graph *g, zc_nid n, void *user)
+/* ---- convolutions ---- */
+
+/* Those that conv_f8_sm90 serves: bytes of both channels go in pieces of 16, results in pairs. */
+static bool is_conv(const zc_graph *g, const zc_node *n, zc_quantised *x, zc_quantised *w)
 {
-    size_t *changes = user;
+    enum { PIECE = 16 };
+    if (n->op != ZC_OP_Conv || ((const zc_attrs_Conv *)n->attrs)->group != 1) return false;
+    if (!zc_dequantised(g, n->in[ZC_IN_Conv_x], x) || !zc_dequantised(g, n->in[ZC_IN_Conv_w], w))
+        return false;
+    const zc_tensor *t = zc_known(g, w->x);
+    const zc_vid bias = zc_node_in(n, ZC_IN_Conv_bias);
+    return is_e4m3(g, x->x) && x->axis < 0 && zc_known(g, x->scale) && is_e4m3(g, w->x) &&
+           w->axis <= 0 && zc_known(g, w->scale) && t && t->rank == 4 && t->dims[1] % PIECE == 0 &&
+           t->dims[0] % 2 == 0 &&
+           (!bias || (is_row(g, bias, t->dims[0]) && zc_val(g, bias)->type.dtype == ZC_F32));
+}
+
+static bool convolution(zc_graph *g, zc_nid n, const zc_quantised *x, const zc_quantised *w)
+{
+    const zc_node *node = zc_node_at(g, n);
+    const zc_vid bias = zc_node_in(node, ZC_IN_Conv_bias);
+    const void *attrs = node->attrs;
+    const zc_vid scales = scales_of(g, x, w, zc_known(g, w->x)->dims[0]);
+    const zc_vid in[] = {x->x, w->x, scales, bias};
+    if (!scales || !zc_graph_become(g, n, ZC_OP_ScaledConv, bias ? 4 : 3, in)) return false;
+    zc_attrs_take(zc_op_get(ZC_OP_ScaledConv), zc_node_at(g, n)->attrs, zc_op_get(ZC_OP_Conv),
+                  attrs);
+    return true;
+}
+
+/* ---- products ---- */
+
+static bool product(zc_graph *g, zc_nid n, size_t *changes)
+{
     zc_linear l;
     if (!zc_linear_of(g, zc_node_at(g, n), &l)) return true;
     const zc_tensor *w = zc_known(g, l.b.x);
@@ -44,10 +75,19 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
     const int64_t columns = w->dims[l.turned ? 0 : 1];
     if (l.bias && !is_row(g, l.bias, columns)) return true;
     const zc_vid rows = l.turned ? l.b.x : zc_turned(g, l.b.x);
-    const zc_vid scales = rows ? scales_of(g, &l, columns) : 0;
+    const zc_vid scales = rows ? scales_of(g, &l.a, &l.b, columns) : 0;
     if (!scales || !zc_scaled_linear(g, n, l.a.x, rows, scales, l.bias)) return false;
     ++*changes;
     return true;
+}
+
+static bool visit(zc_graph *g, zc_nid n, void *user)
+{
+    size_t *changes = user;
+    zc_quantised x, w;
+    if (!is_conv(g, zc_node_at(g, n), &x, &w)) return product(g, n, changes);
+    ++*changes;
+    return convolution(g, n, &x, &w);
 }
 
 zc_status zc_pass_opt_scaled(zc_pass *p)

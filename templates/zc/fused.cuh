@@ -47,8 +47,8 @@ ZC_WORK(zc_fused, FUSED, T)
 // operands of elements (row, col) to (row, col + N - 1) of the result as rows of n elements, col and n multiples of N.
 // Z_PITCHED (bits of the step's inputs, of which Z_FUSED_FIRST is operand 0): rows of such operands of the result's shape lie as
 // far apart as p.pitch says, else n.
-// Z_FUSED_TILE: the operand, of f16 or bf16 and the result's shape, that the kernel brings itself, of two neighbours; -1:
-// none.
+// Z_FUSED_TILE: the operand, of the result's shape and of 8 or 16 bits, that the kernel brings itself, two neighbours packed as
+// zc_unpack has them; -1: none.
 #ifndef Z_FUSED_TILE
 #define Z_FUSED_TILE -1
 #endif
@@ -61,7 +61,7 @@ template <class T, int N, bool ROWS, bool COLS, bool TILE> struct zc_fused_run {
     static constexpr int PIECE = !COLS ? 1 : N * sizeof(T) < 16 ? N : 16 / sizeof(T), COUNT = COLS ? N / PIECE : 1;
     zc_vec<T, PIECE> x[COUNT];
     // n: from one row to the next.
-    ZC_MEMBER void load(const void *p, i64 row, i64 col, i64 n, u32 tile) {
+    template <class PAIR> ZC_MEMBER void load(const void *p, i64 row, i64 col, i64 n, PAIR tile) {
         if constexpr (TILE) {
             x[0] = zc_unpack<T>(tile);
         } else {
@@ -77,7 +77,7 @@ template <int N> struct zc_fused_cells {
 #define ZC_RUN(i, T, ROWS, COLS) zc_fused_run<T, N, ROWS, COLS, i == Z_FUSED_TILE> run##i;
     Z_FUSED_CELLS(ZC_RUN)
 #undef ZC_RUN
-    ZC_MEMBER void load(const zc_fused_params &p, i64 row, i64 col, i64 n, u32 tile = 0) {
+    template <class PAIR = u32> ZC_MEMBER void load(const zc_fused_params &p, i64 row, i64 col, i64 n, PAIR tile = 0) {
 #define ZC_LOAD(i, T, ROWS, COLS) run##i.load(p.in[i], row, col, ZC_FUSED_PITCH(p, i, n), tile);
         Z_FUSED_CELLS(ZC_LOAD)
 #undef ZC_LOAD
@@ -94,14 +94,14 @@ template <int N> struct zc_fused_cells {
 };
 #elif !defined(Z_FUSED)
 template <int N> struct zc_fused_cells {
-    ZC_MEMBER void load(const zc_fused_params &, i64, i64, i64, u32 = 0) {}
+    template <class PAIR = u32> ZC_MEMBER void load(const zc_fused_params &, i64, i64, i64, PAIR = 0) {}
     template <class V> ZC_MEMBER void apply(V *) const {}
 };
 #endif
 // v: elements (row, col) to (row, col + N - 1); tile: those of operand Z_FUSED_TILE.
 #if defined(Z_FUSED_CELLS) || !defined(Z_FUSED)
-template <int N, class V>
-ZC_DEV void zc_fused_near(const zc_fused_params &p, V *v, i64 row, i64 col, i64 n, u32 tile = 0) {
+template <int N, class V, class PAIR = u32>
+ZC_DEV void zc_fused_near(const zc_fused_params &p, V *v, i64 row, i64 col, i64 n, PAIR tile = 0) {
     zc_fused_cells<N> cells;
     cells.load(p, row, col, n, tile);
     cells.apply(v);

@@ -2,7 +2,8 @@
 //
 // spec.h: Z_A, Z_B, Z_Y (element types), Z_TB (is B stored N x K), Z_ZERO_A, Z_ZERO_B (are there zero points), Z_FLOAT
 // (is A or B of floats: sums in f64; else sums are exact), and for results that are quantised again Z_A_SCALE,
-// Z_B_SCALE, Z_Y_SCALE (types), Z_ROW_SCALES (has A more than one scale) and Z_Y_FLOAT (8-bit floats); Z_BIAS: columns have one.
+// Z_B_SCALE, Z_Y_SCALE (types), Z_ROW_SCALES (has A more than one scale), Z_Y_FLOAT (8-bit floats) and Z_SMALL_SCALES (sums of 32 bits
+// are less than 2^31 when they are scaled); Z_BIAS: columns have one.
 #pragma once
 #include "zc/device.cuh"
 #include "abi/gemm_quant.h"
@@ -72,19 +73,30 @@ ZC_DEV f64 zc_gq_bias(const zc_gemm_quant_params &p, i64 col) {
 #ifdef Z_Y_SCALE
 #if Z_Y_FLOAT
 typedef f64 zc_gq_y_zero;
-ZC_DEV Z_Y zc_gq_quantised(f64 total, f64 scale, f64 zero) { return zc_mini<Z_Y>((f32)(total * scale + zero), true); }
-#else
-typedef i32 zc_gq_y_zero;
-ZC_DEV Z_Y zc_gq_quantised(f64 total, f64 scale, i32 zero) { return zc_quantised<Z_Y>(total, scale, zero); }
-#endif
-ZC_DEV zc_gq_y_zero zc_gq_zero_y(const zc_gemm_quant_params &p) { return (zc_gq_y_zero)zc_load<Z_Y>(p.y_zero, 0); }
-ZC_DEV Z_Y zc_gq_result(const zc_gemm_quant_params &p, zc_gq_sum sum, f64 scale) {
-    return zc_gq_quantised((f64)sum, scale, zc_gq_zero_y(p));
+template <class SUM> ZC_DEV Z_Y zc_gq_quantised(SUM sum, f64 scale, f64 zero) {
+    return zc_mini<Z_Y>((f32)((f64)sum * scale + zero), true);
 }
 #else
-ZC_DEV Z_Y zc_gq_result(const zc_gemm_quant_params &p, zc_gq_sum sum, f64) { return zc_put<Z_Y>(sum); } // wraps
+typedef i32 zc_gq_y_zero;
+ZC_DEV i32 zc_gq_requantised(i32 sum, f64 more, f64 scale, i32 zero) {
+    return zc_requantised<Z_SMALL_SCALES>(zc_wide(sum, more), scale, zero);
+}
+ZC_DEV Z_Y zc_gq_quantised(i32 sum, f64 scale, i32 zero) {
+    return (Z_Y)zc_saturated(Z_Y(), zc_gq_requantised(sum, -ZC_WIDE, scale, zero), 0);
+}
+ZC_DEV Z_Y zc_gq_quantised(zc_gq_sum sum, f64 scale, i32 zero) {
+    return (Z_Y)zc_saturated(Z_Y(), zc_requantised<false>((f64)sum, scale, zero), 0);
+}
 #endif
-ZC_DEV void zc_gq_save(const zc_gemm_quant_params &p, const zc_gq_item &item, i64 row, i64 col, zc_gq_sum sum) {
+ZC_DEV zc_gq_y_zero zc_gq_zero_y(const zc_gemm_quant_params &p) { return (zc_gq_y_zero)zc_load<Z_Y>(p.y_zero, 0); }
+template <class SUM> ZC_DEV Z_Y zc_gq_result(const zc_gemm_quant_params &p, SUM sum, f64 scale) {
+    return zc_gq_quantised(sum, scale, zc_gq_zero_y(p));
+}
+#else
+template <class SUM> ZC_DEV Z_Y zc_gq_result(const zc_gemm_quant_params &, SUM sum, f64) { return zc_put<Z_Y>(sum); } // wraps
+#endif
+template <class SUM>
+ZC_DEV void zc_gq_save(const zc_gemm_quant_params &p, const zc_gq_item &item, i64 row, i64 col, SUM sum) {
     ((Z_Y *)p.y)[item.y + row * p.n + col] = zc_gq_result(p, sum, zc_gq_scale(p, item, row, col));
 }
 

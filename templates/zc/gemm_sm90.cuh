@@ -4,8 +4,8 @@
 // runs under the other's products. The blocks of a cluster lie below each other (DOWN) and share B, each copying a part of it
 // to all; or side by side (ACROSS) and share A, which they copy to all by turns; or they have the same tile, which is a block's
 // only one, each a part of the summed axis (PARTS), and exchange sums. Behind a tile's last step, EXTRA stages bring the tile of p.tile, an operand of the
-// result's shape (TILED), in panels of 64 columns, as results leave; where a tile's width is no multiple of them, the last one overlaps
-// the one before it.
+// result's shape (TILED: the bytes of its elements; 0: there is none), in panels of 128 bytes a row; where a tile's width is no
+// multiple of 64 columns, the last panel of these overlaps the one before it, as results' do.
 // B is one matrix, or MATRICES side by side, whose products have the same places in the tile: TILE_N columns are RESULT_N of each.
 // Lines of B that are stored across the summed axis come in panels of 64 columns, the last of which may have more than the tile.
 //
@@ -43,7 +43,7 @@ struct zc_gemm_origin { // of a tile
 };
 
 // STAGING: panels behind the ring that each warpgroup's results go through.
-template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPONG, bool TILED, int STAGING, bool SIDE = false,
+template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPONG, int TILED, int STAGING, bool SIDE = false,
           int PARTS = 1, int MATRICES = 1>
 struct zc_gemm_pipe {
     static constexpr int DEPTH = ZC_LINE_DEPTH, LINE = 128, PANEL = 64 * LINE;       // 64 lines
@@ -57,8 +57,9 @@ struct zc_gemm_pipe {
     static_assert(MATRICES == 1 || (MATRICES == 2 && Z_TB), "a copy for each matrix");
     static constexpr int A_BYTES = TILE_M * LINE, STAGE = A_BYTES + B_LINES * LINE;
     static constexpr int CLUSTER = DOWN * ACROSS;
-    static constexpr int HELD = STAGE / A_BYTES; // panels of p.tile in a stage
-    static constexpr int EXTRA = TILED ? (PANELS + HELD - 1) / HELD : 0;
+    static constexpr int TILE_COLUMNS = TILED ? LINE / TILED : 64; // of a panel of p.tile
+    static constexpr int TILE_PANELS = (RESULT_N + TILE_COLUMNS - 1) / TILE_COLUMNS, HELD = STAGE / A_BYTES; // HELD: in a stage
+    static constexpr int EXTRA = TILED ? (TILE_PANELS + HELD - 1) / HELD : 0;
     static constexpr u16 ALL = (1 << CLUSTER) - 1;
     static constexpr int SENT = PARTS > 1 ? 64 * TILE_N * 4 : 0; // sums of a warpgroup
     static constexpr int RING = STAGES * STAGE, RESULTS = GROUPS * STAGING * PANEL + SENT;
@@ -86,6 +87,7 @@ struct zc_gemm_pipe {
     }
     // The first column of a panel.
     static ZC_MEMBER constexpr int panel_begin(int panel) { return panel * 64 < RESULT_N - 64 ? panel * 64 : RESULT_N - 64; }
+    static ZC_MEMBER constexpr int tile_begin(int panel) { return TILE_COLUMNS == 64 ? panel_begin(panel) : panel * TILE_COLUMNS; }
     ZC_MEMBER u32 a_of(int stage) const { return smem + stage * STAGE; }
     ZC_MEMBER u32 b_of(int stage) const { return smem + stage * STAGE + A_BYTES; }
     ZC_MEMBER u32 full(int stage) const { return barriers + stage * 8; }
@@ -164,11 +166,11 @@ struct zc_gemm_pipe {
     ZC_MEMBER void load_tile(slot &at, const zc_gemm_origin &t) const {
 #pragma unroll
         for (int first = 0; first < EXTRA * HELD; first += HELD, at.next()) {
-            const int n = PANELS - first < HELD ? PANELS - first : HELD;
+            const int n = TILE_PANELS - first < HELD ? TILE_PANELS - first : HELD;
             zc_barrier_wait(empty(at.stage), at.parity);
             zc_barrier_expect(full(at.stage), n * A_BYTES);
             for (int i = 0; i < n; i++)
-                zc_tensor_load(a_of(at.stage) + i * A_BYTES, &p.tile, full(at.stage), t.col + panel_begin(first + i),
+                zc_tensor_load(a_of(at.stage) + i * A_BYTES, &p.tile, full(at.stage), t.col + tile_begin(first + i),
                                t.row, t.item);
         }
     }
@@ -281,6 +283,13 @@ struct zc_gemm_pipe {
         }
     }
 
+    // The stages of p.tile are there, and so their phases known, before the other one's turn.
+    ZC_MEMBER void await_tile(slot at) const {
+        static_assert(!PINGPONG || EXTRA <= STAGES, "all of them have room");
+#pragma unroll
+        for (int i = 0; i < EXTRA; i++, at.next()) zc_barrier_wait(full(at.stage), at.parity);
+    }
+
     // ---- parts of the summed axis ----
 
     // Each block finishes the rows of the warpgroup of its part's number: false in the other one, whose sums go to the other
@@ -319,9 +328,13 @@ struct zc_gemm_pipe {
         const int lane = thread % 32, line = thread / 32 * 16 + lane % 16;
         return line * LINE + ((group + lane / 16) ^ line % 8) * 16;
     }
-    // Of p.tile, rows [64 block, 64 block + 64) of the tile, two groups; panel: in the stage.
+    // Of p.tile, rows [64 block, 64 block + 64) of the tile; panel: in the stage.
+    ZC_MEMBER const unsigned char *tile_panel(int stage, int block, int panel) const {
+        return memory + stage * STAGE + panel * A_BYTES + block * PANEL;
+    }
+    // Two groups.
     ZC_MEMBER void read_piece(int stage, int block, int panel, int thread, int group, u32 *out) const {
-        zc_ldmatrix_x4(out, memory + stage * STAGE + panel * A_BYTES + block * PANEL + piece_of(thread, group));
+        zc_ldmatrix_x4(out, tile_panel(stage, block, panel) + piece_of(thread, group));
     }
     ZC_MEMBER void read_tile(int stage, int block, int panel, int thread, u32 (&out)[16]) const {
 #pragma unroll
@@ -329,8 +342,7 @@ struct zc_gemm_pipe {
     }
     // The same of one line and group, for who has no four registers in a row to spare.
     ZC_MEMBER zc_vec<Z_T, 2> pair_of_tile(int stage, int block, int panel, int line, int group, int thread) const {
-        const unsigned char *const from = memory + stage * STAGE + panel * A_BYTES + block * PANEL;
-        return *(const zc_vec<Z_T, 2> *)(from + line * LINE + (group ^ line % 8) * 16 + thread % 4 * 4);
+        return *(const zc_vec<Z_T, 2> *)(tile_panel(stage, block, panel) + line * LINE + (group ^ line % 8) * 16 + thread % 4 * 4);
     }
     static ZC_MEMBER void write_piece(u32 panel, int thread, int group, const u32 *v) {
         zc_stmatrix_x4(panel + piece_of(thread, group), v);

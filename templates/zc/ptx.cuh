@@ -169,13 +169,28 @@ ZC_INLINE f64 zc_double(u64 v)
     return __longlong_as_double((i64)v);
 }
 
-/* The product, rounded for itself: never one step with an addition. */
+/* Products, rounded for themselves: never one step with an addition. */
 ZC_INLINE f64 zc_product64(f64 a, f64 b)
 {
-    f64 r;
-    asm("mul.rn.f64 %0, %1, %2;" : "=d"(r) : "d"(a), "d"(b));
-    return r;
+    return __dmul_rn(a, b);
 }
+
+ZC_INLINE f32 zc_product32(f32 a, f32 b)
+{
+    return __fmul_rn(a, b);
+}
+
+/* Two bytes, the first one in the low half: a and b, saturated. */
+#define ZC_SATURATED_PAIR(T)                                                                       \
+    ZC_INLINE u16 zc_saturated_##T##x2(i32 a, i32 b)                                               \
+    {                                                                                              \
+        u32 r;                                                                                     \
+        asm("cvt.pack.sat." #T ".s32.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(b), "r"(a), "r"(0));     \
+        return (u16)r;                                                                             \
+    }
+ZC_SATURATED_PAIR(s8)
+ZC_SATURATED_PAIR(u8)
+#undef ZC_SATURATED_PAIR
 
 ZC_INLINE int zc_popc(u32 v)
 {

@@ -38,6 +38,8 @@ extern "C" __global__ void __launch_bounds__(128, 2)
     h[5] = zc_f64_to_f16(d[3]), h[6] = zc_f64_to_bf16(d[4]);
     i[1] = zc_dp4a(i[2], i[3], i[4]) + zc_dp4a_us(u[6], i[5], i[6]) + zc_dp4a_su(i[7], u[7], i[8]);
     u[8] = zc_dp4a_uu(u[9], u[10], u[11]);
+    h[7] = zc_saturated_s8x2(i[2], i[3]) + zc_saturated_u8x2(i[4], i[5]);
+    d[5] = zc_product64(d[1], d[2]) + zc_product32(f[1], f[2]);
 
     f32 c[4] = {f[5], f[6], f[7], f[8]};
     i32 ci[4] = {i[9], i[10], i[11], i[12]};

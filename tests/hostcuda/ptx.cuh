@@ -231,6 +231,22 @@ ZC_INLINE f64 zc_product64(f64 a, f64 b)
     return a * b;
 }
 
+ZC_INLINE f32 zc_product32(f32 a, f32 b)
+{
+    return a * b;
+}
+
+#define ZC_SATURATED_PAIR(T, LEAST, MOST)                                                          \
+    ZC_INLINE u16 zc_saturated_##T##x2(i32 a, i32 b)                                               \
+    {                                                                                              \
+        const i32 low = a < LEAST ? LEAST : a > MOST ? MOST : a;                                   \
+        const i32 high = b < LEAST ? LEAST : b > MOST ? MOST : b;                                  \
+        return (u16)((low & 0xFF) | (high & 0xFF) << 8);                                           \
+    }
+ZC_SATURATED_PAIR(s8, -128, 127)
+ZC_SATURATED_PAIR(u8, 0, 255)
+#undef ZC_SATURATED_PAIR
+
 ZC_INLINE int zc_popc(u32 v)
 {
     return __builtin_popcount(v);

@@ -221,6 +221,72 @@ static void bit_functions(void **state)
     }
 }
 
+static const char quantise_text[] =
+    "#include \"zc/device.cuh\"\n"
+    "extern \"C\" __global__ void quantise(const f32 *x, i32 *o, f32 scale, f32 high, f32 low, i32 "
+    "zero)\n"
+    "{\n"
+    "    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+    "    o[i * 2] = (i32)zx_quantised<u8>(x[i], scale, high, low, zero);\n"
+    "    o[i * 2 + 1] = zx_quantised<i8>(x[i], scale, high, low, zero);\n"
+    "}\n";
+
+enum { QUANTISED = 4096 };
+
+/* On ties, a few floats beside them, multiples of half a quantum, and anything. */
+static void fill_quantised(float scale, float *x)
+{
+    for (int i = 0; i < QUANTISED; i++) {
+        const int at = (int)(draw() % 700) - 350;
+        uint32_t bits = draw();
+        x[i] = (float)((at + 0.5) * (double)scale);
+        if (i % 4 == 1) x[i] = (float)at * 0.5f * scale;
+        if (i % 4 == 2) memcpy(&x[i], &bits, sizeof bits);
+        if (isnan(x[i])) x[i] = NAN; /* a quiet one */
+        if (i % 4 != 0 || isinf(x[i])) continue;
+        memcpy(&bits, &x[i], sizeof bits);
+        bits += draw() % 5 - 2;
+        memcpy(&x[i], &bits, sizeof bits);
+    }
+    x[2] = NAN, x[6] = INFINITY, x[10] = -INFINITY;
+}
+
+static int quantised(float x, float scale, int zero, int least)
+{
+    volatile float quotient = x / scale;
+    const float n = rintf(quotient) + (float)zero;
+    return isnan(n)                   ? 0
+           : n < (float)least         ? least
+           : n > (float)(least + 255) ? least + 255
+                                      : (int)n;
+}
+
+static void quantisations(void **state)
+{
+    (void)state;
+    static float x[QUANTISED];
+    static int32_t o[QUANTISED][2];
+    hc_ptr dx = device_bytes(NULL, sizeof x), dout = device_bytes(NULL, sizeof o);
+    hc_function_t f = function_of(load_source(quantise_text), "quantise");
+    for (int i = 0; i < 40; i++) {
+        float scale = ldexpf(1 + (float)(draw() % 0x800000) * 0x1p-23f, (int)(draw() % 200) - 100);
+        if (i % 4 == 0) scale = ldexpf(2 - 0x1p-23f, i - 20); /* all digits 1 */
+        if (i % 4 == 1) scale = 0.001f * (float)i;
+        const double reciprocal = 1 / (double)scale;
+        float high = (float)reciprocal, low = (float)(reciprocal - (double)high);
+        int zero = (int)(draw() % 384) - 128;
+        void *params[] = {&dx, &dout, &scale, &high, &low, &zero};
+        fill_quantised(scale, x);
+        assert_ok(cuMemcpyHtoD_v2(dx, x, sizeof x));
+        assert_ok(launch(f, QUANTISED / 256, 256, 0, params));
+        assert_ok(cuMemcpyDtoH_v2(o, dout, sizeof o));
+        for (int e = 0; e < QUANTISED; e++) {
+            assert_int_equal(o[e][0], quantised(x[e], scale, zero, 0));
+            assert_int_equal(o[e][1], quantised(x[e], scale, zero, -128));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +294,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(to_halves, device_up, device_down),
         cmocka_unit_test_setup_teardown(larger_halves, device_up, device_down),
         cmocka_unit_test_setup_teardown(bit_functions, device_up, device_down),
+        cmocka_unit_test_setup_teardown(quantisations, device_up, device_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

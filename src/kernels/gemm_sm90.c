@@ -64,12 +64,11 @@ static int b_lines(const problem *p, const shape *s)
 
 /* Panels may overlap: of one product's results only where that is measured, as with no pause
  * between runs it was no faster, and slower with pauses (bench/NOTES.md). They may not where each
- * is a part of the rows' moments, or goes on with pieces that the one before it began; for bytes
- * and e4m3 it has not been tried. */
+ * is a part of the rows' moments, or where threads store, which spills; for bytes and e4m3 it has
+ * not been tried. */
 static bool panels_overlap(const problem *p)
 {
-    return p->uneven && !p->moments && (!p->piece || p->piece == 16) && !p->column_words &&
-           !p->scales;
+    return p->uneven && !p->moments && !p->piece && !p->column_words && !p->scales;
 }
 
 /* What gemm_quant_sm90.cu has beside the ring: panels that results go through; of each team columns

@@ -91,8 +91,9 @@ void zc_gen_window(zc_gen *g, const zc_window_attrs *a, const zc_gen_window_dims
 /* ---- the launch ---- */
 
 #define WINDOW_OPS(X)                                                                              \
-    X(Conv) X(FusedConv) X(ConvInteger) X(QLinearConv) X(ConvNhwc) X(ConvImage)         \
-    X(ConvTranspose) X(ScaledConv)
+    X(Conv)                                                                                        \
+    X(FusedConv) X(ConvInteger) X(QLinearConv) X(ConvNhwc) X(ConvImage) X(ConvTranspose)           \
+        X(ScaledConv)
 #define POOL_OPS(X) X(AveragePool) X(MaxPool) X(LpPool) X(MaxPoolNhwc) X(AveragePoolNhwc)
 
 bool zc_window_attrs_of(zc_op op, const void *attrs, zc_window_attrs *a, int64_t *group)

@@ -16,7 +16,7 @@
 // Z_W_CONSTANT (the weights are of the plan), Z_MMA (the product), Z_MOST (largest finite number of Z_T), Z_ROWS and Z_COLS
 // (of a tile of y), Z_WARPS, Z_EACH (pieces of 16 pixels of a warp), Z_SHARES (blocks that share a multiprocessor), Z_LINE
 // (pixels of a warpgroup's product: those of the tile's line and some more; 0: by warps, Z_EACH). Of bytes: Z_QUANT, Z_W, Z_Y
-// and Z_PLAIN (types of weights, y, and y before fused work), Z_XS, Z_WS and Z_YS (of scales).
+// and Z_PLAIN (types of weights, y, and y before fused work), Z_XS, Z_WS and Z_YS (of scales), Z_SMALL_SCALES (zc/gemm_quant.cuh).
 #include "zc/device.cuh"
 #include "abi/conv_image.h"
 #include "spec.h"
@@ -29,10 +29,8 @@ ZC_WGMMA_HELD(zc_line_product, Z_LINE, Z_WGMMA, 0)
 #endif
 
 #ifdef Z_QUANT
-// How a channel's sums become bytes; quick, more: see zc_quick_scale and zc_wide.
+// How a channel's sums become bytes; more: see zc_wide.
 struct zc_image_channel {
-    f32 quick;
-    i32 bias;
     f64 scale, more;
 };
 constexpr int ZC_IMAGE_CHANNEL = sizeof(zc_image_channel);
@@ -91,12 +89,9 @@ struct zc_conv_image {
     ZC_MEMBER void load_channels() {
         zero = (i32)*(const Z_PLAIN *)p.y_zero;
         const f64 xs = (f64)zc_load<Z_XS>(p.x_scale, 0), ys = (f64)zc_load<Z_YS>(p.y_scale, 0);
-        for (int i = threadIdx.x; i < Z_OUT; i += THREADS) {
-            const i32 bias = Z_HAS_BIAS ? ((const i32 *)p.bias)[i] : 0;
-            const f64 scale = xs * (f64)zc_load<Z_WS>(p.w_scale, i * p.w_scale_step) / ys, wide = (f64)bias;
-            const f64 most = TAPS * Z_CHANNELS * 65025.0 + (wide < 0 ? -wide : wide); // of products of differences of bytes
-            ((zc_image_channel *)channels)[i] = {zc_quick_scale(scale, most), bias, scale, wide - ZC_WIDE};
-        }
+        for (int i = threadIdx.x; i < Z_OUT; i += THREADS)
+            ((zc_image_channel *)channels)[i] = {xs * (f64)zc_load<Z_WS>(p.w_scale, i * p.w_scale_step) / ys,
+                                                 (Z_HAS_BIAS ? (f64)((const i32 *)p.bias)[i] : 0) - ZC_WIDE};
     }
 #else
     static ZC_MEMBER Z_T weight(Z_W v, int) { return v; }
@@ -286,27 +281,15 @@ struct zc_conv_image {
                 (lane & mask ? r[i] : r[i + mask]) = got;
             }
     }
+    // Two neighbours' sums as a pair of results.
+    ZC_MEMBER u32 result(const f32 *sum, i64 pixel, int channel) const {
 #ifdef Z_QUANT
-    // Results of pairs of sums, of channels 8 apart, before bytes are saturated. Are they sure?
-    template <bool QUICK> ZC_MEMBER bool quantise_all(const f32 *const (&sums)[4], int channel, i32 (&y)[4][2]) const {
-        bool sure = true;
+        const zc_image_channel *const c = (const zc_image_channel *)channels + channel;
+        i32 y[2];
 #pragma unroll
-        for (int k = 0; k < 4; k++)
-#pragma unroll
-            for (int e = 0; e < 2; e++) {
-                if (!sums[k]) continue;
-                const zc_image_channel &c = ((const zc_image_channel *)channels)[channel + k * 8 + e];
-                const i32 sum = (i32)sums[k][e];
-                y[k][e] = QUICK ? zc_quick(sum + c.bias, c.quick, zero, sure) : zc_requantised(zc_wide(sum, c.more), c.scale, zero);
-            }
-        return sure;
-    }
-    typedef i32 whole_pairs[4][2];
-    ZC_MEMBER void quantise(const f32 *const (&sums)[4], int channel, whole_pairs &y) const {
-        if (!quantise_all<true>(sums, channel, y)) quantise_all<false>(sums, channel, y);
-    }
-    ZC_MEMBER u32 result(const whole_pairs &y, int k, i64 pixel, int channel) const {
-        const u16 plain = zc_saturated(Z_PLAIN(), y[k][0], y[k][1]);
+        for (int e = 0; e < 2; e++)
+            y[e] = zc_requantised<Z_SMALL_SCALES>(zc_wide((i32)sum[e], c[e].more), c[e].scale, zero);
+        const u16 plain = zc_saturated(Z_PLAIN(), y[0], y[1]);
 #ifdef Z_FUSED
         const auto two = zc_unpack<Z_PLAIN>(plain);
         i32 v[2] = {two.v[0], two.v[1]};
@@ -315,18 +298,12 @@ struct zc_conv_image {
 #else
         return plain;
 #endif
-    }
 #else
-    typedef const f32 *whole_pairs[4];
-    ZC_MEMBER void quantise(const f32 *const (&sums)[4], int, whole_pairs &y) const {
-        for (int k = 0; k < 4; k++) y[k] = sums[k];
-    }
-    ZC_MEMBER u32 result(const whole_pairs &y, int k, i64 pixel, int channel) const {
-        auto two = convolved(y[k], channel);
+        auto two = convolved(sum, channel);
         finish<2>(two.v, pixel, channel);
         return zc_pack(Z_T(), two.v[0], two.v[1]);
-    }
 #endif
+    }
     // Eight channels of a pixel of y a lane, 64 bytes of four lanes.
     ZC_MEMBER void put(f32 (&sum)[Z_EACH][GROUPS][4], i64 number, int top, int left) const {
         const int lane = threadIdx.x % 32;
@@ -339,15 +316,14 @@ struct zc_conv_image {
                 const i64 pixel = inside ? (number * p.sides[0] + row) * p.sides[1] + col : 0;
 #pragma unroll
                 for (int n = 0; n < GROUPS; n += 4) {
-                    const f32 *sums[4]; // NULL: no channels
-                    whole_pairs whole;
                     u32 r[4];
 #pragma unroll
-                    for (int k = 0; k < 4; k++)
-                        sums[k] = (n + k) * 8 < Z_OUT ? sum[i][n + k < GROUPS ? n + k : 0] + half * 2 : nullptr;
-                    quantise(sums, n * 8 + lane % 4 * 2, whole);
-#pragma unroll
-                    for (int k = 0; k < 4; k++) r[k] = sums[k] ? result(whole, k, pixel, (n + k) * 8 + lane % 4 * 2) : 0;
+                    for (int k = 0; k < 4; k++) {
+                        const int channel = (n + k) * 8 + lane % 4 * 2;
+                        r[k] = 0;
+                        if ((n + k) * 8 >= Z_OUT) continue;
+                        r[k] = result(sum[i][n + k < GROUPS ? n + k : 0] + half * 2, pixel, channel);
+                    }
                     exchange(r);
                     const int channel = (n + lane % 4) * 8;
                     if (inside && channel < Z_OUT) store(pixel, channel, r);

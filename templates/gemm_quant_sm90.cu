@@ -23,12 +23,10 @@ constexpr bool ZC_GQ_EDGES = false;
 constexpr int ZC_GQ_SIDE_X = 1, ZC_GQ_CORNERS = 1, ZC_GQ_TAP_STEPS = 1;
 #endif
 
-// A column's part of a result; quick, more: see zc_quick_scale and zc_wide; turned: what A's zero point is multiplied by.
+// A column's part of a result; more: see zc_wide; turned: what A's zero point is multiplied by.
 struct zc_gq_column {
-    f32 quick;
-    i32 bias;
-    u32 zero, turned;
     f64 scale, more;
+    u32 zero, turned;
 };
 
 template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
@@ -124,15 +122,10 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             own[i] = zc_gq_ask(q, item, at < q.n ? at : q.n - 1);
         }
     }
-    ZC_MEMBER zc_gq_column column_of(const zc_gq_shared &shared, const zc_gq_own &own) const {
-        const f64 scale = zc_gq_scale(shared, own), bias = (f64)zc_gq_bias(own);
-        const f64 most = (f64)q.k * 65025.0 + (bias < 0 ? -bias : bias); // of products of 8 bits, each less its zero point
-        return {Z_ROW_SCALES ? zc_nan32() : zc_quick_scale(scale, most), zc_gq_bias(own), (u32)own.zero, 0, scale, bias - ZC_WIDE};
-    }
     ZC_MEMBER void make_columns(const zc_gq_shared &shared, const zc_gq_own (&own)[COLUMNS], zc_gq_column (&made)[COLUMNS]) const {
 #pragma unroll
         for (int i = 0; i < COLUMNS; i++)
-            made[i] = column_of(shared, own[i]);
+            made[i] = {zc_gq_scale(shared, own[i]), zc_gq_bias(own[i]) - ZC_WIDE, (u32)own[i].zero, 0};
     }
     ZC_MEMBER void lay_columns(int warpgroup, int thread, zc_gq_column (&own)[COLUMNS]) const {
         zc_gq_column *const to = columns_of(warpgroup);
@@ -208,49 +201,25 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 #pragma unroll
         for (int i = 0; i < ROWS; i++) v.rows[i] = row_of(v.item, t, top + i / 2 * 64 + i % 2 * 8, sums);
     }
-    // The sum of products of differences from zero points. at: the column in the tile.
-    ZC_MEMBER i32 whole_sum(const view &v, const row &r, int at, const zc_gq_column &c, i32 sum) const {
+    // Before bytes are saturated. at: the column in the tile.
+    ZC_MEMBER i32 result(const view &v, const row &r, int at, const zc_gq_column &c, i32 sum) const {
         const u32 turned = Z_ZERO_A ? turned_of(r, c, v.sums + at) : 0u;
-        return (i32)((u32)sum + r.zero * turned - c.zero * r.sum);
-    }
-    template <bool QUICK>
-    ZC_MEMBER i32 result(const view &v, const row &r, int at, const zc_gq_column &c, i32 sum, bool &sure) const {
+        const i32 all = (i32)((u32)sum + r.zero * turned - c.zero * r.sum);
 #ifdef Z_Y_SCALE
-        if (QUICK) return zc_quick(sum + c.bias, c.quick, v.shared.zero, sure);
         const f64 scale = Z_ROW_SCALES ? zc_gq_scale(q, v.item, r.at, v.t.col + at) : c.scale;
-        return zc_requantised(zc_wide(sum, c.more), scale, v.shared.zero);
+        return zc_gq_requantised(all, c.more, scale, v.shared.zero);
 #else
-        return sum;
+        return all;
 #endif
     }
-    // Results of COUNT rows and two neighbouring columns of each of GROUPS groups of 8, before bytes are saturated; sums: of the
-    // first group. Are they sure?
-    template <bool QUICK, int COUNT, int GROUPS>
-    ZC_MEMBER bool quantise_all(const view &v, const row *rows, int at, const i32 *const (&sums)[COUNT], i32 (&y)[GROUPS][COUNT][2]) const {
-        bool sure = true;
-#pragma unroll
-        for (int j = 0; j < GROUPS; j++)
-#pragma unroll
-            for (int e = 0; e < 2; e++) {
-                const int col = at + j * 8 + e;
-                const zc_gq_column &c = v.columns[col];
-#pragma unroll
-                for (int i = 0; i < COUNT; i++)
-                    y[j][i][e] = result<QUICK>(v, rows[i], col, c, whole_sum(v, rows[i], col, c, sums[i][j * 4 + e]), sure);
-            }
-        return sure;
-    }
-    template <int COUNT, int GROUPS>
-    ZC_MEMBER void quantise(const view &v, const row *rows, int at, const i32 *const (&sums)[COUNT], i32 (&y)[GROUPS][COUNT][2]) const {
-        if (!quantise_all<true>(v, rows, at, sums, y)) quantise_all<false>(v, rows, at, sums, y);
-    }
-    // Two neighbours, with the fused work on them, whose operands are any beyond the last row or column.
+    // Of two neighbours, with the fused work on them, whose operands are any beyond the last row or column.
 #ifdef Z_FUSED
     typedef zc_vec<Z_STORED, 2> two_results;
 #else
     typedef decltype(zc_saturated(Z_Y(), 0, 0)) two_results;
 #endif
-    ZC_MEMBER two_results results(const view &v, const row &r, int at, const i32 (&y)[2], u16 tile) const {
+    ZC_MEMBER two_results results(const view &v, const row &r, int at, const zc_gq_column (&c)[2], const i32 *sum, u16 tile) const {
+        const i32 y[2] = {result(v, r, at, c[0], sum[0]), result(v, r, at + 1, c[1], sum[1])};
         const auto plain = zc_saturated(Z_Y(), y[0], y[1]);
 #ifdef Z_FUSED
         constexpr int NEAR = Z_PAIRS ? 2 : 1; // rows of an odd length do not all begin at pairs
@@ -273,16 +242,12 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         for (int j = 0; j < Z_TILE_N / 8; j++) {
             const int at = j * 8 + thread % 4 * 2;
             const i64 col = v.t.col + at;
-            const i32 *sums[ROWS];
-            i32 whole[1][ROWS][2];
-#pragma unroll
-            for (int i = 0; i < ROWS; i++) sums[i] = sum[i / 2] + j * 4 + i % 2 * 2;
-            quantise<ROWS, 1>(v, v.rows, at, sums, whole);
+            const zc_gq_column c[2] = {v.columns[at], v.columns[at + 1]};
 #pragma unroll
             for (int i = 0; i < ROWS; i++) {
                 if (v.rows[i].at >= q.m || col >= q.n) continue;
                 Z_STORED *const to = (Z_STORED *)q.y + v.item.y + (i64)v.rows[i].at * q.n + col;
-                const two_results y = results(v, v.rows[i], at, whole[0][i], 0);
+                const two_results y = results(v, v.rows[i], at, c, sum[i / 2] + j * 4 + i % 2 * 2, 0);
                 if constexpr (Z_PAIRS) {
                     *(two_results *)to = y;
                 } else {
@@ -323,20 +288,17 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 #pragma unroll
         for (int group = 0; group < ACROSS / 8; group += TOGETHER) {
             if (panel * ACROSS + group * 8 >= Z_TILE_N) break;
-            const int first = panel * ACROSS + group * 8, at = first + thread % 4 * 2;
-            const row *const rows = v.rows + block * 2;
-            i32 whole[TOGETHER][2][2];
-            quantise<2, TOGETHER>(v, rows, at, {sum + first / 2, sum + first / 2 + 2}, whole);
             two_results out[TOGETHER][2];
             int place[TOGETHER]; // of a row's pair, and of that in the one 8 lines below, whose pieces have the same order
 #pragma unroll
             for (int j = 0; j < TOGETHER; j++) {
-                const int in = (group + j) * 8 + thread % 4 * 2;
+                const int in = (group + j) * 8 + thread % 4 * 2, at = panel * ACROSS + in;
+                const zc_gq_column c[2] = {v.columns[at], v.columns[at + 1]};
                 place[j] = line * PIPE::LINE + (in / 16 ^ line % 8) * 16 + in % 16;
 #pragma unroll
                 for (int i = 0; i < 2; i++) {
                     const u16 pair = PIPE::EXTRA ? *(const u16 *)(tile + place[j] + i * 8 * PIPE::LINE) : 0;
-                    out[j][i] = results(v, rows[i], at + j * 8, whole[j][i], pair);
+                    out[j][i] = results(v, v.rows[block * 2 + i], at, c, sum + (panel * ACROSS / 8 + group + j) * 4 + i * 2, pair);
                 }
             }
 #pragma unroll

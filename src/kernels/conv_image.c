@@ -5,6 +5,7 @@
 #include "abi/conv_image.h"
 #include "base/number.h"
 #include "kernels/candidates.h"
+#include "kernels/matmul.h"
 #include "kernels/window.h"
 #include "op/nhwc.h"
 
@@ -25,7 +26,7 @@ enum {
     SMEM_LESS = 101376, /* elsewhere */
     SMEM_OWN = 1024,    /* that each block takes besides */
     LINE_CHANNELS = 64, /* of a warpgroup's product */
-    QUANT_CHANNEL = 24  /* bytes: zc_image_channel */
+    QUANT_CHANNEL = 16  /* bytes: scale and bias */
 };
 
 /* ---- the specialisation ---- */
@@ -298,6 +299,8 @@ zc_status zc_gen_conv_image_quant(zc_gen *g)
     zc_gen_type(g, "WS", zc_gen_in_type(g, ZC_IN_QLinearConv_w_scale));
     zc_gen_type(g, "YS", zc_gen_in_type(g, ZC_IN_QLinearConv_y_scale));
     zc_gen_define(g, "HAS_BIAS", "%d", zc_gen_in(g, ZC_IN_QLinearConv_bias) != NULL);
+    const zc_quant_roles roles = zc_quant_roles_of(ZC_OP_QLinearConv);
+    zc_gen_small_scales(g, &roles);
     ZC_TRY(zc_gen_epilogue(g));
     zc_gen_epilogue_cells(g);
     return ZC_OK;

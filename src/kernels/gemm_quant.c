@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "kernels/matmul.h"
 
 /* ---- the specialisation ---- */
@@ -33,6 +35,29 @@ bool zc_gen_zero_point(const zc_gen *g, int i)
     return false;
 }
 
+/* The largest magnitude of a scale, or of what is left when 1 is divided by it; infinite where that
+ * is not known. */
+static double largest(const zc_gen *g, int i, bool divides)
+{
+    const zc_pvalue *v = zc_gen_in(g, i);
+    if (!v || v->kind != ZC_P_CONST || !v->data || !zc_gen_static(v)) return INFINITY;
+    zc_tensor t;
+    double most = 0;
+    zc_gen_tensor(v, &t);
+    for (int64_t e = 0; e < zc_tensor_numel(&t); e++) {
+        const double x = zc_load_f64(t.dtype, v->data, e), by = fabs(divides ? 1 / x : x);
+        if (!(by <= most)) most = by == by ? by : INFINITY;
+    }
+    return most;
+}
+
+void zc_gen_small_scales(zc_gen *g, const zc_quant_roles *r)
+{
+    const double most = largest(g, r->in[ZC_GQ_A_SCALE], false) *
+                        largest(g, r->in[ZC_GQ_B_SCALE], false) * largest(g, r->y_scale, true);
+    zc_gen_define(g, "SMALL_SCALES", "%d", most < 0.25); /* of a sum and a bias, each of 32 bits */
+}
+
 zc_status zc_gen_quant_spec(zc_gen *g, bool b_along_k)
 {
     const zc_quant_roles r = zc_quant_roles_of(g->step->op);
@@ -54,6 +79,7 @@ zc_status zc_gen_quant_spec(zc_gen *g, bool b_along_k)
     zc_gen_type(g, "Y_SCALE", zc_gen_in_type(g, r.y_scale));
     zc_gen_define(g, "ROW_SCALES", "%d", !is_one(zc_gen_in(g, r.in[ZC_GQ_A_SCALE])));
     zc_gen_define(g, "Y_FLOAT", "%d", zc_dtype_is_float(y));
+    zc_gen_small_scales(g, &r);
     return ZC_OK;
 }
 

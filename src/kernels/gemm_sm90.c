@@ -44,7 +44,7 @@ static int groups_of(const shape *s)
  * with their scales, and sums of lines. */
 static int byte_smem(const problem *p, const shape *s)
 {
-    enum { WORD = 4, COLUMN = 32, PANELS = 2 * ZC_SM90_RESULTS };
+    enum { WORD = 4, COLUMN = 24, PANELS = 2 * ZC_SM90_RESULTS };
     int team = s->tile_m * WORD + s->tile_n * (COLUMN + p->column_words * WORD);
     return (s->pingpong ? 2 : 1) * team + (p->piece ? 0 : PANELS);
 }

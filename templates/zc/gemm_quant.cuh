@@ -2,7 +2,8 @@
 //
 // spec.h: Z_A, Z_B, Z_Y (element types), Z_TB (is B stored N x K), Z_ZERO_A, Z_ZERO_B (are there zero points), Z_FLOAT
 // (is A or B of floats: sums in f64; else sums are exact), and for results that are quantised again Z_A_SCALE,
-// Z_B_SCALE, Z_Y_SCALE (types), Z_ROW_SCALES (has A more than one scale) and Z_Y_FLOAT (8-bit floats); Z_BIAS: columns have one.
+// Z_B_SCALE, Z_Y_SCALE (types), Z_ROW_SCALES (has A more than one scale), Z_Y_FLOAT (8-bit floats) and Z_SMALL_SCALES (sums of 32 bits
+// are less than 2^31 when they are scaled); Z_BIAS: columns have one.
 #pragma once
 #include "zc/device.cuh"
 #include "abi/gemm_quant.h"
@@ -92,9 +93,9 @@ ZC_DEV zc_gq_own zc_gq_ask(const zc_gemm_quant_params &p, const zc_gq_item &item
     own.zero = zc_gq_zero_b(p, item, col);
     return own;
 }
-ZC_DEV i32 zc_gq_bias(const zc_gq_own &own) {
+ZC_DEV f64 zc_gq_bias(const zc_gq_own &own) {
 #ifdef Z_BIAS
-    return own.bias;
+    return (f64)own.bias;
 #else
     return 0;
 #endif
@@ -127,11 +128,14 @@ template <class SUM> ZC_DEV Z_Y zc_gq_quantised(SUM sum, f64 scale, f64 zero) {
     return zc_mini<Z_Y>((f32)((f64)sum * scale + zero), true);
 }
 #else
+ZC_DEV i32 zc_gq_requantised(i32 sum, f64 more, f64 scale, i32 zero) {
+    return zc_requantised<Z_SMALL_SCALES>(zc_wide(sum, more), scale, zero);
+}
 ZC_DEV Z_Y zc_gq_quantised(i32 sum, f64 scale, i32 zero) {
-    return (Z_Y)zc_saturated(Z_Y(), zc_requantised(zc_wide(sum, -ZC_WIDE), scale, zero), 0);
+    return (Z_Y)zc_saturated(Z_Y(), zc_gq_requantised(sum, -ZC_WIDE, scale, zero), 0);
 }
 ZC_DEV Z_Y zc_gq_quantised(zc_gq_sum sum, f64 scale, i32 zero) {
-    return (Z_Y)zc_saturated(Z_Y(), zc_requantised((f64)sum, scale, zero), 0);
+    return (Z_Y)zc_saturated(Z_Y(), zc_requantised<false>((f64)sum, scale, zero), 0);
 }
 #endif
 template <class SUM> ZC_DEV Z_Y zc_gq_result(const zc_gemm_quant_params &p, SUM sum, f64 scale) {

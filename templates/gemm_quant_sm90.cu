@@ -113,13 +113,19 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 
     // ---- results ----
 
-    // Asked for before the products, and laid down behind them.
-    ZC_MEMBER void ask_columns(const zc_gq_item &item, const zc_gemm_origin &t, int member, zc_gq_column (&own)[COLUMNS]) const {
+    // Asked for before the results of the tile in front, made of that before the products, and laid down behind them.
+    ZC_MEMBER void ask_columns(const zc_gemm_origin &t, int member, zc_gq_own (&own)[COLUMNS]) const {
+        const zc_gq_item item = zc_gq_batch(q, t.item);
 #pragma unroll
         for (int i = 0; i < COLUMNS; i++) {
-            const i64 at = t.col + member + i * TEAM, col = at < q.n ? at : q.n - 1;
-            own[i] = {zc_gq_scale(q, item, 0, col), zc_gq_bias(q, col) - ZC_WIDE, (u32)zc_gq_zero_b(q, item, col), 0};
+            const i64 at = t.col + member + i * TEAM;
+            own[i] = zc_gq_ask(q, item, at < q.n ? at : q.n - 1);
         }
+    }
+    ZC_MEMBER void make_columns(const zc_gq_shared &shared, const zc_gq_own (&own)[COLUMNS], zc_gq_column (&made)[COLUMNS]) const {
+#pragma unroll
+        for (int i = 0; i < COLUMNS; i++)
+            made[i] = {zc_gq_scale(shared, own[i]), zc_gq_bias(own[i]) - ZC_WIDE, (u32)own[i].zero, 0};
     }
     ZC_MEMBER void lay_columns(int warpgroup, int thread, zc_gq_column (&own)[COLUMNS]) const {
         zc_gq_column *const to = columns_of(warpgroup);
@@ -181,23 +187,19 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         zc_gemm_origin t;
         const zc_gq_column *columns;
         const u32 *sums; // of columns
-#ifdef Z_Y_SCALE
-        zc_gq_y_zero y_zero;
-#endif
+        zc_gq_shared shared;
         row rows[ROWS];
     };
-    ZC_MEMBER void see(const zc_gq_item &item, const zc_gemm_origin &t, int warpgroup, int thread, view &v) const {
+    ZC_MEMBER void see(const zc_gemm_origin &t, const zc_gq_shared &shared, int warpgroup, int thread, view &v) const {
         const u32 *const sums = sums_of(warpgroup);
         const int top = (Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS * 64) + thread / 32 * 16 + thread % 32 / 4;
-        v.item = item;
+        v.item = zc_gq_batch(q, t.item);
         v.t = t;
+        v.shared = shared;
         v.columns = columns_of(warpgroup);
         v.sums = sums + Z_TILE_M;
-#ifdef Z_Y_SCALE
-        v.y_zero = zc_gq_zero_y(q);
-#endif
 #pragma unroll
-        for (int i = 0; i < ROWS; i++) v.rows[i] = row_of(item, t, top + i / 2 * 64 + i % 2 * 8, sums);
+        for (int i = 0; i < ROWS; i++) v.rows[i] = row_of(v.item, t, top + i / 2 * 64 + i % 2 * 8, sums);
     }
     // Before bytes are saturated. at: the column in the tile.
     ZC_MEMBER i32 result(const view &v, const row &r, int at, const zc_gq_column &c, i32 sum) const {
@@ -205,7 +207,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         const i32 all = (i32)((u32)sum + r.zero * turned - c.zero * r.sum);
 #ifdef Z_Y_SCALE
         const f64 scale = Z_ROW_SCALES ? zc_gq_scale(q, v.item, r.at, v.t.col + at) : c.scale;
-        return zc_gq_requantised(all, c.more, scale, v.y_zero);
+        return zc_gq_requantised(all, c.more, scale, v.shared.zero);
 #else
         return all;
 #endif
@@ -307,10 +309,15 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     }
     ZC_MEMBER void consume(int warpgroup) const {
         const int thread = threadIdx.x % 128;
+        const int mine = member(warpgroup, thread), step = this->tile_step() * (Z_PINGPONG ? 2 : 1); // to its next tile
         slot at = {0, 0};
         int turn = 0, buffer = 0;
+        zc_gq_own own[COLUMNS];
         zc_grid_wait();
         zc_grid_launch();
+        const zc_gq_shared shared = zc_gq_share(q);
+        zc_gemm_origin place = this->place_of(this->first_tile() + (Z_PINGPONG ? warpgroup * this->tile_step() : 0));
+        ask_columns(place, mine, own);
         // A parity cannot tell a phase from the one two before it: the two enter their products in turn.
         if (Z_PINGPONG && warpgroup == 1) zc_named_arrive(4, 256);
         for (int tile = this->first_tile(); tile < tiles; tile += this->tile_step(), turn ^= Z_PINGPONG) {
@@ -318,10 +325,9 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
                 at.skip(this->steps + PIPE::EXTRA);
                 continue;
             }
-            const zc_gemm_origin t = this->place_of(tile);
-            const zc_gq_item item = zc_gq_batch(q, t.item);
-            zc_gq_column own[COLUMNS];
-            ask_columns(item, t, member(warpgroup, thread), own);
+            const zc_gemm_origin t = place;
+            zc_gq_column columns[COLUMNS];
+            make_columns(shared, own, columns);
             typename PIPE::sums sum;
             if (Z_PINGPONG) zc_named_sync(4 + warpgroup, 256);
             multiply(at, warpgroup, thread, sum);
@@ -329,9 +335,13 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
                 this->await_tile(at);
                 zc_named_arrive(4 + (warpgroup ^ 1), 256);
             }
-            lay_columns(warpgroup, thread, own);
+            lay_columns(warpgroup, thread, columns);
+            if (tile + step < tiles) {
+                place = this->place_of(tile + step);
+                ask_columns(place, mine, own);
+            }
             view v;
-            see(item, t, warpgroup, thread, v);
+            see(t, shared, warpgroup, thread, v);
             if constexpr (Z_TENSOR_Y)
                 send_all(v, warpgroup, thread, sum, at, buffer);
             else
@@ -343,7 +353,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 
 ZC_KERNEL_OF(0, 384)(const __grid_constant__ zc_gemm_quant_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
-    typedef zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, Z_FUSED_TILE >= 0, Z_TENSOR_Y> pipe;
+    typedef zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, Z_FUSED_TILE >= 0, Z_TENSOR_Y ? 2 : 0> pipe;
     const zc_gemm_quant_sm90<pipe> product(p, smem);
     product.begin([&] {
         if (Z_TENSOR_Y) zc_tensor_prefetch(&p.product.y);

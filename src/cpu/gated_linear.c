@@ -1,6 +1,7 @@
 /* GatedLinear: both products by Linear's kernel, then the activation and what it is multiplied by.
  */
 #include "cpu/matmul.h"
+#include "cpu/pointwise.h"
 
 /* Input w of the node, and the bias at its place, as a product of x. */
 static zc_status product(zc_kctx *k, int w, int bias, zc_tensor *y)

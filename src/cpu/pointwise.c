@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "op/activation.h"
+
 typedef union scalar {
     double f;
     int64_t i;
@@ -257,4 +259,32 @@ zc_status zc_k_pointwise(zc_kctx *k)
 zc_status zc_k_Pointwise(zc_kctx *k)
 {
     return zc_k_pointwise(k);
+}
+
+/* ---- activations ---- */
+
+zc_status zc_activate(zc_kctx *k, const char *name, const float *params, int n, zc_tensor *t)
+{
+    zc_op op = zc_activation_find(name);
+    if (op == ZC_OP_NONE) return ZC_OK;
+    const zc_op_info *info = zc_op_get(op);
+    void *attrs = zc_scratch_get(k->scratch, info->attrs_size + 2 * sizeof(double));
+    if (!attrs) return zc_fail_nomem(k->diag, "activation", info->attrs_size);
+    zc_activation_attrs(op, params, n, attrs);
+    zc_tensor in[3] = {*t, {.dtype = t->dtype}, {.dtype = t->dtype}};
+    for (int i = 1; i < 3; i++) { /* the bounds of Clip */
+        in[i].data = (char *)attrs + info->attrs_size + (size_t)(i - 1) * sizeof(double);
+        zc_put(&in[i], 0, n >= i ? params[i - 1] : i == 1 ? -(double)INFINITY : (double)INFINITY);
+    }
+    zc_kctx inner = *k;
+    inner.op = op;
+    inner.info = info;
+    inner.attrs = attrs;
+    inner.nin = info->max_in;
+    inner.nout = 1;
+    inner.in = in;
+    inner.const_in = 0;
+    inner.out = t;
+    inner.state = NULL;
+    return zc_kernel_run(&inner, false);
 }

@@ -1,8 +1,6 @@
 /* SqueezeExcite: its numbers of each image in f64. */
-#include <math.h>
-
 #include "cpu/kernel.h"
-#include "op/activation.h"
+#include "cpu/pointwise.h"
 
 /* Room for rows of f64. */
 static zc_status rows_of(zc_kctx *k, int64_t rows, int64_t columns, zc_tensor *out)
@@ -41,33 +39,6 @@ static void multiply(const zc_tensor *x, const zc_tensor *w, bool turned, const 
     }
 }
 
-/* Replaces t's elements by an activation of them. */
-static zc_status activate(zc_kctx *k, const char *name, const float *params, int n, zc_tensor *t)
-{
-    zc_op op = zc_activation_find(name);
-    if (op == ZC_OP_NONE) return ZC_OK;
-    const zc_op_info *info = zc_op_get(op);
-    void *attrs = zc_scratch_get(k->scratch, info->attrs_size + 2 * sizeof(double));
-    if (!attrs) return zc_fail_nomem(k->diag, "activation", info->attrs_size);
-    zc_activation_attrs(op, params, n, attrs);
-    zc_tensor in[3] = {*t, {.dtype = t->dtype}, {.dtype = t->dtype}};
-    for (int i = 1; i < 3; i++) { /* the bounds of Clip */
-        in[i].data = (char *)attrs + info->attrs_size + (size_t)(i - 1) * sizeof(double);
-        zc_put(&in[i], 0, n >= i ? params[i - 1] : i == 1 ? -(double)INFINITY : (double)INFINITY);
-    }
-    zc_kctx inner = *k;
-    inner.op = op;
-    inner.info = info;
-    inner.attrs = attrs;
-    inner.nin = info->max_in;
-    inner.nout = 1;
-    inner.in = in;
-    inner.const_in = 0;
-    inner.out = t;
-    inner.state = NULL;
-    return zc_kernel_run(&inner, false);
-}
-
 zc_status zc_k_SqueezeExcite(zc_kctx *k)
 {
     const zc_attrs_SqueezeExcite *a = ZC_ATTRS(k, SqueezeExcite);
@@ -81,10 +52,10 @@ zc_status zc_k_SqueezeExcite(zc_kctx *k)
     if (zc_tensor_numel(x) == 0) return ZC_OK;
     put_means(x, pixels, &means);
     multiply(&means, w1, true, zc_input(k, ZC_IN_SqueezeExcite_bias1), &h);
-    ZC_TRY(activate(k, a->activation, a->activation_params.v, a->activation_params.n, &h));
+    ZC_TRY(zc_activate(k, a->activation, a->activation_params.v, a->activation_params.n, &h));
     multiply(&h, &k->in[ZC_IN_SqueezeExcite_w2], false, zc_input(k, ZC_IN_SqueezeExcite_bias2),
              &factors);
-    ZC_TRY(activate(k, a->gate, a->gate_params.v, a->gate_params.n, &factors));
+    ZC_TRY(zc_activate(k, a->gate, a->gate_params.v, a->gate_params.n, &factors));
     for (int64_t i = 0; i < zc_tensor_numel(x); i++) {
         int64_t image = i / (pixels * channels);
         zc_put(&k->out[0], i, zc_get(x, i) * zc_get(&factors, image * channels + i % channels));

@@ -43,6 +43,9 @@ int64_t zc_gen_conv_pixels(zc_gen *g)
 
 void zc_gen_patches(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w)
 {
+    const int64_t parts = zc_ceil_div(w->dims[3] * (int64_t)zc_dtype_bits(w->dtype) / 8, 32);
+    if (parts < ZC_SM90_LINE / 32 && g->step->op != ZC_OP_ConvPair) /* whose pairs differ */
+        zc_gen_define(g, "LINE_PARTS", "%d", (int)parts);
     if (zc_conv_is_product(a, w->dims + 1)) return;
     zc_gen_define(g, "ACROSS", "%d", (int)w->dims[2]);
     zc_gen_define(g, "PATCHES", "1");

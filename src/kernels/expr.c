@@ -99,14 +99,40 @@ static bool quantised_of(const zc_expr *e, const zc_expr_node *n, quantised *out
     return true;
 }
 
-/* The scale's reciprocal is two floats, as zc_divided wants it. */
-static void put_quantised(zc_buf *b, const quantised *q, zc_dtype dtype)
+/* A bound of node n's magnitude; infinite where there is none. */
+static double magnitude(const zc_expr *e, int n)
 {
+    const zc_expr_node *node = &e->nodes[n];
+    switch (node->op) {
+    case ZC_EX_INPUT:
+        return zc_dtype_is_int(node->dtype) && zc_dtype_bits(node->dtype) == 8 ? 255 : INFINITY;
+    case ZC_EX_CONST:
+        return fabs(node->f);
+    case ZC_EX_CAST:
+        return node->dtype == ZC_F32 ? magnitude(e, node->arg[0]) : INFINITY;
+    case ZC_EX_ADD:
+    case ZC_EX_SUB:
+        return magnitude(e, node->arg[0]) + magnitude(e, node->arg[1]);
+    case ZC_EX_MUL:
+        return magnitude(e, node->arg[0]) * magnitude(e, node->arg[1]);
+    case ZC_EX_MAX:
+    case ZC_EX_MIN:
+        return fmax(magnitude(e, node->arg[0]), magnitude(e, node->arg[1]));
+    default:
+        return INFINITY;
+    }
+}
+
+/* The scale's reciprocal is two floats, as zc_divided wants it. */
+static void put_quantised(zc_buf *b, const zc_expr *e, const quantised *q, zc_dtype dtype)
+{
+    const bool within = magnitude(e, q->x) < 0x1p19 * (double)q->scale;
     const double reciprocal = 1 / (double)q->scale;
     const float high = (float)reciprocal, low = (float)(reciprocal - (double)high);
     const bool bytes = zc_dtype_is_int(dtype);
-    zc_buf_printf(b, "zx_%s<%s>(v%d, %af, %af, %af", bytes ? "quantised" : "scaled",
-                  zc_gen_type_name(dtype), q->x, (double)q->scale, (double)high, (double)low);
+    zc_buf_printf(b, "zx_%s<%s, %s>(v%d, %af, %af, %af", bytes ? "quantised" : "scaled",
+                  zc_gen_type_name(dtype), within ? "true" : "false", q->x, (double)q->scale,
+                  (double)high, (double)low);
     if (bytes) zc_buf_printf(b, ", %d", q->zero);
     zc_buf_puts(b, ")");
 }
@@ -182,7 +208,7 @@ static void put_node(zc_buf *b, const zc_expr *e, const zc_expr_node *n)
     if (gelu >= 0) {
         zc_buf_printf(b, "zq_gelu(v%d)", gelu);
     } else if (quantised_of(e, n, &q)) {
-        put_quantised(b, &q, n->dtype);
+        put_quantised(b, e, &q, n->dtype);
     } else if (n->op == ZC_EX_MUL && n->dtype == ZC_F32 && has_quantised(e)) {
         zc_buf_printf(b, "zc_product32(v%d, v%d)", x, y);
     } else if (f) {

@@ -75,7 +75,7 @@ static bool panels_overlap(const problem *p)
  * with their scales, and sums of lines. */
 static int byte_smem(const problem *p, const shape *s)
 {
-    enum { WORD = 4, COLUMN = 24, PANELS = 2 * ZC_SM90_PANEL };
+    enum { WORD = 4, COLUMN = 24, PANELS = 2 * ZC_SM90_RESULTS };
     int team = s->tile_m * WORD + s->tile_n * (COLUMN + p->column_words * WORD);
     return (s->pingpong ? 2 : 1) * team + (p->piece ? 0 : PANELS);
 }

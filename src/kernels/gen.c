@@ -224,8 +224,8 @@ bool zc_gen_broadcast(zc_gen *g, const char *prefix, zc_shape to, int n, const z
 {
     zc_collapsed c;
     if (!collapse_with(to, n, operands, 7, &c) || c.rank > most) return false;
-    if (c.rank) c.dims[0] = 0; /* no offset depends on it */
-    if (c.rank == 0) {         /* one element, or none */
+    if (c.rank && !is_static(to)) c.dims[0] = 0;
+    if (c.rank == 0) { /* one element, or none */
         c.rank = 1;
         c.dims[0] = 1;
         for (int i = 0; i < n; i++) c.strides[i][0] = 0;

@@ -78,7 +78,8 @@ zc_status zc_gen_matmul_spec(zc_gen *g, const zc_matmul_form *form)
     if (form->norm) put_norm(g);
     if (form->activation) {
         zc_gen_define(g, "EPILOGUE", "1");
-        ZC_TRY(zc_gen_activation(g, "zc_epilogue", form->activation, 0, NULL, dtype));
+        ZC_TRY(zc_gen_activation(g, "zc_epilogue", form->activation, form->activation_params.n,
+                                 form->activation_params.v, dtype));
     }
     return zc_gen_epilogue(g);
 }

@@ -25,7 +25,8 @@ typedef struct zc_matmul_form {
     bool a_along_k, b_along_k; /* is the summed axis the contiguous one? */
     float alpha, beta;
     const char *activation; /* NULL: none */
-    bool by_axes;           /* Einsum: the next three say what is what */
+    zc_floats activation_params;
+    bool by_axes; /* Einsum: the next three say what is what */
     int axes_batch;
     zc_matmul_side side_a, side_b, side_y; /* of y: lines are rows */
 } zc_matmul_form;

@@ -39,9 +39,7 @@ static void gated_linear_form(const zc_attrs_GatedLinear *at, zc_matmul_form *f)
     f->gate = ZC_IN_GatedLinear_v;
     f->gate_c = ZC_IN_GatedLinear_gate_bias;
     f->activation = *at->activation ? at->activation : NULL;
-    f->activation_count = at->activation_params.n;
-    for (int i = 0; i < f->activation_count && i < (int)ZC_COUNTOF(f->activation_params); i++)
-        f->activation_params[i] = at->activation_params.v[i];
+    f->activation_params = at->activation_params;
 }
 
 static void linear_norm_form(const zc_attrs_LinearNorm *at, zc_matmul_form *f)

@@ -324,22 +324,23 @@ ZC_DEV u16 zc_saturated(i8, i32 a, i32 b) { return zc_saturated_s8x2(a, b); }
 ZC_DEV u16 zc_saturated(u8, i32 a, i32 b) { return zc_saturated_u8x2(a, b); }
 ZC_DEV zc_vec<i32, 2> zc_saturated(i32, i32 a, i32 b) { return {{a, b}}; }
 // x / scale rounded, for a scale between 2^-100 and 2^100, where it is between 2^-20 and 2^20; what is larger stays so and what is
-// smaller, too, NaN is -2^20. high: 1 / scale in f32, low: what is left of it. There are no branches, so that elements are computed side by
+// smaller, too, NaN is -2^20. WITHIN: it is known to be below 2^20. high: 1 / scale in f32, low: what is left of it. There are no branches, so that elements are computed side by
 // side. q is less than a unit in the last place from the quotient (half of one by its own rounding, 2^-23 by both factors'
 // errors); so the rest is exact, and q + rest * high, rounded, is the quotient, rounded (Markstein).
-ZC_DEV f32 zc_divided(f32 x, f32 scale, f32 high, f32 low) {
-    const f32 most = scale * 1048576.0f, within = fminf(fmaxf(x, -most), most), q = fmaf(within, high, within * low);
+template <bool WITHIN> ZC_DEV f32 zc_divided(f32 x, f32 scale, f32 high, f32 low) {
+    const f32 most = scale * 1048576.0f, within = WITHIN ? x : fminf(fmaxf(x, -most), most);
+    const f32 q = fmaf(within, high, within * low);
     return fmaf(fmaf(-q, scale, within), high, q);
 }
 // T(round(x / scale) + zero), T a byte.
-template <class T> ZC_DEV zc_compute<T> zx_quantised(f32 x, f32 scale, f32 high, f32 low, i32 zero) {
-    const f32 whole = zc_divided(x, scale, high, low) + 12582912.0f; // 1.5 2^23, whose last digit counts 1
+template <class T, bool WITHIN> ZC_DEV zc_compute<T> zx_quantised(f32 x, f32 scale, f32 high, f32 low, i32 zero) {
+    const f32 whole = zc_divided<WITHIN>(x, scale, high, low) + 12582912.0f; // 1.5 2^23, whose last digit counts 1
     const T y = (T)zc_saturated(T(), (i32)(zc_bits(whole) - 0x4B400000u) + zero, 0);
-    return zc_traits<T>::is_signed && x != x ? (T)0 : y;
+    return !WITHIN && zc_traits<T>::is_signed && x != x ? (T)0 : y;
 }
 // T(x / scale), T a float of 8 bits that saturates; 0 keeps its sign.
-template <class T> ZC_DEV f32 zx_scaled(f32 x, f32 scale, f32 high, f32 low) {
-    return zc_through<T>(x != x ? x : copysignf(zc_divided(x, scale, high, low), x));
+template <class T, bool WITHIN> ZC_DEV f32 zx_scaled(f32 x, f32 scale, f32 high, f32 low) {
+    return zc_through<T>(!WITHIN && x != x ? x : copysignf(zc_divided<WITHIN>(x, scale, high, low), x));
 }
 
 // The same for elements of 16 bits: errors of some 2^-19, no branches.

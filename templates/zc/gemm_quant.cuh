@@ -51,6 +51,15 @@ ZC_DEV zc_gq_number zc_gq_zero_b(const zc_gemm_quant_params &p, const zc_gq_item
 #endif
 }
 
+#ifdef Z_Y_SCALE
+#if Z_Y_FLOAT
+typedef f64 zc_gq_y_zero;
+#else
+typedef i32 zc_gq_y_zero;
+#endif
+ZC_DEV zc_gq_y_zero zc_gq_zero_y(const zc_gemm_quant_params &p) { return (zc_gq_y_zero)zc_load<Z_Y>(p.y_zero, 0); }
+#endif
+
 // What sums of a row and column are multiplied by, where results are quantised again.
 ZC_DEV f64 zc_gq_scale(const zc_gemm_quant_params &p, const zc_gq_item &item, i64 row, i64 col) {
 #ifdef Z_Y_SCALE
@@ -62,22 +71,63 @@ ZC_DEV f64 zc_gq_scale(const zc_gemm_quant_params &p, const zc_gq_item &item, i6
     return 1;
 #endif
 }
-ZC_DEV f64 zc_gq_bias(const zc_gemm_quant_params &p, i64 col) {
+// What a column has of its own, as it stands in memory: asked for long before it is needed.
+struct zc_gq_own {
+#ifdef Z_Y_SCALE
+    Z_B_SCALE scale;
+#endif
 #ifdef Z_BIAS
-    return (f64)p.bias[col];
+    i32 bias;
+#endif
+    zc_gq_number zero;
+};
+ZC_DEV zc_gq_own zc_gq_ask(const zc_gemm_quant_params &p, const zc_gq_item &item, i64 col) {
+    zc_gq_own own;
+#ifdef Z_Y_SCALE
+    const i64 at = item.at[ZC_GQ_B_SCALE] + col * p.line[ZC_GQ_B_SCALE];
+    own.scale = ((const Z_B_SCALE *)p.in[ZC_GQ_B_SCALE])[at];
+#endif
+#ifdef Z_BIAS
+    own.bias = p.bias[col];
+#endif
+    own.zero = zc_gq_zero_b(p, item, col);
+    return own;
+}
+ZC_DEV f64 zc_gq_bias(const zc_gq_own &own) {
+#ifdef Z_BIAS
+    return (f64)own.bias;
 #else
     return 0;
+#endif
+}
+// What all columns share, where A has one scale: its own, and the result's scale and zero point.
+struct zc_gq_shared {
+#ifdef Z_Y_SCALE
+    f64 a, y;
+    zc_gq_y_zero zero;
+#endif
+};
+ZC_DEV zc_gq_shared zc_gq_share(const zc_gemm_quant_params &p) {
+#ifdef Z_Y_SCALE
+    return {(f64)zc_load<Z_A_SCALE>(p.in[ZC_GQ_A_SCALE], 0), (f64)zc_load<Z_Y_SCALE>(p.y_scale, 0), zc_gq_zero_y(p)};
+#else
+    return {};
+#endif
+}
+ZC_DEV f64 zc_gq_scale(const zc_gq_shared &shared, const zc_gq_own &own) {
+#ifdef Z_Y_SCALE
+    return shared.a * (f64)zc_get(own.scale) / shared.y;
+#else
+    return 1;
 #endif
 }
 
 #ifdef Z_Y_SCALE
 #if Z_Y_FLOAT
-typedef f64 zc_gq_y_zero;
 template <class SUM> ZC_DEV Z_Y zc_gq_quantised(SUM sum, f64 scale, f64 zero) {
     return zc_mini<Z_Y>((f32)((f64)sum * scale + zero), true);
 }
 #else
-typedef i32 zc_gq_y_zero;
 ZC_DEV i32 zc_gq_requantised(i32 sum, f64 more, f64 scale, i32 zero) {
     return zc_requantised<Z_SMALL_SCALES>(zc_wide(sum, more), scale, zero);
 }
@@ -88,7 +138,6 @@ ZC_DEV Z_Y zc_gq_quantised(zc_gq_sum sum, f64 scale, i32 zero) {
     return (Z_Y)zc_saturated(Z_Y(), zc_requantised<false>((f64)sum, scale, zero), 0);
 }
 #endif
-ZC_DEV zc_gq_y_zero zc_gq_zero_y(const zc_gemm_quant_params &p) { return (zc_gq_y_zero)zc_load<Z_Y>(p.y_zero, 0); }
 template <class SUM> ZC_DEV Z_Y zc_gq_result(const zc_gemm_quant_params &p, SUM sum, f64 scale) {
     return zc_gq_quantised(sum, scale, zc_gq_zero_y(p));
 }

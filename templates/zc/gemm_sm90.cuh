@@ -12,13 +12,16 @@
 // spec.h: Z_T, Z_TB (zc/gemm.cuh), and Z_WGMMA (F16, BF16; with Z_BYTES E4M3, or where sums are Z_INTEGERS S8, S8U8, U8S8, U8, and
 // Z_TB then is 1); Z_PRODUCT_N: columns of a product where a warpgroup has more than one (else it is Z_TILE_N); Z_STEPWISE: the
 // tensor cores' sums, which keep some 14 digits of e4m3's products, are those of a step, and are added up in f32 (only without PINGPONG); Z_B_CONSTANT: B is a constant of the plan, so its first stages are copied before the kernel in front
-// has ended; what zc/sm90_rows.cuh needs.
+// has ended; Z_LINE_PARTS: pieces of 32 bytes of a line that hold factors, where no step has more (4); what zc/sm90_rows.cuh needs.
 #pragma once
 #include "zc/device.cuh"
 #include "zc/hopper.cuh"
 #include "zc/ring.cuh"
 #include "zc/sm90_rows.cuh"
 
+#ifndef Z_LINE_PARTS
+#define Z_LINE_PARTS 4
+#endif
 #ifndef Z_PRODUCT_N
 #define Z_PRODUCT_N Z_TILE_N
 #endif
@@ -242,7 +245,7 @@ struct zc_gemm_pipe {
             zc_barrier_wait(full(at.stage), at.parity);
             zc_wgmma_fence();
 #pragma unroll
-            for (int part = 0; part < LINE / 32; part++)
+            for (int part = 0; part < Z_LINE_PARTS; part++)
 #pragma unroll
                 for (int i = 0; i < BLOCKS * PIECES; i++)
                     zc_product(sum[i], a_part(at.stage, warpgroup, i, part), b_part(at.stage, warpgroup, i, part),
@@ -272,7 +275,7 @@ struct zc_gemm_pipe {
                 zc_product_sum step[Z_PRODUCT_N / 2];
                 zc_wgmma_fence();
 #pragma unroll
-                for (int part = 0; part < LINE / 32; part++)
+                for (int part = 0; part < Z_LINE_PARTS; part++)
                     zc_product(step, a_part(at.stage, warpgroup, i, part), b_part(at.stage, warpgroup, i, part), part);
                 zc_wgmma_commit();
                 zc_wgmma_wait<0>();

@@ -227,8 +227,8 @@ static const char quantise_text[] =
     "zero)\n"
     "{\n"
     "    const u32 i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-    "    o[i * 2] = (i32)zx_quantised<u8>(x[i], scale, high, low, zero);\n"
-    "    o[i * 2 + 1] = zx_quantised<i8>(x[i], scale, high, low, zero);\n"
+    "    o[i * 2] = (i32)zx_quantised<u8, false>(x[i], scale, high, low, zero);\n"
+    "    o[i * 2 + 1] = zx_quantised<i8, false>(x[i], scale, high, low, zero);\n"
     "}\n";
 
 enum { QUANTISED = 4096 };

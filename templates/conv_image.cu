@@ -56,7 +56,6 @@ struct zc_conv_image {
     const zc_conv_image_params &p;
     zc_window w; // of the convolution
     unsigned char *channels, *weights, *image, *kept;
-    i32 zero; // of results, of bytes
 
     ZC_MEMBER zc_conv_image(const zc_conv_image_params &p, unsigned char *smem)
         : p(p), w(zc_window_of(p)), channels(smem), weights(smem + Z_OUT * ZC_IMAGE_CHANNEL), image(weights + FIRST),
@@ -86,8 +85,7 @@ struct zc_conv_image {
     ZC_MEMBER Z_T weight(Z_W v, int channel) const {
         return zc_put<Z_T>((f32)((i32)v - (i32)((const Z_W *)p.w_zero)[channel * p.w_zero_step]));
     }
-    ZC_MEMBER void load_channels() {
-        zero = (i32)*(const Z_PLAIN *)p.y_zero;
+    ZC_MEMBER void load_channels() const {
         const f64 xs = (f64)zc_load<Z_XS>(p.x_scale, 0), ys = (f64)zc_load<Z_YS>(p.y_scale, 0);
         for (int i = threadIdx.x; i < Z_OUT; i += THREADS)
             ((zc_image_channel *)channels)[i] = {xs * (f64)zc_load<Z_WS>(p.w_scale, i * p.w_scale_step) / ys,
@@ -285,6 +283,7 @@ struct zc_conv_image {
     ZC_MEMBER u32 result(const f32 *sum, i64 pixel, int channel) const {
 #ifdef Z_QUANT
         const zc_image_channel *const c = (const zc_image_channel *)channels + channel;
+        const i32 zero = (i32)*(const Z_PLAIN *)p.y_zero;
         i32 y[2];
 #pragma unroll
         for (int e = 0; e < 2; e++)

@@ -151,11 +151,11 @@ zc_status zc_launch_squeeze_excite(zc_launch *l)
                        (long long)channels, (long long)w->dims[1]);
     if (zc_tensor_numel(x) == 0) return ZC_OK;
     if (x->dims[0] > INT32_MAX / blocks || pixels > PIXELS_MOST)
-        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject,
-                       "too large for the kernel (got %lld images of %lld pixels, need at most %lld "
-                       "of %d)",
-                       (long long)x->dims[0], (long long)pixels, (long long)(INT32_MAX / blocks),
-                       PIXELS_MOST);
+        return zc_fail(
+            l->diag, ZC_ERR_LIMIT, l->subject,
+            "too large for the kernel (got %lld images of %lld pixels, need at most %lld "
+            "of %d)",
+            (long long)x->dims[0], (long long)pixels, (long long)(INT32_MAX / blocks), PIXELS_MOST);
     ZC_TRY(zc_launch_epilogue(l, &p.fused));
     return zc_launch_configured(l, (zc_dim3){(uint32_t)(x->dims[0] * blocks), 1, 1}, &p, sizeof p);
 }

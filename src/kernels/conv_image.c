@@ -22,6 +22,7 @@ enum {
     SHARES_MOST = 3,
     REGISTERS = 512,    /* of a lane, in each of a multiprocessor's quarters */
     OTHERS = 53,        /* registers of a thread beside its sums */
+    QUANT_OTHERS = 72,  /* where these become bytes */
     SMEM = 232448,      /* of a block on sm_90 */
     SMEM_LESS = 101376, /* elsewhere */
     SMEM_OWN = 1024,    /* that each block takes besides */
@@ -121,10 +122,11 @@ static int64_t smem_of(const image_problem *p, const shape *s)
 static int64_t shares_of(const image_problem *p, const shape *s)
 {
     int64_t shares = (p->smem_most + SMEM_OWN) / (smem_of(p, s) + SMEM_OWN);
+    int64_t registers = kept_in_registers(p, s) + (p->quant ? QUANT_OTHERS : OTHERS);
     if (shares > SHARES_MOST) shares = SHARES_MOST;
     for (; shares > 1; shares--) {
         int64_t warps = zc_ceil_div(shares * warps_of(p, s), 4);
-        if (REGISTERS / warps / 8 * 8 >= kept_in_registers(p, s) + OTHERS) break;
+        if (REGISTERS / warps / 8 * 8 >= registers) break;
     }
     return shares;
 }

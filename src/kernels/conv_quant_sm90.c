@@ -92,18 +92,6 @@ zc_status zc_gen_conv_quant_sm90(zc_gen *g)
 
 /* ---- the launch ---- */
 
-static zc_status check(zc_launch *l, const zc_tensor *w)
-{
-    const zc_tensor *x = &l->in[0], *y = &l->out[0];
-    char t[128], u[128];
-    if (x->rank == 4 && w->rank == 4 && y->rank == 4 && x->dims[0] == y->dims[0] &&
-        x->dims[3] == w->dims[3] && y->dims[3] == w->dims[0])
-        return ZC_OK;
-    return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
-                   "input and weights do not fit each other (got %s and %s)",
-                   zc_tensor_type_text(x, t, sizeof t), zc_tensor_type_text(w, u, sizeof u));
-}
-
 /* What becomes of sums. */
 static zc_status put_quant(zc_launch *l, const zc_quant_roles *r, const zc_tensor *w,
                            struct zc_gemm_quant_params *q)
@@ -140,7 +128,7 @@ zc_status zc_launch_conv_quant_sm90(zc_launch *l)
     zc_dim3 grid;
     int64_t group;
     memset(&p, 0, sizeof p);
-    ZC_TRY(check(l, w));
+    ZC_TRY(zc_launch_conv_check(l, w));
     if (zc_tensor_numel(&l->out[0]) == 0) return ZC_OK;
     zc_window_attrs_of(l->op, l->attrs, &a, &group);
     zc_window_resolve(&a, 2, l->in[0].dims + 1, l->out[0].dims + 1, w->dims + 1, &window);

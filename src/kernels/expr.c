@@ -99,34 +99,40 @@ static bool quantised_of(const zc_expr *e, const zc_expr_node *n, quantised *out
     return true;
 }
 
-/* A bound of node n's magnitude; infinite where there is none. */
-static double magnitude(const zc_expr *e, int n)
+/* A bound of a node's magnitude, from those of the nodes in front; infinite where there is none. */
+static double magnitude(const zc_expr_node *node, const double *most)
 {
-    const zc_expr_node *node = &e->nodes[n];
     switch (node->op) {
     case ZC_EX_INPUT:
         return zc_dtype_is_int(node->dtype) && zc_dtype_bits(node->dtype) == 8 ? 255 : INFINITY;
     case ZC_EX_CONST:
-        return fabs(node->f);
+        if (!zc_dtype_is_float(node->dtype)) return fabs((double)node->i);
+        return isnan(node->f) ? INFINITY : fabs(node->f);
     case ZC_EX_CAST:
-        return node->dtype == ZC_F32 ? magnitude(e, node->arg[0]) : INFINITY;
+        return node->dtype == ZC_F32 ? most[node->arg[0]] : INFINITY;
     case ZC_EX_ADD:
     case ZC_EX_SUB:
-        return magnitude(e, node->arg[0]) + magnitude(e, node->arg[1]);
-    case ZC_EX_MUL:
-        return magnitude(e, node->arg[0]) * magnitude(e, node->arg[1]);
     case ZC_EX_MAX:
     case ZC_EX_MIN:
-        return fmax(magnitude(e, node->arg[0]), magnitude(e, node->arg[1]));
+        return most[node->arg[0]] + most[node->arg[1]]; /* NaN stays NaN, which is below nothing */
+    case ZC_EX_MUL:
+        return most[node->arg[0]] * most[node->arg[1]];
     default:
         return INFINITY;
     }
 }
 
+static double magnitude_of(const zc_expr *e, int n)
+{
+    double most[ZC_EXPR_MAX_NODES];
+    for (int i = 0; i <= n; i++) most[i] = magnitude(&e->nodes[i], most);
+    return most[n];
+}
+
 /* The scale's reciprocal is two floats, as zc_divided wants it. */
 static void put_quantised(zc_buf *b, const zc_expr *e, const quantised *q, zc_dtype dtype)
 {
-    const bool within = magnitude(e, q->x) < 0x1p19 * (double)q->scale;
+    const bool within = magnitude_of(e, q->x) < 0x1p19 * (double)q->scale;
     const double reciprocal = 1 / (double)q->scale;
     const float high = (float)reciprocal, low = (float)(reciprocal - (double)high);
     const bool bytes = zc_dtype_is_int(dtype);

@@ -280,6 +280,7 @@ static int compile(const char *path, options *o)
     int code = EXIT_OK;
     zc_diag *diag = zc_diag_create();
     cli_progress_begin(&progress);
+    cli_progress_set(&progress, "reading the model");
     zc_explain e = {.limit = 0};
     zc_arena names;
     cli_samples samples = {.runs = {.len = 0}};

@@ -103,24 +103,6 @@ static place place_of(const zc_conv *c, int64_t i)
     return p;
 }
 
-static void floats(void *arg, int64_t begin, int64_t end)
-{
-    const job *j = arg;
-    const zc_conv *c = j->c;
-    for (int64_t i = begin; i < end; i++) {
-        place p = place_of(c, i);
-        double sum = 0;
-        zc_taps t;
-        for (int64_t ic = 0; ic < c->ic; ic++) {
-            for (zc_taps_begin(&c->w, p.at, &t); t.any; zc_taps_next(&t))
-                sum += zc_get(j->x, p.x + ic * c->in_plane + t.x) *
-                       zc_get(j->w, p.w + ic * c->taps + t.tap);
-        }
-        if (j->bias) sum += zc_get(j->bias, p.m);
-        zc_put(j->y, i, sum);
-    }
-}
-
 /* Element of a parameter that is one number or one a channel. */
 static int64_t channel_of(const zc_tensor *t, int64_t channel)
 {
@@ -147,6 +129,25 @@ static int64_t y_at(const job *j, const place *p, int64_t i)
     return j->last ? (p->n * c->out_plane + i % c->out_plane) * c->groups * c->oc + p->m : i;
 }
 
+/* Also ScaledConv's: each channel's sums have its scale. */
+static void floats(void *arg, int64_t begin, int64_t end)
+{
+    const job *j = arg;
+    const zc_conv *c = j->c;
+    for (int64_t i = begin; i < end; i++) {
+        place p = place_of(c, i);
+        double sum = 0;
+        zc_taps t;
+        for (int64_t ic = 0; ic < c->ic; ic++) {
+            for (zc_taps_begin(&c->w, p.at, &t); t.any; zc_taps_next(&t))
+                sum += zc_get(j->x, x_at(j, &p, ic, t.x)) * zc_get(j->w, w_at(j, &p, ic, t.tap));
+        }
+        if (j->w_scale) sum *= zc_get(j->w_scale, p.m);
+        if (j->bias) sum += zc_get(j->bias, p.m);
+        zc_put(j->y, y_at(j, &p, i), sum);
+    }
+}
+
 static void integers(void *arg, int64_t begin, int64_t end)
 {
     const job *j = arg;
@@ -167,23 +168,6 @@ static void integers(void *arg, int64_t begin, int64_t end)
         }
         double scale = j->x_scale * zc_get(j->w_scale, channel_of(j->w_scale, p.m)) / j->y_scale;
         zc_put_quantised(j->y, y_at(j, &p, i), (double)sum * scale, j->y_zero);
-    }
-}
-
-static void scaled(void *arg, int64_t begin, int64_t end)
-{
-    const job *j = arg;
-    const zc_conv *c = j->c;
-    for (int64_t i = begin; i < end; i++) {
-        place p = place_of(c, i);
-        double sum = 0;
-        zc_taps t;
-        for (int64_t ic = 0; ic < c->ic; ic++) {
-            for (zc_taps_begin(&c->w, p.at, &t); t.any; zc_taps_next(&t))
-                sum += zc_get(j->x, x_at(j, &p, ic, t.x)) * zc_get(j->w, w_at(j, &p, ic, t.tap));
-        }
-        double bias = j->bias ? zc_get(j->bias, p.m) : 0;
-        zc_put(j->y, y_at(j, &p, i), sum * zc_get(j->w_scale, p.m) + bias);
     }
 }
 
@@ -270,6 +254,6 @@ zc_status zc_k_ScaledConv(zc_kctx *k)
              .bias = optional(k, ZC_IN_ScaledConv_bias),
              .last = zc_conv_channels_last(k->op, k->attrs),
              .turned = zc_conv_taps_first(k->op, k->attrs)};
-    zc_parallel(k, outputs(&c), 64, scaled, &j);
+    zc_parallel(k, outputs(&c), 64, floats, &j);
     return ZC_OK;
 }

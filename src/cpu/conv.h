@@ -11,7 +11,7 @@ typedef struct zc_conv {
     int64_t in_plane, out_plane, taps;
 } zc_conv;
 
-/* The geometry of Conv, ConvInteger, QLinearConv or DeformConv on in[xi] and in[wi];
+/* The geometry of Conv, ConvInteger, QLinearConv, ScaledConv or DeformConv on in[xi] and in[wi];
  * checks that the shapes fit each other, which symbolic inference may have left open. */
 zc_status zc_conv_of(zc_kctx *k, int xi, int wi, zc_conv *c);
 

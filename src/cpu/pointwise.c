@@ -276,15 +276,6 @@ zc_status zc_activate(zc_kctx *k, const char *name, const float *params, int n, 
         in[i].data = (char *)attrs + info->attrs_size + (size_t)(i - 1) * sizeof(double);
         zc_put(&in[i], 0, n >= i ? params[i - 1] : i == 1 ? -(double)INFINITY : (double)INFINITY);
     }
-    zc_kctx inner = *k;
-    inner.op = op;
-    inner.info = info;
-    inner.attrs = attrs;
-    inner.nin = info->max_in;
-    inner.nout = 1;
-    inner.in = in;
-    inner.const_in = 0;
-    inner.out = t;
-    inner.state = NULL;
+    zc_kctx inner = zc_inner(k, op, attrs, info->max_in, in, t);
     return zc_kernel_run(&inner, false);
 }

@@ -98,15 +98,11 @@ zc_status zc_launch_conv_f8_sm90(zc_launch *l)
     const int64_t *config = l->kernel->config;
     const zc_tensor *w = &l->in[ZC_IN_ScaledConv_w];
     struct zc_gemm_sm90_params p;
-    zc_window_attrs a;
     zc_window window;
-    int64_t group;
     memset(&p, 0, sizeof p);
-    ZC_TRY(zc_launch_conv_check(l, w));
+    ZC_TRY(zc_launch_conv_check(l, w, ZC_IN_ScaledConv_bias));
     if (zc_tensor_numel(&l->out[0]) == 0) return ZC_OK;
-    zc_window_attrs_of(l->op, l->attrs, &a, &group);
-    zc_window_resolve(&a, 2, l->in[0].dims + 1, l->out[0].dims + 1, w->dims + 1, &window);
-    ZC_TRY(zc_launch_window(l, &window, &p.window));
+    ZC_TRY(zc_launch_conv_window(l, w, &window, &p.window));
     fill(l, &p);
     ZC_TRY(zc_launch_epilogue(l, &p.g.fused));
     ZC_TRY(zc_launch_conv_maps(l, w, &window, (int)config[ZC_SM90_TILE_M],

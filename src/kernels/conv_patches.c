@@ -75,16 +75,28 @@ zc_tensor_box zc_conv_patches(const zc_tensor *x, int64_t pitch, const zc_window
     return b;
 }
 
-zc_status zc_launch_conv_check(zc_launch *l, const zc_tensor *w)
+zc_status zc_launch_conv_check(zc_launch *l, const zc_tensor *w, int bias)
 {
     const zc_tensor *x = &l->in[0], *y = &l->out[0];
+    bool fits =
+        x->rank == 4 && w->rank == 4 && y->rank == 4 && x->dims[0] == y->dims[0] &&
+        x->dims[3] == w->dims[3] && y->dims[3] == w->dims[0] &&
+        (bias < 0 || !zc_launch_has(l, bias) || zc_tensor_numel(&l->in[bias]) == w->dims[0]);
     char t[128], u[128];
-    if (x->rank == 4 && w->rank == 4 && y->rank == 4 && x->dims[0] == y->dims[0] &&
-        x->dims[3] == w->dims[3] && y->dims[3] == w->dims[0])
-        return ZC_OK;
+    if (fits) return ZC_OK;
     return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
                    "input and weights do not fit each other (got %s and %s)",
                    zc_tensor_type_text(x, t, sizeof t), zc_tensor_type_text(w, u, sizeof u));
+}
+
+zc_status zc_launch_conv_window(zc_launch *l, const zc_tensor *w, zc_window *window,
+                                struct zc_window_params *out)
+{
+    zc_window_attrs a;
+    int64_t group;
+    zc_window_attrs_of(l->op, l->attrs, &a, &group);
+    zc_window_resolve(&a, 2, l->in[0].dims + 1, l->out[0].dims + 1, w->dims + 1, window);
+    return zc_launch_window(l, window, out);
 }
 
 zc_status zc_launch_conv_maps(zc_launch *l, const zc_tensor *weights, const zc_window *w,

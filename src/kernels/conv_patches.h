@@ -21,8 +21,11 @@ void zc_gen_patches(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w);
 /* Patches of x, `tile` at once, or its pixels as rows; pitch: from pixel to pixel. */
 zc_tensor_box zc_conv_patches(const zc_tensor *x, int64_t pitch, const zc_window *w, bool product,
                               int64_t pixels, int tile);
-/* Do input 0, these weights and the result fit each other? */
-zc_status zc_launch_conv_check(zc_launch *l, const zc_tensor *w);
+/* Do input 0, these weights, the bias in input `bias` (-1: none) and the result fit each other? */
+zc_status zc_launch_conv_check(zc_launch *l, const zc_tensor *w, int bias);
+/* The weights' windows of input 0. */
+zc_status zc_launch_conv_window(zc_launch *l, const zc_tensor *w, zc_window *window,
+                                struct zc_window_params *out);
 /* The maps of input 0 and the weights, of which a tile has so many lines, and which pixel a row is.
  */
 zc_status zc_launch_conv_maps(zc_launch *l, const zc_tensor *weights, const zc_window *w,

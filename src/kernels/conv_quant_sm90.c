@@ -123,16 +123,12 @@ zc_status zc_launch_conv_quant_sm90(zc_launch *l)
     const int64_t *config = l->kernel->config;
     const zc_tensor *w = &l->in[r.in[ZC_GQ_B]];
     struct zc_gemm_quant_sm90_params p;
-    zc_window_attrs a;
     zc_window window;
     zc_dim3 grid;
-    int64_t group;
     memset(&p, 0, sizeof p);
-    ZC_TRY(zc_launch_conv_check(l, w));
+    ZC_TRY(zc_launch_conv_check(l, w, r.bias));
     if (zc_tensor_numel(&l->out[0]) == 0) return ZC_OK;
-    zc_window_attrs_of(l->op, l->attrs, &a, &group);
-    zc_window_resolve(&a, 2, l->in[0].dims + 1, l->out[0].dims + 1, w->dims + 1, &window);
-    ZC_TRY(zc_launch_window(l, &window, &p.product.window));
+    ZC_TRY(zc_launch_conv_window(l, w, &window, &p.product.window));
     ZC_TRY(put_quant(l, &r, w, &p.quant));
     p.product.g.m = p.quant.m;
     p.product.g.n = p.quant.n;

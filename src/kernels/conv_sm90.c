@@ -247,32 +247,14 @@ static zc_status put_maps(zc_launch *l, const zc_window *w, int pixels, int chan
     return l->op == ZC_OP_ConvPair ? put_second_maps(l, pixels, channels, p) : ZC_OK;
 }
 
-static zc_status check(zc_launch *l)
-{
-    const zc_tensor *x = &l->in[0], *w = &l->in[1], *y = &l->out[0];
-    bool fits = x->rank == 4 && w->rank == 4 && y->rank == 4 && x->dims[0] == y->dims[0] &&
-                x->dims[3] == w->dims[3] && y->dims[3] == w->dims[0] &&
-                (!zc_launch_has(l, bias_of(l->op)) ||
-                 zc_tensor_numel(&l->in[bias_of(l->op)]) == w->dims[0]);
-    char t[128], u[128];
-    if (fits) return ZC_OK;
-    return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
-                   "input and weights do not fit each other (got %s and %s)",
-                   zc_tensor_type_text(x, t, sizeof t), zc_tensor_type_text(w, u, sizeof u));
-}
-
 /* Both families: all but the maps; p->g.m 0: nothing to do. */
 static zc_status fill(zc_launch *l, zc_window *window, struct zc_gemm_sm90_params *p)
 {
-    const zc_tensor *x = &l->in[0], *w = &l->in[1], *y = &l->out[0];
-    zc_window_attrs a;
-    int64_t group;
+    const zc_tensor *w = &l->in[1], *y = &l->out[0];
     memset(p, 0, sizeof *p);
-    ZC_TRY(check(l));
+    ZC_TRY(zc_launch_conv_check(l, w, bias_of(l->op)));
     if (zc_tensor_numel(y) == 0) return ZC_OK;
-    zc_window_attrs_of(l->op, l->attrs, &a, &group);
-    zc_window_resolve(&a, 2, x->dims + 1, y->dims + 1, w->dims + 1, window);
-    ZC_TRY(zc_launch_window(l, window, &p->window));
+    ZC_TRY(zc_launch_conv_window(l, w, window, &p->window));
     p->g.y = y->data;
     p->g.c = zc_launch_in(l, bias_of(l->op));
     p->g.c_col = 1;

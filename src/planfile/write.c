@@ -304,12 +304,11 @@ void zc_program_hash_data(zc_program *p)
 static void hash_section(const plan_writer *w, int i, uint8_t out[ZC_PLAN_SHA])
 {
     struct sha256_ctx ctx;
-    if (i == ZC_PLAN_DATA && w->p->has_data_sha256) {
-        memcpy(out, w->p->data_sha256, ZC_PLAN_SHA);
-        return;
-    }
     if (i == ZC_PLAN_DATA) {
-        hash_data(w->p, out);
+        if (w->p->has_data_sha256)
+            memcpy(out, w->p->data_sha256, ZC_PLAN_SHA);
+        else
+            hash_data(w->p, out);
         return;
     }
     sha256_init(&ctx);

@@ -5,8 +5,8 @@
 
 #include "prover/sample.h"
 
-#define SIZE_LIMIT 65536 /* no sample is longer in a dimension */
-#define PASSES     4     /* conditions may undo each other */
+#define SIZE_LIMIT (1 << 20) /* no sample is longer in a dimension */
+#define PASSES     4         /* conditions may undo each other */
 
 /* What has been found: `call` of the operand, or the attribute itself (call NULL), is to be n. */
 typedef struct finding {
@@ -439,6 +439,26 @@ bool zc_rl_hint_number(const zc_rl_solver *s, zc_rl_function f, int64_t *out)
     solve_all(&any);
     if (all.count) *out = all.n[below(&any, all.count)];
     return all.count > 0;
+}
+
+static int64_t longest_in(const zc_rl_expr *e)
+{
+    int64_t longest = e->kind == ZC_RE_INT && e->i <= SIZE_LIMIT ? e->i : 0;
+    for (int i = 0; i < e->args.n; i++) {
+        int64_t n = longest_in(zc_rl_expr_at(&e->args, i));
+        if (n > longest) longest = n;
+    }
+    return longest;
+}
+
+int64_t zc_rl_hint_longest(const zc_rl_rule *rule)
+{
+    int64_t longest = 0;
+    for (int i = 0; i < rule->where.n; i++) {
+        int64_t n = longest_in(zc_rl_expr_at(&rule->where, i));
+        if (n > longest) longest = n;
+    }
+    return longest;
 }
 
 /* ---- element types ---- */

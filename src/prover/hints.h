@@ -23,6 +23,8 @@ void zc_rl_hint_attr(const zc_rl_solver *s, zc_rl_val *v);
 
 /* A number that conditions ask of function f (rank, dim or size) of any value; false: none. */
 bool zc_rl_hint_number(const zc_rl_solver *s, zc_rl_function f, int64_t *out);
+/* The largest whole number in conditions that a size can be; 0: none. */
+int64_t zc_rl_hint_longest(const zc_rl_rule *rule);
 /* An element type that conditions name; ZC_NONE: none. */
 zc_dtype zc_rl_hint_named_dtype(const zc_rl_rule *rule, uint64_t which);
 

@@ -13,9 +13,9 @@
 #define CORE_SEED   1
 #define SEED_PLACES 6    /* beside what is always there */
 #define LARGE       3000 /* work of one side; with more, fewer kinds of values are computed */
-/* Elements of a result; where none with so few are found, more. */
-#define ELEMENTS     (1 << 11)
-#define ELEMENTS_MAX (1 << 14)
+/* Elements of a result; where none with so few are found, more, as many as conditions speak of. */
+#define ELEMENTS      (1 << 11)
+#define ELEMENTS_MORE (1 << 14)
 #define WORK_MAX                                                                                   \
     3000000 /* of all places; beyond, there is one place of a kind, beyond twice that none */
 
@@ -33,6 +33,7 @@ typedef struct checker {
     /* In some place, as what a choice may want is numbered. */
     bool made[ZC_RL_NODES_MAX + ZC_RL_VARS_MAX], absent[ZC_RL_NODES_MAX + ZC_RL_VARS_MAX];
     bool keeps_forms;
+    int64_t most_elements;
     size_t tries, work;
     zc_rule_check *out;
     zc_status status;
@@ -175,7 +176,7 @@ static void draw(checker *k, const task *t, bool is_patient, uint64_t *random)
                                   : dtypes[(z >> 1) % ZC_COUNTOF(dtypes)];
     k->c.target = draw_target(z >> 16);
     k->c.sizes = t->sizes;
-    k->c.elements = is_patient ? ELEMENTS_MAX : ELEMENTS;
+    k->c.elements = is_patient ? k->most_elements : ELEMENTS;
     k->c.want = t->want;
     k->c.vary = t->vary;
     k->c.turn = t->turn;
@@ -234,6 +235,13 @@ static size_t patience(const checker *k)
     enum { LEAST = 40, MOST = 1000, TIMES = 3 };
     size_t n = TIMES * k->tries / (k->out->places ? k->out->places : 1);
     return n < LEAST ? LEAST : n > MOST ? MOST : n;
+}
+
+/* Conditions that ask for long dimensions get them, and little beside. */
+static int64_t most_elements(const zc_rl_rule *rule)
+{
+    int64_t n = 2 * zc_rl_hint_longest(rule);
+    return n > ELEMENTS_MORE ? n : ELEMENTS_MORE;
 }
 
 static bool is_untyped(const zc_rl_rule *rule)
@@ -346,6 +354,7 @@ zc_status zc_rules_check_kernels(const zc_rules *r, size_t i, uint64_t seed,
                        .index = i,
                        .rule = r->rules.data[i],
                        .device = device,
+                       .most_elements = most_elements(r->rules.data[i]),
                        .report = {.stats = stats},
                        .out = out,
                        .diag = diag};

@@ -147,6 +147,14 @@ static zc_dtype own_type(maker *m, int var, const role *what)
     return own;
 }
 
+/* More elements tell no more. */
+static bool is_small(const maker *m, int rank, const int64_t *dims)
+{
+    int64_t n = 1;
+    for (int i = 0; i < rank && n <= m->c->elements; i++) n *= dims[i];
+    return n <= m->c->elements;
+}
+
 static zc_vid make_operand(maker *m, int var)
 {
     const zc_rl_var *v = &m->rule->vars[var];
@@ -166,6 +174,7 @@ static zc_vid make_operand(maker *m, int var)
     m->out->own[var] = own;
     t.dtype = zc_rl_widened(m, own);
     settle_shape(m, var, &t);
+    if (!is_small(m, t.rank, t.dims)) return 0;
     bool is_const = what->is_list || (v->flags & ZC_RC_CONST);
     return is_const ? make_const(m, var, &t, own, what) : make_input(m, var, &t);
 }
@@ -332,16 +341,6 @@ static bool make_operands(maker *m, const zc_rl_pat *p, int result, const zc_rl_
     return true;
 }
 
-/* More elements tell no more. */
-static bool is_small(const maker *m, zc_vid v)
-{
-    const zc_type *t = &zc_val(m->g, v)->type;
-    int64_t n = 1;
-    for (int i = 0; i < t->rank && n <= m->c->elements; i++)
-        if (zc_dim_is_const(t->dims[i])) n *= t->dims[i].k;
-    return n <= m->c->elements;
-}
-
 static zc_nid make_node(maker *m, const zc_rl_pat *p, int nin, const zc_vid *in)
 {
     int nout = p->nouts ? p->nouts : 1;
@@ -353,7 +352,10 @@ static zc_nid make_node(maker *m, const zc_rl_pat *p, int nin, const zc_vid *in)
     for (int i = 0; i < nout; i++)
         if (!zc_graph_out(m->g, n, i, NULL)) return 0;
     if (!zc_rl_set_attrs(m, p, n) || zc_graph_infer(m->g, n, NULL) != ZC_OK) return 0;
-    return is_small(m, zc_node_at(m->g, n)->out[0]) ? n : 0;
+    const zc_type *t = &zc_val(m->g, zc_node_at(m->g, n)->out[0])->type;
+    int64_t sizes[ZC_MAX_RANK];
+    for (int i = 0; i < t->rank; i++) sizes[i] = zc_dim_is_const(t->dims[i]) ? t->dims[i].k : 1;
+    return is_small(m, t->rank, sizes) ? n : 0;
 }
 
 /* A chain's operands in any order, joined in any way. */

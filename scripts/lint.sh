@@ -23,7 +23,7 @@ fi
 
 newest=$(find .clang-tidy include src templates meson.build \( -name '*.h' -o -name '*.def' -o -name '.clang-tidy' \
     -o -name meson.build \) -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2-)
-for source in src/*/*.c src/*/*.cpp; do
+for source in src/*/*.c src/*/*/*.c src/*/*.cpp; do
     mark=$marks/$(echo "$source" | tr / _)
     [ "$mark" -nt "$source" ] && [ "$mark" -nt "$newest" ] || printf '%s %s\n' "$source" "$mark"
 done >"$marks/todo"

@@ -34,7 +34,7 @@ allowed() {
 faults=0
 checked=0
 includes=$(awk -F '[/"]' '/^#include "[a-z]*\// { print FILENAME, $2 }' src/*/*.c src/*/*.cpp src/*/*.h src/*/*.def \
-    src/*/*/*.def | sort -u)
+    src/*/*/*.c src/*/*/*.h src/*/*/*.def | sort -u)
 while read -r file other; do
     folder=${file#src/}
     folder=${folder%%/*}

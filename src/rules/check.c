@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "rules/binding/binding.h"
+
 /* ---- variables ---- */
 
 int zc_rl_var_find(const zc_rl_rule *rule, const char *name)

@@ -61,8 +61,6 @@ bool zc_rl_add_collected(zc_rl_checker *c, zc_rl_collected *of);
 
 /* A scalar definition: its parameters and expression. */
 void zc_rl_check_pointwise(zc_rules *r, zc_rl_pointwise *p);
-/* A kernel: clauses, source, meaning. */
-void zc_rl_check_kernel(zc_rules *r, zc_rl_kernel *k);
 /* Room for the variables and operations of a rule. false: no memory. */
 bool zc_rl_alloc_rule(zc_rules *r, zc_rl_rule *rule);
 /* The statements of emit. */

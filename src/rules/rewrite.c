@@ -7,8 +7,8 @@
 
 #include "base/number.h"
 #include "cpu/kernel.h"
+#include "rules/binding/binding.h"
 #include "rules/check.h"
-#include "rules/kernel.h"
 
 /* Emitted operations on constants are computed at once up to this size, or that of their inputs. */
 #define FOLD_MAX ((size_t)1 << 22)

@@ -1,10 +1,9 @@
 /* Emitting a user's kernel: its definition as attributes of a node, its meaning as the text that
  * the CPU evaluates (cpu/user.c). */
-#include "rules/kernel.h"
-
 #include <string.h>
 
 #include "op/sizes.h"
+#include "rules/binding/binding.h"
 #include "rules/check.h"
 
 typedef struct writer {
@@ -232,55 +231,4 @@ zc_rl_set zc_rl_set_kernel(const zc_rl_env *env, const zc_rl_kernel *k, const zc
     out->set = (UINT64_C(1) << ZC_AT_UserKernel_COUNT) - 1;
     zc_buf_fini(&w.out);
     return !out->meaning ? ZC_RL_SET_NOMEM : w.ok ? ZC_RL_SET_OK : ZC_RL_SET_UNKNOWN;
-}
-
-/* ---- of a set ---- */
-
-size_t zc_rules_kernel_count(const zc_rules *r)
-{
-    return r->kernels.len;
-}
-
-zc_rule_kernel zc_rules_kernel_at(const zc_rules *r, size_t k)
-{
-    const zc_attrs_UserKernel *a = &r->kernels.data[k]->attrs;
-    return (zc_rule_kernel){.name = a->name, .origin = a->origin, .tuning = a->tuning};
-}
-
-void zc_rules_kernel_choose(zc_rules *r, size_t k, size_t combination)
-{
-    zc_rl_kernel *kernel = r->kernels.data[k];
-    (void)zc_tuning_values(kernel->attrs.tuning, combination, kernel->tuned, ZC_RL_TUNED_MAX);
-}
-
-static bool emits(const zc_rl_pat *p, const zc_rl_kernel *k)
-{
-    for (int i = 0; p->kind == ZC_RP_NODE && i < p->args.n; i++)
-        if (emits(zc_rl_pat_at(&p->args, i), k)) return true;
-    return p->kernel == k;
-}
-
-bool zc_rules_emits(const zc_rules *r, size_t i, size_t k)
-{
-    const zc_rl_list *emit = &r->rules.data[i]->emit;
-    for (int s = 0; s < emit->n; s++)
-        if (emits(zc_rl_stmt_at(emit, s)->pat, r->kernels.data[k])) return true;
-    return false;
-}
-
-/* ---- which rules emit them ---- */
-
-static bool has_kernel(const zc_rl_pat *p)
-{
-    for (int i = 0; p->kind == ZC_RP_NODE && i < p->args.n; i++)
-        if (has_kernel(zc_rl_pat_at(&p->args, i))) return true;
-    return p->kernel != NULL;
-}
-
-bool zc_rules_has_kernels(const zc_rules *r, size_t i)
-{
-    const zc_rl_list *emit = &r->rules.data[i]->emit;
-    for (int k = 0; k < emit->n; k++)
-        if (has_kernel(zc_rl_stmt_at(emit, k)->pat)) return true;
-    return false;
 }

@@ -1,8 +1,11 @@
-/* User kernels as nodes. */
-#ifndef ZC_RULES_KERNEL_H
-#define ZC_RULES_KERNEL_H
+/* Kernels of users, which a rule file binds to the language. */
+#ifndef ZC_RULES_BINDING_H
+#define ZC_RULES_BINDING_H
 
 #include "rules/eval.h"
+
+/* Clauses, source and meaning of one. */
+void zc_rl_check_kernel(zc_rules *r, zc_rl_kernel *k);
 
 typedef enum zc_rl_set { ZC_RL_SET_OK, ZC_RL_SET_UNKNOWN, ZC_RL_SET_NOMEM } zc_rl_set;
 

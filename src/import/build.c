@@ -107,6 +107,18 @@ zc_status zc_imp_finish(zc_imp *im, zc_inode *n, zc_nid id)
     return zc_imp_finish_named(im, n, id);
 }
 
+zc_status zc_imp_finish_first(zc_imp *im, zc_inode *n, zc_nid id, int most)
+{
+    const int nout = n->nout;
+    if (nout > most)
+        return zc_imp_fail(im, n, ZC_ERR_MODEL, "%s has too many outputs (got %d, need at most %d)",
+                           n->op_type, nout, most);
+    n->nout = nout < 1 ? nout : 1;
+    zc_status status = zc_imp_finish(im, n, id);
+    n->nout = nout;
+    return status;
+}
+
 /* ---- short forms ---- */
 
 static zc_vid op_of(zc_imp *im, zc_inode *n, zc_op op, int nin, const zc_vid *in)

@@ -237,6 +237,9 @@ zc_status zc_imp_finish(zc_imp *im, zc_inode *n, zc_nid id);
 /* The same in two steps, so that what is built in between cannot take the names. */
 zc_status zc_imp_name_outputs(zc_imp *im, zc_inode *n, zc_nid id);
 zc_status zc_imp_finish_named(zc_imp *im, zc_inode *n, zc_nid id);
+/* The same for output 0 alone, where others of at most `most` are bound to values of other nodes.
+ */
+zc_status zc_imp_finish_first(zc_imp *im, zc_inode *n, zc_nid id, int most);
 /* The attribute struct of a node just made. */
 void *zc_imp_at(zc_imp *im, zc_op op, zc_nid id);
 #define ZC_IMP_AT(im, op, id)                ((zc_attrs_##op *)zc_imp_at(im, ZC_OP_##op, id))

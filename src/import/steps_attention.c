@@ -1,6 +1,7 @@
 /* Attention: ONNX's, and com.microsoft's operators, which become the same. */
 #include <string.h>
 
+#include "import/quant.h"
 #include "import/steps.h"
 
 /* Attention has operands that ONNX's does not. */
@@ -110,13 +111,10 @@ static void past_parts(zc_imp *im, zc_inode *n, zc_vid past, zc_vid *in)
 static zc_status finish_present(zc_imp *im, zc_inode *n, zc_nid id)
 {
     const int64_t axis = 0;
-    const int nout = n->nout;
     zc_vid parts[2];
     for (int i = 1; id && i < 3; i++)
         if (!zc_graph_out(im->g, id, i, NULL)) return zc_imp_nomem(im, "values");
-    n->nout = 1;
-    ZC_TRY(zc_imp_finish(im, n, id));
-    n->nout = nout;
+    ZC_TRY(zc_imp_finish_first(im, n, id, 2));
     for (int i = 0; i < 2; i++)
         parts[i] = zc_imp_op2(im, n, ZC_OP_Unsqueeze, zc_node_at(im->g, id)->out[1 + i],
                               zc_imp_ints(im, &axis, 1, 1));
@@ -126,25 +124,49 @@ static zc_status finish_present(zc_imp *im, zc_inode *n, zc_nid id)
     return im->status == ZC_OK ? zc_imp_bind(im, n, 1, present) : im->status;
 }
 
-zc_status zc_step_ms_attention(zc_imp *im, zc_inode *n)
+static zc_status refuse_projected(zc_imp *im, zc_inode *n)
 {
-    enum { X, W, BIAS, MASK, PAST, ADD };
-    zc_vid in[ZC_IN_Attention_COUNT] = {0};
-    int64_t heads;
-    ZC_TRY(zc_imp_need_inputs(im, n, 2, 7));
     if (zc_imp_take_int(im, n, "do_rotary", 0)) return refuse(im, n, "do_rotary");
     if (zc_imp_take_int(im, n, "past_present_share_buffer", 0))
         return refuse(im, n, "past_present_share_buffer");
-    zc_imp_take_int(im, n, "rotary_embedding_dim", 0);
+    return im->status;
+}
+
+/* Attention of what was projected, with keys and values in one past. */
+static zc_status finish_projected(zc_imp *im, zc_inode *n, zc_vid *in, zc_vid past)
+{
+    int64_t heads;
     ZC_TRY(heads_of(im, n, "num_heads", &heads));
-    ZC_TRY(project(im, n, in));
-    past_parts(im, n, zc_imp_in(n, PAST), in);
-    in[AT(hidden)] = zc_imp_in(n, MASK);
-    in[AT(bias)] = zc_imp_in(n, ADD);
+    past_parts(im, n, past, in);
     bool present = n->nout > 1 && *n->out[1];
     zc_nid id = plain_attention(im, n, in, present ? 3 : 1, heads);
     ZC_TRY(zc_imp_no_more_attrs(im, n));
     return present ? finish_present(im, n, id) : zc_imp_finish(im, n, id);
+}
+
+zc_status zc_step_ms_attention(zc_imp *im, zc_inode *n)
+{
+    enum { X, W, BIAS, MASK, PAST, ADD };
+    zc_vid in[ZC_IN_Attention_COUNT] = {[AT(hidden)] = zc_imp_in(n, MASK),
+                                        [AT(bias)] = zc_imp_in(n, ADD)};
+    ZC_TRY(zc_imp_need_inputs(im, n, 2, 7));
+    ZC_TRY(refuse_projected(im, n));
+    zc_imp_take_int(im, n, "rotary_embedding_dim", 0);
+    ZC_TRY(project(im, n, in));
+    return finish_projected(im, n, in, zc_imp_in(n, PAST));
+}
+
+/* The projection is of integers. */
+zc_status zc_step_ms_qattention(zc_imp *im, zc_inode *n)
+{
+    enum { X, W, BIAS, X_SCALE, W_SCALE, MASK, X_ZERO, W_ZERO, PAST };
+    zc_vid in[ZC_IN_Attention_COUNT] = {[AT(hidden)] = zc_imp_in(n, MASK)};
+    ZC_TRY(zc_imp_need_inputs(im, n, 5, 9));
+    ZC_TRY(refuse_projected(im, n));
+    const zc_vid factors[] = {n->in[X], n->in[W], zc_imp_in(n, X_ZERO), zc_imp_in(n, W_ZERO)};
+    in[AT(q)] = zc_imp_done(
+        im, n, zc_quant_product(im, n, factors, n->in[X_SCALE], n->in[W_SCALE], n->in[BIAS]));
+    return finish_projected(im, n, in, zc_imp_in(n, PAST));
 }
 
 /* ---- MultiHeadAttention ---- */

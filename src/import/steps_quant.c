@@ -2,6 +2,7 @@
  */
 #include <stdlib.h>
 
+#include "import/quant.h"
 #include "import/steps.h"
 
 /* A scale or zero point of shape [1] as one of rank 0. */
@@ -17,13 +18,19 @@ static zc_nid linear_node(zc_imp *im, zc_inode *n, zc_op op, zc_vid x, zc_vid sc
     return zc_imp_node(im, n, op, zero ? 3 : 2, in, 1);
 }
 
-/* Inputs i, i + 1 and i + 2 of the node: a tensor, its scale, its zero point or nothing. */
+/* An input of the node; those at `scale` and `zero` are its scale, and its zero point or nothing.
+ */
+static zc_vid real_input_at(zc_imp *im, zc_inode *n, int i, int scale, int zero)
+{
+    return zc_imp_done(im, n,
+                       linear_node(im, n, ZC_OP_DequantizeLinear, zc_imp_in(n, i),
+                                   zc_imp_in(n, scale), zc_imp_in(n, zero)));
+}
+
+/* Inputs i, i + 1 and i + 2. */
 static zc_vid real_input(zc_imp *im, zc_inode *n, int i)
 {
-    zc_vid zero = zc_imp_in(n, i + 2);
-    return zc_imp_done(
-        im, n,
-        linear_node(im, n, ZC_OP_DequantizeLinear, zc_imp_in(n, i), zc_imp_in(n, i + 1), zero));
+    return real_input_at(im, n, i, i + 1, i + 2);
 }
 
 /* y, quantised by inputs i and i + 1, is the node's output. */
@@ -145,16 +152,22 @@ zc_status zc_step_ms_qlinear_concat(zc_imp *im, zc_inode *n)
 
 /* ---- matrix products ---- */
 
-/* a x b of integers as a float: times both scales, plus a bias that may be left out. */
-static zc_status product(zc_imp *im, zc_inode *n, const zc_vid in[4], zc_vid a_scale,
-                         zc_vid b_scale, zc_vid bias)
+zc_nid zc_quant_product(zc_imp *im, zc_inode *n, const zc_vid in[4], zc_vid a_scale, zc_vid b_scale,
+                        zc_vid bias)
 {
     zc_vid y = zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_MatMulInteger, 4, in, 1));
     y = zc_imp_cast(im, n, y, zc_imp_dtype(im, a_scale));
     zc_vid scale = zc_imp_op2(im, n, ZC_OP_Mul, a_scale, b_scale);
-    if (!bias) return zc_imp_finish_op(im, n, ZC_OP_Mul, 2, (zc_vid[]){y, scale});
+    if (!bias) return zc_imp_node(im, n, ZC_OP_Mul, 2, (zc_vid[]){y, scale}, 1);
     zc_vid scaled = zc_imp_op2(im, n, ZC_OP_Mul, y, scale);
-    return zc_imp_finish_op(im, n, ZC_OP_Add, 2, (zc_vid[]){scaled, bias});
+    return zc_imp_node(im, n, ZC_OP_Add, 2, (zc_vid[]){scaled, bias}, 1);
+}
+
+static zc_status product(zc_imp *im, zc_inode *n, const zc_vid in[4], zc_vid a_scale,
+                         zc_vid b_scale, zc_vid bias)
+{
+    ZC_TRY(zc_imp_no_more_attrs(im, n));
+    return zc_imp_finish(im, n, zc_quant_product(im, n, in, a_scale, b_scale, bias));
 }
 
 zc_status zc_step_ms_matmul_integer_to_float(zc_imp *im, zc_inode *n)
@@ -174,6 +187,23 @@ zc_status zc_step_ms_dynamic_quantize_matmul(zc_imp *im, zc_inode *n)
     const zc_vid scale = out[1], zero = out[2];
     return product(im, n, (zc_vid[]){a, n->in[1], zero, zc_imp_in(n, 3)}, scale, n->in[2],
                    zc_imp_in(n, 4));
+}
+
+/* Sums of i32, which wrap. */
+zc_status zc_step_ms_matmul_integer16(zc_imp *im, zc_inode *n)
+{
+    zc_vid in[2];
+    ZC_TRY(zc_imp_need_inputs(im, n, 2, 2));
+    for (int i = 0; i < 2; i++) {
+        const zc_dtype dtype = zc_imp_dtype(im, n->in[i]);
+        if (dtype != ZC_I16)
+            return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED,
+                               "input %d has a wrong type (got %s, need i16)", i,
+                               zc_dtype_name(dtype));
+        in[i] = zc_imp_cast(im, n, n->in[i], ZC_I32);
+    }
+    ZC_TRY(im->status);
+    return zc_imp_finish_op(im, n, ZC_OP_MatMul, 2, in);
 }
 
 /* alpha (A x B + C), C of integers in the scale of the product; a float without y's scale. */
@@ -330,4 +360,92 @@ zc_status zc_step_ms_matmul_nbits(zc_imp *im, zc_inode *n)
     zc_nid id = zc_imp_node(im, n, ZC_OP_Linear, bias ? 3 : 2, in, 1);
     ZC_IMP_SET(im, Linear, id, transB, 1);
     return zc_imp_finish(im, n, id);
+}
+
+/* ---- embeddings ---- */
+
+/* Rows of a quantised table; its scale and zero point are inputs of the node. */
+static zc_vid real_rows(zc_imp *im, zc_inode *n, zc_vid table, zc_vid rows, int scale, int zero)
+{
+    zc_vid quantised = zc_imp_op2(im, n, ZC_OP_Gather, table, rows);
+    return zc_imp_done(
+        im, n, linear_node(im, n, ZC_OP_DequantizeLinear, quantised, n->in[scale], n->in[zero]));
+}
+
+/* Dimensions from `start` to before `end`. */
+static zc_vid sizes_of(zc_imp *im, zc_inode *n, zc_vid v, int start, int end)
+{
+    zc_nid id = zc_imp_node(im, n, ZC_OP_Shape, 1, &v, 1);
+    ZC_IMP_SET(im, Shape, id, start, start);
+    ZC_IMP_SET(im, Shape, id, end, end);
+    return zc_imp_done(im, n, id);
+}
+
+/* 0, 1, ... for words[batch, length]. */
+static zc_vid positions_of(zc_imp *im, zc_inode *n, zc_vid words)
+{
+    const zc_vid in[] = {
+        zc_imp_scalar(im, ZC_I64, 0),
+        zc_imp_op2(im, n, ZC_OP_Reshape, sizes_of(im, n, words, 1, 2), zc_imp_ints(im, NULL, 0, 1)),
+        zc_imp_scalar(im, ZC_I64, 1)};
+    return zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_Range, 3, in, 1));
+}
+
+/* How many of each row of mask[batch, length] are 1; without a mask 0. */
+static zc_vid count_ones(zc_imp *im, zc_inode *n, zc_vid mask, zc_vid words)
+{
+    const int64_t axis = 1;
+    if (!mask)
+        return zc_imp_op2(im, n, ZC_OP_Expand, zc_imp_scalar(im, ZC_I32, 0),
+                          sizes_of(im, n, words, 0, 1));
+    zc_vid ones = zc_imp_op2(im, n, ZC_OP_Equal, mask, zc_imp_scalar(im, ZC_I32, 1));
+    const zc_vid in[] = {zc_imp_cast(im, n, ones, ZC_I32), zc_imp_ints(im, &axis, 1, 1)};
+    zc_nid sum = zc_imp_node(im, n, ZC_OP_ReduceSum, 2, in, 1);
+    ZC_IMP_SET(im, ReduceSum, sum, keepdims, 0);
+    return zc_imp_done(im, n, sum);
+}
+
+enum { WORDS, SEGMENTS, WORD_TABLE, POSITION_TABLE, SEGMENT_TABLE, GAMMA, BETA, MASK };
+enum { WORD_SCALE = 8, POSITION_SCALE, SEGMENT_SCALE, GAMMA_SCALE, BETA_SCALE };
+enum { WORD_ZERO = 13, POSITION_ZERO, SEGMENT_ZERO, GAMMA_ZERO, BETA_ZERO };
+
+/* The four inputs that speak of segments are there or not together. */
+static zc_status embedding_inputs(zc_imp *im, zc_inode *n)
+{
+    ZC_TRY(zc_imp_need_inputs(im, n, 1, 18));
+    const bool segments = zc_imp_in(n, SEGMENTS) != 0;
+    for (int i = 0; i <= BETA_ZERO; i++) {
+        const bool of_segments =
+            i == SEGMENTS || i == SEGMENT_TABLE || i == SEGMENT_SCALE || i == SEGMENT_ZERO;
+        if (!of_segments && i != MASK) ZC_TRY(need_at(im, n, i));
+        if (of_segments && segments != (zc_imp_in(n, i) != 0))
+            return zc_imp_fail(im, n, ZC_ERR_MODEL, "inputs %d and %d: one is there, one is not",
+                               SEGMENTS, i);
+    }
+    return ZC_OK;
+}
+
+/* Only the rows that are looked up become floats. */
+zc_status zc_step_ms_qembed_layer_normalization(zc_imp *im, zc_inode *n)
+{
+    const float epsilon = (float)zc_imp_take_float(im, n, "epsilon", 1e-12f);
+    ZC_TRY(embedding_inputs(im, n));
+    ZC_TRY(zc_imp_no_more_attrs(im, n));
+    const zc_vid words = n->in[WORDS], segments = n->in[SEGMENTS];
+    zc_vid sum = real_rows(im, n, n->in[WORD_TABLE], words, WORD_SCALE, WORD_ZERO);
+    sum = zc_imp_op2(im, n, ZC_OP_Add, sum,
+                     real_rows(im, n, n->in[POSITION_TABLE], positions_of(im, n, words),
+                               POSITION_SCALE, POSITION_ZERO));
+    if (segments)
+        sum = zc_imp_op2(
+            im, n, ZC_OP_Add, sum,
+            real_rows(im, n, n->in[SEGMENT_TABLE], segments, SEGMENT_SCALE, SEGMENT_ZERO));
+    const zc_vid in[] = {sum, real_input_at(im, n, GAMMA, GAMMA_SCALE, GAMMA_ZERO),
+                         real_input_at(im, n, BETA, BETA_SCALE, BETA_ZERO)};
+    zc_nid id = zc_imp_node(im, n, ZC_OP_LayerNormalization, 3, in, 1);
+    ZC_IMP_SET(im, LayerNormalization, id, epsilon, epsilon);
+    ZC_TRY(zc_imp_finish_first(im, n, id, 2));
+    if (n->nout < 2 || !*n->out[1]) return ZC_OK;
+    zc_vid ones = count_ones(im, n, n->in[MASK], words);
+    return im->status == ZC_OK ? zc_imp_bind(im, n, 1, ones) : im->status;
 }

@@ -1,0 +1,154 @@
+/* com.microsoft's operators that become others. Expected numbers come from ONNX Runtime. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "support/computed.h"
+
+static const computed cases[] = {
+    {"init x 2 1,3,2 241,160,175,229,148,198\n"
+     "init w 2 2,6 213,57,14,76,72,223,233,1,127,210,33,204\n"
+     "init b 1 6 -0.75,-0.125,0.625,-0.375,-0.375,-0.5\n"
+     "init xs 1 - 0.0625\n"
+     "init ws 1 - 0.03125\n"
+     "init xz 2 - 128\n"
+     "init wz 2 - 100\n"
+     "node QAttention x,w,b,xs,ws,_,xz,wz y0,y1 domain=com.microsoft num_heads:i=1\n",
+     "-10.62891 18.52344 -10.62891 18.52344 -10.62891 18.52344;-16.66797 1.203125 -1.943359 "
+     "19.12109 0.9570312 13.72656 -10.74219 33.14648 -16.16211 31.30664 -10.62891 18.52344"},
+    {"init x 2 1,2,2 184,65,253,113\n"
+     "init w 3 2,12 -3,0,9,6,1,59,36,35,24,14,-20,58,-5,-35,41,-41,42,13,-47,-55,-7,-56,-44,"
+     "1\n"
+     "init b 1 12 1,-0.125,0.625,0.875,0.625,0.25,-0.125,0,-0.5,0,-0.25,-0.5\n"
+     "init xs 1 1 0.0625\n"
+     "init ws 1 12 0.0625,0.03125,0.125,0.0625,0.03125,0.125,0.0625,0.03125,0.125,0.0625,"
+     "0.03125,0.125\n"
+     "init m 6 1,3 0,1,1\n"
+     "init p 1 2,1,2,1,2 1,-1,-0.875,-0.625,1,0.375,0.75,-0.625\n"
+     "node QAttention x,w,b,xs,ws,m,_,_,p y0,y1 domain=com.microsoft num_heads:i=2 "
+     "unidirectional:i=1 scale:f=0.5 mask_filter_value:f=-2\n",
+     "1 0.375 -13.02344 83.38281 1 0.375 -19.84375 115.0234;1 -1 6.316406 91.66406 10.38867 "
+     "128.3438 -0.875 -0.625 13.81641 5.595703 14.70703 5.15625 1 0.375 30.44531 -4.15625 "
+     "40.75781 -10.88281 0.75 -0.625 -13.02344 83.38281 -19.84375 115.0234"},
+    {"init a 5 2,2 30000,-30000,3,-4\n"
+     "init b 5 2,2 2,30000,-5,-32768\n"
+     "node MatMulInteger16 a,b y0 domain=com.microsoft\n",
+     "210000 1.88304e+09 26 221072"},
+    {"init ids 6 2,2 3,0,1,4\n"
+     "init seg 6 2,2 0,1,1,1\n"
+     "init wt 2 5,4 184,94,125,0,158,212,169,39,136,68,247,225,47,130,240,216,181,163,10,189\n"
+     "init pt 2 3,4 121,23,62,138,186,129,156,223,175,92,164,153\n"
+     "init st 2 2,4 27,15,169,99,153,82,57,38\n"
+     "init g 2 4 97,208,102,97\n"
+     "init be 2 4 147,250,100,151\n"
+     "init m 6 2,2 1,0,2,1\n"
+     "init ws 1 - 0.0625\n"
+     "init ps 1 1 0.03125\n"
+     "init ss 1 - 0.0625\n"
+     "init gs 1 - 0.015625\n"
+     "init bs 1 - 0.03125\n"
+     "init wz 2 - 100\n"
+     "init pz 2 1 90\n"
+     "init sz 2 - 80\n"
+     "init gz 2 - 3\n"
+     "init bz 2 - 5\n"
+     "node QEmbedLayerNormalization ids,seg,wt,pt,st,g,be,m,ws,ps,ss,gs,bs,wz,pz,sz,gz,bz "
+     "y0,y1 domain=com.microsoft epsilon:f=0.5\n",
+     "2.872874 4.764441 4.810802 5.704108 6.741796 6.729706 2.817071 2.827077 6.231556 "
+     "9.024685 2.726747 2.370747 6.183315 7.796686 0.5573699 5.041883;1 1"},
+    {"init ids 6 2,2 3,0,1,4\n"
+     "init wt 3 5,4 -8,12,-7,16,5,21,54,-42,7,-8,-18,-32,-54,-12,39,-49,-12,56,54,-35\n"
+     "init pt 3 3,4 -60,20,-59,-24,-1,44,-49,19,3,-45,41,41\n"
+     "init g 3 4 -3,53,12,48\n"
+     "init be 3 4 55,8,-27,-43\n"
+     "init ws 1 - 0.0625\n"
+     "init ps 1 1 0.03125\n"
+     "init gs 1 - 0.015625\n"
+     "init bs 1 - 0.03125\n"
+     "init wz 3 - 100\n"
+     "init pz 3 1 90\n"
+     "init gz 3 - 3\n"
+     "init bz 3 - 5\n"
+     "node QEmbedLayerNormalization ids,_,wt,pt,_,g,be,_,ws,ps,_,gs,bs,wz,pz,_,gz,bz y0,y1 "
+     "domain=com.microsoft\n",
+     "1.6812 0.7390771 -0.8425801 -1.977642 1.6101 0.9575251 -1.194183 -0.9494824 1.613395 "
+     "0.9115139 -0.8787492 -2.460526 1.631696 1.263911 -0.9578742 -2.244801;0 0"},
+};
+
+#define MS "domain=com.microsoft"
+
+static const refused refusals[] = {
+    {"in x 2 1,2,4\nin w 2 4,12\nin b 1 12\nin s 1 -\nout y 1 *\n"
+     "node QAttention x,w,b,s,s y num_heads:i=2 do_rotary:i=1 " MS "\n",
+     "QAttention with do_rotary"},
+    {"in x 2 1,2,4\nin w 2 4,12\nin s 1 -\nout y 1 *\n"
+     "node QAttention x,w,_,s,s y num_heads:i=2 " MS "\n",
+     "QAttention needs input 2, which is left out"},
+    {"in x 4 2,2\nout y 6 *\nnode MatMulInteger16 x,x y " MS "\n",
+     "input 0 has a wrong type (got u16, need i16)"},
+    {"in i 6 1,2\nin t 2 4,4\nin v 2 4\nin s 1 -\nin z 2 -\nout y 1 *\n"
+     "node QEmbedLayerNormalization i,i,t,t,_,v,v,_,s,s,_,s,s,z,z,_,z,z y " MS "\n",
+     "inputs 1 and 4: one is there, one is not"},
+    {"in i 6 1,2\nin t 2 4,4\nin v 2 4\nin s 1 -\nin z 2 -\nout y 1 *\n"
+     "node QEmbedLayerNormalization i,_,t,t,_,v,v,_,s,s,_,s,s,z,z,_,z y " MS "\n",
+     "QEmbedLayerNormalization needs input 17, which is left out"},
+};
+
+static void test_computed(void **state)
+{
+    (void)state;
+    expect_computed(cases, ZC_COUNTOF(cases));
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    expect_refused(refusals, ZC_COUNTOF(refusals));
+}
+
+typedef struct shaped {
+    const char *lines, *has;
+} shaped;
+
+/* Whatever is open stays open. */
+static const shaped shapes[] = {
+    {"in x 2 n,s,4\nin w 2 4,12\nin b 1 12\nin f 1 -\nin p 1 2,n,2,p,2\nout y 1 *\nout r 1 *\n"
+     "node QAttention x,w,b,f,f,_,_,_,p y,r num_heads:i=2 " MS "\n",
+     "%y: f32[n,s,4]"},
+    {"in i 6 n,s\nin t 2 9,4\nin v 2 4\nin f 1 -\nin z 2 -\nout y 1 *\nout m 6 *\n"
+     "node QEmbedLayerNormalization i,_,t,t,_,v,v,_,f,f,_,f,f,z,z,_,z,z y,m " MS "\n",
+     "%y: f32[n,s,4] = LayerNormalization("},
+};
+
+static void test_symbolic(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ZC_COUNTOF(shapes); i++) {
+        zc_graph *g = NULL;
+        zc_buf text = {0};
+        zc_diag *diag = zc_diag_create();
+        if (import_lines("", shapes[i].lines, &g, diag) != ZC_OK)
+            fail_msg("case %zu: %s", i, zc_diag_text(diag, 0));
+        zc_graph_print(g, false, &text);
+        if (!strstr(text.data, shapes[i].has))
+            fail_msg("case %zu: no \"%s\" in\n%s", i, shapes[i].has, text.data);
+        zc_buf_fini(&text);
+        zc_graph_destroy(&g);
+        zc_diag_destroy(&diag);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_computed),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_symbolic),
+    };
+    return cmocka_run_group_tests_name("import_ms", tests, NULL, NULL);
+}

@@ -261,8 +261,6 @@ int zc_imp_need_rank(zc_imp *im, zc_inode *n, zc_vid v, const char *what)
 {
     int rank = zc_imp_rank(im, v);
     if (rank < 0 && im->status == ZC_OK)
-        zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED,
-                    "the form of %s before its newest version needs a known rank of %s", n->op_type,
-                    what);
+        zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED, "%s needs a known rank of %s", n->op_type, what);
     return rank;
 }

@@ -78,6 +78,61 @@ static const computed cases[] = {
      "domain=com.microsoft\n",
      "1.6812 0.7390771 -0.8425801 -1.977642 1.6101 0.9575251 -1.194183 -0.9494824 1.613395 "
      "0.9115139 -0.8787492 -2.460526 1.631696 1.263911 -0.9578742 -2.244801;0 0"},
+    {"init a 1 2,5 0.5,-0.375,-0.625,1,-0.75,-0.375,0.25,0.625,0.25,0.75\n"
+     "init b 2 8 12,100,146,112,99,95,10,27\n"
+     "init m 1 1 0.5\n"
+     "node MatMulBnb4 a,b,m y0 domain=com.microsoft K:i=5 N:i=3 block_size:i=16 "
+     "quant_type:i=0\n",
+     "0.1790365 -0.171875 -0.1634115 0.05013021 0.3020833 -0.2063802"},
+    {"init a 1 2,7 0.125,0,1,-0.5,0.75,-0.5,-0.75,-0.625,-0.25,-0.625,0.875,0.625,0.625,"
+     "-0.125\n"
+     "init b 2 11 7,65,114,151,115,154,96,165,7,233,137\n"
+     "init m 1 2 0.5,2\n"
+     "node MatMulBnb4 a,b,m y0 domain=com.microsoft K:i=7 N:i=3 block_size:i=16 "
+     "quant_type:i=1\n",
+     "0.04024695 0.2523633 -1.180483 -0.07733989 0.3047756 2.28115"},
+    {"init d 2 3,12 38,208,95,224,72,228,4,110,46,111,101,252,100,193,157,99,115,19,155,101,"
+     "57,41,34,229,84,223,24,17,93,247,117,179,184,157,221,83\n"
+     "init i 7 2 2,-3\n"
+     "init s 1 3,2 -1,-0.75,1,-0.875,0.5,-0.125\n"
+     "init z 2 3,1 253,243,30\n"
+     "node GatherBlockQuantized d,i,s,z y0 domain=com.microsoft block_size:i=16\n",
+     "-5 -4.5 0.5 -0.5 -3 -6.5 -6.5 -6.5 -0.5 -4.5 -3.5 0.5 -4.5 -3.5 -5.5 -1.5 -0.875 "
+     "-1.25 -1.5 -1 -1.5 -1.5 -0.25 -0.5 7 11 13 -0 -2 8 13 -1 5 9 9 -1 9 13 -1 7 0.75 9.75 "
+     "-0 6.75 7.5 6.75 2.25 -0"},
+    {"init d 2 3,5 3,96,106,128,44,191,136,79,29,115,231,70,77,114,191\n"
+     "init i 7 1,1 1\n"
+     "init s 1 3,2 0,0.25,0.125,-0.125,0.375,0.75\n"
+     "node GatherBlockQuantized d,i,s y0 domain=com.microsoft block_size:i=16 bits:i=2 "
+     "quantize_axis:i=-1\n",
+     "0.125 0.125 0.125 0 -0.25 0 -0.25 0 0.125 0.125 -0.25 -0.125 -0.125 0.125 -0.125 "
+     "-0.25 -0.125 0.25 -0.125 0.125"},
+    {"init d 2 2,17 61,181,161,53,23,184,156,128,117,99,34,96,65,234,16,251,95,77,103,118,"
+     "125,178,17,219,183,54,81,216,72,84,228,96,153,178\n"
+     "init i 7 - 1\n"
+     "init s 1 2,2 0.375,0.125,0.125,0.25\n"
+     "init z 2 2,2 55,222,38,220\n"
+     "node GatherBlockQuantized d,i,s,z y0 domain=com.microsoft block_size:i=16 bits:i=8\n",
+     "4.875 8.125 10 10.875 17.5 -2.625 22.625 18.125 2 5.375 22.25 4.25 5.75 23.75 7.25 "
+     "14.375 -10.5"},
+    {"init d 2 2,3 47,135,87,125,43,94\n"
+     "init i 7 1 1\n"
+     "init s 1 2,1 0,0.625\n"
+     "node GatherBlockQuantized d,i,s y0 domain=com.microsoft block_size:i=16 bits:i=8\n",
+     "-1.875 -53.125 -21.25"},
+    {"init d 21 3,5 247,210,189,235,79,244,78,13\n"
+     "init i 7 2 0,-1\n"
+     "init s 1 1,5 0.625,-0.5,1,0.625,0.25\n"
+     "init z 21 1,5 145,65,205\n"
+     "node GatherBlockQuantized d,i,s,z y0 domain=com.microsoft block_size:i=16 quantize_axis:i=0 "
+     "gather_axis:i=1\n",
+     "3.75 0 6.25 -2.25 1.875 0"},
+    {"init d 22 2,17 115,233,40,144,111,23,227,9,51,47,113,35,161,20,242,176,161\n"
+     "init i 7 2 16,2\n"
+     "init s 1 2,2 0.875,-0.125,0.625,0.375\n"
+     "node GatherBlockQuantized d,i,s y0 domain=com.microsoft block_size:i=16 quantize_axis:i=1 "
+     "gather_axis:i=-1\n",
+     "-0.375 -6.125 -2.25 1.25"},
 };
 
 #define MS "domain=com.microsoft"
@@ -97,6 +152,39 @@ static const refused refusals[] = {
     {"in i 6 1,2\nin t 2 4,4\nin v 2 4\nin s 1 -\nin z 2 -\nout y 1 *\n"
      "node QEmbedLayerNormalization i,_,t,t,_,v,v,_,s,s,_,s,s,z,z,_,z y " MS "\n",
      "QEmbedLayerNormalization needs input 17, which is left out"},
+    {"in a 1 2,4\ninit b 2 6 1,2,3,4,5,6\ninit m 1 1 1\nout y 1 *\n"
+     "node MatMulBnb4 a,b,m y K:i=4 N:i=3 block_size:i=16 quant_type:i=2 " MS "\n",
+     "quant_type is unknown (got 2, need 0 (FP4) or 1 (NF4))"},
+    {"in a 1 2,4\ninit b 2 6 1,2,3,4,5,6\ninit m 1 1 1\nout y 1 *\n"
+     "node MatMulBnb4 a,b,m y K:i=4 N:i=3 block_size:i=24 quant_type:i=1 " MS "\n",
+     "block_size is not supported (got 24, need a power of two from 16)"},
+    {"in a 1 2,4\ninit b 2 6 1,2,3,4,5,6\ninit m 1 1 1\nout y 1 *\n"
+     "node MatMulBnb4 a,b,m y K:i=4 N:i=4 block_size:i=16 quant_type:i=1 " MS "\n",
+     "input 1 has a wrong type or size (got u8 and 6, need u8 and 8)"},
+    {"in a 1 2,4\ninit b 2 6 1,2,3,4,5,6\ninit m 1 1 1\nout y 1 *\n"
+     "node MatMulBnb4 a,b,m y K:i=4 N:i=0 block_size:i=16 quant_type:i=1 " MS "\n",
+     "K or N out of range (got 4, 0)"},
+    {"in a 1 2,4\nin b 2 6\ninit m 1 1 1\nout y 1 *\n"
+     "node MatMulBnb4 a,b,m y K:i=4 N:i=3 block_size:i=16 quant_type:i=1 " MS "\n",
+     "input 1 must be a constant"},
+    {"in a 1 2,4\ninit b 2 6 1,2,3,4,5,6\ninit m 1 1 1\nout y 1 *\n"
+     "node MatMulBnb4 a,b,m y K:i=4 N:i=3 block_size:i=16 quant_type:i=1 transB:i=0 " MS "\n",
+     "transB = 0, a product of training, is not supported"},
+    {"in d 17 3,16\nin i 7 2\nin s 1 3,1\nout y 1 *\n"
+     "node GatherBlockQuantized d,i,s y block_size:i=16 " MS "\n",
+     "data of f8e4m3fn are not supported (need u8, u4 or i4)"},
+    {"in d 2 3,8\nin i 7 2\nin s 1 3,1\nout y 1 *\n"
+     "node GatherBlockQuantized d,i,s y block_size:i=16 gather_axis:i=2 " MS "\n",
+     "gather_axis out of range (got 2, need [-2, 1])"},
+    {"in d 2 3,8\nin i 7 2\nin s 1 3,1\nout y 1 *\n"
+     "node GatherBlockQuantized d,i,s y block_size:i=16 gather_axis:i=1 " MS "\n",
+     "data of u8 are gathered on the first axis and quantised along the last (got 1 and 1 of 2)"},
+    {"in d 2 3,8\nin i 7 2\nin s 1 3,1\nout y 1 *\n"
+     "node GatherBlockQuantized d,i,s y block_size:i=16 bits:i=3 " MS "\n",
+     "3 bits in data of u8"},
+    {"in d 2 3,8\nin i 7 2\nin s 1 3,2\nout y 1 *\n"
+     "node GatherBlockQuantized d,i,s y block_size:i=16 " MS "\n",
+     "dimensions of the input's blocks and of the scale"},
 };
 
 static void test_computed(void **state)
@@ -123,6 +211,12 @@ static const shaped shapes[] = {
     {"in i 6 n,s\nin t 2 9,4\nin v 2 4\nin f 1 -\nin z 2 -\nout y 1 *\nout m 6 *\n"
      "node QEmbedLayerNormalization i,_,t,t,_,v,v,_,f,f,_,f,f,z,z,_,z,z y,m " MS "\n",
      "%y: f32[n,s,4] = LayerNormalization("},
+    {"in a 1 n,s,4\ninit b 2 6 1,2,3,4,5,6\ninit m 1 1 1\nout y 1 *\n"
+     "node MatMulBnb4 a,b,m y K:i=4 N:i=3 block_size:i=16 quant_type:i=1 " MS "\n",
+     "%y: f32[n,s,3] = Linear("},
+    {"in d 2 3,20\nin i 7 n,s\nin s 1 3,3\nin z 2 3,2\nout y 1 *\n"
+     "node GatherBlockQuantized d,i,s,z y block_size:i=16 " MS "\n",
+     "%y: f32[n,s,40] = DequantizeLinear("},
 };
 
 static void test_symbolic(void **state)

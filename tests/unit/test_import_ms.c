@@ -133,6 +133,70 @@ static const computed cases[] = {
      "node GatherBlockQuantized d,i,s y0 domain=com.microsoft block_size:i=16 quantize_axis:i=1 "
      "gather_axis:i=-1\n",
      "-0.375 -6.125 -2.25 1.25"},
+    {"init x 1 2 -0.125,0.75\n"
+     "init a 6 - -2\n"
+     "node ExpandDims x,a y0 domain=com.microsoft\n",
+     "-0.125 0.75"},
+    {"init x 1 2,2 1,-0.5,-0.875,0.25\n"
+     "init p 7 1,4 0,1,1,-1\n"
+     "init v 1 1 0.5\n"
+     "node Pad x,p,v y0 domain=com.microsoft\n",
+     "0.5 1 0.5 -0.875 0.5 0.5"},
+    {"init x 1 3 0.375,0.625,0.25\n"
+     "init p 7 2 2,1\n"
+     "node Pad x,p y0 domain=com.microsoft mode:s=reflect\n",
+     "0.25 0.625 0.375 0.625 0.25 0.625"},
+    {"init x 1 7 0.5,0.875,0.875,0.875,0.75,0.5,0.875\n"
+     "node UnfoldTensor x y0 domain=com.microsoft size:i=3 step:i=2\n",
+     "0.5 0.875 0.875 0.875 0.875 0.75 0.75 0.5 0.875"},
+    {"init x 1 2,4,2 -1,-1,0.625,-0.125,0.5,0,0.875,-0.875,0.375,-1,-0.75,0.75,-0.5,1,"
+     "-0.375,0.625\n"
+     "node UnfoldTensor x y0 domain=com.microsoft size:i=2 dim:i=1\n",
+     "-1 0.625 -1 -0.125 0.625 0.5 -0.125 0 0.5 0.875 0 -0.875 0.375 -0.75 -1 0.75 -0.75 "
+     "-0.5 0.75 1 -0.5 -0.375 1 0.625"},
+    {"init x 1 6 2,1,1,3,4,3\n"
+     "node Unique x y0,y1,y2 domain=com.microsoft\n",
+     "2 1 3 4;0 1 1 2 3 2;1 2 2 1"},
+    {"init a 1 2,3 1,-0.375,1,0.375,1,-0.375\n"
+     "init b 1 3,3 0,0.5,1,-0.5,0,0.625,0.75,1,-0.625\n"
+     "node CDist a,b y0 domain=com.microsoft metric:s=euclidean\n",
+     "1.328768 1.59099 2.143304 1.510381 1.663017 0.4506939"},
+    {"init a 1 2,3 1,-0.875,0.875,0.75,0.875,0.75\n"
+     "init b 1 1,3 0.5,0.125,0.125\n"
+     "node CDist a,b y0 domain=com.microsoft\n",
+     "1.8125 1.015625"},
+    {"init i 7 2,8 1,2,0,1,2,3,1,2,3,3,3,0,1,0,1,2\n"
+     "init s 1 2,4 -0.875,0.875,0.875,-0.875,0.25,-0.25,0.5,0.25\n"
+     "node NGramRepeatBlock i,s y0 domain=com.microsoft ngram_size:i=3\n",
+     "-inf 0.875 0.875 -inf 0.25 -0.25 0.5 0.25"},
+    {"init i 7 1,2 1,0\n"
+     "init s 1 1,3 0.125,0,-0.875\n"
+     "node NGramRepeatBlock i,s y0 domain=com.microsoft ngram_size:i=1\n",
+     "-inf -inf -0.875"},
+    /* Shorter than what is looked for. */
+    {"init i 7 1,2 1,0\n"
+     "init s 1 1,3 0.625,0.875,-0.625\n"
+     "node NGramRepeatBlock i,s y0 domain=com.microsoft ngram_size:i=4\n",
+     "0.625 0.875 -0.625"},
+    {"init x 1 2,2,3,4 -0.125,-0.875,-0.125,-0.75,-0.25,1,-0.75,-0.75,0.375,-0.625,-1,-0.25,"
+     "-0.625,0.25,0.125,0.625,0.25,-0.875,-0.875,0.875,0.5,0.5,0.625,-0.375,0.125,-0.625,-1,"
+     "0.25,-0.625,0.25,0.875,-0.5,-0.5,-0.75,-0.375,0.625,0.375,0.375,-1,0.625,0.5,-0.625,"
+     "0.25,0.5,-1,-0.875,-0.625,-1\n"
+     "init r 1 2,4 0,0,1,1,0.25,0.75,0.5,-0.25\n"
+     "init b 6 2 1,0\n"
+     "init c 6 2 3,2\n"
+     "node CropAndResize x,r,b,c y0 domain=com.microsoft extrapolation_value:f=-9\n",
+     "0.125 0.25 -0.625 -0.5 -0.5 0.625 0.375 0.625 0.5 0.5 -1 -1 -0.515625 -9 -0.6328125 "
+     "-9 -0.75 -9 -0.09375 -9 -0.265625 -9 -0.4375 -9"},
+    {"init x 1 2,2,3,4 -0.125,-0.875,-0.125,-0.75,-0.25,1,-0.75,-0.75,0.375,-0.625,-1,-0.25,"
+     "-0.625,0.25,0.125,0.625,0.25,-0.875,-0.875,0.875,0.5,0.5,0.625,-0.375,0.125,-0.625,-1,"
+     "0.25,-0.625,0.25,0.875,-0.5,-0.5,-0.75,-0.375,0.625,0.375,0.375,-1,0.625,0.5,-0.625,"
+     "0.25,0.5,-1,-0.875,-0.625,-1\n"
+     "init r 1 1,4 0.25,0,0.75,0.5\n"
+     "init b 6 1 1\n"
+     "init c 6 2 1,4\n"
+     "node CropAndResize x,r,b,c y0 domain=com.microsoft mode:s=nearest\n",
+     "-0.625 0.25 0.25 0.875 0.5 -0.625 -0.625 0.25"},
 };
 
 #define MS "domain=com.microsoft"
@@ -185,6 +249,29 @@ static const refused refusals[] = {
     {"in d 2 3,8\nin i 7 2\nin s 1 3,2\nout y 1 *\n"
      "node GatherBlockQuantized d,i,s y block_size:i=16 " MS "\n",
      "dimensions of the input's blocks and of the scale"},
+    {"in x 1 2,2\ninit a 6 - 3\nout y 1 *\nnode ExpandDims x,a y " MS "\n", "ExpandDims_0: "},
+    {"in x 1 5\nout y 1 *\nnode UnfoldTensor x y size:i=6 " MS "\n",
+     "size out of range (got 6, need [1, 5])"},
+    {"in x 1 5\nout y 1 *\nnode UnfoldTensor x y size:i=2 dim:i=1 " MS "\n",
+     "dim out of range (got 1, need [-1, 0])"},
+    {"in x 1 5\nout y 1 *\nnode UnfoldTensor x y size:i=2 step:i=0 " MS "\n",
+     "step out of range (got 0, "},
+    {"in x 1 5\nout y 1 *\nnode Unique x y,i,n,m " MS "\n",
+     "Unique has too many outputs (got 4, need 3)"},
+    {"in x 1 2,5\nout y 1 *\nnode CDist x,x y metric:s=cosine " MS "\n",
+     "metric is not supported (got 'cosine', need euclidean or sqeuclidean)"},
+    {"in x 1 5\nout y 1 *\nnode CDist x,x y " MS "\n", "an input's rank out of range (got 1, "},
+    {"in i 7 1,5\nin s 1 1,9\nout y 1 *\nnode NGramRepeatBlock i,s y " MS "\n",
+     "ngram_size out of range (got 0, "},
+    {"in x 1 1,2,4,4\nin r 1 3,4\nin b 6 3\nin c 6 2\nout y 1 *\n"
+     "node CropAndResize x,r,b,c y " MS "\n",
+     "crop_size must be a constant"},
+    {"in x 1 1,2,4,4\nin r 1 3,4\nin b 6 3\ninit c 6 2 2,0\nout y 1 *\n"
+     "node CropAndResize x,r,b,c y " MS "\n",
+     "crop_size out of range (got 0, "},
+    {"in x 1 1,2,4,4\nin r 1 3,4\nin b 6 3\ninit c 6 2 2,2\nout y 1 *\n"
+     "node CropAndResize x,r,b,c y mode:s=cubic " MS "\n",
+     "mode is unknown (got 'cubic', need bilinear or nearest)"},
 };
 
 static void test_computed(void **state)
@@ -217,6 +304,14 @@ static const shaped shapes[] = {
     {"in d 2 3,20\nin i 7 n,s\nin s 1 3,3\nin z 2 3,2\nout y 1 *\n"
      "node GatherBlockQuantized d,i,s,z y block_size:i=16 " MS "\n",
      "%y: f32[n,s,40] = DequantizeLinear("},
+    {"in x 1 a,b,c\nout y 1 *\nnode UnfoldTensor x y size:i=3 step:i=2 dim:i=1 " MS "\n",
+     "%y: f32[a,"},
+    {"in i 7 n,s\nin x 1 n,9\nout y 1 *\nnode NGramRepeatBlock i,x y ngram_size:i=3 " MS "\n",
+     "%y: f32[n,9] = ScatterElements("},
+    {"in x 1 n,c,h,w\nin r 1 b,4\nin i 6 b\ninit s 6 2 5,6\nout y 1 *\n"
+     "node CropAndResize x,r,i,s y " MS "\n",
+     "%y: f32[b,c,5,6] = Transpose("},
+    {"in a 1 m,8\nin b 1 n,8\nout y 1 *\nnode CDist a,b y " MS "\n", "%y: f32[m,n] = "},
 };
 
 static void test_symbolic(void **state)

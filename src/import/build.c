@@ -186,6 +186,22 @@ zc_nid zc_imp_transpose(zc_imp *im, zc_inode *n, zc_vid v, const int64_t *perm, 
     return id;
 }
 
+zc_vid zc_imp_channels_first(zc_imp *im, zc_inode *n, zc_vid v)
+{
+    int64_t perm[ZC_MAX_RANK] = {0};
+    const int rank = zc_imp_rank(im, v);
+    for (int i = 1; i < rank; i++) perm[i] = i == 1 ? rank - 1 : i - 1;
+    return zc_imp_done(im, n, zc_imp_transpose(im, n, v, perm, rank));
+}
+
+zc_nid zc_imp_channels_last(zc_imp *im, zc_inode *n, zc_vid v)
+{
+    int64_t perm[ZC_MAX_RANK] = {0};
+    const int rank = zc_imp_rank(im, v);
+    for (int i = 1; i < rank; i++) perm[i] = i == rank - 1 ? 1 : i + 1;
+    return zc_imp_transpose(im, n, v, perm, rank);
+}
+
 zc_nid zc_imp_expr(zc_imp *im, zc_inode *n, int nin, const zc_vid *in, const char *expr)
 {
     zc_nid id = zc_imp_node(im, n, ZC_OP_Pointwise, nin, in, 1);

@@ -263,6 +263,10 @@ void zc_imp_all_outputs(zc_inode *n);
 zc_vid zc_imp_cast(zc_imp *im, zc_inode *n, zc_vid v, zc_dtype to);
 /* A Transpose node; perm is copied. */
 zc_nid zc_imp_transpose(zc_imp *im, zc_inode *n, zc_vid v, const int64_t *perm, int rank);
+/* v[batch, ..., channels], of known rank, as [batch, channels, ...]; and a node that does the
+ * reverse. */
+zc_vid zc_imp_channels_first(zc_imp *im, zc_inode *n, zc_vid v);
+zc_nid zc_imp_channels_last(zc_imp *im, zc_inode *n, zc_vid v);
 /* A Pointwise node: expr over x0, x1, ...; at most ZC_EXPR_MAX_INPUTS of them. */
 zc_nid zc_imp_expr(zc_imp *im, zc_inode *n, int nin, const zc_vid *in, const char *expr);
 

@@ -65,26 +65,35 @@ zc_status zc_step_ms_qlinear_mul(zc_imp *im, zc_inode *n)
     return binary(im, n, ZC_OP_Mul);
 }
 
-/* An operation of one input and the node's attributes. */
-static zc_status unary(zc_imp *im, zc_inode *n, zc_op op)
+/* An operation of one input, whose channels may come last, and the node's attributes. */
+static zc_status over_image(zc_imp *im, zc_inode *n, zc_op op, bool last)
 {
     ZC_TRY(zc_imp_need_inputs(im, n, 2, 5));
     ZC_TRY(need_at(im, n, 3));
     zc_inode inner = *n;
     zc_vid x = real_input(im, n, 0);
+    if (last) x = zc_imp_channels_first(im, n, x);
     inner.op = op;
     inner.in = &x;
     inner.nin = inner.nout = 1;
     zc_vid y = zc_imp_done(im, n, zc_imp_plain(im, &inner));
+    if (last) y = zc_imp_done(im, n, zc_imp_channels_last(im, n, y));
     n->nattrs = 0;
     return finish_quantised(im, n, y, 3);
 }
 
+static zc_status unary(zc_imp *im, zc_inode *n, zc_op op)
+{
+    return over_image(im, n, op, false);
+}
+
 static zc_status pool(zc_imp *im, zc_inode *n, zc_op op)
 {
-    if (zc_imp_take_int(im, n, "channels_last", 0) && im->status == ZC_OK)
-        return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED, "channels_last is not supported");
-    return unary(im, n, op);
+    const bool last = zc_imp_take_int(im, n, "channels_last", 0) != 0;
+    ZC_TRY(zc_imp_need_inputs(im, n, 2, 5));
+    zc_imp_need_rank(im, n, n->in[0], "its input");
+    ZC_TRY(im->status);
+    return over_image(im, n, op, last);
 }
 
 zc_status zc_step_ms_qlinear_sigmoid(zc_imp *im, zc_inode *n)

@@ -197,6 +197,54 @@ static const computed cases[] = {
      "init c 6 2 1,4\n"
      "node CropAndResize x,r,b,c y0 domain=com.microsoft mode:s=nearest\n",
      "-0.625 0.25 0.25 0.875 0.5 -0.625 -0.625 0.25"},
+    {"init x 2 1,3,4,2 198,244,67,53,202,212,131,38,213,131,39,34,105,176,103,215,2,108,134,"
+     "244,60,211,18,86\n"
+     "node NhwcMaxPool x y0 domain=com.microsoft kernel_shape:is=2,2 strides:is=2,1 "
+     "pads:is=1,0,0,1\n",
+     "198 244 202 212 202 212 131 38 213 244 134 244 105 215 103 215"},
+    {"init x 2 1,3,3,2 191,147,240,192,234,211,34,238,216,37,250,190,80,35,99,232,201,57\n"
+     "init xs 1 - 0.0625\n"
+     "init xz 2 - 100\n"
+     "init w 2 2,2,2,2 125,218,164,78,29,248,59,132,177,82,132,72,214,155,45,85\n"
+     "init ws 1 2 0.03125,0.0625\n"
+     "init wz 2 2 120,120\n"
+     "init ys 1 - 1\n"
+     "init yz 2 - 128\n"
+     "init b 6 2 400,-900\n"
+     "node QLinearConv x,xs,xz,w,ws,wz,ys,yz,b y0 domain=com.microsoft channels_last:i=1 "
+     "kernel_shape:is=2,2\n",
+     "138 97 174 168 119 135 167 65"},
+    {"init x 2 1,1,4 176,173,79,39\n"
+     "init xs 1 - 0.0625\n"
+     "init xz 2 - 100\n"
+     "init w 2 1,1,2 38,63\n"
+     "init ws 1 - 0.03125\n"
+     "init wz 2 - 120\n"
+     "init ys 1 - 0.5\n"
+     "init yz 2 - 128\n"
+     "node QLinearConv x,xs,xz,w,ws,wz,ys,yz y0 domain=com.microsoft kernel_shape:is=2\n",
+     "87 109 148"},
+    {"init x 2 1,3,2,2 202,222,87,153,127,67,135,38,124,35,62,63\n"
+     "init xs 1 - 0.0625\n"
+     "init xz 2 - 100\n"
+     "init ys 1 - 0.03125\n"
+     "init yz 2 - 20\n"
+     "node QLinearAveragePool x,xs,xz,ys,yz y0 domain=com.microsoft kernel_shape:is=2,2 "
+     "channels_last:i=1\n",
+     "96 60 44 0"},
+    {"init x 2 1,3,2,2 5,98,184,166,198,214,15,198,29,86,22,38\n"
+     "init xs 1 - 0.0625\n"
+     "init xz 2 - 100\n"
+     "init ys 1 - 0.03125\n"
+     "init yz 2 - 20\n"
+     "node QLinearGlobalAveragePool x,xs,xz,ys,yz y0 domain=com.microsoft channels_last:i=1\n",
+     "0 87"},
+    {"init x 1 1,1,2,2 0,-0.125,-0.25,-0.125\n"
+     "init w 1 1,1,3,2 -0.125,0.125,0.25,-0.25,0.5,0.25\n"
+     "init p 7 4 1,0,0,1\n"
+     "init b 1 1 0\n"
+     "node ConvTransposeWithDynamicPads x,w,p,b y0 domain=com.microsoft strides:is=2,1\n",
+     "0 -0.03125 0.03125 -0.078125 -0.0625 0.03125 -0.125 -0.125"},
 };
 
 #define MS "domain=com.microsoft"
@@ -272,6 +320,17 @@ static const refused refusals[] = {
     {"in x 1 1,2,4,4\nin r 1 3,4\nin b 6 3\ninit c 6 2 2,2\nout y 1 *\n"
      "node CropAndResize x,r,b,c y mode:s=cubic " MS "\n",
      "mode is unknown (got 'cubic', need bilinear or nearest)"},
+    {"in x 2 3,4\nout y 2 *\nnode NhwcMaxPool x y kernel_shape:is=2 " MS "\n",
+     "input 0 has a wrong rank (got 2, need at least 3)"},
+    {"in x 1 1,1,4\nin w 1 1,1,2\nin p 7 2\nout y 1 *\n"
+     "node ConvTransposeWithDynamicPads x,w,p y " MS "\n",
+     "input 2, the pads, must be a constant"},
+    {"in x 1 1,1,4\nin w 1 1,1,2\ninit p 7 3 0,0,0\nout y 1 *\n"
+     "node ConvTransposeWithDynamicPads x,w,p y " MS "\n",
+     "ConvTransposeWithDynamicPads_0: "},
+    {"in x 2 1,1,4\nin s 1 -\nin z 2 -\nout y 2 *\n"
+     "node QLinearSigmoid x,s,z,s,z y channels_last:i=1 " MS "\n",
+     "no attribute 'channels_last'"},
 };
 
 static void test_computed(void **state)
@@ -312,6 +371,8 @@ static const shaped shapes[] = {
      "node CropAndResize x,r,i,s y " MS "\n",
      "%y: f32[b,c,5,6] = Transpose("},
     {"in a 1 m,8\nin b 1 n,8\nout y 1 *\nnode CDist a,b y " MS "\n", "%y: f32[m,n] = "},
+    {"in x 2 n,h,8,3\nout y 2 *\nnode NhwcMaxPool x y kernel_shape:is=2,2 strides:is=2,2 " MS "\n",
+     "%y: u8[n,"},
 };
 
 static void test_symbolic(void **state)

@@ -75,7 +75,8 @@ static void compute(size_t at, const zc_graph *g, bool reference, const char *wa
 
 void expect_computed(const computed *cases, size_t n)
 {
-    static const char *const outs[] = {"out y0 0 *\n", "out y1 0 *\n", "out y2 0 *\n"};
+    static const char *const outs[] = {"out y0 0 *\n", "out y1 0 *\n", "out y2 0 *\n",
+                                       "out y3 0 *\n"};
     for (size_t i = 0; i < n; i++) {
         char header[64] = "";
         zc_graph *g = NULL;

@@ -245,6 +245,43 @@ static const computed cases[] = {
      "init b 1 1 0\n"
      "node ConvTransposeWithDynamicPads x,w,p,b y0 domain=com.microsoft strides:is=2,1\n",
      "0 -0.03125 0.03125 -0.078125 -0.0625 0.03125 -0.125 -0.125"},
+    {"init q 1 2,1,2 -0.75,-0.75,0.625,0\n"
+     "init k 1 2,1,2 0.25,0.25,0.5,-1\n"
+     "init v 1 2,1,2 0,-0.75,-0.25,0.875\n"
+     "init m 6 2,3 0,1,1,1,1,1\n"
+     "init ab 1 1,1,1,3 0.125,-0.875,0.125\n"
+     "init pk 1 2,1,4,2 -0.75,0.5,1,1,0.25,0.75,-0.25,-0.75,0,-0.125,0.375,1,-0.5,0.75,"
+     "-0.75,-0.375\n"
+     "init pv 1 2,1,4,2 0.625,-0.5,0.375,-0.125,0,1,0.625,0.75,0.125,1,1,-0.75,-0.625,"
+     "-0.375,0.125,0.75\n"
+     "init n 6 - 2\n"
+     "init w 6 - 2\n"
+     "init c 6 1,2,4 1,1,0,0,0,1,0,0\n"
+     "init b 1 6 0,1,-0.25,0.875,0.25,0.5\n"
+     "node DecoderMaskedMultiHeadAttention q,k,v,m,ab,pk,pv,n,w,c,b y0,y1,y2 "
+     "domain=com.microsoft num_heads:i=1 past_present_share_buffer:i=1 scale:f=0.5\n",
+     "0.429512 -0.3696747 0.4852825 0.1390575;-0.75 0.5 1 1 0 1.125 -0.25 -0.75 0 -0.125 "
+     "0.375 1 0.25 -0.125 -0.75 -0.375;0.625 -0.5 0.375 -0.125 0.25 -0.25 0.625 0.75 0.125 "
+     "1 1 -0.75 0 1.375 0.125 0.75"},
+    {"init q 1 1,1,4 -0.5,0.25,0.625,0.875\n"
+     "init k 1 1,1,4 0.75,1,-0.75,0.625\n"
+     "init v 1 1,1,4 -0.125,0.375,-0.5,-1\n"
+     "init pk 1 1,2,3,2 -0.875,1,0.875,-0.375,-0.125,-0.5,-0.75,0.75,0.375,-0.875,-0.625,"
+     "0.125\n"
+     "init pv 1 1,2,3,2 0.875,1,-0.625,0.25,-1,-0.75,-0.625,-0.125,-0.375,0.5,-0.125,-0.375\n"
+     "init n 6 1 1\n"
+     "node DecoderMaskedMultiHeadAttention q,k,v,_,_,pk,pv,n y0,y1,y2,y3 "
+     "domain=com.microsoft num_heads:i=2 past_present_share_buffer:i=1 output_qk:i=1\n",
+     "0.5148064 0.774879 -0.5649157 -0.5455903;-0.875 1 0.75 1 -0.125 -0.5 -0.75 0.75 -0.75 "
+     "0.625 -0.625 0.125;0.875 1 -0.125 0.375 -1 -0.75 -0.625 -0.125 -0.5 -1 -0.125 "
+     "-0.375;0.4861359 -0.08838835 0.1325825 0.05524272"},
+    {"init q 1 1,1,4 0.875,0.25,0.375,0.5\n"
+     "init k 1 1,2,3,2 -0.375,0.875,-1,-0.375,-0.75,-1,1,-0.875,-0.125,0.625,0.375,0.75\n"
+     "init v 1 1,2,3,2 -1,0,-1,-0.625,0.75,-0.875,0.125,-1,-0.375,0.875,-0.375,-0.375\n"
+     "init m 6 1,3 1,0,1\n"
+     "node DecoderMaskedMultiHeadAttention q,k,v,m y0 domain=com.microsoft num_heads:i=2 "
+     "mask_filter_value:f=-2\n",
+     "-0.3936774 -0.3312003 -0.1881318 -0.5288498"},
 };
 
 #define MS "domain=com.microsoft"
@@ -331,6 +368,18 @@ static const refused refusals[] = {
     {"in x 2 1,1,4\nin s 1 -\nin z 2 -\nout y 2 *\n"
      "node QLinearSigmoid x,s,z,s,z y channels_last:i=1 " MS "\n",
      "no attribute 'channels_last'"},
+    {"in q 1 1,1,4\nin k 1 1,2,3,2\nout y 1 *\n"
+     "node DecoderMaskedMultiHeadAttention q,k,k,_,_,k,k y num_heads:i=2 " MS "\n",
+     "DecoderMaskedMultiHeadAttention with a past that shares no buffer"},
+    {"in q 1 1,1,4\nin k 1 1,2,3,2\nout y 1 *\nnode DecoderMaskedMultiHeadAttention q,q,q,_,_,k,k "
+     "y num_heads:i=2 past_present_share_buffer:i=1 " MS "\n",
+     "input 7, the past sequence length, is missing"},
+    {"in q 1 1,1,4\nout y 1 *\nnode DecoderMaskedMultiHeadAttention q,q,q y num_heads:i=2 " MS "\n",
+     "keys and values without a past that are not of rank 4"},
+    {"in q 1 4,1,4\nin k 1 4,2,3,2\nin a 1 4,2,1,2\nin n 6 -\nin c 6 2,2,3\nout y 1 *\n"
+     "node DecoderMaskedMultiHeadAttention q,q,q,_,a,k,k,n,n,c y num_heads:i=2 "
+     "past_present_share_buffer:i=1 " MS "\n",
+     "DecoderMaskedMultiHeadAttention with beams and a bias of each sequence"},
 };
 
 static void test_computed(void **state)
@@ -373,6 +422,10 @@ static const shaped shapes[] = {
     {"in a 1 m,8\nin b 1 n,8\nout y 1 *\nnode CDist a,b y " MS "\n", "%y: f32[m,n] = "},
     {"in x 2 n,h,8,3\nout y 2 *\nnode NhwcMaxPool x y kernel_shape:is=2,2 strides:is=2,2 " MS "\n",
      "%y: u8[n,"},
+    {"in q 1 b,1,4\nin k 1 b,2,m,2\nin n 6 -\nin c 6 t,w,m\nout y 1 *\nout p 1 *\n"
+     "node DecoderMaskedMultiHeadAttention q,q,q,_,_,k,k,n,n,c y,p num_heads:i=2 "
+     "past_present_share_buffer:i=1 " MS "\n",
+     "%y: f32[b,1,4] = Attention("},
 };
 
 static void test_symbolic(void **state)

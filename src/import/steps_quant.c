@@ -65,11 +65,19 @@ zc_status zc_step_ms_qlinear_mul(zc_imp *im, zc_inode *n)
     return binary(im, n, ZC_OP_Mul);
 }
 
-/* An operation of one input, whose channels may come last, and the node's attributes. */
-static zc_status over_image(zc_imp *im, zc_inode *n, zc_op op, bool last)
+/* Inputs: a tensor, its scale and zero point, those of the result, whose type is the tensor's. */
+static zc_status unary_inputs(zc_imp *im, zc_inode *n)
 {
     ZC_TRY(zc_imp_need_inputs(im, n, 2, 5));
     ZC_TRY(need_at(im, n, 3));
+    if (!zc_imp_in(n, 4)) zc_imp_set_in(im, n, 4, zc_imp_scalar(im, zc_imp_dtype(im, n->in[0]), 0));
+    return im->status;
+}
+
+/* An operation of one input, whose channels may come last, and the node's attributes. */
+static zc_status over_image(zc_imp *im, zc_inode *n, zc_op op, bool last)
+{
+    ZC_TRY(unary_inputs(im, n));
     zc_inode inner = *n;
     zc_vid x = real_input(im, n, 0);
     if (last) x = zc_imp_channels_first(im, n, x);
@@ -138,6 +146,18 @@ zc_status zc_step_ms_qlinear_average_pool(zc_imp *im, zc_inode *n)
 zc_status zc_step_ms_qlinear_global_average_pool(zc_imp *im, zc_inode *n)
 {
     return pool(im, n, ZC_OP_GlobalAveragePool);
+}
+
+zc_status zc_step_ms_qlinear_reduce_mean(zc_imp *im, zc_inode *n)
+{
+    zc_ints axes = {0};
+    (void)zc_imp_take_ints(im, n, "axes", &axes);
+    const int64_t keep = zc_imp_take_int(im, n, "keepdims", 1);
+    ZC_TRY(unary_inputs(im, n));
+    const zc_vid in[] = {real_input(im, n, 0), zc_imp_ints(im, axes.v, axes.n, 1)};
+    zc_nid id = zc_imp_node(im, n, ZC_OP_ReduceMean, 2, in, 1);
+    ZC_IMP_SET(im, ReduceMean, id, keepdims, keep);
+    return finish_quantised(im, n, zc_imp_done(im, n, id), 3);
 }
 
 /* Inputs: the output's scale and zero point, then three for each part. */

@@ -282,6 +282,20 @@ static const computed cases[] = {
      "node DecoderMaskedMultiHeadAttention q,k,v,m y0 domain=com.microsoft num_heads:i=2 "
      "mask_filter_value:f=-2\n",
      "-0.3936774 -0.3312003 -0.1881318 -0.5288498"},
+    /* ONNX Runtime has no kernel: by its formula. */
+    {"init x 2 2,2,2 156,64,249,242,16,48,51,45\n"
+     "init xs 1 - 0.0625\n"
+     "init xz 2 - 100\n"
+     "init ys 1 - 0.125\n"
+     "init yz 2 - 20\n"
+     "node QLinearReduceMean x,xs,xz,ys,yz y0 domain=com.microsoft axes:is=0,-1 keepdims:i=0\n",
+     "6 43"},
+    /* Without a zero point the result is of the type of x. */
+    {"init x 3 1,4 20,-39,-5,-69\n"
+     "init xs 1 - 0.0625\n"
+     "init ys 1 - 0.0078125\n"
+     "node QLinearSigmoid x,xs,_,ys y0 domain=com.microsoft\n",
+     "99 10 54 2"},
 };
 
 #define MS "domain=com.microsoft"

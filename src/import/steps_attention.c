@@ -58,6 +58,35 @@ static zc_nid plain_attention(zc_imp *im, zc_inode *n, const zc_vid *in, int nou
     return id;
 }
 
+/* ---- LinearAttention and CausalConvWithState: ONNX's, with attributes more ---- */
+
+/* Takes an attribute away that may say what ONNX's operator does, and no more. */
+static zc_status only(zc_imp *im, zc_inode *n, const char *name, int64_t value)
+{
+    const int64_t got = zc_imp_take_int(im, n, name, value);
+    if (im->status != ZC_OK || got == value) return im->status;
+    return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED, "attribute '%s' (got %lld, need %lld)", name,
+                       (long long)got, (long long)value);
+}
+
+zc_status zc_step_ms_linear_attention(zc_imp *im, zc_inode *n)
+{
+    return only(im, n, "state_window", 0);
+}
+
+zc_status zc_step_ms_causal_conv(zc_imp *im, zc_inode *n)
+{
+    static const struct {
+        const char *name;
+        int64_t value;
+    } given[] = {{"channels_last", 0},  {"dilation", 1},     {"input_channel_offset", 0},
+                 {"input_channels", 0}, {"ndim", 1},         {"state_channels_last", -1},
+                 {"state_length", 0},   {"state_window", 0}, {"state_update_capacity", 0}};
+    for (size_t i = 0; i < ZC_COUNTOF(given); i++)
+        ZC_TRY(only(im, n, given[i].name, given[i].value));
+    return im->status;
+}
+
 /* ---- Attention ---- */
 
 /* Into queries, keys and values, where their sizes are given and not the same: *split. */

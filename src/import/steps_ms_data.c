@@ -141,7 +141,7 @@ zc_status zc_step_ms_ngram_repeat_block(zc_imp *im, zc_inode *n)
     const int64_t size = zc_imp_take_int(im, n, "ngram_size", 0), element = 2;
     ZC_TRY(zc_imp_need_inputs(im, n, 2, 2));
     ZC_TRY(zc_imp_no_more_attrs(im, n));
-    ZC_TRY(need_range(im, n, "ngram_size", size, 1, INT32_MAX));
+    ZC_TRY(need_range(im, n, "ngram_size", size, 1, 65536));
     ZC_TRY(need_range(im, n, "the rank of input_ids", zc_imp_rank(im, n->in[0]), 2, 2));
     zc_vid grams = zc_imp_done(im, n, windows(im, n, n->in[0], 1, size, 1));
     const zc_vid differ = differences(im, n, n->in[0], grams, size);
@@ -285,6 +285,22 @@ static zc_vid crop_bilinear(zc_imp *im, zc_inode *n, const crop *c, zc_vid outsi
                       "t + (b - t) * (x0 - floor(x0)) : x4");
 }
 
+/* Images, boxes, which image each is of, and the size that all get. */
+static zc_status crop_inputs(zc_imp *im, zc_inode *n, zc_ints *size)
+{
+    ZC_TRY(zc_imp_need_inputs(im, n, 4, 4));
+    ZC_TRY(need_range(im, n, "the rank of the images", zc_imp_rank(im, n->in[0]), 4, 4));
+    ZC_TRY(need_range(im, n, "the rank of the boxes", zc_imp_rank(im, n->in[1]), 2, 2));
+    ZC_TRY(need_range(im, n, "the rank of the indices", zc_imp_rank(im, n->in[2]), 1, 1));
+    const zc_dim corners = zc_val(im->g, n->in[1])->type.dims[1];
+    if (zc_dim_is_const(corners)) ZC_TRY(need_range(im, n, "a box's numbers", corners.k, 4, 4));
+    if (!zc_imp_known_ints(im, n, n->in[3], size))
+        return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED, "crop_size must be a constant");
+    ZC_TRY(need_range(im, n, "the number of sizes", size->n, 2, 2));
+    for (int i = 0; i < 2; i++) ZC_TRY(need_range(im, n, "crop_size", size->v[i], 1, INT32_MAX));
+    return ZC_OK;
+}
+
 /* Boxes (y1, x1, y2, x2 of the image's sizes) of images, sampled at as many points each. */
 zc_status zc_step_ms_crop_and_resize(zc_imp *im, zc_inode *n)
 {
@@ -293,18 +309,12 @@ zc_status zc_step_ms_crop_and_resize(zc_imp *im, zc_inode *n)
     crop c;
     const double outside = zc_imp_take_float(im, n, "extrapolation_value", 0);
     const char *mode = zc_imp_take_str(im, n, "mode", "bilinear");
-    ZC_TRY(zc_imp_need_inputs(im, n, 4, 4));
+    ZC_TRY(crop_inputs(im, n, &size));
     ZC_TRY(zc_imp_no_more_attrs(im, n));
     const bool nearest = strcmp(mode, "nearest") == 0;
     if (!nearest && strcmp(mode, "bilinear") != 0)
         return zc_imp_fail(im, n, ZC_ERR_MODEL,
                            "mode is unknown (got '" ZC_NAME "', need bilinear or nearest)", mode);
-    if (!zc_imp_known_ints(im, n, n->in[3], &size))
-        return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED, "crop_size must be a constant");
-    ZC_TRY(need_range(im, n, "the number of sizes", size.n, 2, 2));
-    for (int i = 0; i < 2; i++) ZC_TRY(need_range(im, n, "crop_size", size.v[i], 1, INT32_MAX));
-    ZC_TRY(need_range(im, n, "the rank of the images", zc_imp_rank(im, n->in[0]), 4, 4));
-    ZC_TRY(need_range(im, n, "the rank of the boxes", zc_imp_rank(im, n->in[1]), 2, 2));
     ZC_TRY(read_crop(im, n, &size, &c));
     const zc_vid fill = zc_imp_scalar(im, ZC_F32, outside);
     zc_vid y = nearest ? crop_nearest(im, n, &c, fill) : crop_bilinear(im, n, &c, fill);

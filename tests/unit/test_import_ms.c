@@ -296,6 +296,30 @@ static const computed cases[] = {
      "init ys 1 - 0.0078125\n"
      "node QLinearSigmoid x,xs,_,ys y0 domain=com.microsoft\n",
      "99 10 54 2"},
+    {"init x 1 2,2,2 0,2,1,0.5,1,-0.5,0.25,3\n"
+     "node Inverse x y0 domain=com.microsoft\n",
+     "-0.25 1 0.5 0 0.96 0.16 -0.08 0.32"},
+    {"init x 1 4,4 2,-1,0.5,0,0.25,1,3,-1,1,0,0.5,2,-2,1,1,0.125\n"
+     "node Inverse x y0 domain=com.microsoft\n",
+     "-0.5338209 0.3436929 0.2266911 -0.8775138 -1.738574 0.6946983 0.4369287 -1.433272 "
+     "0.6581353 0.01462523 -0.03290677 0.6435101 0.1023766 -0.1755027 0.3948812 0.2778794"},
+    {"init x 1 1,2,3 0.875,0.75,0.625,0.75,-0.875,0.625\n"
+     "init w 1 2,1,3 1,-0.5,-0.75,-0.875,0.625,1\n"
+     "init b 1 2 0.25,0.25\n"
+     "init p 1 1,2,2 0.625,-1,0.75,0.875\n"
+     "node CausalConvWithState x,w,b,p y0,y1 domain=com.microsoft activation:s=silu "
+     "ndim:i=1 dilation:i=1\n",
+     "0.4832384 -0.2590826 0.160271 0.6314701 -0.2623435 -0.1373849;0.75 0.625 -0.875 0.625"},
+    {"init q 1 1,2,4 -0.75,1,0.75,-0.5,0,0.625,0.875,-0.875\n"
+     "init k 1 1,2,2 0.375,-0.125,-0.375,0.625\n"
+     "init v 1 1,2,2 0.375,-0.25,0.75,0\n"
+     "init s 1 1,1,2,2 0.75,-0.875,0.875,0.625\n"
+     "init d 1 1,2,1 -0.125,0\n"
+     "init be 1 1,2,1 0.375,0.5\n"
+     "node LinearAttention q,k,v,s,d,be y0,y1 domain=com.microsoft q_num_heads:i=2 "
+     "kv_num_heads:i=1 state_window:i=0\n",
+     "0.1709492 0.7878355 0.09835827 -0.5946278 0.4103704 0.1551386 -0.2075135 "
+     "-0.6129658;0.5931698 -0.6396637 0.9285623 0.3510386"},
 };
 
 #define MS "domain=com.microsoft"
@@ -394,6 +418,19 @@ static const refused refusals[] = {
      "node DecoderMaskedMultiHeadAttention q,q,q,_,a,k,k,n,n,c y num_heads:i=2 "
      "past_present_share_buffer:i=1 " MS "\n",
      "DecoderMaskedMultiHeadAttention with beams and a bias of each sequence"},
+    {"in x 1 2,3\nout y 1 *\nnode Inverse x y " MS "\n", "rows and columns of a square matrix"},
+    {"in x 1 3\nout y 1 *\nnode Inverse x y " MS "\n", "Inverse needs a matrix (got rank 1)"},
+    {"in x 1 1,2,3\nin w 1 2,1,3\nout y 1 *\nout s 1 *\n"
+     "node CausalConvWithState x,w y,s dilation:i=2 " MS "\n",
+     "attribute 'dilation' (got 2, need 1)"},
+    {"in q 1 1,2,4\nin d 1 1,2,2\nout y 1 *\nout s 1 *\n"
+     "node LinearAttention q,q,q,_,d,d y,s q_num_heads:i=2 kv_num_heads:i=2 state_window:i=3 " MS
+     "\n",
+     "attribute 'state_window' (got 3, need 0)"},
+    {"in x 1 2\nout y 1 *\nnode MoE x,x,x,_,x y " MS "\n", "which experts' weights a row needs"},
+    {"in x 1 1,2,4,4\nin r 1 3,3\nin b 6 3\ninit c 6 2 2,2\nout y 1 *\n"
+     "node CropAndResize x,r,b,c y " MS "\n",
+     "a box's numbers out of range (got 3, "},
 };
 
 static void test_computed(void **state)
@@ -440,6 +477,7 @@ static const shaped shapes[] = {
      "node DecoderMaskedMultiHeadAttention q,q,q,_,_,k,k,n,n,c y,p num_heads:i=2 "
      "past_present_share_buffer:i=1 " MS "\n",
      "%y: f32[b,1,4] = Attention("},
+    {"in x 1 n,m,m\nout y 1 *\nnode Inverse x y " MS "\n", "%y: f32[n,m,m] = Inverse(%x)"},
 };
 
 static void test_symbolic(void **state)

@@ -320,6 +320,35 @@ static const computed cases[] = {
      "kv_num_heads:i=1 state_window:i=0\n",
      "0.1709492 0.7878355 0.09835827 -0.5946278 0.4103704 0.1551386 -0.2075135 "
      "-0.6129658;0.5931698 -0.6396637 0.9285623 0.3510386"},
+    {"init x 1 2,3 -0.75,0.75,0.375,-0.25,-0.875,0.375\n"
+     "init y 1 2,3 -0.375,0.75,-0.375,0.25,-0.625,0.125\n"
+     "init g 1 2,1 -0.875,0.5\n"
+     "node GatedAdd x,y,g y0 domain=com.microsoft\n",
+     "-0.421875 0.09375 0.703125 -0.125 -1.1875 0.4375"},
+    {"init x 1 4 -0.875,0.5,0.5,-0.125\n"
+     "node ScaledSiLU x y0 domain=com.microsoft alpha:f=2\n",
+     "-0.2590826 0.7310586 0.7310586 -0.1094559"},
+    {"init x 1 4 0.625,0.125,0.75,0.5\n"
+     "init s 1 - -1.5\n"
+     "node ScaledSiLU x,s y0 domain=com.microsoft\n",
+     "-0.2638178 -0.0849866 -0.2757207 -0.240616"},
+    {"init x 1 2,4 0.875,-0.875,-1,0.25,0.5,0.5,0.625,-0.25\n"
+     "init w 1 2 0.75,0\n"
+     "init g 1 2,4 -0.75,-0.625,0.625,0.375,0.75,1,0.625,-0.375\n"
+     "node GatedRMSNorm x,w,g y0 domain=com.microsoft epsilon:f=0.125\n",
+     "-0.1673194 0 -0.3768984 0 0.3119327 0 0.3218383 0"},
+    {"init x 1 1,3 0.125,-0.125,-0.5\n"
+     "init w 1 3 0.875,1,0.125\n"
+     "init g 1 1,3 -0.625,-0.125,-0.125\n"
+     "node GatedRMSNorm x,w,g y0 domain=com.microsoft activation:s=sigmoid\n",
+     "0.1245354 -0.1913728 -0.09568639"},
+    {"init a 1 1,2,3 0.375,0.875,-1,-0.875,-0.75,-1\n"
+     "init d 1 3 0.75,-0.375,-0.75\n"
+     "init s 1 3 -1,-1,-0.75\n"
+     "init b 1 1,2,3 0.875,-0.75,0.5,0.625,1,1\n"
+     "node LinearAttentionGate a,d,s,b y0,y1 domain=com.microsoft\n",
+     "-1.40615 -0.974077 -0.1201681 -0.632599 -0.2811501 -0.1201681;0.705785 0.3208213 "
+     "0.6224593 0.6513548 0.7310586 0.7310586"},
 };
 
 #define MS "domain=com.microsoft"
@@ -431,6 +460,14 @@ static const refused refusals[] = {
     {"in x 1 1,2,4,4\nin r 1 3,3\nin b 6 3\ninit c 6 2 2,2\nout y 1 *\n"
      "node CropAndResize x,r,b,c y " MS "\n",
      "a box's numbers out of range (got 3, "},
+    {"in x 1 2,3\nin g 1 2,1\nout y 1 *\nnode GatedAdd x,x,x,g y " MS "\n",
+     "GatedAdd with gate_weight is not supported"},
+    {"in x 1 2,4\nin w 1 2\nout y 1 *\nnode GatedRMSNorm x,w,x y activation:s=tanh " MS "\n",
+     "activation is unknown (got 'tanh', need silu, swish or sigmoid)"},
+    {"in x 1 2,4\nout y 1 *\nnode GatedRMSNorm x,x,x y " MS "\n",
+     "an input has a wrong rank (got 2 and 2, need at least 1, and 1)"},
+    {"in a 1 1,2,3\nin d 1 3\nout y 1 *\nout b 1 *\nnode LinearAttentionGate a,d,d y,b " MS "\n",
+     "beta needs input 3, which is left out"},
 };
 
 static void test_computed(void **state)
@@ -478,6 +515,8 @@ static const shaped shapes[] = {
      "past_present_share_buffer:i=1 " MS "\n",
      "%y: f32[b,1,4] = Attention("},
     {"in x 1 n,m,m\nout y 1 *\nnode Inverse x y " MS "\n", "%y: f32[n,m,m] = Inverse(%x)"},
+    {"in x 1 n,t,8\nin w 1 4\nout y 1 *\nnode GatedRMSNorm x,w,x y " MS "\n",
+     "%y: f32[n,t,8] = Mul("},
 };
 
 static void test_symbolic(void **state)

@@ -179,6 +179,7 @@ zc_vid zc_imp_cast(zc_imp *im, zc_inode *n, zc_vid v, zc_dtype to)
 
 zc_nid zc_imp_transpose(zc_imp *im, zc_inode *n, zc_vid v, const int64_t *perm, int rank)
 {
+    if (im->status != ZC_OK) return 0;
     const int64_t *own = zc_arena_dup(&im->g->arena, perm, (size_t)rank, sizeof *perm);
     zc_nid id = zc_imp_node(im, n, ZC_OP_Transpose, 1, &v, 1);
     if (!own) zc_imp_nomem(im, "an attribute");

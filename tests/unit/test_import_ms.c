@@ -468,6 +468,9 @@ static const refused refusals[] = {
      "an input has a wrong rank (got 2 and 2, need at least 1, and 1)"},
     {"in a 1 1,2,3\nin d 1 3\nout y 1 *\nout b 1 *\nnode LinearAttentionGate a,d,d y,b " MS "\n",
      "beta needs input 3, which is left out"},
+    {"in x 2 1,4,4,2\nin s 1 3\nin z 2 -\nout y 2 *\n"
+     "node QLinearGlobalAveragePool x,s,z,s,z y channels_last:i=1 " MS "\n",
+     "QLinearGlobalAveragePool_0: "},
 };
 
 static void test_computed(void **state)

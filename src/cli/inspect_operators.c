@@ -171,7 +171,14 @@ static const char notes[] =
     "- OneHotEncoder gives zeros for a category that is not listed, whatever `zeros` says. "
     "post_transform PROBIT is refused.\n"
     "- DynamicQuantizeLSTM: the state of each sequence has a scale of its own (ONNX Runtime's of "
-    "several sequences\n  depends on its threads).\n";
+    "several sequences\n  depends on its threads).\n"
+    "- Sums of quantised products are exact. ONNX Runtime's of u8 and i8 saturate in pairs on "
+    "processors that have AVX2 or\n  AVX-512 without VNNI.\n"
+    "- GatherBlockQuantized: an index out of range is an error (ONNX Runtime gives zeros). "
+    "NGramRepeatBlock: so is any token that\n  has no score. MatMulBnb4: weights are floats from "
+    "the import on.\n"
+    "- Known when a model is compiled must be crop_size of CropAndResize and the pads of "
+    "ConvTransposeWithDynamicPads.\n";
 
 /* What is not read: under each reason, in the order of the table. */
 static void put_refusals(void)

@@ -1,4 +1,4 @@
-/* Reference kernel of Einsum, and Det. */
+/* Reference kernels of Einsum, Det and Inverse. */
 #include "op/einsum.h"
 
 #include <math.h>
@@ -154,51 +154,111 @@ zc_status zc_k_Einsum(zc_kctx *k)
     return ZC_OK;
 }
 
-/* ---- Det ---- */
+/* ---- Det and Inverse: elimination with partial pivoting ---- */
 
-/* Gaussian elimination with partial pivoting on a[n][n], which it overwrites. */
+static void swap_rows(double *a, int64_t n, int64_t r, int64_t s)
+{
+    for (int64_t i = 0; r != s && i < n; i++) {
+        double t = a[r * n + i];
+        a[r * n + i] = a[s * n + i];
+        a[s * n + i] = t;
+    }
+}
+
+static void subtract_row(double *a, int64_t n, int64_t from, int64_t row, double factor)
+{
+    for (int64_t i = 0; i < n; i++) a[from * n + i] -= factor * a[row * n + i];
+}
+
+/* Brings the row with the largest element of column c, from row c on, up to row c of a[n, n]; the
+ * row it was. */
+static int64_t take_pivot(double *a, int64_t n, int64_t c)
+{
+    int64_t best = c;
+    for (int64_t r = c + 1; r < n; r++)
+        if (fabs(a[r * n + c]) > fabs(a[best * n + c])) best = r;
+    swap_rows(a, n, c, best);
+    return best;
+}
+
+/* a is lost. */
 static double determinant(double *a, int64_t n)
 {
     double det = 1;
     for (int64_t c = 0; c < n; c++) {
-        int64_t best = c;
-        for (int64_t r = c + 1; r < n; r++)
-            if (fabs(a[r * n + c]) > fabs(a[best * n + c])) best = r;
-        double pivot = a[best * n + c];
+        if (take_pivot(a, n, c) != c) det = -det;
+        double pivot = a[c * n + c];
         det *= pivot;
         if (pivot == 0) return 0;
-        if (best != c) {
-            det = -det;
-            for (int64_t i = c; i < n; i++) {
-                double t = a[best * n + i];
-                a[best * n + i] = a[c * n + i];
-                a[c * n + i] = t;
-            }
-        }
-        for (int64_t r = c + 1; r < n; r++) {
-            double f = a[r * n + c] / pivot;
-            for (int64_t i = c; i < n; i++) a[r * n + i] -= f * a[c * n + i];
-        }
+        for (int64_t r = c + 1; r < n; r++) subtract_row(a, n, r, c, a[r * n + c] / pivot);
     }
     return det;
+}
+
+/* The scratch memory for `matrices` of the size of input 0's, whose elements are *each. */
+static zc_status square_scratch(zc_kctx *k, const char *op, int64_t matrices, int64_t *each,
+                                double **out)
+{
+    const zc_tensor *x = &k->in[0];
+    const int64_t n = x->dims[x->rank - 1];
+    size_t bytes = 0;
+    if (n != x->dims[x->rank - 2])
+        return zc_kernel_fail(k, "%s needs square matrices (got %lld x %lld)", op,
+                              (long long)x->dims[x->rank - 2], (long long)n);
+    *each = 0;
+    *out = NULL;
+    if (n > 0 && zc_tensor_numel(x) == 0) return ZC_OK;
+    if (!zc_mul_i64(n, n, each) || *each > INT64_MAX / matrices ||
+        !zc_dtype_bytes(ZC_F64, matrices * *each, &bytes))
+        return zc_kernel_fail(k, "matrix too large (got %lld rows)", (long long)n);
+    *out = zc_scratch_get(k->scratch, bytes);
+    return *out || bytes == 0 ? ZC_OK : zc_fail_nomem(k->diag, op, bytes);
 }
 
 zc_status zc_k_Det(zc_kctx *k)
 {
     const zc_tensor *x = &k->in[0];
-    int64_t n = x->dims[x->rank - 1], count = zc_tensor_numel(&k->out[0]), elements_each;
-    if (n != x->dims[x->rank - 2])
-        return zc_kernel_fail(k, "Det needs square matrices (got %lld x %lld)",
-                              (long long)x->dims[x->rank - 2], (long long)n);
-    if (count == 0) return ZC_OK;
-    size_t bytes = 0;
-    if (!zc_mul_i64(n, n, &elements_each) || !zc_dtype_bytes(ZC_F64, elements_each, &bytes))
-        return zc_kernel_fail(k, "matrix too large (got %lld rows)", (long long)n);
-    double *a = zc_scratch_get(k->scratch, bytes);
-    if (!a) return zc_fail_nomem(k->diag, "Det", bytes);
+    int64_t n = x->dims[x->rank - 1], count = zc_tensor_numel(&k->out[0]), each;
+    double *a;
+    ZC_TRY(square_scratch(k, "Det", 1, &each, &a));
     for (int64_t i = 0; i < count; i++) {
-        for (int64_t e = 0; e < elements_each; e++) a[e] = zc_get(x, i * elements_each + e);
+        for (int64_t e = 0; e < each; e++) a[e] = zc_get(x, i * each + e);
         zc_put(&k->out[0], i, determinant(a, n));
+    }
+    return ZC_OK;
+}
+
+/* b becomes the inverse of a, which is lost. */
+static void invert(double *a, double *b, int64_t n)
+{
+    for (int64_t i = 0; i < n * n; i++) b[i] = i / n == i % n;
+    for (int64_t c = 0; c < n; c++) {
+        swap_rows(b, n, c, take_pivot(a, n, c));
+        const double pivot = a[c * n + c];
+        for (int64_t i = 0; i < n; i++) {
+            a[c * n + i] /= pivot;
+            b[c * n + i] /= pivot;
+        }
+        for (int64_t r = 0; r < n; r++) {
+            if (r == c) continue;
+            const double factor = a[r * n + c];
+            subtract_row(a, n, r, c, factor);
+            subtract_row(b, n, r, c, factor);
+        }
+    }
+}
+
+zc_status zc_k_Inverse(zc_kctx *k)
+{
+    const zc_tensor *x = &k->in[0];
+    const int64_t total = zc_tensor_numel(x);
+    int64_t each;
+    double *a;
+    ZC_TRY(square_scratch(k, "Inverse", 2, &each, &a));
+    for (int64_t at = 0; at < total; at += each) {
+        for (int64_t e = 0; e < each; e++) a[e] = zc_get(x, at + e);
+        invert(a, a + each, x->dims[x->rank - 1]);
+        for (int64_t e = 0; e < each; e++) zc_put(&k->out[0], at + e, a[each + e]);
     }
     return ZC_OK;
 }

@@ -107,6 +107,18 @@ zc_status zc_imp_finish(zc_imp *im, zc_inode *n, zc_nid id)
     return zc_imp_finish_named(im, n, id);
 }
 
+zc_status zc_imp_finish_first(zc_imp *im, zc_inode *n, zc_nid id, int most)
+{
+    const int nout = n->nout;
+    if (nout > most)
+        return zc_imp_fail(im, n, ZC_ERR_MODEL, "%s has too many outputs (got %d, need at most %d)",
+                           n->op_type, nout, most);
+    n->nout = nout < 1 ? nout : 1;
+    zc_status status = zc_imp_finish(im, n, id);
+    n->nout = nout;
+    return status;
+}
+
 /* ---- short forms ---- */
 
 static zc_vid op_of(zc_imp *im, zc_inode *n, zc_op op, int nin, const zc_vid *in)
@@ -167,11 +179,28 @@ zc_vid zc_imp_cast(zc_imp *im, zc_inode *n, zc_vid v, zc_dtype to)
 
 zc_nid zc_imp_transpose(zc_imp *im, zc_inode *n, zc_vid v, const int64_t *perm, int rank)
 {
+    if (im->status != ZC_OK) return 0;
     const int64_t *own = zc_arena_dup(&im->g->arena, perm, (size_t)rank, sizeof *perm);
     zc_nid id = zc_imp_node(im, n, ZC_OP_Transpose, 1, &v, 1);
     if (!own) zc_imp_nomem(im, "an attribute");
     ZC_IMP_SET(im, Transpose, id, perm, ((zc_ints){.n = rank, .v = own}));
     return id;
+}
+
+zc_vid zc_imp_channels_first(zc_imp *im, zc_inode *n, zc_vid v)
+{
+    int64_t perm[ZC_MAX_RANK] = {0};
+    const int rank = zc_imp_rank(im, v);
+    for (int i = 1; i < rank; i++) perm[i] = i == 1 ? rank - 1 : i - 1;
+    return zc_imp_done(im, n, zc_imp_transpose(im, n, v, perm, rank));
+}
+
+zc_nid zc_imp_channels_last(zc_imp *im, zc_inode *n, zc_vid v)
+{
+    int64_t perm[ZC_MAX_RANK] = {0};
+    const int rank = zc_imp_rank(im, v);
+    for (int i = 1; i < rank; i++) perm[i] = i == rank - 1 ? 1 : i + 1;
+    return zc_imp_transpose(im, n, v, perm, rank);
 }
 
 zc_nid zc_imp_expr(zc_imp *im, zc_inode *n, int nin, const zc_vid *in, const char *expr)
@@ -249,8 +278,6 @@ int zc_imp_need_rank(zc_imp *im, zc_inode *n, zc_vid v, const char *what)
 {
     int rank = zc_imp_rank(im, v);
     if (rank < 0 && im->status == ZC_OK)
-        zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED,
-                    "the form of %s before its newest version needs a known rank of %s", n->op_type,
-                    what);
+        zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED, "%s needs a known rank of %s", n->op_type, what);
     return rank;
 }

@@ -237,6 +237,9 @@ zc_status zc_imp_finish(zc_imp *im, zc_inode *n, zc_nid id);
 /* The same in two steps, so that what is built in between cannot take the names. */
 zc_status zc_imp_name_outputs(zc_imp *im, zc_inode *n, zc_nid id);
 zc_status zc_imp_finish_named(zc_imp *im, zc_inode *n, zc_nid id);
+/* The same for output 0 alone, where others of at most `most` are bound to values of other nodes.
+ */
+zc_status zc_imp_finish_first(zc_imp *im, zc_inode *n, zc_nid id, int most);
 /* The attribute struct of a node just made. */
 void *zc_imp_at(zc_imp *im, zc_op op, zc_nid id);
 #define ZC_IMP_AT(im, op, id)                ((zc_attrs_##op *)zc_imp_at(im, ZC_OP_##op, id))
@@ -260,6 +263,10 @@ void zc_imp_all_outputs(zc_inode *n);
 zc_vid zc_imp_cast(zc_imp *im, zc_inode *n, zc_vid v, zc_dtype to);
 /* A Transpose node; perm is copied. */
 zc_nid zc_imp_transpose(zc_imp *im, zc_inode *n, zc_vid v, const int64_t *perm, int rank);
+/* v[batch, ..., channels], of known rank, as [batch, channels, ...]; and a node that does the
+ * reverse. */
+zc_vid zc_imp_channels_first(zc_imp *im, zc_inode *n, zc_vid v);
+zc_nid zc_imp_channels_last(zc_imp *im, zc_inode *n, zc_vid v);
 /* A Pointwise node: expr over x0, x1, ...; at most ZC_EXPR_MAX_INPUTS of them. */
 zc_nid zc_imp_expr(zc_imp *im, zc_inode *n, int nin, const zc_vid *in, const char *expr);
 

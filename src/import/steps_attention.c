@@ -1,6 +1,7 @@
 /* Attention: ONNX's, and com.microsoft's operators, which become the same. */
 #include <string.h>
 
+#include "import/quant.h"
 #include "import/steps.h"
 
 /* Attention has operands that ONNX's does not. */
@@ -57,6 +58,35 @@ static zc_nid plain_attention(zc_imp *im, zc_inode *n, const zc_vid *in, int nou
     return id;
 }
 
+/* ---- LinearAttention and CausalConvWithState: ONNX's, with attributes more ---- */
+
+/* Takes an attribute away that may say what ONNX's operator does, and no more. */
+static zc_status only(zc_imp *im, zc_inode *n, const char *name, int64_t value)
+{
+    const int64_t got = zc_imp_take_int(im, n, name, value);
+    if (im->status != ZC_OK || got == value) return im->status;
+    return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED, "attribute '%s' (got %lld, need %lld)", name,
+                       (long long)got, (long long)value);
+}
+
+zc_status zc_step_ms_linear_attention(zc_imp *im, zc_inode *n)
+{
+    return only(im, n, "state_window", 0);
+}
+
+zc_status zc_step_ms_causal_conv(zc_imp *im, zc_inode *n)
+{
+    static const struct {
+        const char *name;
+        int64_t value;
+    } given[] = {{"channels_last", 0},  {"dilation", 1},     {"input_channel_offset", 0},
+                 {"input_channels", 0}, {"ndim", 1},         {"state_channels_last", -1},
+                 {"state_length", 0},   {"state_window", 0}, {"state_update_capacity", 0}};
+    for (size_t i = 0; i < ZC_COUNTOF(given); i++)
+        ZC_TRY(only(im, n, given[i].name, given[i].value));
+    return im->status;
+}
+
 /* ---- Attention ---- */
 
 /* Into queries, keys and values, where their sizes are given and not the same: *split. */
@@ -110,13 +140,10 @@ static void past_parts(zc_imp *im, zc_inode *n, zc_vid past, zc_vid *in)
 static zc_status finish_present(zc_imp *im, zc_inode *n, zc_nid id)
 {
     const int64_t axis = 0;
-    const int nout = n->nout;
     zc_vid parts[2];
     for (int i = 1; id && i < 3; i++)
         if (!zc_graph_out(im->g, id, i, NULL)) return zc_imp_nomem(im, "values");
-    n->nout = 1;
-    ZC_TRY(zc_imp_finish(im, n, id));
-    n->nout = nout;
+    ZC_TRY(zc_imp_finish_first(im, n, id, 2));
     for (int i = 0; i < 2; i++)
         parts[i] = zc_imp_op2(im, n, ZC_OP_Unsqueeze, zc_node_at(im->g, id)->out[1 + i],
                               zc_imp_ints(im, &axis, 1, 1));
@@ -126,25 +153,49 @@ static zc_status finish_present(zc_imp *im, zc_inode *n, zc_nid id)
     return im->status == ZC_OK ? zc_imp_bind(im, n, 1, present) : im->status;
 }
 
-zc_status zc_step_ms_attention(zc_imp *im, zc_inode *n)
+static zc_status refuse_projected(zc_imp *im, zc_inode *n)
 {
-    enum { X, W, BIAS, MASK, PAST, ADD };
-    zc_vid in[ZC_IN_Attention_COUNT] = {0};
-    int64_t heads;
-    ZC_TRY(zc_imp_need_inputs(im, n, 2, 7));
     if (zc_imp_take_int(im, n, "do_rotary", 0)) return refuse(im, n, "do_rotary");
     if (zc_imp_take_int(im, n, "past_present_share_buffer", 0))
         return refuse(im, n, "past_present_share_buffer");
-    zc_imp_take_int(im, n, "rotary_embedding_dim", 0);
+    return im->status;
+}
+
+/* Attention of what was projected, with keys and values in one past. */
+static zc_status finish_projected(zc_imp *im, zc_inode *n, zc_vid *in, zc_vid past)
+{
+    int64_t heads;
     ZC_TRY(heads_of(im, n, "num_heads", &heads));
-    ZC_TRY(project(im, n, in));
-    past_parts(im, n, zc_imp_in(n, PAST), in);
-    in[AT(hidden)] = zc_imp_in(n, MASK);
-    in[AT(bias)] = zc_imp_in(n, ADD);
+    past_parts(im, n, past, in);
     bool present = n->nout > 1 && *n->out[1];
     zc_nid id = plain_attention(im, n, in, present ? 3 : 1, heads);
     ZC_TRY(zc_imp_no_more_attrs(im, n));
     return present ? finish_present(im, n, id) : zc_imp_finish(im, n, id);
+}
+
+zc_status zc_step_ms_attention(zc_imp *im, zc_inode *n)
+{
+    enum { X, W, BIAS, MASK, PAST, ADD };
+    zc_vid in[ZC_IN_Attention_COUNT] = {[AT(hidden)] = zc_imp_in(n, MASK),
+                                        [AT(bias)] = zc_imp_in(n, ADD)};
+    ZC_TRY(zc_imp_need_inputs(im, n, 2, 7));
+    ZC_TRY(refuse_projected(im, n));
+    zc_imp_take_int(im, n, "rotary_embedding_dim", 0);
+    ZC_TRY(project(im, n, in));
+    return finish_projected(im, n, in, zc_imp_in(n, PAST));
+}
+
+/* The projection is of integers. */
+zc_status zc_step_ms_qattention(zc_imp *im, zc_inode *n)
+{
+    enum { X, W, BIAS, X_SCALE, W_SCALE, MASK, X_ZERO, W_ZERO, PAST };
+    zc_vid in[ZC_IN_Attention_COUNT] = {[AT(hidden)] = zc_imp_in(n, MASK)};
+    ZC_TRY(zc_imp_need_inputs(im, n, 5, 9));
+    ZC_TRY(refuse_projected(im, n));
+    const zc_vid factors[] = {n->in[X], n->in[W], zc_imp_in(n, X_ZERO), zc_imp_in(n, W_ZERO)};
+    in[AT(q)] = zc_imp_done(
+        im, n, zc_quant_product(im, n, factors, n->in[X_SCALE], n->in[W_SCALE], n->in[BIAS]));
+    return finish_projected(im, n, in, zc_imp_in(n, PAST));
 }
 
 /* ---- MultiHeadAttention ---- */
@@ -229,6 +280,118 @@ zc_status zc_step_ms_multi_head_attention(zc_imp *im, zc_inode *n)
     if (n->nout > 3) ZC_IMP_SET(im, Attention, id, qk_matmul_output_mode, 2);
     ZC_TRY(zc_imp_no_more_attrs(im, n));
     return zc_imp_finish(im, n, id);
+}
+
+/* ---- DecoderMaskedMultiHeadAttention: one query, past keys and values in buffers ---- */
+
+enum { ONE_Q, ONE_K, ONE_V, ONE_MASK, ONE_ADD, BUFFER_K, BUFFER_V, FILLED, BEAM_WIDTH, BEAMS };
+enum { ONE_BIAS = BEAMS + 1 };
+
+static zc_vid until(zc_imp *im, zc_inode *n, zc_vid v, zc_vid end)
+{
+    const int64_t from = 0, axis = 2;
+    const zc_vid in[] = {v, zc_imp_ints(im, &from, 1, 1), end, zc_imp_ints(im, &axis, 1, 1)};
+    return zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_Slice, 4, in, 1));
+}
+
+/* Which row of the batch each element of beams[batch, beams, length] speaks of, as
+ * [batch * beams, 1, length, 1]. */
+static zc_vid rows_of(zc_imp *im, zc_inode *n, zc_vid beams)
+{
+    static const int64_t behind[] = {1, 2}, around[] = {1, 3};
+    const zc_vid sizes = zc_imp_op1(im, n, ZC_OP_Shape, beams);
+    const zc_vid zero = zc_imp_scalar(im, ZC_I64, 0), one = zc_imp_scalar(im, ZC_I64, 1);
+    const zc_vid batch[] = {zero, zc_imp_op2(im, n, ZC_OP_Gather, sizes, zero), one};
+    zc_vid row = zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_Range, 3, batch, 1));
+    row = zc_imp_op2(im, n, ZC_OP_Mul, row, zc_imp_op2(im, n, ZC_OP_Gather, sizes, one));
+    row = zc_imp_op2(im, n, ZC_OP_Unsqueeze, row, zc_imp_ints(im, behind, 2, 1));
+    row = zc_imp_op2(im, n, ZC_OP_Add, row, zc_imp_cast(im, n, beams, ZC_I64));
+    zc_nid flat = zc_imp_node(im, n, ZC_OP_Flatten, 1, &row, 1);
+    ZC_IMP_SET(im, Flatten, flat, axis, 2);
+    return zc_imp_op2(im, n, ZC_OP_Unsqueeze, zc_imp_done(im, n, flat),
+                      zc_imp_ints(im, around, 2, 1));
+}
+
+/* What stands in a buffer, as each sequence went through the beams. */
+static zc_vid filled_part(zc_imp *im, zc_inode *n, zc_vid buffer, zc_vid end)
+{
+    const zc_vid beams = zc_imp_in(n, BEAMS);
+    zc_vid past = until(im, n, buffer, end);
+    if (!beams) return past;
+    const zc_vid rows = rows_of(im, n, until(im, n, beams, end));
+    const zc_vid in[] = {
+        past, zc_imp_op2(im, n, ZC_OP_Expand, rows, zc_imp_op1(im, n, ZC_OP_Shape, past))};
+    return zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_GatherElements, 2, in, 1));
+}
+
+/* Output i is the buffer with x[batch, 1, heads * size] behind what stands there. */
+static zc_status fill(zc_imp *im, zc_inode *n, int i, zc_vid buffer, zc_vid x, zc_vid end,
+                      int64_t heads)
+{
+    const int64_t shape[] = {0, heads, 1, -1};
+    if (n->nout <= i || !*n->out[i]) return im->status;
+    zc_nid size = zc_imp_node(im, n, ZC_OP_Shape, 1, &x, 1);
+    ZC_IMP_SET(im, Shape, size, end, 1);
+    const zc_vid in[] = {buffer, zc_imp_op2(im, n, ZC_OP_Reshape, x, zc_imp_ints(im, shape, 4, 1)),
+                         zc_imp_op2(im, n, ZC_OP_Expand, end, zc_imp_done(im, n, size))};
+    zc_vid y = zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_TensorScatter, 3, in, 1));
+    return im->status == ZC_OK ? zc_imp_bind(im, n, i, y) : im->status;
+}
+
+/* Of one token itself: its key and value go into the buffers. */
+static zc_status take_buffers(zc_imp *im, zc_inode *n, zc_vid *in, int64_t heads)
+{
+    const int64_t one = 1;
+    ZC_TRY(need(im, n, BUFFER_V, "past values"));
+    ZC_TRY(need(im, n, FILLED, "past sequence length"));
+    if (zc_imp_rank(im, in[AT(k)]) != 3 || zc_imp_rank(im, in[AT(v)]) != 3)
+        return refuse(im, n, "a past needs keys and values of rank 3");
+    if (zc_imp_in(n, BEAMS) && in[AT(bias)] &&
+        !zc_dim_is(zc_val(im->g, in[AT(bias)])->type.dims[0], 1))
+        return refuse(im, n, "beams and a bias of each sequence");
+    const zc_vid length = zc_imp_cast(im, n, n->in[FILLED], ZC_I64);
+    const zc_vid end = zc_imp_op2(im, n, ZC_OP_Reshape, length, zc_imp_ints(im, &one, 1, 1));
+    for (int i = 0; i < 2; i++) {
+        in[AT(past_k) + i] = filled_part(im, n, n->in[BUFFER_K + i], end);
+        ZC_TRY(fill(im, n, 1 + i, n->in[BUFFER_K + i], in[AT(k) + i], end, heads));
+    }
+    return im->status;
+}
+
+/* Scores are output 3. */
+static zc_status finish_one(zc_imp *im, zc_inode *n, zc_nid id, bool scores)
+{
+    if (scores) ZC_IMP_SET(im, Attention, id, qk_matmul_output_mode, 2);
+    scores = scores && n->nout > 3 && *n->out[3];
+    if (id && scores && !zc_graph_out(im->g, id, 3, NULL)) return zc_imp_nomem(im, "values");
+    ZC_TRY(zc_imp_finish_first(im, n, id, 4));
+    return scores ? zc_imp_bind(im, n, 3, zc_node_at(im->g, id)->out[3]) : ZC_OK;
+}
+
+zc_status zc_step_ms_decoder_masked_multi_head_attention(zc_imp *im, zc_inode *n)
+{
+    int64_t heads;
+    ZC_TRY(zc_imp_need_inputs(im, n, 3, 11));
+    const bool shared = zc_imp_take_int(im, n, "past_present_share_buffer", 0) != 0;
+    const bool scores = zc_imp_take_int(im, n, "output_qk", 0) != 0;
+    ZC_TRY(heads_of(im, n, "num_heads", &heads));
+    zc_vid in[ZC_IN_Attention_COUNT] = {
+        [AT(q)] = n->in[ONE_Q],
+        [AT(k)] = n->in[ONE_K],
+        [AT(v)] = n->in[ONE_V],
+        [AT(bias)] = zc_imp_in(n, ONE_ADD),
+        [AT(hidden)] = zc_imp_in(n, ONE_MASK),
+    };
+    ZC_TRY(add_biases(im, n, zc_imp_in(n, ONE_BIAS), heads, in));
+    if (zc_imp_in(n, BUFFER_K)) {
+        if (!shared) return refuse(im, n, "a past that shares no buffer");
+        ZC_TRY(take_buffers(im, n, in, heads));
+    } else if (zc_imp_rank(im, in[AT(k)]) != 4 || zc_imp_rank(im, in[AT(v)]) != 4) {
+        return refuse(im, n, "keys and values without a past that are not of rank 4");
+    }
+    zc_nid id = plain_attention(im, n, in, scores ? 4 : 1, heads);
+    ZC_TRY(zc_imp_no_more_attrs(im, n));
+    return finish_one(im, n, id, scores);
 }
 
 /* ---- GroupQueryAttention ---- */

@@ -83,18 +83,67 @@ zc_status zc_step_ms_fused_conv(zc_imp *im, zc_inode *n)
 /* Images and weights have their channels last. */
 zc_status zc_step_ms_nhwc_conv(zc_imp *im, zc_inode *n)
 {
-    static const int64_t first[] = {0, 3, 1, 2}, last[] = {0, 2, 3, 1};
     ZC_TRY(zc_imp_need_inputs(im, n, 2, 3));
     for (int i = 0; i < 2; i++) {
         if (zc_imp_need_rank(im, n, n->in[i], "an operand") != 4 && im->status == ZC_OK)
             return zc_imp_fail(im, n, ZC_ERR_MODEL, "input %d has a wrong rank (got %d, need 4)", i,
                                zc_imp_rank(im, n->in[i]));
         ZC_TRY(im->status);
-        n->in[i] = zc_imp_done(im, n, zc_imp_transpose(im, n, n->in[i], first, 4));
+        n->in[i] = zc_imp_channels_first(im, n, n->in[i]);
     }
     zc_vid y = zc_imp_done(im, n, convolution(im, n));
     ZC_TRY(im->status);
-    return zc_imp_finish(im, n, zc_imp_transpose(im, n, y, last, 4));
+    return zc_imp_finish(im, n, zc_imp_channels_last(im, n, y));
+}
+
+/* Operation `op` over an image whose channels come last. */
+static zc_status over_channels_last(zc_imp *im, zc_inode *n, zc_op op)
+{
+    if (zc_imp_need_rank(im, n, n->in[0], "its input") < 3 && im->status == ZC_OK)
+        return zc_imp_fail(im, n, ZC_ERR_MODEL,
+                           "input 0 has a wrong rank (got %d, need at least 3)",
+                           zc_imp_rank(im, n->in[0]));
+    ZC_TRY(im->status);
+    n->in[0] = zc_imp_channels_first(im, n, n->in[0]);
+    n->op = op;
+    zc_vid y = zc_imp_done(im, n, zc_imp_plain(im, n));
+    ZC_TRY(im->status);
+    return zc_imp_finish(im, n, zc_imp_channels_last(im, n, y));
+}
+
+zc_status zc_step_ms_nhwc_max_pool(zc_imp *im, zc_inode *n)
+{
+    ZC_TRY(zc_imp_need_inputs(im, n, 1, 1));
+    return over_channels_last(im, n, ZC_OP_MaxPool);
+}
+
+/* Its weights have their channels first in any case. */
+zc_status zc_step_ms_qlinear_conv(zc_imp *im, zc_inode *n)
+{
+    ZC_TRY(zc_imp_need_inputs(im, n, 8, 9));
+    const int64_t last = zc_imp_take_int(im, n, "channels_last", 0);
+    ZC_TRY(im->status);
+    if (last) return over_channels_last(im, n, ZC_OP_QLinearConv);
+    n->op = ZC_OP_QLinearConv;
+    return zc_imp_finish_plain(im, n);
+}
+
+/* Pads are an operand, which must be known. */
+zc_status zc_step_ms_conv_transpose_with_dynamic_pads(zc_imp *im, zc_inode *n)
+{
+    zc_ints pads;
+    ZC_TRY(zc_imp_need_inputs(im, n, 3, 4));
+    const zc_vid bias = zc_imp_in(n, 3);
+    if (!zc_imp_known_ints(im, n, n->in[2], &pads))
+        return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED, "input 2, the pads, must be a constant");
+    pads.v = zc_arena_dup(&im->g->arena, pads.v, (size_t)pads.n, sizeof *pads.v);
+    if (!pads.v) return zc_imp_nomem(im, "an attribute");
+    n->nin = 2;
+    zc_imp_set_in(im, n, 2, bias);
+    n->op = ZC_OP_ConvTranspose;
+    zc_nid id = zc_imp_plain(im, n);
+    ZC_IMP_SET(im, ConvTranspose, id, pads, pads);
+    return zc_imp_finish(im, n, id);
 }
 
 zc_status zc_step_ms_fused_gemm(zc_imp *im, zc_inode *n)

@@ -27,6 +27,45 @@ zc_status zc_step_array_feature_extractor(zc_imp *im, zc_inode *n)
     return zc_imp_finish(im, n, id);
 }
 
+/* x as rows of `width` numbers: what is more is left out, what is less filled up with zeros. */
+static zc_vid feature_rows(zc_imp *im, zc_inode *n, zc_vid x, int64_t width)
+{
+    const int64_t pads[] = {0, 0, 0, width}, from = 0, axis = 1;
+    if (zc_imp_rank(im, x) == 1)
+        x = zc_ml_rows(im, n, x);
+    else
+        x = zc_imp_op1(im, n, ZC_OP_Flatten, x);
+    x = zc_imp_cast(im, n, x, ZC_F32);
+    if (im->status != ZC_OK || zc_dim_is(zc_val(im->g, x)->type.dims[1], width)) return x;
+    const zc_vid in[] = {zc_imp_op2(im, n, ZC_OP_Pad, x, zc_imp_ints(im, pads, 4, 1)),
+                         zc_imp_ints(im, &from, 1, 1), zc_imp_ints(im, &width, 1, 1),
+                         zc_imp_ints(im, &axis, 1, 1)};
+    return zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_Slice, 4, in, 1));
+}
+
+zc_status zc_step_feature_vectorizer(zc_imp *im, zc_inode *n)
+{
+    zc_ints widths = {0};
+    (void)zc_imp_take_ints(im, n, "inputdimensions", &widths);
+    ZC_TRY(zc_imp_need_inputs(im, n, 1, ZC_VARIADIC));
+    ZC_TRY(zc_imp_need_all(im, n, 0));
+    ZC_TRY(zc_imp_no_more_attrs(im, n));
+    if (widths.n != n->nin)
+        return zc_imp_fail(im, n, ZC_ERR_MODEL,
+                           "inputdimensions has a wrong length (got %d, need %d, one an input)",
+                           widths.n, n->nin);
+    for (int i = 0; i < n->nin; i++) {
+        if (widths.v[i] < 1 || widths.v[i] > INT32_MAX)
+            return zc_imp_fail(im, n, ZC_ERR_MODEL,
+                               "inputdimensions[%d] out of range (got %lld, need [1, %d])", i,
+                               (long long)widths.v[i], INT32_MAX);
+        n->in[i] = feature_rows(im, n, n->in[i], widths.v[i]);
+    }
+    zc_nid id = zc_imp_node(im, n, ZC_OP_Concat, n->nin, n->in, 1);
+    ZC_IMP_SET(im, Concat, id, axis, 1);
+    return zc_imp_finish(im, n, id);
+}
+
 zc_status zc_step_binarizer(zc_imp *im, zc_inode *n)
 {
     const double threshold = zc_imp_take_float(im, n, "threshold", 0);

@@ -1,7 +1,6 @@
 /* Quantised operators of com.microsoft: what they mean between DequantizeLinear and QuantizeLinear.
  */
-#include <stdlib.h>
-
+#include "import/quant.h"
 #include "import/steps.h"
 
 /* A scale or zero point of shape [1] as one of rank 0. */
@@ -17,13 +16,19 @@ static zc_nid linear_node(zc_imp *im, zc_inode *n, zc_op op, zc_vid x, zc_vid sc
     return zc_imp_node(im, n, op, zero ? 3 : 2, in, 1);
 }
 
-/* Inputs i, i + 1 and i + 2 of the node: a tensor, its scale, its zero point or nothing. */
+/* An input of the node; those at `scale` and `zero` are its scale, and its zero point or nothing.
+ */
+static zc_vid real_input_at(zc_imp *im, zc_inode *n, int i, int scale, int zero)
+{
+    return zc_imp_done(im, n,
+                       linear_node(im, n, ZC_OP_DequantizeLinear, zc_imp_in(n, i),
+                                   zc_imp_in(n, scale), zc_imp_in(n, zero)));
+}
+
+/* Inputs i, i + 1 and i + 2. */
 static zc_vid real_input(zc_imp *im, zc_inode *n, int i)
 {
-    zc_vid zero = zc_imp_in(n, i + 2);
-    return zc_imp_done(
-        im, n,
-        linear_node(im, n, ZC_OP_DequantizeLinear, zc_imp_in(n, i), zc_imp_in(n, i + 1), zero));
+    return real_input_at(im, n, i, i + 1, i + 2);
 }
 
 /* y, quantised by inputs i and i + 1, is the node's output. */
@@ -60,26 +65,43 @@ zc_status zc_step_ms_qlinear_mul(zc_imp *im, zc_inode *n)
     return binary(im, n, ZC_OP_Mul);
 }
 
-/* An operation of one input and the node's attributes. */
-static zc_status unary(zc_imp *im, zc_inode *n, zc_op op)
+/* Inputs: a tensor, its scale and zero point, those of the result, whose type is the tensor's. */
+static zc_status unary_inputs(zc_imp *im, zc_inode *n)
 {
     ZC_TRY(zc_imp_need_inputs(im, n, 2, 5));
     ZC_TRY(need_at(im, n, 3));
+    if (!zc_imp_in(n, 4)) zc_imp_set_in(im, n, 4, zc_imp_scalar(im, zc_imp_dtype(im, n->in[0]), 0));
+    return im->status;
+}
+
+/* An operation of one input, whose channels may come last, and the node's attributes. */
+static zc_status over_image(zc_imp *im, zc_inode *n, zc_op op, bool last)
+{
+    ZC_TRY(unary_inputs(im, n));
     zc_inode inner = *n;
     zc_vid x = real_input(im, n, 0);
+    if (last) x = zc_imp_channels_first(im, n, x);
     inner.op = op;
     inner.in = &x;
     inner.nin = inner.nout = 1;
     zc_vid y = zc_imp_done(im, n, zc_imp_plain(im, &inner));
+    if (last) y = zc_imp_done(im, n, zc_imp_channels_last(im, n, y));
     n->nattrs = 0;
     return finish_quantised(im, n, y, 3);
 }
 
+static zc_status unary(zc_imp *im, zc_inode *n, zc_op op)
+{
+    return over_image(im, n, op, false);
+}
+
 static zc_status pool(zc_imp *im, zc_inode *n, zc_op op)
 {
-    if (zc_imp_take_int(im, n, "channels_last", 0) && im->status == ZC_OK)
-        return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED, "channels_last is not supported");
-    return unary(im, n, op);
+    const bool last = zc_imp_take_int(im, n, "channels_last", 0) != 0;
+    ZC_TRY(zc_imp_need_inputs(im, n, 2, 5));
+    zc_imp_need_rank(im, n, n->in[0], "its input");
+    ZC_TRY(im->status);
+    return over_image(im, n, op, last);
 }
 
 zc_status zc_step_ms_qlinear_sigmoid(zc_imp *im, zc_inode *n)
@@ -126,6 +148,18 @@ zc_status zc_step_ms_qlinear_global_average_pool(zc_imp *im, zc_inode *n)
     return pool(im, n, ZC_OP_GlobalAveragePool);
 }
 
+zc_status zc_step_ms_qlinear_reduce_mean(zc_imp *im, zc_inode *n)
+{
+    zc_ints axes = {0};
+    (void)zc_imp_take_ints(im, n, "axes", &axes);
+    const int64_t keep = zc_imp_take_int(im, n, "keepdims", 1);
+    ZC_TRY(unary_inputs(im, n));
+    const zc_vid in[] = {real_input(im, n, 0), zc_imp_ints(im, axes.v, axes.n, 1)};
+    zc_nid id = zc_imp_node(im, n, ZC_OP_ReduceMean, 2, in, 1);
+    ZC_IMP_SET(im, ReduceMean, id, keepdims, keep);
+    return finish_quantised(im, n, zc_imp_done(im, n, id), 3);
+}
+
 /* Inputs: the output's scale and zero point, then three for each part. */
 zc_status zc_step_ms_qlinear_concat(zc_imp *im, zc_inode *n)
 {
@@ -145,16 +179,22 @@ zc_status zc_step_ms_qlinear_concat(zc_imp *im, zc_inode *n)
 
 /* ---- matrix products ---- */
 
-/* a x b of integers as a float: times both scales, plus a bias that may be left out. */
-static zc_status product(zc_imp *im, zc_inode *n, const zc_vid in[4], zc_vid a_scale,
-                         zc_vid b_scale, zc_vid bias)
+zc_nid zc_quant_product(zc_imp *im, zc_inode *n, const zc_vid in[4], zc_vid a_scale, zc_vid b_scale,
+                        zc_vid bias)
 {
     zc_vid y = zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_MatMulInteger, 4, in, 1));
     y = zc_imp_cast(im, n, y, zc_imp_dtype(im, a_scale));
     zc_vid scale = zc_imp_op2(im, n, ZC_OP_Mul, a_scale, b_scale);
-    if (!bias) return zc_imp_finish_op(im, n, ZC_OP_Mul, 2, (zc_vid[]){y, scale});
+    if (!bias) return zc_imp_node(im, n, ZC_OP_Mul, 2, (zc_vid[]){y, scale}, 1);
     zc_vid scaled = zc_imp_op2(im, n, ZC_OP_Mul, y, scale);
-    return zc_imp_finish_op(im, n, ZC_OP_Add, 2, (zc_vid[]){scaled, bias});
+    return zc_imp_node(im, n, ZC_OP_Add, 2, (zc_vid[]){scaled, bias}, 1);
+}
+
+static zc_status product(zc_imp *im, zc_inode *n, const zc_vid in[4], zc_vid a_scale,
+                         zc_vid b_scale, zc_vid bias)
+{
+    ZC_TRY(zc_imp_no_more_attrs(im, n));
+    return zc_imp_finish(im, n, zc_quant_product(im, n, in, a_scale, b_scale, bias));
 }
 
 zc_status zc_step_ms_matmul_integer_to_float(zc_imp *im, zc_inode *n)
@@ -174,6 +214,23 @@ zc_status zc_step_ms_dynamic_quantize_matmul(zc_imp *im, zc_inode *n)
     const zc_vid scale = out[1], zero = out[2];
     return product(im, n, (zc_vid[]){a, n->in[1], zero, zc_imp_in(n, 3)}, scale, n->in[2],
                    zc_imp_in(n, 4));
+}
+
+/* Sums of i32, which wrap. */
+zc_status zc_step_ms_matmul_integer16(zc_imp *im, zc_inode *n)
+{
+    zc_vid in[2];
+    ZC_TRY(zc_imp_need_inputs(im, n, 2, 2));
+    for (int i = 0; i < 2; i++) {
+        const zc_dtype dtype = zc_imp_dtype(im, n->in[i]);
+        if (dtype != ZC_I16)
+            return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED,
+                               "input %d has a wrong type (got %s, need i16)", i,
+                               zc_dtype_name(dtype));
+        in[i] = zc_imp_cast(im, n, n->in[i], ZC_I32);
+    }
+    ZC_TRY(im->status);
+    return zc_imp_finish_op(im, n, ZC_OP_MatMul, 2, in);
 }
 
 /* alpha (A x B + C), C of integers in the scale of the product; a float without y's scale. */
@@ -203,131 +260,90 @@ zc_status zc_step_ms_qgemm(zc_imp *im, zc_inode *n)
     return zc_imp_finish_value(im, n, y);
 }
 
-/* ---- weights of 2, 4 or 8 bits ---- */
+/* ---- embeddings ---- */
 
-typedef struct nbits {
-    int64_t k, n, bits, block, blocks;
-    int64_t bytes; /* of the weights */
-    zc_dtype type; /* of the weights: unsigned with zero points, else signed */
-} nbits;
-
-static zc_status read_nbits(zc_imp *im, zc_inode *n, nbits *out)
+/* Rows of a quantised table; its scale and zero point are inputs of the node. */
+static zc_vid real_rows(zc_imp *im, zc_inode *n, zc_vid table, zc_vid rows, int scale, int zero)
 {
-    out->k = zc_imp_take_int(im, n, "K", 0);
-    out->n = zc_imp_take_int(im, n, "N", 0);
-    out->bits = zc_imp_take_int(im, n, "bits", 4);
-    out->block = zc_imp_take_int(im, n, "block_size", 0);
-    zc_imp_take_int(im, n, "accuracy_level", 0);
+    zc_vid quantised = zc_imp_op2(im, n, ZC_OP_Gather, table, rows);
+    return zc_imp_done(
+        im, n, linear_node(im, n, ZC_OP_DequantizeLinear, quantised, n->in[scale], n->in[zero]));
+}
+
+/* Dimensions from `start` to before `end`. */
+static zc_vid sizes_of(zc_imp *im, zc_inode *n, zc_vid v, int start, int end)
+{
+    zc_nid id = zc_imp_node(im, n, ZC_OP_Shape, 1, &v, 1);
+    ZC_IMP_SET(im, Shape, id, start, start);
+    ZC_IMP_SET(im, Shape, id, end, end);
+    return zc_imp_done(im, n, id);
+}
+
+/* 0, 1, ... for words[batch, length]. */
+static zc_vid positions_of(zc_imp *im, zc_inode *n, zc_vid words)
+{
+    const zc_vid in[] = {
+        zc_imp_scalar(im, ZC_I64, 0),
+        zc_imp_op2(im, n, ZC_OP_Reshape, sizes_of(im, n, words, 1, 2), zc_imp_ints(im, NULL, 0, 1)),
+        zc_imp_scalar(im, ZC_I64, 1)};
+    return zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_Range, 3, in, 1));
+}
+
+/* How many of each row of mask[batch, length] are 1; without a mask 0. */
+static zc_vid count_ones(zc_imp *im, zc_inode *n, zc_vid mask, zc_vid words)
+{
+    const int64_t axis = 1;
+    if (!mask)
+        return zc_imp_op2(im, n, ZC_OP_Expand, zc_imp_scalar(im, ZC_I32, 0),
+                          sizes_of(im, n, words, 0, 1));
+    zc_vid ones = zc_imp_op2(im, n, ZC_OP_Equal, mask, zc_imp_scalar(im, ZC_I32, 1));
+    const zc_vid in[] = {zc_imp_cast(im, n, ones, ZC_I32), zc_imp_ints(im, &axis, 1, 1)};
+    zc_nid sum = zc_imp_node(im, n, ZC_OP_ReduceSum, 2, in, 1);
+    ZC_IMP_SET(im, ReduceSum, sum, keepdims, 0);
+    return zc_imp_done(im, n, sum);
+}
+
+enum { WORDS, SEGMENTS, WORD_TABLE, POSITION_TABLE, SEGMENT_TABLE, GAMMA, BETA, MASK };
+enum { WORD_SCALE = 8, POSITION_SCALE, SEGMENT_SCALE, GAMMA_SCALE, BETA_SCALE };
+enum { WORD_ZERO = 13, POSITION_ZERO, SEGMENT_ZERO, GAMMA_ZERO, BETA_ZERO };
+
+/* The four inputs that speak of segments are there or not together. */
+static zc_status embedding_inputs(zc_imp *im, zc_inode *n)
+{
+    ZC_TRY(zc_imp_need_inputs(im, n, 1, 18));
+    const bool segments = zc_imp_in(n, SEGMENTS) != 0;
+    for (int i = 0; i <= BETA_ZERO; i++) {
+        const bool of_segments =
+            i == SEGMENTS || i == SEGMENT_TABLE || i == SEGMENT_SCALE || i == SEGMENT_ZERO;
+        if (!of_segments && i != MASK) ZC_TRY(need_at(im, n, i));
+        if (of_segments && segments != (zc_imp_in(n, i) != 0))
+            return zc_imp_fail(im, n, ZC_ERR_MODEL, "inputs %d and %d: one is there, one is not",
+                               SEGMENTS, i);
+    }
+    return ZC_OK;
+}
+
+/* Only the rows that are looked up become floats. */
+zc_status zc_step_ms_qembed_layer_normalization(zc_imp *im, zc_inode *n)
+{
+    const float epsilon = (float)zc_imp_take_float(im, n, "epsilon", 1e-12f);
+    ZC_TRY(embedding_inputs(im, n));
     ZC_TRY(zc_imp_no_more_attrs(im, n));
-    bool fits = out->k > 0 && out->n > 0 && out->block >= 8 && out->block % 8 == 0 &&
-                out->k <= INT32_MAX && out->n <= INT32_MAX && out->block <= INT32_MAX;
-    if (!fits)
-        return zc_imp_fail(im, n, ZC_ERR_MODEL,
-                           "K, N or block_size out of range (got %lld, %lld, %lld)",
-                           (long long)out->k, (long long)out->n, (long long)out->block);
-    if (out->bits != 2 && out->bits != 4 && out->bits != 8)
-        return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED,
-                           "weights of %lld bits are not supported (need 2, 4 or 8)",
-                           (long long)out->bits);
-    out->blocks = (out->k + out->block - 1) / out->block;
-    if (!zc_mul_i64(out->n, out->blocks * out->block, &out->bytes))
-        return zc_imp_fail(im, n, ZC_ERR_LIMIT, "the weights' size overflows");
-    out->bytes = out->bytes / 8 * out->bits;
-    bool zeros = zc_imp_in(n, 3) != 0;
-    if (out->bits == 2)
-        out->type = zeros ? ZC_U2 : ZC_I2;
-    else if (out->bits == 4)
-        out->type = zeros ? ZC_U4 : ZC_I4;
-    else
-        out->type = zeros ? ZC_U8 : ZC_I8;
-    return ZC_OK;
-}
-
-/* Input i's bytes, which must be a constant of that many; *out is NULL in a model without weights.
- */
-static zc_status constant_bytes(zc_imp *im, zc_inode *n, int i, int64_t count, const uint8_t **out)
-{
-    const zc_value *v = zc_val(im->g, n->in[i]);
-    if (v->kind != ZC_VALUE_CONST)
-        return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED, "input %d must be a constant", i);
-    if (v->data->dtype != ZC_U8 || zc_tensor_numel(v->data) != count)
-        return zc_imp_fail(im, n, ZC_ERR_MODEL,
-                           "input %d has a wrong type or size (got %s and %lld, need u8 and %lld)",
-                           i, zc_dtype_name(v->data->dtype), (long long)zc_tensor_numel(v->data),
-                           (long long)count);
-    *out = v->data->data;
-    return ZC_OK;
-}
-
-/* The weights as [N, blocks * block]. Without zero points half of the range is taken off, which is
- * to flip each element's highest bit. */
-static zc_vid weights(zc_imp *im, zc_inode *n, const nbits *q)
-{
-    const uint8_t *bytes = NULL;
-    const int64_t count = q->bytes;
-    if (constant_bytes(im, n, 1, count, &bytes) != ZC_OK) return 0;
-    zc_tensor t = {.dtype = q->type, .rank = 2, .dims = {q->n, q->blocks * q->block}};
-    if (!bytes) return zc_imp_const(im, NULL, &t);
-    uint8_t *copy = zc_calloc((size_t)count, 1);
-    if (!copy) return zc_imp_nomem(im, "weights"), 0;
-    const uint8_t flip = zc_imp_in(n, 3) ? 0 : q->bits == 2 ? 0xAA : q->bits == 4 ? 0x88 : 0x80;
-    for (int64_t i = 0; i < count; i++) copy[i] = bytes[i] ^ flip;
-    t.data = copy;
-    zc_vid v = zc_imp_const(im, NULL, &t);
-    free(copy);
-    return v;
-}
-
-/* The zero points as [N, blocks]; each row of theirs is filled up to whole bytes. */
-static zc_vid zero_points(zc_imp *im, zc_inode *n, const nbits *q)
-{
-    const uint8_t *bytes = NULL;
-    const int64_t row = (q->blocks * q->bits + 7) / 8;
-    if (constant_bytes(im, n, 3, q->n * row, &bytes) != ZC_OK) return 0;
-    zc_tensor t = {.dtype = q->type, .rank = 2, .dims = {q->n, q->blocks}};
-    size_t size;
-    if (!bytes) return zc_imp_const(im, NULL, &t);
-    void *copy = zc_tensor_bytes(&t, &size) ? zc_calloc(size, 1) : NULL;
-    if (!copy) return zc_imp_nomem(im, "zero points"), 0;
-    for (int64_t r = 0; r < q->n; r++)
-        for (int64_t b = 0; b < q->blocks; b++)
-            zc_store_i64(q->type, copy, r * q->blocks + b,
-                         zc_load_i64(q->type, bytes + r * row, b));
-    t.data = copy;
-    zc_vid v = zc_imp_const(im, NULL, &t);
-    free(copy);
-    return v;
-}
-
-/* The real weights [N, K]. */
-static zc_vid real_weights(zc_imp *im, zc_inode *n, const nbits *q)
-{
-    const int64_t shape[] = {q->n, q->blocks}, zero = 0, one = 1;
-    zc_vid w = weights(im, n, q);
-    zc_vid zeros = zc_imp_in(n, 3) && im->status == ZC_OK ? zero_points(im, n, q) : 0;
-    zc_vid scales = zc_imp_op2(im, n, ZC_OP_Reshape, n->in[2], zc_imp_ints(im, shape, 2, 1));
-    zc_nid id =
-        zc_imp_node(im, n, ZC_OP_DequantizeLinear, zeros ? 3 : 2, (zc_vid[]){w, scales, zeros}, 1);
-    ZC_IMP_SET(im, DequantizeLinear, id, axis, 1);
-    ZC_IMP_SET(im, DequantizeLinear, id, block_size, q->block);
-    zc_vid real = zc_imp_done(im, n, id);
-    if (q->blocks * q->block == q->k) return real;
-    const zc_vid in[] = {real, zc_imp_ints(im, &zero, 1, 1), zc_imp_ints(im, &q->k, 1, 1),
-                         zc_imp_ints(im, &one, 1, 1)};
-    return zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_Slice, 4, in, 1));
-}
-
-/* A x B^T for B of few bits in blocks along K with a scale each. */
-zc_status zc_step_ms_matmul_nbits(zc_imp *im, zc_inode *n)
-{
-    nbits q = {0};
-    ZC_TRY(zc_imp_need_inputs(im, n, 3, 6));
-    ZC_TRY(read_nbits(im, n, &q));
-    if (zc_imp_in(n, 4))
-        return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED, "reordered groups (g_idx) are not supported");
-    zc_vid bias = zc_imp_in(n, 5);
-    const zc_vid in[] = {n->in[0], real_weights(im, n, &q), bias};
-    zc_nid id = zc_imp_node(im, n, ZC_OP_Linear, bias ? 3 : 2, in, 1);
-    ZC_IMP_SET(im, Linear, id, transB, 1);
-    return zc_imp_finish(im, n, id);
+    const zc_vid words = n->in[WORDS], segments = n->in[SEGMENTS];
+    zc_vid sum = real_rows(im, n, n->in[WORD_TABLE], words, WORD_SCALE, WORD_ZERO);
+    sum = zc_imp_op2(im, n, ZC_OP_Add, sum,
+                     real_rows(im, n, n->in[POSITION_TABLE], positions_of(im, n, words),
+                               POSITION_SCALE, POSITION_ZERO));
+    if (segments)
+        sum = zc_imp_op2(
+            im, n, ZC_OP_Add, sum,
+            real_rows(im, n, n->in[SEGMENT_TABLE], segments, SEGMENT_SCALE, SEGMENT_ZERO));
+    const zc_vid in[] = {sum, real_input_at(im, n, GAMMA, GAMMA_SCALE, GAMMA_ZERO),
+                         real_input_at(im, n, BETA, BETA_SCALE, BETA_ZERO)};
+    zc_nid id = zc_imp_node(im, n, ZC_OP_LayerNormalization, 3, in, 1);
+    ZC_IMP_SET(im, LayerNormalization, id, epsilon, epsilon);
+    ZC_TRY(zc_imp_finish_first(im, n, id, 2));
+    if (n->nout < 2 || !*n->out[1]) return ZC_OK;
+    zc_vid ones = count_ones(im, n, n->in[MASK], words);
+    return im->status == ZC_OK ? zc_imp_bind(im, n, 1, ones) : im->status;
 }

@@ -431,11 +431,23 @@ zc_status zc_infer_einsum(zc_infer *f)
     return zc_infer_set(f, 0, e.out.n, out);
 }
 
-zc_status zc_infer_det(zc_infer *f)
+static zc_status need_square(zc_infer *f, const char *op)
 {
     const zc_type *x = zc_in(f, 0);
-    if (x->rank < 2) return zc_infer_fail(f, "Det needs a matrix (got rank %d)", x->rank);
-    ZC_TRY(zc_infer_same(f, x->dims[x->rank - 1], x->dims[x->rank - 2],
-                         "rows and columns of a square matrix"));
-    return zc_infer_set(f, 0, x->rank - 2, x->dims);
+    if (x->rank < 2) return zc_infer_fail(f, "%s needs a matrix (got rank %d)", op, x->rank);
+    return zc_infer_same(f, x->dims[x->rank - 1], x->dims[x->rank - 2],
+                         "rows and columns of a square matrix");
+}
+
+zc_status zc_infer_det(zc_infer *f)
+{
+    ZC_TRY(need_square(f, "Det"));
+    return zc_infer_set(f, 0, zc_in(f, 0)->rank - 2, zc_in(f, 0)->dims);
+}
+
+zc_status zc_infer_inverse(zc_infer *f)
+{
+    ZC_TRY(need_square(f, "Inverse"));
+    zc_infer_copy(f, 0, 0);
+    return ZC_OK;
 }

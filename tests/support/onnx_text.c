@@ -100,7 +100,7 @@ static void put_tensor(zc_buf *b, uint32_t field, const char *name, const char *
     pb_int(&t, TENSOR_DATA_TYPE, elem);
     if (elem == 7)
         put_ints(&t, TENSOR_INT64_DATA, values);
-    else if (elem == 6 || elem == 9 || elem == 3 || elem == 2)
+    else if ((elem >= 2 && elem <= 6) || elem == 9 || elem == 21 || elem == 22)
         put_ints(&t, TENSOR_INT32_DATA, values);
     else if (elem == 8)
         put_names(&t, TENSOR_STRING_DATA, values);

@@ -7,19 +7,9 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
-#include <math.h>
 #include <string.h>
 
-#include "cpu/kernel.h"
-#include "import/import.h"
-#include "support/onnx_text.h"
-
-enum { VALUES_MAX = 64, OPERANDS_MAX = 24 };
-
-typedef struct computed {
-    const char *lines;
-    const char *want; /* elements of y0; y1; ... */
-} computed;
+#include "support/computed.h"
 
 static const computed cases[] = {
     {"init x0 1 1,3,3 1,-0.75,-0.625,0.125,-0.125,0.5,-0.625,0.875,-0.625\n"
@@ -230,12 +220,7 @@ static const computed cases[] = {
      "6 6;3 6 4 8"},
 };
 
-#define HEADER "opset 21\nopset com.microsoft 1\n"
-#define QKV    "in q 1 1,2,8\nin k 1 1,2,4\nin z 6 1\nin t 6 -\nout y0 1 *\n"
-
-typedef struct refused {
-    const char *lines, *why;
-} refused;
+#define QKV "in q 1 1,2,8\nin k 1 1,2,4\nin z 6 1\nin t 6 -\nout y0 1 *\n"
 
 static const refused refusals[] = {
     {"in x 1 1,2,4\nin w 1 4,12\nout y0 1 *\nnode Attention x,w y0 domain=com.microsoft\n",
@@ -257,98 +242,16 @@ static const refused refusals[] = {
      "Attention has a wrong number of inputs (got 8, need 3 to 7)"},
 };
 
-static zc_status import(const char *header, const char *lines, zc_graph **g, zc_diag *diag)
-{
-    zc_buf text = {0}, model = {0};
-    zc_buf_puts(&text, HEADER);
-    zc_buf_puts(&text, header);
-    zc_buf_puts(&text, lines);
-    assert_false(text.failed);
-    onnx_text(text.data, &model);
-    zc_status status = zc_import_bytes(model.data, model.len, NULL, g, diag);
-    zc_buf_fini(&text);
-    zc_buf_fini(&model);
-    return status;
-}
-
-/* ---- computing ---- */
-
-static void run_node(const zc_graph *g, const zc_node *n, bool reference, zc_tensor *values)
-{
-    zc_tensor in[OPERANDS_MAX] = {{0}}, out[OPERANDS_MAX] = {{0}};
-    zc_diag *diag = zc_diag_create();
-    assert_true(n->nin <= OPERANDS_MAX && n->nout <= OPERANDS_MAX);
-    for (int i = 0; i < n->nin; i++)
-        if (n->in[i]) in[i] = values[n->in[i]];
-    for (int i = 0; i < n->nout; i++)
-        if (n->out[i]) out[i].dtype = zc_val(g, n->out[i])->type.dtype;
-    if (zc_cpu_eval(n->op, n->attrs, n->nin, in, n->nout, out, reference, n->name, diag) != ZC_OK)
-        fail_msg("%s", zc_diag_text(diag, 0));
-    for (int i = 0; i < n->nout; i++)
-        if (n->out[i]) values[n->out[i]] = out[i];
-    zc_diag_destroy(&diag);
-}
-
-static void compare(size_t at, const zc_tensor *got, const char **want)
-{
-    for (int64_t i = 0; i < zc_tensor_numel(got); i++) {
-        char *end;
-        double x = strtod(*want, &end), y = zc_get(got, i);
-        if (end == *want) fail_msg("case %zu: more elements than are wanted", at);
-        if (!(fabs(x - y) <= 1e-5 * (1 + fabs(x))))
-            fail_msg("case %zu: element %lld is %.9g, need %.9g", at, (long long)i, y, x);
-        *want = end;
-    }
-    if (**want == ';') (*want)++;
-}
-
-static void compute(size_t at, const zc_graph *g, bool reference)
-{
-    zc_tensor values[VALUES_MAX] = {{0}};
-    const char *want = cases[at].want;
-    assert_true(g->values.len <= VALUES_MAX);
-    for (size_t i = 0; i < g->values.len; i++)
-        if (zc_val(g, (zc_vid)i)->data) values[i] = *zc_val(g, (zc_vid)i)->data;
-    for (size_t i = 0; i < g->top.nodes.len; i++)
-        run_node(g, zc_node_at(g, g->top.nodes.data[i]), reference, values);
-    for (size_t i = 0; i < g->top.outputs.len; i++)
-        compare(at, &values[g->top.outputs.data[i]], &want);
-    if (*want) fail_msg("case %zu: fewer elements than are wanted", at);
-    for (size_t i = 0; i < g->values.len; i++)
-        if (!zc_val(g, (zc_vid)i)->data) free(values[i].data);
-}
-
 static void test_computed(void **state)
 {
     (void)state;
-    static const char *const outs[] = {"out y0 1 *\n", "out y1 1 *\n", "out y2 1 *\n"};
-    for (size_t i = 0; i < ZC_COUNTOF(cases); i++) {
-        char header[64] = "";
-        zc_graph *g = NULL;
-        zc_diag *diag = zc_diag_create();
-        size_t n = 0;
-        for (const char *p = cases[i].want; p; p = strchr(p + 1, ';')) strcat(header, outs[n++]);
-        if (import(header, cases[i].lines, &g, diag) != ZC_OK)
-            fail_msg("case %zu: %s", i, zc_diag_text(diag, 0));
-        compute(i, g, true);
-        compute(i, g, false);
-        zc_graph_destroy(&g);
-        zc_diag_destroy(&diag);
-    }
+    expect_computed(cases, ZC_COUNTOF(cases));
 }
 
 static void test_refused(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < ZC_COUNTOF(refusals); i++) {
-        zc_graph *g = NULL;
-        zc_diag *diag = zc_diag_create();
-        zc_status status = import("", refusals[i].lines, &g, diag);
-        if (status == ZC_OK || !strstr(zc_diag_text(diag, 0), refusals[i].why))
-            fail_msg("%s: need \"%s\"", zc_diag_text(diag, 0), refusals[i].why);
-        zc_graph_destroy(&g);
-        zc_diag_destroy(&diag);
-    }
+    expect_refused(refusals, ZC_COUNTOF(refusals));
 }
 
 /* Whatever is open stays open. */
@@ -358,11 +261,11 @@ static void test_symbolic(void **state)
     zc_graph *g = NULL;
     zc_buf text = {0};
     zc_diag *diag = zc_diag_create();
-    zc_status status =
-        import("",
-               "in x 1 n,s,8\nin w 1 8,48\nin b 1 48\nin p 1 2,n,4,p,4\nout y 1 *\nout r 1 *\n"
-               "node Attention x,w,b,_,p y,r domain=com.microsoft num_heads:i=4\n",
-               &g, diag);
+    zc_status status = import_lines(
+        "",
+        "in x 1 n,s,8\nin w 1 8,48\nin b 1 48\nin p 1 2,n,4,p,4\nout y 1 *\nout r 1 *\n"
+        "node Attention x,w,b,_,p y,r domain=com.microsoft num_heads:i=4\n",
+        &g, diag);
     if (status != ZC_OK) fail_msg("%s", zc_diag_text(diag, 0));
     zc_graph_print(g, false, &text);
     assert_non_null(strstr(text.data, "%y: f32[n,s,16]"));

@@ -357,16 +357,19 @@ static void test_unsound(void **state)
     }
 }
 
-/* Every rule that zc brings along holds for several seeds. */
-/* With a seed of its own: tests/cli/rules.sh has that of `zc rules test --all`, which is 1. */
+/* Every rule that zc brings along, or every N-th with ZC_BUILTIN_STEP=N, holds with a seed of its
+ * own: tests/cli/rules.sh has that of `zc rules test --all`, which is 1. */
 static void test_builtin(void **state)
 {
+    const char *every = getenv("ZC_BUILTIN_STEP");
+    const size_t step = every ? strtoul(every, NULL, 10) : 1;
     zc_rules *r = NULL;
+    assert_true(step > 0);
     assert_int_equal(zc_rules_create(&r, NULL), ZC_OK);
     assert_int_equal(zc_rules_add_builtin(r, NULL), ZC_OK);
     assert_int_equal(zc_rules_message_count(r), 0);
     assert_true(zc_rules_count(r) >= 10);
-    for (size_t i = 0; i < zc_rules_count(r); i++) {
+    for (size_t i = 0; i < zc_rules_count(r); i += step) {
         zc_rule_check check;
         assert_int_equal(zc_rules_check_numbers(r, i, 2, &check, NULL), ZC_OK);
         if (check.failed) fail_msg("%s: %s for %s", zc_rules_at(r, i).name, check.why, check.input);

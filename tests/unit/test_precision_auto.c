@@ -198,6 +198,28 @@ static void test_front(void **state)
     ZC_VEC_FINI(&m.parts);
 }
 
+static bool is_int8_faster(const int *archs, int narchs, bool product, int64_t depth)
+{
+    const zc_precision_chips chips = {archs, narchs};
+    const zc_precision_part part = {
+        .is_product = product, .quantises = true, .depth = depth, .operations = 1e9, .bytes = 1e6};
+    return zc_precision_faster(&chips, &part, ZC_PRECISION_int8);
+}
+
+static void test_where_int8_is_faster(void **state)
+{
+    static const int sm_80 = 80, both[] = {90, 80};
+    (void)state;
+    assert_true(is_int8_faster(NULL, 0, false, 64));
+    assert_false(is_int8_faster(NULL, 0, false, 63));
+    assert_true(is_int8_faster(NULL, 0, true, 256));
+    assert_false(is_int8_faster(NULL, 0, true, 255));
+    assert_true(is_int8_faster(&hopper, 1, false, 64));
+    assert_false(is_int8_faster(&hopper, 1, true, 4096));
+    assert_false(is_int8_faster(&sm_80, 1, false, 64));
+    assert_false(is_int8_faster(both, 2, false, 64));
+}
+
 /* ---- models ---- */
 
 enum { ROWS = 80, SIDE = 16, SAMPLES = 3 };
@@ -670,6 +692,7 @@ int main(void)
         cmocka_unit_test(test_fp8_becomes_f16),
         cmocka_unit_test(test_overflow_becomes_bf16),
         cmocka_unit_test(test_front),
+        cmocka_unit_test(test_where_int8_is_faster),
         cmocka_unit_test(test_near_values),
         cmocka_unit_test(test_large_exp),
         cmocka_unit_test(test_large_values),

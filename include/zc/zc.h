@@ -93,9 +93,9 @@ typedef struct zc_compile_params {
      * the samples half of it is kept, as other inputs have other errors. ZC_ERR_ACCURACY: f32 does
      * not keep it either. */
     double max_error;
-    /* "fp8", "f16", "bf16", "tf32": the types that may be chosen beside f32. NULL: all that are
-     * known to be faster on the targets; for the CPU alone that is none. fp8 only where it is
-     * named: its scales are of the samples. */
+    /* "int8", "fp8", "f16", "bf16", "tf32": the types that may be chosen beside f32. NULL: all that
+     * are known to be faster on the targets; for the CPU alone that is none. int8 and fp8 only
+     * where they are named: their scales are of the samples. */
     const char *const *allow;
     size_t allow_count;
     /* Values of all inputs, in order, for each of sample_count runs, which errors are measured on:

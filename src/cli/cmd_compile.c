@@ -89,9 +89,10 @@ static const cli_option table[] = {
     {.name = "allow",
      .repeated = true,
      .arg = "TYPE,...",
-     .choices = CLI_PRECISIONS " fp8",
+     .choices = CLI_PRECISIONS " int8 fp8",
      .help = "types that may be chosen beside f32 (default: those that the targets are known to "
-             "run faster, on the CPU none; fp8 only where it is named, with --calibration)",
+             "run faster, on the CPU none; int8 and fp8 only where they are named, with "
+             "--calibration)",
      .set = cli_set_words,
      .at = offsetof(options, allow)},
     {.name = "pareto",
@@ -335,6 +336,7 @@ static int check(const options *o)
         {o->max_error > 0, "--max-error", is_auto(o), by_error},
         {o->calibration.n, "--calibration", is_auto(o), by_error},
         {o->allow.n, "--allow", is_auto(o), by_error},
+        {allows(o, "int8"), "--allow int8", o->calibration.n, "--calibration"},
         {allows(o, "fp8"), "--allow fp8", o->calibration.n, "--calibration"},
         {o->pareto, "--pareto", is_auto(o), by_error},
     };

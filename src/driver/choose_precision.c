@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "op/differ.h"
+#include "passes/quantise.h"
 #include "precision/search.h"
 
 /* The runs that errors are measured by. */
@@ -14,7 +15,7 @@ typedef struct bench {
     zc_mixed *mixed;
     zc_plan *reference;
     size_t inputs, outputs;
-    double *ranges;             /* by part: zc_mixed.ranges */
+    zc_part_spans *spans;       /* by part: zc_mixed.spans */
     const char **names;         /* of outputs */
     ZC_VEC(zc_tensor) expected; /* by sample and output */
 } bench;
@@ -126,35 +127,59 @@ static zc_status run_reference(bench *b, zc_diag *diag)
     return run_all(b, b->reference, 0, b->outputs, keep, NULL, diag);
 }
 
-/* ---- ranges of factors ---- */
+/* ---- spans of operands and results ---- */
 
-/* Output i is that of the i-th part that scales, behind the model's own. */
-static zc_status widen_range(bench *b, size_t sample, size_t output, const zc_tensor *t, void *user,
-                             zc_diag *diag)
+/* NaN stays. */
+static void widen(zc_span *s, bool high, double v)
 {
-    double most = zc_load_f64(t->dtype, t->data, 0);
+    if (high && !(v <= s->high) && !isnan(s->high)) s->high = v;
+    if (!high && !(v >= s->low) && !isnan(s->low)) s->low = v;
+}
+
+/* Behind the model's own, the outputs are the least and the greatest of each span of each part. */
+static zc_status widen_span(bench *b, size_t sample, size_t output, const zc_tensor *t, void *user,
+                            zc_diag *diag)
+{
     size_t left = output - b->outputs, part = 0;
     (void)sample, (void)user, (void)diag;
-    for (; !b->mixed->parts.data[part].scales || left; part++)
-        left -= b->mixed->parts.data[part].scales;
-    if (!(most <= b->ranges[part])) b->ranges[part] = most;
+    for (; left >= 2 * (size_t)b->mixed->parts.data[part].spans; part++)
+        left -= 2 * (size_t)b->mixed->parts.data[part].spans;
+    widen(&b->spans[part].of[left / 2], left % 2, zc_load_f64(t->dtype, t->data, 0));
     return ZC_OK;
 }
 
-static zc_status find_ranges(bench *b, zc_diag *diag)
+/* A part whose spans bytes cannot hold is not int8. */
+static void check_spans(bench *b)
 {
+    for (size_t i = 0; i < b->mixed->parts.len; i++) {
+        zc_precision_part *part = &b->mixed->parts.data[i];
+        for (int k = 0; k < part->spans && part->quantises; k++) {
+            part->no_span = zc_span_fault(&b->spans[i].of[k]);
+            part->no_span_of = k;
+            part->quantises = !part->no_span;
+        }
+    }
+}
+
+static zc_status find_spans(bench *b, zc_diag *diag)
+{
+    static const zc_span none = {INFINITY, -INFINITY};
     zc_plan *plan = NULL;
-    size_t scaling = 0, n = b->mixed->parts.len;
-    for (size_t i = 0; i < n; i++) scaling += b->mixed->parts.data[i].scales;
-    b->ranges = zc_arena_alloc(b->mixed->arena, n + 1, sizeof *b->ranges);
-    if (!b->ranges) return zc_fail_nomem(diag, "ranges", n);
+    size_t observed = 0, n = b->mixed->parts.len;
+    b->spans = zc_arena_alloc(b->mixed->arena, n + 1, sizeof *b->spans);
+    if (!b->spans) return zc_fail_nomem(diag, "ranges", n);
+    for (size_t i = 0; i < n; i++) {
+        observed += 2 * (size_t)b->mixed->parts.data[i].spans;
+        for (int k = 0; k < ZC_SPANS; k++) b->spans[i].of[k] = none;
+    }
     b->mixed->observe = true;
     zc_status status = load(b, b->mixed, &plan, diag);
     b->mixed->observe = false;
     if (status == ZC_OK)
-        status = run_all(b, plan, b->outputs, b->outputs + scaling, widen_range, NULL, diag);
+        status = run_all(b, plan, b->outputs, b->outputs + observed, widen_span, NULL, diag);
     zc_plan_destroy(&plan);
-    b->mixed->ranges = b->ranges;
+    b->mixed->spans = b->spans;
+    check_spans(b);
     return status;
 }
 
@@ -173,12 +198,13 @@ static zc_status take_allowed(const zc_compile_params *p, zc_precision_params *o
     for (size_t i = 0; i < p->allow_count; i++) {
         zc_precision_type t = zc_precision_type_find(p->allow[i]);
         if (t == ZC_PRECISION_COUNT)
-            return zc_fail(diag, ZC_ERR_ARG, p->allow[i],
-                           "is no type that may be allowed (need fp8, f16, bf16, tf32 or f32)");
+            return zc_fail(
+                diag, ZC_ERR_ARG, p->allow[i],
+                "is no type that may be allowed (need int8, fp8, f16, bf16, tf32 or f32)");
         out->allowed[t] = true;
     }
     for (int t = 0; t < ZC_PRECISION_COUNT && !p->allow_count; t++)
-        out->allowed[t] = t != ZC_PRECISION_fp8; /* whose scales are of the samples */
+        out->allowed[t] = !zc_precision_is_scaled((zc_precision_type)t);
     return ZC_OK;
 }
 
@@ -255,7 +281,8 @@ static zc_status choose(bench *b, zc_chosen_precision *out, zc_diag *diag)
     ZC_TRY(take_allowed(p, &search, diag));
     ZC_TRY(run_reference(b, diag));
     ZC_TRY(b->params->compile(b->params->user, b->mixed, NULL, diag));
-    if (search.allowed[ZC_PRECISION_fp8]) ZC_TRY(find_ranges(b, diag));
+    if (search.allowed[ZC_PRECISION_int8] || search.allowed[ZC_PRECISION_fp8])
+        ZC_TRY(find_spans(b, diag));
     search.outputs = b->names;
     zc_status status = zc_precision_search(&search, b->mixed, &found, diag);
     if (status == ZC_OK) status = tell(b, &search, &found, out, diag);

@@ -6,6 +6,7 @@
  *
  * A pointwise operation of narrow and f32 operands works in f32 and gives a narrow result: grouping
  * makes the conversions part of it, so that they cost no memory traffic. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -430,7 +431,8 @@ static zc_status scale_product(const pass *q, zc_nid n, const zc_scalable *s, zc
 {
     zc_graph *g = q->g;
     const bool emulate = q->mixed->emulate;
-    const double scale = zc_scale_for(q->mixed->ranges[q->part_of[n] - 1]);
+    const zc_span *x = &q->mixed->spans[q->part_of[n] - 1].of[ZC_SPAN_OPERAND];
+    const double scale = zc_scale_for(fmax(fabs(x->low), fabs(x->high)));
     if (!factors[s->x]) {
         zc_nid made =
             emulate ? zc_scaled_rounding(g, s->x, scale) : zc_scaled_factor(g, s->x, scale);
@@ -464,32 +466,29 @@ static zc_status scale_products(const pass *q)
     return status;
 }
 
-/* One more output: the greatest magnitude of x. */
-static zc_status observe_value(const pass *q, zc_vid x)
-{
-    zc_graph *g = q->g;
-    zc_nid abs = zc_graph_node(g, &g->top, ZC_OP_Abs, "observed", 1, &x, 1);
-    zc_vid v = abs ? zc_graph_out(g, abs, 0, NULL) : 0;
-    zc_nid max = v ? zc_graph_node(g, &g->top, ZC_OP_ReduceMax, "observed", 1, &v, 1) : 0;
-    zc_vid y = max ? zc_graph_out(g, max, 0, NULL) : 0;
-    size_t n = g->top.outputs.len;
-    const char **names = y ? zc_arena_alloc(&g->arena, n + 1, sizeof *names) : NULL;
-    if (!names || !ZC_VEC_PUSH(&g->top.outputs, y)) return no_memory(q);
-    memcpy(names, g->output_names, n * sizeof *names);
-    names[n] = "observed";
-    g->output_names = names;
-    ZC_TRY(zc_graph_infer(g, abs, q->diag));
-    return zc_graph_infer(g, max, q->diag);
-}
+/* ---- integers ---- */
 
-static zc_status observe(const pass *q)
+/* Passes that lie before this one have to see what was quantised here, too. */
+static zc_status run_again(zc_pass *p, zc_pass_fn fn)
 {
-    const size_t count = q->g->top.nodes.len;
-    zc_scalable s;
-    for (size_t i = 0; i < count; i++)
-        if (is_scalable(q, q->g->top.nodes.data[i], &s)) ZC_TRY(observe_value(q, s.x));
+    ZC_TRY(fn(p));
+    zc_graph_resolve(p->g);
+    zc_graph_compact(p->g);
     return ZC_OK;
 }
+
+static zc_status quantise_parts(zc_pass *p, const zc_parted *parts)
+{
+    bool any = false;
+    for (size_t i = 0; i < parts->mixed->parts.len; i++)
+        any |= parts->mixed->types[i] == ZC_PRECISION_int8;
+    if (!any) return ZC_OK;
+    ZC_TRY(zc_parts_quantise(parts));
+    ZC_TRY(run_again(p, zc_pass_opt_bytes));
+    return run_again(p, zc_pass_opt_integers);
+}
+
+/* ---- types by part, all together ---- */
 
 static zc_status lower_and_emulate(zc_pass *p, pass *q)
 {
@@ -511,10 +510,12 @@ static zc_status lower_mixed(zc_pass *p, pass *q, zc_mixed *m)
     q->mixed = m;
     q->part_of = part_of;
     q->nodes = p->g->nodes.len;
+    const zc_parted parts = {p->g, m, part_of, q->nodes, p->diag};
     if (status == ZC_OK && m->observe) {
-        status = observe(q);
+        status = zc_parts_observe(&parts);
     } else if (status == ZC_OK && m->types) {
         status = scale_products(q);
+        if (status == ZC_OK) status = quantise_parts(p, &parts);
         if (status == ZC_OK) status = m->emulate ? lower_and_emulate(p, q) : lower_parts(p, q);
     }
     free(part_of);

@@ -6,6 +6,8 @@
 #include "op/work.h"
 #include "passes/cost.h"
 #include "passes/precision_rules.h"
+#include "passes/quantise.h"
+#include "passes/quantised.h"
 #include "passes/query.h"
 #include "passes/scaled.h"
 
@@ -25,6 +27,11 @@ const char *zc_precision_type_name(zc_precision_type t)
 zc_dtype zc_precision_dtype(zc_precision_type t)
 {
     return types[t].dtype;
+}
+
+bool zc_precision_is_scaled(zc_precision_type t)
+{
+    return t == ZC_PRECISION_int8 || t == ZC_PRECISION_fp8;
 }
 
 zc_precision_type zc_precision_type_find(const char *name)
@@ -119,11 +126,16 @@ static zc_status describe(finder *f, const zc_node *n, uint32_t number)
     return ZC_OK;
 }
 
-/* Bytes of the product's first factor, unless what makes it may as well make e4m3 of it. */
-static double conversion_of(const finder *f, zc_vid x)
+/* Bytes of the first operand, unless what makes it may as well give it 8 bits. What else reads a
+ * convolution's operand takes the same bytes. */
+static double conversion_of(const finder *f, const zc_node *n)
 {
-    zc_nid n = zc_producer(f->g, x);
-    bool joins = n && f->uses[x] == 1 && zc_precision_pointwise(zc_node_at(f->g, n));
+    const bool conv = n->op == ZC_OP_Conv;
+    const zc_vid x = conv ? zc_chosen_from(f->g, n->in[0]) : n->in[0];
+    const zc_nid made = zc_producer(f->g, x);
+    const zc_node *maker = made ? zc_node_at(f->g, made) : NULL;
+    bool joins = maker && (conv || f->uses[x] == 1) &&
+                 (zc_precision_pointwise(maker) || (conv && maker->op == ZC_OP_Conv));
     return joins ? 0 : (double)zc_cost_bytes(&zc_val(f->g, x)->type);
 }
 
@@ -136,7 +148,10 @@ static zc_status begin_part(finder *f, const zc_node *n)
     f->count++;
     if (!f->describes) return ZC_OK;
     part.scales = !f->inside && zc_scalable_of(f->g, n, &s);
-    if (part.scales) part.conversion = conversion_of(f, s.x);
+    part.quantises = !f->inside && zc_quantisable_of(f->g, n, &s);
+    part.spans = part.quantises && n->op == ZC_OP_Conv ? ZC_SPANS : part.quantises || part.scales;
+    if (part.spans) part.conversion = conversion_of(f, n);
+    if (part.quantises) part.depth = zc_quantisable_depth(f->g, &s);
     return ZC_VEC_PUSH(&f->m->parts, part) && ZC_VEC_PUSH(&f->names, names) ? ZC_OK : no_memory(f);
 }
 

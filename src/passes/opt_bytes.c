@@ -84,18 +84,15 @@ static bool cuts_nothing(const zc_graph *g, zc_nid m, const quanta *q)
            quantum(q, least) == low && quantum(q, most) == low + 255;
 }
 
-/* Is each element of m's result one of its first operand's? Quantisation keeps the order of
- * numbers, so that it may come before a maximum of them. What drops elements is only worth it where
- * they are bytes already. */
-static bool only_selects(const zc_graph *g, zc_nid m)
+/* May quantisation come before node m? What drops elements is only worth it where they are bytes
+ * already. */
+static bool goes_behind(const zc_graph *g, zc_nid m)
 {
     const zc_node *node = zc_node_at(g, m);
-    const bool pool = node->op == ZC_OP_MaxPool && !zc_node_out(node, 1) &&
-                      zc_val(g, node->in[0])->type.rank == 4;
     zc_quantised b;
     quanta q;
-    if (pool || node->op == ZC_OP_Slice) return quanta_before(g, node->in[0], &b, &q);
-    return zc_only_moves(node->op);
+    return zc_only_chooses(g, node) &&
+           (zc_only_moves(node->op) || quanta_before(g, node->in[0], &b, &q));
 }
 
 static bool visit(zc_graph *g, zc_nid n, void *user);
@@ -176,7 +173,7 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
     if (op == ZC_OP_DequantizeLinear) return again(g, n, p);
     if (!made || !zc_used_once(&p->uses, q->in[0])) return true;
     if (op == ZC_OP_Concat) return concat(g, n, made, p);
-    if (only_selects(g, made)) return hoist(g, n, made, p);
+    if (goes_behind(g, made)) return hoist(g, n, made, p);
     if (!cuts_nothing(g, made, &to)) return true;
     zc_node_at(g, n)->in[0] = zc_node_at(g, made)->in[0];
     zc_graph_remove(g, made);

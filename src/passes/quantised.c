@@ -1,5 +1,6 @@
 #include "passes/quantised.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 bool zc_is_bytes(const zc_graph *g, zc_vid v)
@@ -46,6 +47,30 @@ bool zc_is_quantised(const zc_graph *g, const zc_node *n)
            zc_is_bytes(g, n->out[0]);
 }
 
+bool zc_is_finite(const zc_tensor *t)
+{
+    const float *x = t->data;
+    int64_t n = zc_tensor_numel(t);
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(x[i])) return false;
+    return true;
+}
+
+bool zc_only_chooses(const zc_graph *g, const zc_node *n)
+{
+    const bool pool =
+        n->op == ZC_OP_MaxPool && !zc_node_out(n, 1) && zc_val(g, n->in[0])->type.rank == 4;
+    return pool || n->op == ZC_OP_Slice || zc_only_moves(n->op);
+}
+
+zc_vid zc_chosen_from(const zc_graph *g, zc_vid v)
+{
+    zc_nid n;
+    while ((n = zc_producer(g, v)) && zc_only_chooses(g, zc_node_at(g, n)))
+        v = zc_node_at(g, n)->in[0];
+    return v;
+}
+
 double zc_scale_at(const zc_tensor *t, int64_t i)
 {
     return zc_load_f64(t->dtype, t->data, zc_tensor_numel(t) == 1 ? 0 : i);
@@ -67,19 +92,33 @@ void zc_drop(zc_graph *g, const zc_use_counts *uses, zc_nid n)
     if (n && zc_used_once(uses, zc_node_at(g, n)->out[0])) zc_graph_remove(g, n);
 }
 
-static bool is_plain_gemm(const zc_graph *g, const zc_node *n, zc_linear *l)
+static bool is_plain_gemm(const zc_node *n, zc_linear *l)
 {
     const zc_attrs_Gemm *a = n->attrs;
     l->bias = zc_node_in(n, ZC_IN_Gemm_c);
     l->turned = a->transB != 0;
-    return !a->transA && a->alpha == 1 && (!l->bias || a->beta == 1) &&
-           (!l->bias || zc_val(g, l->bias)->type.dtype == ZC_F32);
+    return !a->transA && a->alpha == 1 && (!l->bias || a->beta == 1);
+}
+
+static bool is_plain_linear(const zc_node *n, zc_linear *l)
+{
+    const zc_attrs_Linear *a = n->attrs;
+    l->bias = zc_node_in(n, ZC_IN_Linear_bias);
+    l->turned = a->transB != 0;
+    return a->alpha == 1;
+}
+
+static bool is_plain_product(const zc_graph *g, const zc_node *n, zc_linear *l)
+{
+    bool plain = n->op == ZC_OP_MatMul || (n->op == ZC_OP_Gemm && is_plain_gemm(n, l)) ||
+                 (n->op == ZC_OP_Linear && is_plain_linear(n, l));
+    return plain && (!l->bias || zc_val(g, l->bias)->type.dtype == ZC_F32);
 }
 
 bool zc_linear_of(const zc_graph *g, const zc_node *n, zc_linear *l)
 {
     *l = (zc_linear){0};
-    if (n->op != ZC_OP_MatMul && (n->op != ZC_OP_Gemm || !is_plain_gemm(g, n, l))) return false;
+    if (!is_plain_product(g, n, l)) return false;
     if (zc_op_epilogue(zc_op_get(n->op), n->attrs)) return false;
     if (!zc_dequantised(g, n->in[0], &l->a) || !zc_dequantised(g, n->in[1], &l->b)) return false;
     const int rank = zc_val(g, l->b.x)->type.rank;

@@ -18,11 +18,20 @@ bool zc_is_quantised(const zc_graph *g, const zc_node *n);
 bool zc_is_bytes(const zc_graph *g, zc_vid v);
 /* The constant v; NULL: it is none, or absent, or without data. */
 const zc_tensor *zc_known(const zc_graph *g, zc_vid v);
+/* Of f32: has it neither NaN nor infinity? */
+bool zc_is_finite(const zc_tensor *t);
 /* Scale i, where one may stand for all. */
 double zc_scale_at(const zc_tensor *t, int64_t i);
 
-/* A MatMul or Gemm of what is dequantised: the first factor by one scale that is known, the matrix
- * b by one or one for each column. */
+/* Is each element of the node's result one of its first operand's? Quantisation keeps the order of
+ * numbers, so that it may come before a maximum of them. */
+bool zc_only_chooses(const zc_graph *g, const zc_node *n);
+
+/* v, or what its elements are chosen from in the end. */
+zc_vid zc_chosen_from(const zc_graph *g, zc_vid v);
+
+/* A MatMul, Gemm or Linear of what is dequantised: the first factor by one scale that is known, the
+ * matrix b by one or one for each column. */
 typedef struct zc_linear {
     zc_quantised a, b;
     bool turned; /* b's columns are stored as rows */

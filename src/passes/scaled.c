@@ -16,8 +16,9 @@ enum { DEPTH = 16, ROWS = 65 };
 
 /* ---- which ---- */
 
-static bool is_plain(const zc_graph *g, const zc_node *n, zc_scalable *s)
+bool zc_product_of(const zc_graph *g, const zc_node *n, zc_scalable *s)
 {
+    if (n->nin < 2) return false;
     *s = (zc_scalable){.x = n->in[0], .w = n->in[1], .alpha = 1};
     if (n->op == ZC_OP_Linear) {
         const zc_attrs_Linear *a = n->attrs;
@@ -48,22 +49,13 @@ static int64_t rows_of(const zc_type *x)
     return n;
 }
 
-static bool is_finite(const zc_tensor *t)
-{
-    const float *x = t->data;
-    int64_t n = zc_tensor_numel(t);
-    for (int64_t i = 0; i < n; i++)
-        if (!isfinite(x[i])) return false;
-    return true;
-}
-
 bool zc_scalable_of(const zc_graph *g, const zc_node *n, zc_scalable *out)
 {
-    if (n->nin < 2 || !is_plain(g, n, out)) return false;
+    if (!zc_product_of(g, n, out)) return false;
     const zc_type *x = &zc_val(g, out->x)->type;
     const zc_tensor *w = zc_known(g, out->w);
     return x->dtype == ZC_F32 && w && w->dtype == ZC_F32 && w->rank == 2 && rows_of(x) >= ROWS &&
-           w->dims[out->along_k ? 1 : 0] % DEPTH == 0 && zc_tensor_numel(w) > 0 && is_finite(w);
+           w->dims[out->along_k ? 1 : 0] % DEPTH == 0 && zc_tensor_numel(w) > 0 && zc_is_finite(w);
 }
 
 /* ---- scales ---- */

@@ -14,6 +14,8 @@ typedef struct zc_scalable {
     double alpha;      /* of the product */
 } zc_scalable;
 
+/* Is node n a product by a matrix, plus a row or nothing? */
+bool zc_product_of(const zc_graph *g, const zc_node *n, zc_scalable *out);
 /* Is node n a product of f32 for which there is a kernel of e4m3 on Hopper, whose sizes are
  * certain?
  */

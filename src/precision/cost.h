@@ -1,17 +1,17 @@
-/* What a part costs in each type on a GPU: a roofline of the usual chip of each architecture. It
+/* What a part costs in each type: a roofline of the usual chip of each architecture. It
  * orders types and plans; it predicts no times. */
 #ifndef ZC_PRECISION_COST_H
 #define ZC_PRECISION_COST_H
 
 #include "passes/mixed.h"
 
-/* Architectures (90 for sm_90) that all count; none: the CPU, of which no such costs are known. */
+/* Architectures (90 for sm_90) that all count; none: the CPU. */
 typedef struct zc_precision_chips {
     const int *archs;
     int narchs;
 } zc_precision_chips;
 
-/* Microseconds on the slowest; 0 without any. */
+/* Microseconds on the slowest. */
 double zc_precision_us(const zc_precision_chips *c, const zc_precision_part *part,
                        zc_precision_type type);
 /* Is the part faster in this type than in f32, as far as is known? */

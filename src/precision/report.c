@@ -17,15 +17,27 @@ static double share(const zc_precision_found *f, size_t part)
     return all > 0 ? own->alone * own->alone / all : 0;
 }
 
+/* It was f32 from the start, although no rule keeps it there. */
+static void put_why_exact(const zc_precision_params *p, const zc_precision_part *part, zc_buf *out)
+{
+    static const char *const spans[ZC_SPANS] = {"operand", "result"};
+    if (part->no_span)
+        zc_buf_printf(out, "on the samples its %s %s, which int8 has no scale for",
+                      spans[part->no_span_of], part->no_span);
+    else
+        zc_buf_puts(out, p->allowed[ZC_PRECISION_int8] || p->chips.narchs
+                             ? "no allowed type is faster here"
+                         : p->any_speed ? "no allowed type changes it"
+                                        : "no type is known to be faster on the CPU");
+}
+
 static void put_why(const zc_precision_params *p, const zc_precision_part *part,
                     const zc_precision_choice_of *c, double share, zc_buf *out)
 {
     if (part->keeps)
         zc_buf_printf(out, "from the start: %s", part->keeps);
     else if (c->from == ZC_PRECISION_f32)
-        zc_buf_puts(out, p->any_speed      ? "no allowed type changes it"
-                         : p->chips.narchs ? "no allowed type is faster here"
-                                           : "no type is known to be faster on the CPU");
+        put_why_exact(p, part, out);
     else if (c->alone < 0)
         zc_buf_printf(out, "raised from %s: f32 itself comes near the bound",
                       zc_precision_type_name(c->from));

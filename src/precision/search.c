@@ -41,9 +41,11 @@ static zc_status no_memory(const search *s)
 static bool suits(const search *s, const zc_precision_part *part, zc_precision_type type)
 {
     if (!s->p->allowed[type] || (type == ZC_PRECISION_tf32 && !part->is_product) ||
-        (type == ZC_PRECISION_fp8 && !part->scales))
+        (type == ZC_PRECISION_fp8 && !part->scales) ||
+        (type == ZC_PRECISION_int8 && !part->quantises))
         return false;
-    return s->p->any_speed || zc_precision_faster(&s->p->chips, part, type);
+    return (s->p->any_speed && type != ZC_PRECISION_int8) ||
+           zc_precision_faster(&s->p->chips, part, type);
 }
 
 static zc_precision_type start_of(const search *s, const zc_precision_part *part)
@@ -266,7 +268,7 @@ static zc_status bisect(search *s, size_t end, int type, size_t *out, zc_precisi
 /* Is the type one that a group may have which was raised from another? */
 static bool is_finer(zc_precision_type from, zc_precision_type type)
 {
-    return from < type && (type == ZC_PRECISION_tf32 || from == ZC_PRECISION_fp8);
+    return from < type && (type == ZC_PRECISION_tf32 || zc_precision_is_scaled(from));
 }
 
 /* Of the first *raised groups, which are f32, as many as keep the bound get the type. */

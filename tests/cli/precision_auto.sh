@@ -38,6 +38,25 @@ expect tight-is-raised 0 "f32 Conv 'node_Conv_45', Relu 'node_relu': raised from
 expect sensitive 0 "f32 Softmax 'node_softmax': from the start: softmax" auto 1e-2 --allow f16 --verbose
 expect logits 0 "f32 Linear 'node_linear': from the start: makes an output" auto 1e-2 --allow f16 --verbose
 
+# Integers: the convolutions whose sums are long enough, bytes from one to the next.
+class() { results "$1" "$2" | awk '{ if (NR == 1 || $1 > most) { most = $1; class = NR - 1 } } END { print "class " class }'; }
+expect int8 0 "int8 Conv 'node_Conv_49'" auto 5e-2 --allow int8 --verbose
+expect int8-needs-depth 0 "f32 Conv 'node_Conv_45', Relu 'node_relu': no allowed type is faster here" \
+    auto 5e-2 --allow int8 --verbose
+expect int8-steps 0 "" sh -c 'test "$("$1" inspect "$2" | grep -c "= QLinearConv(")" = 2' sh "$zc" "$plan"
+cp "$plan" "$dir/int8.plan"
+for digit in 2 5 7; do
+    expect "int8-keeps-$digit" 0 "10 values" keeps 5e-2 $digit
+    expect "int8-class-$digit" 0 "class $digit" class "$plan" $digit
+done
+expect int8-again 0 "" auto 5e-2 --allow int8
+expect int8-deterministic 0 "" cmp "$plan" "$dir/int8.plan"
+expect int8-is-raised 0 "f32 Conv 'node_Conv_47', Relu 'node_relu_1', MaxPool 'node_max_pool2d': raised from int8" \
+    auto 1e-4 --allow int8 --verbose
+expect int8-front 0 "" auto 5e-2 --allow int8 --pareto "$dir/front"
+expect int8-front-is-faster 0 "" awk -F '\t' '$4 == 0 { exact = $1 } $4 == 2 { integers = $1 }
+    END { exit !(integers + 0 > 0 && integers + 0 < exact + 0) }' "$dir/front"
+
 # What was found is in the plan.
 expect mixed 0 "" auto 1.2e-3 --allow f16,bf16
 expect kept 0 "% of the error" "$zc" inspect "$plan"
@@ -74,6 +93,8 @@ expect bound-without-auto 1 "--max-error does nothing without --precision auto" 
 expect allow-without-auto 1 "--allow does nothing without --precision auto" "$zc" compile "$model" -o "$plan" --allow f16
 expect fp8-needs-samples 1 "--allow fp8 does nothing without --calibration" "$zc" compile "$model" -o "$plan" \
     --precision auto --max-error 1e-2 --allow fp8
+expect int8-needs-samples 1 "--allow int8 does nothing without --calibration" "$zc" compile "$model" -o "$plan" \
+    --precision auto --max-error 1e-2 --allow int8
 expect no-folder 2 "cannot open" "$zc" compile "$model" -o "$plan" --precision auto --max-error 1e-2 \
     --calibration "$dir/none"
 mkdir "$dir/empty"

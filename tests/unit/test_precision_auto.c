@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "passes/quantise.h"
 #include "precision/search.h"
 #include "runtime/alternatives.h"
 #include "support/expect.h"
@@ -29,7 +30,8 @@ typedef struct world {
 
 static double error_in(const world *w, size_t part, zc_precision_type type)
 {
-    static const double digits[ZC_PRECISION_COUNT] = {[ZC_PRECISION_fp8] = 16,
+    static const double digits[ZC_PRECISION_COUNT] = {[ZC_PRECISION_int8] = 8,
+                                                      [ZC_PRECISION_fp8] = 16,
                                                       [ZC_PRECISION_f16] = 1,
                                                       [ZC_PRECISION_bf16] = 8,
                                                       [ZC_PRECISION_tf32] = 1};
@@ -196,6 +198,28 @@ static void test_front(void **state)
     ZC_VEC_FINI(&m.parts);
 }
 
+static bool is_int8_faster(const int *archs, int narchs, bool product, int64_t depth)
+{
+    const zc_precision_chips chips = {archs, narchs};
+    const zc_precision_part part = {
+        .is_product = product, .quantises = true, .depth = depth, .operations = 1e9, .bytes = 1e6};
+    return zc_precision_faster(&chips, &part, ZC_PRECISION_int8);
+}
+
+static void test_where_int8_is_faster(void **state)
+{
+    static const int sm_80 = 80, both[] = {90, 80};
+    (void)state;
+    assert_true(is_int8_faster(NULL, 0, false, 64));
+    assert_false(is_int8_faster(NULL, 0, false, 63));
+    assert_true(is_int8_faster(NULL, 0, true, 256));
+    assert_false(is_int8_faster(NULL, 0, true, 255));
+    assert_true(is_int8_faster(&hopper, 1, false, 64));
+    assert_false(is_int8_faster(&hopper, 1, true, 4096));
+    assert_false(is_int8_faster(&sm_80, 1, false, 64));
+    assert_false(is_int8_faster(both, 2, false, 64));
+}
+
 /* ---- models ---- */
 
 enum { ROWS = 80, SIDE = 16, SAMPLES = 3 };
@@ -274,6 +298,80 @@ static void large_values(zc_buf *text)
                       "node MatMul t,a p name=overflows\n"
                       "node Mul p,k e\n"
                       "node MatMul e,last y name=last\n");
+}
+
+/* Random numbers of these dimensions. */
+static void put_weights(zc_buf *text, const char *name, const char *dims, int n, uint64_t seed,
+                        double scale)
+{
+    zc_buf_printf(text, "init %s 1 %s ", name, dims);
+    for (int i = 0; i < n; i++)
+        zc_buf_printf(text, "%s%.9g", i ? "," : "", scale * normal_like(&seed));
+    zc_buf_puts(text, "\n");
+}
+
+/* Three convolutions of planes of 16 channels, over the second of which there is a shortcut, and
+ * one that makes the output. */
+static void convolutions(zc_buf *text)
+{
+    static const char *const weights[] = {"w0", "w1", "w2", "w3"};
+    put_head(text);
+    zc_buf_puts(text, "init planes 7 4 1,16,10,8\ninit rows 7 2 80,16\n");
+    for (int i = 0; i < 4; i++)
+        put_weights(text, weights[i], "16,16,3,3", 16 * 16 * 9, (uint64_t)i + 1, 0.08);
+    put_weights(text, "b0", "16", 16, 8, 0.3);
+    put_weights(text, "b1", "16", 16, 9, 0.3);
+    zc_buf_puts(text, "node Reshape x,planes p\n"
+                      "node Conv p,w0,b0 h0 name=first pads:is=1,1,1,1\n"
+                      "node Relu h0 r0\n"
+                      "node Conv r0,w1,b1 h1 name=second pads:is=1,1,1,1\n"
+                      "node Add h1,r0 s\n"
+                      "node Relu s r1\n"
+                      "node Conv r1,w2 h2 name=third pads:is=1,1,1,1\n"
+                      "node Relu h2 r2\n"
+                      "node Conv r2,w3 h3 name=last pads:is=1,1,1,1\n"
+                      "node Reshape h3,rows y\n");
+}
+
+/* The second of the convolutions gives negative numbers alone, of which a Relu makes zeros. */
+static void dead_convolution(zc_buf *text)
+{
+    put_head(text);
+    zc_buf_puts(text, "init planes 7 4 1,16,10,8\ninit rows 7 2 80,16\ninit low 1 16 ");
+    for (int i = 0; i < 16; i++) zc_buf_puts(text, i ? ",-1000" : "-1000");
+    zc_buf_puts(text, "\n");
+    for (int i = 0; i < 3; i++) {
+        const char name[] = {'w', (char)('0' + i), 0};
+        put_weights(text, name, "16,16,3,3", 16 * 16 * 9, (uint64_t)i + 1, 0.08);
+    }
+    zc_buf_puts(text, "node Reshape x,planes p\n"
+                      "node Conv p,w0 h0 name=first pads:is=1,1,1,1\n"
+                      "node Relu h0 r0\n"
+                      "node Conv r0,w1,low h1 name=dead pads:is=1,1,1,1\n"
+                      "node Relu h1 r1\n"
+                      "node Conv r1,w2 h2 name=behind pads:is=1,1,1,1\n"
+                      "node Add h2,r0 s\n"
+                      "node Sigmoid s t\n"
+                      "node Conv t,w2 h3 name=last pads:is=1,1,1,1\n"
+                      "node Reshape h3,rows y\n");
+}
+
+/* A perceptron of two layers with 256 inputs each, behind one with 16. */
+static void perceptron(zc_buf *text)
+{
+    put_head(text);
+    put_weights(text, "w0", "16,256", 16 * 256, 1, 0.25);
+    put_weights(text, "w1", "256,256", 256 * 256, 2, 0.0625);
+    put_weights(text, "w2", "256,256", 256 * 256, 3, 0.0625);
+    put_weights(text, "w3", "256,16", 256 * 16, 4, 0.0625);
+    put_weights(text, "b1", "256", 256, 5, 0.2);
+    zc_buf_puts(text, "node MatMul x,w0 h0 name=narrow\n"
+                      "node Tanh h0 t0\n"
+                      "node Gemm t0,w1,b1 h1 name=biased\n"
+                      "node Relu h1 t1\n"
+                      "node Gemm t1,w2 h2 name=turned transB:i=1\n"
+                      "node Tanh h2 t2\n"
+                      "node MatMul t2,w3 y name=last\n");
 }
 
 typedef struct values {
@@ -388,7 +486,8 @@ static void end(compiled *c)
 }
 
 static const char *const f16[] = {"f16"}, *const halves[] = {"f16", "bf16"},
-                         *const tf32[] = {"tf32"}, *const fp8[] = {"fp8", "f16"};
+                         *const tf32[] = {"tf32"}, *const fp8[] = {"fp8", "f16"},
+                         *const int8[] = {"int8", "f16"};
 
 static void test_near_values(void **state)
 {
@@ -454,6 +553,73 @@ static void test_fp8(void **state)
     expect_line(c.plan, "harmless", "f16", "raised from fp8");
     assert_int_equal(steps_of(c.plan, ZC_OP_ScaledLinear), 0);
     end(&c);
+}
+
+static void test_int8_convolutions(void **state)
+{
+    compiled c = compile_both(convolutions, int8, 1, 0.1);
+    (void)state;
+    expect_line(c.plan, "first", "int8", "% of the error");
+    expect_line(c.plan, "second", "int8", "% of the error");
+    expect_line(c.plan, "third", "int8", "% of the error");
+    expect_line(c.plan, "last", "f32", "makes an output");
+    assert_int_equal(steps_of(c.plan, ZC_OP_QLinearConv), 3);
+    assert_int_equal(steps_of(c.plan, ZC_OP_QuantizeLinear), 1); /* of the input */
+    assert_int_equal(steps_of(c.plan, ZC_OP_Pointwise), 1);      /* the shortcut, of bytes */
+    assert_int_equal(steps_of(c.plan, ZC_OP_DequantizeLinear), 1);
+    end(&c);
+    c = compile_both(convolutions, int8, 1, 1e-4);
+    expect_line(c.plan, "first", "f32", "raised from int8");
+    assert_int_equal(steps_of(c.plan, ZC_OP_QLinearConv), 0);
+    end(&c);
+    c = compile_both(convolutions, int8, 2, 5e-3);
+    expect_line(c.plan, "first", "f16", "raised from int8");
+    end(&c);
+}
+
+static void test_int8_products(void **state)
+{
+    compiled c = compile_both(perceptron, int8, 1, 0.1);
+    (void)state;
+    expect_line(c.plan, "narrow", "f32", "no allowed type is faster here");
+    expect_line(c.plan, "biased", "int8", "% of the error");
+    expect_line(c.plan, "turned", "int8", "% of the error");
+    assert_int_equal(steps_of(c.plan, ZC_OP_MatMulInteger), 2);
+    end(&c);
+    c = compile_both(perceptron, int8, 1, 1e-4);
+    expect_line(c.plan, "biased", "f32", "raised from int8");
+    assert_int_equal(steps_of(c.plan, ZC_OP_MatMulInteger), 0);
+    end(&c);
+}
+
+static void test_int8_needs_a_span(void **state)
+{
+    compiled c = compile_both(dead_convolution, int8, 1, 0.1);
+    (void)state;
+    expect_line(c.plan, "first", "int8", "% of the error");
+    expect_line(c.plan, "dead", "f32", "its result is 0 throughout");
+    expect_line(c.plan, "behind", "f32", "its operand is 0 throughout");
+    assert_int_equal(steps_of(c.plan, ZC_OP_QLinearConv), 1);
+    end(&c);
+}
+
+static void test_spans(void **state)
+{
+    static const zc_span never[] = {{0, 0},
+                                    {NAN, NAN},
+                                    {-INFINITY, 1},
+                                    {0, INFINITY},
+                                    {INFINITY, -INFINITY} /* no sample */,
+                                    {0, 1e-40},
+                                    {-3e38, 3e38}};
+    (void)state;
+    for (size_t i = 0; i < ZC_COUNTOF(never); i++) assert_non_null(zc_span_fault(&never[i]));
+    const zc_span positive = {2, 5.1}, both = {-1, 1.55}, negative = {-2, -1};
+    assert_null(zc_span_fault(&positive));
+    assert_int_equal(zc_quanta_of(&positive).zero, 0);
+    assert_int_equal(zc_quanta_of(&both).zero, 100);
+    assert_int_equal(zc_quanta_of(&negative).zero, 255);
+    assert_float_equal(zc_quanta_of(&positive).scale, 0.02, 1e-7);
 }
 
 static void test_nothing_is_faster_on_the_cpu(void **state)
@@ -526,11 +692,16 @@ int main(void)
         cmocka_unit_test(test_fp8_becomes_f16),
         cmocka_unit_test(test_overflow_becomes_bf16),
         cmocka_unit_test(test_front),
+        cmocka_unit_test(test_where_int8_is_faster),
         cmocka_unit_test(test_near_values),
         cmocka_unit_test(test_large_exp),
         cmocka_unit_test(test_large_values),
         cmocka_unit_test(test_tf32),
         cmocka_unit_test(test_fp8),
+        cmocka_unit_test(test_int8_convolutions),
+        cmocka_unit_test(test_int8_products),
+        cmocka_unit_test(test_int8_needs_a_span),
+        cmocka_unit_test(test_spans),
         cmocka_unit_test(test_nothing_is_faster_on_the_cpu),
         cmocka_unit_test(test_warnings_are_told_once),
         cmocka_unit_test(test_refusals),

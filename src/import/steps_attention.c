@@ -488,6 +488,9 @@ static zc_vid elements_of(zc_imp *im, zc_inode *n, zc_vid positions, int64_t wid
     static const int64_t perm[] = {1, 2, 0};
     const int64_t *of = columns_of(im, n, width);
     if (!of) return 0;
+    /* Gather would count a negative position from the end. */
+    positions = zc_imp_done(
+        im, n, zc_imp_expr(im, n, 1, &positions, "select(x0 < 0, x0 - 1099511627776, x0)"));
     zc_vid at = zc_imp_op2(im, n, ZC_OP_Gather, positions, zc_imp_ints(im, of, (int)width, 1));
     at = zc_imp_done(im, n, zc_imp_transpose(im, n, at, perm, 3));
     at = zc_imp_op2(im, n, ZC_OP_Mul, at, zc_imp_scalar(im, ZC_I64, (double)width));

@@ -47,44 +47,19 @@ static zc_nid attention(zc_imp *im, zc_inode *n, const zc_vid *in, int nout, int
     return id;
 }
 
-/* Those of the two that are not of groups of heads. */
+/* The same where no heads share keys. */
 static zc_nid plain_attention(zc_imp *im, zc_inode *n, const zc_vid *in, int nout, int64_t heads)
 {
-    int64_t causal = zc_imp_take_int(im, n, "unidirectional", 0);
     float filter = (float)zc_imp_take_float(im, n, "mask_filter_value", -10000.0f);
     zc_nid id = attention(im, n, in, nout, heads, heads);
-    if (causal) ZC_IMP_SET(im, Attention, id, is_causal, 1);
     if (in[AT(hidden)]) ZC_IMP_SET(im, Attention, id, mask_filter, filter);
     return id;
 }
 
-/* ---- LinearAttention and CausalConvWithState: ONNX's, with attributes more ---- */
-
-/* Takes an attribute away that may say what ONNX's operator does, and no more. */
-static zc_status only(zc_imp *im, zc_inode *n, const char *name, int64_t value)
+/* Of several queries a sequence. */
+static void maybe_causal(zc_imp *im, zc_inode *n, zc_nid id)
 {
-    const int64_t got = zc_imp_take_int(im, n, name, value);
-    if (im->status != ZC_OK || got == value) return im->status;
-    return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED, "attribute '%s' (got %lld, need %lld)", name,
-                       (long long)got, (long long)value);
-}
-
-zc_status zc_step_ms_linear_attention(zc_imp *im, zc_inode *n)
-{
-    return only(im, n, "state_window", 0);
-}
-
-zc_status zc_step_ms_causal_conv(zc_imp *im, zc_inode *n)
-{
-    static const struct {
-        const char *name;
-        int64_t value;
-    } given[] = {{"channels_last", 0},  {"dilation", 1},     {"input_channel_offset", 0},
-                 {"input_channels", 0}, {"ndim", 1},         {"state_channels_last", -1},
-                 {"state_length", 0},   {"state_window", 0}, {"state_update_capacity", 0}};
-    for (size_t i = 0; i < ZC_COUNTOF(given); i++)
-        ZC_TRY(only(im, n, given[i].name, given[i].value));
-    return im->status;
+    if (zc_imp_take_int(im, n, "unidirectional", 0)) ZC_IMP_SET(im, Attention, id, is_causal, 1);
 }
 
 /* ---- Attention ---- */
@@ -169,6 +144,7 @@ static zc_status finish_projected(zc_imp *im, zc_inode *n, zc_vid *in, zc_vid pa
     past_parts(im, n, past, in);
     bool present = n->nout > 1 && *n->out[1];
     zc_nid id = plain_attention(im, n, in, present ? 3 : 1, heads);
+    maybe_causal(im, n, id);
     ZC_TRY(zc_imp_no_more_attrs(im, n));
     return present ? finish_present(im, n, id) : zc_imp_finish(im, n, id);
 }
@@ -277,6 +253,7 @@ zc_status zc_step_ms_multi_head_attention(zc_imp *im, zc_inode *n)
     ZC_TRY(heads_of(im, n, "num_heads", &heads));
     ZC_TRY(add_biases(im, n, zc_imp_in(n, BIAS), heads, in));
     zc_nid id = plain_attention(im, n, in, n->nout, heads);
+    maybe_causal(im, n, id);
     if (n->nout > 3) ZC_IMP_SET(im, Attention, id, qk_matmul_output_mode, 2);
     ZC_TRY(zc_imp_no_more_attrs(im, n));
     return zc_imp_finish(im, n, id);
@@ -471,5 +448,100 @@ zc_status zc_step_ms_group_query_attention(zc_imp *im, zc_inode *n)
     };
     zc_nid id = attention(im, n, in, n->nout, heads, kv_heads);
     ZC_TRY(group_attributes(im, n, id));
+    return zc_imp_finish(im, n, id);
+}
+
+/* ---- MRotaryEmbedding: RotaryEmbedding by rows of three kinds of positions ---- */
+
+/* Which of the three each of a row's columns is taken by, and the columns' numbers: two lists of
+ * `width` in the node's arena. NULL: there is no such row. */
+static int64_t *columns_of(zc_imp *im, zc_inode *n, int64_t width)
+{
+    zc_ints section = {0};
+    const int64_t mixed = zc_imp_take_int(im, n, "mrope_layout", 0);
+    zc_imp_take_ints(im, n, "mrope_section", &section);
+    int64_t *of = zc_arena_alloc(n->arena, 2 * (size_t)width, sizeof *of), end[3] = {0}, sum = 0;
+    if (!of) zc_imp_nomem(im, "positions");
+    if (im->status != ZC_OK) return NULL;
+    for (int i = 0; i < section.n && i < 3; i++) {
+        const int64_t size = section.v[i];
+        end[i] = sum = size >= 0 && size <= width - sum ? sum + size : -width;
+    }
+    if (section.n != 3 || sum != width || mixed < 0 || mixed > 1) {
+        zc_imp_fail(im, n, ZC_ERR_MODEL,
+                    "mrope_section and mrope_layout need three sizes whose sum is %lld, and 0 or 1 "
+                    "(got %lld sizes, and %lld)",
+                    (long long)width, (long long)section.n, (long long)mixed);
+        return NULL;
+    }
+    for (int64_t i = 0; i < width; i++) {
+        const bool other = i % 3 && i < 3 * section.v[i % 3];
+        of[i] = mixed ? (other ? i % 3 : 0) : (i >= end[0]) + (i >= end[1]);
+        of[width + i] = i;
+    }
+    return of;
+}
+
+/* Where in a table[rows, width] the elements of each token's row stand: [batch, length, width]. */
+static zc_vid elements_of(zc_imp *im, zc_inode *n, zc_vid positions, int64_t width)
+{
+    static const int64_t perm[] = {1, 2, 0};
+    const int64_t *of = columns_of(im, n, width);
+    if (!of) return 0;
+    /* Gather would count a negative position from the end. */
+    positions = zc_imp_done(
+        im, n, zc_imp_expr(im, n, 1, &positions, "select(x0 < 0, x0 - 1099511627776, x0)"));
+    zc_vid at = zc_imp_op2(im, n, ZC_OP_Gather, positions, zc_imp_ints(im, of, (int)width, 1));
+    at = zc_imp_done(im, n, zc_imp_transpose(im, n, at, perm, 3));
+    at = zc_imp_op2(im, n, ZC_OP_Mul, at, zc_imp_scalar(im, ZC_I64, (double)width));
+    return zc_imp_op2(im, n, ZC_OP_Add, at, zc_imp_ints(im, of + width, (int)width, 1));
+}
+
+static zc_status need_tables(zc_imp *im, zc_inode *n, const int *inputs)
+{
+    for (int i = 0; i < 2; i++) {
+        const int rank = zc_imp_rank(im, n->in[inputs[i]]);
+        if (rank != 2)
+            return zc_imp_fail(im, n, ZC_ERR_MODEL, "input %d has a wrong rank (got %d, need 2)",
+                               inputs[i], rank);
+        const zc_dim width = zc_val(im->g, n->in[inputs[i]])->type.dims[1];
+        if (!zc_dim_is_const(width) || width.k > UINT16_MAX)
+            return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED,
+                               "input %d must have a known number of columns, at most %d",
+                               inputs[i], UINT16_MAX);
+    }
+    return ZC_OK;
+}
+
+/* Packed batches are no other for it. */
+zc_status zc_step_ms_mrotary_embedding(zc_imp *im, zc_inode *n)
+{
+    enum { X, POSITIONS, COS, SIN };
+    static const int tables[] = {COS, SIN};
+    const int64_t flat = -1;
+    ZC_TRY(zc_imp_need_inputs(im, n, 4, 4));
+    ZC_TRY(need_tables(im, n, tables));
+    const double scale = zc_imp_take_float(im, n, "scale", 1);
+    if (zc_imp_rank(im, n->in[POSITIONS]) != 3)
+        return zc_imp_fail(im, n, ZC_ERR_MODEL, "position_ids have a wrong rank (got %d, need 3)",
+                           zc_imp_rank(im, n->in[POSITIONS]));
+    zc_imp_take_int(im, n, "is_packed_batching", 0);
+    const int64_t width = zc_val(im->g, n->in[COS])->type.dims[1].k;
+    const zc_vid at = elements_of(im, n, n->in[POSITIONS], width);
+    zc_vid in[] = {n->in[X], n->in[COS], n->in[SIN]};
+    for (int i = 1; i < 3; i++) {
+        in[i] = zc_imp_op2(im, n, ZC_OP_Reshape, in[i], zc_imp_ints(im, &flat, 1, 1));
+        in[i] = zc_imp_op2(im, n, ZC_OP_Gather, in[i], at);
+        if (scale != 1)
+            in[i] = zc_imp_op2(im, n, ZC_OP_Mul, in[i],
+                               zc_imp_scalar(im, zc_imp_dtype(im, in[i]), scale));
+    }
+    ZC_TRY(im->status);
+    zc_nid id = zc_imp_node(im, n, ZC_OP_RotaryEmbedding, 3, in, 1);
+    ZC_IMP_SET(im, RotaryEmbedding, id, interleaved, zc_imp_take_int(im, n, "interleaved", 0));
+    ZC_IMP_SET(im, RotaryEmbedding, id, num_heads, zc_imp_take_int(im, n, "num_heads", 0));
+    ZC_IMP_SET(im, RotaryEmbedding, id, rotary_embedding_dim,
+               zc_imp_take_int(im, n, "rotary_embedding_dim", 0));
+    ZC_TRY(zc_imp_no_more_attrs(im, n));
     return zc_imp_finish(im, n, id);
 }

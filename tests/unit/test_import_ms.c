@@ -349,6 +349,79 @@ static const computed cases[] = {
      "node LinearAttentionGate a,d,s,b y0,y1 domain=com.microsoft\n",
      "-1.40615 -0.974077 -0.1201681 -0.632599 -0.2811501 -0.1201681;0.705785 0.3208213 "
      "0.6224593 0.6513548 0.7310586 0.7310586"},
+    /* a query for two values */
+    {"init q 1 1,2,1,2 -0.375,0.625,-0.25,0.25\n"
+     "init k 1 1,2,1,2 -0.125,0.5,-0.375,-0.875\n"
+     "init v 1 1,2,2,1 -0.375,0.25,0.25,1\n"
+     "init g 1 1,2,2 -0.5,-0.125,1,-0.875\n"
+     "init b 1 1,2,2 0.375,1,0.875,0.375\n"
+     "init s 1 1,2,1,2 0.875,-0.625,0.5,0.375\n"
+     "init al 1 2 0,1\n"
+     "init dt 1 2 0.75,-0.625\n"
+     "node GatedDeltaNet q,k,v,_,g,b,s,al,dt y0,y1 domain=com.microsoft "
+     "gate_activation:s=softplus beta_activation:s=sigmoid\n",
+     "-0.2511757 0.04991061 -0.03333675 -0.05445432;-0.001885038 -0.1904662 -0.16285 "
+     "-0.4708902"},
+    /* two sequences, side by side; an epsilon tells */
+    {"init q 1 2,6 0.001953125,0.00146484375,-0.00048828125,0.000732421875,0.001220703125,"
+     "-0.001220703125,-0.0009765625,-0.001220703125,-0.000244140625,0.001953125,"
+     "-0.00048828125,-0.000732421875\n"
+     "init g 1 2,1,2 0.875,-0.125,-0.875,0.375\n"
+     "init b 1 2,1 0.5,-0.125\n"
+     "init s 1 2,1,2,2 1,-1,0.75,-0.5,0.625,0,0.375,0.5\n"
+     "init al 1 1 0.875\n"
+     "init dt 1 1,2 0.25,0.25\n"
+     "node GatedDeltaNet q,_,_,_,g,b,s,al,dt y0,y1 domain=com.microsoft "
+     "gate_activation:s=kda gate_lower_bound:f=-2 qk_l2_norm:i=1 scale:f=0.5\n",
+     "-0.02921487 -0.0002969354 -0.1125987 -0.1024582;0.1110496 -0.2533015 0.09166328 "
+     "-0.1232873 0.4345029 -0.00525123 0.2595036 0.1039163"},
+    {"init x 1 1,2,8 -0.125,-1,-0.625,-0.875,0.625,-0.875,-0.625,-0.625,0.5,-0.375,0,0.375,"
+     "0.125,0,-0.25,1\n"
+     "init p 7 3,1,2 0,1,1,2,2,0\n"
+     "init c 1 3,3 -0.625,0.625,-0.75,0,0.25,-0.5,-0.5,-0.75,-1\n"
+     "init s 1 3,3 -0.5,-0.625,0.375,0.875,-1,0.5,-0.25,0.125,1\n"
+     "node MRotaryEmbedding x,p,c,s y0 domain=com.microsoft mrope_section:is=1,1,1 "
+     "mrope_layout:i=1 num_heads:i=1 rotary_embedding_dim:i=6 scale:f=0.5\n",
+     "-0.1796875 0.1875 0.75 0.3046875 0.578125 0.125 -0.625 -0.625 -0.1640625 0.1328125 -0 "
+     "0.21875 -0.0703125 0 -0.25 1"},
+    {"init x 1 1,1,1,8 -0.25,-0.75,0.625,0.875,-0.5,0.125,0.25,-0.75\n"
+     "init p 7 3,1,1 0,1,2\n"
+     "init c 1 3,4 -1,-1,0.25,0.25,1,0.25,0.5,-0.125,-0.875,-0.375,0.25,0.375\n"
+     "init s 1 3,4 -0.375,-0.75,0.875,-0.625,-1,-0.25,-1,0.375,-0.875,-0.375,-0.375,0.5\n"
+     "node MRotaryEmbedding x,p,c,s y0 domain=com.microsoft mrope_section:is=1,1,2 "
+     "interleaved:i=1\n",
+     "-0.03125 0.84375 0.375 0.0625 -0.078125 0.21875 0.46875 -0.15625"},
+    {"init x 1 1,6 0.875,0.375,0.125,-0.625,0.375,0.5\n"
+     "init w 1 6 -1,0.125,-0.75,-0.875,-0.25,0.625\n"
+     "node BranchwiseRMSNorm x,w y0 domain=com.microsoft num_branches:i=2 epsilon:f=0.125\n",
+     "-1.330821 0.07129398 -0.142588 0.8808924 -0.1510101 0.5033671"},
+    {"init x 1 1,2,3 0.25,0.875,0.5,-0.375,0.125,-0.5\n"
+     "node BranchwiseRMSNorm x y0 domain=com.microsoft\n",
+     "0.417023 1.459581 0.834046 -1.019012 0.3396706 -1.358682"},
+    {"init x 1 1,6 -0.5,0.375,-0.625,-0.125,-0.125,0\n"
+     "init p 1 1,6 -0.5,-0.625,0.5,0,0.875,0\n"
+     "node HyperConnectionPreMix x,p y0 domain=com.microsoft num_branches:i=2 "
+     "reduction_scale:f=0.5\n",
+     "0.125 -0.171875 -0.15625"},
+    {"init x 1 1,2,3 0.625,0.625,-0.75,0.625,0.625,0.25\n"
+     "init b 1 1,3 -1,0.75,-0.75\n"
+     "init p 1 1,2 0.875,0.375\n"
+     "init m 1 1,2,2 -0.25,-0.375,0.125,0.75\n"
+     "node HyperConnectionPostMix x,b,p,m y0 domain=com.microsoft\n",
+     "-0.953125 0.578125 -0.4375 -0.140625 0.515625 0.1875"},
+    {"init x 1 1,6 -0.375,0.375,-0.25,0.25,0.375,0.25\n"
+     "init b 1 1,3 -0.625,0.875,0.125\n"
+     "init p 1 1,2,3 0.75,-0.25,-1,1,1,0.5\n"
+     "node HyperConnectionPostMix x,b,p y0 domain=com.microsoft num_branches:i=2\n",
+     "-0.84375 0.15625 -0.375 -0.375 1.25 0.3125"},
+    {"init k 1 1,1,2,2 -0.125,0.25,-0.375,-0.625\n"
+     "init q 1 1,1,2,2 0.75,-0.625,0.875,0.25\n"
+     "init v 1 1,1,2 0.625,-0.75\n"
+     "init ks 1 2,2 0.5,0.5,-1,1\n"
+     "init qs 1 2,2 -0.5,0.5,0.625,-0.5\n"
+     "init cs 1 2,2 1,-0.25,-0.5,0.25\n"
+     "node EngramGate k,q,v,ks,qs,cs y0,y1 domain=com.microsoft\n",
+     "0.2683372 -0.3220047 0.428153 -0.5137836;0.9053059 0.2715918 -0.4526686 -0.2716012"},
 };
 
 #define MS "domain=com.microsoft"
@@ -464,6 +537,32 @@ static const refused refusals[] = {
      "GatedAdd with gate_weight is not supported"},
     {"in x 1 2,4\nin w 1 2\nout y 1 *\nnode GatedRMSNorm x,w,x y activation:s=tanh " MS "\n",
      "activation is unknown (got 'tanh', need silu, swish or sigmoid)"},
+    {"in q 1 4,1,2\nin s 1 2,1,2,2\nin c 6 3\nout y 1 *\nnode GatedDeltaNet q,q,q,c,_,_,s y "
+     "update_rule:s=linear " MS "\n",
+     "GatedDeltaNet with cu_seqlens: sequences of one length each alone"},
+    {"in q 1 4,1,2\nout y 1 *\nnode GatedDeltaNet q,q,q y update_rule:s=linear " MS "\n",
+     "input 6, the initial state, is missing"},
+    {"in q 1 1,4,2,2\nin v 1 1,4,3,2\nout y 1 *\nnode GatedDeltaNet q,q,v y "
+     "update_rule:s=linear " MS "\n",
+     "must be a multiple of the query's (got 3 and 2)"},
+    {"in q 1 1,4,2,2\nin g 1 1,4,2\nout y 1 *\nnode GatedDeltaNet q,q,q,_,g,g y "
+     "gate_activation:s=kda " MS "\n",
+     "gate_activation 'kda' needs a_log and dt_bias"},
+    {"in x 1 1,2,4\nin p 7 3,1,2\nin c 1 5,2\nout y 1 *\nnode MRotaryEmbedding x,p,c,c y "
+     "num_heads:i=1 mrope_section:is=1,2,1 " MS "\n",
+     "three sizes whose sum is 2, and 0 or 1 (got 3 sizes, and 0)"},
+    {"in x 1 6\nout y 1 *\nnode BranchwiseRMSNorm x y " MS "\n",
+     "input 0 has a wrong rank (got 1, need 2 to "},
+    {"in x 1 1,2,3\nin p 1 1\nout y 1 *\nnode HyperConnectionPreMix x,p y " MS "\n",
+     "input 1 has a wrong rank (got 1, need 2 or 3)"},
+    {"in k 1 1,1,2,2\nin v 1 1,1,2\nin w 1 2,2\nout y 1 *\nout z 1 *\n"
+     "node EngramGate k,k,v,w,w y,z " MS "\n",
+     "output 1 needs input 5, which is left out"},
+    {"in q 1 1,1,4\nin k 1 1,2,3,2\nout y 1 *\nnode DecoderMaskedMultiHeadAttention q,k,k y "
+     "num_heads:i=2 unidirectional:i=1 " MS "\n",
+     "no attribute 'unidirectional'"},
+    {"in x 2 4,8\nin i 7 2\nout y 1 *\nnode GatherPacked x,i y " MS "\n",
+     "a packed format of ONNX Runtime's own"},
     {"in x 1 2,4\nout y 1 *\nnode GatedRMSNorm x,x,x y " MS "\n",
      "an input has a wrong rank (got 2 and 2, need at least 1, and 1)"},
     {"in a 1 1,2,3\nin d 1 3\nout y 1 *\nout b 1 *\nnode LinearAttentionGate a,d,d y,b " MS "\n",
@@ -517,6 +616,12 @@ static const shaped shapes[] = {
      "node DecoderMaskedMultiHeadAttention q,q,q,_,_,k,k,n,n,c y,p num_heads:i=2 "
      "past_present_share_buffer:i=1 " MS "\n",
      "%y: f32[b,1,4] = Attention("},
+    {"in q 1 t,2,4\nin v 1 t,6,4\nin s 1 n,6,4,4\nout y 1 *\nout e 1 *\n"
+     "node GatedDeltaNet q,q,v,_,_,_,s y,e update_rule:s=linear " MS "\n",
+     "%y: f32[t,6,4] = Reshape("},
+    {"in x 1 n,s,8\nin p 7 3,n,s\nin c 1 9,4\nout y 1 *\nnode MRotaryEmbedding x,p,c,c y "
+     "num_heads:i=1 mrope_section:is=2,1,1 " MS "\n",
+     "%y: f32[n,s,8] = RotaryEmbedding("},
     {"in x 1 n,m,m\nout y 1 *\nnode Inverse x y " MS "\n", "%y: f32[n,m,m] = Inverse(%x)"},
     {"in x 1 n,t,8\nin w 1 4\nout y 1 *\nnode GatedRMSNorm x,w,x y " MS "\n",
      "%y: f32[n,t,8] = Mul("},

@@ -36,9 +36,9 @@ shows() { # TEST SAID COMMAND...
 "$zc" fill "$src/models/bench/resnet50.dynamo.onnx" -o "$dir/big" -q
 shows compile-shows '\[[1-9]/[1-9]\] [a-z ]+\.\.\. [0-9]+ s' "'$zc' compile '$dir/big/model.onnx' -o '$dir/p.plan'"
 shows fill-shows 'values: [0-9]+ of 498 MB\.\.\. [0-9]+ s' "'$zc' fill '$src/models/bench/gpt2.dynamo.onnx' -o '$dir/g'"
-script -qec "'$zc' bench '$dir/p.plan' --seconds 1.6" /dev/null >"$dir/terminal" 2>&1 </dev/null
+script -qec "'$zc' bench '$dir/m.plan' --seconds 1.6" /dev/null >"$dir/terminal" 2>&1 </dev/null
 expect bench-shows 0 "" grep -E 'measuring\.\.\. [1-9][0-9]* s' "$dir/terminal"
-script -qec "'$zc' inspect '$dir/p.plan'" /dev/null >"$dir/terminal" 2>&1 </dev/null
+script -qec "'$zc' inspect '$dir/m.plan'" /dev/null >"$dir/terminal" 2>&1 </dev/null
 expect fast-says-nothing 1 "" grep -F '...' "$dir/terminal"
 
 # Who draws takes no signals: only the main thread and the one that waits for them leave SIGUSR1 (bit 9) open.
@@ -52,7 +52,7 @@ for task in /proc/$pid/task/*/status; do
 done
 wait $pid
 OPEN
-script -qec "sh $dir/open.sh '$zc' bench '$dir/p.plan' --seconds 1.6" /dev/null >"$dir/terminal" 2>&1 </dev/null
+script -qec "sh $dir/open.sh '$zc' bench '$dir/m.plan' --seconds 1.6" /dev/null >"$dir/terminal" 2>&1 </dev/null
 expect drawing-takes-no-signals 0 2 grep -c takes-signals "$dir/terminal"
 
 finish

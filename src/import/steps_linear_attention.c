@@ -85,7 +85,8 @@ static zc_vid joined(zc_imp *im, zc_inode *n, zc_vid x)
     return as_shape(im, n, x, shape, 3);
 }
 
-/* Input i, where it is there, has one of those ranks, and known sizes behind those of tokens. */
+/* Input i, where it is there, has one of those ranks, and behind those of tokens known sizes of
+ * which two can be multiplied. */
 static zc_status need_heads(zc_imp *im, zc_inode *n, int i, int tokens, int least, int most)
 {
     const zc_vid v = zc_imp_in(n, i);
@@ -94,12 +95,18 @@ static zc_status need_heads(zc_imp *im, zc_inode *n, int i, int tokens, int leas
     if (rank < least || rank > most)
         return zc_imp_fail(im, n, ZC_ERR_MODEL, "input %d has a wrong rank (got %d, need %d to %d)",
                            i, rank, least, most);
-    for (int axis = tokens; axis < rank; axis++)
-        if (!zc_dim_is_const(zc_val(im->g, v)->type.dims[axis]))
+    for (int axis = tokens; axis < rank; axis++) {
+        const zc_dim size = zc_val(im->g, v)->type.dims[axis];
+        if (!zc_dim_is_const(size))
             return zc_imp_fail(im, n, ZC_ERR_UNSUPPORTED,
                                "numbers and sizes of heads must be known (dimension %d of input %d "
                                "is not)",
                                axis, i);
+        if (size.k > INT32_MAX)
+            return zc_imp_fail(im, n, ZC_ERR_LIMIT,
+                               "dimension %d of input %d is too large (got %lld, need at most %d)",
+                               axis, i, (long long)size.k, INT32_MAX);
+    }
     return ZC_OK;
 }
 

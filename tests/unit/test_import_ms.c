@@ -537,6 +537,9 @@ static const refused refusals[] = {
      "GatedAdd with gate_weight is not supported"},
     {"in x 1 2,4\nin w 1 2\nout y 1 *\nnode GatedRMSNorm x,w,x y activation:s=tanh " MS "\n",
      "activation is unknown (got 'tanh', need silu, swish or sigmoid)"},
+    {"in q 1 2,3,16\nin s 1 2,1099511627776,1099511627776,4\nout y 1 *\nnode GatedDeltaNet "
+     "q,_,_,_,_,_,s y " MS "\n",
+     "dimension 1 of input 6 is too large (got 1099511627776, need at most 2147483647)"},
     {"in q 1 4,1,2\nin s 1 2,1,2,2\nin c 6 3\nout y 1 *\nnode GatedDeltaNet q,q,q,c,_,_,s y "
      "update_rule:s=linear " MS "\n",
      "GatedDeltaNet with cu_seqlens: sequences of one length each alone"},

@@ -177,6 +177,25 @@ zc_vid zc_imp_cast(zc_imp *im, zc_inode *n, zc_vid v, zc_dtype to)
     return zc_imp_done(im, n, id);
 }
 
+zc_vid zc_imp_reshape(zc_imp *im, zc_inode *n, zc_vid v, const int64_t *shape, int rank)
+{
+    return zc_imp_op2(im, n, ZC_OP_Reshape, v, zc_imp_ints(im, shape, rank, 1));
+}
+
+zc_vid zc_imp_sizes(zc_imp *im, zc_inode *n, zc_vid v, int64_t start, int64_t end)
+{
+    zc_nid id = zc_imp_node(im, n, ZC_OP_Shape, 1, &v, 1);
+    ZC_IMP_SET(im, Shape, id, start, start);
+    ZC_IMP_SET(im, Shape, id, end, end);
+    return zc_imp_done(im, n, id);
+}
+
+zc_vid zc_imp_slice(zc_imp *im, zc_inode *n, zc_vid v, zc_vid from, zc_vid to, int64_t axis)
+{
+    const zc_vid in[] = {v, from, to, zc_imp_ints(im, &axis, 1, 1)};
+    return zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_Slice, 4, in, 1));
+}
+
 zc_nid zc_imp_transpose(zc_imp *im, zc_inode *n, zc_vid v, const int64_t *perm, int rank)
 {
     if (im->status != ZC_OK) return 0;

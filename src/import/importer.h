@@ -261,6 +261,12 @@ const char *zc_imp_out_name(const zc_imp *im, const zc_inode *n);
 /* Counts unwanted outputs at the end too: their number means something. */
 void zc_imp_all_outputs(zc_inode *n);
 zc_vid zc_imp_cast(zc_imp *im, zc_inode *n, zc_vid v, zc_dtype to);
+/* v as that shape: 0 is as it is, -1 what is left. */
+zc_vid zc_imp_reshape(zc_imp *im, zc_inode *n, zc_vid v, const int64_t *shape, int rank);
+/* Sizes `start` to before `end` of v, as a vector. */
+zc_vid zc_imp_sizes(zc_imp *im, zc_inode *n, zc_vid v, int64_t start, int64_t end);
+/* v along an axis, from and to before what these vectors of one number say. */
+zc_vid zc_imp_slice(zc_imp *im, zc_inode *n, zc_vid v, zc_vid from, zc_vid to, int64_t axis);
 /* A Transpose node; perm is copied. */
 zc_nid zc_imp_transpose(zc_imp *im, zc_inode *n, zc_vid v, const int64_t *perm, int rank);
 /* v[batch, ..., channels], of known rank, as [batch, channels, ...]; and a node that does the

@@ -78,7 +78,7 @@ zc_vid zc_ml_rows(zc_imp *im, zc_inode *n, zc_vid x)
     static const int64_t one_row[] = {1, -1};
     const int rank = zc_imp_rank(im, x);
     if (rank == 2 || im->status != ZC_OK) return x;
-    if (rank == 1) return zc_imp_op2(im, n, ZC_OP_Reshape, x, zc_imp_ints(im, one_row, 2, 1));
+    if (rank == 1) return zc_imp_reshape(im, n, x, one_row, 2);
     zc_imp_fail(im, n, rank < 0 ? ZC_ERR_UNSUPPORTED : ZC_ERR_MODEL,
                 "%s: input 0 has a wrong rank (got %d, need 1 or 2)", n->op_type, rank);
     return 0;
@@ -101,8 +101,7 @@ zc_vid zc_ml_linear(zc_imp *im, zc_inode *n, zc_vid x, const zc_reals *coefficie
     }
     const int64_t shape[] = {classes, -1};
     zc_vid in[3] = {x};
-    in[1] = zc_imp_op2(im, n, ZC_OP_Reshape, zc_ml_real_const(im, n, coefficients, t->dtype),
-                       zc_imp_ints(im, shape, 2, 1));
+    in[1] = zc_imp_reshape(im, n, zc_ml_real_const(im, n, coefficients, t->dtype), shape, 2);
     in[2] = intercepts->n ? zc_ml_real_const(im, n, intercepts, t->dtype) : 0;
     zc_nid id = zc_imp_node(im, n, ZC_OP_Gemm, in[2] ? 3 : 2, in, 1);
     ZC_IMP_SET(im, Gemm, id, transB, 1);

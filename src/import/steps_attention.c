@@ -182,20 +182,17 @@ static zc_vid widths_of(zc_imp *im, zc_inode *n, zc_vid q, int64_t times)
     zc_dim width = zc_val(im->g, q)->type.dims[2];
     int64_t known = zc_dim_is_const(width) ? width.k * times : times;
     if (times == 0 || zc_dim_is_const(width)) return zc_imp_ints(im, &known, 1, 1);
-    zc_nid shape = zc_imp_node(im, n, ZC_OP_Shape, 1, &q, 1);
-    ZC_IMP_SET(im, Shape, shape, start, 2);
-    ZC_IMP_SET(im, Shape, shape, end, 3);
-    return zc_imp_op2(im, n, ZC_OP_Mul, zc_imp_done(im, n, shape), zc_imp_ints(im, &times, 1, 1));
+    return zc_imp_op2(im, n, ZC_OP_Mul, zc_imp_sizes(im, n, q, 2, 3),
+                      zc_imp_ints(im, &times, 1, 1));
 }
 
 /* The bias from `from` widths of q on, up to `to` (0: all that is left). */
 static zc_vid part_of(zc_imp *im, zc_inode *n, zc_vid bias, zc_vid q, int64_t from, int64_t to)
 {
-    const int64_t axis = 0, all = INT64_MAX;
-    zc_vid in[] = {bias, widths_of(im, n, q, from),
-                   to ? widths_of(im, n, q, to) : zc_imp_ints(im, &all, 1, 1),
-                   zc_imp_ints(im, &axis, 1, 1)};
-    return zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_Slice, 4, in, 1));
+    const int64_t all = INT64_MAX;
+    const zc_vid begin = widths_of(im, n, q, from);
+    const zc_vid end = to ? widths_of(im, n, q, to) : zc_imp_ints(im, &all, 1, 1);
+    return zc_imp_slice(im, n, bias, begin, end, 0);
 }
 
 /* x[batch, length, heads, parts, size] + bias[parts * heads * size] */
@@ -203,7 +200,7 @@ static zc_vid add_packed(zc_imp *im, zc_inode *n, zc_vid x, zc_vid bias, int64_t
                          int64_t heads)
 {
     const int64_t sizes[] = {parts, heads, -1}, perm[] = {1, 0, 2};
-    bias = zc_imp_op2(im, n, ZC_OP_Reshape, bias, zc_imp_ints(im, sizes, 3, 1));
+    bias = zc_imp_reshape(im, n, bias, sizes, 3);
     return zc_imp_op2(im, n, ZC_OP_Add, x,
                       zc_imp_done(im, n, zc_imp_transpose(im, n, bias, perm, 3)));
 }
@@ -266,9 +263,8 @@ enum { ONE_BIAS = BEAMS + 1 };
 
 static zc_vid until(zc_imp *im, zc_inode *n, zc_vid v, zc_vid end)
 {
-    const int64_t from = 0, axis = 2;
-    const zc_vid in[] = {v, zc_imp_ints(im, &from, 1, 1), end, zc_imp_ints(im, &axis, 1, 1)};
-    return zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_Slice, 4, in, 1));
+    const int64_t from = 0;
+    return zc_imp_slice(im, n, v, zc_imp_ints(im, &from, 1, 1), end, 2);
 }
 
 /* Which row of the batch each element of beams[batch, beams, length] speaks of, as
@@ -307,10 +303,8 @@ static zc_status fill(zc_imp *im, zc_inode *n, int i, zc_vid buffer, zc_vid x, z
 {
     const int64_t shape[] = {0, heads, 1, -1};
     if (n->nout <= i || !*n->out[i]) return im->status;
-    zc_nid size = zc_imp_node(im, n, ZC_OP_Shape, 1, &x, 1);
-    ZC_IMP_SET(im, Shape, size, end, 1);
-    const zc_vid in[] = {buffer, zc_imp_op2(im, n, ZC_OP_Reshape, x, zc_imp_ints(im, shape, 4, 1)),
-                         zc_imp_op2(im, n, ZC_OP_Expand, end, zc_imp_done(im, n, size))};
+    const zc_vid in[] = {buffer, zc_imp_reshape(im, n, x, shape, 4),
+                         zc_imp_op2(im, n, ZC_OP_Expand, end, zc_imp_sizes(im, n, x, 0, 1))};
     zc_vid y = zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_TensorScatter, 3, in, 1));
     return im->status == ZC_OK ? zc_imp_bind(im, n, i, y) : im->status;
 }
@@ -327,7 +321,7 @@ static zc_status take_buffers(zc_imp *im, zc_inode *n, zc_vid *in, int64_t heads
         !zc_dim_is(zc_val(im->g, in[AT(bias)])->type.dims[0], 1))
         return refuse(im, n, "beams and a bias of each sequence");
     const zc_vid length = zc_imp_cast(im, n, n->in[FILLED], ZC_I64);
-    const zc_vid end = zc_imp_op2(im, n, ZC_OP_Reshape, length, zc_imp_ints(im, &one, 1, 1));
+    const zc_vid end = zc_imp_reshape(im, n, length, &one, 1);
     for (int i = 0; i < 2; i++) {
         in[AT(past_k) + i] = filled_part(im, n, n->in[BUFFER_K + i], end);
         ZC_TRY(fill(im, n, 1 + i, n->in[BUFFER_K + i], in[AT(k) + i], end, heads));
@@ -428,8 +422,7 @@ zc_status zc_step_ms_group_query_attention(zc_imp *im, zc_inode *n)
     ZC_TRY(heads_of(im, n, "num_heads", &heads));
     ZC_TRY(heads_of(im, n, "kv_num_heads", &kv_heads));
     zc_vid lengths = n->in[LENGTHS];
-    if (zc_imp_rank(im, lengths) != 1)
-        lengths = zc_imp_op2(im, n, ZC_OP_Reshape, lengths, zc_imp_ints(im, &all, 1, 1));
+    if (zc_imp_rank(im, lengths) != 1) lengths = zc_imp_reshape(im, n, lengths, &all, 1);
     const zc_vid in[ZC_IN_Attention_COUNT] = {
         [AT(q)] = n->in[Q],
         [AT(k)] = zc_imp_in(n, K),
@@ -530,7 +523,7 @@ zc_status zc_step_ms_mrotary_embedding(zc_imp *im, zc_inode *n)
     const zc_vid at = elements_of(im, n, n->in[POSITIONS], width);
     zc_vid in[] = {n->in[X], n->in[COS], n->in[SIN]};
     for (int i = 1; i < 3; i++) {
-        in[i] = zc_imp_op2(im, n, ZC_OP_Reshape, in[i], zc_imp_ints(im, &flat, 1, 1));
+        in[i] = zc_imp_reshape(im, n, in[i], &flat, 1);
         in[i] = zc_imp_op2(im, n, ZC_OP_Gather, in[i], at);
         if (scale != 1)
             in[i] = zc_imp_op2(im, n, ZC_OP_Mul, in[i],

@@ -122,19 +122,17 @@ static zc_vid zero_points(zc_imp *im, zc_inode *n, const nbits *q)
 /* The real weights [N, K]. */
 static zc_vid real_weights(zc_imp *im, zc_inode *n, const nbits *q)
 {
-    const int64_t shape[] = {q->n, q->blocks}, zero = 0, one = 1;
+    const int64_t shape[] = {q->n, q->blocks}, zero = 0;
     zc_vid w = weights(im, n, q);
     zc_vid zeros = zc_imp_in(n, 3) && im->status == ZC_OK ? zero_points(im, n, q) : 0;
-    zc_vid scales = zc_imp_op2(im, n, ZC_OP_Reshape, n->in[2], zc_imp_ints(im, shape, 2, 1));
+    zc_vid scales = zc_imp_reshape(im, n, n->in[2], shape, 2);
     zc_nid id =
         zc_imp_node(im, n, ZC_OP_DequantizeLinear, zeros ? 3 : 2, (zc_vid[]){w, scales, zeros}, 1);
     ZC_IMP_SET(im, DequantizeLinear, id, axis, 1);
     ZC_IMP_SET(im, DequantizeLinear, id, block_size, q->block);
     zc_vid real = zc_imp_done(im, n, id);
     if (q->blocks * q->block == q->k) return real;
-    const zc_vid in[] = {real, zc_imp_ints(im, &zero, 1, 1), zc_imp_ints(im, &q->k, 1, 1),
-                         zc_imp_ints(im, &one, 1, 1)};
-    return zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_Slice, 4, in, 1));
+    return zc_imp_slice(im, n, real, zc_imp_ints(im, &zero, 1, 1), zc_imp_ints(im, &q->k, 1, 1), 1);
 }
 
 /* A x B^T for B of few bits in blocks along K with a scale each. */
@@ -290,19 +288,16 @@ static zc_vid unpack(zc_imp *im, zc_inode *n, zc_vid v, int64_t bits)
     v = zc_imp_op2(im, n, ZC_OP_Unsqueeze, v, zc_imp_ints(im, &last, 1, 1));
     v = zc_imp_op2(im, n, ZC_OP_ShiftRight, v, zc_imp_const(im, NULL, &t));
     v = zc_imp_op2(im, n, ZC_OP_BitwiseAnd, v, zc_imp_scalar(im, ZC_U8, (1 << bits) - 1));
-    return zc_imp_op2(im, n, ZC_OP_Reshape, v, zc_imp_ints(im, shape, rank, 1));
+    return zc_imp_reshape(im, n, v, shape, rank);
 }
 
 /* Zero points that fill up their last byte, as many as there are scales. */
 static zc_vid as_many(zc_imp *im, zc_inode *n, zc_vid zeros, zc_vid scales)
 {
-    const int64_t from = 0, last = -1;
+    const int64_t from = 0;
     if (!zeros || im->status != ZC_OK) return zeros;
-    zc_nid count = zc_imp_node(im, n, ZC_OP_Shape, 1, &scales, 1);
-    ZC_IMP_SET(im, Shape, count, start, -1);
-    const zc_vid in[] = {zeros, zc_imp_ints(im, &from, 1, 1), zc_imp_done(im, n, count),
-                         zc_imp_ints(im, &last, 1, 1)};
-    return zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_Slice, 4, in, 1));
+    return zc_imp_slice(im, n, zeros, zc_imp_ints(im, &from, 1, 1),
+                        zc_imp_sizes(im, n, scales, -1, INT64_MAX), -1);
 }
 
 /* Elements of `bits` bits less half of their range. */

@@ -23,7 +23,7 @@ static zc_vid apart(zc_imp *im, zc_inode *n, zc_vid v, int64_t count)
     if (im->status != ZC_OK) return 0;
     shape[rank - 1] = count;
     shape[rank] = -1;
-    return zc_imp_op2(im, n, ZC_OP_Reshape, v, zc_imp_ints(im, shape, rank + 1, 1));
+    return zc_imp_reshape(im, n, v, shape, rank + 1);
 }
 
 /* The reverse where streams stand flat in the model; and their type. */
@@ -31,8 +31,7 @@ static zc_status finish_streams(zc_imp *im, zc_inode *n, const streams *s, zc_vi
 {
     int64_t shape[ZC_MAX_RANK] = {0};
     shape[s->rank - 2] = -1;
-    if (s->branches)
-        y = zc_imp_op2(im, n, ZC_OP_Reshape, y, zc_imp_ints(im, shape, s->rank - 1, 1));
+    if (s->branches) y = zc_imp_reshape(im, n, y, shape, s->rank - 1);
     y = zc_imp_cast(im, n, y, zc_imp_dtype(im, n->in[0]));
     ZC_TRY(im->status);
     return zc_imp_finish_value(im, n, y);

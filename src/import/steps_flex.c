@@ -14,13 +14,9 @@ static zc_vid repeat_heads(zc_imp *im, zc_inode *n, zc_vid x, int64_t heads, int
     zc_vid wide = zc_imp_op2(im, n, ZC_OP_Expand, apart, zc_imp_ints(im, times, 5, 1));
     zc_vid sizes[3];
     const int64_t all = heads * repeat;
-    for (int i = 0; i < 3; i += 2) {
-        zc_nid shape = zc_imp_node(im, n, ZC_OP_Shape, 1, &x, 1);
-        ZC_IMP_SET(im, Shape, shape, start, i);
-        ZC_IMP_SET(im, Shape, shape, end, i ? 4 : 1);
-        sizes[i] = zc_imp_done(im, n, shape);
-    }
+    sizes[0] = zc_imp_sizes(im, n, x, 0, 1);
     sizes[1] = zc_imp_ints(im, &all, 1, 1);
+    sizes[2] = zc_imp_sizes(im, n, x, 2, 4);
     zc_nid shape = zc_imp_node(im, n, ZC_OP_Concat, 3, sizes, 1);
     ZC_IMP_SET(im, Concat, shape, axis, 0);
     return zc_imp_op2(im, n, ZC_OP_Reshape, wide, zc_imp_done(im, n, shape));

@@ -47,17 +47,13 @@ typedef struct delta {
     int64_t q_heads, heads, dk, dv;
 } delta;
 
-static zc_vid as_shape(zc_imp *im, zc_inode *n, zc_vid v, const int64_t *shape, int rank)
+/* These sizes, and numbers behind them. */
+static zc_vid shape_of(zc_imp *im, zc_inode *n, zc_vid sizes, const int64_t *rest, int count)
 {
-    return zc_imp_op2(im, n, ZC_OP_Reshape, v, zc_imp_ints(im, shape, rank, 1));
-}
-
-/* The first `count` sizes of v. */
-static zc_vid sizes_of(zc_imp *im, zc_inode *n, zc_vid v, int64_t count)
-{
-    zc_nid id = zc_imp_node(im, n, ZC_OP_Shape, 1, &v, 1);
-    ZC_IMP_SET(im, Shape, id, end, count);
-    return zc_imp_done(im, n, id);
+    const zc_vid parts[] = {sizes, zc_imp_ints(im, rest, count, 1)};
+    zc_nid shape = zc_imp_node(im, n, ZC_OP_Concat, 2, parts, 1);
+    ZC_IMP_SET(im, Concat, shape, axis, 0);
+    return zc_imp_done(im, n, shape);
 }
 
 /* v in one more axis, batch and length, where it stands flat. */
@@ -67,10 +63,8 @@ static zc_vid by_sequences(zc_imp *im, zc_inode *n, const delta *d, zc_vid v)
     const int rank = zc_imp_rank(im, v);
     if (!d->flat || im->status != ZC_OK) return v;
     for (int i = 1; i < rank; i++) rest[i] = zc_val(im->g, v)->type.dims[i].k;
-    const zc_vid parts[] = {sizes_of(im, n, n->in[STATE], 1), zc_imp_ints(im, rest, rank, 1)};
-    zc_nid shape = zc_imp_node(im, n, ZC_OP_Concat, 2, parts, 1);
-    ZC_IMP_SET(im, Concat, shape, axis, 0);
-    return zc_imp_op2(im, n, ZC_OP_Reshape, v, zc_imp_done(im, n, shape));
+    const zc_vid batch = zc_imp_sizes(im, n, n->in[STATE], 0, 1);
+    return zc_imp_op2(im, n, ZC_OP_Reshape, v, shape_of(im, n, batch, rest, rank));
 }
 
 /* Input i as f32[batch, length, heads ...]. */
@@ -82,7 +76,7 @@ static zc_vid each_token(zc_imp *im, zc_inode *n, const delta *d, int i)
 static zc_vid joined(zc_imp *im, zc_inode *n, zc_vid x)
 {
     const int64_t shape[] = {0, 0, -1};
-    return as_shape(im, n, x, shape, 3);
+    return zc_imp_reshape(im, n, x, shape, 3);
 }
 
 /* Input i, where it is there, has one of those ranks, and behind those of tokens known sizes of
@@ -174,7 +168,7 @@ static zc_vid query_heads(zc_imp *im, zc_inode *n, const delta *d, zc_vid x)
 {
     const int64_t apart[] = {0, 0, d->q_heads, 1, d->dk}, last = -1;
     const int64_t times[] = {1, 1, 1, d->heads / d->q_heads, 1};
-    x = as_shape(im, n, x, apart, 5);
+    x = zc_imp_reshape(im, n, x, apart, 5);
     if (d->normed) {
         const zc_vid squares =
             zc_imp_op2(im, n, ZC_OP_ReduceSumSquare, x, zc_imp_ints(im, &last, 1, 1));
@@ -192,9 +186,9 @@ static zc_vid gated(zc_imp *im, zc_inode *n, const delta *d, zc_vid x)
     const int64_t apart[] = {0, 0, d->heads, wide ? d->dk : 1};
     const int64_t one[] = {d->heads, 1}, bias[] = {d->heads, wide ? -1 : 1};
     if (d->gate == GATE_NONE) return x;
-    const zc_vid rate = zc_imp_op1(im, n, ZC_OP_Exp, as_shape(im, n, n->in[A_LOG], one, 2));
-    x = zc_imp_op2(im, n, ZC_OP_Add, as_shape(im, n, x, apart, 4),
-                   as_shape(im, n, n->in[DT_BIAS], bias, 2));
+    const zc_vid rate = zc_imp_op1(im, n, ZC_OP_Exp, zc_imp_reshape(im, n, n->in[A_LOG], one, 2));
+    x = zc_imp_op2(im, n, ZC_OP_Add, zc_imp_reshape(im, n, x, apart, 4),
+                   zc_imp_reshape(im, n, n->in[DT_BIAS], bias, 2));
     if (d->gate == GATE_SOFTPLUS)
         return zc_imp_op2(im, n, ZC_OP_Mul, zc_imp_op1(im, n, ZC_OP_Neg, rate),
                           zc_imp_op1(im, n, ZC_OP_Softplus, x));
@@ -263,11 +257,8 @@ static zc_status finish_delta(zc_imp *im, zc_inode *n, const delta *d, zc_nid id
     static const int64_t swapped[] = {0, 1, 3, 2};
     const int64_t heads[] = {d->heads, d->dv};
     zc_vid y = zc_imp_cast(im, n, zc_imp_done(im, n, id), zc_imp_dtype(im, n->in[QUERY]));
-    const zc_vid parts[] = {sizes_of(im, n, n->in[QUERY], d->flat ? 1 : 2),
-                            zc_imp_ints(im, heads, 2, 1)};
-    zc_nid shape = zc_imp_node(im, n, ZC_OP_Concat, 2, parts, 1);
-    ZC_IMP_SET(im, Concat, shape, axis, 0);
-    const zc_vid in[] = {y, zc_imp_done(im, n, shape)};
+    const zc_vid tokens = zc_imp_sizes(im, n, n->in[QUERY], 0, d->flat ? 1 : 2);
+    const zc_vid in[] = {y, shape_of(im, n, tokens, heads, 2)};
     ZC_TRY(zc_imp_finish_first(im, n, zc_imp_node(im, n, ZC_OP_Reshape, 2, in, 1), 2));
     if (n->nout < 2 || !*n->out[1]) return im->status;
     const zc_vid state = zc_node_at(im->g, id)->out[1];

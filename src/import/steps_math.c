@@ -121,7 +121,7 @@ zc_status zc_step_clip_attributes(zc_imp *im, zc_inode *n)
 static zc_vid bound(zc_imp *im, zc_inode *n, zc_vid v)
 {
     if (!v || zc_imp_rank(im, v) <= 0) return v;
-    return zc_imp_op2(im, n, ZC_OP_Reshape, v, zc_imp_ints(im, NULL, 0, 1));
+    return zc_imp_reshape(im, n, v, NULL, 0);
 }
 
 zc_status zc_step_clip(zc_imp *im, zc_inode *n)

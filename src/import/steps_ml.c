@@ -18,9 +18,8 @@ zc_status zc_step_array_feature_extractor(zc_imp *im, zc_inode *n)
     static const int64_t flat = -1, row[] = {1, -1};
     ZC_TRY(zc_imp_need_inputs(im, n, 2, 2));
     zc_vid x = n->in[0];
-    if (zc_imp_rank(im, x) == 1)
-        x = zc_imp_op2(im, n, ZC_OP_Reshape, x, zc_imp_ints(im, row, 2, 1));
-    zc_vid in[] = {x, zc_imp_op2(im, n, ZC_OP_Reshape, n->in[1], zc_imp_ints(im, &flat, 1, 1))};
+    if (zc_imp_rank(im, x) == 1) x = zc_imp_reshape(im, n, x, row, 2);
+    zc_vid in[] = {x, zc_imp_reshape(im, n, n->in[1], &flat, 1)};
     ZC_TRY(zc_imp_no_more_attrs(im, n));
     zc_nid id = zc_imp_node(im, n, ZC_OP_Gather, 2, in, 1);
     ZC_IMP_SET(im, Gather, id, axis, -1);
@@ -30,17 +29,15 @@ zc_status zc_step_array_feature_extractor(zc_imp *im, zc_inode *n)
 /* x as rows of `width` numbers: what is more is left out, what is less filled up with zeros. */
 static zc_vid feature_rows(zc_imp *im, zc_inode *n, zc_vid x, int64_t width)
 {
-    const int64_t pads[] = {0, 0, 0, width}, from = 0, axis = 1;
+    const int64_t pads[] = {0, 0, 0, width}, from = 0;
     if (zc_imp_rank(im, x) == 1)
         x = zc_ml_rows(im, n, x);
     else
         x = zc_imp_op1(im, n, ZC_OP_Flatten, x);
     x = zc_imp_cast(im, n, x, ZC_F32);
     if (im->status != ZC_OK || zc_dim_is(zc_val(im->g, x)->type.dims[1], width)) return x;
-    const zc_vid in[] = {zc_imp_op2(im, n, ZC_OP_Pad, x, zc_imp_ints(im, pads, 4, 1)),
-                         zc_imp_ints(im, &from, 1, 1), zc_imp_ints(im, &width, 1, 1),
-                         zc_imp_ints(im, &axis, 1, 1)};
-    return zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_Slice, 4, in, 1));
+    x = zc_imp_op2(im, n, ZC_OP_Pad, x, zc_imp_ints(im, pads, 4, 1));
+    return zc_imp_slice(im, n, x, zc_imp_ints(im, &from, 1, 1), zc_imp_ints(im, &width, 1, 1), 1);
 }
 
 zc_status zc_step_feature_vectorizer(zc_imp *im, zc_inode *n)
@@ -212,10 +209,10 @@ static zc_vid take_default(zc_imp *im, zc_inode *n, zc_dtype dtype)
     zc_vid v = 0;
     static const int64_t one = 1;
     if (a && im->status == ZC_OK) im->status = zc_imp_tensor(im, a->t, NULL, n->name, &v);
-    if (v) return zc_imp_op2(im, n, ZC_OP_Reshape, v, zc_imp_ints(im, &one, 1, 1));
+    if (v) return zc_imp_reshape(im, n, v, &one, 1);
     v = zc_dtype_is_float(dtype) ? zc_imp_scalar(im, dtype, f)
                                  : zc_imp_cast(im, n, zc_imp_ints(im, &i, 1, 1), dtype);
-    return zc_imp_op2(im, n, ZC_OP_Reshape, v, zc_imp_ints(im, &one, 1, 1));
+    return zc_imp_reshape(im, n, v, &one, 1);
 }
 
 static zc_vid concat(zc_imp *im, zc_inode *n, zc_vid a, zc_vid b, int64_t axis)

@@ -92,12 +92,10 @@ static zc_vid norm_of_groups(zc_imp *im, zc_inode *n, zc_vid x, zc_vid weight, d
     }
     shape[rank - 1] = -1;
     shape[rank] = size.k;
-    const zc_vid in[] = {zc_imp_op2(im, n, ZC_OP_Reshape, x, zc_imp_ints(im, shape, rank + 1, 1)),
-                         weight};
+    const zc_vid in[] = {zc_imp_reshape(im, n, x, shape, rank + 1), weight};
     zc_nid id = zc_imp_node(im, n, ZC_OP_RMSNormalization, 2, in, 1);
     ZC_IMP_SET(im, RMSNormalization, id, epsilon, (float)epsilon);
-    return zc_imp_op2(im, n, ZC_OP_Reshape, zc_imp_done(im, n, id),
-                      zc_imp_ints(im, shape, rank, 1));
+    return zc_imp_reshape(im, n, zc_imp_done(im, n, id), shape, rank);
 }
 
 zc_status zc_step_ms_gated_rms_norm(zc_imp *im, zc_inode *n)

@@ -1,25 +1,9 @@
 /* Operators of com.microsoft that move data, compare it or look for it. */
 #include "import/steps.h"
 
-/* Size `axis` of v, as a vector of one number. */
-static zc_vid size_of(zc_imp *im, zc_inode *n, zc_vid v, int axis)
-{
-    zc_nid id = zc_imp_node(im, n, ZC_OP_Shape, 1, &v, 1);
-    ZC_IMP_SET(im, Shape, id, start, axis);
-    ZC_IMP_SET(im, Shape, id, end, axis + 1);
-    return zc_imp_done(im, n, id);
-}
-
 static zc_vid slice(zc_imp *im, zc_inode *n, zc_vid v, int64_t from, int64_t to, int64_t axis)
 {
-    const zc_vid in[] = {v, zc_imp_ints(im, &from, 1, 1), zc_imp_ints(im, &to, 1, 1),
-                         zc_imp_ints(im, &axis, 1, 1)};
-    return zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_Slice, 4, in, 1));
-}
-
-static zc_vid as_shape(zc_imp *im, zc_inode *n, zc_vid v, const int64_t *shape, int rank)
-{
-    return zc_imp_op2(im, n, ZC_OP_Reshape, v, zc_imp_ints(im, shape, rank, 1));
+    return zc_imp_slice(im, n, v, zc_imp_ints(im, &from, 1, 1), zc_imp_ints(im, &to, 1, 1), axis);
 }
 
 static zc_vid expression(zc_imp *im, zc_inode *n, int nin, const zc_vid *in, const char *text)
@@ -33,7 +17,7 @@ zc_status zc_step_ms_expand_dims(zc_imp *im, zc_inode *n)
 {
     static const int64_t one[] = {1};
     ZC_TRY(zc_imp_need_inputs(im, n, 2, 2));
-    zc_vid axis = as_shape(im, n, zc_imp_cast(im, n, n->in[1], ZC_I64), one, 1);
+    zc_vid axis = zc_imp_reshape(im, n, zc_imp_cast(im, n, n->in[1], ZC_I64), one, 1);
     ZC_TRY(im->status);
     return zc_imp_finish_op(im, n, ZC_OP_Unsqueeze, 2, (zc_vid[]){n->in[0], axis});
 }
@@ -43,8 +27,8 @@ zc_status zc_step_ms_pad(zc_imp *im, zc_inode *n)
 {
     static const int64_t row[] = {-1};
     ZC_TRY(zc_imp_need_inputs(im, n, 2, 3));
-    if (zc_imp_rank(im, n->in[1]) == 2) n->in[1] = as_shape(im, n, n->in[1], row, 1);
-    if (zc_imp_rank(im, zc_imp_in(n, 2)) == 1) n->in[2] = as_shape(im, n, n->in[2], NULL, 0);
+    if (zc_imp_rank(im, n->in[1]) == 2) n->in[1] = zc_imp_reshape(im, n, n->in[1], row, 1);
+    if (zc_imp_rank(im, zc_imp_in(n, 2)) == 1) n->in[2] = zc_imp_reshape(im, n, n->in[2], NULL, 0);
     return im->status;
 }
 
@@ -73,7 +57,8 @@ zc_status zc_step_ms_unique(zc_imp *im, zc_inode *n)
 static zc_nid windows(zc_imp *im, zc_inode *n, zc_vid x, int axis, int64_t size, int64_t step)
 {
     const int64_t one = 1;
-    zc_vid last = zc_imp_op2(im, n, ZC_OP_Sub, as_shape(im, n, size_of(im, n, x, axis), NULL, 0),
+    zc_vid last = zc_imp_op2(im, n, ZC_OP_Sub,
+                             zc_imp_reshape(im, n, zc_imp_sizes(im, n, x, axis, axis + 1), NULL, 0),
                              zc_imp_scalar(im, ZC_I64, (double)(size - 1)));
     const zc_vid from = zc_imp_scalar(im, ZC_I64, 0), by_one = zc_imp_scalar(im, ZC_I64, 1);
     const zc_vid starts[] = {from, last, zc_imp_scalar(im, ZC_I64, (double)step)};
@@ -236,8 +221,8 @@ static zc_status read_crop(zc_imp *im, zc_inode *n, const zc_ints *size, crop *c
     ZC_IMP_SET(im, Flatten, pixels, axis, 3);
     c->pixels = zc_imp_done(im, n, pixels);
     c->image = with_axes(im, n, zc_imp_cast(im, n, n->in[2], ZC_I64), behind, 2);
-    c->height = size_of(im, n, images, 2);
-    c->width = size_of(im, n, images, 3);
+    c->height = zc_imp_sizes(im, n, images, 2, 3);
+    c->width = zc_imp_sizes(im, n, images, 3, 4);
     c->bottom = expression(im, n, 1, &c->height, "f32(x0 - 1)");
     c->right = expression(im, n, 1, &c->width, "f32(x0 - 1)");
     zc_vid y = samples(im, n, boxes, 0, size->v[0], c->bottom);

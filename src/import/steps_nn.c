@@ -151,17 +151,14 @@ static zc_vid per_channel(zc_imp *im, zc_inode *n, zc_vid v, zc_vid shape)
     const int64_t one = 1, all = -1;
     zc_vid column = zc_imp_op2(im, n, ZC_OP_Unsqueeze, v, zc_imp_ints(im, &one, 1, 1));
     zc_vid table = zc_imp_op2(im, n, ZC_OP_Expand, column, shape);
-    return zc_imp_op2(im, n, ZC_OP_Reshape, table, zc_imp_ints(im, &all, 1, 1));
+    return zc_imp_reshape(im, n, table, &all, 1);
 }
 
 /* [G, C/G] of x[N, C, ...]. */
 static zc_vid group_shape(zc_imp *im, zc_inode *n, zc_vid x, int64_t groups)
 {
-    zc_nid shape = zc_imp_node(im, n, ZC_OP_Shape, 1, &x, 1);
-    ZC_IMP_SET(im, Shape, shape, start, 1);
-    ZC_IMP_SET(im, Shape, shape, end, 2);
     zc_vid g = zc_imp_ints(im, &groups, 1, 1);
-    zc_vid size = zc_imp_op2(im, n, ZC_OP_Div, zc_imp_done(im, n, shape), g);
+    zc_vid size = zc_imp_op2(im, n, ZC_OP_Div, zc_imp_sizes(im, n, x, 1, 2), g);
     zc_nid both = zc_imp_node(im, n, ZC_OP_Concat, 2, (zc_vid[]){g, size}, 1);
     ZC_IMP_SET(im, Concat, both, axis, 0);
     return zc_imp_done(im, n, both);

@@ -7,7 +7,7 @@
 static zc_vid per_tensor(zc_imp *im, zc_inode *n, zc_vid v)
 {
     if (zc_imp_rank(im, v) != 1 || !zc_dim_is(zc_val(im->g, v)->type.dims[0], 1)) return v;
-    return zc_imp_op2(im, n, ZC_OP_Reshape, v, zc_imp_ints(im, NULL, 0, 1));
+    return zc_imp_reshape(im, n, v, NULL, 0);
 }
 
 static zc_nid linear_node(zc_imp *im, zc_inode *n, zc_op op, zc_vid x, zc_vid scale, zc_vid zero)
@@ -270,22 +270,12 @@ static zc_vid real_rows(zc_imp *im, zc_inode *n, zc_vid table, zc_vid rows, int 
         im, n, linear_node(im, n, ZC_OP_DequantizeLinear, quantised, n->in[scale], n->in[zero]));
 }
 
-/* Dimensions from `start` to before `end`. */
-static zc_vid sizes_of(zc_imp *im, zc_inode *n, zc_vid v, int start, int end)
-{
-    zc_nid id = zc_imp_node(im, n, ZC_OP_Shape, 1, &v, 1);
-    ZC_IMP_SET(im, Shape, id, start, start);
-    ZC_IMP_SET(im, Shape, id, end, end);
-    return zc_imp_done(im, n, id);
-}
-
 /* 0, 1, ... for words[batch, length]. */
 static zc_vid positions_of(zc_imp *im, zc_inode *n, zc_vid words)
 {
-    const zc_vid in[] = {
-        zc_imp_scalar(im, ZC_I64, 0),
-        zc_imp_op2(im, n, ZC_OP_Reshape, sizes_of(im, n, words, 1, 2), zc_imp_ints(im, NULL, 0, 1)),
-        zc_imp_scalar(im, ZC_I64, 1)};
+    const zc_vid in[] = {zc_imp_scalar(im, ZC_I64, 0),
+                         zc_imp_reshape(im, n, zc_imp_sizes(im, n, words, 1, 2), NULL, 0),
+                         zc_imp_scalar(im, ZC_I64, 1)};
     return zc_imp_done(im, n, zc_imp_node(im, n, ZC_OP_Range, 3, in, 1));
 }
 
@@ -295,7 +285,7 @@ static zc_vid count_ones(zc_imp *im, zc_inode *n, zc_vid mask, zc_vid words)
     const int64_t axis = 1;
     if (!mask)
         return zc_imp_op2(im, n, ZC_OP_Expand, zc_imp_scalar(im, ZC_I32, 0),
-                          sizes_of(im, n, words, 0, 1));
+                          zc_imp_sizes(im, n, words, 0, 1));
     zc_vid ones = zc_imp_op2(im, n, ZC_OP_Equal, mask, zc_imp_scalar(im, ZC_I32, 1));
     const zc_vid in[] = {zc_imp_cast(im, n, ones, ZC_I32), zc_imp_ints(im, &axis, 1, 1)};
     zc_nid sum = zc_imp_node(im, n, ZC_OP_ReduceSum, 2, in, 1);

@@ -54,8 +54,7 @@ static zc_vid apply_kernel(zc_imp *im, zc_inode *n, const svm *s, int64_t count,
     if (im->status != ZC_OK || strcmp(s->kernel, "LINEAR") == 0) return product;
     if (strcmp(s->kernel, "RBF") == 0) {
         const int64_t shape[] = {count, -1};
-        zc_vid v = zc_imp_op2(im, n, ZC_OP_Reshape, zc_ml_real_const(im, n, &s->vectors, ZC_F64),
-                              zc_imp_ints(im, shape, 2, 1));
+        zc_vid v = zc_imp_reshape(im, n, zc_ml_real_const(im, n, &s->vectors, ZC_F64), shape, 2);
         return rbf(im, n, s, x, v, product);
     }
     const bool poly = strcmp(s->kernel, "POLY") == 0;

@@ -180,7 +180,11 @@ zc_status zc_step_ms_qattention(zc_imp *im, zc_inode *n)
 static zc_vid widths_of(zc_imp *im, zc_inode *n, zc_vid q, int64_t times)
 {
     zc_dim width = zc_val(im->g, q)->type.dims[2];
-    int64_t known = zc_dim_is_const(width) ? width.k * times : times;
+    int64_t known = 0;
+    if (zc_dim_is_const(width) && !zc_mul_i64(width.k, times, &known)) {
+        zc_imp_fail(im, n, ZC_ERR_LIMIT, "the query is too wide (got %lld)", (long long)width.k);
+        return 0;
+    }
     if (times == 0 || zc_dim_is_const(width)) return zc_imp_ints(im, &known, 1, 1);
     return zc_imp_op2(im, n, ZC_OP_Mul, zc_imp_sizes(im, n, q, 2, 3),
                       zc_imp_ints(im, &times, 1, 1));

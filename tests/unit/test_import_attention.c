@@ -236,6 +236,9 @@ static const refused refusals[] = {
     {QKV "node GroupQueryAttention q,k,k,_,_,z,t y0 domain=com.microsoft num_heads:i=2 "
          "kv_num_heads:i=1 do_rotary:i=1\n",
      "input 7, the cos_cache, is missing"},
+    {"in q 1 1,2,4611686018427387904\nin b 1 n\nout y0 1 *\n"
+     "node MultiHeadAttention q,q,q,b y0 domain=com.microsoft num_heads:i=4\n",
+     "the query is too wide (got 4611686018427387904)"},
     {"in q 1 1,4,2,8\nin l 7 1\nout y0 1 *\nnode Attention q,q,q,_,_,_,l y0 mask_value:f=1\n",
      "Attention has no attribute 'mask_value'"},
     {"in q 1 1,4,2,8\nin l 7 1\nout y0 1 *\nnode Attention q,q,q,_,_,_,l,q y0\n",

@@ -22,7 +22,7 @@ static const chip *chip_of(int arch)
     return &chips[1];
 }
 
-/* Shorter sums of bytes take as long as those of f32 on a core with AVX2, as each has to be scaled
+/* Shorter sums of bytes take longer than those of f32 on a core with AVX2, as each has to be scaled
  * and rounded: those of a convolution, which become bytes at once, and those of a product. */
 enum { CPU_CONV_DEPTH = 64, CPU_PRODUCT_DEPTH = 256 };
 

@@ -22,8 +22,7 @@
 #include "base/file.h"
 #include "cpu/kernel.h"
 #include "passes/passes.h"
-
-enum { OPERANDS_MAX = 64 };
+#include "support/graph_run.h"
 
 static const char *folder;
 
@@ -126,39 +125,17 @@ static void fill(const zc_graph *g, zc_vid v, int turn, uint64_t *state, zc_tens
     }
 }
 
-static void run_node(const char *path, const zc_graph *g, const zc_node *n, bool reference,
-                     zc_tensor *values)
-{
-    zc_tensor in[OPERANDS_MAX] = {{0}}, out[OPERANDS_MAX] = {{0}};
-    zc_diag *diag = zc_diag_create();
-    assert_true(n->nin <= OPERANDS_MAX && n->nout <= OPERANDS_MAX);
-    for (int i = 0; i < n->nin; i++)
-        if (n->in[i]) in[i] = values[n->in[i]];
-    for (int i = 0; i < n->nout; i++)
-        if (n->out[i]) out[i].dtype = zc_val(g, n->out[i])->type.dtype;
-    zc_status status =
-        zc_cpu_eval(n->op, n->attrs, n->nin, in, n->nout, out, reference, n->name, diag);
-    if (status != ZC_OK) fail_msg("%s: %s", path, zc_diag_text(diag, 0));
-    for (int i = 0; i < n->nout; i++)
-        if (n->out[i]) values[n->out[i]] = out[i];
-    zc_diag_destroy(&diag);
-}
-
 /* The graph's first result; the caller frees its data. */
 static zc_tensor compute(const char *path, const zc_graph *g, int turn, bool reference)
 {
     uint64_t state = 7;
     zc_tensor *values = calloc(g->values.len, sizeof *values);
     assert_non_null(values);
-    for (size_t i = 0; i < g->values.len; i++)
-        if (zc_val(g, (zc_vid)i)->data) values[i] = *zc_val(g, (zc_vid)i)->data;
     for (size_t i = 0; i < g->top.params.len; i++)
         fill(g, g->top.params.data[i], turn, &state, &values[g->top.params.data[i]]);
-    for (size_t i = 0; i < g->top.nodes.len; i++)
-        run_node(path, g, zc_node_at(g, g->top.nodes.data[i]), reference, values);
-    zc_vid result = g->top.outputs.data[0];
-    for (size_t i = 0; i < g->values.len; i++)
-        if (i != result && !zc_val(g, (zc_vid)i)->data) free(values[i].data);
+    graph_run(path, g, reference, values);
+    const zc_vid result = g->top.outputs.data[0];
+    graph_run_free(g, result, values);
     zc_tensor out = values[result];
     free(values);
     return out;

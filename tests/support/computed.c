@@ -11,9 +11,10 @@
 #include "support/computed.h"
 
 #include "cpu/kernel.h"
+#include "support/graph_run.h"
 #include "support/onnx_text.h"
 
-enum { VALUES_MAX = 128, OPERANDS_MAX = 24 };
+enum { VALUES_MAX = 128 };
 
 zc_status import_lines(const char *header, const char *lines, zc_graph **g, zc_diag *diag)
 {
@@ -27,22 +28,6 @@ zc_status import_lines(const char *header, const char *lines, zc_graph **g, zc_d
     zc_buf_fini(&text);
     zc_buf_fini(&model);
     return status;
-}
-
-static void run_node(const zc_graph *g, const zc_node *n, bool reference, zc_tensor *values)
-{
-    zc_tensor in[OPERANDS_MAX] = {{0}}, out[OPERANDS_MAX] = {{0}};
-    zc_diag *diag = zc_diag_create();
-    assert_true(n->nin <= OPERANDS_MAX && n->nout <= OPERANDS_MAX);
-    for (int i = 0; i < n->nin; i++)
-        if (n->in[i]) in[i] = values[n->in[i]];
-    for (int i = 0; i < n->nout; i++)
-        if (n->out[i]) out[i].dtype = zc_val(g, n->out[i])->type.dtype;
-    if (zc_cpu_eval(n->op, n->attrs, n->nin, in, n->nout, out, reference, n->name, diag) != ZC_OK)
-        fail_msg("%s", zc_diag_text(diag, 0));
-    for (int i = 0; i < n->nout; i++)
-        if (n->out[i]) values[n->out[i]] = out[i];
-    zc_diag_destroy(&diag);
 }
 
 static void compare(size_t at, const zc_tensor *got, const char **want)
@@ -61,16 +46,14 @@ static void compare(size_t at, const zc_tensor *got, const char **want)
 static void compute(size_t at, const zc_graph *g, bool reference, const char *want)
 {
     zc_tensor values[VALUES_MAX] = {{0}};
+    char name[32];
+    snprintf(name, sizeof name, "case %zu", at);
     assert_true(g->values.len <= VALUES_MAX);
-    for (size_t i = 0; i < g->values.len; i++)
-        if (zc_val(g, (zc_vid)i)->data) values[i] = *zc_val(g, (zc_vid)i)->data;
-    for (size_t i = 0; i < g->top.nodes.len; i++)
-        run_node(g, zc_node_at(g, g->top.nodes.data[i]), reference, values);
+    graph_run(name, g, reference, values);
     for (size_t i = 0; i < g->top.outputs.len; i++)
         compare(at, &values[g->top.outputs.data[i]], &want);
     if (*want) fail_msg("case %zu: fewer elements than are wanted", at);
-    for (size_t i = 0; i < g->values.len; i++)
-        if (!zc_val(g, (zc_vid)i)->data) free(values[i].data);
+    graph_run_free(g, 0, values);
 }
 
 void expect_computed(const computed *cases, size_t n)

@@ -14,7 +14,7 @@ ZC_WGMMA_HELD(zc_value_product, Z_COLUMNS, Z_WGMMA, 1)
 template <int GROUPS, int KEYS> struct attention_few {
     static constexpr int ROWS = 64, THREADS = GROUPS * 128;
     static constexpr int NEAR = 8, NEARS = Z_DV / NEAR; // columns that one thread adds up; such of a row
-    static constexpr int Q_BYTES = ZC_Q_PANELS * ROWS * ZC_LINE, Y_BYTES = ZC_V_PANELS * ROWS * ZC_LINE;
+    static constexpr int Q_BYTES = ZC_Q_PANELS * ROWS * ZC_LINE, Y_BYTES = ZC_Y_PANELS * ROWS * ZC_LINE;
     static constexpr int K_BYTES = ZC_Q_PANELS * KEYS * ZC_LINE, V_BYTES = ZC_V_PANELS * KEYS * ZC_LINE; // of a warpgroup
     static constexpr int PITCH = Z_COLUMNS + 8, SUMS = ROWS * PITCH * 4; // of f32, in place of queries and keys
     static constexpr int FIRST = Q_BYTES + GROUPS * K_BYTES, HELD = FIRST > GROUPS * SUMS ? FIRST : GROUPS * SUMS;
@@ -194,7 +194,7 @@ template <int GROUPS, int KEYS> struct attention_few {
 #pragma unroll
         for (int i = 0; i < 2; i++) sum[i] = sink_sum(sink, max[i]) + sum[i];
         if (Y_BYTES > Q_BYTES) zc_sync(); // else a warp's results take the place of its own queries
-        finish_rows<ROWS>(p, at, smem, own_row(0), y, max, sum);
+        finish_rows<ROWS>(p, at, memory, own_row(0), y, max, sum);
         if (zc_elect()) zc_bulk_wait<0>();
     }
 
@@ -244,15 +244,15 @@ template <int GROUPS, int KEYS> struct attention_few {
             return;
         }
         const i64 to = at.b * p.a.y.batch + at.h * p.a.y.head + (at.first + row) * p.a.y.pos + col;
-#ifdef Z_FUSED
+        if constexpr (ZC_TOGETHER) {
+            zc_vec<result_pair, NEAR / 2> out;
 #pragma unroll
-        for (int e = 0; e < NEAR; e++) put_y(p.a, to + e, y[e] * by);
-#else
-        zc_vec<u32, NEAR / 2> out;
+            for (int e = 0; e < NEAR / 2; e++) out.v[e] = paired(p.a, y[e * 2] * by, y[e * 2 + 1] * by);
+            *(zc_vec<result_pair, NEAR / 2> *)((Z_Y *)p.a.y.data + to) = out;
+        } else {
 #pragma unroll
-        for (int e = 0; e < NEAR / 2; e++) out.v[e] = zc_pack(Z_T(), y[e * 2] * by, y[e * 2 + 1] * by);
-        *(zc_vec<u32, NEAR / 2> *)((Z_T *)p.a.y.data + to) = out;
-#endif
+            for (int e = 0; e < NEAR; e++) put_y(p.a, to + e, y[e] * by);
+        }
     }
     ZC_MEMBER void attend_together(const tile &t) const {
         const state sink = scoring.begin();

@@ -74,7 +74,7 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
     static constexpr int SHARES = SHARE ? WARPGROUPS : 1; // warpgroups with the same rows
     static_assert(STAGES % SHARES == 0, "stages belong to one warpgroup");
     static constexpr int ROWS = WARPGROUPS / SHARES * 64;
-    static constexpr int Q_BYTES = ZC_Q_PANELS * ROWS * ZC_LINE, Y_BYTES = ZC_V_PANELS * ROWS * ZC_LINE;
+    static constexpr int Q_BYTES = ZC_Q_PANELS * ROWS * ZC_LINE, Y_BYTES = ZC_Y_PANELS * ROWS * ZC_LINE;
     static constexpr int K_BYTES = ZC_Q_PANELS * KEYS * ZC_LINE, V_BYTES = ZC_V_PANELS * KEYS * ZC_LINE;
     static constexpr int TILES = AHEAD ? 2 : 1; // of queries
     static constexpr int ENDS = AHEAD ? 16 : 0;
@@ -531,7 +531,7 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
             r.sum[i] += zc_shfl_xor(r.sum[i], 1);
             r.sum[i] += zc_shfl_xor(r.sum[i], 2);
         }
-        finish_rows<ROWS>(p, pl, smem + Y_AT, first, y, r.max, r.sum);
+        finish_rows<ROWS>(p, pl, memory + Y_AT, first, y, r.max, r.sum);
     }
 
     ZC_MEMBER void consume(int warpgroup) const {

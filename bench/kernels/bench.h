@@ -37,6 +37,7 @@ typedef struct kb_case {
     int64_t k, n;    /* CONV: channels of x[batch, size, size, k] and of the result. ATTENTION: k
                         elements a head */
     bool transposed; /* w[n, k] */
+    bool f32_sums;   /* of e4m3: the yardstick's do not stay in the tensor cores */
     bool variable;   /* w is an input, too */
     bool bias;       /* one for each column */
     bool residual;   /* added last, before CONV's activation. LAYER_NORM: added to x */

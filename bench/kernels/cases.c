@@ -4,17 +4,12 @@
 #include "base/number.h"
 #include "bench.h"
 
-#define GEMM(type_name, type_, side, goal_)                                                        \
-    {.group = "gemm",                                                                              \
-     .name = type_name "_" #side,                                                                  \
-     .kind = KB_PRODUCT,                                                                           \
-     .type = type_,                                                                                \
-     .goal = goal_,                                                                                \
-     .rows = side,                                                                                 \
-     .k = side,                                                                                    \
-     .n = side,                                                                                    \
-     .transposed = (type_) == ZC_F8E4M3FN,                                                         \
-     .variable = true},
+#define SQUARE(name_, type_, side, goal_)                                                          \
+    .group = "gemm", .name = name_ "_" #side, .kind = KB_PRODUCT, .type = type_, .goal = goal_,    \
+    .rows = side, .k = side, .n = side, .transposed = (type_) == ZC_F8E4M3FN, .variable = true
+#define GEMM(type_name, type_, side, goal_) {SQUARE(type_name, type_, side, goal_)},
+/* Beside a yardstick that adds up steps of e4m3's sums in f32, as zc does. */
+#define GEMM_F32_SUMS(side) {SQUARE("e4m3_f32_sums", ZC_F8E4M3FN, side, 1.0), .f32_sums = true},
 
 /* A transformer's four products, of `hidden` columns. */
 #define LAYER(prefix, batch_, rows_, hidden, gelu)                                                 \
@@ -130,6 +125,8 @@ const kb_case kb_cases[] = {
     GEMM("bf16", ZC_BF16, 8192, 1.0)
     GEMM("e4m3", ZC_F8E4M3FN, 4096, 1.0)
     GEMM("e4m3", ZC_F8E4M3FN, 8192, 1.0)
+    GEMM_F32_SUMS(4096)
+    GEMM_F32_SUMS(8192)
     LAYER("bert_base_128", 1, 128, 768, KB_GELU)
     LAYER("bert_base_512", 1, 512, 768, KB_GELU)
     LAYER("bert_base_4096", 32, 128, 768, KB_GELU)

@@ -99,7 +99,7 @@ static zc_status describe(call *k, bool transposed, zc_diag *diag)
              out = (uint64_t)c->n, workspace = KB_WORKSPACE;
     int type = type_of(c->type), trans = transposed ? LT_OP_T : LT_OP_N,
         epilogue = (c->bias ? LT_EPILOGUE_BIAS : 0) | (c->act ? LT_EPILOGUE_GELU : 0);
-    const int8_t fast = 1; /* e4m3's sums stay in the tensor cores */
+    const int8_t fast = !c->f32_sums; /* e4m3's sums stay in the tensor cores */
     void *bias = (void *)(uintptr_t)kb_at(k->r, KB_BIAS, 0);
     if (!epilogue) epilogue = LT_EPILOGUE_DEFAULT;
     ZC_TRY(check(lt, lt->desc_create(&k->desc, LT_COMPUTE_32F, LT_R_32F), "description", diag));
@@ -132,8 +132,11 @@ static void tell(const call *k, bool transposed, int offer)
     kb_side *y = &k->r->yardstick;
     y->form = (kb_form){.transposed = transposed, .act = c->act ? KB_GELU_TANH : KB_PLAIN};
     zc_snprintf(y->how, sizeof y->how, "%s, offer %d%s%s%s%s", transposed ? "TN" : "NN", offer + 1,
-                c->type == ZC_F8E4M3FN ? ", fast sums" : "", c->bias ? ", bias" : "",
-                c->act ? ", GELU by tanh" : "", c->residual ? ", residual as C" : "");
+                c->type != ZC_F8E4M3FN ? ""
+                : c->f32_sums          ? ", f32 sums"
+                                       : ", fast sums",
+                c->bias ? ", bias" : "", c->act ? ", GELU by tanh" : "",
+                c->residual ? ", residual as C" : "");
 }
 
 /* An offer that fails is none; the last one's error stays in diag. */

@@ -219,7 +219,10 @@ zc_tensor zc_plain_result(const zc_kctx *k)
     if (k->info->flags & ZC_OPF_SUMS) t.dtype = ZC_I32;
     if (k->op == ZC_OP_QLinearConv) t.dtype = k->in[ZC_IN_QLinearConv_y_zero].dtype;
     const zc_dtype to = zc_scaled_to(k->op, k->attrs);
-    if (to != ZC_NONE) t.dtype = to;
+    if (to != ZC_NONE)
+        t.dtype = to;
+    else if (k->info->flags & ZC_OPF_QUANTISES)
+        t.dtype = k->in[0].dtype;
     return t;
 }
 

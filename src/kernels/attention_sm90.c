@@ -14,6 +14,7 @@ const char *const zc_config_attention_sm90[] = {"warpgroups", "keys",  "stages",
 
 enum {
     LINE = ZC_ATTENTION_SM90_LINE,
+    PIECE = 16, /* bytes that the copy engine can address */
     WIDTH = ZC_ATTENTION_SM90_WIDTH,
     ROWS = ZC_ATTENTION_SM90_ROWS,
     STAGES_MOST = 4,
@@ -124,6 +125,8 @@ zc_status zc_gen_attention_sm90_problem(zc_gen *g, zc_attention_shape *s, proble
     zc_gen_size(g, &s->queries, 1, bounds, ZC_COUNTOF(bounds), &low, &high);
     if (low < ZC_ATTENTION_SM90_LEAST)
         return zc_gen_decline(g, "too few queries for tiles of Hopper's warpgroup products");
+    if (s->dv * zc_dtype_bits(zc_gen_out_type(g, 0)) % (PIECE * 8))
+        return zc_gen_decline(g, "results of a head that are no multiple of %d bytes", PIECE);
     *p = (problem){.d = s->d,
                    .dv = s->dv,
                    .items = ITEMS,
@@ -159,15 +162,17 @@ zc_status zc_gen_attention_sm90(zc_gen *g)
 /* ---- the launch ---- */
 
 /* `lines` positions of a head at a time. Without positions or heads any memory will do. */
-static zc_status put_map(const zc_attention *a, const struct zc_attention_view *v, int64_t size,
-                         int64_t length, int64_t heads, int64_t lines, zc_tensor_map *out)
+static zc_status put_map(const zc_attention *a, const struct zc_attention_view *v, zc_dtype type,
+                         int64_t size, int64_t length, int64_t heads, int64_t lines,
+                         zc_tensor_map *out)
 {
+    const int64_t bytes = zc_dtype_bits(type) / 8;
     zc_tensor_box b = {.data = length ? v->data : a->p.q.data,
-                       .dtype = a->type,
+                       .dtype = type,
                        .rank = 4,
                        .dims = {size, length ? length : 1, heads, a->p.batch},
-                       .strides = {0, v->pos * 2, v->head * 2, v->batch * 2},
-                       .box = {WIDTH, (uint32_t)lines, 1, 1},
+                       .strides = {0, v->pos * bytes, v->head * bytes, v->batch * bytes},
+                       .box = {(uint32_t)(LINE / bytes), (uint32_t)lines, 1, 1},
                        .swizzled = true};
     return zc_launch_tensor_map(a->l, &b, out);
 }
@@ -201,10 +206,10 @@ zc_status zc_attention_sm90_params(zc_launch *l, int64_t rows, int64_t keys,
     *tiles = zc_numel(3, all);
     if (*tiles < 0 || *tiles > INT32_MAX || !fits(&a, group, rows, keys))
         return zc_attention_too_large(&a);
-    ZC_TRY(put_map(&a, &a.p.q, a.d, nq, a.p.heads, rows, &p->q));
-    ZC_TRY(put_map(&a, &a.p.k, a.d, nk, a.p.kv_heads, keys, &p->k));
-    ZC_TRY(put_map(&a, &a.p.v, a.dv, nk, a.p.kv_heads, keys, &p->v));
-    ZC_TRY(put_map(&a, &a.p.y, a.dv, nq, a.p.heads, WARP_ROWS, &p->y));
+    ZC_TRY(put_map(&a, &a.p.q, a.type, a.d, nq, a.p.heads, rows, &p->q));
+    ZC_TRY(put_map(&a, &a.p.k, a.type, a.d, nk, a.p.kv_heads, keys, &p->k));
+    ZC_TRY(put_map(&a, &a.p.v, a.type, a.dv, nk, a.p.kv_heads, keys, &p->v));
+    ZC_TRY(put_map(&a, &a.p.y, l->out[0].dtype, a.dv, nq, a.p.heads, WARP_ROWS, &p->y));
     p->a = a.p;
     p->a.window = at_most(a.p.window, INT32_MAX);
     for (int x = 0; x < 2; x++) p->a.bias_cols[x] = at_most(a.p.bias_cols[x], INT32_MAX);

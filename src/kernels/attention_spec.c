@@ -101,6 +101,7 @@ zc_status zc_gen_attention_spec(zc_gen *g, zc_attention_shape *s)
     if (g->declined[0]) return ZC_OK;
     zc_gen_type(g, "T", s->type);
     zc_gen_type(g, "V", s->v_type);
+    zc_gen_type(g, "Y", zc_gen_out_type(g, 0));
     zc_gen_type(g, "REAL", s->type == ZC_F64 || s->v_type == ZC_F64 ? ZC_F64 : ZC_F32);
     zc_gen_define(g, "D", "%lld", (long long)s->d);
     zc_gen_define(g, "DV", "%lld", (long long)s->dv);

@@ -14,6 +14,7 @@ typedef struct fused_work {
     const zc_pvalue *x0;
     zc_dtype type; /* of x0 */
     int first, n;
+    bool at_end; /* what it makes is stored */
 } fused_work;
 
 /* What is certain becomes constants. */
@@ -56,7 +57,7 @@ static zc_status put_work(zc_gen *g, fused_work *w)
     if (!put_shapes(g, w))
         return zc_gen_decline(g, "broadcast pattern of more than %d axes", ZC_FUSED_RANK);
     e->ninputs = 1 + w->n;
-    return zc_gen_expr(g, w->function, e, types);
+    return zc_gen_expr(g, w->function, e, types, w->at_end);
 }
 
 zc_status zc_gen_epilogue(zc_gen *g)
@@ -70,7 +71,8 @@ zc_status zc_gen_epilogue(zc_gen *g)
                                 ? zc_gen_plain_result(g)
                                 : zc_gen_out_type(g, 0),
                     .first = first,
-                    .n = (int)g->step->nin - first};
+                    .n = (int)g->step->nin - first,
+                    .at_end = true};
     return w.text ? put_work(g, &w) : ZC_OK;
 }
 

@@ -129,16 +129,31 @@ static double magnitude_of(const zc_expr *e, int n)
     return most[n];
 }
 
+/* Is node n a float that whoever stores it rounds, and nobody else reads? */
+static bool is_rounded_later(const zc_expr *e, int n)
+{
+    const zc_expr_node *cast = &e->nodes[n];
+    bool is_result = false;
+    if (cast->op != ZC_EX_CAST || !zc_dtype_is_float(cast->dtype) || cast->dtype == ZC_F64 ||
+        strcmp(zc_gen_compute_type(e->nodes[cast->arg[0]].dtype), "f32") != 0)
+        return false;
+    for (int r = 0; r < e->nresults; r++) is_result = is_result || e->result[r] == n;
+    for (int i = n + 1; i < e->count; i++)
+        for (int a = 0; a < 3; a++) is_result = is_result && e->nodes[i].arg[a] != n;
+    return is_result;
+}
+
 /* The scale's reciprocal is two floats, as zc_divided wants it. */
-static void put_quantised(zc_buf *b, const zc_expr *e, const quantised *q, zc_dtype dtype)
+static void put_quantised(zc_buf *b, const zc_expr *e, const quantised *q, zc_dtype dtype,
+                          bool later)
 {
     const bool within = magnitude_of(e, q->x) < 0x1p19 * (double)q->scale;
     const double reciprocal = 1 / (double)q->scale;
     const float high = (float)reciprocal, low = (float)(reciprocal - (double)high);
     const bool bytes = zc_dtype_is_int(dtype);
     zc_buf_printf(b, "zx_%s<%s, %s>(v%d, %af, %af, %af", bytes ? "quantised" : "scaled",
-                  zc_gen_type_name(dtype), within ? "true" : "false", q->x, (double)q->scale,
-                  (double)high, (double)low);
+                  later ? "f32" : zc_gen_type_name(dtype), within ? "true" : "false", q->x,
+                  (double)q->scale, (double)high, (double)low);
     if (bytes) zc_buf_printf(b, ", %d", q->zero);
     zc_buf_puts(b, ")");
 }
@@ -204,7 +219,7 @@ static bool must_wrap(const zc_expr_node *n)
     return zc_dtype_is_int(n->dtype) && zc_dtype_bits(n->dtype) < 32;
 }
 
-static void put_node(zc_buf *b, const zc_expr *e, const zc_expr_node *n)
+static void put_node(zc_buf *b, const zc_expr *e, const zc_expr_node *n, bool later)
 {
     int x = n->arg[0], y = n->arg[1], z = n->arg[2];
     const char *type = zc_gen_type_name(n->dtype);
@@ -214,7 +229,7 @@ static void put_node(zc_buf *b, const zc_expr *e, const zc_expr_node *n)
     if (gelu >= 0) {
         zc_buf_printf(b, "zq_gelu(v%d)", gelu);
     } else if (quantised_of(e, n, &q)) {
-        put_quantised(b, e, &q, n->dtype);
+        put_quantised(b, e, &q, n->dtype, later);
     } else if (n->op == ZC_EX_MUL && n->dtype == ZC_F32 && has_quantised(e)) {
         zc_buf_printf(b, "zc_product32(v%d, v%d)", x, y);
     } else if (f) {
@@ -223,6 +238,8 @@ static void put_node(zc_buf *b, const zc_expr *e, const zc_expr_node *n)
         zc_buf_printf(b, "x%d", n->input);
     } else if (n->op == ZC_EX_CONST) {
         put_constant(b, n);
+    } else if (n->op == ZC_EX_CAST && later) {
+        zc_buf_printf(b, "v%d", x);
     } else if (n->op == ZC_EX_CAST) {
         zc_buf_printf(b, "zc_through<%s>(v%d)", type, x);
     } else if (n->op == ZC_EX_SELECT) {
@@ -248,7 +265,7 @@ static void put_node(zc_buf *b, const zc_expr *e, const zc_expr_node *n)
 }
 
 static void put_body(zc_buf *b, const zc_expr *e, const char *type, const char *name,
-                     const zc_dtype *in)
+                     const zc_dtype *in, bool stored)
 {
     zc_buf_printf(b, "ZC_DEV %s %s(", type, name);
     for (int i = 0; i < e->ninputs; i++)
@@ -256,7 +273,7 @@ static void put_body(zc_buf *b, const zc_expr *e, const char *type, const char *
     zc_buf_puts(b, ")\n{\n");
     for (int i = 0; i < e->count; i++) {
         zc_buf_printf(b, "    const %s v%d = ", zc_gen_compute_type(e->nodes[i].dtype), i);
-        put_node(b, e, &e->nodes[i]);
+        put_node(b, e, &e->nodes[i], stored && is_rounded_later(e, i));
         zc_buf_puts(b, ";\n");
     }
 }
@@ -266,9 +283,10 @@ static zc_status written(zc_gen *g)
     return g->spec.failed ? zc_fail_nomem(g->diag, "kernel source", g->spec.len) : ZC_OK;
 }
 
-zc_status zc_gen_expr(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in)
+zc_status zc_gen_expr(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in,
+                      bool stored)
 {
-    put_body(&g->spec, e, zc_gen_compute_type(zc_expr_dtype(e, 0)), name, in);
+    put_body(&g->spec, e, zc_gen_compute_type(zc_expr_dtype(e, 0)), name, in, stored);
     zc_buf_printf(&g->spec, "    return v%d;\n}\n", e->result[0]);
     return written(g);
 }
@@ -282,7 +300,7 @@ zc_status zc_gen_results(zc_gen *g, const char *name, const zc_expr *e, const zc
     for (int r = 0; r < e->nresults; r++)
         zc_buf_printf(b, " %s y%d;", zc_gen_compute_type(zc_expr_dtype(e, r)), r);
     zc_buf_puts(b, " };\n");
-    put_body(b, e, type + strlen("struct "), name, in);
+    put_body(b, e, type + strlen("struct "), name, in, true);
     zc_buf_puts(b, "    return {");
     for (int r = 0; r < e->nresults; r++) zc_buf_printf(b, "%sv%d", r ? ", " : "", e->result[r]);
     zc_buf_puts(b, "};\n}\n");
@@ -314,5 +332,5 @@ zc_status zc_gen_activation(zc_gen *g, const char *name, const char *activation,
     ZC_TRY(zc_expr_parse(text, &dtype, 1, consts, n, e, g->step->name, g->diag));
     if (zc_dtype_is_float(zc_expr_dtype(e, 0)) != zc_dtype_is_float(dtype))
         return zc_gen_decline(g, "activation of another element type");
-    return zc_gen_expr(g, name, e, &dtype);
+    return zc_gen_expr(g, name, e, &dtype, false);
 }

@@ -36,7 +36,8 @@ zc_dtype zc_gen_plain_result(const zc_gen *g)
     const zc_dtype to = zc_scaled_to(g->step->op, g->attrs);
     if (to != ZC_NONE) return to;
     if (g->step->op == ZC_OP_QLinearConv) return zc_gen_in_type(g, ZC_IN_QLinearConv_y_zero);
-    return g->info->flags & ZC_OPF_WIDENS ? zc_gen_in_type(g, 0) : zc_gen_out_type(g, 0);
+    const unsigned others = ZC_OPF_WIDENS | ZC_OPF_QUANTISES;
+    return g->info->flags & others ? zc_gen_in_type(g, 0) : zc_gen_out_type(g, 0);
 }
 
 int64_t zc_gen_const_dim(const zc_pvalue *v, int d)

@@ -109,10 +109,12 @@ bool zc_gen_broadcast_certain(zc_shape to, int n, const zc_shape *operands);
 bool zc_gen_broadcast(zc_gen *g, const char *prefix, zc_shape to, int n, const zc_shape *operands,
                       int most);
 /* Device function `name` from a scalar expression over inputs of these types: parameters and result
- * are in compute types (see device.cuh). */
-zc_status zc_gen_expr(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in);
-/* As zc_gen_expr for an expression of one or several results: returns struct zc_<name>, whose
- * fields y0, y1 ... they are. */
+ * are in compute types (see device.cuh). stored: the result goes to memory as it is, so that a
+ * conversion that ends the expression may be left to the store. */
+zc_status zc_gen_expr(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in,
+                      bool stored);
+/* As zc_gen_expr for an expression of one or several results, which are stored: returns struct
+ * zc_<name>, whose fields y0, y1 ... they are. */
 zc_status zc_gen_results(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in);
 /* Device function `name`: an activation (op/activation.h) of elements of this type, with the
  * parameters that are given; x itself when there is no such activation. */

@@ -1,6 +1,6 @@
 // What all kernels of attention share: which keys a query sees, biases, scores and their weights, the result.
 //
-// spec.h: Z_T (queries and keys), Z_V (values), Z_REAL (f32 or f64), Z_D, Z_DV (head sizes), Z_LENGTHS (0 none, 1
+// spec.h: Z_T (queries and keys), Z_V (values), Z_Y (results), Z_REAL (f32 or f64), Z_D, Z_DV (head sizes), Z_LENGTHS (0 none, 1
 // lengths, 2 last positions, 3 lengths of keys alone), Z_LENGTH_TYPE, Z_BIAS0 and Z_BIAS1 (types, undefined: none),
 // Z_BIAS0_SHARED and Z_BIAS1_SHARED (the bias is the same for all queries), Z_SOFTCAP, Z_SCORES (mode, -1: not wanted).
 #pragma once
@@ -118,5 +118,5 @@ ZC_DEV real sink_of(const zc_attention_params &p, i64 h) { return p.sink ? (real
 
 // Element `at` of the result.
 ZC_DEV void put_y(const zc_attention_params &p, i64 at, real v) {
-    zc_save<Z_T>((void *)p.y.data, at, zc_fused(p.fused, v, at));
+    zc_save<Z_Y>((void *)p.y.data, at, zc_fused(p.fused, v, at));
 }

@@ -59,12 +59,20 @@ ZC_DEV void load_head(u32 to, const zc_tensor_map *map, u32 full, int panels, in
 
 typedef f32 values[Z_COLUMNS / 2];
 
-// May the thread's values leave as they are? Not with pointwise work, nor where they are not finite because of values
-// that their rows do not see.
-ZC_DEV bool are_plain(const values &y) {
-#ifdef Z_FUSED
-    return false;
+// May values leave together? Not with pointwise work on operands.
+#if defined(Z_FUSED) && Z_FUSED_COUNT > 0
+constexpr bool ZC_TOGETHER = false;
+#else
+constexpr bool ZC_TOGETHER = true;
 #endif
+constexpr int ZC_Y_WIDTH = ZC_LINE / (int)sizeof(Z_Y), ZC_Y_PANELS = (Z_DV + ZC_Y_WIDTH - 1) / ZC_Y_WIDTH;
+typedef decltype(zc_pack(Z_Y(), 0.0f, 0.0f)) result_pair; // neighbours of a row
+
+ZC_DEV result_pair paired(const zc_attention_params &p, f32 a, f32 b) {
+    return zc_pack(Z_Y(), (f32)zc_fused(p.fused, a, 0), (f32)zc_fused(p.fused, b, 0));
+}
+// Not where they are not finite because of values that their rows do not see.
+ZC_DEV bool are_finite(const values &y) {
     bool finite = true;
 #pragma unroll
     for (int i = 0; i < Z_COLUMNS / 2; i++) finite &= zc_isfinite(y[i]);
@@ -98,34 +106,43 @@ ZC_DEV void put_rows(const zc_attention_params &p, const place &pl, const tile &
 // Through panels of LINES lines in shared memory, of which the warp takes those of its rows. The elected thread's stores
 // have to be waited for before the block ends.
 template <int LINES>
-ZC_DEV void copy_rows(const zc_attention_sm90_params &p, const place &pl, u32 to, int first, const values &y,
+ZC_DEV void copy_rows(const zc_attention_sm90_params &p, const place &pl, unsigned char *to, int first, const values &y,
                       const f32 (&by)[2]) {
     const int lane = threadIdx.x % 32, top = first - lane / 4, row = top + lane % 16;
+    const u32 smem = zc_smem_address(to);
     if (zc_elect()) zc_bulk_wait_read<0>();
     zc_sync_warp();
 #pragma unroll
     for (int n = 0; n < Z_COLUMNS / 8; n += 2) {
-        u32 out[4];
+        result_pair out[4]; // of two groups of 8 columns, two rows each
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-            out[i] = zc_pack(Z_T(), y[n * 4 + i * 2] * by[i % 2], y[n * 4 + i * 2 + 1] * by[i % 2]);
-        zc_stmatrix_x4(to + (n / 8 * LINES + row) * ZC_LINE + ((n % 8 + lane / 16) ^ row % 8) * 16, out);
+        for (int i = 0; i < 4; i++) out[i] = paired(p.a, y[n * 4 + i * 2] * by[i % 2], y[n * 4 + i * 2 + 1] * by[i % 2]);
+        if constexpr (sizeof(Z_Y) == 2) {
+            const u32 four[] = {out[0], out[1], out[2], out[3]};
+            zc_stmatrix_x4(smem + (n / 8 * LINES + row) * ZC_LINE + ((n % 8 + lane / 16) ^ row % 8) * 16, four);
+        } else {
+            unsigned char *const piece = to + (n / 16 * LINES + first) * ZC_LINE + (n / 2 % 8 ^ first % 8) * 16 + lane % 4 * 2;
+#pragma unroll
+            for (int i = 0; i < 4; i++) *(result_pair *)(piece + i % 2 * 8 * ZC_LINE + i / 2 * 8) = out[i];
+        }
     }
     zc_async_fence();
     zc_sync_warp();
     if (!zc_elect()) return;
 #pragma unroll
-    for (int panel = 0; panel < ZC_V_PANELS; panel++)
-        zc_tensor_store(&p.y, to + (panel * LINES + top) * ZC_LINE, panel * ZC_WIDTH, pl.first + top, pl.h, pl.b);
+    for (int panel = 0; panel < ZC_Y_PANELS; panel++)
+        zc_tensor_store(&p.y, smem + (panel * LINES + top) * ZC_LINE, panel * ZC_Y_WIDTH, pl.first + top, pl.h, pl.b);
     zc_bulk_commit();
 }
 // The rows of a warp.
 template <int LINES>
-ZC_DEV void finish_rows(const zc_attention_sm90_params &p, const place &pl, u32 to, int first, const values &y,
+ZC_DEV void finish_rows(const zc_attention_sm90_params &p, const place &pl, unsigned char *to, int first, const values &y,
                         const f32 (&max)[2], const f32 (&sum)[2]) {
     const f32 by[2] = {sum[0] == 0 ? 0.0f : 1 / sum[0], sum[1] == 0 ? 0.0f : 1 / sum[1]};
-    if (zc_any(!are_plain(y)))
-        put_rows(p.a, pl, tile_of<LINES, 1>(p, pl), first, y, max, sum, by);
-    else
-        copy_rows<LINES>(p, pl, to, first, y, by);
+    if constexpr (ZC_TOGETHER)
+        if (!zc_any(!are_finite(y))) {
+            copy_rows<LINES>(p, pl, to, first, y, by);
+            return;
+        }
+    put_rows(p.a, pl, tile_of<LINES, 1>(p, pl), first, y, max, sum, by);
 }

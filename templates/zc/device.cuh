@@ -82,6 +82,10 @@ ZC_DEV f32 zc_get(zc_minifloat<EXP, MAN, BIAS, MAX, INFINITE, NOT, UNSIGNED_ZERO
     return zc_float(zc_bits((f32)man * unit) | sign);
 }
 
+#ifdef ZC_HAS_E4M3
+ZC_DEV f32 zc_get(f8e4m3fn x) { return zc_e4m3_to_f32(x.v); }
+#endif
+
 // The magnitude rounded to nearest even, as a code that may lie above MAX; m is finite.
 template <int MAN, int BIAS> ZC_DEV u32 zc_round_code(u32 m) {
     const int exponent = (int)(m >> 23) - 127 + BIAS;
@@ -338,9 +342,10 @@ template <class T, bool WITHIN> ZC_DEV zc_compute<T> zx_quantised(f32 x, f32 sca
     const T y = (T)zc_saturated(T(), (i32)(zc_bits(whole) - 0x4B400000u) + zero, 0);
     return !WITHIN && zc_traits<T>::is_signed && x != x ? (T)0 : y;
 }
-// T(x / scale), T a float of 8 bits that saturates; 0 keeps its sign.
+// T(x / scale), T a float of 8 bits that saturates, or f32; 0 keeps its sign.
 template <class T, bool WITHIN> ZC_DEV f32 zx_scaled(f32 x, f32 scale, f32 high, f32 low) {
-    return zc_through<T>(!WITHIN && x != x ? x : copysignf(zc_divided<WITHIN>(x, scale, high, low), x));
+    const f32 within = WITHIN ? x : zc_within(x, scale * 1048576.0f);
+    return zc_through<T>(copysignf(zc_divided<true>(within, scale, high, low), x));
 }
 
 // The same for elements of 16 bits: errors of some 2^-19, no branches.

@@ -288,6 +288,15 @@ ZC_LARGER(zc_larger_f16x2, "f16x2")
 ZC_LARGER(zc_larger_bf16x2, "bf16x2")
 #undef ZC_LARGER
 
+/* x, or what is beyond -most and most the nearer of them; NaN stays. */
+ZC_INLINE f32 zc_within(f32 x, f32 most)
+{
+    f32 r;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(-most));
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(r), "f"(most));
+    return r;
+}
+
 /* To e4m3, what is beyond its range to its largest number. */
 #if __CUDA_ARCH__ >= 890
 #define ZC_HAS_E4M3 1
@@ -295,6 +304,14 @@ ZC_INLINE u16 zc_f32x2_to_e4m3x2(f32 low, f32 high)
 {
     u16 r;
     asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(r) : "f"(high), "f"(low));
+    return r;
+}
+ZC_INLINE f32 zc_e4m3_to_f32(u8 v)
+{
+    u32 pair;
+    f32 r;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(pair) : "h"((u16)v));
+    asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"((u16)pair));
     return r;
 }
 #endif

@@ -356,6 +356,11 @@ ZC_INLINE u32 zc_larger_bf16x2(u32 a, u32 b)
                               zc_host_larger(zc_bf16_to_f32(a >> 16), zc_bf16_to_f32(b >> 16)));
 }
 
+ZC_INLINE f32 zc_within(f32 x, f32 most)
+{
+    return x < -most ? -most : x > most ? most : x;
+}
+
 ZC_INLINE u32 zc_f32_to_tf32(f32 v)
 {
     u32 bits = zc_bits(v);

@@ -129,12 +129,19 @@ static double magnitude_of(const zc_expr *e, int n)
     return most[n];
 }
 
+/* Where an expression stands. */
+typedef struct place {
+    bool stored; /* its results go to memory */
+    bool at_end; /* input 0 is what a kernel computed, not what memory holds */
+} place;
+
 /* Is node n a float that whoever stores it rounds, and nobody else reads? */
-static bool is_rounded_later(const zc_expr *e, int n)
+static bool is_rounded_later(const zc_expr *e, int n, place at)
 {
     const zc_expr_node *cast = &e->nodes[n];
     bool is_result = false;
-    if (cast->op != ZC_EX_CAST || !zc_dtype_is_float(cast->dtype) || cast->dtype == ZC_F64 ||
+    if (!at.stored || cast->op != ZC_EX_CAST || !zc_dtype_is_float(cast->dtype) ||
+        cast->dtype == ZC_F64 ||
         strcmp(zc_gen_compute_type(e->nodes[cast->arg[0]].dtype), "f32") != 0)
         return false;
     for (int r = 0; r < e->nresults; r++) is_result = is_result || e->result[r] == n;
@@ -143,17 +150,53 @@ static bool is_rounded_later(const zc_expr *e, int n)
     return is_result;
 }
 
+/* Is node n an f16 or bf16 that no operation rounded to its type? Then neither need a division of
+ * it be exact. */
+static bool is_unrounded(const zc_expr *e, int n, place at)
+{
+    bool is[ZC_EXPR_MAX_NODES];
+    for (int i = 0; i <= n; i++) {
+        const zc_expr_node *v = &e->nodes[i];
+        switch (v->op) {
+        case ZC_EX_INPUT:
+            is[i] = at.at_end && v->input == 0 && is_quick(v);
+            break;
+        case ZC_EX_CAST:
+            is[i] = v->dtype == ZC_F32 && is[v->arg[0]];
+            break;
+        case ZC_EX_CONST:
+            is[i] = false;
+            break;
+        case ZC_EX_NEG:
+        case ZC_EX_ABS:
+            is[i] = is[v->arg[0]];
+            break;
+        case ZC_EX_MAX:
+        case ZC_EX_MIN:
+            is[i] = is[v->arg[0]] || is[v->arg[1]];
+            break;
+        default:
+            is[i] = is_quick(v);
+        }
+    }
+    return is[n];
+}
+
 /* The scale's reciprocal is two floats, as zc_divided wants it. */
-static void put_quantised(zc_buf *b, const zc_expr *e, const quantised *q, zc_dtype dtype,
-                          bool later)
+static void put_quantised(zc_buf *b, const zc_expr *e, int n, const quantised *q, place at)
 {
     const bool within = magnitude_of(e, q->x) < 0x1p19 * (double)q->scale;
     const double reciprocal = 1 / (double)q->scale;
     const float high = (float)reciprocal, low = (float)(reciprocal - (double)high);
+    const zc_dtype dtype = is_rounded_later(e, n, at) ? ZC_F32 : e->nodes[n].dtype;
     const bool bytes = zc_dtype_is_int(dtype);
+    if (!bytes && is_unrounded(e, q->x, at)) {
+        zc_buf_printf(b, "zq_scaled<%s>(v%d, %af)", zc_gen_type_name(dtype), q->x, (double)high);
+        return;
+    }
     zc_buf_printf(b, "zx_%s<%s, %s>(v%d, %af, %af, %af", bytes ? "quantised" : "scaled",
-                  later ? "f32" : zc_gen_type_name(dtype), within ? "true" : "false", q->x,
-                  (double)q->scale, (double)high, (double)low);
+                  zc_gen_type_name(dtype), within ? "true" : "false", q->x, (double)q->scale,
+                  (double)high, (double)low);
     if (bytes) zc_buf_printf(b, ", %d", q->zero);
     zc_buf_puts(b, ")");
 }
@@ -219,8 +262,9 @@ static bool must_wrap(const zc_expr_node *n)
     return zc_dtype_is_int(n->dtype) && zc_dtype_bits(n->dtype) < 32;
 }
 
-static void put_node(zc_buf *b, const zc_expr *e, const zc_expr_node *n, bool later)
+static void put_node(zc_buf *b, const zc_expr *e, int at, place where)
 {
+    const zc_expr_node *n = &e->nodes[at];
     int x = n->arg[0], y = n->arg[1], z = n->arg[2];
     const char *type = zc_gen_type_name(n->dtype);
     const zc_expr_node *f = one_plus(e, n);
@@ -229,7 +273,7 @@ static void put_node(zc_buf *b, const zc_expr *e, const zc_expr_node *n, bool la
     if (gelu >= 0) {
         zc_buf_printf(b, "zq_gelu(v%d)", gelu);
     } else if (quantised_of(e, n, &q)) {
-        put_quantised(b, e, &q, n->dtype, later);
+        put_quantised(b, e, at, &q, where);
     } else if (n->op == ZC_EX_MUL && n->dtype == ZC_F32 && has_quantised(e)) {
         zc_buf_printf(b, "zc_product32(v%d, v%d)", x, y);
     } else if (f) {
@@ -238,7 +282,7 @@ static void put_node(zc_buf *b, const zc_expr *e, const zc_expr_node *n, bool la
         zc_buf_printf(b, "x%d", n->input);
     } else if (n->op == ZC_EX_CONST) {
         put_constant(b, n);
-    } else if (n->op == ZC_EX_CAST && later) {
+    } else if (is_rounded_later(e, at, where)) {
         zc_buf_printf(b, "v%d", x);
     } else if (n->op == ZC_EX_CAST) {
         zc_buf_printf(b, "zc_through<%s>(v%d)", type, x);
@@ -265,7 +309,7 @@ static void put_node(zc_buf *b, const zc_expr *e, const zc_expr_node *n, bool la
 }
 
 static void put_body(zc_buf *b, const zc_expr *e, const char *type, const char *name,
-                     const zc_dtype *in, bool stored)
+                     const zc_dtype *in, place where)
 {
     zc_buf_printf(b, "ZC_DEV %s %s(", type, name);
     for (int i = 0; i < e->ninputs; i++)
@@ -273,7 +317,7 @@ static void put_body(zc_buf *b, const zc_expr *e, const char *type, const char *
     zc_buf_puts(b, ")\n{\n");
     for (int i = 0; i < e->count; i++) {
         zc_buf_printf(b, "    const %s v%d = ", zc_gen_compute_type(e->nodes[i].dtype), i);
-        put_node(b, e, &e->nodes[i], stored && is_rounded_later(e, i));
+        put_node(b, e, i, where);
         zc_buf_puts(b, ";\n");
     }
 }
@@ -284,9 +328,10 @@ static zc_status written(zc_gen *g)
 }
 
 zc_status zc_gen_expr(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in,
-                      bool stored)
+                      bool at_end)
 {
-    put_body(&g->spec, e, zc_gen_compute_type(zc_expr_dtype(e, 0)), name, in, stored);
+    put_body(&g->spec, e, zc_gen_compute_type(zc_expr_dtype(e, 0)), name, in,
+             (place){.stored = at_end, .at_end = at_end});
     zc_buf_printf(&g->spec, "    return v%d;\n}\n", e->result[0]);
     return written(g);
 }
@@ -300,7 +345,7 @@ zc_status zc_gen_results(zc_gen *g, const char *name, const zc_expr *e, const zc
     for (int r = 0; r < e->nresults; r++)
         zc_buf_printf(b, " %s y%d;", zc_gen_compute_type(zc_expr_dtype(e, r)), r);
     zc_buf_puts(b, " };\n");
-    put_body(b, e, type + strlen("struct "), name, in, true);
+    put_body(b, e, type + strlen("struct "), name, in, (place){.stored = true});
     zc_buf_puts(b, "    return {");
     for (int r = 0; r < e->nresults; r++) zc_buf_printf(b, "%sv%d", r ? ", " : "", e->result[r]);
     zc_buf_puts(b, "};\n}\n");

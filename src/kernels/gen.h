@@ -109,10 +109,10 @@ bool zc_gen_broadcast_certain(zc_shape to, int n, const zc_shape *operands);
 bool zc_gen_broadcast(zc_gen *g, const char *prefix, zc_shape to, int n, const zc_shape *operands,
                       int most);
 /* Device function `name` from a scalar expression over inputs of these types: parameters and result
- * are in compute types (see device.cuh). stored: the result goes to memory as it is, so that a
- * conversion that ends the expression may be left to the store. */
+ * are in compute types (see device.cuh). at_end: input 0 is what the kernel computed, in the
+ * compute type and not rounded, and the result is stored, which rounds it. */
 zc_status zc_gen_expr(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in,
-                      bool stored);
+                      bool at_end);
 /* As zc_gen_expr for an expression of one or several results, which are stored: returns struct
  * zc_<name>, whose fields y0, y1 ... they are. */
 zc_status zc_gen_results(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in);

@@ -349,6 +349,7 @@ template <class T, bool WITHIN> ZC_DEV f32 zx_scaled(f32 x, f32 scale, f32 high,
 }
 
 // The same for elements of 16 bits: errors of some 2^-19, no branches.
+template <class T> ZC_DEV f32 zq_scaled(f32 x, f32 reciprocal) { return zc_through<T>(x * reciprocal); }
 ZC_DEV f32 zq_div(f32 a, f32 b) { return zc_div_approx(a, b); }
 ZC_DEV f32 zq_sqrt(f32 a) { return zc_sqrt_approx(a); }
 ZC_DEV f32 zq_rsqrt(f32 a) { return zc_rsqrt_approx(a); }

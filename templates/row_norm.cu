@@ -3,7 +3,7 @@
 //
 // spec.h: Z_X (type of x, skip, skip_bias and sum), Z_S (of scale and bias), Z_Y (of y), Z_STAT (of mean and inv), Z_ACC (of
 // sums), rows (zc/rows.cuh), Z_RMS, Z_OUTER_RANK, Z_OUTER_DIMS and Z_OUTER_STRIDES (which row of operands belongs to a row, when that
-// is certain), Z_STRIDED (operands may be broadcast in a row); Z_TABLES with Z_ID0, Z_ID1, Z_ID2 (types of ids), Z_IDS0, Z_IDS1,
+// is certain), Z_STRIDED (operands may be broadcast in a row); Z_ALSO (type of a second result, zc_also_point of y); Z_TABLES with Z_ID0, Z_ID1, Z_ID2 (types of ids), Z_IDS0, Z_IDS1,
 // Z_IDS2 (how many, which are used again after that many), Z_length (words of a sequence), Z_MASK and
 // Z_COUNT (of the mask and the counts).
 // Entries: 0, and for rows of an uncertain length 1, which takes one element at once; 2: counts.
@@ -120,13 +120,22 @@ template <int V>
 ZC_DEV void finish(const zc_row_norm_params &p, const origin &from, i64 i, i64 j, acc mean, acc inv, acc *v) {
     acc scale[V], bias[V];
     if (p.sum) put<Z_X, V>(p.sum, i, v);
+#ifndef Z_ALSO
     if (!p.y) return;
+#endif
     fetch<Z_S, V>(p, ZC_ROW_SCALE, from.row, j, (acc)1, scale);
     fetch<Z_S, V>(p, ZC_ROW_BIAS, from.row, j, (acc)0, bias);
 #pragma unroll
     for (int k = 0; k < V; k++) v[k] = (v[k] - mean) * inv * scale[k] + bias[k];
 #pragma unroll
     for (int k = 0; k < V; k++) v[k] = zc_fused(p.fused, v[k], i + k);
+#ifdef Z_ALSO
+    acc also[V];
+#pragma unroll
+    for (int k = 0; k < V; k++) also[k] = (acc)zc_also_point(zc_through<Z_Y>(v[k])).y0;
+    put<Z_ALSO, V>(p.also, i, also);
+    if (!p.y) return;
+#endif
     put<Z_Y, V>(p.y, i, v);
 }
 

@@ -235,9 +235,33 @@ static zc_status make_room(zc_kctx *k, zc_tensor *plain)
     return plain->data ? ZC_OK : zc_fail_nomem(k->diag, "plain result", 0);
 }
 
+/* The last output, of the first, which may have room of its own alone. own: what computed it. */
+static zc_status run_also(zc_kctx *k, const char *text, const zc_kctx *own, bool reference_only)
+{
+    return run_fused(k, text, &own->out[0], 0, 0, &k->out[k->info->max_out - 1], k->epilogue_state,
+                     reference_only);
+}
+
+/* Where nobody wants the first output, room for it. */
+static zc_status make_first(zc_kctx *k, zc_kctx *own)
+{
+    size_t bytes;
+    const zc_tensor *last = &k->out[k->info->max_out - 1];
+    if (k->out[0].dtype != ZC_NONE) return ZC_OK;
+    zc_tensor *out = zc_scratch_get(k->scratch, (size_t)k->nout * sizeof *out);
+    if (!out) return zc_fail_nomem(k->diag, "outputs", (size_t)k->nout);
+    memcpy(out, k->out, (size_t)k->nout * sizeof *out);
+    out[0] = *last;
+    out[0].dtype = k->in[0].dtype;
+    out[0].data = zc_tensor_bytes(&out[0], &bytes) ? zc_scratch_get(k->scratch, bytes) : NULL;
+    own->out = out;
+    return out[0].data ? ZC_OK : zc_fail_nomem(k->diag, "output 0", 0);
+}
+
 zc_status zc_kernel_run(zc_kctx *k, bool reference_only)
 {
     int extras;
+    const char *also = zc_op_also(k->info, k->attrs);
     const char *prologue = zc_op_prologue(k->info, k->attrs, &extras);
     const char *epilogue = zc_op_epilogue(k->info, k->attrs);
     zc_kctx own = *k;
@@ -251,9 +275,11 @@ zc_status zc_kernel_run(zc_kctx *k, bool reference_only)
         own.out = &plain;
         own.nout = 1;
     }
+    if (also) ZC_TRY(make_first(k, &own));
     if (prologue) ZC_TRY(run_prologue(k, prologue, &own, reference_only));
     ZC_TRY(needs_carriers(&own) ? run_carried(&own, reference[k->op])
                                 : pick(&own, reference_only)(&own));
+    if (also) return run_also(k, also, &own, reference_only);
     if (!epilogue || own.finished) return ZC_OK;
     return run_fused(k, epilogue, &plain, zc_op_epilogue_first(k->info, k->attrs), k->nin,
                      &k->out[0], k->epilogue_state, reference_only);

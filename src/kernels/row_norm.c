@@ -112,6 +112,20 @@ static void put_table_ids(zc_gen *g, int table, int i)
         zc_gen_define(g, name, "(p.table[%d].count)", table);
 }
 
+/* A second result, of y. */
+static zc_status put_also(zc_gen *g)
+{
+    const char *text = zc_op_also(g->info, g->attrs);
+    const zc_dtype y = zc_gen_in_type(g, 0);
+    if (!text) return ZC_OK;
+    zc_expr *e = zc_arena_alloc(g->arena, 1, sizeof *e);
+    if (!e) return zc_fail_nomem(g->diag, "fused work", sizeof *e);
+    ZC_TRY(zc_expr_parse(text, &y, 1, NULL, 0, e, g->step->name, g->diag));
+    e->ninputs = 1;
+    zc_gen_type(g, "ALSO", zc_expr_dtype(e, 0));
+    return zc_gen_results(g, "zc_also_point", e, &y);
+}
+
 static zc_status gen_embeddings(zc_gen *g)
 {
     static const int integers[] = {0, 1, 7, 8};
@@ -193,6 +207,7 @@ zc_status zc_gen_row_norm(zc_gen *g)
         zc_gen_define(g, "RMS", "1");
     ZC_TRY(zc_gen_prologue(g));
     ZC_TRY(zc_gen_epilogue(g));
+    ZC_TRY(put_also(g));
     choose(g, x, at.axis, scale, whole);
     return ZC_OK;
 }
@@ -317,6 +332,7 @@ zc_status zc_launch_row_norm(zc_launch *l)
     p.mean = wanted(l, at.mean);
     p.inv = wanted(l, at.inv);
     p.sum = wanted(l, at.sum);
+    if (zc_op_also(l->info, l->attrs)) p.also = wanted(l, l->info->max_out - 1);
     p.eps = at.eps;
     return issue(l, &p, x->dtype, l->in[at.operand[ZC_ROW_SCALE]].dtype);
 }

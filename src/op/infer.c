@@ -127,6 +127,22 @@ static zc_status check_epilogue(zc_infer *f)
     return check_fused(f, &w, &f->out[0].type.dtype);
 }
 
+/* The last output, where the operation may have one that is made of the first. */
+static zc_status check_also(zc_infer *f)
+{
+    const int last = f->info->max_out - 1;
+    const char *text = zc_op_also(f->info, f->attrs);
+    if (!(f->info->flags & ZC_OPF_ALSO)) return ZC_OK;
+    if (!text != (f->nout <= last))
+        return zc_infer_fail(f, "output %d and attribute 'also' need each other", last);
+    if (!text) return ZC_OK;
+    if (zc_op_epilogue(f->info, f->attrs))
+        return zc_infer_fail(f, "it has both attributes 'also' and 'epilogue'");
+    const fused_work w = {"attribute 'also'", text, "result", &f->out[0].type, 0, 0, 0};
+    f->out[last].type = f->out[0].type;
+    return fused_type(f, &w, f->out[0].type.dtype, &f->out[last].type.dtype);
+}
+
 zc_status zc_infer_run(zc_infer *f)
 {
     if (f->op <= ZC_OP_NONE || f->op >= ZC_OP_COUNT || !rows[f->op].shape)
@@ -143,6 +159,7 @@ zc_status zc_infer_run(zc_infer *f)
     ZC_TRY(rows[f->op].shape(&own));
     ZC_TRY(check_prologue(f));
     ZC_TRY(check_epilogue(f));
+    ZC_TRY(check_also(f));
     if (f->dims && f->dims->failed) return zc_fail_nomem(f->diag, "symbolic dimensions", 0);
     return ZC_OK;
 }

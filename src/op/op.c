@@ -101,7 +101,7 @@ zc_op zc_op_find(const char *name, size_t len)
 int zc_op_own_fields(const zc_op_info *info)
 {
     int fused = info->flags & ZC_OPF_PROLOGUE ? 3 : info->flags & ZC_OPF_EPILOGUE ? 1 : 0;
-    return info->field_count - fused;
+    return info->field_count - fused - (info->flags & ZC_OPF_ALSO ? 1 : 0);
 }
 
 static const void *field(const zc_op_info *info, const void *attrs, int i)
@@ -131,6 +131,12 @@ const char *zc_op_epilogue(const zc_op_info *info, const void *attrs)
 {
     if (!(info->flags & ZC_OPF_EPILOGUE)) return NULL;
     return *(const char *const *)field(info, attrs, info->field_count - 1);
+}
+
+const char *zc_op_also(const zc_op_info *info, const void *attrs)
+{
+    if (!(info->flags & ZC_OPF_ALSO)) return NULL;
+    return *(const char *const *)field(info, attrs, info->field_count - 2);
 }
 
 int zc_op_max_in(const zc_op_info *info, const void *attrs)

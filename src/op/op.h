@@ -127,8 +127,9 @@ enum {
     ZC_OPF_QUANTISES = 1 << 15,    /* the epilogue may make f8e4m3fn of the plain result's type */
     ZC_OPF_BYTES = 1 << 17,        /* the plain result has 8-bit integers, of which the epilogue may
                                       make others */
-    ZC_OPF_ASSOCIATIVE = 1 << 16   /* of two operands of one kind; of more, the order of doing it
-                                    makes no difference but rounding */
+    ZC_OPF_ALSO = 1 << 18, /* has attribute `also`, and prologue and epilogue: see zc_op_also */
+    ZC_OPF_ASSOCIATIVE = 1 << 16 /* of two operands of one kind; of more, the order of doing it
+                                  makes no difference but rounding */
 };
 
 #define ZC_VARIADIC 1000000
@@ -173,6 +174,9 @@ const char *zc_op_prologue(const zc_op_info *info, const void *attrs, int *extra
  * ZC_OPF_WIDENS, ZC_OPF_SUMS, ZC_OPF_QUANTISES and ZC_OPF_BYTES. NULL: none. */
 const char *zc_op_epilogue(const zc_op_info *info, const void *attrs);
 int zc_op_epilogue_first(const zc_op_info *info, const void *attrs);
+/* What the last output is, of the first one's shape: an expression over x0, an element of output 0.
+ * There is no epilogue then. NULL: there is no such output. */
+const char *zc_op_also(const zc_op_info *info, const void *attrs);
 /* How many of the attributes are an operation's own: the others are for what is fused into it. */
 int zc_op_own_fields(const zc_op_info *info);
 /* Most inputs of a node with these attributes. */

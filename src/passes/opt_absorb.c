@@ -224,16 +224,18 @@ static zc_vid find_anchor(const absorption *a, zc_nid p)
     return found;
 }
 
-/* The one operand of p, beside numbers; 0: it has several. */
-static zc_vid only_operand(const zc_graph *g, zc_nid p)
+/* The one operand of p, beside numbers, which a node makes, and p as a group of it; 0: there is
+ * none.
+ */
+static zc_vid only_operand(const zc_graph *g, zc_nid p, zc_pw_group *gr)
 {
     const zc_node *node = zc_node_at(g, p);
     for (int i = 0; i < node->nin; i++) {
-        zc_pw_group gr = {.nodes = {p}, .count = 1};
-        zc_pw_add_input(&gr, node->in[i]);
-        for (int j = 0; j < node->nin; j++) zc_pw_add_input(&gr, node->in[j]);
-        zc_pw_inline(g, &gr, 1);
-        if (gr.ninputs == 1 && zc_producer(g, node->in[i])) return node->in[i];
+        *gr = (zc_pw_group){.nodes = {p}, .count = 1};
+        zc_pw_add_input(gr, node->in[i]);
+        for (int j = 0; j < node->nin; j++) zc_pw_add_input(gr, node->in[j]);
+        zc_pw_inline(g, gr, 1);
+        if (gr->ninputs == 1 && zc_producer(g, node->in[i])) return node->in[i];
     }
     return 0;
 }
@@ -250,12 +252,12 @@ static zc_nid moved_anchor(const absorption *a, zc_nid at, zc_vid v)
 
 static zc_status epilogue_through(absorption *a, zc_nid p)
 {
-    zc_vid v = only_operand(a->g, p);
-    work w = {.gr = {.nodes = {p}, .count = 1}, .at_end = true};
+    work w = {.at_end = true};
+    zc_vid v = only_operand(a->g, p, &w.gr);
     w.anchor = v ? moved_anchor(a, p, v) : 0;
     zc_vid out = zc_node_at(a->g, p)->out[0];
     if (!w.anchor || !zc_same_type(&zc_val(a->g, v)->type, &zc_val(a->g, out)->type) ||
-        !collect(a, &w, v))
+        !kernels_take(a, &w))
         return ZC_OK;
     return absorb(a, &w, join_moved);
 }
@@ -270,6 +272,62 @@ static zc_status epilogue_at(absorption *a, zc_nid p)
     const zc_dtype to = zc_val(a->g, zc_node_at(a->g, p)->out[0])->type.dtype;
     w.gr.widens = from != ZC_I32 && to == ZC_F32 && from != to;
     return collect(a, &w, v) ? absorb(a, &w, join) : ZC_OK;
+}
+
+/* ---- results beside ---- */
+
+/* The node that can make what p makes of its result v, and v, too. Only a kernel of a GPU's saves
+ * something by it. */
+static zc_nid also_anchor(const absorption *a, zc_nid p, zc_vid v)
+{
+    const zc_nid n = v && a->target && a->target->cuda ? zc_producer(a->g, v) : 0;
+    if (!n || !same_block(a, n, p) || !is_float(a->g, v)) return 0;
+    const zc_node *anchor = zc_node_at(a->g, n);
+    const zc_op_info *info = zc_op_get(anchor->op);
+    const zc_type *made = &zc_val(a->g, zc_node_at(a->g, p)->out[0])->type;
+    zc_type alike = zc_val(a->g, v)->type;
+    alike.dtype = made->dtype;
+    const bool may = (info->flags & ZC_OPF_ALSO) && anchor->out[0] == v &&
+                     !zc_op_also(info, anchor->attrs) && !zc_op_epilogue(info, anchor->attrs);
+    return may && zc_same_type(&alike, made) && zc_kernel_type(made->dtype) ? n : 0;
+}
+
+/* The anchor with p's result as its last, in its place; without the first where nobody else reads
+ * that. */
+static bool join_beside(absorption *a, const work *w)
+{
+    zc_graph *g = a->g;
+    const zc_nid p = w->gr.nodes[0];
+    const zc_node *anchor = zc_node_at(g, w->anchor);
+    const zc_op_info *info = zc_op_get(anchor->op);
+    char *attrs = zc_arena_dup(&g->arena, anchor->attrs, 1, info->attrs_size);
+    const char *text = zc_arena_strdup(&g->arena, w->text);
+    const int nout = info->max_out, field = info->field_count - 2;
+    const zc_nid made =
+        zc_graph_node(g, NULL, anchor->op, anchor->name, anchor->nin, anchor->in, nout);
+    if (!made || !attrs || !text || !zc_graph_inherit(g, made, w->anchor) ||
+        !zc_graph_inherit(g, made, p))
+        return false;
+    *(const char **)zc_attr_at(info, attrs, field) = text;
+    zc_attr_mark(attrs, field);
+    anchor = zc_node_at(g, w->anchor);
+    zc_node *node = zc_node_at(g, made);
+    node->attrs = attrs;
+    memset(node->out, 0, (size_t)nout * sizeof *node->out);
+    memcpy(node->out, anchor->out, (size_t)anchor->nout * sizeof *node->out);
+    node->out[nout - 1] = zc_node_at(g, p)->out[0];
+    const zc_vid first = node->out[0];
+    if (uses_by(zc_node_at(g, p), first) == a->x.uses.data[first]) node->out[0] = 0;
+    zc_index_remove(&a->x, p);
+    return zc_index_take_place(&a->x, made, w->anchor);
+}
+
+static zc_status beside_at(absorption *a, zc_nid p)
+{
+    work w = {.anchor = 0};
+    if (!zc_pw_is(a->g, zc_node_at(a->g, p))) return ZC_OK;
+    w.anchor = also_anchor(a, p, only_operand(a->g, p, &w.gr));
+    return w.anchor ? absorb(a, &w, join_beside) : ZC_OK;
 }
 
 /* ---- prologues ---- */
@@ -367,7 +425,8 @@ static zc_status run(zc_pass *p, visitor visit)
 
 zc_status zc_pass_opt_epilogue(zc_pass *p)
 {
-    return run(p, epilogue_at);
+    ZC_TRY(run(p, epilogue_at));
+    return run(p, beside_at);
 }
 
 zc_status zc_pass_opt_prologue(zc_pass *p)

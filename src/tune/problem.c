@@ -230,6 +230,8 @@ static void put_string(const writer *w, const zc_attr_field *f, const char *text
     else if (text && text == zc_op_epilogue(w->info, w->step->attrs))
         put_work(w, text, values[w->step->out[0]].dtype, first,
                  w->step->nin > first ? w->step->nin - first : 0, &normal);
+    else if (text && text == zc_op_also(w->info, w->step->attrs))
+        put_work(w, text, values[w->step->in[0]].dtype, 0, 0, &normal);
     const char *shown = normal.data ? normal.data : text;
     zc_attr_print(f, &shown, w->out);
     w->out->failed |= normal.failed;

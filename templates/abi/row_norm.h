@@ -23,7 +23,7 @@ struct zc_row_table {         /* of embeddings */
 struct zc_row_norm_params {
     const void *x;
     const void *operand[ZC_ROW_OPERANDS]; /* NULL: it is not there */
-    void *y, *mean, *inv, *sum;           /* NULL: not wanted */
+    void *y, *also, *mean, *inv, *sum;    /* NULL: not wanted */
     long long rows, N;
     double eps;
     struct zc_row_axes outer, inner; /* x's that count rows; those in a row */

@@ -20,7 +20,8 @@ typedef struct place {
 
 static bool own_work(const kc_case *c)
 {
-    return c->attrs && (strstr(c->attrs, "epilogue") || strstr(c->attrs, "prologue"));
+    return c->attrs && (strstr(c->attrs, "epilogue") || strstr(c->attrs, "prologue") ||
+                        strstr(c->attrs, "also"));
 }
 
 /* How the work's operand lies, and its type. */

@@ -8,12 +8,12 @@
 
 typedef zc_compute<Z_T> number;
 
-// One thread's share of a tile of LINES lines (rows of A, columns of B) along K: V neighbours.
-template <int LINES, bool ALONG_K> struct piece {
+// One thread's share of a tile of LINES lines (rows of A, columns of B, elements T) along K: V neighbours.
+template <class T, int LINES, bool ALONG_K> struct piece {
     static constexpr int V = sizeof(number) == 8 ? 2 : 4;
     static constexpr int DEPTH = ZC_GEMM_THREADS * V / LINES;
     static constexpr int LD = LINES + 16 / (int)sizeof(number); // of the tile in shared memory: [DEPTH][LD]
-    zc_vec<Z_T, V> x;
+    zc_vec<T, V> x;
 
     static ZC_MEMBER int line() {
         return ALONG_K ? threadIdx.x / (DEPTH / V) : threadIdx.x % (LINES / V) * V;
@@ -22,16 +22,16 @@ template <int LINES, bool ALONG_K> struct piece {
         return ALONG_K ? threadIdx.x % (DEPTH / V) * V : threadIdx.x / (LINES / V);
     }
     // The tile that begins at (line0, depth0) of `lines` by `depths`; zeros beyond them.
-    ZC_MEMBER void fetch(const Z_T *from, i64 ld, i64 line0, i64 lines, i64 depth0, i64 depths, bool aligned) {
+    ZC_MEMBER void fetch(const T *from, i64 ld, i64 line0, i64 lines, i64 depth0, i64 depths, bool aligned) {
         const i64 l = line0 + line(), d = depth0 + depth();
         const i64 left = ALONG_K ? (l < lines ? depths - d : 0) : (d < depths ? lines - l : 0);
-        const Z_T *at = from + (ALONG_K ? l * ld + d : d * ld + l);
+        const T *at = from + (ALONG_K ? l * ld + d : d * ld + l);
         if (aligned && left >= V) {
-            x = *(const zc_vec<Z_T, V> *)at;
+            x = *(const zc_vec<T, V> *)at;
             return;
         }
 #pragma unroll
-        for (int v = 0; v < V; v++) x.v[v] = v < left ? at[v] : Z_T{};
+        for (int v = 0; v < V; v++) x.v[v] = v < left ? at[v] : T{};
     }
     ZC_MEMBER void store(number *tile) const {
 #pragma unroll
@@ -43,8 +43,8 @@ template <int LINES, bool ALONG_K> struct piece {
 // A thread has SIDE x SIDE elements, in groups of G neighbours, 16 groups apart.
 template <int SIDE> struct square {
     static constexpr int LINES = 16 * SIDE, VECTOR = 16 / (int)sizeof(number), G = SIDE < VECTOR ? SIDE : VECTOR;
-    typedef piece<LINES, !Z_TA> piece_a;
-    typedef piece<LINES, Z_TB> piece_b;
+    typedef piece<Z_T, LINES, !Z_TA> piece_a;
+    typedef piece<Z_B, LINES, Z_TB> piece_b;
     static constexpr int DEPTH = piece_a::DEPTH, LD = piece_a::LD, TILE = DEPTH * LD;
 
     static ZC_MEMBER int place(int thread, int i) { return i / G * 16 * G + thread * G + i % G; }

@@ -128,19 +128,19 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     }
     // Results of neighbours; whole: what the result's moments are of. A second matrix's addends and sums stand behind the first's.
     ZC_MEMBER void finish_near(const zc_gemm_item &item, int at, int row, int col, const row_moments &moments,
-                               const zc_gemm_addend<ZC_GEMM_NEAR> *addend, const f32 *sum, u32 tile, f32 *v,
+                               const zc_gemm_addend<ZC_GEMM_NEAR> *addend, const zc_product_sum *sum, u32 tile, f32 *v,
                                f32 *whole) const {
         constexpr int N = ZC_GEMM_NEAR;
         zc_moments_columns_of<N> columns;
         columns.load(p.moments, col);
         f32 s[N];
 #pragma unroll
-        for (int e = 0; e < N; e++) s[e] = moments.product(columns, e, sum[e]);
+        for (int e = 0; e < N; e++) s[e] = moments.product(columns, e, (f32)sum[e]);
         zc_gemm_near<N>(p.g, item, *addend, row, col, s, v);
         if constexpr (ZC_GEMM_MATRICES > 1) {
-            const f32 *const gate = sum + PIPE::RESULT_N / 2;
+            const zc_product_sum *const gate = sum + PIPE::RESULT_N / 2;
 #pragma unroll
-            for (int e = 0; e < N; e++) v[e] *= addend[RESULT_GROUPS * 2 / N].value(p.g, item, row, col, e, gate[e]);
+            for (int e = 0; e < N; e++) v[e] *= addend[RESULT_GROUPS * 2 / N].value(p.g, item, row, col, e, (f32)gate[e]);
         }
         if constexpr (ZC_GEMM_SKIP) {
             const zc_vec<Z_T, 2> skip = zc_unpack<Z_T>(tile);
@@ -153,7 +153,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     }
     // col: of the first of each of them that are read at once.
     ZC_MEMBER zc_gemm_two finish(const zc_gemm_item &item, int at, int row, const int *col, const row_moments &moments,
-                                 const pair_addends &addend, const f32 *sum, u32 tile, u32 &whole) const {
+                                 const pair_addends &addend, const zc_product_sum *sum, u32 tile, u32 &whole) const {
         f32 v[2], w[2];
 #pragma unroll
         for (int e = 0; e < 2; e += ZC_GEMM_NEAR)
@@ -174,7 +174,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     // last row or column any will do.
     template <int COUNT>
     ZC_MEMBER void finish_pairs(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int first, int thread,
-                                const block_moments &moments, const addends &addend, const f32 *sum, const u32 *tile,
+                                const block_moments &moments, const addends &addend, const zc_product_sum *sum, const u32 *tile,
                                 zc_gemm_two (&out)[COUNT]) const {
         u32 whole[2][COUNT / 2];
         const int last = (int)p.g.m - 1;
@@ -185,7 +185,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
             int c[2];
 #pragma unroll
             for (int e = 0; e < 2; e += ZC_GEMM_NEAR) c[e] = column_of(col, j, e);
-            const f32 *const s = sum + (first + j * 8) / 2;
+            const zc_product_sum *const s = sum + (first + j * 8) / 2;
             const pair_addends &a = addend[first / 8 + j];
             out[j * 2] = finish(item, t.item, r0, c, moments[0], a, s, tile[j * 2], whole[0][j]);
             out[j * 2 + 1] = finish(item, t.item, r1, c, moments[1], a, s + 2, tile[j * 2 + 1], whole[1][j]);
@@ -197,7 +197,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     }
     // A panel's results by two groups of columns at once, for want of registers; stage, in: where the operand's panel lies.
     ZC_MEMBER void send_pieces(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int panel, int block, int stage, int in,
-                               int warpgroup, int thread, const block_moments &moments, const addends &addend, const f32 *sum,
+                               int warpgroup, int thread, const block_moments &moments, const addends &addend, const zc_product_sum *sum,
                                int &buffer) const {
         const int first = PIPE::panel_begin(panel);
         this->send(&p.y, {row, t.col + first, t.item}, warpgroup, thread, buffer, [&](u32 to) {
@@ -263,7 +263,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
         }
     }
     ZC_MEMBER void save(const zc_gemm_item &item, const zc_gemm_origin &t, int row, int panel, int warpgroup, int thread,
-                        const block_moments &moments, const addends &addend, const f32 *sum, const u32 (&tile)[16]) const {
+                        const block_moments &moments, const addends &addend, const zc_product_sum *sum, const u32 (&tile)[16]) const {
         const int lane = thread % 32, warp = thread / 32, top = row + warp * 16, column = PIPE::panel_begin(panel);
         const int rows = (int)p.g.m - top, left = (int)p.g.n - t.col - column, cols = left < 64 ? left : 64;
         if (cols <= 0) return;
@@ -344,7 +344,7 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
             for (int j = 0; j < Z_TILE_N / 2; j += 2) {
                 const i64 r = row + i * 64 + j / 2 % 2 * 8, c = t.col + j / 4 * 8 + thread % 4 * 2;
                 if (r < p.g.m && c < p.g.n)
-                    *(zc_vec<f32, 2> *)((f32 *)p.g.partial + r * p.g.n + c) = {sum[i][j], sum[i][j + 1]};
+                    *(zc_vec<f32, 2> *)((f32 *)p.g.partial + r * p.g.n + c) = {(f32)sum[i][j], (f32)sum[i][j + 1]};
             }
     }
     // What was asked for arrives under the products where there are registers for it; in turn it does so before them anyhow.

@@ -143,7 +143,7 @@ static zc_status check_work(zc_gen *g, zc_takes takes, bool at_end, const zc_pva
     if (n > 0) zc_gen_shapes(g, first, n, in);
     const zc_work work = {.at_end = at_end,
                           .bytes = at_end && g->info->flags & ZC_OPF_BYTES,
-                          .dtype = x0->dtype,
+                          .dtype = at_end ? zc_gen_plain_result(g) : x0->dtype,
                           .to = zc_gen_shape(x0),
                           .n = n,
                           .in = in,

@@ -190,13 +190,12 @@ static void put_quantised(zc_buf *b, const zc_expr *e, int n, const quantised *q
     const float high = (float)reciprocal, low = (float)(reciprocal - (double)high);
     const zc_dtype dtype = is_rounded_later(e, n, at) ? ZC_F32 : e->nodes[n].dtype;
     const bool bytes = zc_dtype_is_int(dtype);
-    if (!bytes && is_unrounded(e, q->x, at)) {
-        zc_buf_printf(b, "zq_scaled<%s>(v%d, %af)", zc_gen_type_name(dtype), q->x, (double)high);
-        return;
-    }
-    zc_buf_printf(b, "zx_%s<%s, %s>(v%d, %af, %af, %af", bytes ? "quantised" : "scaled",
-                  zc_gen_type_name(dtype), within ? "true" : "false", q->x, (double)q->scale,
-                  (double)high, (double)low);
+    const char *type = zc_gen_type_name(dtype), *how = bytes ? "quantised" : "scaled";
+    if (is_unrounded(e, q->x, at))
+        zc_buf_printf(b, "zq_%s<%s>(v%d, %af", how, type, q->x, (double)high);
+    else
+        zc_buf_printf(b, "zx_%s<%s, %s>(v%d, %af, %af, %af", how, type, within ? "true" : "false",
+                      q->x, (double)q->scale, (double)high, (double)low);
     if (bytes) zc_buf_printf(b, ", %d", q->zero);
     zc_buf_puts(b, ")");
 }

@@ -1,4 +1,5 @@
-/* Products of e4m3 on Hopper: gemm_sm90.cu with factors of 8 bits. */
+/* Products of factors of 8 bits on Hopper whose sums have a scale a column: gemm_sm90.cu of e4m3,
+ * or of bytes, whose sums are exact. */
 #include "kernels/sm90.h"
 
 const char *const zc_config_gemm_f8_sm90[] = {ZC_SM90_CONFIG};
@@ -13,6 +14,9 @@ zc_status zc_gen_gemm_f8_sm90(zc_gen *g)
     /* A thread's two rows, eight apart, are to begin alike within 16 bytes. */
     if (zc_dtype_bits(zc_gen_out_type(g, 0)) == 8 && s.n % 2)
         return zc_gen_decline(g, "results of 8 bits in rows of an odd length");
+    const bool bytes = zc_dtype_is_int(zc_gen_in_type(g, form.a));
+    if (bytes) zc_gen_define(g, "INTEGERS", "1");
+    if (bytes && s.k > ZC_SM90_S8_MOST) return zc_gen_decline(g, "sums beyond 32 bits");
     zc_sm90_problem p = {.m = s.m_high == INT64_MAX ? ZC_MM_FAR : s.m_high,
                          .n = s.n,
                          .steps = zc_ceil_div(s.k, ZC_SM90_LINE),
@@ -21,7 +25,7 @@ zc_status zc_gen_gemm_f8_sm90(zc_gen *g)
                          .fused_tile = zc_sm90_in_pieces(s.n) ? zc_gen_epilogue_tile(g, 16) : -1,
                          .piece = zc_sm90_piece(s.n, zc_gen_out_type(g, 0)),
                          .scales = true,
-                         .stepwise = s.k > ZC_SM90_F8_SHORT};
+                         .stepwise = !bytes && s.k > ZC_SM90_F8_SHORT};
     ZC_TRY(zc_gen_sm90(g, &p));
     if (g->declined[0]) return ZC_OK;
     if (p.piece) zc_gen_define(g, "PIECE", "%d", p.piece);

@@ -55,22 +55,23 @@ zc_status zc_gen_matmul_spec(zc_gen *g, const zc_matmul_form *form)
 {
     zc_dtype dtype = zc_gen_in_type(g, form->a), made = zc_gen_out_type(g, 0);
     bool is_float = zc_dtype_is_float(dtype), wide = zc_dtype_bits(dtype) == 64;
-    bool scaled = zc_matmul_scales_ints(form, dtype);
+    bool scaled = zc_matmul_scales_ints(form, dtype), bytes = form->scale && !is_float;
     zc_gen_type(g, "T", dtype);
     if (made != dtype) zc_gen_type(g, "Y", made);
     zc_gen_define(g, "TA", "%d", !form->a_along_k);
     zc_gen_define(g, "TB", "%d", form->b_along_k);
     zc_gen_define(g, "ADDEND", "%d", form->c >= 0);
+    if (bytes) zc_gen_type(g, "B", zc_gen_in_type(g, form->b));
     if (form->scale) {
         zc_gen_define(g, "COLUMN_SCALES", "1");
         zc_gen_type(g, "C", ZC_F32);
     }
     if (form->c >= 0 && is_row(zc_gen_in(g, form->c), zc_gen_out(g, 0)))
         zc_gen_define(g, "ADDEND_ROW", "1");
-    zc_gen_define(g, "ACC", "%s%d", is_float ? "f" : "u", wide || scaled ? 64 : 32);
+    zc_gen_define(g, "ACC", "%s%d", is_float ? "f" : bytes ? "i" : "u", wide || scaled ? 64 : 32);
     bool unscaled = form->alpha == 1 && (form->c < 0 || form->beta == 1);
-    if (is_float) zc_gen_define(g, "SCALE", "f%d", wide ? 64 : 32);
-    if (is_float && unscaled) zc_gen_define(g, "UNSCALED", "1");
+    if (is_float || bytes) zc_gen_define(g, "SCALE", "f%d", wide ? 64 : 32);
+    if ((is_float || bytes) && unscaled) zc_gen_define(g, "UNSCALED", "1");
     if (scaled) {
         zc_gen_define(g, "SCALE", "f64");
         zc_gen_define(g, "SIGNED_SUM", "1");

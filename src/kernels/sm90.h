@@ -25,6 +25,8 @@ enum {
  * stays below 2^-9, where e4m3's own roundings are 2^-4 of a factor; longer sums are added up in
  * f32. */
 enum { ZC_SM90_F8_SHORT = 1024 };
+/* Of bytes, whose sums fit 32 bits. */
+enum { ZC_SM90_S8_MOST = INT32_MAX / (255 * 128) };
 
 /* The numbers of a configuration of gemm_sm90.cu, and their names. */
 enum {

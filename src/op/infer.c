@@ -74,7 +74,8 @@ static zc_status check_fused_type(zc_infer *f, const fused_work *w, zc_dtype *ma
     ZC_TRY(fused_type(f, w, x0, made));
     if (w->flags & ZC_OPF_SUMS && *made == ZC_F32) return ZC_OK;
     if (w->flags & ZC_OPF_QUANTISES && *made == ZC_F8E4M3FN) return ZC_OK;
-    if (w->flags & ZC_OPF_BYTES && (*made == ZC_U8 || *made == ZC_I8)) return ZC_OK;
+    if (w->flags & (ZC_OPF_QUANTISES | ZC_OPF_BYTES) && (*made == ZC_U8 || *made == ZC_I8))
+        return ZC_OK;
     if (w->flags & ZC_OPF_WIDENS && zc_dtype_is_float(x0) && *made == ZC_F32) {
         x0 = ZC_F32;
         ZC_TRY(fused_type(f, w, x0, made));

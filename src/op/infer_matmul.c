@@ -40,15 +40,18 @@ static zc_status need_type(zc_infer *f, int i, zc_dtype need)
                          zc_dtype_name(f->in[i].type.dtype), zc_dtype_name(need));
 }
 
-/* ScaledConv's operands have the same places. */
+/* ScaledConv's operands have the same places, and are e4m3. */
 zc_status zc_dt_scaled(zc_infer *f)
 {
+    const zc_dtype x = f->in[ZC_IN_ScaledLinear_x].type.dtype;
+    const bool bytes = f->op == ZC_OP_ScaledLinear && (x == ZC_I8 || x == ZC_U8);
     const zc_dtype to = zc_scaled_to(f->op, f->attrs);
     if (to != ZC_F32 && to != ZC_F16 && to != ZC_BF16)
         return zc_infer_fail(f, "attribute 'to' (got %s, need f32, f16 or bf16)",
                              zc_dtype_name(to));
-    for (int i = 0; i < f->nin; i++)
-        ZC_TRY(need_type(f, i, i < ZC_IN_ScaledLinear_scale ? ZC_F8E4M3FN : ZC_F32));
+    if (!bytes) ZC_TRY(need_type(f, ZC_IN_ScaledLinear_x, ZC_F8E4M3FN));
+    ZC_TRY(need_type(f, ZC_IN_ScaledLinear_w, bytes ? ZC_I8 : ZC_F8E4M3FN));
+    for (int i = ZC_IN_ScaledLinear_scale; i < f->nin; i++) ZC_TRY(need_type(f, i, ZC_F32));
     return zc_infer_set_dtype(f, to);
 }
 

@@ -194,7 +194,8 @@ static bool same_or_wider(const absorption *a, zc_nid n, zc_vid v, const zc_type
     bool widens = (half && flags & ZC_OPF_WIDENS) || (from.dtype == ZC_I32 && flags & ZC_OPF_SUMS);
     if (to->dtype == ZC_F32 && widens) from.dtype = ZC_F32;
     if (to->dtype == ZC_F8E4M3FN && flags & ZC_OPF_QUANTISES) from.dtype = ZC_F8E4M3FN;
-    if ((to->dtype == ZC_U8 || to->dtype == ZC_I8) && flags & ZC_OPF_BYTES) from.dtype = to->dtype;
+    if ((to->dtype == ZC_U8 || to->dtype == ZC_I8) && flags & (ZC_OPF_BYTES | ZC_OPF_QUANTISES))
+        from.dtype = to->dtype;
     return zc_same_type(&from, to);
 }
 

@@ -84,6 +84,17 @@ static bool cuts_nothing(const zc_graph *g, zc_nid m, const quanta *q)
            quantum(q, least) == low && quantum(q, most) == low + 255;
 }
 
+/* Are the elements attention's, which the rules find by how they are moved behind it? Before them
+ * it is a product of floats. */
+static bool is_attention(const zc_graph *g, zc_vid v)
+{
+    const zc_nid n = zc_producer(g, zc_chosen_from(g, v));
+    const zc_node *node = n ? zc_node_at(g, n) : NULL;
+    zc_quantised a;
+    return node && (node->op == ZC_OP_Attention ||
+                    (node->op == ZC_OP_MatMul && !zc_dequantised(g, node->in[0], &a)));
+}
+
 /* May quantisation come before node m? What drops elements is only worth it where they are bytes
  * already. */
 static bool goes_behind(const zc_graph *g, zc_nid m)
@@ -91,7 +102,7 @@ static bool goes_behind(const zc_graph *g, zc_nid m)
     const zc_node *node = zc_node_at(g, m);
     zc_quantised b;
     quanta q;
-    return zc_only_chooses(g, node) &&
+    return zc_only_chooses(g, node) && !is_attention(g, node->in[0]) &&
            (zc_only_moves(node->op) || quanta_before(g, node->in[0], &b, &q));
 }
 

@@ -1,8 +1,9 @@
-/* On Hopper, products of dequantised e4m3 whose second factor is a constant matrix, and
- * convolutions with constant weights, become those of e4m3 itself: the sums are of exact products
- * in f32 and scaled once, where floats are scaled first.
+/* On Hopper, products of dequantised e4m3, or of bytes by i8 without a zero point, whose second
+ * factor is a constant matrix, and convolutions of e4m3 with constant weights, become those of the
+ * codes: the sums are of exact products and scaled once, where floats are scaled first.
  *
  * Before constants are folded: weights would become floats. */
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "passes/passes.h"
@@ -64,19 +65,73 @@ static bool convolution(zc_graph *g, zc_nid n, const zc_quantised *x, const zc_q
 
 /* ---- products ---- */
 
+/* Is it 0, or absent? */
+static bool is_zero(const zc_graph *g, zc_vid zero)
+{
+    double v;
+    return !zero || (zc_graph_splat(g, zero, &v) && v == 0);
+}
+
+/* Bytes with a known zero point by i8 without one, whose sums fit 32 bits. */
+static bool are_bytes(const zc_graph *g, const zc_linear *l, int64_t depth)
+{
+    enum { MOST = INT32_MAX / (255 * 128) };
+    double zero;
+    return zc_is_bytes(g, l->a.x) && zc_val(g, l->b.x)->type.dtype == ZC_I8 &&
+           is_zero(g, l->b.zero) && (!l->a.zero || zc_graph_splat(g, l->a.zero, &zero)) &&
+           depth <= MOST;
+}
+
+/* What of the sums of row c of w is the zero point's. */
+static double zero_share(const zc_tensor *w, int64_t c, double zero)
+{
+    const int8_t *row = (const int8_t *)w->data + c * w->dims[1];
+    int64_t sum = 0;
+    for (int64_t k = 0; k < w->dims[1]; k++) sum += row[k];
+    return zero * (double)sum;
+}
+
+/* The bias without what the first factor's zero point adds to the sums. 0: no memory. */
+static zc_vid bias_without(zc_graph *g, const zc_linear *l, const zc_tensor *w,
+                           const zc_tensor *scales, double zero)
+{
+    const zc_tensor *bias = l->bias ? zc_known(g, l->bias) : NULL;
+    zc_tensor t = {.dtype = ZC_F32, .rank = 1, .dims = {w->dims[0]}};
+    float *y = zc_calloc((size_t)w->dims[0], sizeof *y);
+    if (!y) return 0;
+    for (int64_t c = 0; c < w->dims[0]; c++)
+        y[c] = (float)((bias ? (double)zc_load_f64(ZC_F32, bias->data, c) : 0) -
+                       zc_scale_at(scales, c) * zero_share(w, c, zero));
+    t.data = y;
+    return zc_graph_const(g, NULL, &t, true);
+}
+
+static bool may_multiply_codes(const zc_graph *g, const zc_linear *l, double *zero)
+{
+    const zc_tensor *w = zc_known(g, l->b.x);
+    *zero = 0;
+    if (!w || w->rank != 2 || zc_val(g, l->a.x)->type.rank < 2 || zc_tensor_numel(w) <= 0)
+        return false;
+    if (l->bias && !is_row(g, l->bias, w->dims[l->turned ? 0 : 1])) return false;
+    if (is_e4m3(g, l->a.x)) return is_e4m3(g, l->b.x);
+    if (!are_bytes(g, l, w->dims[l->turned ? 1 : 0])) return false;
+    if (l->a.zero) (void)zc_graph_splat(g, l->a.zero, zero);
+    return *zero == 0 || !l->bias ||
+           (zc_known(g, l->bias) && zc_val(g, l->bias)->type.dtype == ZC_F32);
+}
+
 static bool product(zc_graph *g, zc_nid n, size_t *changes)
 {
     zc_linear l;
-    if (!zc_linear_of(g, zc_node_at(g, n), &l)) return true;
-    const zc_tensor *w = zc_known(g, l.b.x);
-    if (!is_e4m3(g, l.a.x) || !is_e4m3(g, l.b.x) || !w || w->rank != 2 ||
-        zc_val(g, l.a.x)->type.rank < 2)
-        return true;
-    const int64_t columns = w->dims[l.turned ? 0 : 1];
-    if (l.bias && !is_row(g, l.bias, columns)) return true;
+    double zero;
+    if (!zc_linear_of(g, zc_node_at(g, n), &l) || !may_multiply_codes(g, &l, &zero)) return true;
     const zc_vid rows = l.turned ? l.b.x : zc_turned(g, l.b.x);
-    const zc_vid scales = rows ? scales_of(g, &l.a, &l.b, columns) : 0;
-    if (!scales || !zc_scaled_linear(g, n, l.a.x, rows, scales, l.bias)) return false;
+    const zc_tensor *w = rows ? zc_known(g, rows) : NULL;
+    const zc_vid scales = w ? scales_of(g, &l.a, &l.b, w->dims[0]) : 0;
+    if (!scales) return false;
+    if (zero != 0) l.bias = bias_without(g, &l, w, zc_known(g, scales), zero);
+    if (zero != 0 && !l.bias) return false;
+    if (!zc_scaled_linear(g, n, l.a.x, rows, scales, l.bias)) return false;
     ++*changes;
     return true;
 }

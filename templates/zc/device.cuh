@@ -261,6 +261,12 @@ ZC_DEV u16 zc_pack(f8e4m3fn, f32 a, f32 b) {
     return (u16)(zc_put<f8e4m3fn>(a).v | zc_put<f8e4m3fn>(b).v << 8);
 #endif
 }
+// Whole numbers of their range.
+ZC_DEV u16 zc_pack_bytes(f32 a, f32 b) {
+    return (u16)((zc_bits(a + 12582912.0f) & 255u) | (zc_bits(b + 12582912.0f) & 255u) << 8);
+}
+ZC_DEV u16 zc_pack(i8, f32 a, f32 b) { return zc_pack_bytes(a, b); }
+ZC_DEV u16 zc_pack(u8, f32 a, f32 b) { return zc_pack_bytes(a, b); }
 // Of two packed pairs the larger ones, NaN where one is.
 ZC_DEV u32 zc_larger(f16, u32 a, u32 b) { return zc_larger_f16x2(a, b); }
 ZC_DEV u32 zc_larger(bf16, u32 a, u32 b) { return zc_larger_bf16x2(a, b); }
@@ -350,6 +356,13 @@ template <class T, bool WITHIN> ZC_DEV f32 zx_scaled(f32 x, f32 scale, f32 high,
 
 // The same for elements of 16 bits: errors of some 2^-19, no branches.
 template <class T> ZC_DEV f32 zq_scaled(f32 x, f32 reciprocal) { return zc_through<T>(x * reciprocal); }
+template <class T> ZC_DEV zc_compute<T> zq_quantised(f32 x, f32 reciprocal, i32 zero) {
+    const bool is_signed = zc_traits<T>::is_signed;
+    const f32 least = (f32)((is_signed ? -128 : 0) - zero), most = (f32)((is_signed ? 127 : 255) - zero);
+    const f32 whole = fminf(fmaxf(x * reciprocal, least), most) + 12582912.0f; // as in zx_quantised
+    const zc_compute<T> y = (zc_compute<T>)((i32)(zc_bits(whole) - 0x4B400000u) + zero);
+    return is_signed && x != x ? (zc_compute<T>)0 : y;
+}
 ZC_DEV f32 zq_div(f32 a, f32 b) { return zc_div_approx(a, b); }
 ZC_DEV f32 zq_sqrt(f32 a) { return zc_sqrt_approx(a); }
 ZC_DEV f32 zq_rsqrt(f32 a) { return zc_rsqrt_approx(a); }

@@ -1,7 +1,7 @@
 // What the matrix product kernels share: batches, the order of tiles, and the epilogue, the one place where a sum
 // becomes an element of the result.
 //
-// spec.h: Z_T (element type), Z_Y (of results, where the work on them makes f32 of 16 bits; else Z_T), Z_TA and Z_TB (is A stored K x M, is B stored N x K), Z_ADDEND (is there a C; Z_ADDEND_ROW: all rows have the same one; Z_C: its type, else Z_T), Z_COLUMN_SCALES (sums are multiplied by their
+// spec.h: Z_T (element type; Z_B: of B, as wide, else Z_T), Z_Y (of results, where the work on them makes f32 of 16 bits; else Z_T), Z_TA and Z_TB (is A stored K x M, is B stored N x K), Z_ADDEND (is there a C; Z_ADDEND_ROW: all rows have the same one; Z_C: its type, else Z_T), Z_COLUMN_SCALES (sums are multiplied by their
 // column's), Z_ACC
 // (type of the sums; of integers unsigned, so that they wrap), Z_SCALE (type in which alpha and beta apply; not
 // defined: integers with both 1), Z_UNSCALED (both are 1) and, with Z_EPILOGUE, a function zc_epilogue over the result's compute type; Z_ROWS
@@ -16,6 +16,9 @@
 #ifndef Z_Y
 #define Z_Y Z_T
 #endif
+#ifndef Z_B
+#define Z_B Z_T
+#endif
 #ifndef Z_C
 #define Z_C Z_T
 #endif
@@ -27,7 +30,8 @@
 #endif
 
 struct zc_gemm_item {
-    const Z_T *a, *b;
+    const Z_T *a;
+    const Z_B *b;
     const Z_C *c;
     const f32 *scale;
     Z_Y *y;
@@ -41,12 +45,12 @@ ZC_DEV zc_gemm_item zc_gemm_batch(const zc_gemm_params &p, i64 item) {
         y += at * p.y_batch[d];
         rest = outer;
     }
-    return {(const Z_T *)p.a + a, (const Z_T *)p.b + b, (const Z_C *)p.c + item * p.c_item, p.scale,
+    return {(const Z_T *)p.a + a, (const Z_B *)p.b + b, (const Z_C *)p.c + item * p.c_item, p.scale,
             (Z_Y *)p.y + y};
 }
 // The same where the batch has one axis at most.
 ZC_DEV zc_gemm_item zc_gemm_item_at(const zc_gemm_params &p, i64 item) {
-    return {(const Z_T *)p.a + item * p.a_batch[0], (const Z_T *)p.b + item * p.b_batch[0],
+    return {(const Z_T *)p.a + item * p.a_batch[0], (const Z_B *)p.b + item * p.b_batch[0],
             (const Z_C *)p.c + item * p.c_item, p.scale, (Z_Y *)p.y + item * p.y_batch[0]};
 }
 
@@ -98,7 +102,7 @@ template <int N> struct zc_gemm_addend {
 #ifdef Z_COLUMN_SCALES
     zc_vec<f32, N> scale;
     ZC_MEMBER void load_scale(const zc_gemm_item &item, i64 col) { scale = *(const zc_vec<f32, N> *)(item.scale + col); }
-    template <class ACC> ZC_MEMBER ACC scaled(int e, ACC sum) const { return sum * scale.v[e]; }
+    template <class ACC> ZC_MEMBER f32 scaled(int e, ACC sum) const { return sum * scale.v[e]; }
 #else
     ZC_MEMBER void load_scale(const zc_gemm_item &, i64) {}
     template <class ACC> ZC_MEMBER ACC scaled(int, ACC sum) const { return sum; }

@@ -14,12 +14,13 @@ typedef zc_compute<Z_T> zc_gemm_number;
 #if Z_TB
 // One warp a column; V neighbours along K a lane.
 template <int ROWS, int V, bool ALIGNED> ZC_DEV void zc_gemv_lanes(const zc_gemm_params &p, const zc_gemm_item &item,
-                                                                    const Z_T *b, Z_ACC *sum, i64 from, i64 to,
+                                                                    const Z_B *b, Z_ACC *sum, i64 from, i64 to,
                                                                     i64 step) {
     for (i64 k = from; k + V <= to; k += step) {
-        zc_vec<Z_T, V> x, y;
+        zc_vec<Z_B, V> x;
+        zc_vec<Z_T, V> y;
         if (ALIGNED) {
-            x = *(const zc_vec<Z_T, V> *)(b + k);
+            x = *(const zc_vec<Z_B, V> *)(b + k);
         } else {
 #pragma unroll
             for (int v = 0; v < V; v++) x.v[v] = b[k + v];
@@ -46,7 +47,7 @@ template <int ROWS> ZC_DEV void zc_gemv(const zc_gemm_params &p) {
     if (col >= p.n) return;
     for (i64 at = blockIdx.z; at < p.batch; at += gridDim.z) {
         const zc_gemm_item item = zc_gemm_batch(p, at);
-        const Z_T *b = item.b + col * p.b_ld;
+        const Z_B *b = item.b + col * p.b_ld;
         Z_ACC sum[ROWS] = {};
         i64 whole = 0;
         if (p.aligned & ZC_GEMM_B_ALIGNED) {
@@ -78,9 +79,9 @@ template <int ROWS> ZC_DEV void zc_gemv(const zc_gemm_params &p) {
         Z_ACC sum[ROWS][V] = {};
 #pragma unroll 4
         for (i64 k = warp; k < p.k; k += ZC_GEMV_WARPS) {
-            const Z_T *b = item.b + k * p.b_ld + col;
-            zc_vec<Z_T, V> x = {};
-            if (whole) x = *(const zc_vec<Z_T, V> *)b;
+            const Z_B *b = item.b + k * p.b_ld + col;
+            zc_vec<Z_B, V> x = {};
+            if (whole) x = *(const zc_vec<Z_B, V> *)b;
 #pragma unroll
             for (int v = 0; v < V; v++)
                 if (!whole && v < have) x.v[v] = b[v];

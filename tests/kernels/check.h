@@ -45,9 +45,9 @@ enum {
     KC_CANCELS = 1 << 6,    /* its formula leaves small rests of numbers of the operand's size */
     KC_CLIPS = 1 << 14,  /* clips in between, which hides what wrong inputs do to some elements: all
                             get the slack that a quarter of them has */
-    KC_COARSE = 1 << 15, /* sums of e4m3 in the tensor cores, which cut off 2^-14 of a sum, which is
-                            larger on its way than in the end, at each 32 products: all elements
-                            get 2^-10 of the largest (one of 79,200 was 2^-11 of it off) */
+    KC_COARSE = 1 << 15, /* sums of e4m3 in the tensor cores, which cut off 2^-14 of a sum at each
+                            32 of up to 1,024 products: all elements get 2^-9 of the largest (one of
+                            9,360 was 2^-9.8 of it off) */
     /* Kinds beside KC_NORMAL. */
     KC_WITH_BIG = 1 << 8,
     KC_WITH_CANCEL = 1 << 9,

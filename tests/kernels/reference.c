@@ -201,7 +201,7 @@ static void level_slack(const kc_reference *r, int o)
         memcpy(change, r->slack[o], (size_t)n * sizeof *change);
         absolute = quantile(change, n, 0.75) * 2; /* half of them may be clipped */
     }
-    if (r->v->c->flags & KC_COARSE) absolute = fmax(absolute, 0x1p-10 * largest);
+    if (r->v->c->flags & KC_COARSE) absolute = fmax(absolute, 0x1p-9 * largest);
     for (int64_t i = 0; i < n; i++) {
         double least = fmax(2 * relative * fabs(at(x, i)), absolute);
         double f64 = (is_long(r) ? 1024 : 64) * 0x1p-52 * largest + 16 * DBL_TRUE_MIN;

@@ -276,6 +276,24 @@ ZC_INLINE u32 zc_f32x2_to_bf16x2(f32 low, f32 high)
     return r;
 }
 
+/* Byte i of the result is byte (selector >> 4 * i) % 8 of a, 0 to 3, and b, 4 to 7. */
+ZC_INLINE u32 zc_permute(u32 a, u32 b, u32 selector)
+{
+    return __byte_perm(a, b, selector);
+}
+
+/* a * b + c of two pairs, rounded once. */
+#define ZC_FMA_PAIR(name, type)                                                                    \
+    ZC_INLINE u32 name(u32 a, u32 b, u32 c)                                                        \
+    {                                                                                              \
+        u32 r;                                                                                     \
+        asm("fma.rn." type " %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));                 \
+        return r;                                                                                  \
+    }
+ZC_FMA_PAIR(zc_fma_f16x2, "f16x2")
+ZC_FMA_PAIR(zc_fma_bf16x2, "bf16x2")
+#undef ZC_FMA_PAIR
+
 /* The larger ones of two pairs, NaN where one is. */
 #define ZC_LARGER(name, type)                                                                      \
     ZC_INLINE u32 name(u32 a, u32 b)                                                               \

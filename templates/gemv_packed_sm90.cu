@@ -98,7 +98,7 @@ ZC_DEV void order(const zc_vec<u32, 4> &x, u32 *to) {
 }
 ZC_DEV void order(const zc_vec<u32, 2> &x, u32 *to) { to[0] = x.v[0], to[1] = x.v[1]; }
 
-static constexpr int common(int a, int b) { return b ? common(b, a % b) : a; }
+ZC_DEV constexpr int common(int a, int b) { return b ? common(b, a % b) : a; }
 
 // ---- the product ----
 

@@ -28,8 +28,13 @@
 
 ZC_DEV u32 twice(f16, f32 v) { return zc_pack(f16(), v, v); }
 ZC_DEV u32 twice(bf16, f32 v) { return zc_pack(bf16(), v, v); }
-ZC_DEV void product(f16, f32 *d, const u32 *a, const u32 *b) { zc_mma_m16n8k16_f16(d, a, b); }
-ZC_DEV void product(bf16, f32 *d, const u32 *a, const u32 *b) { zc_mma_m16n8k16_bf16(d, a, b); }
+// begins: d = a b, else d += a b.
+ZC_DEV void product(f16, bool begins, f32 *d, const u32 *a, const u32 *b) {
+    begins ? zc_mma_new_m16n8k16_f16(d, a, b) : zc_mma_m16n8k16_f16(d, a, b);
+}
+ZC_DEV void product(bf16, bool begins, f32 *d, const u32 *a, const u32 *b) {
+    begins ? zc_mma_new_m16n8k16_bf16(d, a, b) : zc_mma_m16n8k16_bf16(d, a, b);
+}
 
 #if Z_BITS == 4
 // Codes without a sign: i4 has 8 added by turning its highest bit.
@@ -118,11 +123,15 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
     static constexpr int MEET = WARPS * SLOTS * SLOT; // f32[2][warps][rows][columns]
     static constexpr int RECEIVED = MEET + 2 * WARPS * SUMS * 4,
                          SENT = SUMS * 4; // of the other parts
-    static constexpr int BARRIERS = RECEIVED + (PARTS > 1 ? PARTS * SENT : 0);
+    static constexpr bool HELD = ROWS > 1;                            // is x in registers?
+    static constexpr int ROW = RECEIVED + (PARTS > 1 ? PARTS * SENT : 0); // else x
+    static constexpr int BARRIERS = ROW + (HELD ? 0 : WARPS * OWN * 2);
     static constexpr int NEAR = 2, LANES = COLS / NEAR; // NEAR columns are finished by one thread
     static constexpr int PASSES = (ROWS * LANES + THREADS - 1) / THREADS;
     typedef zc_vec<f32, NEAR> pair;
     typedef f32 sums[TILES][4];
+    typedef u32 words[TILES][HELD ? 2 * STEPS : 1][PAIRS];
+    typedef zc_vec<u32, PAIRS> near; // x for a lane's codes of a piece
 
     const zc_packed_linear_params &p;
     unsigned char *memory;
@@ -202,12 +211,19 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
         zc_sync_warp();
 #ifdef Z_CONSTANT
         fill<true>(ahead);
+        launch_behind(ahead);
 #endif
     }
 
     // ---- x ----
 
-    ZC_MEMBER void load_rows(u32 (&x)[TILES][2 * STEPS][PAIRS]) const {
+    // Of several rows, the one that is lane / 4, in registers. A single row lies in shared memory, where all lanes read it: all
+    // columns of the products are the same then, and there is room for more blocks on a multiprocessor.
+    ZC_MEMBER void load_rows(words &x) const {
+        if constexpr (!HELD) {
+            lay_row();
+            return;
+        }
 #pragma unroll
         for (int t = 0; t < TILES; t++) {
             const int row = t * 8 + lane / 4;
@@ -215,11 +231,26 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
                 (const Z_T *)p.x + (row < rows ? row0 + row : 0) * Z_SUMMED + from + lane % 4 * 2 * PAIRS;
 #pragma unroll
             for (int piece = 0; piece < 2 * STEPS; piece++) {
-                zc_vec<u32, PAIRS> v = {};
-                if (row < rows && (WHOLE || piece * PIECE < left))
-                    v = *(const zc_vec<u32, PAIRS> *)(of + piece * PIECE);
-                order(v, x[t][piece]);
+                near v = {};
+                if (row < rows && (WHOLE || piece * PIECE < left)) v = *(const near *)(of + piece * PIECE);
+                order(v, x[t][HELD ? piece : 0]);
             }
+        }
+    }
+    ZC_MEMBER near *row() const { return (near *)(memory + ROW) + warp * (OWN / (2 * PAIRS)); }
+    ZC_MEMBER void lay_row() const {
+        const near *const of = (const near *)((const Z_T *)p.x + row0 * Z_SUMMED + from);
+#pragma unroll
+        for (int i = lane; i < OWN / (2 * PAIRS); i += 32)
+            if (WHOLE || i * 2 * PAIRS < left) order(of[i], row()[i].v);
+        zc_sync_warp();
+    }
+    ZC_MEMBER void words_of(const words &x, int piece, u32 (&to)[TILES][PAIRS]) const {
+        if constexpr (HELD) {
+#pragma unroll
+            for (int i = 0; i < TILES * PAIRS; i++) to[i / PAIRS][i % PAIRS] = x[i / PAIRS][piece][i % PAIRS];
+        } else {
+            *(near *)to[0] = row()[piece * 4 + lane % 4];
         }
     }
 
@@ -238,48 +269,46 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
             b.decode[half].set(Z_ZERO ? (f32)((const zc_packed_zero_type *)(at + ZERO))[i + half * 8] : 0.0f);
         }
     }
-    // Adds a run of products, which then begins anew.
-    ZC_MEMBER static void add_run(const block &b, sums &run, sums &sum) {
+    ZC_MEMBER static void add_run(const block &b, const sums &run, sums &sum) {
 #pragma unroll
         for (int t = 0; t < TILES; t++)
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                if (ROWS > 1 || i % 2 == 0) sum[t][i] += run[t][i] * b.scale[i / 2];
-                run[t][i] = 0;
-            }
+            for (int i = 0; i < 4; i += ROWS > 1 ? 1 : 2) sum[t][i] += run[t][i] * b.scale[i / 2];
     }
     // Both pieces of a step, in turn, so that neighbouring products do not wait for each other.
-    ZC_MEMBER void multiply_step(int slot, int step, const u32 (&x)[TILES][2 * STEPS][PAIRS], const block (&b)[2],
-                                 sums (&run)[2]) const {
-        u32 codes[4], w[2][2][PAIRS];
+    ZC_MEMBER void multiply_step(int slot, int step, bool begins, const words &x, const block (&b)[2], sums (&run)[2]) const {
+        u32 codes[4], w[2][2][PAIRS], own[2][TILES][PAIRS];
         zc_ldmatrix_x4(codes, memory + slot_of(slot) + step * STEP_BYTES + lane * ZC_PACKED_BYTES);
 #pragma unroll
         for (int i = 0; i < 4; i++) b[i / 2].decode[i % 2](codes[i], w[i / 2][i % 2]);
+#pragma unroll
+        for (int piece = 0; piece < 2; piece++) words_of(x, 2 * step + piece, own[piece]);
 #pragma unroll
         for (int i = 0; i < PAIRS; i += 2)
 #pragma unroll
             for (int piece = 0; piece < 2; piece++) {
                 const u32 a[4] = {w[piece][0][i], w[piece][1][i], w[piece][0][i + 1], w[piece][1][i + 1]};
 #pragma unroll
-                for (int t = 0; t < TILES; t++) product(Z_T(), run[piece][t], a, x[t][2 * step + piece] + i);
+                for (int t = 0; t < TILES; t++) product(Z_T(), begins && i == 0, run[piece][t], a, own[piece][t] + i);
             }
     }
     // The sums of a group, over this warp's part.
-    ZC_MEMBER void multiply(const u32 (&x)[TILES][2 * STEPS][PAIRS], zc_ring_slot<SLOTS> &at, place &ahead,
+    ZC_MEMBER void multiply(const words &x, zc_ring_slot<SLOTS> &at, place &ahead,
                             sums &sum) const {
-        sums run[2] = {};
+        sums run[2];
         block b[2];
         zc_barrier_wait(full(at.stage), at.parity);
 #pragma unroll
         for (int step = 0; step < STEPS; step++) {
             const int k = step * STEP;
             if (!WHOLE && k >= left) break;
-            if (k % RUN == 0 || RUN == PIECE) read_block(at.stage, k, b[0]);
+            const bool begins = k % RUN == 0 || RUN == PIECE;
+            if (begins) read_block(at.stage, k, b[0]);
             if (RUN == PIECE)
                 read_block(at.stage, k + PIECE, b[1]);
             else
                 b[1] = b[0];
-            multiply_step(at.stage, step, x, b, run);
+            multiply_step(at.stage, step, begins, x, b, run);
             if ((k + STEP) % RUN && RUN != PIECE) continue;
             add_run(b[0], run[0], sum);
             add_run(b[1], run[1], sum);
@@ -367,7 +396,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
     }
 
     ZC_MEMBER void run() const {
-        u32 x[TILES][2 * STEPS][PAIRS];
+        words x;
         place ahead = {first_tile(), 0};
         zc_ring_slot<SLOTS> at = {0, 0};
         int buffer = 0;
@@ -376,8 +405,8 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
         zc_grid_wait();
 #ifndef Z_CONSTANT
         fill<false>(ahead);
-#endif
         launch_behind(ahead);
+#endif
         load_rows(x);
         for (i64 tile = first_tile(); tile < tiles; tile += tile_step(), buffer ^= 1) {
             operands o;

@@ -440,6 +440,16 @@ ZC_MMA(zc_mma_m16n8k32_u8s8, ZC_HOST_MMA_U8S8, i32)
 ZC_MMA(zc_mma_m16n8k32_u8u8, ZC_HOST_MMA_U8U8, i32)
 #undef ZC_MMA
 
+#define ZC_MMA_NEW(name, kind)                                                                     \
+    ZC_INLINE void name(f32 d[4], const u32 a[4], const u32 b[2], int line = __builtin_LINE())     \
+    {                                                                                              \
+        d[0] = d[1] = d[2] = d[3] = 0;                                                             \
+        zc_host_call->mma(kind, line, d, a, b);                                                    \
+    }
+ZC_MMA_NEW(zc_mma_new_m16n8k16_f16, ZC_HOST_MMA_F16)
+ZC_MMA_NEW(zc_mma_new_m16n8k16_bf16, ZC_HOST_MMA_BF16)
+#undef ZC_MMA_NEW
+
 #define ZC_LDMATRIX(name, kind)                                                                    \
     ZC_INLINE void name(u32 *r, const void *smem_row, int line = __builtin_LINE())                 \
     {                                                                                              \

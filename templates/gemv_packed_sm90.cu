@@ -211,7 +211,6 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
         zc_sync_warp();
 #ifdef Z_CONSTANT
         fill<true>(ahead);
-        launch_behind(ahead);
 #endif
     }
 
@@ -405,8 +404,8 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
         zc_grid_wait();
 #ifndef Z_CONSTANT
         fill<false>(ahead);
-        launch_behind(ahead);
 #endif
+        launch_behind(ahead);
         load_rows(x);
         for (i64 tile = first_tile(); tile < tiles; tile += tile_step(), buffer ^= 1) {
             operands o;

@@ -41,7 +41,7 @@ static const int cols_of[] = {16, 32, 64}, warps_of[] = {8, 16, 4}, parts_of[] =
 /* Where fewer blocks than fit are asked for, those of the kernel behind have room beside them. */
 static const struct {
     int blocks, shares;
-} sharings[] = {{1, 3}, {1, 2}, {1, 1}, {2, 2}};
+} sharings[] = {{1, 2}, {1, 1}, {2, 2}, {1, 3}};
 enum {
     CANDIDATES = ZC_COUNTOF(cols_of) * ZC_COUNTOF(warps_of) * ZC_COUNTOF(parts_of) *
                  ZC_COUNTOF(rows_of) * ZC_COUNTOF(sharings)

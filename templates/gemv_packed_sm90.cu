@@ -114,6 +114,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
     static constexpr int OWN = STEPS * STEP;                       // of the summed axis, a warp's
     static constexpr bool WHOLE = OWN * WARPS * PARTS == Z_SUMMED; // is every warp's part full?
     static constexpr int RUN = common(common(OWN, Z_BLOCK), 128);  // codes that have one scale
+    static constexpr int STRIDE = RUN > STEP ? RUN : STEP;
     static constexpr int TILES = (ROWS + 7) / 8;                   // of eight rows of x
     static constexpr int PRODUCTS = PIECE / 16,
                          PAIRS = 2 * PRODUCTS; // of a piece; of a lane's words of x
@@ -124,6 +125,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
     static constexpr int RECEIVED = MEET + 2 * WARPS * SUMS * 4,
                          SENT = SUMS * 4; // of the other parts
     static constexpr bool HELD = ROWS > 1;                            // is x in registers?
+    static constexpr int UNROLLED = HELD ? STEPS + 1 : 1;             // else code is short
     static constexpr int ROW = RECEIVED + (PARTS > 1 ? PARTS * SENT : 0); // else x
     static constexpr int BARRIERS = ROW + (HELD ? 0 : WARPS * OWN * 2);
     static constexpr int NEAR = 2, LANES = COLS / NEAR; // NEAR columns are finished by one thread
@@ -291,26 +293,27 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
                 for (int t = 0; t < TILES; t++) product(Z_T(), begins && i == 0, run[piece][t], a, own[piece][t] + i);
             }
     }
-    // The sums of a group, over this warp's part.
-    ZC_MEMBER void multiply(const words &x, zc_ring_slot<SLOTS> &at, place &ahead,
-                            sums &sum) const {
+    // The products of a run, or of both runs of a step.
+    ZC_MEMBER void multiply_run(int slot, int k, const words &x, sums &sum) const {
         sums run[2];
         block b[2];
-        zc_barrier_wait(full(at.stage), at.parity);
+        read_block(slot, k, b[0]);
+        if (RUN == PIECE)
+            read_block(slot, k + PIECE, b[1]);
+        else
+            b[1] = b[0];
 #pragma unroll
-        for (int step = 0; step < STEPS; step++) {
-            const int k = step * STEP;
-            if (!WHOLE && k >= left) break;
-            const bool begins = k % RUN == 0 || RUN == PIECE;
-            if (begins) read_block(at.stage, k, b[0]);
-            if (RUN == PIECE)
-                read_block(at.stage, k + PIECE, b[1]);
-            else
-                b[1] = b[0];
-            multiply_step(at.stage, step, begins, x, b, run);
-            if ((k + STEP) % RUN && RUN != PIECE) continue;
-            add_run(b[0], run[0], sum);
-            add_run(b[1], run[1], sum);
+        for (int i = 0; i < STRIDE / STEP; i++) multiply_step(slot, k / STEP + i, i == 0, x, b, run);
+        add_run(b[0], run[0], sum);
+        add_run(b[1], run[1], sum);
+    }
+    // The sums of a group, over this warp's part.
+    ZC_MEMBER void multiply(const words &x, zc_ring_slot<SLOTS> &at, place &ahead, sums &sum) const {
+        zc_barrier_wait(full(at.stage), at.parity);
+#pragma unroll UNROLLED
+        for (int i = 0; i < OWN / STRIDE; i++) {
+            if (!WHOLE && i * STRIDE >= left) break;
+            multiply_run(at.stage, i * STRIDE, x, sum);
         }
         zc_sync_warp(); // all have read
         if (is_there(ahead)) {

@@ -125,7 +125,6 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
     static constexpr int RECEIVED = MEET + 2 * WARPS * SUMS * 4,
                          SENT = SUMS * 4; // of the other parts
     static constexpr bool HELD = ROWS > 1;                            // is x in registers?
-    static constexpr int UNROLLED = HELD ? STEPS + 1 : 1;             // else code is short
     static constexpr int ROW = RECEIVED + (PARTS > 1 ? PARTS * SENT : 0); // else x
     static constexpr int BARRIERS = ROW + (HELD ? 0 : WARPS * OWN * 2);
     static constexpr int NEAR = 2, LANES = COLS / NEAR; // NEAR columns are finished by one thread
@@ -310,10 +309,13 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
     // The sums of a group, over this warp's part.
     ZC_MEMBER void multiply(const words &x, zc_ring_slot<SLOTS> &at, place &ahead, sums &sum) const {
         zc_barrier_wait(full(at.stage), at.parity);
-#pragma unroll UNROLLED
-        for (int i = 0; i < OWN / STRIDE; i++) {
-            if (!WHOLE && i * STRIDE >= left) break;
-            multiply_run(at.stage, i * STRIDE, x, sum);
+        if constexpr (HELD) {
+#pragma unroll
+            for (int k = 0; k < OWN; k += STRIDE)
+                if (WHOLE || k < left) multiply_run(at.stage, k, x, sum);
+        } else { // short code for all warps
+#pragma unroll 1
+            for (int k = 0; k < left; k += STRIDE) multiply_run(at.stage, k, x, sum);
         }
         zc_sync_warp(); // all have read
         if (is_there(ahead)) {

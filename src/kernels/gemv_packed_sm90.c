@@ -73,7 +73,7 @@ static int64_t blocks_of(int64_t n, int cols, int parts, int64_t places)
 static double cost(const problem *p, const candidate *c)
 {
     const double rate = 31e3, latency = 2.4; /* bytes a us; us */
-    const double meet = 0.35, step = 0.03, a_warp = 0.02, l2 = 6e6;
+    const double meet = 0.35, step = 0.03, a_warp = 0.02, l2 = 6e6, alone = 0.9;
     const int64_t passes = zc_ceil_div(p->rows, c->rows);
     const int64_t tiles = zc_ceil_div(p->s.w.n, c->cols) * c->parts;
     const int64_t busiest = zc_ceil_div(tiles, p->sm_count), groups = c->cols / GROUP;
@@ -86,8 +86,9 @@ static double cost(const problem *p, const candidate *c)
     const int64_t again = (blocks - 1) / places;
     const double rows = (double)c->rows * (double)p->s.w.k / c->parts * 2 * (double)blocks;
     const double work = step * c->steps * (double)(busiest * groups) * c->warps / 8;
-    return (double)passes * (bytes / (fast < rate ? fast : rate) + rows / l2 + work +
-                             latency * (double)again + meet * (c->parts - 1) + a_warp * c->warps);
+    return (double)passes *
+           (bytes / (fast < rate ? fast : rate) + rows / l2 + work + latency * (double)again +
+            meet * (c->parts - 1) + (beside == c->shares ? alone : 0) + a_warp * c->warps);
 }
 
 /* As many slots as fit beside the other blocks of the multiprocessor, and as a block has use for.

@@ -26,8 +26,6 @@
 
 // ---- codes ----
 
-ZC_DEV u32 twice(f16, f32 v) { return zc_pack(f16(), v, v); }
-ZC_DEV u32 twice(bf16, f32 v) { return zc_pack(bf16(), v, v); }
 // begins: d = a b, else d += a b.
 ZC_DEV void product(f16, bool begins, f32 *d, const u32 *a, const u32 *b) {
     begins ? zc_mma_new_m16n8k16_f16(d, a, b) : zc_mma_m16n8k16_f16(d, a, b);
@@ -36,35 +34,37 @@ ZC_DEV void product(bf16, bool begins, f32 *d, const u32 *a, const u32 *b) {
     begins ? zc_mma_new_m16n8k16_bf16(d, a, b) : zc_mma_m16n8k16_bf16(d, a, b);
 }
 
+// What is taken off is written as the bits of two numbers: -(1024 + n) is 0xE400 + n, -(64 + n) 0xD400 + 16 n in f16,
+// -(128 + n) 0xC300 + n in bf16.
+ZC_DEV u32 twice(u32 half) { return half * 0x00010001u; }
 #if Z_BITS == 4
 // Codes without a sign: i4 has 8 added by turning its highest bit.
 static constexpr u32 RAISED = Z_SIGNED ? 8 : 0;
 template <class T> struct decoder;
 template <> struct decoder<f16> {
-    u32 low, high; // what the first and the second of neighbours have too much
-    ZC_MEMBER void set(f32 zero) {
-        low = twice(f16(), -(1024 + RAISED + zero));
-        high = twice(f16(), -(64 + RAISED + zero));
+    u32 low, high; // of the first and the second of neighbours
+    ZC_MEMBER void set(u32 zero) {
+        low = twice(0xE400u + RAISED + zero);
+        high = twice(0xD400u + 16 * (RAISED + zero));
     }
     ZC_MEMBER void pair(u32 codes, u32 *w) const {
-        const u32 one = 0x3C003C00u, sixteenth = 0x2C002C00u;
-        w[0] = zc_fma_f16x2((codes & 0x000F000Fu) ^ (0x64006400u | RAISED * 0x00010001u), one, low);
-        w[1] = zc_fma_f16x2((codes & 0x00F000F0u) ^ (0x64006400u | RAISED * 0x00100010u), sixteenth, high);
+        const u32 one = twice(0x3C00u);
+        w[0] = zc_fma_f16x2((codes & 0x000F000Fu) ^ twice(0x6400u | RAISED), one, low);
+        w[1] = zc_fma_f16x2((codes & 0x00F000F0u) ^ twice(0x5400u | RAISED << 4), one, high);
     }
     ZC_MEMBER void operator()(u32 codes, u32 *w) const {
         pair(codes, w);
         pair(codes >> 8, w + 2);
     }
 };
-// bf16 has seven digits behind the point: 128 + c.
 template <> struct decoder<bf16> {
     u32 low;
-    ZC_MEMBER void set(f32 zero) { low = twice(bf16(), -(128 + RAISED + zero)); }
+    ZC_MEMBER void set(u32 zero) { low = twice(0xC300u + RAISED + zero); }
     ZC_MEMBER void operator()(u32 codes, u32 *w) const {
-        const u32 one = 0x3F803F80u;
+        const u32 one = twice(0x3F80u);
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            w[i] = zc_fma_bf16x2((codes >> 4 * i & 0x000F000Fu) ^ (0x43004300u | RAISED * 0x00010001u), one, low);
+            w[i] = zc_fma_bf16x2((codes >> 4 * i & 0x000F000Fu) ^ twice(0x4300u | RAISED), one, low);
     }
 };
 #else
@@ -72,17 +72,17 @@ static constexpr u32 RAISED = Z_SIGNED ? 128 : 0;
 template <class T> struct decoder;
 template <> struct decoder<f16> {
     u32 low;
-    ZC_MEMBER void set(f32 zero) { low = twice(f16(), -(1024 + RAISED + zero)); }
+    ZC_MEMBER void set(u32 zero) { low = twice(0xE400u + RAISED + zero); }
     ZC_MEMBER void operator()(u32 codes, u32 *w) const {
-        const u32 raised = codes ^ RAISED * 0x01010101u, one = 0x3C003C00u;
+        const u32 raised = codes ^ RAISED * 0x01010101u, one = twice(0x3C00u);
         w[0] = zc_fma_f16x2(zc_permute(raised, 0x64646464u, 0x4140), one, low);
         w[1] = zc_fma_f16x2(zc_permute(raised, 0x64646464u, 0x4342), one, low);
     }
 };
-// bf16 holds the differences, but not 256 codes beside one exponent: f32 does.
+// bf16 holds the differences, but not 256 codes beside one exponent: f32 does, as 2^23 + n.
 template <> struct decoder<bf16> {
     f32 low;
-    ZC_MEMBER void set(f32 zero) { low = 8388608 + RAISED + zero; }
+    ZC_MEMBER void set(u32 zero) { low = zc_float(0x4B000000u + RAISED + zero); }
     ZC_MEMBER f32 difference(u32 raised, u32 i) const {
         return zc_float(zc_permute(raised, 0x4B000000u, 0x7650u + i)) - low;
     }
@@ -266,7 +266,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             b.scale[half] = zc_get(((const Z_S *)(at + SCALE))[i + half * 8]);
-            b.decode[half].set(Z_ZERO ? (f32)((const zc_packed_zero_type *)(at + ZERO))[i + half * 8] : 0.0f);
+            b.decode[half].set(Z_ZERO ? (u32)((const zc_packed_zero_type *)(at + ZERO))[i + half * 8] : 0u);
         }
     }
     ZC_MEMBER static void add_run(const block &b, const sums &run, sums &sum) {
@@ -309,14 +309,9 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
     // The sums of a group, over this warp's part.
     ZC_MEMBER void multiply(const words &x, zc_ring_slot<SLOTS> &at, place &ahead, sums &sum) const {
         zc_barrier_wait(full(at.stage), at.parity);
-        if constexpr (HELD) {
 #pragma unroll
-            for (int k = 0; k < OWN; k += STRIDE)
-                if (WHOLE || k < left) multiply_run(at.stage, k, x, sum);
-        } else { // short code for all warps
-#pragma unroll 1
-            for (int k = 0; k < left; k += STRIDE) multiply_run(at.stage, k, x, sum);
-        }
+        for (int k = 0; k < OWN; k += STRIDE)
+            if (WHOLE || k < left) multiply_run(at.stage, k, x, sum);
         zc_sync_warp(); // all have read
         if (is_there(ahead)) {
             load<false>(at.stage, ahead);

@@ -146,7 +146,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int DEPTH, int SL
 
     ZC_MEMBER static void product(f16, f32 *d, const u32 *a, const u32 *b) { zc_mma_m16n8k16_f16(d, a, b); }
     ZC_MEMBER static void product(bf16, f32 *d, const u32 *a, const u32 *b) { zc_mma_m16n8k16_bf16(d, a, b); }
-    // Of 16 columns of the matrix and one step: the one place that knows how its elements are stored.
+    // Of 16 columns of the matrix and one step.
     ZC_MEMBER void fetch(int slot, int step, int there, u32 (&w)[4]) const {
         zc_ldmatrix_x4(w, memory + slot_of(slot) + lane % 16 * PITCH + (step * 2 + lane / 16) * 16);
         if (!WHOLE && there - step * STEP < STEP) w[2] = w[3] = 0;

@@ -2,6 +2,7 @@
 #include "op/activation.h"
 #include "op/einsum.h"
 #include "op/infer_common.h"
+#include "op/packed.h"
 #include "op/scaled.h"
 
 /* ---- element types ---- */
@@ -53,6 +54,22 @@ zc_status zc_dt_scaled(zc_infer *f)
     ZC_TRY(need_type(f, ZC_IN_ScaledLinear_w, bytes ? ZC_I8 : ZC_F8E4M3FN));
     for (int i = ZC_IN_ScaledLinear_scale; i < f->nin; i++) ZC_TRY(need_type(f, i, ZC_F32));
     return zc_infer_set_dtype(f, to);
+}
+
+zc_status zc_dt_packed_linear(zc_infer *f)
+{
+    const zc_dtype x = f->in[0].type.dtype, w = f->in[ZC_IN_PackedLinear_w].type.dtype;
+    const zc_dtype scale = f->in[ZC_IN_PackedLinear_scale].type.dtype;
+    ZC_TRY(zc_infer_need_float(f, 0));
+    if (!zc_packed_piece(w))
+        return zc_infer_fail(f, "element type of the codes (got %s, need i4, u4, i8 or u8)",
+                             zc_dtype_name(w));
+    if (scale != ZC_F32 && scale != x)
+        return zc_infer_fail(f, "element type of the scales (got %s, need f32 or %s)",
+                             zc_dtype_name(scale), zc_dtype_name(x));
+    ZC_TRY(need_type(f, ZC_IN_PackedLinear_zero, zc_packed_zero(w)));
+    ZC_TRY(need_type(f, ZC_IN_PackedLinear_bias, x));
+    return zc_infer_set_dtype(f, x);
 }
 
 zc_status zc_dt_linear_moments(zc_infer *f)
@@ -232,6 +249,53 @@ zc_status zc_infer_scaled_linear(zc_infer *f)
     ZC_TRY(infer_linear(f, ZC_ATTRS(f, ScaledLinear)->transB != 0));
     const zc_type *y = &f->out[0].type;
     return check_columns(f, ZC_IN_ScaledLinear_bias, y->dims[y->rank - 1]);
+}
+
+/* Scales and zero points: [N/16, blocks, 16], with blocks of whole pieces. */
+static zc_status check_blocks(zc_infer *f, int i, const zc_packed *w)
+{
+    if (!zc_in_present(f, i)) return ZC_OK;
+    const zc_type *t = zc_in(f, i);
+    ZC_TRY(zc_infer_need_rank(f, i, 3, 3));
+    for (int d = 0; d < 3; d++)
+        if (!zc_dim_is_const(t->dims[d]))
+            return zc_infer_fail(f, "sizes of input %d are not certain", i);
+    const int64_t blocks = t->dims[1].k;
+    if (t->dims[0].k == w->groups && t->dims[2].k == ZC_PACKED_COLUMNS && blocks > 0 &&
+        w->pieces % blocks == 0)
+        return ZC_OK;
+    return zc_infer_fail(f,
+                         "input %d does not fit the codes (got [%lld, %lld, %lld], need [%lld, "
+                         "blocks, %d] with blocks that divide %lld)",
+                         i, (long long)t->dims[0].k, (long long)blocks, (long long)t->dims[2].k,
+                         (long long)w->groups, ZC_PACKED_COLUMNS, (long long)w->pieces);
+}
+
+zc_status zc_infer_packed_linear(zc_infer *f)
+{
+    const zc_type *x = zc_in(f, 0), *t = zc_in(f, ZC_IN_PackedLinear_w);
+    zc_tensor codes = {.dtype = t->dtype, .rank = t->rank};
+    zc_packed w;
+    for (int d = 0; d < t->rank; d++)
+        codes.dims[d] = zc_dim_is_const(t->dims[d]) ? t->dims[d].k : -1;
+    if (x->rank < 1) return zc_infer_fail(f, "input 0 must not be a scalar");
+    if (!zc_packed_of(&codes, &w))
+        return zc_infer_fail(f, "codes are not in pieces (need certain sizes [N/16, K/%d, %d, %d])",
+                             zc_packed_piece(t->dtype), ZC_PACKED_COLUMNS,
+                             zc_packed_piece(t->dtype));
+    ZC_TRY(zc_infer_same(f, x->dims[x->rank - 1], zc_dim_const(w.k),
+                         "inner dimensions of the product"));
+    ZC_TRY(check_blocks(f, ZC_IN_PackedLinear_scale, &w));
+    ZC_TRY(check_blocks(f, ZC_IN_PackedLinear_zero, &w));
+    if (zc_in_present(f, ZC_IN_PackedLinear_zero))
+        ZC_TRY(zc_infer_same(f, zc_in(f, ZC_IN_PackedLinear_zero)->dims[1],
+                             zc_in(f, ZC_IN_PackedLinear_scale)->dims[1],
+                             "blocks of scale and zero point"));
+    zc_dim out[ZC_MAX_RANK];
+    for (int d = 0; d < x->rank; d++) out[d] = x->dims[d];
+    out[x->rank - 1] = zc_dim_const(w.n);
+    ZC_TRY(check_columns(f, ZC_IN_PackedLinear_bias, out[x->rank - 1]));
+    return zc_infer_set(f, 0, x->rank, out);
 }
 
 zc_status zc_infer_gated_linear(zc_infer *f)

@@ -130,6 +130,7 @@ static const struct {
     {ZC_OP_Gemm, product},
     {ZC_OP_Linear, product},
     {ZC_OP_ScaledLinear, product},
+    {ZC_OP_PackedLinear, product},
     {ZC_OP_GatedLinear, gated_product},
     {ZC_OP_LinearNorm, product},
     {ZC_OP_LinearMoments, product},

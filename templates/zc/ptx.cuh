@@ -276,6 +276,24 @@ ZC_INLINE u32 zc_f32x2_to_bf16x2(f32 low, f32 high)
     return r;
 }
 
+/* Byte i of the result is byte (selector >> 4 * i) % 8 of a, 0 to 3, and b, 4 to 7. */
+ZC_INLINE u32 zc_permute(u32 a, u32 b, u32 selector)
+{
+    return __byte_perm(a, b, selector);
+}
+
+/* a * b + c of two pairs, rounded once. */
+#define ZC_FMA_PAIR(name, type)                                                                    \
+    ZC_INLINE u32 name(u32 a, u32 b, u32 c)                                                        \
+    {                                                                                              \
+        u32 r;                                                                                     \
+        asm("fma.rn." type " %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));                 \
+        return r;                                                                                  \
+    }
+ZC_FMA_PAIR(zc_fma_f16x2, "f16x2")
+ZC_FMA_PAIR(zc_fma_bf16x2, "bf16x2")
+#undef ZC_FMA_PAIR
+
 /* The larger ones of two pairs, NaN where one is. */
 #define ZC_LARGER(name, type)                                                                      \
     ZC_INLINE u32 name(u32 a, u32 b)                                                               \
@@ -405,6 +423,20 @@ ZC_MMA(zc_mma_m16n8k32_s8u8, "m16n8k32.row.col.s32.s8.u8.s32", i32, "r")
 ZC_MMA(zc_mma_m16n8k32_u8s8, "m16n8k32.row.col.s32.u8.s8.s32", i32, "r")
 ZC_MMA(zc_mma_m16n8k32_u8u8, "m16n8k32.row.col.s32.u8.u8.s32", i32, "r")
 #undef ZC_MMA
+
+/* d = a * b. */
+#define ZC_MMA_NEW(name, op)                                                                       \
+    ZC_INLINE void name(f32 d[4], const u32 a[4], const u32 b[2])                                  \
+    {                                                                                              \
+        asm volatile("mma.sync.aligned." op                                                        \
+                     " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"        \
+                     : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])                              \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]),           \
+                       "f"(0.0f));                                                                 \
+    }
+ZC_MMA_NEW(zc_mma_new_m16n8k16_f16, "m16n8k16.row.col.f32.f16.f16.f32")
+ZC_MMA_NEW(zc_mma_new_m16n8k16_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
+#undef ZC_MMA_NEW
 
 /* ---- Matrices of 8 rows of 16 bytes from shared memory ----
  *

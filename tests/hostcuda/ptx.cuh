@@ -337,6 +337,34 @@ ZC_INLINE u32 zc_f32x2_to_bf16x2(f32 low, f32 high)
     return (u32)zc_f32_to_bf16(low) | (u32)zc_f32_to_bf16(high) << 16;
 }
 
+ZC_INLINE u32 zc_permute(u32 a, u32 b, u32 selector)
+{
+    const u64 bytes = (u64)b << 32 | a;
+    u32 r = 0;
+    for (int i = 0; i < 4; i++) r |= (u32)(bytes >> (selector >> 4 * i) % 8 * 8 & 255) << 8 * i;
+    return r;
+}
+
+ZC_INLINE u32 zc_fma_f16x2(u32 a, u32 b, u32 c)
+{
+    u16 r[2];
+    for (int i = 0; i < 2; i++)
+        r[i] = zc_f64_to_f16((f64)zc_f16_to_f32((u16)(a >> 16 * i)) *
+                                 zc_f16_to_f32((u16)(b >> 16 * i)) +
+                             zc_f16_to_f32((u16)(c >> 16 * i)));
+    return r[0] | (u32)r[1] << 16;
+}
+
+ZC_INLINE u32 zc_fma_bf16x2(u32 a, u32 b, u32 c)
+{
+    u16 r[2];
+    for (int i = 0; i < 2; i++)
+        r[i] = zc_f64_to_bf16((f64)zc_bf16_to_f32((u16)(a >> 16 * i)) *
+                                  zc_bf16_to_f32((u16)(b >> 16 * i)) +
+                              zc_bf16_to_f32((u16)(c >> 16 * i)));
+    return r[0] | (u32)r[1] << 16;
+}
+
 /* 0 is larger than -0. */
 ZC_INLINE f32 zc_host_larger(f32 a, f32 b)
 {
@@ -416,6 +444,16 @@ ZC_MMA(zc_mma_m16n8k32_s8u8, ZC_HOST_MMA_S8U8, i32)
 ZC_MMA(zc_mma_m16n8k32_u8s8, ZC_HOST_MMA_U8S8, i32)
 ZC_MMA(zc_mma_m16n8k32_u8u8, ZC_HOST_MMA_U8U8, i32)
 #undef ZC_MMA
+
+#define ZC_MMA_NEW(name, kind)                                                                     \
+    ZC_INLINE void name(f32 d[4], const u32 a[4], const u32 b[2], int line = __builtin_LINE())     \
+    {                                                                                              \
+        d[0] = d[1] = d[2] = d[3] = 0;                                                             \
+        zc_host_call->mma(kind, line, d, a, b);                                                    \
+    }
+ZC_MMA_NEW(zc_mma_new_m16n8k16_f16, ZC_HOST_MMA_F16)
+ZC_MMA_NEW(zc_mma_new_m16n8k16_bf16, ZC_HOST_MMA_BF16)
+#undef ZC_MMA_NEW
 
 #define ZC_LDMATRIX(name, kind)                                                                    \
     ZC_INLINE void name(u32 *r, const void *smem_row, int line = __builtin_LINE())                 \

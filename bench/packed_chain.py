@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""packed_chain.py DIR [--rows N] [--size N] [--products N] [--block N]
+
+Writes chains of products of few rows by square matrices, as steps of decoding have them: f16.onnx of
+--products MatMuls, int8.onnx of twice as many and int4.onnx of four times as many (MatMulNBits of
+com.microsoft), so that all read all of weights.bin: random bytes that are finite numbers in f16.
+Nothing but the standard library is needed. How long they take: zc compile, then gpu_session PLAN."""
+import argparse
+import os
+import random
+import struct
+
+F16, U8 = 10, 2
+FINITE = bytes(i & 0xBF for i in range(256))  # f16 below 2
+
+
+def field(number, data):
+    """A field of the wire format: a whole number, text or a message."""
+    if isinstance(data, int):
+        return varint(number << 3) + varint(data)
+    data = data.encode() if isinstance(data, str) else data
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def varint(n):
+    out = b""
+    while n > 127:
+        out += bytes([n & 127 | 128])
+        n >>= 7
+    return out + bytes([n])
+
+
+def tensor(name, dtype, dims, data=None, offset=0, length=0):
+    out = b"".join(field(1, d) for d in dims) + field(2, dtype) + field(8, name)
+    if data is not None:
+        return out + field(9, data)
+    entries = {"location": "weights.bin", "offset": str(offset), "length": str(length)}
+    for key, value in entries.items():
+        out += field(13, field(1, key) + field(2, value))
+    return out + field(14, 1)
+
+
+def value(name, dims):
+    shape = b"".join(field(1, field(1, d)) for d in dims)
+    return field(1, name) + field(2, field(1, field(1, F16) + field(2, shape)))
+
+
+def nbits(i, bits, size, block):
+    attrs = {"K": size, "N": size, "bits": bits, "block_size": block}
+    out = b"".join(field(1, v) for v in (f"x{i}", f"w{i}", f"s{i}")) + field(2, f"x{i + 1}")
+    out += field(4, "MatMulNBits") + field(7, "com.microsoft")
+    for name, n in attrs.items():
+        out += field(5, field(1, name) + field(3, n) + field(20, 2))
+    length = size * size * bits // 8
+    scales = struct.pack("<e", (0.25 + i / 64) / size**0.5 / 2 ** (bits - 4)) * (size * size // block)
+    weights = tensor(f"w{i}", U8, (size, size // block, block * bits // 8), None, i * length, length)
+    return out, [weights, tensor(f"s{i}", F16, (size * size // block,), scales)]
+
+
+def plain(i, size):
+    length = 2 * size * size
+    out = field(1, f"x{i}") + field(1, f"w{i}") + field(2, f"x{i + 1}") + field(4, "MatMul")
+    return out, [tensor(f"w{i}", F16, (size, size), None, i * length, length)]
+
+
+def write(path, o, count, product):
+    nodes, weights = zip(*(product(i) for i in range(count)))
+    graph = b"".join(field(1, n) for n in nodes) + field(2, "chain")
+    graph += b"".join(field(5, t) for ts in weights for t in ts)
+    graph += field(11, value("x0", (o.rows, o.size)))
+    graph += field(12, value(f"x{count}", (o.rows, o.size)))
+    sets = field(8, field(1, "") + field(2, 21)) + field(8, field(1, "com.microsoft") + field(2, 1))
+    with open(path, "wb") as f:
+        f.write(field(1, 10) + field(7, graph) + sets)
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("dir")
+    p.add_argument("--rows", type=int, default=1)
+    p.add_argument("--size", type=int, default=4096)
+    p.add_argument("--products", type=int, default=8)
+    p.add_argument("--block", type=int, default=32)
+    o = p.parse_args()
+    os.makedirs(o.dir, exist_ok=True)
+    with open(os.path.join(o.dir, "weights.bin"), "wb") as f:
+        for i in range(o.products):
+            f.write(random.Random(i).randbytes(2 * o.size * o.size).translate(FINITE))
+    for bits in (4, 8):
+        chain = lambda i: nbits(i, bits, o.size, o.block)
+        write(os.path.join(o.dir, f"int{bits}.onnx"), o, o.products * 16 // bits, chain)
+    write(os.path.join(o.dir, "f16.onnx"), o, o.products, lambda i: plain(i, o.size))
+
+
+main()

@@ -1,0 +1,62 @@
+/* PackedLinear: codes become numbers piece by piece, sums go on in the order of the summed axis. */
+#include "op/packed.h"
+
+#include "cpu/kernel.h"
+
+enum { ROWS = 32 }; /* at once */
+
+typedef struct job {
+    const zc_tensor *x, *codes, *scale, *zero, *bias; /* zero and bias: NULL without */
+    zc_tensor *y;
+    zc_packed w;
+    int64_t rows, blocks;
+} job;
+
+/* The matrix's elements of column n, one piece from place k on. */
+static void decode(const job *j, int64_t n, int64_t k, double *out)
+{
+    const int64_t block = k / (j->w.k / j->blocks), at = zc_packed_at(&j->w, n, k);
+    const int64_t by = zc_packed_scale_at(j->blocks, n, block);
+    const double scale = zc_get(j->scale, by), zero = j->zero ? zc_get(j->zero, by) : 0;
+    for (int i = 0; i < j->w.piece; i++) out[i] = (zc_get(j->codes, at + i) - zero) * scale;
+}
+
+static void column(const job *j, int64_t n, int64_t row, int rows)
+{
+    double sum[ROWS] = {0}, w[2 * ZC_PACKED_BYTES];
+    for (int64_t k = 0; k < j->w.k; k += j->w.piece) {
+        decode(j, n, k, w);
+        for (int r = 0; r < rows; r++)
+            for (int i = 0; i < j->w.piece; i++)
+                sum[r] += zc_get(j->x, (row + r) * j->w.k + k + i) * w[i];
+    }
+    for (int r = 0; r < rows; r++)
+        zc_put(j->y, (row + r) * j->w.n + n, sum[r] + (j->bias ? zc_get(j->bias, n) : 0));
+}
+
+static void columns(void *arg, int64_t begin, int64_t end)
+{
+    const job *j = arg;
+    for (int64_t n = begin; n < end; n++)
+        for (int64_t row = 0; row < j->rows; row += ROWS)
+            column(j, n, row, (int)(j->rows - row < ROWS ? j->rows - row : ROWS));
+}
+
+zc_status zc_k_PackedLinear(zc_kctx *k)
+{
+    job j = {.x = &k->in[ZC_IN_PackedLinear_x],
+             .codes = &k->in[ZC_IN_PackedLinear_w],
+             .scale = &k->in[ZC_IN_PackedLinear_scale],
+             .zero = zc_input(k, ZC_IN_PackedLinear_zero),
+             .bias = zc_input(k, ZC_IN_PackedLinear_bias),
+             .y = &k->out[0]};
+    char x[128], w[128];
+    if (!zc_packed_of(j.codes, &j.w) || j.x->dims[j.x->rank - 1] != j.w.k)
+        return zc_kernel_fail(k, "operands do not fit each other (got %s and %s)",
+                              zc_tensor_type_text(j.x, x, sizeof x),
+                              zc_tensor_type_text(j.codes, w, sizeof w));
+    j.rows = zc_tensor_numel(j.y) / j.w.n;
+    j.blocks = j.scale->dims[1];
+    zc_parallel(k, j.w.n, 1, columns, &j);
+    return ZC_OK;
+}

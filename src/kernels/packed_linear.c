@@ -1,0 +1,78 @@
+/* PackedLinear on any architecture (packed_linear.cu); few rows on Hopper are
+ * gemv_packed_sm90.c's. */
+#include "kernels/packed_linear.h"
+
+#include <string.h>
+
+/* ---- the specialisation ---- */
+
+static void put_types(zc_gen *g, zc_dtype codes)
+{
+    const zc_dtype x = zc_gen_in_type(g, ZC_IN_PackedLinear_x), y = zc_gen_out_type(g, 0);
+    zc_gen_type(g, "T", x);
+    zc_gen_type(g, "Y", y);
+    zc_gen_type(g, "S", zc_gen_in_type(g, ZC_IN_PackedLinear_scale));
+    zc_gen_define(g, "ACC", "%s", x == ZC_F64 ? "f64" : "f32");
+    zc_gen_define(g, "BITS", "%u", zc_dtype_bits(codes));
+    zc_gen_define(g, "SIGNED", "%d", codes == ZC_I4 || codes == ZC_I8);
+    zc_gen_define(g, "ZERO", "%d", zc_gen_in(g, ZC_IN_PackedLinear_zero) != NULL);
+    zc_gen_define(g, "BIAS", "%d", zc_gen_in(g, ZC_IN_PackedLinear_bias) != NULL);
+}
+
+zc_status zc_gen_packed(zc_gen *g, zc_packed_sizes *s)
+{
+    static const int64_t bounds[] = {1, 8, 16};
+    const zc_pvalue *x = zc_gen_in(g, ZC_IN_PackedLinear_x);
+    const zc_pvalue *zero = zc_gen_in(g, ZC_IN_PackedLinear_zero);
+    zc_tensor codes, scale;
+    *s = (zc_packed_sizes){.m_high = INT64_MAX};
+    if (x->rank < 0) return zc_gen_decline(g, "rank known only when run");
+    zc_gen_tensor(zc_gen_in(g, ZC_IN_PackedLinear_w), &codes);
+    zc_gen_tensor(zc_gen_in(g, ZC_IN_PackedLinear_scale), &scale);
+    if (!zc_packed_of(&codes, &s->w)) return zc_gen_decline(g, "codes that are not in pieces");
+    zc_gen_size(g, x->dims, x->rank - 1, bounds, ZC_COUNTOF(bounds), &s->m_low, &s->m_high);
+    s->blocks = scale.dims[1];
+    s->scale_bytes = (int)zc_dtype_bits(scale.dtype) / 8;
+    s->zero_bytes = zero ? 1 : 0;
+    put_types(g, codes.dtype);
+    zc_gen_define(g, "SUMMED", "%lld", (long long)s->w.k);
+    zc_gen_define(g, "BLOCK", "%lld", (long long)(s->w.k / s->blocks));
+    return zc_gen_epilogue(g);
+}
+
+zc_status zc_gen_packed_linear(zc_gen *g)
+{
+    zc_packed_sizes s;
+    return zc_gen_packed(g, &s);
+}
+
+/* ---- the launch ---- */
+
+zc_status zc_launch_packed(zc_launch *l, struct zc_packed_linear_params *p)
+{
+    zc_packed w;
+    const zc_tensor *x = &l->in[ZC_IN_PackedLinear_x];
+    memset(p, 0, sizeof *p);
+    if (!zc_packed_of(&l->in[ZC_IN_PackedLinear_w], &w) || x->dims[x->rank - 1] != w.k)
+        return zc_fail(l->diag, ZC_ERR_INPUT, l->subject,
+                       "rows do not fit the codes (got %lld elements, need %lld)",
+                       (long long)x->dims[x->rank - 1], (long long)w.k);
+    p->x = x->data;
+    p->w = l->in[ZC_IN_PackedLinear_w].data;
+    p->scale = l->in[ZC_IN_PackedLinear_scale].data;
+    p->zero = zc_launch_in(l, ZC_IN_PackedLinear_zero);
+    p->bias = zc_launch_in(l, ZC_IN_PackedLinear_bias);
+    p->y = l->out[0].data;
+    p->m = zc_tensor_numel(&l->out[0]) / w.n;
+    p->n = w.n;
+    return zc_launch_epilogue(l, &p->fused);
+}
+
+zc_status zc_launch_packed_linear(zc_launch *l)
+{
+    enum { WARPS = 8, ROWS = 4 }; /* of a block, of a warp: as packed_linear.cu has them */
+    struct zc_packed_linear_params p;
+    ZC_TRY(zc_launch_packed(l, &p));
+    zc_dim3 grid = {zc_launch_blocks(p.n, WARPS, 0), zc_launch_blocks(p.m, ROWS, 65535), 1};
+    return zc_launch_kernel(l, 0, grid, WARPS * 32, 0, &p, sizeof p);
+}

@@ -1,0 +1,21 @@
+/* What the families of PackedLinear share. */
+#ifndef ZC_KERNELS_PACKED_LINEAR_H
+#define ZC_KERNELS_PACKED_LINEAR_H
+
+#include "abi/packed_linear.h"
+#include "kernels/gen.h"
+#include "kernels/launch.h"
+#include "op/packed.h"
+
+typedef struct zc_packed_sizes {
+    zc_packed w;
+    int64_t blocks;              /* scales of a column */
+    int64_t m_low, m_high;       /* a range of zc_gen_size */
+    int scale_bytes, zero_bytes; /* of a scale, of a zero point: 0 without */
+} zc_packed_sizes;
+
+/* The header that zc/packed_linear.cuh describes. */
+zc_status zc_gen_packed(zc_gen *g, zc_packed_sizes *s);
+zc_status zc_launch_packed(zc_launch *l, struct zc_packed_linear_params *p);
+
+#endif

@@ -1,0 +1,237 @@
+/* On Hopper, products of few rows, or of any number of rows, by a constant matrix that is
+ * dequantised from 4 or 8 bits keep its codes: reading the matrix is all their work. Codes, scales
+ * and zero points are laid as PackedLinear has them.
+ *
+ * Before constants are folded: the matrix would become floats. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "op/packed.h"
+#include "passes/passes.h"
+#include "passes/quantised.h"
+
+enum {
+    ROWS_MOST = 32,  /* more are faster by floats; rows that are not certain are taken for few */
+    STEP_PIECES = 2, /* of a step of the kernels along the summed axis */
+    MATRIX_AXES = 2
+};
+
+typedef struct packing {
+    const zc_pass *pass;
+    zc_use_counts uses;
+    size_t *changes;
+} packing;
+
+/* A product by a dequantised matrix. */
+typedef struct product {
+    zc_vid x, bias; /* bias 0: none */
+    zc_nid turns;   /* a Transpose behind the dequantisation; 0: none */
+    zc_nid by;      /* the dequantisation */
+    const zc_tensor *codes, *scale, *zero;
+    int64_t n, k, blocks;
+    int along;     /* the codes' axis that is summed */
+    bool by_block; /* scales lie as codes do; else one a column, or one */
+} product;
+
+/* ---- what may be packed ---- */
+
+/* The constant v, or the one that v is a reshaping of. */
+static const zc_tensor *elements_of(const zc_graph *g, zc_vid v)
+{
+    const zc_nid n = zc_producer(g, v);
+    if (n && zc_node_at(g, n)->op == ZC_OP_Reshape) v = zc_node_at(g, n)->in[0];
+    return zc_known(g, v);
+}
+
+static bool turns_matrix(const zc_node *n)
+{
+    const zc_attrs_Transpose *a = n->attrs;
+    return n->op == ZC_OP_Transpose &&
+           (!a->perm.n || (a->perm.n == MATRIX_AXES && a->perm.v[0] == 1));
+}
+
+/* The first factor, and whether the second is stored N x K. */
+static bool read_factors(const zc_graph *g, const zc_node *n, product *p, bool *turned)
+{
+    if (n->op == ZC_OP_Linear) {
+        const zc_attrs_Linear *a = n->attrs;
+        p->bias = zc_node_in(n, ZC_IN_Linear_bias);
+        *turned = a->transB != 0;
+        if (a->alpha != 1) return false;
+    } else if (n->op == ZC_OP_Gemm) {
+        const zc_attrs_Gemm *a = n->attrs;
+        p->bias = zc_node_in(n, ZC_IN_Gemm_c);
+        *turned = a->transB != 0;
+        if (a->transA || a->alpha != 1 || (p->bias && a->beta != 1)) return false;
+    } else if (n->op != ZC_OP_MatMul) {
+        return false;
+    }
+    p->x = n->in[0];
+    return !zc_op_epilogue(zc_op_get(n->op), n->attrs) && zc_val(g, p->x)->type.rank > 0;
+}
+
+/* Codes of k and n, of which each block of whole pieces along k has a scale. */
+static bool read_blocks(const zc_node *by, product *p)
+{
+    const zc_attrs_DequantizeLinear *a = by->attrs;
+    const int axis = (int)(a->axis < 0 ? a->axis + MATRIX_AXES : a->axis);
+    const int64_t piece = zc_packed_piece(p->codes->dtype), count = zc_tensor_numel(p->scale);
+    p->n = p->codes->dims[1 - p->along];
+    p->k = p->codes->dims[p->along];
+    if (!piece || p->n <= 0 || p->k <= 0 || p->n % ZC_PACKED_COLUMNS ||
+        p->k % (STEP_PIECES * piece))
+        return false;
+    p->by_block = a->block_size > 0;
+    p->blocks = p->by_block ? p->k / a->block_size : 1;
+    if (!p->by_block) return count == 1 || (count == p->n && axis != p->along);
+    return axis == p->along && a->block_size % piece == 0 && p->k % a->block_size == 0 &&
+           count / p->blocks == p->n && count % p->blocks == 0;
+}
+
+static bool are_finite(const zc_tensor *t)
+{
+    const int64_t n = zc_tensor_numel(t);
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(zc_load_f64(t->dtype, t->data, i))) return false;
+    return n > 0;
+}
+
+static bool read_matrix(const zc_graph *g, zc_vid v, bool turned, product *p)
+{
+    zc_nid n = zc_producer(g, v);
+    if (n && turns_matrix(zc_node_at(g, n))) {
+        p->turns = n;
+        turned = !turned;
+        n = zc_producer(g, zc_node_at(g, n)->in[0]);
+    }
+    const zc_node *by = n ? zc_node_at(g, n) : NULL;
+    if (!by || by->op != ZC_OP_DequantizeLinear) return false;
+    const zc_vid zero = zc_node_in(by, ZC_IN_DequantizeLinear_zero);
+    p->by = n;
+    p->along = turned ? 1 : 0;
+    p->codes = zc_known(g, by->in[ZC_IN_DequantizeLinear_x]);
+    p->scale = elements_of(g, by->in[ZC_IN_DequantizeLinear_scale]);
+    p->zero = elements_of(g, zero);
+    return p->codes && p->codes->rank == MATRIX_AXES && p->scale && (!zero || p->zero) &&
+           read_blocks(by, p) && are_finite(p->scale) &&
+           (!p->zero || zc_tensor_numel(p->zero) == zc_tensor_numel(p->scale));
+}
+
+/* Will the product be of 16 bits, as its kernels are? */
+static bool is_half(const packing *of, zc_dtype dtype)
+{
+    const zc_pass_options *o = of->pass->options;
+    if (dtype == ZC_F16 || dtype == ZC_BF16) return true;
+    return dtype == ZC_F32 && !o->mixed && (o->precision == ZC_F16 || o->precision == ZC_BF16);
+}
+
+static bool read_product(const packing *of, const zc_node *n, product *p)
+{
+    const zc_graph *g = of->pass->g;
+    bool turned = false;
+    *p = (product){0};
+    if (!read_factors(g, n, p, &turned) || !read_matrix(g, n->in[1], turned, p)) return false;
+    const zc_type *x = &zc_val(g, p->x)->type;
+    const zc_type *bias = p->bias ? &zc_val(g, p->bias)->type : NULL;
+    return is_half(of, x->dtype) && zc_certain_rows(x) <= ROWS_MOST &&
+           (p->scale->dtype == ZC_F32 || p->scale->dtype == x->dtype) &&
+           (!bias || (bias->rank == 1 && zc_dim_is(bias->dims[0], p->n)));
+}
+
+/* ---- the constants ---- */
+
+/* Room for the constant's elements, all 0. */
+static bool make_room(zc_tensor *t)
+{
+    size_t bytes;
+    t->data = zc_tensor_bytes(t, &bytes) ? zc_calloc(bytes, 1) : NULL;
+    return t->data != NULL;
+}
+
+static void put_piece(const product *p, const zc_packed *form, int64_t n, int64_t k, void *to)
+{
+    const zc_dtype dtype = p->codes->dtype;
+    const int64_t at = zc_packed_at(form, n, k);
+    if (p->along) {
+        const int64_t from = (n * p->k + k) / form->piece;
+        memcpy((uint8_t *)to + at / form->piece * ZC_PACKED_BYTES,
+               (const uint8_t *)p->codes->data + from * ZC_PACKED_BYTES, ZC_PACKED_BYTES);
+        return;
+    }
+    for (int i = 0; i < form->piece; i++)
+        zc_store_i64(dtype, to, at + i, zc_load_i64(dtype, p->codes->data, (k + i) * p->n + n));
+}
+
+static zc_vid pack_codes(zc_graph *g, const product *p, const char *name)
+{
+    const int piece = zc_packed_piece(p->codes->dtype);
+    zc_tensor t = {.dtype = p->codes->dtype,
+                   .rank = 4,
+                   .dims = {p->n / ZC_PACKED_COLUMNS, p->k / piece, ZC_PACKED_COLUMNS, piece}};
+    zc_packed form;
+    if (!zc_packed_of(&t, &form) || !make_room(&t)) return 0;
+    for (int64_t n = 0; n < p->n; n++)
+        for (int64_t k = 0; k < p->k; k += piece) put_piece(p, &form, n, k, t.data);
+    return zc_graph_const(g, name, &t, true);
+}
+
+/* Where the scale, or zero point, of a block of a column stands in the model. */
+static int64_t place_of(const product *p, int64_t n, int64_t block)
+{
+    if (p->by_block) return p->along ? n * p->blocks + block : block * p->n + n;
+    return zc_tensor_numel(p->scale) == 1 ? 0 : n;
+}
+
+static zc_vid pack_blocks(zc_graph *g, const product *p, const zc_tensor *from, zc_dtype dtype)
+{
+    zc_tensor t = {.dtype = dtype,
+                   .rank = 3,
+                   .dims = {p->n / ZC_PACKED_COLUMNS, p->blocks, ZC_PACKED_COLUMNS}};
+    if (!make_room(&t)) return 0;
+    for (int64_t n = 0; n < p->n; n++)
+        for (int64_t b = 0; b < p->blocks; b++)
+            zc_store_f64(dtype, t.data, zc_packed_scale_at(p->blocks, n, b),
+                         zc_load_f64(from->dtype, from->data, place_of(p, n, b)));
+    return zc_graph_const(g, NULL, &t, true);
+}
+
+/* ---- the node ---- */
+
+static bool pack(packing *of, zc_nid n, const product *p)
+{
+    zc_graph *g = of->pass->g;
+    const zc_vid codes = zc_node_at(g, p->by)->in[ZC_IN_DequantizeLinear_x];
+    const zc_vid in[] = {[ZC_IN_PackedLinear_x] = p->x,
+                         [ZC_IN_PackedLinear_w] = pack_codes(g, p, zc_val(g, codes)->name),
+                         [ZC_IN_PackedLinear_scale] = pack_blocks(g, p, p->scale, p->scale->dtype),
+                         [ZC_IN_PackedLinear_zero] =
+                             p->zero ? pack_blocks(g, p, p->zero, zc_packed_zero(p->codes->dtype))
+                                     : 0,
+                         [ZC_IN_PackedLinear_bias] = p->bias};
+    if (!in[ZC_IN_PackedLinear_w] || !in[ZC_IN_PackedLinear_scale] ||
+        (p->zero && !in[ZC_IN_PackedLinear_zero]))
+        return false;
+    if (!p->turns || zc_used_once(&of->uses, zc_node_at(g, p->turns)->out[0]))
+        zc_drop(g, &of->uses, p->by);
+    zc_drop(g, &of->uses, p->turns);
+    ++*of->changes;
+    return zc_graph_become(g, n, ZC_OP_PackedLinear, p->bias ? 5 : p->zero ? 4 : 3, in);
+}
+
+static bool visit(zc_graph *g, zc_nid n, void *user)
+{
+    packing *of = user;
+    product p;
+    return !read_product(of, zc_node_at(g, n), &p) || pack(of, n, &p);
+}
+
+zc_status zc_pass_opt_packed(zc_pass *p)
+{
+    packing of = {.pass = p, .changes = &p->changes};
+    if (!zc_pass_has(p, ZC_FAMILY_gemv_packed_sm90)) return ZC_OK;
+    if (!zc_count_uses(p->g, &of.uses)) return zc_fail_nomem(p->diag, "uses", 0);
+    zc_status status = zc_each_node(p->g, &p->g->top, visit, &of, p->diag);
+    free(of.uses.of);
+    return status;
+}

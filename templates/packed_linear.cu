@@ -1,0 +1,53 @@
+// PackedLinear, for any architecture: a warp has four rows by one column, its lanes share the
+// summed axis by pieces of codes, and add their sums up in a fixed order.
+//
+// spec.h: see zc/packed_linear.cuh.
+#include "zc/packed_linear.cuh"
+
+enum { ROWS = 4 };
+
+ZC_DEV Z_ACC code_at(const u8 *piece, int i) {
+#if Z_BITS == 8
+    return Z_SIGNED ? (Z_ACC)(i8)piece[i] : (Z_ACC)piece[i];
+#else
+    const int code = piece[i / 2] >> i % 2 * 4 & 15;
+    return (Z_ACC)(Z_SIGNED ? (code ^ 8) - 8 : code);
+#endif
+}
+
+ZC_DEV void multiply(const zc_packed_linear_params &p, i64 row, i64 col, int rows, Z_ACC (&sum)[ROWS]) {
+    const i64 group = col / ZC_PACKED_COLUMNS, column = col % ZC_PACKED_COLUMNS;
+    const Z_T *const x = (const Z_T *)p.x + row * Z_SUMMED;
+    for (i64 piece = threadIdx.x % 32; piece < Z_SUMMED / ZC_PACKED_PIECE; piece += 32) {
+        const i64 k = piece * ZC_PACKED_PIECE, at = (group * (Z_SUMMED / ZC_PACKED_PIECE) + piece);
+        const i64 by = (group * (Z_SUMMED / Z_BLOCK) + k / Z_BLOCK) * ZC_PACKED_COLUMNS + column;
+        const u8 *const codes = (const u8 *)p.w + (at * ZC_PACKED_COLUMNS + column) * ZC_PACKED_BYTES;
+        const Z_ACC scale = (Z_ACC)zc_load<Z_S>(p.scale, by), zero = zc_packed_zero(p, by);
+        for (int i = 0; i < ZC_PACKED_PIECE; i++) {
+            const Z_ACC w = (code_at(codes, i) - zero) * scale;
+#pragma unroll
+            for (int r = 0; r < ROWS; r++)
+                if (r < rows) sum[r] += (Z_ACC)zc_get(x[r * Z_SUMMED + k + i]) * w;
+        }
+    }
+}
+
+ZC_KERNEL(0)(const __grid_constant__ zc_packed_linear_params p) {
+    zc_begin();
+    const i64 col = (i64)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (col >= p.n) return;
+    for (i64 row = (i64)blockIdx.y * ROWS; row < p.m; row += (i64)gridDim.y * ROWS) {
+        Z_ACC sum[ROWS] = {};
+        multiply(p, row, col, p.m - row < ROWS ? (int)(p.m - row) : ROWS, sum);
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+#pragma unroll
+            for (int by = 16; by; by /= 2) sum[r] += zc_shfl_xor(sum[r], by);
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            if ((int)threadIdx.x % 32 != r || row + r >= p.m) continue;
+            const i64 at = (row + r) * p.n + col;
+            ((Z_Y *)p.y)[at] = zc_put<Z_Y>(zc_fused(p.fused, sum[r] + (Z_ACC)zc_packed_bias(p, col), at));
+        }
+    }
+}

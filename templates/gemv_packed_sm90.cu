@@ -253,7 +253,8 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
             for (int i = 0; i < 4; i += ROWS > 1 ? 1 : 2) sum[t][i] += run[t][i] * b.scale[i / 2];
     }
     // Both pieces of a step, in turn, so that neighbouring products do not wait for each other.
-    ZC_MEMBER void multiply_step(int slot, int step, bool begins, const words &x, const block (&b)[2], sums (&run)[2]) const {
+    ZC_MEMBER void multiply_step(int slot, int step, bool begins, const words &x, const block (&b)[2],
+                                 sums (&run)[2]) const {
         u32 codes[4], w[2][2][PAIRS];
         zc_ldmatrix_x4(codes, memory + slot_of(slot) + step * STEP_BYTES + lane * ZC_PACKED_BYTES);
 #pragma unroll
@@ -264,7 +265,8 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
             for (int piece = 0; piece < 2; piece++) {
                 const u32 a[4] = {w[piece][0][i], w[piece][1][i], w[piece][0][i + 1], w[piece][1][i + 1]};
 #pragma unroll
-                for (int t = 0; t < TILES; t++) product(Z_T(), begins && i == 0, run[piece][t], a, x[t][2 * step + piece] + i);
+                for (int t = 0; t < TILES; t++)
+                    product(Z_T(), begins && i == 0, run[piece][t], a, x[t][2 * step + piece] + i);
             }
     }
     // The products of a run, or of both runs of a step.

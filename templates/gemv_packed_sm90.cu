@@ -124,15 +124,12 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
     static constexpr int MEET = WARPS * SLOTS * SLOT; // f32[2][warps][rows][columns]
     static constexpr int RECEIVED = MEET + 2 * WARPS * SUMS * 4,
                          SENT = SUMS * 4; // of the other parts
-    static constexpr bool HELD = ROWS > 1;                            // is x in registers?
-    static constexpr int ROW = RECEIVED + (PARTS > 1 ? PARTS * SENT : 0); // else x
-    static constexpr int BARRIERS = ROW + (HELD ? 0 : WARPS * OWN * 2);
+    static constexpr int BARRIERS = RECEIVED + (PARTS > 1 ? PARTS * SENT : 0);
     static constexpr int NEAR = 2, LANES = COLS / NEAR; // NEAR columns are finished by one thread
     static constexpr int PASSES = (ROWS * LANES + THREADS - 1) / THREADS;
     typedef zc_vec<f32, NEAR> pair;
     typedef f32 sums[TILES][4];
-    typedef u32 words[TILES][HELD ? 2 * STEPS : 1][PAIRS];
-    typedef zc_vec<u32, PAIRS> near; // x for a lane's codes of a piece
+    typedef u32 words[TILES][2 * STEPS][PAIRS]; // of x
 
     const zc_packed_linear_params &p;
     unsigned char *memory;
@@ -217,13 +214,8 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
 
     // ---- x ----
 
-    // Of several rows, the one that is lane / 4, in registers. A single row lies in shared memory, where all lanes read it: all
-    // columns of the products are the same then, and there is room for more blocks on a multiprocessor.
+    // Of the row that is lane / 4.
     ZC_MEMBER void load_rows(words &x) const {
-        if constexpr (!HELD) {
-            lay_row();
-            return;
-        }
 #pragma unroll
         for (int t = 0; t < TILES; t++) {
             const int row = t * 8 + lane / 4;
@@ -231,26 +223,11 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
                 (const Z_T *)p.x + (row < rows ? row0 + row : 0) * Z_SUMMED + from + lane % 4 * 2 * PAIRS;
 #pragma unroll
             for (int piece = 0; piece < 2 * STEPS; piece++) {
-                near v = {};
-                if (row < rows && (WHOLE || piece * PIECE < left)) v = *(const near *)(of + piece * PIECE);
-                order(v, x[t][HELD ? piece : 0]);
+                zc_vec<u32, PAIRS> v = {};
+                if (row < rows && (WHOLE || piece * PIECE < left))
+                    v = *(const zc_vec<u32, PAIRS> *)(of + piece * PIECE);
+                order(v, x[t][piece]);
             }
-        }
-    }
-    ZC_MEMBER near *row() const { return (near *)(memory + ROW) + warp * (OWN / (2 * PAIRS)); }
-    ZC_MEMBER void lay_row() const {
-        const near *const of = (const near *)((const Z_T *)p.x + row0 * Z_SUMMED + from);
-#pragma unroll
-        for (int i = lane; i < OWN / (2 * PAIRS); i += 32)
-            if (WHOLE || i * 2 * PAIRS < left) order(of[i], row()[i].v);
-        zc_sync_warp();
-    }
-    ZC_MEMBER void words_of(const words &x, int piece, u32 (&to)[TILES][PAIRS]) const {
-        if constexpr (HELD) {
-#pragma unroll
-            for (int i = 0; i < TILES * PAIRS; i++) to[i / PAIRS][i % PAIRS] = x[i / PAIRS][piece][i % PAIRS];
-        } else {
-            *(near *)to[0] = row()[piece * 4 + lane % 4];
         }
     }
 
@@ -276,20 +253,20 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
             for (int i = 0; i < 4; i += ROWS > 1 ? 1 : 2) sum[t][i] += run[t][i] * b.scale[i / 2];
     }
     // Both pieces of a step, in turn, so that neighbouring products do not wait for each other.
-    ZC_MEMBER void multiply_step(int slot, int step, bool begins, const words &x, const block (&b)[2], sums (&run)[2]) const {
-        u32 codes[4], w[2][2][PAIRS], own[2][TILES][PAIRS];
+    ZC_MEMBER void multiply_step(int slot, int step, bool begins, const words &x, const block (&b)[2],
+                                 sums (&run)[2]) const {
+        u32 codes[4], w[2][2][PAIRS];
         zc_ldmatrix_x4(codes, memory + slot_of(slot) + step * STEP_BYTES + lane * ZC_PACKED_BYTES);
 #pragma unroll
         for (int i = 0; i < 4; i++) b[i / 2].decode[i % 2](codes[i], w[i / 2][i % 2]);
-#pragma unroll
-        for (int piece = 0; piece < 2; piece++) words_of(x, 2 * step + piece, own[piece]);
 #pragma unroll
         for (int i = 0; i < PAIRS; i += 2)
 #pragma unroll
             for (int piece = 0; piece < 2; piece++) {
                 const u32 a[4] = {w[piece][0][i], w[piece][1][i], w[piece][0][i + 1], w[piece][1][i + 1]};
 #pragma unroll
-                for (int t = 0; t < TILES; t++) product(Z_T(), begins && i == 0, run[piece][t], a, own[piece][t] + i);
+                for (int t = 0; t < TILES; t++)
+                    product(Z_T(), begins && i == 0, run[piece][t], a, x[t][2 * step + piece] + i);
             }
     }
     // The products of a run, or of both runs of a step.

@@ -43,11 +43,13 @@ ZC_KERNEL(0)(const __grid_constant__ zc_packed_linear_params p) {
         for (int r = 0; r < ROWS; r++)
 #pragma unroll
             for (int by = 16; by; by /= 2) sum[r] += zc_shfl_xor(sum[r], by);
+        const int lane = threadIdx.x % 32;
+        Z_ACC mine = sum[0];
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            if ((int)threadIdx.x % 32 != r || row + r >= p.m) continue;
-            const i64 at = (row + r) * p.n + col;
-            ((Z_Y *)p.y)[at] = zc_put<Z_Y>(zc_fused(p.fused, sum[r] + (Z_ACC)zc_packed_bias(p, col), at));
-        }
+        for (int r = 1; r < ROWS; r++)
+            if (lane == r) mine = sum[r];
+        if (lane >= ROWS || row + lane >= p.m) continue;
+        const i64 at = (row + lane) * p.n + col;
+        ((Z_Y *)p.y)[at] = zc_put<Z_Y>(zc_fused(p.fused, mine + zc_packed_bias(p, col), at));
     }
 }

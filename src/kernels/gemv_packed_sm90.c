@@ -41,7 +41,7 @@ static const int cols_of[] = {16, 32, 64}, warps_of[] = {8, 16, 4}, parts_of[] =
 /* Where fewer blocks than fit are asked for, those of the kernel behind have room beside them. */
 static const struct {
     int blocks, shares;
-} sharings[] = {{1, 2}, {1, 1}, {2, 2}, {1, 3}};
+} sharings[] = {{1, 2}, {1, 1}, {2, 2}};
 enum {
     CANDIDATES = ZC_COUNTOF(cols_of) * ZC_COUNTOF(warps_of) * ZC_COUNTOF(parts_of) *
                  ZC_COUNTOF(rows_of) * ZC_COUNTOF(sharings)
@@ -56,8 +56,7 @@ static uint32_t smem_of(const problem *p, const candidate *c)
 {
     int sums = c->rows * c->cols * 4, rings = c->warps * c->slots * (slot_of(p, c) + 8);
     int parts = c->parts > 1 ? c->parts * sums : 0;
-    int row = c->rows > 1 ? 0 : c->warps * c->steps * STEP_PIECES * p->s.w.piece * 2;
-    return (uint32_t)(rings + 2 * c->warps * sums + parts + row + 8);
+    return (uint32_t)(rings + 2 * c->warps * sums + parts + 8);
 }
 
 /* Blocks that share the summed axis have one tile each, others as many as there are. */
@@ -125,7 +124,7 @@ static int take(int *left, size_t base)
 static bool fits_registers(const problem *p, const candidate *c)
 {
     const int words = STEP_PIECES * p->s.w.piece / ROWS_AT_ONCE; /* of a step of rows at once */
-    const int of_x = c->rows == 1 ? 0 : c->steps * words * (int)zc_ceil_div(c->rows, ROWS_AT_ONCE);
+    const int of_x = c->steps * words * (int)zc_ceil_div(c->rows, ROWS_AT_ONCE);
     const int each = of_x + REGISTERS_BESIDE;
     return each <= REGISTERS_MOST && each * c->warps * 32 * c->shares <= REGISTERS;
 }

@@ -21,6 +21,7 @@
 // Z_SCALES (of a column, in a slot), Z_SHARES (blocks that fit on a multiprocessor); Z_CONSTANT:
 // the matrix is a constant of the plan.
 #include "zc/packed_linear.cuh"
+#include "zc/gemv_sums.cuh"
 #include "zc/ring.cuh"
 #include "zc/hopper.cuh"
 
@@ -110,7 +111,7 @@ ZC_DEV constexpr int common(int a, int b) { return b ? common(b, a % b) : a; }
 template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct gemv_packed {
     static constexpr int PIECE = ZC_PACKED_PIECE, STEP = 2 * PIECE,
                          STEP_BYTES = 2 * ZC_PACKED_BYTES * ZC_PACKED_COLUMNS;
-    static constexpr int GROUP = ZC_PACKED_COLUMNS, GROUPS = COLS / GROUP, THREADS = WARPS * 32;
+    static constexpr int GROUP = ZC_PACKED_COLUMNS, GROUPS = COLS / GROUP;
     static constexpr int OWN = STEPS * STEP;                       // of the summed axis, a warp's
     static constexpr bool WHOLE = OWN * WARPS * PARTS == Z_SUMMED; // is every warp's part full?
     static constexpr int RUN = common(common(OWN, Z_BLOCK), 128);  // codes that have one scale
@@ -120,14 +121,10 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
                          PAIRS = 2 * PRODUCTS; // of a piece; of a lane's words of x
     static constexpr int SCALE = STEPS * STEP_BYTES, ZERO = SCALE + Z_SCALES * GROUP * (int)sizeof(Z_S);
     static constexpr int SLOT = ZERO + Z_ZERO * Z_SCALES * GROUP;
-    static constexpr int SUMS = ROWS * COLS;          // of a tile
-    static constexpr int MEET = WARPS * SLOTS * SLOT; // f32[2][warps][rows][columns]
-    static constexpr int RECEIVED = MEET + 2 * WARPS * SUMS * 4,
-                         SENT = SUMS * 4; // of the other parts
-    static constexpr int BARRIERS = RECEIVED + (PARTS > 1 ? PARTS * SENT : 0);
-    static constexpr int NEAR = 2, LANES = COLS / NEAR; // NEAR columns are finished by one thread
-    static constexpr int PASSES = (ROWS * LANES + THREADS - 1) / THREADS;
-    typedef zc_vec<f32, NEAR> pair;
+    typedef zc_gemv_sums<ROWS, COLS, WARPS, PARTS> tile_sums;
+    static constexpr int MEET = WARPS * SLOTS * SLOT, BARRIERS = MEET + tile_sums::BYTES;
+    static constexpr int NEAR = tile_sums::NEAR, LANES = tile_sums::LANES, PASSES = tile_sums::PASSES;
+    typedef typename tile_sums::pair pair;
     typedef f32 sums[TILES][4];
     typedef u32 words[TILES][2 * STEPS][PAIRS]; // of x
 
@@ -138,6 +135,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
     int from, left;  // of the summed axis: where this warp's part begins, how long it is
     i64 tiles, row0; // of the block
     int rows;
+    tile_sums met;
 
     ZC_MEMBER gemv_packed(const zc_packed_linear_params &p, unsigned char *memory)
         : p(p),
@@ -151,6 +149,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
         tiles = (p.n + COLS - 1) / COLS;
         row0 = (i64)blockIdx.y * ROWS;
         rows = p.m - row0 < ROWS ? (int)(p.m - row0) : ROWS;
+        met = {memory + MEET, arrived(), rank};
     }
     ZC_MEMBER i64 first_tile() const { return blockIdx.x / PARTS; }
     ZC_MEMBER i64 tile_step() const { return gridDim.x / PARTS; }
@@ -204,7 +203,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
             for (int slot = 0; slot < SLOTS; slot++) zc_barrier_init(full(slot), 1);
             if (PARTS > 1 && warp == 0) zc_barrier_init(arrived(), 1);
             zc_barrier_fence();
-            if (PARTS > 1 && warp == 0 && rank == 0) zc_barrier_expect(arrived(), (PARTS - 1) * SENT);
+            if (PARTS > 1 && warp == 0 && rank == 0) zc_barrier_expect(arrived(), (PARTS - 1) * tile_sums::SENT);
         }
         zc_sync_warp();
 #ifdef Z_CONSTANT
@@ -297,9 +296,8 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
         }
         at.next();
     }
-    ZC_MEMBER f32 *meet(int buffer, int of) const { return (f32 *)(memory + MEET) + (buffer * WARPS + of) * SUMS; }
     ZC_MEMBER void keep(int buffer, int group, const sums &sum) const {
-        f32 *const to = meet(buffer, warp);
+        f32 *const to = met.of_warp(buffer, warp);
 #pragma unroll
         for (int i = 0; i < TILES * 4; i++) {
             const int row = i / 4 * 8 + lane % 4 * 2 + i % 2, col = group * GROUP + lane / 4 + i % 4 / 2 * 8;
@@ -309,45 +307,19 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
 
     // ---- results ----
 
-    ZC_MEMBER static int near_row(int pass) { return ((int)threadIdx.x + pass * THREADS) / LANES; }
-    ZC_MEMBER static int near_col() { return (int)threadIdx.x % LANES * NEAR; }
     struct operands { // beside the sums: asked for before the products, used after them
         f32 bias[NEAR];
         zc_fused_cells<NEAR> cells[PASSES];
     };
-    ZC_MEMBER bool is_mine(i64 tile, int pass) const { return near_row(pass) < rows && tile * COLS + near_col() < p.n; }
+    ZC_MEMBER bool is_mine(i64 tile, int pass) const { return tile_sums::near_row(pass) < rows && tile * COLS + tile_sums::near_col() < p.n; }
     ZC_MEMBER void ask(i64 tile, operands &o) const {
-        const i64 col = tile * COLS + near_col();
+        const i64 col = tile * COLS + tile_sums::near_col();
         if (!is_mine(tile, 0)) return;
 #pragma unroll
         for (int e = 0; e < NEAR; e++) o.bias[e] = zc_packed_bias(p, col + e);
 #pragma unroll
         for (int pass = 0; pass < PASSES; pass++)
-            if (is_mine(tile, pass)) o.cells[pass].load(p.fused, row0 + near_row(pass), col, p.n);
-    }
-    ZC_MEMBER static void add(pair &to, const f32 *from) {
-        const pair x = *(const pair *)from;
-#pragma unroll
-        for (int e = 0; e < NEAR; e++) to.v[e] += x.v[e];
-    }
-    ZC_MEMBER f32 *received(int part) const { return (f32 *)(memory + RECEIVED + part * SENT); }
-    // All warps' sums.
-    ZC_MEMBER pair add_up(int buffer, int pass) const {
-        pair sum = {};
-#pragma unroll
-        for (int w = 0; w < WARPS; w++) add(sum, meet(buffer, w) + near_row(pass) * COLS + near_col());
-        return sum;
-    }
-    ZC_MEMBER void send(int buffer) const {
-#pragma unroll
-        for (int pass = 0; pass < PASSES; pass++)
-            if (near_row(pass) < ROWS)
-                *(pair *)(received(0) + near_row(pass) * COLS + near_col()) = add_up(buffer, pass);
-        zc_async_fence();
-        zc_sync();
-        if (threadIdx.x == 0)
-            zc_bulk_send(zc_cluster_address(zc_smem_address(received(rank)), 0), zc_smem_address(received(0)), SENT,
-                         zc_cluster_address(arrived(), 0));
+            if (is_mine(tile, pass)) o.cells[pass].load(p.fused, row0 + tile_sums::near_row(pass), col, p.n);
     }
     ZC_MEMBER void save(const operands &o, i64 col, int pass, const pair &sum) const {
         f32 y[NEAR];
@@ -357,17 +329,14 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
         zc_vec<Z_Y, NEAR> out;
 #pragma unroll
         for (int e = 0; e < NEAR; e++) out.v[e] = zc_put<Z_Y>(y[e]);
-        *(zc_vec<Z_Y, NEAR> *)((Z_Y *)p.y + (row0 + near_row(pass)) * p.n + col) = out;
+        *(zc_vec<Z_Y, NEAR> *)((Z_Y *)p.y + (row0 + tile_sums::near_row(pass)) * p.n + col) = out;
     }
     ZC_MEMBER void finish(i64 tile, int buffer, const operands &o) const {
         if (PARTS > 1) zc_barrier_wait_cluster(arrived(), 0);
 #pragma unroll
         for (int pass = 0; pass < PASSES; pass++) {
             if (!is_mine(tile, pass)) continue;
-            pair sum = add_up(buffer, pass);
-#pragma unroll
-            for (int part = 1; part < PARTS; part++) add(sum, received(part) + near_row(pass) * COLS + near_col());
-            save(o, tile * COLS + near_col(), pass, sum);
+            save(o, tile * COLS + tile_sums::near_col(), pass, met.all(buffer, pass));
         }
     }
 
@@ -377,7 +346,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
         zc_ring_slot<SLOTS> at = {0, 0};
         int buffer = 0;
         prepare(ahead);
-        if (PARTS > 1) meet_cluster();
+        if (PARTS > 1) tile_sums::meet_cluster();
         zc_grid_wait();
 #ifndef Z_CONSTANT
         fill<false>(ahead);
@@ -394,15 +363,11 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
             }
             zc_sync();
             if (PARTS > 1 && rank > 0)
-                send(buffer);
+                met.send(buffer);
             else
                 finish(tile, buffer, o);
         }
-        if (PARTS > 1) meet_cluster(); // what this block sent has been read when the first one has it
-    }
-    ZC_MEMBER static void meet_cluster() {
-        zc_cluster_arrive_relaxed();
-        zc_cluster_wait();
+        if (PARTS > 1) tile_sums::meet_cluster(); // what this block sent has been read when the first one has it
     }
 };
 

@@ -13,26 +13,24 @@
 // warp), Z_SHARES (blocks that fit on a multiprocessor); Z_B_CONSTANT: B is a constant of the plan; zc/row_moments.cuh. Entry 1: see
 // zc/gemm_second.cuh.
 #include "zc/row_moments.cuh"
+#include "zc/gemv_sums.cuh"
 #include "zc/ring.cuh"
 #include "zc/hopper.cuh"
 #include "abi/linear_moments.h"
 
 template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int DEPTH, int SLOTS> struct zc_gemv_sm90 {
-    static constexpr int STEP = 16, GROUP = 16, GROUPS = COLS / GROUP, THREADS = WARPS * 32;
+    typedef zc_gemv_sums<ROWS, COLS, WARPS, PARTS> sums;
+    static constexpr int STEP = 16, GROUP = 16, GROUPS = COLS / GROUP;
     static constexpr int OWN = STEPS * STEP;                // of the summed axis, a warp's
     static constexpr int PIECES = (STEPS + DEPTH - 1) / DEPTH; // of a group: what a slot holds
     static constexpr bool WHOLE = OWN * WARPS * PARTS == Z_SUMMED && STEPS % DEPTH == 0; // are all pieces full?
     static constexpr int PITCH = DEPTH * STEP * 2 + 16;     // bytes of a column in a slot: an odd number of 16
     static constexpr int SLOT = GROUP * PITCH;
-    static constexpr int SUMS = ROWS * COLS;                // of a tile
-    static constexpr int MEET = WARPS * SLOTS * SLOT;       // f32[2][warps][rows][columns]
-    static constexpr int RECEIVED = MEET + 2 * WARPS * SUMS * 4, SENT = SUMS * 4; // of the other parts
-    static constexpr int NORMS = RECEIVED + (PARTS > 1 ? PARTS * SENT : 0);
+    static constexpr int MEET = WARPS * SLOTS * SLOT, NORMS = MEET + sums::BYTES;
     static constexpr int BARRIERS = NORMS + ROWS * 16;
-    static constexpr int NEAR = 2, LANES = COLS / NEAR;     // NEAR columns are finished by one thread
-    static constexpr int PASSES = (ROWS * LANES + THREADS - 1) / THREADS;
+    static constexpr int NEAR = sums::NEAR, LANES = sums::LANES, PASSES = sums::PASSES;
     static constexpr int CHAINS = 2;                        // sums that do not wait for each other
-    typedef zc_vec<f32, NEAR> pair;
+    typedef typename sums::pair pair;
 #ifdef Z_MOMENTS
     static_assert(!Z_KEEP || COLS == ZC_MOMENTS_PART, "a tile is a part that has moments");
 #endif
@@ -44,6 +42,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int DEPTH, int SL
     int warp, lane, rank;
     int from, left, pieces; // of the summed axis: where this warp's part begins, how long it is, in how many pieces
     i64 tiles;
+    sums met;
 
     ZC_MEMBER zc_gemv_sm90(const zc_linear_moments_params &all, unsigned char *memory)
         : p(all.g), moments(all.moments), memory(memory), smem(zc_smem_address(memory)) {
@@ -54,6 +53,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int DEPTH, int SL
         left = Z_SUMMED - from < OWN ? Z_SUMMED - from : OWN;
         pieces = left <= 0 ? 0 : (left + DEPTH * STEP - 1) / (DEPTH * STEP);
         tiles = (p.n + COLS - 1) / COLS;
+        met = {memory + MEET, arrived(), rank};
     }
     ZC_MEMBER i64 first_tile() const { return blockIdx.x / PARTS; }
     ZC_MEMBER i64 tile_step() const { return gridDim.x / PARTS; }
@@ -107,7 +107,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int DEPTH, int SL
             for (int slot = 0; slot < SLOTS; slot++) zc_barrier_init(full(slot), 1);
             if (PARTS > 1 && warp == 0) zc_barrier_init(arrived(), 1);
             zc_barrier_fence();
-            if (PARTS > 1 && warp == 0 && rank == 0) zc_barrier_expect(arrived(), (PARTS - 1) * SENT);
+            if (PARTS > 1 && warp == 0 && rank == 0) zc_barrier_expect(arrived(), (PARTS - 1) * sums::SENT);
         }
         zc_sync_warp();
 #ifdef Z_B_CONSTANT
@@ -177,9 +177,8 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int DEPTH, int SL
 #pragma unroll
         for (int i = 0; i < 4; i++) sum[i] = chain[0][i] + chain[1][i];
     }
-    ZC_MEMBER f32 *meet(int buffer, int of) const { return (f32 *)(memory + MEET) + (buffer * WARPS + of) * SUMS; }
     ZC_MEMBER void keep(int buffer, int group, const f32 (&sum)[4]) const {
-        f32 *const to = meet(buffer, warp);
+        f32 *const to = met.of_warp(buffer, warp);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const int row = lane % 4 * 2 + i % 2, col = group * GROUP + lane / 4 + i / 2 * 8;
@@ -189,8 +188,6 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int DEPTH, int SL
 
     // ---- results ----
 
-    ZC_MEMBER static int near_row(int pass) { return ((int)threadIdx.x + pass * THREADS) / LANES; }
-    ZC_MEMBER static int near_col() { return (int)threadIdx.x % LANES * NEAR; }
     struct operands { // beside the sums: asked for before the products, used after them
         zc_gemm_addend<NEAR> addend;
         zc_moments_columns_of<NEAR> columns;
@@ -198,46 +195,22 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int DEPTH, int SL
         zc_fused_cells<NEAR> cells[PASSES];
     };
     ZC_MEMBER bool is_mine(i64 tile, int pass) const {
-        return near_row(pass) < p.m && tile * COLS + near_col() < p.n;
+        return sums::near_row(pass) < p.m && tile * COLS + sums::near_col() < p.n;
     }
     ZC_MEMBER void ask(const zc_gemm_item &of, i64 tile, operands &o) const {
-        const i64 col = tile * COLS + near_col();
+        const i64 col = tile * COLS + sums::near_col();
         if (!is_mine(tile, 0)) return;
         o.addend.load(of, col);
         o.columns.load(moments, col);
 #pragma unroll
         for (int pass = 0; pass < PASSES; pass++) {
             if (!is_mine(tile, pass)) continue;
-            o.moments[pass].load_skip(moments, near_row(pass), col);
-            o.cells[pass].load(p.fused, near_row(pass), col, p.n);
+            o.moments[pass].load_skip(moments, sums::near_row(pass), col);
+            o.cells[pass].load(p.fused, sums::near_row(pass), col, p.n);
         }
     }
-    ZC_MEMBER static void add(pair &to, const f32 *from) {
-        const pair x = *(const pair *)from;
-#pragma unroll
-        for (int e = 0; e < NEAR; e++) to.v[e] += x.v[e];
-    }
-    ZC_MEMBER f32 *received(int part) const { return (f32 *)(memory + RECEIVED + part * SENT); }
-    // All warps' sums.
-    ZC_MEMBER pair add_up(int buffer, int pass) const {
-        pair sum = {};
-#pragma unroll
-        for (int w = 0; w < WARPS; w++) add(sum, meet(buffer, w) + near_row(pass) * COLS + near_col());
-        return sum;
-    }
-    ZC_MEMBER void send(int buffer) const {
-#pragma unroll
-        for (int pass = 0; pass < PASSES; pass++)
-            if (near_row(pass) < ROWS)
-                *(pair *)(received(0) + near_row(pass) * COLS + near_col()) = add_up(buffer, pass);
-        zc_async_fence();
-        zc_sync();
-        if (threadIdx.x == 0)
-            zc_bulk_send(zc_cluster_address(zc_smem_address(received(rank)), 0), zc_smem_address(received(0)), SENT,
-                         zc_cluster_address(arrived(), 0));
-    }
     ZC_MEMBER void save(const zc_gemm_item &of, const operands &o, i64 col, int pass, pair &v) const {
-        const int row = near_row(pass);
+        const int row = sums::near_row(pass);
 #ifdef Z_NORM
         *(pair *)((f32 *)p.partial + row * p.n + col) = v;
 #else
@@ -256,23 +229,21 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int DEPTH, int SL
 #endif
     }
     ZC_MEMBER void finish(const zc_gemm_item &of, i64 tile, int buffer, operands &o) const {
-        const i64 col = tile * COLS + near_col();
+        const i64 col = tile * COLS + sums::near_col();
         if (PARTS > 1) zc_barrier_wait_cluster(arrived(), 0);
 #pragma unroll
         for (int pass = 0; pass < PASSES; pass++) {
             const bool mine = is_mine(tile, pass);
             pair v = {};
             if (mine) {
-                v = add_up(buffer, pass);
-#pragma unroll
-                for (int part = 1; part < PARTS; part++) add(v, received(part) + near_row(pass) * COLS + near_col());
+                v = met.all(buffer, pass);
 #ifdef Z_MOMENTS
-                o.moments[pass].norm = norms_of(near_row(pass))[0];
-                o.moments[pass].skip_norm = norms_of(near_row(pass))[1];
+                o.moments[pass].norm = norms_of(sums::near_row(pass))[0];
+                o.moments[pass].skip_norm = norms_of(sums::near_row(pass))[1];
 #endif
                 save(of, o, col, pass, v);
             }
-            zc_save_moments<NEAR, LANES>(moments, near_row(pass), col, mine ? NEAR : 0, v.v);
+            zc_save_moments<NEAR, LANES>(moments, sums::near_row(pass), col, mine ? NEAR : 0, v.v);
         }
     }
 
@@ -282,7 +253,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int DEPTH, int SL
         zc_ring_slot<SLOTS> at = {0, 0};
         int buffer = 0;
         prepare(ahead);
-        if (PARTS > 1) meet_cluster();
+        if (PARTS > 1) sums::meet_cluster();
         zc_grid_wait();
 #ifndef Z_B_CONSTANT
         fill<false>(ahead);
@@ -303,15 +274,11 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int DEPTH, int SL
             }
             zc_sync();
             if (PARTS > 1 && rank > 0)
-                send(buffer);
+                met.send(buffer);
             else
                 finish(of, tile, buffer, o);
         }
-        if (PARTS > 1) meet_cluster(); // what this block sent has been read when the first one has it
-    }
-    ZC_MEMBER static void meet_cluster() {
-        zc_cluster_arrive_relaxed();
-        zc_cluster_wait();
+        if (PARTS > 1) sums::meet_cluster(); // what this block sent has been read when the first one has it
     }
 };
 

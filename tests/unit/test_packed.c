@@ -130,6 +130,35 @@ static void packs(void **state)
             }
 }
 
+/* Rows that are not certain, of which both factors are bytes: these are multiplied. */
+static void codes_of_both(void **state)
+{
+    static const zc_rule_target target = {.cuda = true, .sm = 90, .sm_most = 90};
+    const zc_pass_options options = {.precision = ZC_F16, .target = &target};
+    zc_diag *diag = zc_diag_create();
+    zc_buf text = {0};
+    int scaled = 0;
+    (void)state;
+    zc_buf_puts(&text, "graph \"g\" {\ninput %x: f32[n,2,32] as \"x\"\nconst %q: f32[] = [0.5]\n");
+    put_const(&text, "w", "i8", 32, 16, -128, 127, "");
+    put_const(&text, "s", "f32", 16, 0, 1, 9, ".5");
+    zc_buf_puts(&text, "const %z: u8[] = [7]\n%c: u8[n,2,32] = QuantizeLinear(%x, %q, %z) @ \"c\"\n"
+                       "%d: f32[n,2,32] = DequantizeLinear(%c, %q, %z) @ \"d\"\n"
+                       "%f: f32[32,16] = DequantizeLinear(%w, %s) {axis = 1} @ \"f\"\n"
+                       "%y: f32[n,2,16] = MatMul(%d, %f) @ \"y\"\noutput %y as \"y\"\n}\n");
+    zc_graph *g = parse(&text, diag);
+    expect_ok(diag, zc_run_passes(g, &options, diag));
+    for (size_t i = 0; i < g->top.nodes.len; i++) {
+        const zc_op op = zc_node_at(g, g->top.nodes.data[i])->op;
+        assert_int_not_equal(op, ZC_OP_PackedLinear);
+        scaled += op == ZC_OP_ScaledLinear;
+    }
+    assert_int_equal(scaled, 1);
+    zc_graph_destroy(&g);
+    zc_buf_fini(&text);
+    zc_diag_destroy(&diag);
+}
+
 static void shapes(void **state)
 {
     (void)state;
@@ -159,6 +188,7 @@ static void shapes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(packs), cmocka_unit_test(shapes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(packs), cmocka_unit_test(codes_of_both),
+                                       cmocka_unit_test(shapes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,13 @@ static int sort(zc_candidate_fn make, const void *problem, int count, zc_candida
     return n;
 }
 
+int zc_candidate_digit(int *left, size_t base)
+{
+    int digit = *left % (int)base;
+    *left /= (int)base;
+    return digit;
+}
+
 double zc_candidates_us(zc_candidate_fn make, const void *problem, int count)
 {
     double least = INFINITY;

@@ -14,6 +14,9 @@ typedef struct zc_candidate {
 /* Number `number` of all, from 0; false: it does not fit the problem. */
 typedef bool (*zc_candidate_fn)(const void *problem, int number, zc_candidate *out);
 
+/* The last digit, below `base`, of what is left of a number that stands for several choices. */
+int zc_candidate_digit(int *left, size_t base);
+
 /* Gives g the configuration that it asks for: number g->candidate, or the best by cost but
  * g->refused; sets g->us, and says in g->why with what instruction the kernel computes and what the
  * best three are held to take. May decline. */

@@ -129,20 +129,22 @@ static double magnitude_of(const zc_expr *e, int n)
     return most[n];
 }
 
-/* Where an expression stands. */
-typedef struct place {
-    bool stored; /* its results go to memory */
-    bool at_end; /* input 0 is what a kernel computed, not what memory holds */
-} place;
+/* Where an expression stands: its results are computed with, or go to memory; at the end input 0 is
+ * what a kernel computed, not what memory holds. */
+typedef enum place { BETWEEN, STORED, AT_END } place;
+
+static bool is_computed_in_f32(const zc_expr_node *n)
+{
+    return zc_dtype_is_float(n->dtype) && n->dtype != ZC_F64;
+}
 
 /* Is node n a float that whoever stores it rounds, and nobody else reads? */
 static bool is_rounded_later(const zc_expr *e, int n, place at)
 {
     const zc_expr_node *cast = &e->nodes[n];
     bool is_result = false;
-    if (!at.stored || cast->op != ZC_EX_CAST || !zc_dtype_is_float(cast->dtype) ||
-        cast->dtype == ZC_F64 ||
-        strcmp(zc_gen_compute_type(e->nodes[cast->arg[0]].dtype), "f32") != 0)
+    if (at == BETWEEN || cast->op != ZC_EX_CAST || !is_computed_in_f32(cast) ||
+        !is_computed_in_f32(&e->nodes[cast->arg[0]]))
         return false;
     for (int r = 0; r < e->nresults; r++) is_result = is_result || e->result[r] == n;
     for (int i = n + 1; i < e->count; i++)
@@ -159,7 +161,7 @@ static bool is_unrounded(const zc_expr *e, int n, place at)
         const zc_expr_node *v = &e->nodes[i];
         switch (v->op) {
         case ZC_EX_INPUT:
-            is[i] = at.at_end && v->input == 0 && is_quick(v);
+            is[i] = at == AT_END && v->input == 0 && is_quick(v);
             break;
         case ZC_EX_CAST:
             is[i] = v->dtype == ZC_F32 && is[v->arg[0]];
@@ -330,7 +332,7 @@ zc_status zc_gen_expr(zc_gen *g, const char *name, const zc_expr *e, const zc_dt
                       bool at_end)
 {
     put_body(&g->spec, e, zc_gen_compute_type(zc_expr_dtype(e, 0)), name, in,
-             (place){.stored = at_end, .at_end = at_end});
+             at_end ? AT_END : BETWEEN);
     zc_buf_printf(&g->spec, "    return v%d;\n}\n", e->result[0]);
     return written(g);
 }
@@ -344,7 +346,7 @@ zc_status zc_gen_results(zc_gen *g, const char *name, const zc_expr *e, const zc
     for (int r = 0; r < e->nresults; r++)
         zc_buf_printf(b, " %s y%d;", zc_gen_compute_type(zc_expr_dtype(e, r)), r);
     zc_buf_puts(b, " };\n");
-    put_body(b, e, type + strlen("struct "), name, in, (place){.stored = true});
+    put_body(b, e, type + strlen("struct "), name, in, STORED);
     zc_buf_puts(b, "    return {");
     for (int r = 0; r < e->nresults; r++) zc_buf_printf(b, "%sv%d", r ? ", " : "", e->result[r]);
     zc_buf_puts(b, "};\n}\n");

@@ -1,6 +1,7 @@
 /* Products of factors of 8 bits on Hopper whose sums have a scale a column: gemm_sm90.cu of e4m3,
  * or of bytes, whose sums are exact. */
 #include "kernels/sm90.h"
+#include "op/scaled.h"
 
 const char *const zc_config_gemm_f8_sm90[] = {ZC_SM90_CONFIG};
 
@@ -16,7 +17,7 @@ zc_status zc_gen_gemm_f8_sm90(zc_gen *g)
         return zc_gen_decline(g, "results of 8 bits in rows of an odd length");
     const bool bytes = zc_dtype_is_int(zc_gen_in_type(g, form.a));
     if (bytes) zc_gen_define(g, "INTEGERS", "1");
-    if (bytes && s.k > ZC_SM90_S8_MOST) return zc_gen_decline(g, "sums beyond 32 bits");
+    if (bytes && s.k > ZC_SCALED_BYTES_MOST) return zc_gen_decline(g, "sums beyond 32 bits");
     zc_sm90_problem p = {.m = s.m_high == INT64_MAX ? ZC_MM_FAR : s.m_high,
                          .n = s.n,
                          .steps = zc_ceil_div(s.k, ZC_SM90_LINE),

@@ -59,13 +59,6 @@ static uint32_t smem_of(const problem *p, const candidate *c)
     return (uint32_t)(rings + 2 * c->warps * sums + parts + 8);
 }
 
-/* Blocks that share the summed axis have one tile each, others as many as there are. */
-static int64_t blocks_of(int64_t n, int cols, int parts, int64_t places)
-{
-    int64_t tiles = zc_ceil_div(n, cols);
-    return parts == 1 && tiles > places ? places : tiles * parts;
-}
-
 /* Microseconds beyond what any kernel takes, as in gemv_sm90.c: every multiprocessor has an equal
  * share of the memory's rate, if enough is on its way there; blocks that start when others have
  * ended wait for their first copies; and what is done with codes that have come. */
@@ -81,7 +74,7 @@ static double cost(const problem *p, const candidate *c)
     const double most = (double)beside * c->warps * c->slots * slot_of(p, c);
     const double fast = (most < bytes ? most : bytes) / latency;
     const int64_t places = (int64_t)c->blocks * p->sm_count;
-    const int64_t blocks = blocks_of(p->s.w.n, c->cols, c->parts, places);
+    const int64_t blocks = zc_sm90_gemv_blocks(p->s.w.n, c->cols, c->parts, places);
     const int64_t again = (blocks - 1) / places;
     const double rows = (double)c->rows * (double)p->s.w.k / c->parts * 2 * (double)blocks;
     const double work = step * c->steps * (double)(busiest * groups) * c->warps / 8;
@@ -97,7 +90,8 @@ static bool set_slots(const problem *p, candidate *c)
     const uint32_t most = (ZC_SM90_SMEM + RESERVED) / (uint32_t)c->shares - RESERVED;
     const int64_t tiles = zc_ceil_div(
         zc_ceil_div(p->s.w.n, c->cols),
-        blocks_of(p->s.w.n, c->cols, c->parts, (int64_t)c->blocks * p->sm_count) / c->parts);
+        zc_sm90_gemv_blocks(p->s.w.n, c->cols, c->parts, (int64_t)c->blocks * p->sm_count) /
+            c->parts);
     const int64_t groups = tiles * (c->cols / GROUP);
     c->slots = groups < SLOTS_MOST ? (int)groups : SLOTS_MOST;
     while (c->slots && smem_of(p, c) > most) c->slots--;
@@ -110,14 +104,6 @@ static int scales_of(const problem *p, int steps)
     const int64_t own = (int64_t)steps * STEP_PIECES * p->s.w.piece, block = p->s.w.k / p->s.blocks;
     if (own % block == 0) return (int)(own / block);
     return block % own == 0 ? 1 : (int)((own - 1) / block + 2);
-}
-
-/* The last digit, below `base`, of what is left of a number. */
-static int take(int *left, size_t base)
-{
-    int digit = *left % (int)base;
-    *left /= (int)base;
-    return digit;
 }
 
 /* Has a thread registers enough for its part of x? */
@@ -138,13 +124,13 @@ static bool suits_rows(int rows, int64_t most)
 /* Number `number` of all; false: not for this product. */
 static bool shape_of(const problem *p, int number, candidate *c)
 {
-    const int sharing = take(&number, ZC_COUNTOF(sharings));
+    const int sharing = zc_candidate_digit(&number, ZC_COUNTOF(sharings));
     c->blocks = sharings[sharing].blocks;
     c->shares = sharings[sharing].shares;
-    c->rows = rows_of[take(&number, ZC_COUNTOF(rows_of))];
-    c->parts = parts_of[take(&number, ZC_COUNTOF(parts_of))];
-    c->warps = warps_of[take(&number, ZC_COUNTOF(warps_of))];
-    c->cols = cols_of[take(&number, ZC_COUNTOF(cols_of))];
+    c->rows = rows_of[zc_candidate_digit(&number, ZC_COUNTOF(rows_of))];
+    c->parts = parts_of[zc_candidate_digit(&number, ZC_COUNTOF(parts_of))];
+    c->warps = warps_of[zc_candidate_digit(&number, ZC_COUNTOF(warps_of))];
+    c->cols = cols_of[zc_candidate_digit(&number, ZC_COUNTOF(cols_of))];
     const int64_t all = p->s.w.pieces / STEP_PIECES, sharers = (int64_t)c->warps * c->parts;
     const int64_t steps = zc_ceil_div(all, sharers);
     if (steps > REGISTERS_MOST || steps * (sharers - 1) >= all) return false;
@@ -218,8 +204,8 @@ zc_status zc_launch_gemv_packed_sm90(zc_launch *l)
     if (passes > UINT16_MAX || p.n > INT32_MAX)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld x %lld)",
                        (long long)p.m, (long long)p.n);
-    int64_t blocks =
-        blocks_of(p.n, (int)config[COLS], (int)config[PARTS], config[BLOCKS] * l->sm_count);
+    int64_t blocks = zc_sm90_gemv_blocks(p.n, (int)config[COLS], (int)config[PARTS],
+                                         config[BLOCKS] * l->sm_count);
     zc_dim3 grid = {(uint32_t)blocks, (uint32_t)passes, 1};
     return zc_launch_configured(l, grid, &p, sizeof p);
 }

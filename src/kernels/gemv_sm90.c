@@ -60,13 +60,6 @@ static uint32_t smem_of(const problem *p, const candidate *c)
     return (uint32_t)(rings + 2 * c->warps * sums + parts + (int)p->m * 16 + 8);
 }
 
-/* Blocks that share the summed axis have one tile each, others as many as there are. */
-static int64_t blocks_of(int64_t n, int cols, int parts, int64_t places)
-{
-    int64_t tiles = zc_ceil_div(n, cols);
-    return parts == 1 && tiles > places ? places : tiles * parts;
-}
-
 /* Microseconds beyond what any kernel takes. Every multiprocessor has an equal share of the
  * memory's rate, if enough is on its way there in copies that are not too short; every block reads
  * A from the L2 cache before, and blocks that start when others have ended wait for their first
@@ -83,7 +76,7 @@ static double cost(const problem *p, const candidate *c)
     double fast = (double)beside * c->warps * c->slots * slot_of(c) / latency;
     double loads = bytes / (fast < rate ? fast : rate), copies = bytes / (c->depth * STEP * 2);
     int64_t places = (int64_t)c->blocks * p->sm_count;
-    int64_t blocks = blocks_of(p->n, c->cols, c->parts, places);
+    int64_t blocks = zc_sm90_gemv_blocks(p->n, c->cols, c->parts, places);
     double rows = (double)p->m * (double)p->k / c->parts * 2 * (double)blocks;
     int64_t again = (blocks - 1) / places;
     return (loads > copies * a_copy ? loads : copies * a_copy) + latency * (double)again +
@@ -99,24 +92,16 @@ static bool set_slots(const problem *p, candidate *c)
     return c->slots > 0;
 }
 
-/* The last digit, below `base`, of what is left of a number. */
-static int take(int *left, size_t base)
-{
-    int digit = *left % (int)base;
-    *left /= (int)base;
-    return digit;
-}
-
 /* Number `number` of all; false: not for this product. */
 static bool shape_of(const problem *p, int number, candidate *c)
 {
-    const int sharing = take(&number, ZC_COUNTOF(sharings));
-    const int pieces = pieces_of[take(&number, ZC_COUNTOF(pieces_of))];
+    const int sharing = zc_candidate_digit(&number, ZC_COUNTOF(sharings));
+    const int pieces = pieces_of[zc_candidate_digit(&number, ZC_COUNTOF(pieces_of))];
     c->blocks = sharings[sharing].blocks;
     c->shares = sharings[sharing].shares;
-    c->parts = parts_of[take(&number, ZC_COUNTOF(parts_of))];
-    c->warps = warps_of[take(&number, ZC_COUNTOF(warps_of))];
-    c->cols = cols_of[take(&number, ZC_COUNTOF(cols_of))];
+    c->parts = parts_of[zc_candidate_digit(&number, ZC_COUNTOF(parts_of))];
+    c->warps = warps_of[zc_candidate_digit(&number, ZC_COUNTOF(warps_of))];
+    c->cols = cols_of[zc_candidate_digit(&number, ZC_COUNTOF(cols_of))];
     int64_t all = zc_ceil_div(p->k, STEP), sharers = (int64_t)c->warps * c->parts;
     int64_t steps = zc_ceil_div(all, sharers);
     if (steps > STEPS_MOST || steps < pieces || steps * (sharers - 1) >= all) return false;
@@ -193,8 +178,8 @@ zc_status zc_launch_gemv_sm90(zc_launch *l)
                        (long long)mm.m, (long long)mm.batch, (long long)config[ROWS_MOST]);
     zc_launch_row_moments(l, &p.moments);
     if (form.norm) ZC_TRY(zc_matmul_partial_sums(l, &mm, 1, sizeof(float), &p.g));
-    int64_t blocks =
-        blocks_of(mm.n, (int)config[COLS], (int)config[PARTS], config[BLOCKS] * l->sm_count);
+    int64_t blocks = zc_sm90_gemv_blocks(mm.n, (int)config[COLS], (int)config[PARTS],
+                                         config[BLOCKS] * l->sm_count);
     if (mm.n > INT32_MAX)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld columns)",
                        (long long)mm.n);

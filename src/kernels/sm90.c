@@ -22,6 +22,12 @@ int zc_sm90_byte_piece(int64_t n, zc_dtype dtype)
     return zc_dtype_bits(dtype) == 8 && piece == 16 ? 0 : piece;
 }
 
+int64_t zc_sm90_gemv_blocks(int64_t n, int cols, int parts, int64_t places)
+{
+    int64_t tiles = zc_ceil_div(n, cols);
+    return parts == 1 && tiles > places ? places : tiles * parts;
+}
+
 /* The batch is one axis, which both operands have, or none. */
 static bool same_batch(const zc_pvalue *a, const zc_pvalue *b)
 {

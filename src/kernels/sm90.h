@@ -25,8 +25,6 @@ enum {
  * stays below 2^-9, where e4m3's own roundings are 2^-4 of a factor; longer sums are added up in
  * f32. */
 enum { ZC_SM90_F8_SHORT = 1024 };
-/* Of bytes, whose sums fit 32 bits. */
-enum { ZC_SM90_S8_MOST = INT32_MAX / (255 * 128) };
 
 /* The numbers of a configuration of gemm_sm90.cu, and their names. */
 enum {
@@ -79,6 +77,9 @@ bool zc_sm90_in_pieces(int64_t n);
 int zc_sm90_piece(int64_t n, zc_dtype dtype);
 /* The same of results of products of 8-bit integers, whose bytes the copy engine stores, too. */
 int zc_sm90_byte_piece(int64_t n, zc_dtype dtype);
+/* Of the kernels for few rows, with n columns in tiles: blocks that share the summed axis have one
+ * tile each, others as many as there are, where so many blocks have a place. */
+int64_t zc_sm90_gemv_blocks(int64_t n, int cols, int parts, int64_t places);
 /* The header's part about the types of A and B. */
 void zc_gen_sm90_factors(zc_gen *g, zc_dtype a, zc_dtype b);
 /* What every such product needs, in part written to the header; may decline. */

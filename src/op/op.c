@@ -133,10 +133,15 @@ const char *zc_op_epilogue(const zc_op_info *info, const void *attrs)
     return *(const char *const *)field(info, attrs, info->field_count - 1);
 }
 
+int zc_op_also_field(const zc_op_info *info)
+{
+    return info->flags & ZC_OPF_ALSO ? info->field_count - 2 : -1;
+}
+
 const char *zc_op_also(const zc_op_info *info, const void *attrs)
 {
-    if (!(info->flags & ZC_OPF_ALSO)) return NULL;
-    return *(const char *const *)field(info, attrs, info->field_count - 2);
+    const int at = zc_op_also_field(info);
+    return at < 0 ? NULL : *(const char *const *)field(info, attrs, at);
 }
 
 int zc_op_max_in(const zc_op_info *info, const void *attrs)

@@ -177,6 +177,7 @@ int zc_op_epilogue_first(const zc_op_info *info, const void *attrs);
 /* What the last output is, of the first one's shape: an expression over x0, an element of output 0.
  * There is no epilogue then. NULL: there is no such output. */
 const char *zc_op_also(const zc_op_info *info, const void *attrs);
+int zc_op_also_field(const zc_op_info *info); /* the attribute's number; -1: it has none */
 /* How many of the attributes are an operation's own: the others are for what is fused into it. */
 int zc_op_own_fields(const zc_op_info *info);
 /* Most inputs of a node with these attributes. */

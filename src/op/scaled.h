@@ -2,7 +2,12 @@
 #ifndef ZC_OP_SCALED_H
 #define ZC_OP_SCALED_H
 
+#include <stdint.h>
+
 #include "op/op.h"
+
+/* Products of bytes whose sums fit 32 bits. */
+enum { ZC_SCALED_BYTES_MOST = INT32_MAX / (255 * 128) };
 
 /* The type of their results before an epilogue; ZC_NONE: it is another operation. */
 static inline zc_dtype zc_scaled_to(zc_op op, const void *attrs)

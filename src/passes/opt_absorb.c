@@ -96,19 +96,27 @@ static zc_vid *operands(const absorption *a, const work *w, int *nin)
     return in;
 }
 
-/* `attrs` with the work. NULL: no memory. */
-static void *attrs_with(absorption *a, const work *w)
+/* `attrs` with the work as this one. NULL: no memory. */
+static void *attrs_with_field(absorption *a, const work *w, int field)
 {
     const zc_node *n = zc_node_at(a->g, w->anchor);
     const zc_op_info *info = zc_op_get(n->op);
-    int field = w->at_end ? info->field_count - 1 : zc_op_own_fields(info);
-    int extras = w->gr.ninputs - 1;
     char *attrs = zc_arena_dup(&a->g->arena, n->attrs, 1, info->attrs_size);
     const char *text = zc_arena_strdup(&a->g->arena, w->text);
     if (!attrs || !text) return NULL;
     *(const char **)zc_attr_at(info, attrs, field) = text;
     zc_attr_mark(attrs, field);
-    if (w->at_end || !extras) return attrs;
+    return attrs;
+}
+
+/* `attrs` with the work. NULL: no memory. */
+static void *attrs_with(absorption *a, const work *w)
+{
+    const zc_op_info *info = zc_op_get(zc_node_at(a->g, w->anchor)->op);
+    int field = w->at_end ? info->field_count - 1 : zc_op_own_fields(info);
+    int extras = w->gr.ninputs - 1;
+    void *attrs = attrs_with_field(a, w, field);
+    if (!attrs || w->at_end || !extras) return attrs;
     *(int64_t *)zc_attr_at(info, attrs, field + 1) = extras;
     zc_attr_mark(attrs, field + 1);
     return attrs;
@@ -225,9 +233,7 @@ static zc_vid find_anchor(const absorption *a, zc_nid p)
     return found;
 }
 
-/* The one operand of p, beside numbers, which a node makes, and p as a group of it; 0: there is
- * none.
- */
+/* The one operand of p, beside numbers, that a node makes, and p as a group of it; 0: none. */
 static zc_vid only_operand(const zc_graph *g, zc_nid p, zc_pw_group *gr)
 {
     const zc_node *node = zc_node_at(g, p);
@@ -277,11 +283,10 @@ static zc_status epilogue_at(absorption *a, zc_nid p)
 
 /* ---- results beside ---- */
 
-/* The node that can make what p makes of its result v, and v, too. Only a kernel of a GPU's saves
- * something by it. */
+/* The node that can make what p makes of its result v, and v, too. */
 static zc_nid also_anchor(const absorption *a, zc_nid p, zc_vid v)
 {
-    const zc_nid n = v && a->target && a->target->cuda ? zc_producer(a->g, v) : 0;
+    const zc_nid n = v ? zc_producer(a->g, v) : 0;
     if (!n || !same_block(a, n, p) || !is_float(a->g, v)) return 0;
     const zc_node *anchor = zc_node_at(a->g, n);
     const zc_op_info *info = zc_op_get(anchor->op);
@@ -301,20 +306,15 @@ static bool join_beside(absorption *a, const work *w)
     const zc_nid p = w->gr.nodes[0];
     const zc_node *anchor = zc_node_at(g, w->anchor);
     const zc_op_info *info = zc_op_get(anchor->op);
-    char *attrs = zc_arena_dup(&g->arena, anchor->attrs, 1, info->attrs_size);
-    const char *text = zc_arena_strdup(&g->arena, w->text);
-    const int nout = info->max_out, field = info->field_count - 2;
+    const int nout = info->max_out;
+    void *attrs = attrs_with_field(a, w, zc_op_also_field(info));
     const zc_nid made =
         zc_graph_node(g, NULL, anchor->op, anchor->name, anchor->nin, anchor->in, nout);
-    if (!made || !attrs || !text || !zc_graph_inherit(g, made, w->anchor) ||
-        !zc_graph_inherit(g, made, p))
+    if (!made || !attrs || !zc_graph_inherit(g, made, w->anchor) || !zc_graph_inherit(g, made, p))
         return false;
-    *(const char **)zc_attr_at(info, attrs, field) = text;
-    zc_attr_mark(attrs, field);
     anchor = zc_node_at(g, w->anchor);
     zc_node *node = zc_node_at(g, made);
     node->attrs = attrs;
-    memset(node->out, 0, (size_t)nout * sizeof *node->out);
     memcpy(node->out, anchor->out, (size_t)anchor->nout * sizeof *node->out);
     node->out[nout - 1] = zc_node_at(g, p)->out[0];
     const zc_vid first = node->out[0];
@@ -426,8 +426,10 @@ static zc_status run(zc_pass *p, visitor visit)
 
 zc_status zc_pass_opt_epilogue(zc_pass *p)
 {
+    const zc_rule_target *target = p->options->target;
     ZC_TRY(run(p, epilogue_at));
-    return run(p, beside_at);
+    return target && target->cuda ? run(p, beside_at)
+                                  : ZC_OK; /* saves launches, and nothing else */
 }
 
 zc_status zc_pass_opt_prologue(zc_pass *p)

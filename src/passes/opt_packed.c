@@ -10,6 +10,7 @@
 #include "op/packed.h"
 #include "passes/passes.h"
 #include "passes/quantised.h"
+#include "passes/scaled.h"
 
 enum {
     ROWS_MOST = 32,  /* more are faster by floats; rows that are not certain are taken for few */
@@ -49,26 +50,6 @@ static bool turns_matrix(const zc_node *n)
     const zc_attrs_Transpose *a = n->attrs;
     return n->op == ZC_OP_Transpose &&
            (!a->perm.n || (a->perm.n == MATRIX_AXES && a->perm.v[0] == 1));
-}
-
-/* The first factor, and whether the second is stored N x K. */
-static bool read_factors(const zc_graph *g, const zc_node *n, product *p, bool *turned)
-{
-    if (n->op == ZC_OP_Linear) {
-        const zc_attrs_Linear *a = n->attrs;
-        p->bias = zc_node_in(n, ZC_IN_Linear_bias);
-        *turned = a->transB != 0;
-        if (a->alpha != 1) return false;
-    } else if (n->op == ZC_OP_Gemm) {
-        const zc_attrs_Gemm *a = n->attrs;
-        p->bias = zc_node_in(n, ZC_IN_Gemm_c);
-        *turned = a->transB != 0;
-        if (a->transA || a->alpha != 1 || (p->bias && a->beta != 1)) return false;
-    } else if (n->op != ZC_OP_MatMul) {
-        return false;
-    }
-    p->x = n->in[0];
-    return !zc_op_epilogue(zc_op_get(n->op), n->attrs) && zc_val(g, p->x)->type.rank > 0;
 }
 
 /* Codes of k and n, of which each block of whole pieces along k has a scale. */
@@ -129,14 +110,14 @@ static bool is_half(const packing *of, zc_dtype dtype)
 static bool read_product(const packing *of, const zc_node *n, product *p)
 {
     const zc_graph *g = of->pass->g;
-    bool turned = false;
-    *p = (product){0};
-    if (!read_factors(g, n, p, &turned) || !read_matrix(g, n->in[1], turned, p)) return false;
+    zc_scalable s;
+    if (!zc_product_of(g, n, &s) || s.alpha != 1 || zc_op_epilogue(zc_op_get(n->op), n->attrs))
+        return false;
+    *p = (product){.x = s.x, .bias = s.bias};
+    if (!read_matrix(g, s.w, s.along_k, p)) return false;
     const zc_type *x = &zc_val(g, p->x)->type;
-    const zc_type *bias = p->bias ? &zc_val(g, p->bias)->type : NULL;
-    return is_half(of, x->dtype) && zc_certain_rows(x) <= ROWS_MOST &&
-           (p->scale->dtype == ZC_F32 || p->scale->dtype == x->dtype) &&
-           (!bias || (bias->rank == 1 && zc_dim_is(bias->dims[0], p->n)));
+    return x->rank > 0 && is_half(of, x->dtype) && zc_certain_rows(x) <= ROWS_MOST &&
+           (p->scale->dtype == ZC_F32 || p->scale->dtype == x->dtype);
 }
 
 /* ---- the constants ---- */

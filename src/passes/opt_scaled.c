@@ -3,9 +3,9 @@
  * codes: the sums are of exact products and scaled once, where floats are scaled first.
  *
  * Before constants are folded: weights would become floats. */
-#include <stdint.h>
 #include <stdlib.h>
 
+#include "op/scaled.h"
 #include "passes/passes.h"
 #include "passes/quantised.h"
 #include "passes/scaled.h"
@@ -65,21 +65,13 @@ static bool convolution(zc_graph *g, zc_nid n, const zc_quantised *x, const zc_q
 
 /* ---- products ---- */
 
-/* Is it 0, or absent? */
-static bool is_zero(const zc_graph *g, zc_vid zero)
+/* Bytes by i8 without a zero point, whose sums fit 32 bits. zero: the first factor's, which is
+ * known. */
+static bool are_bytes(const zc_graph *g, const zc_linear *l, int64_t depth, double *zero)
 {
-    double v;
-    return !zero || (zc_graph_splat(g, zero, &v) && v == 0);
-}
-
-/* Bytes with a known zero point by i8 without one, whose sums fit 32 bits. */
-static bool are_bytes(const zc_graph *g, const zc_linear *l, int64_t depth)
-{
-    enum { MOST = INT32_MAX / (255 * 128) };
-    double zero;
     return zc_is_bytes(g, l->a.x) && zc_val(g, l->b.x)->type.dtype == ZC_I8 &&
-           is_zero(g, l->b.zero) && (!l->a.zero || zc_graph_splat(g, l->a.zero, &zero)) &&
-           depth <= MOST;
+           (!l->b.zero || zc_is_splat(g, l->b.zero, 0)) &&
+           (!l->a.zero || zc_graph_splat(g, l->a.zero, zero)) && depth <= ZC_SCALED_BYTES_MOST;
 }
 
 /* What of the sums of row c of w is the zero point's. */
@@ -114,8 +106,7 @@ static bool may_multiply_codes(const zc_graph *g, const zc_linear *l, double *ze
         return false;
     if (l->bias && !is_row(g, l->bias, w->dims[l->turned ? 0 : 1])) return false;
     if (is_e4m3(g, l->a.x)) return is_e4m3(g, l->b.x);
-    if (!are_bytes(g, l, w->dims[l->turned ? 1 : 0])) return false;
-    if (l->a.zero) (void)zc_graph_splat(g, l->a.zero, zero);
+    if (!are_bytes(g, l, w->dims[l->turned ? 1 : 0], zero)) return false;
     return *zero == 0 || !l->bias ||
            (zc_known(g, l->bias) && zc_val(g, l->bias)->type.dtype == ZC_F32);
 }

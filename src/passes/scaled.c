@@ -40,22 +40,14 @@ bool zc_product_of(const zc_graph *g, const zc_node *n, zc_scalable *s)
            (bias->rank == 1 && y->rank > 0 && zc_dim_eq(bias->dims[0], y->dims[y->rank - 1]));
 }
 
-/* Of the product's rows, which are x's leading axes; 0: not certain. */
-static int64_t rows_of(const zc_type *x)
-{
-    int64_t n = x->rank < 2 ? 0 : 1;
-    for (int d = 0; d + 1 < x->rank; d++)
-        if (!zc_dim_is_const(x->dims[d]) || !zc_mul_i64(n, x->dims[d].k, &n)) return 0;
-    return n;
-}
-
 bool zc_scalable_of(const zc_graph *g, const zc_node *n, zc_scalable *out)
 {
     if (!zc_product_of(g, n, out)) return false;
     const zc_type *x = &zc_val(g, out->x)->type;
     const zc_tensor *w = zc_known(g, out->w);
-    return x->dtype == ZC_F32 && w && w->dtype == ZC_F32 && w->rank == 2 && rows_of(x) >= ROWS &&
-           w->dims[out->along_k ? 1 : 0] % DEPTH == 0 && zc_tensor_numel(w) > 0 && zc_is_finite(w);
+    return x->dtype == ZC_F32 && w && w->dtype == ZC_F32 && w->rank == 2 &&
+           zc_certain_rows(x) >= ROWS && w->dims[out->along_k ? 1 : 0] % DEPTH == 0 &&
+           zc_tensor_numel(w) > 0 && zc_is_finite(w);
 }
 
 /* ---- scales ---- */

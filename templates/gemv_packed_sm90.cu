@@ -4,7 +4,7 @@
 // columns of the matrix, over all of the warp's part, with their scales and zero points, by one
 // bulk copy each. The first ones are on their way before the kernel in front has ended. Columns of
 // the result are the rows of the products, rows of x their columns; the warp's part of x stays in
-// registers: of one row as bytes (zc/packed_digits.cuh), of more as it is (zc/packed_floats.cuh).
+// registers, normalised where that is asked for: of one row as bytes (zc/packed_digits.cuh), of more as it is (zc/packed_floats.cuh).
 //
 // The warps' sums meet in shared memory, in the order of their parts. Where blocks of a cluster
 // share the summed axis, each has one tile, and the first one gets the sums of the others.
@@ -128,7 +128,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
     ZC_MEMBER void multiply(const row_factors &x, zc_ring_slot<SLOTS> &at, place &ahead, sums &sum) const {
         const slot_codes w = {memory + slot_of(at.stage), from, lane};
         zc_barrier_wait(full(at.stage), at.parity);
-        x.template multiply<WHOLE>(w, sum);
+        x.template multiply<WHOLE>(p, w, sum);
         zc_sync_warp(); // all have read
         if (is_there(ahead)) {
             load<false>(at.stage, ahead);
@@ -177,15 +177,20 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
         place ahead = {first_tile(), 0};
         zc_ring_slot<SLOTS> at = {0, 0};
         int buffer = 0;
+        x.lane = lane;
+        x.left = left;
         prepare(ahead);
+#ifdef Z_CONSTANT
+        x.template load_gain<true>(p, from);
+#endif
         if (PARTS > 1) tile_sums::meet_cluster();
         zc_grid_wait();
 #ifndef Z_CONSTANT
         fill<false>(ahead);
+        x.template load_gain<false>(p, from);
 #endif
         launch_behind(ahead);
-        x.lane = lane;
-        x.load((const Z_T *)p.x + row0 * Z_SUMMED + from, rows, left, memory + TURNED + warp * row_factors::BYTES);
+        x.load(p, from, row0, rows, warp, met.of_warp(1, 0), memory + TURNED + warp * row_factors::BYTES);
         for (i64 tile = first_tile(); tile < tiles; tile += tile_step(), buffer ^= 1) {
             operands o;
             ask(tile, o);

@@ -15,9 +15,28 @@ ZC_DEV Z_ACC code_at(const u8 *piece, int i) {
 #endif
 }
 
+// What a row counts where it is normalised, by all lanes of a warp.
+ZC_DEV Z_ACC row_scale(const zc_packed_linear_params &p, i64 row) {
+    if (!Z_NORM) return 1;
+    const Z_T *const x = (const Z_T *)p.x + row * Z_SUMMED;
+    Z_ACC sum = 0;
+    for (i64 k = threadIdx.x % 32; k < Z_SUMMED; k += 32) sum += (Z_ACC)zc_get(x[k]) * (Z_ACC)zc_get(x[k]);
+#pragma unroll
+    for (int by = 16; by; by /= 2) sum += zc_shfl_xor(sum, by);
+    return zx_rsqrt(sum / Z_SUMMED + (Z_ACC)p.epsilon);
+}
+
+ZC_DEV Z_ACC element(const zc_packed_linear_params &p, Z_T x, Z_ACC counts, i64 k) {
+    if (!Z_NORM) return (Z_ACC)zc_get(x);
+    return (Z_ACC)zc_through<Z_T>((Z_ACC)zc_get(x) * counts * (Z_ACC)zc_get(((const Z_T *)p.gain)[k]));
+}
+
 ZC_DEV void multiply(const zc_packed_linear_params &p, i64 row, i64 col, int rows, Z_ACC (&sum)[ROWS]) {
     const i64 group = col / ZC_PACKED_COLUMNS, column = col % ZC_PACKED_COLUMNS;
     const Z_T *const x = (const Z_T *)p.x + row * Z_SUMMED;
+    Z_ACC counts[ROWS];
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) counts[r] = r < rows ? row_scale(p, row + r) : (Z_ACC)0;
     for (i64 piece = threadIdx.x % 32; piece < Z_SUMMED / ZC_PACKED_PIECE; piece += 32) {
         const i64 k = piece * ZC_PACKED_PIECE, at = (group * (Z_SUMMED / ZC_PACKED_PIECE) + piece);
         const i64 by = (group * (Z_SUMMED / Z_BLOCK) + k / Z_BLOCK) * ZC_PACKED_COLUMNS + column;
@@ -27,7 +46,7 @@ ZC_DEV void multiply(const zc_packed_linear_params &p, i64 row, i64 col, int row
             const Z_ACC w = (code_at(codes, i) - zero) * scale;
 #pragma unroll
             for (int r = 0; r < ROWS; r++)
-                if (r < rows) sum[r] += (Z_ACC)zc_get(x[r * Z_SUMMED + k + i]) * w;
+                if (r < rows) sum[r] += element(p, x[r * Z_SUMMED + k + i], counts[r], k + i) * w;
         }
     }
 }

@@ -42,19 +42,34 @@ static void columns(void *arg, int64_t begin, int64_t end)
             column(j, n, row, (int)(j->rows - row < ROWS ? j->rows - row : ROWS));
 }
 
+/* The rows by RMSNormalization, in room of the run's. */
+static zc_status normalise(zc_kctx *k, zc_tensor *rows)
+{
+    const zc_attrs_RMSNormalization attrs = {
+        .axis = -1, .epsilon = ZC_ATTRS(k, PackedLinear)->epsilon, .stash_type = ZC_F32};
+    const zc_tensor in[] = {*rows, k->in[ZC_IN_PackedLinear_gain]};
+    size_t bytes = 0;
+    rows->data = zc_tensor_bytes(rows, &bytes) ? zc_scratch_get(k->scratch, bytes) : NULL;
+    if (!rows->data) return zc_fail_nomem(k->diag, "normalised rows", bytes);
+    zc_kctx inner = zc_inner(k, ZC_OP_RMSNormalization, &attrs, 2, in, rows);
+    return zc_kernel_run(&inner, true);
+}
+
 zc_status zc_k_PackedLinear(zc_kctx *k)
 {
-    job j = {.x = &k->in[ZC_IN_PackedLinear_x],
+    zc_tensor x = k->in[ZC_IN_PackedLinear_x];
+    if (zc_input(k, ZC_IN_PackedLinear_gain)) ZC_TRY(normalise(k, &x));
+    job j = {.x = &x,
              .codes = &k->in[ZC_IN_PackedLinear_w],
              .scale = &k->in[ZC_IN_PackedLinear_scale],
              .zero = zc_input(k, ZC_IN_PackedLinear_zero),
              .bias = zc_input(k, ZC_IN_PackedLinear_bias),
              .y = &k->out[0]};
-    char x[128], w[128];
+    char rows[128], codes[128];
     if (!zc_packed_of(j.codes, &j.w) || j.x->dims[j.x->rank - 1] != j.w.k)
         return zc_kernel_fail(k, "operands do not fit each other (got %s and %s)",
-                              zc_tensor_type_text(j.x, x, sizeof x),
-                              zc_tensor_type_text(j.codes, w, sizeof w));
+                              zc_tensor_type_text(j.x, rows, sizeof rows),
+                              zc_tensor_type_text(j.codes, codes, sizeof codes));
     j.rows = zc_tensor_numel(j.y) / j.w.n;
     j.blocks = j.scale->dims[1];
     zc_parallel(k, j.w.n, 1, columns, &j);

@@ -143,6 +143,7 @@ static bool shape_of(const problem *p, int number, candidate *c)
     c->cols = cols_of[zc_candidate_digit(&number, ZC_COUNTOF(cols_of))];
     const int64_t all = p->s.w.pieces / STEP_PIECES, sharers = (int64_t)c->warps * c->parts;
     const int64_t steps = zc_ceil_div(all, sharers);
+    if (p->s.norm && c->parts > 1) return false; /* its blocks have whole rows */
     if (steps > REGISTERS_MOST || steps * (sharers - 1) >= all) return false;
     c->steps = (int)steps;
     c->scales = scales_of(p, c->steps);
@@ -177,7 +178,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
 static bool is_constant(const zc_gen *g)
 {
     static const int inputs[] = {ZC_IN_PackedLinear_w, ZC_IN_PackedLinear_scale,
-                                 ZC_IN_PackedLinear_zero};
+                                 ZC_IN_PackedLinear_zero, ZC_IN_PackedLinear_gain};
     for (size_t i = 0; i < ZC_COUNTOF(inputs); i++) {
         const zc_pvalue *v = zc_gen_in(g, inputs[i]);
         if (v && v->kind != ZC_P_CONST) return false;

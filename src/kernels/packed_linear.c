@@ -17,6 +17,7 @@ static void put_types(zc_gen *g, zc_dtype codes)
     zc_gen_define(g, "SIGNED", "%d", codes == ZC_I4 || codes == ZC_I8);
     zc_gen_define(g, "ZERO", "%d", zc_gen_in(g, ZC_IN_PackedLinear_zero) != NULL);
     zc_gen_define(g, "BIAS", "%d", zc_gen_in(g, ZC_IN_PackedLinear_bias) != NULL);
+    zc_gen_define(g, "NORM", "%d", zc_gen_in(g, ZC_IN_PackedLinear_gain) != NULL);
 }
 
 zc_status zc_gen_packed(zc_gen *g, zc_packed_sizes *s)
@@ -34,6 +35,7 @@ zc_status zc_gen_packed(zc_gen *g, zc_packed_sizes *s)
     s->blocks = scale.dims[1];
     s->scale_bytes = (int)zc_dtype_bits(scale.dtype) / 8;
     s->zero_bytes = zero ? 1 : 0;
+    s->norm = zc_gen_in(g, ZC_IN_PackedLinear_gain) != NULL;
     put_types(g, codes.dtype);
     zc_gen_define(g, "SUMMED", "%lld", (long long)s->w.k);
     zc_gen_define(g, "BLOCK", "%lld", (long long)(s->w.k / s->blocks));
@@ -62,6 +64,8 @@ zc_status zc_launch_packed(zc_launch *l, struct zc_packed_linear_params *p)
     p->scale = l->in[ZC_IN_PackedLinear_scale].data;
     p->zero = zc_launch_in(l, ZC_IN_PackedLinear_zero);
     p->bias = zc_launch_in(l, ZC_IN_PackedLinear_bias);
+    p->gain = zc_launch_in(l, ZC_IN_PackedLinear_gain);
+    p->epsilon = ZC_ATTRS(l, PackedLinear)->epsilon;
     p->y = l->out[0].data;
     p->m = zc_tensor_numel(&l->out[0]) / w.n;
     p->n = w.n;

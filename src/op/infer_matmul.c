@@ -69,6 +69,7 @@ zc_status zc_dt_packed_linear(zc_infer *f)
                              zc_dtype_name(scale), zc_dtype_name(x));
     ZC_TRY(need_type(f, ZC_IN_PackedLinear_zero, zc_packed_zero(w)));
     ZC_TRY(need_type(f, ZC_IN_PackedLinear_bias, x));
+    ZC_TRY(need_type(f, ZC_IN_PackedLinear_gain, x));
     return zc_infer_set_dtype(f, x);
 }
 
@@ -295,6 +296,7 @@ zc_status zc_infer_packed_linear(zc_infer *f)
     for (int d = 0; d < x->rank; d++) out[d] = x->dims[d];
     out[x->rank - 1] = zc_dim_const(w.n);
     ZC_TRY(check_columns(f, ZC_IN_PackedLinear_bias, out[x->rank - 1]));
+    ZC_TRY(check_columns(f, ZC_IN_PackedLinear_gain, x->dims[x->rank - 1]));
     return zc_infer_set(f, 0, x->rank, out);
 }
 

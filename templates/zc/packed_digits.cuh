@@ -23,32 +23,67 @@ template <int STEPS> struct zc_packed_digits {
     typedef i32 integers[4];
     typedef zc_vec<u32, VECTOR / 2> vector;
 
-    int lane, left;
+    int lane, left; // left: of the part
     const Z_T *row;
     bool finite;
+    f32 counts;                                      // what the row counts, where it is normalised
+    vector gain[Z_NORM ? TURNS : 1];
     f32 unit[2];                                     // what this lane's two columns of the products count
     u32 x[2 * STEPS][WORDS];                         // digits of a piece
     i32 taken[Z_ZERO ? OWN / RUN : 1][2];            // sums of the digits of a run: what a zero point counts
 
     // ---- x ----
 
-    ZC_MEMBER void load_row(vector (&v)[TURNS]) const {
+    ZC_MEMBER static f32 element(const vector &v, int i) { return zc_get(((const Z_T *)v.v)[i]); }
+    ZC_MEMBER static int place(int turn, int lane) { return turn * TURN + lane * VECTOR; }
+    // Before the kernel in front has ended, as gain is a constant; nothing else does.
+    template <bool EARLY> ZC_MEMBER void load_gain(const zc_packed_linear_params &p, int from) {
+        if (!Z_NORM) return;
+        const Z_T *const all = (const Z_T *)p.gain + from;
 #pragma unroll
         for (int t = 0; t < TURNS; t++) {
-            const int k = t * TURN + lane * VECTOR;
-            v[t] = {};
-            if (k < left) v[t] = *(const vector *)(row + k);
+            gain[t] = {};
+            if (place(t, lane) >= left) continue;
+            if (EARLY)
+                zc_constant_load16(&gain[t], all + place(t, lane));
+            else
+                gain[t] = *(const vector *)(all + place(t, lane));
         }
     }
-    ZC_MEMBER static f32 element(const vector &v, int i) { return zc_get(((const Z_T *)v.v)[i]); }
+    ZC_MEMBER void load_row(f32 (&v)[TURNS][VECTOR]) const {
+        vector x[TURNS] = {};
+#pragma unroll
+        for (int t = 0; t < TURNS; t++)
+            if (place(t, lane) < left) x[t] = *(const vector *)(row + place(t, lane));
+#pragma unroll
+        for (int t = 0; t < TURNS; t++)
+#pragma unroll
+            for (int i = 0; i < VECTOR; i++) v[t][i] = element(x[t], i);
+    }
+    // meet: see zc_packed_share.
+    ZC_MEMBER void normalise(const zc_packed_linear_params &p, int warp, f32 *meet, f32 (&v)[TURNS][VECTOR]) {
+        f32 squares = 0;
+#pragma unroll
+        for (int t = 0; t < TURNS; t++)
+#pragma unroll
+            for (int i = 0; i < VECTOR; i++) squares += v[t][i] * v[t][i];
+        for (int by = 16; by; by /= 2) squares += zc_shfl_xor(squares, by);
+        if (lane == 0) zc_packed_share(meet, 0, warp, squares);
+        zc_sync();
+        counts = zc_packed_row_scale(p, meet, 0);
+#pragma unroll
+        for (int t = 0; t < TURNS; t++)
+#pragma unroll
+            for (int i = 0; i < VECTOR; i++) v[t][i] = zc_through<Z_T>(v[t][i] * counts * element(gain[t], i));
+    }
     // The bits of the largest element's magnitude.
-    ZC_MEMBER static u32 largest(const vector (&v)[TURNS]) {
+    ZC_MEMBER static u32 largest(const f32 (&v)[TURNS][VECTOR]) {
         u32 most = 0;
 #pragma unroll
         for (int t = 0; t < TURNS; t++)
 #pragma unroll
             for (int i = 0; i < VECTOR; i++) {
-                const u32 bits = zc_bits(element(v[t], i)) & 0x7FFFFFFFu;
+                const u32 bits = zc_bits(v[t][i]) & 0x7FFFFFFFu;
                 most = bits > most ? bits : most;
             }
         for (int by = 16; by; by /= 2) {
@@ -75,12 +110,12 @@ template <int STEPS> struct zc_packed_digits {
         to[0] = zc_permute(zc_permute(v[0], v[1], 0x0062), zc_permute(v[2], v[3], 0x0062), 0x5410) ^ 0x80808080u;
     }
     // The digits of eight neighbours, in the order of the codes' bytes.
-    ZC_MEMBER void put(const vector &v, f32 up, unsigned char *turning) const {
+    ZC_MEMBER void put(const f32 (&v)[VECTOR], f32 up, unsigned char *turning) const {
         u32 each[2][4], digits[2][DIGITS];
 #pragma unroll
         for (int i = 0; i < VECTOR; i++) {
             // 1.5 * 2^23 and a number is the number in the bits
-            const u32 number = zc_bits(element(v, i) * up + 12582912.0f) - 0x4B400000u + 0x808080u;
+            const u32 number = zc_bits(v[i] * up + 12582912.0f) - 0x4B400000u + 0x808080u;
             Z_BITS == 4 ? each[i % 2][i / 2] = number : each[i / 4][i % 4] = number;
         }
         transpose(each[0], digits[0]);
@@ -103,12 +138,13 @@ template <int STEPS> struct zc_packed_digits {
             for (int j = 0; j < WORDS; j++) x[piece][j] = w.v[j];
         }
     }
-    // from: where the warp's part of the row begins. turning: BYTES of shared memory.
-    ZC_MEMBER void load(const Z_T *from, int, int of_part, unsigned char *turning) {
-        vector v[TURNS];
-        row = from;
-        left = of_part;
+    // from: where the warp's part begins. turning: BYTES of shared memory.
+    ZC_MEMBER void load(const zc_packed_linear_params &p, int from, i64 of_row, int, int warp, f32 *meet,
+                        unsigned char *turning) {
+        f32 v[TURNS][VECTOR];
+        row = (const Z_T *)p.x + of_row * Z_SUMMED + from;
         load_row(v);
+        if (Z_NORM) normalise(p, warp, meet, v);
         const f32 up = count(largest(v));
 #pragma unroll
         for (int t = 0; t < TURNS; t++) {
@@ -191,14 +227,18 @@ template <int STEPS> struct zc_packed_digits {
         if (RUN == PIECE) add(w, k + PIECE, run[1], sum);
     }
     // The products of a slot.
-    template <bool WHOLE> ZC_MEMBER void multiply(const slot &w, sums &sum) const {
-        if (!finite) return multiply_plainly(w, sum);
+    template <bool WHOLE> ZC_MEMBER void multiply(const zc_packed_linear_params &p, const slot &w, sums &sum) const {
+        if (!finite) return multiply_plainly(p, w, sum);
 #pragma unroll
         for (int k = 0; k < OWN; k += STRIDE)
             if (WHOLE || k < left) multiply_run(w, k, sum);
     }
+    ZC_MEMBER f32 plain_element(const zc_packed_linear_params &p, int from, int k) const {
+        const f32 x = zc_get(row[k]);
+        return Z_NORM ? zc_through<Z_T>(x * counts * zc_get(((const Z_T *)p.gain)[from + k])) : x;
+    }
     // The same where the part has an element that is not finite.
-    ZC_MEMBER void multiply_plainly(const slot &w, sums &sum) const {
+    ZC_MEMBER void multiply_plainly(const zc_packed_linear_params &p, const slot &w, sums &sum) const {
         static constexpr int OF_WORD = 32 / Z_BITS, SHIFT = 32 - Z_BITS;
 #pragma unroll
         for (int half = 0; half < 2; half++)
@@ -208,7 +248,7 @@ template <int STEPS> struct zc_packed_digits {
                 const u32 high = w.word(k / PIECE, half) << (SHIFT - place * Z_BITS);
                 const i32 code = Z_SIGNED ? (i32)high >> SHIFT : (i32)(high >> SHIFT);
                 const f32 factor = (f32)(code - w.zero(k, half)) * w.scale(k, half);
-                sum[2 * half] += zc_get(row[k + lane % 4 * OF_WORD + place]) * factor;
+                sum[2 * half] += plain_element(p, w.from, k + lane % 4 * OF_WORD + place) * factor;
             }
     }
     // to: the slot's columns of the only row.

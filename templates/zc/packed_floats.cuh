@@ -97,18 +97,55 @@ template <int ROWS, int STEPS> struct zc_packed_floats {
     int lane, left; // left: of the part
     u32 x[TILES][2 * STEPS][PAIRS];
 
-    // Rows of x, where the warp's part begins; a lane has the row that is lane / 4.
-    ZC_MEMBER void load(const Z_T *from, int rows, int of_part, unsigned char *) {
-        left = of_part;
+    template <bool EARLY> ZC_MEMBER void load_gain(const zc_packed_linear_params &, int) {}
+    // A lane has the row that is lane / 4.
+    ZC_MEMBER void load(const zc_packed_linear_params &p, int from, i64 row0, int rows, int warp, f32 *meet,
+                        unsigned char *) {
+        const int mine = lane % 4 * 2 * PAIRS;
 #pragma unroll
         for (int t = 0; t < TILES; t++) {
             const int row = t * 8 + lane / 4;
-            const Z_T *const of = from + (i64)(row < rows ? row : 0) * Z_SUMMED + lane % 4 * 2 * PAIRS;
+            const Z_T *const of = (const Z_T *)p.x + (row0 + (row < rows ? row : 0)) * Z_SUMMED + from + mine;
 #pragma unroll
             for (int piece = 0; piece < 2 * STEPS; piece++) {
                 zc_vec<u32, PAIRS> v = {};
                 if (row < rows && piece * PIECE < left) v = *(const zc_vec<u32, PAIRS> *)(of + piece * PIECE);
                 order(v, x[t][piece]);
+            }
+        }
+        if (Z_NORM) normalise(p, (const Z_T *)p.gain + from + mine, warp, meet);
+    }
+    ZC_MEMBER static f32 half_of(u32 pair, int i) { return zc_get(((const Z_T *)&pair)[i]); }
+    // meet: see zc_packed_share.
+    ZC_MEMBER void normalise(const zc_packed_linear_params &p, const Z_T *gain, int warp, f32 *meet) {
+#pragma unroll
+        for (int t = 0; t < TILES; t++) {
+            f32 squares = 0;
+#pragma unroll
+            for (int i = 0; i < 2 * STEPS * PAIRS * 2; i++) {
+                const f32 v = half_of(x[t][i / 2 / PAIRS][i / 2 % PAIRS], i % 2);
+                squares += v * v;
+            }
+            squares += zc_shfl_xor(squares, 1);
+            squares += zc_shfl_xor(squares, 2);
+            if (lane % 4 == 0) zc_packed_share(meet, t * 8 + lane / 4, warp, squares);
+        }
+        zc_sync();
+        f32 counts[TILES];
+#pragma unroll
+        for (int t = 0; t < TILES; t++) counts[t] = zc_packed_row_scale(p, meet, t * 8 + lane / 4);
+#pragma unroll
+        for (int piece = 0; piece < 2 * STEPS; piece++) {
+            zc_vec<u32, PAIRS> v = {};
+            u32 by[PAIRS];
+            if (piece * PIECE < left) v = *(const zc_vec<u32, PAIRS> *)(gain + piece * PIECE);
+            order(v, by);
+#pragma unroll
+            for (int i = 0; i < TILES * PAIRS; i++) {
+                u32 &pair = x[i / PAIRS][piece][i % PAIRS];
+                const f32 count = counts[i / PAIRS];
+                pair = zc_pack(Z_T(), half_of(pair, 0) * count * half_of(by[i % PAIRS], 0),
+                               half_of(pair, 1) * count * half_of(by[i % PAIRS], 1));
             }
         }
     }
@@ -162,7 +199,7 @@ template <int ROWS, int STEPS> struct zc_packed_floats {
         add_run(b[1], run[1], sum);
     }
     // The products of a slot. WHOLE: the part has all that it can have.
-    template <bool WHOLE> ZC_MEMBER void multiply(const slot &w, sums &sum) const {
+    template <bool WHOLE> ZC_MEMBER void multiply(const zc_packed_linear_params &, const slot &w, sums &sum) const {
 #pragma unroll
         for (int k = 0; k < slot::OWN; k += STRIDE)
             if (WHOLE || k < left) multiply_run(w, k, sum);

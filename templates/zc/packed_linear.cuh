@@ -1,8 +1,8 @@
 // What the kernels of PackedLinear share: y = x w^T + bias, the matrix's elements (code - zero) *
-// scale.
+// scale. With Z_NORM rows of x are normalised: by the root of their mean square, times gain.
 //
 // spec.h: Z_T (of x and bias), Z_Y (of results), Z_S (of scales), Z_ACC (of sums), Z_BITS (4 or 8)
-// and Z_SIGNED (codes), Z_ZERO and Z_BIAS (are there zero points, a bias), Z_SUMMED (length of the
+// and Z_SIGNED (codes), Z_ZERO, Z_BIAS and Z_NORM (are there zero points, a bias, gain), Z_SUMMED (length of the
 // summed axis), Z_BLOCK (codes of a scale).
 #pragma once
 #include "zc/device.cuh"

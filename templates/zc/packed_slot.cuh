@@ -5,6 +5,15 @@
 
 ZC_DEV constexpr int zc_common(int a, int b) { return b ? zc_common(b, a % b) : a; }
 
+// What a row counts whose part's squares a warp has added up, where all warps of the block have all of it. meet: f32[rows][warps].
+ZC_DEV void zc_packed_share(f32 *meet, int row, int warp, f32 squares) { meet[row * Z_WARPS + warp] = squares; }
+ZC_DEV f32 zc_packed_row_scale(const zc_packed_linear_params &p, const f32 *meet, int row) {
+    f32 sum = 0;
+#pragma unroll
+    for (int w = 0; w < Z_WARPS; w++) sum += meet[row * Z_WARPS + w];
+    return zx_rsqrt(sum / Z_SUMMED + p.epsilon);
+}
+
 template <int STEPS> struct zc_packed_slot {
     static constexpr int PIECE = ZC_PACKED_PIECE, GROUP = ZC_PACKED_COLUMNS;
     static constexpr int STEP = 2 * PIECE, STEP_BYTES = 2 * ZC_PACKED_BYTES * GROUP;

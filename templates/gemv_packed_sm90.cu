@@ -143,32 +143,45 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
         f32 bias[NEAR];
         zc_fused_cells<NEAR> cells[PASSES];
     };
-    ZC_MEMBER bool is_mine(i64 tile, int pass) const { return tile_sums::near_row(pass) < rows && tile * COLS + tile_sums::near_col() < p.n; }
+    // Of two matrices the columns of the first are finished with those of the second.
+    ZC_MEMBER static i64 matrix_col(i64 tile) { return tile * COLS + tile_sums::near_col(); }
+    ZC_MEMBER static i64 result_col(i64 tile) {
+        const i64 col = matrix_col(tile);
+        return Z_GATED ? col / GROUP * ZC_PACKED_GATED + col % ZC_PACKED_GATED : col;
+    }
+    ZC_MEMBER bool is_mine(i64 tile, int pass) const {
+        const bool first = !Z_GATED || tile_sums::near_col() % GROUP < ZC_PACKED_GATED;
+        return first && tile_sums::near_row(pass) < rows && matrix_col(tile) < p.n;
+    }
     ZC_MEMBER void ask(i64 tile, operands &o) const {
-        const i64 col = tile * COLS + tile_sums::near_col();
+        const i64 col = result_col(tile);
         if (!is_mine(tile, 0)) return;
 #pragma unroll
         for (int e = 0; e < NEAR; e++) o.bias[e] = zc_packed_bias(p, col + e);
 #pragma unroll
         for (int pass = 0; pass < PASSES; pass++)
-            if (is_mine(tile, pass)) o.cells[pass].load(p.fused, row0 + tile_sums::near_row(pass), col, p.n);
+            if (is_mine(tile, pass))
+                o.cells[pass].load(p.fused, row0 + tile_sums::near_row(pass), col, zc_packed_cols(p));
     }
-    ZC_MEMBER void save(const operands &o, i64 col, int pass, const pair &sum) const {
+    ZC_MEMBER void save(const operands &o, i64 col, int pass, const pair &sum, const pair &second) const {
         f32 y[NEAR];
 #pragma unroll
-        for (int e = 0; e < NEAR; e++) y[e] = sum.v[e] + o.bias[e];
+        for (int e = 0; e < NEAR; e++) y[e] = zc_packed_gate(sum.v[e] + o.bias[e], second.v[e]);
         o.cells[pass].apply(y);
         zc_vec<Z_Y, NEAR> out;
 #pragma unroll
         for (int e = 0; e < NEAR; e++) out.v[e] = zc_put<Z_Y>(y[e]);
-        *(zc_vec<Z_Y, NEAR> *)((Z_Y *)p.y + (row0 + tile_sums::near_row(pass)) * p.n + col) = out;
+        const i64 row = row0 + tile_sums::near_row(pass);
+        *(zc_vec<Z_Y, NEAR> *)((Z_Y *)p.y + row * zc_packed_cols(p) + col) = out;
     }
     ZC_MEMBER void finish(i64 tile, int buffer, const operands &o) const {
         if (PARTS > 1) zc_barrier_wait_cluster(arrived(), 0);
 #pragma unroll
         for (int pass = 0; pass < PASSES; pass++) {
             if (!is_mine(tile, pass)) continue;
-            save(o, tile * COLS + tile_sums::near_col(), pass, met.all(buffer, pass));
+            pair second = {};
+            if (Z_GATED) second = met.all(buffer, pass, ZC_PACKED_GATED);
+            save(o, result_col(tile), pass, met.all(buffer, pass), second);
         }
     }
 

@@ -6,7 +6,11 @@
 #include "base/mem.h"
 #include "op/tensor.h"
 
-enum { ZC_PACKED_COLUMNS = 16, ZC_PACKED_BYTES = 16 };
+enum {
+    ZC_PACKED_COLUMNS = 16,
+    ZC_PACKED_BYTES = 16,
+    ZC_PACKED_GATED = 8 /* columns of one of two matrices, beside those of the other */
+};
 
 typedef struct zc_packed {
     int piece; /* codes */

@@ -83,6 +83,11 @@ static double gated_product(const step *s)
     return 2 * product(s);
 }
 
+static double packed_product(const step *s)
+{
+    return *((const zc_attrs_PackedLinear *)s->attrs)->activation ? gated_product(s) : product(s);
+}
+
 static double attention(const step *s)
 {
     zc_attention_form f;
@@ -130,7 +135,7 @@ static const struct {
     {ZC_OP_Gemm, product},
     {ZC_OP_Linear, product},
     {ZC_OP_ScaledLinear, product},
-    {ZC_OP_PackedLinear, product},
+    {ZC_OP_PackedLinear, packed_product},
     {ZC_OP_GatedLinear, gated_product},
     {ZC_OP_LinearNorm, product},
     {ZC_OP_LinearMoments, product},

@@ -19,7 +19,8 @@ static void swap_axes(const zc_tensor *from, zc_tensor *to, int64_t n, int64_t a
 /* y[N,P,C] = act(from[N,C,P] + residual); y may be the residual's memory. */
 static void finish(const zc_tensor *from, const zc_tensor *residual, bool relu, zc_tensor *y)
 {
-    int64_t channels = y->dims[3], pixels = y->dims[1] * y->dims[2], n = zc_tensor_numel(y);
+    int64_t channels = y->dims[y->rank - 1], pixels = zc_dims_span(y->dims, 1, y->rank - 1);
+    int64_t n = zc_tensor_numel(y);
     for (int64_t i = 0; i < n; i++) {
         int64_t c = i % channels, p = i / channels % pixels, image = i / channels / pixels;
         double v = zc_get(from, (image * channels + c) * pixels + p);
@@ -41,7 +42,8 @@ static zc_status turned(zc_kctx *k, const zc_tensor *t, zc_tensor *out)
 {
     *out = zc_nchw_shape(t);
     ZC_TRY(room(k, out));
-    if (zc_tensor_numel(t)) swap_axes(t, out, t->dims[0], t->dims[1] * t->dims[2], t->dims[3]);
+    if (zc_tensor_numel(t))
+        swap_axes(t, out, t->dims[0], zc_dims_span(t->dims, 1, t->rank - 1), t->dims[t->rank - 1]);
     return ZC_OK;
 }
 

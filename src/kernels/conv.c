@@ -55,7 +55,7 @@ static conv_roles roles_of(zc_op op)
 /* Axis i of weights [oc, ic, taps ...]. */
 static zc_dim weight_dim(const zc_gen *g, const zc_pvalue *w, int i)
 {
-    return w->dims[zc_conv_taps_first(g->step->op, g->attrs) ? zc_nhwc_axis(i) : i];
+    return w->dims[zc_conv_taps_first(g->step->op, g->attrs) ? zc_nhwc_axis(w->rank, i) : i];
 }
 
 static zc_dtype type_of(const zc_gen *g, int i)

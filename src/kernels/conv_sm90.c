@@ -78,7 +78,7 @@ static int64_t second_steps(zc_gen *g)
     const zc_pvalue *v = zc_gen_in(g, ZC_IN_ConvPair_v);
     zc_window_attrs a = {.strides = at->second_strides};
     if (!zc_gen_static(v) || !in_pieces(v->dims[3].k) ||
-        !zc_conv_window_fits(&a, (int64_t[]){1, 1}))
+        !zc_conv_window_fits(&a, 2, (int64_t[]){1, 1}))
         return -1;
     int64_t blocks = zc_ceil_div(v->dims[3].k, ZC_SM90_DEPTH);
     zc_gen_define(g, "PAIR", "%d", (int)blocks);
@@ -97,15 +97,17 @@ static zc_status sizes_of(zc_gen *g, zc_sm90_problem *p)
     int64_t group;
     zc_window_attrs_of(g->step->op, g->attrs, &a, &group);
     zc_gen_tensor(zc_gen_in(g, 1), &w);
-    if (!in_pieces(w.dims[0]) || !in_pieces(w.dims[3]))
+    const int axes = w.rank - 2;
+    const int64_t depth = w.dims[axes + 1];
+    if (!in_pieces(w.dims[0]) || !in_pieces(depth))
         return zc_gen_decline(g, "channels that are no multiple of %d", PIECE);
-    if (!zc_conv_window_fits(&a, w.dims + 1))
+    if (!zc_conv_window_fits(&a, axes, w.dims + 1))
         return zc_gen_decline(g, "windows that the copy engine cannot gather");
-    int64_t blocks = zc_ceil_div(w.dims[3], ZC_SM90_DEPTH), second = second_steps(g);
+    int64_t blocks = zc_ceil_div(depth, ZC_SM90_DEPTH), second = second_steps(g);
     if (second < 0) return zc_gen_decline(g, "the second pair of operands");
     *p = (zc_sm90_problem){.m = zc_gen_conv_pixels(g),
                            .n = w.dims[0],
-                           .steps = w.dims[1] * w.dims[2] * blocks + second,
+                           .steps = zc_dims_span(w.dims, 1, 1 + axes) * blocks + second,
                            .items = 1,
                            .sm_count = g->sm_count,
                            .parts = true,
@@ -226,7 +228,7 @@ static zc_status put_second_maps(zc_launch *l, int pixels, int channels,
     const zc_tensor *z = &l->in[ZC_IN_ConvPair_z], *v = &l->in[ZC_IN_ConvPair_v];
     const zc_attrs_ConvPair *at = ZC_ATTRS(l, ConvPair);
     zc_window_attrs a = {.strides = at->second_strides};
-    zc_window w = {.kernel = {1, 1}, .dilation = {1, 1}};
+    zc_window w = {.axes = 2, .kernel = {1, 1}, .dilation = {1, 1}};
     for (int i = 0; i < 2; i++) {
         w.in[i] = z->dims[1 + i];
         w.stride[i] = zc_window_stride(&a, i);
@@ -259,12 +261,12 @@ static zc_status fill(zc_launch *l, zc_window *window, struct zc_gemm_sm90_param
     p->g.c = zc_launch_in(l, bias_of(l->op));
     p->g.c_col = 1;
     p->g.alpha = p->g.beta = 1;
-    p->g.m = zc_dims_span(y->dims, 0, 3);
+    p->g.m = zc_dims_span(y->dims, 0, y->rank - 1);
     p->g.n = w->dims[0];
-    p->g.k = w->dims[3];
+    p->g.k = w->dims[w->rank - 1];
     p->g.y_ld = zc_launch_out_pitch(l, 0);
     p->items = 1;
-    p->b_items = (int)(w->dims[1] * w->dims[2]);
+    p->b_items = (int)zc_dims_span(w->dims, 1, w->rank - 1);
     return zc_launch_epilogue(l, &p->g.fused);
 }
 

@@ -132,18 +132,17 @@ static inline bool zc_conv_taps_first(zc_op op, const void *attrs)
     return op == ZC_OP_ConvNhwc && ((const zc_attrs_ConvNhwc *)attrs)->taps_first;
 }
 
-/* Axis i of the channels-first order stands here in the channels-last order. */
-static inline int zc_nhwc_axis(int i)
+/* Axis i of the channels-first order stands here in the channels-last order of so many axes. */
+static inline int zc_nhwc_axis(int rank, int i)
 {
-    static const int at[] = {0, 3, 1, 2};
-    return at[i];
+    return i == 0 ? 0 : i == 1 ? rank - 1 : i - 1;
 }
 
 /* The type of a tensor with its axes in channels-first order; no data. */
 static inline zc_tensor zc_nchw_shape(const zc_tensor *t)
 {
     zc_tensor r = *t;
-    for (int i = 0; i < 4; i++) r.dims[i] = t->dims[zc_nhwc_axis(i)];
+    for (int i = 0; i < t->rank; i++) r.dims[i] = t->dims[zc_nhwc_axis(t->rank, i)];
     r.data = NULL;
     return r;
 }

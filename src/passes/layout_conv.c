@@ -11,7 +11,7 @@
  * read and write whole pieces of 16 bytes. */
 static bool half_fits(const zc_tensor *w, int64_t group)
 {
-    int64_t channels = w->dims[1];
+    const int64_t channels = w->dims[1];
     if (w->dims[0] % 8) return false;
     return group == 1 ? channels % 8 == 0 : channels == 1 && w->dims[0] == group;
 }
@@ -24,15 +24,16 @@ static bool is_conv(const zc_layout *l, const zc_node *n)
         return false;
     const zc_tensor *w = zc_val(l->g, n->in[ZC_IN_Conv_w])->data;
     if (!w || w->dtype != zc_val(l->g, n->in[0])->type.dtype) return false;
-    return w->dtype == ZC_F32 || half_fits(w, a->group);
+    return w->dtype == ZC_F32 ? w->rank == 4 : half_fits(w, a->group);
 }
 
 /* The constant's elements in channels-last order; 0: no memory. */
 static zc_vid turned_const(zc_layout *l, zc_vid v)
 {
     const zc_tensor *w = zc_val(l->g, v)->data;
-    zc_type type = zc_layout_permuted(&zc_val(l->g, v)->type, zc_to_last);
-    zc_vid made = zc_transposed_const(l->g, v, w->dims[1], w->dims[2] * w->dims[3], &type);
+    zc_type type = zc_layout_last_type(&zc_val(l->g, v)->type);
+    zc_vid made =
+        zc_transposed_const(l->g, v, w->dims[1], zc_dims_span(w->dims, 2, w->rank), &type);
     return made && zc_layout_room(l) ? made : 0;
 }
 
@@ -42,10 +43,11 @@ static bool is_image(const zc_layout *l, const zc_node *n)
     if (n->op != ZC_OP_Conv || !l->half || !zc_layout_is_plane(l, n->in[0]) || l->last[n->in[0]])
         return false;
     const zc_tensor *w = zc_val(l->g, n->in[ZC_IN_Conv_w])->data;
-    if (!w || !zc_layout_is_half(w->dtype) || w->dtype != zc_val(l->g, n->in[0])->type.dtype)
+    if (!w || !zc_layout_is_half(w->dtype) || w->dtype != zc_val(l->g, n->in[0])->type.dtype ||
+        w->rank != 4)
         return false;
     zc_tensor turned = *w;
-    for (int d = 0; d < 4; d++) turned.dims[d] = w->dims[zc_to_last[d]];
+    for (int d = 0; d < 4; d++) turned.dims[d] = w->dims[zc_to_last[4][d]];
     return zc_conv_image_fits(n->attrs, &turned);
 }
 
@@ -96,10 +98,10 @@ static bool narrow(zc_layout *l, zc_nid n)
     const zc_node *node = zc_node_at(l->g, n);
     zc_vid x = l->last[node->in[0]], w = node->in[ZC_IN_Conv_w];
     zc_vid bias = zc_node_in(node, ZC_IN_Conv_bias);
-    zc_type type = zc_layout_permuted(&zc_val(l->g, node->out[0])->type, zc_to_last), wide = type;
-    int64_t from = 0, to = zc_val(l->g, w)->data->dims[0], axis = 3;
+    zc_type type = zc_layout_last_type(&zc_val(l->g, node->out[0])->type), wide = type;
+    int64_t from = 0, to = zc_val(l->g, w)->data->dims[0], axis = type.rank - 1;
     if (!(w = padded_const(l, w)) || (bias && !(bias = padded_const(l, bias)))) return false;
-    wide.dims[3] = zc_dim_const(zc_val(l->g, w)->data->dims[0]);
+    wide.dims[axis] = zc_dim_const(zc_val(l->g, w)->data->dims[0]);
     if (!(w = turned_const(l, w))) return false;
     zc_nid m = zc_layout_add(l, ZC_OP_ConvNhwc, zc_node_at(l->g, n)->name, 3,
                              (zc_vid[]){x, w, bias}, &wide);
@@ -193,6 +195,19 @@ static bool conversion(zc_layout *l, zc_nid n)
     const zc_node *node = zc_node_at(l->g, n);
     const zc_vid in[] = {l->last[node->in[0]], zc_node_in(node, 1), zc_node_in(node, 2)};
     return zc_layout_turn_all(l, n, in) != 0;
+}
+
+unsigned zc_layout_ranks(zc_layout *l)
+{
+    const zc_block *b = &l->g->top;
+    unsigned ranks = 1u << 4;
+    if (!l->half) return ranks;
+    l->ranks = 1u << 3 | 1u << 4 | 1u << 5;
+    for (size_t i = 0; i < b->nodes.len; i++) {
+        const zc_node *n = zc_node_at(l->g, b->nodes.data[i]);
+        if (is_conv(l, n) || is_byte_conv(l, n)) ranks |= 1u << zc_layout_rank(l, n->in[0]);
+    }
+    return ranks;
 }
 
 const zc_layout_op zc_layout_convs[] = {{is_image, image},           {is_conv, conv},

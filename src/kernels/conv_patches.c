@@ -1,6 +1,7 @@
 #include "kernels/conv_patches.h"
 
 #include "kernels/divisor.h"
+#include "op/nhwc.h"
 
 enum { STRIDE_MOST = 8 };
 
@@ -85,13 +86,26 @@ zc_tensor_box zc_conv_patches(const zc_tensor *x, int64_t pitch, const zc_window
     return b;
 }
 
+/* Do images with so many channels fit the weights? */
+static bool channels_fit(const zc_launch *l, int64_t channels, const zc_tensor *w)
+{
+    const zc_attrs_ConvNhwc *a = l->op == ZC_OP_ConvNhwc ? l->attrs : NULL;
+    const int64_t depth = w->dims[w->rank - 1];
+    if (!a || !a->band) return channels == depth;
+    if (a->band < 1 || a->group < 1 || channels < a->group || w->dims[0] < a->group ||
+        channels % a->group || w->dims[0] % a->group)
+        return false;
+    const zc_conv_band band = zc_conv_band_of(a, channels, w->dims[0]);
+    return depth == zc_conv_band_depth(&band);
+}
+
 zc_status zc_launch_conv_check(zc_launch *l, const zc_tensor *w, int bias)
 {
     const zc_tensor *x = &l->in[0], *y = &l->out[0];
     const int last = x->rank - 1;
     bool fits =
         last >= 2 && w->rank == x->rank && y->rank == x->rank && x->dims[0] == y->dims[0] &&
-        x->dims[last] == w->dims[last] && y->dims[last] == w->dims[0] &&
+        channels_fit(l, x->dims[last], w) && y->dims[last] == w->dims[0] &&
         (bias < 0 || !zc_launch_has(l, bias) || zc_tensor_numel(&l->in[bias]) == w->dims[0]);
     char t[128], u[128];
     if (fits) return ZC_OK;

@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "kernels/candidates.h"
 #include "kernels/conv_patches.h"
+#include "op/nhwc.h"
 
 const char *const zc_config_conv_sm90[] = {ZC_SM90_CONFIG};
 
@@ -52,7 +53,7 @@ static const char *not_plain(const zc_gen *g)
 {
     const zc_attrs_ConvNhwc *at = ZC_ATTRS(g, ConvNhwc);
     if (g->step->op == ZC_OP_ConvPair) return NULL;
-    if (at->group != 1) return "groups";
+    if (at->group != 1 && !at->band) return "groups";
     if (!at->taps_first) return "weights whose channels do not lie side by side";
     if (zc_gen_in_type(g, 3) != ZC_NONE) return "a residual before the activation";
     if (*at->activation && strcmp(at->activation, "Relu") != 0) return "its activation";
@@ -87,6 +88,12 @@ static int64_t second_steps(zc_gen *g)
     return blocks;
 }
 
+/* Which columns of a tile; 0: no band. */
+static int band_of(const zc_gen *g)
+{
+    return g->step->op == ZC_OP_ConvPair ? 0 : (int)ZC_ATTRS(g, ConvNhwc)->band;
+}
+
 /* Both families: the sizes; may decline. */
 static zc_status sizes_of(zc_gen *g, zc_sm90_problem *p)
 {
@@ -111,15 +118,27 @@ static zc_status sizes_of(zc_gen *g, zc_sm90_problem *p)
                            .items = 1,
                            .sm_count = g->sm_count,
                            .parts = true,
+                           .band = band_of(g),
                            .fused_tile = zc_gen_epilogue_tile(g, 16)};
     zc_gen_patches(g, &a, &w);
     return ZC_OK;
+}
+
+static void put_band(zc_gen *g)
+{
+    const zc_pvalue *x = zc_gen_in(g, 0), *w = zc_gen_in(g, 1);
+    if (!band_of(g)) return;
+    const zc_conv_band b =
+        zc_conv_band_of(ZC_ATTRS(g, ConvNhwc), x->dims[x->rank - 1].k, w->dims[0].k);
+    zc_gen_define(g, "BAND_IN", "%d", (int)b.in);
+    zc_gen_define(g, "BAND_OUT", "%d", (int)b.out);
 }
 
 /* Both families: the rest of the header. */
 static zc_status put_spec(zc_gen *g)
 {
     const zc_op op = g->step->op;
+    put_band(g);
     int bias = zc_gen_in_type(g, bias_of(op)) != ZC_NONE ? bias_of(op) : -1;
     zc_matmul_form form = form_of(activation_of(op, g->attrs), bias);
     zc_gen_define(g, "WGMMA", "%s", zc_gen_out_type(g, 0) == ZC_F16 ? "F16" : "BF16");
@@ -192,6 +211,7 @@ static bool few_candidate(const void *of, int number, zc_candidate *out)
     const zc_sm90_problem *p = of;
     few f = few_of(p, number);
     if (f.smem > ZC_SM90_SMEM || f.parts > p->steps) return false;
+    if (p->band && f.warpgroups * 64 != p->band) return false;
     *out = (zc_candidate){.config = {[PIXELS] = f.pixels,
                                      [WARPGROUPS] = f.warpgroups,
                                      [PARTS] = f.parts,

@@ -2,7 +2,15 @@
 #ifndef ZC_OP_NHWC_H
 #define ZC_OP_NHWC_H
 
+#include "op/conv_band.h"
 #include "op/window.h"
+
+/* The band of a ConvNhwc that has one, of so many channels. */
+static inline zc_conv_band zc_conv_band_of(const zc_attrs_ConvNhwc *a, int64_t in, int64_t out)
+{
+    return (zc_conv_band){
+        .columns = a->band, .groups = a->group, .in = in / a->group, .out = out / a->group};
+}
 
 /* The attributes of ConvNhwc, ConvImage and the poolings as those of the channels-first operations.
  */

@@ -7,13 +7,18 @@
 #include "passes/precision.h"
 #include "passes/query.h"
 
-/* Has a convolution of 16 bits a kernel for channels last? One a channel reads neighbours; others
- * read and write whole pieces of 16 bytes. */
+/* Is it one of each channel by itself, which reads neighbours? */
+static bool is_each(const zc_tensor *w, int64_t group)
+{
+    return group > 1 && w->dims[1] == 1 && w->dims[0] == group;
+}
+
+/* Has a convolution of 16 bits a kernel for channels last? They read and write whole pieces of 16
+ * bytes. */
 static bool half_fits(const zc_tensor *w, int64_t group)
 {
-    const int64_t channels = w->dims[1];
-    if (w->dims[0] % 8) return false;
-    return group == 1 ? channels % 8 == 0 : channels == 1 && w->dims[0] == group;
+    return w->dims[0] > 0 && w->dims[0] % 8 == 0 &&
+           (is_each(w, group) || w->dims[1] * group % 8 == 0);
 }
 
 static bool is_conv(const zc_layout *l, const zc_node *n)
@@ -120,19 +125,77 @@ static bool narrow(zc_layout *l, zc_nid n)
     return s && zc_graph_inherit(l->g, m, n) && zc_layout_replace(l, n, s);
 }
 
+/* ---- groups ---- */
+
+/* The columns at once, of which both of Hopper's kernels have tiles, for which less is read: lines
+ * of 64 channels, of 128 pixels and of the columns. */
+static int64_t band_columns(const zc_conv_band *of)
+{
+    enum { NARROW = 64, WIDE = 128, PIXELS = 128, LINE = 64 };
+    zc_conv_band narrow = *of, wide = *of;
+    narrow.columns = NARROW;
+    wide.columns = WIDE;
+    const int64_t one = (zc_conv_band_depth(&narrow) + LINE - 1) / LINE * (PIXELS + NARROW);
+    const int64_t other = (zc_conv_band_depth(&wide) + LINE - 1) / LINE * (PIXELS + WIDE);
+    return of->out * of->groups > NARROW && other * NARROW < one * WIDE ? WIDE : NARROW;
+}
+
+/* Weights of 16 bits of groups as a band; 0: no memory. */
+static zc_vid banded_const(zc_layout *l, zc_vid v, const zc_conv_band *b)
+{
+    const zc_tensor *w = zc_val(l->g, v)->data;
+    const int64_t taps = zc_dims_span(w->dims, 2, w->rank), depth = zc_conv_band_depth(b);
+    zc_type type = zc_layout_last_type(&zc_val(l->g, v)->type);
+    type.dims[w->rank - 1] = zc_dim_const(depth);
+    zc_vid made = 0;
+    if (!w->data) {
+        made = zc_graph_hollow(l->g, zc_val(l->g, v)->name, &type);
+        return made && zc_layout_room(l) ? made : 0;
+    }
+    zc_tensor t = {.dtype = w->dtype, .rank = w->rank};
+    size_t n;
+    for (int d = 0; d < t.rank; d++) t.dims[d] = type.dims[d].k;
+    if (!zc_mul_size((size_t)(w->dims[0] * taps), (size_t)depth, &n) ||
+        !(t.data = zc_calloc(n, sizeof(uint16_t))))
+        return 0;
+    const uint16_t *from = w->data;
+    uint16_t *to = t.data;
+    for (int64_t m = 0; m < w->dims[0]; m++) {
+        const int64_t first = m / b->out * b->in - zc_conv_band_from(b, m);
+        for (int64_t c = 0; c < b->in; c++)
+            for (int64_t tap = 0; tap < taps; tap++)
+                to[(m * taps + tap) * depth + first + c] = from[(m * b->in + c) * taps + tap];
+    }
+    made = zc_graph_const(l->g, zc_val(l->g, v)->name, &t, true);
+    return made && zc_layout_room(l) ? made : 0;
+}
+
+/* Weights of 16 bits as ConvNhwc has them; band: of how many columns, 0: of none. */
+static zc_vid half_weights(zc_layout *l, zc_vid v, int64_t group, int64_t *band)
+{
+    const zc_tensor *w = zc_val(l->g, v)->data;
+    *band = 0;
+    if (group == 1 || is_each(w, group)) return turned_const(l, v);
+    zc_conv_band b = {.groups = group, .in = w->dims[1], .out = w->dims[0] / group};
+    b.columns = *band = band_columns(&b);
+    return banded_const(l, v, &b);
+}
+
 static bool conv(zc_layout *l, zc_nid n)
 {
+    const int64_t group = ((const zc_attrs_Conv *)zc_node_at(l->g, n)->attrs)->group;
     zc_vid x = zc_layout_last_of(l, zc_node_at(l->g, n)->in[0]),
            w = zc_node_at(l->g, n)->in[ZC_IN_Conv_w];
     bool half = zc_layout_is_half(zc_val(l->g, w)->type.dtype);
-    if (half) w = turned_const(l, w);
+    int64_t band = 0;
+    if (half) w = half_weights(l, w, group, &band);
     const zc_node *node = zc_node_at(l->g, n);
-    if (((const zc_attrs_Conv *)node->attrs)->group == 1)
-        zc_attr_unmark(node->attrs, ZC_AT_Conv_group); /* which need not be said */
+    if (group == 1) zc_attr_unmark(node->attrs, ZC_AT_Conv_group); /* which need not be said */
     zc_vid bias = zc_node_in(node, ZC_IN_Conv_bias);
     if (!x || !w) return false;
     zc_nid m = zc_layout_turned(l, n, ZC_OP_ConvNhwc, 4, (zc_vid[]){x, w, bias, 0});
     if (m && half) ZC_NODE_SET(l->g, ConvNhwc, m, taps_first, 1);
+    if (m && band) ZC_NODE_SET(l->g, ConvNhwc, m, band, band);
     return m && zc_layout_replace(l, n, m);
 }
 

@@ -4,6 +4,9 @@
 // in a plane (three). With Z_PAIR, so many such lines of a second pair of operands follow: pixels of images, one of
 // every Z_PAIR_STRIDE1 x Z_PAIR_STRIDE2.
 //
+// With Z_BAND_IN and Z_BAND_OUT, channels of a group that come in and go out, A's depths count from where the group of a tile's
+// first column begins, at a multiple of 8 (src/op/conv_band.h).
+//
 // spec.h: Z_T (element type), and the above.
 #pragma once
 #include "zc/hopper.cuh"
@@ -31,12 +34,21 @@ ZC_DEV zc_sm90_pixel zc_sm90_pixel_of(const zc_gemm_sm90_params &p, int row) {
 }
 #endif
 
+// Where the depths of A begin.
+#ifdef Z_BAND_IN
+ZC_DEV int zc_sm90_from(int col) { return col / Z_BAND_OUT * Z_BAND_IN / 8 * 8; }
+#else
+ZC_DEV int zc_sm90_from(int) { return 0; }
+#endif
+
 #ifdef Z_PATCHES
 struct zc_sm90_first {
     const zc_gemm_sm90_params &p;
+    int from;
     zc_sm90_pixel begin; // where the first row's window does
 
-    ZC_MEMBER zc_sm90_first(const zc_gemm_sm90_params &p, int row, int) : p(p), begin(zc_sm90_pixel_of(p, row)) {
+    ZC_MEMBER zc_sm90_first(const zc_gemm_sm90_params &p, int row, int col, int)
+        : p(p), from(zc_sm90_from(col)), begin(zc_sm90_pixel_of(p, row)) {
 #pragma unroll
         for (int i = 0; i < Z_SIDES; i++) begin.at[i] = begin.at[i] * p.window.stride[2 - i] - p.window.begin[2 - i];
     }
@@ -62,15 +74,16 @@ struct zc_sm90_first {
         away[2] = (u16)(line / Z_DOWN * p.window.dilation[0]);
 #endif
 #endif
-        zc_patches_load(to, &p.a, barrier, depth(p, step), begin.at, begin.image, away);
+        zc_patches_load(to, &p.a, barrier, from + depth(p, step), begin.at, begin.image, away);
     }
 };
 #else
 struct zc_sm90_first {
     const zc_gemm_sm90_params &p;
-    int row, item;
+    int from, row, item;
 
-    ZC_MEMBER zc_sm90_first(const zc_gemm_sm90_params &p, int row, int item) : p(p), row(row), item(item) {}
+    ZC_MEMBER zc_sm90_first(const zc_gemm_sm90_params &p, int row, int col, int item)
+        : p(p), from(zc_sm90_from(col)), row(row), item(item) {}
     static ZC_MEMBER int steps(const zc_gemm_sm90_params &p) {
         return (int)((p.g.k + ZC_LINE_DEPTH - 1) / ZC_LINE_DEPTH);
     }
@@ -78,7 +91,7 @@ struct zc_sm90_first {
     static ZC_MEMBER int b_item(const zc_gemm_sm90_params &p, int item, int) { return p.b_items > 1 ? item : 0; }
     static ZC_MEMBER const zc_tensor_map *b(const zc_gemm_sm90_params &p, int) { return &p.b; }
     ZC_MEMBER void load(u32 to, u32 barrier, int step) const {
-        zc_tensor_load(to, &p.a, barrier, depth(p, step), row, item);
+        zc_tensor_load(to, &p.a, barrier, from + depth(p, step), row, item);
     }
 };
 #endif
@@ -89,8 +102,8 @@ struct zc_sm90_rows {
     zc_sm90_first first;
     zc_sm90_pixel other; // the first row's of the second pair
 
-    ZC_MEMBER zc_sm90_rows(const zc_gemm_sm90_params &p, int row, int item)
-        : first(p, row, item), other(zc_sm90_pixel_of(p, row)) {
+    ZC_MEMBER zc_sm90_rows(const zc_gemm_sm90_params &p, int row, int col, int item)
+        : first(p, row, col, item), other(zc_sm90_pixel_of(p, row)) {
         other.at[0] *= Z_PAIR_STRIDE2;
         other.at[1] *= Z_PAIR_STRIDE1;
     }

@@ -24,7 +24,7 @@ typedef struct zc_layout_op {
 } zc_layout_op;
 
 /* Each ends with an entry of NULL. */
-extern const zc_layout_op zc_layout_convs[], zc_layout_moves[];
+extern const zc_layout_op zc_layout_convs[], zc_layout_phases[], zc_layout_moves[];
 
 /* Channels first to channels last, and back, of so many axes. */
 enum { ZC_LAYOUT_AXES = 5 };

@@ -268,7 +268,8 @@ unsigned zc_layout_ranks(zc_layout *l)
     l->ranks = 1u << 3 | 1u << 4 | 1u << 5;
     for (size_t i = 0; i < b->nodes.len; i++) {
         const zc_node *n = zc_node_at(l->g, b->nodes.data[i]);
-        if (is_conv(l, n) || is_byte_conv(l, n)) ranks |= 1u << zc_layout_rank(l, n->in[0]);
+        if (is_conv(l, n) || is_byte_conv(l, n) || zc_layout_phases->is(l, n))
+            ranks |= 1u << zc_layout_rank(l, n->in[0]);
     }
     return ranks;
 }

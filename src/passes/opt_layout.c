@@ -338,7 +338,7 @@ static const zc_layout_op others[] = {{is_pool, pool},
 
 static bool turn(zc_layout *l, zc_nid n)
 {
-    const zc_layout_op *const all[] = {zc_layout_convs, zc_layout_moves, others};
+    const zc_layout_op *const all[] = {zc_layout_convs, zc_layout_phases, zc_layout_moves, others};
     for (size_t k = 0; k < ZC_COUNTOF(all); k++)
         for (const zc_layout_op *op = all[k]; op->is; op++)
             if (op->is(l, zc_node_at(l->g, n))) return op->make(l, n);

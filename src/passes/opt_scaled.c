@@ -45,8 +45,8 @@ static bool is_conv(const zc_graph *g, const zc_node *n, zc_quantised *x, zc_qua
     const zc_tensor *t = zc_known(g, w->x);
     const zc_vid bias = zc_node_in(n, ZC_IN_Conv_bias);
     return is_e4m3(g, x->x) && x->axis < 0 && zc_known(g, x->scale) && is_e4m3(g, w->x) &&
-           w->axis <= 0 && zc_known(g, w->scale) && t && t->rank == 4 && t->dims[1] % PIECE == 0 &&
-           t->dims[0] % 2 == 0 &&
+           w->axis <= 0 && zc_known(g, w->scale) && t && t->rank >= 3 && t->rank <= 5 &&
+           t->dims[1] % PIECE == 0 && t->dims[0] % 2 == 0 &&
            (!bias || (is_row(g, bias, t->dims[0]) && zc_val(g, bias)->type.dtype == ZC_F32));
 }
 

@@ -27,9 +27,10 @@ fi
 meson test -C build --no-rebuild --print-errorlogs $long
 [ -z "$long" ] || exit 0
 
-# -O1: with -O3 sanitized code takes 1.75 times as long to compile, and hides some faults.
+# -O1: with -O3 sanitized code takes 1.75 times as long to compile, and hides some faults. -g1: reports need lines alone.
 [ -f build-asan/build.ninja ] ||
-    meson setup build-asan -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1
+    meson setup build-asan -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 -Ddebug=false \
+        -Dc_args=-g1 -Dcpp_args=-g1
 ninja -C build-asan
 # Not in here: what has not been seen to pass under sanitizers (docs/reliability.md, Known gaps).
 meson test -C build-asan --no-rebuild --print-errorlogs --suite unit --suite examples --suite hostcuda --suite commands --no-suite long --timeout-multiplier 4

@@ -1,8 +1,9 @@
 #!/bin/sh
-# usage: hacking.sh SOURCE_DIR: does what HACKING.md says under "Add an operation", "Add a pass", "Add a kernel" and
-# "Add a rule" in a copy of the tree, builds, and runs all four. What HACKING.md leaves out does not build here.
+# usage: hacking.sh SOURCE_DIR PLAN: does what HACKING.md says under "Add an operation", "Add a pass", "Add a kernel" and
+# "Add a rule" in a copy of the tree, builds, and runs all four. What HACKING.md leaves out does not build here. The
+# libraries are static in that build, for static.sh.
 set -eu
-src=$1
+src=$1 plan=$(realpath "$2")
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$src"
@@ -178,14 +179,16 @@ END
 machine=
 command -v c++ >/dev/null && machine="tests/hostcuda/lib/libcuda.so.1 tests/hostcuda/lib/libnvrtc.so.13"
 # shellcheck disable=SC2086
-if ! { meson setup build -Doptimization=0 -Ddebug=false -Dwerror=false && ninja -C build tests/hacking_run \
-    tests/ir/run_ir tests/rules/run_rules tests/kernels/kernel_check $machine; } >log 2>&1; then
+if ! { meson setup build --prefix="$dir/to" --libdir=lib -Ddefault_library=static -Doptimization=0 -Ddebug=false \
+    -Dwerror=false && ninja -C build src/libzc_rt.a src/libzc.a tests/hacking_run tests/ir/run_ir tests/rules/run_rules \
+    tests/kernels/kernel_check $machine; } >log 2>&1; then
     tail -40 log
     exit 1
 fi
 ./build/tests/hacking_run
 ./build/tests/ir/run_ir tests/ir/once.zir
 ./build/tests/rules/run_rules tests/rules/floor.zrt
+tests/static.sh build "$dir/to" "$plan"
 if [ -z "$machine" ]; then
     echo "the kernel is not run: no C++ compiler"
     exit 0

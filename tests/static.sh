@@ -1,22 +1,17 @@
 #!/bin/sh
-# usage: static.sh SOURCE_DIR PLAN: the libraries as static ones, installed, and programs that are built with nothing
-# but what pkg-config says.
+# usage: static.sh BUILD_DIR PREFIX PLAN: of a build of the libraries as static ones, whose prefix is that: they are
+# installed, and programs are built with nothing but what pkg-config says. In the folder of the sources.
 set -eu
-src=$1 plan=$2
+build=$1 prefix=$2 plan=$3
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-if ! { meson setup "$dir/build" "$src" --prefix="$dir/to" --libdir=lib -Ddefault_library=static -Doptimization=0 \
-    -Ddebug=false && ninja -C "$dir/build" src/libzc_rt.a src/libzc.a &&
-    meson install -C "$dir/build" --no-rebuild --tags devel; } >"$dir/log" 2>&1; then
-    tail -40 "$dir/log"
-    exit 1
-fi
-export PKG_CONFIG_PATH="$dir/to/lib/pkgconfig"
+meson install -C "$build" --no-rebuild --tags devel >"$dir/log" 2>&1 || { cat "$dir/log"; exit 1; }
+export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
 # shellcheck disable=SC2046
-${CC:-cc} "$src/examples/run_plan.c" -o "$dir/run_plan" $(pkg-config --cflags --libs zc_rt)
+${CC:-cc} examples/run_plan.c -o "$dir/run_plan" $(pkg-config --cflags --libs zc_rt)
 "$dir/run_plan" "$plan"
 # shellcheck disable=SC2046
-${CXX:-c++} -std=c++11 "$src/tests/unit/cxx.cc" -o "$dir/cxx" $(pkg-config --cflags --libs zc)
+${CXX:-c++} -std=c++11 tests/unit/cxx.cc -o "$dir/cxx" $(pkg-config --cflags --libs zc)
 "$dir/cxx"
 for program in run_plan cxx; do
     if readelf -d "$dir/$program" | grep NEEDED | grep libzc; then

@@ -19,7 +19,8 @@ void zc_attn_range(const zc_attn *a, int64_t b, int64_t i, int64_t *lo, int64_t 
 typedef struct row {
     const zc_attn *a;
     int64_t b, h, i;
-    double *p; /* nk */
+    double *p;   /* nk */
+    double *sum; /* dv */
 } row;
 
 static double bias_at(const row *r, const zc_attn_bias *bias, int64_t j)
@@ -95,17 +96,18 @@ static void value_row(const row *r)
     int64_t kv = r->h / (a->heads / a->kv_heads);
     int64_t y = a->y_at.at + r->b * a->y_at.batch + r->h * a->y_at.head + r->i * a->y_at.pos;
     int64_t v = a->v.at + r->b * a->v.batch + kv * a->v.head;
-    for (int64_t e = 0; e < a->dv; e++) {
-        double sum = 0;
-        for (int64_t j = 0; j < a->nk; j++)
-            if (r->p[j] != 0) sum += r->p[j] * zc_get(a->v.t, v + j * a->v.pos + e);
-        zc_put(a->y, y + e, sum);
+    for (int64_t e = 0; e < a->dv; e++) r->sum[e] = 0;
+    for (int64_t j = 0; j < a->nk; j++) {
+        if (r->p[j] == 0) continue;
+        for (int64_t e = 0; e < a->dv; e++)
+            r->sum[e] += r->p[j] * zc_get(a->v.t, v + j * a->v.pos + e);
     }
+    for (int64_t e = 0; e < a->dv; e++) zc_put(a->y, y + e, r->sum[e]);
 }
 
 typedef struct job {
     const zc_attn *a;
-    double *p; /* nk for every batch item and head */
+    double *room; /* nk + dv for every batch item and head */
 } job;
 
 static void heads(void *arg, int64_t begin, int64_t end)
@@ -113,8 +115,9 @@ static void heads(void *arg, int64_t begin, int64_t end)
     const job *j = arg;
     const zc_attn *a = j->a;
     for (int64_t t = begin; t < end; t++) {
+        double *p = j->room + t * (a->nk + a->dv);
         for (int64_t i = 0; i < a->nq; i++) {
-            row r = {a, t / a->heads, t % a->heads, i, j->p + t * a->nk};
+            row r = {a, t / a->heads, t % a->heads, i, p, p + a->nk};
             score_row(&r);
             softmax_row(&r);
             value_row(&r);
@@ -128,10 +131,11 @@ zc_status zc_attn_run(zc_kctx *k, const zc_attn *a, bool fast)
     if (zc_numel(3, all) <= 0 || (!zc_present(a->y) && !a->scores)) return ZC_OK;
     if (fast && zc_attn_fast_fits(a)) return zc_attn_fast(k, a);
     size_t bytes;
-    int64_t dims[] = {a->batch, a->heads, a->nk};
+    int64_t dims[] = {a->batch, a->heads, a->nk + a->dv};
     job j = {.a = a};
-    if (zc_dtype_bytes(ZC_F64, zc_numel(3, dims), &bytes)) j.p = zc_scratch_get(k->scratch, bytes);
-    if (!j.p) return zc_fail_nomem(k->diag, "attention scores", 0);
+    if (zc_dtype_bytes(ZC_F64, zc_numel(3, dims), &bytes))
+        j.room = zc_scratch_get(k->scratch, bytes);
+    if (!j.room) return zc_fail_nomem(k->diag, "attention scores", 0);
     zc_parallel(k, a->batch * a->heads, 1, heads, &j);
     return ZC_OK;
 }

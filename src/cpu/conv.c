@@ -137,9 +137,10 @@ static void floats(void *arg, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         place p = place_of(c, i);
         double sum = 0;
-        zc_taps t;
+        zc_taps first;
+        zc_taps_begin(&c->w, p.at, &first);
         for (int64_t ic = 0; ic < c->ic; ic++) {
-            for (zc_taps_begin(&c->w, p.at, &t); t.any; zc_taps_next(&t))
+            for (zc_taps t = first; t.any; zc_taps_next(&t))
                 sum += zc_get(j->x, x_at(j, &p, ic, t.x)) * zc_get(j->w, w_at(j, &p, ic, t.tap));
         }
         if (j->w_scale) sum *= zc_get(j->w_scale, p.m);
@@ -155,9 +156,10 @@ static void integers(void *arg, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         place p = place_of(c, i);
         int64_t sum = 0, w_zero = j->w_zero ? zc_geti(j->w_zero, channel_of(j->w_zero, p.m)) : 0;
-        zc_taps t;
+        zc_taps first;
+        zc_taps_begin(&c->w, p.at, &first);
         for (int64_t ic = 0; ic < c->ic; ic++) {
-            for (zc_taps_begin(&c->w, p.at, &t); t.any; zc_taps_next(&t))
+            for (zc_taps t = first; t.any; zc_taps_next(&t))
                 sum += (zc_geti(j->x, x_at(j, &p, ic, t.x)) - j->x_zero) *
                        (zc_geti(j->w, w_at(j, &p, ic, t.tap)) - w_zero);
         }

@@ -292,6 +292,8 @@ static uint64_t trunc_unsigned(double v, unsigned bits)
 
 double zc_load_any(zc_dtype dtype, const void *data, int64_t i)
 {
+    if (dtype == ZC_F16) return zc_f16_to_f32((uint16_t)load_bits(16, data, i));
+    if (dtype == ZC_BF16) return zc_bf16_to_f32((uint16_t)load_bits(16, data, i));
     const zc_dclass cls = zc_dtype_class(dtype);
     if (cls == ZC_CLASS_FLOAT) return bits_to_double(dtype, load_bits(rows[dtype].bits, data, i));
     const int64_t v = zc_load_i64(dtype, data, i);

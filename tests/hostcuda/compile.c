@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "compiler.h" /* HC_CXX, HC_CXX_FLAGS, HC_SOURCE_DIR */
+#include "compiler.h" /* HC_CXX, HC_CXX_FLAGS, HC_LEVEL, HC_LEVEL_HOPPER, HC_SOURCE_DIR */
 #include "kernel_table.h"
 
 extern char **environ;
@@ -117,7 +117,7 @@ static const char *own_version(const char *name)
 
 static hc_key key_of(const hc_source *s)
 {
-    static const char *const flags[] = {HC_CXX, HC_CXX_FLAGS};
+    static const char *const flags[] = {HC_CXX, HC_CXX_FLAGS, HC_LEVEL, HC_LEVEL_HOPPER};
     hc_key k = {0xcbf29ce484222325u, 1};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) mix_text(&k, flags[i]);
     mix_file(&k, "ptx.cuh");
@@ -247,7 +247,7 @@ static bool preprocess(const char *dir, const hc_source *s)
     return ok;
 }
 
-static bool build(const char *dir)
+static bool build(const char *dir, bool hopper)
 {
     /* No -lc: what it calls of libc is found in the process, and to read that takes the linker
      * longer than all else. */
@@ -256,6 +256,7 @@ static bool build(const char *dir)
         "none", "-Wl,--build-id=none", "-lm",      "-lgcc"};
     hc_command c;
     begin_command(&c);
+    add(&c, hopper ? HC_LEVEL_HOPPER : HC_LEVEL);
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) add(&c, rest[i]);
     bool ok = run(dir, &c);
     end_command(&c);
@@ -297,12 +298,15 @@ static bool write_sources(const char *dir, const hc_source *s)
     return write_main(dir, s);
 }
 
-static bool add_table(const char *dir)
+/* What is preprocessed, with a table of its kernels behind it. *hopper: it uses Hopper's copies and
+ * products. */
+static bool add_table(const char *dir, bool *hopper)
 {
     size_t n = 0;
     char *text = read_file(dir, "main.ii", &n);
     char *table = text ? hc_kernel_table(text) : NULL;
     bool ok = table != NULL;
+    *hopper = text && strstr(text, "\"" HC_SOURCE_DIR "/hopper.cuh\"");
     if (ok) {
         char *all = NULL;
         int size = asprintf(&all, "%s\n%s", text, table);
@@ -318,7 +322,8 @@ static hc_result compile_in(const char *dir, const hc_source *s, hc_compiled *ou
 {
     size_t n = 0;
     if (!write_sources(dir, s)) return HC_NVRTC_ERROR_PROGRAM_CREATION_FAILURE;
-    bool ok = preprocess(dir, s) && add_table(dir) && build(dir);
+    bool hopper;
+    bool ok = preprocess(dir, s) && add_table(dir, &hopper) && build(dir, hopper);
     out->log = read_file(dir, "log", &n);
     if (!ok) return HC_NVRTC_ERROR_COMPILATION;
     out->image = read_file(dir, "main.so", &out->size);

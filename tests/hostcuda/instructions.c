@@ -19,21 +19,24 @@ static int byte(unsigned bits, bool is_signed)
     return is_signed && bits >= 128 ? (int)bits - 256 : (int)bits;
 }
 
-/* Element i of registers that hold matrix a (or b). */
-static double element(zc_host_kind kind, bool is_a, const unsigned *r, unsigned i)
+/* The elements that a register of matrix a (or b) holds. */
+static void elements(zc_host_kind kind, bool is_a, unsigned r, double *to)
 {
+    bool is_signed = kind == ZC_HOST_MMA_S8 || kind == (is_a ? ZC_HOST_MMA_S8U8 : ZC_HOST_MMA_U8S8);
     switch (kind) {
     case ZC_HOST_MMA_F16:
-        return hc_f16_value(r[i / 2] >> i % 2 * 16 & 0xffffu);
+        for (unsigned i = 0; i < 2; i++) to[i] = hc_f16_value(r >> i * 16 & 0xffffu);
+        break;
     case ZC_HOST_MMA_BF16:
-        return hc_bf16_value(r[i / 2] >> i % 2 * 16 & 0xffffu);
+        for (unsigned i = 0; i < 2; i++) to[i] = hc_bf16_value(r >> i * 16 & 0xffffu);
+        break;
     case ZC_HOST_MMA_TF32: /* the last 13 bits are not looked at */
-        return hc_bits_to_f32(r[i] & 0xffffe000u);
+        to[0] = hc_bits_to_f32(r & 0xffffe000u);
+        break;
     default:
+        for (unsigned i = 0; i < 4; i++) to[i] = byte(r >> i * 8 & 0xffu, is_signed);
         break;
     }
-    bool is_signed = kind == ZC_HOST_MMA_S8 || kind == (is_a ? ZC_HOST_MMA_S8U8 : ZC_HOST_MMA_U8S8);
-    return byte(r[i / 4] >> i % 4 * 8 & 0xffu, is_signed);
 }
 
 static unsigned elements_per_register(zc_host_kind kind)
@@ -43,19 +46,21 @@ static unsigned elements_per_register(zc_host_kind kind)
 }
 
 /* A lane gave the registers a0 to a3, b0, b1. With E elements in a register, g = lane / 4 and
- * t = lane % 4, element i of a lies in row g + 8 * (i / E % 2), column E * t + i % E + 4 * E *
- * (i / E / 2); element i of b in row E * t + i % E + 4 * E * (i / E), column g. */
+ * t = lane % 4, those of register i of a lie in row g + 8 * (i % 2), from column E * t + 4 * E *
+ * (i / 2) on; those of b in column g, from row E * t + 4 * E * i on. */
 static void gather(const hc_warp *w, unsigned turn, double a[16][32], double b[32][8])
 {
     unsigned e = elements_per_register(w->kind);
     for (unsigned lane = 0; lane < 32; lane++) {
         unsigned r[6], g = lane / 4, t = lane % 4;
         memcpy(r, w->lanes[turn].slot[lane], sizeof r);
-        for (unsigned i = 0; i < 4 * e; i++)
-            a[g + 8 * (i / e % 2)][e * t + i % e + 4 * e * (i / e / 2)] =
-                element(w->kind, true, r, i);
-        for (unsigned i = 0; i < 2 * e; i++)
-            b[e * t + i % e + 4 * e * (i / e)][g] = element(w->kind, false, r + 4, i);
+        for (unsigned i = 0; i < 4; i++)
+            elements(w->kind, true, r[i], &a[g + 8 * (i % 2)][e * t + 4 * e * (i / 2)]);
+        for (unsigned i = 0; i < 2; i++) {
+            double column[4];
+            elements(w->kind, false, r[4 + i], column);
+            for (unsigned k = 0; k < e; k++) b[e * t + k + 4 * e * i][g] = column[k];
+        }
     }
 }
 

@@ -195,8 +195,10 @@ typedef struct kc_reference {
     bool has_exact;
     bool planted; /* an operand holds NaN and infinity: results are held to be so at the same
                      places, and loosely near elsewhere */
-    double *slack[KC_OUTPUTS]; /* by element; NULL until needed */
-    int rounds;                /* of perturbation that it is from */
+    double *changes[KC_OUTPUTS]; /* by element: the most that perturbed inputs did to it */
+    double *slack[KC_OUTPUTS];   /* and what they allow; NULL until needed */
+    int rounds;                  /* of perturbation that they are from */
+    kc_random random;            /* the next round's */
 } kc_reference;
 zc_status kc_reference_make(const kc_variant *v, const kc_program *p, const kc_operand *in,
                             bool planted, kc_reference *out, zc_diag *diag);

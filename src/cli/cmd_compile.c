@@ -18,7 +18,7 @@ typedef struct options {
     cli_list allow, calibration;
     bool quiet, verbose, strict, strip, offered, explain, json;
     cli_tune tune;
-    int64_t threads;
+    int64_t threads, weight_group;
     cli_list targets;
     cli_profiles profiles;
     cli_dims dims;
@@ -89,12 +89,22 @@ static const cli_option table[] = {
     {.name = "allow",
      .repeated = true,
      .arg = "TYPE,...",
-     .choices = CLI_PRECISIONS " int8 fp8",
+     .choices = CLI_PRECISIONS " int8 fp8 int4 w8",
      .help = "types that may be chosen beside f32 (default: those that the targets are known to "
              "run faster, on the CPU none; int8 and fp8 only where they are named, with "
-             "--calibration)",
+             "--calibration, and int4 and w8, of which weights alone have 4 and 8 bits, only where "
+             "they are named)",
      .set = cli_set_words,
      .at = offsetof(options, allow)},
+    {.name = "weight-group",
+     .arg = "N",
+     .choices = "32 64 128",
+     .help = "with --allow int4 or w8: weights that share a scale, along the summed axis (default: "
+             "of each part what is best)",
+     .least = 32,
+     .most = 128,
+     .set = cli_set_int,
+     .at = offsetof(options, weight_group)},
     {.name = "pareto",
      .arg = "FILE",
      .help = "write the front of modelled time, bytes of weights and error among what was measured",
@@ -259,6 +269,7 @@ static int compile(const char *path, options *o)
                                 .allow = o->allow.v,
                                 .allow_count = o->allow.n,
                                 .pareto = o->pareto,
+                                .weight_group = o->weight_group,
                                 .rules = o->rules.v,
                                 .rule_count = o->rules.n,
                                 .skip_rules = o->no_rules.v,
@@ -338,6 +349,8 @@ static int check(const options *o)
         {o->allow.n, "--allow", is_auto(o), by_error},
         {allows(o, "int8"), "--allow int8", o->calibration.n, "--calibration"},
         {allows(o, "fp8"), "--allow fp8", o->calibration.n, "--calibration"},
+        {o->weight_group, "--weight-group", allows(o, "int4") || allows(o, "w8"),
+         "--allow int4 or w8"},
         {o->pareto, "--pareto", is_auto(o), by_error},
     };
     if (o->quiet && (o->explain || o->verbose))

@@ -198,9 +198,9 @@ static zc_status take_allowed(const zc_compile_params *p, zc_precision_params *o
     for (size_t i = 0; i < p->allow_count; i++) {
         zc_precision_type t = zc_precision_type_find(p->allow[i]);
         if (t == ZC_PRECISION_COUNT)
-            return zc_fail(
-                diag, ZC_ERR_ARG, p->allow[i],
-                "is no type that may be allowed (need int8, fp8, f16, bf16, tf32 or f32)");
+            return zc_fail(diag, ZC_ERR_ARG, p->allow[i],
+                           "is no type that may be allowed (need int4, w8, int8, fp8, f16, bf16, "
+                           "tf32 or f32)");
         out->allowed[t] = true;
     }
     for (int t = 0; t < ZC_PRECISION_COUNT && !p->allow_count; t++)
@@ -212,6 +212,9 @@ static zc_status check(const zc_compile_params *p, zc_diag *diag)
 {
     if (!(p->max_error > 0) || isinf(p->max_error))
         return zc_fail(diag, ZC_ERR_ARG, "max_error", "got %g, need more than 0", p->max_error);
+    if (p->weight_group && p->weight_group != 32 && p->weight_group != 64 && p->weight_group != 128)
+        return zc_fail(diag, ZC_ERR_ARG, "weight_group", "got %lld, need 32, 64, 128, or 0",
+                       (long long)p->weight_group);
     if (!p->sample_count)
         return zc_fail(diag, ZC_ERR_ARG, "samples", "errors are measured on samples (got none)");
     return ZC_OK;
@@ -280,6 +283,8 @@ static zc_status choose(bench *b, zc_chosen_precision *out, zc_diag *diag)
     ZC_TRY(check(p, diag));
     ZC_TRY(take_allowed(p, &search, diag));
     ZC_TRY(run_reference(b, diag));
+    b->mixed->codes = search.allowed[ZC_PRECISION_int4] || search.allowed[ZC_PRECISION_w8];
+    b->mixed->group = p->weight_group;
     ZC_TRY(b->params->compile(b->params->user, b->mixed, NULL, diag));
     if (search.allowed[ZC_PRECISION_int8] || search.allowed[ZC_PRECISION_fp8])
         ZC_TRY(find_spans(b, diag));

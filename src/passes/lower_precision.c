@@ -469,13 +469,16 @@ static zc_status scale_products(const pass *q)
 /* ---- integers ---- */
 
 /* Passes that lie before this one have to see what was quantised here, too. */
-static zc_status run_again(zc_pass *p, zc_pass_fn fn)
+static zc_status run_again(zc_pass *p, const char *name, zc_pass_fn fn)
 {
+    if (zc_pass_is_skipped(p->options, name)) return ZC_OK;
     ZC_TRY(fn(p));
     zc_graph_resolve(p->g);
     zc_graph_compact(p->g);
     return ZC_OK;
 }
+
+#define RUN_AGAIN(p, pass) run_again(p, #pass, zc_pass_##pass)
 
 static zc_status quantise_parts(zc_pass *p, const zc_parted *parts)
 {
@@ -484,8 +487,20 @@ static zc_status quantise_parts(zc_pass *p, const zc_parted *parts)
         any |= parts->mixed->types[i] == ZC_PRECISION_int8;
     if (!any) return ZC_OK;
     ZC_TRY(zc_parts_quantise(parts));
-    ZC_TRY(run_again(p, zc_pass_opt_bytes));
-    return run_again(p, zc_pass_opt_integers);
+    ZC_TRY(RUN_AGAIN(p, opt_bytes));
+    return RUN_AGAIN(p, opt_integers);
+}
+
+/* ---- codes ---- */
+
+/* Where kernels read them. */
+static zc_status keep_codes(zc_pass *p, const zc_parted *parts, const zc_parts_coded *coded)
+{
+    if (!coded->len || parts->mixed->emulate || !zc_pass_has(p, ZC_FAMILY_gemv_packed_sm90) ||
+        zc_pass_is_skipped(p->options, "opt_packed"))
+        return ZC_OK;
+    ZC_TRY(zc_parts_keep_codes(parts, coded));
+    return RUN_AGAIN(p, opt_packed);
 }
 
 /* ---- types by part, all together ---- */
@@ -503,6 +518,18 @@ static zc_status lower_and_emulate(zc_pass *p, pass *q)
     return status;
 }
 
+static zc_status lower_chosen(zc_pass *p, pass *q, const zc_parted *parts)
+{
+    zc_parts_coded coded = {.len = 0};
+    zc_status status = scale_products(q);
+    if (status == ZC_OK) status = quantise_parts(p, parts);
+    if (status == ZC_OK) status = zc_parts_code(parts, &coded);
+    if (status == ZC_OK) status = q->mixed->emulate ? lower_and_emulate(p, q) : lower_parts(p, q);
+    if (status == ZC_OK) status = keep_codes(p, parts, &coded);
+    ZC_VEC_FINI(&coded);
+    return status;
+}
+
 static zc_status lower_mixed(zc_pass *p, pass *q, zc_mixed *m)
 {
     uint32_t *part_of;
@@ -511,13 +538,10 @@ static zc_status lower_mixed(zc_pass *p, pass *q, zc_mixed *m)
     q->part_of = part_of;
     q->nodes = p->g->nodes.len;
     const zc_parted parts = {p->g, m, part_of, q->nodes, p->diag};
-    if (status == ZC_OK && m->observe) {
+    if (status == ZC_OK && m->observe)
         status = zc_parts_observe(&parts);
-    } else if (status == ZC_OK && m->types) {
-        status = scale_products(q);
-        if (status == ZC_OK) status = quantise_parts(p, &parts);
-        if (status == ZC_OK) status = m->emulate ? lower_and_emulate(p, q) : lower_parts(p, q);
-    }
+    else if (status == ZC_OK && m->types)
+        status = lower_chosen(p, q, &parts);
     free(part_of);
     return status;
 }

@@ -7,7 +7,7 @@
 #ifndef ZC_PASSES_MIXED_H
 #define ZC_PASSES_MIXED_H
 
-#include "ir/graph.h"
+#include "passes/codes.h"
 
 typedef enum zc_precision_type {
 #define TYPE(name, dtype) ZC_PRECISION_##name,
@@ -15,11 +15,16 @@ typedef enum zc_precision_type {
     ZC_PRECISION_COUNT
 } zc_precision_type;
 
+/* The types whose weights alone are codes come first. */
+enum { ZC_CODED_TYPES = ZC_PRECISION_w8 + 1 };
+
 const char *zc_precision_type_name(zc_precision_type t);
 /* Of its values in memory. */
 zc_dtype zc_precision_dtype(zc_precision_type t);
-/* Has it 8 bits, and scales that are of the samples? */
+/* Has it codes of 8 bits or fewer, and scales? Such types are chosen only where they are named. */
 bool zc_precision_is_scaled(zc_precision_type t);
+/* Bits of the codes that its weights alone are; 0: there are none. */
+int zc_precision_code_bits(zc_precision_type t);
 /* ZC_PRECISION_COUNT: there is no such type. */
 zc_precision_type zc_precision_type_find(const char *name);
 
@@ -33,9 +38,13 @@ typedef struct zc_precision_part {
     const char *no_span; /* why the samples give none that bytes can hold; NULL: they do */
     int no_span_of;      /* which */
     double conversion;   /* bytes in f32 of the operand that has to be given 8 bits by itself */
-    const char *keeps;   /* why it is f32 from the start; NULL: it is not */
-    double operations, bytes, weights; /* in f32, as zc_work_of counts; a size that is not known
-                                          counts ZC_COST_DIM. weights: bytes of constants */
+    const char *codes;   /* the weights that int4 and w8 make codes of; NULL: there are none */
+    double code_bytes;   /* of these, in f32 */
+    bool packs;          /* the sizes are those of kernels that read codes */
+    zc_code_form forms[ZC_CODED_TYPES]; /* by type */
+    const char *keeps;                  /* why it is f32 from the start; NULL: it is not */
+    double operations, bytes, weights;  /* in f32, as zc_work_of counts; a size that is not known
+                                           counts ZC_COST_DIM. weights: bytes of constants */
 } zc_precision_part;
 
 /* What samples showed of the first operand, or what that is chosen from; and of a convolution's
@@ -57,6 +66,8 @@ typedef struct zc_mixed {
     bool observe; /* no types: further outputs, the least and the greatest element of each span of
                      each part */
     const zc_part_spans *spans;      /* by part, for int8 and fp8 */
+    bool codes;                      /* describe weights as codes, too */
+    int64_t group;                   /* weights that share a scale; 0: of each part what is best */
     zc_arena *arena;                 /* of the names in `parts` */
     ZC_VEC(zc_precision_part) parts; /* the pass describes them when there are none yet */
 } zc_mixed;
@@ -73,6 +84,22 @@ typedef struct zc_parted {
     size_t nodes;
     zc_diag *diag;
 } zc_parted;
+
+/* ---- lower_codes.c ---- */
+
+/* One whose weights are the numbers of codes now. */
+typedef struct zc_coded_product {
+    zc_nid node;
+    zc_scalable s;
+    zc_coded coded;
+} zc_coded_product;
+typedef ZC_VEC(zc_coded_product) zc_parts_coded;
+
+/* Gives the products and convolutions of parts of int4 and w8 such weights, before they are
+ * lowered. The caller frees *out, also after a failure. */
+zc_status zc_parts_code(const zc_parted *p, zc_parts_coded *out);
+/* Those products that are f16 by now multiply by what DequantizeLinear makes of the codes. */
+zc_status zc_parts_keep_codes(const zc_parted *p, const zc_parts_coded *coded);
 
 /* ---- lower_bytes.c ---- */
 

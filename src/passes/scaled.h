@@ -14,6 +14,20 @@ typedef struct zc_scalable {
     double alpha;      /* of the product */
 } zc_scalable;
 
+/* Constant weights as a matrix: a column for each channel of the result. */
+typedef struct zc_weights {
+    const float *x;
+    int64_t columns, depth;
+    bool along_k;
+} zc_weights;
+
+zc_weights zc_weights_of(const zc_graph *g, const zc_scalable *s);
+/* Where column c has weight k. */
+static inline int64_t zc_weight_at(const zc_weights *w, int64_t c, int64_t k)
+{
+    return w->along_k ? c * w->depth + k : k * w->columns + c;
+}
+
 /* Is node n a product by a matrix, plus a row or nothing? */
 bool zc_product_of(const zc_graph *g, const zc_node *n, zc_scalable *out);
 /* Is node n a product of f32 for which there is a kernel of e4m3 on Hopper, whose sizes are

@@ -18,6 +18,7 @@ double zc_precision_us(const zc_precision_chips *c, const zc_precision_part *par
 bool zc_precision_faster(const zc_precision_chips *c, const zc_precision_part *part,
                          zc_precision_type type);
 /* Bytes of its weights. */
-double zc_precision_weights(const zc_precision_part *part, zc_precision_type type);
+double zc_precision_weights(const zc_precision_chips *c, const zc_precision_part *part,
+                            zc_precision_type type);
 
 #endif

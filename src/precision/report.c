@@ -49,12 +49,22 @@ static void put_why(const zc_precision_params *p, const zc_precision_part *part,
     if (c->grouped > 1) zc_buf_printf(out, ", with its group of %u", c->grouped);
 }
 
+/* Of weights as codes. */
+static void put_form(const zc_precision_part *part, zc_precision_type type, zc_buf *out)
+{
+    if (!zc_precision_code_bits(type)) return;
+    const zc_code_form *f = &part->forms[type];
+    zc_buf_printf(out, "weights in groups of %lld, %s, ", (long long)f->group,
+                  f->has_zeros ? "with zero points" : "symmetric");
+}
+
 static void put_part(const zc_precision_params *p, const zc_mixed *m, const zc_precision_found *f,
                      size_t i, zc_buf *out)
 {
     const zc_precision_part *part = &m->parts.data[i];
     const zc_precision_choice_of *c = &f->parts.data[i];
     zc_buf_printf(out, "%s %s: ", zc_precision_type_name(c->type), part->names);
+    put_form(part, c->type, out);
     put_why(p, part, c, share(f, i), out);
     zc_buf_puts(out, "\n");
 }

@@ -57,6 +57,23 @@ expect int8-front 0 "" auto 5e-2 --allow int8 --pareto "$dir/front"
 expect int8-front-is-faster 0 "" awk -F '\t' '$4 == 0 { exact = $1 } $4 == 2 { integers = $1 }
     END { exit !(integers + 0 > 0 && integers + 0 < exact + 0) }' "$dir/front"
 
+# Codes of weights alone, without calibration. Floats of their numbers on the CPU.
+weights() { "$zc" compile "$model" -o "$plan" --precision auto "$@"; }
+expect w8 0 "w8 Conv 'node_Conv_49'" weights --max-error 5e-2 --allow w8 --verbose
+for digit in 2 5 7; do
+    expect "w8-keeps-$digit" 0 "10 values" keeps 5e-2 $digit
+done
+expect int4-raised 0 "w8 Conv 'node_Conv_45', Relu 'node_relu': weights in groups of 9, symmetric, raised from int4" \
+    auto 5e-1 --allow int4,w8 --verbose
+cp "$plan" "$dir/int4.plan"
+expect int4-again 0 "" auto 5e-1 --allow int4,w8
+expect int4-deterministic 0 "" cmp "$plan" "$dir/int4.plan"
+expect int4-group 1 "net.features.0.weight' are not in groups of 32 (got sums of 9)" \
+    weights --max-error 5e-1 --allow int4 --weight-group 32
+expect int4-no-group 1 "weight_group: got 48, need 32, 64, 128, or 0" weights --max-error 5e-1 --allow int4 --weight-group 48
+expect group-alone 1 "--weight-group does nothing without --allow int4 or w8" \
+    weights --max-error 5e-1 --allow f16 --weight-group 32
+
 # What was found is in the plan.
 expect mixed 0 "" auto 1.2e-3 --allow f16,bf16
 expect kept 0 "% of the error" "$zc" inspect "$plan"
@@ -88,7 +105,7 @@ for bound in 0 -1 nan inf x ''; do
     expect "bound-$bound" 1 "--max-error: got '$bound', need a number more than 0" auto "$bound"
 done
 expect no-bound 1 "--precision auto does nothing without --max-error" "$zc" compile "$model" -o "$plan" --precision auto
-expect unknown-type 1 "--allow: got 'f8', need one of: f32 tf32 f16 bf16" auto 1e-2 --allow f16,f8
+expect unknown-type 1 "--allow: got 'f8', need one of: f32 tf32 f16 bf16 int8 fp8 int4 w8" auto 1e-2 --allow f16,f8
 expect bound-without-auto 1 "--max-error does nothing without --precision auto" "$zc" compile "$model" -o "$plan" --max-error 1e-2
 expect allow-without-auto 1 "--allow does nothing without --precision auto" "$zc" compile "$model" -o "$plan" --allow f16
 expect fp8-needs-samples 1 "--allow fp8 does nothing without --calibration" "$zc" compile "$model" -o "$plan" \

@@ -26,6 +26,7 @@ typedef struct pass {
     const zc_mixed *mixed;   /* types by part; NULL: everything that may */
     const uint32_t *part_of; /* by node, of the first `nodes` ones */
     size_t nodes;
+    bool gpu;
     zc_graph *g;
     size_t *changes;
     zc_diag *diag;
@@ -188,10 +189,17 @@ static zc_precision_type type_of(const pass *p, zc_nid n)
     return part ? p->mixed->types[part - 1] : ZC_PRECISION_f32;
 }
 
+/* Of the values of part i. */
+static zc_dtype part_dtype(const pass *p, size_t i)
+{
+    return zc_precision_dtype(p->mixed->types[i], &p->mixed->parts.data[i], p->gpu);
+}
+
 /* Is the node of a part whose values get the narrow type? */
 static bool is_chosen(const pass *p, zc_nid n)
 {
-    return !p->mixed || zc_precision_dtype(type_of(p, n)) == p->values.narrow;
+    const uint32_t part = n < p->nodes && p->mixed ? p->part_of[n] : 0;
+    return !p->mixed || (part && part_dtype(p, part - 1) == p->values.narrow);
 }
 
 static void lower_result(pass *p, zc_nid n)
@@ -389,10 +397,10 @@ static zc_status lower_to(zc_pass *p, pass *q, zc_dtype narrow)
 
 /* ---- types by part ---- */
 
-static bool has_type(const zc_mixed *m, zc_dtype values)
+static bool has_type(const pass *q, zc_dtype values)
 {
-    for (size_t i = 0; i < m->parts.len; i++)
-        if (zc_precision_dtype(m->types[i]) == values) return true;
+    for (size_t i = 0; i < q->mixed->parts.len; i++)
+        if (part_dtype(q, i) == values) return true;
     return false;
 }
 
@@ -409,7 +417,7 @@ static zc_status lower_parts(zc_pass *p, pass *q)
 {
     static const zc_dtype narrow[] = {ZC_F16, ZC_BF16};
     for (size_t i = 0; i < ZC_COUNTOF(narrow); i++)
-        if (has_type(q->mixed, narrow[i])) ZC_TRY(lower_to(p, q, narrow[i]));
+        if (has_type(q, narrow[i])) ZC_TRY(lower_to(p, q, narrow[i]));
     mark_tf32(q);
     return ZC_OK;
 }
@@ -480,6 +488,15 @@ static zc_status run_again(zc_pass *p, const char *name, zc_pass_fn fn)
 
 #define RUN_AGAIN(p, pass) run_again(p, #pass, zc_pass_##pass)
 
+/* On a GPU, whose kernels multiply bytes as they are, trials multiply the floats of them. */
+static zc_status join_quantised(zc_pass *p, const zc_mixed *m)
+{
+    ZC_TRY(RUN_AGAIN(p, opt_bytes));
+    ZC_TRY(RUN_AGAIN(p, opt_integers));
+    if (!m->emulate) return RUN_AGAIN(p, opt_scaled);
+    return zc_pass_on_cpu(p) ? ZC_OK : RUN_AGAIN(p, opt_fold);
+}
+
 static zc_status quantise_parts(zc_pass *p, const zc_parted *parts)
 {
     bool any = false;
@@ -487,8 +504,7 @@ static zc_status quantise_parts(zc_pass *p, const zc_parted *parts)
         any |= parts->mixed->types[i] == ZC_PRECISION_int8;
     if (!any) return ZC_OK;
     ZC_TRY(zc_parts_quantise(parts));
-    ZC_TRY(RUN_AGAIN(p, opt_bytes));
-    return RUN_AGAIN(p, opt_integers);
+    return join_quantised(p, parts->mixed);
 }
 
 /* ---- codes ---- */
@@ -537,6 +553,7 @@ static zc_status lower_mixed(zc_pass *p, pass *q, zc_mixed *m)
     q->mixed = m;
     q->part_of = part_of;
     q->nodes = p->g->nodes.len;
+    q->gpu = !zc_pass_on_cpu(p);
     const zc_parted parts = {p->g, m, part_of, q->nodes, p->diag};
     if (status == ZC_OK && m->observe)
         status = zc_parts_observe(&parts);

@@ -24,9 +24,10 @@ const char *zc_precision_type_name(zc_precision_type t)
     return types[t].name;
 }
 
-zc_dtype zc_precision_dtype(zc_precision_type t)
+/* Of a product of bytes GPUs round the sums to f16 as well as to f32. */
+zc_dtype zc_precision_dtype(zc_precision_type t, const zc_precision_part *part, bool gpu)
 {
-    return types[t].dtype;
+    return t == ZC_PRECISION_int8 && gpu && part->is_product ? ZC_F16 : types[t].dtype;
 }
 
 bool zc_precision_is_scaled(zc_precision_type t)

@@ -19,8 +19,6 @@ typedef enum zc_precision_type {
 enum { ZC_CODED_TYPES = ZC_PRECISION_w8 + 1 };
 
 const char *zc_precision_type_name(zc_precision_type t);
-/* Of its values in memory. */
-zc_dtype zc_precision_dtype(zc_precision_type t);
 /* Has it codes of 8 bits or fewer, and scales? Such types are chosen only where they are named. */
 bool zc_precision_is_scaled(zc_precision_type t);
 /* Bits of the codes that its weights alone are; 0: there are none. */
@@ -46,6 +44,9 @@ typedef struct zc_precision_part {
     double operations, bytes, weights;  /* in f32, as zc_work_of counts; a size that is not known
                                            counts ZC_COST_DIM. weights: bytes of constants */
 } zc_precision_part;
+
+/* Of the part's values in memory, on a GPU or not. */
+zc_dtype zc_precision_dtype(zc_precision_type t, const zc_precision_part *part, bool gpu);
 
 /* What samples showed of the first operand, or what that is chosen from; and of a convolution's
  * result, after a Relu. */

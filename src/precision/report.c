@@ -31,6 +31,21 @@ static void put_why_exact(const zc_precision_params *p, const zc_precision_part 
                                         : "no type is known to be faster on the CPU");
 }
 
+/* Types of codes that were allowed and are not faster. */
+static void put_slower(const zc_precision_params *p, const zc_precision_part *part,
+                       const zc_precision_choice_of *c, zc_buf *out)
+{
+    const char *between = ", no slower than ";
+    if (c->from != ZC_PRECISION_f16 && c->from != ZC_PRECISION_bf16) return;
+    for (int t = 0; t < (int)c->from; t++) {
+        if (!zc_precision_is_scaled((zc_precision_type)t) ||
+            !zc_precision_applies(p, part, (zc_precision_type)t))
+            continue;
+        zc_buf_printf(out, "%s%s", between, zc_precision_type_name((zc_precision_type)t));
+        between = " and ";
+    }
+}
+
 static void put_why(const zc_precision_params *p, const zc_precision_part *part,
                     const zc_precision_choice_of *c, double share, zc_buf *out)
 {
@@ -66,6 +81,7 @@ static void put_part(const zc_precision_params *p, const zc_mixed *m, const zc_p
     zc_buf_printf(out, "%s %s: ", zc_precision_type_name(c->type), part->names);
     put_form(part, c->type, out);
     put_why(p, part, c, share(f, i), out);
+    put_slower(p, part, c, out);
     zc_buf_puts(out, "\n");
 }
 

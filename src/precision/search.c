@@ -37,16 +37,23 @@ static zc_status no_memory(const search *s)
 
 /* ---- the start ---- */
 
+bool zc_precision_applies(const zc_precision_params *p, const zc_precision_part *part,
+                          zc_precision_type type)
+{
+    return p->allowed[type] && (type != ZC_PRECISION_tf32 || part->is_product) &&
+           (!zc_precision_code_bits(type) || part->codes) &&
+           (type != ZC_PRECISION_fp8 || part->scales) &&
+           (type != ZC_PRECISION_int8 || part->quantises);
+}
+
 /* Is the type allowed, and faster? */
 static bool suits(const search *s, const zc_precision_part *part, zc_precision_type type)
 {
-    if (!s->p->allowed[type] || (type == ZC_PRECISION_tf32 && !part->is_product) ||
-        (zc_precision_code_bits(type) && !part->codes) ||
-        (type == ZC_PRECISION_fp8 && !part->scales) ||
-        (type == ZC_PRECISION_int8 && !part->quantises))
-        return false;
+    const bool *allowed = s->p->allowed;
+    const bool half = allowed[ZC_PRECISION_f16] || allowed[ZC_PRECISION_bf16];
+    if (!zc_precision_applies(s->p, part, type)) return false;
     return (s->p->any_speed && type != ZC_PRECISION_int8) ||
-           zc_precision_faster(&s->p->chips, part, type);
+           zc_precision_faster(&s->p->chips, part, type, half);
 }
 
 /* The type, or the first behind it that is something to the part. */

@@ -65,6 +65,10 @@ zc_status zc_precision_search(const zc_precision_params *p, const zc_mixed *m,
                               zc_precision_found *out, zc_diag *diag);
 void zc_precision_found_fini(zc_precision_found *f);
 
+/* Is the type allowed, and something to the part, however fast? */
+bool zc_precision_applies(const zc_precision_params *p, const zc_precision_part *part,
+                          zc_precision_type type);
+
 /* ---- report.c ---- */
 
 /* Lines that tell what was found, each ended by a newline. */

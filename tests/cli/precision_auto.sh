@@ -74,6 +74,15 @@ expect int4-no-group 1 "weight_group: got 48, need 32, 64, 128, or 0" weights --
 expect group-alone 1 "--weight-group does nothing without --allow int4 or w8" \
     weights --max-error 5e-1 --allow f16 --weight-group 32
 
+# On Hopper convolutions of bytes are slower than those of f16.
+hopper() { "$zc" compile "$model" --explain --precision auto --target sm_90 --calibration "$src/models/digits" "$@"; }
+expect int8-hopper 0 "f16 Conv 'node_Conv_49', Relu 'node_relu_2', AveragePool 'node_avg_pool2d', Reshape 'node_view':" \
+    hopper --max-error 5e-2 --allow int8,f16
+expect int8-hopper-why 0 "alone, no slower than int8" hopper --max-error 5e-2 --allow int8,f16
+expect int8-hopper-none 1 "" sh -c '"$@" | grep "^ *int8 "' sh "$zc" compile "$model" --explain --precision auto --target sm_90 \
+    --calibration "$src/models/digits" --max-error 5e-2 --allow int8,f16
+expect int8-hopper-alone 0 "int8 Conv 'node_Conv_49'" hopper --max-error 5e-2 --allow int8
+
 # What was found is in the plan.
 expect mixed 0 "" auto 1.2e-3 --allow f16,bf16
 expect kept 0 "% of the error" "$zc" inspect "$plan"

@@ -1,5 +1,5 @@
 /* Weights as codes of 4 and 8 bits: the forms that are chosen, the numbers they stand for, and what
- * becomes of products. */
+ * becomes of products, also of those whose factors are both bytes. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -164,7 +164,8 @@ typedef struct lowering {
 static zc_status lower(zc_graph *g, const lowering *l, zc_diag *diag)
 {
     zc_arena arena;
-    zc_mixed m = {.codes = true, .arena = &arena};
+    const zc_part_spans spans = {{{-1, 1}}};
+    zc_mixed m = {.codes = true, .spans = &spans, .arena = &arena};
     zc_pass_options options = *l->options;
     options.mixed = &m;
     zc_arena_init(&arena, 0);
@@ -194,6 +195,7 @@ static size_t run(const lowering *l, double *y)
     zc_tensor values[VALUES_MAX] = {{0}};
     for (int i = 0; i < l->rows * K; i++) x[i] = (float)(i * 37 % 101 - 50) / 64;
     expect_ok(diag, lower(g, l, diag));
+    expect_ok(diag, zc_run_pass(g, "opt_dce", NULL, diag));
     const zc_vid in = g->top.params.data[0], out = g->top.outputs.data[0];
     assert_true(g->values.len <= VALUES_MAX);
     values[in] = (zc_tensor){.dtype = ZC_F32, .rank = 2, .dims = {l->rows, K}, .data = x};
@@ -201,8 +203,8 @@ static size_t run(const lowering *l, double *y)
     for (int i = 0; i < l->rows * N; i++) y[i] = zc_get(&values[out], i);
     values[in] = (zc_tensor){0};
     graph_run_free(g, 0, values);
-    const size_t packed = nodes_of(g, ZC_OP_PackedLinear);
-    assert_int_equal(packed + nodes_of(g, ZC_OP_Linear), 1);
+    const size_t packed = nodes_of(g, ZC_OP_PackedLinear) + nodes_of(g, ZC_OP_ScaledLinear);
+    assert_int_equal(packed + nodes_of(g, ZC_OP_Linear) + nodes_of(g, ZC_OP_MatMulInteger), 1);
     assert_int_equal(nodes_of(g, ZC_OP_DequantizeLinear), 0);
     zc_graph_destroy(&g);
     zc_diag_destroy(&diag);
@@ -244,6 +246,26 @@ static void test_products(void **state)
     }
 }
 
+/* On Hopper the product of both factors' bytes gives f16. */
+static void test_bytes(void **state)
+{
+    static const zc_pass_options on_hopper = {.target = &hopper}, on_cpu = {.target = NULL};
+    (void)state;
+    for (int lines = 0; lines < 2; lines++) {
+        lowering l = {.type = ZC_PRECISION_f32, .options = &on_cpu, .rows = ROWS, .lines = lines};
+        double exact[ROWS * N], y[ROWS * N], bytes[ROWS * N];
+        assert_int_equal(run(&l, exact), 0);
+        l.type = ZC_PRECISION_int8;
+        assert_int_equal(run(&l, bytes), 0);
+        l.options = &on_hopper;
+        assert_int_equal(run(&l, y), 1);
+        expect_near(y, exact, 0.1);
+        expect_near(y, bytes, 5e-3);
+        for (int i = 0; i < ROWS * N; i++)
+            assert_true((double)zc_f16_to_f32(zc_f32_to_f16((float)y[i])) == y[i]);
+    }
+}
+
 static bool fails_at(long n)
 {
     static const zc_pass_options options = {.target = &hopper};
@@ -279,6 +301,7 @@ int main(void)
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_ranges_are_cut),
         cmocka_unit_test(test_products),
+        cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -259,12 +259,17 @@ static void test_front(void **state)
     ZC_VEC_FINI(&m.parts);
 }
 
+/* Where f16 may be chosen, too. */
 static bool is_int8_faster(const int *archs, int narchs, bool product, int64_t depth)
 {
     const zc_precision_chips chips = {archs, narchs};
-    const zc_precision_part part = {
-        .is_product = product, .quantises = true, .depth = depth, .operations = 1e9, .bytes = 1e6};
-    return zc_precision_faster(&chips, &part, ZC_PRECISION_int8);
+    const zc_precision_part part = {.is_product = product,
+                                    .quantises = true,
+                                    .scales = product,
+                                    .depth = depth,
+                                    .operations = 1e9,
+                                    .bytes = 1e6};
+    return zc_precision_faster(&chips, &part, ZC_PRECISION_int8, true);
 }
 
 /* Of a matrix of 4096 x 4096 and so many rows. */
@@ -279,7 +284,7 @@ static bool is_int4_faster(const int *archs, int narchs, double rows, bool packs
                                     .bytes = 4 * (matrix + 2 * 4096 * rows),
                                     .weights = 4 * matrix,
                                     .code_bytes = 4 * matrix};
-    return zc_precision_faster(&chips, &part, ZC_PRECISION_int4);
+    return zc_precision_faster(&chips, &part, ZC_PRECISION_int4, true);
 }
 
 static void test_where_int4_is_faster(void **state)
@@ -303,10 +308,25 @@ static void test_where_int8_is_faster(void **state)
     assert_false(is_int8_faster(NULL, 0, false, 63));
     assert_true(is_int8_faster(NULL, 0, true, 256));
     assert_false(is_int8_faster(NULL, 0, true, 255));
-    assert_true(is_int8_faster(&hopper, 1, false, 64));
-    assert_false(is_int8_faster(&hopper, 1, true, 4096));
+    assert_true(is_int8_faster(&hopper, 1, true, 64));
+    assert_false(is_int8_faster(&sm_80, 1, true, 4096));
+    assert_false(is_int8_faster(both, 2, true, 4096));
     assert_false(is_int8_faster(&sm_80, 1, false, 64));
     assert_false(is_int8_faster(both, 2, false, 64));
+}
+
+/* On Hopper a convolution of bytes is slower than one of f16, whatever takes its time, but faster
+ * than one of f32. */
+static void test_where_int8_convolutions_are_faster(void **state)
+{
+    const zc_precision_chips chips = {&hopper, 1};
+    (void)state;
+    for (double operations = 1e6; operations < 1e13; operations *= 10) {
+        const zc_precision_part part = {.quantises = true, .operations = operations, .bytes = 1e6};
+        assert_false(zc_precision_faster(&chips, &part, ZC_PRECISION_int8, true));
+        assert_true(zc_precision_faster(&chips, &part, ZC_PRECISION_int8, false));
+        assert_true(zc_precision_faster(&chips, &part, ZC_PRECISION_f16, true));
+    }
 }
 
 /* ---- models ---- */
@@ -803,6 +823,7 @@ int main(void)
         cmocka_unit_test(test_front),
         cmocka_unit_test(test_where_int4_is_faster),
         cmocka_unit_test(test_where_int8_is_faster),
+        cmocka_unit_test(test_where_int8_convolutions_are_faster),
         cmocka_unit_test(test_near_values),
         cmocka_unit_test(test_large_exp),
         cmocka_unit_test(test_large_values),

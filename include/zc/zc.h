@@ -111,6 +111,10 @@ typedef struct zc_compile_params {
      * which has to divide every sum of a part that may have these types; 0: of each part what is
      * best. */
     int64_t weight_group;
+    /* A file of `zc calibrate` for this model, whose thresholds are the ranges of int8 and fp8:
+     * of activations, and of channels of weights. NULL: what the samples show, and the greatest
+     * weights. */
+    const char *calibration;
 } zc_compile_params;
 #define ZC_COMPILE_PARAMS(...) ZC_PARAMS(zc_compile_params, __VA_ARGS__)
 

@@ -434,13 +434,14 @@ static bool is_scalable(const pass *q, zc_nid n, zc_scalable *out)
 }
 
 /* Puts node n's first factor, in e4m3, in front of it; factors: by value, those that are made. */
-static zc_status scale_product(const pass *q, zc_nid n, const zc_scalable *s, zc_vid *factors,
-                               zc_block *b)
+static zc_status scale_product(const pass *q, const zc_parted *parts, zc_nid n, zc_scalable *s,
+                               zc_vid *factors, zc_block *b)
 {
     zc_graph *g = q->g;
     const bool emulate = q->mixed->emulate;
     const zc_span *x = &q->mixed->spans[q->part_of[n] - 1].of[ZC_SPAN_OPERAND];
     const double scale = zc_scale_for(fmax(fabs(x->low), fabs(x->high)));
+    ZC_TRY(zc_parts_limit(parts, s));
     if (!factors[s->x]) {
         zc_nid made =
             emulate ? zc_scaled_rounding(g, s->x, scale) : zc_scaled_factor(g, s->x, scale);
@@ -455,7 +456,7 @@ static zc_status scale_product(const pass *q, zc_nid n, const zc_scalable *s, zc
     return ZC_OK;
 }
 
-static zc_status scale_products(const pass *q)
+static zc_status scale_products(const pass *q, const zc_parted *parts)
 {
     zc_block *b = &q->g->top, old = *b;
     zc_vid *factors = zc_calloc(q->g->values.len, sizeof *factors);
@@ -466,7 +467,7 @@ static zc_status scale_products(const pass *q)
         zc_nid n = old.nodes.data[i];
         zc_scalable s;
         if (type_of(q, n) == ZC_PRECISION_fp8 && is_scalable(q, n, &s))
-            status = scale_product(q, n, &s, factors, b);
+            status = scale_product(q, parts, n, &s, factors, b);
         if (status == ZC_OK && !ZC_VEC_PUSH(&b->nodes, n)) status = no_memory(q);
     }
     ZC_VEC_FINI(&old.nodes);
@@ -537,7 +538,7 @@ static zc_status lower_and_emulate(zc_pass *p, pass *q)
 static zc_status lower_chosen(zc_pass *p, pass *q, const zc_parted *parts)
 {
     zc_parts_coded coded = {.len = 0};
-    zc_status status = scale_products(q);
+    zc_status status = scale_products(q, parts);
     if (status == ZC_OK) status = quantise_parts(p, parts);
     if (status == ZC_OK) status = zc_parts_code(parts, &coded);
     if (status == ZC_OK) status = q->mixed->emulate ? lower_and_emulate(p, q) : lower_parts(p, q);

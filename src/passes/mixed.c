@@ -47,6 +47,17 @@ zc_precision_type zc_precision_type_find(const char *name)
     return (zc_precision_type)t;
 }
 
+zc_status zc_parts_limit(const zc_parted *p, zc_scalable *s)
+{
+    const zc_mixed *m = p->mixed;
+    const zc_weights w = zc_weights_of(p->g, s);
+    if (!m->limits) return ZC_OK;
+    float *limits = zc_arena_alloc(&p->g->arena, (size_t)w.columns, sizeof *limits);
+    s->limits = limits;
+    if (!limits) return zc_fail_nomem(p->diag, "precision", (size_t)w.columns);
+    return m->limits(m->limits_user, zc_val(p->g, s->w)->name, &w, limits, p->diag);
+}
+
 /* ---- finding parts ---- */
 
 typedef struct finder {

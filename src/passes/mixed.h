@@ -60,13 +60,19 @@ typedef struct zc_part_spans {
     zc_span of[ZC_SPANS];
 } zc_part_spans;
 
+/* The magnitude that codes of each column of weights of that name are to reach. */
+typedef zc_status zc_weight_limits_fn(void *user, const char *name, const zc_weights *w, float *out,
+                                      zc_diag *diag);
+
 typedef struct zc_mixed {
     const zc_precision_type *types; /* by part; NULL: all f32 */
     bool emulate; /* f32 everywhere, rounded where another type would round: for measuring errors
                      with fast kernels. Every operation rounds its result, as without fusions */
     bool observe; /* no types: further outputs, the least and the greatest element of each span of
                      each part */
-    const zc_part_spans *spans;      /* by part, for int8 and fp8 */
+    const zc_part_spans *spans;  /* by part, for int8 and fp8 */
+    zc_weight_limits_fn *limits; /* NULL: the greatest of each column */
+    void *limits_user;
     bool codes;                      /* describe weights as codes, too */
     int64_t group;                   /* weights that share a scale; 0: of each part what is best */
     zc_arena *arena;                 /* of the names in `parts` */
@@ -85,6 +91,9 @@ typedef struct zc_parted {
     size_t nodes;
     zc_diag *diag;
 } zc_parted;
+
+/* Asks for the limits of the weights of s, where the parts have any. */
+zc_status zc_parts_limit(const zc_parted *p, zc_scalable *s);
 
 /* ---- lower_codes.c ---- */
 

@@ -91,6 +91,7 @@ zc_quantised_pair zc_quantise(zc_graph *g, zc_vid v, const zc_quanta *q, const c
 /* Weights and a bias, and what their integers will count. */
 typedef struct coding {
     zc_graph *g;
+    const zc_scalable *s;
     const zc_tensor *t, *bias; /* of a convolution; NULL: none */
     zc_weights w;
     double x_scale;
@@ -102,9 +103,7 @@ typedef struct coding {
 static float channel_scale(const coding *e, int64_t c)
 {
     const float *bias = e->bias ? e->bias->data : NULL;
-    double most = 0;
-    for (int64_t k = 0; k < e->w.depth; k++)
-        most = fmax(most, fabs((double)e->w.x[zc_weight_at(&e->w, c, k)]));
+    const double most = zc_column_limit(e->s, &e->w, c);
     const double least = bias ? fabs((double)bias[c]) / BIAS_MAX / e->x_scale : 0;
     const double unit = fmax(most / I8_MAX, least);
     return unit * e->x_scale >= FLT_MIN ? (float)unit : 1;
@@ -165,6 +164,7 @@ zc_quantised_pair zc_quantise_weights(zc_graph *g, zc_nid n, const zc_scalable *
     zc_quantised_pair made = {0}, none = {0};
     const bool conv = zc_node_at(g, n)->op == ZC_OP_Conv;
     coding e = {.g = g,
+                .s = s,
                 .t = zc_known(g, s->w),
                 .bias = conv ? zc_known(g, s->bias) : NULL,
                 .w = zc_weights_of(g, s),

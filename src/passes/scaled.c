@@ -69,12 +69,13 @@ double zc_scale_for(double magnitude)
     return ldexp(1, rest == 0.5 ? exponent - 1 : exponent);
 }
 
-static double column_scale(const zc_weights *w, int64_t c)
+double zc_column_limit(const zc_scalable *s, const zc_weights *w, int64_t c)
 {
     double most = 0;
+    if (s->limits) return (double)s->limits[c];
     for (int64_t k = 0; k < w->depth; k++)
         most = fmax(most, fabs((double)w->x[zc_weight_at(w, c, k)]));
-    return zc_scale_for(most);
+    return most;
 }
 
 /* ---- the product ---- */
@@ -112,7 +113,7 @@ static bool encode(const zc_graph *g, const zc_scalable *s, encoded *e)
         return false;
     }
     for (int64_t c = 0; c < w.columns; c++) {
-        double scale = column_scale(&w, c);
+        double scale = zc_scale_for(zc_column_limit(s, &w, c));
         e->scales[c] = (float)scale;
         for (int64_t k = 0; k < w.depth; k++)
             e->codes[c * w.depth + k] = zc_f32_to_f8(

@@ -9,9 +9,10 @@
 
 /* A product of x and a matrix of constant weights, plus a row. */
 typedef struct zc_scalable {
-    zc_vid x, w, bias; /* bias 0: none */
-    bool along_k;      /* w's rows are N */
-    double alpha;      /* of the product */
+    zc_vid x, w, bias;   /* bias 0: none */
+    bool along_k;        /* w's rows are N */
+    double alpha;        /* of the product */
+    const float *limits; /* of each column's magnitudes; NULL: the greatest */
 } zc_scalable;
 
 /* Constant weights as a matrix: a column for each channel of the result. */
@@ -27,6 +28,9 @@ static inline int64_t zc_weight_at(const zc_weights *w, int64_t c, int64_t k)
 {
     return w->along_k ? c * w->depth + k : k * w->columns + c;
 }
+
+/* The magnitude that codes of column c reach. */
+double zc_column_limit(const zc_scalable *s, const zc_weights *w, int64_t c);
 
 /* Is node n a product by a matrix, plus a row or nothing? */
 bool zc_product_of(const zc_graph *g, const zc_node *n, zc_scalable *out);

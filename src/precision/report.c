@@ -93,6 +93,10 @@ void zc_precision_report(const zc_precision_params *p, const zc_mixed *m,
                   "the worst in '%s'; %zu measurements, on samples at most 1/%d of the bound\n",
                   f->error.error, p->max_error, p->outputs[f->error.output], f->measures,
                   ZC_PRECISION_MARGIN);
+    if (p->calibration)
+        zc_buf_printf(out, "ranges of int8 and fp8 by calibration: %s, %llu runs\n",
+                      zc_calibration_method_name(p->calibration->method),
+                      (unsigned long long)p->calibration->runs);
     for (size_t i = 0; i < f->parts.len; i++) put_part(p, m, f, i, out);
 }
 

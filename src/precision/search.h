@@ -13,6 +13,7 @@
 #ifndef ZC_PRECISION_SEARCH_H
 #define ZC_PRECISION_SEARCH_H
 
+#include "precision/calibration.h"
 #include "precision/cost.h"
 
 /* Most measurements of a search; and as many times smaller than the bound are errors to be on the
@@ -34,7 +35,8 @@ typedef struct zc_precision_params {
     bool any_speed;                   /* also types that are not known to be faster */
     bool wants_front;                 /* measure some more points for it */
     zc_precision_chips chips;
-    const char *const *outputs; /* names */
+    const zc_calibration *calibration; /* what int8's and fp8's ranges are of; NULL: the samples */
+    const char *const *outputs;        /* names */
     zc_precision_measure_fn measure;
     void *user;
 } zc_precision_params;

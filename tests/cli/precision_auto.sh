@@ -83,6 +83,34 @@ expect int8-hopper-none 1 "" sh -c '"$@" | grep "^ *int8 "' sh "$zc" compile "$m
     --calibration "$src/models/digits" --max-error 5e-2 --allow int8,f16
 expect int8-hopper-alone 0 "int8 Conv 'node_Conv_49'" hopper --max-error 5e-2 --allow int8
 
+# The ranges of a calibration file; errors are measured on the folder.
+data=$src/models/digits
+for method in minmax percentile entropy mse; do
+    expect "calibrate-$method" 0 "activations" "$zc" calibrate "$model" --inputs "$data" --method $method -o "$dir/$method.cal"
+    expect "calibrated-$method" 0 "ranges of int8 and fp8 by calibration: $method, 1 runs" \
+        auto 1e-1 --allow int8 --calibration "$dir/$method.cal" --verbose
+    expect "calibrated-$method-int8" 0 "int8 Conv 'node_Conv_49'" "$zc" inspect "$plan"
+    for digit in 2 5 7; do
+        expect "calibrated-$method-class-$digit" 0 "class $digit" class "$plan" $digit
+    done
+done
+expect calibrated-alone 0 "by calibration: mse" "$zc" compile "$model" -o "$plan" --precision auto --max-error 5e-1 --allow int8 \
+    --calibration "$dir/mse.cal" --verbose
+sed '2s/	[0-9a-f]\{64\}	/	0000000000000000000000000000000000000000000000000000000000000000	/' "$dir/mse.cal" >"$dir/other.cal"
+grep -v '^activation	relu_1	' "$dir/mse.cal" >"$dir/fewer.cal"
+sed 's/^\(activation	image	256	0	\)0	/\1nan	/' "$dir/mse.cal" >"$dir/nan.cal"
+sed 's/^\(weight	net.features.7.weight	0	[0-9.]*\) .*/\1/' "$dir/mse.cal" >"$dir/short.cal"
+calibrated() { auto 1e-1 --allow int8 --calibration "$1" --quiet; }
+expect calibrated-again 0 "" calibrated "$dir/mse.cal"
+cp "$plan" "$dir/before.plan"
+expect calibrated-other 2 "other.cal: is of another model (got 0000" calibrated "$dir/other.cal"
+expect calibrated-missing 2 "fewer.cal: relu_1: is missing" calibrated "$dir/fewer.cal"
+expect calibrated-nan 2 "image: line 7: the range is none" calibrated "$dir/nan.cal"
+expect calibrated-short 2 "net.features.7.weight: the calibration has 1 channels of it (need 64)" calibrated "$dir/short.cal"
+expect calibrated-none 2 "is no calibration" calibrated "$labels"
+expect calibrated-two 1 "--calibration takes one file" auto 1e-1 --allow int8 --calibration "$dir/mse.cal" --calibration "$dir/minmax.cal"
+expect calibrated-stays 0 "" cmp "$plan" "$dir/before.plan"
+
 # What was found is in the plan.
 expect mixed 0 "" auto 1.2e-3 --allow f16,bf16
 expect kept 0 "% of the error" "$zc" inspect "$plan"

@@ -41,6 +41,11 @@ static float any(int k)
     return drawn();
 }
 
+static float cut(int k)
+{
+    return fmaxf(fminf(any(k), 0.5f), -0.5f);
+}
+
 static float positive(int k)
 {
     return 1 + fabsf(any(k));
@@ -159,13 +164,21 @@ typedef struct lowering {
     const zc_pass_options *options; /* but for zc_mixed */
     int rows;
     bool lines;
+    zc_weight_limits_fn *limits;
 } lowering;
+
+static zc_status half(void *user, const char *name, const zc_weights *w, float *out, zc_diag *diag)
+{
+    (void)user, (void)name, (void)diag;
+    for (int64_t c = 0; c < w->columns; c++) out[c] = 0.5f;
+    return ZC_OK;
+}
 
 static zc_status lower(zc_graph *g, const lowering *l, zc_diag *diag)
 {
     zc_arena arena;
     const zc_part_spans spans = {{{-1, 1}}};
-    zc_mixed m = {.codes = true, .spans = &spans, .arena = &arena};
+    zc_mixed m = {.codes = true, .spans = &spans, .limits = l->limits, .arena = &arena};
     zc_pass_options options = *l->options;
     options.mixed = &m;
     zc_arena_init(&arena, 0);
@@ -190,7 +203,8 @@ static size_t run(const lowering *l, double *y)
 {
     zc_diag *diag = zc_diag_create();
     seed = 3;
-    zc_graph *g = product(any, l->rows, K, l->lines, diag);
+    zc_graph *g =
+        product(l->type == ZC_PRECISION_f32 && l->limits ? cut : any, l->rows, K, l->lines, diag);
     float x[ROWS * K];
     zc_tensor values[VALUES_MAX] = {{0}};
     for (int i = 0; i < l->rows * K; i++) x[i] = (float)(i * 37 % 101 - 50) / 64;
@@ -266,6 +280,28 @@ static void test_bytes(void **state)
     }
 }
 
+/* Larger weights are as large as the limit. */
+static void test_limits(void **state)
+{
+    static const zc_pass_options on_hopper = {.target = &hopper}, on_cpu = {.target = NULL};
+    (void)state;
+    for (int lines = 0; lines < 2; lines++) {
+        lowering l = {.type = ZC_PRECISION_f32,
+                      .options = &on_cpu,
+                      .rows = ROWS,
+                      .lines = lines,
+                      .limits = half};
+        double need[ROWS * N], y[ROWS * N];
+        assert_int_equal(run(&l, need), 0);
+        l.type = ZC_PRECISION_int8;
+        assert_int_equal(run(&l, y), 0);
+        expect_near(y, need, 0.1);
+        l.options = &on_hopper;
+        assert_int_equal(run(&l, y), 1);
+        expect_near(y, need, 0.1);
+    }
+}
+
 static bool fails_at(long n)
 {
     static const zc_pass_options options = {.target = &hopper};
@@ -302,6 +338,7 @@ int main(void)
         cmocka_unit_test(test_ranges_are_cut),
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_limits),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,15 +23,6 @@ static const int64_t groups[] = {128, 64, 32};
 
 /* ---- which ---- */
 
-static bool is_convolution(const zc_graph *g, const zc_node *n, zc_scalable *s)
-{
-    if (n->op != ZC_OP_Conv || ((const zc_attrs_Conv *)n->attrs)->group != 1) return false;
-    *s = (zc_scalable){
-        .x = n->in[ZC_IN_Conv_x], .w = n->in[ZC_IN_Conv_w], .along_k = true, .alpha = 1};
-    const zc_tensor *w = zc_known(g, s->w);
-    return w && w->rank >= 3;
-}
-
 static bool is_in_range(const zc_tensor *w)
 {
     const float *x = w->data;
@@ -43,7 +34,7 @@ static bool is_in_range(const zc_tensor *w)
 
 bool zc_codable_of(const zc_graph *g, const zc_node *n, zc_scalable *out)
 {
-    const bool conv = is_convolution(g, n, out);
+    const bool conv = zc_convolution_of(g, n, out);
     if (!conv && (!zc_product_of(g, n, out) || out->alpha != 1)) return false;
     const zc_tensor *w = zc_known(g, out->w);
     return w && w->dtype == ZC_F32 && (conv || w->rank == 2) && is_in_range(w) &&

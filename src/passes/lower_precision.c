@@ -206,7 +206,10 @@ static void lower_result(pass *p, zc_nid n)
 {
     zc_vid v = zc_node_at(p->g, n)->out[0];
     if (!zc_precision_ours(&p->values, v)) return;
-    ZC_NODE_SET(p->g, ScaledLinear, n, to, p->values.narrow);
+    if (zc_node_at(p->g, n)->op == ZC_OP_ScaledConv)
+        ZC_NODE_SET(p->g, ScaledConv, n, to, p->values.narrow);
+    else
+        ZC_NODE_SET(p->g, ScaledLinear, n, to, p->values.narrow);
     zc_precision_lower(&p->values, v);
     ++*p->changes;
 }
@@ -429,7 +432,6 @@ static bool is_scalable(const pass *q, zc_nid n, zc_scalable *out)
 {
     uint32_t part = n < q->nodes ? q->part_of[n] : 0;
     return part && q->mixed->parts.data[part - 1].scales &&
-           zc_precision_is_product(zc_node_at(q->g, n)->op) &&
            zc_scalable_of(q->g, zc_node_at(q->g, n), out);
 }
 

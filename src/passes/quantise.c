@@ -15,14 +15,9 @@ enum { U8_MAX = 255, I8_MAX = 127, BIAS_MAX = 1 << 28 };
 
 static bool is_convolution(const zc_graph *g, const zc_node *n, zc_scalable *s)
 {
-    *s = (zc_scalable){.x = n->in[ZC_IN_Conv_x],
-                       .w = n->in[ZC_IN_Conv_w],
-                       .bias = zc_node_in(n, ZC_IN_Conv_bias),
-                       .along_k = true,
-                       .alpha = 1};
+    if (!zc_convolution_of(g, n, s)) return false;
     const zc_tensor *bias = zc_known(g, s->bias);
-    return ((const zc_attrs_Conv *)n->attrs)->group == 1 &&
-           (!s->bias || (bias && bias->dtype == ZC_F32 && zc_is_finite(bias)));
+    return !s->bias || (bias && bias->dtype == ZC_F32 && zc_is_finite(bias));
 }
 
 bool zc_quantisable_of(const zc_graph *g, const zc_node *n, zc_scalable *out)

@@ -49,14 +49,37 @@ zc_weights zc_weights_of(const zc_graph *g, const zc_scalable *s)
     return w;
 }
 
+bool zc_convolution_of(const zc_graph *g, const zc_node *n, zc_scalable *s)
+{
+    if (n->op != ZC_OP_Conv || ((const zc_attrs_Conv *)n->attrs)->group != 1) return false;
+    *s = (zc_scalable){.x = n->in[ZC_IN_Conv_x],
+                       .w = n->in[ZC_IN_Conv_w],
+                       .bias = zc_node_in(n, ZC_IN_Conv_bias),
+                       .along_k = true,
+                       .alpha = 1};
+    return zc_known(g, s->w) && zc_known(g, s->w)->rank >= 3;
+}
+
+bool zc_scaled_conv_fits(const zc_tensor *w)
+{
+    return w->rank == 4 && w->dims[1] % DEPTH == 0 && w->dims[0] % 2 == 0;
+}
+
+static bool fits_product(const zc_graph *g, const zc_scalable *s, const zc_tensor *w)
+{
+    return w->rank == 2 && zc_certain_rows(&zc_val(g, s->x)->type) >= ROWS &&
+           w->dims[s->along_k ? 1 : 0] % DEPTH == 0;
+}
+
 bool zc_scalable_of(const zc_graph *g, const zc_node *n, zc_scalable *out)
 {
-    if (!zc_product_of(g, n, out)) return false;
-    const zc_type *x = &zc_val(g, out->x)->type;
+    const bool conv = zc_convolution_of(g, n, out);
+    if (!conv && !zc_product_of(g, n, out)) return false;
     const zc_tensor *w = zc_known(g, out->w);
-    return x->dtype == ZC_F32 && w && w->dtype == ZC_F32 && w->rank == 2 &&
-           zc_certain_rows(x) >= ROWS && w->dims[out->along_k ? 1 : 0] % DEPTH == 0 &&
-           zc_tensor_numel(w) > 0 && zc_is_finite(w);
+    return zc_val(g, out->x)->type.dtype == ZC_F32 && w && w->dtype == ZC_F32 &&
+           (!out->bias || zc_val(g, out->bias)->type.dtype == ZC_F32) &&
+           (conv ? zc_scaled_conv_fits(w) : fits_product(g, out, w)) && zc_tensor_numel(w) > 0 &&
+           zc_is_finite(w);
 }
 
 /* ---- scales ---- */
@@ -85,6 +108,16 @@ bool zc_scaled_linear(zc_graph *g, zc_nid n, zc_vid x, zc_vid w, zc_vid scale, z
     const zc_vid in[] = {x, w, scale, bias};
     if (!zc_graph_become(g, n, ZC_OP_ScaledLinear, bias ? 4 : 3, in)) return false;
     ZC_NODE_SET(g, ScaledLinear, n, transB, 1);
+    return true;
+}
+
+bool zc_scaled_conv(zc_graph *g, zc_nid n, zc_vid x, zc_vid w, zc_vid scale, zc_vid bias)
+{
+    const void *attrs = zc_node_at(g, n)->attrs;
+    const zc_vid in[] = {x, w, scale, bias};
+    if (!zc_graph_become(g, n, ZC_OP_ScaledConv, bias ? 4 : 3, in)) return false;
+    zc_attrs_take(zc_op_get(ZC_OP_ScaledConv), zc_node_at(g, n)->attrs, zc_op_get(ZC_OP_Conv),
+                  attrs);
     return true;
 }
 
@@ -128,12 +161,15 @@ bool zc_scaled_become(zc_graph *g, zc_nid n, const zc_scalable *s, zc_vid x, dou
     if (!encode(g, s, &e)) return false;
     for (int64_t c = 0; c < e.of.columns; c++)
         e.scales[c] = (float)(s->alpha * scale * (double)e.scales[c]);
-    const zc_tensor codes = {
-        .dtype = ZC_F8E4M3FN, .rank = 2, .dims = {e.of.columns, e.of.depth}, .data = e.codes};
+    const bool conv = zc_node_at(g, n)->op == ZC_OP_Conv;
+    zc_tensor codes = {.rank = 2, .dims = {e.of.columns, e.of.depth}};
+    if (conv) codes = *zc_known(g, s->w);
+    codes.dtype = ZC_F8E4M3FN;
+    codes.data = e.codes;
     const zc_tensor scales = {.dtype = ZC_F32, .rank = 1, .dims = {e.of.columns}, .data = e.scales};
     zc_vid w = zc_graph_const(g, zc_val(g, s->w)->name, &codes, true);
     zc_vid by = zc_graph_const(g, NULL, &scales, true);
-    return w && by && zc_scaled_linear(g, n, x, w, by, s->bias);
+    return w && by && (conv ? zc_scaled_conv : zc_scaled_linear)(g, n, x, w, by, s->bias);
 }
 
 static zc_nid pointwise(zc_graph *g, zc_vid x, const char *text)

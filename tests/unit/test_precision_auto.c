@@ -664,6 +664,25 @@ static void test_fp8(void **state)
     end(&c);
 }
 
+static void test_fp8_convolutions(void **state)
+{
+    compiled c = compile_both(convolutions, fp8, 1, 0.5);
+    (void)state;
+    expect_line(c.plan, "first", "fp8", "% of the error");
+    expect_line(c.plan, "second", "fp8", "% of the error");
+    expect_line(c.plan, "last", "f32", "makes an output");
+    assert_int_equal(steps_of(c.plan, ZC_OP_ScaledConv), 3);
+    const zc_program *p = zc_plan_program(c.plan);
+    for (uint32_t i = 0; i < p->nsteps; i++)
+        if (p->steps[i].op == ZC_OP_ScaledConv)
+            assert_int_equal(((const zc_attrs_ScaledConv *)p->steps[i].attrs)->to, ZC_F16);
+    end(&c);
+    c = compile_both(convolutions, fp8, 2, 1e-2);
+    expect_line(c.plan, "first", "f16", "raised from fp8");
+    assert_int_equal(steps_of(c.plan, ZC_OP_ScaledConv), 0);
+    end(&c);
+}
+
 static void test_int8_convolutions(void **state)
 {
     compiled c = compile_both(convolutions, int8, 1, 0.1);
@@ -829,6 +848,7 @@ int main(void)
         cmocka_unit_test(test_large_values),
         cmocka_unit_test(test_tf32),
         cmocka_unit_test(test_fp8),
+        cmocka_unit_test(test_fp8_convolutions),
         cmocka_unit_test(test_int8_convolutions),
         cmocka_unit_test(test_int8_products),
         cmocka_unit_test(test_codes),

@@ -3,8 +3,8 @@
     python -m venv /tmp/venv && /tmp/venv/bin/pip install -r ../bench/requirements.txt
     /tmp/venv/bin/python train.py
 
-Writes digits.onnx, labels.txt, sample_<digit>.npy and test_data_set_0/ beside
-this file. The data ship with scikit-learn, so nothing is downloaded. Each
+Writes digits.onnx, labels.txt, sample_<digit>.npy, held_out.npy, calibration.npy
+and test_data_set_0/ beside this file. The data ship with scikit-learn, so nothing is downloaded. Each
 sample is the first held-out image of its digit that the model gets right.
 """
 from pathlib import Path
@@ -23,6 +23,7 @@ SEED = 7
 EPOCHS = 40
 OPSET = 18
 SAMPLE_DIGITS = (2, 5, 7)
+CALIBRATION = 64  # images that are trained on
 
 
 class DigitNet(nn.Module):
@@ -93,6 +94,12 @@ def export(net: nn.Module, path: Path) -> None:
     path.write_bytes(model.SerializeToString(deterministic=True))
 
 
+def write_images(path: Path, images: torch.Tensor, labels: torch.Tensor) -> None:
+    """A row of bytes each: 64 pixels of 0..16, and the digit."""
+    pixels = (images.numpy() * 16).reshape(len(images), -1)
+    np.save(path, np.column_stack([pixels, labels.numpy()]).astype(np.uint8))
+
+
 def write_tensor(path: Path, name: str, value: np.ndarray) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(numpy_helper.from_array(value, name).SerializeToString(deterministic=True))
@@ -121,6 +128,8 @@ def main() -> None:
     print(f"torch - onnxruntime {np.abs(probabilities - reference).max():.2e} (max abs)")
     print(f"digits.onnx         {model_path.stat().st_size} bytes")
 
+    write_images(HERE / "held_out.npy", x_test, y_test)
+    write_images(HERE / "calibration.npy", x_train[:CALIBRATION], y_train[:CALIBRATION])
     (HERE / "labels.txt").write_text("".join(f"{d}\n" for d in range(10)))
     for digit in SAMPLE_DIGITS:
         first = int(np.flatnonzero((truth == digit) & correct)[0])

@@ -24,10 +24,11 @@ const char *zc_precision_type_name(zc_precision_type t)
     return types[t].name;
 }
 
-/* Of a product of bytes GPUs round the sums to f16 as well as to f32. */
+/* Of a product of bytes GPUs round the sums to f16 as well as to f32. CPUs are slow in f16. */
 zc_dtype zc_precision_dtype(zc_precision_type t, const zc_precision_part *part, bool gpu)
 {
-    return t == ZC_PRECISION_int8 && gpu && part->is_product ? ZC_F16 : types[t].dtype;
+    if (t == ZC_PRECISION_int8 && gpu && part->is_product) return ZC_F16;
+    return zc_precision_code_bits(t) && !gpu ? ZC_F32 : types[t].dtype;
 }
 
 bool zc_precision_is_scaled(zc_precision_type t)

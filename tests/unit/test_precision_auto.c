@@ -720,7 +720,7 @@ static void test_int8_products(void **state)
     end(&c);
 }
 
-/* On the CPU, where they are no faster, to see what they do: the numbers of the codes in f16. */
+/* On the CPU, where they are no faster, to see what they do: the numbers of the codes. */
 static void test_codes(void **state)
 {
     compiled c = compile_both(perceptron, codes, 1, 0.3);

@@ -20,8 +20,9 @@ static zc_status check_model(const zc_calibration *c, const uint8_t sha256[32], 
 static zc_status check_value(const zc_calibration *c, const zc_graph *g, zc_vid v, zc_diag *diag)
 {
     const zc_activation *found;
+    const zc_channels *weight;
     if (!v || !zc_dtype_is_float(zc_val(g, v)->type.dtype)) return ZC_OK;
-    ZC_TRY(zc_calibration_activation(c, zc_val(g, v)->name, &found, diag));
+    ZC_TRY(zc_calibration_find(c, zc_val(g, v)->name, &found, &weight, diag));
     return found ? ZC_OK : zc_fail(diag, ZC_ERR_INPUT, zc_val(g, v)->name, "is missing");
 }
 
@@ -50,7 +51,8 @@ zc_status zc_thresholds_read(zc_calibration *c, const char *path, const zc_graph
 zc_status zc_thresholds_span(const zc_calibration *c, const char *name, zc_span *out, zc_diag *diag)
 {
     const zc_activation *a;
-    ZC_TRY(zc_calibration_activation(c, name, &a, diag));
+    const zc_channels *weight;
+    ZC_TRY(zc_calibration_find(c, name, &a, &weight, diag));
     if (!a) return ZC_OK;
     const double most =
         (double)zc_histogram_threshold(&a->bins, fmaxf(a->greatest, -a->least), c->method);
@@ -83,13 +85,14 @@ zc_status zc_thresholds_limits(void *user, const char *name, const zc_weights *w
                                zc_diag *diag)
 {
     const zc_calibration *c = user;
+    const zc_activation *activation;
     const zc_channels *found;
     const zc_tensor t = {
         .dtype = ZC_F32,
         .rank = 2,
         .dims = {w->along_k ? w->columns : w->depth, w->along_k ? w->depth : w->columns},
         .data = (void *)(uintptr_t)w->x};
-    ZC_TRY(zc_calibration_channels(c, name, &found, diag));
+    ZC_TRY(zc_calibration_find(c, name, &activation, &found, diag));
     return found ? take(found, w, out, diag)
                  : zc_channel_thresholds(name, &t, w->along_k ? 0 : 1, c->method, out, diag);
 }

@@ -182,19 +182,6 @@ zc_status zc_calibration_add(zc_calibration *c, const char *name, const zc_tenso
     return status;
 }
 
-zc_status zc_calibration_activation(const zc_calibration *c, const char *name,
-                                    const zc_activation **out, zc_diag *diag)
-{
-    zc_buf text = {0};
-    const bool ok = escape(name, &text);
-    const size_t at = ok ? place_of(c, text.data) : 0;
-    const bool known =
-        ok && at < c->activations.len && strcmp(c->activations.data[at].name, text.data) == 0;
-    *out = known ? &c->activations.data[at] : NULL;
-    zc_buf_fini(&text);
-    return ok ? ZC_OK : no_memory(diag);
-}
-
 /* ---- weights ---- */
 
 static size_t weight_place(const zc_calibration *c, const char *name)
@@ -214,15 +201,19 @@ static bool add_channels(zc_calibration *c, const zc_channels *w)
     return true;
 }
 
-zc_status zc_calibration_channels(const zc_calibration *c, const char *name,
-                                  const zc_channels **out, zc_diag *diag)
+zc_status zc_calibration_find(const zc_calibration *c, const char *name,
+                              const zc_activation **activation, const zc_channels **weight,
+                              zc_diag *diag)
 {
     zc_buf text = {0};
     const bool ok = escape(name, &text);
-    const size_t at = ok ? weight_place(c, text.data) : 0;
-    const bool known =
-        ok && at < c->weights.len && strcmp(c->weights.data[at].name, text.data) == 0;
-    *out = known ? &c->weights.data[at] : NULL;
+    const size_t a = ok ? place_of(c, text.data) : 0, w = ok ? weight_place(c, text.data) : 0;
+    const bool is_activation =
+        ok && a < c->activations.len && strcmp(c->activations.data[a].name, text.data) == 0;
+    const bool is_weight =
+        ok && w < c->weights.len && strcmp(c->weights.data[w].name, text.data) == 0;
+    *activation = is_activation ? &c->activations.data[a] : NULL;
+    *weight = is_weight ? &c->weights.data[w] : NULL;
     zc_buf_fini(&text);
     return ok ? ZC_OK : no_memory(diag);
 }

@@ -75,8 +75,8 @@ static float least_square(const zc_histogram *h, float greatest)
 
 /* ---- entropy ---- */
 
-/* The magnitudes in LINEAR bins up to `greatest`; a bin's elements are spread over its width. Zeros,
- * of which a Relu makes many, are exact whatever the threshold. */
+/* The magnitudes in LINEAR bins up to `greatest`; a bin's elements are spread over its width.
+ * Zeros, of which a Relu makes many, are exact whatever the threshold. */
 static void make_linear(const zc_histogram *h, float greatest, double linear[LINEAR])
 {
     memset(linear, 0, LINEAR * sizeof *linear);

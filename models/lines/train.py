@@ -3,9 +3,9 @@
     python -m venv /tmp/venv && /tmp/venv/bin/pip install -r ../bench/requirements.txt
     /tmp/venv/bin/python train.py
 
-Writes lines.onnx, labels.txt, held_out.npy and calibration.npy beside this file. The data are the
-lines of this repository's own files, so nothing is downloaded, and another state of the repository
-gives another model.
+Writes lines.onnx, labels.txt, held_out.npy, calibration.npy and test_data_set_0/ beside this file.
+The data are the lines of this repository's own files, so nothing is downloaded, and another state of
+the repository gives another model.
 """
 import random
 import subprocess
@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import torch
+from onnx import numpy_helper
 from torch import nn
 
 HERE = Path(__file__).resolve().parent
@@ -121,6 +122,11 @@ def export(net: nn.Module, path: Path) -> None:
     path.write_bytes(model.SerializeToString(deterministic=True))
 
 
+def write_tensor(path: Path, name: str, value: np.ndarray) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(numpy_helper.from_array(value, name).SerializeToString(deterministic=True))
+
+
 def main() -> None:
     torch.manual_seed(SEED)
     torch.set_num_threads(1)
@@ -146,6 +152,11 @@ def main() -> None:
     np.save(HERE / "held_out.npy", held_out)
     np.save(HERE / "calibration.npy", trained.reshape(len(LABELS), TRAINED, -1)[:, :CALIBRATION]
             .reshape(-1, LENGTH + 1))
+
+    batch = held_out[::HELD_OUT + 1, :-1].astype(np.int64)
+    (expected,) = session.run(None, {"text": batch})
+    write_tensor(HERE / "test_data_set_0" / "input_0.pb", "text", batch)
+    write_tensor(HERE / "test_data_set_0" / "output_0.pb", "probabilities", expected)
 
 
 if __name__ == "__main__":

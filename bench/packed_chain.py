@@ -3,7 +3,8 @@
 
 Writes chains of products of few rows by square matrices, as steps of decoding have them: f16.onnx of
 --products MatMuls, int8.onnx of twice as many and int4.onnx of four times as many (MatMulNBits of
-com.microsoft), so that all read all of weights.bin: random bytes that are finite numbers in f16.
+com.microsoft), so that all read as much: weights.bin or codes.bin, random numbers of such a size that
+a product's results are about as large as its operand.
 Nothing but the standard library is needed. How long they take: zc compile, then gpu_session PLAN."""
 import argparse
 import os
@@ -11,7 +12,7 @@ import random
 import struct
 
 F16, U8 = 10, 2
-FINITE = bytes(i & 0xBF for i in range(256))  # f16 below 2
+SMALL = bytes(i & 0x83 | 0x20 for i in range(256))  # as f16's high byte: 2^-7 to 2^-6 and their negatives
 
 
 def field(number, data):
@@ -30,11 +31,11 @@ def varint(n):
     return out + bytes([n])
 
 
-def tensor(name, dtype, dims, data=None, offset=0, length=0):
+def tensor(name, dtype, dims, data=None, file="", offset=0, length=0):
     out = b"".join(field(1, d) for d in dims) + field(2, dtype) + field(8, name)
     if data is not None:
         return out + field(9, data)
-    entries = {"location": "weights.bin", "offset": str(offset), "length": str(length)}
+    entries = {"location": file, "offset": str(offset), "length": str(length)}
     for key, value in entries.items():
         out += field(13, field(1, key) + field(2, value))
     return out + field(14, 1)
@@ -52,15 +53,16 @@ def nbits(i, bits, size, block):
     for name, n in attrs.items():
         out += field(5, field(1, name) + field(3, n) + field(20, 2))
     length = size * size * bits // 8
-    scales = struct.pack("<e", (0.25 + i / 64) / size**0.5 / 2 ** (bits - 4)) * (size * size // block)
-    weights = tensor(f"w{i}", U8, (size, size // block, block * bits // 8), None, i * length, length)
+    scale = 0.217 / size**0.5 / 2 ** (bits - 4)
+    scales = struct.pack("<2e", scale, -scale) * (size * size // block // 2)
+    weights = tensor(f"w{i}", U8, (size, size // block, block * bits // 8), None, "codes.bin", i * length, length)
     return out, [weights, tensor(f"s{i}", F16, (size * size // block,), scales)]
 
 
 def plain(i, size):
     length = 2 * size * size
     out = field(1, f"x{i}") + field(1, f"w{i}") + field(2, f"x{i + 1}") + field(4, "MatMul")
-    return out, [tensor(f"w{i}", F16, (size, size), None, i * length, length)]
+    return out, [tensor(f"w{i}", F16, (size, size), None, "weights.bin", i * length, length)]
 
 
 def write(path, o, count, product):
@@ -83,9 +85,14 @@ def main():
     p.add_argument("--block", type=int, default=32)
     o = p.parse_args()
     os.makedirs(o.dir, exist_ok=True)
-    with open(os.path.join(o.dir, "weights.bin"), "wb") as f:
+    weights = open(os.path.join(o.dir, "weights.bin"), "wb")
+    codes = open(os.path.join(o.dir, "codes.bin"), "wb")
+    with weights, codes:
         for i in range(o.products):
-            f.write(random.Random(i).randbytes(2 * o.size * o.size).translate(FINITE))
+            data = bytearray(random.Random(i).randbytes(2 * o.size * o.size))
+            codes.write(data)
+            data[1::2] = data[1::2].translate(SMALL)
+            weights.write(data)
     for bits in (4, 8):
         chain = lambda i: nbits(i, bits, o.size, o.block)
         write(os.path.join(o.dir, f"int{bits}.onnx"), o, o.products * 16 // bits, chain)

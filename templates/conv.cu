@@ -4,7 +4,8 @@
 // ones, whose patches are interpolated.
 //
 // spec.h: the window (zc/window.cuh); Z_X, Z_W, Z_Y, Z_BIAS (types), Z_PLAIN (of y before fused work); Z_ACC (sums), Z_OPERAND (what is multiplied);
-// Z_LAST (channels are last; Z_TAPS_FIRST: of the weights, too), Z_HAS_SCALE, Z_HAS_BIAS, Z_HAS_RESIDUAL, zc_act (activation); Z_QUANT (0 floats, 1 integer result, 2
+// Z_LAST (channels are last; Z_TAPS_FIRST: of the weights, too; with Z_BAND these are a band of so many columns, Z_BAND_DEPTH
+// channels each: src/op/conv_band.h), Z_HAS_SCALE, Z_HAS_BIAS, Z_HAS_RESIDUAL, zc_act (activation); Z_QUANT (0 floats, 1 integer result, 2
 // quantised result) with Z_HAS_X_ZERO, Z_HAS_W_ZERO and for 2 the types Z_XS, Z_WS, Z_YS; Z_batch,
 // Z_groups, Z_ic, Z_oc; Z_TRANSPOSED; Z_DEFORM with Z_HAS_MASK, Z_AXES and Z_OFFSET_GROUPS; Z_TILE (the side of a
 // block's tile; 0: a thread for each element) and Z_MMA (by tensor cores).
@@ -176,6 +177,22 @@ ZC_DEV i64 patch_at(const geometry &g, const patch &r, int k) {
 #endif
 }
 
+// Weights of a tap with taps first, and where among them those of channel m of a group begin.
+ZC_DEV int tap_weights(const geometry &g) {
+#ifdef Z_BAND
+    return Z_BAND_DEPTH;
+#else
+    return g.ic;
+#endif
+}
+ZC_DEV int first_weight(const geometry &g, int group, int m) {
+#ifdef Z_BAND
+    return group * g.ic - (group * g.oc + m) / Z_BAND * Z_BAND / g.oc * g.ic / 8 * 8;
+#else
+    return 0;
+#endif
+}
+
 // Offset of element k of the weights of channel m of a group.
 ZC_DEV i64 weight_at(const geometry &g, int group, int m, int k) {
     int tap;
@@ -183,7 +200,7 @@ ZC_DEV i64 weight_at(const geometry &g, int group, int m, int k) {
 #if Z_TRANSPOSED
     return (((i64)group * g.ic + c) * g.oc + m) * g.taps + tap;
 #elif Z_TAPS_FIRST
-    return (((i64)group * g.oc + m) * g.taps + tap) * g.ic + c;
+    return (((i64)group * g.oc + m) * g.taps + tap) * tap_weights(g) + first_weight(g, group, m) + c;
 #else
     return (((i64)group * g.oc + m) * g.ic + c) * g.taps + tap;
 #endif
@@ -393,9 +410,11 @@ ZC_KERNEL(0)(const __grid_constant__ zc_conv_params p) {
     for (int k = 0; k < g.k; k++)
         sum += (acc_t)patch_value(p, g, z, r, group, k) * (acc_t)load_w(p, channel, weight_at(g, group, m, k));
 #else
-    const i64 step = Z_LAST ? 1 : g.in_plane, w_tap = Z_TAPS_FIRST ? g.ic : 1;
+    const i64 step = Z_LAST ? 1 : g.in_plane, w_tap = Z_TAPS_FIRST ? tap_weights(g) : 1;
     const i64 w_step = Z_TAPS_FIRST ? 1 : Z_TRANSPOSED ? (i64)g.oc * g.taps : g.taps;
-    const i64 weights = Z_TRANSPOSED ? ((i64)group * g.ic * g.oc + m) * g.taps : channel * g.ic * g.taps;
+    const i64 weights = Z_TRANSPOSED   ? ((i64)group * g.ic * g.oc + m) * g.taps
+                        : Z_TAPS_FIRST ? weight_at(g, group, m, 0)
+                                       : channel * g.ic * g.taps;
     int tap = 0;
     for (int a = 0; a < g.w.kernel[0]; a++)
         for (int b = 0; b < g.w.kernel[1]; b++)

@@ -1,10 +1,10 @@
 // Convolutions of each channel by itself, f16 or bf16, channels last. A thread has some neighbouring channels of a run of
-// neighbouring pixels, and keeps its sums while it goes along the lines of the image that the windows see: each pixel is
-// read and converted once a line. A block has a chunk of channels, whose weights it turns in shared memory to
+// neighbouring pixels, and keeps its sums while it goes along the lines of the image that the windows see, some taps of a line
+// at once: each pixel is read and converted once for these. A block has a chunk of channels, whose weights it turns in shared memory to
 // [tap][channel], f32, before the kernel in front has ended where they are of the plan.
 //
 // spec.h: Z_X (type), Z_HAS_BIAS, Z_channels, the window (zc/window.cuh; kernel, stride and dilation are constants),
-// Z_W_CONSTANT (the weights are of the plan), Z_EACH (channels of a thread), Z_RUN (its pixels), Z_GROUPS (threads along the
+// Z_W_CONSTANT (the weights are of the plan), Z_HELD (taps of a line at once), Z_EACH (channels of a thread), Z_RUN (its pixels), Z_GROUPS (threads along the
 // channels), Z_ACROSS and Z_DOWN (threads along a line and down), Z_REPEAT (tiles of a block, one below the other).
 #include "zc/device.cuh"
 #include "abi/conv.h"
@@ -20,26 +20,27 @@
 #endif
 
 struct zc_conv_depth {
-    static constexpr int CHANNELS = Z_GROUPS * Z_EACH, TAPS = Z_KERNEL1 * Z_KERNEL2, PIECE = 8, FOUR = Z_EACH < 4 ? Z_EACH : 4;
+    static constexpr int CHANNELS = Z_GROUPS * Z_EACH, TAPS = Z_KERNEL0 * Z_KERNEL1 * Z_KERNEL2, PIECE = 8, FOUR = Z_EACH < 4 ? Z_EACH : 4;
     static constexpr int THREADS = Z_GROUPS * Z_ACROSS * Z_DOWN;
-    static constexpr int SPAN = (Z_RUN - 1) * Z_STRIDE2 + (Z_KERNEL2 - 1) * Z_DILATION2 + 1; // pixels that a run sees
     static constexpr int UNROLL = Z_RUN * Z_EACH <= 8 ? Z_KERNEL1 : 1;
     typedef zc_vec<Z_X, Z_EACH> vec;
     typedef f32 taps[TAPS][CHANNELS];
 
     const zc_conv_params &p;
     zc_window w;
-    int chunk, row, col, line; // where the chunk begins, and of the result: where the thread's run does, in which image
+    int chunk, slab, row, col; // where the chunk begins, and of the result: where the thread's run does, in which image
     i64 image;
 
     ZC_MEMBER zc_conv_depth(const zc_conv_params &p) : p(p), w(zc_window_of(p)) {
         const int chunks = (int)(Z_channels / CHANNELS), across = (w.out[2] + Z_ACROSS * Z_RUN - 1) / (Z_ACROSS * Z_RUN);
         const int down = (w.out[1] + Z_DOWN * Z_REPEAT - 1) / (Z_DOWN * Z_REPEAT);
         const int tile = (int)blockIdx.x / chunks, rest = tile / across, run = (int)threadIdx.x / Z_GROUPS;
+        const int plane = rest / down;
         chunk = ((int)blockIdx.x - tile * chunks) * CHANNELS;
-        image = rest / down;
+        image = plane / w.out[0];
+        slab = plane - (int)image * w.out[0];
         col = ((tile - rest * across) * Z_ACROSS + run % Z_ACROSS) * Z_RUN;
-        row = (rest - (int)image * down) * (Z_DOWN * Z_REPEAT) + run / Z_ACROSS;
+        row = (rest - plane * down) * (Z_DOWN * Z_REPEAT) + run / Z_ACROSS;
     }
     ZC_MEMBER int channel() const { return (int)threadIdx.x % Z_GROUPS * Z_EACH; } // in the chunk
 
@@ -59,11 +60,13 @@ struct zc_conv_depth {
             }
         }
     }
-    // Adds the products of one line of taps: x, where the run's first window begins in that line.
-    ZC_MEMBER void add_line(const Z_X *x, int start, const f32 (*taps)[CHANNELS], f32 (&sum)[Z_RUN][Z_EACH]) const {
-        f32 tap[Z_KERNEL2][Z_EACH];
+    // Adds the products of COUNT taps of a line: x, where the first of them lies of the run's first window.
+    template <int COUNT>
+    ZC_MEMBER void add_taps(const Z_X *x, int start, const f32 (*taps)[CHANNELS], f32 (&sum)[Z_RUN][Z_EACH]) const {
+        constexpr int SPAN = (Z_RUN - 1) * Z_STRIDE2 + (COUNT - 1) * Z_DILATION2 + 1; // pixels that a run sees
+        f32 tap[COUNT][Z_EACH];
 #pragma unroll
-        for (int t = 0; t < Z_KERNEL2; t++)
+        for (int t = 0; t < COUNT; t++)
 #pragma unroll
             for (int e = 0; e < Z_EACH; e += FOUR) {
                 const auto four = *(const zc_vec<f32, FOUR> *)&taps[t][channel() + e];
@@ -84,15 +87,24 @@ struct zc_conv_depth {
 #pragma unroll
                 for (int r = 0; r < Z_RUN; r++) {
                     const int along = i - r * Z_STRIDE2, t = along / Z_DILATION2;
-                    if (along >= 0 && along % Z_DILATION2 == 0 && t < Z_KERNEL2) sum[r][e] += value * tap[t][e];
+                    if (along >= 0 && along % Z_DILATION2 == 0 && t < COUNT) sum[r][e] += value * tap[t][e];
                 }
             }
+    }
+    // The same of a whole line.
+    ZC_MEMBER void add_line(const Z_X *x, int start, const f32 (*taps)[CHANNELS], f32 (&sum)[Z_RUN][Z_EACH]) const {
+        constexpr int WHOLE = Z_KERNEL2 / Z_HELD * Z_HELD, REST = Z_KERNEL2 - WHOLE;
+#pragma unroll 1
+        for (int t = 0; t < WHOLE; t += Z_HELD)
+            add_taps<Z_HELD>(x + (i64)t * Z_DILATION2 * ZC_PIXEL_PITCH(p.x_pitch), start + t * Z_DILATION2, taps + t, sum);
+        if constexpr (REST > 0)
+            add_taps<REST>(x + (i64)WHOLE * Z_DILATION2 * ZC_PIXEL_PITCH(p.x_pitch), start + WHOLE * Z_DILATION2, taps + WHOLE, sum);
     }
     ZC_MEMBER void put(const f32 (&sum)[Z_RUN][Z_EACH], int row) const {
 #pragma unroll
         for (int r = 0; r < Z_RUN; r++) {
             if (col + r >= w.out[2]) return;
-            const i64 pixel = (image * w.out[1] + row) * w.out[2] + col + r;
+            const i64 pixel = ((image * w.out[0] + slab) * w.out[1] + row) * w.out[2] + col + r;
             zc_fused_cells<Z_EACH> cells;
             f32 v[Z_EACH];
             vec out;
@@ -114,11 +126,18 @@ struct zc_conv_depth {
 #pragma unroll
             for (int r = 0; r < Z_RUN; r++) sum[r][e] = bias;
         }
+#pragma unroll 1
+        for (int b = 0; b < Z_KERNEL0; b++) {
+            const int z = slab * w.stride[0] - w.begin[0] + b * w.dilation[0];
+            if ((u32)z >= (u32)w.in[0]) continue;
 #pragma unroll UNROLL
-        for (int a = 0; a < Z_KERNEL1; a++) {
-            const int y = top + a * w.dilation[1];
-            const i64 at = ((image * w.in[1] + y) * w.in[2] + start) * ZC_PIXEL_PITCH(p.x_pitch) + chunk + channel();
-            if ((u32)y < (u32)w.in[1]) add_line((const Z_X *)p.x + at, start, &all[a * Z_KERNEL2], sum);
+            for (int a = 0; a < Z_KERNEL1; a++) {
+                const int y = top + a * w.dilation[1];
+                const i64 line = (image * w.in[0] + z) * w.in[1] + y;
+                const i64 at = (line * w.in[2] + start) * ZC_PIXEL_PITCH(p.x_pitch) + chunk + channel();
+                if ((u32)y < (u32)w.in[1])
+                    add_line((const Z_X *)p.x + at, start, &all[(b * Z_KERNEL1 + a) * Z_KERNEL2], sum);
+            }
         }
         put(sum, row);
     }

@@ -66,7 +66,7 @@ struct zc_conv_few {
         wait();
         zc_grid_launch();
         if (threadIdx.x == 0) {
-            const zc_sm90_rows rows(p, row, 0);
+            const zc_sm90_rows rows(p, row, col, 0);
             for (int i = 0; i < steps; i++) rows.load(patches_of(i), full(i), first + i);
 #ifndef Z_B_CONSTANT
             load_weights<false>();

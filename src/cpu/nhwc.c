@@ -19,7 +19,8 @@ static void swap_axes(const zc_tensor *from, zc_tensor *to, int64_t n, int64_t a
 /* y[N,P,C] = act(from[N,C,P] + residual); y may be the residual's memory. */
 static void finish(const zc_tensor *from, const zc_tensor *residual, bool relu, zc_tensor *y)
 {
-    int64_t channels = y->dims[3], pixels = y->dims[1] * y->dims[2], n = zc_tensor_numel(y);
+    int64_t channels = y->dims[y->rank - 1], pixels = zc_dims_span(y->dims, 1, y->rank - 1);
+    int64_t n = zc_tensor_numel(y);
     for (int64_t i = 0; i < n; i++) {
         int64_t c = i % channels, p = i / channels % pixels, image = i / channels / pixels;
         double v = zc_get(from, (image * channels + c) * pixels + p);
@@ -41,7 +42,8 @@ static zc_status turned(zc_kctx *k, const zc_tensor *t, zc_tensor *out)
 {
     *out = zc_nchw_shape(t);
     ZC_TRY(room(k, out));
-    if (zc_tensor_numel(t)) swap_axes(t, out, t->dims[0], t->dims[1] * t->dims[2], t->dims[3]);
+    if (zc_tensor_numel(t))
+        swap_axes(t, out, t->dims[0], zc_dims_span(t->dims, 1, t->rank - 1), t->dims[t->rank - 1]);
     return ZC_OK;
 }
 
@@ -77,6 +79,25 @@ static zc_status by_nchw(zc_kctx *k, zc_op op, const void *attrs, int nin, zc_ke
     return inner_nchw(k, op, attrs, nin, in, kernel, residual, relu);
 }
 
+/* Weights in a band, as those of a convolution with groups, channels first. */
+static zc_status without_band(zc_kctx *k, const zc_attrs_ConvNhwc *a, zc_tensor *out)
+{
+    const zc_tensor *x = &k->in[0], *w = &k->in[1];
+    const zc_conv_band band = zc_conv_band_of(a, x->dims[x->rank - 1], w->dims[0]);
+    const int64_t depth = w->dims[w->rank - 1], taps = zc_dims_span(w->dims, 1, w->rank - 1);
+    *out = zc_nchw_shape(w);
+    out->dims[1] = band.in;
+    ZC_TRY(room(k, out));
+    for (int64_t m = 0; m < w->dims[0]; m++) {
+        int64_t first = m / band.out * band.in - zc_conv_band_from(&band, m);
+        for (int64_t c = 0; c < band.in; c++)
+            for (int64_t t = 0; t < taps; t++)
+                zc_put(out, (m * band.in + c) * taps + t,
+                       zc_get(w, (m * taps + t) * depth + first + c));
+    }
+    return ZC_OK;
+}
+
 zc_status zc_k_ConvNhwc(zc_kctx *k)
 {
     const zc_attrs_ConvNhwc *a = ZC_ATTRS(k, ConvNhwc);
@@ -85,8 +106,14 @@ zc_status zc_k_ConvNhwc(zc_kctx *k)
     if (!relu && *a->activation)
         return zc_kernel_unsupported(k, "activation " ZC_NAME " of a convolution", a->activation);
     const zc_tensor *residual = k->nin > 3 && zc_present(&k->in[3]) ? &k->in[3] : NULL;
-    return by_nchw(k, ZC_OP_Conv, &attrs, k->nin < 3 ? k->nin : 3, zc_k_Conv, residual, relu,
-                   a->taps_first);
+    const int nin = k->nin < 3 ? k->nin : 3;
+    if (!a->band)
+        return by_nchw(k, ZC_OP_Conv, &attrs, nin, zc_k_Conv, residual, relu, a->taps_first);
+    zc_tensor in[3];
+    for (int i = 0; i < nin; i++) in[i] = k->in[i];
+    ZC_TRY(turned(k, &k->in[0], &in[0]));
+    ZC_TRY(without_band(k, a, &in[1]));
+    return inner_nchw(k, ZC_OP_Conv, &attrs, nin, in, zc_k_Conv, residual, relu);
 }
 
 /* x as w's type has it. */

@@ -4,8 +4,8 @@
 
 #include "cpu/kernel.h"
 
-/* Does the fast kernel of a step with these operands read its weights, when they are a constant,
- * from k->packs alone (input 1)? */
-bool zc_conv_nhwc_packs(const zc_attrs_ConvNhwc *a, zc_dtype x, zc_dtype w);
+/* Does the fast kernel of a step with these operands, of that rank, read its weights, when they are
+ * a constant, from k->packs alone (input 1)? */
+bool zc_conv_nhwc_packs(const zc_attrs_ConvNhwc *a, zc_dtype x, zc_dtype w, int rank);
 
 #endif

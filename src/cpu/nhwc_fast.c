@@ -66,17 +66,18 @@ static void state_free(void *p)
     free(s);
 }
 
-bool zc_conv_nhwc_packs(const zc_attrs_ConvNhwc *a, zc_dtype x, zc_dtype w)
+bool zc_conv_nhwc_packs(const zc_attrs_ConvNhwc *a, zc_dtype x, zc_dtype w, int rank)
 {
     bool plain = *a->activation == 0 || strcmp(a->activation, "Relu") == 0;
-    return plain && !a->taps_first && x == ZC_F32 && w == ZC_F32;
+    return plain && !a->taps_first && x == ZC_F32 && w == ZC_F32 && rank == 4;
 }
 
 bool zc_fits_conv_nhwc_f32(const zc_kctx *k)
 {
     bool constant = (k->const_in & 2) != 0;
     return k->state && k->packs && constant &&
-           zc_conv_nhwc_packs(ZC_ATTRS(k, ConvNhwc), k->in[0].dtype, k->in[1].dtype) &&
+           zc_conv_nhwc_packs(ZC_ATTRS(k, ConvNhwc), k->in[0].dtype, k->in[1].dtype,
+                              k->in[0].rank) &&
            zc_tensor_numel(&k->in[0]) > 0 && zc_tensor_numel(&k->out[0]) > 0;
 }
 

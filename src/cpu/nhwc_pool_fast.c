@@ -96,7 +96,7 @@ static zc_status pool(zc_kctx *k, const zc_window_attrs *a, pool_job *j)
 bool zc_fits_max_pool_nhwc(const zc_kctx *k)
 {
     const zc_dtype t = k->in[0].dtype;
-    return t == ZC_F32 || t == ZC_U8 || t == ZC_I8;
+    return k->in[0].rank == 4 && (t == ZC_F32 || t == ZC_U8 || t == ZC_I8);
 }
 
 zc_status zc_fast_max_pool_nhwc(zc_kctx *k)
@@ -120,7 +120,7 @@ zc_status zc_fast_max_pool_nhwc(zc_kctx *k)
 
 bool zc_fits_average_pool_nhwc(const zc_kctx *k)
 {
-    return k->in[0].dtype == ZC_F32;
+    return k->in[0].rank == 4 && k->in[0].dtype == ZC_F32;
 }
 
 zc_status zc_fast_average_pool_nhwc(zc_kctx *k)

@@ -1,7 +1,10 @@
 /* PackedLinear: codes become numbers piece by piece, sums go on in the order of the summed axis. */
+#include <string.h>
+
 #include "op/packed.h"
 
 #include "cpu/kernel.h"
+#include "cpu/pointwise.h"
 
 enum { ROWS = 32 }; /* at once */
 
@@ -42,21 +45,75 @@ static void columns(void *arg, int64_t begin, int64_t end)
             column(j, n, row, (int)(j->rows - row < ROWS ? j->rows - row : ROWS));
 }
 
+/* The rows by RMSNormalization, in room of the run's. */
+static zc_status normalise(zc_kctx *k, zc_tensor *rows)
+{
+    const zc_attrs_RMSNormalization attrs = {
+        .axis = -1, .epsilon = ZC_ATTRS(k, PackedLinear)->epsilon, .stash_type = ZC_F32};
+    const zc_tensor in[] = {*rows, k->in[ZC_IN_PackedLinear_gain]};
+    size_t bytes = 0;
+    rows->data = zc_tensor_bytes(rows, &bytes) ? zc_scratch_get(k->scratch, bytes) : NULL;
+    if (!rows->data) return zc_fail_nomem(k->diag, "normalised rows", bytes);
+    zc_kctx inner = zc_inner(k, ZC_OP_RMSNormalization, &attrs, 2, in, rows);
+    return zc_kernel_run(&inner, true);
+}
+
+/* Every second run of columns, from `first` on, of rows that have twice as many. */
+static zc_status take(zc_kctx *k, const zc_tensor *all, int first, zc_tensor *out)
+{
+    const size_t run = ZC_PACKED_GATED * zc_dtype_bits(all->dtype) / 8;
+    size_t bytes = 0;
+    *out = k->out[0];
+    out->data = zc_tensor_bytes(out, &bytes) ? zc_scratch_get(k->scratch, bytes) : NULL;
+    if (!out->data) return zc_fail_nomem(k->diag, "one of two products", bytes);
+    for (size_t i = 0; i < bytes / run; i++)
+        memcpy((char *)out->data + i * run, (const char *)all->data + (2 * i + (size_t)first) * run,
+               run);
+    return ZC_OK;
+}
+
+/* activation(first) * second of both products, which stand by turns. */
+static zc_status gate(zc_kctx *k, const zc_tensor *all)
+{
+    const zc_attrs_PackedLinear *a = ZC_ATTRS(k, PackedLinear);
+    zc_tensor factors[2];
+    for (int i = 0; i < 2; i++) ZC_TRY(take(k, all, i, &factors[i]));
+    ZC_TRY(
+        zc_activate(k, a->activation, a->activation_params.v, a->activation_params.n, &factors[0]));
+    zc_kctx inner = zc_inner(k, ZC_OP_Mul, NULL, 2, factors, k->out);
+    return zc_kernel_run(&inner, true);
+}
+
+/* Room for both products. */
+static zc_status make_all(zc_kctx *k, zc_tensor *all)
+{
+    size_t bytes = 0;
+    *all = k->out[0];
+    all->dims[all->rank - 1] *= 2;
+    all->data = zc_tensor_bytes(all, &bytes) ? zc_scratch_get(k->scratch, bytes) : NULL;
+    return all->data ? ZC_OK : zc_fail_nomem(k->diag, "two products", bytes);
+}
+
 zc_status zc_k_PackedLinear(zc_kctx *k)
 {
-    job j = {.x = &k->in[ZC_IN_PackedLinear_x],
+    zc_tensor x = k->in[ZC_IN_PackedLinear_x];
+    zc_tensor all = k->out[0];
+    const bool gated = *ZC_ATTRS(k, PackedLinear)->activation != 0;
+    if (zc_input(k, ZC_IN_PackedLinear_gain)) ZC_TRY(normalise(k, &x));
+    if (gated) ZC_TRY(make_all(k, &all));
+    job j = {.x = &x,
              .codes = &k->in[ZC_IN_PackedLinear_w],
              .scale = &k->in[ZC_IN_PackedLinear_scale],
              .zero = zc_input(k, ZC_IN_PackedLinear_zero),
              .bias = zc_input(k, ZC_IN_PackedLinear_bias),
-             .y = &k->out[0]};
-    char x[128], w[128];
+             .y = &all};
+    char rows[128], codes[128];
     if (!zc_packed_of(j.codes, &j.w) || j.x->dims[j.x->rank - 1] != j.w.k)
         return zc_kernel_fail(k, "operands do not fit each other (got %s and %s)",
-                              zc_tensor_type_text(j.x, x, sizeof x),
-                              zc_tensor_type_text(j.codes, w, sizeof w));
+                              zc_tensor_type_text(j.x, rows, sizeof rows),
+                              zc_tensor_type_text(j.codes, codes, sizeof codes));
     j.rows = zc_tensor_numel(j.y) / j.w.n;
     j.blocks = j.scale->dims[1];
     zc_parallel(k, j.w.n, 1, columns, &j);
-    return ZC_OK;
+    return gated ? gate(k, &all) : ZC_OK;
 }

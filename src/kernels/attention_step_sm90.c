@@ -15,7 +15,6 @@ enum {
     NEAR = 8,           /* elements in a piece of 16 bytes */
     QUERIES_MOST = 8,   /* of a key head: their sums are held in registers */
     SIZE_MOST = 256,    /* of a head */
-    PARTS_MOST = 8,     /* of a cluster */
     SMEM_MOST = 113664, /* so that two blocks share a multiprocessor */
     STAGES_MOST = 8,
     FAR = 1024, /* keys that stand for a length that is not certain */
@@ -54,11 +53,15 @@ static double cost(const problem *p, int keys, int parts)
            exchange * (parts - 1);
 }
 
+/* Candidates: how many keys a stage may have, and of how many parts a cluster. */
+static const int keys_of_stage[] = {32, 64, 128, 160, 192}, parts_of[] = {1, 2, 4, 8};
+enum { CANDIDATES = ZC_COUNTOF(keys_of_stage) * ZC_COUNTOF(parts_of) };
+
 static bool candidate_of(const void *of, int number, zc_candidate *out)
 {
-    static const int all[] = {32, 64, 128};
     const problem *p = of;
-    int parts = 1 << number % 4, keys = all[number / 4];
+    const int parts = parts_of[zc_candidate_digit(&number, ZC_COUNTOF(parts_of))];
+    const int keys = keys_of_stage[number];
     int64_t steps = zc_ceil_div(share_of(p, parts), keys);
     int64_t stages = steps < STAGES_MOST ? steps : STAGES_MOST;
     while (stages && smem_of(p, keys, stages, parts) > SMEM_MOST) stages--;
@@ -127,7 +130,7 @@ zc_status zc_gen_attention_step_sm90(zc_gen *g)
     if (!zc_gen_out(g, 0)) return zc_gen_decline(g, "no result is wanted");
     ZC_TRY(problem_of(g, &s, &p));
     if (g->declined[0]) return ZC_OK;
-    ZC_TRY(zc_gen_candidates(g, "cores", candidate_of, &p, 4 * 3));
+    ZC_TRY(zc_gen_candidates(g, "cores", candidate_of, &p, CANDIDATES));
     if (g->declined[0]) return ZC_OK;
     if (is_input(IN(past_k)) && is_input(IN(past_v)) && !IN(lengths))
         zc_gen_define(g, "PAST_EARLY", "1");

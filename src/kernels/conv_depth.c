@@ -15,7 +15,9 @@ enum {
     CHUNK = 64,      /* channels of a block, at most */
     BLOCK = 256,     /* its threads, at most */
     TAPS_MOST = 128, /* whose weights lie in shared memory */
-    SPAN_MOST = 32,  /* pixels that a run sees */
+    AT_ONCE = 8,     /* taps of a line whose weights a thread holds, but where there are not many
+                        more */
+    SPAN_MOST = 32,  /* pixels that a run sees of them */
     DEPTH_COUNT = 11
 };
 
@@ -23,8 +25,8 @@ enum {
 
 typedef struct depth_problem {
     int64_t channels, lines, across; /* of the result: lines of all images; pixels of one */
-    int64_t rows, down;              /* taps; lines of an image */
-    int64_t taps, step, gap;         /* across */
+    int64_t rows, down;              /* lines of taps; lines of a plane */
+    int64_t taps, held, step, gap;   /* across; held: at once */
     int sm_count;
 } depth_problem;
 
@@ -51,7 +53,7 @@ static depth depth_of(const depth_problem *p, int number)
     static const int64_t each[DEPTH_COUNT] = {8, 8, 8, 4, 4, 4, 4, 2, 2, 2, 2},
                          run[DEPTH_COUNT] = {1, 2, 4, 1, 2, 4, 7, 1, 2, 4, 7};
     depth d = {.each = each[number], .run = run[number], .repeat = 1};
-    d.span = (d.run - 1) * p->step + (p->taps - 1) * p->gap + 1;
+    d.span = (d.run - 1) * p->step + (p->held - 1) * p->gap + 1;
     if (d.span > SPAN_MOST || p->channels % d.each) return d;
     d.groups = groups_of(p->channels, d.each);
     if (!d.groups) return d;
@@ -70,7 +72,8 @@ static double depth_us(const depth_problem *p, const depth *d)
 {
     const double clock = 1650, start = 1500, store = 60, schedulers = 4;
     double each = (double)d->each, span = (double)d->span, taps = (double)p->taps;
-    double line = span * (each + 3) + taps * (double)d->run * each + taps * each / 4;
+    double reads = span * (double)zc_ceil_div(p->taps, p->held);
+    double line = reads * (each + 3) + taps * (double)d->run * each + taps * each / 4;
     double one = (double)p->rows * line + store;
     double threads =
         (double)p->lines * (double)zc_ceil_div(p->across, d->run) * ((double)p->channels / each);
@@ -103,9 +106,11 @@ static const char *not_these(const zc_gen *g, const zc_attrs_ConvNhwc *at)
     if (zc_gen_in_type(g, 1) != dtype || (bias != ZC_NONE && bias != dtype))
         return "weights or bias of another type";
     if (!at->taps_first || !zc_gen_static(w)) return "weights whose shape only a run knows";
-    if (w->dims[3].k != 1 || at->group != w->dims[0].k) return "no channel by itself";
+    int64_t taps = 1;
+    for (int d = 1; d + 1 < w->rank; d++)
+        if (w->dims[d].k > TAPS_MOST || (taps *= w->dims[d].k) > TAPS_MOST) return "large windows";
+    if (w->dims[w->rank - 1].k != 1 || at->group != w->dims[0].k) return "no channel by itself";
     if (at->group % PIECE) return "channels that are no multiple of 8";
-    if (w->dims[1].k * w->dims[2].k > TAPS_MOST) return "large windows";
     if (*at->activation || zc_gen_in_type(g, 3) != ZC_NONE) return "an activation of its own";
     return NULL;
 }
@@ -116,15 +121,19 @@ static void sizes_of(zc_gen *g, const zc_window_attrs *a, depth_problem *p)
     static const int64_t bounds[] = {1024, 4096, 32768}; /* as conv_sm90.c's */
     enum { USUAL = 56 };
     const zc_pvalue *y = zc_gen_out(g, 0), *w = zc_gen_in(g, 1);
-    int64_t low, high, across = zc_gen_const_dim(y, 2), down = zc_gen_const_dim(y, 1);
-    zc_gen_size(g, y->dims, 3, bounds, ZC_COUNTOF(bounds), &low, &high);
+    const int axes = y->rank - 2;
+    const int64_t taps = w->dims[axes].k, across = zc_gen_const_dim(y, axes);
+    int64_t low, high, down = axes > 1 ? zc_gen_const_dim(y, axes - 1) : 1, rows = 1;
+    for (int d = 1; d < axes; d++) rows *= w->dims[d].k;
+    zc_gen_size(g, y->dims, y->rank - 1, bounds, ZC_COUNTOF(bounds), &low, &high);
     *p = (depth_problem){.channels = w->dims[0].k,
                          .across = across > 0 ? across : USUAL,
                          .down = down > 0 ? down : USUAL,
-                         .rows = w->dims[1].k,
-                         .taps = w->dims[2].k,
-                         .step = zc_window_stride(a, 1),
-                         .gap = zc_window_dilation(a, 1),
+                         .rows = rows,
+                         .taps = taps,
+                         .held = taps > AT_ONCE + 1 ? AT_ONCE : taps,
+                         .step = zc_window_stride(a, axes - 1),
+                         .gap = zc_window_dilation(a, axes - 1),
                          .sm_count = g->sm_count};
     if (high == INT64_MAX) high = 4 * bounds[ZC_COUNTOF(bounds) - 1];
     p->lines = zc_ceil_div(high, p->across);
@@ -133,8 +142,8 @@ static void sizes_of(zc_gen *g, const zc_window_attrs *a, depth_problem *p)
 static void put_window(zc_gen *g, const zc_window_attrs *a)
 {
     const zc_pvalue *x = zc_gen_in(g, 0), *w = zc_gen_in(g, 1), *y = zc_gen_out(g, 0);
-    zc_gen_window_dims d = {.axes = 2};
-    for (int i = 0; i < 2; i++) {
+    zc_gen_window_dims d = {.axes = x->rank - 2};
+    for (int i = 0; i < d.axes; i++) {
         d.in[i] = x->dims[1 + i];
         d.out[i] = y->dims[1 + i];
         d.kernel[i] = w->dims[1 + i];
@@ -151,13 +160,14 @@ zc_status zc_gen_conv_depth(zc_gen *g)
     int64_t group;
     depth_problem p;
     zc_window_attrs_of(g->step->op, at, &a, &group);
-    if (!zc_gen_window_fits(g, &a, 2)) return ZC_OK;
+    if (!zc_gen_window_fits(g, &a, zc_gen_in(g, 0)->rank - 2)) return ZC_OK;
     sizes_of(g, &a, &p);
     ZC_TRY(zc_gen_candidates(g, "no tensor cores", depth_candidate, &p, DEPTH_COUNT));
     if (g->declined[0]) return ZC_OK;
     zc_gen_type(g, "X", zc_gen_out_type(g, 0));
     zc_gen_define(g, "HAS_BIAS", "%d", zc_gen_in_type(g, 2) != ZC_NONE);
     zc_gen_define(g, "channels", "%d", (int)p.channels);
+    zc_gen_define(g, "HELD", "%d", (int)p.held);
     if (zc_gen_in(g, 1)->kind == ZC_P_CONST) zc_gen_define(g, "W_CONSTANT", "1");
     put_window(g, &a);
     ZC_TRY(zc_gen_epilogue(g));
@@ -182,19 +192,23 @@ zc_status zc_launch_conv_depth(zc_launch *l)
     zc_window_attrs a;
     zc_window window;
     int64_t group;
-    if (x->rank != 4 || x->dims[3] != w->dims[0] || y->dims[3] != w->dims[0])
+    const int last = x->rank - 1, axes = x->rank - 2;
+    if (axes < 1 || y->rank != x->rank || w->rank != x->rank || x->dims[last] != w->dims[0] ||
+        y->dims[last] != w->dims[0])
         return zc_fail(l->diag, ZC_ERR_MODEL, l->subject,
                        "input and weights do not fit each other (got %lld channels, need %lld)",
-                       (long long)x->dims[x->rank - 1], (long long)w->dims[0]);
+                       (long long)x->dims[last], (long long)w->dims[0]);
     if (zc_tensor_numel(y) == 0) return ZC_OK;
     zc_window_attrs_of(l->op, l->attrs, &a, &group);
-    zc_window_resolve(&a, 2, x->dims + 1, y->dims + 1, w->dims + 1, &window);
+    zc_window_resolve(&a, axes, x->dims + 1, y->dims + 1, w->dims + 1, &window);
     ZC_TRY(zc_launch_window(l, &window, &p.window));
     ZC_TRY(zc_launch_epilogue(l, &p.fused));
-    int64_t blocks = zc_ceil_div(y->dims[1], config[DOWN] * config[REPEAT]) *
-                     zc_ceil_div(y->dims[2], config[ACROSS] * config[RUN]) *
-                     (y->dims[3] / (config[GROUPS] * config[EACH]));
-    if (blocks > INT32_MAX / y->dims[0])
+    const int *out = p.window.out;
+    int64_t planes = y->dims[0] * out[0];
+    int64_t blocks = zc_ceil_div(out[1], config[DOWN] * config[REPEAT]) *
+                     zc_ceil_div(out[2], config[ACROSS] * config[RUN]) *
+                     (y->dims[last] / (config[GROUPS] * config[EACH]));
+    if (blocks > INT32_MAX / planes)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "convolution too large for the kernel");
-    return zc_launch_configured(l, (zc_dim3){(uint32_t)(blocks * y->dims[0]), 1, 1}, &p, sizeof p);
+    return zc_launch_configured(l, (zc_dim3){(uint32_t)(blocks * planes), 1, 1}, &p, sizeof p);
 }

@@ -46,11 +46,12 @@ zc_status zc_gen_conv_f8_sm90(zc_gen *g)
     const char *why = not_these(g, group);
     if (why) return zc_gen_decline(g, "%s", why);
     zc_gen_tensor(zc_gen_in(g, ZC_IN_ScaledConv_w), &w);
-    const int64_t depth = w.dims[3], taps = w.dims[1] * w.dims[2];
+    const int axes = w.rank - 2;
+    const int64_t depth = w.dims[axes + 1], taps = zc_dims_span(w.dims, 1, 1 + axes);
     if (w.dims[0] <= 0 || w.dims[0] % 2 || depth <= 0 || depth % PIECE)
         return zc_gen_decline(
             g, "channels that are no multiple of %d, or of the result an odd number", PIECE);
-    if (!zc_conv_window_fits(&a, w.dims + 1))
+    if (!zc_conv_window_fits(&a, axes, w.dims + 1))
         return zc_gen_decline(g, "windows that the copy engine cannot gather");
     const int64_t blocks = zc_ceil_div(depth, ZC_SM90_LINE);
     zc_sm90_problem p = {.m = zc_gen_conv_pixels(g),
@@ -86,11 +87,11 @@ static void fill(zc_launch *l, struct zc_gemm_sm90_params *p)
     p->g.scale = l->in[ZC_IN_ScaledConv_scale].data;
     p->g.c_col = 1;
     p->g.alpha = p->g.beta = 1;
-    p->g.m = zc_dims_span(y->dims, 0, 3);
+    p->g.m = zc_dims_span(y->dims, 0, y->rank - 1);
     p->g.n = p->g.y_ld = w->dims[0];
-    p->g.k = w->dims[3];
+    p->g.k = w->dims[w->rank - 1];
     p->items = 1;
-    p->b_items = (int)(w->dims[1] * w->dims[2]);
+    p->b_items = (int)zc_dims_span(w->dims, 1, w->rank - 1);
 }
 
 zc_status zc_launch_conv_f8_sm90(zc_launch *l)

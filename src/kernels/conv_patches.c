@@ -1,33 +1,39 @@
 #include "kernels/conv_patches.h"
 
 #include "kernels/divisor.h"
+#include "op/nhwc.h"
 
-enum {
-    PAD_MOST = 127, /* padding, and how far a tap lies from where its window begins */
-    STRIDE_MOST = 8
-};
+enum { STRIDE_MOST = 8 };
 
 /* ---- the specialisation ---- */
 
-bool zc_conv_is_product(const zc_window_attrs *a, const int64_t kernel[2])
+bool zc_conv_is_product(const zc_window_attrs *a, int axes, const int64_t *kernel)
 {
-    bool plain = kernel[0] == 1 && kernel[1] == 1;
-    for (int i = 0; i < 2; i++)
-        plain = plain && zc_window_stride(a, i) == 1 && zc_window_pad(a, 2, i, 0) == 0 &&
-                zc_window_pad(a, 2, i, 1) == 0;
+    bool plain = true;
+    for (int i = 0; i < axes; i++)
+        plain = plain && kernel[i] == 1 && zc_window_stride(a, i) == 1 &&
+                zc_window_pad(a, axes, i, 0) == 0 && zc_window_pad(a, axes, i, 1) == 0;
     return plain;
 }
 
-bool zc_conv_window_fits(const zc_window_attrs *a, const int64_t kernel[2])
+/* The most that a tensor map has bits for, of padding and of how far a tap lies from where its
+ * window begins. */
+static int64_t reach_of(int axes)
 {
-    bool fits = true;
-    for (int i = 0; i < 2; i++) {
-        fits = fits && zc_window_stride(a, i) <= STRIDE_MOST && kernel[i] <= PAD_MOST &&
-               zc_window_dilation(a, i) <= PAD_MOST &&
-               (kernel[i] - 1) * zc_window_dilation(a, i) <= PAD_MOST;
+    return axes == 1 ? 32767 : axes == 2 ? 127 : 15;
+}
+
+bool zc_conv_window_fits(const zc_window_attrs *a, int axes, const int64_t *kernel)
+{
+    const int64_t most = reach_of(axes);
+    bool fits = axes <= ZC_WINDOW_DIMS;
+    for (int i = 0; i < axes; i++) {
+        fits = fits && zc_window_stride(a, i) <= STRIDE_MOST && kernel[i] <= most + 1 &&
+               zc_window_dilation(a, i) <= most &&
+               (kernel[i] - 1) * zc_window_dilation(a, i) <= most;
         for (int end = 0; end < 2; end++) {
-            int64_t pad = zc_window_pad(a, 2, i, end);
-            fits = fits && pad >= 0 && pad <= PAD_MOST;
+            int64_t pad = zc_window_pad(a, axes, i, end);
+            fits = fits && pad >= 0 && pad <= most;
         }
     }
     return fits;
@@ -37,17 +43,23 @@ int64_t zc_gen_conv_pixels(zc_gen *g)
 {
     static const int64_t bounds[] = {1024, ZC_CONV_FEW_PIXELS, 32768};
     int64_t low, high;
-    zc_gen_size(g, zc_gen_out(g, 0)->dims, 3, bounds, ZC_COUNTOF(bounds), &low, &high);
+    const zc_pvalue *y = zc_gen_out(g, 0);
+    zc_gen_size(g, y->dims, y->rank - 1, bounds, ZC_COUNTOF(bounds), &low, &high);
     return high == INT64_MAX ? 4 * bounds[ZC_COUNTOF(bounds) - 1] : high;
 }
 
 void zc_gen_patches(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w)
 {
-    const int64_t parts = zc_ceil_div(w->dims[3] * (int64_t)zc_dtype_bits(w->dtype) / 8, 32);
-    if (parts < ZC_SM90_LINE / 32 && g->step->op != ZC_OP_ConvPair) /* whose pairs differ */
-        zc_gen_define(g, "LINE_PARTS", "%d", (int)parts);
-    if (zc_conv_is_product(a, w->dims + 1)) return;
-    zc_gen_define(g, "ACROSS", "%d", (int)w->dims[2]);
+    const int axes = w->rank - 2;
+    const int64_t depth = w->dims[w->rank - 1] * (int64_t)zc_dtype_bits(w->dtype) / 8;
+    const bool pair = g->step->op == ZC_OP_ConvPair; /* of different depths, the second patches */
+    const bool product = zc_conv_is_product(a, axes, w->dims + 1);
+    if (zc_ceil_div(depth, 32) < ZC_SM90_LINE / 32 && !pair)
+        zc_gen_define(g, "LINE_PARTS", "%d", (int)zc_ceil_div(depth, 32));
+    if (!product || pair) zc_gen_define(g, "SIDES", "%d", axes);
+    if (product) return;
+    if (axes > 1) zc_gen_define(g, "ACROSS", "%d", (int)w->dims[axes]);
+    if (axes > 2) zc_gen_define(g, "DOWN", "%d", (int)w->dims[axes - 1]);
     zc_gen_define(g, "PATCHES", "1");
 }
 
@@ -56,31 +68,44 @@ void zc_gen_patches(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w)
 zc_tensor_box zc_conv_patches(const zc_tensor *x, int64_t pitch, const zc_window *w, bool product,
                               int64_t pixels, int tile)
 {
-    zc_tensor_box b = zc_sm90_box(x->data, x->dtype, x->dims[3], pixels, 1, pitch, 0);
+    zc_tensor_box b = zc_sm90_box(x->data, x->dtype, x->dims[x->rank - 1], pixels, 1, pitch, 0);
     b.box[1] = (uint32_t)tile;
     if (product) return b;
-    b.rank = 4;
+    b.rank = w->axes + 2;
     b.pixels = (uint32_t)tile;
-    for (int i = 0; i < 2; i++) { /* innermost first */
-        int side = 1 - i;
+    b.strides[1] = pitch * (int64_t)zc_dtype_bits(x->dtype) / 8;
+    for (int i = 0; i < w->axes; i++) { /* innermost first */
+        int side = w->axes - 1 - i;
+        b.strides[2 + i] = b.strides[1 + i] * w->in[side];
         b.dims[1 + i] = w->in[side];
         b.first[i] = (int)-w->begin[side];
         b.beyond[i] = (int)(w->end[side] - (w->kernel[side] - 1) * w->dilation[side]);
         b.step[i] = (int)w->stride[side];
     }
-    b.dims[3] = x->dims[0];
-    b.strides[1] = pitch * (int64_t)zc_dtype_bits(x->dtype) / 8;
-    b.strides[2] = b.strides[1] * w->in[1];
-    b.strides[3] = b.strides[2] * w->in[0];
+    b.dims[1 + w->axes] = x->dims[0];
     return b;
+}
+
+/* Do images with so many channels fit the weights? */
+static bool channels_fit(const zc_launch *l, int64_t channels, const zc_tensor *w)
+{
+    const zc_attrs_ConvNhwc *a = l->op == ZC_OP_ConvNhwc ? l->attrs : NULL;
+    const int64_t depth = w->dims[w->rank - 1];
+    if (!a || !a->band) return channels == depth;
+    if (a->band < 1 || a->group < 1 || channels < a->group || w->dims[0] < a->group ||
+        channels % a->group || w->dims[0] % a->group)
+        return false;
+    const zc_conv_band band = zc_conv_band_of(a, channels, w->dims[0]);
+    return depth == zc_conv_band_depth(&band);
 }
 
 zc_status zc_launch_conv_check(zc_launch *l, const zc_tensor *w, int bias)
 {
     const zc_tensor *x = &l->in[0], *y = &l->out[0];
+    const int last = x->rank - 1;
     bool fits =
-        x->rank == 4 && w->rank == 4 && y->rank == 4 && x->dims[0] == y->dims[0] &&
-        x->dims[3] == w->dims[3] && y->dims[3] == w->dims[0] &&
+        last >= 2 && w->rank == x->rank && y->rank == x->rank && x->dims[0] == y->dims[0] &&
+        channels_fit(l, x->dims[last], w) && y->dims[last] == w->dims[0] &&
         (bias < 0 || !zc_launch_has(l, bias) || zc_tensor_numel(&l->in[bias]) == w->dims[0]);
     char t[128], u[128];
     if (fits) return ZC_OK;
@@ -95,7 +120,7 @@ zc_status zc_launch_conv_window(zc_launch *l, const zc_tensor *w, zc_window *win
     zc_window_attrs a;
     int64_t group;
     zc_window_attrs_of(l->op, l->attrs, &a, &group);
-    zc_window_resolve(&a, 2, l->in[0].dims + 1, l->out[0].dims + 1, w->dims + 1, window);
+    zc_window_resolve(&a, w->rank - 2, l->in[0].dims + 1, l->out[0].dims + 1, w->dims + 1, window);
     return zc_launch_window(l, window, out);
 }
 
@@ -105,16 +130,15 @@ zc_status zc_launch_conv_maps(zc_launch *l, const zc_tensor *weights, const zc_w
     zc_window_attrs a;
     int64_t group;
     zc_window_attrs_of(l->op, l->attrs, &a, &group);
-    int64_t depth = weights->dims[3], taps = w->kernel[0] * w->kernel[1];
+    int64_t depth = weights->dims[w->axes + 1], taps = zc_dims_span(w->kernel, 0, w->axes);
     zc_tensor_box x = zc_conv_patches(&l->in[0], zc_launch_in_pitch(l, 0), w,
-                                      zc_conv_is_product(&a, w->kernel), p->g.m, pixels);
+                                      zc_conv_is_product(&a, w->axes, w->kernel), p->g.m, pixels);
     zc_tensor_box b =
         zc_sm90_box(weights->data, weights->dtype, depth, p->g.n, taps, taps * depth, depth);
     b.box[1] = (uint32_t)channels;
     p->by_lines = zc_divisor_of(
         zc_ceil_div(depth * (int64_t)zc_dtype_bits(weights->dtype) / 8, ZC_SM90_LINE));
-    p->by_line = zc_divisor_of(w->out[1]);
-    p->by_plane = zc_divisor_of(w->out[0]);
+    for (int i = 0; i < w->axes; i++) p->by_side[i] = zc_divisor_of(w->out[w->axes - 1 - i]);
     ZC_TRY(zc_launch_tensor_map(l, &x, &p->a));
     return zc_launch_tensor_map(l, &b, &p->b);
 }

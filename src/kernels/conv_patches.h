@@ -8,14 +8,15 @@
 
 enum { ZC_CONV_FEW_PIXELS = 4096 };
 
-/* Do windows of 1 x 1 see every pixel, so that pixels are rows of a matrix? */
-bool zc_conv_is_product(const zc_window_attrs *a, const int64_t kernel[2]);
+/* Do windows of one pixel see each of them, so that pixels are rows of a matrix? Over so many axes.
+ */
+bool zc_conv_is_product(const zc_window_attrs *a, int axes, const int64_t *kernel);
 /* Can the copy engine gather it? */
-bool zc_conv_window_fits(const zc_window_attrs *a, const int64_t kernel[2]);
+bool zc_conv_window_fits(const zc_window_attrs *a, int axes, const int64_t *kernel);
 
 /* Pixels of the result: the most of the range that is asked for. */
 int64_t zc_gen_conv_pixels(zc_gen *g);
-/* How patches come to the product; w is [Cout][KH][KW][Cin]. */
+/* How patches come to the product; w is [Cout][taps ...][Cin]. */
 void zc_gen_patches(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w);
 
 /* Patches of x, `tile` at once, or its pixels as rows; pitch: from pixel to pixel. */

@@ -12,15 +12,15 @@ enum { PIECE = 16 /* channels that the copy engine can address */ };
 /* ---- the specialisation ---- */
 
 /* May windows reach beyond the image? */
-static bool has_edges(const zc_window_attrs *a, const int64_t kernel[2])
+static bool has_edges(const zc_window_attrs *a, int axes, const int64_t *kernel)
 {
     zc_auto_pad mode;
     bool edges = false;
     zc_auto_pad_parse(a->auto_pad, &mode);
     if (mode == ZC_PAD_VALID) return false;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < axes; i++)
         edges = edges || (mode == ZC_PAD_EXPLICIT
-                              ? zc_window_pad(a, 2, i, 0) > 0 || zc_window_pad(a, 2, i, 1) > 0
+                              ? zc_window_pad(a, axes, i, 0) > 0 || zc_window_pad(a, axes, i, 1) > 0
                               : kernel[i] > 1);
     return edges;
 }
@@ -38,15 +38,21 @@ static const char *not_these(const zc_gen *g, const zc_quant_roles *r, int64_t g
 }
 
 /* Sums of columns, where x has a zero point: of the taps on the image, which are fewer at its
- * edges. */
-static void put_edges(zc_gen *g, const zc_quant_roles *r, const zc_window_attrs *a,
-                      const zc_tensor *w, zc_sm90_problem *p)
+ * edges, of one or two axes. */
+static zc_status put_edges(zc_gen *g, const zc_quant_roles *r, const zc_window_attrs *a,
+                           const zc_tensor *w, zc_sm90_problem *p)
 {
+    const int axes = w->rank - 2;
+    const int64_t down = axes > 1 ? w->dims[1] : 1, across = w->dims[axes];
     p->column_words = 1;
-    if (!zc_gen_zero_point(g, r->in[ZC_GQ_A_ZERO]) || !has_edges(a, w->dims + 1)) return;
-    p->column_words = (int)((w->dims[1] + 1) * (w->dims[2] + 1));
+    if (!zc_gen_zero_point(g, r->in[ZC_GQ_A_ZERO]) || !has_edges(a, axes, w->dims + 1))
+        return ZC_OK;
+    if (axes > 2) return zc_gen_decline(g, "a zero point around images of three axes");
+    p->column_words = (int)((down + 1) * (across + 1));
     zc_gen_define(g, "EDGES", "1");
-    zc_gen_define(g, "DOWN", "%d", (int)w->dims[1]);
+    zc_gen_define(g, "DOWN", "%d", (int)down);
+    if (axes == 1) zc_gen_define(g, "ACROSS", "%d", (int)across);
+    return ZC_OK;
 }
 
 zc_status zc_gen_conv_quant_sm90(zc_gen *g)
@@ -60,10 +66,11 @@ zc_status zc_gen_conv_quant_sm90(zc_gen *g)
     const char *why = not_these(g, &r, group);
     if (why) return zc_gen_decline(g, "%s", why);
     zc_gen_tensor(zc_gen_in(g, weights), &w);
-    const int64_t depth = w.dims[3], taps = w.dims[1] * w.dims[2];
+    const int axes = w.rank - 2;
+    const int64_t depth = w.dims[axes + 1], taps = zc_dims_span(w.dims, 1, 1 + axes);
     if (w.dims[0] <= 0 || depth <= 0 || depth % PIECE)
         return zc_gen_decline(g, "channels that are no multiple of %d", PIECE);
-    if (!zc_conv_window_fits(&a, w.dims + 1))
+    if (!zc_conv_window_fits(&a, axes, w.dims + 1))
         return zc_gen_decline(g, "windows that the copy engine cannot gather");
     zc_dtype y = zc_gen_out_type(g, 0);
     if (y != ZC_I32 && taps * depth > ZC_GQ_DEPTH_MOST)
@@ -79,7 +86,8 @@ zc_status zc_gen_conv_quant_sm90(zc_gen *g)
                          .piece = piece};
     zc_gen_patches(g, &a, &w);
     zc_gen_define(g, "TAP_STEPS", "%d", (int)blocks);
-    put_edges(g, &r, &a, &w, &p);
+    ZC_TRY(put_edges(g, &r, &a, &w, &p));
+    if (g->declined[0]) return ZC_OK;
     ZC_TRY(zc_gen_sm90(g, &p));
     if (g->declined[0]) return ZC_OK;
     zc_gen_sm90_factors(g, zc_gen_in_type(g, 0), zc_gen_in_type(g, weights));
@@ -103,9 +111,9 @@ static zc_status put_quant(zc_launch *l, const zc_quant_roles *r, const zc_tenso
         q->y_zero = l->in[r->y_zero].data;
     }
     q->y = l->out[0].data;
-    q->m = zc_dims_span(l->out[0].dims, 0, 3);
+    q->m = zc_dims_span(l->out[0].dims, 0, l->out[0].rank - 1);
     q->n = w->dims[0];
-    q->k = zc_dims_span(w->dims, 1, 4);
+    q->k = zc_dims_span(w->dims, 1, w->rank);
     q->batch = 1;
     for (int i = 0; i < 2; i++) {
         const int v = i ? ZC_GQ_B_ZERO : ZC_GQ_B_SCALE;
@@ -132,9 +140,9 @@ zc_status zc_launch_conv_quant_sm90(zc_launch *l)
     ZC_TRY(put_quant(l, &r, w, &p.quant));
     p.product.g.m = p.quant.m;
     p.product.g.n = p.quant.n;
-    p.product.g.k = w->dims[3];
+    p.product.g.k = w->dims[w->rank - 1];
     p.product.items = 1;
-    p.product.b_items = (int)(w->dims[1] * w->dims[2]);
+    p.product.b_items = (int)zc_dims_span(w->dims, 1, w->rank - 1);
     ZC_TRY(zc_launch_conv_maps(l, w, &window, (int)config[ZC_SM90_TILE_M],
                                (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]),
                                &p.product));

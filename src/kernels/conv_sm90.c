@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "kernels/candidates.h"
 #include "kernels/conv_patches.h"
+#include "op/nhwc.h"
 
 const char *const zc_config_conv_sm90[] = {ZC_SM90_CONFIG};
 
@@ -52,7 +53,7 @@ static const char *not_plain(const zc_gen *g)
 {
     const zc_attrs_ConvNhwc *at = ZC_ATTRS(g, ConvNhwc);
     if (g->step->op == ZC_OP_ConvPair) return NULL;
-    if (at->group != 1) return "groups";
+    if (at->group != 1 && !at->band) return "groups";
     if (!at->taps_first) return "weights whose channels do not lie side by side";
     if (zc_gen_in_type(g, 3) != ZC_NONE) return "a residual before the activation";
     if (*at->activation && strcmp(at->activation, "Relu") != 0) return "its activation";
@@ -78,13 +79,19 @@ static int64_t second_steps(zc_gen *g)
     const zc_pvalue *v = zc_gen_in(g, ZC_IN_ConvPair_v);
     zc_window_attrs a = {.strides = at->second_strides};
     if (!zc_gen_static(v) || !in_pieces(v->dims[3].k) ||
-        !zc_conv_window_fits(&a, (int64_t[]){1, 1}))
+        !zc_conv_window_fits(&a, 2, (int64_t[]){1, 1}))
         return -1;
     int64_t blocks = zc_ceil_div(v->dims[3].k, ZC_SM90_DEPTH);
     zc_gen_define(g, "PAIR", "%d", (int)blocks);
     for (int i = 0; i < 2; i++)
         zc_gen_define(g, i ? "PAIR_STRIDE2" : "PAIR_STRIDE1", "%d", (int)zc_window_stride(&a, i));
     return blocks;
+}
+
+/* Which columns of a tile; 0: no band. */
+static int band_of(const zc_gen *g)
+{
+    return g->step->op == ZC_OP_ConvPair ? 0 : (int)ZC_ATTRS(g, ConvNhwc)->band;
 }
 
 /* Both families: the sizes; may decline. */
@@ -97,27 +104,41 @@ static zc_status sizes_of(zc_gen *g, zc_sm90_problem *p)
     int64_t group;
     zc_window_attrs_of(g->step->op, g->attrs, &a, &group);
     zc_gen_tensor(zc_gen_in(g, 1), &w);
-    if (!in_pieces(w.dims[0]) || !in_pieces(w.dims[3]))
+    const int axes = w.rank - 2;
+    const int64_t depth = w.dims[axes + 1];
+    if (!in_pieces(w.dims[0]) || !in_pieces(depth))
         return zc_gen_decline(g, "channels that are no multiple of %d", PIECE);
-    if (!zc_conv_window_fits(&a, w.dims + 1))
+    if (!zc_conv_window_fits(&a, axes, w.dims + 1))
         return zc_gen_decline(g, "windows that the copy engine cannot gather");
-    int64_t blocks = zc_ceil_div(w.dims[3], ZC_SM90_DEPTH), second = second_steps(g);
+    int64_t blocks = zc_ceil_div(depth, ZC_SM90_DEPTH), second = second_steps(g);
     if (second < 0) return zc_gen_decline(g, "the second pair of operands");
     *p = (zc_sm90_problem){.m = zc_gen_conv_pixels(g),
                            .n = w.dims[0],
-                           .steps = w.dims[1] * w.dims[2] * blocks + second,
+                           .steps = zc_dims_span(w.dims, 1, 1 + axes) * blocks + second,
                            .items = 1,
                            .sm_count = g->sm_count,
                            .parts = true,
+                           .band = band_of(g),
                            .fused_tile = zc_gen_epilogue_tile(g, 16)};
     zc_gen_patches(g, &a, &w);
     return ZC_OK;
+}
+
+static void put_band(zc_gen *g)
+{
+    const zc_pvalue *x = zc_gen_in(g, 0), *w = zc_gen_in(g, 1);
+    if (!band_of(g)) return;
+    const zc_conv_band b =
+        zc_conv_band_of(ZC_ATTRS(g, ConvNhwc), x->dims[x->rank - 1].k, w->dims[0].k);
+    zc_gen_define(g, "BAND_IN", "%d", (int)b.in);
+    zc_gen_define(g, "BAND_OUT", "%d", (int)b.out);
 }
 
 /* Both families: the rest of the header. */
 static zc_status put_spec(zc_gen *g)
 {
     const zc_op op = g->step->op;
+    put_band(g);
     int bias = zc_gen_in_type(g, bias_of(op)) != ZC_NONE ? bias_of(op) : -1;
     zc_matmul_form form = form_of(activation_of(op, g->attrs), bias);
     zc_gen_define(g, "WGMMA", "%s", zc_gen_out_type(g, 0) == ZC_F16 ? "F16" : "BF16");
@@ -190,6 +211,7 @@ static bool few_candidate(const void *of, int number, zc_candidate *out)
     const zc_sm90_problem *p = of;
     few f = few_of(p, number);
     if (f.smem > ZC_SM90_SMEM || f.parts > p->steps) return false;
+    if (p->band && f.warpgroups * 64 != p->band) return false;
     *out = (zc_candidate){.config = {[PIXELS] = f.pixels,
                                      [WARPGROUPS] = f.warpgroups,
                                      [PARTS] = f.parts,
@@ -226,7 +248,7 @@ static zc_status put_second_maps(zc_launch *l, int pixels, int channels,
     const zc_tensor *z = &l->in[ZC_IN_ConvPair_z], *v = &l->in[ZC_IN_ConvPair_v];
     const zc_attrs_ConvPair *at = ZC_ATTRS(l, ConvPair);
     zc_window_attrs a = {.strides = at->second_strides};
-    zc_window w = {.kernel = {1, 1}, .dilation = {1, 1}};
+    zc_window w = {.axes = 2, .kernel = {1, 1}, .dilation = {1, 1}};
     for (int i = 0; i < 2; i++) {
         w.in[i] = z->dims[1 + i];
         w.stride[i] = zc_window_stride(&a, i);
@@ -259,12 +281,12 @@ static zc_status fill(zc_launch *l, zc_window *window, struct zc_gemm_sm90_param
     p->g.c = zc_launch_in(l, bias_of(l->op));
     p->g.c_col = 1;
     p->g.alpha = p->g.beta = 1;
-    p->g.m = zc_dims_span(y->dims, 0, 3);
+    p->g.m = zc_dims_span(y->dims, 0, y->rank - 1);
     p->g.n = w->dims[0];
-    p->g.k = w->dims[3];
+    p->g.k = w->dims[w->rank - 1];
     p->g.y_ld = zc_launch_out_pitch(l, 0);
     p->items = 1;
-    p->b_items = (int)(w->dims[1] * w->dims[2]);
+    p->b_items = (int)zc_dims_span(w->dims, 1, w->rank - 1);
     return zc_launch_epilogue(l, &p->g.fused);
 }
 

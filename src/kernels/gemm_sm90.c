@@ -133,7 +133,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     const problem *p = of;
     const shape *s = &shapes[number];
     if (p->stepwise && s->pingpong) return false;
-    if (!panels_fit(p, s)) return false;
+    if (!panels_fit(p, s) || (p->band && s->tile_n != p->band)) return false;
     if (s->tile_n != in_panels(s->tile_n) && !panels_overlap(p)) return false;
     if (result_n(p, s) < ZC_SM90_DEPTH) return false;
     if ((p->moments || p->scales) && s->pingpong && s->tile_m * s->tile_n > CROWDED_MOST)

@@ -14,6 +14,8 @@ enum {
     STEP_PIECES = 2,           /* of a step along the summed axis */
     STEP_BYTES = STEP_PIECES * ZC_PACKED_BYTES * GROUP,
     ROWS_AT_ONCE = 8, /* of x, of a product */
+    TURNED = 864,     /* bytes of shared memory in which a warp makes digits of its row */
+    RUN_MOST = 128,   /* codes that are summed as integers */
     ROWS_MOST = 16,   /* of a block */
     SLOTS_MOST = 8,
     RESERVED = 1024,      /* bytes of shared memory that a block takes beside its own */
@@ -56,7 +58,8 @@ static uint32_t smem_of(const problem *p, const candidate *c)
 {
     int sums = c->rows * c->cols * 4, rings = c->warps * c->slots * (slot_of(p, c) + 8);
     int parts = c->parts > 1 ? c->parts * sums : 0;
-    return (uint32_t)(rings + 2 * c->warps * sums + parts + 8);
+    int turned = c->rows == 1 ? c->warps * TURNED : 0;
+    return (uint32_t)(rings + 2 * c->warps * sums + parts + turned + 8);
 }
 
 /* Microseconds beyond what any kernel takes, as in gemv_sm90.c: every multiprocessor has an equal
@@ -106,12 +109,19 @@ static int scales_of(const problem *p, int steps)
     return block % own == 0 ? 1 : (int)((own - 1) / block + 2);
 }
 
-/* Has a thread registers enough for its part of x? */
+/* Registers of a thread for its part of x: of rows at once, or of the digits of one. */
+static int registers_of_x(const problem *p, const candidate *c)
+{
+    const int codes = c->steps * STEP_PIECES * p->s.w.piece;
+    if (c->rows > 1) return codes / ROWS_AT_ONCE * (int)zc_ceil_div(c->rows, ROWS_AT_ONCE);
+    const int64_t block = p->s.w.k / p->s.blocks;
+    const int64_t run = block < RUN_MOST ? block : RUN_MOST; /* sums for zero points */
+    return codes / (2 * ROWS_AT_ONCE) + (p->s.zero_bytes ? 2 * (int)zc_ceil_div(codes, run) : 0);
+}
+
 static bool fits_registers(const problem *p, const candidate *c)
 {
-    const int words = STEP_PIECES * p->s.w.piece / ROWS_AT_ONCE; /* of a step of rows at once */
-    const int of_x = c->steps * words * (int)zc_ceil_div(c->rows, ROWS_AT_ONCE);
-    const int each = of_x + REGISTERS_BESIDE;
+    const int each = registers_of_x(p, c) + REGISTERS_BESIDE;
     return each <= REGISTERS_MOST && each * c->warps * 32 * c->shares <= REGISTERS;
 }
 
@@ -133,6 +143,7 @@ static bool shape_of(const problem *p, int number, candidate *c)
     c->cols = cols_of[zc_candidate_digit(&number, ZC_COUNTOF(cols_of))];
     const int64_t all = p->s.w.pieces / STEP_PIECES, sharers = (int64_t)c->warps * c->parts;
     const int64_t steps = zc_ceil_div(all, sharers);
+    if (p->s.norm && c->parts > 1) return false; /* its blocks have whole rows */
     if (steps > REGISTERS_MOST || steps * (sharers - 1) >= all) return false;
     c->steps = (int)steps;
     c->scales = scales_of(p, c->steps);
@@ -167,7 +178,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
 static bool is_constant(const zc_gen *g)
 {
     static const int inputs[] = {ZC_IN_PackedLinear_w, ZC_IN_PackedLinear_scale,
-                                 ZC_IN_PackedLinear_zero};
+                                 ZC_IN_PackedLinear_zero, ZC_IN_PackedLinear_gain};
     for (size_t i = 0; i < ZC_COUNTOF(inputs); i++) {
         const zc_pvalue *v = zc_gen_in(g, inputs[i]);
         if (v && v->kind != ZC_P_CONST) return false;

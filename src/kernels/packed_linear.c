@@ -17,6 +17,7 @@ static void put_types(zc_gen *g, zc_dtype codes)
     zc_gen_define(g, "SIGNED", "%d", codes == ZC_I4 || codes == ZC_I8);
     zc_gen_define(g, "ZERO", "%d", zc_gen_in(g, ZC_IN_PackedLinear_zero) != NULL);
     zc_gen_define(g, "BIAS", "%d", zc_gen_in(g, ZC_IN_PackedLinear_bias) != NULL);
+    zc_gen_define(g, "NORM", "%d", zc_gen_in(g, ZC_IN_PackedLinear_gain) != NULL);
 }
 
 zc_status zc_gen_packed(zc_gen *g, zc_packed_sizes *s)
@@ -34,6 +35,13 @@ zc_status zc_gen_packed(zc_gen *g, zc_packed_sizes *s)
     s->blocks = scale.dims[1];
     s->scale_bytes = (int)zc_dtype_bits(scale.dtype) / 8;
     s->zero_bytes = zero ? 1 : 0;
+    s->norm = zc_gen_in(g, ZC_IN_PackedLinear_gain) != NULL;
+    const zc_attrs_PackedLinear *at = ZC_ATTRS(g, PackedLinear);
+    s->gated = *at->activation != 0;
+    zc_gen_define(g, "GATED", "%d", s->gated);
+    if (s->gated)
+        ZC_TRY(zc_gen_activation(g, "zc_act", at->activation, (int)at->activation_params.n,
+                                 at->activation_params.v, zc_gen_in_type(g, 0)));
     put_types(g, codes.dtype);
     zc_gen_define(g, "SUMMED", "%lld", (long long)s->w.k);
     zc_gen_define(g, "BLOCK", "%lld", (long long)(s->w.k / s->blocks));
@@ -62,8 +70,10 @@ zc_status zc_launch_packed(zc_launch *l, struct zc_packed_linear_params *p)
     p->scale = l->in[ZC_IN_PackedLinear_scale].data;
     p->zero = zc_launch_in(l, ZC_IN_PackedLinear_zero);
     p->bias = zc_launch_in(l, ZC_IN_PackedLinear_bias);
+    p->gain = zc_launch_in(l, ZC_IN_PackedLinear_gain);
+    p->epsilon = ZC_ATTRS(l, PackedLinear)->epsilon;
     p->y = l->out[0].data;
-    p->m = zc_tensor_numel(&l->out[0]) / w.n;
+    p->m = zc_tensor_numel(&l->out[0]) / l->out[0].dims[l->out[0].rank - 1];
     p->n = w.n;
     return zc_launch_epilogue(l, &p->fused);
 }
@@ -73,6 +83,7 @@ zc_status zc_launch_packed_linear(zc_launch *l)
     enum { WARPS = 8, ROWS = 4 }; /* of a block, of a warp: as packed_linear.cu has them */
     struct zc_packed_linear_params p;
     ZC_TRY(zc_launch_packed(l, &p));
-    zc_dim3 grid = {zc_launch_blocks(p.n, WARPS, 0), zc_launch_blocks(p.m, ROWS, 65535), 1};
+    zc_dim3 grid = {zc_launch_blocks(l->out[0].dims[l->out[0].rank - 1], WARPS, 0),
+                    zc_launch_blocks(p.m, ROWS, 65535), 1};
     return zc_launch_kernel(l, 0, grid, WARPS * 32, 0, &p, sizeof p);
 }

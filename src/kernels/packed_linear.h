@@ -12,6 +12,8 @@ typedef struct zc_packed_sizes {
     int64_t blocks;              /* scales of a column */
     int64_t m_low, m_high;       /* a range of zc_gen_size */
     int scale_bytes, zero_bytes; /* of a scale, of a zero point: 0 without */
+    bool norm;                   /* are rows normalised? */
+    bool gated;                  /* are there two matrices, one of which gates the other? */
 } zc_packed_sizes;
 
 /* The header that zc/packed_linear.cuh describes. */

@@ -105,10 +105,10 @@ zc_status zc_gen_pool(zc_gen *g)
         d.kernel[i] = zc_dim_const(a.kernel.v[i]);
     }
     zc_gen_window(g, &a, &d);
-    zc_gen_dim(g, "inner", last ? x->dims[3] : zc_dim_const(1));
+    zc_gen_dim(g, "inner", last ? x->dims[x->rank - 1] : zc_dim_const(1));
     zc_gen_define(g, "WIDE", "%d", wide(g));
     if (last) {
-        g->config[EACH] = each_of(x->dtype, x->dims[3]);
+        g->config[EACH] = each_of(x->dtype, x->dims[x->rank - 1]);
         g->pitched = ZC_PITCHED_INPUT << 0 | ZC_PITCHED_RESULTS;
     }
     return zc_gen_epilogue(g);
@@ -141,7 +141,7 @@ zc_status zc_launch_pool(zc_launch *l)
     if (!zc_window_attrs_of(l->op, l->attrs, &a, &group)) return launch_global(l, &p);
     int first = 2;
     if (is_last(l->op)) {
-        p.inner = x->dims[3];
+        p.inner = x->dims[x->rank - 1];
         p.in_pitch = zc_launch_in_pitch(l, 0);
         p.out_pitch = zc_launch_out_pitch(l, 0);
         first = 1;

@@ -94,20 +94,22 @@ static zc_status conv_last(zc_infer *f, int xi, int wi, int bias, const zc_windo
     zc_operand in[MOST],
         out = {.type = {.dtype = f->out[0].type.dtype, .rank = -1}, .vals = {.n = -1}};
     zc_infer inner = *f;
-    zc_dim dims[4];
+    zc_dim dims[ZC_MAX_RANK];
     if (!last && !taps_first) return conv(f, xi, wi, bias, a, group);
-    ZC_TRY(zc_infer_need_rank(f, xi, 4, 4));
-    if (taps_first) ZC_TRY(zc_infer_need_rank(f, wi, 4, 4));
+    ZC_TRY(zc_infer_need_rank(f, xi, 3, 5));
+    const int rank = zc_in(f, xi)->rank;
+    ZC_TRY(zc_infer_need_rank(f, wi, rank, rank));
     for (int i = 0; i < MOST && i < f->nin; i++) in[i] = f->in[i];
-    for (int i = 0; i < 4; i++) {
-        if (last) in[xi].type.dims[i] = zc_in(f, xi)->dims[zc_nhwc_axis(i)];
-        if (taps_first) in[wi].type.dims[i] = zc_in(f, wi)->dims[zc_nhwc_axis(i)];
+    for (int i = 0; i < rank; i++) {
+        const int at = zc_nhwc_axis(rank, i);
+        if (last) in[xi].type.dims[i] = zc_in(f, xi)->dims[at];
+        if (taps_first) in[wi].type.dims[i] = zc_in(f, wi)->dims[at];
     }
     inner.in = in;
     inner.out = &out;
     ZC_TRY(conv(&inner, xi, wi, bias, a, group));
-    for (int i = 0; i < 4; i++) dims[last ? zc_nhwc_axis(i) : i] = out.type.dims[i];
-    return zc_infer_set(f, 0, 4, dims);
+    for (int i = 0; i < rank; i++) dims[last ? zc_nhwc_axis(rank, i) : i] = out.type.dims[i];
+    return zc_infer_set(f, 0, rank, dims);
 }
 
 zc_status zc_infer_conv(zc_infer *f)

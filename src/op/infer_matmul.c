@@ -69,6 +69,7 @@ zc_status zc_dt_packed_linear(zc_infer *f)
                              zc_dtype_name(scale), zc_dtype_name(x));
     ZC_TRY(need_type(f, ZC_IN_PackedLinear_zero, zc_packed_zero(w)));
     ZC_TRY(need_type(f, ZC_IN_PackedLinear_bias, x));
+    ZC_TRY(need_type(f, ZC_IN_PackedLinear_gain, x));
     return zc_infer_set_dtype(f, x);
 }
 
@@ -291,10 +292,16 @@ zc_status zc_infer_packed_linear(zc_infer *f)
         ZC_TRY(zc_infer_same(f, zc_in(f, ZC_IN_PackedLinear_zero)->dims[1],
                              zc_in(f, ZC_IN_PackedLinear_scale)->dims[1],
                              "blocks of scale and zero point"));
+    const char *activation = ZC_ATTRS(f, PackedLinear)->activation;
+    const bool gated = *activation != 0;
+    ZC_TRY(zc_infer_activation(f, activation));
+    if (gated && zc_in_present(f, ZC_IN_PackedLinear_bias))
+        return zc_infer_fail(f, "a bias beside an activation");
     zc_dim out[ZC_MAX_RANK];
     for (int d = 0; d < x->rank; d++) out[d] = x->dims[d];
-    out[x->rank - 1] = zc_dim_const(w.n);
+    out[x->rank - 1] = zc_dim_const(gated ? w.n / 2 : w.n);
     ZC_TRY(check_columns(f, ZC_IN_PackedLinear_bias, out[x->rank - 1]));
+    ZC_TRY(check_columns(f, ZC_IN_PackedLinear_gain, x->dims[x->rank - 1]));
     return zc_infer_set(f, 0, x->rank, out);
 }
 

@@ -5,14 +5,8 @@
 static zc_type nchw(const zc_type *t)
 {
     zc_type r = *t;
-    for (int i = 0; i < 4; i++) r.dims[i] = t->dims[zc_nhwc_axis(i)];
+    for (int i = 0; i < t->rank; i++) r.dims[i] = t->dims[zc_nhwc_axis(t->rank, i)];
     return r;
-}
-
-static zc_status check_rank(zc_infer *f)
-{
-    int rank = zc_in(f, 0)->rank;
-    return rank == 4 ? ZC_OK : zc_infer_fail(f, "input has a wrong rank (got %d, need 4)", rank);
 }
 
 /* The channels-first operation on `in`, its result turned to channels last. */
@@ -29,29 +23,53 @@ static zc_status by_nchw(zc_infer *f, zc_op op, const void *attrs, int nin, cons
     inner.in = in;
     inner.out = &out;
     ZC_TRY(infer(&inner));
-    zc_dim dims[4];
-    for (int i = 0; i < 4; i++) dims[zc_nhwc_axis(i)] = out.type.dims[i];
-    return zc_infer_set(f, 0, 4, dims);
+    zc_dim dims[ZC_MAX_RANK];
+    const int rank = out.type.rank;
+    for (int i = 0; i < rank; i++) dims[zc_nhwc_axis(rank, i)] = out.type.dims[i];
+    return zc_infer_set(f, 0, rank, dims);
+}
+
+/* Weights in a band, of which `w` becomes those of a convolution with groups. */
+static zc_status check_band(zc_infer *f, const zc_attrs_ConvNhwc *a, zc_type *w)
+{
+    const zc_type *x = zc_in(f, 0);
+    const zc_dim in = x->dims[x->rank - 1], out = w->dims[0];
+    if (!a->taps_first || a->band < 1 || a->group < 1 || !zc_dim_is_const(in) || in.k < 1 ||
+        in.k % a->group || !zc_dim_is_const(out) || out.k < 1 || out.k % a->group)
+        return zc_infer_fail(f,
+                             "weights in a band of %lld need taps first, and channels that %lld "
+                             "groups divide",
+                             (long long)a->band, (long long)a->group);
+    const zc_conv_band band = zc_conv_band_of(a, in.k, out.k);
+    ZC_TRY(zc_infer_same(f, w->dims[w->rank - 1], zc_dim_const(zc_conv_band_depth(&band)),
+                         "channels of weights and those of the band"));
+    w->dims[w->rank - 1] = zc_dim_const(band.in);
+    return ZC_OK;
 }
 
 zc_status zc_infer_conv_nhwc(zc_infer *f)
 {
     zc_attrs_Conv attrs = zc_nchw_conv(ZC_ATTRS(f, ConvNhwc));
     zc_operand in[3] = {{.vals = {.n = -1}}, {.vals = {.n = -1}}, {.vals = {.n = -1}}};
-    ZC_TRY(check_rank(f));
+    ZC_TRY(zc_infer_need_rank(f, 0, 3, 5));
+    const int rank = zc_in(f, 0)->rank;
     for (int i = 0; i < 3 && i < f->nin; i++) in[i] = f->in[i];
     in[0].type = nchw(zc_in(f, 0));
+    if (ZC_ATTRS(f, ConvNhwc)->band) {
+        ZC_TRY(zc_infer_need_rank(f, 1, rank, rank));
+        ZC_TRY(check_band(f, ZC_ATTRS(f, ConvNhwc), &in[1].type));
+    }
     if (ZC_ATTRS(f, ConvNhwc)->taps_first) {
-        if (in[1].type.rank != 4)
-            return zc_infer_fail(f, "weights have a wrong rank (got %d, need 4)", in[1].type.rank);
+        ZC_TRY(zc_infer_need_rank(f, 1, rank, rank));
         in[1].type = nchw(&in[1].type);
     }
     ZC_TRY(by_nchw(f, ZC_OP_Conv, &attrs, f->nin < 3 ? f->nin : 3, in, zc_infer_conv));
     if (!zc_in_present(f, 3)) return ZC_OK;
     const zc_type *residual = zc_in(f, 3), *out = &f->out[0].type;
-    if (residual->rank != 4)
-        return zc_infer_fail(f, "residual has a wrong rank (got %d, need 4)", residual->rank);
-    for (int d = 0; d < 4; d++)
+    if (residual->rank != rank)
+        return zc_infer_fail(f, "residual has a wrong rank (got %d, need %d)", residual->rank,
+                             rank);
+    for (int d = 0; d < rank; d++)
         ZC_TRY(
             zc_infer_same(f, residual->dims[d], out->dims[d], "dimensions of residual and result"));
     return ZC_OK;
@@ -69,7 +87,7 @@ zc_status zc_infer_conv_image(zc_infer *f)
 {
     zc_attrs_Conv attrs = zc_nchw_conv_image(ZC_ATTRS(f, ConvImage));
     zc_operand in[3] = {{.vals = {.n = -1}}, {.vals = {.n = -1}}, {.vals = {.n = -1}}};
-    ZC_TRY(check_rank(f));
+    ZC_TRY(zc_infer_need_rank(f, 0, 4, 4));
     for (int i = 0; i < 3 && i < f->nin; i++) in[i] = f->in[i];
     if (in[1].type.rank != 4)
         return zc_infer_fail(f, "weights have a wrong rank (got %d, need 4)", in[1].type.rank);
@@ -115,14 +133,14 @@ zc_status zc_infer_conv_pair(zc_infer *f)
 zc_status zc_infer_max_pool_nhwc(zc_infer *f)
 {
     zc_attrs_MaxPool attrs = zc_nchw_max_pool(ZC_ATTRS(f, MaxPoolNhwc));
-    ZC_TRY(check_rank(f));
+    ZC_TRY(zc_infer_need_rank(f, 0, 3, 5));
     return pool(f, zc_in(f, 0), ZC_OP_MaxPool, &attrs, zc_infer_max_pool);
 }
 
 zc_status zc_infer_average_pool_nhwc(zc_infer *f)
 {
     zc_attrs_AveragePool attrs = zc_nchw_average_pool(ZC_ATTRS(f, AveragePoolNhwc));
-    ZC_TRY(check_rank(f));
+    ZC_TRY(zc_infer_need_rank(f, 0, 3, 5));
     return pool(f, zc_in(f, 0), ZC_OP_AveragePool, &attrs, zc_infer_average_pool);
 }
 

@@ -2,7 +2,15 @@
 #ifndef ZC_OP_NHWC_H
 #define ZC_OP_NHWC_H
 
+#include "op/conv_band.h"
 #include "op/window.h"
+
+/* The band of a ConvNhwc that has one, of so many channels. */
+static inline zc_conv_band zc_conv_band_of(const zc_attrs_ConvNhwc *a, int64_t in, int64_t out)
+{
+    return (zc_conv_band){
+        .columns = a->band, .groups = a->group, .in = in / a->group, .out = out / a->group};
+}
 
 /* The attributes of ConvNhwc, ConvImage and the poolings as those of the channels-first operations.
  */
@@ -132,18 +140,17 @@ static inline bool zc_conv_taps_first(zc_op op, const void *attrs)
     return op == ZC_OP_ConvNhwc && ((const zc_attrs_ConvNhwc *)attrs)->taps_first;
 }
 
-/* Axis i of the channels-first order stands here in the channels-last order. */
-static inline int zc_nhwc_axis(int i)
+/* Axis i of the channels-first order stands here in the channels-last order of so many axes. */
+static inline int zc_nhwc_axis(int rank, int i)
 {
-    static const int at[] = {0, 3, 1, 2};
-    return at[i];
+    return i == 0 ? 0 : i == 1 ? rank - 1 : i - 1;
 }
 
 /* The type of a tensor with its axes in channels-first order; no data. */
 static inline zc_tensor zc_nchw_shape(const zc_tensor *t)
 {
     zc_tensor r = *t;
-    for (int i = 0; i < 4; i++) r.dims[i] = t->dims[zc_nhwc_axis(i)];
+    for (int i = 0; i < t->rank; i++) r.dims[i] = t->dims[zc_nhwc_axis(t->rank, i)];
     r.data = NULL;
     return r;
 }

@@ -41,13 +41,23 @@ static double product(const step *s)
     return axis < 0 ? 0 : 2 * elements(&s->out[0]) * (double)a->dims[axis];
 }
 
+/* The part of a convolution's weights that is no zero of a band. */
+static double within_band(const step *s, const zc_tensor *x, const zc_tensor *w)
+{
+    if (s->info != zc_op_get(ZC_OP_ConvNhwc)) return 1;
+    const zc_attrs_ConvNhwc *a = s->attrs;
+    const int last = w->rank - 1;
+    if (!a->band || a->group < 1 || x->rank != w->rank || w->dims[last] < 1) return 1;
+    return (double)x->dims[last] / (double)a->group / (double)w->dims[last];
+}
+
 /* Each element of the result sees as many of x as a channel has weights. */
 static double convolution(const step *s)
 {
     const zc_tensor *w = &s->in[s->info == zc_op_get(ZC_OP_QLinearConv) ? 3 : 1];
-    return w->rank < 1 || w->dims[0] < 1
-               ? 0
-               : 2 * elements(&s->out[0]) * elements(w) / (double)w->dims[0];
+    if (w->rank < 1 || w->dims[0] < 1) return 0;
+    return 2 * elements(&s->out[0]) * elements(w) / (double)w->dims[0] *
+           within_band(s, &s->in[0], w);
 }
 
 /* Of all pixels, also where the result is a pooling of them. */
@@ -81,6 +91,11 @@ static double transposed_convolution(const step *s)
 static double gated_product(const step *s)
 {
     return 2 * product(s);
+}
+
+static double packed_product(const step *s)
+{
+    return *((const zc_attrs_PackedLinear *)s->attrs)->activation ? gated_product(s) : product(s);
 }
 
 static double attention(const step *s)
@@ -130,7 +145,7 @@ static const struct {
     {ZC_OP_Gemm, product},
     {ZC_OP_Linear, product},
     {ZC_OP_ScaledLinear, product},
-    {ZC_OP_PackedLinear, product},
+    {ZC_OP_PackedLinear, packed_product},
     {ZC_OP_GatedLinear, gated_product},
     {ZC_OP_LinearNorm, product},
     {ZC_OP_LinearMoments, product},

@@ -4,7 +4,10 @@
 
 #include "passes/query.h"
 
-const int64_t zc_to_last[4] = {0, 2, 3, 1}, zc_to_first[4] = {0, 3, 1, 2};
+const int64_t zc_to_last[ZC_LAYOUT_AXES + 1][ZC_LAYOUT_AXES] = {
+    [3] = {0, 2, 1}, [4] = {0, 2, 3, 1}, [5] = {0, 2, 3, 4, 1}};
+const int64_t zc_to_first[ZC_LAYOUT_AXES + 1][ZC_LAYOUT_AXES] = {
+    [3] = {0, 2, 1}, [4] = {0, 3, 1, 2}, [5] = {0, 4, 1, 2, 3}};
 
 bool zc_layout_is_half(zc_dtype t)
 {
@@ -25,14 +28,24 @@ bool zc_layout_takes(const zc_layout *l, zc_dtype t)
 bool zc_layout_is_plane(const zc_layout *l, zc_vid v)
 {
     const zc_type *t = v ? &zc_val(l->g, v)->type : NULL;
-    return t && t->rank == 4 && zc_layout_takes(l, t->dtype);
+    return t && t->rank >= 0 && l->ranks >> t->rank & 1 && zc_layout_takes(l, t->dtype);
+}
+
+int zc_layout_rank(const zc_layout *l, zc_vid v)
+{
+    return zc_val(l->g, v)->type.rank;
 }
 
 zc_type zc_layout_permuted(const zc_type *t, const int64_t *perm)
 {
     zc_type r = *t;
-    for (int i = 0; i < 4; i++) r.dims[i] = t->dims[perm[i]];
+    for (int i = 0; i < t->rank; i++) r.dims[i] = t->dims[perm[i]];
     return r;
+}
+
+zc_type zc_layout_last_type(const zc_type *t)
+{
+    return zc_layout_permuted(t, zc_to_last[t->rank]);
 }
 
 bool zc_layout_room(zc_layout *l)
@@ -72,19 +85,29 @@ zc_vid zc_layout_result(const zc_layout *l, zc_nid n)
     return zc_node_at(l->g, n)->out[0];
 }
 
-zc_vid zc_layout_transposed(zc_layout *l, zc_vid v, const int64_t *perm)
+static zc_vid transposed(zc_layout *l, zc_vid v, const int64_t *perm)
 {
-    zc_type type = zc_layout_permuted(&zc_val(l->g, v)->type, perm);
+    const zc_type from = zc_val(l->g, v)->type, type = zc_layout_permuted(&from, perm);
     zc_nid n = zc_layout_add(l, ZC_OP_Transpose, "layout", 1, &v, &type);
     if (!n) return 0;
-    ZC_NODE_SET(l->g, Transpose, n, perm, (zc_ints){4, perm});
+    ZC_NODE_SET(l->g, Transpose, n, perm, (zc_ints){from.rank, perm});
     return zc_layout_result(l, n);
+}
+
+zc_vid zc_layout_to_last(zc_layout *l, zc_vid v)
+{
+    return transposed(l, v, zc_to_last[zc_layout_rank(l, v)]);
+}
+
+zc_vid zc_layout_to_first(zc_layout *l, zc_vid v)
+{
+    return transposed(l, v, zc_to_first[zc_layout_rank(l, v)]);
 }
 
 zc_vid zc_layout_last_of(zc_layout *l, zc_vid v)
 {
     if (!l->last[v]) {
-        zc_vid t = zc_layout_transposed(l, v, zc_to_last);
+        zc_vid t = zc_layout_to_last(l, v);
         l->last[v] = t;
     }
     return l->last[v];
@@ -92,7 +115,7 @@ zc_vid zc_layout_last_of(zc_layout *l, zc_vid v)
 
 bool zc_layout_replace_value(zc_layout *l, zc_vid old, zc_vid made)
 {
-    zc_vid back = zc_layout_transposed(l, made, zc_to_first);
+    zc_vid back = zc_layout_to_first(l, made);
     if (!back) return false;
     l->last[back] = made;
     l->last[old] = made;
@@ -120,7 +143,7 @@ bool zc_layout_is_native(const zc_layout *l, zc_vid v)
 
 zc_nid zc_layout_turned(zc_layout *l, zc_nid n, zc_op op, int nin, const zc_vid *in)
 {
-    zc_type type = zc_layout_permuted(&zc_val(l->g, zc_node_at(l->g, n)->out[0])->type, zc_to_last);
+    zc_type type = zc_layout_last_type(&zc_val(l->g, zc_node_at(l->g, n)->out[0])->type);
     zc_nid m = zc_layout_add(l, op, zc_node_at(l->g, n)->name, nin, in, &type);
     if (!m) return 0;
     const zc_node *node = zc_node_at(l->g, n);
@@ -155,8 +178,7 @@ zc_nid zc_layout_turn_all(zc_layout *l, zc_nid n, const zc_vid *in)
         if (!old) continue;
         if (!v || !zc_layout_room(l)) return 0;
         const zc_type type = zc_val(l->g, old)->type;
-        zc_val(l->g, v)->type =
-            zc_layout_is_plane(l, old) ? zc_layout_permuted(&type, zc_to_last) : type;
+        zc_val(l->g, v)->type = zc_layout_is_plane(l, old) ? zc_layout_last_type(&type) : type;
     }
     if (!m || !zc_layout_keep(l, m) || !zc_graph_inherit(l->g, m, n)) return 0;
     zc_attrs_take(info, zc_node_at(l->g, m)->attrs, info, zc_node_at(l->g, n)->attrs);

@@ -6,9 +6,10 @@
 
 typedef struct zc_layout {
     zc_graph *g;
-    bool half;    /* of 16 bits, too, whose convolutions take weights channels last */
-    bool bytes;   /* bytes, and sums of their products, too */
-    zc_vid *last; /* by value: its channels-last twin, 0 when there is none */
+    bool half;      /* of 16 bits, too, whose convolutions take weights channels last */
+    unsigned ranks; /* bit r: tensors of r axes are planes */
+    bool bytes;     /* bytes, and sums of their products, too */
+    zc_vid *last;   /* by value: its channels-last twin, 0 when there is none */
     uint32_t *uses;
     size_t values;      /* entries of the two above */
     ZC_VEC(zc_nid) out; /* the block's new node list */
@@ -23,18 +24,27 @@ typedef struct zc_layout_op {
 } zc_layout_op;
 
 /* Each ends with an entry of NULL. */
-extern const zc_layout_op zc_layout_convs[], zc_layout_moves[];
+extern const zc_layout_op zc_layout_convs[], zc_layout_phases[], zc_layout_moves[];
 
-/* Channels first to channels last, and back. */
-extern const int64_t zc_to_last[4], zc_to_first[4];
+/* Channels first to channels last, and back, of so many axes. */
+enum { ZC_LAYOUT_AXES = 5 };
+extern const int64_t zc_to_last[ZC_LAYOUT_AXES + 1][ZC_LAYOUT_AXES],
+    zc_to_first[ZC_LAYOUT_AXES + 1][ZC_LAYOUT_AXES];
 
+/* What ranks should be: on Hopper of all convolutions that are turned, elsewhere those over planes.
+ */
+unsigned zc_layout_ranks(zc_layout *l);
 bool zc_layout_is_half(zc_dtype t);
 /* Are planes of this type turned? */
 bool zc_layout_takes(const zc_layout *l, zc_dtype t);
 bool zc_layout_is_plane(const zc_layout *l, zc_vid v);
 /* Is v a plane that was made channels-last, so that its own form costs a transpose? */
 bool zc_layout_is_native(const zc_layout *l, zc_vid v);
+/* Axes of a plane, of which v is one. */
+int zc_layout_rank(const zc_layout *l, zc_vid v);
 zc_type zc_layout_permuted(const zc_type *t, const int64_t *perm);
+/* The type of its channels-last form. */
+zc_type zc_layout_last_type(const zc_type *t);
 
 /* What follows returns 0 or false when there is no memory. */
 
@@ -46,7 +56,8 @@ bool zc_layout_keep(zc_layout *l, zc_nid n);
 zc_nid zc_layout_add(zc_layout *l, zc_op op, const char *name, int nin, const zc_vid *in,
                      const zc_type *type);
 zc_vid zc_layout_result(const zc_layout *l, zc_nid n);
-zc_vid zc_layout_transposed(zc_layout *l, zc_vid v, const int64_t *perm);
+zc_vid zc_layout_to_last(zc_layout *l, zc_vid v);
+zc_vid zc_layout_to_first(zc_layout *l, zc_vid v);
 /* The channels-last form of v, made when it is not there. */
 zc_vid zc_layout_last_of(zc_layout *l, zc_vid v);
 /* `old` is now `made`, channels-last: other users get it transposed back. */

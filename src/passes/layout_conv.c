@@ -7,13 +7,18 @@
 #include "passes/precision.h"
 #include "passes/query.h"
 
-/* Has a convolution of 16 bits a kernel for channels last? One a channel reads neighbours; others
- * read and write whole pieces of 16 bytes. */
+/* Is it one of each channel by itself, which reads neighbours? */
+static bool is_each(const zc_tensor *w, int64_t group)
+{
+    return group > 1 && w->dims[1] == 1 && w->dims[0] == group;
+}
+
+/* Has a convolution of 16 bits a kernel for channels last? They read and write whole pieces of 16
+ * bytes. */
 static bool half_fits(const zc_tensor *w, int64_t group)
 {
-    int64_t channels = w->dims[1];
-    if (w->dims[0] % 8) return false;
-    return group == 1 ? channels % 8 == 0 : channels == 1 && w->dims[0] == group;
+    return w->dims[0] > 0 && w->dims[0] % 8 == 0 &&
+           (is_each(w, group) || w->dims[1] * group % 8 == 0);
 }
 
 static bool is_conv(const zc_layout *l, const zc_node *n)
@@ -24,15 +29,16 @@ static bool is_conv(const zc_layout *l, const zc_node *n)
         return false;
     const zc_tensor *w = zc_val(l->g, n->in[ZC_IN_Conv_w])->data;
     if (!w || w->dtype != zc_val(l->g, n->in[0])->type.dtype) return false;
-    return w->dtype == ZC_F32 || half_fits(w, a->group);
+    return w->dtype == ZC_F32 ? w->rank == 4 : half_fits(w, a->group);
 }
 
 /* The constant's elements in channels-last order; 0: no memory. */
 static zc_vid turned_const(zc_layout *l, zc_vid v)
 {
     const zc_tensor *w = zc_val(l->g, v)->data;
-    zc_type type = zc_layout_permuted(&zc_val(l->g, v)->type, zc_to_last);
-    zc_vid made = zc_transposed_const(l->g, v, w->dims[1], w->dims[2] * w->dims[3], &type);
+    zc_type type = zc_layout_last_type(&zc_val(l->g, v)->type);
+    zc_vid made =
+        zc_transposed_const(l->g, v, w->dims[1], zc_dims_span(w->dims, 2, w->rank), &type);
     return made && zc_layout_room(l) ? made : 0;
 }
 
@@ -42,10 +48,11 @@ static bool is_image(const zc_layout *l, const zc_node *n)
     if (n->op != ZC_OP_Conv || !l->half || !zc_layout_is_plane(l, n->in[0]) || l->last[n->in[0]])
         return false;
     const zc_tensor *w = zc_val(l->g, n->in[ZC_IN_Conv_w])->data;
-    if (!w || !zc_layout_is_half(w->dtype) || w->dtype != zc_val(l->g, n->in[0])->type.dtype)
+    if (!w || !zc_layout_is_half(w->dtype) || w->dtype != zc_val(l->g, n->in[0])->type.dtype ||
+        w->rank != 4)
         return false;
     zc_tensor turned = *w;
-    for (int d = 0; d < 4; d++) turned.dims[d] = w->dims[zc_to_last[d]];
+    for (int d = 0; d < 4; d++) turned.dims[d] = w->dims[zc_to_last[4][d]];
     return zc_conv_image_fits(n->attrs, &turned);
 }
 
@@ -96,10 +103,10 @@ static bool narrow(zc_layout *l, zc_nid n)
     const zc_node *node = zc_node_at(l->g, n);
     zc_vid x = l->last[node->in[0]], w = node->in[ZC_IN_Conv_w];
     zc_vid bias = zc_node_in(node, ZC_IN_Conv_bias);
-    zc_type type = zc_layout_permuted(&zc_val(l->g, node->out[0])->type, zc_to_last), wide = type;
-    int64_t from = 0, to = zc_val(l->g, w)->data->dims[0], axis = 3;
+    zc_type type = zc_layout_last_type(&zc_val(l->g, node->out[0])->type), wide = type;
+    int64_t from = 0, to = zc_val(l->g, w)->data->dims[0], axis = type.rank - 1;
     if (!(w = padded_const(l, w)) || (bias && !(bias = padded_const(l, bias)))) return false;
-    wide.dims[3] = zc_dim_const(zc_val(l->g, w)->data->dims[0]);
+    wide.dims[axis] = zc_dim_const(zc_val(l->g, w)->data->dims[0]);
     if (!(w = turned_const(l, w))) return false;
     zc_nid m = zc_layout_add(l, ZC_OP_ConvNhwc, zc_node_at(l->g, n)->name, 3,
                              (zc_vid[]){x, w, bias}, &wide);
@@ -118,19 +125,77 @@ static bool narrow(zc_layout *l, zc_nid n)
     return s && zc_graph_inherit(l->g, m, n) && zc_layout_replace(l, n, s);
 }
 
+/* ---- groups ---- */
+
+/* The columns at once, of which both of Hopper's kernels have tiles, for which less is read: lines
+ * of 64 channels, of 128 pixels and of the columns. */
+static int64_t band_columns(const zc_conv_band *of)
+{
+    enum { NARROW = 64, WIDE = 128, PIXELS = 128, LINE = 64 };
+    zc_conv_band narrow = *of, wide = *of;
+    narrow.columns = NARROW;
+    wide.columns = WIDE;
+    const int64_t one = (zc_conv_band_depth(&narrow) + LINE - 1) / LINE * (PIXELS + NARROW);
+    const int64_t other = (zc_conv_band_depth(&wide) + LINE - 1) / LINE * (PIXELS + WIDE);
+    return of->out * of->groups > NARROW && other * NARROW < one * WIDE ? WIDE : NARROW;
+}
+
+/* Weights of 16 bits of groups as a band; 0: no memory. */
+static zc_vid banded_const(zc_layout *l, zc_vid v, const zc_conv_band *b)
+{
+    const zc_tensor *w = zc_val(l->g, v)->data;
+    const int64_t taps = zc_dims_span(w->dims, 2, w->rank), depth = zc_conv_band_depth(b);
+    zc_type type = zc_layout_last_type(&zc_val(l->g, v)->type);
+    type.dims[w->rank - 1] = zc_dim_const(depth);
+    zc_vid made = 0;
+    if (!w->data) {
+        made = zc_graph_hollow(l->g, zc_val(l->g, v)->name, &type);
+        return made && zc_layout_room(l) ? made : 0;
+    }
+    zc_tensor t = {.dtype = w->dtype, .rank = w->rank};
+    size_t n;
+    for (int d = 0; d < t.rank; d++) t.dims[d] = type.dims[d].k;
+    if (!zc_mul_size((size_t)(w->dims[0] * taps), (size_t)depth, &n) ||
+        !(t.data = zc_calloc(n, sizeof(uint16_t))))
+        return 0;
+    const uint16_t *from = w->data;
+    uint16_t *to = t.data;
+    for (int64_t m = 0; m < w->dims[0]; m++) {
+        const int64_t first = m / b->out * b->in - zc_conv_band_from(b, m);
+        for (int64_t c = 0; c < b->in; c++)
+            for (int64_t tap = 0; tap < taps; tap++)
+                to[(m * taps + tap) * depth + first + c] = from[(m * b->in + c) * taps + tap];
+    }
+    made = zc_graph_const(l->g, zc_val(l->g, v)->name, &t, true);
+    return made && zc_layout_room(l) ? made : 0;
+}
+
+/* Weights of 16 bits as ConvNhwc has them; band: of how many columns, 0: of none. */
+static zc_vid half_weights(zc_layout *l, zc_vid v, int64_t group, int64_t *band)
+{
+    const zc_tensor *w = zc_val(l->g, v)->data;
+    *band = 0;
+    if (group == 1 || is_each(w, group)) return turned_const(l, v);
+    zc_conv_band b = {.groups = group, .in = w->dims[1], .out = w->dims[0] / group};
+    b.columns = *band = band_columns(&b);
+    return banded_const(l, v, &b);
+}
+
 static bool conv(zc_layout *l, zc_nid n)
 {
+    const int64_t group = ((const zc_attrs_Conv *)zc_node_at(l->g, n)->attrs)->group;
     zc_vid x = zc_layout_last_of(l, zc_node_at(l->g, n)->in[0]),
            w = zc_node_at(l->g, n)->in[ZC_IN_Conv_w];
     bool half = zc_layout_is_half(zc_val(l->g, w)->type.dtype);
-    if (half) w = turned_const(l, w);
+    int64_t band = 0;
+    if (half) w = half_weights(l, w, group, &band);
     const zc_node *node = zc_node_at(l->g, n);
-    if (((const zc_attrs_Conv *)node->attrs)->group == 1)
-        zc_attr_unmark(node->attrs, ZC_AT_Conv_group); /* which need not be said */
+    if (group == 1) zc_attr_unmark(node->attrs, ZC_AT_Conv_group); /* which need not be said */
     zc_vid bias = zc_node_in(node, ZC_IN_Conv_bias);
     if (!x || !w) return false;
     zc_nid m = zc_layout_turned(l, n, ZC_OP_ConvNhwc, 4, (zc_vid[]){x, w, bias, 0});
     if (m && half) ZC_NODE_SET(l->g, ConvNhwc, m, taps_first, 1);
+    if (m && band) ZC_NODE_SET(l->g, ConvNhwc, m, band, band);
     return m && zc_layout_replace(l, n, m);
 }
 
@@ -193,6 +258,20 @@ static bool conversion(zc_layout *l, zc_nid n)
     const zc_node *node = zc_node_at(l->g, n);
     const zc_vid in[] = {l->last[node->in[0]], zc_node_in(node, 1), zc_node_in(node, 2)};
     return zc_layout_turn_all(l, n, in) != 0;
+}
+
+unsigned zc_layout_ranks(zc_layout *l)
+{
+    const zc_block *b = &l->g->top;
+    unsigned ranks = 1u << 4;
+    if (!l->half) return ranks;
+    l->ranks = 1u << 3 | 1u << 4 | 1u << 5;
+    for (size_t i = 0; i < b->nodes.len; i++) {
+        const zc_node *n = zc_node_at(l->g, b->nodes.data[i]);
+        if (is_conv(l, n) || is_byte_conv(l, n) || zc_layout_phases->is(l, n))
+            ranks |= 1u << zc_layout_rank(l, n->in[0]);
+    }
+    return ranks;
 }
 
 const zc_layout_op zc_layout_convs[] = {{is_image, image},           {is_conv, conv},

@@ -17,7 +17,8 @@ static bool is_concat(const zc_layout *l, const zc_node *n)
         if (!zc_layout_is_plane(l, n->in[i])) return false;
         with += zc_layout_is_native(l, n->in[i]);
     }
-    return (axis == 1 || axis == -3) && with > 0 && 2 * with >= n->nin;
+    return (axis == 1 || axis == 1 - zc_layout_rank(l, n->out[0])) && with > 0 &&
+           2 * with >= n->nin;
 }
 
 static bool concat(zc_layout *l, zc_nid n)
@@ -25,10 +26,10 @@ static bool concat(zc_layout *l, zc_nid n)
     int nin = zc_node_at(l->g, n)->nin;
     for (int i = 0; i < nin; i++)
         if (!zc_layout_last_of(l, zc_node_at(l->g, n)->in[i])) return false;
-    zc_type type = zc_layout_permuted(&zc_val(l->g, zc_node_at(l->g, n)->out[0])->type, zc_to_last);
+    zc_type type = zc_layout_last_type(&zc_val(l->g, zc_node_at(l->g, n)->out[0])->type);
     zc_nid m = zc_layout_add(l, ZC_OP_Concat, zc_node_at(l->g, n)->name, nin, NULL, &type);
     if (!m) return false;
-    ZC_NODE_SET(l->g, Concat, m, axis, 3);
+    ZC_NODE_SET(l->g, Concat, m, axis, type.rank - 1);
     for (int i = 0; i < nin; i++) zc_node_at(l->g, m)->in[i] = l->last[zc_node_at(l->g, n)->in[i]];
     return zc_layout_replace(l, n, m);
 }
@@ -40,7 +41,9 @@ static const zc_tensor *known_ints(const zc_graph *g, const zc_node *n, int i)
 {
     zc_vid v = zc_node_in(n, i);
     const zc_tensor *t = v ? zc_val(g, v)->data : NULL;
-    return t && t->data && t->dtype == ZC_I64 && t->rank == 1 && t->dims[0] <= 4 ? t : NULL;
+    return t && t->data && t->dtype == ZC_I64 && t->rank == 1 && t->dims[0] <= ZC_LAYOUT_AXES
+               ? t
+               : NULL;
 }
 
 /* Is something made channels-last cut? */
@@ -50,13 +53,19 @@ static bool is_slice(const zc_layout *l, const zc_node *n)
            zc_layout_is_plane(l, n->out[0]) && known_ints(l->g, n, ZC_IN_Slice_axes);
 }
 
-/* The axes where the channels-last order has them; 0: no memory. */
-static zc_vid turned_axes(zc_layout *l, const zc_tensor *axes)
+/* Where the channels-last order has an axis. */
+static int turned_axis(int rank, int64_t axis)
 {
-    int64_t at[4];
+    return zc_nhwc_axis(rank, (int)(axis < 0 ? axis + rank : axis));
+}
+
+/* The axes where the channels-last order has them; 0: no memory. */
+static zc_vid turned_axes(zc_layout *l, int rank, const zc_tensor *axes)
+{
+    int64_t at[ZC_LAYOUT_AXES];
     const int64_t *from = axes->data;
     const int n = (int)axes->dims[0];
-    for (int i = 0; i < n; i++) at[i] = zc_nhwc_axis((int)(from[i] < 0 ? from[i] + 4 : from[i]));
+    for (int i = 0; i < n; i++) at[i] = turned_axis(rank, from[i]);
     zc_vid made = zc_graph_const_i64(l->g, NULL, at, n, 1);
     return made && zc_layout_room(l) ? made : 0;
 }
@@ -64,7 +73,8 @@ static zc_vid turned_axes(zc_layout *l, const zc_tensor *axes)
 static bool slice(zc_layout *l, zc_nid n)
 {
     const zc_node *node = zc_node_at(l->g, n);
-    zc_vid axes = turned_axes(l, known_ints(l->g, node, ZC_IN_Slice_axes));
+    zc_vid axes =
+        turned_axes(l, zc_layout_rank(l, node->in[0]), known_ints(l->g, node, ZC_IN_Slice_axes));
     if (!axes) return false;
     const zc_vid in[] = {l->last[node->in[0]], node->in[ZC_IN_Slice_starts],
                          node->in[ZC_IN_Slice_ends], axes, zc_node_in(node, ZC_IN_Slice_steps)};
@@ -83,11 +93,12 @@ static bool is_split(const zc_layout *l, const zc_node *n)
 static bool split(zc_layout *l, zc_nid n)
 {
     const zc_node *node = zc_node_at(l->g, n);
-    int64_t axis = ((const zc_attrs_Split *)node->attrs)->axis;
+    const int64_t axis = ((const zc_attrs_Split *)node->attrs)->axis;
+    const int rank = zc_layout_rank(l, node->in[0]);
     const zc_vid in[] = {l->last[node->in[0]], zc_node_in(node, ZC_IN_Split_lengths)};
     zc_nid m = zc_layout_turn_all(l, n, in);
     if (!m) return false;
-    ZC_NODE_SET(l->g, Split, m, axis, zc_nhwc_axis((int)(axis < 0 ? axis + 4 : axis)));
+    ZC_NODE_SET(l->g, Split, m, axis, turned_axis(rank, axis));
     return true;
 }
 
@@ -98,17 +109,18 @@ static bool is_pad(const zc_layout *l, const zc_node *n)
         !zc_layout_is_plane(l, n->out[0]))
         return false;
     const zc_tensor *t = zc_val(l->g, n->in[ZC_IN_Pad_pads])->data;
-    return t && t->data && t->dtype == ZC_I64 && zc_tensor_numel(t) == 8 &&
-           !zc_node_in(n, ZC_IN_Pad_axes);
+    return t && t->data && t->dtype == ZC_I64 &&
+           zc_tensor_numel(t) == 2 * zc_layout_rank(l, n->in[0]) && !zc_node_in(n, ZC_IN_Pad_axes);
 }
 
 static bool pad(zc_layout *l, zc_nid n)
 {
     const zc_node *node = zc_node_at(l->g, n);
     const int64_t *from = zc_val(l->g, node->in[ZC_IN_Pad_pads])->data->data;
-    int64_t pads[8];
-    for (int i = 0; i < 8; i++) pads[i] = from[i / 4 * 4 + zc_to_last[i % 4]];
-    zc_vid made = zc_graph_const_i64(l->g, NULL, pads, 8, 1);
+    const int rank = zc_layout_rank(l, node->in[0]);
+    int64_t pads[2 * ZC_LAYOUT_AXES];
+    for (int i = 0; i < 2 * rank; i++) pads[i] = from[i / rank * rank + zc_to_last[rank][i % rank]];
+    zc_vid made = zc_graph_const_i64(l->g, NULL, pads, 2 * rank, 1);
     if (!made || !zc_layout_room(l)) return false;
     node = zc_node_at(l->g, n);
     const zc_vid in[] = {l->last[node->in[0]], made, zc_node_in(node, ZC_IN_Pad_value)};
@@ -117,11 +129,11 @@ static bool pad(zc_layout *l, zc_nid n)
 
 /* ---- resizing ---- */
 
-/* Numbers for each axis; NULL: not known, or not four. */
-static const zc_tensor *four(const zc_graph *g, zc_vid v, zc_dtype dtype)
+/* Numbers for each of so many axes; NULL: not known, or not so many. */
+static const zc_tensor *each(const zc_graph *g, zc_vid v, zc_dtype dtype, int rank)
 {
     const zc_tensor *t = v ? zc_val(g, v)->data : NULL;
-    return t && t->data && t->dtype == dtype && t->rank == 1 && t->dims[0] == 4 ? t : NULL;
+    return t && t->data && t->dtype == dtype && t->rank == 1 && t->dims[0] == rank ? t : NULL;
 }
 
 /* Is something made channels-last resized, by scales or to sizes that are known? */
@@ -134,19 +146,23 @@ static bool is_resize(const zc_layout *l, const zc_node *n)
     const zc_attrs_Resize *a = n->attrs;
     zc_vid scales = zc_node_in(n, ZC_IN_Resize_scales), sizes = zc_node_in(n, ZC_IN_Resize_sizes);
     bool whole = !a->axes.n && strcmp(a->coordinate_transformation_mode, "tf_crop_and_resize") != 0;
-    return whole && (scales ? !sizes && four(g, scales, ZC_F32) : four(g, sizes, ZC_I64) != NULL);
+    const int rank = zc_layout_rank(l, n->in[0]);
+    return whole && (scales ? !sizes && each(g, scales, ZC_F32, rank)
+                            : each(g, sizes, ZC_I64, rank) != NULL);
 }
 
-/* The four numbers of a constant in channels-last order; 0: no memory. */
-static zc_vid turned_four(zc_layout *l, zc_vid v)
+/* The numbers of a constant, one for each axis, in channels-last order; 0: no memory. */
+static zc_vid turned_each(zc_layout *l, zc_vid v)
 {
     const zc_tensor *from = zc_val(l->g, v)->data;
-    size_t each = zc_dtype_bits(from->dtype) / 8;
+    const int rank = (int)from->dims[0];
+    size_t size = zc_dtype_bits(from->dtype) / 8;
     zc_tensor t = *from;
-    t.data = zc_calloc(4, each);
+    t.data = zc_calloc((size_t)rank, size);
     if (!t.data) return 0;
-    for (int i = 0; i < 4; i++)
-        memcpy((char *)t.data + i * each, (const char *)from->data + zc_to_last[i] * each, each);
+    for (int i = 0; i < rank; i++)
+        memcpy((char *)t.data + (size_t)i * size,
+               (const char *)from->data + (size_t)zc_to_last[rank][i] * size, size);
     zc_vid made = zc_graph_const(l->g, NULL, &t, true);
     return made && zc_layout_room(l) ? made : 0;
 }
@@ -156,7 +172,7 @@ static bool resize(zc_layout *l, zc_nid n)
     const zc_node *node = zc_node_at(l->g, n);
     zc_vid scales = zc_node_in(node, ZC_IN_Resize_scales);
     zc_vid sizes = zc_node_in(node, ZC_IN_Resize_sizes), x = l->last[node->in[0]];
-    zc_vid by = turned_four(l, scales ? scales : sizes);
+    zc_vid by = turned_each(l, scales ? scales : sizes);
     if (!by) return false;
     return zc_layout_turn(l, n, ZC_OP_Resize, scales ? 3 : 4,
                           (zc_vid[]){x, 0, scales ? by : 0, by});
@@ -190,7 +206,7 @@ static zc_vid plane_of_rows(const zc_layout *l, const zc_node *n)
 {
     const zc_graph *g = l->g;
     const zc_node *r = swaps(n) ? maker(g, n->in[0], ZC_OP_Reshape) : NULL;
-    if (!r || !zc_layout_is_native(l, r->in[0])) return 0;
+    if (!r || !zc_layout_is_native(l, r->in[0]) || zc_layout_rank(l, r->in[0]) != 4) return 0;
     const zc_type *t = &zc_val(g, r->in[0])->type, *flat = &zc_val(g, n->in[0])->type;
     bool fits = zc_dim_is_const(t->dims[1]) && zc_dim_eq(t->dims[0], flat->dims[0]) &&
                 zc_dim_eq(t->dims[1], flat->dims[1]) && joins_sides(t, 2, flat, 2);
@@ -224,7 +240,9 @@ static bool rows(zc_layout *l, zc_nid n)
 static zc_vid rows_of_plane(const zc_layout *l, const zc_node *n)
 {
     const zc_graph *g = l->g;
-    if (n->op != ZC_OP_Reshape || !zc_layout_is_plane(l, n->out[0])) return 0;
+    if (n->op != ZC_OP_Reshape || !zc_layout_is_plane(l, n->out[0]) ||
+        zc_layout_rank(l, n->out[0]) != 4)
+        return 0;
     const zc_node *t = maker(g, n->in[0], ZC_OP_Transpose);
     if (!t || !swaps(t)) return 0;
     const zc_type *to = &zc_val(g, n->out[0])->type, *flat = &zc_val(g, n->in[0])->type;
@@ -237,7 +255,7 @@ static bool plane(zc_layout *l, zc_nid n)
 {
     const zc_node *node = zc_node_at(l->g, n);
     zc_vid v = rows_of_plane(l, node);
-    zc_type type = zc_layout_permuted(&zc_val(l->g, node->out[0])->type, zc_to_last);
+    zc_type type = zc_layout_last_type(&zc_val(l->g, node->out[0])->type);
     int64_t shape[] = {0, type.dims[1].k, type.dims[2].k, type.dims[3].k};
     return view(l, n, v, shape, &type, true);
 }
@@ -254,7 +272,7 @@ static zc_vid plane_of_shuffle(const zc_layout *l, const zc_node *n, int64_t *gr
     const zc_attrs_Transpose *a = t ? t->attrs : NULL;
     if (!t || a->perm.n != 5 || memcmp(a->perm.v, exchange, sizeof exchange) != 0) return 0;
     const zc_node *r = maker(g, t->in[0], ZC_OP_Reshape);
-    if (!r || !zc_layout_is_native(l, r->in[0])) return 0;
+    if (!r || !zc_layout_is_native(l, r->in[0]) || zc_layout_rank(l, r->in[0]) != 4) return 0;
     const zc_type *x = &zc_val(g, r->in[0])->type, *five = &zc_val(g, t->in[0])->type;
     if (!zc_same_shape(x, &zc_val(g, n->out[0])->type) || !zc_dim_eq(x->dims[0], five->dims[0]))
         return 0;

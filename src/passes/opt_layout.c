@@ -1,6 +1,6 @@
-/* Channels last for convolutions over planes: convolutions and the pointwise work, poolings,
- * normalisations of groups, and what moves elements between them run on NHWC tensors;
- * transposes stand only where other operations need the channels-first form.
+/* Channels last for convolutions over planes (on Hopper over one and three axes, too): convolutions
+ * and the pointwise work, poolings, normalisations of groups, and what moves elements between them
+ * run on NHWC tensors; transposes stand only where other operations need the channels-first form.
  *
  * On the CPU and on Hopper quantised convolutions are turned, too, with quantisation around them.
  * Of f32, a ReLU and an addition right after a convolution become part of it. Of f16 and bf16, and
@@ -27,7 +27,7 @@ static bool pool(zc_layout *l, zc_nid n)
     return zc_layout_turn(l, n, pooling(l, node), 1, &l->last[node->in[0]]);
 }
 
-/* Is it the mean over the plane, of something with a channels-last form? */
+/* Is it the mean over all sides, of something with a channels-last form? */
 static bool is_plane_mean(const zc_layout *l, const zc_node *n)
 {
     const zc_graph *g = l->g;
@@ -35,25 +35,26 @@ static bool is_plane_mean(const zc_layout *l, const zc_node *n)
     if ((!pool && !reduce) || !zc_layout_is_plane(l, n->in[0]) || !l->last[n->in[0]]) return false;
     if (pool) return true;
     const zc_tensor *axes = zc_val(g, zc_node_in(n, ZC_IN_ReduceMean_axes))->data;
-    if (!axes || !axes->data || axes->dtype != ZC_I64 || zc_tensor_numel(axes) != 2) return false;
-    int64_t a = ((const int64_t *)axes->data)[0], b = ((const int64_t *)axes->data)[1];
-    a += a < 0 ? 4 : 0;
-    b += b < 0 ? 4 : 0;
-    return (a == 2 && b == 3) || (a == 3 && b == 2);
+    if (!axes || !axes->data || axes->dtype != ZC_I64) return false;
+    const int rank = zc_layout_rank(l, n->in[0]);
+    const int64_t count = zc_tensor_numel(axes), *at = axes->data;
+    unsigned seen = 0;
+    for (int64_t i = 0; i < count; i++) seen |= 1u << (at[i] < 0 ? at[i] + rank : at[i]);
+    return seen == (1u << rank) - 4; /* axes 2 to rank - 1 */
 }
 
-/* The mean over axes 1 and 2 has the same elements in the same order: a reshape brings the form. */
+/* The mean over the sides has the same elements in the same order: a reshape brings the form. */
 static bool plane_mean(zc_layout *l, zc_nid n)
 {
-    static const int64_t axes[] = {1, 2}, shape[] = {0, 0, 1, 1};
+    static const int64_t axes[] = {1, 2, 3}, shape[ZC_LAYOUT_AXES] = {0, 0, 1, 1, 1};
     const zc_node *node = zc_node_at(l->g, n);
     bool keeps =
         node->op == ZC_OP_GlobalAveragePool || ((const zc_attrs_ReduceMean *)node->attrs)->keepdims;
     zc_vid old = node->out[0], x = l->last[node->in[0]];
     const zc_type plane = zc_val(l->g, node->in[0])->type;
     zc_type type = {.dtype = plane.dtype, .rank = 2, .dims = {plane.dims[0], plane.dims[1]}};
-    zc_vid over = zc_graph_const_i64(l->g, NULL, axes, 2, 1);
-    zc_vid form = zc_graph_const_i64(l->g, NULL, shape, 4, 1);
+    zc_vid over = zc_graph_const_i64(l->g, NULL, axes, plane.rank - 2, 1);
+    zc_vid form = zc_graph_const_i64(l->g, NULL, shape, plane.rank, 1);
     zc_nid m = over && form ? zc_layout_add(l, ZC_OP_ReduceMean, zc_node_at(l->g, n)->name, 2,
                                             (zc_vid[]){x, over}, &type)
                             : 0;
@@ -94,7 +95,7 @@ static bool group_norm(zc_layout *l, zc_nid n)
     float epsilon = node->op == ZC_OP_GroupNormalization
                         ? ((const zc_attrs_GroupNormalization *)node->attrs)->epsilon
                         : ((const zc_attrs_InstanceNormalization *)node->attrs)->epsilon;
-    zc_type type = zc_layout_permuted(&zc_val(l->g, node->out[0])->type, zc_to_last);
+    zc_type type = zc_layout_last_type(&zc_val(l->g, node->out[0])->type);
     zc_nid m = zc_layout_add(l, ZC_OP_MsGroupNorm, node->name, 3,
                              (zc_vid[]){l->last[node->in[0]], node->in[1], node->in[2]}, &type);
     if (!m) return false;
@@ -114,19 +115,21 @@ static bool is_twin(const zc_layout *l, zc_vid v, const zc_type *out)
 static bool is_single(const zc_layout *l, zc_vid v)
 {
     const zc_type *t = &zc_val(l->g, v)->type;
-    bool single = t->rank >= 0 && t->rank <= 4;
+    bool single = t->rank >= 0 && t->rank <= ZC_LAYOUT_AXES;
     for (int d = 0; single && d < t->rank; d++) single = zc_dim_is(t->dims[d], 1);
     return single;
 }
 
-/* One number a channel, [n, c, 1, 1] or [c, 1, 1]: a reshape brings the channels to the end. */
-static bool is_channels(const zc_layout *l, zc_vid v)
+/* One number a channel of planes of so many axes, [n, c, 1, 1] or [c, 1, 1]: a reshape brings the
+ * channels to the end. */
+static bool is_channels(const zc_layout *l, zc_vid v, int rank)
 {
     const zc_type *t = &zc_val(l->g, v)->type;
-    int first = t->rank - 3;
-    return zc_layout_takes(l, t->dtype) && (first == 0 || first == 1) &&
-           zc_dim_is_const(t->dims[first]) && zc_dim_is(t->dims[first + 1], 1) &&
-           zc_dim_is(t->dims[first + 2], 1);
+    int first = t->rank - rank + 1;
+    bool fits = zc_layout_takes(l, t->dtype) && (first == 0 || first == 1) &&
+                zc_dim_is_const(t->dims[first]);
+    for (int d = first + 1; fits && d < t->rank; d++) fits = zc_dim_is(t->dims[d], 1);
+    return fits;
 }
 
 /* The constant with the dimensions of `type`; 0: no memory. */
@@ -139,11 +142,12 @@ static zc_vid viewed_const(zc_layout *l, zc_vid v, const zc_type *type)
     return made && zc_layout_room(l) ? made : 0;
 }
 
-static zc_vid channels_last(zc_layout *l, zc_vid v)
+static zc_vid channels_last(zc_layout *l, zc_vid v, int rank)
 {
     const zc_type t = zc_val(l->g, v)->type;
-    int first = t.rank - 3, n = first ? 4 : 1;
-    int64_t channels = t.dims[first].k, shape[] = {0, 1, 1, channels};
+    int first = t.rank - rank + 1, n = first ? rank : 1;
+    int64_t channels = t.dims[first].k, shape[ZC_LAYOUT_AXES] = {0, 1, 1, 1, 1};
+    shape[rank - 1] = channels;
     zc_type type = {.dtype = t.dtype, .rank = n};
     for (int d = 0; d < n; d++) type.dims[d] = zc_dim_const(d == n - 1 ? channels : 1);
     if (first) type.dims[0] = t.dims[0];
@@ -154,19 +158,26 @@ static zc_vid channels_last(zc_layout *l, zc_vid v)
     return r ? zc_layout_result(l, r) : 0;
 }
 
+/* A plane of so many axes. */
+static bool is_of_rank(const zc_layout *l, zc_vid v, int rank)
+{
+    return zc_layout_is_plane(l, v) && zc_layout_rank(l, v) == rank;
+}
+
 /* Every input is a plane, one number a channel, or one element; half of the planes or more have a
  * channels-last form. */
 static bool is_pointwise(const zc_layout *l, const zc_node *n)
 {
     if (!(zc_op_get(n->op)->flags & ZC_OPF_POINTWISE) || !zc_layout_is_plane(l, n->out[0]))
         return false;
+    const int rank = zc_layout_rank(l, n->out[0]);
     int with = 0, without = 0;
     for (int i = 0; i < n->nin; i++) {
         const zc_vid v = n->in[i];
-        const bool plane = zc_layout_is_plane(l, v);
+        const bool plane = is_of_rank(l, v, rank);
         if (plane && l->last[v])
             with++;
-        else if (is_single(l, v) || is_channels(l, v))
+        else if (is_single(l, v) || is_channels(l, v, rank))
             continue;
         else if (plane && !zc_val(l->g, v)->data)
             without++;
@@ -209,7 +220,7 @@ static bool absorb(zc_layout *l, zc_nid n, zc_nid p, zc_vid first, zc_vid residu
         ZC_NODE_SET(l->g, ConvNhwc, p, activation, "Relu");
     zc_vid old = zc_node_at(l->g, n)->out[0];
     if (!move_to_end(l, p) || !zc_graph_inherit(l->g, p, n)) return false;
-    zc_vid back = zc_layout_transposed(l, zc_layout_result(l, p), zc_to_first);
+    zc_vid back = zc_layout_to_first(l, zc_layout_result(l, p));
     if (!back) return false;
     l->last[back] = l->last[old] = zc_layout_result(l, p);
     l->uses[zc_layout_result(l, p)] = l->uses[old];
@@ -247,19 +258,20 @@ static bool pointwise(zc_layout *l, zc_nid n)
     if (!try_absorb(l, n, &done)) return false;
     if (done) return true;
     const zc_node *node = zc_node_at(l->g, n);
+    const int rank = zc_layout_rank(l, node->out[0]);
     zc_vid in[8];
     if (node->nin > (int)ZC_COUNTOF(in)) return zc_layout_keep(l, n);
     for (int i = 0; i < node->nin; i++) {
         zc_vid v = zc_node_at(l->g, n)->in[i];
-        const bool turns = zc_layout_is_plane(l, v) && l->last[v];
-        in[i] = turns               ? l->last[v]
-                : is_single(l, v)   ? v
-                : is_channels(l, v) ? channels_last(l, v)
-                                    : zc_layout_last_of(l, v);
+        const bool turns = is_of_rank(l, v, rank) && l->last[v];
+        in[i] = turns                     ? l->last[v]
+                : is_single(l, v)         ? v
+                : is_channels(l, v, rank) ? channels_last(l, v, rank)
+                                          : zc_layout_last_of(l, v);
         if (!in[i]) return false;
         node = zc_node_at(l->g, n);
     }
-    zc_type type = zc_layout_permuted(&zc_val(l->g, node->out[0])->type, zc_to_last);
+    zc_type type = zc_layout_last_type(&zc_val(l->g, node->out[0])->type);
     zc_nid m = zc_layout_add(l, node->op, node->name, node->nin, in, &type);
     if (!m) return false;
     zc_node_at(l->g, m)->attrs = zc_node_at(l->g, n)->attrs;
@@ -268,11 +280,12 @@ static bool pointwise(zc_layout *l, zc_nid n)
 
 /* ---- transposes that the model has ---- */
 
-static bool turns(const zc_layout *l, const zc_node *n, const int64_t *perm)
+static bool turns(const zc_layout *l, const zc_node *n, const int64_t perms[][ZC_LAYOUT_AXES])
 {
     const zc_attrs_Transpose *a = n->attrs;
-    return n->op == ZC_OP_Transpose && zc_layout_is_plane(l, n->in[0]) && a->perm.n == 4 &&
-           memcmp(a->perm.v, perm, 4 * sizeof *perm) == 0;
+    if (n->op != ZC_OP_Transpose || !zc_layout_is_plane(l, n->in[0])) return false;
+    const int rank = zc_layout_rank(l, n->in[0]);
+    return a->perm.n == rank && memcmp(a->perm.v, perms[rank], (size_t)rank * sizeof(int64_t)) == 0;
 }
 
 /* To channels last, of what has that form already. */
@@ -325,7 +338,7 @@ static const zc_layout_op others[] = {{is_pool, pool},
 
 static bool turn(zc_layout *l, zc_nid n)
 {
-    const zc_layout_op *const all[] = {zc_layout_convs, zc_layout_moves, others};
+    const zc_layout_op *const all[] = {zc_layout_convs, zc_layout_phases, zc_layout_moves, others};
     for (size_t k = 0; k < ZC_COUNTOF(all); k++)
         for (const zc_layout_op *op = all[k]; op->is; op++)
             if (op->is(l, zc_node_at(l->g, n))) return op->make(l, n);
@@ -356,6 +369,7 @@ zc_status zc_pass_opt_layout(zc_pass *p)
                    .uses = zc_graph_uses(p->g),
                    .values = p->g->values.len};
     l.last = zc_calloc(l.values, sizeof *l.last);
+    l.ranks = zc_layout_ranks(&l);
     zc_status status =
         l.uses && l.last ? block(&l, &p->g->top) : zc_fail_nomem(p->diag, "layout", 0);
     p->changes += l.changes;

@@ -7,58 +7,11 @@
 #include "passes/passes.h"
 #include "passes/query.h"
 
-/* What is normalised is a + skip + bias; 0 where there is none. */
-typedef struct norm {
-    zc_vid a, skip, gamma, beta, bias, sum;
-    float epsilon;
-    bool rms;
-} norm;
-
 typedef struct joining {
     zc_index x;
     size_t *changes;
     bool hopper;
 } joining;
-
-static bool last_axis(const zc_graph *g, const zc_node *n, int64_t axis)
-{
-    int rank = zc_val(g, n->in[0])->type.rank;
-    return rank > 0 && (axis == -1 || axis == rank - 1);
-}
-
-/* false: no such node, or its statistics are wanted. */
-static bool read_norm(const zc_graph *g, const zc_node *n, norm *out)
-{
-    bool skips =
-        n->op == ZC_OP_SkipLayerNormalization || n->op == ZC_OP_SkipSimplifiedLayerNormalization;
-    *out = (norm){.a = zc_node_in(n, 0)};
-    if (zc_node_out(n, 1) || zc_node_out(n, 2) || !zc_node_out(n, 0)) return false;
-    if (skips) {
-        out->rms = n->op == ZC_OP_SkipSimplifiedLayerNormalization;
-        out->skip = zc_node_in(n, ZC_IN_SkipLayerNormalization_skip);
-        out->gamma = zc_node_in(n, ZC_IN_SkipLayerNormalization_gamma);
-        out->beta = out->rms ? 0 : zc_node_in(n, ZC_IN_SkipLayerNormalization_beta);
-        out->bias = zc_node_in(n, out->rms ? ZC_IN_SkipSimplifiedLayerNormalization_bias
-                                           : ZC_IN_SkipLayerNormalization_bias);
-        out->sum = zc_node_out(n, 3);
-        out->epsilon = out->rms
-                           ? ((const zc_attrs_SkipSimplifiedLayerNormalization *)n->attrs)->epsilon
-                           : ((const zc_attrs_SkipLayerNormalization *)n->attrs)->epsilon;
-        return true;
-    }
-    out->gamma = zc_node_in(n, ZC_IN_LayerNormalization_scale);
-    if (n->op == ZC_OP_LayerNormalization) {
-        const zc_attrs_LayerNormalization *a = n->attrs;
-        out->beta = zc_node_in(n, ZC_IN_LayerNormalization_bias);
-        out->epsilon = a->epsilon;
-        return last_axis(g, n, a->axis);
-    }
-    if (n->op != ZC_OP_RMSNormalization) return false;
-    const zc_attrs_RMSNormalization *a = n->attrs;
-    out->rms = true;
-    out->epsilon = a->epsilon;
-    return last_axis(g, n, a->axis);
-}
 
 static const zc_node *linear_of(const zc_graph *g, const joining *j, zc_nid norm_id, zc_vid v)
 {
@@ -77,7 +30,7 @@ static bool is_row(const zc_graph *g, zc_vid v, const zc_type *y)
 }
 
 /* Do all operands have the forms that LinearNorm takes? */
-static bool fits(const zc_graph *g, const norm *m, const zc_node *linear)
+static bool fits(const zc_graph *g, const zc_row_norm *m, const zc_node *linear)
 {
     const zc_type *y = &zc_val(g, linear->out[0])->type;
     bool is_float =
@@ -98,7 +51,7 @@ static bool better_apart(const joining *j, const zc_node *linear)
            zc_dim_is_const(n) && n.k > ZC_NORM_SM90_MOST && zc_certain_rows(y) >= ZC_MANY_ROWS;
 }
 
-static bool join(zc_index *x, zc_nid at, const norm *m, zc_nid linear)
+static bool join(zc_index *x, zc_nid at, const zc_row_norm *m, zc_nid linear)
 {
     zc_graph *g = x->g;
     const zc_attrs_Linear *from = zc_node_at(g, linear)->attrs;
@@ -128,8 +81,8 @@ static bool join(zc_index *x, zc_nid at, const norm *m, zc_nid linear)
 static bool visit(zc_graph *g, zc_nid id, void *user)
 {
     joining *j = user;
-    norm m;
-    if (!read_norm(g, zc_node_at(g, id), &m)) return true;
+    zc_row_norm m;
+    if (!zc_row_norm_of(g, zc_node_at(g, id), &m)) return true;
     const zc_node *linear = linear_of(g, j, id, m.a);
     if (!linear && m.skip) { /* the sum commutes */
         zc_vid skip = m.skip;

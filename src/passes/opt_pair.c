@@ -24,7 +24,7 @@ static const zc_node *conv_of(const pairing *p, zc_nid at, zc_vid v)
     const zc_tensor *w = zc_val(g, n->in[ZC_IN_ConvNhwc_w])->data;
     bool plain = a->taps_first && a->group == 1 && !*a->activation &&
                  !zc_node_in(n, ZC_IN_ConvNhwc_residual) && !zc_op_epilogue(zc_op_get(n->op), a);
-    return plain && w && w->dims[0] % 8 == 0 && w->dims[3] % 8 == 0 ? n : NULL;
+    return plain && w && w->rank == 4 && w->dims[0] % 8 == 0 && w->dims[3] % 8 == 0 ? n : NULL;
 }
 
 /* Are its windows points, without padding? */

@@ -97,3 +97,42 @@ zc_status zc_each_node(zc_graph *g, zc_block *b, bool (*fn)(zc_graph *g, zc_nid 
     }
     return ZC_OK;
 }
+
+static bool last_axis(const zc_graph *g, const zc_node *n, int64_t axis)
+{
+    int rank = zc_val(g, n->in[0])->type.rank;
+    return rank > 0 && (axis == -1 || axis == rank - 1);
+}
+
+bool zc_row_norm_of(const zc_graph *g, const zc_node *n, zc_row_norm *out)
+{
+    bool skips =
+        n->op == ZC_OP_SkipLayerNormalization || n->op == ZC_OP_SkipSimplifiedLayerNormalization;
+    *out = (zc_row_norm){.a = zc_node_in(n, 0)};
+    if (zc_node_out(n, 1) || zc_node_out(n, 2) || !zc_node_out(n, 0)) return false;
+    if (skips) {
+        out->rms = n->op == ZC_OP_SkipSimplifiedLayerNormalization;
+        out->skip = zc_node_in(n, ZC_IN_SkipLayerNormalization_skip);
+        out->gamma = zc_node_in(n, ZC_IN_SkipLayerNormalization_gamma);
+        out->beta = out->rms ? 0 : zc_node_in(n, ZC_IN_SkipLayerNormalization_beta);
+        out->bias = zc_node_in(n, out->rms ? ZC_IN_SkipSimplifiedLayerNormalization_bias
+                                           : ZC_IN_SkipLayerNormalization_bias);
+        out->sum = zc_node_out(n, 3);
+        out->epsilon = out->rms
+                           ? ((const zc_attrs_SkipSimplifiedLayerNormalization *)n->attrs)->epsilon
+                           : ((const zc_attrs_SkipLayerNormalization *)n->attrs)->epsilon;
+        return true;
+    }
+    out->gamma = zc_node_in(n, ZC_IN_LayerNormalization_scale);
+    if (n->op == ZC_OP_LayerNormalization) {
+        const zc_attrs_LayerNormalization *a = n->attrs;
+        out->beta = zc_node_in(n, ZC_IN_LayerNormalization_bias);
+        out->epsilon = a->epsilon;
+        return last_axis(g, n, a->axis);
+    }
+    if (n->op != ZC_OP_RMSNormalization) return false;
+    const zc_attrs_RMSNormalization *a = n->attrs;
+    out->rms = true;
+    out->epsilon = a->epsilon;
+    return last_axis(g, n, a->axis);
+}

@@ -22,6 +22,14 @@ bool zc_activation_of(zc_graph *g, zc_nid activation, const char **name, zc_floa
 enum { ZC_MANY_ROWS = 385 };
 /* Rows of the last axis, 0 where they are not certain. */
 int64_t zc_certain_rows(const zc_type *x);
+/* A normalisation of rows: of a + skip + bias; 0 where there is none. */
+typedef struct zc_row_norm {
+    zc_vid a, skip, gamma, beta, bias, sum; /* sum: what is normalised, where it is a result */
+    float epsilon;
+    bool rms;
+} zc_row_norm;
+/* false: n is none, or its statistics are wanted. */
+bool zc_row_norm_of(const zc_graph *g, const zc_node *n, zc_row_norm *out);
 /* The node that makes v, or 0 (an input, a parameter, a constant). */
 zc_nid zc_producer(const zc_graph *g, zc_vid v);
 /* Has its result the elements of its first operand, each once? */

@@ -62,7 +62,7 @@ bool zc_convolution_of(const zc_graph *g, const zc_node *n, zc_scalable *s)
 
 bool zc_scaled_conv_fits(const zc_tensor *w)
 {
-    return w->rank == 4 && w->dims[1] % DEPTH == 0 && w->dims[0] % 2 == 0;
+    return w->rank >= 3 && w->rank <= 5 && w->dims[1] % DEPTH == 0 && w->dims[0] % 2 == 0;
 }
 
 static bool fits_product(const zc_graph *g, const zc_scalable *s, const zc_tensor *w)

@@ -69,7 +69,8 @@ static bool reads_packed(const zc_program *p, const zc_pstep *step, uint32_t i)
 {
     const zc_pvalue *a = &p->values[step->in[0]], *b = &p->values[step->in[i]];
     if (i != 1) return false;
-    if (step->op == ZC_OP_ConvNhwc) return zc_conv_nhwc_packs(step->attrs, a->dtype, b->dtype);
+    if (step->op == ZC_OP_ConvNhwc)
+        return zc_conv_nhwc_packs(step->attrs, a->dtype, b->dtype, b->rank);
     return zc_matmul_packs(step->op, a->dtype, b->dtype, b->rank);
 }
 

@@ -25,11 +25,11 @@ struct zc_gemm_sm90_params {
     struct zc_gemm_params g;
     struct zc_gemm_order order;
     int items, b_items;             /* of the batch; b_items 1: all items share B */
-    struct zc_window_params window; /* of convolutions: A's rows are patches of [c, w, h, images],
-                                       B is [c, n, taps] */
-    struct zc_divisor by_line, by_plane;  /* pixels of its result's lines; lines of an image */
-    struct zc_divisor by_lines;           /* of 128 bytes, which hold a tap's channels */
-    struct zc_row_moments_params moments; /* of LinearMoments */
+    struct zc_window_params window; /* of convolutions: A's rows are patches of [c, sides ...,
+                                       images], B is [c, n, taps] */
+    struct zc_divisor by_side[ZC_WINDOW_DIMS]; /* of an image of its result, innermost first */
+    struct zc_divisor by_lines;                /* of 128 bytes, which hold a tap's channels */
+    struct zc_row_moments_params moments;      /* of LinearMoments */
 };
 
 #endif

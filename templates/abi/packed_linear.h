@@ -6,9 +6,10 @@
 #include "abi/epilogue.h"
 
 struct zc_packed_linear_params {
-    const void *x, *w, *scale, *zero, *bias; /* zero, bias: NULL without */
+    const void *x, *w, *scale, *zero, *bias, *gain; /* the last three: NULL without */
     void *y;
     long long m, n;
+    float epsilon; /* with gain */
     struct zc_fused_params fused;
 };
 

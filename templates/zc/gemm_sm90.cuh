@@ -195,7 +195,7 @@ struct zc_gemm_pipe {
         zc_grid_launch();
         for (int tile = first_tile(); tile < tiles; tile += tile_step()) {
             const zc_gemm_origin t = place_of(tile);
-            const zc_sm90_rows rows(p, t.row, t.item);
+            const zc_sm90_rows rows(p, t.row, t.col, t.item);
             for (int k = 0; k < steps; k++, at.next()) {
                 if (early > 0) {
                     early--;

@@ -26,17 +26,18 @@ template <int ROWS, int COLS, int WARPS, int PARTS> struct zc_gemv_sums {
 #pragma unroll
         for (int e = 0; e < NEAR; e++) to.v[e] += x.v[e];
     }
-    ZC_MEMBER pair of_warps(int buffer, int pass) const {
+    // beyond: of columns so far behind.
+    ZC_MEMBER pair of_warps(int buffer, int pass, int beyond = 0) const {
         pair sum = {};
 #pragma unroll
-        for (int w = 0; w < WARPS; w++) add(sum, of_warp(buffer, w) + near(pass));
+        for (int w = 0; w < WARPS; w++) add(sum, of_warp(buffer, w) + near(pass) + beyond);
         return sum;
     }
     // In the order of the parts; what the others sent is there.
-    ZC_MEMBER pair all(int buffer, int pass) const {
-        pair sum = of_warps(buffer, pass);
+    ZC_MEMBER pair all(int buffer, int pass, int beyond = 0) const {
+        pair sum = of_warps(buffer, pass, beyond);
 #pragma unroll
-        for (int part = 1; part < PARTS; part++) add(sum, of_part(part) + near(pass));
+        for (int part = 1; part < PARTS; part++) add(sum, of_part(part) + near(pass) + beyond);
         return sum;
     }
     ZC_MEMBER void send(int buffer) const {

@@ -116,13 +116,27 @@ ZC_INLINE void zc_tensor_load(u32 to, const zc_tensor_map *map, u32 barrier, int
                  "r"(c3)
                  : "memory");
 }
-/* Of a map of patches of images with two sides: lines from the window on that begins at (c1, c2) of image c3, each
- * from c0 on, at the tap which lies `right` and `down` of where a window begins. */
-ZC_INLINE void zc_patches_load(u32 to, const zc_tensor_map *map, u32 barrier, int c0, int c1, int c2, int c3, u16 right,
-                               u16 down) {
+/* Of a map of patches of images with one to three sides: lines from the window on that begins at `at` of the image, innermost
+ * side first, each from c0 on, at the tap which lies so far behind where a window begins. */
+ZC_INLINE void zc_patches_load(u32 to, const zc_tensor_map *map, u32 barrier, int c0, const int (&at)[1], int image,
+                               const u16 (&tap)[1]) {
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5}], [%2], {%6};" ::"r"(to), "l"(map), "r"(barrier), "r"(c0), "r"(at[0]),
+                 "r"(image), "h"(tap[0])
+                 : "memory");
+}
+ZC_INLINE void zc_patches_load(u32 to, const zc_tensor_map *map, u32 barrier, int c0, const int (&at)[2], int image,
+                               const u16 (&tap)[2]) {
     asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
-                 "[%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(to), "l"(map), "r"(barrier), "r"(c0), "r"(c1),
-                 "r"(c2), "r"(c3), "h"(right), "h"(down)
+                 "[%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(to), "l"(map), "r"(barrier), "r"(c0), "r"(at[0]),
+                 "r"(at[1]), "r"(image), "h"(tap[0]), "h"(tap[1])
+                 : "memory");
+}
+ZC_INLINE void zc_patches_load(u32 to, const zc_tensor_map *map, u32 barrier, int c0, const int (&at)[3], int image,
+                               const u16 (&tap)[3]) {
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%3, %4, %5, %6, %7}], [%2], {%8, %9, %10};" ::"r"(to), "l"(map), "r"(barrier), "r"(c0),
+                 "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(image), "h"(tap[0]), "h"(tap[1]), "h"(tap[2])
                  : "memory");
 }
 ZC_INLINE void zc_tensor_multicast(u32 to, const zc_tensor_map *map, u32 barrier, u16 mask, int c0, int c1) {

@@ -1,7 +1,11 @@
 // Rows of a product's A for Hopper's copy engine, a line of 128 bytes of the summed axis a step: of a matrix, or with
-// Z_PATCHES windows of images with p.by_lines such lines of channels, rounded up; their taps follow each other, Z_ACROSS in a
-// line, and B has an item for each. With Z_PAIR, so many such lines of a second pair of operands follow: pixels of images, one of
+// Z_PATCHES windows of images with p.by_lines such lines of channels, rounded up; their taps follow each other, and B has an
+// item for each. Images have Z_SIDES sides, and their windows Z_ACROSS taps in a line (where there are two sides), Z_DOWN lines
+// in a plane (three). With Z_PAIR, so many such lines of a second pair of operands follow: pixels of images, one of
 // every Z_PAIR_STRIDE1 x Z_PAIR_STRIDE2.
+//
+// With Z_BAND_IN and Z_BAND_OUT, channels of a group that come in and go out, A's depths count from where the group of a tile's
+// first column begins, at a multiple of 8 (src/op/conv_band.h).
 //
 // spec.h: Z_T (element type), and the above.
 #pragma once
@@ -15,25 +19,38 @@ constexpr int ZC_LINE_DEPTH = 128 / (int)sizeof(Z_T); // elements
 #if defined(Z_PATCHES) || defined(Z_PAIR)
 // The pixel that is a row of the result.
 struct zc_sm90_pixel {
-    int x, y, image;
+    int at[Z_SIDES], image; // innermost side first
 };
 ZC_DEV zc_sm90_pixel zc_sm90_pixel_of(const zc_gemm_sm90_params &p, int row) {
-    const int line = (int)zc_divide((u32)row, p.by_line), image = (int)zc_divide((u32)line, p.by_plane);
-    return {row - line * (int)p.by_line.d, line - image * (int)p.by_plane.d, image};
+    zc_sm90_pixel r;
+#pragma unroll
+    for (int i = 0; i < Z_SIDES; i++) {
+        const int rest = (int)zc_divide((u32)row, p.by_side[i]);
+        r.at[i] = row - rest * (int)p.by_side[i].d;
+        row = rest;
+    }
+    r.image = row;
+    return r;
 }
+#endif
+
+// Where the depths of A begin.
+#ifdef Z_BAND_IN
+ZC_DEV int zc_sm90_from(int col) { return col / Z_BAND_OUT * Z_BAND_IN / 8 * 8; }
+#else
+ZC_DEV int zc_sm90_from(int) { return 0; }
 #endif
 
 #ifdef Z_PATCHES
 struct zc_sm90_first {
     const zc_gemm_sm90_params &p;
-    int x, y, image; // where the first row's window begins
+    int from;
+    zc_sm90_pixel begin; // where the first row's window does
 
-    ZC_MEMBER zc_sm90_first(const zc_gemm_sm90_params &p, int row, int) : p(p) {
-        const zc_window_params &w = p.window;
-        const zc_sm90_pixel at = zc_sm90_pixel_of(p, row);
-        x = at.x * w.stride[2] - w.begin[2];
-        y = at.y * w.stride[1] - w.begin[1];
-        image = at.image;
+    ZC_MEMBER zc_sm90_first(const zc_gemm_sm90_params &p, int row, int col, int)
+        : p(p), from(zc_sm90_from(col)), begin(zc_sm90_pixel_of(p, row)) {
+#pragma unroll
+        for (int i = 0; i < Z_SIDES; i++) begin.at[i] = begin.at[i] * p.window.stride[2 - i] - p.window.begin[2 - i];
     }
     static ZC_MEMBER int tap_of(const zc_gemm_sm90_params &p, int step) { return (int)zc_divide((u32)step, p.by_lines); }
     static ZC_MEMBER int steps(const zc_gemm_sm90_params &p) { return p.b_items * (int)p.by_lines.d; }
@@ -43,17 +60,30 @@ struct zc_sm90_first {
     static ZC_MEMBER int b_item(const zc_gemm_sm90_params &p, int, int step) { return tap_of(p, step); }
     static ZC_MEMBER const zc_tensor_map *b(const zc_gemm_sm90_params &p, int) { return &p.b; }
     ZC_MEMBER void load(u32 to, u32 barrier, int step) const {
-        const int tap = tap_of(p, step), down = tap / Z_ACROSS, right = tap - down * Z_ACROSS;
-        zc_patches_load(to, &p.a, barrier, depth(p, step), x, y, image, (u16)(right * p.window.dilation[2]),
-                        (u16)(down * p.window.dilation[1]));
+        const int tap = tap_of(p, step);
+        u16 away[Z_SIDES];
+#if Z_SIDES == 1
+        away[0] = (u16)(tap * p.window.dilation[2]);
+#else
+        const int line = tap / Z_ACROSS;
+        away[0] = (u16)((tap - line * Z_ACROSS) * p.window.dilation[2]);
+#if Z_SIDES == 2
+        away[1] = (u16)(line * p.window.dilation[1]);
+#else
+        away[1] = (u16)(line % Z_DOWN * p.window.dilation[1]);
+        away[2] = (u16)(line / Z_DOWN * p.window.dilation[0]);
+#endif
+#endif
+        zc_patches_load(to, &p.a, barrier, from + depth(p, step), begin.at, begin.image, away);
     }
 };
 #else
 struct zc_sm90_first {
     const zc_gemm_sm90_params &p;
-    int row, item;
+    int from, row, item;
 
-    ZC_MEMBER zc_sm90_first(const zc_gemm_sm90_params &p, int row, int item) : p(p), row(row), item(item) {}
+    ZC_MEMBER zc_sm90_first(const zc_gemm_sm90_params &p, int row, int col, int item)
+        : p(p), from(zc_sm90_from(col)), row(row), item(item) {}
     static ZC_MEMBER int steps(const zc_gemm_sm90_params &p) {
         return (int)((p.g.k + ZC_LINE_DEPTH - 1) / ZC_LINE_DEPTH);
     }
@@ -61,7 +91,7 @@ struct zc_sm90_first {
     static ZC_MEMBER int b_item(const zc_gemm_sm90_params &p, int item, int) { return p.b_items > 1 ? item : 0; }
     static ZC_MEMBER const zc_tensor_map *b(const zc_gemm_sm90_params &p, int) { return &p.b; }
     ZC_MEMBER void load(u32 to, u32 barrier, int step) const {
-        zc_tensor_load(to, &p.a, barrier, depth(p, step), row, item);
+        zc_tensor_load(to, &p.a, barrier, from + depth(p, step), row, item);
     }
 };
 #endif
@@ -70,13 +100,12 @@ typedef zc_sm90_first zc_sm90_rows;
 #else
 struct zc_sm90_rows {
     zc_sm90_first first;
-    int x, y, image; // the first row's pixel of the second pair
+    zc_sm90_pixel other; // the first row's of the second pair
 
-    ZC_MEMBER zc_sm90_rows(const zc_gemm_sm90_params &p, int row, int item) : first(p, row, item) {
-        const zc_sm90_pixel at = zc_sm90_pixel_of(p, row);
-        x = at.x * Z_PAIR_STRIDE2;
-        y = at.y * Z_PAIR_STRIDE1;
-        image = at.image;
+    ZC_MEMBER zc_sm90_rows(const zc_gemm_sm90_params &p, int row, int col, int item)
+        : first(p, row, col, item), other(zc_sm90_pixel_of(p, row)) {
+        other.at[0] *= Z_PAIR_STRIDE2;
+        other.at[1] *= Z_PAIR_STRIDE1;
     }
     // Steps of the second pair, from 0 on; negative: of the first.
     static ZC_MEMBER int second(const zc_gemm_sm90_params &p, int step) { return step - zc_sm90_first::steps(p); }
@@ -92,10 +121,11 @@ struct zc_sm90_rows {
         return second(p, step) < 0 ? &p.b : &p.second_b;
     }
     ZC_MEMBER void load(u32 to, u32 barrier, int step) const {
+        const u16 point[Z_SIDES] = {};
         if (second(first.p, step) < 0)
             first.load(to, barrier, step);
         else
-            zc_patches_load(to, &first.p.second_a, barrier, depth(first.p, step), x, y, image, 0, 0);
+            zc_patches_load(to, &first.p.second_a, barrier, depth(first.p, step), other.at, other.image, point);
     }
 };
 #endif

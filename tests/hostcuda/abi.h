@@ -75,7 +75,7 @@ typedef struct zc_host_copy {
     unsigned smem, barrier;
     const void *map; /* or NULL: `bytes` of `global` or of `source` */
     unsigned rank;   /* coordinates */
-    int at[4];       /* innermost first */
+    int at[5];       /* innermost first */
     unsigned taps;   /* of patches: sides, and where the tap lies on each; 0: a box */
     unsigned tap[3];
     unsigned multicast; /* the cluster's blocks that receive it; 0: the one of `smem` */

@@ -129,13 +129,18 @@ ZC_INLINE void zc_tensor_load(u32 to, const zc_tensor_map *map, u32 barrier, int
     zc_host_call->load(&c);
 }
 
-ZC_INLINE void zc_patches_load(u32 to, const zc_tensor_map *map, u32 barrier, int c0, int c1,
-                               int c2, int c3, u16 right, u16 down, ZC_HOST_LINE)
+template <int SIDES>
+ZC_INLINE void zc_patches_load(u32 to, const zc_tensor_map *map, u32 barrier, int c0,
+                               const int (&at)[SIDES], int image, const u16 (&tap)[SIDES],
+                               ZC_HOST_LINE)
 {
-    zc_host_copy c = {line.number, to, barrier, map, 4, {c0, c1, c2, c3}};
-    c.taps = 2;
-    c.tap[0] = right;
-    c.tap[1] = down;
+    zc_host_copy c = {line.number, to, barrier, map, SIDES + 2, {c0}};
+    c.taps = SIDES;
+    for (int i = 0; i < SIDES; i++) {
+        c.at[1 + i] = at[i];
+        c.tap[i] = tap[i];
+    }
+    c.at[1 + SIDES] = image;
     zc_host_call->load(&c);
 }
 

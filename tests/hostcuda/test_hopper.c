@@ -554,20 +554,33 @@ static void copies_come_late(void **state)
     assert_int_equal(m.result[1], 7);
 }
 
-/* Images of 5 x 4 pixels with 8 channels, and windows of 3 x 2 with steps of 2 and 1, padding of 1
- * around: 3 windows a line, 5 lines an image. */
-static tensor_map patches_map(const memory *m)
+/* Of two images with these sides and 8 channels, 8 windows at once. */
+static tensor_map windows_map(const memory *m, unsigned sides, const uint64_t *side,
+                              const int *lower, const int *upper, const uint32_t *step)
 {
     tensor_map map;
-    const uint64_t dims[] = {8, 5, 4, 2}, pitch[] = {16, 80, 320};
-    const int lower[] = {-1, -1}, upper[] = {-1, 0};
-    const uint32_t steps[] = {1, 2, 1, 1};
+    uint64_t dims[5] = {8}, pitch[4] = {16};
+    uint32_t steps[5] = {1, 1, 1, 1, 1};
+    for (unsigned i = 0; i < sides; i++) {
+        dims[1 + i] = side[i];
+        pitch[1 + i] = pitch[i] * side[i];
+        steps[1 + i] = step[i];
+    }
+    dims[1 + sides] = 2;
     assert_ok(cuTensorMapEncodeIm2col(
-        (hc_tensor_map_t *)&map, HC_CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, (void *)(uintptr_t)m->data,
-        dims, pitch, lower, upper, 8, 8, steps, HC_CU_TENSOR_MAP_INTERLEAVE_NONE,
-        HC_CU_TENSOR_MAP_SWIZZLE_NONE, HC_CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-        HC_CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+        (hc_tensor_map_t *)&map, HC_CU_TENSOR_MAP_DATA_TYPE_FLOAT16, sides + 2,
+        (void *)(uintptr_t)m->data, dims, pitch, lower, upper, 8, 8, steps,
+        HC_CU_TENSOR_MAP_INTERLEAVE_NONE, HC_CU_TENSOR_MAP_SWIZZLE_NONE,
+        HC_CU_TENSOR_MAP_L2_PROMOTION_L2_256B, HC_CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
     return map;
+}
+
+/* Images of 5 x 4 pixels, and windows of 3 x 2 with steps of 2 and 1, padding of 1 around: 3
+ * windows a line, 5 lines an image. */
+static tensor_map patches_map(const memory *m)
+{
+    return windows_map(m, 2, (const uint64_t[]){5, 4}, (const int[]){-1, -1}, (const int[]){-1, 0},
+                       (const uint32_t[]){2, 1});
 }
 
 /* 8 windows from one on, at one tap: numbers of window, of tap in a block's number. */
@@ -576,8 +589,9 @@ static const char copy_patches[] =
     "    zc_barrier_init(b, 1);\n"
     "    zc_barrier_fence();\n"
     "    zc_barrier_expect(b, 8 * 16);\n"
-    "    zc_patches_load(to, &map, b, 0, start % 3 * 2 - 1, start / 3 % 5 - 1, start / 15, right,\n"
-    "                    down);\n"
+    "    const int first[] = {start % 3 * 2 - 1, start / 3 % 5 - 1};\n"
+    "    const u16 tap[] = {(u16)right, (u16)down};\n"
+    "    zc_patches_load(to, &map, b, 0, first, start / 15, tap);\n"
     "    zc_barrier_wait(b, 0);\n"
     "    u32 wrong = 0;\n"
     "    for (int i = 0; i < 64; i++) {\n"
@@ -597,17 +611,83 @@ static void patches(void **state)
     assert_ok(run_map(&m, copy_patches, 30 * 6, 1, 1, patches_map(&m)));
     for (int i = 0; i < 30 * 6; i++) assert_int_equal(m.result[i], 1);
     static const char *const wrong[] = {
-        "zc_patches_load(to, &map, b, 0, 0, -1, 0, 0, 0)",    /* between two windows */
-        "zc_patches_load(to, &map, b, 0, -1, 4, 0, 0, 0)",    /* below the last */
-        "zc_patches_load(to, &map, b, 0, -1, -1, 0, 256, 0)", /* a tap of 9 bits */
-        "zc_tensor_load(to, &map, b, 0, -1, -1, 0)"};         /* not a box */
+        "load(0, -1, 0)",                             /* between two windows */
+        "load(-1, 4, 0)",                             /* below the last */
+        "load(-1, -1, 256)",                          /* a tap of 9 bits */
+        "zc_tensor_load(to, &map, b, 0, -1, -1, 0)"}; /* not a box */
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        char body[256];
-        snprintf(body, sizeof body, "    zc_barrier_init(b, 1);\n    %s;\n", wrong[i]);
+        char body[512];
+        snprintf(body, sizeof body,
+                 "    const auto load = [&](int x, int y, u16 right) {\n"
+                 "        const int first[] = {x, y};\n"
+                 "        const u16 tap[] = {right, 0};\n"
+                 "        zc_patches_load(to, &map, b, 0, first, 0, tap);\n"
+                 "    };\n"
+                 "    zc_barrier_init(b, 1);\n    %s;\n",
+                 wrong[i]);
         device_again();
         prepare(&m);
         assert_int_equal(run_map(&m, body, 1, 1, 1, patches_map(&m)), HC_CUDA_ERROR_LAUNCH_FAILED);
     }
+}
+
+/* One side: windows of 12 taps, 60 elements apart, around 40 elements, every fourth. */
+static const char copy_along[] =
+    "    const int start = blockIdx.x / 12, away = blockIdx.x % 12 * 60;\n"
+    "    zc_barrier_init(b, 1);\n"
+    "    zc_barrier_fence();\n"
+    "    zc_barrier_expect(b, 8 * 16);\n"
+    "    const int first[] = {start % 10 * 4 - 300};\n"
+    "    const u16 tap[] = {(u16)away};\n"
+    "    zc_patches_load(to, &map, b, 0, first, start / 10, tap);\n"
+    "    zc_barrier_wait(b, 0);\n"
+    "    u32 wrong = 0;\n"
+    "    for (int i = 0; i < 64; i++) {\n"
+    "        const int n = start + i / 8, x = n % 10 * 4 - 300 + away;\n"
+    "        const bool inside = x >= 0 && x < 40 && n < 20;\n"
+    "        wrong += tile[0][i] != (inside ? data[(n / 10 * 40 + x) * 8 + i % 8] : 0);\n"
+    "    }\n"
+    "    out[blockIdx.x] = 1 + wrong;\n";
+
+/* Three sides: windows of 3 x 2 x 2 over 5 x 4 x 3 elements, every second of a line: 3 x 5 x 3. */
+static const char copy_within[] =
+    "    const int start = blockIdx.x / 3 * 4, turn = blockIdx.x % 3;\n"
+    "    const u16 tap[] = {(u16)turn, (u16)(turn != 1), (u16)(turn != 0)};\n"
+    "    zc_barrier_init(b, 1);\n"
+    "    zc_barrier_fence();\n"
+    "    zc_barrier_expect(b, 8 * 16);\n"
+    "    const int first[] = {start % 3 * 2 - 1, start / 3 % 5 - 1, start / 15 % 3 - 1};\n"
+    "    zc_patches_load(to, &map, b, 0, first, start / 45, tap);\n"
+    "    zc_barrier_wait(b, 0);\n"
+    "    u32 wrong = 0;\n"
+    "    for (int i = 0; i < 64; i++) {\n"
+    "        const int n = start + i / 8, x = n % 3 * 2 - 1 + tap[0], y = n / 3 % 5 - 1 + tap[1];\n"
+    "        const int z = n / 15 % 3 - 1 + tap[2];\n"
+    "        const bool inside = x >= 0 && x < 5 && y >= 0 && y < 4 && z >= 0 && z < 3 && n < 90;\n"
+    "        const int at = (((n / 45 * 3 + z) * 4 + y) * 5 + x) * 8 + i % 8;\n"
+    "        wrong += tile[0][i] != (inside ? data[at] : 0);\n"
+    "    }\n"
+    "    out[blockIdx.x] = 1 + wrong;\n";
+
+static void patches_of_other_sides(void **state)
+{
+    (void)state;
+    static const char away[] = "    const int first[] = {-1, -1, -1};\n"
+                               "    const u16 tap[] = {32, 0, 0};\n" /* of 6 bits */
+                               "    zc_barrier_init(b, 1);\n"
+                               "    zc_patches_load(to, &map, b, 0, first, 0, tap);\n";
+    memory m;
+    prepare(&m);
+    assert_ok(run_map(&m, copy_along, 20 * 12, 1, 1,
+                      windows_map(&m, 1, (const uint64_t[]){40}, (const int[]){-300},
+                                  (const int[]){-301}, (const uint32_t[]){4})));
+    for (int i = 0; i < 20 * 12; i++) assert_int_equal(m.result[i], 1);
+    const tensor_map map =
+        windows_map(&m, 3, (const uint64_t[]){5, 4, 3}, (const int[]){-1, -1, -1},
+                    (const int[]){-1, 0, -1}, (const uint32_t[]){2, 1, 1});
+    assert_ok(run_map(&m, copy_within, 23 * 3, 1, 1, map));
+    for (int i = 0; i < 23 * 3; i++) assert_int_equal(m.result[i], 1);
+    assert_int_equal(run_map(&m, away, 1, 1, 1, map), HC_CUDA_ERROR_LAUNCH_FAILED);
 }
 
 static hc_result encode(unsigned type, unsigned rank, uintptr_t address, const uint64_t *dims,
@@ -1306,6 +1386,7 @@ int main(void)
         TEST(what_a_tensor_map_needs),
         TEST(what_an_im2col_map_needs),
         TEST(patches),
+        TEST(patches_of_other_sides),
         TEST(products_come_late),
         TEST(operands_are_left),
         TEST(products_of_other_types),

@@ -18,6 +18,7 @@
 const kc_case kc_cases[] = {
 #include "cases_attention.def"
 #include "cases_conv.def"
+#include "cases_conv_sides.def"
 #include "cases_index.def"
 #include "cases_matmul.def"
 #include "cases_misc.def"

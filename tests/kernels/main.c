@@ -1,9 +1,9 @@
 /* Checks every row of the CUDA kernel table against the CPU's reference kernels, or measures it, or
  * compiles it; usage() names the options. Needs a CUDA driver and NVRTC: real ones, or the tests'
- * own, which execute kernels on the CPU. --compile needs a real NVRTC alone. --brief: one pair of
- * element types of each case, the cases of a row having them in turn; --rows: of each row's first
- * case, not compiled for fixed sizes where that is not needed. --small: not the sizes for a real
- * GPU;
+ * own, which execute kernels on the CPU. --compile needs a real NVRTC alone. --filter: of names
+ * "operation/family/types operands". --brief: one pair of element types of each case, the cases of
+ * a row having them in turn; --rows: of each row's first case, not compiled for fixed sizes where
+ * that is not needed. --small: not the sizes for a real GPU;
  * --not-finite: NaN and infinity in the operands, too; --part: every N-th variant. --cpu: the
  * CPU's fast kernels, with NaN and infinity in the operands. --takes: what each row takes of
  * pointwise work, without running anything. */
@@ -190,7 +190,7 @@ static bool one_variant(void *arg, const char *pair)
 {
     job *j = arg;
     kc_variant v;
-    char name[160];
+    char name[160], full[512];
     if (!kc_variant_of(j->c, pair, &v)) {
         printf("FAIL %s: no element types: %s\n", j->c->op, pair);
         j->ok = false;
@@ -198,7 +198,8 @@ static bool one_variant(void *arg, const char *pair)
     }
     v.fixed = j->pair++ == fixed_pair(j->o, j->c);
     snprintf(name, sizeof name, "%s/%s/%s", j->c->op, j->c->family, pair);
-    if (j->filter && regexec(j->filter, name, 0, NULL, 0) != 0) return true;
+    snprintf(full, sizeof full, "%s %s", name, j->c->in);
+    if (j->filter && regexec(j->filter, full, 0, NULL, 0) != 0) return true;
     if (j->c->flags & KC_BENCH_ONLY && !j->o->bench) return true;
     if (j->o->brief && !v.fixed) return true;
     if (j->o->rows && kc_row_number(j->c) > 0) return true;

@@ -6,6 +6,7 @@
 
 #include "check.h"
 #include "cpu/random.h"
+#include "op/conv_band.h"
 
 double kc_unit(kc_random *r)
 {
@@ -81,11 +82,22 @@ static double padding(int64_t i, int64_t row, kc_random *r)
     return !hides(i, row, r) ? 0 : i / row / 4 % 2 ? -65504 : -INFINITY;
 }
 
+/* Is element i of weights [out][taps][depth] in its group's part of the band? */
+static bool in_band(const zc_tensor *t, int64_t i, int64_t columns, int64_t groups, int64_t in)
+{
+    const int64_t out = t->dims[0], depth = t->dims[t->rank - 1],
+                  m = i / (zc_tensor_numel(t) / out);
+    const zc_conv_band b = {columns, groups, in / groups, out / groups};
+    const int64_t first = m / b.out * b.in - zc_conv_band_from(&b, m), at = i % depth;
+    return at >= first && at < first + b.in;
+}
+
 static void fill_float(kc_operand *o, kc_kind kind, kc_random *r)
 {
     const zc_tensor *t = &o->t;
     const char *k = o->kind;
     int64_t n = zc_tensor_numel(t), row = t->rank ? t->dims[t->rank - 1] : 1;
+    long long columns, groups, in;
     double low, high;
     for (int64_t i = 0; i < n; i++) {
         double v;
@@ -99,6 +111,8 @@ static void fill_float(kc_operand *o, kc_kind kind, kc_random *r)
             v = padding(i, row, r);
         else if (strcmp(k, "small") == 0)
             v = 0.1 * normal(r);
+        else if (sscanf(k, "band(%lld,%lld,%lld)", &columns, &groups, &in) == 3)
+            v = in_band(t, i, columns, groups, in) ? 0.1 * normal(r) : 0;
         else if (strcmp(k, "rising") == 0)
             v = normal(r) + 8 * (double)i / (double)n;
         else if (strcmp(k, "angle") == 0)

@@ -1,0 +1,38 @@
+/* Weights of a convolution with groups as a band of a matrix: of each `columns` results the
+ * channels that they see begin at one place, and lie in as many weights as the most of them need;
+ * those of other groups are zero. So groups of any width are products of whole tiles. */
+#ifndef ZC_OP_CONV_BAND_H
+#define ZC_OP_CONV_BAND_H
+
+#include <stdint.h>
+
+typedef struct zc_conv_band {
+    int64_t columns, groups, in, out; /* channels of a group */
+} zc_conv_band;
+
+enum { ZC_CONV_BAND_PIECE = 8 /* channels: where a place is a multiple */ };
+
+/* The place of the results of which `column` is one. */
+static inline int64_t zc_conv_band_from(const zc_conv_band *b, int64_t column)
+{
+    int64_t group = column / b->columns * b->columns / b->out;
+    return group * b->in / ZC_CONV_BAND_PIECE * ZC_CONV_BAND_PIECE;
+}
+
+/* Channels in the weights: of as many groups as such results may lie in, wherever they begin. */
+static inline int64_t zc_conv_band_depth(const zc_conv_band *b)
+{
+    const int64_t piece = ZC_CONV_BAND_PIECE;
+    int64_t step = b->columns, rest = b->out; /* the greatest common divisor */
+    while (rest) {
+        int64_t next = step % rest;
+        step = rest;
+        rest = next;
+    }
+    int64_t groups = (b->columns - step + b->out - 1) / b->out + 1;
+    int64_t depth = (groups < b->groups ? groups : b->groups) * b->in;
+    int64_t apart = b->columns % b->out ? b->in : b->columns / b->out * b->in; /* or a multiple */
+    return (depth + piece - 1 + (apart % piece ? piece - 1 : 0)) / piece * piece;
+}
+
+#endif

@@ -261,9 +261,8 @@ bool zc_code_weights(zc_graph *g, const zc_scalable *s, const zc_code_form *form
     coding e = {.w = zc_weights_of(g, s), .form = form};
     float *group = zc_calloc((size_t)form->group, sizeof *group);
     bool ok = group && begin(&e, zc_known(g, s->w));
-    for (int64_t c = 0; ok && c < e.w.columns; c++)
-        for (int64_t block = 0; block < e.w.depth / form->group; block++)
-            code_group(&e, c, block, group);
+    for (int64_t block = 0; ok && block < e.w.depth / form->group; block++)
+        for (int64_t c = 0; c < e.w.columns; c++) code_group(&e, c, block, group);
     ok = ok && take_all(&e, g, zc_val(g, s->w)->name, out);
     free(group);
     free(e.floats.data);

@@ -9,16 +9,18 @@ the repository gives another model.
 """
 import random
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
-import onnx
 import onnxruntime as ort
 import torch
-from onnx import numpy_helper
 from torch import nn
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from onnx_files import write_model, write_tensor  # noqa: E402
+
 SEED = 7
 EPOCHS = 24
 OPSET = 18
@@ -111,20 +113,7 @@ def export(net: nn.Module, path: Path) -> None:
         opset_version=OPSET, input_names=["text"], output_names=["probabilities"],
         dynamic_shapes={"text": {0: torch.export.Dim("batch")}}, verbose=False,
     )
-    model = program.model_proto
-    del model.metadata_props[:]
-    for node in model.graph.node:
-        del node.metadata_props[:]
-    for value in (*model.graph.value_info, *model.graph.input, *model.graph.output,
-                  *model.graph.initializer):
-        del value.metadata_props[:]
-    onnx.checker.check_model(model, full_check=True)
-    path.write_bytes(model.SerializeToString(deterministic=True))
-
-
-def write_tensor(path: Path, name: str, value: np.ndarray) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(numpy_helper.from_array(value, name).SerializeToString(deterministic=True))
+    write_model(path, program.model_proto)
 
 
 def main() -> None:

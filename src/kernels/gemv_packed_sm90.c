@@ -62,28 +62,55 @@ static uint32_t smem_of(const problem *p, const candidate *c)
     return (uint32_t)(rings + 2 * c->warps * sums + parts + turned + 8);
 }
 
+/* Of a multiprocessor that has most to do. */
+typedef struct load {
+    int64_t tiles, beside; /* of it; blocks side by side */
+    int64_t steps, blocks; /* of all warps; of the grid */
+    double bytes;
+} load;
+
+static load load_of(const problem *p, const candidate *c)
+{
+    const int64_t tiles = zc_ceil_div(p->s.w.n, c->cols) * c->parts;
+    const int64_t busiest = zc_ceil_div(tiles, p->sm_count), slots = busiest * (c->cols / GROUP);
+    return (load){.tiles = busiest,
+                  .beside = busiest < c->blocks ? busiest : c->blocks,
+                  .steps = slots * c->warps * c->steps,
+                  .blocks = zc_sm90_gemv_blocks(p->s.w.n, c->cols, c->parts,
+                                                (int64_t)c->blocks * p->sm_count),
+                  .bytes = (double)(slots * c->warps) * slot_of(p, c)};
+}
+
+/* What is done with codes that have come: warps hide each other's waiting, a block has its tiles in
+ * turn; and what beginning and ending cost. Measured with a row in bytes, with more in floats. */
+static double work_of(const candidate *c, const load *l)
+{
+    if (c->rows > 1) {
+        const double step = 0.03, a_warp = 0.02, alone = 0.9; /* alone: no room for the next */
+        return step * (double)l->steps / 8 + a_warp * c->warps +
+               (l->beside == c->shares ? alone : 0);
+    }
+    const double step = 0.008, hidden = 2, turn = 0.1, a_warp = 0.06;
+    const double warps = (double)(c->warps * l->beside);
+    return step * (double)l->steps * (1 + hidden / warps) +
+           turn * (double)l->tiles / (double)l->beside + a_warp * c->warps;
+}
+
 /* Microseconds beyond what any kernel takes, as in gemv_sm90.c: every multiprocessor has an equal
  * share of the memory's rate, if enough is on its way there; blocks that start when others have
  * ended wait for their first copies; and what is done with codes that have come. */
 static double cost(const problem *p, const candidate *c)
 {
-    const double rate = 31e3, latency = 2.4; /* bytes a us; us */
-    const double meet = 0.35, step = 0.03, a_warp = 0.02, l2 = 6e6, alone = 0.9;
-    const int64_t passes = zc_ceil_div(p->rows, c->rows);
-    const int64_t tiles = zc_ceil_div(p->s.w.n, c->cols) * c->parts;
-    const int64_t busiest = zc_ceil_div(tiles, p->sm_count), groups = c->cols / GROUP;
-    const int64_t beside = busiest < c->blocks ? busiest : c->blocks;
-    const double bytes = (double)busiest * (double)groups * c->warps * slot_of(p, c);
-    const double most = (double)beside * c->warps * c->slots * slot_of(p, c);
-    const double fast = (most < bytes ? most : bytes) / latency;
-    const int64_t places = (int64_t)c->blocks * p->sm_count;
-    const int64_t blocks = zc_sm90_gemv_blocks(p->s.w.n, c->cols, c->parts, places);
-    const int64_t again = (blocks - 1) / places;
-    const double rows = (double)c->rows * (double)p->s.w.k / c->parts * 2 * (double)blocks;
-    const double work = step * c->steps * (double)(busiest * groups) * c->warps / 8;
-    return (double)passes *
-           (bytes / (fast < rate ? fast : rate) + rows / l2 + work + latency * (double)again +
-            meet * (c->parts - 1) + (beside == c->shares ? alone : 0) + a_warp * c->warps);
+    const double rate = 31e3, latency = c->rows > 1 ? 2.4 : 1.8; /* bytes a us; us */
+    const double meet = 0.35, l2 = 6e6;
+    const load l = load_of(p, c);
+    const double most = (double)(l.beside * c->warps * c->slots) * slot_of(p, c);
+    const double fast = (most < l.bytes ? most : l.bytes) / latency;
+    const int64_t again = (l.blocks - 1) / ((int64_t)c->blocks * p->sm_count);
+    const double rows = (double)c->rows * (double)p->s.w.k / c->parts * 2 * (double)l.blocks;
+    return (double)zc_ceil_div(p->rows, c->rows) *
+           (l.bytes / (fast < rate ? fast : rate) + rows / l2 + work_of(c, &l) +
+            latency * (double)again + meet * (c->parts - 1));
 }
 
 /* As many slots as fit beside the other blocks of the multiprocessor, and as a block has use for.
@@ -196,9 +223,9 @@ zc_status zc_gen_gemv_packed_sm90(zc_gen *g)
     if (p.s.w.pieces % STEP_PIECES || p.s.w.k > INT32_MAX)
         return zc_gen_decline(g, "an odd number of pieces of codes");
     p.rows = p.s.m_high < ZC_MM_FAR ? p.s.m_high : p.s.m_low;
-    zc_gen_tensor_cores(g, "mma", x);
     ZC_TRY(zc_gen_candidates(g, "mma", candidate_of, &p, CANDIDATES));
     if (g->declined[0]) return ZC_OK;
+    zc_gen_tensor_cores(g, "mma", g->config[ROWS] > 1 ? x : ZC_I8);
     if (is_constant(g)) zc_gen_define(g, "CONSTANT", "1");
     zc_gen_epilogue_cells(g);
     return ZC_OK;

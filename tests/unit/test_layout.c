@@ -1,0 +1,172 @@
+/* Convolutions that the layout pass writes anew for Hopper, with weights in another order, in a
+ * band or by phases, give the same numbers: small whole ones, whose sums are exact. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "cpu/kernel.h"
+#include "passes/passes.h"
+#include "support/expect.h"
+#include "support/graph_run.h"
+
+enum { VALUES_MAX = 32 };
+
+typedef struct layout_case {
+    const char *op, *attrs;
+    int rank, bias; /* of x and w; elements */
+    int64_t x[5], w[5];
+} layout_case;
+
+static unsigned seed = 7;
+
+static int drawn(void)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (int)((seed >> 8) % 5) - 2;
+}
+
+static int64_t put_dims(zc_buf *b, int rank, const int64_t *dims)
+{
+    int64_t n = 1;
+    zc_buf_puts(b, "f16[");
+    for (int d = 0; d < rank; d++) {
+        zc_buf_printf(b, d ? ",%d" : "%d", (int)dims[d]);
+        n *= dims[d];
+    }
+    zc_buf_puts(b, "]");
+    return n;
+}
+
+static void put_const(zc_buf *b, const char *name, int rank, const int64_t *dims)
+{
+    zc_buf_printf(b, "const %%%s: ", name);
+    int64_t n = put_dims(b, rank, dims);
+    zc_buf_puts(b, " = [");
+    for (int64_t i = 0; i < n; i++) zc_buf_printf(b, i ? ", %d" : "%d", drawn());
+    zc_buf_puts(b, "]\n");
+}
+
+static zc_graph *graph_of(const layout_case *c, zc_diag *diag)
+{
+    zc_buf b = {0};
+    zc_graph *g = NULL;
+    const int64_t bias = c->bias;
+    zc_buf_puts(&b, "graph \"g\" {\ninput %x: ");
+    put_dims(&b, c->rank, c->x);
+    zc_buf_puts(&b, " as \"x\"\n");
+    put_const(&b, "w", c->rank, c->w);
+    put_const(&b, "b", 1, &bias);
+    zc_buf_printf(&b, "%%y: f16[*] = %s(%%x, %%w, %%b) {%s} @ \"convolution\"\n", c->op, c->attrs);
+    zc_buf_puts(&b, "output %y as \"y\"\n}\n");
+    expect_ok(diag, zc_graph_parse(b.data, b.len, &g, diag));
+    zc_buf_fini(&b);
+    return g;
+}
+
+/* The result, which is the caller's. */
+static zc_tensor compute(const zc_graph *g, const layout_case *c)
+{
+    zc_tensor values[VALUES_MAX] = {{0}}, x = {.dtype = ZC_F16, .rank = c->rank};
+    const zc_vid in = g->top.params.data[0], out = g->top.outputs.data[0];
+    for (int d = 0; d < c->rank; d++) x.dims[d] = c->x[d];
+    assert_non_null(x.data = zc_calloc((size_t)zc_tensor_numel(&x), sizeof(uint16_t)));
+    for (int64_t i = 0; i < zc_tensor_numel(&x); i++) zc_put(&x, i, (double)(i * 37 % 11 % 5) - 2);
+    assert_true(g->values.len <= VALUES_MAX);
+    values[in] = x;
+    graph_run(c->attrs, g, true, values);
+    const zc_tensor y = values[out];
+    graph_run_free(g, out, values);
+    return y;
+}
+
+static void check(const layout_case *c)
+{
+    static const zc_rule_target target = {.cuda = true, .sm = 90, .sm_most = 90};
+    const zc_pass_options options = {.target = &target};
+    zc_diag *diag = zc_diag_create();
+    zc_graph *g = graph_of(c, diag);
+    zc_tensor plain = compute(g, c);
+    expect_ok(diag, zc_run_pass(g, "opt_layout", &options, diag));
+    for (size_t i = 0; i < g->top.nodes.len; i++)
+        assert_string_not_equal(zc_op_get(zc_node_at(g, g->top.nodes.data[i])->op)->name, c->op);
+    zc_tensor turned = compute(g, c);
+    assert_int_equal(zc_tensor_numel(&turned), zc_tensor_numel(&plain));
+    for (int64_t i = 0; i < zc_tensor_numel(&plain); i++)
+        if (zc_get(&plain, i) != zc_get(&turned, i))
+            fail_msg("%s {%s}: element %d is %g, need %g", c->op, c->attrs, (int)i,
+                     zc_get(&turned, i), zc_get(&plain, i));
+    free(plain.data);
+    free(turned.data);
+    zc_graph_destroy(&g);
+    zc_diag_destroy(&diag);
+}
+
+static void sides(void **state)
+{
+    (void)state;
+    static const layout_case cases[] = {
+        {"Conv", "dilations = [2], pads = [4,0]", 3, 16, {2, 8, 9}, {16, 8, 3}},
+        {"Conv", "strides = [3], pads = [1,2], group = 8", 3, 8, {2, 8, 11}, {8, 1, 4}},
+        {"Conv", "pads = [1,0,2,0,1,1], strides = [1,2,1]", 5, 8, {2, 8, 3, 5, 4}, {8, 8, 2, 2, 3}},
+        {"Conv", "group = 8", 5, 8, {1, 8, 3, 4, 5}, {8, 1, 3, 2, 1}}};
+    for (size_t i = 0; i < ZC_COUNTOF(cases); i++) check(&cases[i]);
+}
+
+/* Widths that tiles are multiples of, that lie across them, and of which several hold no piece. */
+static void bands(void **state)
+{
+    (void)state;
+    static const layout_case cases[] = {
+        {"Conv", "group = 10, pads = [1,1,1,1]", 4, 160, {1, 160, 3, 4}, {160, 16, 3, 3}},
+        {"Conv", "group = 7, strides = [2,1]", 4, 168, {2, 168, 3, 3}, {168, 24, 2, 1}},
+        {"Conv", "group = 12", 4, 144, {1, 144, 2, 3}, {144, 12, 1, 1}},
+        {"Conv", "group = 18", 4, 144, {1, 72, 2, 3}, {144, 4, 1, 2}},
+        {"Conv", "group = 24", 3, 48, {2, 24, 5}, {48, 1, 2}},
+        {"Conv", "group = 2", 4, 224, {1, 224, 2, 2}, {224, 112, 1, 1}},
+        {"Conv", "group = 2", 5, 16, {1, 16, 2, 2, 3}, {16, 8, 1, 2, 2}}};
+    for (size_t i = 0; i < ZC_COUNTOF(cases); i++) check(&cases[i]);
+}
+
+/* Windows as long as strides, longer and shorter; results cut at the beginning and at the end. */
+static void phases(void **state)
+{
+    (void)state;
+    static const layout_case cases[] = {
+        {"ConvTranspose", "strides = [2,2]", 4, 4, {2, 8, 3, 4}, {8, 4, 2, 2}},
+        {"ConvTranspose", "strides = [2,2], pads = [1,1,1,1]", 4, 4, {2, 8, 3, 4}, {8, 4, 4, 4}},
+        {"ConvTranspose", "strides = [2,2], pads = [1,1,1,1]", 4, 2, {1, 8, 3, 4}, {8, 2, 3, 3}},
+        {"ConvTranspose",
+         "strides = [2,2], pads = [1,1,1,1], output_padding = [1,1]",
+         4,
+         2,
+         {1, 8, 3, 4},
+         {8, 2, 3, 3}},
+        {"ConvTranspose", "strides = [3,2], pads = [0,3,2,0]", 4, 4, {1, 8, 4, 5}, {8, 4, 5, 4}},
+        {"ConvTranspose", "pads = [1,0,0,1]", 4, 8, {1, 8, 4, 3}, {8, 8, 3, 2}},
+        {"ConvTranspose", "strides = [8], pads = [4,4]", 3, 3, {2, 8, 5}, {8, 3, 16}},
+        {"ConvTranspose", "strides = [5]", 3, 8, {2, 8, 3}, {8, 8, 3}},
+        {"ConvTranspose", "strides = [4], pads = [5,0]", 3, 2, {1, 16, 4}, {16, 2, 6}},
+        {"ConvTranspose",
+         "strides = [2,1,2], pads = [1,0,0,1,0,1]",
+         5,
+         2,
+         {1, 8, 2, 2, 3},
+         {8, 2, 4, 1, 3}}};
+    for (size_t i = 0; i < ZC_COUNTOF(cases); i++) check(&cases[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sides),
+        cmocka_unit_test(bands),
+        cmocka_unit_test(phases),
+    };
+    return cmocka_run_group_tests_name("layout", tests, NULL, NULL);
+}

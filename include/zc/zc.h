@@ -93,9 +93,10 @@ typedef struct zc_compile_params {
      * the samples half of it is kept, as other inputs have other errors. ZC_ERR_ACCURACY: f32 does
      * not keep it either. */
     double max_error;
-    /* "int8", "fp8", "f16", "bf16", "tf32": the types that may be chosen beside f32. NULL: all that
-     * are known to be faster on the targets; for the CPU alone that is none. int8 and fp8 only
-     * where they are named: their scales are of the samples. */
+    /* "int4", "w8", "int8", "fp8", "f16", "bf16", "tf32": the types that may be chosen beside f32.
+     * NULL: all that are known to be faster on the targets; for the CPU alone that is none. The
+     * first four only where they are named: of int4 and w8 the constant weights alone have 4 and 8
+     * bits, of int8 and fp8 the other factors as well, whose scales are of the samples. */
     const char *const *allow;
     size_t allow_count;
     /* Values of all inputs, in order, for each of sample_count runs, which errors are measured on:
@@ -106,6 +107,14 @@ typedef struct zc_compile_params {
     const char *pareto;
     int tune_alternatives; /* configurations of each family that are measured, the best by cost, and
                               the times of all are told; 0: 16, and what was found is */
+    /* Weights along the summed axis that share a scale where they are int4 or w8: 32, 64 or 128,
+     * which has to divide every sum of a part that may have these types; 0: of each part what is
+     * best. */
+    int64_t weight_group;
+    /* A file of `zc calibrate` for this model, whose thresholds are the ranges of int8 and fp8:
+     * of activations, and of channels of weights. NULL: what the samples show, and the greatest
+     * weights. */
+    const char *calibration;
 } zc_compile_params;
 #define ZC_COMPILE_PARAMS(...) ZC_PARAMS(zc_compile_params, __VA_ARGS__)
 

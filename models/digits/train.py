@@ -3,26 +3,29 @@
     python -m venv /tmp/venv && /tmp/venv/bin/pip install -r ../bench/requirements.txt
     /tmp/venv/bin/python train.py
 
-Writes digits.onnx, labels.txt, sample_<digit>.npy and test_data_set_0/ beside
-this file. The data ship with scikit-learn, so nothing is downloaded. Each
+Writes digits.onnx, labels.txt, sample_<digit>.npy, held_out.npy, calibration.npy
+and test_data_set_0/ beside this file. The data ship with scikit-learn, so nothing is downloaded. Each
 sample is the first held-out image of its digit that the model gets right.
 """
+import sys
 from pathlib import Path
 
 import numpy as np
-import onnx
 import onnxruntime as ort
 import torch
-from onnx import numpy_helper
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from torch import nn
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from onnx_files import write_model, write_tensor  # noqa: E402
+
 SEED = 7
 EPOCHS = 40
 OPSET = 18
 SAMPLE_DIGITS = (2, 5, 7)
+CALIBRATION = 64  # images that are trained on
 
 
 class DigitNet(nn.Module):
@@ -82,20 +85,13 @@ def export(net: nn.Module, path: Path) -> None:
         input_names=["image"], output_names=["probabilities"],
         dynamic_shapes={"image": {0: torch.export.Dim("batch")}}, verbose=False,
     )
-    model = program.model_proto
-    del model.metadata_props[:]
-    for node in model.graph.node:
-        del node.metadata_props[:]
-    for value in (*model.graph.value_info, *model.graph.input, *model.graph.output,
-                  *model.graph.initializer):
-        del value.metadata_props[:]
-    onnx.checker.check_model(model, full_check=True)
-    path.write_bytes(model.SerializeToString(deterministic=True))
+    write_model(path, program.model_proto)
 
 
-def write_tensor(path: Path, name: str, value: np.ndarray) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(numpy_helper.from_array(value, name).SerializeToString(deterministic=True))
+def write_images(path: Path, images: torch.Tensor, labels: torch.Tensor) -> None:
+    """A row of bytes each: 64 pixels of 0..16, and the digit."""
+    pixels = (images.numpy() * 16).reshape(len(images), -1)
+    np.save(path, np.column_stack([pixels, labels.numpy()]).astype(np.uint8))
 
 
 def main() -> None:
@@ -121,6 +117,8 @@ def main() -> None:
     print(f"torch - onnxruntime {np.abs(probabilities - reference).max():.2e} (max abs)")
     print(f"digits.onnx         {model_path.stat().st_size} bytes")
 
+    write_images(HERE / "held_out.npy", x_test, y_test)
+    write_images(HERE / "calibration.npy", x_train[:CALIBRATION], y_train[:CALIBRATION])
     (HERE / "labels.txt").write_text("".join(f"{d}\n" for d in range(10)))
     for digit in SAMPLE_DIGITS:
         first = int(np.flatnonzero((truth == digit) & correct)[0])

@@ -15,10 +15,11 @@ enum { RANDOM_SAMPLES = 4 };
 typedef struct options {
     const char *output, *data_root, *emit_cuda, *precision, *pareto;
     double max_error;
-    cli_list allow, calibration;
+    cli_list allow, calibration; /* the folders, once a file among them is taken out */
+    const char *thresholds;
     bool quiet, verbose, strict, strip, offered, explain, json;
     cli_tune tune;
-    int64_t threads;
+    int64_t threads, weight_group;
     cli_list targets;
     cli_profiles profiles;
     cli_dims dims;
@@ -80,21 +81,32 @@ static const cli_option table[] = {
      .at = offsetof(options, max_error)},
     {.name = "calibration",
      .repeated = true,
-     .arg = "DIR",
+     .arg = "DIR|FILE",
      .help = "inputs to measure errors on, as run's --inputs takes them, or a folder of such "
-             "folders (default: 4 random runs)",
-     .words = CLI_WORDS_DIR,
+             "folders (default: 4 random runs); or what 'zc calibrate' wrote, for the ranges of "
+             "int8 and fp8",
+     .words = CLI_WORDS_FILE,
      .set = cli_set_list,
      .at = offsetof(options, calibration)},
     {.name = "allow",
      .repeated = true,
      .arg = "TYPE,...",
-     .choices = CLI_PRECISIONS " int8 fp8",
+     .choices = CLI_PRECISIONS " int8 fp8 int4 w8",
      .help = "types that may be chosen beside f32 (default: those that the targets are known to "
              "run faster, on the CPU none; int8 and fp8 only where they are named, with "
-             "--calibration)",
+             "--calibration, and int4 and w8, of which weights alone have 4 and 8 bits, only where "
+             "they are named)",
      .set = cli_set_words,
      .at = offsetof(options, allow)},
+    {.name = "weight-group",
+     .arg = "N",
+     .choices = "32 64 128",
+     .help = "with --allow int4 or w8: weights that share a scale, along the summed axis (default: "
+             "of each part what is best)",
+     .least = 32,
+     .most = 128,
+     .set = cli_set_int,
+     .at = offsetof(options, weight_group)},
     {.name = "pareto",
      .arg = "FILE",
      .help = "write the front of modelled time, bytes of weights and error among what was measured",
@@ -259,6 +271,8 @@ static int compile(const char *path, options *o)
                                 .allow = o->allow.v,
                                 .allow_count = o->allow.n,
                                 .pareto = o->pareto,
+                                .weight_group = o->weight_group,
+                                .calibration = o->thresholds,
                                 .rules = o->rules.v,
                                 .rule_count = o->rules.n,
                                 .skip_rules = o->no_rules.v,
@@ -315,6 +329,31 @@ static int compile(const char *path, options *o)
     return code;
 }
 
+static bool is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Takes the calibration file out of the folders of inputs. */
+static int take_thresholds(options *o)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < o->calibration.n; i++) {
+        const char *path = o->calibration.v[i];
+        if (!is_file(path)) {
+            o->calibration.v[kept++] = path;
+            continue;
+        }
+        if (o->thresholds)
+            return cli_usage("compile", "--calibration takes one file (zc calibrate --merge adds "
+                                        "several up)");
+        o->thresholds = path;
+    }
+    o->calibration.n = kept;
+    return EXIT_OK;
+}
+
 static int check(const options *o)
 {
     static const char gpu[] = "--target of a GPU", by_error[] = "--precision auto";
@@ -334,10 +373,12 @@ static int check(const options *o)
          "--output, and --target of a GPU or --precision auto"},
         {is_auto(o), "--precision auto", o->max_error > 0, "--max-error"},
         {o->max_error > 0, "--max-error", is_auto(o), by_error},
-        {o->calibration.n, "--calibration", is_auto(o), by_error},
+        {o->calibration.n || o->thresholds, "--calibration", is_auto(o), by_error},
         {o->allow.n, "--allow", is_auto(o), by_error},
-        {allows(o, "int8"), "--allow int8", o->calibration.n, "--calibration"},
-        {allows(o, "fp8"), "--allow fp8", o->calibration.n, "--calibration"},
+        {allows(o, "int8"), "--allow int8", o->calibration.n || o->thresholds, "--calibration"},
+        {allows(o, "fp8"), "--allow fp8", o->calibration.n || o->thresholds, "--calibration"},
+        {o->weight_group, "--weight-group", allows(o, "int4") || allows(o, "w8"),
+         "--allow int4 or w8"},
         {o->pareto, "--pareto", is_auto(o), by_error},
     };
     if (o->quiet && (o->explain || o->verbose))
@@ -353,7 +394,8 @@ static int run(int argc, char **argv)
     const char *model;
     int code = cli_parse_one(&cli_compile_command, argc, argv, &o, "one model", &model);
     if (code != CLI_GO) return code;
-    code = check(&o);
+    code = take_thresholds(&o);
+    if (code == EXIT_OK) code = check(&o);
     if (code) return code;
     if (!o.output && !o.explain) return cli_usage("compile", "needs --output PLAN or --explain");
     return compile(model, &o);

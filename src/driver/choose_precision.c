@@ -137,14 +137,34 @@ static void widen(zc_span *s, bool high, double v)
 }
 
 /* Behind the model's own, the outputs are the least and the greatest of each span of each part. */
+static zc_span *span_at(const bench *b, size_t output, bool *high)
+{
+    size_t left = output - b->outputs, part = 0;
+    for (; left >= 2 * (size_t)b->mixed->parts.data[part].spans; part++)
+        left -= 2 * (size_t)b->mixed->parts.data[part].spans;
+    *high = left % 2;
+    return &b->spans[part].of[left / 2];
+}
+
 static zc_status widen_span(bench *b, size_t sample, size_t output, const zc_tensor *t, void *user,
                             zc_diag *diag)
 {
-    size_t left = output - b->outputs, part = 0;
+    bool high;
+    zc_span *s = span_at(b, output, &high);
     (void)sample, (void)user, (void)diag;
-    for (; left >= 2 * (size_t)b->mixed->parts.data[part].spans; part++)
-        left -= 2 * (size_t)b->mixed->parts.data[part].spans;
-    widen(&b->spans[part].of[left / 2], left % 2, zc_load_f64(t->dtype, t->data, 0));
+    widen(s, high, zc_load_f64(t->dtype, t->data, 0));
+    return ZC_OK;
+}
+
+/* Those of tensors that the calibration knows are its own. */
+static zc_status take_calibrated(const bench *b, const zc_plan *plan, size_t end, zc_diag *diag)
+{
+    for (size_t i = b->outputs; i < end && b->params->calibration; i += 2) {
+        bool high;
+        zc_io_info io;
+        ZC_TRY(zc_plan_output(plan, i, &io, diag));
+        ZC_TRY(zc_thresholds_span(b->params->calibration, io.name, span_at(b, i, &high), diag));
+    }
     return ZC_OK;
 }
 
@@ -177,6 +197,7 @@ static zc_status find_spans(bench *b, zc_diag *diag)
     b->mixed->observe = false;
     if (status == ZC_OK)
         status = run_all(b, plan, b->outputs, b->outputs + observed, widen_span, NULL, diag);
+    if (status == ZC_OK) status = take_calibrated(b, plan, b->outputs + observed, diag);
     zc_plan_destroy(&plan);
     b->mixed->spans = b->spans;
     check_spans(b);
@@ -198,9 +219,9 @@ static zc_status take_allowed(const zc_compile_params *p, zc_precision_params *o
     for (size_t i = 0; i < p->allow_count; i++) {
         zc_precision_type t = zc_precision_type_find(p->allow[i]);
         if (t == ZC_PRECISION_COUNT)
-            return zc_fail(
-                diag, ZC_ERR_ARG, p->allow[i],
-                "is no type that may be allowed (need int8, fp8, f16, bf16, tf32 or f32)");
+            return zc_fail(diag, ZC_ERR_ARG, p->allow[i],
+                           "is no type that may be allowed (need int4, w8, int8, fp8, f16, bf16, "
+                           "tf32 or f32)");
         out->allowed[t] = true;
     }
     for (int t = 0; t < ZC_PRECISION_COUNT && !p->allow_count; t++)
@@ -212,6 +233,9 @@ static zc_status check(const zc_compile_params *p, zc_diag *diag)
 {
     if (!(p->max_error > 0) || isinf(p->max_error))
         return zc_fail(diag, ZC_ERR_ARG, "max_error", "got %g, need more than 0", p->max_error);
+    if (p->weight_group && p->weight_group != 32 && p->weight_group != 64 && p->weight_group != 128)
+        return zc_fail(diag, ZC_ERR_ARG, "weight_group", "got %lld, need 32, 64, 128, or 0",
+                       (long long)p->weight_group);
     if (!p->sample_count)
         return zc_fail(diag, ZC_ERR_ARG, "samples", "errors are measured on samples (got none)");
     return ZC_OK;
@@ -275,11 +299,14 @@ static zc_status choose(bench *b, zc_chosen_precision *out, zc_diag *diag)
                                   .any_speed = p->allow_count && !b->params->targets->narchs,
                                   .wants_front = p->pareto,
                                   .chips = {b->params->targets->archs, b->params->targets->narchs},
+                                  .calibration = b->params->calibration,
                                   .measure = measure,
                                   .user = b};
     ZC_TRY(check(p, diag));
     ZC_TRY(take_allowed(p, &search, diag));
     ZC_TRY(run_reference(b, diag));
+    b->mixed->codes = search.allowed[ZC_PRECISION_int4] || search.allowed[ZC_PRECISION_w8];
+    b->mixed->group = p->weight_group;
     ZC_TRY(b->params->compile(b->params->user, b->mixed, NULL, diag));
     if (search.allowed[ZC_PRECISION_int8] || search.allowed[ZC_PRECISION_fp8])
         ZC_TRY(find_spans(b, diag));
@@ -298,6 +325,10 @@ zc_status zc_choose_precision(const zc_choose_precision_params *params, zc_chose
     zc_arena_init(&out->arena, 0);
     out->is_begun = true;
     out->mixed = (zc_mixed){.emulate = true, .arena = &out->arena};
+    if (params->calibration) {
+        out->mixed.limits = zc_thresholds_limits;
+        out->mixed.limits_user = params->calibration;
+    }
     bench b = {.params = params, .mixed = &out->mixed};
     zc_status status = choose(&b, out, diag);
     end_bench(&b);

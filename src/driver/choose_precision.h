@@ -3,6 +3,7 @@
 #define ZC_DRIVER_CHOOSE_PRECISION_H
 
 #include "driver/target.h"
+#include "driver/thresholds.h"
 #include "passes/mixed.h"
 #include "zc/zc.h"
 
@@ -13,7 +14,8 @@ typedef struct zc_choose_precision_params {
      * the model without passes when mixed is NULL. */
     zc_status (*compile)(void *user, zc_mixed *mixed, zc_buf *plan, zc_diag *diag);
     void *user;
-    zc_buf *told; /* gets the report; may be NULL */
+    zc_calibration *calibration; /* of int8 and fp8, for as long as what is chosen; may be NULL */
+    zc_buf *told;                /* gets the report; may be NULL */
 } zc_choose_precision_params;
 
 typedef struct zc_chosen_precision {

@@ -196,6 +196,7 @@ typedef struct job {
     zc_targets targets;
     zc_precision_choice precision;
     zc_chosen_precision chosen; /* of "auto" */
+    zc_calibration calibration; /* of the file that params name */
     zc_rules *rules;
     zc_tuned known, own; /* measurements: all, and those of the file that params name */
     zc_explain *explain; /* may be NULL */
@@ -396,13 +397,31 @@ static zc_status compile_trial(void *user, zc_mixed *mixed, zc_buf *plan, zc_dia
     return zc_diag_end_again(diag, &own, compile_again(j, mixed, plan, own));
 }
 
+static zc_status load_calibration(job *j, zc_diag *diag)
+{
+    const zc_custom_set custom = {j->p->custom_ops, j->p->custom_op_count};
+    uint8_t sha256[32];
+    zc_graph *g = NULL;
+    zc_diag *own = zc_diag_create();
+    zc_diag_set_file(own, model_name(j->model));
+    zc_status status = zc_model_hash(j->model, sha256, own);
+    if (status == ZC_OK) status = import(j->model, j->p, &custom, true, &g, own);
+    if (status == ZC_OK)
+        status = zc_thresholds_read(&j->calibration, j->p->calibration, g, sha256, own);
+    zc_graph_destroy(&g);
+    return zc_diag_end_again(diag, &own, status);
+}
+
 static zc_status choose_precision(job *j, zc_diag *diag)
 {
     ZC_TRY(progress(j->p, "precision", STAGE_IMPORT, diag));
+    if (j->p->calibration) ZC_TRY(load_calibration(j, diag));
     const zc_choose_precision_params params = {.p = j->p,
                                                .targets = &j->targets,
                                                .compile = compile_trial,
                                                .user = j,
+                                               .calibration =
+                                                   j->p->calibration ? &j->calibration : NULL,
                                                .told = j->explain ? &j->explain->precision : NULL};
     return zc_choose_precision(&params, &j->chosen, diag);
 }
@@ -465,12 +484,14 @@ static zc_status compile(const zc_model_source *model, const zc_compile_params *
              .sink = sink};
     zc_tuned_init(&j.known);
     zc_tuned_init(&j.own);
+    zc_calibration_init(&j.calibration);
     zc_status status = load_rules(&j, diag);
     if (status == ZC_OK) status = load_measurements(&j, diag);
     if (status == ZC_OK && explain) status = zc_explain_begin(explain, j.rules, diag);
     if (status == ZC_OK) status = compile_with(&j, diag);
     if (!explain || !explain->is_begun) zc_rules_destroy(&j.rules);
     zc_chosen_precision_fini(&j.chosen);
+    zc_calibration_fini(&j.calibration);
     zc_tuning_fini(&own);
     zc_tuned_fini(&j.known);
     zc_tuned_fini(&j.own);

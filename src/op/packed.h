@@ -9,7 +9,9 @@
 enum {
     ZC_PACKED_COLUMNS = 16,
     ZC_PACKED_BYTES = 16,
-    ZC_PACKED_GATED = 8 /* columns of one of two matrices, beside those of the other */
+    ZC_PACKED_GATED = 8, /* columns of one of two matrices, beside those of the other */
+    ZC_PACKED_STEP = 2,  /* pieces of a step of the kernels along the summed axis */
+    ZC_PACKED_ROWS = 32 /* more are faster by floats; rows that are not certain are taken for few */
 };
 
 typedef struct zc_packed {
@@ -23,6 +25,14 @@ static inline int zc_packed_piece(zc_dtype dtype)
 {
     if (dtype == ZC_I4 || dtype == ZC_U4) return 2 * ZC_PACKED_BYTES;
     return dtype == ZC_I8 || dtype == ZC_U8 ? ZC_PACKED_BYTES : 0;
+}
+
+/* Are there kernels for codes of that type, of n columns and k places of the summed axis? */
+static inline bool zc_packed_fits(zc_dtype dtype, int64_t n, int64_t k)
+{
+    const int piece = zc_packed_piece(dtype);
+    return piece && n > 0 && k > 0 && n % ZC_PACKED_COLUMNS == 0 &&
+           k % (ZC_PACKED_STEP * piece) == 0;
 }
 
 /* The type of the codes' zero points. */

@@ -77,7 +77,7 @@ static zc_status find(const zc_parted *p, lowering *l)
 
 /* ---- what samples show ---- */
 
-/* One more output: the least or the greatest element of v. */
+/* One more output, by v's name: its least or greatest element. */
 static zc_status observe(const zc_parted *p, zc_op op, zc_vid v)
 {
     zc_graph *g = p->g;
@@ -87,7 +87,7 @@ static zc_status observe(const zc_parted *p, zc_op op, zc_vid v)
     const char **names = y ? zc_arena_alloc(&g->arena, n + 1, sizeof *names) : NULL;
     if (!names || !ZC_VEC_PUSH(&g->top.outputs, y)) return no_memory(p);
     memcpy(names, g->output_names, n * sizeof *names);
-    names[n] = "observed";
+    names[n] = zc_val(g, v)->name;
     g->output_names = names;
     return zc_graph_infer(g, extreme, p->diag);
 }
@@ -136,9 +136,10 @@ static zc_quanta quanta_of(const lowering *l, uint32_t part, int span)
 }
 
 /* Node n, of that part, reads bytes and weights of bytes. */
-static zc_status quantise_operands(const lowering *l, zc_nid n, uint32_t part, const zc_scalable *s)
+static zc_status quantise_operands(const lowering *l, zc_nid n, uint32_t part, zc_scalable *s)
 {
     const zc_quanta q = quanta_of(l, part, ZC_SPAN_OPERAND);
+    ZC_TRY(zc_parts_limit(l->p, s));
     if (!l->bytes[s->x]) {
         const zc_quantised_pair made = zc_quantise(l->p->g, s->x, &q, "int8");
         ZC_TRY(push_pair(l, made));

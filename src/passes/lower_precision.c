@@ -26,6 +26,7 @@ typedef struct pass {
     const zc_mixed *mixed;   /* types by part; NULL: everything that may */
     const uint32_t *part_of; /* by node, of the first `nodes` ones */
     size_t nodes;
+    bool gpu;
     zc_graph *g;
     size_t *changes;
     zc_diag *diag;
@@ -188,17 +189,27 @@ static zc_precision_type type_of(const pass *p, zc_nid n)
     return part ? p->mixed->types[part - 1] : ZC_PRECISION_f32;
 }
 
+/* Of the values of part i. */
+static zc_dtype part_dtype(const pass *p, size_t i)
+{
+    return zc_precision_dtype(p->mixed->types[i], &p->mixed->parts.data[i], p->gpu);
+}
+
 /* Is the node of a part whose values get the narrow type? */
 static bool is_chosen(const pass *p, zc_nid n)
 {
-    return !p->mixed || zc_precision_dtype(type_of(p, n)) == p->values.narrow;
+    const uint32_t part = n < p->nodes && p->mixed ? p->part_of[n] : 0;
+    return !p->mixed || (part && part_dtype(p, part - 1) == p->values.narrow);
 }
 
 static void lower_result(pass *p, zc_nid n)
 {
     zc_vid v = zc_node_at(p->g, n)->out[0];
     if (!zc_precision_ours(&p->values, v)) return;
-    ZC_NODE_SET(p->g, ScaledLinear, n, to, p->values.narrow);
+    if (zc_node_at(p->g, n)->op == ZC_OP_ScaledConv)
+        ZC_NODE_SET(p->g, ScaledConv, n, to, p->values.narrow);
+    else
+        ZC_NODE_SET(p->g, ScaledLinear, n, to, p->values.narrow);
     zc_precision_lower(&p->values, v);
     ++*p->changes;
 }
@@ -389,10 +400,10 @@ static zc_status lower_to(zc_pass *p, pass *q, zc_dtype narrow)
 
 /* ---- types by part ---- */
 
-static bool has_type(const zc_mixed *m, zc_dtype values)
+static bool has_type(const pass *q, zc_dtype values)
 {
-    for (size_t i = 0; i < m->parts.len; i++)
-        if (zc_precision_dtype(m->types[i]) == values) return true;
+    for (size_t i = 0; i < q->mixed->parts.len; i++)
+        if (part_dtype(q, i) == values) return true;
     return false;
 }
 
@@ -409,7 +420,7 @@ static zc_status lower_parts(zc_pass *p, pass *q)
 {
     static const zc_dtype narrow[] = {ZC_F16, ZC_BF16};
     for (size_t i = 0; i < ZC_COUNTOF(narrow); i++)
-        if (has_type(q->mixed, narrow[i])) ZC_TRY(lower_to(p, q, narrow[i]));
+        if (has_type(q, narrow[i])) ZC_TRY(lower_to(p, q, narrow[i]));
     mark_tf32(q);
     return ZC_OK;
 }
@@ -421,18 +432,18 @@ static bool is_scalable(const pass *q, zc_nid n, zc_scalable *out)
 {
     uint32_t part = n < q->nodes ? q->part_of[n] : 0;
     return part && q->mixed->parts.data[part - 1].scales &&
-           zc_precision_is_product(zc_node_at(q->g, n)->op) &&
            zc_scalable_of(q->g, zc_node_at(q->g, n), out);
 }
 
 /* Puts node n's first factor, in e4m3, in front of it; factors: by value, those that are made. */
-static zc_status scale_product(const pass *q, zc_nid n, const zc_scalable *s, zc_vid *factors,
-                               zc_block *b)
+static zc_status scale_product(const pass *q, const zc_parted *parts, zc_nid n, zc_scalable *s,
+                               zc_vid *factors, zc_block *b)
 {
     zc_graph *g = q->g;
     const bool emulate = q->mixed->emulate;
     const zc_span *x = &q->mixed->spans[q->part_of[n] - 1].of[ZC_SPAN_OPERAND];
     const double scale = zc_scale_for(fmax(fabs(x->low), fabs(x->high)));
+    ZC_TRY(zc_parts_limit(parts, s));
     if (!factors[s->x]) {
         zc_nid made =
             emulate ? zc_scaled_rounding(g, s->x, scale) : zc_scaled_factor(g, s->x, scale);
@@ -447,7 +458,7 @@ static zc_status scale_product(const pass *q, zc_nid n, const zc_scalable *s, zc
     return ZC_OK;
 }
 
-static zc_status scale_products(const pass *q)
+static zc_status scale_products(const pass *q, const zc_parted *parts)
 {
     zc_block *b = &q->g->top, old = *b;
     zc_vid *factors = zc_calloc(q->g->values.len, sizeof *factors);
@@ -458,7 +469,7 @@ static zc_status scale_products(const pass *q)
         zc_nid n = old.nodes.data[i];
         zc_scalable s;
         if (type_of(q, n) == ZC_PRECISION_fp8 && is_scalable(q, n, &s))
-            status = scale_product(q, n, &s, factors, b);
+            status = scale_product(q, parts, n, &s, factors, b);
         if (status == ZC_OK && !ZC_VEC_PUSH(&b->nodes, n)) status = no_memory(q);
     }
     ZC_VEC_FINI(&old.nodes);
@@ -469,12 +480,24 @@ static zc_status scale_products(const pass *q)
 /* ---- integers ---- */
 
 /* Passes that lie before this one have to see what was quantised here, too. */
-static zc_status run_again(zc_pass *p, zc_pass_fn fn)
+static zc_status run_again(zc_pass *p, const char *name, zc_pass_fn fn)
 {
+    if (zc_pass_is_skipped(p->options, name)) return ZC_OK;
     ZC_TRY(fn(p));
     zc_graph_resolve(p->g);
     zc_graph_compact(p->g);
     return ZC_OK;
+}
+
+#define RUN_AGAIN(p, pass) run_again(p, #pass, zc_pass_##pass)
+
+/* On a GPU, whose kernels multiply bytes as they are, trials multiply the floats of them. */
+static zc_status join_quantised(zc_pass *p, const zc_mixed *m)
+{
+    ZC_TRY(RUN_AGAIN(p, opt_bytes));
+    ZC_TRY(RUN_AGAIN(p, opt_integers));
+    if (!m->emulate) return RUN_AGAIN(p, opt_scaled);
+    return zc_pass_on_cpu(p) ? ZC_OK : RUN_AGAIN(p, opt_fold);
 }
 
 static zc_status quantise_parts(zc_pass *p, const zc_parted *parts)
@@ -484,8 +507,19 @@ static zc_status quantise_parts(zc_pass *p, const zc_parted *parts)
         any |= parts->mixed->types[i] == ZC_PRECISION_int8;
     if (!any) return ZC_OK;
     ZC_TRY(zc_parts_quantise(parts));
-    ZC_TRY(run_again(p, zc_pass_opt_bytes));
-    return run_again(p, zc_pass_opt_integers);
+    return join_quantised(p, parts->mixed);
+}
+
+/* ---- codes ---- */
+
+/* Where kernels read them. */
+static zc_status keep_codes(zc_pass *p, const zc_parted *parts, const zc_parts_coded *coded)
+{
+    if (!coded->len || parts->mixed->emulate || !zc_pass_has(p, ZC_FAMILY_gemv_packed_sm90) ||
+        zc_pass_is_skipped(p->options, "opt_packed"))
+        return ZC_OK;
+    ZC_TRY(zc_parts_keep_codes(parts, coded));
+    return RUN_AGAIN(p, opt_packed);
 }
 
 /* ---- types by part, all together ---- */
@@ -503,6 +537,18 @@ static zc_status lower_and_emulate(zc_pass *p, pass *q)
     return status;
 }
 
+static zc_status lower_chosen(zc_pass *p, pass *q, const zc_parted *parts)
+{
+    zc_parts_coded coded = {.len = 0};
+    zc_status status = scale_products(q, parts);
+    if (status == ZC_OK) status = quantise_parts(p, parts);
+    if (status == ZC_OK) status = zc_parts_code(parts, &coded);
+    if (status == ZC_OK) status = q->mixed->emulate ? lower_and_emulate(p, q) : lower_parts(p, q);
+    if (status == ZC_OK) status = keep_codes(p, parts, &coded);
+    ZC_VEC_FINI(&coded);
+    return status;
+}
+
 static zc_status lower_mixed(zc_pass *p, pass *q, zc_mixed *m)
 {
     uint32_t *part_of;
@@ -510,14 +556,12 @@ static zc_status lower_mixed(zc_pass *p, pass *q, zc_mixed *m)
     q->mixed = m;
     q->part_of = part_of;
     q->nodes = p->g->nodes.len;
+    q->gpu = !zc_pass_on_cpu(p);
     const zc_parted parts = {p->g, m, part_of, q->nodes, p->diag};
-    if (status == ZC_OK && m->observe) {
+    if (status == ZC_OK && m->observe)
         status = zc_parts_observe(&parts);
-    } else if (status == ZC_OK && m->types) {
-        status = scale_products(q);
-        if (status == ZC_OK) status = quantise_parts(p, &parts);
-        if (status == ZC_OK) status = m->emulate ? lower_and_emulate(p, q) : lower_parts(p, q);
-    }
+    else if (status == ZC_OK && m->types)
+        status = lower_chosen(p, q, &parts);
     free(part_of);
     return status;
 }

@@ -24,14 +24,21 @@ const char *zc_precision_type_name(zc_precision_type t)
     return types[t].name;
 }
 
-zc_dtype zc_precision_dtype(zc_precision_type t)
+/* Of a product of bytes GPUs round the sums to f16 as well as to f32. CPUs are slow in f16. */
+zc_dtype zc_precision_dtype(zc_precision_type t, const zc_precision_part *part, bool gpu)
 {
-    return types[t].dtype;
+    if (t == ZC_PRECISION_int8 && gpu && part->is_product) return ZC_F16;
+    return zc_precision_code_bits(t) && !gpu ? ZC_F32 : types[t].dtype;
 }
 
 bool zc_precision_is_scaled(zc_precision_type t)
 {
-    return t == ZC_PRECISION_int8 || t == ZC_PRECISION_fp8;
+    return t <= ZC_PRECISION_fp8;
+}
+
+int zc_precision_code_bits(zc_precision_type t)
+{
+    return t == ZC_PRECISION_int4 ? 4 : t == ZC_PRECISION_w8 ? 8 : 0;
 }
 
 zc_precision_type zc_precision_type_find(const char *name)
@@ -39,6 +46,17 @@ zc_precision_type zc_precision_type_find(const char *name)
     int t = 0;
     while (t < ZC_PRECISION_COUNT && strcmp(types[t].name, name) != 0) t++;
     return (zc_precision_type)t;
+}
+
+zc_status zc_parts_limit(const zc_parted *p, zc_scalable *s)
+{
+    const zc_mixed *m = p->mixed;
+    const zc_weights w = zc_weights_of(p->g, s);
+    if (!m->limits) return ZC_OK;
+    float *limits = zc_arena_alloc(&p->g->arena, (size_t)w.columns, sizeof *limits);
+    s->limits = limits;
+    if (!limits) return zc_fail_nomem(p->diag, "precision", (size_t)w.columns);
+    return m->limits(m->limits_user, zc_val(p->g, s->w)->name, &w, limits, p->diag);
 }
 
 /* ---- finding parts ---- */
@@ -139,6 +157,19 @@ static double conversion_of(const finder *f, const zc_node *n)
     return joins ? 0 : (double)zc_cost_bytes(&zc_val(f->g, x)->type);
 }
 
+static zc_status describe_codes(const finder *f, const zc_scalable *s, zc_precision_part *part)
+{
+    const zc_value *w = zc_val(f->g, s->w);
+    part->codes = zc_arena_strdup(f->m->arena, w->name);
+    part->code_bytes = (double)zc_cost_bytes(&w->type);
+    part->packs = zc_codable_packs(f->g, s);
+    bool ok = part->codes;
+    for (int t = 0; t < ZC_CODED_TYPES && ok; t++)
+        ok = zc_code_form_of(f->g, s, zc_precision_code_bits((zc_precision_type)t), f->m->group,
+                             &part->forms[t]);
+    return ok ? ZC_OK : no_memory(f);
+}
+
 static zc_status begin_part(finder *f, const zc_node *n)
 {
     zc_precision_part part = {.is_product = zc_precision_is_product(n->op),
@@ -151,7 +182,9 @@ static zc_status begin_part(finder *f, const zc_node *n)
     part.quantises = !f->inside && zc_quantisable_of(f->g, n, &s);
     part.spans = part.quantises && n->op == ZC_OP_Conv ? ZC_SPANS : part.quantises || part.scales;
     if (part.spans) part.conversion = conversion_of(f, n);
-    if (part.quantises) part.depth = zc_quantisable_depth(f->g, &s);
+    if (part.quantises) part.depth = zc_weights_of(f->g, &s).depth;
+    if (f->m->codes && !f->inside && zc_codable_of(f->g, n, &s))
+        ZC_TRY(describe_codes(f, &s, &part));
     return ZC_VEC_PUSH(&f->m->parts, part) && ZC_VEC_PUSH(&f->names, names) ? ZC_OK : no_memory(f);
 }
 

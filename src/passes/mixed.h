@@ -7,7 +7,7 @@
 #ifndef ZC_PASSES_MIXED_H
 #define ZC_PASSES_MIXED_H
 
-#include "ir/graph.h"
+#include "passes/codes.h"
 
 typedef enum zc_precision_type {
 #define TYPE(name, dtype) ZC_PRECISION_##name,
@@ -15,11 +15,14 @@ typedef enum zc_precision_type {
     ZC_PRECISION_COUNT
 } zc_precision_type;
 
+/* The types whose weights alone are codes come first. */
+enum { ZC_CODED_TYPES = ZC_PRECISION_w8 + 1 };
+
 const char *zc_precision_type_name(zc_precision_type t);
-/* Of its values in memory. */
-zc_dtype zc_precision_dtype(zc_precision_type t);
-/* Has it 8 bits, and scales that are of the samples? */
+/* Has it codes of 8 bits or fewer, and scales? Such types are chosen only where they are named. */
 bool zc_precision_is_scaled(zc_precision_type t);
+/* Bits of the codes that its weights alone are; 0: there are none. */
+int zc_precision_code_bits(zc_precision_type t);
 /* ZC_PRECISION_COUNT: there is no such type. */
 zc_precision_type zc_precision_type_find(const char *name);
 
@@ -33,10 +36,17 @@ typedef struct zc_precision_part {
     const char *no_span; /* why the samples give none that bytes can hold; NULL: they do */
     int no_span_of;      /* which */
     double conversion;   /* bytes in f32 of the operand that has to be given 8 bits by itself */
-    const char *keeps;   /* why it is f32 from the start; NULL: it is not */
-    double operations, bytes, weights; /* in f32, as zc_work_of counts; a size that is not known
-                                          counts ZC_COST_DIM. weights: bytes of constants */
+    const char *codes;   /* the weights that int4 and w8 make codes of; NULL: there are none */
+    double code_bytes;   /* of these, in f32 */
+    bool packs;          /* the sizes are those of kernels that read codes */
+    zc_code_form forms[ZC_CODED_TYPES]; /* by type */
+    const char *keeps;                  /* why it is f32 from the start; NULL: it is not */
+    double operations, bytes, weights;  /* in f32, as zc_work_of counts; a size that is not known
+                                           counts ZC_COST_DIM. weights: bytes of constants */
 } zc_precision_part;
+
+/* Of the part's values in memory, on a GPU or not. */
+zc_dtype zc_precision_dtype(zc_precision_type t, const zc_precision_part *part, bool gpu);
 
 /* What samples showed of the first operand, or what that is chosen from; and of a convolution's
  * result, after a Relu. */
@@ -50,13 +60,21 @@ typedef struct zc_part_spans {
     zc_span of[ZC_SPANS];
 } zc_part_spans;
 
+/* The magnitude that codes of each column of weights of that name are to reach. */
+typedef zc_status zc_weight_limits_fn(void *user, const char *name, const zc_weights *w, float *out,
+                                      zc_diag *diag);
+
 typedef struct zc_mixed {
     const zc_precision_type *types; /* by part; NULL: all f32 */
     bool emulate; /* f32 everywhere, rounded where another type would round: for measuring errors
                      with fast kernels. Every operation rounds its result, as without fusions */
     bool observe; /* no types: further outputs, the least and the greatest element of each span of
                      each part */
-    const zc_part_spans *spans;      /* by part, for int8 and fp8 */
+    const zc_part_spans *spans;  /* by part, for int8 and fp8 */
+    zc_weight_limits_fn *limits; /* NULL: the greatest of each column */
+    void *limits_user;
+    bool codes;                      /* describe weights as codes, too */
+    int64_t group;                   /* weights that share a scale; 0: of each part what is best */
     zc_arena *arena;                 /* of the names in `parts` */
     ZC_VEC(zc_precision_part) parts; /* the pass describes them when there are none yet */
 } zc_mixed;
@@ -73,6 +91,25 @@ typedef struct zc_parted {
     size_t nodes;
     zc_diag *diag;
 } zc_parted;
+
+/* Asks for the limits of the weights of s, where the parts have any. */
+zc_status zc_parts_limit(const zc_parted *p, zc_scalable *s);
+
+/* ---- lower_codes.c ---- */
+
+/* One whose weights are the numbers of codes now. */
+typedef struct zc_coded_product {
+    zc_nid node;
+    zc_scalable s;
+    zc_coded coded;
+} zc_coded_product;
+typedef ZC_VEC(zc_coded_product) zc_parts_coded;
+
+/* Gives the products and convolutions of parts of int4 and w8 such weights, before they are
+ * lowered. The caller frees *out, also after a failure. */
+zc_status zc_parts_code(const zc_parted *p, zc_parts_coded *out);
+/* Those products that are f16 by now multiply by what DequantizeLinear makes of the codes. */
+zc_status zc_parts_keep_codes(const zc_parted *p, const zc_parts_coded *coded);
 
 /* ---- lower_bytes.c ---- */
 

@@ -12,11 +12,7 @@
 #include "passes/quantised.h"
 #include "passes/scaled.h"
 
-enum {
-    ROWS_MOST = 32,  /* more are faster by floats; rows that are not certain are taken for few */
-    STEP_PIECES = 2, /* of a step of the kernels along the summed axis */
-    MATRIX_AXES = 2
-};
+enum { MATRIX_AXES = 2 };
 
 typedef struct packing {
     const zc_pass *pass;
@@ -60,9 +56,7 @@ static bool read_blocks(const zc_node *by, product *p)
     const int64_t piece = zc_packed_piece(p->codes->dtype), count = zc_tensor_numel(p->scale);
     p->n = p->codes->dims[1 - p->along];
     p->k = p->codes->dims[p->along];
-    if (!piece || p->n <= 0 || p->k <= 0 || p->n % ZC_PACKED_COLUMNS ||
-        p->k % (STEP_PIECES * piece))
-        return false;
+    if (!zc_packed_fits(p->codes->dtype, p->n, p->k)) return false;
     p->by_block = a->block_size > 0;
     p->blocks = p->by_block ? p->k / a->block_size : 1;
     if (!p->by_block) return count == 1 || (count == p->n && axis != p->along);
@@ -116,7 +110,7 @@ static bool read_product(const packing *of, const zc_node *n, product *p)
     *p = (product){.x = s.x, .bias = s.bias};
     if (!read_matrix(g, s.w, s.along_k, p)) return false;
     const zc_type *x = &zc_val(g, p->x)->type;
-    return x->rank > 0 && is_half(of, x->dtype) && zc_certain_rows(x) <= ROWS_MOST &&
+    return x->rank > 0 && is_half(of, x->dtype) && zc_certain_rows(x) <= ZC_PACKED_ROWS &&
            (p->scale->dtype == ZC_F32 || p->scale->dtype == x->dtype);
 }
 

@@ -38,29 +38,21 @@ static zc_vid scales_of(zc_graph *g, const zc_quantised *x, const zc_quantised *
 /* Those that conv_f8_sm90 serves: bytes of both channels go in pieces of 16, results in pairs. */
 static bool is_conv(const zc_graph *g, const zc_node *n, zc_quantised *x, zc_quantised *w)
 {
-    enum { PIECE = 16 };
     if (n->op != ZC_OP_Conv || ((const zc_attrs_Conv *)n->attrs)->group != 1) return false;
     if (!zc_dequantised(g, n->in[ZC_IN_Conv_x], x) || !zc_dequantised(g, n->in[ZC_IN_Conv_w], w))
         return false;
     const zc_tensor *t = zc_known(g, w->x);
     const zc_vid bias = zc_node_in(n, ZC_IN_Conv_bias);
     return is_e4m3(g, x->x) && x->axis < 0 && zc_known(g, x->scale) && is_e4m3(g, w->x) &&
-           w->axis <= 0 && zc_known(g, w->scale) && t && t->rank >= 3 && t->rank <= 5 &&
-           t->dims[1] % PIECE == 0 && t->dims[0] % 2 == 0 &&
+           w->axis <= 0 && zc_known(g, w->scale) && t && zc_scaled_conv_fits(t) &&
            (!bias || (is_row(g, bias, t->dims[0]) && zc_val(g, bias)->type.dtype == ZC_F32));
 }
 
 static bool convolution(zc_graph *g, zc_nid n, const zc_quantised *x, const zc_quantised *w)
 {
-    const zc_node *node = zc_node_at(g, n);
-    const zc_vid bias = zc_node_in(node, ZC_IN_Conv_bias);
-    const void *attrs = node->attrs;
+    const zc_vid bias = zc_node_in(zc_node_at(g, n), ZC_IN_Conv_bias);
     const zc_vid scales = scales_of(g, x, w, zc_known(g, w->x)->dims[0]);
-    const zc_vid in[] = {x->x, w->x, scales, bias};
-    if (!scales || !zc_graph_become(g, n, ZC_OP_ScaledConv, bias ? 4 : 3, in)) return false;
-    zc_attrs_take(zc_op_get(ZC_OP_ScaledConv), zc_node_at(g, n)->attrs, zc_op_get(ZC_OP_Conv),
-                  attrs);
-    return true;
+    return scales && zc_scaled_conv(g, n, x->x, w->x, scales, bias);
 }
 
 /* ---- products ---- */

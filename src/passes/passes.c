@@ -51,11 +51,10 @@ static zc_status check_skip(const char *name, zc_diag *diag)
     return zc_fail(diag, ZC_ERR_ARG, name, "no such pass");
 }
 
-static bool skipped(const zc_pass_options *o, const struct pass *p)
+bool zc_pass_is_skipped(const zc_pass_options *o, const char *name)
 {
-    if (p->required) return false;
     for (size_t i = 0; i < o->skip_count; i++)
-        if (strcmp(o->skip[i], p->name) == 0 || strcmp(o->skip[i], "all") == 0) return true;
+        if (strcmp(o->skip[i], name) == 0 || strcmp(o->skip[i], "all") == 0) return true;
     return false;
 }
 
@@ -106,7 +105,8 @@ zc_status zc_run_passes(zc_graph *g, const zc_pass_options *options, zc_diag *di
     zc_census *census = options->rules_report ? options->rules_report->census : NULL;
     for (size_t i = 0; i < ZC_COUNTOF(passes); i++) {
         if (census) zc_census_take(census, g, passes[i].name);
-        if (!skipped(options, &passes[i])) ZC_TRY(run_one(g, &passes[i], options, diag));
+        if (passes[i].required || !zc_pass_is_skipped(options, passes[i].name))
+            ZC_TRY(run_one(g, &passes[i], options, diag));
     }
     return census ? zc_census_finish(census, g, diag) : ZC_OK;
 }

@@ -51,6 +51,8 @@ typedef struct zc_pass {
 /* Have all GPUs that are compiled for the family of kernels? */
 bool zc_pass_has(const zc_pass *p, int family);
 
+/* Is the optional pass of the table left out? */
+bool zc_pass_is_skipped(const zc_pass_options *o, const char *name);
 bool zc_pass_on_cpu(const zc_pass *p);
 /* Do bytes have kernels of their own for convolutions between quantisations? */
 bool zc_pass_bytes(const zc_pass *p);

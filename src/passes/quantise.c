@@ -15,25 +15,9 @@ enum { U8_MAX = 255, I8_MAX = 127, BIAS_MAX = 1 << 28 };
 
 static bool is_convolution(const zc_graph *g, const zc_node *n, zc_scalable *s)
 {
-    *s = (zc_scalable){.x = n->in[ZC_IN_Conv_x],
-                       .w = n->in[ZC_IN_Conv_w],
-                       .bias = zc_node_in(n, ZC_IN_Conv_bias),
-                       .along_k = true,
-                       .alpha = 1};
+    if (!zc_convolution_of(g, n, s)) return false;
     const zc_tensor *bias = zc_known(g, s->bias);
-    return ((const zc_attrs_Conv *)n->attrs)->group == 1 &&
-           (!s->bias || (bias && bias->dtype == ZC_F32 && zc_is_finite(bias)));
-}
-
-static int64_t channels_of(const zc_scalable *s, const zc_tensor *w)
-{
-    return w->dims[s->along_k ? 0 : w->rank - 1];
-}
-
-int64_t zc_quantisable_depth(const zc_graph *g, const zc_scalable *s)
-{
-    const zc_tensor *w = zc_known(g, s->w);
-    return zc_tensor_numel(w) / channels_of(s, w);
+    return !s->bias || (bias && bias->dtype == ZC_F32 && zc_is_finite(bias));
 }
 
 bool zc_quantisable_of(const zc_graph *g, const zc_node *n, zc_scalable *out)
@@ -45,7 +29,7 @@ bool zc_quantisable_of(const zc_graph *g, const zc_node *n, zc_scalable *out)
     const bool has_kernels = conv ? w->rank == 3 || w->rank == 4 : w->rank == 2;
     return has_kernels && zc_val(g, out->x)->type.dtype == ZC_F32 && out->alpha == 1 &&
            (!out->bias || zc_val(g, out->bias)->type.dtype == ZC_F32) &&
-           zc_quantisable_depth(g, out) <= ZC_BYTE_DEPTH_MAX;
+           zc_weights_of(g, out).depth <= ZC_BYTE_DEPTH_MAX;
 }
 
 /* ---- activations ---- */
@@ -103,26 +87,18 @@ zc_quantised_pair zc_quantise(zc_graph *g, zc_vid v, const zc_quanta *q, const c
 typedef struct coding {
     zc_graph *g;
     const zc_scalable *s;
-    const zc_tensor *w, *bias; /* of a convolution; NULL: none */
+    const zc_tensor *t, *bias; /* of a convolution; NULL: none */
+    zc_weights w;
     double x_scale;
-    int64_t channels, depth;
     float *scales; /* of the weights, by channel */
 } coding;
-
-/* Where channel c of the weights has element k. */
-static int64_t place(const coding *e, int64_t c, int64_t k)
-{
-    return e->s->along_k ? c * e->depth + k : k * e->channels + c;
-}
 
 /* The bias counts units of both scales: they have to be large enough for it. Where there is nothing
  * but zeros any will do. */
 static float channel_scale(const coding *e, int64_t c)
 {
-    const float *w = e->w->data;
     const float *bias = e->bias ? e->bias->data : NULL;
-    double most = 0;
-    for (int64_t k = 0; k < e->depth; k++) most = fmax(most, fabs((double)w[place(e, c, k)]));
+    const double most = zc_column_limit(e->s, &e->w, c);
     const double least = bias ? fabs((double)bias[c]) / BIAS_MAX / e->x_scale : 0;
     const double unit = fmax(most / I8_MAX, least);
     return unit * e->x_scale >= FLT_MIN ? (float)unit : 1;
@@ -139,7 +115,7 @@ static zc_nid dequantised(const coding *e, zc_tensor t, zc_dtype dtype, void *co
                           const float *scales, int axis)
 {
     const zc_tensor by = {
-        .dtype = ZC_F32, .rank = 1, .dims = {e->channels}, .data = (void *)(uintptr_t)scales};
+        .dtype = ZC_F32, .rank = 1, .dims = {e->w.columns}, .data = (void *)(uintptr_t)scales};
     t.dtype = dtype;
     t.data = codes;
     const zc_vid v = zc_graph_const(e->g, NULL, &t, true);
@@ -151,22 +127,23 @@ static zc_nid dequantised(const coding *e, zc_tensor t, zc_dtype dtype, void *co
 
 static zc_nid weights(const coding *e)
 {
-    const float *w = e->w->data;
-    int8_t *codes = zc_calloc((size_t)zc_tensor_numel(e->w), 1);
+    const zc_weights *w = &e->w;
+    int8_t *codes = zc_calloc((size_t)(w->columns * w->depth), 1);
     if (!codes) return 0;
-    for (int64_t c = 0; c < e->channels; c++)
-        for (int64_t k = 0; k < e->depth; k++)
-            codes[place(e, c, k)] =
-                (int8_t)code((double)w[place(e, c, k)], (double)e->scales[c], I8_MAX);
-    return dequantised(e, *e->w, ZC_I8, codes, e->scales, e->s->along_k ? 0 : 1);
+    for (int64_t c = 0; c < w->columns; c++)
+        for (int64_t k = 0; k < w->depth; k++) {
+            const int64_t at = zc_weight_at(w, c, k);
+            codes[at] = (int8_t)code((double)w->x[at], (double)e->scales[c], I8_MAX);
+        }
+    return dequantised(e, *e->t, ZC_I8, codes, e->scales, w->along_k ? 0 : 1);
 }
 
 static zc_nid bias(const coding *e)
 {
     const float *b = e->bias->data;
-    int32_t *codes = zc_calloc((size_t)e->channels, sizeof *codes);
-    float *scales = zc_arena_alloc(&e->g->arena, (size_t)e->channels, sizeof *scales);
-    for (int64_t c = 0; codes && scales && c < e->channels; c++) {
+    int32_t *codes = zc_calloc((size_t)e->w.columns, sizeof *codes);
+    float *scales = zc_arena_alloc(&e->g->arena, (size_t)e->w.columns, sizeof *scales);
+    for (int64_t c = 0; codes && scales && c < e->w.columns; c++) {
         const double scale = e->x_scale * (double)e->scales[c];
         scales[c] = (float)scale;
         codes[c] = (int32_t)code((double)b[c], scale, INT32_MAX);
@@ -183,14 +160,13 @@ zc_quantised_pair zc_quantise_weights(zc_graph *g, zc_nid n, const zc_scalable *
     const bool conv = zc_node_at(g, n)->op == ZC_OP_Conv;
     coding e = {.g = g,
                 .s = s,
-                .w = zc_known(g, s->w),
+                .t = zc_known(g, s->w),
                 .bias = conv ? zc_known(g, s->bias) : NULL,
-                .x_scale = (double)x->scale,
-                .depth = zc_quantisable_depth(g, s)};
-    e.channels = channels_of(s, e.w);
-    e.scales = zc_arena_alloc(&g->arena, (size_t)e.channels, sizeof *e.scales);
+                .w = zc_weights_of(g, s),
+                .x_scale = (double)x->scale};
+    e.scales = zc_arena_alloc(&g->arena, (size_t)e.w.columns, sizeof *e.scales);
     if (!e.scales) return none;
-    for (int64_t c = 0; c < e.channels; c++) e.scales[c] = channel_scale(&e, c);
+    for (int64_t c = 0; c < e.w.columns; c++) e.scales[c] = channel_scale(&e, c);
     made.first = weights(&e);
     if (!made.first) return none;
     zc_node_at(g, n)->in[1] = zc_node_at(g, made.first)->out[0];

@@ -14,9 +14,6 @@
  * (along_k), its bias is constant. */
 bool zc_quantisable_of(const zc_graph *g, const zc_node *n, zc_scalable *out);
 
-/* Products of a sum. */
-int64_t zc_quantisable_depth(const zc_graph *g, const zc_scalable *s);
-
 typedef struct zc_quanta {
     float scale;
     uint8_t zero;

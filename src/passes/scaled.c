@@ -40,14 +40,46 @@ bool zc_product_of(const zc_graph *g, const zc_node *n, zc_scalable *s)
            (bias->rank == 1 && y->rank > 0 && zc_dim_eq(bias->dims[0], y->dims[y->rank - 1]));
 }
 
+zc_weights zc_weights_of(const zc_graph *g, const zc_scalable *s)
+{
+    const zc_tensor *t = zc_known(g, s->w);
+    zc_weights w = {.x = t->data, .along_k = s->along_k};
+    w.columns = t->dims[s->along_k ? 0 : t->rank - 1];
+    w.depth = zc_tensor_numel(t) / w.columns;
+    return w;
+}
+
+bool zc_convolution_of(const zc_graph *g, const zc_node *n, zc_scalable *s)
+{
+    if (n->op != ZC_OP_Conv || ((const zc_attrs_Conv *)n->attrs)->group != 1) return false;
+    *s = (zc_scalable){.x = n->in[ZC_IN_Conv_x],
+                       .w = n->in[ZC_IN_Conv_w],
+                       .bias = zc_node_in(n, ZC_IN_Conv_bias),
+                       .along_k = true,
+                       .alpha = 1};
+    return zc_known(g, s->w) && zc_known(g, s->w)->rank >= 3;
+}
+
+bool zc_scaled_conv_fits(const zc_tensor *w)
+{
+    return w->rank >= 3 && w->rank <= 5 && w->dims[1] % DEPTH == 0 && w->dims[0] % 2 == 0;
+}
+
+static bool fits_product(const zc_graph *g, const zc_scalable *s, const zc_tensor *w)
+{
+    return w->rank == 2 && zc_certain_rows(&zc_val(g, s->x)->type) >= ROWS &&
+           w->dims[s->along_k ? 1 : 0] % DEPTH == 0;
+}
+
 bool zc_scalable_of(const zc_graph *g, const zc_node *n, zc_scalable *out)
 {
-    if (!zc_product_of(g, n, out)) return false;
-    const zc_type *x = &zc_val(g, out->x)->type;
+    const bool conv = zc_convolution_of(g, n, out);
+    if (!conv && !zc_product_of(g, n, out)) return false;
     const zc_tensor *w = zc_known(g, out->w);
-    return x->dtype == ZC_F32 && w && w->dtype == ZC_F32 && w->rank == 2 &&
-           zc_certain_rows(x) >= ROWS && w->dims[out->along_k ? 1 : 0] % DEPTH == 0 &&
-           zc_tensor_numel(w) > 0 && zc_is_finite(w);
+    return zc_val(g, out->x)->type.dtype == ZC_F32 && w && w->dtype == ZC_F32 &&
+           (!out->bias || zc_val(g, out->bias)->type.dtype == ZC_F32) &&
+           (conv ? zc_scaled_conv_fits(w) : fits_product(g, out, w)) && zc_tensor_numel(w) > 0 &&
+           zc_is_finite(w);
 }
 
 /* ---- scales ---- */
@@ -60,19 +92,13 @@ double zc_scale_for(double magnitude)
     return ldexp(1, rest == 0.5 ? exponent - 1 : exponent);
 }
 
-/* Where column c of the weights has element k. */
-static int64_t place(const zc_scalable *s, const zc_tensor *w, int64_t c, int64_t k)
+double zc_column_limit(const zc_scalable *s, const zc_weights *w, int64_t c)
 {
-    return s->along_k ? c * w->dims[1] + k : k * w->dims[1] + c;
-}
-
-static double column_scale(const zc_scalable *s, const zc_tensor *w, int64_t c)
-{
-    const float *x = w->data;
     double most = 0;
-    for (int64_t k = 0; k < w->dims[s->along_k ? 1 : 0]; k++)
-        most = fmax(most, fabs((double)x[place(s, w, c, k)]));
-    return zc_scale_for(most);
+    if (s->limits) return (double)s->limits[c];
+    for (int64_t k = 0; k < w->depth; k++)
+        most = fmax(most, fabs((double)w->x[zc_weight_at(w, c, k)]));
+    return most;
 }
 
 /* ---- the product ---- */
@@ -85,9 +111,19 @@ bool zc_scaled_linear(zc_graph *g, zc_nid n, zc_vid x, zc_vid w, zc_vid scale, z
     return true;
 }
 
+bool zc_scaled_conv(zc_graph *g, zc_nid n, zc_vid x, zc_vid w, zc_vid scale, zc_vid bias)
+{
+    const void *attrs = zc_node_at(g, n)->attrs;
+    const zc_vid in[] = {x, w, scale, bias};
+    if (!zc_graph_become(g, n, ZC_OP_ScaledConv, bias ? 4 : 3, in)) return false;
+    zc_attrs_take(zc_op_get(ZC_OP_ScaledConv), zc_node_at(g, n)->attrs, zc_op_get(ZC_OP_Conv),
+                  attrs);
+    return true;
+}
+
 /* Weights as rows of codes, and their scales. */
 typedef struct encoded {
-    int64_t columns, depth;
+    zc_weights of;
     uint8_t *codes;
     float *scales;
 } encoded;
@@ -99,22 +135,22 @@ static void drop_encoded(encoded *e)
 }
 
 /* false: no memory. */
-static bool encode(const zc_scalable *s, const zc_tensor *w, encoded *e)
+static bool encode(const zc_graph *g, const zc_scalable *s, encoded *e)
 {
-    const float *x = w->data;
-    *e = (encoded){.columns = w->dims[s->along_k ? 0 : 1], .depth = w->dims[s->along_k ? 1 : 0]};
-    e->codes = zc_calloc((size_t)zc_tensor_numel(w), 1);
-    e->scales = zc_calloc((size_t)e->columns, sizeof *e->scales);
+    const zc_weights w = zc_weights_of(g, s);
+    *e = (encoded){.of = w};
+    e->codes = zc_calloc((size_t)(w.columns * w.depth), 1);
+    e->scales = zc_calloc((size_t)w.columns, sizeof *e->scales);
     if (!e->codes || !e->scales) {
         drop_encoded(e);
         return false;
     }
-    for (int64_t c = 0; c < e->columns; c++) {
-        double scale = column_scale(s, w, c);
+    for (int64_t c = 0; c < w.columns; c++) {
+        double scale = zc_scale_for(zc_column_limit(s, &w, c));
         e->scales[c] = (float)scale;
-        for (int64_t k = 0; k < e->depth; k++)
-            e->codes[c * e->depth + k] =
-                zc_f32_to_f8(ZC_F8E4M3FN, (float)((double)x[place(s, w, c, k)] / scale), true);
+        for (int64_t k = 0; k < w.depth; k++)
+            e->codes[c * w.depth + k] = zc_f32_to_f8(
+                ZC_F8E4M3FN, (float)((double)w.x[zc_weight_at(&w, c, k)] / scale), true);
     }
     return true;
 }
@@ -122,15 +158,18 @@ static bool encode(const zc_scalable *s, const zc_tensor *w, encoded *e)
 bool zc_scaled_become(zc_graph *g, zc_nid n, const zc_scalable *s, zc_vid x, double scale)
 {
     encoded e;
-    if (!encode(s, zc_known(g, s->w), &e)) return false;
-    for (int64_t c = 0; c < e.columns; c++)
+    if (!encode(g, s, &e)) return false;
+    for (int64_t c = 0; c < e.of.columns; c++)
         e.scales[c] = (float)(s->alpha * scale * (double)e.scales[c]);
-    const zc_tensor codes = {
-        .dtype = ZC_F8E4M3FN, .rank = 2, .dims = {e.columns, e.depth}, .data = e.codes};
-    const zc_tensor scales = {.dtype = ZC_F32, .rank = 1, .dims = {e.columns}, .data = e.scales};
+    const bool conv = zc_node_at(g, n)->op == ZC_OP_Conv;
+    zc_tensor codes = {.rank = 2, .dims = {e.of.columns, e.of.depth}};
+    if (conv) codes = *zc_known(g, s->w);
+    codes.dtype = ZC_F8E4M3FN;
+    codes.data = e.codes;
+    const zc_tensor scales = {.dtype = ZC_F32, .rank = 1, .dims = {e.of.columns}, .data = e.scales};
     zc_vid w = zc_graph_const(g, zc_val(g, s->w)->name, &codes, true);
     zc_vid by = zc_graph_const(g, NULL, &scales, true);
-    return w && by && zc_scaled_linear(g, n, x, w, by, s->bias);
+    return w && by && (conv ? zc_scaled_conv : zc_scaled_linear)(g, n, x, w, by, s->bias);
 }
 
 static zc_nid pointwise(zc_graph *g, zc_vid x, const char *text)
@@ -172,11 +211,12 @@ zc_vid zc_scaled_weights(zc_graph *g, const zc_scalable *s)
 {
     encoded e;
     zc_tensor w = *zc_known(g, s->w);
-    if (!encode(s, &w, &e)) return 0;
-    float *y = zc_calloc((size_t)zc_tensor_numel(&w), sizeof *y);
-    for (int64_t i = 0; y && i < e.columns * e.depth; i++)
-        y[place(s, &w, i / e.depth, i % e.depth)] =
-            e.scales[i / e.depth] * zc_f8_to_f32(ZC_F8E4M3FN, e.codes[i]);
+    if (!encode(g, s, &e)) return 0;
+    const int64_t depth = e.of.depth, n = e.of.columns * depth;
+    float *y = zc_calloc((size_t)n, sizeof *y);
+    for (int64_t i = 0; y && i < n; i++)
+        y[zc_weight_at(&e.of, i / depth, i % depth)] =
+            e.scales[i / depth] * zc_f8_to_f32(ZC_F8E4M3FN, e.codes[i]);
     drop_encoded(&e);
     w.data = y;
     return y ? zc_graph_const(g, zc_val(g, s->w)->name, &w, true) : 0;

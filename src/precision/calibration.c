@@ -124,12 +124,17 @@ static bool join(zc_activation *to, const zc_activation *from)
 
 /* ---- tensors by name ---- */
 
+static bool escape(const char *name, zc_buf *out)
+{
+    zc_buf_escape(out, name, strlen(name));
+    zc_buf_append(out, "", 1);
+    return !out->failed;
+}
+
 static const char *escaped(zc_calibration *c, const char *name)
 {
     zc_buf text = {0};
-    zc_buf_escape(&text, name, strlen(name));
-    zc_buf_append(&text, "", 1);
-    const char *own = text.failed ? NULL : zc_arena_strdup(&c->arena, text.data);
+    const char *own = escape(name, &text) ? zc_arena_strdup(&c->arena, text.data) : NULL;
     zc_buf_fini(&text);
     return own;
 }
@@ -196,16 +201,36 @@ static bool add_channels(zc_calibration *c, const zc_channels *w)
     return true;
 }
 
-static zc_status channel_threshold(const zc_calibration *c, const zc_channels *w,
-                                   const zc_tensor *t, int64_t channel, float *out, zc_diag *diag)
+zc_status zc_calibration_find(const zc_calibration *c, const char *name,
+                              const zc_activation **activation, const zc_channels **weight,
+                              zc_diag *diag)
 {
-    int64_t inner = zc_dims_span(t->dims, w->axis + 1, t->rank);
-    int64_t outer = zc_dims_span(t->dims, 0, w->axis), n = t->dims[w->axis];
-    zc_activation a = {.name = w->name};
-    const stretch s = {.t = t, .first = channel * inner, .n = inner, .step = 1};
-    zc_status status = count(&s, outer, n * inner, &a, diag);
-    *out = zc_histogram_threshold(&a.bins, fmaxf(a.greatest, -a.least), c->method);
-    ZC_VEC_FINI(&a.bins);
+    zc_buf text = {0};
+    const bool ok = escape(name, &text);
+    const size_t a = ok ? place_of(c, text.data) : 0, w = ok ? weight_place(c, text.data) : 0;
+    const bool is_activation =
+        ok && a < c->activations.len && strcmp(c->activations.data[a].name, text.data) == 0;
+    const bool is_weight =
+        ok && w < c->weights.len && strcmp(c->weights.data[w].name, text.data) == 0;
+    *activation = is_activation ? &c->activations.data[a] : NULL;
+    *weight = is_weight ? &c->weights.data[w] : NULL;
+    zc_buf_fini(&text);
+    return ok ? ZC_OK : no_memory(diag);
+}
+
+zc_status zc_channel_thresholds(const char *name, const zc_tensor *t, int axis,
+                                zc_calibration_method m, float *out, zc_diag *diag)
+{
+    const int64_t inner = zc_dims_span(t->dims, axis + 1, t->rank);
+    const int64_t outer = zc_dims_span(t->dims, 0, axis), n = t->dims[axis];
+    zc_status status = ZC_OK;
+    for (int64_t i = 0; i < n && zc_tensor_numel(t) && status == ZC_OK; i++) {
+        zc_activation a = {.name = name};
+        const stretch s = {.t = t, .first = i * inner, .n = inner, .step = 1};
+        status = count(&s, outer, n * inner, &a, diag);
+        out[i] = zc_histogram_threshold(&a.bins, fmaxf(a.greatest, -a.least), m);
+        ZC_VEC_FINI(&a.bins);
+    }
     return status;
 }
 
@@ -217,8 +242,7 @@ zc_status zc_calibration_add_weight(zc_calibration *c, const char *name, const z
     if (!w.name || !thresholds) return no_memory(diag);
     size_t at = weight_place(c, w.name);
     if (at < c->weights.len && strcmp(c->weights.data[at].name, w.name) == 0) return ZC_OK;
-    for (size_t i = 0; i < w.count && zc_tensor_numel(t); i++)
-        ZC_TRY(channel_threshold(c, &w, t, (int64_t)i, &thresholds[i], diag));
+    ZC_TRY(zc_channel_thresholds(w.name, t, axis, c->method, thresholds, diag));
     w.thresholds = thresholds;
     return add_channels(c, &w) ? ZC_OK : no_memory(diag);
 }

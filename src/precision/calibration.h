@@ -76,6 +76,14 @@ zc_status zc_calibration_add(zc_calibration *c, const char *name, const zc_tenso
 /* Takes the thresholds of an f32 weight's channels; a name that is known already is passed over. */
 zc_status zc_calibration_add_weight(zc_calibration *c, const char *name, const zc_tensor *t,
                                     int axis, zc_diag *diag);
+/* The threshold of each channel of an f32 weight, by the method. */
+zc_status zc_channel_thresholds(const char *name, const zc_tensor *t, int axis,
+                                zc_calibration_method m, float *out, zc_diag *diag);
+/* What is known of the tensor and of the weight of that name, as the model has it; NULL: nothing.
+ */
+zc_status zc_calibration_find(const zc_calibration *c, const char *name,
+                              const zc_activation **activation, const zc_channels **weight,
+                              zc_diag *diag);
 /* Adds what another one holds: of the same model, with the same tensors. The method is c's; the
  * first one gives it. */
 zc_status zc_calibration_merge(zc_calibration *c, const zc_calibration *from, zc_diag *diag);

@@ -4,11 +4,13 @@
 
 typedef struct chip {
     int arch;
-    double bytes, f32, tf32, f16, fp8, int8;
+    double bytes, f32, tf32, f16, fp8, int8, int8_conv;
+    bool codes;
 } chip;
 
 static const chip chips[] = {
-#define CHIP(arch, bytes, f32, tf32, f16, fp8, int8) {arch, bytes, f32, tf32, f16, fp8, int8},
+#define CHIP(arch, bytes, f32, tf32, f16, fp8, int8, int8_conv, codes)                             \
+    {arch, bytes, f32, tf32, f16, fp8, int8, int8_conv, codes},
 #include "precision/chips.def"
 };
 
@@ -26,62 +28,97 @@ static const chip *chip_of(int arch)
  * and rounded: those of a convolution, which become bytes at once, and those of a product. */
 enum { CPU_CONV_DEPTH = 64, CPU_PRODUCT_DEPTH = 256 };
 
-static bool has_bytes(const chip *c, const zc_precision_part *part)
+static double speed_of_bytes(const chip *c, const zc_precision_part *part)
 {
-    if (c->arch != CPU) return !part->is_product;
-    return part->depth >= (part->is_product ? CPU_PRODUCT_DEPTH : CPU_CONV_DEPTH);
+    const double fast = part->is_product ? c->int8 : c->int8_conv;
+    if (c->arch != CPU) return !part->is_product || part->scales ? fast : 0;
+    return part->depth >= (part->is_product ? CPU_PRODUCT_DEPTH : CPU_CONV_DEPTH) ? fast : 0;
 }
 
 /* 0: there are no kernels, or none that is fast. */
 static double speed(const chip *c, const zc_precision_part *part, zc_precision_type type)
 {
     if (type == ZC_PRECISION_f32) return c->f32;
-    if (type == ZC_PRECISION_int8) return has_bytes(c, part) ? c->int8 : 0;
+    if (type == ZC_PRECISION_int8) return speed_of_bytes(c, part);
     if (type == ZC_PRECISION_tf32) return part->is_product ? c->tf32 : c->f32;
     return type == ZC_PRECISION_fp8 && part->scales ? c->fp8 : c->f16;
 }
 
-/* As part of what f32 takes. */
-static double size(zc_precision_type type)
+static double bits_of(const chip *c, const zc_precision_part *part, zc_precision_type type)
 {
-    return type == ZC_PRECISION_int8 ? 0.25 : zc_dtype_bits(zc_precision_dtype(type)) / 32.0;
+    const zc_dtype dtype = zc_precision_dtype(type, part, c->arch != CPU);
+    return type == ZC_PRECISION_int8 && dtype == ZC_F32 ? 8 : zc_dtype_bits(dtype);
 }
 
-/* Of reading an operand and writing it in 8 bits, as part of what f32 takes: it is of 16 bits
- * before it is fp8, and of 32 before it is int8. */
-static double conversion(zc_precision_type type)
+/* Scales and zero points of weights as codes, in bits a weight: of groups of 64. */
+#define CODE_SCALES 0.25
+
+/* What these bytes of the part in f32, its weights among them, are where others have so many bits.
+ */
+static double narrow_bytes(const chip *c, const zc_precision_part *part, double bytes, double bits,
+                           zc_precision_type type)
 {
-    return type == ZC_PRECISION_int8 ? 1.25 : type == ZC_PRECISION_fp8 ? 0.75 : 0;
+    const int code = c->codes && part->packs ? zc_precision_code_bits(type) : 0;
+    const double other = code ? bytes - part->code_bytes : bytes;
+    return (other * bits + (bytes - other) * (code + CODE_SCALES)) / 32;
 }
 
-/* A type that is no faster to compute in than f32 is kept in f32, too. */
+/* A type that is no faster to compute in than f32 is kept in f32, and one that is slower than f16
+ * is held to move no fewer bytes in the time. */
+static double moved_bytes(const chip *c, const zc_precision_part *part, zc_precision_type type)
+{
+    const double fast = speed(c, part, type), bits = bits_of(c, part, type);
+    if (fast <= c->f32) return part->bytes;
+    return narrow_bytes(c, part, part->bytes, fast < c->f16 ? fmax(bits, 16) : bits, type);
+}
+
+/* Of reading an operand and writing it in 8 bits, as part of what f32 takes. */
+static double conversion(const chip *c, const zc_precision_part *part, zc_precision_type type)
+{
+    const zc_dtype dtype = zc_precision_dtype(type, part, c->arch != CPU);
+    if (type != ZC_PRECISION_int8 && type != ZC_PRECISION_fp8) return 0;
+    return (zc_dtype_bits(dtype) + 8) / 32.0;
+}
+
 static double seconds(const chip *c, const zc_precision_part *part, zc_precision_type type)
 {
     const double fast = speed(c, part, type);
-    const double bytes = part->bytes * (fast > c->f32 ? size(type) : 1);
     if (fast == 0) return INFINITY;
-    return fmax(bytes / c->bytes, part->operations / fast) +
-           part->conversion * conversion(type) / c->bytes;
+    return fmax(moved_bytes(c, part, type) / c->bytes, part->operations / fast) +
+           part->conversion * conversion(c, part, type) / c->bytes;
+}
+
+static const chip *chip_at(const zc_precision_chips *c, int i)
+{
+    return chip_of(c->narchs ? c->archs[i] : CPU);
 }
 
 double zc_precision_us(const zc_precision_chips *c, const zc_precision_part *part,
                        zc_precision_type type)
 {
-    double most = c->narchs ? 0 : seconds(chip_of(CPU), part, type);
-    for (int i = 0; i < c->narchs; i++)
-        most = fmax(most, seconds(chip_of(c->archs[i]), part, type));
+    double most = seconds(chip_at(c, 0), part, type);
+    for (int i = 1; i < c->narchs; i++) most = fmax(most, seconds(chip_at(c, i), part, type));
     return most * 1e6;
 }
 
 bool zc_precision_faster(const zc_precision_chips *c, const zc_precision_part *part,
-                         zc_precision_type type)
+                         zc_precision_type type, bool half)
 {
-    double us = zc_precision_us(c, part, type);
+    const double us = zc_precision_us(c, part, type);
+    const bool rivals = type == ZC_PRECISION_int8 ? half : zc_precision_is_scaled(type);
     return us < zc_precision_us(c, part, ZC_PRECISION_f32) &&
-           (!zc_precision_is_scaled(type) || us < zc_precision_us(c, part, ZC_PRECISION_f16));
+           (!rivals || us < zc_precision_us(c, part, ZC_PRECISION_f16));
 }
 
-double zc_precision_weights(const zc_precision_part *part, zc_precision_type type)
+double zc_precision_weights(const zc_precision_chips *c, const zc_precision_part *part,
+                            zc_precision_type type)
 {
-    return part->weights * (zc_precision_is_scaled(type) ? 0.25 : size(type));
+    const bool bytes = type == ZC_PRECISION_int8 || type == ZC_PRECISION_fp8;
+    double most = 0;
+    for (int i = 0; i == 0 || i < c->narchs; i++) {
+        const chip *at = chip_at(c, i);
+        const double bits = bytes ? 8 : bits_of(at, part, type);
+        most = fmax(most, narrow_bytes(at, part, part->weights, bits, type));
+    }
+    return most;
 }

@@ -14,10 +14,12 @@ typedef struct zc_precision_chips {
 /* Microseconds on the slowest. */
 double zc_precision_us(const zc_precision_chips *c, const zc_precision_part *part,
                        zc_precision_type type);
-/* Is the part faster in this type than in f32, as far as is known? */
+/* Is the part faster in this type than in f32, as far as is known, and than in f16, if that is what
+ * its values have without codes, or might have instead of int8 (half)? */
 bool zc_precision_faster(const zc_precision_chips *c, const zc_precision_part *part,
-                         zc_precision_type type);
+                         zc_precision_type type, bool half);
 /* Bytes of its weights. */
-double zc_precision_weights(const zc_precision_part *part, zc_precision_type type);
+double zc_precision_weights(const zc_precision_chips *c, const zc_precision_part *part,
+                            zc_precision_type type);
 
 #endif

@@ -31,6 +31,21 @@ static void put_why_exact(const zc_precision_params *p, const zc_precision_part 
                                         : "no type is known to be faster on the CPU");
 }
 
+/* Types of codes that were allowed and are not faster. */
+static void put_slower(const zc_precision_params *p, const zc_precision_part *part,
+                       const zc_precision_choice_of *c, zc_buf *out)
+{
+    const char *between = ", no slower than ";
+    if (c->from != ZC_PRECISION_f16 && c->from != ZC_PRECISION_bf16) return;
+    for (int t = 0; t < (int)c->from; t++) {
+        if (!zc_precision_is_scaled((zc_precision_type)t) ||
+            !zc_precision_applies(p, part, (zc_precision_type)t))
+            continue;
+        zc_buf_printf(out, "%s%s", between, zc_precision_type_name((zc_precision_type)t));
+        between = " and ";
+    }
+}
+
 static void put_why(const zc_precision_params *p, const zc_precision_part *part,
                     const zc_precision_choice_of *c, double share, zc_buf *out)
 {
@@ -49,13 +64,24 @@ static void put_why(const zc_precision_params *p, const zc_precision_part *part,
     if (c->grouped > 1) zc_buf_printf(out, ", with its group of %u", c->grouped);
 }
 
+/* Of weights as codes. */
+static void put_form(const zc_precision_part *part, zc_precision_type type, zc_buf *out)
+{
+    if (!zc_precision_code_bits(type)) return;
+    const zc_code_form *f = &part->forms[type];
+    zc_buf_printf(out, "weights in groups of %lld, %s, ", (long long)f->group,
+                  f->has_zeros ? "with zero points" : "symmetric");
+}
+
 static void put_part(const zc_precision_params *p, const zc_mixed *m, const zc_precision_found *f,
                      size_t i, zc_buf *out)
 {
     const zc_precision_part *part = &m->parts.data[i];
     const zc_precision_choice_of *c = &f->parts.data[i];
     zc_buf_printf(out, "%s %s: ", zc_precision_type_name(c->type), part->names);
+    put_form(part, c->type, out);
     put_why(p, part, c, share(f, i), out);
+    put_slower(p, part, c, out);
     zc_buf_puts(out, "\n");
 }
 
@@ -67,6 +93,10 @@ void zc_precision_report(const zc_precision_params *p, const zc_mixed *m,
                   "the worst in '%s'; %zu measurements, on samples at most 1/%d of the bound\n",
                   f->error.error, p->max_error, p->outputs[f->error.output], f->measures,
                   ZC_PRECISION_MARGIN);
+    if (p->calibration)
+        zc_buf_printf(out, "ranges of int8 and fp8 by calibration: %s, %llu runs\n",
+                      zc_calibration_method_name(p->calibration->method),
+                      (unsigned long long)p->calibration->runs);
     for (size_t i = 0; i < f->parts.len; i++) put_part(p, m, f, i, out);
 }
 

@@ -7,8 +7,8 @@
 #include "base/diag.h"
 
 /* Of ZC_PRECISION_MEASURES_MAX: groups at first, measurements of groups in all, those among them
- * that are kept for another type, and those of points that are there for the front alone. Three
- * bisections, which take 7 each at most, the start and f32 are left. */
+ * that are kept for another type, and those of points that are there for the front alone. Four
+ * bisections, which take 6 each at most, the start and f32 are left. */
 enum { GROUPS_FIRST = 16, GROUPS_MEASURES = 34, RANGE_MEASURES = 4, FRONT_MEASURES = 6 };
 
 /* Neighbours among the parts that do not start at f32. */
@@ -37,22 +37,45 @@ static zc_status no_memory(const search *s)
 
 /* ---- the start ---- */
 
+bool zc_precision_applies(const zc_precision_params *p, const zc_precision_part *part,
+                          zc_precision_type type)
+{
+    return p->allowed[type] && (type != ZC_PRECISION_tf32 || part->is_product) &&
+           (!zc_precision_code_bits(type) || part->codes) &&
+           (type != ZC_PRECISION_fp8 || part->scales) &&
+           (type != ZC_PRECISION_int8 || part->quantises);
+}
+
 /* Is the type allowed, and faster? */
 static bool suits(const search *s, const zc_precision_part *part, zc_precision_type type)
 {
-    if (!s->p->allowed[type] || (type == ZC_PRECISION_tf32 && !part->is_product) ||
-        (type == ZC_PRECISION_fp8 && !part->scales) ||
-        (type == ZC_PRECISION_int8 && !part->quantises))
-        return false;
+    const bool *allowed = s->p->allowed;
+    const bool half = allowed[ZC_PRECISION_f16] || allowed[ZC_PRECISION_bf16];
+    if (!zc_precision_applies(s->p, part, type)) return false;
     return (s->p->any_speed && type != ZC_PRECISION_int8) ||
-           zc_precision_faster(&s->p->chips, part, type);
+           zc_precision_faster(&s->p->chips, part, type, half);
+}
+
+/* The type, or the first behind it that is something to the part. */
+static zc_precision_type suited(const search *s, const zc_precision_part *part, int type)
+{
+    while (type < ZC_PRECISION_f32 && !suits(s, part, (zc_precision_type)type)) type++;
+    return (zc_precision_type)type;
 }
 
 static zc_precision_type start_of(const search *s, const zc_precision_part *part)
 {
-    int t = 0;
-    while (t < ZC_PRECISION_f32 && !suits(s, part, (zc_precision_type)t)) t++;
-    return part->keeps ? ZC_PRECISION_f32 : (zc_precision_type)t;
+    return part->keeps ? ZC_PRECISION_f32 : suited(s, part, 0);
+}
+
+/* Groups that the caller asked for have to divide the sums. */
+static zc_status check_group(const search *s, const zc_precision_part *part, zc_precision_type type)
+{
+    if (!zc_precision_code_bits(type) || !s->m->group || part->forms[type].group == s->m->group)
+        return ZC_OK;
+    return zc_fail(s->diag, ZC_ERR_ARG, part->names,
+                   "weights '%s' are not in groups of %lld (got sums of %lld)", part->codes,
+                   (long long)s->m->group, (long long)part->forms[type].group);
 }
 
 static zc_status start(search *s)
@@ -64,6 +87,7 @@ static zc_status start(search *s)
     for (size_t i = 0; i < n; i++) {
         zc_precision_choice_of c = {.alone = -1};
         c.from = c.type = start_of(s, &s->m->parts.data[i]);
+        ZC_TRY(check_group(s, &s->m->parts.data[i], c.from));
         if (!ZC_VEC_PUSH(&s->found->parts, c)) return no_memory(s);
         if (c.from != ZC_PRECISION_f32) s->order[s->count++] = i;
     }
@@ -96,7 +120,7 @@ static zc_status measure(search *s, zc_precision_error *out)
     for (size_t i = 0; i < s->m->parts.len; i++) {
         const zc_precision_part *part = &s->m->parts.data[i];
         point.us += zc_precision_us(&s->p->chips, part, s->types[i]);
-        point.weights += zc_precision_weights(part, s->types[i]);
+        point.weights += zc_precision_weights(&s->p->chips, part, s->types[i]);
         point.narrow += s->types[i] != ZC_PRECISION_f32;
     }
     point.error = out->error;
@@ -214,18 +238,16 @@ static zc_status find_sensitivity(search *s, bool split)
 
 enum { AS_STARTED = ZC_PRECISION_COUNT };
 
-/* The groups from `first` to `end` get this type; parts that it is nothing to get f32. */
+/* The groups from `first` to `end` get this type, or what parts started at if that is finer. */
 static void set_groups(const search *s, size_t first, size_t end, int type)
 {
     for (size_t i = first; i < end; i++)
         for (size_t k = 0; k < s->groups.data[i].count; k++) {
             size_t at = s->groups.data[i].first + k;
             zc_precision_choice_of *c = choice(s, at);
-            bool suited = type == AS_STARTED ||
-                          suits(s, &s->m->parts.data[s->order[at]], (zc_precision_type)type);
-            c->type = type == AS_STARTED ? c->from
-                      : suited           ? (zc_precision_type)type
-                                         : ZC_PRECISION_f32;
+            const int finer = type > (int)c->from ? type : (int)c->from;
+            c->type =
+                type == AS_STARTED ? c->from : suited(s, &s->m->parts.data[s->order[at]], finer);
         }
 }
 
@@ -265,9 +287,10 @@ static zc_status bisect(search *s, size_t end, int type, size_t *out, zc_precisi
     return ZC_OK;
 }
 
-/* Is the type one that a group may have which was raised from another? */
+/* Is the type one that a group may have which was raised from another? w8 is to int4 alone. */
 static bool is_finer(zc_precision_type from, zc_precision_type type)
 {
+    if (type == ZC_PRECISION_w8) return from == ZC_PRECISION_int4;
     return from < type && (type == ZC_PRECISION_tf32 || zc_precision_is_scaled(from));
 }
 
@@ -297,6 +320,7 @@ static zc_status raise(search *s, const zc_precision_error *exact)
         if (keeps_bound(s, &s->found->error)) return ZC_OK;
     }
     ZC_TRY(bisect(s, s->groups.len, AS_STARTED, &raised, &best));
+    ZC_TRY(lower_again(s, ZC_PRECISION_w8, &raised, &best));
     ZC_TRY(lower_again(s, half, &raised, &best));
     ZC_TRY(lower_again(s, ZC_PRECISION_tf32, &raised, &best));
     s->found->error = best;

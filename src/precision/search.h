@@ -4,19 +4,21 @@
  * 2. Sensitivity: neighbouring parts in groups, each group alone in its types and all else in f32;
  *    the worst groups are split and measured again, down to single parts.
  * 3. The worst groups are raised to f32: as few as keep the bound, found by bisection.
- * 4. Of these, the least sensitive that were int8 or fp8 become f16 or bf16, and of the rest the
- *    least sensitive products tf32, where that is allowed, as many as keep it.
+ * 4. Of these, the least sensitive that were int4 become w8, of the rest those that were int4, w8,
+ *    int8 or fp8 become f16 or bf16, and of the rest the least sensitive products tf32, where that
+ *    is allowed, as many as keep it.
  *
  * No more than ZC_PRECISION_MEASURES_MAX runs of the graph on all samples, whatever its size. The
  * same measurements give the same types. */
 #ifndef ZC_PRECISION_SEARCH_H
 #define ZC_PRECISION_SEARCH_H
 
+#include "precision/calibration.h"
 #include "precision/cost.h"
 
 /* Most measurements of a search; and as many times smaller than the bound are errors to be on the
  * samples, as other inputs have other errors, and fused kernels other roundings. */
-enum { ZC_PRECISION_MEASURES_MAX = 64, ZC_PRECISION_MARGIN = 2 };
+enum { ZC_PRECISION_MEASURES_MAX = 70, ZC_PRECISION_MARGIN = 2 };
 
 typedef struct zc_precision_error {
     double error;  /* relative to the largest magnitude of the output; INFINITY: not comparable */
@@ -33,7 +35,8 @@ typedef struct zc_precision_params {
     bool any_speed;                   /* also types that are not known to be faster */
     bool wants_front;                 /* measure some more points for it */
     zc_precision_chips chips;
-    const char *const *outputs; /* names */
+    const zc_calibration *calibration; /* what int8's and fp8's ranges are of; NULL: the samples */
+    const char *const *outputs;        /* names */
     zc_precision_measure_fn measure;
     void *user;
 } zc_precision_params;
@@ -63,6 +66,10 @@ typedef struct zc_precision_found {
 zc_status zc_precision_search(const zc_precision_params *p, const zc_mixed *m,
                               zc_precision_found *out, zc_diag *diag);
 void zc_precision_found_fini(zc_precision_found *f);
+
+/* Is the type allowed, and something to the part, however fast? */
+bool zc_precision_applies(const zc_precision_params *p, const zc_precision_part *part,
+                          zc_precision_type type);
 
 /* ---- report.c ---- */
 

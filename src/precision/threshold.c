@@ -75,13 +75,15 @@ static float least_square(const zc_histogram *h, float greatest)
 
 /* ---- entropy ---- */
 
-/* The magnitudes in LINEAR bins up to `greatest`; a bin's elements are spread over its width. */
+/* The magnitudes in LINEAR bins up to `greatest`; a bin's elements are spread over its width.
+ * Zeros, of which a Relu makes many, are exact whatever the threshold. */
 static void make_linear(const zc_histogram *h, float greatest, double linear[LINEAR])
 {
     memset(linear, 0, LINEAR * sizeof *linear);
     for (size_t i = 0; i < h->len; i++) {
         double low, high, unit = (double)greatest / LINEAR, count = (double)h->data[i].count;
         edges(h->data[i].bin, &low, &high);
+        if (low == 0) continue;
         int first = (int)fmin(low / unit, LINEAR - 1), last = (int)fmin(high / unit, LINEAR - 1);
         for (int b = first; b <= last; b++) linear[b] += count / (last - first + 1);
     }

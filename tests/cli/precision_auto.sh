@@ -57,6 +57,60 @@ expect int8-front 0 "" auto 5e-2 --allow int8 --pareto "$dir/front"
 expect int8-front-is-faster 0 "" awk -F '\t' '$4 == 0 { exact = $1 } $4 == 2 { integers = $1 }
     END { exit !(integers + 0 > 0 && integers + 0 < exact + 0) }' "$dir/front"
 
+# Codes of weights alone, without calibration. Floats of their numbers on the CPU.
+weights() { "$zc" compile "$model" -o "$plan" --precision auto "$@"; }
+expect w8 0 "w8 Conv 'node_Conv_49'" weights --max-error 5e-2 --allow w8 --verbose
+for digit in 2 5 7; do
+    expect "w8-keeps-$digit" 0 "10 values" keeps 5e-2 $digit
+done
+expect int4-raised 0 "w8 Conv 'node_Conv_45', Relu 'node_relu': weights in groups of 9, symmetric, raised from int4" \
+    auto 5e-1 --allow int4,w8 --verbose
+cp "$plan" "$dir/int4.plan"
+expect int4-again 0 "" auto 5e-1 --allow int4,w8
+expect int4-deterministic 0 "" cmp "$plan" "$dir/int4.plan"
+expect int4-group 1 "net.features.0.weight' are not in groups of 32 (got sums of 9)" \
+    weights --max-error 5e-1 --allow int4 --weight-group 32
+expect int4-no-group 1 "weight_group: got 48, need 32, 64, 128, or 0" weights --max-error 5e-1 --allow int4 --weight-group 48
+expect group-alone 1 "--weight-group does nothing without --allow int4 or w8" \
+    weights --max-error 5e-1 --allow f16 --weight-group 32
+
+# On Hopper convolutions of bytes are slower than those of f16.
+hopper() { "$zc" compile "$model" --explain --precision auto --target sm_90 --calibration "$src/models/digits" "$@"; }
+expect int8-hopper 0 "f16 Conv 'node_Conv_49', Relu 'node_relu_2', AveragePool 'node_avg_pool2d', Reshape 'node_view':" \
+    hopper --max-error 5e-2 --allow int8,f16
+expect int8-hopper-why 0 "alone, no slower than int8" hopper --max-error 5e-2 --allow int8,f16
+expect int8-hopper-none 1 "" sh -c '"$@" | grep "^ *int8 "' sh "$zc" compile "$model" --explain --precision auto --target sm_90 \
+    --calibration "$src/models/digits" --max-error 5e-2 --allow int8,f16
+expect int8-hopper-alone 0 "int8 Conv 'node_Conv_49'" hopper --max-error 5e-2 --allow int8
+
+# The ranges of a calibration file; errors are measured on the folder.
+data=$src/models/digits
+for method in minmax percentile entropy mse; do
+    expect "calibrate-$method" 0 "activations" "$zc" calibrate "$model" --inputs "$data" --method $method -o "$dir/$method.cal"
+    expect "calibrated-$method" 0 "ranges of int8 and fp8 by calibration: $method, 1 runs" \
+        auto 1e-1 --allow int8 --calibration "$dir/$method.cal" --verbose
+    expect "calibrated-$method-int8" 0 "int8 Conv 'node_Conv_49'" "$zc" inspect "$plan"
+    for digit in 2 5 7; do
+        expect "calibrated-$method-class-$digit" 0 "class $digit" class "$plan" $digit
+    done
+done
+expect calibrated-alone 0 "by calibration: mse" "$zc" compile "$model" -o "$plan" --precision auto --max-error 5e-1 --allow int8 \
+    --calibration "$dir/mse.cal" --verbose
+sed '2s/	[0-9a-f]\{64\}	/	0000000000000000000000000000000000000000000000000000000000000000	/' "$dir/mse.cal" >"$dir/other.cal"
+grep -v '^activation	relu_1	' "$dir/mse.cal" >"$dir/fewer.cal"
+sed 's/^\(activation	image	256	0	\)0	/\1nan	/' "$dir/mse.cal" >"$dir/nan.cal"
+sed 's/^\(weight	net.features.7.weight	0	[0-9.]*\) .*/\1/' "$dir/mse.cal" >"$dir/short.cal"
+calibrated() { auto 1e-1 --allow int8 --calibration "$1" --quiet; }
+expect calibrated-again 0 "" calibrated "$dir/mse.cal"
+cp "$plan" "$dir/before.plan"
+expect calibrated-other 2 "other.cal: is of another model (got 0000" calibrated "$dir/other.cal"
+expect calibrated-missing 2 "fewer.cal: relu_1: is missing" calibrated "$dir/fewer.cal"
+expect calibrated-nan 2 "image: line 7: the range is none" calibrated "$dir/nan.cal"
+expect calibrated-short 2 "net.features.7.weight: the calibration has 1 channels of it (need 64)" calibrated "$dir/short.cal"
+expect calibrated-none 2 "is no calibration" calibrated "$labels"
+expect calibrated-two 1 "--calibration takes one file" auto 1e-1 --allow int8 --calibration "$dir/mse.cal" --calibration "$dir/minmax.cal"
+expect calibrated-stays 0 "" cmp "$plan" "$dir/before.plan"
+
 # What was found is in the plan.
 expect mixed 0 "" auto 1.2e-3 --allow f16,bf16
 expect kept 0 "% of the error" "$zc" inspect "$plan"
@@ -88,7 +142,7 @@ for bound in 0 -1 nan inf x ''; do
     expect "bound-$bound" 1 "--max-error: got '$bound', need a number more than 0" auto "$bound"
 done
 expect no-bound 1 "--precision auto does nothing without --max-error" "$zc" compile "$model" -o "$plan" --precision auto
-expect unknown-type 1 "--allow: got 'f8', need one of: f32 tf32 f16 bf16" auto 1e-2 --allow f16,f8
+expect unknown-type 1 "--allow: got 'f8', need one of: f32 tf32 f16 bf16 int8 fp8 int4 w8" auto 1e-2 --allow f16,f8
 expect bound-without-auto 1 "--max-error does nothing without --precision auto" "$zc" compile "$model" -o "$plan" --max-error 1e-2
 expect allow-without-auto 1 "--allow does nothing without --precision auto" "$zc" compile "$model" -o "$plan" --allow f16
 expect fp8-needs-samples 1 "--allow fp8 does nothing without --calibration" "$zc" compile "$model" -o "$plan" \

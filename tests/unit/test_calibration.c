@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "driver/thresholds.h"
 #include "precision/calibration.h"
 #include "support/expect.h"
 
@@ -126,6 +127,18 @@ static void test_thresholds(void **state)
     for (double t = 1; t <= 50; t += 0.5) assert_true(error <= 1.05 * square_error(x, N, t));
 }
 
+/* However many zeros there are beside. */
+static void test_entropy_of_a_relu(void **state)
+{
+    static float x[2 * N];
+    (void)state;
+    fill(x, N, 3);
+    for (int i = 0; i < N; i++) x[i] = fabsf(x[i]);
+    assert_true(threshold_of(x, N, ZC_CALIBRATION_entropy) > 2);
+    assert_true(threshold_of(x, N, ZC_CALIBRATION_entropy) ==
+                threshold_of(x, 2 * N, ZC_CALIBRATION_entropy));
+}
+
 static void test_no_spread(void **state)
 {
     float zeros[4] = {0}, same[4] = {3, 3, 3, 3};
@@ -217,12 +230,79 @@ static void test_bad_lines(void **state)
     }
 }
 
+/* ---- what compiling takes ---- */
+
+static void expect_span(const zc_calibration *c, const char *name, double low, double high)
+{
+    zc_span s = {-7, 7};
+    assert_int_equal(zc_thresholds_span(c, name, &s, NULL), ZC_OK);
+    assert_true(s.low == low && s.high == high);
+}
+
+static void test_spans(void **state)
+{
+    static float x[N];
+    float infinite[] = {-INFINITY, 1};
+    const zc_tensor a = vector(x, N), b = vector(infinite, 2);
+    zc_calibration c;
+    (void)state;
+    fill(x, N, 4);
+    x[100] = -50;
+    begin(&c);
+    assert_int_equal(zc_calibration_add(&c, "a\n", &a, NULL), ZC_OK);
+    assert_int_equal(zc_calibration_add(&c, "b", &b, NULL), ZC_OK);
+    const double greatest = (double)c.activations.data[0].greatest;
+    expect_span(&c, "a\n", -50, greatest);
+    expect_span(&c, "b", -INFINITY, INFINITY);
+    expect_span(&c, "made by a pass", -7, 7);
+    c.method = ZC_CALIBRATION_mse;
+    const double cut = (double)threshold_of(x, N, c.method);
+    assert_true(cut < 48);
+    expect_span(&c, "a\n", -cut, fmin(greatest, cut));
+    zc_calibration_fini(&c);
+}
+
+static void test_limits(void **state)
+{
+    static const char text[] = "\nweight\tshort\t0\t1\nweight\tw\t0\t0.5 4\nweight\tzero\t0\t1 0\n";
+    const float x[] = {1, -2, 3, 4};
+    const zc_weights rows = {.x = x, .columns = 2, .depth = 2, .along_k = true},
+                     columns = {.x = x, .columns = 2, .depth = 2};
+    float out[2];
+    zc_buf all = {0};
+    zc_calibration c;
+    zc_diag *diag = zc_diag_create();
+    (void)state;
+    zc_buf_printf(&all, "# zc calibration 1\nmodel\t%s\t1\tminmax%s", hash, text);
+    zc_calibration_init(&c);
+    expect_ok(diag, zc_calibration_parse(&c, all.data, all.len, "file", diag));
+    expect_ok(diag, zc_thresholds_limits(&c, "w", &rows, out, diag));
+    assert_true(out[0] == 0.5f && out[1] == 4);
+    expect_ok(diag, zc_thresholds_limits(&c, "folded", &rows, out, diag));
+    assert_true(out[0] == 2 && out[1] == 4);
+    expect_ok(diag, zc_thresholds_limits(&c, "folded", &columns, out, diag));
+    assert_true(out[0] == 3 && out[1] == 4);
+    expect_fail(diag, zc_thresholds_limits(&c, "short", &rows, out, diag), ZC_ERR_INPUT,
+                "short: the calibration has 1 channels of it (need 2)");
+    expect_fail(diag, zc_thresholds_limits(&c, "zero", &rows, out, diag), ZC_ERR_INPUT,
+                "zero: the calibration's threshold of channel 1 is 0, its weights are not");
+    zc_calibration_fini(&c);
+    zc_buf_fini(&all);
+    zc_diag_destroy(&diag);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_merge_is_exact), cmocka_unit_test(test_thresholds),
-        cmocka_unit_test(test_no_spread),      cmocka_unit_test(test_channels),
-        cmocka_unit_test(test_not_finite),     cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_merge_is_exact),
+        cmocka_unit_test(test_thresholds),
+        cmocka_unit_test(test_no_spread),
+        cmocka_unit_test(test_channels),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_entropy_of_a_relu),
+        cmocka_unit_test(test_spans),
+        cmocka_unit_test(test_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,11 +30,10 @@ typedef struct world {
 
 static double error_in(const world *w, size_t part, zc_precision_type type)
 {
-    static const double digits[ZC_PRECISION_COUNT] = {[ZC_PRECISION_int8] = 8,
-                                                      [ZC_PRECISION_fp8] = 16,
-                                                      [ZC_PRECISION_f16] = 1,
-                                                      [ZC_PRECISION_bf16] = 8,
-                                                      [ZC_PRECISION_tf32] = 1};
+    static const double digits[ZC_PRECISION_COUNT] = {
+        [ZC_PRECISION_int4] = 256, [ZC_PRECISION_w8] = 16, [ZC_PRECISION_int8] = 8,
+        [ZC_PRECISION_fp8] = 16,   [ZC_PRECISION_f16] = 1, [ZC_PRECISION_bf16] = 8,
+        [ZC_PRECISION_tf32] = 1};
     if (w->overflows && part == BAD && type == ZC_PRECISION_f16) return INFINITY;
     return w->each * digits[type] * (part == BAD && !w->overflows ? 100 : 1);
 }
@@ -153,6 +152,68 @@ static void test_fp8_becomes_f16(void **state)
     ZC_VEC_FINI(&m.parts);
 }
 
+/* Few rows: the time is that of reading the weights. What cannot be int4 is w8, and what cannot be
+ * that either f16, of which are also those without codes. */
+static void make_coded(zc_mixed *m)
+{
+    make_parts(m);
+    for (size_t i = 0; i < PARTS; i++) {
+        zc_precision_part *part = &m->parts.data[i];
+        part->codes = i == BAD - 1 ? NULL : "w";
+        part->code_bytes = part->weights = 9e5;
+        part->packs = true;
+        part->operations = 1e6;
+    }
+}
+
+static void test_int4_becomes_w8(void **state)
+{
+    world w = {.each = 1e-6};
+    zc_mixed m;
+    zc_precision_found f;
+    (void)state;
+    make_coded(&m);
+    /* all: 8e-3 and BAD 2.6e-2, in w8 1.6e-3, in f16 1e-4 */
+    zc_precision_params p = params_of(&w, 1.7e-2);
+    p.allowed[ZC_PRECISION_int4] = p.allowed[ZC_PRECISION_w8] = true;
+    assert_int_equal(zc_precision_search(&p, &m, &f, NULL), ZC_OK);
+    assert_true(f.error.error <= p.max_error / ZC_PRECISION_MARGIN);
+    assert_int_equal(f.parts.data[BAD].type, ZC_PRECISION_w8);
+    assert_int_equal(f.parts.data[BAD - 1].type, ZC_PRECISION_f16);
+    assert_int_equal(f.parts.data[BIASED].type, ZC_PRECISION_f32);
+    assert_true(count_of(&f, ZC_PRECISION_int4) >= PARTS - 100);
+    zc_precision_found_fini(&f);
+    p.max_error = 3e-3; /* all in w8: 5e-4 and BAD 1.6e-3 */
+    assert_int_equal(zc_precision_search(&p, &m, &f, NULL), ZC_OK);
+    assert_true(f.error.error <= p.max_error / ZC_PRECISION_MARGIN);
+    assert_int_equal(f.parts.data[BAD].type, ZC_PRECISION_f16);
+    assert_true(count_of(&f, ZC_PRECISION_w8) >= PARTS / 2);
+    assert_true(f.measures <= ZC_PRECISION_MEASURES_MAX);
+    zc_precision_found_fini(&f);
+    ZC_VEC_FINI(&m.parts);
+}
+
+static void test_groups_have_to_divide(void **state)
+{
+    world w = {.each = 1e-6};
+    zc_mixed m;
+    zc_precision_found f;
+    zc_diag *diag = zc_diag_create();
+    (void)state;
+    make_coded(&m);
+    m.group = 64;
+    for (size_t i = 0; i < PARTS; i++) m.parts.data[i].forms[ZC_PRECISION_int4].group = 64;
+    m.parts.data[BAD].forms[ZC_PRECISION_int4].group = 96;
+    zc_precision_params p = params_of(&w, 1e-1);
+    p.allowed[ZC_PRECISION_int4] = true;
+    assert_int_equal(zc_precision_search(&p, &m, &f, diag), ZC_ERR_ARG);
+    assert_non_null(strstr(zc_diag_text(diag, 0),
+                           "Linear 'part': weights 'w' are not in groups of 64 (got sums of 96)"));
+    zc_precision_found_fini(&f);
+    ZC_VEC_FINI(&m.parts);
+    zc_diag_destroy(&diag);
+}
+
 static void test_overflow_becomes_bf16(void **state)
 {
     world w = {.each = 1e-6, .overflows = true};
@@ -198,12 +259,45 @@ static void test_front(void **state)
     ZC_VEC_FINI(&m.parts);
 }
 
+/* Where f16 may be chosen, too. */
 static bool is_int8_faster(const int *archs, int narchs, bool product, int64_t depth)
 {
     const zc_precision_chips chips = {archs, narchs};
-    const zc_precision_part part = {
-        .is_product = product, .quantises = true, .depth = depth, .operations = 1e9, .bytes = 1e6};
-    return zc_precision_faster(&chips, &part, ZC_PRECISION_int8);
+    const zc_precision_part part = {.is_product = product,
+                                    .quantises = true,
+                                    .scales = product,
+                                    .depth = depth,
+                                    .operations = 1e9,
+                                    .bytes = 1e6};
+    return zc_precision_faster(&chips, &part, ZC_PRECISION_int8, true);
+}
+
+/* Of a matrix of 4096 x 4096 and so many rows. */
+static bool is_int4_faster(const int *archs, int narchs, double rows, bool packs)
+{
+    const zc_precision_chips chips = {archs, narchs};
+    const double matrix = 4096.0 * 4096;
+    const zc_precision_part part = {.is_product = true,
+                                    .codes = "w",
+                                    .packs = packs,
+                                    .operations = 2 * rows * matrix,
+                                    .bytes = 4 * (matrix + 2 * 4096 * rows),
+                                    .weights = 4 * matrix,
+                                    .code_bytes = 4 * matrix};
+    return zc_precision_faster(&chips, &part, ZC_PRECISION_int4, true);
+}
+
+static void test_where_int4_is_faster(void **state)
+{
+    static const int sm_80 = 80, both[] = {90, 80};
+    (void)state;
+    assert_true(is_int4_faster(&hopper, 1, 1, true));
+    assert_true(is_int4_faster(&hopper, 1, 64, true));
+    assert_false(is_int4_faster(&hopper, 1, 512, true)); /* sums take longer than reading */
+    assert_false(is_int4_faster(&hopper, 1, 1, false));
+    assert_false(is_int4_faster(&sm_80, 1, 1, true));
+    assert_false(is_int4_faster(both, 2, 1, true));
+    assert_false(is_int4_faster(NULL, 0, 1, true));
 }
 
 static void test_where_int8_is_faster(void **state)
@@ -214,10 +308,25 @@ static void test_where_int8_is_faster(void **state)
     assert_false(is_int8_faster(NULL, 0, false, 63));
     assert_true(is_int8_faster(NULL, 0, true, 256));
     assert_false(is_int8_faster(NULL, 0, true, 255));
-    assert_true(is_int8_faster(&hopper, 1, false, 64));
-    assert_false(is_int8_faster(&hopper, 1, true, 4096));
+    assert_true(is_int8_faster(&hopper, 1, true, 64));
+    assert_false(is_int8_faster(&sm_80, 1, true, 4096));
+    assert_false(is_int8_faster(both, 2, true, 4096));
     assert_false(is_int8_faster(&sm_80, 1, false, 64));
     assert_false(is_int8_faster(both, 2, false, 64));
+}
+
+/* On Hopper a convolution of bytes is slower than one of f16, whatever takes its time, but faster
+ * than one of f32. */
+static void test_where_int8_convolutions_are_faster(void **state)
+{
+    const zc_precision_chips chips = {&hopper, 1};
+    (void)state;
+    for (double operations = 1e6; operations < 1e13; operations *= 10) {
+        const zc_precision_part part = {.quantises = true, .operations = operations, .bytes = 1e6};
+        assert_false(zc_precision_faster(&chips, &part, ZC_PRECISION_int8, true));
+        assert_true(zc_precision_faster(&chips, &part, ZC_PRECISION_int8, false));
+        assert_true(zc_precision_faster(&chips, &part, ZC_PRECISION_f16, true));
+    }
 }
 
 /* ---- models ---- */
@@ -487,7 +596,7 @@ static void end(compiled *c)
 
 static const char *const f16[] = {"f16"}, *const halves[] = {"f16", "bf16"},
                          *const tf32[] = {"tf32"}, *const fp8[] = {"fp8", "f16"},
-                         *const int8[] = {"int8", "f16"};
+                         *const int8[] = {"int8", "f16"}, *const codes[] = {"int4", "w8"};
 
 static void test_near_values(void **state)
 {
@@ -555,6 +664,25 @@ static void test_fp8(void **state)
     end(&c);
 }
 
+static void test_fp8_convolutions(void **state)
+{
+    compiled c = compile_both(convolutions, fp8, 1, 0.5);
+    (void)state;
+    expect_line(c.plan, "first", "fp8", "% of the error");
+    expect_line(c.plan, "second", "fp8", "% of the error");
+    expect_line(c.plan, "last", "f32", "makes an output");
+    assert_int_equal(steps_of(c.plan, ZC_OP_ScaledConv), 3);
+    const zc_program *p = zc_plan_program(c.plan);
+    for (uint32_t i = 0; i < p->nsteps; i++)
+        if (p->steps[i].op == ZC_OP_ScaledConv)
+            assert_int_equal(((const zc_attrs_ScaledConv *)p->steps[i].attrs)->to, ZC_F16);
+    end(&c);
+    c = compile_both(convolutions, fp8, 2, 1e-2);
+    expect_line(c.plan, "first", "f16", "raised from fp8");
+    assert_int_equal(steps_of(c.plan, ZC_OP_ScaledConv), 0);
+    end(&c);
+}
+
 static void test_int8_convolutions(void **state)
 {
     compiled c = compile_both(convolutions, int8, 1, 0.1);
@@ -589,6 +717,24 @@ static void test_int8_products(void **state)
     c = compile_both(perceptron, int8, 1, 1e-4);
     expect_line(c.plan, "biased", "f32", "raised from int8");
     assert_int_equal(steps_of(c.plan, ZC_OP_MatMulInteger), 0);
+    end(&c);
+}
+
+/* On the CPU, where they are no faster, to see what they do: the numbers of the codes. */
+static void test_codes(void **state)
+{
+    compiled c = compile_both(perceptron, codes, 1, 0.3);
+    (void)state;
+    expect_line(c.plan, "narrow", "int4", "weights in groups of 16, ");
+    expect_line(c.plan, "biased", "int4", "% of the error");
+    expect_line(c.plan, "last", "f32", "makes an output");
+    assert_int_equal(steps_of(c.plan, ZC_OP_DequantizeLinear), 0);
+    end(&c);
+    c = compile_both(perceptron, codes, 2, 0.05);
+    expect_line(c.plan, "biased", "w8", "raised from int4");
+    end(&c);
+    c = compile_both(perceptron, codes, 2, 1e-3);
+    expect_line(c.plan, "biased", "f32", "raised from int4");
     end(&c);
 }
 
@@ -690,16 +836,22 @@ int main(void)
         cmocka_unit_test(test_one_bad_part),
         cmocka_unit_test(test_bounds_are_kept),
         cmocka_unit_test(test_fp8_becomes_f16),
+        cmocka_unit_test(test_int4_becomes_w8),
+        cmocka_unit_test(test_groups_have_to_divide),
         cmocka_unit_test(test_overflow_becomes_bf16),
         cmocka_unit_test(test_front),
+        cmocka_unit_test(test_where_int4_is_faster),
         cmocka_unit_test(test_where_int8_is_faster),
+        cmocka_unit_test(test_where_int8_convolutions_are_faster),
         cmocka_unit_test(test_near_values),
         cmocka_unit_test(test_large_exp),
         cmocka_unit_test(test_large_values),
         cmocka_unit_test(test_tf32),
         cmocka_unit_test(test_fp8),
+        cmocka_unit_test(test_fp8_convolutions),
         cmocka_unit_test(test_int8_convolutions),
         cmocka_unit_test(test_int8_products),
+        cmocka_unit_test(test_codes),
         cmocka_unit_test(test_int8_needs_a_span),
         cmocka_unit_test(test_spans),
         cmocka_unit_test(test_nothing_is_faster_on_the_cpu),

@@ -65,7 +65,7 @@ static uint32_t smem_of(const problem *p, const candidate *c)
 /* Of a multiprocessor that has most to do. */
 typedef struct load {
     int64_t tiles, beside; /* of it; blocks side by side */
-    int64_t steps, blocks; /* of all warps; of the grid */
+    int64_t slots, blocks; /* of all warps; of the grid */
     double bytes;
 } load;
 
@@ -75,7 +75,7 @@ static load load_of(const problem *p, const candidate *c)
     const int64_t busiest = zc_ceil_div(tiles, p->sm_count), slots = busiest * (c->cols / GROUP);
     return (load){.tiles = busiest,
                   .beside = busiest < c->blocks ? busiest : c->blocks,
-                  .steps = slots * c->warps * c->steps,
+                  .slots = slots * c->warps,
                   .blocks = zc_sm90_gemv_blocks(p->s.w.n, c->cols, c->parts,
                                                 (int64_t)c->blocks * p->sm_count),
                   .bytes = (double)(slots * c->warps) * slot_of(p, c)};
@@ -87,12 +87,12 @@ static double work_of(const candidate *c, const load *l)
 {
     if (c->rows > 1) {
         const double step = 0.03, a_warp = 0.02, alone = 0.9; /* alone: no room for the next */
-        return step * (double)l->steps / 8 + a_warp * c->warps +
+        return step * (double)(l->slots * c->steps) / 8 + a_warp * c->warps +
                (l->beside == c->shares ? alone : 0);
     }
-    const double step = 0.008, hidden = 2, turn = 0.1, a_warp = 0.06;
-    const double warps = (double)(c->warps * l->beside);
-    return step * (double)l->steps * (1 + hidden / warps) +
+    const double step = 0.006, scale = 0.25, hidden = 4, turn = 0.1, a_warp = 0.06;
+    const double work = (double)l->slots * (c->steps + scale * c->scales);
+    return step * work * (1 + hidden / (double)(c->warps * l->beside)) +
            turn * (double)l->tiles / (double)l->beside + a_warp * c->warps;
 }
 
@@ -101,8 +101,9 @@ static double work_of(const candidate *c, const load *l)
  * ended wait for their first copies; and what is done with codes that have come. */
 static double cost(const problem *p, const candidate *c)
 {
-    const double rate = 31e3, latency = c->rows > 1 ? 2.4 : 1.8; /* bytes a us; us */
-    const double meet = 0.35, l2 = 6e6;
+    const bool one = c->rows == 1;
+    const double rate = 31e3, l2 = 6e6; /* bytes a us */
+    const double latency = one ? 1.2 : 2.4, meet = one ? 0.5 : 0.35;
     const load l = load_of(p, c);
     const double most = (double)(l.beside * c->warps * c->slots) * slot_of(p, c);
     const double fast = (most < l.bytes ? most : l.bytes) / latency;

@@ -45,15 +45,21 @@ static void columns(void *arg, int64_t begin, int64_t end)
             column(j, n, row, (int)(j->rows - row < ROWS ? j->rows - row : ROWS));
 }
 
-/* The rows by RMSNormalization, in room of the run's. */
+/* Room of the run's for t. */
+static zc_status make_room(zc_kctx *k, const char *what, zc_tensor *t)
+{
+    size_t bytes = 0;
+    t->data = zc_tensor_bytes(t, &bytes) ? zc_scratch_get(k->scratch, bytes) : NULL;
+    return t->data ? ZC_OK : zc_fail_nomem(k->diag, what, bytes);
+}
+
+/* The rows by RMSNormalization. */
 static zc_status normalise(zc_kctx *k, zc_tensor *rows)
 {
     const zc_attrs_RMSNormalization attrs = {
         .axis = -1, .epsilon = ZC_ATTRS(k, PackedLinear)->epsilon, .stash_type = ZC_F32};
     const zc_tensor in[] = {*rows, k->in[ZC_IN_PackedLinear_gain]};
-    size_t bytes = 0;
-    rows->data = zc_tensor_bytes(rows, &bytes) ? zc_scratch_get(k->scratch, bytes) : NULL;
-    if (!rows->data) return zc_fail_nomem(k->diag, "normalised rows", bytes);
+    ZC_TRY(make_room(k, "normalised rows", rows));
     zc_kctx inner = zc_inner(k, ZC_OP_RMSNormalization, &attrs, 2, in, rows);
     return zc_kernel_run(&inner, true);
 }
@@ -62,11 +68,10 @@ static zc_status normalise(zc_kctx *k, zc_tensor *rows)
 static zc_status take(zc_kctx *k, const zc_tensor *all, int first, zc_tensor *out)
 {
     const size_t run = ZC_PACKED_GATED * zc_dtype_bits(all->dtype) / 8;
-    size_t bytes = 0;
+    const size_t runs = (size_t)(zc_tensor_numel(&k->out[0]) / ZC_PACKED_GATED);
     *out = k->out[0];
-    out->data = zc_tensor_bytes(out, &bytes) ? zc_scratch_get(k->scratch, bytes) : NULL;
-    if (!out->data) return zc_fail_nomem(k->diag, "one of two products", bytes);
-    for (size_t i = 0; i < bytes / run; i++)
+    ZC_TRY(make_room(k, "one of two products", out));
+    for (size_t i = 0; i < runs; i++)
         memcpy((char *)out->data + i * run, (const char *)all->data + (2 * i + (size_t)first) * run,
                run);
     return ZC_OK;
@@ -84,23 +89,16 @@ static zc_status gate(zc_kctx *k, const zc_tensor *all)
     return zc_kernel_run(&inner, true);
 }
 
-/* Room for both products. */
-static zc_status make_all(zc_kctx *k, zc_tensor *all)
-{
-    size_t bytes = 0;
-    *all = k->out[0];
-    all->dims[all->rank - 1] *= 2;
-    all->data = zc_tensor_bytes(all, &bytes) ? zc_scratch_get(k->scratch, bytes) : NULL;
-    return all->data ? ZC_OK : zc_fail_nomem(k->diag, "two products", bytes);
-}
-
 zc_status zc_k_PackedLinear(zc_kctx *k)
 {
     zc_tensor x = k->in[ZC_IN_PackedLinear_x];
     zc_tensor all = k->out[0];
     const bool gated = *ZC_ATTRS(k, PackedLinear)->activation != 0;
     if (zc_input(k, ZC_IN_PackedLinear_gain)) ZC_TRY(normalise(k, &x));
-    if (gated) ZC_TRY(make_all(k, &all));
+    if (gated) {
+        all.dims[all.rank - 1] *= 2;
+        ZC_TRY(make_room(k, "two products", &all));
+    }
     job j = {.x = &x,
              .codes = &k->in[ZC_IN_PackedLinear_w],
              .scale = &k->in[ZC_IN_PackedLinear_scale],

@@ -126,8 +126,7 @@ static bool interleave(zc_graph *g, const zc_node *first, const zc_node *second,
     const zc_tensor *const of[] = {zc_val(g, v)->data, zc_val(g, second->in[input])->data};
     zc_tensor t = *of[0];
     size_t bytes;
-    t.dims[0] *= 2;
-    if (t.dims[0] > INT64_MAX / 2 || !zc_tensor_bytes(&t, &bytes) ||
+    if (!zc_mul_i64(t.dims[0], 2, &t.dims[0]) || !zc_tensor_bytes(&t, &bytes) ||
         !(t.data = zc_calloc(bytes, 1)))
         return false;
     const size_t lines = (size_t)(t.dims[0] * t.dims[1]) * 2; /* of eight columns */
@@ -171,7 +170,7 @@ static bool join(gating *p, zc_nid at, const gate *of)
         if (!zc_graph_inherit(g, made, parts[i])) return false;
     if (!zc_graph_inherit(g, made, at)) return false;
     zc_node_at(g, made)->out[0] = zc_node_at(g, at)->out[0];
-    if (!zc_index_grow(&p->x) || !zc_index_take_place(&p->x, made, at)) return false;
+    if (!zc_index_take_place(&p->x, made, at)) return false;
     for (size_t i = 0; i < ZC_COUNTOF(parts); i++) zc_index_remove(&p->x, parts[i]);
     ++*p->changes;
     return true;

@@ -62,7 +62,7 @@ static zc_vid make_sum(packed_norms *p, zc_nid norm, const zc_row_norm *m)
         return 0;
     p->status = zc_graph_infer(g, made, p->diag);
     const zc_vid sum = zc_node_at(g, made)->out[0];
-    return zc_index_grow(&p->x) && zc_index_take_place(&p->x, made, norm) ? sum : 0;
+    return zc_index_take_place(&p->x, made, norm) ? sum : 0;
 }
 
 /* The product of the rows as they are. */
@@ -80,7 +80,7 @@ static bool normalise_in(packed_norms *p, zc_nid product, zc_vid rows, const zc_
     if (!made || !zc_graph_inherit(g, made, product)) return false;
     ZC_NODE_SET(g, PackedLinear, made, epsilon, m->epsilon);
     zc_node_at(g, made)->out[0] = zc_node_at(g, product)->out[0];
-    return zc_index_grow(&p->x) && zc_index_take_place(&p->x, made, product);
+    return zc_index_take_place(&p->x, made, product);
 }
 
 static bool visit(zc_graph *g, zc_nid id, void *user)

@@ -40,7 +40,8 @@ constexpr bool ZC_GEMM_RAGGED = !ZC_GEMM_PART && ZC_GEMM_PIECE && ZC_GEMM_PIECE 
 constexpr int ZC_GEMM_STAGING = ZC_GEMM_TENSOR_Y ? 2 : 0;
 // Neighbours whose operands are read at once: rows of an odd length do not all begin at multiples of two elements.
 constexpr int ZC_GEMM_NEAR = ZC_GEMM_PIECE == sizeof(Z_Y) ? 1 : 2;
-typedef decltype(zc_pack(Z_Y(), 0.0f, 0.0f)) zc_gemm_two; // neighbours of a row, as elements of the result
+typedef zc_compute<Z_Y> zc_gemm_one; // a result before it is stored: bytes are integers already
+typedef decltype(zc_pack(Z_Y(), zc_gemm_one(), zc_gemm_one())) zc_gemm_two; // neighbours of a row, as elements of the result
 static_assert(!(ZC_GEMM_SKIP || ZC_GEMM_KEEP) || ZC_GEMM_TENSOR_Y, "whole panels");
 static_assert(ZC_GEMM_MATRICES == 1 || (ZC_GEMM_TENSOR_Y && !ZC_GEMM_SKIP && !ZC_GEMM_KEEP && !ZC_GEMM_SCALED), "whole panels, of products alone");
 static_assert(!ZC_GEMM_SKIP || Z_FUSED_TILE < 0, "one operand comes by the copy engine");
@@ -128,12 +129,12 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
     }
     // Results of neighbours; whole: what the result's moments are of. A second matrix's addends and sums stand behind the first's.
     ZC_MEMBER void finish_near(const zc_gemm_item &item, int at, int row, int col, const row_moments &moments,
-                               const zc_gemm_addend<ZC_GEMM_NEAR> *addend, const zc_product_sum *sum, u32 tile, f32 *v,
-                               f32 *whole) const {
+                               const zc_gemm_addend<ZC_GEMM_NEAR> *addend, const zc_product_sum *sum, u32 tile,
+                               zc_gemm_one *result, f32 *whole) const {
         constexpr int N = ZC_GEMM_NEAR;
         zc_moments_columns_of<N> columns;
         columns.load(p.moments, col);
-        f32 s[N];
+        f32 s[N], v[N];
 #pragma unroll
         for (int e = 0; e < N; e++) s[e] = moments.product(columns, e, (f32)sum[e]);
         zc_gemm_near<N>(p.g, item, *addend, row, col, s, v);
@@ -149,12 +150,13 @@ template <class PIPE> struct zc_gemm_sm90 : zc_gemm_tiles<PIPE> {
         }
 #pragma unroll
         for (int e = 0; e < N; e++) whole[e] = v[e];
-        zc_fused_near<N>(p.g.fused, v, at * p.g.m + row, col, (int)p.g.n, tile);
+        zc_fused_near_to<N>(p.g.fused, v, result, at * p.g.m + row, col, (int)p.g.n, tile);
     }
     // col: of the first of each of them that are read at once.
     ZC_MEMBER zc_gemm_two finish(const zc_gemm_item &item, int at, int row, const int *col, const row_moments &moments,
                                  const pair_addends &addend, const zc_product_sum *sum, u32 tile, u32 &whole) const {
-        f32 v[2], w[2];
+        zc_gemm_one v[2];
+        f32 w[2];
 #pragma unroll
         for (int e = 0; e < 2; e += ZC_GEMM_NEAR)
             finish_near(item, at, row, col[e], moments, addend + e / ZC_GEMM_NEAR, sum + e, tile, v + e, w + e);

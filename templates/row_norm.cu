@@ -132,7 +132,7 @@ ZC_DEV void finish(const zc_row_norm_params &p, const origin &from, i64 i, i64 j
 #ifdef Z_ALSO
     acc also[V];
 #pragma unroll
-    for (int k = 0; k < V; k++) also[k] = (acc)zc_also_point(zc_through<Z_Y>(v[k])).y0;
+    for (int k = 0; k < V; k++) also[k] = (acc)zc_also_point(zc_through<Z_Y>(v[k]));
     put<Z_ALSO, V>(p.also, i, also);
     if (!p.y) return;
 #endif

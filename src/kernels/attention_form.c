@@ -18,11 +18,6 @@ zc_status zc_attention_too_large(const zc_attention *a)
 
 /* ---- reading ---- */
 
-static void *wanted(const zc_launch *l, int i)
-{
-    return i < l->nout && zc_present(&l->out[i]) ? l->out[i].data : NULL;
-}
-
 static struct zc_attention_view view_of(const zc_heads *h)
 {
     const void *data = h->t ? h->t->data : NULL;
@@ -87,7 +82,7 @@ static void describe(zc_attention *a, const zc_attention_form *f)
     a->p.sink = IN(sink);
     a->p.zero_sink = at->zero_sink != 0;
     a->p.scale = f->scale;
-    a->p.scores = wanted(l, 3);
+    a->p.scores = zc_launch_out(l, 3);
     put_bias(a, 0, &f->mask);
     put_bias(a, 1, &f->bias);
 }
@@ -134,7 +129,7 @@ void zc_attention_rows_of(const zc_attention *a, const zc_attention_form *f,
     if (which == ZC_ATTENTION_QUERIES) return;
     int64_t size = values ? a->dv : a->d;
     const void *past = values ? IN(past_v) : IN(past_k);
-    r->to = wanted(l, values ? 2 : 1);
+    r->to = zc_launch_out(l, values ? 2 : 1);
     r->past = (struct zc_attention_view){past, f->kv_heads * f->past * size, f->past * size, size};
     r->heads = f->kv_heads;
     r->fresh = f->fresh;

@@ -140,9 +140,10 @@ void zc_gen_unit(zc_gen *g, zc_dtype dtype, const zc_dim *run, int n)
 
 void zc_gen_tensor_cores(zc_gen *g, const char *instruction, zc_dtype factors)
 {
-    const char *type = factors == ZC_F32             ? "tf32"
-                       : zc_dtype_bits(factors) == 8 ? "s8"
-                                                     : zc_dtype_name(factors);
+    const char *type = factors == ZC_F32          ? "tf32"
+                       : factors == ZC_F8E4M3FN   ? "e4m3"
+                       : zc_dtype_is_int(factors) ? "s8"
+                                                  : zc_dtype_name(factors);
     zc_snprintf(g->products, sizeof g->products, "%s.%s", instruction, type);
 }
 

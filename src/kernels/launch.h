@@ -114,6 +114,11 @@ static inline const void *zc_launch_in(const zc_launch *l, int i)
 {
     return i < l->nin && l->in[i].dtype != ZC_NONE ? l->in[i].data : NULL;
 }
+/* NULL: it is not wanted. */
+static inline void *zc_launch_out(const zc_launch *l, int i)
+{
+    return i < l->nout && l->out[i].dtype != ZC_NONE ? l->out[i].data : NULL;
+}
 static inline bool zc_launch_has(const zc_launch *l, int i)
 {
     return i < l->nin && l->in[i].dtype != ZC_NONE;

@@ -123,7 +123,7 @@ static zc_status put_also(zc_gen *g)
     ZC_TRY(zc_expr_parse(text, &y, 1, NULL, 0, e, g->step->name, g->diag));
     e->ninputs = 1;
     zc_gen_type(g, "ALSO", zc_expr_dtype(e, 0));
-    return zc_gen_results(g, "zc_also_point", e, &y);
+    return zc_gen_expr(g, "zc_also_point", e, &y, true);
 }
 
 static zc_status gen_embeddings(zc_gen *g)
@@ -214,9 +214,10 @@ zc_status zc_gen_row_norm(zc_gen *g)
 
 /* ---- the launch ---- */
 
+/* i: 0 where the operation has no such output. */
 static void *wanted(const zc_launch *l, int i)
 {
-    return i > 0 && i < l->nout && l->out[i].dtype != ZC_NONE ? l->out[i].data : NULL;
+    return i > 0 ? zc_launch_out(l, i) : NULL;
 }
 
 static zc_status issue(zc_launch *l, struct zc_row_norm_params *p, zc_dtype x, zc_dtype scale)
@@ -263,8 +264,8 @@ static zc_status launch_embeddings(zc_launch *l, struct zc_row_norm_params *p)
     p->operand[ZC_ROW_SCALE] = l->in[5].data;
     p->operand[ZC_ROW_BIAS] = l->in[6].data;
     p->mask = zc_launch_has(l, 7) ? l->in[7].data : NULL;
-    p->counts = wanted(l, 1);
-    p->sum = wanted(l, 2);
+    p->counts = zc_launch_out(l, 1);
+    p->sum = zc_launch_out(l, 2);
     ZC_TRY(check_ids(l, p));
     if (p->counts) {
         zc_dim3 grid = {zc_launch_blocks(ids->dims[0], 1, 0), 1, 1};
@@ -319,7 +320,7 @@ zc_status zc_launch_row_norm(zc_launch *l)
     memset(&p, 0, sizeof p);
     p.fault = l->fault;
     p.step = l->step_id;
-    p.y = l->out[0].dtype == ZC_NONE ? NULL : l->out[0].data;
+    p.y = zc_launch_out(l, 0);
     ZC_TRY(zc_launch_prologue(l, &p.pre));
     ZC_TRY(zc_launch_epilogue(l, &p.fused));
     if (op == ZC_OP_EmbedLayerNormalization) return launch_embeddings(l, &p);
@@ -332,7 +333,7 @@ zc_status zc_launch_row_norm(zc_launch *l)
     p.mean = wanted(l, at.mean);
     p.inv = wanted(l, at.inv);
     p.sum = wanted(l, at.sum);
-    if (zc_op_also(l->info, l->attrs)) p.also = wanted(l, l->info->max_out - 1);
+    if (zc_op_also(l->info, l->attrs)) p.also = zc_launch_out(l, l->info->max_out - 1);
     p.eps = at.eps;
     return issue(l, &p, x->dtype, l->in[at.operand[ZC_ROW_SCALE]].dtype);
 }

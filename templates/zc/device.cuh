@@ -267,6 +267,8 @@ ZC_DEV u16 zc_pack_bytes(f32 a, f32 b) {
 }
 ZC_DEV u16 zc_pack(i8, f32 a, f32 b) { return zc_pack_bytes(a, b); }
 ZC_DEV u16 zc_pack(u8, f32 a, f32 b) { return zc_pack_bytes(a, b); }
+ZC_DEV u16 zc_pack(i8, i32 a, i32 b) { return (u16)((a & 255) | (b & 255) << 8); }
+ZC_DEV u16 zc_pack(u8, u32 a, u32 b) { return (u16)((a & 255) | (b & 255) << 8); }
 // Of two packed pairs the larger ones, NaN where one is.
 ZC_DEV u32 zc_larger(f16, u32 a, u32 b) { return zc_larger_f16x2(a, b); }
 ZC_DEV u32 zc_larger(bf16, u32 a, u32 b) { return zc_larger_bf16x2(a, b); }

@@ -82,29 +82,38 @@ template <int N> struct zc_fused_cells {
         Z_FUSED_CELLS(ZC_LOAD)
 #undef ZC_LOAD
     }
-    template <class V> ZC_MEMBER void apply(V *v) const {
+    template <class V, class R> ZC_MEMBER void apply(const V *v, R *result) const {
 #pragma unroll
         for (int e = 0; e < N; e++) {
 #define ZC_PICK(i, T, ROWS, COLS) const auto in##i = run##i.get(e);
             Z_FUSED_CELLS(ZC_PICK)
-            v[e] = zc_fused_point(v[e] Z_FUSED_ARGS(ZC_ARG));
+            result[e] = zc_fused_point(v[e] Z_FUSED_ARGS(ZC_ARG));
 #undef ZC_PICK
         }
     }
+    template <class V> ZC_MEMBER void apply(V *v) const { apply(v, v); }
 };
 #elif !defined(Z_FUSED)
 template <int N> struct zc_fused_cells {
     template <class PAIR = u32> ZC_MEMBER void load(const zc_fused_params &, i64, i64, i64, PAIR = 0) {}
+    template <class V, class R> ZC_MEMBER void apply(const V *v, R *result) const {
+#pragma unroll
+        for (int e = 0; e < N; e++) result[e] = v[e];
+    }
     template <class V> ZC_MEMBER void apply(V *) const {}
 };
 #endif
 // v: elements (row, col) to (row, col + N - 1); tile: those of operand Z_FUSED_TILE.
 #if defined(Z_FUSED_CELLS) || !defined(Z_FUSED)
-template <int N, class V, class PAIR = u32>
-ZC_DEV void zc_fused_near(const zc_fused_params &p, V *v, i64 row, i64 col, i64 n, PAIR tile = 0) {
+template <int N, class V, class R, class PAIR>
+ZC_DEV void zc_fused_near_to(const zc_fused_params &p, const V *v, R *result, i64 row, i64 col, i64 n, PAIR tile) {
     zc_fused_cells<N> cells;
     cells.load(p, row, col, n, tile);
-    cells.apply(v);
+    cells.apply(v, result);
+}
+template <int N, class V, class PAIR = u32>
+ZC_DEV void zc_fused_near(const zc_fused_params &p, V *v, i64 row, i64 col, i64 n, PAIR tile = 0) {
+    zc_fused_near_to<N>(p, v, v, row, col, n, tile);
 }
 #endif
 #undef ZC_ARG

@@ -53,8 +53,8 @@ static inline int64_t zc_bytes_row(int64_t k)
 }
 
 /* m rows, `lda` bytes apart, of which zc_bytes_row(k) can be read, times columns [from, to); from
- * is a multiple of ZC_BYTE_COLUMNS. Row r, column c of the result is y[r * ldy + c]: an int32_t or
- * a byte. */
+ * is a multiple of ZC_BYTE_COLUMNS. Row r, column from + c of the result is y[r * ldy + c]: an
+ * int32_t or a byte. */
 #define ZC_BYTE_COLUMNS 16
 void zc_bytes_multiply(const zc_byte_product *p, int64_t m, const uint8_t *a, int64_t lda,
                        int64_t from, int64_t to, void *y, int64_t ldy);

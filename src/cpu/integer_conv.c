@@ -33,12 +33,14 @@ typedef struct conv_job {
     int64_t lda, block;                          /* a gathered window, and windows at a time */
     bool direct;                                 /* a window is a pixel, as it stands */
     uint8_t *rooms;                              /* a part: block * lda */
-    int64_t parts;
+    int64_t bands;                               /* of a group's channels of the result */
+    int64_t down, across;                        /* parts of the pixels, and of all bands */
     const zc_finish *epilogue;
 } conv_job;
 
 /* Windows of whole tiles, whatever multiplies them. */
-enum { PARTS = 8, PART_UNIT = 16, BLOCK_BYTES = 48 << 10, BLOCK_UNIT = 48 };
+enum { PARTS = 8, PART_UNIT = 16, BLOCK_BYTES = 48 << 10, BLOCK_UNIT = 48, BAND = 64 };
+_Static_assert(BAND % ZC_BYTE_COLUMNS == 0, "where columns may begin");
 
 /* Where a window lies. */
 typedef struct place {
@@ -127,25 +129,54 @@ static zc_byte_product product_of(const conv_job *j, int64_t g)
     return p;
 }
 
-/* Output pixels [from, to) of all images. */
-static void windows(const conv_job *j, int64_t from, int64_t to, uint8_t *room)
+typedef struct range {
+    int64_t from, to;
+} range;
+
+/* Part i of n, in whole units. */
+static range part_of(int64_t all, int64_t unit, int64_t i, int64_t n)
 {
-    const zc_conv *c = j->c;
-    for (int64_t p = from; p < to && !zc_stopped(j->k); p += j->block) {
-        const int64_t n = to - p < j->block ? to - p : j->block;
-        for (int64_t g = 0; g < c->groups; g++) {
-            const zc_byte_product product = product_of(j, g);
-            if (!j->direct) gather_all(j, p, n, g, room);
-            zc_bytes_multiply(&product, n, j->direct ? j->x + p * j->lda : room, j->lda, 0, c->oc,
-                              j->y + (size_t)(p * j->results + g * c->oc) * j->size, j->results);
-        }
-        zc_finish_run(j->epilogue, p * j->results, 1, n * j->results, 0);
+    const int64_t units = (all + unit - 1) / unit, to = units * (i + 1) / n * unit;
+    return (range){units * i / n * unit, to < all ? to : all};
+}
+
+/* Where a band of all groups' begins. */
+static int64_t band_begin(const conv_job *j, int64_t band)
+{
+    return band / j->bands * j->c->oc + band % j->bands * BAND;
+}
+
+/* Of n windows from p on, the bands of group g that are among these. */
+static void multiply_group(const conv_job *j, int64_t p, int64_t n, int64_t g, range bands,
+                           uint8_t *room)
+{
+    const zc_byte_product product = product_of(j, g);
+    const int64_t first = g * j->bands, last = first + j->bands;
+    const int64_t from = bands.from > first ? (bands.from - first) * BAND : 0;
+    const int64_t to = bands.to < last ? (bands.to - first) * BAND : j->c->oc;
+    if (!j->direct) gather_all(j, p, n, g, room);
+    zc_bytes_multiply(&product, n, j->direct ? j->x + p * j->lda : room, j->lda, from, to,
+                      j->y + (size_t)(p * j->results + g * j->c->oc + from) * j->size, j->results);
+}
+
+/* Some bands of output pixels of all images. */
+static void windows(const conv_job *j, range pixels, range bands, uint8_t *room)
+{
+    const int64_t from = band_begin(j, bands.from), width = band_begin(j, bands.to) - from;
+    for (int64_t p = pixels.from; p < pixels.to && !zc_stopped(j->k); p += j->block) {
+        const int64_t n = pixels.to - p < j->block ? pixels.to - p : j->block;
+        for (int64_t g = bands.from / j->bands; g * j->bands < bands.to; g++)
+            multiply_group(j, p, n, g, bands, room);
+        const bool whole = width == j->results;
+        zc_finish_run(j->epilogue, p * j->results + from, whole ? 1 : n, whole ? n * width : width,
+                      j->results);
     }
 }
 
-/* One a channel: pixels [from, to). */
-static void each_channel(const conv_job *j, int64_t from, int64_t to)
+/* One a channel. */
+static void each_channel(const conv_job *j, range pixels)
 {
+    const int64_t from = pixels.from, to = pixels.to;
     const zc_byte_each e = {.w = j->each,
                             .taps = j->c->taps,
                             .channels = j->channels,
@@ -168,13 +199,27 @@ static void each_channel(const conv_job *j, int64_t from, int64_t to)
 static void conv_part(void *arg, int i)
 {
     const conv_job *j = arg;
-    const int64_t all = j->c->batch * j->c->out_plane, units = (all + PART_UNIT - 1) / PART_UNIT;
-    const int64_t from = units * i / j->parts * PART_UNIT, end = units * (i + 1) / j->parts;
-    const int64_t to = end * PART_UNIT < all ? end * PART_UNIT : all;
+    const range pixels = part_of(j->c->batch * j->c->out_plane, PART_UNIT, i % j->down, j->down);
     if (j->each)
-        each_channel(j, from, to);
+        each_channel(j, pixels);
     else
-        windows(j, from, to, j->rooms + i * j->block * j->lda);
+        windows(j, pixels, part_of(j->c->groups * j->bands, 1, i / j->down, j->across),
+                j->rooms + i * j->block * j->lda);
+}
+
+/* Of the pixels, or where they are few of the results' channels: each part then gathers all
+ * windows that it multiplies. */
+static void divide(conv_job *j, bool each)
+{
+    const zc_conv *c = j->c;
+    const int64_t pixels = c->batch * c->out_plane;
+    const double work = (double)pixels * (double)j->results * (double)(c->ic * c->taps);
+    j->bands = (c->oc + BAND - 1) / BAND;
+    j->down = pixels < PARTS * PART_UNIT ? 1 : PARTS;
+    j->across = 1;
+    if (j->down > 1 || each || work < 1e6) return;
+    const int64_t bands = c->groups * j->bands;
+    j->across = bands < PARTS ? bands : PARTS;
 }
 
 /* ---- setting up ---- */
@@ -269,7 +314,7 @@ static zc_status make_room(zc_kctx *k, conv_job *j)
     for (int i = 0; i < w->axes; i++)
         j->direct = j->direct && w->stride[i] == 1 && w->begin[i] == 0;
     if (j->direct) return ZC_OK;
-    if (!zc_mul_i64(j->block * j->parts, j->lda, &bytes)) return no_memory(k, 0);
+    if (!zc_mul_i64(j->block * j->down * j->across, j->lda, &bytes)) return no_memory(k, 0);
     j->rooms = zc_scratch_get(k->scratch, (size_t)bytes);
     if (!j->rooms) return no_memory(k, bytes);
     memset(j->rooms, 0, (size_t)bytes); /* what is behind a window's end */
@@ -318,20 +363,20 @@ static zc_status convolve(zc_kctx *k, int xi, int wi, int x_zero, int w_zero, co
                   .in_height = c->w.axes == 2 ? c->w.in[0] : 1,
                   .width = c->w.out[c->w.axes - 1],
                   .channels = c->groups * c->ic,
-                  .results = c->groups * c->oc,
-                  .parts = c->batch * c->out_plane < PARTS * PART_UNIT ? 1 : PARTS};
+                  .results = c->groups * c->oc};
     if (zc_tensor_numel(&k->out[0]) == 0) return ZC_OK;
     ZC_TRY(zc_bytes_unsigned(k, xi, &j.x_zero, &j.x));
     if (!last) ZC_TRY(turn_input(k, &j));
     if (!last) j.y = zc_scratch_get(k->scratch, (size_t)zc_tensor_numel(&k->out[0]) * j.size);
     if (!j.y) return no_memory(k, zc_tensor_numel(&k->out[0]));
     ZC_TRY(list_taps(k, &j));
+    divide(&j, each);
     ZC_TRY(each ? pad_channels(k, &j) : make_room(k, &j));
     ZC_TRY(each ? zc_bytes_packed_each(k, wi, c->groups, c->taps, &j.each)
                 : pack_groups(k, wi, &j));
     ZC_TRY(make_offsets(k, each, &j));
     if (last) ZC_TRY(zc_finish_begin(k, &j.epilogue));
-    zc_parts(k, (int)j.parts, conv_part, &j);
+    zc_parts(k, (int)(j.down * j.across), conv_part, &j);
     if (!last) turn_output(&j, k->out[0].data);
     return ZC_OK;
 }

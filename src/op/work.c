@@ -146,6 +146,7 @@ static const struct {
     {ZC_OP_Linear, product},
     {ZC_OP_ScaledLinear, product},
     {ZC_OP_PackedLinear, packed_product},
+    {ZC_OP_SparseLinear, product},
     {ZC_OP_GatedLinear, gated_product},
     {ZC_OP_LinearNorm, product},
     {ZC_OP_LinearMoments, product},

@@ -122,6 +122,7 @@ typedef struct hc_product {
     hc_sums *sums;
     const unsigned *held[HC_GROUP]; /* A in registers; NULL: in shared memory */
     unsigned was[HC_GROUP][4];      /* and what they were when their thread asked */
+    unsigned places[HC_GROUP];      /* of a sparse A's elements */
 } hc_product;
 
 /* A warp of a warpgroup: waits by itself. */

@@ -1,0 +1,149 @@
+/* On Hopper, products of many rows by a constant matrix of which each four neighbours along the
+ * summed axis have two elements at most that are not 0: these alone are stored, with where they
+ * stand, and tensor cores multiply twice as many in a cycle. SparseLinear has the form.
+ *
+ * Behind lower_precision, which knows nothing of such matrices, and before what joins products and
+ * normalisations: there are no such steps by sparse matrices. */
+#include <stdlib.h>
+
+#include "op/sparse.h"
+#include "passes/passes.h"
+#include "passes/quantised.h"
+#include "passes/scaled.h"
+#include "passes/sparse.h"
+
+enum { DEPTH_LEAST = 256 }; /* less of a summed axis is not faster than the results take longer */
+
+/* ---- which ---- */
+
+bool zc_sparse_product_of(const zc_graph *g, const zc_node *n, zc_sparse_product *out)
+{
+    zc_scalable s;
+    if (!zc_product_of(g, n, &s)) return false;
+    *out = (zc_sparse_product){.x = s.x,
+                               .bias = s.bias,
+                               .w = zc_known(g, s.w),
+                               .along_k = s.along_k,
+                               .alpha = s.alpha,
+                               .finished = zc_op_epilogue(zc_op_get(n->op), n->attrs)};
+    if (!out->w || out->w->rank != 2 || !zc_dtype_is_float(out->w->dtype)) return false;
+    out->n = out->w->dims[s.along_k ? 0 : 1];
+    out->k = out->w->dims[s.along_k ? 1 : 0];
+    return true;
+}
+
+/* Those of column n's four from place k on that are not 0, a bit each. */
+static unsigned kept_of(const zc_sparse_product *p, int64_t n, int64_t k)
+{
+    unsigned kept = 0;
+    for (int i = 0; i < ZC_SPARSE_OF; i++)
+        if (zc_load_f64(p->w->dtype, p->w->data, zc_sparse_from(p, n, k + i)) != 0) kept |= 1u << i;
+    return kept;
+}
+
+static int count_of(unsigned kept)
+{
+    int count = 0;
+    for (; kept; kept &= kept - 1) count++;
+    return count;
+}
+
+bool zc_sparse_has(const zc_sparse_product *p)
+{
+    if (p->n <= 0 || p->k <= 0 || p->k % ZC_SPARSE_OF) return false;
+    for (int64_t n = 0; n < p->n; n++)
+        for (int64_t k = 0; k < p->k; k += ZC_SPARSE_OF)
+            if (count_of(kept_of(p, n, k)) > ZC_SPARSE_KEPT) return false;
+    return true;
+}
+
+const char *zc_sparse_refused(const zc_graph *g, const zc_sparse_product *p)
+{
+    const zc_type *x = &zc_val(g, p->x)->type;
+    if (p->w->dtype != ZC_F16 && p->w->dtype != ZC_BF16) return "it is not f16 or bf16";
+    if (!zc_sparse_fits(p->n, p->k)) return "its sides are no multiples of 64";
+    if (p->k < DEPTH_LEAST) return "its summed axis is shorter than 256";
+    if (p->alpha != 1 || p->finished || x->rank < 1) return "there is more to the product";
+    if (zc_certain_rows(x) < ZC_MANY_ROWS)
+        return "its rows are not certain to be 385 or more: dense kernels serve few as fast";
+    return NULL;
+}
+
+/* ---- the constants ---- */
+
+/* Room for the constant's elements, all 0. */
+static bool make_room(zc_tensor *t)
+{
+    size_t bytes;
+    t->data = zc_tensor_bytes(t, &bytes) ? zc_calloc(bytes, 1) : NULL;
+    return t->data != NULL;
+}
+
+/* Two of four in any case, as no tensor core knows fewer: those that are not 0, else the first. */
+static unsigned two_of(unsigned kept)
+{
+    for (unsigned i = 0; count_of(kept) < ZC_SPARSE_KEPT; i++) kept |= 1u << i;
+    return kept;
+}
+
+static void put_four(const zc_sparse_product *p, const zc_sparse *form, int64_t n, int64_t k,
+                     void *stored, uint32_t *places)
+{
+    const unsigned kept = two_of(kept_of(p, n, k));
+    const int64_t at = zc_sparse_at(form, n, k);
+    int shift, count = 0;
+    const int64_t word = zc_sparse_word(form, n, k, &shift);
+    for (int i = 0; i < ZC_SPARSE_OF; i++) {
+        if (!(kept >> i & 1)) continue;
+        const double v = zc_load_f64(p->w->dtype, p->w->data, zc_sparse_from(p, n, k + i));
+        zc_store_f64(p->w->dtype, stored, at + count, v);
+        places[word] |= (uint32_t)i << (shift + 2 * count++);
+    }
+}
+
+/* false: no memory. */
+static bool pack(zc_graph *g, const zc_sparse_product *p, const char *name, zc_vid *w,
+                 zc_vid *places)
+{
+    zc_tensor stored = {.dtype = p->w->dtype,
+                        .rank = 5,
+                        .dims = {p->n / ZC_SPARSE_SIDE, p->k / ZC_SPARSE_SIDE, ZC_SPARSE_PIECES,
+                                 ZC_SPARSE_SIDE, ZC_SPARSE_PIECE}};
+    zc_tensor words = {
+        .dtype = ZC_U32, .rank = 3, .dims = {stored.dims[0], stored.dims[1], ZC_SPARSE_WORDS}};
+    zc_sparse form;
+    if (!zc_sparse_of(&stored, &form) || !make_room(&stored)) return false;
+    if (!make_room(&words)) {
+        free(stored.data);
+        return false;
+    }
+    for (int64_t n = 0; n < p->n; n++)
+        for (int64_t k = 0; k < p->k; k += ZC_SPARSE_OF)
+            put_four(p, &form, n, k, stored.data, words.data);
+    *w = zc_graph_const(g, name, &stored, true);
+    *places = zc_graph_const(g, NULL, &words, true);
+    return *w && *places;
+}
+
+/* ---- the node ---- */
+
+static bool visit(zc_graph *g, zc_nid n, void *user)
+{
+    size_t *changes = user;
+    zc_sparse_product p;
+    const zc_node *node = zc_node_at(g, n);
+    if (!zc_sparse_product_of(g, node, &p) || zc_sparse_refused(g, &p) || !zc_sparse_has(&p))
+        return true;
+    zc_vid in[] = {[ZC_IN_SparseLinear_x] = p.x, [ZC_IN_SparseLinear_bias] = p.bias};
+    if (!pack(g, &p, zc_val(g, node->in[1])->name, &in[ZC_IN_SparseLinear_w],
+              &in[ZC_IN_SparseLinear_places]))
+        return false;
+    ++*changes;
+    return zc_graph_become(g, n, ZC_OP_SparseLinear, p.bias ? 4 : 3, in);
+}
+
+zc_status zc_pass_opt_sparse(zc_pass *p)
+{
+    if (!zc_pass_has(p, ZC_FAMILY_gemm_sparse_sm90)) return ZC_OK;
+    return zc_each_node(p->g, &p->g->top, visit, &p->changes, p->diag);
+}

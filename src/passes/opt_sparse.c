@@ -12,7 +12,10 @@
 #include "passes/scaled.h"
 #include "passes/sparse.h"
 
-enum { DEPTH_LEAST = 256 }; /* less of a summed axis is not faster than the results take longer */
+/* Less of a summed axis saves less than the results take longer, less work in all less than a
+ * launch varies: by the models of both kernels' cost, as no GPU has run them. */
+enum { DEPTH_LEAST = 256 };
+static const double work_least = 1 << 30;
 
 /* ---- which ---- */
 
@@ -60,12 +63,12 @@ bool zc_sparse_has(const zc_sparse_product *p)
 const char *zc_sparse_refused(const zc_graph *g, const zc_sparse_product *p)
 {
     const zc_type *x = &zc_val(g, p->x)->type;
-    if (p->w->dtype != ZC_F16 && p->w->dtype != ZC_BF16) return "it is not f16 or bf16";
     if (!zc_sparse_fits(p->n, p->k)) return "its sides are no multiples of 64";
     if (p->k < DEPTH_LEAST) return "its summed axis is shorter than 256";
     if (p->alpha != 1 || p->finished || x->rank < 1) return "there is more to the product";
-    if (zc_certain_rows(x) < ZC_MANY_ROWS)
-        return "its rows are not certain to be 385 or more: dense kernels serve few as fast";
+    if (zc_certain_rows(x) < ZC_MANY_ROWS) return "its rows are not certain to be 385 or more";
+    if ((double)zc_certain_rows(x) * (double)p->n * (double)p->k < work_least)
+        return "it has too few products to be faster (need 2^30)";
     return NULL;
 }
 
@@ -127,12 +130,18 @@ static bool pack(zc_graph *g, const zc_sparse_product *p, const char *name, zc_v
 
 /* ---- the node ---- */
 
+static bool is_half(const zc_sparse_product *p)
+{
+    return p->w->dtype == ZC_F16 || p->w->dtype == ZC_BF16;
+}
+
 static bool visit(zc_graph *g, zc_nid n, void *user)
 {
     size_t *changes = user;
     zc_sparse_product p;
     const zc_node *node = zc_node_at(g, n);
-    if (!zc_sparse_product_of(g, node, &p) || zc_sparse_refused(g, &p) || !zc_sparse_has(&p))
+    if (!zc_sparse_product_of(g, node, &p) || !is_half(&p) || zc_sparse_refused(g, &p) ||
+        !zc_sparse_has(&p))
         return true;
     zc_vid in[] = {[ZC_IN_SparseLinear_x] = p.x, [ZC_IN_SparseLinear_bias] = p.bias};
     if (!pack(g, &p, zc_val(g, node->in[1])->name, &in[ZC_IN_SparseLinear_w],

@@ -102,23 +102,35 @@ template <int ROWS, int STAGES> struct zc_gemm_sparse_sm90 {
 
     // ---- the others ----
 
-    ZC_MEMBER void multiply(int group, int thread, f32 (&sum)[ROWS / 2]) const {
-        int stage = 0, before = 0;
-        u32 parity = 0;
-        for (int step = 0; step < steps; step++) {
-            zc_barrier_wait(full(stage), parity);
-            const u32 w = smem + w_of(stage, group), x = x_of(stage);
-            const u32 places = ((const u32 *)(memory + places_of(stage, group)))[thread];
-            zc_wgmma_fence();
-            zc_product_first(sum, zc_wgmma_windows(w, 0, PIECE), zc_wgmma_along(x), places, step > 0);
-            zc_product_second(sum, zc_wgmma_windows(w, 2 * PIECE, PIECE), zc_wgmma_along(x, 64), places, true);
-            zc_wgmma_commit();
-            if (step > 0) {
-                zc_wgmma_wait<1>(); // one group is in flight: the products of the step before are done
-                if (thread == 0) zc_barrier_arrive(empty(before));
-            }
+    struct slot {
+        int stage, before; // before: of the step in front
+        u32 parity;
+        ZC_MEMBER void next() {
             before = stage;
             if (++stage == STAGES) stage = 0, parity ^= 1;
+        }
+    };
+    ZC_MEMBER void step_of(slot &at, int step, int group, int thread, u32 &places, f32 (&sum)[ROWS / 2]) const {
+        zc_barrier_wait(full(at.stage), at.parity);
+        const u32 w = smem + w_of(at.stage, group), x = x_of(at.stage);
+        places = ((const u32 *)(memory + places_of(at.stage, group)))[thread];
+        zc_wgmma_fence();
+        zc_product_first(sum, zc_wgmma_windows(w, 0, PIECE), zc_wgmma_along(x), places, step > 0);
+        zc_product_second(sum, zc_wgmma_windows(w, 2 * PIECE, PIECE), zc_wgmma_along(x, 64), places, true);
+        zc_wgmma_commit();
+        if (step > 0) {
+            zc_wgmma_wait<1>(); // one group is in flight: the products of the step before are done
+            if (thread == 0) zc_barrier_arrive(empty(at.before));
+        }
+        at.next();
+    }
+    // Places are in two registers in turn: those of the step before must not change.
+    ZC_MEMBER void multiply(int group, int thread, f32 (&sum)[ROWS / 2]) const {
+        slot at = {0, 0, 0};
+        u32 even, odd;
+        for (int step = 0; step < steps; step += 2) {
+            step_of(at, step, group, thread, even, sum);
+            if (step + 1 < steps) step_of(at, step + 1, group, thread, odd, sum);
         }
         zc_wgmma_wait<0>();
     }

@@ -65,8 +65,9 @@ extern "C" __global__ void __launch_bounds__(256)
         narrow_u8s8(s, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
         narrow_u8(s, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
         narrow(d, zc_wgmma_along(tile), zc_wgmma_windows(tile, 32768, 48), true);
-        sparse(d, zc_wgmma_windows(tile, 0, 1024), zc_wgmma_along(tile + 32768, 64), 0x44444444, true);
-        sparse_wide(e, zc_wgmma_windows(tile, 0, 1024), zc_wgmma_along(tile + 32768), 0xeeeeeeee, false);
+        const u32 first = 0x44444444, last = 0xeeeeeeee;
+        sparse(d, zc_wgmma_windows(tile, 0, 1024), zc_wgmma_along(tile + 32768, 64), first, true);
+        sparse_wide(e, zc_wgmma_windows(tile, 0, 1024), zc_wgmma_along(tile + 32768), last, false);
         wide(e, zc_wgmma_along(tile), zc_wgmma_across(tile, 32768, 8192), false);
         zc_wgmma_commit();
         zc_wgmma_wait<1>();

@@ -1350,6 +1350,10 @@ static void wrong_copies(void **state)
 #define FENCE  "    zc_wgmma_fence();\n"
 #define FINISH "    zc_wgmma_commit();\n    zc_wgmma_wait<0>();\n    out[t] = (u32)d[0];\n"
 
+#define SPARSE(word, b)                                                                            \
+    "    u32 places = " word ";\n"                                                                 \
+    "    multiply_sparse(d, zc_wgmma_windows(sa, 0, 1024), " b ", places, false);\n"
+
 static void wrong_products(void **state)
 {
     (void)state;
@@ -1372,15 +1376,14 @@ static void wrong_products(void **state)
          "whose first line is not 1024-byte aligned", 128, 1, 716},
         {FENCE "    multiply(d, da & ~(3ull << 62), db, false);\n" FINISH, "a descriptor", 128, 1,
          719},
-        {FENCE
-         "    multiply_sparse(d, zc_wgmma_windows(sa, 0, 1024), db, 0x55555555, false);\n" FINISH,
-         "stores elements 1 and 1 of four neighbours", 128, 1, 719},
-        {FENCE
-         "    multiply_sparse(d, zc_wgmma_windows(sa, 0, 1024), db, 0x11111111, false);\n" FINISH,
-         "stores elements 1 and 0 of four neighbours", 128, 1, 719},
-        {FENCE "    multiply_sparse(d, zc_wgmma_windows(sa, 0, 1024), zc_wgmma_along(sb, 32), "
-               "0x44444444, false);\n" FINISH,
+        {FENCE SPARSE("0x55555555", "db") FINISH, "stores elements 1 and 1 of four neighbours", 128,
+         1, 719},
+        {FENCE SPARSE("0x11111111", "db") FINISH, "stores elements 1 and 0 of four neighbours", 128,
+         1, 719},
+        {FENCE SPARSE("0x44444444", "zc_wgmma_along(sb, 32)") FINISH,
          "whose first line is not 1024-byte aligned", 128, 1, 716},
+        {FENCE SPARSE("0x44444444", "db") "    places = 0xeeeeeeee;\n" FINISH,
+         "registers of thread 0 have changed", 128, 1, 719},
         {FENCE "    multiply(d, da, db ^ 3ull << 62, false);\n" FINISH, "a descriptor", 128, 1,
          719},
         {FENCE "    multiply(d, zc_wgmma_along(0), db, false);\n" FINISH, "are not shared memory",

@@ -311,6 +311,7 @@ void hc_wgmma(const zc_host_product *p, const unsigned *held, float *d)
     take_sums(g, product, thread, d);
     product->held[thread] = held;
     product->places[thread] = p->places;
+    if (p->places) product->word[thread] = *p->places;
     if (held) memcpy(product->was[thread], held, sizeof product->was[thread]);
     product->seen++;
 }
@@ -472,7 +473,7 @@ static void read_places(const hc_thread *t, const hc_product *product, unsigned 
 {
     const unsigned selector = (unsigned)product->p.sparse - 1;
     const unsigned thread = row / 16 * 32 + row % 8 * 4 + selector * 2 + four / 4;
-    const unsigned bits = product->places[thread] >> (row / 8 % 2 * 16 + four % 4 * 4) & 15;
+    const unsigned bits = product->word[thread] >> (row / 8 % 2 * 16 + four % 4 * 4) & 15;
     place[0] = bits & 3;
     place[1] = bits >> 2;
     if (place[0] >= place[1])
@@ -558,9 +559,10 @@ static void give_sums(const hc_thread *t, const hc_product *product)
 {
     unsigned thread = t->index % HC_GROUP, count = product->p.columns / 2;
     hc_sums *s = product->sums;
-    const unsigned *held = product->held[thread];
+    const unsigned *held = product->held[thread], *places = product->places[thread];
     check_registers(t, product,
                     !held || !memcmp(held, product->was[thread], sizeof product->was[thread]));
+    check_registers(t, product, !places || *places == product->word[thread]);
     if (--s->under_way[thread]) return;
     for (unsigned i = 0; i < count; i++) {
         unsigned bits;

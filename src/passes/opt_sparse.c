@@ -51,13 +51,27 @@ static int count_of(unsigned kept)
     return count;
 }
 
+bool zc_sparse_each(const zc_sparse_product *p, zc_sparse_four_fn *fn, void *user)
+{
+    const int64_t fours = p->k / ZC_SPARSE_OF;
+    const int64_t lines = p->along_k ? p->n : fours, each = p->along_k ? fours : p->n;
+    for (int64_t line = 0; line < lines; line++)
+        for (int64_t i = 0; i < each; i++)
+            if (!fn(user, p->along_k ? line : i, (p->along_k ? i : line) * ZC_SPARSE_OF))
+                return false;
+    return true;
+}
+
+static bool is_sparse(void *user, int64_t n, int64_t k)
+{
+    return count_of(kept_of(user, n, k)) <= ZC_SPARSE_KEPT;
+}
+
 bool zc_sparse_has(const zc_sparse_product *p)
 {
+    zc_sparse_product of = *p;
     if (p->n <= 0 || p->k <= 0 || p->k % ZC_SPARSE_OF) return false;
-    for (int64_t n = 0; n < p->n; n++)
-        for (int64_t k = 0; k < p->k; k += ZC_SPARSE_OF)
-            if (count_of(kept_of(p, n, k)) > ZC_SPARSE_KEPT) return false;
-    return true;
+    return zc_sparse_each(p, is_sparse, &of);
 }
 
 const char *zc_sparse_refused(const zc_graph *g, const zc_sparse_product *p)
@@ -89,19 +103,28 @@ static unsigned two_of(unsigned kept)
     return kept;
 }
 
-static void put_four(const zc_sparse_product *p, const zc_sparse *form, int64_t n, int64_t k,
-                     void *stored, uint32_t *places)
+typedef struct packing {
+    const zc_sparse_product *p;
+    zc_sparse form;
+    void *stored;
+    uint32_t *places;
+} packing;
+
+static bool put_four(void *user, int64_t n, int64_t k)
 {
+    const packing *to = user;
+    const zc_sparse_product *p = to->p;
     const unsigned kept = two_of(kept_of(p, n, k));
-    const int64_t at = zc_sparse_at(form, n, k);
+    const int64_t at = zc_sparse_at(&to->form, n, k);
     int shift, count = 0;
-    const int64_t word = zc_sparse_word(form, n, k, &shift);
+    const int64_t word = zc_sparse_word(&to->form, n, k, &shift);
     for (int i = 0; i < ZC_SPARSE_OF; i++) {
         if (!(kept >> i & 1)) continue;
         const double v = zc_load_f64(p->w->dtype, p->w->data, zc_sparse_from(p, n, k + i));
-        zc_store_f64(p->w->dtype, stored, at + count, v);
-        places[word] |= (uint32_t)i << (shift + 2 * count++);
+        zc_store_f64(p->w->dtype, to->stored, at + count, v);
+        to->places[word] |= (uint32_t)i << (shift + 2 * count++);
     }
+    return true;
 }
 
 /* false: no memory. */
@@ -114,15 +137,15 @@ static bool pack(zc_graph *g, const zc_sparse_product *p, const char *name, zc_v
                                  ZC_SPARSE_SIDE, ZC_SPARSE_PIECE}};
     zc_tensor words = {
         .dtype = ZC_U32, .rank = 3, .dims = {stored.dims[0], stored.dims[1], ZC_SPARSE_WORDS}};
-    zc_sparse form;
-    if (!zc_sparse_of(&stored, &form) || !make_room(&stored)) return false;
+    packing to = {.p = p};
+    if (!zc_sparse_of(&stored, &to.form) || !make_room(&stored)) return false;
     if (!make_room(&words)) {
         free(stored.data);
         return false;
     }
-    for (int64_t n = 0; n < p->n; n++)
-        for (int64_t k = 0; k < p->k; k += ZC_SPARSE_OF)
-            put_four(p, &form, n, k, stored.data, words.data);
+    to.stored = stored.data;
+    to.places = words.data;
+    (void)zc_sparse_each(p, put_four, &to);
     *w = zc_graph_const(g, name, &stored, true);
     *places = zc_graph_const(g, NULL, &words, true);
     return *w && *places;

@@ -24,15 +24,25 @@ static int count_of(const float *w, const int64_t at[ZC_SPARSE_OF])
     return count;
 }
 
-/* Four weights, and where they stand. */
-static void prune_four(float *w, const int64_t at[ZC_SPARSE_OF])
+typedef struct pruning {
+    const zc_sparse_product *p;
+    float *w;
+} pruning;
+
+static bool prune_four(void *user, int64_t n, int64_t k)
 {
-    while (count_of(w, at) > ZC_SPARSE_KEPT) {
+    const pruning *of = user;
+    int64_t at[ZC_SPARSE_OF];
+    for (int i = 0; i < ZC_SPARSE_OF; i++) at[i] = zc_sparse_from(of->p, n, k + i);
+    while (count_of(of->w, at) > ZC_SPARSE_KEPT) {
         int least = -1;
-        for (int i = 0; i < ZC_SPARSE_OF; i++)
-            if (w[at[i]] != 0 && (least < 0 || fabsf(w[at[i]]) <= fabsf(w[at[least]]))) least = i;
-        w[at[least]] = 0;
+        for (int i = 0; i < ZC_SPARSE_OF; i++) {
+            const float own = fabsf(of->w[at[i]]);
+            if (own != 0 && (least < 0 || own <= fabsf(of->w[at[least]]))) least = i;
+        }
+        of->w[at[least]] = 0;
     }
+    return true;
 }
 
 /* 0: no memory. */
@@ -43,12 +53,8 @@ static zc_vid pruned(zc_graph *g, const zc_sparse_product *p, zc_vid w)
     t.data = zc_tensor_bytes(&t, &bytes) ? zc_calloc(bytes, 1) : NULL;
     if (!t.data) return 0;
     memcpy(t.data, p->w->data, bytes);
-    for (int64_t n = 0; n < p->n; n++)
-        for (int64_t k = 0; k < p->k; k += ZC_SPARSE_OF) {
-            int64_t at[ZC_SPARSE_OF];
-            for (int i = 0; i < ZC_SPARSE_OF; i++) at[i] = zc_sparse_from(p, n, k + i);
-            prune_four(t.data, at);
-        }
+    pruning of = {p, t.data};
+    (void)zc_sparse_each(p, prune_four, &of);
     return zc_graph_const(g, zc_val(g, w)->name, &t, true);
 }
 

@@ -23,6 +23,11 @@ bool zc_sparse_has(const zc_sparse_product *p);
  */
 const char *zc_sparse_refused(const zc_graph *g, const zc_sparse_product *p);
 
+/* Calls fn for each four neighbours, of column n from place k on, as they lie in memory, until it
+ * returns false: then so does this. */
+typedef bool zc_sparse_four_fn(void *user, int64_t n, int64_t k);
+bool zc_sparse_each(const zc_sparse_product *p, zc_sparse_four_fn *fn, void *user);
+
 /* Where the matrix has column n's weight of place k of the summed axis. */
 static inline int64_t zc_sparse_from(const zc_sparse_product *p, int64_t n, int64_t k)
 {

@@ -4,7 +4,8 @@
 Writes chains of products of few rows by square matrices, as steps of decoding have them: f16.onnx of
 --products MatMuls, int8.onnx of twice as many and int4.onnx of four times as many (MatMulNBits of
 com.microsoft), so that all read as much: weights.bin or codes.bin, random numbers of such a size that
-a product's results are about as large as its operand.
+a product's results are about as large as its operand. sparse.onnx is f16.onnx with two zeros in each
+four weights along the summed axis (sparse.bin), for --rows 4096 or so.
 Nothing but the standard library is needed. How long they take: zc compile, then gpu_session PLAN."""
 import argparse
 import os
@@ -59,10 +60,20 @@ def nbits(i, bits, size, block):
     return out, [weights, tensor(f"s{i}", F16, (size * size // block,), scales)]
 
 
-def plain(i, size):
+def plain(i, size, file):
     length = 2 * size * size
     out = field(1, f"x{i}") + field(1, f"w{i}") + field(2, f"x{i + 1}") + field(4, "MatMul")
-    return out, [tensor(f"w{i}", F16, (size, size), None, "weights.bin", i * length, length)]
+    return out, [tensor(f"w{i}", F16, (size, size), None, file, i * length, length)]
+
+
+def pruned(data, size, pick):
+    """Of each four rows of a matrix two become zeros."""
+    out = bytearray(data)
+    line = 2 * size
+    for first in range(0, size, 4):
+        for row in pick.sample(range(first, first + 4), 2):
+            out[row * line : (row + 1) * line] = bytes(line)
+    return out
 
 
 def write(path, o, count, product):
@@ -86,17 +97,20 @@ def main():
     o = p.parse_args()
     os.makedirs(o.dir, exist_ok=True)
     weights = open(os.path.join(o.dir, "weights.bin"), "wb")
+    sparse = open(os.path.join(o.dir, "sparse.bin"), "wb")
     codes = open(os.path.join(o.dir, "codes.bin"), "wb")
-    with weights, codes:
+    with weights, sparse, codes:
         for i in range(o.products):
             data = bytearray(random.Random(i).randbytes(2 * o.size * o.size))
             codes.write(data)
             data[1::2] = data[1::2].translate(SMALL)
             weights.write(data)
+            sparse.write(pruned(data, o.size, random.Random(i)))
     for bits in (4, 8):
         chain = lambda i: nbits(i, bits, o.size, o.block)
         write(os.path.join(o.dir, f"int{bits}.onnx"), o, o.products * 16 // bits, chain)
-    write(os.path.join(o.dir, "f16.onnx"), o, o.products, lambda i: plain(i, o.size))
+    write(os.path.join(o.dir, "f16.onnx"), o, o.products, lambda i: plain(i, o.size, "weights.bin"))
+    write(os.path.join(o.dir, "sparse.onnx"), o, o.products, lambda i: plain(i, o.size, "sparse.bin"))
 
 
 main()

@@ -115,6 +115,11 @@ typedef struct zc_compile_params {
      * of activations, and of channels of weights. NULL: what the samples show, and the greatest
      * weights. */
     const char *calibration;
+    /* "2:4": with precision "auto", products of constant weights of which the two least of each
+     * four along the summed axis are 0 may be chosen, too, where a target multiplies such faster:
+     * those with which max_error holds. NULL: weights are what they are. Those that have such zeros
+     * need no leave. */
+    const char *sparsify;
 } zc_compile_params;
 #define ZC_COMPILE_PARAMS(...) ZC_PARAMS(zc_compile_params, __VA_ARGS__)
 

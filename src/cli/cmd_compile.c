@@ -13,7 +13,7 @@
 enum { RANDOM_SAMPLES = 4 };
 
 typedef struct options {
-    const char *output, *data_root, *emit_cuda, *precision, *pareto;
+    const char *output, *data_root, *emit_cuda, *precision, *pareto, *sparsify;
     double max_error;
     cli_list allow, calibration; /* the folders, once a file among them is taken out */
     const char *thresholds;
@@ -98,6 +98,15 @@ static const cli_option table[] = {
              "they are named)",
      .set = cli_set_words,
      .at = offsetof(options, allow)},
+    {.name = "sparsify",
+     .arg = "2:4",
+     .choices = "2:4",
+     .help =
+         "with --precision auto: prune weights of products, of each four along the summed axis "
+         "the two of the least magnitude, where a target multiplies such faster and --max-error "
+         "holds. Weights that have such zeros need no leave",
+     .set = cli_set_text,
+     .at = offsetof(options, sparsify)},
     {.name = "weight-group",
      .arg = "N",
      .choices = "32 64 128",
@@ -272,6 +281,7 @@ static int compile(const char *path, options *o)
                                 .allow_count = o->allow.n,
                                 .pareto = o->pareto,
                                 .weight_group = o->weight_group,
+                                .sparsify = o->sparsify,
                                 .calibration = o->thresholds,
                                 .rules = o->rules.v,
                                 .rule_count = o->rules.n,
@@ -385,6 +395,9 @@ static int check(const options *o)
         return cli_usage("compile", "--quiet excludes --explain and --verbose");
     if (o->tune.by_cost && (o->tune.on || o->tune.file))
         return cli_usage("compile", "--by-cost excludes --tune and --tuned");
+    if (o->sparsify && !(o->max_error > 0))
+        return cli_usage("compile", "--sparsify needs a bound of the error: --precision auto and "
+                                    "--max-error E");
     return cli_check_needs("compile", needs, ZC_COUNTOF(needs));
 }
 

@@ -8,7 +8,7 @@
 /* Of the type that the tensor cores multiply; f32 of the ordinary cores without any. */
 static zc_peak peak_of(const zc_step_info *i)
 {
-    const char *dot = i->products ? strchr(i->products, '.') : NULL;
+    const char *dot = i->products ? strrchr(i->products, '.') : NULL;
     for (int p = 0; dot && p < ZC_PEAK_COUNT; p++)
         if (strcmp(zc_peak_name((zc_peak)p), dot + 1) == 0) return (zc_peak)p;
     return ZC_PEAK_F32;

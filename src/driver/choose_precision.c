@@ -218,14 +218,15 @@ static zc_status take_allowed(const zc_compile_params *p, zc_precision_params *o
 {
     for (size_t i = 0; i < p->allow_count; i++) {
         zc_precision_type t = zc_precision_type_find(p->allow[i]);
-        if (t == ZC_PRECISION_COUNT)
+        if (t == ZC_PRECISION_COUNT || t == ZC_PRECISION_sparse)
             return zc_fail(diag, ZC_ERR_ARG, p->allow[i],
                            "is no type that may be allowed (need int4, w8, int8, fp8, f16, bf16, "
                            "tf32 or f32)");
         out->allowed[t] = true;
     }
     for (int t = 0; t < ZC_PRECISION_COUNT && !p->allow_count; t++)
-        out->allowed[t] = !zc_precision_is_scaled((zc_precision_type)t);
+        out->allowed[t] = !zc_precision_is_asked_for((zc_precision_type)t);
+    out->allowed[ZC_PRECISION_sparse] = p->sparsify != NULL;
     return ZC_OK;
 }
 
@@ -236,6 +237,8 @@ static zc_status check(const zc_compile_params *p, zc_diag *diag)
     if (p->weight_group && p->weight_group != 32 && p->weight_group != 64 && p->weight_group != 128)
         return zc_fail(diag, ZC_ERR_ARG, "weight_group", "got %lld, need 32, 64, 128, or 0",
                        (long long)p->weight_group);
+    if (p->sparsify && strcmp(p->sparsify, "2:4") != 0)
+        return zc_fail(diag, ZC_ERR_ARG, "sparsify", "got '%s', need 2:4", p->sparsify);
     if (!p->sample_count)
         return zc_fail(diag, ZC_ERR_ARG, "samples", "errors are measured on samples (got none)");
     return ZC_OK;
@@ -306,6 +309,7 @@ static zc_status choose(bench *b, zc_chosen_precision *out, zc_diag *diag)
     ZC_TRY(take_allowed(p, &search, diag));
     ZC_TRY(run_reference(b, diag));
     b->mixed->codes = search.allowed[ZC_PRECISION_int4] || search.allowed[ZC_PRECISION_w8];
+    b->mixed->prunes = search.allowed[ZC_PRECISION_sparse];
     b->mixed->group = p->weight_group;
     ZC_TRY(b->params->compile(b->params->user, b->mixed, NULL, diag));
     if (search.allowed[ZC_PRECISION_int8] || search.allowed[ZC_PRECISION_fp8])

@@ -344,7 +344,11 @@ static zc_status optimise(zc_graph *g, const job *j, zc_mixed *mixed, zc_diag *d
                                .offered = j->p->offered,
                                .rules = j->rules,
                                .target = &target,
-                               .rules_report = j->explain ? &j->explain->report : NULL};
+                               .rules_report = j->explain ? &j->explain->report : NULL,
+                               .after = j->explain ? zc_explain_pass : NULL,
+                               .user = j->explain};
+    const zc_pass of = {.options = &options};
+    if (j->explain) j->explain->sparse_kernels = zc_pass_has(&of, ZC_FAMILY_gemm_sparse_sm90);
     size_t imported = g->values.len;
     ZC_TRY(progress(j->p, "optimise", STAGE_OPTIMISE, diag));
     ZC_TRY(zc_run_passes(g, &options, diag));
@@ -430,6 +434,9 @@ static zc_status compile_with(job *j, zc_diag *diag)
 {
     zc_graph *g = NULL;
     ZC_TRY(zc_precision_parse(j->p->precision, &j->precision, diag));
+    if (j->p->sparsify && !j->precision.is_auto)
+        return zc_fail(diag, ZC_ERR_ARG, "sparsify",
+                       "needs a bound of the error: precision auto and max_error");
     if (j->precision.is_auto) ZC_TRY(choose_precision(j, diag));
     if (j->p->profile_count && !j->targets.narchs)
         return zc_fail(diag, ZC_ERR_ARG, j->p->profiles[0].name,

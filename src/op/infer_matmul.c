@@ -4,6 +4,7 @@
 #include "op/infer_common.h"
 #include "op/packed.h"
 #include "op/scaled.h"
+#include "op/sparse.h"
 
 /* ---- element types ---- */
 
@@ -70,6 +71,16 @@ zc_status zc_dt_packed_linear(zc_infer *f)
     ZC_TRY(need_type(f, ZC_IN_PackedLinear_zero, zc_packed_zero(w)));
     ZC_TRY(need_type(f, ZC_IN_PackedLinear_bias, x));
     ZC_TRY(need_type(f, ZC_IN_PackedLinear_gain, x));
+    return zc_infer_set_dtype(f, x);
+}
+
+zc_status zc_dt_sparse_linear(zc_infer *f)
+{
+    const zc_dtype x = f->in[0].type.dtype;
+    ZC_TRY(zc_infer_need_float(f, 0));
+    ZC_TRY(need_type(f, ZC_IN_SparseLinear_w, x));
+    ZC_TRY(need_type(f, ZC_IN_SparseLinear_places, ZC_U32));
+    ZC_TRY(need_type(f, ZC_IN_SparseLinear_bias, x));
     return zc_infer_set_dtype(f, x);
 }
 
@@ -272,13 +283,19 @@ static zc_status check_blocks(zc_infer *f, int i, const zc_packed *w)
                          (long long)w->groups, ZC_PACKED_COLUMNS, (long long)w->pieces);
 }
 
+/* A constant shape; -1 where a size is not certain. */
+static zc_tensor certain(const zc_type *t)
+{
+    zc_tensor out = {.dtype = t->dtype, .rank = t->rank};
+    for (int d = 0; d < t->rank; d++) out.dims[d] = zc_dim_is_const(t->dims[d]) ? t->dims[d].k : -1;
+    return out;
+}
+
 zc_status zc_infer_packed_linear(zc_infer *f)
 {
     const zc_type *x = zc_in(f, 0), *t = zc_in(f, ZC_IN_PackedLinear_w);
-    zc_tensor codes = {.dtype = t->dtype, .rank = t->rank};
+    const zc_tensor codes = certain(t);
     zc_packed w;
-    for (int d = 0; d < t->rank; d++)
-        codes.dims[d] = zc_dim_is_const(t->dims[d]) ? t->dims[d].k : -1;
     if (x->rank < 1) return zc_infer_fail(f, "input 0 must not be a scalar");
     if (!zc_packed_of(&codes, &w))
         return zc_infer_fail(f, "codes are not in pieces (need certain sizes [N/16, K/%d, %d, %d])",
@@ -302,6 +319,32 @@ zc_status zc_infer_packed_linear(zc_infer *f)
     out[x->rank - 1] = zc_dim_const(gated ? w.n / 2 : w.n);
     ZC_TRY(check_columns(f, ZC_IN_PackedLinear_bias, out[x->rank - 1]));
     ZC_TRY(check_columns(f, ZC_IN_PackedLinear_gain, x->dims[x->rank - 1]));
+    return zc_infer_set(f, 0, x->rank, out);
+}
+
+zc_status zc_infer_sparse_linear(zc_infer *f)
+{
+    const zc_type *x = zc_in(f, 0), *places = zc_in(f, ZC_IN_SparseLinear_places);
+    const zc_tensor stored = certain(zc_in(f, ZC_IN_SparseLinear_w));
+    zc_sparse w;
+    if (x->rank < 1) return zc_infer_fail(f, "input 0 must not be a scalar");
+    if (!zc_sparse_of(&stored, &w))
+        return zc_infer_fail(f,
+                             "stored elements are not in tiles (need certain sizes [N/%d, K/%d, "
+                             "%d, %d, %d])",
+                             ZC_SPARSE_SIDE, ZC_SPARSE_SIDE, ZC_SPARSE_PIECES, ZC_SPARSE_SIDE,
+                             ZC_SPARSE_PIECE);
+    ZC_TRY(zc_infer_same(f, x->dims[x->rank - 1], zc_dim_const(w.k),
+                         "inner dimensions of the product"));
+    ZC_TRY(zc_infer_need_rank(f, ZC_IN_SparseLinear_places, 3, 3));
+    const int64_t need[] = {w.groups, w.steps, ZC_SPARSE_WORDS};
+    for (int d = 0; d < 3; d++)
+        ZC_TRY(zc_infer_same(f, places->dims[d], zc_dim_const(need[d]),
+                             "tiles of stored elements and of places"));
+    zc_dim out[ZC_MAX_RANK];
+    for (int d = 0; d < x->rank; d++) out[d] = x->dims[d];
+    out[x->rank - 1] = zc_dim_const(w.n);
+    ZC_TRY(check_columns(f, ZC_IN_SparseLinear_bias, out[x->rank - 1]));
     return zc_infer_set(f, 0, x->rank, out);
 }
 

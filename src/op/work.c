@@ -98,6 +98,12 @@ static double packed_product(const step *s)
     return *((const zc_attrs_PackedLinear *)s->attrs)->activation ? gated_product(s) : product(s);
 }
 
+/* By what is stored: two of each four. */
+static double sparse_product(const step *s)
+{
+    return product(s) / 2;
+}
+
 static double attention(const step *s)
 {
     zc_attention_form f;
@@ -146,6 +152,7 @@ static const struct {
     {ZC_OP_Linear, product},
     {ZC_OP_ScaledLinear, product},
     {ZC_OP_PackedLinear, packed_product},
+    {ZC_OP_SparseLinear, sparse_product},
     {ZC_OP_GatedLinear, gated_product},
     {ZC_OP_LinearNorm, product},
     {ZC_OP_LinearMoments, product},

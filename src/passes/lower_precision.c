@@ -543,6 +543,7 @@ static zc_status lower_chosen(zc_pass *p, pass *q, const zc_parted *parts)
     zc_status status = scale_products(q, parts);
     if (status == ZC_OK) status = quantise_parts(p, parts);
     if (status == ZC_OK) status = zc_parts_code(parts, &coded);
+    if (status == ZC_OK) status = zc_parts_prune(parts);
     if (status == ZC_OK) status = q->mixed->emulate ? lower_and_emulate(p, q) : lower_parts(p, q);
     if (status == ZC_OK) status = keep_codes(p, parts, &coded);
     ZC_VEC_FINI(&coded);

@@ -6,6 +6,7 @@
 #include "op/work.h"
 #include "passes/cost.h"
 #include "passes/precision_rules.h"
+#include "passes/prune.h"
 #include "passes/quantise.h"
 #include "passes/quantised.h"
 #include "passes/query.h"
@@ -28,12 +29,13 @@ const char *zc_precision_type_name(zc_precision_type t)
 zc_dtype zc_precision_dtype(zc_precision_type t, const zc_precision_part *part, bool gpu)
 {
     if (t == ZC_PRECISION_int8 && gpu && part->is_product) return ZC_F16;
-    return zc_precision_code_bits(t) && !gpu ? ZC_F32 : types[t].dtype;
+    const bool weights_alone = zc_precision_code_bits(t) || t == ZC_PRECISION_sparse;
+    return weights_alone && !gpu ? ZC_F32 : types[t].dtype;
 }
 
-bool zc_precision_is_scaled(zc_precision_type t)
+bool zc_precision_is_asked_for(zc_precision_type t)
 {
-    return t <= ZC_PRECISION_fp8;
+    return t <= ZC_PRECISION_sparse;
 }
 
 int zc_precision_code_bits(zc_precision_type t)
@@ -170,6 +172,14 @@ static zc_status describe_codes(const finder *f, const zc_scalable *s, zc_precis
     return ok ? ZC_OK : no_memory(f);
 }
 
+static zc_status describe_prunes(const finder *f, const zc_scalable *s, zc_precision_part *part)
+{
+    const zc_value *w = zc_val(f->g, s->w);
+    part->prunes = zc_arena_strdup(f->m->arena, w->name);
+    part->code_bytes = (double)zc_cost_bytes(&w->type);
+    return part->prunes ? ZC_OK : no_memory(f);
+}
+
 static zc_status begin_part(finder *f, const zc_node *n)
 {
     zc_precision_part part = {.is_product = zc_precision_is_product(n->op),
@@ -185,6 +195,8 @@ static zc_status begin_part(finder *f, const zc_node *n)
     if (part.quantises) part.depth = zc_weights_of(f->g, &s).depth;
     if (f->m->codes && !f->inside && zc_codable_of(f->g, n, &s))
         ZC_TRY(describe_codes(f, &s, &part));
+    if (f->m->prunes && !f->inside && zc_prunable_of(f->g, n, &s))
+        ZC_TRY(describe_prunes(f, &s, &part));
     return ZC_VEC_PUSH(&f->m->parts, part) && ZC_VEC_PUSH(&f->names, names) ? ZC_OK : no_memory(f);
 }
 

@@ -19,8 +19,8 @@ typedef enum zc_precision_type {
 enum { ZC_CODED_TYPES = ZC_PRECISION_w8 + 1 };
 
 const char *zc_precision_type_name(zc_precision_type t);
-/* Has it codes of 8 bits or fewer, and scales? Such types are chosen only where they are named. */
-bool zc_precision_is_scaled(zc_precision_type t);
+/* Is it chosen only where it is asked for? So are codes of 8 bits or fewer, and pruned weights. */
+bool zc_precision_is_asked_for(zc_precision_type t);
 /* Bits of the codes that its weights alone are; 0: there are none. */
 int zc_precision_code_bits(zc_precision_type t);
 /* ZC_PRECISION_COUNT: there is no such type. */
@@ -37,7 +37,8 @@ typedef struct zc_precision_part {
     int no_span_of;      /* which */
     double conversion;   /* bytes in f32 of the operand that has to be given 8 bits by itself */
     const char *codes;   /* the weights that int4 and w8 make codes of; NULL: there are none */
-    double code_bytes;   /* of these, in f32 */
+    const char *prunes;  /* those of which sparse leaves two of four; NULL: there are none */
+    double code_bytes;   /* of either, in f32 */
     bool packs;          /* the sizes are those of kernels that read codes */
     zc_code_form forms[ZC_CODED_TYPES]; /* by type */
     const char *keeps;                  /* why it is f32 from the start; NULL: it is not */
@@ -74,6 +75,7 @@ typedef struct zc_mixed {
     zc_weight_limits_fn *limits; /* NULL: the greatest of each column */
     void *limits_user;
     bool codes;                      /* describe weights as codes, too */
+    bool prunes;                     /* ... and those that may be pruned */
     int64_t group;                   /* weights that share a scale; 0: of each part what is best */
     zc_arena *arena;                 /* of the names in `parts` */
     ZC_VEC(zc_precision_part) parts; /* the pass describes them when there are none yet */
@@ -110,6 +112,12 @@ typedef ZC_VEC(zc_coded_product) zc_parts_coded;
 zc_status zc_parts_code(const zc_parted *p, zc_parts_coded *out);
 /* Those products that are f16 by now multiply by what DequantizeLinear makes of the codes. */
 zc_status zc_parts_keep_codes(const zc_parted *p, const zc_parts_coded *coded);
+
+/* ---- prune.c ---- */
+
+/* Gives the products of parts of type sparse weights of which the two least of each four are 0,
+ * before they are lowered. */
+zc_status zc_parts_prune(const zc_parted *p);
 
 /* ---- lower_bytes.c ---- */
 

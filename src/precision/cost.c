@@ -4,13 +4,13 @@
 
 typedef struct chip {
     int arch;
-    double bytes, f32, tf32, f16, fp8, int8, int8_conv;
+    double bytes, f32, tf32, f16, fp8, int8, int8_conv, sparse;
     bool codes;
 } chip;
 
 static const chip chips[] = {
-#define CHIP(arch, bytes, f32, tf32, f16, fp8, int8, int8_conv, codes)                             \
-    {arch, bytes, f32, tf32, f16, fp8, int8, int8_conv, codes},
+#define CHIP(arch, bytes, f32, tf32, f16, fp8, int8, int8_conv, sparse, codes)                     \
+    {arch, bytes, f32, tf32, f16, fp8, int8, int8_conv, sparse, codes},
 #include "precision/chips.def"
 };
 
@@ -41,6 +41,7 @@ static double speed(const chip *c, const zc_precision_part *part, zc_precision_t
     if (type == ZC_PRECISION_f32) return c->f32;
     if (type == ZC_PRECISION_int8) return speed_of_bytes(c, part);
     if (type == ZC_PRECISION_tf32) return part->is_product ? c->tf32 : c->f32;
+    if (type == ZC_PRECISION_sparse) return part->prunes ? c->sparse : c->f16;
     return type == ZC_PRECISION_fp8 && part->scales ? c->fp8 : c->f16;
 }
 
@@ -53,14 +54,25 @@ static double bits_of(const chip *c, const zc_precision_part *part, zc_precision
 /* Scales and zero points of weights as codes, in bits a weight: of groups of 64. */
 #define CODE_SCALES 0.25
 
+/* A weight of 16 bits of which each other one is stored, and where it stands in four. */
+#define SPARSE_BITS 9
+
+/* Bits of a weight that kernels read as codes or pruned; 0: they do not. */
+static double weight_bits(const chip *c, const zc_precision_part *part, zc_precision_type type)
+{
+    const int bits = zc_precision_code_bits(type);
+    if (type == ZC_PRECISION_sparse) return part->prunes && c->sparse > c->f16 ? SPARSE_BITS : 0;
+    return bits && c->codes && part->packs ? bits + CODE_SCALES : 0;
+}
+
 /* What these bytes of the part in f32, its weights among them, are where others have so many bits.
  */
 static double narrow_bytes(const chip *c, const zc_precision_part *part, double bytes, double bits,
                            zc_precision_type type)
 {
-    const int code = c->codes && part->packs ? zc_precision_code_bits(type) : 0;
-    const double other = code ? bytes - part->code_bytes : bytes;
-    return (other * bits + (bytes - other) * (code + CODE_SCALES)) / 32;
+    const double each = weight_bits(c, part, type);
+    const double other = each > 0 ? bytes - part->code_bytes : bytes;
+    return (other * bits + (bytes - other) * each) / 32;
 }
 
 /* A type that is no faster to compute in than f32 is kept in f32, and one that is slower than f16
@@ -105,7 +117,7 @@ bool zc_precision_faster(const zc_precision_chips *c, const zc_precision_part *p
                          zc_precision_type type, bool half)
 {
     const double us = zc_precision_us(c, part, type);
-    const bool rivals = type == ZC_PRECISION_int8 ? half : zc_precision_is_scaled(type);
+    const bool rivals = type == ZC_PRECISION_int8 ? half : zc_precision_is_asked_for(type);
     return us < zc_precision_us(c, part, ZC_PRECISION_f32) &&
            (!rivals || us < zc_precision_us(c, part, ZC_PRECISION_f16));
 }

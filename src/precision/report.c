@@ -38,7 +38,7 @@ static void put_slower(const zc_precision_params *p, const zc_precision_part *pa
     const char *between = ", no slower than ";
     if (c->from != ZC_PRECISION_f16 && c->from != ZC_PRECISION_bf16) return;
     for (int t = 0; t < (int)c->from; t++) {
-        if (!zc_precision_is_scaled((zc_precision_type)t) ||
+        if (!zc_precision_is_asked_for((zc_precision_type)t) ||
             !zc_precision_applies(p, part, (zc_precision_type)t))
             continue;
         zc_buf_printf(out, "%s%s", between, zc_precision_type_name((zc_precision_type)t));
@@ -64,9 +64,21 @@ static void put_why(const zc_precision_params *p, const zc_precision_part *part,
     if (c->grouped > 1) zc_buf_printf(out, ", with its group of %u", c->grouped);
 }
 
-/* Of weights as codes. */
-static void put_form(const zc_precision_part *part, zc_precision_type type, zc_buf *out)
+/* Of pruned weights: which, and what it gains beside f16, by the model of the parts' cost. */
+static void put_pruned(const zc_precision_params *p, const zc_precision_part *part, zc_buf *out)
 {
+    const double f16 = zc_precision_us(&p->chips, part, ZC_PRECISION_f16);
+    const double us = zc_precision_us(&p->chips, part, ZC_PRECISION_sparse);
+    zc_buf_printf(out,
+                  "two of each four weights of '%s' pruned, held to be %.2f times as fast as f16, ",
+                  part->prunes, f16 / us);
+}
+
+/* Of weights as codes, or pruned. */
+static void put_form(const zc_precision_params *p, const zc_precision_part *part,
+                     zc_precision_type type, zc_buf *out)
+{
+    if (type == ZC_PRECISION_sparse) put_pruned(p, part, out);
     if (!zc_precision_code_bits(type)) return;
     const zc_code_form *f = &part->forms[type];
     zc_buf_printf(out, "weights in groups of %lld, %s, ", (long long)f->group,
@@ -79,7 +91,7 @@ static void put_part(const zc_precision_params *p, const zc_mixed *m, const zc_p
     const zc_precision_part *part = &m->parts.data[i];
     const zc_precision_choice_of *c = &f->parts.data[i];
     zc_buf_printf(out, "%s %s: ", zc_precision_type_name(c->type), part->names);
-    put_form(part, c->type, out);
+    put_form(p, part, c->type, out);
     put_why(p, part, c, share(f, i), out);
     put_slower(p, part, c, out);
     zc_buf_puts(out, "\n");

@@ -43,7 +43,8 @@ bool zc_precision_applies(const zc_precision_params *p, const zc_precision_part 
     return p->allowed[type] && (type != ZC_PRECISION_tf32 || part->is_product) &&
            (!zc_precision_code_bits(type) || part->codes) &&
            (type != ZC_PRECISION_fp8 || part->scales) &&
-           (type != ZC_PRECISION_int8 || part->quantises);
+           (type != ZC_PRECISION_int8 || part->quantises) &&
+           (type != ZC_PRECISION_sparse || part->prunes);
 }
 
 /* Is the type allowed, and faster? */
@@ -291,7 +292,7 @@ static zc_status bisect(search *s, size_t end, int type, size_t *out, zc_precisi
 static bool is_finer(zc_precision_type from, zc_precision_type type)
 {
     if (type == ZC_PRECISION_w8) return from == ZC_PRECISION_int4;
-    return from < type && (type == ZC_PRECISION_tf32 || zc_precision_is_scaled(from));
+    return from < type && (type == ZC_PRECISION_tf32 || zc_precision_is_asked_for(from));
 }
 
 /* Of the first *raised groups, which are f32, as many as keep the bound get the type. */

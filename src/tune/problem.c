@@ -72,7 +72,8 @@ static bool join_rows(const writer *w, shape *s)
 static bool is_product(zc_op op)
 {
     return op == ZC_OP_Linear || op == ZC_OP_ScaledLinear || op == ZC_OP_PackedLinear ||
-           op == ZC_OP_LinearNorm || op == ZC_OP_LinearMoments || op == ZC_OP_GatedLinear;
+           op == ZC_OP_SparseLinear || op == ZC_OP_LinearNorm || op == ZC_OP_LinearMoments ||
+           op == ZC_OP_GatedLinear;
 }
 
 static bool is_mask(zc_op op, uint32_t input)

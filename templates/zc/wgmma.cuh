@@ -14,6 +14,13 @@
  * registers, two elements each, the first in the low half: those that d has in the same place with n = 16, row by row.
  * They must not change until the product is done.
  *
+ * ZC_WGMMA_SPARSE(name, n, TYPE, selector) defines `void name(SUM (&d)[n / 2], u64 a, u64 b, const u32 &places, bool add)`: the product
+ * of 64 x 32 elements of A by n x 32 of B, both along the summed axis, 64 bytes of a line of B. Of each four neighbours of A two
+ * are stored, 16 elements of a row; places says where they stand: of the threads whose number modulo 4 is twice the selector or
+ * one more, two bits for each, the lower place first. The first of two such threads has 16 neighbours of the row that it has first of
+ * d in its low half and of its second row in the high half, the other one the next 16. The word must not change until the product
+ * is done.
+ *
  * Thread t of the warpgroup has of row 16 * (t / 32) + t % 32 / 4 + 8 * (i / 2 % 2) column
  * 8 * (i / 4) + 2 * (t % 4) + i % 2 as d[i].
  *
@@ -154,6 +161,20 @@
 #define ZC_WGMMA(name, n, TYPE, across) ZC_WGMMA_OF(name, n, TYPE, 0, across)
 #define ZC_WGMMA_ALONG_OF(name, n, TYPE) ZC_WGMMA_##TYPE(ZC_WGMMA_BODY, name, n)
 #define ZC_WGMMA_ALONG(name, n, TYPE) ZC_WGMMA_ALONG_OF(name, n, TYPE)
+
+#define ZC_WGMMA_SPARSE_F16  "k32.f32.f16.f16"
+#define ZC_WGMMA_SPARSE_BF16 "k32.f32.bf16.bf16"
+#define ZC_WGMMA_SPARSE_ADD(a, b, places, add, ...) add
+#define ZC_WGMMA_SPARSE_FACTORS(a, b, places, ...) a ", " b ", " places
+#define ZC_WGMMA_SPARSE_OF(name, n, TYPE, selector)                                                                    \
+    ZC_INLINE void name(f32 (&d)[n / 2], u64 a, u64 b, const u32 &places, bool add) {                                  \
+        asm volatile("{ .reg .pred p; setp.ne.b32 p, " ZC_WGMMA_REST_##n(ZC_WGMMA_SPARSE_ADD) ", 0;\n"                 \
+                     "wgmma.mma_async.sp.sync.aligned.m64n" #n ZC_WGMMA_SPARSE_##TYPE " {" ZC_WGMMA_TEXT_##n "}, "      \
+                     ZC_WGMMA_REST_##n(ZC_WGMMA_SPARSE_FACTORS) ", " #selector ", p, 1, 1, 0, 0; }"                    \
+                     : ZC_WGMMA_SUMS_##n("f", d)                                                                       \
+                     : "l"(a), "l"(b), "r"(places), "r"((u32)add));                                                    \
+    }
+#define ZC_WGMMA_SPARSE(name, n, TYPE, selector) ZC_WGMMA_SPARSE_OF(name, n, TYPE, selector)
 
 #define ZC_WGMMA_HELD_ADD(a0, a1, a2, a3, b, add) add
 #define ZC_WGMMA_HELD_FACTORS(a0, a1, a2, a3, b, add) "{" a0 ", " a1 ", " a2 ", " a3 "}, " b

@@ -71,6 +71,12 @@ expect int4-deterministic 0 "" cmp "$plan" "$dir/int4.plan"
 expect int4-group 1 "net.features.0.weight' are not in groups of 32 (got sums of 9)" \
     weights --max-error 5e-1 --allow int4 --weight-group 32
 expect int4-no-group 1 "weight_group: got 48, need 32, 64, 128, or 0" weights --max-error 5e-1 --allow int4 --weight-group 48
+expect sparsify-nothing 0 "f16 Conv 'node_Conv_49'" auto 5e-2 --allow f16 --sparsify 2:4 --verbose
+expect sparsify-form 1 "--sparsify: got '3:4', need 2:4" auto 5e-2 --sparsify 3:4
+expect sparsify-alone 1 "--sparsify needs a bound of the error: --precision auto and --max-error E" \
+    "$zc" compile "$model" -o "$plan" --sparsify 2:4
+expect sparsify-f16 1 "--max-error does nothing without --precision auto" \
+    "$zc" compile "$model" -o "$plan" --sparsify 2:4 --precision f16 --max-error 1e-2
 expect group-alone 1 "--weight-group does nothing without --allow int4 or w8" \
     weights --max-error 5e-1 --allow f16 --weight-group 32
 

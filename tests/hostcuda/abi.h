@@ -67,6 +67,8 @@ typedef struct zc_host_product {
     unsigned columns;
     int across_a, across, add;
     unsigned long long a, b;
+    int sparse; /* 0: A is whole; else one more than which threads say where its elements stand */
+    const unsigned *places; /* this thread's word of that */
 } zc_host_product;
 
 /* What the copy engine is asked to do; addresses of shared memory are numbers. */

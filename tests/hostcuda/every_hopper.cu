@@ -10,6 +10,8 @@ ZC_WGMMA_ALONG(narrow_s8u8, 8, S8U8)
 ZC_WGMMA_ALONG(narrow_u8s8, 8, U8S8)
 ZC_WGMMA_ALONG(narrow_u8, 8, U8)
 ZC_WGMMA_ACROSS(both, 8, F16, 1, 0)
+ZC_WGMMA_SPARSE(sparse, 8, F16, 0)
+ZC_WGMMA_SPARSE(sparse_wide, 256, BF16, 1)
 
 extern "C" __global__ void __launch_bounds__(256)
     every_hopper(u32 *u, const f32 *f, const __grid_constant__ zc_tensor_map map)
@@ -63,6 +65,9 @@ extern "C" __global__ void __launch_bounds__(256)
         narrow_u8s8(s, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
         narrow_u8(s, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
         narrow(d, zc_wgmma_along(tile), zc_wgmma_windows(tile, 32768, 48), true);
+        const u32 first = 0x44444444, last = 0xeeeeeeee;
+        sparse(d, zc_wgmma_windows(tile, 0, 1024), zc_wgmma_along(tile + 32768, 64), first, true);
+        sparse_wide(e, zc_wgmma_windows(tile, 0, 1024), zc_wgmma_along(tile + 32768), last, false);
         wide(e, zc_wgmma_along(tile), zc_wgmma_across(tile, 32768, 8192), false);
         zc_wgmma_commit();
         zc_wgmma_wait<1>();

@@ -285,6 +285,18 @@ template <int N> ZC_INLINE void zc_wgmma_wait(ZC_HOST_LINE)
         zc_host_call->wgmma(&p, a, d);                                                             \
     }
 
+#define ZC_WGMMA_SPARSE(name, n, TYPE, selector) ZC_HOST_WGMMA_SPARSE(name, n, TYPE, selector)
+#define ZC_HOST_WGMMA_SPARSE(name, n, TYPE, selector)                                              \
+    ZC_INLINE void name(f32(&d)[(n) / 2], u64 a, u64 b, const u32 &places, bool add, ZC_HOST_LINE) \
+    {                                                                                              \
+        static_assert((n) % 8 == 0 && (n) >= 8 && (n) <= 256, "8, 16 ... 256 columns");            \
+        static_assert((selector) == 0 || (selector) == 1, "the first two threads or the others");  \
+        zc_host_product p = {ZC_HOST_WGMMA_##TYPE, line.number, n, 0, 0, add, a, b};               \
+        p.sparse = (selector) + 1;                                                                 \
+        p.places = &places;                                                                        \
+        zc_host_call->wgmma(&p, 0, d);                                                             \
+    }
+
 ZC_INLINE void zc_stmatrix_x4(u32 row, const u32 r[4], ZC_HOST_LINE)
 {
     zc_host_call->stmatrix(line.number, row, r);

@@ -120,8 +120,10 @@ typedef struct hc_product {
     bool done;         /* its sums are there */
     bool left;         /* others may write its operands */
     hc_sums *sums;
-    const unsigned *held[HC_GROUP]; /* A in registers; NULL: in shared memory */
-    unsigned was[HC_GROUP][4];      /* and what they were when their thread asked */
+    const unsigned *held[HC_GROUP];   /* A in registers; NULL: in shared memory */
+    unsigned was[HC_GROUP][4];        /* and what they were when their thread asked */
+    const unsigned *places[HC_GROUP]; /* of a sparse A's elements; NULL: it is whole */
+    unsigned word[HC_GROUP];          /* and what they were when their thread asked */
 } hc_product;
 
 /* A warp of a warpgroup: waits by itself. */

@@ -14,6 +14,8 @@ static const char head[] =
     "ZC_WGMMA_ACROSS(multiply_both, 8, F16, 1, 0)\n"
     "ZC_WGMMA_HELD(multiply_held, 64, F16, 1)\n"
     "ZC_WGMMA_HELD(multiply_windows, 64, F16, 0)\n"
+    "ZC_WGMMA_SPARSE(multiply_sparse, 8, F16, 0)\n"
+    "ZC_WGMMA_SPARSE(multiply_sparse_second, 8, F16, 1)\n"
     "ZC_WGMMA_ALONG(multiply_tf32, 8, TF32)\n"
     "ZC_WGMMA_ALONG(multiply_e4m3, 8, E4M3)\n"
     "ZC_WGMMA_ALONG(multiply_s8, 8, S8)\n"
@@ -972,6 +974,53 @@ static void products_of_windows(void **state)
     for (int i = 0; i < 128; i++) assert_int_equal(m.result[i], 32);
 }
 
+/* Of each four neighbours of A two are stored, 16 of a row in two chunks as windows have them. Row
+ * i has i + 1 at place 8 + i % 4 of the summed axis; B has k + 1 in column 5 of row k. What is not
+ * stored counts nothing: column 4 has NaN at places 9 and 10, of which rows 0, 4 ... store none.
+ * The words of the threads that the selector does not name are no places, and nobody reads them. */
+static void sparse_products(void **state)
+{
+    static const char *const names[] = {"multiply_sparse", "multiply_sparse_second"};
+    (void)state;
+    for (int selector = 0; selector < 2; selector++) {
+        char body[4096];
+        memory m;
+        snprintf(
+            body, sizeof body,
+            "    for (u32 i = t; i < 64 * 64; i += 128) a[i] = bb[i] = 0;\n"
+            "    zc_sync();\n"
+            "    const u32 row = t / 32 * 16 + t %% 32 / 4;\n"
+            "    if (t < 64) a[t * 8 + (t %% 4 ? 5 : 4)] = zc_f32_to_f16((f32)(t + 1));\n"
+            "    if (t < 32) {\n"
+            "        bb[5 * 64 + ((t / 8) ^ 5) * 8 + t %% 8] = zc_f32_to_f16((f32)(t + 1));\n"
+            "        bb[4 * 64 + ((t / 8) ^ 4) * 8 + t %% 8] = t == 8 ? 0x3c00 : t == 11 ? 0 : "
+            "t / 4 == 2 ? 0x7e00 : 0;\n"
+            "    }\n"
+            "    zc_async_fence();\n"
+            "    zc_sync();\n"
+            /* Of the third four, by rows: 0 and 3, 0 and 1, 0 and 2, 0 and 3. */
+            "    const u32 pair = row %% 4 == 1 ? 0x4 : row %% 4 == 2 ? 0x8 : 0xc;\n"
+            "    const u32 half = 0x4044 | pair << 8;\n"
+            "    const u32 places = t %% 4 / 2 != %d ? 0 : t %% 2 ? 0x44444444 : half | half << "
+            "16;\n"
+            "    zc_wgmma_fence();\n"
+            "    %s(d, zc_wgmma_windows(sa, 0, 1024), db, places, false);\n"
+            "    zc_wgmma_commit();\n"
+            "    zc_wgmma_wait<0>();\n"
+            "    if (t %% 4 == 2) {\n" /* columns 4 and 5 */
+            "        const u32 at = row %% 4;\n"
+            "        for (u32 r = 0; r < 2; r++)\n"
+            "            out[row + 8 * r] = d[1 + 2 * r] == (row + 8 * r + 1) * (8 + at + 1);\n"
+            "        out[64 + row] = at != 0 || d[0] == row + 1;\n"
+            "    }\n",
+            selector, names[selector]);
+        assert_ok(run(&m, body, 1, 1, 128));
+        for (int i = 0; i < 64; i++) assert_int_equal(m.result[i], 1);
+        for (int i = 0; i < 64; i++)
+            if (i % 16 < 8) assert_int_equal(m.result[64 + i], 1);
+    }
+}
+
 /* The matrices of zc_stmatrix_x4 are what zc_ldmatrix_x4 reads. */
 static void matrix_stores(void **state)
 {
@@ -1301,6 +1350,10 @@ static void wrong_copies(void **state)
 #define FENCE  "    zc_wgmma_fence();\n"
 #define FINISH "    zc_wgmma_commit();\n    zc_wgmma_wait<0>();\n    out[t] = (u32)d[0];\n"
 
+#define SPARSE(word, b)                                                                            \
+    "    u32 places = " word ";\n"                                                                 \
+    "    multiply_sparse(d, zc_wgmma_windows(sa, 0, 1024), " b ", places, false);\n"
+
 static void wrong_products(void **state)
 {
     (void)state;
@@ -1323,6 +1376,14 @@ static void wrong_products(void **state)
          "whose first line is not 1024-byte aligned", 128, 1, 716},
         {FENCE "    multiply(d, da & ~(3ull << 62), db, false);\n" FINISH, "a descriptor", 128, 1,
          719},
+        {FENCE SPARSE("0x55555555", "db") FINISH, "stores elements 1 and 1 of four neighbours", 128,
+         1, 719},
+        {FENCE SPARSE("0x11111111", "db") FINISH, "stores elements 1 and 0 of four neighbours", 128,
+         1, 719},
+        {FENCE SPARSE("0x44444444", "zc_wgmma_along(sb, 32)") FINISH,
+         "whose first line is not 1024-byte aligned", 128, 1, 716},
+        {FENCE SPARSE("0x44444444", "db") "    places = 0xeeeeeeee;\n" FINISH,
+         "registers of thread 0 have changed", 128, 1, 719},
         {FENCE "    multiply(d, da, db ^ 3ull << 62, false);\n" FINISH, "a descriptor", 128, 1,
          719},
         {FENCE "    multiply(d, zc_wgmma_along(0), db, false);\n" FINISH, "are not shared memory",
@@ -1393,6 +1454,7 @@ int main(void)
         TEST(products_of_rows_across),
         TEST(products_of_registers),
         TEST(products_of_windows),
+        TEST(sparse_products),
         TEST(matrix_stores),
         TEST(registers_move),
         TEST(copies_wait_for_the_grid_before),

@@ -8,6 +8,10 @@
  * next does not.) From when it is asked for until its warp has waited for it a thread's sums are
  * NaN.
  *
+ * A sparse product reads what is stored of A, and twice as much of B. What is not stored counts
+ * nothing, whatever B has there; places that no tensor core takes, two alike or the higher one
+ * first, fail the launch.
+ *
  * Products are exact and summed in double, rounded to f32 once an instruction, as the warp's
  * products are. */
 #include <math.h>
@@ -19,6 +23,7 @@
 #define ROWS       64 /* of a product */
 #define DEPTH      16 /* of 16 bits each; of others as many as have the same bytes */
 #define DEPTH_MOST 32
+#define FOUR       4    /* neighbours of a sparse A, of which two are stored */
 #define LINE       128u /* bytes: eight of them are a swizzle's pattern */
 
 static hc_quarter *waiting; /* for products, in the order they began to */
@@ -129,11 +134,24 @@ static unsigned field(uint64_t descriptor, unsigned from)
 typedef struct hc_operand {
     unsigned start, pitch, rows;
     bool across, windows;
+    unsigned chunks; /* of a row along the summed axis */
 } hc_operand;
 
 static hc_operand operand_of(uint64_t d, unsigned rows, bool across)
 {
-    return (hc_operand){field(d, 0), field(d, 16), rows, across, d >> 62 == 0};
+    return (hc_operand){field(d, 0), field(d, 16), rows, across, d >> 62 == 0, 2};
+}
+
+static hc_operand left_of(const zc_host_product *p)
+{
+    return operand_of(p->a, ROWS, p->across_a);
+}
+
+static hc_operand right_of(const zc_host_product *p)
+{
+    hc_operand o = operand_of(p->b, p->columns, p->across);
+    if (p->sparse) o.chunks = 4;
+    return o;
 }
 
 /* Its chunks by lines, and how many of them a line has. */
@@ -144,7 +162,7 @@ static unsigned lines_of(const hc_operand *o)
 
 static unsigned chunks_of(const hc_operand *o)
 {
-    return o->across ? o->rows / 8 : 2;
+    return o->across ? o->rows / 8 : o->chunks;
 }
 
 /* But of windows, the address's bits 4 to 6 are exchanged by bits 7 to 9. */
@@ -155,9 +173,9 @@ static unsigned chunk_at(const hc_operand *o, unsigned line, unsigned i)
     return at ^ (at >> 7 & 7) << 4;
 }
 
-static void check_operand(const hc_thread *t, uint64_t d, unsigned rows, bool across, int line)
+static void check_operand(const hc_thread *t, uint64_t d, hc_operand o, int line)
 {
-    hc_operand o = operand_of(d, rows, across);
+    const bool across = o.across;
     bool made = o.windows ? !across && field(d, 32) == 128
                           : d >> 62 == 1 && field(d, 32) == 1024 && (across || field(d, 16) == 16);
     if (!made || (d >> 49 & 7))
@@ -165,7 +183,7 @@ static void check_operand(const hc_thread *t, uint64_t d, unsigned rows, bool ac
                 "a descriptor 0x%llx that zc_wgmma_%s does not make", (unsigned long long)d,
                 across ? "across" : "along or windows");
     bool aligned = o.windows || (across ? o.start % 1024 == 0 && o.pitch % 1024 == 0
-                                        : o.start % 1024 < LINE && o.start % 32 == 0);
+                                        : o.start % 1024 < LINE && o.start % (o.chunks * 16) == 0);
     if (!aligned)
         hc_fail(HC_CUDA_ERROR_MISALIGNED_ADDRESS, line,
                 "an operand at 0x%x whose first line is not 1024-byte aligned", o.start);
@@ -174,7 +192,7 @@ static void check_operand(const hc_thread *t, uint64_t d, unsigned rows, bool ac
             hc_check_shown(t, t->block, chunk_at(&o, i, chunk), 16, line);
 }
 
-typedef unsigned short hc_halves[256 * DEPTH];
+typedef unsigned short hc_halves[256 * DEPTH_MOST];
 
 static void read_operand(const hc_thread *t, const hc_operand *o, unsigned short *to, int line)
 {
@@ -188,10 +206,9 @@ static void read_operand(const hc_thread *t, const hc_operand *o, unsigned short
 static uint64_t read_operands(const hc_thread *t, const zc_host_product *p, bool held, hc_halves a,
                               hc_halves b)
 {
-    hc_operand oa = operand_of(p->a, ROWS, p->across_a),
-               ob = operand_of(p->b, p->columns, p->across);
+    const hc_operand oa = left_of(p), ob = right_of(p);
     read_operand(t, &ob, b, p->line);
-    uint64_t sum = hc_memory_sum(b, p->columns * DEPTH * sizeof *b);
+    uint64_t sum = hc_memory_sum(b, p->columns * DEPTH * (p->sparse ? 2 : 1) * sizeof *b);
     if (held) return sum;
     read_operand(t, &oa, a, p->line);
     return sum ^ hc_memory_sum(a, ROWS * DEPTH * sizeof *a);
@@ -206,8 +223,8 @@ static hc_product *add_product(hc_group *g, const hc_thread *t, const zc_host_pr
         g->products = grown;
         g->capacity = capacity;
     }
-    if (!held) check_operand(t, p->a, ROWS, p->across_a, p->line);
-    check_operand(t, p->b, p->columns, p->across, p->line);
+    if (!held) check_operand(t, p->a, left_of(p), p->line);
+    check_operand(t, p->b, right_of(p), p->line);
     hc_halves a, b;
     hc_product *product = &g->products[g->count++];
     product->p = *p;
@@ -273,7 +290,7 @@ static bool is_same(const zc_host_product *a, const zc_host_product *b)
 {
     return a->kind == b->kind && a->line == b->line && a->columns == b->columns &&
            a->across_a == b->across_a && a->across == b->across && a->add == b->add &&
-           a->a == b->a && a->b == b->b;
+           a->a == b->a && a->b == b->b && a->sparse == b->sparse;
 }
 
 void hc_wgmma(const zc_host_product *p, const unsigned *held, float *d)
@@ -293,6 +310,8 @@ void hc_wgmma(const zc_host_product *p, const unsigned *held, float *d)
     unsigned thread = t->index % HC_GROUP;
     take_sums(g, product, thread, d);
     product->held[thread] = held;
+    product->places[thread] = p->places;
+    if (p->places) product->word[thread] = *p->places;
     if (held) memcpy(product->was[thread], held, sizeof product->was[thread]);
     product->seen++;
 }
@@ -448,6 +467,41 @@ static void transpose(const double *from, unsigned lines, unsigned columns, doub
             to[column * lines + line] = from[line * columns + column];
 }
 
+/* Where the two elements stand that are stored of a row's four neighbours, number `four`. */
+static void read_places(const hc_thread *t, const hc_product *product, unsigned row, unsigned four,
+                        unsigned place[2])
+{
+    const unsigned selector = (unsigned)product->p.sparse - 1;
+    const unsigned thread = row / 16 * 32 + row % 8 * 4 + selector * 2 + four / 4;
+    const unsigned bits = product->word[thread] >> (row / 8 % 2 * 16 + four % 4 * 4) & 15;
+    place[0] = bits & 3;
+    place[1] = bits >> 2;
+    if (place[0] >= place[1])
+        hc_fail_of(t, HC_CUDA_ERROR_LAUNCH_FAILED, product->p.line,
+                   "row %u stores elements %u and %u of four neighbours (need rising places)", row,
+                   place[0], place[1]);
+}
+
+/* stored is [ROWS][DEPTH], b [2 * DEPTH][columns]. */
+static void multiply_sparse(const hc_thread *t, const hc_product *product, const double *stored,
+                            const double *b, float v[ROWS][256])
+{
+    const zc_host_product *p = &product->p;
+    const unsigned columns = p->columns;
+    for (unsigned row = 0; row < ROWS; row++) {
+        double sum[256] = {0};
+        for (unsigned i = 0; p->add && i < columns; i++) sum[i] = (double)v[row][i];
+        for (unsigned at = 0; at < DEPTH; at++) {
+            unsigned place[2];
+            read_places(t, product, row, at / 2, place);
+            const double factor = stored[row * DEPTH + at];
+            const double *factors = b + (size_t)(at / 2 * FOUR + place[at % 2]) * columns;
+            for (unsigned i = 0; i < columns; i++) sum[i] += factor * factors[i];
+        }
+        for (unsigned i = 0; i < columns; i++) v[row][i] = (float)sum[i];
+    }
+}
+
 /* a is [ROWS][depth], b [depth][columns]. Local memory only: sanitizers would find nothing here, at
  * a tenth of the speed. */
 __attribute__((no_sanitize("address", "undefined"))) static void
@@ -478,14 +532,17 @@ static void do_product(const hc_thread *t, hc_product *product)
     static hc_halves ha, hb;
     static double a[ROWS * DEPTH_MOST], b[256 * DEPTH_MOST], turned[256 * DEPTH_MOST];
     const zc_host_product *p = &product->p;
-    const unsigned depth = 2 * DEPTH / bytes_of(p->kind);
+    const unsigned depth = 2 * DEPTH / bytes_of(p->kind), depth_b = p->sparse ? 2 * depth : depth;
     check_memory(t, product, ha, hb);
     if (product->held[0]) read_held(product, ha);
     values_of(p->kind, true, ha, ROWS * depth, p->across_a ? turned : a);
     if (p->across_a) transpose(turned, depth, ROWS, a);
-    values_of(p->kind, false, hb, p->columns * depth, p->across ? b : turned);
-    if (!p->across) transpose(turned, p->columns, depth, b);
-    multiply(p, depth, a, b, product->sums->v);
+    values_of(p->kind, false, hb, p->columns * depth_b, p->across ? b : turned);
+    if (!p->across) transpose(turned, p->columns, depth_b, b);
+    if (p->sparse)
+        multiply_sparse(t, product, a, b, product->sums->v);
+    else
+        multiply(p, depth, a, b, product->sums->v);
     product->done = true;
 }
 
@@ -502,9 +559,10 @@ static void give_sums(const hc_thread *t, const hc_product *product)
 {
     unsigned thread = t->index % HC_GROUP, count = product->p.columns / 2;
     hc_sums *s = product->sums;
-    const unsigned *held = product->held[thread];
+    const unsigned *held = product->held[thread], *places = product->places[thread];
     check_registers(t, product,
                     !held || !memcmp(held, product->was[thread], sizeof product->was[thread]));
+    check_registers(t, product, !places || *places == product->word[thread]);
     if (--s->under_way[thread]) return;
     for (unsigned i = 0; i < count; i++) {
         unsigned bits;

@@ -127,16 +127,28 @@ static void fill_float(kc_operand *o, kc_kind kind, kc_random *r)
     }
 }
 
+/* Places of sparse matrices (op/sparse.h): of each four neighbours any two. */
+static int64_t draw_places(kc_random *r)
+{
+    static const unsigned pairs[] = {0x4, 0x8, 0xc, 0x9, 0xd, 0xe};
+    int64_t word = 0;
+    for (int i = 0; i < 8; i++)
+        word = word << 4 | pairs[(int)(kc_unit(r) * (double)ZC_COUNTOF(pairs))];
+    return word;
+}
+
 static void fill_integer(kc_operand *o, kc_kind kind, kc_random *r)
 {
     const zc_tensor *t = &o->t;
     int64_t n = zc_tensor_numel(t), row = t->rank ? t->dims[t->rank - 1] : 1;
     long long low = 0, high = 0;
     bool range = sscanf(o->kind, "int(%lld,%lld)", &low, &high) == 2,
-         perm = strcmp(o->kind, "perm") == 0, padded = strcmp(o->kind, "padding") == 0;
+         perm = strcmp(o->kind, "perm") == 0, padded = strcmp(o->kind, "padding") == 0,
+         places = strcmp(o->kind, "places") == 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t v = draw_integer(kind, r);
         if (range) v = low + (int64_t)floor((double)(high - low + 1) * kc_unit(r));
+        if (places) v = draw_places(r);
         if (perm)
             v = (i % row * 7 + 3) % row; /* each once a row, when 7 does not divide its length */
         if (t->dtype == ZC_BOOL) v = range ? v != 0 : padded ? !hides(i, row, r) : kc_unit(r) < 0.5;

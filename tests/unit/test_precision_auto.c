@@ -31,9 +31,9 @@ typedef struct world {
 static double error_in(const world *w, size_t part, zc_precision_type type)
 {
     static const double digits[ZC_PRECISION_COUNT] = {
-        [ZC_PRECISION_int4] = 256, [ZC_PRECISION_w8] = 16, [ZC_PRECISION_int8] = 8,
-        [ZC_PRECISION_fp8] = 16,   [ZC_PRECISION_f16] = 1, [ZC_PRECISION_bf16] = 8,
-        [ZC_PRECISION_tf32] = 1};
+        [ZC_PRECISION_int4] = 256, [ZC_PRECISION_w8] = 16,     [ZC_PRECISION_int8] = 8,
+        [ZC_PRECISION_fp8] = 16,   [ZC_PRECISION_sparse] = 32, [ZC_PRECISION_f16] = 1,
+        [ZC_PRECISION_bf16] = 8,   [ZC_PRECISION_tf32] = 1};
     if (w->overflows && part == BAD && type == ZC_PRECISION_f16) return INFINITY;
     return w->each * digits[type] * (part == BAD && !w->overflows ? 100 : 1);
 }
@@ -193,6 +193,32 @@ static void test_int4_becomes_w8(void **state)
     ZC_VEC_FINI(&m.parts);
 }
 
+/* What cannot be pruned goes no further up than f16. */
+static void test_sparse_becomes_f16(void **state)
+{
+    world w = {.each = 1e-6};
+    zc_mixed m;
+    zc_precision_found f;
+    (void)state;
+    make_parts(&m);
+    for (size_t i = 0; i < PARTS; i++)
+        m.parts.data[i].prunes = i == BAD - 1 ? NULL : "w"; /* all: 1e-3 and BAD 3.2e-3 */
+    zc_precision_params p = params_of(&w, 3e-3);
+    p.allowed[ZC_PRECISION_sparse] = true;
+    assert_int_equal(zc_precision_search(&p, &m, &f, NULL), ZC_OK);
+    assert_true(f.error.error <= p.max_error / ZC_PRECISION_MARGIN);
+    assert_int_equal(f.parts.data[BAD].type, ZC_PRECISION_f16);
+    assert_int_equal(f.parts.data[BAD - 1].type, ZC_PRECISION_f16);
+    assert_int_equal(f.parts.data[BIASED].type, ZC_PRECISION_f32);
+    assert_true(count_of(&f, ZC_PRECISION_sparse) >= PARTS - 100);
+    zc_precision_found_fini(&f);
+    p.allowed[ZC_PRECISION_sparse] = false;
+    assert_int_equal(zc_precision_search(&p, &m, &f, NULL), ZC_OK);
+    assert_int_equal(count_of(&f, ZC_PRECISION_sparse), 0);
+    zc_precision_found_fini(&f);
+    ZC_VEC_FINI(&m.parts);
+}
+
 static void test_groups_have_to_divide(void **state)
 {
     world w = {.each = 1e-6};
@@ -298,6 +324,30 @@ static void test_where_int4_is_faster(void **state)
     assert_false(is_int4_faster(&sm_80, 1, 1, true));
     assert_false(is_int4_faster(both, 2, 1, true));
     assert_false(is_int4_faster(NULL, 0, 1, true));
+}
+
+static bool is_sparse_faster(const int *archs, int narchs, const char *prunes)
+{
+    const zc_precision_chips chips = {archs, narchs};
+    const double matrix = 4096.0 * 4096, rows = 4096;
+    const zc_precision_part part = {.is_product = true,
+                                    .prunes = prunes,
+                                    .operations = 2 * rows * matrix,
+                                    .bytes = 4 * (matrix + 2 * 4096 * rows),
+                                    .weights = 4 * matrix,
+                                    .code_bytes = 4 * matrix};
+    return zc_precision_faster(&chips, &part, ZC_PRECISION_sparse, true);
+}
+
+static void test_where_sparse_is_faster(void **state)
+{
+    static const int sm_80 = 80, both[] = {90, 80};
+    (void)state;
+    assert_true(is_sparse_faster(&hopper, 1, "w"));
+    assert_false(is_sparse_faster(&hopper, 1, NULL));
+    assert_false(is_sparse_faster(&sm_80, 1, "w"));
+    assert_false(is_sparse_faster(both, 2, "w"));
+    assert_false(is_sparse_faster(NULL, 0, "w"));
 }
 
 static void test_where_int8_is_faster(void **state)
@@ -825,6 +875,13 @@ static void test_refusals(void **state)
     p.allow_count = 1;
     assert_int_equal(compile(text.data, &p, &plan, NULL), ZC_ERR_ARG);
     p.allow_count = 0;
+    p.sparsify = "3:4";
+    assert_int_equal(compile(text.data, &p, &plan, NULL), ZC_ERR_ARG);
+    p.sparsify = "2:4";
+    p.precision = "f16"; /* no bound */
+    assert_int_equal(compile(text.data, &p, &plan, NULL), ZC_ERR_ARG);
+    p.sparsify = NULL;
+    p.precision = "auto";
     p.sample_count = 0;
     assert_int_equal(compile(text.data, &p, &plan, NULL), ZC_ERR_ARG);
     zc_buf_fini(&text);
@@ -837,10 +894,12 @@ int main(void)
         cmocka_unit_test(test_bounds_are_kept),
         cmocka_unit_test(test_fp8_becomes_f16),
         cmocka_unit_test(test_int4_becomes_w8),
+        cmocka_unit_test(test_sparse_becomes_f16),
         cmocka_unit_test(test_groups_have_to_divide),
         cmocka_unit_test(test_overflow_becomes_bf16),
         cmocka_unit_test(test_front),
         cmocka_unit_test(test_where_int4_is_faster),
+        cmocka_unit_test(test_where_sparse_is_faster),
         cmocka_unit_test(test_where_int8_is_faster),
         cmocka_unit_test(test_where_int8_convolutions_are_faster),
         cmocka_unit_test(test_near_values),

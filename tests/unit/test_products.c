@@ -12,6 +12,7 @@
 #include "cpu/kernel.h"
 #include "cpu/panels.h"
 #include "cpu/simd.h"
+#include "op/work.h"
 #include "support/expect.h"
 
 static unsigned seed = 7;
@@ -238,13 +239,27 @@ static void test_panels(void **state)
     multiply_panels(ZC_PANEL_BLOCK, 7, 16);
 }
 
+/* Profiles compare with tensor cores what of a sparse matrix is stored. */
+static void test_sparse_work(void **state)
+{
+    enum { ROWS = 5, N = 128, K = 256 };
+    const zc_tensor in[] = {{.dtype = ZC_F16, .rank = 2, .dims = {ROWS, K}},
+                            {.dtype = ZC_F16, .rank = 5, .dims = {N / 64, K / 64, 4, 64, 8}},
+                            {.dtype = ZC_U32, .rank = 3, .dims = {N / 64, K / 64, 128}}};
+    const zc_tensor out = {.dtype = ZC_F16, .rank = 2, .dims = {ROWS, N}};
+    (void)state;
+    const zc_work w = zc_work_of(zc_op_get(ZC_OP_SparseLinear), NULL, 3, in, 1, &out);
+    assert_true(w.operations == (double)ROWS * N * K);
+    assert_true(w.bytes_in == 2.0 * ROWS * K + 2.0 * N * K * 9 / 16);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matmul),           cmocka_unit_test(test_gemm),
         cmocka_unit_test(test_linear),           cmocka_unit_test(test_conv),
         cmocka_unit_test(test_conv_of_one_axis), cmocka_unit_test(test_pools),
-        cmocka_unit_test(test_panels),
+        cmocka_unit_test(test_panels),           cmocka_unit_test(test_sparse_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,140 @@
+/* Sparse products of many rows of f16 and bf16 on Hopper (gemm_sparse_sm90.cu): which of its
+ * configurations, by a model of their cost. */
+#include <string.h>
+
+#include "abi/gemm_sparse_sm90.h"
+#include "base/number.h"
+#include "kernels/candidates.h"
+#include "kernels/sm90.h"
+#include "kernels/sparse_linear.h"
+
+enum { TILE_ROWS, STAGES, SHARES };
+const char *const zc_config_gemm_sparse_sm90[] = {"tile_rows", "stages", "shares", NULL};
+
+enum {
+    GROUPS = 2, /* warpgroups that multiply, each a tile's 64 columns */
+    COLUMNS = GROUPS * ZC_SPARSE_SIDE,
+    THREADS = GROUPS * 128 + 32,
+    STORED = ZC_SPARSE_PIECES * ZC_SPARSE_SIDE * ZC_SPARSE_PIECE * 2 + ZC_SPARSE_WORDS * 4,
+    /* bytes of a tile */
+    PITCH = COLUMNS + 4, /* of the sums' lines */
+    RESERVED = 1024,     /* bytes of shared memory that a block takes beside its own */
+    STAGES_LEAST = 2,
+    REGISTERS = 65536, /* of a multiprocessor */
+    BESIDE = 44        /* of a thread, beside its sums */
+};
+
+/* ---- the choice ---- */
+
+static const int rows_of[] = {64, 96, 128, 160, 192, 224, 256};
+static const int shares_of[] = {1, 2}; /* blocks on a multiprocessor */
+
+typedef struct problem {
+    int64_t m, n, steps;
+    int sm_count;
+} problem;
+
+static int stage_of(int rows)
+{
+    return rows * ZC_SM90_LINE + GROUPS * STORED;
+}
+
+static int smem_of(int rows, int stages)
+{
+    const int operands = stages * stage_of(rows), sums = rows * PITCH * 4;
+    return (operands > sums ? operands : sums) + 2 * stages * 8;
+}
+
+/* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16 bits, a place that
+ * is not stored for nothing, of which four fifths are reached; 48 bytes from the L2 cache; 128 of
+ * shared memory, which products read for each 64 columns anew and the copy engine writes. Sums go
+ * through shared memory twice, as f32. All guesses: no GPU has run it. */
+static double cost(const problem *p, int rows, int shares)
+{
+    const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, shared = 128, fill = 1000;
+    const double area = (double)rows * COLUMNS;
+    const int64_t blocks = zc_ceil_div(p->m, rows) * zc_ceil_div(p->n, COLUMNS);
+    const int64_t waves = zc_ceil_div(blocks, (int64_t)p->sm_count * shares);
+    const double products = area * ZC_SPARSE_SIDE / 2 / per_cycle, copies = stage_of(rows) / l2;
+    const double reads = GROUPS * ((double)rows * ZC_SM90_LINE + STORED);
+    const double moved = (reads + stage_of(rows)) / shared;
+    const double results = area * 2 * sizeof(float) / shared * (shares > 1 ? 0.5 : 1);
+    double step = products > copies ? products : copies;
+    if (step < moved) step = moved;
+    return (double)waves * (shares * ((double)p->steps * step + results) + fill) / clock;
+}
+
+static bool candidate_of(const void *of, int number, zc_candidate *out)
+{
+    const problem *p = of;
+    const int shares = shares_of[zc_candidate_digit(&number, ZC_COUNTOF(shares_of))];
+    const int rows = rows_of[zc_candidate_digit(&number, ZC_COUNTOF(rows_of))];
+    const int most = (ZC_SM90_SMEM + RESERVED) / shares - RESERVED;
+    int stages = ZC_SM90_STAGES;
+    if ((rows / 2 + BESIDE) * THREADS * shares > REGISTERS) return false;
+    while (stages >= STAGES_LEAST && smem_of(rows, stages) > most) stages--;
+    if (stages < STAGES_LEAST) return false;
+    *out = (zc_candidate){.config = {[TILE_ROWS] = rows, [STAGES] = stages, [SHARES] = shares},
+                          .threads = THREADS,
+                          .smem = (uint32_t)smem_of(rows, stages),
+                          .cluster = 1,
+                          .us = cost(p, rows, shares)};
+    zc_snprintf(out->name, sizeof out->name, "%dx%d%s", rows, COLUMNS,
+                shares > 1 ? ", two at a time" : "");
+    return true;
+}
+
+/* ---- the specialisation ---- */
+
+static bool is_constant(const zc_gen *g)
+{
+    return zc_gen_in(g, ZC_IN_SparseLinear_w)->kind == ZC_P_CONST &&
+           zc_gen_in(g, ZC_IN_SparseLinear_places)->kind == ZC_P_CONST;
+}
+
+zc_status zc_gen_gemm_sparse_sm90(zc_gen *g)
+{
+    zc_sparse_sizes s;
+    ZC_TRY(zc_gen_sparse(g, &s));
+    if (g->declined[0]) return ZC_OK;
+    const zc_dtype x = zc_gen_in_type(g, ZC_IN_SparseLinear_x);
+    if (x != ZC_F16 && x != ZC_BF16) return zc_gen_decline(g, "rows of %s", zc_dtype_name(x));
+    if (s.w.n > INT32_MAX || s.w.k > INT32_MAX) return zc_gen_decline(g, "too large a matrix");
+    problem p = {.m = s.m_high == INT64_MAX ? ZC_MM_FAR : s.m_high,
+                 .n = s.w.n,
+                 .steps = s.w.steps,
+                 .sm_count = g->sm_count};
+    zc_gen_tensor_cores(g, "wgmma.sp", x);
+    ZC_TRY(zc_gen_candidates(g, "wgmma.sp", candidate_of, &p,
+                             ZC_COUNTOF(rows_of) * ZC_COUNTOF(shares_of)));
+    if (g->declined[0]) return ZC_OK;
+    zc_gen_sm90_factors(g, x, x);
+    if (is_constant(g)) zc_gen_define(g, "CONSTANT", "1");
+    zc_gen_epilogue_cells(g);
+    return ZC_OK;
+}
+
+/* ---- the launch ---- */
+
+zc_status zc_launch_gemm_sparse_sm90(zc_launch *l)
+{
+    const int64_t rows = l->kernel->config[TILE_ROWS];
+    struct zc_gemm_sparse_sm90_params p;
+    memset(&p, 0, sizeof p);
+    ZC_TRY(zc_launch_sparse(l, &p.g));
+    if (p.g.m == 0) return ZC_OK;
+    const int64_t down = zc_ceil_div(p.g.m, rows), across = zc_ceil_div(p.g.n, COLUMNS);
+    int64_t tiles;
+    if (p.g.m > INT32_MAX - rows || !zc_mul_i64(down, across, &tiles) || tiles > INT32_MAX)
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld x %lld)",
+                       (long long)p.g.m, (long long)p.g.n);
+    zc_tensor_box x =
+        zc_sm90_box(p.g.x, l->in[ZC_IN_SparseLinear_x].dtype, p.g.k, p.g.m, 1, p.g.k, 0);
+    x.rank = 2;
+    x.box[1] = (uint32_t)rows;
+    ZC_TRY(zc_launch_tensor_map(l, &x, &p.x));
+    p.down = (int)down;
+    p.across = (int)across;
+    zc_dim3 grid = {(uint32_t)tiles, 1, 1};
+    return zc_launch_configured(l, grid, &p, sizeof p);
+}

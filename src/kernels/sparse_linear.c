@@ -1,0 +1,61 @@
+/* SparseLinear on any architecture (sparse_linear.cu); many rows on Hopper are
+ * gemm_sparse_sm90.c's. */
+#include "kernels/sparse_linear.h"
+
+#include <string.h>
+
+/* ---- the specialisation ---- */
+
+zc_status zc_gen_sparse(zc_gen *g, zc_sparse_sizes *s)
+{
+    static const int64_t bounds[] = {64, 128, 256};
+    const zc_pvalue *x = zc_gen_in(g, ZC_IN_SparseLinear_x);
+    zc_tensor w;
+    *s = (zc_sparse_sizes){.m_high = INT64_MAX};
+    if (x->rank < 0) return zc_gen_decline(g, "rank known only when run");
+    zc_gen_tensor(zc_gen_in(g, ZC_IN_SparseLinear_w), &w);
+    if (!zc_sparse_of(&w, &s->w)) return zc_gen_decline(g, "elements that are not in tiles");
+    zc_gen_size(g, x->dims, x->rank - 1, bounds, ZC_COUNTOF(bounds), &s->m_low, &s->m_high);
+    zc_gen_type(g, "T", x->dtype);
+    zc_gen_type(g, "Y", zc_gen_out_type(g, 0));
+    zc_gen_define(g, "ACC", "%s", x->dtype == ZC_F64 ? "f64" : "f32");
+    zc_gen_define(g, "BIAS", "%d", zc_gen_in(g, ZC_IN_SparseLinear_bias) != NULL);
+    return zc_gen_epilogue(g);
+}
+
+zc_status zc_gen_sparse_linear(zc_gen *g)
+{
+    zc_sparse_sizes s;
+    return zc_gen_sparse(g, &s);
+}
+
+/* ---- the launch ---- */
+
+zc_status zc_launch_sparse(zc_launch *l, struct zc_sparse_linear_params *p)
+{
+    zc_sparse w;
+    const zc_tensor *x = &l->in[ZC_IN_SparseLinear_x];
+    memset(p, 0, sizeof *p);
+    if (!zc_sparse_of(&l->in[ZC_IN_SparseLinear_w], &w) || x->dims[x->rank - 1] != w.k)
+        return zc_fail(l->diag, ZC_ERR_INPUT, l->subject,
+                       "rows do not fit the matrix (got %lld elements, need %lld)",
+                       (long long)x->dims[x->rank - 1], (long long)w.k);
+    p->x = x->data;
+    p->w = l->in[ZC_IN_SparseLinear_w].data;
+    p->places = l->in[ZC_IN_SparseLinear_places].data;
+    p->bias = zc_launch_in(l, ZC_IN_SparseLinear_bias);
+    p->y = l->out[0].data;
+    p->m = zc_tensor_numel(&l->out[0]) / w.n;
+    p->n = w.n;
+    p->k = w.k;
+    return zc_launch_epilogue(l, &p->fused);
+}
+
+zc_status zc_launch_sparse_linear(zc_launch *l)
+{
+    enum { THREADS = 256, BLOCKS_MOST = 65535 };
+    struct zc_sparse_linear_params p;
+    ZC_TRY(zc_launch_sparse(l, &p));
+    zc_dim3 grid = {zc_launch_blocks(p.m * p.n, THREADS, BLOCKS_MOST), 1, 1};
+    return zc_launch_kernel(l, 0, grid, THREADS, 0, &p, sizeof p);
+}

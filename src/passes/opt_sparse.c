@@ -1,0 +1,181 @@
+/* On Hopper, products of many rows by a constant matrix of which each four neighbours along the
+ * summed axis have two elements at most that are not 0: these alone are stored, with where they
+ * stand, and tensor cores multiply twice as many in a cycle. SparseLinear has the form.
+ *
+ * Behind lower_precision, which knows nothing of such matrices, and before what joins products and
+ * normalisations: there are no such steps by sparse matrices. */
+#include <stdlib.h>
+
+#include "op/sparse.h"
+#include "passes/passes.h"
+#include "passes/quantised.h"
+#include "passes/scaled.h"
+#include "passes/sparse.h"
+
+/* Less of a summed axis saves less than the results take longer, less work in all less than a
+ * launch varies: by the models of both kernels' cost, as no GPU has run them. */
+enum { DEPTH_LEAST = 256 };
+static const double work_least = 1 << 30;
+
+/* ---- which ---- */
+
+bool zc_sparse_product_of(const zc_graph *g, const zc_node *n, zc_sparse_product *out)
+{
+    zc_scalable s;
+    if (!zc_product_of(g, n, &s)) return false;
+    *out = (zc_sparse_product){.x = s.x,
+                               .bias = s.bias,
+                               .w = zc_known(g, s.w),
+                               .along_k = s.along_k,
+                               .alpha = s.alpha,
+                               .finished = zc_op_epilogue(zc_op_get(n->op), n->attrs)};
+    if (!out->w || out->w->rank != 2 || !zc_dtype_is_float(out->w->dtype)) return false;
+    out->n = out->w->dims[s.along_k ? 0 : 1];
+    out->k = out->w->dims[s.along_k ? 1 : 0];
+    return true;
+}
+
+/* Those of column n's four from place k on that are not 0, a bit each. */
+static unsigned kept_of(const zc_sparse_product *p, int64_t n, int64_t k)
+{
+    unsigned kept = 0;
+    for (int i = 0; i < ZC_SPARSE_OF; i++)
+        if (zc_load_f64(p->w->dtype, p->w->data, zc_sparse_from(p, n, k + i)) != 0) kept |= 1u << i;
+    return kept;
+}
+
+static int count_of(unsigned kept)
+{
+    int count = 0;
+    for (; kept; kept &= kept - 1) count++;
+    return count;
+}
+
+bool zc_sparse_each(const zc_sparse_product *p, zc_sparse_four_fn *fn, void *user)
+{
+    const int64_t fours = p->k / ZC_SPARSE_OF;
+    const int64_t lines = p->along_k ? p->n : fours, each = p->along_k ? fours : p->n;
+    for (int64_t line = 0; line < lines; line++)
+        for (int64_t i = 0; i < each; i++)
+            if (!fn(user, p->along_k ? line : i, (p->along_k ? i : line) * ZC_SPARSE_OF))
+                return false;
+    return true;
+}
+
+static bool is_sparse(void *user, int64_t n, int64_t k)
+{
+    return count_of(kept_of(user, n, k)) <= ZC_SPARSE_KEPT;
+}
+
+bool zc_sparse_has(const zc_sparse_product *p)
+{
+    zc_sparse_product of = *p;
+    if (p->n <= 0 || p->k <= 0 || p->k % ZC_SPARSE_OF) return false;
+    return zc_sparse_each(p, is_sparse, &of);
+}
+
+const char *zc_sparse_refused(const zc_graph *g, const zc_sparse_product *p)
+{
+    const zc_type *x = &zc_val(g, p->x)->type;
+    if (!zc_sparse_fits(p->n, p->k)) return "its sides are no multiples of 64";
+    if (p->k < DEPTH_LEAST) return "its summed axis is shorter than 256";
+    if (p->alpha != 1 || p->finished || x->rank < 1) return "there is more to the product";
+    if (zc_certain_rows(x) < ZC_MANY_ROWS) return "its rows are not certain to be 385 or more";
+    if ((double)zc_certain_rows(x) * (double)p->n * (double)p->k < work_least)
+        return "it has too few products to be faster (need 2^30)";
+    return NULL;
+}
+
+/* ---- the constants ---- */
+
+/* Room for the constant's elements, all 0. */
+static bool make_room(zc_tensor *t)
+{
+    size_t bytes;
+    t->data = zc_tensor_bytes(t, &bytes) ? zc_calloc(bytes, 1) : NULL;
+    return t->data != NULL;
+}
+
+/* Two of four in any case, as no tensor core knows fewer: those that are not 0, else the first. */
+static unsigned two_of(unsigned kept)
+{
+    for (unsigned i = 0; count_of(kept) < ZC_SPARSE_KEPT; i++) kept |= 1u << i;
+    return kept;
+}
+
+typedef struct packing {
+    const zc_sparse_product *p;
+    zc_sparse form;
+    void *stored;
+    uint32_t *places;
+} packing;
+
+static bool put_four(void *user, int64_t n, int64_t k)
+{
+    const packing *to = user;
+    const zc_sparse_product *p = to->p;
+    const unsigned kept = two_of(kept_of(p, n, k));
+    const int64_t at = zc_sparse_at(&to->form, n, k);
+    int shift, count = 0;
+    const int64_t word = zc_sparse_word(&to->form, n, k, &shift);
+    for (int i = 0; i < ZC_SPARSE_OF; i++) {
+        if (!(kept >> i & 1)) continue;
+        const double v = zc_load_f64(p->w->dtype, p->w->data, zc_sparse_from(p, n, k + i));
+        zc_store_f64(p->w->dtype, to->stored, at + count, v);
+        to->places[word] |= (uint32_t)i << (shift + 2 * count++);
+    }
+    return true;
+}
+
+/* false: no memory. */
+static bool pack(zc_graph *g, const zc_sparse_product *p, const char *name, zc_vid *w,
+                 zc_vid *places)
+{
+    zc_tensor stored = {.dtype = p->w->dtype,
+                        .rank = 5,
+                        .dims = {p->n / ZC_SPARSE_SIDE, p->k / ZC_SPARSE_SIDE, ZC_SPARSE_PIECES,
+                                 ZC_SPARSE_SIDE, ZC_SPARSE_PIECE}};
+    zc_tensor words = {
+        .dtype = ZC_U32, .rank = 3, .dims = {stored.dims[0], stored.dims[1], ZC_SPARSE_WORDS}};
+    packing to = {.p = p};
+    if (!zc_sparse_of(&stored, &to.form) || !make_room(&stored)) return false;
+    if (!make_room(&words)) {
+        free(stored.data);
+        return false;
+    }
+    to.stored = stored.data;
+    to.places = words.data;
+    (void)zc_sparse_each(p, put_four, &to);
+    *w = zc_graph_const(g, name, &stored, true);
+    *places = zc_graph_const(g, NULL, &words, true);
+    return *w && *places;
+}
+
+/* ---- the node ---- */
+
+static bool is_half(const zc_sparse_product *p)
+{
+    return p->w->dtype == ZC_F16 || p->w->dtype == ZC_BF16;
+}
+
+static bool visit(zc_graph *g, zc_nid n, void *user)
+{
+    size_t *changes = user;
+    zc_sparse_product p;
+    const zc_node *node = zc_node_at(g, n);
+    if (!zc_sparse_product_of(g, node, &p) || !is_half(&p) || zc_sparse_refused(g, &p) ||
+        !zc_sparse_has(&p))
+        return true;
+    zc_vid in[] = {[ZC_IN_SparseLinear_x] = p.x, [ZC_IN_SparseLinear_bias] = p.bias};
+    if (!pack(g, &p, zc_val(g, node->in[1])->name, &in[ZC_IN_SparseLinear_w],
+              &in[ZC_IN_SparseLinear_places]))
+        return false;
+    ++*changes;
+    return zc_graph_become(g, n, ZC_OP_SparseLinear, p.bias ? 4 : 3, in);
+}
+
+zc_status zc_pass_opt_sparse(zc_pass *p)
+{
+    if (!zc_pass_has(p, ZC_FAMILY_gemm_sparse_sm90)) return ZC_OK;
+    return zc_each_node(p->g, &p->g->top, visit, &p->changes, p->diag);
+}

@@ -344,7 +344,8 @@ static zc_status optimise(zc_graph *g, const job *j, zc_mixed *mixed, zc_diag *d
                                .offered = j->p->offered,
                                .rules = j->rules,
                                .target = &target,
-                               .rules_report = j->explain ? &j->explain->report : NULL};
+                               .rules_report = j->explain ? &j->explain->report : NULL,
+                               .told = j->explain ? &j->explain->left : NULL};
     size_t imported = g->values.len;
     ZC_TRY(progress(j->p, "optimise", STAGE_OPTIMISE, diag));
     ZC_TRY(zc_run_passes(g, &options, diag));

@@ -20,6 +20,7 @@ void zc_explain_fini(zc_explain *e)
     zc_tuning_fini(&e->tuning);
     zc_buf_fini(&e->compiled);
     zc_buf_fini(&e->precision);
+    zc_buf_fini(&e->left);
     zc_rules_destroy(&e->rules);
     free(e->stats);
 }

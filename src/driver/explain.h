@@ -29,6 +29,7 @@ typedef struct zc_explain {
     size_t kernels;              /* different ones */
     zc_buf compiled;             /* text: how long each kernel took */
     zc_buf precision;            /* text: how types were chosen; empty: nobody asked */
+    zc_buf left;                 /* text: what passes left as it was, and why */
 } zc_explain;
 
 /* Takes the rules over. */

@@ -3,6 +3,8 @@
 
 #include "abi/conv.h"
 #include "base/number.h"
+#include "kernels/choose.h"
+#include "kernels/conv_cost.h"
 #include "kernels/gen.h"
 #include "kernels/window.h"
 #include "op/activation.h"
@@ -237,6 +239,12 @@ static bool fills(zc_gen *g, int64_t groups, int64_t oc)
     return low > few;
 }
 
+/* Are they too few channels, or products, for tiles? */
+static bool is_direct(int64_t oc, int64_t k)
+{
+    return oc < 16 || k < 8;
+}
+
 /* Channels of weights that only a run knows may be many: tiles serve all numbers. */
 static void choose(zc_gen *g, const conv_roles *r)
 {
@@ -255,7 +263,7 @@ static void choose(zc_gen *g, const conv_roles *r)
         shape.dims[1] = weight_dim(g, w, 1).k;
         conv_size s = size_of(op, &shape, groups);
         int64_t k = s.ic * s.taps;
-        direct = s.oc < 16 || k < 8;
+        direct = is_direct(s.oc, k);
         large = !direct && s.oc >= 96 && x != ZC_F64 && op != ZC_OP_DeformConv;
         /* Quantised results may need sums of 64 bits, for which the big tiles have no room. */
         if (op == ZC_OP_QLinearConv && k > SHORT_SUM) large = false;
@@ -291,6 +299,38 @@ zc_status zc_gen_conv(zc_gen *g)
     choose(g, &r);
     if (!quant_of(op)) ZC_TRY(put_activation(g, x->dtype));
     return zc_gen_epilogue(g);
+}
+
+/* ---- what it is held to take ---- */
+
+/* Cycles a product of the summed axis: by tensor cores of a block that waits for its operands, and
+ * of a multiprocessor that has enough of 64 x 64 sums; without them of a thread, and of a
+ * scheduler's warp. Transposed tiles divide for every element, and have zeros among them. From
+ * single convolutions, to a factor of two (bench/NOTES.md). */
+static double product_cycles(const zc_conv_work *w, int64_t k, int64_t pixels)
+{
+    const double waits = 22, tile = 10.5, transposed = 4, alone = 100, warp = 12, schedulers = 4;
+    const int processors = zc_usual_processors(90);
+    const double tiles =
+        (double)zc_ceil_div(pixels, 64) * (double)zc_ceil_div(w->out, 64) * (double)w->groups;
+    const double warps = (double)pixels * (double)w->out * (double)w->groups / 32;
+    return is_direct(w->out, k)
+               ? fmax(alone, warp * warps / (schedulers * processors))
+               : fmax(waits, tile * tiles / processors) * (w->transposed ? transposed : 1);
+}
+
+double zc_conv_first_us(const zc_conv_work *w)
+{
+    const double clock = 1650, start = 1500;
+    const int64_t k = w->in * zc_dims_span(w->kernel, 0, w->axes);
+    return (start + (double)k * product_cycles(w, k, zc_conv_work_pixels(w))) / clock;
+}
+
+double zc_conv_last_us(const zc_conv_work *w)
+{
+    const bool each = w->groups > 1 && w->in == 1 && w->out == 1;
+    const double us = each ? zc_conv_depth_us(w) : zc_conv_sm90_us(w);
+    return us < INFINITY ? us : zc_conv_first_us(w);
 }
 
 /* ---- the launch ---- */

@@ -1,10 +1,13 @@
 /* Convolutions of f16 and bf16 on Hopper, channels last, whose patches the copy engine gathers: the
  * product of gemm_sm90.cu, and for few pixels conv_few_sm90.cu, whose clusters share the summed
  * axis. */
+#include <math.h>
 #include <string.h>
 
 #include "base/number.h"
 #include "kernels/candidates.h"
+#include "kernels/choose.h"
+#include "kernels/conv_cost.h"
 #include "kernels/conv_patches.h"
 #include "op/nhwc.h"
 
@@ -237,6 +240,33 @@ zc_status zc_gen_conv_few_sm90(zc_gen *g)
     if (!g->candidate && !g->regardless && g->us > zc_sm90_us(&p))
         return zc_gen_decline(g, "large tiles are faster");
     return put_spec(g);
+}
+
+/* Channels of a band, or in the pieces that the layout pass pads them to. */
+static int64_t depth_of(const zc_conv_work *w, int64_t *band)
+{
+    zc_conv_band b = {.groups = w->groups, .in = w->in, .out = w->out};
+    *band = 0;
+    if (w->groups == 1) return zc_ceil_div(w->in, PIECE) * PIECE;
+    b.columns = *band = zc_conv_band_columns(&b);
+    return zc_conv_band_depth(&b);
+}
+
+double zc_conv_sm90_us(const zc_conv_work *w)
+{
+    int64_t band;
+    const int64_t blocks = zc_ceil_div(depth_of(w, &band), ZC_SM90_DEPTH);
+    if (!zc_conv_window_fits(&w->window, w->axes, w->kernel)) return INFINITY;
+    const zc_sm90_problem p = {.m = zc_conv_work_pixels(w),
+                               .n = zc_ceil_div(w->groups * w->out, PIECE) * PIECE,
+                               .steps = zc_dims_span(w->kernel, 0, w->axes) * blocks,
+                               .items = 1,
+                               .sm_count = zc_usual_processors(90),
+                               .parts = true,
+                               .band = (int)band,
+                               .fused_tile = -1};
+    const double tall = zc_sm90_us(&p);
+    return p.m > FEW_PIXELS ? tall : fmin(tall, zc_candidates_us(few_candidate, &p, FEW_COUNT));
 }
 
 /* ---- the launch ---- */

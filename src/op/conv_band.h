@@ -35,4 +35,17 @@ static inline int64_t zc_conv_band_depth(const zc_conv_band *b)
     return (depth + piece - 1 + (apart % piece ? piece - 1 : 0)) / piece * piece;
 }
 
+/* The columns at once, of which both of Hopper's kernels have tiles, for which less is read: lines
+ * of 64 channels, of 128 pixels and of the columns. */
+static inline int64_t zc_conv_band_columns(const zc_conv_band *of)
+{
+    enum { NARROW = 64, WIDE = 128, PIXELS = 128, LINE = 64 };
+    zc_conv_band narrow = *of, wide = *of;
+    narrow.columns = NARROW;
+    wide.columns = WIDE;
+    const int64_t one = (zc_conv_band_depth(&narrow) + LINE - 1) / LINE * (PIXELS + NARROW);
+    const int64_t other = (zc_conv_band_depth(&wide) + LINE - 1) / LINE * (PIXELS + WIDE);
+    return of->out * of->groups > NARROW && other * NARROW < one * WIDE ? WIDE : NARROW;
+}
+
 #endif

@@ -36,6 +36,34 @@ int zc_layout_rank(const zc_layout *l, zc_vid v)
     return zc_val(l->g, v)->type.rank;
 }
 
+bool zc_layout_is_single(const zc_layout *l, zc_vid v)
+{
+    const zc_type *t = &zc_val(l->g, v)->type;
+    bool single = t->rank >= 0 && t->rank <= ZC_LAYOUT_AXES;
+    for (int d = 0; single && d < t->rank; d++) single = zc_dim_is(t->dims[d], 1);
+    return single;
+}
+
+bool zc_layout_is_channels(const zc_layout *l, zc_vid v, int rank)
+{
+    const zc_type *t = &zc_val(l->g, v)->type;
+    int first = t->rank - rank + 1;
+    bool fits = zc_layout_takes(l, t->dtype) && (first == 0 || first == 1) &&
+                zc_dim_is_const(t->dims[first]);
+    for (int d = first + 1; fits && d < t->rank; d++) fits = zc_dim_is(t->dims[d], 1);
+    return fits;
+}
+
+const zc_layout_op *zc_layout_op_of(const zc_layout *l, const zc_node *n)
+{
+    const zc_layout_op *const all[] = {zc_layout_convs, zc_layout_phases, zc_layout_moves,
+                                       zc_layout_others};
+    for (size_t k = 0; k < ZC_COUNTOF(all); k++)
+        for (const zc_layout_op *op = all[k]; op->is; op++)
+            if (op->is(l, n)) return op;
+    return NULL;
+}
+
 zc_type zc_layout_permuted(const zc_type *t, const int64_t *perm)
 {
     zc_type r = *t;
@@ -136,6 +164,7 @@ bool zc_layout_replace(zc_layout *l, zc_nid n, zc_nid m)
 
 bool zc_layout_is_native(const zc_layout *l, zc_vid v)
 {
+    if (l->weighs) return zc_layout_is_plane(l, v) && l->last[v] == v;
     zc_nid p = zc_layout_is_plane(l, v) && l->last[v] ? zc_producer(l->g, v) : 0;
     const zc_node *n = p ? zc_node_at(l->g, p) : NULL;
     return n && n->op == ZC_OP_Transpose && n->in[0] == l->last[v];

@@ -1,5 +1,6 @@
 /* Convolutions that the layout pass turns, those of bytes with what quantises around them, and
  * images that they read. */
+#include <math.h>
 #include <string.h>
 
 #include "op/nhwc.h"
@@ -127,19 +128,6 @@ static bool narrow(zc_layout *l, zc_nid n)
 
 /* ---- groups ---- */
 
-/* The columns at once, of which both of Hopper's kernels have tiles, for which less is read: lines
- * of 64 channels, of 128 pixels and of the columns. */
-static int64_t band_columns(const zc_conv_band *of)
-{
-    enum { NARROW = 64, WIDE = 128, PIXELS = 128, LINE = 64 };
-    zc_conv_band narrow = *of, wide = *of;
-    narrow.columns = NARROW;
-    wide.columns = WIDE;
-    const int64_t one = (zc_conv_band_depth(&narrow) + LINE - 1) / LINE * (PIXELS + NARROW);
-    const int64_t other = (zc_conv_band_depth(&wide) + LINE - 1) / LINE * (PIXELS + WIDE);
-    return of->out * of->groups > NARROW && other * NARROW < one * WIDE ? WIDE : NARROW;
-}
-
 /* Weights of 16 bits of groups as a band; 0: no memory. */
 static zc_vid banded_const(zc_layout *l, zc_vid v, const zc_conv_band *b)
 {
@@ -177,7 +165,7 @@ static zc_vid half_weights(zc_layout *l, zc_vid v, int64_t group, int64_t *band)
     *band = 0;
     if (group == 1 || is_each(w, group)) return turned_const(l, v);
     zc_conv_band b = {.groups = group, .in = w->dims[1], .out = w->dims[0] / group};
-    b.columns = *band = band_columns(&b);
+    b.columns = *band = zc_conv_band_columns(&b);
     return banded_const(l, v, &b);
 }
 
@@ -268,12 +256,59 @@ unsigned zc_layout_ranks(zc_layout *l)
     l->ranks = 1u << 3 | 1u << 4 | 1u << 5;
     for (size_t i = 0; i < b->nodes.len; i++) {
         const zc_node *n = zc_node_at(l->g, b->nodes.data[i]);
+        if (zc_layout_stays(l, b->nodes.data[i])) continue;
         if (is_conv(l, n) || is_byte_conv(l, n) || zc_layout_phases->is(l, n))
             ranks |= 1u << zc_layout_rank(l, n->in[0]);
     }
     return ranks;
 }
 
-const zc_layout_op zc_layout_convs[] = {{is_image, image},           {is_conv, conv},
-                                        {is_narrow, narrow},         {is_byte_conv, byte_conv},
-                                        {is_conversion, conversion}, {NULL, NULL}};
+/* ---- what they take ---- */
+
+bool zc_layout_work(const zc_layout *l, const zc_node *n, zc_conv_work *w)
+{
+    const zc_type *x = &zc_val(l->g, n->in[0])->type, *y = &zc_val(l->g, n->out[0])->type;
+    bool certain = zc_dim_is_const(x->dims[0]);
+    *w = (zc_conv_work){.axes = x->rank - 2, .images = x->dims[0].k};
+    for (int i = 0; i < w->axes; i++) {
+        certain = certain && zc_dim_is_const(x->dims[2 + i]) && zc_dim_is_const(y->dims[2 + i]);
+        w->sides[i] = y->dims[2 + i].k;
+    }
+    return certain;
+}
+
+/* Of convolutions of images, of f32 and of bytes there is no estimate. */
+static zc_layout_us not_weighed(const zc_layout *l, const zc_node *n)
+{
+    (void)l;
+    (void)n;
+    return (zc_layout_us){INFINITY, 0};
+}
+
+static zc_layout_us conv_us(const zc_layout *l, const zc_node *n)
+{
+    const zc_attrs_Conv *a = n->attrs;
+    const zc_tensor *w = zc_val(l->g, n->in[ZC_IN_Conv_w])->data;
+    zc_conv_work work;
+    if (!zc_layout_is_half(w->dtype) || !zc_layout_work(l, n, &work)) return not_weighed(l, n);
+    work.window = ZC_WINDOW_ATTRS(a);
+    work.groups = a->group;
+    work.in = w->dims[1];
+    work.out = w->dims[0] / a->group;
+    for (int i = 0; i < work.axes; i++) work.kernel[i] = w->dims[2 + i];
+    return (zc_layout_us){zc_conv_first_us(&work), zc_conv_last_us(&work)};
+}
+
+static zc_layout_us narrow_us(const zc_layout *l, const zc_node *n)
+{
+    zc_layout_us us = conv_us(l, n);
+    us.last += zc_layout_move_us(l, n->out[0]);
+    return us;
+}
+
+const zc_layout_op zc_layout_convs[] = {{is_image, image, ZC_LAYOUT_IMAGE, not_weighed},
+                                        {is_conv, conv, ZC_LAYOUT_FOLLOWS, conv_us},
+                                        {is_narrow, narrow, ZC_LAYOUT_FOLLOWS, narrow_us},
+                                        {is_byte_conv, byte_conv, ZC_LAYOUT_FOLLOWS, not_weighed},
+                                        {is_conversion, conversion, ZC_LAYOUT_FOLLOWS, NULL},
+                                        {NULL, NULL, ZC_LAYOUT_FOLLOWS, NULL}};

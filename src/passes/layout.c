@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "passes/precision.h"
 #include "passes/query.h"
 
 const int64_t zc_to_last[ZC_LAYOUT_AXES + 1][ZC_LAYOUT_AXES] = {
@@ -122,9 +123,34 @@ static zc_vid transposed(zc_layout *l, zc_vid v, const int64_t *perm)
     return zc_layout_result(l, n);
 }
 
+zc_nid zc_layout_cast(zc_layout *l, zc_vid v, const int64_t *perm, zc_dtype to)
+{
+    const zc_type from = zc_val(l->g, v)->type;
+    zc_type type = zc_layout_permuted(&from, perm);
+    type.dtype = to;
+    zc_nid n = zc_layout_add(l, ZC_OP_TransposeCast, "layout", 1, &v, &type);
+    if (!n) return 0;
+    ZC_NODE_SET(l->g, TransposeCast, n, perm, (zc_ints){from.rank, perm});
+    ZC_NODE_SET(l->g, TransposeCast, n, to, to);
+    return n;
+}
+
+/* Of 16 bits that f32 was narrowed to, it is made of that. */
 zc_vid zc_layout_to_last(zc_layout *l, zc_vid v)
 {
-    return transposed(l, v, zc_to_last[zc_layout_rank(l, v)]);
+    const int64_t *perm = zc_to_last[zc_layout_rank(l, v)];
+    const zc_vid wide = zc_precision_origin(l->g, v);
+    if (!wide || zc_layout_is_line(l, v)) return transposed(l, v, perm);
+    zc_nid n = zc_layout_cast(l, wide, perm, zc_val(l->g, v)->type.dtype);
+    return n ? zc_layout_result(l, n) : 0;
+}
+
+bool zc_layout_is_line(const zc_layout *l, zc_vid v)
+{
+    const zc_type *t = &zc_val(l->g, v)->type;
+    bool line = true;
+    for (int d = 2; d < t->rank; d++) line = line && zc_dim_is(t->dims[d], 1);
+    return line || zc_dim_is(t->dims[1], 1);
 }
 
 zc_vid zc_layout_to_first(zc_layout *l, zc_vid v)

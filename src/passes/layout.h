@@ -32,6 +32,7 @@ typedef enum zc_layout_kind {
     ZC_LAYOUT_IMAGE,    /* such a convolution that reads its image channels first */
     ZC_LAYOUT_SHUFFLES, /* what a Reshape and a Transpose in front of it are part of follows */
     ZC_LAYOUT_READS,    /* what it makes is no plane */
+    ZC_LAYOUT_WIDENS,   /* a Cast, whose result is channels first */
     ZC_LAYOUT_LEAVES,   /* a transpose of the model to channels last, which goes */
     ZC_LAYOUT_ENTERS    /* ... from channels last */
 } zc_layout_kind;
@@ -78,6 +79,8 @@ bool zc_layout_takes(const zc_layout *l, zc_dtype t);
 bool zc_layout_is_plane(const zc_layout *l, zc_vid v);
 /* Is v a plane that was made channels-last, so that its own form costs a transpose? */
 bool zc_layout_is_native(const zc_layout *l, zc_vid v);
+/* Do its elements lie alike in either layout? */
+bool zc_layout_is_line(const zc_layout *l, zc_vid v);
 /* Has it one element, whatever its rank? One number a channel of planes of so many axes, [n, c, 1,
  * 1] or [c, 1, 1]? */
 bool zc_layout_is_single(const zc_layout *l, zc_vid v);
@@ -98,6 +101,8 @@ bool zc_layout_keep(zc_layout *l, zc_nid n);
 zc_nid zc_layout_add(zc_layout *l, zc_op op, const char *name, int nin, const zc_vid *in,
                      const zc_type *type);
 zc_vid zc_layout_result(const zc_layout *l, zc_nid n);
+/* A node that gives v its axes in that order and elements of another type. */
+zc_nid zc_layout_cast(zc_layout *l, zc_vid v, const int64_t *perm, zc_dtype to);
 zc_vid zc_layout_to_last(zc_layout *l, zc_vid v);
 zc_vid zc_layout_to_first(zc_layout *l, zc_vid v);
 /* The channels-last form of v, made when it is not there. */

@@ -17,16 +17,7 @@
 
 /* Microseconds of a launch with its latencies, and of a Cast that transposes, too, beyond what it
  * takes without; bytes that are read and written in one. Guesses (bench/NOTES.md). */
-static const double launch_us = 2, joined_us = 2, bytes_per_us = 2e6;
-
-/* Are its channels side by side in either layout? */
-static bool is_line(const zc_layout *l, zc_vid v)
-{
-    const zc_type *t = &zc_val(l->g, v)->type;
-    bool line = true;
-    for (int d = 2; d < t->rank; d++) line = line && zc_dim_is(t->dims[d], 1);
-    return line || zc_dim_is(t->dims[1], 1);
-}
+static const double launch_us = 2, joined_us = 0.5, bytes_per_us = 2e6;
 
 static double move_us(const zc_layout *l, zc_vid v)
 {
@@ -36,7 +27,7 @@ static double move_us(const zc_layout *l, zc_vid v)
 /* joined: as part of a Cast. */
 static double transpose_us(const zc_layout *l, zc_vid v, bool joined)
 {
-    return is_line(l, v) ? 0 : joined ? joined_us : move_us(l, v);
+    return zc_layout_is_line(l, v) ? 0 : joined ? joined_us : move_us(l, v);
 }
 
 double zc_layout_move_us(const zc_layout *l, zc_vid v)
@@ -130,6 +121,10 @@ static void visit(weighing *w, zc_nid id)
     const zc_layout_op *op = zc_layout_op_of(l, n);
     w->ops[id] = op;
     if (!op || op->kind == ZC_LAYOUT_READS) return;
+    if (op->kind == ZC_LAYOUT_WIDENS) {
+        w->at[n->in[0]].leaves |= TO_F32;
+        return;
+    }
     if (op->kind == ZC_LAYOUT_LEAVES) {
         const zc_vid v = origin(w, n->in[0]);
         w->at[v].between -= transpose_us(l, v, false);
@@ -155,10 +150,8 @@ static void leave(weighing *w, zc_nid id)
 {
     const zc_node *n = zc_node_at(w->l->g, id);
     if (w->ops[id] || w->gone[id]) return;
-    const bool widens = n->op == ZC_OP_Cast && ((const zc_attrs_Cast *)n->attrs)->to == ZC_F32;
     for (int i = 0; i < n->nin; i++)
-        if (zc_layout_is_native(w->l, n->in[i]))
-            w->at[n->in[i]].leaves |= widens ? TO_F32 : TO_OTHERS;
+        if (zc_layout_is_native(w->l, n->in[i])) w->at[n->in[i]].leaves |= TO_OTHERS;
 }
 
 static void add_place(weighing *w, zc_vid v)

@@ -292,6 +292,27 @@ static bool keep_twin(zc_layout *l, zc_nid n)
     return zc_layout_keep(l, n);
 }
 
+/* ---- back, in another type ---- */
+
+/* Is f32 made of 16 bits that were made channels-last? */
+static bool is_widened(const zc_layout *l, const zc_node *n)
+{
+    if (n->op != ZC_OP_Cast || !zc_layout_is_native(l, n->in[0])) return false;
+    return zc_layout_is_half(zc_val(l->g, n->in[0])->type.dtype) &&
+           zc_val(l->g, n->out[0])->type.dtype == ZC_F32 && !zc_layout_is_line(l, n->in[0]);
+}
+
+static bool widen(zc_layout *l, zc_nid n)
+{
+    const zc_vid v = l->last[zc_node_at(l->g, n)->in[0]], old = zc_node_at(l->g, n)->out[0];
+    zc_nid m = zc_layout_cast(l, v, zc_to_first[zc_layout_rank(l, v)], ZC_F32);
+    if (!m || !zc_graph_inherit(l->g, m, n)) return false;
+    zc_graph_forward(l->g, old, zc_layout_result(l, m));
+    zc_graph_remove(l->g, n);
+    l->changes++;
+    return true;
+}
+
 static bool is_pool(const zc_layout *l, const zc_node *n)
 {
     return pooling(l, n) != 0;
@@ -311,6 +332,7 @@ const zc_layout_op zc_layout_others[] = {{is_pool, pool, ZC_LAYOUT_FOLLOWS, NULL
                                          {is_plane_mean, plane_mean, ZC_LAYOUT_READS, NULL},
                                          {is_group_norm, group_norm, ZC_LAYOUT_FOLLOWS, NULL},
                                          {is_pointwise, pointwise, ZC_LAYOUT_FOLLOWS, NULL},
+                                         {is_widened, widen, ZC_LAYOUT_WIDENS, NULL},
                                          {is_turned, take_turned, ZC_LAYOUT_LEAVES, NULL},
                                          {is_back, keep_twin, ZC_LAYOUT_ENTERS, NULL},
                                          {NULL, NULL, ZC_LAYOUT_FOLLOWS, NULL}};

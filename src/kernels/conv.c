@@ -54,18 +54,12 @@ static conv_roles roles_of(zc_op op)
 
 /* ---- the specialisation ---- */
 
-/* The columns of a band of weights; 0: they are in none. */
-static int64_t band_of(zc_op op, const void *attrs)
-{
-    return op == ZC_OP_ConvNhwc ? ((const zc_attrs_ConvNhwc *)attrs)->band : 0;
-}
-
 /* Axis i of weights [oc, ic, taps ...]. */
 static zc_dim weight_dim(const zc_gen *g, const zc_pvalue *w, int i)
 {
     const zc_pvalue *x = zc_gen_in(g, 0);
-    if (i == 1 && band_of(g->step->op, g->attrs))
-        return zc_dim_const(x->dims[x->rank - 1].k / ZC_ATTRS(g, ConvNhwc)->group);
+    if (i == 1 && zc_conv_banded(g->step->op, g->attrs))
+        return zc_dim_const(x->dims[x->rank - 1].k / zc_conv_groups(g->step->op, g->attrs));
     return w->dims[zc_conv_taps_first(g->step->op, g->attrs) ? zc_nhwc_axis(w->rank, i) : i];
 }
 
@@ -209,9 +203,10 @@ static bool put_shapes(zc_gen *g, const conv_roles *r)
     zc_gen_dim(g, transposed ? "oc" : "ic", weight_dim(g, w, 1));
     put_part(g, transposed ? "ic" : "oc", w->dims[0], groups);
     put_deform(g, &d);
-    if (band_of(g->step->op, g->attrs)) {
-        zc_gen_define(g, "BAND", "%d", (int)band_of(g->step->op, g->attrs));
+    if (zc_conv_banded(g->step->op, g->attrs)) {
+        zc_gen_define(g, "BAND", "%d", (int)zc_conv_banded(g->step->op, g->attrs));
         zc_gen_define(g, "BAND_DEPTH", "%d", (int)w->dims[w->rank - 1].k);
+        zc_gen_define(g, "BAND_PIECE", "%d", g->step->op == ZC_OP_ConvNhwc ? 8 : 16);
     }
     return true;
 }
@@ -389,7 +384,7 @@ static zc_status issue(zc_launch *l, const conv_size *s, struct zc_conv_params *
 {
     int64_t side = l->kernel->config[TILE];
     size_t row = (size_t)(s->ic * s->taps) * zc_dtype_bits(l->in[0].dtype) / 8;
-    p->w_aligned = row % 16 == 0 && (uintptr_t)p->w % 16 == 0 && !band_of(l->op, l->attrs);
+    p->w_aligned = row % 16 == 0 && (uintptr_t)p->w % 16 == 0 && !zc_conv_banded(l->op, l->attrs);
     int64_t blocks = side ? (s->pixels + side - 1) / side * ((s->oc + side - 1) / side) * s->groups
                           : (s->pixels * s->oc * s->groups + BLOCK - 1) / BLOCK;
     return zc_launch_configured(l, (zc_dim3){zc_launch_blocks(blocks, 1, 0), 1, 1}, p, sizeof *p);
@@ -423,8 +418,8 @@ zc_status zc_launch_conv(zc_launch *l)
     zc_tensor turned;
     if (zc_conv_taps_first(op, l->attrs)) {
         turned = zc_nchw_shape(w);
-        if (band_of(op, l->attrs))
-            turned.dims[1] = x->dims[x->rank - 1] / ZC_ATTRS(l, ConvNhwc)->group;
+        if (zc_conv_banded(op, l->attrs))
+            turned.dims[1] = x->dims[x->rank - 1] / zc_conv_groups(op, l->attrs);
         w = &turned;
     }
     struct zc_conv_params p;

@@ -91,12 +91,6 @@ static int64_t second_steps(zc_gen *g)
     return blocks;
 }
 
-/* Which columns of a tile; 0: no band. */
-static int band_of(const zc_gen *g)
-{
-    return g->step->op == ZC_OP_ConvPair ? 0 : (int)ZC_ATTRS(g, ConvNhwc)->band;
-}
-
 /* Both families: the sizes; may decline. */
 static zc_status sizes_of(zc_gen *g, zc_sm90_problem *p)
 {
@@ -121,27 +115,17 @@ static zc_status sizes_of(zc_gen *g, zc_sm90_problem *p)
                            .items = 1,
                            .sm_count = g->sm_count,
                            .parts = true,
-                           .band = band_of(g),
+                           .band = (int)zc_conv_banded(g->step->op, g->attrs),
                            .fused_tile = zc_gen_epilogue_tile(g, 16)};
     zc_gen_patches(g, &a, &w);
     return ZC_OK;
-}
-
-static void put_band(zc_gen *g)
-{
-    const zc_pvalue *x = zc_gen_in(g, 0), *w = zc_gen_in(g, 1);
-    if (!band_of(g)) return;
-    const zc_conv_band b =
-        zc_conv_band_of(ZC_ATTRS(g, ConvNhwc), x->dims[x->rank - 1].k, w->dims[0].k);
-    zc_gen_define(g, "BAND_IN", "%d", (int)b.in);
-    zc_gen_define(g, "BAND_OUT", "%d", (int)b.out);
 }
 
 /* Both families: the rest of the header. */
 static zc_status put_spec(zc_gen *g)
 {
     const zc_op op = g->step->op;
-    put_band(g);
+    zc_gen_band(g, 1);
     int bias = zc_gen_in_type(g, bias_of(op)) != ZC_NONE ? bias_of(op) : -1;
     zc_matmul_form form = form_of(activation_of(op, g->attrs), bias);
     zc_gen_define(g, "WGMMA", "%s", zc_gen_out_type(g, 0) == ZC_F16 ? "F16" : "BF16");
@@ -245,7 +229,7 @@ zc_status zc_gen_conv_few_sm90(zc_gen *g)
 /* Channels of a band, or in the pieces that the layout pass pads them to. */
 static int64_t depth_of(const zc_conv_work *w, int64_t *band)
 {
-    zc_conv_band b = {.groups = w->groups, .in = w->in, .out = w->out};
+    zc_conv_band b = {.groups = w->groups, .in = w->in, .out = w->out, .piece = PIECE};
     *band = 0;
     if (w->groups == 1) return zc_ceil_div(w->in, PIECE) * PIECE;
     b.columns = *band = zc_conv_band_columns(&b);

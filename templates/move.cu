@@ -62,10 +62,11 @@ STRIDED(2)
 STRIDED(3)
 STRIDED(4)
 
-// All of a thread's elements are asked for at once: a small tensor has few tiles, and waits for one of them.
+// All of a thread's elements are asked for at once, without conditions, as a small tensor has few tiles and waits for one of them: in
+// the place of elements that a tile lacks stand others, which nobody reads.
 template <int B> ZC_DEV void transpose(const zc_move_params &p) {
     typedef moved<B> as;
-    const int side = B <= 2 ? 64 : 32, threads = 256, each = side * side / threads;
+    const int side = B <= 2 ? 64 : 32, step = 256 / side, each = side / step;
     __shared__ typename as::held tile[side][side + 1];
     const int at = (int)threadIdx.x % side, line = (int)threadIdx.x / side;
     for (i64 t = blockIdx.x; t < p.total; t += gridDim.x) {
@@ -77,25 +78,24 @@ template <int B> ZC_DEV void transpose(const zc_move_params &p) {
             to += n * p.to[d];
             from += n * p.from[d];
         }
-        const typename as::from *in = (const typename as::from *)p.in + from + y0 * p.from_stride + x0;
-        typename as::to *out = (typename as::to *)p.out + to + x0 * p.to_stride + y0;
+        // What the tile has of the result's last axis, and of the source's; a thread's elements are `step` lines apart.
+        const int rows = p.size[1] - y0 < side ? (int)(p.size[1] - y0) : side;
+        const int cols = p.size[0] - x0 < side ? (int)(p.size[0] - x0) : side;
+        const int first = line < rows ? line : rows - 1, place = at < cols ? at : cols - 1;
+        const typename as::from *in = (const typename as::from *)p.in + from + (y0 + first) * p.from_stride + x0 + place;
+        typename as::to *out = (typename as::to *)p.out + to + (x0 + line) * p.to_stride + y0 + at;
         typename as::from own[each];
 #pragma unroll
         for (int i = 0; i < each; i++) {
-            const int y = line + i * (threads / side);
-            if (x0 + at < p.size[0] && y0 + y < p.size[1]) own[i] = in[y * p.from_stride + at];
+            own[i] = *in;
+            in += line + (i + 1) * step < rows ? step * p.from_stride : 0;
         }
 #pragma unroll
-        for (int i = 0; i < each; i++) {
-            const int y = line + i * (threads / side);
-            if (x0 + at < p.size[0] && y0 + y < p.size[1]) tile[y][at] = as::in(own[i]);
-        }
+        for (int i = 0; i < each; i++) tile[line + i * step][at] = as::in(own[i]);
         zc_sync();
 #pragma unroll
-        for (int i = 0; i < each; i++) {
-            const int x = line + i * (threads / side);
-            if (x0 + x < p.size[0] && y0 + at < p.size[1]) out[x * p.to_stride + at] = as::out(tile[at][x]);
-        }
+        for (int i = 0; i < each; i++, out += step * p.to_stride)
+            if (at < rows && line + i * step < cols) *out = as::out(tile[at][line + i * step]);
         zc_sync();
     }
 }

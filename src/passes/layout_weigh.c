@@ -3,8 +3,8 @@
  * (kernels/conv_cost.h), and channels last it has transposes where planes come from or go to other
  * operations. The layout pass's own operations are walked to find regions, with nothing made.
  *
- * What else stands in a region counts the same in both layouts. Regions are turned as before where
- * a size is not certain, which may be any, and where a convolution has no estimate. */
+ * What else stands in a region counts the same in both layouts. Where a size is not certain, and so
+ * may be any, or a convolution has no estimate, the region is turned. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@
  * takes without; bytes that are read and written in one. Guesses (bench/NOTES.md). */
 static const double launch_us = 2, joined_us = 0.5, bytes_per_us = 2e6;
 
-static double move_us(const zc_layout *l, zc_vid v)
+double zc_layout_move_us(const zc_layout *l, zc_vid v)
 {
     return launch_us + 2 * (double)zc_cost_bytes(&zc_val(l->g, v)->type) / bytes_per_us;
 }
@@ -27,12 +27,7 @@ static double move_us(const zc_layout *l, zc_vid v)
 /* joined: as part of a Cast. */
 static double transpose_us(const zc_layout *l, zc_vid v, bool joined)
 {
-    return zc_layout_is_line(l, v) ? 0 : joined ? joined_us : move_us(l, v);
-}
-
-double zc_layout_move_us(const zc_layout *l, zc_vid v)
-{
-    return move_us(l, v);
+    return zc_layout_is_line(l, v) ? 0 : joined ? joined_us : zc_layout_move_us(l, v);
 }
 
 /* ---- regions ---- */

@@ -114,9 +114,39 @@ zc_vid zc_layout_result(const zc_layout *l, zc_nid n)
     return zc_node_at(l->g, n)->out[0];
 }
 
+/* Do elements lie alike in that order of the axes, of which those longer than 1 stay as they are?
+ */
+static bool is_line(const zc_type *t, const int64_t *perm)
+{
+    int64_t last = 0;
+    for (int i = 0; i < t->rank; i++) {
+        if (zc_dim_is(t->dims[perm[i]], 1)) continue;
+        if (perm[i] < last) return false;
+        last = perm[i];
+    }
+    return true;
+}
+
+/* v with its axes in another order, in which its elements lie alike: a view, where axes beside the
+ * first are certain and there are elements; *out 0: no memory. */
+static bool viewed(zc_layout *l, zc_vid v, const zc_type *type, zc_vid *out)
+{
+    int64_t shape[ZC_LAYOUT_AXES] = {0};
+    for (int d = 1; d < type->rank; d++) {
+        if (!zc_dim_is_const(type->dims[d]) || !type->dims[d].k) return false;
+        shape[d] = type->dims[d].k;
+    }
+    zc_vid form = zc_graph_const_i64(l->g, NULL, shape, type->rank, 1);
+    zc_nid n = form ? zc_layout_add(l, ZC_OP_Reshape, "layout", 2, (zc_vid[]){v, form}, type) : 0;
+    *out = n ? zc_layout_result(l, n) : 0;
+    return true;
+}
+
 static zc_vid transposed(zc_layout *l, zc_vid v, const int64_t *perm)
 {
     const zc_type from = zc_val(l->g, v)->type, type = zc_layout_permuted(&from, perm);
+    zc_vid view;
+    if (is_line(&from, perm) && viewed(l, v, &type, &view)) return view;
     zc_nid n = zc_layout_add(l, ZC_OP_Transpose, "layout", 1, &v, &type);
     if (!n) return 0;
     ZC_NODE_SET(l->g, Transpose, n, perm, (zc_ints){from.rank, perm});
@@ -147,10 +177,7 @@ zc_vid zc_layout_to_last(zc_layout *l, zc_vid v)
 
 bool zc_layout_is_line(const zc_layout *l, zc_vid v)
 {
-    const zc_type *t = &zc_val(l->g, v)->type;
-    bool line = true;
-    for (int d = 2; d < t->rank; d++) line = line && zc_dim_is(t->dims[d], 1);
-    return line || zc_dim_is(t->dims[1], 1);
+    return is_line(&zc_val(l->g, v)->type, zc_to_last[zc_layout_rank(l, v)]);
 }
 
 zc_vid zc_layout_to_first(zc_layout *l, zc_vid v)
@@ -193,7 +220,7 @@ bool zc_layout_is_native(const zc_layout *l, zc_vid v)
     if (l->weighs) return zc_layout_is_plane(l, v) && l->last[v] == v;
     zc_nid p = zc_layout_is_plane(l, v) && l->last[v] ? zc_producer(l->g, v) : 0;
     const zc_node *n = p ? zc_node_at(l->g, p) : NULL;
-    return n && n->op == ZC_OP_Transpose && n->in[0] == l->last[v];
+    return n && (n->op == ZC_OP_Transpose || n->op == ZC_OP_Reshape) && n->in[0] == l->last[v];
 }
 
 zc_nid zc_layout_turned(zc_layout *l, zc_nid n, zc_op op, int nin, const zc_vid *in)

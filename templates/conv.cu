@@ -5,7 +5,7 @@
 //
 // spec.h: the window (zc/window.cuh); Z_X, Z_W, Z_Y, Z_BIAS (types), Z_PLAIN (of y before fused work); Z_ACC (sums), Z_OPERAND (what is multiplied);
 // Z_LAST (channels are last; Z_TAPS_FIRST: of the weights, too; with Z_BAND these are a band of so many columns, Z_BAND_DEPTH
-// channels each: src/op/conv_band.h), Z_HAS_SCALE, Z_HAS_BIAS, Z_HAS_RESIDUAL, zc_act (activation); Z_QUANT (0 floats, 1 integer result, 2
+// channels each, at multiples of Z_BAND_PIECE: src/op/conv_band.h), Z_HAS_SCALE, Z_HAS_BIAS, Z_HAS_RESIDUAL, zc_act (activation); Z_QUANT (0 floats, 1 integer result, 2
 // quantised result) with Z_HAS_X_ZERO, Z_HAS_W_ZERO and for 2 the types Z_XS, Z_WS, Z_YS; Z_batch,
 // Z_groups, Z_ic, Z_oc; Z_TRANSPOSED; Z_DEFORM with Z_HAS_MASK, Z_AXES and Z_OFFSET_GROUPS; Z_TILE (the side of a
 // block's tile; 0: a thread for each element) and Z_MMA (by tensor cores).
@@ -187,7 +187,7 @@ ZC_DEV int tap_weights(const geometry &g) {
 }
 ZC_DEV int first_weight(const geometry &g, int group, int m) {
 #ifdef Z_BAND
-    return group * g.ic - (group * g.oc + m) / Z_BAND * Z_BAND / g.oc * g.ic / 8 * 8;
+    return group * g.ic - (group * g.oc + m) / Z_BAND * Z_BAND / g.oc * g.ic / Z_BAND_PIECE * Z_BAND_PIECE;
 #else
     return 0;
 #endif

@@ -1,12 +1,42 @@
 // Copies between strided views: the unit at sum(index * to) becomes the one at sum(index * from).
 //
-// spec.h: Z_ELEMENT (its bytes). Entries: 0 to 4 a unit of 1 to 16 bytes a thread, 5 square tiles of elements through shared memory, where the axis that is contiguous in the
+// spec.h: Z_ELEMENT (its bytes; with Z_CASTS of the shorter of the types Z_FROM and Z_TO: an element changes its type on the way, by
+// entries 1 and 5; Z_WIDENS: to the longer; Z_MOST: the largest number of Z_TO). Entries: 0 to 4 a unit of 1 to 16 bytes a thread, 5 square tiles of elements through shared memory, where the axis that is contiguous in the
 // source is not the one in the result; 6 all parts of a whole; 7 a few planes as the elements of their pixels, four pixels a thread.
 #include "zc/index.cuh"
 #include "abi/move.h"
 #include "spec.h"
 
+#ifdef Z_CASTS
+// What is finite stays finite.
+ZC_DEV Z_TO cast(Z_FROM x) {
+    const f32 v = zc_get(x);
+    return zc_put<Z_TO>(zc_isinf(v) ? v : v > Z_MOST ? Z_MOST : v < -Z_MOST ? -Z_MOST : v);
+}
+// The shorter type is held on the way.
+template <int B> struct moved {
+    typedef Z_FROM from;
+    typedef Z_TO to;
+#if Z_WIDENS
+    typedef from held;
+    static ZC_MEMBER held in(from x) { return x; }
+    static ZC_MEMBER to out(held x) { return cast(x); }
+#else
+    typedef to held;
+    static ZC_MEMBER held in(from x) { return cast(x); }
+    static ZC_MEMBER to out(held x) { return x; }
+#endif
+};
+#else
+template <int B> struct moved {
+    typedef zc_unit<B> from, to, held;
+    static ZC_MEMBER held in(from x) { return x; }
+    static ZC_MEMBER to out(held x) { return x; }
+};
+#endif
+
 template <int B> ZC_DEV void strided(const zc_move_params &p) {
+    typedef moved<B> as;
     for (i64 i = zc_thread(); i < p.total; i += zc_threads()) {
         u64 rest = (u64)i;
         i64 to = 0, from = 0;
@@ -17,14 +47,14 @@ template <int B> ZC_DEV void strided(const zc_move_params &p) {
         }
         to += (i64)rest * p.to[0];
         from += (i64)rest * p.from[0];
-        ((zc_unit<B> *)p.out)[to] = ((const zc_unit<B> *)p.in)[from];
+        ((typename as::to *)p.out)[to] = as::out(as::in(((const typename as::from *)p.in)[from]));
     }
 }
 // Pieces of several axes may have several units; none is shorter than an element.
 #define STRIDED(n)                                                                                                     \
     ZC_KERNEL(n)(const __grid_constant__ zc_move_params p) {                                                           \
         zc_begin();                                                                                                    \
-        if constexpr (1 << n >= Z_ELEMENT) strided<1 << n>(p);                                                         \
+        if constexpr (1 << n >= Z_ELEMENT) strided<1 << n>(p);                                        \
     }
 STRIDED(0)
 STRIDED(1)
@@ -32,34 +62,46 @@ STRIDED(2)
 STRIDED(3)
 STRIDED(4)
 
+// All of a thread's elements are asked for at once, without conditions, as a small tensor has few tiles and waits for one of them: in
+// the place of elements that a tile lacks stand others, which nobody reads.
 template <int B> ZC_DEV void transpose(const zc_move_params &p) {
-    const int side = B <= 2 ? 64 : 32;
-    __shared__ zc_unit<B> tile[side][side + 1];
+    typedef moved<B> as;
+    const int side = B <= 2 ? 64 : 32, step = 256 / side, each = side / step;
+    __shared__ typename as::held tile[side][side + 1];
+    const int at = (int)threadIdx.x % side, line = (int)threadIdx.x / side;
     for (i64 t = blockIdx.x; t < p.total; t += gridDim.x) {
         u64 rest = (u64)t;
         const i64 x0 = (i64)zc_split(&rest, p.tiles[0]) * side, y0 = (i64)zc_split(&rest, p.tiles[1]) * side;
         i64 to = 0, from = 0;
         for (int d = p.rank - 1; d >= 0; d--) {
-            const i64 at = (i64)zc_split(&rest, p.dims[d]);
-            to += at * p.to[d];
-            from += at * p.from[d];
+            const i64 n = (i64)zc_split(&rest, p.dims[d]);
+            to += n * p.to[d];
+            from += n * p.from[d];
         }
-        const zc_unit<B> *in = (const zc_unit<B> *)p.in + from;
-        zc_unit<B> *out = (zc_unit<B> *)p.out + to;
-        for (int i = threadIdx.x; i < side * side; i += blockDim.x) {
-            const int x = i % side, y = i / side;
-            if (x0 + x < p.size[0] && y0 + y < p.size[1]) tile[y][x] = in[(y0 + y) * p.from_stride + x0 + x];
+        // What the tile has of the result's last axis, and of the source's; a thread's elements are `step` lines apart.
+        const int rows = p.size[1] - y0 < side ? (int)(p.size[1] - y0) : side;
+        const int cols = p.size[0] - x0 < side ? (int)(p.size[0] - x0) : side;
+        const int first = line < rows ? line : rows - 1, place = at < cols ? at : cols - 1;
+        const typename as::from *in = (const typename as::from *)p.in + from + (y0 + first) * p.from_stride + x0 + place;
+        typename as::to *out = (typename as::to *)p.out + to + (x0 + line) * p.to_stride + y0 + at;
+        typename as::from own[each];
+#pragma unroll
+        for (int i = 0; i < each; i++) {
+            own[i] = *in;
+            in += line + (i + 1) * step < rows ? step * p.from_stride : 0;
         }
+#pragma unroll
+        for (int i = 0; i < each; i++) tile[line + i * step][at] = as::in(own[i]);
         zc_sync();
-        for (int i = threadIdx.x; i < side * side; i += blockDim.x) {
-            const int y = i % side, x = i / side;
-            if (x0 + x < p.size[0] && y0 + y < p.size[1]) out[(x0 + x) * p.to_stride + y0 + y] = tile[y][x];
-        }
+#pragma unroll
+        for (int i = 0; i < each; i++, out += step * p.to_stride)
+            if (at < rows && line + i * step < cols) *out = as::out(tile[at][line + i * step]);
         zc_sync();
     }
 }
 ZC_KERNEL(5)(const __grid_constant__ zc_move_params p) { zc_begin(); transpose<Z_ELEMENT>(p); }
 
+#ifndef Z_CASTS
 template <int B> ZC_DEV void move_parts(const zc_parts_params &p) {
     for (i64 i = zc_thread(); i < p.total; i += zc_threads()) {
         u64 outer = (u64)i;
@@ -117,3 +159,4 @@ ZC_KERNEL(7)(const __grid_constant__ zc_move_params p) {
     zc_begin();
     if constexpr (Z_ELEMENT <= 4) interleave<Z_ELEMENT>(p);
 }
+#endif

@@ -20,7 +20,7 @@ allowed() {
     census) may="base op ir" ;;
     rules) may="base op ir cpu import census" ;;
     prover) may="base op ir cpu rules" ;;
-    passes) may="base op ir cpu census rules" ;;
+    passes) may="base op ir cpu census kernels rules" ;;
     precision) may="base op ir passes" ;;
     program) may="base op ir planfile" ;;
     codegen) may="base op planfile cuda kernels" ;;

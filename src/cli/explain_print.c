@@ -191,9 +191,9 @@ void cli_explain_text(const zc_explain *e)
         puts("precision");
         put_lines(e->precision.data);
     }
-    if (e->sparse.len) {
-        puts("sparse weights");
-        put_lines(e->sparse.data);
+    if (e->left.len) {
+        puts("left as it was");
+        put_lines(e->left.data);
     }
     for (size_t i = 0; i < zc_rules_count(e->rules); i++)
         if (!zc_rules_at(e->rules, i).is_builtin) cli_explain_rule(e, i);
@@ -334,7 +334,7 @@ void cli_explain_json(const zc_explain *e, const char *model)
     fputs("],\n  ", stdout);
     put_json_lines("precision", e->precision.len ? e->precision.data : "");
     fputs(",\n  ", stdout);
-    put_json_lines("sparse", e->sparse.len ? e->sparse.data : "");
+    put_json_lines("left", e->left.len ? e->left.data : "");
     puts(",");
     put_json_steps(e);
 }

@@ -52,9 +52,10 @@ zc_status zc_conv_of(zc_kctx *k, int xi, int wi, zc_conv *c)
     const bool turned = zc_conv_taps_first(k->op, k->attrs);
     const zc_tensor in = last ? zc_nchw_shape(&k->in[xi]) : k->in[xi];
     const zc_tensor out = last ? zc_nchw_shape(&k->out[0]) : k->out[0];
-    const zc_tensor weights = turned ? zc_nchw_shape(&k->in[wi]) : k->in[wi];
+    zc_tensor weights = turned ? zc_nchw_shape(&k->in[wi]) : k->in[wi];
     const zc_tensor *x = &in, *w = &weights, *y = &out;
     zc_window_attrs a = window_attrs(k, &c->groups);
+    if (zc_conv_banded(k->op, k->attrs)) weights.dims[1] = x->dims[1] / c->groups;
     c->batch = x->dims[0];
     c->ic = w->dims[1];
     c->oc = w->dims[0] / c->groups;
@@ -69,6 +70,26 @@ zc_status zc_conv_of(zc_kctx *k, int xi, int wi, zc_conv *c)
     }
     if (zc_tensor_numel(y) == 0) c->batch = 0;
     zc_window_resolve(&a, x->rank - 2, x->dims + 2, y->dims + 2, w->dims + 2, &c->w);
+    return ZC_OK;
+}
+
+zc_status zc_conv_weights(zc_kctx *k, int wi, zc_tensor *out)
+{
+    const zc_tensor *x = &k->in[0], *w = &k->in[wi];
+    size_t bytes;
+    *out = *w;
+    if (!zc_conv_banded(k->op, k->attrs)) return ZC_OK;
+    const zc_conv_band band = zc_conv_band_of(k->op, k->attrs, x->dims[x->rank - 1], w->dims[0]);
+    const int64_t depth = w->dims[w->rank - 1], taps = zc_dims_span(w->dims, 1, w->rank - 1);
+    out->dims[w->rank - 1] = band.in;
+    if (!zc_tensor_bytes(out, &bytes) || !(out->data = zc_scratch_get(k->scratch, bytes)))
+        return zc_fail_nomem(k->diag, "weights", 0);
+    for (int64_t m = 0; m < w->dims[0]; m++) {
+        const int64_t first = m / band.out * band.in - zc_conv_band_from(&band, m);
+        for (int64_t t = m * taps; t < (m + 1) * taps; t++)
+            for (int64_t c = 0; c < band.in; c++)
+                zc_put(out, t * band.in + c, zc_get(w, t * depth + first + c));
+    }
     return ZC_OK;
 }
 
@@ -206,11 +227,13 @@ zc_status zc_k_Conv(zc_kctx *k)
 zc_status zc_k_ConvInteger(zc_kctx *k)
 {
     zc_conv c;
+    zc_tensor w;
     ZC_TRY(zc_conv_of(k, ZC_IN_ConvInteger_x, ZC_IN_ConvInteger_w, &c));
+    ZC_TRY(zc_conv_weights(k, ZC_IN_ConvInteger_w, &w));
     ZC_TRY(check_channels(k, ZC_IN_ConvInteger_w_zero, c.groups * c.oc));
     job j = {.c = &c,
              .x = &k->in[ZC_IN_ConvInteger_x],
-             .w = &k->in[ZC_IN_ConvInteger_w],
+             .w = &w,
              .y = &k->out[0],
              .last = zc_conv_channels_last(k->op, k->attrs),
              .turned = zc_conv_taps_first(k->op, k->attrs)};
@@ -224,12 +247,14 @@ zc_status zc_k_ConvInteger(zc_kctx *k)
 zc_status zc_k_QLinearConv(zc_kctx *k)
 {
     zc_conv c;
+    zc_tensor w;
     ZC_TRY(zc_conv_of(k, ZC_IN_QLinearConv_x, ZC_IN_QLinearConv_w, &c));
+    ZC_TRY(zc_conv_weights(k, ZC_IN_QLinearConv_w, &w));
     ZC_TRY(check_channels(k, ZC_IN_QLinearConv_w_scale, c.groups * c.oc));
     ZC_TRY(check_channels(k, ZC_IN_QLinearConv_w_zero, c.groups * c.oc));
     job j = {.c = &c,
              .x = &k->in[ZC_IN_QLinearConv_x],
-             .w = &k->in[ZC_IN_QLinearConv_w],
+             .w = &w,
              .y = &k->out[0],
              .x_zero = zc_geti(&k->in[ZC_IN_QLinearConv_x_zero], 0),
              .w_scale = &k->in[ZC_IN_QLinearConv_w_scale],
@@ -247,10 +272,12 @@ zc_status zc_k_QLinearConv(zc_kctx *k)
 zc_status zc_k_ScaledConv(zc_kctx *k)
 {
     zc_conv c;
+    zc_tensor w;
     ZC_TRY(zc_conv_of(k, ZC_IN_ScaledConv_x, ZC_IN_ScaledConv_w, &c));
+    ZC_TRY(zc_conv_weights(k, ZC_IN_ScaledConv_w, &w));
     job j = {.c = &c,
              .x = &k->in[ZC_IN_ScaledConv_x],
-             .w = &k->in[ZC_IN_ScaledConv_w],
+             .w = &w,
              .y = &k->out[0],
              .w_scale = &k->in[ZC_IN_ScaledConv_scale],
              .bias = optional(k, ZC_IN_ScaledConv_bias),

@@ -15,4 +15,7 @@ typedef struct zc_conv {
  * checks that the shapes fit each other, which symbolic inference may have left open. */
 zc_status zc_conv_of(zc_kctx *k, int xi, int wi, zc_conv *c);
 
+/* Weights wi: where they are a band (op/conv_band.h), a copy that is none, taps first. */
+zc_status zc_conv_weights(zc_kctx *k, int wi, zc_tensor *out);
+
 #endif

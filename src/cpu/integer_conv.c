@@ -384,8 +384,8 @@ static zc_status convolve(zc_kctx *k, int xi, int wi, int x_zero, int w_zero, co
 static bool fits_conv(const zc_kctx *k, int xi, int wi, int x_zero, int w_zero)
 {
     const zc_tensor *x = &k->in[xi], *w = &k->in[wi];
-    return zc_is_byte(x) && zc_is_byte(w) && (x->rank == 3 || x->rank == 4) &&
-           zc_tensor_numel(x) > 0 && zc_tensor_numel(w) > 0 &&
+    return !zc_conv_banded(k->op, k->attrs) && zc_is_byte(x) && zc_is_byte(w) &&
+           (x->rank == 3 || x->rank == 4) && zc_tensor_numel(x) > 0 && zc_tensor_numel(w) > 0 &&
            zc_tensor_numel(&k->out[0]) < INT32_MAX / PARTS && zc_is_single(k, x_zero) &&
            zc_is_single(k, w_zero);
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cpu/conv.h"
 #include "op/nhwc.h"
 
 /* to[N,B,A] = from[N,A,B] */
@@ -79,25 +80,6 @@ static zc_status by_nchw(zc_kctx *k, zc_op op, const void *attrs, int nin, zc_ke
     return inner_nchw(k, op, attrs, nin, in, kernel, residual, relu);
 }
 
-/* Weights in a band, as those of a convolution with groups, channels first. */
-static zc_status without_band(zc_kctx *k, const zc_attrs_ConvNhwc *a, zc_tensor *out)
-{
-    const zc_tensor *x = &k->in[0], *w = &k->in[1];
-    const zc_conv_band band = zc_conv_band_of(a, x->dims[x->rank - 1], w->dims[0]);
-    const int64_t depth = w->dims[w->rank - 1], taps = zc_dims_span(w->dims, 1, w->rank - 1);
-    *out = zc_nchw_shape(w);
-    out->dims[1] = band.in;
-    ZC_TRY(room(k, out));
-    for (int64_t m = 0; m < w->dims[0]; m++) {
-        int64_t first = m / band.out * band.in - zc_conv_band_from(&band, m);
-        for (int64_t c = 0; c < band.in; c++)
-            for (int64_t t = 0; t < taps; t++)
-                zc_put(out, (m * band.in + c) * taps + t,
-                       zc_get(w, (m * taps + t) * depth + first + c));
-    }
-    return ZC_OK;
-}
-
 zc_status zc_k_ConvNhwc(zc_kctx *k)
 {
     const zc_attrs_ConvNhwc *a = ZC_ATTRS(k, ConvNhwc);
@@ -109,10 +91,11 @@ zc_status zc_k_ConvNhwc(zc_kctx *k)
     const int nin = k->nin < 3 ? k->nin : 3;
     if (!a->band)
         return by_nchw(k, ZC_OP_Conv, &attrs, nin, zc_k_Conv, residual, relu, a->taps_first);
-    zc_tensor in[3];
+    zc_tensor in[3], w;
     for (int i = 0; i < nin; i++) in[i] = k->in[i];
     ZC_TRY(turned(k, &k->in[0], &in[0]));
-    ZC_TRY(without_band(k, a, &in[1]));
+    ZC_TRY(zc_conv_weights(k, 1, &w));
+    ZC_TRY(turned(k, &w, &in[1]));
     return inner_nchw(k, ZC_OP_Conv, &attrs, nin, in, zc_k_Conv, residual, relu);
 }
 

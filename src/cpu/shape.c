@@ -1,7 +1,10 @@
 /* Kernels of the operations that reshape, permute, join and cut tensors. */
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "cpu/copy.h"
+#include "cpu/window.h"
 #include "op/slice.h"
 
 /* ---- views: the same bytes, or the first of them, under another shape ---- */
@@ -79,17 +82,47 @@ static zc_status permute(zc_kctx *k, int rank, const int64_t *dims, const int *p
     return ZC_OK;
 }
 
-zc_status zc_k_Transpose(zc_kctx *k)
+/* Which axes of the input the result's are. */
+static zc_status order_of(zc_kctx *k, const zc_ints *wanted, int perm[ZC_MAX_RANK])
 {
-    const zc_ints *wanted = &ZC_ATTRS(k, Transpose)->perm;
-    int rank = k->in[0].rank, perm[ZC_MAX_RANK];
+    int rank = k->in[0].rank;
     int64_t dims[ZC_MAX_RANK];
     for (int i = 0; i < rank; i++) {
         perm[i] = wanted->n ? (int)wanted->v[i] : rank - 1 - i;
         dims[i] = k->in[0].dims[perm[i]];
     }
-    ZC_TRY(zc_check_shape(k, &k->out[0], rank, dims, "the output"));
-    return permute(k, rank, k->in[0].dims, perm);
+    return zc_check_shape(k, &k->out[0], rank, dims, "the output");
+}
+
+zc_status zc_k_Transpose(zc_kctx *k)
+{
+    int perm[ZC_MAX_RANK];
+    ZC_TRY(order_of(k, &ZC_ATTRS(k, Transpose)->perm, perm));
+    return permute(k, k->in[0].rank, k->in[0].dims, perm);
+}
+
+/* The largest number of the type, of floats of 16 and 32 bits. */
+static double largest(zc_dtype t)
+{
+    return t == ZC_F16 ? 65504 : t == ZC_BF16 ? 3.38953139e38 : FLT_MAX;
+}
+
+zc_status zc_k_TransposeCast(zc_kctx *k)
+{
+    const zc_tensor *x = &k->in[0];
+    zc_tensor *y = &k->out[0];
+    const double most = largest(y->dtype);
+    int perm[ZC_MAX_RANK];
+    ZC_TRY(order_of(k, &ZC_ATTRS(k, TransposeCast)->perm, perm));
+    for (int64_t i = 0, n = zc_tensor_numel(y); i < n; i++) {
+        int64_t at[ZC_MAX_RANK], in[ZC_MAX_RANK], from = 0;
+        zc_coords(i, y->rank, y->dims, at);
+        for (int d = 0; d < y->rank; d++) in[perm[d]] = at[d];
+        for (int d = 0; d < x->rank; d++) from = from * x->dims[d] + in[d];
+        const double v = zc_get(x, from);
+        zc_put(y, i, !isfinite(v) ? v : v > most ? most : v < -most ? -most : v);
+    }
+    return ZC_OK;
 }
 
 zc_status zc_k_DepthToSpace(zc_kctx *k)

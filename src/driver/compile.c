@@ -345,10 +345,7 @@ static zc_status optimise(zc_graph *g, const job *j, zc_mixed *mixed, zc_diag *d
                                .rules = j->rules,
                                .target = &target,
                                .rules_report = j->explain ? &j->explain->report : NULL,
-                               .after = j->explain ? zc_explain_pass : NULL,
-                               .user = j->explain};
-    const zc_pass of = {.options = &options};
-    if (j->explain) j->explain->sparse_kernels = zc_pass_has(&of, ZC_FAMILY_gemm_sparse_sm90);
+                               .told = j->explain ? &j->explain->left : NULL};
     size_t imported = g->values.len;
     ZC_TRY(progress(j->p, "optimise", STAGE_OPTIMISE, diag));
     ZC_TRY(zc_run_passes(g, &options, diag));

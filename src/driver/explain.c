@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "passes/sparse.h"
-
 zc_status zc_explain_begin(zc_explain *e, zc_rules *rules, zc_diag *diag)
 {
     e->rules = rules;
@@ -21,7 +19,7 @@ void zc_explain_fini(zc_explain *e)
     zc_tuning_fini(&e->tuning);
     zc_buf_fini(&e->compiled);
     zc_buf_fini(&e->precision);
-    zc_buf_fini(&e->sparse);
+    zc_buf_fini(&e->left);
     zc_rules_destroy(&e->rules);
     free(e->stats);
 }
@@ -58,29 +56,6 @@ zc_status zc_explain_expose(zc_explain *e, zc_graph *g, size_t imported, zc_diag
         }
     }
     return ZC_OK;
-}
-
-static const char *why_dense(const zc_explain *e, const zc_graph *g, const zc_sparse_product *p)
-{
-    if (!e->sparse_kernels) return "not all targets have kernels for it";
-    if (p->w->dtype != ZC_F16 && p->w->dtype != ZC_BF16)
-        return "it is not f16 or bf16 (--precision)";
-    return zc_sparse_refused(g, p);
-}
-
-/* Once opt_sparse has taken its own, before others join products with what is around them. */
-void zc_explain_pass(void *user, const zc_pass_report *report, const zc_graph *g)
-{
-    zc_explain *e = user;
-    if (strcmp(report->name, "opt_sparse") != 0) return;
-    for (size_t i = 0; i < g->top.nodes.len; i++) {
-        const zc_node *n = zc_node_at(g, g->top.nodes.data[i]);
-        zc_sparse_product p;
-        if (!zc_sparse_product_of(g, n, &p) || !zc_sparse_has(&p)) continue;
-        zc_buf_printf(&e->sparse,
-                      "%s '%s' has two zeros in each four weights and stays dense: %s\n",
-                      zc_op_get(n->op)->name, n->name, why_dense(e, g, &p));
-    }
 }
 
 void zc_explain_graph(zc_explain *e, const zc_graph *g)

@@ -30,16 +30,13 @@ typedef struct zc_explain {
     size_t kernels;              /* different ones */
     zc_buf compiled;             /* text: how long each kernel took */
     zc_buf precision;            /* text: how types were chosen; empty: nobody asked */
-    bool sparse_kernels;         /* have all targets kernels of sparse products? */
-    zc_buf sparse;               /* text: products by sparse weights that are dense ones, and why */
+    zc_buf left;                 /* text: what passes left as it was, and why */
 } zc_explain;
 
 /* Takes the rules over. */
 zc_status zc_explain_begin(zc_explain *e, zc_rules *rules, zc_diag *diag);
 /* `imported`: values that the graph had before the passes. */
 zc_status zc_explain_expose(zc_explain *e, zc_graph *g, size_t imported, zc_diag *diag);
-/* After each pass; user: a zc_explain. */
-void zc_explain_pass(void *user, const zc_pass_report *report, const zc_graph *g);
 void zc_explain_graph(zc_explain *e, const zc_graph *g);
 void zc_explain_program(zc_explain *e, const zc_program *p);
 void zc_explain_fini(zc_explain *e);

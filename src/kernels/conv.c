@@ -3,6 +3,8 @@
 
 #include "abi/conv.h"
 #include "base/number.h"
+#include "kernels/choose.h"
+#include "kernels/conv_cost.h"
 #include "kernels/gen.h"
 #include "kernels/window.h"
 #include "op/activation.h"
@@ -52,18 +54,12 @@ static conv_roles roles_of(zc_op op)
 
 /* ---- the specialisation ---- */
 
-/* The columns of a band of weights; 0: they are in none. */
-static int64_t band_of(zc_op op, const void *attrs)
-{
-    return op == ZC_OP_ConvNhwc ? ((const zc_attrs_ConvNhwc *)attrs)->band : 0;
-}
-
 /* Axis i of weights [oc, ic, taps ...]. */
 static zc_dim weight_dim(const zc_gen *g, const zc_pvalue *w, int i)
 {
     const zc_pvalue *x = zc_gen_in(g, 0);
-    if (i == 1 && band_of(g->step->op, g->attrs))
-        return zc_dim_const(x->dims[x->rank - 1].k / ZC_ATTRS(g, ConvNhwc)->group);
+    if (i == 1 && zc_conv_banded(g->step->op, g->attrs))
+        return zc_dim_const(x->dims[x->rank - 1].k / zc_conv_groups(g->step->op, g->attrs));
     return w->dims[zc_conv_taps_first(g->step->op, g->attrs) ? zc_nhwc_axis(w->rank, i) : i];
 }
 
@@ -207,9 +203,10 @@ static bool put_shapes(zc_gen *g, const conv_roles *r)
     zc_gen_dim(g, transposed ? "oc" : "ic", weight_dim(g, w, 1));
     put_part(g, transposed ? "ic" : "oc", w->dims[0], groups);
     put_deform(g, &d);
-    if (band_of(g->step->op, g->attrs)) {
-        zc_gen_define(g, "BAND", "%d", (int)band_of(g->step->op, g->attrs));
+    if (zc_conv_banded(g->step->op, g->attrs)) {
+        zc_gen_define(g, "BAND", "%d", (int)zc_conv_banded(g->step->op, g->attrs));
         zc_gen_define(g, "BAND_DEPTH", "%d", (int)w->dims[w->rank - 1].k);
+        zc_gen_define(g, "BAND_PIECE", "%d", g->step->op == ZC_OP_ConvNhwc ? 8 : 16);
     }
     return true;
 }
@@ -237,6 +234,12 @@ static bool fills(zc_gen *g, int64_t groups, int64_t oc)
     return low > few;
 }
 
+/* Are they too few channels, or products, for tiles? */
+static bool is_direct(int64_t oc, int64_t k)
+{
+    return oc < 16 || k < 8;
+}
+
 /* Channels of weights that only a run knows may be many: tiles serve all numbers. */
 static void choose(zc_gen *g, const conv_roles *r)
 {
@@ -255,7 +258,7 @@ static void choose(zc_gen *g, const conv_roles *r)
         shape.dims[1] = weight_dim(g, w, 1).k;
         conv_size s = size_of(op, &shape, groups);
         int64_t k = s.ic * s.taps;
-        direct = s.oc < 16 || k < 8;
+        direct = is_direct(s.oc, k);
         large = !direct && s.oc >= 96 && x != ZC_F64 && op != ZC_OP_DeformConv;
         /* Quantised results may need sums of 64 bits, for which the big tiles have no room. */
         if (op == ZC_OP_QLinearConv && k > SHORT_SUM) large = false;
@@ -291,6 +294,38 @@ zc_status zc_gen_conv(zc_gen *g)
     choose(g, &r);
     if (!quant_of(op)) ZC_TRY(put_activation(g, x->dtype));
     return zc_gen_epilogue(g);
+}
+
+/* ---- what it is held to take ---- */
+
+/* Cycles a product of the summed axis: by tensor cores of a block that waits for its operands, and
+ * of a multiprocessor that has enough of 64 x 64 sums; without them of a thread, and of a
+ * scheduler's warp. Transposed tiles divide for every element, and have zeros among them. From
+ * single convolutions, to a factor of two (bench/NOTES.md). */
+static double product_cycles(const zc_conv_work *w, int64_t k, int64_t pixels)
+{
+    const double waits = 22, tile = 10.5, transposed = 4, alone = 100, warp = 12, schedulers = 4;
+    const int processors = zc_usual_processors(90);
+    const double tiles =
+        (double)zc_ceil_div(pixels, 64) * (double)zc_ceil_div(w->out, 64) * (double)w->groups;
+    const double warps = (double)pixels * (double)w->out * (double)w->groups / 32;
+    return is_direct(w->out, k)
+               ? fmax(alone, warp * warps / (schedulers * processors))
+               : fmax(waits, tile * tiles / processors) * (w->transposed ? transposed : 1);
+}
+
+double zc_conv_first_us(const zc_conv_work *w)
+{
+    const double clock = 1650, start = 1500;
+    const int64_t k = w->in * zc_dims_span(w->kernel, 0, w->axes);
+    return (start + (double)k * product_cycles(w, k, zc_conv_work_pixels(w))) / clock;
+}
+
+double zc_conv_last_us(const zc_conv_work *w)
+{
+    const bool each = w->groups > 1 && w->in == 1 && w->out == 1;
+    const double us = each ? zc_conv_depth_us(w) : zc_conv_sm90_us(w);
+    return us < INFINITY ? us : zc_conv_first_us(w);
 }
 
 /* ---- the launch ---- */
@@ -349,7 +384,7 @@ static zc_status issue(zc_launch *l, const conv_size *s, struct zc_conv_params *
 {
     int64_t side = l->kernel->config[TILE];
     size_t row = (size_t)(s->ic * s->taps) * zc_dtype_bits(l->in[0].dtype) / 8;
-    p->w_aligned = row % 16 == 0 && (uintptr_t)p->w % 16 == 0 && !band_of(l->op, l->attrs);
+    p->w_aligned = row % 16 == 0 && (uintptr_t)p->w % 16 == 0 && !zc_conv_banded(l->op, l->attrs);
     int64_t blocks = side ? (s->pixels + side - 1) / side * ((s->oc + side - 1) / side) * s->groups
                           : (s->pixels * s->oc * s->groups + BLOCK - 1) / BLOCK;
     return zc_launch_configured(l, (zc_dim3){zc_launch_blocks(blocks, 1, 0), 1, 1}, p, sizeof *p);
@@ -383,8 +418,8 @@ zc_status zc_launch_conv(zc_launch *l)
     zc_tensor turned;
     if (zc_conv_taps_first(op, l->attrs)) {
         turned = zc_nchw_shape(w);
-        if (band_of(op, l->attrs))
-            turned.dims[1] = x->dims[x->rank - 1] / ZC_ATTRS(l, ConvNhwc)->group;
+        if (zc_conv_banded(op, l->attrs))
+            turned.dims[1] = x->dims[x->rank - 1] / zc_conv_groups(op, l->attrs);
         w = &turned;
     }
     struct zc_conv_params p;

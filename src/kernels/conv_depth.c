@@ -1,9 +1,12 @@
 /* Convolutions of each channel by itself, f16 and bf16, channels last. */
+#include <math.h>
 #include <string.h>
 
 #include "abi/conv.h"
 #include "base/number.h"
 #include "kernels/candidates.h"
+#include "kernels/choose.h"
+#include "kernels/conv_cost.h"
 #include "kernels/window.h"
 
 enum { EACH, RUN, GROUPS, ACROSS, DOWN, REPEAT };
@@ -115,6 +118,19 @@ static const char *not_these(const zc_gen *g, const zc_attrs_ConvNhwc *at)
     return NULL;
 }
 
+/* Of windows over so many axes; its image is not known yet. */
+static depth_problem problem_of(const zc_window_attrs *a, int axes, const int64_t *kernel,
+                                int sm_count)
+{
+    const int64_t taps = kernel[axes - 1];
+    return (depth_problem){.rows = zc_dims_span(kernel, 0, axes - 1),
+                           .taps = taps,
+                           .held = taps > AT_ONCE + 1 ? AT_ONCE : taps,
+                           .step = zc_window_stride(a, axes - 1),
+                           .gap = zc_window_dilation(a, axes - 1),
+                           .sm_count = sm_count};
+}
+
 /* Lines of the result: of the most pixels of the range that is asked for. */
 static void sizes_of(zc_gen *g, const zc_window_attrs *a, depth_problem *p)
 {
@@ -122,21 +138,32 @@ static void sizes_of(zc_gen *g, const zc_window_attrs *a, depth_problem *p)
     enum { USUAL = 56 };
     const zc_pvalue *y = zc_gen_out(g, 0), *w = zc_gen_in(g, 1);
     const int axes = y->rank - 2;
-    const int64_t taps = w->dims[axes].k, across = zc_gen_const_dim(y, axes);
-    int64_t low, high, down = axes > 1 ? zc_gen_const_dim(y, axes - 1) : 1, rows = 1;
-    for (int d = 1; d < axes; d++) rows *= w->dims[d].k;
+    const int64_t across = zc_gen_const_dim(y, axes);
+    int64_t low, high, kernel[ZC_WINDOW_DIMS];
+    int64_t down = axes > 1 ? zc_gen_const_dim(y, axes - 1) : 1;
+    for (int d = 0; d < axes; d++) kernel[d] = w->dims[1 + d].k;
     zc_gen_size(g, y->dims, y->rank - 1, bounds, ZC_COUNTOF(bounds), &low, &high);
-    *p = (depth_problem){.channels = w->dims[0].k,
-                         .across = across > 0 ? across : USUAL,
-                         .down = down > 0 ? down : USUAL,
-                         .rows = rows,
-                         .taps = taps,
-                         .held = taps > AT_ONCE + 1 ? AT_ONCE : taps,
-                         .step = zc_window_stride(a, axes - 1),
-                         .gap = zc_window_dilation(a, axes - 1),
-                         .sm_count = g->sm_count};
+    *p = problem_of(a, axes, kernel, g->sm_count);
+    p->channels = w->dims[0].k;
+    p->across = across > 0 ? across : USUAL;
+    p->down = down > 0 ? down : USUAL;
     if (high == INT64_MAX) high = 4 * bounds[ZC_COUNTOF(bounds) - 1];
     p->lines = zc_ceil_div(high, p->across);
+}
+
+double zc_conv_depth_us(const zc_conv_work *w)
+{
+    const int axes = w->axes;
+    const int64_t across = w->sides[axes - 1], pixels = zc_conv_work_pixels(w);
+    if (w->in != 1 || w->out != 1 || w->groups % PIECE || across < 1 ||
+        zc_dims_span(w->kernel, 0, axes) > TAPS_MOST)
+        return INFINITY;
+    depth_problem p = problem_of(&w->window, axes, w->kernel, zc_usual_processors(90));
+    p.channels = w->groups;
+    p.across = across;
+    p.down = axes > 1 ? w->sides[axes - 2] : 1;
+    p.lines = pixels / across;
+    return zc_candidates_us(depth_candidate, &p, DEPTH_COUNT);
 }
 
 static void put_window(zc_gen *g, const zc_window_attrs *a)

@@ -18,7 +18,7 @@ static const char *not_these(const zc_gen *g, int64_t group)
     if (!zc_conv_channels_last(g->step->op, g->attrs)) return "channels first";
     if (!zc_conv_taps_first(g->step->op, g->attrs))
         return "weights whose channels do not lie side by side";
-    if (group != 1) return "groups";
+    if (group != 1 && !zc_conv_banded(g->step->op, g->attrs)) return "groups";
     if (!zc_gen_static(w)) return "weights whose shape only a run knows";
     return NULL;
 }
@@ -59,6 +59,7 @@ zc_status zc_gen_conv_f8_sm90(zc_gen *g)
                          .steps = taps * blocks,
                          .items = 1,
                          .sm_count = g->sm_count,
+                         .band = (int)zc_conv_banded(g->step->op, g->attrs),
                          .fused_tile =
                              zc_sm90_in_pieces(w.dims[0]) ? zc_gen_epilogue_tile(g, 16) : -1,
                          .piece = zc_sm90_piece(w.dims[0], zc_gen_out_type(g, 0)),
@@ -71,6 +72,7 @@ zc_status zc_gen_conv_f8_sm90(zc_gen *g)
     zc_gen_sm90_factors(g, zc_gen_in_type(g, ZC_IN_ScaledConv_x),
                         zc_gen_in_type(g, ZC_IN_ScaledConv_w));
     if (zc_gen_in(g, ZC_IN_ScaledConv_w)->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
+    zc_gen_band(g, ZC_IN_ScaledConv_w);
     const zc_matmul_form form = form_of(g);
     ZC_TRY(zc_gen_matmul_spec(g, &form));
     zc_gen_epilogue_cells(g);

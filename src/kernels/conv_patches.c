@@ -63,6 +63,17 @@ void zc_gen_patches(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w)
     zc_gen_define(g, "PATCHES", "1");
 }
 
+void zc_gen_band(zc_gen *g, int weights)
+{
+    const zc_pvalue *x = zc_gen_in(g, 0), *w = zc_gen_in(g, weights);
+    if (!zc_conv_banded(g->step->op, g->attrs)) return;
+    const zc_conv_band b =
+        zc_conv_band_of(g->step->op, g->attrs, x->dims[x->rank - 1].k, w->dims[0].k);
+    zc_gen_define(g, "BAND_IN", "%d", (int)b.in);
+    zc_gen_define(g, "BAND_OUT", "%d", (int)b.out);
+    zc_gen_define(g, "BAND_PIECE", "%d", (int)b.piece);
+}
+
 /* ---- the launch ---- */
 
 zc_tensor_box zc_conv_patches(const zc_tensor *x, int64_t pitch, const zc_window *w, bool product,
@@ -89,13 +100,13 @@ zc_tensor_box zc_conv_patches(const zc_tensor *x, int64_t pitch, const zc_window
 /* Do images with so many channels fit the weights? */
 static bool channels_fit(const zc_launch *l, int64_t channels, const zc_tensor *w)
 {
-    const zc_attrs_ConvNhwc *a = l->op == ZC_OP_ConvNhwc ? l->attrs : NULL;
-    const int64_t depth = w->dims[w->rank - 1];
-    if (!a || !a->band) return channels == depth;
-    if (a->band < 1 || a->group < 1 || channels < a->group || w->dims[0] < a->group ||
-        channels % a->group || w->dims[0] % a->group)
+    const int64_t depth = w->dims[w->rank - 1], columns = zc_conv_banded(l->op, l->attrs);
+    const int64_t group = zc_conv_groups(l->op, l->attrs);
+    if (!columns) return channels == depth;
+    if (columns < 1 || group < 1 || channels < group || w->dims[0] < group || channels % group ||
+        w->dims[0] % group)
         return false;
-    const zc_conv_band band = zc_conv_band_of(a, channels, w->dims[0]);
+    const zc_conv_band band = zc_conv_band_of(l->op, l->attrs, channels, w->dims[0]);
     return depth == zc_conv_band_depth(&band);
 }
 

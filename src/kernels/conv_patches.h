@@ -18,6 +18,8 @@ bool zc_conv_window_fits(const zc_window_attrs *a, int axes, const int64_t *kern
 int64_t zc_gen_conv_pixels(zc_gen *g);
 /* How patches come to the product; w is [Cout][taps ...][Cin]. */
 void zc_gen_patches(zc_gen *g, const zc_window_attrs *a, const zc_tensor *w);
+/* Where their channels begin, where those weights are a band. */
+void zc_gen_band(zc_gen *g, int weights);
 
 /* Patches of x, `tile` at once, or its pixels as rows; pitch: from pixel to pixel. */
 zc_tensor_box zc_conv_patches(const zc_tensor *x, int64_t pitch, const zc_window *w, bool product,

@@ -32,7 +32,9 @@ static const char *not_these(const zc_gen *g, const zc_quant_roles *r, int64_t g
     if (!zc_conv_channels_last(g->step->op, g->attrs)) return "channels first";
     if (!zc_conv_taps_first(g->step->op, g->attrs))
         return "weights whose channels do not lie side by side";
-    if (group != 1) return "groups";
+    const int64_t band = zc_conv_banded(g->step->op, g->attrs);
+    if (group != 1 && !band) return "groups";
+    if (band && zc_gen_zero_point(g, r->in[ZC_GQ_B_ZERO])) return "groups with a zero point";
     if (!zc_gen_static(w)) return "weights whose shape only a run knows";
     return NULL;
 }
@@ -82,6 +84,7 @@ zc_status zc_gen_conv_quant_sm90(zc_gen *g)
                          .steps = taps * blocks,
                          .items = 1,
                          .sm_count = g->sm_count,
+                         .band = (int)zc_conv_banded(g->step->op, g->attrs),
                          .fused_tile = piece ? -1 : zc_gen_epilogue_tile(g, 8),
                          .piece = piece};
     zc_gen_patches(g, &a, &w);
@@ -92,6 +95,7 @@ zc_status zc_gen_conv_quant_sm90(zc_gen *g)
     if (g->declined[0]) return ZC_OK;
     zc_gen_sm90_factors(g, zc_gen_in_type(g, 0), zc_gen_in_type(g, weights));
     if (zc_gen_in(g, weights)->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
+    zc_gen_band(g, weights);
     ZC_TRY(zc_gen_quant_sm90_spec(g, &p));
     ZC_TRY(zc_gen_epilogue(g));
     zc_gen_epilogue_cells(g);

@@ -1,10 +1,13 @@
 /* Convolutions of f16 and bf16 on Hopper, channels last, whose patches the copy engine gathers: the
  * product of gemm_sm90.cu, and for few pixels conv_few_sm90.cu, whose clusters share the summed
  * axis. */
+#include <math.h>
 #include <string.h>
 
 #include "base/number.h"
 #include "kernels/candidates.h"
+#include "kernels/choose.h"
+#include "kernels/conv_cost.h"
 #include "kernels/conv_patches.h"
 #include "op/nhwc.h"
 
@@ -88,12 +91,6 @@ static int64_t second_steps(zc_gen *g)
     return blocks;
 }
 
-/* Which columns of a tile; 0: no band. */
-static int band_of(const zc_gen *g)
-{
-    return g->step->op == ZC_OP_ConvPair ? 0 : (int)ZC_ATTRS(g, ConvNhwc)->band;
-}
-
 /* Both families: the sizes; may decline. */
 static zc_status sizes_of(zc_gen *g, zc_sm90_problem *p)
 {
@@ -118,27 +115,17 @@ static zc_status sizes_of(zc_gen *g, zc_sm90_problem *p)
                            .items = 1,
                            .sm_count = g->sm_count,
                            .parts = true,
-                           .band = band_of(g),
+                           .band = (int)zc_conv_banded(g->step->op, g->attrs),
                            .fused_tile = zc_gen_epilogue_tile(g, 16)};
     zc_gen_patches(g, &a, &w);
     return ZC_OK;
-}
-
-static void put_band(zc_gen *g)
-{
-    const zc_pvalue *x = zc_gen_in(g, 0), *w = zc_gen_in(g, 1);
-    if (!band_of(g)) return;
-    const zc_conv_band b =
-        zc_conv_band_of(ZC_ATTRS(g, ConvNhwc), x->dims[x->rank - 1].k, w->dims[0].k);
-    zc_gen_define(g, "BAND_IN", "%d", (int)b.in);
-    zc_gen_define(g, "BAND_OUT", "%d", (int)b.out);
 }
 
 /* Both families: the rest of the header. */
 static zc_status put_spec(zc_gen *g)
 {
     const zc_op op = g->step->op;
-    put_band(g);
+    zc_gen_band(g, 1);
     int bias = zc_gen_in_type(g, bias_of(op)) != ZC_NONE ? bias_of(op) : -1;
     zc_matmul_form form = form_of(activation_of(op, g->attrs), bias);
     zc_gen_define(g, "WGMMA", "%s", zc_gen_out_type(g, 0) == ZC_F16 ? "F16" : "BF16");
@@ -237,6 +224,33 @@ zc_status zc_gen_conv_few_sm90(zc_gen *g)
     if (!g->candidate && !g->regardless && g->us > zc_sm90_us(&p))
         return zc_gen_decline(g, "large tiles are faster");
     return put_spec(g);
+}
+
+/* Channels of a band, or in the pieces that the layout pass pads them to. */
+static int64_t depth_of(const zc_conv_work *w, int64_t *band)
+{
+    zc_conv_band b = {.groups = w->groups, .in = w->in, .out = w->out, .piece = PIECE};
+    *band = 0;
+    if (w->groups == 1) return zc_ceil_div(w->in, PIECE) * PIECE;
+    b.columns = *band = zc_conv_band_columns(&b);
+    return zc_conv_band_depth(&b);
+}
+
+double zc_conv_sm90_us(const zc_conv_work *w)
+{
+    int64_t band;
+    const int64_t blocks = zc_ceil_div(depth_of(w, &band), ZC_SM90_DEPTH);
+    if (!zc_conv_window_fits(&w->window, w->axes, w->kernel)) return INFINITY;
+    const zc_sm90_problem p = {.m = zc_conv_work_pixels(w),
+                               .n = zc_ceil_div(w->groups * w->out, PIECE) * PIECE,
+                               .steps = zc_dims_span(w->kernel, 0, w->axes) * blocks,
+                               .items = 1,
+                               .sm_count = zc_usual_processors(90),
+                               .parts = true,
+                               .band = (int)band,
+                               .fused_tile = -1};
+    const double tall = zc_sm90_us(&p);
+    return p.m > FEW_PIXELS ? tall : fmin(tall, zc_candidates_us(few_candidate, &p, FEW_COUNT));
 }
 
 /* ---- the launch ---- */

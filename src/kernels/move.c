@@ -14,9 +14,27 @@ static bool is_false(const zc_pvalue *v)
     return !v || (v->kind == ZC_P_CONST && v->bytes == 1 && *(const unsigned char *)v->data == 0);
 }
 
+static zc_status gen_cast(zc_gen *g)
+{
+    const zc_dtype from = zc_gen_in_type(g, 0), to = zc_gen_out_type(g, 0);
+    const unsigned in = zc_dtype_bits(from) / 8, out = zc_dtype_bits(to) / 8;
+    snprintf(g->label, sizeof g->label, "move");
+    zc_gen_define(g, "CASTS", "1");
+    zc_gen_define(g, "WIDENS", "%d", out > in);
+    zc_gen_define(g, "ELEMENT", "%u", out > in ? in : out);
+    zc_gen_type(g, "FROM", from);
+    zc_gen_type(g, "TO", to);
+    zc_gen_define(g, "MOST", "%s",
+                  to == ZC_F16    ? "65504.0f"
+                  : to == ZC_BF16 ? "3.38953139e38f"
+                                  : "3.40282347e38f");
+    return ZC_OK;
+}
+
 zc_status zc_gen_move(zc_gen *g)
 {
     const zc_pvalue *in = zc_gen_in(g, 0);
+    if (g->step->op == ZC_OP_TransposeCast) return gen_cast(g);
     if (g->step->op != ZC_OP_BitCast && zc_dtype_bits(in->dtype) < 8)
         return zc_gen_decline(g, "element type %s", zc_dtype_name(in->dtype));
     if (g->step->op == ZC_OP_Dropout && !is_false(zc_gen_in(g, 2)))
@@ -72,34 +90,55 @@ static zc_status dropout(zc_launch *l)
 
 /* ---- permutations ---- */
 
-/* Output 0 is input 0, seen under `dims`, with axes in the order `perm`. */
-static zc_status permute(zc_launch *l, int rank, const int64_t *dims, const int *perm)
+/* A tensor of those dimensions with its axes in the order `perm`. */
+static void put_order(int rank, const int64_t *dims, const int *perm, zc_move *m)
 {
     zc_tensor in = {.rank = rank}, out = {.rank = rank};
     int64_t from[ZC_MAX_RANK], to[ZC_MAX_RANK];
-    zc_move m = {0};
     for (int i = 0; i < rank; i++) {
         in.dims[i] = dims[i];
         out.dims[i] = dims[perm[i]];
     }
     zc_move_strides(&in, from);
     zc_move_strides(&out, to);
-    for (int i = 0; i < rank; i++) zc_move_axis(&m, out.dims[i], to[i], from[perm[i]]);
+    for (int i = 0; i < rank; i++) zc_move_axis(m, out.dims[i], to[i], from[perm[i]]);
+}
+
+/* Output 0 is input 0, seen under `dims`, with axes in the order `perm`. */
+static zc_status permute(zc_launch *l, int rank, const int64_t *dims, const int *perm)
+{
+    zc_move m = {0};
+    put_order(rank, dims, perm, &m);
     return zc_move_run(l, &m, zc_move_size(&l->in[0]), l->out[0].data, l->in[0].data);
 }
 
-static zc_status transpose(zc_launch *l)
+/* Which axes of the input the result's are. */
+static zc_status order_of(zc_launch *l, const zc_ints *wanted, int perm[ZC_MAX_RANK])
 {
-    const zc_ints *wanted = &ZC_ATTRS(l, Transpose)->perm;
     const zc_tensor *in = &l->in[0];
-    int perm[ZC_MAX_RANK];
     int64_t dims[ZC_MAX_RANK];
     for (int i = 0; i < in->rank; i++) {
         perm[i] = wanted->n ? (int)wanted->v[i] : in->rank - 1 - i;
         dims[i] = in->dims[perm[i]];
     }
-    ZC_TRY(zc_move_check(l, &l->out[0], in->rank, dims, "the output"));
-    return permute(l, in->rank, in->dims, perm);
+    return zc_move_check(l, &l->out[0], in->rank, dims, "the output");
+}
+
+static zc_status transpose(zc_launch *l)
+{
+    int perm[ZC_MAX_RANK];
+    ZC_TRY(order_of(l, &ZC_ATTRS(l, Transpose)->perm, perm));
+    return permute(l, l->in[0].rank, l->in[0].dims, perm);
+}
+
+static zc_status transpose_cast(zc_launch *l)
+{
+    const zc_tensor *in = &l->in[0], *out = &l->out[0];
+    int perm[ZC_MAX_RANK];
+    zc_move m = {0};
+    ZC_TRY(order_of(l, &ZC_ATTRS(l, TransposeCast)->perm, perm));
+    put_order(in->rank, in->dims, perm, &m);
+    return zc_move_cast(l, &m, out->data, in->data);
 }
 
 static zc_status depth_to_space(zc_launch *l)
@@ -323,6 +362,7 @@ zc_status zc_launch_move(zc_launch *l)
         zc_op op;
         zc_launch_fn run;
     } kinds[] = {{ZC_OP_Transpose, transpose},
+                 {ZC_OP_TransposeCast, transpose_cast},
                  {ZC_OP_DepthToSpace, depth_to_space},
                  {ZC_OP_SpaceToDepth, space_to_depth},
                  {ZC_OP_Concat, concat},

@@ -137,6 +137,7 @@ static void put_exchange(const zc_move *m, int across, void *to, const void *fro
     }
 }
 
+/* size: of what lies in a tile. */
 static zc_status run_transpose(zc_launch *l, const zc_move *m, int across, int64_t size, void *to,
                                const void *from)
 {
@@ -213,6 +214,18 @@ zc_status zc_move_run(zc_launch *l, const zc_move *m, int64_t size, void *to, co
         bytes[n++] = (uint64_t)(m->from[d] * size);
     }
     return run_strided(l, m, size, zc_move_unit(n, bytes), to, from);
+}
+
+zc_status zc_move_cast(zc_launch *l, const zc_move *m, void *to, const void *from)
+{
+    const int64_t in = zc_move_size(&l->in[0]), out = zc_move_size(&l->out[0]);
+    const int64_t size =
+        in < out ? in : out; /* of what is held on the way; strides count elements */
+    if (m->empty) return ZC_OK;
+    const int across = exchanged_axis(m);
+    if (across >= 0 && m->dims[m->rank - 1] >= LEAST_SIDE)
+        return run_transpose(l, m, across, size, to, from);
+    return run_strided(l, m, size, log2_of(size), to, from);
 }
 
 /* ---- parts of a whole ---- */

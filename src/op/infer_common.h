@@ -21,6 +21,9 @@ zc_status zc_infer_set_dtype(zc_infer *f, zc_dtype dtype);
 void zc_infer_out_dtype(zc_infer *f, int i, zc_dtype dtype);
 /* Input i has a rank in [lo, hi]. */
 zc_status zc_infer_need_rank(zc_infer *f, int i, int lo, int hi);
+/* Of a convolution of input xi, channels last, whose weights may be a band (op/conv_band.h): w
+ * becomes that of a convolution with groups. */
+zc_status zc_infer_band(zc_infer *f, int xi, zc_type *w);
 /* Input i, called `what`, has that shape as far as is known; the error gives both shapes. An absent
  * input passes. */
 zc_status zc_infer_need_shape(zc_infer *f, int i, int rank, const zc_dim *dims, const char *what);

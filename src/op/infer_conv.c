@@ -95,15 +95,18 @@ static zc_status conv_last(zc_infer *f, int xi, int wi, int bias, const zc_windo
         out = {.type = {.dtype = f->out[0].type.dtype, .rank = -1}, .vals = {.n = -1}};
     zc_infer inner = *f;
     zc_dim dims[ZC_MAX_RANK];
-    if (!last && !taps_first) return conv(f, xi, wi, bias, a, group);
+    if (!last && !taps_first && !zc_conv_banded(f->op, f->attrs))
+        return conv(f, xi, wi, bias, a, group);
     ZC_TRY(zc_infer_need_rank(f, xi, 3, 5));
     const int rank = zc_in(f, xi)->rank;
     ZC_TRY(zc_infer_need_rank(f, wi, rank, rank));
     for (int i = 0; i < MOST && i < f->nin; i++) in[i] = f->in[i];
+    zc_type w = *zc_in(f, wi);
+    ZC_TRY(zc_infer_band(f, xi, &w));
     for (int i = 0; i < rank; i++) {
         const int at = zc_nhwc_axis(rank, i);
         if (last) in[xi].type.dims[i] = zc_in(f, xi)->dims[at];
-        if (taps_first) in[wi].type.dims[i] = zc_in(f, wi)->dims[at];
+        if (taps_first) in[wi].type.dims[i] = w.dims[at];
     }
     inner.in = in;
     inner.out = &out;

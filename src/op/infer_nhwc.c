@@ -29,18 +29,21 @@ static zc_status by_nchw(zc_infer *f, zc_op op, const void *attrs, int nin, cons
     return zc_infer_set(f, 0, rank, dims);
 }
 
-/* Weights in a band, of which `w` becomes those of a convolution with groups. */
-static zc_status check_band(zc_infer *f, const zc_attrs_ConvNhwc *a, zc_type *w)
+zc_status zc_infer_band(zc_infer *f, int xi, zc_type *w)
 {
-    const zc_type *x = zc_in(f, 0);
+    const zc_type *x = zc_in(f, xi);
     const zc_dim in = x->dims[x->rank - 1], out = w->dims[0];
-    if (!a->taps_first || a->band < 1 || a->group < 1 || !zc_dim_is_const(in) || in.k < 1 ||
-        in.k % a->group || !zc_dim_is_const(out) || out.k < 1 || out.k % a->group)
+    const int64_t columns = zc_conv_banded(f->op, f->attrs),
+                  group = zc_conv_groups(f->op, f->attrs);
+    if (!columns) return ZC_OK;
+    if (!zc_conv_taps_first(f->op, f->attrs) || !zc_conv_channels_last(f->op, f->attrs) ||
+        columns < 1 || group < 1 || !zc_dim_is_const(in) || in.k < 1 || in.k % group ||
+        !zc_dim_is_const(out) || out.k < 1 || out.k % group)
         return zc_infer_fail(f,
                              "weights in a band of %lld need taps first, and channels that %lld "
                              "groups divide",
-                             (long long)a->band, (long long)a->group);
-    const zc_conv_band band = zc_conv_band_of(a, in.k, out.k);
+                             (long long)columns, (long long)group);
+    const zc_conv_band band = zc_conv_band_of(f->op, f->attrs, in.k, out.k);
     ZC_TRY(zc_infer_same(f, w->dims[w->rank - 1], zc_dim_const(zc_conv_band_depth(&band)),
                          "channels of weights and those of the band"));
     w->dims[w->rank - 1] = zc_dim_const(band.in);
@@ -57,7 +60,7 @@ zc_status zc_infer_conv_nhwc(zc_infer *f)
     in[0].type = nchw(zc_in(f, 0));
     if (ZC_ATTRS(f, ConvNhwc)->band) {
         ZC_TRY(zc_infer_need_rank(f, 1, rank, rank));
-        ZC_TRY(check_band(f, ZC_ATTRS(f, ConvNhwc), &in[1].type));
+        ZC_TRY(zc_infer_band(f, 0, &in[1].type));
     }
     if (ZC_ATTRS(f, ConvNhwc)->taps_first) {
         ZC_TRY(zc_infer_need_rank(f, 1, rank, rank));

@@ -228,11 +228,10 @@ zc_status zc_infer_first(zc_infer *f)
 
 /* ---- Transpose ---- */
 
-zc_status zc_infer_transpose(zc_infer *f)
+/* given: else all axes are reversed. */
+static zc_status permuted(zc_infer *f, const zc_ints *perm, bool given)
 {
     const zc_type *in = &f->in[0].type;
-    const zc_ints *perm = &ZC_ATTRS(f, Transpose)->perm;
-    bool given = ZC_ATTR_GIVEN(Transpose, ZC_ATTRS(f, Transpose), perm) || perm->n;
     zc_dim dims[ZC_MAX_RANK];
     bool seen[ZC_MAX_RANK] = {0};
     if (given && perm->n != in->rank) {
@@ -249,9 +248,36 @@ zc_status zc_infer_transpose(zc_infer *f)
         seen[axis] = true;
         dims[i] = in->dims[axis];
     }
-    ZC_TRY(zc_infer_set(f, 0, in->rank, dims));
+    return zc_infer_set(f, 0, in->rank, dims);
+}
+
+zc_status zc_infer_transpose(zc_infer *f)
+{
+    const zc_ints *perm = &ZC_ATTRS(f, Transpose)->perm;
+    ZC_TRY(permuted(f, perm, ZC_ATTR_GIVEN(Transpose, ZC_ATTRS(f, Transpose), perm) || perm->n));
     zc_infer_pass_vals(f);
     return ZC_OK;
+}
+
+static bool is_narrow_float(zc_dtype t)
+{
+    return t == ZC_F32 || t == ZC_F16 || t == ZC_BF16;
+}
+
+zc_status zc_dt_transpose_cast(zc_infer *f)
+{
+    const zc_dtype from = f->in[0].type.dtype, to = ZC_ATTRS(f, TransposeCast)->to;
+    if (!is_narrow_float(from) || !is_narrow_float(to))
+        return zc_infer_fail(f, "wrong element types (got %s to %s, need f32, f16 or bf16)",
+                             zc_dtype_name(from), to == ZC_NONE ? "none" : zc_dtype_name(to));
+    f->out[0].type.dtype = to;
+    return ZC_OK;
+}
+
+zc_status zc_infer_transpose_cast(zc_infer *f)
+{
+    const zc_ints *perm = &ZC_ATTRS(f, TransposeCast)->perm;
+    return permuted(f, perm, perm->n != 0);
 }
 
 /* ---- Concat and Split ---- */

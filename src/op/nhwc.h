@@ -5,13 +5,6 @@
 #include "op/conv_band.h"
 #include "op/window.h"
 
-/* The band of a ConvNhwc that has one, of so many channels. */
-static inline zc_conv_band zc_conv_band_of(const zc_attrs_ConvNhwc *a, int64_t in, int64_t out)
-{
-    return (zc_conv_band){
-        .columns = a->band, .groups = a->group, .in = in / a->group, .out = out / a->group};
-}
-
 /* The attributes of ConvNhwc, ConvImage and the poolings as those of the channels-first operations.
  */
 #define ZC_NCHW_CONV(a)                                                                            \
@@ -138,6 +131,35 @@ static inline bool zc_conv_taps_first(zc_op op, const void *attrs)
     if (op == ZC_OP_QLinearConv) return ((const zc_attrs_QLinearConv *)attrs)->taps_first != 0;
     if (op == ZC_OP_ScaledConv) return ((const zc_attrs_ScaledConv *)attrs)->taps_first != 0;
     return op == ZC_OP_ConvNhwc && ((const zc_attrs_ConvNhwc *)attrs)->taps_first;
+}
+
+/* The columns of the band that its weights are; 0: they are none. */
+static inline int64_t zc_conv_banded(zc_op op, const void *attrs)
+{
+    if (op == ZC_OP_ConvInteger) return ((const zc_attrs_ConvInteger *)attrs)->band;
+    if (op == ZC_OP_QLinearConv) return ((const zc_attrs_QLinearConv *)attrs)->band;
+    if (op == ZC_OP_ScaledConv) return ((const zc_attrs_ScaledConv *)attrs)->band;
+    return op == ZC_OP_ConvNhwc ? ((const zc_attrs_ConvNhwc *)attrs)->band : 0;
+}
+
+/* Groups of the same operations. */
+static inline int64_t zc_conv_groups(zc_op op, const void *attrs)
+{
+    if (op == ZC_OP_ConvInteger) return ((const zc_attrs_ConvInteger *)attrs)->group;
+    if (op == ZC_OP_QLinearConv) return ((const zc_attrs_QLinearConv *)attrs)->group;
+    if (op == ZC_OP_ScaledConv) return ((const zc_attrs_ScaledConv *)attrs)->group;
+    return op == ZC_OP_ConvNhwc ? ((const zc_attrs_ConvNhwc *)attrs)->group : 1;
+}
+
+/* Its band, of so many channels; ConvNhwc's are of 16 bits, the others' bytes. */
+static inline zc_conv_band zc_conv_band_of(zc_op op, const void *attrs, int64_t in, int64_t out)
+{
+    const int64_t groups = zc_conv_groups(op, attrs);
+    return (zc_conv_band){.columns = zc_conv_banded(op, attrs),
+                          .groups = groups,
+                          .in = in / groups,
+                          .out = out / groups,
+                          .piece = op == ZC_OP_ConvNhwc ? 8 : 16};
 }
 
 /* Axis i of the channels-first order stands here in the channels-last order of so many axes. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "passes/precision.h"
 #include "passes/query.h"
 
 const int64_t zc_to_last[ZC_LAYOUT_AXES + 1][ZC_LAYOUT_AXES] = {
@@ -34,6 +35,34 @@ bool zc_layout_is_plane(const zc_layout *l, zc_vid v)
 int zc_layout_rank(const zc_layout *l, zc_vid v)
 {
     return zc_val(l->g, v)->type.rank;
+}
+
+bool zc_layout_is_single(const zc_layout *l, zc_vid v)
+{
+    const zc_type *t = &zc_val(l->g, v)->type;
+    bool single = t->rank >= 0 && t->rank <= ZC_LAYOUT_AXES;
+    for (int d = 0; single && d < t->rank; d++) single = zc_dim_is(t->dims[d], 1);
+    return single;
+}
+
+bool zc_layout_is_channels(const zc_layout *l, zc_vid v, int rank)
+{
+    const zc_type *t = &zc_val(l->g, v)->type;
+    int first = t->rank - rank + 1;
+    bool fits = zc_layout_takes(l, t->dtype) && (first == 0 || first == 1) &&
+                zc_dim_is_const(t->dims[first]);
+    for (int d = first + 1; fits && d < t->rank; d++) fits = zc_dim_is(t->dims[d], 1);
+    return fits;
+}
+
+const zc_layout_op *zc_layout_op_of(const zc_layout *l, const zc_node *n)
+{
+    const zc_layout_op *const all[] = {zc_layout_convs, zc_layout_phases, zc_layout_moves,
+                                       zc_layout_others};
+    for (size_t k = 0; k < ZC_COUNTOF(all); k++)
+        for (const zc_layout_op *op = all[k]; op->is; op++)
+            if (op->is(l, n)) return op;
+    return NULL;
 }
 
 zc_type zc_layout_permuted(const zc_type *t, const int64_t *perm)
@@ -85,18 +114,70 @@ zc_vid zc_layout_result(const zc_layout *l, zc_nid n)
     return zc_node_at(l->g, n)->out[0];
 }
 
+/* Do elements lie alike in that order of the axes, of which those longer than 1 stay as they are?
+ */
+static bool is_line(const zc_type *t, const int64_t *perm)
+{
+    int64_t last = 0;
+    for (int i = 0; i < t->rank; i++) {
+        if (zc_dim_is(t->dims[perm[i]], 1)) continue;
+        if (perm[i] < last) return false;
+        last = perm[i];
+    }
+    return true;
+}
+
+/* v with its axes in another order, in which its elements lie alike: a view, where axes beside the
+ * first are certain and there are elements; *out 0: no memory. */
+static bool viewed(zc_layout *l, zc_vid v, const zc_type *type, zc_vid *out)
+{
+    int64_t shape[ZC_LAYOUT_AXES] = {0};
+    for (int d = 1; d < type->rank; d++) {
+        if (!zc_dim_is_const(type->dims[d]) || !type->dims[d].k) return false;
+        shape[d] = type->dims[d].k;
+    }
+    zc_vid form = zc_graph_const_i64(l->g, NULL, shape, type->rank, 1);
+    zc_nid n = form ? zc_layout_add(l, ZC_OP_Reshape, "layout", 2, (zc_vid[]){v, form}, type) : 0;
+    *out = n ? zc_layout_result(l, n) : 0;
+    return true;
+}
+
 static zc_vid transposed(zc_layout *l, zc_vid v, const int64_t *perm)
 {
     const zc_type from = zc_val(l->g, v)->type, type = zc_layout_permuted(&from, perm);
+    zc_vid view;
+    if (is_line(&from, perm) && viewed(l, v, &type, &view)) return view;
     zc_nid n = zc_layout_add(l, ZC_OP_Transpose, "layout", 1, &v, &type);
     if (!n) return 0;
     ZC_NODE_SET(l->g, Transpose, n, perm, (zc_ints){from.rank, perm});
     return zc_layout_result(l, n);
 }
 
+zc_nid zc_layout_cast(zc_layout *l, zc_vid v, const int64_t *perm, zc_dtype to)
+{
+    const zc_type from = zc_val(l->g, v)->type;
+    zc_type type = zc_layout_permuted(&from, perm);
+    type.dtype = to;
+    zc_nid n = zc_layout_add(l, ZC_OP_TransposeCast, "layout", 1, &v, &type);
+    if (!n) return 0;
+    ZC_NODE_SET(l->g, TransposeCast, n, perm, (zc_ints){from.rank, perm});
+    ZC_NODE_SET(l->g, TransposeCast, n, to, to);
+    return n;
+}
+
+/* Of 16 bits that f32 was narrowed to, it is made of that. */
 zc_vid zc_layout_to_last(zc_layout *l, zc_vid v)
 {
-    return transposed(l, v, zc_to_last[zc_layout_rank(l, v)]);
+    const int64_t *perm = zc_to_last[zc_layout_rank(l, v)];
+    const zc_vid wide = zc_precision_origin(l->g, v);
+    if (!wide || zc_layout_is_line(l, v)) return transposed(l, v, perm);
+    zc_nid n = zc_layout_cast(l, wide, perm, zc_val(l->g, v)->type.dtype);
+    return n ? zc_layout_result(l, n) : 0;
+}
+
+bool zc_layout_is_line(const zc_layout *l, zc_vid v)
+{
+    return is_line(&zc_val(l->g, v)->type, zc_to_last[zc_layout_rank(l, v)]);
 }
 
 zc_vid zc_layout_to_first(zc_layout *l, zc_vid v)
@@ -136,9 +217,10 @@ bool zc_layout_replace(zc_layout *l, zc_nid n, zc_nid m)
 
 bool zc_layout_is_native(const zc_layout *l, zc_vid v)
 {
+    if (l->weighs) return zc_layout_is_plane(l, v) && l->last[v] == v;
     zc_nid p = zc_layout_is_plane(l, v) && l->last[v] ? zc_producer(l->g, v) : 0;
     const zc_node *n = p ? zc_node_at(l->g, p) : NULL;
-    return n && n->op == ZC_OP_Transpose && n->in[0] == l->last[v];
+    return n && (n->op == ZC_OP_Transpose || n->op == ZC_OP_Reshape) && n->in[0] == l->last[v];
 }
 
 zc_nid zc_layout_turned(zc_layout *l, zc_nid n, zc_op op, int nin, const zc_vid *in)

@@ -1,5 +1,6 @@
 /* Convolutions that the layout pass turns, those of bytes with what quantises around them, and
  * images that they read. */
+#include <math.h>
 #include <string.h>
 
 #include "op/nhwc.h"
@@ -127,24 +128,12 @@ static bool narrow(zc_layout *l, zc_nid n)
 
 /* ---- groups ---- */
 
-/* The columns at once, of which both of Hopper's kernels have tiles, for which less is read: lines
- * of 64 channels, of 128 pixels and of the columns. */
-static int64_t band_columns(const zc_conv_band *of)
-{
-    enum { NARROW = 64, WIDE = 128, PIXELS = 128, LINE = 64 };
-    zc_conv_band narrow = *of, wide = *of;
-    narrow.columns = NARROW;
-    wide.columns = WIDE;
-    const int64_t one = (zc_conv_band_depth(&narrow) + LINE - 1) / LINE * (PIXELS + NARROW);
-    const int64_t other = (zc_conv_band_depth(&wide) + LINE - 1) / LINE * (PIXELS + WIDE);
-    return of->out * of->groups > NARROW && other * NARROW < one * WIDE ? WIDE : NARROW;
-}
-
-/* Weights of 16 bits of groups as a band; 0: no memory. */
+/* Weights of groups as a band; 0: no memory. */
 static zc_vid banded_const(zc_layout *l, zc_vid v, const zc_conv_band *b)
 {
     const zc_tensor *w = zc_val(l->g, v)->data;
     const int64_t taps = zc_dims_span(w->dims, 2, w->rank), depth = zc_conv_band_depth(b);
+    const size_t size = zc_dtype_bits(w->dtype) / 8;
     zc_type type = zc_layout_last_type(&zc_val(l->g, v)->type);
     type.dims[w->rank - 1] = zc_dim_const(depth);
     zc_vid made = 0;
@@ -156,18 +145,31 @@ static zc_vid banded_const(zc_layout *l, zc_vid v, const zc_conv_band *b)
     size_t n;
     for (int d = 0; d < t.rank; d++) t.dims[d] = type.dims[d].k;
     if (!zc_mul_size((size_t)(w->dims[0] * taps), (size_t)depth, &n) ||
-        !(t.data = zc_calloc(n, sizeof(uint16_t))))
+        !(t.data = zc_calloc(n, size)))
         return 0;
-    const uint16_t *from = w->data;
-    uint16_t *to = t.data;
+    const char *from = w->data;
+    char *to = t.data;
     for (int64_t m = 0; m < w->dims[0]; m++) {
         const int64_t first = m / b->out * b->in - zc_conv_band_from(b, m);
         for (int64_t c = 0; c < b->in; c++)
             for (int64_t tap = 0; tap < taps; tap++)
-                to[(m * taps + tap) * depth + first + c] = from[(m * b->in + c) * taps + tap];
+                memcpy(to + (size_t)((m * taps + tap) * depth + first + c) * size,
+                       from + (size_t)((m * b->in + c) * taps + tap) * size, size);
     }
     made = zc_graph_const(l->g, zc_val(l->g, v)->name, &t, true);
     return made && zc_layout_room(l) ? made : 0;
+}
+
+/* Weights as a band of so many columns; 0: no memory. */
+static zc_vid band_weights(zc_layout *l, zc_vid v, int64_t group, int64_t *band)
+{
+    const zc_tensor *w = zc_val(l->g, v)->data;
+    zc_conv_band b = {.groups = group,
+                      .in = w->dims[1],
+                      .out = w->dims[0] / group,
+                      .piece = 128 / (int64_t)zc_dtype_bits(w->dtype)};
+    b.columns = *band = zc_conv_band_columns(&b);
+    return banded_const(l, v, &b);
 }
 
 /* Weights of 16 bits as ConvNhwc has them; band: of how many columns, 0: of none. */
@@ -175,10 +177,7 @@ static zc_vid half_weights(zc_layout *l, zc_vid v, int64_t group, int64_t *band)
 {
     const zc_tensor *w = zc_val(l->g, v)->data;
     *band = 0;
-    if (group == 1 || is_each(w, group)) return turned_const(l, v);
-    zc_conv_band b = {.groups = group, .in = w->dims[1], .out = w->dims[0] / group};
-    b.columns = *band = band_columns(&b);
-    return banded_const(l, v, &b);
+    return group == 1 || is_each(w, group) ? turned_const(l, v) : band_weights(l, v, group, band);
 }
 
 static bool conv(zc_layout *l, zc_nid n)
@@ -214,10 +213,26 @@ static bool is_byte_conv(const zc_layout *l, const zc_node *n)
            (!l->half || zc_val(l->g, n->in[weights_of(n->op)])->data);
 }
 
-#define SET_LAST(l, op, m)                                                                         \
+/* Are groups of these weights a band, for Hopper's kernels? Their pixels are in pieces, and what is
+ * added to a band does not count. */
+static bool makes_band(const zc_layout *l, const zc_node *n)
+{
+    enum { BYTES = 16 };
+    const int64_t group = zc_conv_groups(n->op, n->attrs);
+    const zc_tensor *w = zc_val(l->g, n->in[weights_of(n->op)])->data;
+    const int zero = n->op == ZC_OP_QLinearConv   ? ZC_IN_QLinearConv_w_zero
+                     : n->op == ZC_OP_ConvInteger ? ZC_IN_ConvInteger_w_zero
+                                                  : -1;
+    const zc_vid z = zero < 0 ? 0 : zc_node_in(n, zero);
+    return l->half && group > 1 && !is_each(w, group) && w->dims[0] > 0 && w->dims[1] > 0 &&
+           w->dims[1] * group % BYTES == 0 && (!z || zc_is_splat(l->g, z, 0));
+}
+
+#define SET_LAST(l, op, m, columns)                                                                \
     do {                                                                                           \
         ZC_NODE_SET((l)->g, op, m, channels_last, 1);                                              \
         if ((l)->half) ZC_NODE_SET((l)->g, op, m, taps_first, 1);                                  \
+        if (columns) ZC_NODE_SET((l)->g, op, m, band, columns);                                    \
     } while (0)
 
 static bool byte_conv(zc_layout *l, zc_nid n)
@@ -226,17 +241,21 @@ static bool byte_conv(zc_layout *l, zc_nid n)
     zc_vid in[MOST] = {0}, x = zc_layout_last_of(l, zc_node_at(l->g, n)->in[0]);
     const zc_node *node = zc_node_at(l->g, n);
     const zc_op op = node->op;
+    int64_t band = 0;
     for (int i = 0; i < node->nin; i++) in[i] = i ? node->in[i] : x;
-    if (x && l->half) in[weights_of(op)] = turned_const(l, in[weights_of(op)]);
+    zc_vid *w = &in[weights_of(op)];
+    if (x && l->half)
+        *w = makes_band(l, node) ? band_weights(l, *w, zc_conv_groups(op, node->attrs), &band)
+                                 : turned_const(l, *w);
     node = zc_node_at(l->g, n);
-    zc_nid m = x && in[weights_of(op)] ? zc_layout_turned(l, n, op, node->nin, in) : 0;
+    zc_nid m = x && *w ? zc_layout_turned(l, n, op, node->nin, in) : 0;
     if (!m) return false;
     if (op == ZC_OP_ConvInteger)
-        SET_LAST(l, ConvInteger, m);
+        SET_LAST(l, ConvInteger, m, band);
     else if (op == ZC_OP_ScaledConv)
-        SET_LAST(l, ScaledConv, m);
+        SET_LAST(l, ScaledConv, m, band);
     else
-        SET_LAST(l, QLinearConv, m);
+        SET_LAST(l, QLinearConv, m, band);
     return zc_layout_replace(l, n, m);
 }
 
@@ -268,12 +287,59 @@ unsigned zc_layout_ranks(zc_layout *l)
     l->ranks = 1u << 3 | 1u << 4 | 1u << 5;
     for (size_t i = 0; i < b->nodes.len; i++) {
         const zc_node *n = zc_node_at(l->g, b->nodes.data[i]);
+        if (zc_layout_stays(l, b->nodes.data[i])) continue;
         if (is_conv(l, n) || is_byte_conv(l, n) || zc_layout_phases->is(l, n))
             ranks |= 1u << zc_layout_rank(l, n->in[0]);
     }
     return ranks;
 }
 
-const zc_layout_op zc_layout_convs[] = {{is_image, image},           {is_conv, conv},
-                                        {is_narrow, narrow},         {is_byte_conv, byte_conv},
-                                        {is_conversion, conversion}, {NULL, NULL}};
+/* ---- what they take ---- */
+
+bool zc_layout_work(const zc_layout *l, const zc_node *n, zc_conv_work *w)
+{
+    const zc_type *x = &zc_val(l->g, n->in[0])->type, *y = &zc_val(l->g, n->out[0])->type;
+    bool certain = zc_dim_is_const(x->dims[0]);
+    *w = (zc_conv_work){.axes = x->rank - 2, .images = x->dims[0].k};
+    for (int i = 0; i < w->axes; i++) {
+        certain = certain && zc_dim_is_const(x->dims[2 + i]) && zc_dim_is_const(y->dims[2 + i]);
+        w->sides[i] = y->dims[2 + i].k;
+    }
+    return certain;
+}
+
+/* Of convolutions of images, of f32 and of bytes there is no estimate. */
+static zc_layout_us not_weighed(const zc_layout *l, const zc_node *n)
+{
+    (void)l;
+    (void)n;
+    return (zc_layout_us){INFINITY, 0};
+}
+
+static zc_layout_us conv_us(const zc_layout *l, const zc_node *n)
+{
+    const zc_attrs_Conv *a = n->attrs;
+    const zc_tensor *w = zc_val(l->g, n->in[ZC_IN_Conv_w])->data;
+    zc_conv_work work;
+    if (!zc_layout_is_half(w->dtype) || !zc_layout_work(l, n, &work)) return not_weighed(l, n);
+    work.window = ZC_WINDOW_ATTRS(a);
+    work.groups = a->group;
+    work.in = w->dims[1];
+    work.out = w->dims[0] / a->group;
+    for (int i = 0; i < work.axes; i++) work.kernel[i] = w->dims[2 + i];
+    return (zc_layout_us){zc_conv_first_us(&work), zc_conv_last_us(&work)};
+}
+
+static zc_layout_us narrow_us(const zc_layout *l, const zc_node *n)
+{
+    zc_layout_us us = conv_us(l, n);
+    us.last += zc_layout_move_us(l, n->out[0]);
+    return us;
+}
+
+const zc_layout_op zc_layout_convs[] = {{is_image, image, ZC_LAYOUT_IMAGE, not_weighed},
+                                        {is_conv, conv, ZC_LAYOUT_FOLLOWS, conv_us},
+                                        {is_narrow, narrow, ZC_LAYOUT_FOLLOWS, narrow_us},
+                                        {is_byte_conv, byte_conv, ZC_LAYOUT_FOLLOWS, not_weighed},
+                                        {is_conversion, conversion, ZC_LAYOUT_FOLLOWS, NULL},
+                                        {NULL, NULL, ZC_LAYOUT_FOLLOWS, NULL}};

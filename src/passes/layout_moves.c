@@ -328,7 +328,12 @@ static bool is_shuffle(const zc_layout *l, const zc_node *n)
     return plane_of_shuffle(l, n, &groups) != 0;
 }
 
-const zc_layout_op zc_layout_moves[] = {
-    {is_concat, concat}, {is_slice, slice}, {is_split, split},         {is_pad, pad},
-    {is_resize, resize}, {is_rows, rows},   {is_plane_of_rows, plane}, {is_shuffle, shuffle},
-    {NULL, NULL}};
+const zc_layout_op zc_layout_moves[] = {{is_concat, concat, ZC_LAYOUT_FOLLOWS, NULL},
+                                        {is_slice, slice, ZC_LAYOUT_FOLLOWS, NULL},
+                                        {is_split, split, ZC_LAYOUT_FOLLOWS, NULL},
+                                        {is_pad, pad, ZC_LAYOUT_FOLLOWS, NULL},
+                                        {is_resize, resize, ZC_LAYOUT_FOLLOWS, NULL},
+                                        {is_rows, rows, ZC_LAYOUT_LEAVES, NULL},
+                                        {is_plane_of_rows, plane, ZC_LAYOUT_ENTERS, NULL},
+                                        {is_shuffle, shuffle, ZC_LAYOUT_SHUFFLES, NULL},
+                                        {NULL, NULL, ZC_LAYOUT_FOLLOWS, NULL}};

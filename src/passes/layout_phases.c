@@ -1,6 +1,7 @@
 /* Transposed convolutions as the layout pass turns them: of each step of the stride (a phase) the
  * results see the same neighbours of an element of the image by taps of their own. So all phases
  * are the channels of one convolution with stride 1, whose results are then laid side by side. */
+#include <math.h>
 #include <string.h>
 
 #include "passes/layout.h"
@@ -297,4 +298,34 @@ static bool phased(zc_layout *l, zc_nid n)
     return true;
 }
 
-const zc_layout_op zc_layout_phases[] = {{is_phased, phased}, {NULL, NULL}};
+/* The convolution of all phases, and what lays them side by side. */
+static zc_layout_us phases_us(const zc_layout *l, const zc_node *n)
+{
+    const zc_attrs_ConvTranspose *a = n->attrs;
+    const zc_tensor *w = zc_val(l->g, n->in[ZC_IN_ConvTranspose_w])->data;
+    phases p;
+    zc_conv_work first;
+    phases_of(l, n, &p);
+    if (!zc_layout_work(l, n, &first)) return (zc_layout_us){INFINITY, 0};
+    first.transposed = true;
+    first.window = ZC_WINDOW_ATTRS(a);
+    first.groups = 1;
+    first.in = p.in;
+    first.out = p.out;
+    zc_conv_work last = first;
+    last.transposed = false;
+    last.out = p.count * p.out;
+    last.window = (zc_window_attrs){0};
+    for (int i = 0; i < p.sides; i++) {
+        const side *s = &p.side[i];
+        first.kernel[i] = w->dims[2 + i];
+        last.kernel[i] = s->high - s->low + 1;
+        last.sides[i] = zc_val(l->g, n->in[0])->type.dims[2 + i].k + s->more;
+    }
+    const bool moves = p.count > 1 && p.sides > 1;
+    return (zc_layout_us){zc_conv_first_us(&first),
+                          zc_conv_last_us(&last) + (moves ? zc_layout_move_us(l, n->out[0]) : 0)};
+}
+
+const zc_layout_op zc_layout_phases[] = {{is_phased, phased, ZC_LAYOUT_FOLLOWS, phases_us},
+                                         {NULL, NULL, ZC_LAYOUT_FOLLOWS, NULL}};

@@ -111,27 +111,6 @@ static bool is_twin(const zc_layout *l, zc_vid v, const zc_type *out)
     return zc_layout_is_plane(l, v) && l->last[v] && zc_same_shape(&zc_val(l->g, v)->type, out);
 }
 
-/* One element, whatever the rank. */
-static bool is_single(const zc_layout *l, zc_vid v)
-{
-    const zc_type *t = &zc_val(l->g, v)->type;
-    bool single = t->rank >= 0 && t->rank <= ZC_LAYOUT_AXES;
-    for (int d = 0; single && d < t->rank; d++) single = zc_dim_is(t->dims[d], 1);
-    return single;
-}
-
-/* One number a channel of planes of so many axes, [n, c, 1, 1] or [c, 1, 1]: a reshape brings the
- * channels to the end. */
-static bool is_channels(const zc_layout *l, zc_vid v, int rank)
-{
-    const zc_type *t = &zc_val(l->g, v)->type;
-    int first = t->rank - rank + 1;
-    bool fits = zc_layout_takes(l, t->dtype) && (first == 0 || first == 1) &&
-                zc_dim_is_const(t->dims[first]);
-    for (int d = first + 1; fits && d < t->rank; d++) fits = zc_dim_is(t->dims[d], 1);
-    return fits;
-}
-
 /* The constant with the dimensions of `type`; 0: no memory. */
 static zc_vid viewed_const(zc_layout *l, zc_vid v, const zc_type *type)
 {
@@ -177,7 +156,7 @@ static bool is_pointwise(const zc_layout *l, const zc_node *n)
         const bool plane = is_of_rank(l, v, rank);
         if (plane && l->last[v])
             with++;
-        else if (is_single(l, v) || is_channels(l, v, rank))
+        else if (zc_layout_is_single(l, v) || zc_layout_is_channels(l, v, rank))
             continue;
         else if (plane && !zc_val(l->g, v)->data)
             without++;
@@ -264,10 +243,10 @@ static bool pointwise(zc_layout *l, zc_nid n)
     for (int i = 0; i < node->nin; i++) {
         zc_vid v = zc_node_at(l->g, n)->in[i];
         const bool turns = is_of_rank(l, v, rank) && l->last[v];
-        in[i] = turns                     ? l->last[v]
-                : is_single(l, v)         ? v
-                : is_channels(l, v, rank) ? channels_last(l, v, rank)
-                                          : zc_layout_last_of(l, v);
+        in[i] = turns                               ? l->last[v]
+                : zc_layout_is_single(l, v)         ? v
+                : zc_layout_is_channels(l, v, rank) ? channels_last(l, v, rank)
+                                                    : zc_layout_last_of(l, v);
         if (!in[i]) return false;
         node = zc_node_at(l->g, n);
     }
@@ -313,6 +292,27 @@ static bool keep_twin(zc_layout *l, zc_nid n)
     return zc_layout_keep(l, n);
 }
 
+/* ---- back, in another type ---- */
+
+/* Is f32 made of 16 bits that were made channels-last? */
+static bool is_widened(const zc_layout *l, const zc_node *n)
+{
+    if (n->op != ZC_OP_Cast || !zc_layout_is_native(l, n->in[0])) return false;
+    return zc_layout_is_half(zc_val(l->g, n->in[0])->type.dtype) &&
+           zc_val(l->g, n->out[0])->type.dtype == ZC_F32 && !zc_layout_is_line(l, n->in[0]);
+}
+
+static bool widen(zc_layout *l, zc_nid n)
+{
+    const zc_vid v = l->last[zc_node_at(l->g, n)->in[0]], old = zc_node_at(l->g, n)->out[0];
+    zc_nid m = zc_layout_cast(l, v, zc_to_first[zc_layout_rank(l, v)], ZC_F32);
+    if (!m || !zc_graph_inherit(l->g, m, n)) return false;
+    zc_graph_forward(l->g, old, zc_layout_result(l, m));
+    zc_graph_remove(l->g, n);
+    l->changes++;
+    return true;
+}
+
 static bool is_pool(const zc_layout *l, const zc_node *n)
 {
     return pooling(l, n) != 0;
@@ -328,21 +328,19 @@ static bool is_back(const zc_layout *l, const zc_node *n)
     return turns(l, n, zc_to_first);
 }
 
-static const zc_layout_op others[] = {{is_pool, pool},
-                                      {is_plane_mean, plane_mean},
-                                      {is_group_norm, group_norm},
-                                      {is_pointwise, pointwise},
-                                      {is_turned, take_turned},
-                                      {is_back, keep_twin},
-                                      {NULL, NULL}};
+const zc_layout_op zc_layout_others[] = {{is_pool, pool, ZC_LAYOUT_FOLLOWS, NULL},
+                                         {is_plane_mean, plane_mean, ZC_LAYOUT_READS, NULL},
+                                         {is_group_norm, group_norm, ZC_LAYOUT_FOLLOWS, NULL},
+                                         {is_pointwise, pointwise, ZC_LAYOUT_FOLLOWS, NULL},
+                                         {is_widened, widen, ZC_LAYOUT_WIDENS, NULL},
+                                         {is_turned, take_turned, ZC_LAYOUT_LEAVES, NULL},
+                                         {is_back, keep_twin, ZC_LAYOUT_ENTERS, NULL},
+                                         {NULL, NULL, ZC_LAYOUT_FOLLOWS, NULL}};
 
 static bool turn(zc_layout *l, zc_nid n)
 {
-    const zc_layout_op *const all[] = {zc_layout_convs, zc_layout_phases, zc_layout_moves, others};
-    for (size_t k = 0; k < ZC_COUNTOF(all); k++)
-        for (const zc_layout_op *op = all[k]; op->is; op++)
-            if (op->is(l, zc_node_at(l->g, n))) return op->make(l, n);
-    return zc_layout_keep(l, n);
+    const zc_layout_op *op = zc_layout_op_of(l, zc_node_at(l->g, n));
+    return op && !zc_layout_stays(l, n) ? op->make(l, n) : zc_layout_keep(l, n);
 }
 
 static zc_status block(zc_layout *l, zc_block *b)
@@ -370,9 +368,14 @@ zc_status zc_pass_opt_layout(zc_pass *p)
                    .values = p->g->values.len};
     l.last = zc_calloc(l.values, sizeof *l.last);
     l.ranks = zc_layout_ranks(&l);
-    zc_status status =
-        l.uses && l.last ? block(&l, &p->g->top) : zc_fail_nomem(p->diag, "layout", 0);
+    zc_status status = l.uses && l.last ? ZC_OK : zc_fail_nomem(p->diag, "layout", 0);
+    if (status == ZC_OK && l.half) {
+        status = zc_layout_weigh(&l, p->options->told);
+        l.ranks = zc_layout_ranks(&l);
+    }
+    if (status == ZC_OK) status = block(&l, &p->g->top);
     p->changes += l.changes;
+    free(l.stays);
     free(l.uses);
     free(l.last);
     ZC_VEC_FINI(&l.out);

@@ -25,6 +25,7 @@ typedef struct zc_pass_options {
     const zc_rules *rules;         /* of opt_rules; NULL: the built-in ones */
     const zc_rule_target *target;  /* NULL: the CPU */
     zc_rules_report *rules_report; /* with rules; may be NULL */
+    zc_buf *told;                  /* text: what passes left as it was, and why; may be NULL */
     /* Called after each pass that ran, when not NULL (dumps, timing). */
     void (*after)(void *user, const zc_pass_report *report, const zc_graph *g);
     void *user;

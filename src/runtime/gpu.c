@@ -247,6 +247,15 @@ zc_status zc_gpu_to_device(zc_session *s, uint32_t v, zc_diag *diag)
     struct zc_gpu *g = s->gpu;
     zc_device *d = &g->image->device;
     if (!v || g->on_device[v] || s->values[v].dtype == ZC_NONE) return ZC_OK;
+    const uint32_t root = s->roots[v];
+    if (root != v && s->program->values[root].kind == ZC_P_INPUT) {
+        /* A view of an input has no room of its own, and the input's may be one of a smaller run.
+         */
+        ZC_TRY(zc_gpu_to_device(s, root, diag));
+        g->at[v] = g->at[root];
+        g->on_device[v] = true;
+        return ZC_OK;
+    }
     size_t bytes = bytes_of(&s->values[v]);
     ZC_TRY(device_home(s, v, bytes, diag));
     if (bytes)

@@ -5,7 +5,7 @@
 // every Z_PAIR_STRIDE1 x Z_PAIR_STRIDE2.
 //
 // With Z_BAND_IN and Z_BAND_OUT, channels of a group that come in and go out, A's depths count from where the group of a tile's
-// first column begins, at a multiple of 8 (src/op/conv_band.h).
+// first column begins, at a multiple of Z_BAND_PIECE (src/op/conv_band.h).
 //
 // spec.h: Z_T (element type), and the above.
 #pragma once
@@ -36,7 +36,7 @@ ZC_DEV zc_sm90_pixel zc_sm90_pixel_of(const zc_gemm_sm90_params &p, int row) {
 
 // Where the depths of A begin.
 #ifdef Z_BAND_IN
-ZC_DEV int zc_sm90_from(int col) { return col / Z_BAND_OUT * Z_BAND_IN / 8 * 8; }
+ZC_DEV int zc_sm90_from(int col) { return col / Z_BAND_OUT * Z_BAND_IN / Z_BAND_PIECE * Z_BAND_PIECE; }
 #else
 ZC_DEV int zc_sm90_from(int) { return 0; }
 #endif

@@ -99,9 +99,9 @@ static const model models[] = {
      "opset 23\nin q 1 1,2,1,16\nin k 1 1,2,600,16\nin v 1 1,2,600,16\nout y 1 *\n"
      "node Attention q,k,v y\n",
      1},
-    {"channels beside those that they come from: written where they are read", "f16", rung, 13},
-    {"more and more channels: each written once", "f16", dense, 9},
-    {"channels apart and joined again: written once, read where they are", "f16", halves, 7},
+    {"channels beside those that they come from: written where they are read", "f16", rung, 11},
+    {"more and more channels: each written once", "f16", dense, 7},
+    {"channels apart and joined again: written once, read where they are", "f16", halves, 5},
     {"the range of all elements, bytes by it, and numbers again", NULL,
      "opset 17\nin x 1 30,1000\nout y 1 *\n"
      "node DynamicQuantizeLinear x q,s,z\nnode DequantizeLinear q,s,z y\n",

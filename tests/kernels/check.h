@@ -64,7 +64,7 @@ enum {
  *   i64[m]~int(0,9)     ... of integers in [0, 9]; ~pos in [0.5, 2); ~unit in [0, 1); ~small: a
  *                       tenth; ~angle in [-pi, pi); ~rising: about 0 first and about 8 in the end;
  *                       ~places: of sparse matrices (op/sparse.h);
- *                       ~band(columns,groups,in): small, weights of a ConvNhwc in such a band
+ *                       ~band(columns,groups,in): small, weights of a convolution in such a band
  *   i64[2]~val(n,4)     ... of just these numbers, in host memory
  *   i64[2]=[0,1]        a constant
  *   _                   left out

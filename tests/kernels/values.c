@@ -87,7 +87,8 @@ static bool in_band(const zc_tensor *t, int64_t i, int64_t columns, int64_t grou
 {
     const int64_t out = t->dims[0], depth = t->dims[t->rank - 1],
                   m = i / (zc_tensor_numel(t) / out);
-    const zc_conv_band b = {columns, groups, in / groups, out / groups};
+    const zc_conv_band b = {columns, groups, in / groups, out / groups,
+                            128 / zc_dtype_bits(t->dtype)};
     const int64_t first = m / b.out * b.in - zc_conv_band_from(&b, m), at = i % depth;
     return at >= first && at < first + b.in;
 }
@@ -141,7 +142,8 @@ static void fill_integer(kc_operand *o, kc_kind kind, kc_random *r)
 {
     const zc_tensor *t = &o->t;
     int64_t n = zc_tensor_numel(t), row = t->rank ? t->dims[t->rank - 1] : 1;
-    long long low = 0, high = 0;
+    long long low = 0, high = 0, columns, groups, in;
+    bool banded = sscanf(o->kind, "band(%lld,%lld,%lld)", &columns, &groups, &in) == 3;
     bool range = sscanf(o->kind, "int(%lld,%lld)", &low, &high) == 2,
          perm = strcmp(o->kind, "perm") == 0, padded = strcmp(o->kind, "padding") == 0,
          places = strcmp(o->kind, "places") == 0;
@@ -149,6 +151,7 @@ static void fill_integer(kc_operand *o, kc_kind kind, kc_random *r)
         int64_t v = draw_integer(kind, r);
         if (range) v = low + (int64_t)floor((double)(high - low + 1) * kc_unit(r));
         if (places) v = draw_places(r);
+        if (banded && !in_band(t, i, columns, groups, in)) v = 0;
         if (perm)
             v = (i % row * 7 + 3) % row; /* each once a row, when 7 does not divide its length */
         if (t->dtype == ZC_BOOL) v = range ? v != 0 : padded ? !hides(i, row, r) : kc_unit(r) < 0.5;

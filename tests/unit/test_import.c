@@ -271,6 +271,7 @@ static const refused refused_models[] = {
     OWN("ConvNhwc"),
     OWN("FMod"),
     OWN("MaxPoolNhwc"),
+    OWN("TransposeCast"),
     {"sequence input", "opset 13\nin x s1 2\nin z 1 2\nout y 1 2\nnode Relu z y\n",
      ZC_ERR_UNSUPPORTED, "x: a sequence of unknown length (fix its length: --dim x/length=N)"},
     {"string initialiser", NODE("init w 8 1 a\nnode Relu x y"), ZC_ERR_UNSUPPORTED,

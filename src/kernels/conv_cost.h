@@ -1,0 +1,35 @@
+/* What convolutions of 16 bits are held to take on Hopper's usual chip, for passes, which choose
+ * between layouts. */
+#ifndef ZC_KERNELS_CONV_COST_H
+#define ZC_KERNELS_CONV_COST_H
+
+#include "op/conv_band.h"
+#include "op/window.h"
+
+enum { ZC_CONV_COST_AXES = 3 };
+
+typedef struct zc_conv_work {
+    int axes;
+    zc_window_attrs window;
+    bool transposed;
+    int64_t images, groups, in, out;                             /* channels of a group */
+    int64_t kernel[ZC_CONV_COST_AXES], sides[ZC_CONV_COST_AXES]; /* sides: of the result */
+} zc_conv_work;
+
+/* Pixels of all images of the result. */
+static inline int64_t zc_conv_work_pixels(const zc_conv_work *w)
+{
+    return w->images * zc_dims_span(w->sides, 0, w->axes);
+}
+
+/* Microseconds beyond what a launch takes anyhow: of family conv on images channels first; of the
+ * families for channels last, conv where these do not serve it. */
+double zc_conv_first_us(const zc_conv_work *w);
+double zc_conv_last_us(const zc_conv_work *w);
+
+/* The same of Hopper's families for channels last, and of those of each channel by itself;
+ * INFINITY: they do not serve it. */
+double zc_conv_sm90_us(const zc_conv_work *w);
+double zc_conv_depth_us(const zc_conv_work *w);
+
+#endif

@@ -3,15 +3,17 @@
 
 Writes chains of products of few rows by square matrices, as steps of decoding have them: f16.onnx of
 --products MatMuls, int8.onnx of twice as many and int4.onnx of four times as many (MatMulNBits of
-com.microsoft), so that all read as much: weights.bin or codes.bin, random numbers of such a size that
-a product's results are about as large as its operand.
+com.microsoft), and mxfp4.onnx of as many (DequantizeLinear of FLOAT4E2M1 by FLOAT8E8M0, in blocks of
+32 whatever --block says), so that all read as much: weights.bin or codes.bin, random numbers of such a
+size that a product's results are about as large as its operand.
 Nothing but the standard library is needed. How long they take: zc compile, then gpu_session PLAN."""
 import argparse
+import math
 import os
 import random
 import struct
 
-F16, U8 = 10, 2
+F16, U8, E2M1, E8M0 = 10, 2, 23, 24
 SMALL = bytes(i & 0x83 | 0x20 for i in range(256))  # as f16's high byte: 2^-7 to 2^-6 and their negatives
 
 
@@ -46,32 +48,47 @@ def value(name, dims):
     return field(1, name) + field(2, field(1, field(1, F16) + field(2, shape)))
 
 
-def nbits(i, bits, size, block):
-    attrs = {"K": size, "N": size, "bits": bits, "block_size": block}
-    out = b"".join(field(1, v) for v in (f"x{i}", f"w{i}", f"s{i}")) + field(2, f"x{i + 1}")
-    out += field(4, "MatMulNBits") + field(7, "com.microsoft")
+def node(op, inputs, output, domain="", **attrs):
+    out = b"".join(field(1, v) for v in inputs) + field(2, output) + field(4, op) + field(7, domain)
     for name, n in attrs.items():
         out += field(5, field(1, name) + field(3, n) + field(20, 2))
+    return out
+
+
+def nbits(i, bits, size, block):
+    inputs = (f"x{i}", f"w{i}", f"s{i}")
+    out = node("MatMulNBits", inputs, f"x{i + 1}", "com.microsoft", K=size, N=size, bits=bits, block_size=block)
     length = size * size * bits // 8
     scale = 0.217 / size**0.5 / 2 ** (bits - 4)
     scales = struct.pack("<2e", scale, -scale) * (size * size // block // 2)
     weights = tensor(f"w{i}", U8, (size, size // block, block * bits // 8), None, "codes.bin", i * length, length)
-    return out, [weights, tensor(f"s{i}", F16, (size * size // block,), scales)]
+    return [out], [weights, tensor(f"s{i}", F16, (size * size // block,), scales)]
+
+
+def mxfp4(i, size):
+    block, length = 32, size * size // 2
+    # numbers of 2.7 by root mean square, and two powers of two for what a product of them is divided by
+    exponent = 127 - round(math.log2(2.7 * size**0.5))
+    scales = bytes((exponent, exponent - 1)) * (size * size // block // 2)
+    weights = tensor(f"w{i}", E2M1, (size, size), None, "codes.bin", i * length, length)
+    real = node("DequantizeLinear", (f"w{i}", f"s{i}"), f"r{i}", axis=0, block_size=block, output_dtype=F16)
+    product = node("MatMul", (f"x{i}", f"r{i}"), f"x{i + 1}")
+    return [real, product], [weights, tensor(f"s{i}", E8M0, (size // block, size), scales)]
 
 
 def plain(i, size):
     length = 2 * size * size
-    out = field(1, f"x{i}") + field(1, f"w{i}") + field(2, f"x{i + 1}") + field(4, "MatMul")
-    return out, [tensor(f"w{i}", F16, (size, size), None, "weights.bin", i * length, length)]
+    out = node("MatMul", (f"x{i}", f"w{i}"), f"x{i + 1}")
+    return [out], [tensor(f"w{i}", F16, (size, size), None, "weights.bin", i * length, length)]
 
 
 def write(path, o, count, product):
     nodes, weights = zip(*(product(i) for i in range(count)))
-    graph = b"".join(field(1, n) for n in nodes) + field(2, "chain")
+    graph = b"".join(field(1, n) for ns in nodes for n in ns) + field(2, "chain")
     graph += b"".join(field(5, t) for ts in weights for t in ts)
     graph += field(11, value("x0", (o.rows, o.size)))
     graph += field(12, value(f"x{count}", (o.rows, o.size)))
-    sets = field(8, field(1, "") + field(2, 21)) + field(8, field(1, "com.microsoft") + field(2, 1))
+    sets = field(8, field(1, "") + field(2, 24)) + field(8, field(1, "com.microsoft") + field(2, 1))
     with open(path, "wb") as f:
         f.write(field(1, 10) + field(7, graph) + sets)
 
@@ -96,6 +113,7 @@ def main():
     for bits in (4, 8):
         chain = lambda i: nbits(i, bits, o.size, o.block)
         write(os.path.join(o.dir, f"int{bits}.onnx"), o, o.products * 16 // bits, chain)
+    write(os.path.join(o.dir, "mxfp4.onnx"), o, o.products * 4, lambda i: mxfp4(i, o.size))
     write(os.path.join(o.dir, "f16.onnx"), o, o.products, lambda i: plain(i, o.size))
 
 

@@ -6,13 +6,8 @@
 
 enum { ROWS = 4 };
 
-ZC_DEV Z_ACC code_at(const u8 *piece, int i) {
-#if Z_BITS == 8
-    return Z_SIGNED ? (Z_ACC)(i8)piece[i] : (Z_ACC)piece[i];
-#else
-    const int code = piece[i / 2] >> i % 2 * 4 & 15;
-    return (Z_ACC)(Z_SIGNED ? (code ^ 8) - 8 : code);
-#endif
+ZC_DEV Z_ACC number_at(const u8 *piece, int i) {
+    return zc_packed_number(Z_BITS == 8 ? piece[i] : piece[i / 2] >> i % 2 * 4 & 15);
 }
 
 ZC_DEV Z_ACC of_lanes(Z_ACC sum) {
@@ -47,7 +42,7 @@ ZC_DEV void multiply(const zc_packed_linear_params &p, i64 row, i64 col, int row
         const u8 *const codes = (const u8 *)p.w + (at * ZC_PACKED_COLUMNS + column) * ZC_PACKED_BYTES;
         const Z_ACC scale = (Z_ACC)zc_load<Z_S>(p.scale, by), zero = zc_packed_zero(p, by);
         for (int i = 0; i < ZC_PACKED_PIECE; i++) {
-            const Z_ACC w = (code_at(codes, i) - zero) * scale;
+            const Z_ACC w = (number_at(codes, i) - zero) * scale;
 #pragma unroll
             for (int r = 0; r < ROWS; r++)
                 if (r < rows) sum[r] += element(p, x[r * Z_SUMMED + k + i], counts[r], k + i) * w;

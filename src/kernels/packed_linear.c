@@ -14,7 +14,8 @@ static void put_types(zc_gen *g, zc_dtype codes)
     zc_gen_type(g, "S", zc_gen_in_type(g, ZC_IN_PackedLinear_scale));
     zc_gen_define(g, "ACC", "%s", x == ZC_F64 ? "f64" : "f32");
     zc_gen_define(g, "BITS", "%u", zc_dtype_bits(codes));
-    zc_gen_define(g, "SIGNED", "%d", codes == ZC_I4 || codes == ZC_I8);
+    zc_gen_define(g, "SIGNED", "%d", codes != ZC_U4 && codes != ZC_U8);
+    zc_gen_define(g, "E2M1", "%d", codes == ZC_F4E2M1);
     zc_gen_define(g, "ZERO", "%d", zc_gen_in(g, ZC_IN_PackedLinear_zero) != NULL);
     zc_gen_define(g, "BIAS", "%d", zc_gen_in(g, ZC_IN_PackedLinear_bias) != NULL);
     zc_gen_define(g, "NORM", "%d", zc_gen_in(g, ZC_IN_PackedLinear_gain) != NULL);

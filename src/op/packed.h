@@ -23,7 +23,7 @@ typedef struct zc_packed {
 /* Codes of a piece; 0: no codes of that type are packed. */
 static inline int zc_packed_piece(zc_dtype dtype)
 {
-    if (dtype == ZC_I4 || dtype == ZC_U4) return 2 * ZC_PACKED_BYTES;
+    if (dtype == ZC_I4 || dtype == ZC_U4 || dtype == ZC_F4E2M1) return 2 * ZC_PACKED_BYTES;
     return dtype == ZC_I8 || dtype == ZC_U8 ? ZC_PACKED_BYTES : 0;
 }
 
@@ -35,9 +35,10 @@ static inline bool zc_packed_fits(zc_dtype dtype, int64_t n, int64_t k)
            k % (ZC_PACKED_STEP * piece) == 0;
 }
 
-/* The type of the codes' zero points. */
+/* The type of the codes' zero points; ZC_NONE: they have none. */
 static inline zc_dtype zc_packed_zero(zc_dtype codes)
 {
+    if (codes == ZC_F4E2M1) return ZC_NONE;
     return codes == ZC_I4 || codes == ZC_I8 ? ZC_I8 : ZC_U8;
 }
 

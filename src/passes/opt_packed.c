@@ -12,6 +12,8 @@
 #include "passes/quantised.h"
 #include "passes/scaled.h"
 
+#define SCALE_MOST 0x1p96
+
 enum { MATRIX_AXES = 2 };
 
 typedef struct packing {
@@ -64,12 +66,33 @@ static bool read_blocks(const zc_node *by, product *p)
            count / p->blocks == p->n && count % p->blocks == 0;
 }
 
-static bool are_finite(const zc_tensor *t)
+/* Neither NaN nor so large that sums of codes times a scale leave f32's range. */
+static bool are_usable(const zc_tensor *scales)
+{
+    const int64_t n = zc_tensor_numel(scales);
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs(zc_load_f64(scales->dtype, scales->data, i)) <= SCALE_MOST)) return false;
+    return n > 0;
+}
+
+static bool are_zero(const zc_tensor *t)
 {
     const int64_t n = zc_tensor_numel(t);
     for (int64_t i = 0; i < n; i++)
-        if (!isfinite(zc_load_f64(t->dtype, t->data, i))) return false;
-    return n > 0;
+        if (zc_load_f64(t->dtype, t->data, i) != 0) return false;
+    return true;
+}
+
+/* Codes without zero points may have them where they are 0. */
+static bool read_zeros(const zc_graph *g, zc_vid zero, product *p)
+{
+    if (!zero) return true;
+    p->zero = elements_of(g, zero);
+    if (!p->zero || zc_tensor_numel(p->zero) != zc_tensor_numel(p->scale)) return false;
+    if (zc_packed_zero(p->codes->dtype)) return true;
+    const bool none = are_zero(p->zero);
+    p->zero = NULL;
+    return none;
 }
 
 static bool read_matrix(const zc_graph *g, zc_vid v, bool turned, product *p)
@@ -82,15 +105,12 @@ static bool read_matrix(const zc_graph *g, zc_vid v, bool turned, product *p)
     }
     const zc_node *by = n ? zc_node_at(g, n) : NULL;
     if (!by || by->op != ZC_OP_DequantizeLinear) return false;
-    const zc_vid zero = zc_node_in(by, ZC_IN_DequantizeLinear_zero);
     p->by = n;
     p->along = turned ? 1 : 0;
     p->codes = zc_known(g, by->in[ZC_IN_DequantizeLinear_x]);
     p->scale = elements_of(g, by->in[ZC_IN_DequantizeLinear_scale]);
-    p->zero = elements_of(g, zero);
-    return p->codes && p->codes->rank == MATRIX_AXES && p->scale && (!zero || p->zero) &&
-           read_blocks(by, p) && are_finite(p->scale) &&
-           (!p->zero || zc_tensor_numel(p->zero) == zc_tensor_numel(p->scale));
+    return p->codes && p->codes->rank == MATRIX_AXES && p->scale && read_blocks(by, p) &&
+           are_usable(p->scale) && read_zeros(g, zc_node_in(by, ZC_IN_DequantizeLinear_zero), p);
 }
 
 /* Will the product be of 16 bits, as its kernels are? */
@@ -111,7 +131,8 @@ static bool read_product(const packing *of, const zc_node *n, product *p)
     if (!read_matrix(g, s.w, s.along_k, p)) return false;
     const zc_type *x = &zc_val(g, p->x)->type;
     return x->rank > 0 && is_half(of, x->dtype) && zc_certain_rows(x) <= ZC_PACKED_ROWS &&
-           (p->scale->dtype == ZC_F32 || p->scale->dtype == x->dtype);
+           (p->scale->dtype == ZC_F32 || p->scale->dtype == ZC_F8E8M0 ||
+            p->scale->dtype == x->dtype);
 }
 
 /* ---- the constants ---- */
@@ -126,7 +147,7 @@ static bool make_room(zc_tensor *t)
 
 static void put_piece(const product *p, const zc_packed *form, int64_t n, int64_t k, void *to)
 {
-    const zc_dtype dtype = p->codes->dtype;
+    const zc_dtype bits = zc_dtype_bits(p->codes->dtype) == 4 ? ZC_U4 : ZC_U8;
     const int64_t at = zc_packed_at(form, n, k);
     if (p->along) {
         const int64_t from = (n * p->k + k) / form->piece;
@@ -135,7 +156,7 @@ static void put_piece(const product *p, const zc_packed *form, int64_t n, int64_
         return;
     }
     for (int i = 0; i < form->piece; i++)
-        zc_store_i64(dtype, to, at + i, zc_load_i64(dtype, p->codes->data, (k + i) * p->n + n));
+        zc_store_i64(bits, to, at + i, zc_load_i64(bits, p->codes->data, (k + i) * p->n + n));
 }
 
 static zc_vid pack_codes(zc_graph *g, const product *p, const char *name)

@@ -1,6 +1,6 @@
 // Up to 16 rows of x by a slot of codes: codes become f16 or bf16.
 //
-// A code c becomes the f16 1024 + c by its bits alone, and loses 1024 and its zero point by one step, exactly. So sums of
+// An integer c becomes the f16 1024 + c by its bits alone, and loses 1024 and its zero point by one step, exactly. So sums of
 // products are those of integers; they count the scale in f32.
 //
 // Along the summed axis a lane has eight neighbouring codes of 4 bits (four of 8) of a piece of 16 bytes, as one word, and
@@ -20,7 +20,29 @@ ZC_DEV void product(bf16, bool begins, f32 *d, const u32 *a, const u32 *b) {
 // What is taken off is written as the bits of two numbers: -(1024 + n) is 0xE400 + n, -(64 + n) 0xD400 + 16 n in f16,
 // -(128 + n) 0xC300 + n in bf16.
 ZC_DEV u32 twice(u32 half) { return half * 0x00010001u; }
-#if Z_BITS == 4
+#if Z_E2M1
+// A code's sign, and its other bits where exponents end, are the number times a power of two, as small as that may be no
+// normal one: this step may be given such numbers, products may not.
+template <int DOWN> ZC_DEV u32 small_pair(u32 codes, int i) {
+    const u32 at = codes << (12 - 4 * i);
+    return at & 0x80008000u | (at & 0x70007000u) >> DOWN;
+}
+template <class T> struct decoder;
+template <> struct decoder<f16> {
+    ZC_MEMBER void set(u32) {}
+    ZC_MEMBER void operator()(u32 codes, u32 *w) const {
+#pragma unroll
+        for (int i = 0; i < 4; i++) w[i] = zc_fma_f16x2(small_pair<3>(codes, i), twice(0x7400u), twice(0x8000u));
+    }
+};
+template <> struct decoder<bf16> {
+    ZC_MEMBER void set(u32) {}
+    ZC_MEMBER void operator()(u32 codes, u32 *w) const {
+#pragma unroll
+        for (int i = 0; i < 4; i++) w[i] = zc_fma_bf16x2(small_pair<6>(codes, i), twice(0x7E80u), twice(0x8000u));
+    }
+};
+#elif Z_BITS == 4
 // Codes without a sign: i4 has 8 added by turning its highest bit.
 static constexpr u32 RAISED = Z_SIGNED ? 8 : 0;
 template <class T> struct decoder;

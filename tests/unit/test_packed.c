@@ -215,6 +215,43 @@ static void fp4(void **state)
     fp4_of("f32[32,4] = [1e30", "", false);   /* sums times that may be infinite */
 }
 
+/* One product of two matrices, of whose halves one gates the other, with the same numbers. */
+static void gates(void **state)
+{
+    static const zc_rule_target target = {.cuda = true, .sm = 90, .sm_most = 90};
+    const zc_pass_options options = {.precision = ZC_F16, .target = &target};
+    (void)state;
+    for (int second = 0; second < 2; second++) {
+        zc_diag *diag = zc_diag_create();
+        zc_buf text = {0};
+        double plain[ROWS * N], gated[ROWS * N];
+        zc_buf_printf(&text, "graph \"g\" {\ninput %%x: f32[%d,%d] as \"x\"\n", ROWS, K);
+        put_const(&text, "w", "u4", 2 * N, K, 0, 15, "");
+        put_const(&text, "s", "f32", 2 * N, K / 32, 1, 9, ".5");
+        put_const(&text, "z", "u4", 2 * N, K / 32, 0, 15, "");
+        zc_buf_printf(&text,
+                      "%%f: f32[%d,%d] = DequantizeLinear(%%w, %%s, %%z) {axis = 1, block_size = "
+                      "32} @ \"f\"\n%%p: f32[%d,%d] = Linear(%%x, %%f) {transB = 1} @ \"p\"\n"
+                      "%%g: f32[%d,%d], %%u: f32[%d,%d] = Split(%%p) {axis = 1, num_outputs = 2} @ "
+                      "\"split\"\n%%a: f32[%d,%d] = Sigmoid(%%%s) @ \"a\"\n"
+                      "%%y: f32[%d,%d] = Mul(%%%s, %%a) @ \"y\"\noutput %%y as \"y\"\n}\n",
+                      2 * N, K, ROWS, 2 * N, ROWS, N, ROWS, N, ROWS, N, second ? "u" : "g", ROWS, N,
+                      second ? "g" : "u");
+        zc_graph *g = parse(&text, diag);
+        compute(g, plain);
+        expect_ok(diag, zc_run_pass(g, "opt_packed", &options, diag));
+        expect_ok(diag, zc_run_pass(g, "opt_gate", &options, diag));
+        assert_int_equal(g->top.nodes.len, 1);
+        assert_int_equal(zc_node_at(g, g->top.nodes.data[0])->op, ZC_OP_PackedLinear);
+        compute(g, gated);
+        for (int i = 0; i < ROWS * N; i++)
+            assert_true(fabs(gated[i] - plain[i]) <= 1e-4 * (1 + fabs(plain[i])));
+        zc_graph_destroy(&g);
+        zc_buf_fini(&text);
+        zc_diag_destroy(&diag);
+    }
+}
+
 static void shapes(void **state)
 {
     (void)state;
@@ -248,6 +285,7 @@ static void shapes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(packs), cmocka_unit_test(codes_of_both),
-                                       cmocka_unit_test(fp4), cmocka_unit_test(shapes)};
+                                       cmocka_unit_test(fp4), cmocka_unit_test(gates),
+                                       cmocka_unit_test(shapes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

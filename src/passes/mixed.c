@@ -248,7 +248,10 @@ static void keep_output(const finder *f, zc_vid v)
         zc_nid n = zc_producer(f->g, v);
         if (!n) return;
         zc_precision_part *part = f->of[n] ? &f->m->parts.data[f->of[n] - 1] : NULL;
-        if (part && !part->keeps) part->keeps = "makes an output";
+        if (part && !part->keeps) {
+            part->keeps = "makes an output";
+            part->keeps_result = true;
+        }
         v = passed_on(f, zc_node_at(f->g, n));
     }
 }

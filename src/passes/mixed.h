@@ -41,6 +41,7 @@ typedef struct zc_precision_part {
     bool packs;          /* the sizes are those of kernels that read codes */
     zc_code_form forms[ZC_CODED_TYPES]; /* by type */
     const char *keeps;                  /* why it is f32 from the start; NULL: it is not */
+    bool keeps_result;                  /* that is of its result alone: its weights may be codes */
     double operations, bytes, weights;  /* in f32, as zc_work_of counts; a size that is not known
                                            counts ZC_COST_DIM. weights: bytes of constants */
 } zc_precision_part;

@@ -49,7 +49,7 @@ static void put_slower(const zc_precision_params *p, const zc_precision_part *pa
 static void put_why(const zc_precision_params *p, const zc_precision_part *part,
                     const zc_precision_choice_of *c, double share, zc_buf *out)
 {
-    if (part->keeps)
+    if (part->keeps && c->from == ZC_PRECISION_f32)
         zc_buf_printf(out, "from the start: %s", part->keeps);
     else if (c->from == ZC_PRECISION_f32)
         put_why_exact(p, part, out);

@@ -46,11 +46,13 @@ bool zc_precision_applies(const zc_precision_params *p, const zc_precision_part 
            (type != ZC_PRECISION_int8 || part->quantises);
 }
 
-/* Is the type allowed, and faster? */
+/* Is the type allowed, and faster? What makes an output has a result of f32, whatever its weights
+ * are. */
 static bool suits(const search *s, const zc_precision_part *part, zc_precision_type type)
 {
     const bool *allowed = s->p->allowed;
     const bool half = allowed[ZC_PRECISION_f16] || allowed[ZC_PRECISION_bf16];
+    if (part->keeps && !(part->keeps_result && zc_precision_code_bits(type))) return false;
     if (!zc_precision_applies(s->p, part, type)) return false;
     return (s->p->any_speed && type != ZC_PRECISION_int8) ||
            zc_precision_faster(&s->p->chips, part, type, half);
@@ -61,11 +63,6 @@ static zc_precision_type suited(const search *s, const zc_precision_part *part, 
 {
     while (type < ZC_PRECISION_f32 && !suits(s, part, (zc_precision_type)type)) type++;
     return (zc_precision_type)type;
-}
-
-static zc_precision_type start_of(const search *s, const zc_precision_part *part)
-{
-    return part->keeps ? ZC_PRECISION_f32 : suited(s, part, 0);
 }
 
 /* Groups that the caller asked for have to divide the sums. */
@@ -86,7 +83,7 @@ static zc_status start(search *s)
     if (!s->order || !s->types) return no_memory(s);
     for (size_t i = 0; i < n; i++) {
         zc_precision_choice_of c = {.alone = -1};
-        c.from = c.type = start_of(s, &s->m->parts.data[i]);
+        c.from = c.type = suited(s, &s->m->parts.data[i], 0);
         ZC_TRY(check_group(s, &s->m->parts.data[i], c.from));
         if (!ZC_VEC_PUSH(&s->found->parts, c)) return no_memory(s);
         if (c.from != ZC_PRECISION_f32) s->order[s->count++] = i;

@@ -1,6 +1,7 @@
 /* Which type each part of a graph gets, so that the error at the outputs keeps a bound.
  *
- * 1. Every part starts at the cheapest allowed type that is faster; sensitive ones at f32.
+ * 1. Every part starts at the cheapest allowed type that is faster; sensitive ones at f32, and
+ *    those that make an output at f32 or weights of codes.
  * 2. Sensitivity: neighbouring parts in groups, each group alone in its types and all else in f32;
  *    the worst groups are split and measured again, down to single parts.
  * 3. The worst groups are raised to f32: as few as keep the bound, found by bisection.

@@ -63,6 +63,7 @@ expect w8 0 "w8 Conv 'node_Conv_49'" weights --max-error 5e-2 --allow w8 --verbo
 for digit in 2 5 7; do
     expect "w8-keeps-$digit" 0 "10 values" keeps 5e-2 $digit
 done
+expect w8-logits 0 "w8 Linear 'node_linear': weights in groups of 128, " weights --max-error 5e-2 --allow w8 --verbose
 expect int4-raised 0 "w8 Conv 'node_Conv_45', Relu 'node_relu': weights in groups of 9, symmetric, raised from int4" \
     auto 5e-1 --allow int4,w8 --verbose
 cp "$plan" "$dir/int4.plan"

@@ -3,8 +3,8 @@
 
 Writes chains of products of few rows by square matrices, as steps of decoding have them: f16.onnx of
 --products MatMuls, int8.onnx of twice as many and int4.onnx of four times as many (MatMulNBits of
-com.microsoft), and mxfp4.onnx of as many (DequantizeLinear of FLOAT4E2M1 by FLOAT8E8M0, in blocks of
-32 whatever --block says), so that all read as much: weights.bin or codes.bin, random numbers of such a
+com.microsoft), and mxfp4.onnx and nvfp4.onnx of as many (DequantizeLinear of FLOAT4E2M1 by FLOAT8E8M0 in
+blocks of 32, by FLOAT8E4M3FN and one number for all in blocks of 16, whatever --block says), so that all read as much: weights.bin or codes.bin, random numbers of such a
 size that a product's results are about as large as its operand.
 Nothing but the standard library is needed. How long they take: zc compile, then gpu_session PLAN."""
 import argparse
@@ -13,7 +13,7 @@ import os
 import random
 import struct
 
-F16, U8, E2M1, E8M0 = 10, 2, 23, 24
+F32, F16, U8, E4M3, E2M1, E8M0 = 1, 10, 2, 17, 23, 24
 SMALL = bytes(i & 0x83 | 0x20 for i in range(256))  # as f16's high byte: 2^-7 to 2^-6 and their negatives
 
 
@@ -65,15 +65,28 @@ def nbits(i, bits, size, block):
     return [out], [weights, tensor(f"s{i}", F16, (size * size // block,), scales)]
 
 
-def mxfp4(i, size):
-    block, length = 32, size * size // 2
-    # numbers of 2.7 by root mean square, and two powers of two for what a product of them is divided by
-    exponent = 127 - round(math.log2(2.7 * size**0.5))
-    scales = bytes((exponent, exponent - 1)) * (size * size // block // 2)
+def fp4(i, size, block):
+    length = size * size // 2
     weights = tensor(f"w{i}", E2M1, (size, size), None, "codes.bin", i * length, length)
     real = node("DequantizeLinear", (f"w{i}", f"s{i}"), f"r{i}", axis=0, block_size=block, output_dtype=F16)
     product = node("MatMul", (f"x{i}", f"r{i}"), f"x{i + 1}")
-    return [real, product], [weights, tensor(f"s{i}", E8M0, (size // block, size), scales)]
+    return real, product, weights, (size // block, size)
+
+
+# Numbers of 2.7 by root mean square, and two scales, for what a product of them is divided by.
+def mxfp4(i, size):
+    real, product, weights, blocks = fp4(i, size, 32)
+    exponent = 127 - round(math.log2(2.7 * size**0.5))
+    scales = bytes((exponent, exponent - 1)) * (blocks[0] * blocks[1] // 2)
+    return [real, product], [weights, tensor(f"s{i}", E8M0, blocks, scales)]
+
+
+def nvfp4(i, size):
+    real, product, weights, blocks = fp4(i, size, 16)
+    scales = bytes((0x38, 0x30)) * (blocks[0] * blocks[1] // 2)  # 1 and 0.5
+    scaled = node("DequantizeLinear", (f"c{i}", f"a{i}"), f"s{i}")
+    all_of = tensor(f"a{i}", F32, (), struct.pack("<f", 1 / (2.1 * size**0.5)))
+    return [scaled, real, product], [weights, tensor(f"c{i}", E4M3, blocks, scales), all_of]
 
 
 def plain(i, size):
@@ -113,7 +126,8 @@ def main():
     for bits in (4, 8):
         chain = lambda i: nbits(i, bits, o.size, o.block)
         write(os.path.join(o.dir, f"int{bits}.onnx"), o, o.products * 16 // bits, chain)
-    write(os.path.join(o.dir, "mxfp4.onnx"), o, o.products * 4, lambda i: mxfp4(i, o.size))
+    for name, chain in (("mxfp4", mxfp4), ("nvfp4", nvfp4)):
+        write(os.path.join(o.dir, f"{name}.onnx"), o, o.products * 4, lambda i: chain(i, o.size))
     write(os.path.join(o.dir, "f16.onnx"), o, o.products, lambda i: plain(i, o.size))
 
 

@@ -38,10 +38,14 @@ ZC_DEV void multiply(const zc_packed_linear_params &p, i64 row, i64 col, int row
     for (int r = 0; r < ROWS; r++) counts[r] = r < rows ? row_scale(p, row + r) : (Z_ACC)0;
     for (i64 piece = threadIdx.x % 32; piece < Z_SUMMED / ZC_PACKED_PIECE; piece += 32) {
         const i64 k = piece * ZC_PACKED_PIECE, at = (group * (Z_SUMMED / ZC_PACKED_PIECE) + piece);
-        const i64 by = (group * (Z_SUMMED / Z_BLOCK) + k / Z_BLOCK) * ZC_PACKED_COLUMNS + column;
         const u8 *const codes = (const u8 *)p.w + (at * ZC_PACKED_COLUMNS + column) * ZC_PACKED_BYTES;
-        const Z_ACC scale = (Z_ACC)zc_load<Z_S>(p.scale, by), zero = zc_packed_zero(p, by);
+        Z_ACC scale = 0, zero = 0;
         for (int i = 0; i < ZC_PACKED_PIECE; i++) {
+            if (i % ZC_PACKED_LEAST == 0) {
+                const i64 by = (group * (Z_SUMMED / Z_BLOCK) + (k + i) / Z_BLOCK) * ZC_PACKED_COLUMNS + column;
+                scale = (Z_ACC)zc_load<Z_S>(p.scale, by);
+                zero = zc_packed_zero(p, by);
+            }
             const Z_ACC w = (number_at(codes, i) - zero) * scale;
 #pragma unroll
             for (int r = 0; r < ROWS; r++)

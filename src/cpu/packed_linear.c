@@ -18,10 +18,16 @@ typedef struct job {
 /* The matrix's elements of column n, one piece from place k on. */
 static void decode(const job *j, int64_t n, int64_t k, double *out)
 {
-    const int64_t block = k / (j->w.k / j->blocks), at = zc_packed_at(&j->w, n, k);
-    const int64_t by = zc_packed_scale_at(j->blocks, n, block);
-    const double scale = zc_get(j->scale, by), zero = j->zero ? zc_get(j->zero, by) : 0;
-    for (int i = 0; i < j->w.piece; i++) out[i] = (zc_get(j->codes, at + i) - zero) * scale;
+    const int64_t block = j->w.k / j->blocks, at = zc_packed_at(&j->w, n, k);
+    double scale = 0, zero = 0;
+    for (int i = 0; i < j->w.piece; i++) {
+        const int64_t by = zc_packed_scale_at(j->blocks, n, (k + i) / block);
+        if (i % ZC_PACKED_LEAST == 0) {
+            scale = zc_get(j->scale, by);
+            zero = j->zero ? zc_get(j->zero, by) : 0;
+        }
+        out[i] = (zc_get(j->codes, at + i) - zero) * scale;
+    }
 }
 
 static void column(const job *j, int64_t n, int64_t row, int rows)

@@ -254,7 +254,7 @@ zc_status zc_infer_scaled_linear(zc_infer *f)
     return check_columns(f, ZC_IN_ScaledLinear_bias, y->dims[y->rank - 1]);
 }
 
-/* Scales and zero points: [N/16, blocks, 16], with blocks of whole pieces. */
+/* Scales and zero points: [N/16, blocks, 16]. */
 static zc_status check_blocks(zc_infer *f, int i, const zc_packed *w)
 {
     if (!zc_in_present(f, i)) return ZC_OK;
@@ -263,15 +263,15 @@ static zc_status check_blocks(zc_infer *f, int i, const zc_packed *w)
     for (int d = 0; d < 3; d++)
         if (!zc_dim_is_const(t->dims[d]))
             return zc_infer_fail(f, "sizes of input %d are not certain", i);
-    const int64_t blocks = t->dims[1].k;
+    const int64_t blocks = t->dims[1].k, most = w->k / ZC_PACKED_LEAST;
     if (t->dims[0].k == w->groups && t->dims[2].k == ZC_PACKED_COLUMNS && blocks > 0 &&
-        w->pieces % blocks == 0)
+        most % blocks == 0)
         return ZC_OK;
     return zc_infer_fail(f,
                          "input %d does not fit the codes (got [%lld, %lld, %lld], need [%lld, "
                          "blocks, %d] with blocks that divide %lld)",
                          i, (long long)t->dims[0].k, (long long)blocks, (long long)t->dims[2].k,
-                         (long long)w->groups, ZC_PACKED_COLUMNS, (long long)w->pieces);
+                         (long long)w->groups, ZC_PACKED_COLUMNS, (long long)most);
 }
 
 zc_status zc_infer_packed_linear(zc_infer *f)

@@ -9,8 +9,9 @@
 enum {
     ZC_PACKED_COLUMNS = 16,
     ZC_PACKED_BYTES = 16,
-    ZC_PACKED_GATED = 8, /* columns of one of two matrices, beside those of the other */
-    ZC_PACKED_STEP = 2,  /* pieces of a step of the kernels along the summed axis */
+    ZC_PACKED_GATED = 8,  /* columns of one of two matrices, beside those of the other */
+    ZC_PACKED_LEAST = 16, /* codes that share a scale, or a multiple of these */
+    ZC_PACKED_STEP = 2,   /* pieces of a step of the kernels along the summed axis */
     ZC_PACKED_ROWS = 32 /* more are faster by floats; rows that are not certain are taken for few */
 };
 

@@ -33,15 +33,50 @@ typedef struct product {
     bool by_block; /* scales lie as codes do; else one a column, or one */
 } product;
 
-/* ---- what may be packed ---- */
+/* ---- scales that are computed ---- */
 
-/* The constant v, or the one that v is a reshaping of. */
-static const zc_tensor *elements_of(const zc_graph *g, zc_vid v)
+static bool makes_scales(zc_op op)
+{
+    return op == ZC_OP_Reshape || op == ZC_OP_Cast || op == ZC_OP_Mul ||
+           op == ZC_OP_DequantizeLinear;
+}
+
+/* The constant that v is, if it is made of constants in the ways in which scales are (those of
+ * NVFP4 are codes themselves); else v. 0: no memory. */
+static zc_vid computed(zc_graph *g, zc_vid v)
 {
     const zc_nid n = zc_producer(g, v);
-    if (n && zc_node_at(g, n)->op == ZC_OP_Reshape) v = zc_node_at(g, n)->in[0];
-    return zc_known(g, v);
+    zc_node *node = n ? zc_node_at(g, n) : NULL;
+    zc_tensor out;
+    if (!node || !makes_scales(node->op)) return v;
+    for (int i = 0; i < node->nin; i++) {
+        if (!node->in[i]) continue;
+        node->in[i] = computed(g, node->in[i]);
+        if (!node->in[i]) return 0;
+        if (!zc_known(g, node->in[i])) return v;
+    }
+    const zc_status status = zc_evaluate(g, node, &out, NULL);
+    if (status == ZC_OK) return zc_graph_const(g, zc_val(g, v)->name, &out, true);
+    free(out.data);
+    return status == ZC_ERR_NOMEM ? 0 : v;
 }
+
+static bool compute_scales(zc_graph *g, zc_nid n, void *user)
+{
+    zc_node *node = zc_node_at(g, n);
+    (void)user;
+    if (node->op != ZC_OP_DequantizeLinear) return true;
+    const zc_tensor *codes = zc_known(g, node->in[ZC_IN_DequantizeLinear_x]);
+    if (!codes || codes->rank != MATRIX_AXES || !zc_packed_piece(codes->dtype)) return true;
+    for (int i = ZC_IN_DequantizeLinear_scale; i < node->nin; i++) {
+        if (!node->in[i]) continue;
+        node->in[i] = computed(g, node->in[i]);
+        if (!node->in[i]) return false;
+    }
+    return true;
+}
+
+/* ---- what may be packed ---- */
 
 static bool turns_matrix(const zc_node *n)
 {
@@ -50,19 +85,19 @@ static bool turns_matrix(const zc_node *n)
            (!a->perm.n || (a->perm.n == MATRIX_AXES && a->perm.v[0] == 1));
 }
 
-/* Codes of k and n, of which each block of whole pieces along k has a scale. */
+/* Codes of k and n, of which each block along k has a scale. */
 static bool read_blocks(const zc_node *by, product *p)
 {
     const zc_attrs_DequantizeLinear *a = by->attrs;
     const int axis = (int)(a->axis < 0 ? a->axis + MATRIX_AXES : a->axis);
-    const int64_t piece = zc_packed_piece(p->codes->dtype), count = zc_tensor_numel(p->scale);
+    const int64_t count = zc_tensor_numel(p->scale);
     p->n = p->codes->dims[1 - p->along];
     p->k = p->codes->dims[p->along];
     if (!zc_packed_fits(p->codes->dtype, p->n, p->k)) return false;
     p->by_block = a->block_size > 0;
     p->blocks = p->by_block ? p->k / a->block_size : 1;
     if (!p->by_block) return count == 1 || (count == p->n && axis != p->along);
-    return axis == p->along && a->block_size % piece == 0 && p->k % a->block_size == 0 &&
+    return axis == p->along && a->block_size % ZC_PACKED_LEAST == 0 && p->k % a->block_size == 0 &&
            count / p->blocks == p->n && count % p->blocks == 0;
 }
 
@@ -87,7 +122,7 @@ static bool are_zero(const zc_tensor *t)
 static bool read_zeros(const zc_graph *g, zc_vid zero, product *p)
 {
     if (!zero) return true;
-    p->zero = elements_of(g, zero);
+    p->zero = zc_known(g, zero);
     if (!p->zero || zc_tensor_numel(p->zero) != zc_tensor_numel(p->scale)) return false;
     if (zc_packed_zero(p->codes->dtype)) return true;
     const bool none = are_zero(p->zero);
@@ -108,7 +143,7 @@ static bool read_matrix(const zc_graph *g, zc_vid v, bool turned, product *p)
     p->by = n;
     p->along = turned ? 1 : 0;
     p->codes = zc_known(g, by->in[ZC_IN_DequantizeLinear_x]);
-    p->scale = elements_of(g, by->in[ZC_IN_DequantizeLinear_scale]);
+    p->scale = zc_known(g, by->in[ZC_IN_DequantizeLinear_scale]);
     return p->codes && p->codes->rank == MATRIX_AXES && p->scale && read_blocks(by, p) &&
            are_usable(p->scale) && read_zeros(g, zc_node_in(by, ZC_IN_DequantizeLinear_zero), p);
 }
@@ -226,6 +261,7 @@ zc_status zc_pass_opt_packed(zc_pass *p)
 {
     packing of = {.pass = p, .changes = &p->changes};
     if (!zc_pass_has(p, ZC_FAMILY_gemv_packed_sm90)) return ZC_OK;
+    ZC_TRY(zc_each_node(p->g, &p->g->top, compute_scales, NULL, p->diag));
     if (!zc_count_uses(p->g, &of.uses)) return zc_fail_nomem(p->diag, "uses", 0);
     zc_status status = zc_each_node(p->g, &p->g->top, visit, &of, p->diag);
     free(of.uses.of);

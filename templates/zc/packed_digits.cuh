@@ -23,6 +23,8 @@ template <int STEPS> struct zc_packed_digits {
     static constexpr bool IN_TURN = Z_BITS == 4 && !Z_E2M1; // are a word's bytes those of every second code?
     typedef f32 sums[4];
     typedef i32 integers[4];
+    static constexpr int RUNS = slot::RUNS, SHARES = slot::SHARES;
+    typedef integers runs[RUNS > 2 ? RUNS : 2];
     typedef zc_vec<u32, VECTOR / 2> vector;
 
     int lane, left; // left: of the part
@@ -166,12 +168,12 @@ template <int STEPS> struct zc_packed_digits {
     ZC_MEMBER void count_digits(int k) {
         static constexpr u32 ONES = Z_BITS == 4 ? 0x11111111u : 0x01010101u;
         const u32 codes[4] = {ONES, ONES, ONES, ONES};
-        integers run[2] = {};
+        runs run = {};
 #pragma unroll
         for (int i = 0; i < STRIDE / STEP; i++) multiply_step(k / STEP + i, codes, run);
         join(run);
 #pragma unroll
-        for (int i = 0; i < STRIDE / RUN; i++)
+        for (int i = 0; i < RUNS; i++)
 #pragma unroll
             for (int j = 0; j < 2; j++) taken[k / RUN + i][j] = run[i][j];
     }
@@ -195,25 +197,30 @@ template <int STEPS> struct zc_packed_digits {
     ZC_MEMBER u32 second(u32 codes) const { return Z_SIGNED ? codes & 0xF0F0F0F0u : codes >> 4 & 0x0F0F0F0Fu; }
 #endif
 #if Z_BITS == 4
-    // Both pieces of a step, by themselves.
-    ZC_MEMBER void multiply_step(int step, const u32 (&c)[4], integers (&run)[2]) const {
+    // Both pieces of a step, by themselves, and shares that have scales of their own: of x, the others' places are 0.
+    ZC_MEMBER void multiply_step(int step, const u32 (&c)[4], runs &run) const {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            const u32 *const by = x[2 * step + i];
-            product(run[i], first(c[2 * i]), first(c[2 * i + 1]), second(c[2 * i]), second(c[2 * i + 1]), by[0], by[1]);
+            const u32 *const by = x[2 * step + i], *const w = c + 2 * i;
+            const u32 bytes[4] = {first(w[0]), first(w[1]), second(w[0]), second(w[1])};
+#pragma unroll
+            for (int share = 0; share < SHARES; share++) {
+                const bool mine = slot::is_of(lane, share);
+                product(run[i * SHARES + share], bytes[0], bytes[1], bytes[2], bytes[3], mine ? by[0] : 0, mine ? by[1] : 0);
+            }
         }
     }
 #else
     // Both pieces of a step: together, or by themselves where they have scales of their own.
-    ZC_MEMBER void multiply_step(int step, const u32 (&c)[4], integers (&run)[2]) const {
+    ZC_MEMBER void multiply_step(int step, const u32 (&c)[4], runs &run) const {
         const u32 first = x[2 * step][0], second = x[2 * step + 1][0];
         if (RUN > PIECE) return product(run[step % 2], c[0], c[1], c[2], c[3], first, second);
         product(run[0], c[0], c[1], 0, 0, first, second);
         product(run[1], 0, 0, c[2], c[3], first, second);
     }
 #endif
-    ZC_MEMBER static void join(integers (&run)[2]) {
-        if (RUN == PIECE) return;
+    ZC_MEMBER static void join(runs &run) {
+        if (RUNS > 1) return;
 #pragma unroll
         for (int i = 0; i < 4; i++) run[0][i] += run[1][i];
     }
@@ -226,11 +233,11 @@ template <int STEPS> struct zc_packed_digits {
 #pragma unroll
         for (int i = 0; i < 4; i++) sum[i] += (f32)run[i] * w.scale(k, i / 2);
     }
-    // The products of a run, or of both runs of a step.
+    // The products of a run, or of all runs of a step.
     ZC_MEMBER void multiply_run(const slot &w, int k, sums &sum) const {
-        integers run[2] = {};
-        begin(w, k, run[0]);
-        if (RUN == PIECE) begin(w, k + PIECE, run[1]);
+        runs run = {};
+#pragma unroll
+        for (int i = 0; i < RUNS; i++) begin(w, k + i * RUN, run[i]);
 #pragma unroll
         for (int i = 0; i < STRIDE / STEP; i++) {
             u32 codes[4];
@@ -238,8 +245,8 @@ template <int STEPS> struct zc_packed_digits {
             multiply_step(k / STEP + i, codes, run);
         }
         join(run);
-        add(w, k, run[0], sum);
-        if (RUN == PIECE) add(w, k + PIECE, run[1], sum);
+#pragma unroll
+        for (int i = 0; i < RUNS; i++) add(w, k + i * RUN, run[i], sum);
     }
     // The products of a slot.
     template <bool WHOLE> ZC_MEMBER void multiply(const zc_packed_linear_params &p, const slot &w, sums &sum) const {
@@ -256,15 +263,15 @@ template <int STEPS> struct zc_packed_digits {
     }
     // The same where the part has an element that is not finite.
     ZC_MEMBER void multiply_plainly(const zc_packed_linear_params &p, const slot &w, sums &sum) const {
-        static constexpr int OF_WORD = 32 / Z_BITS;
+        static constexpr int OF_WORD = slot::WORD;
 #pragma unroll
         for (int half = 0; half < 2; half++)
 #pragma unroll 1
             for (int i = 0; i < left / PIECE * OF_WORD; i++) {
-                const int k = i / OF_WORD * PIECE, place = i % OF_WORD;
+                const int k = i / OF_WORD * PIECE + lane % 4 * OF_WORD, place = i % OF_WORD;
                 const u32 code = w.word(k / PIECE, half) >> place * Z_BITS & (1u << Z_BITS) - 1u;
                 const f32 factor = (zc_packed_number(code) - (f32)w.zero(k, half)) * w.scale(k, half);
-                sum[2 * half] += plain_element(p, w.from, k + lane % 4 * OF_WORD + place) * factor;
+                sum[2 * half] += plain_element(p, w.from, k + place) * factor;
             }
     }
     // to: the slot's columns of the only row.

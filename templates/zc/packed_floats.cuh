@@ -114,7 +114,9 @@ template <int ROWS, int STEPS> struct zc_packed_floats {
     static constexpr int TILES = (ROWS + 7) / 8;                        // of eight rows of x
     static constexpr int PRODUCTS = PIECE / 16, PAIRS = 2 * PRODUCTS;   // of a piece; of a lane's words of x
     static constexpr int BYTES = 0;                                     // of shared memory, a warp's
+    static constexpr int RUNS = slot::RUNS, SHARES = slot::SHARES;
     typedef f32 sums[TILES][4];
+    typedef sums runs[2 * SHARES];
 
     int lane, left; // left: of the part
     u32 x[TILES][2 * STEPS][PAIRS];
@@ -172,53 +174,53 @@ template <int ROWS, int STEPS> struct zc_packed_floats {
         }
     }
 
-    struct block { // scales and zero points of the columns lane / 4 and 8 more
-        f32 scale[2];
-        decoder<Z_T> decode[2];
-    };
-    ZC_MEMBER static void read_block(const slot &w, int k, block &b) {
+    typedef decoder<Z_T> decoders[2]; // of the columns lane / 4 and 8 more
+    // Of this lane's word of the piece at k.
+    ZC_MEMBER static void read_zeros(const slot &w, int k, decoders &decode) {
+        const int own = SHARES > 1 ? k + w.lane % 4 * slot::WORD : k;
 #pragma unroll
-        for (int half = 0; half < 2; half++) {
-            b.scale[half] = w.scale(k, half);
-            b.decode[half].set((u32)w.zero(k, half));
-        }
+        for (int half = 0; half < 2; half++) decode[half].set((u32)w.zero(own, half));
     }
-    ZC_MEMBER static void add_run(const block &b, const sums &run, sums &sum) {
+    ZC_MEMBER static void add_run(const slot &w, int k, const sums &run, sums &sum) {
+        const f32 scale[2] = {w.scale(k, 0), w.scale(k, 1)};
 #pragma unroll
         for (int t = 0; t < TILES; t++)
 #pragma unroll
-            for (int i = 0; i < 4; i++) sum[t][i] += run[t][i] * b.scale[i / 2];
+            for (int i = 0; i < 4; i++) sum[t][i] += run[t][i] * scale[i / 2];
     }
-    // Both pieces of a step, in turn, so that neighbouring products do not wait for each other.
-    ZC_MEMBER void multiply_step(const slot &w, int step, bool begins, const block (&b)[2], sums (&run)[2]) const {
+    // Both pieces of a step, in turn, so that neighbouring products do not wait for each other. Of x, places of other shares of
+    // a piece are 0.
+    ZC_MEMBER void multiply_step(const slot &w, int step, bool begins, const decoders (&decode)[2], runs &run) const {
         u32 codes[4], factors[2][2][PAIRS];
         w.codes(step, codes);
 #pragma unroll
-        for (int i = 0; i < 4; i++) b[i / 2].decode[i % 2](codes[i], factors[i / 2][i % 2]);
+        for (int i = 0; i < 4; i++) decode[i / 2][i % 2](codes[i], factors[i / 2][i % 2]);
 #pragma unroll
         for (int i = 0; i < PAIRS; i += 2)
 #pragma unroll
-            for (int piece = 0; piece < 2; piece++) {
+            for (int part = 0; part < 2 * SHARES; part++) {
+                const int piece = part / SHARES;
+                const bool mine = slot::is_of(lane, part % SHARES);
                 const u32 a[4] = {factors[piece][0][i], factors[piece][1][i], factors[piece][0][i + 1],
                                   factors[piece][1][i + 1]};
 #pragma unroll
-                for (int t = 0; t < TILES; t++)
-                    product(Z_T(), begins && i == 0, run[piece][t], a, x[t][2 * step + piece] + i);
+                for (int t = 0; t < TILES; t++) {
+                    const u32 *const of = x[t][2 * step + piece] + i;
+                    const u32 by[2] = {mine ? of[0] : 0u, mine ? of[1] : 0u};
+                    product(Z_T(), begins && i == 0, run[part][t], a, by);
+                }
             }
     }
-    // The products of a run, or of both runs of a step.
+    // The products of a run, or of all runs of a step.
     ZC_MEMBER void multiply_run(const slot &w, int k, sums &sum) const {
-        sums run[2];
-        block b[2];
-        read_block(w, k, b[0]);
-        if (RUN == PIECE)
-            read_block(w, k + PIECE, b[1]);
-        else
-            b[1] = b[0];
+        runs run;
+        decoders decode[2];
 #pragma unroll
-        for (int i = 0; i < STRIDE / STEP; i++) multiply_step(w, k / STEP + i, i == 0, b, run);
-        add_run(b[0], run[0], sum);
-        add_run(b[1], run[1], sum);
+        for (int piece = 0; piece < 2; piece++) read_zeros(w, RUNS > 1 ? k + piece * PIECE : k, decode[piece]);
+#pragma unroll
+        for (int i = 0; i < STRIDE / STEP; i++) multiply_step(w, k / STEP + i, i == 0, decode, run);
+#pragma unroll
+        for (int i = 0; i < 2 * SHARES; i++) add_run(w, RUNS > 1 ? k + i * RUN : k, run[i], sum);
     }
     // The products of a slot. WHOLE: the part has all that it can have.
     template <bool WHOLE> ZC_MEMBER void multiply(const zc_packed_linear_params &, const slot &w, sums &sum) const {

@@ -12,8 +12,8 @@
 #include "zc/packed.cuh"
 #include "spec.h"
 
-// Codes lie in pieces of 16 bytes, those of 16 columns side by side: [N/16][K/piece][16][piece].
-enum { ZC_PACKED_COLUMNS = 16, ZC_PACKED_BYTES = 16, ZC_PACKED_PIECE = 8 * ZC_PACKED_BYTES / Z_BITS };
+// Codes lie in pieces of 16 bytes, those of 16 columns side by side: [N/16][K/piece][16][piece]. At least 16 share a scale.
+enum { ZC_PACKED_COLUMNS = 16, ZC_PACKED_BYTES = 16, ZC_PACKED_PIECE = 8 * ZC_PACKED_BYTES / Z_BITS, ZC_PACKED_LEAST = 16 };
 #if Z_SIGNED
 typedef i8 zc_packed_zero_type;
 #else

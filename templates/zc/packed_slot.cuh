@@ -26,6 +26,9 @@ template <int STEPS> struct zc_packed_slot {
     static constexpr int OWN = STEPS * STEP;                             // of the summed axis, a warp's
     static constexpr int RUN = zc_common(zc_common(OWN, Z_BLOCK), 128);  // codes that have one scale
     static constexpr int STRIDE = RUN > STEP ? RUN : STEP;
+    static constexpr int RUNS = STRIDE / RUN;                            // of a stride
+    static constexpr int SHARES = RUN < PIECE ? PIECE / RUN : 1;         // of a piece, in runs of their own
+    static constexpr int WORD = 32 / Z_BITS;                             // codes
     static constexpr int SCALE = STEPS * STEP_BYTES, ZERO = SCALE + Z_SCALES * GROUP * (int)sizeof(Z_S);
     static constexpr int BYTES = ZERO + Z_ZERO * Z_SCALES * GROUP;
 
@@ -37,6 +40,8 @@ template <int STEPS> struct zc_packed_slot {
     ZC_MEMBER void codes(int step, u32 (&to)[4]) const {
         zc_ldmatrix_x4(to, memory + step * STEP_BYTES + lane * ZC_PACKED_BYTES);
     }
+    // Has the lane's word of a piece codes of that share?
+    ZC_MEMBER static bool is_of(int lane, int share) { return SHARES == 1 || lane % 4 * SHARES / 4 == share; }
     // One of these by itself.
     ZC_MEMBER u32 word(int piece, int half) const {
         return ((const u32 *)memory)[(piece * GROUP + lane / 4 + half * 8) * (ZC_PACKED_BYTES / 4) + lane % 4];

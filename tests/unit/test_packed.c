@@ -118,7 +118,7 @@ static void packs(void **state)
                                  {.type = "u4", .low = 0, .high = 15},
                                  {.type = "i8", .low = -128, .high = 127},
                                  {.type = "u8", .low = 0, .high = 255}};
-    static const int blocks[] = {-1, 0, 32, 64, 128};
+    static const int blocks[] = {-1, 0, 16, 32, 64, 128};
     for (size_t t = 0; t < ZC_COUNTOF(types); t++)
         for (size_t b = 0; b < ZC_COUNTOF(blocks); b++)
             for (int way = 0; way < 4; way++) {
@@ -215,6 +215,39 @@ static void fp4(void **state)
     fp4_of("f32[32,4] = [1e30", "", false);   /* sums times that may be infinite */
 }
 
+/* NVFP4: scales of blocks of 16 are e4m3, and count what one for all says. */
+static void nvfp4(void **state)
+{
+    static const zc_rule_target target = {.cuda = true, .sm = 90, .sm_most = 90};
+    const zc_pass_options options = {.precision = ZC_F16, .target = &target};
+    zc_diag *diag = zc_diag_create();
+    zc_buf text = {0};
+    double plain[ROWS * N], codes[ROWS * N];
+    (void)state;
+    zc_buf_printf(&text, "graph \"g\" {\ninput %%x: f32[%d,%d] as \"x\"\n", ROWS, K);
+    put_const(&text, "w", "f4e2m1", N, K, -4, 4, "");
+    put_const(&text, "c", "f8e4m3fn", N, K / 16, 1, 15, "");
+    zc_buf_printf(&text,
+                  "const %%all: f32[] = [0.07]\n"
+                  "%%s: f32[%d,%d] = DequantizeLinear(%%c, %%all) @ \"scales\"\n"
+                  "%%f: f32[%d,%d] = DequantizeLinear(%%w, %%s) {axis = 1, block_size = 16} @ "
+                  "\"f\"\n%%y: f32[%d,%d] = Linear(%%x, %%f) {transB = 1} @ \"y\"\n"
+                  "output %%y as \"y\"\n}\n",
+                  N, K / 16, N, K, ROWS, N);
+    zc_graph *g = parse(&text, diag);
+    compute(g, plain);
+    expect_ok(diag, zc_run_pass(g, "opt_packed", &options, diag));
+    expect_ok(diag, zc_run_pass(g, "opt_dce", &options, diag));
+    assert_int_equal(g->top.nodes.len, 1);
+    assert_int_equal(zc_node_at(g, g->top.nodes.data[0])->op, ZC_OP_PackedLinear);
+    compute(g, codes);
+    for (int i = 0; i < ROWS * N; i++)
+        assert_true(fabs(codes[i] - plain[i]) <= 1e-5 * (1 + fabs(plain[i])));
+    zc_graph_destroy(&g);
+    zc_buf_fini(&text);
+    zc_diag_destroy(&diag);
+}
+
 /* One product of two matrices, of whose halves one gates the other, with the same numbers. */
 static void gates(void **state)
 {
@@ -257,6 +290,7 @@ static void shapes(void **state)
     (void)state;
     op_infer("PackedLinear", "", "f16[n,s,64]; i4[3,2,16,32]; f16[3,2,16]", "f16[n,s,48]");
     op_infer("PackedLinear", "", "f16[n,64]; f4e2m1[3,2,16,32]; f8e8m0[3,2,16]", "f16[n,48]");
+    op_infer("PackedLinear", "", "f16[n,96]; u4[3,3,16,32]; f16[3,6,16]; u8[3,6,16]", "f16[n,48]");
     op_infer("PackedLinear", "", "bf16[n,32]; u8[1,2,16,16]; f32[1,1,16]; u8[1,1,16]; bf16[16]",
              "bf16[n,16]");
     static const struct {
@@ -267,8 +301,8 @@ static void shapes(void **state)
         {"f16[n,64]; i4[m,2,16,32]; f16[3,2,16]", "codes are not in pieces"},
         {"f16[n,64]; i4[4611686018427387904,2,16,32]; f16[3,2,16]", "codes are not in pieces"},
         {"f16[n,65]; i4[3,2,16,32]; f16[3,2,16]", "inner dimensions of the product"},
-        {"f16[n,96]; i4[3,3,16,32]; f16[3,2,16]", "blocks that divide 3"},
-        {"f16[n,64]; i4[3,2,16,32]; f16[3,0,16]", "blocks that divide 2"},
+        {"f16[n,96]; i4[3,3,16,32]; f16[3,4,16]", "blocks that divide 6"},
+        {"f16[n,64]; i4[3,2,16,32]; f16[3,0,16]", "blocks that divide 4"},
         {"f16[n,64]; i4[3,2,16,32]; f16[2,2,16]", "input 2 does not fit the codes"},
         {"f16[n,64]; i4[3,2,16,32]; f16[3,2,16]; i8[3,1,16]", "blocks of scale and zero point"},
         {"f16[n,64]; i4[3,2,16,32]; f16[3,2,16]; u8[3,2,16]", "element type of input 3"},
@@ -285,7 +319,7 @@ static void shapes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(packs), cmocka_unit_test(codes_of_both),
-                                       cmocka_unit_test(fp4), cmocka_unit_test(gates),
-                                       cmocka_unit_test(shapes)};
+                                       cmocka_unit_test(fp4),   cmocka_unit_test(nvfp4),
+                                       cmocka_unit_test(gates), cmocka_unit_test(shapes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ typedef struct zc_precision_part {
     const char *no_span; /* why the samples give none that bytes can hold; NULL: they do */
     int no_span_of;      /* which */
     double conversion;   /* bytes in f32 of the operand that has to be given 8 bits by itself */
-    const char *codes;   /* the weights that int4 and w8 make codes of; NULL: there are none */
+    const char *codes;   /* the weights that int4, fp4 and w8 make codes of; NULL: there are none */
     double code_bytes;   /* of these, in f32 */
     bool packs;          /* the sizes are those of kernels that read codes */
     zc_code_form forms[ZC_CODED_TYPES]; /* by type */
@@ -106,7 +106,7 @@ typedef struct zc_coded_product {
 } zc_coded_product;
 typedef ZC_VEC(zc_coded_product) zc_parts_coded;
 
-/* Gives the products and convolutions of parts of int4 and w8 such weights, before they are
+/* Gives the products and convolutions of parts of int4, fp4 and w8 such weights, before they are
  * lowered. The caller frees *out, also after a failure. */
 zc_status zc_parts_code(const zc_parted *p, zc_parts_coded *out);
 /* Those products that are f16 by now multiply by what DequantizeLinear makes of the codes. */

@@ -70,7 +70,9 @@ static void put_form(const zc_precision_part *part, zc_precision_type type, zc_b
     if (!zc_precision_code_bits(type)) return;
     const zc_code_form *f = &part->forms[type];
     zc_buf_printf(out, "weights in groups of %lld, %s, ", (long long)f->group,
-                  f->has_zeros ? "with zero points" : "symmetric");
+                  f->is_float    ? "e2m1 by powers of two"
+                  : f->has_zeros ? "with zero points"
+                                 : "symmetric");
 }
 
 static void put_part(const zc_precision_params *p, const zc_mixed *m, const zc_precision_found *f,

@@ -65,10 +65,11 @@ static zc_precision_type suited(const search *s, const zc_precision_part *part, 
     return (zc_precision_type)type;
 }
 
-/* Groups that the caller asked for have to divide the sums. */
+/* Groups that the caller asked for have to divide the sums; those of fp4 are what they are. */
 static zc_status check_group(const search *s, const zc_precision_part *part, zc_precision_type type)
 {
-    if (!zc_precision_code_bits(type) || !s->m->group || part->forms[type].group == s->m->group)
+    if (!zc_precision_code_bits(type) || !s->m->group || part->forms[type].is_float ||
+        part->forms[type].group == s->m->group)
         return ZC_OK;
     return zc_fail(s->diag, ZC_ERR_ARG, part->names,
                    "weights '%s' are not in groups of %lld (got sums of %lld)", part->codes,
@@ -284,10 +285,11 @@ static zc_status bisect(search *s, size_t end, int type, size_t *out, zc_precisi
     return ZC_OK;
 }
 
-/* Is the type one that a group may have which was raised from another? w8 is to int4 alone. */
+/* Is the type one that a group may have which was raised from another? w8 is to codes of 4 bits
+ * alone. */
 static bool is_finer(zc_precision_type from, zc_precision_type type)
 {
-    if (type == ZC_PRECISION_w8) return from == ZC_PRECISION_int4;
+    if (type == ZC_PRECISION_w8) return zc_precision_code_bits(from) == 4;
     return from < type && (type == ZC_PRECISION_tf32 || zc_precision_is_scaled(from));
 }
 

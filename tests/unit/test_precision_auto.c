@@ -626,7 +626,8 @@ static void end(compiled *c)
 
 static const char *const f16[] = {"f16"}, *const halves[] = {"f16", "bf16"},
                          *const tf32[] = {"tf32"}, *const fp8[] = {"fp8", "f16"},
-                         *const int8[] = {"int8", "f16"}, *const codes[] = {"int4", "w8"};
+                         *const int8[] = {"int8", "f16"}, *const codes[] = {"int4", "w8"},
+                         *const fp4[] = {"fp4", "w8"};
 
 static void test_near_values(void **state)
 {
@@ -766,6 +767,12 @@ static void test_codes(void **state)
     c = compile_both(perceptron, codes, 2, 0.05);
     expect_line(c.plan, "biased", "w8", "raised from int4");
     expect_line(c.plan, "last", "w8", "raised from int4");
+    end(&c);
+    c = compile_both(perceptron, fp4, 1, 0.6);
+    expect_line(c.plan, "biased", "fp4", "weights in groups of 32, e2m1 by powers of two, ");
+    end(&c);
+    c = compile_both(perceptron, fp4, 2, 0.05);
+    expect_line(c.plan, "biased", "w8", "raised from fp4");
     end(&c);
     c = compile_both(perceptron, codes, 2, 1e-3);
     expect_line(c.plan, "biased", "f32", "raised from int4");

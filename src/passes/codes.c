@@ -112,9 +112,29 @@ static double square_error(const float *x, int64_t n, const unit *u, const zc_co
 /* The number of e2m1 that is next to x. */
 static float nearest(float x)
 {
-    const float most = fminf(fabsf(x), E2M1_MOST);
+    const float most = fabsf(x) < E2M1_MOST ? fabsf(x) : E2M1_MOST;
+    const float step = most < 2 ? 0.5f : most < 4 ? 1.0f : 2.0f;
     const float steps = most < 2 ? 2.0f : most < 4 ? 1.0f : 0.5f; /* of 1 */
-    return copysignf((most * steps + ROUNDS - ROUNDS) / steps, x);
+    return copysignf((most * steps + ROUNDS - ROUNDS) * step, x);
+}
+
+static double float_error(const float *x, int64_t n, float scale)
+{
+    const float inverse = 1 / scale;
+    float sums[LANES] = {0};
+    double all = 0;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int j = 0; j < LANES; j++) {
+            const float off = x[i + j] - nearest(x[i + j] * inverse) * scale;
+            sums[j] += off * off;
+        }
+    for (; i < n; i++) {
+        const float off = x[i] - nearest(x[i] * inverse) * scale;
+        sums[0] += off * off;
+    }
+    for (int j = 0; j < LANES; j++) all += (double)sums[j];
+    return all;
 }
 
 /* By the least power of two that brings the largest number into range, and the two below. */
@@ -123,18 +143,13 @@ static unit best_power(const float *x, int64_t n, double *error)
     enum { POWERS = 3 };
     unit best = {.scale = 1};
     float most = 0;
-    *error = INFINITY;
-    for (int64_t i = 0; i < n; i++) most = fmaxf(most, fabsf(x[i]));
     int top;
-    const float half = frexpf(most / E2M1_MOST, &top);
-    if (half == 0.5f) top--;
+    *error = INFINITY;
+    for (int64_t i = 0; i < n; i++) most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
+    if (frexpf(most / E2M1_MOST, &top) == 0.5f) top--;
     for (int i = 0; i < POWERS; i++) {
-        const float scale = fmaxf(ldexpf(1, top - i), F16_MIN);
-        double off = 0;
-        for (int64_t k = 0; k < n; k++) {
-            const double d = (double)(x[k] - nearest(x[k] / scale) * scale);
-            off += d * d;
-        }
+        const float power = ldexpf(1, top - i), scale = power < F16_MIN ? F16_MIN : power;
+        const double off = float_error(x, n, scale);
         if (off >= *error) continue;
         best.scale = scale;
         *error = off;

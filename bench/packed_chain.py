@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""packed_chain.py DIR [--rows N] [--size N] [--products N] [--block N]
+"""packed_chain.py DIR [--rows N|NAME] [--size N] [--products N] [--block N]
 
 Writes chains of products of few rows by square matrices, as steps of decoding have them: f16.onnx of
 --products MatMuls, int8.onnx of twice as many and int4.onnx of four times as many (MatMulNBits of
 com.microsoft), and mxfp4.onnx and nvfp4.onnx of as many (DequantizeLinear of FLOAT4E2M1 by FLOAT8E8M0 in
 blocks of 32, by FLOAT8E4M3FN and one number for all in blocks of 16, whatever --block says), so that all read as much: weights.bin or codes.bin, random numbers of such a
 size that a product's results are about as large as its operand.
-Nothing but the standard library is needed. How long they take: zc compile, then gpu_session PLAN."""
+Nothing but the standard library is needed. How long they take: zc compile, then gpu_session PLAN; of
+rows by a name, which are not certain: zc bench PLAN --random --dim NAME=512."""
 import argparse
 import math
 import os
@@ -44,7 +45,7 @@ def tensor(name, dtype, dims, data=None, file="", offset=0, length=0):
 
 
 def value(name, dims):
-    shape = b"".join(field(1, field(1, d)) for d in dims)
+    shape = b"".join(field(1, field(1 if isinstance(d, int) else 2, d)) for d in dims)
     return field(1, name) + field(2, field(1, field(1, F16) + field(2, shape)))
 
 
@@ -109,7 +110,7 @@ def write(path, o, count, product):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("dir")
-    p.add_argument("--rows", type=int, default=1)
+    p.add_argument("--rows", type=lambda s: int(s) if s.isdigit() else s, default=1)
     p.add_argument("--size", type=int, default=4096)
     p.add_argument("--products", type=int, default=8)
     p.add_argument("--block", type=int, default=32)

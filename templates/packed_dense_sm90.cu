@@ -30,7 +30,7 @@ ZC_KERNEL(2)(const __grid_constant__ zc_packed_unpack_params p) {
             for (int j = 0; j < AT_ONCE; j++) {
                 const u32 byte = codes.v[(e + j) * Z_BITS / 8];
                 const u32 code = Z_BITS == 8 ? byte : byte >> (e + j) % 2 * 4 & 15u;
-                out.v[j] = zc_put<Z_T>(zc_within((zc_packed_number(code) - zero) * scale, p.most));
+                out.v[j] = zc_put<Z_T>(zc_within((zc_packed_number(code) - zero) * scale * p.alpha, p.most));
             }
             *(zc_vec<Z_T, AT_ONCE> *)(to + e) = out;
         }

@@ -64,7 +64,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_packed_linear_params p) {
         multiply(p, row, zc_packed_matrix_col(col), rows, sum);
         if (Z_GATED) multiply(p, row, zc_packed_matrix_col(col) + ZC_PACKED_GATED, rows, second);
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) sum[r] = zc_packed_gate(of_lanes(sum[r]) + zc_packed_bias(p, col), Z_GATED ? of_lanes(second[r]) : (Z_ACC)0);
+        for (int r = 0; r < ROWS; r++) sum[r] = zc_packed_gate(zc_packed_sum(p, of_lanes(sum[r])) + zc_packed_bias(p, col), Z_GATED ? zc_packed_sum(p, of_lanes(second[r])) : (Z_ACC)0);
         const int lane = threadIdx.x % 32;
         Z_ACC mine = sum[0];
 #pragma unroll

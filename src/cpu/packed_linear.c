@@ -13,6 +13,7 @@ typedef struct job {
     zc_tensor *y;
     zc_packed w;
     int64_t rows, blocks;
+    double alpha;
 } job;
 
 /* The matrix's elements of column n, one piece from place k on. */
@@ -40,7 +41,8 @@ static void column(const job *j, int64_t n, int64_t row, int rows)
                 sum[r] += zc_get(j->x, (row + r) * j->w.k + k + i) * w[i];
     }
     for (int r = 0; r < rows; r++)
-        zc_put(j->y, (row + r) * j->w.n + n, sum[r] + (j->bias ? zc_get(j->bias, n) : 0));
+        zc_put(j->y, (row + r) * j->w.n + n,
+               sum[r] * j->alpha + (j->bias ? zc_get(j->bias, n) : 0));
 }
 
 static void columns(void *arg, int64_t begin, int64_t end)
@@ -110,7 +112,8 @@ zc_status zc_k_PackedLinear(zc_kctx *k)
              .scale = &k->in[ZC_IN_PackedLinear_scale],
              .zero = zc_input(k, ZC_IN_PackedLinear_zero),
              .bias = zc_input(k, ZC_IN_PackedLinear_bias),
-             .y = &all};
+             .y = &all,
+             .alpha = (double)ZC_ATTRS(k, PackedLinear)->alpha};
     char rows[128], codes[128];
     if (!zc_packed_of(j.codes, &j.w) || j.x->dims[j.x->rank - 1] != j.w.k)
         return zc_kernel_fail(k, "operands do not fit each other (got %s and %s)",

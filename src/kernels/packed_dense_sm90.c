@@ -94,6 +94,7 @@ static zc_status unpack(zc_launch *l, const struct zc_packed_linear_params *of, 
     zc_packed form;
     if (!zc_packed_of(codes, &form)) return ZC_OK; /* zc_launch_packed has looked */
     p.pieces = form.n * form.pieces;
+    p.alpha = of->alpha;
     p.most = l->in[0].dtype == ZC_F16 ? 65504.0f : 3.3895314e38f;
     for (int i = 0; i < 1 + gated; i++) {
         w[i] = (zc_tensor){

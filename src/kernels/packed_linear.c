@@ -51,6 +51,7 @@ zc_status zc_gen_packed(zc_gen *g, zc_packed_sizes *s)
     zc_gen_define(g, "ACC", "%s", x == ZC_F64 ? "f64" : "f32");
     zc_gen_define(g, "BIAS", "%d", zc_gen_in(g, ZC_IN_PackedLinear_bias) != NULL);
     zc_gen_define(g, "NORM", "%d", s->norm);
+    zc_gen_define(g, "ALPHA", "%d", at->alpha != 1);
     zc_gen_packed_codes(g, s);
     return zc_gen_epilogue(g);
 }
@@ -79,6 +80,7 @@ zc_status zc_launch_packed(zc_launch *l, struct zc_packed_linear_params *p)
     p->bias = zc_launch_in(l, ZC_IN_PackedLinear_bias);
     p->gain = zc_launch_in(l, ZC_IN_PackedLinear_gain);
     p->epsilon = ZC_ATTRS(l, PackedLinear)->epsilon;
+    p->alpha = ZC_ATTRS(l, PackedLinear)->alpha;
     p->y = l->out[0].data;
     p->m = zc_tensor_numel(&l->out[0]) / l->out[0].dims[l->out[0].rank - 1];
     p->n = w.n;

@@ -64,9 +64,10 @@ zc_status zc_dt_packed_linear(zc_infer *f)
     if (!zc_packed_piece(w))
         return zc_infer_fail(f, "element type of the codes (got %s, need i4, u4, i8, u8 or f4e2m1)",
                              zc_dtype_name(w));
-    if (scale != ZC_F32 && scale != ZC_F8E8M0 && scale != x)
-        return zc_infer_fail(f, "element type of the scales (got %s, need f32, f8e8m0 or %s)",
-                             zc_dtype_name(scale), zc_dtype_name(x));
+    if (scale != ZC_F32 && scale != ZC_F8E8M0 && scale != ZC_F8E4M3FN && scale != x)
+        return zc_infer_fail(
+            f, "element type of the scales (got %s, need f32, f8e8m0, f8e4m3fn or %s)",
+            zc_dtype_name(scale), zc_dtype_name(x));
     if (!zc_packed_zero(w) && zc_in_present(f, ZC_IN_PackedLinear_zero))
         return zc_infer_fail(f, "zero points of codes that have none (%s)", zc_dtype_name(w));
     ZC_TRY(need_type(f, ZC_IN_PackedLinear_zero, zc_packed_zero(w)));

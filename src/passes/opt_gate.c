@@ -75,7 +75,8 @@ static bool packed_together(const zc_graph *g, const zc_node *a, const zc_node *
     return a->in[ZC_IN_PackedLinear_x] == b->in[ZC_IN_PackedLinear_x] &&
            zc_node_in(a, ZC_IN_PackedLinear_gain) == zc_node_in(b, ZC_IN_PackedLinear_gain) &&
            !zc_node_in(a, ZC_IN_PackedLinear_bias) && !zc_node_in(b, ZC_IN_PackedLinear_bias) &&
-           of->epsilon == other->epsilon && !*of->activation && !*other->activation;
+           of->epsilon == other->epsilon && of->alpha == other->alpha && !*of->activation &&
+           !*other->activation;
 }
 
 static bool are_products(const zc_graph *g, zc_nid first, zc_nid second)
@@ -213,11 +214,12 @@ static zc_nid make_packed(zc_graph *g, zc_nid at, const gate *of, const activati
                    [ZC_IN_PackedLinear_gain] = zc_node_in(first, ZC_IN_PackedLinear_gain)};
     for (int i = ZC_IN_PackedLinear_w; i <= ZC_IN_PackedLinear_zero; i++)
         if (!interleave(g, of, i, &in[i])) return 0;
-    const float epsilon = ((const zc_attrs_PackedLinear *)first->attrs)->epsilon;
+    const zc_attrs_PackedLinear *attrs = first->attrs;
     zc_nid made = zc_graph_node(g, NULL, ZC_OP_PackedLinear, zc_node_at(g, at)->name,
                                 (int)ZC_COUNTOF(in), in, 1);
     if (!made) return 0;
-    ZC_NODE_SET(g, PackedLinear, made, epsilon, epsilon);
+    ZC_NODE_SET(g, PackedLinear, made, epsilon, attrs->epsilon);
+    zc_set_packed_alpha(g, made, attrs->alpha);
     ZC_NODE_SET(g, PackedLinear, made, activation, by->name);
     if (by->params.n) ZC_NODE_SET(g, PackedLinear, made, activation_params, by->params);
     return made;

@@ -13,6 +13,7 @@
 #include "passes/scaled.h"
 
 #define SCALE_MOST 0x1p96
+#define ALPHA_MOST 0x1p80f
 
 enum { MATRIX_AXES = 2 };
 
@@ -29,6 +30,7 @@ typedef struct product {
     zc_nid by;      /* the dequantisation */
     const zc_tensor *codes, *scale, *zero;
     int64_t n, k, blocks;
+    float alpha;   /* what all scales count */
     int along;     /* the codes' axis that is summed */
     bool by_block; /* scales lie as codes do; else one a column, or one */
 } product;
@@ -41,8 +43,24 @@ static bool makes_scales(zc_op op)
            op == ZC_OP_DequantizeLinear;
 }
 
-/* The constant that v is, if it is made of constants in the ways in which scales are (those of
- * NVFP4 are codes themselves); else v. 0: no memory. */
+/* Is v made of constants of e4m3 by one number for all, as scales of NVFP4 are? */
+static bool are_codes(const zc_graph *g, zc_vid v, const zc_tensor **codes, float *all)
+{
+    const zc_nid n = zc_producer(g, v);
+    const zc_node *by = n ? zc_node_at(g, n) : NULL;
+    if (!by || by->op != ZC_OP_DequantizeLinear || zc_node_in(by, ZC_IN_DequantizeLinear_zero))
+        return false;
+    const zc_tensor *scale = zc_known(g, by->in[ZC_IN_DequantizeLinear_scale]);
+    *codes = zc_known(g, by->in[ZC_IN_DequantizeLinear_x]);
+    if (!*codes || (*codes)->dtype != ZC_F8E4M3FN || zc_val(g, v)->type.dtype != ZC_F32 || !scale ||
+        scale->dtype != ZC_F32 || zc_tensor_numel(scale) != 1)
+        return false;
+    *all = *(const float *)scale->data;
+    return true;
+}
+
+/* The constant that v is, if it is made of constants in the ways in which scales are; else v. 0: no
+ * memory. */
 static zc_vid computed(zc_graph *g, zc_vid v)
 {
     const zc_nid n = zc_producer(g, v);
@@ -69,7 +87,9 @@ static bool compute_scales(zc_graph *g, zc_nid n, void *user)
     const zc_tensor *codes = zc_known(g, node->in[ZC_IN_DequantizeLinear_x]);
     if (!codes || codes->rank != MATRIX_AXES || !zc_packed_piece(codes->dtype)) return true;
     for (int i = ZC_IN_DequantizeLinear_scale; i < node->nin; i++) {
-        if (!node->in[i]) continue;
+        const zc_tensor *scales;
+        float all;
+        if (!node->in[i] || are_codes(g, node->in[i], &scales, &all)) continue;
         node->in[i] = computed(g, node->in[i]);
         if (!node->in[i]) return false;
     }
@@ -143,9 +163,14 @@ static bool read_matrix(const zc_graph *g, zc_vid v, bool turned, product *p)
     p->by = n;
     p->along = turned ? 1 : 0;
     p->codes = zc_known(g, by->in[ZC_IN_DequantizeLinear_x]);
-    p->scale = zc_known(g, by->in[ZC_IN_DequantizeLinear_scale]);
+    const zc_vid scale = by->in[ZC_IN_DequantizeLinear_scale];
+    if (!are_codes(g, scale, &p->scale, &p->alpha)) {
+        p->scale = zc_known(g, scale);
+        p->alpha = 1;
+    }
     return p->codes && p->codes->rank == MATRIX_AXES && p->scale && read_blocks(by, p) &&
-           are_usable(p->scale) && read_zeros(g, zc_node_in(by, ZC_IN_DequantizeLinear_zero), p);
+           are_usable(p->scale) && fabsf(p->alpha) <= ALPHA_MOST &&
+           read_zeros(g, zc_node_in(by, ZC_IN_DequantizeLinear_zero), p);
 }
 
 /* Will the product be of 16 bits, as its kernels are? */
@@ -167,7 +192,7 @@ static bool read_product(const packing *of, const zc_node *n, product *p)
     const zc_type *x = &zc_val(g, p->x)->type;
     return x->rank > 0 && is_half(of, x->dtype) && zc_certain_rows(x) <= ZC_PACKED_ROWS &&
            (p->scale->dtype == ZC_F32 || p->scale->dtype == ZC_F8E8M0 ||
-            p->scale->dtype == x->dtype);
+            p->scale->dtype == ZC_F8E4M3FN || p->scale->dtype == x->dtype);
 }
 
 /* ---- the constants ---- */
@@ -247,7 +272,9 @@ static bool pack(packing *of, zc_nid n, const product *p)
         zc_drop(g, &of->uses, p->by);
     zc_drop(g, &of->uses, p->turns);
     ++*of->changes;
-    return zc_graph_become(g, n, ZC_OP_PackedLinear, p->bias ? 5 : p->zero ? 4 : 3, in);
+    if (!zc_graph_become(g, n, ZC_OP_PackedLinear, p->bias ? 5 : p->zero ? 4 : 3, in)) return false;
+    zc_set_packed_alpha(g, n, p->alpha);
+    return true;
 }
 
 static bool visit(zc_graph *g, zc_nid n, void *user)

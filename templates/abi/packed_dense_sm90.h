@@ -9,7 +9,7 @@ struct zc_packed_unpack_params {
     void *first, *second;         /* [n][k]; second: NULL, or half of the columns are its */
     long long pieces;             /* of codes */
     float most;                   /* the largest finite number of the result's type */
-    float pad;
+    float alpha;                  /* as PackedLinear has it */
 };
 
 struct zc_packed_rows_params {

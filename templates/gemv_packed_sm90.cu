@@ -166,7 +166,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
     ZC_MEMBER void save(const operands &o, i64 col, int pass, const pair &sum, const pair &second) const {
         f32 y[NEAR];
 #pragma unroll
-        for (int e = 0; e < NEAR; e++) y[e] = zc_packed_gate(sum.v[e] + o.bias[e], second.v[e]);
+        for (int e = 0; e < NEAR; e++) y[e] = zc_packed_gate(zc_packed_sum(p, sum.v[e]) + o.bias[e], zc_packed_sum(p, second.v[e]));
         o.cells[pass].apply(y);
         zc_vec<Z_Y, NEAR> out;
 #pragma unroll

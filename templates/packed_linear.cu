@@ -6,13 +6,8 @@
 
 enum { ROWS = 4 };
 
-ZC_DEV Z_ACC code_at(const u8 *piece, int i) {
-#if Z_BITS == 8
-    return Z_SIGNED ? (Z_ACC)(i8)piece[i] : (Z_ACC)piece[i];
-#else
-    const int code = piece[i / 2] >> i % 2 * 4 & 15;
-    return (Z_ACC)(Z_SIGNED ? (code ^ 8) - 8 : code);
-#endif
+ZC_DEV Z_ACC number_at(const u8 *piece, int i) {
+    return zc_packed_number(Z_BITS == 8 ? piece[i] : piece[i / 2] >> i % 2 * 4 & 15);
 }
 
 ZC_DEV Z_ACC of_lanes(Z_ACC sum) {
@@ -43,11 +38,15 @@ ZC_DEV void multiply(const zc_packed_linear_params &p, i64 row, i64 col, int row
     for (int r = 0; r < ROWS; r++) counts[r] = r < rows ? row_scale(p, row + r) : (Z_ACC)0;
     for (i64 piece = threadIdx.x % 32; piece < Z_SUMMED / ZC_PACKED_PIECE; piece += 32) {
         const i64 k = piece * ZC_PACKED_PIECE, at = (group * (Z_SUMMED / ZC_PACKED_PIECE) + piece);
-        const i64 by = (group * (Z_SUMMED / Z_BLOCK) + k / Z_BLOCK) * ZC_PACKED_COLUMNS + column;
         const u8 *const codes = (const u8 *)p.w + (at * ZC_PACKED_COLUMNS + column) * ZC_PACKED_BYTES;
-        const Z_ACC scale = (Z_ACC)zc_load<Z_S>(p.scale, by), zero = zc_packed_zero(p, by);
+        Z_ACC scale = 0, zero = 0;
         for (int i = 0; i < ZC_PACKED_PIECE; i++) {
-            const Z_ACC w = (code_at(codes, i) - zero) * scale;
+            if (i % ZC_PACKED_LEAST == 0) {
+                const i64 by = (group * (Z_SUMMED / Z_BLOCK) + (k + i) / Z_BLOCK) * ZC_PACKED_COLUMNS + column;
+                scale = (Z_ACC)zc_load<Z_S>(p.scale, by);
+                zero = zc_packed_zero(p, by);
+            }
+            const Z_ACC w = (number_at(codes, i) - zero) * scale;
 #pragma unroll
             for (int r = 0; r < ROWS; r++)
                 if (r < rows) sum[r] += element(p, x[r * Z_SUMMED + k + i], counts[r], k + i) * w;
@@ -65,7 +64,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_packed_linear_params p) {
         multiply(p, row, zc_packed_matrix_col(col), rows, sum);
         if (Z_GATED) multiply(p, row, zc_packed_matrix_col(col) + ZC_PACKED_GATED, rows, second);
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) sum[r] = zc_packed_gate(of_lanes(sum[r]) + zc_packed_bias(p, col), Z_GATED ? of_lanes(second[r]) : (Z_ACC)0);
+        for (int r = 0; r < ROWS; r++) sum[r] = zc_packed_gate(zc_packed_sum(p, of_lanes(sum[r])) + zc_packed_bias(p, col), Z_GATED ? zc_packed_sum(p, of_lanes(second[r])) : (Z_ACC)0);
         const int lane = threadIdx.x % 32;
         Z_ACC mine = sum[0];
 #pragma unroll

@@ -93,10 +93,11 @@ typedef struct zc_compile_params {
      * the samples half of it is kept, as other inputs have other errors. ZC_ERR_ACCURACY: f32 does
      * not keep it either. */
     double max_error;
-    /* "int4", "w8", "int8", "fp8", "f16", "bf16", "tf32": the types that may be chosen beside f32.
-     * NULL: all that are known to be faster on the targets; for the CPU alone that is none. The
-     * first four only where they are named: of int4 and w8 the constant weights alone have 4 and 8
-     * bits, of int8 and fp8 the other factors as well, whose scales are of the samples. */
+    /* "int4", "fp4", "w8", "int8", "fp8", "f16", "bf16", "tf32": the types that may be chosen
+     * beside f32. NULL: all that are known to be faster on the targets; for the CPU alone that is
+     * none. The first five only where they are named: of int4, fp4 and w8 the constant weights
+     * alone have 4 and 8 bits, of int8 and fp8 the other factors as well, whose scales are of the
+     * samples. */
     const char *const *allow;
     size_t allow_count;
     /* Values of all inputs, in order, for each of sample_count runs, which errors are measured on:

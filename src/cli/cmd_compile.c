@@ -91,11 +91,11 @@ static const cli_option table[] = {
     {.name = "allow",
      .repeated = true,
      .arg = "TYPE,...",
-     .choices = CLI_PRECISIONS " int8 fp8 int4 w8",
+     .choices = CLI_PRECISIONS " int8 fp8 int4 fp4 w8",
      .help = "types that may be chosen beside f32 (default: those that the targets are known to "
              "run faster, on the CPU none; int8 and fp8 only where they are named, with "
-             "--calibration, and int4 and w8, of which weights alone have 4 and 8 bits, only where "
-             "they are named)",
+             "--calibration, and int4, fp4 and w8, of which weights alone have 4 and 8 bits, only "
+             "where they are named)",
      .set = cli_set_words,
      .at = offsetof(options, allow)},
     {.name = "sparsify",

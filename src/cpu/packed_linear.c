@@ -13,15 +13,22 @@ typedef struct job {
     zc_tensor *y;
     zc_packed w;
     int64_t rows, blocks;
+    double alpha;
 } job;
 
 /* The matrix's elements of column n, one piece from place k on. */
 static void decode(const job *j, int64_t n, int64_t k, double *out)
 {
-    const int64_t block = k / (j->w.k / j->blocks), at = zc_packed_at(&j->w, n, k);
-    const int64_t by = zc_packed_scale_at(j->blocks, n, block);
-    const double scale = zc_get(j->scale, by), zero = j->zero ? zc_get(j->zero, by) : 0;
-    for (int i = 0; i < j->w.piece; i++) out[i] = (zc_get(j->codes, at + i) - zero) * scale;
+    const int64_t block = j->w.k / j->blocks, at = zc_packed_at(&j->w, n, k);
+    double scale = 0, zero = 0;
+    for (int i = 0; i < j->w.piece; i++) {
+        const int64_t by = zc_packed_scale_at(j->blocks, n, (k + i) / block);
+        if (i % ZC_PACKED_LEAST == 0) {
+            scale = zc_get(j->scale, by);
+            zero = j->zero ? zc_get(j->zero, by) : 0;
+        }
+        out[i] = (zc_get(j->codes, at + i) - zero) * scale;
+    }
 }
 
 static void column(const job *j, int64_t n, int64_t row, int rows)
@@ -34,7 +41,8 @@ static void column(const job *j, int64_t n, int64_t row, int rows)
                 sum[r] += zc_get(j->x, (row + r) * j->w.k + k + i) * w[i];
     }
     for (int r = 0; r < rows; r++)
-        zc_put(j->y, (row + r) * j->w.n + n, sum[r] + (j->bias ? zc_get(j->bias, n) : 0));
+        zc_put(j->y, (row + r) * j->w.n + n,
+               sum[r] * j->alpha + (j->bias ? zc_get(j->bias, n) : 0));
 }
 
 static void columns(void *arg, int64_t begin, int64_t end)
@@ -104,7 +112,8 @@ zc_status zc_k_PackedLinear(zc_kctx *k)
              .scale = &k->in[ZC_IN_PackedLinear_scale],
              .zero = zc_input(k, ZC_IN_PackedLinear_zero),
              .bias = zc_input(k, ZC_IN_PackedLinear_bias),
-             .y = &all};
+             .y = &all,
+             .alpha = (double)ZC_ATTRS(k, PackedLinear)->alpha};
     char rows[128], codes[128];
     if (!zc_packed_of(j.codes, &j.w) || j.x->dims[j.x->rank - 1] != j.w.k)
         return zc_kernel_fail(k, "operands do not fit each other (got %s and %s)",

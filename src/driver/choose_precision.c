@@ -220,8 +220,8 @@ static zc_status take_allowed(const zc_compile_params *p, zc_precision_params *o
         zc_precision_type t = zc_precision_type_find(p->allow[i]);
         if (t == ZC_PRECISION_COUNT || t == ZC_PRECISION_sparse)
             return zc_fail(diag, ZC_ERR_ARG, p->allow[i],
-                           "is no type that may be allowed (need int4, w8, int8, fp8, f16, bf16, "
-                           "tf32 or f32)");
+                           "is no type that may be allowed (need int4, fp4, w8, int8, fp8, f16, "
+                           "bf16, tf32 or f32)");
         out->allowed[t] = true;
     }
     for (int t = 0; t < ZC_PRECISION_COUNT && !p->allow_count; t++)
@@ -308,7 +308,7 @@ static zc_status choose(bench *b, zc_chosen_precision *out, zc_diag *diag)
     ZC_TRY(check(p, diag));
     ZC_TRY(take_allowed(p, &search, diag));
     ZC_TRY(run_reference(b, diag));
-    b->mixed->codes = search.allowed[ZC_PRECISION_int4] || search.allowed[ZC_PRECISION_w8];
+    for (int t = 0; t < ZC_CODED_TYPES; t++) b->mixed->codes |= search.allowed[t];
     b->mixed->prunes = search.allowed[ZC_PRECISION_sparse];
     b->mixed->group = p->weight_group;
     ZC_TRY(b->params->compile(b->params->user, b->mixed, NULL, diag));

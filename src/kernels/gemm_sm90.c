@@ -239,10 +239,16 @@ struct zc_gemm_order zc_sm90_order(int64_t down, int64_t across, int64_t lines)
                                   .by_rest = zc_divisor_of(down % lines)};
 }
 
+static bool is_gated(const zc_launch *l)
+{
+    return l->op == ZC_OP_GatedLinear ||
+           (l->op == ZC_OP_PackedLinear && *ZC_ATTRS(l, PackedLinear)->activation);
+}
+
 zc_status zc_sm90_grid(zc_launch *l, struct zc_gemm_sm90_params *p, zc_dim3 *grid)
 {
     const int64_t *config = l->kernel->config;
-    int64_t columns = config[ZC_SM90_TILE_N] / (l->op == ZC_OP_GatedLinear ? 2 : 1);
+    int64_t columns = config[ZC_SM90_TILE_N] / (is_gated(l) ? 2 : 1);
     int64_t cluster = config[ZC_SM90_CLUSTER], parts = config[ZC_SM90_PARTS];
     int64_t down = zc_ceil_div(p->g.m, config[ZC_SM90_TILE_M] * cluster),
             across = zc_ceil_div(p->g.n, columns);

@@ -158,14 +158,19 @@ static int64_t columns_of(const zc_pvalue *b, const zc_matmul_form *f)
     return known(b->dims[f->trans_batch_b ? 0 : b->rank - 2]);
 }
 
-zc_matmul_sizes zc_gen_matmul_sizes(zc_gen *g, const zc_matmul_form *form)
+void zc_gen_matmul_rows(zc_gen *g, const zc_dim *factors, int n, int64_t *low, int64_t *high)
 {
     static const int64_t bounds[] = {1, ZC_GEMM_SMALL_M, 64, 256, 1024};
+    zc_gen_size(g, factors, n, bounds, ZC_COUNTOF(bounds), low, high);
+}
+
+zc_matmul_sizes zc_gen_matmul_sizes(zc_gen *g, const zc_matmul_form *form)
+{
     const zc_pvalue *a = zc_gen_in(g, form->a), *b = zc_gen_in(g, form->b), *y = zc_gen_out(g, 0);
     zc_matmul_sizes s = {.m_high = INT64_MAX, .batch = -1};
     zc_dim factors[ZC_MAX_RANK];
     int n = rows_of(g, form, factors);
-    if (n >= 0) zc_gen_size(g, factors, n, bounds, ZC_COUNTOF(bounds), &s.m_low, &s.m_high);
+    if (n >= 0) zc_gen_matmul_rows(g, factors, n, &s.m_low, &s.m_high);
     s.n = columns_of(b, form);
     s.k = depth_of(a, form);
     int64_t all = span_of(y, 0, y->rank);

@@ -129,6 +129,8 @@ typedef struct zc_matmul_sizes {
     int64_t m_low, m_high, n, k, batch;
 } zc_matmul_sizes;
 zc_matmul_sizes zc_gen_matmul_sizes(zc_gen *g, const zc_matmul_form *form);
+/* zc_gen_size of the rows of any product. */
+void zc_gen_matmul_rows(zc_gen *g, const zc_dim *factors, int n, int64_t *low, int64_t *high);
 /* The form and sizes of a product of 8-bit integers whose sums fit 32 bits; may decline. */
 zc_status zc_gen_matmul_bytes(zc_gen *g, zc_matmul_form *form, zc_matmul_sizes *s);
 

@@ -42,6 +42,18 @@ static void gated_linear_form(const zc_attrs_GatedLinear *at, zc_matmul_form *f)
     f->activation_params = at->activation_params;
 }
 
+/* Once its codes are floats: of two matrices the second stands in place of the scales. */
+static void packed_linear_form(const zc_attrs_PackedLinear *at, zc_matmul_form *f)
+{
+    f->flat = true;
+    f->trans_b = true;
+    if (!*at->activation) return;
+    f->gate = ZC_IN_PackedLinear_scale;
+    f->gate_c = ZC_IN_PackedLinear_bias;
+    f->activation = at->activation;
+    f->activation_params = at->activation_params;
+}
+
 static void linear_norm_form(const zc_attrs_LinearNorm *at, zc_matmul_form *f)
 {
     f->flat = true;
@@ -77,6 +89,7 @@ static int addend_of(const zc_op_info *info)
     static const zc_op third[] = {ZC_OP_Gemm, ZC_OP_Linear, ZC_OP_LinearNorm, ZC_OP_LinearMoments};
     if (is(info, ZC_OP_ScaledLinear)) return ZC_IN_ScaledLinear_bias;
     if (is(info, ZC_OP_GatedLinear)) return ZC_IN_GatedLinear_bias;
+    if (is(info, ZC_OP_PackedLinear)) return ZC_IN_PackedLinear_bias;
     for (size_t i = 0; i < ZC_COUNTOF(third); i++)
         if (is(info, third[i])) return 2;
     return -1;
@@ -97,6 +110,8 @@ bool zc_matmul_form_of(const zc_op_info *info, const void *attrs, int nin, const
         scaled_linear_form(attrs, out);
     else if (is(info, ZC_OP_GatedLinear))
         gated_linear_form(attrs, out);
+    else if (is(info, ZC_OP_PackedLinear))
+        packed_linear_form(attrs, out);
     else if (is(info, ZC_OP_LinearNorm))
         linear_norm_form(attrs, out);
     else if (is(info, ZC_OP_LinearMoments))

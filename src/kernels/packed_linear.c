@@ -6,45 +6,53 @@
 
 /* ---- the specialisation ---- */
 
-static void put_types(zc_gen *g, zc_dtype codes)
+zc_status zc_gen_packed_sizes(zc_gen *g, zc_packed_sizes *s)
 {
-    const zc_dtype x = zc_gen_in_type(g, ZC_IN_PackedLinear_x), y = zc_gen_out_type(g, 0);
-    zc_gen_type(g, "T", x);
-    zc_gen_type(g, "Y", y);
-    zc_gen_type(g, "S", zc_gen_in_type(g, ZC_IN_PackedLinear_scale));
-    zc_gen_define(g, "ACC", "%s", x == ZC_F64 ? "f64" : "f32");
-    zc_gen_define(g, "BITS", "%u", zc_dtype_bits(codes));
-    zc_gen_define(g, "SIGNED", "%d", codes == ZC_I4 || codes == ZC_I8);
-    zc_gen_define(g, "ZERO", "%d", zc_gen_in(g, ZC_IN_PackedLinear_zero) != NULL);
-    zc_gen_define(g, "BIAS", "%d", zc_gen_in(g, ZC_IN_PackedLinear_bias) != NULL);
-    zc_gen_define(g, "NORM", "%d", zc_gen_in(g, ZC_IN_PackedLinear_gain) != NULL);
-}
-
-zc_status zc_gen_packed(zc_gen *g, zc_packed_sizes *s)
-{
-    static const int64_t bounds[] = {1, 8, 16};
     const zc_pvalue *x = zc_gen_in(g, ZC_IN_PackedLinear_x);
-    const zc_pvalue *zero = zc_gen_in(g, ZC_IN_PackedLinear_zero);
     zc_tensor codes, scale;
     *s = (zc_packed_sizes){.m_high = INT64_MAX};
     if (x->rank < 0) return zc_gen_decline(g, "rank known only when run");
     zc_gen_tensor(zc_gen_in(g, ZC_IN_PackedLinear_w), &codes);
     zc_gen_tensor(zc_gen_in(g, ZC_IN_PackedLinear_scale), &scale);
     if (!zc_packed_of(&codes, &s->w)) return zc_gen_decline(g, "codes that are not in pieces");
-    zc_gen_size(g, x->dims, x->rank - 1, bounds, ZC_COUNTOF(bounds), &s->m_low, &s->m_high);
+    zc_gen_matmul_rows(g, x->dims, x->rank - 1, &s->m_low, &s->m_high);
+    s->codes = codes.dtype;
     s->blocks = scale.dims[1];
     s->scale_bytes = (int)zc_dtype_bits(scale.dtype) / 8;
-    s->zero_bytes = zero ? 1 : 0;
+    s->zero_bytes = zc_gen_in(g, ZC_IN_PackedLinear_zero) ? 1 : 0;
     s->norm = zc_gen_in(g, ZC_IN_PackedLinear_gain) != NULL;
+    s->gated = *ZC_ATTRS(g, PackedLinear)->activation != 0;
+    return ZC_OK;
+}
+
+void zc_gen_packed_codes(zc_gen *g, const zc_packed_sizes *s)
+{
+    zc_gen_type(g, "S", zc_gen_in_type(g, ZC_IN_PackedLinear_scale));
+    zc_gen_define(g, "BITS", "%u", zc_dtype_bits(s->codes));
+    zc_gen_define(g, "SIGNED", "%d", s->codes != ZC_U4 && s->codes != ZC_U8);
+    zc_gen_define(g, "E2M1", "%d", s->codes == ZC_F4E2M1);
+    zc_gen_define(g, "ZERO", "%d", s->zero_bytes);
+    zc_gen_define(g, "SUMMED", "%lld", (long long)s->w.k);
+    zc_gen_define(g, "BLOCK", "%lld", (long long)(s->w.k / s->blocks));
+}
+
+zc_status zc_gen_packed(zc_gen *g, zc_packed_sizes *s)
+{
     const zc_attrs_PackedLinear *at = ZC_ATTRS(g, PackedLinear);
-    s->gated = *at->activation != 0;
+    ZC_TRY(zc_gen_packed_sizes(g, s));
+    if (g->declined[0]) return ZC_OK;
+    const zc_dtype x = zc_gen_in_type(g, ZC_IN_PackedLinear_x);
     zc_gen_define(g, "GATED", "%d", s->gated);
     if (s->gated)
         ZC_TRY(zc_gen_activation(g, "zc_act", at->activation, (int)at->activation_params.n,
-                                 at->activation_params.v, zc_gen_in_type(g, 0)));
-    put_types(g, codes.dtype);
-    zc_gen_define(g, "SUMMED", "%lld", (long long)s->w.k);
-    zc_gen_define(g, "BLOCK", "%lld", (long long)(s->w.k / s->blocks));
+                                 at->activation_params.v, x));
+    zc_gen_type(g, "T", x);
+    zc_gen_type(g, "Y", zc_gen_out_type(g, 0));
+    zc_gen_define(g, "ACC", "%s", x == ZC_F64 ? "f64" : "f32");
+    zc_gen_define(g, "BIAS", "%d", zc_gen_in(g, ZC_IN_PackedLinear_bias) != NULL);
+    zc_gen_define(g, "NORM", "%d", s->norm);
+    zc_gen_define(g, "ALPHA", "%d", at->alpha != 1);
+    zc_gen_packed_codes(g, s);
     return zc_gen_epilogue(g);
 }
 
@@ -72,6 +80,7 @@ zc_status zc_launch_packed(zc_launch *l, struct zc_packed_linear_params *p)
     p->bias = zc_launch_in(l, ZC_IN_PackedLinear_bias);
     p->gain = zc_launch_in(l, ZC_IN_PackedLinear_gain);
     p->epsilon = ZC_ATTRS(l, PackedLinear)->epsilon;
+    p->alpha = ZC_ATTRS(l, PackedLinear)->alpha;
     p->y = l->out[0].data;
     p->m = zc_tensor_numel(&l->out[0]) / l->out[0].dims[l->out[0].rank - 1];
     p->n = w.n;

@@ -63,11 +63,14 @@ zc_status zc_dt_packed_linear(zc_infer *f)
     const zc_dtype scale = f->in[ZC_IN_PackedLinear_scale].type.dtype;
     ZC_TRY(zc_infer_need_float(f, 0));
     if (!zc_packed_piece(w))
-        return zc_infer_fail(f, "element type of the codes (got %s, need i4, u4, i8 or u8)",
+        return zc_infer_fail(f, "element type of the codes (got %s, need i4, u4, i8, u8 or f4e2m1)",
                              zc_dtype_name(w));
-    if (scale != ZC_F32 && scale != x)
-        return zc_infer_fail(f, "element type of the scales (got %s, need f32 or %s)",
-                             zc_dtype_name(scale), zc_dtype_name(x));
+    if (scale != ZC_F32 && scale != ZC_F8E8M0 && scale != ZC_F8E4M3FN && scale != x)
+        return zc_infer_fail(
+            f, "element type of the scales (got %s, need f32, f8e8m0, f8e4m3fn or %s)",
+            zc_dtype_name(scale), zc_dtype_name(x));
+    if (!zc_packed_zero(w) && zc_in_present(f, ZC_IN_PackedLinear_zero))
+        return zc_infer_fail(f, "zero points of codes that have none (%s)", zc_dtype_name(w));
     ZC_TRY(need_type(f, ZC_IN_PackedLinear_zero, zc_packed_zero(w)));
     ZC_TRY(need_type(f, ZC_IN_PackedLinear_bias, x));
     ZC_TRY(need_type(f, ZC_IN_PackedLinear_gain, x));
@@ -263,7 +266,7 @@ zc_status zc_infer_scaled_linear(zc_infer *f)
     return check_columns(f, ZC_IN_ScaledLinear_bias, y->dims[y->rank - 1]);
 }
 
-/* Scales and zero points: [N/16, blocks, 16], with blocks of whole pieces. */
+/* Scales and zero points: [N/16, blocks, 16]. */
 static zc_status check_blocks(zc_infer *f, int i, const zc_packed *w)
 {
     if (!zc_in_present(f, i)) return ZC_OK;
@@ -272,15 +275,15 @@ static zc_status check_blocks(zc_infer *f, int i, const zc_packed *w)
     for (int d = 0; d < 3; d++)
         if (!zc_dim_is_const(t->dims[d]))
             return zc_infer_fail(f, "sizes of input %d are not certain", i);
-    const int64_t blocks = t->dims[1].k;
+    const int64_t blocks = t->dims[1].k, most = w->k / ZC_PACKED_LEAST;
     if (t->dims[0].k == w->groups && t->dims[2].k == ZC_PACKED_COLUMNS && blocks > 0 &&
-        w->pieces % blocks == 0)
+        most % blocks == 0)
         return ZC_OK;
     return zc_infer_fail(f,
                          "input %d does not fit the codes (got [%lld, %lld, %lld], need [%lld, "
                          "blocks, %d] with blocks that divide %lld)",
                          i, (long long)t->dims[0].k, (long long)blocks, (long long)t->dims[2].k,
-                         (long long)w->groups, ZC_PACKED_COLUMNS, (long long)w->pieces);
+                         (long long)w->groups, ZC_PACKED_COLUMNS, (long long)most);
 }
 
 /* A constant shape; -1 where a size is not certain. */

@@ -9,8 +9,9 @@
 enum {
     ZC_PACKED_COLUMNS = 16,
     ZC_PACKED_BYTES = 16,
-    ZC_PACKED_GATED = 8, /* columns of one of two matrices, beside those of the other */
-    ZC_PACKED_STEP = 2,  /* pieces of a step of the kernels along the summed axis */
+    ZC_PACKED_GATED = 8,  /* columns of one of two matrices, beside those of the other */
+    ZC_PACKED_LEAST = 16, /* codes that share a scale, or a multiple of these */
+    ZC_PACKED_STEP = 2,   /* pieces of a step of the kernels along the summed axis */
     ZC_PACKED_ROWS = 32 /* more are faster by floats; rows that are not certain are taken for few */
 };
 
@@ -23,7 +24,7 @@ typedef struct zc_packed {
 /* Codes of a piece; 0: no codes of that type are packed. */
 static inline int zc_packed_piece(zc_dtype dtype)
 {
-    if (dtype == ZC_I4 || dtype == ZC_U4) return 2 * ZC_PACKED_BYTES;
+    if (dtype == ZC_I4 || dtype == ZC_U4 || dtype == ZC_F4E2M1) return 2 * ZC_PACKED_BYTES;
     return dtype == ZC_I8 || dtype == ZC_U8 ? ZC_PACKED_BYTES : 0;
 }
 
@@ -35,9 +36,10 @@ static inline bool zc_packed_fits(zc_dtype dtype, int64_t n, int64_t k)
            k % (ZC_PACKED_STEP * piece) == 0;
 }
 
-/* The type of the codes' zero points. */
+/* The type of the codes' zero points; ZC_NONE: they have none. */
 static inline zc_dtype zc_packed_zero(zc_dtype codes)
 {
+    if (codes == ZC_F4E2M1) return ZC_NONE;
     return codes == ZC_I4 || codes == ZC_I8 ? ZC_I8 : ZC_U8;
 }
 

@@ -105,8 +105,61 @@ static double square_error(const float *x, int64_t n, const unit *u, const zc_co
     return all;
 }
 
+/* ---- one group of e2m1 ---- */
+
+#define E2M1_MOST 6.0f
+
+/* The number of e2m1 that is next to x. */
+static float nearest(float x)
+{
+    const float most = fabsf(x) < E2M1_MOST ? fabsf(x) : E2M1_MOST;
+    const float step = most < 2 ? 0.5f : most < 4 ? 1.0f : 2.0f;
+    const float steps = most < 2 ? 2.0f : most < 4 ? 1.0f : 0.5f; /* of 1 */
+    return copysignf((most * steps + ROUNDS - ROUNDS) * step, x);
+}
+
+static double float_error(const float *x, int64_t n, float scale)
+{
+    const float inverse = 1 / scale;
+    float sums[LANES] = {0};
+    double all = 0;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int j = 0; j < LANES; j++) {
+            const float off = x[i + j] - nearest(x[i + j] * inverse) * scale;
+            sums[j] += off * off;
+        }
+    for (; i < n; i++) {
+        const float off = x[i] - nearest(x[i] * inverse) * scale;
+        sums[0] += off * off;
+    }
+    for (int j = 0; j < LANES; j++) all += (double)sums[j];
+    return all;
+}
+
+/* By the least power of two that brings the largest number into range, and the two below. */
+static unit best_power(const float *x, int64_t n, double *error)
+{
+    enum { POWERS = 3 };
+    unit best = {.scale = 1};
+    float most = 0;
+    int top;
+    *error = INFINITY;
+    for (int64_t i = 0; i < n; i++) most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
+    if (frexpf(most / E2M1_MOST, &top) == 0.5f) top--;
+    for (int i = 0; i < POWERS; i++) {
+        const float power = ldexpf(1, top - i), scale = power < F16_MIN ? F16_MIN : power;
+        const double off = float_error(x, n, scale);
+        if (off >= *error) continue;
+        best.scale = scale;
+        *error = off;
+    }
+    return best;
+}
+
 static unit best_unit(const float *x, int64_t n, const zc_code_form *f, double *error)
 {
+    if (f->is_float) return best_power(x, n, error);
     float low = 0, high = 0;
     unit best = {.scale = 1};
     *error = INFINITY;
@@ -180,6 +233,13 @@ bool zc_code_form_of(const zc_graph *g, const zc_scalable *s, int bits, int64_t 
     return true;
 }
 
+zc_code_form zc_code_form_of_floats(const zc_graph *g, const zc_scalable *s)
+{
+    enum { GROUP = 32 };
+    const int64_t depth = zc_weights_of(g, s).depth;
+    return (zc_code_form){.bits = 4, .group = depth % GROUP ? depth : GROUP, .is_float = true};
+}
+
 /* ---- the constants ---- */
 
 /* Tensors whose memory becomes the graph's. */
@@ -207,12 +267,13 @@ static zc_tensor laid(const zc_weights *w, zc_dtype dtype, int64_t along)
 static bool begin(coding *e, const zc_tensor *floats)
 {
     static const zc_dtype types[2][2] = {{ZC_I4, ZC_U4}, {ZC_I8, ZC_U8}};
-    const zc_dtype dtype = types[e->form->bits == 8][e->form->has_zeros];
+    const bool is_float = e->form->is_float;
+    const zc_dtype dtype = is_float ? ZC_F4E2M1 : types[e->form->bits == 8][e->form->has_zeros];
     const int64_t blocks = e->w.depth / e->form->group;
     e->floats = (zc_tensor){.dtype = ZC_F32, .rank = floats->rank};
     for (int d = 0; d < floats->rank; d++) e->floats.dims[d] = floats->dims[d];
     e->codes = laid(&e->w, dtype, e->w.depth);
-    e->scales = laid(&e->w, ZC_F16, blocks);
+    e->scales = laid(&e->w, is_float ? ZC_F8E8M0 : ZC_F16, blocks);
     e->zeros = laid(&e->w, dtype, blocks);
     return make_room(&e->floats) && make_room(&e->codes) && make_room(&e->scales) &&
            (!e->form->has_zeros || make_room(&e->zeros));
@@ -227,14 +288,15 @@ static void code_group(const coding *e, int64_t c, int64_t block, float *group)
     double error;
     take_group(&e->w, c, block * f->group, f->group, group);
     const unit u = best_unit(group, f->group, f, &error);
-    zc_store_f64(ZC_F16, e->scales.data, at, (double)u.scale);
+    zc_store_f64(e->scales.dtype, e->scales.data, at, (double)u.scale);
     if (f->has_zeros) zc_store_i64(e->zeros.dtype, e->zeros.data, at, u.zero);
     for (int64_t i = 0; i < f->group; i++) {
-        const float q = units(group[i], 1 / u.scale, (float)(least_of(f) - u.zero),
-                              (float)(most_of(f) - u.zero));
+        const float q = f->is_float ? nearest(group[i] / u.scale)
+                                    : units(group[i], 1 / u.scale, (float)(least_of(f) - u.zero),
+                                            (float)(most_of(f) - u.zero));
         const int64_t to = zc_weight_at(&e->w, c, block * f->group + i);
         ((float *)e->floats.data)[to] = q * u.scale;
-        zc_store_i64(e->codes.dtype, e->codes.data, to, (int64_t)q + u.zero);
+        zc_store_f64(e->codes.dtype, e->codes.data, to, (double)q + u.zero);
     }
 }
 
@@ -281,6 +343,7 @@ zc_nid zc_dequantised_codes(zc_graph *g, const zc_scalable *s, const zc_code_for
     if (!y) return 0;
     ZC_NODE_SET(g, DequantizeLinear, n, axis, s->along_k ? 1 : 0);
     ZC_NODE_SET(g, DequantizeLinear, n, block_size, form->group);
+    if (form->is_float) ZC_NODE_SET(g, DequantizeLinear, n, output_dtype, ZC_F16);
     zc_val(g, y)->type = zc_val(g, s->w)->type;
     zc_val(g, y)->type.dtype = ZC_F16;
     return n;

@@ -1,5 +1,6 @@
-/* Constant weights as codes of 4 or 8 bits (int4, w8), with a scale, and maybe a zero point, for
- * each group of neighbours along the summed axis: what DequantizeLinear by blocks makes floats of.
+/* Constant weights as codes of 4 or 8 bits (int4, w8, fp4), with a scale, and maybe a zero point,
+ * for each group of neighbours along the summed axis: what DequantizeLinear by blocks makes floats
+ * of.
  *
  * Of each group the range is cut where the codes' numbers are least off, by their squares. */
 #ifndef ZC_PASSES_CODES_H
@@ -11,6 +12,7 @@ typedef struct zc_code_form {
     int bits;
     int64_t group;  /* weights that share a scale; of a column, all where no usual number divides */
     bool has_zeros; /* codes without a sign, of which a zero point is subtracted */
+    bool is_float;  /* e2m1, by powers of two: MXFP4 where the group is 32 */
 } zc_code_form;
 
 /* Is node n a product or a convolution of one group, of f32 and constant weights in f16's range? */
@@ -22,6 +24,8 @@ bool zc_codable_packs(const zc_graph *g, const zc_scalable *s);
  * memory. */
 bool zc_code_form_of(const zc_graph *g, const zc_scalable *s, int bits, int64_t group,
                      zc_code_form *out);
+/* That of e2m1, which has no choice. */
+zc_code_form zc_code_form_of_floats(const zc_graph *g, const zc_scalable *s);
 
 /* The weights as constants: floats, and what they are of (of products alone; else 0). */
 typedef struct zc_coded {

@@ -1,6 +1,6 @@
-/* Parts of int4 and w8: their products and convolutions multiply by the numbers that codes stand
- * for. On Hopper products keep the codes, behind a DequantizeLinear of which opt_packed makes a
- * PackedLinear, once their type is f16. */
+/* Parts of int4, fp4 and w8: their products and convolutions multiply by the numbers that codes
+ * stand for. On Hopper products keep the codes, behind a DequantizeLinear of which opt_packed makes
+ * a PackedLinear, once their type is f16. */
 #include <stdlib.h>
 #include <string.h>
 

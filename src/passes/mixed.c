@@ -40,7 +40,8 @@ bool zc_precision_is_asked_for(zc_precision_type t)
 
 int zc_precision_code_bits(zc_precision_type t)
 {
-    return t == ZC_PRECISION_int4 ? 4 : t == ZC_PRECISION_w8 ? 8 : 0;
+    if (t == ZC_PRECISION_int4 || t == ZC_PRECISION_fp4) return 4;
+    return t == ZC_PRECISION_w8 ? 8 : 0;
 }
 
 zc_precision_type zc_precision_type_find(const char *name)
@@ -166,8 +167,10 @@ static zc_status describe_codes(const finder *f, const zc_scalable *s, zc_precis
     part->code_bytes = (double)zc_cost_bytes(&w->type);
     part->packs = zc_codable_packs(f->g, s);
     bool ok = part->codes;
+    part->forms[ZC_PRECISION_fp4] = zc_code_form_of_floats(f->g, s);
     for (int t = 0; t < ZC_CODED_TYPES && ok; t++)
-        ok = zc_code_form_of(f->g, s, zc_precision_code_bits((zc_precision_type)t), f->m->group,
+        ok = t == ZC_PRECISION_fp4 ||
+             zc_code_form_of(f->g, s, zc_precision_code_bits((zc_precision_type)t), f->m->group,
                              &part->forms[t]);
     return ok ? ZC_OK : no_memory(f);
 }
@@ -260,7 +263,10 @@ static void keep_output(const finder *f, zc_vid v)
         zc_nid n = zc_producer(f->g, v);
         if (!n) return;
         zc_precision_part *part = f->of[n] ? &f->m->parts.data[f->of[n] - 1] : NULL;
-        if (part && !part->keeps) part->keeps = "makes an output";
+        if (part && !part->keeps) {
+            part->keeps = "makes an output";
+            part->keeps_result = true;
+        }
         v = passed_on(f, zc_node_at(f->g, n));
     }
 }

@@ -36,12 +36,13 @@ typedef struct zc_precision_part {
     const char *no_span; /* why the samples give none that bytes can hold; NULL: they do */
     int no_span_of;      /* which */
     double conversion;   /* bytes in f32 of the operand that has to be given 8 bits by itself */
-    const char *codes;   /* the weights that int4 and w8 make codes of; NULL: there are none */
+    const char *codes;   /* the weights that int4, fp4 and w8 make codes of; NULL: there are none */
     const char *prunes;  /* those of which sparse leaves two of four; NULL: there are none */
     double code_bytes;   /* of either, in f32 */
     bool packs;          /* the sizes are those of kernels that read codes */
     zc_code_form forms[ZC_CODED_TYPES]; /* by type */
     const char *keeps;                  /* why it is f32 from the start; NULL: it is not */
+    bool keeps_result;                  /* that is of its result alone: its weights may be codes */
     double operations, bytes, weights;  /* in f32, as zc_work_of counts; a size that is not known
                                            counts ZC_COST_DIM. weights: bytes of constants */
 } zc_precision_part;
@@ -107,7 +108,7 @@ typedef struct zc_coded_product {
 } zc_coded_product;
 typedef ZC_VEC(zc_coded_product) zc_parts_coded;
 
-/* Gives the products and convolutions of parts of int4 and w8 such weights, before they are
+/* Gives the products and convolutions of parts of int4, fp4 and w8 such weights, before they are
  * lowered. The caller frees *out, also after a failure. */
 zc_status zc_parts_code(const zc_parted *p, zc_parts_coded *out);
 /* Those products that are f16 by now multiply by what DequantizeLinear makes of the codes. */

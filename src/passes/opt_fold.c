@@ -5,6 +5,7 @@
 
 #include "cpu/kernel.h"
 #include "passes/passes.h"
+#include "passes/query.h"
 
 /* Results larger than this stay unfolded unless the node's inputs are as large, or they are
  * weights: a small model must not become a large plan (Expand, ConstantOfShape). */
@@ -179,23 +180,29 @@ static zc_status fold_hollow(zc_graph *g, zc_nid n, zc_diag *diag)
     return ZC_OK;
 }
 
+zc_status zc_evaluate(const zc_graph *g, const zc_node *n, zc_tensor *out, zc_diag *diag)
+{
+    zc_tensor *in = zc_calloc((size_t)n->nin + 1, sizeof *in);
+    if (!in) return zc_fail_nomem(diag, "operands", 0);
+    for (int i = 0; i < n->nin; i++)
+        if (n->in[i]) in[i] = *zc_val(g, n->in[i])->data;
+    for (int i = 0; i < n->nout; i++)
+        out[i] = (zc_tensor){.dtype = n->out[i] ? zc_val(g, n->out[i])->type.dtype : ZC_NONE};
+    zc_status status = zc_cpu_eval(n->op, n->attrs, n->nin, in, n->nout, out, true, n->name, diag);
+    free(in);
+    return status;
+}
+
 static zc_status fold_node(zc_graph *g, zc_nid n, zc_diag *diag)
 {
     if (has_hollow_input(g, zc_node_at(g, n))) return fold_hollow(g, n, diag);
-    const zc_node *node = zc_node_at(g, n);
-    int nout = node->nout;
-    zc_tensor *t = zc_calloc((size_t)node->nin + (size_t)nout, sizeof *t);
-    if (!t) return zc_fail_nomem(diag, "operands", 0);
-    zc_tensor *out = t + node->nin;
-    for (int i = 0; i < node->nin; i++)
-        if (node->in[i]) t[i] = *zc_val(g, node->in[i])->data;
-    for (int i = 0; i < nout; i++)
-        out[i].dtype = node->out[i] ? zc_val(g, node->out[i])->type.dtype : ZC_NONE;
-    zc_status status =
-        zc_cpu_eval(node->op, node->attrs, node->nin, t, nout, out, true, node->name, diag);
+    const int nout = zc_node_at(g, n)->nout;
+    zc_tensor *out = zc_calloc((size_t)nout, sizeof *out);
+    if (!out) return zc_fail_nomem(diag, "results", 0);
+    zc_status status = zc_evaluate(g, zc_node_at(g, n), out, diag);
     if (status == ZC_OK) status = replace_outputs(g, n, out, diag);
     for (int i = 0; i < nout; i++) free(out[i].data);
-    free(t);
+    free(out);
     return status;
 }
 

@@ -12,6 +12,9 @@
 #include "passes/quantised.h"
 #include "passes/scaled.h"
 
+#define SCALE_MOST 0x1p96
+#define ALPHA_MOST 0x1p80f
+
 enum { MATRIX_AXES = 2 };
 
 typedef struct packing {
@@ -27,19 +30,73 @@ typedef struct product {
     zc_nid by;      /* the dequantisation */
     const zc_tensor *codes, *scale, *zero;
     int64_t n, k, blocks;
+    float alpha;   /* what all scales count */
     int along;     /* the codes' axis that is summed */
     bool by_block; /* scales lie as codes do; else one a column, or one */
 } product;
 
-/* ---- what may be packed ---- */
+/* ---- scales that are computed ---- */
 
-/* The constant v, or the one that v is a reshaping of. */
-static const zc_tensor *elements_of(const zc_graph *g, zc_vid v)
+static bool makes_scales(zc_op op)
+{
+    return op == ZC_OP_Reshape || op == ZC_OP_Cast || op == ZC_OP_Mul ||
+           op == ZC_OP_DequantizeLinear;
+}
+
+/* Is v made of constants of e4m3 by one number for all, as scales of NVFP4 are? */
+static bool are_codes(const zc_graph *g, zc_vid v, const zc_tensor **codes, float *all)
 {
     const zc_nid n = zc_producer(g, v);
-    if (n && zc_node_at(g, n)->op == ZC_OP_Reshape) v = zc_node_at(g, n)->in[0];
-    return zc_known(g, v);
+    const zc_node *by = n ? zc_node_at(g, n) : NULL;
+    if (!by || by->op != ZC_OP_DequantizeLinear || zc_node_in(by, ZC_IN_DequantizeLinear_zero))
+        return false;
+    const zc_tensor *scale = zc_known(g, by->in[ZC_IN_DequantizeLinear_scale]);
+    *codes = zc_known(g, by->in[ZC_IN_DequantizeLinear_x]);
+    if (!*codes || (*codes)->dtype != ZC_F8E4M3FN || zc_val(g, v)->type.dtype != ZC_F32 || !scale ||
+        scale->dtype != ZC_F32 || zc_tensor_numel(scale) != 1)
+        return false;
+    *all = *(const float *)scale->data;
+    return true;
 }
+
+/* The constant that v is, if it is made of constants in the ways in which scales are; else v. 0: no
+ * memory. */
+static zc_vid computed(zc_graph *g, zc_vid v)
+{
+    const zc_nid n = zc_producer(g, v);
+    zc_node *node = n ? zc_node_at(g, n) : NULL;
+    zc_tensor out;
+    if (!node || !makes_scales(node->op)) return v;
+    for (int i = 0; i < node->nin; i++) {
+        if (!node->in[i]) continue;
+        node->in[i] = computed(g, node->in[i]);
+        if (!node->in[i]) return 0;
+        if (!zc_known(g, node->in[i])) return v;
+    }
+    const zc_status status = zc_evaluate(g, node, &out, NULL);
+    if (status == ZC_OK) return zc_graph_const(g, zc_val(g, v)->name, &out, true);
+    free(out.data);
+    return status == ZC_ERR_NOMEM ? 0 : v;
+}
+
+static bool compute_scales(zc_graph *g, zc_nid n, void *user)
+{
+    zc_node *node = zc_node_at(g, n);
+    (void)user;
+    if (node->op != ZC_OP_DequantizeLinear) return true;
+    const zc_tensor *codes = zc_known(g, node->in[ZC_IN_DequantizeLinear_x]);
+    if (!codes || codes->rank != MATRIX_AXES || !zc_packed_piece(codes->dtype)) return true;
+    for (int i = ZC_IN_DequantizeLinear_scale; i < node->nin; i++) {
+        const zc_tensor *scales;
+        float all;
+        if (!node->in[i] || are_codes(g, node->in[i], &scales, &all)) continue;
+        node->in[i] = computed(g, node->in[i]);
+        if (!node->in[i]) return false;
+    }
+    return true;
+}
+
+/* ---- what may be packed ---- */
 
 static bool turns_matrix(const zc_node *n)
 {
@@ -48,28 +105,49 @@ static bool turns_matrix(const zc_node *n)
            (!a->perm.n || (a->perm.n == MATRIX_AXES && a->perm.v[0] == 1));
 }
 
-/* Codes of k and n, of which each block of whole pieces along k has a scale. */
+/* Codes of k and n, of which each block along k has a scale. */
 static bool read_blocks(const zc_node *by, product *p)
 {
     const zc_attrs_DequantizeLinear *a = by->attrs;
     const int axis = (int)(a->axis < 0 ? a->axis + MATRIX_AXES : a->axis);
-    const int64_t piece = zc_packed_piece(p->codes->dtype), count = zc_tensor_numel(p->scale);
+    const int64_t count = zc_tensor_numel(p->scale);
     p->n = p->codes->dims[1 - p->along];
     p->k = p->codes->dims[p->along];
     if (!zc_packed_fits(p->codes->dtype, p->n, p->k)) return false;
     p->by_block = a->block_size > 0;
     p->blocks = p->by_block ? p->k / a->block_size : 1;
     if (!p->by_block) return count == 1 || (count == p->n && axis != p->along);
-    return axis == p->along && a->block_size % piece == 0 && p->k % a->block_size == 0 &&
+    return axis == p->along && a->block_size % ZC_PACKED_LEAST == 0 && p->k % a->block_size == 0 &&
            count / p->blocks == p->n && count % p->blocks == 0;
 }
 
-static bool are_finite(const zc_tensor *t)
+/* Neither NaN nor so large that sums of codes times a scale leave f32's range. */
+static bool are_usable(const zc_tensor *scales)
+{
+    const int64_t n = zc_tensor_numel(scales);
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs(zc_load_f64(scales->dtype, scales->data, i)) <= SCALE_MOST)) return false;
+    return n > 0;
+}
+
+static bool are_zero(const zc_tensor *t)
 {
     const int64_t n = zc_tensor_numel(t);
     for (int64_t i = 0; i < n; i++)
-        if (!isfinite(zc_load_f64(t->dtype, t->data, i))) return false;
-    return n > 0;
+        if (zc_load_f64(t->dtype, t->data, i) != 0) return false;
+    return true;
+}
+
+/* Codes without zero points may have them where they are 0. */
+static bool read_zeros(const zc_graph *g, zc_vid zero, product *p)
+{
+    if (!zero) return true;
+    p->zero = zc_known(g, zero);
+    if (!p->zero || zc_tensor_numel(p->zero) != zc_tensor_numel(p->scale)) return false;
+    if (zc_packed_zero(p->codes->dtype)) return true;
+    const bool none = are_zero(p->zero);
+    p->zero = NULL;
+    return none;
 }
 
 static bool read_matrix(const zc_graph *g, zc_vid v, bool turned, product *p)
@@ -82,15 +160,17 @@ static bool read_matrix(const zc_graph *g, zc_vid v, bool turned, product *p)
     }
     const zc_node *by = n ? zc_node_at(g, n) : NULL;
     if (!by || by->op != ZC_OP_DequantizeLinear) return false;
-    const zc_vid zero = zc_node_in(by, ZC_IN_DequantizeLinear_zero);
     p->by = n;
     p->along = turned ? 1 : 0;
     p->codes = zc_known(g, by->in[ZC_IN_DequantizeLinear_x]);
-    p->scale = elements_of(g, by->in[ZC_IN_DequantizeLinear_scale]);
-    p->zero = elements_of(g, zero);
-    return p->codes && p->codes->rank == MATRIX_AXES && p->scale && (!zero || p->zero) &&
-           read_blocks(by, p) && are_finite(p->scale) &&
-           (!p->zero || zc_tensor_numel(p->zero) == zc_tensor_numel(p->scale));
+    const zc_vid scale = by->in[ZC_IN_DequantizeLinear_scale];
+    if (!are_codes(g, scale, &p->scale, &p->alpha)) {
+        p->scale = zc_known(g, scale);
+        p->alpha = 1;
+    }
+    return p->codes && p->codes->rank == MATRIX_AXES && p->scale && read_blocks(by, p) &&
+           are_usable(p->scale) && fabsf(p->alpha) <= ALPHA_MOST &&
+           read_zeros(g, zc_node_in(by, ZC_IN_DequantizeLinear_zero), p);
 }
 
 /* Will the product be of 16 bits, as its kernels are? */
@@ -111,7 +191,8 @@ static bool read_product(const packing *of, const zc_node *n, product *p)
     if (!read_matrix(g, s.w, s.along_k, p)) return false;
     const zc_type *x = &zc_val(g, p->x)->type;
     return x->rank > 0 && is_half(of, x->dtype) && zc_certain_rows(x) <= ZC_PACKED_ROWS &&
-           (p->scale->dtype == ZC_F32 || p->scale->dtype == x->dtype);
+           (p->scale->dtype == ZC_F32 || p->scale->dtype == ZC_F8E8M0 ||
+            p->scale->dtype == ZC_F8E4M3FN || p->scale->dtype == x->dtype);
 }
 
 /* ---- the constants ---- */
@@ -126,7 +207,7 @@ static bool make_room(zc_tensor *t)
 
 static void put_piece(const product *p, const zc_packed *form, int64_t n, int64_t k, void *to)
 {
-    const zc_dtype dtype = p->codes->dtype;
+    const zc_dtype bits = zc_dtype_bits(p->codes->dtype) == 4 ? ZC_U4 : ZC_U8;
     const int64_t at = zc_packed_at(form, n, k);
     if (p->along) {
         const int64_t from = (n * p->k + k) / form->piece;
@@ -135,7 +216,7 @@ static void put_piece(const product *p, const zc_packed *form, int64_t n, int64_
         return;
     }
     for (int i = 0; i < form->piece; i++)
-        zc_store_i64(dtype, to, at + i, zc_load_i64(dtype, p->codes->data, (k + i) * p->n + n));
+        zc_store_i64(bits, to, at + i, zc_load_i64(bits, p->codes->data, (k + i) * p->n + n));
 }
 
 static zc_vid pack_codes(zc_graph *g, const product *p, const char *name)
@@ -191,7 +272,9 @@ static bool pack(packing *of, zc_nid n, const product *p)
         zc_drop(g, &of->uses, p->by);
     zc_drop(g, &of->uses, p->turns);
     ++*of->changes;
-    return zc_graph_become(g, n, ZC_OP_PackedLinear, p->bias ? 5 : p->zero ? 4 : 3, in);
+    if (!zc_graph_become(g, n, ZC_OP_PackedLinear, p->bias ? 5 : p->zero ? 4 : 3, in)) return false;
+    zc_set_packed_alpha(g, n, p->alpha);
+    return true;
 }
 
 static bool visit(zc_graph *g, zc_nid n, void *user)
@@ -205,6 +288,7 @@ zc_status zc_pass_opt_packed(zc_pass *p)
 {
     packing of = {.pass = p, .changes = &p->changes};
     if (!zc_pass_has(p, ZC_FAMILY_gemv_packed_sm90)) return ZC_OK;
+    ZC_TRY(zc_each_node(p->g, &p->g->top, compute_scales, NULL, p->diag));
     if (!zc_count_uses(p->g, &of.uses)) return zc_fail_nomem(p->diag, "uses", 0);
     zc_status status = zc_each_node(p->g, &p->g->top, visit, &of, p->diag);
     free(of.uses.of);

@@ -43,9 +43,10 @@ static bool is_plain(const zc_graph *g, const zc_node *n)
 
 static bool belong_together(const zc_graph *g, const zc_node *a, const zc_node *b)
 {
+    const zc_attrs_PackedLinear *of = a->attrs, *other = b->attrs;
     for (int i = ZC_IN_PackedLinear_w; i <= ZC_IN_PackedLinear_bias; i++)
         if (!alike(g, zc_node_in(a, i), zc_node_in(b, i))) return false;
-    return a->in[ZC_IN_PackedLinear_x] == b->in[ZC_IN_PackedLinear_x];
+    return of->alpha == other->alpha && a->in[ZC_IN_PackedLinear_x] == b->in[ZC_IN_PackedLinear_x];
 }
 
 static void add(const joining *j, siblings *s, zc_nid n)
@@ -124,6 +125,7 @@ static zc_nid make_product(joining *j, const siblings *s)
     const zc_node *first = zc_node_at(g, s->of[0]);
     zc_nid made = zc_graph_node(g, NULL, ZC_OP_PackedLinear, first->name, first->nin, in, 1);
     if (!made || !zc_graph_out(g, made, 0, "joined")) return 0;
+    zc_set_packed_alpha(g, made, ((const zc_attrs_PackedLinear *)first->attrs)->alpha);
     for (int i = 0; i < s->n; i++)
         if (!zc_graph_inherit(g, made, s->of[i])) return 0;
     j->status = zc_graph_infer(g, made, j->diag);

@@ -72,6 +72,11 @@ bool zc_activation_of(zc_graph *g, zc_nid activation, const char **name, zc_floa
     return !params->n || params->v;
 }
 
+void zc_set_packed_alpha(zc_graph *g, zc_nid n, float alpha)
+{
+    if (alpha != 1) ZC_NODE_SET(g, PackedLinear, n, alpha, alpha);
+}
+
 zc_nid zc_producer(const zc_graph *g, zc_vid v)
 {
     return v && zc_val(g, v)->kind == ZC_VALUE_NODE ? zc_val(g, v)->producer : 0;

@@ -30,8 +30,13 @@ typedef struct zc_row_norm {
 } zc_row_norm;
 /* false: n is none, or its statistics are wanted. */
 bool zc_row_norm_of(const zc_graph *g, const zc_node *n, zc_row_norm *out);
+/* Of a PackedLinear; 1, as it has without, is not written. */
+void zc_set_packed_alpha(zc_graph *g, zc_nid n, float alpha);
 /* The node that makes v, or 0 (an input, a parameter, a constant). */
 zc_nid zc_producer(const zc_graph *g, zc_vid v);
+/* The results out[nout] of a node of constants with data, by the reference kernels; the caller
+ * frees their memory, also after a failure. (opt_fold.c) */
+zc_status zc_evaluate(const zc_graph *g, const zc_node *n, zc_tensor *out, zc_diag *diag);
 /* Has its result the elements of its first operand, each once? */
 bool zc_only_moves(zc_op op);
 /* Calls fn for every live node of the block and of its regions, inner ones first, with the node's

@@ -49,7 +49,7 @@ static void put_slower(const zc_precision_params *p, const zc_precision_part *pa
 static void put_why(const zc_precision_params *p, const zc_precision_part *part,
                     const zc_precision_choice_of *c, double share, zc_buf *out)
 {
-    if (part->keeps)
+    if (part->keeps && c->from == ZC_PRECISION_f32)
         zc_buf_printf(out, "from the start: %s", part->keeps);
     else if (c->from == ZC_PRECISION_f32)
         put_why_exact(p, part, out);
@@ -82,7 +82,9 @@ static void put_form(const zc_precision_params *p, const zc_precision_part *part
     if (!zc_precision_code_bits(type)) return;
     const zc_code_form *f = &part->forms[type];
     zc_buf_printf(out, "weights in groups of %lld, %s, ", (long long)f->group,
-                  f->has_zeros ? "with zero points" : "symmetric");
+                  f->is_float    ? "e2m1 by powers of two"
+                  : f->has_zeros ? "with zero points"
+                                 : "symmetric");
 }
 
 static void put_part(const zc_precision_params *p, const zc_mixed *m, const zc_precision_found *f,

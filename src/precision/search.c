@@ -47,11 +47,13 @@ bool zc_precision_applies(const zc_precision_params *p, const zc_precision_part 
            (type != ZC_PRECISION_sparse || part->prunes);
 }
 
-/* Is the type allowed, and faster? */
+/* Is the type allowed, and faster? What makes an output has a result of f32, whatever its weights
+ * are. */
 static bool suits(const search *s, const zc_precision_part *part, zc_precision_type type)
 {
     const bool *allowed = s->p->allowed;
     const bool half = allowed[ZC_PRECISION_f16] || allowed[ZC_PRECISION_bf16];
+    if (part->keeps && !(part->keeps_result && zc_precision_code_bits(type))) return false;
     if (!zc_precision_applies(s->p, part, type)) return false;
     return (s->p->any_speed && type != ZC_PRECISION_int8) ||
            zc_precision_faster(&s->p->chips, part, type, half);
@@ -64,15 +66,11 @@ static zc_precision_type suited(const search *s, const zc_precision_part *part, 
     return (zc_precision_type)type;
 }
 
-static zc_precision_type start_of(const search *s, const zc_precision_part *part)
-{
-    return part->keeps ? ZC_PRECISION_f32 : suited(s, part, 0);
-}
-
-/* Groups that the caller asked for have to divide the sums. */
+/* Groups that the caller asked for have to divide the sums; those of fp4 are what they are. */
 static zc_status check_group(const search *s, const zc_precision_part *part, zc_precision_type type)
 {
-    if (!zc_precision_code_bits(type) || !s->m->group || part->forms[type].group == s->m->group)
+    if (!zc_precision_code_bits(type) || !s->m->group || part->forms[type].is_float ||
+        part->forms[type].group == s->m->group)
         return ZC_OK;
     return zc_fail(s->diag, ZC_ERR_ARG, part->names,
                    "weights '%s' are not in groups of %lld (got sums of %lld)", part->codes,
@@ -87,7 +85,7 @@ static zc_status start(search *s)
     if (!s->order || !s->types) return no_memory(s);
     for (size_t i = 0; i < n; i++) {
         zc_precision_choice_of c = {.alone = -1};
-        c.from = c.type = start_of(s, &s->m->parts.data[i]);
+        c.from = c.type = suited(s, &s->m->parts.data[i], 0);
         ZC_TRY(check_group(s, &s->m->parts.data[i], c.from));
         if (!ZC_VEC_PUSH(&s->found->parts, c)) return no_memory(s);
         if (c.from != ZC_PRECISION_f32) s->order[s->count++] = i;
@@ -288,10 +286,11 @@ static zc_status bisect(search *s, size_t end, int type, size_t *out, zc_precisi
     return ZC_OK;
 }
 
-/* Is the type one that a group may have which was raised from another? w8 is to int4 alone. */
+/* Is the type one that a group may have which was raised from another? w8 is to codes of 4 bits
+ * alone. */
 static bool is_finer(zc_precision_type from, zc_precision_type type)
 {
-    if (type == ZC_PRECISION_w8) return from == ZC_PRECISION_int4;
+    if (type == ZC_PRECISION_w8) return zc_precision_code_bits(from) == 4;
     return from < type && (type == ZC_PRECISION_tf32 || zc_precision_is_asked_for(from));
 }
 

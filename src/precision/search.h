@@ -1,12 +1,13 @@
 /* Which type each part of a graph gets, so that the error at the outputs keeps a bound.
  *
- * 1. Every part starts at the cheapest allowed type that is faster; sensitive ones at f32.
+ * 1. Every part starts at the cheapest allowed type that is faster; sensitive ones at f32, and
+ *    those that make an output at f32 or weights of codes.
  * 2. Sensitivity: neighbouring parts in groups, each group alone in its types and all else in f32;
  *    the worst groups are split and measured again, down to single parts.
  * 3. The worst groups are raised to f32: as few as keep the bound, found by bisection.
- * 4. Of these, the least sensitive that were int4 become w8, of the rest those that were int4, w8,
- *    int8, fp8 or sparse become f16 or bf16, and of the rest the least sensitive products tf32,
- * where that is allowed, as many as keep it.
+ * 4. Of these, the least sensitive that were int4 or fp4 become w8, of the rest those that were
+ *    int4, fp4, w8, int8, fp8 or sparse become f16 or bf16, and of the rest the least sensitive
+ *    products tf32, where that is allowed, as many as keep it.
  *
  * No more than ZC_PRECISION_MEASURES_MAX runs of the graph on all samples, whatever its size. The
  * same measurements give the same types. */

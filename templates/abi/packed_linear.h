@@ -10,6 +10,7 @@ struct zc_packed_linear_params {
     void *y;
     long long m, n;
     float epsilon; /* with gain */
+    float alpha;   /* what sums count */
     struct zc_fused_params fused;
 };
 

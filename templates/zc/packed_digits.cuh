@@ -8,6 +8,7 @@
 //
 // Along the summed axis a lane has eight neighbouring codes of 4 bits (four of 8) of a piece of 16 bytes, as one word, whose
 // bytes are the first of each two neighbours or, shifted, the second. i4 is taken 16-fold: what has its bits above 4 others.
+// e2m1 counts halves: twice its numbers are whole, from -12 to 12, and each four neighbours become bytes by a table.
 #pragma once
 #include "zc/packed_slot.cuh"
 
@@ -18,9 +19,12 @@ template <int STEPS> struct zc_packed_digits {
     static constexpr int TURNS = (OWN + TURN - 1) / TURN, PITCH = TURN + 32;
     static constexpr int BYTES = DIGITS * PITCH; // of shared memory, a warp's
     static constexpr int WORDS = PIECE / 16;     // of a lane, of a piece
-    static constexpr int TIMES = Z_BITS == 4 && Z_SIGNED ? 16 : 1;
+    static constexpr int TIMES = Z_E2M1 ? 2 : Z_BITS == 4 && Z_SIGNED ? 16 : 1; // what bytes are of numbers
+    static constexpr bool IN_TURN = Z_BITS == 4 && !Z_E2M1; // are a word's bytes those of every second code?
     typedef f32 sums[4];
     typedef i32 integers[4];
+    static constexpr int RUNS = slot::RUNS, SHARES = slot::SHARES;
+    typedef integers runs[RUNS > 2 ? RUNS : 2];
     typedef zc_vec<u32, VECTOR / 2> vector;
 
     int lane, left; // left: of the part
@@ -29,6 +33,7 @@ template <int STEPS> struct zc_packed_digits {
     f32 counts;                                      // what the row counts, where it is normalised
     vector gain[Z_NORM ? TURNS : 1];
     f32 unit[2];                                     // what this lane's two columns of the products count
+    u32 small;                                       // of e2m1: see four
     u32 x[2 * STEPS][WORDS];                         // digits of a piece
     i32 taken[Z_ZERO ? OWN / RUN : 1][2];            // sums of the digits of a run: what a zero point counts
 
@@ -116,7 +121,7 @@ template <int STEPS> struct zc_packed_digits {
         for (int i = 0; i < VECTOR; i++) {
             // 1.5 * 2^23 and a number is the number in the bits
             const u32 number = zc_bits(v[i] * up + 12582912.0f) - 0x4B400000u + 0x808080u;
-            Z_BITS == 4 ? each[i % 2][i / 2] = number : each[i / 4][i % 4] = number;
+            IN_TURN ? each[i % 2][i / 2] = number : each[i / 4][i % 4] = number;
         }
         transpose(each[0], digits[0]);
         transpose(each[1], digits[1]);
@@ -142,6 +147,8 @@ template <int STEPS> struct zc_packed_digits {
     ZC_MEMBER void load(const zc_packed_linear_params &p, int from, i64 of_row, int, int warp, f32 *meet,
                         unsigned char *turning) {
         f32 v[TURNS][VECTOR];
+        // A condition that always holds: else each use moves the constant to a register first.
+        if (Z_E2M1) small = lane < 2 * p.n ? 0x03020100u : 0u;
         row = (const Z_T *)p.x + of_row * Z_SUMMED + from;
         load_row(v);
         if (Z_NORM) normalise(p, warp, meet, v);
@@ -161,12 +168,12 @@ template <int STEPS> struct zc_packed_digits {
     ZC_MEMBER void count_digits(int k) {
         static constexpr u32 ONES = Z_BITS == 4 ? 0x11111111u : 0x01010101u;
         const u32 codes[4] = {ONES, ONES, ONES, ONES};
-        integers run[2] = {};
+        runs run = {};
 #pragma unroll
         for (int i = 0; i < STRIDE / STEP; i++) multiply_step(k / STEP + i, codes, run);
         join(run);
 #pragma unroll
-        for (int i = 0; i < STRIDE / RUN; i++)
+        for (int i = 0; i < RUNS; i++)
 #pragma unroll
             for (int j = 0; j < 2; j++) taken[k / RUN + i][j] = run[i][j];
     }
@@ -177,28 +184,43 @@ template <int STEPS> struct zc_packed_digits {
         const u32 a[4] = {a0, a1, a2, a3}, b[2] = {b0, b1};
         Z_SIGNED ? zc_mma_m16n8k32_s8(d, a, b) : zc_mma_m16n8k32_u8s8(d, a, b);
     }
+#if Z_E2M1
+    // Of the four low codes: what has no sign, less what has one; a byte of one is 0 in the other, and lends nothing.
+    ZC_MEMBER u32 four(u32 codes, u32 opposite) const {
+        const u32 large = 0x0C080604u, most = 0x80808080u;
+        return zc_permute_signs(small, large, codes) + most - zc_permute_signs(small, large, opposite) ^ most;
+    }
+    ZC_MEMBER u32 first(u32 codes) const { return four(codes, codes ^ 0x88888888u); }
+    ZC_MEMBER u32 second(u32 codes) const { return four(codes >> 16, (codes ^ 0x88888888u) >> 16); }
+#elif Z_BITS == 4
+    ZC_MEMBER u32 first(u32 codes) const { return Z_SIGNED ? codes << 4 & 0xF0F0F0F0u : codes & 0x0F0F0F0Fu; }
+    ZC_MEMBER u32 second(u32 codes) const { return Z_SIGNED ? codes & 0xF0F0F0F0u : codes >> 4 & 0x0F0F0F0Fu; }
+#endif
 #if Z_BITS == 4
-    ZC_MEMBER static u32 even(u32 codes) { return Z_SIGNED ? codes << 4 & 0xF0F0F0F0u : codes & 0x0F0F0F0Fu; }
-    ZC_MEMBER static u32 odd(u32 codes) { return Z_SIGNED ? codes & 0xF0F0F0F0u : codes >> 4 & 0x0F0F0F0Fu; }
-    // Both pieces of a step, by themselves.
-    ZC_MEMBER void multiply_step(int step, const u32 (&c)[4], integers (&run)[2]) const {
+    // Both pieces of a step, by themselves, and shares that have scales of their own: of x, the others' places are 0.
+    ZC_MEMBER void multiply_step(int step, const u32 (&c)[4], runs &run) const {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            const u32 *const by = x[2 * step + i];
-            product(run[i], even(c[2 * i]), even(c[2 * i + 1]), odd(c[2 * i]), odd(c[2 * i + 1]), by[0], by[1]);
+            const u32 *const by = x[2 * step + i], *const w = c + 2 * i;
+            const u32 bytes[4] = {first(w[0]), first(w[1]), second(w[0]), second(w[1])};
+#pragma unroll
+            for (int share = 0; share < SHARES; share++) {
+                const bool mine = slot::is_of(lane, share);
+                product(run[i * SHARES + share], bytes[0], bytes[1], bytes[2], bytes[3], mine ? by[0] : 0, mine ? by[1] : 0);
+            }
         }
     }
 #else
     // Both pieces of a step: together, or by themselves where they have scales of their own.
-    ZC_MEMBER void multiply_step(int step, const u32 (&c)[4], integers (&run)[2]) const {
+    ZC_MEMBER void multiply_step(int step, const u32 (&c)[4], runs &run) const {
         const u32 first = x[2 * step][0], second = x[2 * step + 1][0];
         if (RUN > PIECE) return product(run[step % 2], c[0], c[1], c[2], c[3], first, second);
         product(run[0], c[0], c[1], 0, 0, first, second);
         product(run[1], 0, 0, c[2], c[3], first, second);
     }
 #endif
-    ZC_MEMBER static void join(integers (&run)[2]) {
-        if (RUN == PIECE) return;
+    ZC_MEMBER static void join(runs &run) {
+        if (RUNS > 1) return;
 #pragma unroll
         for (int i = 0; i < 4; i++) run[0][i] += run[1][i];
     }
@@ -211,11 +233,11 @@ template <int STEPS> struct zc_packed_digits {
 #pragma unroll
         for (int i = 0; i < 4; i++) sum[i] += (f32)run[i] * w.scale(k, i / 2);
     }
-    // The products of a run, or of both runs of a step.
+    // The products of a run, or of all runs of a step.
     ZC_MEMBER void multiply_run(const slot &w, int k, sums &sum) const {
-        integers run[2] = {};
-        begin(w, k, run[0]);
-        if (RUN == PIECE) begin(w, k + PIECE, run[1]);
+        runs run = {};
+#pragma unroll
+        for (int i = 0; i < RUNS; i++) begin(w, k + i * RUN, run[i]);
 #pragma unroll
         for (int i = 0; i < STRIDE / STEP; i++) {
             u32 codes[4];
@@ -223,15 +245,17 @@ template <int STEPS> struct zc_packed_digits {
             multiply_step(k / STEP + i, codes, run);
         }
         join(run);
-        add(w, k, run[0], sum);
-        if (RUN == PIECE) add(w, k + PIECE, run[1], sum);
+#pragma unroll
+        for (int i = 0; i < RUNS; i++) add(w, k + i * RUN, run[i], sum);
     }
     // The products of a slot.
     template <bool WHOLE> ZC_MEMBER void multiply(const zc_packed_linear_params &p, const slot &w, sums &sum) const {
         if (!finite) return multiply_plainly(p, w, sum);
 #pragma unroll
-        for (int k = 0; k < OWN; k += STRIDE)
+        for (int k = 0; k < OWN; k += STRIDE) {
+            if (Z_E2M1 && k) zc_sync_warp(); // or the compiler makes bytes of all codes before the first products
             if (WHOLE || k < left) multiply_run(w, k, sum);
+        }
     }
     ZC_MEMBER f32 plain_element(const zc_packed_linear_params &p, int from, int k) const {
         const f32 x = zc_get(row[k]);
@@ -239,16 +263,15 @@ template <int STEPS> struct zc_packed_digits {
     }
     // The same where the part has an element that is not finite.
     ZC_MEMBER void multiply_plainly(const zc_packed_linear_params &p, const slot &w, sums &sum) const {
-        static constexpr int OF_WORD = 32 / Z_BITS, SHIFT = 32 - Z_BITS;
+        static constexpr int OF_WORD = slot::WORD;
 #pragma unroll
         for (int half = 0; half < 2; half++)
 #pragma unroll 1
             for (int i = 0; i < left / PIECE * OF_WORD; i++) {
-                const int k = i / OF_WORD * PIECE, place = i % OF_WORD;
-                const u32 high = w.word(k / PIECE, half) << (SHIFT - place * Z_BITS);
-                const i32 code = Z_SIGNED ? (i32)high >> SHIFT : (i32)(high >> SHIFT);
-                const f32 factor = (f32)(code - w.zero(k, half)) * w.scale(k, half);
-                sum[2 * half] += plain_element(p, w.from, k + lane % 4 * OF_WORD + place) * factor;
+                const int k = i / OF_WORD * PIECE + lane % 4 * OF_WORD, place = i % OF_WORD;
+                const u32 code = w.word(k / PIECE, half) >> place * Z_BITS & (1u << Z_BITS) - 1u;
+                const f32 factor = (zc_packed_number(code) - (f32)w.zero(k, half)) * w.scale(k, half);
+                sum[2 * half] += plain_element(p, w.from, k + place) * factor;
             }
     }
     // to: the slot's columns of the only row.

@@ -1,6 +1,6 @@
 // Up to 16 rows of x by a slot of codes: codes become f16 or bf16.
 //
-// A code c becomes the f16 1024 + c by its bits alone, and loses 1024 and its zero point by one step, exactly. So sums of
+// An integer c becomes the f16 1024 + c by its bits alone, and loses 1024 and its zero point by one step, exactly. So sums of
 // products are those of integers; they count the scale in f32.
 //
 // Along the summed axis a lane has eight neighbouring codes of 4 bits (four of 8) of a piece of 16 bytes, as one word, and
@@ -20,7 +20,29 @@ ZC_DEV void product(bf16, bool begins, f32 *d, const u32 *a, const u32 *b) {
 // What is taken off is written as the bits of two numbers: -(1024 + n) is 0xE400 + n, -(64 + n) 0xD400 + 16 n in f16,
 // -(128 + n) 0xC300 + n in bf16.
 ZC_DEV u32 twice(u32 half) { return half * 0x00010001u; }
-#if Z_BITS == 4
+#if Z_E2M1
+// A code's sign, and its other bits where exponents end, are the number times a power of two, as small as that may be no
+// normal one: this step may be given such numbers, products may not.
+template <int DOWN> ZC_DEV u32 small_pair(u32 codes, int i) {
+    const u32 at = codes << (12 - 4 * i);
+    return at & 0x80008000u | (at & 0x70007000u) >> DOWN;
+}
+template <class T> struct decoder;
+template <> struct decoder<f16> {
+    ZC_MEMBER void set(u32) {}
+    ZC_MEMBER void operator()(u32 codes, u32 *w) const {
+#pragma unroll
+        for (int i = 0; i < 4; i++) w[i] = zc_fma_f16x2(small_pair<3>(codes, i), twice(0x7400u), twice(0x8000u));
+    }
+};
+template <> struct decoder<bf16> {
+    ZC_MEMBER void set(u32) {}
+    ZC_MEMBER void operator()(u32 codes, u32 *w) const {
+#pragma unroll
+        for (int i = 0; i < 4; i++) w[i] = zc_fma_bf16x2(small_pair<6>(codes, i), twice(0x7E80u), twice(0x8000u));
+    }
+};
+#elif Z_BITS == 4
 // Codes without a sign: i4 has 8 added by turning its highest bit.
 static constexpr u32 RAISED = Z_SIGNED ? 8 : 0;
 template <class T> struct decoder;
@@ -92,7 +114,9 @@ template <int ROWS, int STEPS> struct zc_packed_floats {
     static constexpr int TILES = (ROWS + 7) / 8;                        // of eight rows of x
     static constexpr int PRODUCTS = PIECE / 16, PAIRS = 2 * PRODUCTS;   // of a piece; of a lane's words of x
     static constexpr int BYTES = 0;                                     // of shared memory, a warp's
+    static constexpr int RUNS = slot::RUNS, SHARES = slot::SHARES;
     typedef f32 sums[TILES][4];
+    typedef sums runs[2 * SHARES];
 
     int lane, left; // left: of the part
     u32 x[TILES][2 * STEPS][PAIRS];
@@ -150,53 +174,53 @@ template <int ROWS, int STEPS> struct zc_packed_floats {
         }
     }
 
-    struct block { // scales and zero points of the columns lane / 4 and 8 more
-        f32 scale[2];
-        decoder<Z_T> decode[2];
-    };
-    ZC_MEMBER static void read_block(const slot &w, int k, block &b) {
+    typedef decoder<Z_T> decoders[2]; // of the columns lane / 4 and 8 more
+    // Of this lane's word of the piece at k.
+    ZC_MEMBER static void read_zeros(const slot &w, int k, decoders &decode) {
+        const int own = SHARES > 1 ? k + w.lane % 4 * slot::WORD : k;
 #pragma unroll
-        for (int half = 0; half < 2; half++) {
-            b.scale[half] = w.scale(k, half);
-            b.decode[half].set((u32)w.zero(k, half));
-        }
+        for (int half = 0; half < 2; half++) decode[half].set((u32)w.zero(own, half));
     }
-    ZC_MEMBER static void add_run(const block &b, const sums &run, sums &sum) {
+    ZC_MEMBER static void add_run(const slot &w, int k, const sums &run, sums &sum) {
+        const f32 scale[2] = {w.scale(k, 0), w.scale(k, 1)};
 #pragma unroll
         for (int t = 0; t < TILES; t++)
 #pragma unroll
-            for (int i = 0; i < 4; i++) sum[t][i] += run[t][i] * b.scale[i / 2];
+            for (int i = 0; i < 4; i++) sum[t][i] += run[t][i] * scale[i / 2];
     }
-    // Both pieces of a step, in turn, so that neighbouring products do not wait for each other.
-    ZC_MEMBER void multiply_step(const slot &w, int step, bool begins, const block (&b)[2], sums (&run)[2]) const {
+    // Both pieces of a step, in turn, so that neighbouring products do not wait for each other. Of x, places of other shares of
+    // a piece are 0.
+    ZC_MEMBER void multiply_step(const slot &w, int step, bool begins, const decoders (&decode)[2], runs &run) const {
         u32 codes[4], factors[2][2][PAIRS];
         w.codes(step, codes);
 #pragma unroll
-        for (int i = 0; i < 4; i++) b[i / 2].decode[i % 2](codes[i], factors[i / 2][i % 2]);
+        for (int i = 0; i < 4; i++) decode[i / 2][i % 2](codes[i], factors[i / 2][i % 2]);
 #pragma unroll
         for (int i = 0; i < PAIRS; i += 2)
 #pragma unroll
-            for (int piece = 0; piece < 2; piece++) {
+            for (int part = 0; part < 2 * SHARES; part++) {
+                const int piece = part / SHARES;
+                const bool mine = slot::is_of(lane, part % SHARES);
                 const u32 a[4] = {factors[piece][0][i], factors[piece][1][i], factors[piece][0][i + 1],
                                   factors[piece][1][i + 1]};
 #pragma unroll
-                for (int t = 0; t < TILES; t++)
-                    product(Z_T(), begins && i == 0, run[piece][t], a, x[t][2 * step + piece] + i);
+                for (int t = 0; t < TILES; t++) {
+                    const u32 *const of = x[t][2 * step + piece] + i;
+                    const u32 by[2] = {mine ? of[0] : 0u, mine ? of[1] : 0u};
+                    product(Z_T(), begins && i == 0, run[part][t], a, by);
+                }
             }
     }
-    // The products of a run, or of both runs of a step.
+    // The products of a run, or of all runs of a step.
     ZC_MEMBER void multiply_run(const slot &w, int k, sums &sum) const {
-        sums run[2];
-        block b[2];
-        read_block(w, k, b[0]);
-        if (RUN == PIECE)
-            read_block(w, k + PIECE, b[1]);
-        else
-            b[1] = b[0];
+        runs run;
+        decoders decode[2];
 #pragma unroll
-        for (int i = 0; i < STRIDE / STEP; i++) multiply_step(w, k / STEP + i, i == 0, b, run);
-        add_run(b[0], run[0], sum);
-        add_run(b[1], run[1], sum);
+        for (int piece = 0; piece < 2; piece++) read_zeros(w, RUNS > 1 ? k + piece * PIECE : k, decode[piece]);
+#pragma unroll
+        for (int i = 0; i < STRIDE / STEP; i++) multiply_step(w, k / STEP + i, i == 0, decode, run);
+#pragma unroll
+        for (int i = 0; i < 2 * SHARES; i++) add_run(w, RUNS > 1 ? k + i * RUN : k, run[i], sum);
     }
     // The products of a slot. WHOLE: the part has all that it can have.
     template <bool WHOLE> ZC_MEMBER void multiply(const zc_packed_linear_params &, const slot &w, sums &sum) const {

@@ -281,6 +281,13 @@ ZC_INLINE u32 zc_permute(u32 a, u32 b, u32 selector)
 {
     return __byte_perm(a, b, selector);
 }
+/* The same, but a byte that is chosen by its number and 8 is eight times its highest bit. */
+ZC_INLINE u32 zc_permute_signs(u32 a, u32 b, u32 selector)
+{
+    u32 r;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(selector));
+    return r;
+}
 
 /* a * b + c of two pairs, rounded once. */
 #define ZC_FMA_PAIR(name, type)                                                                    \

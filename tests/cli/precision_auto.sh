@@ -63,6 +63,8 @@ expect w8 0 "w8 Conv 'node_Conv_49'" weights --max-error 5e-2 --allow w8 --verbo
 for digit in 2 5 7; do
     expect "w8-keeps-$digit" 0 "10 values" keeps 5e-2 $digit
 done
+expect fp4 0 "fp4 Linear 'node_linear': weights in groups of 32, e2m1 by powers of two" weights --max-error 5e-1 --allow fp4 --verbose
+expect w8-logits 0 "w8 Linear 'node_linear': weights in groups of 128, " weights --max-error 5e-2 --allow w8 --verbose
 expect int4-raised 0 "w8 Conv 'node_Conv_45', Relu 'node_relu': weights in groups of 9, symmetric, raised from int4" \
     auto 5e-1 --allow int4,w8 --verbose
 cp "$plan" "$dir/int4.plan"
@@ -148,7 +150,7 @@ for bound in 0 -1 nan inf x ''; do
     expect "bound-$bound" 1 "--max-error: got '$bound', need a number more than 0" auto "$bound"
 done
 expect no-bound 1 "--precision auto does nothing without --max-error" "$zc" compile "$model" -o "$plan" --precision auto
-expect unknown-type 1 "--allow: got 'f8', need one of: f32 tf32 f16 bf16 int8 fp8 int4 w8" auto 1e-2 --allow f16,f8
+expect unknown-type 1 "--allow: got 'f8', need one of: f32 tf32 f16 bf16 int8 fp8 int4 fp4 w8" auto 1e-2 --allow f16,f8
 expect bound-without-auto 1 "--max-error does nothing without --precision auto" "$zc" compile "$model" -o "$plan" --max-error 1e-2
 expect allow-without-auto 1 "--allow does nothing without --precision auto" "$zc" compile "$model" -o "$plan" --allow f16
 expect fp8-needs-samples 1 "--allow fp8 does nothing without --calibration" "$zc" compile "$model" -o "$plan" \

@@ -345,6 +345,17 @@ ZC_INLINE u32 zc_permute(u32 a, u32 b, u32 selector)
     return r;
 }
 
+ZC_INLINE u32 zc_permute_signs(u32 a, u32 b, u32 selector)
+{
+    const u32 chosen = zc_permute(a, b, selector);
+    u32 r = 0;
+    for (int i = 0; i < 4; i++) {
+        const u32 byte = chosen >> 8 * i & 255;
+        r |= (selector >> 4 * i & 8 ? byte >> 7 ? 255u : 0u : byte) << 8 * i;
+    }
+    return r;
+}
+
 ZC_INLINE u32 zc_fma_f16x2(u32 a, u32 b, u32 c)
 {
     u16 r[2];

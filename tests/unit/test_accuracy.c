@@ -224,7 +224,7 @@ static void check(const model *m, const narrow *types, size_t count)
 static void test_digits(void **state)
 {
     static const narrow types[] = {
-        {"int8", 2, NULL}, {"fp8", 2, NULL}, {"w8", 3, NULL}, {"int4", 3, NULL}};
+        {"int8", 2, NULL}, {"fp8", 2, NULL}, {"w8", 4, NULL}, {"int4", 4, NULL}, {"fp4", 4, NULL}};
     (void)state;
     check(&digits, types, ZC_COUNTOF(types));
 }
@@ -232,8 +232,11 @@ static void test_digits(void **state)
 static void test_lines(void **state)
 {
     /* On the CPU sums of 64 products are too short for int8. */
-    static const narrow types[] = {
-        {"fp8", 8, NULL}, {"w8", 8, NULL}, {"int4", 8, NULL}, {"int8", 8, "sm_90"}};
+    static const narrow types[] = {{"fp8", 8, NULL},
+                                   {"w8", 9, NULL},
+                                   {"int4", 9, NULL},
+                                   {"fp4", 9, NULL},
+                                   {"int8", 8, "sm_90"}};
     (void)state;
     check(&lines, types, ZC_COUNTOF(types));
 }

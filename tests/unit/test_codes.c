@@ -84,7 +84,7 @@ static zc_graph *product(weight_fn *weight, int rows, int k, bool lines, zc_diag
     return g;
 }
 
-/* The squared error that the weights have as codes of the form that is chosen. */
+/* The squared error that the weights have as codes of the form that is chosen; bits 0: e2m1. */
 static double coded(weight_fn *weight, int k, bool lines, int bits, int64_t group,
                     zc_code_form *form)
 {
@@ -94,7 +94,10 @@ static double coded(weight_fn *weight, int k, bool lines, int bits, int64_t grou
     zc_coded c;
     double sum = 0;
     assert_true(zc_codable_of(g, zc_node_at(g, g->top.nodes.data[0]), &s));
-    assert_true(zc_code_form_of(g, &s, bits, group, form));
+    if (bits)
+        assert_true(zc_code_form_of(g, &s, bits, group, form));
+    else
+        *form = zc_code_form_of_floats(g, &s);
     assert_true(zc_code_weights(g, &s, form, &c));
     const float *w = zc_val(g, s.w)->data->data, *y = zc_val(g, c.floats)->data->data;
     for (int i = 0; i < N * k; i++) sum += pow((double)w[i] - (double)y[i], 2);
@@ -130,6 +133,28 @@ static void test_forms(void **state)
     (void)coded(any, ODD, false, 4, 0, &form); /* no group divides it */
     assert_int_equal(form.group, ODD);
     (void)coded(any, ODD, false, 4, 32, &form);
+    assert_int_equal(form.group, ODD);
+}
+
+static float of_e2m1(int k)
+{
+    static const float numbers[] = {0, 0.5f, -1, 1.5f, 2, -3, 4, -6};
+    return numbers[k % 8] * (k / 32 % 2 ? 0.25f : 16);
+}
+
+/* e2m1 by a power of two for each 32: its own numbers are exact; of uniform ones within [-1, 1], by
+ * 1/4 or, where 0.75 and more become 0.75, 1/8, the error is within what these steps make. */
+static void test_floats(void **state)
+{
+    zc_code_form form;
+    (void)state;
+    for (int lines = 0; lines < 2; lines++) {
+        assert_true(coded(of_e2m1, K, lines, 0, 0, &form) == 0);
+        assert_true(form.is_float && form.group == 32);
+        const double each = coded(any, K, lines, 0, 0, &form) / (N * K);
+        assert_true(each > 0.5 * pow(0.25, 2) / 12 && each < 1.5 * pow(0.25, 2) / 12);
+    }
+    (void)coded(any, ODD, true, 0, 0, &form);
     assert_int_equal(form.group, ODD);
 }
 
@@ -242,15 +267,19 @@ static void test_products(void **state)
     static const zc_pass_options on_hopper = {.target = &hopper}, on_ampere = {.target = &ampere},
                                  on_cpu = {.target = NULL},
                                  skipped = {.target = &hopper, .skip = &skip, .skip_count = 1};
+    static const struct {
+        zc_precision_type type;
+        double within;
+    } types[] = {{ZC_PRECISION_int4, 0.7}, {ZC_PRECISION_w8, 0.06}, {ZC_PRECISION_fp4, 1.2}};
     (void)state;
-    for (int way = 0; way < 4; way++) {
+    for (size_t way = 0; way < 2 * ZC_COUNTOF(types); way++) {
         lowering l = {.type = ZC_PRECISION_f32, .options = &on_cpu, .rows = ROWS, .lines = way % 2};
         double exact[ROWS * N], y[ROWS * N], codes[ROWS * N];
         assert_int_equal(run(&l, exact), 0);
-        l.type = way / 2 ? ZC_PRECISION_w8 : ZC_PRECISION_int4;
+        l.type = types[way / 2].type;
         l.options = &on_hopper;
         assert_int_equal(run(&l, codes), 1);
-        expect_near(codes, exact, way / 2 ? 0.06 : 0.7);
+        expect_near(codes, exact, types[way / 2].within);
         static const zc_pass_options *const others[] = {&on_cpu, &on_ampere, &skipped};
         for (size_t i = 0; i < ZC_COUNTOF(others); i++) {
             l.options = others[i];
@@ -334,6 +363,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole_numbers_are_exact),
         cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_floats),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_ranges_are_cut),
         cmocka_unit_test(test_products),

@@ -118,7 +118,7 @@ static void packs(void **state)
                                  {.type = "u4", .low = 0, .high = 15},
                                  {.type = "i8", .low = -128, .high = 127},
                                  {.type = "u8", .low = 0, .high = 255}};
-    static const int blocks[] = {-1, 0, 32, 64, 128};
+    static const int blocks[] = {-1, 0, 16, 32, 64, 128};
     for (size_t t = 0; t < ZC_COUNTOF(types); t++)
         for (size_t b = 0; b < ZC_COUNTOF(blocks); b++)
             for (int way = 0; way < 4; way++) {
@@ -159,41 +159,128 @@ static void codes_of_both(void **state)
     zc_diag_destroy(&diag);
 }
 
-/* FP4 in blocks, by scales that are powers of two (MXFP4) or not: there are no kernels of codes, so
- * weights are folded. */
-static void fp4(void **state)
+/* FP4 in blocks, by scales that are powers of two (MXFP4) or not: numbers of the codes are whole
+ * halves, so that the sums of both roads are exact but for what scales round. */
+static void fp4_of(const char *scale, const char *zero, bool packs)
 {
     static const zc_rule_target target = {.cuda = true, .sm = 90, .sm_most = 90};
     const zc_pass_options options = {.precision = ZC_F16, .target = &target};
     static const double numbers[] = {0, 0.5, -1, 1.5, 2, -3, 4, -6};
-    static const char *const scales[] = {"f8e8m0[32,4] = [0.5", "f32[32,4] = [0.3"};
+    zc_diag *diag = zc_diag_create();
+    zc_buf text = {0};
+    double plain[ROWS * N], codes[ROWS * N];
+    zc_buf_printf(&text, "graph \"g\" {\ninput %%x: f32[%d,%d] as \"x\"\n", ROWS, K);
+    zc_buf_printf(&text, "const %%w: f4e2m1[%d,%d] = [0", N, K);
+    for (int i = 1; i < N * K; i++) zc_buf_printf(&text, ", %g", numbers[drawn(0, 7)]);
+    zc_buf_printf(&text, "]\nconst %%s: %s", scale);
+    for (int i = 1; i < N * 4; i++) zc_buf_printf(&text, ", %d", 1 << drawn(0, 3));
+    zc_buf_puts(&text, "]\n");
+    if (*zero) {
+        zc_buf_printf(&text, "const %%z: f4e2m1[%d,4] = [%s", N, zero);
+        for (int i = 1; i < N * 4; i++) zc_buf_puts(&text, ", 0");
+        zc_buf_puts(&text, "]\n");
+    }
+    zc_buf_printf(&text,
+                  "%%wf: f32[%d,%d] = DequantizeLinear(%%w, %%s%s) {axis = 1, block_size = "
+                  "32, output_dtype = 1} @ \"d\"\n%%y: f32[%d,%d] = Linear(%%x, %%wf) {transB "
+                  "= 1} @ \"y\"\noutput %%y as \"y\"\n}\n",
+                  N, K, *zero ? ", %z" : "", ROWS, N);
+    zc_graph *g = parse(&text, diag);
+    compute(g, plain);
+    expect_ok(diag, zc_run_pass(g, "opt_packed", &options, diag));
+    expect_ok(diag, zc_run_pass(g, "opt_fold", &options, diag));
+    assert_int_equal(g->top.nodes.len, 1);
+    const zc_node *product = zc_node_at(g, g->top.nodes.data[0]);
+    assert_int_equal(product->op, packs ? ZC_OP_PackedLinear : ZC_OP_Linear);
+    if (packs) assert_int_equal(zc_val(g, product->in[1])->type.dtype, ZC_F4E2M1);
+    compute(g, codes);
+    for (int i = 0; i < ROWS * N; i++)
+        assert_true(fabs(codes[i] - plain[i]) <= 1e-5 * (1 + fabs(plain[i])));
+    zc_graph_destroy(&g);
+    zc_buf_fini(&text);
+    zc_diag_destroy(&diag);
+}
+
+static void fp4(void **state)
+{
     (void)state;
     op_eval("DequantizeLinear", "axis=1 block_size=2 output_dtype=1",
             "f4e2m1[1,4] 0.5 -6 3 1; f8e8m0[1,2] 0.5 4", "f32[1,4] 0.25 -3 12 4", 0);
     op_eval("DequantizeLinear", "axis=0 block_size=2", "f4e2m1[2,2] 0.5 -6 3 1; f16[1,2] 0.75 3",
             "f16[2,2] 0.375 -18 2.25 3", 0);
-    for (size_t way = 0; way < ZC_COUNTOF(scales); way++) {
+    fp4_of("f8e8m0[32,4] = [0.5", "", true);
+    fp4_of("f32[32,4] = [0.3", "", true);
+    fp4_of("f32[32,4] = [0.3", "0", true);
+    fp4_of("f32[32,4] = [0.3", "1.5", false); /* a zero point that is none */
+    fp4_of("f32[32,4] = [1e30", "", false);   /* sums times that may be infinite */
+}
+
+/* NVFP4: scales of blocks of 16 are e4m3, and count what one for all says. */
+static void nvfp4(void **state)
+{
+    static const zc_rule_target target = {.cuda = true, .sm = 90, .sm_most = 90};
+    const zc_pass_options options = {.precision = ZC_F16, .target = &target};
+    zc_diag *diag = zc_diag_create();
+    zc_buf text = {0};
+    double plain[ROWS * N], codes[ROWS * N];
+    (void)state;
+    zc_buf_printf(&text, "graph \"g\" {\ninput %%x: f32[%d,%d] as \"x\"\n", ROWS, K);
+    put_const(&text, "w", "f4e2m1", N, K, -4, 4, "");
+    put_const(&text, "c", "f8e4m3fn", N, K / 16, 1, 15, "");
+    zc_buf_printf(&text,
+                  "const %%all: f32[] = [0.07]\n"
+                  "%%s: f32[%d,%d] = DequantizeLinear(%%c, %%all) @ \"scales\"\n"
+                  "%%f: f32[%d,%d] = DequantizeLinear(%%w, %%s) {axis = 1, block_size = 16} @ "
+                  "\"f\"\n%%y: f32[%d,%d] = Linear(%%x, %%f) {transB = 1} @ \"y\"\n"
+                  "output %%y as \"y\"\n}\n",
+                  N, K / 16, N, K, ROWS, N);
+    zc_graph *g = parse(&text, diag);
+    compute(g, plain);
+    expect_ok(diag, zc_run_pass(g, "opt_packed", &options, diag));
+    expect_ok(diag, zc_run_pass(g, "opt_dce", &options, diag));
+    assert_int_equal(g->top.nodes.len, 1);
+    const zc_node *product = zc_node_at(g, g->top.nodes.data[0]);
+    assert_int_equal(product->op, ZC_OP_PackedLinear);
+    assert_int_equal(zc_val(g, product->in[2])->type.dtype, ZC_F8E4M3FN);
+    compute(g, codes);
+    for (int i = 0; i < ROWS * N; i++)
+        assert_true(fabs(codes[i] - plain[i]) <= 1e-5 * (1 + fabs(plain[i])));
+    zc_graph_destroy(&g);
+    zc_buf_fini(&text);
+    zc_diag_destroy(&diag);
+}
+
+/* One product of two matrices, of whose halves one gates the other, with the same numbers. */
+static void gates(void **state)
+{
+    static const zc_rule_target target = {.cuda = true, .sm = 90, .sm_most = 90};
+    const zc_pass_options options = {.precision = ZC_F16, .target = &target};
+    (void)state;
+    for (int second = 0; second < 2; second++) {
         zc_diag *diag = zc_diag_create();
         zc_buf text = {0};
-        double plain[ROWS * N], folded[ROWS * N];
+        double plain[ROWS * N], gated[ROWS * N];
         zc_buf_printf(&text, "graph \"g\" {\ninput %%x: f32[%d,%d] as \"x\"\n", ROWS, K);
-        zc_buf_printf(&text, "const %%w: f4e2m1[%d,%d] = [0", N, K);
-        for (int i = 1; i < N * K; i++) zc_buf_printf(&text, ", %g", numbers[drawn(0, 7)]);
-        zc_buf_printf(&text, "]\nconst %%s: %s", scales[way]);
-        for (int i = 1; i < N * 4; i++) zc_buf_printf(&text, ", %d", 1 << drawn(0, 3));
+        put_const(&text, "w", "u4", 2 * N, K, 0, 15, "");
+        put_const(&text, "s", "f32", 2 * N, K / 32, 1, 9, ".5");
+        put_const(&text, "z", "u4", 2 * N, K / 32, 0, 15, "");
         zc_buf_printf(&text,
-                      "]\n%%wf: f32[%d,%d] = DequantizeLinear(%%w, %%s) {axis = 1, block_size = "
-                      "32, output_dtype = 1} @ \"d\"\n%%y: f32[%d,%d] = Linear(%%x, %%wf) {transB "
-                      "= 1} @ \"y\"\noutput %%y as \"y\"\n}\n",
-                      N, K, ROWS, N);
+                      "%%f: f32[%d,%d] = DequantizeLinear(%%w, %%s, %%z) {axis = 1, block_size = "
+                      "32} @ \"f\"\n%%p: f32[%d,%d] = Linear(%%x, %%f) {transB = 1} @ \"p\"\n"
+                      "%%g: f32[%d,%d], %%u: f32[%d,%d] = Split(%%p) {axis = 1, num_outputs = 2} @ "
+                      "\"split\"\n%%a: f32[%d,%d] = Sigmoid(%%%s) @ \"a\"\n"
+                      "%%y: f32[%d,%d] = Mul(%%%s, %%a) @ \"y\"\noutput %%y as \"y\"\n}\n",
+                      2 * N, K, ROWS, 2 * N, ROWS, N, ROWS, N, ROWS, N, second ? "u" : "g", ROWS, N,
+                      second ? "g" : "u");
         zc_graph *g = parse(&text, diag);
         compute(g, plain);
         expect_ok(diag, zc_run_pass(g, "opt_packed", &options, diag));
-        expect_ok(diag, zc_run_pass(g, "opt_fold", &options, diag));
+        expect_ok(diag, zc_run_pass(g, "opt_gate", &options, diag));
         assert_int_equal(g->top.nodes.len, 1);
-        assert_int_equal(zc_node_at(g, g->top.nodes.data[0])->op, ZC_OP_Linear);
-        compute(g, folded);
-        for (int i = 0; i < ROWS * N; i++) assert_true(folded[i] == plain[i]);
+        assert_int_equal(zc_node_at(g, g->top.nodes.data[0])->op, ZC_OP_PackedLinear);
+        compute(g, gated);
+        for (int i = 0; i < ROWS * N; i++)
+            assert_true(fabs(gated[i] - plain[i]) <= 1e-4 * (1 + fabs(plain[i])));
         zc_graph_destroy(&g);
         zc_buf_fini(&text);
         zc_diag_destroy(&diag);
@@ -204,6 +291,8 @@ static void shapes(void **state)
 {
     (void)state;
     op_infer("PackedLinear", "", "f16[n,s,64]; i4[3,2,16,32]; f16[3,2,16]", "f16[n,s,48]");
+    op_infer("PackedLinear", "", "f16[n,64]; f4e2m1[3,2,16,32]; f8e8m0[3,2,16]", "f16[n,48]");
+    op_infer("PackedLinear", "", "f16[n,96]; u4[3,3,16,32]; f16[3,6,16]; u8[3,6,16]", "f16[n,48]");
     op_infer("PackedLinear", "", "bf16[n,32]; u8[1,2,16,16]; f32[1,1,16]; u8[1,1,16]; bf16[16]",
              "bf16[n,16]");
     static const struct {
@@ -214,13 +303,15 @@ static void shapes(void **state)
         {"f16[n,64]; i4[m,2,16,32]; f16[3,2,16]", "codes are not in pieces"},
         {"f16[n,64]; i4[4611686018427387904,2,16,32]; f16[3,2,16]", "codes are not in pieces"},
         {"f16[n,65]; i4[3,2,16,32]; f16[3,2,16]", "inner dimensions of the product"},
-        {"f16[n,96]; i4[3,3,16,32]; f16[3,2,16]", "blocks that divide 3"},
-        {"f16[n,64]; i4[3,2,16,32]; f16[3,0,16]", "blocks that divide 2"},
+        {"f16[n,96]; i4[3,3,16,32]; f16[3,4,16]", "blocks that divide 6"},
+        {"f16[n,64]; i4[3,2,16,32]; f16[3,0,16]", "blocks that divide 4"},
         {"f16[n,64]; i4[3,2,16,32]; f16[2,2,16]", "input 2 does not fit the codes"},
         {"f16[n,64]; i4[3,2,16,32]; f16[3,2,16]; i8[3,1,16]", "blocks of scale and zero point"},
         {"f16[n,64]; i4[3,2,16,32]; f16[3,2,16]; u8[3,2,16]", "element type of input 3"},
         {"f16[n,64]; i4[3,2,16,32]; bf16[3,2,16]", "element type of the scales"},
         {"f16[n,64]; i2[3,2,16,32]; f16[3,2,16]", "element type of the codes"},
+        {"f16[n,64]; f4e2m1[3,2,16,32]; f16[3,2,16]; i8[3,2,16]", "codes that have none"},
+        {"f16[n,64]; f4e2m1[3,2,16,32]; f8e5m2[3,2,16]", "element type of the scales"},
         {"f16[n,64]; i4[3,2,16,32]; f16[3,2,16]; -; f16[47]", "length of scale or bias"},
     };
     for (size_t i = 0; i < ZC_COUNTOF(refused); i++)
@@ -230,6 +321,7 @@ static void shapes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(packs), cmocka_unit_test(codes_of_both),
-                                       cmocka_unit_test(fp4), cmocka_unit_test(shapes)};
+                                       cmocka_unit_test(fp4),   cmocka_unit_test(nvfp4),
+                                       cmocka_unit_test(gates), cmocka_unit_test(shapes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

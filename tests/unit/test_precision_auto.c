@@ -219,6 +219,36 @@ static void test_sparse_becomes_f16(void **state)
     ZC_VEC_FINI(&m.parts);
 }
 
+/* What makes an output may have weights of codes, but is nothing between these and f32. */
+static void test_outputs_have_codes(void **state)
+{
+    static const struct {
+        double bound;
+        zc_precision_type type;
+    } kept[] = {{1, ZC_PRECISION_int4}, {1.7e-2, ZC_PRECISION_w8}, {3e-3, ZC_PRECISION_f32}};
+    (void)state;
+    for (size_t i = 0; i < ZC_COUNTOF(kept); i++) {
+        world w = {.each = 1e-6};
+        zc_mixed m;
+        zc_precision_found f;
+        make_coded(&m);
+        m.parts.data[BAD].keeps = "makes an output";
+        m.parts.data[BAD].keeps_result = true;
+        zc_precision_params p = params_of(&w, kept[i].bound);
+        p.allowed[ZC_PRECISION_int4] = p.allowed[ZC_PRECISION_w8] = true;
+        assert_int_equal(zc_precision_search(&p, &m, &f, NULL), ZC_OK);
+        assert_true(f.error.error <= p.max_error / ZC_PRECISION_MARGIN);
+        assert_int_equal(f.parts.data[BAD].type, kept[i].type);
+        assert_int_equal(f.parts.data[BIASED].type, ZC_PRECISION_f32);
+        zc_precision_found_fini(&f);
+        p.allowed[ZC_PRECISION_int4] = p.allowed[ZC_PRECISION_w8] = false;
+        assert_int_equal(zc_precision_search(&p, &m, &f, NULL), ZC_OK);
+        assert_int_equal(f.parts.data[BAD].from, ZC_PRECISION_f32);
+        zc_precision_found_fini(&f);
+        ZC_VEC_FINI(&m.parts);
+    }
+}
+
 static void test_groups_have_to_divide(void **state)
 {
     world w = {.each = 1e-6};
@@ -646,7 +676,8 @@ static void end(compiled *c)
 
 static const char *const f16[] = {"f16"}, *const halves[] = {"f16", "bf16"},
                          *const tf32[] = {"tf32"}, *const fp8[] = {"fp8", "f16"},
-                         *const int8[] = {"int8", "f16"}, *const codes[] = {"int4", "w8"};
+                         *const int8[] = {"int8", "f16"}, *const codes[] = {"int4", "w8"},
+                         *const fp4[] = {"fp4", "w8"};
 
 static void test_near_values(void **state)
 {
@@ -777,11 +808,21 @@ static void test_codes(void **state)
     (void)state;
     expect_line(c.plan, "narrow", "int4", "weights in groups of 16, ");
     expect_line(c.plan, "biased", "int4", "% of the error");
-    expect_line(c.plan, "last", "f32", "makes an output");
+    expect_line(c.plan, "last", "f32", "raised from int4");
     assert_int_equal(steps_of(c.plan, ZC_OP_DequantizeLinear), 0);
+    end(&c);
+    c = compile_both(perceptron, codes, 1, 0.6);
+    expect_line(c.plan, "last", "int4", "% of the error");
     end(&c);
     c = compile_both(perceptron, codes, 2, 0.05);
     expect_line(c.plan, "biased", "w8", "raised from int4");
+    expect_line(c.plan, "last", "w8", "raised from int4");
+    end(&c);
+    c = compile_both(perceptron, fp4, 1, 0.6);
+    expect_line(c.plan, "biased", "fp4", "weights in groups of 32, e2m1 by powers of two, ");
+    end(&c);
+    c = compile_both(perceptron, fp4, 2, 0.05);
+    expect_line(c.plan, "biased", "w8", "raised from fp4");
     end(&c);
     c = compile_both(perceptron, codes, 2, 1e-3);
     expect_line(c.plan, "biased", "f32", "raised from int4");
@@ -895,6 +936,7 @@ int main(void)
         cmocka_unit_test(test_fp8_becomes_f16),
         cmocka_unit_test(test_int4_becomes_w8),
         cmocka_unit_test(test_sparse_becomes_f16),
+        cmocka_unit_test(test_outputs_have_codes),
         cmocka_unit_test(test_groups_have_to_divide),
         cmocka_unit_test(test_overflow_becomes_bf16),
         cmocka_unit_test(test_front),

@@ -123,9 +123,10 @@ static zc_nid make_product(joining *j, const siblings *s)
     for (int i = ZC_IN_PackedLinear_w; i <= ZC_IN_PackedLinear_bias; i++)
         if (!concatenate(g, s, i, &in[i])) return 0;
     const zc_node *first = zc_node_at(g, s->of[0]);
+    const float alpha = ((const zc_attrs_PackedLinear *)first->attrs)->alpha;
     zc_nid made = zc_graph_node(g, NULL, ZC_OP_PackedLinear, first->name, first->nin, in, 1);
     if (!made || !zc_graph_out(g, made, 0, "joined")) return 0;
-    zc_set_packed_alpha(g, made, ((const zc_attrs_PackedLinear *)first->attrs)->alpha);
+    zc_set_packed_alpha(g, made, alpha);
     for (int i = 0; i < s->n; i++)
         if (!zc_graph_inherit(g, made, s->of[i])) return 0;
     j->status = zc_graph_infer(g, made, j->diag);

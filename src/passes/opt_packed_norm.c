@@ -76,10 +76,11 @@ static bool normalise_in(packed_norms *p, zc_nid product, zc_vid rows, const zc_
                    [ZC_IN_PackedLinear_zero] = zc_node_in(n, ZC_IN_PackedLinear_zero),
                    [ZC_IN_PackedLinear_bias] = zc_node_in(n, ZC_IN_PackedLinear_bias),
                    [ZC_IN_PackedLinear_gain] = m->gamma};
+    const float alpha = ((const zc_attrs_PackedLinear *)n->attrs)->alpha;
     zc_nid made = zc_graph_node(g, NULL, n->op, n->name, (int)ZC_COUNTOF(in), in, 1);
     if (!made || !zc_graph_inherit(g, made, product)) return false;
     ZC_NODE_SET(g, PackedLinear, made, epsilon, m->epsilon);
-    zc_set_packed_alpha(g, made, ((const zc_attrs_PackedLinear *)n->attrs)->alpha);
+    zc_set_packed_alpha(g, made, alpha);
     zc_node_at(g, made)->out[0] = zc_node_at(g, product)->out[0];
     return zc_index_take_place(&p->x, made, product);
 }

@@ -41,6 +41,7 @@ static bool load(const char *path, zc_buf *out, bool *skip)
     char *text = (char *)data, *end = strstr(text, dashes);
     bool is_rules = strlen(path) > 4 && strcmp(path + strlen(path) - 4, ".zrt") == 0;
     *skip = is_rules ? strncmp(text, "# builtin", 9) != 0 : strncmp(text, "# passes:\n", 10) == 0;
+    *skip |= strstr(text, "\n# too large to run\n") != NULL;
     if (is_rules && end) {
         text = end + strlen(dashes);
         end = strstr(text, dashes);

@@ -1,6 +1,6 @@
 /* Results with all fusions against results without any: graphs of the golden tests (.zrt that begin
- * with "# builtin", .zir), and models (.onnx), on the CPU, and with --cuda on a GPU.
- See support/on_off.h.
+ * with "# builtin", .zir; those that say "# not on and off: REASON" are skipped), and models
+ (.onnx), on the CPU, and with --cuda on a GPU. See support/on_off.h.
  *
  * usage: on_off [--cuda] FILE-OR-FOLDER...: each with five sizes of its dimensions, or with the
  * first ZC_ON_OFF_SIZES of them that it runs with. */
@@ -31,6 +31,17 @@ static bool check(const on_off *s, size_t *outputs, double *worst)
     return runs > 0 || may_skip;
 }
 
+/* Does the file say that it is not to run, and why? */
+static bool says_not(const char *path, const char *text)
+{
+    static const char mark[] = "\n# not on and off: ";
+    const char *at = strstr(text, mark);
+    if (!at) return false;
+    const char *reason = at + strlen(mark);
+    printf("SKIP %s: %.*s\n", path, (int)strcspn(reason, "\n"), reason);
+    return true;
+}
+
 /* The graph in a golden test's file. *skip: there is none that is to run. */
 static bool load(const char *path, zc_buf *out, bool *skip)
 {
@@ -41,7 +52,7 @@ static bool load(const char *path, zc_buf *out, bool *skip)
     char *text = (char *)data, *end = strstr(text, dashes);
     bool is_rules = strlen(path) > 4 && strcmp(path + strlen(path) - 4, ".zrt") == 0;
     *skip = is_rules ? strncmp(text, "# builtin", 9) != 0 : strncmp(text, "# passes:\n", 10) == 0;
-    *skip |= strstr(text, "\n# too large to run\n") != NULL;
+    *skip |= says_not(path, text);
     if (is_rules && end) {
         text = end + strlen(dashes);
         end = strstr(text, dashes);

@@ -65,7 +65,7 @@ static zc_vid computed(zc_graph *g, zc_vid v)
 {
     const zc_nid n = zc_producer(g, v);
     zc_node *node = n ? zc_node_at(g, n) : NULL;
-    zc_tensor out;
+    zc_tensor out = {0};
     if (!node || !makes_scales(node->op)) return v;
     for (int i = 0; i < node->nin; i++) {
         if (!node->in[i]) continue;

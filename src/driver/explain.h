@@ -4,7 +4,6 @@
 
 #include "census/census.h"
 #include "driver/tune_user.h"
-#include "passes/passes.h"
 #include "planfile/program.h"
 
 /* Zeroed and given `limit` and `expose` by the caller, filled in by compiling, also when that

@@ -27,16 +27,15 @@ void zc_launch_row_moments(const zc_launch *l, struct zc_row_moments_params *p)
     memset(p, 0, sizeof *p);
     if (l->op != ZC_OP_LinearMoments) return;
     const zc_attrs_LinearMoments *a = ZC_ATTRS(l, LinearMoments);
-    *p = (struct zc_row_moments_params){
-        .x = zc_launch_in(l, ZC_IN_LinearMoments_moments),
-        .sums = zc_launch_in(l, ZC_IN_LinearMoments_sums),
-        .skip = zc_launch_in(l, ZC_IN_LinearMoments_skip),
-        .skip_x = zc_launch_in(l, ZC_IN_LinearMoments_skip_moments),
-        .gamma = zc_launch_in(l, ZC_IN_LinearMoments_gamma),
-        .beta = zc_launch_in(l, ZC_IN_LinearMoments_beta),
-        .y = l->nout > 1 && l->out[1].dtype != ZC_NONE ? l->out[1].data : NULL,
-        .epsilon = a->epsilon,
-        .skip_epsilon = a->skip_epsilon};
+    *p = (struct zc_row_moments_params){.x = zc_launch_in(l, ZC_IN_LinearMoments_moments),
+                                        .sums = zc_launch_in(l, ZC_IN_LinearMoments_sums),
+                                        .skip = zc_launch_in(l, ZC_IN_LinearMoments_skip),
+                                        .skip_x = zc_launch_in(l, ZC_IN_LinearMoments_skip_moments),
+                                        .gamma = zc_launch_in(l, ZC_IN_LinearMoments_gamma),
+                                        .beta = zc_launch_in(l, ZC_IN_LinearMoments_beta),
+                                        .y = zc_launch_out(l, 1),
+                                        .epsilon = a->epsilon,
+                                        .skip_epsilon = a->skip_epsilon};
 }
 
 bool zc_gen_moments_skip(const zc_gen *g)

@@ -248,7 +248,7 @@ static void norm_params(const zc_launch *l, struct zc_gemm_norm *p)
     p->skip = zc_launch_in(l, 3);
     p->gamma = zc_launch_in(l, 4);
     p->beta = zc_launch_in(l, 5);
-    p->sum = l->nout > 1 && l->out[1].dtype != ZC_NONE ? l->out[1].data : NULL;
+    p->sum = zc_launch_out(l, 1);
     p->epsilon = ZC_ATTRS(l, LinearNorm)->epsilon;
 }
 

@@ -147,11 +147,6 @@ zc_status zc_gen_moments(zc_gen *g)
 
 /* ---- the launch ---- */
 
-static void *wanted(const zc_launch *l, int i)
-{
-    return i < l->nout && l->out[i].dtype != ZC_NONE ? l->out[i].data : NULL;
-}
-
 static zc_status issue(zc_launch *l, int entry, zc_dim3 grid, const struct zc_moments_params *p)
 {
     return zc_launch_kernel(l, entry, grid, l->kernel->threads, l->kernel->smem, p, sizeof *p);
@@ -197,7 +192,7 @@ static zc_status pass_statistics(zc_launch *l)
 {
     for (int i = 1; i < l->nout; i++) {
         size_t bytes;
-        void *to = wanted(l, i);
+        void *to = zc_launch_out(l, i);
         if (to && zc_tensor_bytes(&l->in[i + 2], &bytes) && bytes)
             ZC_TRY(zc_launch_copy(l, to, l->in[i + 2].data, bytes));
     }
@@ -212,8 +207,8 @@ static zc_status batch(zc_launch *l, struct zc_moments_params *p, const form *f)
     p->eps = a->epsilon;
     p->momentum = a->momentum;
     if (a->training_mode) {
-        p->mean_out = wanted(l, 1);
-        p->var_out = wanted(l, 2);
+        p->mean_out = zc_launch_out(l, 1);
+        p->var_out = zc_launch_out(l, 2);
         return normalise(l, p, f);
     }
     ZC_TRY(pass_statistics(l));
@@ -233,7 +228,7 @@ zc_status zc_launch_moments(zc_launch *l)
     form_of(l->op, l->attrs, x->rank, dims, &f);
     memset(&p, 0, sizeof p);
     p.x = x->data;
-    p.y = wanted(l, 0);
+    p.y = zc_launch_out(l, 0);
     p.channels = zc_divisor_of(f.channels.k);
     p.inner = zc_divisor_of(f.inner.k);
     ZC_TRY(zc_launch_prologue(l, &p.pre));

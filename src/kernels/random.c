@@ -71,19 +71,14 @@ static const zc_tensor *scalar(const zc_launch *l, int i)
     return given ? &l->host[i] : NULL;
 }
 
-static void *output(const zc_launch *l, int i)
-{
-    return i < l->nout && l->out[i].dtype != ZC_NONE ? l->out[i].data : NULL;
-}
-
 static zc_status dropout(zc_launch *l)
 {
     const zc_attrs_Dropout *a = ZC_ATTRS(l, Dropout);
     const zc_tensor *ratio = scalar(l, 1), *training = scalar(l, 2);
     struct zc_random_params p = {
         .in = l->in[0].data,
-        .out = output(l, 0),
-        .mask = output(l, 1),
+        .out = zc_launch_out(l, 0),
+        .mask = zc_launch_out(l, 1),
         .total = zc_tensor_numel(&l->in[0]),
         .key = zc_launch_random_key(l, ZC_ATTR_GIVEN(Dropout, a, seed), (uint64_t)a->seed)};
     p.offset = ratio ? zc_load_f64(ratio->dtype, ratio->data, 0) : 0.5;

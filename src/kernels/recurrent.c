@@ -94,11 +94,6 @@ static zc_status check(zc_launch *l, const layer *y)
     return ZC_OK;
 }
 
-static void *wanted(const zc_launch *l, int i)
-{
-    return i < l->nout && zc_present(&l->out[i]) ? l->out[i].data : NULL;
-}
-
 static void fill(zc_launch *l, layer *y)
 {
     const zc_tensor *x = &l->in[IN(x)];
@@ -111,9 +106,9 @@ static void fill(zc_launch *l, layer *y)
                                         .h0 = zc_launch_in(l, IN(h)),
                                         .c0 = cell ? zc_launch_in(l, IN(c)) : NULL,
                                         .peepholes = cell ? zc_launch_in(l, IN(peepholes)) : NULL,
-                                        .y = wanted(l, 0),
-                                        .yh = wanted(l, 1),
-                                        .yc = wanted(l, 2),
+                                        .y = zc_launch_out(l, 0),
+                                        .yh = zc_launch_out(l, 1),
+                                        .yc = zc_launch_out(l, 2),
                                         .fault = l->fault,
                                         .step = l->step_id,
                                         .length = x->dims[first ? 1 : 0],

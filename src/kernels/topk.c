@@ -83,8 +83,8 @@ zc_status zc_launch_topk(zc_launch *l)
     if (zc_tensor_numel(in) == 0 || k == 0) return ZC_OK;
     int64_t inner = zc_dims_span(in->dims, (int)axis + 1, in->rank);
     p.in = in->data;
-    p.values = zc_present(&l->out[0]) ? l->out[0].data : NULL;
-    p.indices = l->nout > 1 && zc_present(&l->out[1]) ? l->out[1].data : NULL;
+    p.values = zc_launch_out(l, 0);
+    p.indices = zc_launch_out(l, 1);
     p.lines = zc_tensor_numel(in) / p.length;
     p.k = k;
     p.inner = zc_divisor_of(inner);

@@ -119,6 +119,8 @@ class Browser:
                        "XDG_CONFIG_HOME": self.home, "XDG_CACHE_HOME": self.home, "XDG_DATA_HOME": self.home,
                        # Namespaces, which containers refuse; the pages are the tests' own.
                        "WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS": "1",
+                       # What is composed goes through Mesa's llvmpipe, which crashes now and then.
+                       "WEBKIT_DISABLE_COMPOSITING_MODE": "1",
                        "GDK_BACKEND": "x11", "NO_AT_BRIDGE": "1", "LIBGL_ALWAYS_SOFTWARE": "1", "GSETTINGS_BACKEND": "memory"}
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"

@@ -100,10 +100,7 @@ struct zc_conv_image {
 #ifdef Z_QUANT
     ZC_MEMBER Z_T factor(Z_X v) const { return zc_put<Z_T>((f32)((i32)v - (i32)*(const Z_X *)p.x_zero)); }
 #else
-    static ZC_MEMBER Z_T factor(Z_X x) { // what is finite stays so
-        const f32 v = (f32)zc_get(x), most = (f32)Z_MOST;
-        return zc_put<Z_T>(zc_isinf(v) ? v : v > most ? most : v < -most ? -most : v);
-    }
+    static ZC_MEMBER Z_T factor(Z_X x) { return zc_put_finite<Z_T>((f32)zc_get(x), (f32)Z_MOST); }
 #endif
     ZC_MEMBER void load_image(i64 number, int top, int left) const {
         const i64 plane = (i64)w.in[1] * w.in[2];

@@ -8,10 +8,8 @@
 #include "spec.h"
 
 #ifdef Z_CASTS
-// What is finite stays finite.
 ZC_DEV Z_TO cast(Z_FROM x) {
-    const f32 v = zc_get(x);
-    return zc_put<Z_TO>(zc_isinf(v) ? v : v > Z_MOST ? Z_MOST : v < -Z_MOST ? -Z_MOST : v);
+    return zc_put_finite<Z_TO>(zc_get(x), (f32)Z_MOST);
 }
 // The shorter type is held on the way.
 template <int B> struct moved {
@@ -54,7 +52,7 @@ template <int B> ZC_DEV void strided(const zc_move_params &p) {
 #define STRIDED(n)                                                                                                     \
     ZC_KERNEL(n)(const __grid_constant__ zc_move_params p) {                                                           \
         zc_begin();                                                                                                    \
-        if constexpr (1 << n >= Z_ELEMENT) strided<1 << n>(p);                                        \
+        if constexpr (1 << n >= Z_ELEMENT) strided<1 << n>(p);                                                         \
     }
 STRIDED(0)
 STRIDED(1)

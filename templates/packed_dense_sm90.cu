@@ -22,15 +22,14 @@ ZC_KERNEL(2)(const __grid_constant__ zc_packed_unpack_params p) {
         for (int e = 0; e < ZC_PACKED_PIECE; e += AT_ONCE) {
             zc_vec<Z_T, AT_ONCE> out;
             if (e % ZC_PACKED_LEAST == 0) {
-                const i64 by = (group * (Z_SUMMED / Z_BLOCK) + (k + e) / Z_BLOCK) * ZC_PACKED_COLUMNS + column;
+                const i64 by = zc_packed_block(group, k + e, column);
                 scale = (f32)zc_load<Z_S>(p.scale, by);
-                zero = Z_ZERO ? (f32)((const zc_packed_zero_type *)p.zero)[by] : 0.0f;
+                zero = zc_packed_zero(p.zero, by);
             }
 #pragma unroll
             for (int j = 0; j < AT_ONCE; j++) {
-                const u32 byte = codes.v[(e + j) * Z_BITS / 8];
-                const u32 code = Z_BITS == 8 ? byte : byte >> (e + j) % 2 * 4 & 15u;
-                out.v[j] = zc_put<Z_T>(zc_within((zc_packed_number(code) - zero) * scale * p.alpha, p.most));
+                const f32 number = zc_packed_number(zc_packed_code(codes.v, e + j));
+                out.v[j] = zc_put<Z_T>(zc_within((number - zero) * scale * p.alpha, p.most));
             }
             *(zc_vec<Z_T, AT_ONCE> *)(to + e) = out;
         }

@@ -6,10 +6,6 @@
 
 enum { ROWS = 4 };
 
-ZC_DEV Z_ACC number_at(const u8 *piece, int i) {
-    return zc_packed_number(Z_BITS == 8 ? piece[i] : piece[i / 2] >> i % 2 * 4 & 15);
-}
-
 ZC_DEV Z_ACC of_lanes(Z_ACC sum) {
 #pragma unroll
     for (int by = 16; by; by /= 2) sum += zc_shfl_xor(sum, by);
@@ -42,11 +38,11 @@ ZC_DEV void multiply(const zc_packed_linear_params &p, i64 row, i64 col, int row
         Z_ACC scale = 0, zero = 0;
         for (int i = 0; i < ZC_PACKED_PIECE; i++) {
             if (i % ZC_PACKED_LEAST == 0) {
-                const i64 by = (group * (Z_SUMMED / Z_BLOCK) + (k + i) / Z_BLOCK) * ZC_PACKED_COLUMNS + column;
+                const i64 by = zc_packed_block(group, k + i, column);
                 scale = (Z_ACC)zc_load<Z_S>(p.scale, by);
-                zero = zc_packed_zero(p, by);
+                zero = zc_packed_zero(p.zero, by);
             }
-            const Z_ACC w = (number_at(codes, i) - zero) * scale;
+            const Z_ACC w = (zc_packed_number(zc_packed_code(codes, i)) - zero) * scale;
 #pragma unroll
             for (int r = 0; r < ROWS; r++)
                 if (r < rows) sum[r] += element(p, x[r * Z_SUMMED + k + i], counts[r], k + i) * w;

@@ -8,6 +8,7 @@
 #include "base/allocator.h"
 #include "base/pool.h"
 #include "cpu/packs.h"
+#include "op/half.h"
 #include "op/infer.h"
 
 /* State that a kernel keeps between runs of one step of one session (a parsed expression, a
@@ -122,6 +123,12 @@ static inline int64_t zc_geti(const zc_tensor *t, int64_t i)
 static inline void zc_put(zc_tensor *t, int64_t i, double v)
 {
     zc_store_f64(t->dtype, t->data, i, v);
+}
+/* What is finite stays so as f16 and bf16. */
+static inline void zc_put_finite(zc_tensor *t, int64_t i, double v)
+{
+    const double most = zc_half_max(t->dtype);
+    zc_put(t, i, isinf(v) ? v : v > most ? most : v < -most ? -most : v);
 }
 static inline void zc_puti(zc_tensor *t, int64_t i, int64_t v)
 {

@@ -2,7 +2,6 @@
  * transposes. */
 #include "cpu/nhwc.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "cpu/conv.h"
@@ -102,15 +101,11 @@ zc_status zc_k_ConvNhwc(zc_kctx *k)
 /* x as w's type has it. */
 static zc_status narrowed(zc_kctx *k, const zc_tensor *x, zc_dtype dtype, zc_tensor *out)
 {
-    double most = dtype == ZC_F16 ? 65504.0 : dtype == ZC_BF16 ? 3.38953139e38 : INFINITY;
     *out = *x;
     if (x->dtype == dtype) return ZC_OK;
     out->dtype = dtype;
     ZC_TRY(room(k, out));
-    for (int64_t i = 0, n = zc_tensor_numel(x); i < n; i++) {
-        double v = zc_get(x, i);
-        zc_put(out, i, isinf(v) ? v : v > most ? most : v < -most ? -most : v);
-    }
+    for (int64_t i = 0, n = zc_tensor_numel(x); i < n; i++) zc_put_finite(out, i, zc_get(x, i));
     return ZC_OK;
 }
 

@@ -1,6 +1,4 @@
 /* Kernels of the operations that reshape, permute, join and cut tensors. */
-#include <float.h>
-#include <math.h>
 #include <string.h>
 
 #include "cpu/copy.h"
@@ -101,17 +99,10 @@ zc_status zc_k_Transpose(zc_kctx *k)
     return permute(k, k->in[0].rank, k->in[0].dims, perm);
 }
 
-/* The largest number of the type, of floats of 16 and 32 bits. */
-static double largest(zc_dtype t)
-{
-    return t == ZC_F16 ? 65504 : t == ZC_BF16 ? 3.38953139e38 : FLT_MAX;
-}
-
 zc_status zc_k_TransposeCast(zc_kctx *k)
 {
     const zc_tensor *x = &k->in[0];
     zc_tensor *y = &k->out[0];
-    const double most = largest(y->dtype);
     int perm[ZC_MAX_RANK];
     ZC_TRY(order_of(k, &ZC_ATTRS(k, TransposeCast)->perm, perm));
     for (int64_t i = 0, n = zc_tensor_numel(y); i < n; i++) {
@@ -119,8 +110,7 @@ zc_status zc_k_TransposeCast(zc_kctx *k)
         zc_coords(i, y->rank, y->dims, at);
         for (int d = 0; d < y->rank; d++) in[perm[d]] = at[d];
         for (int d = 0; d < x->rank; d++) from = from * x->dims[d] + in[d];
-        const double v = zc_get(x, from);
-        zc_put(y, i, !isfinite(v) ? v : v > most ? most : v < -most ? -most : v);
+        zc_put_finite(y, i, zc_get(x, from));
     }
     return ZC_OK;
 }

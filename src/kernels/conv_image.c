@@ -7,6 +7,7 @@
 #include "kernels/candidates.h"
 #include "kernels/matmul.h"
 #include "kernels/window.h"
+#include "op/half.h"
 #include "op/nhwc.h"
 
 enum { ROWS, COLS, WARPS, EACH, SHARES, LINE };
@@ -234,7 +235,7 @@ static void put_spec(zc_gen *g, const image_problem *p, zc_dtype of)
     zc_gen_define(g, "OUT", "%d", (int)p->w.dims[0]);
     zc_gen_define(g, "MMA", "%s", f16 ? "zc_mma_m16n8k16_f16" : "zc_mma_m16n8k16_bf16");
     zc_gen_define(g, "WGMMA", "%s", f16 ? "F16" : "BF16");
-    zc_gen_define(g, "MOST", "%s", f16 ? "65504.0" : "3.38953139e38");
+    zc_gen_define(g, "MOST", "%.9g", zc_half_max(of));
 }
 
 zc_status zc_gen_conv_image(zc_gen *g)

@@ -1,10 +1,13 @@
 /* Kernels that move elements know their size at most; one text serves many operations. */
 /* Operations that are copies between views of their operands. */
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "kernels/gen.h"
 #include "kernels/move_form.h"
+#include "op/half.h"
 #include "op/slice.h"
 
 /* ---- the specialisation ---- */
@@ -24,10 +27,7 @@ static zc_status gen_cast(zc_gen *g)
     zc_gen_define(g, "ELEMENT", "%u", out > in ? in : out);
     zc_gen_type(g, "FROM", from);
     zc_gen_type(g, "TO", to);
-    zc_gen_define(g, "MOST", "%s",
-                  to == ZC_F16    ? "65504.0f"
-                  : to == ZC_BF16 ? "3.38953139e38f"
-                                  : "3.40282347e38f");
+    zc_gen_define(g, "MOST", "%.9g", fmin(zc_half_max(to), FLT_MAX));
     return ZC_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "abi/packed_dense_sm90.h"
 #include "kernels/packed_linear.h"
 #include "kernels/sm90.h"
+#include "op/half.h"
 
 const char *const zc_config_packed_dense_sm90[] = {ZC_SM90_CONFIG};
 
@@ -101,7 +102,7 @@ static zc_status unpack(zc_launch *l, const struct zc_packed_linear_params *of, 
     if (!zc_packed_of(codes, &form)) return ZC_OK; /* zc_launch_packed has looked */
     p.pieces = form.n * form.pieces;
     p.alpha = of->alpha;
-    p.most = l->in[0].dtype == ZC_F16 ? 65504.0f : 3.3895314e38f;
+    p.most = (float)zc_half_max(l->in[0].dtype);
     for (int i = 0; i < 1 + gated; i++) {
         w[i] = (zc_tensor){
             .dtype = l->in[0].dtype, .rank = 2, .dims = {gated ? form.n / 2 : form.n, form.k}};

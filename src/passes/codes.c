@@ -3,11 +3,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "op/half.h"
 #include "op/packed.h"
 #include "passes/quantised.h"
 #include "passes/query.h"
 
-#define F16_MAX 65504.0f
 #define F16_MIN 6.103515625e-5f /* of those with all digits */
 /* Added and subtracted, it rounds what is below 2^22 to a whole number. */
 #define ROUNDS 12582912.0f
@@ -28,7 +28,7 @@ static bool is_in_range(const zc_tensor *w)
     const float *x = w->data;
     const int64_t n = zc_tensor_numel(w);
     for (int64_t i = 0; i < n; i++)
-        if (!(fabsf(x[i]) <= F16_MAX)) return false;
+        if (!(fabsf(x[i]) <= (float)ZC_F16_MAX)) return false;
     return n > 0;
 }
 

@@ -142,8 +142,7 @@ static zc_tensor part_of(const gate *of, int which, const zc_tensor *all)
     size_t bytes;
     if (!of->split) return t;
     t.dims[0] /= 2;
-    if (zc_tensor_bytes(&t, &bytes) && t.data && (which ? !of->half : of->half))
-        t.data = (char *)t.data + bytes;
+    if (zc_tensor_bytes(&t, &bytes) && t.data && which != of->half) t.data = (char *)t.data + bytes;
     return t;
 }
 

@@ -7,10 +7,6 @@
 #include "op/half.h"
 #include "passes/query.h"
 
-/* Largest finite values. */
-#define F16_MAX  65504.0
-#define BF16_MAX 3.38953139e38
-
 #define TEXT_OF(x)         #x
 #define TEXT(x)            TEXT_OF(x)
 #define CLAMPED(type, max) type "(isinf(x0) ? x0 : min(max(x0, -" TEXT(max) "), " TEXT(max) "))"
@@ -85,7 +81,7 @@ void zc_precision_prefer_narrow(zc_precision *p, zc_vid v)
 
 static float largest(const zc_precision *p)
 {
-    return p->narrow == ZC_F16 ? (float)F16_MAX : (float)BF16_MAX;
+    return (float)zc_half_max(p->narrow);
 }
 
 static void narrow(const zc_precision *p, const float *x, uint16_t *y, int64_t n)
@@ -172,13 +168,13 @@ static zc_vid cast(zc_precision *p, zc_vid v, zc_dtype to)
 
 const char *zc_precision_clamp_text(zc_dtype narrow)
 {
-    return narrow == ZC_F16 ? CLAMPED("f16", F16_MAX) : CLAMPED("bf16", BF16_MAX);
+    return narrow == ZC_F16 ? CLAMPED("f16", ZC_F16_MAX) : CLAMPED("bf16", ZC_BF16_MAX);
 }
 
 const char *zc_precision_rounding_text(zc_dtype narrow)
 {
-    return narrow == ZC_F16 ? "f32(" CLAMPED("f16", F16_MAX) ")"
-                            : "f32(" CLAMPED("bf16", BF16_MAX) ")";
+    return narrow == ZC_F16 ? "f32(" CLAMPED("f16", ZC_F16_MAX) ")"
+                            : "f32(" CLAMPED("bf16", ZC_BF16_MAX) ")";
 }
 
 zc_vid zc_precision_origin(const zc_graph *g, zc_vid v)

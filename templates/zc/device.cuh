@@ -251,6 +251,10 @@ template <> struct zc_store<b8> {
 };
 
 template <class T, class V> ZC_DEV T zc_put(V v) { return zc_store<T>::from(v); }
+// most: T's largest number. What is finite stays so.
+template <class T> ZC_DEV T zc_put_finite(f32 v, f32 most) {
+    return zc_put<T>(zc_isinf(v) ? v : v > most ? most : v < -most ? -most : v);
+}
 // Two neighbours, the first in the low half.
 ZC_DEV u32 zc_pack(f16, f32 a, f32 b) { return zc_f32x2_to_f16x2(a, b); }
 ZC_DEV u32 zc_pack(bf16, f32 a, f32 b) { return zc_f32x2_to_bf16x2(a, b); }

@@ -21,5 +21,13 @@ ZC_DEV Z_ACC zc_packed_number(u32 code) {
     const u32 sign = Z_SIGNED ? 1u << (Z_BITS - 1) : 0u;
     return (Z_ACC)(i32)((code ^ sign) - sign);
 }
+ZC_DEV u32 zc_packed_code(const u8 *piece, int i) { return Z_BITS == 8 ? piece[i] : piece[i / 2] >> i % 2 * 4 & 15u; }
+// Where the scale and the zero point of place k of a column stand, one of a group of 16.
+ZC_DEV i64 zc_packed_block(i64 group, i64 k, int column) {
+    return (group * (Z_SUMMED / Z_BLOCK) + k / Z_BLOCK) * ZC_PACKED_COLUMNS + column;
+}
+ZC_DEV Z_ACC zc_packed_zero(const void *zero, i64 at) {
+    return Z_ZERO ? (Z_ACC)((const zc_packed_zero_type *)zero)[at] : (Z_ACC)0;
+}
 // Columns of one of two matrices, beside those of the other.
 enum { ZC_PACKED_GATED = 8 };

@@ -9,9 +9,6 @@
 #include "zc/fused.cuh"
 #include "zc/packed_codes.cuh"
 
-ZC_DEV Z_ACC zc_packed_zero(const zc_packed_linear_params &p, i64 at) {
-    return Z_ZERO ? (Z_ACC)((const zc_packed_zero_type *)p.zero)[at] : (Z_ACC)0;
-}
 // Of a column of results, the matrix's; the results' columns.
 ZC_DEV i64 zc_packed_matrix_col(i64 col) {
     return Z_GATED ? col / ZC_PACKED_GATED * ZC_PACKED_COLUMNS + col % ZC_PACKED_GATED : col;

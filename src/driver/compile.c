@@ -183,9 +183,13 @@ zc_status zc_model_hash(const zc_model_source *model, uint8_t out[32], zc_diag *
     return ZC_OK;
 }
 
+static const char *model_name(const zc_model_source *model)
+{
+    return model->path ? model->path : model->name;
+}
+
 typedef struct plan_sink {
-    zc_sink fn; /* NULL: no plan is made */
-    void *user;
+    zc_sink to;   /* append NULL: no plan is made */
     bool is_file; /* whoever asked for it hears what will be slow or held twice */
 } plan_sink;
 
@@ -263,14 +267,28 @@ static zc_status choose_kernels(zc_program *program, const job *j, const zc_refu
     return zc_choose(program, &choose, arena, diag);
 }
 
-static void hash_data(void *program)
+/* The constants, which one thread writes while others compile kernels. */
+typedef struct constants {
+    const zc_program *program;
+    const zc_sink *sink;
+    zc_diag *diag; /* the thread's own */
+    zc_status status;
+    bool are_begun;
+    uint8_t sha256[32];
+} constants;
+
+static void write_constants(void *user)
 {
-    zc_program_hash_data(program);
+    constants *c = user;
+    if (c->are_begun) return;
+    c->are_begun = true;
+    c->status = zc_program_write_constants(c->program, c->sink, c->sha256, c->diag);
 }
 
 /* Machine code for the GPUs among the targets. Where the compiler's remarks refuse a kernel, others
  * are chosen. */
-static zc_status build_kernels(zc_program *program, const job *j, zc_arena *arena, zc_diag *diag)
+static zc_status build_kernels(zc_program *program, const job *j, constants *beside,
+                               zc_arena *arena, zc_diag *diag)
 {
     const zc_compile_params *p = j->p;
     ZC_TRY(progress(p, "kernels", STAGE_KERNELS, diag));
@@ -282,13 +300,12 @@ static zc_status build_kernels(zc_program *program, const job *j, zc_arena *aren
                                      .emit_dir = p->emit_cuda,
                                      .refused = &refused,
                                      .told = j->explain ? &j->explain->compiled : NULL,
-                                     .beside = hash_data,
-                                     .beside_user = program};
+                                     .beside = write_constants,
+                                     .beside_user = beside};
     for (size_t before;;) {
         before = refused.n;
         ZC_TRY(zc_codegen_build(program, &build, arena, diag));
         if (refused.n == before) return ZC_OK;
-        build.beside = NULL; /* it is done */
         ZC_TRY(choose_kernels(program, j, &refused, arena, diag));
     }
 }
@@ -298,9 +315,16 @@ static zc_status write_plan(zc_program *program, const job *j, zc_arena *arena, 
     program->version = ZC_VERSION;
     if (!j->targets.narchs) program->target = "cpu";
     ZC_TRY(zc_model_hash(j->model, program->model_sha256, diag));
-    if (j->targets.narchs) ZC_TRY(build_kernels(program, j, arena, diag));
-    ZC_TRY(progress(j->p, "write", STAGE_WRITE, diag));
-    return zc_program_write(program, j->sink.fn, j->sink.user, diag);
+    constants c = {.program = program, .sink = &j->sink.to, .diag = zc_diag_create()};
+    zc_diag_set_file(c.diag, model_name(j->model));
+    zc_status status = j->targets.narchs ? build_kernels(program, j, &c, arena, diag) : ZC_OK;
+    if (status == ZC_OK) status = progress(j->p, "write", STAGE_WRITE, diag);
+    if (status == ZC_OK) {
+        write_constants(&c);
+        status = c.status;
+    }
+    ZC_TRY(zc_diag_end_again(diag, &c.diag, status));
+    return zc_program_write_rest(program, c.sha256, &j->sink.to, diag);
 }
 
 static zc_status finish(const zc_graph *g, job *j, zc_diag *diag)
@@ -313,7 +337,7 @@ static zc_status finish(const zc_graph *g, job *j, zc_diag *diag)
     program.tf32 = j->precision.tf32 && j->targets.narchs;
     program.precision = j->chosen.lines;
     program.nprecision = j->chosen.line_count;
-    if (status == ZC_OK && j->p->tune && j->sink.fn)
+    if (status == ZC_OK && j->p->tune && j->sink.to.append)
         status = tune_kernels(&program, j, &arena, diag);
     if (status == ZC_OK && j->targets.narchs)
         status = choose_kernels(&program, j, NULL, &arena, diag);
@@ -322,7 +346,7 @@ static zc_status finish(const zc_graph *g, job *j, zc_diag *diag)
     if (status == ZC_OK && !j->targets.narchs && j->sink.is_file)
         status = zc_tell_slow_steps(&program, diag);
     if (status == ZC_OK && j->sink.is_file) status = zc_tell_copies(&program, diag);
-    if (status == ZC_OK && j->sink.fn) status = write_plan(&program, j, &arena, diag);
+    if (status == ZC_OK && j->sink.to.append) status = write_plan(&program, j, &arena, diag);
     zc_arena_fini(&arena);
     return status;
 }
@@ -354,19 +378,7 @@ static zc_status optimise(zc_graph *g, const job *j, zc_mixed *mixed, zc_diag *d
     return ZC_OK;
 }
 
-static const char *model_name(const zc_model_source *model)
-{
-    return model->path ? model->path : model->name;
-}
-
 /* ---- types by part ---- */
-
-static zc_status to_buffer(void *user, const void *data, size_t len, zc_diag *diag)
-{
-    zc_buf *b = user;
-    zc_buf_append(b, data, len);
-    return b->failed ? zc_fail_nomem(diag, "plan", b->len + len) : ZC_OK;
-}
 
 /* A plan for the CPU of what the targets' passes make of the model; mixed NULL: of the model as it
  * is, without passes. plan NULL: the passes alone. */
@@ -375,7 +387,8 @@ static zc_status compile_again(const job *j, zc_mixed *mixed, zc_buf *plan, zc_d
     static const char *const all = "all";
     zc_compile_params p = *j->p;
     zc_graph *g = NULL;
-    job trial = {.model = j->model, .p = &p, .rules = j->rules, .sink = {to_buffer, plan, false}};
+    job trial = {
+        .model = j->model, .p = &p, .rules = j->rules, .sink = {.to = zc_sink_to_buffer(plan)}};
     if (mixed) trial.targets = j->targets;
     p.skip_passes = mixed ? p.skip_passes : &all;
     p.skip_pass_count = mixed ? p.skip_pass_count : 1;
@@ -440,15 +453,15 @@ static zc_status compile_with(job *j, zc_diag *diag)
                        "a profile needs a GPU among the targets");
     ZC_TRY(progress(j->p, "import", STAGE_IMPORT, diag));
     const zc_custom_set custom = {j->p->custom_ops, j->p->custom_op_count};
-    ZC_TRY(import(j->model, j->p, &custom, !j->sink.fn, &g, diag));
+    ZC_TRY(import(j->model, j->p, &custom, !j->sink.to.append, &g, diag));
     zc_status status = optimise(g, j, j->precision.is_auto ? &j->chosen.mixed : NULL, diag);
     if (status == ZC_OK && j->p->tune && j->p->rule_count)
         status = zc_tune_graph(g, j->p, j->tuning, diag);
     /* Without a plan, kernels are only counted. */
-    bool is_hollow = !j->sink.fn && has_hollow_weights(g);
-    bool counts = !j->sink.fn && j->explain && j->targets.narchs;
+    bool is_hollow = !j->sink.to.append && has_hollow_weights(g);
+    bool counts = !j->sink.to.append && j->explain && j->targets.narchs;
     if (counts) j->explain->lacks_weights = is_hollow;
-    if (status == ZC_OK && (j->sink.fn || (counts && !is_hollow))) status = finish(g, j, diag);
+    if (status == ZC_OK && (j->sink.to.append || (counts && !is_hollow))) status = finish(g, j, diag);
     zc_graph_destroy(&g);
     return status;
 }
@@ -505,9 +518,15 @@ static zc_status compile(const zc_model_source *model, const zc_compile_params *
 
 /* ---- sinks ---- */
 
-static zc_status to_file(void *user, const void *data, size_t len, zc_diag *diag)
+static zc_status append_to_file(void *user, const void *data, size_t len, zc_diag *diag)
 {
     return zc_writer_write(user, data, len, diag);
+}
+
+static zc_status overwrite_file(void *user, const void *data, size_t len, uint64_t at,
+                                zc_diag *diag)
+{
+    return zc_writer_pwrite(user, data, len, at, diag);
 }
 
 /* Nobody gets a plan that would not load. */
@@ -542,7 +561,8 @@ zc_status zc_compile_model_to_file(const zc_model_source *model, const char *pla
         return zc_fail(diag, ZC_ERR_ARG, plan_path, "the output is the model itself");
     zc_writer *writer;
     ZC_TRY(zc_writer_open(plan_path, &writer, diag));
-    zc_status status = compile(model, &p, explain, (plan_sink){to_file, writer, true}, diag);
+    const plan_sink sink = {.to = {append_to_file, overwrite_file, writer}, .is_file = true};
+    zc_status status = compile(model, &p, explain, sink, diag);
     if (status == ZC_OK) status = verify_file(writer, plan_path, diag);
     if (status == ZC_OK) return zc_writer_commit(&writer, diag);
     zc_writer_abort(&writer);
@@ -567,7 +587,7 @@ static zc_status compile_to_memory(const zc_model_source *model, const zc_compil
     ZC_TRY(copy_params(params, &p, diag));
     zc_buf buf = {0};
     zc_status status =
-        compile(model, &p, explain, (plan_sink){.fn = to_buffer, .user = &buf}, diag);
+        compile(model, &p, explain, (plan_sink){.to = zc_sink_to_buffer(&buf)}, diag);
     if (status == ZC_OK) status = verify(buf.data, buf.len, diag);
     if (status != ZC_OK) {
         zc_buf_fini(&buf);
@@ -584,7 +604,7 @@ zc_status zc_compile_graph(const zc_graph *g, const zc_compile_params *params, v
     zc_compile_params p;
     zc_buf buf = {0};
     zc_model_source none = {.bytes = ""};
-    job j = {.model = &none, .p = &p, .sink = {.fn = to_buffer, .user = &buf}};
+    job j = {.model = &none, .p = &p, .sink = {.to = zc_sink_to_buffer(&buf)}};
     *out = NULL;
     *out_len = 0;
     ZC_TRY(copy_params(params, &p, diag));
@@ -611,10 +631,16 @@ zc_status zc_compile_model(const zc_model_source *model, const zc_compile_params
     zc_compile_params p;
     if (out) return compile_to_memory(model, params, explain, out, out_len, diag);
     ZC_TRY(copy_params(params, &p, diag));
-    return compile(model, &p, explain, (plan_sink){.fn = NULL}, diag);
+    return compile(model, &p, explain, (plan_sink){.is_file = false}, diag);
 }
 
-static zc_status to_nowhere(void *user, const void *data, size_t len, zc_diag *diag)
+static zc_status append_nowhere(void *user, const void *data, size_t len, zc_diag *diag)
+{
+    return ZC_OK;
+}
+
+static zc_status overwrite_nowhere(void *user, const void *data, size_t len, uint64_t at,
+                                   zc_diag *diag)
 {
     return ZC_OK;
 }
@@ -624,7 +650,7 @@ zc_status zc_compile_nothing(const zc_model_source *model, const zc_compile_para
 {
     zc_compile_params p;
     ZC_TRY(copy_params(params, &p, diag));
-    return compile(model, &p, explain, (plan_sink){.fn = to_nowhere}, diag);
+    return compile(model, &p, explain, (plan_sink){.to = {append_nowhere, overwrite_nowhere, NULL}}, diag);
 }
 
 zc_status zc_compile_bytes(const void *model, size_t model_len, const zc_compile_params *params,

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "abi/plane_norm.h"
+#include "kernels/divisor.h"
 #include "kernels/gen.h"
 #include "kernels/launch.h"
 
@@ -24,6 +25,15 @@ static const char *not_these(const zc_gen *g, const zc_attrs_MsGroupNorm *a)
     return NULL;
 }
 
+/* Neighbouring channels of a group that a thread sums up as one. With many groups no more than two:
+ * sums are few enough to be joined, and groups of two, four and eight channels have one kernel. */
+static int run_of(int64_t width, int64_t groups)
+{
+    int run = groups < 16 ? EACH : 2;
+    while (width % run) run /= 2;
+    return run;
+}
+
 zc_status zc_gen_plane_norm(zc_gen *g)
 {
     const zc_attrs_MsGroupNorm *a = ZC_ATTRS(g, MsGroupNorm);
@@ -32,8 +42,8 @@ zc_status zc_gen_plane_norm(zc_gen *g)
     if (why) return zc_gen_decline(g, "%s", why);
     zc_gen_type(g, "X", x->dtype);
     zc_gen_type(g, "S", zc_gen_in_type(g, 1));
-    zc_gen_define(g, "CHANNELS", "%d", (int)x->dims[x->rank - 1].k);
     zc_gen_define(g, "GROUPS", "%d", (int)a->groups);
+    zc_gen_define(g, "RUN", "%d", run_of(x->dims[x->rank - 1].k / a->groups, a->groups));
     if (a->activation) zc_gen_define(g, "SILU", "1");
     ZC_TRY(zc_gen_epilogue(g));
     zc_gen_epilogue_cells(g);
@@ -59,9 +69,11 @@ static int64_t parts_of(const zc_launch *l, int64_t pixels, int64_t each, int64_
     return zc_ceil_div(pixels, *chunk);
 }
 
-static zc_status check(zc_launch *l, int64_t channels)
+static zc_status check(zc_launch *l, int64_t channels, int64_t pixels)
 {
     for (int i = 1; i < 3; i++) ZC_TRY(zc_launch_check_size(l, i, channels, "scale or bias"));
+    if (pixels > UINT32_MAX - BLOCK)
+        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "too many pixels for the kernel");
     if (l->in[0].dims[0] > UINT16_MAX)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "too many images for the kernel");
     return ZC_OK;
@@ -77,9 +89,12 @@ zc_status zc_launch_plane_norm(zc_launch *l)
                                      .scale = l->in[1].data,
                                      .bias = l->in[2].data,
                                      .pixels = zc_dims_span(x->dims, 1, x->rank - 1),
+                                     .by_channels = zc_divisor_of(channels),
+                                     .by_width = zc_divisor_of(channels / a->groups),
+                                     .by_lines = zc_divisor_of(BLOCK / (channels / EACH)),
                                      .eps = a->epsilon};
     size_t bytes;
-    ZC_TRY(check(l, channels));
+    ZC_TRY(check(l, channels, p.pixels));
     if (zc_tensor_numel(x) == 0) return ZC_OK;
     ZC_TRY(zc_launch_epilogue(l, &p.fused));
     const int64_t most = ZC_PLANE_NORM_TEAM(a->groups) * ZC_PLANE_NORM_EACH;

@@ -3,6 +3,8 @@
  *
  *   header | section table | sections, each at a multiple of ZC_PLAN_ALIGN, zero bytes between
  *
+ * The constants come first: they are written while the kernels are compiled.
+ *
  * The header's hash covers the header (with the hash itself zero) and the section table, which
  * holds every section's hash: together they cover every byte but the padding, which must be zero.
  */
@@ -15,7 +17,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "plans are read in place: little-endian only");
 
 #define ZC_PLAN_MAGIC      "\x89ZCP\r\n\x1a\n"
-#define ZC_PLAN_MAJOR      7 /* a reader refuses another */
+#define ZC_PLAN_MAJOR      8 /* a reader refuses another */
 #define ZC_PLAN_MINOR      0
 #define ZC_PLAN_ALIGN      256
 #define ZC_PLAN_DATA_ALIGN 64 /* of each constant */
@@ -44,6 +46,7 @@ _Static_assert(sizeof(zc_plan_section) == 56, "section entry size");
 /* Sections in file order, all present: name, record type. References: STRS by byte offset, others
  * by record index. */
 #define ZC_PLAN_SECTIONS(X)                                                                        \
+    X(DATA, char)          /* constants */                                                         \
     X(META, zc_plan_meta)  /* one record */                                                        \
     X(STRS, char)          /* NUL-terminated UTF-8 */                                              \
     X(DIMS, zc_plan_dim)   /* dimension expressions */                                             \
@@ -60,8 +63,7 @@ _Static_assert(sizeof(zc_plan_section) == 56, "section entry size");
     X(SRCS, zc_plan_source) /* what they are compiled from */                                      \
     X(CHOI, zc_plan_choice) /* which kernel serves a step where */                                 \
     X(RANG, zc_plan_range)  /* sizes for which a choice holds */                                   \
-    X(CODE, char)           /* bytes of the machine code */                                        \
-    X(DATA, char)           /* constants */
+    X(CODE, char)           /* bytes of the machine code */
 
 enum {
 #define X(name, type) ZC_PLAN_##name,

@@ -112,8 +112,6 @@ typedef struct zc_pblock {
 typedef struct zc_program {
     const char *model_name, *version, *target;
     uint8_t model_sha256[32];
-    bool has_data_sha256; /* of all constants as the plan file has them */
-    uint8_t data_sha256[32];
     zc_origin origin;
     bool tf32; /* of a GPU program: may products round f32 factors to tf32? */
     uint32_t nprecision;
@@ -130,11 +128,22 @@ typedef struct zc_program {
     const char *const *output_names; /* of blocks[0].outs */
 } zc_program;
 
-/* Bytes of the plan file, section by section into `sink`: deterministic for equal programs. */
-typedef zc_status (*zc_sink)(void *user, const void *data, size_t len, zc_diag *diag);
-/* The constants' hash, ahead of zc_program_write, which computes it where it is not there. */
-void zc_program_hash_data(zc_program *p);
-zc_status zc_program_write(const zc_program *p, zc_sink sink, void *user, zc_diag *diag);
+/* Where the bytes of a plan file go: behind those that are there, or in place of some of these. */
+typedef struct zc_sink {
+    zc_status (*append)(void *user, const void *data, size_t len, zc_diag *diag);
+    zc_status (*overwrite)(void *user, const void *data, size_t len, uint64_t at, zc_diag *diag);
+    void *user;
+} zc_sink;
+zc_sink zc_sink_to_buffer(zc_buf *out);
+
+/* The plan file: equal programs have equal bytes. */
+zc_status zc_program_write(const zc_program *p, const zc_sink *sink, zc_diag *diag);
+/* The same by parts: the constants, which are there before the machine code, and whose hash it
+ * sets; then all else. */
+zc_status zc_program_write_constants(const zc_program *p, const zc_sink *sink, uint8_t sha256[32],
+                                     zc_diag *diag);
+zc_status zc_program_write_rest(const zc_program *p, const uint8_t constants_sha256[32],
+                                const zc_sink *sink, zc_diag *diag);
 
 /* Verifies [data, data+len) completely (hashes, ranges, ids, order, types) before using any of it.
  * The program lives in `arena`; strings and constants point into data, which must be aligned to 64

@@ -7,7 +7,8 @@
 
 typedef struct plan_writer {
     const zc_program *p;
-    zc_buf sections[ZC_PLAN_SECTION_COUNT]; /* DATA stays empty: constants are streamed */
+    const uint8_t *constants_sha256;
+    zc_buf sections[ZC_PLAN_SECTION_COUNT]; /* DATA stays empty: it is written */
     uint64_t data_bytes;
 } plan_writer;
 
@@ -262,53 +263,91 @@ static void put_meta(plan_writer *w)
     zc_buf_append(&w->sections[ZC_PLAN_META], &r, sizeof r);
 }
 
-/* ---- the constants, walked twice: to hash and to write ---- */
+/* ---- sinks ---- */
+
+static zc_status append_to_buffer(void *user, const void *data, size_t len, zc_diag *diag)
+{
+    zc_buf *b = user;
+    zc_buf_append(b, data, len);
+    return b->failed ? zc_fail_nomem(diag, "plan", b->len + len) : ZC_OK;
+}
+
+static zc_status overwrite_buffer(void *user, const void *data, size_t len, uint64_t at,
+                                  zc_diag *diag)
+{
+    zc_buf *b = user;
+    (void)diag;
+    memcpy(b->data + at, data, len);
+    return ZC_OK;
+}
+
+zc_sink zc_sink_to_buffer(zc_buf *out)
+{
+    return (zc_sink){append_to_buffer, overwrite_buffer, out};
+}
 
 static const char zeros[ZC_PLAN_ALIGN];
 
-typedef zc_status (*byte_fn)(void *user, const void *data, size_t len, zc_diag *diag);
-
-static zc_status each_constant(const zc_program *p, byte_fn fn, void *user, zc_diag *diag)
+static zc_status pad(uint64_t n, const zc_sink *sink, zc_diag *diag)
 {
-    for (uint32_t v = 1; v < p->nvalues; v++) {
-        const zc_pvalue *value = &p->values[v];
-        if (value->kind != ZC_P_CONST) continue;
-        if (value->bytes) ZC_TRY(fn(user, value->data, value->bytes, diag));
-        size_t pad = zc_align_up(value->bytes, ZC_PLAN_DATA_ALIGN) - value->bytes;
-        if (pad) ZC_TRY(fn(user, zeros, pad, diag));
+    for (; n > sizeof zeros; n -= sizeof zeros)
+        ZC_TRY(sink->append(sink->user, zeros, sizeof zeros, diag));
+    return n ? sink->append(sink->user, zeros, (size_t)n, diag) : ZC_OK;
+}
+
+/* ---- the constants, behind room for the header and the table ---- */
+
+enum { TABLE_BYTES = ZC_PLAN_SECTION_COUNT * sizeof(zc_plan_section) };
+
+static uint64_t data_begin(void)
+{
+    return zc_align_up(sizeof(zc_plan_header) + TABLE_BYTES, ZC_PLAN_ALIGN);
+}
+
+/* Piece by piece, so that what is hashed is in a cache when it is written. */
+static zc_status put_constant(const void *data, size_t len, struct sha256_ctx *ctx,
+                              const zc_sink *sink, zc_diag *diag)
+{
+    enum { PIECE = 1 << 18 };
+    for (size_t at = 0; at < len;) {
+        const size_t n = len - at < PIECE ? len - at : PIECE;
+        const uint8_t *from = (const uint8_t *)data + at;
+        sha256_update(ctx, n, from);
+        ZC_TRY(sink->append(sink->user, from, n, diag));
+        at += n;
     }
     return ZC_OK;
 }
 
-static zc_status hash_bytes(void *user, const void *data, size_t len, zc_diag *diag)
-{
-    (void)diag;
-    sha256_update(user, len, data);
-    return ZC_OK;
-}
-
-static void hash_data(const zc_program *p, uint8_t out[ZC_PLAN_SHA])
+zc_status zc_program_write_constants(const zc_program *p, const zc_sink *sink, uint8_t sha256[32],
+                                     zc_diag *diag)
 {
     struct sha256_ctx ctx;
     sha256_init(&ctx);
-    (void)each_constant(p, hash_bytes, &ctx, NULL);
-    sha256_digest(&ctx, ZC_PLAN_SHA, out);
+    ZC_TRY(pad(data_begin(), sink, diag));
+    for (uint32_t v = 1; v < p->nvalues; v++) {
+        const zc_pvalue *value = &p->values[v];
+        if (value->kind != ZC_P_CONST) continue;
+        const size_t padded = zc_align_up(value->bytes, ZC_PLAN_DATA_ALIGN);
+        ZC_TRY(put_constant(value->data, value->bytes, &ctx, sink, diag));
+        ZC_TRY(put_constant(zeros, padded - value->bytes, &ctx, sink, diag));
+    }
+    sha256_digest(&ctx, ZC_PLAN_SHA, sha256);
+    return ZC_OK;
 }
 
-void zc_program_hash_data(zc_program *p)
+/* ---- all else ---- */
+
+static uint64_t section_bytes(const plan_writer *w, int i)
 {
-    hash_data(p, p->data_sha256);
-    p->has_data_sha256 = true;
+    return i == ZC_PLAN_DATA ? w->data_bytes : w->sections[i].len;
 }
 
 static void hash_section(const plan_writer *w, int i, uint8_t out[ZC_PLAN_SHA])
 {
     struct sha256_ctx ctx;
     if (i == ZC_PLAN_DATA) {
-        if (w->p->has_data_sha256)
-            memcpy(out, w->p->data_sha256, ZC_PLAN_SHA);
-        else
-            hash_data(w->p, out);
+        memcpy(out, w->constants_sha256, ZC_PLAN_SHA);
         return;
     }
     sha256_init(&ctx);
@@ -316,14 +355,9 @@ static void hash_section(const plan_writer *w, int i, uint8_t out[ZC_PLAN_SHA])
     sha256_digest(&ctx, ZC_PLAN_SHA, out);
 }
 
-static uint64_t section_bytes(const plan_writer *w, int i)
-{
-    return i == ZC_PLAN_DATA ? w->data_bytes : w->sections[i].len;
-}
-
 static void fill_header(const plan_writer *w, zc_plan_header *h, zc_plan_section *table)
 {
-    uint64_t at = zc_align_up(sizeof *h + ZC_PLAN_SECTION_COUNT * sizeof *table, ZC_PLAN_ALIGN);
+    uint64_t at = data_begin();
     for (int i = 0; i < ZC_PLAN_SECTION_COUNT; i++) {
         table[i] =
             (zc_plan_section){.kind = (uint32_t)i, .offset = at, .length = section_bytes(w, i)};
@@ -339,42 +373,29 @@ static void fill_header(const plan_writer *w, zc_plan_header *h, zc_plan_section
     struct sha256_ctx ctx;
     sha256_init(&ctx);
     sha256_update(&ctx, sizeof *h, (const uint8_t *)h);
-    sha256_update(&ctx, ZC_PLAN_SECTION_COUNT * sizeof *table, (const uint8_t *)table);
+    sha256_update(&ctx, TABLE_BYTES, (const uint8_t *)table);
     sha256_digest(&ctx, ZC_PLAN_SHA, h->sha256);
 }
 
-static zc_status pad_to(uint64_t *at, uint64_t to, zc_sink sink, void *user, zc_diag *diag)
-{
-    while (*at < to) {
-        size_t n = to - *at < sizeof zeros ? (size_t)(to - *at) : sizeof zeros;
-        ZC_TRY(sink(user, zeros, n, diag));
-        *at += n;
-    }
-    return ZC_OK;
-}
-
-static zc_status write_all(const plan_writer *w, zc_sink sink, void *user, zc_diag *diag)
+static zc_status write_sections(const plan_writer *w, const zc_sink *sink, zc_diag *diag)
 {
     zc_plan_header h;
     zc_plan_section table[ZC_PLAN_SECTION_COUNT];
     fill_header(w, &h, table);
-    ZC_TRY(sink(user, &h, sizeof h, diag));
-    ZC_TRY(sink(user, table, sizeof table, diag));
-    uint64_t at = sizeof h + sizeof table;
     for (int i = 0; i < ZC_PLAN_SECTION_COUNT; i++) {
-        ZC_TRY(pad_to(&at, table[i].offset, sink, user, diag));
-        if (i == ZC_PLAN_DATA)
-            ZC_TRY(each_constant(w->p, sink, user, diag));
-        else if (table[i].length)
-            ZC_TRY(sink(user, w->sections[i].data, (size_t)table[i].length, diag));
-        at += table[i].length;
+        const uint64_t end = table[i].offset + table[i].length;
+        if (i != ZC_PLAN_DATA && table[i].length)
+            ZC_TRY(sink->append(sink->user, w->sections[i].data, (size_t)table[i].length, diag));
+        ZC_TRY(pad(zc_align_up(end, ZC_PLAN_ALIGN) - end, sink, diag));
     }
-    return pad_to(&at, h.file_size, sink, user, diag);
+    ZC_TRY(sink->overwrite(sink->user, table, sizeof table, sizeof h, diag));
+    return sink->overwrite(sink->user, &h, sizeof h, 0, diag);
 }
 
-zc_status zc_program_write(const zc_program *p, zc_sink sink, void *user, zc_diag *diag)
+zc_status zc_program_write_rest(const zc_program *p, const uint8_t constants_sha256[32],
+                                const zc_sink *sink, zc_diag *diag)
 {
-    plan_writer w = {.p = p};
+    plan_writer w = {.p = p, .constants_sha256 = constants_sha256};
     put_meta(&w);
     put_dims(&w);
     put_values(&w);
@@ -389,7 +410,14 @@ zc_status zc_program_write(const zc_program *p, zc_sink sink, void *user, zc_dia
     }
     zc_status status = failed      ? zc_fail_nomem(diag, "plan", 0)
                        : too_large ? zc_fail(diag, ZC_ERR_LIMIT, NULL, "plan has too many records")
-                                   : write_all(&w, sink, user, diag);
+                                   : write_sections(&w, sink, diag);
     for (int i = 0; i < ZC_PLAN_SECTION_COUNT; i++) zc_buf_fini(&w.sections[i]);
     return status;
+}
+
+zc_status zc_program_write(const zc_program *p, const zc_sink *sink, zc_diag *diag)
+{
+    uint8_t sha256[ZC_PLAN_SHA];
+    ZC_TRY(zc_program_write_constants(p, sink, sha256, diag));
+    return zc_program_write_rest(p, sha256, sink, diag);
 }

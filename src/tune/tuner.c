@@ -161,19 +161,13 @@ static zc_status choose(tuner *t, const zc_program *p, size_t variant)
     return ZC_OK;
 }
 
-static zc_status to_buffer(void *user, const void *data, size_t len, zc_diag *diag)
-{
-    zc_buf *b = user;
-    zc_buf_append(b, data, len);
-    return b->failed ? zc_fail_nomem(diag, "plan", b->len + len) : ZC_OK;
-}
-
 static zc_status load(tuner *t)
 {
     zc_buf bytes = {0};
     t->program.version = "tuning";
     t->program.nsources = 0;
-    zc_status status = zc_program_write(&t->program, to_buffer, &bytes, t->diag);
+    const zc_sink sink = zc_sink_to_buffer(&bytes);
+    zc_status status = zc_program_write(&t->program, &sink, t->diag);
     if (status == ZC_OK) status = zc_plan_load_bytes(bytes.data, bytes.len, &t->plan, t->diag);
     zc_buf_fini(&bytes);
     if (status != ZC_OK) return status;

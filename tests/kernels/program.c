@@ -143,13 +143,6 @@ static bool write_text(const kc_variant *v, const kc_sizes *fixed, kc_program *p
     return ok && !out->failed;
 }
 
-static zc_status to_buffer(void *user, const void *data, size_t len, zc_diag *diag)
-{
-    zc_buf *b = user;
-    zc_buf_append(b, data, len);
-    return b->failed ? zc_fail_nomem(diag, "plan", b->len + len) : ZC_OK;
-}
-
 static zc_status lower_graph(const kc_variant *v, const int *archs, int narchs, kc_program *p,
                              zc_diag *diag)
 {
@@ -196,7 +189,8 @@ zc_status kc_build(const kc_variant *v, const kc_sizes *fixed, int copies, bool 
     zc_codegen_build_params build = {.archs = &arch, .narchs = 1, .threads = 1};
     ZC_TRY(kc_lower(v, fixed, copies, shared, &arch, 1, p, diag));
     ZC_TRY(zc_codegen_build(&p->program, &build, &p->arena, diag));
-    zc_status status = zc_program_write(&p->program, to_buffer, &bytes, diag);
+    const zc_sink sink = zc_sink_to_buffer(&bytes);
+    zc_status status = zc_program_write(&p->program, &sink, diag);
     if (status == ZC_OK) status = zc_plan_load_bytes(bytes.data, bytes.len, &p->plan, diag);
     zc_buf_fini(&bytes);
     return status;

@@ -137,7 +137,7 @@ static void test_other_versions_are_refused(void **state)
     zc_plan_header *h = (zc_plan_header *)f->plan;
     h->major = 77;
     expect_fail(f->diag, load(f->plan, f->len, f->diag), ZC_ERR_UNSUPPORTED,
-                "plan format 77.0 was written by zc 0.1.0; this zc reads 7.x");
+                "plan format 77.0 was written by zc 0.1.0; this zc reads 8.x");
     h->major = ZC_PLAN_MAJOR;
 }
 

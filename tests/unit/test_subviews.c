@@ -49,13 +49,6 @@ static int teardown(void **state)
     return 0;
 }
 
-static zc_status to_buffer(void *user, const void *data, size_t len, zc_diag *diag)
-{
-    (void)diag;
-    zc_buf_append(user, data, len);
-    return ZC_OK;
-}
-
 /* The lines of a graph that begin so; nodes have no names. */
 static void put_lines(const char *lines, const char *begin, zc_buf *out)
 {
@@ -89,8 +82,9 @@ static void lower(fixture *f, const char *lines)
 static void map_program(fixture *f)
 {
     zc_buf bytes = {0};
+    const zc_sink sink = zc_sink_to_buffer(&bytes);
     zc_io_info inputs[4];
-    expect_ok(f->diag, zc_program_write(&f->program, to_buffer, &bytes, f->diag));
+    expect_ok(f->diag, zc_program_write(&f->program, &sink, f->diag));
     expect_ok(f->diag, zc_plan_load_bytes(bytes.data, bytes.len, &f->plan, f->diag));
     zc_buf_fini(&bytes);
     const uint32_t n = f->program.blocks[0].nparams;
@@ -379,8 +373,9 @@ static void test_forged(void **state)
     zc_plan_destroy(&f->plan);
     zc_memory_map_free(&f->map);
     zc_buf bytes = {0};
+    const zc_sink sink = zc_sink_to_buffer(&bytes);
     kernels[0].pitched = ZC_PITCHED_ALL + 1;
-    expect_ok(f->diag, zc_program_write(&f->program, to_buffer, &bytes, f->diag));
+    expect_ok(f->diag, zc_program_write(&f->program, &sink, f->diag));
     zc_status status = zc_plan_load_bytes(bytes.data, bytes.len, &f->plan, f->diag);
     expect_fail(f->diag, status, ZC_ERR_FORMAT, "a kernel's flags are unknown");
     zc_buf_fini(&bytes);

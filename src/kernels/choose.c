@@ -181,6 +181,9 @@ static zc_status add_choice(chooser *w, const variant *v, int family, zc_gen *g)
     if (!c.why) return nomem(w, "choice");
     ZC_TRY(add_kernel(w, g, family, &c.kernel));
     ZC_TRY(put_ranges(w, v, &g->sizes, &c));
+    c.nliterals = (uint32_t)g->nliterals;
+    c.literals = zc_arena_dup(w->arena, g->literals, (size_t)g->nliterals, sizeof *g->literals);
+    if (!c.literals) return nomem(w, "choice");
     if (g->source.name) ZC_TRY(add_source(w, &g->source));
     return ZC_VEC_PUSH(&w->choices, c) ? ZC_OK : nomem(w, "choices");
 }

@@ -44,9 +44,19 @@ static void put_inputs(zc_gen *g, const fused_work *w, const zc_dtype *in)
     zc_buf_puts(b, "\n");
 }
 
+/* Numbers that a run gives become inputs of the expression, behind the operands. */
+static void put_literals(zc_gen *g, const fused_work *w, zc_expr *e, zc_dtype *types)
+{
+    const int first = g->nliterals;
+    zc_gen_literals(g, e, types);
+    zc_buf_printf(&g->spec, "#define Z_%s_LITERALS(p)", w->prefix);
+    for (int i = first; i < g->nliterals; i++) zc_buf_printf(&g->spec, ", p.literals[%d]", i);
+    zc_buf_puts(&g->spec, "\n");
+}
+
 static zc_status put_work(zc_gen *g, fused_work *w)
 {
-    zc_dtype types[1 + ZC_FUSED_INPUTS];
+    zc_dtype types[1 + ZC_FUSED_INPUTS + ZC_LITERALS];
     if (w->n < 0) w->n = 0;
     types[0] = w->type;
     for (int i = 0; i < w->n; i++) types[1 + i] = zc_gen_in_type(g, w->first + i);
@@ -57,6 +67,7 @@ static zc_status put_work(zc_gen *g, fused_work *w)
     if (!put_shapes(g, w))
         return zc_gen_decline(g, "broadcast pattern of more than %d axes", ZC_FUSED_RANK);
     e->ninputs = 1 + w->n;
+    put_literals(g, w, e, types);
     return zc_gen_expr(g, w->function, e, types, w->at_end);
 }
 
@@ -176,6 +187,7 @@ zc_status zc_launch_broadcast(const zc_launch *l, const zc_tensor *to, int n,
         out->rank, most);
 }
 
+_Static_assert((int)ZC_FUSED_LITERALS == (int)ZC_LITERALS, "room for a choice's numbers");
 _Static_assert((int)ZC_FUSED_INPUTS >= (int)ZC_PROLOGUE_INPUTS &&
                    (int)ZC_FUSED_INPUTS >= (int)ZC_EPILOGUE_INPUTS,
                "room for all operands of fused work");
@@ -187,6 +199,7 @@ static zc_status set_operands(const zc_launch *l, const zc_tensor *to, int first
     zc_collapsed c;
     int n = end - first;
     memset(p, 0, sizeof *p);
+    for (uint32_t i = 0; i < l->nliterals; i++) p->literals[i] = l->literals[i];
     if (n <= 0) return ZC_OK;
     ZC_TRY(zc_launch_broadcast(l, to, n, l->in + first, NULL, ZC_FUSED_RANK, &c));
     p->rank = c.rank;

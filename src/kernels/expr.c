@@ -323,6 +323,39 @@ static void put_body(zc_buf *b, const zc_expr *e, const char *type, const char *
     }
 }
 
+/* ---- numbers that a run gives ---- */
+
+/* A fraction that people write, such as 0.5, -3 or 1/6, of which a compiler makes use. */
+static bool is_written(double v)
+{
+    const double n = v * 240;
+    return fabs(v) <= 64 && fabs(n - rint(n)) <= 1e-6 * fabs(n);
+}
+
+/* Numbers do not decide how the expression is written. */
+static bool is_free_of_patterns(const zc_expr *e)
+{
+    for (int i = 0; i < e->count; i++)
+        if (one_plus(e, &e->nodes[i])) return false;
+    return !has_quantised(e);
+}
+
+void zc_gen_literals(zc_gen *g, zc_expr *e, zc_dtype *types)
+{
+    if (!is_free_of_patterns(e)) return;
+    for (int i = 0; i < e->count && g->nliterals < ZC_LITERALS; i++) {
+        zc_expr_node *n = &e->nodes[i];
+        if (n->op != ZC_EX_CONST || !is_computed_in_f32(n) || !isfinite(n->f) || is_written(n->f))
+            continue;
+        g->literals[g->nliterals++] = (float)n->f;
+        types[e->ninputs] = n->dtype;
+        *n = (zc_expr_node){.op = ZC_EX_INPUT,
+                            .dtype = n->dtype,
+                            .arg = {-1, -1, -1},
+                            .input = (int16_t)e->ninputs++};
+    }
+}
+
 static zc_status written(zc_gen *g)
 {
     return g->spec.failed ? zc_fail_nomem(g->diag, "kernel source", g->spec.len) : ZC_OK;

@@ -45,7 +45,9 @@ typedef struct zc_gen {
     char products[16]; /* zc_gen_tensor_cores; empty: products are the ordinary cores' */
     zc_buf spec;       /* the header so far */
     char label[64];    /* the kernel's readable name part: set by default to the operation's name */
-    char declined[160]; /* why not; empty: accepted */
+    char declined[160];          /* why not; empty: accepted */
+    float literals[ZC_LITERALS]; /* numbers of fused work that are not in the header */
+    int nliterals;
     bool divides;      /* set by zc_gen_epilogue and zc_gen_prologue: where their operands lie takes
                           divisions by what only a run knows, so that code for each of several elements
                           is long */
@@ -113,6 +115,10 @@ bool zc_gen_broadcast(zc_gen *g, const char *prefix, zc_shape to, int n, const z
  * compute type and not rounded, and the result is stored, which rounds it. */
 zc_status zc_gen_expr(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in,
                       bool at_end);
+/* Numbers that are no constants of the function, as far as there is room: they become the choice's,
+ * and inputs of e behind the others, whose types `types` gets. Kernels that differ in such numbers
+ * are one. */
+void zc_gen_literals(zc_gen *g, zc_expr *e, zc_dtype *types);
 /* As zc_gen_expr for an expression of one or several results, which are stored: returns struct
  * zc_<name>, whose fields y0, y1 ... they are. */
 zc_status zc_gen_results(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in);

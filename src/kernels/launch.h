@@ -46,6 +46,8 @@ typedef struct zc_launch {
     zc_fault_word *fault;            /* device memory, for kernels that report */
     uint32_t step_id;                /* 1 + index of the step, for fault reports */
     const struct zc_pkernel *kernel; /* with its configuration, by zc_config_<family> */
+    const float *literals;           /* of the step's choice, for its fused work */
+    uint32_t nliterals;
     bool is_static; /* every operand's shape was certain when the kernel was specialised */
     int sm_count;
     const char *subject; /* step's name for messages */

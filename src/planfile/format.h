@@ -123,9 +123,10 @@ _Static_assert(sizeof(zc_plan_step) == 64, "step size");
 typedef struct zc_plan_choice {
     uint32_t arch, kernel;
     zc_plan_list ranges;
+    zc_plan_list literals;  /* in FLTS */
     uint32_t why, reserved; /* string */
 } zc_plan_choice;
-_Static_assert(sizeof(zc_plan_choice) == 24, "choice size");
+_Static_assert(sizeof(zc_plan_choice) == 32, "choice size");
 
 typedef struct zc_plan_range {
     zc_plan_list factors; /* in DREF */

@@ -56,12 +56,17 @@ typedef struct zc_prange {
     int64_t low, high;
 } zc_prange;
 
+enum { ZC_LITERALS = 8 };
+
 typedef struct zc_pchoice {
     uint32_t arch;   /* 90 for sm_90 */
     uint32_t kernel; /* index */
     uint32_t nranges;
     const zc_prange *ranges; /* all have to hold */
-    const char *why; /* what else there was, and its cost; "" where there was nothing else */
+    uint32_t nliterals;      /* ZC_LITERALS at most */
+    const float *literals; /* numbers of fused work that the kernel is launched with, so that steps
+                              with other numbers share it */
+    const char *why;       /* what else there was, and its cost; "" where there was nothing else */
 } zc_pchoice;
 
 /* Operands that a kernel takes with a pitch: lines of their last axis lie further apart than they

@@ -404,6 +404,12 @@ static zc_status read_choice(plan_reader *r, uint32_t i, zc_pchoice *out)
                    r->p->nkernels);
     if (c->reserved) return bad(r, "a choice's flags are unknown");
     ZC_TRY(get_string(r, c->why, &out->why));
+    ZC_TRY(check_list(r, ZC_PLAN_FLTS, c->literals));
+    if (c->literals.count > ZC_LITERALS)
+        return bad(r, "a choice has too many numbers (got %u, need at most %d)", c->literals.count,
+                   ZC_LITERALS);
+    out->nliterals = c->literals.count;
+    out->literals = record(r, ZC_PLAN_FLTS, c->literals.first);
     ZC_TRY(check_list(r, ZC_PLAN_RANG, c->ranges));
     zc_prange *ranges = zc_arena_alloc(r->arena, out->nranges, sizeof *ranges);
     if (!ranges) return zc_fail_nomem(r->diag, "plan", out->nranges * sizeof *ranges);

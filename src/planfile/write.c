@@ -40,6 +40,13 @@ static zc_plan_list put_ints(plan_writer *w, const int64_t *v, uint32_t n)
     return l;
 }
 
+static zc_plan_list put_floats(plan_writer *w, const float *v, uint32_t n)
+{
+    zc_plan_list l = {.first = count_of(w, ZC_PLAN_FLTS, sizeof *v), .count = n};
+    zc_buf_append(&w->sections[ZC_PLAN_FLTS], v, n * sizeof *v);
+    return l;
+}
+
 static zc_plan_list put_strings(plan_writer *w, const char *const *s, uint32_t n)
 {
     zc_plan_list l = {.first = count_of(w, ZC_PLAN_REFS, sizeof(uint32_t)), .count = n};
@@ -131,8 +138,7 @@ static void put_attr(plan_writer *w, const zc_attr_field *f, const void *at)
     }
     case ZC_ATTR_FLOATS: {
         const zc_floats *l = at;
-        r.list = (zc_plan_list){count_of(w, ZC_PLAN_FLTS, sizeof *l->v), (uint32_t)l->n};
-        zc_buf_append(&w->sections[ZC_PLAN_FLTS], l->v, (size_t)l->n * sizeof *l->v);
+        r.list = put_floats(w, l->v, (uint32_t)l->n);
         break;
     }
     }
@@ -160,6 +166,7 @@ static zc_plan_list put_choices(plan_writer *w, const zc_pstep *step)
         zc_plan_choice r = {.arch = c->arch,
                             .kernel = c->kernel,
                             .ranges = put_ranges(w, c),
+                            .literals = put_floats(w, c->literals, c->nliterals),
                             .why = put_string(w, c->why)};
         zc_buf_append(&w->sections[ZC_PLAN_CHOI], &r, sizeof r);
     }

@@ -140,7 +140,8 @@ static zc_status resize(void *user, int i, int rank, const int64_t *dims, zc_ten
 static void fill_launch(zc_session *s, const zc_pstep *step, zc_launch *l, zc_diag *diag)
 {
     struct zc_gpu *g = s->gpu;
-    const zc_pkernel *kernel = &g->image->program->kernels[zc_gpu_kernel(s, step)];
+    const zc_pchoice *choice = &own_step(s, step)->choices[zc_gpu_choice(s, step)];
+    const zc_pkernel *kernel = &g->image->program->kernels[choice->kernel];
     zc_tensor *in = g->operands, *out = in + step->nin, *host = out + step->nout;
     int64_t *in_pitch = g->pitches, *out_pitch = in_pitch + step->nin;
     for (uint32_t i = 0; i < step->nin; i++) {
@@ -167,6 +168,8 @@ static void fill_launch(zc_session *s, const zc_pstep *step, zc_launch *l, zc_di
                      .fault = g->fault,
                      .step_id = (uint32_t)(step - s->program->steps) + 1,
                      .kernel = kernel,
+                     .literals = choice->literals,
+                     .nliterals = choice->nliterals,
                      .is_static = kernel->is_static,
                      .subject = step->name,
                      .diag = diag};

@@ -3,8 +3,9 @@
 // point(x, in0[..], in1[..], ...), operands broadcast. zc_fused_cells does it for neighbours of a row of a matrix.
 //
 // spec.h, with W one of PRE and FUSED: Z_W, when there is any, with Z_W_COUNT (of operands), Z_W_INPUTS(X) = X(i, type)
-// ..., Z_W_ARGS(A) = , A(0), A(1) ... and zc_pre_point or zc_fused_point; with static shapes also Z_W_RANK, Z_W_DIMS and
-// Z_W_STRIDES, with such as take divisions by what only a run knows Z_W_DIVIDES.
+// ..., Z_W_ARGS(A) = , A(0), A(1) ..., Z_W_LITERALS(p) = , p.literals[0] ... (numbers that the function gets behind the
+// operands) and zc_pre_point or zc_fused_point; with static shapes also Z_W_RANK, Z_W_DIMS and Z_W_STRIDES, with such as take
+// divisions by what only a run knows Z_W_DIVIDES.
 #pragma once
 #include "zc/broadcast.cuh"
 #include "abi/epilogue.h"
@@ -16,7 +17,7 @@
     template <class T> ZC_DEV RESULT NAME(const zc_fused_params &p, T x, i64 at) {                                     \
         const auto off = zc_offsets_at<Z_##W##_COUNT>(NAME##_shape::of(p), at);                                        \
         Z_##W##_INPUTS(ZC_FETCH)                                                                                       \
-        return NAME##_point(zc_get(x) Z_##W##_ARGS(ZC_ARG));                                                           \
+        return NAME##_point(zc_get(x) Z_##W##_ARGS(ZC_ARG) Z_##W##_LITERALS(p));                                       \
     }
 
 #ifndef Z_PRE
@@ -77,7 +78,9 @@ template <int N> struct zc_fused_cells {
 #define ZC_RUN(i, T, ROWS, COLS) zc_fused_run<T, N, ROWS, COLS, i == Z_FUSED_TILE> run##i;
     Z_FUSED_CELLS(ZC_RUN)
 #undef ZC_RUN
+    const zc_fused_params *params;
     template <class PAIR = u32> ZC_MEMBER void load(const zc_fused_params &p, i64 row, i64 col, i64 n, PAIR tile = 0) {
+        params = &p;
 #define ZC_LOAD(i, T, ROWS, COLS) run##i.load(p.in[i], row, col, ZC_FUSED_PITCH(p, i, n), tile);
         Z_FUSED_CELLS(ZC_LOAD)
 #undef ZC_LOAD
@@ -87,7 +90,7 @@ template <int N> struct zc_fused_cells {
         for (int e = 0; e < N; e++) {
 #define ZC_PICK(i, T, ROWS, COLS) const auto in##i = run##i.get(e);
             Z_FUSED_CELLS(ZC_PICK)
-            result[e] = zc_fused_point(v[e] Z_FUSED_ARGS(ZC_ARG));
+            result[e] = zc_fused_point(v[e] Z_FUSED_ARGS(ZC_ARG) Z_FUSED_LITERALS((*params)));
 #undef ZC_PICK
         }
     }

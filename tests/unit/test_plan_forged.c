@@ -270,6 +270,7 @@ static const field fields[] = {
     F(CHOI, zc_plan_choice, arch, -1),
     F(CHOI, zc_plan_choice, kernel, ZC_PLAN_KERN),
     LIST(CHOI, zc_plan_choice, ranges, RANG),
+    LIST(CHOI, zc_plan_choice, literals, FLTS),
     F(CHOI, zc_plan_choice, why, ZC_PLAN_STRS),
     F(CHOI, zc_plan_choice, reserved, -1),
     LIST(RANG, zc_plan_range, factors, DREF),

@@ -461,7 +461,8 @@ static zc_status compile_with(job *j, zc_diag *diag)
     bool is_hollow = !j->sink.to.append && has_hollow_weights(g);
     bool counts = !j->sink.to.append && j->explain && j->targets.narchs;
     if (counts) j->explain->lacks_weights = is_hollow;
-    if (status == ZC_OK && (j->sink.to.append || (counts && !is_hollow))) status = finish(g, j, diag);
+    if (status == ZC_OK && (j->sink.to.append || (counts && !is_hollow)))
+        status = finish(g, j, diag);
     zc_graph_destroy(&g);
     return status;
 }
@@ -650,7 +651,8 @@ zc_status zc_compile_nothing(const zc_model_source *model, const zc_compile_para
 {
     zc_compile_params p;
     ZC_TRY(copy_params(params, &p, diag));
-    return compile(model, &p, explain, (plan_sink){.to = {append_nowhere, overwrite_nowhere, NULL}}, diag);
+    return compile(model, &p, explain, (plan_sink){.to = {append_nowhere, overwrite_nowhere, NULL}},
+                   diag);
 }
 
 zc_status zc_compile_bytes(const void *model, size_t model_len, const zc_compile_params *params,

@@ -30,6 +30,11 @@ expect compile-strip 0 "" on "$zc" compile "$model" -o "$stripped" --target sm_9
 expect compile-fails 2 "NVRTC: NVRTC_ERROR_COMPILATION" on ZC_CACHE_DIR="$dir/none" \
     ZC_HOSTCUDA_FAIL=nvrtcCompileProgram:1:6 "$zc" compile "$model" -o "$dir/failed.plan" --target sm_90
 expect compile-fails-no-plan 1 "" test -e "$dir/failed.plan"
+# A file that may not grow, while one thread writes the constants and others compile.
+echo old >"$dir/full.plan"
+expect compile-full 2 "full.plan: cannot write (File too large)" \
+    on sh -c 'ulimit -f 16 && exec "$@"' sh "$zc" compile "$model" -o "$dir/full.plan" --target sm_90
+expect compile-full-kept 0 "old" cat "$dir/full.plan"
 
 # ---- signals while kernels are compiled: the compiler takes the handlers ----
 # ended_by SIGNAL COMPILER: the exit code of a compilation by the NVRTC in this folder that gets the signal after its first

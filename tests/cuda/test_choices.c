@@ -1,5 +1,6 @@
 /* Which kernel serves a step: by architecture, by the range of a size, chosen anew on another GPU;
  * and plans whose kernels are given other parameters than this zc's are refused. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -287,6 +288,47 @@ static void test_last_rows_are_open(void **state)
     }
 }
 
+/* Two products that are scaled by numbers nobody writes, as networks learn them, and one by a half.
+ */
+static void test_learned_numbers_share_a_kernel(void **state)
+{
+    static const char text[] =
+        "opset 17\nin x 1 128,64\nin w 1 64,64\ninit a 1 1 1.137\ninit b 1 1 -2.291\ninit c 1 1 "
+        "0.5\n"
+        "out p 1 *\nout q 1 *\nout r 1 *\n"
+        "node MatMul x,w x1\nnode Mul x1,a p\nnode MatMul p,w x2\nnode Mul x2,b q\n"
+        "node MatMul q,w x3\nnode Mul x3,c r\n";
+    static const char *const target = "sm_90";
+    float ones[128 * DEPTH], product = 1;
+    const float factors[] = {1.137f, -2.291f, 0.5f};
+    zc_diag *diag = zc_diag_create();
+    (void)state;
+    zc_plan *plan = plan_of(text, &target, 1);
+    assert_int_equal(plan->program.nsteps, 3);
+    assert_int_equal(plan->program.nkernels, 2);
+    const zc_pstep *steps = plan->program.steps;
+    assert_int_equal(steps[0].choices[0].kernel, steps[1].choices[0].kernel);
+    assert_true(steps[0].choices[0].literals[0] == factors[0]);
+    assert_int_equal(steps[2].choices[0].nliterals, 0);
+    for (int i = 0; i < 128 * DEPTH; i++) ones[i] = 1;
+    const zc_view in[] = {
+        {.elem = 1, .rank = 2, .dims = {128, DEPTH}, .data = ones, .bytes = sizeof ones},
+        {.elem = 1, .rank = 2, .dims = {DEPTH, COLUMNS}, .data = ones, .bytes = sizeof ones / 2}};
+    zc_session *s = gpu_session(plan);
+    for (size_t i = 0; i < 2; i++) expect_ok(diag, zc_session_set_input(s, i, &in[i], false, diag));
+    expect_ok(diag, zc_session_run(s, diag));
+    for (size_t i = 0; i < 3; i++) {
+        zc_view y;
+        expect_ok(diag, zc_session_output(s, i, &y, diag));
+        product *= DEPTH * factors[i];
+        for (int e = 0; e < 128 * COLUMNS; e++)
+            assert_true(fabsf(((const float *)y.data)[e] / product - 1) < 1e-6F);
+    }
+    zc_session_destroy(&s);
+    zc_plan_destroy(&plan);
+    zc_diag_destroy(&diag);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_code_that_spills_is_refused),
         cmocka_unit_test(test_other_parameters_are_refused),
         cmocka_unit_test(test_last_rows_are_open),
+        cmocka_unit_test(test_learned_numbers_share_a_kernel),
     };
     return cmocka_run_group_tests_name("choices", tests, gpu_group_setup, gpu_group_teardown);
 }

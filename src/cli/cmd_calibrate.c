@@ -174,7 +174,7 @@ static zc_status calibrate_weights(const zc_model_source *model, const zc_compil
 {
     zc_graph *g = NULL;
     zc_diag *own = zc_diag_create();
-    zc_status status = zc_compile_import(model, p, &g, own);
+    zc_status status = zc_model_import(model, p, NULL, false, &g, own);
     if (status == ZC_OK) status = add_weights(g, c, own);
     zc_graph_destroy(&g);
     return zc_diag_end_again(diag, &own, status);

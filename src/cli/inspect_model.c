@@ -3,6 +3,7 @@
 
 #include "cli/inspect.h"
 #include "driver/compile.h"
+#include "driver/params.h"
 #include "import/load.h"
 #include "passes/passes.h"
 
@@ -119,7 +120,7 @@ static zc_status show_graph(const zc_model_source *model, const zc_compile_param
                             const inspect *o, zc_diag *diag)
 {
     zc_graph *g = NULL;
-    ZC_TRY(zc_compile_import_weightless(model, params, &g, diag));
+    ZC_TRY(zc_model_import(model, params, NULL, true, &g, diag));
     bool is_import = !o->pass && (!o->stage || strcmp(o->stage, STAGE_IMPORT) == 0);
     zc_status status = is_import && !o->dot ? print_metadata(model, diag) : ZC_OK;
     if (status == ZC_OK) status = is_import ? print_graph(g, o, diag) : run_passes(g, o, diag);

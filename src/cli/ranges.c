@@ -115,7 +115,7 @@ zc_status cli_take_ranges(const zc_model_source *model, const zc_compile_params 
                           zc_arena *names, zc_diag *diag)
 {
     zc_graph *g = NULL;
-    ZC_TRY(zc_compile_import_weightless(model, params, &g, diag));
+    ZC_TRY(zc_model_import(model, params, NULL, true, &g, diag));
     const taking t = {ranges, g, dims, profiles, names, diag};
     zc_status status = check(&t, ranges->min);
     if (status == ZC_OK) status = check(&t, ranges->opt);

@@ -1,16 +1,15 @@
 /* The compiler's one road: model bytes -> graph -> passes -> program -> plan bytes. The only file
  * that names every stage, in order. */
-#include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/sized.h"
 #include "codegen/codegen.h"
 #include "driver/choose_precision.h"
 #include "driver/compile.h"
 #include "driver/copies.h"
+#include "driver/params.h"
 #include "driver/rules.h"
 #include "driver/slow.h"
 #include "driver/target.h"
@@ -28,160 +27,7 @@ static zc_status progress(const zc_compile_params *p, const char *stage, size_t 
     return zc_fail(diag, ZC_ERR_CANCELLED, NULL, "cancelled before %s", stage);
 }
 
-/* ---- parameters ---- */
-
-static zc_status check_list(const char *name, const void *list, size_t n, zc_diag *diag)
-{
-    return list || n == 0 ? ZC_OK : zc_fail(diag, ZC_ERR_ARG, name, "is NULL");
-}
-
-static zc_status check_name(const char *list, const char *name, zc_diag *diag)
-{
-    return name ? ZC_OK : zc_fail(diag, ZC_ERR_ARG, list, "a name is NULL");
-}
-
-static zc_status check_lists(const zc_compile_params *p, zc_diag *diag)
-{
-    ZC_TRY(check_list("dims", p->dims, p->dim_count, diag));
-    ZC_TRY(check_list("shapes", p->shapes, p->shape_count, diag));
-    ZC_TRY(check_list("skip_passes", p->skip_passes, p->skip_pass_count, diag));
-    ZC_TRY(check_list("profiles", p->profiles, p->profile_count, diag));
-    for (size_t i = 0; i < p->profile_count; i++) {
-        ZC_TRY(check_name("profiles", p->profiles[i].name, diag));
-        ZC_TRY(check_list("profiles", p->profiles[i].values, p->profiles[i].count, diag));
-    }
-    ZC_TRY(check_list("targets", p->targets, p->target_count, diag));
-    ZC_TRY(check_list("allow", p->allow, p->allow_count, diag));
-    for (size_t i = 0; i < p->allow_count; i++) ZC_TRY(check_name("allow", p->allow[i], diag));
-    ZC_TRY(check_list("rules", p->rules, p->rule_count, diag));
-    ZC_TRY(zc_custom_check(&(zc_custom_set){p->custom_ops, p->custom_op_count}, diag));
-    ZC_TRY(check_list("skip_rules", p->skip_rules, p->skip_rule_count, diag));
-    for (size_t i = 0; i < p->rule_count; i++) ZC_TRY(check_name("rules", p->rules[i], diag));
-    for (size_t i = 0; i < p->skip_rule_count; i++)
-        ZC_TRY(check_name("skip_rules", p->skip_rules[i], diag));
-    for (size_t i = 0; i < p->target_count; i++) ZC_TRY(check_name("targets", p->targets[i], diag));
-    for (size_t i = 0; i < p->dim_count; i++) ZC_TRY(check_name("dims", p->dims[i].name, diag));
-    for (size_t i = 0; i < p->shape_count; i++)
-        ZC_TRY(check_name("shapes", p->shapes[i].input, diag));
-    for (size_t i = 0; i < p->skip_pass_count; i++)
-        ZC_TRY(check_name("skip_passes", p->skip_passes[i], diag));
-    return ZC_OK;
-}
-
-static zc_status copy_params(const zc_compile_params *given, zc_compile_params *out, zc_diag *diag)
-{
-    *out = (zc_compile_params){.size = sizeof *out};
-    if (!given) return ZC_OK;
-    ZC_TRY(zc_sized_take(given, ZC_SIZE_UPTO(zc_compile_params, progress_user), out, sizeof *out,
-                         "params", diag));
-    if (out->threads < 0 || out->threads > ZC_THREADS_MAX)
-        return zc_fail(diag, ZC_ERR_ARG, "threads", "out of range (got %d, need 0 to %d)",
-                       out->threads, ZC_THREADS_MAX);
-    return check_lists(out, diag);
-}
-
-zc_status zc_precision_parse(const char *name, zc_precision_choice *out, zc_diag *diag)
-{
-    *out = (zc_precision_choice){.narrow = ZC_NONE};
-    out->is_auto = name && strcmp(name, "auto") == 0;
-    if (out->is_auto || !name || strcmp(name, "f32") == 0) return ZC_OK;
-    out->tf32 = strcmp(name, "tf32") == 0;
-    if (out->tf32) return ZC_OK;
-    zc_dtype d = zc_dtype_parse(name);
-    if (d != ZC_F16 && d != ZC_BF16)
-        return zc_fail(diag, ZC_ERR_ARG, name,
-                       "is no precision (need f32, tf32, f16, bf16 or auto)");
-    out->narrow = d;
-    return ZC_OK;
-}
-
-static zc_status import_params(const zc_compile_params *p, zc_arena *arena, zc_import_params *out,
-                               zc_diag *diag)
-{
-    zc_dim_override *dims = zc_arena_alloc(arena, p->dim_count, sizeof *dims);
-    zc_shape_override *shapes = zc_arena_alloc(arena, p->shape_count, sizeof *shapes);
-    if (!dims || !shapes) return zc_fail_nomem(diag, "parameters", 0);
-    for (size_t i = 0; i < p->dim_count; i++)
-        dims[i] = (zc_dim_override){.name = p->dims[i].name, .value = p->dims[i].value};
-    for (size_t i = 0; i < p->shape_count; i++) {
-        shapes[i] = (zc_shape_override){.input = p->shapes[i].input, .rank = p->shapes[i].rank};
-        if (shapes[i].rank < 0 || shapes[i].rank > ZC_MAX_RANK)
-            return zc_fail(diag, ZC_ERR_ARG, shapes[i].input,
-                           "rank out of range (got %d, need at most %d)", shapes[i].rank,
-                           ZC_MAX_RANK);
-        memcpy(shapes[i].dims, p->shapes[i].dims, sizeof shapes[i].dims);
-    }
-    *out = (zc_import_params){.data_root = p->data_root,
-                              .dims = dims,
-                              .ndims = (int)p->dim_count,
-                              .shapes = shapes,
-                              .nshapes = (int)p->shape_count,
-                              .strict = p->strict,
-                              .max_memory = p->max_memory};
-    return ZC_OK;
-}
-
 /* ---- the road ---- */
-
-static zc_status import(const zc_model_source *model, const zc_compile_params *p,
-                        const zc_custom_set *custom, bool weightless, zc_graph **out, zc_diag *diag)
-{
-    zc_arena arena;
-    zc_import_params params;
-    zc_arena_init(&arena, 0);
-    zc_status status = import_params(p, &arena, &params, diag);
-    params.weightless = weightless;
-    params.custom = custom;
-    if (status == ZC_OK)
-        status = model->path ? zc_import_file(model->path, &params, out, diag)
-                             : zc_import_bytes(model->bytes, model->len, &params, out, diag);
-    zc_arena_fini(&arena);
-    return status;
-}
-
-zc_status zc_compile_import(const zc_model_source *model, const zc_compile_params *p,
-                            zc_graph **out, zc_diag *diag)
-{
-    return import(model, p, NULL, false, out, diag);
-}
-
-zc_status zc_compile_import_weightless(const zc_model_source *model, const zc_compile_params *p,
-                                       zc_graph **out, zc_diag *diag)
-{
-    return import(model, p, NULL, true, out, diag);
-}
-
-static zc_status hash_file(const char *path, uint8_t out[32], zc_diag *diag)
-{
-    enum { CHUNK = 1 << 20 };
-    int fd;
-    uint64_t size;
-    ZC_TRY(zc_file_open(path, &fd, &size, diag));
-    uint8_t *chunk = zc_calloc(CHUNK, 1);
-    zc_status status = chunk ? ZC_OK : zc_fail_nomem(diag, "hashing", CHUNK);
-    struct sha256_ctx ctx;
-    sha256_init(&ctx);
-    for (uint64_t at = 0; status == ZC_OK && at < size;) {
-        size_t n = size - at < CHUNK ? (size_t)(size - at) : CHUNK;
-        status = zc_file_pread(fd, chunk, n, at, path, diag);
-        if (status == ZC_OK) sha256_update(&ctx, n, chunk);
-        at += n;
-    }
-    sha256_digest(&ctx, 32, out);
-    free(chunk);
-    zc_file_close(fd);
-    return status;
-}
-
-zc_status zc_model_hash(const zc_model_source *model, uint8_t out[32], zc_diag *diag)
-{
-    if (model->path) return hash_file(model->path, out, diag);
-    struct sha256_ctx ctx;
-    sha256_init(&ctx);
-    sha256_update(&ctx, model->len, model->bytes);
-    sha256_digest(&ctx, 32, out);
-    return ZC_OK;
-}
 
 static const char *model_name(const zc_model_source *model)
 {
@@ -395,7 +241,7 @@ static zc_status compile_again(const job *j, zc_mixed *mixed, zc_buf *plan, zc_d
     p.tune = false;
     p.progress = NULL;
     const zc_custom_set custom = {p.custom_ops, p.custom_op_count};
-    ZC_TRY(import(j->model, &p, &custom, false, &g, diag));
+    ZC_TRY(zc_model_import(j->model, &p, &custom, false, &g, diag));
     zc_status status = optimise(g, &trial, mixed, diag);
     trial.targets.narchs = 0;
     if (status == ZC_OK && plan) status = finish(g, &trial, diag);
@@ -419,7 +265,7 @@ static zc_status load_calibration(job *j, zc_diag *diag)
     zc_diag *own = zc_diag_create();
     zc_diag_set_file(own, model_name(j->model));
     zc_status status = zc_model_hash(j->model, sha256, own);
-    if (status == ZC_OK) status = import(j->model, j->p, &custom, true, &g, own);
+    if (status == ZC_OK) status = zc_model_import(j->model, j->p, &custom, true, &g, own);
     if (status == ZC_OK)
         status = zc_thresholds_read(&j->calibration, j->p->calibration, g, sha256, own);
     zc_graph_destroy(&g);
@@ -453,7 +299,7 @@ static zc_status compile_with(job *j, zc_diag *diag)
                        "a profile needs a GPU among the targets");
     ZC_TRY(progress(j->p, "import", STAGE_IMPORT, diag));
     const zc_custom_set custom = {j->p->custom_ops, j->p->custom_op_count};
-    ZC_TRY(import(j->model, j->p, &custom, !j->sink.to.append, &g, diag));
+    ZC_TRY(zc_model_import(j->model, j->p, &custom, !j->sink.to.append, &g, diag));
     zc_status status = optimise(g, j, j->precision.is_auto ? &j->chosen.mixed : NULL, diag);
     if (status == ZC_OK && j->p->tune && j->p->rule_count)
         status = zc_tune_graph(g, j->p, j->tuning, diag);
@@ -557,7 +403,7 @@ zc_status zc_compile_model_to_file(const zc_model_source *model, const char *pla
                                    zc_diag *diag)
 {
     zc_compile_params p;
-    ZC_TRY(copy_params(params, &p, diag));
+    ZC_TRY(zc_params_take(params, &p, diag));
     if (model->path && zc_file_is_same(model->path, plan_path))
         return zc_fail(diag, ZC_ERR_ARG, plan_path, "the output is the model itself");
     zc_writer *writer;
@@ -585,7 +431,7 @@ static zc_status compile_to_memory(const zc_model_source *model, const zc_compil
     *out = NULL;
     *out_len = 0;
     zc_compile_params p;
-    ZC_TRY(copy_params(params, &p, diag));
+    ZC_TRY(zc_params_take(params, &p, diag));
     zc_buf buf = {0};
     zc_status status =
         compile(model, &p, explain, (plan_sink){.to = zc_sink_to_buffer(&buf)}, diag);
@@ -608,7 +454,7 @@ zc_status zc_compile_graph(const zc_graph *g, const zc_compile_params *params, v
     job j = {.model = &none, .p = &p, .sink = {.to = zc_sink_to_buffer(&buf)}};
     *out = NULL;
     *out_len = 0;
-    ZC_TRY(copy_params(params, &p, diag));
+    ZC_TRY(zc_params_take(params, &p, diag));
     ZC_TRY(zc_targets_parse(p.targets, p.target_count, &j.targets, diag));
     zc_tuned_init(&j.known);
     zc_tuned_init(&j.own);
@@ -631,7 +477,7 @@ zc_status zc_compile_model(const zc_model_source *model, const zc_compile_params
 {
     zc_compile_params p;
     if (out) return compile_to_memory(model, params, explain, out, out_len, diag);
-    ZC_TRY(copy_params(params, &p, diag));
+    ZC_TRY(zc_params_take(params, &p, diag));
     return compile(model, &p, explain, (plan_sink){.is_file = false}, diag);
 }
 
@@ -650,7 +496,7 @@ zc_status zc_compile_nothing(const zc_model_source *model, const zc_compile_para
                              zc_explain *explain, zc_diag *diag)
 {
     zc_compile_params p;
-    ZC_TRY(copy_params(params, &p, diag));
+    ZC_TRY(zc_params_take(params, &p, diag));
     return compile(model, &p, explain, (plan_sink){.to = {append_nowhere, overwrite_nowhere, NULL}},
                    diag);
 }

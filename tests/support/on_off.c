@@ -116,7 +116,7 @@ static bool read_graph(const on_off *s, int which, zc_graph **out, zc_diag *diag
     if (!s->text) {
         const zc_model_source model = {.path = s->name};
         zc_graph *g = NULL;
-        if (zc_compile_import(&model, &none, &g, diag) != ZC_OK) return false;
+        if (zc_model_import(&model, &none, NULL, false, &g, diag) != ZC_OK) return false;
         if (which == OFF || which == ON) {
             *out = g;
             return true;

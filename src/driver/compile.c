@@ -35,8 +35,8 @@ static const char *model_name(const zc_model_source *model)
 }
 
 typedef struct plan_sink {
-    zc_sink to;   /* append NULL: no plan is made */
-    bool is_file; /* whoever asked for it hears what will be slow or held twice */
+    const zc_sink *to; /* NULL: no plan is made */
+    bool is_file;      /* whoever asked for it hears what will be slow or held twice */
 } plan_sink;
 
 /* One compilation. */
@@ -161,7 +161,7 @@ static zc_status write_plan(zc_program *program, const job *j, zc_arena *arena, 
     program->version = ZC_VERSION;
     if (!j->targets.narchs) program->target = "cpu";
     ZC_TRY(zc_model_hash(j->model, program->model_sha256, diag));
-    constants c = {.program = program, .sink = &j->sink.to, .diag = zc_diag_create()};
+    constants c = {.program = program, .sink = j->sink.to, .diag = zc_diag_create()};
     zc_diag_set_file(c.diag, model_name(j->model));
     zc_status status = j->targets.narchs ? build_kernels(program, j, &c, arena, diag) : ZC_OK;
     if (status == ZC_OK) status = progress(j->p, "write", STAGE_WRITE, diag);
@@ -170,7 +170,7 @@ static zc_status write_plan(zc_program *program, const job *j, zc_arena *arena, 
         status = c.status;
     }
     ZC_TRY(zc_diag_end_again(diag, &c.diag, status));
-    return zc_program_write_rest(program, c.sha256, &j->sink.to, diag);
+    return zc_program_write_rest(program, c.sha256, j->sink.to, diag);
 }
 
 static zc_status finish(const zc_graph *g, job *j, zc_diag *diag)
@@ -183,7 +183,7 @@ static zc_status finish(const zc_graph *g, job *j, zc_diag *diag)
     program.tf32 = j->precision.tf32 && j->targets.narchs;
     program.precision = j->chosen.lines;
     program.nprecision = j->chosen.line_count;
-    if (status == ZC_OK && j->p->tune && j->sink.to.append)
+    if (status == ZC_OK && j->p->tune && j->sink.to)
         status = tune_kernels(&program, j, &arena, diag);
     if (status == ZC_OK && j->targets.narchs)
         status = choose_kernels(&program, j, NULL, &arena, diag);
@@ -192,7 +192,7 @@ static zc_status finish(const zc_graph *g, job *j, zc_diag *diag)
     if (status == ZC_OK && !j->targets.narchs && j->sink.is_file)
         status = zc_tell_slow_steps(&program, diag);
     if (status == ZC_OK && j->sink.is_file) status = zc_tell_copies(&program, diag);
-    if (status == ZC_OK && j->sink.to.append) status = write_plan(&program, j, &arena, diag);
+    if (status == ZC_OK && j->sink.to) status = write_plan(&program, j, &arena, diag);
     zc_arena_fini(&arena);
     return status;
 }
@@ -233,8 +233,8 @@ static zc_status compile_again(const job *j, zc_mixed *mixed, zc_buf *plan, zc_d
     static const char *const all = "all";
     zc_compile_params p = *j->p;
     zc_graph *g = NULL;
-    job trial = {
-        .model = j->model, .p = &p, .rules = j->rules, .sink = {.to = zc_sink_to_buffer(plan)}};
+    const zc_sink buffer = zc_sink_to_buffer(plan);
+    job trial = {.model = j->model, .p = &p, .rules = j->rules, .sink = {.to = &buffer}};
     if (mixed) trial.targets = j->targets;
     p.skip_passes = mixed ? p.skip_passes : &all;
     p.skip_pass_count = mixed ? p.skip_pass_count : 1;
@@ -299,16 +299,15 @@ static zc_status compile_with(job *j, zc_diag *diag)
                        "a profile needs a GPU among the targets");
     ZC_TRY(progress(j->p, "import", STAGE_IMPORT, diag));
     const zc_custom_set custom = {j->p->custom_ops, j->p->custom_op_count};
-    ZC_TRY(zc_model_import(j->model, j->p, &custom, !j->sink.to.append, &g, diag));
+    ZC_TRY(zc_model_import(j->model, j->p, &custom, !j->sink.to, &g, diag));
     zc_status status = optimise(g, j, j->precision.is_auto ? &j->chosen.mixed : NULL, diag);
     if (status == ZC_OK && j->p->tune && j->p->rule_count)
         status = zc_tune_graph(g, j->p, j->tuning, diag);
     /* Without a plan, kernels are only counted. */
-    bool is_hollow = !j->sink.to.append && has_hollow_weights(g);
-    bool counts = !j->sink.to.append && j->explain && j->targets.narchs;
+    bool is_hollow = !j->sink.to && has_hollow_weights(g);
+    bool counts = !j->sink.to && j->explain && j->targets.narchs;
     if (counts) j->explain->lacks_weights = is_hollow;
-    if (status == ZC_OK && (j->sink.to.append || (counts && !is_hollow)))
-        status = finish(g, j, diag);
+    if (status == ZC_OK && (j->sink.to || (counts && !is_hollow))) status = finish(g, j, diag);
     zc_graph_destroy(&g);
     return status;
 }
@@ -408,8 +407,8 @@ zc_status zc_compile_model_to_file(const zc_model_source *model, const char *pla
         return zc_fail(diag, ZC_ERR_ARG, plan_path, "the output is the model itself");
     zc_writer *writer;
     ZC_TRY(zc_writer_open(plan_path, &writer, diag));
-    const plan_sink sink = {.to = {append_to_file, overwrite_file, writer}, .is_file = true};
-    zc_status status = compile(model, &p, explain, sink, diag);
+    const zc_sink file = {append_to_file, overwrite_file, writer};
+    zc_status status = compile(model, &p, explain, (plan_sink){&file, .is_file = true}, diag);
     if (status == ZC_OK) status = verify_file(writer, plan_path, diag);
     if (status == ZC_OK) return zc_writer_commit(&writer, diag);
     zc_writer_abort(&writer);
@@ -433,8 +432,8 @@ static zc_status compile_to_memory(const zc_model_source *model, const zc_compil
     zc_compile_params p;
     ZC_TRY(zc_params_take(params, &p, diag));
     zc_buf buf = {0};
-    zc_status status =
-        compile(model, &p, explain, (plan_sink){.to = zc_sink_to_buffer(&buf)}, diag);
+    const zc_sink buffer = zc_sink_to_buffer(&buf);
+    zc_status status = compile(model, &p, explain, (plan_sink){.to = &buffer}, diag);
     if (status == ZC_OK) status = verify(buf.data, buf.len, diag);
     if (status != ZC_OK) {
         zc_buf_fini(&buf);
@@ -450,8 +449,9 @@ zc_status zc_compile_graph(const zc_graph *g, const zc_compile_params *params, v
 {
     zc_compile_params p;
     zc_buf buf = {0};
+    const zc_sink buffer = zc_sink_to_buffer(&buf);
     zc_model_source none = {.bytes = ""};
-    job j = {.model = &none, .p = &p, .sink = {.to = zc_sink_to_buffer(&buf)}};
+    job j = {.model = &none, .p = &p, .sink = {.to = &buffer}};
     *out = NULL;
     *out_len = 0;
     ZC_TRY(zc_params_take(params, &p, diag));
@@ -478,7 +478,7 @@ zc_status zc_compile_model(const zc_model_source *model, const zc_compile_params
     zc_compile_params p;
     if (out) return compile_to_memory(model, params, explain, out, out_len, diag);
     ZC_TRY(zc_params_take(params, &p, diag));
-    return compile(model, &p, explain, (plan_sink){.is_file = false}, diag);
+    return compile(model, &p, explain, (plan_sink){.to = NULL}, diag);
 }
 
 static zc_status append_nowhere(void *user, const void *data, size_t len, zc_diag *diag)
@@ -495,10 +495,10 @@ static zc_status overwrite_nowhere(void *user, const void *data, size_t len, uin
 zc_status zc_compile_nothing(const zc_model_source *model, const zc_compile_params *params,
                              zc_explain *explain, zc_diag *diag)
 {
+    static const zc_sink nowhere = {append_nowhere, overwrite_nowhere, NULL};
     zc_compile_params p;
     ZC_TRY(zc_params_take(params, &p, diag));
-    return compile(model, &p, explain, (plan_sink){.to = {append_nowhere, overwrite_nowhere, NULL}},
-                   diag);
+    return compile(model, &p, explain, (plan_sink){.to = &nowhere}, diag);
 }
 
 zc_status zc_compile_bytes(const void *model, size_t model_len, const zc_compile_params *params,

@@ -96,14 +96,19 @@ uint32_t zc_gpu_choice(const zc_session *s, const zc_pstep *step)
     return (uint32_t)(zc_program_choice(own, g->image->arch, s->dim_values) - own->choices);
 }
 
+static const zc_pchoice *choice_of(const zc_session *s, const zc_pstep *step)
+{
+    return &own_step(s, step)->choices[zc_gpu_choice(s, step)];
+}
+
 uint32_t zc_gpu_kernel(const zc_session *s, const zc_pstep *step)
 {
-    return own_step(s, step)->choices[zc_gpu_choice(s, step)].kernel;
+    return choice_of(s, step)->kernel;
 }
 
 const char *zc_gpu_why(const zc_session *s, const zc_pstep *step)
 {
-    return own_step(s, step)->choices[zc_gpu_choice(s, step)].why;
+    return choice_of(s, step)->why;
 }
 
 typedef struct resizing {
@@ -140,7 +145,7 @@ static zc_status resize(void *user, int i, int rank, const int64_t *dims, zc_ten
 static void fill_launch(zc_session *s, const zc_pstep *step, zc_launch *l, zc_diag *diag)
 {
     struct zc_gpu *g = s->gpu;
-    const zc_pchoice *choice = &own_step(s, step)->choices[zc_gpu_choice(s, step)];
+    const zc_pchoice *choice = choice_of(s, step);
     const zc_pkernel *kernel = &g->image->program->kernels[choice->kernel];
     zc_tensor *in = g->operands, *out = in + step->nin, *host = out + step->nout;
     int64_t *in_pitch = g->pitches, *out_pitch = in_pitch + step->nin;

@@ -1,6 +1,7 @@
 #include "tune/problem.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,6 +201,21 @@ static bool matters(const writer *w, int i)
            !has_heads_axis(w, f);
 }
 
+/* Scales and zero points of what becomes bytes differ from model to model, and in no kernel's time:
+ * each is NaN. */
+static void forget_scales(zc_expr *e)
+{
+    bool bytes = false;
+    for (int i = 0; i < e->count; i++) {
+        const zc_expr_node *n = &e->nodes[i];
+        bytes =
+            bytes || (n->op == ZC_EX_CAST && n->dtype != ZC_BOOL && zc_dtype_bits(n->dtype) == 8);
+    }
+    for (int i = 0; bytes && i < e->count; i++)
+        if (e->nodes[i].op == ZC_EX_CONST && zc_dtype_is_float(e->nodes[i].dtype))
+            e->nodes[i].f = NAN;
+}
+
 /* Work that was fused: over x0, which is a value of this type, and n inputs from `first` on. What
  * does not parse stays as it is. */
 static void put_work(const writer *w, const char *text, zc_dtype x0, uint32_t first, uint32_t n,
@@ -211,8 +227,9 @@ static void put_work(const writer *w, const char *text, zc_dtype x0, uint32_t fi
     for (uint32_t i = 0; ok && i < n; i++)
         types[i + 1] = w->p->values[w->step->in[first + i]].dtype;
     out->failed |= !e;
-    if (!ok || zc_expr_parse(text, types, (int)n + 1, NULL, 0, e, NULL, NULL) != ZC_OK ||
-        !zc_expr_print(e, out)) {
+    ok = ok && zc_expr_parse(text, types, (int)n + 1, NULL, 0, e, NULL, NULL) == ZC_OK;
+    if (ok) forget_scales(e);
+    if (!ok || !zc_expr_print(e, out)) {
         out->len = 0;
         zc_buf_puts(out, text);
     }

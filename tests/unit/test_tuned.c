@@ -240,6 +240,9 @@ static void assert_normal(const char *text, const char *need)
     zc_buf_fini(&again);
 }
 
+#define BYTES                                                                                      \
+    "u8[1,8,8,64], f32[]=, u8[]=, i8[64,1,1,64]=, f32[64]=, i8[64]=, f32[]=, u8[]=, i32[64]=, "    \
+    "u8[1,8,8,64]"
 #define MOMENTS "f16[128,768], f16[768,768]=, f16[768]=, _, _, f16[128,768]) -> f16[128,768]"
 
 /* Steps whose kernels do the same work: all texts up to a NULL have the first's normal form. */
@@ -280,6 +283,15 @@ static void equal_problems_have_one_text(void **state)
         {"Linear(f16[8,64], f16[64,64]=) -> f32[8,64] {epilogue = \"tanh(x0)\"}",
          "Linear(f16[8,64], f16[64,64]=) -> f32[8,64] {epilogue = \"t0_t0 = tanh(x0); "
          "f32(t0_t0)\"}"},
+        {"QLinearConv(" BYTES
+         ") -> u8[1,8,8,64] {channels_last = 1, epilogue = \"u8(round((((f32(x0) - "
+         "nan) * nan) + ((f32(x1) - nan) * nan)) / nan) + nan)\"}",
+         "QLinearConv(" BYTES
+         ") -> u8[1,8,8,64] {channels_last = 1, epilogue = \"u8(round((((f32(x0) - "
+         "115) * 0.0184433) + ((f32(x1) - 0) * 0.0300109)) / 0.0282618) + 0)\"}",
+         "QLinearConv(" BYTES
+         ") -> u8[1,8,8,64] {channels_last = 1, epilogue = \"a = (f32(x1) - 136) * "
+         "0.04; b = (f32(x0) - 2) * 0.02; u8(round((b + a) / 0.5) + 7)\"}"},
         {"Attention(f16[1,128,2304]) -> f16[1,128,768] {kv_num_heads = 12, q_num_heads = 12}",
          "Attention(f16[1,128,2304]) -> f16[1,128,768] "
          "{kv_num_heads = 12, q_num_heads = 12, scale = 0.124999993}",

@@ -10,8 +10,8 @@ zc_status zc_gen_gemm_f8_sm90(zc_gen *g)
     zc_matmul_form form;
     zc_matmul_sizes s;
     ZC_TRY(zc_gen_sm90_form(g, &form, &s));
-    if (!g->declined[0]) ZC_TRY(zc_gen_sm90_tall(g, &s));
     if (g->declined[0]) return ZC_OK;
+    if (s.m_low < ZC_SM90_ROWS_ALONE) return zc_gen_decline(g, "few rows");
     /* A thread's two rows, eight apart, are to begin alike within 16 bytes. */
     if (zc_dtype_bits(zc_gen_out_type(g, 0)) == 8 && s.n % 2)
         return zc_gen_decline(g, "results of 8 bits in rows of an odd length");

@@ -1,5 +1,6 @@
 /* Products of f16 and bf16 on Hopper (gemm_sm90.cu): which of its configurations, by a model of
  * their cost. */
+#include <math.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -96,12 +97,23 @@ static uint32_t smem_of(const problem *p, const shape *s, int stages)
     return (uint32_t)(stages * ((s->tile_m + b_lines(p, s)) * ZC_SM90_LINE + 16) + results);
 }
 
+/* Cycles of a block's tiles. In turn, results are made while the other's products run; those of
+ * bytes take longer than products, and one warpgroup three times as long as two (so 41 of 48
+ * measured choices are the cheapest). */
+static double cycles_of(const problem *p, const shape *s, int64_t tiles, double products,
+                        double results)
+{
+    if (!s->pingpong) return (double)tiles * (products + results);
+    if (!p->column_words) return (double)tiles * (products + results * (tiles > 1 ? 0.25 : 1));
+    return fmax((double)tiles * products, (double)zc_ceil_div(tiles, 2) * (products + 3 * results));
+}
+
 /* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16-bit factors, or
  * twice as many of 8 bits, of which four fifths are reached, and 48 bytes from the L2 cache. A
  * tile's first stages arrive after some 1000 cycles, and its results take a cycle for each 24
  * elements, or for each 12 where threads store them, or for each 8 where sums of bytes are scaled
- * in f64 (guesses), unless other products run meanwhile. Blocks in pairs wait for each other in
- * every step, which took what they save of the L2 cache or more in all that was measured. */
+ * in f64 (guesses). Blocks in pairs wait for each other in every step, which took what they save of
+ * the L2 cache or more in all that was measured. */
 static double cost(const problem *p, const shape *s)
 {
     const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, fill = 1000, pair = 64, join = 1500;
@@ -113,11 +125,11 @@ static double cost(const problem *p, const shape *s)
     double products = area * ZC_SM90_DEPTH / per_cycle;
     double loads = (s->tile_m + (double)b_lines(p, s) / s->cluster) * ZC_SM90_LINE / l2;
     double made = (double)s->tile_m * in_panels(result_n(p, s));
-    double results = made / finish * (s->pingpong && waves > 1 ? 0.25 : 1);
+    double results = made / finish;
     double step = (products > loads ? products : loads) + (s->cluster > 1 ? pair : 0);
     double steps = (double)zc_ceil_div(p->steps, s->parts);
     if (s->parts > 1) results += join;
-    return ((double)waves * (steps * step + results) + fill) / clock;
+    return (cycles_of(p, s, waves, steps * step, results) + fill) / clock;
 }
 
 /* Blocks share the summed axis of tiles that one wave has, whose results the copy engine stores. */

@@ -28,6 +28,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from errors import relative
 from networks import ConvNextTiny, Resnet50, Unet, efficientnet_b0, mobilenet_v2
 from saved_times import write_times
 
@@ -244,7 +245,7 @@ def tensors(result):
 def error(outputs, reference):
     if len(outputs) != len(reference):
         raise ValueError(f"{len(outputs)} outputs where the reference has {len(reference)}")
-    return max(np.abs(a.astype(np.float64) - b).max() / np.abs(b).max() for a, b in zip(outputs, reference))
+    return max(relative(a, b) for a, b in zip(outputs, reference))
 
 
 def graph_of(model, inputs):

@@ -255,11 +255,9 @@ def engines_of(args, model, work):
 
 def error(folder, reference):
     import numpy as np
-    worst = 0.0
-    for path in sorted(reference.glob("output_*.npy")):
-        a, b = (np.load(f / path.name).astype(np.float64) for f in (folder, reference))
-        worst = max(worst, float(np.abs(a - b).max(initial=0) / max(np.abs(b).max(initial=0), 1e-30)))
-    return worst
+    from errors import relative
+    names = [path.name for path in sorted(reference.glob("output_*.npy"))]
+    return max((relative(np.load(folder / name), np.load(reference / name)) for name in names), default=0.0)
 
 
 def summary(engine, rounds, zc_rounds, work):

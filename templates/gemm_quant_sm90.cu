@@ -23,10 +23,21 @@ constexpr bool ZC_GQ_EDGES = false;
 constexpr int ZC_GQ_SIDE_X = 1, ZC_GQ_CORNERS = 1, ZC_GQ_TAP_STEPS = 1;
 #endif
 
-// A column's part of a result; more: see zc_wide; turned: what A's zero point is multiplied by.
+// Fused work that is one sum of bytes, of which the copy engine brings the other.
+#if defined(Z_FUSED_SUM) && Z_FUSED_TILE == 0
+#define ZC_GQ_SUM
+#define ZC_GQ_TYPE(i, T) typedef T zc_gq_other;
+Z_FUSED_INPUTS(ZC_GQ_TYPE)
+#undef ZC_GQ_TYPE
+#endif
+
+// A column's part of a result; more: see zc_wide.
 struct zc_gq_column {
     f64 scale, more;
-    u32 zero, turned;
+};
+// Of zero points, where there are any: its own, and what A's is multiplied by.
+struct zc_gq_zeros {
+    u32 own, turned;
 };
 
 template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
@@ -42,11 +53,13 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     static ZC_MEMBER void meet_team(int warpgroup) { zc_named_sync(Z_PINGPONG ? 1 + warpgroup : 3, TEAM); }
 
     // What a team has in shared memory beside the ring: columns, sums of A's rows, and ZC_GQ_CORNERS rows of sums of columns.
-    static constexpr int SHARED = Z_TILE_N * (int)sizeof(zc_gq_column) + (Z_TILE_M + ZC_GQ_CORNERS * Z_TILE_N) * 4;
+    static constexpr int SHARED =
+        Z_TILE_N * (int)(sizeof(zc_gq_column) + sizeof(zc_gq_zeros)) + (Z_TILE_M + ZC_GQ_CORNERS * Z_TILE_N) * 4;
     ZC_MEMBER zc_gq_column *columns_of(int warpgroup) const {
         return (zc_gq_column *)(this->memory + PIPE::RING + PIPE::RESULTS + (Z_PINGPONG ? warpgroup * SHARED : 0));
     }
-    ZC_MEMBER u32 *sums_of(int warpgroup) const { return (u32 *)(columns_of(warpgroup) + Z_TILE_N); }
+    ZC_MEMBER zc_gq_zeros *zeros_of(int warpgroup) const { return (zc_gq_zeros *)(columns_of(warpgroup) + Z_TILE_N); }
+    ZC_MEMBER u32 *sums_of(int warpgroup) const { return (u32 *)(zeros_of(warpgroup) + Z_TILE_N); }
 
     const zc_gemm_quant_params &q;
 
@@ -122,23 +135,25 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             own[i] = zc_gq_ask(q, item, at < q.n ? at : q.n - 1);
         }
     }
-    ZC_MEMBER void make_columns(const zc_gq_shared &shared, const zc_gq_own (&own)[COLUMNS], zc_gq_column (&made)[COLUMNS]) const {
+    struct made_column {
+        zc_gq_column column;
+        u32 zero;
+    };
+    ZC_MEMBER void make_columns(const zc_gq_shared &shared, const zc_gq_own (&own)[COLUMNS], made_column (&made)[COLUMNS]) const {
 #pragma unroll
         for (int i = 0; i < COLUMNS; i++)
-            made[i] = {zc_gq_scale(shared, own[i]), zc_gq_bias(own[i]) - ZC_WIDE, (u32)own[i].zero, 0};
+            made[i] = {{zc_gq_scale(shared, own[i]), zc_gq_bias(own[i]) - ZC_WIDE}, (u32)own[i].zero};
     }
-    ZC_MEMBER void lay_columns(int warpgroup, int thread, zc_gq_column (&own)[COLUMNS]) const {
-        zc_gq_column *const to = columns_of(warpgroup);
+    ZC_MEMBER void lay_columns(int warpgroup, int thread, const made_column (&made)[COLUMNS]) const {
 #pragma unroll
         for (int i = 0; i < COLUMNS; i++) {
             const int at = member(warpgroup, thread) + i * TEAM;
             if (at >= Z_TILE_N) break;
             u32 *const sums = sums_of(warpgroup) + Z_TILE_M + at;
-            if (ZC_GQ_EDGES)
-                add_up(sums);
-            else if (Z_ZERO_A)
-                own[i].turned = (u32)q.k * own[i].zero - *sums;
-            to[at] = own[i];
+            if (ZC_GQ_EDGES) add_up(sums);
+            columns_of(warpgroup)[at] = made[i].column;
+            if (Z_ZERO_A || Z_ZERO_B)
+                zeros_of(warpgroup)[at] = {made[i].zero, Z_ZERO_A && !ZC_GQ_EDGES ? (u32)q.k * made[i].zero - *sums : 0u};
         }
         meet_team(warpgroup);
     }
@@ -175,19 +190,21 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         return r;
     }
     // What the row's zero point is multiplied by: -(w - zero) of the taps on the image.
-    ZC_MEMBER u32 turned_of(const row &r, const zc_gq_column &c, const u32 *sums) const {
-        if (!ZC_GQ_EDGES) return c.turned;
+    ZC_MEMBER u32 turned_of(const row &r, const zc_gq_zeros &zeros, const u32 *sums) const {
+        if (!ZC_GQ_EDGES) return zeros.turned;
         const u32 all = sums[r.last + r.right] - sums[r.first + r.right] - sums[r.last + r.left] + sums[r.first + r.left];
         const int taps = (r.last - r.first) / (ZC_GQ_SIDE_X * Z_TILE_N) * ((r.right - r.left) / Z_TILE_N);
-        return (Z_ZERO_B ? (u32)p.g.k * taps * c.zero : 0u) - all;
+        return (Z_ZERO_B ? (u32)p.g.k * taps * zeros.own : 0u) - all;
     }
     // A tile as the threads that finish it see it.
     struct view {
         zc_gq_item item;
         zc_gemm_origin t;
         const zc_gq_column *columns;
+        const zc_gq_zeros *zeros;
         const u32 *sums; // of columns
         zc_gq_shared shared;
+        u32 above; // ZC_ABOVE
         row rows[ROWS];
     };
     ZC_MEMBER void see(const zc_gemm_origin &t, const zc_gq_shared &shared, int warpgroup, int thread, view &v) const {
@@ -196,15 +213,18 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         v.item = zc_gq_batch(q, t.item);
         v.t = t;
         v.shared = shared;
+        v.above = zc_kept(ZC_ABOVE);
         v.columns = columns_of(warpgroup);
+        v.zeros = zeros_of(warpgroup);
         v.sums = sums + Z_TILE_M;
 #pragma unroll
         for (int i = 0; i < ROWS; i++) v.rows[i] = row_of(v.item, t, top + i / 2 * 64 + i % 2 * 8, sums);
     }
     // Before bytes are saturated. at: the column in the tile.
     ZC_MEMBER i32 result(const view &v, const row &r, int at, const zc_gq_column &c, i32 sum) const {
-        const u32 turned = Z_ZERO_A ? turned_of(r, c, v.sums + at) : 0u;
-        const i32 all = (i32)((u32)sum + r.zero * turned - c.zero * r.sum);
+        const zc_gq_zeros zeros = Z_ZERO_A || Z_ZERO_B ? v.zeros[at] : zc_gq_zeros();
+        const u32 turned = Z_ZERO_A ? turned_of(r, zeros, v.sums + at) : 0u;
+        const i32 all = (i32)((u32)sum + r.zero * turned - zeros.own * r.sum);
 #ifdef Z_Y_SCALE
         const f64 scale = Z_ROW_SCALES ? zc_gq_scale(q, v.item, r.at, v.t.col + at) : c.scale;
         return zc_gq_requantised(all, c.more, scale, v.shared.zero);
@@ -220,11 +240,12 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 #endif
     ZC_MEMBER two_results results(const view &v, const row &r, int at, const zc_gq_column (&c)[2], const i32 *sum, u16 tile) const {
         const i32 y[2] = {result(v, r, at, c[0], sum[0]), result(v, r, at + 1, c[1], sum[1])};
-        const auto plain = zc_saturated(Z_Y(), y[0], y[1]);
-#ifdef Z_FUSED
+#ifdef ZC_GQ_SUM
+        return zc_unpack<Z_STORED>(zc_byte_sums<Z_STORED, Z_Y, zc_gq_other>(y, tile, Z_FUSED_SUM(p.g.fused), v.above));
+#elif defined(Z_FUSED)
         constexpr int NEAR = Z_PAIRS ? 2 : 1; // rows of an odd length do not all begin at pairs
         const int last = (int)q.n - NEAR;
-        const auto two = zc_unpack<Z_Y>(plain);
+        const auto two = zc_unpack<Z_Y>(zc_saturated(Z_Y(), y[0], y[1]));
         i32 all[2] = {two.v[0], two.v[1]};
 #pragma unroll
         for (int e = 0; e < 2; e += NEAR) {
@@ -233,7 +254,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         }
         return {(Z_STORED)all[0], (Z_STORED)all[1]};
 #else
-        return plain;
+        return zc_saturated(Z_Y(), y[0], y[1]);
 #endif
     }
     // By the threads, two neighbours at once where rows have whole pairs.
@@ -326,7 +347,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
                 continue;
             }
             const zc_gemm_origin t = place;
-            zc_gq_column columns[COLUMNS];
+            made_column columns[COLUMNS];
             make_columns(shared, own, columns);
             typename PIPE::sums sum;
             if (Z_PINGPONG) zc_named_sync(4 + warpgroup, 256);

@@ -44,14 +44,32 @@ static void put_inputs(zc_gen *g, const fused_work *w, const zc_dtype *in)
     zc_buf_puts(b, "\n");
 }
 
-/* Numbers that a run gives become inputs of the expression, behind the operands. */
-static void put_literals(zc_gen *g, const fused_work *w, zc_expr *e, zc_dtype *types)
+/* Numbers that a run gives, from the first on, stand behind the operands. */
+static void put_literals(zc_gen *g, const fused_work *w, int first)
 {
-    const int first = g->nliterals;
-    zc_gen_literals(g, e, types);
     zc_buf_printf(&g->spec, "#define Z_%s_LITERALS(p)", w->prefix);
     for (int i = first; i < g->nliterals; i++) zc_buf_printf(&g->spec, ", p.literals[%d]", i);
     zc_buf_puts(&g->spec, "\n");
+}
+
+/* A sum of bytes, whose three numbers a run gives. */
+static zc_status put_sum(zc_gen *g, const fused_work *w, zc_dtype to, const zc_dtype *types,
+                         const zc_affine *sum)
+{
+    const int first = g->nliterals, other = sum->x[0] == 0 ? 1 : 0; /* which is not x0 */
+    zc_buf *b = &g->spec;
+    for (int i = 0; i < 2; i++) g->literals[g->nliterals++] = sum->factor[i];
+    g->literals[g->nliterals++] = sum->addend;
+    put_literals(g, w, first);
+    zc_buf_printf(b, "ZC_DEV %s %s(", zc_gen_compute_type(to), w->function);
+    for (int i = 0; i <= w->n; i++) zc_buf_printf(b, "%s x%d, ", zc_gen_compute_type(types[i]), i);
+    zc_buf_printf(b, "f32 a, f32 b, f32 c)\n{\n    return zx_affine<%s>(x%d, x%d, a, b, c);\n}\n",
+                  zc_gen_type_name(to), sum->x[0], sum->x[1]);
+    if (w->at_end && sum->x[0] + sum->x[1] == 1) /* inputs 0 and 1 */
+        zc_buf_printf(b,
+                      "#define Z_FUSED_SUM(p) {p.literals[%d], p.literals[%d], p.literals[%d]}\n",
+                      first + 1 - other, first + other, first + 2);
+    return b->failed ? zc_fail_nomem(g->diag, "kernel source", b->len) : ZC_OK;
 }
 
 static zc_status put_work(zc_gen *g, fused_work *w)
@@ -67,7 +85,12 @@ static zc_status put_work(zc_gen *g, fused_work *w)
     if (!put_shapes(g, w))
         return zc_gen_decline(g, "broadcast pattern of more than %d axes", ZC_FUSED_RANK);
     e->ninputs = 1 + w->n;
-    put_literals(g, w, e, types);
+    const int first = g->nliterals;
+    zc_affine sum;
+    if (first + 3 <= ZC_LITERALS && zc_gen_is_sum(e, &sum))
+        return put_sum(g, w, zc_expr_dtype(e, 0), types, &sum);
+    zc_gen_literals(g, e, types);
+    put_literals(g, w, first);
     return zc_gen_expr(g, w->function, e, types, w->at_end);
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/affine.h"
 #include "kernels/gen.h"
 #include "op/activation.h"
 #include "op/pointwise.h"
@@ -184,6 +185,25 @@ static bool is_unrounded(const zc_expr *e, int n, place at)
     return is[n];
 }
 
+static bool sum_of(const zc_expr *e, int n, zc_affine *out)
+{
+    const zc_dtype dtype = e->nodes[n].dtype;
+    quantised q;
+    return zc_dtype_is_int(dtype) && quantised_of(e, &e->nodes[n], &q) &&
+           zc_affine_of(e, q.x, dtype, q.scale, q.zero, out);
+}
+
+bool zc_gen_is_sum(const zc_expr *e, zc_affine *out)
+{
+    return e->nresults == 1 && sum_of(e, e->result[0], out);
+}
+
+static void put_sum(zc_buf *b, zc_dtype dtype, const zc_affine *sum)
+{
+    zc_buf_printf(b, "zx_affine<%s>(x%d, x%d, %af, %af, %af)", zc_gen_type_name(dtype), sum->x[0],
+                  sum->x[1], (double)sum->factor[0], (double)sum->factor[1], (double)sum->addend);
+}
+
 /* The scale's reciprocal is two floats, as zc_divided wants it. */
 static void put_quantised(zc_buf *b, const zc_expr *e, int n, const quantised *q, place at)
 {
@@ -271,8 +291,11 @@ static void put_node(zc_buf *b, const zc_expr *e, int at, place where)
     const zc_expr_node *f = one_plus(e, n);
     int gelu = gelu_of(e, n);
     quantised q;
+    zc_affine sum;
     if (gelu >= 0) {
         zc_buf_printf(b, "zq_gelu(v%d)", gelu);
+    } else if (sum_of(e, at, &sum)) {
+        put_sum(b, n->dtype, &sum);
     } else if (quantised_of(e, n, &q)) {
         put_quantised(b, e, at, &q, where);
     } else if (n->op == ZC_EX_MUL && n->dtype == ZC_F32 && has_quantised(e)) {

@@ -79,6 +79,7 @@ zc_status zc_gen_quant_spec(zc_gen *g, bool b_along_k)
     zc_gen_type(g, "Y_SCALE", zc_gen_in_type(g, r.y_scale));
     zc_gen_define(g, "ROW_SCALES", "%d", !is_one(zc_gen_in(g, r.in[ZC_GQ_A_SCALE])));
     zc_gen_define(g, "Y_FLOAT", "%d", zc_dtype_is_float(y));
+    zc_gen_define(g, "ZERO_Y", "%d", zc_gen_zero_point(g, r.y_zero));
     zc_gen_small_scales(g, &r);
     return ZC_OK;
 }

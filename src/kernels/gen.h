@@ -8,6 +8,7 @@
 #ifndef ZC_KERNELS_GEN_H
 #define ZC_KERNELS_GEN_H
 
+#include "kernels/affine.h"
 #include "op/expr.h"
 #include "op/kernels.h"
 #include "planfile/program.h"
@@ -119,6 +120,8 @@ zc_status zc_gen_expr(zc_gen *g, const char *name, const zc_expr *e, const zc_dt
  * and inputs of e behind the others, whose types `types` gets. Kernels that differ in such numbers
  * are one. */
 void zc_gen_literals(zc_gen *g, zc_expr *e, zc_dtype *types);
+/* Is the only result a sum of bytes? */
+bool zc_gen_is_sum(const zc_expr *e, zc_affine *out);
 /* As zc_gen_expr for an expression of one or several results, which are stored: returns struct
  * zc_<name>, whose fields y0, y1 ... they are. */
 zc_status zc_gen_results(zc_gen *g, const char *name, const zc_expr *e, const zc_dtype *in);

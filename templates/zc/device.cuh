@@ -354,6 +354,13 @@ template <class T, bool WITHIN> ZC_DEV zc_compute<T> zx_quantised(f32 x, f32 sca
     const T y = (T)zc_saturated(T(), (i32)(zc_bits(whole) - 0x4B400000u) + zero, 0);
     return !WITHIN && zc_traits<T>::is_signed && x != x ? (T)0 : y;
 }
+// rint(a x + (b y + c)): a float times the least one is an integer. What is below 0 is some integer below it.
+ZC_DEV i32 zc_sum_rounded(f32 x, f32 y, f32 a, f32 b, f32 c) { return (i32)zc_bits(fmaf(x, a, fmaf(y, b, c)) * zc_float(1u)); }
+// That of two bytes, from the least T on, saturated.
+template <class T> constexpr i32 ZC_LEAST_BYTE = zc_traits<T>::is_signed ? -128 : 0;
+template <class T, class X, class Y> ZC_DEV zc_compute<T> zx_affine(X x, Y y, f32 a, f32 b, f32 c) {
+    return (zc_compute<T>)zc_saturated(u8(), zc_sum_rounded((f32)x, (f32)y, a, b, c), 0) + ZC_LEAST_BYTE<T>;
+}
 // T(x / scale), T a float of 8 bits that saturates, or f32; 0 keeps its sign.
 template <class T, bool WITHIN> ZC_DEV f32 zx_scaled(f32 x, f32 scale, f32 high, f32 low) {
     const f32 within = WITHIN ? x : zc_within(x, scale * 1048576.0f);

@@ -2,8 +2,8 @@
 //
 // spec.h: Z_A, Z_B, Z_Y (element types), Z_TB (is B stored N x K), Z_ZERO_A, Z_ZERO_B (are there zero points), Z_FLOAT
 // (is A or B of floats: sums in f64; else sums are exact), and for results that are quantised again Z_A_SCALE,
-// Z_B_SCALE, Z_Y_SCALE (types), Z_ROW_SCALES (has A more than one scale), Z_Y_FLOAT (8-bit floats) and Z_SMALL_SCALES (sums of 32 bits
-// are less than 2^31 when they are scaled); Z_BIAS: columns have one.
+// Z_B_SCALE, Z_Y_SCALE (types), Z_ROW_SCALES (has A more than one scale), Z_ZERO_Y (has the result a zero point), Z_Y_FLOAT (8-bit floats)
+// and Z_SMALL_SCALES (sums of 32 bits are less than 2^30 when they are scaled); Z_BIAS: columns have one.
 #pragma once
 #include "zc/device.cuh"
 #include "abi/gemm_quant.h"
@@ -57,7 +57,9 @@ typedef f64 zc_gq_y_zero;
 #else
 typedef i32 zc_gq_y_zero;
 #endif
-ZC_DEV zc_gq_y_zero zc_gq_zero_y(const zc_gemm_quant_params &p) { return (zc_gq_y_zero)zc_load<Z_Y>(p.y_zero, 0); }
+ZC_DEV zc_gq_y_zero zc_gq_zero_y(const zc_gemm_quant_params &p) {
+    return Z_ZERO_Y ? (zc_gq_y_zero)zc_load<Z_Y>(p.y_zero, 0) : 0;
+}
 #endif
 
 // What sums of a row and column are multiplied by, where results are quantised again.

@@ -191,6 +191,19 @@ ZC_INLINE f32 zc_product32(f32 a, f32 b)
 ZC_SATURATED_PAIR(s8)
 ZC_SATURATED_PAIR(u8)
 #undef ZC_SATURATED_PAIR
+/* v in a register, which the compiler would make anew at each use if it knew that blocks have one
+ * axis. */
+ZC_INLINE u32 zc_kept(u32 v)
+{
+    return v + threadIdx.z;
+}
+/* v saturated to u8 in the low half, the low half of `high` in the other. */
+ZC_INLINE u32 zc_saturated_below(i32 v, u32 high)
+{
+    u32 r;
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(0), "r"(v), "r"(high));
+    return r;
+}
 
 ZC_INLINE int zc_popc(u32 v)
 {

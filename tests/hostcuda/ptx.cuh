@@ -246,6 +246,14 @@ ZC_INLINE f32 zc_product32(f32 a, f32 b)
 ZC_SATURATED_PAIR(s8, -128, 127)
 ZC_SATURATED_PAIR(u8, 0, 255)
 #undef ZC_SATURATED_PAIR
+ZC_INLINE u32 zc_kept(u32 v)
+{
+    return v;
+}
+ZC_INLINE u32 zc_saturated_below(i32 v, u32 high)
+{
+    return (u32)(v < 0 ? 0 : v > 255 ? 255 : v) | high << 16;
+}
 
 ZC_INLINE int zc_popc(u32 v)
 {

@@ -1,0 +1,268 @@
+/* A residual of a quantised network is a function of two bytes: both are made floats, scaled,
+ * added, divided and rounded, which takes several times the instructions of one sum of two
+ * products. Factors a digit off do as well where none of the 65,536 results tells the difference,
+ * and that is found out by computing all of them. */
+#include "kernels/affine.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+
+enum { NODES = 48, CODES = 256 };
+
+/* One node of those that the dividend needs. */
+typedef struct step {
+    const zc_expr_node *node;
+    int arg[2];  /* steps */
+    bool varies; /* with the second byte */
+} step;
+
+typedef struct form {
+    step steps[NODES]; /* the dividend is the last */
+    int count;
+    int x[2]; /* inputs */
+    bool is_signed[2];
+} form;
+
+/* The sum that a step is but for rounding and bounds: whether saturation does what a bound does is
+ * found out later. */
+typedef struct line {
+    double factor[2], addend;
+} line;
+
+/* ---- the steps ---- */
+
+/* Which of the form's bytes an input is; -1: none of them. */
+static int byte_of(form *f, const zc_expr_node *node)
+{
+    if (node->dtype != ZC_I8 && node->dtype != ZC_U8) return -1;
+    for (int i = 0; i < 2; i++) {
+        if (f->x[i] < 0) {
+            f->x[i] = node->input;
+            f->is_signed[i] = node->dtype == ZC_I8;
+        }
+        if (f->x[i] == node->input) return i;
+    }
+    return -1;
+}
+
+static bool is_operand(const zc_expr_node *node)
+{
+    switch (node->op) {
+    case ZC_EX_INPUT:
+        return true;
+    case ZC_EX_CONST:
+    case ZC_EX_CAST:
+    case ZC_EX_ADD:
+    case ZC_EX_SUB:
+    case ZC_EX_MUL:
+    case ZC_EX_MAX:
+    case ZC_EX_MIN:
+        return node->dtype == ZC_F32;
+    default:
+        return false;
+    }
+}
+
+/* What node `of` needs, in order. */
+static bool collect(const zc_expr *e, int of, form *f)
+{
+    bool needed[ZC_EXPR_MAX_NODES] = {false};
+    int place[ZC_EXPR_MAX_NODES];
+    *f = (form){.x = {-1, -1}};
+    needed[of] = true;
+    for (int n = of; n >= 0; n--)
+        for (int a = 0; needed[n] && a < 2; a++)
+            if (e->nodes[n].arg[a] >= 0) needed[e->nodes[n].arg[a]] = true;
+    for (int n = 0; n <= of; n++) {
+        const zc_expr_node *node = &e->nodes[n];
+        if (!needed[n]) continue;
+        if (!is_operand(node) || f->count == NODES) return false;
+        step *s = &f->steps[f->count];
+        *s = (step){.node = node};
+        if (node->op == ZC_EX_INPUT) {
+            s->arg[0] = byte_of(f, node);
+            s->varies = s->arg[0] == 1;
+            if (s->arg[0] < 0) return false;
+        }
+        for (int a = 0; a < 2 && node->arg[a] >= 0; a++) {
+            s->arg[a] = place[node->arg[a]];
+            s->varies = s->varies || f->steps[s->arg[a]].varies;
+        }
+        place[n] = f->count++;
+    }
+    return f->x[0] >= 0;
+}
+
+/* ---- the sum ---- */
+
+static bool is_number(const line *l)
+{
+    return l->factor[0] == 0 && l->factor[1] == 0;
+}
+
+static line combined(const line *a, double x, const line *b, double y)
+{
+    return (line){{a->factor[0] * x + b->factor[0] * y, a->factor[1] * x + b->factor[1] * y},
+                  a->addend * x + b->addend * y};
+}
+
+static bool line_of(const step *s, const line *before, line *out)
+{
+    const line *a = &before[s->arg[0]], *b = &before[s->arg[1]];
+    switch (s->node->op) {
+    case ZC_EX_INPUT:
+        *out = (line){{s->arg[0] == 0, s->arg[0] == 1}, 0};
+        return true;
+    case ZC_EX_CONST:
+        *out = (line){{0, 0}, (float)s->node->f};
+        return isfinite(s->node->f);
+    case ZC_EX_CAST:
+        *out = *a;
+        return true;
+    case ZC_EX_MUL:
+        *out = is_number(a) ? combined(b, a->addend, b, 0) : combined(a, b->addend, a, 0);
+        return is_number(a) || is_number(b);
+    case ZC_EX_MAX:
+    case ZC_EX_MIN:
+        *out = is_number(a) ? *b : *a;
+        return is_number(a) || is_number(b);
+    default:
+        *out = combined(a, 1, b, s->node->op == ZC_EX_ADD ? 1 : -1);
+        return true;
+    }
+}
+
+static bool line_of_form(const form *f, line *out)
+{
+    line lines[NODES];
+    for (int i = 0; i < f->count; i++)
+        if (!line_of(&f->steps[i], lines, &lines[i])) return false;
+    *out = lines[f->count - 1];
+    return true;
+}
+
+/* ---- what the graph says ---- */
+
+typedef struct quantisation {
+    float scale;
+    int zero; /* from the least byte on */
+} quantisation;
+
+/* Results of all pairs of bytes, or of one byte. */
+typedef struct table {
+    int firsts, seconds;
+    uint8_t results[CODES][CODES]; /* from the least byte on */
+} table;
+
+static uint8_t saturated(float v)
+{
+    return (uint8_t)(v < 0 ? 0 : v > CODES - 1 ? CODES - 1 : v);
+}
+
+static float number_of(const form *f, int i, int code)
+{
+    return (float)(f->is_signed[i] ? code - CODES / 2 : code);
+}
+
+/* In f32: a sum, product or quotient of such numbers that is rounded to f64 first is the same. */
+static float value_of(const step *s, const float *x, const float *before)
+{
+    switch (s->node->op) {
+    case ZC_EX_INPUT:
+        return x[s->arg[0]];
+    case ZC_EX_CONST:
+        return (float)s->node->f;
+    case ZC_EX_CAST:
+        return before[s->arg[0]];
+    default:
+        return (float)zc_expr_float_binary(s->node->op, (double)before[s->arg[0]],
+                                           (double)before[s->arg[1]]);
+    }
+}
+
+static void compute(const form *f, const quantisation *q, table *t)
+{
+    float values[NODES], x[2];
+    for (int first = 0; first < t->firsts; first++) {
+        x[0] = number_of(f, 0, first);
+        for (int second = 0; second < t->seconds; second++) {
+            x[1] = number_of(f, 1, second);
+            for (int i = 0; i < f->count; i++)
+                if (second == 0 || f->steps[i].varies)
+                    values[i] = value_of(&f->steps[i], x, values);
+            float v = rintf((float)((double)values[f->count - 1] / (double)q->scale));
+            t->results[first][second] = saturated(v + (float)q->zero);
+        }
+    }
+}
+
+/* ---- the search ---- */
+
+/* Where the candidate before was wrong, at which its like are. */
+typedef struct pair {
+    int first, second;
+} pair;
+
+static bool is_right(const zc_affine *a, const form *f, const table *t, pair at)
+{
+    float v = fmaf(a->factor[1], number_of(f, 1, at.second), a->addend);
+    v = rintf(fmaf(a->factor[0], number_of(f, 0, at.first), v));
+    return saturated(v) == t->results[at.first][at.second];
+}
+
+static bool is_right_everywhere(const zc_affine *a, const form *f, const table *t, pair *wrong)
+{
+    if (!is_right(a, f, t, *wrong)) return false;
+    for (pair at = {0, 0}; at.first < t->firsts; at.first++)
+        for (at.second = 0; at.second < t->seconds; at.second++)
+            if (!is_right(a, f, t, at)) {
+                *wrong = at;
+                return false;
+            }
+    return true;
+}
+
+static float moved(double v, int digits)
+{
+    float f = (float)v;
+    for (; digits > 0; digits--) f = nextafterf(f, INFINITY);
+    for (; digits < 0; digits++) f = nextafterf(f, -INFINITY);
+    return f;
+}
+
+/* Numbers 0, 1, -1, 2, -2. */
+static int away(int i)
+{
+    return i % 2 ? (i + 1) / 2 : -i / 2;
+}
+
+static bool search(const form *f, const line *l, const table *t, zc_affine *out)
+{
+    enum { EACH = 5 };
+    pair wrong = {0, 0};
+    for (int i = 0; i < EACH * EACH * EACH; i++) {
+        *out = (zc_affine){.x = {f->x[0], f->x[1] < 0 ? f->x[0] : f->x[1]},
+                           .factor = {moved(l->factor[0], away(i / EACH % EACH)),
+                                      moved(l->factor[1], away(i / EACH / EACH))},
+                           .addend = moved(l->addend, away(i % EACH))};
+        if (is_right_everywhere(out, f, t, &wrong)) return true;
+    }
+    return false;
+}
+
+bool zc_affine_of(const zc_expr *e, int of, zc_dtype to, float scale, int zero, zc_affine *out)
+{
+    const quantisation q = {scale, to == ZC_I8 ? zero + CODES / 2 : zero};
+    const double far = 0x1p20;
+    form f;
+    line l;
+    table t = {CODES, 1, {{0}}};
+    if (!collect(e, of, &f) || !line_of_form(&f, &l)) return false;
+    l = combined(&l, 1 / (double)scale, &l, 0);
+    l.addend += q.zero;
+    if (!(CODES * (fabs(l.factor[0]) + fabs(l.factor[1])) + fabs(l.addend) < far)) return false;
+    if (f.x[1] >= 0) t.seconds = CODES;
+    compute(&f, &q, &t);
+    return search(&f, &l, &t, out);
+}

@@ -46,11 +46,11 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     typedef typename PIPE::slot slot;
 
     // Threads that share a tile, which of them a thread is, and what they do together.
-    static constexpr int TEAM = Z_PINGPONG ? 128 : 256, EACH = ZC_GQ_LINES ? (ZC_GQ_LINES + TEAM - 1) / TEAM : 1;
+    static constexpr int TEAM = Z_PINGPONG ? 128 : PIPE::GROUPS * 128, EACH = ZC_GQ_LINES ? (ZC_GQ_LINES + TEAM - 1) / TEAM : 1;
     static constexpr int COLUMNS = (Z_TILE_N + TEAM - 1) / TEAM; // of a thread
     static constexpr int ROWS = PIPE::BLOCKS * 2;
     static ZC_MEMBER int member(int warpgroup, int thread) { return Z_PINGPONG ? thread : warpgroup * 128 + thread; }
-    static ZC_MEMBER void meet_team(int warpgroup) { zc_named_sync(Z_PINGPONG ? 1 + warpgroup : 3, TEAM); }
+    static ZC_MEMBER void meet_team(int warpgroup) { zc_named_sync(Z_PINGPONG ? 1 + warpgroup : 6, TEAM); }
 
     // What a team has in shared memory beside the ring: columns, sums of A's rows, and ZC_GQ_CORNERS rows of sums of columns.
     static constexpr int SHARED =
@@ -372,10 +372,15 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     }
 };
 
-ZC_KERNEL_OF(0, 384)(const __grid_constant__ zc_gemm_quant_sm90_params p) {
+// What is done with sums takes longer than products: four warpgroups hide each other's waits where a tile has rows for them.
+constexpr int ZC_GQ_GROUPS = Z_TILE_M / 64 > 2 ? 4 : 2;
+typedef zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, Z_FUSED_TILE >= 0,
+                     Z_TENSOR_Y ? 4 / ZC_GQ_GROUPS : 0, false, 1, 1, ZC_GQ_GROUPS>
+    zc_gq_pipe;
+
+ZC_KERNEL_OF(0, zc_gq_pipe::THREADS)(const __grid_constant__ zc_gemm_quant_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
-    typedef zc_gemm_pipe<Z_TILE_M, Z_TILE_N, Z_STAGES, Z_CLUSTER, 1, Z_PINGPONG, Z_FUSED_TILE >= 0, Z_TENSOR_Y ? 2 : 0> pipe;
-    const zc_gemm_quant_sm90<pipe> product(p, smem);
+    const zc_gemm_quant_sm90<zc_gq_pipe> product(p, smem);
     product.begin([&] {
         if (Z_TENSOR_Y) zc_tensor_prefetch(&p.product.y);
     });
@@ -384,7 +389,7 @@ ZC_KERNEL_OF(0, 384)(const __grid_constant__ zc_gemm_quant_sm90_params p) {
         zc_registers_drop<24>();
         ZC_FIRST_WARP(zc_warp() == 0 && zc_elect()) product.produce();
     } else {
-        zc_registers_take<240>();
+        zc_registers_take<ZC_GQ_GROUPS == 4 ? 112 : 240>();
         product.consume(warpgroup - 1);
     }
     product.end();

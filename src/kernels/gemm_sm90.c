@@ -29,8 +29,8 @@ static const shape shapes[] = {
 
 typedef zc_sm90_problem problem;
 
-/* A tile in turn of more elements has no registers left for the moments of its rows, or for its
- * columns' scales. */
+/* A tile in turn of more elements has no registers left for the moments of its rows, for its
+ * columns' scales, or for bytes. */
 enum { CROWDED_MOST = 128 * 128 };
 
 enum { STAGES_LEAST = 2 };
@@ -38,9 +38,10 @@ enum { STAGES_LEAST = 2 };
 /* Columns of a product whose sums are added to others: both are in registers. */
 enum { STEPWISE_MOST = 128 };
 
-/* Warpgroups that multiply. */
-static int groups_of(const shape *s)
+/* Warpgroups that multiply: of bytes four share a tile that has rows for them. */
+static int groups_of(const problem *p, const shape *s)
 {
+    if (p->column_words && s->tile_m > ZC_SM90_TALL) return 4;
     return s->tile_m == ZC_SM90_TALL ? 3 : 2;
 }
 
@@ -91,7 +92,7 @@ static bool panels_fit(const problem *p, const shape *s)
 static uint32_t smem_of(const problem *p, const shape *s, int stages)
 {
     int each = p->piece ? ZC_SM90_LAID : ZC_SM90_RESULTS;
-    int results = p->norm ? 0 : p->column_words ? byte_smem(p, s) : groups_of(s) * each;
+    int results = p->norm ? 0 : p->column_words ? byte_smem(p, s) : groups_of(p, s) * each;
     if (s->parts > 1) results += 64 * s->tile_n * (int)sizeof(float) + 8;
     if (p->scales) results += (s->pingpong ? 2 : 1) * 2 * s->tile_n * (int)sizeof(float);
     return (uint32_t)(stages * ((s->tile_m + b_lines(p, s)) * ZC_SM90_LINE + 16) + results);
@@ -148,8 +149,8 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     if (!panels_fit(p, s) || (p->band && s->tile_n != p->band)) return false;
     if (s->tile_n != in_panels(s->tile_n) && !panels_overlap(p)) return false;
     if (result_n(p, s) < ZC_SM90_DEPTH) return false;
-    if ((p->moments || p->scales) && s->pingpong && s->tile_m * s->tile_n > CROWDED_MOST)
-        return false;
+    const bool crowds = p->moments || p->scales || p->column_words;
+    if (crowds && s->pingpong && s->tile_m * s->tile_n > CROWDED_MOST) return false;
     if (s->parts > 1 && (p->scales || !shares(p, s))) return false;
     if (s->tile_m == ZC_SM90_TALL && (p->column_words || p->stepwise || p->moments)) return false;
     int stages = zc_sm90_stages(s->tile_m, b_lines(p, s), smem_of(p, s, 0));
@@ -162,7 +163,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
                                      [ZC_SM90_RASTER] = 8,
                                      [ZC_SM90_FUSED_TILE] = p->fused_tile,
                                      [ZC_SM90_PARTS] = s->parts},
-                          .threads = (uint32_t)(groups_of(s) + 1) * 128,
+                          .threads = (uint32_t)(groups_of(p, s) + 1) * 128,
                           .smem = smem_of(p, s, stages),
                           .cluster = (uint32_t)(s->cluster * s->parts),
                           .us = cost(p, s)};

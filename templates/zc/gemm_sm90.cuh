@@ -47,10 +47,10 @@ struct zc_gemm_origin { // of a tile
 
 // STAGING: panels behind the ring that each warpgroup's results go through.
 template <int TILE_M, int TILE_N, int STAGES, int DOWN, int ACROSS, bool PINGPONG, int TILED, int STAGING, bool SIDE = false,
-          int PARTS = 1, int MATRICES = 1>
+          int PARTS = 1, int MATRICES = 1, int GROUPS_ = TILE_M == 192 ? 3 : 2>
 struct zc_gemm_pipe {
     static constexpr int DEPTH = ZC_LINE_DEPTH, LINE = 128, PANEL = 64 * LINE;       // 64 lines
-    static constexpr int GROUPS = TILE_M == 192 ? 3 : 2, THREADS = (GROUPS + 1) * 128; // GROUPS: that multiply
+    static constexpr int GROUPS = GROUPS_, THREADS = (GROUPS + 1) * 128;               // GROUPS: that multiply
     static constexpr int BLOCKS = TILE_M / (PINGPONG || SIDE ? 64 : GROUPS * 64);      // of 64 rows, a warpgroup
     static constexpr int OWN = SIDE ? TILE_N / 2 : TILE_N;                // columns, a warpgroup
     static constexpr int PIECES = OWN / Z_PRODUCT_N;                      // of them
@@ -69,7 +69,7 @@ struct zc_gemm_pipe {
     static constexpr int BARRIERS = 2 * STAGES * 8 + (PARTS > 1 ? 8 : 0);
     static_assert(PARTS == 1 || (PARTS == 2 && BLOCKS == 1 && OWN == TILE_N && !PINGPONG), "a warpgroup for each part");
     static_assert(PARTS == 1 || (CLUSTER == 1 && SENT <= STAGE && EXTRA < STAGES), "a stage for the sums");
-    static_assert(GROUPS == 2 || (PARTS == 1 && !PINGPONG && !SIDE), "three warpgroups share rows");
+    static_assert(GROUPS == 2 || (PARTS == 1 && !PINGPONG && !SIDE), "more than two warpgroups share rows");
 
     const zc_gemm_sm90_params &p;
     unsigned char *memory;

@@ -5,7 +5,7 @@
 //
 // spec.h: the window (zc/window.cuh); Z_X, Z_W, Z_Y, Z_BIAS (types), Z_PLAIN (of y before fused work); Z_ACC (sums), Z_OPERAND (what is multiplied);
 // Z_LAST (channels are last; Z_TAPS_FIRST: of the weights, too; with Z_BAND these are a band of so many columns, Z_BAND_DEPTH
-// channels each, at multiples of Z_BAND_PIECE: src/op/conv_band.h), Z_HAS_SCALE, Z_HAS_BIAS, Z_HAS_RESIDUAL, zc_act (activation); Z_QUANT (0 floats, 1 integer result, 2
+// channels each, at multiples of Z_BAND_PIECE: src/op/conv_band.h; with Z_PHASES groups are phases, which see all channels), Z_HAS_SCALE, Z_HAS_BIAS, Z_HAS_RESIDUAL, zc_act (activation); Z_QUANT (0 floats, 1 integer result, 2
 // quantised result) with Z_HAS_X_ZERO, Z_HAS_W_ZERO and for 2 the types Z_XS, Z_WS, Z_YS; Z_batch,
 // Z_groups, Z_ic, Z_oc; Z_TRANSPOSED; Z_DEFORM with Z_HAS_MASK, Z_AXES and Z_OFFSET_GROUPS; Z_TILE (the side of a
 // block's tile; 0: a thread for each element) and Z_MMA (by tensor cores).
@@ -13,6 +13,7 @@
 #include "abi/conv.h"
 #include "spec.h"
 #include "zc/fused.cuh"
+#include "zc/phases.cuh"
 #include "zc/quantised.cuh"
 #include "zc/window.cuh"
 
@@ -24,6 +25,7 @@ typedef Z_OPERAND operand_t;
 struct geometry {
     zc_window w;
     i64 pixels, out_plane, in_plane, k;
+    i64 in; // channels of all groups' input
     int taps, groups, ic, oc;
 };
 ZC_DEV geometry geometry_of(const zc_conv_params &p) {
@@ -36,6 +38,11 @@ ZC_DEV geometry geometry_of(const zc_conv_params &p) {
     g.ic = (int)Z_ic;
     g.oc = (int)Z_oc;
     g.k = (i64)g.ic * g.taps;
+#ifdef Z_PHASES
+    g.in = g.ic;
+#else
+    g.in = (i64)g.groups * g.ic;
+#endif
     g.pixels = Z_batch * g.out_plane;
     return g;
 }
@@ -118,16 +125,17 @@ ZC_DEV patch patch_of(const geometry &g, int group, i64 n) {
     }
     const i64 image = n / g.out_plane;
     int at[3];
+    const zc_later later = zc_later_of(group);
     zc_coords((u32)(n - image * g.out_plane), g.w.out, at);
 #pragma unroll
     for (int d = 0; d < 3; d++)
-        r.start[d] = Z_TRANSPOSED ? at[d] + g.w.begin[d] : at[d] * g.w.stride[d] - g.w.begin[d];
+        r.start[d] = Z_TRANSPOSED ? at[d] + g.w.begin[d] : at[d] * g.w.stride[d] - g.w.begin[d] + later.by(d);
 #if Z_DEFORM
     r.image = image;
     r.pixel = n - image * g.out_plane;
 #endif
 #if Z_LAST
-    r.base = image * g.in_plane * ((i64)g.groups * g.ic) + group * g.ic;
+    r.base = image * g.in_plane * g.in + (g.in > g.ic ? group * g.ic : 0);
 #else
     r.base = (image * g.groups + group) * g.ic * g.in_plane;
 #endif
@@ -171,7 +179,7 @@ ZC_DEV i64 patch_at(const geometry &g, const patch &r, int k) {
         at = at * g.w.in[d] + pos;
     }
 #if Z_LAST
-    return inside ? r.base + at * ((i64)g.groups * g.ic) + c : -1;
+    return inside ? r.base + at * g.in + c : -1;
 #else
     return inside ? r.base + c * g.in_plane + at : -1;
 #endif
@@ -425,7 +433,7 @@ ZC_KERNEL(0)(const __grid_constant__ zc_conv_params p) {
                 on = tap_on(g, r, 2, e, &col) && on;
                 if (!on) continue;
                 const i64 at = ((i64)slab * g.w.in[1] + line) * g.w.in[2] + col;
-                const i64 x = r.base + (Z_LAST ? at * ((i64)g.groups * g.ic) : at);
+                const i64 x = r.base + (Z_LAST ? at * g.in : at);
                 for (int c = 0; c < g.ic; c++)
                     sum += (acc_t)load_x(p, z, x + c * step) * (acc_t)load_w(p, channel, weights + c * w_step + tap * w_tap);
             }

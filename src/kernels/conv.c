@@ -41,6 +41,15 @@ static conv_size size_of(zc_op op, const zc_tensor *w, int64_t groups)
                        .taps = zc_dims_span(w->dims, 2, w->rank)};
 }
 
+/* Its windows, and groups; phases are such whose input is the same. */
+static zc_window_attrs window_of(zc_op op, const void *attrs, int64_t *groups)
+{
+    zc_window_attrs a;
+    zc_window_attrs_of(op, attrs, &a, groups);
+    *groups *= zc_window_phases(&a);
+    return a;
+}
+
 static conv_roles roles_of(zc_op op)
 {
     conv_roles r = {1, 2, -1, -1, -1, -1, -1, -1, -1, -1, -1};
@@ -176,9 +185,8 @@ static void put_deform(zc_gen *g, const zc_gen_window_dims *d)
 static bool put_shapes(zc_gen *g, const conv_roles *r)
 {
     const zc_pvalue *x = zc_gen_in(g, 0), *w = zc_gen_in(g, r->w), *y = zc_gen_out(g, 0);
-    zc_window_attrs a;
     int64_t groups;
-    zc_window_attrs_of(g->step->op, g->attrs, &a, &groups);
+    const zc_window_attrs a = window_of(g->step->op, g->attrs, &groups);
     if (!zc_gen_window_fits(g, &a, x->rank - 2)) return false;
     bool last = zc_conv_channels_last(g->step->op, g->attrs);
     int first = last ? 1 : 2;
@@ -195,6 +203,7 @@ static bool put_shapes(zc_gen *g, const conv_roles *r)
         d.begin = begin;
     }
     zc_gen_window(g, &a, &d);
+    zc_gen_phases(g, &a, d.axes);
     zc_gen_define(g, "LAST", "%d", last);
     zc_gen_define(g, "groups", "%lldLL", (long long)groups);
     zc_gen_dim(g, "batch", x->dims[0]);
@@ -250,9 +259,8 @@ static void choose(zc_gen *g, const conv_roles *r)
     bool large = false, direct = false;
     if (zc_gen_static(w)) {
         zc_tensor shape;
-        zc_window_attrs a;
         int64_t groups;
-        zc_window_attrs_of(op, g->attrs, &a, &groups);
+        window_of(op, g->attrs, &groups);
         zc_gen_tensor(w, &shape);
         if (zc_conv_taps_first(op, g->attrs)) shape = zc_nchw_shape(&shape);
         shape.dims[1] = weight_dim(g, w, 1).k;
@@ -336,11 +344,12 @@ static const void *role(const zc_launch *l, int i)
 }
 
 static zc_status check(zc_launch *l, const zc_tensor *x, const zc_tensor *w, const conv_size *s,
-                       int axis)
+                       const zc_window_attrs *a, int axis)
 {
     const zc_tensor *y = &l->out[0];
     bool fits = x->rank == w->rank && x->rank == y->rank && x->dims[0] == y->dims[0] &&
-                y->dims[axis] == s->groups * s->oc && x->dims[axis] == s->groups * s->ic;
+                y->dims[axis] == s->groups * s->oc &&
+                x->dims[axis] == s->groups / zc_window_phases(a) * s->ic;
     bool divides = w->dims[0] % s->groups == 0;
     if (fits && divides) return ZC_OK;
     char t[128], u[128];
@@ -423,14 +432,13 @@ zc_status zc_launch_conv(zc_launch *l)
         w = &turned;
     }
     struct zc_conv_params p;
-    zc_window_attrs a;
     bool last = zc_conv_channels_last(op, l->attrs);
     int first = last ? 1 : 2;
     int64_t groups;
     memset(&p, 0, sizeof p);
-    zc_window_attrs_of(op, l->attrs, &a, &groups);
+    const zc_window_attrs a = window_of(op, l->attrs, &groups);
     conv_size s = size_of(op, w, groups);
-    ZC_TRY(check(l, x, w, &s, last ? x->rank - 1 : 1));
+    ZC_TRY(check(l, x, w, &s, &a, last ? x->rank - 1 : 1));
     if (zc_tensor_numel(y) == 0) return ZC_OK;
     p.batch = x->dims[0];
     p.groups = groups;

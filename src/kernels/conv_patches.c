@@ -9,7 +9,7 @@ enum { STRIDE_MOST = 8 };
 
 bool zc_conv_is_product(const zc_window_attrs *a, int axes, const int64_t *kernel)
 {
-    bool plain = true;
+    bool plain = !a->phases.n;
     for (int i = 0; i < axes; i++)
         plain = plain && kernel[i] == 1 && zc_window_stride(a, i) == 1 &&
                 zc_window_pad(a, axes, i, 0) == 0 && zc_window_pad(a, axes, i, 1) == 0;
@@ -30,7 +30,7 @@ bool zc_conv_window_fits(const zc_window_attrs *a, int axes, const int64_t *kern
     for (int i = 0; i < axes; i++) {
         fits = fits && zc_window_stride(a, i) <= STRIDE_MOST && kernel[i] <= most + 1 &&
                zc_window_dilation(a, i) <= most &&
-               (kernel[i] - 1) * zc_window_dilation(a, i) <= most;
+               (kernel[i] - 1) * zc_window_dilation(a, i) + zc_window_latest(a, i) <= most;
         for (int end = 0; end < 2; end++) {
             int64_t pad = zc_window_pad(a, axes, i, end);
             fits = fits && pad >= 0 && pad <= most;

@@ -91,6 +91,12 @@ static int64_t second_steps(zc_gen *g)
     return blocks;
 }
 
+/* Channels of a phase, none of whose tiles has another's; 0: there are none. */
+static int64_t phase_of(const zc_window_attrs *a, int64_t channels)
+{
+    return a->phases.n ? channels / zc_window_phases(a) : 0;
+}
+
 /* Both families: the sizes; may decline. */
 static zc_status sizes_of(zc_gen *g, zc_sm90_problem *p)
 {
@@ -116,8 +122,11 @@ static zc_status sizes_of(zc_gen *g, zc_sm90_problem *p)
                            .sm_count = g->sm_count,
                            .parts = true,
                            .band = (int)zc_conv_banded(g->step->op, g->attrs),
+                           .phase = phase_of(&a, w.dims[0]),
                            .fused_tile = zc_gen_epilogue_tile(g, 16)};
     zc_gen_patches(g, &a, &w);
+    if (p->phase) zc_gen_define(g, "PHASE", "%d", (int)p->phase);
+    zc_gen_phases(g, &a, axes);
     return ZC_OK;
 }
 
@@ -199,6 +208,7 @@ static bool few_candidate(const void *of, int number, zc_candidate *out)
     few f = few_of(p, number);
     if (f.smem > ZC_SM90_SMEM || f.parts > p->steps) return false;
     if (p->band && f.warpgroups * 64 != p->band) return false;
+    if (p->phase && p->phase % (f.warpgroups * 64)) return false;
     *out = (zc_candidate){.config = {[PIXELS] = f.pixels,
                                      [WARPGROUPS] = f.warpgroups,
                                      [PARTS] = f.parts,
@@ -241,13 +251,15 @@ double zc_conv_sm90_us(const zc_conv_work *w)
     int64_t band;
     const int64_t blocks = zc_ceil_div(depth_of(w, &band), ZC_SM90_DEPTH);
     if (!zc_conv_window_fits(&w->window, w->axes, w->kernel)) return INFINITY;
+    const int64_t channels = zc_ceil_div(w->groups * w->out, PIECE) * PIECE;
     const zc_sm90_problem p = {.m = zc_conv_work_pixels(w),
-                               .n = zc_ceil_div(w->groups * w->out, PIECE) * PIECE,
+                               .n = channels,
                                .steps = zc_dims_span(w->kernel, 0, w->axes) * blocks,
                                .items = 1,
                                .sm_count = zc_usual_processors(90),
                                .parts = true,
                                .band = (int)band,
+                               .phase = phase_of(&w->window, channels),
                                .fused_tile = -1};
     const double tall = zc_sm90_us(&p);
     return p.m > FEW_PIXELS ? tall : fmin(tall, zc_candidates_us(few_candidate, &p, FEW_COUNT));

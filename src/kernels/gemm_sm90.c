@@ -147,6 +147,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     const shape *s = &shapes[number];
     if (p->stepwise && s->pingpong) return false;
     if (!panels_fit(p, s) || (p->band && s->tile_n != p->band)) return false;
+    if (p->phase && p->phase % s->tile_n) return false;
     if (s->tile_n != in_panels(s->tile_n) && !panels_overlap(p)) return false;
     if (result_n(p, s) < ZC_SM90_DEPTH) return false;
     const bool crowds = p->moments || p->scales || p->column_words;

@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "kernels/window.h"
+#include "op/nhwc.h"
 
 /* ---- the specialisation ---- */
 
@@ -88,10 +89,26 @@ void zc_gen_window(zc_gen *g, const zc_window_attrs *a, const zc_gen_window_dims
     }
 }
 
+/* Z_<NAME>: a number for each axis, as zc_gen_window counts them. */
+static void put_list(zc_gen *g, const char *name, int axes, zc_ints list)
+{
+    int v[ZC_WINDOW_DIMS];
+    const int lead = ZC_WINDOW_DIMS - axes;
+    for (int d = 0; d < ZC_WINDOW_DIMS; d++) v[d] = d < lead ? 1 : (int)list.v[d - lead];
+    zc_gen_define(g, name, "%d, %d, %d", v[0], v[1], v[2]);
+}
+
+void zc_gen_phases(zc_gen *g, const zc_window_attrs *a, int axes)
+{
+    if (!a->phases.n) return;
+    put_list(g, "PHASES", axes, a->phases);
+    put_list(g, "LATE", axes, a->late);
+}
+
 /* ---- the launch ---- */
 
 #define WINDOW_OPS(X)                                                                              \
-    X(Conv) X(ConvInteger) X(QLinearConv) X(ConvNhwc) X(ConvImage) X(ConvTranspose) X(ScaledConv)
+    X(Conv) X(ConvInteger) X(QLinearConv) X(ConvImage) X(ConvTranspose) X(ScaledConv)
 #define POOL_OPS(X) X(AveragePool) X(MaxPool) X(LpPool) X(MaxPoolNhwc) X(AveragePoolNhwc)
 
 bool zc_window_attrs_of(zc_op op, const void *attrs, zc_window_attrs *a, int64_t *group)
@@ -118,6 +135,12 @@ bool zc_window_attrs_of(zc_op op, const void *attrs, zc_window_attrs *a, int64_t
     }
         POOL_OPS(X)
 #undef X
+    case ZC_OP_ConvNhwc: {
+        const zc_attrs_ConvNhwc *at = attrs;
+        *a = zc_nhwc_window(at);
+        *group = at->group;
+        return true;
+    }
     case ZC_OP_ConvPair: {
         const zc_attrs_ConvPair *at = attrs;
         *a = ZC_WINDOW_ATTRS(at);

@@ -34,6 +34,8 @@ typedef struct zc_gen_window_dims {
 } zc_gen_window_dims;
 /* Writes the Z_IN0 ... that zc/window.cuh needs. */
 void zc_gen_window(zc_gen *g, const zc_window_attrs *a, const zc_gen_window_dims *d);
+/* What zc/phases.cuh needs, of windows over so many axes that have phases. */
+void zc_gen_phases(zc_gen *g, const zc_window_attrs *a, int axes);
 
 /* Can elements of this type be loaded, stored, and summed up? */
 static inline bool zc_gen_sums_type(zc_dtype t)

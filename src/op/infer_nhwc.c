@@ -50,6 +50,25 @@ zc_status zc_infer_band(zc_infer *f, int xi, zc_type *w)
     return ZC_OK;
 }
 
+static zc_status check_phases(zc_infer *f, const zc_type *w)
+{
+    const zc_attrs_ConvNhwc *at = ZC_ATTRS(f, ConvNhwc);
+    const zc_window_attrs a = zc_nhwc_window(at);
+    const int axes = w->rank - 2;
+    const int64_t channels = zc_dim_is_const(w->dims[0]) ? w->dims[0].k : 0;
+    zc_auto_pad mode;
+    zc_auto_pad_parse(a.auto_pad, &mode);
+    if (!at->taps_first || at->band || at->group != 1 || mode != ZC_PAD_EXPLICIT)
+        return zc_infer_fail(f, "phases need taps first, explicit padding and no groups");
+    ZC_TRY(zc_window_check_list(f, "phases", a.phases, axes, 1));
+    ZC_TRY(zc_window_check_list(f, "late", a.late, axes, 1));
+    if (zc_window_phases_fit(&a, axes, channels)) return ZC_OK;
+    return zc_infer_fail(f,
+                         "phases do not fit (got %lld channels, need a multiple of all phases, "
+                         "and late at most as many as there are on each side)",
+                         (long long)channels);
+}
+
 zc_status zc_infer_conv_nhwc(zc_infer *f)
 {
     zc_attrs_Conv attrs = zc_nchw_conv(ZC_ATTRS(f, ConvNhwc));
@@ -61,6 +80,10 @@ zc_status zc_infer_conv_nhwc(zc_infer *f)
     if (ZC_ATTRS(f, ConvNhwc)->band) {
         ZC_TRY(zc_infer_need_rank(f, 1, rank, rank));
         ZC_TRY(zc_infer_band(f, 0, &in[1].type));
+    }
+    if (ZC_ATTRS(f, ConvNhwc)->phases.n || ZC_ATTRS(f, ConvNhwc)->late.n) {
+        ZC_TRY(zc_infer_need_rank(f, 1, rank, rank));
+        ZC_TRY(check_phases(f, &in[1].type));
     }
     if (ZC_ATTRS(f, ConvNhwc)->taps_first) {
         ZC_TRY(zc_infer_need_rank(f, 1, rank, rank));

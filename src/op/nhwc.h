@@ -18,6 +18,16 @@ static inline zc_attrs_Conv zc_nchw_conv(const zc_attrs_ConvNhwc *a)
     return (zc_attrs_Conv)ZC_NCHW_CONV(a);
 }
 
+/* The windows of ConvNhwc, with its phases. */
+static inline zc_window_attrs zc_nhwc_window(const zc_attrs_ConvNhwc *a)
+{
+    zc_window_attrs w = ZC_WINDOW_ATTRS(a);
+    w.auto_pad = a->auto_pad;
+    w.phases = a->phases;
+    w.late = a->late;
+    return w;
+}
+
 static inline zc_attrs_Conv zc_nchw_conv_image(const zc_attrs_ConvImage *a)
 {
     return (zc_attrs_Conv)ZC_NCHW_CONV(a);

@@ -16,6 +16,18 @@ bool zc_auto_pad_parse(const char *name, zc_auto_pad *out)
     return false;
 }
 
+bool zc_window_phases_fit(const zc_window_attrs *a, int axes, int64_t channels)
+{
+    if (!a->phases.n && !a->late.n) return true;
+    bool fits = a->phases.n == axes && a->late.n == axes && channels > 0;
+    for (int i = 0; fits && i < axes; i++) {
+        const int64_t n = a->phases.v[i];
+        fits = n >= 1 && channels % n == 0 && a->late.v[i] >= 1 && a->late.v[i] <= n;
+        if (fits) channels /= n;
+    }
+    return fits;
+}
+
 zc_status zc_window_check_list(zc_infer *f, const char *name, zc_ints list, int need, int64_t least)
 {
     if (list.n != 0 && list.n != need)

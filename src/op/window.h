@@ -12,9 +12,13 @@
  * cannot overflow. */
 #define ZC_WINDOW_LIMIT INT32_MAX
 
-/* The attributes as the model gave them; an empty list means ones (pads: zeros). */
+/* The attributes as the model gave them; an empty list means ones (pads: zeros). Of a convolution
+ * with phases the channels of the result are equal parts, one for each phase of each axis, the last
+ * axis's next to each other; on an axis the windows of phases from `late` on begin an element
+ * later. */
 typedef struct zc_window_attrs {
     zc_ints kernel, strides, pads, dilations;
+    zc_ints phases, late; /* empty: none */
     const char *auto_pad; /* NULL: NOTSET */
     bool ceil_mode;
 } zc_window_attrs;
@@ -49,6 +53,30 @@ static inline int64_t zc_window_pad(const zc_window_attrs *a, int axes, int i, i
 {
     return a->pads.n ? a->pads.v[side * axes + i] : 0;
 }
+
+/* Phases of all axes; 1: there are none. */
+static inline int64_t zc_window_phases(const zc_window_attrs *a)
+{
+    int64_t n = 1;
+    for (int i = 0; i < a->phases.n; i++) n *= a->phases.v[i];
+    return n;
+}
+/* Elements by which the windows of phase number `phase` begin later than the first one's, by axis.
+ */
+static inline void zc_window_later(const zc_window_attrs *a, int64_t phase, int64_t *later)
+{
+    for (int i = a->phases.n - 1; i >= 0; i--) {
+        later[i] = phase % a->phases.v[i] >= a->late.v[i];
+        phase /= a->phases.v[i];
+    }
+}
+/* The most of them on axis i. */
+static inline int64_t zc_window_latest(const zc_window_attrs *a, int i)
+{
+    return a->phases.n && a->late.v[i] < a->phases.v[i];
+}
+/* Are there no phases, or such as a result of so many channels may have? */
+bool zc_window_phases_fit(const zc_window_attrs *a, int axes, int64_t channels);
 
 /* The list is empty or has `need` numbers from `least` to ZC_WINDOW_LIMIT. */
 zc_status zc_window_check_list(zc_infer *f, const char *name, zc_ints list, int need,

@@ -22,7 +22,7 @@ static const zc_node *conv_of(const pairing *p, zc_nid at, zc_vid v)
         return NULL;
     const zc_attrs_ConvNhwc *a = n->attrs;
     const zc_tensor *w = zc_val(g, n->in[ZC_IN_ConvNhwc_w])->data;
-    bool plain = a->taps_first && a->group == 1 && !*a->activation &&
+    bool plain = a->taps_first && a->group == 1 && !a->phases.n && !*a->activation &&
                  !zc_node_in(n, ZC_IN_ConvNhwc_residual) && !zc_op_epilogue(zc_op_get(n->op), a);
     return plain && w && w->rank == 4 && w->dims[0] % 8 == 0 && w->dims[3] % 8 == 0 ? n : NULL;
 }

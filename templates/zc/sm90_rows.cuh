@@ -7,10 +7,13 @@
 // With Z_BAND_IN and Z_BAND_OUT, channels of a group that come in and go out, A's depths count from where the group of a tile's
 // first column begins, at a multiple of Z_BAND_PIECE (src/op/conv_band.h).
 //
+// With Z_PHASE each so many columns are a phase (zc/phases.cuh), and a tile's columns are of one.
+//
 // spec.h: Z_T (element type), and the above.
 #pragma once
 #include "zc/hopper.cuh"
 #include "zc/index.cuh"
+#include "zc/phases.cuh"
 #include "abi/gemm_sm90.h"
 #include "spec.h"
 
@@ -41,14 +44,21 @@ ZC_DEV int zc_sm90_from(int col) { return col / Z_BAND_OUT * Z_BAND_IN / Z_BAND_
 ZC_DEV int zc_sm90_from(int) { return 0; }
 #endif
 
+#ifdef Z_PHASE
+ZC_DEV int zc_sm90_phase(int col) { return col / Z_PHASE; }
+#else
+ZC_DEV int zc_sm90_phase(int) { return 0; }
+#endif
+
 #ifdef Z_PATCHES
 struct zc_sm90_first {
     const zc_gemm_sm90_params &p;
     int from;
-    zc_sm90_pixel begin; // where the first row's window does
+    zc_sm90_pixel begin; // where the first row's window does, of the first phase
+    zc_later later;
 
     ZC_MEMBER zc_sm90_first(const zc_gemm_sm90_params &p, int row, int col, int)
-        : p(p), from(zc_sm90_from(col)), begin(zc_sm90_pixel_of(p, row)) {
+        : p(p), from(zc_sm90_from(col)), begin(zc_sm90_pixel_of(p, row)), later(zc_later_of(zc_sm90_phase(col))) {
 #pragma unroll
         for (int i = 0; i < Z_SIDES; i++) begin.at[i] = begin.at[i] * p.window.stride[2 - i] - p.window.begin[2 - i];
     }
@@ -63,15 +73,15 @@ struct zc_sm90_first {
         const int tap = tap_of(p, step);
         u16 away[Z_SIDES];
 #if Z_SIDES == 1
-        away[0] = (u16)(tap * p.window.dilation[2]);
+        away[0] = (u16)(later.by(2) + tap * p.window.dilation[2]);
 #else
         const int line = tap / Z_ACROSS;
-        away[0] = (u16)((tap - line * Z_ACROSS) * p.window.dilation[2]);
+        away[0] = (u16)(later.by(2) + (tap - line * Z_ACROSS) * p.window.dilation[2]);
 #if Z_SIDES == 2
-        away[1] = (u16)(line * p.window.dilation[1]);
+        away[1] = (u16)(later.by(1) + line * p.window.dilation[1]);
 #else
-        away[1] = (u16)(line % Z_DOWN * p.window.dilation[1]);
-        away[2] = (u16)(line / Z_DOWN * p.window.dilation[0]);
+        away[1] = (u16)(later.by(1) + line % Z_DOWN * p.window.dilation[1]);
+        away[2] = (u16)(later.by(0) + line / Z_DOWN * p.window.dilation[0]);
 #endif
 #endif
         zc_patches_load(to, &p.a, barrier, from + depth(p, step), begin.at, begin.image, away);

@@ -27,6 +27,7 @@ CASES = [
     ("transposed2_small", "ConvTranspose", [1, 64, 10, 10], [64, 64, 2, 2], {"strides": [2, 2]}, 1),
     ("transposed2_large", "ConvTranspose", [1, 256, 64, 64], [256, 128, 2, 2], {"strides": [2, 2]}, 1),
     ("transposed4", "ConvTranspose", [1, 64, 32, 32], [64, 32, 4, 4], {"strides": [2, 2], "pads": [1] * 4}, 1),
+    ("transposed4_large", "ConvTranspose", [8, 256, 64, 64], [256, 128, 4, 4], {"strides": [2, 2], "pads": [1] * 4}, 1),
     ("vocoder", "ConvTranspose", [1, 512, 200], [512, 256, 16], {"strides": [8], "pads": [4, 4]}, 1),
     ("three_small", "Conv", [1, 32, 8, 14, 14], [32, 32, 3, 3, 3], {"pads": [1] * 6}, 1),
     ("three", "Conv", [1, 32, 16, 32, 32], [32, 32, 3, 3, 3], {"pads": [1] * 6}, 1),

@@ -1,6 +1,9 @@
 /* Transposed convolutions as the layout pass turns them: of each step of the stride (a phase) the
  * results see the same neighbours of an element of the image by taps of their own. So all phases
- * are the channels of one convolution with stride 1, whose results are then laid side by side. */
+ * are the channels of one convolution with stride 1, whose results are then laid side by side.
+ *
+ * Either they share one window, with weights that are zero where others' reaches further; or, where
+ * each has as many taps, windows of their own (op/window.h). */
 #include <math.h>
 #include <string.h>
 
@@ -9,10 +12,11 @@
 
 enum { SIDES = ZC_LAYOUT_AXES - 2, PIECE = 8 /* channels that kernels read and write */ };
 
-/* Result q * stride + phase of an axis sees elements q + low ... q + high of the image. */
+/* Result q * stride + phase of an axis sees `taps` elements of the image from q + low on, or from
+ * the one after that where the phase is `late` or a later one. */
 typedef struct side {
     int64_t stride, kernel, begin;
-    int64_t low, high;
+    int64_t low, taps, late;
     int64_t more; /* whole steps of the result beyond the image's length */
     int64_t over; /* results in these that the axis does not have */
 } side;
@@ -41,6 +45,7 @@ static bool side_of(const zc_attrs_ConvTranspose *a, int sides, int i, int64_t k
 {
     enum { MOST = 1024 };
     side s = {.stride = given(a->strides, i, 1), .kernel = kernel, .begin = given(a->pads, i, 0)};
+    int64_t high = 0;
     const int64_t end = given(a->pads, sides + i, 0), extra = given(a->output_padding, i, 0);
     const int64_t extent = kernel + extra - s.begin - end; /* of an image of one element */
     if (s.stride > MOST || kernel > MOST || s.begin > MOST || end > MOST || extra > MOST ||
@@ -50,12 +55,59 @@ static bool side_of(const zc_attrs_ConvTranspose *a, int sides, int i, int64_t k
         const int64_t u = phase + s.begin, last = (s.kernel - 1 - u % s.stride) / s.stride;
         if (u % s.stride >= s.kernel) continue;
         if (u / s.stride - last < s.low) s.low = u / s.stride - last;
-        if (u / s.stride > s.high) s.high = u / s.stride;
+        if (u / s.stride > high) high = u / s.stride;
     }
+    s.taps = high - s.low + 1;
+    s.late = s.stride;
     s.more = (extent - 1) / s.stride;
     s.over = (s.more + 1) * s.stride - extent;
     *out = s;
     return true;
+}
+
+/* Have phases windows of their own? */
+static bool is_apart(const phases *p)
+{
+    bool apart = false;
+    for (int i = 0; i < p->sides; i++) apart = apart || p->side[i].late < p->side[i].stride;
+    return apart;
+}
+
+/* Phases with windows of their own; false: they have taps of different numbers, or share one
+ * window without zeros. */
+static bool set_apart(phases *p)
+{
+    for (int i = 0; i < p->sides; i++) {
+        side *s = &p->side[i];
+        if (s->kernel % s->stride || s->begin >= s->kernel) return false;
+        s->taps = s->kernel / s->stride;
+        s->late = s->stride - s->begin % s->stride;
+    }
+    return is_apart(p);
+}
+
+/* What the convolution of all phases is held to take. Sizes that are not certain count as many. */
+static double conv_us(const zc_layout *l, const zc_node *n, const phases *p)
+{
+    enum { MANY = 1 << 17 };
+    int64_t strides[SIDES], late[SIDES];
+    zc_conv_work w;
+    const bool certain = zc_layout_work(l, n, &w);
+    if (!certain) w.images = MANY;
+    w.groups = 1;
+    w.in = p->in;
+    w.out = p->count * p->out;
+    for (int i = 0; i < p->sides; i++) {
+        const side *s = &p->side[i];
+        w.kernel[i] = s->taps;
+        w.sides[i] = certain ? zc_val(l->g, n->in[0])->type.dims[2 + i].k + s->more : 1;
+        strides[i] = s->stride;
+        late[i] = s->late;
+    }
+    if (!is_apart(p)) return zc_conv_last_us(&w);
+    w.window.phases = (zc_ints){p->sides, strides};
+    w.window.late = (zc_ints){p->sides, late};
+    return zc_conv_sm90_us(&w);
 }
 
 /* What becomes of node n; false: it is none that is taken. Zeros between taps may not be most of
@@ -72,11 +124,13 @@ static bool phases_of(const zc_layout *l, const zc_node *n, phases *out)
         if (!side_of(a, p.sides, i, w->dims[2 + i], &p.side[i])) return false;
         p.count *= p.side[i].stride;
         taps *= p.side[i].kernel;
-        windows *= p.side[i].stride * (p.side[i].high - p.side[i].low + 1);
     }
+    if (p.in < 1 || p.in % PIECE || p.out < 1 || p.count * p.out % PIECE) return false;
+    phases apart = p;
+    if (set_apart(&apart) && conv_us(l, n, &apart) < conv_us(l, n, &p)) p = apart;
+    for (int i = 0; i < p.sides; i++) windows *= p.side[i].stride * p.side[i].taps;
     *out = p;
-    return p.in % PIECE == 0 && p.in > 0 && p.out > 0 && p.count * p.out % PIECE == 0 &&
-           windows <= WASTE_MOST * taps;
+    return windows <= WASTE_MOST * taps;
 }
 
 /* The results can be laid side by side where all sides but one are certain, and there is an image.
@@ -123,13 +177,13 @@ static int64_t tap_at(const phases *p, int64_t phase, int64_t at)
     int64_t tap = 0, step = 1;
     for (int i = p->sides - 1; i >= 0; i--) {
         const side *s = &p->side[i];
-        const int64_t window = s->high - s->low + 1;
-        const int64_t t = tap_of(s, phase % s->stride, s->low + at % window);
+        const int64_t own = phase % s->stride, later = own >= s->late;
+        const int64_t t = tap_of(s, own, s->low + later + at % s->taps);
         if (t < 0) return -1;
         tap += t * step;
         step *= s->kernel;
         phase /= s->stride;
-        at /= window;
+        at /= s->taps;
     }
     return tap;
 }
@@ -145,9 +199,8 @@ static zc_vid weights(zc_layout *l, zc_vid v, const phases *p)
     type.dims[0] = zc_dim_const(p->count * p->out);
     type.dims[w->rank - 1] = zc_dim_const(p->in);
     for (int i = 0; i < p->sides; i++) {
-        const int64_t window = p->side[i].high - p->side[i].low + 1;
-        type.dims[1 + i] = zc_dim_const(window);
-        windows *= window;
+        type.dims[1 + i] = zc_dim_const(p->side[i].taps);
+        windows *= p->side[i].taps;
     }
     if (!w->data) return made_const(l, v, &type, NULL);
     if (!zc_mul_size(n, (size_t)windows, &n) || !zc_mul_size(n, (size_t)p->in, &n)) return 0;
@@ -192,21 +245,28 @@ static zc_nid convolution(zc_layout *l, zc_nid n, const phases *p)
     const zc_vid w = node->in[ZC_IN_ConvTranspose_w],
                  b = zc_node_in(node, ZC_IN_ConvTranspose_bias);
     zc_vid in[] = {zc_layout_last_of(l, node->in[0]), weights(l, w, p), b ? repeated(l, b, p) : 0};
-    int64_t pads[2 * SIDES];
+    int64_t pads[2 * SIDES], strides[SIDES], late[SIDES];
     if (!in[0] || !in[1] || (b && !in[2])) return 0;
     zc_type type = zc_val(l->g, in[0])->type;
     for (int i = 0; i < p->sides; i++) {
         const side *s = &p->side[i];
         pads[i] = -s->low;
-        pads[p->sides + i] = s->more + s->high;
+        pads[p->sides + i] = s->more + s->low + s->taps - 1;
+        strides[i] = s->stride;
+        late[i] = s->late;
         type.dims[1 + i] = zc_dim_add(&l->g->dims, type.dims[1 + i], zc_dim_const(s->more));
     }
     type.dims[1 + p->sides] = zc_dim_const(p->count * p->out);
     zc_nid m = zc_layout_add(l, ZC_OP_ConvNhwc, zc_node_at(l->g, n)->name, 3, in, &type);
-    zc_ints border;
-    if (!m || !zc_graph_inherit(l->g, m, n) || !kept(l, pads, 2 * p->sides, &border)) return 0;
+    zc_ints border, count, from;
+    if (!m || !zc_graph_inherit(l->g, m, n) || !kept(l, pads, 2 * p->sides, &border) ||
+        !kept(l, strides, p->sides, &count) || !kept(l, late, p->sides, &from))
+        return 0;
     ZC_NODE_SET(l->g, ConvNhwc, m, pads, border);
     ZC_NODE_SET(l->g, ConvNhwc, m, taps_first, 1);
+    if (!is_apart(p)) return m;
+    ZC_NODE_SET(l->g, ConvNhwc, m, phases, count);
+    ZC_NODE_SET(l->g, ConvNhwc, m, late, from);
     return m;
 }
 
@@ -312,19 +372,10 @@ static zc_layout_us phases_us(const zc_layout *l, const zc_node *n)
     first.groups = 1;
     first.in = p.in;
     first.out = p.out;
-    zc_conv_work last = first;
-    last.transposed = false;
-    last.out = p.count * p.out;
-    last.window = (zc_window_attrs){0};
-    for (int i = 0; i < p.sides; i++) {
-        const side *s = &p.side[i];
-        first.kernel[i] = w->dims[2 + i];
-        last.kernel[i] = s->high - s->low + 1;
-        last.sides[i] = zc_val(l->g, n->in[0])->type.dims[2 + i].k + s->more;
-    }
+    for (int i = 0; i < p.sides; i++) first.kernel[i] = w->dims[2 + i];
     const bool moves = p.count > 1 && p.sides > 1;
     return (zc_layout_us){zc_conv_first_us(&first),
-                          zc_conv_last_us(&last) + (moves ? zc_layout_move_us(l, n->out[0]) : 0)};
+                          conv_us(l, n, &p) + (moves ? zc_layout_move_us(l, n->out[0]) : 0)};
 }
 
 const zc_layout_op zc_layout_phases[] = {{is_phased, phased, ZC_LAYOUT_FOLLOWS, phases_us},

@@ -106,6 +106,16 @@ static bool has(const zc_graph *g, const char *op)
     return found;
 }
 
+/* Have the phases of its convolution windows of their own? */
+static bool is_apart(const zc_graph *g)
+{
+    for (size_t i = 0; i < g->top.nodes.len; i++) {
+        const zc_node *n = zc_node_at(g, g->top.nodes.data[i]);
+        if (n->op == ZC_OP_ConvNhwc) return ((const zc_attrs_ConvNhwc *)n->attrs)->phases.n > 0;
+    }
+    return false;
+}
+
 static bool is_banded(const zc_graph *g)
 {
     for (size_t i = 0; i < g->top.nodes.len; i++) {
@@ -115,8 +125,8 @@ static bool is_banded(const zc_graph *g)
     return false;
 }
 
-/* Any number of images is worth turning. */
-static void check(const layout_case *c)
+/* Any number of images is worth turning. True: phases have windows of their own. */
+static bool check(const layout_case *c)
 {
     const zc_pass_options options = {.target = &target};
     zc_diag *diag = zc_diag_create();
@@ -135,8 +145,10 @@ static void check(const layout_case *c)
                      zc_get(&turned, i), zc_get(&plain, i));
     free(plain.data);
     free(turned.data);
+    const bool apart = is_apart(g);
     zc_graph_destroy(&g);
     zc_diag_destroy(&diag);
+    return apart;
 }
 
 static void sides(void **state)
@@ -203,7 +215,44 @@ static void phases(void **state)
          2,
          {1, 8, 2, 2, 3},
          {8, 2, 4, 1, 3}}};
-    for (size_t i = 0; i < ZC_COUNTOF(cases); i++) check(&cases[i]);
+    for (size_t i = 0; i < ZC_COUNTOF(cases); i++) assert_false(check(&cases[i]));
+}
+
+/* Channels that fill tiles: taps of all phases, where none meets a weight that is zero; one of two
+ * sides whose phases begin at one place; results cut, and single taps. */
+static void phases_apart(void **state)
+{
+    (void)state;
+    static const layout_case cases[] = {
+        {"ConvTranspose", "strides = [2,2], pads = [1,1,1,1]", 4, 64, {2, 8, 3, 4}, {8, 64, 4, 4}},
+        {"ConvTranspose",
+         "strides = [3,2], pads = [2,0,3,1]",
+         4,
+         128,
+         {1, 8, 4, 5},
+         {8, 128, 6, 4}},
+        {"ConvTranspose", "strides = [8], pads = [4,4]", 3, 128, {2, 8, 5}, {8, 128, 16}},
+        {"ConvTranspose", "strides = [4], pads = [5,0]", 3, 128, {1, 8, 4}, {8, 128, 8}},
+        {"ConvTranspose", "strides = [4], pads = [1,1]", 3, 128, {1, 8, 4}, {8, 128, 4}},
+        {"ConvTranspose",
+         "strides = [2,1,2], pads = [1,0,0,1,0,1], output_padding = [1,0,0]",
+         5,
+         128,
+         {1, 8, 2, 2, 3},
+         {8, 128, 4, 1, 2}}};
+    for (size_t i = 0; i < ZC_COUNTOF(cases); i++)
+        if (!check(&cases[i])) fail_msg("{%s}: all phases have one window", cases[i].attrs);
+}
+
+/* Phases with two taps and with one, channels that fill no tile, and no zeros to leave out. */
+static void phases_together(void **state)
+{
+    (void)state;
+    static const layout_case cases[] = {
+        {"ConvTranspose", "strides = [2,2], pads = [1,1,1,1]", 4, 64, {1, 8, 3, 4}, {8, 64, 3, 3}},
+        {"ConvTranspose", "strides = [2,2], pads = [1,1,1,1]", 4, 32, {1, 8, 3, 4}, {8, 32, 4, 4}},
+        {"ConvTranspose", "strides = [2,2]", 4, 64, {1, 8, 3, 4}, {8, 64, 4, 4}}};
+    for (size_t i = 0; i < ZC_COUNTOF(cases); i++) assert_false(check(&cases[i]));
 }
 
 /* One that is not worth its transposes is left, and said to be. */
@@ -236,8 +285,9 @@ static void left(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sides),  cmocka_unit_test(bands), cmocka_unit_test(byte_bands),
-        cmocka_unit_test(phases), cmocka_unit_test(left),
+        cmocka_unit_test(sides),  cmocka_unit_test(bands),        cmocka_unit_test(byte_bands),
+        cmocka_unit_test(phases), cmocka_unit_test(phases_apart), cmocka_unit_test(phases_together),
+        cmocka_unit_test(left),
     };
     return cmocka_run_group_tests_name("layout", tests, NULL, NULL);
 }

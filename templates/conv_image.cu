@@ -1,7 +1,7 @@
-// Convolutions of images with up to four channels by tensor cores: x channels first, of floats, to y channels last, f16 or bf16;
-// or of bytes, x and y channels last, whose differences from zero points are f16 and whose sums are f32, both exact. A block's part of the image lies in shared memory as pixels of four channels, 8 bytes each, so that two
-// neighbouring taps of a window are 16 bytes in a row, which ldmatrix reads where they lie: windows overlap, and nothing is
-// copied for them. Where windows may begin at odd pixels, a second copy lies one pixel further left.
+// Convolutions of images with up to four channels by tensor cores: x channels first, of floats, to y channels last, f16 or bf16. A
+// block's part of the image lies in shared memory as pixels of four channels, 8 bytes each, so that two neighbouring taps of a
+// window are 16 bytes in a row, which ldmatrix reads where they lie: windows overlap, and nothing is copied for them. Where
+// windows may begin at odd pixels, a second copy lies one pixel further left.
 //
 // A block computes those pixels of the convolution that its tile of y needs, 16 at once; without pooling, these are y's. Else
 // they are rounded and kept in shared memory, those beyond the convolution's result as -inf, and y is the largest of each
@@ -15,29 +15,17 @@
 // (zc/window.cuh; kernel and stride are constants), Z_POOLS, Z_POOL_KERNEL<axis> and Z_POOL_STRIDE<axis> (1 without pooling),
 // Z_W_CONSTANT (the weights are of the plan), Z_MMA (the product), Z_MOST (largest finite number of Z_T), Z_ROWS and Z_COLS
 // (of a tile of y), Z_WARPS, Z_EACH (pieces of 16 pixels of a warp), Z_SHARES (blocks that share a multiprocessor), Z_LINE
-// (pixels of a warpgroup's product: those of the tile's line and some more; 0: by warps, Z_EACH). Of bytes: Z_QUANT, Z_W, Z_Y
-// and Z_PLAIN (types of weights, y, and y before fused work), Z_XS, Z_WS and Z_YS (of scales), Z_SMALL_SCALES (zc/gemm_quant.cuh).
+// (pixels of a warpgroup's product: those of the tile's line and some more; 0: by warps, Z_EACH).
 #include "zc/device.cuh"
 #include "abi/conv_image.h"
 #include "spec.h"
 #include "zc/fused.cuh"
-#include "zc/quantised.cuh"
 #include "zc/window.cuh"
 #if Z_LINE
 #include "zc/hopper.cuh"
 ZC_WGMMA_HELD(zc_line_product, Z_LINE, Z_WGMMA, 0)
 #endif
 
-#ifdef Z_QUANT
-// How a channel's sums become bytes; more: see zc_wide.
-struct zc_image_channel {
-    f64 scale, more;
-};
-constexpr int ZC_IMAGE_CHANNEL = sizeof(zc_image_channel);
-#else
-typedef Z_T Z_W;
-constexpr int ZC_IMAGE_CHANNEL = 0;
-#endif
 
 struct zc_conv_image {
     static constexpr int THREADS = Z_WARPS * 32, PIXEL = 8, PAIR = 16;       // bytes of one, of two
@@ -55,10 +43,10 @@ struct zc_conv_image {
 
     const zc_conv_image_params &p;
     zc_window w; // of the convolution
-    unsigned char *channels, *weights, *image, *kept;
+    unsigned char *weights, *image, *kept;
 
     ZC_MEMBER zc_conv_image(const zc_conv_image_params &p, unsigned char *smem)
-        : p(p), w(zc_window_of(p)), channels(smem), weights(smem + Z_OUT * ZC_IMAGE_CHANNEL), image(weights + FIRST),
+        : p(p), w(zc_window_of(p)), weights(smem), image(smem + FIRST),
           kept(Z_LINE ? smem : image + PLANES * PLANE) {}
 
     // ---- weights: [channel of y][taps' lines][pairs of taps][4 channels of x], what is not there is 0 ----
@@ -67,41 +55,23 @@ struct zc_conv_image {
         for (int i = threadIdx.x; i < WEIGHTS / PAIR; i += THREADS) ((zc_vec<u32, 4> *)weights)[i] = zc_vec<u32, 4>{};
         zc_sync();
         for (int i = threadIdx.x; i < Z_OUT * TAPS * Z_CHANNELS / PIECE; i += THREADS) {
-            zc_vec<Z_W, PIECE> v;
+            zc_vec<Z_T, PIECE> v;
 #ifdef Z_W_CONSTANT
-            zc_constant_load16(&v, (const Z_W *)p.w + i * PIECE);
+            zc_constant_load16(&v, (const Z_T *)p.w + i * PIECE);
 #else
-            v = ((const zc_vec<Z_W, PIECE> *)p.w)[i];
+            v = ((const zc_vec<Z_T, PIECE> *)p.w)[i];
 #endif
 #pragma unroll
             for (int e = 0; e < PIECE; e++) {
                 const int at = i * PIECE + e, tap = at / Z_CHANNELS, channel = tap / TAPS, down = tap % TAPS / Z_KERNEL2;
                 const int pixel = down * PAIRS * 2 + tap % Z_KERNEL2;
-                *(Z_T *)(weights + channel * PITCH + pixel * PIXEL + at % Z_CHANNELS * 2) = weight(v.v[e], channel);
+                *(Z_T *)(weights + channel * PITCH + pixel * PIXEL + at % Z_CHANNELS * 2) = v.v[e];
             }
         }
     }
-#ifdef Z_QUANT
-    ZC_MEMBER Z_T weight(Z_W v, int channel) const {
-        return zc_put<Z_T>((f32)((i32)v - (i32)((const Z_W *)p.w_zero)[channel * p.w_zero_step]));
-    }
-    ZC_MEMBER void load_channels() const {
-        const f64 xs = (f64)zc_load<Z_XS>(p.x_scale, 0), ys = (f64)zc_load<Z_YS>(p.y_scale, 0);
-        for (int i = threadIdx.x; i < Z_OUT; i += THREADS)
-            ((zc_image_channel *)channels)[i] = {xs * (f64)zc_load<Z_WS>(p.w_scale, i * p.w_scale_step) / ys,
-                                                 (Z_HAS_BIAS ? (f64)((const i32 *)p.bias)[i] : 0) - ZC_WIDE};
-    }
-#else
-    static ZC_MEMBER Z_T weight(Z_W v, int) { return v; }
-#endif
 
     // ---- the image ----
 
-#ifdef Z_QUANT
-    ZC_MEMBER Z_T factor(Z_X v) const { return zc_put<Z_T>((f32)((i32)v - (i32)*(const Z_X *)p.x_zero)); }
-#else
-    static ZC_MEMBER Z_T factor(Z_X x) { return zc_put_finite<Z_T>((f32)zc_get(x), (f32)Z_MOST); }
-#endif
     ZC_MEMBER void load_image(i64 number, int top, int left) const {
         const i64 plane = (i64)w.in[1] * w.in[2];
 #pragma unroll(Z_LINE ? 2 : 4)
@@ -109,11 +79,11 @@ struct zc_conv_image {
             const int row = i / WIDE, col = i - row * WIDE, y = top + row, x = left + col;
             const bool inside = (u32)y < (u32)w.in[1] && (u32)x < (u32)w.in[2];
             const i64 at = (i64)y * w.in[2] + x;
-            const Z_X *const from = (const Z_X *)p.x + number * Z_CHANNELS * plane + (ZC_IMAGE_CHANNEL ? at * Z_CHANNELS : at);
+            const Z_X *const from = (const Z_X *)p.x + number * Z_CHANNELS * plane + at;
             zc_vec<Z_T, 4> pixel = {};
 #pragma unroll
             for (int c = 0; c < Z_CHANNELS; c++)
-                if (inside) pixel.v[c] = factor(from[ZC_IMAGE_CHANNEL ? c : c * plane]);
+                if (inside) pixel.v[c] = zc_put_finite<Z_T>((f32)zc_get(from[c * plane]), (f32)Z_MOST);
             *(zc_vec<Z_T, 4> *)(image + i * PIXEL) = pixel;
 #if Z_LINE
             if (PLANES > 1) *(zc_vec<Z_T, 4> *)(image + PLANE + i * PIXEL) = col % 2 ? zc_vec<Z_T, 4>{} : pixel;
@@ -173,7 +143,6 @@ struct zc_conv_image {
             }
     }
 
-#ifndef Z_QUANT
     // Two channels of a pixel of the convolution, as they come from a piece's product.
     ZC_MEMBER zc_vec<f32, 2> convolved(const f32 *sum, int channel) const {
         zc_vec<f32, 2> v = {{sum[0], sum[1]}};
@@ -202,7 +171,6 @@ struct zc_conv_image {
                 }
             }
     }
-#endif
 #else
     // ---- by warpgroups ----
 
@@ -257,11 +225,7 @@ struct zc_conv_image {
     }
     // The pairs of eight channels.
     ZC_MEMBER void store(i64 pixel, int channel, const u32 *r) const {
-#ifdef Z_QUANT
-        *(zc_vec<u32, 2> *)((Z_Y *)p.y + pixel * Z_OUT + channel) = zc_vec<u32, 2>{{r[0] | r[1] << 16, r[2] | r[3] << 16}};
-#else
         *(zc_vec<u32, 4> *)((Z_T *)p.y + pixel * Z_OUT + channel) = zc_vec<u32, 4>{{r[0], r[1], r[2], r[3]}};
-#endif
     }
 #if !Z_POOLS
     // Of four lanes, each with a pair of each of four groups: all pairs of the lane's own group.
@@ -278,27 +242,9 @@ struct zc_conv_image {
     }
     // Two neighbours' sums as a pair of results.
     ZC_MEMBER u32 result(const f32 *sum, i64 pixel, int channel) const {
-#ifdef Z_QUANT
-        const zc_image_channel *const c = (const zc_image_channel *)channels + channel;
-        const i32 zero = (i32)*(const Z_PLAIN *)p.y_zero;
-        i32 y[2];
-#pragma unroll
-        for (int e = 0; e < 2; e++)
-            y[e] = zc_requantised<Z_SMALL_SCALES>(zc_wide((i32)sum[e], c[e].more), c[e].scale, zero);
-        const u16 plain = zc_saturated(Z_PLAIN(), y[0], y[1]);
-#ifdef Z_FUSED
-        const auto two = zc_unpack<Z_PLAIN>(plain);
-        i32 v[2] = {two.v[0], two.v[1]};
-        finish<2>(v, pixel, channel);
-        return (u32)(u8)v[0] | (u32)(u8)v[1] << 8;
-#else
-        return plain;
-#endif
-#else
         auto two = convolved(sum, channel);
         finish<2>(two.v, pixel, channel);
         return zc_pack(Z_T(), two.v[0], two.v[1]);
-#endif
     }
     // Eight channels of a pixel of y a lane, 64 bytes of four lanes.
     ZC_MEMBER void put(f32 (&sum)[Z_EACH][GROUPS][4], i64 number, int top, int left) const {
@@ -395,9 +341,6 @@ ZC_KERNEL_BESIDE(0, Z_WARPS * 32, Z_SHARES)(const __grid_constant__ zc_conv_imag
 #endif
 #if Z_LINE
     block.hold();
-#endif
-#ifdef Z_QUANT
-    block.load_channels();
 #endif
     for (int i = blockIdx.x; i < p.tiles; i += gridDim.x) block.tile(i);
 }

@@ -2,6 +2,7 @@
 #include "cpu/conv.h"
 
 #include "cpu/matmul.h"
+#include "cpu/nhwc.h"
 #include "cpu/quant_out.h"
 #include "op/nhwc.h"
 
@@ -244,7 +245,7 @@ zc_status zc_k_ConvInteger(zc_kctx *k)
     return ZC_OK;
 }
 
-zc_status zc_k_QLinearConv(zc_kctx *k)
+static zc_status qlinear_conv(zc_kctx *k)
 {
     zc_conv c;
     zc_tensor w;
@@ -267,6 +268,11 @@ zc_status zc_k_QLinearConv(zc_kctx *k)
              .turned = zc_conv_taps_first(k->op, k->attrs)};
     zc_parallel(k, outputs(&c), 64, integers, &j);
     return ZC_OK;
+}
+
+zc_status zc_k_QLinearConv(zc_kctx *k)
+{
+    return zc_conv_pooled(k, ZC_IN_QLinearConv_w, qlinear_conv);
 }
 
 zc_status zc_k_ScaledConv(zc_kctx *k)

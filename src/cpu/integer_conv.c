@@ -409,7 +409,8 @@ bool zc_fits_qlinear_conv(const zc_kctx *k)
 {
     const zc_tensor *scale = &k->in[ZC_IN_QLinearConv_w_scale];
     int64_t n = zc_tensor_numel(scale);
-    return zc_is_byte(&k->out[0]) && (n == 1 || n == k->in[ZC_IN_QLinearConv_w].dims[0]) &&
+    return zc_is_byte(&k->out[0]) && !zc_conv_pools(k->op, k->attrs) &&
+           (n == 1 || n == k->in[ZC_IN_QLinearConv_w].dims[0]) &&
            fits_conv(k, ZC_IN_QLinearConv_x, ZC_IN_QLinearConv_w, ZC_IN_QLinearConv_x_zero,
                      ZC_IN_QLinearConv_w_zero);
 }

@@ -174,20 +174,23 @@ static zc_status conv_image(zc_kctx *k)
     return inner_nchw(k, ZC_OP_Conv, &attrs, k->nin, in, zc_k_Conv, NULL, false);
 }
 
-/* The convolution, and with pool_shape a pooling of its rounded result. */
-zc_status zc_k_ConvImage(zc_kctx *k)
+zc_status zc_conv_pooled(zc_kctx *k, int w, zc_kernel_fn convolution)
 {
-    const zc_attrs_ConvImage *a = ZC_ATTRS(k, ConvImage);
-    if (!zc_conv_image_pools(a)) return conv_image(k);
-    const zc_attrs_MaxPool pooling = zc_nchw_conv_image_pool(a);
+    const zc_attrs_MaxPool pooling = zc_conv_pool(k->op, k->attrs);
     zc_tensor whole = k->out[0], in;
     zc_kctx first = *k;
-    zc_conv_image_sides(a, &k->in[0], &k->in[1], whole.dims + 1);
+    if (!pooling.kernel_shape.n) return convolution(k);
+    zc_conv_sides(k->op, k->attrs, &k->in[0], &k->in[w], whole.dims + 1);
     ZC_TRY(room(k, &whole));
     first.out = &whole;
-    ZC_TRY(conv_image(&first));
+    ZC_TRY(convolution(&first));
     ZC_TRY(turned(k, &whole, &in));
     return inner_nchw(k, ZC_OP_MaxPool, &pooling, 1, &in, zc_k_MaxPool, NULL, false);
+}
+
+zc_status zc_k_ConvImage(zc_kctx *k)
+{
+    return zc_conv_pooled(k, ZC_IN_ConvImage_w, conv_image);
 }
 
 /* The sum of z's convolution and x's, whose result takes it as a residual. */

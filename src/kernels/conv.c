@@ -293,6 +293,7 @@ zc_status zc_gen_conv(zc_gen *g)
         return zc_gen_decline(g, "rank known only when run");
     if (!quant_of(op) && op != ZC_OP_ScaledConv && !zc_gen_sums_type(x->dtype))
         return zc_gen_decline(g, "element type %s", zc_dtype_name(x->dtype));
+    if (zc_conv_pools(op, g->attrs)) return zc_gen_decline(g, "its pooling");
     if (op == ZC_OP_ConvNhwc) {
         const char *act = ZC_ATTRS(g, ConvNhwc)->activation;
         if (*act && strcmp(act, "Relu") != 0) return zc_gen_decline(g, "activation %.40s", act);

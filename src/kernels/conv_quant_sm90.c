@@ -36,6 +36,7 @@ static const char *not_these(const zc_gen *g, const zc_quant_roles *r, int64_t g
     if (group != 1 && !band) return "groups";
     if (band && zc_gen_zero_point(g, r->in[ZC_GQ_B_ZERO])) return "groups with a zero point";
     if (!zc_gen_static(w)) return "weights whose shape only a run knows";
+    if (zc_conv_pools(g->step->op, g->attrs)) return "its pooling";
     return NULL;
 }
 

@@ -51,11 +51,13 @@ static double largest(const zc_gen *g, int i, bool divides)
     return most;
 }
 
-void zc_gen_small_scales(zc_gen *g, const zc_quant_roles *r)
+bool zc_gen_small_scales(zc_gen *g, const zc_quant_roles *r)
 {
     const double most = largest(g, r->in[ZC_GQ_A_SCALE], false) *
                         largest(g, r->in[ZC_GQ_B_SCALE], false) * largest(g, r->y_scale, true);
-    zc_gen_define(g, "SMALL_SCALES", "%d", most < 0.25); /* of a sum and a bias, each of 32 bits */
+    const bool small = most < 0.25; /* of a sum and a bias, each of 32 bits */
+    zc_gen_define(g, "SMALL_SCALES", "%d", small);
+    return small;
 }
 
 zc_status zc_gen_quant_spec(zc_gen *g, bool b_along_k)

@@ -108,7 +108,7 @@ zc_quant_roles zc_quant_roles_of(zc_op op);
 /* Has the step zero points, in input i, that are not certain to be 0? */
 bool zc_gen_zero_point(const zc_gen *g, int i);
 /* Z_SMALL_SCALES: are sums of 32 bits and a bias less than 2^31 when they are scaled? */
-void zc_gen_small_scales(zc_gen *g, const zc_quant_roles *r);
+bool zc_gen_small_scales(zc_gen *g, const zc_quant_roles *r);
 /* The header that zc/gemm_quant.cuh describes, B along the summed axis or not; may decline. */
 zc_status zc_gen_quant_spec(zc_gen *g, bool b_along_k);
 /* A sum of so many products of 8-bit numbers, each less its zero point, fits 32 bits. */

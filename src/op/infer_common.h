@@ -24,6 +24,8 @@ zc_status zc_infer_need_rank(zc_infer *f, int i, int lo, int hi);
 /* Of a convolution of input xi, channels last, whose weights may be a band (op/conv_band.h): w
  * becomes that of a convolution with groups. */
 zc_status zc_infer_band(zc_infer *f, int xi, zc_type *w);
+/* Makes the result of a convolution, channels last, what its pool_shape leaves of it. */
+zc_status zc_infer_conv_pool(zc_infer *f);
 /* Input i, called `what`, has that shape as far as is known; the error gives both shapes. An absent
  * input passes. */
 zc_status zc_infer_need_shape(zc_infer *f, int i, int rank, const zc_dim *dims, const char *what);

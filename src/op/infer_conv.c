@@ -156,7 +156,9 @@ zc_status zc_infer_qlinear_conv(zc_infer *f)
         bool weight = i == 4 || i == 5;
         if (i != 3) ZC_TRY(check_quant(f, i, weight ? &zc_in(f, 3)->dims[0] : NULL));
     }
-    return ZC_OK;
+    if (at->pool_shape.n && (!at->channels_last || !at->taps_first || zc_in(f, 0)->rank != 4))
+        return zc_infer_fail(f, "only channels last over two axes, of weights too, are pooled");
+    return zc_infer_conv_pool(f);
 }
 
 zc_status zc_infer_scaled_conv(zc_infer *f)

@@ -109,6 +109,14 @@ static zc_status pool(zc_infer *f, const zc_type *x, zc_op op, const void *attrs
     return by_nchw(f, op, attrs, 1, &in, infer);
 }
 
+zc_status zc_infer_conv_pool(zc_infer *f)
+{
+    const zc_attrs_MaxPool pooling = zc_conv_pool(f->op, f->attrs);
+    const zc_type whole = f->out[0].type;
+    return pooling.kernel_shape.n ? pool(f, &whole, ZC_OP_MaxPool, &pooling, zc_infer_max_pool)
+                                  : ZC_OK;
+}
+
 zc_status zc_infer_conv_image(zc_infer *f)
 {
     zc_attrs_Conv attrs = zc_nchw_conv_image(ZC_ATTRS(f, ConvImage));
@@ -120,10 +128,7 @@ zc_status zc_infer_conv_image(zc_infer *f)
     in[1].type = nchw(&in[1].type);
     in[0].type.dtype = in[1].type.dtype;
     ZC_TRY(by_nchw(f, ZC_OP_Conv, &attrs, f->nin, in, zc_infer_conv));
-    if (!zc_conv_image_pools(ZC_ATTRS(f, ConvImage))) return ZC_OK;
-    const zc_attrs_MaxPool pooling = zc_nchw_conv_image_pool(ZC_ATTRS(f, ConvImage));
-    const zc_type whole = f->out[0].type;
-    return pool(f, &whole, ZC_OP_MaxPool, &pooling, zc_infer_max_pool);
+    return zc_infer_conv_pool(f);
 }
 
 /* Operands i, j and bias as those of a channels-first convolution. */

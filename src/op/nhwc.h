@@ -33,31 +33,6 @@ static inline zc_attrs_Conv zc_nchw_conv_image(const zc_attrs_ConvImage *a)
     return (zc_attrs_Conv)ZC_NCHW_CONV(a);
 }
 
-/* Rows and columns that the convolution itself has of x[N,C,H,W] and w[OC,KH,KW,C]. */
-static inline void zc_conv_image_sides(const zc_attrs_ConvImage *a, const zc_tensor *x,
-                                       const zc_tensor *w, int64_t sides[2])
-{
-    zc_window_attrs window = ZC_WINDOW_ATTRS(a);
-    window.auto_pad = a->auto_pad;
-    for (int i = 0; i < 2; i++)
-        sides[i] = zc_window_out_size(&window, 2, i, x->dims[2 + i], w->dims[1 + i]);
-}
-
-/* Is its result pooled? */
-static inline bool zc_conv_image_pools(const zc_attrs_ConvImage *a)
-{
-    return a->pool_shape.n > 0;
-}
-
-static inline zc_attrs_MaxPool zc_nchw_conv_image_pool(const zc_attrs_ConvImage *a)
-{
-    return (zc_attrs_MaxPool){.auto_pad = a->pool_auto_pad,
-                              .ceil_mode = a->pool_ceil_mode,
-                              .kernel_shape = a->pool_shape,
-                              .pads = a->pool_pads,
-                              .strides = a->pool_strides};
-}
-
 /* The two convolutions of ConvPair: of x and w, of z and v. */
 static inline zc_attrs_Conv zc_nchw_conv_first(const zc_attrs_ConvPair *a)
 {
@@ -77,6 +52,48 @@ static inline zc_attrs_Conv zc_nchw_conv_second(const zc_attrs_ConvPair *a)
 static inline zc_attrs_Conv zc_nchw_qlinear_conv(const zc_attrs_QLinearConv *a)
 {
     return (zc_attrs_Conv)ZC_NCHW_CONV(a);
+}
+
+/* Of a convolution of images: ConvImage or QLinearConv. */
+static inline zc_attrs_Conv zc_nchw_image(zc_op op, const void *attrs)
+{
+    return op == ZC_OP_ConvImage ? zc_nchw_conv_image(attrs) : zc_nchw_qlinear_conv(attrs);
+}
+
+/* The largest of which windows a convolution (ConvImage, QLinearConv) gives; none: kernel_shape is
+ * empty. */
+#define ZC_NCHW_CONV_POOL(a)                                                                       \
+    {                                                                                              \
+        .auto_pad = (a)->pool_auto_pad, .ceil_mode = (a)->pool_ceil_mode,                          \
+        .kernel_shape = (a)->pool_shape, .pads = (a)->pool_pads, .strides = (a)->pool_strides      \
+    }
+
+static inline zc_attrs_MaxPool zc_conv_pool(zc_op op, const void *attrs)
+{
+    if (op == ZC_OP_ConvImage)
+        return (zc_attrs_MaxPool)ZC_NCHW_CONV_POOL((const zc_attrs_ConvImage *)attrs);
+    if (op == ZC_OP_QLinearConv)
+        return (zc_attrs_MaxPool)ZC_NCHW_CONV_POOL((const zc_attrs_QLinearConv *)attrs);
+    return (zc_attrs_MaxPool){.kernel_shape = {0}};
+}
+
+/* Is its result pooled? */
+static inline bool zc_conv_pools(zc_op op, const void *attrs)
+{
+    return zc_conv_pool(op, attrs).kernel_shape.n > 0;
+}
+
+/* Rows and columns that the convolution itself has of x, channels first (ConvImage) or last, and
+ * w[OC,KH,KW,C]. */
+static inline void zc_conv_sides(zc_op op, const void *attrs, const zc_tensor *x,
+                                 const zc_tensor *w, int64_t sides[2])
+{
+    const int first = op == ZC_OP_ConvImage ? 2 : 1;
+    const zc_attrs_Conv a = zc_nchw_image(op, attrs);
+    zc_window_attrs window = ZC_WINDOW_ATTRS(&a);
+    window.auto_pad = a.auto_pad;
+    for (int i = 0; i < 2; i++)
+        sides[i] = zc_window_out_size(&window, 2, i, x->dims[first + i], w->dims[1 + i]);
 }
 
 /* What the kernels of ConvImage take: w is [OC,KH,KW,C]. */
@@ -103,6 +120,14 @@ static inline bool zc_conv_image_pool_fits(const zc_attrs_MaxPool *a)
     }
     for (int64_t i = 0; i < a->dilations.n; i++) fits = fits && a->dilations.v[i] == 1;
     return fits;
+}
+
+/* Are these scales of a convolution's bytes positive, so that larger sums have larger bytes? */
+static inline bool zc_scales_rise(zc_dtype dtype, const void *scales, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!(zc_load_f64(dtype, scales, i) > 0)) return false;
+    return true;
 }
 
 static inline zc_attrs_MaxPool zc_nchw_max_pool(const zc_attrs_MaxPoolNhwc *a)

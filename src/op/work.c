@@ -61,15 +61,26 @@ static double convolution(const step *s)
 }
 
 /* Of all pixels, also where the result is a pooling of them. */
-static double image_convolution(const step *s)
+static double pooled_convolution(const step *s, zc_op op, int w)
 {
-    const zc_tensor *x = &s->in[0], *w = &s->in[1];
     zc_tensor whole = s->out[0];
     step all = *s;
-    if (x->rank != 4 || w->rank != 4 || whole.rank != 4) return -1;
-    zc_conv_image_sides(s->attrs, x, w, whole.dims + 1);
+    if (s->in[0].rank != 4 || s->in[w].rank != 4 || whole.rank != 4) return -1;
+    zc_conv_sides(op, s->attrs, &s->in[0], &s->in[w], whole.dims + 1);
     all.out = &whole;
     return convolution(&all);
+}
+
+static double image_convolution(const step *s)
+{
+    return pooled_convolution(s, ZC_OP_ConvImage, ZC_IN_ConvImage_w);
+}
+
+static double qlinear_convolution(const step *s)
+{
+    return zc_conv_pools(ZC_OP_QLinearConv, s->attrs)
+               ? pooled_convolution(s, ZC_OP_QLinearConv, ZC_IN_QLinearConv_w)
+               : convolution(s);
 }
 
 static double pair_of_convolutions(const step *s)
@@ -161,7 +172,7 @@ static const struct {
     {ZC_OP_FusedMatMul, product},
     {ZC_OP_Conv, convolution},
     {ZC_OP_ConvInteger, convolution},
-    {ZC_OP_QLinearConv, convolution},
+    {ZC_OP_QLinearConv, qlinear_convolution},
     {ZC_OP_ScaledConv, convolution},
     {ZC_OP_ConvNhwc, convolution},
     {ZC_OP_ConvImage, image_convolution},

@@ -1,0 +1,271 @@
+/* Convolutions of images of bytes with up to four channels, and the largest of windows of what they
+ * give, by integer tensor cores. */
+#include "abi/conv_image_quant.h"
+#include "base/number.h"
+#include "kernels/candidates.h"
+#include "kernels/conv_image.h"
+#include "kernels/matmul.h"
+#include "kernels/window.h"
+#include "op/nhwc.h"
+
+enum { ROWS, COLS, EACH, PARTS, WARPS, SHARES };
+const char *const zc_config_conv_image_quant[] = {"rows",  "cols",   "each", "parts",
+                                                  "warps", "shares", NULL};
+
+enum {
+    PIECE = 16, /* columns of one product; bytes of a piece of shared memory */
+    SUMS_MOST = 96,
+    WARPS_MOST = 8,
+    SHARES_MOST = 4,
+    REGISTERS = 512, /* of a lane, in each of a multiprocessor's quarters */
+    PLAIN = 128,     /* of a thread, on sm_90 */
+    OTHERS = 128,    /* beside sums: elsewhere, with branches, weights' zero points, fused work */
+    SMEM = 232448,   /* of a multiprocessor on sm_90 */
+    SMEM_LESS = 101376, /* elsewhere */
+    SMEM_OWN = 1024,    /* that each block takes besides */
+    CHANNEL = 16,       /* bytes: scale and bias */
+    CHANNEL_ZERO = 8    /* and a zero point */
+};
+
+/* ---- the specialisation ---- */
+
+/* Rows of a tile, and strips of 16 `each` columns of the convolution. */
+typedef struct shape {
+    int rows, strips;
+} shape;
+
+static const shape shapes[] = {{14, 4}, {7, 4}, {4, 4}, {7, 8}, {4, 8}, {2, 4},
+                               {1, 4},  {4, 2}, {2, 2}, {1, 2}, {8, 1}};
+
+typedef struct image_problem {
+    zc_image_form f;
+    bool zeros; /* have weights zero points? */
+    bool plain; /* nothing but sums and their bytes, without branches, on sm_90? */
+    int sm_count;
+    int64_t smem_most;
+} image_problem;
+
+static bool runs_ahead(const image_problem *p)
+{
+    return zc_image_pool_kernel(&p->f, 0) > zc_image_pool_stride(&p->f, 0);
+}
+
+/* Lines that a warp computes at once. */
+static int64_t at_once(const image_problem *p)
+{
+    return runs_ahead(p) ? zc_image_pool_stride(&p->f, 0) : zc_image_pool_kernel(&p->f, 0);
+}
+
+/* Products of as many sums read each weight once: where windows are one line apart, two of
+ * columns. */
+static int64_t each_of(const image_problem *p)
+{
+    return at_once(p) == 1 ? 2 : 1;
+}
+
+/* Groups of eight channels of a warp of so many. */
+static int64_t own_of(const image_problem *p, int64_t parts)
+{
+    return zc_ceil_div((p->f.w.dims[0] + 15) / 16, parts) * 2;
+}
+
+/* A thread's sums, and the largest so far. */
+static int64_t sums_of(const image_problem *p, int64_t parts)
+{
+    return (at_once(p) + runs_ahead(p)) * each_of(p) * own_of(p, parts) * 4;
+}
+
+static int64_t parts_of(const image_problem *p)
+{
+    int64_t parts = 1;
+    while (sums_of(p, parts) > SUMS_MOST && own_of(p, parts) > 2) parts++;
+    return parts;
+}
+
+static int64_t warps_of(const image_problem *p, const shape *s)
+{
+    return s->strips * parts_of(p);
+}
+
+/* Columns of the result that a strip has. */
+static int64_t taken_of(const image_problem *p)
+{
+    return (PIECE * each_of(p) - zc_image_pool_kernel(&p->f, 1)) / zc_image_pool_stride(&p->f, 1) +
+           1;
+}
+
+/* Fours of taps of a window's line. */
+static int64_t fours_of(const image_problem *p)
+{
+    return (p->f.w.dims[2] + 3) / 4;
+}
+
+static int64_t steps_of(const image_problem *p)
+{
+    return (p->f.w.dims[1] * fours_of(p) + 1) / 2;
+}
+
+/* Pixels of the image that a tile needs, by rows of whole fours. */
+static int64_t pixels_of(const image_problem *p, const shape *s)
+{
+    int64_t lines = (s->rows - 1) * zc_image_pool_stride(&p->f, 0) + zc_image_pool_kernel(&p->f, 0);
+    int64_t high = (lines - 1) * zc_window_stride(&p->f.a, 0) + p->f.w.dims[1];
+    int64_t cols =
+        (s->strips - 1) * taken_of(p) * zc_image_pool_stride(&p->f, 1) + PIECE * each_of(p) - 1;
+    return high * ((cols * zc_window_stride(&p->f.a, 1) + fours_of(p) * 4 + 3) / 4 * 4);
+}
+
+/* As conv_image_quant.cu lays it out. */
+static int64_t smem_of(const image_problem *p, const shape *s)
+{
+    int64_t parts = parts_of(p), own = own_of(p, parts);
+    int64_t channel =
+        (steps_of(p) * 2 + 1) * PIECE + CHANNEL + (p->zeros ? (int64_t)CHANNEL_ZERO : 0);
+    int64_t kept = warps_of(p, s) * PIECE * each_of(p) * (own / 2 | 1) * PIECE;
+    return own * 8 * parts * channel + pixels_of(p, s) * 4 + kept;
+}
+
+/* Blocks of a multiprocessor, by shared memory and by registers, which warps are given in eights.
+ */
+static int64_t shares_of(const image_problem *p, const shape *s)
+{
+    int64_t shares = (p->smem_most + SMEM_OWN) / (smem_of(p, s) + SMEM_OWN);
+    int64_t registers = p->plain ? PLAIN : sums_of(p, parts_of(p)) + OTHERS;
+    if (shares > SHARES_MOST) shares = SHARES_MOST;
+    for (; shares > 1; shares--) {
+        int64_t warps = zc_ceil_div(shares * warps_of(p, s), 4);
+        if (REGISTERS / warps / 8 * 8 >= registers) break;
+    }
+    return shares;
+}
+
+/* Microseconds: what a multiprocessor's tiles take, by products, results and pixels of the image,
+ * more where few warps hide each other's waiting. Counted in machine code, not measured. */
+static double image_us(const image_problem *p, const shape *s)
+{
+    const double start = 4, cycles = 1700, product = 6, result = 10, read = 0.13;
+    double sums = (double)(each_of(p) * own_of(p, parts_of(p))), warps = (double)warps_of(p, s) / 4;
+    double step = sums * ((double)(steps_of(p) * at_once(p)) * product + 4 * result);
+    double tile = warps * step * (double)(s->rows + runs_ahead(p)) + (double)pixels_of(p, s) * read;
+    int64_t tiles = p->f.images * zc_ceil_div(p->f.sides[0], s->rows) *
+                    zc_ceil_div(p->f.sides[1], s->strips * taken_of(p));
+    int64_t own = zc_ceil_div(tiles, p->sm_count), shares = shares_of(p, s);
+    double beside = warps * (double)(own < shares ? own : shares);
+    return start + (double)own * tile * (1 + 1 / beside) / cycles;
+}
+
+static bool image_candidate(const void *of, int number, zc_candidate *out)
+{
+    const image_problem *p = of;
+    const shape *s = &shapes[number];
+    if (warps_of(p, s) > WARPS_MOST || smem_of(p, s) > p->smem_most) return false;
+    *out = (zc_candidate){.config = {[ROWS] = s->rows,
+                                     [COLS] = s->strips * taken_of(p),
+                                     [EACH] = each_of(p),
+                                     [PARTS] = parts_of(p),
+                                     [WARPS] = warps_of(p, s),
+                                     [SHARES] = shares_of(p, s)},
+                          .threads = (uint32_t)warps_of(p, s) * 32,
+                          .smem = (uint32_t)smem_of(p, s),
+                          .cluster = 1,
+                          .us = image_us(p, s)};
+    zc_snprintf(out->name, sizeof out->name, "%dx%lld by %lld warps", s->rows,
+                (long long)(s->strips * taken_of(p)), (long long)warps_of(p, s));
+    return true;
+}
+
+/* Is it certain that larger sums have larger bytes? */
+static bool rises(const zc_gen *g)
+{
+    const int scales[] = {ZC_IN_QLinearConv_x_scale, ZC_IN_QLinearConv_w_scale,
+                          ZC_IN_QLinearConv_y_scale};
+    for (size_t i = 0; i < ZC_COUNTOF(scales); i++) {
+        const zc_pvalue *v = zc_gen_in(g, scales[i]);
+        zc_tensor t;
+        if (v->kind != ZC_P_CONST || !zc_gen_static(v)) return false;
+        zc_gen_tensor(v, &t);
+        if (!zc_scales_rise(t.dtype, v->data, zc_tensor_numel(&t))) return false;
+    }
+    return true;
+}
+
+/* Why it is none of these; NULL: it is one. */
+static const char *not_these(zc_gen *g, zc_image_form *f)
+{
+    const zc_attrs_QLinearConv *at = ZC_ATTRS(g, QLinearConv);
+    if (!at->channels_last || !at->taps_first) return "channels first";
+    const char *why = zc_gen_image_form(g, ZC_IN_QLinearConv_w, f);
+    if (why) return why;
+    return f->pools && !rises(g) ? "pooling behind scales that may not be positive" : NULL;
+}
+
+/* What zc_mma_m16n8k32_... calls a pair of types. */
+static const char *types_of(zc_dtype a, zc_dtype b)
+{
+    return a == b ? (a == ZC_I8 ? "s8" : "u8u8") : a == ZC_I8 ? "s8u8" : "u8s8";
+}
+
+static void put_types(zc_gen *g)
+{
+    const zc_dtype x = zc_gen_in_type(g, 0), w = zc_gen_in_type(g, ZC_IN_QLinearConv_w);
+    zc_gen_type(g, "X", x);
+    zc_gen_type(g, "W", w);
+    zc_gen_type(g, "Y", zc_gen_out_type(g, 0));
+    zc_gen_type(g, "PLAIN", zc_gen_plain_result(g));
+    zc_gen_type(g, "XS", zc_gen_in_type(g, ZC_IN_QLinearConv_x_scale));
+    zc_gen_type(g, "WS", zc_gen_in_type(g, ZC_IN_QLinearConv_w_scale));
+    zc_gen_type(g, "YS", zc_gen_in_type(g, ZC_IN_QLinearConv_y_scale));
+    zc_gen_define(g, "MMA", "zc_mma_m16n8k32_%s", types_of(x, w));
+}
+
+zc_status zc_gen_conv_image_quant(zc_gen *g)
+{
+    image_problem p = {.zeros = zc_gen_zero_point(g, ZC_IN_QLinearConv_w_zero),
+                       .sm_count = g->sm_count,
+                       .smem_most = g->arch == 90 ? SMEM : SMEM_LESS};
+    const char *why = not_these(g, &p.f);
+    if (why) return zc_gen_decline(g, "%s", why);
+    const zc_quant_roles roles = zc_quant_roles_of(ZC_OP_QLinearConv);
+    p.plain = zc_gen_small_scales(g, &roles) && !p.zeros && !zc_op_epilogue(g->info, g->attrs) &&
+              g->arch == 90;
+    zc_gen_image_sizes(g, &p.f);
+    zc_gen_tensor_cores(g, "mma", ZC_I8);
+    ZC_TRY(zc_gen_candidates(g, "mma.m16n8k32", image_candidate, &p, ZC_COUNTOF(shapes)));
+    if (g->declined[0]) return ZC_OK;
+    zc_gen_image_spec(g, &p.f);
+    put_types(g);
+    zc_gen_define(g, "W_ZERO", "%d", p.zeros);
+    zc_gen_define(g, "HAS_BIAS", "%d", zc_gen_in(g, ZC_IN_QLinearConv_bias) != NULL);
+    ZC_TRY(zc_gen_epilogue(g));
+    zc_gen_epilogue_cells(g);
+    return ZC_OK;
+}
+
+/* ---- the launch ---- */
+
+zc_status zc_launch_conv_image_quant(zc_launch *l)
+{
+    const int64_t *config = l->kernel->config;
+    const zc_tensor *in = l->in, *w = &in[ZC_IN_QLinearConv_w], *y = &l->out[0];
+    struct zc_conv_image_quant_params p = {.x = in[0].data,
+                                           .w = w->data,
+                                           .bias = zc_launch_in(l, ZC_IN_QLinearConv_bias),
+                                           .x_zero = in[ZC_IN_QLinearConv_x_zero].data,
+                                           .w_zero = in[ZC_IN_QLinearConv_w_zero].data,
+                                           .x_scale = in[ZC_IN_QLinearConv_x_scale].data,
+                                           .w_scale = in[ZC_IN_QLinearConv_w_scale].data,
+                                           .y_scale = in[ZC_IN_QLinearConv_y_scale].data,
+                                           .y_zero = in[ZC_IN_QLinearConv_y_zero].data,
+                                           .y = y->data,
+                                           .bytes = zc_tensor_numel(&in[0])};
+    ZC_TRY(zc_launch_image_check(l, w));
+    if (zc_tensor_numel(y) == 0) return ZC_OK;
+    ZC_TRY(zc_launch_step(l, ZC_IN_QLinearConv_w_zero, w->dims[0], &p.w_zero_step));
+    ZC_TRY(zc_launch_step(l, ZC_IN_QLinearConv_w_scale, w->dims[0], &p.w_scale_step));
+    ZC_TRY(zc_launch_image_windows(l, w, &p.window, p.before));
+    ZC_TRY(zc_launch_epilogue(l, &p.fused));
+    ZC_TRY(zc_launch_image_tiles(l, config[ROWS], config[COLS], &p.down, &p.across, &p.tiles));
+    for (int i = 0; i < 2; i++) p.sides[i] = (int)y->dims[1 + i];
+    zc_dim3 grid = {zc_launch_blocks(p.tiles, 1, config[SHARES] * l->sm_count), 1, 1};
+    return zc_launch_configured(l, grid, &p, sizeof p);
+}

@@ -1,0 +1,371 @@
+// Convolutions of images of bytes with up to four channels by tensor cores, x and y channels last. A block's part of the image
+// lies in shared memory as pixels of four bytes, so that a lane's four bytes of a product's first factor are one tap of one
+// pixel: windows overlap and begin anywhere, and nothing is copied for them. A step of the product has two times four taps of a
+// line. What lies beyond the image is x's zero point: each window has all its taps, so zero points count the same for all
+// pixels, but for those of weights, by which the sum of a window's pixels (a product with ones) counts.
+//
+// A warp has 16 Z_EACH columns of the convolution and goes down its tile, as many lines at once as windows of the pooling are
+// apart. As scales are positive, the largest sum has the largest byte: of each window that a line belongs to (that which ends
+// and that which begins) the largest sums so far stay in registers, and become bytes when it ends. These the warp lays down in
+// shared memory of its own, least where there is no column, and y is the largest of those side by side. Without pooling windows
+// are points.
+//
+// spec.h: Z_X, Z_W, Z_Y and Z_PLAIN (types of x, weights, y, and y before fused work), Z_XS, Z_WS and Z_YS (of scales),
+// Z_SMALL_SCALES (zc/gemm_quant.cuh), Z_HAS_BIAS, Z_W_ZERO (have weights zero points?), Z_CHANNELS (of x), Z_OUT (of y), the
+// convolution's window (zc/window.cuh; kernel and stride are constants), Z_POOLS, Z_POOL_KERNEL<axis> and Z_POOL_STRIDE<axis>
+// (1 without pooling), Z_MMA (the product), Z_ROWS and Z_COLS (of a tile of y), Z_EACH, Z_PARTS (warps that share the channels
+// of the same columns), Z_WARPS, Z_SHARES (blocks that share a multiprocessor).
+#include "zc/device.cuh"
+#include "abi/conv_image_quant.h"
+#include "spec.h"
+#include "zc/fused.cuh"
+#include "zc/quantised.cuh"
+#include "zc/window.cuh"
+
+// How a channel's sums become bytes; more: see zc_wide. zero: of its weights.
+struct zc_image_channel {
+    f64 scale, more;
+#if Z_W_ZERO
+    i32 zero;
+#endif
+};
+
+struct zc_conv_image_quant {
+    static constexpr int THREADS = Z_WARPS * 32, PIXEL = 4, QUAD = 16, PIECE = 8; // bytes of one pixel, of four; channels
+    static constexpr int ACROSS = (Z_KERNEL2 + 3) / 4, QUADS = Z_KERNEL1 * ACROSS; // of a line of taps, of all
+    static constexpr int STEPS = (QUADS + 1) / 2, TAPS = Z_KERNEL1 * Z_KERNEL2;
+    static constexpr int PITCH = (STEPS * 2 + 1) * QUAD; // of a channel's weights: an odd number of 16 bytes
+    static constexpr int OWN = ((Z_OUT + 15) / 16 + Z_PARTS - 1) / Z_PARTS * 2; // groups of 8 channels of a warp, in pairs
+    static constexpr int CHANNELS = OWN * 8 * Z_PARTS, WEIGHTS = CHANNELS * PITCH; // with some that y does not have
+    static constexpr int STRIPS = Z_WARPS / Z_PARTS, SIDE = 16 * Z_EACH, TAKEN = Z_COLS / STRIPS; // a strip's columns; of y
+    static_assert((TAKEN - 1) * Z_POOL_STRIDE2 + Z_POOL_KERNEL2 <= SIDE, "a strip has what its part of y needs");
+    static constexpr bool AHEAD = Z_POOL_KERNEL1 > Z_POOL_STRIDE1; // does a window begin before the one above has ended?
+    static constexpr int ENDING = AHEAD ? Z_POOL_KERNEL1 - Z_POOL_STRIDE1 : 0;    // lines that it has in common with that
+    static constexpr int AT_ONCE = AHEAD ? Z_POOL_STRIDE1 : Z_POOL_KERNEL1;       // lines
+    static constexpr int LINES = (Z_ROWS - 1) * Z_POOL_STRIDE1 + Z_POOL_KERNEL1;  // of the convolution
+    static constexpr int HIGH = (LINES - 1) * Z_STRIDE1 + Z_KERNEL1;              // of the image
+    static constexpr int WIDE = (((STRIPS - 1) * TAKEN * Z_POOL_STRIDE2 + SIDE - 1) * Z_STRIDE2 + ACROSS * 4 + 3) / 4 * 4;
+    static constexpr int LINE = WIDE * PIXEL, IMAGE = HIGH * LINE;
+    static constexpr int KEPT = (OWN / 2 | 1) * 16; // bytes of a kept column: an odd number of 16
+
+    typedef i32 sums[Z_EACH * OWN][4];
+
+    const zc_conv_image_quant_params &p;
+    zc_window w; // of the convolution
+    zc_image_channel *channels;
+    unsigned char *weights, *image, *kept;
+    int part, strip; // of this warp
+
+    ZC_MEMBER zc_conv_image_quant(const zc_conv_image_quant_params &p, unsigned char *smem) : p(p), w(zc_window_of(p)) {
+        const int warp = threadIdx.x / 32;
+        weights = smem;
+        image = weights + WEIGHTS;
+        channels = (zc_image_channel *)(image + IMAGE);
+        kept = (unsigned char *)(channels + CHANNELS) + warp * SIDE * KEPT;
+        part = warp % Z_PARTS;
+        strip = warp / Z_PARTS;
+    }
+
+    // ---- weights: [channel of y][taps' lines][taps][4 channels of x], what is not there is 0 ----
+
+    ZC_MEMBER void load_weights() const {
+        for (int i = threadIdx.x; i < WEIGHTS / QUAD; i += THREADS) ((zc_vec<u32, 4> *)weights)[i] = zc_vec<u32, 4>{};
+        zc_sync();
+        for (int i = threadIdx.x; i < Z_OUT * TAPS * Z_CHANNELS / PIECE; i += THREADS) {
+            const auto v = ((const zc_vec<Z_W, PIECE> *)p.w)[i];
+#pragma unroll
+            for (int e = 0; e < PIECE; e++) {
+                const int at = i * PIECE + e, tap = at / Z_CHANNELS, channel = tap / TAPS, down = tap % TAPS / Z_KERNEL2;
+                const int pixel = down * ACROSS * 4 + tap % Z_KERNEL2;
+                *(Z_W *)(weights + channel * PITCH + pixel * PIXEL + at % Z_CHANNELS) = v.v[e];
+            }
+        }
+        zc_sync();
+    }
+    ZC_MEMBER i32 weights_of(int channel) const {
+        u32 sum = 0;
+        for (int i = 0; i < STEPS * 2 * QUAD / 4; i++) {
+            const u32 four = *(const u32 *)(weights + channel * PITCH + i * 4);
+            sum = zc_traits<Z_W>::is_signed ? (u32)zc_dp4a((i32)four, 0x01010101, (i32)sum) : zc_dp4a_uu(four, 0x01010101u, sum);
+        }
+        return (i32)sum;
+    }
+    ZC_MEMBER void load_channels() const {
+        const f64 xs = (f64)zc_load<Z_XS>(p.x_scale, 0), ys = (f64)zc_load<Z_YS>(p.y_scale, 0);
+        const i32 x_zero = (i32)*(const Z_X *)p.x_zero;
+        for (int i = threadIdx.x; i < CHANNELS; i += THREADS) {
+            channels[i] = {};
+            if (i >= Z_OUT) continue;
+            const i32 zero = Z_W_ZERO ? (i32)((const Z_W *)p.w_zero)[i * p.w_zero_step] : 0;
+            const i32 less = x_zero * (weights_of(i) - TAPS * Z_CHANNELS * zero);
+            zc_image_channel c;
+            c.scale = xs * (f64)zc_load<Z_WS>(p.w_scale, i * p.w_scale_step) / ys;
+            c.more = (Z_HAS_BIAS ? (f64)((const i32 *)p.bias)[i] : 0) - (f64)less - ZC_WIDE;
+#if Z_W_ZERO
+            c.zero = zero;
+#endif
+            channels[i] = c;
+        }
+    }
+
+    // ---- the image ----
+
+    // Four bytes from bit `from` on of eight.
+    static ZC_MEMBER u32 bytes_of(u32 low, u32 high, int from) { return (u32)(((u64)high << 32 | low) >> from); }
+    // The bytes of x behind its last whole word.
+    ZC_MEMBER u32 last_bytes() const {
+        u32 last = 0;
+        for (int i = 0; i < p.bytes % 4; i++) last |= (u32)((const u8 *)p.x)[p.bytes / 4 * 4 + i] << i * 8;
+        return last;
+    }
+    // The words of x that four pixels from byte `at` on lie in, `last` for what lies behind the last of them; anything where
+    // they lie beyond x.
+    ZC_MEMBER void ask(u32 (&word)[Z_CHANNELS + 1], i64 at, bool inside, u32 last) const {
+        const i64 first = at >> 2, behind = (p.bytes >> 2) - first;
+        const int begin = first < 0 ? (int)-first : 0, end = !inside ? 0 : behind > Z_CHANNELS ? Z_CHANNELS + 1 : (int)behind;
+        const u32 *const from = (const u32 *)p.x + first;
+#pragma unroll
+        for (int i = 0; i <= Z_CHANNELS; i++) word[i] = i >= begin && i < end ? from[i] : last;
+    }
+    // The pixels that begin at bit `bit` of these.
+    static ZC_MEMBER zc_vec<u32, 4> pixels_of(u32 (&word)[Z_CHANNELS + 1], int bit) {
+        zc_vec<u32, 4> r;
+#pragma unroll
+        for (int i = 0; i < Z_CHANNELS; i++) word[i] = bytes_of(word[i], word[i + 1], bit);
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int byte = i * Z_CHANNELS;
+            r.v[i] = bytes_of(word[byte / 4], word[(byte + Z_CHANNELS - 1) / 4], byte % 4 * 8);
+        }
+        return r;
+    }
+    // Four pixels of each of some lines a thread, all of which are asked for before the first is needed.
+    ZC_MEMBER void load_image(int number, int top, int left) const {
+        constexpr int FOURS = WIDE / 4, BATCH = 4;
+        const u32 nothing = (u32)*(const u8 *)p.x_zero * 0x01010101u, last = last_bytes();
+        for (int i = threadIdx.x; i < (HIGH + BATCH - 1) / BATCH * FOURS; i += THREADS) {
+            const int row = i / FOURS * BATCH, four = i - i / FOURS * FOURS, x = left + four * 4;
+            u32 word[BATCH][Z_CHANNELS + 1];
+            i64 at[BATCH];
+            bool inside[BATCH];
+#pragma unroll
+            for (int e = 0; e < BATCH; e++) {
+                const int y = top + row + e;
+                at[e] = (((i64)number * w.in[1] + y) * w.in[2] + x) * Z_CHANNELS;
+                inside[e] = (u32)y < (u32)w.in[1];
+                ask(word[e], at[e], inside[e], last);
+            }
+#pragma unroll
+            for (int e = 0; e < BATCH; e++) {
+                auto pixels = pixels_of(word[e], (int)(at[e] & 3) * 8);
+#pragma unroll
+                for (int k = 0; k < 4; k++)
+                    if (!inside[e] || (u32)(x + k) >= (u32)w.in[2]) pixels.v[k] = nothing;
+                if (row + e < HIGH) ((zc_vec<u32, 4> *)image)[(row + e) * FOURS + four] = pixels;
+            }
+        }
+    }
+
+    // ---- products ----
+
+    static ZC_MEMBER void product(i32 (&sum)[4], const u32 *a, const u32 *b) { Z_MMA(sum, a, b); }
+    // The first of this lane's pixels and taps, for line `line` of the tile's; lines that no window has are the last one again.
+    ZC_MEMBER const unsigned char *pixels(int line) const {
+        const int lane = threadIdx.x % 32, col = strip * TAKEN * Z_POOL_STRIDE2 + lane / 4;
+        return image + (line < LINES ? line : LINES - 1) * Z_STRIDE1 * LINE + (col * Z_STRIDE2 + lane % 4) * PIXEL;
+    }
+    static ZC_MEMBER int quad_at(int quad) { return quad / ACROSS * LINE + quad % ACROSS * QUAD; }
+#if Z_W_ZERO
+    // For step `step`: 1 for each channel of each tap.
+    static ZC_MEMBER void ones(u32 (&b)[2], int step) {
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const int quad = step * 2 + half, tap = quad % ACROSS * 4 + (int)threadIdx.x % 4;
+            b[half] = quad < QUADS && tap < Z_KERNEL2 ? 0x01010101u >> (4 - Z_CHANNELS) * 8 : 0;
+        }
+    }
+#endif
+    ZC_MEMBER void multiply(sums (&sum)[AT_ONCE], int line) const {
+        const int lane = threadIdx.x % 32;
+        const unsigned char *const b = weights + (part * OWN * 8 + lane / 16 * 8 + lane % 8) * PITCH + lane / 8 % 2 * QUAD;
+        const unsigned char *a[AT_ONCE];
+#pragma unroll
+        for (int f = 0; f < AT_ONCE; f++) a[f] = pixels(line + f);
+#pragma unroll
+        for (int f = 0; f < AT_ONCE; f++)
+#pragma unroll
+            for (int n = 0; n < Z_EACH * OWN; n++)
+#pragma unroll
+                for (int e = 0; e < 4; e++) sum[f][n][e] = 0;
+#if Z_W_ZERO
+        i32 windows[AT_ONCE][Z_EACH][4] = {};
+#endif
+#pragma unroll
+        for (int step = 0; step < STEPS; step++) {
+            u32 x[AT_ONCE][Z_EACH][4];
+#pragma unroll
+            for (int f = 0; f < AT_ONCE; f++)
+#pragma unroll
+                for (int i = 0; i < Z_EACH; i++)
+#pragma unroll
+                    for (int e = 0; e < 4; e++) {
+                        const int quad = step * 2 + e / 2, col = i * 16 + e % 2 * 8;
+                        x[f][i][e] = *(const u32 *)(a[f] + quad_at(quad < QUADS ? quad : 0) + col * Z_STRIDE2 * PIXEL);
+                    }
+#if Z_W_ZERO
+            u32 one[2];
+            ones(one, step);
+#pragma unroll
+            for (int f = 0; f < AT_ONCE; f++)
+#pragma unroll
+                for (int i = 0; i < Z_EACH; i++) product(windows[f][i], x[f][i], one);
+#endif
+#pragma unroll
+            for (int n = 0; n < OWN; n += 2) {
+                u32 y[4];
+                zc_ldmatrix_x4(y, b + n * 8 * PITCH + step * 2 * QUAD);
+#pragma unroll
+                for (int f = 0; f < AT_ONCE; f++)
+#pragma unroll
+                    for (int i = 0; i < Z_EACH; i++) {
+                        product(sum[f][i * OWN + n], x[f][i], y);
+                        product(sum[f][i * OWN + n + 1], x[f][i], y + 2);
+                    }
+            }
+        }
+#if Z_W_ZERO
+#pragma unroll
+        for (int n = 0; n < OWN; n++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                const i32 zero = channels[channel_of(n) + e % 2].zero;
+#pragma unroll
+                for (int f = 0; f < AT_ONCE; f++)
+#pragma unroll
+                    for (int i = 0; i < Z_EACH; i++) sum[f][i * OWN + n][e] -= zero * windows[f][i][e];
+            }
+#endif
+    }
+
+    // ---- the result ----
+
+    // This lane has two neighbours of each group of channels.
+    ZC_MEMBER int channel_of(int group) const { return (part * OWN + group) * 8 + (int)threadIdx.x % 4 * 2; }
+    static ZC_MEMBER void begin(sums &most, const sums &sum, bool inside) {
+#pragma unroll
+        for (int n = 0; n < Z_EACH * OWN; n++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) most[n][e] = inside ? sum[n][e] : -0x7FFFFFFF - 1;
+    }
+    static ZC_MEMBER void raise(sums &most, const sums &sum, bool inside) {
+        if (!inside) return;
+#pragma unroll
+        for (int n = 0; n < Z_EACH * OWN; n++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) most[n][e] = zx_max(most[n][e], sum[n][e]);
+    }
+    // Bytes of the warp's columns, of which `left` is the first.
+    ZC_MEMBER void keep(const sums &most, int left) const {
+        const i32 zero = (i32)*(const Z_PLAIN *)p.y_zero;
+        const int lane = threadIdx.x % 32;
+        zc_sync_warp(); // nobody reads those of the row before
+#pragma unroll
+        for (int n = 0; n < OWN; n++) {
+            const zc_image_channel c[2] = {channels[channel_of(n)], channels[channel_of(n) + 1]};
+#pragma unroll
+            for (int half = 0; half < Z_EACH * 2; half++) {
+                const int col = half * 8 + lane / 4;
+                i32 y[2];
+#pragma unroll
+                for (int e = 0; e < 2; e++) {
+                    const i32 sum = most[half / 2 * OWN + n][half % 2 * 2 + e];
+                    y[e] = zc_requantised<Z_SMALL_SCALES>(zc_wide(sum, c[e].more), c[e].scale, zero);
+                }
+                const u16 least = zc_traits<Z_PLAIN>::is_signed ? 0x8080 : 0, two = zc_saturated(Z_PLAIN(), y[0], y[1]);
+                const bool inside = !Z_POOLS || (u32)(left + col) < (u32)w.out[2];
+                *(u16 *)(kept + col * KEPT + n * 8 + lane % 4 * 2) = inside ? two : least;
+            }
+        }
+        zc_sync_warp();
+    }
+    template <int N, class V> ZC_MEMBER void finish(V *v, i64 pixel, int channel) const {
+#if defined(Z_FUSED_CELLS) || !defined(Z_FUSED)
+        zc_fused_near<N>(p.fused, v, pixel, channel, Z_OUT);
+#else
+        for (int e = 0; e < N; e++) v[e] = zc_fused(p.fused, v[e], pixel * Z_OUT + channel + e);
+#endif
+    }
+    // Bytes 0 and 2 as numbers whose order they have in 16 bits without a sign, where they are the least that f16 has; or back.
+    static ZC_MEMBER u32 ordered(u32 bytes) { return (bytes & 0x00FF00FFu) ^ (zc_traits<Z_PLAIN>::is_signed ? 0x00800080u : 0); }
+    // y's row of which `pixel` is this warp's first one, column `left`.
+    ZC_MEMBER void store(i64 pixel, int left) const {
+        for (int i = threadIdx.x % 32; i < TAKEN * OWN; i += 32) {
+            const int col = i / OWN, group = i - col * OWN, channel = part * OWN * 8 + group * 8;
+            if (channel >= Z_OUT || left + col >= p.sides[1]) continue;
+            const unsigned char *const from = kept + col * Z_POOL_STRIDE2 * KEPT + group * 8;
+            u32 most[PIECE / 4][2];
+#pragma unroll
+            for (int tap = 0; tap < Z_POOL_KERNEL2; tap++) {
+                const auto next = *(const zc_vec<u32, PIECE / 4> *)(from + tap * KEPT);
+#pragma unroll
+                for (int e = 0; e < PIECE / 2; e++) {
+                    const u32 two = ordered(next.v[e / 2] >> e % 2 * 8);
+                    most[e / 2][e % 2] = tap ? zc_larger(f16(), most[e / 2][e % 2], two) : two;
+                }
+            }
+            zc_vec<u32, PIECE / 4> y;
+#pragma unroll
+            for (int e = 0; e < PIECE / 4; e++) y.v[e] = ordered(most[e][0]) | ordered(most[e][1]) << 8;
+#ifdef Z_FUSED
+            i32 v[PIECE];
+#pragma unroll
+            for (int e = 0; e < PIECE; e++) v[e] = (i32)(Z_PLAIN)(y.v[e / 4] >> e % 4 * 8);
+            finish<PIECE>(v, pixel + col, channel);
+#pragma unroll
+            for (int e = 0; e < PIECE / 4; e++)
+                y.v[e] = zc_pack(i8(), v[e * 4], v[e * 4 + 1]) | (u32)zc_pack(i8(), v[e * 4 + 2], v[e * 4 + 3]) << 16;
+#endif
+            *(zc_vec<u32, PIECE / 4> *)((Z_Y *)p.y + (pixel + col) * Z_OUT + channel) = y;
+        }
+    }
+
+    ZC_MEMBER void tile(int number) const {
+        const int above = number / p.across, row = above % p.down * Z_ROWS, col = (number - above * p.across) * Z_COLS; // of y
+        const int top = row * Z_POOL_STRIDE1 - p.before[0], left = col * Z_POOL_STRIDE2 - p.before[1]; // of the convolution
+        const int first = col + strip * TAKEN, from = first * Z_POOL_STRIDE2 - p.before[1];            // of this warp
+        const int of = above / p.down;
+        zc_sync(); // nobody reads the image of the tile before
+        load_image(of, top * Z_STRIDE1 - w.begin[1], left * Z_STRIDE2 - w.begin[2]);
+        zc_sync();
+        sums most = {};
+        for (int i = 0; i < Z_ROWS + AHEAD && row + i < p.sides[0] + AHEAD; i++) {
+            const int line = top + i * Z_POOL_STRIDE1;
+            sums sum[AT_ONCE];
+            multiply(sum, i * Z_POOL_STRIDE1);
+            bool inside[AT_ONCE];
+#pragma unroll
+            for (int f = 0; f < AT_ONCE; f++) inside[f] = !Z_POOLS || (u32)(line + f) < (u32)w.out[1];
+#pragma unroll
+            for (int f = 0; f < ENDING; f++) raise(most, sum[f], inside[f]);
+            const int ended = row + i - AHEAD; // of y
+            if (AHEAD && i > 0) finish_row(most, of, ended, first, from);
+            begin(most, sum[0], inside[0]);
+#pragma unroll
+            for (int f = 1; f < AT_ONCE; f++) raise(most, sum[f], inside[f]);
+            if (!AHEAD) finish_row(most, of, ended, first, from);
+        }
+    }
+    ZC_MEMBER void finish_row(const sums &most, int of, int row, int first, int from) const {
+        keep(most, from);
+        store(((i64)of * p.sides[0] + row) * p.sides[1] + first, first);
+    }
+};
+
+ZC_KERNEL_BESIDE(0, Z_WARPS * 32, Z_SHARES)(const __grid_constant__ zc_conv_image_quant_params p) {
+    ZC_DYNAMIC_SMEM(smem);
+    zc_conv_image_quant block(p, smem);
+    zc_begin();
+    block.load_weights();
+    block.load_channels();
+    for (int i = blockIdx.x; i < p.tiles; i += gridDim.x) block.tile(i);
+}

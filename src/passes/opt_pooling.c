@@ -1,5 +1,6 @@
 /* A network's stem in one step, on Hopper: the largest of windows of what a convolution of an image
- * gives becomes part of it (ConvImage's pool_shape ...). An activation between the two that never
+ * gives becomes part of it (pool_shape ... of ConvImage, and of QLinearConv where the image is
+ * bytes). An activation between the two that never
  * falls as its operand rises commutes with the largest, so it follows the pooling, where
  * opt_epilogue finds it on the step's result. */
 #include "ir/index.h"
@@ -48,7 +49,7 @@ static bool find(const pooling *p, zc_nid pool, stem *s)
     for (;;) {
         zc_nid n = maker(p, at, zc_node_at(g, at)->in[0]);
         if (!n) return false;
-        if (zc_node_at(g, n)->op == ZC_OP_ConvImage) {
+        if (zc_node_at(g, n)->op == ZC_OP_ConvImage || zc_node_at(g, n)->op == ZC_OP_QLinearConv) {
             s->conv = n;
             return true;
         }
@@ -57,25 +58,54 @@ static bool find(const pooling *p, zc_nid pool, stem *s)
     }
 }
 
+/* Of bytes: is it one that conv_image_quant serves, whose largest sums have the largest bytes? */
+static bool is_image_of_bytes(const zc_graph *g, const zc_node *conv)
+{
+    const int scales[] = {ZC_IN_QLinearConv_x_scale, ZC_IN_QLinearConv_w_scale,
+                          ZC_IN_QLinearConv_y_scale};
+    const zc_attrs_QLinearConv *a = conv->attrs;
+    const zc_attrs_Conv attrs = zc_nchw_qlinear_conv(a);
+    const zc_tensor *w = zc_val(g, conv->in[ZC_IN_QLinearConv_w])->data;
+    for (size_t i = 0; i < ZC_COUNTOF(scales); i++) {
+        const zc_tensor *s = zc_val(g, conv->in[scales[i]])->data;
+        if (!s || !zc_scales_rise(s->dtype, s->data, zc_tensor_numel(s))) return false;
+    }
+    return a->channels_last && a->taps_first && w && w->rank == 4 && zc_conv_image_fits(&attrs, w);
+}
+
+static bool is_image(const zc_graph *g, const zc_node *conv)
+{
+    return conv->op == ZC_OP_QLinearConv
+               ? is_image_of_bytes(g, conv)
+               : zc_family_makes(ZC_FAMILY_conv_image, zc_val(g, conv->out[0])->type.dtype);
+}
+
 static bool fits(const zc_graph *g, const zc_node *pool, const zc_node *conv)
 {
-    const zc_attrs_ConvImage *a = conv->attrs;
     const zc_attrs_MaxPool attrs = zc_nchw_max_pool(pool->attrs);
-    return !zc_conv_image_pools(a) && !zc_op_epilogue(zc_op_get(conv->op), a) &&
-           !zc_op_epilogue(zc_op_get(pool->op), pool->attrs) && zc_conv_image_pool_fits(&attrs) &&
-           zc_family_makes(ZC_FAMILY_conv_image, zc_val(g, conv->out[0])->type.dtype);
+    return is_image(g, conv) && !zc_conv_pools(conv->op, conv->attrs) &&
+           !zc_op_epilogue(zc_op_get(conv->op), conv->attrs) &&
+           !zc_op_epilogue(zc_op_get(pool->op), pool->attrs) && zc_conv_image_pool_fits(&attrs);
 }
 
 /* What is given of the pooling becomes the convolution's. */
 static void set_pool(zc_graph *g, zc_nid conv, const zc_attrs_MaxPoolNhwc *a)
 {
-#define TAKE(to, from)                                                                             \
-    if (ZC_ATTR_GIVEN(MaxPoolNhwc, a, from)) ZC_NODE_SET(g, ConvImage, conv, to, a->from)
-    TAKE(pool_auto_pad, auto_pad);
-    TAKE(pool_ceil_mode, ceil_mode);
-    TAKE(pool_pads, pads);
-    TAKE(pool_shape, kernel_shape);
-    TAKE(pool_strides, strides);
+#define TAKE(op, to, from)                                                                         \
+    if (ZC_ATTR_GIVEN(MaxPoolNhwc, a, from)) ZC_NODE_SET(g, op, conv, to, a->from)
+#define TAKE_ALL(op)                                                                               \
+    do {                                                                                           \
+        TAKE(op, pool_auto_pad, auto_pad);                                                         \
+        TAKE(op, pool_ceil_mode, ceil_mode);                                                       \
+        TAKE(op, pool_pads, pads);                                                                 \
+        TAKE(op, pool_shape, kernel_shape);                                                        \
+        TAKE(op, pool_strides, strides);                                                           \
+    } while (0)
+    if (zc_node_at(g, conv)->op == ZC_OP_QLinearConv)
+        TAKE_ALL(QLinearConv);
+    else
+        TAKE_ALL(ConvImage);
+#undef TAKE_ALL
 #undef TAKE
 }
 

@@ -5,6 +5,7 @@
  * On the CPU and on Hopper, whose kernels of bytes are fast. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "passes/passes.h"
 #include "passes/quantised.h"
@@ -192,10 +193,78 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
     return zc_graph_inherit(g, n, made) && visit(g, n, user);
 }
 
+/* ---- Split ---- */
+
+/* By value: does quantisation read it? NULL: no memory. */
+static bool *find_quantised(const zc_graph *g, const zc_block *b)
+{
+    bool *found = zc_calloc(g->values.len, sizeof *found);
+    for (size_t i = 0; found && i < b->nodes.len; i++) {
+        const zc_node *n = zc_node_at(g, b->nodes.data[i]);
+        if (zc_is_quantised(g, n)) found[n->in[0]] = true;
+    }
+    return found;
+}
+
+/* Does it divide what is made of bytes, and is each part quantised again? */
+static bool splits_bytes(const zc_graph *g, const zc_node *n, const bool *quantised,
+                         zc_quantised *b)
+{
+    quanta q;
+    if (n->op != ZC_OP_Split || !quanta_before(g, n->in[0], b, &q)) return false;
+    for (int i = 0; i < n->nout; i++)
+        if (n->out[i] && !quantised[n->out[i]]) return false;
+    return true;
+}
+
+/* The Split n divides the bytes, and each part is dequantised by itself; false: no memory. */
+static bool split(zc_graph *g, zc_block *b, zc_nid n, const zc_quantised *from)
+{
+    const int nout = zc_node_at(g, n)->nout;
+    zc_node_at(g, n)->in[ZC_IN_Split_x] = from->x;
+    for (int i = 0; i < nout; i++) {
+        const zc_vid part = zc_node_at(g, n)->out[i];
+        if (!part) continue;
+        zc_type type = zc_val(g, part)->type;
+        type.dtype = zc_val(g, from->x)->type.dtype;
+        const zc_nid by = zc_graph_node(g, b, ZC_OP_DequantizeLinear, zc_node_at(g, from->by)->name,
+                                        3, (zc_vid[]){0, from->scale, from->zero}, 1);
+        const zc_vid bytes = by ? zc_graph_value(g, NULL, ZC_VALUE_NODE, &type) : 0;
+        if (!bytes || !zc_graph_inherit(g, by, from->by)) return false;
+        zc_val(g, bytes)->producer = n;
+        zc_node_at(g, n)->out[i] = zc_node_at(g, by)->in[0] = bytes;
+        zc_val(g, part)->producer = by;
+        zc_node_at(g, by)->out[0] = part;
+    }
+    return true;
+}
+
+/* Parts of bytes that are made floats in front of a Split are made floats behind it, so that
+ * quantisation finds them. */
+static zc_status split_bytes(zc_pass *p)
+{
+    zc_graph *g = p->g;
+    zc_block old = g->top;
+    bool *quantised = find_quantised(g, &old), ok = quantised != NULL;
+    memset(&g->top.nodes, 0, sizeof g->top.nodes);
+    for (size_t i = 0; ok && i < old.nodes.len; i++) {
+        const zc_nid n = old.nodes.data[i];
+        zc_quantised b;
+        ok = ZC_VEC_PUSH(&g->top.nodes, n);
+        if (!ok || !splits_bytes(g, zc_node_at(g, n), quantised, &b)) continue;
+        ok = split(g, &g->top, n, &b);
+        p->changes++;
+    }
+    free(quantised);
+    ZC_VEC_FINI(&old.nodes);
+    return ok ? ZC_OK : zc_fail_nomem(p->diag, "bytes", 0);
+}
+
 zc_status zc_pass_opt_bytes(zc_pass *p)
 {
     if (!zc_pass_bytes(p)) return ZC_OK;
     hoisting h = {.changes = &p->changes};
+    ZC_TRY(split_bytes(p));
     if (!zc_count_uses(p->g, &h.uses)) return zc_fail_nomem(p->diag, "use counts", 0);
     zc_status status = zc_each_node(p->g, &p->g->top, visit, &h, p->diag);
     free(h.uses.of);

@@ -307,27 +307,45 @@ zc_status zc_gen_conv(zc_gen *g)
 
 /* ---- what it is held to take ---- */
 
-/* Cycles a product of the summed axis: by tensor cores of a block that waits for its operands, and
- * of a multiprocessor that has enough of 64 x 64 sums; without them of a thread, and of a
- * scheduler's warp. Transposed tiles divide for every element, and have zeros among them. From
- * single convolutions, to a factor of two (bench/NOTES.md). */
-static double product_cycles(const zc_conv_work *w, int64_t k, int64_t pixels)
+/* Cycles a product of the summed axis: of a block that waits for its operands, and of a
+ * multiprocessor that has enough of 64 x 64 sums. By tensor cores from single convolutions, to a
+ * factor of two (bench/NOTES.md); of bytes 64 integer multiplications a cycle. */
+typedef struct tile_cycles {
+    double waits, tile;
+} tile_cycles;
+
+static const tile_cycles by_tensor_cores = {22, 10.5}, of_bytes = {64, 64};
+
+/* Without tiles: of a thread, and of a scheduler's warp. Transposed tiles divide for every element,
+ * and have zeros among them. */
+static double product_cycles(const zc_conv_work *w, int64_t k, const tile_cycles *c)
 {
-    const double waits = 22, tile = 10.5, transposed = 4, alone = 100, warp = 12, schedulers = 4;
+    const double transposed = 4, alone = 100, warp = 12, schedulers = 4;
     const int processors = zc_usual_processors(90);
+    const int64_t pixels = zc_conv_work_pixels(w);
     const double tiles =
         (double)zc_ceil_div(pixels, 64) * (double)zc_ceil_div(w->out, 64) * (double)w->groups;
     const double warps = (double)pixels * (double)w->out * (double)w->groups / 32;
     return is_direct(w->out, k)
                ? fmax(alone, warp * warps / (schedulers * processors))
-               : fmax(waits, tile * tiles / processors) * (w->transposed ? transposed : 1);
+               : fmax(c->waits, c->tile * tiles / processors) * (w->transposed ? transposed : 1);
+}
+
+static double conv_us(const zc_conv_work *w, const tile_cycles *c)
+{
+    const double clock = 1650, start = 1500;
+    const int64_t k = w->in * zc_dims_span(w->kernel, 0, w->axes);
+    return (start + (double)k * product_cycles(w, k, c)) / clock;
 }
 
 double zc_conv_first_us(const zc_conv_work *w)
 {
-    const double clock = 1650, start = 1500;
-    const int64_t k = w->in * zc_dims_span(w->kernel, 0, w->axes);
-    return (start + (double)k * product_cycles(w, k, zc_conv_work_pixels(w))) / clock;
+    return conv_us(w, &by_tensor_cores);
+}
+
+double zc_conv_bytes_us(const zc_conv_work *w)
+{
+    return conv_us(w, &of_bytes);
 }
 
 double zc_conv_last_us(const zc_conv_work *w)

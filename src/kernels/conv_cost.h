@@ -1,5 +1,5 @@
-/* What convolutions of 16 bits are held to take on Hopper's usual chip, for passes, which choose
- * between layouts. */
+/* What convolutions of 16 bits and of bytes are held to take on Hopper's usual chip, for passes,
+ * which choose between layouts. */
 #ifndef ZC_KERNELS_CONV_COST_H
 #define ZC_KERNELS_CONV_COST_H
 
@@ -31,5 +31,10 @@ double zc_conv_last_us(const zc_conv_work *w);
  * INFINITY: they do not serve it. */
 double zc_conv_sm90_us(const zc_conv_work *w);
 double zc_conv_depth_us(const zc_conv_work *w);
+
+/* Of bytes channels last: family conv, and Hopper's tensor cores, in pieces of channels; INFINITY:
+ * they do not serve it. */
+double zc_conv_bytes_us(const zc_conv_work *w);
+double zc_conv_quant_us(const zc_conv_work *w);
 
 #endif

@@ -1,7 +1,10 @@
 /* Convolutions of 8-bit integers on Hopper, channels last: the patches of conv_sm90, the product of
  * gemm_quant_sm90.cu. */
+#include <math.h>
 #include <string.h>
 
+#include "kernels/choose.h"
+#include "kernels/conv_cost.h"
 #include "kernels/conv_patches.h"
 #include "op/nhwc.h"
 
@@ -101,6 +104,23 @@ zc_status zc_gen_conv_quant_sm90(zc_gen *g)
     ZC_TRY(zc_gen_epilogue(g));
     zc_gen_epilogue_cells(g);
     return ZC_OK;
+}
+
+/* ---- what it is held to take ---- */
+
+double zc_conv_quant_us(const zc_conv_work *w)
+{
+    if (w->groups != 1 || !zc_conv_window_fits(&w->window, w->axes, w->kernel)) return INFINITY;
+    const zc_sm90_problem p = {.m = zc_conv_work_pixels(w),
+                               .n = w->out,
+                               .steps = zc_dims_span(w->kernel, 0, w->axes) *
+                                        zc_ceil_div(w->in, ZC_SM90_LINE),
+                               .items = 1,
+                               .sm_count = zc_usual_processors(90),
+                               .fused_tile = -1,
+                               .piece = zc_sm90_byte_piece(w->out, ZC_U8),
+                               .column_words = 1};
+    return zc_sm90_us(&p);
 }
 
 /* ---- the launch ---- */

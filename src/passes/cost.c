@@ -28,3 +28,10 @@ int64_t zc_cost_prologue(const zc_graph *g, const zc_vid *values, int n, zc_vid 
     int64_t in = zc_cost_reads(g, values, n), out = zc_cost_bytes(&zc_val(g, v)->type);
     return ZC_COST_LAUNCH + in + out + times * (out - in);
 }
+
+double zc_cost_move_us(const zc_type *t)
+{
+    /* with its latencies; bytes that are read and written. Guesses (bench/NOTES.md). */
+    const double launch_us = 2, bytes_per_us = 2e6;
+    return launch_us + 2 * (double)zc_cost_bytes(t) / bytes_per_us;
+}

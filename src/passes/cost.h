@@ -16,5 +16,7 @@ int64_t zc_cost_reads(const zc_graph *g, const zc_vid *values, int n);
 /* Bytes saved when a step of pointwise work, from these values to v, becomes part of a step that
  * reads v's elements `times` times and now reads the values as often. Negative: it costs. */
 int64_t zc_cost_prologue(const zc_graph *g, const zc_vid *values, int n, zc_vid v, int times);
+/* A launch that moves the elements of a tensor of this type, microseconds. */
+double zc_cost_move_us(const zc_type *t);
 
 #endif

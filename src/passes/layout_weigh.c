@@ -15,13 +15,13 @@
 
 /* ---- what a boundary costs ---- */
 
-/* Microseconds of a launch with its latencies, and of a Cast that transposes, too, beyond what it
- * takes without; bytes that are read and written in one. Guesses (bench/NOTES.md). */
-static const double launch_us = 2, joined_us = 0.5, bytes_per_us = 2e6;
+/* Microseconds of a Cast that transposes, too, beyond what it takes without. A guess
+ * (bench/NOTES.md). */
+static const double joined_us = 0.5;
 
 double zc_layout_move_us(const zc_layout *l, zc_vid v)
 {
-    return launch_us + 2 * (double)zc_cost_bytes(&zc_val(l->g, v)->type) / bytes_per_us;
+    return zc_cost_move_us(&zc_val(l->g, v)->type);
 }
 
 /* joined: as part of a Cast. */

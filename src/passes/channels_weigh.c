@@ -53,12 +53,10 @@ static bool work_of(const zc_graph *g, const zc_node *n, zc_conv_work *work)
     const zc_type *x = &zc_val(g, n->in[0])->type, *y = &zc_val(g, n->out[0])->type;
     const zc_tensor *w = zc_val(g, n->in[zc_channels_roles_of(n->op).w])->data;
     bool certain = zc_dim_is_const(y->dims[0]);
-    *work = (zc_conv_work){.axes = x->rank - 2,
-                           .images = y->dims[0].k,
-                           .groups = 1,
-                           .in = w->dims[w->rank - 1],
-                           .out = w->dims[0]};
+    *work = (zc_conv_work){.axes = x->rank - 2, .images = y->dims[0].k};
     zc_window_attrs_of(n->op, n->attrs, &work->window, &work->groups);
+    work->in = w->dims[w->rank - 1];
+    work->out = w->dims[0] / work->groups;
     for (int i = 0; i < work->axes; i++) {
         certain = certain && zc_dim_is_const(x->dims[1 + i]) && zc_dim_is_const(y->dims[1 + i]);
         work->sides[i] = y->dims[1 + i].k;
@@ -67,7 +65,8 @@ static bool work_of(const zc_graph *g, const zc_node *n, zc_conv_work *work)
     return certain;
 }
 
-/* Of convolution n, by the pieces in which its image's channels are then. */
+/* By convolution n of all channels, where its image's are in pieces. What family conv is held to
+ * take leaves out its results, so tensor cores are never held to be slower. */
 static double gain_of(const zc_graph *g, const zc_node *n)
 {
     enum { IMAGE = 4 }; /* channels that have a kernel of their own */
@@ -77,6 +76,16 @@ static double gain_of(const zc_graph *g, const zc_node *n)
     const double tensor = zc_conv_quant_us(&work);
     if (tensor == INFINITY) return 0;
     return certain ? fmax(zc_conv_bytes_us(&work) - tensor, 0) : INFINITY;
+}
+
+/* By convolution n of each channel by itself, which has more of them. */
+static double loss_of(const zc_channels *p, const zc_node *n)
+{
+    zc_conv_work work;
+    if (!work_of(p->g, n, &work)) return 0;
+    const double us = zc_conv_bytes_us(&work);
+    work.groups = p->forms[n->out[0]].width;
+    return zc_conv_bytes_us(&work) - us;
 }
 
 /* ---- regions ---- */
@@ -123,6 +132,7 @@ static void ask(weighing *w, zc_nid id)
     if (k == ZC_CHANNELS_OTHER || k == ZC_CHANNELS_CONV || k == ZC_CHANNELS_WITHIN ||
         !zc_channels_is_wide(p, n))
         return;
+    if (k == ZC_CHANNELS_EACH) root_of(w, n->out[0])->gain -= loss_of(p, n);
     const zc_vid shuffled = k == ZC_CHANNELS_SHUFFLE ? zc_channels_shuffled(p, id) : 0;
     const zc_vid *in = shuffled ? &shuffled : n->in;
     const int nin = k == ZC_CHANNELS_PARTS || k == ZC_CHANNELS_SHUFFLE ? 1 : n->nin;

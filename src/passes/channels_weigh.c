@@ -117,7 +117,8 @@ static void ask_conv(weighing *w, const zc_node *n)
     const zc_channels *p = w->p;
     const zc_vid x = n->in[0];
     const double gain = gain_of(p->g, n);
-    if (!p->forms[x].width && (gain <= 0 || zc_val(p->g, x)->data)) return;
+    const bool may_enter = zc_channels_of(p->g, x) > 0 && !zc_val(p->g, x)->data;
+    if (!p->forms[x].width && (gain <= 0 || !may_enter)) return;
     want(w, x);
     root_of(w, x)->gain += gain;
 }

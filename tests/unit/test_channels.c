@@ -323,11 +323,31 @@ static void weighed(void **state)
     }
 }
 
+/* What is not certain of an image's channels its weights say, but nothing can be put behind them.
+ */
+static void uncertain(void **state)
+{
+    static const char text[] =
+        "input %x: u8[n,2,3,c] as \"x\"\n" QUANTA "const %w: i8[16,1,1,20] = ?\n"
+        "%a: i32[n,2,3,16] = ConvInteger(%x, %w, %z, %zero) {" LAST
+        "} @ \"a\"\noutput %a as \"a\"\n";
+    const zc_pass_options options = {.target = &target};
+    (void)state;
+    zc_diag *diag = zc_diag_create();
+    zc_graph *g = graph_of(text, diag);
+    expect_ok(diag, zc_run_pass(g, "opt_channels", &options, diag));
+    assert_int_equal(in_pieces(g), 0);
+    assert_int_equal(g->top.nodes.len, 1);
+    zc_graph_destroy(&g);
+    zc_diag_destroy(&diag);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chains), cmocka_unit_test(shuffled), cmocka_unit_test(cut),
-        cmocka_unit_test(floats), cmocka_unit_test(dynamic),  cmocka_unit_test(weighed),
+        cmocka_unit_test(chains),    cmocka_unit_test(shuffled), cmocka_unit_test(cut),
+        cmocka_unit_test(floats),    cmocka_unit_test(dynamic),  cmocka_unit_test(weighed),
+        cmocka_unit_test(uncertain),
     };
     return cmocka_run_group_tests_name("channels", tests, NULL, NULL);
 }

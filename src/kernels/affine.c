@@ -32,18 +32,29 @@ typedef struct line {
 
 /* ---- the steps ---- */
 
-/* Which of the form's bytes an input is; -1: none of them. */
-static int byte_of(form *f, const zc_expr_node *node)
+/* The bytes that nodes need, in the order of inputs; false: none, more than two, or other numbers.
+ */
+static bool find_bytes(const zc_expr *e, const bool *needed, form *f)
 {
-    if (node->dtype != ZC_I8 && node->dtype != ZC_U8) return -1;
-    for (int i = 0; i < 2; i++) {
-        if (f->x[i] < 0) {
-            f->x[i] = node->input;
-            f->is_signed[i] = node->dtype == ZC_I8;
-        }
-        if (f->x[i] == node->input) return i;
+    int most = -1;
+    for (int n = 0; n < e->count; n++)
+        if (needed[n] && e->nodes[n].op == ZC_EX_INPUT && e->nodes[n].input > most)
+            most = e->nodes[n].input;
+    f->x[0] = f->x[1] = -1;
+    for (int n = 0; n < e->count; n++) {
+        const zc_expr_node *node = &e->nodes[n];
+        if (!needed[n] || node->op != ZC_EX_INPUT) continue;
+        if (node->dtype != ZC_I8 && node->dtype != ZC_U8) return false;
+        const int i = node->input == most ? 1 : 0;
+        if (f->x[i] >= 0 && f->x[i] != node->input) return false;
+        f->x[i] = node->input;
+        f->is_signed[i] = node->dtype == ZC_I8;
     }
-    return -1;
+    if (f->x[0] >= 0 || most < 0) return most >= 0;
+    f->x[0] = most; /* one alone */
+    f->x[1] = -1;
+    f->is_signed[0] = f->is_signed[1];
+    return true;
 }
 
 static bool is_operand(const zc_expr_node *node)
@@ -69,11 +80,12 @@ static bool collect(const zc_expr *e, int of, form *f)
 {
     bool needed[ZC_EXPR_MAX_NODES] = {false};
     int place[ZC_EXPR_MAX_NODES];
-    *f = (form){.x = {-1, -1}};
+    *f = (form){.count = 0};
     needed[of] = true;
     for (int n = of; n >= 0; n--)
         for (int a = 0; needed[n] && a < 2; a++)
             if (e->nodes[n].arg[a] >= 0) needed[e->nodes[n].arg[a]] = true;
+    if (!find_bytes(e, needed, f)) return false;
     for (int n = 0; n <= of; n++) {
         const zc_expr_node *node = &e->nodes[n];
         if (!needed[n]) continue;
@@ -81,9 +93,8 @@ static bool collect(const zc_expr *e, int of, form *f)
         step *s = &f->steps[f->count];
         *s = (step){.node = node};
         if (node->op == ZC_EX_INPUT) {
-            s->arg[0] = byte_of(f, node);
+            s->arg[0] = node->input != f->x[0];
             s->varies = s->arg[0] == 1;
-            if (s->arg[0] < 0) return false;
         }
         for (int a = 0; a < 2 && node->arg[a] >= 0; a++) {
             s->arg[a] = place[node->arg[a]];
@@ -91,7 +102,7 @@ static bool collect(const zc_expr *e, int of, form *f)
         }
         place[n] = f->count++;
     }
-    return f->x[0] >= 0;
+    return true;
 }
 
 /* ---- the sum ---- */

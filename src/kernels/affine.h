@@ -7,7 +7,7 @@
 /* rint(factor[0] * x[0] + (factor[1] * x[1] + addend)), saturated to 0 and 255, from the type's
  * least byte on; each product with its sum is rounded once to f32. */
 typedef struct zc_affine {
-    int x[2]; /* inputs of the expression, or the same one twice */
+    int x[2]; /* inputs of the expression in their order, or one of them twice */
     float factor[2], addend;
 } zc_affine;
 

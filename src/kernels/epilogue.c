@@ -56,7 +56,7 @@ static void put_literals(zc_gen *g, const fused_work *w, int first)
 static zc_status put_sum(zc_gen *g, const fused_work *w, zc_dtype to, const zc_dtype *types,
                          const zc_affine *sum)
 {
-    const int first = g->nliterals, other = sum->x[0] == 0 ? 1 : 0; /* which is not x0 */
+    const int first = g->nliterals;
     zc_buf *b = &g->spec;
     for (int i = 0; i < 2; i++) g->literals[g->nliterals++] = sum->factor[i];
     g->literals[g->nliterals++] = sum->addend;
@@ -65,10 +65,10 @@ static zc_status put_sum(zc_gen *g, const fused_work *w, zc_dtype to, const zc_d
     for (int i = 0; i <= w->n; i++) zc_buf_printf(b, "%s x%d, ", zc_gen_compute_type(types[i]), i);
     zc_buf_printf(b, "f32 a, f32 b, f32 c)\n{\n    return zx_affine<%s>(x%d, x%d, a, b, c);\n}\n",
                   zc_gen_type_name(to), sum->x[0], sum->x[1]);
-    if (w->at_end && sum->x[0] + sum->x[1] == 1) /* inputs 0 and 1 */
+    if (w->at_end && sum->x[0] == 0 && sum->x[1] == 1)
         zc_buf_printf(b,
                       "#define Z_FUSED_SUM(p) {p.literals[%d], p.literals[%d], p.literals[%d]}\n",
-                      first + 1 - other, first + other, first + 2);
+                      first, first + 1, first + 2);
     return b->failed ? zc_fail_nomem(g->diag, "kernel source", b->len) : ZC_OK;
 }
 

@@ -199,12 +199,12 @@ static bool widen_result(zc_channels *p, zc_nid id, const zc_channels_form *f)
 
 static bool conv(zc_channels *p, zc_nid id)
 {
-    const zc_node *n = zc_node_at(p->g, id);
+    const zc_node *n = zc_node_at(p->g, id); /* until another is added */
     const zc_vid image = n->in[0], out = n->out[0];
+    const zc_channels_form *to = zc_channels_is_wide(p, n) ? &p->forms[out] : NULL;
     const bool all = p->kinds[id] == ZC_CHANNELS_CONV;
     const zc_vid x = all ? wide_of(p, image) : own_of(p, image);
     const zc_channels_form *in = all && p->wanted[image] ? &p->forms[image] : NULL;
-    const zc_channels_form *to = zc_channels_is_wide(p, n) ? &p->forms[out] : NULL;
     const zc_vid w = weights(p, zc_node_at(p->g, id), in, to);
     if (!w || !x) return false;
     zc_node_at(p->g, id)->in[0] = x;

@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-#include "base/mem.h"
-
 enum { NODES = 48, CODES = 256 };
 
 /* One node of those that the dividend needs. */
@@ -36,25 +34,17 @@ typedef struct line {
  */
 static bool find_bytes(const zc_expr *e, const bool *needed, form *f)
 {
-    int most = -1;
-    for (int n = 0; n < e->count; n++)
-        if (needed[n] && e->nodes[n].op == ZC_EX_INPUT && e->nodes[n].input > most)
-            most = e->nodes[n].input;
+    int found = 0;
     f->x[0] = f->x[1] = -1;
-    for (int n = 0; n < e->count; n++) {
-        const zc_expr_node *node = &e->nodes[n];
-        if (!needed[n] || node->op != ZC_EX_INPUT) continue;
-        if (node->dtype != ZC_I8 && node->dtype != ZC_U8) return false;
-        const int i = node->input == most ? 1 : 0;
-        if (f->x[i] >= 0 && f->x[i] != node->input) return false;
-        f->x[i] = node->input;
-        f->is_signed[i] = node->dtype == ZC_I8;
-    }
-    if (f->x[0] >= 0 || most < 0) return most >= 0;
-    f->x[0] = most; /* one alone */
-    f->x[1] = -1;
-    f->is_signed[0] = f->is_signed[1];
-    return true;
+    for (int input = 0; input < e->ninputs; input++)
+        for (int n = 0; n < e->count; n++) {
+            const zc_expr_node *node = &e->nodes[n];
+            if (!needed[n] || node->op != ZC_EX_INPUT || node->input != input) continue;
+            if (found == 2 || (node->dtype != ZC_I8 && node->dtype != ZC_U8)) return false;
+            f->x[found] = input;
+            f->is_signed[found++] = node->dtype == ZC_I8;
+        }
+    return found > 0;
 }
 
 static bool is_operand(const zc_expr_node *node)

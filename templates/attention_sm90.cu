@@ -9,7 +9,7 @@
 // SHARE, with that: two warpgroups have the same rows and take steps of keys in turn, each those of its own stages (a
 // barrier is waited for by one of them, or the other's phases would be taken for its own); their sums are joined in the end.
 //
-// KEPT: what biases that are the same for all queries add to a step's scores is made once, by the producer's warp, and comes
+// KEPT: what biases that are the same for all queries add to a step's scores is made once, by a warp of its own, and comes
 // with the keys; most steps have nothing or finite numbers, which takes no look at each score.
 //
 // spec.h: see zc/attention.cuh and zc/attention_prepare.cuh, and the configuration: Z_WARPGROUPS, Z_KEYS (a step),
@@ -78,6 +78,7 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
     static constexpr int K_BYTES = ZC_Q_PANELS * KEYS * ZC_LINE, V_BYTES = ZC_V_PANELS * KEYS * ZC_LINE;
     static constexpr int TILES = AHEAD ? 2 : 1; // of queries
     static constexpr int ENDS = AHEAD ? 16 : 0;
+    static constexpr f32 STAYS = 8; // in powers of two: a maximum stays while no weight is greater than 2^8
     static constexpr int Y_AT = TILES * Q_BYTES, SUMS_AT = Y_AT + Y_BYTES;
     static constexpr int SUMS = Z_COLUMNS / 2 + 4; // of a thread: values, two maxima, two sums
     static constexpr int RING = SUMS_AT + (SHARE ? SUMS * 128 * 4 : 0), BARRIERS = RING + STAGES * (K_BYTES + V_BYTES);
@@ -127,7 +128,7 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
             }
             for (int s = 0; s < STAGES; s++)
                 for (int kind = 0; kind < KINDS; kind++)
-                    zc_barrier_init(barrier(kind, s), kind == K_FULL || kind == V_FULL ? 1 : WARPGROUPS / SHARES);
+                    zc_barrier_init(barrier(kind, s), kind == K_FULL ? 1 + KEPT : kind == V_FULL ? 1 : WARPGROUPS / SHARES);
             zc_barrier_fence();
             zc_tensor_prefetch(&p.q);
             zc_tensor_prefetch(&p.k);
@@ -141,22 +142,30 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
 
     ZC_MEMBER void load_tile(const place &pl, const tile &t, slot &at, tile_slot &q) const {
         if (t.lo >= t.hi) return;
-        const query row = query_of(p.a, pl.b, pl.h, 0);
         const int of = q.stage, kv = (int)t.kv;
-        lane_biases own;
-        if (KEPT) ask_kept(row, t.lo, t.hi, own);
         zc_barrier_wait(q_empty(of), q.parity);
         q.next();
-        if (leads()) load_head(q_of(of), &p.q, q_full(of), ZC_Q_PANELS, ROWS, pl.first, pl.h, pl.b);
+        load_head(q_of(of), &p.q, q_full(of), ZC_Q_PANELS, ROWS, pl.first, pl.h, pl.b);
         for (int j = t.lo; j < t.hi; j += KEYS, at.next()) {
             zc_barrier_wait(barrier(K_EMPTY, at.stage), at.parity);
-            if (KEPT) {
-                keep(own, kept_of(at.stage, at.parity ^ 1));
-                ask_kept(row, j + KEYS, t.hi, own);
-            }
-            if (leads()) load_head(k_of(at.stage), &p.k, barrier(K_FULL, at.stage), ZC_Q_PANELS, KEYS, j, kv, pl.b);
+            load_head(k_of(at.stage), &p.k, barrier(K_FULL, at.stage), ZC_Q_PANELS, KEYS, j, kv, pl.b);
             zc_barrier_wait(barrier(V_EMPTY, at.stage), at.parity);
-            if (leads()) load_head(v_of(at.stage), &p.v, barrier(V_FULL, at.stage), ZC_V_PANELS, KEYS, j, kv, pl.b);
+            load_head(v_of(at.stage), &p.v, barrier(V_FULL, at.stage), ZC_V_PANELS, KEYS, j, kv, pl.b);
+        }
+    }
+
+    // ---- what all queries' biases add: a warp of the producer's warpgroup ----
+
+    ZC_MEMBER void keep_tile(const place &pl, const tile &t, slot &at) const {
+        if (t.lo >= t.hi) return;
+        const query row = query_of(p.a, pl.b, pl.h, 0);
+        lane_biases own;
+        ask_kept(row, t.lo, t.hi, own);
+        for (int j = t.lo; j < t.hi; j += KEYS, at.next()) {
+            zc_barrier_wait(barrier(K_EMPTY, at.stage), at.parity);
+            keep(own, kept_of(at.stage, at.parity ^ 1));
+            if (lane() == 0) zc_barrier_arrive(barrier(K_FULL, at.stage));
+            ask_kept(row, j + KEYS, t.hi, own);
         }
     }
 
@@ -170,14 +179,13 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
         Z_BIAS1 two[LANE_KEYS];
 #endif
     };
-    // The thread that issues copies.
-    ZC_MEMBER bool leads() const { return !KEPT || threadIdx.x == 0; }
+    static ZC_MEMBER int lane() { return (int)threadIdx.x % 32; }
     // Keys from `end` on are not there.
     template <class T> ZC_MEMBER void ask_kept(int x, i64 row, int j0, int end, T (&to)[LANE_KEYS]) const {
         const T *const from = (const T *)p.a.bias[x];
 #pragma unroll
         for (int i = 0; i < LANE_KEYS; i++) {
-            const int j = j0 + i * 32 + (int)threadIdx.x;
+            const int j = j0 + i * 32 + lane();
             to[i] = from && j < end ? from[row + j * p.a.bias_steps[x][3]] : no_bias(T());
         }
     }
@@ -206,13 +214,13 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
         some = zc_any(some);
 #pragma unroll
         for (int i = 0; i < LANE_KEYS; i++) {
-            const int key = i * 32 + (int)threadIdx.x;
+            const int key = i * 32 + lane();
             const f32 x = some ? both(one[i], two[i]) * ZC_LOG2E : 0.0f;
             odd = odd || !zc_isfinite(x);
             if (key < KEYS) to.put(key, x);
         }
         if (some) odd = zc_any(odd);
-        if (threadIdx.x == 0) to.kind = odd ? kept::ANY : some ? kept::FINITE : kept::NOTHING;
+        if (lane() == 0) to.kind = odd ? kept::ANY : some ? kept::FINITE : kept::NOTHING;
         zc_sync_warp();
     }
     // Blocks go through the tiles one way and the other by turns where tiles become shorter: then the last are spread.
@@ -221,22 +229,29 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
         n += by;
         if (AHEAD) by = 2 * (int)gridDim.x - by;
     }
-    // Where the first tile lies is known before the kernel in front has ended, unless lengths say.
-    ZC_MEMBER void produce() const {
-        slot at = {0, 1};
-        tile_slot q = {0, 1};
+    // f of each tile of this block. Where the first one lies is known before the kernel in front has ended, unless lengths say.
+    template <class F> ZC_MEMBER void each_tile(F f) const {
         place pl = place_at((int)blockIdx.x);
         if (Z_LENGTHS) zc_grid_wait();
         tile t = tile_at(pl);
         if (!Z_LENGTHS) zc_grid_wait();
         zc_grid_launch();
         for (int n = (int)blockIdx.x, by = stride();;) {
-            load_tile(pl, t, at, q);
+            f(pl, t);
             next(n, by);
             if (n >= p.down * p.items) return;
             pl = place_at(n);
             t = tile_at(pl);
         }
+    }
+    ZC_MEMBER void produce() const {
+        slot at = {0, 1};
+        tile_slot q = {0, 1};
+        each_tile([&](const place &pl, const tile &t) { load_tile(pl, t, at, q); });
+    }
+    ZC_MEMBER void keep_biases() const {
+        slot at = {0, 1};
+        each_tile([&](const place &pl, const tile &t) { keep_tile(pl, t, at); });
     }
 
     // ---- the consumers: a thread has parts of two rows, as a product's sums lie ----
@@ -248,12 +263,13 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
     struct rows {
         int from[2], to[2];  // keys that each row sees
         int lo, hi;          // keys that any row of the tile may see
-        int all_lo, all_hi;  // keys that every row sees
+        int all_lo, all_hi;  // keys that every row sees; none, where a greater product is no greater score
         bool even;
         f32 max[2], sum[2];  // maxima in powers of two; sums of this thread's keys
         i64 bias0[2], bias1[2];
     };
-    ZC_MEMBER rows rows_of(const place &pl, const tile &t, int first) const {
+    ZC_MEMBER rows rows_of(const place &pl, int first) const {
+        const tile t = tile_at(pl);
         const state sink = begin_state(p.a, pl.h);
         rows r;
 #pragma unroll
@@ -269,8 +285,8 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
         r.lo = t.lo;
         r.hi = t.hi;
         r.even = is_even(p.a, t.s);
-        r.all_lo = span_of(p.a, t.s, last_of<ROWS>(p, pl)).lo;
-        r.all_hi = factor > 0 && !r.even ? span_of(p.a, t.s, pl.first).hi : r.all_lo - ENDS;
+        r.all_lo = factor > 0 && !r.even ? span_of(p.a, t.s, last_of<ROWS>(p, pl)).lo : t.hi;
+        r.all_hi = span_of(p.a, t.s, pl.first).hi;
         return r;
     }
 
@@ -369,6 +385,7 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
             max = fmaxf(max, zc_shfl_xor(max, 1));
             max = fmaxf(max, zc_shfl_xor(max, 2));
             max = fmaxf(r.max[row], PLAIN ? max * factor : max);
+            if (max <= r.max[row] + STAYS) max = r.max[row];
             by[row] = r.max[row] == max ? 1.0f : zc_exp2_approx(r.max[row] - max);
             from[row] = max == least() ? 0.0f : max;
             r.max[row] = max;
@@ -381,10 +398,10 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
 #pragma unroll
         for (int row = 0; row < 2; row++) r.sum[row] = r.sum[row] * by[row] + (part[row * 2] + part[row * 2 + 1]);
     }
-    // Keys behind a row's last, of the last ENDS.
-    ZC_MEMBER void cut(const rows &r, int j, scores &s) const {
+    // Keys behind a row's last, of the step's last LAST.
+    template <int LAST> ZC_MEMBER void cut(const rows &r, int j, scores &s) const {
 #pragma unroll
-        for (int i = (KEYS - ENDS) / 2; i < KEYS / 2; i++)
+        for (int i = (KEYS - LAST) / 2; i < KEYS / 2; i++)
             if (j + i / 4 * 8 + i % 2 >= r.to[i / 2 % 2]) s[i] = least();
     }
     // Nothing but minus infinity is left of what is masked, whatever its product was.
@@ -395,10 +412,13 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
     }
     ZC_MEMBER void soften_rows(rows &r, int j0, const biases &b, scores &s, f32 (&by)[2]) const {
         const int j = j0 + threadIdx.x % 4 * 2;
-        const bool most = j0 >= r.all_lo && j0 + KEYS - ENDS <= r.all_hi;
+        const bool begins = j0 >= r.all_lo, most = begins && j0 + KEYS - ENDS <= r.all_hi;
         const bool all = most && (!AHEAD || j0 + KEYS <= r.all_hi);
-        if (most && simple(b, kept::NOTHING)) {
-            if (AHEAD && !all) cut(r, j, s);
+        if ((AHEAD ? begins : most) && simple(b, kept::NOTHING)) {
+            if (AHEAD && !most)
+                cut<KEYS>(r, j, s);
+            else if (AHEAD && !all)
+                cut<ENDS>(r, j, s);
             soften<true, PRODUCTS>(r, j, b, s, by);
         } else if constexpr (KEPT && SIMPLE) {
             const bool masks = all && p.a.mask_value == (f64)least() && simple(b, kept::ANY);
@@ -406,7 +426,7 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
                 if (masks)
                     hide(b, s);
                 else if (AHEAD && !all)
-                    cut(r, j, s);
+                    cut<ENDS>(r, j, s);
                 soften<true, SUMS_OF_KEPT>(r, j, b, s, by);
             } else
                 soften<false, SCORES>(r, j, b, s, by);
@@ -452,8 +472,10 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
             soften_rows(r, j0, b, s, by);
             zc_wgmma_wait<0>();
             release(barrier(V_EMPTY, old.stage));
+            if (zc_any(by[0] != 1 || by[1] != 1)) {
 #pragma unroll
-            for (int i = 0; i < Z_COLUMNS / 2; i++) y[i] *= by[i / 2 % 2];
+                for (int i = 0; i < Z_COLUMNS / 2; i++) y[i] *= by[i / 2 % 2];
+            }
             pack(s, w);
         }
         release(q_empty(tile.stage));
@@ -544,8 +566,7 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
         if (WARPGROUPS > 1 && warpgroup == WARPGROUPS - 1) pass_turn(warpgroup);
         if (SHARE && warpgroup == 0) zc_named_arrive(READ, 256);
         for (int n = (int)blockIdx.x, by = stride(); n < p.down * p.items; next(n, by)) {
-            const place pl = place_at(n);
-            rows r = rows_of(pl, tile_at(pl), first);
+            rows r = rows_of(place_at(n), first);
             values y;
 #pragma unroll
             for (int i = 0; i < Z_COLUMNS / 2; i++) y[i] = 0;
@@ -553,13 +574,14 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
                 attend_steps(warpgroup, q, at, r, y);
                 q.next();
             }
-            if (!SHARE || warpgroup == 0) finish(pl, r, first, y);
+            if (!SHARE || warpgroup == 0) finish(place_at(n), r, first, y);
         }
         if (zc_elect()) zc_bulk_wait<0>();
     }
 };
 
-constexpr int PRODUCER = Z_KEPT ? 40 : 24; // registers of its threads
+constexpr int PRODUCER = Z_KEPT ? 32 : 24; // registers of its threads
+constexpr int ALL = 512 / (Z_WARPGROUPS + 1) / 8 * 8 * (Z_WARPGROUPS + 1); // of a thread of each warpgroup, as the block begins
 
 ZC_KERNEL_OF(0, Z_WARPGROUPS * 128 + 128)(const __grid_constant__ zc_attention_sm90_params p) {
     ZC_SWIZZLED_SMEM(smem);
@@ -567,9 +589,11 @@ ZC_KERNEL_OF(0, Z_WARPGROUPS * 128 + 128)(const __grid_constant__ zc_attention_s
     attention.begin();
     if (threadIdx.x < 128) {
         if constexpr (Z_WARPGROUPS > 1) zc_registers_drop<PRODUCER>();
-        ZC_FIRST_WARP(threadIdx.x < (Z_KEPT ? 32 : 1)) attention.produce();
+        const int warp = zc_warp();
+        ZC_FIRST_WARP(warp == 0 && zc_elect()) attention.produce();
+        else if (Z_KEPT && warp == 2) attention.keep_biases();
     } else {
-        if constexpr (Z_WARPGROUPS > 1) zc_registers_take<(512 - PRODUCER) / Z_WARPGROUPS / 8 * 8>();
+        if constexpr (Z_WARPGROUPS > 1) zc_registers_take<(ALL - PRODUCER) / Z_WARPGROUPS / 8 * 8>();
         attention.consume(zc_warpgroup() - 1);
     }
 }

@@ -306,7 +306,8 @@ static bool close_enough(kc_reference *r, int o, int64_t e, double g, double *of
     *off = *share = 0;
     if (g == s || (isnan(g) && isnan(s))) return true;
     if (r->v->c->flags & KC_EXACT) return false;
-    if (r->planted && isfinite(g) && isfinite(s)) return fabs(g - s) <= 0.03 * (1 + fabs(s));
+    if (r->planted && isfinite(g) && isfinite(s))
+        return fabs(g - s) <= fmax(0.03 * (1 + fabs(s)), ulp(t, fmax(fabs(g), fabs(s))));
     if (r->planted) return r->v->c->mixes && isnan(g) && isinf(s);
     double whole = rounded(t, x);
     if (g == whole || (isnan(g) && isnan(x))) return true;

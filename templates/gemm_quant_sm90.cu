@@ -1,44 +1,18 @@
 // MatMulInteger, QLinearMatMul, ConvInteger and QLinearConv of 8-bit integers on Hopper, B stored N x K: exact sums of a b by the
-// pipeline of zc/gemm_sm90.cuh, and of rows of A and columns of B, from which zero points follow, by dot products of what lies in
-// shared memory for them. Bytes leave by the copy engine, and a fused operand of bytes (a residual) comes by it; other results are
-// stored by the threads.
+// pipeline of zc/gemm_sm90.cuh, and what zc/gemm_quant_sm90.cuh makes of them. Bytes leave by the copy engine, and a fused operand
+// of bytes (a residual) comes by it; other results are stored by the threads.
 //
-// spec.h: see zc/gemm_quant.cuh (Z_FLOAT is 0), zc/gemm_tiles.cuh (Z_BYTES, Z_INTEGERS) and zc/sm90_rows.cuh; Z_PAIRS: the result has an
-// even number of columns; Z_STORED: the type of results behind fused work (zc/fused.cuh); Z_TENSOR_Y: the copy engine stores; Z_EDGES: with Z_ZERO_A, windows of Z_DOWN x Z_ACROSS taps, of Z_TAP_STEPS steps each, reach
-// beyond images, where the copy engine puts zeros in the place of zero points.
-#include "zc/gemm_quant.cuh"
+// spec.h: see zc/gemm_quant_sm90.cuh, zc/gemm_tiles.cuh (Z_BYTES, Z_INTEGERS) and zc/sm90_rows.cuh; Z_PAIRS: the result has an
+// even number of columns; Z_TENSOR_Y: the copy engine stores.
 #include "zc/gemm_tiles.cuh"
-#include "zc/fused.cuh"
-#include "abi/gemm_quant_sm90.h"
+#if defined(Z_FUSED_SUM) && Z_FUSED_TILE == 0 // the copy engine brings the other one
+#define ZC_GQ_SUM
+#endif
+#include "zc/gemm_quant_sm90.cuh"
 
 // Lines of a stage, A's rows and then B's columns, whose sums are wanted.
 constexpr int ZC_GQ_FIRST = Z_ZERO_B ? 0 : Z_TILE_M, ZC_GQ_END = Z_ZERO_A ? Z_TILE_M + Z_TILE_N : Z_TILE_M;
 constexpr int ZC_GQ_LINES = ZC_GQ_END > ZC_GQ_FIRST ? ZC_GQ_END - ZC_GQ_FIRST : 0;
-// Words of each column: its sum, or of the taps above and to the left of each corner between taps.
-#ifdef Z_EDGES
-constexpr bool ZC_GQ_EDGES = true;
-constexpr int ZC_GQ_SIDE_X = Z_ACROSS + 1, ZC_GQ_CORNERS = (Z_DOWN + 1) * ZC_GQ_SIDE_X, ZC_GQ_TAP_STEPS = Z_TAP_STEPS;
-#else
-constexpr bool ZC_GQ_EDGES = false;
-constexpr int ZC_GQ_SIDE_X = 1, ZC_GQ_CORNERS = 1, ZC_GQ_TAP_STEPS = 1;
-#endif
-
-// Fused work that is one sum of bytes, of which the copy engine brings the other.
-#if defined(Z_FUSED_SUM) && Z_FUSED_TILE == 0
-#define ZC_GQ_SUM
-#define ZC_GQ_TYPE(i, T) typedef T zc_gq_other;
-Z_FUSED_INPUTS(ZC_GQ_TYPE)
-#undef ZC_GQ_TYPE
-#endif
-
-// A column's part of a result; more: see zc_wide.
-struct zc_gq_column {
-    f64 scale, more;
-};
-// Of zero points, where there are any: its own, and what A's is multiplied by.
-struct zc_gq_zeros {
-    u32 own, turned;
-};
 
 template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     using PIPE::p;
@@ -52,35 +26,25 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     static ZC_MEMBER int member(int warpgroup, int thread) { return Z_PINGPONG ? thread : warpgroup * 128 + thread; }
     static ZC_MEMBER void meet_team(int warpgroup) { zc_named_sync(Z_PINGPONG ? 1 + warpgroup : 6, TEAM); }
 
-    // What a team has in shared memory beside the ring: columns, sums of A's rows, and ZC_GQ_CORNERS rows of sums of columns.
-    static constexpr int SHARED =
-        Z_TILE_N * (int)(sizeof(zc_gq_column) + sizeof(zc_gq_zeros)) + (Z_TILE_M + ZC_GQ_CORNERS * Z_TILE_N) * 4;
-    ZC_MEMBER zc_gq_column *columns_of(int warpgroup) const {
-        return (zc_gq_column *)(this->memory + PIPE::RING + PIPE::RESULTS + (Z_PINGPONG ? warpgroup * SHARED : 0));
+    typedef zc_gq_lines<Z_TILE_M, Z_TILE_N> team_lines;
+    ZC_MEMBER team_lines lines_of(int warpgroup) const {
+        return team_lines(this->memory + PIPE::RING + PIPE::RESULTS + (Z_PINGPONG ? warpgroup * team_lines::BYTES : 0));
     }
-    ZC_MEMBER zc_gq_zeros *zeros_of(int warpgroup) const { return (zc_gq_zeros *)(columns_of(warpgroup) + Z_TILE_N); }
-    ZC_MEMBER u32 *sums_of(int warpgroup) const { return (u32 *)(zeros_of(warpgroup) + Z_TILE_N); }
 
     const zc_gemm_quant_params &q;
 
     ZC_MEMBER zc_gemm_quant_sm90(const zc_gemm_quant_sm90_params &p, unsigned char *memory)
-        : zc_gemm_tiles<PIPE>(p.product, memory, PIPE::RESULTS + (Z_PINGPONG ? 2 : 1) * SHARED), q(p.quant) {}
+        : zc_gemm_tiles<PIPE>(p.product, memory, PIPE::RESULTS + (Z_PINGPONG ? 2 : 1) * team_lines::BYTES), q(p.quant) {}
 
     // ---- sums of lines ----
 
     ZC_MEMBER u32 line_sum(const unsigned char *stage, int line, u32 sum) const {
         const bool is_signed = line < Z_TILE_M ? zc_traits<Z_A>::is_signed : zc_traits<Z_B>::is_signed;
-#pragma unroll
-        for (int piece = 0; piece < 8; piece++) {
-            const zc_vec<u32, 4> x = *(const zc_vec<u32, 4> *)(stage + line * PIPE::LINE + (piece ^ line % 8) * 16);
-#pragma unroll
-            for (int i = 0; i < 4; i++) sum = zc_gq_add_bytes(x.v[i], sum, is_signed);
-        }
-        return sum;
+        return zc_gq_add_line(stage, line, sum, is_signed);
     }
-    // The sums of a tap's columns go to the corner below it and to its right.
+    // The sums of a tap's columns.
     ZC_MEMBER void keep_tap(int tap, int first, u32 (&lines)[EACH], u32 *sums) const {
-        const int corner = (tap / (ZC_GQ_SIDE_X - 1) + 1) * ZC_GQ_SIDE_X + tap % (ZC_GQ_SIDE_X - 1) + 1;
+        const int corner = zc_gq_corner(tap);
 #pragma unroll
         for (int i = 0; i < EACH; i++) {
             const int line = first + i * TEAM;
@@ -91,7 +55,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
     }
     ZC_MEMBER void multiply(slot &at, int warpgroup, int thread, typename PIPE::sums &sum) const {
         const int first = ZC_GQ_FIRST + member(warpgroup, thread);
-        u32 *const sums = sums_of(warpgroup);
+        u32 *const sums = lines_of(warpgroup).rows; // and columns behind them
         u32 lines[EACH] = {};
         int step = 0;
         if (ZC_GQ_EDGES) meet_team(warpgroup); // all have what they need of the tile before
@@ -115,14 +79,6 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             meet_team(warpgroup);
         }
     }
-    // Sums of taps become those of all taps above and to the left.
-    static ZC_MEMBER void add_up(u32 *sums) {
-        for (int corner = 0; corner < ZC_GQ_CORNERS; corner++) {
-            u32 *const to = sums + corner * Z_TILE_N;
-            const bool inside = corner >= ZC_GQ_SIDE_X && corner % ZC_GQ_SIDE_X;
-            *to = inside ? *to + to[-Z_TILE_N] + to[-ZC_GQ_SIDE_X * Z_TILE_N] - to[-(ZC_GQ_SIDE_X + 1) * Z_TILE_N] : 0u;
-        }
-    }
 
     // ---- results ----
 
@@ -135,66 +91,34 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             own[i] = zc_gq_ask(q, item, at < q.n ? at : q.n - 1);
         }
     }
-    struct made_column {
-        zc_gq_column column;
-        u32 zero;
-    };
-    ZC_MEMBER void make_columns(const zc_gq_shared &shared, const zc_gq_own (&own)[COLUMNS], made_column (&made)[COLUMNS]) const {
+    ZC_MEMBER void make_columns(const zc_gq_shared &shared, const zc_gq_own (&own)[COLUMNS], zc_gq_made (&made)[COLUMNS]) const {
 #pragma unroll
-        for (int i = 0; i < COLUMNS; i++)
-            made[i] = {{zc_gq_scale(shared, own[i]), zc_gq_bias(own[i]) - ZC_WIDE}, (u32)own[i].zero};
+        for (int i = 0; i < COLUMNS; i++) made[i] = zc_gq_make(shared, own[i]);
     }
-    ZC_MEMBER void lay_columns(int warpgroup, int thread, const made_column (&made)[COLUMNS]) const {
+    ZC_MEMBER void lay_columns(int warpgroup, int thread, const zc_gq_made (&made)[COLUMNS]) const {
 #pragma unroll
         for (int i = 0; i < COLUMNS; i++) {
             const int at = member(warpgroup, thread) + i * TEAM;
             if (at >= Z_TILE_N) break;
-            u32 *const sums = sums_of(warpgroup) + Z_TILE_M + at;
-            if (ZC_GQ_EDGES) add_up(sums);
-            columns_of(warpgroup)[at] = made[i].column;
-            if (Z_ZERO_A || Z_ZERO_B)
-                zeros_of(warpgroup)[at] = {made[i].zero, Z_ZERO_A && !ZC_GQ_EDGES ? (u32)q.k * made[i].zero - *sums : 0u};
+            lines_of(warpgroup).lay(at, made[i], (u32)q.k);
         }
         meet_team(warpgroup);
     }
 
-    // Taps of a window, from where it begins on, that lie below `end`.
-    static ZC_MEMBER int taps_below(int end, int begin, int dilation, int taps) {
-        const int n = (end - begin + dilation - 1) / dilation;
-        return n < 0 ? 0 : n < taps ? n : taps;
-    }
-    // A row of a thread's results, and what its sums need. first, last: corners of the taps on the image, above and below; left,
-    // right: how far behind them.
-    struct row {
+    // A row of a thread's results.
+    struct row : zc_gq_row {
         int at;
-        u32 zero, sum;
-        int first, last, left, right;
     };
-    ZC_MEMBER void put_edges(int pixel, row &r) const {
-        const zc_window_params &w = p.window;
-        const int line = pixel / w.out[2], y = line % w.out[1] * w.stride[1] - w.begin[1];
-        const int x = (pixel - line * w.out[2]) * w.stride[2] - w.begin[2];
-        r.first = taps_below(0, y, w.dilation[1], w.kernel[1]) * ZC_GQ_SIDE_X * Z_TILE_N;
-        r.last = taps_below(w.in[1], y, w.dilation[1], w.kernel[1]) * ZC_GQ_SIDE_X * Z_TILE_N;
-        r.left = taps_below(0, x, w.dilation[2], w.kernel[2]) * Z_TILE_N;
-        r.right = taps_below(w.in[2], x, w.dilation[2], w.kernel[2]) * Z_TILE_N;
-    }
     // Beyond the last row any will do.
     ZC_MEMBER int known(int row) const { return row < q.m ? row : (int)q.m - 1; }
     ZC_MEMBER row row_of(const zc_gq_item &item, const zc_gemm_origin &t, int line, const u32 *sums) const {
-        row r = {t.row + line};
+        row r = {};
+        r.at = t.row + line;
         const int at = known(r.at);
         r.zero = (u32)zc_gq_zero_a(q, item, at);
         r.sum = Z_ZERO_B ? sums[line] : 0u;
-        if (ZC_GQ_EDGES) put_edges(at, r);
+        if (ZC_GQ_EDGES) team_lines::put_edges(p.window, at, r);
         return r;
-    }
-    // What the row's zero point is multiplied by: -(w - zero) of the taps on the image.
-    ZC_MEMBER u32 turned_of(const row &r, const zc_gq_zeros &zeros, const u32 *sums) const {
-        if (!ZC_GQ_EDGES) return zeros.turned;
-        const u32 all = sums[r.last + r.right] - sums[r.first + r.right] - sums[r.last + r.left] + sums[r.first + r.left];
-        const int taps = (r.last - r.first) / (ZC_GQ_SIDE_X * Z_TILE_N) * ((r.right - r.left) / Z_TILE_N);
-        return (Z_ZERO_B ? (u32)p.g.k * taps * zeros.own : 0u) - all;
     }
     // A tile as the threads that finish it see it.
     struct view {
@@ -208,54 +132,39 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
         row rows[ROWS];
     };
     ZC_MEMBER void see(const zc_gemm_origin &t, const zc_gq_shared &shared, int warpgroup, int thread, view &v) const {
-        const u32 *const sums = sums_of(warpgroup);
+        const team_lines laid = lines_of(warpgroup);
         const int top = (Z_PINGPONG ? 0 : warpgroup * PIPE::BLOCKS * 64) + thread / 32 * 16 + thread % 32 / 4;
         v.item = zc_gq_batch(q, t.item);
         v.t = t;
         v.shared = shared;
         v.above = zc_kept(ZC_ABOVE);
-        v.columns = columns_of(warpgroup);
-        v.zeros = zeros_of(warpgroup);
-        v.sums = sums + Z_TILE_M;
+        v.columns = laid.columns;
+        v.zeros = laid.zeros;
+        v.sums = laid.sums;
 #pragma unroll
-        for (int i = 0; i < ROWS; i++) v.rows[i] = row_of(v.item, t, top + i / 2 * 64 + i % 2 * 8, sums);
+        for (int i = 0; i < ROWS; i++) v.rows[i] = row_of(v.item, t, top + i / 2 * 64 + i % 2 * 8, laid.rows);
     }
     // Before bytes are saturated. at: the column in the tile.
     ZC_MEMBER i32 result(const view &v, const row &r, int at, const zc_gq_column &c, i32 sum) const {
         const zc_gq_zeros zeros = Z_ZERO_A || Z_ZERO_B ? v.zeros[at] : zc_gq_zeros();
-        const u32 turned = Z_ZERO_A ? turned_of(r, zeros, v.sums + at) : 0u;
-        const i32 all = (i32)((u32)sum + r.zero * turned - zeros.own * r.sum);
+        const i32 all = team_lines::less_zeros(sum, r, zeros, (u32)p.g.k, v.sums + at);
 #ifdef Z_Y_SCALE
-        const f64 scale = Z_ROW_SCALES ? zc_gq_scale(q, v.item, r.at, v.t.col + at) : c.scale;
-        return zc_gq_requantised(all, c.more, scale, v.shared.zero);
-#else
-        return all;
+        if (Z_ROW_SCALES) return zc_gq_number_of(all, {zc_gq_scale(q, v.item, r.at, v.t.col + at), c.more}, v.shared);
 #endif
+        return zc_gq_number_of(all, c, v.shared);
     }
     // Of two neighbours, with the fused work on them, whose operands are any beyond the last row or column.
-#ifdef Z_FUSED
-    typedef zc_vec<Z_STORED, 2> two_results;
-#else
-    typedef decltype(zc_saturated(Z_Y(), 0, 0)) two_results;
-#endif
-    ZC_MEMBER two_results results(const view &v, const row &r, int at, const zc_gq_column (&c)[2], const i32 *sum, u16 tile) const {
+    ZC_MEMBER zc_gq_two results(const view &v, const row &r, int at, const zc_gq_column (&c)[2], const i32 *sum, u16 tile) const {
         const i32 y[2] = {result(v, r, at, c[0], sum[0]), result(v, r, at + 1, c[1], sum[1])};
-#ifdef ZC_GQ_SUM
-        return zc_unpack<Z_STORED>(zc_byte_sums<Z_STORED, Z_Y, zc_gq_other>(y, tile, Z_FUSED_SUM(p.g.fused), v.above));
-#elif defined(Z_FUSED)
-        constexpr int NEAR = Z_PAIRS ? 2 : 1; // rows of an odd length do not all begin at pairs
-        const int last = (int)q.n - NEAR;
-        const auto two = zc_unpack<Z_Y>(zc_saturated(Z_Y(), y[0], y[1]));
-        i32 all[2] = {two.v[0], two.v[1]};
+        return zc_gq_finished(p.g.fused, y, tile, v.above, [&](i32(&all)[2]) {
+            constexpr int NEAR = Z_PAIRS ? 2 : 1; // rows of an odd length do not all begin at pairs
+            const int last = (int)q.n - NEAR;
 #pragma unroll
-        for (int e = 0; e < 2; e += NEAR) {
-            const int col = v.t.col + at + e;
-            zc_fused_near<NEAR>(p.g.fused, all + e, known(r.at), col < last ? col : last, q.n, tile);
-        }
-        return {(Z_STORED)all[0], (Z_STORED)all[1]};
-#else
-        return zc_saturated(Z_Y(), y[0], y[1]);
-#endif
+            for (int e = 0; e < 2; e += NEAR) {
+                const int col = v.t.col + at + e;
+                zc_fused_near<NEAR>(p.g.fused, all + e, known(r.at), col < last ? col : last, q.n, tile);
+            }
+        });
     }
     // By the threads, two neighbours at once where rows have whole pairs.
     ZC_MEMBER void save(const view &v, int thread, const typename PIPE::sums &sum) const {
@@ -268,9 +177,9 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
             for (int i = 0; i < ROWS; i++) {
                 if (v.rows[i].at >= q.m || col >= q.n) continue;
                 Z_STORED *const to = (Z_STORED *)q.y + v.item.y + (i64)v.rows[i].at * q.n + col;
-                const two_results y = results(v, v.rows[i], at, c, sum[i / 2] + j * 4 + i % 2 * 2, 0);
+                const zc_gq_two y = results(v, v.rows[i], at, c, sum[i / 2] + j * 4 + i % 2 * 2, 0);
                 if constexpr (Z_PAIRS) {
-                    *(two_results *)to = y;
+                    *(zc_gq_two *)to = y;
                 } else {
                     const auto two = zc_unpack<Z_STORED>(y);
                     to[0] = two.v[0];
@@ -309,7 +218,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 #pragma unroll
         for (int group = 0; group < ACROSS / 8; group += TOGETHER) {
             if (panel * ACROSS + group * 8 >= Z_TILE_N) break;
-            two_results out[TOGETHER][2];
+            zc_gq_two out[TOGETHER][2];
             int place[TOGETHER]; // of a row's pair, and of that in the one 8 lines below, whose pieces have the same order
 #pragma unroll
             for (int j = 0; j < TOGETHER; j++) {
@@ -325,7 +234,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
 #pragma unroll
             for (int j = 0; j < TOGETHER; j++)
 #pragma unroll
-                for (int i = 0; i < 2; i++) *(two_results *)(laid + place[j] + i * 8 * PIPE::LINE) = out[j][i];
+                for (int i = 0; i < 2; i++) *(zc_gq_two *)(laid + place[j] + i * 8 * PIPE::LINE) = out[j][i];
         }
     }
     ZC_MEMBER void consume(int warpgroup) const {
@@ -347,7 +256,7 @@ template <class PIPE> struct zc_gemm_quant_sm90 : zc_gemm_tiles<PIPE> {
                 continue;
             }
             const zc_gemm_origin t = place;
-            made_column columns[COLUMNS];
+            zc_gq_made columns[COLUMNS];
             make_columns(shared, own, columns);
             typename PIPE::sums sum;
             if (Z_PINGPONG) zc_named_sync(4 + warpgroup, 256);

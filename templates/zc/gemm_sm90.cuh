@@ -12,16 +12,13 @@
 // spec.h: Z_T, Z_TB (zc/gemm.cuh), and Z_WGMMA (F16, BF16; with Z_BYTES E4M3, or where sums are Z_INTEGERS S8, S8U8, U8S8, U8, and
 // Z_TB then is 1); Z_PRODUCT_N: columns of a product where a warpgroup has more than one (else it is Z_TILE_N); Z_STEPWISE: the
 // tensor cores' sums, which keep some 14 digits of e4m3's products, are those of a step, and are added up in f32 (only without PINGPONG); Z_B_CONSTANT: B is a constant of the plan, so its first stages are copied before the kernel in front
-// has ended; Z_LINE_PARTS: pieces of 32 bytes of a line that hold factors, where no step has more (4); what zc/sm90_rows.cuh needs.
+// has ended; what zc/sm90_rows.cuh needs.
 #pragma once
 #include "zc/device.cuh"
 #include "zc/hopper.cuh"
 #include "zc/ring.cuh"
 #include "zc/sm90_rows.cuh"
 
-#ifndef Z_LINE_PARTS
-#define Z_LINE_PARTS 4
-#endif
 #ifndef Z_PRODUCT_N
 #define Z_PRODUCT_N Z_TILE_N
 #endif

@@ -9,7 +9,7 @@
 //
 // With Z_PHASE each so many columns are a phase (zc/phases.cuh), and a tile's columns are of one.
 //
-// spec.h: Z_T (element type), and the above.
+// spec.h: Z_T (element type), and the above; Z_LINE_PARTS: pieces of 32 bytes of a line that hold factors, where no step has more (4).
 #pragma once
 #include "zc/hopper.cuh"
 #include "zc/index.cuh"
@@ -17,6 +17,9 @@
 #include "abi/gemm_sm90.h"
 #include "spec.h"
 
+#ifndef Z_LINE_PARTS
+#define Z_LINE_PARTS 4
+#endif
 constexpr int ZC_LINE_DEPTH = 128 / (int)sizeof(Z_T); // elements
 
 #if defined(Z_PATCHES) || defined(Z_PAIR)

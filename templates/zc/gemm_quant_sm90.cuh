@@ -1,0 +1,159 @@
+// What becomes of sums of products of bytes on Hopper: sums of rows of A and columns of B, from which zero points follow, by dot
+// products of what lies in shared memory for the tensor cores; results of neighbouring columns, with fused work on them.
+//
+// spec.h: see zc/gemm_quant.cuh (Z_FLOAT is 0) and zc/fused.cuh; Z_STORED: the type of results behind fused work; Z_EDGES: with
+// Z_ZERO_A, windows of Z_DOWN x Z_ACROSS taps, of Z_TAP_STEPS steps each, reach beyond images, where the copy engine puts zeros in
+// the place of zero points. A template that has the other operand of Z_FUSED_SUM in pairs defines ZC_GQ_SUM.
+#pragma once
+#include "zc/gemm_quant.cuh"
+#include "zc/fused.cuh"
+#include "abi/gemm_quant_sm90.h"
+
+// Words of each column: its sum, or of the taps above and to the left of each corner between taps.
+#ifdef Z_EDGES
+constexpr bool ZC_GQ_EDGES = true;
+constexpr int ZC_GQ_ACROSS = Z_ACROSS, ZC_GQ_SIDE_X = Z_ACROSS + 1, ZC_GQ_CORNERS = (Z_DOWN + 1) * ZC_GQ_SIDE_X;
+constexpr int ZC_GQ_TAP_STEPS = Z_TAP_STEPS;
+#else
+constexpr bool ZC_GQ_EDGES = false;
+constexpr int ZC_GQ_ACROSS = 1, ZC_GQ_SIDE_X = 1, ZC_GQ_CORNERS = 1;
+constexpr int ZC_GQ_TAP_STEPS = 1;
+#endif
+
+// ---- columns ----
+
+// A column's part of a result; more: see zc_wide.
+struct zc_gq_column {
+    f64 scale, more;
+};
+// Of zero points, where there are any: its own, and what A's is multiplied by.
+struct zc_gq_zeros {
+    u32 own, turned;
+};
+// As it is laid down in shared memory.
+struct zc_gq_made {
+    zc_gq_column column;
+    u32 zero;
+};
+ZC_DEV zc_gq_made zc_gq_make(const zc_gq_shared &shared, const zc_gq_own &own) {
+    return {{zc_gq_scale(shared, own), zc_gq_bias(own) - ZC_WIDE}, (u32)own.zero};
+}
+
+// ---- sums of lines ----
+
+// Adds a line of 128 bytes to sum.
+ZC_DEV u32 zc_gq_add_line(const unsigned char *lines, int line, u32 sum, bool is_signed) {
+#pragma unroll
+    for (int piece = 0; piece < 8; piece++) {
+        const zc_vec<u32, 4> x = *(const zc_vec<u32, 4> *)(lines + line * 128 + (piece ^ line % 8) * 16);
+#pragma unroll
+        for (int i = 0; i < 4; i++) sum = zc_gq_add_bytes(x.v[i], sum, is_signed);
+    }
+    return sum;
+}
+// The corner below a tap and to its right, to which the sums of its columns go.
+ZC_DEV int zc_gq_corner(int tap) {
+    return (tap / ZC_GQ_ACROSS + 1) * ZC_GQ_SIDE_X + tap % ZC_GQ_ACROSS + 1;
+}
+// Taps of a window, from where it begins on, that lie below `end`.
+ZC_DEV int zc_gq_taps_below(int end, int begin, int dilation, int taps) {
+    const int n = (end - begin + dilation - 1) / dilation;
+    return n < 0 ? 0 : n < taps ? n : taps;
+}
+// The corners of the taps on the image, above and below, and how far behind them those to the left and right: in words of sums of
+// columns.
+struct zc_gq_edges {
+    int first, last, left, right;
+};
+// What a row's sums need.
+struct zc_gq_row : zc_gq_edges {
+    u32 zero, sum;
+};
+
+// What a tile of so many rows and columns has in shared memory beside its factors: columns, sums of A's rows, and ZC_GQ_CORNERS rows
+// of sums of columns.
+template <int ROWS, int COLUMNS> struct zc_gq_lines {
+    static constexpr int BYTES =
+        COLUMNS * (int)(sizeof(zc_gq_column) + sizeof(zc_gq_zeros)) + (ROWS + ZC_GQ_CORNERS * COLUMNS) * 4;
+    zc_gq_column *columns;
+    zc_gq_zeros *zeros;
+    u32 *rows, *sums;
+
+    ZC_MEMBER zc_gq_lines(unsigned char *memory)
+        : columns((zc_gq_column *)memory), zeros((zc_gq_zeros *)(columns + COLUMNS)), rows((u32 *)(zeros + COLUMNS)),
+          sums(rows + ROWS) {}
+
+    // Sums of a column's taps become those of all taps above and to the left.
+    static ZC_MEMBER void add_up(u32 *sums) {
+        for (int corner = 0; corner < ZC_GQ_CORNERS; corner++) {
+            u32 *const to = sums + corner * COLUMNS;
+            const bool inside = corner >= ZC_GQ_SIDE_X && corner % ZC_GQ_SIDE_X;
+            *to = inside ? *to + to[-COLUMNS] + to[-ZC_GQ_SIDE_X * COLUMNS] - to[-(ZC_GQ_SIDE_X + 1) * COLUMNS] : 0u;
+        }
+    }
+    // By the thread that has its sums; depth: of the summed axis.
+    ZC_MEMBER void lay(int column, const zc_gq_made &made, u32 depth) const {
+        u32 *const own = sums + column;
+        if (ZC_GQ_EDGES) add_up(own);
+        columns[column] = made.column;
+        if (Z_ZERO_A || Z_ZERO_B)
+            zeros[column] = {made.zero, Z_ZERO_A && !ZC_GQ_EDGES ? depth * made.zero - *own : 0u};
+    }
+    static ZC_MEMBER void put_edges(const zc_window_params &w, int pixel, zc_gq_edges &e) {
+        const int line = pixel / w.out[2], y = line % w.out[1] * w.stride[1] - w.begin[1];
+        const int x = (pixel - line * w.out[2]) * w.stride[2] - w.begin[2];
+        e.first = zc_gq_taps_below(0, y, w.dilation[1], w.kernel[1]) * ZC_GQ_SIDE_X * COLUMNS;
+        e.last = zc_gq_taps_below(w.in[1], y, w.dilation[1], w.kernel[1]) * ZC_GQ_SIDE_X * COLUMNS;
+        e.left = zc_gq_taps_below(0, x, w.dilation[2], w.kernel[2]) * COLUMNS;
+        e.right = zc_gq_taps_below(w.in[2], x, w.dilation[2], w.kernel[2]) * COLUMNS;
+    }
+    // What a row's zero point is multiplied by: -(w - zero) of the taps on the image; depth: of a tap.
+    static ZC_MEMBER u32 turned_of(const zc_gq_edges &e, const zc_gq_zeros &zeros, u32 depth, const u32 *sums) {
+        if (!ZC_GQ_EDGES) return zeros.turned;
+        const u32 all = sums[e.last + e.right] - sums[e.first + e.right] - sums[e.last + e.left] + sums[e.first + e.left];
+        const int taps = (e.last - e.first) / (ZC_GQ_SIDE_X * COLUMNS) * ((e.right - e.left) / COLUMNS);
+        return (Z_ZERO_B ? depth * taps * zeros.own : 0u) - all;
+    }
+    // A sum, less what zero points are of it. sums: the column's.
+    static ZC_MEMBER i32 less_zeros(i32 sum, const zc_gq_row &r, const zc_gq_zeros &zeros, u32 depth, const u32 *sums) {
+        const u32 turned = Z_ZERO_A ? turned_of(r, zeros, depth, sums) : 0u;
+        return (i32)((u32)sum + r.zero * turned - zeros.own * r.sum);
+    }
+};
+
+// ---- results ----
+
+// Fused work that is one sum of bytes.
+#ifdef ZC_GQ_SUM
+#define ZC_GQ_TYPE(i, T) typedef T zc_gq_other;
+Z_FUSED_INPUTS(ZC_GQ_TYPE)
+#undef ZC_GQ_TYPE
+#endif
+
+// A sum before bytes are saturated.
+ZC_DEV i32 zc_gq_number_of(i32 sum, const zc_gq_column &column, const zc_gq_shared &shared) {
+#ifdef Z_Y_SCALE
+    return zc_gq_requantised(sum, column.more, column.scale, shared.zero);
+#else
+    return sum;
+#endif
+}
+// Two neighbours, with the fused work on them: work(v), or one sum with the two bytes of `other`. above: ZC_ABOVE in a register.
+#ifdef Z_FUSED
+typedef zc_vec<Z_STORED, 2> zc_gq_two;
+#else
+typedef decltype(zc_saturated(Z_Y(), 0, 0)) zc_gq_two;
+#endif
+template <class WORK>
+ZC_DEV zc_gq_two zc_gq_finished(const zc_fused_params &fused, const i32 (&y)[2], u16 other, u32 above, WORK work) {
+#ifdef ZC_GQ_SUM
+    return zc_unpack<Z_STORED>(zc_byte_sums<Z_STORED, Z_Y, zc_gq_other>(y, other, Z_FUSED_SUM(fused), above));
+#elif defined(Z_FUSED)
+    const auto two = zc_unpack<Z_Y>(zc_saturated(Z_Y(), y[0], y[1]));
+    i32 all[2] = {two.v[0], two.v[1]};
+    work(all);
+    return {(Z_STORED)all[0], (Z_STORED)all[1]};
+#else
+    return zc_saturated(Z_Y(), y[0], y[1]);
+#endif
+}

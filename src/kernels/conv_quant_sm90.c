@@ -1,16 +1,20 @@
 /* Convolutions of 8-bit integers on Hopper, channels last: the patches of conv_sm90, the product of
- * gemm_quant_sm90.cu. */
+ * gemm_quant_sm90.cu, and for few pixels conv_few_quant_sm90.cu. */
 #include <math.h>
 #include <string.h>
 
 #include "kernels/choose.h"
 #include "kernels/conv_cost.h"
-#include "kernels/conv_patches.h"
+#include "kernels/conv_few.h"
 #include "op/nhwc.h"
 
 const char *const zc_config_conv_quant_sm90[] = {ZC_SM90_CONFIG};
+const char *const zc_config_conv_few_quant_sm90[] = {ZC_FEW_CONFIG};
 
-enum { PIECE = 16 /* channels that the copy engine can address */ };
+enum {
+    PIECE = 16,   /* channels that the copy engine can address */
+    FEW_PIECE = 8 /* channels of a thread's results, of few pixels */
+};
 
 /* ---- the specialisation ---- */
 
@@ -61,17 +65,17 @@ static zc_status put_edges(zc_gen *g, const zc_quant_roles *r, const zc_window_a
     return ZC_OK;
 }
 
-zc_status zc_gen_conv_quant_sm90(zc_gen *g)
+/* Both families: the sizes; may decline. */
+static zc_status sizes_of(zc_gen *g, zc_sm90_problem *p)
 {
     const zc_quant_roles r = zc_quant_roles_of(g->step->op);
-    const int weights = r.in[ZC_GQ_B];
     zc_window_attrs a;
     zc_tensor w;
     int64_t group;
     zc_window_attrs_of(g->step->op, g->attrs, &a, &group);
     const char *why = not_these(g, &r, group);
     if (why) return zc_gen_decline(g, "%s", why);
-    zc_gen_tensor(zc_gen_in(g, weights), &w);
+    zc_gen_tensor(zc_gen_in(g, r.in[ZC_GQ_B]), &w);
     const int axes = w.rank - 2;
     const int64_t depth = w.dims[axes + 1], taps = zc_dims_span(w.dims, 1, 1 + axes);
     if (w.dims[0] <= 0 || depth <= 0 || depth % PIECE)
@@ -83,27 +87,50 @@ zc_status zc_gen_conv_quant_sm90(zc_gen *g)
         return zc_gen_decline(g, "sums that may not fit 32 bits");
     const int64_t blocks = zc_ceil_div(depth, ZC_SM90_LINE);
     const int piece = zc_sm90_byte_piece(w.dims[0], y);
-    zc_sm90_problem p = {.m = zc_gen_conv_pixels(g),
-                         .n = w.dims[0],
-                         .steps = taps * blocks,
-                         .items = 1,
-                         .sm_count = g->sm_count,
-                         .band = (int)zc_conv_banded(g->step->op, g->attrs),
-                         .fused_tile = piece ? -1 : zc_gen_epilogue_tile(g, 8),
-                         .piece = piece};
+    *p = (zc_sm90_problem){.m = zc_gen_conv_pixels(g),
+                           .n = w.dims[0],
+                           .steps = taps * blocks,
+                           .items = 1,
+                           .sm_count = g->sm_count,
+                           .band = (int)zc_conv_banded(g->step->op, g->attrs),
+                           .fused_tile = piece ? -1 : zc_gen_epilogue_tile(g, 8),
+                           .piece = piece};
     zc_gen_patches(g, &a, &w);
     zc_gen_define(g, "TAP_STEPS", "%d", (int)blocks);
-    ZC_TRY(put_edges(g, &r, &a, &w, &p));
-    if (g->declined[0]) return ZC_OK;
-    ZC_TRY(zc_gen_sm90(g, &p));
-    if (g->declined[0]) return ZC_OK;
-    zc_gen_sm90_factors(g, zc_gen_in_type(g, 0), zc_gen_in_type(g, weights));
+    return put_edges(g, &r, &a, &w, p);
+}
+
+/* Both families: the rest of the header; across: pixels are the product's columns. */
+static zc_status put_spec(zc_gen *g, const zc_sm90_problem *p, bool across)
+{
+    const int weights = zc_quant_roles_of(g->step->op).in[ZC_GQ_B];
+    const zc_dtype x = zc_gen_in_type(g, 0), w = zc_gen_in_type(g, weights);
+    zc_gen_sm90_factors(g, across ? w : x, across ? x : w);
     if (zc_gen_in(g, weights)->kind == ZC_P_CONST) zc_gen_define(g, "B_CONSTANT", "1");
     zc_gen_band(g, weights);
-    ZC_TRY(zc_gen_quant_sm90_spec(g, &p));
+    ZC_TRY(zc_gen_quant_sm90_spec(g, p));
     ZC_TRY(zc_gen_epilogue(g));
     zc_gen_epilogue_cells(g);
     return ZC_OK;
+}
+
+zc_status zc_gen_conv_quant_sm90(zc_gen *g)
+{
+    zc_sm90_problem p;
+    ZC_TRY(sizes_of(g, &p));
+    if (!g->declined[0]) ZC_TRY(zc_gen_sm90(g, &p));
+    return g->declined[0] ? ZC_OK : put_spec(g, &p, false);
+}
+
+zc_status zc_gen_conv_few_quant_sm90(zc_gen *g)
+{
+    zc_sm90_problem p;
+    ZC_TRY(sizes_of(g, &p));
+    if (g->declined[0]) return ZC_OK;
+    if (p.n % FEW_PIECE)
+        return zc_gen_decline(g, "channels of the result that are no multiple of %d", FEW_PIECE);
+    ZC_TRY(zc_gen_conv_few(g, &p));
+    return g->declined[0] ? ZC_OK : put_spec(g, &p, true);
 }
 
 /* ---- what it is held to take ---- */
@@ -120,7 +147,7 @@ double zc_conv_quant_us(const zc_conv_work *w)
                                .fused_tile = -1,
                                .piece = zc_sm90_byte_piece(w->out, ZC_U8),
                                .column_words = 1};
-    return zc_sm90_us(&p);
+    return zc_conv_few_or_tall_us(&p);
 }
 
 /* ---- the launch ---- */
@@ -150,33 +177,61 @@ static zc_status put_quant(zc_launch *l, const zc_quant_roles *r, const zc_tenso
     return ZC_OK;
 }
 
-zc_status zc_launch_conv_quant_sm90(zc_launch *l)
+/* Both families: all but the maps; p->quant.m 0: nothing to do. */
+static zc_status fill(zc_launch *l, const zc_tensor *w, zc_window *window,
+                      struct zc_gemm_quant_sm90_params *p)
 {
     const zc_quant_roles r = zc_quant_roles_of(l->op);
+    memset(p, 0, sizeof *p);
+    ZC_TRY(zc_launch_conv_check(l, w, r.bias));
+    if (zc_tensor_numel(&l->out[0]) == 0) return ZC_OK;
+    ZC_TRY(zc_launch_conv_window(l, w, window, &p->product.window));
+    ZC_TRY(put_quant(l, &r, w, &p->quant));
+    p->product.g.m = p->quant.m;
+    p->product.g.n = p->quant.n;
+    p->product.g.k = w->dims[w->rank - 1];
+    p->product.items = 1;
+    p->product.b_items = (int)zc_dims_span(w->dims, 1, w->rank - 1);
+    return zc_launch_epilogue(l, &p->product.g.fused);
+}
+
+static const zc_tensor *weights_of(const zc_launch *l)
+{
+    return &l->in[zc_quant_roles_of(l->op).in[ZC_GQ_B]];
+}
+
+zc_status zc_launch_conv_quant_sm90(zc_launch *l)
+{
     const int64_t *config = l->kernel->config;
-    const zc_tensor *w = &l->in[r.in[ZC_GQ_B]];
+    const zc_tensor *w = weights_of(l);
     struct zc_gemm_quant_sm90_params p;
     zc_window window;
     zc_dim3 grid;
-    memset(&p, 0, sizeof p);
-    ZC_TRY(zc_launch_conv_check(l, w, r.bias));
-    if (zc_tensor_numel(&l->out[0]) == 0) return ZC_OK;
-    ZC_TRY(zc_launch_conv_window(l, w, &window, &p.product.window));
-    ZC_TRY(put_quant(l, &r, w, &p.quant));
-    p.product.g.m = p.quant.m;
-    p.product.g.n = p.quant.n;
-    p.product.g.k = w->dims[w->rank - 1];
-    p.product.items = 1;
-    p.product.b_items = (int)zc_dims_span(w->dims, 1, w->rank - 1);
+    ZC_TRY(fill(l, w, &window, &p));
+    if (!p.quant.m) return ZC_OK;
     ZC_TRY(zc_launch_conv_maps(l, w, &window, (int)config[ZC_SM90_TILE_M],
                                (int)(config[ZC_SM90_TILE_N] / config[ZC_SM90_CLUSTER]),
                                &p.product));
     ZC_TRY(zc_sm90_put_bytes(l, &p));
-    ZC_TRY(zc_launch_epilogue(l, &p.product.g.fused));
     const int64_t tile = config[ZC_SM90_FUSED_TILE];
     if (tile >= 0)
         ZC_TRY(zc_sm90_like_y(l, &p.product, p.product.g.fused.in[tile], ZC_U8, p.quant.n,
                               (int)config[ZC_SM90_TILE_M], &p.product.tile));
     ZC_TRY(zc_sm90_grid(l, &p.product, &grid));
+    return zc_launch_configured(l, grid, &p, sizeof p);
+}
+
+zc_status zc_launch_conv_few_quant_sm90(zc_launch *l)
+{
+    const int64_t *config = l->kernel->config;
+    const zc_tensor *w = weights_of(l);
+    struct zc_gemm_quant_sm90_params p;
+    zc_window window;
+    zc_dim3 grid;
+    ZC_TRY(fill(l, w, &window, &p));
+    if (!p.quant.m) return ZC_OK;
+    ZC_TRY(zc_launch_conv_maps(l, w, &window, (int)config[ZC_FEW_PIXELS],
+                               zc_conv_few_channels(config), &p.product));
+    ZC_TRY(zc_conv_few_grid(l, &p.product, &grid));
     return zc_launch_configured(l, grid, &p, sizeof p);
 }

@@ -4,22 +4,15 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/number.h"
-#include "kernels/candidates.h"
 #include "kernels/choose.h"
 #include "kernels/conv_cost.h"
-#include "kernels/conv_patches.h"
+#include "kernels/conv_few.h"
 #include "op/nhwc.h"
 
 const char *const zc_config_conv_sm90[] = {ZC_SM90_CONFIG};
+const char *const zc_config_conv_few_sm90[] = {ZC_FEW_CONFIG};
 
-enum { PIXELS, WARPGROUPS, PARTS, STEPS };
-const char *const zc_config_conv_few_sm90[] = {"pixels", "warpgroups", "parts", "steps", NULL};
-
-enum {
-    FEW_PIXELS = ZC_CONV_FEW_PIXELS,
-    PIECE = 8 /* channels that the copy engine can address */
-};
+enum { PIECE = 8 /* channels that the copy engine can address */ };
 
 /* ---- the specialisation ---- */
 
@@ -161,79 +154,12 @@ zc_status zc_gen_conv_sm90(zc_gen *g)
     return g->declined[0] ? ZC_OK : put_spec(g);
 }
 
-/* ---- few pixels ---- */
-
-typedef struct few {
-    int pixels, warpgroups, parts, steps;
-    int64_t smem;
-} few;
-
-enum { FEW_COUNT = 24 };
-
-/* The number-th configuration; smem as conv_few_sm90.cu lays it out. */
-static few few_of(const zc_sm90_problem *p, int number)
-{
-    static const int pixels[] = {24, 40, 64};
-    few f = {
-        .pixels = pixels[number % 3], .warpgroups = 1 + number / 3 % 2, .parts = 1 << number / 6};
-    int64_t channels = f.warpgroups * 64, pixel = (channels + 4) * 4;
-    int64_t steps = zc_ceil_div(p->steps, f.parts), own = zc_ceil_div(f.pixels, f.parts);
-    int64_t operands = steps * (channels + f.pixels) * ZC_SM90_LINE;
-    int64_t sums = (f.pixels * pixel + 127) / 128 * 128;
-    f.steps = steps < INT32_MAX ? (int)steps : INT32_MAX;
-    f.smem = (operands > sums ? operands : sums) + (f.parts - 1) * own * pixel + (steps + 1) * 8;
-    return f;
-}
-
-/* Microseconds: 48 bytes a cycle from the L2 cache to a multiprocessor, which runs so many blocks
- * at once as its memory holds; and parts that exchange their sums. */
-static double few_us(const zc_sm90_problem *p, const few *f)
-{
-    const double clock = 1650, l2 = 48, fill = 1000, exchange = 1000, send = 32;
-    double channels = f->warpgroups * 64;
-    int64_t blocks =
-        zc_ceil_div(p->m, f->pixels) * zc_ceil_div(p->n, f->warpgroups * 64) * f->parts;
-    int64_t each = zc_ceil_div(blocks, p->sm_count), at_once = ZC_SM90_SMEM / f->smem;
-    double loads = f->steps * (channels + f->pixels) * ZC_SM90_LINE / l2;
-    double sent = (f->parts - 1.0) / f->parts * f->pixels * channels * 4 / send;
-    double results = f->pixels * channels / f->parts / 24;
-    return ((double)each * (loads + sent + results) + (f->parts > 1 ? exchange : 0) +
-            fill * (double)zc_ceil_div(each, at_once)) /
-           clock;
-}
-
-static bool few_candidate(const void *of, int number, zc_candidate *out)
-{
-    const zc_sm90_problem *p = of;
-    few f = few_of(p, number);
-    if (f.smem > ZC_SM90_SMEM || f.parts > p->steps) return false;
-    if (p->band && f.warpgroups * 64 != p->band) return false;
-    if (p->phase && p->phase % (f.warpgroups * 64)) return false;
-    *out = (zc_candidate){.config = {[PIXELS] = f.pixels,
-                                     [WARPGROUPS] = f.warpgroups,
-                                     [PARTS] = f.parts,
-                                     [STEPS] = f.steps},
-                          .threads = (uint32_t)f.warpgroups * 128,
-                          .smem = (uint32_t)f.smem,
-                          .cluster = (uint32_t)f.parts,
-                          .us = few_us(p, &f)};
-    zc_snprintf(out->name, sizeof out->name, "%d pixels x %d, %d parts", f.pixels,
-                f.warpgroups * 64, f.parts);
-    return true;
-}
-
 zc_status zc_gen_conv_few_sm90(zc_gen *g)
 {
     zc_sm90_problem p;
     ZC_TRY(sizes_of(g, &p));
-    if (g->declined[0]) return ZC_OK;
-    if (p.m > FEW_PIXELS) return zc_gen_decline(g, "many pixels");
-    zc_gen_tensor_cores(g, "wgmma", zc_gen_plain_result(g));
-    ZC_TRY(zc_gen_candidates(g, "wgmma", few_candidate, &p, FEW_COUNT));
-    if (g->declined[0]) return ZC_OK;
-    if (!g->candidate && !g->regardless && g->us > zc_sm90_us(&p))
-        return zc_gen_decline(g, "large tiles are faster");
-    return put_spec(g);
+    if (!g->declined[0]) ZC_TRY(zc_gen_conv_few(g, &p));
+    return g->declined[0] ? ZC_OK : put_spec(g);
 }
 
 /* Channels of a band, or in the pieces that the layout pass pads them to. */
@@ -261,8 +187,7 @@ double zc_conv_sm90_us(const zc_conv_work *w)
                                .band = (int)band,
                                .phase = phase_of(&w->window, channels),
                                .fused_tile = -1};
-    const double tall = zc_sm90_us(&p);
-    return p.m > FEW_PIXELS ? tall : fmin(tall, zc_candidates_us(few_candidate, &p, FEW_COUNT));
+    return zc_conv_few_or_tall_us(&p);
 }
 
 /* ---- the launch ---- */
@@ -334,14 +259,10 @@ zc_status zc_launch_conv_few_sm90(zc_launch *l)
     const int64_t *config = l->kernel->config;
     struct zc_gemm_sm90_params p;
     zc_window window;
-    int64_t channels = config[WARPGROUPS] * 64;
+    zc_dim3 grid;
     ZC_TRY(fill(l, &window, &p));
     if (!p.g.m) return ZC_OK;
-    ZC_TRY(put_maps(l, &window, (int)config[PIXELS], (int)channels, &p));
-    int64_t down = zc_ceil_div(p.g.m, config[PIXELS]), across = zc_ceil_div(p.g.n, channels);
-    int64_t blocks = down * across * config[PARTS];
-    p.order = zc_sm90_order(down, across, 1);
-    if (p.g.m > INT32_MAX || blocks > INT32_MAX)
-        return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "convolution too large for the kernel");
-    return zc_launch_configured(l, (zc_dim3){(uint32_t)blocks, 1, 1}, &p, sizeof p);
+    ZC_TRY(put_maps(l, &window, (int)config[ZC_FEW_PIXELS], zc_conv_few_channels(config), &p));
+    ZC_TRY(zc_conv_few_grid(l, &p, &grid));
+    return zc_launch_configured(l, grid, &p, sizeof p);
 }

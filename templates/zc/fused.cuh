@@ -85,10 +85,11 @@ template <int N> struct zc_fused_cells {
         Z_FUSED_CELLS(ZC_LOAD)
 #undef ZC_LOAD
     }
-    template <class V, class R> ZC_MEMBER void apply(const V *v, R *result) const {
+    // Of so many, from element `first` on.
+    template <int COUNT = N, class V, class R> ZC_MEMBER void apply(const V *v, R *result, int first = 0) const {
 #pragma unroll
-        for (int e = 0; e < N; e++) {
-#define ZC_PICK(i, T, ROWS, COLS) const auto in##i = run##i.get(e);
+        for (int e = 0; e < COUNT; e++) {
+#define ZC_PICK(i, T, ROWS, COLS) const auto in##i = run##i.get(first + e);
             Z_FUSED_CELLS(ZC_PICK)
             result[e] = zc_fused_point(v[e] Z_FUSED_ARGS(ZC_ARG) Z_FUSED_LITERALS((*params)));
 #undef ZC_PICK
@@ -99,9 +100,9 @@ template <int N> struct zc_fused_cells {
 #elif !defined(Z_FUSED)
 template <int N> struct zc_fused_cells {
     template <class PAIR = u32> ZC_MEMBER void load(const zc_fused_params &, i64, i64, i64, PAIR = 0) {}
-    template <class V, class R> ZC_MEMBER void apply(const V *v, R *result) const {
+    template <int COUNT = N, class V, class R> ZC_MEMBER void apply(const V *v, R *result, int = 0) const {
 #pragma unroll
-        for (int e = 0; e < N; e++) result[e] = v[e];
+        for (int e = 0; e < COUNT; e++) result[e] = v[e];
     }
     template <class V> ZC_MEMBER void apply(V *) const {}
 };

@@ -45,10 +45,11 @@ struct zc_conv_few_bytes : zc_conv_few<zc_few_lines::BYTES> {
     }
     // What does not go with a part is the first one's.
     ZC_MEMBER u32 depth(i64 k) const { return rank ? 0u : (u32)k; }
-    ZC_MEMBER void drop_zeros() const {
+    // zero_a: asked for before the products.
+    ZC_MEMBER void drop_zeros(u32 zero_a) const {
         constexpr int ACROSS = CHANNELS / 8;
         zc_gq_row r = {};
-        r.zero = (u32)zc_gq_zero_a(q, item, 0);
+        r.zero = zero_a;
         for (int i = threadIdx.x; i < Z_PIXELS * ACROSS; i += THREADS) {
             const int pixel = i / ACROSS, channel = i % ACROSS * 8, at = row + pixel;
             i32 *const sum = (i32 *)memory + pixel * PITCH + channel;
@@ -109,6 +110,7 @@ struct zc_conv_few_bytes : zc_conv_few<zc_few_lines::BYTES> {
         begin(wait);
         if (Z_ZERO_A || Z_ZERO_B) clear_sums();
         ask(pieces);
+        const u32 zero_a = (u32)zc_gq_zero_a(q, item, 0);
         const zc_gq_shared shared = zc_gq_share(q);
         const zc_gq_made made = zc_gq_make(shared, ask_column());
         multiply(sum, [&](int i) { add_line(i); });
@@ -116,7 +118,7 @@ struct zc_conv_few_bytes : zc_conv_few<zc_few_lines::BYTES> {
         put_sums(sum);
         if (Z_ZERO_A || Z_ZERO_B) {
             zc_sync();
-            drop_zeros();
+            drop_zeros(zero_a);
         }
         exchange();
         const u32 above = zc_kept(ZC_ABOVE);

@@ -70,8 +70,9 @@ static uint32_t smem_of(const problem *p, const shape *s, int stages)
 
 /* Microseconds, with as many keys as queries, as measured on an H200 (bench/NOTES.md). A
  * multiprocessor does 3072 products of 16-bit factors in a cycle and, with the rest of a softmax, 9
- * exponentials, 13 by three warpgroups; one warpgroup waits for the one and then the other, more overlap them. What a tile
- * takes besides goes with its rows; with operands ahead, a third of it is guessed. */
+ * exponentials, 13 by three warpgroups; one warpgroup waits for the one and then the other, more
+ * overlap them. What a tile takes besides goes with its rows; with operands ahead, a third of it is
+ * guessed. */
 static double cost(const problem *p, const shape *s)
 {
     const double clock = 1650, per_cycle = 3072, fixed = 2150, own = 3500;

@@ -35,8 +35,13 @@ enum { CROWDED_MOST = 128 * 128 };
 
 enum { STAGES_LEAST = 2 };
 
-/* Columns of a product whose sums are added to others: both are in registers. */
-enum { STEPWISE_MOST = 128 };
+/* Columns of a product whose sums are added to others: of two such products sums are in registers
+ * beside the tile's. */
+static int stepwise_columns(int tile_n)
+{
+    enum { HALVES_MOST = 192 };
+    return tile_n > HALVES_MOST ? tile_n / 4 : tile_n / 2;
+}
 
 /* Warpgroups that multiply: of bytes four share a tile that has rows for them. */
 static int groups_of(const problem *p, const shape *s)
@@ -193,7 +198,7 @@ zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p)
     if (p->gated) zc_gen_define(g, "GATED", "1");
     if (!p->stepwise) return ZC_OK;
     zc_gen_define(g, "STEPWISE", "1");
-    zc_gen_define(g, "PRODUCT_N", "%d", (int)(columns > STEPWISE_MOST ? columns / 2 : columns));
+    zc_gen_define(g, "PRODUCT_N", "%d", stepwise_columns((int)columns));
     return ZC_OK;
 }
 

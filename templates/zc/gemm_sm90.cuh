@@ -33,6 +33,7 @@ typedef i32 zc_product_sum;
 typedef f32 zc_product_sum;
 #endif
 #ifdef Z_STEPWISE
+ZC_WGMMA_HELD_ALONG(zc_product_held, Z_PRODUCT_N, Z_WGMMA)
 constexpr bool ZC_STEPWISE = true;
 #else
 constexpr bool ZC_STEPWISE = false;
@@ -258,29 +259,45 @@ struct zc_gemm_pipe {
         zc_wgmma_wait<0>();
         if (last >= 0) release(last, thread);
     }
-    // The same with the sums of each step apart. While one warpgroup adds, the other multiplies.
+    // The same with the sums of each step apart: one product runs while those of the one before it are added up. A step of a
+    // block's rows of A is read once, into registers: shared memory, which gives every product its columns of B and takes what
+    // comes, has no cycles left to give A to each.
     ZC_MEMBER void multiply_stepwise(slot &at, int warpgroup, int thread, sums &sum) const {
-        static_assert(!PINGPONG, "two warpgroups multiply");
+        constexpr int PRODUCTS = BLOCKS * PIECES;
+        static_assert(!PINGPONG && PRODUCTS % 2 == 0, "two warpgroups multiply, and two products of each are at work");
+        zc_product_sum step[2][Z_PRODUCT_N / 2];
+        u32 rows[Z_LINE_PARTS][4];
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++)
 #pragma unroll
             for (int e = 0; e < OWN / 2; e++) sum[i][e] = 0;
+#pragma unroll
+        for (int e = 0; e < Z_PRODUCT_N / 2; e++) step[1][e] = 0; // of no product
         for (int k = 0; k < steps; k++, at.next()) {
             zc_barrier_wait(full(at.stage), at.parity);
 #pragma unroll
-            for (int i = 0; i < BLOCKS * PIECES; i++) {
-                zc_product_sum step[Z_PRODUCT_N / 2];
+            for (int i = 0; i < PRODUCTS; i++) {
+                const bool first = i % PIECES == 0, last = (i + 1) % PIECES == 0; // of these rows
+#pragma unroll
+                for (int part = 0; first && part < Z_LINE_PARTS; part++)
+                    read_piece(at.stage, warpgroup * BLOCKS + i / PIECES, 0, thread, part * 2, rows[part]);
                 zc_wgmma_fence();
 #pragma unroll
                 for (int part = 0; part < Z_LINE_PARTS; part++)
-                    zc_product(step, a_part(at.stage, warpgroup, i, part), b_part(at.stage, warpgroup, i, part), part);
+                    zc_product_held(step[i % 2], rows[part], b_part(at.stage, warpgroup, i, part), part);
                 zc_wgmma_commit();
-                zc_wgmma_wait<0>();
-                if (i == BLOCKS * PIECES - 1) release(at.stage, thread);
-#pragma unroll
-                for (int e = 0; e < Z_PRODUCT_N / 2; e++) sum[i / PIECES][i % PIECES * Z_PRODUCT_N / 2 + e] += step[e];
+                zc_wgmma_wait<1>(); // also where none is left: the compiler waits for all else
+                add_step((i + PRODUCTS - 1) % PRODUCTS, step[(i + 1) % 2], sum);
+                if (last) zc_wgmma_wait<0>();
             }
+            release(at.stage, thread);
         }
+        add_step(PRODUCTS - 1, step[1], sum);
+    }
+    // Of product i.
+    static ZC_MEMBER void add_step(int i, const zc_product_sum (&step)[Z_PRODUCT_N / 2], sums &sum) {
+#pragma unroll
+        for (int e = 0; e < Z_PRODUCT_N / 2; e++) sum[i / PIECES][i % PIECES * Z_PRODUCT_N / 2 + e] += step[e];
     }
 
     // The stages of p.tile are there, and so their phases known, before the other one's turn.

@@ -12,7 +12,8 @@
  *
  * ZC_WGMMA_HELD(name, n, TYPE, across) defines `void name(SUM (&d)[n / 2], const u32 (&a)[4], u64 b, bool add)`: A in
  * registers, two elements each, the first in the low half: those that d has in the same place with n = 16, row by row.
- * They must not change until the product is done.
+ * They must not change until the product is done. ZC_WGMMA_HELD_ALONG(name, n, TYPE) does of ZC_WGMMA_ALONG's types, with the
+ * bytes of A that such elements would have in these registers.
  *
  * ZC_WGMMA_SPARSE(name, n, TYPE, selector) defines `void name(SUM (&d)[n / 2], u64 a, u64 b, const u32 &places, bool add)`: the product
  * of 64 x 32 elements of A by n x 32 of B, both along the summed axis, 64 bytes of a line of B. Of each four neighbours of A two
@@ -188,5 +189,6 @@
     }
 #define ZC_WGMMA_HELD_OF(name, n, TYPE, across) ZC_WGMMA_##TYPE(ZC_WGMMA_HELD_DEFINE, name, n, across)
 #define ZC_WGMMA_HELD(name, n, TYPE, across) ZC_WGMMA_HELD_OF(name, n, TYPE, across)
+#define ZC_WGMMA_HELD_ALONG(name, n, TYPE) ZC_WGMMA_HELD_OF(name, n, TYPE, )
 
 #endif

@@ -10,6 +10,9 @@ ZC_WGMMA_ALONG(narrow_s8u8, 8, S8U8)
 ZC_WGMMA_ALONG(narrow_u8s8, 8, U8S8)
 ZC_WGMMA_ALONG(narrow_u8, 8, U8)
 ZC_WGMMA_ACROSS(both, 8, F16, 1, 0)
+ZC_WGMMA_HELD(held, 8, F16, 1)
+ZC_WGMMA_HELD_ALONG(held_e4m3, 8, E4M3)
+ZC_WGMMA_HELD_ALONG(held_s8, 8, S8)
 ZC_WGMMA_SPARSE(sparse, 8, F16, 0)
 ZC_WGMMA_SPARSE(sparse_wide, 256, BF16, 1)
 
@@ -65,6 +68,10 @@ extern "C" __global__ void __launch_bounds__(256)
         narrow_u8s8(s, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
         narrow_u8(s, zc_wgmma_along(tile), zc_wgmma_along(tile + 32768), true);
         narrow(d, zc_wgmma_along(tile), zc_wgmma_windows(tile, 32768, 48), true);
+        const u32 rows[4] = {u[0], u[1], u[2], u[3]};
+        held(d, rows, zc_wgmma_across(tile, 32768, 1024), true);
+        held_e4m3(d, rows, zc_wgmma_along(tile + 32768), true);
+        held_s8(s, rows, zc_wgmma_along(tile + 32768), true);
         const u32 first = 0x44444444, last = 0xeeeeeeee;
         sparse(d, zc_wgmma_windows(tile, 0, 1024), zc_wgmma_along(tile + 32768, 64), first, true);
         sparse_wide(e, zc_wgmma_windows(tile, 0, 1024), zc_wgmma_along(tile + 32768), last, false);

@@ -269,6 +269,8 @@ template <int N> ZC_INLINE void zc_wgmma_wait(ZC_HOST_LINE)
         zc_host_product p = {ZC_HOST_WGMMA_##TYPE, line.number, n, 0, 0, add, a, b};               \
         zc_host_call->wgmma(&p, 0, (f32 *)d);                                                      \
     }
+#define ZC_HOST_SUM_F16  f32
+#define ZC_HOST_SUM_BF16 f32
 #define ZC_HOST_SUM_TF32 f32
 #define ZC_HOST_SUM_E4M3 f32
 #define ZC_HOST_SUM_S8   i32
@@ -277,12 +279,14 @@ template <int N> ZC_INLINE void zc_wgmma_wait(ZC_HOST_LINE)
 #define ZC_HOST_SUM_U8   i32
 
 #define ZC_WGMMA_HELD(name, n, TYPE, across) ZC_HOST_WGMMA_HELD(name, n, TYPE, across)
+#define ZC_WGMMA_HELD_ALONG(name, n, TYPE)   ZC_HOST_WGMMA_HELD(name, n, TYPE, 0)
 #define ZC_HOST_WGMMA_HELD(name, n, TYPE, across)                                                  \
-    ZC_INLINE void name(f32(&d)[(n) / 2], const u32(&a)[4], u64 b, bool add, ZC_HOST_LINE)         \
+    ZC_INLINE void name(ZC_HOST_SUM_##TYPE(&d)[(n) / 2], const u32(&a)[4], u64 b, bool add,        \
+                        ZC_HOST_LINE)                                                              \
     {                                                                                              \
         static_assert((n) % 8 == 0 && (n) >= 8 && (n) <= 256, "8, 16 ... 256 columns");            \
         zc_host_product p = {ZC_HOST_WGMMA_##TYPE, line.number, n, 0, across, add, 0, b};          \
-        zc_host_call->wgmma(&p, a, d);                                                             \
+        zc_host_call->wgmma(&p, a, (f32 *)d);                                                      \
     }
 
 #define ZC_WGMMA_SPARSE(name, n, TYPE, selector) ZC_HOST_WGMMA_SPARSE(name, n, TYPE, selector)

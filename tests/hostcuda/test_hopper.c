@@ -16,12 +16,14 @@ static const char head[] =
     "ZC_WGMMA_HELD(multiply_windows, 64, F16, 0)\n"
     "ZC_WGMMA_SPARSE(multiply_sparse, 8, F16, 0)\n"
     "ZC_WGMMA_SPARSE(multiply_sparse_second, 8, F16, 1)\n"
-    "ZC_WGMMA_ALONG(multiply_tf32, 8, TF32)\n"
-    "ZC_WGMMA_ALONG(multiply_e4m3, 8, E4M3)\n"
-    "ZC_WGMMA_ALONG(multiply_s8, 8, S8)\n"
-    "ZC_WGMMA_ALONG(multiply_s8u8, 8, S8U8)\n"
-    "ZC_WGMMA_ALONG(multiply_u8s8, 8, U8S8)\n"
-    "ZC_WGMMA_ALONG(multiply_u8, 8, U8)\n"
+    "#define ALONG(name, TYPE) ZC_WGMMA_ALONG(multiply_##name, 8, TYPE) "
+    "ZC_WGMMA_HELD_ALONG(held_##name, 8, TYPE)\n"
+    "ALONG(tf32, TF32)\n"
+    "ALONG(e4m3, E4M3)\n"
+    "ALONG(s8, S8)\n"
+    "ALONG(s8u8, S8U8)\n"
+    "ALONG(u8s8, U8S8)\n"
+    "ALONG(u8, U8)\n"
     "__shared__ __align__(1024) u16 tile[16][64], a[64 * 64], bb[64 * 64];\n"
     "__shared__ __align__(8) u64 barriers[2];\n"
     "#define KERNEL(name) extern \"C\" __global__ void __launch_bounds__(256) \\\n"
@@ -834,7 +836,7 @@ static void operands_are_left(void **state)
 }
 
 /* Of other types: elements 3 and the last of the summed axis are not 0, and the product is added to
- * itself. tf32 has bits behind its last, which do not count. */
+ * itself, then with A in registers. tf32 has bits behind its last, which do not count. */
 static void products_of_other_types(void **state)
 {
     static const struct {
@@ -865,9 +867,12 @@ static void products_of_other_types(void **state)
                  "    if (t == 5) put(bb, t, 3, %uu), put(bb, t, %d, %uu);\n"
                  "    zc_async_fence();\n"
                  "    zc_sync();\n"
+                 "    u32 rows[4];\n"
+                 "    const u32 line = t / 32 * 16 + t %% 16, piece = t %% 32 / 16 ^ line %% 8;\n"
+                 "    zc_ldmatrix_x4(rows, (const u8 *)a + line * 128 + piece * 16);\n"
                  "    zc_wgmma_fence();\n"
                  "    multiply_%s(e, da, db, false);\n"
-                 "    multiply_%s(e, da, db, true);\n"
+                 "    held_%s(e, rows, db, true);\n"
                  "    zc_wgmma_commit();\n"
                  "    zc_wgmma_wait<0>();\n"
                  "    if (t %% 4 == 2) {\n" /* columns 4 and 5 */

@@ -9,8 +9,9 @@
  * medians are compared. What a launch costs behind another is in both times, and zc's kernels may
  * begin before the one in front has ended (programmatic launches), as they do in a plan.
  *
- * Everything is random: normal numbers, weights a 32nd of those. Elements of both results, taken at
- * random from all copies, are compared with the operation computed in f64 from the same numbers. */
+ * Everything is random: normal numbers, weights a 32nd of those, bytes 20 times as large. Elements
+ * of both results, taken at random from all copies, are compared with the operation computed in f64
+ * from the same numbers. */
 #ifndef ZC_BENCH_KERNELS_BENCH_H
 #define ZC_BENCH_KERNELS_BENCH_H
 
@@ -37,6 +38,7 @@ typedef struct kb_case {
     int64_t k, n;    /* CONV: channels of x[batch, size, size, k] and of the result. ATTENTION: k
                         elements a head */
     bool transposed; /* w[n, k] */
+    bool scaled;     /* of 8 bits: floats, by scales of the columns; other bytes give i32 */
     bool f32_sums;   /* of e4m3: the yardstick's do not stay in the tensor cores */
     bool variable;   /* w is an input, too */
     bool bias;       /* one for each column */
@@ -76,7 +78,7 @@ typedef struct kb_tensor {
     int64_t dims[KB_RANK], count;
     size_t bytes;
     bool constant;
-    bool weight; /* its values are a 32nd of normal numbers, but for e4m3's */
+    bool weight; /* its values are a 32nd of normal numbers, but for those of 8 bits */
     bool ones;
 } kb_tensor;
 
@@ -106,6 +108,7 @@ typedef enum kb_pool_kind {
     KB_F16_W,
     KB_BF16_W,
     KB_E4M3,
+    KB_I8,
     KB_ONES,
     KB_POOLS
 } kb_pool_kind;
@@ -276,7 +279,7 @@ typedef struct kb_result {
 
 /* Of cuBLASLt, cuDNN or the copy. */
 const char *kb_yardstick_name(const kb_case *c);
-/* Is a result further off than rounding explains? */
+/* Is a result further off than rounding explains? Sums of bytes are exact. */
 bool kb_is_wrong(const kb_case *c, double error);
 /* How many times as fast as the yardstick; 0: one of them is not known, or wrong. */
 double kb_ratio(const kb_result *r);

@@ -6,10 +6,16 @@
 
 #define SQUARE(name_, type_, side, goal_)                                                          \
     .group = "gemm", .name = name_ "_" #side, .kind = KB_PRODUCT, .type = type_, .goal = goal_,    \
-    .rows = side, .k = side, .n = side, .transposed = (type_) == ZC_F8E4M3FN, .variable = true
+    .rows = side, .k = side, .n = side, .transposed = (type_) == ZC_F8E4M3FN || (type_) == ZC_I8,  \
+    .variable = true
 #define GEMM(type_name, type_, side, goal_) {SQUARE(type_name, type_, side, goal_)},
+#define GEMM_E4M3(side)                     {SQUARE("e4m3", ZC_F8E4M3FN, side, 1.0), .scaled = true},
 /* Beside a yardstick that adds up steps of e4m3's sums in f32, as zc does. */
-#define GEMM_F32_SUMS(side) {SQUARE("e4m3_f32_sums", ZC_F8E4M3FN, side, 1.0), .f32_sums = true},
+#define GEMM_F32_SUMS(side)                                                                        \
+    {SQUARE("e4m3_f32_sums", ZC_F8E4M3FN, side, 1.0), .scaled = true, .f32_sums = true},
+
+/* Results of f32 by scales of the columns, which cuBLASLt does not give of bytes. */
+#define GEMM_SCALED_BYTES(side) {SQUARE("s8_scaled", ZC_I8, side, 0), .scaled = true, .wide = true},
 
 /* A transformer's four products, of `hidden` columns. */
 #define LAYER(prefix, batch_, rows_, hidden, gelu)                                                 \
@@ -123,10 +129,13 @@ const kb_case kb_cases[] = {
     GEMM("bf16", ZC_BF16, 4096, 0.98)
     GEMM("f16", ZC_F16, 8192, 1.0)
     GEMM("bf16", ZC_BF16, 8192, 1.0)
-    GEMM("e4m3", ZC_F8E4M3FN, 4096, 1.0)
-    GEMM("e4m3", ZC_F8E4M3FN, 8192, 1.0)
+    GEMM_E4M3(4096)
+    GEMM_E4M3(8192)
     GEMM_F32_SUMS(4096)
     GEMM_F32_SUMS(8192)
+    GEMM("s8", ZC_I8, 4096, 1.3)
+    GEMM("s8", ZC_I8, 8192, 1.3)
+    GEMM_SCALED_BYTES(4096)
     LAYER("bert_base_128", 1, 128, 768, KB_GELU)
     LAYER("bert_base_512", 1, 512, 768, KB_GELU)
     LAYER("bert_base_4096", 32, 128, 768, KB_GELU)
@@ -159,7 +168,8 @@ const kb_case kb_cases[] = {
     {.group = "rows", .name = "softmax", .kind = KB_SOFTMAX, .type = ZC_F16, .rows = 16384, .n = 4096},
     /* Each kind once, small: does all of it work? */
     {.group = "smoke", .name = "gemm", .type = ZC_BF16, .rows = 96, .k = 128, .n = 64, .variable = true},
-    {.group = "smoke", .name = "e4m3", .type = ZC_F8E4M3FN, .rows = 96, .k = 128, .n = 64, .transposed = true, .variable = true},
+    {.group = "smoke", .name = "e4m3", .type = ZC_F8E4M3FN, .rows = 96, .k = 128, .n = 64, .transposed = true, .variable = true, .scaled = true},
+    {.group = "smoke", .name = "s8", .type = ZC_I8, .rows = 96, .k = 144, .n = 64, .transposed = true, .variable = true},
     {.group = "smoke", .name = "linear", .type = ZC_F16, .batch = 1, .rows = 24, .k = 64, .n = 72, .bias = true,
      .residual = true},
     {.group = "smoke", .name = "gelu", .type = ZC_F16, .batch = 2, .rows = 40, .k = 64, .n = 64, .bias = true, .act = KB_GELU},
@@ -230,31 +240,45 @@ static const char *product_epilogue(const kb_case *c)
     if (c->act == KB_GELU_TANH)
         return "0.5 * x0 * (1 + tanh(0.7978845608028654 * (x0 + 0.044715 * x0 * x0 * x0)))";
     if (c->residual) return "x0 + x1";
-    return c->wide ? "f32(x0)" : NULL;
+    return c->wide && !c->scaled ? "f32(x0)" : NULL;
+}
+
+static zc_dtype product_type(const kb_case *c)
+{
+    if (c->wide) return ZC_F32;
+    if (c->scaled) return ZC_F16;
+    return c->type == ZC_I8 ? ZC_I32 : c->type;
+}
+
+static const char *product_op(const kb_case *c)
+{
+    if (c->scaled) return "ScaledLinear";
+    if (c->type == ZC_I8) return "MatMulInteger";
+    return c->variable ? "MatMul" : "Linear";
 }
 
 static bool product(const kb_case *c, kb_problem *p)
 {
     const char *epilogue = product_epilogue(c);
-    const bool bytes = c->type == ZC_F8E4M3FN;
-    zc_dtype out = c->wide ? ZC_F32 : bytes ? ZC_F16 : c->type;
+    const zc_dtype out = product_type(c);
     int rank = c->batch ? 3 : 2, skip = 3 - rank;
     const int64_t x[] = {c->batch, c->rows, c->k}, y[] = {c->batch, c->rows, c->n};
     bool ok =
         put_tensor(p, KB_X, c->type, rank, x + skip) &&
         put_tensor(p, KB_OUT, out, rank, y + skip) &&
         TENSOR(p, KB_W, c->type, 2, c->transposed ? c->n : c->k, c->transposed ? c->k : c->n) &&
-        (!bytes || TENSOR(p, KB_SCALE, ZC_F32, 1, c->n)) &&
+        (!c->scaled || TENSOR(p, KB_SCALE, ZC_F32, 1, c->n)) &&
         (!c->bias || TENSOR(p, KB_BIAS, c->type, 1, c->n)) &&
         (!c->residual || put_tensor(p, KB_RESIDUAL, c->type, rank, y + skip));
-    p->op = bytes ? "ScaledLinear" : c->variable ? "MatMul" : "Linear";
+    p->op = product_op(c);
     constant_weights(p);
     p->t[KB_SCALE].constant = p->t[KB_SCALE].ones = true;
     p->t[KB_W].constant = !c->variable;
-    zc_snprintf(p->attrs, sizeof p->attrs, "{%s%s%s%s%s%s}", bytes ? "to = f16, " : "",
-                c->transposed ? "transB = 1" : "", c->transposed && epilogue ? ", " : "",
-                epilogue ? "epilogue = \"" : "", epilogue ? epilogue : "", epilogue ? "\"" : "");
-    if (bytes)
+    zc_snprintf(p->attrs, sizeof p->attrs, "{%s%s%s%s%s%s}",
+                c->scaled && !c->wide ? "to = f16, " : "", c->transposed ? "transB = 1" : "",
+                c->transposed && epilogue ? ", " : "", epilogue ? "epilogue = \"" : "",
+                epilogue ? epilogue : "", epilogue ? "\"" : "");
+    if (c->scaled)
         ORDER(p, 3, 4, KB_X, KB_W, KB_SCALE, KB_BIAS);
     else
         ORDER(p, 1, 4, KB_X, KB_W, KB_BIAS, KB_RESIDUAL);

@@ -65,15 +65,34 @@ static zc_status check(const struct kb_cublaslt *lt, int code, const char *what,
 
 static int type_of(zc_dtype dtype)
 {
-    if (dtype == ZC_F8E4M3FN) return LT_R_8F_E4M3;
-    return dtype == ZC_F32 ? LT_R_32F : dtype == ZC_BF16 ? LT_R_16BF : LT_R_16F;
+    switch (dtype) {
+    case ZC_F8E4M3FN:
+        return LT_R_8F_E4M3;
+    case ZC_I8:
+        return LT_R_8I;
+    case ZC_I32:
+        return LT_R_32I;
+    case ZC_F32:
+        return LT_R_32F;
+    default:
+        return dtype == ZC_BF16 ? LT_R_16BF : LT_R_16F;
+    }
+}
+
+/* Sums of bytes, and what multiplies them, are i32. */
+static bool is_integer(const kb_case *c)
+{
+    return c->type == ZC_I8;
 }
 
 static zc_status issue(void *user, int copy, zc_diag *diag)
 {
     const call *k = user;
     const kb_run *r = k->r;
-    const float one = 1, zero = 0;
+    const float f32[] = {0, 1};
+    const int32_t i32[] = {0, 1};
+    const void *zero = is_integer(r->c) ? (const void *)&i32[0] : &f32[0],
+               *one = is_integer(r->c) ? (const void *)&i32[1] : &f32[1];
     bool residual = r->p->t[KB_RESIDUAL].dtype != ZC_NONE;
     void *bias = (void *)(uintptr_t)kb_at(r, KB_BIAS, copy);
     void *d = (void *)(uintptr_t)kb_out_at(r, &r->yardstick, copy);
@@ -82,10 +101,9 @@ static zc_status issue(void *user, int copy, zc_diag *diag)
         ZC_TRY(check(k->lt, k->lt->desc_set(k->desc, LT_DESC_BIAS_POINTER, &bias, sizeof bias),
                      "bias", diag));
     return check(k->lt,
-                 k->lt->matmul(k->lt->handle, k->desc, &one,
-                               (void *)(uintptr_t)kb_at(r, KB_W, copy), k->a,
-                               (void *)(uintptr_t)kb_at(r, KB_X, copy), k->b,
-                               residual ? &one : &zero, c, k->d, d, k->d, &k->use->algorithm,
+                 k->lt->matmul(k->lt->handle, k->desc, one, (void *)(uintptr_t)kb_at(r, KB_W, copy),
+                               k->a, (void *)(uintptr_t)kb_at(r, KB_X, copy), k->b,
+                               residual ? one : zero, c, k->d, d, k->d, &k->use->algorithm,
                                (void *)(uintptr_t)r->rig->workspace, KB_WORKSPACE, r->rig->stream),
                  "cublasLtMatmul", diag);
 }
@@ -102,7 +120,10 @@ static zc_status describe(call *k, bool transposed, zc_diag *diag)
     const int8_t fast = !c->f32_sums; /* e4m3's sums stay in the tensor cores */
     void *bias = (void *)(uintptr_t)kb_at(k->r, KB_BIAS, 0);
     if (!epilogue) epilogue = LT_EPILOGUE_DEFAULT;
-    ZC_TRY(check(lt, lt->desc_create(&k->desc, LT_COMPUTE_32F, LT_R_32F), "description", diag));
+    ZC_TRY(check(lt,
+                 lt->desc_create(&k->desc, is_integer(c) ? LT_COMPUTE_32I : LT_COMPUTE_32F,
+                                 is_integer(c) ? LT_R_32I : LT_R_32F),
+                 "description", diag));
     ZC_TRY(check(lt, lt->desc_set(k->desc, LT_DESC_TRANSA, &trans, sizeof trans), "A", diag));
     ZC_TRY(check(lt, lt->desc_set(k->desc, LT_DESC_EPILOGUE, &epilogue, sizeof epilogue),
                  "epilogue", diag));

@@ -8,9 +8,12 @@
 enum {
     LT_R_32F = 0,
     LT_R_16F = 2,
+    LT_R_8I = 3,
+    LT_R_32I = 10,
     LT_R_16BF = 14,
     LT_R_8F_E4M3 = 28,
     LT_COMPUTE_32F = 68,
+    LT_COMPUTE_32I = 72,
     LT_OP_N = 0,
     LT_OP_T = 1,
     LT_DESC_TRANSA = 3,

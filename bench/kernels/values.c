@@ -14,7 +14,7 @@ static const struct {
 } kinds[KB_POOLS] = {
     [KB_F16] = {ZC_F16, 1},         [KB_BF16] = {ZC_BF16, 1},         [KB_F32] = {ZC_F32, 1},
     [KB_F16_W] = {ZC_F16, 0x1p-5f}, [KB_BF16_W] = {ZC_BF16, 0x1p-5f}, [KB_E4M3] = {ZC_F8E4M3FN, 1},
-    [KB_ONES] = {ZC_F32, 0}};
+    [KB_I8] = {ZC_I8, 20},          [KB_ONES] = {ZC_F32, 0}};
 
 zc_status kb_pools_make(kb_pools *p, zc_diag *diag)
 {
@@ -56,6 +56,7 @@ kb_pool_kind kb_pool_of(const kb_tensor *t)
     if (t->ones) return KB_ONES;
     if (t->dtype == ZC_F32) return KB_F32;
     if (t->dtype == ZC_F8E4M3FN) return KB_E4M3;
+    if (t->dtype == ZC_I8) return KB_I8;
     if (t->dtype == ZC_BF16) return t->weight ? KB_BF16_W : KB_BF16;
     return t->weight ? KB_F16_W : KB_F16;
 }

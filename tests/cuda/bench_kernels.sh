@@ -34,11 +34,12 @@ expect filter 2 "usage: bench_kernels" "$bench" --filter '('
 expect rounds 2 "usage: bench_kernels" "$bench" --rounds 0
 
 # ---- the fake GPU: all kinds of kernels, right, beside fake libraries; and without any ----
-expect smoke 0 "| smoke | 10 | 0 | 10 |" on "$bench" --filter ^smoke --rounds 2 --libraries "/nowhere:$libraries" --json all.json
-check_json json 'assert len(j["cases"]) == 10 and not any(c["wrong"] for c in j["cases"])
+expect smoke 0 "| smoke | 11 | 0 | 11 |" on "$bench" --filter ^smoke --rounds 2 --libraries "/nowhere:$libraries" --json all.json
+check_json json 'assert len(j["cases"]) == 11 and not any(c["wrong"] for c in j["cases"])
 assert all(len(c[s]["rounds"]) == 2 for c in j["cases"] for s in ("zc", "yardstick"))
 errors = {c["case"]: c["yardstick"]["error"] for c in j["cases"]}
-assert all(0 < e < 0.01 for n, e in errors.items() if n not in ("layer_norm", "softmax")), errors' cat all.json
+assert all(0 < e < 0.01 for n, e in errors.items() if n not in ("s8", "layer_norm", "softmax")), errors
+assert errors["s8"] == 0 and all(c["zc"]["error"] == 0 for c in j["cases"] if c["case"] == "s8"), errors' cat all.json
 expect alone 0 "no cuBLASLt: --alone, no cuDNN: --alone" on "$bench" --filter smoke/linear --rounds 1 --by-cost --alone
 expect wrong 0 ", WRONG: " on env ZC_TEST_WRONG=1 "$bench" --filter smoke/linear --rounds 1 --libraries "$libraries"
 expect wrong-is-not-compared 0 "| smoke | 1 | 0 | 0 |" on env ZC_TEST_WRONG=1 "$bench" --filter smoke/linear --rounds 1 --libraries "$libraries"

@@ -20,6 +20,7 @@ typedef struct layout {
 } layout;
 
 typedef struct description {
+    bool integers; /* alpha and beta, too */
     int trans, epilogue;
     const void *bias;
 } description;
@@ -38,6 +39,8 @@ static double at(int type, const void *data, int64_t i)
 {
     if (type == LT_R_32F) return (double)((const float *)data)[i];
     if (type == LT_R_16BF) return (double)zc_bf16_to_f32(((const uint16_t *)data)[i]);
+    if (type == LT_R_8I) return ((const int8_t *)data)[i];
+    if (type == LT_R_32I) return ((const int32_t *)data)[i];
     if (type == LT_R_8F_E4M3) return e4m3_of(((const uint8_t *)data)[i]);
     return (double)half_at(data, i);
 }
@@ -46,6 +49,8 @@ static void put(int type, void *data, int64_t i, double v)
 {
     if (type == LT_R_32F)
         ((float *)data)[i] = (float)v;
+    else if (type == LT_R_32I)
+        ((int32_t *)data)[i] = (int32_t)v;
     else if (type == LT_R_16BF)
         ((uint16_t *)data)[i] = zc_f32_to_bf16((float)v);
     else
@@ -76,8 +81,12 @@ int cublasLtDestroy(void *handle)
 
 int cublasLtMatmulDescCreate(void **desc, int compute_type, int scale_type)
 {
-    *desc = calloc(1, sizeof(description));
-    return compute_type == LT_COMPUTE_32F && scale_type == LT_R_32F ? 0 : BAD_PARAMETER;
+    description *d = calloc(1, sizeof *d);
+    *desc = d;
+    if (!d) return BAD_PARAMETER;
+    d->integers = compute_type == LT_COMPUTE_32I;
+    if (compute_type != LT_COMPUTE_32F && !d->integers) return BAD_PARAMETER;
+    return scale_type == (d->integers ? LT_R_32I : LT_R_32F) ? 0 : BAD_PARAMETER;
 }
 
 int cublasLtMatmulDescDestroy(void *desc)
@@ -135,9 +144,10 @@ int cublasLtMatmulPreferenceSetAttribute(void *preference, int attribute, const 
     return attribute == LT_PREFERENCE_WORKSPACE && bytes == 8 ? 0 : BAD_PARAMETER;
 }
 
-/* Do the factors and the result fit each other? */
+/* Do the factors and the result fit each other? Of integers A is transposed, as of theirs. */
 static bool fits(const description *k, const layout *a, const layout *b, const layout *d)
 {
+    if (k->integers && (!k->trans || d->type != LT_R_32I)) return false;
     uint64_t out = k->trans ? a->columns : a->rows, in = k->trans ? a->rows : a->columns;
     return in == b->rows && out == d->rows && b->columns == d->columns;
 }
@@ -150,6 +160,12 @@ int cublasLtMatmulAlgoGetHeuristic(void *handle, void *desc, void *a, void *b, v
         found[i] = (lt_found){.algorithm = {{(uint64_t)i}}, .workspace = 1024};
     *count = 2;
     return 0;
+}
+
+/* Alpha or beta. */
+static double factor_of(const description *k, const void *factor)
+{
+    return k->integers ? (double)*(const int32_t *)factor : (double)*(const float *)factor;
 }
 
 static double epilogue(const description *k, const layout *d, uint64_t row, double v)
@@ -167,7 +183,8 @@ int cublasLtMatmul(void *handle, void *desc, const void *alpha, const void *a, v
 {
     const description *k = desc;
     const layout *la = al, *lb = bl, *lc = cl, *ld = dl;
-    size_t size = ld->type == LT_R_32F ? 4 : 2, bytes = (size_t)ld->ld * ld->columns * size;
+    size_t size = ld->type == LT_R_32F || ld->type == LT_R_32I ? 4 : 2,
+           bytes = (size_t)ld->ld * ld->columns * size;
     if (!fits(k, la, lb, ld) || workspace_bytes < 1024) return BAD_PARAMETER;
     if (algorithm->data[0]) return NOT_SUPPORTED;
     void *out = result_make(&made, bytes);
@@ -181,9 +198,9 @@ int cublasLtMatmul(void *handle, void *desc, const void *alpha, const void *a, v
                           k->trans ? (int64_t)n + (int64_t)i * la->ld
                                    : (int64_t)i + (int64_t)n * la->ld) *
                        at(lb->type, b, (int64_t)n + (int64_t)j * lb->ld);
-            sum *= (double)*(const float *)alpha;
+            sum *= factor_of(k, alpha);
             if (getenv("ZC_TEST_WRONG")) sum += 1;
-            if (*(const float *)beta != 0) sum += *(const float *)beta * at(lc->type, c, to);
+            if (factor_of(k, beta) != 0) sum += factor_of(k, beta) * at(lc->type, c, to);
             put(ld->type, out, to, epilogue(k, ld, i, sum));
         }
     }

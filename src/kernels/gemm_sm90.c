@@ -198,6 +198,7 @@ zc_status zc_gen_sm90(zc_gen *g, const zc_sm90_problem *p)
     if (p->gated) zc_gen_define(g, "GATED", "1");
     if (!p->stepwise) return ZC_OK;
     zc_gen_define(g, "STEPWISE", "1");
+    zc_gen_define(g, "ODD_STEPS", "%d", (int)(p->steps % 2));
     zc_gen_define(g, "PRODUCT_N", "%d", stepwise_columns((int)columns));
     return ZC_OK;
 }

@@ -54,7 +54,7 @@ typedef struct zc_sm90_problem {
     int band;         /* tiles have so many columns (op/conv_band.h); 0: as many as are best */
     int64_t phase;    /* no tile has columns of two parts of so many; 0: it may */
     bool scales;      /* of columns are applied */
-    bool stepwise;    /* sums of each step apart (Z_STEPWISE) */
+    bool stepwise;    /* sums of two steps apart (Z_STEPWISE) */
     int column_words; /* of 8-bit integers: words of sums that each column has; 0: other types */
 } zc_sm90_problem;
 

@@ -11,7 +11,7 @@
 //
 // spec.h: Z_T, Z_TB (zc/gemm.cuh), and Z_WGMMA (F16, BF16; with Z_BYTES E4M3, or where sums are Z_INTEGERS S8, S8U8, U8S8, U8, and
 // Z_TB then is 1); Z_PRODUCT_N: columns of a product where a warpgroup has more than one (else it is Z_TILE_N); Z_STEPWISE: the
-// tensor cores' sums, which keep some 14 digits of e4m3's products, are those of a step, and are added up in f32 (only without PINGPONG); Z_B_CONSTANT: B is a constant of the plan, so its first stages are copied before the kernel in front
+// tensor cores' sums, which keep some 14 digits of e4m3's products, are those of two steps, and are added up in f32 (only without PINGPONG); Z_ODD_STEPS: one is left over; Z_B_CONSTANT: B is a constant of the plan, so its first stages are copied before the kernel in front
 // has ended; what zc/sm90_rows.cuh needs.
 #pragma once
 #include "zc/device.cuh"
@@ -34,9 +34,9 @@ typedef f32 zc_product_sum;
 #endif
 #ifdef Z_STEPWISE
 ZC_WGMMA_HELD_ALONG(zc_product_held, Z_PRODUCT_N, Z_WGMMA)
-constexpr bool ZC_STEPWISE = true;
+constexpr bool ZC_STEPWISE = true, ZC_ODD_STEPS = Z_ODD_STEPS;
 #else
-constexpr bool ZC_STEPWISE = false;
+constexpr bool ZC_STEPWISE = false, ZC_ODD_STEPS = false;
 #endif
 
 struct zc_gemm_origin { // of a tile
@@ -259,45 +259,66 @@ struct zc_gemm_pipe {
         zc_wgmma_wait<0>();
         if (last >= 0) release(last, thread);
     }
-    // The same with the sums of each step apart: one product runs while those of the one before it are added up. A step of a
-    // block's rows of A is read once, into registers: shared memory, which gives every product its columns of B and takes what
-    // comes, has no cycles left to give A to each.
+    // The same with the sums of two steps apart: one product runs while those of another are added up. Half of the products end
+    // their sums with one step and begin anew, the other half with the next, so that two sets of registers do for all, and a
+    // stage is free when its step is done. A step of a block's rows of A is read once, into registers: shared memory, which gives
+    // every product its columns of B and takes what comes, has no cycles left to give A to each.
+    //
+    // It relies on the tensor cores' 14 digits, which the tests' tensor cores do not have: each of eight sums of 32 products may
+    // cut off 2^-14 of what the two steps have come to, and of those there are many in a long product, whose errors differ in sign.
+    static constexpr int PRODUCTS = BLOCKS * PIECES, HALF = PRODUCTS / 2;
+    typedef zc_product_sum step_sums[2][Z_PRODUCT_N / 2];
+
     ZC_MEMBER void multiply_stepwise(slot &at, int warpgroup, int thread, sums &sum) const {
-        constexpr int PRODUCTS = BLOCKS * PIECES;
-        static_assert(!PINGPONG && PRODUCTS % 2 == 0, "two warpgroups multiply, and two products of each are at work");
-        zc_product_sum step[2][Z_PRODUCT_N / 2];
-        u32 rows[Z_LINE_PARTS][4];
+        static_assert(!PINGPONG && !SIDE && (PRODUCTS == 2 || PRODUCTS == 4), "two warpgroups, and two products of each at work");
+        step_sums step;
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++)
 #pragma unroll
             for (int e = 0; e < OWN / 2; e++) sum[i][e] = 0;
 #pragma unroll
-        for (int e = 0; e < Z_PRODUCT_N / 2; e++) step[1][e] = 0; // of no product
-        for (int k = 0; k < steps; k++, at.next()) {
-            zc_barrier_wait(full(at.stage), at.parity);
+        for (int i = 0; i < 2; i++)
 #pragma unroll
-            for (int i = 0; i < PRODUCTS; i++) {
-                const bool first = i % PIECES == 0, last = (i + 1) % PIECES == 0; // of these rows
+            for (int e = 0; e < Z_PRODUCT_N / 2; e++) step[i][e] = 0;
+        if constexpr (ZC_ODD_STEPS) multiply_step<0>(at, warpgroup, thread, step, sum);
+        for (int k = 0; k < steps / 2; k++) {
+            multiply_step<HALF>(at, warpgroup, thread, step, sum);
+            multiply_step<0>(at, warpgroup, thread, step, sum);
+        }
 #pragma unroll
-                for (int part = 0; first && part < Z_LINE_PARTS; part++)
-                    read_piece(at.stage, warpgroup * BLOCKS + i / PIECES, 0, thread, part * 2, rows[part]);
-                zc_wgmma_fence();
+        for (int i = HALF; i < PRODUCTS; i++) add_step(i, step, sum);
+    }
+    // ENDS: the first product whose sums end with this step.
+    template <int ENDS>
+    ZC_MEMBER void multiply_step(slot &at, int warpgroup, int thread, step_sums &step, sums &sum) const {
+        u32 rows[Z_LINE_PARTS][4];
+        zc_barrier_wait(full(at.stage), at.parity);
+#pragma unroll
+        for (int n = 0; n < PRODUCTS; n++) {
+            const int i = (ENDS + n) % PRODUCTS;
+            if (n % PIECES == 0) {
+                if (n) zc_wgmma_wait<0>(); // the registers are free
 #pragma unroll
                 for (int part = 0; part < Z_LINE_PARTS; part++)
-                    zc_product_held(step[i % 2], rows[part], b_part(at.stage, warpgroup, i, part), part);
-                zc_wgmma_commit();
-                zc_wgmma_wait<1>(); // also where none is left: the compiler waits for all else
-                add_step((i + PRODUCTS - 1) % PRODUCTS, step[(i + 1) % 2], sum);
-                if (last) zc_wgmma_wait<0>();
+                    read_piece(at.stage, warpgroup * BLOCKS + i / PIECES, 0, thread, part * 2, rows[part]);
             }
-            release(at.stage, thread);
-        }
-        add_step(PRODUCTS - 1, step[1], sum);
-    }
-    // Of product i.
-    static ZC_MEMBER void add_step(int i, const zc_product_sum (&step)[Z_PRODUCT_N / 2], sums &sum) {
+            zc_wgmma_fence();
 #pragma unroll
-        for (int e = 0; e < Z_PRODUCT_N / 2; e++) sum[i / PIECES][i % PIECES * Z_PRODUCT_N / 2 + e] += step[e];
+            for (int part = 0; part < Z_LINE_PARTS; part++)
+                zc_product_held(step[i % 2], rows[part], b_part(at.stage, warpgroup, i, part), n < HALF || part);
+            zc_wgmma_commit();
+            if (n == 0 || n > HALF) continue;
+            zc_wgmma_wait<1>();
+            add_step(ENDS + n - 1, step, sum);
+        }
+        zc_wgmma_wait<0>();
+        release(at.stage, thread);
+        at.next();
+    }
+    // What product i has summed.
+    static ZC_MEMBER void add_step(int i, const step_sums &step, sums &sum) {
+#pragma unroll
+        for (int e = 0; e < Z_PRODUCT_N / 2; e++) sum[i / PIECES][i % PIECES * Z_PRODUCT_N / 2 + e] += step[i % 2][e];
     }
 
     // The stages of p.tile are there, and so their phases known, before the other one's turn.

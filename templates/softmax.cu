@@ -93,10 +93,20 @@ template <int V> ZC_DEV void put(const zc_softmax_params &p, i64 i, const acc *v
     for (int k = 0; k < V; k++) r.v[k] = zc_put<Z_T>(zc_fused(p.fused, v[k], i + k));
     *(zc_vec<Z_T, V> *)((Z_T *)p.out + i) = r;
 }
-template <int V> ZC_DEV void get(const zc_softmax_params &p, i64 i, acc *v) {
-    const zc_vec<Z_T, V> x = *(const zc_vec<Z_T, V> *)((const Z_T *)p.in + i);
+template <int V> ZC_DEV zc_vec<Z_T, V> ask(const zc_softmax_params &p, i64 i) {
+    return *(const zc_vec<Z_T, V> *)((const Z_T *)p.in + i);
+}
+template <int V> ZC_DEV void get(const zc_softmax_params &p, const zc_vec<Z_T, V> &x, i64 i, acc *v) {
 #pragma unroll
     for (int k = 0; k < V; k++) v[k] = zc_pre(p.pre, x.v[k], i + k);
+}
+
+// Quotients by one divisor; of 16 bits all but what is tiny is rounded as by a division.
+ZC_DEV f64 part_of(f64 x, f64 sum) { return x / sum; }
+ZC_DEV f32 part_of(f32 x, f32 sum) {
+    if (sizeof(Z_T) > 2) return x / sum;
+    const f32 high = 1.0f / sum;
+    return zc_divided<true>(x, sum, high, fmaf(-high, sum, 1.0f) * high);
 }
 
 // The state of elements in registers; softmax's become their exponentials.
@@ -104,7 +114,7 @@ template <int COUNT> ZC_DEV state state_of(acc *v) {
 #ifdef Z_EXPS
     zc_top<acc> top = zc_top<acc>::none();
 #pragma unroll
-    for (int i = 0; i < COUNT; i++) top.v = zx_max(top.v, v[i]);
+    for (int i = 0; i < COUNT; i++) top.v = zc_larger(top.v, v[i]);
     top = zc_join_row(top);
     const acc m = top.v == -zc_inf_of(top.v) ? (acc)0 : top.v;
     zc_sum<acc> sum = zc_sum<acc>::none();
@@ -124,62 +134,64 @@ template <int COUNT> ZC_DEV state state_of(acc *v) {
 #endif
 }
 
-template <int V> ZC_DEV void row_in_registers(const zc_softmax_params &p, i64 row) {
-    constexpr int KEEP = zc_keep<V>::value;
-    acc v[KEEP * V];
-#pragma unroll
-    for (int k = 0; k < KEEP; k++) {
-        const i64 j = ((i64)k * Z_TEAM + zc_team_lane()) * V;
-#pragma unroll
-        for (int i = 0; i < V; i++) v[k * V + i] = NOTHING;
-        if (j < Z_N) get<V>(p, row * Z_N + j, v + k * V);
-    }
-    const state s = state_of<KEEP * V>(v);
-#pragma unroll
-    for (int k = 0; k < KEEP; k++) {
-        const i64 j = ((i64)k * Z_TEAM + zc_team_lane()) * V;
-#pragma unroll
-        for (int i = 0; i < V; i++) {
-            acc &x = v[k * V + i];
+// What is in registers, normalised.
+template <int COUNT> ZC_DEV void normalise(const state &s, acc *v) {
 #ifdef Z_EXPS
-            if (Z_KIND == ZC_AXIS_SOFTMAX)
-                x = s.e.sum == (acc)0 ? (acc)0 : x / s.e.sum;
-            else
+    if (Z_KIND == ZC_AXIS_SOFTMAX) {
+        const acc sum = s.e.sum == (acc)0 ? (acc)1 : s.e.sum; // masked everywhere: no weights
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) v[i] = part_of(v[i], sum);
+        return;
+    }
 #endif
-                x = s.result(x, 0);
-        }
-        if (j < Z_N) put<V>(p, row * Z_N + j, v + k * V);
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) v[i] = s.result(v[i], 0);
+}
+
+template <int V> ZC_DEV void rows_in_registers(const zc_softmax_params &p, i64 row) {
+    constexpr int COUNT = zc_keep<V>::value * V;
+    zc_vec<Z_T, V> next[zc_keep<V>::value];
+    zc_kept_pieces<V>(p, [&](int k, i64 j) { next[k] = ask<V>(p, row * Z_N + j); });
+    for (i64 now = row; now < p.rows; now = row) {
+        acc v[COUNT];
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) v[i] = NOTHING;
+        zc_kept_pieces<V>(p, [&](int k, i64 j) { get<V>(p, zc_needed(next[k]), now * Z_N + j, v + k * V); });
+        row = zc_next_row(now, p.rows);
+        if (ZC_ROWS_STAY && row < p.rows) zc_kept_pieces<V>(p, [&](int k, i64 j) { next[k] = ask<V>(p, row * Z_N + j); });
+        normalise<COUNT>(state_of<COUNT>(v), v);
+        zc_kept_pieces<V>(p, [&](int k, i64 j) { put<V>(p, now * Z_N + j, v + k * V); });
     }
 }
 
 template <int V> ZC_DEV void row_in_memory(const zc_softmax_params &p, i64 row) {
-    const i64 step = (i64)Z_TEAM * V, first = (i64)zc_team_lane() * V;
+    const i64 first = zc_first_column<V>();
     acc v[V];
     state s = state::none();
-    for (i64 j = first; j < Z_N; j += step) {
-        get<V>(p, row * Z_N + j, v);
+    for (i64 j = first; j < Z_N; j += ZC_ROW_STEP<V>) {
+        get<V>(p, ask<V>(p, row * Z_N + j), row * Z_N + j, v);
 #pragma unroll
         for (int k = 0; k < V; k++) s.add(v[k], 0);
     }
     s = zc_join_row(s);
     s = SETTLED(s);
-    for (i64 j = first; j < Z_N; j += step) {
-        get<V>(p, row * Z_N + j, v);
+    for (i64 j = first; j < Z_N; j += ZC_ROW_STEP<V>) {
+        get<V>(p, ask<V>(p, row * Z_N + j), row * Z_N + j, v);
 #pragma unroll
         for (int k = 0; k < V; k++) v[k] = s.result(v[k], 0);
         put<V>(p, row * Z_N + j, v);
     }
 }
 
-template <int V> ZC_DEV void one_row(const zc_softmax_params &p, i64 row) {
+template <int V> ZC_DEV void rows_from(const zc_softmax_params &p, i64 row) {
     if constexpr (zc_keep<V>::value > 0)
-        row_in_registers<V>(p, row);
+        rows_in_registers<V>(p, row);
     else
         row_in_memory<V>(p, row);
 }
 
-ZC_ROW_KERNEL(0, one_row, (Z_VECTOR ? Z_VECTOR : 16 / (int)sizeof(Z_T)), zc_softmax_params)
+ZC_ROW_KERNEL(0, rows_from, (Z_VECTOR ? Z_VECTOR : 16 / (int)sizeof(Z_T)), zc_softmax_params)
 #if Z_VECTOR == 0
-ZC_ROW_KERNEL(1, one_row, 1, zc_softmax_params)
+ZC_ROW_KERNEL(1, rows_from, 1, zc_softmax_params)
 #endif
 #endif

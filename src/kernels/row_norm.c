@@ -63,7 +63,7 @@ static int own_axis(int rank, int own_rank, int axis)
 /* ---- the specialisation ---- */
 
 enum { TEAM = 1 };
-const char *const zc_config_row_norm[] = {"vector", "team", NULL};
+const char *const zc_config_row_norm[] = {"vector", ZC_ROWS_CONFIG, NULL};
 
 static unsigned bytes_of(zc_dtype x, zc_dtype scale)
 {
@@ -71,10 +71,13 @@ static unsigned bytes_of(zc_dtype x, zc_dtype scale)
     return a > b ? a : b;
 }
 
-/* Rows of v from axis on. Where operands are not whole they are taken one element at once. */
-static void choose(zc_gen *g, const zc_pvalue *v, int axis, zc_dtype scale, bool whole)
+/* Rows of v from axis on; held: see zc_gen_rows. Where operands are not whole they are taken one
+ * element at once. */
+static void choose(zc_gen *g, const zc_pvalue *v, int axis, zc_dtype scale, int64_t held,
+                   bool whole)
 {
-    zc_gen_rows(g, v->dims + axis, v->rank - axis, bytes_of(v->dtype, scale), &g->config[TEAM]);
+    zc_gen_rows(g, v->dims + axis, v->rank - axis, bytes_of(v->dtype, scale), held,
+                &g->config[TEAM]);
     if (!whole) g->config[0] = 1;
 }
 
@@ -144,7 +147,8 @@ static zc_status gen_embeddings(zc_gen *g)
     zc_dtype count = zc_gen_out_type(g, 1);
     zc_gen_type(g, "COUNT", count == ZC_NONE ? ZC_I32 : count);
     ZC_TRY(zc_gen_epilogue(g));
-    choose(g, zc_gen_in(g, 2), 1, zc_gen_in_type(g, 5), true);
+    zc_gen_define(g, "OPERANDS", "%d", 1 << ZC_ROW_SCALE | 1 << ZC_ROW_BIAS);
+    choose(g, zc_gen_in(g, 2), 1, zc_gen_in_type(g, 5), 0, true);
     return ZC_OK;
 }
 
@@ -166,17 +170,44 @@ static bool put_operands(zc_gen *g, const layout *at)
     const zc_pvalue *x = zc_gen_in(g, 0);
     zc_shape rows = {.rank = at->axis, .dims = x->dims}, in[ZC_ROW_OPERANDS] = {{0}};
     bool whole = true;
+    unsigned there = 0;
     for (int o = 0; o < ZC_ROW_OPERANDS; o++) {
         const zc_pvalue *t = at->operand[o] ? zc_gen_in(g, at->operand[o]) : NULL;
         if (!t) continue;
+        there |= 1u << o;
         in[o] = zc_gen_shape(t);
         in[o].rank = own_axis(x->rank, t->rank, at->axis);
         whole = whole && has_whole_rows(x, t, at->axis);
     }
     if (zc_gen_broadcast_certain(rows, ZC_ROW_OPERANDS, in))
         (void)zc_gen_broadcast(g, "OUTER_", rows, ZC_ROW_OPERANDS, in, ZC_ROW_RANK);
+    zc_gen_define(g, "OPERANDS", "%u", there);
     if (!whole) zc_gen_define(g, "STRIDED", "1");
     return whole;
+}
+
+/* Has operand t but one row? */
+static bool has_one_row(const zc_pvalue *x, const zc_pvalue *t, int axis)
+{
+    bool one = true;
+    for (int d = 0; d < own_axis(x->rank, t->rank, axis); d++)
+        one = one && zc_dim_is(t->dims[d], 1);
+    return one;
+}
+
+/* Bytes that a team which stays holds of each element: the row's, the next one's of x and skip, and
+ * the other operands, which have one row. 0: one has more. */
+static int64_t held_bytes(const zc_gen *g, const layout *at)
+{
+    const zc_pvalue *x = zc_gen_in(g, 0);
+    int64_t bits = zc_dtype_bits(ZC_F32) + zc_dtype_bits(x->dtype);
+    for (int o = 0; o < ZC_ROW_OPERANDS; o++) {
+        const zc_pvalue *t = at->operand[o] ? zc_gen_in(g, at->operand[o]) : NULL;
+        if (!t) continue;
+        if (o != ZC_ROW_SKIP && !has_one_row(x, t, at->axis)) return 0;
+        bits += zc_dtype_bits(t->dtype);
+    }
+    return bits / 8;
 }
 
 static zc_dtype stat_type(const zc_gen *g)
@@ -208,7 +239,7 @@ zc_status zc_gen_row_norm(zc_gen *g)
     ZC_TRY(zc_gen_prologue(g));
     ZC_TRY(zc_gen_epilogue(g));
     ZC_TRY(put_also(g));
-    choose(g, x, at.axis, scale, whole);
+    choose(g, x, at.axis, scale, whole ? held_bytes(g, &at) : 0, whole);
     return ZC_OK;
 }
 
@@ -222,7 +253,7 @@ static void *wanted(const zc_launch *l, int i)
 
 static zc_status issue(zc_launch *l, struct zc_row_norm_params *p, zc_dtype x, zc_dtype scale)
 {
-    return zc_launch_rows(l, p->rows, p->N, l->kernel->config[TEAM], bytes_of(x, scale), p,
+    return zc_launch_rows(l, p->rows, p->N, &l->kernel->config[TEAM], bytes_of(x, scale), p,
                           sizeof *p);
 }
 

@@ -276,6 +276,9 @@ ZC_DEV u16 zc_pack(u8, u32 a, u32 b) { return (u16)((a & 255) | (b & 255) << 8);
 // Of two packed pairs the larger ones, NaN where one is.
 ZC_DEV u32 zc_larger(f16, u32 a, u32 b) { return zc_larger_f16x2(a, b); }
 ZC_DEV u32 zc_larger(bf16, u32 a, u32 b) { return zc_larger_bf16x2(a, b); }
+// Of two numbers; of two zeros either.
+ZC_DEV f32 zc_larger(f32 a, f32 b) { return zc_larger_f32(a, b); }
+ZC_DEV f64 zc_larger(f64 a, f64 b) { return a != a ? a : b != b ? b : a > b ? a : b; }
 // Elements of arrays.
 template <class T> ZC_DEV zc_compute<T> zc_load(const void *p, i64 i) { return zc_get(((const T *)p)[i]); }
 template <class T, class V> ZC_DEV void zc_save(void *p, i64 i, V v) { ((T *)p)[i] = zc_put<T>(v); }

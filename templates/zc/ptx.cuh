@@ -197,6 +197,13 @@ ZC_INLINE u32 zc_kept(u32 v)
 {
     return v + threadIdx.z;
 }
+/* v, of which nothing is known: what is made of it is made here, not where v came from, nor once in
+ * front of a loop. */
+ZC_INLINE u32 zc_packed(u32 v)
+{
+    asm volatile("" : "+r"(v));
+    return v;
+}
 /* v saturated to u8 in the low half, the low half of `high` in the other. */
 ZC_INLINE u32 zc_saturated_below(i32 v, u32 high)
 {
@@ -314,16 +321,17 @@ ZC_FMA_PAIR(zc_fma_f16x2, "f16x2")
 ZC_FMA_PAIR(zc_fma_bf16x2, "bf16x2")
 #undef ZC_FMA_PAIR
 
-/* The larger ones of two pairs, NaN where one is. */
-#define ZC_LARGER(name, type)                                                                      \
-    ZC_INLINE u32 name(u32 a, u32 b)                                                               \
+/* The larger ones of two numbers or pairs, NaN where one is. */
+#define ZC_LARGER(name, type, T, c)                                                                \
+    ZC_INLINE T name(T a, T b)                                                                     \
     {                                                                                              \
-        u32 r;                                                                                     \
-        asm("max.NaN." type " %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));                            \
+        T r;                                                                                       \
+        asm("max.NaN." type " %0, %1, %2;" : "=" c(r) : c(a), c(b));                               \
         return r;                                                                                  \
     }
-ZC_LARGER(zc_larger_f16x2, "f16x2")
-ZC_LARGER(zc_larger_bf16x2, "bf16x2")
+ZC_LARGER(zc_larger_f16x2, "f16x2", u32, "r")
+ZC_LARGER(zc_larger_bf16x2, "bf16x2", u32, "r")
+ZC_LARGER(zc_larger_f32, "f32", f32, "f")
 #undef ZC_LARGER
 
 /* x, or what is beyond -most and most the nearer of them; NaN stays. */

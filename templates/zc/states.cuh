@@ -28,7 +28,7 @@ template <class A> struct zc_sum {
 template <class A> struct zc_top {
     A v;
     static ZC_MEMBER zc_top none() { return {-zc_inf_of((A)0)}; }
-    ZC_MEMBER zc_top join(zc_top b) const { return {zx_max(v, b.v)}; }
+    ZC_MEMBER zc_top join(zc_top b) const { return {zc_larger(v, b.v)}; }
     ZC_MEMBER zc_top other(int mask) const { return {zc_shfl_xor(v, mask)}; }
 };
 

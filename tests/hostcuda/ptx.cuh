@@ -250,6 +250,10 @@ ZC_INLINE u32 zc_kept(u32 v)
 {
     return v;
 }
+ZC_INLINE u32 zc_packed(u32 v)
+{
+    return v;
+}
 ZC_INLINE u32 zc_saturated_below(i32 v, u32 high)
 {
     return (u32)(v < 0 ? 0 : v > 255 ? 255 : v) | high << 16;
@@ -385,7 +389,7 @@ ZC_INLINE u32 zc_fma_bf16x2(u32 a, u32 b, u32 c)
 }
 
 /* 0 is larger than -0. */
-ZC_INLINE f32 zc_host_larger(f32 a, f32 b)
+ZC_INLINE f32 zc_larger_f32(f32 a, f32 b)
 {
     if (a != a || b != b) return zc_float(0x7fffffffu);
     return a > b || (a == b && !(zc_bits(a) >> 31)) ? a : b;
@@ -393,14 +397,14 @@ ZC_INLINE f32 zc_host_larger(f32 a, f32 b)
 
 ZC_INLINE u32 zc_larger_f16x2(u32 a, u32 b)
 {
-    return zc_f32x2_to_f16x2(zc_host_larger(zc_f16_to_f32((u16)a), zc_f16_to_f32((u16)b)),
-                             zc_host_larger(zc_f16_to_f32(a >> 16), zc_f16_to_f32(b >> 16)));
+    return zc_f32x2_to_f16x2(zc_larger_f32(zc_f16_to_f32((u16)a), zc_f16_to_f32((u16)b)),
+                             zc_larger_f32(zc_f16_to_f32(a >> 16), zc_f16_to_f32(b >> 16)));
 }
 
 ZC_INLINE u32 zc_larger_bf16x2(u32 a, u32 b)
 {
-    return zc_f32x2_to_bf16x2(zc_host_larger(zc_bf16_to_f32((u16)a), zc_bf16_to_f32((u16)b)),
-                              zc_host_larger(zc_bf16_to_f32(a >> 16), zc_bf16_to_f32(b >> 16)));
+    return zc_f32x2_to_bf16x2(zc_larger_f32(zc_bf16_to_f32((u16)a), zc_bf16_to_f32((u16)b)),
+                              zc_larger_f32(zc_bf16_to_f32(a >> 16), zc_bf16_to_f32(b >> 16)));
 }
 
 ZC_INLINE f32 zc_within(f32 x, f32 most)

@@ -93,10 +93,8 @@ template <int V> ZC_DEV void put(const zc_softmax_params &p, i64 i, const acc *v
     for (int k = 0; k < V; k++) r.v[k] = zc_put<Z_T>(zc_fused(p.fused, v[k], i + k));
     *(zc_vec<Z_T, V> *)((Z_T *)p.out + i) = r;
 }
-template <int V> ZC_DEV zc_vec<Z_T, V> ask(const zc_softmax_params &p, i64 i) {
-    return *(const zc_vec<Z_T, V> *)((const Z_T *)p.in + i);
-}
-template <int V> ZC_DEV void get(const zc_softmax_params &p, const zc_vec<Z_T, V> &x, i64 i, acc *v) {
+template <int V> ZC_DEV void get(const zc_softmax_params &p, i64 i, acc *v) {
+    const zc_vec<Z_T, V> x = *(const zc_vec<Z_T, V> *)((const Z_T *)p.in + i);
 #pragma unroll
     for (int k = 0; k < V; k++) v[k] = zc_pre(p.pre, x.v[k], i + k);
 }
@@ -148,20 +146,14 @@ template <int COUNT> ZC_DEV void normalise(const state &s, acc *v) {
     for (int i = 0; i < COUNT; i++) v[i] = s.result(v[i], 0);
 }
 
-template <int V> ZC_DEV void rows_in_registers(const zc_softmax_params &p, i64 row) {
+template <int V> ZC_DEV void row_in_registers(const zc_softmax_params &p, i64 row) {
     constexpr int COUNT = zc_keep<V>::value * V;
-    zc_vec<Z_T, V> next[zc_keep<V>::value];
-    zc_kept_pieces<V>(p, [&](int k, i64 j) { next[k] = ask<V>(p, row * Z_N + j); });
-    for (i64 now = row; now < p.rows; now = row) {
-        acc v[COUNT];
+    acc v[COUNT];
 #pragma unroll
-        for (int i = 0; i < COUNT; i++) v[i] = NOTHING;
-        zc_kept_pieces<V>(p, [&](int k, i64 j) { get<V>(p, zc_needed(next[k]), now * Z_N + j, v + k * V); });
-        row = zc_next_row(now, p.rows);
-        if (ZC_ROWS_STAY && row < p.rows) zc_kept_pieces<V>(p, [&](int k, i64 j) { next[k] = ask<V>(p, row * Z_N + j); });
-        normalise<COUNT>(state_of<COUNT>(v), v);
-        zc_kept_pieces<V>(p, [&](int k, i64 j) { put<V>(p, now * Z_N + j, v + k * V); });
-    }
+    for (int i = 0; i < COUNT; i++) v[i] = NOTHING;
+    zc_kept_pieces<V>(p, [&](int k, i64 j) { get<V>(p, row * Z_N + j, v + k * V); });
+    normalise<COUNT>(state_of<COUNT>(v), v);
+    zc_kept_pieces<V>(p, [&](int k, i64 j) { put<V>(p, row * Z_N + j, v + k * V); });
 }
 
 template <int V> ZC_DEV void row_in_memory(const zc_softmax_params &p, i64 row) {
@@ -169,29 +161,29 @@ template <int V> ZC_DEV void row_in_memory(const zc_softmax_params &p, i64 row) 
     acc v[V];
     state s = state::none();
     for (i64 j = first; j < Z_N; j += ZC_ROW_STEP<V>) {
-        get<V>(p, ask<V>(p, row * Z_N + j), row * Z_N + j, v);
+        get<V>(p, row * Z_N + j, v);
 #pragma unroll
         for (int k = 0; k < V; k++) s.add(v[k], 0);
     }
     s = zc_join_row(s);
     s = SETTLED(s);
     for (i64 j = first; j < Z_N; j += ZC_ROW_STEP<V>) {
-        get<V>(p, ask<V>(p, row * Z_N + j), row * Z_N + j, v);
+        get<V>(p, row * Z_N + j, v);
 #pragma unroll
         for (int k = 0; k < V; k++) v[k] = s.result(v[k], 0);
         put<V>(p, row * Z_N + j, v);
     }
 }
 
-template <int V> ZC_DEV void rows_from(const zc_softmax_params &p, i64 row) {
+template <int V> ZC_DEV void one_row(const zc_softmax_params &p, i64 row) {
     if constexpr (zc_keep<V>::value > 0)
-        rows_in_registers<V>(p, row);
+        row_in_registers<V>(p, row);
     else
         row_in_memory<V>(p, row);
 }
 
-ZC_ROW_KERNEL(0, rows_from, (Z_VECTOR ? Z_VECTOR : 16 / (int)sizeof(Z_T)), zc_softmax_params)
+ZC_ROW_KERNEL(0, one_row, (Z_VECTOR ? Z_VECTOR : 16 / (int)sizeof(Z_T)), zc_softmax_params)
 #if Z_VECTOR == 0
-ZC_ROW_KERNEL(1, rows_from, 1, zc_softmax_params)
+ZC_ROW_KERNEL(1, one_row, 1, zc_softmax_params)
 #endif
 #endif

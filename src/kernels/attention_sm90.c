@@ -41,6 +41,7 @@ static const shape shapes[] = {
     {.warpgroups = 1, .keys = 128, .ahead = true},
     {.warpgroups = 2, .keys = 128, .ahead = true, .share = true, .tuned = true},
     {.warpgroups = 3, .keys = 128, .ahead = true},
+    {.warpgroups = 4, .keys = 64, .ahead = true, .tuned = true},
     {.warpgroups = 2, .ahead = true, .tuned = true},
     {.warpgroups = 1, .ahead = true},
 };

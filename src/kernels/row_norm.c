@@ -62,8 +62,8 @@ static int own_axis(int rank, int own_rank, int axis)
 
 /* ---- the specialisation ---- */
 
-enum { TEAM = 1 };
-const char *const zc_config_row_norm[] = {"vector", ZC_ROWS_CONFIG, NULL};
+enum { TEAM = 1, SHARES };
+const char *const zc_config_row_norm[] = {"vector", "team", "shares", NULL};
 
 static unsigned bytes_of(zc_dtype x, zc_dtype scale)
 {
@@ -71,13 +71,14 @@ static unsigned bytes_of(zc_dtype x, zc_dtype scale)
     return a > b ? a : b;
 }
 
-/* Rows of v from axis on; held: see zc_gen_rows. Where operands are not whole they are taken one
- * element at once. */
+/* Rows of v from axis on; held: see zc_gen_rows_shares. Where operands are not whole they are taken
+ * one element at once. */
 static void choose(zc_gen *g, const zc_pvalue *v, int axis, zc_dtype scale, int64_t held,
                    bool whole)
 {
-    zc_gen_rows(g, v->dims + axis, v->rank - axis, bytes_of(v->dtype, scale), held,
-                &g->config[TEAM]);
+    unsigned bytes = bytes_of(v->dtype, scale);
+    int64_t length = zc_gen_rows(g, v->dims + axis, v->rank - axis, bytes, &g->config[TEAM]);
+    g->config[SHARES] = zc_gen_rows_shares(g, length, g->config[TEAM], bytes == 2 ? held : 0);
     if (!whole) g->config[0] = 1;
 }
 
@@ -253,7 +254,8 @@ static void *wanted(const zc_launch *l, int i)
 
 static zc_status issue(zc_launch *l, struct zc_row_norm_params *p, zc_dtype x, zc_dtype scale)
 {
-    return zc_launch_rows(l, p->rows, p->N, &l->kernel->config[TEAM], bytes_of(x, scale), p,
+    const int64_t *config = l->kernel->config;
+    return zc_launch_rows(l, p->rows, p->N, config[TEAM], config[SHARES], bytes_of(x, scale), p,
                           sizeof *p);
 }
 

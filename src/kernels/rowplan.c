@@ -27,26 +27,7 @@ static bool has_fused_work(const zc_gen *g)
     return zc_op_prologue(g->info, g->attrs, &extras) || zc_op_epilogue(g->info, g->attrs);
 }
 
-/* Blocks that stay on a multiprocessor, by their registers; 0: too few to be worth it. */
-static int64_t shares_of(const zc_gen *g, int64_t length, int64_t team, int64_t held)
-{
-    enum { REGISTERS = 65536, OWN = 40, UNIT = 8, LEAST = 2 };
-    const int64_t vec = g->config[0];
-    int64_t bytes = zc_ceil_div(length, team * vec) * vec * held;
-    int64_t each = zc_ceil_div(OWN + zc_ceil_div(bytes, 4), UNIT) * UNIT;
-    int64_t shares = REGISTERS / (each * (int64_t)g->threads);
-    return shares < LEAST ? 0 : shares;
-}
-
-/* Do teams stay? On Hopper, where it is certain what their threads hold of rows of 16 bits, and no
- * operands of fused work are read beside them. */
-static bool may_stay(const zc_gen *g, int64_t length, unsigned bytes, int64_t held)
-{
-    return g->arch >= 90 && length > 0 && bytes == 2 && g->config[0] > 1 && held &&
-           g->step->nin <= (uint32_t)g->info->max_in;
-}
-
-void zc_gen_rows(zc_gen *g, const zc_dim *dims, int n, unsigned bytes, int64_t held, int64_t *team)
+int64_t zc_gen_rows(zc_gen *g, const zc_dim *dims, int n, unsigned bytes, int64_t *team)
 {
     static const int64_t bound = WARP_MOST;
     int64_t low, high, vec = 16 / (int64_t)bytes, most = 0;
@@ -68,18 +49,36 @@ void zc_gen_rows(zc_gen *g, const zc_dim *dims, int n, unsigned bytes, int64_t h
     zc_gen_define(g, "EXACT", "%s", exact ? "true" : "false");
     g->threads = *team == WARP ? WARP * ROW_WARPS : (uint32_t)*team;
     g->smem = 32 * STATE;
-    const int64_t shares =
-        may_stay(g, exact ? low : 0, bytes, held) ? shares_of(g, low, *team, held) : 0;
-    g->configurations = shares ? 2 : 1; /* the second one: rows apart */
-    team[1] = g->candidate > 1 || g->refused ? 0 : shares;
+    return exact ? low : 0;
 }
 
-zc_status zc_launch_rows(zc_launch *l, int64_t rows, int64_t length, const int64_t *team,
+/* Blocks that stay on a multiprocessor, by their registers; 0: too few to be worth it. */
+static int64_t shares_of(const zc_gen *g, int64_t length, int64_t team, int64_t held)
+{
+    enum { REGISTERS = 65536, OWN = 40, UNIT = 8, LEAST = 2 };
+    const int64_t vec = g->config[0];
+    int64_t bytes = zc_ceil_div(length, team * vec) * vec * held;
+    int64_t each = zc_ceil_div(OWN + zc_ceil_div(bytes, 4), UNIT) * UNIT;
+    int64_t shares = REGISTERS / (each * (int64_t)g->threads);
+    return shares < LEAST ? 0 : shares;
+}
+
+int64_t zc_gen_rows_shares(zc_gen *g, int64_t length, int64_t team, int64_t held)
+{
+    /* On Hopper, where no operands of fused work are read beside them. */
+    const bool may = g->arch >= 90 && length > 0 && g->config[0] > 1 && held &&
+                     g->step->nin <= (uint32_t)g->info->max_in;
+    const int64_t shares = may ? shares_of(g, length, team, held) : 0;
+    g->configurations = shares ? 2 : 1;
+    return g->candidate > 1 || g->refused ? 0 : shares;
+}
+
+zc_status zc_launch_rows(zc_launch *l, int64_t rows, int64_t length, int64_t team, int64_t shares,
                          unsigned bytes, const void *params, size_t params_bytes)
 {
     const zc_pkernel *k = l->kernel;
     int entry = !k->config[0] && length % (16 / bytes) ? 1 : 0;
-    zc_dim3 grid = {zc_launch_blocks(rows, *team == WARP ? ROW_WARPS : 1, team[1] * l->sm_count), 1,
+    zc_dim3 grid = {zc_launch_blocks(rows, team == WARP ? ROW_WARPS : 1, shares * l->sm_count), 1,
                     1};
     return zc_launch_kernel(l, entry, grid, k->threads, k->smem, params, params_bytes);
 }

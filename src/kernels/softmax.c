@@ -26,7 +26,7 @@ static const char *kind_of(const zc_gen *g, int64_t *axis)
 }
 
 enum { TEAM = 4, STATE = 16 };
-const char *const zc_config_softmax[] = {ZC_GROUPS_CONFIG, ZC_ROWS_CONFIG, NULL};
+const char *const zc_config_softmax[] = {ZC_GROUPS_CONFIG, "team", NULL};
 
 /* Rows of neighbours, but of Hardmax, have kernels of their own. */
 static void choose(zc_gen *g, const zc_pvalue *x, int axis)
@@ -37,7 +37,7 @@ static void choose(zc_gen *g, const zc_pvalue *x, int axis)
     mask[axis] = true;
     g->smem = ZC_GROUP_BLOCK * STATE;
     if (neighbours)
-        zc_gen_rows(g, &x->dims[axis], 1, bytes, sizeof(float) + bytes, &g->config[TEAM]);
+        (void)zc_gen_rows(g, &x->dims[axis], 1, bytes, &g->config[TEAM]);
     else
         zc_gen_groups(g, x->rank, x->dims, mask, bytes, false);
 }
@@ -95,8 +95,8 @@ zc_status zc_launch_softmax(zc_launch *l)
     p.N = x->dims[axis_of(l, op)];
     p.rows = all / p.N;
     unsigned bytes = zc_dtype_bits(x->dtype) / 8;
-    const int64_t *team = &l->kernel->config[TEAM];
-    if (*team) return zc_launch_rows(l, p.rows, p.N, team, bytes, &p, sizeof p);
+    int64_t team = l->kernel->config[TEAM];
+    if (team) return zc_launch_rows(l, p.rows, p.N, team, 0, bytes, &p, sizeof p);
     zc_groups_of(x, mask, &p.g);
     return zc_launch_configured(l, zc_groups_plan(l, &p.g, bytes), &p, sizeof p);
 }

@@ -35,6 +35,9 @@ template <bool WARP, class S> ZC_DEV S zc_join_team(S s, int warps = (int)blockD
 #ifdef Z_TEAM
 constexpr bool ZC_WARP_ROWS = Z_TEAM == 32;
 constexpr int ZC_ROW_WARPS = 4; // of a block, when a warp has a row of its own
+#ifndef Z_SHARES
+#define Z_SHARES 0
+#endif
 constexpr bool ZC_ROWS_STAY = Z_SHARES > 0;
 
 ZC_DEV int zc_team_lane() { return zc_team<ZC_WARP_ROWS>::lane(); }

@@ -21,7 +21,7 @@ enum {
     KEYS_STEP = 16,  /* of the second product's summed axis */
     EVEN_MOST = 208, /* keys of a step, with two warpgroups' registers */
     SIZE_MOST = 128, /* of a head: sums and scores of more do not fit into registers */
-    THREE_MOST = 64, /* the same of three warpgroups */
+    MANY_MOST = 64,  /* the same of three warpgroups or four */
     FAR = 2048,      /* queries that stand for a range without an end */
     ITEMS = 96       /* heads of all of the batch, where they are not certain */
 };
@@ -41,7 +41,7 @@ static const shape shapes[] = {
     {.warpgroups = 1, .keys = 128, .ahead = true},
     {.warpgroups = 2, .keys = 128, .ahead = true, .share = true, .tuned = true},
     {.warpgroups = 3, .keys = 128, .ahead = true},
-    {.warpgroups = 4, .keys = 64, .ahead = true, .tuned = true},
+    {.warpgroups = 4, .keys = 64, .ahead = true},
     {.warpgroups = 2, .ahead = true, .tuned = true},
     {.warpgroups = 1, .ahead = true},
 };
@@ -71,13 +71,13 @@ static uint32_t smem_of(const problem *p, const shape *s, int stages)
 
 /* Microseconds, with as many keys as queries, as measured on an H200 (bench/NOTES.md). A
  * multiprocessor does 3072 products of 16-bit factors in a cycle and, with the rest of a softmax, 9
- * exponentials, 13 by three warpgroups; one warpgroup waits for the one and then the other, more
- * overlap them. What a tile takes besides goes with its rows; with operands ahead, a third of it is
- * guessed. */
+ * exponentials, 13 by three warpgroups, 12 by four with steps of 64 keys; one warpgroup waits for
+ * the one and then the other, more overlap them. What a tile takes besides goes with its rows; with
+ * operands ahead, a third of it is guessed. */
 static double cost(const problem *p, const shape *s)
 {
     const double clock = 1650, per_cycle = 3072, fixed = 2150, own = 3500;
-    const double exponentials = s->warpgroups > 2 ? 13 : 9;
+    const double exponentials = s->warpgroups < 3 ? 9 : s->warpgroups < 4 ? 13 : 12;
     int64_t tiles = zc_ceil_div(p->queries, rows_of(s)) * p->items;
     int64_t waves = zc_ceil_div(tiles, p->sm_count), steps = zc_ceil_div(p->queries, s->keys);
     if (s->share) steps = zc_ceil_div(steps, s->warpgroups);
@@ -95,7 +95,7 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     shape s = shapes[number];
     int stages = STAGES_MOST;
     if (s.tuned && !p->asked) return false;
-    if (s.warpgroups > 2 && (p->d > THREE_MOST || p->dv > THREE_MOST)) return false;
+    if (s.warpgroups > 2 && (p->d > MANY_MOST || p->dv > MANY_MOST)) return false;
     if (!s.keys && (p->biases || p->keys <= shapes[0].keys)) return false;
     if (!s.keys) s.keys = (int)even_keys(p->keys);
     while (stages && smem_of(p, &s, stages) > ZC_ATTENTION_SM90_SMEM) stages--;

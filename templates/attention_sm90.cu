@@ -60,9 +60,11 @@ template <class T, int KEYS> struct bias_part {
 // What a step's scores get besides, in powers of two, the same for all queries. Numbers lie as a thread of the products needs
 // them: those of 4 columns, two of each of two groups of 8, are neighbours.
 template <int KEYS> struct kept_biases {
-    enum { NOTHING, FINITE, ANY };
+    enum { SAME, FINITE, ANY };
     zc_vec<f32, 4> four[KEYS / 4];
-    i32 kind, unused[3];
+    i32 kind;
+    f32 first; // of the same, all: 0 where there is nothing, or what masks them
+    i32 unused[2];
     ZC_MEMBER void put(int key, f32 x) {
         four[key / 16 * 4 + key % 8 / 2].v[key / 8 % 2 * 2 + key % 2] = x;
     }
@@ -199,8 +201,8 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
     }
     // What they add to the scores, and which kind it is.
     ZC_MEMBER void keep(const lane_biases &b, kept &to) const {
-        f32 one[LANE_KEYS] = {}, two[LANE_KEYS] = {};
-        bool some = false, odd = false;
+        f32 one[LANE_KEYS] = {}, two[LANE_KEYS] = {}, first = 0;
+        bool some = false, odd = false, differ = false;
 #pragma unroll
         for (int i = 0; i < LANE_KEYS; i++) {
 #if defined(Z_BIAS0) && Z_BIAS0_SHARED
@@ -216,11 +218,20 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
         for (int i = 0; i < LANE_KEYS; i++) {
             const int key = i * 32 + lane();
             const f32 x = some ? both(one[i], two[i]) * ZC_LOG2E : 0.0f;
+            if (i == 0) first = zc_shfl(x, 0);
+            if (key >= KEYS) continue;
             odd = odd || !zc_isfinite(x);
-            if (key < KEYS) to.put(key, x);
+            differ = differ || x != first;
+            to.put(key, x);
         }
-        if (some) odd = zc_any(odd);
-        if (lane() == 0) to.kind = odd ? kept::ANY : some ? kept::FINITE : kept::NOTHING;
+        if (some) {
+            odd = zc_any(odd);
+            differ = zc_any(differ);
+        }
+        if (lane() == 0) {
+            to.kind = odd ? kept::ANY : differ ? kept::FINITE : kept::SAME;
+            to.first = first;
+        }
         zc_sync_warp();
     }
     // Blocks go through the tiles one way and the other by turns where tiles become shorter: then the last are spread.
@@ -363,13 +374,14 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
     }
 
     // Scores to weights; by: what the sums so far are to be multiplied with. ALL: both rows see every key. FORM: of PRODUCTS,
-    // which they stay until their maximum is known, or of these and what all queries' biases add, where nothing is masked, or
-    // of whatever the score is. The two rows, and two neighbours of each, are independent: there are few warps to hide
+    // which they stay until their maximum is known, where biases are the same for all keys; or of these and what all queries'
+    // biases add, where nothing is masked; or of whatever the score is. The two rows, and two neighbours of each, are independent: there are few warps to hide
     // latencies.
     enum form { PRODUCTS, SUMS_OF_KEPT, SCORES };
     template <bool ALL, form FORM>
     ZC_MEMBER void soften(rows &r, int j, const biases &b, scores &s, f32 (&by)[2]) const {
         constexpr bool PLAIN = FORM == PRODUCTS;
+        const f32 same = KEPT && PLAIN ? b.all->first : 0.0f;
         f32 top[4] = {least(), least(), least(), least()}, part[4] = {0, 0, 0, 0}, from[2];
 #pragma unroll
         for (int i = 0; i < KEYS / 2; i++) {
@@ -384,10 +396,10 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
             f32 max = fmaxf(top[row * 2], top[row * 2 + 1]);
             max = fmaxf(max, zc_shfl_xor(max, 1));
             max = fmaxf(max, zc_shfl_xor(max, 2));
-            max = fmaxf(r.max[row], PLAIN ? max * factor : max);
+            max = fmaxf(r.max[row], PLAIN ? fmaf(max, factor, same) : max);
             if (max <= r.max[row] + STAYS) max = r.max[row];
             by[row] = r.max[row] == max ? 1.0f : zc_exp2_approx(r.max[row] - max);
-            from[row] = max == least() ? 0.0f : max;
+            from[row] = (max == least() ? 0.0f : max) - same;
             r.max[row] = max;
         }
 #pragma unroll
@@ -414,7 +426,7 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
         const int j = j0 + threadIdx.x % 4 * 2;
         const bool begins = j0 >= r.all_lo, most = begins && j0 + KEYS - ENDS <= r.all_hi;
         const bool all = most && (!AHEAD || j0 + KEYS <= r.all_hi);
-        if ((AHEAD ? begins : most) && simple(b, kept::NOTHING)) {
+        if ((AHEAD ? begins : most) && simple(b, kept::SAME)) {
             if (AHEAD && !most)
                 cut<KEYS>(r, j, s);
             else if (AHEAD && !all)
@@ -437,7 +449,7 @@ template <int WARPGROUPS, int KEYS, int STAGES, bool AHEAD, bool SHARE> struct a
     }
     // Scores are products and what all queries' biases add.
     static constexpr bool SIMPLE = !OWN && !Z_SOFTCAP;
-    ZC_MEMBER bool simple(const biases &b, int kind) const { return SIMPLE && (KEPT ? b.all->kind : kept::NOTHING) == kind; }
+    ZC_MEMBER bool simple(const biases &b, int kind) const { return SIMPLE && (KEPT ? b.all->kind : kept::SAME) == kind; }
     ZC_MEMBER void pack(const scores &s, weights &w) const {
 #pragma unroll
         for (int i = 0; i < KEYS / 2; i += 2) w[i / 8][i % 8 / 2] = zc_pack(Z_T(), s[i], s[i + 1]);

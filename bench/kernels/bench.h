@@ -44,6 +44,7 @@ typedef struct kb_case {
     bool bias;       /* one for each column */
     bool residual;   /* added last, before CONV's activation. LAYER_NORM: added to x */
     bool wide;       /* results of f32 */
+    bool gated;      /* SiLU of it multiplies a second product, of the same sizes */
     kb_act act;      /* on the result */
     int64_t size;    /* CONV: pixels a side */
     int64_t kernel;  /* taps a side */
@@ -70,7 +71,16 @@ const kb_group *kb_group_of(const kb_case *c);
 
 /* Operands by what they are. */
 /* KB_SCALE: of the columns of a product of 8 bits, 1 as the libraries have none. */
-typedef enum kb_role { KB_X, KB_W, KB_SCALE, KB_BIAS, KB_RESIDUAL, KB_OUT, KB_ROLES } kb_role;
+typedef enum kb_role {
+    KB_X,
+    KB_W,
+    KB_SECOND_W, /* what a gate multiplies is a product by this one */
+    KB_SCALE,
+    KB_BIAS,
+    KB_RESIDUAL,
+    KB_OUT,
+    KB_ROLES
+} kb_role;
 
 typedef struct kb_tensor {
     zc_dtype dtype; /* ZC_NONE: there is none */
@@ -132,6 +142,7 @@ void kb_values(const kb_pools *p, const kb_tensor *t, kb_role role, int copy, vo
 typedef struct kb_form {
     bool transposed;    /* w[n, k] */
     bool channels_last; /* an image is [batch, size, size, k] */
+    bool ungated;       /* of a gate's two products, the second one alone */
     kb_act act;
 } kb_form;
 

@@ -145,7 +145,7 @@ const kb_case kb_cases[] = {
      .transposed = true, .wide = true},
     LLAMA("qkv", 4096, 12288)
     LLAMA("out", 4096, 4096, .residual = true)
-    LLAMA("gate", 4096, 11008)
+    LLAMA("gate_up", 4096, 11008, .transposed = true, .gated = true)
     LLAMA("down", 11008, 4096, .residual = true)
     LLAMA("head", 4096, 32000)
     LINEAR(1, 1.35)
@@ -174,6 +174,7 @@ const kb_case kb_cases[] = {
      .residual = true},
     {.group = "smoke", .name = "gelu", .type = ZC_F16, .batch = 2, .rows = 40, .k = 64, .n = 64, .bias = true, .act = KB_GELU},
     {.group = "smoke", .name = "head", .type = ZC_F16, .batch = 1, .rows = 24, .k = 64, .n = 77, .transposed = true, .wide = true},
+    {.group = "smoke", .name = "gate_up", .type = ZC_F16, .batch = 1, .rows = 72, .k = 64, .n = 64, .transposed = true, .gated = true},
     {.group = "smoke", .name = "attention", .kind = KB_ATTENTION, .type = ZC_F16, .batch = 2, .heads = 2, .rows = 72, .k = 64,
      .causal = true},
     {.group = "smoke", .name = "stem", .kind = KB_CONV, .type = ZC_F16, .batch = 1, .size = 20, .k = 3, .n = 64, .kernel = 7,
@@ -230,8 +231,8 @@ static void put_order(kb_problem *p, int least, int n, const kb_role *order)
 
 static void constant_weights(kb_problem *p)
 {
-    p->t[KB_W].constant = p->t[KB_BIAS].constant = true;
-    p->t[KB_W].weight = true;
+    p->t[KB_W].constant = p->t[KB_SECOND_W].constant = p->t[KB_BIAS].constant = true;
+    p->t[KB_W].weight = p->t[KB_SECOND_W].weight = true;
 }
 
 static const char *product_epilogue(const kb_case *c)
@@ -253,13 +254,25 @@ static zc_dtype product_type(const kb_case *c)
 static const char *product_op(const kb_case *c)
 {
     if (c->scaled) return "ScaledLinear";
+    if (c->gated) return "GatedLinear";
     if (c->type == ZC_I8) return "MatMulInteger";
     return c->variable ? "MatMul" : "Linear";
 }
 
-static bool product(const kb_case *c, kb_problem *p)
+static void put_product_attrs(const kb_case *c, kb_problem *p)
 {
     const char *epilogue = product_epilogue(c);
+    if (c->gated)
+        zc_snprintf(p->attrs, sizeof p->attrs, "{activation = \"Swish\"}");
+    else
+        zc_snprintf(p->attrs, sizeof p->attrs, "{%s%s%s%s%s%s}",
+                    c->scaled && !c->wide ? "to = f16, " : "", c->transposed ? "transB = 1" : "",
+                    c->transposed && epilogue ? ", " : "", epilogue ? "epilogue = \"" : "",
+                    epilogue ? epilogue : "", epilogue ? "\"" : "");
+}
+
+static bool product(const kb_case *c, kb_problem *p)
+{
     const zc_dtype out = product_type(c);
     int rank = c->batch ? 3 : 2, skip = 3 - rank;
     const int64_t x[] = {c->batch, c->rows, c->k}, y[] = {c->batch, c->rows, c->n};
@@ -267,6 +280,7 @@ static bool product(const kb_case *c, kb_problem *p)
         put_tensor(p, KB_X, c->type, rank, x + skip) &&
         put_tensor(p, KB_OUT, out, rank, y + skip) &&
         TENSOR(p, KB_W, c->type, 2, c->transposed ? c->n : c->k, c->transposed ? c->k : c->n) &&
+        (!c->gated || TENSOR(p, KB_SECOND_W, c->type, 2, c->n, c->k)) &&
         (!c->scaled || TENSOR(p, KB_SCALE, ZC_F32, 1, c->n)) &&
         (!c->bias || TENSOR(p, KB_BIAS, c->type, 1, c->n)) &&
         (!c->residual || put_tensor(p, KB_RESIDUAL, c->type, rank, y + skip));
@@ -274,15 +288,14 @@ static bool product(const kb_case *c, kb_problem *p)
     constant_weights(p);
     p->t[KB_SCALE].constant = p->t[KB_SCALE].ones = true;
     p->t[KB_W].constant = !c->variable;
-    zc_snprintf(p->attrs, sizeof p->attrs, "{%s%s%s%s%s%s}",
-                c->scaled && !c->wide ? "to = f16, " : "", c->transposed ? "transB = 1" : "",
-                c->transposed && epilogue ? ", " : "", epilogue ? "epilogue = \"" : "",
-                epilogue ? epilogue : "", epilogue ? "\"" : "");
+    put_product_attrs(c, p);
     if (c->scaled)
         ORDER(p, 3, 4, KB_X, KB_W, KB_SCALE, KB_BIAS);
+    else if (c->gated)
+        ORDER(p, 3, 3, KB_X, KB_W, KB_SECOND_W);
     else
         ORDER(p, 1, 4, KB_X, KB_W, KB_BIAS, KB_RESIDUAL);
-    p->flops = 2.0 * (double)p->t[KB_OUT].count * (double)c->k;
+    p->flops = (c->gated ? 4.0 : 2.0) * (double)p->t[KB_OUT].count * (double)c->k;
     return ok;
 }
 

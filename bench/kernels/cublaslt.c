@@ -85,9 +85,8 @@ static bool is_integer(const kb_case *c)
     return c->type == ZC_I8;
 }
 
-static zc_status issue(void *user, int copy, zc_diag *diag)
+static zc_status issue_by(const call *k, kb_role w, int copy, zc_diag *diag)
 {
-    const call *k = user;
     const kb_run *r = k->r;
     const float f32[] = {0, 1};
     const int32_t i32[] = {0, 1};
@@ -101,11 +100,19 @@ static zc_status issue(void *user, int copy, zc_diag *diag)
         ZC_TRY(check(k->lt, k->lt->desc_set(k->desc, LT_DESC_BIAS_POINTER, &bias, sizeof bias),
                      "bias", diag));
     return check(k->lt,
-                 k->lt->matmul(k->lt->handle, k->desc, one, (void *)(uintptr_t)kb_at(r, KB_W, copy),
+                 k->lt->matmul(k->lt->handle, k->desc, one, (void *)(uintptr_t)kb_at(r, w, copy),
                                k->a, (void *)(uintptr_t)kb_at(r, KB_X, copy), k->b,
                                residual ? one : zero, c, k->d, d, k->d, &k->use->algorithm,
                                (void *)(uintptr_t)r->rig->workspace, KB_WORKSPACE, r->rig->stream),
                  "cublasLtMatmul", diag);
+}
+
+/* Of a gate both products, without what joins them: the second one's result is kept. */
+static zc_status issue(void *user, int copy, zc_diag *diag)
+{
+    const call *k = user;
+    ZC_TRY(issue_by(k, KB_W, copy, diag));
+    return k->r->c->gated ? issue_by(k, KB_SECOND_W, copy, diag) : ZC_OK;
 }
 
 static zc_status describe(call *k, bool transposed, zc_diag *diag)
@@ -151,13 +158,15 @@ static void tell(const call *k, bool transposed, int offer)
 {
     const kb_case *c = k->r->c;
     kb_side *y = &k->r->yardstick;
-    y->form = (kb_form){.transposed = transposed, .act = c->act ? KB_GELU_TANH : KB_PLAIN};
-    zc_snprintf(y->how, sizeof y->how, "%s, offer %d%s%s%s%s", transposed ? "TN" : "NN", offer + 1,
-                c->type != ZC_F8E4M3FN ? ""
-                : c->f32_sums          ? ", f32 sums"
-                                       : ", fast sums",
-                c->bias ? ", bias" : "", c->act ? ", GELU by tanh" : "",
-                c->residual ? ", residual as C" : "");
+    y->form = (kb_form){
+        .transposed = transposed, .ungated = c->gated, .act = c->act ? KB_GELU_TANH : KB_PLAIN};
+    zc_snprintf(
+        y->how, sizeof y->how, "%s, offer %d%s%s%s%s%s", transposed ? "TN" : "NN", offer + 1,
+        c->type != ZC_F8E4M3FN ? ""
+        : c->f32_sums          ? ", f32 sums"
+                               : ", fast sums",
+        c->bias ? ", bias" : "", c->act ? ", GELU by tanh" : "",
+        c->residual ? ", residual as C" : "", c->gated ? ", two products without the gate" : "");
 }
 
 /* An offer that fails is none; the last one's error stays in diag. */

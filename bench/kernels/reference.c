@@ -32,13 +32,29 @@ static double act(kb_act a, double v)
     return v;
 }
 
-static double product(const element *e, int64_t index)
+static double product_by(const element *e, kb_role w, int64_t index)
 {
     int64_t n = e->c->n, k = e->c->k, row = index / n, column = index % n;
-    double sum = has(e, KB_BIAS) ? at(e, KB_BIAS, column) : 0;
+    double sum = 0;
     for (int64_t i = 0; i < k; i++)
         sum += at(e, KB_X, row * k + i) *
-               at(e, KB_W, e->form.transposed ? column * k + i : i * n + column);
+               at(e, w, e->form.transposed ? column * k + i : i * n + column);
+    return sum;
+}
+
+static double gate(const element *e, int64_t index)
+{
+    double second = product_by(e, KB_SECOND_W, index);
+    if (e->form.ungated) return second;
+    double first = product_by(e, KB_W, index);
+    return first / (1 + exp(-first)) * second;
+}
+
+static double product(const element *e, int64_t index)
+{
+    if (e->c->gated) return gate(e, index);
+    double sum = product_by(e, KB_W, index);
+    if (has(e, KB_BIAS)) sum += at(e, KB_BIAS, index % e->c->n);
     sum = act(e->form.act, sum);
     return has(e, KB_RESIDUAL) ? sum + at(e, KB_RESIDUAL, index) : sum;
 }

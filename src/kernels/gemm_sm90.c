@@ -114,16 +114,31 @@ static double cycles_of(const problem *p, const shape *s, int64_t tiles, double 
     return fmax((double)tiles * products, (double)zc_ceil_div(tiles, 2) * (products + 3 * results));
 }
 
+/* Cycles in which shared memory gives the products of a step their factors, A's lines once and B's
+ * for each 64 rows, and takes those of a later one. It bounds bytes by tiles of 128 x 128. */
+static double shared_of(const problem *p, const shape *s)
+{
+    const double reached = 0.9;
+    if (!p->column_words) return 0;
+    return (2 * s->tile_m + s->tile_n * (s->tile_m / 64.0 + 1)) / reached;
+}
+
+/* Elements of results a cycle (guesses): sums as they are, those that threads store, and sums of
+ * bytes that are scaled in f64. */
+static double finish_of(const problem *p)
+{
+    enum { PLAIN = 24, STORED = 12, SCALED = 8 };
+    if (p->column_words) return p->unscaled ? PLAIN : SCALED;
+    return p->piece ? STORED : PLAIN;
+}
+
 /* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16-bit factors, or
  * twice as many of 8 bits, of which four fifths are reached, and 48 bytes from the L2 cache. A
- * tile's first stages arrive after some 1000 cycles, and its results take a cycle for each 24
- * elements, or for each 12 where threads store them, or for each 8 where sums of bytes are scaled
- * in f64 (guesses). Blocks in pairs wait for each other in every step, which took what they save of
- * the L2 cache or more in all that was measured. */
+ * tile's first stages arrive after some 1000 cycles. Blocks in pairs wait for each other in every
+ * step, which took what they save of the L2 cache or more in all that was measured. */
 static double cost(const problem *p, const shape *s)
 {
     const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, fill = 1000, pair = 64, join = 1500;
-    const double finish = p->column_words ? 8 : p->piece ? 12 : 24;
     int64_t tiles = zc_ceil_div(p->m, s->tile_m * s->cluster) * zc_ceil_div(p->n, result_n(p, s)) *
                     p->items * s->parts;
     int64_t waves = zc_ceil_div(tiles, p->sm_count / s->cluster);
@@ -131,8 +146,8 @@ static double cost(const problem *p, const shape *s)
     double products = area * ZC_SM90_DEPTH / per_cycle;
     double loads = (s->tile_m + (double)b_lines(p, s) / s->cluster) * ZC_SM90_LINE / l2;
     double made = (double)s->tile_m * in_panels(result_n(p, s));
-    double results = made / finish;
-    double step = (products > loads ? products : loads) + (s->cluster > 1 ? pair : 0);
+    double results = made / finish_of(p);
+    double step = fmax(fmax(products, loads), shared_of(p, s)) + (s->cluster > 1 ? pair : 0);
     double steps = (double)zc_ceil_div(p->steps, s->parts);
     if (s->parts > 1) results += join;
     return (cycles_of(p, s, waves, steps * step, results) + fill) / clock;

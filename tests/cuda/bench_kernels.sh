@@ -34,8 +34,8 @@ expect filter 2 "usage: bench_kernels" "$bench" --filter '('
 expect rounds 2 "usage: bench_kernels" "$bench" --rounds 0
 
 # ---- the fake GPU: all kinds of kernels, right, beside fake libraries; and without any ----
-expect smoke 0 "| smoke | 11 | 0 | 11 |" on "$bench" --filter ^smoke --rounds 2 --libraries "/nowhere:$libraries" --json all.json
-check_json json 'assert len(j["cases"]) == 11 and not any(c["wrong"] for c in j["cases"])
+expect smoke 0 "| smoke | 12 | 0 | 12 |" on "$bench" --filter ^smoke --rounds 2 --libraries "/nowhere:$libraries" --json all.json
+check_json json 'assert len(j["cases"]) == 12 and not any(c["wrong"] for c in j["cases"])
 assert all(len(c[s]["rounds"]) == 2 for c in j["cases"] for s in ("zc", "yardstick"))
 errors = {c["case"]: c["yardstick"]["error"] for c in j["cases"]}
 assert all(0 < e < 0.01 for n, e in errors.items() if n not in ("s8", "layer_norm", "softmax")), errors

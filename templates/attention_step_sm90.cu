@@ -10,7 +10,7 @@
 #undef Z_ROWS
 #define Z_ROWS 1
 #include "zc/attention_prepare.cuh"
-#include "zc/hopper.cuh"
+#include "zc/cluster.cuh"
 #include "abi/attention_step_sm90.h"
 
 ZC_DEV constexpr int lanes_for(int pieces, int at = 1) { return at < pieces ? lanes_for(pieces, at * 2) : at; }
@@ -338,13 +338,7 @@ ZC_KERNEL_OF(0, 256)(const __grid_constant__ zc_attention_step_sm90_params p) {
     step.place();
     step.load_first<true>();
 #endif
-    if (Z_PARTS > 1) {
-        zc_sync_warp();
-        zc_cluster_arrive_relaxed();
-        zc_cluster_wait();
-    } else {
-        zc_sync();
-    }
+    zc_meet<Z_PARTS>();
     zc_wait();
     zc_grid_launch();
 #ifndef Z_PAST_EARLY
@@ -352,9 +346,5 @@ ZC_KERNEL_OF(0, 256)(const __grid_constant__ zc_attention_step_sm90_params p) {
     step.load_first<false>();
 #endif
     step.attend();
-    if (Z_PARTS > 1) { // what this block sent has been read when its partners have it
-        zc_sync_warp();
-        zc_cluster_arrive_relaxed();
-        zc_cluster_wait();
-    }
+    if (Z_PARTS > 1) zc_cluster_meet(); // what this block sent has been read when its partners have it
 }

@@ -11,7 +11,7 @@
 // cluster), Z_STEPS (of 64, of a part), Z_STAGES (in shared memory); Z_WGMMA (F16, BF16); Z_B_CONSTANT: B is a constant
 // of the plan; zc/row_moments.cuh. Entry 1: see zc/gemm_second.cuh.
 #include "zc/row_moments.cuh"
-#include "zc/hopper.cuh"
+#include "zc/cluster.cuh"
 #include "zc/index.cuh"
 #include "abi/gemm_few_sm90.h"
 
@@ -255,23 +255,13 @@ ZC_KERNEL_OF(0, Z_GROUPS * 128 + 32)(const __grid_constant__ zc_gemm_few_sm90_pa
     const zc_gemm_few_sm90<Z_TILE_ROWS, Z_GROUPS, Z_PARTS, Z_STEPS, Z_STAGES> product(p, smem);
     const bool producer = threadIdx.x >= Z_GROUPS * 128;
     if (producer) product.prepare();
-    if (Z_PARTS > 1) {
-        zc_sync_warp();
-        zc_cluster_arrive_relaxed();
-        zc_cluster_wait();
-    } else {
-        zc_sync();
-    }
+    zc_meet<Z_PARTS>();
     zc_wait();
     zc_grid_launch();
     if (producer)
         product.produce();
     else
         product.consume();
-    if (Z_PARTS > 1) { // what this block sent has been read when its partners have it
-        zc_sync_warp();
-        zc_cluster_arrive_relaxed();
-        zc_cluster_wait();
-    }
+    if (Z_PARTS > 1) zc_cluster_meet(); // what this block sent has been read when its partners have it
 }
 #include "zc/gemm_second.cuh"

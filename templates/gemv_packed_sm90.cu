@@ -196,7 +196,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
 #ifdef Z_CONSTANT
         x.template load_gain<true>(p, from);
 #endif
-        if (PARTS > 1) tile_sums::meet_cluster();
+        if (PARTS > 1) zc_cluster_meet();
         zc_grid_wait();
 #ifndef Z_CONSTANT
         fill<false>(ahead);
@@ -218,7 +218,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int SLOTS> struct
             else
                 finish(tile, buffer, o);
         }
-        if (PARTS > 1) tile_sums::meet_cluster(); // what this block sent has been read when the first one has it
+        if (PARTS > 1) zc_cluster_meet(); // what this block sent has been read when the first one has it
     }
 };
 

@@ -253,7 +253,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int DEPTH, int SL
         zc_ring_slot<SLOTS> at = {0, 0};
         int buffer = 0;
         prepare(ahead);
-        if (PARTS > 1) sums::meet_cluster();
+        if (PARTS > 1) zc_cluster_meet();
         zc_grid_wait();
 #ifndef Z_B_CONSTANT
         fill<false>(ahead);
@@ -278,7 +278,7 @@ template <int ROWS, int COLS, int WARPS, int PARTS, int STEPS, int DEPTH, int SL
             else
                 finish(of, tile, buffer, o);
         }
-        if (PARTS > 1) sums::meet_cluster(); // what this block sent has been read when the first one has it
+        if (PARTS > 1) zc_cluster_meet(); // what this block sent has been read when the first one has it
     }
 };
 

@@ -6,8 +6,7 @@
 // spec.h: Z_X (type), Z_CHANNELS, Z_HIDDEN (numbers of h), zc_activation and zc_gate, Z_W_CONSTANT (the weights are of the
 // plan), Z_SLICES and Z_PARTS (of the channels, of the pixels: blocks of a cluster), Z_HELD (pixels that a thread keeps),
 // Z_PIXELS (of an image; 0: only a run knows).
-#include "zc/hopper.cuh"
-#include "zc/device.cuh"
+#include "zc/cluster.cuh"
 #include "abi/squeeze_excite.h"
 #include "spec.h"
 #include "zc/fused.cuh"
@@ -98,12 +97,7 @@ struct zc_squeeze_excite {
             zc_barrier_fence();
             zc_barrier_expect(received(), (BLOCKS - 1) * HIDDEN * 4);
         }
-        meet();
-    }
-    static ZC_MEMBER void meet() {
-        zc_sync_warp();
-        zc_cluster_arrive_relaxed();
-        zc_cluster_wait();
+        zc_cluster_meet();
     }
 
     // ---- sums ----
@@ -263,5 +257,5 @@ ZC_KERNEL_OF(0, 512)(const __grid_constant__ zc_squeeze_excite_params p) {
     block.exchange();
     block.excite(early);
     block.scale(held);
-    if (zc_squeeze_excite::BLOCKS > 1) zc_squeeze_excite::meet(); // the others have what this block sent
+    if (zc_squeeze_excite::BLOCKS > 1) zc_cluster_meet(); // the others have what this block sent
 }

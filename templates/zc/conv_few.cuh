@@ -6,8 +6,7 @@
 // pixels), Z_B_CONSTANT (the weights are of the plan), Z_PIXELS (of a tile), Z_WARPGROUPS (64 channels each), Z_PARTS (of the
 // summed axis: blocks of a cluster), Z_STEPS (of one part at most).
 #pragma once
-#include "zc/device.cuh"
-#include "zc/hopper.cuh"
+#include "zc/cluster.cuh"
 #include "zc/index.cuh"
 #include "zc/sm90_rows.cuh"
 
@@ -73,7 +72,7 @@ template <int OTHER> struct zc_conv_few {
 #endif
             zc_tensor_prefetch(&p.a);
         }
-        meet();
+        zc_meet<Z_PARTS>();
         wait();
         zc_grid_launch();
         if (threadIdx.x == 0) {
@@ -82,15 +81,6 @@ template <int OTHER> struct zc_conv_few {
 #ifndef Z_B_CONSTANT
             load_weights<false>();
 #endif
-        }
-    }
-    ZC_MEMBER void meet() const {
-        if (Z_PARTS > 1) {
-            zc_sync_warp();
-            zc_cluster_arrive_relaxed();
-            zc_cluster_wait();
-        } else {
-            zc_sync();
         }
     }
     // read(i): under the products of a step.
@@ -136,7 +126,7 @@ template <int OTHER> struct zc_conv_few {
     }
     // The others have what this block sent.
     ZC_MEMBER void end() const {
-        if (Z_PARTS > 1) meet();
+        if (Z_PARTS > 1) zc_cluster_meet();
     }
 
     // Eight neighbouring channels of a pixel that the block finishes: in its share, in the tile; of the result.

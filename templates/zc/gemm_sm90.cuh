@@ -14,8 +14,7 @@
 // tensor cores' sums, which keep some 14 digits of e4m3's products, are those of two steps, and are added up in f32 (only without PINGPONG); Z_ODD_STEPS: one is left over; Z_B_CONSTANT: B is a constant of the plan, so its first stages are copied before the kernel in front
 // has ended; what zc/sm90_rows.cuh needs.
 #pragma once
-#include "zc/device.cuh"
-#include "zc/hopper.cuh"
+#include "zc/cluster.cuh"
 #include "zc/ring.cuh"
 #include "zc/sm90_rows.cuh"
 
@@ -113,18 +112,10 @@ struct zc_gemm_pipe {
             zc_tensor_prefetch(&p.a);
             zc_tensor_prefetch(&p.b);
         }
-        if (CLUSTER * PARTS > 1)
-            meet();
-        else
-            zc_sync();
+        zc_meet<CLUSTER * PARTS>();
     }
     ZC_MEMBER void end() const {
-        if (CLUSTER * PARTS > 1) meet();
-    }
-    ZC_MEMBER void meet() const {
-        zc_sync_warp();
-        zc_cluster_arrive_relaxed();
-        zc_cluster_wait();
+        if (CLUSTER * PARTS > 1) zc_cluster_meet();
     }
 
     // ---- the producer ----

@@ -1,8 +1,7 @@
 // Where the sums of a tile of few rows meet: each warp of a block has a part of the summed axis, and so has each block of a
 // cluster. NEAR columns are finished by one thread.
 #pragma once
-#include "zc/device.cuh"
-#include "zc/hopper.cuh"
+#include "zc/cluster.cuh"
 
 template <int ROWS, int COLS, int WARPS, int PARTS> struct zc_gemv_sums {
     static constexpr int THREADS = WARPS * 32, NEAR = 2, LANES = COLS / NEAR;
@@ -49,9 +48,5 @@ template <int ROWS, int COLS, int WARPS, int PARTS> struct zc_gemv_sums {
         if (threadIdx.x == 0)
             zc_bulk_send(zc_cluster_address(zc_smem_address(of_part(rank)), 0), zc_smem_address(of_part(0)), SENT,
                          zc_cluster_address(arrived, 0));
-    }
-    ZC_MEMBER static void meet_cluster() {
-        zc_cluster_arrive_relaxed();
-        zc_cluster_wait();
     }
 };

@@ -466,6 +466,24 @@ ZC_MMA_NEW(zc_mma_new_m16n8k16_f16, "m16n8k16.row.col.f32.f16.f16.f32")
 ZC_MMA_NEW(zc_mma_new_m16n8k16_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
 #undef ZC_MMA_NEW
 
+/* d += a * b for an a of 16 x 32 of which each four neighbours of a row have two elements that are
+ * stored: these are its registers, as 16 columns of them would be. b has four registers, each eight
+ * rows behind the one before. places: as op/sparse.h has them, a word of a lane; of each four lanes
+ * the first two count, or with SECOND the others. */
+#define ZC_MMA_SPARSE(name, op)                                                                    \
+    template <int SECOND> ZC_INLINE void name(f32 d[4], const u32 a[4], const u32 b[4], u32 places) \
+    {                                                                                              \
+        asm volatile("mma.sp::ordered_metadata.sync.aligned." op                                   \
+                     " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9, %10, %11}, {%0, %1, %2, %3}, " \
+                     "%12, %13;"                                                                   \
+                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                              \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]),           \
+                       "r"(b[2]), "r"(b[3]), "r"(places), "n"(SECOND));                            \
+    }
+ZC_MMA_SPARSE(zc_mma_sparse_m16n8k32_f16, "m16n8k32.row.col.f32.f16.f16.f32")
+ZC_MMA_SPARSE(zc_mma_sparse_m16n8k32_bf16, "m16n8k32.row.col.f32.bf16.bf16.f32")
+#undef ZC_MMA_SPARSE
+
 /* ---- Matrices of 8 rows of 16 bytes from shared memory ----
  *
  * Lane l gives the address of row l % 8 of matrix l / 8 (16-byte aligned; x2 reads lanes 0 to 15);

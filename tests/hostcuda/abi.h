@@ -3,8 +3,8 @@
 #ifndef ZC_HOSTCUDA_ABI_H
 #define ZC_HOSTCUDA_ABI_H
 
-#define ZC_HOST_ABI_VERSION 3
-#define ZC_HOST_SLOT        32 /* bytes a lane can give to an exchange */
+#define ZC_HOST_ABI_VERSION 4
+#define ZC_HOST_SLOT        40 /* bytes a lane can give to an exchange */
 
 typedef struct zc_host_dim {
     unsigned x, y, z;
@@ -90,6 +90,9 @@ typedef struct zc_host_api {
     /* Valid until this thread's next exchange. */
     const zc_host_lanes *(*exchange)(zc_host_kind kind, int line, const void *in, unsigned size);
     void (*mma)(zc_host_kind kind, int line, void *d, const unsigned *a, const unsigned *b);
+    /* second: which lanes say where a's elements stand */
+    void (*mma_sparse)(zc_host_kind kind, int line, float *d, const unsigned *a, const unsigned *b,
+                       unsigned places, unsigned second);
     void (*ldmatrix)(zc_host_kind kind, int line, unsigned *r, const void *row);
     void (*cp_async)(int line, void *smem, const void *global, unsigned valid, unsigned size);
     void (*cp_async_commit)(void);

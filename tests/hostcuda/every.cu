@@ -55,6 +55,8 @@ extern "C" __global__ void __launch_bounds__(128, 2)
     zc_mma_m16n8k16_f16(c, a, b);
     zc_mma_m16n8k16_bf16(c, a, b);
     zc_mma_m16n8k8_tf32(c, a, b);
+    zc_mma_sparse_m16n8k32_f16<0>(c, a, a, 0x44444444);
+    zc_mma_sparse_m16n8k32_bf16<1>(c, a, a, 0xeeeeeeee);
     zc_ldmatrix_x4_trans(a, smem + 16 * t);
     zc_ldmatrix_x2_trans(b, smem + 16 * t);
     zc_mma_m16n8k32_s8(ci, a, b);

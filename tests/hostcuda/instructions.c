@@ -78,20 +78,111 @@ static void multiply(hc_warp *w, unsigned turn)
     }
 }
 
+/* A lane's element i of a product. */
+static double result_of(const hc_warp *w, unsigned turn, unsigned i)
+{
+    const unsigned lane = hc_state_now()->lane;
+    return w->result[turn].f[lane / 4 + 8 * (i / 2)][lane % 4 * 2 + i % 2];
+}
+
+static void add_floats(const hc_warp *w, unsigned turn, float *d)
+{
+    for (unsigned i = 0; i < 4; i++) d[i] = (float)(d[i] + result_of(w, turn, i));
+}
+
+static void add_integers(const hc_warp *w, unsigned turn, unsigned *d)
+{
+    for (unsigned i = 0; i < 4; i++) d[i] += (unsigned)(int)result_of(w, turn, i);
+}
+
 void hc_mma(zc_host_kind kind, int line, void *d, const unsigned *a, const unsigned *b)
 {
     unsigned registers[6] = {a[0], a[1], a[2], a[3], b[0], b[1]};
     need_full_warp(line);
-    hc_warp *w = hc_warp_now();
+    const hc_warp *w = hc_warp_now();
     unsigned turn = hc_meet(kind, line, registers, sizeof registers, multiply);
-    unsigned lane = hc_state_now()->lane;
-    for (unsigned i = 0; i < 4; i++) {
-        double v = w->result[turn].f[lane / 4 + 8 * (i / 2)][lane % 4 * 2 + i % 2];
-        if (elements_per_register(kind) < 4)
-            ((float *)d)[i] = (float)(((float *)d)[i] + v);
-        else
-            ((int *)d)[i] = (int)(((unsigned *)d)[i] + (unsigned)(int)v);
+    if (elements_per_register(kind) < 4)
+        add_floats(w, turn, d);
+    else
+        add_integers(w, turn, d);
+}
+
+/* ---- Sparse matrix products ---- */
+
+void hc_places(const hc_thread *t, int line, unsigned row, unsigned bits, unsigned place[2])
+{
+    place[0] = bits & 3;
+    place[1] = bits >> 2;
+    if (place[0] >= place[1])
+        hc_fail_of(t, HC_CUDA_ERROR_LAUNCH_FAILED, line,
+                   "row %u stores elements %u and %u of four neighbours (need rising places)", row,
+                   place[0], place[1]);
+}
+
+/* What a lane gave: registers of the stored elements and of b, and zc_mma_sparse's other two. */
+typedef struct sparse_lane {
+    unsigned a[4], b[4], places, second;
+} sparse_lane;
+
+/* Elements of a that are stored, and the columns of a in which they stand. */
+typedef struct sparse_a {
+    double v[16][16];
+    unsigned column[16][16];
+} sparse_a;
+
+/* The stored elements lie as those of a product of 16 columns; element 2 * t of them and the next
+ * are of the four neighbours from column 4 * t on. */
+static void gather_stored(const hc_warp *w, const sparse_lane lanes[32], sparse_a *a)
+{
+    for (unsigned i = 0; i < 32 * 4; i++) {
+        const unsigned lane = i / 4, r = i % 4, row = lane / 4 + 8 * (r % 2);
+        const unsigned four = lane % 4 + 4 * (r / 2), at = four * 2;
+        const sparse_lane *says = &lanes[lane / 4 * 4 + lanes[0].second * 2 + four / 4];
+        unsigned place[2];
+        elements(w->kind, true, lanes[lane].a[r], &a->v[row][at]);
+        hc_places(hc_thread_now(), w->line, row, says->places >> (r % 2 * 16 + four % 4 * 4) & 15,
+                  place);
+        for (unsigned k = 0; k < 2; k++) a->column[row][at + k] = four * 4 + place[k];
     }
+}
+
+static void gather_b(const hc_warp *w, const sparse_lane lanes[32], double b[32][8])
+{
+    for (unsigned i = 0; i < 32 * 4; i++) {
+        double column[2];
+        elements(w->kind, false, lanes[i / 4].b[i % 4], column);
+        for (unsigned k = 0; k < 2; k++) b[i / 4 % 4 * 2 + k + 8 * (i % 4)][i / 16] = column[k];
+    }
+}
+
+/* What is not stored counts nothing, whatever b has there. */
+static void multiply_sparse(hc_warp *w, unsigned turn)
+{
+    sparse_lane lanes[32];
+    sparse_a a;
+    double b[32][8];
+    for (unsigned lane = 0; lane < 32; lane++)
+        memcpy(&lanes[lane], w->lanes[turn].slot[lane], sizeof lanes[lane]);
+    gather_stored(w, lanes, &a);
+    gather_b(w, lanes, b);
+    for (unsigned row = 0; row < 16; row++) {
+        double sum[8] = {0};
+        for (unsigned k = 0; k < 16; k++)
+            for (unsigned column = 0; column < 8; column++)
+                sum[column] += a.v[row][k] * b[a.column[row][k]][column];
+        memcpy(w->result[turn].f[row], sum, sizeof sum);
+    }
+}
+
+void hc_mma_sparse(zc_host_kind kind, int line, float *d, const unsigned *a, const unsigned *b,
+                   unsigned places, unsigned second)
+{
+    sparse_lane own = {.places = places, .second = second};
+    memcpy(own.a, a, sizeof own.a);
+    memcpy(own.b, b, sizeof own.b);
+    need_full_warp(line);
+    const hc_warp *w = hc_warp_now();
+    add_floats(w, hc_meet(kind, line, &own, sizeof own, multiply_sparse), d);
 }
 
 /* ---- Matrix loads ---- */

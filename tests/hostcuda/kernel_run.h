@@ -363,6 +363,11 @@ static inline float hc_bf16_value(unsigned bits)
 /* ---- Instructions of a warp, in instructions.c ---- */
 
 void hc_mma(zc_host_kind kind, int line, void *d, const unsigned *a, const unsigned *b);
+void hc_mma_sparse(zc_host_kind kind, int line, float *d, const unsigned *a, const unsigned *b,
+                   unsigned places, unsigned second);
+/* Where the two elements stand that a sparse A's row stores of four neighbours, by their four bits;
+ * places that no tensor core takes fail t's launch. */
+void hc_places(const hc_thread *t, int line, unsigned row, unsigned bits, unsigned place[2]);
 void hc_aligned(int line, const void *p, unsigned bytes);
 void hc_ldmatrix(zc_host_kind kind, int line, unsigned *r, const void *row);
 void hc_stmatrix(int line, unsigned row, const unsigned *r);

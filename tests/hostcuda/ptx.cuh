@@ -478,6 +478,18 @@ ZC_MMA_NEW(zc_mma_new_m16n8k16_f16, ZC_HOST_MMA_F16)
 ZC_MMA_NEW(zc_mma_new_m16n8k16_bf16, ZC_HOST_MMA_BF16)
 #undef ZC_MMA_NEW
 
+#define ZC_MMA_SPARSE(name, kind)                                                                  \
+    template <int SECOND>                                                                          \
+    ZC_INLINE void name(f32 d[4], const u32 a[4], const u32 b[4], u32 places,                      \
+                        int line = __builtin_LINE())                                               \
+    {                                                                                              \
+        static_assert(SECOND == 0 || SECOND == 1, "the first two lanes or the others");            \
+        zc_host_call->mma_sparse(kind, line, d, a, b, places, SECOND);                             \
+    }
+ZC_MMA_SPARSE(zc_mma_sparse_m16n8k32_f16, ZC_HOST_MMA_F16)
+ZC_MMA_SPARSE(zc_mma_sparse_m16n8k32_bf16, ZC_HOST_MMA_BF16)
+#undef ZC_MMA_SPARSE
+
 #define ZC_LDMATRIX(name, kind)                                                                    \
     ZC_INLINE void name(u32 *r, const void *smem_row, int line = __builtin_LINE())                 \
     {                                                                                              \

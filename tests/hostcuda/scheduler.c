@@ -550,6 +550,7 @@ const zc_host_api hc_kernel_api = {
     .sync = hc_sync,
     .exchange = exchange,
     .mma = hc_mma,
+    .mma_sparse = hc_mma_sparse,
     .ldmatrix = hc_ldmatrix,
     .cp_async = hc_cp_async,
     .cp_async_commit = hc_cp_async_commit,

@@ -132,6 +132,92 @@ static void tf32_product(void **state)
     check_floats(d, a, b, start, 8);
 }
 
+/* Fragments of a sparse A of which lane l stores what stands in stored[16][16], of B[32][8], and
+ * words of places: see zc_mma_sparse. */
+static const char sparse_text[] =
+    "extern \"C\" __global__ void product(const u16 *a, const u16 *b, const u32 *places, f32 *d)\n"
+    "{\n"
+    "    const int g = (int)threadIdx.x >> 2, t = (int)threadIdx.x %% 4;\n"
+    "    union { u32 r[4]; u16 e[8]; } fa, fb;\n"
+    "    f32 c[4];\n"
+    "    for (int i = 0; i < 8; i++) fa.e[i] = a[(i / 2 %% 2 * 8 + g) * 16 + t * 2 + (i & 1) + i / "
+    "4 * 8];\n"
+    "    for (int i = 0; i < 8; i++) fb.e[i] = b[(t * 2 + (i & 1) + i / 2 * 8) * 8 + g];\n"
+    "    for (int i = 0; i < 4; i++) c[i] = d[(i < 2 ? g : g + 8) * 8 + t * 2 + (i & 1)];\n"
+    "    zc_mma_sparse_m16n8k32_%s<%d>(c, fa.r, fb.r, places[threadIdx.x]);\n"
+    "    for (int i = 0; i < 4; i++) d[(i < 2 ? g : g + 8) * 8 + t * 2 + (i & 1)] = c[i];\n"
+    "}\n";
+
+static hc_result run_sparse(const char *type, int second, uint16_t a[16][16], uint16_t b[32][8],
+                            const uint32_t places[32], float d[16][8])
+{
+    char text[2048];
+    snprintf(text, sizeof text, sparse_text, type, second);
+    hc_function_t f = function_of(load_source(text), "product");
+    hc_ptr da = device_bytes(a, 512), db = device_bytes(b, 512), dp = device_bytes(places, 128);
+    hc_ptr dd = device_bytes(d, 512);
+    void *params[] = {&da, &db, &dp, &dd};
+    hc_result result = launch(f, 1, 32, 0, params);
+    if (result == HC_CUDA_SUCCESS) assert_ok(cuMemcpyDtoH_v2(d, dd, 512));
+    return result;
+}
+
+/* Of each four neighbours any two are stored; where the others stand B has NaN in column 7, of
+ * which row 3 alone has a sum that is a number. Words of lanes that SECOND does not name are no
+ * places, and nobody reads them. */
+static void sparse_product(bool bf16, int second)
+{
+    static const unsigned pairs[] = {0x4, 0x8, 0xc, 0x9, 0xd, 0xe};
+    const uint16_t nan = bf16 ? 0x7fc0 : 0x7e00;
+    float a[16][32] = {{0}}, b[32][8], d[16][8], start[16][8];
+    uint16_t stored[16][16], hb[32][8];
+    uint32_t places[32] = {0};
+    bool has[32] = {false};
+    for (int i = 0; i < 16 * 8; i++) {
+        const int row = i / 8, four = i % 8;
+        const unsigned pair = pairs[draw() % 6];
+        places[row % 8 * 4 + second * 2 + four / 4] |= pair << (row / 8 * 16 + four % 4 * 4);
+        for (int k = 0; k < 2; k++) {
+            const int column = four * 4 + (int)(pair >> 2 * k & 3);
+            a[row][column] = draw_float();
+            stored[row][four * 2 + k] = half_of(a[row][column], bf16);
+            has[column] |= row == 3;
+        }
+    }
+    for (int i = 0; i < 256; i++) {
+        b[i / 8][i % 8] = draw_float();
+        hb[i / 8][i % 8] = i % 8 == 7 && !has[i / 8] ? nan : half_of(b[i / 8][i % 8], bf16);
+    }
+    for (int i = 0; i < 128; i++) d[i / 8][i % 8] = start[i / 8][i % 8] = draw_float();
+    assert_ok(run_sparse(bf16 ? "bf16" : "f16", second, stored, hb, places, d));
+    for (int i = 0; i < 16; i++)
+        for (int j = 0; j < 8; j++) {
+            float want = start[i][j];
+            for (int k = 0; k < 32; k++) want += a[i][k] * b[k][j];
+            if (j < 7 || i == 3) assert_true(d[i][j] == want);
+        }
+}
+
+static void sparse_products(void **state)
+{
+    (void)state;
+    for (int second = 0; second < 2; second++) {
+        sparse_product(false, second);
+        sparse_product(true, second);
+    }
+}
+
+/* Places that no tensor core takes. */
+static void wrong_places(void **state)
+{
+    (void)state;
+    uint16_t a[16][16] = {{0}}, b[32][8] = {{0}};
+    uint32_t places[32];
+    float d[16][8] = {{0}};
+    for (int lane = 0; lane < 32; lane++) places[lane] = 0x11111111;
+    assert_int_equal(run_sparse("f16", 0, a, b, places, d), HC_CUDA_ERROR_LAUNCH_FAILED);
+}
+
 static int as_int(uint8_t v, bool is_signed)
 {
     return is_signed ? (int8_t)v : v;
@@ -219,6 +305,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(bf16_product, device_up, device_down),
         cmocka_unit_test_setup_teardown(tf32_product, device_up, device_down),
         cmocka_unit_test_setup_teardown(byte_products, device_up, device_down),
+        cmocka_unit_test_setup_teardown(sparse_products, device_up, device_down),
+        cmocka_unit_test_setup_teardown(wrong_places, device_up, device_down),
         cmocka_unit_test_setup_teardown(matrix_loads, device_up, device_down),
         cmocka_unit_test_setup_teardown(part_of_a_warp, device_up, device_down),
     };

@@ -473,13 +473,8 @@ static void read_places(const hc_thread *t, const hc_product *product, unsigned 
 {
     const unsigned selector = (unsigned)product->p.sparse - 1;
     const unsigned thread = row / 16 * 32 + row % 8 * 4 + selector * 2 + four / 4;
-    const unsigned bits = product->word[thread] >> (row / 8 % 2 * 16 + four % 4 * 4) & 15;
-    place[0] = bits & 3;
-    place[1] = bits >> 2;
-    if (place[0] >= place[1])
-        hc_fail_of(t, HC_CUDA_ERROR_LAUNCH_FAILED, product->p.line,
-                   "row %u stores elements %u and %u of four neighbours (need rising places)", row,
-                   place[0], place[1]);
+    hc_places(t, product->p.line, row,
+              product->word[thread] >> (row / 8 % 2 * 16 + four % 4 * 4) & 15, place);
 }
 
 /* stored is [ROWS][DEPTH], b [2 * DEPTH][columns]. */

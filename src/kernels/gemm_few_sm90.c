@@ -1,11 +1,14 @@
 /* Products of few rows of f16 and bf16 on Hopper (gemm_few_sm90.cu): tiles and parts, by a model of
  * their cost. */
+#include <math.h>
 #include <string.h>
 
 #include "abi/gemm_few_sm90.h"
 #include "base/number.h"
 #include "kernels/candidates.h"
+#include "kernels/choose.h"
 #include "kernels/divisor.h"
+#include "kernels/linear_cost.h"
 #include "kernels/linear_moments.h"
 #include "kernels/sm90.h"
 
@@ -22,8 +25,7 @@ enum {
     ROWS_OF_BYTES = 8, /* so many or fewer take as long as B's bytes */
     SHARED_MOST = 3,   /* blocks that share a multiprocessor */
     RESERVED = 1024,   /* bytes of its shared memory that a block takes beside its own */
-    SHAPES = TILINGS * SHARED_MOST,
-    TALL_FIXED = 2 /* microseconds of gemm_sm90 beside its estimate */
+    SHAPES = TILINGS * SHARED_MOST
 };
 
 /* ---- the choice ---- */
@@ -144,6 +146,18 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     return true;
 }
 
+double zc_gemm_few_sm90_us(const zc_linear_work *w)
+{
+    if (w->m > zc_family_rows(ZC_FAMILY_gemm_few_sm90).high) return INFINITY;
+    const problem p = {.m = w->m,
+                       .n = w->n,
+                       .k = w->k,
+                       .items = 1,
+                       .shared = w->m <= ROWS_OF_BYTES,
+                       .sm_count = zc_usual_processors(90)};
+    return zc_candidates_us(candidate_of, &p, SHAPES);
+}
+
 /* ---- the specialisation ---- */
 
 zc_status zc_gen_gemm_few_sm90(zc_gen *g)
@@ -163,7 +177,7 @@ zc_status zc_gen_gemm_few_sm90(zc_gen *g)
     zc_gen_tensor_cores(g, "wgmma", zc_gen_plain_result(g));
     ZC_TRY(zc_gen_candidates(g, "wgmma", candidate_of, &p, SHAPES));
     if (g->declined[0]) return ZC_OK;
-    double tall = zc_gen_gemm_sm90_us(g, &form, &s) + TALL_FIXED;
+    double tall = zc_gen_gemm_sm90_us(g, &form, &s) + ZC_SM90_TALL_FIXED;
     if (!g->candidate && !g->regardless && s.m_low >= ZC_SM90_ROWS && tall < g->us)
         return zc_gen_decline(g, "larger tiles are faster (%.1f us, not %.1f)", tall, g->us);
     zc_gen_row_moments(g, &s);

@@ -5,6 +5,8 @@
 #include "abi/gemm_sparse_sm90.h"
 #include "base/number.h"
 #include "kernels/candidates.h"
+#include "kernels/choose.h"
+#include "kernels/linear_cost.h"
 #include "kernels/sm90.h"
 #include "kernels/sparse_linear.h"
 
@@ -15,8 +17,6 @@ enum {
     GROUPS = 2, /* warpgroups that multiply, each a tile's 64 columns */
     COLUMNS = GROUPS * ZC_SPARSE_SIDE,
     THREADS = GROUPS * 128 + 32,
-    STORED = ZC_SPARSE_PIECES * ZC_SPARSE_SIDE * ZC_SPARSE_PIECE * 2 + ZC_SPARSE_WORDS * 4,
-    /* bytes of a tile */
     PITCH = COLUMNS + 4, /* of the sums' lines */
     RESERVED = 1024,     /* bytes of shared memory that a block takes beside its own */
     STAGES_LEAST = 2,
@@ -36,7 +36,7 @@ typedef struct problem {
 
 static int stage_of(int rows)
 {
-    return rows * ZC_SM90_LINE + GROUPS * STORED;
+    return rows * ZC_SM90_LINE + GROUPS * ZC_SPARSE_TILE_BYTES;
 }
 
 static int smem_of(int rows, int stages)
@@ -57,7 +57,7 @@ static double cost(const problem *p, int rows, int shares)
     const int64_t blocks = zc_ceil_div(p->m, rows) * zc_ceil_div(p->n, COLUMNS);
     const int64_t waves = zc_ceil_div(blocks, (int64_t)p->sm_count * shares);
     const double products = area * ZC_SPARSE_SIDE / 2 / per_cycle, copies = stage_of(rows) / l2;
-    const double reads = GROUPS * ((double)rows * ZC_SM90_LINE + STORED);
+    const double reads = GROUPS * ((double)rows * ZC_SM90_LINE + ZC_SPARSE_TILE_BYTES);
     const double moved = (reads + stage_of(rows)) / shared;
     const double results = area * 2 * sizeof(float) / shared * (shares > 1 ? 0.5 : 1);
     double step = products > copies ? products : copies;
@@ -87,30 +87,31 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
 
 /* ---- the specialisation ---- */
 
-static bool is_constant(const zc_gen *g)
+enum { CANDIDATES = ZC_COUNTOF(rows_of) * ZC_COUNTOF(shares_of) };
+
+static problem problem_of(int64_t m, const zc_sparse *w, int sm_count)
 {
-    return zc_gen_in(g, ZC_IN_SparseLinear_w)->kind == ZC_P_CONST &&
-           zc_gen_in(g, ZC_IN_SparseLinear_places)->kind == ZC_P_CONST;
+    return (problem){.m = m, .n = w->n, .steps = w->steps, .sm_count = sm_count};
+}
+
+double zc_gemm_sparse_sm90_us(const zc_linear_work *w)
+{
+    const zc_sparse of = {.n = w->n, .k = w->k, .steps = w->k / ZC_SPARSE_SIDE};
+    const problem p = problem_of(w->m, &of, zc_usual_processors(90));
+    return zc_candidates_us(candidate_of, &p, CANDIDATES) + ZC_SM90_TALL_FIXED;
 }
 
 zc_status zc_gen_gemm_sparse_sm90(zc_gen *g)
 {
     zc_sparse_sizes s;
-    ZC_TRY(zc_gen_sparse(g, &s));
+    ZC_TRY(zc_gen_sparse_sm90(g, &s));
     if (g->declined[0]) return ZC_OK;
     const zc_dtype x = zc_gen_in_type(g, ZC_IN_SparseLinear_x);
-    if (x != ZC_F16 && x != ZC_BF16) return zc_gen_decline(g, "rows of %s", zc_dtype_name(x));
-    if (s.w.n > INT32_MAX || s.w.k > INT32_MAX) return zc_gen_decline(g, "too large a matrix");
-    problem p = {.m = s.m_high == INT64_MAX ? ZC_MM_FAR : s.m_high,
-                 .n = s.w.n,
-                 .steps = s.w.steps,
-                 .sm_count = g->sm_count};
+    const problem p = problem_of(s.m, &s.w, g->sm_count);
     zc_gen_tensor_cores(g, "wgmma.sp", x);
-    ZC_TRY(zc_gen_candidates(g, "wgmma.sp", candidate_of, &p,
-                             ZC_COUNTOF(rows_of) * ZC_COUNTOF(shares_of)));
+    ZC_TRY(zc_gen_candidates(g, "wgmma.sp", candidate_of, &p, CANDIDATES));
     if (g->declined[0]) return ZC_OK;
     zc_gen_sm90_factors(g, x, x);
-    if (is_constant(g)) zc_gen_define(g, "CONSTANT", "1");
     zc_gen_epilogue_cells(g);
     return ZC_OK;
 }

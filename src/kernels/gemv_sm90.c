@@ -1,9 +1,12 @@
 /* Products of one to eight rows of f16 and bf16 on Hopper by a matrix stored N x K (gemv_sm90.cu):
  * tiles, parts and slots, by a model of their cost. */
+#include <math.h>
 #include <string.h>
 
 #include "base/number.h"
 #include "kernels/candidates.h"
+#include "kernels/choose.h"
+#include "kernels/linear_cost.h"
 #include "kernels/linear_moments.h"
 #include "kernels/sm90.h"
 
@@ -133,6 +136,13 @@ static bool candidate_of(const void *of, int number, zc_candidate *out)
     zc_snprintf(out->name, sizeof out->name, "%d columns, %d warps in %d parts", c.cols, c.warps,
                 c.parts);
     return true;
+}
+
+double zc_gemv_sm90_us(const zc_linear_work *w)
+{
+    if (w->m > ROWS_BY_COST) return INFINITY;
+    const problem p = {.m = w->m, .n = w->n, .k = w->k, .sm_count = zc_usual_processors(90)};
+    return zc_candidates_us(candidate_of, &p, CANDIDATES);
 }
 
 /* ---- the specialisation ---- */

@@ -16,6 +16,7 @@ enum {
     ZC_SM90_LAID = 64 * (64 * 4 + 16),   /* ... or that threads store, f32 */
     ZC_SM90_SMEM = 232448,               /* of a block at most */
     ZC_SM90_STAGES = 8,                  /* at most */
+    ZC_SM90_TALL_FIXED = 2,              /* microseconds of large tiles beside their estimates */
     ZC_SM90_ROWS = 65,                   /* fewer leave most of a tile empty */
     ZC_SM90_ROWS_ALONE = 9               /* ... but no other family for Hopper serves them */
 };

@@ -1,5 +1,5 @@
-/* SparseLinear on any architecture (sparse_linear.cu); many rows on Hopper are
- * gemm_sparse_sm90.c's. */
+/* SparseLinear on any architecture (sparse_linear.cu), and what Hopper's families share:
+ * gemv_sparse_sm90.c's few rows and gemm_sparse_sm90.c's many. */
 #include "kernels/sparse_linear.h"
 
 #include <string.h>
@@ -8,19 +8,38 @@
 
 zc_status zc_gen_sparse(zc_gen *g, zc_sparse_sizes *s)
 {
-    static const int64_t bounds[] = {64, 128, 256};
+    static const int64_t bounds[] = {1, 8, 16, 32, 64, 128, 256};
     const zc_pvalue *x = zc_gen_in(g, ZC_IN_SparseLinear_x);
     zc_tensor w;
-    *s = (zc_sparse_sizes){.m_high = INT64_MAX};
+    int64_t low;
+    *s = (zc_sparse_sizes){.m = INT64_MAX};
     if (x->rank < 0) return zc_gen_decline(g, "rank known only when run");
     zc_gen_tensor(zc_gen_in(g, ZC_IN_SparseLinear_w), &w);
     if (!zc_sparse_of(&w, &s->w)) return zc_gen_decline(g, "elements that are not in tiles");
-    zc_gen_size(g, x->dims, x->rank - 1, bounds, ZC_COUNTOF(bounds), &s->m_low, &s->m_high);
+    zc_gen_size(g, x->dims, x->rank - 1, bounds, ZC_COUNTOF(bounds), &low, &s->m);
+    if (s->m == INT64_MAX) s->m = ZC_MM_FAR;
     zc_gen_type(g, "T", x->dtype);
     zc_gen_type(g, "Y", zc_gen_out_type(g, 0));
     zc_gen_define(g, "ACC", "%s", x->dtype == ZC_F64 ? "f64" : "f32");
     zc_gen_define(g, "BIAS", "%d", zc_gen_in(g, ZC_IN_SparseLinear_bias) != NULL);
     return zc_gen_epilogue(g);
+}
+
+static bool is_constant(const zc_gen *g)
+{
+    return zc_gen_in(g, ZC_IN_SparseLinear_w)->kind == ZC_P_CONST &&
+           zc_gen_in(g, ZC_IN_SparseLinear_places)->kind == ZC_P_CONST;
+}
+
+zc_status zc_gen_sparse_sm90(zc_gen *g, zc_sparse_sizes *s)
+{
+    ZC_TRY(zc_gen_sparse(g, s));
+    if (g->declined[0]) return ZC_OK;
+    const zc_dtype x = zc_gen_in_type(g, ZC_IN_SparseLinear_x);
+    if (x != ZC_F16 && x != ZC_BF16) return zc_gen_decline(g, "rows of %s", zc_dtype_name(x));
+    if (s->w.n > INT32_MAX || s->w.k > INT32_MAX) return zc_gen_decline(g, "too large a matrix");
+    if (is_constant(g)) zc_gen_define(g, "CONSTANT", "1");
+    return ZC_OK;
 }
 
 zc_status zc_gen_sparse_linear(zc_gen *g)

@@ -5,15 +5,23 @@
 #include "abi/sparse_linear.h"
 #include "kernels/gen.h"
 #include "kernels/launch.h"
+#include "kernels/matmul.h"
 #include "op/sparse.h"
+
+enum {
+    ZC_SPARSE_TILE_BYTES = /* of f16 or bf16, with places */
+    ZC_SPARSE_PIECES * ZC_SPARSE_SIDE * ZC_SPARSE_PIECE * 2 + ZC_SPARSE_WORDS * 4
+};
 
 typedef struct zc_sparse_sizes {
     zc_sparse w;
-    int64_t m_low, m_high; /* a range of zc_gen_size */
+    int64_t m; /* rows that are counted: the most of a range */
 } zc_sparse_sizes;
 
 /* The header's types, bias and fused work; may decline. */
 zc_status zc_gen_sparse(zc_gen *g, zc_sparse_sizes *s);
+/* The same of Hopper's families, and whether the matrix is a constant. */
+zc_status zc_gen_sparse_sm90(zc_gen *g, zc_sparse_sizes *s);
 zc_status zc_launch_sparse(zc_launch *l, struct zc_sparse_linear_params *p);
 
 #endif

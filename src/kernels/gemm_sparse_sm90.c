@@ -10,8 +10,8 @@
 #include "kernels/sm90.h"
 #include "kernels/sparse_linear.h"
 
-enum { TILE_ROWS, STAGES, SHARES };
-const char *const zc_config_gemm_sparse_sm90[] = {"tile_rows", "stages", "shares", NULL};
+enum { TILE_ROWS, STAGES, SHARES, PARTS };
+const char *const zc_config_gemm_sparse_sm90[] = {"tile_rows", "stages", "shares", "parts", NULL};
 
 enum {
     GROUPS = 2, /* warpgroups that multiply, each a tile's 64 columns */
@@ -26,68 +26,105 @@ enum {
 
 /* ---- the choice ---- */
 
-static const int rows_of[] = {64, 96, 128, 160, 192, 224, 256};
+static const int rows_of[] = {64, 96, 128, 160, 192, 224, 256, 32, 16};
 static const int shares_of[] = {1, 2}; /* blocks on a multiprocessor */
+static const int parts_of[] = {1, 2, 4, 8};
 
 typedef struct problem {
     int64_t m, n, steps;
     int sm_count;
 } problem;
 
-static int stage_of(int rows)
+typedef struct candidate {
+    int rows, stages, shares, parts;
+} candidate;
+
+static int stage_of(const candidate *c)
 {
-    return rows * ZC_SM90_LINE + GROUPS * ZC_SPARSE_TILE_BYTES;
+    return c->rows * ZC_SM90_LINE + GROUPS * ZC_SPARSE_TILE_BYTES;
 }
 
-static int smem_of(int rows, int stages)
+static int smem_of(const candidate *c)
 {
-    const int operands = stages * stage_of(rows), sums = rows * PITCH * 4;
-    return (operands > sums ? operands : sums) + 2 * stages * 8;
+    const int operands = c->stages * stage_of(c), sums = c->rows * PITCH * 4;
+    const int received = c->parts > 1 ? (c->parts - 1) * (sums / c->parts) + 8 : 0;
+    return (operands > sums ? operands : sums) + received + 2 * c->stages * 8;
+}
+
+static int64_t tiles_of(const problem *p, const candidate *c)
+{
+    return zc_ceil_div(p->m, c->rows) * zc_ceil_div(p->n, COLUMNS);
+}
+
+static double most(double a, double b)
+{
+    return a > b ? a : b;
 }
 
 /* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16 bits, a place that
  * is not stored for nothing, of which four fifths are reached; 48 bytes from the L2 cache; 128 of
  * shared memory, which products read for each 64 columns anew and the copy engine writes. Sums go
- * through shared memory twice, as f32. On an H100 it takes some 10 % more (4096^3 160 us, here
- * 149). */
-static double cost(const problem *p, int rows, int shares)
+ * through shared memory twice, as f32; what parts take to meet is gemm_few_sm90.c's. The matrix
+ * comes from memory, at its rate. On an H100 it takes some 10 % more (4096^3 160 us, here 149). */
+static double cost(const problem *p, const candidate *c)
 {
+    static const double meets[] = {0, 0, 1000, 0, 2000, 0, 0, 0, 4000}; /* cycles, by parts */
     const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, shared = 128, fill = 1000;
-    const double area = (double)rows * COLUMNS;
-    const int64_t blocks = zc_ceil_div(p->m, rows) * zc_ceil_div(p->n, COLUMNS);
-    const int64_t waves = zc_ceil_div(blocks, (int64_t)p->sm_count * shares);
-    const double products = area * ZC_SPARSE_SIDE / 2 / per_cycle, copies = stage_of(rows) / l2;
-    const double reads = GROUPS * ((double)rows * ZC_SM90_LINE + ZC_SPARSE_TILE_BYTES);
-    const double moved = (reads + stage_of(rows)) / shared;
-    const double results = area * 2 * sizeof(float) / shared * (shares > 1 ? 0.5 : 1);
-    double step = products > copies ? products : copies;
-    if (step < moved) step = moved;
-    return (double)waves * (shares * ((double)p->steps * step + results) + fill) / clock;
+    const double memory = 4.1e6; /* bytes a us */
+    const double area = (double)c->rows * COLUMNS, steps = (double)zc_ceil_div(p->steps, c->parts);
+    const int64_t waves = zc_ceil_div(tiles_of(p, c) * c->parts, (int64_t)p->sm_count * c->shares);
+    const double products = area * ZC_SPARSE_SIDE / 2 / per_cycle, copies = stage_of(c) / l2;
+    const double reads = GROUPS * ((double)c->rows * ZC_SM90_LINE + ZC_SPARSE_TILE_BYTES);
+    const double moved = (reads + stage_of(c)) / shared;
+    const double results =
+        area * 2 * sizeof(float) / shared * (c->shares > 1 ? 0.5 : 1) / c->parts + meets[c->parts];
+    const double step = most(most(products, copies), moved);
+    const double stored =
+        (double)p->n / ZC_SPARSE_SIDE * (double)p->steps * ZC_SPARSE_TILE_BYTES / memory;
+    const double all = (double)waves * c->shares * steps * step / clock;
+    return most(all, stored) + (double)waves * (c->shares * results + fill) / clock;
+}
+
+/* Blocks share the summed axis where one wave has all of them. */
+static bool shares_axis(const problem *p, const candidate *c)
+{
+    return c->shares == 1 && c->rows % c->parts == 0 && p->steps >= c->parts &&
+           tiles_of(p, c) * c->parts <= p->sm_count;
+}
+
+/* As many stages as fit beside the other blocks of the multiprocessor. */
+static bool set_stages(candidate *c)
+{
+    const int fits = (ZC_SM90_SMEM + RESERVED) / c->shares - RESERVED;
+    c->stages = ZC_SM90_STAGES;
+    while (c->stages >= STAGES_LEAST && smem_of(c) > fits) c->stages--;
+    return c->stages >= STAGES_LEAST;
 }
 
 static bool candidate_of(const void *of, int number, zc_candidate *out)
 {
     const problem *p = of;
-    const int shares = shares_of[zc_candidate_digit(&number, ZC_COUNTOF(shares_of))];
-    const int rows = rows_of[zc_candidate_digit(&number, ZC_COUNTOF(rows_of))];
-    const int most = (ZC_SM90_SMEM + RESERVED) / shares - RESERVED;
-    int stages = ZC_SM90_STAGES;
-    if ((rows / 2 + BESIDE) * THREADS * shares > REGISTERS) return false;
-    while (stages >= STAGES_LEAST && smem_of(rows, stages) > most) stages--;
-    if (stages < STAGES_LEAST) return false;
-    *out = (zc_candidate){.config = {[TILE_ROWS] = rows, [STAGES] = stages, [SHARES] = shares},
-                          .threads = THREADS,
-                          .smem = (uint32_t)smem_of(rows, stages),
-                          .cluster = 1,
-                          .us = cost(p, rows, shares)};
-    zc_snprintf(out->name, sizeof out->name, "%dx%d%s", rows, COLUMNS,
-                shares > 1 ? ", two at a time" : "");
+    candidate c;
+    c.shares = shares_of[zc_candidate_digit(&number, ZC_COUNTOF(shares_of))];
+    c.rows = rows_of[zc_candidate_digit(&number, ZC_COUNTOF(rows_of))];
+    c.parts = parts_of[zc_candidate_digit(&number, ZC_COUNTOF(parts_of))];
+    if ((c.rows / 2 + BESIDE) * THREADS * c.shares > REGISTERS) return false;
+    if ((c.parts > 1 && !shares_axis(p, &c)) || !set_stages(&c)) return false;
+    *out = (zc_candidate){
+        .config =
+            {[TILE_ROWS] = c.rows, [STAGES] = c.stages, [SHARES] = c.shares, [PARTS] = c.parts},
+        .threads = THREADS,
+        .smem = (uint32_t)smem_of(&c),
+        .cluster = (uint32_t)c.parts,
+        .us = cost(p, &c)};
+    zc_snprintf(out->name, sizeof out->name, "%dx%d%s in %d parts", c.rows, COLUMNS,
+                c.shares > 1 ? ", two at a time" : "", c.parts);
     return true;
 }
 
 /* ---- the specialisation ---- */
 
-enum { CANDIDATES = ZC_COUNTOF(rows_of) * ZC_COUNTOF(shares_of) };
+enum { CANDIDATES = ZC_COUNTOF(rows_of) * ZC_COUNTOF(shares_of) * ZC_COUNTOF(parts_of) };
 
 static problem problem_of(int64_t m, const zc_sparse *w, int sm_count)
 {
@@ -126,8 +163,9 @@ zc_status zc_launch_gemm_sparse_sm90(zc_launch *l)
     ZC_TRY(zc_launch_sparse(l, &p.g));
     if (p.g.m == 0) return ZC_OK;
     const int64_t down = zc_ceil_div(p.g.m, rows), across = zc_ceil_div(p.g.n, COLUMNS);
-    int64_t tiles;
-    if (p.g.m > INT32_MAX - rows || !zc_mul_i64(down, across, &tiles) || tiles > INT32_MAX)
+    int64_t blocks;
+    if (p.g.m > INT32_MAX - rows || !zc_mul_i64(down, across, &blocks) ||
+        !zc_mul_i64(blocks, l->kernel->config[PARTS], &blocks) || blocks > INT32_MAX)
         return zc_fail(l->diag, ZC_ERR_LIMIT, l->subject, "product too large (got %lld x %lld)",
                        (long long)p.g.m, (long long)p.g.n);
     zc_tensor_box x =
@@ -137,6 +175,6 @@ zc_status zc_launch_gemm_sparse_sm90(zc_launch *l)
     ZC_TRY(zc_launch_tensor_map(l, &x, &p.x));
     p.down = (int)down;
     p.across = (int)across;
-    zc_dim3 grid = {(uint32_t)tiles, 1, 1};
+    zc_dim3 grid = {(uint32_t)blocks, 1, 1};
     return zc_launch_configured(l, grid, &p, sizeof p);
 }

@@ -93,9 +93,9 @@ static double tiles_us(const problem *p, const candidate *c, const load *l)
     const double rate = 31e3, road = 79e3, latency = 2.4; /* bytes a us of a multiprocessor; us */
     const double part = (double)p->steps / c->parts, slot = ZC_SPARSE_TILE_BYTES;
     const double own = (double)(l->busiest * l->turns) * part; /* tiles */
-    const double all = (double)(p->n / ZC_SPARSE_SIDE * c->parts) * part;
+    const int64_t blocks = p->n / ZC_SPARSE_SIDE * c->parts;
     const double asked = (double)(c->warps * c->slots) * slot / latency * (double)l->beside;
-    const double memory = all * slot / p->sm_count / least(rate, asked);
+    const double memory = (double)blocks * part * slot / p->sm_count / least(rate, asked);
     const double road_us = own * slot / least(road, asked);
     const double products = own * eights_of(c) * product_us / 4; /* warps at once */
     return most(most(memory, road_us), products);

@@ -15,6 +15,11 @@ typedef struct zc_linear_work {
 double zc_linear_dense_us(const zc_linear_work *w);
 double zc_linear_sparse_us(const zc_linear_work *w);
 
+/* Sparse products of rows that are not certain have kernels for ranges of them, which end here; the
+ * last one stands for rows without an end. */
+enum { ZC_SPARSE_RANGES = 8 };
+extern const int64_t zc_sparse_ranges[ZC_SPARSE_RANGES];
+
 /* The same of single families. */
 double zc_gemv_sm90_us(const zc_linear_work *w);
 double zc_gemm_few_sm90_us(const zc_linear_work *w);

@@ -4,11 +4,14 @@
 
 #include <string.h>
 
+#include "kernels/linear_cost.h"
+
 /* ---- the specialisation ---- */
+
+const int64_t zc_sparse_ranges[ZC_SPARSE_RANGES] = {1, 8, 16, 32, 64, 128, 256, ZC_MM_FAR};
 
 zc_status zc_gen_sparse(zc_gen *g, zc_sparse_sizes *s)
 {
-    static const int64_t bounds[] = {1, 8, 16, 32, 64, 128, 256};
     const zc_pvalue *x = zc_gen_in(g, ZC_IN_SparseLinear_x);
     zc_tensor w;
     int64_t low;
@@ -16,7 +19,7 @@ zc_status zc_gen_sparse(zc_gen *g, zc_sparse_sizes *s)
     if (x->rank < 0) return zc_gen_decline(g, "rank known only when run");
     zc_gen_tensor(zc_gen_in(g, ZC_IN_SparseLinear_w), &w);
     if (!zc_sparse_of(&w, &s->w)) return zc_gen_decline(g, "elements that are not in tiles");
-    zc_gen_size(g, x->dims, x->rank - 1, bounds, ZC_COUNTOF(bounds), &low, &s->m);
+    zc_gen_size(g, x->dims, x->rank - 1, zc_sparse_ranges, ZC_SPARSE_RANGES - 1, &low, &s->m);
     if (s->m == INT64_MAX) s->m = ZC_MM_FAR;
     zc_gen_type(g, "T", x->dtype);
     zc_gen_type(g, "Y", zc_gen_out_type(g, 0));

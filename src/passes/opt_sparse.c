@@ -1,11 +1,13 @@
-/* On Hopper, products of many rows by a constant matrix of which each four neighbours along the
- * summed axis have two elements at most that are not 0: these alone are stored, with where they
- * stand, and tensor cores multiply twice as many in a cycle. SparseLinear has the form.
+/* On Hopper, products by a constant matrix of which each four neighbours along the summed axis have
+ * two elements at most that are not 0: these alone are stored, with where they stand, so that few
+ * rows read 9/16 of the matrix's bytes, and of many rows tensor cores multiply twice as many in a
+ * cycle. SparseLinear has the form.
  *
  * Behind lower_precision, which knows nothing of such matrices, and before what joins products and
  * normalisations: there are no such steps by sparse matrices. */
 #include <stdlib.h>
 
+#include "kernels/linear_cost.h"
 #include "op/sparse.h"
 #include "passes/passes.h"
 #include "passes/quantised.h"
@@ -16,6 +18,10 @@
  * 768 x 3072 98 and 113), less work in all less than a launch varies (a guess). */
 enum { DEPTH_LEAST = 1024 };
 static const double work_least = 1 << 30;
+
+/* Microseconds that fewer rows must gain by the models of cost: a normalisation, which a dense
+ * product may have within it, takes some (a guess). */
+static const double gain_least = 3;
 
 /* ---- which ---- */
 
@@ -74,16 +80,40 @@ bool zc_sparse_has(const zc_sparse_product *p)
     return zc_sparse_each(p, is_sparse, &of);
 }
 
+/* Microseconds that m rows are held to gain. */
+static double gain_of(const zc_sparse_product *p, int64_t m)
+{
+    const zc_linear_work w = {.m = m, .n = p->n, .k = p->k};
+    return zc_linear_dense_us(&w) - zc_linear_sparse_us(&w);
+}
+
+/* Rows that are not certain gain enough by the first range's kernel, a step of decoding, and lose
+ * nothing by any other. */
+static bool gains_anyhow(const zc_sparse_product *p)
+{
+    if (gain_of(p, zc_sparse_ranges[0]) < gain_least) return false;
+    for (int i = 1; i < ZC_SPARSE_RANGES; i++)
+        if (gain_of(p, zc_sparse_ranges[i]) < 0) return false;
+    return true;
+}
+
+static const char *why_slow(const zc_sparse_product *p, int64_t rows)
+{
+    if (!rows) return gains_anyhow(p) ? NULL : "rows that are not certain would be slower";
+    if (rows < ZC_MANY_ROWS)
+        return gain_of(p, rows) < gain_least ? "so few rows are held to be slower" : NULL;
+    if ((double)rows * (double)p->n * (double)p->k < work_least)
+        return "it has too few products to be faster (need 2^30)";
+    return NULL;
+}
+
 const char *zc_sparse_refused(const zc_graph *g, const zc_sparse_product *p)
 {
     const zc_type *x = &zc_val(g, p->x)->type;
     if (!zc_sparse_fits(p->n, p->k)) return "its sides are no multiples of 64";
     if (p->k < DEPTH_LEAST) return "its summed axis is shorter than 1024";
     if (p->alpha != 1 || p->finished || x->rank < 1) return "there is more to the product";
-    if (zc_certain_rows(x) < ZC_MANY_ROWS) return "its rows are not certain to be 385 or more";
-    if ((double)zc_certain_rows(x) * (double)p->n * (double)p->k < work_least)
-        return "it has too few products to be faster (need 2^30)";
-    return NULL;
+    return why_slow(p, zc_certain_rows(x));
 }
 
 /* ---- the constants ---- */
@@ -199,7 +229,9 @@ static bool visit(zc_graph *g, zc_nid n, void *user)
 
 zc_status zc_pass_opt_sparse(zc_pass *p)
 {
-    taking t = {.pass = p, .served = zc_pass_has(p, ZC_FAMILY_gemm_sparse_sm90)};
+    taking t = {.pass = p,
+                .served = zc_pass_has(p, ZC_FAMILY_gemv_sparse_sm90) &&
+                          zc_pass_has(p, ZC_FAMILY_gemm_sparse_sm90)};
     if (!t.served && !p->options->told) return ZC_OK;
     return zc_each_node(p->g, &p->g->top, visit, &t, p->diag);
 }

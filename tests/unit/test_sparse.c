@@ -129,14 +129,56 @@ static void told_why_dense(void **state)
     assert_false(becomes(few, 90, &told, diag));
     assert_false(becomes(few, 80, &told, diag));
     assert_string_equal(told.data,
-                        "Linear 'product' has two zeros in each four weights and stays dense: its "
-                        "rows are not certain to be 385 or more\n"
+                        "Linear 'product' has two zeros in each four weights and stays dense: so "
+                        "few rows are held to be slower\n"
                         "Linear 'product' has two zeros in each four weights and stays dense: not "
                         "all targets have kernels for it\n");
     zc_buf_fini(&told);
     zc_graph_destroy(&sparse);
     zc_graph_destroy(&few);
     zc_graph_destroy(&dense);
+    zc_diag_destroy(&diag);
+}
+
+/* A product by a matrix of zeros, of that many rows. */
+static zc_graph *zeros(const char *rows, int n, int k, zc_diag *diag)
+{
+    zc_buf b = {0};
+    zc_graph *g = NULL;
+    zc_tensor w = {.dtype = ZC_F16, .rank = 2, .dims = {k, n}};
+    zc_buf_printf(&b,
+                  "graph \"g\" {\ninput %%x: f16[%s,%d] as \"x\"\ninput %%w: f16[%d,%d] as \"w\"\n"
+                  "%%y: f16[%s,%d] = MatMul(%%x, %%w) @ \"product\"\noutput %%y as \"y\"\n}\n",
+                  rows, k, k, n, rows, n);
+    expect_ok(diag, zc_graph_parse(b.data, b.len, &g, diag));
+    w.data = zc_calloc((size_t)n * (size_t)k, sizeof(uint16_t));
+    assert_non_null(w.data);
+    const zc_vid in[] = {g->top.params.data[0], zc_graph_const(g, "zeros", &w, true)};
+    assert_true(in[1] && zc_graph_become(g, g->top.nodes.data[0], ZC_OP_MatMul, 2, in));
+    zc_buf_fini(&b);
+    return g;
+}
+
+/* Fewer rows than many: where what they read is most of what they take. Rows that are not certain:
+ * where no number of them is slower. */
+static void few_rows(void **state)
+{
+    static const struct {
+        const char *rows;
+        int n, k;
+        bool sparse;
+    } cases[] = {{"1", 4096, 4096, true},   {"16", 4096, 4096, true},  {"64", 4096, 4096, false},
+                 {"256", 4096, 4096, true}, {"n", 4096, 4096, true},   {"1", 1024, 4096, false},
+                 {"n", 1024, 4096, false},  {"8", 11008, 1024, false}, {"1", 16384, 960, false}};
+    zc_diag *diag = zc_diag_create();
+    (void)state;
+    for (size_t i = 0; i < ZC_COUNTOF(cases); i++) {
+        zc_graph *g = zeros(cases[i].rows, cases[i].n, cases[i].k, diag);
+        if (becomes(g, 90, NULL, diag) != cases[i].sparse)
+            fail_msg("%s rows by %d x %d: need %s", cases[i].rows, cases[i].n, cases[i].k,
+                     cases[i].sparse ? "a sparse product" : "a dense one");
+        zc_graph_destroy(&g);
+    }
     zc_diag_destroy(&diag);
 }
 
@@ -303,8 +345,9 @@ static void shapes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_numbers),          cmocka_unit_test(kept_dense),
-        cmocka_unit_test(told_why_dense),        cmocka_unit_test(places),
-        cmocka_unit_test(prunes_within_a_bound), cmocka_unit_test(shapes)};
+        cmocka_unit_test(same_numbers),   cmocka_unit_test(kept_dense),
+        cmocka_unit_test(told_why_dense), cmocka_unit_test(few_rows),
+        cmocka_unit_test(places),         cmocka_unit_test(prunes_within_a_bound),
+        cmocka_unit_test(shapes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,21 +56,36 @@ static int64_t tiles_of(const problem *p, const candidate *c)
     return zc_ceil_div(p->m, c->rows) * zc_ceil_div(p->n, COLUMNS);
 }
 
+static double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 static double most(double a, double b)
 {
     return a > b ? a : b;
 }
 
+/* Until the matrix has come from memory: at its rate, if enough is on its way. */
+static double memory_us(const problem *p, const candidate *c)
+{
+    const double rate = 4.1e6, latency = 2.4; /* bytes a us; us */
+    const int64_t blocks = tiles_of(p, c) * c->parts, places = (int64_t)p->sm_count * c->shares;
+    const double there = (double)(blocks < places ? blocks : places);
+    const double asked = there * c->stages * GROUPS * ZC_SPARSE_TILE_BYTES / latency;
+    const double tiles = (double)p->n / ZC_SPARSE_SIDE * (double)p->steps;
+    return tiles * ZC_SPARSE_TILE_BYTES / least(rate, asked);
+}
+
 /* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16 bits, a place that
  * is not stored for nothing, of which four fifths are reached; 48 bytes from the L2 cache; 128 of
  * shared memory, which products read for each 64 columns anew and the copy engine writes. Sums go
- * through shared memory twice, as f32; what parts take to meet is gemm_few_sm90.c's. The matrix
- * comes from memory, at its rate. On an H100 it takes some 10 % more (4096^3 160 us, here 149). */
+ * through shared memory twice, as f32; what parts take to meet is gemm_few_sm90.c's. On an H100 it
+ * takes some 10 % more (4096^3 160 us, here 149). */
 static double cost(const problem *p, const candidate *c)
 {
     static const double meets[] = {0, 0, 1000, 0, 2000, 0, 0, 0, 4000}; /* cycles, by parts */
     const double clock = 1650, per_cycle = 2048 * 0.8, l2 = 48, shared = 128, fill = 1000;
-    const double memory = 4.1e6; /* bytes a us */
     const double area = (double)c->rows * COLUMNS, steps = (double)zc_ceil_div(p->steps, c->parts);
     const int64_t waves = zc_ceil_div(tiles_of(p, c) * c->parts, (int64_t)p->sm_count * c->shares);
     const double products = area * ZC_SPARSE_SIDE / 2 / per_cycle, copies = stage_of(c) / l2;
@@ -79,10 +94,8 @@ static double cost(const problem *p, const candidate *c)
     const double results =
         area * 2 * sizeof(float) / shared * (c->shares > 1 ? 0.5 : 1) / c->parts + meets[c->parts];
     const double step = most(most(products, copies), moved);
-    const double stored =
-        (double)p->n / ZC_SPARSE_SIDE * (double)p->steps * ZC_SPARSE_TILE_BYTES / memory;
     const double all = (double)waves * c->shares * steps * step / clock;
-    return most(all, stored) + (double)waves * (c->shares * results + fill) / clock;
+    return most(all, memory_us(p, c)) + (double)waves * (c->shares * results + fill) / clock;
 }
 
 /* Blocks share the summed axis where one wave has all of them. */

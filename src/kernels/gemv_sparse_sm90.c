@@ -67,38 +67,46 @@ static uint32_t smem_of(const candidate *c)
     return (uint32_t)(rings + 2 * c->warps * sums + (c->parts > 1 ? c->parts * sums : 0) + 8);
 }
 
-/* Of the grid: its blocks, and those that a multiprocessor has, in all and side by side. */
+/* Of the grid: its blocks, and those that are there at once, of which a multiprocessor has so many
+ * beside each other; and how many parts of 64 columns there are for all. */
 typedef struct load {
-    int64_t blocks, again; /* again: how often blocks start when others have ended */
-    int64_t busiest, beside;
-    int64_t turns; /* 64 columns that a block has, one after another */
+    int64_t blocks, there, beside, parts;
 } load;
 
 static load load_of(const problem *p, const candidate *c)
 {
     const int64_t places = (int64_t)c->blocks * p->sm_count, tiles = p->n / ZC_SPARSE_SIDE;
     const int64_t blocks = zc_sm90_gemv_blocks(p->n, ZC_SPARSE_SIDE, c->parts, places);
+    const int64_t there = blocks < places ? blocks : places;
     return (load){.blocks = blocks,
-                  .again = (blocks - 1) / places,
-                  .busiest = zc_ceil_div(blocks, p->sm_count),
-                  .beside = zc_ceil_div(blocks < places ? blocks : places, p->sm_count),
-                  .turns = zc_ceil_div(tiles * c->parts, blocks)};
+                  .there = there,
+                  .beside = zc_ceil_div(there, p->sm_count),
+                  .parts = tiles * c->parts};
 }
 
-/* What is stored, until it has come and its products are done: the memory gives all blocks that are
- * there as much as each has asked for, up to its rate, and no multiprocessor gets more than the
- * road from the L2 cache has. */
-static double tiles_us(const problem *p, const candidate *c, const load *l)
+/* Until what is stored of so many parts has come to as many blocks: the memory gives each as much
+ * as it has asked for, up to its rate, and no multiprocessor gets more than the road from the L2
+ * cache has. */
+static double together_us(const problem *p, const candidate *c, int64_t parts)
 {
     const double rate = 31e3, road = 79e3, latency = 2.4; /* bytes a us of a multiprocessor; us */
-    const double part = (double)p->steps / c->parts, slot = ZC_SPARSE_TILE_BYTES;
-    const double own = (double)(l->busiest * l->turns) * part; /* tiles */
-    const int64_t blocks = p->n / ZC_SPARSE_SIDE * c->parts;
-    const double asked = (double)(c->warps * c->slots) * slot / latency * (double)l->beside;
-    const double memory = (double)blocks * part * slot / p->sm_count / least(rate, asked);
-    const double road_us = own * slot / least(road, asked);
-    const double products = own * eights_of(c) * product_us / 4; /* warps at once */
-    return most(most(memory, road_us), products);
+    const double slot = ZC_SPARSE_TILE_BYTES, bytes = (double)p->steps / c->parts * slot;
+    const double asked = c->warps * c->slots * slot / latency;
+    const double each = least(asked, road / (double)zc_ceil_div(parts, p->sm_count));
+    return (double)parts * bytes / least(rate * p->sm_count, (double)parts * each);
+}
+
+/* Those that a block has beyond the first, and blocks that begin when others have ended, come
+ * behind. The products of a tile hide behind the memory, where that takes longer. */
+static double tiles_us(const problem *p, const candidate *c, const load *l)
+{
+    const int64_t times = l->parts / l->there, rest = l->parts % l->there;
+    const double most_tiles =
+        (double)zc_ceil_div(l->parts, p->sm_count) * (double)p->steps / c->parts;
+    const double products = most_tiles * eights_of(c) * product_us / 4; /* warps at once */
+    const double memory =
+        (double)times * together_us(p, c, l->there) + (rest ? together_us(p, c, rest) : 0);
+    return most(memory, products);
 }
 
 /* Microseconds beyond what any kernel takes, with the numbers of gemv_sm90.c and
@@ -109,10 +117,11 @@ static double cost(const problem *p, const candidate *c)
 {
     const double l2 = 6e6, latency = 2.4, meet = 0.35, a_warp = 0.02, alone = 0.9;
     const load l = load_of(p, c);
+    const int64_t again = (l.blocks - 1) / l.there;
     const double x = (double)c->rows * (double)p->steps * ZC_SPARSE_SIDE / c->parts * 2;
     return (double)zc_ceil_div(p->m, c->rows) *
            (tiles_us(p, c, &l) + x * (double)l.blocks / l2 + product_us * eights_of(c) +
-            a_warp * c->warps + meet * (c->parts - 1) + latency * (double)l.again +
+            a_warp * c->warps + meet * (c->parts - 1) + latency * (double)again +
             (l.beside == c->shares ? alone : 0));
 }
 
@@ -120,7 +129,8 @@ static double cost(const problem *p, const candidate *c)
 static bool set_slots(const problem *p, candidate *c)
 {
     const uint32_t fits = (ZC_SM90_SMEM + RESERVED) / (uint32_t)c->shares - RESERVED;
-    const int64_t tiles = load_of(p, c).turns * c->steps;
+    const load l = load_of(p, c);
+    const int64_t tiles = zc_ceil_div(l.parts, l.blocks) * c->steps;
     c->slots = tiles < SLOTS_MOST ? (int)tiles : SLOTS_MOST;
     while (c->slots && smem_of(c) > fits) c->slots--;
     return c->slots > 0;

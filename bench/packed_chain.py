@@ -6,7 +6,7 @@ Writes chains of products of few rows by square matrices, as steps of decoding h
 com.microsoft), and mxfp4.onnx and nvfp4.onnx of as many (DequantizeLinear of FLOAT4E2M1 by FLOAT8E8M0 in
 blocks of 32, by FLOAT8E4M3FN and one number for all in blocks of 16, whatever --block says), so that all read as much: weights.bin or codes.bin, random numbers of such a
 size that a product's results are about as large as its operand. sparse.onnx is f16.onnx with two zeros in
-each four weights along the summed axis (sparse.bin), for --rows 4096 or so.
+each four weights along the summed axis (sparse.bin).
 Nothing but the standard library is needed. How long they take: zc compile, then gpu_session PLAN; of
 rows by a name, which are not certain: zc bench PLAN --random --dim NAME=512."""
 import argparse

@@ -44,11 +44,22 @@ static int stage_of(const candidate *c)
     return c->rows * ZC_SM90_LINE + GROUPS * ZC_SPARSE_TILE_BYTES;
 }
 
+/* Bytes of sums: of a tile, and of those that other parts send. */
+static int sums_of(const candidate *c)
+{
+    return c->rows * PITCH * 4;
+}
+
+static int received_of(const candidate *c)
+{
+    return (c->parts - 1) * (sums_of(c) / c->parts);
+}
+
 static int smem_of(const candidate *c)
 {
-    const int operands = c->stages * stage_of(c), sums = c->rows * PITCH * 4;
-    const int received = c->parts > 1 ? (c->parts - 1) * (sums / c->parts) + 8 : 0;
-    return (operands > sums ? operands : sums) + received + 2 * c->stages * 8;
+    const int operands = c->stages * stage_of(c), sums = sums_of(c);
+    const int barriers = 2 * c->stages + (c->parts > 1 ? 1 : 0);
+    return (operands > sums ? operands : sums) + received_of(c) + barriers * 8;
 }
 
 static int64_t tiles_of(const problem *p, const candidate *c)
@@ -80,8 +91,8 @@ static double memory_us(const problem *p, const candidate *c)
 /* Microseconds, from what a multiprocessor does in a cycle: 2048 products of 16 bits, a place that
  * is not stored for nothing, of which four fifths are reached; 48 bytes from the L2 cache; 128 of
  * shared memory, which products read for each 64 columns anew and the copy engine writes. Sums go
- * through shared memory twice, as f32; what parts take to meet is gemm_few_sm90.c's. On an H100 it
- * takes some 10 % more (4096^3 160 us, here 149). */
+ * through shared memory twice, as f32; what parts take to meet is gemm_few_sm90.c's, and what they
+ * send comes as from the L2 cache. On an H100 it takes some 10 % more (4096^3 160 us, here 149). */
 static double cost(const problem *p, const candidate *c)
 {
     static const double meets[] = {0, 0, 1000, 0, 2000, 0, 0, 0, 4000}; /* cycles, by parts */
@@ -91,11 +102,11 @@ static double cost(const problem *p, const candidate *c)
     const double products = area * ZC_SPARSE_SIDE / 2 / per_cycle, copies = stage_of(c) / l2;
     const double reads = GROUPS * ((double)c->rows * ZC_SM90_LINE + ZC_SPARSE_TILE_BYTES);
     const double moved = (reads + stage_of(c)) / shared;
-    const double results =
-        area * 2 * sizeof(float) / shared * (c->shares > 1 ? 0.5 : 1) / c->parts + meets[c->parts];
+    const double results = area * 2 * sizeof(float) / shared * (c->shares > 1 ? 0.5 : 1) / c->parts;
+    const double meet = meets[c->parts] + received_of(c) / l2;
     const double step = most(most(products, copies), moved);
     const double all = (double)waves * c->shares * steps * step / clock;
-    return most(all, memory_us(p, c)) + (double)waves * (c->shares * results + fill) / clock;
+    return most(all, memory_us(p, c)) + (double)waves * (c->shares * results + meet + fill) / clock;
 }
 
 /* Blocks share the summed axis where one wave has all of them. */

@@ -470,10 +470,15 @@ ZC_MMA_NEW(zc_mma_new_m16n8k16_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
  * stored: these are its registers, as 16 columns of them would be. b has four registers, each eight
  * rows behind the one before. places: as op/sparse.h has them, a word of a lane; of each four lanes
  * the first two count, or with SECOND the others. */
+#if __CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ >= 5
+#define ZC_MMA_SPARSE_OF "mma.sp::ordered_metadata.sync.aligned."
+#else /* the compiler does not know that places may be said to rise */
+#define ZC_MMA_SPARSE_OF "mma.sp.sync.aligned."
+#endif
 #define ZC_MMA_SPARSE(name, op)                                                                    \
     template <int SECOND> ZC_INLINE void name(f32 d[4], const u32 a[4], const u32 b[4], u32 places) \
     {                                                                                              \
-        asm volatile("mma.sp::ordered_metadata.sync.aligned." op                                   \
+        asm volatile(ZC_MMA_SPARSE_OF op                                                           \
                      " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9, %10, %11}, {%0, %1, %2, %3}, " \
                      "%12, %13;"                                                                   \
                      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                              \
@@ -483,6 +488,7 @@ ZC_MMA_NEW(zc_mma_new_m16n8k16_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
 ZC_MMA_SPARSE(zc_mma_sparse_m16n8k32_f16, "m16n8k32.row.col.f32.f16.f16.f32")
 ZC_MMA_SPARSE(zc_mma_sparse_m16n8k32_bf16, "m16n8k32.row.col.f32.bf16.bf16.f32")
 #undef ZC_MMA_SPARSE
+#undef ZC_MMA_SPARSE_OF
 
 /* ---- Matrices of 8 rows of 16 bytes from shared memory ----
  *
